@@ -1,0 +1,1 @@
+# What bench adds to the build.

@@ -1,0 +1,1 @@
+# What bindings/libfabric adds to the build.

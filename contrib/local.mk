@@ -1,0 +1,2 @@
+# What contrib adds to the build.
+EXTRA_DIST += contrib/check contrib/hacking.md

@@ -1,0 +1,6 @@
+libropewalk_core_la_SOURCES += \
+	src/base/compiler.h \
+	src/base/list.h \
+	src/base/log.c src/base/log.h \
+	src/base/param.c src/base/param.h \
+	src/base/pool.c src/base/pool.h

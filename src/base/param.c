@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/param.h"
+
+#include "base/log.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const char *const log_choices[] = {"warn", "info", "debug", NULL};
+static const char *const service_choices[] = {"auto", "rc", "uc", "src", NULL};
+static const char *const link_choices[] = {"auto", "shm", "udp", "tcp", NULL};
+static const char *const auto_choices[] = {"auto", "on", "off", NULL};
+
+#define AT(member) offsetof(struct rwk_params, member)
+
+const struct rwk_param rwk_param_table[] = {
+	{"explain", "print, for each kind of peer, the transport chosen and why each other one lost", "no", RWK_PARAM_BOOL,
+		AT(explain), 0, 0, NULL},
+	{"stats", "print a summary of the counters when an endpoint is closed", "no", RWK_PARAM_BOOL, AT(stats), 0, 0, NULL},
+	{"log", "the most talkative level of ropewalk's own log lines", "warn", RWK_PARAM_CHOICE, AT(log), 0, 0, log_choices},
+	{"service", "force the service towards every other process", "auto", RWK_PARAM_CHOICE, AT(service), 0, 0,
+		service_choices},
+	{"link", "force the link towards every other process", "auto", RWK_PARAM_CHOICE, AT(link), 0, 0, link_choices},
+	{"pmix", "take the job map from PMIx: auto asks only where the host program has initialised it, on initialises it", "auto",
+		RWK_PARAM_CHOICE, AT(pmix), 0, 0, auto_choices},
+	{"job_file", "file with a job map to use in place of the launcher's", NULL, RWK_PARAM_TEXT, AT(job_file), 0, 0, NULL},
+	{"eager_max", "largest message, in bytes, that is sent before the receiver has asked for it", "64K", RWK_PARAM_SIZE,
+		AT(eager_max), 256, 1 << 20, NULL},
+	{"eager_credit", "bytes of unreceived payload that a peer may have at a receiver; more waits at the sender", "1M",
+		RWK_PARAM_SIZE, AT(eager_credit), 4096, (size_t)1 << 30, NULL},
+	{"cma", "copy large messages across address spaces (process_vm_readv): auto tries and falls back to shared memory", "auto",
+		RWK_PARAM_CHOICE, AT(cma), 0, 0, auto_choices},
+	{"ptracer", "where the Yama module restricts it, allow processes of the same job to copy (PR_SET_PTRACER)", "yes",
+		RWK_PARAM_BOOL, AT(ptracer), 0, 0, NULL},
+	{"ring_lines", "largest ring towards a peer on the node, in cache lines", "4096", RWK_PARAM_SIZE, AT(ring_lines), 64, 65536,
+		NULL},
+	{"spin", "empty polls before a process yields its core when ranks outnumber cores", "200", RWK_PARAM_SIZE, AT(spin), 0,
+		(size_t)1 << 30, NULL},
+};
+
+const size_t rwk_param_count = sizeof(rwk_param_table) / sizeof(rwk_param_table[0]);
+
+struct rwk_params rwk_params;
+
+static int parse_bool(const char *text, bool *out)
+{
+	static const char *const words[][2] = {{"1", "0"}, {"yes", "no"}, {"true", "false"}, {"on", "off"}};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		for (int no = 0; no < 2; no++) {
+			if (!strcasecmp(text, words[i][no])) {
+				*out = !no;
+				return 0;
+			}
+		}
+	}
+	return -EINVAL;
+}
+
+static int parse_size(const char *text, size_t *out)
+{
+	static const char units[] = "KMG";
+	unsigned long long v;
+	const char *unit;
+	int shift = 0;
+	char *end;
+
+	if (!isdigit((unsigned char)text[0]))
+		return -EINVAL;
+	errno = 0;
+	v = strtoull(text, &end, 0);
+	if (errno)
+		return -EINVAL;
+	if (*end) {
+		unit = strchr(units, toupper((unsigned char)*end));
+		if (!unit || end[1])
+			return -EINVAL;
+		shift = 10 * (int)(unit - units + 1);
+	}
+	if (v > SIZE_MAX >> shift)
+		return -EINVAL;
+	*out = (size_t)v << shift;
+	return 0;
+}
+
+static int parse_choice(const char *text, const char *const *choices, int *out, char *why, size_t len)
+{
+	size_t at;
+
+	for (int i = 0; choices[i]; i++) {
+		if (!strcasecmp(text, choices[i])) {
+			*out = i;
+			return 0;
+		}
+	}
+	at = (size_t)snprintf(why, len, "not one of:");
+	for (int i = 0; choices[i] && at < len; i++)
+		at += (size_t)snprintf(why + at, len - at, " %s", choices[i]);
+	return -EINVAL;
+}
+
+int rwk_param_set(struct rwk_params *out, const struct rwk_param *p, const char *text, char *why, size_t len)
+{
+	void *member = (char *)out + p->offset;
+	size_t v;
+
+	switch (p->type) {
+	case RWK_PARAM_BOOL:
+		if (!parse_bool(text, member))
+			return 0;
+		snprintf(why, len, "not one of: yes no true false on off 1 0");
+		return -EINVAL;
+	case RWK_PARAM_SIZE:
+		if (!parse_size(text, &v) && v >= p->min && v <= p->max) {
+			*(size_t *)member = v;
+			return 0;
+		}
+		snprintf(why, len, "not a number from %zu to %zu (K, M and G may follow it)", p->min, p->max);
+		return -EINVAL;
+	case RWK_PARAM_CHOICE:
+		return parse_choice(text, p->choices, member, why, len);
+	case RWK_PARAM_TEXT:
+		*(const char **)member = text;
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static void variable_name(const struct rwk_param *p, char *buf, size_t len)
+{
+	snprintf(buf, len, "FI_ROPEWALK_%s", p->name);
+	for (char *c = buf; *c; c++)
+		*c = (char)toupper((unsigned char)*c);
+}
+
+int rwk_param_load(void)
+{
+	struct rwk_params v = {0};
+	int refused = 0;
+	char name[64], why[160];
+
+	for (size_t i = 0; i < rwk_param_count; i++) {
+		const struct rwk_param *p = &rwk_param_table[i];
+		const char *text;
+
+		if (p->initial)
+			rwk_param_set(&v, p, p->initial, why, sizeof(why));
+		variable_name(p, name, sizeof(name));
+		text = getenv(name);
+		if (text && rwk_param_set(&v, p, text, why, sizeof(why))) {
+			rwk_warn("%s=%s is %s; %s is used", name, text, why, p->initial ? p->initial : "nothing");
+			refused++;
+		}
+	}
+	rwk_params = v;
+	return refused;
+}
+
+const char *rwk_param_show(const struct rwk_params *v, const struct rwk_param *p, char *buf, size_t len)
+{
+	const void *member = (const char *)v + p->offset;
+	const char *text;
+
+	switch (p->type) {
+	case RWK_PARAM_BOOL:
+		snprintf(buf, len, "%s", *(const bool *)member ? "yes" : "no");
+		break;
+	case RWK_PARAM_SIZE:
+		snprintf(buf, len, "%zu", *(const size_t *)member);
+		break;
+	case RWK_PARAM_CHOICE:
+		snprintf(buf, len, "%s", p->choices[*(const int *)member]);
+		break;
+	case RWK_PARAM_TEXT:
+		text = *(const char *const *)member;
+		snprintf(buf, len, "%s", text ? text : "");
+		break;
+	}
+	return buf;
+}
+
+const struct rwk_param *rwk_param_find(const char *name)
+{
+	for (size_t i = 0; i < rwk_param_count; i++) {
+		if (!strcmp(rwk_param_table[i].name, name))
+			return &rwk_param_table[i];
+	}
+	return NULL;
+}

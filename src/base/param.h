@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The registry of parameters: the one place that knows names, types, ranges, defaults and help. Values come from the environment
+ * (FI_ROPEWALK_<NAME>); the provider mirrors the table into libfabric's own registry, so that `fi_info -e` lists it.
+ * Read on the fast path through rwk_params directly: it is plain memory, set once by rwk_param_load.
+ */
+#ifndef RWK_BASE_PARAM_H
+#define RWK_BASE_PARAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum rwk_param_type {
+	RWK_PARAM_BOOL,   /* 0 1 yes no true false on off */
+	RWK_PARAM_SIZE,   /* bytes or a count; K, M, G multiply by 1024 and its powers */
+	RWK_PARAM_CHOICE, /* one of `choices`; the value is its index */
+	RWK_PARAM_TEXT,   /* any text; NULL if unset */
+};
+
+/** The values in force. One member for each row of the table in param.c. */
+struct rwk_params {
+	bool explain;
+	bool stats;
+	int log;
+	int service;
+	int link;
+	int pmix;
+	const char *job_file;
+	size_t eager_max;
+	size_t eager_credit;
+	int cma;
+	bool ptracer;
+	size_t ring_lines;
+	size_t spin;
+};
+
+enum rwk_param_service { RWK_SERVICE_AUTO, RWK_SERVICE_RC, RWK_SERVICE_UC, RWK_SERVICE_SRC };
+enum rwk_param_link { RWK_LINK_AUTO, RWK_LINK_SHM, RWK_LINK_UDP, RWK_LINK_TCP };
+enum rwk_param_auto { RWK_AUTO, RWK_ON, RWK_OFF };
+
+struct rwk_param {
+	const char *name;    /* lower case; the variable is FI_ROPEWALK_ and this in upper case */
+	const char *help;    /* one sentence */
+	const char *initial; /* the default, as a user would write it; NULL for no text */
+	enum rwk_param_type type;
+	size_t offset;              /* of the member in struct rwk_params */
+	size_t min, max;            /* RWK_PARAM_SIZE */
+	const char *const *choices; /* RWK_PARAM_CHOICE, ends with NULL */
+};
+
+extern const struct rwk_param rwk_param_table[];
+extern const size_t rwk_param_count;
+extern struct rwk_params rwk_params;
+
+/**
+ * Reads every parameter from the environment into rwk_params.
+ * A value that is not valid leaves the default in force and is logged as a warning that names the variable, the value and what
+ * would be right. Idempotent; not thread-safe against itself. Returns the number of values refused.
+ */
+int rwk_param_load(void);
+
+/**
+ * Sets one parameter from text into `out`, by the rules of its type.
+ * Returns 0, or -EINVAL with the reason ("not one of: auto shm udp tcp") in `why` (at most `len` bytes, terminated); then nothing
+ * was set. The text of an RWK_PARAM_TEXT is not copied: it must stay.
+ */
+int rwk_param_set(struct rwk_params *out, const struct rwk_param *p, const char *text, char *why, size_t len);
+
+/** Writes the value in force of `p` as a user would write it into `buf`; returns `buf`. */
+const char *rwk_param_show(const struct rwk_params *v, const struct rwk_param *p, char *buf, size_t len);
+
+/** The row of that name (lower case), or NULL. */
+const struct rwk_param *rwk_param_find(const char *name);
+
+#endif

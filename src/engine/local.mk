@@ -1,0 +1,1 @@
+# What src/engine adds to the build.

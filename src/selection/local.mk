@@ -1,0 +1,1 @@
+# What src/selection adds to the build.

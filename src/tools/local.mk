@@ -1,0 +1,1 @@
+# What src/tools adds to the build.

@@ -1,0 +1,1 @@
+# What src/topology adds to the build.

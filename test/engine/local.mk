@@ -1,0 +1,1 @@
+# What test/engine adds to the build.

@@ -1,0 +1,1 @@
+# What test/libfabric adds to the build.

@@ -1,0 +1,11 @@
+# Unit tests mirror the tree: test/<folder>/test_<subject>.c, one program each, written with cmocka.
+TEST_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/test $(CMOCKA_CFLAGS)
+TEST_LDADD = libropewalk-core.la $(CMOCKA_LIBS)
+
+include test/base/local.mk
+include test/topology/local.mk
+include test/selection/local.mk
+include test/engine/local.mk
+include test/shm/local.mk
+include test/libfabric/local.mk
+include test/mpi/local.mk

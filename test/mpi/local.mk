@@ -1,0 +1,1 @@
+# What test/mpi adds to the build.

@@ -1,0 +1,1 @@
+# What test/selection adds to the build.

@@ -1,0 +1,1 @@
+# What test/shm adds to the build.

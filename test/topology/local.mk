@@ -1,0 +1,1 @@
+# What test/topology adds to the build.

@@ -1,0 +1,1 @@
+# What transports/links/sim adds to the build.

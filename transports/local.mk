@@ -1,0 +1,1 @@
+# What transports adds to the build.

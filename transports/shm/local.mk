@@ -1,0 +1,1 @@
+# What transports/shm adds to the build.
