@@ -1,1 +1,1 @@
-# What transports adds to the build.
+libropewalk_core_la_SOURCES += transports/transport.h transports/link.h

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The channel: the one contract between those who have messages (the engine, later the channel adapter: the clients) and those
+ * who move them (the services: UC on shared memory, RC, UC, SRC over packet links, the simulator).
+ *
+ *   transport  a service on a link ("UC on shm"), a constant table of calls
+ *   port       an endpoint's presence on one transport: what its peers reach it by, what its owner polls
+ *   channel    one peer as seen from a port; messages on a channel arrive in the order of send and post, each once
+ *   envelope   the few words that every message carries beside its payload
+ *   op         a request that lasts: a send that did not go at once, a read, a write, an atomic; memory of the client's
+ *   rkey       what a peer needs to reach a region that was exposed; opaque, travels in a message's payload
+ *
+ * Threads: the caller holds the port's lock (or is the only thread) for every call; a port has no lock of its own. Upcalls come
+ * from progress alone, on the caller's thread, with that lock held; an upcall may call send, post, read and write, on any channel,
+ * and must not call progress, disconnect or close. Nothing blocks unless it says so.
+ *
+ * Death: silence is not death. A channel fails on evidence only (the peer's process has ended, the peer broke the protocol).
+ * Then each outstanding op of the channel is completed with the error, `failed` is called once, and later calls on the
+ * channel return that error. The client then disconnects it.
+ */
+#ifndef RWK_TRANSPORT_H
+#define RWK_TRANSPORT_H
+
+#include "base/list.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+struct rwk_transport;
+struct rwk_port;
+struct rwk_channel;
+struct rwk_op;
+
+/**
+ * Where an endpoint is: 40 bytes, the same on every machine (little-endian words), handed to users as it is.
+ * A peer known only by IP and port (a socket address) has RWK_ADDR_PARTIAL set and job, rank, node, nonce zero.
+ */
+struct rwk_address {
+	uint32_t version_srq;  /* version in the top 8 bits, SRQ number in the low 24 */
+	uint32_t flags_rank;   /* RWK_ADDR_* in the top 8 bits, rank in the low 24; RWK_RANK_NONE without a job */
+	uint32_t job;          /* hash of the job's name; 0: none */
+	uint32_t node;         /* hash of what is shared by the processes of one booted system and network namespace */
+	uint64_t nonce_port;   /* nonce, fresh for each endpoint, in the top 48 bits; port in the low 16 */
+	uint8_t ip[16];        /* IPv6, or IPv4 mapped into it */
+};
+_Static_assert(sizeof(struct rwk_address) == 40, "an address has 40 bytes");
+
+#define RWK_ADDR_VERSION 1u
+#define RWK_ADDR_PARTIAL (1u << 24) /* in flags_rank */
+#define RWK_RANK_NONE    0xffffffu
+
+static inline uint32_t rwk_address_rank(const struct rwk_address *a)
+{
+	return a->flags_rank & 0xffffffu;
+}
+
+static inline uint16_t rwk_address_port(const struct rwk_address *a)
+{
+	return (uint16_t)a->nonce_port;
+}
+
+/** What every message carries. kind, flags, tag and data are the client's; a service does not look at them but for RWK_ENV_DATA. */
+struct rwk_envelope {
+	uint8_t kind;  /* below RWK_KIND_SERVICE; from there on the numbers are the services' own */
+	uint8_t flags;
+	uint16_t small; /* a small number of the client's */
+	uint32_t spare; /* zero */
+	uint64_t tag;
+	uint64_t data; /* travels only if RWK_ENV_DATA is set in flags, else arrives as 0 */
+};
+
+#define RWK_KIND_SERVICE 0xe0u
+#define RWK_ENV_DATA     0x80u
+
+/** What lets a peer read or write an exposed region. Opaque to clients and valid until conceal. */
+struct rwk_rkey {
+	uint64_t word[4];
+};
+
+enum rwk_op_type { RWK_OP_SEND, RWK_OP_READ, RWK_OP_WRITE };
+
+/**
+ * A request that lasts. The client's memory; the service owns it, and what iov points to, from post until `done`.
+ * The iov array itself must stay as long. A service keeps what it needs while the op runs in `link`, `at` and `service`.
+ */
+struct rwk_op {
+	enum rwk_op_type type;
+	uint32_t iov_count;
+	const struct iovec *iov; /* local memory: source of a send or write, target of a read */
+	size_t length;           /* bytes in all: the sum of iov, or less */
+	struct rwk_envelope env; /* RWK_OP_SEND */
+	struct rwk_rkey rkey;    /* RWK_OP_READ, RWK_OP_WRITE */
+	uint64_t offset;         /* into the exposed region, bytes */
+	/** Called once, from progress: status 0, or negative errno. The op is the client's again. */
+	void (*done)(struct rwk_op *op, int status);
+
+	struct rwk_list link;
+	size_t at;
+	uint64_t service[6];
+};
+
+/**
+ * Where the payload of a message of several pieces goes; the client's memory, given to the service from begin to end.
+ * Bytes beyond the sum of iov are dropped by the service.
+ */
+struct rwk_place {
+	const struct iovec *iov;
+	uint32_t iov_count;
+	size_t at; /* bytes placed so far, kept by the service */
+};
+
+/** What a client is told. `client` is what was given to open. */
+struct rwk_client {
+	/**
+	 * A peer has connected that this port has not connected to: `from` is its full address. Set ch->peer and return 0, or return
+	 * a negative errno to refuse it. Also called for a channel of ours whose partial address has become known: then ch->peer
+	 * is set already.
+	 */
+	int (*connected)(void *client, struct rwk_channel *ch, const struct rwk_address *from);
+	/** A whole message: `payload` is the service's memory, valid until return. */
+	void (*message)(void *client, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len);
+	/** The head of a message whose payload comes in pieces: returns the place for all of its `len` bytes; never NULL. */
+	struct rwk_place *(*begin)(void *client, struct rwk_channel *ch, const struct rwk_envelope *env, size_t len);
+	/** Its last piece is in place (status 0), or none will follow (negative errno). The place is the client's again. */
+	void (*end)(void *client, struct rwk_channel *ch, struct rwk_place *place, int status);
+	/** The channel has failed for ever; `err` negative: -ECONNRESET the peer's process ended, -EPROTO it broke the protocol. */
+	void (*failed)(void *client, struct rwk_channel *ch, int err);
+};
+
+/** The part of a channel that clients see; a service puts it first in its own. */
+struct rwk_channel {
+	const struct rwk_transport *transport;
+	struct rwk_port *port;
+	void *peer;      /* the client's */
+	size_t send_max; /* longest payload that send and a posted send take */
+	int error;       /* 0, or why the channel failed */
+};
+
+struct rwk_port_attr {
+	struct rwk_address address; /* ip, job, rank, node and SRQ number filled in; port 0: the transport picks one */
+	uint32_t local_peers;       /* how many are expected on this node; a hint */
+	bool oversubscribed;        /* more ranks than cores: yield when idle */
+};
+
+/** A service on a link. */
+struct rwk_transport {
+	const char *name; /* "UC/shm", as printed */
+
+	/**
+	 * Makes a port. On success *port is its owner's, attr->address has port number and nonce filled in.
+	 * -EADDRINUSE: the port number asked for is taken. May make system calls, never waits.
+	 */
+	int (*open)(struct rwk_port_attr *attr, const struct rwk_client *client, void *cookie, struct rwk_port **port);
+	/**
+	 * Ends the port. Messages already accepted by send stay readable for the peers; ops still outstanding are completed with
+	 * -ECANCELED first. All its channels are gone. Never waits.
+	 */
+	void (*close)(struct rwk_port *port);
+	/**
+	 * Starts a channel to `to`. Returns at once; send says -EAGAIN until the peer has answered, post queues.
+	 * -EHOSTUNREACH: `to` is not reachable by this transport (the reason has been logged at info level).
+	 */
+	int (*connect)(struct rwk_port *port, const struct rwk_address *to, void *peer, struct rwk_channel **ch);
+	/** Ends a channel, failed or not; its outstanding ops are completed with -ECANCELED first. */
+	void (*disconnect)(struct rwk_channel *ch);
+
+	/** Handles what has come and what can go, bounded per call; returns how many things it did, 0 for an empty poll. */
+	int (*progress)(struct rwk_port *port);
+	/**
+	 * To sleep: arm; if it returns 0, wait until wait_fd is readable; then progress (which disarms). -EAGAIN: there is something
+	 * to do already. A peer that sends after arm has returned 0 makes wait_fd readable.
+	 */
+	int (*arm)(struct rwk_port *port);
+	int (*wait_fd)(struct rwk_port *port);
+
+	/**
+	 * Sends a whole message from one buffer if that is possible now: 0, and the buffer is the caller's again. -EAGAIN: no room,
+	 * or something is queued before it (nothing was done; post it). len <= ch->send_max.
+	 */
+	int (*send)(struct rwk_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len);
+	/**
+	 * Starts an op: 1, it is finished already (done is not called, status 0); 0, done will be called; negative: refused, done is
+	 * not called (the channel has failed, or the rkey is none of this transport's). Sends are taken in order with send.
+	 * A send's `done` means that the buffer may be reused. A read's or write's means that the data is in place.
+	 */
+	int (*post)(struct rwk_channel *ch, struct rwk_op *op);
+	/**
+	 * Takes back a posted op that has not begun: 0, it is the client's again and done is not called; -EBUSY: it runs.
+	 */
+	int (*withdraw)(struct rwk_channel *ch, struct rwk_op *op);
+
+	/**
+	 * Lets the channel's peer read (and write, if `writable`) the region described by iov until conceal; iov is copied (at most
+	 * RWK_EXPOSE_IOV_MAX entries). 0 and *key set; -ENOSPC: too many regions at once.
+	 */
+	int (*expose)(struct rwk_channel *ch, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key);
+	/** Ends that. After return no access through `key` begins, and none is under way in this process. */
+	void (*conceal)(struct rwk_channel *ch, const struct rwk_rkey *key);
+};
+
+#define RWK_EXPOSE_IOV_MAX 8
+
+/** UC on shared memory: the peers of this node. */
+extern const struct rwk_transport rwk_shm_transport;
+
+#endif
