@@ -1,2 +1,27 @@
-# What contrib adds to the build.
-EXTRA_DIST += contrib/check contrib/hacking.md
+# What contrib adds to the build: parameter files, the pkg-config file, man pages and the example.
+pkgconfigdir = $(libdir)/pkgconfig
+pkgconfig_DATA = contrib/ropewalk.pc
+
+openmpidir = $(pkgdatadir)/openmpi
+openmpi_DATA = contrib/openmpi/ropewalk.conf
+noinst_DATA = contrib/openmpi/uninstalled.conf
+CLEANFILES += $(openmpi_DATA) $(noinst_DATA)
+
+# Made here and not by configure: only make knows what providerdir expands to.
+contrib/openmpi/ropewalk.conf: contrib/openmpi/ropewalk.conf.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed 's|@dir@|$(providerdir)|' $(srcdir)/contrib/openmpi/ropewalk.conf.in > $@
+contrib/openmpi/uninstalled.conf: contrib/openmpi/ropewalk.conf.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed 's|@dir@|$(abs_builddir)/.libs|' $(srcdir)/contrib/openmpi/ropewalk.conf.in > $@
+
+EXTRA_DIST += \
+	contrib/check contrib/lib.sh contrib/quickstart \
+	contrib/hacking.md contrib/dependencies.md \
+	contrib/openmpi/README.md contrib/openmpi/ropewalk.conf.in
+
+if HAVE_MPI
+check_PROGRAMS += contrib/examples/ring_pingpong
+contrib_examples_ring_pingpong_SOURCES = contrib/examples/ring_pingpong.c
+contrib_examples_ring_pingpong_CFLAGS = $(RWK_WARNINGS) $(MPI_CFLAGS)
+contrib_examples_ring_pingpong_LDFLAGS =
+contrib_examples_ring_pingpong_LDADD = $(MPI_LIBS)
+endif

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+# What quickstart, check and the test runners share: the Debian packages, where the build is, and how an MPI job is started.
+# Source it; it sets variables and functions and does nothing else. `contrib/dependencies.md` says what each package is for.
+
+# shellcheck disable=SC2034
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# shellcheck disable=SC2034 # the lists are for those who source this
+packages_build="autoconf automake libtool pkg-config make gcc libc6-dev libfabric-dev libhwloc-dev libpmix-dev"
+# shellcheck disable=SC2034
+packages_run="openmpi-bin libopenmpi-dev libfabric-bin"
+# shellcheck disable=SC2034
+packages_test="clang libcmocka-dev hpcc netpipe-openmpi python3 python3-mpi4py util-linux man-db shellcheck git"
+
+die() {
+	echo "${0##*/}: $*" >&2
+	exit 1
+}
+
+# Installs those of the packages named that are missing; without the right to do so, says what to run and fails.
+need_packages() {
+	local p missing=() sudo=()
+
+	command -v dpkg-query >/dev/null ||
+		die "this script installs Debian packages, and this is no Debian system; needed are the equivalents of: $*"
+	for p in "$@"; do
+		dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing+=("$p")
+	done
+	[ ${#missing[@]} -eq 0 ] && return 0
+	if [ "$(id -u)" -ne 0 ]; then
+		sudo -n true 2>/dev/null ||
+			die "these packages are missing, and only root can install them: apt-get install ${missing[*]}"
+		sudo=(sudo -n)
+	fi
+	echo "installing: ${missing[*]}"
+	"${sudo[@]}" apt-get update -q &&
+		"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}" ||
+		die "apt-get could not install: ${missing[*]}"
+}
+
+# How many processors there are: jobs for make, and ranks that can have one of their own.
+processors() {
+	nproc 2>/dev/null || echo 2
+}
+
+# The folder of libropewalk-fi.so in a build tree. Fails with a sentence if it is not there.
+provider_dir() {
+	local build=$1
+
+	[ -e "$build/.libs/libropewalk-fi.so" ] || {
+		echo "the provider is not built: $build/.libs/libropewalk-fi.so is missing" >&2
+		return 1
+	}
+	echo "$build/.libs"
+}
+
+# Options of mpirun that make an MPI job use a transport, one a line: ropewalk (of that build tree), ropewalk-installed:FILE
+# (a parameter file), vader (Open MPI's own shared memory), ucx, or ofi:PROVIDER for any other libfabric provider. None of them falls
+# back to another: a transport that does not load is an error of mpirun's.
+transport_options() {
+	local transport=$1 build=$2
+
+	case $transport in
+	ropewalk)
+		provider_dir "$build" >/dev/null || return 1
+		printf '%s\n' --tune "$build/contrib/openmpi/uninstalled.conf"
+		;;
+	ropewalk-installed:*) printf '%s\n' --tune "${transport#*:}" ;;
+	vader) printf '%s\n' --mca pml ob1 --mca btl vader,self ;;
+	ucx) printf '%s\n' --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any ;;
+	ofi:*) printf '%s\n' --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include "${transport#ofi:}" ;;
+	*)
+		echo "transport '$transport' is not one of: ropewalk ropewalk-installed:FILE vader ucx ofi:PROVIDER" >&2
+		return 1
+		;;
+	esac
+}
+
+# mpi SECONDS RANKS [mpirun options --] PROGRAM [arguments]: runs the program over $TRANSPORT (ropewalk) from the build tree
+# $BUILD, ends it after SECONDS. Ranks may outnumber cores; they are bound only when each can have one of its own.
+mpi() {
+	local seconds=$1 ranks=$2 options=() extra=() bind=none
+
+	shift 2
+	mapfile -t options < <(transport_options "${TRANSPORT:-ropewalk}" "$BUILD")
+	[ ${#options[@]} -gt 0 ] || return 1
+	while [ $# -gt 0 ] && [ "${1#-}" != "$1" ]; do
+		[ "$1" = -- ] && {
+			shift
+			break
+		}
+		extra+=("$1" "$2")
+		shift 2
+	done
+	[ "$ranks" -le "$(processors)" ] && bind=core
+	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
+		timeout --kill-after=10 "$seconds" mpirun "${options[@]}" --oversubscribe --bind-to "$bind" "${extra[@]}" \
+		-np "$ranks" "$@" </dev/null
+}
