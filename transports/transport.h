@@ -39,7 +39,7 @@ struct rwk_op;
  */
 struct rwk_address {
 	uint32_t version_srq;  /* version in the top 8 bits, SRQ number in the low 24 */
-	uint32_t flags_rank;   /* RWK_ADDR_* in the top 8 bits, rank in the low 24; RWK_RANK_NONE without a job */
+	uint32_t flags_rank;   /* RWK_ADDR_* in the top 8 bits, rank in the low 24; RWK_ADDR_NO_RANK without a job */
 	uint32_t job;          /* hash of the job's name; 0: none */
 	uint32_t node;         /* hash of what is shared by the processes of one booted system and network namespace */
 	uint64_t nonce_port;   /* nonce, fresh for each endpoint, in the top 48 bits; port in the low 16 */
@@ -49,7 +49,7 @@ _Static_assert(sizeof(struct rwk_address) == 40, "an address has 40 bytes");
 
 #define RWK_ADDR_VERSION 1u
 #define RWK_ADDR_PARTIAL (1u << 24) /* in flags_rank */
-#define RWK_RANK_NONE    0xffffffu
+#define RWK_ADDR_NO_RANK 0xffffffu
 
 static inline uint32_t rwk_address_rank(const struct rwk_address *a)
 {

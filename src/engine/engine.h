@@ -72,6 +72,7 @@ struct rwk_engine_attr {
 	size_t multi_min;     /* bytes; see RWK_F_MULTI */
 	size_t tx_limit;      /* most sends under way; beyond it -EAGAIN */
 	size_t rx_limit;      /* most receives posted; 0: no limit */
+	const struct rwk_transport *const *transports; /* for tests: the first of these carries every peer; NULL: selection decides */
 };
 
 /**

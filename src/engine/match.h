@@ -34,6 +34,7 @@ struct rwk_posted {
 	const void *from;      /* the one peer wanted, compared as a pointer; NULL: anyone */
 	uint64_t order;        /* number in the order of posting; the matcher's */
 	uint32_t class_index;  /* the matcher's */
+	uint32_t stays;        /* not 0: a message that takes it leaves it where it is; it waits until it is unposted */
 };
 
 /** A message that waits. The caller's memory; the matcher's from keep until take. */
@@ -51,7 +52,7 @@ int rwk_matcher_open(struct rwk_matcher **m);
 void rwk_matcher_close(struct rwk_matcher *m);
 
 /**
- * A message has come: the earliest posted receive that fits, taken out; NULL if none does (then `keep` it).
+ * A message has come: the earliest posted receive that fits, taken out unless it `stays`; NULL if none does (then `keep` it).
  * Not for a message older than one already kept that the same receive would fit: callers always look here first, then keep.
  */
 struct rwk_posted *rwk_match_message(struct rwk_matcher *m, const void *from, uint64_t tag);
