@@ -1,1 +1,34 @@
-# What bench adds to the build.
+# What bench adds to the build. Nothing here is installed. The benchmarks share no code with what they measure.
+bench_common = bench/common/data.c bench/common/options.c bench/common/report.c bench/common/stats.c bench/common/sweep.c
+bench_headers = bench/common/bench.h bench/common/clock.h bench/common/data.h bench/common/options.h bench/common/report.h \
+	bench/common/stats.h bench/common/sweep.h
+
+# The MPI programs. They are compiled by $(MPICC) into $(BENCH_MPI_DIR); for another MPI library:
+#   make bench-mpi MPICC=mpicc.mpich BENCH_MPI_DIR=bench/mpich
+BENCH_MPI_DIR = bench/openmpi
+bench_mpi_names = latency multi_latency bandwidth bidirectional multi_rate allreduce alltoall bcast
+bench_mpi_shared = bench/mpi/loops.c bench/mpi/team.c
+bench_mpi_programs = $(bench_mpi_names:%=$(BENCH_MPI_DIR)/%)
+bench_mpi_objects = $(bench_common:bench/common/%.c=$(BENCH_MPI_DIR)/common/%.o) $(bench_mpi_shared:bench/mpi/%.c=$(BENCH_MPI_DIR)/shared/%.o)
+bench_mpi_compile = $(MPICC) -I$(srcdir) $(RWK_CPPFLAGS) $(CPPFLAGS) $(RWK_CFLAGS) $(CFLAGS)
+
+$(BENCH_MPI_DIR)/common/%.o: bench/common/%.c $(bench_headers)
+	$(AM_V_CC)$(MKDIR_P) $(@D) && $(bench_mpi_compile) -c -o $@ $<
+
+$(BENCH_MPI_DIR)/shared/%.o: bench/mpi/%.c bench/mpi/team.h $(bench_headers)
+	$(AM_V_CC)$(MKDIR_P) $(@D) && $(bench_mpi_compile) -c -o $@ $<
+
+$(bench_mpi_programs): $(BENCH_MPI_DIR)/%: bench/mpi/%.c $(bench_mpi_objects)
+	$(AM_V_CCLD)$(bench_mpi_compile) $(RWK_LDFLAGS) $(LDFLAGS) -o $@ $< $(bench_mpi_objects) -lm
+
+bench-mpi: $(bench_mpi_programs)
+bench: all
+.PHONY: bench bench-mpi
+
+if HAVE_MPI
+noinst_DATA += $(bench_mpi_programs)
+endif
+clean-local:
+	rm -rf bench/openmpi bench/mpich
+
+EXTRA_DIST += $(bench_common) $(bench_headers) $(bench_mpi_shared) bench/mpi/team.h $(bench_mpi_names:%=bench/mpi/%.c)

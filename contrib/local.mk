@@ -4,7 +4,7 @@ pkgconfig_DATA = contrib/ropewalk.pc
 
 openmpidir = $(pkgdatadir)/openmpi
 openmpi_DATA = contrib/openmpi/ropewalk.conf
-noinst_DATA = contrib/openmpi/uninstalled.conf
+noinst_DATA += contrib/openmpi/uninstalled.conf
 CLEANFILES += $(openmpi_DATA) $(noinst_DATA)
 
 # Made here and not by configure: only make knows what providerdir expands to.

@@ -9,3 +9,4 @@ include test/engine/local.mk
 include test/shm/local.mk
 include test/libfabric/local.mk
 include test/mpi/local.mk
+include test/bench/local.mk

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bench/common/options.h"
+
+#include <argp.h>
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_DIRTY = 256, KEY_JSON, KEY_NO_INJECT, KEY_USAGE };
+
+static const struct argp_option common_options[] = {
+	{"sizes", 's', "LIST", 0, "Message sizes in bytes: 8 or 0,8,4K or 1:4M (doubling) or a mixture", 0},
+	{"iterations", 'i', "N", 0, "Iterations of a repeat (default: as many as fill its time)", 0},
+	{"warmup", 'x', "N", 0, "Iterations before the first repeat of a size (default 10)", 0},
+	{"time", 't', "SECONDS", 0, "Time wanted for one repeat (default 0.05)", 0},
+	{"repeats", 'r', "N", 0, "Repeats of each size; the median is the result (default 5)", 0},
+	{"window", 'W', "N", 0, "Messages in flight, where a test has a window (default 64)", 0},
+	{"dirty", KEY_DIRTY, NULL, 0, "Write the data before each send and read it after each receive", 0},
+	{"check", 'c', NULL, 0, "Check the contents of every message (implies --dirty)", 0},
+	{"json", KEY_JSON, "FILE", 0, "Write the results to FILE", 0},
+	{"help", 'h', NULL, 0, "Print this text", -1},
+	{"usage", KEY_USAGE, NULL, OPTION_HIDDEN, NULL, 0}, /* argp's errors recommend it */
+	{0},
+};
+
+static const struct argp_option fabric_options[] = {
+	{"provider", 'p', "NAME", 0, "The libfabric provider, for example shm or \"tcp;ofi_rxm\" (required)", 0},
+	{"no-inject", KEY_NO_INJECT, NULL, 0, "Send small messages with a completion each instead of fi_tinject", 0},
+	{0},
+};
+
+struct parser {
+	const struct bench_test *test;
+	struct bench_options *o;
+	bool help, fabric;
+};
+
+/* Reads a whole number with an optional unit from *text, and moves *text behind it. */
+static int parse_size(const char **text, size_t *size)
+{
+	unsigned long long n;
+	unsigned shift = 0;
+	char *end;
+
+	if (!isdigit((unsigned char)**text))
+		return -EINVAL;
+	errno = 0;
+	n = strtoull(*text, &end, 10);
+	switch (toupper((unsigned char)*end)) {
+	case 'K':
+		shift = 10;
+		break;
+	case 'M':
+		shift = 20;
+		break;
+	case 'G':
+		shift = 30;
+		break;
+	}
+	if (shift)
+		end++;
+	if (errno || n > BENCH_MAX_SIZE >> shift)
+		return -ERANGE;
+	*size = n << shift;
+	*text = end;
+	return 0;
+}
+
+static int add_range(struct bench_options *o, size_t first, size_t last, size_t grain, char *why, size_t len)
+{
+	for (size_t size = first;; size *= 2) {
+		if (grain && size % grain) {
+			snprintf(why, len, "%zu is not a multiple of %zu, as this test needs", size, grain);
+			return -EINVAL;
+		}
+		if (o->sizes == BENCH_MAX_SIZES) {
+			snprintf(why, len, "more than %d sizes", BENCH_MAX_SIZES);
+			return -EINVAL;
+		}
+		o->size[o->sizes++] = size;
+		if (!size || size > last / 2)
+			return 0;
+	}
+}
+
+int bench_sizes_parse(const char *text, size_t grain, struct bench_options *o, char *why, size_t len)
+{
+	const char *p = text;
+	size_t first, last;
+	int rc;
+
+	o->sizes = 0;
+	for (;;) {
+		rc = parse_size(&p, &first);
+		last = first;
+		if (!rc && *p == ':') {
+			p++;
+			rc = parse_size(&p, &last);
+			if (!rc && (!first || last < first)) {
+				snprintf(why, len, "a range goes from a size above 0 to one that is not smaller");
+				return -EINVAL;
+			}
+		}
+		if (rc || (*p && *p != ',')) {
+			snprintf(why, len, "sizes are 0 to 1G, written like 8 or 0,8,4K or 1:4M");
+			return -EINVAL;
+		}
+		rc = add_range(o, first, last, grain, why, len);
+		if (rc)
+			return rc;
+		if (!*p)
+			return 0;
+		p++;
+	}
+}
+
+static error_t parse_count(struct argp_state *state, const char *name, const char *text, unsigned long max, unsigned long *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoul(text, &end, 10);
+	if (!isdigit((unsigned char)*text) || *end || errno || !*value || *value > max) {
+		argp_error(state, "--%s %s: a whole number from 1 to %lu is needed", name, text, max);
+		return EINVAL;
+	}
+	return 0;
+}
+
+static error_t parse_seconds(struct argp_state *state, const char *text, double *value)
+{
+	char *end;
+
+	*value = strtod(text, &end);
+	if (end == text || *end || !isfinite(*value) || *value < 1e-4 || *value > 60) {
+		argp_error(state, "--time %s: seconds from 0.0001 to 60 are needed", text);
+		return EINVAL;
+	}
+	return 0;
+}
+
+/* Values that are checked together once all options are known. */
+static error_t finish(struct argp_state *state, struct parser *p)
+{
+	if (p->fabric && !p->help && !p->o->provider) {
+		argp_error(state, "--provider is missing: name a libfabric provider, as `fi_info -t FI_EP_RDM` lists them");
+		return EINVAL;
+	}
+	return 0;
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct parser *p = state->input;
+	struct bench_options *o = p->o;
+	unsigned long n;
+	char why[120];
+	error_t err;
+
+	switch (key) {
+	case 's':
+		if (!bench_sizes_parse(arg, p->test->grain, o, why, sizeof(why)))
+			return 0;
+		argp_error(state, "--sizes %s: %s", arg, why);
+		return EINVAL;
+	case 'i':
+		return parse_count(state, "iterations", arg, 1000000000, &o->iterations);
+	case 'x':
+		return parse_count(state, "warmup", arg, 1000000000, &o->warmup);
+	case 't':
+		return parse_seconds(state, arg, &o->seconds);
+	case 'r':
+		err = parse_count(state, "repeats", arg, BENCH_MAX_REPEATS, &n);
+		o->repeats = err ? o->repeats : n;
+		return err;
+	case 'W':
+		if (!p->test->windowed) {
+			argp_error(state, "--window %s: %s has one message in flight at a time", arg, p->test->name);
+			return EINVAL;
+		}
+		err = parse_count(state, "window", arg, 4096, &n);
+		o->window = err ? o->window : n;
+		return err;
+	case KEY_DIRTY:
+		if (o->touch == BENCH_TOUCH_NONE)
+			o->touch = BENCH_TOUCH_DIRTY;
+		return 0;
+	case 'c':
+		o->touch = BENCH_TOUCH_CHECK;
+		return 0;
+	case KEY_JSON:
+		o->json = arg;
+		return 0;
+	case 'p':
+		o->provider = arg;
+		return 0;
+	case KEY_NO_INJECT:
+		o->inject = false;
+		return 0;
+	case 'h':
+	case KEY_USAGE:
+		p->help = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "%s: not an option; --help lists them", arg);
+		return EINVAL;
+	case ARGP_KEY_END:
+		return finish(state, p);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int bench_options_parse(int argc, char **argv, const struct bench_test *test, enum bench_option_set set, bool talk,
+	struct bench_options *o)
+{
+	/* No exit from inside: in an MPI job every rank must reach MPI_Finalize, or the launcher reports a crash. */
+	unsigned flags = ARGP_NO_EXIT | ARGP_NO_HELP | (talk ? 0 : ARGP_NO_ERRS);
+	const struct argp fabric = {.options = fabric_options, .parser = parse_option};
+	const struct argp_child child[] = {{&fabric, 0, "libfabric:", 0}, {0}};
+	struct argp argp = {.options = common_options, .parser = parse_option, .doc = test->what};
+	struct parser p = {.test = test, .o = o, .fabric = set == BENCH_OPTIONS_FABRIC};
+	char why[120];
+
+	*o = (struct bench_options){.warmup = 10, .seconds = 0.05, .window = 64, .repeats = 5, .inject = true};
+	if (bench_sizes_parse(test->sizes, test->grain, o, why, sizeof(why)))
+		abort(); /* a test's own default */
+	if (!test->windowed)
+		o->window = 1;
+	if (p.fabric)
+		argp.children = child;
+	if (argp_parse(&argp, argc, argv, flags, NULL, &p))
+		return -EINVAL;
+	if (!p.help)
+		return 0;
+	if (talk)
+		argp_help(&argp, stdout, ARGP_HELP_STD_HELP & ~(unsigned)ARGP_HELP_EXIT_OK, argv[0]);
+	return 1;
+}

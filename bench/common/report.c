@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bench/common/report.h"
+
+#include "bench/common/clock.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PROGRESS_SECONDS 2
+
+static const char *const unit_names[] = {
+	[BENCH_LATENCY] = "us",
+	[BENCH_BANDWIDTH] = "MB/s",
+	[BENCH_RATE] = "msg/s",
+};
+
+static const char *const touch_names[] = {
+	[BENCH_TOUCH_NONE] = "none",
+	[BENCH_TOUCH_DIRTY] = "dirty",
+	[BENCH_TOUCH_CHECK] = "check",
+};
+
+static const char *const touch_notes[] = {
+	[BENCH_TOUCH_NONE] = "",
+	[BENCH_TOUCH_DIRTY] = "; times include writing and reading the data",
+	[BENCH_TOUCH_CHECK] = "; times include making and checking the data",
+};
+
+void bench_json_string(FILE *f, const char *text)
+{
+	fputc('"', f);
+	for (; *text; text++) {
+		unsigned char c = *text;
+
+		if (c == '"' || c == '\\')
+			fprintf(f, "\\%c", c);
+		else if (c < 0x20 || c >= 0x7f)
+			fprintf(f, "\\u%04x", c);
+		else
+			fputc(c, f);
+	}
+	fputc('"', f);
+}
+
+static void json_head(FILE *f, const struct bench_test *test, const struct bench_options *o, const struct bench_team *team)
+{
+	fprintf(f, "{\"benchmark\": ");
+	bench_json_string(f, test->name);
+	fprintf(f, ", \"unit\": \"%s\", \"ranks\": %d, \"touch\": \"%s\",\n\"library\": ", unit_names[test->unit], team->ranks,
+		touch_names[o->touch]);
+	bench_json_string(f, team->library);
+	if (o->provider) {
+		fprintf(f, ", \"provider\": ");
+		bench_json_string(f, o->provider);
+	}
+	fprintf(f, ",\n\"results\": [");
+}
+
+int bench_report_open(struct bench_report *p, const struct bench_test *test, const struct bench_options *o,
+	const struct bench_team *team)
+{
+	if (o->json) {
+		p->json = fopen(o->json, "w");
+		if (!p->json) {
+			int err = errno;
+
+			fprintf(stderr, "--json %s: %s; name a file that can be written\n", o->json, strerror(err));
+			return -err;
+		}
+		json_head(p->json, test, o, team);
+	}
+	p->test = test;
+	p->o = o;
+	p->started = p->last_line = bench_now();
+	printf("# %s, %s, %d ranks, median of %u%s\n", test->name, unit_names[test->unit], team->ranks, o->repeats,
+		touch_notes[o->touch]);
+	printf("%12s %14s %14s %14s\n", "# bytes", unit_names[test->unit], "min", "max");
+	fflush(stdout);
+	return 0;
+}
+
+void bench_report_progress(struct bench_report *p, size_t size, unsigned repeat)
+{
+	double now = bench_now();
+
+	if (!p->test || now - p->last_line < PROGRESS_SECONDS)
+		return;
+	p->last_line = now;
+	fprintf(stderr, "%s: size %zu (%zu of %zu), repeat %u of %u, %.0f s so far\n", p->test->name, size, p->rows + 1,
+		p->o->sizes, repeat + 1, p->o->repeats, now - p->started);
+}
+
+static void json_row(FILE *f, const struct bench_row *row, size_t index)
+{
+	fprintf(f, "%s\n{\"size\": %zu, \"median\": %.9g, \"min\": %.9g, \"max\": %.9g, \"iterations\": %lu, \"window\": %u, \"samples\": [",
+		index ? "," : "", row->size, row->stats.median, row->stats.min, row->stats.max, row->iterations, row->window);
+	for (unsigned i = 0; i < row->samples; i++)
+		fprintf(f, "%s%.9g", i ? ", " : "", row->sample[i]);
+	fprintf(f, "]}");
+}
+
+void bench_report_row(struct bench_report *p, const struct bench_row *row)
+{
+	int decimals;
+
+	if (!p->test)
+		return;
+	decimals = p->test->unit == BENCH_LATENCY ? 3 : p->test->unit == BENCH_BANDWIDTH ? 1 : 0;
+	printf("%12zu %14.*f %14.*f %14.*f\n", row->size, decimals, row->stats.median, decimals, row->stats.min, decimals,
+		row->stats.max);
+	fflush(stdout);
+	p->last_line = bench_now();
+	if (p->json)
+		json_row(p->json, row, p->rows);
+	p->rows++;
+}
+
+/* A file cut short must not be taken for a result; what is no regular file is not ours to remove. */
+static void discard(const char *path)
+{
+	struct stat st;
+
+	if (!stat(path, &st) && S_ISREG(st.st_mode))
+		unlink(path);
+}
+
+int bench_report_close(struct bench_report *p, int verdict)
+{
+	int err = 0;
+
+	if (!p->json)
+		return 0;
+	if (verdict >= 0)
+		fprintf(p->json, "\n], \"data_ok\": %s, \"seconds\": %.3f}\n", verdict ? "false" : "true", bench_now() - p->started);
+	if (ferror(p->json))
+		err = EIO;
+	if (fclose(p->json))
+		err = errno;
+	if (err)
+		fprintf(stderr, "--json %s: %s; the file is not complete and was removed\n", p->o->json, strerror(err));
+	if (err || verdict < 0)
+		discard(p->o->json);
+	p->json = NULL;
+	return -err;
+}

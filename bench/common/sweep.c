@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * For each size: warm up, find out how many iterations fill the wanted time, repeat, report. All ranks take the same decisions since
+ * they decide by values that the team has agreed upon.
+ */
+#include "bench/common/sweep.h"
+
+#include "bench/common/report.h"
+#include "bench/common/stats.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Buffers of one side together take no more than this where each message in flight has its own. */
+#define MAX_TOUCHED_BYTES ((size_t)64 << 20)
+
+static size_t stride_of(size_t size)
+{
+	return (size + 63) / 64 * 64 + (size ? 0 : 64);
+}
+
+/* Message in flight share one buffer, as in other suites, unless their contents matter. */
+static unsigned slots_of(const struct bench_options *o, size_t size)
+{
+	size_t most = MAX_TOUCHED_BYTES / stride_of(size);
+
+	if (o->touch == BENCH_TOUCH_NONE || o->window == 1)
+		return 1;
+	return most < 1 ? 1 : most < o->window ? most : o->window;
+}
+
+static size_t buffer_bytes(const struct bench_test *test, const struct bench_options *o, const struct bench_team *team)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < o->sizes; i++) {
+		size_t n = stride_of(o->size[i]) * (test->block_per_rank ? (size_t)team->ranks : slots_of(o, o->size[i]));
+
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+/* Two buffers with all their pages present. */
+static int allocate(struct bench_run *r, size_t bytes)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+
+	r->send = aligned_alloc(page, (bytes + page - 1) / page * page);
+	r->recv = aligned_alloc(page, (bytes + page - 1) / page * page);
+	if (!r->send || !r->recv)
+		return -ENOMEM;
+	memset(r->send, 1, bytes);
+	memset(r->recv, 2, bytes);
+	return 0;
+}
+
+static int timed(const struct bench_test *test, struct bench_run *r, double *seconds)
+{
+	int rc = test->run(r, seconds);
+
+	return rc ? rc : r->team->largest(r->team, seconds);
+}
+
+/* Sets the number of iterations that take about the wanted time, warming up on the way. */
+static int calibrate(const struct bench_test *test, const struct bench_options *o, struct bench_run *r)
+{
+	double seconds;
+
+	r->iterations = o->warmup;
+	for (;;) {
+		int rc = timed(test, r, &seconds);
+
+		if (rc)
+			return rc;
+		if (o->iterations) {
+			r->iterations = o->iterations;
+			return 0;
+		}
+		if (seconds >= o->seconds / 8 || r->iterations >= 100000000)
+			break;
+		r->iterations *= 4;
+	}
+	r->iterations = r->iterations * (o->seconds / seconds);
+	if (!r->iterations)
+		r->iterations = 1;
+	return 0;
+}
+
+static double value_of(const struct bench_test *test, const struct bench_run *r, double seconds)
+{
+	double messages = (double)r->iterations * test->messages;
+
+	if (test->windowed)
+		messages *= r->window;
+	if (test->per_pair)
+		messages *= r->team->ranks / 2;
+	switch (test->unit) {
+	case BENCH_LATENCY:
+		return seconds * 1e6 / messages;
+	case BENCH_BANDWIDTH:
+		return messages * r->size / seconds * 1e-6;
+	case BENCH_RATE:
+		return messages / seconds;
+	}
+	return 0;
+}
+
+static int one_size(const struct bench_test *test, const struct bench_options *o, struct bench_run *r, struct bench_report *report)
+{
+	struct bench_row row = {.size = r->size, .window = r->window, .samples = o->repeats};
+	double seconds;
+	int rc = calibrate(test, o, r);
+
+	for (unsigned i = 0; !rc && i < o->repeats; i++) {
+		bench_report_progress(report, r->size, i);
+		rc = timed(test, r, &seconds);
+		row.sample[i] = rc ? 0 : value_of(test, r, seconds);
+	}
+	if (rc)
+		return rc;
+	row.iterations = r->iterations;
+	row.stats = bench_stats_of(row.sample, row.samples);
+	bench_report_row(report, &row);
+	return 0;
+}
+
+static int all_sizes(const struct bench_test *test, const struct bench_options *o, struct bench_run *r, struct bench_report *report)
+{
+	for (size_t i = 0; i < o->sizes; i++) {
+		int rc;
+
+		r->size = o->size[i];
+		r->slots = slots_of(o, r->size);
+		r->stride = stride_of(r->size);
+		r->window = r->slots > 1 || o->touch != BENCH_TOUCH_NONE ? r->slots : o->window;
+		rc = one_size(test, o, r, report);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* Whether the shape of the team suits the test. */
+static int check_team(const struct bench_test *test, const struct bench_team *team)
+{
+	const char *need = NULL;
+
+	if (test->shape == BENCH_TWO_RANKS && team->ranks != 2)
+		need = "exactly 2 ranks";
+	else if (test->shape == BENCH_PAIRS && (team->ranks < 2 || team->ranks % 2))
+		need = "an even number of ranks";
+	else if (team->ranks < 2)
+		need = "2 ranks or more";
+	if (!need)
+		return 0;
+	if (!team->rank)
+		fprintf(stderr, "%s: %d rank%s, but this test needs %s (mpirun -n 2 ...)\n", test->name, team->ranks,
+			team->ranks == 1 ? "" : "s", need);
+	return -EINVAL;
+}
+
+/* Every rank goes on only if all of them can: outputs open at rank 0, memory at each. */
+static int prepare(const struct bench_test *test, const struct bench_options *o, struct bench_run *r, struct bench_report *report)
+{
+	size_t bytes = buffer_bytes(test, o, r->team);
+	int rc = allocate(r, bytes);
+	double failed;
+
+	if (rc)
+		fprintf(stderr, "%s: no memory for two buffers of %zu bytes; take smaller sizes\n", test->name, bytes);
+	if (!rc && !r->team->rank)
+		rc = bench_report_open(report, test, o, r->team);
+	failed = rc ? 1 : 0;
+	if (r->team->largest(r->team, &failed))
+		return -ECONNRESET;
+	return rc ? rc : failed ? -ECANCELED : 0;
+}
+
+int bench_sweep(const struct bench_test *test, const struct bench_options *o, struct bench_team *team)
+{
+	struct bench_report *report = NULL;
+	struct bench_run r = {.team = team, .touch = o->touch, .window = o->window};
+	double verdict;
+	int rc = check_team(test, team);
+
+	if (rc)
+		return rc;
+	report = calloc(1, sizeof(*report));
+	rc = report ? prepare(test, o, &r, report) : -ENOMEM;
+	if (!rc)
+		rc = all_sizes(test, o, &r, report);
+	if (!rc) {
+		verdict = r.errors;
+		rc = team->largest(team, &verdict);
+	}
+	if (!rc && verdict > 0)
+		rc = 1;
+	if (report) {
+		int closed = bench_report_close(report, rc);
+
+		rc = rc ? rc : closed;
+	}
+	free(report);
+	free(r.recv);
+	free(r.send);
+	return rc;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Each operation is timed on its own after a barrier that is not timed: ranks that do not depend on each other, such as the root of a
+ * broadcast, would otherwise run ahead, and the loop would measure a pipeline.
+ */
+#include "bench/common/clock.h"
+#include "bench/common/data.h"
+#include "bench/mpi/team.h"
+
+#include <mpi.h>
+
+static int run(struct bench_run *r, double *seconds)
+{
+	*seconds = 0;
+	for (unsigned long i = 0; i < r->iterations; i++) {
+		uint64_t seed = bench_seed(0, 0, i);
+		double start;
+
+		MPI_Barrier(MPI_COMM_WORLD);
+		start = bench_now();
+		if (!r->team->rank)
+			bench_before_send(r, r->send, r->size, seed);
+		MPI_Bcast(r->send, (int)r->size, MPI_BYTE, 0, MPI_COMM_WORLD);
+		if (r->team->rank)
+			bench_after_recv(r, r->send, r->size, seed);
+		*seconds += bench_now() - start;
+	}
+	return 0;
+}
+
+static const struct bench_test test = {
+	.name = "bcast",
+	.what = "Time of MPI_Bcast from rank 0, of the slowest rank.",
+	.sizes = "1:1M",
+	.unit = BENCH_LATENCY,
+	.shape = BENCH_ANY_RANKS,
+	.messages = 1,
+	.run = run,
+};
+
+int main(int argc, char **argv)
+{
+	return bench_mpi_main(argc, argv, &test);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The MPI side of the benchmarks: the job as a team, the main function, and the two loops that several tests share. */
+#ifndef BENCH_MPI_TEAM_H
+#define BENCH_MPI_TEAM_H
+
+#include "bench/common/bench.h"
+
+/**
+ * The main function of an MPI benchmark. Returns the exit status: 0, 1 when data was wrong, 2 when the run failed or an argument was
+ * wrong. Errors inside MPI abort the job, as MPI's default error handler does.
+ */
+int bench_mpi_main(int argc, char **argv, const struct bench_test *test);
+
+/** The rank that this one is paired with: lower half with upper half. */
+int bench_mpi_partner(const struct bench_run *r);
+
+/** Ping-pong of each pair, begun by the lower half. */
+int bench_mpi_pingpong(struct bench_run *r, double *seconds);
+
+/** Windows of messages from the lower half to the upper; each window is answered by one empty message. */
+int bench_mpi_stream(struct bench_run *r, double *seconds);
+
+#endif

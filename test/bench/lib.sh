@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What the tests of the benchmark programs share: running, judging, counting. Sourced; the working folder is the build folder.
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+checks=0
+here=$(cd "$(dirname "$0")" && pwd)
+export ASAN_OPTIONS=detect_leaks=0 # what MPI libraries leave allocated at exit is not ours
+
+skip() {
+	echo "skipped: $*"
+	exit 77
+}
+
+need_python() {
+	command -v python3 >/dev/null || skip "no python3 to read the JSON with"
+}
+
+if [ "$(id -u)" -eq 0 ]; then
+	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+fi
+
+# Runs an Open MPI job of two ranks on this node over its own shared memory.
+job() {
+	timeout 60 mpirun -n 2 --oversubscribe --mca pml ob1 --mca btl vader,self "$@"
+}
+
+# Runs an MPI program as a job of one rank without a launcher.
+alone() {
+	OMPI_MCA_ess_singleton_isolated=1 timeout 60 "$@"
+}
+
+# expect WHAT STATUS COMMAND...: the command must end with that status; its output is kept for `said`.
+expect() {
+	local what=$1 status=$2 got
+	shift 2
+	"$@" >"$scratch/out" 2>&1
+	got=$?
+	checks=$((checks + 1))
+	if [ "$got" -ne "$status" ]; then
+		failures=$((failures + 1))
+		echo "FAILED: $what: exit status $got instead of $status; output:"
+		cat "$scratch/out"
+	fi
+}
+
+# said TEXT: the last command printed it.
+said() {
+	checks=$((checks + 1))
+	if ! grep -qF -- "$1" "$scratch/out"; then
+		failures=$((failures + 1))
+		echo "FAILED: no \"$1\" in:"
+		cat "$scratch/out"
+	fi
+}
+
+# json_is FILE NAME "SIZE ..." REPEATS: well-formed, of that benchmark, with these sizes, data right, and sane numbers. Removes the file.
+json_is() {
+	python3 "$here/json_is.py" "$@" && rm "$1"
+}
+
+finish() {
+	echo "$checks checks, $failures failed"
+	[ "$checks" -gt 0 ] && [ "$failures" -eq 0 ]
+	exit
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What all benchmarks rest upon: the check of contents finds what is wrong, sizes are read as written, medians are medians. */
+#include "rwk_test.h"
+
+#include "bench/common/data.h"
+#include "bench/common/options.h"
+#include "bench/common/stats.h"
+
+static struct bench_team team = {.rank = 1, .ranks = 2};
+
+/* How many data of a message of `size` bytes are found wrong against the contents of `seed`. */
+static unsigned long wrong(const void *data, size_t size, uint64_t seed)
+{
+	/* As if one had been found before: only a run's first is printed. */
+	struct bench_run r = {.team = &team, .size = size, .touch = BENCH_TOUCH_CHECK, .errors = 1};
+
+	bench_read(&r, data, size, seed);
+	return r.errors - 1;
+}
+
+/* Contents of every short length pass as they are; a bit flipped anywhere, another message's or sender's contents do not. */
+static void contents(void **state)
+{
+	struct bench_run r = {.team = &team, .touch = BENCH_TOUCH_CHECK};
+	unsigned char data[33];
+
+	(void)state;
+	for (size_t size = 1; size <= sizeof(data); size++) {
+		bench_write(&r, data, size, bench_seed(0, 1, 7));
+		assert_int_equal(wrong(data, size, bench_seed(0, 1, 7)), 0);
+		for (size_t i = 0; i < size; i++) {
+			data[i] ^= 0x10;
+			assert_int_equal(wrong(data, size, bench_seed(0, 1, 7)), 1);
+			data[i] ^= 0x10;
+		}
+		assert_int_not_equal(wrong(data, size, bench_seed(0, 1, 8)), 0);
+		assert_int_not_equal(wrong(data, size, bench_seed(1, 0, 7)), 0);
+	}
+}
+
+/* Writing dirties every byte, with another value for the next message, and nothing beyond. */
+static void dirty(void **state)
+{
+	struct bench_run r = {.team = &team, .size = 9, .touch = BENCH_TOUCH_DIRTY};
+	unsigned char first[10] = {0}, second[10] = {0};
+
+	(void)state;
+	bench_write(&r, first, 9, bench_seed(0, 1, 1));
+	bench_write(&r, second, 9, bench_seed(0, 1, 2));
+	for (size_t i = 0; i < 9; i++)
+		assert_int_not_equal(first[i], second[i]);
+	assert_int_equal(first[9], 0);
+}
+
+static void sizes(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t grain;
+		size_t count, first, last; /* count 0: refused */
+	} good[] = {{"8", 0, 1, 8, 8}, {"0,1:4M", 0, 24, 0, 4 << 20}, {"3:13", 0, 3, 3, 12}, {"1k,2K", 4, 2, 1024, 2048},
+		{"1G", 0, 1, 1 << 30, 1 << 30}, {"4:4", 4, 1, 4, 4}, {"", 0, 0, 0, 0}, {"8,", 0, 0, 0, 0}, {"8x", 0, 0, 0, 0},
+		{"0:8", 0, 0, 0, 0}, {"8:4", 0, 0, 0, 0}, {"2G", 0, 0, 0, 0}, {"-1", 0, 0, 0, 0}, {"1:8", 4, 0, 0, 0},
+		{"99999999999999999999", 0, 0, 0, 0}};
+	struct bench_options o;
+	char why[120];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		int rc = bench_sizes_parse(good[i].text, good[i].grain, &o, why, sizeof(why));
+
+		assert_int_equal(rc, good[i].count ? 0 : -EINVAL);
+		if (rc)
+			continue;
+		assert_int_equal(o.sizes, good[i].count);
+		assert_int_equal(o.size[0], good[i].first);
+		assert_int_equal(o.size[o.sizes - 1], good[i].last);
+	}
+}
+
+static void medians(void **state)
+{
+	double odd[] = {5, 1, 3}, even[] = {4, 1, 3, 2}, one[] = {7};
+	struct bench_stats s = bench_stats_of(odd, 3);
+
+	(void)state;
+	assert_true(s.median == 3 && s.min == 1 && s.max == 5);
+	s = bench_stats_of(even, 4);
+	assert_true(s.median == 2.5 && s.min == 1 && s.max == 4);
+	s = bench_stats_of(one, 1);
+	assert_true(s.median == 7 && s.min == 7 && s.max == 7);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(contents),
+		cmocka_unit_test(dirty),
+		cmocka_unit_test(sizes),
+		cmocka_unit_test(medians),
+	};
+
+	return cmocka_run_group_tests_name("bench/common", tests, NULL, NULL);
+}
