@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #define RWK_MACHINE_NICS 8
@@ -62,6 +63,9 @@ enum rwk_locality rwk_machine_locality(const struct rwk_machine *m, pid_t pid);
 
 /** The same for two sets of processors, given as flags parallel to m->list; needs no system call. */
 enum rwk_locality rwk_machine_distance(const struct rwk_machine *m, const bool *a, const bool *b);
+
+/** Writes it as text, a "name: value" a line. */
+void rwk_machine_print(const struct rwk_machine *m, FILE *to);
 
 /** "same core", "same L2 cache", "same L3 cache", "same NUMA node", "same package", "same machine", "not known". */
 const char *rwk_locality_text(enum rwk_locality l);

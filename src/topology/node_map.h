@@ -3,7 +3,7 @@
  * Which node each rank is on, small enough for a million ranks in every process. Launchers place ranks in blocks or in turn, so
  * the map is a list of runs: within a run, `block` ranks in a row share a node, the next block is on the next node, and after
  * `cycle` nodes it starts again at the first. 15625 nodes of 64 ranks are one run of 20 bytes, by blocks or in turn. A placement
- * without a pattern is kept as plain array of 4 bytes a rank, so that it never takes more than that.
+ * without a pattern is kept as a plain array of 4 bytes a rank, so that it never takes more than that.
  *
  * Built rank by rank with rwk_node_map_add, then closed by rwk_node_map_finish; read-only from then on (any thread may read).
  */
@@ -14,6 +14,8 @@
 #include <stdint.h>
 
 #define RWK_NODE_NONE UINT32_MAX /* the node is not known */
+#define RWK_MAX_NODES (1u << 24) /* node numbers are labels below this, not necessarily without gaps */
+#define RWK_MAX_RANKS (1u << 24)
 
 struct rwk_node_run {
 	uint32_t first;      /* rank */
@@ -33,7 +35,10 @@ struct rwk_node_map {
 /** An empty map. */
 void rwk_node_map_init(struct rwk_node_map *m);
 
-/** Adds `count` (> 0) ranks, which all live on `node`, behind those added so far. Returns 0 or -ENOMEM. */
+/**
+ * Adds `count` (> 0) ranks, which all live on `node` (below RWK_MAX_NODES, or RWK_NODE_NONE), behind those added so far;
+ * at most RWK_MAX_RANKS in all. Returns 0 or -ENOMEM.
+ */
 int rwk_node_map_add(struct rwk_node_map *m, uint32_t count, uint32_t node);
 
 /** Closes the map: trims its memory, and changes to the plain array where that is smaller. Returns 0 or -ENOMEM (still usable). */
@@ -44,6 +49,12 @@ void rwk_node_map_free(struct rwk_node_map *m);
 
 /** The node of `rank`, RWK_NODE_NONE if it is not known or the rank not in the map. Logarithmic in the number of runs. */
 uint32_t rwk_node_map_at(const struct rwk_node_map *m, uint32_t rank);
+
+/**
+ * How many nodes have ranks, and how many ranks the fullest one has. Takes memory for a count a node while it runs.
+ * Returns 0, -ENODATA (empty, or the node of some rank is not known) or -ENOMEM; outputs are set only on success.
+ */
+int rwk_node_map_count(const struct rwk_node_map *m, uint32_t *nodes, uint32_t *most);
 
 /** Bytes on the heap. */
 size_t rwk_node_map_bytes(const struct rwk_node_map *m);
