@@ -8,11 +8,14 @@
  * A message takes the earliest posted receive that fits; a receive takes the earliest arrived message that fits. Both hold across
  * wildcards and exact receives alike, whatever the numbers of each.
  *
- * How it is fast: posted receives are kept by class. A class is a pair (ignored bits, from anyone or from one), and programs use
- * a handful (Open MPI ignores the same two bits in every receive, and more bits with a wildcard). Within a class a receive
- * is found by hash of (tag less ignored bits, peer); each has a number in the order of posting, and the earliest among the classes'
- * candidates wins. Arrived messages hang in the order of arrival, and in one hash chain for each class in use. Classes beyond
- * RWK_MATCH_CLASSES share one list that is searched in order. One posted receive, one message: a few nanoseconds, two cache lines.
+ * How it is fast: receives and messages each hang in one list in the order of arrival. While few wait the list is all there is;
+ * the earliest is looked at first even when many do. Beyond that they are found by hash, by class. A class is a pair (ignored
+ * bits, from anyone or from one), and programs use a handful (Open MPI ignores the same two bits in every receive, and more bits
+ * with a wildcard). Within a class a receive is found by its tag less the ignored bits, and its peer; each has a number in the
+ * order of posting, and the earliest among the classes' candidates wins. Messages hang in one hash chain for each class that has
+ * asked for one. Classes beyond RWK_MATCH_CLASSES search in order, until a class that nobody uses any more gives up its place.
+ *
+ * Nothing here fails once the matcher is open: a table that cannot grow for want of memory is slower, not wrong.
  */
 #ifndef RWK_ENGINE_MATCH_H
 #define RWK_ENGINE_MATCH_H
@@ -26,23 +29,28 @@
 
 struct rwk_matcher;
 
-/** A receive that waits. The caller's memory, embedded in its own object; the matcher's from post until it is returned or unposted. */
+/**
+ * A receive that waits. The caller's memory, embedded in its own object; the matcher's from post until it is returned or
+ * unposted. One cache line, if the caller aligns it.
+ */
 struct rwk_posted {
-	struct rwk_list chain; /* in its class */
+	struct rwk_list all;   /* every posted receive in the order of posting */
 	uint64_t tag;          /* wanted */
 	uint64_t ignore;       /* bits of tag that need not agree */
 	const void *from;      /* the one peer wanted, compared as a pointer; NULL: anyone */
-	uint64_t order;        /* number in the order of posting; the matcher's */
-	uint32_t class_index;  /* the matcher's */
-	uint32_t stays;        /* not 0: a message that takes it leaves it where it is; it waits until it is unposted */
+	uint64_t order : 56;   /* number in the order of posting; the matcher's */
+	uint64_t slot : 8;     /* which class, while hashed; the matcher's */
+	struct rwk_list chain; /* in its hash bucket, while hashed */
 };
+
+_Static_assert(sizeof(struct rwk_posted) <= 64, "a posted receive is one cache line");
 
 /** A message that waits. The caller's memory; the matcher's from keep until take. */
 struct rwk_arrived {
-	struct rwk_list all;                       /* every waiting message in the order of arrival */
-	struct rwk_list chain[RWK_MATCH_CLASSES];  /* in each class in use */
+	struct rwk_list all; /* every waiting message in the order of arrival */
 	uint64_t tag;
-	const void *from; /* never NULL */
+	const void *from;                         /* never NULL */
+	struct rwk_list chain[RWK_MATCH_CLASSES]; /* in a hash bucket of each class that is indexed */
 };
 
 /** 0 and *m set, or -ENOMEM. */
@@ -52,13 +60,13 @@ int rwk_matcher_open(struct rwk_matcher **m);
 void rwk_matcher_close(struct rwk_matcher *m);
 
 /**
- * A message has come: the earliest posted receive that fits, taken out unless it `stays`; NULL if none does (then `keep` it).
+ * A message has come: the earliest posted receive that fits, taken out; NULL if none does (then `keep` it).
  * Not for a message older than one already kept that the same receive would fit: callers always look here first, then keep.
  */
 struct rwk_posted *rwk_match_message(struct rwk_matcher *m, const void *from, uint64_t tag);
 
-/** Keeps a message that no posted receive took; *a has tag and from set. 0, or -ENOMEM. */
-int rwk_match_keep(struct rwk_matcher *m, struct rwk_arrived *a);
+/** Keeps a message that no posted receive took; *a has tag and from set. */
+void rwk_match_keep(struct rwk_matcher *m, struct rwk_arrived *a);
 
 /**
  * A receive wants a message: the earliest kept one that fits, left where it is; NULL if there is none.
@@ -69,19 +77,19 @@ struct rwk_arrived *rwk_match_find(struct rwk_matcher *m, const void *from, uint
 /** Takes a kept message out. */
 void rwk_match_take(struct rwk_matcher *m, struct rwk_arrived *a);
 
-/** Posts a receive that found no kept message; *p has tag, ignore and from set. 0, or -ENOMEM. */
-int rwk_match_post(struct rwk_matcher *m, struct rwk_posted *p);
+/** Posts a receive that found no kept message; *p has tag, ignore and from set. */
+void rwk_match_post(struct rwk_matcher *m, struct rwk_posted *p);
 
 /** Takes a posted receive out: cancelled, or its peer has died. */
 void rwk_match_unpost(struct rwk_matcher *m, struct rwk_posted *p);
 
 /**
  * Calls `visit` for each posted receive in the order of posting until it returns non-zero, and returns that (0 at the end).
- * `visit` may unpost the receive it is given, no other.
+ * `visit` may unpost the receive it is given, no other; it may post, and what it posts may or may not be visited.
  */
 int rwk_match_each_posted(struct rwk_matcher *m, int (*visit)(struct rwk_posted *p, void *arg), void *arg);
 
-/** The same for kept messages in the order of arrival; `visit` may take the message it is given, no other. */
+/** The same for kept messages in the order of arrival; `visit` may take the message it is given, no other, and may keep. */
 int rwk_match_each_kept(struct rwk_matcher *m, int (*visit)(struct rwk_arrived *a, void *arg), void *arg);
 
 /** How many are posted, how many kept. */

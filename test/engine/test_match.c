@@ -1,0 +1,717 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Matching against a naive model: two arrays in order, searched from the front. Random streams of every call run on both and must
+ * agree, and the matcher's own invariants are looked at from inside (this file includes match.c): an index that is never made, or
+ * never dropped, gives right answers slowly, which no answer shows.
+ *
+ * RWK_TEST_STEPS: length of the random stream (default a million); RWK_TEST_SEED: its seed. A failure prints seed and step.
+ */
+#include "rwk_test.h"
+
+/* Allocations of the matcher fail once this many have succeeded. */
+static int allocations_left = -1;
+
+static int allocation_allowed(void)
+{
+	if (allocations_left < 0)
+		return 1;
+	if (!allocations_left)
+		return 0;
+	allocations_left--;
+	return 1;
+}
+
+#define malloc(n)           (allocation_allowed() ? malloc(n) : NULL)
+#define aligned_alloc(a, n) (allocation_allowed() ? aligned_alloc(a, n) : NULL)
+#include "engine/match.c"
+#undef malloc
+#undef aligned_alloc
+
+#define MODEL_MAX 4096
+
+static char peers[64]; /* addresses to be peers */
+
+/* The model */
+
+struct model {
+	struct rwk_posted *posted[MODEL_MAX];
+	struct rwk_arrived *kept[MODEL_MAX];
+	size_t posted_count, kept_count;
+};
+
+static bool model_fits(const struct rwk_posted *p, const struct rwk_arrived *a)
+{
+	if (p->from && p->from != a->from)
+		return false;
+	return (p->tag | p->ignore) == (a->tag | p->ignore);
+}
+
+static struct rwk_posted *model_message(const struct model *o, const struct rwk_arrived *a)
+{
+	for (size_t i = 0; i < o->posted_count; i++)
+		if (model_fits(o->posted[i], a))
+			return o->posted[i];
+	return NULL;
+}
+
+static struct rwk_arrived *model_find(const struct model *o, const struct rwk_posted *p)
+{
+	for (size_t i = 0; i < o->kept_count; i++)
+		if (model_fits(p, o->kept[i]))
+			return o->kept[i];
+	return NULL;
+}
+
+static void model_unpost(struct model *o, const struct rwk_posted *p)
+{
+	size_t i = 0;
+
+	while (o->posted[i] != p)
+		i++;
+	memmove(&o->posted[i], &o->posted[i + 1], (--o->posted_count - i) * sizeof(o->posted[0]));
+}
+
+static void model_take(struct model *o, const struct rwk_arrived *a)
+{
+	size_t i = 0;
+
+	while (o->kept[i] != a)
+		i++;
+	memmove(&o->kept[i], &o->kept[i + 1], (--o->kept_count - i) * sizeof(o->kept[0]));
+}
+
+/* The matcher's invariants */
+
+/** How many receives stand in a bucket, which must be in order and in the right one. */
+static size_t check_posted_bucket(struct rwk_matcher *m, struct rwk_list *bucket)
+{
+	size_t n = 0;
+	uint64_t last = 0;
+
+	for (struct rwk_list *l = bucket->next; l != bucket; l = l->next, n++) {
+		struct rwk_posted *p = rwk_container_of(l, struct rwk_posted, chain);
+
+		assert_true(n == 0 || p->order > last);
+		last = p->order;
+		if (bucket == &m->rest) {
+			assert_int_equal(p->slot, REST);
+			continue;
+		}
+		assert_in_range(p->slot, 0, m->classes - 1);
+		assert_true(m->class[p->slot].ignore == p->ignore);
+		assert_int_equal(m->class[p->slot].anyone, !p->from);
+		assert_ptr_equal(bucket, m->posted_table + class_hash(&m->class[p->slot], p->from, p->tag, m->posted_bits));
+	}
+	return n;
+}
+
+static void check_invariants(struct rwk_matcher *m)
+{
+	size_t n = check_posted_bucket(m, &m->rest), in_slots = 0;
+
+	for (size_t i = 0; i < (size_t)1 << m->posted_bits; i++)
+		n += check_posted_bucket(m, &m->posted_table[i]);
+	assert_int_equal(n, m->hashed ? m->posted_count : 0);
+	assert_true(m->hashed ? m->posted_count > LEAVE : m->posted_count <= FEW);
+	for (unsigned i = 0; i <= REST; i++)
+		in_slots += m->posted_in[i];
+	assert_int_equal(in_slots, n);
+
+	for (unsigned i = 0; i < RWK_MATCH_CLASSES; i++) {
+		struct rwk_list *table = m->kept_table + ((size_t)i << m->kept_bits);
+
+		n = 0;
+		for (size_t k = 0; k < (size_t)1 << m->kept_bits; k++)
+			for (struct rwk_list *l = table[k].next; l != &table[k]; l = l->next)
+				n++;
+		assert_int_equal(n, m->indexed >> i & 1 ? m->kept_count : 0);
+	}
+	assert_true(!m->indexed || m->kept_count > LEAVE);
+}
+
+/* The random stream */
+
+struct stream {
+	struct rwk_matcher *m;
+	struct model model;
+	uint64_t random;
+	/* How the next stretch of steps goes; drawn anew at its start. */
+	unsigned steps, peers, tags, masks, limit;
+	unsigned anyone, fitting; /* per cent of receives from anyone, of either made to fit something that waits */
+	unsigned tag_shift;
+};
+
+static uint64_t draw(struct stream *s, uint64_t below)
+{
+	s->random ^= s->random << 13;
+	s->random ^= s->random >> 7;
+	s->random ^= s->random << 17;
+	return (s->random >> 16) % below;
+}
+
+#define PICK(s, ...) \
+	(((const unsigned[]){__VA_ARGS__})[draw(s, sizeof((unsigned[]){__VA_ARGS__}) / sizeof(unsigned))])
+
+static void draw_stretch(struct stream *s)
+{
+	s->steps = PICK(s, 10, 100, 1000, 5000);
+	s->peers = PICK(s, 1, 2, 8, sizeof(peers));
+	s->tags = PICK(s, 1, 3, 50, 3000);
+	s->masks = PICK(s, 1, 1, 2, 3, 8);
+	s->anyone = PICK(s, 0, 0, 5, 50, 100);
+	s->fitting = PICK(s, 0, 50, 90);
+	s->limit = PICK(s, 0, 2, 7, 12, 40, 40, 200, 1500);
+	s->tag_shift = PICK(s, 0, 2, 40, 52);
+}
+
+static uint64_t draw_tag(struct stream *s)
+{
+	return draw(s, s->tags) << s->tag_shift | draw(s, 4) << 62;
+}
+
+static struct rwk_posted *new_receive(struct stream *s)
+{
+	static const uint64_t masks[] = {3ull << 62, UINT64_MAX, 0, 0xff, 3ull << 62 | 0xffff, 1, 1ull << 40, UINT64_MAX >> 1};
+	struct rwk_posted *p = malloc(sizeof(*p));
+
+	p->ignore = masks[draw(s, s->masks)];
+	if (s->model.kept_count && draw(s, 100) < s->fitting) {
+		struct rwk_arrived *a = s->model.kept[draw(s, s->model.kept_count)];
+
+		p->tag = a->tag;
+		p->from = a->from;
+	} else {
+		p->tag = draw_tag(s);
+		p->from = &peers[draw(s, s->peers)];
+	}
+	if (draw(s, 100) < s->anyone)
+		p->from = NULL;
+	return p;
+}
+
+static struct rwk_arrived *new_message(struct stream *s)
+{
+	struct rwk_arrived *a = malloc(sizeof(*a));
+
+	a->tag = draw_tag(s);
+	a->from = &peers[draw(s, s->peers)];
+	if (s->model.posted_count && draw(s, 100) < s->fitting) {
+		struct rwk_posted *p = s->model.posted[draw(s, s->model.posted_count)];
+
+		a->tag = (p->tag & ~p->ignore) | (a->tag & p->ignore);
+		if (p->from)
+			a->from = p->from;
+	}
+	return a;
+}
+
+static void receive(struct stream *s)
+{
+	struct rwk_posted *p = new_receive(s);
+	struct rwk_arrived *a = rwk_match_find(s->m, p->from, p->tag, p->ignore);
+
+	assert_ptr_equal(a, model_find(&s->model, p));
+	if (a && draw(s, 8)) {
+		rwk_match_take(s->m, a);
+		model_take(&s->model, a);
+		free(a);
+	}
+	if (a) {
+		free(p);
+		return;
+	}
+	rwk_match_post(s->m, p);
+	s->model.posted[s->model.posted_count++] = p;
+}
+
+static void message(struct stream *s)
+{
+	struct rwk_arrived *a = new_message(s);
+	struct rwk_posted *p = rwk_match_message(s->m, a->from, a->tag);
+
+	assert_ptr_equal(p, model_message(&s->model, a));
+	if (p) {
+		model_unpost(&s->model, p);
+		free(p);
+		free(a);
+		return;
+	}
+	rwk_match_keep(s->m, a);
+	s->model.kept[s->model.kept_count++] = a;
+}
+
+static void unpost_one(struct stream *s)
+{
+	struct rwk_posted *p = s->model.posted[draw(s, s->model.posted_count)];
+
+	rwk_match_unpost(s->m, p);
+	model_unpost(&s->model, p);
+	free(p);
+}
+
+static void take_one(struct stream *s)
+{
+	struct rwk_arrived *a = s->model.kept[draw(s, s->model.kept_count)];
+
+	rwk_match_take(s->m, a);
+	model_take(&s->model, a);
+	free(a);
+}
+
+/** A visit to every one that waits: the order must be the model's; one in `remove` is taken out; it ends at `stop`. */
+struct walk {
+	struct stream *s;
+	size_t at, seen, stop;
+	uint64_t remove;
+};
+
+static int visit_posted(struct rwk_posted *p, void *arg)
+{
+	struct walk *w = arg;
+
+	assert_ptr_equal(p, w->s->model.posted[w->at]);
+	if (draw(w->s, w->remove)) {
+		w->at++;
+	} else {
+		rwk_match_unpost(w->s->m, p);
+		model_unpost(&w->s->model, p);
+		free(p);
+	}
+	return w->seen++ == w->stop ? 77 : 0;
+}
+
+static int visit_kept(struct rwk_arrived *a, void *arg)
+{
+	struct walk *w = arg;
+
+	assert_ptr_equal(a, w->s->model.kept[w->at]);
+	if (draw(w->s, w->remove)) {
+		w->at++;
+	} else {
+		rwk_match_take(w->s->m, a);
+		model_take(&w->s->model, a);
+		free(a);
+	}
+	return w->seen++ == w->stop ? 77 : 0;
+}
+
+static void walk_all(struct stream *s)
+{
+	struct walk w = {.s = s, .remove = draw(s, 3) ? 1000000 : 2, .stop = draw(s, 2 * s->model.posted_count + 1)};
+	size_t count = s->model.posted_count;
+
+	assert_int_equal(rwk_match_each_posted(s->m, visit_posted, &w), w.stop < count ? 77 : 0);
+	assert_int_equal(w.seen, w.stop < count ? w.stop + 1 : count);
+
+	count = s->model.kept_count;
+	w = (struct walk){.s = s, .remove = w.remove, .stop = draw(s, 2 * count + 1)};
+	assert_int_equal(rwk_match_each_kept(s->m, visit_kept, &w), w.stop < count ? 77 : 0);
+	assert_int_equal(w.seen, w.stop < count ? w.stop + 1 : count);
+}
+
+static void step(struct stream *s)
+{
+	unsigned kind = draw(s, 1000);
+
+	for (int i = 0; i < 2 && s->model.posted_count > s->limit; i++)
+		unpost_one(s);
+	for (int i = 0; i < 2 && s->model.kept_count > s->limit; i++)
+		take_one(s);
+	if (kind < 1) {
+		walk_all(s);
+		check_invariants(s->m);
+	} else if (kind < 20 && s->model.posted_count) {
+		unpost_one(s);
+	} else if (kind < 40 && s->model.kept_count) {
+		take_one(s);
+	} else if (kind & 1) {
+		receive(s);
+	} else {
+		message(s);
+	}
+	assert_int_equal(rwk_match_posted_count(s->m), s->model.posted_count);
+	assert_int_equal(rwk_match_kept_count(s->m), s->model.kept_count);
+}
+
+static uint64_t number_from_environment(const char *name, uint64_t otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+static struct {
+	uint64_t seed, step;
+	bool passed;
+} progress;
+
+/* Whatever the stream of calls, answers and orders are the naive model's, and the invariants of the indexes hold. */
+static void random_stream(void **state)
+{
+	static struct stream s;
+	uint64_t steps = number_from_environment("RWK_TEST_STEPS", 1000000);
+
+	(void)state;
+	progress.seed = number_from_environment("RWK_TEST_SEED", 0x5eed);
+	s.random = progress.seed * 2 + 1;
+	assert_int_equal(rwk_matcher_open(&s.m), 0);
+	for (; progress.step < steps; progress.step++) {
+		if (!s.steps--)
+			draw_stretch(&s);
+		step(&s);
+	}
+	check_invariants(s.m);
+	while (s.model.posted_count)
+		unpost_one(&s);
+	while (s.model.kept_count)
+		take_one(&s);
+	check_invariants(s.m);
+	rwk_matcher_close(s.m);
+	progress.passed = true;
+}
+
+static int say_where(void **state)
+{
+	(void)state;
+	if (!progress.passed)
+		print_error("failed at step %llu of RWK_TEST_SEED=%llu\n", (unsigned long long)progress.step,
+			(unsigned long long)progress.seed);
+	return 0;
+}
+
+/*
+ * Single behaviours. Each is looked at with nothing else waiting, and among so many others that never fit that everything is
+ * hashed: each test runs twice, with `others` 0 and OTHERS.
+ */
+#define OTHERS 100
+#define CASE(function) \
+	{#function ", alone", function, open_alone, close_bench, NULL}, {#function ", among many", function, open_among_many, close_bench, NULL}
+
+static const char *const alice = &peers[0], *const bob = &peers[1], *const nobody = &peers[63];
+
+struct bench {
+	struct rwk_matcher *m;
+	struct rwk_posted posted[OTHERS];
+	struct rwk_arrived kept[OTHERS];
+};
+
+static int open_alone(void **state)
+{
+	struct bench *b = *state = calloc(1, sizeof(*b));
+
+	return rwk_matcher_open(&b->m);
+}
+
+static int open_among_many(void **state)
+{
+	struct bench *b;
+
+	open_alone(state);
+	b = *state;
+	for (size_t i = 0; i < OTHERS; i++) {
+		b->posted[i] = (struct rwk_posted){.from = nobody, .tag = UINT64_MAX - i};
+		b->kept[i] = (struct rwk_arrived){.from = nobody, .tag = 1000000 + i};
+		rwk_match_post(b->m, &b->posted[i]);
+		rwk_match_keep(b->m, &b->kept[i]);
+	}
+	return 0;
+}
+
+static int close_bench(void **state)
+{
+	struct bench *b = *state;
+
+	check_invariants(b->m);
+	rwk_matcher_close(b->m);
+	free(b);
+	return 0;
+}
+
+/* A message finds the receive that fits, once; another peer's or tag's does not. */
+static void exact(void **state)
+{
+	struct bench *b = *state;
+	struct rwk_posted p = {.from = alice, .tag = 7};
+
+	rwk_match_post(b->m, &p);
+	assert_null(rwk_match_message(b->m, bob, 7));
+	assert_null(rwk_match_message(b->m, alice, 8));
+	assert_ptr_equal(rwk_match_message(b->m, alice, 7), &p);
+	assert_null(rwk_match_message(b->m, alice, 7));
+}
+
+/* Of receives that fit alike the first posted goes first, whatever their classes: every order of four classes. */
+static void earliest_posted_across_classes(void **state)
+{
+	struct bench *b = *state;
+	static const struct rwk_posted kinds[4] = {{.from = alice, .tag = 0x107}, {.from = NULL, .tag = 0x107},
+		{.from = alice, .tag = 0x1ff, .ignore = 0xff}, {.from = NULL, .ignore = UINT64_MAX}};
+
+	for (unsigned order = 0; order < 256; order++) {
+		struct rwk_posted p[4];
+
+		for (unsigned i = 0; i < 4; i++) {
+			p[i] = kinds[order >> 2 * i & 3];
+			rwk_match_post(b->m, &p[i]);
+		}
+		for (unsigned i = 0; i < 4; i++)
+			assert_ptr_equal(rwk_match_message(b->m, alice, 0x107), &p[i]);
+	}
+}
+
+/* A receive from anyone takes what came first, from whomever; one from a peer skips the others' messages. */
+static void earliest_kept(void **state)
+{
+	struct bench *b = *state;
+	struct rwk_arrived a[3] = {{.from = bob, .tag = 7}, {.from = alice, .tag = 9}, {.from = alice, .tag = 7}};
+
+	for (int i = 0; i < 3; i++)
+		rwk_match_keep(b->m, &a[i]);
+	assert_ptr_equal(rwk_match_find(b->m, NULL, 7, 0), &a[0]);
+	assert_ptr_equal(rwk_match_find(b->m, alice, 7, 0), &a[2]);
+	assert_ptr_equal(rwk_match_find(b->m, alice, 0, 0xff), &a[1]);
+	assert_null(rwk_match_find(b->m, bob, 9, 0));
+	rwk_match_take(b->m, &a[0]);
+	assert_ptr_equal(rwk_match_find(b->m, NULL, 7, 0), &a[2]);
+	rwk_match_take(b->m, &a[1]);
+	rwk_match_take(b->m, &a[2]);
+	assert_null(rwk_match_find(b->m, NULL, 7, 0));
+}
+
+/* Finding leaves a message where it is. */
+static void find_leaves(void **state)
+{
+	struct bench *b = *state;
+	struct rwk_arrived a = {.from = alice, .tag = 7};
+
+	rwk_match_keep(b->m, &a);
+	assert_ptr_equal(rwk_match_find(b->m, alice, 7, 0), &a);
+	assert_ptr_equal(rwk_match_find(b->m, alice, 7, 0), &a);
+	assert_int_equal(rwk_match_kept_count(b->m) % OTHERS, 1);
+	rwk_match_take(b->m, &a);
+}
+
+/* All bits ignored: any tag, but still only from the peer that was named. */
+static void ignore_all_bits(void **state)
+{
+	struct bench *b = *state;
+	struct rwk_posted p = {.from = alice, .tag = 0x1234, .ignore = UINT64_MAX};
+	struct rwk_arrived a = {.from = alice, .tag = 42};
+
+	rwk_match_post(b->m, &p);
+	assert_null(rwk_match_message(b->m, bob, 0x1234));
+	assert_ptr_equal(rwk_match_message(b->m, alice, 0), &p);
+	rwk_match_keep(b->m, &a);
+	assert_null(rwk_match_find(b->m, bob, 42, UINT64_MAX));
+	assert_ptr_equal(rwk_match_find(b->m, alice, 0, UINT64_MAX), &a);
+	rwk_match_take(b->m, &a);
+}
+
+/* Bits of a receive's tag that it ignores itself say nothing. */
+static void ignored_bits_of_the_receive(void **state)
+{
+	struct bench *b = *state;
+	struct rwk_posted p = {.from = alice, .tag = 0xff07, .ignore = 0xff00};
+	struct rwk_arrived a = {.from = alice, .tag = 0x2207};
+
+	rwk_match_post(b->m, &p);
+	assert_ptr_equal(rwk_match_message(b->m, alice, 0x1107), &p);
+	rwk_match_keep(b->m, &a);
+	assert_ptr_equal(rwk_match_find(b->m, alice, 0xff07, 0xff00), &a);
+	rwk_match_take(b->m, &a);
+}
+
+/* A receive unposted in the middle of its like is passed over; the order of the rest stands. */
+static void unpost_in_the_middle(void **state)
+{
+	struct bench *b = *state;
+	struct rwk_posted p[3];
+
+	for (int i = 0; i < 3; i++) {
+		p[i] = (struct rwk_posted){.from = alice, .tag = 7};
+		rwk_match_post(b->m, &p[i]);
+	}
+	rwk_match_unpost(b->m, &p[1]);
+	assert_ptr_equal(rwk_match_message(b->m, alice, 7), &p[0]);
+	assert_ptr_equal(rwk_match_message(b->m, alice, 7), &p[2]);
+	assert_null(rwk_match_message(b->m, alice, 7));
+}
+
+/* More classes than slots: those without one keep the order of posting, among themselves and with the others. */
+static void more_classes_than_slots(void **state)
+{
+	struct bench *b = *state;
+	struct rwk_posted p[2 * RWK_MATCH_CLASSES + 1];
+	size_t n = sizeof(p) / sizeof(p[0]);
+
+	for (size_t i = 0; i < n; i++) {
+		p[i] = (struct rwk_posted){.from = i & 1 ? alice : NULL, .tag = 7, .ignore = 0x100ull << i};
+		rwk_match_post(b->m, &p[i]);
+	}
+	rwk_match_unpost(b->m, &p[n - 2]);
+	for (size_t i = 0; i < n; i++)
+		if (i != n - 2)
+			assert_ptr_equal(rwk_match_message(b->m, alice, 7), &p[i]);
+}
+
+/* A new class of receives finds messages that were kept before it was known, and the slot it takes over from an idle class. */
+static void idle_class_gives_up_its_slot(void **state)
+{
+	struct bench *b = *state;
+	struct rwk_arrived a[OTHERS];
+
+	for (unsigned i = 0; i < OTHERS; i++) {
+		a[i] = (struct rwk_arrived){.from = alice, .tag = i << 8};
+		rwk_match_keep(b->m, &a[i]);
+	}
+	for (unsigned round = 0; round < 8; round++) {
+		uint64_t ignore = round + 1;
+
+		for (unsigned i = 0; i < IDLE + 2; i++)
+			assert_ptr_equal(rwk_match_find(b->m, alice, (i % OTHERS) << 8, ignore), &a[i % OTHERS]);
+		assert_int_not_equal(use_class(b->m, ignore, false), REST);
+	}
+	check_invariants(b->m);
+	for (unsigned i = 0; i < OTHERS; i++)
+		rwk_match_take(b->m, &a[i]);
+}
+
+/* A class with a receive posted keeps its slot however idle it is; one used lately keeps it too. */
+static void busy_class_keeps_its_slot(void **state)
+{
+	struct bench *b = *state;
+	struct rwk_posted fill[FEW + 1], p = {.from = alice, .tag = 7, .ignore = 1};
+	unsigned slot;
+
+	for (int i = 0; i <= FEW; i++) {
+		fill[i] = (struct rwk_posted){.from = nobody, .tag = 1000 + i};
+		rwk_match_post(b->m, &fill[i]);
+	}
+	rwk_match_post(b->m, &p);
+	slot = p.slot;
+	assert_int_not_equal(slot, REST);
+	for (unsigned i = 0; b->m->classes < RWK_MATCH_CLASSES; i++)
+		use_class(b->m, 0x100u << i, true);
+	assert_int_equal(use_class(b->m, 0xabc, false), REST);
+	for (unsigned i = 0; i < 10 * IDLE; i++)
+		use_class(b->m, 0x10000u << i % 10, false);
+	assert_true(b->m->class[slot].ignore == 1);
+	assert_ptr_equal(rwk_match_message(b->m, alice, 6), &p);
+	for (int i = 0; i <= FEW; i++)
+		rwk_match_unpost(b->m, &fill[i]);
+}
+
+struct crowd {
+	struct rwk_posted posted[5000];
+	struct rwk_arrived kept[5000];
+};
+
+static void post_and_keep_crowd(struct bench *b, struct crowd *c)
+{
+	for (uint64_t i = 0; i < 5000; i++) {
+		c->posted[i] = (struct rwk_posted){.from = &peers[i % 50], .tag = i << 32, .ignore = 3};
+		c->kept[i] = (struct rwk_arrived){.from = &peers[i % 50], .tag = i << 32 | 1ull << 31};
+		rwk_match_post(b->m, &c->posted[i]);
+		rwk_match_keep(b->m, &c->kept[i]);
+	}
+}
+
+static void empty_crowd(struct bench *b, struct crowd *c)
+{
+	for (uint64_t i = 5000; i-- > 0;) {
+		struct rwk_arrived *a = &c->kept[i];
+
+		assert_ptr_equal(rwk_match_message(b->m, a->from, i << 32 | 2), &c->posted[i]);
+		assert_ptr_equal(rwk_match_find(b->m, a->from, a->tag, 3), a);
+		rwk_match_take(b->m, a);
+	}
+}
+
+static size_t longest_chain(const struct rwk_list *table, size_t buckets)
+{
+	size_t longest = 0;
+
+	for (size_t i = 0; i < buckets; i++) {
+		size_t n = 0;
+
+		for (const struct rwk_list *l = table[i].next; l != &table[i]; l = l->next)
+			n++;
+		longest = n > longest ? n : longest;
+	}
+	return longest;
+}
+
+/* Thousands of distinct tags: the tables have grown so that no chain is long. */
+static void growth(void **state)
+{
+	struct bench *b = *state;
+	struct crowd *c = malloc(sizeof(*c));
+
+	post_and_keep_crowd(b, c);
+	assert_null(rwk_match_find(b->m, bob, 99, 3));
+	check_invariants(b->m);
+	assert_in_range(longest_chain(b->m->posted_table, (size_t)1 << b->m->posted_bits), 1, 16);
+	assert_in_range(longest_chain(b->m->kept_table, (size_t)RWK_MATCH_CLASSES << b->m->kept_bits), 1, 16);
+	empty_crowd(b, c);
+	free(c);
+}
+
+/* Without memory to grow, all is found all the same; and growth goes on once there is memory again. */
+static void growth_without_memory(void **state)
+{
+	struct bench *b = *state;
+	struct crowd *c = malloc(sizeof(*c));
+	unsigned bits = b->m->posted_bits;
+
+	allocations_left = 0;
+	post_and_keep_crowd(b, c);
+	assert_null(rwk_match_find(b->m, bob, 99, 3));
+	empty_crowd(b, c);
+	assert_int_equal(b->m->posted_bits, bits);
+	allocations_left = -1;
+	post_and_keep_crowd(b, c);
+	assert_true(b->m->posted_bits > bits);
+	check_invariants(b->m);
+	empty_crowd(b, c);
+	free(c);
+}
+
+/* Out of memory at opening: an error, no leak, *m as it was. */
+static void open_without_memory(void **state)
+{
+	struct rwk_matcher *const before = (void *)peers, *m = before;
+	int allowed = 0;
+
+	(void)state;
+	for (;; allowed++) {
+		allocations_left = allowed;
+		if (rwk_matcher_open(&m) == 0)
+			break;
+		assert_ptr_equal(m, before);
+	}
+	allocations_left = -1;
+	assert_int_equal(allowed, 3);
+	rwk_matcher_close(m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(exact),
+		CASE(earliest_posted_across_classes),
+		CASE(earliest_kept),
+		CASE(find_leaves),
+		CASE(ignore_all_bits),
+		CASE(ignored_bits_of_the_receive),
+		CASE(unpost_in_the_middle),
+		CASE(more_classes_than_slots),
+		CASE(idle_class_gives_up_its_slot),
+		CASE(busy_class_keeps_its_slot),
+		CASE(growth),
+		CASE(growth_without_memory),
+		cmocka_unit_test(open_without_memory),
+		cmocka_unit_test_teardown(random_stream, say_where),
+	};
+
+	return cmocka_run_group_tests_name("engine/match", tests, NULL, NULL);
+}
