@@ -1,7 +1,24 @@
 # What bench adds to the build. Nothing here is installed. The benchmarks share no code with what they measure.
-bench_common = bench/common/data.c bench/common/options.c bench/common/report.c bench/common/stats.c bench/common/sweep.c
-bench_headers = bench/common/bench.h bench/common/clock.h bench/common/data.h bench/common/options.h bench/common/report.h \
+bench_common = bench/common/cpu.c bench/common/data.c bench/common/options.c bench/common/report.c bench/common/stats.c bench/common/sweep.c
+bench_headers = bench/common/bench.h bench/common/clock.h bench/common/cpu.h bench/common/data.h bench/common/options.h bench/common/report.h \
 	bench/common/stats.h bench/common/sweep.h
+
+noinst_LTLIBRARIES += bench/libbench.la
+bench_libbench_la_SOURCES = $(bench_common) $(bench_headers)
+bench_libbench_la_LIBADD = -lm
+
+# The programs on bare libfabric.
+noinst_LTLIBRARIES += bench/libpair.la
+bench_libpair_la_SOURCES = bench/ofi/endpoint.c bench/ofi/loops.c bench/ofi/pair.c bench/ofi/pair.h
+bench_libpair_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
+bench_libpair_la_LIBADD = bench/libbench.la $(LIBFABRIC_LIBS)
+noinst_PROGRAMS += bench/ofi/latency bench/ofi/bandwidth bench/ofi/rate
+bench_ofi_latency_CPPFLAGS = $(bench_libpair_la_CPPFLAGS)
+bench_ofi_latency_LDADD = bench/libpair.la
+bench_ofi_bandwidth_CPPFLAGS = $(bench_libpair_la_CPPFLAGS)
+bench_ofi_bandwidth_LDADD = bench/libpair.la
+bench_ofi_rate_CPPFLAGS = $(bench_libpair_la_CPPFLAGS)
+bench_ofi_rate_LDADD = bench/libpair.la
 
 # The MPI programs. They are compiled by $(MPICC) into $(BENCH_MPI_DIR); for another MPI library:
 #   make bench-mpi MPICC=mpicc.mpich BENCH_MPI_DIR=bench/mpich
@@ -31,4 +48,4 @@ endif
 clean-local:
 	rm -rf bench/openmpi bench/mpich
 
-EXTRA_DIST += $(bench_common) $(bench_headers) $(bench_mpi_shared) bench/mpi/team.h $(bench_mpi_names:%=bench/mpi/%.c)
+EXTRA_DIST += $(bench_mpi_shared) bench/mpi/team.h $(bench_mpi_names:%=bench/mpi/%.c)

@@ -142,14 +142,25 @@ static error_t parse_seconds(struct argp_state *state, const char *text, double 
 	return 0;
 }
 
-/* Values that are checked together once all options are known. */
-static error_t finish(struct argp_state *state, struct parser *p)
+static error_t parse_fabric_option(int key, char *arg, struct argp_state *state)
 {
-	if (p->fabric && !p->help && !p->o->provider) {
+	struct parser *p = state->input;
+
+	switch (key) {
+	case 'p':
+		p->o->provider = arg;
+		return 0;
+	case KEY_NO_INJECT:
+		p->o->inject = false;
+		return 0;
+	case ARGP_KEY_END:
+		if (p->o->provider || p->help)
+			return 0;
 		argp_error(state, "--provider is missing: name a libfabric provider, as `fi_info -t FI_EP_RDM` lists them");
 		return EINVAL;
+	default:
+		return ARGP_ERR_UNKNOWN;
 	}
-	return 0;
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -161,6 +172,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	error_t err;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		if (p->fabric)
+			state->child_inputs[0] = p;
+		return 0;
 	case 's':
 		if (!bench_sizes_parse(arg, p->test->grain, o, why, sizeof(why)))
 			return 0;
@@ -194,12 +209,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_JSON:
 		o->json = arg;
 		return 0;
-	case 'p':
-		o->provider = arg;
-		return 0;
-	case KEY_NO_INJECT:
-		o->inject = false;
-		return 0;
 	case 'h':
 	case KEY_USAGE:
 		p->help = true;
@@ -207,8 +216,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_ARG:
 		argp_error(state, "%s: not an option; --help lists them", arg);
 		return EINVAL;
-	case ARGP_KEY_END:
-		return finish(state, p);
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -219,7 +226,7 @@ int bench_options_parse(int argc, char **argv, const struct bench_test *test, en
 {
 	/* No exit from inside: in an MPI job every rank must reach MPI_Finalize, or the launcher reports a crash. */
 	unsigned flags = ARGP_NO_EXIT | ARGP_NO_HELP | (talk ? 0 : ARGP_NO_ERRS);
-	const struct argp fabric = {.options = fabric_options, .parser = parse_option};
+	const struct argp fabric = {.options = fabric_options, .parser = parse_fabric_option};
 	const struct argp_child child[] = {{&fabric, 0, "libfabric:", 0}, {0}};
 	struct argp argp = {.options = common_options, .parser = parse_option, .doc = test->what};
 	struct parser p = {.test = test, .o = o, .fabric = set == BENCH_OPTIONS_FABRIC};

@@ -1,9 +1,9 @@
 # What test/bench adds to the build.
 check_PROGRAMS += test/bench/test_common
-test_bench_test_common_SOURCES = test/bench/test_common.c test/rwk_test.h $(bench_common)
+test_bench_test_common_SOURCES = test/bench/test_common.c test/rwk_test.h
 test_bench_test_common_CPPFLAGS = $(TEST_CPPFLAGS)
-test_bench_test_common_LDADD = $(CMOCKA_LIBS) -lm
+test_bench_test_common_LDADD = bench/libbench.la $(CMOCKA_LIBS)
 
 EXTRA_DIST += test/bench/lib.sh test/bench/json_is.py
-dist_check_SCRIPTS += test/bench/test_mpi_programs
-TESTS += test/bench/test_common test/bench/test_mpi_programs
+dist_check_SCRIPTS += test/bench/test_mpi_programs test/bench/test_ofi_programs
+TESTS += test/bench/test_common test/bench/test_mpi_programs test/bench/test_ofi_programs
