@@ -1,2 +1,13 @@
 # What src/engine adds to the build.
-libropewalk_core_la_SOURCES += src/engine/engine.h src/engine/match.c src/engine/match.h
+libropewalk_core_la_SOURCES += \
+	src/engine/engine.c src/engine/engine.h \
+	src/engine/inbound.c \
+	src/engine/internal.h \
+	src/engine/iov.c \
+	src/engine/job.c src/engine/job.h \
+	src/engine/match.c src/engine/match.h \
+	src/engine/peer.c \
+	src/engine/receive.c \
+	src/engine/rendezvous.c \
+	src/engine/self.c \
+	src/engine/send.c

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From a message on a channel to a completed receive: the transport's upcalls. What comes from a peer is not trusted: kinds, lengths
+ * and ids are checked, and what makes no sense is counted out, never believed.
+ *
+ * The hot path is rwk_inbound_message with an eager kind and a posted receive: match, one copy, complete.
+ */
+#include "engine/internal.h"
+
+/** The posted receive that takes a message, and what it will have to say of it. Inline: the hot path. */
+static inline struct rwk_rx *match(struct rwk_engine *e, struct rwk_peer *p, enum rwk_space space,
+	const struct rwk_envelope *env, size_t len)
+{
+	struct rwk_posted *posted = rwk_match_message(e->matcher[space], p, env->tag);
+	struct rwk_rx *rx;
+
+	if (rwk_unlikely(!posted))
+		return NULL;
+	rx = rwk_container_of(posted, struct rwk_rx, posted);
+	if (rwk_unlikely(rx->flags & RWK_F_MULTI)) {
+		rx = rwk_rx_part(e, rx, len);
+		if (!rx)
+			return NULL;
+	}
+	rx->peer = p;
+	rx->length = len;
+	rx->tag = env->tag;
+	rx->data = env->data;
+	rx->came = env->flags & RWK_ENV_DATA ? RWK_F_DATA : 0;
+	return rx;
+}
+
+struct rwk_rx *rwk_inbound_match(struct rwk_engine *e, struct rwk_peer *p, enum rwk_space space,
+	const struct rwk_envelope *env, size_t len)
+{
+	return match(e, p, space, env, len);
+}
+
+struct rwk_unexpected *rwk_unexpected_new(struct rwk_peer *p, enum rwk_space space, const struct rwk_envelope *env, size_t len)
+{
+	struct rwk_engine *e = p->engine;
+	struct rwk_unexpected *u = rwk_pool_get(&e->unexpected_pool);
+
+	if (!u) {
+		rwk_warn("out of memory: a message of %zu bytes could not be kept and is lost", len);
+		return NULL;
+	}
+	u->arrived.tag = env->tag;
+	u->arrived.from = p;
+	u->peer = p;
+	u->length = len;
+	u->data = env->data;
+	u->came = env->flags & RWK_ENV_DATA ? RWK_F_DATA : 0;
+	u->space = space;
+	u->error = 0;
+	u->rx = NULL;
+	u->discard = false;
+	u->claimed_by = NULL;
+	u->tx = NULL;
+	u->payload = NULL;
+	rwk_list_init(&u->claimed);
+	e->counters.unexpected++;
+	return u;
+}
+
+int rwk_unexpected_room(struct rwk_unexpected *u)
+{
+	struct rwk_engine_counters *c = &u->peer->engine->counters;
+
+	u->payload = u->length <= sizeof(u->small) ? u->small : malloc(u->length);
+	if (!u->payload)
+		return -ENOMEM;
+	c->unexpected_bytes_now += u->length;
+	if (c->unexpected_bytes_now > c->unexpected_bytes_peak)
+		c->unexpected_bytes_peak = c->unexpected_bytes_now;
+	return 0;
+}
+
+void rwk_unexpected_keep(struct rwk_unexpected *u)
+{
+	if (rwk_match_keep(u->peer->engine->matcher[u->space], &u->arrived)) {
+		rwk_warn("out of memory: a message of %zu bytes could not be kept and is lost", u->length);
+		rwk_unexpected_free(u);
+	}
+}
+
+void rwk_unexpected_free(struct rwk_unexpected *u)
+{
+	if (u->payload) {
+		u->peer->engine->counters.unexpected_bytes_now -= u->length;
+		if (u->payload != u->small)
+			free(u->payload);
+	}
+	rwk_list_remove(&u->claimed);
+	rwk_pool_put(&u->peer->engine->unexpected_pool, u);
+}
+
+static rwk_noinline void keep_eager(struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	struct rwk_unexpected *u = rwk_unexpected_new(p, env->kind, env, len);
+
+	if (!u)
+		return;
+	u->state = RWK_U_WHOLE;
+	u->error = rwk_unexpected_room(u);
+	if (u->error)
+		u->state = RWK_U_LOST;
+	else
+		memcpy(u->payload, payload, len);
+	rwk_unexpected_keep(u);
+}
+
+static void rts(struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	enum rwk_space space = env->kind - RWK_SPACES;
+	struct rwk_unexpected *u;
+	struct rwk_rts body;
+	struct rwk_rx *rx;
+
+	if (len != sizeof(body)) {
+		rwk_info("an RTS of %zu bytes was dropped", len);
+		return;
+	}
+	memcpy(&body, payload, sizeof(body));
+	rx = match(p->engine, p, space, env, body.length);
+	if (rx) {
+		rwk_rendezvous_read(rx, &body);
+		return;
+	}
+	u = rwk_unexpected_new(p, space, env, body.length);
+	if (!u)
+		return;
+	u->state = RWK_U_RTS;
+	u->rts = body;
+	rwk_unexpected_keep(u);
+}
+
+static rwk_noinline void other_message(struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	switch (env->kind) {
+	case RWK_RTS_TAGGED:
+	case RWK_RTS_PLAIN:
+		rts(p, env, payload, len);
+		break;
+	case RWK_FIN:
+		rwk_rendezvous_fin(p, env);
+		break;
+	case RWK_CREDIT:
+		p->credit += (int64_t)(env->tag & INT32_MAX);
+		break;
+	default:
+		rwk_info("a message of unknown kind %u was dropped", env->kind);
+	}
+}
+
+void rwk_inbound_message(void *engine, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	struct rwk_engine *e = engine;
+	struct rwk_peer *p = ch->peer;
+	struct rwk_rx *rx;
+
+	if (rwk_unlikely(env->kind >= RWK_SPACES)) {
+		other_message(p, env, payload, len);
+		return;
+	}
+	rx = match(e, p, env->kind, env, len);
+	if (rwk_unlikely(!rx)) {
+		keep_eager(p, env, payload, len);
+		return;
+	}
+	rwk_rx_fill(rx, payload, len);
+	rwk_credit_return(p, len);
+	rwk_rx_complete(e, rx, 0);
+}
+
+struct rwk_place *rwk_inbound_begin(void *engine, struct rwk_channel *ch, const struct rwk_envelope *env, size_t len)
+{
+	struct rwk_engine *e = engine;
+	struct rwk_peer *p = ch->peer;
+	struct rwk_unexpected *u;
+	struct rwk_rx *rx;
+
+	e->nowhere = (struct rwk_incoming){0};
+	if (env->kind >= RWK_SPACES) {
+		rwk_info("a message of kind %u came in pieces and was dropped", env->kind);
+		return &e->nowhere.place;
+	}
+	rx = match(e, p, env->kind, env, len);
+	if (rx) {
+			rx->incoming = (struct rwk_incoming){.place = {rx->iov, rx->iov_count, 0}, .rx = rx};
+		return &rx->incoming.place;
+	}
+	u = rwk_unexpected_new(p, env->kind, env, len);
+	if (!u)
+		return &e->nowhere.place;
+	u->state = RWK_U_COMING;
+	u->error = rwk_unexpected_room(u);
+	u->iov = (struct iovec){u->payload, u->error ? 0 : len};
+	u->incoming = (struct rwk_incoming){.place = {&u->iov, 1, 0}, .unexpected = u};
+	rwk_unexpected_keep(u);
+	return &u->incoming.place;
+}
+
+/** All pieces of a message that waits, or waited, are here. */
+static void unexpected_end(struct rwk_unexpected *u, int status)
+{
+	struct rwk_rx *rx = u->rx;
+
+	if (status && !u->error)
+		u->error = status;
+	u->state = u->error ? RWK_U_LOST : RWK_U_WHOLE;
+	if (u->discard) {
+		rwk_credit_return(u->peer, u->length);
+		rwk_unexpected_free(u);
+	} else if (rx) {
+		rwk_rx_deliver(rx, u);
+	}
+}
+
+void rwk_inbound_end(void *engine, struct rwk_channel *ch, struct rwk_place *place, int status)
+{
+	struct rwk_incoming *in = rwk_container_of(place, struct rwk_incoming, place);
+
+	if (in->unexpected) {
+		unexpected_end(in->unexpected, status);
+	} else if (in->rx) {
+		rwk_credit_return(ch->peer, in->rx->length);
+		rwk_rx_complete(engine, in->rx, status);
+	}
+}

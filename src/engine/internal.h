@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the engine's files share.
+ *
+ *   peer.c        who the peers are, contact, death
+ *   send.c        from a send call to a message on a channel
+ *   receive.c     from a receive call to a posted receive or a waiting message; peek, claim, cancel
+ *   inbound.c     from a message on a channel to a completed receive
+ *   rendezvous.c  messages that wait at the sender until the receiver reads them
+ *   self.c        messages to oneself
+ *   engine.c      the endpoint itself
+ *
+ * A message travels in one of two ways. Eager: its payload goes along with the envelope, against credit. Rendezvous: an RTS goes in
+ * its place in the order of messages, the receiver reads the exposed buffer when it has matched it, and answers FIN. A send
+ * without credit becomes a rendezvous, so that what unreceived messages cost at the receiver is bounded, while the
+ * envelopes are always drained and matched: no legal order of receives can deadlock.
+ */
+#ifndef RWK_ENGINE_INTERNAL_H
+#define RWK_ENGINE_INTERNAL_H
+
+#include "engine/engine.h"
+#include "engine/match.h"
+
+#include "base/compiler.h"
+#include "base/log.h"
+#include "base/param.h"
+#include "base/pool.h"
+#include "selection/selection.h"
+
+#include <errno.h>
+#include <string.h>
+#include <uthash.h>
+
+/** Kinds of messages on a channel (rwk_envelope.kind). */
+enum rwk_kind {
+	RWK_EAGER_TAGGED = RWK_TAGGED, /* payload: the message */
+	RWK_EAGER_PLAIN = RWK_PLAIN,
+	RWK_RTS_TAGGED = RWK_SPACES + RWK_TAGGED, /* payload: struct rwk_rts */
+	RWK_RTS_PLAIN = RWK_SPACES + RWK_PLAIN,
+	RWK_FIN,    /* tag: the RTS's id; small: positive errno of the read, 0 if it went well */
+	RWK_CREDIT, /* tag: bytes of credit that the receiver gives back */
+};
+
+/** Payload of an RTS: 48 bytes, so that it fits a ring line beside the envelope. */
+struct rwk_rts {
+	uint64_t id; /* the sender's, comes back in FIN */
+	uint64_t length;
+	struct rwk_rkey key;
+};
+_Static_assert(sizeof(struct rwk_rts) == 48, "an RTS fits one ring line");
+
+/** What an eager message costs beside its payload: the receiver's bookkeeping for one that nobody has asked for. */
+#define RWK_MESSAGE_COST 64
+
+/** Another endpoint. The first line is all that the send path reads. */
+struct rwk_peer {
+	struct rwk_channel *channel; /* NULL until first contact */
+	int (*send)(struct rwk_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len);
+	int64_t eager_max;   /* longest eager payload; -1 for peers without a working channel: the fast path lets them alone */
+	int64_t credit;      /* bytes that may still be sent eagerly */
+	size_t owed;         /* bytes of credit to give back */
+	size_t owed_limit;   /* give back from here on */
+	uint64_t user;       /* the binding's */
+	int error;           /* 0, or negative errno: the peer is dead or cannot be reached */
+	bool self;
+
+	struct rwk_list sends;   /* rwk_tx.link: sends under way */
+	struct rwk_list reads;   /* rwk_rx.link: rendezvous under way */
+	struct rwk_list in_list; /* rwk_engine.failed: its channel waits to be disconnected */
+	struct rwk_engine *engine;
+	struct rwk_address address;
+	uint64_t nonce_key;
+	uint16_t port_key;
+	UT_hash_handle by_nonce, by_port;
+	struct rwk_peer *next; /* rwk_engine.all_peers */
+};
+_Static_assert(offsetof(struct rwk_peer, sends) == RWK_CACHE_LINE, "the send path reads one line of a peer");
+
+/** A send that could not be finished in the call that started it, or a message of the engine's own. */
+struct rwk_tx {
+	struct rwk_op op; /* its message on the channel */
+	struct rwk_list link;
+	struct rwk_peer *peer;
+	void *context;
+	uint32_t flags;
+	enum rwk_tx_state {
+		RWK_TX_EAGER,   /* op is posted; done completes it */
+		RWK_TX_RTS,     /* op, the RTS, is posted; FIN will come after done */
+		RWK_TX_FIN,     /* the RTS is out; FIN completes it */
+		RWK_TX_CONTROL, /* op is a FIN or CREDIT of the engine's; no completion */
+		RWK_TX_SELF,    /* waits for a receive of our own */
+	} state;
+	uint32_t index; /* in rwk_engine.tx_table, while in state RTS or FIN */
+	size_t length;
+	struct rwk_rts rts;
+	struct iovec rts_iov;
+	uint32_t iov_count;
+	struct iovec iov[RWK_ENGINE_IOV_MAX];
+	unsigned char inject[RWK_INJECT_MAX];
+};
+
+/** Where the payload of a message in pieces goes: to a receive, or to a message that waits. */
+struct rwk_incoming {
+	struct rwk_place place;
+	struct rwk_rx *rx;
+	struct rwk_unexpected *unexpected;
+};
+
+/** A posted receive. */
+struct rwk_rx {
+	struct rwk_posted posted;
+	void *context;
+	size_t room; /* bytes of iov in all */
+	uint32_t flags;
+	uint32_t iov_count;
+	struct iovec iov[RWK_ENGINE_IOV_MAX];
+	enum rwk_space space;
+
+	/* From the match on. */
+	struct rwk_peer *peer;
+	size_t length; /* of the message */
+	uint64_t tag, data;
+	uint32_t came; /* RWK_F_DATA if data came */
+	struct rwk_incoming incoming;
+	struct rwk_op op; /* reads the rendezvous */
+	uint64_t rts_id;
+	struct rwk_list link; /* rwk_peer.reads */
+
+	/* With RWK_F_MULTI. A message that takes a part of the buffer is an rx of its own whose parent is the buffer. */
+	struct rwk_rx *parent;
+	uint32_t children;
+	bool retired; /* no longer posted */
+	int ended;    /* 0, or the errno with which it completes once the children are done */
+};
+
+/** A message that nobody has asked for yet. */
+struct rwk_unexpected {
+	struct rwk_arrived arrived;
+	struct rwk_peer *peer;
+	size_t length;
+	uint64_t data;
+	uint32_t came;
+	enum rwk_space space;
+	enum rwk_unexpected_state {
+		RWK_U_WHOLE,    /* payload is here */
+		RWK_U_COMING,   /* its pieces are coming; rx, once matched, gets it at the end */
+		RWK_U_RTS,      /* waits at the sender */
+		RWK_U_SELF,     /* waits in a send of our own */
+		RWK_U_LOST,     /* its payload could not be kept: -ENOMEM, or the sender died */
+	} state;
+	int error;
+	struct rwk_rx *rx;
+	bool discard;            /* COMING: dropped at the end */
+	void *claimed_by;        /* context of the PEEK with CLAIM */
+	struct rwk_list claimed; /* rwk_engine.claimed */
+	struct rwk_rts rts;
+	struct rwk_tx *tx;
+	struct rwk_incoming incoming;
+	struct iovec iov;
+	void *payload; /* small, or malloc'ed */
+	unsigned char small[RWK_INJECT_MAX];
+};
+
+struct rwk_engine {
+	/* The fast path's line. */
+	void (*complete)(void *owner, const struct rwk_completion *c);
+	void *owner;
+	struct rwk_matcher *matcher[RWK_SPACES];
+	struct rwk_port *port;
+	const struct rwk_transport *transport;
+	size_t rx_used, rx_limit;
+
+	struct rwk_pool rx_pool, tx_pool, unexpected_pool;
+	struct rwk_engine_counters counters;
+	size_t multi_min;
+	struct rwk_list failed;  /* rwk_peer.in_list */
+	struct rwk_list claimed; /* rwk_unexpected.claimed */
+
+	struct rwk_incoming nowhere; /* takes the bytes of a message in pieces that cannot be kept */
+	/* Sends that wait for FIN, by the index that is in their id; free entries are a list through `next`. */
+	struct rwk_tx_slot {
+		struct rwk_tx *tx;
+		uint32_t generation;
+		uint32_t next;
+	} *tx_table;
+	uint32_t tx_table_size, tx_free;
+
+	struct rwk_peer *peers_by_nonce, *peers_by_port, *all_peers;
+	struct rwk_peer *me;
+	struct rwk_engine_attr attr;
+	struct rwk_address address;
+	struct rwk_sel_explainer explainer;
+};
+
+#define RWK_TX_NONE UINT32_MAX
+
+/* peer.c */
+/** Makes first contact; 0, or the peer's error. */
+int rwk_peer_connect(struct rwk_peer *p);
+/** The upcalls of transport.h that are about peers. */
+int rwk_peer_connected(void *engine, struct rwk_channel *ch, const struct rwk_address *from);
+void rwk_peer_failed(void *engine, struct rwk_channel *ch, int err);
+/** Ends what is under way with peers that have failed. */
+void rwk_peers_reap(struct rwk_engine *e);
+int rwk_peers_open(struct rwk_engine *e);
+void rwk_peers_close(struct rwk_engine *e);
+
+/* send.c */
+struct rwk_tx *rwk_tx_get(struct rwk_peer *p, uint32_t flags, void *context);
+void rwk_tx_put(struct rwk_tx *tx);
+/** Completes a send as its flags want it, and frees it. */
+void rwk_tx_complete(struct rwk_tx *tx, int status);
+/** Fills in a tx's own copy of where its payload is; with RWK_F_INJECT, of the payload. */
+void rwk_tx_take_payload(struct rwk_tx *tx, const struct iovec *iov, size_t count, size_t len);
+/** Sends a message of the engine's own without payload, now or as soon as there is room. */
+void rwk_send_control(struct rwk_peer *p, enum rwk_kind kind, uint64_t tag, uint16_t small);
+
+/* inbound.c */
+void rwk_inbound_message(void *engine, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len);
+struct rwk_place *rwk_inbound_begin(void *engine, struct rwk_channel *ch, const struct rwk_envelope *env, size_t len);
+void rwk_inbound_end(void *engine, struct rwk_channel *ch, struct rwk_place *place, int status);
+/**
+ * The posted receive for a message of `len` bytes (with RWK_F_MULTI: a part of the buffer, an rx of its own), its peer, tag and the
+ * rest filled in; NULL if there is none.
+ */
+struct rwk_rx *rwk_inbound_match(struct rwk_engine *e, struct rwk_peer *p, enum rwk_space space,
+	const struct rwk_envelope *env, size_t len);
+/** A new waiting message; NULL when out of memory (warned of). The caller sets state and payload and keeps it. */
+struct rwk_unexpected *rwk_unexpected_new(struct rwk_peer *p, enum rwk_space space, const struct rwk_envelope *env, size_t len);
+void rwk_unexpected_keep(struct rwk_unexpected *u);
+/** Gives it room for its payload; -ENOMEM. Counts it. */
+int rwk_unexpected_room(struct rwk_unexpected *u);
+void rwk_unexpected_free(struct rwk_unexpected *u);
+
+/* receive.c */
+/** The part of a RWK_F_MULTI buffer for a message of `len` bytes; NULL when out of memory. */
+struct rwk_rx *rwk_rx_part(struct rwk_engine *e, struct rwk_rx *parent, size_t len);
+struct rwk_rx *rwk_rx_get(struct rwk_engine *e);
+/** Completes a receive whose message is in place (or has failed), and frees it. */
+void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status);
+/** Gives a waiting message, already taken out of the matcher, to a receive; frees it when that is done. */
+void rwk_rx_deliver(struct rwk_rx *rx, struct rwk_unexpected *u);
+/** Ends a posted receive that only this failed peer could have satisfied. */
+void rwk_rx_fail(struct rwk_rx *rx, struct rwk_peer *p);
+/** Copies into the receive's buffer as much as fits. */
+void rwk_rx_fill(struct rwk_rx *rx, const void *payload, size_t len);
+
+/* rendezvous.c */
+/** Sends the RTS of a send whose iov, length and env are set; 0 or negative errno (then the tx is the caller's). */
+int rwk_rendezvous_send(struct rwk_tx *tx, enum rwk_space space, uint64_t tag, uint64_t data);
+/** An RTS has been matched: reads the payload and answers. */
+void rwk_rendezvous_read(struct rwk_rx *rx, const struct rwk_rts *rts);
+/** A message in RWK_U_RTS state is dropped: lets the sender go. */
+void rwk_rendezvous_drop(struct rwk_unexpected *u);
+void rwk_rendezvous_fin(struct rwk_peer *p, const struct rwk_envelope *env);
+/** Ends one whose peer has died. */
+void rwk_rendezvous_abandon(struct rwk_tx *tx);
+
+/* self.c */
+/** Gives a message in state RWK_U_SELF to a receive; completes both. */
+void rwk_self_receive(struct rwk_rx *rx, struct rwk_unexpected *u);
+ssize_t rwk_self_send(struct rwk_engine *e, enum rwk_space space, const struct iovec *iov, size_t count, size_t len,
+	uint64_t tag, uint64_t data, uint32_t flags, void *context);
+
+/** Gives credit back for a message whose payload no longer burdens the engine. */
+static inline void rwk_credit_return(struct rwk_peer *p, size_t len)
+{
+	p->owed += len + RWK_MESSAGE_COST;
+	if (rwk_unlikely(p->owed >= p->owed_limit)) {
+		size_t owed = p->owed;
+
+		p->owed = 0;
+		rwk_send_control(p, RWK_CREDIT, owed, 0);
+	}
+}
+
+/** Scatters `len` bytes from `from` into the iov at offset `at`; what does not fit is dropped. */
+void rwk_iov_fill(const struct iovec *iov, uint32_t count, size_t at, const void *from, size_t len);
+/** Gathers at most `len` bytes of the iov from offset `at` on into `to`; returns how many. */
+size_t rwk_iov_gather(const struct iovec *iov, uint32_t count, size_t at, void *to, size_t len);
+size_t rwk_iov_length(const struct iovec *iov, size_t count);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the process knows of its job and its node: read once, when the first endpoint opens, and kept. */
+#ifndef RWK_ENGINE_JOB_H
+#define RWK_ENGINE_JOB_H
+
+#include "selection/selection.h"
+#include "topology/job_map.h"
+#include "transport.h"
+
+/** Reads the job map if that has not been done; 0 or -ENOMEM. Any thread. Blocks for some milliseconds the first time. */
+int rwk_job_load(void);
+
+/** The facts of selection before any peer is known. After rwk_job_load. */
+void rwk_job_facts(struct rwk_sel_facts *f);
+
+/** Fills in job, rank and node of an endpoint's address, and what a port wants to know of the node. After rwk_job_load. */
+void rwk_job_describe(struct rwk_port_attr *attr);
+
+/** Is that IP (IPv4 mapped into IPv6) one of this host's own? Asks the kernel each time. */
+bool rwk_ip_is_local(const uint8_t ip[16]);
+
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who the peers are. A peer is found by its nonce, which each endpoint draws afresh, or, on this node, by its port while only that
+ * is known. First contact asks selection; a peer that contacts us first is taken if it is on this node.
+ *
+ * Death: the channel reports it once. What was under way with the peer then ends with the error: sends, reads, receives directed
+ * at it. Receives from anyone stay: somebody else may still send. The channel is disconnected after the progress that reported it.
+ */
+#include "engine/internal.h"
+
+#include "engine/job.h"
+
+static uint64_t nonce_of(const struct rwk_address *a)
+{
+	return a->nonce_port >> 16;
+}
+
+static bool is_partial(const struct rwk_address *a)
+{
+	return a->flags_rank & RWK_ADDR_PARTIAL;
+}
+
+static void index_peer(struct rwk_engine *e, struct rwk_peer *p)
+{
+	struct rwk_peer *old;
+
+	p->nonce_key = nonce_of(&p->address);
+	p->port_key = rwk_address_port(&p->address);
+	if (!is_partial(&p->address))
+		HASH_ADD(by_nonce, e->peers_by_nonce, nonce_key, sizeof(p->nonce_key), p);
+	if (is_partial(&p->address) ? !rwk_ip_is_local(p->address.ip) : p->address.node != e->address.node)
+		return;
+	HASH_FIND(by_port, e->peers_by_port, &p->port_key, sizeof(p->port_key), old);
+	if (old)
+		HASH_DELETE(by_port, e->peers_by_port, old);
+	HASH_ADD(by_port, e->peers_by_port, port_key, sizeof(p->port_key), p);
+}
+
+static struct rwk_peer *find_by_nonce(struct rwk_engine *e, const struct rwk_address *a)
+{
+	uint64_t key = nonce_of(a);
+	struct rwk_peer *p;
+
+	HASH_FIND(by_nonce, e->peers_by_nonce, &key, sizeof(key), p);
+	return p;
+}
+
+static struct rwk_peer *find_by_port(struct rwk_engine *e, const struct rwk_address *a)
+{
+	uint16_t key = rwk_address_port(a);
+	struct rwk_peer *p;
+
+	HASH_FIND(by_port, e->peers_by_port, &key, sizeof(key), p);
+	return p;
+}
+
+/** A peer known by its port alone turns out to have this address. */
+static void complete_address(struct rwk_engine *e, struct rwk_peer *p, const struct rwk_address *a)
+{
+	if (find_by_port(e, &p->address) == p)
+		HASH_DELETE(by_port, e->peers_by_port, p);
+	p->address = *a;
+	index_peer(e, p);
+}
+
+static struct rwk_peer *peer_new(struct rwk_engine *e, const struct rwk_address *a)
+{
+	struct rwk_peer *p = aligned_alloc(RWK_CACHE_LINE, (sizeof(*p) + RWK_CACHE_LINE - 1) & ~(size_t)(RWK_CACHE_LINE - 1));
+
+	if (!p)
+		return NULL;
+	memset(p, 0, sizeof(*p));
+	p->engine = e;
+	p->address = *a;
+	p->user = UINT64_MAX;
+	p->eager_max = -1;
+	p->credit = (int64_t)rwk_params.eager_credit;
+	p->owed_limit = rwk_params.eager_credit / 4;
+	rwk_list_init(&p->sends);
+	rwk_list_init(&p->reads);
+	rwk_list_init(&p->in_list);
+	p->next = e->all_peers;
+	e->all_peers = p;
+	index_peer(e, p);
+	return p;
+}
+
+struct rwk_peer *rwk_engine_peer(struct rwk_engine *e, const struct rwk_address *a)
+{
+	struct rwk_peer *p;
+
+	if (!is_partial(a)) {
+		p = find_by_nonce(e, a);
+		if (p)
+			return p;
+		p = find_by_port(e, a);
+		if (p && is_partial(&p->address) && a->node == e->address.node) {
+			complete_address(e, p, a);
+			return p;
+		}
+		return peer_new(e, a);
+	}
+	p = rwk_ip_is_local(a->ip) ? find_by_port(e, a) : NULL;
+	return p && !p->error ? p : peer_new(e, a);
+}
+
+void rwk_peer_set_user(struct rwk_peer *p, uint64_t user)
+{
+	p->user = user;
+}
+
+uint64_t rwk_peer_user(const struct rwk_peer *p)
+{
+	return p->user;
+}
+
+const struct rwk_address *rwk_peer_address(const struct rwk_peer *p)
+{
+	return &p->address;
+}
+
+static void attach_channel(struct rwk_peer *p, struct rwk_channel *ch)
+{
+	p->channel = ch;
+	p->send = ch->transport->send;
+	p->eager_max = (int64_t)(ch->send_max < rwk_params.eager_max ? ch->send_max : rwk_params.eager_max);
+}
+
+/** Asks selection who carries this peer; 0 if that is the transport of this engine's port. */
+static int select_transport(struct rwk_peer *p)
+{
+	struct rwk_engine *e = p->engine;
+	struct rwk_sel_choice choice;
+	struct rwk_sel_facts facts;
+
+	if (e->attr.transports)
+		return 0;
+	rwk_job_facts(&facts);
+	if (is_partial(&p->address))
+		facts.node = rwk_ip_is_local(p->address.ip) ? RWK_SEL_CLAIMED : RWK_SEL_OTHER;
+	else
+		facts.node = p->address.node == e->address.node ? RWK_SEL_CLAIMED : RWK_SEL_OTHER;
+	rwk_sel_choose(&facts, &choice);
+	if (rwk_params.explain)
+		rwk_sel_explain(&e->explainer, &facts, &choice);
+	if (choice.error)
+		rwk_warn("peer not reachable: %s", choice.reason);
+	return choice.error;
+}
+
+int rwk_peer_connect(struct rwk_peer *p)
+{
+	struct rwk_engine *e = p->engine;
+	struct rwk_channel *ch;
+	int rc;
+
+	rc = select_transport(p);
+	if (!rc)
+		rc = e->transport->connect(e->port, &p->address, p, &ch);
+	if (rc) {
+		p->error = rc;
+		return rc;
+	}
+	attach_channel(p, ch);
+	return 0;
+}
+
+int rwk_peer_connected(void *engine, struct rwk_channel *ch, const struct rwk_address *from)
+{
+	struct rwk_engine *e = engine;
+	struct rwk_peer *p = ch->peer;
+	bool known;
+	int rc;
+
+	if (p) {
+		if (is_partial(&p->address) && !find_by_nonce(e, from))
+			complete_address(e, p, from);
+		return 0;
+	}
+	p = find_by_nonce(e, from);
+	if (!p) {
+		p = find_by_port(e, from);
+		if (p && is_partial(&p->address) && !p->error)
+			complete_address(e, p, from);
+		else
+			p = NULL;
+	}
+	known = p;
+	if (!p)
+		p = peer_new(e, from);
+	if (!p)
+		return -ENOMEM;
+	if (p->channel)
+		return -EALREADY;
+	rc = select_transport(p);
+	if (rc)
+		return rc;
+	p->error = 0;
+	ch->peer = p;
+	attach_channel(p, ch);
+	if (!known && e->attr.new_peer)
+		e->attr.new_peer(e->owner, p, from);
+	return 0;
+}
+
+void rwk_peer_failed(void *engine, struct rwk_channel *ch, int err)
+{
+	struct rwk_engine *e = engine;
+	struct rwk_peer *p = ch->peer;
+
+	if (p->error)
+		return;
+	p->error = err;
+	p->eager_max = -1;
+	e->counters.failed_peers++;
+	rwk_list_append(&e->failed, &p->in_list);
+	rwk_info("peer at port %u, rank %u: %s", rwk_address_port(&p->address), rwk_address_rank(&p->address), strerror(-err));
+}
+
+struct of_peer {
+	struct rwk_peer *peer;
+	struct rwk_rx *rx;
+};
+
+static int find_directed(struct rwk_posted *posted, void *arg)
+{
+	struct of_peer *want = arg;
+
+	if (posted->from != want->peer)
+		return 0;
+	want->rx = rwk_container_of(posted, struct rwk_rx, posted);
+	return 1;
+}
+
+/** Ends the receives that only this peer could have satisfied. */
+static void end_receives(struct rwk_peer *p)
+{
+	struct of_peer want = {.peer = p};
+
+	for (enum rwk_space s = 0; s < RWK_SPACES; s++) {
+		while (rwk_match_each_posted(p->engine->matcher[s], find_directed, &want))
+			rwk_rx_fail(want.rx, p);
+	}
+}
+
+/** Ends the sends that the channel has not ended itself: those that wait for FIN. */
+static void end_sends(struct rwk_peer *p)
+{
+	struct rwk_list *l = p->sends.next;
+
+	while (l != &p->sends) {
+		struct rwk_tx *tx = rwk_container_of(l, struct rwk_tx, link);
+
+		l = l->next;
+		if (tx->state == RWK_TX_FIN) {
+			rwk_rendezvous_abandon(tx);
+			l = p->sends.next; /* the completion may have started anything */
+		}
+	}
+}
+
+void rwk_peers_reap(struct rwk_engine *e)
+{
+	struct rwk_list *l;
+
+	while ((l = rwk_list_pop(&e->failed))) {
+		struct rwk_peer *p = rwk_container_of(l, struct rwk_peer, in_list);
+
+		end_sends(p);
+		end_receives(p);
+		p->channel->transport->disconnect(p->channel);
+		p->channel = NULL;
+	}
+}
+
+int rwk_peers_open(struct rwk_engine *e)
+{
+	e->me = peer_new(e, &e->address);
+	if (!e->me)
+		return -ENOMEM;
+	e->me->self = true;
+	return 0;
+}
+
+void rwk_peers_close(struct rwk_engine *e)
+{
+	struct rwk_peer *p = e->all_peers;
+
+	HASH_CLEAR(by_nonce, e->peers_by_nonce);
+	HASH_CLEAR(by_port, e->peers_by_port);
+	while (p) {
+		struct rwk_peer *next = p->next;
+
+		free(p);
+		p = next;
+	}
+	e->all_peers = NULL;
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From a receive call to a posted receive, or to a message that has waited for it; peek, claim, discard and cancel.
+ *
+ * A RWK_F_MULTI buffer stays posted while messages take parts of it; each such part is an rx of its own, a child. When less than
+ * multi_min is left the buffer is unposted, and the completion of its last child releases it.
+ */
+#include "engine/internal.h"
+
+struct rwk_rx *rwk_rx_get(struct rwk_engine *e)
+{
+	struct rwk_rx *rx = rwk_pool_get(&e->rx_pool);
+
+	if (rwk_unlikely(!rx))
+		return NULL;
+	rx->parent = NULL;
+	rx->children = 0;
+	rx->retired = false;
+	rx->ended = 0;
+	rx->posted.stays = 0;
+	return rx;
+}
+
+void rwk_rx_fill(struct rwk_rx *rx, const void *payload, size_t len)
+{
+	if (rwk_likely(rx->iov_count == 1))
+		memcpy(rx->iov[0].iov_base, payload, len < rx->room ? len : rx->room);
+	else
+		rwk_iov_fill(rx->iov, rx->iov_count, 0, payload, len);
+}
+
+/** A buffer that takes no more messages: it ends with its last child. */
+static void retire(struct rwk_engine *e, struct rwk_rx *parent)
+{
+	rwk_match_unpost(e->matcher[parent->space], &parent->posted);
+	parent->retired = true;
+}
+
+struct rwk_rx *rwk_rx_part(struct rwk_engine *e, struct rwk_rx *parent, size_t len)
+{
+	struct rwk_rx *rx = rwk_rx_get(e);
+	struct iovec *left = parent->iov;
+
+	if (!rx) {
+		rwk_warn("out of memory: a message of %zu bytes found no room in a multi-receive buffer", len);
+		return NULL;
+	}
+	rx->context = parent->context;
+	rx->flags = parent->flags;
+	rx->space = parent->space;
+	rx->room = len < left->iov_len ? len : left->iov_len;
+	rx->iov_count = 1;
+	rx->iov[0] = (struct iovec){left->iov_base, rx->room};
+	rx->parent = parent;
+	parent->children++;
+	left->iov_base = (char *)left->iov_base + rx->room;
+	left->iov_len -= rx->room;
+	if (left->iov_len < e->multi_min || !left->iov_len)
+		retire(e, parent);
+	return rx;
+}
+
+static void rx_free(struct rwk_engine *e, struct rwk_rx *rx)
+{
+	rwk_pool_put(&e->rx_pool, rx);
+}
+
+/** A posted receive ends without a message. */
+static void complete_without(struct rwk_engine *e, struct rwk_rx *rx, int status)
+{
+	const struct rwk_completion c = {
+		.context = rx->context,
+		.flags = RWK_F_RECV | (rx->space == RWK_TAGGED ? RWK_F_TAGGED : 0) | (rx->flags & RWK_F_MULTI) |
+			 (rx->flags & ~(RWK_F_USER - 1)),
+		.status = status,
+	};
+
+	rx_free(e, rx);
+	e->rx_used--;
+	e->complete(e->owner, &c);
+}
+
+void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status)
+{
+	struct rwk_rx *parent = rx->parent;
+	struct rwk_completion c = {
+		.context = rx->context,
+		.peer = rx->peer,
+		.length = rx->length < rx->room ? rx->length : rx->room,
+		.tag = rx->tag,
+		.data = rx->data,
+		.flags = rx->came | RWK_F_RECV | (rx->space == RWK_TAGGED ? RWK_F_TAGGED : 0) | (rx->flags & ~(RWK_F_USER - 1)),
+		.status = status,
+	};
+
+	if (rwk_unlikely(rx->length > rx->room) && !status) {
+		c.overflow = rx->length - rx->room;
+		c.status = -EMSGSIZE;
+	}
+	e->counters.received++;
+	e->counters.received_bytes += c.length;
+	if (rwk_unlikely(parent)) {
+		c.buffer = rx->iov[0].iov_base;
+		parent->children--;
+		if (parent->retired && !parent->children && !parent->ended) {
+			c.flags |= RWK_F_MULTI;
+			rx_free(e, parent);
+			e->rx_used--;
+		}
+	} else {
+		e->rx_used--;
+	}
+	rx_free(e, rx);
+	if (!(c.flags & RWK_F_SILENT) || c.status)
+		e->complete(e->owner, &c);
+	if (rwk_unlikely(parent && parent->ended && !parent->children))
+		complete_without(e, parent, parent->ended);
+}
+
+void rwk_rx_deliver(struct rwk_rx *rx, struct rwk_unexpected *u)
+{
+	struct rwk_engine *e = u->peer->engine;
+	struct rwk_rts rts;
+
+	rx->peer = u->peer;
+	rx->length = u->length;
+	rx->tag = u->arrived.tag;
+	rx->data = u->data;
+	rx->came = u->came;
+	switch (u->state) {
+	case RWK_U_COMING:
+		u->rx = rx;
+		return;
+	case RWK_U_WHOLE:
+		rwk_rx_fill(rx, u->payload, u->length);
+		rwk_credit_return(u->peer, u->length);
+		rwk_unexpected_free(u);
+		rwk_rx_complete(e, rx, 0);
+		return;
+	case RWK_U_LOST:
+		rwk_credit_return(u->peer, u->length);
+		rx->length = 0;
+		rwk_rx_complete(e, rx, u->error);
+		rwk_unexpected_free(u);
+		return;
+	case RWK_U_RTS:
+		rts = u->rts;
+		rwk_unexpected_free(u);
+		rwk_rendezvous_read(rx, &rts);
+		return;
+	case RWK_U_SELF:
+		rwk_self_receive(rx, u);
+		return;
+	}
+}
+
+/** Drops a waiting message that has been taken out of the matcher. */
+static void discard(struct rwk_unexpected *u)
+{
+	switch (u->state) {
+	case RWK_U_COMING:
+		u->discard = true;
+		return;
+	case RWK_U_RTS:
+		rwk_rendezvous_drop(u);
+		break;
+	case RWK_U_SELF:
+		rwk_tx_complete(u->tx, 0);
+		break;
+	case RWK_U_WHOLE:
+	case RWK_U_LOST:
+		rwk_credit_return(u->peer, u->length);
+		break;
+	}
+	rwk_unexpected_free(u);
+}
+
+static uint32_t peek_flags(enum rwk_space space, uint32_t flags)
+{
+	return RWK_F_RECV | (space == RWK_TAGGED ? RWK_F_TAGGED : 0) | (flags & ~(RWK_F_USER - 1));
+}
+
+static ssize_t peek(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *from, uint64_t tag, uint64_t ignore,
+	uint32_t flags, void *context)
+{
+	struct rwk_arrived *a = rwk_match_find(e->matcher[space], from, tag, ignore);
+	struct rwk_completion c = {.context = context, .flags = peek_flags(space, flags), .status = -ENOMSG, .tag = tag};
+	struct rwk_unexpected *u;
+
+	if (a) {
+		u = rwk_container_of(a, struct rwk_unexpected, arrived);
+		c.peer = u->peer;
+		c.length = u->length;
+		c.tag = a->tag;
+		c.data = u->data;
+		c.flags |= u->came;
+		c.status = 0;
+		if (flags & (RWK_F_CLAIM | RWK_F_DISCARD))
+			rwk_match_take(e->matcher[space], a);
+		if (flags & RWK_F_DISCARD) {
+			discard(u);
+		} else if (flags & RWK_F_CLAIM) {
+			u->claimed_by = context;
+			rwk_list_append(&e->claimed, &u->claimed);
+		}
+	}
+	e->complete(e->owner, &c);
+	return 0;
+}
+
+static struct rwk_unexpected *claimed(struct rwk_engine *e, enum rwk_space space, const void *context)
+{
+	for (struct rwk_list *l = e->claimed.next; l != &e->claimed; l = l->next) {
+		struct rwk_unexpected *u = rwk_container_of(l, struct rwk_unexpected, claimed);
+
+		if (u->claimed_by == context && u->space == space) {
+			rwk_list_remove(&u->claimed);
+			return u;
+		}
+	}
+	return NULL;
+}
+
+/** A receive into `iov`, not yet posted; NULL when out of memory. */
+static inline struct rwk_rx *rx_new(struct rwk_engine *e, enum rwk_space space, const struct iovec *iov, size_t count,
+	uint32_t flags, void *context)
+{
+	struct rwk_rx *rx = rwk_rx_get(e);
+
+	if (rwk_unlikely(!rx))
+		return NULL;
+	rx->context = context;
+	rx->flags = flags;
+	rx->space = space;
+	if (rwk_likely(count == 1)) {
+		rx->iov[0] = iov[0];
+		rx->room = iov[0].iov_len;
+	} else {
+		memcpy(rx->iov, iov, count * sizeof(*iov));
+		rx->room = rwk_iov_length(iov, count);
+	}
+	rx->iov_count = (uint32_t)count;
+	e->rx_used++;
+	return rx;
+}
+
+/** CLAIM without PEEK: receives, or drops, the message that was claimed for this context. */
+static ssize_t receive_claimed(struct rwk_engine *e, enum rwk_space space, const struct iovec *iov, size_t count,
+	uint32_t flags, void *context)
+{
+	struct rwk_unexpected *u = claimed(e, space, context);
+	struct rwk_completion c = {.context = context, .flags = peek_flags(space, flags)};
+	struct rwk_rx *rx;
+
+	if (!u)
+		return -EINVAL;
+	if (flags & RWK_F_DISCARD) {
+		c.peer = u->peer;
+		c.tag = u->arrived.tag;
+		discard(u);
+		e->complete(e->owner, &c);
+		return 0;
+	}
+	rx = rx_new(e, space, iov, count, flags & ~(uint32_t)RWK_F_MULTI, context);
+	if (!rx) {
+		rwk_list_append(&e->claimed, &u->claimed);
+		return -EAGAIN;
+	}
+	rwk_rx_deliver(rx, u);
+	return 0;
+}
+
+/** Messages that wait already go into a new RWK_F_MULTI buffer, as long as there is room. */
+static void fill_multi(struct rwk_engine *e, struct rwk_rx *rx)
+{
+	struct rwk_matcher *m = e->matcher[rx->space];
+	struct rwk_arrived *a;
+
+	while (!rx->retired && (a = rwk_match_find(m, rx->posted.from, rx->posted.tag, rx->posted.ignore))) {
+		struct rwk_unexpected *u = rwk_container_of(a, struct rwk_unexpected, arrived);
+		struct rwk_rx *part = rwk_rx_part(e, rx, u->length);
+
+		if (!part)
+			return;
+		rwk_match_take(m, a);
+		rwk_rx_deliver(part, u);
+	}
+}
+
+ssize_t rwk_engine_recv(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *from, const struct iovec *iov,
+	size_t count, uint64_t tag, uint64_t ignore, uint32_t flags, void *context)
+{
+	struct rwk_matcher *m = e->matcher[space];
+	struct rwk_arrived *a;
+	struct rwk_rx *rx;
+	int rc;
+
+	if (rwk_unlikely(flags & (RWK_F_PEEK | RWK_F_CLAIM | RWK_F_DISCARD))) {
+		if (flags & RWK_F_PEEK)
+			return peek(e, space, from, tag, ignore, flags, context);
+		return flags & RWK_F_CLAIM ? receive_claimed(e, space, iov, count, flags, context) : -EINVAL;
+	}
+	if (rwk_unlikely(count > RWK_ENGINE_IOV_MAX || (flags & RWK_F_MULTI && count != 1)))
+		return -EINVAL;
+	if (rwk_unlikely(e->rx_limit && e->rx_used >= e->rx_limit))
+		return -EAGAIN;
+	rx = rx_new(e, space, iov, count, flags, context);
+	if (rwk_unlikely(!rx))
+		return -EAGAIN;
+	if (rwk_likely(!(flags & RWK_F_MULTI))) {
+		a = rwk_match_find(m, from, tag, ignore);
+		if (a) {
+			rwk_match_take(m, a);
+			rwk_rx_deliver(rx, rwk_container_of(a, struct rwk_unexpected, arrived));
+			return 0;
+		}
+		if (rwk_unlikely(from && from->error)) {
+			rc = from->error;
+			goto free_rx;
+		}
+	} else {
+		rx->posted.stays = 1;
+	}
+	rx->posted.tag = tag;
+	rx->posted.ignore = ignore;
+	rx->posted.from = from;
+	rc = rwk_match_post(m, &rx->posted);
+	if (rwk_unlikely(rc))
+		goto free_rx;
+	if (rwk_unlikely(flags & RWK_F_MULTI))
+		fill_multi(e, rx);
+	return 0;
+
+free_rx:
+	rx_free(e, rx);
+	e->rx_used--;
+	return rc;
+}
+
+struct by_context {
+	void *context;
+	struct rwk_rx *rx;
+};
+
+static int find_context(struct rwk_posted *posted, void *arg)
+{
+	struct by_context *want = arg;
+	struct rwk_rx *rx = rwk_container_of(posted, struct rwk_rx, posted);
+
+	if (rx->context != want->context)
+		return 0;
+	want->rx = rx;
+	return 1;
+}
+
+static void end_rx(struct rwk_engine *e, struct rwk_rx *rx, int status)
+{
+	retire(e, rx);
+	rx->ended = status;
+	if (!rx->children)
+		complete_without(e, rx, status);
+}
+
+void rwk_rx_fail(struct rwk_rx *rx, struct rwk_peer *p)
+{
+	end_rx(p->engine, rx, p->error);
+}
+
+static int cancel_send(struct rwk_peer *p, const void *context)
+{
+	for (struct rwk_list *l = p->sends.next; l != &p->sends; l = l->next) {
+		struct rwk_tx *tx = rwk_container_of(l, struct rwk_tx, link);
+
+		if (tx->context != context || tx->state != RWK_TX_EAGER)
+			continue;
+		if (p->channel->transport->withdraw(p->channel, &tx->op))
+			return -ENOENT;
+		p->credit += (int64_t)tx->length + RWK_MESSAGE_COST;
+		rwk_tx_complete(tx, -ECANCELED);
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int rwk_engine_cancel(struct rwk_engine *e, void *context)
+{
+	struct by_context want = {.context = context};
+
+	for (enum rwk_space s = 0; s < RWK_SPACES; s++) {
+		if (rwk_match_each_posted(e->matcher[s], find_context, &want)) {
+			end_rx(e, want.rx, -ECANCELED);
+			return 0;
+		}
+	}
+	for (struct rwk_peer *p = e->peers_by_nonce; p; p = p->by_nonce.next) {
+		if (!cancel_send(p, context))
+			return 0;
+	}
+	return -ENOENT;
+}

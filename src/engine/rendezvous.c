@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Rendezvous: the payload waits, exposed, at the sender; an RTS takes its place in the order of messages.
+ *
+ *   sender    expose, RTS --> state RTS until the channel has taken it, then FIN --> FIN comes: conceal, complete
+ *   receiver  matched: read what fits (nothing, if nothing fits) --> FIN, complete
+ *
+ * An id names a slot of the sender's table and the slot's generation, so that a FIN that is late, doubled or made up finds
+ * nothing. A tx is in the table from RTS to FIN, and nowhere else.
+ */
+#include "engine/internal.h"
+
+static int slot_take(struct rwk_engine *e, struct rwk_tx *tx)
+{
+	struct rwk_tx_slot *slot;
+
+	if (e->tx_free == RWK_TX_NONE) {
+		uint32_t size = e->tx_table_size ? 2 * e->tx_table_size : 64;
+		struct rwk_tx_slot *table = realloc(e->tx_table, size * sizeof(*table));
+
+		if (!table)
+			return -ENOMEM;
+		for (uint32_t i = e->tx_table_size; i < size; i++)
+			table[i] = (struct rwk_tx_slot){.generation = 1, .next = i + 1 < size ? i + 1 : RWK_TX_NONE};
+		e->tx_free = e->tx_table_size;
+		e->tx_table = table;
+		e->tx_table_size = size;
+	}
+	tx->index = e->tx_free;
+	slot = &e->tx_table[tx->index];
+	e->tx_free = slot->next;
+	slot->tx = tx;
+	tx->rts.id = (uint64_t)slot->generation << 32 | tx->index;
+	return 0;
+}
+
+static void slot_give(struct rwk_tx *tx)
+{
+	struct rwk_engine *e = tx->peer->engine;
+	struct rwk_tx_slot *slot = &e->tx_table[tx->index];
+
+	slot->tx = NULL;
+	slot->generation++;
+	slot->next = e->tx_free;
+	e->tx_free = tx->index;
+	tx->index = RWK_TX_NONE;
+}
+
+static struct rwk_tx *slot_find(struct rwk_engine *e, uint64_t id)
+{
+	uint32_t index = (uint32_t)id;
+
+	if (index >= e->tx_table_size || e->tx_table[index].generation != id >> 32)
+		return NULL;
+	return e->tx_table[index].tx;
+}
+
+/** Takes back what the peer was given, and the slot. */
+static void conceal(struct rwk_tx *tx)
+{
+	if (tx->length)
+		tx->peer->channel->transport->conceal(tx->peer->channel, &tx->rts.key);
+	slot_give(tx);
+}
+
+static void rts_done(struct rwk_op *op, int status)
+{
+	struct rwk_tx *tx = rwk_container_of(op, struct rwk_tx, op);
+
+	if (!status) {
+		tx->state = RWK_TX_FIN;
+		return;
+	}
+	conceal(tx);
+	rwk_tx_complete(tx, status);
+}
+
+int rwk_rendezvous_send(struct rwk_tx *tx, enum rwk_space space, uint64_t tag, uint64_t data)
+{
+	struct rwk_channel *ch = tx->peer->channel;
+	const struct rwk_envelope env = {
+		.kind = (uint8_t)(RWK_SPACES + space),
+		.flags = tx->flags & RWK_F_DATA ? RWK_ENV_DATA : 0,
+		.tag = tag,
+		.data = data,
+	};
+	int rc = slot_take(tx->peer->engine, tx);
+
+	if (rc)
+		return rc;
+	tx->rts.length = tx->length;
+	memset(&tx->rts.key, 0, sizeof(tx->rts.key));
+	if (tx->length) {
+		rc = ch->transport->expose(ch, tx->iov, tx->iov_count, false, &tx->rts.key);
+		if (rc) {
+			slot_give(tx);
+			return rc == -ENOSPC ? -EAGAIN : rc;
+		}
+	}
+	tx->state = RWK_TX_FIN;
+	if (!tx->peer->send(ch, &env, &tx->rts, sizeof(tx->rts)))
+		return 0;
+	tx->state = RWK_TX_RTS;
+	tx->rts_iov = (struct iovec){&tx->rts, sizeof(tx->rts)};
+	tx->op.type = RWK_OP_SEND;
+	tx->op.env = env;
+	tx->op.iov = &tx->rts_iov;
+	tx->op.iov_count = 1;
+	tx->op.length = sizeof(tx->rts);
+	tx->op.done = rts_done;
+	rc = ch->transport->post(ch, &tx->op);
+	if (rc == 1)
+		tx->state = RWK_TX_FIN;
+	if (rc < 0)
+		conceal(tx);
+	return rc < 0 ? rc : 0;
+}
+
+void rwk_rendezvous_abandon(struct rwk_tx *tx)
+{
+	conceal(tx);
+	rwk_tx_complete(tx, tx->peer->error);
+}
+
+void rwk_rendezvous_fin(struct rwk_peer *p, const struct rwk_envelope *env)
+{
+	struct rwk_tx *tx = slot_find(p->engine, env->tag);
+
+	if (!tx || tx->peer != p || tx->state != RWK_TX_FIN) {
+		rwk_info("a FIN for no rendezvous under way was dropped");
+		return;
+	}
+	conceal(tx);
+	rwk_tx_complete(tx, -(int)env->small);
+}
+
+/** The read has ended: tells the sender, completes the receive. */
+static void finish(struct rwk_rx *rx, int status)
+{
+	rwk_list_remove(&rx->link);
+	rwk_send_control(rx->peer, RWK_FIN, rx->rts_id, (uint16_t)-status);
+	rwk_rx_complete(rx->peer->engine, rx, status);
+}
+
+static void read_done(struct rwk_op *op, int status)
+{
+	finish(rwk_container_of(op, struct rwk_rx, op), status);
+}
+
+void rwk_rendezvous_read(struct rwk_rx *rx, const struct rwk_rts *rts)
+{
+	struct rwk_peer *p = rx->peer;
+	int rc;
+
+	rx->rts_id = rts->id;
+	rx->length = rts->length;
+	rwk_list_append(&p->reads, &rx->link);
+	rx->op.type = RWK_OP_READ;
+	rx->op.iov = rx->iov;
+	rx->op.iov_count = rx->iov_count;
+	rx->op.length = rts->length < rx->room ? rts->length : rx->room;
+	rx->op.rkey = rts->key;
+	rx->op.offset = 0;
+	rx->op.done = read_done;
+	if (p->error) {
+		finish(rx, p->error);
+		return;
+	}
+	rc = rx->op.length ? p->channel->transport->post(p->channel, &rx->op) : 1;
+	if (rc)
+		finish(rx, rc < 0 ? rc : 0);
+}
+
+void rwk_rendezvous_drop(struct rwk_unexpected *u)
+{
+	rwk_send_control(u->peer, RWK_FIN, u->rts.id, 0);
+}

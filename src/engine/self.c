@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages to oneself. A short one that nobody waits for is copied, as from any peer and against the same credit; a long one waits in
+ * its send until a receive takes it.
+ */
+#include "engine/internal.h"
+
+/** Copies between two scattered buffers, as much as fits. */
+static void copy(const struct rwk_rx *rx, const struct iovec *iov, size_t count)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < count && at < rx->room; i++) {
+		rwk_iov_fill(rx->iov, rx->iov_count, at, iov[i].iov_base, iov[i].iov_len);
+		at += iov[i].iov_len;
+	}
+}
+
+static void complete_send(struct rwk_engine *e, uint32_t flags, void *context)
+{
+	const struct rwk_completion c = {.context = context, .flags = flags & ~(RWK_F_USER - 1)};
+
+	if (!(flags & RWK_F_SILENT))
+		e->complete(e->owner, &c);
+}
+
+/** Keeps a message that no receive waits for: in a copy, or in the send. */
+static ssize_t keep(struct rwk_engine *e, enum rwk_space space, const struct rwk_envelope *env, const struct iovec *iov,
+	size_t count, size_t len, uint32_t flags, void *context)
+{
+	struct rwk_peer *me = e->me;
+	bool eager = len <= rwk_params.eager_max && me->credit >= (int64_t)len && !(flags & RWK_F_DELIVERED);
+	struct rwk_unexpected *u = rwk_unexpected_new(me, space, env, len);
+	int rc;
+
+	if (!u)
+		return -ENOMEM;
+	if (eager) {
+		u->state = RWK_U_WHOLE;
+		rc = rwk_unexpected_room(u);
+		if (rc)
+			goto free_unexpected;
+		rwk_iov_gather(iov, (uint32_t)count, 0, u->payload, len);
+		me->credit -= (int64_t)len + RWK_MESSAGE_COST;
+		rwk_unexpected_keep(u);
+		complete_send(e, flags, context);
+		return 0;
+	}
+	u->state = RWK_U_SELF;
+	u->tx = e->tx_pool.used < e->attr.tx_limit ? rwk_tx_get(me, flags, context) : NULL;
+	rc = -EAGAIN;
+	if (!u->tx)
+		goto free_unexpected;
+	u->tx->state = RWK_TX_SELF;
+	rwk_tx_take_payload(u->tx, iov, count, len);
+	rwk_unexpected_keep(u);
+	return 0;
+
+free_unexpected:
+	rwk_unexpected_free(u);
+	return rc;
+}
+
+ssize_t rwk_self_send(struct rwk_engine *e, enum rwk_space space, const struct iovec *iov, size_t count, size_t len,
+	uint64_t tag, uint64_t data, uint32_t flags, void *context)
+{
+	const struct rwk_envelope env = {
+		.kind = (uint8_t)space,
+		.flags = flags & RWK_F_DATA ? RWK_ENV_DATA : 0,
+		.tag = tag,
+		.data = flags & RWK_F_DATA ? data : 0,
+	};
+	struct rwk_rx *rx = rwk_inbound_match(e, e->me, space, &env, len);
+
+	if (!rx)
+		return keep(e, space, &env, iov, count, len, flags, context);
+	copy(rx, iov, count);
+	complete_send(e, flags, context);
+	rwk_rx_complete(e, rx, 0);
+	return 0;
+}
+
+void rwk_self_receive(struct rwk_rx *rx, struct rwk_unexpected *u)
+{
+	struct rwk_engine *e = u->peer->engine;
+	struct rwk_tx *tx = u->tx;
+
+	copy(rx, tx->iov, tx->iov_count);
+	rwk_unexpected_free(u);
+	rwk_tx_complete(tx, 0);
+	rwk_rx_complete(e, rx, 0);
+}

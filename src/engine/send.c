@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From a send call to a message on a channel. The fast path: a short message to a peer with credit and an idle channel goes out
+ * within the call and leaves nothing behind. Everything else becomes a tx: posted to the channel, which keeps the order, or
+ * announced by an RTS.
+ */
+#include "engine/internal.h"
+
+static void complete_send(struct rwk_engine *e, uint32_t flags, void *context, int status)
+{
+	struct rwk_completion c = {.context = context, .flags = flags & ~(RWK_F_USER - 1), .status = status};
+
+	if (!(flags & RWK_F_SILENT) || status)
+		e->complete(e->owner, &c);
+}
+
+struct rwk_tx *rwk_tx_get(struct rwk_peer *p, uint32_t flags, void *context)
+{
+	struct rwk_tx *tx = rwk_pool_get(&p->engine->tx_pool);
+
+	if (!tx)
+		return NULL;
+	tx->peer = p;
+	tx->flags = flags;
+	tx->context = context;
+	tx->index = RWK_TX_NONE;
+	tx->length = 0;
+	tx->iov_count = 0;
+	rwk_list_append(&p->sends, &tx->link);
+	return tx;
+}
+
+void rwk_tx_put(struct rwk_tx *tx)
+{
+	rwk_list_remove(&tx->link);
+	rwk_pool_put(&tx->peer->engine->tx_pool, tx);
+}
+
+void rwk_tx_complete(struct rwk_tx *tx, int status)
+{
+	struct rwk_engine *e = tx->peer->engine;
+	uint32_t flags = tx->flags;
+	void *context = tx->context;
+	bool control = tx->state == RWK_TX_CONTROL;
+
+	rwk_tx_put(tx);
+	if (!control)
+		complete_send(e, flags, context, status);
+}
+
+void rwk_tx_take_payload(struct rwk_tx *tx, const struct iovec *iov, size_t count, size_t len)
+{
+	tx->length = len;
+	if (tx->flags & RWK_F_INJECT) {
+		rwk_iov_gather(iov, (uint32_t)count, 0, tx->inject, len);
+		tx->iov[0] = (struct iovec){tx->inject, len};
+		tx->iov_count = 1;
+		return;
+	}
+	memcpy(tx->iov, iov, count * sizeof(*iov));
+	tx->iov_count = (uint32_t)count;
+}
+
+static void eager_done(struct rwk_op *op, int status)
+{
+	rwk_tx_complete(rwk_container_of(op, struct rwk_tx, op), status);
+}
+
+/** Posts a tx whose op.env is set as a message of its iov; 0, or the error (then the tx is the caller's). */
+static int post_message(struct rwk_tx *tx)
+{
+	int rc;
+
+	tx->op.type = RWK_OP_SEND;
+	tx->op.iov = tx->iov;
+	tx->op.iov_count = tx->iov_count;
+	tx->op.length = tx->length;
+	tx->op.done = eager_done;
+	rc = tx->peer->channel->transport->post(tx->peer->channel, &tx->op);
+	if (rc == 1)
+		rwk_tx_complete(tx, 0);
+	return rc < 0 ? rc : 0;
+}
+
+void rwk_send_control(struct rwk_peer *p, enum rwk_kind kind, uint64_t tag, uint16_t small)
+{
+	const struct rwk_envelope env = {.kind = (uint8_t)kind, .small = small, .tag = tag};
+	struct rwk_tx *tx;
+
+	if (p->self && kind == RWK_CREDIT)
+		p->credit += (int64_t)tag;
+	if (p->error || p->self || !p->send(p->channel, &env, NULL, 0))
+		return;
+	tx = rwk_tx_get(p, RWK_F_SILENT, NULL);
+	if (!tx) {
+		rwk_warn("out of memory for a control message of the engine");
+		return;
+	}
+	tx->state = RWK_TX_CONTROL;
+	tx->op.env = env;
+	if (post_message(tx))
+		rwk_tx_put(tx);
+}
+
+/** A send that the fast path could not finish. */
+static rwk_noinline ssize_t send_slow(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *p, const struct iovec *iov,
+	size_t count, size_t len, uint64_t tag, uint64_t data, uint32_t flags, void *context)
+{
+	struct rwk_tx *tx;
+	int rc;
+
+	if (flags & RWK_F_INJECT && len > RWK_INJECT_MAX)
+		return -EMSGSIZE;
+	if (p->self)
+		return rwk_self_send(e, space, iov, count, len, tag, data, flags, context);
+	if (!p->error && !p->channel)
+		rwk_peer_connect(p);
+	if (p->error)
+		return p->error;
+	tx = e->tx_pool.used < e->attr.tx_limit ? rwk_tx_get(p, flags, context) : NULL;
+	if (!tx)
+		return -EAGAIN;
+	rwk_tx_take_payload(tx, iov, count, len);
+	if ((int64_t)len <= p->eager_max && p->credit >= (int64_t)len && !(flags & RWK_F_DELIVERED)) {
+		tx->state = RWK_TX_EAGER;
+		tx->op.env = (struct rwk_envelope){.kind = (uint8_t)space, .tag = tag, .data = data};
+		tx->op.env.flags = flags & RWK_F_DATA ? RWK_ENV_DATA : 0;
+		rc = post_message(tx);
+		if (!rc) {
+			p->credit -= (int64_t)len + RWK_MESSAGE_COST;
+			e->counters.sent_eager++;
+		}
+	} else {
+		if ((int64_t)len <= p->eager_max && !(flags & RWK_F_DELIVERED))
+			e->counters.credits_waited++;
+		rc = rwk_rendezvous_send(tx, space, tag, data);
+		if (!rc)
+			e->counters.sent_rendezvous++;
+	}
+	if (rc) {
+		rwk_tx_put(tx);
+		return rc;
+	}
+	e->counters.sent_bytes += len;
+	return 0;
+}
+
+/** Sends one buffer eagerly if that is possible at once. */
+static inline bool send_now(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *p, const void *buf, size_t len,
+	uint64_t tag, uint64_t data, uint32_t flags, void *context)
+{
+	const struct rwk_envelope env = {
+		.kind = (uint8_t)space,
+		.flags = flags & RWK_F_DATA ? RWK_ENV_DATA : 0,
+		.tag = tag,
+		.data = data,
+	};
+
+	if (rwk_unlikely((int64_t)len > p->eager_max || p->credit < (int64_t)len || flags & RWK_F_DELIVERED))
+		return false;
+	if (rwk_unlikely(p->send(p->channel, &env, buf, len)))
+		return false;
+	p->credit -= (int64_t)len + RWK_MESSAGE_COST;
+	e->counters.sent_eager++;
+	e->counters.sent_bytes += len;
+	if (!(flags & RWK_F_SILENT))
+		complete_send(e, flags, context, 0);
+	return true;
+}
+
+ssize_t rwk_engine_send1(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *p, const void *buf, size_t len,
+	uint64_t tag, uint64_t data, uint32_t flags, void *context)
+{
+	const struct iovec iov = {(void *)buf, len};
+
+	if (rwk_likely(send_now(e, space, p, buf, len, tag, data, flags, context)))
+		return 0;
+	return send_slow(e, space, p, &iov, 1, len, tag, data, flags, context);
+}
+
+ssize_t rwk_engine_send(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *p, const struct iovec *iov, size_t count,
+	uint64_t tag, uint64_t data, uint32_t flags, void *context)
+{
+	unsigned char gathered[1024];
+	size_t len;
+
+	if (count == 1)
+		return rwk_engine_send1(e, space, p, iov[0].iov_base, iov[0].iov_len, tag, data, flags, context);
+	if (count > RWK_ENGINE_IOV_MAX)
+		return -EINVAL;
+	len = rwk_iov_length(iov, count);
+	if (len <= sizeof(gathered)) {
+		rwk_iov_gather(iov, (uint32_t)count, 0, gathered, len);
+		if (send_now(e, space, p, gathered, len, tag, data, flags, context))
+			return 0;
+	}
+	return send_slow(e, space, p, iov, count, len, tag, data, flags, context);
+}
