@@ -78,10 +78,7 @@ int rwk_unexpected_room(struct rwk_unexpected *u)
 
 void rwk_unexpected_keep(struct rwk_unexpected *u)
 {
-	if (rwk_match_keep(u->peer->engine->matcher[u->space], &u->arrived)) {
-		rwk_warn("out of memory: a message of %zu bytes could not be kept and is lost", u->length);
-		rwk_unexpected_free(u);
-	}
+	rwk_match_keep(u->peer->engine->matcher[u->space], &u->arrived);
 }
 
 void rwk_unexpected_free(struct rwk_unexpected *u)

@@ -294,7 +294,7 @@ struct rwk_posted *rwk_match_message(struct rwk_matcher *m, const void *from, ui
 			break;
 		}
 	}
-	if (p)
+	if (p && !p->stays)
 		rwk_match_unpost(m, p);
 	return p;
 }

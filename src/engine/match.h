@@ -38,7 +38,8 @@ struct rwk_posted {
 	uint64_t tag;          /* wanted */
 	uint64_t ignore;       /* bits of tag that need not agree */
 	const void *from;      /* the one peer wanted, compared as a pointer; NULL: anyone */
-	uint64_t order : 56;   /* number in the order of posting; the matcher's */
+	uint64_t order : 55;   /* number in the order of posting; the matcher's */
+	uint64_t stays : 1;    /* a message that takes it leaves it posted; it waits until it is unposted */
 	uint64_t slot : 8;     /* which class, while hashed; the matcher's */
 	struct rwk_list chain; /* in its hash bucket, while hashed */
 };
@@ -60,7 +61,8 @@ int rwk_matcher_open(struct rwk_matcher **m);
 void rwk_matcher_close(struct rwk_matcher *m);
 
 /**
- * A message has come: the earliest posted receive that fits, taken out; NULL if none does (then `keep` it).
+ * A message has come: the earliest posted receive that fits, taken out unless it `stays`; NULL if none does (then
+ * `keep` it).
  * Not for a message older than one already kept that the same receive would fit: callers always look here first, then keep.
  */
 struct rwk_posted *rwk_match_message(struct rwk_matcher *m, const void *from, uint64_t tag);
@@ -77,7 +79,7 @@ struct rwk_arrived *rwk_match_find(struct rwk_matcher *m, const void *from, uint
 /** Takes a kept message out. */
 void rwk_match_take(struct rwk_matcher *m, struct rwk_arrived *a);
 
-/** Posts a receive that found no kept message; *p has tag, ignore and from set. */
+/** Posts a receive that found no kept message; *p has tag, ignore, from and stays set. */
 void rwk_match_post(struct rwk_matcher *m, struct rwk_posted *p);
 
 /** Takes a posted receive out: cancelled, or its peer has died. */

@@ -293,7 +293,6 @@ ssize_t rwk_engine_recv(struct rwk_engine *e, enum rwk_space space, struct rwk_p
 	struct rwk_matcher *m = e->matcher[space];
 	struct rwk_arrived *a;
 	struct rwk_rx *rx;
-	int rc;
 
 	if (rwk_unlikely(flags & (RWK_F_PEEK | RWK_F_CLAIM | RWK_F_DISCARD))) {
 		if (flags & RWK_F_PEEK)
@@ -315,8 +314,9 @@ ssize_t rwk_engine_recv(struct rwk_engine *e, enum rwk_space space, struct rwk_p
 			return 0;
 		}
 		if (rwk_unlikely(from && from->error)) {
-			rc = from->error;
-			goto free_rx;
+			rx_free(e, rx);
+			e->rx_used--;
+			return from->error;
 		}
 	} else {
 		rx->posted.stays = 1;
@@ -324,17 +324,10 @@ ssize_t rwk_engine_recv(struct rwk_engine *e, enum rwk_space space, struct rwk_p
 	rx->posted.tag = tag;
 	rx->posted.ignore = ignore;
 	rx->posted.from = from;
-	rc = rwk_match_post(m, &rx->posted);
-	if (rwk_unlikely(rc))
-		goto free_rx;
+	rwk_match_post(m, &rx->posted);
 	if (rwk_unlikely(flags & RWK_F_MULTI))
 		fill_multi(e, rx);
 	return 0;
-
-free_rx:
-	rx_free(e, rx);
-	e->rx_used--;
-	return rc;
 }
 
 struct by_context {

@@ -174,6 +174,7 @@ static struct rwk_posted *new_receive(struct stream *s)
 	static const uint64_t masks[] = {3ull << 62, UINT64_MAX, 0, 0xff, 3ull << 62 | 0xffff, 1, 1ull << 40, UINT64_MAX >> 1};
 	struct rwk_posted *p = malloc(sizeof(*p));
 
+	p->stays = 0;
 	p->ignore = masks[draw(s, s->masks)];
 	if (s->model.kept_count && draw(s, 100) < s->fitting) {
 		struct rwk_arrived *a = s->model.kept[draw(s, s->model.kept_count)];
