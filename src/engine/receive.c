@@ -287,12 +287,24 @@ static void fill_multi(struct rwk_engine *e, struct rwk_rx *rx)
 	}
 }
 
+/**
+ * Who is waited for must be known to live: makes contact, so that the death of a peer that never sends anything is noticed too.
+ * 0, or the peer's error.
+ */
+static inline int meet(struct rwk_peer *from)
+{
+	if (rwk_likely(from->channel))
+		return from->error;
+	return from->error || from->self ? from->error : rwk_peer_connect(from);
+}
+
 ssize_t rwk_engine_recv(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *from, const struct iovec *iov,
 	size_t count, uint64_t tag, uint64_t ignore, uint32_t flags, void *context)
 {
 	struct rwk_matcher *m = e->matcher[space];
 	struct rwk_arrived *a;
 	struct rwk_rx *rx;
+	int rc;
 
 	if (rwk_unlikely(flags & (RWK_F_PEEK | RWK_F_CLAIM | RWK_F_DISCARD))) {
 		if (flags & RWK_F_PEEK)
@@ -313,13 +325,14 @@ ssize_t rwk_engine_recv(struct rwk_engine *e, enum rwk_space space, struct rwk_p
 			rwk_rx_deliver(rx, rwk_container_of(a, struct rwk_unexpected, arrived));
 			return 0;
 		}
-		if (rwk_unlikely(from && from->error)) {
-			rx_free(e, rx);
-			e->rx_used--;
-			return from->error;
-		}
 	} else {
 		rx->posted.stays = 1;
+	}
+	rc = from ? meet(from) : 0;
+	if (rwk_unlikely(rc)) {
+		rx_free(e, rx);
+		e->rx_used--;
+		return rc;
 	}
 	rx->posted.tag = tag;
 	rx->posted.ignore = ignore;
