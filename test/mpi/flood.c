@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* More messages than anyone has asked for: legal MPI must neither deadlock nor fill the memory. */
+#include "mpi_test.h"
+
+enum { WINDOW = 16 << 20 };
+
+static MPI_Request *begin(char *buf, long n, int len, int peer)
+{
+	MPI_Request *r = allocate((size_t)n * sizeof(*r));
+	size_t step = 64, room = WINDOW - (size_t)len;
+
+	for (long i = 0; i < n; i++)
+		MPI_Isend(buf + (size_t)i * step % room, len, MPI_BYTE, peer, 1, MPI_COMM_WORLD, &r[i]);
+	return r;
+}
+
+/*
+ * Rank 2k sends n messages of tag 1 to rank 2k+1 (both=1: and the other way), then one of tag 2. The receiver waits for tag 2 first:
+ * everything else is unexpected. Its resident memory may grow by `header` bytes a message and `credit` bytes in all, not by the
+ * payload (rss=0: not checked). Then the messages are received, each with its own contents, in order.
+ */
+static void flood(void)
+{
+	long n = option("n", 300000), header = option("header", 512), credit = option("credit", 64 << 20);
+	int len = (int)option("len", 4096), peer = rank ^ 1;
+	bool both = option("both", 0), rss = option("rss", 1), sends = both || rank % 2 == 0, receives = both || rank % 2;
+	char *buf = allocate(WINDOW), *in = allocate((size_t)len);
+	size_t before, after;
+	MPI_Request *r = NULL;
+
+	fill(buf, WINDOW, 1);
+	before = resident();
+	if (peer < ranks && sends) {
+		r = begin(buf, n, len, peer);
+		MPI_Send(&n, 1, MPI_LONG, peer, 2, MPI_COMM_WORLD);
+	}
+	if (peer < ranks && receives) {
+		size_t step = 64, room = WINDOW - (size_t)len, limit;
+
+		MPI_Recv(&n, 1, MPI_LONG, peer, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		after = resident();
+		/* a rank that sends too has its requests, which are Open MPI's to keep */
+		limit = (size_t)n * (size_t)(header + (sends ? 1024 : 0)) + (size_t)credit;
+		EXPECT(!rss || after < before + limit, "%ld unexpected messages of %d bytes: memory grew by %zu KB, limit %zu KB", n,
+			len, (after - before) >> 10, limit >> 10);
+		for (long i = 0; i < n; i++) {
+			MPI_Recv(in, len, MPI_BYTE, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			EXPECT(!memcmp(in, buf + (size_t)i * step % room, (size_t)len), "message %ld is not what was sent", i);
+		}
+	}
+	if (r)
+		MPI_Waitall((int)n, r, MPI_STATUSES_IGNORE);
+	free(r);
+	free(buf);
+	free(in);
+}
+
+/* Every rank sends n messages to rank 0, which computes for a while without a call into MPI and then takes them from the last rank on. */
+static void incast(void)
+{
+	int n = (int)option("n", 5000), len = (int)option("len", 3000);
+	char *buf = allocate((size_t)len);
+	MPI_Request *r = allocate((size_t)n * sizeof(*r));
+
+	fill(buf, (size_t)len, (uint64_t)rank);
+	for (int i = 0; rank && i < n; i++)
+		MPI_Isend(buf, len, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &r[i]);
+	if (rank == 0) {
+		compute(300000);
+		for (int source = ranks - 1; source > 0; source--) {
+			for (int i = 0; i < n; i++) {
+				MPI_Recv(buf, len, MPI_BYTE, source, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+				expect_filled(buf, (size_t)len, (uint64_t)source, "one of an incast");
+			}
+		}
+	} else {
+		MPI_Waitall(n, r, MPI_STATUSES_IGNORE);
+	}
+	free(r);
+	free(buf);
+}
+
+const struct mpi_test flood_tests[] = {
+	{"flood", 2, MPI_THREAD_SINGLE, flood, "n= unexpected messages of len= bytes; both= rss= header= credit="},
+	{"incast", 2, MPI_THREAD_SINGLE, incast, "all send n= messages of len= bytes to one"},
+	{0},
+};
