@@ -1,1 +1,6 @@
 # What test/shm adds to the build.
+check_PROGRAMS += test/shm/test_transfer
+test_shm_test_transfer_SOURCES = test/shm/test_transfer.c test/shm/transfer_pair.c test/shm/transfer_pair.h test/rwk_test.h
+test_shm_test_transfer_CPPFLAGS = $(TEST_CPPFLAGS)
+test_shm_test_transfer_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_transfer

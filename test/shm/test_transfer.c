@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Transfers between two processes: what arrives is what was exposed, by every method, at every size and shape; and who copied it.
+ * Each test forks an exposer and a reader; a reader's check that fails is reported by its line.
+ */
+#include "rwk_test.h"
+
+#include "transfer_pair.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CHECK(x)                 \
+	do {                     \
+		if (!(x))        \
+			return __LINE__; \
+	} while (0)
+
+enum { GUARD = 64 };
+
+typedef int (*role)(struct rwk_shm_channel *ch, const void *arg);
+
+static unsigned char pattern(uint64_t at, unsigned seed)
+{
+	return (unsigned char)(at * 7 + (at >> 8) * 13 + (at >> 16) * 101 + seed);
+}
+
+static void fill(unsigned char *p, size_t n, unsigned seed)
+{
+	for (size_t i = 0; i < n; i++)
+		p[i] = pattern(i, seed);
+}
+
+static bool same(const unsigned char *p, size_t n, uint64_t from, unsigned seed)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (p[i] != pattern(from + i, seed))
+			return false;
+	}
+	return true;
+}
+
+static pid_t start(struct tp_shared *s, int side, role f, const void *arg)
+{
+	struct rwk_shm_channel *ch;
+	pid_t pid = fork();
+	int rc;
+
+	if (pid)
+		return pid;
+	alarm(60);
+	rwk_param_load();
+	ch = tp_open(s, side);
+	rc = f(ch, arg);
+	if (rc)
+		fprintf(stderr, "%s: check at line %d failed\n", side ? "exposer" : "reader", rc);
+	tp_close(ch, -ECANCELED);
+	exit(rc ? 1 : 0);
+}
+
+/* Runs both and expects both to end well. */
+static void run(role exposer, role reader, const void *arg)
+{
+	struct tp_shared *s = tp_shared_new();
+	pid_t pid[2];
+	int status;
+
+	pid[1] = start(s, 1, exposer, arg);
+	pid[0] = start(s, 0, reader, arg);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(waitpid(pid[i], &status, 0), pid[i]);
+		if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+			kill(pid[!i], SIGKILL);
+			fail_msg("the %s ended with wait status 0x%x", i ? "exposer" : "reader", (unsigned)status);
+		}
+	}
+	tp_shared_free(s);
+}
+
+/* Exposes `count` buffers of `size` bytes in `pieces` pieces each and serves until the reader says that it has all. */
+static int expose_buffers(struct rwk_shm_channel *ch, unsigned count, size_t size, unsigned pieces)
+{
+	unsigned char **buf = calloc(count, sizeof(*buf));
+	struct tp_side *mine = tp_side(ch, true);
+
+	CHECK(buf);
+	for (unsigned i = 0; i < count; i++) {
+		struct iovec iov[RWK_EXPOSE_IOV_MAX];
+		size_t at = 0;
+
+		buf[i] = malloc(size ? size : 1);
+		CHECK(buf[i]);
+		fill(buf[i], size, i);
+		for (unsigned k = 0; k < pieces; k++) {
+			size_t end = size * (k + 1) / pieces;
+
+			iov[k] = (struct iovec){buf[i] + at, end - at};
+			at = end;
+		}
+		CHECK(!rwk_shm_expose(ch, iov, pieces, false, &mine->key[i]));
+	}
+	tp_say(ch, 1, 1);
+	CHECK(tp_wait(ch, 2, 1));
+	for (unsigned i = 0; i < count; i++) {
+		rwk_shm_conceal(ch, &mine->key[i]);
+		free(buf[i]);
+	}
+	free(buf);
+	return 0;
+}
+
+/*
+ * Sizes around the limits of blocks, pieces and calls, by each method.
+ */
+
+static const size_t sizes[] = {1, 2, 63, 64, 4095, 4096, 4097, 8191, 8192, 8193, 16384, 32767, 32768, 32769, 65535, 65536, 65537, 131071,
+	131073, 262143, 262145, 1048575, 1048576, 1048577, 4194305, 20000003};
+static const int methods[] = {RWK_SHM_STAGE, RWK_SHM_PULL, -1};
+
+static int sizes_exposer(struct rwk_shm_channel *ch, const void *arg)
+{
+	(void)arg;
+	tp_force(ch, RWK_SHM_STAGE);
+	return expose_buffers(ch, 1, 20000003, 1);
+}
+
+static int sizes_reader(struct rwk_shm_channel *ch, const void *arg)
+{
+	unsigned char *buf = malloc(20000003 + 2 * GUARD);
+	const struct rwk_rkey *key = &tp_side(ch, false)->key[0];
+	const int *method = arg;
+
+	CHECK(tp_wait(ch, 1, 1));
+	tp_force(ch, *method);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		size_t n = sizes[i];
+		struct iovec iov = {buf + GUARD, n};
+		struct tp_op o;
+
+		memset(buf, 0xee, n + 2 * GUARD);
+		CHECK(!tp_read(ch, &o, key, 0, &iov, 1, n));
+		CHECK(tp_finish(ch, &o, 10000) == 0);
+		CHECK(same(buf + GUARD, n, 0, 0));
+		for (int k = 0; k < GUARD; k++)
+			CHECK(buf[k] == 0xee && buf[GUARD + n + (size_t)k] == 0xee);
+	}
+	if (*method == RWK_SHM_STAGE)
+		CHECK(tp_counts(ch)->unstaged > 0 && tp_counts(ch)->pulled == 0);
+	if (*method == RWK_SHM_PULL)
+		CHECK(tp_counts(ch)->pulled > 0 && tp_counts(ch)->unstaged == 0);
+	tp_say(ch, 2, 1);
+	free(buf);
+	return 0;
+}
+
+/* Every size arrives whole, and not a byte beside it. */
+static void all_sizes(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+		run(sizes_exposer, sizes_reader, &methods[i]);
+}
+
+/*
+ * Shapes: pieces on both sides, parts of the region, many at once.
+ */
+
+enum { SHAPE_SIZE = 300007, SHAPE_COUNT = 150, SHAPE_PIECES = 20 };
+
+static int shapes_exposer(struct rwk_shm_channel *ch, const void *arg)
+{
+	(void)arg;
+	return expose_buffers(ch, SHAPE_COUNT, SHAPE_SIZE, RWK_EXPOSE_IOV_MAX);
+}
+
+struct shape {
+	struct tp_op o;
+	unsigned char *buf;
+	size_t offset, length;
+	struct iovec iov[SHAPE_PIECES];
+};
+
+/* Cuts the target into pieces of random lengths, some empty; the iov holds more than is read. */
+static int shape_post(struct rwk_shm_channel *ch, struct shape *s, unsigned i)
+{
+	size_t at = 0;
+
+	s->offset = (size_t)rand() % SHAPE_SIZE;
+	s->length = (size_t)rand() % (SHAPE_SIZE - s->offset + 1);
+	if (i % 3 == 0)
+		s->length = SHAPE_SIZE - s->offset;
+	s->buf = malloc(s->length + 1);
+	CHECK(s->buf);
+	s->buf[s->length] = 0xee;
+	for (unsigned k = 0; k < SHAPE_PIECES; k++) {
+		size_t left = s->length - at, n = k == SHAPE_PIECES - 1 ? left : left ? (size_t)rand() % (left / 4 + 2) : 0;
+
+		if (n > left)
+			n = left;
+		s->iov[k] = (struct iovec){s->buf + at, n};
+		at += n;
+	}
+	s->iov[SHAPE_PIECES - 1].iov_len++;
+	return tp_read(ch, &s->o, &tp_side(ch, false)->key[i], s->offset, s->iov, SHAPE_PIECES, s->length);
+}
+
+static int shapes_reader(struct rwk_shm_channel *ch, const void *arg)
+{
+	struct shape *s = calloc(SHAPE_COUNT, sizeof(*s));
+
+	CHECK(s && tp_wait(ch, 1, 1));
+	tp_force(ch, *(const int *)arg);
+	srand(5);
+	for (unsigned i = 0; i < SHAPE_COUNT; i++)
+		CHECK(!shape_post(ch, &s[i], i));
+	for (unsigned i = 0; i < SHAPE_COUNT; i++) {
+		CHECK(tp_finish(ch, &s[i].o, 10000) == 0);
+		CHECK(same(s[i].buf, s[i].length, s[i].offset, i) && s[i].buf[s[i].length] == 0xee);
+		free(s[i].buf);
+	}
+	CHECK(!rwk_shm_transfer_busy(((struct rwk_channel *)ch)->port));
+	tp_say(ch, 2, 1);
+	free(s);
+	return 0;
+}
+
+/* 150 reads at once, of random parts, out of eight pieces into twenty. */
+static void shapes(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+		run(shapes_exposer, shapes_reader, &methods[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_sizes),
+		cmocka_unit_test(shapes),
+	};
+
+	return cmocka_run_group_tests_name("shm/transfer", tests, NULL, NULL);
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The life of a read: posted, given a method when it is among the first RWK_SHM_READS_ASKED of its channel, carried out by pull, stage or
+ * both of them, finished in progress.
+ *
+ * A read that the peer should stage does not wait for a peer that computes: when nothing has come for about as long as a pull
+ * would have taken, pieces are pulled from its back, until front and back meet. What the peer stages later is dropped.
+ */
+#include "shm/transfer_state.h"
+
+#include "base/log.h"
+#include "base/param.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RUN_BYTES      ((size_t)2 << 20) /* a run is long enough to be measured */
+#define GRACE_LEAST    5000u             /* ns */
+#define GRACE_MOST     200000u           /* ns: a peer that lost its core is not waited for */
+#define PULL_GUESS     100.0f            /* ns a KB, before one has been measured */
+#define TAKEOVER_LEAST ((size_t)64 << 10)
+#define TAKEOVER_MOST  ((size_t)256 << 10)
+
+static struct rwk_shm_port_transfers *port_transfers_of(struct rwk_port *port)
+{
+	void **state = rwk_shm_transfer_port_state(port);
+	struct rwk_shm_port_transfers *p = *state;
+
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	rwk_list_init(&p->active);
+	*state = p;
+	return p;
+}
+
+struct rwk_shm_transfers *rwk_shm_transfers_of(struct rwk_shm_channel *ch)
+{
+	void **state = rwk_shm_transfer_state(ch);
+	struct rwk_shm_transfers *t = *state;
+	struct rwk_shm_port_transfers *port;
+
+	if (t)
+		return t;
+	/* a service puts the part that clients see first */
+	port = port_transfers_of(((struct rwk_channel *)ch)->port);
+	t = port ? calloc(1, sizeof(*t)) : NULL;
+	if (!t)
+		return NULL;
+	t->ch = ch;
+	t->port = port;
+	t->cma_denied = rwk_params.cma == RWK_OFF;
+	rwk_list_init(&t->active);
+	rwk_list_init(&t->reads);
+	rwk_shm_stage_open(t);
+	*state = t;
+	return t;
+}
+
+void rwk_shm_transfers_activate(struct rwk_shm_transfers *t)
+{
+	if (rwk_list_empty(&t->active))
+		rwk_list_append(&t->port->active, &t->active);
+}
+
+static unsigned allowed_methods(const struct rwk_shm_transfers *t)
+{
+	if (t->cma_denied)
+		return 1u << RWK_SHM_STAGE;
+	if (t->force)
+		return t->force;
+	return rwk_params.cma == RWK_ON ? 1u << RWK_SHM_PULL : 1u << RWK_SHM_PULL | 1u << RWK_SHM_STAGE;
+}
+
+void rwk_shm_reads_begin(struct rwk_shm_transfers *t)
+{
+	struct rwk_list *n;
+
+	if (t->begun == RWK_SHM_READS_ASKED)
+		return;
+	n = t->reads.next;
+	for (uint32_t i = 0; i < t->begun; i++)
+		n = n->next;
+	for (; n != &t->reads && t->begun < RWK_SHM_READS_ASKED; n = n->next) {
+		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
+		struct rwk_shm_read *r = rwk_shm_read_of(op);
+
+		r->method = (uint8_t)rwk_shm_choice_pick(&t->choice, op->length, allowed_methods(t));
+		if (r->method == RWK_SHM_STAGE && rwk_shm_stage_ask(t, op))
+			return; /* no memory to ask: again in the next progress */
+		r->begun = true;
+		t->begun++;
+	}
+}
+
+int rwk_shm_transfer_post(struct rwk_shm_channel *ch, struct rwk_op *op)
+{
+	struct rwk_shm_read *r = rwk_shm_read_of(op);
+	struct rwk_shm_transfers *t;
+	struct rwk_shm_key key;
+	int rc;
+
+	if (op->type != RWK_OP_READ)
+		return -EOPNOTSUPP;
+	rc = rwk_shm_key_unpack(&op->rkey, &key);
+	if (rc)
+		return rc;
+	if (op->offset > key.length || op->length > key.length - op->offset)
+		return -EINVAL;
+	t = rwk_shm_transfers_of(ch);
+	if (!t)
+		return -ENOMEM;
+	if (t->stopped)
+		return t->stopped;
+	if (!op->length)
+		return 1;
+	memset(op->service, 0, sizeof(op->service));
+	op->at = 0;
+	r->back = op->length;
+	r->id = t->next_id++;
+	r->started = rwk_shm_now();
+	rwk_list_append(&t->reads, &op->link);
+	rwk_shm_transfers_activate(t);
+	rwk_shm_reads_begin(t);
+	return 0;
+}
+
+int rwk_shm_transfer_withdraw(struct rwk_shm_channel *ch, struct rwk_op *op)
+{
+	(void)ch;
+	if (rwk_shm_read_of(op)->begun)
+		return -EBUSY;
+	rwk_list_remove(&op->link);
+	return 0;
+}
+
+static void run_close(struct rwk_shm_transfers *t, uint64_t end)
+{
+	if (t->run.bytes)
+		rwk_shm_choice_record(&t->choice, t->run.method, t->run.length, t->run.bytes, end - t->run.start);
+	t->run.bytes = 0;
+}
+
+/* The read, still in the list, has all its bytes: it is part of a run. */
+static void measure(struct rwk_shm_transfers *t, const struct rwk_op *op, const struct rwk_shm_read *r)
+{
+	uint64_t now = rwk_shm_now();
+
+	if (t->run.bytes && (t->run.method != r->method || !rwk_shm_choice_alike(t->run.length, op->length)))
+		run_close(t, t->last_done);
+	if (!t->run.bytes) {
+		t->run.start = r->started > t->last_done ? r->started : t->last_done;
+		t->run.method = r->method;
+		t->run.length = op->length;
+	}
+	t->run.bytes += op->length;
+	t->last_done = now;
+	if (t->run.bytes >= RUN_BYTES || t->reads.next->next == &t->reads)
+		run_close(t, now);
+}
+
+void rwk_shm_read_finish(struct rwk_shm_transfers *t, struct rwk_op *op, int status)
+{
+	struct rwk_shm_read *r = rwk_shm_read_of(op);
+
+	if (!status)
+		measure(t, op, r);
+	rwk_shm_stage_leave(t, op);
+	rwk_list_remove(&op->link);
+	t->begun--;
+	op->done(op, status);
+}
+
+bool rwk_shm_read_finish_if_whole(struct rwk_shm_transfers *t, struct rwk_op *op)
+{
+	if (op->at < rwk_shm_read_of(op)->back)
+		return false;
+	rwk_shm_read_finish(t, op, 0);
+	return true;
+}
+
+struct rwk_op *rwk_shm_read_find(struct rwk_shm_transfers *t, uint32_t id)
+{
+	struct rwk_list *n = t->reads.next;
+
+	for (uint32_t i = 0; i < t->begun; i++, n = n->next) {
+		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
+
+		if (rwk_shm_read_of(op)->id == id)
+			return op;
+	}
+	return NULL;
+}
+
+/* The peer does not stage the first read: goes on without it if its grace is over. Called when nothing has come. */
+static int take_over(struct rwk_shm_transfers *t)
+{
+	struct rwk_op *op = rwk_container_of(t->reads.next, struct rwk_op, link);
+	struct rwk_shm_read *r = rwk_shm_read_of(op);
+	size_t left = r->back - op->at, chunk = left / 4;
+	uint64_t grace;
+
+	if (!t->begun || r->method != RWK_SHM_STAGE || t->cma_denied || t->force == 1u << RWK_SHM_STAGE)
+		return 0;
+	grace = rwk_shm_choice_expect(&t->choice, RWK_SHM_PULL, left, PULL_GUESS);
+	grace = grace < GRACE_LEAST ? GRACE_LEAST : grace > GRACE_MOST ? GRACE_MOST : grace;
+	if (rwk_shm_now() - t->last_news < grace)
+		return 0;
+	if (left < 2 * TAKEOVER_LEAST)
+		chunk = left;
+	else
+		chunk = chunk < TAKEOVER_LEAST ? TAKEOVER_LEAST : chunk > TAKEOVER_MOST ? TAKEOVER_MOST : chunk;
+	t->port->counts.takeovers++;
+	rwk_shm_pull_back(t, op, chunk);
+	return 1;
+}
+
+static int channel_progress(struct rwk_shm_transfers *t)
+{
+	int n = rwk_shm_stage_write(t);
+
+	if (t->broken || rwk_list_empty(&t->reads))
+		return n;
+	rwk_shm_reads_begin(t);
+	n += rwk_shm_stage_read(t);
+	if (!t->broken && t->begun)
+		n += rwk_shm_pull(t);
+	if (!n && !t->broken && t->begun)
+		n += take_over(t);
+	return n;
+}
+
+static bool idle(const struct rwk_shm_transfers *t)
+{
+	return rwk_list_empty(&t->reads) && rwk_list_empty(&t->serves);
+}
+
+int rwk_shm_transfer_progress(struct rwk_port *port)
+{
+	struct rwk_shm_port_transfers *p = *rwk_shm_transfer_port_state(port);
+	struct rwk_list *n, *next;
+	int did = 0;
+
+	if (!p)
+		return 0;
+	/* upcalls may add channels at the end, never remove one */
+	for (n = p->active.next; n != &p->active; n = next) {
+		struct rwk_shm_transfers *t = rwk_container_of(n, struct rwk_shm_transfers, active);
+
+		if (!t->broken)
+			did += channel_progress(t);
+		next = n->next;
+		if (idle(t))
+			rwk_list_remove(n);
+	}
+	return did;
+}
+
+bool rwk_shm_transfer_busy(struct rwk_port *port)
+{
+	struct rwk_shm_port_transfers *p = *rwk_shm_transfer_port_state(port);
+
+	return p && !rwk_list_empty(&p->active);
+}
+
+void rwk_shm_transfers_broken(struct rwk_shm_transfers *t, const char *what)
+{
+	if (t->broken)
+		return;
+	t->broken = true;
+	rwk_shm_protocol_error(t->ch, what);
+}
+
+static void refused(struct rwk_shm_transfers *t, const struct rwk_shm_verdict *v)
+{
+	struct rwk_op *op = rwk_shm_read_find(t, v->id);
+
+	/* it may have been finished by other means while the answer was under way */
+	if (!op || !rwk_shm_read_of(op)->asked)
+		return;
+	rwk_shm_read_of(op)->asked = false;
+	rwk_shm_read_finish(t, op, v->status < 0 && v->status >= -4095 ? v->status : -EIO);
+}
+
+void rwk_shm_transfer_control(struct rwk_shm_channel *ch, unsigned kind, const void *body, size_t len)
+{
+	static const size_t lengths[] = {
+		[RWK_SHM_STAGE_ASK - RWK_SHM_TRANSFER_FIRST] = sizeof(struct rwk_shm_ask),
+		[RWK_SHM_READ_STOP - RWK_SHM_TRANSFER_FIRST] = sizeof(struct rwk_shm_verdict),
+		[RWK_SHM_READ_REFUSED - RWK_SHM_TRANSFER_FIRST] = sizeof(struct rwk_shm_verdict),
+	};
+	struct rwk_shm_transfers *t = rwk_shm_transfers_of(ch);
+	struct rwk_shm_verdict verdict;
+	struct rwk_shm_ask ask;
+
+	if (!t || t->broken || t->stopped)
+		return; /* without memory for a state the peer waits, as it would for a process that is busy */
+	if (kind - RWK_SHM_TRANSFER_FIRST >= sizeof(lengths) / sizeof(lengths[0]) || lengths[kind - RWK_SHM_TRANSFER_FIRST] != len) {
+		rwk_shm_transfers_broken(t, "a transfer record of unknown kind or wrong length");
+		return;
+	}
+	switch (kind) {
+	case RWK_SHM_STAGE_ASK:
+		memcpy(&ask, body, sizeof(ask));
+		rwk_shm_stage_asked(t, &ask);
+		break;
+	case RWK_SHM_READ_STOP:
+		memcpy(&verdict, body, sizeof(verdict));
+		rwk_shm_stage_stopped(t, verdict.id);
+		break;
+	case RWK_SHM_READ_REFUSED:
+		memcpy(&verdict, body, sizeof(verdict));
+		refused(t, &verdict);
+		break;
+	}
+}
+
+void rwk_shm_transfer_stop(struct rwk_shm_channel *ch, int status)
+{
+	void **state = rwk_shm_transfer_state(ch);
+	struct rwk_shm_transfers *t = *state;
+	struct rwk_list *n;
+
+	if (!t)
+		return;
+	t->stopped = status;
+	rwk_list_remove(&t->active);
+	while ((n = rwk_list_pop(&t->reads))) {
+		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
+
+		op->done(op, status);
+	}
+	rwk_shm_stage_close(t);
+	rwk_shm_regions_close(&t->regions);
+	free(t);
+	*state = NULL;
+}
+
+void rwk_shm_transfer_port_stop(struct rwk_port *port)
+{
+	void **state = rwk_shm_transfer_port_state(port);
+
+	free(*state);
+	*state = NULL;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shm/transfer_choice.h"
+
+#include <stdio.h>
+
+#define TRIALS     3
+#define ASIDE_PART 64 /* 1/64 of the time goes into trying others */
+
+static unsigned class_of(size_t length)
+{
+	unsigned log = length > 1 ? 64u - (unsigned)__builtin_clzll(length - 1) : 0;
+
+	if (log < RWK_SHM_CLASS_FIRST)
+		return 0;
+	log -= RWK_SHM_CLASS_FIRST;
+	return log < RWK_SHM_CLASSES ? log : RWK_SHM_CLASSES - 1;
+}
+
+static float kilobytes(size_t length)
+{
+	return (float)length / 1024;
+}
+
+/* The cheapest whose cost is known; if none is, the first allowed. */
+static enum rwk_shm_method cheapest(const struct rwk_shm_choice_class *k, unsigned allowed)
+{
+	int best = -1;
+
+	for (int m = 0; m < RWK_SHM_METHODS; m++) {
+		if (!(allowed & 1u << m))
+			continue;
+		if (best < 0 || (k->cost[m] > 0 && (k->cost[best] <= 0 || k->cost[m] < k->cost[best])))
+			best = m;
+	}
+	return (enum rwk_shm_method)best;
+}
+
+/* The one that has been taken least often, `but` aside; `but` if there is no other. */
+static enum rwk_shm_method rarest(const struct rwk_shm_choice_class *k, unsigned allowed, int but)
+{
+	int rare = -1;
+
+	for (int m = 0; m < RWK_SHM_METHODS; m++) {
+		if (m != but && allowed & 1u << m && (rare < 0 || k->taken[m] < k->taken[rare]))
+			rare = m;
+	}
+	return (enum rwk_shm_method)(rare < 0 ? but : rare);
+}
+
+enum rwk_shm_method rwk_shm_choice_pick(struct rwk_shm_choice *c, size_t length, unsigned allowed)
+{
+	struct rwk_shm_choice_class *k = &c->class[class_of(length)];
+	enum rwk_shm_method m = rarest(k, allowed, -1), best;
+	float price;
+
+	if (k->taken[m] >= TRIALS) {
+		best = cheapest(k, allowed);
+		m = rarest(k, allowed, (int)best);
+		price = k->cost[m] * kilobytes(length);
+		k->aside += k->cost[best] * kilobytes(length) / ASIDE_PART;
+		if (m == best || k->aside < price)
+			m = best;
+		else
+			k->aside -= price;
+	}
+	k->taken[m]++;
+	return m;
+}
+
+void rwk_shm_choice_record(struct rwk_shm_choice *c, enum rwk_shm_method m, size_t length, size_t bytes, uint64_t ns)
+{
+	float *cost = &c->class[class_of(length)].cost[m];
+	float now = (float)(ns ? ns : 1) / kilobytes(bytes ? bytes : 1);
+
+	if (*cost <= 0)
+		*cost = now;
+	else if (now < *cost)
+		*cost += (now - *cost) / 4;
+	else
+		*cost += (now > 2 * *cost ? *cost : now - *cost) / 16;
+}
+
+bool rwk_shm_choice_alike(size_t a, size_t b)
+{
+	return class_of(a) == class_of(b);
+}
+
+uint64_t rwk_shm_choice_expect(const struct rwk_shm_choice *c, enum rwk_shm_method m, size_t length, float otherwise)
+{
+	float cost = c->class[class_of(length)].cost[m];
+
+	return (uint64_t)((cost > 0 ? cost : otherwise) * kilobytes(length));
+}
+
+const char *rwk_shm_method_name(enum rwk_shm_method m)
+{
+	static const char *const names[RWK_SHM_METHODS] = {"stage", "pull", "both"};
+
+	return m < RWK_SHM_METHODS ? names[m] : "?";
+}
+
+static size_t print_class(const struct rwk_shm_choice_class *k, unsigned log, char *buf, size_t len)
+{
+	size_t at = (size_t)snprintf(buf, len, "to %7zu KB: %-5s", ((size_t)1 << log) / 1024,
+		rwk_shm_method_name(cheapest(k, (1u << RWK_SHM_METHODS) - 1)));
+
+	for (int m = 0; m < RWK_SHM_METHODS && at < len; m++) {
+		if (k->cost[m] > 0)
+			at += (size_t)snprintf(buf + at, len - at, "  %s %.1f GB/s (%u)", rwk_shm_method_name((enum rwk_shm_method)m),
+				(double)(1024 / k->cost[m]), k->taken[m]);
+	}
+	if (at < len)
+		at += (size_t)snprintf(buf + at, len - at, "\n");
+	return at < len ? at : len;
+}
+
+size_t rwk_shm_choice_print(const struct rwk_shm_choice *c, char *buf, size_t len)
+{
+	size_t at = 0;
+
+	if (len)
+		buf[0] = 0;
+	for (unsigned i = 0; i < RWK_SHM_CLASSES && at < len; i++) {
+		const struct rwk_shm_choice_class *k = &c->class[i];
+
+		if (k->taken[RWK_SHM_STAGE] || k->taken[RWK_SHM_PULL] || k->taken[RWK_SHM_BOTH])
+			at += print_class(k, i + RWK_SHM_CLASS_FIRST, buf + at, len - at);
+	}
+	return at < len ? at : len ? len - 1 : 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which method for a transfer of this size to this peer: by what has been measured, never by a threshold of one machine.
+ *
+ * For each size class (power of two) and method: the cost in ns a KB, a running figure near the lower quartile, so that a process that was
+ * scheduled away does not count against the method that it happened to. What is measured is a run of transfers, one after the other without
+ * a pause: from the first one's post to the last one's end. So a window of many shows the pipeline's pace, not the queueing.
+ *
+ * Rule: each allowed method is tried three times; from then on the cheapest is taken, and 1/64 of the time it takes is put aside; when that would
+ * pay for another method's whole transfer, that one is tried once more. So exploring costs less than 2 % and never ends.
+ */
+#ifndef RWK_SHM_TRANSFER_CHOICE_H
+#define RWK_SHM_TRANSFER_CHOICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum rwk_shm_method {
+	RWK_SHM_STAGE, /* first: what is taken before anything is known */
+	RWK_SHM_PULL,
+	RWK_SHM_BOTH,
+	RWK_SHM_METHODS
+};
+
+#define RWK_SHM_CLASS_FIRST 12 /* 4 KB and less */
+#define RWK_SHM_CLASSES     16 /* 128 MB and more */
+
+struct rwk_shm_choice {
+	struct rwk_shm_choice_class {
+		float cost[RWK_SHM_METHODS];     /* ns a KB; 0: not known yet */
+		uint32_t taken[RWK_SHM_METHODS]; /* times chosen */
+		float aside;                     /* ns put aside for trying others */
+	} class[RWK_SHM_CLASSES];
+};
+
+/** The method for `length` bytes among those whose bit (1 << method) is set in `allowed` (not 0). */
+enum rwk_shm_method rwk_shm_choice_pick(struct rwk_shm_choice *c, size_t length, unsigned allowed);
+
+/** Transfers of about `length` bytes each, `bytes` in all, have taken `ns` by this method. */
+void rwk_shm_choice_record(struct rwk_shm_choice *c, enum rwk_shm_method m, size_t length, size_t bytes, uint64_t ns);
+
+/** Do both lengths fall into one class? */
+bool rwk_shm_choice_alike(size_t a, size_t b);
+
+/** ns that a transfer of `length` bytes by this method is expected to take; `otherwise` ns a KB if nothing is known. */
+uint64_t rwk_shm_choice_expect(const struct rwk_shm_choice *c, enum rwk_shm_method m, size_t length, float otherwise);
+
+/** Writes the table, a line per class that has been used, into buf (terminated); returns the characters written. */
+size_t rwk_shm_choice_print(const struct rwk_shm_choice *c, char *buf, size_t len);
+
+const char *rwk_shm_method_name(enum rwk_shm_method m);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Pull: the reader copies out of the exposer's memory with process_vm_readv, alone.
+ *
+ * Each piece is followed, in the same call, by the cookie of the region's record. The call looks up the process once and copies in
+ * order, so a good cookie behind the bytes proves that they came from the process image that made the key, and that it still
+ * exposed the region then: a process id that was used again, an exec, a late read after conceal all fail here. Bytes count as come
+ * only when their cookie has.
+ */
+#define _GNU_SOURCE /* process_vm_readv */
+#include "shm/transfer_state.h"
+
+#include "base/log.h"
+#include "base/param.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define PIECES_MOST 32u
+#define IOV_MOST    96u /* entries on each side of a call */
+
+/* A part of a read, as it stands in one call. */
+struct piece {
+	struct rwk_op *op;
+	size_t length;
+	uint64_t cookie; /* what was found behind the bytes */
+};
+
+struct call {
+	struct iovec local[IOV_MOST], remote[IOV_MOST];
+	unsigned locals, remotes;
+	struct piece piece[PIECES_MOST];
+	unsigned pieces;
+	size_t bytes;
+	size_t got; /* bytes that came, cookies among them, of pieces not looked at yet */
+};
+
+static ssize_t vm_read(struct rwk_shm_transfers *t, const struct iovec *local, unsigned locals, const struct iovec *remote, unsigned remotes)
+{
+	ssize_t got = process_vm_readv(rwk_shm_peer_pid(t->ch), local, locals, remote, remotes, 0);
+
+	return got < 0 ? -errno : got;
+}
+
+/* The region's pieces in the peer's memory: from the key, or from the region's record there. 0, or negative errno. */
+static int remote_pieces(struct rwk_shm_transfers *t, const struct rwk_shm_key *key, struct rwk_shm_region *copy)
+{
+	struct iovec local = {copy, sizeof(*copy)}, remote = {(void *)(uintptr_t)key->region, sizeof(*copy)};
+	ssize_t got;
+
+	if (key->address) {
+		copy->count = 1;
+		copy->iov[0] = (struct iovec){(void *)(uintptr_t)key->address, key->length};
+		return 0;
+	}
+	got = vm_read(t, &local, 1, &remote, 1);
+	if (got < 0)
+		return (int)got;
+	if (got != sizeof(*copy))
+		return -EFAULT;
+	if (copy->cookie != key->cookie)
+		return -EACCES;
+	return copy->count && copy->count <= RWK_EXPOSE_IOV_MAX ? 0 : -EACCES;
+}
+
+/*
+ * Adds [offset, offset + length) of the read to the call, or as much of it as there is room for; 0 bytes if there is none.
+ * Negative errno if the read cannot be pulled.
+ */
+static ssize_t add_piece(struct rwk_shm_transfers *t, struct call *c, struct rwk_op *op, size_t offset, size_t length)
+{
+	struct rwk_shm_region region;
+	struct rwk_shm_key key;
+	struct piece *p = &c->piece[c->pieces];
+	unsigned locals, remotes;
+	size_t local_length;
+	int rc;
+
+	if (c->pieces == PIECES_MOST || c->locals + RWK_EXPOSE_IOV_MAX + 1 > IOV_MOST || c->remotes + RWK_EXPOSE_IOV_MAX + 1 > IOV_MOST)
+		return 0;
+	rwk_shm_key_unpack(&op->rkey, &key);
+	rc = remote_pieces(t, &key, &region);
+	if (rc)
+		return rc;
+	locals = rwk_shm_iov_slice(op->iov, op->iov_count, offset, &length, c->local + c->locals, RWK_EXPOSE_IOV_MAX);
+	local_length = length;
+	remotes = rwk_shm_iov_slice(region.iov, region.count, op->offset + offset, &length, c->remote + c->remotes, RWK_EXPOSE_IOV_MAX);
+	if (!length)
+		return -EFAULT; /* one of the two iov is shorter than was said */
+	if (length < local_length)
+		locals = rwk_shm_iov_slice(op->iov, op->iov_count, offset, &length, c->local + c->locals, RWK_EXPOSE_IOV_MAX);
+	*p = (struct piece){.op = op, .length = length};
+	c->locals += locals;
+	c->remotes += remotes;
+	c->local[c->locals++] = (struct iovec){&p->cookie, sizeof(p->cookie)};
+	c->remote[c->remotes++] = (struct iovec){(void *)(uintptr_t)(key.region + offsetof(struct rwk_shm_region, cookie)), sizeof(p->cookie)};
+	c->pieces++;
+	c->bytes += length;
+	return (ssize_t)length;
+}
+
+static void deny(struct rwk_shm_transfers *t, int err)
+{
+	struct rwk_list *n = t->reads.next;
+
+	if (!t->cma_denied) {
+		t->cma_denied = true;
+		t->port->counts.denials++;
+		rwk_log(rwk_params.cma == RWK_ON ? RWK_LOG_WARN : RWK_LOG_INFO, __FILE__, __LINE__,
+			"process_vm_readv from process %d is denied (%s): copying through shared memory", (int)rwk_shm_peer_pid(t->ch),
+			strerror(-err));
+	}
+	for (uint32_t i = 0; i < t->begun; i++, n = n->next) {
+		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
+
+		if (rwk_shm_read_of(op)->method != RWK_SHM_STAGE && rwk_shm_stage_ask(t, op))
+			return; /* no memory to ask: the next pull is denied again and comes here again */
+	}
+}
+
+/* The pull of this read has failed as a whole. */
+static void failed(struct rwk_shm_transfers *t, struct rwk_op *op, int err)
+{
+	if (err == -EFAULT || err == -EACCES)
+		rwk_shm_read_finish(t, op, err);
+	else if (err == -ESRCH && !rwk_shm_peer_alive(t->ch))
+		rwk_shm_read_finish(t, op, -ECONNRESET);
+	else
+		deny(t, err);
+}
+
+/* Pieces came up to the first that is not whole: that one is tried again by itself, so that it alone bears its error. */
+static void broke_off(struct rwk_shm_transfers *t, struct call *c, unsigned at)
+{
+	if (c->pieces == 1)
+		rwk_shm_read_finish(t, c->piece[at].op, -EFAULT);
+	else
+		rwk_shm_read_of(c->piece[at].op)->alone = true;
+}
+
+static bool make_call(struct rwk_shm_transfers *t, struct call *c)
+{
+	ssize_t got = vm_read(t, c->local, c->locals, c->remote, c->remotes);
+
+	if (got < 0 && got != -EFAULT) {
+		failed(t, c->piece[0].op, (int)got);
+		return false;
+	}
+	c->got = got < 0 ? 0 : (size_t)got;
+	return true;
+}
+
+/* Has piece `i` come, and was it still exposed? If not, its read is dealt with here. */
+static bool piece_good(struct rwk_shm_transfers *t, struct call *c, unsigned i)
+{
+	struct piece *p = &c->piece[i];
+
+	if (c->got < p->length + sizeof(p->cookie)) {
+		broke_off(t, c, i);
+		c->got = 0;
+		return false;
+	}
+	c->got -= p->length + sizeof(p->cookie);
+	if (p->cookie != p->op->rkey.word[0]) {
+		rwk_shm_read_finish(t, p->op, -EACCES);
+		return false;
+	}
+	t->port->counts.pulled += p->length;
+	return true;
+}
+
+static void call_init(struct call *c)
+{
+	c->locals = c->remotes = c->pieces = 0;
+	c->bytes = 0;
+}
+
+/* Fills the call from the head of the list; false if the first read cannot be pulled (it has been dealt with). */
+static bool fill_call(struct rwk_shm_transfers *t, struct call *c)
+{
+	struct rwk_list *n = t->reads.next;
+
+	for (uint32_t i = 0; i < t->begun && c->bytes < RWK_SHM_PULL_MOST; i++, n = n->next) {
+		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
+		struct rwk_shm_read *r = rwk_shm_read_of(op);
+		size_t want = r->back - op->at, room = RWK_SHM_PULL_MOST - c->bytes;
+		ssize_t added;
+
+		if (r->method != RWK_SHM_PULL || (r->alone && c->pieces))
+			break;
+		added = add_piece(t, c, op, op->at, want < room ? want : room);
+		if (added < 0 && !c->pieces) {
+			failed(t, op, (int)added);
+			return false;
+		}
+		if (added < (ssize_t)want || r->alone)
+			break;
+	}
+	return c->pieces > 0;
+}
+
+int rwk_shm_pull(struct rwk_shm_transfers *t)
+{
+	struct rwk_op *op = rwk_container_of(t->reads.next, struct rwk_op, link);
+	struct call c;
+	unsigned pieces;
+
+	if (rwk_shm_read_of(op)->method != RWK_SHM_PULL)
+		return 0;
+	call_init(&c);
+	if (!fill_call(t, &c) || !make_call(t, &c))
+		return 1;
+	pieces = c.pieces;
+	for (unsigned i = 0; i < pieces; i++) {
+		if (!piece_good(t, &c, i)) {
+			if (!c.got)
+				break;
+			continue;
+		}
+		op = c.piece[i].op;
+		op->at += c.piece[i].length;
+		rwk_shm_read_finish_if_whole(t, op);
+	}
+	return (int)pieces;
+}
+
+void rwk_shm_pull_back(struct rwk_shm_transfers *t, struct rwk_op *op, size_t length)
+{
+	struct rwk_shm_read *r = rwk_shm_read_of(op);
+	struct call c;
+	ssize_t added;
+
+	do { /* the piece must end at the back: a shorter one, if its entries do not all fit into a call */
+		call_init(&c);
+		added = add_piece(t, &c, op, r->back - length, length);
+	} while (added > 0 && (size_t)added < length && (length /= 2));
+	if (added < 0) {
+		failed(t, op, (int)added);
+		return;
+	}
+	if (!make_call(t, &c) || !piece_good(t, &c, 0))
+		return;
+	r->back -= c.piece[0].length;
+	rwk_shm_read_finish_if_whole(t, op);
+}

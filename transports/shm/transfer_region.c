@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Exposure: which memory of this process the peer of a channel may read, and the keys that name it.
+ *
+ * A key's words:  0 cookie   1 address of the region's record   2 address of the only piece, 0 if there are several
+ *                 3 length in the low 48 bits, flags in the next 8, a mark of this transport in the top 8
+ * The cookie is 39 random bits above a 24-bit index, fresh for each exposure: a late or a stray request does not match.
+ */
+#include "shm/transfer_state.h"
+
+#include "base/log.h"
+#include "base/param.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define INDEX_BITS   24
+#define LENGTH_BITS  48
+#define KEY_MARK     0x5au
+#define KEY_WRITABLE 1u
+
+/*
+ * Where Yama lets only ancestors look into a process (scope 1), let the others of the same user do it, if the user does not forbid
+ * it. Once a process; a stricter scope cannot be loosened.
+ */
+static void let_peers_in(void)
+{
+	static bool asked;
+	char scope = 0;
+	int fd;
+
+	if (asked || !rwk_params.ptracer || rwk_params.cma == RWK_OFF)
+		return;
+	asked = true;
+	fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (read(fd, &scope, 1) == 1 && scope == '1' && !prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0))
+		rwk_info("Yama's ptrace_scope is 1: allowed processes of this user to copy from this one (FI_ROPEWALK_PTRACER=no forbids it)");
+	close(fd);
+}
+
+static int fresh_random(struct rwk_shm_port_transfers *p, uint64_t *out)
+{
+	ssize_t n;
+
+	if (!p->random_left) {
+		n = getrandom(p->random, sizeof(p->random), GRND_NONBLOCK);
+		if (n < (ssize_t)sizeof(p->random[0]))
+			return n < 0 ? -errno : -EAGAIN;
+		p->random_left = (uint32_t)((size_t)n / sizeof(p->random[0]));
+	}
+	*out = p->random[--p->random_left];
+	return 0;
+}
+
+static struct rwk_shm_region *region_get(struct rwk_shm_regions *r)
+{
+	struct rwk_shm_region *region = r->free, **bigger;
+	uint32_t room;
+
+	if (region) {
+		r->free = region->next_free;
+		return region;
+	}
+	if (r->made == 1u << INDEX_BITS)
+		return NULL;
+	if (r->made == r->room) {
+		room = r->room ? 2 * r->room : 16;
+		bigger = realloc(r->by_index, room * sizeof(struct rwk_shm_region *));
+		if (!bigger)
+			return NULL;
+		r->by_index = bigger;
+		r->room = room;
+	}
+	if (!r->pool.size)
+		rwk_pool_init(&r->pool, sizeof(struct rwk_shm_region), 16, 0);
+	region = rwk_pool_get(&r->pool);
+	if (!region)
+		return NULL;
+	region->index = r->made;
+	r->by_index[r->made++] = region;
+	return region;
+}
+
+static void region_put(struct rwk_shm_regions *r, struct rwk_shm_region *region)
+{
+	__atomic_store_n(&region->cookie, 0, __ATOMIC_RELAXED);
+	region->next_free = r->free;
+	r->free = region;
+}
+
+static void key_pack(const struct rwk_shm_region *region, struct rwk_rkey *key)
+{
+	key->word[0] = region->cookie;
+	key->word[1] = (uint64_t)(uintptr_t)region;
+	key->word[2] = region->count == 1 ? (uint64_t)(uintptr_t)region->iov[0].iov_base : 0;
+	key->word[3] = region->length | (uint64_t)(region->writable ? KEY_WRITABLE : 0) << LENGTH_BITS | (uint64_t)KEY_MARK << 56;
+}
+
+int rwk_shm_key_unpack(const struct rwk_rkey *rkey, struct rwk_shm_key *key)
+{
+	if (rkey->word[3] >> 56 != KEY_MARK || !rkey->word[0] || !rkey->word[1])
+		return -EINVAL;
+	key->cookie = rkey->word[0];
+	key->region = rkey->word[1];
+	key->address = rkey->word[2];
+	key->length = rkey->word[3] & ((1ull << LENGTH_BITS) - 1);
+	key->writable = rkey->word[3] >> LENGTH_BITS & KEY_WRITABLE;
+	return 0;
+}
+
+int rwk_shm_expose(struct rwk_shm_channel *ch, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key)
+{
+	struct rwk_shm_transfers *t = rwk_shm_transfers_of(ch);
+	struct rwk_shm_region *region;
+	uint64_t length = 0, random = 0;
+	int rc;
+
+	if (!t)
+		return -ENOMEM;
+	if (t->stopped)
+		return t->stopped;
+	if (!count || count > RWK_EXPOSE_IOV_MAX)
+		return -EINVAL;
+	for (uint32_t i = 0; i < count; i++) {
+		if (iov[i].iov_len >> LENGTH_BITS || (length += iov[i].iov_len) >> LENGTH_BITS)
+			return -EINVAL;
+	}
+	rc = fresh_random(t->port, &random);
+	if (rc)
+		return rc;
+	region = region_get(&t->regions);
+	if (!region)
+		return -ENOSPC;
+	let_peers_in();
+	memcpy(region->iov, iov, count * sizeof(*iov));
+	region->count = count;
+	region->length = length;
+	region->writable = writable;
+	region->cookie = 1ull << 63 | random << INDEX_BITS | region->index; /* never 0 */
+	key_pack(region, key);
+	return 0;
+}
+
+struct rwk_shm_region *rwk_shm_region_find(struct rwk_shm_transfers *t, uint64_t cookie)
+{
+	uint32_t index = (uint32_t)(cookie & ((1u << INDEX_BITS) - 1));
+
+	if (!cookie || index >= t->regions.made || t->regions.by_index[index]->cookie != cookie)
+		return NULL;
+	return t->regions.by_index[index];
+}
+
+void rwk_shm_conceal(struct rwk_shm_channel *ch, const struct rwk_rkey *key)
+{
+	struct rwk_shm_transfers *t = *rwk_shm_transfer_state(ch);
+	struct rwk_shm_region *region = t ? rwk_shm_region_find(t, key->word[0]) : NULL;
+	uint64_t cookie = key->word[0];
+
+	if (!region)
+		return;
+	region_put(&t->regions, region);
+	rwk_shm_stage_concealed(t, cookie);
+}
+
+void rwk_shm_regions_close(struct rwk_shm_regions *r)
+{
+	/* a peer that pulls this very moment must not find a good cookie in memory that has been freed */
+	for (uint32_t i = 0; i < r->made; i++)
+		__atomic_store_n(&r->by_index[i]->cookie, 0, __ATOMIC_RELAXED);
+	free(r->by_index);
+	rwk_pool_close(&r->pool);
+	*r = (struct rwk_shm_regions){0};
+}

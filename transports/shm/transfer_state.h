@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the transfer files share, and nobody else sees.
+ *
+ *   region   memory that this side has exposed to the peer; its cookie, fresh for each exposure, is the key's secret
+ *   read     an op of ours that is under way: bytes [0, at) have come to the front, [back, length) to the back; done when they meet
+ *   serve    a read of the peer's that this side stages
+ *   block    a piece of this side's transfer area on its way to the peer
+ *
+ * Reads of a channel are worked in the order of their posts. At most RWK_SHM_READS_ASKED of them are with the peer at a time, so
+ * that what a peer can make us remember is bounded.
+ *
+ * The files: transfer.c the life of a read; transfer_region.c exposure and keys; transfer_pull.c cross-memory copies;
+ * transfer_both.c the same by both sides, with claims; transfer_stage.c copies through the transfer area; transfer_choice.c which
+ * method has been fastest.
+ */
+#ifndef RWK_SHM_TRANSFER_STATE_H
+#define RWK_SHM_TRANSFER_STATE_H
+
+#include "shm/transfer.h"
+#include "shm/transfer_choice.h"
+
+#include "base/list.h"
+#include "base/pool.h"
+
+#include <time.h>
+
+#define RWK_SHM_READS_ASKED 64u
+#define RWK_SHM_SERVES      (2 * RWK_SHM_READS_ASKED) /* twice: a stop that could not be sent must not look like hostility */
+
+/** The service's records that are ours. */
+enum rwk_shm_transfer_control_kind {
+	RWK_SHM_STAGE_ASK = RWK_SHM_TRANSFER_FIRST, /* struct rwk_shm_ask: put these bytes into blocks */
+	RWK_SHM_READ_STOP,                          /* struct rwk_shm_verdict: no more of this, status 0 */
+	RWK_SHM_READ_REFUSED,                       /* struct rwk_shm_verdict: your read cannot be had */
+	RWK_SHM_PUSH_ASK,                           /* struct rwk_shm_push_ask: help me to copy */
+};
+
+struct rwk_shm_ask {
+	uint64_t cookie;
+	uint64_t offset; /* into the region */
+	uint64_t length;
+	uint32_t id;
+	uint32_t spare;
+};
+
+struct rwk_shm_verdict {
+	uint32_t id;
+	int32_t status; /* negative errno */
+};
+
+/**
+ * Memory exposed. Lives in private memory at a stable address: a peer that pulls reads the cookie behind the bytes, in the same call,
+ * and so knows that they came from this process image and from an exposure that still held.
+ */
+struct rwk_shm_region {
+	uint64_t cookie; /* random in the upper bits, index in the lower; 0: not exposed */
+	uint64_t length;
+	uint32_t count;
+	uint32_t index;
+	bool writable;
+	struct iovec iov[RWK_EXPOSE_IOV_MAX];
+	struct rwk_shm_region *next_free;
+};
+
+struct rwk_shm_regions {
+	struct rwk_pool pool;
+	struct rwk_shm_region **by_index;
+	struct rwk_shm_region *free;
+	uint32_t made, room;
+};
+
+/** What a key says. */
+struct rwk_shm_key {
+	uint64_t cookie;
+	uint64_t region;  /* address of its struct rwk_shm_region in the exposer */
+	uint64_t address; /* of its only piece; of no use if there are more */
+	uint64_t length;
+	bool writable;
+};
+
+/** Lives in op->service while the op is under way. */
+struct rwk_shm_read {
+	uint64_t back;    /* bytes from here to the op's end have come, from the back; the front is op->at */
+	uint64_t started; /* ns: when it was posted */
+	uint32_t id;
+	uint8_t method; /* enum rwk_shm_method */
+	uint8_t begun;  /* a method has been chosen: no way back */
+	uint8_t asked;  /* the peer has been asked to stage it */
+	uint8_t alone;  /* an earlier call broke off in it: pull it by itself */
+	uint64_t asked_end; /* the peer was asked to stage up to here */
+};
+_Static_assert(sizeof(struct rwk_shm_read) <= sizeof(((struct rwk_op *)0)->service), "a read's state fits into its op");
+
+static inline struct rwk_shm_read *rwk_shm_read_of(struct rwk_op *op)
+{
+	return (struct rwk_shm_read *)(void *)op->service;
+}
+
+/** Bytes that this process has moved, for counters, tests and the explanation. */
+struct rwk_shm_transfer_counts {
+	uint64_t pulled;   /* by process_vm_readv, into reads of ours */
+	uint64_t pushed;   /* by process_vm_writev, into reads of the peer's */
+	uint64_t staged;   /* into our area, for reads of the peer's */
+	uint64_t unstaged; /* out of the peer's area */
+	uint64_t takeovers; /* times a pull went on where the peer had not staged in time */
+	uint64_t denials;
+};
+
+/** The transfers of a port. */
+struct rwk_shm_port_transfers {
+	struct rwk_list active; /* of rwk_shm_transfers.active */
+	uint64_t random[32];
+	uint32_t random_left;
+	struct rwk_shm_transfer_counts counts;
+};
+
+/** The transfers of a channel. */
+struct rwk_shm_transfers {
+	struct rwk_shm_channel *ch;
+	struct rwk_shm_port_transfers *port;
+	struct rwk_list active; /* linked while anything is under way */
+	int stopped;            /* 0, or what later posts are told */
+	bool broken;            /* the peer broke the protocol; the port will stop us */
+	bool cma_denied;
+
+	struct rwk_list reads; /* ops, in order of posts */
+	uint32_t begun;        /* reads with a method: the first `begun` of the list */
+	uint32_t asked;        /* of these, reads that the peer stages */
+	uint32_t next_id;
+	unsigned force;        /* not 0: allowed methods, for tests and benchmarks */
+	uint64_t last_done;    /* ns: when a read was last finished */
+	struct {               /* the run that is being measured: finished reads of one method and class, without a pause */
+		uint64_t start; /* ns */
+		size_t length;  /* bytes of its first */
+		size_t bytes;   /* of all; 0: there is none */
+		enum rwk_shm_method method;
+	} run;
+	uint64_t last_news;    /* ns: when the peer last staged something for us, or was first asked after a lull */
+	uint64_t blocks_read;  /* of the peer's area, ever */
+	struct rwk_shm_choice choice;
+
+	struct rwk_list serves;
+	struct rwk_pool serve_pool;
+	uint64_t blocks_written; /* of my area, ever */
+	uint64_t blocks_back;    /* of these, given back by the peer */
+
+	struct rwk_shm_regions regions;
+};
+
+static inline uint64_t rwk_shm_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/** As rwk_shm_control, for a kind of ours. */
+static inline int rwk_shm_tell(struct rwk_shm_transfers *t, enum rwk_shm_transfer_control_kind kind, const void *body, size_t len)
+{
+	return rwk_shm_control(t->ch, (enum rwk_shm_control)kind, body, len);
+}
+
+/* transfer.c */
+
+/** This channel's state, made if there is none; NULL when out of memory. */
+struct rwk_shm_transfers *rwk_shm_transfers_of(struct rwk_shm_channel *ch);
+/** Makes sure that progress looks at this channel. */
+void rwk_shm_transfers_activate(struct rwk_shm_transfers *t);
+/** Takes a read out of the list, accounts for it and tells its owner. */
+void rwk_shm_read_finish(struct rwk_shm_transfers *t, struct rwk_op *op, int status);
+/** The read of that id that has begun, or NULL. */
+struct rwk_op *rwk_shm_read_find(struct rwk_shm_transfers *t, uint32_t id);
+/** The peer broke the protocol: nothing more is done here until the port stops us. */
+void rwk_shm_transfers_broken(struct rwk_shm_transfers *t, const char *what);
+/** Finishes the read if all its bytes have come. */
+bool rwk_shm_read_finish_if_whole(struct rwk_shm_transfers *t, struct rwk_op *op);
+
+/** Chooses methods for waiting reads as long as the peer may be asked for more. */
+void rwk_shm_reads_begin(struct rwk_shm_transfers *t);
+
+/* transfer_iov.c: `offset` counts bytes from the first entry's start; [offset, offset + length) lies within the entries */
+
+/**
+ * Describes at most *length bytes from `offset` on: writes at most `most` entries to `out` and returns their number; *length becomes
+ * the bytes that they hold.
+ */
+unsigned rwk_shm_iov_slice(const struct iovec *iov, size_t count, uint64_t offset, size_t *length, struct iovec *out, unsigned most);
+void rwk_shm_iov_gather(void *to, const struct iovec *iov, size_t count, uint64_t offset, size_t length);
+void rwk_shm_iov_scatter(const struct iovec *iov, size_t count, uint64_t offset, const void *from, size_t length);
+
+/* transfer_region.c */
+
+/** 0, or -EINVAL if it is none of this transport's. */
+int rwk_shm_key_unpack(const struct rwk_rkey *rkey, struct rwk_shm_key *key);
+/** The region of that cookie if it is exposed to this channel's peer now, else NULL. The cookie may come from a stranger. */
+struct rwk_shm_region *rwk_shm_region_find(struct rwk_shm_transfers *t, uint64_t cookie);
+void rwk_shm_regions_close(struct rwk_shm_regions *r);
+
+/* transfer_pull.c */
+
+/** Bytes that one call pulls at most: progress stays bounded, and a call's own cost does not show. */
+#define RWK_SHM_PULL_MOST ((size_t)1 << 20)
+
+/** Pulls what stands at the head of the list with the method pull: several reads, or a piece of one. Returns whether it did anything. */
+int rwk_shm_pull(struct rwk_shm_transfers *t);
+/** Pulls at most `length` bytes of `op` at its back. */
+void rwk_shm_pull_back(struct rwk_shm_transfers *t, struct rwk_op *op, size_t length);
+
+/* transfer_stage.c */
+
+void rwk_shm_stage_open(struct rwk_shm_transfers *t);
+void rwk_shm_stage_close(struct rwk_shm_transfers *t);
+/** Asks the peer to stage the read from op->at on. */
+int rwk_shm_stage_ask(struct rwk_shm_transfers *t, struct rwk_op *op);
+/** Copies out what the peer has staged; returns the blocks. */
+int rwk_shm_stage_read(struct rwk_shm_transfers *t);
+/** Stages what the peer has asked for as far as there is room; returns the blocks. */
+int rwk_shm_stage_write(struct rwk_shm_transfers *t);
+/** The peer's ask, and its end. */
+void rwk_shm_stage_asked(struct rwk_shm_transfers *t, const struct rwk_shm_ask *ask);
+void rwk_shm_stage_stopped(struct rwk_shm_transfers *t, uint32_t id);
+/** The region is no more: refuses what was being staged of it. */
+void rwk_shm_stage_concealed(struct rwk_shm_transfers *t, uint64_t cookie);
+/** The read ends: the peer need not go on. */
+void rwk_shm_stage_leave(struct rwk_shm_transfers *t, struct rwk_op *op);
+
+#endif
