@@ -1,3 +1,4 @@
 # What src/selection adds to the build.
 libropewalk_core_la_SOURCES += \
-	src/selection/selection.h
+	src/selection/explain.c \
+	src/selection/selection.c src/selection/selection.h

@@ -67,7 +67,7 @@ struct rwk_sel_facts {
 	int service, link;      /* forced: enum rwk_param_service, enum rwk_param_link */
 };
 
-#define RWK_SEL_TEXT 200
+#define RWK_SEL_TEXT 240
 
 struct rwk_sel_choice {
 	enum rwk_strand strand; /* NONE: refused, see error */
@@ -75,9 +75,9 @@ struct rwk_sel_choice {
 	int error;              /* 0; -EHOSTUNREACH: no strand reaches the peer; -EINVAL: a forced service or link cannot serve it */
 	bool copy_across;       /* UC on shm: large messages by cross-memory copy, else through shared memory */
 	bool yield;             /* UC on shm: more ranks than processors: yield the core while waiting */
-	char reason[RWK_SEL_TEXT];                  /* one sentence: why this one, or why none and what would help */
-	char lost[RWK_STRAND_COUNT][RWK_SEL_TEXT];  /* why each other one lost; "" for the one chosen */
-	char manner[RWK_SEL_TEXT];                  /* how the chosen one works here: large copies and waiting, with reasons; "" if none */
+	char reason[RWK_SEL_TEXT];                 /* one sentence: why this one, or why none and what would help */
+	char lost[RWK_STRAND_COUNT][RWK_SEL_TEXT]; /* why each other one lost; "" for the one chosen */
+	char manner[RWK_SEL_TEXT];                 /* how the chosen one works here: large copies and waiting, with reasons; "" if none */
 };
 
 /**
@@ -102,15 +102,17 @@ const char *rwk_strand_text(enum rwk_strand s);
 struct rwk_sel_explainer {
 	FILE *to; /* NULL: stderr */
 	unsigned kinds;
+	bool overflow; /* said that there are more kinds */
 	struct {
 		uint64_t key;   /* of what distinguishes the kind: whereabouts, choice and reasons */
+		int where;      /* myself, this node, elsewhere */
 		uint64_t peers; /* met so far */
 	} kind[RWK_SEL_KINDS];
 };
 
 /**
  * Counts the peer as one of its kind; the first of a kind gets one line that starts with "ropewalk: ": rank, the kind ("3 peers
- * on this node"), the choice, and why each other one lost. Returns true if it printed. Not thread-safe against itself.
+ * on this node"; a second kind in the same place is "some of 3 peers on this node"), the choice, and why each other one lost. Returns true if it printed. Not thread-safe against itself.
  * More than RWK_SEL_KINDS kinds: the rest are not explained, and one line says so.
  */
 bool rwk_sel_explain(struct rwk_sel_explainer *ex, const struct rwk_sel_facts *f, const struct rwk_sel_choice *c);

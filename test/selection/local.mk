@@ -1,1 +1,6 @@
 # What test/selection adds to the build.
+check_PROGRAMS += test/selection/test_selection
+test_selection_test_selection_SOURCES = test/selection/test_selection.c test/rwk_test.h
+test_selection_test_selection_CPPFLAGS = $(TEST_CPPFLAGS)
+test_selection_test_selection_LDADD = $(TEST_LDADD)
+TESTS += test/selection/test_selection
