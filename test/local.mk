@@ -6,6 +6,7 @@ include test/base/local.mk
 include test/topology/local.mk
 include test/selection/local.mk
 include test/engine/local.mk
+include test/links/local.mk
 include test/shm/local.mk
 include test/libfabric/local.mk
 include test/mpi/local.mk
