@@ -20,10 +20,24 @@ bench_ofi_bandwidth_LDADD = bench/libpair.la
 bench_ofi_rate_CPPFLAGS = $(bench_libpair_la_CPPFLAGS)
 bench_ofi_rate_LDADD = bench/libpair.la
 
+# The limits of the machine.
+noinst_PROGRAMS += bench/limits
+bench_limits_SOURCES = bench/machine/copy.c bench/machine/cross.c bench/machine/limits.c bench/machine/line.c \
+	bench/machine/mate.c bench/machine/mate.h
+bench_limits_LDADD = bench/libbench.la
+
+# A provider that does nothing, for own_cost. An -rpath, though it goes nowhere, is what makes libtool build a module.
+noinst_LTLIBRARIES += bench/null_provider/librwk_null-fi.la
+bench_null_provider_librwk_null_fi_la_SOURCES = bench/null_provider/endpoint.c bench/null_provider/info.c \
+	bench/null_provider/null.h bench/null_provider/objects.c
+bench_null_provider_librwk_null_fi_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
+bench_null_provider_librwk_null_fi_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -rpath /nowhere
+bench_null_provider_librwk_null_fi_la_LIBADD = $(LIBFABRIC_LIBS)
+
 # The MPI programs. They are compiled by $(MPICC) into $(BENCH_MPI_DIR); for another MPI library:
 #   make bench-mpi MPICC=mpicc.mpich BENCH_MPI_DIR=bench/mpich
 BENCH_MPI_DIR = bench/openmpi
-bench_mpi_names = latency multi_latency bandwidth bidirectional multi_rate allreduce alltoall bcast
+bench_mpi_names = latency multi_latency bandwidth bidirectional multi_rate allreduce alltoall bcast own_cost
 bench_mpi_shared = bench/mpi/loops.c bench/mpi/team.c
 bench_mpi_programs = $(bench_mpi_names:%=$(BENCH_MPI_DIR)/%)
 bench_mpi_objects = $(bench_common:bench/common/%.c=$(BENCH_MPI_DIR)/common/%.o) $(bench_mpi_shared:bench/mpi/%.c=$(BENCH_MPI_DIR)/shared/%.o)

@@ -44,12 +44,22 @@ expect() {
 	fi
 }
 
-# said TEXT: the last command printed it.
+# said TEXT: the last command printed it. said_line PATTERN: it printed a line that the extended pattern matches as a whole.
 said() {
+	judge_output "\"$1\"" grep -qF -- "$1"
+}
+
+said_line() {
+	judge_output "line like $1" grep -qEx -- "$1"
+}
+
+judge_output() {
+	local wanted=$1
+	shift
 	checks=$((checks + 1))
-	if ! grep -qF -- "$1" "$scratch/out"; then
+	if ! "$@" "$scratch/out"; then
 		failures=$((failures + 1))
-		echo "FAILED: no \"$1\" in:"
+		echo "FAILED: no $wanted in:"
 		cat "$scratch/out"
 	fi
 }

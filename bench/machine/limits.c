@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What this machine can do at best between two of its cores. */
+#include "bench/machine/mate.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { KEY_JSON = 256, KEY_PROBE };
+
+static const struct {
+	const char *name;
+	void (*run)(struct mate *m);
+} groups[] = {{"line", measure_line}, {"copy", measure_copy}, {"ring", measure_ring}, {"cross", measure_cross}};
+
+#define GROUPS (sizeof(groups) / sizeof(groups[0]))
+
+static const struct argp_option option_table[] = {
+	{"json", KEY_JSON, "FILE", 0, "Write the results to FILE", 0},
+	{"probe", KEY_PROBE, NULL, 0, "Only print, in 10 ms, the nanoseconds of a line to the other core", 0},
+	{"repeats", 'r', "N", 0, "Repeats of each measurement; the median is the result (default 5)", 0},
+	{"time", 't', "SECONDS", 0, "Time wanted for one repeat (default 0.02)", 0},
+	{0},
+};
+
+struct options {
+	bool wanted[GROUPS], any, probe;
+	const char *json;
+	double seconds;
+	unsigned repeats;
+};
+
+static error_t want_group(struct argp_state *state, struct options *o, const char *name)
+{
+	for (size_t i = 0; i < GROUPS; i++) {
+		if (!strcmp(groups[i].name, name)) {
+			o->wanted[i] = o->any = true;
+			return 0;
+		}
+	}
+	argp_error(state, "%s: not a group of measurements; there are: line copy ring cross", name);
+	return EINVAL;
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *o = state->input;
+	unsigned long n;
+	char *end;
+
+	switch (key) {
+	case KEY_JSON:
+		o->json = arg;
+		return 0;
+	case KEY_PROBE:
+		o->probe = true;
+		return 0;
+	case 'r':
+		n = strtoul(arg, &end, 10);
+		if (*end || n < 1 || n > 100)
+			argp_error(state, "--repeats %s: a whole number from 1 to 100 is needed", arg);
+		o->repeats = (unsigned)n;
+		return 0;
+	case 't':
+		o->seconds = strtod(arg, &end);
+		if (end == arg || *end || !isfinite(o->seconds) || o->seconds < 1e-4 || o->seconds > 10)
+			argp_error(state, "--time %s: seconds from 0.0001 to 10 are needed", arg);
+		return 0;
+	case ARGP_KEY_ARG:
+		return want_group(state, o, arg);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int open_json(struct mate *m, const char *path)
+{
+	m->json = fopen(path, "w");
+	if (!m->json) {
+		fprintf(stderr, "limits: --json %s: %s; name a file that can be written\n", path, strerror(errno));
+		return -1;
+	}
+	fprintf(m->json, "{\"benchmark\": \"limits\",\n\"results\": [");
+	fflush(m->json);
+	return 0;
+}
+
+static int close_json(struct mate *m, const char *path)
+{
+	int bad;
+
+	fprintf(m->json, "\n]}\n");
+	bad = ferror(m->json);
+	if (!fclose(m->json) && !bad)
+		return 0;
+	fprintf(stderr, "limits: --json %s: cannot be written to its end; it was removed\n", path);
+	unlink(path);
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	const struct argp argp = {.options = option_table,
+		.parser = parse_option,
+		.args_doc = "[line] [copy] [ring] [cross]",
+		.doc = "The physical limits of this machine between two of its cores: everything, or the groups named."};
+	struct options o = {.seconds = 0.02, .repeats = 5};
+	struct mate m = {0};
+	int status = 0;
+
+	argp_err_exit_status = 2;
+	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
+		return 2;
+	m.seconds = o.seconds;
+	m.repeats = o.repeats;
+	if ((o.json && open_json(&m, o.json)) || mate_start(&m))
+		return 2;
+	if (o.probe) {
+		double ns = measure_probe(&m);
+
+		if (!m.side)
+			printf("%.1f\n", ns);
+		return mate_finish(&m, 0);
+	}
+	if (!m.quiet)
+		printf("# median of %u%30s %8s %10s %10s %10s\n", o.repeats, "", "bytes", "median", "min", "max");
+	for (size_t i = 0; i < GROUPS; i++)
+		if (o.wanted[i] || !o.any)
+			groups[i].run(&m);
+	if (m.json)
+		status = close_json(&m, o.json);
+	return mate_finish(&m, status);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How long a cache line that one core has written takes to reach the other core. Nothing that exchanges messages can be quicker. */
+#include "bench/common/clock.h"
+#include "bench/common/stats.h"
+#include "bench/machine/mate.h"
+
+/* The same line goes there and back: each side takes it over, writes it, and gives it away. */
+static void one_line(struct mate *m, size_t size, uint64_t iterations)
+{
+	uint64_t *word = &m->shared->line[0].word;
+
+	(void)size;
+	for (uint64_t i = 0; i < iterations; i++) {
+		if (m->side)
+			mate_await(m, word, 2 * i + 1);
+		__atomic_store_n(word, 2 * i + 1 + m->side, __ATOMIC_RELEASE);
+		if (!m->side)
+			mate_await(m, word, 2 * i + 2);
+	}
+}
+
+/* Each direction has its own line: what a pair of rings does. */
+static void two_lines(struct mate *m, size_t size, uint64_t iterations)
+{
+	uint64_t *mine = &m->shared->line[m->side].word, *theirs = &m->shared->line[!m->side].word;
+
+	(void)size;
+	for (uint64_t i = 1; i <= iterations; i++) {
+		if (m->side)
+			mate_await(m, theirs, i);
+		__atomic_store_n(mine, i, __ATOMIC_RELEASE);
+		if (!m->side)
+			mate_await(m, theirs, i);
+	}
+}
+
+void measure_line(struct mate *m)
+{
+	mate_measure(m, &(struct mate_measurement){
+				.name = "one way, one line both ways", .unit = MATE_NS, .operations = 2, .run = one_line});
+	mate_measure(m, &(struct mate_measurement){
+				.name = "one way, a line for each way", .unit = MATE_NS, .operations = 2, .run = two_lines});
+}
+
+#define PROBE_ROUNDS 9
+#define PROBE_TRIPS  2000
+
+double measure_probe(struct mate *m)
+{
+	double sample[PROBE_ROUNDS];
+
+	for (int i = 0; i < PROBE_ROUNDS; i++) {
+		double start;
+
+		if (!m->side)
+			m->shared->line[0].word = 0;
+		mate_meet(m);
+		start = bench_now();
+		one_line(m, 0, PROBE_TRIPS);
+		sample[i] = (bench_now() - start) * 1e9 / (2 * PROBE_TRIPS);
+		mate_meet(m);
+	}
+	return bench_stats_of(sample, PROBE_ROUNDS).median;
+}
