@@ -244,15 +244,18 @@ void rwk_match_unpost(struct rwk_matcher *m, struct rwk_posted *p)
 	}
 }
 
-/** The earliest receive of one class that fits; NULL if none does. */
-static struct rwk_posted *search_class(struct rwk_matcher *m, unsigned slot, const void *from, uint64_t tag)
+/**
+ * The earliest receive that fits in the bucket where those of a class would be; NULL if none does. It may be of another class
+ * in the same bucket: then it is no less a candidate, and earlier than any of this one.
+ */
+static struct rwk_posted *search_bucket(struct rwk_matcher *m, const struct class *c, const void *from, uint64_t tag)
 {
-	struct rwk_list *bucket = &m->posted_table[class_hash(&m->class[slot], from, tag, m->posted_bits)];
+	struct rwk_list *bucket = &m->posted_table[class_hash(c, from, tag, m->posted_bits)];
 
 	for (struct rwk_list *l = bucket->next; l != bucket; l = l->next) {
 		struct rwk_posted *p = rwk_container_of(l, struct rwk_posted, chain);
 
-		if (p->slot == slot && fits(p->from, p->tag, p->ignore, from, tag))
+		if (fits(p->from, p->tag, p->ignore, from, tag))
 			return p;
 	}
 	return NULL;
@@ -264,7 +267,7 @@ static struct rwk_posted *search_hashed(struct rwk_matcher *m, const void *from,
 	struct rwk_posted *best = NULL;
 
 	for (unsigned i = 0; i < m->classes; i++) {
-		struct rwk_posted *p = m->posted_in[i] ? search_class(m, i, from, tag) : NULL;
+		struct rwk_posted *p = m->posted_in[i] ? search_bucket(m, &m->class[i], from, tag) : NULL;
 
 		if (p && (!best || p->order < best->order))
 			best = p;
@@ -280,21 +283,32 @@ static struct rwk_posted *search_hashed(struct rwk_matcher *m, const void *from,
 	return best;
 }
 
+/** Any receive that fits after the first posted, which does not. */
+static rwk_outline struct rwk_posted *search_posted(struct rwk_matcher *m, const void *from, uint64_t tag)
+{
+	if (m->hashed)
+		return search_hashed(m, from, tag);
+	for (struct rwk_list *l = m->posted.next->next; l != &m->posted; l = l->next) {
+		struct rwk_posted *p = posted_of(l);
+
+		if (fits(p->from, p->tag, p->ignore, from, tag))
+			return p;
+	}
+	return NULL;
+}
+
 struct rwk_posted *rwk_match_message(struct rwk_matcher *m, const void *from, uint64_t tag)
 {
-	struct rwk_posted *p = NULL;
+	struct rwk_posted *p = posted_of(m->posted.next);
 
-	for (struct rwk_list *l = m->posted.next; l != &m->posted; l = l->next) {
-		p = posted_of(l);
-		if (fits(p->from, p->tag, p->ignore, from, tag))
-			break;
-		p = NULL;
-		if (m->hashed) {
-			p = search_hashed(m, from, tag);
-			break;
-		}
+	if (!m->posted_count)
+		return NULL;
+	if (!fits(p->from, p->tag, p->ignore, from, tag)) {
+		p = search_posted(m, from, tag);
+		if (!p)
+			return NULL;
 	}
-	if (p && !p->stays)
+	if (!p->stays)
 		rwk_match_unpost(m, p);
 	return p;
 }
@@ -379,27 +393,30 @@ static struct rwk_arrived *search_index(struct rwk_matcher *m, unsigned slot, co
 	return NULL;
 }
 
-struct rwk_arrived *rwk_match_find(struct rwk_matcher *m, const void *from, uint64_t tag, uint64_t ignore)
+static rwk_outline struct rwk_arrived *search_kept(struct rwk_matcher *m, const void *from, uint64_t tag, uint64_t ignore)
 {
-	struct rwk_arrived *a;
+	struct rwk_arrived *first = kept_of(m->kept.next);
 
-	if (!m->kept_count)
-		return NULL;
-	a = kept_of(m->kept.next);
-	if (fits(from, tag, ignore, a->from, a->tag))
-		return a;
+	if (fits(from, tag, ignore, first->from, first->tag))
+		return first;
 	if (m->kept_count > FEW) {
 		unsigned slot = use_class(m, ignore, !from);
 
 		if (slot != REST)
 			return search_index(m, slot, from, tag);
 	}
-	for (struct rwk_list *l = a->all.next; l != &m->kept; l = l->next) {
-		a = kept_of(l);
+	for (struct rwk_list *l = first->all.next; l != &m->kept; l = l->next) {
+		struct rwk_arrived *a = kept_of(l);
+
 		if (fits(from, tag, ignore, a->from, a->tag))
 			return a;
 	}
 	return NULL;
+}
+
+struct rwk_arrived *rwk_match_find(struct rwk_matcher *m, const void *from, uint64_t tag, uint64_t ignore)
+{
+	return m->kept_count ? search_kept(m, from, tag, ignore) : NULL;
 }
 
 /* Both */

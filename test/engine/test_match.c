@@ -4,7 +4,7 @@
  * agree, and the matcher's own invariants are looked at from inside (this file includes match.c): an index that is never made, or
  * never dropped, gives right answers slowly, which no answer shows.
  *
- * RWK_TEST_STEPS: length of the random stream (default a million); RWK_TEST_SEED: its seed. A failure prints seed and step.
+ * RWK_TEST_STEPS: length of the random stream (default two million); RWK_TEST_SEED: its seed. A failure prints seed and step.
  */
 #include "rwk_test.h"
 
@@ -350,7 +350,7 @@ static struct {
 static void random_stream(void **state)
 {
 	static struct stream s;
-	uint64_t steps = number_from_environment("RWK_TEST_STEPS", 1000000);
+	uint64_t steps = number_from_environment("RWK_TEST_STEPS", 2000000);
 
 	(void)state;
 	progress.seed = number_from_environment("RWK_TEST_SEED", 0x5eed);
@@ -602,6 +602,33 @@ static void busy_class_keeps_its_slot(void **state)
 		rwk_match_unpost(b->m, &fill[i]);
 }
 
+static int post_another(struct rwk_posted *p, void *arg)
+{
+	struct bench *b = arg;
+	static struct rwk_posted another;
+
+	if (p->tag != 7)
+		return 0;
+	rwk_match_unpost(b->m, p);
+	another = (struct rwk_posted){.from = bob, .tag = 70};
+	rwk_match_post(b->m, &another);
+	return 0;
+}
+
+/* A visitor may unpost what it visits and post something new, as a program does that is told of a failure. */
+static void post_while_visiting(void **state)
+{
+	struct bench *b = *state;
+	struct rwk_posted p[2] = {{.from = alice, .tag = 7}, {.from = alice, .tag = 8}};
+
+	rwk_match_post(b->m, &p[0]);
+	rwk_match_post(b->m, &p[1]);
+	assert_int_equal(rwk_match_each_posted(b->m, post_another, b), 0);
+	assert_null(rwk_match_message(b->m, alice, 7));
+	assert_non_null(rwk_match_message(b->m, bob, 70));
+	assert_ptr_equal(rwk_match_message(b->m, alice, 8), &p[1]);
+}
+
 struct crowd {
 	struct rwk_posted posted[5000];
 	struct rwk_arrived kept[5000];
@@ -708,6 +735,7 @@ int main(void)
 		CASE(more_classes_than_slots),
 		CASE(idle_class_gives_up_its_slot),
 		CASE(busy_class_keeps_its_slot),
+		CASE(post_while_visiting),
 		CASE(growth),
 		CASE(growth_without_memory),
 		cmocka_unit_test(open_without_memory),
