@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two halves that mirror each other, posted receives and kept messages. Each has a list in order, which is the truth, and a hash
- * index, which can be made again from the list at any time by walking it in order. The invariants:
+ * Two halves that mirror each other, posted receives and kept messages. Each has a list in order, which is the truth,
+ * and a hash index, which can be made again from the list at any time by walking it in order. The invariants:
  *
- *   - a bucket's chain is in the same order as the list, so the first that fits in its class is the earliest of its class
+ *   - a bucket's chain is in the same order as the list, so the first of a bucket that fits is its earliest
  *   - `hashed`: every posted receive is in its class's bucket, or in `rest` if it found no class
  *   - bit i of `indexed`: every kept message is in a bucket of class i
  *   - what is not hashed or indexed has all its buckets empty
  *
- * The indexes are made when more than FEW wait (posted: at once; kept: when a class first asks) and dropped when only LEAVE are
- * left, so that a program with few messages under way never hashes, and one that goes up and down around FEW does not pay each
- * time. A class owns a slot until it has nothing posted and has not been used for IDLE uses of the others.
+ * The indexes are made when more than FEW wait (posted: at once; kept: when a class first asks) and dropped when only
+ * LEAVE are left, so that a program with few messages under way never hashes, and one that goes up and down around
+ * FEW does not pay each time. A class owns a slot until it has nothing posted and has not been used for IDLE uses of
+ * the others.
  */
 #include "engine/match.h"
 
@@ -245,8 +246,8 @@ void rwk_match_unpost(struct rwk_matcher *m, struct rwk_posted *p)
 }
 
 /**
- * The earliest receive that fits in the bucket where those of a class would be; NULL if none does. It may be of another class
- * in the same bucket: then it is no less a candidate, and earlier than any of this one.
+ * The earliest receive that fits in the bucket where those of a class would be; NULL if none does. It may be of
+ * another class in the same bucket: then it is no less a candidate, and earlier than any of this one.
  */
 static struct rwk_posted *search_bucket(struct rwk_matcher *m, const struct class *c, const void *from, uint64_t tag)
 {
@@ -393,7 +394,8 @@ static struct rwk_arrived *search_index(struct rwk_matcher *m, unsigned slot, co
 	return NULL;
 }
 
-static rwk_outline struct rwk_arrived *search_kept(struct rwk_matcher *m, const void *from, uint64_t tag, uint64_t ignore)
+static rwk_outline struct rwk_arrived *search_kept(struct rwk_matcher *m, const void *from, uint64_t tag,
+	uint64_t ignore)
 {
 	struct rwk_arrived *first = kept_of(m->kept.next);
 

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Matching: which posted receive takes which message. Pure: no transport, no clock, no memory of its own beyond its tables.
+ * Matching: which posted receive takes which message. Pure: no transport, no clock, no memory of its own beyond its
+ * tables.
  *
  *   posted   a receive that waits: from whom (NULL: from anyone), a tag and the bits of it to ignore
  *   arrived  a message that nobody has asked for yet: from whom, its tag
  *
- * A message takes the earliest posted receive that fits; a receive takes the earliest arrived message that fits. Both hold across
- * wildcards and exact receives alike, whatever the numbers of each.
+ * A message takes the earliest posted receive that fits; a receive takes the earliest arrived message that fits. Both
+ * hold across wildcards and exact receives alike, whatever the numbers of each.
  *
- * How it is fast: receives and messages each hang in one list in the order of arrival. While few wait the list is all there is;
- * the earliest is looked at first even when many do. Beyond that they are found by hash, by class. A class is a pair (ignored
- * bits, from anyone or from one), and programs use a handful (Open MPI ignores the same two bits in every receive, and more bits
- * with a wildcard). Within a class a receive is found by its tag less the ignored bits, and its peer; each has a number in the
- * order of posting, and the earliest among the classes' candidates wins. Messages hang in one hash chain for each class that has
- * asked for one. Classes beyond RWK_MATCH_CLASSES search in order, until a class that nobody uses any more gives up its place.
+ * How it is fast: receives and messages each hang in one list in the order of arrival. While few wait the list is all
+ * there is; the earliest is looked at first even when many do. Beyond that they are found by hash, by class. A class
+ * is a pair (ignored bits, from anyone or from one), and programs use a handful (Open MPI ignores the same two bits
+ * in every receive, and more bits with a wildcard). Within a class a receive is found by its tag less the ignored
+ * bits, and its peer; each has a number in the order of posting, and the earliest among the classes' candidates wins.
+ * Messages hang in one hash chain for each class that has asked for one. Classes beyond RWK_MATCH_CLASSES search in
+ * order, until a class that nobody uses any more gives up its place.
  *
  * Nothing here fails once the matcher is open: a table that cannot grow for want of memory is slower, not wrong.
  */
@@ -30,8 +32,8 @@
 struct rwk_matcher;
 
 /**
- * A receive that waits. The caller's memory, embedded in its own object; the matcher's from post until it is returned or
- * unposted. One cache line, if the caller aligns it.
+ * A receive that waits. The caller's memory, embedded in its own object; the matcher's from post until it is returned
+ * or unposted. One cache line, if the caller aligns it.
  */
 struct rwk_posted {
 	struct rwk_list all;   /* every posted receive in the order of posting */
@@ -62,8 +64,8 @@ void rwk_matcher_close(struct rwk_matcher *m);
 
 /**
  * A message has come: the earliest posted receive that fits, taken out unless it `stays`; NULL if none does (then
- * `keep` it).
- * Not for a message older than one already kept that the same receive would fit: callers always look here first, then keep.
+ * `keep` it). Not for a message older than one already kept that the same receive would fit: callers always look here
+ * first, then keep.
  */
 struct rwk_posted *rwk_match_message(struct rwk_matcher *m, const void *from, uint64_t tag);
 
@@ -86,12 +88,13 @@ void rwk_match_post(struct rwk_matcher *m, struct rwk_posted *p);
 void rwk_match_unpost(struct rwk_matcher *m, struct rwk_posted *p);
 
 /**
- * Calls `visit` for each posted receive in the order of posting until it returns non-zero, and returns that (0 at the end).
- * `visit` may unpost the receive it is given, no other; it may post, and what it posts may or may not be visited.
+ * Calls `visit` for each posted receive in the order of posting until it returns non-zero, and returns that (0 at the
+ * end). `visit` may unpost the receive it is given, no other; it may post, and what it posts may or may not be
+ * visited.
  */
 int rwk_match_each_posted(struct rwk_matcher *m, int (*visit)(struct rwk_posted *p, void *arg), void *arg);
 
-/** The same for kept messages in the order of arrival; `visit` may take the message it is given, no other, and may keep. */
+/** The same for kept messages in the order of arrival; `visit` may take the one it is given, no other, and may keep. */
 int rwk_match_each_kept(struct rwk_matcher *m, int (*visit)(struct rwk_arrived *a, void *arg), void *arg);
 
 /** How many are posted, how many kept. */

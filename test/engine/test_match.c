@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Matching against a naive model: two arrays in order, searched from the front. Random streams of every call run on both and must
- * agree, and the matcher's own invariants are looked at from inside (this file includes match.c): an index that is never made, or
- * never dropped, gives right answers slowly, which no answer shows.
+ * Matching against a naive model: two arrays in order, searched from the front. Random streams of every call run on
+ * both and must agree, and the matcher's own invariants are looked at from inside (this file includes match.c): an
+ * index that is never made, or never dropped, gives right answers slowly, which no answer shows.
  *
- * RWK_TEST_STEPS: length of the random stream (default two million); RWK_TEST_SEED: its seed. A failure prints seed and step.
+ * RWK_TEST_STEPS: length of the random stream (default two million); RWK_TEST_SEED: its seed. A failure prints seed
+ * and step.
  */
 #include "rwk_test.h"
 
@@ -29,7 +30,7 @@ static int allocation_allowed(void)
 
 #define MODEL_MAX 4096
 
-static char peers[64]; /* addresses to be peers */
+static char peers[128]; /* addresses to be peers */
 
 /* The model */
 
@@ -100,7 +101,8 @@ static size_t check_posted_bucket(struct rwk_matcher *m, struct rwk_list *bucket
 		assert_in_range(p->slot, 0, m->classes - 1);
 		assert_true(m->class[p->slot].ignore == p->ignore);
 		assert_int_equal(m->class[p->slot].anyone, !p->from);
-		assert_ptr_equal(bucket, m->posted_table + class_hash(&m->class[p->slot], p->from, p->tag, m->posted_bits));
+		assert_ptr_equal(bucket,
+			m->posted_table + class_hash(&m->class[p->slot], p->from, p->tag, m->posted_bits));
 	}
 	return n;
 }
@@ -136,9 +138,9 @@ struct stream {
 	struct model model;
 	uint64_t random;
 	/* How the next stretch of steps goes; drawn anew at its start. */
-	unsigned steps, peers, tags, masks, limit;
-	unsigned anyone, fitting; /* per cent of receives from anyone, of either made to fit something that waits */
-	unsigned tag_shift;
+	unsigned steps, peers, tags, masks, limit, tag_shift;
+	unsigned anyone, staying; /* per cent of receives that are from anyone, that stay posted */
+	unsigned fitting;         /* per cent of receives and messages that are made to fit something that waits */
 };
 
 static uint64_t draw(struct stream *s, uint64_t below)
@@ -159,6 +161,7 @@ static void draw_stretch(struct stream *s)
 	s->tags = PICK(s, 1, 3, 50, 3000);
 	s->masks = PICK(s, 1, 1, 2, 3, 8);
 	s->anyone = PICK(s, 0, 0, 5, 50, 100);
+	s->staying = PICK(s, 0, 0, 0, 5);
 	s->fitting = PICK(s, 0, 50, 90);
 	s->limit = PICK(s, 0, 2, 7, 12, 40, 40, 200, 1500);
 	s->tag_shift = PICK(s, 0, 2, 40, 52);
@@ -171,10 +174,11 @@ static uint64_t draw_tag(struct stream *s)
 
 static struct rwk_posted *new_receive(struct stream *s)
 {
-	static const uint64_t masks[] = {3ull << 62, UINT64_MAX, 0, 0xff, 3ull << 62 | 0xffff, 1, 1ull << 40, UINT64_MAX >> 1};
+	static const uint64_t masks[] = {3ull << 62, UINT64_MAX, 0, 0xff, 3ull << 62 | 0xffff, 1, 1ull << 40,
+		UINT64_MAX >> 1};
 	struct rwk_posted *p = malloc(sizeof(*p));
 
-	p->stays = 0;
+	p->stays = draw(s, 100) < s->staying;
 	p->ignore = masks[draw(s, s->masks)];
 	if (s->model.kept_count && draw(s, 100) < s->fitting) {
 		struct rwk_arrived *a = s->model.kept[draw(s, s->model.kept_count)];
@@ -232,8 +236,10 @@ static void message(struct stream *s)
 
 	assert_ptr_equal(p, model_message(&s->model, a));
 	if (p) {
-		model_unpost(&s->model, p);
-		free(p);
+		if (!p->stays) {
+			model_unpost(&s->model, p);
+			free(p);
+		}
 		free(a);
 		return;
 	}
@@ -381,16 +387,17 @@ static int say_where(void **state)
 }
 
 /*
- * Single behaviours. Each is looked at with nothing else waiting, and among so many others that never fit that everything is
- * hashed: each test runs twice, with `others` 0 and OTHERS.
+ * Single behaviours. Each is looked at with nothing else waiting, and among so many others that never fit that
+ * everything is hashed: each test runs twice, alone and among OTHERS.
  */
 #define OTHERS 100
-#define CASE(function) \
-	{#function ", alone", function, open_alone, close_bench, NULL}, {#function ", among many", function, open_among_many, close_bench, NULL}
+#define CASE(f)                                                  \
+	{#f ", alone", f, open_alone, close_scene, NULL},        \
+	{#f ", among many", f, open_among_many, close_scene, NULL}
 
-static const char *const alice = &peers[0], *const bob = &peers[1], *const nobody = &peers[63];
+static const char *const alice = &peers[0], *const bob = &peers[1], *const nobody = &peers[127];
 
-struct bench {
+struct scene {
 	struct rwk_matcher *m;
 	struct rwk_posted posted[OTHERS];
 	struct rwk_arrived kept[OTHERS];
@@ -398,14 +405,14 @@ struct bench {
 
 static int open_alone(void **state)
 {
-	struct bench *b = *state = calloc(1, sizeof(*b));
+	struct scene *b = *state = calloc(1, sizeof(*b));
 
 	return rwk_matcher_open(&b->m);
 }
 
 static int open_among_many(void **state)
 {
-	struct bench *b;
+	struct scene *b;
 
 	open_alone(state);
 	b = *state;
@@ -418,11 +425,10 @@ static int open_among_many(void **state)
 	return 0;
 }
 
-static int close_bench(void **state)
+static int close_scene(void **state)
 {
-	struct bench *b = *state;
+	struct scene *b = *state;
 
-	check_invariants(b->m);
 	rwk_matcher_close(b->m);
 	free(b);
 	return 0;
@@ -431,7 +437,7 @@ static int close_bench(void **state)
 /* A message finds the receive that fits, once; another peer's or tag's does not. */
 static void exact(void **state)
 {
-	struct bench *b = *state;
+	struct scene *b = *state;
 	struct rwk_posted p = {.from = alice, .tag = 7};
 
 	rwk_match_post(b->m, &p);
@@ -439,12 +445,13 @@ static void exact(void **state)
 	assert_null(rwk_match_message(b->m, alice, 8));
 	assert_ptr_equal(rwk_match_message(b->m, alice, 7), &p);
 	assert_null(rwk_match_message(b->m, alice, 7));
+	check_invariants(b->m);
 }
 
 /* Of receives that fit alike the first posted goes first, whatever their classes: every order of four classes. */
 static void earliest_posted_across_classes(void **state)
 {
-	struct bench *b = *state;
+	struct scene *b = *state;
 	static const struct rwk_posted kinds[4] = {{.from = alice, .tag = 0x107}, {.from = NULL, .tag = 0x107},
 		{.from = alice, .tag = 0x1ff, .ignore = 0xff}, {.from = NULL, .ignore = UINT64_MAX}};
 
@@ -458,12 +465,13 @@ static void earliest_posted_across_classes(void **state)
 		for (unsigned i = 0; i < 4; i++)
 			assert_ptr_equal(rwk_match_message(b->m, alice, 0x107), &p[i]);
 	}
+	check_invariants(b->m);
 }
 
 /* A receive from anyone takes what came first, from whomever; one from a peer skips the others' messages. */
 static void earliest_kept(void **state)
 {
-	struct bench *b = *state;
+	struct scene *b = *state;
 	struct rwk_arrived a[3] = {{.from = bob, .tag = 7}, {.from = alice, .tag = 9}, {.from = alice, .tag = 7}};
 
 	for (int i = 0; i < 3; i++)
@@ -477,12 +485,13 @@ static void earliest_kept(void **state)
 	rwk_match_take(b->m, &a[1]);
 	rwk_match_take(b->m, &a[2]);
 	assert_null(rwk_match_find(b->m, NULL, 7, 0));
+	check_invariants(b->m);
 }
 
 /* Finding leaves a message where it is. */
 static void find_leaves(void **state)
 {
-	struct bench *b = *state;
+	struct scene *b = *state;
 	struct rwk_arrived a = {.from = alice, .tag = 7};
 
 	rwk_match_keep(b->m, &a);
@@ -490,12 +499,13 @@ static void find_leaves(void **state)
 	assert_ptr_equal(rwk_match_find(b->m, alice, 7, 0), &a);
 	assert_int_equal(rwk_match_kept_count(b->m) % OTHERS, 1);
 	rwk_match_take(b->m, &a);
+	check_invariants(b->m);
 }
 
 /* All bits ignored: any tag, but still only from the peer that was named. */
 static void ignore_all_bits(void **state)
 {
-	struct bench *b = *state;
+	struct scene *b = *state;
 	struct rwk_posted p = {.from = alice, .tag = 0x1234, .ignore = UINT64_MAX};
 	struct rwk_arrived a = {.from = alice, .tag = 42};
 
@@ -506,12 +516,13 @@ static void ignore_all_bits(void **state)
 	assert_null(rwk_match_find(b->m, bob, 42, UINT64_MAX));
 	assert_ptr_equal(rwk_match_find(b->m, alice, 0, UINT64_MAX), &a);
 	rwk_match_take(b->m, &a);
+	check_invariants(b->m);
 }
 
 /* Bits of a receive's tag that it ignores itself say nothing. */
 static void ignored_bits_of_the_receive(void **state)
 {
-	struct bench *b = *state;
+	struct scene *b = *state;
 	struct rwk_posted p = {.from = alice, .tag = 0xff07, .ignore = 0xff00};
 	struct rwk_arrived a = {.from = alice, .tag = 0x2207};
 
@@ -520,12 +531,13 @@ static void ignored_bits_of_the_receive(void **state)
 	rwk_match_keep(b->m, &a);
 	assert_ptr_equal(rwk_match_find(b->m, alice, 0xff07, 0xff00), &a);
 	rwk_match_take(b->m, &a);
+	check_invariants(b->m);
 }
 
 /* A receive unposted in the middle of its like is passed over; the order of the rest stands. */
 static void unpost_in_the_middle(void **state)
 {
-	struct bench *b = *state;
+	struct scene *b = *state;
 	struct rwk_posted p[3];
 
 	for (int i = 0; i < 3; i++) {
@@ -536,12 +548,32 @@ static void unpost_in_the_middle(void **state)
 	assert_ptr_equal(rwk_match_message(b->m, alice, 7), &p[0]);
 	assert_ptr_equal(rwk_match_message(b->m, alice, 7), &p[2]);
 	assert_null(rwk_match_message(b->m, alice, 7));
+	check_invariants(b->m);
+}
+
+/* A receive that stays takes message after message in its place in the order, until it is unposted. */
+static void staying(void **state)
+{
+	struct scene *b = *state;
+	struct rwk_posted before = {.from = alice, .tag = 7}, stays = {.from = NULL, .tag = 7, .stays = 1},
+			  after = {.from = alice, .tag = 7};
+
+	rwk_match_post(b->m, &before);
+	rwk_match_post(b->m, &stays);
+	rwk_match_post(b->m, &after);
+	assert_ptr_equal(rwk_match_message(b->m, alice, 7), &before);
+	assert_ptr_equal(rwk_match_message(b->m, alice, 7), &stays);
+	assert_ptr_equal(rwk_match_message(b->m, bob, 7), &stays);
+	rwk_match_unpost(b->m, &stays);
+	assert_null(rwk_match_message(b->m, bob, 7));
+	assert_ptr_equal(rwk_match_message(b->m, alice, 7), &after);
+	check_invariants(b->m);
 }
 
 /* More classes than slots: those without one keep the order of posting, among themselves and with the others. */
 static void more_classes_than_slots(void **state)
 {
-	struct bench *b = *state;
+	struct scene *b = *state;
 	struct rwk_posted p[2 * RWK_MATCH_CLASSES + 1];
 	size_t n = sizeof(p) / sizeof(p[0]);
 
@@ -553,58 +585,59 @@ static void more_classes_than_slots(void **state)
 	for (size_t i = 0; i < n; i++)
 		if (i != n - 2)
 			assert_ptr_equal(rwk_match_message(b->m, alice, 7), &p[i]);
+	check_invariants(b->m);
 }
 
-/* A new class of receives finds messages that were kept before it was known, and the slot it takes over from an idle class. */
+/* More classes than slots, in turn: each takes over the slot of an idle one, and finds what was kept before. */
 static void idle_class_gives_up_its_slot(void **state)
 {
-	struct bench *b = *state;
+	struct scene *b = *state;
 	struct rwk_arrived a[OTHERS];
 
 	for (unsigned i = 0; i < OTHERS; i++) {
-		a[i] = (struct rwk_arrived){.from = alice, .tag = i << 8};
+		a[i] = (struct rwk_arrived){.from = alice, .tag = i << 8 | 0xff};
 		rwk_match_keep(b->m, &a[i]);
 	}
 	for (unsigned round = 0; round < 8; round++) {
 		uint64_t ignore = round + 1;
 
 		for (unsigned i = 0; i < IDLE + 2; i++)
-			assert_ptr_equal(rwk_match_find(b->m, alice, (i % OTHERS) << 8, ignore), &a[i % OTHERS]);
+			assert_ptr_equal(rwk_match_find(b->m, alice, a[i % OTHERS].tag, ignore), &a[i % OTHERS]);
 		assert_int_not_equal(use_class(b->m, ignore, false), REST);
 	}
 	check_invariants(b->m);
 	for (unsigned i = 0; i < OTHERS; i++)
 		rwk_match_take(b->m, &a[i]);
+	check_invariants(b->m);
 }
 
-/* A class with a receive posted keeps its slot however idle it is; one used lately keeps it too. */
+/* A class with a receive posted keeps its slot however idle it is, and one that is used keeps it without. */
 static void busy_class_keeps_its_slot(void **state)
 {
-	struct bench *b = *state;
-	struct rwk_posted fill[FEW + 1], p = {.from = alice, .tag = 7, .ignore = 1};
-	unsigned slot;
+	struct scene *b = *state;
+	struct rwk_posted p[3 * FEW];
+	unsigned used;
 
-	for (int i = 0; i <= FEW; i++) {
-		fill[i] = (struct rwk_posted){.from = nobody, .tag = 1000 + i};
-		rwk_match_post(b->m, &fill[i]);
+	for (unsigned i = 0; i < 3 * FEW; i++) {
+		p[i] = (struct rwk_posted){.from = alice, .tag = i << 8, .ignore = 0x10 << i % 3};
+		rwk_match_post(b->m, &p[i]);
 	}
-	rwk_match_post(b->m, &p);
-	slot = p.slot;
-	assert_int_not_equal(slot, REST);
-	for (unsigned i = 0; b->m->classes < RWK_MATCH_CLASSES; i++)
-		use_class(b->m, 0x100u << i, true);
-	assert_int_equal(use_class(b->m, 0xabc, false), REST);
-	for (unsigned i = 0; i < 10 * IDLE; i++)
-		use_class(b->m, 0x10000u << i % 10, false);
-	assert_true(b->m->class[slot].ignore == 1);
-	assert_ptr_equal(rwk_match_message(b->m, alice, 6), &p);
-	for (int i = 0; i <= FEW; i++)
-		rwk_match_unpost(b->m, &fill[i]);
+	used = use_class(b->m, 0, false);
+	assert_int_not_equal(used, REST);
+	for (unsigned i = 0; i < 10 * IDLE; i++) {
+		assert_int_equal(use_class(b->m, 0x10000u << i % 10, false), REST);
+		assert_int_equal(use_class(b->m, 0, false), used);
+	}
+	for (unsigned i = 0; i < 3 * FEW; i++) {
+		assert_int_not_equal(p[i].slot, REST);
+		assert_ptr_equal(rwk_match_message(b->m, alice, p[i].tag | p[i].ignore), &p[i]);
+	}
+	check_invariants(b->m);
 }
 
 static int post_another(struct rwk_posted *p, void *arg)
 {
-	struct bench *b = arg;
+	struct scene *b = arg;
 	static struct rwk_posted another;
 
 	if (p->tag != 7)
@@ -618,7 +651,7 @@ static int post_another(struct rwk_posted *p, void *arg)
 /* A visitor may unpost what it visits and post something new, as a program does that is told of a failure. */
 static void post_while_visiting(void **state)
 {
-	struct bench *b = *state;
+	struct scene *b = *state;
 	struct rwk_posted p[2] = {{.from = alice, .tag = 7}, {.from = alice, .tag = 8}};
 
 	rwk_match_post(b->m, &p[0]);
@@ -627,29 +660,37 @@ static void post_while_visiting(void **state)
 	assert_null(rwk_match_message(b->m, alice, 7));
 	assert_non_null(rwk_match_message(b->m, bob, 70));
 	assert_ptr_equal(rwk_match_message(b->m, alice, 8), &p[1]);
+	check_invariants(b->m);
 }
 
+#define TAGS  50
+#define CROWD (100 * TAGS)
+
+/** Receives and messages of a hundred peers, each with the same TAGS tags. */
 struct crowd {
-	struct rwk_posted posted[5000];
-	struct rwk_arrived kept[5000];
+	struct rwk_posted posted[CROWD];
+	struct rwk_arrived kept[CROWD];
 };
 
-static void post_and_keep_crowd(struct bench *b, struct crowd *c)
+static void post_and_keep(struct scene *b, struct crowd *c, size_t begin, size_t end)
 {
-	for (uint64_t i = 0; i < 5000; i++) {
-		c->posted[i] = (struct rwk_posted){.from = &peers[i % 50], .tag = i << 32, .ignore = 3};
-		c->kept[i] = (struct rwk_arrived){.from = &peers[i % 50], .tag = i << 32 | 1ull << 31};
+	for (size_t i = begin; i < end; i++) {
+		const char *from = &peers[i / TAGS];
+		uint64_t tag = (uint64_t)(i % TAGS) << 32;
+
+		c->posted[i] = (struct rwk_posted){.from = from, .tag = tag, .ignore = 3};
+		c->kept[i] = (struct rwk_arrived){.from = from, .tag = tag | 1u << 31};
 		rwk_match_post(b->m, &c->posted[i]);
 		rwk_match_keep(b->m, &c->kept[i]);
 	}
 }
 
-static void empty_crowd(struct bench *b, struct crowd *c)
+static void match_all(struct scene *b, struct crowd *c)
 {
-	for (uint64_t i = 5000; i-- > 0;) {
+	for (size_t i = CROWD; i-- > 0;) {
 		struct rwk_arrived *a = &c->kept[i];
 
-		assert_ptr_equal(rwk_match_message(b->m, a->from, i << 32 | 2), &c->posted[i]);
+		assert_ptr_equal(rwk_match_message(b->m, a->from, c->posted[i].tag | 2), &c->posted[i]);
 		assert_ptr_equal(rwk_match_find(b->m, a->from, a->tag, 3), a);
 		rwk_match_take(b->m, a);
 	}
@@ -669,38 +710,60 @@ static size_t longest_chain(const struct rwk_list *table, size_t buckets)
 	return longest;
 }
 
-/* Thousands of distinct tags: the tables have grown so that no chain is long. */
+static void check_chains_are_short(struct rwk_matcher *m)
+{
+	assert_in_range(longest_chain(m->posted_table, (size_t)1 << m->posted_bits), 1, 16);
+	assert_in_range(longest_chain(m->kept_table, (size_t)RWK_MATCH_CLASSES << m->kept_bits), 1, 16);
+}
+
+/* Thousands wait, of many peers and tags: the tables have grown by the time somebody asks, and no chain is long. */
 static void growth(void **state)
 {
-	struct bench *b = *state;
+	struct scene *b = *state;
 	struct crowd *c = malloc(sizeof(*c));
 
-	post_and_keep_crowd(b, c);
+	post_and_keep(b, c, 0, CROWD);
 	assert_null(rwk_match_find(b->m, bob, 99, 3));
 	check_invariants(b->m);
-	assert_in_range(longest_chain(b->m->posted_table, (size_t)1 << b->m->posted_bits), 1, 16);
-	assert_in_range(longest_chain(b->m->kept_table, (size_t)RWK_MATCH_CLASSES << b->m->kept_bits), 1, 16);
-	empty_crowd(b, c);
+	check_chains_are_short(b->m);
+	match_all(b, c);
+	check_invariants(b->m);
+	free(c);
+}
+
+/* The same where the messages are indexed from early on. */
+static void growth_of_an_index(void **state)
+{
+	struct scene *b = *state;
+	struct crowd *c = malloc(sizeof(*c));
+
+	post_and_keep(b, c, 0, FEW + 1);
+	assert_null(rwk_match_find(b->m, bob, 99, 3));
+	post_and_keep(b, c, FEW + 1, CROWD);
+	check_invariants(b->m);
+	check_chains_are_short(b->m);
+	match_all(b, c);
+	check_invariants(b->m);
 	free(c);
 }
 
 /* Without memory to grow, all is found all the same; and growth goes on once there is memory again. */
 static void growth_without_memory(void **state)
 {
-	struct bench *b = *state;
+	struct scene *b = *state;
 	struct crowd *c = malloc(sizeof(*c));
 	unsigned bits = b->m->posted_bits;
 
 	allocations_left = 0;
-	post_and_keep_crowd(b, c);
+	post_and_keep(b, c, 0, CROWD);
 	assert_null(rwk_match_find(b->m, bob, 99, 3));
-	empty_crowd(b, c);
+	match_all(b, c);
 	assert_int_equal(b->m->posted_bits, bits);
 	allocations_left = -1;
-	post_and_keep_crowd(b, c);
+	post_and_keep(b, c, 0, CROWD);
 	assert_true(b->m->posted_bits > bits);
+	match_all(b, c);
 	check_invariants(b->m);
-	empty_crowd(b, c);
 	free(c);
 }
 
@@ -732,11 +795,13 @@ int main(void)
 		CASE(ignore_all_bits),
 		CASE(ignored_bits_of_the_receive),
 		CASE(unpost_in_the_middle),
+		CASE(staying),
 		CASE(more_classes_than_slots),
 		CASE(idle_class_gives_up_its_slot),
 		CASE(busy_class_keeps_its_slot),
 		CASE(post_while_visiting),
 		CASE(growth),
+		CASE(growth_of_an_index),
 		CASE(growth_without_memory),
 		cmocka_unit_test(open_without_memory),
 		cmocka_unit_test_teardown(random_stream, say_where),
