@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Hints against what there is. Strict: what is asked for and not there is refused, and the log (FI_LOG_LEVEL=info) says
+ * for each mismatch what was asked and what there is, so that "no data available" has an explanation.
+ */
+#include "bindings/libfabric/info.h"
+
+#include "base/log.h"
+#include "bindings/libfabric/address.h"
+
+#include <string.h>
+
+/* Bits asked for must be among those we have. */
+static int check_bits(const char *what, uint64_t asked, uint64_t have)
+{
+	if (!(asked & ~have))
+		return 0;
+	rwk_info("getinfo: %s asks for %#llx, of which %#llx is not there (there is %#llx)", what,
+		(unsigned long long)asked, (unsigned long long)(asked & ~have), (unsigned long long)have);
+	return -FI_ENODATA;
+}
+
+/* A member of an attribute structure that may ask for at most `max`. */
+struct limit {
+	const char *what;
+	size_t offset;
+	size_t max;
+};
+
+static int check_limits(const void *attr, const struct limit *limits, size_t count)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t asked = *(const size_t *)((const char *)attr + limits[i].offset);
+
+		if (asked <= limits[i].max)
+			continue;
+		rwk_info("getinfo: %s asks for %zu, there is %zu", limits[i].what, asked, limits[i].max);
+		err = -FI_ENODATA;
+	}
+	return err;
+}
+
+static int check_choice(const char *what, unsigned asked, bool good, const char *have)
+{
+	if (good)
+		return 0;
+	rwk_info("getinfo: %s asks for %u, there is %s", what, asked, have);
+	return -FI_ENODATA;
+}
+
+static int check_name(const char *what, const char *asked)
+{
+	if (!asked || !strcmp(asked, RWK_FI_NAME))
+		return 0;
+	rwk_info("getinfo: %s asks for %s, there is " RWK_FI_NAME, what, asked);
+	return -FI_ENODATA;
+}
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+static int check_tx(const struct fi_tx_attr *tx)
+{
+	static const struct limit limits[] = {
+		{"tx_attr.inject_size", offsetof(struct fi_tx_attr, inject_size), RWK_INJECT_MAX},
+		{"tx_attr.size", offsetof(struct fi_tx_attr, size), RWK_FI_TX_SIZE_MAX},
+		{"tx_attr.iov_limit", offsetof(struct fi_tx_attr, iov_limit), RWK_ENGINE_IOV_MAX},
+		{"tx_attr.rma_iov_limit", offsetof(struct fi_tx_attr, rma_iov_limit), 0},
+	};
+	int err = check_limits(tx, limits, COUNT(limits));
+
+	err |= check_bits("tx_attr.caps", tx->caps, RWK_FI_TX_CAPS);
+	err |= check_bits("tx_attr.op_flags", tx->op_flags, RWK_FI_TX_OP_FLAGS);
+	err |= check_bits("tx_attr.msg_order", tx->msg_order, RWK_FI_MSG_ORDER);
+	err |= check_bits("tx_attr.comp_order", tx->comp_order, 0);
+	return err;
+}
+
+static int check_rx(const struct fi_rx_attr *rx)
+{
+	static const struct limit limits[] = {
+		{"rx_attr.size", offsetof(struct fi_rx_attr, size), RWK_FI_RX_SIZE_MAX},
+		{"rx_attr.iov_limit", offsetof(struct fi_rx_attr, iov_limit), RWK_ENGINE_IOV_MAX},
+		{"rx_attr.total_buffered_recv", offsetof(struct fi_rx_attr, total_buffered_recv), RWK_FI_MAX_MSG},
+	};
+	int err = check_limits(rx, limits, COUNT(limits));
+
+	err |= check_bits("rx_attr.caps", rx->caps, RWK_FI_RX_CAPS);
+	err |= check_bits("rx_attr.op_flags", rx->op_flags, RWK_FI_RX_OP_FLAGS);
+	err |= check_bits("rx_attr.msg_order", rx->msg_order, RWK_FI_MSG_ORDER);
+	err |= check_bits("rx_attr.comp_order", rx->comp_order, 0);
+	return err;
+}
+
+static int check_ep(const struct fi_ep_attr *ep)
+{
+	static const struct limit limits[] = {
+		{"ep_attr.max_msg_size", offsetof(struct fi_ep_attr, max_msg_size), RWK_FI_MAX_MSG},
+		{"ep_attr.msg_prefix_size", offsetof(struct fi_ep_attr, msg_prefix_size), 0},
+		{"ep_attr.max_order_raw_size", offsetof(struct fi_ep_attr, max_order_raw_size), 0},
+		{"ep_attr.max_order_war_size", offsetof(struct fi_ep_attr, max_order_war_size), 0},
+		{"ep_attr.max_order_waw_size", offsetof(struct fi_ep_attr, max_order_waw_size), 0},
+		{"ep_attr.tx_ctx_cnt", offsetof(struct fi_ep_attr, tx_ctx_cnt), 1},
+		{"ep_attr.rx_ctx_cnt", offsetof(struct fi_ep_attr, rx_ctx_cnt), 1},
+		{"ep_attr.auth_key_size", offsetof(struct fi_ep_attr, auth_key_size), 0},
+	};
+	int err = check_limits(ep, limits, COUNT(limits));
+
+	err |= check_choice("ep_attr.type", ep->type, ep->type == FI_EP_UNSPEC || ep->type == FI_EP_RDM, "FI_EP_RDM");
+	err |= check_choice("ep_attr.protocol", ep->protocol,
+		ep->protocol == FI_PROTO_UNSPEC || ep->protocol == RWK_FI_PROTO, "ropewalk's own");
+	err |= check_choice("ep_attr.protocol_version", ep->protocol_version, ep->protocol_version <= 1, "1");
+	return err;
+}
+
+static int check_domain(const struct fi_domain_attr *d)
+{
+	static const struct limit limits[] = {
+		{"domain_attr.cq_data_size", offsetof(struct fi_domain_attr, cq_data_size), RWK_FI_DATA_SIZE},
+		{"domain_attr.cq_cnt", offsetof(struct fi_domain_attr, cq_cnt), RWK_FI_OBJECTS},
+		{"domain_attr.ep_cnt", offsetof(struct fi_domain_attr, ep_cnt), RWK_FI_OBJECTS},
+		{"domain_attr.tx_ctx_cnt", offsetof(struct fi_domain_attr, tx_ctx_cnt), RWK_FI_OBJECTS},
+		{"domain_attr.rx_ctx_cnt", offsetof(struct fi_domain_attr, rx_ctx_cnt), RWK_FI_OBJECTS},
+		{"domain_attr.max_ep_tx_ctx", offsetof(struct fi_domain_attr, max_ep_tx_ctx), 1},
+		{"domain_attr.max_ep_rx_ctx", offsetof(struct fi_domain_attr, max_ep_rx_ctx), 1},
+		{"domain_attr.max_ep_stx_ctx", offsetof(struct fi_domain_attr, max_ep_stx_ctx), 0},
+		{"domain_attr.max_ep_srx_ctx", offsetof(struct fi_domain_attr, max_ep_srx_ctx), 0},
+		{"domain_attr.cntr_cnt", offsetof(struct fi_domain_attr, cntr_cnt), RWK_FI_OBJECTS},
+		{"domain_attr.mr_iov_limit", offsetof(struct fi_domain_attr, mr_iov_limit), RWK_ENGINE_IOV_MAX},
+		{"domain_attr.mr_key_size", offsetof(struct fi_domain_attr, mr_key_size), sizeof(uint64_t)},
+		{"domain_attr.auth_key_size", offsetof(struct fi_domain_attr, auth_key_size), 0},
+	};
+	int err = check_limits(d, limits, COUNT(limits));
+
+	err |= check_name("domain_attr.name", d->name);
+	err |= check_bits("domain_attr.caps", d->caps, FI_LOCAL_COMM | FI_REMOTE_COMM);
+	err |= check_choice(
+		"domain_attr.threading", d->threading, d->threading <= FI_THREAD_ENDPOINT, "every model up to 5");
+	/* A peer that connects is answered when we are called, so control progress is manual too. 3:
+	 * FI_PROGRESS_CONTROL_UNIFIED of 2.x. */
+	err |= check_choice("domain_attr.control_progress", d->control_progress,
+		d->control_progress != FI_PROGRESS_AUTO && (unsigned)d->control_progress <= 3, "FI_PROGRESS_MANUAL");
+	err |= check_choice("domain_attr.data_progress", d->data_progress,
+		d->data_progress == FI_PROGRESS_UNSPEC || d->data_progress == FI_PROGRESS_MANUAL, "FI_PROGRESS_MANUAL");
+	err |= check_choice(
+		"domain_attr.resource_mgmt", d->resource_mgmt, d->resource_mgmt <= FI_RM_ENABLED, "FI_RM_ENABLED");
+	err |= check_choice("domain_attr.av_type", d->av_type, d->av_type <= FI_AV_TABLE, "FI_AV_MAP and FI_AV_TABLE");
+	return err;
+}
+
+/* An address in the hints has the length of its format. */
+static int check_address(const char *what, uint32_t format, const void *addr, size_t len)
+{
+	if (!addr)
+		return 0;
+	if (format == FI_FORMAT_UNSPEC)
+		return check_choice(what, (unsigned)len,
+			len == rwk_fi_address_size(RWK_FI_ADDR_FORMAT) || len == rwk_fi_address_size(FI_SOCKADDR_IN),
+			"40 bytes (native) and 16 (FI_SOCKADDR_IN)");
+	return check_choice(what, (unsigned)len, len >= rwk_fi_address_size(format), "the length of that format");
+}
+
+int rwk_fi_check_hints(const struct fi_info *hints)
+{
+	int err = check_bits("caps", hints->caps, RWK_FI_CAPS);
+
+	err |= check_choice("addr_format", hints->addr_format,
+		hints->addr_format == FI_FORMAT_UNSPEC || rwk_fi_address_size(hints->addr_format),
+		"native and FI_SOCKADDR_IN");
+	if (err)
+		return -FI_ENODATA;
+	err |= check_address("src_addrlen", hints->addr_format, hints->src_addr, hints->src_addrlen);
+	err |= check_address("dest_addrlen", hints->addr_format, hints->dest_addr, hints->dest_addrlen);
+	if (hints->tx_attr)
+		err |= check_tx(hints->tx_attr);
+	if (hints->rx_attr)
+		err |= check_rx(hints->rx_attr);
+	if (hints->ep_attr)
+		err |= check_ep(hints->ep_attr);
+	if (hints->domain_attr)
+		err |= check_domain(hints->domain_attr);
+	if (hints->fabric_attr) {
+		err |= check_name("fabric_attr.name", hints->fabric_attr->name);
+		err |= check_choice("fabric_attr.prov_version", hints->fabric_attr->prov_version,
+			hints->fabric_attr->prov_version <= rwk_fi_provider.version, "an older one");
+	}
+	return err ? -FI_ENODATA : 0;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * fi_getinfo: one entry for each address format asked for. The entries are made piece by piece with calloc, larger than
+ * needed: the core frees them piece by piece, and a newer one copies more than this header knows.
+ */
+#include "bindings/libfabric/info.h"
+
+#include "base/log.h"
+#include "base/param.h"
+#include "bindings/libfabric/address.h"
+#include "bindings/libfabric/domain.h"
+#include "bindings/libfabric/fabric.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where from and where to, as far as the request says. */
+struct ends {
+	bool has_src, has_dest;
+	struct rwk_address src, dest;
+};
+
+static void free_info(struct fi_info *info)
+{
+	while (info) {
+		struct fi_info *next = info->next;
+
+		if (info->fabric_attr) {
+			free(info->fabric_attr->name);
+			free(info->fabric_attr->prov_name);
+		}
+		if (info->domain_attr)
+			free(info->domain_attr->name);
+		free(info->fabric_attr);
+		free(info->domain_attr);
+		free(info->ep_attr);
+		free(info->rx_attr);
+		free(info->tx_attr);
+		free(info->dest_addr);
+		free(info->src_addr);
+		free(info);
+		info = next;
+	}
+}
+
+static void *spare_calloc(size_t size)
+{
+	return calloc(1, size + RWK_FI_SPARE);
+}
+
+static struct fi_info *alloc_info(void)
+{
+	struct fi_info *info = spare_calloc(sizeof(*info));
+
+	if (!info)
+		return NULL;
+	info->tx_attr = spare_calloc(sizeof(*info->tx_attr));
+	info->rx_attr = spare_calloc(sizeof(*info->rx_attr));
+	info->ep_attr = spare_calloc(sizeof(*info->ep_attr));
+	info->domain_attr = spare_calloc(sizeof(*info->domain_attr));
+	info->fabric_attr = spare_calloc(sizeof(*info->fabric_attr));
+	if (info->tx_attr && info->rx_attr && info->ep_attr && info->domain_attr && info->fabric_attr) {
+		info->domain_attr->name = strdup(RWK_FI_NAME);
+		info->fabric_attr->name = strdup(RWK_FI_NAME);
+		/* The core fills in prov_name. */
+		if (info->domain_attr->name && info->fabric_attr->name)
+			return info;
+	}
+	free_info(info);
+	return NULL;
+}
+
+/* What is asked for, completed: messages without a direction go both ways. */
+static uint64_t granted_caps(const struct fi_info *hints)
+{
+	uint64_t caps = hints ? hints->caps : 0;
+
+	if (!caps)
+		return RWK_FI_CAPS_UNASKED;
+	if (!(caps & (FI_MSG | FI_TAGGED)))
+		caps |= FI_MSG | FI_TAGGED;
+	if (!(caps & (FI_SEND | FI_RECV)))
+		caps |= FI_SEND | FI_RECV;
+	return caps | FI_LOCAL_COMM;
+}
+
+static size_t or_default(size_t asked, size_t initial)
+{
+	return asked ? asked : initial;
+}
+
+static void fill_tx(struct fi_tx_attr *tx, uint64_t caps, const struct fi_tx_attr *hint)
+{
+	tx->caps = hint && hint->caps ? hint->caps : caps & RWK_FI_TX_CAPS;
+	tx->op_flags = hint ? hint->op_flags : 0;
+	tx->msg_order = RWK_FI_MSG_ORDER;
+	tx->inject_size = RWK_INJECT_MAX;
+	tx->size = or_default(hint ? hint->size : 0, RWK_FI_TX_SIZE);
+	tx->iov_limit = RWK_ENGINE_IOV_MAX;
+}
+
+static void fill_rx(struct fi_rx_attr *rx, uint64_t caps, const struct fi_rx_attr *hint)
+{
+	rx->caps = hint && hint->caps ? hint->caps : caps & RWK_FI_RX_CAPS;
+	rx->op_flags = hint ? hint->op_flags : 0;
+	rx->msg_order = RWK_FI_MSG_ORDER;
+	rx->total_buffered_recv = or_default(hint ? hint->total_buffered_recv : 0, rwk_params.eager_credit);
+	rx->size = or_default(hint ? hint->size : 0, RWK_FI_RX_SIZE);
+	rx->iov_limit = RWK_ENGINE_IOV_MAX;
+}
+
+static void fill_ep(struct fi_ep_attr *ep)
+{
+	ep->type = FI_EP_RDM;
+	ep->protocol = RWK_FI_PROTO;
+	ep->protocol_version = 1;
+	ep->max_msg_size = RWK_FI_MAX_MSG;
+	ep->mem_tag_format = RWK_FI_TAG_FORMAT;
+	ep->tx_ctx_cnt = 1;
+	ep->rx_ctx_cnt = 1;
+}
+
+/*
+ * Messaging alone needs no registration: mr_mode is 0. Programs written for an API before 1.5 name one of two modes
+ * instead of bits, and want theirs back.
+ */
+static int granted_mr_mode(uint32_t version, const struct fi_domain_attr *hint)
+{
+	if (hint && (hint->mr_mode == FI_MR_BASIC || hint->mr_mode == FI_MR_SCALABLE))
+		return hint->mr_mode;
+	return FI_VERSION_LT(version, FI_VERSION(1, 5)) ? FI_MR_SCALABLE : 0;
+}
+
+static void fill_domain(struct fi_domain_attr *d, uint32_t version, uint64_t caps, const struct fi_domain_attr *hint)
+{
+	d->domain = hint ? hint->domain : NULL;
+	d->threading = hint && hint->threading ? hint->threading : FI_THREAD_SAFE;
+	d->control_progress = hint && hint->control_progress ? hint->control_progress : FI_PROGRESS_MANUAL;
+	d->data_progress = FI_PROGRESS_MANUAL;
+	d->resource_mgmt = FI_RM_ENABLED;
+	d->av_type = hint ? hint->av_type : FI_AV_UNSPEC;
+	d->mr_mode = granted_mr_mode(version, hint);
+	d->mr_key_size = sizeof(uint64_t);
+	d->cq_data_size = RWK_FI_DATA_SIZE;
+	d->cq_cnt = RWK_FI_OBJECTS;
+	d->ep_cnt = RWK_FI_OBJECTS;
+	d->tx_ctx_cnt = RWK_FI_OBJECTS;
+	d->rx_ctx_cnt = RWK_FI_OBJECTS;
+	d->max_ep_tx_ctx = 1;
+	d->max_ep_rx_ctx = 1;
+	d->cntr_cnt = RWK_FI_OBJECTS;
+	d->mr_iov_limit = RWK_ENGINE_IOV_MAX;
+	d->mr_cnt = RWK_FI_OBJECTS;
+	d->caps = caps & (FI_LOCAL_COMM | FI_REMOTE_COMM);
+}
+
+static int give_address(uint32_t format, const struct rwk_address *a, void **addr, size_t *len)
+{
+	*addr = spare_calloc(rwk_fi_address_size(format));
+	if (!*addr)
+		return -FI_ENOMEM;
+	rwk_fi_address_write(format, a, *addr);
+	*len = rwk_fi_address_size(format);
+	return 0;
+}
+
+static struct fi_info *make_entry(
+	uint32_t version, uint32_t format, const struct fi_info *hints, const struct ends *ends)
+{
+	struct fi_info *info = alloc_info();
+	uint64_t caps = granted_caps(hints);
+
+	if (!info)
+		return NULL;
+	info->caps = caps;
+	info->addr_format = format;
+	info->handle = hints ? hints->handle : NULL;
+	fill_tx(info->tx_attr, caps, hints ? hints->tx_attr : NULL);
+	fill_rx(info->rx_attr, caps, hints ? hints->rx_attr : NULL);
+	fill_ep(info->ep_attr);
+	fill_domain(info->domain_attr, version, caps, hints ? hints->domain_attr : NULL);
+	info->fabric_attr->fabric = hints && hints->fabric_attr ? hints->fabric_attr->fabric : NULL;
+	info->fabric_attr->prov_version = rwk_fi_provider.version;
+	info->fabric_attr->api_version = version;
+	if ((ends->has_src && give_address(format, &ends->src, &info->src_addr, &info->src_addrlen)) ||
+		(ends->has_dest && give_address(format, &ends->dest, &info->dest_addr, &info->dest_addrlen))) {
+		free_info(info);
+		return NULL;
+	}
+	return info;
+}
+
+/* An address from the hints; where they do not say in what format, its length does. */
+static int hinted_address(uint32_t format, const void *from, size_t len, struct rwk_address *a, bool *has)
+{
+	int err;
+
+	if (format == FI_FORMAT_UNSPEC)
+		format = len == sizeof(struct rwk_address) ? RWK_FI_ADDR_FORMAT : FI_SOCKADDR_IN;
+	err = rwk_fi_address_read(format, from, a);
+	if (err) {
+		rwk_info("getinfo: the %zu bytes of address in the hints are no address of format %#x", len, format);
+		return -FI_ENODATA;
+	}
+	*has = true;
+	return 0;
+}
+
+static int find_ends(
+	const char *node, const char *service, uint64_t flags, const struct fi_info *hints, struct ends *ends)
+{
+	bool numeric = flags & FI_NUMERICHOST;
+	int err = 0;
+
+	if (node || service) {
+		bool source = flags & FI_SOURCE;
+
+		err = rwk_fi_address_resolve(node, service, source, numeric, source ? &ends->src : &ends->dest);
+		if (err)
+			return err;
+		*(source ? &ends->has_src : &ends->has_dest) = true;
+	}
+	if (hints && hints->src_addr && !ends->has_src)
+		err = hinted_address(
+			hints->addr_format, hints->src_addr, hints->src_addrlen, &ends->src, &ends->has_src);
+	if (!err && hints && hints->dest_addr && !ends->has_dest)
+		err = hinted_address(
+			hints->addr_format, hints->dest_addr, hints->dest_addrlen, &ends->dest, &ends->has_dest);
+	return err;
+}
+
+/* An open fabric or domain named in the hints must be one of ours. */
+static int check_objects(const struct fi_info *hints)
+{
+	if (hints->fabric_attr && hints->fabric_attr->fabric && !rwk_fi_fabric_is_ours(hints->fabric_attr->fabric)) {
+		rwk_info("getinfo: fabric_attr.fabric is another provider's");
+		return -FI_ENODATA;
+	}
+	if (hints->domain_attr && hints->domain_attr->domain && !rwk_fi_domain_is_ours(hints->domain_attr->domain)) {
+		rwk_info("getinfo: domain_attr.domain is another provider's");
+		return -FI_ENODATA;
+	}
+	return 0;
+}
+
+int rwk_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
+	struct fi_info **info)
+{
+	uint32_t asked = hints ? hints->addr_format : FI_FORMAT_UNSPEC;
+	/* Who names a node or a service speaks in socket addresses, and gets these first. */
+	uint32_t both[2] = {RWK_FI_ADDR_FORMAT, FI_SOCKADDR_IN};
+	struct fi_info *list = NULL, **tail = &list;
+	struct ends ends = {0};
+	int err;
+
+	if (node || service) {
+		both[0] = FI_SOCKADDR_IN;
+		both[1] = RWK_FI_ADDR_FORMAT;
+	}
+	err = hints ? rwk_fi_check_hints(hints) : 0;
+	if (!err && hints)
+		err = check_objects(hints);
+	if (!err)
+		err = find_ends(node, service, flags, hints, &ends);
+	if (err)
+		return err;
+	for (int i = 0; i < 2; i++) {
+		if (asked != FI_FORMAT_UNSPEC && asked != both[i] &&
+			!(asked == FI_SOCKADDR && both[i] == FI_SOCKADDR_IN))
+			continue;
+		*tail = make_entry(version, both[i], hints, &ends);
+		if (!*tail) {
+			free_info(list);
+			return -FI_ENOMEM;
+		}
+		tail = &(*tail)->next;
+	}
+	*info = list;
+	return 0;
+}
