@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bindings/libfabric/domain.h"
+
+#include "base/log.h"
+#include "bindings/libfabric/address.h"
+#include "bindings/libfabric/av.h"
+#include "bindings/libfabric/cntr.h"
+#include "bindings/libfabric/cq.h"
+#include "bindings/libfabric/ep.h"
+
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_collective.h>
+#include <stdlib.h>
+
+static int no_scalable_ep(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context)
+{
+	(void)domain, (void)info, (void)ep, (void)context;
+	return -FI_ENOSYS;
+}
+
+static int no_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **poll)
+{
+	(void)domain, (void)attr, (void)poll;
+	return -FI_ENOSYS;
+}
+
+static int no_stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx, void *context)
+{
+	(void)domain, (void)attr, (void)stx, (void)context;
+	return -FI_ENOSYS;
+}
+
+static int no_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **ep, void *context)
+{
+	(void)domain, (void)attr, (void)ep, (void)context;
+	return -FI_ENOSYS;
+}
+
+static int no_query_atomic(
+	struct fid_domain *domain, enum fi_datatype type, enum fi_op op, struct fi_atomic_attr *attr, uint64_t flags)
+{
+	(void)domain, (void)type, (void)op, (void)attr, (void)flags;
+	return -FI_EOPNOTSUPP;
+}
+
+static int no_query_collective(
+	struct fid_domain *domain, enum fi_collective_op op, struct fi_collective_attr *attr, uint64_t flags)
+{
+	(void)domain, (void)op, (void)attr, (void)flags;
+	return -FI_EOPNOTSUPP;
+}
+
+static int endpoint2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, uint64_t flags, void *context)
+{
+	if (!flags)
+		return rwk_fi_ep_open(domain, info, ep, context);
+	return -FI_ENOSYS;
+}
+
+static int domain_close(struct fid *fid)
+{
+	struct rwk_fi_domain *domain = rwk_container_of(fid, struct rwk_fi_domain, fid.fid);
+
+	if (rwk_fi_busy(&domain->refs))
+		return -FI_EBUSY;
+	pthread_mutex_destroy(&domain->mutex);
+	rwk_fi_drop(&domain->fabric->refs);
+	free(domain);
+	return 0;
+}
+
+static const struct fi_ops fid_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops, ops_set),
+	.close = domain_close,
+	.bind = rwk_fi_no_bind,
+	.control = rwk_fi_no_control,
+	.ops_open = rwk_fi_no_ops_open,
+	.tostr = rwk_fi_no_tostr,
+	.ops_set = rwk_fi_no_ops_set,
+};
+
+static const struct fi_ops_domain domain_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops_domain, endpoint2),
+	.av_open = rwk_fi_av_open,
+	.cq_open = rwk_fi_cq_open,
+	.endpoint = rwk_fi_ep_open,
+	.scalable_ep = no_scalable_ep,
+	.cntr_open = rwk_fi_cntr_open,
+	.poll_open = no_poll_open,
+	.stx_ctx = no_stx_ctx,
+	.srx_ctx = no_srx_ctx,
+	.query_atomic = no_query_atomic,
+	.query_collective = no_query_collective,
+	.endpoint2 = endpoint2,
+};
+
+bool rwk_fi_domain_is_ours(const struct fid_domain *fid)
+{
+	return fid->ops == &domain_ops;
+}
+
+int rwk_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **fid, void *context)
+{
+	struct rwk_fi_domain *domain;
+	uint32_t format = info->addr_format ? info->addr_format : RWK_FI_ADDR_FORMAT;
+
+	if (!info->domain_attr || !rwk_fi_address_size(format)) {
+		rwk_warn("fi_domain: the info is not one of ropewalk's: %s",
+			info->domain_attr ? "the address format is neither native nor FI_SOCKADDR_IN"
+					  : "it has no domain_attr");
+		return -FI_EINVAL;
+	}
+	domain = calloc(1, sizeof(*domain));
+	if (!domain)
+		return -FI_ENOMEM;
+	pthread_mutex_init(&domain->mutex, NULL);
+	/*
+	 * FI_THREAD_COMPLETION too has the lock: an endpoint's sends and receives may then come from two threads, one
+	 * for each of its queues, and they share the engine.
+	 */
+	domain->lock = info->domain_attr->threading == FI_THREAD_DOMAIN ? NULL : &domain->mutex;
+	domain->addr_format = format;
+	domain->av_type = info->domain_attr->av_type;
+	domain->fabric = rwk_fi_fabric_of(fabric);
+	rwk_fi_hold(&domain->fabric->refs);
+	domain->fid.fid.fclass = FI_CLASS_DOMAIN;
+	domain->fid.fid.context = context;
+	domain->fid.fid.ops = (struct fi_ops *)&fid_ops;
+	domain->fid.ops = (struct fi_ops_domain *)&domain_ops;
+	domain->fid.mr = (struct fi_ops_mr *)&rwk_fi_mr_ops;
+	*fid = &domain->fid;
+	return 0;
+}

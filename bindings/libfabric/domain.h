@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The domain: the lock, the address format, and the count of what is open on it. */
+#ifndef RWK_FI_DOMAIN_H
+#define RWK_FI_DOMAIN_H
+
+#include "bindings/libfabric/fabric.h"
+
+#include <rdma/fi_domain.h>
+
+struct rwk_fi_domain {
+	struct fid_domain fid;
+	struct rwk_fi_fabric *fabric;
+	pthread_mutex_t *lock; /* &mutex, or NULL with FI_THREAD_DOMAIN; every object of the domain keeps a copy */
+	pthread_mutex_t mutex;
+	atomic_uint refs;        /* everything opened on it */
+	uint32_t addr_format;    /* of its address vectors and its endpoints' names */
+	enum fi_av_type av_type; /* of address vectors that do not say */
+};
+
+static inline struct rwk_fi_domain *rwk_fi_domain_of(struct fid_domain *fid)
+{
+	return rwk_container_of(fid, struct rwk_fi_domain, fid);
+}
+
+int rwk_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context);
+
+/** Whether an open domain, of whatever provider, is one of ours. */
+bool rwk_fi_domain_is_ours(const struct fid_domain *fid);
+
+/** The calls of fi_mr_*, in mr.c. */
+extern const struct fi_ops_mr rwk_fi_mr_ops;
+
+#endif
