@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bindings/libfabric/cq.h"
+
+#include "base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RING_MIN 64
+#define RING_MAX ((size_t)1 << 16) /* entries that a program's wish may reserve; the ring may grow beyond */
+
+static struct rwk_fi_cq *cq_of(struct fid_cq *fid)
+{
+	return rwk_container_of(fid, struct rwk_fi_cq, fid);
+}
+
+bool rwk_fi_cq_grow(struct rwk_fi_cq *cq)
+{
+	size_t old = cq->mask + 1;
+	struct rwk_fi_cq_entry *ring = aligned_alloc(RWK_CACHE_LINE, 2 * old * sizeof(*ring));
+
+	if (!ring) {
+		if (!cq->overrun)
+			rwk_warn("completion queue: no memory for more than %zu entries; completions are lost", old);
+		cq->overrun = true;
+		return false;
+	}
+	for (uint64_t i = cq->head; i != cq->tail; i++)
+		ring[i & (2 * old - 1)] = cq->ring[i & cq->mask];
+	free(cq->ring);
+	cq->ring = ring;
+	cq->mask = 2 * old - 1;
+	return true;
+}
+
+/* Copies entries up to the first error. The longest format is Open MPI's: its copy has a constant size. */
+static inline size_t take(struct rwk_fi_cq *cq, char *buf, size_t count, fi_addr_t *source)
+{
+	size_t n;
+
+	for (n = 0; n < count && cq->head != cq->tail; n++) {
+		const struct rwk_fi_cq_entry *from = &cq->ring[cq->head & cq->mask];
+
+		if (rwk_unlikely(from->status))
+			break;
+		if (rwk_likely(cq->entry_size == sizeof(from->e)))
+			memcpy(buf + n * sizeof(from->e), &from->e, sizeof(from->e));
+		else
+			memcpy(buf + n * cq->entry_size, &from->e, cq->entry_size);
+		if (source)
+			source[n] = from->source;
+		cq->head++;
+	}
+	return n;
+}
+
+/* Nothing was taken: because of an error entry, because completions were lost, or there is nothing (or no room: count
+ * 0). */
+static rwk_noinline ssize_t took_nothing(const struct rwk_fi_cq *cq)
+{
+	if (cq->head != cq->tail && cq->ring[cq->head & cq->mask].status)
+		return -FI_EAVAIL;
+	if (cq->overrun)
+		return -FI_EOVERRUN;
+	return cq->head == cq->tail ? -FI_EAGAIN : 0;
+}
+
+static inline ssize_t read_from(struct rwk_fi_cq *cq, void *buf, size_t count, fi_addr_t *source)
+{
+	size_t n;
+
+	if (cq->head == cq->tail || rwk_unlikely(!count)) {
+		rwk_fi_wait_progress(&cq->wait);
+		if (cq->head == cq->tail && rwk_likely(!cq->overrun))
+			return -FI_EAGAIN;
+	}
+	n = take(cq, buf, count, source);
+	return rwk_likely(n) ? (ssize_t)n : took_nothing(cq);
+}
+
+static rwk_noinline ssize_t read_locked(struct rwk_fi_cq *cq, void *buf, size_t count, fi_addr_t *source)
+{
+	ssize_t n;
+
+	pthread_mutex_lock(cq->lock);
+	n = read_from(cq, buf, count, source);
+	pthread_mutex_unlock(cq->lock);
+	return n;
+}
+
+static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	struct rwk_fi_cq *cq = cq_of(fid);
+
+	return rwk_unlikely(cq->lock != NULL) ? read_locked(cq, buf, count, NULL) : read_from(cq, buf, count, NULL);
+}
+
+static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source)
+{
+	struct rwk_fi_cq *cq = cq_of(fid);
+
+	return rwk_unlikely(cq->lock != NULL) ? read_locked(cq, buf, count, source) : read_from(cq, buf, count, source);
+}
+
+/* Writes an error entry in the layout of the program's API: err_data_size came with 1.5, and what came later is not
+ * ours to touch. */
+static void write_error(const struct rwk_fi_cq *cq, const struct rwk_fi_cq_entry *from, struct fi_cq_err_entry *to)
+{
+	to->op_context = from->e.op_context;
+	to->flags = from->e.flags;
+	to->len = from->e.len;
+	to->buf = from->e.buf;
+	to->data = from->e.data;
+	to->tag = from->e.tag;
+	to->olen = from->overflow;
+	to->err = (int)from->status;
+	to->prov_errno = (int)from->status;
+	if (FI_VERSION_LT(cq->domain->fabric->fid.api_version, FI_VERSION(1, 5)))
+		to->err_data = NULL;
+	else
+		to->err_data_size = 0; /* a buffer that the program may have put into err_data stays its own, empty */
+}
+
+static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t flags)
+{
+	struct rwk_fi_cq *cq = cq_of(fid);
+	const struct rwk_fi_cq_entry *entry;
+	ssize_t n = -FI_EAGAIN;
+
+	(void)flags;
+	rwk_fi_lock(cq->lock);
+	if (cq->head == cq->tail)
+		rwk_fi_wait_progress(&cq->wait); /* some programs call nothing else while they wait */
+	entry = &cq->ring[cq->head & cq->mask];
+	if (cq->head != cq->tail && entry->status) {
+		write_error(cq, entry, buf);
+		cq->head++;
+		n = 1;
+	}
+	rwk_fi_unlock(cq->lock);
+	return n;
+}
+
+/* What sread waits for. */
+struct want {
+	const struct rwk_fi_cq *cq;
+	uint64_t entries;
+};
+
+static bool enough(const void *arg)
+{
+	const struct want *w = arg;
+	const struct rwk_fi_cq *cq = w->cq;
+
+	return cq->tail - cq->head >= w->entries || cq->overrun ||
+	       (cq->head != cq->tail && cq->ring[cq->head & cq->mask].status);
+}
+
+static ssize_t cq_sreadfrom(
+	struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source, const void *cond, int timeout)
+{
+	struct rwk_fi_cq *cq = cq_of(fid);
+	struct want want = {cq, 1};
+	ssize_t n;
+	int err;
+
+	if (cq->wait.object == FI_WAIT_NONE) {
+		rwk_warn("fi_cq_sread: the queue was opened with FI_WAIT_NONE; FI_WAIT_UNSPEC or FI_WAIT_FD can be "
+			 "waited for");
+		return -FI_EINVAL;
+	}
+	if (cq->threshold && cond)
+		want.entries = *(const size_t *)cond;
+	rwk_fi_lock(cq->lock);
+	err = enough(&want) ? 0 : rwk_fi_wait_for(&cq->wait, cq->lock, timeout, enough, &want);
+	n = (ssize_t)take(cq, buf, count, source);
+	if (!n)
+		n = err ? -FI_EAGAIN : took_nothing(cq);
+	rwk_fi_unlock(cq->lock);
+	return n;
+}
+
+static ssize_t cq_sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, int timeout)
+{
+	return cq_sreadfrom(fid, buf, count, NULL, cond, timeout);
+}
+
+static int cq_signal(struct fid_cq *fid)
+{
+	struct rwk_fi_cq *cq = cq_of(fid);
+
+	if (cq->wait.object == FI_WAIT_NONE)
+		return -FI_ENOSYS;
+	rwk_fi_lock(cq->lock);
+	rwk_fi_wait_signal(&cq->wait);
+	rwk_fi_unlock(cq->lock);
+	return 0;
+}
+
+static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf, size_t len)
+{
+	const char *text = fi_strerror(prov_errno);
+
+	(void)fid, (void)err_data;
+	if (buf && len) {
+		strncpy(buf, text, len - 1);
+		buf[len - 1] = 0;
+	}
+	return text;
+}
+
+int rwk_fi_cq_trywait(struct rwk_fi_cq *cq)
+{
+	int err = -FI_EAGAIN;
+
+	rwk_fi_lock(cq->lock);
+	rwk_fi_wait_progress(&cq->wait);
+	if (cq->head == cq->tail && !cq->overrun)
+		err = rwk_fi_wait_arm(&cq->wait);
+	rwk_fi_unlock(cq->lock);
+	return err;
+}
+
+static int cq_control(struct fid *fid, int command, void *arg)
+{
+	return rwk_fi_wait_control(&rwk_container_of(fid, struct rwk_fi_cq, fid.fid)->wait, command, arg);
+}
+
+static int cq_close(struct fid *fid)
+{
+	struct rwk_fi_cq *cq = rwk_container_of(fid, struct rwk_fi_cq, fid.fid);
+
+	if (rwk_fi_busy(&cq->refs))
+		return -FI_EBUSY;
+	rwk_fi_wait_close(&cq->wait);
+	rwk_fi_drop(&cq->domain->refs);
+	free(cq->ring);
+	free(cq);
+	return 0;
+}
+
+static const struct fi_ops fid_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops, ops_set),
+	.close = cq_close,
+	.bind = rwk_fi_no_bind,
+	.control = cq_control,
+	.ops_open = rwk_fi_no_ops_open,
+	.tostr = rwk_fi_no_tostr,
+	.ops_set = rwk_fi_no_ops_set,
+};
+
+static const struct fi_ops_cq cq_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops_cq, strerror),
+	.read = cq_read,
+	.readfrom = cq_readfrom,
+	.readerr = cq_readerr,
+	.sread = cq_sread,
+	.sreadfrom = cq_sreadfrom,
+	.signal = cq_signal,
+	.strerror = cq_strerror,
+};
+
+/* Bytes of an entry; 0: no such format. Not said: the shortest. */
+static size_t format_size(enum fi_cq_format format)
+{
+	switch (format) {
+	case FI_CQ_FORMAT_UNSPEC:
+	case FI_CQ_FORMAT_CONTEXT:
+		return sizeof(struct fi_cq_entry);
+	case FI_CQ_FORMAT_MSG:
+		return sizeof(struct fi_cq_msg_entry);
+	case FI_CQ_FORMAT_DATA:
+		return sizeof(struct fi_cq_data_entry);
+	case FI_CQ_FORMAT_TAGGED:
+		return sizeof(struct fi_cq_tagged_entry);
+	}
+	return 0;
+}
+
+_Static_assert(offsetof(struct fi_cq_tagged_entry, tag) == sizeof(struct fi_cq_data_entry) &&
+		       offsetof(struct fi_cq_data_entry, buf) == sizeof(struct fi_cq_msg_entry) &&
+		       offsetof(struct fi_cq_msg_entry, flags) == sizeof(struct fi_cq_entry),
+	"each format is a prefix of the next");
+
+static size_t ring_size(size_t wanted)
+{
+	size_t size = RING_MIN;
+
+	while (size < wanted && size < RING_MAX)
+		size *= 2;
+	return size;
+}
+
+int rwk_fi_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct fid_cq **fid, void *context)
+{
+	struct fi_cq_attr defaults = {0};
+	struct rwk_fi_cq *cq;
+	size_t size;
+	int err;
+
+	if (!attr)
+		attr = &defaults;
+	size = format_size(attr->format);
+	if (!size || attr->flags & ~(uint64_t)FI_AFFINITY) {
+		rwk_warn("fi_cq_open: format %d, flags %#llx; there are the formats 1 to 4, and FI_AFFINITY",
+			attr->format, (unsigned long long)attr->flags);
+		return size ? -FI_EBADFLAGS : -FI_ENOSYS;
+	}
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -FI_ENOMEM;
+	cq->entry_size = size;
+	size = ring_size(attr->size);
+	cq->mask = size - 1;
+	err = -FI_ENOMEM;
+	cq->ring = aligned_alloc(RWK_CACHE_LINE, size * sizeof(*cq->ring));
+	if (!cq->ring)
+		goto free_cq;
+	err = rwk_fi_wait_open(&cq->wait, attr->wait_obj, "fi_cq_open");
+	if (err)
+		goto free_ring;
+	cq->threshold = attr->wait_cond == FI_CQ_COND_THRESHOLD;
+	cq->domain = rwk_fi_domain_of(domain_fid);
+	cq->lock = cq->domain->lock;
+	rwk_fi_hold(&cq->domain->refs);
+	cq->fid.fid.fclass = FI_CLASS_CQ;
+	cq->fid.fid.context = context;
+	cq->fid.fid.ops = (struct fi_ops *)&fid_ops;
+	cq->fid.ops = (struct fi_ops_cq *)&cq_ops;
+	*fid = &cq->fid;
+	return 0;
+
+free_ring:
+	free(cq->ring);
+free_cq:
+	free(cq);
+	return err;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The completion queue: a ring of entries in local memory, one cache line each. Completions are written straight into
+ * it, and a read copies the first words of an entry: each of libfabric's formats is a prefix of the longest one. A full
+ * ring grows; the size that a program asks for is where it starts. An error is an entry like others that only
+ * fi_cq_readerr takes out.
+ */
+#ifndef RWK_FI_CQ_H
+#define RWK_FI_CQ_H
+
+#include "bindings/libfabric/wait.h"
+#include "bindings/libfabric/domain.h"
+
+struct rwk_fi_cq_entry {
+	struct fi_cq_tagged_entry e;
+	union {
+		fi_addr_t source; /* of a receive */
+		size_t overflow;  /* of an error: bytes that did not fit */
+	};
+	int64_t status; /* 0, or a positive FI_E* */
+};
+_Static_assert(sizeof(struct rwk_fi_cq_entry) == 64, "an entry is one cache line");
+
+struct rwk_fi_cq {
+	struct fid_cq fid;
+	pthread_mutex_t *lock;
+	struct rwk_fi_cq_entry *ring;
+	uint64_t head, tail; /* entries read, entries written; their difference waits */
+	uint64_t mask;       /* of the ring, whose size is a power of two */
+	size_t entry_size;   /* bytes of an entry in the program's format */
+	struct rwk_fi_wait wait;
+	struct rwk_fi_domain *domain;
+	bool overrun;     /* a completion was lost for want of memory: every further read says so */
+	bool threshold;   /* sread's condition is a number of entries */
+	atomic_uint refs; /* endpoints bound */
+};
+_Static_assert(offsetof(struct rwk_fi_cq, wait) <= 2 * RWK_CACHE_LINE, "what a read and a completion use is together");
+
+int rwk_fi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
+
+/** For fi_trywait: 0, or -FI_EAGAIN if there is an entry or something to do. */
+int rwk_fi_cq_trywait(struct rwk_fi_cq *cq);
+
+/** Doubles the ring. False when out of memory: the completion is lost, the queue overrun, and that is logged. */
+bool rwk_fi_cq_grow(struct rwk_fi_cq *cq);
+
+/** Room for one more entry, for the caller to fill; NULL: see rwk_fi_cq_grow. Then call rwk_fi_cq_written. */
+static inline struct rwk_fi_cq_entry *rwk_fi_cq_room(struct rwk_fi_cq *cq)
+{
+	if (rwk_unlikely(cq->tail - cq->head > cq->mask) && !rwk_fi_cq_grow(cq))
+		return NULL;
+	return &cq->ring[cq->tail & cq->mask];
+}
+
+static inline void rwk_fi_cq_written(struct rwk_fi_cq *cq)
+{
+	cq->tail++;
+	rwk_fi_wait_arrived(&cq->wait);
+}
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bindings/libfabric/wait.h"
+
+#include "base/log.h"
+#include "bindings/libfabric/provider.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define POLLS_BEFORE_SLEEP 1000 /* a sleep and its wake-up cost several microseconds on both sides */
+
+static int watch(struct rwk_fi_wait *w, int fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+int rwk_fi_wait_open(struct rwk_fi_wait *w, enum fi_wait_obj wanted, const char *what)
+{
+	int err;
+
+	*w = (struct rwk_fi_wait){.object = FI_WAIT_NONE, .epoll_fd = -1, .event_fd = -1};
+	if (wanted == FI_WAIT_NONE)
+		return 0;
+	if (wanted != FI_WAIT_UNSPEC && wanted != FI_WAIT_FD) {
+		rwk_warn("%s: wait object %d; there is FI_WAIT_NONE, FI_WAIT_UNSPEC and FI_WAIT_FD", what, wanted);
+		return -FI_ENOSYS;
+	}
+	w->object = FI_WAIT_FD;
+	w->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (w->epoll_fd < 0)
+		return -errno;
+	w->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = w->event_fd < 0 ? -errno : watch(w, w->event_fd);
+	if (err)
+		rwk_fi_wait_close(w);
+	return err;
+}
+
+void rwk_fi_wait_close(struct rwk_fi_wait *w)
+{
+	if (w->event_fd >= 0)
+		close(w->event_fd);
+	if (w->epoll_fd >= 0)
+		close(w->epoll_fd);
+	free(w->engines);
+	free(w->uses);
+}
+
+static unsigned find(const struct rwk_fi_wait *w, const struct rwk_engine *e)
+{
+	unsigned i = 0;
+
+	while (i < w->count && w->engines[i] != e)
+		i++;
+	return i;
+}
+
+static int grow(struct rwk_fi_wait *w)
+{
+	unsigned room = w->room ? 2 * w->room : 4;
+	struct rwk_engine **engines = realloc(w->engines, room * sizeof(*engines));
+	unsigned *uses;
+
+	if (!engines)
+		return -FI_ENOMEM;
+	w->engines = engines;
+	uses = realloc(w->uses, room * sizeof(*uses));
+	if (!uses)
+		return -FI_ENOMEM;
+	w->uses = uses;
+	w->room = room;
+	return 0;
+}
+
+int rwk_fi_wait_attach(struct rwk_fi_wait *w, struct rwk_engine *e)
+{
+	unsigned i = find(w, e);
+	int err = 0;
+
+	if (i == w->count) {
+		if (w->count == w->room)
+			err = grow(w);
+		if (!err && w->object == FI_WAIT_FD)
+			err = watch(w, rwk_engine_wait_fd(e));
+		if (err)
+			return err;
+		w->engines[i] = e;
+		w->uses[i] = 0;
+		w->count++;
+	}
+	w->uses[i]++;
+	return 0;
+}
+
+void rwk_fi_wait_detach(struct rwk_fi_wait *w, struct rwk_engine *e)
+{
+	unsigned i = find(w, e);
+
+	if (i == w->count || --w->uses[i])
+		return;
+	if (w->object == FI_WAIT_FD)
+		epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, rwk_engine_wait_fd(e), NULL);
+	w->count--;
+	w->engines[i] = w->engines[w->count];
+	w->uses[i] = w->uses[w->count];
+}
+
+void rwk_fi_wait_ring(struct rwk_fi_wait *w)
+{
+	const uint64_t one = 1;
+
+	w->armed = false;
+	if (w->event_fd >= 0 && write(w->event_fd, &one, sizeof(one)) < 0)
+		rwk_debug("wake-up: the descriptor is full, so its reader is awake");
+}
+
+void rwk_fi_wait_signal(struct rwk_fi_wait *w)
+{
+	w->signaled = true;
+	rwk_fi_wait_ring(w);
+}
+
+int rwk_fi_wait_arm(struct rwk_fi_wait *w)
+{
+	uint64_t rung;
+
+	if (w->signaled)
+		return -FI_EAGAIN;
+	if (w->event_fd >= 0 && read(w->event_fd, &rung, sizeof(rung)) < 0 && errno != EAGAIN)
+		return -errno;
+	for (unsigned i = 0; i < w->count; i++) {
+		if (rwk_engine_arm(w->engines[i]))
+			return -FI_EAGAIN;
+	}
+	w->armed = true;
+	return 0;
+}
+
+/* Gives the core away with the lock open: until the descriptor is readable, or for a moment. */
+static void rest(struct rwk_fi_wait *w, pthread_mutex_t *lock, const struct rwk_fi_deadline *end)
+{
+	struct pollfd p = {.fd = w->epoll_fd, .events = POLLIN};
+	bool sleep = w->object == FI_WAIT_FD && !rwk_fi_wait_arm(w);
+
+	rwk_fi_unlock(lock);
+	if (sleep)
+		poll(&p, 1, rwk_fi_deadline_left(end));
+	else
+		sched_yield();
+	rwk_fi_lock(lock);
+}
+
+int rwk_fi_wait_for(
+	struct rwk_fi_wait *w, pthread_mutex_t *lock, int timeout, bool (*ready)(const void *arg), const void *arg)
+{
+	struct rwk_fi_deadline end = rwk_fi_deadline(timeout);
+
+	for (unsigned polls = 0;; polls++) {
+		rwk_fi_wait_progress(w);
+		if (ready(arg))
+			return 0;
+		if (w->signaled) {
+			w->signaled = false;
+			return -FI_EAGAIN;
+		}
+		if (polls < POLLS_BEFORE_SLEEP && timeout)
+			continue;
+		if (rwk_fi_deadline_past(&end))
+			return -FI_ETIMEDOUT;
+		rest(w, lock, &end);
+	}
+}
+
+int rwk_fi_wait_control(struct rwk_fi_wait *w, int command, void *arg)
+{
+	switch (command) {
+	case FI_GETWAIT:
+		if (w->object == FI_WAIT_NONE)
+			return -FI_ENODATA;
+		*(int *)arg = w->epoll_fd;
+		return 0;
+	case FI_GETWAITOBJ:
+		*(enum fi_wait_obj *)arg = w->object;
+		return 0;
+	default:
+		return -FI_ENOSYS;
+	}
+}

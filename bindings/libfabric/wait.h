@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a completion queue and a counter have in common: the engines whose completions come to it, which it must drive,
+ * and how to sleep until one of them has something.
+ *
+ * Sleeping: the epoll descriptor (the one FI_GETWAIT gives away) holds each engine's wait_fd and an eventfd of our own.
+ * Arm the engines, set `armed`, and sleep; what arrives from a peer wakes through the engine, what another thread's
+ * call completes, and fi_cq_signal, wake through the eventfd. All members are under the domain's lock, which is not
+ * held while asleep.
+ */
+#ifndef RWK_FI_WAIT_H
+#define RWK_FI_WAIT_H
+
+#include "base/compiler.h"
+#include "bindings/libfabric/deadline.h"
+#include "engine/engine.h"
+
+#include <pthread.h>
+#include <rdma/fi_eq.h>
+#include <stdbool.h>
+
+struct rwk_fi_wait {
+	struct rwk_engine **engines; /* each once */
+	unsigned *uses;              /* how often each was attached: an endpoint may bind a queue for both directions */
+	unsigned count, room;
+	bool armed;              /* somebody sleeps, or may: an arrival writes the eventfd */
+	bool signaled;           /* the next wait ends at once */
+	enum fi_wait_obj object; /* FI_WAIT_NONE or FI_WAIT_FD */
+	int epoll_fd, event_fd;  /* -1 with FI_WAIT_NONE */
+};
+
+/**
+ * `wanted` FI_WAIT_NONE, FI_WAIT_UNSPEC or FI_WAIT_FD: 0. Others: -FI_ENOSYS, logged with `what` ("fi_cq_open"). Or the
+ * errno of epoll or eventfd.
+ */
+int rwk_fi_wait_open(struct rwk_fi_wait *w, enum fi_wait_obj wanted, const char *what);
+void rwk_fi_wait_close(struct rwk_fi_wait *w);
+
+/** Adds an engine, or counts it once more: 0, -FI_ENOMEM, or the errno of epoll. */
+int rwk_fi_wait_attach(struct rwk_fi_wait *w, struct rwk_engine *e);
+/** The reverse. */
+void rwk_fi_wait_detach(struct rwk_fi_wait *w, struct rwk_engine *e);
+
+/** Drives every engine once. */
+static inline void rwk_fi_wait_progress(struct rwk_fi_wait *w)
+{
+	for (unsigned i = 0; i < w->count; i++)
+		rwk_engine_progress(w->engines[i]);
+}
+
+/** Makes the descriptor readable until the next arm. */
+void rwk_fi_wait_ring(struct rwk_fi_wait *w);
+
+/** To be called after each arrival. */
+static inline void rwk_fi_wait_arrived(struct rwk_fi_wait *w)
+{
+	if (rwk_unlikely(w->armed))
+		rwk_fi_wait_ring(w);
+}
+
+/** Ends the waits under way, or the next one. */
+void rwk_fi_wait_signal(struct rwk_fi_wait *w);
+
+/** Prepares to sleep: 0, or -FI_EAGAIN if an engine has something already. The caller has looked at its own state
+ * before. */
+int rwk_fi_wait_arm(struct rwk_fi_wait *w);
+
+/**
+ * Drives the engines until ready(arg), asleep in between where there is a descriptor, else yielding the core. `lock`
+ * (or NULL) is held on entry and return. `timeout` in ms, negative for none. 0: ready; -FI_ETIMEDOUT; -FI_EAGAIN:
+ * signaled.
+ */
+int rwk_fi_wait_for(
+	struct rwk_fi_wait *w, pthread_mutex_t *lock, int timeout, bool (*ready)(const void *arg), const void *arg);
+
+/** FI_GETWAIT and FI_GETWAITOBJ; -FI_ENOSYS for the rest. */
+int rwk_fi_wait_control(struct rwk_fi_wait *w, int command, void *arg);
+
+#endif
