@@ -1,1 +1,28 @@
-# What bindings/libfabric adds to the build.
+# The libfabric provider: a module that libfabric loads. It exports fi_prov_ini and nothing else.
+provider_LTLIBRARIES += libropewalk-fi.la
+libropewalk_fi_la_SOURCES = \
+	bindings/libfabric/absent_collective.c \
+	bindings/libfabric/absent_rma.c \
+	bindings/libfabric/address.c bindings/libfabric/address.h \
+	bindings/libfabric/av.c bindings/libfabric/av.h \
+	bindings/libfabric/cntr.c bindings/libfabric/cntr.h \
+	bindings/libfabric/completion.c \
+	bindings/libfabric/cq.c bindings/libfabric/cq.h \
+	bindings/libfabric/deadline.h \
+	bindings/libfabric/disabled.c \
+	bindings/libfabric/domain.c bindings/libfabric/domain.h \
+	bindings/libfabric/ep.c bindings/libfabric/ep.h \
+	bindings/libfabric/eq.c bindings/libfabric/eq.h \
+	bindings/libfabric/fabric.c bindings/libfabric/fabric.h \
+	bindings/libfabric/hints.c \
+	bindings/libfabric/info.c bindings/libfabric/info.h \
+	bindings/libfabric/message.c \
+	bindings/libfabric/mr.c \
+	bindings/libfabric/name.c \
+	bindings/libfabric/provider.c bindings/libfabric/provider.h \
+	bindings/libfabric/tagged.c \
+	bindings/libfabric/transfer.c bindings/libfabric/transfer.h \
+	bindings/libfabric/wait.c bindings/libfabric/wait.h
+libropewalk_fi_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
+libropewalk_fi_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -no-undefined -Wl,--as-needed -export-symbols-regex '^fi_prov_ini$$'
+libropewalk_fi_la_LIBADD = libropewalk-core.la $(LIBFABRIC_LIBS) -lpthread

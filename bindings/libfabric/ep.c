@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bindings/libfabric/ep.h"
+
+#include "base/log.h"
+#include "base/param.h"
+#include "bindings/libfabric/address.h"
+#include "bindings/libfabric/info.h"
+
+#include <rdma/fi_cm.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MULTI_MIN 64 /* bytes left at which a multi-receive buffer is released, unless FI_OPT_MIN_MULTI_RECV says */
+
+static struct rwk_fi_ep *ep_of(struct fid *fid)
+{
+	return rwk_container_of(fid, struct rwk_fi_ep, fid.fid);
+}
+
+/* Makes `peers` as large as the address vector's table. Fresh memory from calloc: what is not used is not touched. */
+static int grow_peers(struct rwk_fi_ep *ep)
+{
+	size_t room = ep->av->room;
+	struct rwk_peer **peers = calloc(room, sizeof(*peers));
+
+	if (!peers)
+		return -FI_ENOMEM;
+	if (ep->peers)
+		memcpy(peers, ep->peers, ep->peer_room * sizeof(*peers));
+	free(ep->peers);
+	ep->peers = peers;
+	ep->peer_room = room;
+	return 0;
+}
+
+rwk_noinline int rwk_fi_ep_meet(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer **peer)
+{
+	const struct rwk_address *a = rwk_fi_av_address(ep->av, number);
+	int err;
+
+	if (!a) {
+		rwk_warn("fi_addr %#llx is not in the address vector", (unsigned long long)number);
+		return -FI_EINVAL;
+	}
+	err = number < ep->peer_room ? 0 : grow_peers(ep);
+	if (err)
+		return err;
+	*peer = rwk_engine_peer(ep->engine, a);
+	if (!*peer)
+		return -FI_ENOMEM;
+	rwk_peer_set_user(*peer, number);
+	ep->peers[number] = *peer;
+	return 0;
+}
+
+void rwk_fi_ep_forget(struct rwk_fi_ep *ep, fi_addr_t number)
+{
+	struct rwk_peer *peer = number < ep->peer_room ? ep->peers[number] : NULL;
+
+	if (!peer)
+		return;
+	ep->peers[number] = NULL;
+	if (rwk_peer_user(peer) == number)
+		rwk_peer_set_user(peer, FI_ADDR_NOTAVAIL);
+}
+
+static int bind_av(struct rwk_fi_ep *ep, struct rwk_fi_av *av, uint64_t flags)
+{
+	int err;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (ep->av || av->domain != ep->domain) {
+		rwk_warn("fi_ep_bind: %s",
+			ep->av ? "the endpoint has an address vector" : "the address vector is another domain's");
+		return -FI_EINVAL;
+	}
+	rwk_fi_lock(ep->lock);
+	err = rwk_fi_av_attach(av, ep);
+	rwk_fi_unlock(ep->lock);
+	if (!err)
+		ep->av = av;
+	return err;
+}
+
+/* The sides that the bind flags name: FI_TRANSMIT (FI_SEND) and FI_RECV. */
+static bool names_side(uint64_t flags, int side)
+{
+	return flags & (side == RWK_FI_TX ? FI_TRANSMIT : FI_RECV);
+}
+
+static int bind_cq(struct rwk_fi_ep *ep, struct rwk_fi_cq *cq, uint64_t flags)
+{
+	if (flags & ~(uint64_t)(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION) || !(flags & (FI_TRANSMIT | FI_RECV)))
+		return -FI_EBADFLAGS;
+	if (cq->domain != ep->domain) {
+		rwk_warn("fi_ep_bind: the completion queue is another domain's");
+		return -FI_EINVAL;
+	}
+	for (int s = 0; s < RWK_FI_SIDES; s++) {
+		if (names_side(flags, s) && ep->side[s].cq) {
+			rwk_warn("fi_ep_bind: the endpoint has a completion queue for %s",
+				s == RWK_FI_TX ? "sends" : "receives");
+			return -FI_EINVAL;
+		}
+	}
+	for (int s = 0; s < RWK_FI_SIDES; s++) {
+		if (!names_side(flags, s))
+			continue;
+		ep->side[s].cq = cq;
+		ep->side[s].selective = flags & FI_SELECTIVE_COMPLETION;
+		rwk_fi_hold(&cq->refs);
+	}
+	return 0;
+}
+
+/* A counter may come after fi_enable, too: Sandia OpenSHMEM does so. */
+static int bind_cntr(struct rwk_fi_ep *ep, struct rwk_fi_cntr *cntr, uint64_t flags)
+{
+	int err = 0;
+
+	if (flags & ~(uint64_t)(FI_SEND | FI_RECV)) {
+		rwk_warn("fi_ep_bind: a counter of %#llx; there are counters of FI_SEND and FI_RECV",
+			(unsigned long long)flags);
+		return -FI_EINVAL;
+	}
+	if (cntr->domain != ep->domain) {
+		rwk_warn("fi_ep_bind: the counter is another domain's");
+		return -FI_EINVAL;
+	}
+	rwk_fi_lock(ep->lock);
+	for (int s = 0; s < RWK_FI_SIDES && !err; s++) {
+		if (!names_side(flags, s))
+			continue;
+		if (ep->side[s].cntr)
+			err = -FI_EINVAL;
+		else if (ep->engine)
+			err = rwk_fi_wait_attach(&cntr->wait, ep->engine);
+		if (err)
+			break;
+		ep->side[s].cntr = cntr;
+		rwk_fi_hold(&cntr->refs);
+	}
+	rwk_fi_ep_set_flags(ep);
+	rwk_fi_unlock(ep->lock);
+	return err;
+}
+
+static int bind_eq(struct rwk_fi_ep *ep, struct rwk_fi_eq *eq, uint64_t flags)
+{
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (ep->eq)
+		return -FI_EINVAL;
+	ep->eq = eq;
+	rwk_fi_hold(&eq->refs);
+	return 0;
+}
+
+static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+	struct rwk_fi_ep *ep = ep_of(fid);
+
+	if (ep->engine && other->fclass != FI_CLASS_CNTR) {
+		rwk_warn("fi_ep_bind: the endpoint is enabled; only counters can be bound now");
+		return -FI_EOPBADSTATE;
+	}
+	switch (other->fclass) {
+	case FI_CLASS_AV:
+		return bind_av(ep, rwk_container_of(other, struct rwk_fi_av, fid.fid), flags);
+	case FI_CLASS_CQ:
+		return bind_cq(ep, rwk_container_of(other, struct rwk_fi_cq, fid.fid), flags);
+	case FI_CLASS_CNTR:
+		return bind_cntr(ep, rwk_container_of(other, struct rwk_fi_cntr, fid.fid), flags);
+	case FI_CLASS_EQ:
+		return bind_eq(ep, rwk_container_of(other, struct rwk_fi_eq, fid.fid), flags);
+	default:
+		rwk_warn("fi_ep_bind: an object of class %zu; there are address vectors, queues and counters",
+			other->fclass);
+		return -FI_EINVAL;
+	}
+}
+
+void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep)
+{
+	const struct rwk_fi_side *tx = &ep->side[RWK_FI_TX], *rx = &ep->side[RWK_FI_RX];
+	/* With a counter the engine has to tell of every send; without one, of those that want an entry. */
+	uint32_t silent = tx->cntr ? RWK_FI_QUIET : RWK_F_SILENT;
+	bool delivered = ep->op_flags[RWK_FI_TX] & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE);
+
+	ep->send_flags = delivered ? RWK_F_DELIVERED : 0;
+	ep->sendmsg_delivered = ep->send_flags;
+	if (ep->op_flags[RWK_FI_TX] & FI_INJECT)
+		ep->send_flags |= RWK_F_INJECT;
+	if (!tx->cq || (tx->selective && !(ep->op_flags[RWK_FI_TX] & FI_COMPLETION)))
+		ep->send_flags |= silent;
+	ep->inject_flags = RWK_F_INJECT | RWK_FI_INJECTED | silent;
+	ep->recv_flags[RWK_TAGGED] =
+		!rx->cq || (rx->selective && !(ep->op_flags[RWK_FI_RX] & FI_COMPLETION)) ? RWK_FI_QUIET : 0;
+	ep->recv_flags[RWK_PLAIN] = ep->recv_flags[RWK_TAGGED];
+	if (ep->op_flags[RWK_FI_RX] & FI_MULTI_RECV)
+		ep->recv_flags[RWK_PLAIN] |= RWK_F_MULTI;
+}
+
+/* What fi_enable cannot do without. */
+static int check_bound(const struct rwk_fi_ep *ep)
+{
+	static const char *const names[] = {"sends", "receives"};
+	static const uint64_t directions[] = {FI_SEND, FI_RECV};
+
+	if (!ep->av) {
+		rwk_warn("fi_enable: no address vector is bound to the endpoint");
+		return -FI_ENOAV;
+	}
+	for (int s = 0; s < RWK_FI_SIDES; s++) {
+		if (ep->caps & directions[s] && !ep->side[s].cq && !ep->side[s].cntr) {
+			rwk_warn("fi_enable: neither a completion queue nor a counter is bound for %s", names[s]);
+			return -FI_ENOCQ;
+		}
+	}
+	return 0;
+}
+
+static int attach_all(struct rwk_fi_ep *ep)
+{
+	int err = 0;
+
+	for (int s = 0; s < RWK_FI_SIDES && !err; s++) {
+		if (ep->side[s].cq)
+			err = rwk_fi_wait_attach(&ep->side[s].cq->wait, ep->engine);
+		if (!err && ep->side[s].cntr)
+			err = rwk_fi_wait_attach(&ep->side[s].cntr->wait, ep->engine);
+	}
+	return err;
+}
+
+static void detach_all(struct rwk_fi_ep *ep)
+{
+	for (int s = 0; s < RWK_FI_SIDES; s++) {
+		if (ep->side[s].cq)
+			rwk_fi_wait_detach(&ep->side[s].cq->wait, ep->engine);
+		if (ep->side[s].cntr)
+			rwk_fi_wait_detach(&ep->side[s].cntr->wait, ep->engine);
+	}
+}
+
+static int open_engine(struct rwk_fi_ep *ep, struct rwk_engine **engine)
+{
+	static const unsigned char any[4];
+	struct rwk_engine_attr attr = {
+		.complete = rwk_fi_complete,
+		.owner = ep,
+		.port = rwk_address_port(&ep->source),
+		.multi_min = ep->multi_min,
+		.tx_limit = ep->tx_size,
+	};
+
+	if (memcmp(ep->source.ip + 12, any, sizeof(any)))
+		memcpy(attr.ip, ep->source.ip, sizeof(attr.ip));
+	return rwk_engine_open(&attr, engine);
+}
+
+static int ep_enable(struct rwk_fi_ep *ep)
+{
+	int err = check_bound(ep);
+
+	if (err)
+		return err;
+	if (ep->engine) {
+		rwk_warn("fi_enable: the endpoint is enabled already");
+		return -FI_EOPBADSTATE;
+	}
+	rwk_fi_lock(ep->lock);
+	err = open_engine(ep, &ep->engine);
+	if (err)
+		goto unlock;
+	err = attach_all(ep);
+	if (err)
+		goto close_engine;
+	rwk_fi_ep_set_flags(ep);
+	ep->fid.msg = (struct fi_ops_msg *)&rwk_fi_msg_ops;
+	ep->fid.tagged = (struct fi_ops_tagged *)&rwk_fi_tagged_ops;
+	rwk_fi_unlock(ep->lock);
+	return 0;
+
+close_engine:
+	detach_all(ep);
+	rwk_engine_close(ep->engine);
+	ep->engine = NULL;
+unlock:
+	rwk_fi_unlock(ep->lock);
+	return err;
+}
+
+static int ep_control(struct fid *fid, int command, void *arg)
+{
+	(void)arg;
+	return command == FI_ENABLE ? ep_enable(ep_of(fid)) : -FI_ENOSYS;
+}
+
+/* FI_ROPEWALK_STATS. */
+static void print_stats(const struct rwk_fi_ep *ep)
+{
+	const struct rwk_engine_counters *c = rwk_engine_counters(ep->engine);
+	char name[128];
+
+	rwk_fi_address_show(rwk_engine_address(ep->engine), name, sizeof(name));
+	fprintf(stderr,
+		"ropewalk: %s: sent %llu messages, %llu bytes (%llu eager, %llu rendezvous, %llu of these for want of "
+		"credit); "
+		"received %llu, %llu bytes (%llu unexpected, at most %llu bytes of them at once); %llu peers failed\n",
+		name, (unsigned long long)c->sent, (unsigned long long)c->sent_bytes, (unsigned long long)c->sent_eager,
+		(unsigned long long)c->sent_rendezvous, (unsigned long long)c->credits_waited,
+		(unsigned long long)c->received, (unsigned long long)c->received_bytes,
+		(unsigned long long)c->unexpected, (unsigned long long)c->unexpected_bytes_peak,
+		(unsigned long long)c->failed_peers);
+}
+
+static void unbind_all(struct rwk_fi_ep *ep)
+{
+	for (int s = 0; s < RWK_FI_SIDES; s++) {
+		if (ep->side[s].cq)
+			rwk_fi_drop(&ep->side[s].cq->refs);
+		if (ep->side[s].cntr)
+			rwk_fi_drop(&ep->side[s].cntr->refs);
+	}
+	if (ep->av)
+		rwk_fi_av_detach(ep->av, ep);
+	if (ep->eq)
+		rwk_fi_drop(&ep->eq->refs);
+}
+
+static int ep_close(struct fid *fid)
+{
+	struct rwk_fi_ep *ep = ep_of(fid);
+	pthread_mutex_t *lock = ep->lock;
+
+	rwk_fi_lock(lock);
+	if (ep->engine) {
+		if (rwk_params.stats)
+			print_stats(ep);
+		detach_all(ep);
+		rwk_engine_close(ep->engine);
+	}
+	unbind_all(ep);
+	rwk_fi_unlock(lock);
+	rwk_fi_drop(&ep->domain->refs);
+	free(ep->peers);
+	free(ep);
+	return 0;
+}
+
+static ssize_t ep_cancel(fid_t fid, void *context)
+{
+	struct rwk_fi_ep *ep = ep_of(fid);
+	ssize_t err;
+
+	if (!ep->engine)
+		return -FI_EOPBADSTATE;
+	rwk_fi_lock(ep->lock);
+	err = rwk_engine_cancel(ep->engine, context);
+	rwk_fi_unlock(ep->lock);
+	return err;
+}
+
+static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
+{
+	if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV)
+		return -FI_ENOPROTOOPT;
+	if (*len < sizeof(size_t))
+		return -FI_ETOOSMALL;
+	*(size_t *)value = ep_of(fid)->multi_min;
+	*len = sizeof(size_t);
+	return 0;
+}
+
+static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t len)
+{
+	struct rwk_fi_ep *ep = ep_of(fid);
+
+	if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) {
+		rwk_info("fi_setopt: there is no option %d of level %d, there is FI_OPT_MIN_MULTI_RECV", name, level);
+		return -FI_ENOPROTOOPT;
+	}
+	if (len != sizeof(size_t))
+		return -FI_EINVAL;
+	rwk_fi_lock(ep->lock);
+	ep->multi_min = *(const size_t *)value;
+	if (ep->engine)
+		rwk_engine_set_multi_min(ep->engine, ep->multi_min);
+	rwk_fi_unlock(ep->lock);
+	return 0;
+}
+
+static int no_tx_ctx(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struct fid_ep **tx, void *context)
+{
+	(void)ep, (void)index, (void)attr, (void)tx, (void)context;
+	return -FI_ENOSYS;
+}
+
+static int no_rx_ctx(struct fid_ep *ep, int index, struct fi_rx_attr *attr, struct fid_ep **rx, void *context)
+{
+	(void)ep, (void)index, (void)attr, (void)rx, (void)context;
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_size_left(struct fid_ep *ep)
+{
+	(void)ep;
+	return -FI_ENOSYS; /* deprecated, and -FI_EAGAIN says when there is none */
+}
+
+static const struct fi_ops fid_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops, ops_set),
+	.close = ep_close,
+	.bind = ep_bind,
+	.control = ep_control,
+	.ops_open = rwk_fi_no_ops_open,
+	.tostr = rwk_fi_no_tostr,
+	.ops_set = rwk_fi_no_ops_set,
+};
+
+static const struct fi_ops_ep ep_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops_ep, tx_size_left),
+	.cancel = ep_cancel,
+	.getopt = ep_getopt,
+	.setopt = ep_setopt,
+	.tx_ctx = no_tx_ctx,
+	.rx_ctx = no_rx_ctx,
+	.rx_size_left = no_size_left,
+	.tx_size_left = no_size_left,
+};
+
+/* Takes what matters from the info; an attribute that is not there has the default. */
+static int take_info(struct rwk_fi_ep *ep, const struct fi_info *info)
+{
+	uint32_t format = info->addr_format ? info->addr_format : ep->domain->addr_format;
+
+	if (rwk_fi_address_size(format) != rwk_fi_address_size(ep->domain->addr_format)) {
+		rwk_warn("fi_endpoint: the info's address format is not the domain's");
+		return -FI_EINVAL;
+	}
+	ep->caps = info->caps ? info->caps : RWK_FI_CAPS_UNASKED;
+	ep->want_source = ep->caps & FI_SOURCE;
+	ep->undirected = ep->caps & FI_DIRECTED_RECV ? 0 : FI_ADDR_UNSPEC;
+	ep->tx_size = info->tx_attr && info->tx_attr->size ? info->tx_attr->size : RWK_FI_TX_SIZE;
+	ep->op_flags[RWK_FI_TX] = info->tx_attr ? info->tx_attr->op_flags : 0;
+	ep->op_flags[RWK_FI_RX] = info->rx_attr ? info->rx_attr->op_flags : 0;
+	ep->multi_min = MULTI_MIN;
+	if (info->src_addr && info->src_addrlen >= rwk_fi_address_size(format))
+		return rwk_fi_address_read(format, info->src_addr, &ep->source);
+	return 0;
+}
+
+int rwk_fi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **fid, void *context)
+{
+	struct rwk_fi_ep *ep;
+	int err;
+
+	if (info->ep_attr && info->ep_attr->type != FI_EP_UNSPEC && info->ep_attr->type != FI_EP_RDM) {
+		rwk_warn("fi_endpoint: endpoint type %d; there is FI_EP_RDM", info->ep_attr->type);
+		return -FI_EINVAL;
+	}
+	ep = aligned_alloc(RWK_CACHE_LINE, (sizeof(*ep) + RWK_CACHE_LINE - 1) & ~(size_t)(RWK_CACHE_LINE - 1));
+	if (!ep)
+		return -FI_ENOMEM;
+	memset(ep, 0, sizeof(*ep));
+	ep->domain = rwk_fi_domain_of(domain);
+	err = take_info(ep, info);
+	if (err) {
+		free(ep);
+		return err;
+	}
+	ep->lock = ep->domain->lock;
+	rwk_fi_hold(&ep->domain->refs);
+	ep->fid.fid.fclass = FI_CLASS_EP;
+	ep->fid.fid.context = context;
+	ep->fid.fid.ops = (struct fi_ops *)&fid_ops;
+	ep->fid.ops = (struct fi_ops_ep *)&ep_ops;
+	ep->fid.cm = (struct fi_ops_cm *)&rwk_fi_cm_ops;
+	ep->fid.msg = (struct fi_ops_msg *)&rwk_fi_no_msg_ops;
+	ep->fid.tagged = (struct fi_ops_tagged *)&rwk_fi_no_tagged_ops;
+	ep->fid.rma = (struct fi_ops_rma *)&rwk_fi_no_rma_ops;
+	ep->fid.atomic = (struct fi_ops_atomic *)&rwk_fi_no_atomic_ops;
+	ep->fid.collective = (struct fi_ops_collective *)&rwk_fi_no_collective_ops;
+	*fid = &ep->fid;
+	return 0;
+}

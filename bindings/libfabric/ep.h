@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The endpoint: an engine with libfabric's face. ep.c opens, binds, enables and closes it, completion.c turns the
+ * engine's completions into queue entries and counts, message.c and tagged.c are the calls that move data.
+ *
+ * Peers: `peers` is indexed by fi_addr_t and filled on first use, so that a send finds its peer with one load. An
+ * address that nobody has talked to costs 8 untouched bytes here.
+ */
+#ifndef RWK_FI_EP_H
+#define RWK_FI_EP_H
+
+#include "bindings/libfabric/av.h"
+#include "bindings/libfabric/cntr.h"
+#include "bindings/libfabric/cq.h"
+#include "bindings/libfabric/eq.h"
+#include "engine/engine.h"
+
+#include <rdma/fi_endpoint.h>
+
+/* What an operation carries through the engine and gets back in its completion. */
+#define RWK_FI_QUIET    RWK_F_USER        /* no queue entry unless it fails */
+#define RWK_FI_INJECTED (RWK_F_USER << 1) /* by an inject call: it has no context, so no queue entry even if it fails \
+					   */
+#define RWK_FI_NOT_COUNTED (RWK_F_USER << 2) /* peek: nothing was transferred */
+
+/** Where the completions of one direction go; each may be NULL. */
+struct rwk_fi_side {
+	struct rwk_fi_cq *cq;
+	struct rwk_fi_cntr *cntr;
+	bool selective; /* entries only for operations that ask for one (FI_COMPLETION) */
+};
+
+enum { RWK_FI_TX, RWK_FI_RX, RWK_FI_SIDES };
+
+struct rwk_fi_ep {
+	struct fid_ep fid;
+	/* What each send and receive reads. */
+	struct rwk_engine *engine; /* NULL until enabled */
+	pthread_mutex_t *lock;
+	struct rwk_peer **peers;
+	size_t peer_room;
+	uint32_t send_flags; /* of calls that have no flags of their own: RWK_F_*, RWK_FI_* */
+	uint32_t inject_flags;
+	uint32_t recv_flags[RWK_SPACES];
+	uint32_t
+		sendmsg_delivered; /* RWK_F_DELIVERED if calls with flags that name no level get it from the endpoint */
+	fi_addr_t undirected;      /* or-ed to a receive's source: all ones, so that it is FI_ADDR_UNSPEC, without
+				      FI_DIRECTED_RECV */
+	/* What each completion reads. */
+	struct rwk_fi_side side[RWK_FI_SIDES];
+	struct rwk_fi_av *av;
+	bool want_source; /* FI_SOURCE */
+	/* The rest. */
+	struct rwk_fi_eq *eq;
+	struct rwk_fi_domain *domain;
+	struct rwk_address source; /* to bind to: IP and port, as far as asked for */
+	uint64_t caps;             /* of info, tx_attr and rx_attr together */
+	uint64_t op_flags[RWK_FI_SIDES];
+	size_t tx_size;
+	size_t multi_min;
+};
+_Static_assert(sizeof(struct fid_ep) == 80 && offsetof(struct rwk_fi_ep, side) <= 3 * RWK_CACHE_LINE,
+	"a send reads the second and third cache line");
+
+static inline struct rwk_fi_ep *rwk_fi_ep_of(struct fid_ep *fid)
+{
+	return rwk_container_of(fid, struct rwk_fi_ep, fid);
+}
+
+int rwk_fi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+
+/** Works out send_flags and the like from what is bound and the endpoint's default flags. */
+void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep);
+
+/** A number has left the address vector. */
+void rwk_fi_ep_forget(struct rwk_fi_ep *ep, fi_addr_t number);
+
+/** The slow half of rwk_fi_ep_peer: makes the peer. 0; -FI_EINVAL: no such address; -FI_ENOMEM. */
+int rwk_fi_ep_meet(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer **peer);
+
+/** The peer of an address: 0 and *peer set, or as rwk_fi_ep_meet. */
+static inline int rwk_fi_ep_peer(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer **peer)
+{
+	if (rwk_likely(number < ep->peer_room)) {
+		*peer = ep->peers[number];
+		if (rwk_likely(*peer != NULL))
+			return 0;
+	}
+	return rwk_fi_ep_meet(ep, number, peer);
+}
+
+/** The engine's upcall, in completion.c; `owner` is the endpoint. */
+void rwk_fi_complete(void *owner, const struct rwk_completion *c);
+
+/* Tables of calls: those of an enabled endpoint, those before that, and those that are not there. */
+extern const struct fi_ops_msg rwk_fi_msg_ops, rwk_fi_no_msg_ops;
+extern const struct fi_ops_tagged rwk_fi_tagged_ops, rwk_fi_no_tagged_ops;
+extern const struct fi_ops_rma rwk_fi_no_rma_ops;
+extern const struct fi_ops_atomic rwk_fi_no_atomic_ops;
+extern const struct fi_ops_collective rwk_fi_no_collective_ops;
+extern const struct fi_ops_cm rwk_fi_cm_ops;
+
+#endif

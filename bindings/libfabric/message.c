@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fi_send, fi_recv and the rest of the calls without tags. */
+#include "bindings/libfabric/transfer.h"
+
+#include <rdma/fi_endpoint.h>
+
+static ssize_t plain_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t from, void *context)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+	const struct iovec iov = {buf, len};
+
+	(void)desc;
+	return rwk_fi_recv(ep, RWK_PLAIN, &iov, 1, from, 0, 0, ep->recv_flags[RWK_PLAIN], context);
+}
+
+static ssize_t plain_recvv(
+	struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count, fi_addr_t from, void *context)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+
+	(void)desc;
+	return rwk_fi_recv(ep, RWK_PLAIN, iov, count, from, 0, 0, ep->recv_flags[RWK_PLAIN], context);
+}
+
+static ssize_t plain_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+	uint32_t f;
+	int err = rwk_fi_recvmsg_flags(ep, RWK_PLAIN, flags, &f);
+
+	if (rwk_unlikely(err))
+		return err;
+	return rwk_fi_recv(ep, RWK_PLAIN, msg->msg_iov, msg->iov_count, msg->addr, 0, 0, f, msg->context);
+}
+
+static ssize_t plain_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t to, void *context)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+
+	(void)desc;
+	return rwk_fi_send1(ep, RWK_PLAIN, buf, len, to, 0, 0, ep->send_flags, context);
+}
+
+static ssize_t plain_sendv(
+	struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count, fi_addr_t to, void *context)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+
+	(void)desc;
+	return rwk_fi_sendv(ep, RWK_PLAIN, iov, count, to, 0, 0, ep->send_flags, context);
+}
+
+static ssize_t plain_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+	uint32_t f;
+	int err = rwk_fi_sendmsg_flags(ep, flags, &f);
+
+	if (rwk_unlikely(err))
+		return err;
+	if (rwk_likely(msg->iov_count == 1))
+		return rwk_fi_send1(ep, RWK_PLAIN, msg->msg_iov->iov_base, msg->msg_iov->iov_len, msg->addr, 0,
+			msg->data, f, msg->context);
+	return rwk_fi_sendv(ep, RWK_PLAIN, msg->msg_iov, msg->iov_count, msg->addr, 0, msg->data, f, msg->context);
+}
+
+static ssize_t plain_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t to)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+
+	return rwk_fi_send1(ep, RWK_PLAIN, buf, len, to, 0, 0, ep->inject_flags, NULL);
+}
+
+static ssize_t plain_senddata(
+	struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data, fi_addr_t to, void *context)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+
+	(void)desc;
+	return rwk_fi_send1(ep, RWK_PLAIN, buf, len, to, 0, data, ep->send_flags | RWK_F_DATA, context);
+}
+
+static ssize_t plain_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data, fi_addr_t to)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+
+	return rwk_fi_send1(ep, RWK_PLAIN, buf, len, to, 0, data, ep->inject_flags | RWK_F_DATA, NULL);
+}
+
+const struct fi_ops_msg rwk_fi_msg_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops_msg, injectdata),
+	.recv = plain_recv,
+	.recvv = plain_recvv,
+	.recvmsg = plain_recvmsg,
+	.send = plain_send,
+	.sendv = plain_sendv,
+	.sendmsg = plain_sendmsg,
+	.inject = plain_inject,
+	.senddata = plain_senddata,
+	.injectdata = plain_injectdata,
+};

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fi_tsend, fi_trecv and the rest of the tagged calls. */
+#include "bindings/libfabric/transfer.h"
+
+#include <rdma/fi_tagged.h>
+
+static ssize_t tagged_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t from, uint64_t tag,
+	uint64_t ignore, void *context)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+	const struct iovec iov = {buf, len};
+
+	(void)desc;
+	return rwk_fi_recv(ep, RWK_TAGGED, &iov, 1, from, tag, ignore, ep->recv_flags[RWK_TAGGED], context);
+}
+
+static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count, fi_addr_t from,
+	uint64_t tag, uint64_t ignore, void *context)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+
+	(void)desc;
+	return rwk_fi_recv(ep, RWK_TAGGED, iov, count, from, tag, ignore, ep->recv_flags[RWK_TAGGED], context);
+}
+
+static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+	uint32_t f;
+	int err = rwk_fi_recvmsg_flags(ep, RWK_TAGGED, flags, &f);
+
+	if (rwk_unlikely(err))
+		return err;
+	return rwk_fi_recv(
+		ep, RWK_TAGGED, msg->msg_iov, msg->iov_count, msg->addr, msg->tag, msg->ignore, f, msg->context);
+}
+
+static ssize_t tagged_send(
+	struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t to, uint64_t tag, void *context)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+
+	(void)desc;
+	return rwk_fi_send1(ep, RWK_TAGGED, buf, len, to, tag, 0, ep->send_flags, context);
+}
+
+static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count, fi_addr_t to,
+	uint64_t tag, void *context)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+
+	(void)desc;
+	return rwk_fi_sendv(ep, RWK_TAGGED, iov, count, to, tag, 0, ep->send_flags, context);
+}
+
+static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+	uint32_t f;
+	int err = rwk_fi_sendmsg_flags(ep, flags, &f);
+
+	if (rwk_unlikely(err))
+		return err;
+	if (rwk_likely(msg->iov_count == 1))
+		return rwk_fi_send1(ep, RWK_TAGGED, msg->msg_iov->iov_base, msg->msg_iov->iov_len, msg->addr, msg->tag,
+			msg->data, f, msg->context);
+	return rwk_fi_sendv(
+		ep, RWK_TAGGED, msg->msg_iov, msg->iov_count, msg->addr, msg->tag, msg->data, f, msg->context);
+}
+
+static ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t to, uint64_t tag)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+
+	return rwk_fi_send1(ep, RWK_TAGGED, buf, len, to, tag, 0, ep->inject_flags, NULL);
+}
+
+static ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data, fi_addr_t to,
+	uint64_t tag, void *context)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+
+	(void)desc;
+	return rwk_fi_send1(ep, RWK_TAGGED, buf, len, to, tag, data, ep->send_flags | RWK_F_DATA, context);
+}
+
+static ssize_t tagged_injectdata(
+	struct fid_ep *fid, const void *buf, size_t len, uint64_t data, fi_addr_t to, uint64_t tag)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+
+	return rwk_fi_send1(ep, RWK_TAGGED, buf, len, to, tag, data, ep->inject_flags | RWK_F_DATA, NULL);
+}
+
+const struct fi_ops_tagged rwk_fi_tagged_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops_tagged, injectdata),
+	.recv = tagged_recv,
+	.recvv = tagged_recvv,
+	.recvmsg = tagged_recvmsg,
+	.send = tagged_send,
+	.sendv = tagged_sendv,
+	.sendmsg = tagged_sendmsg,
+	.inject = tagged_inject,
+	.senddata = tagged_senddata,
+	.injectdata = tagged_injectdata,
+};

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bindings/libfabric/transfer.h"
+
+#include "base/log.h"
+
+/* The flags that there are. FI_MORE is a hint, not taken. */
+#define SENDMSG_FLAGS \
+	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
+		FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
+#define RECVMSG_FLAGS  (FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV)
+#define SENDMSG_LEVELS (FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
+
+ssize_t rwk_fi_send1_locked(struct rwk_fi_ep *ep, enum rwk_space space, const void *buf, size_t len, fi_addr_t to,
+	uint64_t tag, uint64_t data, uint32_t flags, void *context)
+{
+	ssize_t err;
+
+	pthread_mutex_lock(ep->lock);
+	err = rwk_fi_send1_unlocked(ep, space, buf, len, to, tag, data, flags, context);
+	pthread_mutex_unlock(ep->lock);
+	return err;
+}
+
+static ssize_t sendv_unlocked(struct rwk_fi_ep *ep, enum rwk_space space, const struct iovec *iov, size_t count,
+	fi_addr_t to, uint64_t tag, uint64_t data, uint32_t flags, void *context)
+{
+	struct rwk_peer *peer;
+	int err = rwk_fi_ep_peer(ep, to, &peer);
+
+	if (rwk_unlikely(err))
+		return err;
+	return rwk_engine_send(ep->engine, space, peer, iov, count, tag, data, flags, context);
+}
+
+ssize_t rwk_fi_sendv(struct rwk_fi_ep *ep, enum rwk_space space, const struct iovec *iov, size_t count, fi_addr_t to,
+	uint64_t tag, uint64_t data, uint32_t flags, void *context)
+{
+	ssize_t err;
+
+	if (rwk_unlikely(count > RWK_ENGINE_IOV_MAX))
+		return -FI_EINVAL;
+	rwk_fi_lock(ep->lock);
+	err = sendv_unlocked(ep, space, iov, count, to, tag, data, flags, context);
+	rwk_fi_unlock(ep->lock);
+	return err;
+}
+
+ssize_t rwk_fi_recv_locked(struct rwk_fi_ep *ep, enum rwk_space space, const struct iovec *iov, size_t count,
+	fi_addr_t from, uint64_t tag, uint64_t ignore, uint32_t flags, void *context)
+{
+	ssize_t err;
+
+	pthread_mutex_lock(ep->lock);
+	err = rwk_fi_recv_unlocked(ep, space, iov, count, from, tag, ignore, flags, context);
+	pthread_mutex_unlock(ep->lock);
+	return err;
+}
+
+int rwk_fi_sendmsg_flags(const struct rwk_fi_ep *ep, uint64_t flags, uint32_t *out)
+{
+	const struct rwk_fi_side *tx = &ep->side[RWK_FI_TX];
+	uint32_t f = 0;
+
+	if (rwk_unlikely(flags & ~(uint64_t)SENDMSG_FLAGS)) {
+		rwk_info("fi_sendmsg: flags %#llx are not there",
+			(unsigned long long)(flags & ~(uint64_t)SENDMSG_FLAGS));
+		return -FI_EBADFLAGS;
+	}
+	if (!tx->cq || (tx->selective && !(flags & FI_COMPLETION)))
+		f |= tx->cntr ? RWK_FI_QUIET : RWK_F_SILENT;
+	if (flags & FI_INJECT)
+		f |= RWK_F_INJECT;
+	if (flags & FI_REMOTE_CQ_DATA)
+		f |= RWK_F_DATA;
+	/* Matched is less than delivered, and delivered is what the engine has. */
+	if (flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
+		f |= RWK_F_DELIVERED;
+	else if (!(flags & SENDMSG_LEVELS))
+		f |= ep->sendmsg_delivered;
+	*out = f;
+	return 0;
+}
+
+int rwk_fi_recvmsg_flags(const struct rwk_fi_ep *ep, enum rwk_space space, uint64_t flags, uint32_t *out)
+{
+	const struct rwk_fi_side *rx = &ep->side[RWK_FI_RX];
+	uint32_t f = 0;
+
+	if (rwk_unlikely(flags & ~(uint64_t)RECVMSG_FLAGS)) {
+		rwk_info("fi_recvmsg: flags %#llx are not there",
+			(unsigned long long)(flags & ~(uint64_t)RECVMSG_FLAGS));
+		return -FI_EBADFLAGS;
+	}
+	if (!rx->cq || (rx->selective && !(flags & FI_COMPLETION)))
+		f |= RWK_FI_QUIET;
+	if (flags & FI_MULTI_RECV) {
+		if (space == RWK_TAGGED)
+			return -FI_EBADFLAGS; /* tagged messages have no multi-receive buffers */
+		f |= RWK_F_MULTI;
+	}
+	if (rwk_unlikely(flags & (FI_PEEK | FI_CLAIM | FI_DISCARD))) {
+		if (flags & FI_PEEK)
+			f = (f & ~RWK_FI_QUIET) | RWK_F_PEEK | RWK_FI_NOT_COUNTED; /* a peek is for its completion */
+		if (flags & FI_CLAIM)
+			f |= RWK_F_CLAIM;
+		if (flags & FI_DISCARD)
+			f |= RWK_F_DISCARD;
+		if (flags & FI_MULTI_RECV || !(flags & (FI_PEEK | FI_CLAIM)))
+			return -FI_EINVAL;
+	}
+	*out = f;
+	return 0;
+}
