@@ -26,6 +26,11 @@ bench_limits_SOURCES = bench/machine/copy.c bench/machine/cross.c bench/machine/
 	bench/machine/mate.c bench/machine/mate.h
 bench_limits_LDADD = bench/libbench.la
 
+# Parts of the engine by themselves.
+noinst_PROGRAMS += bench/match
+bench_match_SOURCES = bench/match.c
+bench_match_LDADD = bench/libbench.la libropewalk-core.la
+
 # A provider that does nothing, for own_cost. An -rpath, though it goes nowhere, is what makes libtool build a module.
 noinst_LTLIBRARIES += bench/null_provider/librwk_null-fi.la
 bench_null_provider_librwk_null_fi_la_SOURCES = bench/null_provider/endpoint.c bench/null_provider/info.c \
