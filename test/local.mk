@@ -11,3 +11,4 @@ include test/shm/local.mk
 include test/libfabric/local.mk
 include test/mpi/local.mk
 include test/bench/local.mk
+include test/faults/local.mk

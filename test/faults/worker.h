@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One process of a fault test: a plain libfabric program, tagged messages over FI_EP_RDM, that exchanges checked messages with all
+ * others without end, and tells the launcher (test/faults/job.py) what it sees. It takes commands on standard input, a line each:
+ *
+ *   peers ADDRESS...   the addresses of all ranks in hexadecimal, its own among them; inserted
+ *   go                 traffic begins
+ *   report             answered by "count MESSAGES"
+ *   deny               from now on the kernel refuses what --deny names
+ *   stop               each peer is told which message was the last
+ *   exit               after "done": closes everything and exits
+ *
+ * and says on standard output: "addr HEX", "ready", "count N", "gone peer=P ..." (a peer's operations have all ended, at least one in
+ * error, and so have a receive and a send that were tried after that), "done messages=N bytes=N", or "wrong ..." before it exits
+ * with 1. It ends with its launcher.
+ */
+#ifndef RWK_TEST_FAULTS_WORKER_H
+#define RWK_TEST_FAULTS_WORKER_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MAX_RANKS = 64, WINDOW = 2, MOST = 4 << 20 };
+
+enum mix { MIX_ALL, MIX_SMALL, MIX_LARGE, MIX_WAIT };
+
+struct options {
+	const char *provider;
+	int rank, ranks;
+	enum mix mix;     /* which sizes; MIX_WAIT: nobody sends, all wait */
+	bool sread;       /* sleep in fi_cq_sread instead of polling */
+	bool fork;        /* have children now and then */
+	const char *deny; /* system calls that `deny` makes the kernel refuse: cma pidfd membarrier */
+	bool deny_now;    /* before libfabric is opened */
+};
+
+/** What libfabric has opened for us. */
+struct fabric {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	fi_addr_t peers[MAX_RANKS];
+};
+
+/** Says "wrong ..." and exits with 1. */
+_Noreturn void wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/** A line to the launcher. */
+void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+void fabric_open(struct fabric *f, const struct options *o);
+void fabric_insert(struct fabric *f, int rank, const char *hex);
+void fabric_close(struct fabric *f);
+
+/** Makes the kernel answer EPERM to the system calls of that group from now on, in every thread. */
+void deny_calls(const char *group);
+
+/** The messages: what rank `from` sends to rank `to` as its number `seq`, the same at both ends. */
+size_t message_size(enum mix mix, int from, int to, uint64_t seq);
+void message_fill(void *buf, size_t len, int from, int to, uint64_t seq);
+
+/** Exits with a complaint unless `len` bytes at `buf` are that message. */
+void message_check(const void *buf, size_t len, enum mix mix, int from, int to, uint64_t seq);
+
+void traffic_start(struct fabric *f, const struct options *o);
+
+/** One round of progress; returns true if anything completed. */
+bool traffic_poll(void);
+
+/** No further messages; each living peer is told. */
+void traffic_stop(void);
+
+/** Whether every living peer has said that it has stopped and all of ours has been sent. */
+bool traffic_done(void);
+
+uint64_t traffic_messages(void);
+uint64_t traffic_bytes(void);
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The worker's traffic. Towards each peer WINDOW sends and WINDOW directed receives are under way, numbered, so that some messages are
+ * expected and some are not. An error completion means that the peer has died: what is under way with it must end too, and after
+ * that a further send and receive, which must fail as well. Only then is the peer "gone".
+ */
+#include "worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum kind { SEND, RECEIVE, KINDS };
+
+struct op {
+	struct fi_context2 context; /* first: what a completion points at */
+	enum kind kind;
+	int peer;
+	bool busy, last, cancelled;
+	uint64_t seq;
+	char *buf;
+};
+
+enum life { ALIVE, FAILING, PROBED, GONE };
+
+struct peer {
+	struct op ops[KINDS][WINDOW];
+	uint64_t next[KINDS];
+	bool sent_last, seen_last;
+	enum life life;
+	int busy, failed, error, late;
+};
+
+/* tag: 16 bits sender, 1 bit "the last one", the rest the number */
+static const uint64_t LAST = 1ULL << 47;
+
+static struct peer peers[MAX_RANKS];
+static struct fabric *fab;
+static const struct options *opt;
+static bool stop;
+static uint64_t messages, bytes;
+
+uint64_t traffic_messages(void)
+{
+	return messages;
+}
+
+uint64_t traffic_bytes(void)
+{
+	return bytes;
+}
+
+static uint64_t hash(uint64_t x)
+{
+	x = (x ^ (x >> 31)) * 0x9e3779b97f4a7c15ULL;
+	x = (x ^ (x >> 29)) * 0xbf58476d1ce4e5b9ULL;
+	return x ^ (x >> 32);
+}
+
+static uint64_t seed_of(int from, int to, uint64_t seq)
+{
+	return hash((uint64_t)from << 56 ^ (uint64_t)to << 48 ^ seq ^ 1);
+}
+
+size_t message_size(enum mix mix, int from, int to, uint64_t seq)
+{
+	static const size_t sizes[] = {0, 1, 8, 40, 41, 104, 200, 1000, 4096, 8192, 8193, 16384, 30000, 65536, 65537, 100000, 262144,
+		1 << 20, 3 << 20, MOST};
+	uint64_t dice = seed_of(from, to, seq) >> 7;
+
+	switch (mix) {
+	case MIX_SMALL:
+		return sizes[dice % 9];
+	case MIX_LARGE:
+		return sizes[14 + dice % 6];
+	default:
+		return sizes[dice % 16 ? (dice >> 4) % 14 : 14 + (dice >> 4) % 6];
+	}
+}
+
+void message_fill(void *buf, size_t len, int from, int to, uint64_t seq)
+{
+	uint64_t key = seed_of(from, to, seq), word;
+
+	for (size_t i = 0; i < len; i += 8) {
+		word = (key + i) * 0x9e3779b97f4a7c15ULL;
+		memcpy((char *)buf + i, &word, len - i < 8 ? len - i : 8);
+	}
+}
+
+void message_check(const void *buf, size_t len, enum mix mix, int from, int to, uint64_t seq)
+{
+	uint64_t key = seed_of(from, to, seq), word;
+	size_t expected = message_size(mix, from, to, seq);
+
+	if (len != expected)
+		wrong("message %llu of rank %d has %zu bytes, should have %zu", (unsigned long long)seq, from, len, expected);
+	for (size_t i = 0; i < len; i += 8) {
+		word = (key + i) * 0x9e3779b97f4a7c15ULL;
+		if (memcmp((const char *)buf + i, &word, len - i < 8 ? len - i : 8))
+			wrong("message %llu of rank %d, %zu bytes: those at %zu are not what was sent", (unsigned long long)seq, from, len,
+				i);
+	}
+}
+
+/* An operation towards `p` has failed: with everything that ends until it is gone, it makes the peer's death. */
+static void failed(struct peer *p, int error)
+{
+	p->failed++;
+	p->error = error;
+	if (p->life == ALIVE)
+		p->life = FAILING;
+	else if (p->life == PROBED)
+		p->late++;
+}
+
+/* Starts an operation; tries later if the provider says so. Returns whether it was taken or has failed. */
+static bool begin(struct op *op)
+{
+	struct peer *p = &peers[op->peer];
+	fi_addr_t to = fab->peers[op->peer];
+	uint64_t from = (uint64_t)(op->kind == SEND ? opt->rank : op->peer) << 48;
+	size_t len = MOST;
+	ssize_t rc;
+
+	if (op->kind == SEND) {
+		len = op->last ? 0 : message_size(opt->mix, opt->rank, op->peer, op->seq);
+		rc = fi_tsend(fab->ep, op->buf, len, NULL, to, from | op->seq | (op->last ? LAST : 0), &op->context);
+	} else {
+		rc = fi_trecv(fab->ep, op->buf, len, NULL, to, from | op->seq, LAST, &op->context);
+	}
+	if (rc == -FI_EAGAIN)
+		return false;
+	if (rc) {
+		failed(p, (int)-rc);
+		return true;
+	}
+	op->busy = true;
+	p->busy++;
+	return true;
+}
+
+static bool begin_next(struct op *op)
+{
+	struct peer *p = &peers[op->peer];
+
+	op->seq = p->next[op->kind];
+	op->last = op->kind == SEND && stop;
+	op->cancelled = false;
+	if (op->kind == SEND && !op->last)
+		message_fill(op->buf, message_size(opt->mix, opt->rank, op->peer, op->seq), opt->rank, op->peer, op->seq);
+	if (!begin(op))
+		return false;
+	p->next[op->kind]++;
+	if (op->last)
+		p->sent_last = true;
+	return true;
+}
+
+/* Keeps the windows towards a living peer full. */
+static void feed(struct peer *p)
+{
+	for (int kind = 0; kind < KINDS; kind++) {
+		for (int i = 0; i < WINDOW && p->life == ALIVE; i++) {
+			bool over = kind == SEND ? p->sent_last || (opt->mix == MIX_WAIT && !stop) : p->seen_last;
+
+			if (!p->ops[kind][i].busy && !over && !begin_next(&p->ops[kind][i]))
+				break;
+		}
+	}
+}
+
+static void cancel_rest(struct peer *p)
+{
+	for (int i = 0; i < WINDOW; i++) {
+		struct op *op = &p->ops[RECEIVE][i];
+
+		if (op->busy) {
+			op->cancelled = true;
+			fi_cancel(&fab->ep->fid, &op->context);
+		}
+	}
+}
+
+static void completed(const struct fi_cq_tagged_entry *e)
+{
+	struct op *op = e->op_context;
+	struct peer *p = &peers[op->peer];
+
+	op->busy = false;
+	p->busy--;
+	if (op->kind == SEND)
+		return;
+	if ((e->tag & ~LAST) != ((uint64_t)op->peer << 48 | op->seq))
+		wrong("a receive for message %llu of rank %d got tag %llx", (unsigned long long)op->seq, op->peer,
+			(unsigned long long)e->tag);
+	if (e->tag & LAST) {
+		p->seen_last = true;
+		cancel_rest(p);
+		return;
+	}
+	message_check(op->buf, e->len, opt->mix, op->peer, opt->rank, op->seq);
+	messages++;
+	bytes += e->len;
+}
+
+static void completed_in_error(void)
+{
+	struct fi_cq_err_entry e = {0};
+	struct op *op;
+
+	if (fi_cq_readerr(fab->cq, &e, 0) != 1)
+		return;
+	op = e.op_context;
+	if (!op)
+		wrong("an error entry without a context: %d (%s)", e.err, fi_strerror(e.err));
+	op->busy = false;
+	peers[op->peer].busy--;
+	if (e.err == FI_ECANCELED && op->cancelled)
+		return;
+	if (e.err == FI_ETRUNC || e.err == FI_ECANCELED)
+		wrong("operation %llu with rank %d: %s", (unsigned long long)op->seq, op->peer, fi_strerror(e.err));
+	failed(&peers[op->peer], e.err);
+}
+
+static bool reap(void)
+{
+	struct fi_cq_tagged_entry e[16];
+	ssize_t n;
+
+	n = opt->sread ? fi_cq_sread(fab->cq, e, 16, NULL, 20) : fi_cq_read(fab->cq, e, 16);
+	if (n == -FI_EAVAIL) {
+		completed_in_error();
+		return true;
+	}
+	if (n < 0 && n != -FI_EAGAIN && n != -FI_EINTR)
+		wrong("fi_cq_read: %zd (%s)", n, fi_strerror((int)-n));
+	for (ssize_t i = 0; i < n; i++)
+		completed(&e[i]);
+	return n > 0;
+}
+
+/* What a dying peer still has under way must end; then one more send and receive are tried; then it is gone. */
+static void bury(struct peer *p, int rank)
+{
+	if (p->busy)
+		return;
+	if (p->life == FAILING) {
+		p->life = PROBED;
+		p->late = 0;
+		for (int kind = 0; kind < KINDS; kind++) {
+			p->ops[kind][0].last = false;
+			p->ops[kind][0].seq = p->next[kind]++;
+			while (!begin(&p->ops[kind][0]))
+				reap();
+		}
+		return;
+	}
+	p->life = GONE;
+	say("gone peer=%d failed=%d late=%d error=%d (%s)", rank, p->failed, p->late, p->error, fi_strerror(p->error));
+	if (p->late != KINDS)
+		wrong("a send or receive tried after the death of rank %d succeeded", rank);
+}
+
+bool traffic_poll(void)
+{
+	bool any = reap();
+
+	for (int r = 0; r < opt->ranks; r++) {
+		if (r == opt->rank)
+			continue;
+		if (peers[r].life == ALIVE)
+			feed(&peers[r]);
+		else if (peers[r].life != GONE)
+			bury(&peers[r], r);
+	}
+	return any;
+}
+
+void traffic_start(struct fabric *f, const struct options *o)
+{
+	fab = f;
+	opt = o;
+	for (int r = 0; r < o->ranks; r++) {
+		for (int kind = 0; kind < KINDS && r != o->rank; kind++) {
+			for (int i = 0; i < WINDOW; i++) {
+				struct op *op = &peers[r].ops[kind][i];
+
+				/* not from malloc: pages that were never touched cost nothing */
+				op->buf = mmap(NULL, MOST, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+				if (op->buf == MAP_FAILED)
+					wrong("no memory for buffers");
+				op->kind = (enum kind)kind;
+				op->peer = r;
+			}
+		}
+	}
+}
+
+void traffic_stop(void)
+{
+	stop = true;
+}
+
+bool traffic_done(void)
+{
+	for (int r = 0; r < opt->ranks; r++) {
+		struct peer *p = &peers[r];
+
+		if (r == opt->rank || p->life == GONE)
+			continue;
+		if (p->life != ALIVE || !p->sent_last || !p->seen_last || p->busy)
+			return false;
+	}
+	return true;
+}
