@@ -12,3 +12,7 @@ include test/libfabric/local.mk
 include test/mpi/local.mk
 include test/bench/local.mk
 include test/faults/local.mk
+
+# Which folder may include what.
+TESTS += test/test_includes
+EXTRA_DIST += test/test_includes test/include-table.txt
