@@ -4,6 +4,7 @@
  * (never loaded, never linked), and Init, some Gets of local data, and Finalize run in one call; Init and Finalize only count up
  * and down then. Being the first would be wrong: Open MPI's launcher calls the clean exit of a process that initialised PMIx
  * beside MPI abnormal, and a first Init that fails poisons the host's own. The parameter pmix=on is for programs that use none.
+ * There Finalize ends PMIx for good, and a second Init would find no data: the first answer is kept for the life of the process.
  */
 #include "topology/source.h"
 
@@ -21,6 +22,7 @@
 
 #include <dlfcn.h>
 #include <pmix.h>
+#include <pthread.h>
 
 #define WHO     "PMIx"
 #define LIBRARY "libpmix.so.2"
@@ -152,31 +154,78 @@ static bool server_there(const struct rwk_job_env *env)
 	return false;
 }
 
-int rwk_job_from_pmix(const struct rwk_job_env *env, struct rwk_job_map *draft)
+/* Init, Gets and Finalize. */
+static int visit(struct pmix *p, const struct rwk_job_env *env, struct rwk_job_map *draft)
 {
-	int wish = (env->params ? env->params : &rwk_params)->pmix;
-	struct pmix p = {0};
-	pmix_status_t status;
+	pmix_status_t status = p->init(&p->me, NULL, 0);
+	int rc;
+
+	if (status != PMIX_SUCCESS) {
+		rwk_warn("%s: PMIx_Init says %s; this source of the job map is passed over", WHO, p->error_text(status));
+		return -EINVAL;
+	}
+	rc = ask(p, env, draft);
+	p->finalize(NULL, 0);
+	return rc;
+}
+
+/* Copies what a source drafts. Returns 1 (as a source does) or -ENOMEM. */
+static int copy_draft(struct rwk_job_map *to, const struct rwk_job_map *from)
+{
 	int rc = 0;
 
-	if (env->no_pmix || wish == RWK_OFF || (wish == RWK_ON && !server_there(env)))
+	to->hash = from->hash;
+	to->size = from->size;
+	to->rank = from->rank;
+	to->nodes = from->nodes;
+	to->ranks_per_node = from->ranks_per_node;
+	to->local_size = from->local_size;
+	to->id = strdup(from->id);
+	to->local_ranks = malloc(from->local_size * sizeof(*to->local_ranks));
+	if (!to->id || !to->local_ranks)
+		return -ENOMEM;
+	memcpy(to->local_ranks, from->local_ranks, from->local_size * sizeof(*to->local_ranks));
+	for (uint32_t r = 0; r < from->size && !rc; r++)
+		rc = rwk_node_map_add(&to->map, 1, rwk_node_map_at(&from->map, r));
+	return rc ? rc : 1;
+}
+
+/* pmix=on, and the host program has not initialised PMIx: once in the life of the process, then from memory. */
+static int visit_once(struct pmix *p, const struct rwk_job_env *env, struct rwk_job_map *draft)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static struct rwk_job_map answer;
+	static int answer_rc;
+	static bool asked;
+	int rc;
+
+	pthread_mutex_lock(&lock);
+	if (!asked) {
+		rwk_job_map_clear(&answer);
+		answer_rc = visit(p, env, &answer);
+		asked = true;
+	}
+	rc = answer_rc > 0 ? copy_draft(draft, &answer) : answer_rc;
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+int rwk_job_from_pmix(const struct rwk_job_env *env, struct rwk_job_map *draft)
+{
+	bool on = (env->params ? env->params : &rwk_params)->pmix == RWK_ON;
+	struct pmix p = {0};
+	int rc = 0;
+
+	if (env->no_pmix || (env->params ? env->params : &rwk_params)->pmix == RWK_OFF || (on && !server_there(env)))
 		return 0;
-	if (!open_library(&p, wish == RWK_ON)) {
-		if (wish == RWK_ON)
+	if (!open_library(&p, on)) {
+		if (on)
 			rwk_warn("FI_ROPEWALK_PMIX=on, but %s cannot be loaded; this source of the job map is passed over", LIBRARY);
-		goto close;
+	} else if (p.initialized()) {
+		rc = visit(&p, env, draft);
+	} else if (on) {
+		rc = visit_once(&p, env, draft);
 	}
-	if (wish != RWK_ON && !p.initialized())
-		goto close;
-	status = p.init(&p.me, NULL, 0);
-	if (status != PMIX_SUCCESS) {
-		rwk_warn("%s: PMIx_Init says %s; this source of the job map is passed over", WHO, p.error_text(status));
-		rc = -EINVAL;
-		goto close;
-	}
-	rc = ask(&p, env, draft);
-	p.finalize(NULL, 0);
-close:
 	if (p.library)
 		dlclose(p.library);
 	return rc;
