@@ -1,4 +1,5 @@
 libropewalk_core_la_SOURCES += \
+	src/base/barrier.h \
 	src/base/compiler.h \
 	src/base/list.h \
 	src/base/log.c src/base/log.h \
