@@ -12,7 +12,8 @@
  * Nothing in shared memory is trusted: a word is read once into local memory, checked, then used. What each side believes about the
  * other (positions, owners of slabs) is kept in private memory; the shared copies are only hints that it checks.
  *
- * The files: ring.* the rings, slab.* the payload, port.* the port and its polling, attach.* handshake and identity, wake.*
+ * The files: layout.h what lies in shared memory, channel.h what does not; ring.* the rings, slab.* the payload, send.c what goes,
+ * deliver.c what comes, port.c the port and its polling, attach.c handshake and identity, evidence.c death, wake.c bells and
  * sleeping, transfer.* reads. ring, slab and transfer know a pair; only port and attach know how a pair comes to be.
  */
 #ifndef RWK_SHM_PAIR_H
@@ -27,7 +28,7 @@
 
 #define RWK_SHM_LAYOUT_VERSION 1u
 
-struct rwk_shm_pair_header; /* first page of the pair's segment: magic, layout version, sizes; see attach.h */
+struct rwk_shm_pair_header; /* first page of the pair's segment: magic, layout version, sizes; see layout.h */
 
 /** The state of a pair on this side; the service's channel. */
 struct rwk_shm_channel;
@@ -37,7 +38,9 @@ enum rwk_shm_control {
 	RWK_SHM_SLABS_BACK = RWK_KIND_SERVICE, /* slab.c: these slabs are yours again */
 	RWK_SHM_TRANSFER_FIRST,                /* transfer.c: this and the next seven */
 	RWK_SHM_TRANSFER_LAST = RWK_SHM_TRANSFER_FIRST + 7,
-	RWK_SHM_BYE, /* port.c: the peer has closed its port in good order */
+	RWK_SHM_BYE,   /* port.c: the peer has closed its port in good order */
+	RWK_SHM_PIECE, /* deliver.c: a further piece of a message, in the slab named */
+	RWK_SHM_GROW,  /* ring.c: from its next wrap on the ring has so many lines */
 };
 
 #define RWK_SHM_CONTROL_MAX 48
@@ -46,7 +49,10 @@ enum rwk_shm_control {
  * What transfer.c gets from the rest of the service (implemented in port.c, ring.c, attach.c).
  */
 
-/** Puts a control record into the ring, or queues it in private memory if the ring is full. 0, or -ENOMEM, or the channel's error. */
+/**
+ * Puts a control record into the ring, or queues it in private memory if the ring is full. 0, or -ENOMEM, or the channel's error.
+ * No later message overtakes it; it may overtake ops that are queued (they may wait for what it tells).
+ */
 int rwk_shm_control(struct rwk_shm_channel *ch, enum rwk_shm_control kind, const void *body, size_t len);
 
 /** This side's (mine) or the other's transfer area in the mapped pair; RWK_SHM_TRANSFER_BYTES, page-aligned, zero at first. */

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What comes. A message of one line or one slab is given to the client where it lies, in memory that the peer can still write: the client
+ * copies once and believes what it copied. Everything that decides where we read or write (lengths, numbers of slabs) is
+ * taken into a local once, and checked there.
+ */
+#include "shm/channel.h"
+#include "shm/transfer.h"
+
+#include <string.h>
+
+static inline void step(struct rwk_shm_channel *ch)
+{
+	if (rwk_unlikely(rwk_shm_rx_step(&ch->rx)))
+		rwk_shm_tell_consumed(ch);
+}
+
+static inline struct rwk_envelope envelope_of(uint64_t word, const struct rwk_shm_line *line)
+{
+	struct rwk_envelope env = {
+		.kind = (uint8_t)(word >> 32),
+		.flags = (uint8_t)(word >> 40),
+		.small = (uint16_t)(word >> 48),
+		.tag = rwk_glance(&line->tag),
+	};
+
+	if (env.flags & RWK_ENV_DATA)
+		env.data = rwk_glance(&line->data);
+	return env;
+}
+
+/* Copies what has come of a message to its place; bytes beyond the place's end are dropped. */
+static void scatter(struct rwk_place *place, const unsigned char *from, size_t n)
+{
+	size_t at = place->at;
+
+	place->at += n;
+	for (uint32_t i = 0; n && i < place->iov_count; i++) {
+		const struct iovec *iov = &place->iov[i];
+		size_t part;
+
+		if (at >= iov->iov_len) {
+			at -= iov->iov_len;
+			continue;
+		}
+		part = iov->iov_len - at < n ? iov->iov_len - at : n;
+		memcpy((unsigned char *)iov->iov_base + at, from, part);
+		from += part;
+		n -= part;
+		at = 0;
+	}
+}
+
+/* A slab has been consumed and is ours; what we shall hardly need goes back. */
+static void take_slab(struct rwk_shm_channel *ch, uint32_t id)
+{
+	uint16_t back[RWK_SHM_SLABS_BATCH];
+
+	rwk_shm_slab_got(&ch->slabs, id);
+	if (rwk_likely(ch->slabs.count < RWK_SHM_SLABS_KEEP + RWK_SHM_SLABS_BATCH))
+		return;
+	rwk_shm_slabs_give_back(&ch->slabs, back);
+	/* Without memory to queue it they are lost to both; the channel cannot go on for long then. */
+	if (rwk_shm_control(ch, RWK_SHM_SLABS_BACK, back, sizeof(back)) == -ENOMEM)
+		rwk_shm_doom(ch, -ENOMEM);
+}
+
+static void slabs_came_back(struct rwk_shm_channel *ch, const unsigned char *body, size_t len)
+{
+	uint16_t id[RWK_SHM_CONTROL_MAX / sizeof(uint16_t)];
+
+	memcpy(id, body, len);
+	for (size_t i = 0; i < len / sizeof(id[0]); i++) {
+		if (!rwk_shm_slab_is_his(&ch->slabs, id[i])) {
+			rwk_shm_protocol_error(ch, "it gave back a slab that was not its own");
+			return;
+		}
+		rwk_shm_slab_got(&ch->slabs, id[i]);
+	}
+}
+
+/* A piece lies in `slab`: begins or goes on with a message in pieces. */
+static void assemble(struct rwk_shm_channel *ch, const struct rwk_envelope *env, const unsigned char *slab, uint32_t piece,
+	uint64_t total)
+{
+	const struct rwk_client *client = ch->base.port->client;
+	struct rwk_shm_assembly *a = &ch->assembly;
+	struct rwk_place *place;
+
+	if (!a->place) {
+		a->total = total;
+		a->have = 0;
+		a->place = client->begin(ch->base.port->cookie, &ch->base, env, total);
+	}
+	scatter(a->place, slab, piece);
+	a->have += piece;
+	if (a->have < a->total)
+		return;
+	place = a->place;
+	a->place = NULL;
+	client->end(ch->base.port->cookie, &ch->base, place, 0);
+}
+
+static bool deliver_slab(struct rwk_shm_channel *ch, uint64_t word, const struct rwk_shm_line *line)
+{
+	struct rwk_envelope env = envelope_of(word, line);
+	uint32_t id = rwk_glance(&line->slab), piece = rwk_glance(&line->piece);
+	uint64_t total = rwk_glance(&line->total);
+	const unsigned char *slab = rwk_shm_slab(&ch->slabs, id);
+	bool further = env.kind == RWK_SHM_PIECE;
+
+	if (!rwk_shm_slab_is_his(&ch->slabs, id) || piece > RWK_SHM_SLAB_BYTES || !piece) {
+		rwk_shm_protocol_error(ch, "it sent a slab that was not its own, or longer than slabs are");
+		return false;
+	}
+	if (further != !!ch->assembly.place || (further && piece > ch->assembly.total - ch->assembly.have) ||
+		(!further && (env.kind >= RWK_KIND_SERVICE || piece > total || total > RWK_SHM_MESSAGE_MAX))) {
+		rwk_shm_protocol_error(ch, "it sent a piece that belongs to no message");
+		return false;
+	}
+	if (!further && piece == total)
+		ch->base.port->client->message(ch->base.port->cookie, &ch->base, &env, slab, piece);
+	else
+		assemble(ch, &env, slab, piece, total);
+	take_slab(ch, id);
+	step(ch);
+	return true;
+}
+
+/* A message of several lines; false if not all of them are there yet. */
+static bool deliver_lines(struct rwk_shm_channel *ch, uint64_t word, const struct rwk_shm_line *line, uint32_t len)
+{
+	struct rwk_envelope env = envelope_of(word, line);
+	uint32_t at = env.flags & RWK_ENV_DATA ? RWK_SHM_BODY_DATA : RWK_SHM_BODY;
+	uint32_t lines = (len - at + RWK_SHM_MORE - 1) / RWK_SHM_MORE;
+	unsigned char all[RWK_SHM_BODY + RWK_SHM_MORE * RWK_SHM_MORE_MAX];
+
+	if (lines > RWK_SHM_MORE_MAX || env.kind >= RWK_KIND_SERVICE || ch->assembly.place) {
+		rwk_shm_protocol_error(ch, "it sent a message of too many lines, or within another");
+		return false;
+	}
+	memcpy(all, env.flags & RWK_ENV_DATA ? line->body_data : line->body, at);
+	for (uint32_t i = 1; i <= lines; i++) {
+		const struct rwk_shm_line *more = rwk_shm_rx_ahead(&ch->rx, i);
+
+		if ((uint32_t)rwk_observe64(&more->word) != ch->rx.stamp + i * RWK_SHM_STAMP_STEP)
+			return false;
+		memcpy(all + at, more->more, RWK_SHM_MORE < len - at ? RWK_SHM_MORE : len - at);
+		at += RWK_SHM_MORE < len - at ? RWK_SHM_MORE : len - at;
+	}
+	ch->base.port->client->message(ch->base.port->cookie, &ch->base, &env, all, len);
+	for (uint32_t i = 0; i <= lines; i++)
+		step(ch);
+	return true;
+}
+
+/* A record of the service's own. */
+static bool deliver_control(struct rwk_shm_channel *ch, unsigned kind, const struct rwk_shm_line *line, uint32_t len)
+{
+	unsigned char body[RWK_SHM_CONTROL_MAX];
+	uint32_t lines;
+
+	memcpy(body, line->body, len);
+	/* First of all the line is given free: what follows may answer. */
+	if (kind == RWK_SHM_GROW) {
+		memcpy(&lines, body, sizeof(lines));
+		if (len != sizeof(lines) || !rwk_shm_rx_grow(&ch->rx, lines)) {
+			rwk_shm_protocol_error(ch, "it wanted a ring of an impossible size");
+			return false;
+		}
+	}
+	step(ch);
+	if (kind == RWK_SHM_SLABS_BACK)
+		slabs_came_back(ch, body, len);
+	else if (kind >= RWK_SHM_TRANSFER_FIRST && kind <= RWK_SHM_TRANSFER_LAST)
+		rwk_shm_transfer_control(ch, kind, body, len);
+	else if (kind == RWK_SHM_BYE)
+		rwk_shm_doom(ch, -ECONNRESET);
+	else if (kind != RWK_SHM_GROW)
+		rwk_shm_protocol_error(ch, "it sent a record of an unknown kind");
+	return !ch->doom;
+}
+
+/* Everything that is not a message in one line. False: not all of it is there yet, or nothing more is wanted. */
+static __attribute__((noinline)) bool deliver_other(
+	struct rwk_shm_channel *ch, uint64_t word, const struct rwk_shm_line *line, uint32_t len)
+{
+	unsigned kind = (uint8_t)(word >> 32);
+
+	if (len == RWK_SHM_IN_SLAB)
+		return deliver_slab(ch, word, line);
+	if (kind >= RWK_KIND_SERVICE && len <= RWK_SHM_CONTROL_MAX)
+		return deliver_control(ch, kind, line, len);
+	if (!ch->assembly.place && len > RWK_SHM_BODY_DATA)
+		return deliver_lines(ch, word, line, len);
+	rwk_shm_protocol_error(ch, "it sent a message within another");
+	return false;
+}
+
+int rwk_shm_deliver(struct rwk_shm_channel *ch, int budget)
+{
+	const struct rwk_client *client = ch->base.port->client;
+	void *cookie = ch->base.port->cookie;
+	uint64_t word;
+	uint32_t len;
+	int n = 0;
+
+	while ((len = rwk_shm_rx_peek(&ch->rx, &word)) <= RWK_SHM_IN_SLAB) {
+		const struct rwk_shm_line *line = ch->rx.next;
+		bool data = word & (uint64_t)RWK_ENV_DATA << 40;
+
+		if (rwk_likely(len <= (data ? RWK_SHM_BODY_DATA : RWK_SHM_BODY) && (uint8_t)(word >> 32) < RWK_KIND_SERVICE &&
+			    !ch->assembly.place)) {
+			struct rwk_envelope env = envelope_of(word, line);
+
+			client->message(cookie, &ch->base, &env, data ? line->body_data : line->body, len);
+			step(ch);
+		} else if (!deliver_other(ch, word, line, len)) {
+			break;
+		}
+		if (++n >= budget)
+			break;
+	}
+	ch->seen += (uint32_t)n;
+	return n;
+}

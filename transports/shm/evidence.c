@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Evidence of death. A peer is dead when the kernel says that its process has ended, never because it is silent.
+ *
+ *   pidfd   one for each channel as long as descriptors are plenty (three quarters of the limit are left to the host program's use); it sits in
+ *           the port's epoll set, so that one system call asks for all peers, and a sleeper is woken by a death
+ *   /proc   for the rest: the process with that pid is gone, a zombie, or began at another time; a few peers a look
+ *   gone    a word in the pair by which a peer that closes says so when its good-bye did not fit into the ring
+ */
+#include "shm/channel.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Peers without a pidfd that are looked at in one go. */
+enum { LOOKS = 16 };
+
+/* Reads /proc/<pid>/stat: 0 and both outputs; -ESRCH: no such process; another errno: no answer to be had. */
+static int read_stat(pid_t pid, char *state, uint64_t *start)
+{
+	char path[40], text[1024], *p;
+	unsigned long long v;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT && kill(pid, 0) && errno == ESRCH ? -ESRCH : -EAGAIN;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return n < 0 && errno == ESRCH ? -ESRCH : -EAGAIN;
+	text[n] = 0;
+	/* The name in parentheses may hold anything; the fields begin after its last one: 3 is the state, 22 the start. */
+	p = strrchr(text, ')');
+	if (!p || sscanf(p, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", state, &v) != 2)
+		return -EAGAIN;
+	*start = v;
+	return 0;
+}
+
+uint64_t rwk_shm_process_start(pid_t pid)
+{
+	uint64_t start;
+	char state;
+
+	return read_stat(pid, &state, &start) ? 0 : start;
+}
+
+static bool alive_by_proc(const struct rwk_shm_channel *ch)
+{
+	uint64_t start;
+	char state;
+	int rc = read_stat(ch->pid, &state, &start);
+
+	if (rc)
+		return rc != -ESRCH;
+	return state != 'Z' && state != 'X' && (!ch->start || start == ch->start);
+}
+
+static int open_pidfd(pid_t pid)
+{
+	struct rlimit limit;
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	if (fd < 0 || getrlimit(RLIMIT_NOFILE, &limit))
+		return fd;
+	if ((rlim_t)fd < limit.rlim_cur - limit.rlim_cur / 4)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+bool rwk_shm_watch(struct rwk_shm_channel *ch)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data = {.ptr = ch}};
+
+	ch->pidfd = open_pidfd(ch->pid);
+	/* After the descriptor is open its pid cannot be reused: what is proven now stays so. */
+	if (!alive_by_proc(ch))
+		return false;
+	if (ch->pidfd >= 0 && epoll_ctl(ch->base.port->epoll, EPOLL_CTL_ADD, ch->pidfd, &ev)) {
+		close(ch->pidfd);
+		ch->pidfd = -1;
+	}
+	ch->watched = true;
+	if (ch->pidfd < 0)
+		ch->base.port->unwatched++;
+	return true;
+}
+
+void rwk_shm_unwatch(struct rwk_shm_channel *ch)
+{
+	if (ch->watched && ch->pidfd < 0)
+		ch->base.port->unwatched--;
+	ch->watched = false;
+	if (ch->pidfd >= 0) {
+		/* By hand: a forked child that has the descriptor too would keep it in the set. And not in the child itself. */
+		if (*ch->tx.here)
+			epoll_ctl(ch->base.port->epoll, EPOLL_CTL_DEL, ch->pidfd, NULL);
+		close(ch->pidfd);
+	}
+	ch->pidfd = -1;
+}
+
+bool rwk_shm_peer_alive(struct rwk_shm_channel *ch)
+{
+	struct pollfd p = {.fd = ch->pidfd, .events = POLLIN};
+
+	if (ch->pidfd < 0)
+		return alive_by_proc(ch);
+	return poll(&p, 1, 0) <= 0;
+}
+
+pid_t rwk_shm_peer_pid(const struct rwk_shm_channel *ch)
+{
+	return ch->pid;
+}
+
+static void found_dead(struct rwk_shm_channel *ch)
+{
+	ch->base.port->count.deaths++;
+	rwk_info("shared memory: process %d, rank %u, has ended", (int)ch->pid, rwk_address_rank(&ch->to));
+	rwk_shm_doom(ch, -ECONNRESET);
+}
+
+void rwk_shm_look_for_deaths(struct rwk_port *port)
+{
+	uint32_t looks = 0, i;
+
+	for (i = 0; i < port->bells; i++) {
+		struct rwk_shm_channel *ch = port->by_bell[i];
+
+		if (ch && ch->state == RWK_SHM_OPEN && rwk_observe32(&rwk_shm_his_side(ch)->gone))
+			rwk_shm_doom(ch, -ECONNRESET);
+	}
+	if (!port->unwatched)
+		return;
+	for (i = 0; i < port->bells && looks < LOOKS; i++) {
+		struct rwk_shm_channel *ch = port->by_bell[(port->evidence_next + i) % port->bells];
+
+		if (!ch || !ch->watched || ch->pidfd >= 0 || ch->doom)
+			continue;
+		looks++;
+		if (!alive_by_proc(ch))
+			found_dead(ch);
+	}
+	port->evidence_next = (port->evidence_next + i) % port->bells;
+}
+
+int rwk_shm_events(struct rwk_port *port)
+{
+	struct epoll_event ev[16];
+	int n = epoll_wait(port->epoll, ev, 16, 0), done = 0;
+
+	for (int i = 0; i < n; i++) {
+		if (ev[i].data.ptr == &port->sock) {
+			done += rwk_shm_attach_poll(port);
+		} else if (ev[i].data.ptr == &port->timer) {
+			uint64_t ticks;
+
+			done += read(port->timer, &ticks, sizeof(ticks)) > 0;
+		} else {
+			struct rwk_shm_channel *ch = ev[i].data.ptr;
+
+			/* Said once: the descriptor would stay readable. */
+			rwk_shm_unwatch(ch);
+			found_dead(ch);
+			done++;
+		}
+	}
+	return done;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What lies in shared memory, byte for byte: the pair's segment and a port's inbox. Everything is in lines of 64 bytes, blocks that
+ * different sides write are 128 bytes apart (cores fetch lines in pairs). No pointers: the two sides map at different addresses.
+ * A change of any of it needs a new RWK_SHM_LAYOUT_VERSION, so that different builds on a node refuse each other.
+ *
+ *   pair's segment: header page | ring 0 | ring 1 | slabs 0 | slabs 1 | transfer area 0 | transfer area 1
+ *
+ * Side 0 is the creator of the pair: the one with the lower nonce_port. "Ring 0" is the one that side 0 writes.
+ */
+#ifndef RWK_SHM_LAYOUT_H
+#define RWK_SHM_LAYOUT_H
+
+#include "shm/pair.h"
+
+#define RWK_SHM_PAGE 4096u
+
+/*
+ * The word at the head of each line. Written last, read first:
+ *
+ *   bits  0-9   length of the payload; RWK_SHM_IN_SLAB if that lies in a slab
+ *   bits 10-31  stamp: a one, and above it the line's number in its stream. Never 0, so that a line never written does not look
+ *               valid, and different from what the line held a lap before
+ *   bits 32-63  kind, flags, small: the first four bytes of the envelope
+ *
+ * So the low half less the stamp expected is the length if the line is there, and at least 1024 if it is not. Counts of lines are kept
+ * as stamps everywhere: they wrap with the 32 bits. A continuation line's word has a stamp and otherwise zeros.
+ */
+#define RWK_SHM_STAMP_FIRST (1u << 10)
+#define RWK_SHM_STAMP_STEP  (1u << 11)
+#define RWK_SHM_IN_SLAB     1023u
+
+#define RWK_SHM_RING_MIN 64u    /* lines of a ring to begin with */
+#define RWK_SHM_RING_MAX 65536u /* and at most: far below the 2^21 lines that a stamp tells apart */
+
+#define RWK_SHM_BODY      48u /* payload in a message's first line, */
+#define RWK_SHM_BODY_DATA 40u /* if the envelope's data travels too, */
+#define RWK_SHM_MORE      56u /* and in each continuation line, */
+#define RWK_SHM_MORE_MAX  4u  /* of which there are at most so many */
+
+struct rwk_shm_line {
+	_Atomic uint64_t word;
+	union {
+		struct {
+			uint64_t tag;
+			union {
+				unsigned char body[RWK_SHM_BODY];
+				struct {
+					uint64_t data; /* with RWK_ENV_DATA; a slab's line always has the room */
+					union {
+						unsigned char body_data[RWK_SHM_BODY_DATA];
+						struct {
+							uint32_t slab;
+							uint32_t piece; /* bytes of the payload in this slab */
+							uint64_t total; /* bytes of the payload in all */
+						};
+					};
+				};
+			};
+		};
+		unsigned char more[RWK_SHM_MORE];
+	};
+};
+_Static_assert(sizeof(struct rwk_shm_line) == RWK_CACHE_LINE, "a line of the ring is a cache line");
+
+/*
+ * A slab's payload is 8 KB; slabs lie 4 lines further apart than that, so that the heads of many slabs in use do not fall into the same
+ * few sets of a cache.
+ */
+#define RWK_SHM_SLAB_BYTES  8192u
+#define RWK_SHM_SLAB_STRIDE (RWK_SHM_SLAB_BYTES + 256u)
+#define RWK_SHM_SLABS       64u /* of each side; side 1's have the numbers from here on */
+
+/** What one side says to the other beside its ring. Two blocks, by how often they are written. */
+struct rwk_shm_side {
+	/* As a receiver. The sender looks at `attention` after each message: the line is nearly always in its cache. */
+	_Atomic uint32_t consumed;  /* stamp of the first line not consumed yet; published each quarter of a ring */
+	_Atomic uint32_t attention; /* RWK_SHM_BELL, RWK_SHM_FENCE: what the sender has to do after publishing */
+	unsigned char space[2 * RWK_CACHE_LINE - 8];
+	/* As a sender. The receiver looks when it publishes `consumed`. */
+	_Atomic uint32_t starved; /* wants the bell when `consumed` moves */
+	_Atomic uint32_t gone;    /* has closed; what is in the ring is still good */
+	unsigned char space2[2 * RWK_CACHE_LINE - 8];
+};
+_Static_assert(sizeof(struct rwk_shm_side) == 4 * RWK_CACHE_LINE, "a side has two blocks");
+
+#define RWK_SHM_BELL  1u /* ring the bell in my inbox: I do not poll your ring, or I sleep */
+#define RWK_SHM_FENCE 2u /* no barrier on behalf of others here: put a full one between publishing and looking */
+
+#define RWK_SHM_MESSAGE_MAX (1u << 20) /* payload of a message, as large as eager_max may be */
+
+#define RWK_SHM_PAIR_MAGIC  0x6b6c617765706f72ull
+#define RWK_SHM_INBOX_MAGIC 0x786f62ull
+
+struct rwk_shm_pair_header {
+	uint64_t magic;
+	uint32_t layout;
+	uint32_t ring_lines; /* most lines of each ring, a power of two */
+	uint32_t slabs, slab_bytes, slab_stride, transfer_bytes;
+	uint64_t size;
+	uint64_t nonce_port[2];
+	unsigned char space[64 + 8];
+	struct rwk_shm_side side[2];
+};
+_Static_assert(offsetof(struct rwk_shm_pair_header, side) == 2 * RWK_CACHE_LINE, "sides begin on a block of their own");
+_Static_assert(sizeof(struct rwk_shm_pair_header) <= RWK_SHM_PAGE, "the header has one page");
+
+#define RWK_SHM_BELLS ((RWK_SHM_PAGE - 2 * RWK_CACHE_LINE) * 8) /* channels of a port that can have a bell */
+
+/** One page of each port, mapped by its peers. */
+struct rwk_shm_inbox {
+	uint64_t magic;
+	uint32_t layout;
+	_Atomic uint32_t asleep; /* who changes it from 1 to 0 sends a datagram to the port's socket, or is its owner */
+	unsigned char space[2 * RWK_CACHE_LINE - 16];
+	_Atomic uint64_t bell[RWK_SHM_BELLS / 64]; /* a bit for each channel */
+};
+_Static_assert(sizeof(struct rwk_shm_inbox) == RWK_SHM_PAGE, "an inbox is one page");
+
+static inline size_t rwk_shm_ring_at(uint32_t ring_lines, unsigned side)
+{
+	return RWK_SHM_PAGE + (size_t)side * ring_lines * sizeof(struct rwk_shm_line);
+}
+
+#define RWK_SHM_HOME_BYTES ((size_t)RWK_SHM_SLABS * RWK_SHM_SLAB_STRIDE)
+_Static_assert(RWK_SHM_HOME_BYTES % RWK_SHM_PAGE == 0, "homes of slabs are whole pages");
+
+static inline size_t rwk_shm_slabs_at(uint32_t ring_lines)
+{
+	return rwk_shm_ring_at(ring_lines, 2);
+}
+
+static inline size_t rwk_shm_transfer_at(uint32_t ring_lines, unsigned side)
+{
+	return rwk_shm_slabs_at(ring_lines) + 2 * RWK_SHM_HOME_BYTES + (size_t)side * RWK_SHM_TRANSFER_BYTES;
+}
+
+static inline size_t rwk_shm_pair_size(uint32_t ring_lines)
+{
+	return rwk_shm_transfer_at(ring_lines, 2);
+}
+
+#endif

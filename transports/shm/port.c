@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The port: opening and closing, channels and their end, and progress, which looks at everything in the order of how often it changes:
+ *
+ *   each call           the rings of the hot channels, bells if any channel is cold, what is queued, transfers
+ *   every 64th call     the clock; then by time
+ *   each millisecond    events: datagrams, deaths (more often while channels are connecting), retries
+ *   each 10 ms          which channels are hot, if there are too many
+ *   each 100 ms         peers without a pidfd, peers that said good-bye without room in the ring; all cold rings
+ *
+ * Invariants: a channel with a doom is in `failing` and fails at the end of progress, never in the middle of something else. A channel in
+ * state OPEN is hot or counted as cold. by_bell holds every channel that is not freed.
+ */
+#include "shm/channel.h"
+#include "shm/transfer.h"
+
+#include "base/log.h"
+#include "base/param.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { DELIVER_BUDGET = 64, BALANCE_GAP = 10, EVIDENCE_GAP = 100 };
+
+static uint64_t clock_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* A word that is 1 here and 0 in every child that is forked: a child must not touch what is not mapped there. */
+static const uint32_t *make_here(void)
+{
+	uint32_t *here = mmap(NULL, RWK_SHM_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (here == MAP_FAILED)
+		return NULL;
+	if (madvise(here, RWK_SHM_PAGE, MADV_WIPEONFORK)) {
+		munmap(here, RWK_SHM_PAGE);
+		return NULL;
+	}
+	*here = 1;
+	return here;
+}
+
+static int shm_open_port(struct rwk_port_attr *attr, const struct rwk_client *client, void *cookie, struct rwk_port **out)
+{
+	struct rwk_port *port = calloc(1, sizeof(*port));
+	int rc = -ENOMEM;
+
+	if (!port)
+		return -ENOMEM;
+	port->here = make_here();
+	if (!port->here)
+		goto err_free;
+	port->client = client;
+	port->cookie = cookie;
+	port->oversubscribed = attr->oversubscribed;
+	port->address = attr->address;
+	port->have_barrier = rwk_barrier_join();
+	port->pid = getpid();
+	port->start = rwk_shm_process_start(port->pid);
+	rwk_list_init(&port->busy);
+	rwk_list_init(&port->failing);
+	rwk_list_init(&port->connecting);
+	rc = rwk_shm_attach_open(port, rwk_address_port(&attr->address));
+	if (rc)
+		goto err_here;
+	port->now = clock_ms();
+	port->talk_until = port->now + 1000;
+	attr->address = port->address;
+	*out = port;
+	return 0;
+
+err_here:
+	munmap((void *)port->here, RWK_SHM_PAGE);
+err_free:
+	free(port);
+	return rc;
+}
+
+static uint32_t free_bell(struct rwk_port *port)
+{
+	struct rwk_shm_channel **more;
+	uint32_t i;
+
+	for (i = 0; i < port->bells; i++) {
+		if (!port->by_bell[i])
+			return i;
+	}
+	if (i == RWK_SHM_BELLS)
+		return RWK_SHM_NO_BELL;
+	if (i == port->bell_room) {
+		more = realloc(port->by_bell, (i + 16) * 2 * sizeof(*more));
+		if (!more)
+			return RWK_SHM_NO_BELL;
+		port->by_bell = more;
+		port->bell_room = (i + 16) * 2;
+	}
+	port->by_bell[i] = NULL;
+	return port->bells++;
+}
+
+struct rwk_shm_channel *rwk_shm_channel_new(struct rwk_port *port, const struct rwk_address *to, void *peer)
+{
+	struct rwk_shm_channel *ch = aligned_alloc(RWK_CACHE_LINE, sizeof(*ch));
+	uint32_t bell = ch ? free_bell(port) : RWK_SHM_NO_BELL;
+
+	if (bell == RWK_SHM_NO_BELL) {
+		free(ch);
+		rwk_warn("shared memory: no room for a channel to rank %u", rwk_address_rank(to));
+		return NULL;
+	}
+	memset(ch, 0, sizeof(*ch));
+	ch->base.transport = &rwk_shm_transport;
+	ch->base.port = port;
+	ch->base.peer = peer;
+	ch->base.send_max = rwk_params.eager_max < RWK_SHM_MESSAGE_MAX ? rwk_params.eager_max : RWK_SHM_MESSAGE_MAX;
+	ch->to = *to;
+	ch->partial = to->flags_rank & RWK_ADDR_PARTIAL;
+	ch->tx.here = port->here;
+	ch->tx.shut = 1;
+	ch->pidfd = ch->pair_fd = -1;
+	ch->bell = bell;
+	if (!++port->contacts)
+		port->contacts = 1;
+	ch->contact = port->contacts;
+	rwk_list_init(&ch->controls);
+	rwk_list_init(&ch->ops);
+	rwk_list_init(&ch->busy);
+	rwk_list_init(&ch->failing);
+	rwk_list_init(&ch->connecting);
+	rwk_list_append(&port->connecting, &ch->connecting);
+	port->by_bell[bell] = ch;
+	port->count.channels++;
+	return ch;
+}
+
+void rwk_shm_channel_stop(struct rwk_shm_channel *ch, int status)
+{
+	struct rwk_port *port = ch->base.port;
+	struct rwk_place *place = ch->assembly.place;
+
+	if (ch->state == RWK_SHM_FAILED)
+		return;
+	if (ch->state == RWK_SHM_OPEN)
+		rwk_shm_delist(ch);
+	ch->state = RWK_SHM_FAILED;
+	ch->base.error = status;
+	rwk_shm_gate(ch);
+	rwk_list_remove(&ch->failing);
+	rwk_shm_transfer_stop(ch, status);
+	rwk_shm_queue_drop(ch, status);
+	ch->assembly.place = NULL;
+	if (place)
+		port->client->end(port->cookie, &ch->base, place, status);
+	rwk_shm_unwatch(ch);
+	rwk_shm_attach_drop(ch);
+}
+
+void rwk_shm_channel_free(struct rwk_shm_channel *ch, int status)
+{
+	rwk_shm_channel_stop(ch, status);
+	ch->base.port->by_bell[ch->bell] = NULL;
+	free(ch);
+}
+
+void rwk_shm_doom(struct rwk_shm_channel *ch, int err)
+{
+	if (ch->doom || ch->state == RWK_SHM_FAILED)
+		return;
+	ch->doom = err;
+	ch->tx.shut = 1;
+	rwk_list_append(&ch->base.port->failing, &ch->failing);
+}
+
+void rwk_shm_protocol_error(struct rwk_shm_channel *ch, const char *what)
+{
+	if (ch->doom)
+		return;
+	rwk_warn("shared memory: process %d, rank %u, broke the protocol: %s; the connection is given up", (int)ch->pid,
+		rwk_address_rank(&ch->to), what);
+	ch->base.port->count.violations++;
+	rwk_shm_doom(ch, -EPROTO);
+}
+
+/* Says good-bye: in the stream if there is room, else by a word that the peer looks at now and then. */
+static void say_goodbye(struct rwk_shm_channel *ch)
+{
+	if (ch->state != RWK_SHM_OPEN || ch->doom) {
+		if (ch->pair)
+			rwk_publish32(&rwk_shm_my_side(ch)->gone, 1);
+		return;
+	}
+	if (rwk_list_empty(&ch->controls))
+		rwk_shm_control(ch, RWK_SHM_BYE, "", 0);
+	rwk_publish32(&rwk_shm_my_side(ch)->gone, 1);
+}
+
+static void shm_disconnect(struct rwk_channel *c)
+{
+	struct rwk_shm_channel *ch = rwk_shm_channel(c);
+
+	if (*ch->tx.here)
+		say_goodbye(ch);
+	rwk_shm_channel_free(ch, -ECANCELED);
+}
+
+static void shm_close(struct rwk_port *port)
+{
+	for (uint32_t i = 0; i < port->bells; i++) {
+		if (port->by_bell[i])
+			shm_disconnect(&port->by_bell[i]->base);
+	}
+	rwk_shm_transfer_port_stop(port);
+	rwk_shm_attach_close(port);
+	munmap((void *)port->here, RWK_SHM_PAGE);
+	free(port->by_bell);
+	free(port);
+}
+
+static bool same_node(const struct rwk_port *port, const struct rwk_address *to)
+{
+	static const uint8_t loopback[13] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127};
+
+	if (to->flags_rank & RWK_ADDR_PARTIAL)
+		return !memcmp(to->ip, port->address.ip, sizeof(to->ip)) || !memcmp(to->ip, loopback, sizeof(loopback));
+	return to->node == port->address.node;
+}
+
+static int shm_connect(struct rwk_port *port, const struct rwk_address *to, void *peer, struct rwk_channel **out)
+{
+	const char *why = NULL;
+	struct rwk_shm_channel *ch;
+
+	if (!*port->here)
+		return -ECHILD;
+	if (!same_node(port, to))
+		why = "it is on another node";
+	else if (!(to->flags_rank & RWK_ADDR_PARTIAL) && to->job != port->address.job)
+		why = "it belongs to another job";
+	else if (rwk_address_port(to) == rwk_address_port(&port->address))
+		why = "it is this endpoint itself, or has this one's port";
+	else if (!rwk_address_port(to))
+		why = "its address has no port";
+	if (why) {
+		rwk_info("shared memory cannot reach rank %u, port %u: %s", rwk_address_rank(to), rwk_address_port(to), why);
+		return -EHOSTUNREACH;
+	}
+	ch = rwk_shm_channel_new(port, to, peer);
+	if (!ch)
+		return -ENOMEM;
+	ch->retry_at = port->now;
+	rwk_shm_attach_retry(port);
+	*out = &ch->base;
+	return 0;
+}
+
+/* A channel that is doomed ends. What a dead peer had sent is delivered first. */
+static void fail(struct rwk_shm_channel *ch)
+{
+	struct rwk_port *port = ch->base.port;
+	int err = ch->doom;
+
+	if (err == -ECONNRESET && ch->state == RWK_SHM_OPEN) {
+		for (uint32_t left = 2 * ch->rx.lines_max; left && rwk_shm_deliver(ch, DELIVER_BUDGET); left--)
+			;
+		err = ch->doom;
+	}
+	rwk_shm_channel_stop(ch, err);
+	port->client->failed(port->cookie, &ch->base, err);
+}
+
+static int fail_doomed(struct rwk_port *port)
+{
+	int n = 0;
+
+	while (!rwk_list_empty(&port->failing)) {
+		fail(rwk_container_of(port->failing.next, struct rwk_shm_channel, failing));
+		n++;
+	}
+	return n;
+}
+
+static int send_all_queued(struct rwk_port *port)
+{
+	int n = 0;
+
+	for (struct rwk_list *l = port->busy.next, *next; l != &port->busy; l = next) {
+		next = l->next;
+		n += rwk_shm_send_queued(rwk_container_of(l, struct rwk_shm_channel, busy));
+	}
+	return n;
+}
+
+static int sweep(struct rwk_port *port)
+{
+	int n = 0;
+
+	for (uint32_t i = 0; i < port->bells; i++) {
+		struct rwk_shm_channel *ch = port->by_bell[i];
+
+		if (ch && ch->state == RWK_SHM_OPEN && !ch->hot && rwk_shm_rx_ready(&ch->rx))
+			n += rwk_shm_deliver(ch, DELIVER_BUDGET);
+	}
+	return n;
+}
+
+/* What is done by time. */
+static rwk_noinline int housekeeping(struct rwk_port *port)
+{
+	uint64_t now = clock_ms();
+	int n = 0;
+
+	if (now != port->now || !rwk_list_empty(&port->connecting) || now < port->talk_until) {
+		port->now = now;
+		n += rwk_shm_events(port);
+		if (!rwk_list_empty(&port->connecting))
+			rwk_shm_attach_retry(port);
+	}
+	if (port->cold_count && now >= port->balance_at) {
+		port->balance_at = now + BALANCE_GAP;
+		n += rwk_shm_balance(port);
+	}
+	if (now >= port->evidence_at) {
+		port->evidence_at = now + EVIDENCE_GAP;
+		rwk_shm_look_for_deaths(port);
+		if (port->cold_count)
+			n += sweep(port);
+	}
+	return n;
+}
+
+static rwk_noinline void idle(struct rwk_port *port)
+{
+	if (!port->oversubscribed || ++port->idle_polls < rwk_params.spin)
+		return;
+	port->idle_polls = 0;
+	port->count.yields++;
+	sched_yield();
+}
+
+static rwk_noinline int wake_up(struct rwk_port *port)
+{
+	rwk_shm_disarm(port);
+	port->now = clock_ms();
+	return rwk_shm_events(port);
+}
+
+static int shm_progress(struct rwk_port *port)
+{
+	int n = 0;
+
+	if (rwk_unlikely(!*port->here))
+		return 0;
+	if (rwk_unlikely(port->armed))
+		n += wake_up(port);
+	for (uint32_t i = 0; i < port->hot_count; i++) {
+		if (rwk_shm_rx_ready(&port->hot[i]->rx))
+			n += rwk_shm_deliver(port->hot[i], DELIVER_BUDGET);
+	}
+	if (rwk_unlikely(port->cold_count || port->bells_rung)) {
+		port->bells_rung = false;
+		n += rwk_shm_poll_bells(port);
+	}
+	if (rwk_unlikely(!rwk_list_empty(&port->busy)))
+		n += send_all_queued(port);
+	if (port->transfer)
+		n += rwk_shm_transfer_progress(port);
+	if (rwk_unlikely((++port->polls & 63) == 0))
+		n += housekeeping(port);
+	if (rwk_unlikely(!rwk_list_empty(&port->failing)))
+		n += fail_doomed(port);
+	if (n)
+		port->idle_polls = 0;
+	else
+		idle(port);
+	return n;
+}
+
+static int shm_wait_fd(struct rwk_port *port)
+{
+	return port->epoll;
+}
+
+static int shm_expose(struct rwk_channel *c, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key)
+{
+	if (!*rwk_shm_channel(c)->tx.here)
+		return -ECHILD;
+	return c->error ? c->error : rwk_shm_expose(rwk_shm_channel(c), iov, count, writable, key);
+}
+
+static void shm_conceal(struct rwk_channel *c, const struct rwk_rkey *key)
+{
+	rwk_shm_conceal(rwk_shm_channel(c), key);
+}
+
+void **rwk_shm_transfer_state(struct rwk_shm_channel *ch)
+{
+	return &ch->transfer;
+}
+
+void **rwk_shm_transfer_port_state(struct rwk_port *port)
+{
+	return &port->transfer;
+}
+
+void *rwk_shm_transfer_area(struct rwk_shm_channel *ch, bool mine)
+{
+	return (unsigned char *)ch->pair + rwk_shm_transfer_at(ch->ring_lines, mine ? ch->side : !ch->side);
+}
+
+void rwk_shm_channel_counters(const struct rwk_channel *c, struct rwk_shm_channel_counters *out)
+{
+	const struct rwk_shm_channel *ch = (const struct rwk_shm_channel *)c;
+
+	*out = (struct rwk_shm_channel_counters){
+		.lines_sent = ch->tx.stamp / RWK_SHM_STAMP_STEP,
+		.lines_received = ch->rx.stamp / RWK_SHM_STAMP_STEP,
+		.slabs_minted = ch->slabs.minted,
+		.growths = ch->tx.growths,
+		.ring_lines = ch->tx.lines,
+	};
+}
+
+const struct rwk_shm_port_counters *rwk_shm_port_counters(const struct rwk_port *port)
+{
+	return &port->count;
+}
+
+const struct rwk_transport rwk_shm_transport = {
+	.name = "UC/shm",
+	.open = shm_open_port,
+	.close = shm_close,
+	.connect = shm_connect,
+	.disconnect = shm_disconnect,
+	.progress = shm_progress,
+	.arm = rwk_shm_arm,
+	.wait_fd = shm_wait_fd,
+	.send = rwk_shm_send,
+	.post = rwk_shm_post,
+	.withdraw = rwk_shm_withdraw,
+	.expose = shm_expose,
+	.conceal = shm_conceal,
+};

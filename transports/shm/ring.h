@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A ring as its writer and its reader keep it in private memory. The invariants are at the head of ring.c. */
+#ifndef RWK_SHM_RING_H
+#define RWK_SHM_RING_H
+
+#include "shm/layout.h"
+
+#include "base/barrier.h"
+
+/** The writer's side. The first line is all that a small send touches. */
+struct rwk_shm_tx {
+	struct rwk_shm_line *next;  /* to be written next */
+	const _Atomic uint32_t *attention; /* of the other side, in shared memory */
+	const uint32_t *here;       /* 0 in a forked child, where the ring is not mapped */
+	uint32_t stamp;             /* of the next line */
+	uint32_t room;              /* lines that may be written one after the other without looking at anything */
+	uint32_t shut;              /* not 0: nothing goes directly (not open yet, failed, or something is queued) */
+	uint32_t lines;             /* in use: a power of two */
+	const _Atomic uint32_t *consumed;
+	/* From here on looked at when room is out. */
+	struct rwk_shm_line *first, *end;
+	uint32_t lines_next; /* in use after the next wrap */
+	uint32_t lines_max;
+	uint32_t growths;
+} rwk_aligned;
+_Static_assert(offsetof(struct rwk_shm_tx, first) <= RWK_CACHE_LINE, "a small send touches one private line");
+
+/** The reader's side: one line. */
+struct rwk_shm_rx {
+	struct rwk_shm_line *next; /* to be read next */
+	struct rwk_shm_line *stop; /* here `consumed` is published, or the ring wraps */
+	uint32_t stamp;            /* that the next line will have */
+	uint32_t lines, lines_next, lines_max;
+	struct rwk_shm_line *first, *end;
+	_Atomic uint32_t *consumed;
+} rwk_aligned;
+_Static_assert(sizeof(struct rwk_shm_rx) == RWK_CACHE_LINE, "polling touches one private line");
+
+void rwk_shm_tx_init(struct rwk_shm_tx *tx, struct rwk_shm_line *first, uint32_t lines_max, const struct rwk_shm_side *other);
+void rwk_shm_rx_init(struct rwk_shm_rx *rx, struct rwk_shm_line *first, uint32_t lines_max, struct rwk_shm_side *mine);
+
+/**
+ * Looks how far the reader is: sets room, wraps, announces growth. Returns the number of lines that may be written in all, also beyond
+ * the wrap; UINT32_MAX: what the reader has published is nonsense.
+ */
+uint32_t rwk_shm_tx_look(struct rwk_shm_tx *tx);
+
+/** The reader has come to `stop`: publishes what is consumed, wraps. True: published (the writer may wait for it). */
+void rwk_shm_rx_stop(struct rwk_shm_rx *rx);
+
+/** A GROW record: false if it is nonsense. */
+bool rwk_shm_rx_grow(struct rwk_shm_rx *rx, uint32_t lines);
+
+/** Makes the line complete with its word; the caller has filled the rest and checked room. */
+static inline void rwk_shm_tx_line(struct rwk_shm_tx *tx, uint32_t len, uint32_t head)
+{
+	rwk_publish64(&tx->next->word, (uint64_t)head << 32 | (tx->stamp + len));
+	tx->stamp += RWK_SHM_STAMP_STEP;
+	tx->next++;
+	tx->room--;
+}
+
+/** Is the next line there? Its length field then, and its word; else a number beyond any length. */
+static inline uint32_t rwk_shm_rx_peek(const struct rwk_shm_rx *rx, uint64_t *word)
+{
+	*word = rwk_observe64(&rx->next->word);
+	return (uint32_t)*word - rx->stamp;
+}
+
+static inline bool rwk_shm_rx_ready(const struct rwk_shm_rx *rx)
+{
+	uint64_t word;
+
+	return rwk_shm_rx_peek(rx, &word) <= RWK_SHM_IN_SLAB;
+}
+
+/** The next line is done with. True at a stop: `consumed` has been published. */
+static inline bool rwk_shm_rx_step(struct rwk_shm_rx *rx)
+{
+	rx->stamp += RWK_SHM_STAMP_STEP;
+	if (rwk_likely(++rx->next != rx->stop))
+		return false;
+	rwk_shm_rx_stop(rx);
+	return true;
+}
+
+/** The continuation line `n` lines after the next one, `n` lines being there at most up to the wrap rules of the ring. */
+static inline const struct rwk_shm_line *rwk_shm_rx_ahead(const struct rwk_shm_rx *rx, uint32_t n)
+{
+	const struct rwk_shm_line *line = rx->next + n;
+
+	if (rwk_unlikely(line >= rx->end && rx->lines_next == rx->lines))
+		line -= rx->lines;
+	return line;
+}
+
+#endif

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What goes. A message is written straight into the ring if it is short, into a slab if not, into several slabs one after the other if it
+ * is long. What does not go at once is queued: control records in one list, ops in another. While anything is queued
+ * tx.shut is set, so that nothing overtakes it on the fast path.
+ */
+#include "shm/channel.h"
+#include "shm/transfer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* At most RWK_SHM_BODY bytes. Overlapping moves of fixed size: no call, and no loop whose end must be guessed. */
+static inline void copy_small(unsigned char *to, const unsigned char *from, size_t len)
+{
+	if (len >= 16) {
+		memcpy(to, from, 16);
+		if (len > 32)
+			memcpy(to + 16, from + 16, 16);
+		memcpy(to + len - 16, from + len - 16, 16);
+	} else if (len >= 8) {
+		memcpy(to, from, 8);
+		memcpy(to + len - 8, from + len - 8, 8);
+	} else if (len >= 4) {
+		memcpy(to, from, 4);
+		memcpy(to + len - 4, from + len - 4, 4);
+	} else if (len) {
+		to[0] = from[0];
+		to[len / 2] = from[len / 2];
+		to[len - 1] = from[len - 1];
+	}
+}
+
+/* kind, flags, small: as they travel. */
+static inline uint32_t head_of(const struct rwk_envelope *env)
+{
+	return (uint32_t)env->kind | (uint32_t)env->flags << 8 | (uint32_t)env->small << 16;
+}
+
+static inline void published(struct rwk_shm_channel *ch)
+{
+	if (rwk_unlikely(rwk_glance(ch->tx.attention)))
+		rwk_shm_ring_bell(ch);
+}
+
+/* Can a line be written now? Looks at how far the reader is if need be. */
+static inline bool room_for_one(struct rwk_shm_channel *ch)
+{
+	if (rwk_likely(ch->tx.room))
+		return true;
+	if (rwk_shm_tx_look(&ch->tx) == UINT32_MAX)
+		rwk_shm_protocol_error(ch, "it has consumed more than was sent");
+	return ch->tx.room != 0;
+}
+
+/* Room for `n` lines, perhaps beyond the wrap. */
+static bool room_for(struct rwk_shm_channel *ch, uint32_t n)
+{
+	uint32_t free;
+
+	if (rwk_likely(ch->tx.room >= n))
+		return true;
+	free = rwk_shm_tx_look(&ch->tx);
+	if (free == UINT32_MAX) {
+		rwk_shm_protocol_error(ch, "it has consumed more than was sent");
+		return false;
+	}
+	return free >= n;
+}
+
+/* The next line; there is room, but perhaps behind the wrap. */
+static inline struct rwk_shm_line *next_line(struct rwk_shm_channel *ch)
+{
+	if (rwk_unlikely(!ch->tx.room))
+		rwk_shm_tx_look(&ch->tx);
+	return ch->tx.next;
+}
+
+static inline unsigned body_bytes(const struct rwk_envelope *env)
+{
+	return env->flags & RWK_ENV_DATA ? RWK_SHM_BODY_DATA : RWK_SHM_BODY;
+}
+
+/* A message of at most four lines more than the first: each line has its own word, so that the reader follows the writer. */
+static int send_lines(struct rwk_shm_channel *ch, const struct rwk_envelope *env, const unsigned char *from, uint32_t len)
+{
+	uint32_t first = body_bytes(env), at = len < first ? len : first;
+	uint32_t lines = 1 + (len - at + RWK_SHM_MORE - 1) / RWK_SHM_MORE;
+	struct rwk_shm_line *line;
+
+	if (!room_for(ch, lines))
+		return -EAGAIN;
+	line = next_line(ch);
+	line->tag = env->tag;
+	if (env->flags & RWK_ENV_DATA) {
+		line->data = env->data;
+		if (at)
+			memcpy(line->body_data, from, at);
+	} else if (at) {
+		memcpy(line->body, from, at);
+	}
+	rwk_shm_tx_line(&ch->tx, len, head_of(env));
+	while (at < len) {
+		uint32_t n = len - at < RWK_SHM_MORE ? len - at : RWK_SHM_MORE;
+
+		line = next_line(ch);
+		memcpy(line->more, from + at, n);
+		rwk_shm_tx_line(&ch->tx, 0, 0);
+		at += n;
+	}
+	published(ch);
+	return 0;
+}
+
+/* Names a filled slab in a line; there is room for one. */
+static void send_slab(struct rwk_shm_channel *ch, const struct rwk_envelope *env, uint32_t id, uint32_t piece, size_t total)
+{
+	struct rwk_shm_line *line = next_line(ch);
+
+	line->tag = env->tag;
+	line->data = env->flags & RWK_ENV_DATA ? env->data : 0;
+	line->slab = id;
+	line->piece = piece;
+	line->total = total;
+	rwk_shm_slab_sent(&ch->slabs, id);
+	rwk_shm_tx_line(&ch->tx, RWK_SHM_IN_SLAB, head_of(env));
+	published(ch);
+}
+
+static int send_in_slab(struct rwk_shm_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len)
+{
+	uint32_t id;
+
+	if (!room_for_one(ch))
+		return -EAGAIN;
+	id = rwk_shm_slab_take(&ch->slabs);
+	if (id == RWK_SHM_NO_SLAB)
+		return -EAGAIN;
+	memcpy(rwk_shm_slab(&ch->slabs, id), buf, len);
+	send_slab(ch, env, id, (uint32_t)len, len);
+	return 0;
+}
+
+/* Copies `n` bytes from offset `at` of what the iov describe. */
+static void gather(unsigned char *to, const struct iovec *iov, size_t at, size_t n)
+{
+	for (; n; iov++) {
+		size_t part;
+
+		if (at >= iov->iov_len) {
+			at -= iov->iov_len;
+			continue;
+		}
+		part = iov->iov_len - at < n ? iov->iov_len - at : n;
+		memcpy(to, (const unsigned char *)iov->iov_base + at, part);
+		to += part;
+		n -= part;
+		at = 0;
+	}
+}
+
+static size_t short_max(const struct rwk_envelope *env)
+{
+	return body_bytes(env) + (size_t)RWK_SHM_MORE * RWK_SHM_MORE_MAX;
+}
+
+/*
+ * Sends of a posted message as much as goes. Each piece is published as soon as it is copied: the receiver copies behind us.
+ * 1: all of it; 0: more is to come.
+ */
+static int send_some(struct rwk_shm_channel *ch, struct rwk_op *op)
+{
+	if (op->length <= short_max(&op->env)) {
+		unsigned char all[RWK_SHM_BODY + RWK_SHM_MORE * RWK_SHM_MORE_MAX];
+
+		gather(all, op->iov, 0, op->length);
+		return send_lines(ch, &op->env, all, (uint32_t)op->length) == 0;
+	}
+	while (op->at < op->length) {
+		size_t left = op->length - op->at, n = left < RWK_SHM_SLAB_BYTES ? left : RWK_SHM_SLAB_BYTES;
+		uint32_t id;
+
+		if (!room_for_one(ch))
+			return 0;
+		id = rwk_shm_slab_take(&ch->slabs);
+		if (id == RWK_SHM_NO_SLAB)
+			return 0;
+		gather(rwk_shm_slab(&ch->slabs, id), op->iov, op->at, n);
+		if (op->at) {
+			const struct rwk_envelope next = {.kind = RWK_SHM_PIECE};
+
+			send_slab(ch, &next, id, (uint32_t)n, op->length);
+		} else {
+			send_slab(ch, &op->env, id, (uint32_t)n, op->length);
+		}
+		op->at += n;
+	}
+	return 1;
+}
+
+/* A long message of one buffer, if all of it fits. */
+static int send_pieces(struct rwk_shm_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len)
+{
+	uint32_t pieces = (uint32_t)((len + RWK_SHM_SLAB_BYTES - 1) / RWK_SHM_SLAB_BYTES);
+	const struct iovec iov = {(void *)buf, len};
+	struct rwk_op op = {.iov = &iov, .iov_count = 1, .length = len, .env = *env};
+
+	if (!room_for(ch, pieces) || !rwk_shm_slabs_reserve(&ch->slabs, pieces))
+		return -EAGAIN;
+	send_some(ch, &op);
+	return 0;
+}
+
+static rwk_noinline int refuse(struct rwk_shm_channel *ch)
+{
+	if (!*ch->tx.here)
+		return -ECHILD;
+	return ch->base.error ? ch->base.error : -EAGAIN;
+}
+
+static __attribute__((noinline)) int send_longer(
+	struct rwk_shm_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len)
+{
+	if (ch->tx.shut || !*ch->tx.here)
+		return refuse(ch);
+	if (len <= short_max(env))
+		return send_lines(ch, env, buf, (uint32_t)len);
+	if (len <= RWK_SHM_SLAB_BYTES)
+		return send_in_slab(ch, env, buf, len);
+	if (len > ch->base.send_max)
+		return -EMSGSIZE;
+	return send_pieces(ch, env, buf, len);
+}
+
+int rwk_shm_send(struct rwk_channel *c, const struct rwk_envelope *env, const void *buf, size_t len)
+{
+	struct rwk_shm_channel *ch = rwk_shm_channel(c);
+	struct rwk_shm_tx *tx = &ch->tx;
+	struct rwk_shm_line *line;
+
+	if (rwk_unlikely(len > body_bytes(env) || !tx->room || tx->shut || !*tx->here))
+		return send_longer(ch, env, buf, len);
+	line = tx->next;
+	line->tag = env->tag;
+	if (env->flags & RWK_ENV_DATA) {
+		line->data = env->data;
+		copy_small(line->body_data, buf, len);
+	} else {
+		copy_small(line->body, buf, len);
+	}
+	rwk_shm_tx_line(tx, (uint32_t)len, head_of(env));
+	published(ch);
+	return 0;
+}
+
+void rwk_shm_gate(struct rwk_shm_channel *ch)
+{
+	bool queued = !rwk_list_empty(&ch->controls) || !rwk_list_empty(&ch->ops);
+
+	ch->tx.shut = ch->state != RWK_SHM_OPEN || ch->doom || queued;
+	if (!queued || ch->state != RWK_SHM_OPEN)
+		rwk_list_remove(&ch->busy);
+	else if (rwk_list_empty(&ch->busy))
+		rwk_list_append(&ch->base.port->busy, &ch->busy);
+}
+
+static bool send_control(struct rwk_shm_channel *ch, unsigned kind, const void *body, size_t len)
+{
+	struct rwk_shm_line *line;
+
+	if (!room_for_one(ch))
+		return false;
+	line = ch->tx.next;
+	memcpy(line->body, body, len);
+	rwk_shm_tx_line(&ch->tx, (uint32_t)len, kind);
+	published(ch);
+	return true;
+}
+
+int rwk_shm_control(struct rwk_shm_channel *ch, enum rwk_shm_control kind, const void *body, size_t len)
+{
+	struct rwk_shm_waiting_control *w;
+
+	if (ch->base.error || ch->doom)
+		return ch->base.error ? ch->base.error : ch->doom;
+	if (ch->state == RWK_SHM_OPEN && rwk_list_empty(&ch->controls) && send_control(ch, kind, body, len))
+		return 0;
+	w = malloc(sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	w->kind = (uint8_t)kind;
+	w->len = (uint8_t)len;
+	memcpy(w->body, body, len);
+	rwk_list_append(&ch->controls, &w->link);
+	rwk_shm_gate(ch);
+	return 0;
+}
+
+int rwk_shm_post(struct rwk_channel *c, struct rwk_op *op)
+{
+	struct rwk_shm_channel *ch = rwk_shm_channel(c);
+
+	if (rwk_unlikely(!*ch->tx.here))
+		return -ECHILD;
+	if (ch->base.error)
+		return ch->base.error;
+	if (op->type != RWK_OP_SEND)
+		return rwk_shm_transfer_post(ch, op);
+	if (op->length > ch->base.send_max)
+		return -EMSGSIZE;
+	op->at = 0;
+	if (!ch->tx.shut && send_some(ch, op))
+		return 1;
+	rwk_list_append(&ch->ops, &op->link);
+	ch->base.port->count.queued++;
+	rwk_shm_gate(ch);
+	return 0;
+}
+
+int rwk_shm_withdraw(struct rwk_channel *c, struct rwk_op *op)
+{
+	struct rwk_shm_channel *ch = rwk_shm_channel(c);
+
+	if (op->type != RWK_OP_SEND)
+		return rwk_shm_transfer_withdraw(ch, op);
+	if (op->at)
+		return -EBUSY;
+	rwk_list_remove(&op->link);
+	rwk_shm_gate(ch);
+	return 0;
+}
+
+static int send_queued_controls(struct rwk_shm_channel *ch)
+{
+	int n = 0;
+
+	while (!rwk_list_empty(&ch->controls)) {
+		struct rwk_shm_waiting_control *w =
+			rwk_container_of(ch->controls.next, struct rwk_shm_waiting_control, link);
+
+		if (!send_control(ch, w->kind, w->body, w->len))
+			break;
+		rwk_list_remove(&w->link);
+		free(w);
+		n++;
+	}
+	return n;
+}
+
+int rwk_shm_send_queued(struct rwk_shm_channel *ch)
+{
+	int n = send_queued_controls(ch);
+
+	while (rwk_list_empty(&ch->controls) && !rwk_list_empty(&ch->ops)) {
+		struct rwk_op *op = rwk_container_of(ch->ops.next, struct rwk_op, link);
+		size_t before = op->at;
+
+		if (!send_some(ch, op)) {
+			n += op->at != before;
+			break;
+		}
+		rwk_list_remove(&op->link);
+		rwk_shm_gate(ch);
+		n++;
+		op->done(op, 0);
+	}
+	rwk_shm_gate(ch);
+	return n;
+}
+
+bool rwk_shm_queue_can_go(struct rwk_shm_channel *ch)
+{
+	struct rwk_op *op;
+
+	if (!room_for_one(ch))
+		return false;
+	if (!rwk_list_empty(&ch->controls))
+		return true;
+	if (rwk_list_empty(&ch->ops))
+		return false;
+	op = rwk_container_of(ch->ops.next, struct rwk_op, link);
+	if (op->length <= short_max(&op->env))
+		return room_for(ch, 1 + RWK_SHM_MORE_MAX);
+	return rwk_shm_slabs_left(&ch->slabs) != 0;
+}
+
+void rwk_shm_queue_drop(struct rwk_shm_channel *ch, int status)
+{
+	struct rwk_list *l;
+
+	while ((l = rwk_list_pop(&ch->controls)))
+		free(rwk_container_of(l, struct rwk_shm_waiting_control, link));
+	while ((l = rwk_list_pop(&ch->ops))) {
+		struct rwk_op *op = rwk_container_of(l, struct rwk_op, link);
+
+		op->done(op, status);
+	}
+}
