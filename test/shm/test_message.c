@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages between two processes: every size, every way through the code, in order, each once, with the right content. */
+#include "rwk_test.h"
+
+#include "ends.h"
+
+#include <unistd.h>
+
+/* Sizes where the way changes: inline with and without data, lines, slab, pieces. */
+static const size_t sizes[] = {0, 1, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 39, 40, 41, 47, 48, 49, 55, 56, 95, 96, 97, 103, 104, 105, 151,
+	152, 153, 159, 160, 161, 207, 208, 209, 215, 216, 217, 263, 264, 265, 271, 272, 273, 1000, 4095, 4096, 4097, 8191, 8192, 8193,
+	16383, 16384, 16385, 65535, 65536};
+
+#define SIZES (sizeof(sizes) / sizeof(sizes[0]))
+
+/* A peer that echoes until its other side goes away, and returns the number of mistakes it saw. */
+static int echo_child(int fd, void *arg)
+{
+	struct end *e = end_open(0, true);
+
+	(void)arg;
+	e->echo = true;
+	if (!tell(fd, &e->address, sizeof(e->address)) || !end_until_peers(e, 1, 10000) ||
+		!end_until_failed(e, &e->peer[0], 60000))
+		return 101;
+	if (e->peer[0].failed != -ECONNRESET || e->peer[0].failed_calls != 1)
+		return 102;
+	return e->wrong != 0;
+}
+
+struct talk {
+	struct end *e;
+	struct end_peer *p;
+	pid_t child;
+	int fd;
+};
+
+static struct talk talk_begin(int (*fn)(int, void *), void *arg)
+{
+	struct rwk_address a;
+	struct talk t;
+
+	t.child = child_run(fn, arg, &t.fd);
+	t.e = end_open(0, true);
+	assert_true(hear(t.fd, &a, sizeof(a)));
+	t.p = end_connect(t.e, &a);
+	return t;
+}
+
+static void talk_end(struct talk *t)
+{
+	assert_int_equal(t->e->wrong, 0);
+	end_close(t->e);
+	assert_int_equal(child_wait(t->child), 0);
+	close(t->fd);
+}
+
+/* Each size comes back as it went, one at a time, with and without data, by send and by post with several iovecs. */
+static void each_size(void **state)
+{
+	struct talk t = talk_begin(echo_child, NULL);
+
+	(void)state;
+	for (size_t i = 0; i < SIZES; i++) {
+		for (int way = 0; way < 4; way++) {
+			if (way & 2)
+				assert_true(end_post(t.e, t.p, sizes[i], 3, way & 1 ? RWK_ENV_DATA : 0x15) >= 0);
+			else
+				assert_true(end_push(t.e, t.p, sizes[i], way & 1 ? RWK_ENV_DATA : 0x15));
+			assert_true(end_until(t.e, &t.p->received, t.p->sent, 10000));
+		}
+	}
+	assert_true(t.p->pieces > 0);
+	talk_end(&t);
+}
+
+/* Random sizes, as many at once as go, the rest queued by the hundred: order stays, and both rings grow. */
+static void floods_both_ways(void **state)
+{
+	struct talk t = talk_begin(echo_child, NULL);
+	struct rwk_shm_channel_counters count;
+	unsigned seed = 1;
+
+	(void)state;
+	for (int round = 0; round < 30; round++) {
+		for (int i = 0; i < 300; i++) {
+			size_t len = sizes[(unsigned)rand_r(&seed) % (round % 3 ? SIZES - 8 : SIZES)];
+
+			assert_int_equal(end_send(t.e, t.p, len, rand_r(&seed) & 1 ? RWK_ENV_DATA : 0, true), 0);
+		}
+		assert_true(end_until(t.e, &t.p->received, t.p->sent, 10000));
+	}
+	rwk_shm_channel_counters(t.p->ch, &count);
+	assert_true(count.growths > 0);
+	assert_true(count.ring_lines > 64);
+	assert_true(rwk_shm_port_counters(t.e->port)->queued > 0);
+	talk_end(&t);
+}
+
+static int sink_child(int fd, void *arg)
+{
+	struct end *e = end_open(0, true);
+	uint64_t goal = *(uint64_t *)arg;
+
+	if (!tell(fd, &e->address, sizeof(e->address)) || !end_until_peers(e, 1, 10000) ||
+		!end_until(e, &e->peer[0].received, goal, 60000))
+		return 101;
+	if (!tell(fd, &goal, sizeof(goal)) || !end_until_failed(e, &e->peer[0], 10000))
+		return 102;
+	return e->wrong != 0 || e->peer[0].received != goal;
+}
+
+/* One way only, so that slabs must be given back and numbers of lines wrap (2^21): small ones for the lines, 4 KB for the slabs. */
+static void one_way(void **state)
+{
+	static const struct {
+		size_t len;
+		uint64_t messages;
+	} cases[] = {{8, (1 << 21) + 5000}, {4096, 20000}, {65536, 500}};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		uint64_t goal = cases[c].messages, got;
+		struct talk t = talk_begin(sink_child, &goal);
+
+		for (uint64_t i = 0; i < goal; i++)
+			assert_true(end_push(t.e, t.p, cases[c].len, 0));
+		assert_true(hear(t.fd, &got, sizeof(got)));
+		assert_int_equal(got, goal);
+		talk_end(&t);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_size),
+		cmocka_unit_test(floods_both_ways),
+		cmocka_unit_test(one_way),
+	};
+
+	return cmocka_run_group_tests_name("shm/message", tests, NULL, NULL);
+}
