@@ -46,7 +46,7 @@ bench_mpi_names = latency multi_latency bandwidth bidirectional multi_rate allre
 bench_mpi_shared = bench/mpi/loops.c bench/mpi/team.c
 bench_mpi_programs = $(bench_mpi_names:%=$(BENCH_MPI_DIR)/%)
 bench_mpi_objects = $(bench_common:bench/common/%.c=$(BENCH_MPI_DIR)/common/%.o) $(bench_mpi_shared:bench/mpi/%.c=$(BENCH_MPI_DIR)/shared/%.o)
-bench_mpi_compile = $(MPICC) -I$(srcdir) $(RWK_CPPFLAGS) $(CPPFLAGS) $(RWK_CFLAGS) $(CFLAGS)
+bench_mpi_compile = $(MPICC) -I$(srcdir) $(RWK_CPPFLAGS) $(CPPFLAGS) $(RWK_CFLAGS) $(CFLAGS) $(BENCH_MPI_CFLAGS)
 
 $(BENCH_MPI_DIR)/common/%.o: bench/common/%.c $(bench_headers)
 	$(AM_V_CC)$(MKDIR_P) $(@D) && $(bench_mpi_compile) -c -o $@ $<
@@ -67,4 +67,5 @@ endif
 clean-local:
 	rm -rf bench/openmpi bench/mpich
 
-EXTRA_DIST += $(bench_mpi_shared) bench/mpi/team.h $(bench_mpi_names:%=bench/mpi/%.c)
+EXTRA_DIST += bench/README.md bench/compare bench/comparison/analysis.py bench/comparison/machine.py \
+	bench/comparison/output.py bench/comparison/runs.py bench/comparison/stacks.py $(bench_mpi_shared) bench/mpi/team.h $(bench_mpi_names:%=bench/mpi/%.c)

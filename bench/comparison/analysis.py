@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is concluded from the runs. Pure: runs in, figures out.
+
+A run is one program started once: {"benchmark", "stack", "round", "probes": [before, after], "results": {size: value}}.
+The two cores of a virtual machine may be two threads of one physical core in one second and two cores in the next, and a line
+between them then takes four times as long, so every run is taken between two probes of that time, and only runs of one mode are
+compared with each other.
+"""
+from statistics import median
+
+MODE_WIDTH = 1.6  # a probe up to this much above the quickest one belongs to the fast mode
+
+FAST, SLOW, MIXED = "fast", "slow", "mixed"
+
+
+def mode_of(run, quickest):
+    """The mode of a run: MIXED where the machine changed between its two probes."""
+    modes = {FAST if p <= MODE_WIDTH * quickest else SLOW for p in run["probes"]}
+    return modes.pop() if len(modes) == 1 else MIXED
+
+
+def assign_modes(runs):
+    """Sets run["mode"] on each run. The modes of all runs are judged against the same quickest probe."""
+    quickest = min((p for run in runs for p in run["probes"]), default=0)
+    for run in runs:
+        run["mode"] = mode_of(run, quickest)
+
+
+def count_modes(runs):
+    """{mode: {"runs", "probe_min", "probe_max"}} for the modes that occurred."""
+    counts = {}
+    for mode in (FAST, SLOW, MIXED):
+        probes = [p for run in runs if run["mode"] == mode for p in run["probes"]]
+        if probes:
+            counts[mode] = {"runs": len(probes) // 2, "probe_min": min(probes), "probe_max": max(probes)}
+    return counts
+
+
+def summary(values):
+    return {"median": median(values), "min": min(values), "max": max(values), "runs": len(values)}
+
+
+def compare_size(by_stack, more_is_better, ours, everyone):
+    """One row: each stack's summary, the best peer, and the ratio of ours to it.
+
+    The ratio is there only when everyone (the stacks with any result at this size, in whatever mode) has a result here: the best
+    of some of the peers would be a kind judge.
+    """
+    row = {"stacks": {name: summary(values) for name, values in by_stack.items() if values}}
+    peers = {name: s["median"] for name, s in row["stacks"].items() if name != ours}
+    row["absent"] = sorted(everyone - set(row["stacks"]))
+    if peers:
+        row["best_peer"] = (max if more_is_better else min)(peers, key=peers.get)
+    if ours in row["stacks"] and peers and not row["absent"]:
+        row["ratio"] = row["stacks"][ours]["median"] / peers[row["best_peer"]]
+    return row
+
+
+def compare_benchmark(runs, more_is_better, ours):
+    """{mode: {size: row}} of one benchmark's runs, whose modes are set. Mixed runs are left out."""
+    everyone = {}
+    for run in runs:
+        for size in run["results"]:
+            everyone.setdefault(size, set()).add(run["stack"])
+    modes = {}
+    for mode in (FAST, SLOW):
+        rows = {}
+        for size in sorted(everyone):
+            by_stack = {}
+            for run in runs:
+                if run["mode"] == mode and size in run["results"]:
+                    by_stack.setdefault(run["stack"], []).append(run["results"][size])
+            if by_stack:
+                rows[size] = compare_size(by_stack, more_is_better, ours, everyone[size])
+        if rows:
+            modes[mode] = rows
+    return modes

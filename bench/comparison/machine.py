@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Facts about the machine and the software on it, for the record."""
+import os
+import platform
+import subprocess
+
+
+def first_line(command):
+    """The first line that a command prints, or None where it is not there."""
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    lines = [line.strip("# ") for line in done.stdout.splitlines() if line.strip("# ")]
+    return lines[0] if lines and done.returncode == 0 else None
+
+
+def read(path):
+    try:
+        with open(path) as f:
+            return f.read().strip()
+    except OSError:
+        return None
+
+
+def cpu_model():
+    for line in (read("/proc/cpuinfo") or "").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() in ("model name", "Model", "CPU implementer"):
+            return value.strip()
+    return platform.machine()
+
+
+def mpich_version():
+    try:
+        text = subprocess.run(["mpichversion"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=20).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return next((" ".join(line.split()) for line in text.splitlines() if line.startswith("MPICH Version")), None)
+
+
+def facts(source):
+    """Everything that a reader of the figures may ask about; None for what is not there."""
+    return {
+        "cpu": cpu_model(),
+        "cpus": os.cpu_count(),
+        "cpus_allowed": len(os.sched_getaffinity(0)),
+        "kernel": platform.release(),
+        "load_at_start": os.getloadavg()[0],
+        "transparent_hugepages": read("/sys/kernel/mm/transparent_hugepage/enabled"),
+        "ptrace_scope": read("/proc/sys/kernel/yama/ptrace_scope"),
+        "ropewalk": first_line(["git", "-C", source, "describe", "--always", "--dirty"]),
+        "open_mpi": first_line(["ompi_info", "--version"]),
+        "ucx": first_line(["ucx_info", "-v"]),
+        "mpich": mpich_version(),
+        "libfabric": first_line(["fi_info", "--version"]),
+    }

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The stacks that are compared: how each is started, and what it takes to be present."""
+import os
+import shutil
+import subprocess
+
+MPI, FABRIC = "mpi", "fabric"
+OURS = "ropewalk"
+
+OPENMPI = "openmpi"
+MPICH = "mpich"
+
+
+class Stack:
+    """One way to run a benchmark."""
+
+    def __init__(self, name, family, build, library=None, options=(), env=None):
+        self.name = name
+        self.family = family
+        self.build = build
+        self.library = library  # which MPI library its programs are compiled for
+        self.options = list(options)
+        self.env = dict(env or {})
+
+    def command(self, program, ranks):
+        """The command line up to the program; its arguments follow."""
+        if self.family == FABRIC:
+            return [os.path.join(self.build, "bench", "ofi", program)] + self.options
+        path = os.path.join(self.build, "bench", self.library, program)
+        if self.library == MPICH:
+            return ["mpirun.mpich", "-n", str(ranks), "-bind-to", "core"] + self.options + [path]
+        return [openmpi_launcher(), "-n", str(ranks), "--bind-to", "core"] + self.options + [path]
+
+    def environment(self):
+        env = dict(os.environ, **self.env)
+        if os.geteuid() == 0:
+            env["OMPI_ALLOW_RUN_AS_ROOT"] = env["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+        return env
+
+
+def openmpi_launcher():
+    return "mpirun.openmpi" if shutil.which("mpirun.openmpi") else "mpirun"
+
+
+def all_stacks(build):
+    """Every stack known, present or not."""
+    ours = {"FI_PROVIDER_PATH": provider_folder(build)}
+    return [
+        Stack("vader", MPI, build, OPENMPI, ["--mca", "pml", "ob1", "--mca", "btl", "vader,self"]),
+        Stack("ucx", MPI, build, OPENMPI, ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any"]),
+        Stack("mpich", MPI, build, MPICH),
+        Stack(OURS, MPI, build, OPENMPI,
+              ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "ropewalk"], ours),
+        Stack("shm", FABRIC, build, options=["-p", "shm"]),
+        Stack("tcp;ofi_rxm", FABRIC, build, options=["-p", "tcp;ofi_rxm"]),
+        Stack(OURS, FABRIC, build, options=["-p", "ropewalk"], env=ours),
+    ]
+
+
+def provider_folder(build):
+    return os.path.join(build, ".libs")
+
+
+def why_missing(stack):
+    """Why a stack cannot be run here, or None. Builds the programs for MPICH if need be."""
+    provider = os.path.join(provider_folder(stack.build), "libropewalk-fi.so")
+    if stack.name == OURS and not os.path.exists(provider):
+        return f"{provider} is not there; build the provider first"
+    if stack.library == MPICH:
+        return build_mpich(stack.build)
+    if stack.library == OPENMPI and not os.path.exists(os.path.join(stack.build, "bench", OPENMPI, "latency")):
+        return "the Open MPI programs were not built; configure found no MPI compiler"
+    if stack.library == OPENMPI and not shutil.which(openmpi_launcher()):
+        return "no mpirun"
+    return None
+
+
+def build_mpich(build):
+    """Compiles the programs for MPICH as `make` does for Open MPI. Returns why it could not, or None."""
+    if not shutil.which("mpicc.mpich") or not shutil.which("mpirun.mpich"):
+        return "no mpicc.mpich and mpirun.mpich (Debian: mpich, libmpich-dev)"
+    # A header of MPICH's has gcc warn of MPI_STATUSES_IGNORE; that is no reason to leave MPICH out.
+    done = subprocess.run(["make", "-C", build, "bench-mpi", "MPICC=mpicc.mpich", "BENCH_MPI_DIR=bench/mpich",
+                           "BENCH_MPI_CFLAGS=-Wno-error"],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+    return None if done.returncode == 0 else "its programs do not compile:\n" + done.stdout[-2000:]

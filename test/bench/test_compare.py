@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What bench/compare concludes from runs, on input made by hand, and how it treats children that fail or hang."""
+import os
+import sys
+import tempfile
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(HERE, "..", "..", "bench", "comparison"))
+
+import analysis
+import output
+import runs
+
+
+def run(stack, probes, **results):
+    """A run whose results are given as s8=0.5 for 0.5 at size 8."""
+    return {"benchmark": "latency", "stack": stack, "round": 0, "probes": list(probes),
+            "results": {int(size[1:]): value for size, value in results.items()}}
+
+
+def compared(all_runs, more_is_better=False):
+    analysis.assign_modes(all_runs)
+    return analysis.compare_benchmark(all_runs, more_is_better, "ropewalk")
+
+
+class Modes(unittest.TestCase):
+    def test_two_modes_and_a_change(self):
+        """Up to 1.6 times the quickest probe is fast; a run between probes of both modes is mixed."""
+        every = [run("a", (50, 60)), run("a", (79, 50)), run("a", (81, 200)), run("a", (50, 81)), run("a", (200, 50))]
+        analysis.assign_modes(every)
+        self.assertEqual([r["mode"] for r in every], ["fast", "fast", "slow", "mixed", "mixed"])
+        counts = analysis.count_modes(every)
+        self.assertEqual({m: c["runs"] for m, c in counts.items()}, {"fast": 2, "slow": 1, "mixed": 2})
+        self.assertEqual((counts["slow"]["probe_min"], counts["slow"]["probe_max"]), (81, 200))
+
+    def test_one_mode(self):
+        """A machine that was slow all the time has one mode, which is its quickest."""
+        every = [run("a", (200, 210)), run("a", (220, 205))]
+        analysis.assign_modes(every)
+        self.assertEqual({r["mode"] for r in every}, {"fast"})
+
+    def test_nothing(self):
+        analysis.assign_modes([])
+        self.assertEqual(analysis.count_modes([]), {})
+
+
+class Ratios(unittest.TestCase):
+    def test_best_peer_of_the_same_mode(self):
+        """Medians over runs of one mode; the quickest peer of that mode is the judge, though another wins elsewhere."""
+        rows = compared([
+            run("vader", (50, 50), s8=0.4), run("vader", (50, 50), s8=0.2), run("vader", (50, 50), s8=0.3),
+            run("ucx", (50, 50), s8=0.5), run("ropewalk", (50, 50), s8=0.15),
+            run("vader", (200, 200), s8=0.9), run("ucx", (200, 200), s8=0.8), run("ropewalk", (200, 200), s8=0.6),
+        ])
+        fast, slow = rows["fast"][8], rows["slow"][8]
+        self.assertEqual(fast["stacks"]["vader"], {"median": 0.3, "min": 0.2, "max": 0.4, "runs": 3})
+        self.assertEqual(fast["best_peer"], "vader")
+        self.assertAlmostEqual(fast["ratio"], 0.5)
+        self.assertEqual(slow["best_peer"], "ucx")
+        self.assertAlmostEqual(slow["ratio"], 0.75)
+
+    def test_more_is_better(self):
+        rows = compared([run("vader", (50, 50), s64=100), run("ucx", (50, 50), s64=200), run("ropewalk", (50, 50), s64=500)], True)
+        self.assertEqual(rows["fast"][64]["best_peer"], "ucx")
+        self.assertAlmostEqual(rows["fast"][64]["ratio"], 2.5)
+
+    def test_no_ratio_without_everyone(self):
+        """Where a peer ran in the other mode only, no ratio is claimed, and the peer is named."""
+        rows = compared([run("vader", (50, 50), s8=0.4), run("ucx", (200, 200), s8=0.1), run("ropewalk", (50, 50), s8=0.2)])
+        self.assertNotIn("ratio", rows["fast"][8])
+        self.assertEqual(rows["fast"][8]["absent"], ["ucx"])
+        self.assertEqual(output.verdict(rows["fast"][8]), "no run of ucx")
+        self.assertNotIn("ratio", rows["slow"][8])
+
+    def test_mixed_runs_do_not_count(self):
+        rows = compared([run("vader", (50, 50), s8=0.4), run("vader", (50, 200), s8=0.01), run("ropewalk", (50, 50), s8=0.2)])
+        self.assertEqual(rows["fast"][8]["stacks"]["vader"]["runs"], 1)
+        self.assertAlmostEqual(rows["fast"][8]["ratio"], 0.5)
+
+    def test_stack_that_has_only_mixed_runs_is_missed(self):
+        rows = compared([run("vader", (50, 50), s8=0.4), run("ucx", (50, 200), s8=0.01), run("ropewalk", (50, 50), s8=0.2)])
+        self.assertEqual(rows["fast"][8]["absent"], ["ucx"])
+        self.assertNotIn("ratio", rows["fast"][8])
+
+    def test_without_ours(self):
+        rows = compared([run("vader", (50, 50), s8=0.4), run("ucx", (50, 50), s8=0.3)])
+        self.assertNotIn("ratio", rows["fast"][8])
+        self.assertEqual(rows["fast"][8]["best_peer"], "ucx")
+        self.assertEqual(output.verdict(rows["fast"][8]), "-")
+
+    def test_sizes_are_judged_one_by_one(self):
+        """A stack that has not run one size is missed at no other."""
+        rows = compared([run("vader", (50, 50), s8=0.4, s16=0.4), run("ropewalk", (50, 50), s8=0.2)])
+        self.assertAlmostEqual(rows["fast"][8]["ratio"], 0.5)
+        self.assertNotIn("ratio", rows["fast"][16])
+
+
+class Table(unittest.TestCase):
+    def test_columns(self):
+        class benchmark:
+            name, unit, more_is_better, stack_order = "latency", "us", False, ["vader", "ropewalk"]
+        every = [run("vader", (50, 55), s8=0.4, s4096=1.5), run("vader", (50, 50), s8=0.5, s4096=1.5),
+                 run("ropewalk", (50, 50), s8=0.225, s4096=3)]
+        rows = compared(every)["fast"]
+        lines = output.table(benchmark, "fast", analysis.count_modes(every), rows)
+        self.assertIn("latency, us, less is better; fast mode: a line to the other core takes 50-55 ns", lines[0])
+        self.assertEqual(lines[1].split()[:3], ["bytes", "vader", "ropewalk"])
+        self.assertEqual(lines[2].split(), ["8", "0.45", "(0.4-0.5)", "0.225", "0.50", "x", "vader"])
+        self.assertEqual(lines[3].split(), ["4096", "1.5", "(1.5-1.5)", "3", "2.00", "x", "vader"])
+        script = output.plot_script(benchmark, "fast", rows, "/somewhere")
+        self.assertIn("8 0.225 0.225 0.225", script)
+        self.assertIn("/somewhere/latency-fast.svg", script)
+
+
+class Children(unittest.TestCase):
+    def test_output(self):
+        self.assertEqual(runs.run_child(["sh", "-c", "echo word"], None, 20), "word\n")
+
+    def test_failure_says_why(self):
+        with self.assertRaisesRegex(runs.Failure, "exit status 3: no luck"):
+            runs.run_child(["sh", "-c", "echo no luck >&2; exit 3"], None, 20)
+
+    def test_hanging_child_and_its_children_are_killed(self):
+        runs.PATIENCE, usual = 0.5, runs.PATIENCE
+        self.addCleanup(setattr, runs, "PATIENCE", usual)
+        with tempfile.TemporaryDirectory() as folder:
+            pid_file = os.path.join(folder, "pid")
+            command = ["sh", "-c", f"trap '' TERM; sleep 50 & echo $! >{pid_file}; echo started; wait"]
+            start = time.monotonic()
+            with self.assertRaisesRegex(runs.Failure, "not done after 0.5 s, killed: started"):
+                runs.run_child(command, None, 0.5)
+            self.assertLess(time.monotonic() - start, 30)
+            with open(pid_file) as f:
+                grandchild = int(f.read())
+            self.assertTrue(gone(grandchild))
+
+
+def gone(pid, patience=5):
+    """Whether the process ends, or is only a zombie that its new parent has not collected."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        try:
+            with open(f"/proc/{pid}/stat") as f:
+                if f.read().rsplit(")", 1)[1].split()[0] == "Z":
+                    return True
+        except OSError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+class Turns(unittest.TestCase):
+    def test_order_and_failure(self):
+        """Stacks take turns within each group of sizes; one that fails is noted and does not run that benchmark again."""
+        order = []
+
+        class Named:
+            def __init__(self, name):
+                self.name = self.program = name
+
+        class FakeRunner:
+            def one(self, stack, program, arguments):
+                order.append((program, arguments[1], stack.name))
+                if (program, stack.name) == ("latency", "b"):
+                    raise runs.Failure("boom")
+                return {"unit": "us", "library": "x", "results": [{"size": 8, "median": 1.0}]}, [50, 50]
+
+        failures = []
+        stacks = [Named("a"), Named("b"), Named("c")]
+        plan = [(Named("latency"), [[8], [64, 128]], stacks), (Named("bcast"), [[8]], stacks)]
+        stderr, sys.stderr = sys.stderr, open(os.devnull, "w")
+        try:
+            done = runs.run_all(FakeRunner(), plan, 2, failures)
+        finally:
+            sys.stderr.close()
+            sys.stderr = stderr
+        self.assertEqual([o[2] for o in order if o[:2] == ("latency", "8")], ["a", "b", "c", "a", "c"])
+        self.assertEqual([o[2] for o in order if o[:2] == ("latency", "64,128")], ["a", "c", "a", "c"])
+        self.assertEqual([o[2] for o in order if o[0] == "bcast"], ["a", "b", "c", "a", "b", "c"])
+        self.assertEqual([(f["benchmark"], f["stack"], f["reason"]) for f in failures], [("latency", "b", "boom")])
+        self.assertEqual(len(done), len(order) - 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
