@@ -1,1 +1,5 @@
 # What src/tools adds to the build.
+bin_PROGRAMS += rwk_info
+rwk_info_SOURCES = src/tools/rwk_info.c
+rwk_info_LDADD = libropewalk-core.la
+dist_man_MANS += contrib/man/rwk_info.1
