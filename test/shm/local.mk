@@ -1,9 +1,16 @@
 # What test/shm adds to the build.
-check_PROGRAMS += test/shm/test_transfer
-test_shm_test_transfer_SOURCES = test/shm/test_transfer.c test/shm/transfer_pair.c test/shm/transfer_pair.h test/rwk_test.h
+transfer_pair = test/shm/transfer_pair.c test/shm/transfer_pair.h test/shm/transfer_roles.c test/shm/transfer_roles.h test/rwk_test.h
+check_PROGRAMS += test/shm/test_transfer test/shm/test_transfer_faults test/shm/test_transfer_choice
+test_shm_test_transfer_SOURCES = test/shm/test_transfer.c $(transfer_pair)
 test_shm_test_transfer_CPPFLAGS = $(TEST_CPPFLAGS)
 test_shm_test_transfer_LDADD = $(TEST_LDADD)
-TESTS += test/shm/test_transfer
+test_shm_test_transfer_faults_SOURCES = test/shm/test_transfer_faults.c $(transfer_pair)
+test_shm_test_transfer_faults_CPPFLAGS = $(TEST_CPPFLAGS)
+test_shm_test_transfer_faults_LDADD = $(TEST_LDADD)
+test_shm_test_transfer_choice_SOURCES = test/shm/test_transfer_choice.c test/rwk_test.h
+test_shm_test_transfer_choice_CPPFLAGS = $(TEST_CPPFLAGS)
+test_shm_test_transfer_choice_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_transfer test/shm/test_transfer_faults test/shm/test_transfer_choice
 
 SHM_ENDS = test/shm/ends.c test/shm/ends.h test/rwk_test.h
 check_PROGRAMS += test/shm/test_message

@@ -5,111 +5,9 @@
  */
 #include "rwk_test.h"
 
-#include "transfer_pair.h"
-
-#include <sched.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#define CHECK(x)                 \
-	do {                     \
-		if (!(x))        \
-			return __LINE__; \
-	} while (0)
+#include "transfer_roles.h"
 
 enum { GUARD = 64 };
-
-typedef int (*role)(struct rwk_shm_channel *ch, const void *arg);
-
-static unsigned char pattern(uint64_t at, unsigned seed)
-{
-	return (unsigned char)(at * 7 + (at >> 8) * 13 + (at >> 16) * 101 + seed);
-}
-
-static void fill(unsigned char *p, size_t n, unsigned seed)
-{
-	for (size_t i = 0; i < n; i++)
-		p[i] = pattern(i, seed);
-}
-
-static bool same(const unsigned char *p, size_t n, uint64_t from, unsigned seed)
-{
-	for (size_t i = 0; i < n; i++) {
-		if (p[i] != pattern(from + i, seed))
-			return false;
-	}
-	return true;
-}
-
-static pid_t start(struct tp_shared *s, int side, role f, const void *arg)
-{
-	struct rwk_shm_channel *ch;
-	pid_t pid = fork();
-	int rc;
-
-	if (pid)
-		return pid;
-	alarm(60);
-	rwk_param_load();
-	ch = tp_open(s, side);
-	rc = f(ch, arg);
-	if (rc)
-		fprintf(stderr, "%s: check at line %d failed\n", side ? "exposer" : "reader", rc);
-	tp_close(ch, -ECANCELED);
-	exit(rc ? 1 : 0);
-}
-
-/* Runs both and expects both to end well. */
-static void run(role exposer, role reader, const void *arg)
-{
-	struct tp_shared *s = tp_shared_new();
-	pid_t pid[2];
-	int status;
-
-	pid[1] = start(s, 1, exposer, arg);
-	pid[0] = start(s, 0, reader, arg);
-	for (int i = 0; i < 2; i++) {
-		assert_int_equal(waitpid(pid[i], &status, 0), pid[i]);
-		if (!WIFEXITED(status) || WEXITSTATUS(status)) {
-			kill(pid[!i], SIGKILL);
-			fail_msg("the %s ended with wait status 0x%x", i ? "exposer" : "reader", (unsigned)status);
-		}
-	}
-	tp_shared_free(s);
-}
-
-/* Exposes `count` buffers of `size` bytes in `pieces` pieces each and serves until the reader says that it has all. */
-static int expose_buffers(struct rwk_shm_channel *ch, unsigned count, size_t size, unsigned pieces)
-{
-	unsigned char **buf = calloc(count, sizeof(*buf));
-	struct tp_side *mine = tp_side(ch, true);
-
-	CHECK(buf);
-	for (unsigned i = 0; i < count; i++) {
-		struct iovec iov[RWK_EXPOSE_IOV_MAX];
-		size_t at = 0;
-
-		buf[i] = malloc(size ? size : 1);
-		CHECK(buf[i]);
-		fill(buf[i], size, i);
-		for (unsigned k = 0; k < pieces; k++) {
-			size_t end = size * (k + 1) / pieces;
-
-			iov[k] = (struct iovec){buf[i] + at, end - at};
-			at = end;
-		}
-		CHECK(!rwk_shm_expose(ch, iov, pieces, false, &mine->key[i]));
-	}
-	tp_say(ch, 1, 1);
-	CHECK(tp_wait(ch, 2, 1));
-	for (unsigned i = 0; i < count; i++) {
-		rwk_shm_conceal(ch, &mine->key[i]);
-		free(buf[i]);
-	}
-	free(buf);
-	return 0;
-}
 
 /*
  * Sizes around the limits of blocks, pieces and calls, by each method.
@@ -123,7 +21,7 @@ static int sizes_exposer(struct rwk_shm_channel *ch, const void *arg)
 {
 	(void)arg;
 	tp_force(ch, RWK_SHM_STAGE);
-	return expose_buffers(ch, 1, 20000003, 1);
+	return tp_expose_and_serve(ch, 1, 20000003, 1);
 }
 
 static int sizes_reader(struct rwk_shm_channel *ch, const void *arg)
@@ -142,7 +40,7 @@ static int sizes_reader(struct rwk_shm_channel *ch, const void *arg)
 		memset(buf, 0xee, n + 2 * GUARD);
 		CHECK(!tp_read(ch, &o, key, 0, &iov, 1, n));
 		CHECK(tp_finish(ch, &o, 10000) == 0);
-		CHECK(same(buf + GUARD, n, 0, 0));
+		CHECK(tp_same(buf + GUARD, n, 0, 0));
 		for (int k = 0; k < GUARD; k++)
 			CHECK(buf[k] == 0xee && buf[GUARD + n + (size_t)k] == 0xee);
 	}
@@ -160,7 +58,7 @@ static void all_sizes(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
-		run(sizes_exposer, sizes_reader, &methods[i]);
+		tp_run(sizes_exposer, sizes_reader, &methods[i]);
 }
 
 /*
@@ -172,7 +70,7 @@ enum { SHAPE_SIZE = 300007, SHAPE_COUNT = 150, SHAPE_PIECES = 20 };
 static int shapes_exposer(struct rwk_shm_channel *ch, const void *arg)
 {
 	(void)arg;
-	return expose_buffers(ch, SHAPE_COUNT, SHAPE_SIZE, RWK_EXPOSE_IOV_MAX);
+	return tp_expose_and_serve(ch, SHAPE_COUNT, SHAPE_SIZE, RWK_EXPOSE_IOV_MAX);
 }
 
 struct shape {
@@ -217,7 +115,7 @@ static int shapes_reader(struct rwk_shm_channel *ch, const void *arg)
 		CHECK(!shape_post(ch, &s[i], i));
 	for (unsigned i = 0; i < SHAPE_COUNT; i++) {
 		CHECK(tp_finish(ch, &s[i].o, 10000) == 0);
-		CHECK(same(s[i].buf, s[i].length, s[i].offset, i) && s[i].buf[s[i].length] == 0xee);
+		CHECK(tp_same(s[i].buf, s[i].length, s[i].offset, i) && s[i].buf[s[i].length] == 0xee);
 		free(s[i].buf);
 	}
 	CHECK(!rwk_shm_transfer_busy(((struct rwk_channel *)ch)->port));
@@ -231,7 +129,7 @@ static void shapes(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
-		run(shapes_exposer, shapes_reader, &methods[i]);
+		tp_run(shapes_exposer, shapes_reader, &methods[i]);
 }
 
 int main(void)

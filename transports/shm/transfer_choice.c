@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #define TRIALS     3
+#define EARLY      8
 #define ASIDE_PART 64 /* 1/64 of the time goes into trying others */
 
 static unsigned class_of(size_t length)
@@ -57,11 +58,12 @@ enum rwk_shm_method rwk_shm_choice_pick(struct rwk_shm_choice *c, size_t length,
 		best = cheapest(k, allowed);
 		m = rarest(k, allowed, (int)best);
 		price = k->cost[m] * kilobytes(length);
-		k->aside += k->cost[best] * kilobytes(length) / ASIDE_PART;
-		if (m == best || k->aside < price)
-			m = best;
-		else
+		if (m != best)
+			k->aside += k->cost[best] * kilobytes(length) / ASIDE_PART;
+		if (k->aside >= price)
 			k->aside -= price;
+		else
+			m = best;
 	}
 	k->taken[m]++;
 	return m;
@@ -69,13 +71,16 @@ enum rwk_shm_method rwk_shm_choice_pick(struct rwk_shm_choice *c, size_t length,
 
 void rwk_shm_choice_record(struct rwk_shm_choice *c, enum rwk_shm_method m, size_t length, size_t bytes, uint64_t ns)
 {
-	float *cost = &c->class[class_of(length)].cost[m];
-	float now = (float)(ns ? ns : 1) / kilobytes(bytes ? bytes : 1);
+	struct rwk_shm_choice_class *k = &c->class[class_of(length)];
+	float now = (float)(ns ? ns : 1) / kilobytes(bytes ? bytes : 1), *cost = &k->cost[m];
+	bool early = k->runs[m]++ < EARLY;
 
 	if (*cost <= 0)
 		*cost = now;
 	else if (now < *cost)
-		*cost += (now - *cost) / 4;
+		*cost = early ? now : *cost + (now - *cost) / 4;
+	else if (early)
+		return;
 	else
 		*cost += (now > 2 * *cost ? *cost : now - *cost) / 16;
 }

@@ -2,8 +2,8 @@
 /*
  * Which method for a transfer of this size to this peer: by what has been measured, never by a threshold of one machine.
  *
- * For each size class (power of two) and method: the cost in ns a KB, a running figure near the lower quartile, so that a process that was
- * scheduled away does not count against the method that it happened to. What is measured is a run of transfers, one after the other without
+ * For each size class (power of two) and method: the cost in ns a KB, a running figure near the lower quartile (the least of the first eight: pages
+ * are touched for the first time then), so that a process that lost its core does not count against the method in use. What is measured is a run of transfers, one after the other without
  * a pause: from the first one's post to the last one's end. So a window of many shows the pipeline's pace, not the queueing.
  *
  * Rule: each allowed method is tried three times; from then on the cheapest is taken, and 1/64 of the time it takes is put aside; when that would
@@ -30,6 +30,7 @@ struct rwk_shm_choice {
 	struct rwk_shm_choice_class {
 		float cost[RWK_SHM_METHODS];     /* ns a KB; 0: not known yet */
 		uint32_t taken[RWK_SHM_METHODS]; /* times chosen */
+		uint32_t runs[RWK_SHM_METHODS];  /* times measured */
 		float aside;                     /* ns put aside for trying others */
 	} class[RWK_SHM_CLASSES];
 };

@@ -39,7 +39,9 @@ static ssize_t vm_read(struct rwk_shm_transfers *t, const struct iovec *local, u
 {
 	ssize_t got = process_vm_readv(rwk_shm_peer_pid(t->ch), local, locals, remote, remotes, 0);
 
-	return got < 0 ? -errno : got;
+	if (got >= 0)
+		return got;
+	return errno == EACCES ? -EPERM : -errno; /* -EACCES is ours: the key does not fit */
 }
 
 /* The region's pieces in the peer's memory: from the key, or from the region's record there. 0, or negative errno. */

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Transfers alone, between two processes on two cores: each method by size, one at a time and in windows of 64, with buffers left as
+ * they are and rewritten before each read. The methods take turns; medians are printed.
+ *
+ *   shm_transfer [-r rounds] [-d] [-e]     -d: rewritten buffers   -e: print what the measured choice has learnt
+ */
+#define _GNU_SOURCE
+#include "test/shm/transfer_pair.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { WINDOW = 64, ROUNDS_MOST = 1000, WARM_UP = 5, WAYS = 3 };
+enum { WORD_ROUND = 1, WORD_END = 2 };
+
+static const size_t sizes[] = {8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576, 4194304, 16777216};
+static const int ways[WAYS] = {RWK_SHM_STAGE, RWK_SHM_PULL, -1};
+static const size_t size_most = 16777216;
+
+static unsigned rounds = 31;
+static bool dirty, explain;
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		perror("sched_setaffinity");
+}
+
+static char *buffer(int value)
+{
+	char *buf = mmap(NULL, size_most, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (buf == MAP_FAILED) {
+		perror("mmap");
+		exit(1);
+	}
+	memset(buf, value, size_most);
+	return buf;
+}
+
+/* Serves; before each round that is asked for it rewrites the first `size` bytes and says so. */
+static int exposer(struct rwk_shm_channel *ch)
+{
+	char *buf = buffer(1);
+	struct iovec iov = {buf, size_most};
+
+	if (rwk_shm_expose(ch, &iov, 1, false, &tp_side(ch, true)->key[0]))
+		return 1;
+	tp_say(ch, WORD_ROUND, 1);
+	for (uint64_t round = 2; tp_wait(ch, WORD_ROUND, round); round++) {
+		if (tp_heard(ch, WORD_END))
+			return 0;
+		if (dirty)
+			memset(buf, (int)round, tp_heard(ch, 3));
+		tp_say(ch, WORD_ROUND, round);
+	}
+	return 1;
+}
+
+/* ns of `count` reads of `size` bytes posted at once; 0 if one fails. */
+static uint64_t reads(struct rwk_shm_channel *ch, struct tp_op *op, unsigned count, char *buf, size_t size)
+{
+	struct iovec iov = {buf, size};
+	uint64_t start = rwk_shm_now();
+
+	for (unsigned i = 0; i < count; i++) {
+		if (tp_read(ch, &op[i], &tp_side(ch, false)->key[0], 0, &iov, 1, size))
+			return 0;
+	}
+	for (unsigned i = 0; i < count; i++) {
+		if (tp_finish(ch, &op[i], 10000))
+			return 0;
+	}
+	return rwk_shm_now() - start;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* One size, all ways in turn: medians in ns a read. */
+static int measure(struct rwk_shm_channel *ch, unsigned count, char *buf, size_t size, uint64_t *round, double median[WAYS])
+{
+	static uint64_t ns[WAYS][ROUNDS_MOST];
+	static struct tp_op op[WINDOW];
+	volatile char sum = 0;
+	uint64_t took;
+
+	for (unsigned r = 0; r < rounds + WARM_UP; r++) {
+		for (unsigned w = 0; w < WAYS; w++) {
+			tp_say(ch, 3, size);
+			tp_say(ch, WORD_ROUND, ++*round);
+			if (!tp_wait(ch, WORD_ROUND, *round))
+				return 1;
+			tp_force(ch, ways[w]);
+			took = reads(ch, op, count, buf, size);
+			if (!took)
+				return 1;
+			if (r >= WARM_UP)
+				ns[w][r - WARM_UP] = took;
+			for (size_t i = 0; dirty && i < size; i += 64)
+				sum = (char)(sum + buf[i]);
+		}
+	}
+	for (unsigned w = 0; w < WAYS; w++) {
+		qsort(ns[w], rounds, sizeof(ns[w][0]), by_value);
+		median[w] = (double)ns[w][rounds / 2] / count;
+	}
+	return 0;
+}
+
+static int reader(struct rwk_shm_channel *ch)
+{
+	char *buf = buffer(2), table[4096];
+	uint64_t round = 1;
+	int rc = 0;
+
+	tp_wait(ch, WORD_ROUND, 1);
+	printf("%10s %34s   %34s\n%10s ", "", "one at a time, us", "windows of 64, GB/s", "bytes");
+	for (int k = 0; k < 2; k++)
+		printf("%8s %8s %8s   ", "stage", "pull", "choice");
+	printf("\n");
+	for (size_t i = 0; !rc && i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		double one[WAYS], many[WAYS];
+
+		rc = measure(ch, 1, buf, sizes[i], &round, one);
+		if (!rc)
+			rc = measure(ch, WINDOW, buf, sizes[i], &round, many);
+		if (rc)
+			break;
+		printf("%10zu ", sizes[i]);
+		for (unsigned w = 0; w < WAYS; w++)
+			printf("%8.2f ", one[w] / 1000);
+		printf("  ");
+		for (unsigned w = 0; w < WAYS; w++)
+			printf("%8.1f ", (double)sizes[i] / many[w]);
+		printf("\n");
+		fflush(stdout);
+	}
+	if (explain && rwk_shm_choice_print(&rwk_shm_transfers_of(ch)->choice, table, sizeof(table)))
+		printf("%s", table);
+	tp_say(ch, WORD_END, 1);
+	tp_say(ch, WORD_ROUND, round + 1);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct tp_shared *s = tp_shared_new();
+	struct rwk_shm_channel *ch;
+	int c, rc, status;
+	pid_t pid;
+
+	while ((c = getopt(argc, argv, "r:de")) != -1) {
+		if (c == 'r')
+			rounds = (unsigned)atoi(optarg);
+		else if (c == 'd')
+			dirty = true;
+		else if (c == 'e')
+			explain = true;
+		else
+			return 2;
+	}
+	if (!rounds || rounds > ROUNDS_MOST) {
+		fprintf(stderr, "-r: not a number from 1 to %d\n", ROUNDS_MOST);
+		return 2;
+	}
+	rwk_param_load();
+	pid = fork();
+	if (pid < 0) {
+		perror("fork");
+		return 1;
+	}
+	pin(pid ? 0 : 1);
+	ch = tp_open(s, pid ? 0 : 1);
+	rc = pid ? reader(ch) : exposer(ch);
+	tp_close(ch, -ECANCELED);
+	if (!pid)
+		_exit(rc);
+	if (waitpid(pid, &status, 0) != pid || status)
+		rc = 1;
+	if (rc)
+		fprintf(stderr, "a read failed\n");
+	return rc;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The measured choice against machines of the test's own making: it finds the faster method, follows a change, and costs little. */
+#include "rwk_test.h"
+
+#include "shm/transfer_choice.h"
+
+#include <stdbool.h>
+
+static const unsigned all = 1u << RWK_SHM_STAGE | 1u << RWK_SHM_PULL | 1u << RWK_SHM_BOTH;
+
+/* A machine: ns a KB by method; every seventh transfer is disturbed. Returns how often `m` was taken; adds up the time. */
+static unsigned play(struct rwk_shm_choice *c, const double speed[RWK_SHM_METHODS], size_t size, unsigned rounds, enum rwk_shm_method m,
+	double *spent)
+{
+	unsigned taken = 0;
+
+	for (unsigned i = 0; i < rounds; i++) {
+		enum rwk_shm_method now = rwk_shm_choice_pick(c, size, all);
+		double ns = speed[now] * (double)size / 1024;
+
+		*spent += ns;
+		rwk_shm_choice_record(c, now, size, size, (uint64_t)(i % 7 == 3 ? 20 * ns : ns));
+		taken += now == m;
+	}
+	return taken;
+}
+
+/* Whichever is fastest is found, in each class by itself, and exploring costs less than 2 % once the trials are over. */
+static void finds_the_fastest(void **state)
+{
+	static const double speed[RWK_SHM_METHODS][RWK_SHM_METHODS] = {{20, 70, 35}, {70, 20, 35}, {35, 70, 20}};
+	struct rwk_shm_choice c = {0};
+
+	(void)state;
+	for (unsigned m = 0; m < RWK_SHM_METHODS; m++) {
+		size_t size = (size_t)8192 << m;
+		double spent = 0, best = 5000 * 20.0 * (double)size / 1024;
+
+		play(&c, speed[m], size, 12, (enum rwk_shm_method)m, &spent);
+		spent = 0;
+		assert_in_range(play(&c, speed[m], size, 5000, (enum rwk_shm_method)m, &spent), 4900, 4995);
+		assert_true(spent < best * 1.02);
+	}
+}
+
+/* What was fastest becomes slow: the other one is taken before long. */
+static void follows_a_change(void **state)
+{
+	static const double before[] = {20, 70, 70}, after[] = {200, 70, 300};
+	struct rwk_shm_choice c = {0};
+	double spent = 0;
+
+	(void)state;
+	play(&c, before, 65536, 1000, RWK_SHM_STAGE, &spent);
+	assert_true(play(&c, after, 65536, 200, RWK_SHM_PULL, &spent) > 150);
+}
+
+/* What is not allowed is never taken, not even to try it; one allowed method needs no knowledge. */
+static void only_what_is_allowed(void **state)
+{
+	struct rwk_shm_choice c = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < 2000; i++) {
+		enum rwk_shm_method m = rwk_shm_choice_pick(&c, 4096, 1u << RWK_SHM_STAGE | 1u << RWK_SHM_BOTH);
+
+		assert_true(m != RWK_SHM_PULL);
+		rwk_shm_choice_record(&c, m, 4096, 4096, 1000);
+		assert_int_equal(rwk_shm_choice_pick(&c, 1 << 20, 1u << RWK_SHM_PULL), RWK_SHM_PULL);
+	}
+}
+
+/* Lengths share a class up to the power of two; the ends are open. */
+static void classes(void **state)
+{
+	(void)state;
+	assert_true(rwk_shm_choice_alike(1, 4096));
+	assert_false(rwk_shm_choice_alike(4096, 4097));
+	assert_true(rwk_shm_choice_alike(32769, 65536));
+	assert_false(rwk_shm_choice_alike(65536, 65537));
+	assert_true(rwk_shm_choice_alike((size_t)1 << 27, (size_t)1 << 40));
+}
+
+/* The printed table names the choice and its reasons, and fits whatever room there is. */
+static void prints(void **state)
+{
+	struct rwk_shm_choice c = {0};
+	char buf[256], tiny[10];
+
+	(void)state;
+	assert_int_equal(rwk_shm_choice_print(&c, buf, sizeof(buf)), 0);
+	for (enum rwk_shm_method m = 0; m < RWK_SHM_METHODS; m++) {
+		for (int i = 0; i < 3; i++) {
+			rwk_shm_choice_pick(&c, 65536, 1u << m);
+			rwk_shm_choice_record(&c, m, 65536, 65536, 4096u << m);
+		}
+	}
+	rwk_shm_choice_print(&c, buf, sizeof(buf));
+	assert_string_equal(buf, "to      64 KB: stage  stage 16.0 GB/s (3)  pull 8.0 GB/s (3)  both 4.0 GB/s (3)\n");
+	assert_true(rwk_shm_choice_print(&c, tiny, sizeof(tiny)) < sizeof(tiny));
+	assert_string_equal(tiny, "to      6");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_the_fastest),
+		cmocka_unit_test(follows_a_change),
+		cmocka_unit_test(only_what_is_allowed),
+		cmocka_unit_test(classes),
+		cmocka_unit_test(prints),
+	};
+
+	return cmocka_run_group_tests_name("shm/transfer_choice", tests, NULL, NULL);
+}

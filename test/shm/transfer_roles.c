@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rwk_test.h"
+
+#include "transfer_roles.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static unsigned char pattern(uint64_t at, unsigned seed)
+{
+	return (unsigned char)(at * 7 + (at >> 8) * 13 + (at >> 16) * 101 + seed);
+}
+
+void tp_fill(unsigned char *p, size_t n, unsigned seed)
+{
+	for (size_t i = 0; i < n; i++)
+		p[i] = pattern(i, seed);
+}
+
+bool tp_same(const unsigned char *p, size_t n, uint64_t from, unsigned seed)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (p[i] != pattern(from + i, seed))
+			return false;
+	}
+	return true;
+}
+
+int tp_expose_and_serve(struct rwk_shm_channel *ch, unsigned count, size_t size, unsigned pieces)
+{
+	unsigned char **buf = calloc(count, sizeof(*buf));
+	struct tp_side *mine = tp_side(ch, true);
+
+	CHECK(buf);
+	for (unsigned i = 0; i < count; i++) {
+		struct iovec iov[RWK_EXPOSE_IOV_MAX];
+		size_t at = 0;
+
+		buf[i] = malloc(size ? size : 1);
+		CHECK(buf[i]);
+		tp_fill(buf[i], size, i);
+		for (unsigned k = 0; k < pieces; k++) {
+			size_t end = size * (k + 1) / pieces;
+
+			iov[k] = (struct iovec){buf[i] + at, end - at};
+			at = end;
+		}
+		CHECK(!rwk_shm_expose(ch, iov, pieces, false, &mine->key[i]));
+	}
+	tp_say(ch, 1, 1);
+	CHECK(tp_wait(ch, 2, 1));
+	for (unsigned i = 0; i < count; i++) {
+		rwk_shm_conceal(ch, &mine->key[i]);
+		free(buf[i]);
+	}
+	free(buf);
+	return 0;
+}
+
+pid_t tp_start(struct tp_shared *s, int side, tp_role f, const void *arg)
+{
+	struct rwk_shm_channel *ch;
+	pid_t pid = fork();
+	int rc;
+
+	if (pid)
+		return pid;
+	alarm(60);
+	rwk_param_load();
+	ch = tp_open(s, side);
+	rc = f(ch, arg);
+	if (rc)
+		fprintf(stderr, "%s: check at line %d failed\n", side ? "exposer" : "reader", rc);
+	tp_close(ch, -ECANCELED);
+	exit(rc ? 1 : 0);
+}
+
+static void run_both(tp_role exposer, tp_role reader, const void *arg, bool mortal)
+{
+	struct tp_shared *s = tp_shared_new();
+	pid_t pid[2];
+	int status;
+
+	pid[1] = tp_start(s, 1, exposer, arg);
+	pid[0] = tp_start(s, 0, reader, arg);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(waitpid(pid[i], &status, 0), pid[i]);
+		if (status && !(mortal && i && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)) {
+			kill(pid[!i], SIGKILL);
+			fail_msg("the %s ended with wait status 0x%x", i ? "exposer" : "reader", (unsigned)status);
+		}
+	}
+	tp_shared_free(s);
+}
+
+void tp_run(tp_role exposer, tp_role reader, const void *arg)
+{
+	run_both(exposer, reader, arg, false);
+}
+
+void tp_run_mortal(tp_role exposer, tp_role reader, const void *arg)
+{
+	run_both(exposer, reader, arg, true);
+}

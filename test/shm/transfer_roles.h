@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tests are pairs of roles, each in a process of its own. A role returns 0, or the line of the check that failed. */
+#ifndef TEST_SHM_TRANSFER_ROLES_H
+#define TEST_SHM_TRANSFER_ROLES_H
+
+#include "transfer_pair.h"
+
+#define CHECK(x)                         \
+	do {                             \
+		if (!(x))                \
+			return __LINE__; \
+	} while (0)
+
+typedef int (*tp_role)(struct rwk_shm_channel *ch, const void *arg);
+
+/** Forks a process that plays the role on this side (1: exposer, 0: reader), with 60 s to live. */
+pid_t tp_start(struct tp_shared *s, int side, tp_role f, const void *arg);
+/** Runs both and expects both to end well; `mortal`: the exposer may be killed by a signal. */
+void tp_run(tp_role exposer, tp_role reader, const void *arg);
+void tp_run_mortal(tp_role exposer, tp_role reader, const void *arg);
+
+void tp_fill(unsigned char *p, size_t n, unsigned seed);
+/** Are these the bytes that tp_fill puts at `from` and on? */
+bool tp_same(const unsigned char *p, size_t n, uint64_t from, unsigned seed);
+
+/** A role's body: exposes `count` buffers of `size` bytes in `pieces` pieces each, filled with seeds 0, 1, ..; serves until word 2 is heard. */
+int tp_expose_and_serve(struct rwk_shm_channel *ch, unsigned count, size_t size, unsigned pieces);
+
+#endif
