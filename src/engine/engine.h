@@ -40,7 +40,7 @@ enum {
 	RWK_F_PEEK = 1 << 4,       /* receive: report a waiting message, leave it */
 	RWK_F_CLAIM = 1 << 5,      /* with PEEK: take the message found for `context`; alone: receive the one taken */
 	RWK_F_DISCARD = 1 << 6,    /* with PEEK or CLAIM: drop the message */
-	RWK_F_MULTI = 1 << 7,      /* receive: the buffer takes messages until less than multi_min is left; completion: it is released */
+	RWK_F_MULTI = 1 << 7,      /* receive: the buffer takes messages until less than multi_min is left; completion: it is released, with its last message or alone */
 	RWK_F_RECV = 1 << 8,       /* completion: of a receive (else of a send) */
 	RWK_F_TAGGED = 1 << 9,     /* completion: in the tagged space */
 	RWK_F_USER = 1 << 16,      /* from here on the caller's, handed back in the completion */

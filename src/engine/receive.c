@@ -80,6 +80,17 @@ static void complete_without(struct rwk_engine *e, struct rwk_rx *rx, int status
 	e->complete(e->owner, &c);
 }
 
+/**
+ * One child less. The buffer ends here if it was cancelled, or retired from within the completion of what now is its last child;
+ * otherwise its last child's own completion has released it.
+ */
+static void child_done(struct rwk_engine *e, struct rwk_rx *parent)
+{
+	parent->children--;
+	if (parent->retired && !parent->children)
+		complete_without(e, parent, parent->ended);
+}
+
 void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status)
 {
 	struct rwk_rx *parent = rx->parent;
@@ -101,10 +112,10 @@ void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status)
 	e->counters.received_bytes += c.length;
 	if (rwk_unlikely(parent)) {
 		c.buffer = rx->iov[0].iov_base;
-		parent->children--;
-		if (parent->retired && !parent->children && !parent->ended) {
+		if (parent->retired && parent->children == 1 && !parent->ended) {
 			c.flags |= RWK_F_MULTI;
 			rx_free(e, parent);
+			parent = NULL;
 			e->rx_used--;
 		}
 	} else {
@@ -113,8 +124,8 @@ void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status)
 	rx_free(e, rx);
 	if (!(c.flags & RWK_F_SILENT) || c.status)
 		e->complete(e->owner, &c);
-	if (rwk_unlikely(parent && parent->ended && !parent->children))
-		complete_without(e, parent, parent->ended);
+	if (rwk_unlikely(parent))
+		child_done(e, parent);
 }
 
 void rwk_rx_deliver(struct rwk_rx *rx, struct rwk_unexpected *u)
@@ -270,21 +281,31 @@ static ssize_t receive_claimed(struct rwk_engine *e, enum rwk_space space, const
 	return 0;
 }
 
-/** Messages that wait already go into a new RWK_F_MULTI buffer, as long as there is room. */
+/**
+ * Messages that wait already go into a new RWK_F_MULTI buffer, as long as there is room. A completion may cancel or fill it: the loop
+ * counts as a child of it, until the message that retires it is delivered.
+ */
 static void fill_multi(struct rwk_engine *e, struct rwk_rx *rx)
 {
 	struct rwk_matcher *m = e->matcher[rx->space];
 	struct rwk_arrived *a;
 
+	rx->children++;
 	while (!rx->retired && (a = rwk_match_find(m, rx->posted.from, rx->posted.tag, rx->posted.ignore))) {
 		struct rwk_unexpected *u = rwk_container_of(a, struct rwk_unexpected, arrived);
 		struct rwk_rx *part = rwk_rx_part(e, rx, u->length);
 
 		if (!part)
-			return;
+			break;
 		rwk_match_take(m, a);
+		if (rx->retired) {
+			rx->children--;
+			rwk_rx_deliver(part, u);
+			return;
+		}
 		rwk_rx_deliver(part, u);
 	}
+	child_done(e, rx);
 }
 
 /**
