@@ -4,3 +4,17 @@ test_engine_test_match_SOURCES = test/engine/test_match.c test/rwk_test.h
 test_engine_test_match_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_match_LDADD = $(CMOCKA_LIBS)
 TESTS += test/engine/test_match
+
+engine_world = test/engine/world.c test/engine/world.h test/rwk_test.h
+
+check_PROGRAMS += test/engine/test_messages
+test_engine_test_messages_SOURCES = test/engine/test_messages.c $(engine_world)
+test_engine_test_messages_CPPFLAGS = $(TEST_CPPFLAGS)
+test_engine_test_messages_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/engine/test_messages
+
+check_PROGRAMS += test/engine/test_receives
+test_engine_test_receives_SOURCES = test/engine/test_receives.c $(engine_world)
+test_engine_test_receives_CPPFLAGS = $(TEST_CPPFLAGS)
+test_engine_test_receives_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/engine/test_receives

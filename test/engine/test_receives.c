@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a receive can ask for, over the simulated service and over shared memory: wildcards, peek and its kin, cancel, truncation,
+ * multi-receive buffers. */
+#include "engine/world.h"
+
+/* Tag bits that are ignored, and senders: a message goes to the first receive posted that fits it, not to the best. */
+static void wildcards(void **state)
+{
+	static const struct {
+		unsigned from;
+		uint64_t tag, ignore;
+	} receives[] = {{1, 0x10, 0}, {WORLD_ANY, 0x20, 0x0f}, {WORLD_ANY, 0, UINT64_MAX}, {2, 0x23, 0}, {WORLD_ANY, 0x23, 0}};
+	static const struct {
+		unsigned from;
+		uint64_t tag;
+		unsigned to; /* which receive */
+	} sends[] = {{2, 0x23, 1}, {1, 0x23, 2}, {2, 0x23, 3}, {1, 0x23, 4}, {1, 0x10, 0}};
+	struct task s[5] = {0}, r[5] = {0};
+	uint32_t in[5] = {0};
+	struct world w;
+
+	world_open(&w, &(struct world_attr){.transport = *state, .count = 3});
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(world_recv(&w, 0, receives[i].from, RWK_TAGGED, &in[i], 4, receives[i].tag, receives[i].ignore, 0,
+					 &r[i]), 0);
+	for (unsigned i = 0; i < 5; i++) {
+		assert_int_equal(world_send(&w, sends[i].from, 0, RWK_TAGGED, &(uint32_t){i + 100}, 4, sends[i].tag, RWK_F_INJECT,
+					 &s[i]), 0);
+		world_wait(&w, &r[sends[i].to]);
+		assert_int_equal(in[sends[i].to], i + 100);
+		assert_ptr_equal(r[sends[i].to].c.peer, w.peer[0][sends[i].from]);
+		assert_int_equal(r[sends[i].to].c.tag, sends[i].tag);
+	}
+	world_close(&w);
+}
+
+/* Peek reports and leaves, claim takes for its context alone, discard drops; each for a short, a longer and a rendezvous message. */
+static void peek_claim_discard(void **state)
+{
+	static const size_t lengths[] = {0, 100, 5000, 300000};
+	static unsigned char out[300000], in[300000];
+	struct world w;
+
+	world_open_two(&w, *state);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		size_t len = lengths[i];
+		struct task s[4] = {0}, peek = {0}, claim = {0}, gone = {0}, left = {0}, wrong = {0};
+
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, NULL, 0, 5, 0, RWK_F_PEEK, &peek), 0);
+		assert_int_equal(peek.c.status, -ENOMSG);
+		world_fill(out, len, len);
+		for (unsigned n = 0; n < 4; n++)
+			assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, len, 5 + n, RWK_F_DATA, &s[n]), 0);
+		world_settle(&w);
+		memset(&peek, 0, sizeof(peek));
+		assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_TAGGED, NULL, 0, 0, 15, RWK_F_PEEK, &peek), 0);
+		world_wait(&w, &peek);
+		world_check_receive(&w, &peek, 1, 0, RWK_TAGGED, len, 5, true);
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, NULL, 0, 5, 0, RWK_F_PEEK | RWK_F_CLAIM, &claim), 0);
+		world_check_receive(&w, &claim, 1, 0, RWK_TAGGED, len, 5, true);
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, NULL, 0, 5, 0, RWK_F_PEEK, &gone), 0);
+		assert_int_equal(gone.c.status, -ENOMSG);
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, len, 5, 0, RWK_F_CLAIM, &wrong), -EINVAL);
+		claim.times = 0;
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, len, 5, 0, RWK_F_CLAIM, &claim), 0);
+		world_wait(&w, &claim);
+		world_check_receive(&w, &claim, 1, 0, RWK_TAGGED, len, 5, true);
+		world_check(in, len, len);
+		gone.times = 0;
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, NULL, 0, 6, 0, RWK_F_PEEK | RWK_F_DISCARD, &gone), 0);
+		world_wait(&w, &gone);
+		assert_int_equal(gone.c.status, 0);
+		claim.times = 0;
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, NULL, 0, 7, 0, RWK_F_PEEK | RWK_F_CLAIM, &claim), 0);
+		claim.times = 0;
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, NULL, 0, 7, 0, RWK_F_CLAIM | RWK_F_DISCARD, &claim), 0);
+		world_wait(&w, &claim);
+		for (unsigned n = 0; n < 3; n++)
+			world_wait(&w, &s[n]);
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, len, 0, 15, 0, &left), 0);
+		world_wait(&w, &left);
+		world_check_receive(&w, &left, 1, 0, RWK_TAGGED, len, 8, true);
+		world_wait(&w, &s[3]);
+	}
+	world_close(&w);
+}
+
+/* A cancelled receive completes once with -ECANCELED, and the message goes to the next; what is matched cannot be cancelled. */
+static void cancel_receive(void **state)
+{
+	struct task a = {0}, b = {0}, s = {0};
+	uint32_t in[2] = {0};
+	struct world w;
+
+	for (enum rwk_space space = 0; space < RWK_SPACES; space++) {
+		memset(&a, 0, sizeof(a)), memset(&b, 0, sizeof(b)), memset(&s, 0, sizeof(s));
+		world_open_two(&w, *state);
+		assert_int_equal(world_recv(&w, 1, 0, space, &in[0], 4, 1, 0, 0, &a), 0);
+		assert_int_equal(world_recv(&w, 1, WORLD_ANY, space, &in[1], 4, 1, 0, 0, &b), 0);
+		assert_int_equal(rwk_engine_cancel(w.e[1], &a), 0);
+		world_wait(&w, &a);
+		assert_int_equal(a.c.status, -ECANCELED);
+		assert_int_equal(a.c.flags & (RWK_F_RECV | RWK_F_TAGGED), RWK_F_RECV | (space == RWK_TAGGED ? RWK_F_TAGGED : 0));
+		assert_int_equal(rwk_engine_cancel(w.e[1], &a), -ENOENT);
+		assert_int_equal(world_send(&w, 0, 1, space, &(uint32_t){77}, 4, 1, RWK_F_INJECT, &s), 0);
+		world_wait(&w, &b);
+		assert_int_equal(in[1], 77);
+		assert_int_equal(rwk_engine_cancel(w.e[1], &b), -ENOENT);
+		assert_int_equal(a.times, 1);
+		world_close(&w);
+	}
+}
+
+/* A send that has not begun is cancelled, completes once with -ECANCELED and never arrives; its credit comes back. */
+static void cancel_send(void **state)
+{
+	enum { COUNT = 200 };
+	static unsigned char out[COUNT][1000], in[1000];
+	struct task s[COUNT] = {0}, r = {0};
+	unsigned cancelled = 0;
+	struct world w;
+
+	world_open_two(&w, *state);
+	for (unsigned i = 0; i < COUNT; i++)
+		assert_int_equal(rwk_engine_send1(w.e[0], RWK_TAGGED, w.peer[0][1], out[i], sizeof(out[i]), i, 0, 0, &s[i]), 0);
+	for (unsigned i = COUNT; i-- > 0;) {
+		bool before = s[i].times;
+
+		if (rwk_engine_cancel(w.e[0], &s[i])) {
+			continue;
+		}
+		assert_false(before);
+		assert_int_equal(s[i].times, 1);
+		assert_int_equal(s[i].c.status, -ECANCELED);
+		cancelled++;
+	}
+	if (w.net)
+		assert_true(cancelled > COUNT / 2);
+	for (unsigned i = 0; i < COUNT; i++) {
+		struct task peek = {0};
+
+		memset(&r, 0, sizeof(r));
+		if (s[i].times && s[i].c.status == -ECANCELED) {
+			world_settle(&w);
+			assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, NULL, 0, i, 0, RWK_F_PEEK, &peek), 0);
+			assert_int_equal(peek.c.status, -ENOMSG);
+			continue;
+		}
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, sizeof(in), i, 0, 0, &r), 0);
+		world_wait(&w, &r);
+		world_wait(&w, &s[i]);
+	}
+	world_close(&w);
+}
+
+/* A message longer than the receive: what fits is there, -EMSGSIZE with the rest's length, and the sender notices nothing. */
+static void truncation(void **state)
+{
+	static const size_t lengths[] = {1, 100, 1000, 5000, 100000};
+	static unsigned char out[100000], in[100000];
+	struct world w;
+
+	world_open_two(&w, *state);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		for (int how = 0; how < 8; how++) {
+			size_t len = lengths[i], room = how & 1 ? 0 : len / 2;
+			struct task s = {0}, r = {0};
+
+			world_fill(out, len, len);
+			memset(in, 0x5a, sizeof(in));
+			if (how & 2)
+				assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, room, 1, 0, 0, &r), 0);
+			assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, len, 1, how & 4 ? RWK_F_DELIVERED : 0, &s), 0);
+			if (!(how & 2)) {
+				world_settle(&w);
+				assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, room, 1, 0, 0, &r), 0);
+			}
+			world_wait(&w, &r);
+			world_wait(&w, &s);
+			assert_int_equal(s.c.status, 0);
+			assert_int_equal(r.c.status, -EMSGSIZE);
+			assert_int_equal(r.c.length, room);
+			assert_int_equal(r.c.overflow, len - room);
+			assert_int_equal(r.c.tag, 1);
+			world_check(in, room & ~7ul, len);
+			assert_int_equal(in[room], 0x5a);
+		}
+	}
+	world_close(&w);
+}
+
+struct taken {
+	unsigned char *at;
+	size_t length;
+	int status;
+	uint32_t flags;
+	void *context;
+};
+
+static struct taken taken[1000];
+static unsigned taken_count;
+
+static void take(struct world *w, unsigned who, const struct rwk_completion *c)
+{
+	(void)w;
+	if (who == 1 && c->flags & RWK_F_RECV)
+		taken[taken_count++] = (struct taken){c->buffer, c->length, c->status, c->flags, c->context};
+}
+
+/*
+ * A multi-receive buffer takes messages one behind the other until less than multi_min is left; the completion of its last one, not
+ * necessarily the last to begin, releases it. Messages that came before it was posted go into it, too.
+ */
+static void multi_receive(void **state)
+{
+	static unsigned char buf[2][40000], out[30][40000];
+
+	for (unsigned early = 0; early <= 24; early += 8) {
+		unsigned released = 0, messages = 0, flagged[2] = {0};
+		struct world w;
+
+		world_open_two(&w, *state);
+		w.on_complete = take;
+		taken_count = 0;
+		memset(buf, 0x5a, sizeof(buf));
+		rwk_engine_set_multi_min(w.e[1], 10000);
+		for (unsigned i = 0; i < early; i++) {
+			world_fill(out[i], world_mixed(i) % 7000, i);
+			assert_int_equal(world_send(&w, 0, 1, RWK_PLAIN, out[i], world_mixed(i) % 7000, 0, 0, NULL), 0);
+		}
+		world_settle(&w);
+		for (unsigned b = 0; b < 2; b++)
+			assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_PLAIN, buf[b], sizeof(buf[b]), 0, 0, RWK_F_MULTI, buf[b]), 0);
+		for (unsigned i = early; i < 24; i++) {
+			world_fill(out[i], world_mixed(i) % 7000, i);
+			assert_int_equal(world_send(&w, 0, 1, RWK_PLAIN, out[i], world_mixed(i) % 7000, 0, 0, NULL), 0);
+		}
+		world_settle(&w);
+		for (unsigned i = 0; i < taken_count; i++) {
+			unsigned b = taken[i].context == buf[1];
+
+			assert_int_equal(taken[i].status, 0);
+			assert_true(taken[i].at >= buf[b] && taken[i].at + taken[i].length <= buf[b] + sizeof(buf[b]));
+			messages++;
+			assert_int_equal(flagged[b], 0); /* nothing after its release */
+			if (taken[i].flags & RWK_F_MULTI)
+				released += ++flagged[b];
+		}
+		assert_int_equal(messages, 24);
+		assert_int_equal(released, flagged[0] + flagged[1]);
+		/* The buffers are filled in the order of sending, one behind the other. */
+		for (unsigned i = 0, b = 0, at = 0; i < 24; i++) {
+			size_t len = world_mixed(i) % 7000;
+
+			world_check(buf[b] + at, len & ~7ul, i);
+			at += (unsigned)len;
+			if (sizeof(buf[b]) - at < 10000) {
+				assert_int_equal(flagged[b], 1);
+				assert_int_equal(buf[b][at], 0x5a);
+				b++, at = 0;
+			}
+		}
+		if (!flagged[1]) {
+			assert_int_equal(rwk_engine_cancel(w.e[1], buf[1]), 0);
+			assert_int_equal(taken[taken_count - 1].status, -ECANCELED);
+			assert_int_equal(taken[taken_count - 1].flags & RWK_F_MULTI, RWK_F_MULTI);
+			assert_ptr_equal(taken[taken_count - 1].context, buf[1]);
+		}
+		world_close(&w);
+	}
+}
+
+static unsigned char ring_buffer[3][1000];
+static unsigned reposts;
+
+/* Posts the buffer again from within the completion that releases it. */
+static void take_and_repost(struct world *w, unsigned who, const struct rwk_completion *c)
+{
+	struct iovec iov = {c->context, sizeof(ring_buffer[0])};
+
+	take(w, who, c);
+	if (who != 1 || !(c->flags & RWK_F_MULTI))
+		return;
+	reposts++;
+	assert_int_equal(rwk_engine_recv(w->e[1], RWK_PLAIN, NULL, &iov, 1, 0, 0, RWK_F_MULTI, c->context), 0);
+}
+
+/* Buffers posted again from their completion take messages that wait already, in order, and none is lost or taken twice. */
+static void multi_receive_again(void **state)
+{
+	static unsigned char out[300][100];
+	unsigned early = 0;
+	struct world w;
+
+	for (; early <= 300; early += 150) {
+		world_open_two(&w, *state);
+		w.on_complete = take_and_repost;
+		rwk_engine_set_multi_min(w.e[1], sizeof(out[0]));
+		taken_count = reposts = 0;
+		for (unsigned i = 0; i < 300; i++) {
+			if (i == early) {
+				world_settle(&w);
+				for (unsigned b = 0; b < 3; b++)
+					assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_PLAIN, ring_buffer[b],
+								 sizeof(ring_buffer[b]), 0, 0, RWK_F_MULTI, ring_buffer[b]), 0);
+			}
+			memset(out[i], (int)i, sizeof(out[i]));
+			assert_int_equal(world_send(&w, 0, 1, RWK_PLAIN, out[i], 50 + i % 50, 0, 0, NULL), 0);
+		}
+		if (early == 300) {
+			world_settle(&w);
+			for (unsigned b = 0; b < 3; b++)
+				assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_PLAIN, ring_buffer[b], sizeof(ring_buffer[b]), 0,
+							 0, RWK_F_MULTI, ring_buffer[b]), 0);
+		}
+		world_settle(&w);
+		assert_int_equal(taken_count, 300);
+		for (unsigned i = 0; i < 300; i++) {
+			assert_int_equal(taken[i].status, 0);
+			assert_int_equal(taken[i].length, 50 + i % 50);
+		}
+		assert_true(reposts > 15);
+		world_close(&w);
+	}
+}
+
+static unsigned char plain_buffer[100];
+
+/* What the first completion of a multi-receive buffer does in it: the cases of multi_receive_in_completion. */
+static enum { POST_PLAIN, CANCEL, SEND_MYSELF } in_completion;
+
+static void take_and_act(struct world *w, unsigned who, const struct rwk_completion *c)
+{
+	struct iovec iov = {plain_buffer, sizeof(plain_buffer)};
+
+	take(w, who, c);
+	if (taken_count != 1)
+		return;
+	if (in_completion == POST_PLAIN)
+		assert_int_equal(rwk_engine_recv(w->e[1], RWK_PLAIN, NULL, &iov, 1, 0, 0, 0, plain_buffer), 0);
+	else if (in_completion == CANCEL)
+		assert_int_equal(rwk_engine_cancel(w->e[1], c->context), 0);
+	else
+		assert_int_equal(rwk_engine_send1(w->e[1], RWK_PLAIN, w->peer[1][1], ring_buffer[2], 900, 0, 0, RWK_F_SILENT, NULL), 0);
+}
+
+/*
+ * A completion may post, cancel the buffer that it belongs to, or send to itself what fills it: each message is completed once, the
+ * buffer is released once, and what comes after it goes elsewhere. For messages that wait already and for such that come later.
+ */
+static void multi_receive_in_completion(void **state)
+{
+	static unsigned char out[3][100], in[1000];
+
+	for (int how = 0; how < 6; how++) {
+		unsigned released = 0, in_multi = 0;
+		bool wait = how & 1;
+		struct world w;
+
+		in_completion = how / 2;
+		world_open_two(&w, *state);
+		w.on_complete = take_and_act;
+		taken_count = 0;
+		rwk_engine_set_multi_min(w.e[1], in_completion == POST_PLAIN ? 950 : 200);
+		if (!wait)
+			assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_PLAIN, in, sizeof(in), 0, 0, RWK_F_MULTI, in), 0);
+		for (unsigned i = 0; i < 3; i++) {
+			memset(out[i], (int)i + 1, sizeof(out[i]));
+			assert_int_equal(world_send(&w, 0, 1, RWK_PLAIN, out[i], sizeof(out[i]), 0, RWK_F_SILENT, NULL), 0);
+		}
+		world_settle(&w);
+		if (wait)
+			assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_PLAIN, in, sizeof(in), 0, 0, RWK_F_MULTI, in), 0);
+		world_settle(&w);
+		for (unsigned i = 0; i < taken_count; i++) {
+			released += !!(taken[i].flags & RWK_F_MULTI);
+			in_multi += taken[i].context == in && taken[i].length;
+		}
+		assert_int_equal(released, 1);
+		assert_int_equal(in_multi, in_completion == SEND_MYSELF ? 2 : 1);
+		assert_int_equal(in[0], 1);
+		if (in_completion == POST_PLAIN) {
+			assert_int_equal(taken_count, 2);
+			assert_ptr_equal(taken[1].context, plain_buffer);
+			assert_int_equal(plain_buffer[0], 2);
+		} else {
+			assert_int_equal(taken[taken_count - 1].status, in_completion == CANCEL ? -ECANCELED : 0);
+		}
+		world_close(&w);
+	}
+}
+
+#define over(test, transport) cmocka_unit_test_prestate(test, (void *)&transport)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		over(wildcards, rwk_sim_transport),
+		over(peek_claim_discard, rwk_sim_transport),
+		over(cancel_receive, rwk_sim_transport),
+		over(cancel_send, rwk_sim_transport),
+		over(truncation, rwk_sim_transport),
+		over(multi_receive, rwk_sim_transport),
+		over(multi_receive_again, rwk_sim_transport),
+		over(multi_receive_in_completion, rwk_sim_transport),
+		over(wildcards, rwk_shm_transport),
+		over(peek_claim_discard, rwk_shm_transport),
+		over(cancel_receive, rwk_shm_transport),
+		over(cancel_send, rwk_shm_transport),
+		over(truncation, rwk_shm_transport),
+		over(multi_receive, rwk_shm_transport),
+		over(multi_receive_again, rwk_shm_transport),
+		over(multi_receive_in_completion, rwk_shm_transport),
+	};
+
+	return cmocka_run_group_tests_name("engine receives", tests, NULL, NULL);
+}

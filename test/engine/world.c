@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "engine/world.h"
+
+#include <time.h>
+
+#define QUIET 200        /* so many empty polls: nothing is under way on shared memory */
+#define NEVER 5000000    /* steps of a simulated wait */
+#define SECONDS 10       /* of a wait on shared memory */
+
+static uint64_t completions;
+
+static void on_complete(void *owner, const struct rwk_completion *c)
+{
+	struct world_owner *o = owner;
+	struct task *t = c->context;
+
+	if (o->w->on_complete) {
+		o->w->on_complete(o->w, o->who, c);
+		return;
+	}
+	if (!t)
+		fail_msg("a completion without a context: flags %x, status %d", c->flags, c->status);
+	t->times++;
+	t->c = *c;
+	t->order = ++completions;
+}
+
+static void on_new_peer(void *owner, struct rwk_peer *peer, const struct rwk_address *address)
+{
+	struct world_owner *o = owner;
+
+	assert_memory_equal(rwk_peer_address(peer), address, sizeof(*address));
+	o->w->new_peers[o->who]++;
+}
+
+static void open_net(struct world *w)
+{
+	struct rwk_sim_attr net = w->attr.net.mtu ? w->attr.net : rwk_sim_attr_default;
+
+	assert_int_equal(rwk_sim_open(&net, &w->net), 0);
+	rwk_sim_transport_use(w->net, w->attr.service.window ? &w->attr.service : NULL);
+}
+
+void world_open(struct world *w, const struct world_attr *attr)
+{
+
+	memset(w, 0, sizeof(*w));
+	w->attr = *attr;
+	w->transports[0] = attr->transport;
+	rwk_param_load();
+	rwk_params.eager_max = attr->eager_max ? attr->eager_max : 64 << 10;
+	rwk_params.eager_credit = attr->eager_credit ? attr->eager_credit : 1 << 20;
+	if (attr->transport == &rwk_sim_transport)
+		open_net(w);
+	for (unsigned i = 0; i < attr->count; i++) {
+		struct rwk_engine_attr a = {
+			.complete = on_complete,
+			.new_peer = on_new_peer,
+			.owner = &w->owner[i],
+			.tx_limit = attr->tx_limit ? attr->tx_limit : 10000,
+			.rx_limit = attr->rx_limit,
+			.multi_min = attr->multi_min ? attr->multi_min : 64,
+			.transports = w->transports,
+		};
+
+		w->owner[i] = (struct world_owner){w, i};
+		assert_int_equal(rwk_engine_open(&a, &w->e[i]), 0);
+		if (w->net)
+			w->node[i] = rwk_sim_node_of(rwk_engine_address(w->e[i]));
+	}
+	for (unsigned i = 0; i < attr->count; i++) {
+		for (unsigned j = 0; j < attr->count; j++) {
+			w->peer[i][j] = rwk_engine_peer(w->e[i], rwk_engine_address(w->e[j]));
+			assert_non_null(w->peer[i][j]);
+		}
+	}
+}
+
+void world_engine_close(struct world *w, unsigned who)
+{
+	rwk_engine_close(w->e[who]);
+	w->e[who] = NULL;
+	w->dead[who] = true;
+}
+
+void world_kill(struct world *w, unsigned who)
+{
+	if (w->net)
+		rwk_sim_kill(w->net, w->node[who]);
+	world_engine_close(w, who);
+}
+
+void world_close(struct world *w)
+{
+	for (unsigned i = 0; i < w->attr.count; i++)
+		if (w->e[i])
+			world_engine_close(w, i);
+	if (w->net) {
+		rwk_sim_transport_use(NULL, NULL);
+		rwk_sim_close(w->net);
+	}
+}
+
+int world_poll(struct world *w)
+{
+	int n = 0;
+
+	for (unsigned i = 0; i < w->attr.count; i++)
+		if (w->e[i] && !(w->net && !rwk_sim_alive(w->net, w->node[i])))
+			n += rwk_engine_progress(w->e[i]);
+	return n;
+}
+
+/* Something happens, or will: polls, or lets time pass. `quiet` counts the empty polls; false once all is at rest. */
+static bool go_on(struct world *w, unsigned *quiet)
+{
+	if (world_poll(w)) {
+		*quiet = 0;
+		return true;
+	}
+	return w->net ? rwk_sim_step(w->net) : ++*quiet < QUIET;
+}
+
+void world_settle(struct world *w)
+{
+	unsigned quiet = 0;
+
+	for (unsigned n = 0; n < NEVER; n++)
+		if (!go_on(w, &quiet))
+			return;
+	fail_msg("the engines do not come to rest");
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void world_wait(struct world *w, const struct task *t)
+{
+	double end = seconds() + SECONDS;
+	unsigned quiet = 0;
+
+	while (!t->times) {
+		bool going = go_on(w, &quiet);
+
+		if (t->times)
+			break;
+		if (w->net ? !going : seconds() > end)
+			fail_msg("an operation does not complete");
+	}
+	assert_int_equal(t->times, 1);
+}
+
+ssize_t world_sendv(struct world *w, unsigned from, unsigned to, enum rwk_space space, const struct iovec *iov, size_t count,
+	uint64_t tag, uint32_t flags, void *context)
+{
+	double end = seconds() + SECONDS;
+	unsigned quiet = 0;
+	ssize_t rc;
+
+	while ((rc = rwk_engine_send(w->e[from], space, w->peer[from][to], iov, count, tag, WORLD_DATA(tag), flags, context)) == -EAGAIN) {
+		bool going = go_on(w, &quiet);
+
+		if (w->net ? !going : seconds() > end)
+			fail_msg("a send is refused for ever");
+	}
+	return rc;
+}
+
+ssize_t world_send(struct world *w, unsigned from, unsigned to, enum rwk_space space, const void *buf, size_t len, uint64_t tag,
+	uint32_t flags, void *context)
+{
+	struct iovec iov = {(void *)buf, len};
+
+	return world_sendv(w, from, to, space, &iov, 1, tag, flags, context);
+}
+
+ssize_t world_recv(struct world *w, unsigned who, unsigned from, enum rwk_space space, void *buf, size_t len, uint64_t tag,
+	uint64_t ignore, uint32_t flags, void *context)
+{
+	struct rwk_peer *peer = from == WORLD_ANY ? NULL : w->peer[who][from];
+	struct iovec iov = {buf, len};
+
+	return rwk_engine_recv(w->e[who], space, peer, &iov, 1, tag, ignore, flags, context);
+}
+
+static uint64_t word(uint64_t seed, size_t i)
+{
+	uint64_t z = seed * 0x9e3779b97f4a7c15u + i * 0xbf58476d1ce4e5b9u;
+
+	return z ^ (z >> 29);
+}
+
+void world_fill(void *buf, size_t len, uint64_t seed)
+{
+	unsigned char *b = buf;
+
+	for (size_t i = 0; i < len; i += 8) {
+		uint64_t v = word(seed, i);
+
+		memcpy(b + i, &v, len - i < 8 ? len - i : 8);
+	}
+}
+
+void world_check(const void *buf, size_t len, uint64_t seed)
+{
+	const unsigned char *b = buf;
+
+	for (size_t i = 0; i < len; i += 8) {
+		uint64_t v = word(seed, i);
+
+		if (memcmp(b + i, &v, len - i < 8 ? len - i : 8))
+			fail_msg("byte %zu or soon after of %zu is wrong", i, len);
+	}
+}
+
+void world_open_two(struct world *w, const void *transport)
+{
+	world_open(w, &(struct world_attr){.transport = transport, .count = 2});
+}
+
+void world_check_receive(struct world *w, const struct task *t, unsigned who, unsigned from, enum rwk_space space, size_t len,
+	uint64_t tag, bool data)
+{
+	assert_int_equal(t->times, 1);
+	assert_int_equal(t->c.status, 0);
+	assert_int_equal(t->c.length, len);
+	assert_int_equal(t->c.overflow, 0);
+	assert_ptr_equal(t->c.peer, w->peer[who][from]);
+	assert_int_equal(t->c.flags, RWK_F_RECV | (space == RWK_TAGGED ? RWK_F_TAGGED : 0) | (data ? RWK_F_DATA : 0));
+	if (space == RWK_TAGGED)
+		assert_int_equal(t->c.tag, tag);
+	if (data)
+		assert_int_equal(t->c.data, WORLD_DATA(tag));
+}
+
+size_t world_mixed(unsigned i)
+{
+	static const size_t m[] = {3, 70000, 0, 300, 5000, 40, 200000, 4096, 1};
+
+	return m[i % 9];
+}
+
+unsigned long world_steps(unsigned long initial)
+{
+	const char *s = getenv("RWK_TEST_STEPS");
+
+	return s ? strtoul(s, NULL, 0) : initial;
+}
+
+uint64_t world_seed(uint64_t initial)
+{
+	const char *s = getenv("RWK_TEST_SEED");
+
+	return s ? strtoull(s, NULL, 0) : initial;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Some engines in one process, over the simulated service or over shared memory, for tests of the engine. The same test runs over both.
+ *
+ *   world  the engines and what carries them
+ *   task   one operation under way and what became of it; its address is the operation's context
+ *
+ * On the simulated network time passes when no engine has anything to do; a wait for what will not come ends when the network is at
+ * rest. On shared memory a wait ends after ten seconds.
+ */
+#ifndef RWK_TEST_WORLD_H
+#define RWK_TEST_WORLD_H
+
+#include "rwk_test.h"
+
+#include "engine/engine.h"
+#include "links/sim/service.h"
+
+#include "base/param.h"
+
+#define WORLD_MAX 8
+
+struct world_attr {
+	const struct rwk_transport *transport; /* &rwk_sim_transport or &rwk_shm_transport */
+	unsigned count;
+	size_t tx_limit, rx_limit, multi_min; /* 0: 10000, none, 64 */
+	size_t eager_max, eager_credit;       /* 0: 64 KB, 1 MB */
+	struct rwk_sim_attr net;              /* mtu 0: the defaults */
+	struct rwk_sim_service service;       /* window 0: the defaults */
+};
+
+struct world;
+
+struct world_owner {
+	struct world *w;
+	unsigned who;
+};
+
+struct world {
+	struct world_attr attr;
+	const struct rwk_transport *transports[2];
+	struct rwk_sim *net; /* NULL: not simulated */
+	struct rwk_engine *e[WORLD_MAX];
+	struct rwk_peer *peer[WORLD_MAX][WORLD_MAX]; /* [who][whom] */
+	uint32_t node[WORLD_MAX];                    /* on the simulated network */
+	bool dead[WORLD_MAX];
+	unsigned new_peers[WORLD_MAX];
+	void (*on_complete)(struct world *w, unsigned who, const struct rwk_completion *c); /* instead of tasks, if set */
+	struct world_owner owner[WORLD_MAX];
+};
+
+struct task {
+	unsigned times; /* completions */
+	struct rwk_completion c;
+	uint64_t order; /* of the completion, in its world's life */
+};
+
+void world_open(struct world *w, const struct world_attr *attr);
+/** Ends what has not died. */
+void world_close(struct world *w);
+/** The engine's process ends (simulated), or it is closed (shared memory); it makes no progress any more. */
+void world_kill(struct world *w, unsigned who);
+void world_engine_close(struct world *w, unsigned who);
+
+/** Each engine's progress once; how much was done. */
+int world_poll(struct world *w);
+/** Goes on until nothing happens any more. */
+void world_settle(struct world *w);
+/** Goes on until the task is done; fails the test if that never happens. */
+void world_wait(struct world *w, const struct task *t);
+
+/* These go on while the engine says -EAGAIN, and return what else it says. */
+ssize_t world_send(struct world *w, unsigned from, unsigned to, enum rwk_space space, const void *buf, size_t len, uint64_t tag,
+	uint32_t flags, void *context);
+ssize_t world_sendv(struct world *w, unsigned from, unsigned to, enum rwk_space space, const struct iovec *iov, size_t count,
+	uint64_t tag, uint32_t flags, void *context);
+/** `from` WORLD_ANY: anyone. */
+ssize_t world_recv(struct world *w, unsigned who, unsigned from, enum rwk_space space, void *buf, size_t len, uint64_t tag,
+	uint64_t ignore, uint32_t flags, void *context);
+#define WORLD_ANY 1000u
+
+/** What messages sent by world_send carry as data with RWK_F_DATA. */
+#define WORLD_DATA(tag) (~(uint64_t)(tag) * 3)
+
+/** Bytes that depend on a seed, and the check that they came. */
+void world_fill(void *buf, size_t len, uint64_t seed);
+void world_check(const void *buf, size_t len, uint64_t seed);
+
+/** Two engines, all else as usual. */
+void world_open_two(struct world *w, const void *transport);
+/** The task is a receive of that message, whole, done once. */
+void world_check_receive(struct world *w, const struct task *t, unsigned who, unsigned from, enum rwk_space space, size_t len,
+	uint64_t tag, bool data);
+/** A length for the i-th message, so that every protocol gets its turn; at most WORLD_MIXED_MAX. */
+size_t world_mixed(unsigned i);
+#define WORLD_MIXED_MAX 200000
+
+/** A number of steps from the environment variable RWK_TEST_STEPS, or `initial`; seed from RWK_TEST_SEED. */
+unsigned long world_steps(unsigned long initial);
+uint64_t world_seed(uint64_t initial);
+
+#endif
