@@ -25,3 +25,5 @@ contrib_examples_ring_pingpong_CFLAGS = $(RWK_WARNINGS) $(MPI_CFLAGS)
 contrib_examples_ring_pingpong_LDFLAGS =
 contrib_examples_ring_pingpong_LDADD = $(MPI_LIBS)
 endif
+
+dist_man_MANS += contrib/man/fi_ropewalk.7

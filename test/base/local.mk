@@ -3,3 +3,10 @@ test_base_test_param_SOURCES = test/base/test_param.c test/rwk_test.h
 test_base_test_param_CPPFLAGS = $(TEST_CPPFLAGS)
 test_base_test_param_LDADD = $(TEST_LDADD)
 TESTS += test/base/test_param
+
+check_PROGRAMS += test/base/param_tables
+test_base_param_tables_SOURCES = test/base/param_tables.c
+test_base_param_tables_CPPFLAGS = $(TEST_CPPFLAGS)
+test_base_param_tables_LDADD = libropewalk-core.la
+dist_check_SCRIPTS += test/base/params_documented
+TESTS += test/base/params_documented
