@@ -17,3 +17,5 @@ include test/tools/local.mk
 # Which folder may include what.
 TESTS += test/test_includes
 EXTRA_DIST += test/test_includes test/include-table.txt
+# The whole folder: a mutant is added by adding its file.
+EXTRA_DIST += test/mutants
