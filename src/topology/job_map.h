@@ -8,7 +8,8 @@
  * there but wrong or half set gives one warning, with variable, value and what would be right, and the next source is asked.
  *
  * Not every launcher tells everything: Open MPI's and Hydra's environments tell how many ranks share this node, but for a job of
- * several nodes not which. What is not known is said to be so (RWK_NODE_NONE, a NULL local_ranks, nodes_exact), never guessed.
+ * several nodes not which; PMIx is asked for the nodes of all ranks only in jobs of up to 8192. What is not known is said to be so
+ * (RWK_NODE_NONE, a NULL local_ranks, nodes_exact), never guessed.
  *
  * Job map file, for jobs that do not exist and launchers that say nothing. One directive a line, # starts a comment:
  *
