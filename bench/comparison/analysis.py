@@ -4,18 +4,27 @@
 A run is one program started once: {"benchmark", "stack", "round", "probes": [before, after], "results": {size: value}}.
 The two cores of a virtual machine may be two threads of one physical core in one second and two cores in the next, and a line
 between them then takes four times as long, so every run is taken between two probes of that time, and only runs of one mode are
-compared with each other.
+compared with each other. A probe far above both modes says that something else was running on one of the cores.
 """
 from statistics import median
 
 MODE_WIDTH = 1.6  # a probe up to this much above the quickest one belongs to the fast mode
+BUSY_WIDTH = 10  # a probe more than this many times the quickest one has been disturbed
 
-FAST, SLOW, MIXED = "fast", "slow", "mixed"
+FAST, SLOW, MIXED, DISTURBED = "fast", "slow", "mixed", "disturbed"
+
+
+def mode_of_probe(probe, quickest):
+    if probe <= MODE_WIDTH * quickest:
+        return FAST
+    return SLOW if probe <= BUSY_WIDTH * quickest else DISTURBED
 
 
 def mode_of(run, quickest):
     """The mode of a run: MIXED where the machine changed between its two probes."""
-    modes = {FAST if p <= MODE_WIDTH * quickest else SLOW for p in run["probes"]}
+    modes = {mode_of_probe(p, quickest) for p in run["probes"]}
+    if DISTURBED in modes:
+        return DISTURBED
     return modes.pop() if len(modes) == 1 else MIXED
 
 
@@ -29,7 +38,7 @@ def assign_modes(runs):
 def count_modes(runs):
     """{mode: {"runs", "probe_min", "probe_max"}} for the modes that occurred."""
     counts = {}
-    for mode in (FAST, SLOW, MIXED):
+    for mode in (FAST, SLOW, MIXED, DISTURBED):
         probes = [p for run in runs if run["mode"] == mode for p in run["probes"]]
         if probes:
             counts[mode] = {"runs": len(probes) // 2, "probe_min": min(probes), "probe_max": max(probes)}
@@ -57,7 +66,7 @@ def compare_size(by_stack, more_is_better, ours, everyone):
 
 
 def compare_benchmark(runs, more_is_better, ours):
-    """{mode: {size: row}} of one benchmark's runs, whose modes are set. Mixed runs are left out."""
+    """{mode: {size: row}} of one benchmark's runs, whose modes are set. Mixed and disturbed runs are left out."""
     everyone = {}
     for run in runs:
         for size in run["results"]:

@@ -53,10 +53,12 @@ def machine_lines(facts):
 
 
 def mode_lines(modes):
-    lines = [f"# {mode} mode: {m['runs']} runs, a line to the other core took {m['probe_min']:.0f}-{m['probe_max']:.0f} ns"
+    lines = [f"# {mode}: {m['runs']} runs, a line to the other core took {m['probe_min']:.0f}-{m['probe_max']:.0f} ns"
              for mode, m in modes.items()]
     if "mixed" in modes:
         lines.append("# mixed runs, during which the machine changed its mode, are in the JSON only")
+    if "disturbed" in modes:
+        lines.append("# disturbed runs, during which something else ran on the cores, are in the JSON only; leave the machine alone")
     return lines
 
 
@@ -74,7 +76,7 @@ def plot_script(benchmark, mode, rows, folder):
     return "".join(blocks) + (
         "set terminal svg size 900,600 background \"white\" noenhanced\n"
         f"set output \"{target}\"\n"
-        "set logscale x 2\nset logscale y\nset grid\nset key top left\n"
+        "set logscale x 2\nset logscale y\nset format x \"%.0b%B\"\nset grid\nset key top left\n"
         f"set title \"{benchmark.name}, {MODE_TITLES[mode]}\"\n"
         f"set xlabel \"bytes\"\nset ylabel \"{benchmark.unit}\"\n"
         "plot " + ", \\\n     ".join(plots) + "\n")

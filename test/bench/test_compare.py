@@ -37,6 +37,12 @@ class Modes(unittest.TestCase):
         self.assertEqual({m: c["runs"] for m, c in counts.items()}, {"fast": 2, "slow": 1, "mixed": 2})
         self.assertEqual((counts["slow"]["probe_min"], counts["slow"]["probe_max"]), (81, 200))
 
+    def test_disturbed(self):
+        """A probe that no line needs, ten times the quickest, spoils its run, whatever the other probe says."""
+        every = [run("a", (50, 50)), run("a", (50, 501)), run("a", (600, 600)), run("a", (499, 499))]
+        analysis.assign_modes(every)
+        self.assertEqual([r["mode"] for r in every], ["fast", "disturbed", "disturbed", "slow"])
+
     def test_one_mode(self):
         """A machine that was slow all the time has one mode, which is its quickest."""
         every = [run("a", (200, 210)), run("a", (220, 205))]
@@ -77,7 +83,8 @@ class Ratios(unittest.TestCase):
         self.assertNotIn("ratio", rows["slow"][8])
 
     def test_mixed_runs_do_not_count(self):
-        rows = compared([run("vader", (50, 50), s8=0.4), run("vader", (50, 200), s8=0.01), run("ropewalk", (50, 50), s8=0.2)])
+        rows = compared([run("vader", (50, 50), s8=0.4), run("vader", (50, 200), s8=0.01), run("vader", (50, 900), s8=0.02),
+                         run("ropewalk", (50, 50), s8=0.2)])
         self.assertEqual(rows["fast"][8]["stacks"]["vader"]["runs"], 1)
         self.assertAlmostEqual(rows["fast"][8]["ratio"], 0.5)
 
