@@ -31,6 +31,11 @@ noinst_PROGRAMS += bench/match
 bench_match_SOURCES = bench/match.c
 bench_match_LDADD = bench/libbench.la libropewalk-core.la
 
+# The bare channel between two processes.
+noinst_PROGRAMS += bench/shm_channel
+bench_shm_channel_SOURCES = bench/shm_channel.c
+bench_shm_channel_LDADD = bench/libbench.la libropewalk-core.la -lm
+
 # A provider that does nothing, for own_cost. An -rpath, though it goes nowhere, is what makes libtool build a module.
 noinst_LTLIBRARIES += bench/null_provider/librwk_null-fi.la
 bench_null_provider_librwk_null_fi_la_SOURCES = bench/null_provider/endpoint.c bench/null_provider/info.c \

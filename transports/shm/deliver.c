@@ -15,19 +15,18 @@ static inline void step(struct rwk_shm_channel *ch)
 		rwk_shm_tell_consumed(ch);
 }
 
-static inline struct rwk_envelope envelope_of(uint64_t word, const struct rwk_shm_line *line)
+static inline void envelope_of(struct rwk_envelope *env, uint64_t word, const struct rwk_shm_line *line)
 {
-	struct rwk_envelope env = {
-		.kind = (uint8_t)(word >> 32),
-		.flags = (uint8_t)(word >> 40),
-		.small = (uint16_t)(word >> 48),
-		.tag = rwk_glance(&line->tag),
-	};
+	uint64_t head = word >> 32;
 
-	if (env.flags & RWK_ENV_DATA)
-		env.data = rwk_glance(&line->data);
-	return env;
+	/* kind, flags, small and spare at once: they lie in the word as they do in the envelope. */
+	memcpy(env, &head, sizeof(head));
+	env->tag = rwk_glance(&line->tag);
+	env->data = env->flags & RWK_ENV_DATA ? rwk_glance(&line->data) : 0;
 }
+_Static_assert(offsetof(struct rwk_envelope, flags) == 1 && offsetof(struct rwk_envelope, small) == 2 &&
+		       offsetof(struct rwk_envelope, tag) == 8 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+	"the envelope's first word is that of the line");
 
 /* Copies what has come of a message to its place; bytes beyond the place's end are dropped. */
 static void scatter(struct rwk_place *place, const unsigned char *from, size_t n)
@@ -103,12 +102,13 @@ static void assemble(struct rwk_shm_channel *ch, const struct rwk_envelope *env,
 
 static bool deliver_slab(struct rwk_shm_channel *ch, uint64_t word, const struct rwk_shm_line *line)
 {
-	struct rwk_envelope env = envelope_of(word, line);
+	struct rwk_envelope env;
 	uint32_t id = rwk_glance(&line->slab), piece = rwk_glance(&line->piece);
 	uint64_t total = rwk_glance(&line->total);
 	const unsigned char *slab = rwk_shm_slab(&ch->slabs, id);
-	bool further = env.kind == RWK_SHM_PIECE;
+	bool further = (uint8_t)(word >> 32) == RWK_SHM_PIECE;
 
+	envelope_of(&env, word, line);
 	if (!rwk_shm_slab_is_his(&ch->slabs, id) || piece > RWK_SHM_SLAB_BYTES || !piece) {
 		rwk_shm_protocol_error(ch, "it sent a slab that was not its own, or longer than slabs are");
 		return false;
@@ -130,16 +130,18 @@ static bool deliver_slab(struct rwk_shm_channel *ch, uint64_t word, const struct
 /* A message of several lines; false if not all of them are there yet. */
 static bool deliver_lines(struct rwk_shm_channel *ch, uint64_t word, const struct rwk_shm_line *line, uint32_t len)
 {
-	struct rwk_envelope env = envelope_of(word, line);
-	uint32_t at = env.flags & RWK_ENV_DATA ? RWK_SHM_BODY_DATA : RWK_SHM_BODY;
+	struct rwk_envelope env;
+	bool data = word & (uint64_t)RWK_ENV_DATA << 40;
+	uint32_t at = data ? RWK_SHM_BODY_DATA : RWK_SHM_BODY;
 	uint32_t lines = (len - at + RWK_SHM_MORE - 1) / RWK_SHM_MORE;
 	unsigned char all[RWK_SHM_BODY + RWK_SHM_MORE * RWK_SHM_MORE_MAX];
 
+	envelope_of(&env, word, line);
 	if (lines > RWK_SHM_MORE_MAX || env.kind >= RWK_KIND_SERVICE || ch->assembly.place) {
 		rwk_shm_protocol_error(ch, "it sent a message of too many lines, or within another");
 		return false;
 	}
-	memcpy(all, env.flags & RWK_ENV_DATA ? line->body_data : line->body, at);
+	memcpy(all, data ? line->body_data : line->body, at);
 	for (uint32_t i = 1; i <= lines; i++) {
 		const struct rwk_shm_line *more = rwk_shm_rx_ahead(&ch->rx, i);
 
@@ -211,8 +213,9 @@ int rwk_shm_deliver(struct rwk_shm_channel *ch, int budget)
 
 		if (rwk_likely(len <= (data ? RWK_SHM_BODY_DATA : RWK_SHM_BODY) && (uint8_t)(word >> 32) < RWK_KIND_SERVICE &&
 			    !ch->assembly.place)) {
-			struct rwk_envelope env = envelope_of(word, line);
+			struct rwk_envelope env;
 
+			envelope_of(&env, word, line);
 			client->message(cookie, &ch->base, &env, data ? line->body_data : line->body, len);
 			step(ch);
 		} else if (!deliver_other(ch, word, line, len)) {

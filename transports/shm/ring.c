@@ -84,16 +84,39 @@ static void set_room(struct rwk_shm_tx *tx, uint32_t free)
 	tx->room = free < straight ? free : (uint32_t)straight;
 }
 
+/* At the end of the ring in use: back to the start, or on into what has been announced. */
+static void wrap(struct rwk_shm_tx *tx)
+{
+	if (tx->lines_next == tx->lines)
+		tx->next = tx->first;
+	tx->lines = tx->lines_next;
+	tx->end = tx->first + tx->lines;
+}
+
+void rwk_shm_tx_skip(struct rwk_shm_tx *tx, uint32_t n)
+{
+	size_t straight = (size_t)(tx->end - tx->next);
+
+	tx->stamp += n * RWK_SHM_STAMP_STEP;
+	if (rwk_likely(n <= tx->room)) {
+		tx->next += n;
+		tx->room -= n;
+		return;
+	}
+	/* Beyond the end: the room there is for the next look to find. */
+	n -= (uint32_t)straight;
+	tx->next = tx->end;
+	wrap(tx);
+	tx->next += n;
+	tx->room = 0;
+}
+
 uint32_t rwk_shm_tx_look(struct rwk_shm_tx *tx)
 {
 	uint32_t in_flight, free;
 
-	if (tx->next == tx->end) {
-		if (tx->lines_next == tx->lines)
-			tx->next = tx->first;
-		tx->lines = tx->lines_next;
-		tx->end = tx->first + tx->lines;
-	}
+	if (tx->next == tx->end)
+		wrap(tx);
 	in_flight = (tx->stamp - rwk_observe32(tx->consumed)) / RWK_SHM_STAMP_STEP;
 	if (in_flight > tx->lines) {
 		tx->room = 0;

@@ -60,6 +60,9 @@ static inline void rwk_shm_tx_line(struct rwk_shm_tx *tx, uint32_t len, uint32_t
 	tx->room--;
 }
 
+/** `n` lines have been written, perhaps beyond the wrap. */
+void rwk_shm_tx_skip(struct rwk_shm_tx *tx, uint32_t n);
+
 /** Is the next line there? Its length field then, and its word; else a number beyond any length. */
 static inline uint32_t rwk_shm_rx_peek(const struct rwk_shm_rx *rx, uint64_t *word)
 {

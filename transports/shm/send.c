@@ -82,33 +82,45 @@ static inline unsigned body_bytes(const struct rwk_envelope *env)
 	return env->flags & RWK_ENV_DATA ? RWK_SHM_BODY_DATA : RWK_SHM_BODY;
 }
 
-/* A message of at most four lines more than the first: each line has its own word, so that the reader follows the writer. */
+/* The line `n` after the next one; there is room for it, but perhaps behind the wrap. */
+static inline struct rwk_shm_line *line_ahead(struct rwk_shm_tx *tx, uint32_t n)
+{
+	struct rwk_shm_line *line = tx->next + n;
+
+	if (rwk_unlikely(line >= tx->end && tx->lines_next == tx->lines))
+		line -= tx->lines;
+	return line;
+}
+
+/*
+ * A message of at most four lines more than the first. The first is published last: the reader polls it and nothing else, so it does
+ * not take the others away while they are being written. They have stamps all the same: what they hold now must not look
+ * like a line of the next lap.
+ */
 static int send_lines(struct rwk_shm_channel *ch, const struct rwk_envelope *env, const unsigned char *from, uint32_t len)
 {
-	uint32_t first = body_bytes(env), at = len < first ? len : first;
-	uint32_t lines = 1 + (len - at + RWK_SHM_MORE - 1) / RWK_SHM_MORE;
+	struct rwk_shm_tx *tx = &ch->tx;
+	uint32_t at = len < body_bytes(env) ? len : body_bytes(env), more = (len - at + RWK_SHM_MORE - 1) / RWK_SHM_MORE;
 	struct rwk_shm_line *line;
 
-	if (!room_for(ch, lines))
+	if (!room_for(ch, 1 + more))
 		return -EAGAIN;
 	line = next_line(ch);
 	line->tag = env->tag;
-	if (env->flags & RWK_ENV_DATA) {
+	if (env->flags & RWK_ENV_DATA)
 		line->data = env->data;
-		if (at)
-			memcpy(line->body_data, from, at);
-	} else if (at) {
-		memcpy(line->body, from, at);
-	}
-	rwk_shm_tx_line(&ch->tx, len, head_of(env));
-	while (at < len) {
+	if (at)
+		memcpy(env->flags & RWK_ENV_DATA ? line->body_data : line->body, from, at);
+	for (uint32_t i = 1; i <= more; i++) {
 		uint32_t n = len - at < RWK_SHM_MORE ? len - at : RWK_SHM_MORE;
+		struct rwk_shm_line *next = line_ahead(tx, i);
 
-		line = next_line(ch);
-		memcpy(line->more, from + at, n);
-		rwk_shm_tx_line(&ch->tx, 0, 0);
+		memcpy(next->more, from + at, n);
+		rwk_publish64(&next->word, tx->stamp + i * RWK_SHM_STAMP_STEP);
 		at += n;
 	}
+	rwk_publish64(&line->word, (uint64_t)head_of(env) << 32 | (tx->stamp + len));
+	rwk_shm_tx_skip(tx, 1 + more);
 	published(ch);
 	return 0;
 }
