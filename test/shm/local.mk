@@ -18,3 +18,9 @@ test_shm_test_message_SOURCES = test/shm/test_message.c $(SHM_ENDS)
 test_shm_test_message_CPPFLAGS = $(TEST_CPPFLAGS) -I$(srcdir)/test/shm
 test_shm_test_message_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_message
+
+check_PROGRAMS += test/shm/test_connect
+test_shm_test_connect_SOURCES = test/shm/test_connect.c $(SHM_ENDS)
+test_shm_test_connect_CPPFLAGS = $(TEST_CPPFLAGS) -I$(srcdir)/test/shm
+test_shm_test_connect_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_connect

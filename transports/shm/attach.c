@@ -463,7 +463,7 @@ static void on_offer(struct rwk_port *port, const struct note *note, const struc
 	struct rwk_shm_channel *ch = find(port, &note->from);
 	int rc;
 
-	if (!ch || ch->contact != note->to_contact || we_are_lower(ch) || ch->partial) {
+	if (!ch || ch->contact != note->to_contact || port->address.nonce_port <= note->from.nonce_port) {
 		stranger(port, note, -ECONNREFUSED, "an offer that nobody asked for");
 		return;
 	}

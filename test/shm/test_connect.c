@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How channels come to be: both at once, by a partial address, with strangers about, with few descriptors, and who is refused. */
+#define _GNU_SOURCE
+#include "rwk_test.h"
+
+#include "ends.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* Shared by the processes of a test. */
+struct board {
+	struct rwk_address address[2];
+	_Atomic uint32_t turn[2];
+	uint32_t channels[2];
+};
+
+static struct board *board_new(void)
+{
+	struct board *b = mmap(NULL, sizeof(*b), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(b, MAP_FAILED);
+	return b;
+}
+
+static bool meet(struct board *b, int rank, uint32_t turn)
+{
+	uint64_t end = now_ms() + 10000;
+
+	atomic_store(&b->turn[rank], turn);
+	while (atomic_load(&b->turn[!rank]) < turn) {
+		if (now_ms() > end)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+/*
+ * One side of a simultaneous connect: both open a port, exchange addresses, connect after a random pause (or not at all, but never both
+ * not), send one message, and see the other's.
+ */
+static int at_once(struct board *b, int rank, unsigned rounds)
+{
+	unsigned seed = 77;
+
+	for (unsigned i = 1; i <= rounds; i++) {
+		unsigned pause[2] = {(unsigned)rand_r(&seed) % 2000, (unsigned)rand_r(&seed) % 2000};
+		int who = rand_r(&seed) % 4; /* 0: only the first connects, 1: only the second, else both */
+		struct end *e = end_open(0, true);
+		struct end_peer *p;
+		bool ok;
+
+		b->address[rank] = e->address;
+		if (!meet(b, rank, 3 * i))
+			return 101;
+		for (unsigned k = 0; k < pause[rank]; k++) {
+			if (k % 16 == 0)
+				rwk_shm_transport.progress(e->port);
+		}
+		if (who >= 2 || who == rank)
+			end_connect(e, &b->address[!rank]);
+		if (!end_until_peers(e, 1, 10000))
+			return 102;
+		p = &e->peer[0];
+		ok = end_send(e, p, 20, 0, true) == 0 && end_until(e, &p->received, 1, 10000) && !e->wrong;
+		b->channels[rank] += (uint32_t)rwk_shm_port_counters(e->port)->channels;
+		if (!ok || e->peers != 1 || p->failed)
+			return 103;
+		/* The message may still be queued: it must go before we do. */
+		while (rwk_shm_transport.progress(e->port) || atomic_load(&b->turn[!rank]) < 3 * i + 1) {
+			atomic_store(&b->turn[rank], 3 * i + 1);
+			sched_yield();
+		}
+		if (!meet(b, rank, 3 * i + 2))
+			return 104;
+		end_close(e);
+	}
+	return 0;
+}
+
+static int at_once_child(int fd, void *arg)
+{
+	(void)fd;
+	return at_once(arg, 1, 1000);
+}
+
+/* Two connect to each other at the same moment, a thousand times: always one channel on each side, and it works both ways. */
+static void both_at_once(void **state)
+{
+	struct board *b = board_new();
+	int fd;
+	pid_t child = child_run(at_once_child, b, &fd);
+
+	(void)state;
+	assert_int_equal(at_once(b, 0, 1000), 0);
+	assert_int_equal(child_wait(child), 0);
+	assert_int_equal(b->channels[0], 1000);
+	assert_int_equal(b->channels[1], 1000);
+	munmap(b, sizeof(*b));
+	close(fd);
+}
+
+static struct rwk_address partial(const struct rwk_address *a)
+{
+	struct rwk_address p = {.version_srq = a->version_srq, .flags_rank = RWK_ADDR_PARTIAL};
+
+	p.nonce_port = rwk_address_port(a);
+	memcpy(p.ip, a->ip, sizeof(p.ip));
+	return p;
+}
+
+/* Turns both ports until the goal is reached; the two ends live in one process here. */
+static bool turn_both(struct end *a, struct end *b, const uint64_t *value, uint64_t goal)
+{
+	uint64_t end = now_ms() + 5000;
+
+	while (*value < goal && now_ms() < end) {
+		rwk_shm_transport.progress(a->port);
+		rwk_shm_transport.progress(b->port);
+	}
+	return *value >= goal;
+}
+
+static bool turn_until_failed(struct end *a, struct end *b, struct end_peer *p, int ms)
+{
+	uint64_t end = now_ms() + (uint64_t)ms;
+
+	while (!p->failed && now_ms() < end) {
+		rwk_shm_transport.progress(a->port);
+		if (b)
+			rwk_shm_transport.progress(b->port);
+	}
+	return p->failed != 0;
+}
+
+/* IP and port are enough; the full address is learned, whichever of the two has the lower nonce, also when both know only that. */
+static void partial_address(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		struct end *a = end_open(0, false), *b = end_open(0, false);
+		struct rwk_address pa = partial(&a->address), pb = partial(&b->address);
+		struct end_peer *p = end_connect(a, &pb), *q = NULL;
+
+		if (i & 1)
+			q = end_connect(b, &pa);
+		assert_int_equal(end_send(a, p, 100, 0, true), 0);
+		if (!q)
+			q = &b->peer[0];
+		assert_true(turn_both(a, b, &q->received, 1));
+		assert_int_equal(p->address.nonce_port, b->address.nonce_port);
+		assert_int_equal(q->address.nonce_port, a->address.nonce_port);
+		assert_int_equal(end_send(b, q, 5000, 0, true), 0);
+		assert_true(turn_both(a, b, &p->received, 1));
+		assert_int_equal(a->peers + b->peers, 2);
+		assert_int_equal(a->wrong + b->wrong, 0);
+		end_close(a);
+		end_close(b);
+	}
+}
+
+/* A port number asked for is had, and cannot be had twice. */
+static void port_numbers(void **state)
+{
+	struct end *a = end_open(0, false);
+	struct rwk_port_attr attr = {.address = a->address};
+	struct rwk_port *port;
+	uint16_t number = rwk_address_port(&a->address);
+
+	(void)state;
+	assert_int_not_equal(number, 0);
+	assert_int_equal(rwk_shm_transport.open(&attr, NULL, NULL, &port), -EADDRINUSE);
+	end_close(a);
+	a = end_open(number, false);
+	assert_int_equal(rwk_address_port(&a->address), number);
+	end_close(a);
+}
+
+/* Nobody is there: the channel fails; so it does when the port has been opened anew by someone else since. */
+static void nobody_home(void **state)
+{
+	struct end *a = end_open(0, false), *b = end_open(0, false), *c;
+	struct rwk_address gone = b->address, half = partial(&gone);
+	struct end_peer *p;
+
+	(void)state;
+	end_close(b);
+	p = end_connect(a, &gone);
+	assert_true(end_until_failed(a, p, 2000));
+	assert_int_equal(p->failed, -ECONNRESET);
+	p = end_connect(a, &half);
+	assert_true(end_until_failed(a, p, 2000));
+	assert_int_equal(p->failed, -ECONNREFUSED);
+	c = end_open(rwk_address_port(&gone), false);
+	p = end_connect(a, &gone);
+	assert_true(end_send(a, p, 8, 0, true) == 0);
+	assert_true(turn_until_failed(a, c, p, 2000));
+	assert_int_equal(p->failed, -ECONNRESET);
+	assert_int_equal(p->done_error, 1);
+	assert_int_equal(c->peers, 0);
+	assert_int_equal(rwk_shm_port_counters(c->port)->strangers, 1);
+	end_close(a);
+	end_close(c);
+}
+
+/* Whoever cannot be reached through memory is told so at once. */
+static void unreachable(void **state)
+{
+	struct end *a = end_open(0, false);
+	struct rwk_address to = a->address;
+	struct rwk_channel *ch;
+
+	(void)state;
+	assert_int_equal(rwk_shm_transport.connect(a->port, &a->address, NULL, &ch), -EHOSTUNREACH);
+	to.nonce_port ^= 1ull << 40 | 1;
+	to.node++;
+	assert_int_equal(rwk_shm_transport.connect(a->port, &to, NULL, &ch), -EHOSTUNREACH);
+	to.node--;
+	to.job++;
+	assert_int_equal(rwk_shm_transport.connect(a->port, &to, NULL, &ch), -EHOSTUNREACH);
+	end_close(a);
+}
+
+/* A client that says no: the other's channel fails, and its queued sends with it. */
+static void refused(void **state)
+{
+	struct end *a = end_open(0, false), *b = end_open(0, false);
+	struct end_peer *p = end_connect(a, &b->address);
+
+	(void)state;
+	b->refuse = true;
+	assert_int_equal(end_post(a, p, 8, 1, 0), 0);
+	assert_true(turn_until_failed(a, b, p, 2000));
+	assert_int_equal(p->failed, -ECONNREFUSED);
+	assert_int_equal(p->done_error, 1);
+	assert_int_equal(b->peers, 0);
+	end_close(a);
+	end_close(b);
+}
+
+/* A channel ended by one side fails at the other after all messages were delivered, and a new one can be made. */
+static void again_and_again(void **state)
+{
+	struct end *a = end_open(0, false), *b = end_open(0, false);
+
+	(void)state;
+	for (int i = 0; i < 20; i++) {
+		struct end_peer *p = end_connect(a, &b->address), *q;
+
+		assert_int_equal(end_send(a, p, 8, 0, true), 0);
+		assert_true(turn_both(a, b, &p->done, 1));
+		for (int k = 0; k < 30; k++)
+			assert_int_equal(end_send(a, p, 700, 0, false), 0);
+		rwk_shm_transport.disconnect(p->ch);
+		p->failed = 1;
+		q = &b->peer[i];
+		assert_true(turn_until_failed(b, a, q, 2000));
+		assert_int_equal(q->failed, -ECONNRESET);
+		assert_int_equal(q->received, 31);
+		rwk_shm_transport.disconnect(q->ch);
+	}
+	assert_int_equal(a->wrong + b->wrong, 0);
+	end_close(a);
+	end_close(b);
+}
+
+static int raw_socket(void)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void raw_send(int fd, const struct end *e, const void *bytes, size_t len)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int n = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "ropewalk.%u", rwk_address_port(&e->address));
+
+	assert_int_equal(sendto(fd, bytes, len, MSG_DONTWAIT, (struct sockaddr *)&name,
+				 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)),
+		(ssize_t)len);
+}
+
+/* Garbage of all lengths at the socket is dropped and counted, and does no harm. */
+static void garbage(void **state)
+{
+	struct end *a = end_open(0, false), *b = end_open(0, false);
+	struct end_peer *p;
+	unsigned seed = 3;
+	int fd = raw_socket();
+
+	(void)state;
+	for (int i = 0; i < 2000; i++) {
+		unsigned char bytes[200];
+		size_t len = i % 3 ? 80 : (size_t)(rand_r(&seed) % 200);
+
+		for (size_t k = 0; k < sizeof(bytes); k++)
+			bytes[k] = (unsigned char)rand_r(&seed);
+		if (i % 3 == 1) { /* the right beginning */
+			bytes[0] = 0x57;
+			bytes[1] = 0x4b;
+			bytes[2] = 1;
+			bytes[3] = (unsigned char)(i % 6);
+		}
+		if (len == 1)
+			continue;
+		raw_send(fd, a, bytes, len);
+		if (i % 8 == 7) {
+			for (int k = 0; k < 300; k++)
+				rwk_shm_transport.progress(a->port);
+		}
+	}
+	for (int k = 0; k < 10000; k++)
+		rwk_shm_transport.progress(a->port);
+	assert_true(rwk_shm_port_counters(a->port)->strangers > 1900);
+	assert_int_equal(a->peers, 0);
+	p = end_connect(b, &a->address);
+	assert_int_equal(end_send(b, p, 8, 0, true), 0);
+	assert_true(turn_both(a, b, &a->peer[0].received, 1));
+	close(fd);
+	end_close(a);
+	end_close(b);
+}
+
+/* Another user may know the address: he is not answered, and nothing of ours is handed to him. */
+static int other_user(int fd, void *arg)
+{
+	const struct rwk_address *to = arg;
+	struct end *e;
+	struct end_peer *p;
+	bool failed;
+
+	(void)fd;
+	if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534))
+		return 77;
+	e = end_open(0, true);
+	p = end_connect(e, to);
+	failed = end_until_failed(e, p, 300);
+	if (failed || end_send(e, p, 8, 0, false) != -EAGAIN)
+		return 1;
+	end_close(e);
+	return 0;
+}
+
+static void another_user(void **state)
+{
+	struct end *a = end_open(0, true);
+	pid_t child;
+	int fd;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	child = child_run(other_user, &a->address, &fd);
+	for (uint64_t end = now_ms() + 450; now_ms() < end;)
+		rwk_shm_transport.progress(a->port);
+	assert_int_equal(child_wait(child), 0);
+	assert_int_equal(a->peers, 0);
+	assert_true(rwk_shm_port_counters(a->port)->strangers > 0);
+	assert_int_equal(rwk_shm_port_counters(a->port)->refused, 0);
+	close(fd);
+	end_close(a);
+}
+
+/* With 16 descriptors in all it still works: no peer needs one for long, and evidence of death comes from /proc then. */
+static int few_descriptors(int fd, void *arg)
+{
+	struct rlimit limit = {16, 16};
+	struct rwk_address to[20];
+	struct end *e;
+
+	(void)arg;
+	/* What the shell has left open does not count. */
+	if (dup2(fd, 3) != 3 || close_range(4, ~0u, 0))
+		return 99;
+	fd = 3;
+	if (setrlimit(RLIMIT_NOFILE, &limit) || !hear(fd, to, sizeof(to)))
+		return 100;
+	e = end_open(0, true);
+	for (unsigned i = 0; i < 20; i++) {
+		struct end_peer *p = end_connect(e, &to[i]);
+
+		if (end_send(e, p, 1000, 0, true))
+			return 101;
+	}
+	for (unsigned i = 0; i < 20; i++) {
+		if (!end_until(e, &e->peer[i].received, 1, 10000))
+			return 102;
+	}
+	if (e->wrong)
+		return 103;
+	end_close(e);
+	return 0;
+}
+
+static void descriptor_limit(void **state)
+{
+	struct rwk_address address[20];
+	struct end *e[20];
+	uint64_t end = now_ms() + 10000;
+	unsigned done = 0;
+	pid_t child;
+	int fd;
+
+	(void)state;
+	child = child_run(few_descriptors, NULL, &fd);
+	for (unsigned i = 0; i < 20; i++) {
+		e[i] = end_open(0, true);
+		e[i]->echo = true;
+		address[i] = e[i]->address;
+	}
+	assert_true(tell(fd, address, sizeof(address)));
+	while (done < 20 && now_ms() < end) {
+		done = 0;
+		for (unsigned i = 0; i < 20; i++) {
+			rwk_shm_transport.progress(e[i]->port);
+			done += e[i]->peers == 1 && e[i]->peer[0].failed == -ECONNRESET;
+		}
+	}
+	assert_int_equal(child_wait(child), 0);
+	assert_int_equal(done, 20);
+	for (unsigned i = 0; i < 20; i++)
+		end_close(e[i]);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_at_once),
+		cmocka_unit_test(partial_address),
+		cmocka_unit_test(port_numbers),
+		cmocka_unit_test(nobody_home),
+		cmocka_unit_test(unreachable),
+		cmocka_unit_test(refused),
+		cmocka_unit_test(again_and_again),
+		cmocka_unit_test(garbage),
+		cmocka_unit_test(another_user),
+		cmocka_unit_test(descriptor_limit),
+	};
+
+	return cmocka_run_group_tests_name("shm/connect", tests, NULL, NULL);
+}
