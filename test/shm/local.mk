@@ -24,3 +24,15 @@ test_shm_test_connect_SOURCES = test/shm/test_connect.c $(SHM_ENDS)
 test_shm_test_connect_CPPFLAGS = $(TEST_CPPFLAGS) -I$(srcdir)/test/shm
 test_shm_test_connect_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_connect
+
+check_PROGRAMS += test/shm/test_sleep
+test_shm_test_sleep_SOURCES = test/shm/test_sleep.c $(SHM_ENDS)
+test_shm_test_sleep_CPPFLAGS = $(TEST_CPPFLAGS) -I$(srcdir)/test/shm
+test_shm_test_sleep_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_sleep
+
+check_PROGRAMS += test/shm/test_death
+test_shm_test_death_SOURCES = test/shm/test_death.c $(SHM_ENDS)
+test_shm_test_death_CPPFLAGS = $(TEST_CPPFLAGS) -I$(srcdir)/test/shm
+test_shm_test_death_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_death

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Death: a killed peer is reported once and within three seconds, a stopped one never; what had been sent is delivered first. */
+#define _GNU_SOURCE
+#include "rwk_test.h"
+
+#include "ends.h"
+
+#include <dirent.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Sends without end, all sizes, until killed. */
+static int flood(int fd, void *arg)
+{
+	struct end *e = end_open(0, true);
+	struct end_peer *p = end_connect(e, arg);
+	unsigned seed = 9;
+
+	(void)fd;
+	for (;;) {
+		size_t len = (size_t)rand_r(&seed) % 3 ? (size_t)rand_r(&seed) % 300 : (size_t)rand_r(&seed) % 60000;
+
+		if (p->sent - p->done > 4000 || end_send(e, p, len, 0, true))
+			rwk_shm_transport.progress(e->port);
+		rwk_shm_transport.progress(e->port);
+		if (p->failed)
+			return 1;
+	}
+}
+
+static unsigned count_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+static unsigned count_maps(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512];
+	unsigned n = 0;
+
+	while (fgets(line, sizeof(line), f))
+		n += strstr(line, "memfd:ropewalk") != NULL;
+	fclose(f);
+	return n;
+}
+
+/* Killed at random moments, also in the middle of connecting and of messages: always one report, never a wrong message, nothing left. */
+static void killed(void **state)
+{
+	struct end *e = end_open(0, true);
+	unsigned seed = 4, fds = 0, maps = 0, seen = 0;
+
+	(void)state;
+	for (int i = 0; i < 60; i++) {
+		unsigned before = e->peers;
+		uint64_t pause = (uint64_t)rand_r(&seed) % 20, killed_at;
+		int fd;
+		pid_t child = child_run(flood, &e->address, &fd);
+		struct end_peer *p = &e->peer[before];
+
+		for (uint64_t end = now_ms() + pause; now_ms() < end;)
+			rwk_shm_transport.progress(e->port);
+		kill(child, SIGKILL);
+		assert_int_equal(child_wait(child), 128 + SIGKILL);
+		killed_at = now_ms();
+		close(fd);
+		/* It may have died before it said anything, or its word is still in the socket. */
+		for (uint64_t end = now_ms() + 20; now_ms() < end;)
+			rwk_shm_transport.progress(e->port);
+		if (e->peers > before) {
+			assert_true(end_until_failed(e, p, 3000));
+			assert_true(now_ms() - killed_at < 3000);
+			assert_int_equal(p->failed_calls, 1);
+			seen += p->received > 0;
+			rwk_shm_transport.disconnect(p->ch);
+		}
+		assert_null(e->from);
+		if (i == 10) {
+			fds = count_fds();
+			maps = count_maps();
+		}
+	}
+	assert_int_equal(e->wrong, 0);
+	assert_true(seen > 10);
+	assert_int_equal(count_fds(), fds);
+	assert_int_equal(count_maps(), maps);
+	end_close(e);
+}
+
+struct last_words {
+	struct rwk_address to;
+	unsigned messages;
+	bool close; /* in good order, else just exit */
+};
+
+static int speak_and_go(int fd, void *arg)
+{
+	const struct last_words *w = arg;
+	struct end *e = end_open(0, true);
+	struct end_peer *p = end_connect(e, &w->to);
+	char go;
+
+	if (end_send(e, p, 8, 0, true) || !end_until(e, &p->done, 1, 5000))
+		return 1;
+	for (unsigned i = 1; i < w->messages; i++) {
+		if (end_send(e, p, i * 10 % 5000, 0, false))
+			return 2;
+	}
+	if (w->close)
+		end_close(e);
+	/* Stays until told, so that it is the good-bye that is noticed and not the death. */
+	return w->close && (!tell(fd, "x", 1) || !hear(fd, &go, 1));
+}
+
+/* All that a peer had sent comes before the report, whether it closed in good order or just ended. */
+static void last_words(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct end *e = end_open(0, true);
+		struct last_words w = {.to = e->address, .messages = 20, .close = i & 1};
+		struct rlimit old, few = {.rlim_cur = 0};
+		char x;
+		int fd;
+		pid_t child = child_run(speak_and_go, &w, &fd);
+
+		/* At times no pidfd is to be had: evidence then comes from /proc. */
+		getrlimit(RLIMIT_NOFILE, &old);
+		few = old;
+		few.rlim_cur = 20;
+		if (i & 2)
+			setrlimit(RLIMIT_NOFILE, &few);
+		assert_true(end_until_peers(e, 1, 5000));
+		assert_true(end_until_failed(e, &e->peer[0], 3000));
+		assert_int_equal(e->peer[0].failed, -ECONNRESET);
+		assert_int_equal(e->peer[0].received, w.messages);
+		assert_int_equal(e->wrong, 0);
+		if (w.close) {
+			assert_true(hear(fd, &x, 1));
+			assert_true(tell(fd, "x", 1));
+		}
+		assert_int_equal(child_wait(child), 0);
+		setrlimit(RLIMIT_NOFILE, &old);
+		close(fd);
+		end_close(e);
+	}
+}
+
+static int echo_forever(int fd, void *arg)
+{
+	struct end *e = end_open(0, true);
+
+	(void)arg;
+	e->echo = true;
+	if (!tell(fd, &e->address, sizeof(e->address)) || !end_until_peers(e, 1, 10000))
+		return 1;
+	return !end_until_failed(e, &e->peer[0], 20000);
+}
+
+/* Stopped is not dead: nothing is reported, sends queue, and everything goes on afterwards. */
+static void stopped(void **state)
+{
+	struct end *e = end_open(0, true);
+	struct end_peer *p;
+	struct rwk_address a;
+	pid_t child;
+	int fd;
+
+	(void)state;
+	child = child_run(echo_forever, NULL, &fd);
+	assert_true(hear(fd, &a, sizeof(a)));
+	p = end_connect(e, &a);
+	for (int i = 0; i < 3; i++) {
+		kill(child, SIGSTOP);
+		for (int k = 0; k < 1000; k++)
+			assert_int_equal(end_send(e, p, 300, 0, true), 0);
+		assert_false(end_until_failed(e, p, 400));
+		kill(child, SIGCONT);
+		assert_true(end_until(e, &p->received, p->sent, 10000));
+	}
+	assert_int_equal(e->wrong, 0);
+	end_close(e);
+	assert_int_equal(child_wait(child), 0);
+	close(fd);
+}
+
+/* Outstanding ops: with an error when the peer dies, cancelled when we leave; then calls return the channel's error. */
+static void outstanding(void **state)
+{
+	struct end *e = end_open(0, true);
+	struct end_peer *p;
+	struct rwk_address a;
+	pid_t child;
+	int fd;
+
+	(void)state;
+	child = child_run(echo_forever, NULL, &fd);
+	assert_true(hear(fd, &a, sizeof(a)));
+	p = end_connect(e, &a);
+	assert_true(end_push(e, p, 8, 0));
+	kill(child, SIGSTOP);
+	for (int k = 0; k < 200; k++)
+		assert_int_equal(end_send(e, p, 60000, 0, true), 0);
+	assert_true(p->done < 190);
+	kill(child, SIGKILL);
+	assert_true(end_until_failed(e, p, 3000));
+	assert_int_equal(p->done, rwk_shm_port_counters(e->port)->queued);
+	assert_true(p->done_error > 180);
+	assert_int_equal(end_send(e, p, 8, 0, false), -ECONNRESET);
+	assert_int_equal(end_post(e, p, 8, 1, 0), -ECONNRESET);
+	assert_int_equal(child_wait(child), 128 + SIGKILL);
+	close(fd);
+	end_close(e);
+}
+
+/* A forked child of the host program has no port: its calls say so, and its close does not disturb the parent. */
+static void forked(void **state)
+{
+	struct end *a = end_open(0, false), *b = end_open(0, false);
+	struct end_peer *p = end_connect(a, &b->address);
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(end_send(a, p, 8, 0, true), 0);
+	for (int i = 0; i < 100000 && !b->peers; i++) {
+		rwk_shm_transport.progress(a->port);
+		rwk_shm_transport.progress(b->port);
+	}
+	for (int i = 0; i < 1000; i++) {
+		rwk_shm_transport.progress(a->port);
+		rwk_shm_transport.progress(b->port);
+	}
+	child = fork();
+	if (!child) {
+		bool ok = end_send(a, p, 8, 0, false) == -ECHILD && end_send(a, p, 8000, 0, false) == -ECHILD &&
+			end_post(a, p, 8, 1, 0) == -ECHILD && rwk_shm_transport.progress(a->port) == 0 &&
+			rwk_shm_transport.arm(a->port) == -ECHILD;
+
+		end_close(a);
+		end_close(b);
+		_exit(ok ? 0 : 1);
+	}
+	assert_int_equal(child_wait(child), 0);
+	assert_int_equal(end_send(a, p, 8, 0, false), 0);
+	assert_true(end_until(b, &b->peer[0].received, 2, 1000));
+	for (uint64_t end = now_ms() + 250; now_ms() < end;)
+		rwk_shm_transport.progress(a->port);
+	assert_int_equal(p->failed, 0);
+	end_close(a);
+	end_close(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(killed),
+		cmocka_unit_test(last_words),
+		cmocka_unit_test(stopped),
+		cmocka_unit_test(outstanding),
+		cmocka_unit_test(forked),
+	};
+
+	return cmocka_run_group_tests_name("shm/death", tests, NULL, NULL);
+}
