@@ -36,3 +36,9 @@ test_shm_test_death_SOURCES = test/shm/test_death.c $(SHM_ENDS)
 test_shm_test_death_CPPFLAGS = $(TEST_CPPFLAGS) -I$(srcdir)/test/shm
 test_shm_test_death_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_death
+
+check_PROGRAMS += test/shm/test_hostile
+test_shm_test_hostile_SOURCES = test/shm/test_hostile.c $(SHM_ENDS)
+test_shm_test_hostile_CPPFLAGS = $(TEST_CPPFLAGS) -I$(srcdir)/test/shm
+test_shm_test_hostile_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_hostile
