@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* FI_ROPEWALK_EXPLAIN: a line per kind of peer, put together first and written at once, so that ranks' lines do not mix. */
+/*
+ * FI_ROPEWALK_EXPLAIN: a line per kind of peer, put together first and written at once, so that ranks' lines do not
+ * mix.
+ */
 #include "selection/selection.h"
 
 #include <inttypes.h>
@@ -45,7 +48,8 @@ static void print_kind(FILE *to, const struct rwk_sel_facts *f, bool some)
 	else if (!f->job_known || !peers)
 		fprintf(to, "peers %s", places[where]);
 	else
-		fprintf(to, "%s%" PRIu64 " peer%s %s", some ? "some of " : "", peers, peers == 1 ? "" : "s", places[where]);
+		fprintf(to, "%s%" PRIu64 " peer%s %s", some ? "some of " : "", peers, peers == 1 ? "" : "s",
+			places[where]);
 }
 
 static void print_words(FILE *to, const struct rwk_sel_facts *f, const struct rwk_sel_choice *c, bool some)
@@ -96,7 +100,8 @@ bool rwk_sel_explain(struct rwk_sel_explainer *ex, const struct rwk_sel_facts *f
 	}
 	if (ex->kinds == RWK_SEL_KINDS) {
 		if (!ex->overflow)
-			fprintf(to, "ropewalk: more than %u kinds of peers: further ones are not explained\n", RWK_SEL_KINDS);
+			fprintf(to, "ropewalk: more than %u kinds of peers: further ones are not explained\n",
+				RWK_SEL_KINDS);
 		ex->overflow = true;
 		return false;
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two passes over the strands. The first asks of each whether it could carry the peer at all, and writes down what speaks against
- * it. The second takes the first in the order of preference that could, and that this version has; the others then lost to it.
+ * Two passes over the strands. The first asks of each whether it could carry the peer at all, and writes down what
+ * speaks against it. The second takes the first in the order of preference that could, and that this version has; the
+ * others then lost to it.
  */
 #include "selection/selection.h"
 
@@ -96,7 +97,10 @@ static void say_denied(const struct rwk_sel_facts *f, char *to)
 		strerror(f->shm_error));
 }
 
-/* Whether the strand could carry the peer if this version had it and nothing were forced; else `why` says what is against it. */
+/*
+ * Whether the strand could carry the peer if this version had it and nothing were forced; else `why` says what is
+ * against it.
+ */
 static bool reaches(const struct rwk_sel_facts *f, enum rwk_strand s, char *why)
 {
 	if (f->self || s == RWK_STRAND_SELF) {
@@ -130,7 +134,8 @@ static bool reaches(const struct rwk_sel_facts *f, enum rwk_strand s, char *why)
 static void say_forced(const struct rwk_sel_facts *f, char *to)
 {
 	if (f->service != RWK_SERVICE_AUTO && f->link != RWK_LINK_AUTO)
-		say(to, "FI_ROPEWALK_SERVICE=%s with FI_ROPEWALK_LINK=%s", service_texts[f->service], link_texts[f->link]);
+		say(to, "FI_ROPEWALK_SERVICE=%s with FI_ROPEWALK_LINK=%s", service_texts[f->service],
+			link_texts[f->link]);
 	else if (f->service != RWK_SERVICE_AUTO)
 		say(to, "FI_ROPEWALK_SERVICE=%s", service_texts[f->service]);
 	else
@@ -169,10 +174,11 @@ static void say_connections(const struct rwk_sel_facts *f, char *to)
 		say(to, "no launcher tells of a large job");
 	else if (many_connections(f))
 		say(to, "RC would take %llu connections a process, more than %u; SRC takes %llu",
-			(unsigned long long)rwk_sel_rc_connections(f), f->src_limit, (unsigned long long)rwk_sel_src_connections(f));
+			(unsigned long long)rwk_sel_rc_connections(f), f->src_limit,
+			(unsigned long long)rwk_sel_src_connections(f));
 	else
-		say(to, "RC takes %llu connections a process, not more than %u", (unsigned long long)rwk_sel_rc_connections(f),
-			f->src_limit);
+		say(to, "RC takes %llu connections a process, not more than %u",
+			(unsigned long long)rwk_sel_rc_connections(f), f->src_limit);
 }
 
 static void say_reason(const struct rwk_sel_facts *f, enum rwk_strand s, char *to)
@@ -184,7 +190,9 @@ static void say_reason(const struct rwk_sel_facts *f, enum rwk_strand s, char *t
 		say(to, "the peer is this process: messages are copied in place");
 		break;
 	case RWK_STRAND_UC_SHM:
-		say(to, "the peer is on this node (%s) and memory can be shared, which loses nothing: acknowledgements would be waste",
+		say(to,
+			"the peer is on this node (%s) and memory can be shared, which loses nothing: acknowledgements "
+			"would be waste",
 			f->node == RWK_SEL_PROVEN ? "proven by attaching" : "to be proven by attaching");
 		break;
 	case RWK_STRAND_RC_UDP:
@@ -200,7 +208,10 @@ static void say_reason(const struct rwk_sel_facts *f, enum rwk_strand s, char *t
 	}
 }
 
-/* Why a strand that could have carried the peer lost to the one that is better by the rules, whether this version has it or not. */
+/*
+ * Why a strand that could have carried the peer lost to the one that is better by the rules, whether this version has
+ * it or not.
+ */
 static void say_beaten(const struct rwk_sel_facts *f, enum rwk_strand winner, enum rwk_strand loser, char *to)
 {
 	const char *absent = f->built & RWK_STRAND_BIT(loser) ? "" : "; nor is it in this version of ropewalk";
@@ -228,8 +239,9 @@ static void decide_manner(const struct rwk_sel_facts *f, struct rwk_sel_choice *
 	c->copy_across = !f->cma_error;
 	c->yield = f->processors && f->local_size > f->processors;
 	if (f->processors)
-		snprintf(wait, sizeof(wait), "; waiting %s (%u rank%s on %u processor%s)", c->yield ? "yields the core" : "spins",
-			f->local_size, f->local_size == 1 ? "" : "s", f->processors, f->processors == 1 ? "" : "s");
+		snprintf(wait, sizeof(wait), "; waiting %s (%u rank%s on %u processor%s)",
+			c->yield ? "yields the core" : "spins", f->local_size, f->local_size == 1 ? "" : "s",
+			f->processors, f->processors == 1 ? "" : "s");
 	if (c->copy_across)
 		say(c->manner, "large messages are copied across address spaces%s", wait);
 	else
@@ -244,7 +256,10 @@ static const char *obstacle(const struct rwk_sel_facts *f, const struct rwk_sel_
 	return c->lost[on_this_node(f) || f->udp ? RWK_STRAND_UC_SHM : RWK_STRAND_RC_UDP];
 }
 
-/* Nothing carries the peer: is it what was forced, this version, or the network? `reach`: what could, if nothing were forced. */
+/*
+ * Nothing carries the peer: is it what was forced, this version, or the network? `reach`: what could, if nothing were
+ * forced.
+ */
 static void refuse(const struct rwk_sel_facts *f, struct rwk_sel_choice *c, unsigned reach)
 {
 	bool forced = f->service != RWK_SERVICE_AUTO || f->link != RWK_LINK_AUTO;
@@ -254,18 +269,20 @@ static void refuse(const struct rwk_sel_facts *f, struct rwk_sel_choice *c, unsi
 	say_forced(f, force);
 	c->error = forced && unforced != RWK_STRAND_NONE ? -EINVAL : -EHOSTUNREACH;
 	if (c->error == -EINVAL && c->wanted == RWK_STRAND_NONE)
-		say(c->reason, "%s leaves nothing that reaches the peer; auto would take %s", force, strands[unforced].text);
+		say(c->reason, "%s leaves nothing that reaches the peer; auto would take %s", force,
+			strands[unforced].text);
 	else if (c->error == -EINVAL)
 		say(c->reason, "%s asks for %s, which is not in this version of ropewalk; auto would take %s", force,
 			strands[c->wanted].text, strands[unforced].text);
 	else if (c->wanted == RWK_STRAND_NONE && forced)
-		say(c->reason, "%.120s, and %s leaves nothing else; nor has auto anything else in this version of ropewalk", obstacle(f, c),
-			force);
+		say(c->reason,
+			"%.120s, and %s leaves nothing else; nor has auto anything else in this version of ropewalk",
+			obstacle(f, c), force);
 	else if (c->wanted == RWK_STRAND_NONE)
 		say(c->reason, "nothing reaches the peer: %.120s", obstacle(f, c));
 	else
-		say(c->reason, "%.120s, and %s, which would carry it, is not in this version of ropewalk", obstacle(f, c),
-			strands[c->wanted].text);
+		say(c->reason, "%.120s, and %s, which would carry it, is not in this version of ropewalk",
+			obstacle(f, c), strands[c->wanted].text);
 }
 
 void rwk_sel_choose(const struct rwk_sel_facts *f, struct rwk_sel_choice *c)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which strand carries which peer, and the sentences that say why. rwk_sel_choose is a pure function from facts to a choice: it
- * asks nobody, keeps nothing, and may be called from any thread. The engine gathers the facts when it first meets a peer.
+ * Which strand carries which peer, and the sentences that say why. rwk_sel_choose is a pure function from facts to a
+ * choice: it asks nobody, keeps nothing, and may be called from any thread. The engine gathers the facts when it first
+ * meets a peer.
  *
  * The rules, in order:
  *   myself                                                -> loop-back
@@ -53,43 +54,43 @@ struct rwk_sel_facts {
 	enum rwk_sel_node node;
 	int shm_error;          /* 0: memory can be shared; else the positive errno with which it was refused */
 	const char *shm_reason; /* what was refused ("mapping the peer's memory"); NULL: not said */
-	int cma_error;          /* 0: cross-memory copy works; else the positive errno; EOPNOTSUPP: the parameter cma is off */
-	uint32_t rank;          /* mine, for EXPLAIN's lines; RWK_RANK_NONE: not known */
-	uint32_t size;          /* ranks of the job, at least 1 */
-	uint32_t nodes;         /* at least 1 */
+	int cma_error;  /* 0: cross-memory copy works; else the positive errno; EOPNOTSUPP: the parameter cma is off */
+	uint32_t rank;  /* mine, for EXPLAIN's lines; RWK_RANK_NONE: not known */
+	uint32_t size;  /* ranks of the job, at least 1 */
+	uint32_t nodes; /* at least 1 */
 	uint32_t ranks_per_node;
-	uint32_t local_size;    /* ranks on this node, me included */
-	uint32_t processors;    /* that can run them; 0: not known */
-	bool job_known;         /* a launcher or a file told the counts above; else peers are not counted */
-	uint32_t src_limit;     /* RC connections a process beyond which SRC is chosen */
-	bool udp, tcp;          /* the peer can be reached so */
-	unsigned built;         /* RWK_STRAND_BITs */
-	int service, link;      /* forced: enum rwk_param_service, enum rwk_param_link */
+	uint32_t local_size; /* ranks on this node, me included */
+	uint32_t processors; /* that can run them; 0: not known */
+	bool job_known;      /* a launcher or a file told the counts above; else peers are not counted */
+	uint32_t src_limit;  /* RC connections a process beyond which SRC is chosen */
+	bool udp, tcp;       /* the peer can be reached so */
+	unsigned built;      /* RWK_STRAND_BITs */
+	int service, link;   /* forced: enum rwk_param_service, enum rwk_param_link */
 };
 
 #define RWK_SEL_TEXT 240
 
 struct rwk_sel_choice {
 	enum rwk_strand strand; /* NONE: refused, see error */
-	enum rwk_strand wanted; /* what the rules would take if this version had every strand; equals strand unless that is missing */
-	int error;              /* 0; -EHOSTUNREACH: no strand reaches the peer; -EINVAL: a forced service or link cannot serve it */
-	bool copy_across;       /* UC on shm: large messages by cross-memory copy, else through shared memory */
-	bool yield;             /* UC on shm: more ranks than processors: yield the core while waiting */
-	char reason[RWK_SEL_TEXT];                 /* one sentence: why this one, or why none and what would help */
+	enum rwk_strand wanted; /* what the rules would take if this version had every strand */
+	int error; /* 0; -EHOSTUNREACH: no strand reaches the peer; -EINVAL: a forced service or link cannot serve it */
+	bool copy_across;          /* UC on shm: large messages by cross-memory copy, else through shared memory */
+	bool yield;                /* UC on shm: more ranks than processors: yield the core while waiting */
+	char reason[RWK_SEL_TEXT]; /* one sentence: why this one, or why none and what would help */
 	char lost[RWK_STRAND_COUNT][RWK_SEL_TEXT]; /* why each other one lost; "" for the one chosen */
-	char manner[RWK_SEL_TEXT];                 /* how the chosen one works here: large copies and waiting, with reasons; "" if none */
+	char manner[RWK_SEL_TEXT];                 /* how the chosen one works: large copies, waiting, reasons; or "" */
 };
 
 /**
- * Facts as they are before any peer is known: from the job map and the parameters in force; node UNKNOWN, memory and copy not
- * refused (cma_error EOPNOTSUPP where the parameter is off), udp and tcp reachable, built RWK_STRANDS_BUILT.
+ * Facts as they are before any peer is known: from the job map and the parameters in force; node UNKNOWN, memory and
+ * copy not refused (cma_error EOPNOTSUPP where the parameter is off), udp and tcp reachable, built RWK_STRANDS_BUILT.
  */
 void rwk_sel_facts_init(struct rwk_sel_facts *f, const struct rwk_job_map *map, const struct rwk_params *params);
 
 /** The choice for these facts. Always fills `out`; out->error says whether the peer can be reached. */
 void rwk_sel_choose(const struct rwk_sel_facts *f, struct rwk_sel_choice *out);
 
-/** Connections that a process needs to reach everyone on other nodes, with RC to each rank and with SRC to each node. */
+/** Connections that a process needs to reach all other nodes, with RC to each rank and with SRC to each node. */
 uint64_t rwk_sel_rc_connections(const struct rwk_sel_facts *f);
 uint64_t rwk_sel_src_connections(const struct rwk_sel_facts *f);
 
@@ -111,9 +112,10 @@ struct rwk_sel_explainer {
 };
 
 /**
- * Counts the peer as one of its kind; the first of a kind gets one line that starts with "ropewalk: ": rank, the kind ("3 peers
- * on this node"; a second kind in the same place is "some of 3 peers on this node"), the choice, and why each other one lost. Returns true if it printed. Not thread-safe against itself.
- * More than RWK_SEL_KINDS kinds: the rest are not explained, and one line says so.
+ * Counts the peer as one of its kind; the first of a kind gets one line that starts with "ropewalk: ": rank, the kind
+ * ("3 peers on this node"; a second kind in the same place is "some of 3 peers on this node"), the choice, and why each
+ * other one lost. Returns true if it printed. Not thread-safe against itself. More than RWK_SEL_KINDS kinds: the rest
+ * are not explained, and one line says so.
  */
 bool rwk_sel_explain(struct rwk_sel_explainer *ex, const struct rwk_sel_facts *f, const struct rwk_sel_choice *c);
 

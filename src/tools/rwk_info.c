@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rwk_info: what ropewalk sees and what it would do, for people: version, parameters, job map, and the choice for each kind of peer. */
+/*
+ * rwk_info: what ropewalk sees and what it would do, for people: version, parameters, job map, and the choice for each
+ * kind of peer.
+ */
 #include "base/param.h"
 #include "config.h"
 #include "selection/selection.h"
@@ -26,7 +29,8 @@ struct request {
 static const struct argp_option options[] = {
 	{"parameters", 'p', NULL, 0, "the parameters: values, where they come from, and what they are for", 0},
 	{"map", 'm', NULL, 0, "the job map and the machine as this process sees them", 0},
-	{"job", 'j', "NODESxRANKS", 0, "what would be chosen in a job of that many nodes with that many ranks each, as 4096x64", 0},
+	{"job", 'j', "NODESxRANKS", 0,
+		"what would be chosen in a job of that many nodes with that many ranks each, as 4096x64", 0},
 	{"file", 'f', "FILE", 0, "check a job map file and print what it says", 0},
 	{NULL, 0, NULL, 0, NULL, 0},
 };
@@ -67,8 +71,9 @@ static error_t read_option(int key, char *arg, struct argp_state *state)
 	case 'j':
 		r->job = arg;
 		if (!read_job(r, arg))
-			argp_error(state, "--job %s is not <nodes>x<ranks a node> with at most %u ranks in all, as in 4096x64", arg,
-				RWK_MAX_RANKS);
+			argp_error(state,
+				"--job %s is not <nodes>x<ranks a node> with at most %u ranks in all, as in 4096x64",
+				arg, RWK_MAX_RANKS);
 		return 0;
 	case 'f':
 		r->file = arg;
@@ -167,9 +172,11 @@ static void print_connections(const struct request *r, const struct rwk_sel_fact
 	uint64_t rc = rwk_sel_rc_connections(f), src = rwk_sel_src_connections(f);
 
 	printf("%u nodes of %u ranks, %u ranks in all, on nodes like this one\n", r->nodes, r->per_node, f->size);
-	printf("connections of a process to other nodes: RC %" PRIu64 ", SRC %" PRIu64 "; SRC is taken if RC needs more than %u\n", rc,
-		src, f->src_limit);
-	printf("connections of the whole job, all to all: RC %" PRIu64 ", SRC %" PRIu64 "\n", rc * f->size, src * f->size);
+	printf("connections of a process to other nodes: RC %" PRIu64 ", SRC %" PRIu64
+	       "; SRC is taken if RC needs more than %u\n",
+		rc, src, f->src_limit);
+	printf("connections of the whole job, all to all: RC %" PRIu64 ", SRC %" PRIu64 "\n", rc * f->size,
+		src * f->size);
 }
 
 static int print_job(const struct request *r)
@@ -201,7 +208,8 @@ static int print_job(const struct request *r)
 	}
 	if (r->nodes > 1) {
 		f.node = RWK_SEL_OTHER;
-		snprintf(kind, sizeof(kind), "%" PRIu64 " peer%s on other nodes", rwk_sel_rc_connections(&f), f.size == 2 ? "" : "s");
+		snprintf(kind, sizeof(kind), "%" PRIu64 " peer%s on other nodes", rwk_sel_rc_connections(&f),
+			f.size == 2 ? "" : "s");
 		print_choice(kind, &f);
 	}
 	return 0;
@@ -231,8 +239,8 @@ static int print_all(const struct request *r)
 int main(int argc, char **argv)
 {
 	static const struct argp argp = {options, read_option, NULL,
-		"Shows what ropewalk sees: its parameters, the job map and the machine; and what it would choose for a job that does not "
-		"exist. Without options: the version, the parameters and the job map.",
+		"Shows what ropewalk sees: its parameters, the job map and the machine; and what it would choose for a "
+		"job that does not exist. Without options: the version, the parameters and the job map.",
 		NULL, NULL, NULL};
 	struct request r = {0};
 	int rc;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The job map file; its format stands in job_map.h. Read line by line; the first error ends it, with file, line and what would be
- * right. The nodes of the ranks are collected in an array, because node lines may name ranks in any order.
+ * The job map file; its format stands in job_map.h. Read line by line; the first error ends it, with file, line and
+ * what would be right. The nodes of the ranks are collected in an array, because node lines may name ranks in any
+ * order.
  */
 #define _GNU_SOURCE
 #include "topology/source.h"
@@ -25,10 +26,10 @@ struct parser {
 	uint32_t ranks; /* 0: not said yet */
 	uint32_t rank;
 	bool rank_said;
-	uint32_t *node;      /* of each rank */
-	uint32_t nodes;      /* node lines so far */
-	bool laid_out;       /* a layout line was there */
-	void *names;         /* a search tree of the node names so far */
+	uint32_t *node; /* of each rank */
+	uint32_t nodes; /* node lines so far */
+	bool laid_out;  /* a layout line was there */
+	void *names;    /* a search tree of the node names so far */
 };
 
 static int refuse(struct parser *p, const char *fmt, ...) rwk_printf(2, 3);
@@ -79,8 +80,8 @@ static int read_layout(struct parser *p, char **word)
 
 	if (p->laid_out || p->nodes)
 		return refuse(p, "layout after another layout or node line; either one layout or node lines are right");
-	if (rwk_read_number(&at, RWK_MAX_NODES, &nodes) || *at++ != 'x' || rwk_read_number(&at, RWK_MAX_RANKS, &per_node) || *at ||
-	    !nodes || !per_node)
+	if (rwk_read_number(&at, RWK_MAX_NODES, &nodes) || *at++ != 'x' ||
+		rwk_read_number(&at, RWK_MAX_RANKS, &per_node) || *at || !nodes || !per_node)
 		return refuse(p, "layout %s is not <nodes>x<ranks a node>, as in 4x8", word[1]);
 	if (word[2] && !cyclic && strcmp(word[2], "block"))
 		return refuse(p, "layout %s %s: block or cyclic would be right", word[1], word[2]);
@@ -133,7 +134,8 @@ static int read_node(struct parser *p, char **word)
 		}
 	}
 	if (rc)
-		return refuse(p, "cannot read \"%.40s\" as ranks below %u; a list as in 0-3,8,10-20:2 would be right", at, p->ranks);
+		return refuse(p, "cannot read \"%.40s\" as ranks below %u; a list as in 0-3,8,10-20:2 would be right",
+			at, p->ranks);
 	p->nodes++;
 	return 0;
 }
@@ -186,8 +188,8 @@ static int read_line(struct parser *p, char *text)
 		if (strcmp(word[0], d->name))
 			continue;
 		if (words - 1 < d->least || words - 1 > d->most)
-			return refuse(p, "%s takes %s%d word%s, not %d", d->name, d->least < d->most ? "at most " : "", d->most,
-				d->most == 1 ? "" : "s", words - 1);
+			return refuse(p, "%s takes %s%d word%s, not %d", d->name, d->least < d->most ? "at most " : "",
+				d->most, d->most == 1 ? "" : "s", words - 1);
 		if (d->needs_ranks && !p->ranks)
 			return refuse(p, "%s before ranks; the number of ranks has to come first", d->name);
 		return d->read(p, word);
@@ -227,7 +229,9 @@ static int draft_file(struct parser *p, struct rwk_job_map *draft)
 	draft->rank = p->rank_said ? p->rank : RWK_RANK_NONE;
 	for (uint32_t r = 1; r <= p->ranks; r++) {
 		if (p->node[r - 1] == RWK_NODE_NONE)
-			return refuse(p, "the file ends and rank %u is on no node; a layout or another node line would be right", r - 1);
+			return refuse(p,
+				"the file ends and rank %u is on no node; a layout or another node line would be right",
+				r - 1);
 		if (r < p->ranks && p->node[r] == p->node[start])
 			continue;
 		rc = rwk_node_map_add(&draft->map, r - start, p->node[start]);

@@ -18,8 +18,10 @@ static const char *const source_texts[] = {
 	[RWK_JOB_SLURM] = "Slurm environment",
 };
 
-/* In the order in which they are asked. Hydra's processes under Slurm inherit the Slurm variables of Hydra's own daemons, and
- * Open MPI's of theirs: the environment nearest to the process comes first. */
+/*
+ * In the order in which they are asked. Hydra's processes under Slurm inherit the Slurm variables of Hydra's own
+ * daemons, and Open MPI's of theirs: the environment nearest to the process comes first.
+ */
 static const struct {
 	enum rwk_job_source source;
 	rwk_job_source_fn ask;
@@ -164,8 +166,8 @@ int rwk_job_map_get(const struct rwk_job_env *env, struct rwk_job_map **out)
 		return rc;
 	}
 	m->oversubscribed = m->machine.processors && m->local_size > m->machine.processors;
-	rwk_info("job map: source %s, job %s, rank %u of %u, %u on this node", rwk_job_source_text(m->source), m->id, m->rank,
-		m->size, m->local_size);
+	rwk_info("job map: source %s, job %s, rank %u of %u, %u on this node", rwk_job_source_text(m->source), m->id,
+		m->rank, m->size, m->local_size);
 	*out = m;
 	return 0;
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The job map: which job this process belongs to, who is on which node, and what the node looks like. It is a claim of whoever
- * started the job, good for choosing; that a peer is on this node is proven only by attaching to its memory.
+ * The job map: which job this process belongs to, who is on which node, and what the node looks like. It is a claim of
+ * whoever started the job, good for choosing; that a peer is on this node is proven only by attaching to its memory.
  *
- * Sources, the first that answers completely wins: the file named by the parameter job_file; PMIx, as a guest of a host program
- * that has initialised it (or where the parameter pmix is on); Open MPI's environment; Hydra's; Slurm's; none. A source that is
- * there but wrong or half set gives one warning, with variable, value and what would be right, and the next source is asked.
+ * Sources, the first that answers completely wins: the file named by the parameter job_file; PMIx, as a guest of a host
+ * program that has initialised it (or where the parameter pmix is on); Open MPI's environment; Hydra's; Slurm's; none.
+ * A source that is there but wrong or half set gives one warning, with variable, value and what would be right, and the
+ * next source is asked.
  *
- * Not every launcher tells everything: Open MPI's and Hydra's environments tell how many ranks share this node, but for a job of
- * several nodes not which; PMIx is asked for the nodes of all ranks only in jobs of up to 8192. What is not known is said to be so
- * (RWK_NODE_NONE, a NULL local_ranks, nodes_exact), never guessed.
+ * Not every launcher tells everything: Open MPI's and Hydra's environments tell how many ranks share this node, but for
+ * a job of several nodes not which; PMIx is asked for the nodes of all ranks only in jobs of up to 8192. What is not
+ * known is said to be so (RWK_NODE_NONE, a NULL local_ranks, nodes_exact), never guessed.
  *
  * Job map file, for jobs that do not exist and launchers that say nothing. One directive a line, # starts a comment:
  *
@@ -18,11 +19,13 @@
  *     layout <nodes>x<ranks> [block|cyclic]
  *                                 that many nodes of that many ranks each (the last ones may stay short), or
  *     node <name> <ranks>         one line a node; <ranks> is a list of a, a-b, a-b:step with commas: 0-3,8,10-20:2
- *     rank <r> | rank $<VAR>      which one this process is, as number or from the environment; without it: none of them
+ *     rank <r> | rank $<VAR>      which one this process is, a number or a variable; without it: none of them
  *
- * Either one layout or node lines; each rank on exactly one node. An error is reported with file, line and what would be right.
+ * Either one layout or node lines; each rank on exactly one node. An error is reported with file, line and what would
+ * be right.
  *
- * Threads: a map is read-only once made. Nothing here is called from fi_prov_ini or fi_getinfo, only when a domain is opened.
+ * Threads: a map is read-only once made. Nothing here is called from fi_prov_ini or fi_getinfo, only when a domain is
+ * opened.
  */
 #ifndef RWK_TOPOLOGY_JOB_MAP_H
 #define RWK_TOPOLOGY_JOB_MAP_H
@@ -54,16 +57,19 @@ enum rwk_where {
 
 struct rwk_job_map {
 	enum rwk_job_source source;
-	char *id;      /* the job as its launcher names it, never NULL; "none" without one */
-	uint64_t hash; /* for addresses: of user and job; without a launcher of the user alone, so that two programs started by
-	                  hand meet. Equal in all processes of a job, whatever source each of them had; see hash_node_only */
-	bool hash_node_only; /* the launcher names no job (Hydra on several nodes): the hash is equal within a node alone */
+	char *id; /* the job as its launcher names it, never NULL; "none" without one */
+	/*
+	 * For addresses: of user and job; without a launcher of the user alone, so that two programs started by hand
+	 * meet. Equal in all processes of a job, whatever source each of them had; see hash_node_only.
+	 */
+	uint64_t hash;
+	bool hash_node_only; /* no name for the job (Hydra on several nodes): the hash is equal within a node alone */
 
 	uint32_t size; /* ranks in all, at least 1 */
 	uint32_t rank; /* mine; RWK_RANK_NONE: a file describes a job that this process is no rank of */
 
 	uint32_t nodes;          /* at least 1 */
-	bool nodes_exact;        /* false: `nodes` and `ranks_per_node` follow from size and local_size, as if nodes were alike */
+	bool nodes_exact;        /* false: `nodes` and `ranks_per_node` are derived, as if all nodes were like mine */
 	uint32_t node;           /* mine; RWK_NODE_NONE if not known */
 	uint32_t ranks_per_node; /* most ranks on a node */
 	struct rwk_node_map map; /* of all ranks */
@@ -72,7 +78,7 @@ struct rwk_job_map {
 	uint32_t local_index;  /* mine among them, from 0 */
 	uint32_t *local_ranks; /* local_size ranks, ascending; NULL: not known which */
 
-	bool oversubscribed; /* more ranks on this node than processors (hardware threads) to run them: spinning steals time */
+	bool oversubscribed; /* more ranks on this node than processors (hardware threads): spinning steals time */
 	struct rwk_machine machine;
 };
 
@@ -84,8 +90,8 @@ struct rwk_job_env {
 	void *arg;
 	const struct rwk_params *params; /* job_file and pmix; NULL: rwk_params */
 	bool no_pmix;                    /* do not look for PMIx in the process */
-	bool no_machine;                 /* do not ask hwloc: the machine stays zeroed with one core, locality unknown */
-	const uid_t *uid;                /* NULL: geteuid() */
+	bool no_machine;  /* do not ask hwloc: the machine stays zeroed, locality unknown */
+	const uid_t *uid; /* NULL: geteuid() */
 	/* A number that names the process which made the socket `fd`, 0 if there is none; NULL: asks the kernel. */
 	uint64_t (*socket_maker)(void *arg, int fd);
 };
@@ -97,8 +103,8 @@ struct rwk_job_env {
 int rwk_job_map_get(const struct rwk_job_env *env, struct rwk_job_map **out);
 
 /**
- * The map in file `path`, without a machine. For tools: the error is not logged but written to `why` (at most `len` bytes), as
- * "path:line: what is wrong; what would be right". `env` is asked for "rank $VAR", NULL: the process's.
+ * The map in file `path`, without a machine. For tools: the error is not logged but written to `why` (at most `len`
+ * bytes), as "path:line: what is wrong; what would be right". `env` is asked for "rank $VAR", NULL: the process's.
  * Returns 0, -EINVAL (wrong content), -ENOMEM, or what open gave.
  */
 int rwk_job_map_read(const char *path, const struct rwk_job_env *env, struct rwk_job_map **out, char *why, size_t len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The environments of Open MPI's launcher and of Hydra (MPICH, Intel MPI). Both tell rank and size, and how many ranks share this
- * node, but not which: for a job of one node that is everything, for others the map stays open.
+ * The environments of Open MPI's launcher and of Hydra (MPICH, Intel MPI). Both tell rank and size, and how many ranks
+ * share this node, but not which: for a job of one node that is everything, for others the map stays open.
  */
 #define _GNU_SOURCE
 #include "topology/source.h"
@@ -22,9 +22,9 @@ struct names {
 static int draft_counts(const struct rwk_job_env *env, struct rwk_job_map *draft, const struct names *n)
 {
 	if (rwk_job_number(env, n->who, n->size, 1, RWK_MAX_RANKS, &draft->size) ||
-	    rwk_job_number(env, n->who, n->rank, 0, draft->size - 1, &draft->rank) ||
-	    rwk_job_number(env, n->who, n->local_size, 1, draft->size, &draft->local_size) ||
-	    rwk_job_number(env, n->who, n->local_rank, 0, draft->local_size - 1, &draft->local_index))
+		rwk_job_number(env, n->who, n->rank, 0, draft->size - 1, &draft->rank) ||
+		rwk_job_number(env, n->who, n->local_size, 1, draft->size, &draft->local_size) ||
+		rwk_job_number(env, n->who, n->local_rank, 0, draft->local_size - 1, &draft->local_index))
 		return -EINVAL;
 	return draft->local_size == draft->size ? rwk_job_one_node(draft) : rwk_job_count_only(draft);
 }
@@ -41,8 +41,8 @@ int rwk_job_from_ompi(const struct rwk_job_env *env, struct rwk_job_map *draft)
 	if (!id)
 		id = rwk_job_getenv(env, "OMPI_MCA_ess_base_jobid");
 	if (!id || !*id) {
-		rwk_warn("%s: neither PMIX_NAMESPACE nor OMPI_MCA_ess_base_jobid names the job, as mpirun would have done; "
-			 "this source of the job map is passed over",
+		rwk_warn("%s: neither PMIX_NAMESPACE nor OMPI_MCA_ess_base_jobid names the job, as mpirun would have "
+			 "done; this source of the job map is passed over",
 			n.who);
 		return -EINVAL;
 	}
@@ -67,11 +67,15 @@ static uint64_t start_time(pid_t pid)
 	at = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
 	fclose(f);
 	if (at)
-		sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", &ticks);
+		sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+			&ticks);
 	return ticks;
 }
 
-/* A socket pair carries the credentials of the process that made it, here the daemon that started all ranks of this node. */
+/*
+ * A socket pair carries the credentials of the process that made it, here the daemon that started all ranks of this
+ * node.
+ */
 static uint64_t socket_maker(int fd)
 {
 	socklen_t len = sizeof(struct ucred);
@@ -83,8 +87,9 @@ static uint64_t socket_maker(int fd)
 }
 
 /*
- * Hydra names no job. PMI_PORT, where it is used, is one address for the whole job. Else the ranks of a node have the daemon in
- * common that made their PMI sockets: good within the node, which is what hash_node_only says if there are others.
+ * Hydra names no job. PMI_PORT, where it is used, is one address for the whole job. Else the ranks of a node have the
+ * daemon in common that made their PMI sockets: good within the node, which is what hash_node_only says if there are
+ * others.
  */
 static int identify_hydra(const struct rwk_job_env *env, struct rwk_job_map *draft, const char *who)
 {
@@ -98,8 +103,8 @@ static int identify_hydra(const struct rwk_job_env *env, struct rwk_job_map *dra
 	if (fd_text && !rwk_read_number(&at, INT32_MAX, &fd) && !*at)
 		maker = env->socket_maker ? env->socket_maker(env->arg, (int)fd) : socket_maker((int)fd);
 	if (!maker) {
-		rwk_warn("%s: PMI_FD=%s is not a socket of the launcher's (nor is PMI_PORT set), so nothing tells this job from "
-			 "others; this source of the job map is passed over",
+		rwk_warn("%s: PMI_FD=%s is not a socket of the launcher's (nor is PMI_PORT set), so nothing tells this "
+			 "job from others; this source of the job map is passed over",
 			who, fd_text ? fd_text : "");
 		return -EINVAL;
 	}
@@ -110,7 +115,8 @@ static int identify_hydra(const struct rwk_job_env *env, struct rwk_job_map *dra
 
 int rwk_job_from_hydra(const struct rwk_job_env *env, struct rwk_job_map *draft)
 {
-	static const struct names n = {"Hydra environment", "PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID"};
+	static const struct names n = {
+		"Hydra environment", "PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS", "MPI_LOCALRANKID"};
 	int rc;
 
 	if (!rwk_job_getenv(env, n.size) && !rwk_job_getenv(env, n.rank))

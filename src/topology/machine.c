@@ -92,7 +92,9 @@ static int list_processors(struct rwk_machine *m, hwloc_topology_t t)
 	return 0;
 }
 
-/* Cores of which some processor is in `set` (NULL: of all). Processors of a core stand side by side in hwloc's order. */
+/*
+ * Cores of which some processor is in `set` (NULL: of all). Processors of a core stand side by side in hwloc's order.
+ */
 static uint32_t count_cores(const struct rwk_machine *m, const bool *set)
 {
 	uint32_t cores = 0, last = RWK_NO_OBJECT;
@@ -146,7 +148,9 @@ static void list_nics(struct rwk_machine *m, hwloc_topology_t t)
 	}
 }
 
-/* Only what is asked for above: caches, cores, and network devices without the PCI tree or any accelerator's library. */
+/*
+ * Only what is asked for above: caches, cores, and network devices without the PCI tree or any accelerator's library.
+ */
 static hwloc_topology_t load_topology(void)
 {
 	static const char *const unwanted[] = {"opencl", "cuda", "nvml", "rsmi", "levelzero", "gl", "pci"};
@@ -169,13 +173,15 @@ static hwloc_topology_t load_topology(void)
 static void check_wish(bool this_system)
 {
 	static const char *const names[] = {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC"};
-	static const char *const right[] = {"a file that lstopo has written", "a description such as \"pack:2 core:4 pu:2\""};
+	static const char *const right[] = {
+		"a file that lstopo has written", "a description such as \"pack:2 core:4 pu:2\""};
 
 	for (int i = 0; i < 2 && this_system && !getenv("HWLOC_THISSYSTEM"); i++) {
 		const char *text = getenv(names[i]);
 
 		if (text)
-			rwk_warn("%s=%s is not understood by hwloc; %s would be right; this machine is taken", names[i], text, right[i]);
+			rwk_warn("%s=%s is not understood by hwloc; %s would be right; this machine is taken", names[i],
+				text, right[i]);
 	}
 }
 
@@ -273,7 +279,9 @@ enum rwk_locality rwk_machine_locality(const struct rwk_machine *m, pid_t pid)
 
 void rwk_machine_print(const struct rwk_machine *m, FILE *to)
 {
-	fprintf(to, "machine: %s\n", !m->known ? "known by its cores only" : m->this_system ? "this one" : "as hwloc was told");
+	const char *which = m->this_system ? "this one" : "as hwloc was told";
+
+	fprintf(to, "machine: %s\n", m->known ? which : "known by its cores only");
 	fprintf(to, "cores: %u, processors: %u\n", m->cores, m->processors);
 	if (m->known)
 		fprintf(to, "packages: %u, NUMA nodes: %u, L3 caches: %u\n", m->packages, m->numa_nodes, m->l3_caches);

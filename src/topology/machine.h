@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What hwloc says about this node, boiled down to plain numbers: hwloc is loaded, asked and freed inside rwk_machine_load (some
- * milliseconds), nothing of it stays. HWLOC_SYNTHETIC and HWLOC_XMLFILE are honoured as everywhere; the machine is then somebody
- * else's: the process counts as not bound, and distances to living processes are not known.
+ * What hwloc says about this node, boiled down to plain numbers: hwloc is loaded, asked and freed inside
+ * rwk_machine_load (some milliseconds), nothing of it stays. HWLOC_SYNTHETIC and HWLOC_XMLFILE are honoured as
+ * everywhere; the machine is then somebody else's: the process counts as not bound, and distances to living processes
+ * are not known.
  */
 #ifndef RWK_TOPOLOGY_MACHINE_H
 #define RWK_TOPOLOGY_MACHINE_H
@@ -29,7 +30,9 @@ enum rwk_locality {
 
 #define RWK_LOCALITY_LEVELS RWK_LOCALITY_MACHINE /* levels that a processor has an object of: CORE to PACKAGE */
 
-/** One processor (hardware thread): the logical number of its object on each level, RWK_NO_OBJECT where there is none. */
+/**
+ * One processor (hardware thread): the logical number of its object on each level, RWK_NO_OBJECT where there is none.
+ */
 struct rwk_processor {
 	uint32_t os_index;
 	uint16_t at[RWK_LOCALITY_LEVELS];
@@ -37,17 +40,17 @@ struct rwk_processor {
 #define RWK_NO_OBJECT UINT16_MAX
 
 struct rwk_machine {
-	bool known;       /* false: hwloc could not be asked; counts are the operating system's, distances are not known */
-	bool this_system; /* false: HWLOC_SYNTHETIC or HWLOC_XMLFILE describes another one */
-	bool bound;       /* this process may use only some of the node's cores */
-	uint32_t cores, processors;             /* of the node, those that the container allows */
-	uint32_t my_cores, my_processors;       /* of those, what this process may use now */
+	bool known; /* false: hwloc could not be asked; counts are the operating system's, distances are not known */
+	bool this_system;                 /* false: HWLOC_SYNTHETIC or HWLOC_XMLFILE describes another one */
+	bool bound;                       /* this process may use only some of the node's cores */
+	uint32_t cores, processors;       /* of the node, those that the container allows */
+	uint32_t my_cores, my_processors; /* of those, what this process may use now */
 	uint32_t packages, numa_nodes, l3_caches;
-	struct rwk_processor *list;             /* `processors` of them, in hwloc's order */
-	bool *mine;                             /* parallel to list: this process may use it */
-	uint32_t nics;                          /* names below */
+	struct rwk_processor *list;               /* `processors` of them, in hwloc's order */
+	bool *mine;                               /* parallel to list: this process may use it */
+	uint32_t nics;                            /* names below */
 	char nic[RWK_MACHINE_NICS][RWK_NIC_NAME]; /* network interfaces with a device, nearest to this process first */
-	bool nic_near[RWK_MACHINE_NICS];        /* on a NUMA node that this process may use */
+	bool nic_near[RWK_MACHINE_NICS];          /* on a NUMA node that this process may use */
 };
 
 /** Asks hwloc. Never fails for want of hwloc: what it cannot say is taken from the C library. Returns 0 or -ENOMEM. */
@@ -56,8 +59,9 @@ int rwk_machine_load(struct rwk_machine *m);
 void rwk_machine_free(struct rwk_machine *m);
 
 /**
- * What this process shares at best with process `pid` on this node, wherever in their bindings the two happen to run: two unbound
- * processes of a machine with one L3 share L3. UNKNOWN if the machine or the binding of `pid` is not known. One system call.
+ * What this process shares at best with process `pid` on this node, wherever in their bindings the two happen to run:
+ * two unbound processes of a machine with one L3 share L3. UNKNOWN if the machine or the binding of `pid` is not known.
+ * One system call.
  */
 enum rwk_locality rwk_machine_locality(const struct rwk_machine *m, pid_t pid);
 

@@ -25,8 +25,9 @@ static uint32_t run_node(const struct rwk_node_run *r, uint32_t i)
 }
 
 /*
- * How many of `count` more ranks on `node` the run can take without a lie about those it has. What is still open may be bent: a
- * run of one block may have it longer, and a run that has not yet gone round may have one node more, or go round now.
+ * How many of `count` more ranks on `node` the run can take without a lie about those it has. What is still open may be
+ * bent: a run of one block may have it longer, and a run that has not yet gone round may have one node more, or go
+ * round now.
  */
 static uint32_t run_extend(struct rwk_node_run *r, uint32_t count, uint32_t node)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which node each rank is on, small enough for a million ranks in every process. Launchers place ranks in blocks or in turn, so
- * the map is a list of runs: within a run, `block` ranks in a row share a node, the next block is on the next node, and after
- * `cycle` nodes it starts again at the first. 15625 nodes of 64 ranks are one run of 20 bytes, by blocks or in turn. A placement
- * without a pattern is kept as a plain array of 4 bytes a rank, so that it never takes more than that.
+ * Which node each rank is on, small enough for a million ranks in every process. Launchers place ranks in blocks or in
+ * turn, so the map is a list of runs: within a run, `block` ranks in a row share a node, the next block is on the next
+ * node, and after `cycle` nodes it starts again at the first. 15625 nodes of 64 ranks are one run of 20 bytes, by
+ * blocks or in turn. A placement without a pattern is kept as a plain array of 4 bytes a rank, so that it never takes
+ * more than that.
  *
- * Built rank by rank with rwk_node_map_add, then closed by rwk_node_map_finish; read-only from then on (any thread may read).
+ * Built rank by rank with rwk_node_map_add, then closed by rwk_node_map_finish; read-only from then on (any thread may
+ * read).
  */
 #ifndef RWK_TOPOLOGY_NODE_MAP_H
 #define RWK_TOPOLOGY_NODE_MAP_H
@@ -36,18 +38,23 @@ struct rwk_node_map {
 void rwk_node_map_init(struct rwk_node_map *m);
 
 /**
- * Adds `count` (> 0) ranks, which all live on `node` (below RWK_MAX_NODES, or RWK_NODE_NONE), behind those added so far;
- * at most RWK_MAX_RANKS in all. Returns 0 or -ENOMEM.
+ * Adds `count` (> 0) ranks, which all live on `node` (below RWK_MAX_NODES, or RWK_NODE_NONE), behind those added so
+ * far; at most RWK_MAX_RANKS in all. Returns 0 or -ENOMEM.
  */
 int rwk_node_map_add(struct rwk_node_map *m, uint32_t count, uint32_t node);
 
-/** Closes the map: trims its memory, and changes to the plain array where that is smaller. Returns 0 or -ENOMEM (still usable). */
+/**
+ * Closes the map: trims its memory, and changes to the plain array where that is smaller. Returns 0 or -ENOMEM (still
+ * usable).
+ */
 int rwk_node_map_finish(struct rwk_node_map *m);
 
 /** Frees what the map holds; it is empty again. */
 void rwk_node_map_free(struct rwk_node_map *m);
 
-/** The node of `rank`, RWK_NODE_NONE if it is not known or the rank not in the map. Logarithmic in the number of runs. */
+/**
+ * The node of `rank`, RWK_NODE_NONE if it is not known or the rank not in the map. Logarithmic in the number of runs.
+ */
 uint32_t rwk_node_map_at(const struct rwk_node_map *m, uint32_t rank);
 
 /**

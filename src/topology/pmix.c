@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * PMIx as a guest. Where the host program has initialised PMIx, its library is in the process already: it is looked up there
- * (never loaded, never linked), and Init, some Gets of local data, and Finalize run in one call; Init and Finalize only count up
- * and down then. Being the first would be wrong: Open MPI's launcher calls the clean exit of a process that initialised PMIx
- * beside MPI abnormal, and a first Init that fails poisons the host's own. The parameter pmix=on is for programs that use none.
- * There Finalize ends PMIx for good, and a second Init would find no data: the first answer is kept for the life of the process.
+ * PMIx as a guest. Where the host program has initialised PMIx, its library is in the process already: it is looked up
+ * there (never loaded, never linked), and Init, some Gets of local data, and Finalize run in one call; Init and
+ * Finalize only count up and down then. Being the first would be wrong: Open MPI's launcher calls the clean exit of a
+ * process that initialised PMIx beside MPI abnormal, and a first Init that fails poisons the host's own. The parameter
+ * pmix=on is for programs that use none. There Finalize ends PMIx for good, and a second Init would find no data: the
+ * first answer is kept for the life of the process.
  */
 #include "topology/source.h"
 
@@ -27,21 +28,27 @@
 #define WHO     "PMIx"
 #define LIBRARY "libpmix.so.2"
 
-/* A Get takes some 10 us. In larger jobs only this node's ranks are asked for: all others are elsewhere, which decides the choice,
- * and on which node a peer is stands in its address too. */
+/*
+ * A Get takes some 10 us. In larger jobs only this node's ranks are asked for: all others are elsewhere, which decides
+ * the choice, and on which node a peer is stands in its address too.
+ */
 #define ASK_NODES_OF 8192
 
 struct pmix {
 	void *library;
 	int (*initialized)(void);
 	pmix_status_t (*init)(pmix_proc_t *proc, pmix_info_t info[], size_t ninfo);
-	pmix_status_t (*get)(const pmix_proc_t *proc, const char key[], const pmix_info_t info[], size_t ninfo, pmix_value_t **val);
+	pmix_status_t (*get)(
+		const pmix_proc_t *proc, const char key[], const pmix_info_t info[], size_t ninfo, pmix_value_t **val);
 	pmix_status_t (*finalize)(const pmix_info_t info[], size_t ninfo);
 	const char *(*error_text)(pmix_status_t status);
 	pmix_proc_t me;
 };
 
-/* The value of `key` if this process has it at hand; nobody else is asked, so that it cannot block. To be freed by the caller. */
+/*
+ * The value of `key` if this process has it at hand; nobody else is asked, so that it cannot block. To be freed by the
+ * caller.
+ */
 static pmix_value_t *look_up(const struct pmix *p, uint32_t rank, const char *key)
 {
 	pmix_info_t optional;
@@ -117,7 +124,8 @@ static int ask(const struct pmix *p, const struct rwk_job_env *env, struct rwk_j
 	int rc;
 
 	d->rank = p->me.rank;
-	if (get_u32(p, PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, &d->size) || !d->size || d->size > RWK_MAX_RANKS || d->rank >= d->size) {
+	if (get_u32(p, PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, &d->size) || !d->size || d->size > RWK_MAX_RANKS ||
+		d->rank >= d->size) {
 		rwk_warn("%s: rank %u, and %s is %u; a number above the rank and up to %u would be right; "
 			 "this source of the job map is passed over",
 			WHO, d->rank, PMIX_JOB_SIZE, d->size, RWK_MAX_RANKS);
@@ -167,7 +175,8 @@ static int visit(struct pmix *p, const struct rwk_job_env *env, struct rwk_job_m
 	int rc;
 
 	if (status != PMIX_SUCCESS) {
-		rwk_warn("%s: PMIx_Init says %s; this source of the job map is passed over", WHO, p->error_text(status));
+		rwk_warn(
+			"%s: PMIx_Init says %s; this source of the job map is passed over", WHO, p->error_text(status));
 		return -EINVAL;
 	}
 	rc = ask(p, env, draft);
@@ -226,7 +235,9 @@ int rwk_job_from_pmix(const struct rwk_job_env *env, struct rwk_job_map *draft)
 		return 0;
 	if (!open_library(&p, on)) {
 		if (on)
-			rwk_warn("FI_ROPEWALK_PMIX=on, but %s cannot be loaded; this source of the job map is passed over", LIBRARY);
+			rwk_warn("FI_ROPEWALK_PMIX=on, but %s cannot be loaded; this source of the job map is passed "
+				 "over",
+				LIBRARY);
 	} else if (p.initialized()) {
 		rc = visit(&p, env, draft);
 	} else if (on) {
@@ -243,7 +254,8 @@ int rwk_job_from_pmix(const struct rwk_job_env *env, struct rwk_job_map *draft)
 {
 	(void)draft;
 	if (!env->no_pmix && (env->params ? env->params : &rwk_params)->pmix == RWK_ON)
-		rwk_warn("FI_ROPEWALK_PMIX=on, but this build of ropewalk has no PMIx; this source of the job map is passed over");
+		rwk_warn("FI_ROPEWALK_PMIX=on, but this build of ropewalk has no PMIx; this source of the job map is "
+			 "passed over");
 	return 0;
 }
 

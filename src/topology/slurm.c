@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Slurm's environment, as srun gives it to a task. SLURM_TASKS_PER_NODE tells how many tasks each node has ("2(x3),1"), but not
- * which: that follows from SLURM_DISTRIBUTION (block, cyclic) or, for this node, from SLURM_GTIDS. A layout is believed only if it
- * puts this task where Slurm says that it is; without one only this node's tasks are known, or their number.
+ * Slurm's environment, as srun gives it to a task. SLURM_TASKS_PER_NODE tells how many tasks each node has ("2(x3),1"),
+ * but not which: that follows from SLURM_DISTRIBUTION (block, cyclic) or, for this node, from SLURM_GTIDS. A layout is
+ * believed only if it puts this task where Slurm says that it is; without one only this node's tasks are known, or
+ * their number.
  *
  * A batch script sees SLURM_PROCID=0 and the whole allocation's variables, but is no task: it has no step of its own.
  */
@@ -106,7 +107,9 @@ static int lay_cyclic(struct rwk_node_map *map, const struct tasks *t)
 	return rc;
 }
 
-/* Whether the layout puts this task, and the others of its node where they are listed, where Slurm says that they are. */
+/*
+ * Whether the layout puts this task, and the others of its node where they are listed, where Slurm says that they are.
+ */
 static bool layout_agrees(const struct rwk_job_map *d)
 {
 	uint32_t index = 0;
@@ -175,7 +178,7 @@ static int draft_counts(const struct rwk_job_env *env, struct rwk_job_map *d, st
 	int rc;
 
 	if (rwk_job_number(env, WHO, size_name, 1, RWK_MAX_RANKS, &d->size) ||
-	    rwk_job_number(env, WHO, "SLURM_PROCID", 0, d->size - 1, &d->rank))
+		rwk_job_number(env, WHO, "SLURM_PROCID", 0, d->size - 1, &d->rank))
 		return -EINVAL;
 	rc = text ? tasks_parse(t, text) : -EINVAL;
 	if (rc == -ENOMEM)

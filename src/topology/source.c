@@ -31,19 +31,21 @@ int rwk_read_number(const char **at, uint32_t max, uint32_t *out)
 	return 0;
 }
 
-int rwk_job_number(const struct rwk_job_env *env, const char *who, const char *name, uint32_t min, uint32_t max, uint32_t *out)
+int rwk_job_number(
+	const struct rwk_job_env *env, const char *who, const char *name, uint32_t min, uint32_t max, uint32_t *out)
 {
 	const char *text = rwk_job_getenv(env, name), *at = text;
 	uint32_t v;
 
 	if (!text) {
-		rwk_warn("%s: %s is not set; a number from %u to %u would be right; this source of the job map is passed over", who,
-			name, min, max);
+		rwk_warn("%s: %s is not set; a number from %u to %u would be right; this source of the job map is "
+			 "passed over",
+			who, name, min, max);
 		return -EINVAL;
 	}
 	if (rwk_read_number(&at, max, &v) || *at || v < min) {
-		rwk_warn("%s: %s=%s is not a number from %u to %u; this source of the job map is passed over", who, name, text, min,
-			max);
+		rwk_warn("%s: %s=%s is not a number from %u to %u; this source of the job map is passed over", who,
+			name, text, min, max);
 		return -EINVAL;
 	}
 	*out = v;

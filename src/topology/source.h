@@ -2,8 +2,8 @@
 /*
  * Inside src/topology: what the sources of a job map share.
  *
- * A source looks whether it is there, checks everything it was told, and drafts the map: id and hash, size, rank, and as much of
- * who is where as it knows. rwk_job_map_complete derives the rest. A source returns
+ * A source looks whether it is there, checks everything it was told, and drafts the map: id and hash, size, rank, and
+ * as much of who is where as it knows. rwk_job_map_complete derives the rest. A source returns
  *     1        it is there and drafted the map
  *     0        it is not there
  *     -EINVAL  it is there but wrong or half set; it has warned, the next source is asked
@@ -30,18 +30,24 @@ int rwk_job_from_slurm(const struct rwk_job_env *env, struct rwk_job_map *draft)
 const char *rwk_job_getenv(const struct rwk_job_env *env, const char *name);
 
 /**
- * A variable that has to be a number from `min` to `max`. Returns 0, or -EINVAL if it is not set or anything else; then a warning
- * that starts with `who` (the source) has named it, its value and what would be right.
+ * A variable that has to be a number from `min` to `max`. Returns 0, or -EINVAL if it is not set or anything else; then
+ * a warning that starts with `who` (the source) has named it, its value and what would be right.
  */
-int rwk_job_number(const struct rwk_job_env *env, const char *who, const char *name, uint32_t min, uint32_t max, uint32_t *out);
+int rwk_job_number(
+	const struct rwk_job_env *env, const char *who, const char *name, uint32_t min, uint32_t max, uint32_t *out);
 
-/** Names the job: keeps a copy of `id` and makes the hash of user, id and `nonce` (NULL: none). Returns 0 or -ENOMEM. */
+/**
+ * Names the job: keeps a copy of `id` and makes the hash of user, id and `nonce` (NULL: none). Returns 0 or -ENOMEM.
+ */
 int rwk_job_identify(const struct rwk_job_env *env, struct rwk_job_map *draft, const char *id, const char *nonce);
 
 /** Says that all ranks of the draft are on one node. Returns 0 or -ENOMEM. */
 int rwk_job_one_node(struct rwk_job_map *draft);
 
-/** Says that the ranks of this node, `local_size` of them, are known in number only, and those of other nodes not at all. */
+/**
+ * Says that the ranks of this node, `local_size` of them, are known in number only, and those of other nodes not at
+ * all.
+ */
 int rwk_job_count_only(struct rwk_job_map *draft);
 
 /** Derives what follows from the node map and the draft. Returns 0 or -ENOMEM. */
@@ -50,7 +56,10 @@ int rwk_job_map_complete(struct rwk_job_map *draft);
 /** Frees what a map or draft holds, but not itself. */
 void rwk_job_map_clear(struct rwk_job_map *draft);
 
-/** Reads digits at `*at` as a number; on success moves `*at` behind them. Returns 0 or -EINVAL (no digit, or above `max`). */
+/**
+ * Reads digits at `*at` as a number; on success moves `*at` behind them. Returns 0 or -EINVAL (no digit, or above
+ * `max`).
+ */
 int rwk_read_number(const char **at, uint32_t max, uint32_t *out);
 
 /** Ranks first, first + step, ... up to last. */
@@ -59,8 +68,8 @@ struct rwk_range {
 };
 
 /**
- * Reads the next range of a list "0-3,8,10-20:2" at `*at`, its ranks below `ranks`, and moves `*at` behind it and its comma.
- * Returns 1, 0 at the end of the text, or -EINVAL with `*at` at what cannot be read.
+ * Reads the next range of a list "0-3,8,10-20:2" at `*at`, its ranks below `ranks`, and moves `*at` behind it and its
+ * comma. Returns 1, 0 at the end of the text, or -EINVAL with `*at` at what cannot be read.
  */
 int rwk_read_range(const char **at, uint32_t ranks, struct rwk_range *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Choices and the sentences that go with them. Each case starts from one situation, a job of 4 nodes with 4 ranks each on nodes of
- * 8 processors, and flips some of it.
+ * Choices and the sentences that go with them. Each case starts from one situation, a job of 4 nodes with 4 ranks each
+ * on nodes of 8 processors, and flips some of it.
  */
 #include "rwk_test.h"
 
@@ -29,11 +29,12 @@ static void expect(const struct rwk_sel_facts *f, enum rwk_strand strand, int er
 
 	rwk_sel_choose(f, &c);
 	if (c.strand != strand || c.error != error || strcmp(c.reason, reason))
-		fail_msg("%s, error %d, \"%s\"\nin place of %s, error %d, \"%s\"", rwk_strand_text(c.strand), c.error, c.reason,
-			rwk_strand_text(strand), error, reason);
+		fail_msg("%s, error %d, \"%s\"\nin place of %s, error %d, \"%s\"", rwk_strand_text(c.strand), c.error,
+			c.reason, rwk_strand_text(strand), error, reason);
 	for (enum rwk_strand s = 0; s < RWK_STRAND_COUNT; s++) {
 		if ((s == strand) != !c.lost[s][0])
-			fail_msg("%s: %s lost because of \"%s\"", rwk_strand_text(strand), rwk_strand_text(s), c.lost[s]);
+			fail_msg("%s: %s lost because of \"%s\"", rwk_strand_text(strand), rwk_strand_text(s),
+				c.lost[s]);
 	}
 	assert_true((strand == RWK_STRAND_NONE) == (error != 0));
 }
@@ -101,7 +102,8 @@ static void test_same_node(void **state)
 	f.shm_error = EACCES;
 	f.shm_reason = "mapping the peer's ring";
 	expect(&f, RWK_STRAND_NONE, -EHOSTUNREACH,
-		"memory cannot be shared (mapping the peer's ring: Permission denied), and RC/udp, which would carry it, is not in "
+		"memory cannot be shared (mapping the peer's ring: Permission denied), and RC/udp, which would carry "
+		"it, is not in "
 		"this version of ropewalk");
 	expect_lost(&f, RWK_STRAND_UC_SHM, "memory cannot be shared (mapping the peer's ring: Permission denied)");
 	f.built = ALL_BUILT;
@@ -119,7 +121,8 @@ static void test_other_node(void **state)
 	expect_lost(&f, RWK_STRAND_RC_UDP, "it is not in this version of ropewalk");
 	f.node = RWK_SEL_UNKNOWN;
 	expect(&f, RWK_STRAND_NONE, -EHOSTUNREACH,
-		"nothing says that the peer is on this node, and RC/udp, which would carry it, is not in this version of ropewalk");
+		"nothing says that the peer is on this node, and RC/udp, which would carry it, is not in this version "
+		"of ropewalk");
 	f.node = RWK_SEL_OTHER;
 	f.src_limit = 11;
 	expect(&f, RWK_STRAND_NONE, -EHOSTUNREACH,
@@ -137,7 +140,8 @@ static void test_connections(void **state)
 	f.built = ALL_BUILT;
 	f.src_limit = 12;
 	expect(&f, RWK_STRAND_RC_UDP, 0, "UDP gets through, and RC takes 12 connections a process, not more than 12");
-	expect_lost(&f, RWK_STRAND_SRC_UDP, "connections are few enough for one flow a pair, which has the least latency");
+	expect_lost(
+		&f, RWK_STRAND_SRC_UDP, "connections are few enough for one flow a pair, which has the least latency");
 	f.src_limit = 11;
 	expect(&f, RWK_STRAND_SRC_UDP, 0,
 		"UDP gets through, and RC would take 12 connections a process, more than 11; SRC takes 3");
@@ -174,19 +178,23 @@ static void test_forced(void **state)
 	} cases[] = {
 		{RWK_SEL_PROVEN, RWK_SERVICE_UC, RWK_LINK_SHM, false, RWK_STRAND_UC_SHM, 0, NULL},
 		{RWK_SEL_PROVEN, RWK_SERVICE_RC, RWK_LINK_AUTO, false, RWK_STRAND_NONE, -EINVAL,
-			"FI_ROPEWALK_SERVICE=rc asks for RC/udp, which is not in this version of ropewalk; auto would take UC/shm"},
+			"FI_ROPEWALK_SERVICE=rc asks for RC/udp, which is not in this version of ropewalk; auto would "
+			"take UC/shm"},
 		{RWK_SEL_PROVEN, RWK_SERVICE_RC, RWK_LINK_AUTO, true, RWK_STRAND_RC_UDP, 0, NULL},
 		{RWK_SEL_PROVEN, RWK_SERVICE_SRC, RWK_LINK_AUTO, true, RWK_STRAND_SRC_UDP, 0, NULL},
 		{RWK_SEL_PROVEN, RWK_SERVICE_AUTO, RWK_LINK_TCP, true, RWK_STRAND_UC_TCP, 0, NULL},
 		{RWK_SEL_PROVEN, RWK_SERVICE_AUTO, RWK_LINK_UDP, false, RWK_STRAND_NONE, -EINVAL,
-			"FI_ROPEWALK_LINK=udp asks for RC/udp, which is not in this version of ropewalk; auto would take UC/shm"},
+			"FI_ROPEWALK_LINK=udp asks for RC/udp, which is not in this version of ropewalk; auto would "
+			"take UC/shm"},
 		{RWK_SEL_PROVEN, RWK_SERVICE_RC, RWK_LINK_SHM, true, RWK_STRAND_NONE, -EINVAL,
-			"FI_ROPEWALK_SERVICE=rc with FI_ROPEWALK_LINK=shm leaves nothing that reaches the peer; auto would take UC/shm"},
+			"FI_ROPEWALK_SERVICE=rc with FI_ROPEWALK_LINK=shm leaves nothing that reaches the peer; auto "
+			"would take UC/shm"},
 		{RWK_SEL_OTHER, RWK_SERVICE_AUTO, RWK_LINK_SHM, true, RWK_STRAND_NONE, -EINVAL,
 			"FI_ROPEWALK_LINK=shm leaves nothing that reaches the peer; auto would take RC/udp"},
 		{RWK_SEL_OTHER, RWK_SERVICE_UC, RWK_LINK_AUTO, true, RWK_STRAND_UC_TCP, 0, NULL},
 		{RWK_SEL_OTHER, RWK_SERVICE_UC, RWK_LINK_AUTO, false, RWK_STRAND_NONE, -EHOSTUNREACH,
-			"the peer is on another node, and UC/tcp, which would carry it, is not in this version of ropewalk"},
+			"the peer is on another node, and UC/tcp, which would carry it, is not in this version of "
+			"ropewalk"},
 	};
 
 	(void)state;
@@ -198,7 +206,8 @@ static void test_forced(void **state)
 		f.link = cases[i].link;
 		f.built = cases[i].all_built ? ALL_BUILT : RWK_STRANDS_BUILT;
 		rwk_sel_choose(&f, &c);
-		if (c.strand != cases[i].strand || c.error != cases[i].error || (cases[i].reason && strcmp(c.reason, cases[i].reason)))
+		if (c.strand != cases[i].strand || c.error != cases[i].error ||
+			(cases[i].reason && strcmp(c.reason, cases[i].reason)))
 			fail_msg("case %zu: %s, error %d, \"%s\"", i, rwk_strand_text(c.strand), c.error, c.reason);
 	}
 }
@@ -219,15 +228,18 @@ static void test_manner(void **state)
 	struct rwk_sel_facts f = start(RWK_SEL_PROVEN);
 
 	(void)state;
-	expect_manner(&f, true, false, "large messages are copied across address spaces; waiting spins (4 ranks on 8 processors)");
+	expect_manner(&f, true, false,
+		"large messages are copied across address spaces; waiting spins (4 ranks on 8 processors)");
 	f.processors = 4;
-	expect_manner(&f, true, false, "large messages are copied across address spaces; waiting spins (4 ranks on 4 processors)");
+	expect_manner(&f, true, false,
+		"large messages are copied across address spaces; waiting spins (4 ranks on 4 processors)");
 	f.local_size = 5;
 	expect_manner(&f, true, true,
 		"large messages are copied across address spaces; waiting yields the core (5 ranks on 4 processors)");
 	f.local_size = 1;
 	f.processors = 1;
-	expect_manner(&f, true, false, "large messages are copied across address spaces; waiting spins (1 rank on 1 processor)");
+	expect_manner(&f, true, false,
+		"large messages are copied across address spaces; waiting spins (1 rank on 1 processor)");
 	f.processors = 0;
 	f.cma_error = EPERM;
 	expect_manner(&f, false, false,
@@ -267,21 +279,34 @@ static void test_explain(void **state)
 	assert_int_equal(ex.kind[0].peers, 2);
 	assert_int_equal(ex.kind[1].peers, 1);
 	assert_string_equal(text,
-		"ropewalk: rank 0: 3 peers on this node: UC/shm, because the peer is on this node (proven by attaching) and memory "
-		"can be shared, which loses nothing: acknowledgements would be waste; large messages are copied across address "
-		"spaces; waiting spins (4 ranks on 8 processors); not self: the peer is another process; not RC/udp: shared memory "
-		"is faster; nor is it in this version of ropewalk; not SRC/udp: shared memory is faster; nor is it in this version "
+		"ropewalk: rank 0: 3 peers on this node: UC/shm, because the peer is on this node (proven by "
+		"attaching) and memory "
+		"can be shared, which loses nothing: acknowledgements would be waste; large messages are copied across "
+		"address "
+		"spaces; waiting spins (4 ranks on 8 processors); not self: the peer is another process; not RC/udp: "
+		"shared memory "
+		"is faster; nor is it in this version of ropewalk; not SRC/udp: shared memory is faster; nor is it in "
+		"this version "
 		"of ropewalk; not UC/tcp: shared memory is faster; nor is it in this version of ropewalk\n"
-		"ropewalk: rank 0: some of 3 peers on this node: UC/shm, because the peer is on this node (proven by attaching) and "
-		"memory can be shared, which loses nothing: acknowledgements would be waste; large messages go through shared "
-		"memory, as cross-memory copy is refused: Operation not permitted; waiting spins (4 ranks on 8 processors); not "
-		"self: the peer is another process; not RC/udp: shared memory is faster; nor is it in this version of ropewalk; not "
-		"SRC/udp: shared memory is faster; nor is it in this version of ropewalk; not UC/tcp: shared memory is faster; nor "
+		"ropewalk: rank 0: some of 3 peers on this node: UC/shm, because the peer is on this node (proven by "
+		"attaching) and "
+		"memory can be shared, which loses nothing: acknowledgements would be waste; large messages go through "
+		"shared "
+		"memory, as cross-memory copy is refused: Operation not permitted; waiting spins (4 ranks on 8 "
+		"processors); not "
+		"self: the peer is another process; not RC/udp: shared memory is faster; nor is it in this version of "
+		"ropewalk; not "
+		"SRC/udp: shared memory is faster; nor is it in this version of ropewalk; not UC/tcp: shared memory is "
+		"faster; nor "
 		"is it in this version of ropewalk\n"
-		"ropewalk: 12 peers on other nodes: refused: the peer is on another node, and RC/udp, which would carry it, is not "
-		"in this version of ropewalk; not self: the peer is another process; not UC/shm: the peer is on another node; not "
-		"RC/udp: it is not in this version of ropewalk; not SRC/udp: connections are few enough for one flow a pair, which "
-		"has the least latency; nor is it in this version of ropewalk; not UC/tcp: RC/udp is faster, and UDP gets through; "
+		"ropewalk: 12 peers on other nodes: refused: the peer is on another node, and RC/udp, which would "
+		"carry it, is not "
+		"in this version of ropewalk; not self: the peer is another process; not UC/shm: the peer is on "
+		"another node; not "
+		"RC/udp: it is not in this version of ropewalk; not SRC/udp: connections are few enough for one flow a "
+		"pair, which "
+		"has the least latency; nor is it in this version of ropewalk; not UC/tcp: RC/udp is faster, and UDP "
+		"gets through; "
 		"nor is it in this version of ropewalk\n");
 	free(text);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A stand-in for libpmix.so.2, for jobs that are not there: the few calls that the job map makes, answered from a table. */
+/*
+ * A stand-in for libpmix.so.2, for jobs that are not there: the few calls that the job map makes, answered from a
+ * table.
+ */
 #include "topology/fake_pmix.h"
 
 #include <pmix.h>
@@ -64,7 +67,8 @@ static pmix_status_t answer(const pmix_proc_t *proc, const char *key, pmix_value
 	return PMIX_SUCCESS;
 }
 
-PMIX_EXPORT pmix_status_t PMIx_Get(const pmix_proc_t *proc, const char key[], const pmix_info_t info[], size_t ninfo, pmix_value_t **val)
+PMIX_EXPORT pmix_status_t PMIx_Get(
+	const pmix_proc_t *proc, const char key[], const pmix_info_t info[], size_t ninfo, pmix_value_t **val)
 {
 	pmix_status_t status;
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One rank of test/topology/run_launchers: makes its job map and prints one line of it, for the script to compare. Whatever the map
- * did to PMIx, the host program must not notice: MPI goes on working, and where PMIx was not initialised it is not afterwards.
+ * One rank of test/topology/run_launchers: makes its job map and prints one line of it, for the script to compare.
+ * Whatever the map did to PMIx, the host program must not notice: MPI goes on working, and where PMIx was not
+ * initialised it is not afterwards.
  *
  *     guest [mpi] [loaded] [on|off] [linger]
  *
- * mpi: MPI_Init first; loaded: libpmix is in the process, but nobody has initialised it; on, off: the parameter pmix; linger: do not
- * end at once (a pipe of Hydra's mpiexec breaks now and then if all ranks are gone before it has finished starting them).
+ * mpi: MPI_Init first; loaded: libpmix is in the process, but nobody has initialised it; on, off: the parameter pmix;
+ * linger: do not end at once (a pipe of Hydra's mpiexec breaks now and then if all ranks are gone before it has
+ * finished starting them).
  */
 #define _GNU_SOURCE
 #include "topology/job_map.h"
@@ -84,12 +86,14 @@ int main(int argc, char **argv)
 		if (mpi)
 			rc = check_mpi(map);
 		if (i == 2)
-			printf("%s: rank %u of %u, %u here, nodes %u %s, hash %016" PRIx64 "\n", rwk_job_source_text(map->source),
-				map->rank, map->size, map->local_size, map->nodes, map->nodes_exact ? "exact" : "about", map->hash);
+			printf("%s: rank %u of %u, %u here, nodes %u %s, hash %016" PRIx64 "\n",
+				rwk_job_source_text(map->source), map->rank, map->size, map->local_size, map->nodes,
+				map->nodes_exact ? "exact" : "about", map->hash);
 		rwk_job_map_free(map);
 	}
 	if (pmix_alive() != alive)
-		rc = fail(alive ? "PMIx was finalised under its host" : "PMIx was initialised for a host that did not ask");
+		rc = fail(alive ? "PMIx was finalised under its host"
+				: "PMIx was initialised for a host that did not ask");
 	if (mpi) {
 		MPI_Barrier(MPI_COMM_WORLD);
 		MPI_Finalize();

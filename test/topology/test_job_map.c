@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Job maps against what is expected of them. Each file maps/<case>.txt is one case: the environment, a line "---", and the text
- * that the map prints, after the warnings that were logged on the way. Beside variables (NAME=value) a case may say
+ * Job maps against what is expected of them. Each file maps/<case>.txt is one case: the environment, a line "---", and
+ * the text that the map prints, after the warnings that were logged on the way. Beside variables (NAME=value) a case
+ * may say
  *     @job_file=<file>       the parameter job_file
  *     @socket_maker=<n>      who made the socket of PMI_FD
  *     @machine               ask hwloc too; its variables (HWLOC_...) are set for real
@@ -203,7 +204,8 @@ static void test_hashes(void **state)
 {
 	struct map_case a, b;
 	uid_t uid = 1000, other = 1001;
-	struct rwk_job_env env = {.get = case_getenv, .arg = &a, .params = &a.params, .no_pmix = true, .no_machine = true, .uid = &uid};
+	struct rwk_job_env env = {
+		.get = case_getenv, .arg = &a, .params = &a.params, .no_pmix = true, .no_machine = true, .uid = &uid};
 	struct rwk_job_map *one, *two, *three;
 
 	(void)state;
@@ -250,13 +252,14 @@ static void test_where(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct map_case c;
-		struct rwk_job_env env = {.get = case_getenv, .arg = &c, .params = &c.params, .no_pmix = true, .no_machine = true};
+		struct rwk_job_env env = {
+			.get = case_getenv, .arg = &c, .params = &c.params, .no_pmix = true, .no_machine = true};
 		struct rwk_job_map *map;
 
 		read_case(&c, cases[i].name);
 		assert_int_equal(rwk_job_map_get(&env, &map), 0);
 		if (rwk_job_map_where(map, cases[i].peer) != cases[i].where ||
-		    rwk_job_map_local_index(map, cases[i].peer) != cases[i].local_index)
+			rwk_job_map_local_index(map, cases[i].peer) != cases[i].local_index)
 			fail_msg("%s: peer %u is %d with index %u", cases[i].name, cases[i].peer,
 				rwk_job_map_where(map, cases[i].peer), rwk_job_map_local_index(map, cases[i].peer));
 		rwk_job_map_free(map);
@@ -272,7 +275,8 @@ static void test_file_errors(void **state)
 		const char *content, *why;
 	} cases[] = {
 		{"", ":0: the file ends without a ranks line"},
-		{"ranks 4\n", ":1: the file ends and rank 0 is on no node; a layout or another node line would be right"},
+		{"ranks 4\n",
+			":1: the file ends and rank 0 is on no node; a layout or another node line would be right"},
 		{"ranks 0\n", ":1: ranks 0 is not a number from 1 to 16777216"},
 		{"ranks 99999999999999999999\n", ":1: ranks 99999999999999999999 is not a number from 1 to 16777216"},
 		{"ranks -1\n", ":1: ranks -1 is not a number from 1 to 16777216"},
@@ -286,10 +290,14 @@ static void test_file_errors(void **state)
 		{"ranks 4\nnode a 0\nlayout 2x2\n",
 			":3: layout after another layout or node line; either one layout or node lines are right"},
 		{"ranks 4\nnode a 0-1\nnode a 2-3\n", ":3: node a was there before; one line a node is right"},
-		{"ranks 4\nnode a 0-4\n", ":2: cannot read \"0-4\" as ranks below 4; a list as in 0-3,8,10-20:2 would be right"},
-		{"ranks 4\nnode a 3-0\n", ":2: cannot read \"3-0\" as ranks below 4; a list as in 0-3,8,10-20:2 would be right"},
-		{"ranks 4\nnode a 0,\n", ":2: cannot read \"0,\" as ranks below 4; a list as in 0-3,8,10-20:2 would be right"},
-		{"ranks 4\nnode a 0-3:0\n", ":2: cannot read \"0-3:0\" as ranks below 4; a list as in 0-3,8,10-20:2 would be right"},
+		{"ranks 4\nnode a 0-4\n",
+			":2: cannot read \"0-4\" as ranks below 4; a list as in 0-3,8,10-20:2 would be right"},
+		{"ranks 4\nnode a 3-0\n",
+			":2: cannot read \"3-0\" as ranks below 4; a list as in 0-3,8,10-20:2 would be right"},
+		{"ranks 4\nnode a 0,\n",
+			":2: cannot read \"0,\" as ranks below 4; a list as in 0-3,8,10-20:2 would be right"},
+		{"ranks 4\nnode a 0-3:0\n",
+			":2: cannot read \"0-3:0\" as ranks below 4; a list as in 0-3,8,10-20:2 would be right"},
 		{"ranks 4\nnode a 0-2\nnode b 2-3\n", ":3: rank 2 is on a node already"},
 		{"ranks 4\nnode a\n", ":2: node takes 2 words, not 1"},
 		{"ranks 4\nlayout 2x2\nrank 4\n", ":3: rank 4 is not a number from 0 to 3"},

@@ -71,8 +71,8 @@ static void test_distance(void **state)
 /* hwloc takes this machine in silence if it cannot read the one it was told of; ropewalk says so. */
 static void test_wrong_variables(void **state)
 {
-	static const char *const cases[][2] = {
-		{"HWLOC_SYNTHETIC", "no machine"}, {"HWLOC_XMLFILE", "/nonexistent.xml"}, {"HWLOC_SYNTHETIC", "core:2 pu:1"}, {NULL, NULL}};
+	static const char *const cases[][2] = {{"HWLOC_SYNTHETIC", "no machine"}, {"HWLOC_XMLFILE", "/nonexistent.xml"},
+		{"HWLOC_SYNTHETIC", "core:2 pu:1"}, {NULL, NULL}};
 	static const int expected[] = {1, 1, 0, 0};
 
 	(void)state;

@@ -52,7 +52,8 @@ static uint32_t with_gaps(uint32_t r)
 
 static uint32_t uneven(uint32_t r)
 {
-	static const uint8_t nodes[] = {0, 0, 0, 1, 2, 2, 0, 1, 2, 3, 3, 2, 1, 0, 0, 0, 5, 5, 6, 6, 5, 5, 6, 6, 7, 7, 8};
+	static const uint8_t nodes[] = {
+		0, 0, 0, 1, 2, 2, 0, 1, 2, 3, 3, 2, 1, 0, 0, 0, 5, 5, 6, 6, 5, 5, 6, 6, 7, 7, 8};
 
 	return nodes[r];
 }

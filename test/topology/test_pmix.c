@@ -142,12 +142,14 @@ static void test_wrong(void **state)
 	(void)state;
 	reset();
 	fake->size = 0;
-	expect_refused("PMIx: rank 4, and pmix.job.size is 0; a number above the rank and up to 16777216 would be right; "
-		       "this source of the job map is passed over");
+	expect_refused(
+		"PMIx: rank 4, and pmix.job.size is 0; a number above the rank and up to 16777216 would be right; "
+		"this source of the job map is passed over");
 	reset();
 	fake->size = 4;
-	expect_refused("PMIx: rank 4, and pmix.job.size is 4; a number above the rank and up to 16777216 would be right; "
-		       "this source of the job map is passed over");
+	expect_refused(
+		"PMIx: rank 4, and pmix.job.size is 4; a number above the rank and up to 16777216 would be right; "
+		"this source of the job map is passed over");
 	reset();
 	fake->local = NULL;
 	expect_refused("PMIx: pmix.lpeers=(not there) is not a list of this node's ranks, rank 4 of 6 among them; "
