@@ -1,2 +1,11 @@
-# What test/libfabric adds to the build.
-EXTRA_DIST += test/libfabric/run_pingpong
+# Tests of the provider as libfabric loads it from the build folder.
+FI_TEST_CPPFLAGS = $(TEST_CPPFLAGS) $(LIBFABRIC_CFLAGS) -DRWK_PROVIDER_PATH='"$(abs_builddir)/.libs"'
+FI_TEST_LDADD = $(CMOCKA_LIBS) $(LIBFABRIC_LIBS) -lpthread
+FI_TEST_COMMON = test/libfabric/fi_test.c test/libfabric/fi_test.h test/rwk_test.h
+
+check_PROGRAMS += test/libfabric/test_info
+test_libfabric_test_info_SOURCES = test/libfabric/test_info.c $(FI_TEST_COMMON)
+test_libfabric_test_info_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_info_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_info_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_info

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Loading, parameters, and fi_getinfo: what is asked for against what is offered. */
+#include "fi_test.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define NATIVE (0x80000000u | 0x52574bu)
+
+static int count_infos(const struct fi_info *info)
+{
+	int n = 0;
+
+	for (; info; info = info->next)
+		n++;
+	return n;
+}
+
+/* Runs in a process that has not loaded the provider yet. */
+static void ask_with_wrong_parameter(int err_fd)
+{
+	struct fi_info *hints = t_hints(), *info;
+
+	dup2(err_fd, STDERR_FILENO);
+	setenv("FI_ROPEWALK_LINK", "carrier-pigeon", 1);
+	unsetenv("FI_LOG_LEVEL");
+	if (!t_getinfo(hints, &info))
+		fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
+/* A wrong value is told to the user although libfabric's log is off, once, and with the values that would be right. */
+static void wrong_parameter(void **state)
+{
+	static const char want[] = "FI_ROPEWALK_LINK=carrier-pigeon is not one of: auto shm udp tcp; auto is used";
+	char text[4096];
+	size_t at = 0;
+	ssize_t n;
+	char *found;
+	int fds[2], status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (!pid) {
+		ask_with_wrong_parameter(fds[1]);
+		_exit(0);
+	}
+	close(fds[1]);
+	while (at < sizeof(text) - 1 && (n = read(fds[0], text + at, sizeof(text) - 1 - at)) > 0)
+		at += (size_t)n;
+	text[at] = 0;
+	close(fds[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	found = strstr(text, want);
+	assert_non_null(found);
+	assert_null(strstr(found + 1, want));
+}
+
+/* Every parameter is in libfabric's registry, with its values and default. */
+static void parameters_listed(void **state)
+{
+	struct fi_info *hints = t_hints(), *info;
+	struct fi_param *params;
+	int count, ours = 0;
+	bool link = false;
+
+	(void)state;
+	assert_int_equal(t_getinfo(hints, &info), 0);
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+	assert_int_equal(fi_getparams(&params, &count), 0);
+	for (int i = 0; i < count; i++) {
+		if (strncmp(params[i].name, "FI_ROPEWALK_", 12))
+			continue;
+		ours++;
+		assert_non_null(strstr(params[i].help_string, "default: "));
+		if (!strcmp(params[i].name, "FI_ROPEWALK_LINK")) {
+			link = true;
+			assert_non_null(strstr(params[i].help_string, "one of auto, shm, udp, tcp; default: auto"));
+		}
+	}
+	fi_freeparams(params);
+	assert_true(link);
+	assert_true(ours >= 10);
+}
+
+/* Without hints there is an entry for each address format, and no utility provider on top. */
+static void no_hints(void **state)
+{
+	struct fi_info *hints = fi_allocinfo(), *info;
+
+	(void)state;
+	hints->fabric_attr->prov_name = strdup("ropewalk");
+	assert_int_equal(t_getinfo(hints, &info), 0);
+	assert_int_equal(count_infos(info), 2);
+	assert_int_equal(info->addr_format, NATIVE);
+	assert_int_equal(info->next->addr_format, FI_SOCKADDR_IN);
+	for (struct fi_info *i = info; i; i = i->next) {
+		assert_string_equal(i->fabric_attr->prov_name, "ropewalk");
+		assert_int_equal(i->mode, 0);
+		assert_int_equal(i->domain_attr->mr_mode, 0);
+		assert_int_equal(i->tx_attr->inject_size, 256);
+		assert_int_equal(i->domain_attr->cq_data_size, 8);
+		assert_true(i->caps & FI_TAGGED);
+		assert_false(i->caps & (FI_RMA | FI_ATOMIC | FI_REMOTE_COMM | FI_HMEM));
+	}
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
+/* What Open MPI's mtl/ofi asks for is there, and so is what it looks at. */
+static void open_mpi(void **state)
+{
+	struct fi_info *hints = t_hints(), *info;
+
+	(void)state;
+	hints->mode = FI_CONTEXT | FI_CONTEXT2;
+	hints->caps = FI_TAGGED | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_DIRECTED_RECV;
+	hints->tx_attr->msg_order = FI_ORDER_SAS;
+	hints->rx_attr->msg_order = FI_ORDER_SAS;
+	hints->domain_attr->av_type = FI_AV_MAP;
+	hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	assert_int_equal(t_getinfo(hints, &info), 0);
+	assert_int_equal(info->caps & hints->caps, hints->caps);
+	assert_int_equal(info->mode, 0);
+	assert_int_equal(info->domain_attr->av_type, FI_AV_MAP);
+	assert_int_equal(info->domain_attr->threading, FI_THREAD_DOMAIN);
+	assert_true(info->domain_attr->cq_data_size >= 4);
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
+/* One change to the hints each, and whether there is anything for it. */
+struct hint_case {
+	const char *what;
+	void (*set)(struct fi_info *hints);
+	bool good;
+};
+
+static void rma(struct fi_info *h) { h->caps = FI_RMA; }
+static void atomics(struct fi_info *h) { h->caps = FI_MSG | FI_ATOMIC; }
+static void hmem(struct fi_info *h) { h->caps = FI_TAGGED | FI_HMEM; }
+static void msg_only(struct fi_info *h) { h->caps = FI_MSG; }
+static void send_only(struct fi_info *h) { h->caps = FI_TAGGED | FI_SEND; }
+static void multi_recv(struct fi_info *h) { h->caps = FI_MSG | FI_MULTI_RECV | FI_SOURCE; }
+static void ep_msg(struct fi_info *h) { h->ep_attr->type = FI_EP_MSG; }
+static void ep_dgram(struct fi_info *h) { h->ep_attr->type = FI_EP_DGRAM; }
+static void ep_any(struct fi_info *h) { h->ep_attr->type = FI_EP_UNSPEC; }
+static void two_contexts(struct fi_info *h) { h->ep_attr->tx_ctx_cnt = 2; }
+static void shared_context(struct fi_info *h) { h->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT; }
+static void big_messages(struct fi_info *h) { h->ep_attr->max_msg_size = (size_t)1 << 40; }
+static void auth_key(struct fi_info *h) { h->ep_attr->auth_key_size = 4; }
+static void inject_256(struct fi_info *h) { h->tx_attr->inject_size = 256; }
+static void inject_257(struct fi_info *h) { h->tx_attr->inject_size = 257; }
+static void iov_8(struct fi_info *h) { h->tx_attr->iov_limit = h->rx_attr->iov_limit = 8; }
+static void iov_9(struct fi_info *h) { h->tx_attr->iov_limit = 9; }
+static void tx_65536(struct fi_info *h) { h->tx_attr->size = 65536; }
+static void tx_65537(struct fi_info *h) { h->tx_attr->size = 65537; }
+static void strict_order(struct fi_info *h) { h->tx_attr->msg_order = FI_ORDER_STRICT; }
+static void completion_order(struct fi_info *h) { h->rx_attr->comp_order = FI_ORDER_STRICT; }
+static void delivery(struct fi_info *h) { h->tx_attr->op_flags = FI_DELIVERY_COMPLETE | FI_COMPLETION; }
+static void commit(struct fi_info *h) { h->tx_attr->op_flags = FI_COMMIT_COMPLETE; }
+static void auto_data(struct fi_info *h) { h->domain_attr->data_progress = FI_PROGRESS_AUTO; }
+static void auto_control(struct fi_info *h) { h->domain_attr->control_progress = FI_PROGRESS_AUTO; }
+static void manual(struct fi_info *h)
+{
+	h->domain_attr->data_progress = h->domain_attr->control_progress = FI_PROGRESS_MANUAL;
+}
+static void thread_completion(struct fi_info *h) { h->domain_attr->threading = FI_THREAD_COMPLETION; }
+static void no_thread_model(struct fi_info *h) { h->domain_attr->threading = (enum fi_threading)77; }
+static void data_8(struct fi_info *h) { h->domain_attr->cq_data_size = 8; }
+static void data_16(struct fi_info *h) { h->domain_attr->cq_data_size = 16; }
+static void other_domain(struct fi_info *h) { h->domain_attr->name = strdup("eth0"); }
+static void our_domain(struct fi_info *h) { h->domain_attr->name = strdup("ropewalk"); }
+static void other_fabric(struct fi_info *h) { h->fabric_attr->name = strdup("192.168.0.0/24"); }
+static void sockaddr(struct fi_info *h) { h->addr_format = FI_SOCKADDR; }
+static void sockaddr_in6(struct fi_info *h) { h->addr_format = FI_SOCKADDR_IN6; }
+static void native(struct fi_info *h) { h->addr_format = NATIVE; }
+static void mr_bits(struct fi_info *h) { h->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_PROV_KEY; }
+
+static const struct hint_case hint_cases[] = {
+	{"RMA", rma, false}, {"atomics", atomics, false}, {"device memory", hmem, false}, {"FI_MSG", msg_only, true},
+	{"sends alone", send_only, true}, {"multi-receive with source", multi_recv, true}, {"FI_EP_MSG", ep_msg, false},
+	{"FI_EP_DGRAM", ep_dgram, false}, {"any endpoint", ep_any, true}, {"two contexts", two_contexts, false},
+	{"a shared context", shared_context, false}, {"messages of 1 TiB", big_messages, true}, {"a key", auth_key, false},
+	{"inject 256", inject_256, true}, {"inject 257", inject_257, false}, {"8 pieces", iov_8, true}, {"9 pieces", iov_9, false},
+	{"65536 sends", tx_65536, true}, {"65537 sends", tx_65537, false}, {"strict order", strict_order, false},
+	{"completion order", completion_order, false}, {"delivery complete", delivery, true}, {"commit complete", commit, false},
+	{"automatic data progress", auto_data, false}, {"automatic control progress", auto_control, false},
+	{"manual progress", manual, true}, {"FI_THREAD_COMPLETION", thread_completion, true},
+	{"no threading model", no_thread_model, false}, {"8 bytes of data", data_8, true}, {"16 bytes of data", data_16, false},
+	{"another domain", other_domain, false}, {"our domain", our_domain, true}, {"another fabric", other_fabric, false},
+	{"FI_SOCKADDR", sockaddr, true}, {"FI_SOCKADDR_IN6", sockaddr_in6, false}, {"native addresses", native, true},
+	{"mr_mode bits", mr_bits, true},
+};
+
+static void hint_table(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(hint_cases) / sizeof(hint_cases[0]); i++) {
+		const struct hint_case *c = &hint_cases[i];
+		struct fi_info *hints = t_hints(), *info;
+		int err;
+
+		c->set(hints);
+		err = t_getinfo(hints, &info);
+		if (err != (c->good ? 0 : -FI_ENODATA))
+			fail_msg("%s: fi_getinfo says %d", c->what, err);
+		for (struct fi_info *one = info; one; one = one->next) {
+			assert_int_equal(one->caps & hints->caps, hints->caps);
+			assert_int_equal(one->domain_attr->mr_mode, 0);
+			if (hints->domain_attr->threading)
+				assert_int_equal(one->domain_attr->threading, hints->domain_attr->threading);
+		}
+		if (info)
+			fi_freeinfo(info);
+		fi_freeinfo(hints);
+	}
+}
+
+/* FI_SOCKADDR is answered with FI_SOCKADDR_IN alone. */
+static void generic_sockaddr(void **state)
+{
+	struct fi_info *hints = t_hints(), *info;
+
+	(void)state;
+	sockaddr(hints);
+	assert_int_equal(t_getinfo(hints, &info), 0);
+	assert_int_equal(count_infos(info), 1);
+	assert_int_equal(info->addr_format, FI_SOCKADDR_IN);
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
+/* A node and a service are a destination, with FI_SOURCE a source; a duplicate of the entry has them too. */
+static void node_and_service(void **state)
+{
+	struct fi_info *hints = t_hints(), *info, *dup;
+	const struct sockaddr_in *in;
+
+	(void)state;
+	assert_int_equal(fi_getinfo(FI_VERSION(1, 17), "127.0.0.1", "4711", 0, hints, &info), 0);
+	dup = fi_dupinfo(info);
+	assert_non_null(dup);
+	assert_int_equal(dup->addr_format, FI_SOCKADDR_IN);
+	assert_int_equal(dup->dest_addrlen, sizeof(*in));
+	assert_null(dup->src_addr);
+	in = dup->dest_addr;
+	assert_int_equal(in->sin_family, AF_INET);
+	assert_int_equal(ntohs(in->sin_port), 4711);
+	assert_int_equal(ntohl(in->sin_addr.s_addr), INADDR_LOOPBACK);
+	fi_freeinfo(dup);
+	fi_freeinfo(info);
+	assert_int_equal(fi_getinfo(FI_VERSION(1, 17), NULL, "4712", FI_SOURCE, hints, &info), 0);
+	in = info->src_addr;
+	assert_int_equal(ntohs(in->sin_port), 4712);
+	assert_null(info->dest_addr);
+	fi_freeinfo(info);
+	assert_int_equal(fi_getinfo(FI_VERSION(1, 17), "no.such.host.invalid", "1", FI_NUMERICHOST, hints, &info),
+		-FI_ENODATA);
+	fi_freeinfo(hints);
+}
+
+/* Programs for an API before 1.5 name a registration mode and get it back. */
+static void old_api(void **state)
+{
+	static const int modes[][2] = {{FI_MR_BASIC, FI_MR_BASIC}, {FI_MR_SCALABLE, FI_MR_SCALABLE}, {0, FI_MR_SCALABLE}};
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct fi_info *hints = t_hints(), *info;
+
+		hints->domain_attr->mr_mode = modes[i][0];
+		assert_int_equal(fi_getinfo(FI_VERSION(1, 1), NULL, NULL, 0, hints, &info), 0);
+		assert_int_equal(info->domain_attr->mr_mode, modes[i][1]);
+		fi_freeinfo(info);
+		fi_freeinfo(hints);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(wrong_parameter), /* first: it forks before the provider is loaded */
+		cmocka_unit_test(parameters_listed),
+		cmocka_unit_test(no_hints),
+		cmocka_unit_test(open_mpi),
+		cmocka_unit_test(hint_table),
+		cmocka_unit_test(generic_sockaddr),
+		cmocka_unit_test(node_and_service),
+		cmocka_unit_test(old_api),
+	};
+
+	t_use_provider();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
