@@ -30,6 +30,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -58,7 +59,7 @@ struct note {
 };
 _Static_assert(offsetof(struct note, to) == 48 && sizeof(struct note) == 80, "the note's layout");
 
-enum { RETRY_FIRST = 10, RETRY_MAX = 250, OFFERS_MAX = 32, DATAGRAMS = 64, SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+enum { RETRY_FIRST = 10, RETRY_MAX = 250, OFFERS_MAX = 32, DATAGRAMS = 64, DESCRIPTORS_TAKEN = 2, SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 
 static uint64_t nonce_of(uint64_t nonce_port)
 {
@@ -205,6 +206,14 @@ static uint32_t wanted_ring_lines(void)
 	return lines;
 }
 
+/* Is the limit of descriptors so near that what the peers send could not be taken any more? `fd` is the newest one. */
+static bool near_limit(int fd)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_NOFILE, &limit) && (rlim_t)fd + DESCRIPTORS_TAKEN >= limit.rlim_cur;
+}
+
 static int make_pair(struct rwk_shm_channel *ch)
 {
 	uint32_t lines = wanted_ring_lines();
@@ -214,6 +223,10 @@ static int make_pair(struct rwk_shm_channel *ch)
 
 	if (fd < 0)
 		return fd;
+	if (near_limit(fd)) {
+		close(fd);
+		return -EMFILE;
+	}
 	pair = map_segment(fd, &size);
 	if (!pair)
 		goto err_close;
@@ -471,8 +484,10 @@ static void on_offer(struct rwk_port *port, const struct note *note, const struc
 		if (!heard_hello(port, ch, note))
 			return;
 		if (s->fds != 2) {
-			rwk_warn("shared memory: no file descriptor is left to attach to rank %u (raise `ulimit -n`)",
-				rwk_address_rank(&ch->to));
+			if (!port->warned)
+				rwk_warn("shared memory: no file descriptor is left to attach to rank %u (raise `ulimit -n`); will try again",
+					rwk_address_rank(&ch->to));
+			port->warned = true;
 			return;
 		}
 		rc = map_pair(ch, s->fd[0]);

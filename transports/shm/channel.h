@@ -94,6 +94,7 @@ struct rwk_port {
 	bool armed, oversubscribed;
 	bool have_barrier; /* rwk_barrier_everywhere is allowed */
 	bool timer_set;
+	bool warned;        /* of want of descriptors: once is enough */
 	bool bells_rung;    /* look at the bells once, though no channel is cold */
 	uint32_t unwatched; /* open channels whose peer has no pidfd here */
 	uint64_t now;          /* milliseconds, as of the last look at the clock */
