@@ -85,12 +85,14 @@ struct rwk_tx {
 	uint32_t flags;
 	enum rwk_tx_state {
 		RWK_TX_EAGER,   /* op is posted; done completes it */
-		RWK_TX_RTS,     /* op, the RTS, is posted; FIN will come after done */
+		RWK_TX_RTS,     /* op, the RTS, is posted; done and FIN will come, mostly in this order */
 		RWK_TX_FIN,     /* the RTS is out; FIN completes it */
+		RWK_TX_ANSWERED, /* FIN has come before done; done completes it */
 		RWK_TX_CONTROL, /* op is a FIN or CREDIT of the engine's; no completion */
 		RWK_TX_SELF,    /* waits for a receive of our own */
 	} state;
-	uint32_t index; /* in rwk_engine.tx_table, while in state RTS or FIN */
+	uint32_t index; /* in rwk_engine.tx_table, while in state RTS, FIN or ANSWERED */
+	int answer;     /* FIN's status, in state ANSWERED */
 	size_t length;
 	struct rwk_rts rts;
 	struct iovec rts_iov;

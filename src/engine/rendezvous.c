@@ -2,7 +2,7 @@
 /*
  * Rendezvous: the payload waits, exposed, at the sender; an RTS takes its place in the order of messages.
  *
- *   sender    expose, RTS --> state RTS until the channel has taken it, then FIN --> FIN comes: conceal, complete
+ *   sender    expose, RTS --> state RTS until the channel has done with it, then FIN --> FIN comes: conceal, complete
  *   receiver  matched: read what fits (nothing, if nothing fits) --> FIN, complete
  *
  * An id names a slot of the sender's table and the slot's generation, so that a FIN that is late, doubled or made up finds
@@ -67,12 +67,12 @@ static void rts_done(struct rwk_op *op, int status)
 {
 	struct rwk_tx *tx = rwk_container_of(op, struct rwk_tx, op);
 
-	if (!status) {
+	if (!status && tx->state == RWK_TX_RTS) {
 		tx->state = RWK_TX_FIN;
 		return;
 	}
 	conceal(tx);
-	rwk_tx_complete(tx, status);
+	rwk_tx_complete(tx, tx->state == RWK_TX_ANSWERED ? tx->answer : status);
 }
 
 int rwk_rendezvous_send(struct rwk_tx *tx, enum rwk_space space, uint64_t tag, uint64_t data)
@@ -126,8 +126,13 @@ void rwk_rendezvous_fin(struct rwk_peer *p, const struct rwk_envelope *env)
 {
 	struct rwk_tx *tx = slot_find(p->engine, env->tag);
 
-	if (!tx || tx->peer != p || tx->state != RWK_TX_FIN) {
+	if (!tx || tx->peer != p || tx->state == RWK_TX_ANSWERED) {
 		rwk_info("a FIN for no rendezvous under way was dropped");
+		return;
+	}
+	if (tx->state == RWK_TX_RTS) { /* a channel may learn late that the peer has the RTS, which is still its to read until then */
+		tx->state = RWK_TX_ANSWERED;
+		tx->answer = -(int)env->small;
 		return;
 	}
 	conceal(tx);
