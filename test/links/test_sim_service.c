@@ -326,6 +326,7 @@ static uint64_t soak(uint64_t seed)
 	attr.room = seed % 2 ? 40 : 0;
 	how.refuse = 100000;
 	how.finish = 100000;
+	how.late = 300000;
 	open_net(&attr, &how, 4);
 	for (unsigned step = 0; step < 4000; step++) {
 		unsigned from = (unsigned)rwk_sim_random(net, 4), to = (unsigned)rwk_sim_random(net, 4);
@@ -599,6 +600,7 @@ static void regions(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct rwk_sim_attr attr = rwk_sim_attr_default;
+		struct rwk_sim_service how = rwk_sim_service_default;
 		struct iovec iov[3] = {{there, 1000}, {there + 1000, 0}, {there + 1000, BIG - 1000}};
 		struct rwk_rkey key;
 		struct simple op;
@@ -606,7 +608,8 @@ static void regions(void **state)
 		struct rwk_channel *ch;
 
 		attr.path = lossy;
-		open_net(&attr, NULL, 2);
+		how.late = 500000;
+		open_net(&attr, &how, 2);
 		connect_side(0, 1);
 		settle();
 		ch = side_of(0, 1)->ch;

@@ -42,6 +42,8 @@ void rwk_sim_drop(struct channel *ch, struct record *r)
 	rwk_list_remove(&r->lane);
 	if (r->counts)
 		ch->copies--;
+	if (r->asked)
+		r->asked->service[1] = 0;
 	free(r);
 }
 

@@ -60,6 +60,7 @@ struct record {
 	struct rwk_list lane; /* until all of it is in packets */
 	struct head head;
 	struct rwk_op *op;    /* a posted send: done at the end; else NULL */
+	struct rwk_op *asked; /* of a request, until its reply has come; the op has the record in service[1] */
 	const struct iovec *iov;
 	uint32_t iov_count;
 	bool counts;          /* in the channel's room */

@@ -86,6 +86,11 @@ static void give_back(struct channel *ch, int err)
 	while ((l = rwk_list_pop(&ch->waiting))) {
 		struct rwk_op *op = rwk_container_of(l, struct rwk_op, link);
 
+		r = (struct record *)(uintptr_t)op->service[1];
+		if (r) {
+			r->asked = NULL;
+			r->hollow = true;
+		}
 		op->done(op, err);
 	}
 	for (unsigned i = 0; i < LANES; i++) {
@@ -261,6 +266,7 @@ static void on_answer(struct rwk_port *p, const struct rwk_link_address *from, c
 static void on_numbered(struct rwk_port *p, const struct rwk_link_address *from, const struct packet *in, size_t len)
 {
 	struct channel *ch = channel_by_id(p, in->to_id);
+	bool late = p->how.late && rwk_sim_random(p->sim, 1000000) < p->how.late;
 
 	if (!ch || ch->state == FAILED) {
 		if (in->type == P_DATA)
@@ -269,9 +275,12 @@ static void on_numbered(struct rwk_port *p, const struct rwk_link_address *from,
 	}
 	if (ch->state != OPEN || ch->failing || ch->peer_id != in->from_id)
 		return;
-	rwk_sim_acked(ch, in->ack);
+	if (!late)
+		rwk_sim_acked(ch, in->ack);
 	if (in->type == P_DATA)
 		rwk_sim_data(ch, in, len);
+	if (late)
+		rwk_sim_acked(ch, in->ack);
 }
 
 void rwk_sim_packet(void *user, const struct rwk_link_address *from, const void *bytes, size_t len)

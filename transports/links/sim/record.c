@@ -136,6 +136,19 @@ static void piece(struct channel *ch, struct inflow *f, const void *bytes, size_
 	f->at += len;
 }
 
+/* A write's reply may come before the acknowledgement of its last packets; they are not to be read from the client's memory again. */
+static void end_op(struct rwk_op *op, int status)
+{
+	struct record *r = (struct record *)(uintptr_t)op->service[1];
+
+	if (r) {
+		r->hollow = true;
+		r->asked = NULL;
+	}
+	rwk_list_remove(&op->link);
+	op->done(op, status);
+}
+
 static void finish(struct channel *ch, struct inflow *f)
 {
 	const struct rwk_client *client = ch->pub.port->client;
@@ -155,10 +168,8 @@ static void finish(struct channel *ch, struct inflow *f)
 		break;
 	case R_READ_REPLY:
 	case R_WRITE_REPLY:
-		if (was.op) {
-			rwk_list_remove(&was.op->link);
-			was.op->done(was.op, was.status);
-		}
+		if (was.op)
+			end_op(was.op, was.status);
 		break;
 	case R_FAREWELL:
 		if (!ch->failing)

@@ -273,6 +273,7 @@ static void post_request(struct channel *ch, struct rwk_op *op)
 
 	op->service[0] = ++ch->pub.port->last_id;
 	op->service[1] = (uintptr_t)r;
+	r->asked = op;
 	r->head.id = op->service[0];
 	r->head.key = op->rkey.word[1];
 	r->head.offset = op->offset;
@@ -322,21 +323,14 @@ static int channel_post(struct rwk_channel *c, struct rwk_op *op)
 
 static int channel_withdraw(struct rwk_channel *c, struct rwk_op *op)
 {
-	struct channel *ch = of(c);
+	struct record *r = (struct record *)(uintptr_t)op->service[1];
 
-	for (struct rwk_list *l = ch->records.next; l != &ch->records; l = l->next) {
-		struct record *r = rwk_container_of(l, struct record, all);
-
-		if ((uintptr_t)r != op->service[1])
-			continue;
-		if (r->begun)
-			return -EBUSY;
-		rwk_sim_drop(ch, r);
-		if (op->type != RWK_OP_SEND)
-			rwk_list_remove(&op->link);
-		return 0;
-	}
-	return -EBUSY;
+	if (!r || r->begun)
+		return -EBUSY;
+	rwk_sim_drop(of(c), r);
+	if (op->type != RWK_OP_SEND)
+		rwk_list_remove(&op->link);
+	return 0;
 }
 
 /*

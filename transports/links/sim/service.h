@@ -18,12 +18,13 @@ struct rwk_sim_service {
 	uint32_t room;    /* messages of a channel that send has taken and the peer has not acknowledged */
 	rwk_time timeout; /* of the first retransmission; doubles up to 64 times as much */
 	uint32_t refuse;  /* chance that send says -EAGAIN for no reason */
+	uint32_t late;    /* chance that an op is done only after what the peer sent in answer to it */
 	uint32_t finish;  /* chance that post copies a send for which there is room, and returns 1 */
 };
 
 #define RWK_SIM_WINDOW_MAX 64
 
-/** send_max 4096, window 16, room 4, timeout 20 us, no refusals, no copies. */
+/** send_max 4096, window 16, room 4, timeout 20 us, nothing by chance. */
 extern const struct rwk_sim_service rwk_sim_service_default;
 
 extern const struct rwk_transport rwk_sim_transport;
