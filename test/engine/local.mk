@@ -18,3 +18,9 @@ test_engine_test_receives_SOURCES = test/engine/test_receives.c $(engine_world)
 test_engine_test_receives_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_receives_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_receives
+
+check_PROGRAMS += test/engine/test_soak
+test_engine_test_soak_SOURCES = test/engine/test_soak.c $(engine_world)
+test_engine_test_soak_CPPFLAGS = $(TEST_CPPFLAGS)
+test_engine_test_soak_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/engine/test_soak
