@@ -17,11 +17,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WINDOW = 64, ROUNDS_MOST = 1000, WARM_UP = 5, WAYS = 3 };
+enum { WINDOW = 64, ROUNDS_MOST = 1000, WARM_UP = 5, WAYS = 4 };
 enum { WORD_ROUND = 1, WORD_END = 2 };
 
 static const size_t sizes[] = {8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576, 4194304, 16777216};
-static const int ways[WAYS] = {RWK_SHM_STAGE, RWK_SHM_PULL, -1};
+static const int ways[WAYS] = {RWK_SHM_STAGE, RWK_SHM_PULL, RWK_SHM_BOTH, -1};
 static const size_t size_most = 16777216;
 
 static unsigned rounds = 31;
@@ -132,7 +132,7 @@ static int reader(struct rwk_shm_channel *ch)
 	tp_wait(ch, WORD_ROUND, 1);
 	printf("%10s %34s   %34s\n%10s ", "", "one at a time, us", "windows of 64, GB/s", "bytes");
 	for (int k = 0; k < 2; k++)
-		printf("%8s %8s %8s   ", "stage", "pull", "choice");
+		printf("%8s %8s %8s %8s   ", "stage", "pull", "both", "choice");
 	printf("\n");
 	for (size_t i = 0; !rc && i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		double one[WAYS], many[WAYS];
@@ -151,7 +151,7 @@ static int reader(struct rwk_shm_channel *ch)
 		printf("\n");
 		fflush(stdout);
 	}
-	if (explain && rwk_shm_choice_print(&rwk_shm_transfers_of(ch)->choice, table, sizeof(table)))
+	if (explain && rwk_shm_transfer_explain(ch, table, sizeof(table)))
 		printf("%s", table);
 	tp_say(ch, WORD_END, 1);
 	tp_say(ch, WORD_ROUND, round + 1);

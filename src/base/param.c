@@ -33,7 +33,10 @@ const struct rwk_param rwk_param_table[] = {
 		AT(eager_max), 256, 1 << 20, NULL},
 	{"eager_credit", "bytes of unreceived payload that a peer may have at a receiver; more waits at the sender", "1M",
 		RWK_PARAM_SIZE, AT(eager_credit), 4096, (size_t)1 << 30, NULL},
-	{"cma", "copy large messages across address spaces (process_vm_readv): auto tries and falls back to shared memory", "auto",
+	{"cma",
+		"copy large messages across address spaces (process_vm_readv): auto measures whether that or shared memory is faster, "
+		"on does it wherever it is not denied, off never does it",
+		"auto",
 		RWK_PARAM_CHOICE, AT(cma), 0, 0, auto_choices},
 	{"ptracer", "where the Yama module restricts it, allow processes of the same job to copy (PR_SET_PTRACER)", "yes",
 		RWK_PARAM_BOOL, AT(ptracer), 0, 0, NULL},

@@ -15,7 +15,7 @@ enum { GUARD = 64 };
 
 static const size_t sizes[] = {1, 2, 63, 64, 4095, 4096, 4097, 8191, 8192, 8193, 16384, 32767, 32768, 32769, 65535, 65536, 65537, 131071,
 	131073, 262143, 262145, 1048575, 1048576, 1048577, 4194305, 20000003};
-static const int methods[] = {RWK_SHM_STAGE, RWK_SHM_PULL, -1};
+static const int methods[] = {RWK_SHM_STAGE, RWK_SHM_PULL, RWK_SHM_BOTH, -1};
 
 static int sizes_exposer(struct rwk_shm_channel *ch, const void *arg)
 {

@@ -8,6 +8,8 @@
 
 #include "transfer_roles.h"
 
+#include "shm/transfer_area.h"
+
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -85,17 +87,68 @@ static int share_exposer(struct rwk_shm_channel *ch, const void *arg)
 	return 0;
 }
 
+static int halves_exposer(struct rwk_shm_channel *ch, const void *arg)
+{
+	unsigned char *buf = malloc(LARGE);
+	struct iovec iov = {buf, LARGE};
+
+	(void)arg;
+	CHECK(buf);
+	tp_fill(buf, LARGE, 0);
+	CHECK(!rwk_shm_expose(ch, &iov, 1, false, &tp_side(ch, true)->key[0]));
+	tp_say(ch, 1, 1);
+	while (!tp_heard(ch, 2)) {
+		tp_progress(ch);
+		tp_say(ch, 4, tp_counts(ch)->pushed);
+	}
+	free(buf);
+	return 0;
+}
+
+static int halves_reader(struct rwk_shm_channel *ch, const void *arg)
+{
+	const uint64_t least = LARGE * 3 / 10;
+	uint64_t pulled = 0, pushed = 0;
+
+	(void)arg;
+	CHECK(tp_wait(ch, 1, 1));
+	tp_force(ch, RWK_SHM_BOTH);
+	/* a core may be busy with something else: then the other side does more, and it is tried again */
+	for (int i = 0; i < 500 && (pulled < least || pushed < least); i++) {
+		uint64_t before = tp_counts(ch)->pulled;
+		int rc = read_large(ch, LARGE);
+
+		CHECK(!rc);
+		pulled = tp_counts(ch)->pulled - before;
+		pushed = LARGE - pulled;
+	}
+	CHECK(pulled >= least && pushed >= least);
+	CHECK(tp_counts(ch)->unstaged == 0);
+	for (int i = 0; i < 1000 && tp_heard(ch, 4) < pushed; i++)
+		usleep(1000);
+	CHECK(tp_heard(ch, 4) >= pushed);
+	tp_say(ch, 2, 1);
+	return 0;
+}
+
 /* Where the peer is there, each side copies at least 30 % of a transfer of 4 MB. */
 static void both_sides_copy(void **state)
 {
 	(void)state;
 	tp_run(share_exposer, share_reader, NULL);
+	tp_run(halves_exposer, halves_reader, NULL);
 }
 
-/* Exposes, and is stopped after it has staged at least *arg bytes. */
+/* A moment and a method. */
+struct plan {
+	size_t after;
+	int method;
+};
+
+/* Exposes, and is stopped after it has copied at least so many bytes. */
 static int stopped_exposer(struct rwk_shm_channel *ch, const void *arg)
 {
-	size_t after = *(const size_t *)arg;
+	size_t after = ((const struct plan *)arg)->after;
 	unsigned char *buf = malloc(LARGE);
 	struct iovec iov = {buf, LARGE};
 
@@ -103,7 +156,7 @@ static int stopped_exposer(struct rwk_shm_channel *ch, const void *arg)
 	tp_fill(buf, LARGE, 0);
 	CHECK(!rwk_shm_expose(ch, &iov, 1, false, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
-	while (tp_counts(ch)->staged < after)
+	while (tp_counts(ch)->staged + tp_counts(ch)->pushed < after)
 		tp_progress(ch);
 	raise(SIGSTOP);
 	CHECK(tp_wait(ch, 2, 1));
@@ -131,12 +184,13 @@ static bool is_stopped(pid_t pid)
 
 static int stopped_reader(struct rwk_shm_channel *ch, const void *arg)
 {
-	size_t after = *(const size_t *)arg;
+	size_t after = ((const struct plan *)arg)->after;
+	int method = ((const struct plan *)arg)->method, rc;
 	uint64_t pulled;
 	pid_t peer;
-	int rc;
 
 	CHECK(tp_wait(ch, 1, 1));
+	tp_force(ch, method);
 	peer = tp_side(ch, false)->pid;
 	/* it stops in one of these reads, in the first one if its core is left to it */
 	for (int i = 0; !is_stopped(peer) && i < 5000; i++) {
@@ -147,7 +201,8 @@ static int stopped_reader(struct rwk_shm_channel *ch, const void *arg)
 	pulled = tp_counts(ch)->pulled;
 	rc = read_large(ch, LARGE);
 	CHECK(!rc);
-	CHECK(is_stopped(peer) && tp_counts(ch)->takeovers > 0 && tp_counts(ch)->pulled == pulled + LARGE);
+	CHECK(is_stopped(peer) && tp_counts(ch)->pulled == pulled + LARGE);
+	CHECK(method >= 0 || tp_counts(ch)->takeovers > 0);
 	CHECK(!kill(peer, SIGCONT));
 	/* its late blocks are for a read that is over: the next one gets its own */
 	for (int i = 0; i < 8; i++) {
@@ -162,24 +217,28 @@ static int stopped_reader(struct rwk_shm_channel *ch, const void *arg)
 /* With the exposer stopped before it stages anything, or in the middle, the reader copies the rest; it may wake up later. */
 static void exposer_stopped(void **state)
 {
-	static const size_t after[] = {0, 1, LARGE / 8};
+	static const struct plan plans[] = {{0, -1}, {1, -1}, {LARGE / 8, -1}, {0, RWK_SHM_BOTH}, {1, RWK_SHM_BOTH}, {LARGE / 2, RWK_SHM_BOTH}};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(after) / sizeof(after[0]); i++)
-		tp_run(stopped_exposer, stopped_reader, &after[i]);
+	for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++)
+		tp_run(stopped_exposer, stopped_reader, &plans[i]);
 }
 
 /*
  * Denial.
  */
 
+struct denial {
+	int err, method;
+};
+
 static int denied_reader(struct rwk_shm_channel *ch, const void *arg)
 {
 	int rc;
 
 	CHECK(tp_wait(ch, 1, 1));
-	CHECK(!deny_copies(*(const int *)arg));
-	tp_force(ch, RWK_SHM_PULL);
+	CHECK(!deny_copies(((const struct denial *)arg)->err));
+	tp_force(ch, ((const struct denial *)arg)->method);
 	rc = read_large(ch, LARGE);
 	CHECK(!rc);
 	CHECK(tp_counts(ch)->denials == 1 && tp_counts(ch)->pulled == 0 && tp_counts(ch)->unstaged == LARGE);
@@ -193,7 +252,8 @@ static int denied_reader(struct rwk_shm_channel *ch, const void *arg)
 /* Cross-memory copies denied from the start: the transfer goes through shared memory, and so does each later one at once. */
 static void denied_at_start(void **state)
 {
-	static const int errors[] = {EPERM, ENOSYS, EACCES, ESRCH};
+	static const struct denial errors[] = {{EPERM, RWK_SHM_PULL}, {ENOSYS, RWK_SHM_PULL}, {EACCES, RWK_SHM_PULL},
+		{ESRCH, RWK_SHM_PULL}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
@@ -207,19 +267,20 @@ static int denied_midway_reader(struct rwk_shm_channel *ch, const void *arg)
 	struct tp_op o[2];
 
 	CHECK(buf && tp_wait(ch, 1, 1));
-	tp_force(ch, RWK_SHM_PULL);
+	tp_force(ch, ((const struct denial *)arg)->method);
 	for (int i = 0; i < 2; i++)
 		CHECK(!tp_read(ch, &o[i], &tp_side(ch, false)->key[0], 0, &iov[i], 1, LARGE));
-	while (!o[0].op.at)
+	while (!tp_counts(ch)->pulled)
 		tp_progress(ch);
-	CHECK(o[0].op.at < LARGE);
-	CHECK(!deny_copies(*(const int *)arg));
+	CHECK(tp_counts(ch)->pulled < LARGE);
+	CHECK(!deny_copies(((const struct denial *)arg)->err));
 	for (int i = 0; i < 2; i++) {
 		CHECK(tp_finish(ch, &o[i], 20000) == 0);
 		CHECK(tp_same(iov[i].iov_base, LARGE, 0, 0));
 	}
-	CHECK(tp_counts(ch)->pulled > 0 && tp_counts(ch)->unstaged > 0);
-	CHECK(tp_counts(ch)->pulled + tp_counts(ch)->unstaged == 2 * LARGE);
+	/* where both copy, the exposer may have done the rest before the denial was noticed */
+	if (((const struct denial *)arg)->method == RWK_SHM_PULL)
+		CHECK(tp_counts(ch)->unstaged > 0 && tp_counts(ch)->pulled + tp_counts(ch)->unstaged == 2 * LARGE);
 	free(buf);
 	tp_say(ch, 2, 1);
 	return 0;
@@ -228,11 +289,44 @@ static int denied_midway_reader(struct rwk_shm_channel *ch, const void *arg)
 /* Denied between two pieces: goes on from where it was. */
 static void denied_in_the_middle(void **state)
 {
-	static const int errors[] = {EPERM, ENOSYS};
+	static const struct denial errors[] = {{EPERM, RWK_SHM_PULL}, {ENOSYS, RWK_SHM_PULL}, {EPERM, RWK_SHM_BOTH}, {ENOSYS, RWK_SHM_BOTH}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
 		tp_run(serve_large, denied_midway_reader, &errors[i]);
+}
+
+static int denied_exposer(struct rwk_shm_channel *ch, const void *arg)
+{
+	int rc;
+
+	CHECK(!deny_copies(EPERM));
+	rc = serve_large(ch, arg);
+	CHECK(!rc);
+	CHECK(tp_counts(ch)->pushed == 0);
+	return 0;
+}
+
+static int both_alone_reader(struct rwk_shm_channel *ch, const void *arg)
+{
+	(void)arg;
+	CHECK(tp_wait(ch, 1, 1));
+	tp_force(ch, RWK_SHM_BOTH);
+	for (int i = 0; i < 20; i++) {
+		int rc = read_large(ch, LARGE);
+
+		CHECK(!rc);
+	}
+	CHECK(tp_counts(ch)->pulled == 20 * LARGE);
+	tp_say(ch, 2, 1);
+	return 0;
+}
+
+/* The exposer may not push: the reader copies what it had claimed, too. */
+static void denied_to_the_exposer(void **state)
+{
+	(void)state;
+	tp_run(denied_exposer, both_alone_reader, NULL);
 }
 
 static int denied_alone_reader(struct rwk_shm_channel *ch, const void *arg)
@@ -263,10 +357,10 @@ static int denied_alone_reader(struct rwk_shm_channel *ch, const void *arg)
 /* Denied while the reader goes on alone for an exposer that is stopped: it waits for it. */
 static void denied_while_alone(void **state)
 {
-	static const size_t after = 0;
+	static const struct plan plan = {0, -1};
 
 	(void)state;
-	tp_run(stopped_exposer, denied_alone_reader, &after);
+	tp_run(stopped_exposer, denied_alone_reader, &plan);
 }
 
 /*
@@ -291,10 +385,10 @@ static int killer(struct rwk_shm_channel *ch, const void *arg)
 	int good = 0;
 
 	CHECK(buf && tp_wait(ch, 1, 1));
-	tp_force(ch, when & 1 ? RWK_SHM_STAGE : RWK_SHM_PULL);
+	tp_force(ch, (int)(when % RWK_SHM_METHODS));
 	for (int i = 0; i < 4; i++)
 		CHECK(!tp_read(ch, &o[i], &tp_side(ch, false)->key[0], 0, &iov, 1, LARGE));
-	for (unsigned i = 0; i < when / 2; i++)
+	for (unsigned i = 0; i < when / RWK_SHM_METHODS; i++)
 		tp_progress(ch);
 	CHECK(!kill(tp_side(ch, false)->pid, SIGKILL));
 	for (int i = 0; i < 4; i++) {
@@ -421,7 +515,7 @@ static int keys_reader(struct rwk_shm_channel *ch, const void *arg)
 /* Keys that were concealed, forged or stretched are refused; good ones still work beside them. */
 static void keys(void **state)
 {
-	static const int methods[] = {RWK_SHM_STAGE, RWK_SHM_PULL};
+	static const int methods[] = {RWK_SHM_STAGE, RWK_SHM_PULL, RWK_SHM_BOTH};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
@@ -438,7 +532,7 @@ static int concealing_exposer(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(buf != MAP_FAILED);
 	CHECK(!rwk_shm_expose(ch, &iov, 1, false, &mine->key[0]));
 	tp_say(ch, 1, 1);
-	while (!tp_counts(ch)->staged)
+	while (!tp_counts(ch)->staged && !tp_counts(ch)->pushed && !tp_heard(ch, 2))
 		tp_progress(ch);
 	rwk_shm_conceal(ch, &mine->key[0]);
 	CHECK(!munmap(buf, LARGE)); /* an access now would be fatal */
@@ -450,24 +544,29 @@ static int concealed_reader(struct rwk_shm_channel *ch, const void *arg)
 {
 	unsigned char *buf = malloc(LARGE);
 	struct iovec iov = {buf, LARGE};
+	int method = *(const int *)arg, status;
 	struct tp_op o;
 
-	(void)arg;
 	CHECK(buf && tp_wait(ch, 1, 1));
-	tp_force(ch, RWK_SHM_STAGE);
+	tp_force(ch, method);
 	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, LARGE));
-	CHECK(tp_finish(ch, &o, 3000) == -EACCES);
+	status = tp_finish(ch, &o, 3000);
+	/* where both copy, the reader may have had the rest before */
+	CHECK(status == -EACCES || (method == RWK_SHM_BOTH && status == 0));
 	CHECK(!tp_protocol_error(ch));
 	free(buf);
 	tp_say(ch, 2, 1);
 	return 0;
 }
 
-/* Concealed while it is being staged: the read ends with an error, the channel goes on. */
+/* Concealed while it is being copied: the read ends with an error, the channel goes on. */
 static void concealed_in_the_middle(void **state)
 {
+	static const int methods[] = {RWK_SHM_STAGE, RWK_SHM_BOTH};
+
 	(void)state;
-	tp_run(concealing_exposer, concealed_reader, NULL);
+	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
+		tp_run(concealing_exposer, concealed_reader, &methods[i]);
 }
 
 /*
@@ -533,7 +632,7 @@ static void area_scribbled(void **state)
 }
 
 /* One lie each about a staged block, or about blocks given back. */
-enum lie { LIE_LENGTH, LIE_EMPTY, LIE_OFFSET, LIES };
+enum lie { LIE_LENGTH, LIE_EMPTY, LIE_OFFSET, LIE_CLAIM, LIE_PUSHED, LIES };
 
 /* Waits for a word without looking at records. */
 static bool deaf_wait(struct rwk_shm_channel *ch, unsigned word)
@@ -545,17 +644,29 @@ static bool deaf_wait(struct rwk_shm_channel *ch, unsigned word)
 
 static int lying_exposer(struct rwk_shm_channel *ch, const void *arg)
 {
-	/* the layout is part of what two processes agree on: a block's head has number, offset, id, length; the first is the second line */
-	uint64_t *number = (uint64_t *)rwk_shm_transfer_area(ch, true) + 8;
-	uint32_t *id = (uint32_t *)(number + 2);
+	struct rwk_shm_area *mine = rwk_shm_transfer_area(ch, true), *theirs = rwk_shm_transfer_area(ch, false);
 	enum lie lie = *(const enum lie *)arg;
+	static unsigned char buf[65536];
+	struct iovec iov = {buf, sizeof(buf)};
 
+	CHECK(!rwk_shm_expose(ch, &iov, 1, false, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
 	CHECK(deaf_wait(ch, 3));
-	number[1] = lie == LIE_OFFSET ? 4096 : 0;
-	id[0] = 0;
-	id[1] = lie == LIE_LENGTH ? 1 << 30 : lie == LIE_EMPTY ? 0 : 8192;
-	__atomic_store_n(number, 1, __ATOMIC_RELEASE);
+	switch (lie) {
+	case LIE_CLAIM:
+		theirs->claim[0].word = 0xffff;
+		break;
+	case LIE_PUSHED:
+		theirs->claim[0].word = 1 << 16; /* one chunk taken, */
+		mine->pushed[0].word = 2;        /* two finished */
+		break;
+	default:
+		mine->head[0].offset = lie == LIE_OFFSET ? 4096 : 0;
+		mine->head[0].id = 0;
+		mine->head[0].length = lie == LIE_LENGTH ? 1 << 30 : lie == LIE_EMPTY ? 0 : 8192;
+		mine->head[0].number = 1;
+	}
+	tp_say(ch, 4, 1);
 	CHECK(deaf_wait(ch, 2));
 	return 0;
 }
@@ -564,21 +675,22 @@ static int lied_to_reader(struct rwk_shm_channel *ch, const void *arg)
 {
 	static unsigned char buf[65536];
 	struct iovec iov = {buf, sizeof(buf)};
-	struct rwk_rkey key = {{1, 1, 1, 65536 | (uint64_t)0x5a << 56}};
 	struct tp_op o;
 
-	(void)arg;
 	CHECK(tp_wait(ch, 1, 1));
-	tp_force(ch, RWK_SHM_STAGE);
-	CHECK(!tp_read(ch, &o, &key, 0, &iov, 1, sizeof(buf)));
+	tp_force(ch, *(const enum lie *)arg >= LIE_CLAIM ? RWK_SHM_BOTH : RWK_SHM_STAGE);
+	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, sizeof(buf)));
+	if (*(const enum lie *)arg >= LIE_CLAIM)
+		CHECK(rwk_shm_both_ask_for_two(rwk_shm_transfers_of(ch)));
 	tp_say(ch, 3, 1);
+	CHECK(deaf_wait(ch, 4));
 	CHECK(tp_finish(ch, &o, 3000) == -EPROTO);
 	CHECK(tp_protocol_error(ch));
 	tp_say(ch, 2, 1);
 	return 0;
 }
 
-/* A block too long, empty or out of place breaks the channel. */
+/* A block too long, empty or out of place breaks the channel, and so do claims and copies that cannot be. */
 static void blocks_that_lie(void **state)
 {
 	(void)state;
@@ -688,7 +800,7 @@ static int far_reader(struct rwk_shm_channel *ch, const void *arg)
 /* Offsets beyond 4 GB are what they say. */
 static void far_offsets(void **state)
 {
-	static const int methods[] = {RWK_SHM_STAGE, RWK_SHM_PULL};
+	static const int methods[] = {RWK_SHM_STAGE, RWK_SHM_PULL, RWK_SHM_BOTH};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++)
@@ -719,7 +831,7 @@ static int huge_reader(struct rwk_shm_channel *ch, const void *arg)
 /* More than 4 GB in one read; needs as much memory, so only where RWK_TEST_SLOW is set. */
 static void more_than_4_gb(void **state)
 {
-	static const int methods[] = {RWK_SHM_STAGE, RWK_SHM_PULL};
+	static const int methods[] = {RWK_SHM_STAGE, RWK_SHM_PULL, RWK_SHM_BOTH};
 
 	(void)state;
 	if (!getenv("RWK_TEST_SLOW"))
@@ -735,6 +847,7 @@ int main(void)
 		cmocka_unit_test(exposer_stopped),
 		cmocka_unit_test(denied_at_start),
 		cmocka_unit_test(denied_in_the_middle),
+		cmocka_unit_test(denied_to_the_exposer),
 		cmocka_unit_test(denied_while_alone),
 		cmocka_unit_test(exposer_killed),
 		cmocka_unit_test(stranger_with_the_same_pid),

@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RUN_BYTES      ((size_t)2 << 20) /* a run is long enough to be measured */
+#define RUN_BYTES      ((size_t)2 << 20) /* a run that goes on is measured after so many bytes */
+#define RUN_READS      8                 /* and reads */
 #define GRACE_LEAST    5000u             /* ns */
 #define GRACE_MOST     200000u           /* ns: a peer that lost its core is not waited for */
 #define PULL_GUESS     100.0f            /* ns a KB, before one has been measured */
@@ -56,6 +57,7 @@ struct rwk_shm_transfers *rwk_shm_transfers_of(struct rwk_shm_channel *ch)
 	rwk_list_init(&t->active);
 	rwk_list_init(&t->reads);
 	rwk_shm_stage_open(t);
+	rwk_shm_both_open(t);
 	*state = t;
 	return t;
 }
@@ -66,13 +68,19 @@ void rwk_shm_transfers_activate(struct rwk_shm_transfers *t)
 		rwk_list_append(&t->port->active, &t->active);
 }
 
-static unsigned allowed_methods(const struct rwk_shm_transfers *t)
+static unsigned allowed_methods(const struct rwk_shm_transfers *t, const struct rwk_op *op)
 {
+	unsigned allowed = 1u << RWK_SHM_STAGE | 1u << RWK_SHM_PULL | 1u << RWK_SHM_BOTH;
+
 	if (t->cma_denied)
 		return 1u << RWK_SHM_STAGE;
+	if (rwk_params.cma == RWK_ON)
+		allowed &= ~(1u << RWK_SHM_STAGE);
 	if (t->force)
-		return t->force;
-	return rwk_params.cma == RWK_ON ? 1u << RWK_SHM_PULL : 1u << RWK_SHM_PULL | 1u << RWK_SHM_STAGE;
+		allowed = t->force;
+	if (!rwk_shm_both_possible(op))
+		allowed &= ~(1u << RWK_SHM_BOTH);
+	return allowed ? allowed : 1u << RWK_SHM_PULL;
 }
 
 void rwk_shm_reads_begin(struct rwk_shm_transfers *t)
@@ -88,7 +96,7 @@ void rwk_shm_reads_begin(struct rwk_shm_transfers *t)
 		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
 		struct rwk_shm_read *r = rwk_shm_read_of(op);
 
-		r->method = (uint8_t)rwk_shm_choice_pick(&t->choice, op->length, allowed_methods(t));
+		r->method = (uint8_t)rwk_shm_choice_pick(&t->choice, op->length, allowed_methods(t, op));
 		if (r->method == RWK_SHM_STAGE && rwk_shm_stage_ask(t, op))
 			return; /* no memory to ask: again in the next progress */
 		r->begun = true;
@@ -155,10 +163,12 @@ static void measure(struct rwk_shm_transfers *t, const struct rwk_op *op, const 
 		t->run.start = r->started > t->last_done ? r->started : t->last_done;
 		t->run.method = r->method;
 		t->run.length = op->length;
+		t->run.reads = 0;
 	}
 	t->run.bytes += op->length;
+	t->run.reads++;
 	t->last_done = now;
-	if (t->run.bytes >= RUN_BYTES || t->reads.next->next == &t->reads)
+	if ((t->run.bytes >= RUN_BYTES && t->run.reads >= RUN_READS) || t->reads.next->next == &t->reads)
 		run_close(t, now);
 }
 
@@ -166,9 +176,14 @@ void rwk_shm_read_finish(struct rwk_shm_transfers *t, struct rwk_op *op, int sta
 {
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
 
-	if (!status)
+	if (!status && r->method < RWK_SHM_METHODS)
 		measure(t, op, r);
 	rwk_shm_stage_leave(t, op);
+	if (!rwk_shm_both_leave(t, op)) {
+		r->method = RWK_SHM_METHODS;
+		r->status = status;
+		return;
+	}
 	rwk_list_remove(&op->link);
 	t->begun--;
 	op->done(op, status);
@@ -203,7 +218,7 @@ static int take_over(struct rwk_shm_transfers *t)
 	size_t left = r->back - op->at, chunk = left / 4;
 	uint64_t grace;
 
-	if (!t->begun || r->method != RWK_SHM_STAGE || t->cma_denied || t->force == 1u << RWK_SHM_STAGE)
+	if (t->cma_denied || t->force == 1u << RWK_SHM_STAGE)
 		return 0;
 	grace = rwk_shm_choice_expect(&t->choice, RWK_SHM_PULL, left, PULL_GUESS);
 	grace = grace < GRACE_LEAST ? GRACE_LEAST : grace > GRACE_MOST ? GRACE_MOST : grace;
@@ -218,24 +233,43 @@ static int take_over(struct rwk_shm_transfers *t)
 	return 1;
 }
 
+/* The first read, by its method; `news`: something has been staged just now. */
+static int work_on_first(struct rwk_shm_transfers *t, bool news)
+{
+	struct rwk_op *op = rwk_container_of(t->reads.next, struct rwk_op, link);
+	struct rwk_shm_read *r = rwk_shm_read_of(op);
+
+	switch (r->method) {
+	case RWK_SHM_PULL:
+		return rwk_shm_pull(t);
+	case RWK_SHM_BOTH:
+		return rwk_shm_both_read(t);
+	case RWK_SHM_STAGE:
+		return news ? 0 : take_over(t);
+	default:
+		if (!rwk_shm_both_leave(t, op))
+			return 0;
+		rwk_shm_read_finish(t, op, r->status);
+		return 1;
+	}
+}
+
 static int channel_progress(struct rwk_shm_transfers *t)
 {
-	int n = rwk_shm_stage_write(t);
+	int n = rwk_shm_stage_write(t) + rwk_shm_both_write(t), news;
 
 	if (t->broken || rwk_list_empty(&t->reads))
 		return n;
 	rwk_shm_reads_begin(t);
-	n += rwk_shm_stage_read(t);
-	if (!t->broken && t->begun)
-		n += rwk_shm_pull(t);
-	if (!n && !t->broken && t->begun)
-		n += take_over(t);
-	return n;
+	news = rwk_shm_stage_read(t);
+	if (t->begun && !t->broken)
+		n += work_on_first(t, news);
+	return n + news;
 }
 
 static bool idle(const struct rwk_shm_transfers *t)
 {
-	return rwk_list_empty(&t->reads) && rwk_list_empty(&t->serves);
+	return rwk_list_empty(&t->reads) && rwk_list_empty(&t->serves) && rwk_list_empty(&t->pushes);
 }
 
 int rwk_shm_transfer_progress(struct rwk_port *port)
@@ -289,12 +323,14 @@ void rwk_shm_transfer_control(struct rwk_shm_channel *ch, unsigned kind, const v
 {
 	static const size_t lengths[] = {
 		[RWK_SHM_STAGE_ASK - RWK_SHM_TRANSFER_FIRST] = sizeof(struct rwk_shm_ask),
+		[RWK_SHM_PUSH_ASK - RWK_SHM_TRANSFER_FIRST] = sizeof(struct rwk_shm_push_ask),
 		[RWK_SHM_READ_STOP - RWK_SHM_TRANSFER_FIRST] = sizeof(struct rwk_shm_verdict),
 		[RWK_SHM_READ_REFUSED - RWK_SHM_TRANSFER_FIRST] = sizeof(struct rwk_shm_verdict),
 	};
 	struct rwk_shm_transfers *t = rwk_shm_transfers_of(ch);
 	struct rwk_shm_verdict verdict;
-	struct rwk_shm_ask ask;
+	struct rwk_shm_push_ask push_ask;
+	struct rwk_shm_ask stage_ask;
 
 	if (!t || t->broken || t->stopped)
 		return; /* without memory for a state the peer waits, as it would for a process that is busy */
@@ -304,8 +340,12 @@ void rwk_shm_transfer_control(struct rwk_shm_channel *ch, unsigned kind, const v
 	}
 	switch (kind) {
 	case RWK_SHM_STAGE_ASK:
-		memcpy(&ask, body, sizeof(ask));
-		rwk_shm_stage_asked(t, &ask);
+		memcpy(&stage_ask, body, sizeof(stage_ask));
+		rwk_shm_stage_asked(t, &stage_ask);
+		break;
+	case RWK_SHM_PUSH_ASK:
+		memcpy(&push_ask, body, sizeof(push_ask));
+		rwk_shm_both_asked(t, &push_ask);
 		break;
 	case RWK_SHM_READ_STOP:
 		memcpy(&verdict, body, sizeof(verdict));
@@ -316,6 +356,15 @@ void rwk_shm_transfer_control(struct rwk_shm_channel *ch, unsigned kind, const v
 		refused(t, &verdict);
 		break;
 	}
+}
+
+size_t rwk_shm_transfer_explain(struct rwk_shm_channel *ch, char *buf, size_t len)
+{
+	const struct rwk_shm_transfers *t = *rwk_shm_transfer_state(ch);
+
+	if (len)
+		buf[0] = 0;
+	return t ? rwk_shm_choice_print(&t->choice, buf, len) : 0;
 }
 
 void rwk_shm_transfer_stop(struct rwk_shm_channel *ch, int status)
@@ -331,9 +380,11 @@ void rwk_shm_transfer_stop(struct rwk_shm_channel *ch, int status)
 	while ((n = rwk_list_pop(&t->reads))) {
 		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
 
+		rwk_shm_both_abandon(t, op);
 		op->done(op, status);
 	}
 	rwk_shm_stage_close(t);
+	rwk_pool_close(&t->push_pool);
 	rwk_shm_regions_close(&t->regions);
 	free(t);
 	*state = NULL;

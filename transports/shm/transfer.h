@@ -7,7 +7,8 @@
  *   pull     the reader copies with process_vm_readv
  *   both     reader and peer copy at once, claiming chunks from both ends; the peer pushes with process_vm_writev
  *   stage    the peer copies into its transfer area, the reader out of it, in a pipeline of blocks
- * The reader alone can always finish a pull; a chunk claimed by a peer that died or stopped is claimed again where that is safe.
+ * The reader alone can always finish a pull, and goes on by pulling where a peer does not stage in time. A chunk that a stopped peer is about
+ * to push is waited for: were it copied twice, the late copy could land in memory that has been given back.
  * Cross-memory copies may be denied at start or in the middle (EPERM, ESRCH of another namespace, ENOSYS, seccomp): then the
  * transfer goes on from where it was by stage.
  */
@@ -16,7 +17,7 @@
 
 #include "shm/pair.h"
 
-/** As transport.h: post of RWK_OP_READ or RWK_OP_WRITE, withdraw, expose, conceal. */
+/** As transport.h: post of RWK_OP_READ (RWK_OP_WRITE: -EOPNOTSUPP), withdraw, expose, conceal. */
 int rwk_shm_transfer_post(struct rwk_shm_channel *ch, struct rwk_op *op);
 int rwk_shm_transfer_withdraw(struct rwk_shm_channel *ch, struct rwk_op *op);
 int rwk_shm_expose(struct rwk_shm_channel *ch, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key);
@@ -30,6 +31,12 @@ int rwk_shm_transfer_progress(struct rwk_port *port);
 
 /** Anything under way that needs progress (then a port does not go to sleep for long). */
 bool rwk_shm_transfer_busy(struct rwk_port *port);
+
+/**
+ * What has been measured of this channel so far, a line for each size class that was used: the method chosen and the speed of each.
+ * Writes it into buf (terminated), returns its length; 0 if there is nothing to tell.
+ */
+size_t rwk_shm_transfer_explain(struct rwk_shm_channel *ch, char *buf, size_t len);
 
 /** The channel has failed or ends: completes its ops with `status` (negative), frees its state. */
 void rwk_shm_transfer_stop(struct rwk_shm_channel *ch, int status);

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #define TRIALS     3
-#define EARLY      8
 #define ASIDE_PART 64 /* 1/64 of the time goes into trying others */
 
 static unsigned class_of(size_t length)
@@ -30,7 +29,7 @@ static enum rwk_shm_method cheapest(const struct rwk_shm_choice_class *k, unsign
 	for (int m = 0; m < RWK_SHM_METHODS; m++) {
 		if (!(allowed & 1u << m))
 			continue;
-		if (best < 0 || (k->cost[m] > 0 && (k->cost[best] <= 0 || k->cost[m] < k->cost[best])))
+		if (best < 0 || (k->method[m].cost > 0 && (k->method[best].cost <= 0 || k->method[m].cost < k->method[best].cost)))
 			best = m;
 	}
 	return (enum rwk_shm_method)best;
@@ -42,7 +41,7 @@ static enum rwk_shm_method rarest(const struct rwk_shm_choice_class *k, unsigned
 	int rare = -1;
 
 	for (int m = 0; m < RWK_SHM_METHODS; m++) {
-		if (m != but && allowed & 1u << m && (rare < 0 || k->taken[m] < k->taken[rare]))
+		if (m != but && allowed & 1u << m && (rare < 0 || k->method[m].taken < k->method[rare].taken))
 			rare = m;
 	}
 	return (enum rwk_shm_method)(rare < 0 ? but : rare);
@@ -54,35 +53,31 @@ enum rwk_shm_method rwk_shm_choice_pick(struct rwk_shm_choice *c, size_t length,
 	enum rwk_shm_method m = rarest(k, allowed, -1), best;
 	float price;
 
-	if (k->taken[m] >= TRIALS) {
+	if (k->method[m].taken >= TRIALS) {
 		best = cheapest(k, allowed);
 		m = rarest(k, allowed, (int)best);
-		price = k->cost[m] * kilobytes(length);
+		price = k->method[m].cost * kilobytes(length);
 		if (m != best)
-			k->aside += k->cost[best] * kilobytes(length) / ASIDE_PART;
+			k->aside += k->method[best].cost * kilobytes(length) / ASIDE_PART;
 		if (k->aside >= price)
 			k->aside -= price;
 		else
 			m = best;
 	}
-	k->taken[m]++;
+	k->method[m].taken++;
 	return m;
 }
 
 void rwk_shm_choice_record(struct rwk_shm_choice *c, enum rwk_shm_method m, size_t length, size_t bytes, uint64_t ns)
 {
-	struct rwk_shm_choice_class *k = &c->class[class_of(length)];
-	float now = (float)(ns ? ns : 1) / kilobytes(bytes ? bytes : 1), *cost = &k->cost[m];
-	bool early = k->runs[m]++ < EARLY;
+	struct rwk_shm_choice_method *k = &c->class[class_of(length)].method[m];
+	uint32_t known;
 
-	if (*cost <= 0)
-		*cost = now;
-	else if (now < *cost)
-		*cost = early ? now : *cost + (now - *cost) / 4;
-	else if (early)
-		return;
-	else
-		*cost += (now > 2 * *cost ? *cost : now - *cost) / 16;
+	k->recent[k->runs++ % RWK_SHM_RUNS_KEPT] = (float)(ns ? ns : 1) / kilobytes(bytes ? bytes : 1);
+	known = k->runs < RWK_SHM_RUNS_KEPT ? k->runs : RWK_SHM_RUNS_KEPT;
+	k->cost = k->recent[0];
+	for (uint32_t i = 1; i < known; i++)
+		k->cost = k->recent[i] < k->cost ? k->recent[i] : k->cost;
 }
 
 bool rwk_shm_choice_alike(size_t a, size_t b)
@@ -92,7 +87,7 @@ bool rwk_shm_choice_alike(size_t a, size_t b)
 
 uint64_t rwk_shm_choice_expect(const struct rwk_shm_choice *c, enum rwk_shm_method m, size_t length, float otherwise)
 {
-	float cost = c->class[class_of(length)].cost[m];
+	float cost = c->class[class_of(length)].method[m].cost;
 
 	return (uint64_t)((cost > 0 ? cost : otherwise) * kilobytes(length));
 }
@@ -110,9 +105,9 @@ static size_t print_class(const struct rwk_shm_choice_class *k, unsigned log, ch
 		rwk_shm_method_name(cheapest(k, (1u << RWK_SHM_METHODS) - 1)));
 
 	for (int m = 0; m < RWK_SHM_METHODS && at < len; m++) {
-		if (k->cost[m] > 0)
+		if (k->method[m].cost > 0)
 			at += (size_t)snprintf(buf + at, len - at, "  %s %.1f GB/s (%u)", rwk_shm_method_name((enum rwk_shm_method)m),
-				(double)(1024 / k->cost[m]), k->taken[m]);
+				(double)(1024 / k->method[m].cost), k->method[m].taken);
 	}
 	if (at < len)
 		at += (size_t)snprintf(buf + at, len - at, "\n");
@@ -128,7 +123,7 @@ size_t rwk_shm_choice_print(const struct rwk_shm_choice *c, char *buf, size_t le
 	for (unsigned i = 0; i < RWK_SHM_CLASSES && at < len; i++) {
 		const struct rwk_shm_choice_class *k = &c->class[i];
 
-		if (k->taken[RWK_SHM_STAGE] || k->taken[RWK_SHM_PULL] || k->taken[RWK_SHM_BOTH])
+		if (k->method[RWK_SHM_STAGE].taken || k->method[RWK_SHM_PULL].taken || k->method[RWK_SHM_BOTH].taken)
 			at += print_class(k, i + RWK_SHM_CLASS_FIRST, buf + at, len - at);
 	}
 	return at < len ? at : len ? len - 1 : 0;

@@ -2,9 +2,10 @@
 /*
  * Which method for a transfer of this size to this peer: by what has been measured, never by a threshold of one machine.
  *
- * For each size class (power of two) and method: the cost in ns a KB, a running figure near the lower quartile (the least of the first eight: pages
- * are touched for the first time then), so that a process that lost its core does not count against the method in use. What is measured is a run of transfers, one after the other without
- * a pause: from the first one's post to the last one's end. So a window of many shows the pipeline's pace, not the queueing.
+ * What is measured is a run of transfers, one after the other without a pause: from the first one's post to the last one's end. So
+ * a window of many shows the pipeline's pace, not the queueing. For each size class (power of two) and method the cost is the least
+ * of its last eight runs, in ns a KB: a process that loses its core and pages touched for the first time do not count
+ * against the method in use, and a method that has become slow is found out within eight runs.
  *
  * Rule: each allowed method is tried three times; from then on the cheapest is taken, and 1/64 of the time it takes is put aside; when that would
  * pay for another method's whole transfer, that one is tried once more. So exploring costs less than 2 % and never ends.
@@ -26,12 +27,17 @@ enum rwk_shm_method {
 #define RWK_SHM_CLASS_FIRST 12 /* 4 KB and less */
 #define RWK_SHM_CLASSES     16 /* 128 MB and more */
 
+#define RWK_SHM_RUNS_KEPT   8
+
 struct rwk_shm_choice {
 	struct rwk_shm_choice_class {
-		float cost[RWK_SHM_METHODS];     /* ns a KB; 0: not known yet */
-		uint32_t taken[RWK_SHM_METHODS]; /* times chosen */
-		uint32_t runs[RWK_SHM_METHODS];  /* times measured */
-		float aside;                     /* ns put aside for trying others */
+		struct rwk_shm_choice_method {
+			float cost;                      /* ns a KB; 0: not known yet */
+			float recent[RWK_SHM_RUNS_KEPT]; /* the same of the last runs */
+			uint32_t runs;                   /* measured */
+			uint32_t taken;                  /* times chosen */
+		} method[RWK_SHM_METHODS];
+		float aside; /* ns put aside for trying others */
 	} class[RWK_SHM_CLASSES];
 };
 

@@ -115,7 +115,10 @@ static void deny(struct rwk_shm_transfers *t, int err)
 	for (uint32_t i = 0; i < t->begun; i++, n = n->next) {
 		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
 
-		if (rwk_shm_read_of(op)->method != RWK_SHM_STAGE && rwk_shm_stage_ask(t, op))
+		if (rwk_shm_read_of(op)->method == RWK_SHM_BOTH)
+			rwk_shm_both_give_up(t, op);
+		if (rwk_shm_read_of(op)->method <= RWK_SHM_BOTH && !rwk_shm_read_of(op)->asked && op->at < rwk_shm_read_of(op)->back &&
+			rwk_shm_stage_ask(t, op))
 			return; /* no memory to ask: the next pull is denied again and comes here again */
 	}
 }

@@ -167,6 +167,7 @@ void rwk_shm_conceal(struct rwk_shm_channel *ch, const struct rwk_rkey *key)
 		return;
 	region_put(&t->regions, region);
 	rwk_shm_stage_concealed(t, cookie);
+	rwk_shm_both_concealed(t, cookie);
 }
 
 void rwk_shm_regions_close(struct rwk_shm_regions *r)

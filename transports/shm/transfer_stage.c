@@ -2,35 +2,17 @@
 /*
  * Stage: the exposer copies into blocks of its transfer area, the reader out of them, both at once. The blocks are few, so that they
  * stay in the caches, and pass from hand to hand like the slots of a ring: block k of the area's history sits in place
- * k % BLOCKS and carries the number k + 1 once it is full; the reader publishes how many it has given back.
+ * k % RWK_SHM_BLOCKS and carries the number k + 1 once it is full; the reader publishes how many it has given back.
  *
  * Each side writes its own area alone. Of the other's area every word is read once, checked, then used: a reader takes a block only if it
  * continues a read of its own within that read's bounds; a block for a read that is over is given back unseen.
  */
-#include "shm/transfer_state.h"
+#include "shm/transfer_area.h"
 
 #include <errno.h>
 
-#define BLOCKS      8u
-#define BLOCK_BYTES ((size_t)32 << 10)
 #define BLOCK_LEAST ((size_t)8 << 10)
 #define PAGE        4096u
-
-/* What stands before a block: a line of its own, so that the reader's poll brings everything it needs to know. */
-struct block_head {
-	_Atomic uint64_t number; /* of this filling, from 1 */
-	uint64_t offset;         /* in the region */
-	uint32_t id;             /* of the read */
-	uint32_t length;
-} rwk_aligned;
-
-struct area {
-	_Atomic uint64_t given_back rwk_aligned; /* blocks of the other's area */
-	struct block_head head[BLOCKS];
-	char bytes[] __attribute__((aligned(PAGE)));
-};
-_Static_assert(sizeof(struct block_head) == RWK_CACHE_LINE, "a block's head is one line");
-_Static_assert(sizeof(struct area) + BLOCKS * BLOCK_BYTES <= RWK_SHM_TRANSFER_BYTES, "the blocks fit into the area");
 
 /* A read of the peer's that waits for blocks. */
 struct serve {
@@ -52,11 +34,6 @@ void rwk_shm_stage_close(struct rwk_shm_transfers *t)
 {
 	rwk_list_init(&t->serves);
 	rwk_pool_close(&t->serve_pool);
-}
-
-static struct area *area_of(struct rwk_shm_transfers *t, bool mine)
-{
-	return rwk_shm_transfer_area(t->ch, mine);
 }
 
 /*
@@ -100,7 +77,7 @@ void rwk_shm_stage_leave(struct rwk_shm_transfers *t, struct rwk_op *op)
  * Takes what a full block brings. Returns the read that it belongs to; NULL if that is over already (the peer did not know yet),
  * or with *bad set if the block does not continue its read as it should.
  */
-static struct rwk_op *take_block(struct rwk_shm_transfers *t, const struct block_head *head, const char *bytes, bool *bad)
+static struct rwk_op *take_block(struct rwk_shm_transfers *t, const struct rwk_shm_block_head *head, const char *bytes, bool *bad)
 {
 	uint32_t id = *(const volatile uint32_t *)&head->id;
 	uint32_t length = *(const volatile uint32_t *)&head->length;
@@ -110,7 +87,7 @@ static struct rwk_op *take_block(struct rwk_shm_transfers *t, const struct block
 
 	if (!r || !r->asked)
 		return NULL;
-	if (!length || length > BLOCK_BYTES || offset != op->offset + op->at || length > r->asked_end - op->at) {
+	if (!length || length > RWK_SHM_BLOCK_BYTES || offset != op->offset + op->at || length > r->asked_end - op->at) {
 		*bad = true;
 		return NULL;
 	}
@@ -124,25 +101,25 @@ static struct rwk_op *take_block(struct rwk_shm_transfers *t, const struct block
 
 int rwk_shm_stage_read(struct rwk_shm_transfers *t)
 {
-	const struct area *theirs = area_of(t, false);
-	struct area *mine = area_of(t, true);
+	const struct rwk_shm_area *theirs = rwk_shm_area_of(t, false);
+	struct rwk_shm_area *mine = rwk_shm_area_of(t, true);
 	bool bad = false;
 	int n = 0;
 
-	while (n < (int)BLOCKS && !rwk_list_empty(&t->reads)) {
-		uint64_t place = t->blocks_read % BLOCKS;
+	while (n < (int)RWK_SHM_BLOCKS && !rwk_list_empty(&t->reads)) {
+		uint64_t place = t->blocks_read % RWK_SHM_BLOCKS;
 		struct rwk_op *op;
 
 		if (atomic_load_explicit(&theirs->head[place].number, memory_order_acquire) != t->blocks_read + 1)
 			break;
-		op = take_block(t, &theirs->head[place], theirs->bytes + place * BLOCK_BYTES, &bad);
+		op = take_block(t, &theirs->head[place], theirs->bytes + place * RWK_SHM_BLOCK_BYTES, &bad);
 		if (bad) {
 			rwk_shm_transfers_broken(t, "a staged block that continues no read");
 			break;
 		}
 		n++;
 		t->blocks_read++;
-		atomic_store_explicit(&mine->given_back, t->blocks_read, memory_order_release);
+		atomic_store_explicit(&mine->given_back.word, t->blocks_read, memory_order_release);
 		if (op)
 			rwk_shm_read_finish_if_whole(t, op);
 	}
@@ -167,7 +144,7 @@ static size_t block_for(uint64_t length)
 {
 	uint64_t b = (length / 4 + PAGE - 1) / PAGE * PAGE;
 
-	return b < BLOCK_LEAST ? BLOCK_LEAST : b > BLOCK_BYTES ? BLOCK_BYTES : b;
+	return b < BLOCK_LEAST ? BLOCK_LEAST : b > RWK_SHM_BLOCK_BYTES ? RWK_SHM_BLOCK_BYTES : b;
 }
 
 void rwk_shm_stage_asked(struct rwk_shm_transfers *t, const struct rwk_shm_ask *ask)
@@ -238,7 +215,7 @@ void rwk_shm_stage_concealed(struct rwk_shm_transfers *t, uint64_t cookie)
 /* Blocks of mine that the peer has not given back; false if it says nonsense. */
 static bool blocks_out(struct rwk_shm_transfers *t, uint64_t *out)
 {
-	uint64_t back = atomic_load_explicit(&area_of(t, false)->given_back, memory_order_acquire);
+	uint64_t back = atomic_load_explicit(&rwk_shm_area_of(t, false)->given_back.word, memory_order_acquire);
 
 	if (back < t->blocks_back || back > t->blocks_written) {
 		rwk_shm_transfers_broken(t, "more blocks given back than were staged");
@@ -249,13 +226,13 @@ static bool blocks_out(struct rwk_shm_transfers *t, uint64_t *out)
 	return true;
 }
 
-static void fill_block(struct rwk_shm_transfers *t, struct area *mine, struct serve *s)
+static void fill_block(struct rwk_shm_transfers *t, struct rwk_shm_area *mine, struct serve *s)
 {
-	uint64_t place = t->blocks_written % BLOCKS;
-	struct block_head *head = &mine->head[place];
+	uint64_t place = t->blocks_written % RWK_SHM_BLOCKS;
+	struct rwk_shm_block_head *head = &mine->head[place];
 	size_t length = s->end - s->offset < s->block ? s->end - s->offset : s->block;
 
-	rwk_shm_iov_gather(mine->bytes + place * BLOCK_BYTES, s->region->iov, s->region->count, s->offset, length);
+	rwk_shm_iov_gather(mine->bytes + place * RWK_SHM_BLOCK_BYTES, s->region->iov, s->region->count, s->offset, length);
 	head->id = s->id;
 	head->length = (uint32_t)length;
 	head->offset = s->offset;
@@ -266,14 +243,14 @@ static void fill_block(struct rwk_shm_transfers *t, struct area *mine, struct se
 
 int rwk_shm_stage_write(struct rwk_shm_transfers *t)
 {
-	struct area *mine;
+	struct rwk_shm_area *mine;
 	uint64_t out;
 	int n = 0;
 
 	if (rwk_list_empty(&t->serves))
 		return 0;
-	mine = area_of(t, true);
-	while (n < (int)BLOCKS && !rwk_list_empty(&t->serves) && blocks_out(t, &out) && out < BLOCKS) {
+	mine = rwk_shm_area_of(t, true);
+	while (n < (int)RWK_SHM_BLOCKS && !rwk_list_empty(&t->serves) && blocks_out(t, &out) && out < RWK_SHM_BLOCKS) {
 		struct serve *s = rwk_container_of(t->serves.next, struct serve, link);
 
 		fill_block(t, mine, s);

@@ -44,6 +44,14 @@ struct rwk_shm_ask {
 	uint32_t spare;
 };
 
+struct rwk_shm_push_ask {
+	uint64_t cookie;
+	uint64_t offset, length; /* in the region */
+	uint64_t target;         /* the reader's address for the first byte */
+	uint32_t id;
+	uint32_t place; /* of the claim in the reader's area */
+};
+
 struct rwk_shm_verdict {
 	uint32_t id;
 	int32_t status; /* negative errno */
@@ -84,11 +92,14 @@ struct rwk_shm_read {
 	uint64_t back;    /* bytes from here to the op's end have come, from the back; the front is op->at */
 	uint64_t started; /* ns: when it was posted */
 	uint32_t id;
-	uint8_t method; /* enum rwk_shm_method */
+	uint8_t method; /* enum rwk_shm_method; RWK_SHM_METHODS: finished but for a push that may be under way */
 	uint8_t begun;  /* a method has been chosen: no way back */
 	uint8_t asked;  /* the peer has been asked to stage it */
 	uint8_t alone;  /* an earlier call broke off in it: pull it by itself */
 	uint64_t asked_end; /* the peer was asked to stage up to here */
+	uint8_t claim;      /* place of its claim and 1; 0: it has none */
+	uint16_t pulled;    /* chunks of the claim that are ours */
+	int32_t status;     /* what to finish with once no push is under way */
 };
 _Static_assert(sizeof(struct rwk_shm_read) <= sizeof(((struct rwk_op *)0)->service), "a read's state fits into its op");
 
@@ -128,12 +139,14 @@ struct rwk_shm_transfers {
 	uint32_t begun;        /* reads with a method: the first `begun` of the list */
 	uint32_t asked;        /* of these, reads that the peer stages */
 	uint32_t next_id;
+	uint64_t claims_used;  /* a bit for each */
 	unsigned force;        /* not 0: allowed methods, for tests and benchmarks */
 	uint64_t last_done;    /* ns: when a read was last finished */
 	struct {               /* the run that is being measured: finished reads of one method and class, without a pause */
 		uint64_t start; /* ns */
 		size_t length;  /* bytes of its first */
 		size_t bytes;   /* of all; 0: there is none */
+		unsigned reads;
 		enum rwk_shm_method method;
 	} run;
 	uint64_t last_news;    /* ns: when the peer last staged something for us, or was first asked after a lull */
@@ -144,6 +157,10 @@ struct rwk_shm_transfers {
 	struct rwk_pool serve_pool;
 	uint64_t blocks_written; /* of my area, ever */
 	uint64_t blocks_back;    /* of these, given back by the peer */
+
+	struct rwk_list pushes;
+	struct rwk_pool push_pool;
+	bool push_denied;
 
 	struct rwk_shm_regions regions;
 };
@@ -207,6 +224,30 @@ void rwk_shm_regions_close(struct rwk_shm_regions *r);
 int rwk_shm_pull(struct rwk_shm_transfers *t);
 /** Pulls at most `length` bytes of `op` at its back. */
 void rwk_shm_pull_back(struct rwk_shm_transfers *t, struct rwk_op *op, size_t length);
+
+/* transfer_both.c */
+
+void rwk_shm_both_open(struct rwk_shm_transfers *t);
+/** Can this read be copied by both? Its target must be of one piece, and worth two chunks. */
+bool rwk_shm_both_possible(const struct rwk_op *op);
+/**
+ * Asks for the first read, and for the second so that the exposer need not pause between them. No more: were the exposer far
+ * ahead of the reader, nobody could say how long a read takes. False if the first could not be asked for.
+ */
+bool rwk_shm_both_ask_for_two(struct rwk_shm_transfers *t);
+/** Copies a chunk of the first read, which is copied by both. Returns whether it did anything. */
+int rwk_shm_both_read(struct rwk_shm_transfers *t);
+/** The reader cannot pull any more: lets no further push begin and sets the front to what has been pushed. */
+void rwk_shm_both_give_up(struct rwk_shm_transfers *t, struct rwk_op *op);
+/** Lets no further push begin; true if none is under way: the op may be given back. */
+bool rwk_shm_both_leave(struct rwk_shm_transfers *t, struct rwk_op *op);
+/** The same, and waits a little for a push under way. */
+void rwk_shm_both_abandon(struct rwk_shm_transfers *t, struct rwk_op *op);
+/** The peer's ask; and a chunk of the first one that waits, returns whether it did anything. */
+void rwk_shm_both_asked(struct rwk_shm_transfers *t, const struct rwk_shm_push_ask *ask);
+int rwk_shm_both_write(struct rwk_shm_transfers *t);
+/** The region is no more. */
+void rwk_shm_both_concealed(struct rwk_shm_transfers *t, uint64_t cookie);
 
 /* transfer_stage.c */
 
