@@ -1,7 +1,8 @@
 # What bench adds to the build. Nothing here is installed. The benchmarks share no code with what they measure.
-bench_common = bench/common/cpu.c bench/common/data.c bench/common/options.c bench/common/report.c bench/common/stats.c bench/common/sweep.c
-bench_headers = bench/common/bench.h bench/common/clock.h bench/common/cpu.h bench/common/data.h bench/common/options.h bench/common/report.h \
-	bench/common/stats.h bench/common/sweep.h
+bench_common = bench/common/cpu.c bench/common/data.c bench/common/options.c bench/common/report.c \
+	bench/common/stats.c bench/common/sweep.c
+bench_headers = bench/common/bench.h bench/common/clock.h bench/common/cpu.h bench/common/data.h \
+	bench/common/options.h bench/common/report.h bench/common/stats.h bench/common/sweep.h
 
 noinst_LTLIBRARIES += bench/libbench.la
 bench_libbench_la_SOURCES = $(bench_common) $(bench_headers)
@@ -55,7 +56,8 @@ BENCH_MPI_DIR = bench/openmpi
 bench_mpi_names = latency multi_latency bandwidth bidirectional multi_rate allreduce alltoall bcast own_cost
 bench_mpi_shared = bench/mpi/loops.c bench/mpi/team.c
 bench_mpi_programs = $(bench_mpi_names:%=$(BENCH_MPI_DIR)/%)
-bench_mpi_objects = $(bench_common:bench/common/%.c=$(BENCH_MPI_DIR)/common/%.o) $(bench_mpi_shared:bench/mpi/%.c=$(BENCH_MPI_DIR)/shared/%.o)
+bench_mpi_objects = $(bench_common:bench/common/%.c=$(BENCH_MPI_DIR)/common/%.o) \
+	$(bench_mpi_shared:bench/mpi/%.c=$(BENCH_MPI_DIR)/shared/%.o)
 bench_mpi_compile = $(MPICC) -I$(srcdir) $(RWK_CPPFLAGS) $(CPPFLAGS) $(RWK_CFLAGS) $(CFLAGS) $(BENCH_MPI_CFLAGS)
 
 $(BENCH_MPI_DIR)/common/%.o: bench/common/%.c $(bench_headers)
@@ -78,4 +80,5 @@ clean-local:
 	rm -rf bench/openmpi bench/mpich
 
 EXTRA_DIST += bench/README.md bench/compare bench/comparison/analysis.py bench/comparison/machine.py \
-	bench/comparison/output.py bench/comparison/runs.py bench/comparison/stacks.py $(bench_mpi_shared) bench/mpi/team.h $(bench_mpi_names:%=bench/mpi/%.c)
+	bench/comparison/output.py bench/comparison/runs.py bench/comparison/stacks.py $(bench_mpi_shared) \
+	bench/mpi/team.h $(bench_mpi_names:%=bench/mpi/%.c)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a benchmark is made of. A test describes itself in a struct bench_test; the team is the processes that run it and how they
- * agree with each other; the sweep (sweep.h) runs the test over the sizes, and the report writes table and JSON.
+ * What a benchmark is made of. A test describes itself in a struct bench_test; the team is the processes that run it
+ * and how they agree with each other; the sweep (sweep.h) runs the test over the sizes, and the report writes table and
+ * JSON.
  *
  *   test       one measurement: latency, bandwidth, ...
  *   team       the processes (ranks) of a run: an MPI job, or two processes over bare libfabric
@@ -37,7 +38,8 @@ enum bench_touch {
 struct bench_team {
 	int rank, ranks;
 	const char *library; /* whose implementation runs below, with its version; may hold line feeds */
-	/** Gives the largest `value` of all ranks to all of them. Synchronises. Returns 0, or a negative errno when the team is broken. */
+	/** Gives the largest `value` of all ranks to all of them. Synchronises. Returns 0, or a negative errno when the
+	 * team is broken. */
 	int (*largest)(struct bench_team *team, double *value);
 };
 
@@ -65,7 +67,8 @@ struct bench_test {
 	bool per_pair;       /* ... times the number of pairs */
 	bool block_per_rank; /* the buffers hold one block of `size` bytes for each rank */
 	size_t grain;        /* sizes must be multiples of this; 0: any size */
-	/** Runs the loop and sets the seconds that it took on this rank. Returns 0 or a negative errno, already reported. */
+	/** Runs the loop and sets the seconds that it took on this rank. Returns 0 or a negative errno, already
+	 * reported. */
 	int (*run)(struct bench_run *r, double *seconds);
 };
 

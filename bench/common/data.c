@@ -35,8 +35,8 @@ void bench_write(const struct bench_run *r, void *data, size_t size, uint64_t se
 void bench_wrong(struct bench_run *r, size_t offset, uint64_t expected, uint64_t found)
 {
 	if (!r->errors++)
-		fprintf(stderr, "rank %d: size %zu: wrong data at byte %zu: 0x%llx instead of 0x%llx\n", r->team->rank, r->size,
-			offset, (unsigned long long)found, (unsigned long long)expected);
+		fprintf(stderr, "rank %d: size %zu: wrong data at byte %zu: 0x%llx instead of 0x%llx\n", r->team->rank,
+			r->size, offset, (unsigned long long)found, (unsigned long long)expected);
 }
 
 static void check(struct bench_run *r, const char *p, size_t size, uint64_t seed)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The contents of messages. With --dirty the sender writes every byte before each send and the receiver reads every byte after each
- * receive, inside the timed loop: memory that is never written stays shared in both caches and flatters whoever copies it.
- * With -c the contents depend on who sends which message, so that an old, foreign or torn message does not go unnoticed.
+ * The contents of messages. With --dirty the sender writes every byte before each send and the receiver reads every
+ * byte after each receive, inside the timed loop: memory that is never written stays shared in both caches and flatters
+ * whoever copies it. With -c the contents depend on who sends which message, so that an old, foreign or torn message
+ * does not go unnoticed.
  */
 #ifndef BENCH_COMMON_DATA_H
 #define BENCH_COMMON_DATA_H
@@ -18,7 +19,8 @@ static inline uint64_t bench_seed(int from, int to, uint64_t seq)
 /** Writes `size` bytes as r->touch (not BENCH_TOUCH_NONE) wants them. */
 void bench_write(const struct bench_run *r, void *data, size_t size, uint64_t seed);
 
-/** Reads `size` bytes; with BENCH_TOUCH_CHECK counts what differs in r->errors and prints the first difference of a run. */
+/** Reads `size` bytes; with BENCH_TOUCH_CHECK counts what differs in r->errors and prints the first difference of a
+ * run. */
 void bench_read(struct bench_run *r, const void *data, size_t size, uint64_t seed);
 
 /** Counts one wrong datum of `size` bytes at `offset` of a message, and prints the first of a run. */

@@ -117,7 +117,8 @@ int bench_sizes_parse(const char *text, size_t grain, struct bench_options *o, c
 	}
 }
 
-static error_t parse_count(struct argp_state *state, const char *name, const char *text, unsigned long max, unsigned long *value)
+static error_t parse_count(
+	struct argp_state *state, const char *name, const char *text, unsigned long max, unsigned long *value)
 {
 	char *end;
 
@@ -156,7 +157,8 @@ static error_t parse_fabric_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (p->o->provider || p->help)
 			return 0;
-		argp_error(state, "--provider is missing: name a libfabric provider, as `fi_info -t FI_EP_RDM` lists them");
+		argp_error(state,
+			"--provider is missing: name a libfabric provider, as `fi_info -t FI_EP_RDM` lists them");
 		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -5,8 +5,8 @@
 
 #include "bench/common/bench.h"
 
-#define BENCH_MAX_SIZES 256
-#define BENCH_MAX_SIZE  ((size_t)1 << 30)
+#define BENCH_MAX_SIZES   256
+#define BENCH_MAX_SIZE    ((size_t)1 << 30)
 #define BENCH_MAX_REPEATS 1000
 
 struct bench_options {
@@ -26,16 +26,16 @@ struct bench_options {
 enum bench_option_set { BENCH_OPTIONS_MPI, BENCH_OPTIONS_FABRIC };
 
 /**
- * Fills `o` from the command line of the program for `test`. `talk`: whether this process may print errors and help (one rank of a
- * job does). Returns 0; 1 when help was asked for and printed; -EINVAL when an argument is wrong, with the reason on stderr.
- * Texts in `o` point into `argv`.
+ * Fills `o` from the command line of the program for `test`. `talk`: whether this process may print errors and help
+ * (one rank of a job does). Returns 0; 1 when help was asked for and printed; -EINVAL when an argument is wrong, with
+ * the reason on stderr. Texts in `o` point into `argv`.
  */
 int bench_options_parse(int argc, char **argv, const struct bench_test *test, enum bench_option_set set, bool talk,
 	struct bench_options *o);
 
 /**
- * Reads a list of sizes: "8", "0,8,4K", "1:4M" (powers of two times the first), or a mixture. Units K, M, G are powers of 1024.
- * Returns 0, or -EINVAL with the reason in `why` (at most `len` bytes, terminated).
+ * Reads a list of sizes: "8", "0,8,4K", "1:4M" (powers of two times the first), or a mixture. Units K, M, G are powers
+ * of 1024. Returns 0, or -EINVAL with the reason in `why` (at most `len` bytes, terminated).
  */
 int bench_sizes_parse(const char *text, size_t grain, struct bench_options *o, char *why, size_t len);
 

@@ -44,12 +44,13 @@ void bench_json_string(FILE *f, const char *text)
 	fputc('"', f);
 }
 
-static void json_head(FILE *f, const struct bench_test *test, const struct bench_options *o, const struct bench_team *team)
+static void json_head(
+	FILE *f, const struct bench_test *test, const struct bench_options *o, const struct bench_team *team)
 {
 	fprintf(f, "{\"benchmark\": ");
 	bench_json_string(f, test->name);
-	fprintf(f, ", \"unit\": \"%s\", \"ranks\": %d, \"touch\": \"%s\",\n\"library\": ", unit_names[test->unit], team->ranks,
-		touch_names[o->touch]);
+	fprintf(f, ", \"unit\": \"%s\", \"ranks\": %d, \"touch\": \"%s\",\n\"library\": ", unit_names[test->unit],
+		team->ranks, touch_names[o->touch]);
 	bench_json_string(f, team->library);
 	if (o->provider) {
 		fprintf(f, ", \"provider\": ");
@@ -94,8 +95,9 @@ void bench_report_progress(struct bench_report *p, size_t size, unsigned repeat)
 
 static void json_row(FILE *f, const struct bench_row *row, size_t index)
 {
-	fprintf(f, "%s\n{\"size\": %zu, \"median\": %.9g, \"min\": %.9g, \"max\": %.9g, \"iterations\": %lu, \"window\": %u, \"samples\": [",
-		index ? "," : "", row->size, row->stats.median, row->stats.min, row->stats.max, row->iterations, row->window);
+	fprintf(f, "%s\n{\"size\": %zu, \"median\": %.9g, \"min\": %.9g, \"max\": %.9g, ", index ? "," : "", row->size,
+		row->stats.median, row->stats.min, row->stats.max);
+	fprintf(f, "\"iterations\": %lu, \"window\": %u, \"samples\": [", row->iterations, row->window);
 	for (unsigned i = 0; i < row->samples; i++)
 		fprintf(f, "%s%.9g", i ? ", " : "", row->sample[i]);
 	fprintf(f, "]}");
@@ -108,8 +110,8 @@ void bench_report_row(struct bench_report *p, const struct bench_row *row)
 	if (!p->test)
 		return;
 	decimals = p->test->unit == BENCH_LATENCY ? 3 : p->test->unit == BENCH_BANDWIDTH ? 1 : 0;
-	printf("%12zu %14.*f %14.*f %14.*f\n", row->size, decimals, row->stats.median, decimals, row->stats.min, decimals,
-		row->stats.max);
+	printf("%12zu %14.*f %14.*f %14.*f\n", row->size, decimals, row->stats.median, decimals, row->stats.min,
+		decimals, row->stats.max);
 	fflush(stdout);
 	p->last_line = bench_now();
 	if (p->json)
@@ -133,7 +135,8 @@ int bench_report_close(struct bench_report *p, int verdict)
 	if (!p->json)
 		return 0;
 	if (verdict >= 0)
-		fprintf(p->json, "\n], \"data_ok\": %s, \"seconds\": %.3f}\n", verdict ? "false" : "true", bench_now() - p->started);
+		fprintf(p->json, "\n], \"data_ok\": %s, \"seconds\": %.3f}\n", verdict ? "false" : "true",
+			bench_now() - p->started);
 	if (ferror(p->json))
 		err = EIO;
 	if (fclose(p->json))

@@ -34,7 +34,8 @@ void bench_report_progress(struct bench_report *p, size_t size, unsigned repeat)
 
 void bench_report_row(struct bench_report *p, const struct bench_row *row);
 
-/** Ends the outputs; `verdict` as of bench_sweep. A JSON file of a run that broke off is removed. Returns 0 or a negative errno, reported. */
+/** Ends the outputs; `verdict` as of bench_sweep. A JSON file of a run that broke off is removed. Returns 0 or a
+ * negative errno, reported. */
 int bench_report_close(struct bench_report *p, int verdict);
 
 /** Writes `text` as a JSON string, with the quotes. */

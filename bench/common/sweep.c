@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For each size: warm up, find out how many iterations fill the wanted time, repeat, report. All ranks take the same decisions since
- * they decide by values that the team has agreed upon.
+ * For each size: warm up, find out how many iterations fill the wanted time, repeat, report. All ranks take the same
+ * decisions since they decide by values that the team has agreed upon.
  */
 #include "bench/common/sweep.h"
 
@@ -37,7 +37,8 @@ static size_t buffer_bytes(const struct bench_test *test, const struct bench_opt
 	size_t most = 0;
 
 	for (size_t i = 0; i < o->sizes; i++) {
-		size_t n = stride_of(o->size[i]) * (test->block_per_rank ? (size_t)team->ranks : slots_of(o, o->size[i]));
+		size_t n =
+			stride_of(o->size[i]) * (test->block_per_rank ? (size_t)team->ranks : slots_of(o, o->size[i]));
 
 		most = n > most ? n : most;
 	}
@@ -109,7 +110,8 @@ static double value_of(const struct bench_test *test, const struct bench_run *r,
 	return 0;
 }
 
-static int one_size(const struct bench_test *test, const struct bench_options *o, struct bench_run *r, struct bench_report *report)
+static int one_size(
+	const struct bench_test *test, const struct bench_options *o, struct bench_run *r, struct bench_report *report)
 {
 	struct bench_row row = {.size = r->size, .window = r->window, .samples = o->repeats};
 	double seconds;
@@ -128,7 +130,8 @@ static int one_size(const struct bench_test *test, const struct bench_options *o
 	return 0;
 }
 
-static int all_sizes(const struct bench_test *test, const struct bench_options *o, struct bench_run *r, struct bench_report *report)
+static int all_sizes(
+	const struct bench_test *test, const struct bench_options *o, struct bench_run *r, struct bench_report *report)
 {
 	for (size_t i = 0; i < o->sizes; i++) {
 		int rc;
@@ -164,7 +167,8 @@ static int check_team(const struct bench_test *test, const struct bench_team *te
 }
 
 /* Every rank goes on only if all of them can: outputs open at rank 0, memory at each. */
-static int prepare(const struct bench_test *test, const struct bench_options *o, struct bench_run *r, struct bench_report *report)
+static int prepare(
+	const struct bench_test *test, const struct bench_options *o, struct bench_run *r, struct bench_report *report)
 {
 	size_t bytes = buffer_bytes(test, o, r->team);
 	int rc = allocate(r, bytes);

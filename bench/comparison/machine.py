@@ -33,7 +33,8 @@ def cpu_model():
 
 def mpich_version():
     try:
-        text = subprocess.run(["mpichversion"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=20).stdout
+        text = subprocess.run(["mpichversion"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                              timeout=20).stdout
     except (OSError, subprocess.TimeoutExpired):
         return None
     return next((" ".join(line.split()) for line in text.splitlines() if line.startswith("MPICH Version")), None)

@@ -58,7 +58,8 @@ def mode_lines(modes):
     if "mixed" in modes:
         lines.append("# mixed runs, during which the machine changed its mode, are in the JSON only")
     if "disturbed" in modes:
-        lines.append("# disturbed runs, during which something else ran on the cores, are in the JSON only; leave the machine alone")
+        lines.append("# disturbed runs, during which something else ran on the cores, are in the JSON only; "
+                     "leave the machine alone")
     return lines
 
 
@@ -90,7 +91,8 @@ def write_plots(compared, benchmarks, folder):
     for name, modes in compared.items():
         for mode, rows in modes.items():
             script = plot_script(benchmarks[name], mode, rows, folder)
-            done = subprocess.run(["gnuplot"], input=script, text=True, timeout=60, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            done = subprocess.run(["gnuplot"], input=script, text=True, timeout=60, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT)
             if done.returncode:
                 return written, f"gnuplot failed on {name}: {done.stdout[-500:]}"
             written.append(f"{name}-{mode}.svg")

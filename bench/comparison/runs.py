@@ -18,8 +18,8 @@ class Failure(Exception):
 
 def run_child(command, env, timeout):
     """Runs a command in its own process group and returns its output. Nothing of it is left when this returns."""
-    child = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             text=True, start_new_session=True)
+    child = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, start_new_session=True)
     try:
         output, _ = child.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -86,15 +86,16 @@ class Progress:
         now = time.monotonic()
         if self.done and now - self.said >= 5:
             left = (now - self.started) / self.done * (self.total - self.done)
-            print(f"compare: run {self.done + 1} of {self.total}: {what}; about {left:.0f} s to go", file=sys.stderr, flush=True)
+            print(f"compare: run {self.done + 1} of {self.total}: {what}; about {left:.0f} s to go",
+                  file=sys.stderr, flush=True)
             self.said = now
         self.done += 1
 
 
 def run_all(runner, plan, rounds, failures):
-    """Runs the plan: [(benchmark, [size groups], [stacks])]. Within each group of sizes the stacks take turns, A B C A B C.
+    """Runs the plan: [(benchmark, [size groups], [stacks])].
 
-    Returns the runs. A stack that fails is noted in `failures` and does not run that benchmark again.
+    Within each group of sizes the stacks take turns, A B C A B C. Returns the runs. A stack that fails is noted in `failures` and does not run that benchmark again.
     """
     runs = []
     progress = Progress(sum(len(groups) * len(stacks) * rounds for _, groups, stacks in plan))
@@ -118,7 +119,8 @@ def one_run(runner, benchmark, stack, sizes, number, failures):
     try:
         result, probes = runner.one(stack, benchmark.program, ["-s", ",".join(map(str, sizes))])
     except Failure as e:
-        failures.append({"benchmark": benchmark.name, "stack": stack.name, "sizes": sizes, "round": number, "reason": str(e)})
+        failures.append({"benchmark": benchmark.name, "stack": stack.name, "sizes": sizes, "round": number,
+                         "reason": str(e)})
         print(f"compare: {benchmark.name}, {stack.name}: FAILED: {e}", file=sys.stderr, flush=True)
         return None
     return {

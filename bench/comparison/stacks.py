@@ -47,7 +47,8 @@ def all_stacks(build):
     ours = {"FI_PROVIDER_PATH": provider_folder(build)}
     return [
         Stack("vader", MPI, build, OPENMPI, ["--mca", "pml", "ob1", "--mca", "btl", "vader,self"]),
-        Stack("ucx", MPI, build, OPENMPI, ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any"]),
+        Stack("ucx", MPI, build, OPENMPI,
+              ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any"]),
         Stack("mpich", MPI, build, MPICH),
         Stack(OURS, MPI, build, OPENMPI,
               ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "ropewalk"], ours),

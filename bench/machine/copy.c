@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#define CHUNK     ((size_t)8 << 10)
-#define RING      ((size_t)256 << 10) /* streams need this much, see README.md */
-#define SMALLEST  64
+#define CHUNK    ((size_t)8 << 10)
+#define RING     ((size_t)256 << 10) /* streams need this much, see README.md */
+#define SMALLEST 64
 
 static void warm_copy(struct mate *m, size_t size, uint64_t iterations)
 {
@@ -19,8 +19,11 @@ static void warm_copy(struct mate *m, size_t size, uint64_t iterations)
 void measure_copy(struct mate *m)
 {
 	for (size_t size = SMALLEST; size <= MATE_LARGEST; size *= 4)
-		mate_measure(m, &(struct mate_measurement){
-					.name = "memcpy, one core, warm", .size = size, .unit = MATE_MB_S, .operations = 1, .alone = warm_copy});
+		mate_measure(m, &(struct mate_measurement){.name = "memcpy, one core, warm",
+					.size = size,
+					.unit = MATE_MB_S,
+					.operations = 1,
+					.alone = warm_copy});
 }
 
 /* Copies a message into the ring of side `to`, from byte `at` of the stream on; publishes each chunk. */
@@ -108,6 +111,9 @@ void measure_ring(struct mate *m)
 					.operations = 2,
 					.run = pipelined});
 	for (size = SMALLEST; size <= MATE_LARGEST; size *= 4)
-		mate_measure(m, &(struct mate_measurement){
-					.name = "stream through a 256 KB ring", .size = size, .unit = MATE_MB_S, .operations = 1, .run = stream});
+		mate_measure(m, &(struct mate_measurement){.name = "stream through a 256 KB ring",
+					.size = size,
+					.unit = MATE_MB_S,
+					.operations = 1,
+					.run = stream});
 }

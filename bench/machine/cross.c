@@ -66,7 +66,8 @@ static void many_pieces(struct mate *m, size_t size, uint64_t iterations)
 	small_pieces(m, iterations, MANY_PIECES);
 }
 
-/* One message from the leader to its mate: each copies one half; then they meet, as the end of the message is known to both. */
+/* One message from the leader to its mate: each copies one half; then they meet, as the end of the message is known to
+ * both. */
 static void both_halves(struct mate *m, size_t size, uint64_t iterations)
 {
 	for (uint64_t i = 0; i < iterations; i++) {
@@ -94,7 +95,8 @@ static bool allowed(struct mate *m)
 	m->shared->line[m->side].word = denied;
 	mate_meet(m);
 	if (denied)
-		fprintf(stderr, "limits: process %d: process_vm_readv: %s; cross-memory copies are not measured\n", m->side, strerror(err));
+		fprintf(stderr, "limits: process %d: process_vm_readv: %s; cross-memory copies are not measured\n",
+			m->side, strerror(err));
 	denied = m->shared->line[0].word || m->shared->line[1].word;
 	mate_meet(m);
 	return !denied;
@@ -102,7 +104,8 @@ static bool allowed(struct mate *m)
 
 void measure_cross(struct mate *m)
 {
-	struct mate_measurement call = {.name = "process_vm_readv, 8 bytes", .unit = MATE_NS, .operations = 1, .alone = one_piece};
+	struct mate_measurement call = {
+		.name = "process_vm_readv, 8 bytes", .unit = MATE_NS, .operations = 1, .alone = one_piece};
 	double one, many;
 	size_t size;
 
@@ -119,8 +122,11 @@ void measure_cross(struct mate *m)
 	call.run = one_piece;
 	mate_measure(m, &call);
 	for (size = 4096; size <= MATE_LARGEST; size *= 4)
-		mate_measure(m, &(struct mate_measurement){
-					.name = "process_vm_readv", .size = size, .unit = MATE_MB_S, .operations = 1, .alone = one_side});
+		mate_measure(m, &(struct mate_measurement){.name = "process_vm_readv",
+					.size = size,
+					.unit = MATE_MB_S,
+					.operations = 1,
+					.alone = one_side});
 	for (size = 4096; size <= MATE_LARGEST; size *= 4)
 		mate_measure(m, &(struct mate_measurement){.name = "process_vm_readv, both sides at once, the sum",
 					.size = size,

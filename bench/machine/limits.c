@@ -106,7 +106,7 @@ int main(int argc, char **argv)
 	const struct argp argp = {.options = option_table,
 		.parser = parse_option,
 		.args_doc = "[line] [copy] [ring] [cross]",
-		.doc = "The physical limits of this machine between two of its cores: everything, or the groups named."};
+		.doc = "The physical limits of this machine between two of its cores: all of them, or groups."};
 	struct options o = {.seconds = 0.02, .repeats = 5};
 	struct mate m = {0};
 	int status = 0;

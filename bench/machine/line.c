@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How long a cache line that one core has written takes to reach the other core. Nothing that exchanges messages can be quicker. */
+/* How long a cache line that one core has written takes to reach the other core. Nothing that exchanges messages can be
+ * quicker. */
 #include "bench/common/clock.h"
 #include "bench/common/stats.h"
 #include "bench/machine/mate.h"
@@ -36,10 +37,12 @@ static void two_lines(struct mate *m, size_t size, uint64_t iterations)
 
 void measure_line(struct mate *m)
 {
-	mate_measure(m, &(struct mate_measurement){
-				.name = "one way, one line both ways", .unit = MATE_NS, .operations = 2, .run = one_line});
-	mate_measure(m, &(struct mate_measurement){
-				.name = "one way, a line for each way", .unit = MATE_NS, .operations = 2, .run = two_lines});
+	mate_measure(
+		m, &(struct mate_measurement){
+			   .name = "one way, one line both ways", .unit = MATE_NS, .operations = 2, .run = one_line});
+	mate_measure(
+		m, &(struct mate_measurement){
+			   .name = "one way, a line for each way", .unit = MATE_NS, .operations = 2, .run = two_lines});
 }
 
 #define PROBE_ROUNDS 9

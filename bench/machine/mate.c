@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MAX_REPEATS 100
+#define MAX_REPEATS    100
 #define SPINS_PER_LOOK 1000000
 
 static void give_up(const struct mate *m, const char *why)
@@ -149,7 +149,8 @@ static double value_of(const struct mate_measurement *what, double seconds, uint
 	return 0;
 }
 
-void mate_report(struct mate *m, const char *name, size_t size, enum mate_unit unit, double median, double min, double max)
+void mate_report(
+	struct mate *m, const char *name, size_t size, enum mate_unit unit, double median, double min, double max)
 {
 	static const char *const units[] = {[MATE_NS] = "ns", [MATE_US] = "us", [MATE_MB_S] = "MB/s"};
 	int decimals = unit == MATE_US ? 2 : 1;
@@ -161,14 +162,15 @@ void mate_report(struct mate *m, const char *name, size_t size, enum mate_unit u
 
 		if (size)
 			snprintf(text, sizeof(text), "%zu", size);
-		printf("%-44s %8s %10.*f %10.*f %10.*f  %s\n", name, text, decimals, median, decimals, min, decimals, max, units[unit]);
+		printf("%-44s %8s %10.*f %10.*f %10.*f  %s\n", name, text, decimals, median, decimals, min, decimals,
+			max, units[unit]);
 		fflush(stdout);
 	}
 	if (m->json) {
 		fprintf(m->json, "%s\n{\"name\": ", m->rows ? "," : "");
 		bench_json_string(m->json, name);
-		fprintf(m->json, ", \"size\": %zu, \"unit\": \"%s\", \"median\": %.9g, \"min\": %.9g, \"max\": %.9g}", size, units[unit],
-			median, min, max);
+		fprintf(m->json, ", \"size\": %zu, \"unit\": \"%s\", \"median\": %.9g, \"min\": %.9g, \"max\": %.9g}",
+			size, units[unit], median, min, max);
 	}
 	m->rows++;
 }

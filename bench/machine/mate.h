@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two processes on two cores that measure the machine together. Both run the same measurements in the same order; `side` tells them
- * apart: 0 leads and reports, 1 is its mate. They meet in memory that both map.
+ * Two processes on two cores that measure the machine together. Both run the same measurements in the same order;
+ * `side` tells them apart: 0 leads and reports, 1 is its mate. They meet in memory that both map.
  *
- * Waiting is spinning on that memory. Every wait ends: with what it waits for, or the program ends with a message when the mate is
- * gone or MATE_PATIENCE seconds have passed.
+ * Waiting is spinning on that memory. Every wait ends: with what it waits for, or the program ends with a message when
+ * the mate is gone or MATE_PATIENCE seconds have passed.
  */
 #ifndef BENCH_MACHINE_MATE_H
 #define BENCH_MACHINE_MATE_H
@@ -25,12 +25,12 @@ struct mate_line {
 
 /** What both processes map. All zero to begin with. */
 struct mate_shared {
-	struct mate_line met[2];   /* how many meetings each side has come to */
-	struct mate_line line[2];  /* for the measurements; zero at the start of each */
+	struct mate_line met[2];            /* how many meetings each side has come to */
+	struct mate_line line[2];           /* for the measurements; zero at the start of each */
 	struct mate_line sent[2], taken[2]; /* counts of the ring in each direction, in bytes */
-	uint64_t agreed;               /* what the leader has decided */
+	uint64_t agreed;                    /* what the leader has decided */
 	pid_t pid[2];
-	void *private_data[2]; /* each side's own buffer */
+	void *private_data[2];                     /* each side's own buffer */
 	_Alignas(4096) char data[2][MATE_LARGEST]; /* one message area for each direction */
 };
 
@@ -56,7 +56,8 @@ struct mate_measurement {
 	unsigned operations; /* in one iteration: 2 for a ping-pong */
 	/** Runs that many iterations on this side. Both sides begin together, the leader's time counts. */
 	void (*run)(struct mate *m, size_t size, uint64_t iterations);
-	void (*alone)(struct mate *m, size_t size, uint64_t iterations); /* instead of run: the leader only, its mate sleeps */
+	void (*alone)(struct mate *m, size_t size,
+		uint64_t iterations); /* instead of run: the leader only, its mate sleeps */
 };
 
 /** Forks the mate and binds both to cores of their own. Returns 0 or a negative errno, reported. */
@@ -78,7 +79,8 @@ void mate_await(struct mate *m, const uint64_t *word, uint64_t value);
 double mate_measure(struct mate *m, const struct mate_measurement *what);
 
 /** Reports a value that was worked out from others. */
-void mate_report(struct mate *m, const char *name, size_t size, enum mate_unit unit, double median, double min, double max);
+void mate_report(
+	struct mate *m, const char *name, size_t size, enum mate_unit unit, double median, double min, double max);
 
 /** The groups of measurements. */
 void measure_line(struct mate *m);

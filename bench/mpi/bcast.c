@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Each operation is timed on its own after a barrier that is not timed: ranks that do not depend on each other, such as the root of a
- * broadcast, would otherwise run ahead, and the loop would measure a pipeline.
+ * Each operation is timed on its own after a barrier that is not timed: ranks that do not depend on each other, such as
+ * the root of a broadcast, would otherwise run ahead, and the loop would measure a pipeline.
  */
 #include "bench/common/clock.h"
 #include "bench/common/data.h"

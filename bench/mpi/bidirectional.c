@@ -20,7 +20,8 @@ static void exchange_windows(struct bench_run *r, int peer, unsigned long iterat
 	}
 	MPI_Waitall(2 * (int)r->window, request, MPI_STATUSES_IGNORE);
 	for (i = 0; i < r->window; i++)
-		bench_after_recv(r, r->recv + bench_slot(r, i), r->size, bench_seed(peer, me, iteration * r->window + i));
+		bench_after_recv(
+			r, r->recv + bench_slot(r, i), r->size, bench_seed(peer, me, iteration * r->window + i));
 }
 
 static int run(struct bench_run *r, double *seconds)

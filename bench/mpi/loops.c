@@ -55,7 +55,8 @@ static void receive_window(struct bench_run *r, int peer, unsigned long iteratio
 	unsigned i;
 
 	for (i = 0; i < r->window; i++)
-		MPI_Irecv(r->recv + bench_slot(r, i), (int)r->size, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD, &request[i]);
+		MPI_Irecv(r->recv + bench_slot(r, i), (int)r->size, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD,
+			&request[i]);
 	MPI_Waitall((int)r->window, request, MPI_STATUSES_IGNORE);
 	for (i = 0; i < r->window; i++)
 		bench_after_recv(r, r->recv + bench_slot(r, i), r->size,

@@ -3,7 +3,8 @@
 
 static const struct bench_test test = {
 	.name = "multi_rate",
-	.what = "MPI message rate: windows of messages, one way, in one or more pairs of ranks at once; all pairs together.",
+	.what = "MPI message rate: windows of messages, one way, in one or more pairs of ranks at once; all pairs "
+		"together.",
 	.sizes = "8:8K",
 	.unit = BENCH_RATE,
 	.shape = BENCH_PAIRS,

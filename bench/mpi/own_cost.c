@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the MPI library itself takes for each call, in CPU time, over a provider that does nothing: no provider can make messages
- * cheaper. One rank talks to itself; over the null provider its sends vanish and its receives complete at once. Over any other
- * transport the receives would wait for ever, so that is tried first.
+ * What the MPI library itself takes for each call, in CPU time, over a provider that does nothing: no provider can make
+ * messages cheaper. One rank talks to itself; over the null provider its sends vanish and its receives complete at
+ * once. Over any other transport the receives would wait for ever, so that is tried first.
  */
 #include "bench/common/clock.h"
 #include "bench/common/options.h"
@@ -29,7 +29,8 @@ static const char *const call_names[CALLS] = {
 
 static const struct bench_test test = {
 	.name = "own_cost",
-	.what = "Nanoseconds of the MPI library's own for each message, over the provider rwk_null that does nothing (see README.md).",
+	.what = "Nanoseconds of the MPI library's own for each message, over the provider rwk_null that does nothing "
+		"(see README.md).",
 	.sizes = "8",
 	.shape = BENCH_ANY_RANKS,
 	.messages = 1,
@@ -90,7 +91,8 @@ static void print_row(FILE *json, int first, size_t size, const char *name, stru
 		return;
 	fprintf(json, "%s\n{\"name\": ", first ? "" : ",");
 	bench_json_string(json, name);
-	fprintf(json, ", \"size\": %zu, \"unit\": \"ns\", \"median\": %.6g, \"min\": %.6g, \"max\": %.6g}", size, s.median, s.min, s.max);
+	fprintf(json, ", \"size\": %zu, \"unit\": \"ns\", \"median\": %.6g, \"min\": %.6g, \"max\": %.6g}", size,
+		s.median, s.min, s.max);
 }
 
 static void one_size(const struct bench_options *o, char *buf, size_t size, FILE *json, int first)
@@ -124,9 +126,11 @@ static int all_sizes(const struct bench_options *o, FILE *json)
 		return 2;
 	}
 	if (!nothing_is_below(buf, (int)o->size[0])) {
-		fprintf(stderr, "own_cost: a receive did not complete at once, so this is no job over the null provider. Run it with\n"
-				"FI_PROVIDER_PATH=BUILD/bench/null_provider/.libs mpirun -n 1 --mca pml cm --mca mtl ofi "
-				"--mca mtl_ofi_provider_include rwk_null own_cost\n");
+		fprintf(stderr,
+			"own_cost: a receive did not complete at once, so this is no job over the null provider. Run "
+			"it with\n"
+			"FI_PROVIDER_PATH=BUILD/bench/null_provider/.libs mpirun -n 1 --mca pml cm --mca mtl ofi "
+			"--mca mtl_ofi_provider_include rwk_null own_cost\n");
 		free(buf);
 		return 2;
 	}

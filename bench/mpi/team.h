@@ -6,8 +6,8 @@
 #include "bench/common/bench.h"
 
 /**
- * The main function of an MPI benchmark. Returns the exit status: 0, 1 when data was wrong, 2 when the run failed or an argument was
- * wrong. Errors inside MPI abort the job, as MPI's default error handler does.
+ * The main function of an MPI benchmark. Returns the exit status: 0, 1 when data was wrong, 2 when the run failed or an
+ * argument was wrong. Errors inside MPI abort the job, as MPI's default error handler does.
  */
 int bench_mpi_main(int argc, char **argv, const struct bench_test *test);
 

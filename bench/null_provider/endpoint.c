@@ -14,11 +14,14 @@ static ssize_t sent(struct null_ep *ep, uint64_t flags, void *context, size_t le
 	return null_complete(ep->send_cq, &e) ? 0 : -FI_EAGAIN;
 }
 
-/* The message received has the very tag that was asked for, with nothing set where any bit would do, and fills the buffer. */
+/* The message received has the very tag that was asked for, with nothing set where any bit would do, and fills the
+ * buffer. */
 static ssize_t received(struct null_ep *ep, uint64_t flags, void *context, size_t len, uint64_t tag, uint64_t ignore)
 {
-	struct fi_cq_tagged_entry e = {
-		.op_context = context, .flags = FI_TAGGED | FI_RECV | FI_REMOTE_CQ_DATA, .len = len, .tag = tag & ~ignore};
+	struct fi_cq_tagged_entry e = {.op_context = context,
+		.flags = FI_TAGGED | FI_RECV | FI_REMOTE_CQ_DATA,
+		.len = len,
+		.tag = tag & ~ignore};
 
 	if (flags & FI_PEEK)
 		return -FI_ENOMSG;
@@ -36,8 +39,8 @@ static size_t total(const struct iovec *iov, size_t count)
 	return len;
 }
 
-static ssize_t ep_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, uint64_t tag, uint64_t ignore,
-	void *context)
+static ssize_t ep_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t src, uint64_t tag,
+	uint64_t ignore, void *context)
 {
 	struct null_ep *ep = (struct null_ep *)fid;
 
@@ -47,8 +50,8 @@ static ssize_t ep_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi
 	return received(ep, ep->receive_flags, context, len, tag, ignore);
 }
 
-static ssize_t ep_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count, fi_addr_t src, uint64_t tag,
-	uint64_t ignore, void *context)
+static ssize_t ep_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count, fi_addr_t src,
+	uint64_t tag, uint64_t ignore, void *context)
 {
 	(void)desc;
 	return ep_recv(fid, NULL, total(iov, count), NULL, src, tag, ignore, context);
@@ -59,7 +62,8 @@ static ssize_t ep_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *m, uin
 	return received((struct null_ep *)fid, flags, m->context, total(m->msg_iov, m->iov_count), m->tag, m->ignore);
 }
 
-static ssize_t ep_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t dest, uint64_t tag, void *context)
+static ssize_t ep_send(
+	struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t dest, uint64_t tag, void *context)
 {
 	struct null_ep *ep = (struct null_ep *)fid;
 
@@ -69,8 +73,8 @@ static ssize_t ep_send(struct fid_ep *fid, const void *buf, size_t len, void *de
 	return sent(ep, ep->send_flags, context, len, tag);
 }
 
-static ssize_t ep_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count, fi_addr_t dest, uint64_t tag,
-	void *context)
+static ssize_t ep_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count, fi_addr_t dest,
+	uint64_t tag, void *context)
 {
 	(void)desc;
 	return ep_send(fid, NULL, total(iov, count), NULL, dest, tag, context);
@@ -90,14 +94,15 @@ static ssize_t ep_inject(struct fid_ep *fid, const void *buf, size_t len, fi_add
 	return len > NULL_INJECT_SIZE ? -FI_EINVAL : 0;
 }
 
-static ssize_t ep_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data, fi_addr_t dest, uint64_t tag,
-	void *context)
+static ssize_t ep_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data, fi_addr_t dest,
+	uint64_t tag, void *context)
 {
 	(void)data;
 	return ep_send(fid, buf, len, desc, dest, tag, context);
 }
 
-static ssize_t ep_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data, fi_addr_t dest, uint64_t tag)
+static ssize_t ep_injectdata(
+	struct fid_ep *fid, const void *buf, size_t len, uint64_t data, fi_addr_t dest, uint64_t tag)
 {
 	(void)data;
 	return ep_inject(fid, buf, len, dest, tag);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A libfabric provider "rwk_null" that does nothing: messages sent vanish, receives complete at once with whatever is in the buffer.
- * What a program above it still takes is its own cost and that of its MPI library. Never installed; found through FI_PROVIDER_PATH
- * alone. One thread, one process, tagged messages only.
+ * A libfabric provider "rwk_null" that does nothing: messages sent vanish, receives complete at once with whatever is
+ * in the buffer. What a program above it still takes is its own cost and that of its MPI library. Never installed;
+ * found through FI_PROVIDER_PATH alone. One thread, one process, tagged messages only.
  */
 #ifndef BENCH_NULL_PROVIDER_NULL_H
 #define BENCH_NULL_PROVIDER_NULL_H

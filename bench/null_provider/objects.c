@@ -48,7 +48,8 @@ static struct fi_ops plain_ops = {
 	.ops_open = no_ops_open,
 };
 
-static int av_insert(struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr, uint64_t flags, void *context)
+static int av_insert(
+	struct fid_av *av, const void *addr, size_t count, fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
 	(void)av;
 	(void)flags;
@@ -58,7 +59,8 @@ static int av_insert(struct fid_av *av, const void *addr, size_t count, fi_addr_
 	return (int)count;
 }
 
-static int av_insertsvc(struct fid_av *av, const char *node, const char *service, fi_addr_t *fi_addr, uint64_t flags, void *context)
+static int av_insertsvc(
+	struct fid_av *av, const char *node, const char *service, fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
 	(void)av;
 	(void)node;
@@ -69,8 +71,8 @@ static int av_insertsvc(struct fid_av *av, const char *node, const char *service
 	return -FI_ENOSYS;
 }
 
-static int av_insertsym(struct fid_av *av, const char *node, size_t nodecnt, const char *service, size_t svccnt, fi_addr_t *fi_addr,
-	uint64_t flags, void *context)
+static int av_insertsym(struct fid_av *av, const char *node, size_t nodecnt, const char *service, size_t svccnt,
+	fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
 	(void)nodecnt;
 	(void)svccnt;

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define MAX_ADDRESS 256
+#define MAX_ADDRESS    256
 #define POLLS_PER_LOOK 65536 /* between two looks at the clock and the other process */
 
 static int failed(const struct bench_pair *p, const char *call, long rc)
@@ -41,7 +41,8 @@ static int get_info(struct bench_pair *p)
 	fi_freeinfo(hints);
 	if (rc == -FI_ENODATA && !p->team.rank)
 		fprintf(stderr,
-			"--provider %s: libfabric has none of this name with tagged RDM endpoints; `fi_info -t FI_EP_RDM -c FI_TAGGED` "
+			"--provider %s: libfabric has none of this name with tagged RDM endpoints; `fi_info -t "
+			"FI_EP_RDM -c FI_TAGGED` "
 			"lists those it has, FI_PROVIDER_PATH names the folder of others\n",
 			p->provider);
 	else if (rc && rc != -FI_ENODATA)
@@ -149,8 +150,8 @@ static int completion_error(struct bench_pair *p, long rc)
 		return failed(p, "fi_cq_read", rc);
 	if (fi_cq_readerr(p->cq, &e, 0) != 1)
 		return failed(p, "fi_cq_readerr", rc);
-	fprintf(stderr, "rank %d: provider %s: an operation failed: %s (%s)\n", p->team.rank, p->provider, fi_strerror(e.err),
-		fi_cq_strerror(p->cq, e.prov_errno, e.err_data, detail, sizeof(detail)));
+	fprintf(stderr, "rank %d: provider %s: an operation failed: %s (%s)\n", p->team.rank, p->provider,
+		fi_strerror(e.err), fi_cq_strerror(p->cq, e.prov_errno, e.err_data, detail, sizeof(detail)));
 	return e.err ? -e.err : -EIO;
 }
 
@@ -208,7 +209,9 @@ static int poll_once(struct bench_pair *p, struct wait *w)
 		w->since = bench_now();
 	if (bench_now() - w->since < BENCH_PATIENCE)
 		return 0;
-	fprintf(stderr, "rank %d: provider %s: nothing has completed for %d s; %lu of %lu sends and %lu of %lu receives are done\n",
+	fprintf(stderr,
+		"rank %d: provider %s: nothing has completed for %d s; %lu of %lu sends and %lu of %lu receives are "
+		"done\n",
 		p->team.rank, p->provider, BENCH_PATIENCE, p->sends_done, p->sends, p->receives_done, p->receives);
 	return -ETIMEDOUT;
 }

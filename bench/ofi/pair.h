@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two processes, each with one tagged endpoint of a libfabric provider, and nothing above it. The first process is rank 0 and forks
- * rank 1; they exchange addresses and decisions through a socket pair, and each is bound to a core of its own.
+ * Two processes, each with one tagged endpoint of a libfabric provider, and nothing above it. The first process is rank
+ * 0 and forks rank 1; they exchange addresses and decisions through a socket pair, and each is bound to a core of its
+ * own.
  *
- * One completion queue serves both directions, as in Open MPI. Waiting is polling: while it waits for anything, also for a decision
- * of the other process, a process reads its queue, since many providers move data only then. Every wait ends: with what it waits
- * for, when the other process is gone, or after BENCH_PATIENCE seconds without any completion.
+ * One completion queue serves both directions, as in Open MPI. Waiting is polling: while it waits for anything, also
+ * for a decision of the other process, a process reads its queue, since many providers move data only then. Every wait
+ * ends: with what it waits for, when the other process is gone, or after BENCH_PATIENCE seconds without any completion.
  */
 #ifndef BENCH_OFI_PAIR_H
 #define BENCH_OFI_PAIR_H
@@ -23,8 +24,8 @@ struct bench_pair {
 	struct bench_team team; /* first: a test casts its team to the pair */
 	char library[160];
 	const char *provider;
-	int channel;  /* socket to the other process */
-	pid_t child;  /* of rank 0 */
+	int channel;        /* socket to the other process */
+	pid_t child;        /* of rank 0 */
 	size_t inject_size; /* messages up to this go by fi_tinject; 0: none */
 
 	struct fi_info *info;
@@ -45,11 +46,13 @@ struct bench_pair {
 /** The main function of a benchmark on bare libfabric; returns the exit status as bench_mpi_main does. */
 int bench_pair_main(int argc, char **argv, const struct bench_test *test);
 
-/** Opens the endpoint and exchanges addresses. Returns 0 or a negative errno, reported. pair_close undoes it, also after a failure. */
+/** Opens the endpoint and exchanges addresses. Returns 0 or a negative errno, reported. pair_close undoes it, also
+ * after a failure. */
 int bench_pair_open(struct bench_pair *p, const struct bench_options *o);
 void bench_pair_close(struct bench_pair *p);
 
-/** Posts a receive or send (index `i` below the window + 1). A send of at most p->inject_size bytes is injected. 0 or a negative errno, reported. */
+/** Posts a receive or send (index `i` below the window + 1). A send of at most p->inject_size bytes is injected. 0 or a
+ * negative errno, reported. */
 int bench_pair_receive(struct bench_pair *p, void *data, size_t size, uint64_t tag, unsigned i);
 int bench_pair_send(struct bench_pair *p, const void *data, size_t size, uint64_t tag, unsigned i);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# What the tests of the benchmark programs share: running, judging, counting. Sourced; the working folder is the build folder.
+# What the tests of the benchmark programs share: running, judging, counting. Sourced, in the build folder.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failures=0
@@ -44,7 +44,7 @@ expect() {
 	fi
 }
 
-# said TEXT: the last command printed it. said_line PATTERN: it printed a line that the extended pattern matches as a whole.
+# said TEXT: the last command printed it. said_line PATTERN: it printed a line that is all matched by the pattern.
 said() {
 	judge_output "\"$1\"" grep -qF -- "$1"
 }
@@ -64,7 +64,7 @@ judge_output() {
 	fi
 }
 
-# json_is FILE NAME "SIZE ..." REPEATS: well-formed, of that benchmark, with these sizes, data right, and sane numbers. Removes the file.
+# json_is FILE NAME "SIZE ..." REPEATS: a complete result of that benchmark, these sizes, data right. Removes the file.
 json_is() {
 	python3 "$here/json_is.py" "$@" && rm "$1"
 }

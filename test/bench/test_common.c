@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What all benchmarks rest upon: the check of contents finds what is wrong, sizes are read as written, medians are medians. */
+/* What all benchmarks rest upon: the check of contents finds what is wrong, sizes are read as written, medians are
+ * medians. */
 #include "rwk_test.h"
 
 #include "bench/common/data.h"
@@ -18,7 +19,8 @@ static unsigned long wrong(const void *data, size_t size, uint64_t seed)
 	return r.errors - 1;
 }
 
-/* Contents of every short length pass as they are; a bit flipped anywhere, another message's or sender's contents do not. */
+/* Contents of every short length pass as they are; a bit flipped anywhere, another message's or sender's contents do
+ * not. */
 static void contents(void **state)
 {
 	struct bench_run r = {.team = &team, .touch = BENCH_TOUCH_CHECK};
@@ -58,10 +60,10 @@ static void sizes(void **state)
 		const char *text;
 		size_t grain;
 		size_t count, first, last; /* count 0: refused */
-	} good[] = {{"8", 0, 1, 8, 8}, {"0,1:4M", 0, 24, 0, 4 << 20}, {"3:13", 0, 3, 3, 12}, {"1k,2K", 4, 2, 1024, 2048},
-		{"1G", 0, 1, 1 << 30, 1 << 30}, {"4:4", 4, 1, 4, 4}, {"", 0, 0, 0, 0}, {"8,", 0, 0, 0, 0}, {"8x", 0, 0, 0, 0},
-		{"0:8", 0, 0, 0, 0}, {"8:4", 0, 0, 0, 0}, {"2G", 0, 0, 0, 0}, {"-1", 0, 0, 0, 0}, {"1:8", 4, 0, 0, 0},
-		{"99999999999999999999", 0, 0, 0, 0}};
+	} good[] = {{"8", 0, 1, 8, 8}, {"0,1:4M", 0, 24, 0, 4 << 20}, {"3:13", 0, 3, 3, 12},
+		{"1k,2K", 4, 2, 1024, 2048}, {"1G", 0, 1, 1 << 30, 1 << 30}, {"4:4", 4, 1, 4, 4}, {"", 0, 0, 0, 0},
+		{"8,", 0, 0, 0, 0}, {"8x", 0, 0, 0, 0}, {"0:8", 0, 0, 0, 0}, {"8:4", 0, 0, 0, 0}, {"2G", 0, 0, 0, 0},
+		{"-1", 0, 0, 0, 0}, {"1:8", 4, 0, 0, 0}, {"99999999999999999999", 0, 0, 0, 0}};
 	struct bench_options o;
 	char why[120];
 

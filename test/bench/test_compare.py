@@ -70,26 +70,29 @@ class Ratios(unittest.TestCase):
         self.assertAlmostEqual(slow["ratio"], 0.75)
 
     def test_more_is_better(self):
-        rows = compared([run("vader", (50, 50), s64=100), run("ucx", (50, 50), s64=200), run("ropewalk", (50, 50), s64=500)], True)
+        rows = compared([run("vader", (50, 50), s64=100), run("ucx", (50, 50), s64=200),
+                         run("ropewalk", (50, 50), s64=500)], True)
         self.assertEqual(rows["fast"][64]["best_peer"], "ucx")
         self.assertAlmostEqual(rows["fast"][64]["ratio"], 2.5)
 
     def test_no_ratio_without_everyone(self):
         """Where a peer ran in the other mode only, no ratio is claimed, and the peer is named."""
-        rows = compared([run("vader", (50, 50), s8=0.4), run("ucx", (200, 200), s8=0.1), run("ropewalk", (50, 50), s8=0.2)])
+        rows = compared([run("vader", (50, 50), s8=0.4), run("ucx", (200, 200), s8=0.1),
+                         run("ropewalk", (50, 50), s8=0.2)])
         self.assertNotIn("ratio", rows["fast"][8])
         self.assertEqual(rows["fast"][8]["absent"], ["ucx"])
         self.assertEqual(output.verdict(rows["fast"][8]), "no run of ucx")
         self.assertNotIn("ratio", rows["slow"][8])
 
     def test_mixed_runs_do_not_count(self):
-        rows = compared([run("vader", (50, 50), s8=0.4), run("vader", (50, 200), s8=0.01), run("vader", (50, 900), s8=0.02),
-                         run("ropewalk", (50, 50), s8=0.2)])
+        rows = compared([run("vader", (50, 50), s8=0.4), run("vader", (50, 200), s8=0.01),
+                         run("vader", (50, 900), s8=0.02), run("ropewalk", (50, 50), s8=0.2)])
         self.assertEqual(rows["fast"][8]["stacks"]["vader"]["runs"], 1)
         self.assertAlmostEqual(rows["fast"][8]["ratio"], 0.5)
 
     def test_stack_that_has_only_mixed_runs_is_missed(self):
-        rows = compared([run("vader", (50, 50), s8=0.4), run("ucx", (50, 200), s8=0.01), run("ropewalk", (50, 50), s8=0.2)])
+        rows = compared([run("vader", (50, 50), s8=0.4), run("ucx", (50, 200), s8=0.01),
+                         run("ropewalk", (50, 50), s8=0.2)])
         self.assertEqual(rows["fast"][8]["absent"], ["ucx"])
         self.assertNotIn("ratio", rows["fast"][8])
 
@@ -162,7 +165,7 @@ def gone(pid, patience=5):
 
 class Turns(unittest.TestCase):
     def test_order_and_failure(self):
-        """Stacks take turns within each group of sizes; one that fails is noted and does not run that benchmark again."""
+        """Stacks take turns within each group of sizes; one that fails is noted and leaves that benchmark."""
         order = []
 
         class Named:
