@@ -95,7 +95,8 @@ class Progress:
 def run_all(runner, plan, rounds, failures):
     """Runs the plan: [(benchmark, [size groups], [stacks])].
 
-    Within each group of sizes the stacks take turns, A B C A B C. Returns the runs. A stack that fails is noted in `failures` and does not run that benchmark again.
+    Within each group of sizes the stacks take turns, A B C A B C. Returns the runs. A stack that fails is noted in
+    `failures` and does not run that benchmark again.
     """
     runs = []
     progress = Progress(sum(len(groups) * len(stacks) * rounds for _, groups, stacks in plan))
