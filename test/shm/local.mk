@@ -42,3 +42,9 @@ test_shm_test_hostile_SOURCES = test/shm/test_hostile.c $(SHM_ENDS)
 test_shm_test_hostile_CPPFLAGS = $(TEST_CPPFLAGS) -I$(srcdir)/test/shm
 test_shm_test_hostile_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_hostile
+
+check_PROGRAMS += test/shm/test_many
+test_shm_test_many_SOURCES = test/shm/test_many.c $(SHM_ENDS)
+test_shm_test_many_CPPFLAGS = $(TEST_CPPFLAGS) -I$(srcdir)/test/shm
+test_shm_test_many_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_many
