@@ -4,29 +4,10 @@
  * copies once and believes what it copied. Everything that decides where we read or write (lengths, numbers of slabs) is
  * taken into a local once, and checked there.
  */
-#include "shm/channel.h"
+#include "shm/deliver.h"
 #include "shm/transfer.h"
 
 #include <string.h>
-
-static inline void step(struct rwk_shm_channel *ch)
-{
-	if (rwk_unlikely(rwk_shm_rx_step(&ch->rx)))
-		rwk_shm_tell_consumed(ch);
-}
-
-static inline void envelope_of(struct rwk_envelope *env, uint64_t word, const struct rwk_shm_line *line)
-{
-	uint64_t head = word >> 32;
-
-	/* kind, flags, small and spare at once: they lie in the word as they do in the envelope. */
-	memcpy(env, &head, sizeof(head));
-	env->tag = rwk_glance(&line->tag);
-	env->data = env->flags & RWK_ENV_DATA ? rwk_glance(&line->data) : 0;
-}
-_Static_assert(offsetof(struct rwk_envelope, flags) == 1 && offsetof(struct rwk_envelope, small) == 2 &&
-		       offsetof(struct rwk_envelope, tag) == 8 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-	"the envelope's first word is that of the line");
 
 /* Copies what has come of a message to its place; bytes beyond the place's end are dropped. */
 static void scatter(struct rwk_place *place, const unsigned char *from, size_t n)
@@ -108,7 +89,7 @@ static bool deliver_slab(struct rwk_shm_channel *ch, uint64_t word, const struct
 	const unsigned char *slab = rwk_shm_slab(&ch->slabs, id);
 	bool further = (uint8_t)(word >> 32) == RWK_SHM_PIECE;
 
-	envelope_of(&env, word, line);
+	rwk_shm_envelope_of(&env, word, line);
 	if (!rwk_shm_slab_is_his(&ch->slabs, id) || piece > RWK_SHM_SLAB_BYTES || !piece) {
 		rwk_shm_protocol_error(ch, "it sent a slab that was not its own, or longer than slabs are");
 		return false;
@@ -123,7 +104,7 @@ static bool deliver_slab(struct rwk_shm_channel *ch, uint64_t word, const struct
 	else
 		assemble(ch, &env, slab, piece, total);
 	take_slab(ch, id);
-	step(ch);
+	rwk_shm_line_done(ch);
 	return true;
 }
 
@@ -136,7 +117,7 @@ static bool deliver_lines(struct rwk_shm_channel *ch, uint64_t word, const struc
 	uint32_t lines = (len - at + RWK_SHM_MORE - 1) / RWK_SHM_MORE;
 	unsigned char all[RWK_SHM_BODY + RWK_SHM_MORE * RWK_SHM_MORE_MAX];
 
-	envelope_of(&env, word, line);
+	rwk_shm_envelope_of(&env, word, line);
 	if (lines > RWK_SHM_MORE_MAX || env.kind >= RWK_KIND_SERVICE || ch->assembly.place) {
 		rwk_shm_protocol_error(ch, "it sent a message of too many lines, or within another");
 		return false;
@@ -152,7 +133,7 @@ static bool deliver_lines(struct rwk_shm_channel *ch, uint64_t word, const struc
 	}
 	ch->base.port->client->message(ch->base.port->cookie, &ch->base, &env, all, len);
 	for (uint32_t i = 0; i <= lines; i++)
-		step(ch);
+		rwk_shm_line_done(ch);
 	return true;
 }
 
@@ -171,7 +152,7 @@ static bool deliver_control(struct rwk_shm_channel *ch, unsigned kind, const str
 			return false;
 		}
 	}
-	step(ch);
+	rwk_shm_line_done(ch);
 	if (kind == RWK_SHM_SLABS_BACK)
 		slabs_came_back(ch, body, len);
 	else if (kind >= RWK_SHM_TRANSFER_FIRST && kind <= RWK_SHM_TRANSFER_LAST)
@@ -183,8 +164,7 @@ static bool deliver_control(struct rwk_shm_channel *ch, unsigned kind, const str
 	return !ch->doom;
 }
 
-/* Everything that is not a message in one line. False: not all of it is there yet, or nothing more is wanted. */
-static __attribute__((noinline)) bool deliver_other(
+bool rwk_shm_deliver_other(
 	struct rwk_shm_channel *ch, uint64_t word, const struct rwk_shm_line *line, uint32_t len)
 {
 	unsigned kind = (uint8_t)(word >> 32);
@@ -201,29 +181,5 @@ static __attribute__((noinline)) bool deliver_other(
 
 int rwk_shm_deliver(struct rwk_shm_channel *ch, int budget)
 {
-	const struct rwk_client *client = ch->base.port->client;
-	void *cookie = ch->base.port->cookie;
-	uint64_t word;
-	uint32_t len;
-	int n = 0;
-
-	while ((len = rwk_shm_rx_peek(&ch->rx, &word)) <= RWK_SHM_IN_SLAB) {
-		const struct rwk_shm_line *line = ch->rx.next;
-		bool data = word & (uint64_t)RWK_ENV_DATA << 40;
-
-		if (rwk_likely(len <= (data ? RWK_SHM_BODY_DATA : RWK_SHM_BODY) && (uint8_t)(word >> 32) < RWK_KIND_SERVICE &&
-			    !ch->assembly.place)) {
-			struct rwk_envelope env;
-
-			envelope_of(&env, word, line);
-			client->message(cookie, &ch->base, &env, data ? line->body_data : line->body, len);
-			step(ch);
-		} else if (!deliver_other(ch, word, line, len)) {
-			break;
-		}
-		if (++n >= budget)
-			break;
-	}
-	ch->seen += (uint32_t)n;
-	return n;
+	return rwk_shm_deliver_inline(ch, budget);
 }

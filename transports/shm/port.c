@@ -4,14 +4,15 @@
  *
  *   each call           the rings of the hot channels, bells if any channel is cold, what is queued, transfers
  *   every 64th call     the clock; then by time
- *   each millisecond    events: datagrams, deaths (more often while channels are connecting), retries
+ *   each tick of the    events: datagrams, deaths; retries. More often while we connect, and for a second after each
+ *   coarse clock        handshake, when more are likely
  *   each 10 ms          which channels are hot, if there are too many
  *   each 100 ms         peers without a pidfd, peers that said good-bye without room in the ring; all cold rings
  *
  * Invariants: a channel with a doom is in `failing` and fails at the end of progress, never in the middle of something else. A channel in
  * state OPEN is hot or counted as cold. by_bell holds every channel that is not freed.
  */
-#include "shm/channel.h"
+#include "shm/deliver.h"
 #include "shm/transfer.h"
 
 #include "base/log.h"
@@ -319,7 +320,7 @@ static rwk_noinline int housekeeping(struct rwk_port *port)
 	uint64_t now = clock_ms();
 	int n = 0;
 
-	if (now != port->now || !rwk_list_empty(&port->connecting) || now < port->talk_until) {
+	if (now != port->now || !rwk_list_empty(&port->connecting) || (now < port->talk_until && port->polls % 4096 == 0)) {
 		port->now = now;
 		n += rwk_shm_events(port);
 		if (!rwk_list_empty(&port->connecting))
@@ -363,8 +364,10 @@ static int shm_progress(struct rwk_port *port)
 	if (rwk_unlikely(port->armed))
 		n += wake_up(port);
 	for (uint32_t i = 0; i < port->hot_count; i++) {
-		if (rwk_shm_rx_ready(&port->hot[i]->rx))
-			n += rwk_shm_deliver(port->hot[i], DELIVER_BUDGET);
+		struct rwk_shm_channel *ch = port->hot[i];
+
+		if (rwk_shm_rx_ready(&ch->rx))
+			n += rwk_shm_deliver_inline(ch, DELIVER_BUDGET);
 	}
 	if (rwk_unlikely(port->cold_count || port->bells_rung)) {
 		port->bells_rung = false;

@@ -122,6 +122,12 @@ static int send_lines(struct rwk_shm_channel *ch, const struct rwk_envelope *env
 	rwk_publish64(&line->word, (uint64_t)head_of(env) << 32 | (tx->stamp + len));
 	rwk_shm_tx_skip(tx, 1 + more);
 	published(ch);
+	/*
+	 * The next message is likely to be as long: its further lines are fetched now, while we wait for something else. Not its first, which
+	 * the reader polls.
+	 */
+	for (uint32_t i = 1; i <= more; i++)
+		rwk_prefetch_write(line_ahead(tx, i));
 	return 0;
 }
 
