@@ -412,11 +412,17 @@ static rwk_time node_now(struct rwk_link *l)
 
 static void die(struct node *n)
 {
+	struct rwk_sim *s = n->sim;
 	struct rwk_list *l;
 
+	if (!n->alive)
+		return;
 	n->alive = false;
 	while ((l = rwk_list_pop(&n->inbox)))
 		free(rwk_container_of(l, struct event, link));
+	for (uint32_t i = 0; i < s->node_count; i++)
+		if (s->nodes[i]->alive)
+			send_word(s, n->number, i + 1, s->now + s->attr.word);
 }
 
 static void node_close(struct rwk_link *l)
@@ -500,12 +506,8 @@ void rwk_sim_kill(struct rwk_sim *s, uint32_t number)
 {
 	struct node *n = find_node(s, number);
 
-	if (!n || !n->alive)
-		return;
-	die(n);
-	for (uint32_t i = 1; i <= s->node_count; i++)
-		if (i != number && s->nodes[i - 1]->alive)
-			send_word(s, number, i, s->now + s->attr.word);
+	if (n)
+		die(n);
 }
 
 /*

@@ -9,8 +9,8 @@
  *   event  something at a time: a packet arrives, an alarm rings, word comes that a node is gone
  *
  * Time stands still but for rwk_sim_step and rwk_sim_run_until. A packet that has arrived waits in its node's inbox for the node's
- * progress. A node that dies loses its inbox; word of that (rwk_sim_hooks.gone) reaches every other node `word` after, and whoever
- * sends to a dead node later, too: what the kernel would tell. Only tests link this.
+ * progress. A node that dies or is closed loses its inbox; word of that (rwk_sim_hooks.gone) reaches every other node `word` after, and
+ * whoever sends to it later, too: what the kernel would tell. Only tests link this.
  */
 #ifndef RWK_SIM_H
 #define RWK_SIM_H
