@@ -281,11 +281,20 @@ static ssize_t receive_claimed(struct rwk_engine *e, enum rwk_space space, const
 	return 0;
 }
 
+/** A posted receive ends with an error, once the messages that it has taken are complete. */
+static void end_rx(struct rwk_engine *e, struct rwk_rx *rx, int status)
+{
+	retire(e, rx);
+	rx->ended = status;
+	if (!rx->children)
+		complete_without(e, rx, status);
+}
+
 /**
- * Messages that wait already go into a new RWK_F_MULTI buffer, as long as there is room. A completion may cancel or fill it: the loop
- * counts as a child of it, until the message that retires it is delivered.
+ * Messages that wait already go into a new RWK_F_MULTI buffer, as long as there is room; if no others can come (`error` is why) it
+ * ends with that. A completion may cancel or fill it: the loop counts as a child of it, until the message that retires it is delivered.
  */
-static void fill_multi(struct rwk_engine *e, struct rwk_rx *rx)
+static void fill_multi(struct rwk_engine *e, struct rwk_rx *rx, int error)
 {
 	struct rwk_matcher *m = e->matcher[rx->space];
 	struct rwk_arrived *a;
@@ -305,6 +314,8 @@ static void fill_multi(struct rwk_engine *e, struct rwk_rx *rx)
 		}
 		rwk_rx_deliver(part, u);
 	}
+	if (error && !rx->retired)
+		end_rx(e, rx, error);
 	child_done(e, rx);
 }
 
@@ -350,7 +361,7 @@ ssize_t rwk_engine_recv(struct rwk_engine *e, enum rwk_space space, struct rwk_p
 		rx->posted.stays = 1;
 	}
 	rc = from ? meet(from) : 0;
-	if (rwk_unlikely(rc)) {
+	if (rwk_unlikely(rc) && !(flags & RWK_F_MULTI)) {
 		rx_free(e, rx);
 		e->rx_used--;
 		return rc;
@@ -360,7 +371,7 @@ ssize_t rwk_engine_recv(struct rwk_engine *e, enum rwk_space space, struct rwk_p
 	rx->posted.from = from;
 	rwk_match_post(m, &rx->posted);
 	if (rwk_unlikely(flags & RWK_F_MULTI))
-		fill_multi(e, rx);
+		fill_multi(e, rx, rc);
 	return 0;
 }
 
@@ -378,14 +389,6 @@ static int find_context(struct rwk_posted *posted, void *arg)
 		return 0;
 	want->rx = rx;
 	return 1;
-}
-
-static void end_rx(struct rwk_engine *e, struct rwk_rx *rx, int status)
-{
-	retire(e, rx);
-	rx->ended = status;
-	if (!rx->children)
-		complete_without(e, rx, status);
 }
 
 void rwk_rx_fail(struct rwk_rx *rx, struct rwk_peer *p)
@@ -419,7 +422,7 @@ int rwk_engine_cancel(struct rwk_engine *e, void *context)
 			return 0;
 		}
 	}
-	for (struct rwk_peer *p = e->peers_by_nonce; p; p = p->by_nonce.next) {
+	for (struct rwk_peer *p = e->all_peers; p; p = p->next) {
 		if (!cancel_send(p, context))
 			return 0;
 	}
