@@ -24,3 +24,9 @@ test_engine_test_soak_SOURCES = test/engine/test_soak.c $(engine_world)
 test_engine_test_soak_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_soak_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_soak
+
+check_PROGRAMS += test/engine/test_failures
+test_engine_test_failures_SOURCES = test/engine/test_failures.c $(engine_world)
+test_engine_test_failures_CPPFLAGS = $(TEST_CPPFLAGS)
+test_engine_test_failures_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/engine/test_failures

@@ -69,7 +69,7 @@ void world_open(struct world *w, const struct world_attr *attr)
 			w->node[i] = rwk_sim_node_of(rwk_engine_address(w->e[i]));
 	}
 	for (unsigned i = 0; i < attr->count; i++) {
-		for (unsigned j = 0; j < attr->count; j++) {
+		for (unsigned j = 0; j < attr->count && !attr->strangers; j++) {
 			w->peer[i][j] = rwk_engine_peer(w->e[i], rwk_engine_address(w->e[j]));
 			assert_non_null(w->peer[i][j]);
 		}

@@ -23,6 +23,7 @@
 struct world_attr {
 	const struct rwk_transport *transport; /* &rwk_sim_transport or &rwk_shm_transport */
 	unsigned count;
+	bool strangers;                        /* they do not know each other's addresses: no peer[][] */
 	size_t tx_limit, rx_limit, multi_min; /* 0: 10000, none, 64 */
 	size_t eager_max, eager_credit;       /* 0: 64 KB, 1 MB */
 	struct rwk_sim_attr net;              /* mtu 0: the defaults */
