@@ -245,7 +245,7 @@ static void poll_and_close(struct play *p)
 static void close_at_every_poll(void **state)
 {
 	for (size_t i = 0; i < SCENARIOS; i++) {
-		for (unsigned n = 0; n < 40; n += *state == &rwk_sim_transport ? 1 : 5) {
+		for (unsigned n = 0; n < 40; n += *state == &rwk_sim_transport ? 1 : 8) {
 			for (who_closes = 0; who_closes < 2; who_closes++) {
 				struct task word = {0};
 				unsigned left = 1 - who_closes;

@@ -6,8 +6,17 @@
 #define QUIET 200        /* so many empty polls: nothing is under way on shared memory */
 #define NEVER 5000000    /* steps of a simulated wait */
 #define SECONDS 10       /* of a wait on shared memory */
+#define CONTACT 0.01     /* seconds that a first contact may take there */
 
 static uint64_t completions;
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
 
 static void on_complete(void *owner, const struct rwk_completion *c)
 {
@@ -68,6 +77,7 @@ void world_open(struct world *w, const struct world_attr *attr)
 		if (w->net)
 			w->node[i] = rwk_sim_node_of(rwk_engine_address(w->e[i]));
 	}
+	w->contact = seconds();
 	for (unsigned i = 0; i < attr->count; i++) {
 		for (unsigned j = 0; j < attr->count && !attr->strangers; j++) {
 			w->peer[i][j] = rwk_engine_peer(w->e[i], rwk_engine_address(w->e[j]));
@@ -118,7 +128,7 @@ static bool go_on(struct world *w, unsigned *quiet)
 		*quiet = 0;
 		return true;
 	}
-	return w->net ? rwk_sim_step(w->net) : ++*quiet < QUIET;
+	return w->net ? rwk_sim_step(w->net) : ++*quiet < QUIET || seconds() < w->contact + CONTACT;
 }
 
 void world_settle(struct world *w)
@@ -129,14 +139,6 @@ void world_settle(struct world *w)
 		if (!go_on(w, &quiet))
 			return;
 	fail_msg("the engines do not come to rest");
-}
-
-static double seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 void world_wait(struct world *w, const struct task *t)
@@ -155,6 +157,13 @@ void world_wait(struct world *w, const struct task *t)
 	assert_int_equal(t->times, 1);
 }
 
+static void meet(struct world *w, unsigned who, unsigned whom)
+{
+	if (!w->met[who][whom])
+		w->contact = seconds();
+	w->met[who][whom] = w->met[whom][who] = true;
+}
+
 ssize_t world_sendv(struct world *w, unsigned from, unsigned to, enum rwk_space space, const struct iovec *iov, size_t count,
 	uint64_t tag, uint32_t flags, void *context)
 {
@@ -162,6 +171,7 @@ ssize_t world_sendv(struct world *w, unsigned from, unsigned to, enum rwk_space 
 	unsigned quiet = 0;
 	ssize_t rc;
 
+	meet(w, from, to);
 	while ((rc = rwk_engine_send(w->e[from], space, w->peer[from][to], iov, count, tag, WORLD_DATA(tag), flags, context)) == -EAGAIN) {
 		bool going = go_on(w, &quiet);
 
@@ -185,6 +195,8 @@ ssize_t world_recv(struct world *w, unsigned who, unsigned from, enum rwk_space 
 	struct rwk_peer *peer = from == WORLD_ANY ? NULL : w->peer[who][from];
 	struct iovec iov = {buf, len};
 
+	if (peer)
+		meet(w, who, from);
 	return rwk_engine_recv(w->e[who], space, peer, &iov, 1, tag, ignore, flags, context);
 }
 

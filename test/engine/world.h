@@ -6,7 +6,8 @@
  *   task   one operation under way and what became of it; its address is the operation's context
  *
  * On the simulated network time passes when no engine has anything to do; a wait for what will not come ends when the network is at
- * rest. On shared memory a wait ends after ten seconds.
+ * rest. On shared memory a wait ends after ten seconds, and all is taken to be at rest after some empty polls, which have to go on for a
+ * while after a first contact: the service looks for such once a millisecond.
  */
 #ifndef RWK_TEST_WORLD_H
 #define RWK_TEST_WORLD_H
@@ -45,6 +46,8 @@ struct world {
 	struct rwk_peer *peer[WORLD_MAX][WORLD_MAX]; /* [who][whom] */
 	uint32_t node[WORLD_MAX];                    /* on the simulated network */
 	bool dead[WORLD_MAX];
+	bool met[WORLD_MAX][WORLD_MAX]; /* who has been asked to talk to whom */
+	double contact;                 /* on shared memory: when that was last new, seconds */
 	unsigned new_peers[WORLD_MAX];
 	void (*on_complete)(struct world *w, unsigned who, const struct rwk_completion *c); /* instead of tasks, if set */
 	struct world_owner owner[WORLD_MAX];
