@@ -10,10 +10,12 @@
 #include "ends.h"
 
 #include "base/log.h"
-#include "shm/channel.h"
+#include "shm/note.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static void no_log(enum rwk_log_level level, const char *file, int line, const char *text)
@@ -252,12 +254,95 @@ static void false_credit(void **state)
 	end_close(b);
 }
 
+/* A peer that offers memory that is not as it should be: it could be taken away under us (SIGBUS), or is too small. */
+static void bad_offers(void **state)
+{
+	static const struct {
+		const char *what;
+		off_t pair_size, inbox_size; /* 0: as it should be */
+		bool sealed, magic;
+	} cases[] = {
+		{"not sealed", 0, 0, false, true},
+		{"a pair of another size", 1 << 20, 0, true, true},
+		{"an empty pair", 1, 0, true, true},
+		{"no pair at all", 0, 0, true, false},
+		{"an inbox of another size", 0, 8192, true, true},
+		{"nothing wrong", 0, 0, true, true},
+	};
+
+	(void)state;
+	rwk_log_set_sink(no_log);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct end *e = end_open(0, false);
+		bool good = i + 1 == sizeof(cases) / sizeof(cases[0]);
+		struct rwk_shm_note note = {.magic = RWK_SHM_NOTE_MAGIC, .layout = RWK_SHM_LAYOUT_VERSION, .type = RWK_SHM_HELLO};
+		struct rwk_shm_pair_header h = {.magic = cases[i].magic ? RWK_SHM_PAIR_MAGIC : 0,
+			.layout = RWK_SHM_LAYOUT_VERSION,
+			.ring_lines = 64,
+			.slabs = RWK_SHM_SLABS,
+			.slab_bytes = RWK_SHM_SLAB_BYTES,
+			.slab_stride = RWK_SHM_SLAB_STRIDE,
+			.transfer_bytes = RWK_SHM_TRANSFER_BYTES};
+		struct rwk_shm_inbox inbox = {.magic = RWK_SHM_INBOX_MAGIC, .layout = RWK_SHM_LAYOUT_VERSION};
+		struct rwk_shm_sender from;
+		int fd[2], sock = rwk_shm_note_socket();
+		uint16_t number = 0;
+		uint64_t end = now_ms() + 5000;
+
+		assert_int_equal(rwk_shm_note_bind(sock, &number), 0);
+		note.from = e->address;
+		note.from.nonce_port = 1 << 16 | number; /* lower than any, so that we make the pair */
+		note.contact = 1;
+		h.nonce_port[0] = note.from.nonce_port;
+		h.nonce_port[1] = note.to = e->address.nonce_port;
+		assert_int_equal(rwk_shm_note_send(sock, rwk_address_port(&e->address), &note, NULL, 0), 0);
+		while (rwk_shm_note_receive(sock, &note, &from) != sizeof(note) && now_ms() < end)
+			rwk_shm_transport.progress(e->port);
+		assert_int_equal(note.type, RWK_SHM_HELLO);
+		note.type = RWK_SHM_OFFER;
+		note.to = note.from.nonce_port;
+		note.from.nonce_port = h.nonce_port[0];
+		note.to_contact = note.contact;
+		note.contact = 1;
+		for (int k = 0; k < 2; k++) {
+			off_t size = k ? cases[i].inbox_size : cases[i].pair_size;
+
+			fd[k] = memfd_create("bad", MFD_ALLOW_SEALING);
+			assert_int_equal(k ? write(fd[k], &inbox, sizeof(inbox)) : write(fd[k], &h, sizeof(h)),
+				k ? sizeof(inbox) : sizeof(h));
+			if (!size)
+				size = k ? (off_t)sizeof(inbox) : (off_t)rwk_shm_pair_size(64);
+			assert_int_equal(ftruncate(fd[k], size), 0);
+			if (cases[i].sealed)
+				assert_int_equal(fcntl(fd[k], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
+		}
+		assert_int_equal(rwk_shm_note_send(sock, rwk_address_port(&e->address), &note, fd, 2), 0);
+		do {
+			rwk_shm_transport.progress(e->port);
+			if (rwk_shm_note_receive(sock, &note, &from) != sizeof(note))
+				note.type = 0;
+		} while (note.type != RWK_SHM_REFUSE && note.type != RWK_SHM_ACCEPT && now_ms() < end);
+		if (note.type != (good ? RWK_SHM_ACCEPT : RWK_SHM_REFUSE))
+			fail_msg("%s: answer %u", cases[i].what, note.type);
+		while (from.fds)
+			close(from.fd[--from.fds]);
+		assert_int_equal(end_until_failed(e, &e->peer[0], good ? 50 : 1000), !good);
+		assert_int_equal(e->peer[0].failed, good ? 0 : -EPROTO);
+		close(fd[0]);
+		close(fd[1]);
+		close(sock);
+		end_close(e);
+	}
+	rwk_log_set_sink(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scribblers),
 		cmocka_unit_test(single_lies),
 		cmocka_unit_test(false_credit),
+		cmocka_unit_test(bad_offers),
 	};
 
 	return cmocka_run_group_tests_name("shm/hostile", tests, NULL, NULL);

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE /* struct ucred */
+#include "shm/note.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* Room for what may come along with a note. */
+union control {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(2 * sizeof(int))];
+};
+
+static socklen_t socket_name(struct sockaddr_un *name, uint16_t number)
+{
+	memset(name, 0, sizeof(*name));
+	name->sun_family = AF_UNIX;
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+		(size_t)snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "ropewalk.%u", number));
+}
+
+int rwk_shm_note_socket(void)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1, rc;
+
+	if (fd < 0)
+		return -errno;
+	if (!setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)))
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
+
+int rwk_shm_note_bind(int sock, uint16_t *number)
+{
+	uint16_t wanted = *number;
+	struct sockaddr_un name;
+	socklen_t len;
+
+	for (int i = 0; i < 1000; i++) {
+		if (!wanted && getrandom(number, sizeof(*number), 0) != sizeof(*number))
+			return -EIO;
+		if (*number < 1024 && !wanted)
+			continue;
+		len = socket_name(&name, *number);
+		if (!bind(sock, (struct sockaddr *)&name, len))
+			return 0;
+		if (wanted || errno != EADDRINUSE)
+			return -errno;
+	}
+	return -EADDRINUSE;
+}
+
+int rwk_shm_note_send(int sock, uint16_t number, const struct rwk_shm_note *note, const int *fds, unsigned count)
+{
+	union control control = {0};
+	struct ucred me = {.pid = getpid(), .uid = geteuid(), .gid = getegid()};
+	struct iovec iov = {(void *)note, sizeof(*note)};
+	struct sockaddr_un name;
+	struct msghdr msg = {.msg_name = &name, .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes};
+	struct cmsghdr *c = &control.align;
+
+	msg.msg_namelen = socket_name(&name, number);
+	msg.msg_controllen = CMSG_SPACE(sizeof(me)) + (count ? CMSG_SPACE(count * sizeof(int)) : 0);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_CREDENTIALS;
+	c->cmsg_len = CMSG_LEN(sizeof(me));
+	memcpy(CMSG_DATA(c), &me, sizeof(me));
+	if (count) {
+		c = CMSG_NXTHDR(&msg, c);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(count * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, count * sizeof(int));
+	}
+	return sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+void rwk_shm_note_wake(int sock, uint16_t number)
+{
+	struct sockaddr_un name;
+	socklen_t len = socket_name(&name, number);
+
+	/* A full queue is as good: its socket is readable. Nobody there: evidence will tell. */
+	sendto(sock, "w", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&name, len);
+}
+
+static void read_control(struct msghdr *msg, struct rwk_shm_sender *s)
+{
+	struct ucred cred;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t bytes = c->cmsg_len - CMSG_LEN(0);
+
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+		if (c->cmsg_type == SCM_CREDENTIALS && bytes == sizeof(cred)) {
+			memcpy(&cred, CMSG_DATA(c), sizeof(cred));
+			s->pid = cred.pid;
+			s->uid = cred.uid;
+		} else if (c->cmsg_type == SCM_RIGHTS) {
+			for (size_t i = 0; i < bytes / sizeof(int) && s->fds < 2; i++)
+				memcpy(&s->fd[s->fds++], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+		}
+	}
+}
+
+static uint16_t number_of(const struct sockaddr_un *name, socklen_t len)
+{
+	char text[sizeof(name->sun_path)] = "";
+	struct sockaddr_un expected;
+	unsigned number;
+
+	if (len <= offsetof(struct sockaddr_un, sun_path) + 1 || len >= sizeof(*name))
+		return 0;
+	memcpy(text, name->sun_path + 1, len - offsetof(struct sockaddr_un, sun_path) - 1);
+	if (sscanf(text, "ropewalk.%5u", &number) != 1 || number > 65535)
+		return 0;
+	return socket_name(&expected, (uint16_t)number) == len && !memcmp(&expected, name, len) ? (uint16_t)number : 0;
+}
+
+ssize_t rwk_shm_note_receive(int sock, struct rwk_shm_note *note, struct rwk_shm_sender *from)
+{
+	union control control;
+	struct sockaddr_un name;
+	struct iovec iov = {note, sizeof(*note)};
+	struct msghdr msg = {
+		.msg_name = &name,
+		.msg_namelen = sizeof(name),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control),
+	};
+	ssize_t n = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC);
+
+	*from = (struct rwk_shm_sender){.fds = 0};
+	if (n < 0)
+		return -errno;
+	read_control(&msg, from);
+	from->number = number_of(&name, msg.msg_namelen);
+	return n;
+}
