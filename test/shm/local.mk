@@ -48,3 +48,7 @@ test_shm_test_many_SOURCES = test/shm/test_many.c $(SHM_ENDS)
 test_shm_test_many_CPPFLAGS = $(TEST_CPPFLAGS) -I$(srcdir)/test/shm
 test_shm_test_many_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_many
+
+# The ring and the wake-up protocol as models; skipped where spin is missing.
+TESTS += test/models/run
+EXTRA_DIST += test/models/run test/models/ring.pml test/models/wake.pml
