@@ -13,6 +13,12 @@ test_shm_test_transfer_choice_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_transfer test/shm/test_transfer_faults test/shm/test_transfer_choice
 
 SHM_ENDS = test/shm/ends.c test/shm/ends.h test/rwk_test.h
+check_PROGRAMS += test/shm/test_transfer_service
+test_shm_test_transfer_service_SOURCES = test/shm/test_transfer_service.c $(SHM_ENDS)
+test_shm_test_transfer_service_CPPFLAGS = $(TEST_CPPFLAGS) -I$(srcdir)/test/shm
+test_shm_test_transfer_service_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_transfer_service
+
 check_PROGRAMS += test/shm/test_message
 test_shm_test_message_SOURCES = test/shm/test_message.c $(SHM_ENDS)
 test_shm_test_message_CPPFLAGS = $(TEST_CPPFLAGS) -I$(srcdir)/test/shm

@@ -654,7 +654,7 @@ static int lying_exposer(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(deaf_wait(ch, 3));
 	switch (lie) {
 	case LIE_CLAIM:
-		theirs->claim[0].word = 0xffff;
+		theirs->claim[0].word = 1; /* the reader has taken one already */
 		break;
 	case LIE_PUSHED:
 		theirs->claim[0].word = 1 << 16; /* one chunk taken, */
@@ -663,7 +663,7 @@ static int lying_exposer(struct rwk_shm_channel *ch, const void *arg)
 	default:
 		mine->head[0].offset = lie == LIE_OFFSET ? 4096 : 0;
 		mine->head[0].id = 0;
-		mine->head[0].length = lie == LIE_LENGTH ? 1 << 30 : lie == LIE_EMPTY ? 0 : 8192;
+		mine->head[0].length = lie == LIE_LENGTH ? 65536 : lie == LIE_EMPTY ? 0 : 8192;
 		mine->head[0].number = 1;
 	}
 	tp_say(ch, 4, 1);
@@ -696,6 +696,54 @@ static void blocks_that_lie(void **state)
 	(void)state;
 	for (enum lie lie = 0; lie < LIES; lie++)
 		tp_run(lying_exposer, lied_to_reader, &lie);
+}
+
+static int holding_exposer(struct rwk_shm_channel *ch, const void *arg)
+{
+	struct rwk_shm_area *mine = rwk_shm_transfer_area(ch, true), *theirs = rwk_shm_transfer_area(ch, false);
+	static unsigned char buf[65536];
+	struct iovec iov = {buf, sizeof(buf)};
+
+	(void)arg;
+	tp_fill(buf, sizeof(buf), 0);
+	CHECK(!rwk_shm_expose(ch, &iov, 1, false, &tp_side(ch, true)->key[0]));
+	tp_say(ch, 1, 1);
+	CHECK(deaf_wait(ch, 3));
+	theirs->claim[0].word = 1 << 16;
+	tp_say(ch, 4, 1);
+	CHECK(deaf_wait(ch, 5));
+	mine->pushed[0].word = 1 << 16; /* none finished, gave up */
+	CHECK(deaf_wait(ch, 2));
+	return 0;
+}
+
+static int held_reader(struct rwk_shm_channel *ch, const void *arg)
+{
+	static unsigned char buf[65536];
+	struct iovec iov = {buf, sizeof(buf)};
+	struct tp_op o;
+
+	(void)arg;
+	CHECK(tp_wait(ch, 1, 1));
+	tp_force(ch, RWK_SHM_BOTH);
+	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, sizeof(buf)));
+	CHECK(rwk_shm_both_ask_for_two(rwk_shm_transfers_of(ch)));
+	tp_say(ch, 3, 1);
+	CHECK(deaf_wait(ch, 4));
+	CHECK(tp_finish(ch, &o, 50) == 1);
+	CHECK(tp_counts(ch)->pulled == sizeof(buf) / 2);
+	tp_say(ch, 5, 1);
+	CHECK(tp_finish(ch, &o, 3000) == 0);
+	CHECK(tp_same(buf, sizeof(buf), 0, 0));
+	tp_say(ch, 2, 1);
+	return 0;
+}
+
+/* A chunk that the exposer has claimed is waited for; if it gives up, the reader copies it. */
+static void claim_held(void **state)
+{
+	(void)state;
+	tp_run(holding_exposer, held_reader, NULL);
 }
 
 static int garbage_sender(struct rwk_shm_channel *ch, const void *arg)
@@ -855,6 +903,7 @@ int main(void)
 		cmocka_unit_test(concealed_in_the_middle),
 		cmocka_unit_test(area_scribbled),
 		cmocka_unit_test(blocks_that_lie),
+		cmocka_unit_test(claim_held),
 		cmocka_unit_test(garbage_records),
 		cmocka_unit_test(far_offsets),
 		cmocka_unit_test(more_than_4_gb),

@@ -28,7 +28,19 @@ struct rwk_shm_port_counters {
 	uint64_t yields;
 };
 
+/* Bytes that this process has copied for reads of large messages. */
+struct rwk_shm_transfer_counts {
+	uint64_t pulled;   /* by process_vm_readv, into reads of ours */
+	uint64_t pushed;   /* by process_vm_writev, into reads of the peer's */
+	uint64_t staged;   /* into our area, for reads of the peer's */
+	uint64_t unstaged; /* out of the peer's area */
+	uint64_t takeovers; /* pieces pulled because the peer had not staged in time */
+	uint64_t denials;   /* channels that were found not to allow cross-memory copies */
+};
+
 void rwk_shm_channel_counters(const struct rwk_channel *ch, struct rwk_shm_channel_counters *out);
 const struct rwk_shm_port_counters *rwk_shm_port_counters(const struct rwk_port *port);
+/** All zero before the first transfer. */
+const struct rwk_shm_transfer_counts *rwk_shm_transfer_counters(struct rwk_port *port);
 
 #endif

@@ -358,6 +358,14 @@ void rwk_shm_transfer_control(struct rwk_shm_channel *ch, unsigned kind, const v
 	}
 }
 
+const struct rwk_shm_transfer_counts *rwk_shm_transfer_counters(struct rwk_port *port)
+{
+	static const struct rwk_shm_transfer_counts none;
+	const struct rwk_shm_port_transfers *p = *rwk_shm_transfer_port_state(port);
+
+	return p ? &p->counts : &none;
+}
+
 size_t rwk_shm_transfer_explain(struct rwk_shm_channel *ch, char *buf, size_t len)
 {
 	const struct rwk_shm_transfers *t = *rwk_shm_transfer_state(ch);

@@ -26,17 +26,16 @@
 
 /*
  * Where Yama lets only ancestors look into a process (scope 1), let the others of the same user do it, if the user does not forbid
- * it. Once a process; a stricter scope cannot be loosened.
+ * it. Once a port, as a child of fork must ask for itself; a stricter scope cannot be loosened.
  */
-static void let_peers_in(void)
+static void let_peers_in(struct rwk_shm_port_transfers *p)
 {
-	static bool asked;
 	char scope = 0;
 	int fd;
 
-	if (asked || !rwk_params.ptracer || rwk_params.cma == RWK_OFF)
+	if (p->peers_let_in || !rwk_params.ptracer || rwk_params.cma == RWK_OFF)
 		return;
-	asked = true;
+	p->peers_let_in = true;
 	fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
@@ -138,7 +137,7 @@ int rwk_shm_expose(struct rwk_shm_channel *ch, const struct iovec *iov, uint32_t
 	region = region_get(&t->regions);
 	if (!region)
 		return -ENOSPC;
-	let_peers_in();
+	let_peers_in(t->port);
 	memcpy(region->iov, iov, count * sizeof(*iov));
 	region->count = count;
 	region->length = length;

@@ -17,6 +17,7 @@
 #ifndef RWK_SHM_TRANSFER_STATE_H
 #define RWK_SHM_TRANSFER_STATE_H
 
+#include "shm/counters.h"
 #include "shm/transfer.h"
 #include "shm/transfer_choice.h"
 
@@ -108,21 +109,12 @@ static inline struct rwk_shm_read *rwk_shm_read_of(struct rwk_op *op)
 	return (struct rwk_shm_read *)(void *)op->service;
 }
 
-/** Bytes that this process has moved, for counters, tests and the explanation. */
-struct rwk_shm_transfer_counts {
-	uint64_t pulled;   /* by process_vm_readv, into reads of ours */
-	uint64_t pushed;   /* by process_vm_writev, into reads of the peer's */
-	uint64_t staged;   /* into our area, for reads of the peer's */
-	uint64_t unstaged; /* out of the peer's area */
-	uint64_t takeovers; /* times a pull went on where the peer had not staged in time */
-	uint64_t denials;
-};
-
 /** The transfers of a port. */
 struct rwk_shm_port_transfers {
 	struct rwk_list active; /* of rwk_shm_transfers.active */
 	uint64_t random[32];
 	uint32_t random_left;
+	bool peers_let_in; /* Yama has been asked to */
 	struct rwk_shm_transfer_counts counts;
 };
 
