@@ -9,3 +9,10 @@ test_libfabric_test_info_CPPFLAGS = $(FI_TEST_CPPFLAGS)
 test_libfabric_test_info_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_info_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_info
+
+check_PROGRAMS += test/libfabric/test_objects
+test_libfabric_test_objects_SOURCES = test/libfabric/test_objects.c $(FI_TEST_COMMON)
+test_libfabric_test_objects_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_objects_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_objects_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_objects
