@@ -6,12 +6,12 @@
 
 #include <errno.h>
 
-/* The entry's flags, by (RECV, TAGGED, MULTI) of the completion. */
+/* The entry's flags. */
 static uint64_t entry_flags(uint32_t flags)
 {
 	uint64_t out = flags & RWK_F_RECV ? FI_RECV : FI_SEND;
 
-	out |= flags & RWK_F_TAGGED ? FI_TAGGED : FI_MSG;
+	out |= flags & (RWK_F_TAGGED | RWK_FI_TAGGED_SEND) ? FI_TAGGED : FI_MSG;
 	if (flags & RWK_F_DATA)
 		out |= FI_REMOTE_CQ_DATA;
 	if (flags & RWK_F_MULTI)
@@ -23,13 +23,14 @@ static uint64_t entry_flags(uint32_t flags)
  * The number of who sent it. A peer that wrote to us before it was inserted has none yet: it is looked up until it is
  * found, so that an insert need not know who has written already.
  */
-static fi_addr_t source_of(const struct rwk_fi_ep *ep, struct rwk_peer *peer)
+static fi_addr_t source_of(struct rwk_fi_ep *ep, struct rwk_peer *peer)
 {
 	uint64_t number = rwk_peer_user(peer);
 
 	if (rwk_unlikely(number == FI_ADDR_NOTAVAIL)) {
 		number = rwk_fi_av_find(ep->av, rwk_peer_address(peer));
-		rwk_peer_set_user(peer, number);
+		if (number != FI_ADDR_NOTAVAIL && rwk_fi_ep_know(ep, number, peer))
+			rwk_info("no memory to remember the number of a peer");
 	}
 	return number;
 }

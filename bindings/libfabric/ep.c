@@ -34,24 +34,27 @@ static int grow_peers(struct rwk_fi_ep *ep)
 	return 0;
 }
 
+int rwk_fi_ep_know(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer *peer)
+{
+	int err = number < ep->peer_room ? 0 : grow_peers(ep);
+
+	if (err)
+		return err;
+	rwk_peer_set_user(peer, number);
+	ep->peers[number] = peer;
+	return 0;
+}
+
 rwk_noinline int rwk_fi_ep_meet(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer **peer)
 {
 	const struct rwk_address *a = rwk_fi_av_address(ep->av, number);
-	int err;
 
 	if (!a) {
 		rwk_warn("fi_addr %#llx is not in the address vector", (unsigned long long)number);
 		return -FI_EINVAL;
 	}
-	err = number < ep->peer_room ? 0 : grow_peers(ep);
-	if (err)
-		return err;
 	*peer = rwk_engine_peer(ep->engine, a);
-	if (!*peer)
-		return -FI_ENOMEM;
-	rwk_peer_set_user(*peer, number);
-	ep->peers[number] = *peer;
-	return 0;
+	return *peer ? rwk_fi_ep_know(ep, number, *peer) : -FI_ENOMEM;
 }
 
 void rwk_fi_ep_forget(struct rwk_fi_ep *ep, fi_addr_t number)
@@ -182,25 +185,27 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	}
 }
 
+/* Engine flags of the calls without flags of their own, from what is bound and from the default flags in the info. */
 void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep)
 {
 	const struct rwk_fi_side *tx = &ep->side[RWK_FI_TX], *rx = &ep->side[RWK_FI_RX];
+	uint64_t tx_flags = ep->op_flags[RWK_FI_TX], rx_flags = ep->op_flags[RWK_FI_RX];
 	/* With a counter the engine has to tell of every send; without one, of those that want an entry. */
 	uint32_t silent = tx->cntr ? RWK_FI_QUIET : RWK_F_SILENT;
-	bool delivered = ep->op_flags[RWK_FI_TX] & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE);
+	uint32_t send, recv = 0;
 
-	ep->send_flags = delivered ? RWK_F_DELIVERED : 0;
-	ep->sendmsg_delivered = ep->send_flags;
-	if (ep->op_flags[RWK_FI_TX] & FI_INJECT)
-		ep->send_flags |= RWK_F_INJECT;
-	if (!tx->cq || (tx->selective && !(ep->op_flags[RWK_FI_TX] & FI_COMPLETION)))
-		ep->send_flags |= silent;
-	ep->inject_flags = RWK_F_INJECT | RWK_FI_INJECTED | silent;
-	ep->recv_flags[RWK_TAGGED] =
-		!rx->cq || (rx->selective && !(ep->op_flags[RWK_FI_RX] & FI_COMPLETION)) ? RWK_FI_QUIET : 0;
-	ep->recv_flags[RWK_PLAIN] = ep->recv_flags[RWK_TAGGED];
-	if (ep->op_flags[RWK_FI_RX] & FI_MULTI_RECV)
-		ep->recv_flags[RWK_PLAIN] |= RWK_F_MULTI;
+	ep->sendmsg_delivered = tx_flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE) ? RWK_F_DELIVERED : 0;
+	send = ep->sendmsg_delivered | (tx_flags & FI_INJECT ? RWK_F_INJECT : 0);
+	if (!tx->cq || (tx->selective && !(tx_flags & FI_COMPLETION)))
+		send |= silent;
+	if (!rx->cq || (rx->selective && !(rx_flags & FI_COMPLETION)))
+		recv = RWK_FI_QUIET;
+	ep->send_flags[RWK_PLAIN] = send;
+	ep->send_flags[RWK_TAGGED] = send | RWK_FI_TAGGED_SEND;
+	ep->inject_flags[RWK_PLAIN] = RWK_F_INJECT | RWK_FI_INJECTED | silent;
+	ep->inject_flags[RWK_TAGGED] = ep->inject_flags[RWK_PLAIN] | RWK_FI_TAGGED_SEND;
+	ep->recv_flags[RWK_PLAIN] = recv | (rx_flags & FI_MULTI_RECV ? RWK_F_MULTI : 0);
+	ep->recv_flags[RWK_TAGGED] = recv;
 }
 
 /* What fi_enable cannot do without. */

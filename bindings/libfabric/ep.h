@@ -18,10 +18,12 @@
 #include <rdma/fi_endpoint.h>
 
 /* What an operation carries through the engine and gets back in its completion. */
-#define RWK_FI_QUIET    RWK_F_USER        /* no queue entry unless it fails */
-#define RWK_FI_INJECTED (RWK_F_USER << 1) /* by an inject call: it has no context, so no queue entry even if it fails \
-					   */
+#define RWK_FI_QUIET RWK_F_USER /* no queue entry unless it fails */
+#define RWK_FI_INJECTED \
+	(RWK_F_USER << 1) /* by an inject call: it has no context, so no queue entry even if it fails \
+			   */
 #define RWK_FI_NOT_COUNTED (RWK_F_USER << 2) /* peek: nothing was transferred */
+#define RWK_FI_TAGGED_SEND (RWK_F_USER << 3) /* the engine tells receives apart, sends it does not */
 
 /** Where the completions of one direction go; each may be NULL. */
 struct rwk_fi_side {
@@ -39,8 +41,8 @@ struct rwk_fi_ep {
 	pthread_mutex_t *lock;
 	struct rwk_peer **peers;
 	size_t peer_room;
-	uint32_t send_flags; /* of calls that have no flags of their own: RWK_F_*, RWK_FI_* */
-	uint32_t inject_flags;
+	uint32_t send_flags[RWK_SPACES]; /* of calls that have no flags of their own: RWK_F_*, RWK_FI_* */
+	uint32_t inject_flags[RWK_SPACES];
 	uint32_t recv_flags[RWK_SPACES];
 	uint32_t
 		sendmsg_delivered; /* RWK_F_DELIVERED if calls with flags that name no level get it from the endpoint */
@@ -88,6 +90,9 @@ static inline int rwk_fi_ep_peer(struct rwk_fi_ep *ep, fi_addr_t number, struct 
 	}
 	return rwk_fi_ep_meet(ep, number, peer);
 }
+
+/** Remembers that `peer` is the one of that number: 0 or -FI_ENOMEM. */
+int rwk_fi_ep_know(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer *peer);
 
 /** The engine's upcall, in completion.c; `owner` is the endpoint. */
 void rwk_fi_complete(void *owner, const struct rwk_completion *c);

@@ -38,7 +38,7 @@ static ssize_t plain_send(struct fid_ep *fid, const void *buf, size_t len, void 
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 
 	(void)desc;
-	return rwk_fi_send1(ep, RWK_PLAIN, buf, len, to, 0, 0, ep->send_flags, context);
+	return rwk_fi_send1(ep, RWK_PLAIN, buf, len, to, 0, 0, ep->send_flags[RWK_PLAIN], context);
 }
 
 static ssize_t plain_sendv(
@@ -47,14 +47,14 @@ static ssize_t plain_sendv(
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 
 	(void)desc;
-	return rwk_fi_sendv(ep, RWK_PLAIN, iov, count, to, 0, 0, ep->send_flags, context);
+	return rwk_fi_sendv(ep, RWK_PLAIN, iov, count, to, 0, 0, ep->send_flags[RWK_PLAIN], context);
 }
 
 static ssize_t plain_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 	uint32_t f;
-	int err = rwk_fi_sendmsg_flags(ep, flags, &f);
+	int err = rwk_fi_sendmsg_flags(ep, RWK_PLAIN, flags, &f);
 
 	if (rwk_unlikely(err))
 		return err;
@@ -68,7 +68,7 @@ static ssize_t plain_inject(struct fid_ep *fid, const void *buf, size_t len, fi_
 {
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 
-	return rwk_fi_send1(ep, RWK_PLAIN, buf, len, to, 0, 0, ep->inject_flags, NULL);
+	return rwk_fi_send1(ep, RWK_PLAIN, buf, len, to, 0, 0, ep->inject_flags[RWK_PLAIN], NULL);
 }
 
 static ssize_t plain_senddata(
@@ -77,14 +77,14 @@ static ssize_t plain_senddata(
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 
 	(void)desc;
-	return rwk_fi_send1(ep, RWK_PLAIN, buf, len, to, 0, data, ep->send_flags | RWK_F_DATA, context);
+	return rwk_fi_send1(ep, RWK_PLAIN, buf, len, to, 0, data, ep->send_flags[RWK_PLAIN] | RWK_F_DATA, context);
 }
 
 static ssize_t plain_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data, fi_addr_t to)
 {
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 
-	return rwk_fi_send1(ep, RWK_PLAIN, buf, len, to, 0, data, ep->inject_flags | RWK_F_DATA, NULL);
+	return rwk_fi_send1(ep, RWK_PLAIN, buf, len, to, 0, data, ep->inject_flags[RWK_PLAIN] | RWK_F_DATA, NULL);
 }
 
 const struct fi_ops_msg rwk_fi_msg_ops = {

@@ -41,7 +41,7 @@ static ssize_t tagged_send(
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 
 	(void)desc;
-	return rwk_fi_send1(ep, RWK_TAGGED, buf, len, to, tag, 0, ep->send_flags, context);
+	return rwk_fi_send1(ep, RWK_TAGGED, buf, len, to, tag, 0, ep->send_flags[RWK_TAGGED], context);
 }
 
 static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count, fi_addr_t to,
@@ -50,14 +50,14 @@ static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov, void **
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 
 	(void)desc;
-	return rwk_fi_sendv(ep, RWK_TAGGED, iov, count, to, tag, 0, ep->send_flags, context);
+	return rwk_fi_sendv(ep, RWK_TAGGED, iov, count, to, tag, 0, ep->send_flags[RWK_TAGGED], context);
 }
 
 static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
 {
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 	uint32_t f;
-	int err = rwk_fi_sendmsg_flags(ep, flags, &f);
+	int err = rwk_fi_sendmsg_flags(ep, RWK_TAGGED, flags, &f);
 
 	if (rwk_unlikely(err))
 		return err;
@@ -72,7 +72,7 @@ static ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len, fi
 {
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 
-	return rwk_fi_send1(ep, RWK_TAGGED, buf, len, to, tag, 0, ep->inject_flags, NULL);
+	return rwk_fi_send1(ep, RWK_TAGGED, buf, len, to, tag, 0, ep->inject_flags[RWK_TAGGED], NULL);
 }
 
 static ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data, fi_addr_t to,
@@ -81,7 +81,7 @@ static ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len, 
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 
 	(void)desc;
-	return rwk_fi_send1(ep, RWK_TAGGED, buf, len, to, tag, data, ep->send_flags | RWK_F_DATA, context);
+	return rwk_fi_send1(ep, RWK_TAGGED, buf, len, to, tag, data, ep->send_flags[RWK_TAGGED] | RWK_F_DATA, context);
 }
 
 static ssize_t tagged_injectdata(
@@ -89,7 +89,7 @@ static ssize_t tagged_injectdata(
 {
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 
-	return rwk_fi_send1(ep, RWK_TAGGED, buf, len, to, tag, data, ep->inject_flags | RWK_F_DATA, NULL);
+	return rwk_fi_send1(ep, RWK_TAGGED, buf, len, to, tag, data, ep->inject_flags[RWK_TAGGED] | RWK_F_DATA, NULL);
 }
 
 const struct fi_ops_tagged rwk_fi_tagged_ops = {

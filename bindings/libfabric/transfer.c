@@ -56,10 +56,10 @@ ssize_t rwk_fi_recv_locked(struct rwk_fi_ep *ep, enum rwk_space space, const str
 	return err;
 }
 
-int rwk_fi_sendmsg_flags(const struct rwk_fi_ep *ep, uint64_t flags, uint32_t *out)
+int rwk_fi_sendmsg_flags(const struct rwk_fi_ep *ep, enum rwk_space space, uint64_t flags, uint32_t *out)
 {
 	const struct rwk_fi_side *tx = &ep->side[RWK_FI_TX];
-	uint32_t f = 0;
+	uint32_t f = space == RWK_TAGGED ? RWK_FI_TAGGED_SEND : 0;
 
 	if (rwk_unlikely(flags & ~(uint64_t)SENDMSG_FLAGS)) {
 		rwk_info("fi_sendmsg: flags %#llx are not there",

@@ -36,7 +36,7 @@ ssize_t rwk_fi_sendv(struct rwk_fi_ep *ep, enum rwk_space space, const struct io
 	uint64_t tag, uint64_t data, uint32_t flags, void *context);
 
 /** The engine's flags for fi_sendmsg's: 0 and *out set, or -FI_EBADFLAGS. */
-int rwk_fi_sendmsg_flags(const struct rwk_fi_ep *ep, uint64_t flags, uint32_t *out);
+int rwk_fi_sendmsg_flags(const struct rwk_fi_ep *ep, enum rwk_space space, uint64_t flags, uint32_t *out);
 
 /** A receive, peek, claim or discard. */
 static inline ssize_t rwk_fi_recv_unlocked(struct rwk_fi_ep *ep, enum rwk_space space, const struct iovec *iov,
