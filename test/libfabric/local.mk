@@ -16,3 +16,10 @@ test_libfabric_test_objects_CPPFLAGS = $(FI_TEST_CPPFLAGS)
 test_libfabric_test_objects_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_objects_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_objects
+
+check_PROGRAMS += test/libfabric/test_transfer
+test_libfabric_test_transfer_SOURCES = test/libfabric/test_transfer.c $(FI_TEST_COMMON)
+test_libfabric_test_transfer_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_transfer_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_transfer_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_transfer
