@@ -23,3 +23,13 @@ test_libfabric_test_transfer_CPPFLAGS = $(FI_TEST_CPPFLAGS)
 test_libfabric_test_transfer_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_transfer_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_transfer
+
+check_PROGRAMS += test/libfabric/test_wait
+test_libfabric_test_wait_SOURCES = test/libfabric/test_wait.c $(FI_TEST_COMMON)
+test_libfabric_test_wait_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_wait_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_wait_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_wait
+
+EXTRA_DIST += test/libfabric/pingpong.sh
+TESTS += test/libfabric/pingpong.sh

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# libfabric's own fi_pingpong between two processes, every byte checked: plain messages and tagged ones.
+command -v fi_pingpong >/dev/null || { echo "fi_pingpong is not installed"; exit 77; }
+export FI_PROVIDER_PATH=${PROVIDER_PATH:-$PWD/.libs}
+log=$(mktemp -d) || exit 1
+trap 'rm -rf "$log"' EXIT
+
+# pair <name> <options>: a server and a client on a control port of their own; both must end well and see the largest size.
+pair()
+{
+	local name=$1 port=$((20000 + RANDOM % 20000)) server ok=0
+	shift
+	timeout 120 fi_pingpong -e rdm -p ropewalk -c -I 20 -B "$port" "$@" >"$log/server" 2>&1 &
+	server=$!
+	# The client gives up at once when nobody listens yet.
+	for _ in $(seq 100); do
+		timeout 120 fi_pingpong -e rdm -p ropewalk -c -I 20 -P "$port" "$@" 127.0.0.1 >"$log/client" 2>&1 && ok=1 && break
+		grep -qi 'connection refused' "$log/client" || break
+		sleep 0.1
+	done
+	wait "$server" || ok=0
+	grep -q '^1m ' "$log/client" || ok=0
+	[ "$ok" = 1 ] && echo "ok: $name" && return 0
+	echo "failed: $name"
+	sed 's/^/  server: /' "$log/server"
+	sed 's/^/  client: /' "$log/client"
+	return 1
+}
+
+pair "messages" -m msg && pair "tagged messages" -m tagged

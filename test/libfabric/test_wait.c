@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Waiting, threads and processes: sread, descriptors, fi_trywait, signals, counters, two threads on one domain, two processes. */
+#include "fi_test.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* A timeout that passes is -FI_EAGAIN and not shorter than asked for; without a wait object there is nothing to wait for. */
+static void timeouts(void **state)
+{
+	struct t_options o = {.wait = FI_WAIT_FD};
+	struct fi_cq_tagged_entry entry;
+	struct t_domain d;
+	struct t_end e;
+	int64_t start;
+
+	(void)state;
+	t_domain_open(&d, 0, FI_THREAD_SAFE);
+	t_end_open(&e, &d, &o);
+	start = t_now();
+	assert_int_equal(fi_cq_sread(e.cq, &entry, 1, NULL, 30), -FI_EAGAIN);
+	assert_true(t_now() - start >= 29);
+	assert_int_equal(fi_cq_sread(e.cq, &entry, 1, NULL, 0), -FI_EAGAIN);
+	assert_int_equal(fi_cq_signal(e.cq), 0); /* ends the next wait */
+	assert_int_equal(fi_cq_sread(e.cq, &entry, 1, NULL, T_PATIENCE), -FI_EAGAIN);
+	t_end_close(&e);
+	o.wait = FI_WAIT_NONE;
+	t_end_open(&e, &d, &o);
+	assert_int_equal(fi_cq_sread(e.cq, &entry, 1, NULL, 0), -FI_EINVAL);
+	assert_int_equal(fi_cq_signal(e.cq), -FI_ENOSYS);
+	assert_int_equal(fi_control(&e.cq->fid, FI_GETWAIT, &(int){0}), -FI_ENODATA);
+	t_end_close(&e);
+	t_domain_close(&d);
+}
+
+/* What a child process does with its end, and the parent with the other. */
+struct role {
+	struct t_domain d;
+	struct t_end e;
+	fi_addr_t peer;
+	int in, out; /* pipes to the other process: names at first, a byte at the end */
+};
+
+static void read_all(int fd, void *buf, size_t len)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	for (size_t at = 0; at < len;) {
+		ssize_t n;
+
+		if (poll(&p, 1, T_PATIENCE) != 1)
+			fail_msg("the other process does not answer");
+		n = read(fd, (char *)buf + at, len - at);
+		assert_true(n > 0);
+		at += (size_t)n;
+	}
+}
+
+static void role_open(struct role *r, const struct t_options *o)
+{
+	unsigned char name[64];
+
+	t_domain_open(&r->d, 0, FI_THREAD_DOMAIN);
+	t_end_open(&r->e, &r->d, o);
+	assert_int_equal(write(r->out, r->e.name, sizeof(name)), sizeof(name));
+	read_all(r->in, name, sizeof(name));
+	r->peer = t_insert(&r->e, name);
+}
+
+/* Both are done before either closes. */
+static void role_close(struct role *r)
+{
+	char byte = 0;
+
+	assert_int_equal(write(r->out, &byte, 1), 1);
+	read_all(r->in, &byte, 1);
+	t_end_close(&r->e);
+	t_domain_close(&r->d);
+}
+
+/* Runs the two functions in two processes; the child reports through its exit status. */
+static void two_processes(void (*parent)(struct role *), void (*child)(struct role *))
+{
+	int up[2], down[2], status;
+	struct role r;
+	pid_t pid;
+
+	assert_int_equal(pipe(up) | pipe(down), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		setenv("CMOCKA_TEST_ABORT", "1", 1); /* a failed assertion ends the child, not just its test */
+		alarm(2 * T_PATIENCE / 1000);
+		r.in = down[0];
+		r.out = up[1];
+		close(up[0]);
+		close(down[1]);
+		child(&r);
+		_exit(0);
+	}
+	close(up[1]);
+	close(down[0]);
+	r.in = up[0];
+	r.out = down[1];
+	parent(&r);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	close(up[0]);
+	close(down[1]);
+}
+
+static const size_t sizes[] = {0, 1, 40, 41, 256, 1024, 4096, 16384, 65536, 65537, 1 << 20, (4 << 20) + 1};
+#define SIZES (sizeof(sizes) / sizeof(sizes[0]))
+
+/* Sends each size and expects the same bytes plus one seed back; waits by `next`. */
+static void ping(struct role *r, bool first, struct fi_cq_tagged_entry (*next)(struct role *))
+{
+	char *out = malloc((4 << 20) + 1), *in = malloc((4 << 20) + 1);
+
+	for (size_t i = 0; i < SIZES; i++) {
+		for (unsigned turn = 0; turn < 2; turn++) {
+			unsigned seed = (unsigned)(2 * i) + turn;
+
+			if ((turn == 0) == first) {
+				t_fill(out, sizes[i], seed);
+				t_post(fi_tsend(r->e.ep, out, sizes[i], NULL, r->peer, seed, out), r->e.cq, NULL);
+				assert_int_equal(next(r).flags, FI_SEND | FI_TAGGED);
+			} else {
+				struct fi_cq_tagged_entry e;
+
+				assert_int_equal(fi_trecv(r->e.ep, in, sizes[i], NULL, r->peer, seed, 0, in), 0);
+				e = next(r);
+				assert_int_equal(e.flags, FI_RECV | FI_TAGGED);
+				assert_int_equal(e.len, sizes[i]);
+				t_check(in, sizes[i], seed);
+			}
+		}
+	}
+	free(out);
+	free(in);
+}
+
+static struct fi_cq_tagged_entry next_by_read(struct role *r)
+{
+	return t_wait(r->e.cq, NULL, NULL);
+}
+
+static struct fi_cq_tagged_entry next_by_sread(struct role *r)
+{
+	struct fi_cq_tagged_entry e = {0};
+
+	assert_int_equal(fi_cq_sread(r->e.cq, &e, 1, NULL, T_PATIENCE), 1);
+	return e;
+}
+
+/* As a program with an event loop does it: trywait, poll, read. */
+static struct fi_cq_tagged_entry next_by_fd(struct role *r)
+{
+	struct fi_cq_tagged_entry e = {0};
+	struct fid *fid = &r->e.cq->fid;
+	struct pollfd p = {.events = POLLIN};
+	int64_t end = t_now() + T_PATIENCE;
+	ssize_t n;
+	int err;
+
+	assert_int_equal(fi_control(fid, FI_GETWAIT, &p.fd), 0);
+	while ((n = fi_cq_read(r->e.cq, &e, 1)) == -FI_EAGAIN) {
+		assert_true(t_now() < end);
+		err = fi_trywait(r->d.fabric, &fid, 1);
+		if (err == -FI_EAGAIN)
+			continue;
+		assert_int_equal(err, 0);
+		if (poll(&p, 1, T_PATIENCE) != 1)
+			fail_msg("the descriptor stays silent");
+	}
+	assert_int_equal(n, 1);
+	return e;
+}
+
+static void by_read(struct role *r, bool first)
+{
+	role_open(r, NULL);
+	ping(r, first, next_by_read);
+	role_close(r);
+}
+
+static void by_sread(struct role *r, bool first)
+{
+	role_open(r, &(struct t_options){.wait = FI_WAIT_UNSPEC});
+	ping(r, first, next_by_sread);
+	role_close(r);
+}
+
+static void by_fd(struct role *r, bool first)
+{
+	role_open(r, &(struct t_options){.wait = FI_WAIT_FD});
+	ping(r, first, next_by_fd);
+	role_close(r);
+}
+
+static void read_first(struct role *r) { by_read(r, true); }
+static void read_second(struct role *r) { by_read(r, false); }
+static void sread_first(struct role *r) { by_sread(r, true); }
+static void sread_second(struct role *r) { by_sread(r, false); }
+static void fd_first(struct role *r) { by_fd(r, true); }
+static void fd_second(struct role *r) { by_fd(r, false); }
+
+static void processes_read(void **state)
+{
+	(void)state;
+	two_processes(read_first, read_second);
+}
+
+static void processes_sread(void **state)
+{
+	(void)state;
+	two_processes(sread_first, sread_second);
+}
+
+static void processes_fd(void **state)
+{
+	(void)state;
+	two_processes(fd_first, fd_second);
+}
+
+/* A long sleep in sread ends when the peer sends. */
+static void sleeper(struct role *r)
+{
+	struct fi_cq_tagged_entry e[3];
+	char in[3];
+
+	role_open(r, &(struct t_options){.wait = FI_WAIT_FD});
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(fi_recv(r->e.ep, &in[i], 1, NULL, FI_ADDR_UNSPEC, &in[i]), 0);
+	for (int got = 0; got < 3;) {
+		ssize_t n = fi_cq_sread(r->e.cq, e, 3, NULL, T_PATIENCE);
+
+		if (n < 0)
+			fail_msg("fi_cq_sread says %zd after %d messages", n, got);
+		got += (int)n;
+	}
+	role_close(r);
+}
+
+static void waker(struct role *r)
+{
+	role_open(r, NULL);
+	for (int i = 0; i < 3; i++) {
+		usleep(50000); /* time to fall asleep; the test holds without it, too */
+		t_post(fi_send(r->e.ep, "w", 1, NULL, r->peer, r), r->e.cq, NULL);
+		t_wait(r->e.cq, NULL, NULL);
+	}
+	role_close(r);
+}
+
+static void sleeping_process(void **state)
+{
+	(void)state;
+	two_processes(sleeper, waker);
+}
+
+/* Two threads of one FI_THREAD_SAFE domain, each with an endpoint, send to each other all the time. */
+struct thread {
+	struct t_end e;
+	fi_addr_t peer;
+	unsigned received;
+	bool failed;
+};
+
+#define ROUNDS 20000
+
+static void *run(void *arg)
+{
+	struct thread *t = arg;
+	struct fi_cq_tagged_entry e;
+	int64_t end = t_now() + T_PATIENCE;
+	unsigned sent = 0, posted = 0;
+	uint64_t in[16];
+
+	while ((sent < ROUNDS || t->received < ROUNDS) && !t->failed) {
+		uint64_t word = sent;
+
+		if (posted < ROUNDS && posted - t->received < 16 &&
+			!fi_trecv(t->e.ep, &in[posted % 16], 8, NULL, FI_ADDR_UNSPEC, posted, 0, &in[posted % 16]))
+			posted++;
+		if (sent < ROUNDS && !fi_tinject(t->e.ep, &word, 8, t->peer, sent))
+			sent++;
+		if (fi_cq_read(t->e.cq, &e, 1) == 1) {
+			t->failed |= *(uint64_t *)e.op_context != t->received || e.tag != t->received;
+			t->received++;
+		}
+		t->failed |= t_now() > end;
+	}
+	return NULL;
+}
+
+static void two_threads(void **state)
+{
+	struct thread t[2] = {0};
+	struct t_domain d;
+	pthread_t id[2];
+
+	(void)state;
+	t_domain_open(&d, 0, FI_THREAD_SAFE);
+	for (int i = 0; i < 2; i++)
+		t_end_open(&t[i].e, &d, NULL);
+	for (int i = 0; i < 2; i++)
+		t[i].peer = t_insert(&t[i].e, t[1 - i].e.name);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&id[i], NULL, run, &t[i]), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_join(id[i], NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_false(t[i].failed);
+		assert_int_equal(t[i].received, ROUNDS);
+		t_end_close(&t[i].e);
+	}
+	t_domain_close(&d);
+}
+
+/* A thread asleep in sread is woken by fi_cq_signal, and one asleep in fi_cntr_wait by fi_cntr_add, from another thread. */
+struct asleep {
+	struct fid_cq *cq;
+	struct fid_cntr *cntr;
+	ssize_t cq_result;
+	int cntr_result;
+};
+
+static void *sleep_in_both(void *arg)
+{
+	struct asleep *a = arg;
+	struct fi_cq_tagged_entry e;
+
+	a->cq_result = fi_cq_sread(a->cq, &e, 1, NULL, T_PATIENCE);
+	a->cntr_result = fi_cntr_wait(a->cntr, 1, T_PATIENCE);
+	return NULL;
+}
+
+static void woken_by_threads(void **state)
+{
+	struct fi_cntr_attr attr = {.wait_obj = FI_WAIT_FD};
+	struct asleep a = {0};
+	struct t_domain d;
+	struct t_end e;
+	pthread_t id;
+	int64_t start = t_now();
+
+	(void)state;
+	t_domain_open(&d, 0, FI_THREAD_SAFE);
+	t_end_open(&e, &d, &(struct t_options){.wait = FI_WAIT_FD});
+	a.cq = e.cq;
+	assert_int_equal(fi_cntr_open(d.domain, &attr, &a.cntr, NULL), 0);
+	assert_int_equal(pthread_create(&id, NULL, sleep_in_both, &a), 0);
+	usleep(50000);
+	assert_int_equal(fi_cq_signal(e.cq), 0);
+	usleep(50000);
+	assert_int_equal(fi_cntr_add(a.cntr, 1), 0);
+	assert_int_equal(pthread_join(id, NULL), 0);
+	assert_int_equal(a.cq_result, -FI_EAGAIN);
+	assert_int_equal(a.cntr_result, 0);
+	assert_true(t_now() - start < T_PATIENCE); /* woken, not timed out */
+	t_end_close(&e);
+	assert_int_equal(fi_close(&a.cntr->fid), 0);
+	t_domain_close(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(processes_read), /* those that fork come first: no thread has been made yet */
+		cmocka_unit_test(processes_sread),
+		cmocka_unit_test(processes_fd),
+		cmocka_unit_test(sleeping_process),
+		cmocka_unit_test(timeouts),
+		cmocka_unit_test(two_threads),
+		cmocka_unit_test(woken_by_threads),
+	};
+
+	t_use_provider();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
