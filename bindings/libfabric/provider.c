@@ -165,6 +165,8 @@ static void set_defaults(void)
 	}
 }
 
+FI_EXT_INI; /* libfabric has the prototype as a macro alone */
+
 FI_EXT_INI
 {
 	/* Whatever library has loaded us, its own version is the one it accepts. */

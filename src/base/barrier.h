@@ -49,7 +49,31 @@ static inline uint32_t rwk_observe32(const _Atomic uint32_t *at)
  * Glancing: one untorn load without any order, and never read twice by the compiler. For hints that are checked again, and for words
  * of a peer that is not trusted: glance once into a local, check the local, use the local.
  */
-#define rwk_glance(at) __atomic_load_n((at), __ATOMIC_RELAXED)
+#define rwk_glance(at)                                                                                                           \
+	_Generic((at), uint32_t *: rwk_glance32, const uint32_t *: rwk_glance32, uint64_t *: rwk_glance64,                       \
+		const uint64_t *: rwk_glance64, _Atomic uint32_t *: rwk_glance_atomic32,                                         \
+		const _Atomic uint32_t *: rwk_glance_atomic32, _Atomic uint64_t *: rwk_glance_atomic64,                          \
+		const _Atomic uint64_t *: rwk_glance_atomic64)(at)
+
+static inline uint32_t rwk_glance32(const uint32_t *at)
+{
+	return __atomic_load_n(at, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t rwk_glance64(const uint64_t *at)
+{
+	return __atomic_load_n(at, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t rwk_glance_atomic32(const _Atomic uint32_t *at)
+{
+	return atomic_load_explicit(at, memory_order_relaxed);
+}
+
+static inline uint64_t rwk_glance_atomic64(const _Atomic uint64_t *at)
+{
+	return atomic_load_explicit(at, memory_order_relaxed);
+}
 
 /**
  * Both ways: no store before it is still on its way when a load after it is done. The one order that x86-64 does not give by itself;

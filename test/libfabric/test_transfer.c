@@ -609,7 +609,7 @@ static void shared_queue(void **state)
 	assert_int_equal(fi_trecv(a.ep, &in[0], 1, NULL, FI_ADDR_UNSPEC, 0, 0, &in[0]), 0);
 	assert_int_equal(fi_trecv(b.ep, &in[1], 1, NULL, FI_ADDR_UNSPEC, 0, 0, &in[1]), 0);
 	for (int i = 0; i < 2; i++)
-		t_post(fi_tinject(c.ep, "xy" + i, 1, to[i], 0), c.cq, a.cq);
+		t_post(fi_tinject(c.ep, &"xy"[i], 1, to[i], 0), c.cq, a.cq);
 	for (int i = 0; i < 2; i++)
 		seen |= 1u << ((char *)t_wait(a.cq, c.cq, NULL).op_context - in);
 	assert_int_equal(seen, 3);
