@@ -645,6 +645,25 @@ static void regions(void **state)
 	free(was);
 }
 
+/* A port's regions may be limited: -ENOSPC beyond, room again after conceal. */
+static void region_limit(void **state)
+{
+	struct rwk_sim_service how = rwk_sim_service_default;
+	struct iovec iov = {"abc", 3};
+	struct rwk_rkey key[3];
+
+	(void)state;
+	how.regions = 2;
+	open_net(NULL, &how, 2);
+	connect_side(0, 1);
+	assert_int_equal(rwk_sim_transport.expose(side_of(0, 1)->ch, &iov, 1, false, &key[0]), 0);
+	assert_int_equal(rwk_sim_transport.expose(side_of(0, 1)->ch, &iov, 1, false, &key[1]), 0);
+	assert_int_equal(rwk_sim_transport.expose(side_of(0, 1)->ch, &iov, 1, false, &key[2]), -ENOSPC);
+	rwk_sim_transport.conceal(side_of(0, 1)->ch, &key[0]);
+	assert_int_equal(rwk_sim_transport.expose(side_of(0, 1)->ch, &iov, 1, false, &key[2]), 0);
+	close_net();
+}
+
 /* Concealed in the middle of a read: not a byte is read from then on, the read ends with an error, and messages go on. */
 static void conceal_in_the_middle(void **state)
 {
@@ -821,6 +840,7 @@ int main(void)
 		cmocka_unit_test(room),
 		cmocka_unit_test(withdraw),
 		cmocka_unit_test(regions),
+		cmocka_unit_test(region_limit),
 		cmocka_unit_test(conceal_in_the_middle),
 		cmocka_unit_test(peer_dies),
 		cmocka_unit_test(broken_channel),

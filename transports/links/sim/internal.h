@@ -134,6 +134,7 @@ struct rwk_port {
 	void *cookie;
 	struct rwk_address address;
 	struct rwk_list channels, regions;
+	uint32_t exposed; /* how many regions */
 	uint64_t last_id;
 	rwk_time alarm; /* the next that is set; 0: none */
 	int event_fd;
@@ -175,6 +176,7 @@ bool rwk_sim_intact(const void *bytes, size_t len);
 /* The next packet of a lane, in order; `len` bytes behind its packet header. */
 void rwk_sim_arrived(struct channel *ch, const struct packet *p, size_t len);
 struct region *rwk_sim_region(struct channel *ch, uint64_t key);
+void rwk_sim_free_region(struct rwk_port *p, struct region *r);
 /* Copies between `len` bytes at `at` of an iov and a buffer; stops where the iov ends. Returns bytes copied. */
 size_t rwk_sim_copy_out(const struct iovec *iov, uint32_t count, uint64_t at, void *to, size_t len);
 size_t rwk_sim_copy_in(const struct iovec *iov, uint32_t count, uint64_t at, const void *from, size_t len);

@@ -44,10 +44,8 @@ void rwk_sim_free_channel(struct channel *ch)
 		struct region *r = rwk_container_of(l, struct region, link);
 
 		next = l->next;
-		if (r->channel == ch) {
-			rwk_list_remove(l);
-			free(r);
-		}
+		if (r->channel == ch)
+			rwk_sim_free_region(ch->pub.port, r);
 	}
 	rwk_list_remove(&ch->link);
 	free(ch);

@@ -53,6 +53,13 @@ struct region *rwk_sim_region(struct channel *ch, uint64_t key)
 	return NULL;
 }
 
+void rwk_sim_free_region(struct rwk_port *p, struct region *r)
+{
+	rwk_list_remove(&r->link);
+	p->exposed--;
+	free(r);
+}
+
 /* May the peer do what the head asks for? 0, or -EACCES (no such region for this peer, or read-only), or -EINVAL (out of range). */
 static int permitted(struct channel *ch, const struct head *h, bool write)
 {

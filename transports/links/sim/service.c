@@ -343,6 +343,8 @@ static int channel_expose(struct rwk_channel *c, const struct iovec *iov, uint32
 	struct region *r;
 
 	breach_if(count > RWK_EXPOSE_IOV_MAX, "a region of too many pieces");
+	if (p->how.regions && p->exposed >= p->how.regions)
+		return -ENOSPC;
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOSPC;
@@ -354,6 +356,7 @@ static int channel_expose(struct rwk_channel *c, const struct iovec *iov, uint32
 	for (uint32_t i = 0; i < count; i++)
 		r->length += iov[i].iov_len;
 	rwk_list_append(&p->regions, &r->link);
+	p->exposed++;
 	*key = (struct rwk_rkey){{KEY_MAGIC, r->key, r->length, 0}};
 	return 0;
 }
@@ -363,8 +366,7 @@ static void channel_conceal(struct rwk_channel *c, const struct rwk_rkey *key)
 	struct region *r = rwk_sim_region(of(c), key->word[1]);
 
 	breach_if(!r, "conceal of a region that is not exposed on this channel");
-	rwk_list_remove(&r->link);
-	free(r);
+	rwk_sim_free_region(c->port, r);
 }
 
 bool rwk_sim_break(const struct rwk_address *a, const struct rwk_address *b, int err)

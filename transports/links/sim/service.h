@@ -16,6 +16,7 @@ struct rwk_sim_service {
 	size_t send_max;  /* bytes; send_max of its channels */
 	uint32_t window;  /* packets of a channel that may be under way, 1 to RWK_SIM_WINDOW_MAX */
 	uint32_t room;    /* messages of a channel that send has taken and the peer has not acknowledged */
+	uint32_t regions; /* that a port may have exposed at once; beyond it expose says -ENOSPC; 0: no limit */
 	rwk_time timeout; /* of the first retransmission; doubles up to 64 times as much */
 	uint32_t refuse;  /* chance that send says -EAGAIN for no reason */
 	uint32_t late;    /* chance that an op is done only after what the peer sent in answer to it */
