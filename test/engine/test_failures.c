@@ -121,6 +121,8 @@ static void check_survivor(struct play *p, unsigned who)
 			check_done(&p->recv[i], p->recv_rc[i]);
 		else if (s->anyone && !p->recv[i].times)
 			assert_int_equal(rwk_engine_cancel(p->w.e[1], &p->recv[i]), 0);
+		if (who == 1 && s->anyone && p->recv[i].times && p->recv[i].c.status == -ECONNRESET)
+			assert_ptr_equal(p->recv[i].c.peer, p->w.peer[1][0]); /* it had taken a message; else somebody may still send one */
 		if (who == 1 && p->recv[i].times && !p->recv[i].c.status && p->s->length >= 8 && !s->multi)
 			world_check(p->in[i], s->length, 9);
 	}

@@ -324,6 +324,32 @@ static void limits(void **state)
 	world_close(&w);
 }
 
+/* A transport that exposes few regions at once: rendezvous wait for their turn with -EAGAIN, each gets one, and gives it back. */
+static void few_regions(void **state)
+{
+	enum { COUNT = 30 };
+	static unsigned char out[COUNT][100000], in[COUNT][100000];
+	struct world_attr a = {.transport = &rwk_sim_transport, .count = 2, .service = rwk_sim_service_default};
+	struct task s[COUNT] = {0}, r[COUNT] = {0};
+	struct world w;
+
+	(void)state;
+	a.service.regions = 3;
+	world_open(&w, &a);
+	for (unsigned i = 0; i < COUNT; i++)
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in[i], sizeof(in[i]), 1, 0, 0, &r[i]), 0);
+	for (unsigned i = 0; i < COUNT; i++) {
+		world_fill(out[i], sizeof(out[i]), i);
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out[i], sizeof(out[i]), 1, 0, &s[i]), 0);
+	}
+	for (unsigned i = 0; i < COUNT; i++) {
+		world_wait(&w, &s[i]);
+		world_wait(&w, &r[i]);
+		world_check(in[i], sizeof(in[i]), i);
+	}
+	world_close(&w);
+}
+
 /*
  * Without end messages of one tag to a receiver that waits for another: what it keeps stays below the credit, later ones wait at the sender
  * as rendezvous, the awaited message gets through, and all arrive in order in the end.
@@ -500,6 +526,7 @@ static void counters(void **state)
 	assert_int_equal(b->unexpected_bytes_now, 0);
 	assert_int_equal(b->unexpected_bytes_peak, 100);
 	assert_int_equal(a->failed_peers + b->failed_peers, 0);
+	assert_int_equal(w.new_peers[0] + w.new_peers[1], 0);
 	world_close(&w);
 }
 
@@ -508,6 +535,7 @@ static void counters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(few_regions),
 		over(every_size, rwk_sim_transport),
 		over(inject, rwk_sim_transport),
 		over(delivered, rwk_sim_transport),

@@ -421,7 +421,7 @@ static void open_world(const struct rwk_transport *transport)
 	a.net.room = pick(3) ? 0 : 20 + (uint32_t)pick(100);
 	a.service = (struct rwk_sim_service){.send_max = 64 << pick(9), .window = 1 + (uint32_t)pick(RWK_SIM_WINDOW_MAX),
 		.room = 1 + (uint32_t)pick(10), .timeout = 50000, .refuse = (uint32_t)pick(300000), .late = (uint32_t)pick(500000),
-		.finish = (uint32_t)pick(300000)};
+		.finish = (uint32_t)pick(300000), .regions = pick(2) ? 0 : 2 + (uint32_t)pick(20)};
 	world_open(&w, &a);
 	w.on_complete = on_complete;
 	for (unsigned i = 0; i < a.count; i++) {
