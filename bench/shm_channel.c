@@ -232,7 +232,7 @@ struct options {
 /* Many short loops, of which the quickest counts: what disturbs a loop from outside only makes it longer. */
 static void run_size(struct end *e, struct board *b, int rank, size_t size, unsigned long n)
 {
-	unsigned long turns = size > 4096 ? 300 : 1000, count = size > 4096 ? 2000 : 20000;
+	unsigned long turns = size > 4096 ? 300 : 1000, count = size > 256 ? 1000 : 10000;
 	double line = 1, there = 1, each = 1;
 
 	for (unsigned long i = 0; i < (n ? n : 60); i++) {

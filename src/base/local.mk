@@ -1,6 +1,7 @@
 libropewalk_core_la_SOURCES += \
 	src/base/barrier.h \
 	src/base/compiler.h \
+	src/base/copy.h \
 	src/base/list.h \
 	src/base/log.c src/base/log.h \
 	src/base/param.c src/base/param.h \

@@ -45,12 +45,14 @@ struct rwk_shm_channel {
 	bool hot;
 	bool partial;          /* the peer's full address is not known yet */
 	bool peer_has_barrier; /* joined rwk_barrier_everywhere */
+	bool string_copy;      /* the port's */
 	unsigned side;         /* of the pair: 0 its creator */
 
 	struct rwk_shm_tx tx;
 	struct rwk_shm_rx rx;
 	struct rwk_shm_assembly assembly;
-	uint32_t seen; /* messages since the last choice of hot channels */
+	uint32_t answered; /* rx.stamp as it was when we last sent more than one line */
+	uint32_t seen;     /* messages since the last choice of hot channels */
 	struct rwk_shm_slabs slabs;
 
 	/* What waits: controls go first. In port->busy while either is not empty. */
@@ -93,6 +95,7 @@ struct rwk_port {
 	uint32_t polls, idle_polls;
 	bool armed, oversubscribed;
 	bool have_barrier; /* rwk_barrier_everywhere is allowed */
+	bool string_copy;  /* rwk_copy_has_string */
 	bool timer_set;
 	bool warned;        /* of want of descriptors: once is enough */
 	bool bells_rung;    /* look at the bells once, though no channel is cold */

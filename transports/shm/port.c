@@ -15,6 +15,7 @@
 #include "shm/deliver.h"
 #include "shm/transfer.h"
 
+#include "base/copy.h"
 #include "base/log.h"
 #include "base/param.h"
 
@@ -66,6 +67,7 @@ static int shm_open_port(struct rwk_port_attr *attr, const struct rwk_client *cl
 	port->oversubscribed = attr->oversubscribed;
 	port->address = attr->address;
 	port->have_barrier = rwk_barrier_join();
+	port->string_copy = rwk_copy_has_string();
 	port->pid = getpid();
 	port->start = rwk_shm_process_start(port->pid);
 	rwk_list_init(&port->busy);
@@ -126,6 +128,7 @@ struct rwk_shm_channel *rwk_shm_channel_new(struct rwk_port *port, const struct 
 	ch->base.send_max = rwk_params.eager_max < RWK_SHM_MESSAGE_MAX ? rwk_params.eager_max : RWK_SHM_MESSAGE_MAX;
 	ch->to = *to;
 	ch->partial = to->flags_rank & RWK_ADDR_PARTIAL;
+	ch->string_copy = port->string_copy;
 	ch->tx.here = port->here;
 	ch->tx.shut = 1;
 	ch->pidfd = ch->pair_fd = -1;

@@ -7,6 +7,8 @@
 #include "shm/channel.h"
 #include "shm/transfer.h"
 
+#include "base/copy.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,7 +157,7 @@ static int send_in_slab(struct rwk_shm_channel *ch, const struct rwk_envelope *e
 	id = rwk_shm_slab_take(&ch->slabs);
 	if (id == RWK_SHM_NO_SLAB)
 		return -EAGAIN;
-	memcpy(rwk_shm_slab(&ch->slabs, id), buf, len);
+	rwk_copy_away(rwk_shm_slab(&ch->slabs, id), buf, len, ch->string_copy);
 	send_slab(ch, env, id, (uint32_t)len, len);
 	return 0;
 }
@@ -237,12 +239,24 @@ static rwk_noinline int refuse(struct rwk_shm_channel *ch)
 	return ch->base.error ? ch->base.error : -EAGAIN;
 }
 
+/*
+ * Something has come since our last send of this kind: the peer and we take turns. Then a slab, whose lines are here already, is quicker than
+ * further lines of the ring, which the peer has read last; in a stream it is the other way round.
+ */
+static bool our_turn(struct rwk_shm_channel *ch)
+{
+	bool turn = ch->rx.stamp != ch->answered;
+
+	ch->answered = ch->rx.stamp;
+	return turn;
+}
+
 static __attribute__((noinline)) int send_longer(
 	struct rwk_shm_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len)
 {
 	if (ch->tx.shut || !*ch->tx.here)
 		return refuse(ch);
-	if (len <= short_max(env))
+	if (len <= body_bytes(env) || (len <= short_max(env) && !our_turn(ch)))
 		return send_lines(ch, env, buf, (uint32_t)len);
 	if (len <= RWK_SHM_SLAB_BYTES)
 		return send_in_slab(ch, env, buf, len);
