@@ -377,7 +377,9 @@ static void step(void)
 
 	if (w.dead[who])
 		return;
-	if (what < 35 && op_count[who] < OUTSTANDING)
+	if (op_count[who] == OUTSTANDING && pick(10) == 0)
+		do_cancel(who);
+	else if (what < 35 && op_count[who] < OUTSTANDING)
 		do_send(who);
 	else if (what < 65 && op_count[who] < OUTSTANDING)
 		do_receive(who);
@@ -479,9 +481,23 @@ static bool waits_for_the_dead(void)
 	return false;
 }
 
+/* Posts a receive for a message that has been sent: it must come. */
+static void await_receive(struct op *o)
+{
+	unsigned who = o->who, before = op_count[who];
+	time_t end = time(NULL) + 10;
+
+	post(o);
+	do
+		world_settle(&w);
+	while (op_count[who] == before && !w.net && time(NULL) < end);
+	check(op_count[who] < before);
+}
+
 /* Takes all that is still unreceived: what was claimed, then what is left, by receives that fit everything. */
 static void drain(void)
 {
+	world_contact(&w);
 	world_settle(&w);
 	for (time_t end = time(NULL) + 10; !w.net && waits_for_the_dead();) { /* a closed endpoint is noticed after a while */
 		world_poll(&w);
@@ -512,11 +528,7 @@ static void drain(void)
 					o->to = WORLD_ANY;
 					o->space = space;
 					o->ignore = 0xff;
-					unsigned before = op_count[i];
-
-					post(o);
-					world_settle(&w);
-					check(op_count[i] < before); /* or a message that was sent does not come */
+					await_receive(o);
 				}
 			}
 		}
@@ -610,7 +622,7 @@ static void several(const struct rwk_transport *transport, unsigned seeds, unsig
 		run(transport, first, steps, death);
 	for (unsigned i = 0; i < seeds && !first; i++)
 		run(transport, 1000 + i, steps, death);
-	assert_true(operations > steps / 4);
+	assert_true(first || operations > seeds * steps / 20); /* else they block each other, and little is tested */
 	print_message("%llu operations\n", (unsigned long long)operations);
 }
 

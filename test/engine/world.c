@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#define QUIET 200        /* so many empty polls: nothing is under way on shared memory */
+#define QUIET 3000       /* so many empty polls: nothing is under way on shared memory */
 #define NEVER 5000000    /* steps of a simulated wait */
 #define SECONDS 10       /* of a wait on shared memory */
 #define CONTACT 0.01     /* seconds that a first contact may take there */
@@ -77,7 +77,7 @@ void world_open(struct world *w, const struct world_attr *attr)
 		if (w->net)
 			w->node[i] = rwk_sim_node_of(rwk_engine_address(w->e[i]));
 	}
-	w->contact = seconds();
+	world_contact(w);
 	for (unsigned i = 0; i < attr->count; i++) {
 		for (unsigned j = 0; j < attr->count && !attr->strangers; j++) {
 			w->peer[i][j] = rwk_engine_peer(w->e[i], rwk_engine_address(w->e[j]));
@@ -157,10 +157,15 @@ void world_wait(struct world *w, const struct task *t)
 	assert_int_equal(t->times, 1);
 }
 
+void world_contact(struct world *w)
+{
+	w->contact = seconds();
+}
+
 static void meet(struct world *w, unsigned who, unsigned whom)
 {
 	if (!w->met[who][whom])
-		w->contact = seconds();
+		world_contact(w);
 	w->met[who][whom] = w->met[whom][who] = true;
 }
 

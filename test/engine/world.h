@@ -66,6 +66,9 @@ void world_close(struct world *w);
 void world_kill(struct world *w, unsigned who);
 void world_engine_close(struct world *w, unsigned who);
 
+/** The test has made engines talk that had not; see above. world_send and world_recv notice by themselves. */
+void world_contact(struct world *w);
+
 /** Each engine's progress once; how much was done. */
 int world_poll(struct world *w);
 /** Goes on until nothing happens any more. */
