@@ -97,6 +97,48 @@ static void floods_both_ways(void **state)
 	talk_end(&t);
 }
 
+/* A queued send can be taken back as long as it has not begun; the others go without it. */
+static void nothing_done(struct rwk_op *op, int status)
+{
+	(void)op;
+	(void)status;
+	fail_msg("an op that was taken back was completed");
+}
+
+static void withdraw(void **state)
+{
+	struct talk t = talk_begin(echo_child, NULL);
+	struct rwk_envelope env = {.kind = 99, .tag = 99};
+	struct iovec iov = {&env, sizeof(env)};
+	struct rwk_op op = {.type = RWK_OP_SEND, .iov = &iov, .iov_count = 1, .length = sizeof(env), .env = env, .done = nothing_done};
+
+	(void)state;
+	/* Not connected yet: all of it queues. */
+	assert_int_equal(end_post(t.e, t.p, 100, 2, 0), 0);
+	assert_int_equal(rwk_shm_transport.post(t.p->ch, &op), 0);
+	assert_int_equal(end_post(t.e, t.p, 5000, 2, 0), 0);
+	assert_int_equal(rwk_shm_transport.withdraw(t.p->ch, &op), 0);
+	assert_true(end_until(t.e, &t.p->received, 2, 10000));
+	assert_int_equal(t.p->done, 2);
+	talk_end(&t);
+}
+
+/* Longer than send_max is refused, by send and by post, and changes nothing. */
+static void too_long(void **state)
+{
+	struct talk t = talk_begin(echo_child, NULL);
+	size_t most = t.p->ch->send_max;
+
+	(void)state;
+	assert_int_equal(most, rwk_params.eager_max);
+	assert_true(end_push(t.e, t.p, most, 0));
+	assert_int_equal(end_send(t.e, t.p, most + 1, 0, false), -EMSGSIZE);
+	assert_int_equal(end_post(t.e, t.p, most + 1, 1, 0), -EMSGSIZE);
+	assert_true(end_push(t.e, t.p, 1, 0));
+	assert_true(end_until(t.e, &t.p->received, 2, 10000));
+	talk_end(&t);
+}
+
 static int sink_child(int fd, void *arg)
 {
 	struct end *e = end_open(0, true);
@@ -136,6 +178,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_size),
 		cmocka_unit_test(floods_both_ways),
+		cmocka_unit_test(withdraw),
+		cmocka_unit_test(too_long),
 		cmocka_unit_test(one_way),
 	};
 

@@ -355,6 +355,7 @@ static rwk_noinline int wake_up(struct rwk_port *port)
 {
 	rwk_shm_disarm(port);
 	port->now = clock_ms();
+	port->polls |= 63; /* a sleeper polls seldom: what goes by time is looked at in this very progress */
 	return rwk_shm_events(port);
 }
 

@@ -96,6 +96,12 @@ static bool near_limit(int fd)
 	return !getrlimit(RLIMIT_NOFILE, &limit) && (rlim_t)fd + DESCRIPTORS_TAKEN >= limit.rlim_cur;
 }
 
+/* Gets memory for that part of a new segment; false with errno ENOMEM. An older kernel lets the first touch ask. */
+static bool has_memory(void *at, size_t size)
+{
+	return !madvise(at, size, MADV_POPULATE_WRITE) || errno != ENOMEM;
+}
+
 int rwk_shm_pair_make(struct rwk_shm_channel *ch)
 {
 	uint32_t lines = wanted_ring_lines();
@@ -113,7 +119,9 @@ int rwk_shm_pair_make(struct rwk_shm_channel *ch)
 	if (!pair)
 		goto err_close;
 	/* What is needed at once is asked for now, so that a lack of memory is an answer and not a signal. */
-	if (madvise(pair, RWK_SHM_PAGE, MADV_POPULATE_WRITE) && errno == ENOMEM)
+	if (!has_memory(pair, RWK_SHM_PAGE) ||
+		!has_memory((char *)pair + rwk_shm_ring_at(lines, 0), RWK_SHM_RING_MIN * sizeof(struct rwk_shm_line)) ||
+		!has_memory((char *)pair + rwk_shm_ring_at(lines, 1), RWK_SHM_RING_MIN * sizeof(struct rwk_shm_line)))
 		goto err_unmap;
 	pair->magic = RWK_SHM_PAIR_MAGIC;
 	pair->layout = RWK_SHM_LAYOUT_VERSION;

@@ -338,7 +338,7 @@ int rwk_shm_post(struct rwk_channel *c, struct rwk_op *op)
 	if (ch->base.error)
 		return ch->base.error;
 	if (op->type != RWK_OP_SEND)
-		return rwk_shm_transfer_post(ch, op);
+		return ch->state == RWK_SHM_OPEN ? rwk_shm_transfer_post(ch, op) : -ENOTCONN;
 	if (op->length > ch->base.send_max)
 		return -EMSGSIZE;
 	op->at = 0;
