@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Peers that die or close at every stage of every protocol. Three engines: 0 and 1 talk, one of them ends, 2 is the bystander. What is under
- * way with the dead completes once, with success or -ECONNRESET; nothing else is touched, nothing leaks, later calls say -ECONNRESET.
+ * Peers that die or close at every stage of every protocol. Three engines: 0 and 1 talk, one of them ends, 2 is the
+ * bystander. What is under way with the dead completes once, with success or -ECONNRESET; nothing else is touched,
+ * nothing leaks, later calls say -ECONNRESET.
  */
 #include "engine/world.h"
 
 #define TX_LIMIT 12
 #define ROOM     6000
 
-/* A message from 0 to 1, and how it is received. With eager_max 2000 and packets of 512 bytes each protocol has its stages. */
+/*
+ * A message from 0 to 1, and how it is received. With eager_max 2000 and packets of 512 bytes each protocol has its
+ * stages.
+ */
 static const struct scenario {
 	const char *name;
 	size_t length;
@@ -67,7 +71,8 @@ static void post_receives(struct play *p)
 
 static void begin(struct play *p, const struct scenario *s, const struct rwk_transport *transport)
 {
-	struct world_attr a = {.transport = transport, .count = 3, .tx_limit = TX_LIMIT, .eager_max = 2000, .multi_min = 2000};
+	struct world_attr a = {
+		.transport = transport, .count = 3, .tx_limit = TX_LIMIT, .eager_max = 2000, .multi_min = 2000};
 
 	memset(p, 0, sizeof(*p));
 	p->s = s;
@@ -77,7 +82,10 @@ static void begin(struct play *p, const struct scenario *s, const struct rwk_tra
 	world_fill(p->out, s->length, 9);
 }
 
-/* All of it, up to where somebody has ended. The receives of 0 from 1 and of 1 from anyone wait for messages that never come. */
+/*
+ * All of it, up to where somebody has ended. The receives of 0 from 1 and of 1 from anyone wait for messages that never
+ * come.
+ */
 static void act(struct play *p, void (*pause)(struct play *p))
 {
 	const struct scenario *s = p->s;
@@ -87,7 +95,8 @@ static void act(struct play *p, void (*pause)(struct play *p))
 	if (s->posted)
 		post_receives(p);
 	for (unsigned i = 0; i < s->count && alive(p, 0) && alive(p, 1); i++)
-		p->send_rc[i] = rwk_engine_send1(p->w.e[0], RWK_TAGGED, p->w.peer[0][1], p->out, s->length, 1, 0, s->flags, &p->send[i]);
+		p->send_rc[i] = rwk_engine_send1(
+			p->w.e[0], RWK_TAGGED, p->w.peer[0][1], p->out, s->length, 1, 0, s->flags, &p->send[i]);
 	pause(p);
 	if (!s->posted)
 		post_receives(p);
@@ -121,8 +130,10 @@ static void check_survivor(struct play *p, unsigned who)
 			check_done(&p->recv[i], p->recv_rc[i]);
 		else if (s->anyone && !p->recv[i].times)
 			assert_int_equal(rwk_engine_cancel(p->w.e[1], &p->recv[i]), 0);
-		if (who == 1 && s->anyone && p->recv[i].times && p->recv[i].c.status == -ECONNRESET)
-			assert_ptr_equal(p->recv[i].c.peer, p->w.peer[1][0]); /* it had taken a message; else somebody may still send one */
+		if (who == 1 && s->anyone && p->recv[i].times && p->recv[i].c.status == -ECONNRESET) {
+			/* It had taken a message of the dead; else it would wait for somebody else's. */
+			assert_ptr_equal(p->recv[i].c.peer, p->w.peer[1][0]);
+		}
 		if (who == 1 && p->recv[i].times && !p->recv[i].c.status && p->s->length >= 8 && !s->multi)
 			world_check(p->in[i], s->length, 9);
 	}
@@ -152,10 +163,12 @@ static void check_others(struct play *p, unsigned who)
 		world_settle(&p->w);
 	}
 	for (unsigned i = 0; i < TX_LIMIT; i++) {
-		assert_int_equal(rwk_engine_send1(p->w.e[who], RWK_TAGGED, p->w.peer[who][2], p->out, i % 2 ? 5000 : 8, i, 0,
-					 RWK_F_DELIVERED, &send[0][i]), 0);
-		assert_int_equal(rwk_engine_send1(p->w.e[2], RWK_TAGGED, p->w.peer[2][who], p->out, i % 2 ? 5000 : 8, 100 + i, 0,
-					 RWK_F_DELIVERED, &send[1][i]), 0);
+		assert_int_equal(rwk_engine_send1(p->w.e[who], RWK_TAGGED, p->w.peer[who][2], p->out, i % 2 ? 5000 : 8,
+					 i, 0, RWK_F_DELIVERED, &send[0][i]),
+			0);
+		assert_int_equal(rwk_engine_send1(p->w.e[2], RWK_TAGGED, p->w.peer[2][who], p->out, i % 2 ? 5000 : 8,
+					 100 + i, 0, RWK_F_DELIVERED, &send[1][i]),
+			0);
 	}
 	for (unsigned i = 0; i < TX_LIMIT; i++) {
 		assert_int_equal(world_recv(&p->w, 2, who, RWK_TAGGED, p->in[0], ROOM, i, 0, 0, &recv[0][i]), 0);
@@ -312,7 +325,10 @@ static void broken_protocol(void **state)
 	world_close(&w);
 }
 
-/* Waiting for, or sending to, an endpoint that was gone before first contact ends with an error; who was never there is unreachable. */
+/*
+ * Waiting for, or sending to, an endpoint that was gone before first contact ends with an error; who was never there is
+ * unreachable.
+ */
 static void gone_before_contact(void **state)
 {
 	static unsigned char buf[100000];
@@ -338,7 +354,10 @@ static void gone_before_contact(void **state)
 	world_close(&w);
 }
 
-/* What has come from a peer that is dead now can still be received: by receives, and into a multi-receive buffer, which then ends. */
+/*
+ * What has come from a peer that is dead now can still be received: by receives, and into a multi-receive buffer, which
+ * then ends.
+ */
 static void messages_of_the_dead(void **state)
 {
 	static unsigned char out[5000], in[20000];
@@ -364,7 +383,9 @@ static void messages_of_the_dead(void **state)
 			assert_int_equal(r[0].c.flags & RWK_F_MULTI, RWK_F_MULTI);
 		}
 		for (unsigned i = 0; i < 4 && !multi; i++) {
-			assert_int_equal(world_recv(&w, 1, i % 2 ? 0 : WORLD_ANY, RWK_TAGGED, in, sizeof(in), 1, 0, 0, &r[i]), 0);
+			assert_int_equal(
+				world_recv(&w, 1, i % 2 ? 0 : WORLD_ANY, RWK_TAGGED, in, sizeof(in), 1, 0, 0, &r[i]),
+				0);
 			assert_int_equal(r[i].times, 1);
 			assert_int_equal(r[i].c.status, i < 3 ? 0 : -ECONNRESET);
 			if (i < 3)
@@ -386,10 +407,12 @@ static void close_in_the_middle(void **state)
 		memset(t, 0, sizeof(t));
 		world_open(&w, &(struct world_attr){.transport = *state, .count = 4});
 		for (unsigned i = 0; i < 100; i++) {
-			assert_int_equal(world_recv(&w, i % 4, i % 3 ? (i + 1) % 4 : WORLD_ANY, RWK_TAGGED, buf, sizeof(buf), i % 2, 0, 0,
-						 &t[i]), 0);
-			assert_int_equal(rwk_engine_send1(w.e[i % 4], RWK_TAGGED, w.peer[i % 4][i / 4 % 4], buf, world_mixed(i), i % 3, 0,
-						 i % 5 ? 0 : RWK_F_DELIVERED, &t[100 + i]), 0);
+			assert_int_equal(world_recv(&w, i % 4, i % 3 ? (i + 1) % 4 : WORLD_ANY, RWK_TAGGED, buf,
+						 sizeof(buf), i % 2, 0, 0, &t[i]),
+				0);
+			assert_int_equal(rwk_engine_send1(w.e[i % 4], RWK_TAGGED, w.peer[i % 4][i / 4 % 4], buf,
+						 world_mixed(i), i % 3, 0, i % 5 ? 0 : RWK_F_DELIVERED, &t[100 + i]),
+				0);
 		}
 		for (unsigned i = 0; i < polls; i++) {
 			world_poll(&w);

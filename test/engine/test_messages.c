@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages between engines, over the simulated service and over shared memory: every size at which a protocol begins or ends, order, the
- * two spaces, scattered buffers, myself, limits, floods. What receives can ask for besides: test_receives.c; failures: test_failures.c.
+ * Messages between engines, over the simulated service and over shared memory: every size at which a protocol begins or
+ * ends, order, the two spaces, scattered buffers, myself, limits, floods. What receives can ask for besides:
+ * test_receives.c; failures: test_failures.c.
  */
 #include "engine/world.h"
 
 #define MEGA (1u << 20)
 
 /* The first message of a size to be sent, in both spaces, in every way; posted before it comes and after. */
-static const size_t sizes[] = {0, 1, 7, 8, 39, 40, 41, 64, 103, 104, 105, 255, 256, 257, 303, 400, 401, 471, 472, 473, 1023, 1024,
-	1025, 4095, 4096, 4097, 8191, 8192, 8193, 65535, 65536, 65537, MEGA, 9 * MEGA + 3};
+static const size_t sizes[] = {0, 1, 7, 8, 39, 40, 41, 64, 103, 104, 105, 255, 256, 257, 303, 400, 401, 471, 472, 473,
+	1023, 1024, 1025, 4095, 4096, 4097, 8191, 8192, 8193, 65535, 65536, 65537, MEGA, 9 * MEGA + 3};
 
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
@@ -45,10 +46,14 @@ static void one_message(struct world *w, size_t len, enum rwk_space space, uint3
 	free(in);
 }
 
-/* Every size, both spaces, data or none, delivered or not, silent or not, received before and after it came: whole, and nothing beyond. */
+/*
+ * Every size, both spaces, data or none, delivered or not, silent or not, received before and after it came: whole, and
+ * nothing beyond.
+ */
 static void every_size(void **state)
 {
-	static const uint32_t ways[] = {0, RWK_F_DATA, RWK_F_DELIVERED, RWK_F_SILENT, RWK_F_DATA | RWK_F_DELIVERED | RWK_F_SILENT};
+	static const uint32_t ways[] = {
+		0, RWK_F_DATA, RWK_F_DELIVERED, RWK_F_SILENT, RWK_F_DATA | RWK_F_DELIVERED | RWK_F_SILENT};
 	struct world w;
 
 	world_open_two(&w, *state);
@@ -71,7 +76,8 @@ static void inject(void **state)
 		for (int how = 0; how < 4; how++)
 			one_message(&w, sizes[i], how & 2 ? RWK_PLAIN : RWK_TAGGED,
 				RWK_F_INJECT | (how & 1 ? RWK_F_DELIVERED : 0), how & 1);
-	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, buf, sizeof(buf), 1, RWK_F_INJECT | RWK_F_DELIVERED, &t), -EMSGSIZE);
+	assert_int_equal(
+		world_send(&w, 0, 1, RWK_TAGGED, buf, sizeof(buf), 1, RWK_F_INJECT | RWK_F_DELIVERED, &t), -EMSGSIZE);
 	assert_int_equal(world_send(&w, 0, 0, RWK_TAGGED, buf, sizeof(buf), 1, RWK_F_INJECT, &t), -EMSGSIZE);
 	world_close(&w);
 }
@@ -118,7 +124,10 @@ static void user_flags(void **state)
 
 #define MANY 60
 
-/* Messages of one sender that fit the same receives are matched in the order of sending, posted receives in the order of posting. */
+/*
+ * Messages of one sender that fit the same receives are matched in the order of sending, posted receives in the order
+ * of posting.
+ */
 static void order_holds(void **state)
 {
 	static unsigned char out[MANY][200000], in[MANY][200000];
@@ -129,7 +138,9 @@ static void order_holds(void **state)
 
 		world_open_two(&w, *state);
 		for (unsigned i = 0; i < posted; i++)
-			assert_int_equal(world_recv(&w, 1, i % 2 ? 0 : WORLD_ANY, RWK_TAGGED, in[i], sizeof(in[i]), 7, i % 3, 0, &r[i]), 0);
+			assert_int_equal(world_recv(&w, 1, i % 2 ? 0 : WORLD_ANY, RWK_TAGGED, in[i], sizeof(in[i]), 7,
+						 i % 3, 0, &r[i]),
+				0);
 		for (unsigned i = 0; i < MANY; i++) {
 			world_fill(out[i], world_mixed(i), i);
 			assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out[i], world_mixed(i), 7, 0, &s[i]), 0);
@@ -139,7 +150,9 @@ static void order_holds(void **state)
 		if (posted)
 			world_settle(&w);
 		for (unsigned i = posted; i < MANY; i++)
-			assert_int_equal(world_recv(&w, 1, i % 2 ? 0 : WORLD_ANY, RWK_TAGGED, in[i], sizeof(in[i]), 7, i % 3, 0, &r[i]), 0);
+			assert_int_equal(world_recv(&w, 1, i % 2 ? 0 : WORLD_ANY, RWK_TAGGED, in[i], sizeof(in[i]), 7,
+						 i % 3, 0, &r[i]),
+				0);
 		for (unsigned i = 0; i < MANY; i++) {
 			world_wait(&w, &r[i]);
 			world_wait(&w, &s[i]);
@@ -192,7 +205,9 @@ static void self(void **state)
 			world_fill(out, len, i);
 			memset(in, 0x5a, len + 1);
 			if (how & 1)
-				assert_int_equal(world_recv(&w, 0, how & 2 ? 0 : WORLD_ANY, RWK_TAGGED, in, len, 4, 0, 0, &r), 0);
+				assert_int_equal(
+					world_recv(&w, 0, how & 2 ? 0 : WORLD_ANY, RWK_TAGGED, in, len, 4, 0, 0, &r),
+					0);
 			assert_int_equal(world_send(&w, 0, 0, RWK_TAGGED, out, len, 4, flags, &s), 0);
 			if (!(how & 1)) {
 				if (flags & RWK_F_DELIVERED)
@@ -222,7 +237,8 @@ static void self_flood(void **state)
 
 	memset(s, 0, sizeof(s)), memset(r, 0, sizeof(r));
 	world_open(&w, &(struct world_attr){.transport = *state, .count = 1, .tx_limit = 50, .eager_credit = 32 << 10});
-	while (sent < COUNT && !rwk_engine_send1(w.e[0], RWK_TAGGED, w.peer[0][0], out, sizeof(out), sent, 0, 0, &s[sent]))
+	while (sent < COUNT &&
+		!rwk_engine_send1(w.e[0], RWK_TAGGED, w.peer[0][0], out, sizeof(out), sent, 0, 0, &s[sent]))
 		sent++;
 	assert_in_range(sent, 50 + 16, 50 + 33);
 	assert_true(rwk_engine_counters(w.e[0])->unexpected_bytes_peak <= 33 << 10);
@@ -292,7 +308,8 @@ static void scatter_gather(void **state)
 	}
 	cut(from, RWK_ENGINE_IOV_MAX + 1, out, 100);
 	assert_int_equal(world_sendv(&w, 0, 1, RWK_TAGGED, from, RWK_ENGINE_IOV_MAX + 1, 1, 0, &bad), -EINVAL);
-	assert_int_equal(rwk_engine_recv(w.e[0], RWK_TAGGED, NULL, from, RWK_ENGINE_IOV_MAX + 1, 1, 0, 0, &bad), -EINVAL);
+	assert_int_equal(
+		rwk_engine_recv(w.e[0], RWK_TAGGED, NULL, from, RWK_ENGINE_IOV_MAX + 1, 1, 0, 0, &bad), -EINVAL);
 	world_close(&w);
 }
 
@@ -305,10 +322,12 @@ static void limits(void **state)
 	struct world w;
 
 	world_open(&w, &(struct world_attr){.transport = *state, .count = 2, .tx_limit = 7, .rx_limit = 9});
-	while (sent < 20 && !rwk_engine_send1(w.e[0], RWK_TAGGED, w.peer[0][1], out, sizeof(out), 1, 0, RWK_F_DELIVERED, &s[sent]))
+	while (sent < 20 &&
+		!rwk_engine_send1(w.e[0], RWK_TAGGED, w.peer[0][1], out, sizeof(out), 1, 0, RWK_F_DELIVERED, &s[sent]))
 		sent++;
 	assert_int_equal(sent, 7);
-	assert_int_equal(rwk_engine_send1(w.e[0], RWK_TAGGED, w.peer[0][1], out, 10, 1, 0, RWK_F_DELIVERED, &s[7]), -EAGAIN);
+	assert_int_equal(
+		rwk_engine_send1(w.e[0], RWK_TAGGED, w.peer[0][1], out, 10, 1, 0, RWK_F_DELIVERED, &s[7]), -EAGAIN);
 	while (posted < 20 && !world_recv(&w, 1, 0, RWK_TAGGED, in[posted], sizeof(in[0]), 99, 0, 0, &r[posted]))
 		posted++;
 	assert_int_equal(posted, 9);
@@ -324,7 +343,10 @@ static void limits(void **state)
 	world_close(&w);
 }
 
-/* A transport that exposes few regions at once: rendezvous wait for their turn with -EAGAIN, each gets one, and gives it back. */
+/*
+ * A transport that exposes few regions at once: rendezvous wait for their turn with -EAGAIN, each gets one, and gives
+ * it back.
+ */
 static void few_regions(void **state)
 {
 	enum { COUNT = 30 };
@@ -351,8 +373,8 @@ static void few_regions(void **state)
 }
 
 /*
- * Without end messages of one tag to a receiver that waits for another: what it keeps stays below the credit, later ones wait at the sender
- * as rendezvous, the awaited message gets through, and all arrive in order in the end.
+ * Without end messages of one tag to a receiver that waits for another: what it keeps stays below the credit, later
+ * ones wait at the sender as rendezvous, the awaited message gets through, and all arrive in order in the end.
  */
 static void flood(void **state)
 {
@@ -421,8 +443,8 @@ static void fairness(void **state)
 		struct task r = {0};
 
 		for (unsigned i = 0; i < SENDERS; i++)
-			while (sent[i] < EACH && !rwk_engine_send1(w.e[i + 1], RWK_TAGGED, w.peer[i + 1][0], out, sizeof(out), 1, 0,
-							 RWK_F_DELIVERED, &s[i][sent[i]]))
+			while (sent[i] < EACH && !rwk_engine_send1(w.e[i + 1], RWK_TAGGED, w.peer[i + 1][0], out,
+							 sizeof(out), 1, 0, RWK_F_DELIVERED, &s[i][sent[i]]))
 				sent[i]++;
 		assert_int_equal(world_recv(&w, 0, WORLD_ANY, RWK_TAGGED, in, sizeof(in), 1, 0, 0, &r), 0);
 		world_wait(&w, &r);
@@ -466,8 +488,8 @@ static void unknown_peer(void **state)
 }
 
 /*
- * A peer known by IP and port alone: its sends can be cancelled before it has answered, others arrive, and then its address is full and
- * leads to the same peer.
+ * A peer known by IP and port alone: its sends can be cancelled before it has answered, others arrive, and then its
+ * address is full and leads to the same peer.
  */
 static void partial_address(void **state)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a receive can ask for, over the simulated service and over shared memory: wildcards, peek and its kin, cancel, truncation,
- * multi-receive buffers. */
+/*
+ * What a receive can ask for, over the simulated service and over shared memory: wildcards, peek and its kin, cancel,
+ * truncation, multi-receive buffers.
+ */
 #include "engine/world.h"
 
 /* Tag bits that are ignored, and senders: a message goes to the first receive posted that fits it, not to the best. */
@@ -9,7 +11,8 @@ static void wildcards(void **state)
 	static const struct {
 		unsigned from;
 		uint64_t tag, ignore;
-	} receives[] = {{1, 0x10, 0}, {WORLD_ANY, 0x20, 0x0f}, {WORLD_ANY, 0, UINT64_MAX}, {2, 0x23, 0}, {WORLD_ANY, 0x23, 0}};
+	} receives[] = {
+		{1, 0x10, 0}, {WORLD_ANY, 0x20, 0x0f}, {WORLD_ANY, 0, UINT64_MAX}, {2, 0x23, 0}, {WORLD_ANY, 0x23, 0}};
 	static const struct {
 		unsigned from;
 		uint64_t tag;
@@ -21,11 +24,13 @@ static void wildcards(void **state)
 
 	world_open(&w, &(struct world_attr){.transport = *state, .count = 3});
 	for (unsigned i = 0; i < 5; i++)
-		assert_int_equal(world_recv(&w, 0, receives[i].from, RWK_TAGGED, &in[i], 4, receives[i].tag, receives[i].ignore, 0,
-					 &r[i]), 0);
+		assert_int_equal(world_recv(&w, 0, receives[i].from, RWK_TAGGED, &in[i], 4, receives[i].tag,
+					 receives[i].ignore, 0, &r[i]),
+			0);
 	for (unsigned i = 0; i < 5; i++) {
-		assert_int_equal(world_send(&w, sends[i].from, 0, RWK_TAGGED, &(uint32_t){i + 100}, 4, sends[i].tag, RWK_F_INJECT,
-					 &s[i]), 0);
+		assert_int_equal(world_send(&w, sends[i].from, 0, RWK_TAGGED, &(uint32_t){i + 100}, 4, sends[i].tag,
+					 RWK_F_INJECT, &s[i]),
+			0);
 		world_wait(&w, &r[sends[i].to]);
 		assert_int_equal(in[sends[i].to], i + 100);
 		assert_ptr_equal(r[sends[i].to].c.peer, w.peer[0][sends[i].from]);
@@ -34,7 +39,10 @@ static void wildcards(void **state)
 	world_close(&w);
 }
 
-/* Peek reports and leaves, claim takes for its context alone, discard drops; each for a short, a longer and a rendezvous message. */
+/*
+ * Peek reports and leaves, claim takes for its context alone, discard drops; each for a short, a longer and a
+ * rendezvous message.
+ */
 static void peek_claim_discard(void **state)
 {
 	static const size_t lengths[] = {0, 100, 5000, 300000};
@@ -73,7 +81,8 @@ static void peek_claim_discard(void **state)
 		claim.times = 0;
 		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, NULL, 0, 7, 0, RWK_F_PEEK | RWK_F_CLAIM, &claim), 0);
 		claim.times = 0;
-		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, NULL, 0, 7, 0, RWK_F_CLAIM | RWK_F_DISCARD, &claim), 0);
+		assert_int_equal(
+			world_recv(&w, 1, 0, RWK_TAGGED, NULL, 0, 7, 0, RWK_F_CLAIM | RWK_F_DISCARD, &claim), 0);
 		world_wait(&w, &claim);
 		for (unsigned n = 0; n < 3; n++)
 			world_wait(&w, &s[n]);
@@ -85,7 +94,10 @@ static void peek_claim_discard(void **state)
 	world_close(&w);
 }
 
-/* A cancelled receive completes once with -ECANCELED, and the message goes to the next; what is matched cannot be cancelled. */
+/*
+ * A cancelled receive completes once with -ECANCELED, and the message goes to the next; what is matched cannot be
+ * cancelled.
+ */
 static void cancel_receive(void **state)
 {
 	struct task a = {0}, b = {0}, s = {0};
@@ -100,7 +112,8 @@ static void cancel_receive(void **state)
 		assert_int_equal(rwk_engine_cancel(w.e[1], &a), 0);
 		world_wait(&w, &a);
 		assert_int_equal(a.c.status, -ECANCELED);
-		assert_int_equal(a.c.flags & (RWK_F_RECV | RWK_F_TAGGED), RWK_F_RECV | (space == RWK_TAGGED ? RWK_F_TAGGED : 0));
+		assert_int_equal(
+			a.c.flags & (RWK_F_RECV | RWK_F_TAGGED), RWK_F_RECV | (space == RWK_TAGGED ? RWK_F_TAGGED : 0));
 		assert_int_equal(rwk_engine_cancel(w.e[1], &a), -ENOENT);
 		assert_int_equal(world_send(&w, 0, 1, space, &(uint32_t){77}, 4, 1, RWK_F_INJECT, &s), 0);
 		world_wait(&w, &b);
@@ -122,7 +135,8 @@ static void cancel_send(void **state)
 
 	world_open_two(&w, *state);
 	for (unsigned i = 0; i < COUNT; i++)
-		assert_int_equal(rwk_engine_send1(w.e[0], RWK_TAGGED, w.peer[0][1], out[i], sizeof(out[i]), i, 0, 0, &s[i]), 0);
+		assert_int_equal(
+			rwk_engine_send1(w.e[0], RWK_TAGGED, w.peer[0][1], out[i], sizeof(out[i]), i, 0, 0, &s[i]), 0);
 	for (unsigned i = COUNT; i-- > 0;) {
 		bool before = s[i].times;
 
@@ -153,7 +167,10 @@ static void cancel_send(void **state)
 	world_close(&w);
 }
 
-/* A message longer than the receive: what fits is there, -EMSGSIZE with the rest's length, and the sender notices nothing. */
+/*
+ * A message longer than the receive: what fits is there, -EMSGSIZE with the rest's length, and the sender notices
+ * nothing.
+ */
 static void truncation(void **state)
 {
 	static const size_t lengths[] = {1, 100, 1000, 5000, 100000};
@@ -170,7 +187,8 @@ static void truncation(void **state)
 			memset(in, 0x5a, sizeof(in));
 			if (how & 2)
 				assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, room, 1, 0, 0, &r), 0);
-			assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, len, 1, how & 4 ? RWK_F_DELIVERED : 0, &s), 0);
+			assert_int_equal(
+				world_send(&w, 0, 1, RWK_TAGGED, out, len, 1, how & 4 ? RWK_F_DELIVERED : 0, &s), 0);
 			if (!(how & 2)) {
 				world_settle(&w);
 				assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, room, 1, 0, 0, &r), 0);
@@ -208,8 +226,8 @@ static void take(struct world *w, unsigned who, const struct rwk_completion *c)
 }
 
 /*
- * A multi-receive buffer takes messages one behind the other until less than multi_min is left; the completion of its last one, not
- * necessarily the last to begin, releases it. Messages that came before it was posted go into it, too.
+ * A multi-receive buffer takes messages one behind the other until less than multi_min is left; the completion of its
+ * last one, not necessarily the last to begin, releases it. Messages that came before it was posted go into it, too.
  */
 static void multi_receive(void **state)
 {
@@ -230,7 +248,9 @@ static void multi_receive(void **state)
 		}
 		world_settle(&w);
 		for (unsigned b = 0; b < 2; b++)
-			assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_PLAIN, buf[b], sizeof(buf[b]), 0, 0, RWK_F_MULTI, buf[b]), 0);
+			assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_PLAIN, buf[b], sizeof(buf[b]), 0, 0,
+						 RWK_F_MULTI, buf[b]),
+				0);
 		for (unsigned i = early; i < 24; i++) {
 			world_fill(out[i], world_mixed(i) % 7000, i);
 			assert_int_equal(world_send(&w, 0, 1, RWK_PLAIN, out[i], world_mixed(i) % 7000, 0, 0, NULL), 0);
@@ -285,7 +305,10 @@ static void take_and_repost(struct world *w, unsigned who, const struct rwk_comp
 	assert_int_equal(rwk_engine_recv(w->e[1], RWK_PLAIN, NULL, &iov, 1, 0, 0, RWK_F_MULTI, c->context), 0);
 }
 
-/* Buffers posted again from their completion take messages that wait already, in order, and none is lost or taken twice. */
+/*
+ * Buffers posted again from their completion take messages that wait already, in order, and none is lost or taken
+ * twice.
+ */
 static void multi_receive_again(void **state)
 {
 	static unsigned char out[300][100];
@@ -301,8 +324,10 @@ static void multi_receive_again(void **state)
 			if (i == early) {
 				world_settle(&w);
 				for (unsigned b = 0; b < 3; b++)
-					assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_PLAIN, ring_buffer[b],
-								 sizeof(ring_buffer[b]), 0, 0, RWK_F_MULTI, ring_buffer[b]), 0);
+					assert_int_equal(
+						world_recv(&w, 1, WORLD_ANY, RWK_PLAIN, ring_buffer[b],
+							sizeof(ring_buffer[b]), 0, 0, RWK_F_MULTI, ring_buffer[b]),
+						0);
 			}
 			memset(out[i], (int)i, sizeof(out[i]));
 			assert_int_equal(world_send(&w, 0, 1, RWK_PLAIN, out[i], 50 + i % 50, 0, 0, NULL), 0);
@@ -310,8 +335,9 @@ static void multi_receive_again(void **state)
 		if (early == 300) {
 			world_settle(&w);
 			for (unsigned b = 0; b < 3; b++)
-				assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_PLAIN, ring_buffer[b], sizeof(ring_buffer[b]), 0,
-							 0, RWK_F_MULTI, ring_buffer[b]), 0);
+				assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_PLAIN, ring_buffer[b],
+							 sizeof(ring_buffer[b]), 0, 0, RWK_F_MULTI, ring_buffer[b]),
+					0);
 		}
 		world_settle(&w);
 		assert_int_equal(taken_count, 300);
@@ -341,12 +367,15 @@ static void take_and_act(struct world *w, unsigned who, const struct rwk_complet
 	else if (in_completion == CANCEL)
 		assert_int_equal(rwk_engine_cancel(w->e[1], c->context), 0);
 	else
-		assert_int_equal(rwk_engine_send1(w->e[1], RWK_PLAIN, w->peer[1][1], ring_buffer[2], 900, 0, 0, RWK_F_SILENT, NULL), 0);
+		assert_int_equal(rwk_engine_send1(w->e[1], RWK_PLAIN, w->peer[1][1], ring_buffer[2], 900, 0, 0,
+					 RWK_F_SILENT, NULL),
+			0);
 }
 
 /*
- * A completion may post, cancel the buffer that it belongs to, or send to itself what fills it: each message is completed once, the
- * buffer is released once, and what comes after it goes elsewhere. For messages that wait already and for such that come later.
+ * A completion may post, cancel the buffer that it belongs to, or send to itself what fills it: each message is
+ * completed once, the buffer is released once, and what comes after it goes elsewhere. For messages that wait already
+ * and for such that come later.
  */
 static void multi_receive_in_completion(void **state)
 {
@@ -363,14 +392,17 @@ static void multi_receive_in_completion(void **state)
 		taken_count = 0;
 		rwk_engine_set_multi_min(w.e[1], in_completion == POST_PLAIN ? 950 : 200);
 		if (!wait)
-			assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_PLAIN, in, sizeof(in), 0, 0, RWK_F_MULTI, in), 0);
+			assert_int_equal(
+				world_recv(&w, 1, WORLD_ANY, RWK_PLAIN, in, sizeof(in), 0, 0, RWK_F_MULTI, in), 0);
 		for (unsigned i = 0; i < 3; i++) {
 			memset(out[i], (int)i + 1, sizeof(out[i]));
-			assert_int_equal(world_send(&w, 0, 1, RWK_PLAIN, out[i], sizeof(out[i]), 0, RWK_F_SILENT, NULL), 0);
+			assert_int_equal(
+				world_send(&w, 0, 1, RWK_PLAIN, out[i], sizeof(out[i]), 0, RWK_F_SILENT, NULL), 0);
 		}
 		world_settle(&w);
 		if (wait)
-			assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_PLAIN, in, sizeof(in), 0, 0, RWK_F_MULTI, in), 0);
+			assert_int_equal(
+				world_recv(&w, 1, WORLD_ANY, RWK_PLAIN, in, sizeof(in), 0, 0, RWK_F_MULTI, in), 0);
 		world_settle(&w);
 		for (unsigned i = 0; i < taken_count; i++) {
 			released += !!(taken[i].flags & RWK_F_MULTI);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Random operations among several engines, against what MPI promises: each message is received once, whole, and in order; over a simulated
- * network with a seed that decides everything (losses, delays, limits, who dies when), and over shared memory.
+ * Random operations among several engines, against what MPI promises: each message is received once, whole, and in
+ * order; over a simulated network with a seed that decides everything (losses, delays, limits, who dies when), and over
+ * shared memory.
  *
- * The rule of order, per sender, receiver and space: a receive takes the earliest message that fits it, and of two receives that fit
- * a message the one posted first takes it. So, with the messages in the order of sending: whatever receive took a message, each
- * earlier message that fits that receive was taken by one posted earlier.
+ * The rule of order, per sender, receiver and space: a receive takes the earliest message that fits it, and of two
+ * receives that fit a message the one posted first takes it. So, with the messages in the order of sending: whatever
+ * receive took a message, each earlier message that fits that receive was taken by one posted earlier.
  *
- * A failure prints its seed: RWK_TEST_SEED=<seed> runs it again; RWK_TEST_STEPS=<number> runs longer; an argument picks the tests.
+ * A failure prints its seed: RWK_TEST_SEED=<seed> runs it again; RWK_TEST_STEPS=<number> runs longer; an argument picks
+ * the tests.
  */
 #include "engine/world.h"
 
@@ -57,10 +59,10 @@ static unsigned op_count[WORLD_MAX];
 static uint64_t random_state, seed_now, posted, operations;
 static unsigned kills;
 
-#define check(condition)                                                                                                       \
-	do {                                                                                                                   \
-		if (!(condition))                                                                                              \
-			fail_msg("RWK_TEST_SEED=%llu: %s", (unsigned long long)seed_now, #condition);                          \
+#define check(condition)                                                                                               \
+	do {                                                                                                           \
+		if (!(condition))                                                                                      \
+			fail_msg("RWK_TEST_SEED=%llu: %s", (unsigned long long)seed_now, #condition);                  \
 	} while (0)
 
 static uint64_t pick(uint64_t bound)
@@ -274,9 +276,11 @@ static void do_send(unsigned who)
 	world_fill(o->buf, length, seed_of(who, o->to, o->space, number));
 	iov[2] = (struct iovec){o->buf + length / 3 + length / 2, length - length / 3 - length / 2};
 	if (pick(2))
-		rc = rwk_engine_send(w.e[who], o->space, w.peer[who][o->to], iov, 3, o->tag, number, flags | RWK_F_DATA, o);
+		rc = rwk_engine_send(
+			w.e[who], o->space, w.peer[who][o->to], iov, 3, o->tag, number, flags | RWK_F_DATA, o);
 	else
-		rc = rwk_engine_send1(w.e[who], o->space, w.peer[who][o->to], o->buf, length, o->tag, number, flags | RWK_F_DATA, o);
+		rc = rwk_engine_send1(
+			w.e[who], o->space, w.peer[who][o->to], o->buf, length, o->tag, number, flags | RWK_F_DATA, o);
 	if (!rc)
 		return;
 	check(rc == -EAGAIN || (rc == -ECONNRESET && w.dead[o->to]));
@@ -421,9 +425,14 @@ static void open_world(const struct rwk_transport *transport)
 	a.net.seed = seed_now;
 	a.net.mtu = 256 << pick(5);
 	a.net.room = pick(3) ? 0 : 20 + (uint32_t)pick(100);
-	a.service = (struct rwk_sim_service){.send_max = 64 << pick(9), .window = 1 + (uint32_t)pick(RWK_SIM_WINDOW_MAX),
-		.room = 1 + (uint32_t)pick(10), .timeout = 50000, .refuse = (uint32_t)pick(300000), .late = (uint32_t)pick(500000),
-		.finish = (uint32_t)pick(300000), .regions = pick(2) ? 0 : 2 + (uint32_t)pick(20)};
+	a.service = (struct rwk_sim_service){.send_max = 64 << pick(9),
+		.window = 1 + (uint32_t)pick(RWK_SIM_WINDOW_MAX),
+		.room = 1 + (uint32_t)pick(10),
+		.timeout = 50000,
+		.refuse = (uint32_t)pick(300000),
+		.late = (uint32_t)pick(500000),
+		.finish = (uint32_t)pick(300000),
+		.regions = pick(2) ? 0 : 2 + (uint32_t)pick(20)};
 	world_open(&w, &a);
 	w.on_complete = on_complete;
 	for (unsigned i = 0; i < a.count; i++) {
@@ -499,7 +508,8 @@ static void drain(void)
 {
 	world_contact(&w);
 	world_settle(&w);
-	for (time_t end = time(NULL) + 10; !w.net && waits_for_the_dead();) { /* a closed endpoint is noticed after a while */
+	/* On shared memory a closed endpoint is noticed after a while. */
+	for (time_t end = time(NULL) + 10; !w.net && waits_for_the_dead();) {
 		world_poll(&w);
 		check(time(NULL) < end);
 	}

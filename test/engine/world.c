@@ -169,15 +169,16 @@ static void meet(struct world *w, unsigned who, unsigned whom)
 	w->met[who][whom] = w->met[whom][who] = true;
 }
 
-ssize_t world_sendv(struct world *w, unsigned from, unsigned to, enum rwk_space space, const struct iovec *iov, size_t count,
-	uint64_t tag, uint32_t flags, void *context)
+ssize_t world_sendv(struct world *w, unsigned from, unsigned to, enum rwk_space space, const struct iovec *iov,
+	size_t count, uint64_t tag, uint32_t flags, void *context)
 {
 	double end = seconds() + SECONDS;
 	unsigned quiet = 0;
 	ssize_t rc;
 
 	meet(w, from, to);
-	while ((rc = rwk_engine_send(w->e[from], space, w->peer[from][to], iov, count, tag, WORLD_DATA(tag), flags, context)) == -EAGAIN) {
+	while ((rc = rwk_engine_send(w->e[from], space, w->peer[from][to], iov, count, tag, WORLD_DATA(tag), flags,
+			context)) == -EAGAIN) {
 		bool going = go_on(w, &quiet);
 
 		if (w->net ? !going : seconds() > end)
@@ -186,16 +187,16 @@ ssize_t world_sendv(struct world *w, unsigned from, unsigned to, enum rwk_space 
 	return rc;
 }
 
-ssize_t world_send(struct world *w, unsigned from, unsigned to, enum rwk_space space, const void *buf, size_t len, uint64_t tag,
-	uint32_t flags, void *context)
+ssize_t world_send(struct world *w, unsigned from, unsigned to, enum rwk_space space, const void *buf, size_t len,
+	uint64_t tag, uint32_t flags, void *context)
 {
 	struct iovec iov = {(void *)buf, len};
 
 	return world_sendv(w, from, to, space, &iov, 1, tag, flags, context);
 }
 
-ssize_t world_recv(struct world *w, unsigned who, unsigned from, enum rwk_space space, void *buf, size_t len, uint64_t tag,
-	uint64_t ignore, uint32_t flags, void *context)
+ssize_t world_recv(struct world *w, unsigned who, unsigned from, enum rwk_space space, void *buf, size_t len,
+	uint64_t tag, uint64_t ignore, uint32_t flags, void *context)
 {
 	struct rwk_peer *peer = from == WORLD_ANY ? NULL : w->peer[who][from];
 	struct iovec iov = {buf, len};
@@ -240,8 +241,8 @@ void world_open_two(struct world *w, const void *transport)
 	world_open(w, &(struct world_attr){.transport = transport, .count = 2});
 }
 
-void world_check_receive(struct world *w, const struct task *t, unsigned who, unsigned from, enum rwk_space space, size_t len,
-	uint64_t tag, bool data)
+void world_check_receive(struct world *w, const struct task *t, unsigned who, unsigned from, enum rwk_space space,
+	size_t len, uint64_t tag, bool data)
 {
 	assert_int_equal(t->times, 1);
 	assert_int_equal(t->c.status, 0);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Some engines in one process, over the simulated service or over shared memory, for tests of the engine. The same test runs over both.
+ * Some engines in one process, over the simulated service or over shared memory, for tests of the engine. The same test
+ * runs over both.
  *
  *   world  the engines and what carries them
  *   task   one operation under way and what became of it; its address is the operation's context
  *
- * On the simulated network time passes when no engine has anything to do; a wait for what will not come ends when the network is at
- * rest. On shared memory a wait ends after ten seconds, and all is taken to be at rest after some empty polls, which have to go on for a
- * while after a first contact: the service looks for such once a millisecond.
+ * On the simulated network time passes when no engine has anything to do; a wait for what will not come ends when the
+ * network is at rest. On shared memory a wait ends after ten seconds, and all is taken to be at rest after some empty
+ * polls, which have to go on for a while after a first contact: the service looks for such once a millisecond.
  */
 #ifndef RWK_TEST_WORLD_H
 #define RWK_TEST_WORLD_H
@@ -49,7 +50,8 @@ struct world {
 	bool met[WORLD_MAX][WORLD_MAX]; /* who has been asked to talk to whom */
 	double contact;                 /* on shared memory: when that was last new, seconds */
 	unsigned new_peers[WORLD_MAX];
-	void (*on_complete)(struct world *w, unsigned who, const struct rwk_completion *c); /* instead of tasks, if set */
+	/* Instead of tasks, if set. */
+	void (*on_complete)(struct world *w, unsigned who, const struct rwk_completion *c);
 	struct world_owner owner[WORLD_MAX];
 };
 
@@ -77,13 +79,13 @@ void world_settle(struct world *w);
 void world_wait(struct world *w, const struct task *t);
 
 /* These go on while the engine says -EAGAIN, and return what else it says. */
-ssize_t world_send(struct world *w, unsigned from, unsigned to, enum rwk_space space, const void *buf, size_t len, uint64_t tag,
-	uint32_t flags, void *context);
-ssize_t world_sendv(struct world *w, unsigned from, unsigned to, enum rwk_space space, const struct iovec *iov, size_t count,
+ssize_t world_send(struct world *w, unsigned from, unsigned to, enum rwk_space space, const void *buf, size_t len,
 	uint64_t tag, uint32_t flags, void *context);
+ssize_t world_sendv(struct world *w, unsigned from, unsigned to, enum rwk_space space, const struct iovec *iov,
+	size_t count, uint64_t tag, uint32_t flags, void *context);
 /** `from` WORLD_ANY: anyone. */
-ssize_t world_recv(struct world *w, unsigned who, unsigned from, enum rwk_space space, void *buf, size_t len, uint64_t tag,
-	uint64_t ignore, uint32_t flags, void *context);
+ssize_t world_recv(struct world *w, unsigned who, unsigned from, enum rwk_space space, void *buf, size_t len,
+	uint64_t tag, uint64_t ignore, uint32_t flags, void *context);
 #define WORLD_ANY 1000u
 
 /** What messages sent by world_send carry as data with RWK_F_DATA. */
@@ -96,8 +98,8 @@ void world_check(const void *buf, size_t len, uint64_t seed);
 /** Two engines, all else as usual. */
 void world_open_two(struct world *w, const void *transport);
 /** The task is a receive of that message, whole, done once. */
-void world_check_receive(struct world *w, const struct task *t, unsigned who, unsigned from, enum rwk_space space, size_t len,
-	uint64_t tag, bool data);
+void world_check_receive(struct world *w, const struct task *t, unsigned who, unsigned from, enum rwk_space space,
+	size_t len, uint64_t tag, bool data);
 /** A length for the i-th message, so that every protocol gets its turn; at most WORLD_MIXED_MAX. */
 size_t world_mixed(unsigned i);
 #define WORLD_MIXED_MAX 200000

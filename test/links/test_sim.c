@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The simulated network: the same seed gives the same packets, rules hit the packet they name, time is what the paths say. */
+/*
+ * The simulated network: the same seed gives the same packets, rules hit the packet they name, time is what the paths
+ * say.
+ */
 #include "rwk_test.h"
 
 #include "links/sim/sim.h"
@@ -83,7 +86,8 @@ static struct rwk_sim *open_sim(const struct rwk_sim_attr *attr)
 	return s;
 }
 
-static const struct rwk_sim_attr still = {.seed = 1, .mtu = 512, .word = 50000, .path = {.delay = 1000, .reorder_by = 5000}};
+static const struct rwk_sim_attr still = {
+	.seed = 1, .mtu = 512, .word = 50000, .path = {.delay = 1000, .reorder_by = 5000}};
 
 static uint64_t run_lossy(uint64_t seed, struct rwk_sim_counts *counts)
 {
@@ -194,7 +198,8 @@ static void corruption(void **state)
 	rwk_sim_close(s);
 }
 
-/* A packet arrives after the path's delay; the clock goes where run_until says, and no further than events in between. */
+/* A packet arrives after the path's delay; the clock goes where run_until says, and no further than events in between.
+ */
 static void virtual_time(void **state)
 {
 	struct rwk_sim *s = open_sim(&still);
@@ -259,7 +264,10 @@ static void jitter_and_order(void **state)
 	}
 }
 
-/* Room is counted in packets under way: beyond it -EAGAIN, an arrival makes some; a packet larger than the mtu is refused. */
+/*
+ * Room is counted in packets under way: beyond it -EAGAIN, an arrival makes some; a packet larger than the mtu is
+ * refused.
+ */
 static void limits(void **state)
 {
 	struct rwk_sim_attr attr = still;
@@ -289,7 +297,10 @@ static void limits(void **state)
 	rwk_sim_close(s);
 }
 
-/* A death loses the inbox, spares what is under way, and is told to all after `word`; who sends to the dead hears it, too. */
+/*
+ * A death loses the inbox, spares what is under way, and is told to all after `word`; who sends to the dead hears it,
+ * too.
+ */
 static void death(void **state)
 {
 	struct rwk_sim *s = open_sim(&still);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The simulated service keeps the contract of transport.h over a network that loses, doubles, corrupts and reorders packets: each message
- * once and in order, ops done once, places given back, death told after all else.
+ * The simulated service keeps the contract of transport.h over a network that loses, doubles, corrupts and reorders
+ * packets: each message once and in order, ops done once, places given back, death told after all else.
  */
 #include "rwk_test.h"
 
@@ -66,7 +66,8 @@ static void check_payload(struct side *s, const struct rwk_envelope *env, const 
 	assert_int_equal(len, length_of(s->peer, s->end->number, s->received));
 	for (size_t i = 0; i < len; i++)
 		if (bytes[i] != byte_of(s->peer, s->received, i))
-			fail_msg("message %llu from %u: byte %zu is wrong", (unsigned long long)s->received, s->peer, i);
+			fail_msg(
+				"message %llu from %u: byte %zu is wrong", (unsigned long long)s->received, s->peer, i);
 	s->received++;
 }
 
@@ -91,7 +92,8 @@ static int on_connected(void *cookie, struct rwk_channel *ch, const struct rwk_a
 	return -ECONNREFUSED;
 }
 
-static void on_message(void *cookie, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len)
+static void on_message(
+	void *cookie, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len)
 {
 	struct side *s = ch->peer;
 
@@ -312,8 +314,13 @@ static void connect_side(unsigned from, unsigned to)
 	assert_int_equal(rwk_sim_transport.connect(ends[from]->port, &ends[to]->address, s, &s->ch), 0);
 }
 
-static const struct rwk_sim_path lossy = {.delay = 1000, .jitter = 1000, .reorder_by = 10000, .drop = 30000, .duplicate = 20000,
-	.corrupt = 20000, .reorder = 50000};
+static const struct rwk_sim_path lossy = {.delay = 1000,
+	.jitter = 1000,
+	.reorder_by = 10000,
+	.drop = 30000,
+	.duplicate = 20000,
+	.corrupt = 20000,
+	.reorder = 50000};
 
 static uint64_t soak(uint64_t seed)
 {
@@ -360,8 +367,8 @@ static uint64_t soak(uint64_t seed)
 }
 
 /*
- * Four ends send to each other over lossy, reordering paths, by send and post, with refusals for no reason: each message arrives once, in
- * order and whole, also when several senders' pieces mix. The same seed gives the same run.
+ * Four ends send to each other over lossy, reordering paths, by send and post, with refusals for no reason: each
+ * message arrives once, in order and whole, also when several senders' pieces mix. The same seed gives the same run.
  */
 static void each_message_once(void **state)
 {
@@ -381,7 +388,10 @@ static void each_message_once(void **state)
 	assert_true(interleaved > 100); /* else the test is weaker than it says */
 }
 
-/* Both sides connect at once: one channel at each end, nobody is told of a new peer, even if greetings and answers are lost. */
+/*
+ * Both sides connect at once: one channel at each end, nobody is told of a new peer, even if greetings and answers are
+ * lost.
+ */
 static void both_connect(void **state)
 {
 	(void)state;
@@ -417,7 +427,8 @@ static void partial_address(void **state)
 	assert_int_equal(ends[0]->connects, 1);
 	assert_int_equal(ends[1]->connects, 1);
 	to.nonce_port = 9;
-	assert_int_equal(rwk_sim_transport.connect(ends[0]->port, &to, side_of(0, 1), &side_of(0, 1)->ch), -EHOSTUNREACH);
+	assert_int_equal(
+		rwk_sim_transport.connect(ends[0]->port, &to, side_of(0, 1), &side_of(0, 1)->ch), -EHOSTUNREACH);
 	close_net();
 }
 
@@ -494,8 +505,8 @@ static void make_simple(struct simple *s, enum rwk_op_type type, void *buf, size
 }
 
 /*
- * A posted send is not done before the peer has acknowledged it, and until then its buffer is what the peer gets: the first copy is
- * lost, the right bytes are written only then.
+ * A posted send is not done before the peer has acknowledged it, and until then its buffer is what the peer gets: the
+ * first copy is lost, the right bytes are written only then.
  */
 static void owned_until_acknowledged(void **state)
 {
@@ -575,7 +586,10 @@ static void withdraw(void **state)
 
 #define BIG 100000
 
-/* What a peer may read and write: an exposed region, in its range, writable for writes; data goes where offset and iov say. */
+/*
+ * What a peer may read and write: an exposed region, in its range, writable for writes; data goes where offset and iov
+ * say.
+ */
 static void regions(void **state)
 {
 	static const struct {
@@ -664,7 +678,8 @@ static void region_limit(void **state)
 	close_net();
 }
 
-/* Concealed in the middle of a read: not a byte is read from then on, the read ends with an error, and messages go on. */
+/* Concealed in the middle of a read: not a byte is read from then on, the read ends with an error, and messages go on.
+ */
 static void conceal_in_the_middle(void **state)
 {
 	uint8_t *there = calloc(1, BIG), *here = calloc(1, BIG);
@@ -695,8 +710,8 @@ static void conceal_in_the_middle(void **state)
 }
 
 /*
- * The peer's process ends after each number of packets: every op is done before `failed`, a place in use is given back, `failed` is called
- * once, and later calls return the error.
+ * The peer's process ends after each number of packets: every op is done before `failed`, a place in use is given back,
+ * `failed` is called once, and later calls return the error.
  */
 static void peer_dies(void **state)
 {
@@ -748,7 +763,10 @@ static void broken_channel(void **state)
 	close_net();
 }
 
-/* What send took before close arrives though packets are lost; ops are cancelled in close; then the peer hears that we are gone. */
+/*
+ * What send took before close arrives though packets are lost; ops are cancelled in close; then the peer hears that we
+ * are gone.
+ */
 static void close_keeps_what_was_sent(void **state)
 {
 	(void)state;
@@ -805,7 +823,10 @@ static void disconnect_and_return(void **state)
 	close_net();
 }
 
-/* To sleep: arm refuses while there is something to do; what comes after makes the descriptor readable, progress quiets it. */
+/*
+ * To sleep: arm refuses while there is something to do; what comes after makes the descriptor readable, progress quiets
+ * it.
+ */
 static void sleeping(void **state)
 {
 	struct pollfd fd = {.events = POLLIN};

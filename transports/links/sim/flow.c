@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets of a channel: numbers, windows, acknowledgements, timers. The sender keeps for each unacknowledged packet where its bytes come
- * from, not the bytes: until the peer has them they are the client's memory, and a client that writes to it too early is found
- * out by the receiver. A packet ahead of the one expected is kept until the gap is filled; only the oldest is sent again.
+ * Packets of a channel: numbers, windows, acknowledgements, timers. The sender keeps for each unacknowledged packet
+ * where its bytes come from, not the bytes: until the peer has them they are the client's memory, and a client that
+ * writes to it too early is found out by the receiver. A packet ahead of the one expected is kept until the gap is
+ * filled; only the oldest is sent again.
  */
 #include "links/sim/internal.h"
 
@@ -77,9 +78,9 @@ bool rwk_sim_intact(const void *bytes, size_t len)
 static int put_packet(struct rwk_port *p, const struct rwk_link_address *to, void *bytes, size_t len)
 {
 	struct iovec iov = {bytes, len};
+	struct packet *head = bytes;
 
-	((struct packet *)bytes)->check =
-		checksum((uint8_t *)bytes + sizeof(((struct packet *)bytes)->check), len - sizeof(((struct packet *)bytes)->check));
+	head->check = checksum((uint8_t *)bytes + sizeof(head->check), len - sizeof(head->check));
 	return p->net->ops->send(p->net, to, &iov, 1);
 }
 

@@ -5,11 +5,11 @@
  *   record   a message, a request or a reply on its way; cut into packets
  *   lane     messages and requests go in one, replies in the other, so that a long reply holds up no message
  *   window   packets sent and not acknowledged; each is gathered anew from its record's source when it is sent again
- *   region   memory exposed to a channel's peer; found by key each time that it is touched, so that conceal takes effect at once
+ *   region   memory exposed to a channel's peer; found by key each time it is touched, so that conceal works at once
  *   orphan   a channel without a client: it goes on until what send had taken and the farewell are acknowledged
  *
- * The files: flow.c numbers, windows, acknowledgements, timers; record.c what a record does where it arrives; port.c ports,
- * handshake, death; service.c the transport's calls.
+ * The files: flow.c numbers, windows, acknowledgements, timers; record.c what a record does where it arrives; port.c
+ * ports, handshake, death; service.c the transport's calls.
  */
 #ifndef RWK_SIM_INTERNAL_H
 #define RWK_SIM_INTERNAL_H
@@ -25,7 +25,7 @@ enum packet_type { P_CONNECT, P_ACCEPT, P_REFUSE, P_RESET, P_DATA, P_ACK };
 enum packet_flag {
 	P_FIRST = 1,
 	P_LAST = 2,
-	P_VOID = 4, /* the memory that this piece should come from is no longer ours to read: the whole record is void */
+	P_VOID = 4, /* the memory that this piece should come from is not ours to read any more: the record is void */
 };
 
 /* In front of each packet. */
@@ -142,10 +142,10 @@ struct rwk_port {
 };
 
 /* A breach of the contract by the client ends the test. */
-#define breach_if(condition, what)                                                                                             \
-	do {                                                                                                                   \
-		if (condition)                                                                                                 \
-			rwk_sim_breach(__func__, what);                                                                        \
+#define breach_if(condition, what)                                                                                     \
+	do {                                                                                                           \
+		if (condition)                                                                                         \
+			rwk_sim_breach(__func__, what);                                                                \
 	} while (0)
 void rwk_sim_breach(const char *where, const char *what) __attribute__((noreturn));
 
@@ -185,7 +185,8 @@ size_t rwk_sim_copy_in(const struct iovec *iov, uint32_t count, uint64_t at, con
 
 extern const struct rwk_sim_hooks rwk_sim_port_hooks;
 
-struct channel *rwk_sim_channel(struct rwk_port *p, const struct rwk_link_address *to, const struct rwk_address *address);
+struct channel *rwk_sim_channel(
+	struct rwk_port *p, const struct rwk_link_address *to, const struct rwk_address *address);
 void rwk_sim_free_channel(struct channel *ch);
 void rwk_sim_packet(void *user, const struct rwk_link_address *from, const void *bytes, size_t len);
 /* Starts, and sends again, the P_CONNECT. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ports of the simulated service: how channels come to be and end. Both sides may greet at once: a greeting that finds our own under way is
- * as good as its answer. A channel to a peer that has left and come back is made when the old one has ended, not before, so that
- * nothing that the old one still carries is lost.
+ * Ports of the simulated service: how channels come to be and end. Both sides may greet at once: a greeting that finds
+ * our own under way is as good as its answer. A channel to a peer that has left and come back is made when the old one
+ * has ended, not before, so that nothing that the old one still carries is lost.
  */
 #include "links/sim/internal.h"
 
@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-struct channel *rwk_sim_channel(struct rwk_port *p, const struct rwk_link_address *to, const struct rwk_address *address)
+struct channel *rwk_sim_channel(
+	struct rwk_port *p, const struct rwk_link_address *to, const struct rwk_address *address)
 {
 	struct channel *ch = calloc(1, sizeof(*ch));
 
@@ -209,14 +210,16 @@ static bool meant_for(const struct rwk_port *p, const struct rwk_address *to)
 	return to->flags_rank & RWK_ADDR_PARTIAL || to->nonce_port == p->address.nonce_port;
 }
 
-static void answer(struct rwk_port *p, const struct rwk_link_address *to, enum packet_type type, uint64_t from_id, uint64_t to_id)
+static void answer(
+	struct rwk_port *p, const struct rwk_link_address *to, enum packet_type type, uint64_t from_id, uint64_t to_id)
 {
 	struct greeting g = {.from = p->address};
 
 	rwk_sim_signal(p, to, type, from_id, to_id, 0, &g, sizeof(g));
 }
 
-static void on_connect(struct rwk_port *p, const struct rwk_link_address *from, const struct packet *in, const struct greeting *g)
+static void on_connect(
+	struct rwk_port *p, const struct rwk_link_address *from, const struct packet *in, const struct greeting *g)
 {
 	struct channel *ch = channel_to(p, from);
 
@@ -242,7 +245,8 @@ static void on_connect(struct rwk_port *p, const struct rwk_link_address *from, 
 	answer(p, from, P_ACCEPT, ch->id, in->from_id);
 }
 
-static void on_answer(struct rwk_port *p, const struct rwk_link_address *from, const struct packet *in, const struct greeting *g)
+static void on_answer(
+	struct rwk_port *p, const struct rwk_link_address *from, const struct packet *in, const struct greeting *g)
 {
 	struct channel *ch = channel_by_id(p, in->to_id);
 

@@ -60,7 +60,10 @@ void rwk_sim_free_region(struct rwk_port *p, struct region *r)
 	free(r);
 }
 
-/* May the peer do what the head asks for? 0, or -EACCES (no such region for this peer, or read-only), or -EINVAL (out of range). */
+/*
+ * May the peer do what the head asks for? 0, or -EACCES (no such region for this peer, or read-only), or -EINVAL (out
+ * of range).
+ */
 static int permitted(struct channel *ch, const struct head *h, bool write)
 {
 	struct region *r = rwk_sim_region(ch, h->key);
@@ -143,7 +146,10 @@ static void piece(struct channel *ch, struct inflow *f, const void *bytes, size_
 	f->at += len;
 }
 
-/* A write's reply may come before the acknowledgement of its last packets; they are not to be read from the client's memory again. */
+/*
+ * A write's reply may come before the acknowledgement of its last packets; they are not to be read from the client's
+ * memory again.
+ */
 static void end_op(struct rwk_op *op, int status)
 {
 	struct record *r = (struct record *)(uintptr_t)op->service[1];

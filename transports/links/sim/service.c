@@ -214,7 +214,8 @@ static bool posted_before(const struct channel *ch)
 }
 
 /* Takes a copy of a message, if there is room. */
-static bool take_copy(struct channel *ch, const struct rwk_envelope *env, const struct iovec *iov, uint32_t count, size_t len)
+static bool take_copy(
+	struct channel *ch, const struct rwk_envelope *env, const struct iovec *iov, uint32_t count, size_t len)
 {
 	struct record *r;
 
@@ -337,7 +338,8 @@ static int channel_withdraw(struct rwk_channel *c, struct rwk_op *op)
  * Regions.
  */
 
-static int channel_expose(struct rwk_channel *c, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key)
+static int channel_expose(
+	struct rwk_channel *c, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key)
 {
 	struct rwk_port *p = c->port;
 	struct region *r;

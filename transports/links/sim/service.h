@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The simulated service: a channel (transport.h) over the simulated network, for tests of whatever uses channels. It is a real one:
- * messages are cut into packets, numbered, acknowledged and sent again, peers connect on demand. And it is a hard one to live with: send
- * takes few messages, a posted send's buffer is read again for each retransmission until the peer has acknowledged it, pieces of
- * messages from different peers mix, and breaches of the contract by the client abort the test with a sentence.
+ * The simulated service: a channel (transport.h) over the simulated network, for tests of whatever uses channels. It is
+ * a real one: messages are cut into packets, numbered, acknowledged and sent again, peers connect on demand. And it is
+ * a hard one to live with: send takes few messages, a posted send's buffer is read again for each retransmission until
+ * the peer has acknowledged it, pieces of messages from different peers mix, and breaches of the contract by the client
+ * abort the test with a sentence.
  */
 #ifndef RWK_SIM_SERVICE_H
 #define RWK_SIM_SERVICE_H
@@ -31,15 +32,18 @@ extern const struct rwk_sim_service rwk_sim_service_default;
 extern const struct rwk_transport rwk_sim_transport;
 
 /**
- * Ports are opened on `s` from now on; NULL: on none (open says -ENETDOWN). Close every port before rwk_sim_close: those that still
- * have something for their peers linger on the network, driven by its steps, and end with it.
+ * Ports are opened on `s` from now on; NULL: on none (open says -ENETDOWN). Close every port before rwk_sim_close:
+ * those that still have something for their peers linger on the network, driven by its steps, and end with it.
  */
 void rwk_sim_transport_use(struct rwk_sim *s, const struct rwk_sim_service *how);
 
 /** The node of the port with that address; 0: none. */
 uint32_t rwk_sim_node_of(const struct rwk_address *a);
 
-/** The channel from the port at `a` to the one at `b` fails with `err` in the port's next progress. False if there is none. */
+/**
+ * The channel from the port at `a` to the one at `b` fails with `err` in the port's next progress. False if there is
+ * none.
+ */
 bool rwk_sim_break(const struct rwk_address *a, const struct rwk_address *b, int err);
 
 #endif

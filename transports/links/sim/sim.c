@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The simulated network. Its state: the clock, a heap of events ordered by (time, number), the nodes by number, and for each node the
- * paths that leave it. A node's record stays until rwk_sim_close, so that packets still under way to it find it dead, not gone.
+ * The simulated network. Its state: the clock, a heap of events ordered by (time, number), the nodes by number, and for
+ * each node the paths that leave it. A node's record stays until rwk_sim_close, so that packets still under way to it
+ * find it dead, not gone.
  */
 #include "links/sim/sim.h"
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A network in one process, with a clock of its own. The same seed and the same calls give the same packets at the same times, so that
- * a failure seen once is seen again.
+ * A network in one process, with a clock of its own. The same seed and the same calls give the same packets at the same
+ * times, so that a failure seen once is seen again.
  *
  *   node   a link (transports/link.h): what one endpoint sends and receives by
  *   path   one direction between two nodes, and what happens to packets on it, by chance
  *   rule   what happens to one packet on a path, by its number
  *   event  something at a time: a packet arrives, an alarm rings, word comes that a node is gone
  *
- * Time stands still but for rwk_sim_step and rwk_sim_run_until. A packet that has arrived waits in its node's inbox for the node's
- * progress. A node that dies or is closed loses its inbox; word of that (rwk_sim_hooks.gone) reaches every other node `word` after, and
- * whoever sends to it later, too: what the kernel would tell. Only tests link this.
+ * Time stands still but for rwk_sim_step and rwk_sim_run_until. A packet that has arrived waits in its node's inbox for
+ * the node's progress. A node that dies or is closed loses its inbox; word of that (rwk_sim_hooks.gone) reaches every
+ * other node `word` after, and whoever sends to it later, too: what the kernel would tell. Only tests link this.
  */
 #ifndef RWK_SIM_H
 #define RWK_SIM_H
@@ -42,7 +42,7 @@ enum rwk_sim_fate {
 struct rwk_sim_attr {
 	uint64_t seed;
 	size_t mtu;               /* bytes */
-	uint32_t room;            /* packets of one node that may be under way; beyond it send says -EAGAIN; 0: no limit */
+	uint32_t room; /* packets of one node that may be under way; beyond it send says -EAGAIN; 0: no limit */
 	rwk_time word;            /* how long after a death the other nodes hear of it */
 	struct rwk_sim_path path; /* every path to begin with */
 };
@@ -66,7 +66,10 @@ extern const struct rwk_sim_attr rwk_sim_attr_default;
 int rwk_sim_open(const struct rwk_sim_attr *attr, struct rwk_sim **s);
 void rwk_sim_close(struct rwk_sim *s);
 
-/** A new node; `packet` and `user` of the link are the caller's to set. 0 and *l set, or -ENOMEM. Ended by the link's close. */
+/**
+ * A new node; `packet` and `user` of the link are the caller's to set. 0 and *l set, or -ENOMEM. Ended by the link's
+ * close.
+ */
 int rwk_sim_node(struct rwk_sim *s, struct rwk_link **l);
 void rwk_sim_set_hooks(struct rwk_link *l, const struct rwk_sim_hooks *hooks);
 
