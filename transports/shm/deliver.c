@@ -122,14 +122,18 @@ static bool deliver_lines(struct rwk_shm_channel *ch, uint64_t word, const struc
 		rwk_shm_protocol_error(ch, "it sent a message of too many lines, or within another");
 		return false;
 	}
-	memcpy(all, data ? line->body_data : line->body, at);
+	if (data)
+		memcpy(all, line->body_data, RWK_SHM_BODY_DATA);
+	else
+		memcpy(all, line->body, RWK_SHM_BODY);
 	for (uint32_t i = 1; i <= lines; i++) {
 		const struct rwk_shm_line *more = rwk_shm_rx_ahead(&ch->rx, i);
 
 		if ((uint32_t)rwk_observe64(&more->word) != ch->rx.stamp + i * RWK_SHM_STAMP_STEP)
 			return false;
-		memcpy(all + at, more->more, RWK_SHM_MORE < len - at ? RWK_SHM_MORE : len - at);
-		at += RWK_SHM_MORE < len - at ? RWK_SHM_MORE : len - at;
+		/* Whole lines, also the last: `all` has the room, and a copy of known size is no call. */
+		memcpy(all + at, more->more, RWK_SHM_MORE);
+		at += RWK_SHM_MORE;
 	}
 	ch->base.port->client->message(ch->base.port->cookie, &ch->base, &env, all, len);
 	for (uint32_t i = 0; i <= lines; i++)

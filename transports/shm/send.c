@@ -13,13 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* At most RWK_SHM_BODY bytes. Overlapping moves of fixed size: no call, and no loop whose end must be guessed. */
+/* At most 64 bytes. Overlapping moves of fixed size: no call, and no loop whose end must be guessed. */
 static inline void copy_small(unsigned char *to, const unsigned char *from, size_t len)
 {
 	if (len >= 16) {
 		memcpy(to, from, 16);
-		if (len > 32)
+		if (len > 32) {
 			memcpy(to + 16, from + 16, 16);
+			if (len > 48)
+				memcpy(to + 32, from + 32, 16);
+		}
 		memcpy(to + len - 16, from + len - 16, 16);
 	} else if (len >= 8) {
 		memcpy(to, from, 8);
@@ -111,13 +114,12 @@ static int send_lines(struct rwk_shm_channel *ch, const struct rwk_envelope *env
 	line->tag = env->tag;
 	if (env->flags & RWK_ENV_DATA)
 		line->data = env->data;
-	if (at)
-		memcpy(env->flags & RWK_ENV_DATA ? line->body_data : line->body, from, at);
+	copy_small(env->flags & RWK_ENV_DATA ? line->body_data : line->body, from, at);
 	for (uint32_t i = 1; i <= more; i++) {
 		uint32_t n = len - at < RWK_SHM_MORE ? len - at : RWK_SHM_MORE;
 		struct rwk_shm_line *next = line_ahead(tx, i);
 
-		memcpy(next->more, from + at, n);
+		copy_small(next->more, from + at, n);
 		rwk_publish64(&next->word, tx->stamp + i * RWK_SHM_STAMP_STEP);
 		at += n;
 	}
