@@ -70,7 +70,7 @@ static int check_tx(const struct fi_tx_attr *tx)
 	};
 	int err = check_limits(tx, limits, COUNT(limits));
 
-	err |= check_bits("tx_attr.caps", tx->caps, RWK_FI_TX_CAPS);
+	err |= check_bits("tx_attr.caps", tx->caps, RWK_FI_TX_CAPS | RWK_FI_DOMAIN_CAPS);
 	err |= check_bits("tx_attr.op_flags", tx->op_flags, RWK_FI_TX_OP_FLAGS);
 	err |= check_bits("tx_attr.msg_order", tx->msg_order, RWK_FI_MSG_ORDER);
 	err |= check_bits("tx_attr.comp_order", tx->comp_order, 0);
@@ -86,7 +86,7 @@ static int check_rx(const struct fi_rx_attr *rx)
 	};
 	int err = check_limits(rx, limits, COUNT(limits));
 
-	err |= check_bits("rx_attr.caps", rx->caps, RWK_FI_RX_CAPS);
+	err |= check_bits("rx_attr.caps", rx->caps, RWK_FI_RX_CAPS | RWK_FI_DOMAIN_CAPS);
 	err |= check_bits("rx_attr.op_flags", rx->op_flags, RWK_FI_RX_OP_FLAGS);
 	err |= check_bits("rx_attr.msg_order", rx->msg_order, RWK_FI_MSG_ORDER);
 	err |= check_bits("rx_attr.comp_order", rx->comp_order, 0);
@@ -134,7 +134,7 @@ static int check_domain(const struct fi_domain_attr *d)
 	int err = check_limits(d, limits, COUNT(limits));
 
 	err |= check_name("domain_attr.name", d->name);
-	err |= check_bits("domain_attr.caps", d->caps, FI_LOCAL_COMM | FI_REMOTE_COMM);
+	err |= check_bits("domain_attr.caps", d->caps, RWK_FI_DOMAIN_CAPS);
 	err |= check_choice(
 		"domain_attr.threading", d->threading, d->threading <= FI_THREAD_ENDPOINT, "every model up to 5");
 	/* A peer that connects is answered when we are called, so control progress is manual too. 3:

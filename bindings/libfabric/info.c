@@ -11,11 +11,13 @@
 #include "bindings/libfabric/domain.h"
 #include "bindings/libfabric/fabric.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Where from and where to, as far as the request says. */
+/* Where from and where to. The source is what the request says, or this node's loopback with any port. */
 struct ends {
 	bool has_src, has_dest;
 	struct rwk_address src, dest;
@@ -92,7 +94,7 @@ static size_t or_default(size_t asked, size_t initial)
 
 static void fill_tx(struct fi_tx_attr *tx, uint64_t caps, const struct fi_tx_attr *hint)
 {
-	tx->caps = hint && hint->caps ? hint->caps : caps & RWK_FI_TX_CAPS;
+	tx->caps = (hint && hint->caps ? hint->caps : caps) & RWK_FI_TX_CAPS;
 	tx->op_flags = hint ? hint->op_flags : 0;
 	tx->msg_order = RWK_FI_MSG_ORDER;
 	tx->inject_size = RWK_INJECT_MAX;
@@ -102,7 +104,7 @@ static void fill_tx(struct fi_tx_attr *tx, uint64_t caps, const struct fi_tx_att
 
 static void fill_rx(struct fi_rx_attr *rx, uint64_t caps, const struct fi_rx_attr *hint)
 {
-	rx->caps = hint && hint->caps ? hint->caps : caps & RWK_FI_RX_CAPS;
+	rx->caps = (hint && hint->caps ? hint->caps : caps) & RWK_FI_RX_CAPS;
 	rx->op_flags = hint ? hint->op_flags : 0;
 	rx->msg_order = RWK_FI_MSG_ORDER;
 	rx->total_buffered_recv = or_default(hint ? hint->total_buffered_recv : 0, rwk_params.eager_credit);
@@ -152,7 +154,7 @@ static void fill_domain(struct fi_domain_attr *d, uint32_t version, uint64_t cap
 	d->cntr_cnt = RWK_FI_OBJECTS;
 	d->mr_iov_limit = RWK_ENGINE_IOV_MAX;
 	d->mr_cnt = RWK_FI_OBJECTS;
-	d->caps = caps & (FI_LOCAL_COMM | FI_REMOTE_COMM);
+	d->caps = (caps | (hint ? hint->caps : 0)) & RWK_FI_DOMAIN_CAPS;
 }
 
 static int give_address(uint32_t format, const struct rwk_address *a, void **addr, size_t *len)
@@ -183,7 +185,7 @@ static struct fi_info *make_entry(
 	info->fabric_attr->fabric = hints && hints->fabric_attr ? hints->fabric_attr->fabric : NULL;
 	info->fabric_attr->prov_version = rwk_fi_provider.version;
 	info->fabric_attr->api_version = version;
-	if ((ends->has_src && give_address(format, &ends->src, &info->src_addr, &info->src_addrlen)) ||
+	if (give_address(format, &ends->src, &info->src_addr, &info->src_addrlen) ||
 		(ends->has_dest && give_address(format, &ends->dest, &info->dest_addr, &info->dest_addrlen))) {
 		free_info(info);
 		return NULL;
@@ -213,6 +215,7 @@ static int find_ends(
 	bool numeric = flags & FI_NUMERICHOST;
 	int err = 0;
 
+	rwk_fi_address_partial(htonl(INADDR_LOOPBACK), 0, &ends->src);
 	if (node || service) {
 		bool source = flags & FI_SOURCE;
 

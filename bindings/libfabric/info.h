@@ -10,10 +10,10 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 
-#define RWK_FI_TX_CAPS (FI_MSG | FI_TAGGED | FI_SEND | FI_LOCAL_COMM | FI_REMOTE_COMM)
-#define RWK_FI_RX_CAPS \
-	(FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM)
-#define RWK_FI_CAPS (RWK_FI_TX_CAPS | RWK_FI_RX_CAPS)
+#define RWK_FI_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
+#define RWK_FI_TX_CAPS     (FI_MSG | FI_TAGGED | FI_SEND)
+#define RWK_FI_RX_CAPS     (FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV)
+#define RWK_FI_CAPS        (RWK_FI_TX_CAPS | RWK_FI_RX_CAPS | RWK_FI_DOMAIN_CAPS)
 
 /*
  * What a request that names no capabilities gets. FI_REMOTE_COMM is not among them: peers on other nodes cannot be

@@ -103,6 +103,8 @@ static void no_hints(void **state)
 	for (struct fi_info *i = info; i; i = i->next) {
 		assert_string_equal(i->fabric_attr->prov_name, "ropewalk");
 		assert_int_equal(i->mode, 0);
+		assert_int_equal(i->src_addrlen, i == info ? 40 : sizeof(struct sockaddr_in));
+		assert_false((i->tx_attr->caps | i->rx_attr->caps) & ~i->caps);
 		assert_int_equal(i->domain_attr->mr_mode, 0);
 		assert_int_equal(i->tx_attr->inject_size, 256);
 		assert_int_equal(i->domain_attr->cq_data_size, 8);
@@ -250,7 +252,8 @@ static void node_and_service(void **state)
 	assert_non_null(dup);
 	assert_int_equal(dup->addr_format, FI_SOCKADDR_IN);
 	assert_int_equal(dup->dest_addrlen, sizeof(*in));
-	assert_null(dup->src_addr);
+	in = dup->src_addr;
+	assert_int_equal(ntohs(in->sin_port), 0); /* from any port */
 	in = dup->dest_addr;
 	assert_int_equal(in->sin_family, AF_INET);
 	assert_int_equal(ntohs(in->sin_port), 4711);
