@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/param.h"
+#include "engine/job.h"
 
 #include <ctype.h>
 #include <rdma/providers/fi_log.h>
@@ -19,6 +20,7 @@
 static void cleanup(void)
 {
 	rwk_log_set_sink(NULL);
+	rwk_job_unload();
 }
 
 struct fi_provider rwk_fi_provider = {

@@ -59,7 +59,6 @@ struct rwk_unexpected *rwk_unexpected_new(struct rwk_peer *p, enum rwk_space spa
 	u->tx = NULL;
 	u->payload = NULL;
 	rwk_list_init(&u->claimed);
-	e->counters.unexpected++;
 	return u;
 }
 
@@ -78,6 +77,7 @@ int rwk_unexpected_room(struct rwk_unexpected *u)
 
 void rwk_unexpected_keep(struct rwk_unexpected *u)
 {
+	u->peer->engine->counters.unexpected++;
 	rwk_match_keep(u->peer->engine->matcher[u->space], &u->arrived);
 }
 

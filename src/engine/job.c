@@ -65,6 +65,14 @@ int rwk_job_load(void)
 	return rc;
 }
 
+void rwk_job_unload(void)
+{
+	pthread_mutex_lock(&job_lock);
+	rwk_job_map_free(job_map);
+	job_map = NULL;
+	pthread_mutex_unlock(&job_lock);
+}
+
 void rwk_job_facts(struct rwk_sel_facts *f)
 {
 	rwk_sel_facts_init(f, job_map, &rwk_params);

@@ -10,6 +10,9 @@
 /** Reads the job map if that has not been done; 0 or -ENOMEM. Any thread. Blocks for some milliseconds the first time. */
 int rwk_job_load(void);
 
+/** Forgets it, when no endpoint is open any more and the library goes. */
+void rwk_job_unload(void);
+
 /** The facts of selection before any peer is known. After rwk_job_load. */
 void rwk_job_facts(struct rwk_sel_facts *f);
 

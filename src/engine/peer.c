@@ -190,12 +190,13 @@ int rwk_peer_connected(void *engine, struct rwk_channel *ch, const struct rwk_ad
 		p = peer_new(e, from);
 	if (!p)
 		return -ENOMEM;
+	if (p->error)
+		return p->error; /* a nonce is drawn once: the dead do not come back */
 	if (p->channel)
 		return -EALREADY;
 	rc = select_transport(p);
 	if (rc)
 		return rc;
-	p->error = 0;
 	ch->peer = p;
 	attach_channel(p, ch);
 	if (!known && e->attr.new_peer)

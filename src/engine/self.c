@@ -34,11 +34,11 @@ static ssize_t keep(struct rwk_engine *e, enum rwk_space space, const struct rwk
 	int rc;
 
 	if (!u)
-		return -ENOMEM;
+		return -EAGAIN;
 	if (eager) {
 		u->state = RWK_U_WHOLE;
-		rc = rwk_unexpected_room(u);
-		if (rc)
+		rc = -EAGAIN;
+		if (rwk_unexpected_room(u))
 			goto free_unexpected;
 		rwk_iov_gather(iov, (uint32_t)count, 0, u->payload, len);
 		me->credit -= (int64_t)len + RWK_MESSAGE_COST;
@@ -75,8 +75,8 @@ ssize_t rwk_self_send(struct rwk_engine *e, enum rwk_space space, const struct i
 	if (!rx)
 		return keep(e, space, &env, iov, count, len, flags, context);
 	copy(rx, iov, count);
-	complete_send(e, flags, context);
 	rwk_rx_complete(e, rx, 0);
+	complete_send(e, flags, context);
 	return 0;
 }
 
@@ -87,6 +87,6 @@ void rwk_self_receive(struct rwk_rx *rx, struct rwk_unexpected *u)
 
 	copy(rx, tx->iov, tx->iov_count);
 	rwk_unexpected_free(u);
-	rwk_tx_complete(tx, 0);
 	rwk_rx_complete(e, rx, 0);
+	rwk_tx_complete(tx, 0);
 }

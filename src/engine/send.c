@@ -156,6 +156,8 @@ static inline bool send_now(struct rwk_engine *e, enum rwk_space space, struct r
 		.data = data,
 	};
 
+	if (rwk_unlikely(len > RWK_INJECT_MAX && flags & RWK_F_INJECT))
+		return false;
 	if (rwk_unlikely((int64_t)len > p->eager_max || p->credit < (int64_t)len || flags & RWK_F_DELIVERED))
 		return false;
 	if (rwk_unlikely(p->send(p->channel, &env, buf, len)))
