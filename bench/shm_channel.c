@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the bare shared-memory channel does between two processes, each bound to a CPU of its own: no engine, no matching. Latency one way
- * (ping-pong from within the upcall, the payload copied out once as a client must), messages a second and bytes a second one way; beside
- * it the time that one line takes from core to core in the same run, which is the limit.
+ * What the bare shared-memory channel does between two processes, each bound to a CPU of its own: no engine, no
+ * matching. Latency one way (ping-pong from within the upcall, the payload copied out once as a client must),
+ * messages a second and bytes a second one way; beside it the time that one line takes from core to core in the same
+ * run, which is the limit.
  *
  *   shm_channel [-s size] [-n loops]       the quickest of so many short loops; sizes: all
  *   shm_channel -1 [-s size] [-n messages] one process with two ports, in turn: for counting instructions
@@ -58,7 +59,8 @@ static int on_connected(void *cookie, struct rwk_channel *ch, const struct rwk_a
 	return 0;
 }
 
-static void on_message(void *cookie, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len)
+static void on_message(
+	void *cookie, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len)
 {
 	struct end *e = cookie;
 
@@ -127,7 +129,8 @@ static void no_done(struct rwk_op *op, int status)
 static inline void push(struct end *e, size_t size)
 {
 	struct iovec iov = {e->out, size};
-	struct rwk_op op = {.type = RWK_OP_SEND, .iov = &iov, .iov_count = 1, .length = size, .env = envelope, .done = no_done};
+	struct rwk_op op = {
+		.type = RWK_OP_SEND, .iov = &iov, .iov_count = 1, .length = size, .env = envelope, .done = no_done};
 
 	if (!rwk_shm_transport.send(e->ch, &envelope, e->out, size))
 		return;
@@ -241,7 +244,8 @@ static void run_size(struct end *e, struct board *b, int rank, size_t size, unsi
 		each = fmin(each, stream(e, rank, size, count));
 	}
 	if (rank == 0)
-		printf("%8zu %9.1f %9.1f %9.2f %10.0f\n", size, line * 1e9, there * 1e9, 1e-6 / each, (double)size / each * 1e-6);
+		printf("%8zu %9.1f %9.1f %9.2f %10.0f\n", size, line * 1e9, there * 1e9, 1e-6 / each,
+			(double)size / each * 1e-6);
 	fflush(stdout);
 }
 

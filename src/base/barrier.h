@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory order by name. Two processes that share memory agree on what each has seen through these and nothing else; a plain
- * load or store of shared memory outside them is for payload that one of these has already made visible.
+ * Memory order by name. Two processes that share memory agree on what each has seen through these and nothing else; a
+ * plain load or store of shared memory outside them is for payload that one of these has already made visible.
  */
 #ifndef RWK_BASE_BARRIER_H
 #define RWK_BASE_BARRIER_H
@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 /**
- * Publishing: everything this core wrote before it is visible to whoever observes the word. One half of a message: payload first,
- * then its word. Free on x86-64 (stores stay in order), a store-release elsewhere.
+ * Publishing: everything this core wrote before it is visible to whoever observes the word. One half of a message:
+ * payload first, then its word. Free on x86-64 (stores stay in order), a store-release elsewhere.
  */
 static inline void rwk_publish64(_Atomic uint64_t *at, uint64_t v)
 {
@@ -32,8 +32,8 @@ static inline void rwk_publish32(_Atomic uint32_t *at, uint32_t v)
 }
 
 /**
- * Observing: the other half. What is read after it is at least as new as what the publisher wrote before. Free on x86-64, a
- * load-acquire elsewhere.
+ * Observing: the other half. What is read after it is at least as new as what the publisher wrote before. Free on
+ * x86-64, a load-acquire elsewhere.
  */
 static inline uint64_t rwk_observe64(const _Atomic uint64_t *at)
 {
@@ -46,10 +46,10 @@ static inline uint32_t rwk_observe32(const _Atomic uint32_t *at)
 }
 
 /**
- * Glancing: one untorn load without any order, and never read twice by the compiler. For hints that are checked again, and for words
- * of a peer that is not trusted: glance once into a local, check the local, use the local.
+ * Glancing: one untorn load without any order, and never read twice by the compiler. For hints that are checked
+ * again, and for words of a peer that is not trusted: glance once into a local, check the local, use the local.
  */
-#define rwk_glance(at)                                                                                                           \
+#define rwk_glance(at)                                                                                                 \
 	_Generic((at), uint32_t *: rwk_glance32, const uint32_t *: rwk_glance32, uint64_t *: rwk_glance64,                       \
 		const uint64_t *: rwk_glance64, _Atomic uint32_t *: rwk_glance_atomic32,                                         \
 		const _Atomic uint32_t *: rwk_glance_atomic32, _Atomic uint64_t *: rwk_glance_atomic64,                          \
@@ -76,8 +76,9 @@ static inline uint64_t rwk_glance_atomic64(const _Atomic uint64_t *at)
 }
 
 /**
- * Both ways: no store before it is still on its way when a load after it is done. The one order that x86-64 does not give by itself;
- * needed where each side writes one word and then reads the other's ("I sleep" against "there is a message"). Some 20 ns.
+ * Both ways: no store before it is still on its way when a load after it is done. The one order that x86-64 does not
+ * give by itself; needed where each side writes one word and then reads the other's ("I sleep" against "there is a
+ * message"). Some 20 ns.
  */
 static inline void rwk_barrier_full(void)
 {
@@ -85,9 +86,9 @@ static inline void rwk_barrier_full(void)
 }
 
 /**
- * The same on behalf of everybody: a full barrier on every core that now runs a process which has joined. It lets the side that acts
- * often (the sender) do without a barrier because the side that acts rarely (who goes to sleep) pays for both. A few
- * microseconds. False: the system denies it, then both sides must use rwk_barrier_full.
+ * The same on behalf of everybody: a full barrier on every core that now runs a process which has joined. It lets the
+ * side that acts often (the sender) do without a barrier because the side that acts rarely (who goes to sleep) pays
+ * for both. A few microseconds. False: the system denies it, then both sides must use rwk_barrier_full.
  */
 static inline bool rwk_barrier_everywhere(void)
 {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ring (transports/shm/ring.c): stamps, credit published each quarter, growth at a wrap. Stores of one side become visible in order, so
- * a line and its stamp are one step; what matters here is which slot is written and read when.
+ * The ring (transports/shm/ring.c): stamps, credit published each quarter, growth at a wrap. Stores of one side
+ * become visible in order, so a line and its stamp are one step; what matters here is which slot is written and read
+ * when.
  *
- * Claims: the reader gets every number once and in order; no slot is overwritten that the reader has not consumed; writer and reader
- * never wait for each other (an invalid end state for spin). Stamps come again after STAMPS lines, which is more than the largest ring.
+ * Claims: the reader gets every number once and in order; no slot is overwritten that the reader has not consumed;
+ * writer and reader never wait for each other (an invalid end state for spin). Stamps come again after STAMPS lines,
+ * which is more than the largest ring.
  *
- * -DEARLY_GROWTH: the writer counts with the new size at once instead of from the wrap; -DNO_CREDIT: the writer does not look; -DLATE_PUBLISH: the
- * reader publishes once a ring only: each must be found wrong.
+ * -DEARLY_GROWTH: the writer counts with the new size at once instead of from the wrap; -DNO_CREDIT: the writer does
+ * not look; -DLATE_PUBLISH: the reader publishes once a ring only: each must be found wrong.
  */
 #define FIRST  4 /* slots to begin with */
 #define MOST   8

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How a receiver that goes to sleep is woken (transports/shm/wake.c), on a machine whose stores wait in a buffer (TSO: x86-64; what is
- * weaker has release and acquire in the same places).
+ * How a receiver that goes to sleep is woken (transports/shm/wake.c), on a machine whose stores wait in a buffer
+ * (TSO: x86-64; what is weaker has release and acquire in the same places).
  *
- * The sender publishes a line, then looks at `attention`; if it says BELL it sets the bell by an atomic OR and looks at `asleep`; if that is
- * set it exchanges it for 0, and sends a datagram if it was the one to do so. The receiver polls; now and then it arms: asleep, attention,
- * a barrier on behalf of both, one more look at everything; then it waits for the datagram.
+ * The sender publishes a line, then looks at `attention`; if it says BELL it sets the bell by an atomic OR and looks
+ * at `asleep`; if that is set it exchanges it for 0, and sends a datagram if it was the one to do so. The receiver
+ * polls; now and then it arms: asleep, attention, a barrier on behalf of both, one more look at everything; then it
+ * waits for the datagram.
  *
  * Claims: every line is delivered once and in order; there is no end state in which the receiver waits for a datagram
- * that will not come (an invalid end state for spin). -DNO_BARRIER leaves out the barrier, -DNO_FENCE the sender's own one in a world where
- * the barrier on behalf of others is denied (-DFENCE): both must be found wrong, else the model proves nothing.
+ * that will not come (an invalid end state for spin). -DNO_BARRIER leaves out the barrier, -DNO_FENCE the sender's
+ * own one in a world where the barrier on behalf of others is denied (-DFENCE): both must be found wrong, else the
+ * model proves nothing.
  */
 #ifndef LINES
 #define LINES 3
@@ -24,7 +26,8 @@ bool asleep;
 byte datagrams;
 
 /*
- * The store buffers, each of one writer. The sender's holds lines; the receiver's holds attention and asleep as it sets them: 2 * what + value.
+ * The store buffers, each of one writer. The sender's holds lines; the receiver's holds attention and asleep as it
+ * sets them: 2 * what + value.
  */
 chan sent = [BUFFER] of { byte };
 chan said = [BUFFER] of { byte };

@@ -57,11 +57,12 @@ static void check(struct end *e, struct end_peer *p, const struct rwk_envelope *
 {
 	uint64_t number = p->received;
 
-	if (!e->tolerant && (env->tag != number || env->small != (uint16_t)(number * 3) || env->kind != number % 200 ||
-				    env->data != (env->flags & RWK_ENV_DATA ? ~number : 0) || !pattern_is(payload, number, len))) {
+	if (!e->tolerant &&
+		(env->tag != number || env->small != (uint16_t)(number * 3) || env->kind != number % 200 ||
+			env->data != (env->flags & RWK_ENV_DATA ? ~number : 0) || !pattern_is(payload, number, len))) {
 		if (!e->wrong)
-			fprintf(stderr, "message %llu of %zu bytes came as tag %llu flags %x\n", (unsigned long long)number, len,
-				(unsigned long long)env->tag, env->flags);
+			fprintf(stderr, "message %llu of %zu bytes came as tag %llu flags %x\n",
+				(unsigned long long)number, len, (unsigned long long)env->tag, env->flags);
 		e->wrong++;
 	}
 	p->bytes += len;
@@ -72,7 +73,8 @@ static void check(struct end *e, struct end_peer *p, const struct rwk_envelope *
 		assert_int_not_equal(end_send(e, p, len, env->flags, true), -EINVAL);
 }
 
-static void on_message(void *cookie, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len)
+static void on_message(
+	void *cookie, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len)
 {
 	unsigned char copy[8192];
 
@@ -170,7 +172,8 @@ struct end_peer *end_connect(struct end *e, const struct rwk_address *to)
 
 static struct rwk_envelope envelope(uint64_t number, uint8_t flags)
 {
-	return (struct rwk_envelope){.kind = number % 200, .flags = flags, .small = (uint16_t)(number * 3), .tag = number, .data = ~number};
+	return (struct rwk_envelope){
+		.kind = number % 200, .flags = flags, .small = (uint16_t)(number * 3), .tag = number, .data = ~number};
 }
 
 struct posted {
@@ -198,7 +201,8 @@ int end_post(struct end *e, struct end_peer *p, size_t len, unsigned parts, uint
 
 	(void)e;
 	o->peer = p;
-	o->op = (struct rwk_op){.type = RWK_OP_SEND, .iov = o->iov, .iov_count = parts, .length = len, .done = posted_done};
+	o->op = (struct rwk_op){
+		.type = RWK_OP_SEND, .iov = o->iov, .iov_count = parts, .length = len, .done = posted_done};
 	o->op.env = envelope(p->sent, flags);
 	pattern_fill(o->bytes, p->sent, len);
 	for (unsigned i = 0; i < parts; i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two or more processes that talk through real ports: an end is a port and what its client has been told. Every message carries its number in
- * the tag and a pattern made of that number, so that a receiver can check order and content by itself.
+ * Two or more processes that talk through real ports: an end is a port and what its client has been told. Every
+ * message carries its number in the tag and a pattern made of that number, so that a receiver can check order and
+ * content by itself.
  */
 #ifndef TEST_SHM_ENDS_H
 #define TEST_SHM_ENDS_H
@@ -37,7 +38,8 @@ struct end {
 	bool tolerant; /* do not check content: the peer is hostile */
 	bool echo;     /* send each message back from within the upcall */
 	uint64_t wrong; /* messages out of order or with wrong content */
-	void (*seen)(struct end *e, struct end_peer *p, const struct rwk_envelope *env, const void *payload, size_t len);
+	void (*seen)(
+		struct end *e, struct end_peer *p, const struct rwk_envelope *env, const void *payload, size_t len);
 	/* A message in pieces. */
 	struct rwk_place place;
 	struct iovec iov[3];
@@ -53,7 +55,8 @@ void end_close(struct end *e);
 /** The channel to that address, made if there is none. */
 struct end_peer *end_connect(struct end *e, const struct rwk_address *to);
 
-/** Sends message number p->sent of `len` bytes with flags, as send, or posted if that says -EAGAIN and `insist`. 0, or -EAGAIN. */
+/** Sends message number p->sent of `len` bytes with flags, as send, or posted if that says -EAGAIN and `insist`. 0, or
+ * -EAGAIN. */
 int end_send(struct end *e, struct end_peer *p, size_t len, uint8_t flags, bool insist);
 /** Sends it, making progress until it has gone; false after ten seconds or when the channel has failed. */
 bool end_push(struct end *e, struct end_peer *p, size_t len, uint8_t flags);

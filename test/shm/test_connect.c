@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How channels come to be: both at once, by a partial address, with strangers about, with few descriptors, and who is refused. */
+/*
+ * How channels come to be: both at once, by a partial address, with strangers about, with few descriptors, and who is
+ * refused.
+ */
 #define _GNU_SOURCE
 #include "rwk_test.h"
 
@@ -44,8 +47,8 @@ static bool meet(struct board *b, int rank, uint32_t turn)
 }
 
 /*
- * One side of a simultaneous connect: both open a port, exchange addresses, connect after a random pause (or not at all, but never both
- * not), send one message, and see the other's.
+ * One side of a simultaneous connect: both open a port, exchange addresses, connect after a random pause (or not at
+ * all, but never both not), send one message, and see the other's.
  */
 static int at_once(struct board *b, int rank, unsigned rounds)
 {
@@ -92,7 +95,10 @@ static int at_once_child(int fd, void *arg)
 	return at_once(arg, 1, 1000);
 }
 
-/* Two connect to each other at the same moment, a thousand times: always one channel on each side, and it works both ways. */
+/*
+ * Two connect to each other at the same moment, a thousand times: always one channel on each side, and it works both
+ * ways.
+ */
 static void both_at_once(void **state)
 {
 	struct board *b = board_new();
@@ -141,7 +147,10 @@ static bool turn_until_failed(struct end *a, struct end *b, struct end_peer *p, 
 	return p->failed != 0;
 }
 
-/* IP and port are enough; the full address is learned, whichever of the two has the lower nonce, also when both know only that. */
+/*
+ * IP and port are enough; the full address is learned, whichever of the two has the lower nonce, also when both know
+ * only that.
+ */
 static void partial_address(void **state)
 {
 	(void)state;
@@ -372,7 +381,7 @@ static void another_user(void **state)
 	end_close(a);
 }
 
-/* With 16 descriptors in all it still works: no peer needs one for long, and evidence of death comes from /proc then. */
+/* With 16 descriptors in all it still works: no peer needs one for long, and evidence of death comes from /proc. */
 static int few_descriptors(int fd, void *arg)
 {
 	struct rlimit limit = {16, 16};

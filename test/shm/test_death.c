@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Death: a killed peer is reported once and within three seconds, a stopped one never; what had been sent is delivered first. */
+/*
+ * Death: a killed peer is reported once and within three seconds, a stopped one never; what had been sent is delivered
+ * first.
+ */
 #define _GNU_SOURCE
 #include "rwk_test.h"
 
@@ -54,7 +57,10 @@ static unsigned count_maps(void)
 	return n;
 }
 
-/* Killed at random moments, also in the middle of connecting and of messages: always one report, never a wrong message, nothing left. */
+/*
+ * Killed at random moments, also in the middle of connecting and of messages: always one report, never a wrong message,
+ * nothing left.
+ */
 static void killed(void **state)
 {
 	struct end *e = end_open(0, true);
@@ -150,7 +156,10 @@ static bool sleep_until_failed(struct end *e, struct end_peer *p, int ms)
 	return p->failed != 0;
 }
 
-/* All that a peer had sent comes before the report, whether it closed in good order or just ended, and whether we poll or sleep. */
+/*
+ * All that a peer had sent comes before the report, whether it closed in good order or just ended, and whether we poll
+ * or sleep.
+ */
 static void last_words(void **state)
 {
 	(void)state;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A hostile peer: it has attached as it should and then writes what it likes over everything it shares. We may get garbage, and the
- * channel may fail with -EPROTO; we never read or write outside our mappings (meant to run under sanitizers as well) and
- * our other peers do not notice.
+ * A hostile peer: it has attached as it should and then writes what it likes over everything it shares. We may get
+ * garbage, and the channel may fail with -EPROTO; we never read or write outside our mappings (meant to run under
+ * sanitizers as well) and our other peers do not notice.
  */
 #define _GNU_SOURCE
 #include "rwk_test.h"
@@ -66,22 +66,23 @@ static int scribble(int fd, void *arg)
 	}
 	ch = rwk_shm_channel(p->ch);
 	for (;;) {
-		struct rwk_shm_line *line = ch->tx.first + (seed % 4 ? (ch->tx.next - ch->tx.first + rand_r(&seed) % 6) %
-									 ch->tx.lines
-								     : (uint32_t)rand_r(&seed) % ch->tx.lines_max);
+		struct rwk_shm_line *line =
+			ch->tx.first + (seed % 4 ? (ch->tx.next - ch->tx.first + rand_r(&seed) % 6) % ch->tx.lines
+						: (uint32_t)rand_r(&seed) % ch->tx.lines_max);
 		_Atomic uint32_t *side = (_Atomic uint32_t *)ch->pair->side;
 
 		for (int w = 7; w >= 0; w--)
 			((_Atomic uint64_t *)line)[w] = nasty(ch, &seed);
 		if (rand_r(&seed) % 16 == 0)
-			side[(uint32_t)rand_r(&seed) % (2 * sizeof(struct rwk_shm_side) / 4)] = (uint32_t)nasty(ch, &seed);
+			side[(uint32_t)rand_r(&seed) % (2 * sizeof(struct rwk_shm_side) / 4)] =
+				(uint32_t)nasty(ch, &seed);
 		if (rand_r(&seed) % 64 == 0)
 			ch->inbox->bell[(uint32_t)rand_r(&seed) % (RWK_SHM_BELLS / 64)] = nasty(ch, &seed);
 		if (rand_r(&seed) % 64 == 0)
 			ch->inbox->asleep = (uint32_t)rand_r(&seed) % 2;
 		if (rand_r(&seed) % 8 == 0)
-			((_Atomic uint64_t *)rwk_shm_slab(&ch->slabs, (uint32_t)rand_r(&seed) % 128))[rand_r(&seed) % 1000] =
-				nasty(ch, &seed);
+			((_Atomic uint64_t *)rwk_shm_slab(
+				&ch->slabs, (uint32_t)rand_r(&seed) % 128))[rand_r(&seed) % 1000] = nasty(ch, &seed);
 		if (rand_r(&seed) % 1000 == 0)
 			ch->pair->ring_lines = (uint32_t)nasty(ch, &seed);
 		if (rand_r(&seed) % 32 == 0)
@@ -275,7 +276,8 @@ static void bad_offers(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct end *e = end_open(0, false);
 		bool good = i + 1 == sizeof(cases) / sizeof(cases[0]);
-		struct rwk_shm_note note = {.magic = RWK_SHM_NOTE_MAGIC, .layout = RWK_SHM_LAYOUT_VERSION, .type = RWK_SHM_HELLO};
+		struct rwk_shm_note note = {
+			.magic = RWK_SHM_NOTE_MAGIC, .layout = RWK_SHM_LAYOUT_VERSION, .type = RWK_SHM_HELLO};
 		struct rwk_shm_pair_header h = {.magic = cases[i].magic ? RWK_SHM_PAIR_MAGIC : 0,
 			.layout = RWK_SHM_LAYOUT_VERSION,
 			.ring_lines = 64,
@@ -314,7 +316,8 @@ static void bad_offers(void **state)
 				size = k ? (off_t)sizeof(inbox) : (off_t)rwk_shm_pair_size(64);
 			assert_int_equal(ftruncate(fd[k], size), 0);
 			if (cases[i].sealed)
-				assert_int_equal(fcntl(fd[k], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
+				assert_int_equal(
+					fcntl(fd[k], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL), 0);
 		}
 		assert_int_equal(rwk_shm_note_send(sock, rwk_address_port(&e->address), &note, fd, 2), 0);
 		do {

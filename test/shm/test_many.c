@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Many peers: three hundred ports in a few processes that all talk to one, and to each other; polled ones, and ones that ring the bell. */
+/*
+ * Many peers: three hundred ports in a few processes that all talk to one, and to each other; polled ones, and ones
+ * that ring the bell.
+ */
 #include "rwk_test.h"
 
 #include "ends.h"
@@ -47,7 +50,10 @@ static int crowd(int fd, void *arg)
 	return fd < 0;
 }
 
-/* All to one: the one polls 16 rings and hears the bells of the others; each message is echoed; in the end all are gone. */
+/*
+ * All to one: the one polls 16 rings and hears the bells of the others; each message is echoed; in the end all are
+ * gone.
+ */
 static void one_and_all(bool sleeps)
 {
 	struct end *e = end_open(0, true);
@@ -97,7 +103,10 @@ static void all_to_a_sleeper(void **state)
 
 enum { TEAM = 30 };
 
-/* Thirty ports in one process, all to all: more than are polled, so bells are rung, and with changing traffic they change places. */
+/*
+ * Thirty ports in one process, all to all: more than are polled, so bells are rung, and with changing traffic they
+ * change places.
+ */
 static void all_to_all(void **state)
 {
 	struct end *e[TEAM];
@@ -118,7 +127,9 @@ static void all_to_all(void **state)
 			/* Some peers talk much in one round, others in the next. */
 			for (unsigned k = 0; k < e[i]->peers; k++) {
 				for (unsigned n = (k + (unsigned)round / 10 * 7) % TEAM < 8 ? 20 : 1; n; n--)
-					assert_int_equal(end_send(e[i], &e[i]->peer[k], (size_t)rand_r(&seed) % 400, 0, true), 0);
+					assert_int_equal(
+						end_send(e[i], &e[i]->peer[k], (size_t)rand_r(&seed) % 400, 0, true),
+						0);
 			}
 		}
 		while (!all && now_ms() < end) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages between two processes: every size, every way through the code, in order, each once, with the right content. */
+/* Messages between two processes: every size, every way through the code, in order, each once, content right. */
 #include "rwk_test.h"
 
 #include "ends.h"
@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 /* Sizes where the way changes: inline with and without data, lines, slab, pieces. */
-static const size_t sizes[] = {0, 1, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 39, 40, 41, 47, 48, 49, 55, 56, 95, 96, 97, 103, 104, 105, 151,
-	152, 153, 159, 160, 161, 207, 208, 209, 215, 216, 217, 263, 264, 265, 271, 272, 273, 1000, 4095, 4096, 4097, 8191, 8192, 8193,
-	16383, 16384, 16385, 65535, 65536};
+static const size_t sizes[] = {0, 1, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 39, 40, 41, 47, 48, 49, 55, 56, 95, 96, 97,
+	103, 104, 105, 151, 152, 153, 159, 160, 161, 207, 208, 209, 215, 216, 217, 263, 264, 265, 271, 272, 273, 1000,
+	4095, 4096, 4097, 8191, 8192, 8193, 16383, 16384, 16385, 65535, 65536};
 
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
@@ -110,7 +110,12 @@ static void withdraw(void **state)
 	struct talk t = talk_begin(echo_child, NULL);
 	struct rwk_envelope env = {.kind = 99, .tag = 99};
 	struct iovec iov = {&env, sizeof(env)};
-	struct rwk_op op = {.type = RWK_OP_SEND, .iov = &iov, .iov_count = 1, .length = sizeof(env), .env = env, .done = nothing_done};
+	struct rwk_op op = {.type = RWK_OP_SEND,
+		.iov = &iov,
+		.iov_count = 1,
+		.length = sizeof(env),
+		.env = env,
+		.done = nothing_done};
 
 	(void)state;
 	/* Not connected yet: all of it queues. */
@@ -152,7 +157,10 @@ static int sink_child(int fd, void *arg)
 	return e->wrong != 0 || e->peer[0].received != goal;
 }
 
-/* One way only, so that slabs must be given back and numbers of lines wrap (2^21): small ones for the lines, 4 KB for the slabs. */
+/*
+ * One way only, so that slabs must be given back and numbers of lines wrap (2^21): small ones for the lines, 4 KB for
+ * the slabs.
+ */
 static void one_way(void **state)
 {
 	static const struct {

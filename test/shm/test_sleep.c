@@ -88,7 +88,7 @@ static void full_rings(void **state)
 	both_sleep(&large, 200);
 }
 
-/* wait_fd: not readable when all is handled, readable after a message to a sleeper, not readable again after progress. */
+/* wait_fd: not readable when all is handled, readable after a message to a sleeper, not readable after progress. */
 static void wait_fd(void **state)
 {
 	struct end *a = end_open(0, false), *b = end_open(0, false);

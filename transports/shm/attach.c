@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How two ports come to share a pair. Each port has an abstract datagram socket named by its port number: no file is left behind, and
- * the kernel vouches for who sends (SCM_CREDENTIALS) and from which name.
+ * How two ports come to share a pair. Each port has an abstract datagram socket named by its port number: no file is
+ * left behind, and the kernel vouches for who sends (SCM_CREDENTIALS) and from which name.
  *
  *   higher                      lower         (by nonce_port: so that two who connect at once make one pair)
- *     | <------ HELLO ----------- |           whoever wants to connect says HELLO first. If that is the lower side, the higher
- *     | ------- HELLO ----------> |           answers with one
+ *     | <------ HELLO ----------- |           whoever wants to connect says HELLO first. If that is the lower side,
+ *     the higher | ------- HELLO ----------> |           answers with one
  *     | <------ OFFER ----------- |           the pair's memory and the lower port's inbox
  *     | ------- ACCEPT ---------> |           the higher port's inbox
  *
- * Descriptors go only to a name from which a HELLO of the same user, job and protocol has come. Each step is idempotent and repeated on
- * a timer until the next one is seen. REFUSE ends it; only processes of the same user are told. `contact` numbers tell a
- * channel from an earlier one between the same ports.
+ * Descriptors go only to a name from which a HELLO of the same user, job and protocol has come. Each step is
+ * idempotent and repeated on a timer until the next one is seen. REFUSE ends it; only processes of the same user are
+ * told. `contact` numbers tell a channel from an earlier one between the same ports.
  *
  * Nobody bound to the name (ECONNREFUSED) is evidence that the endpoint is gone.
  */
@@ -107,7 +107,7 @@ static int try_offer(struct rwk_shm_channel *ch)
 	int rc = 0, fds[2];
 
 	if (!ch->pair) {
-		/* A burst of connections must not use up the program's descriptors: the next ones wait for their turn. */
+		/* A burst of connections must not use up all descriptors: the next ones wait for their turn. */
 		if (ch->base.port->offers >= OFFERS_MAX)
 			return -EAGAIN;
 		rc = rwk_shm_pair_make(ch);
@@ -262,7 +262,8 @@ static void on_offer(struct rwk_port *port, const struct rwk_shm_note *note, con
 			return;
 		if (s->fds != 2) {
 			if (!port->warned)
-				rwk_warn("shared memory: no file descriptor is left to attach to rank %u (raise `ulimit -n`); will try again",
+				rwk_warn("shared memory: no file descriptor is left to attach to rank %u (raise "
+					"`ulimit -n`); will try again",
 					rwk_address_rank(&ch->to));
 			port->warned = true;
 			return;
@@ -273,7 +274,8 @@ static void on_offer(struct rwk_port *port, const struct rwk_shm_note *note, con
 			rc = ch->inbox ? 0 : -errno;
 		}
 		if (rc) {
-			rwk_warn("shared memory: cannot map what rank %u offers: %s", rwk_address_rank(&ch->to), strerror(-rc));
+			rwk_warn("shared memory: cannot map what rank %u offers: %s", rwk_address_rank(&ch->to),
+				strerror(-rc));
 			refuse(port, note, rc);
 			rwk_shm_doom(ch, rc);
 			return;
@@ -298,7 +300,8 @@ static void on_accept(struct rwk_port *port, const struct rwk_shm_note *note, co
 		return;
 	ch->inbox = rwk_shm_inbox_map(s->fd[0]);
 	if (!ch->inbox) {
-		rwk_warn("shared memory: cannot map the inbox of rank %u: %s", rwk_address_rank(&ch->to), strerror(errno));
+		rwk_warn("shared memory: cannot map the inbox of rank %u: %s", rwk_address_rank(&ch->to),
+			strerror(errno));
 		rwk_shm_doom(ch, errno == ENOMEM ? -ENOMEM : -EPROTO);
 		return;
 	}
@@ -338,7 +341,8 @@ static void handle_note(struct rwk_port *port, const struct rwk_shm_note *note, 
 		stranger(port, note, -EACCES, "of another job");
 	else if (rwk_shm_nonce(note->to) && note->to != mine)
 		stranger(port, note, -ECONNRESET, "for an endpoint that had this port before");
-	else if (!rwk_shm_nonce(note->from.nonce_port) || !note->contact == (note->type != RWK_SHM_REFUSE) || note->bell >= RWK_SHM_BELLS)
+	else if (!rwk_shm_nonce(note->from.nonce_port) || !note->contact == (note->type != RWK_SHM_REFUSE) ||
+		note->bell >= RWK_SHM_BELLS)
 		stranger(port, NULL, 0, "impossible numbers");
 	else if (note->type == RWK_SHM_HELLO)
 		on_hello(port, note);

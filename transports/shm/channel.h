@@ -2,10 +2,12 @@
 /*
  * What this process keeps for itself about ports and channels, and the calls between the files of the service.
  *
- * A channel's life: ASKING (we want it, or the peer has said hello) -> OFFERED (the lower side has made the pair and sent it) -> OPEN
- * (both inboxes and the pair are mapped) -> FAILED. The higher side goes from ASKING to OPEN. See attach.c.
+ * A channel's life: ASKING (we want it, or the peer has said hello) -> OFFERED (the lower side has made the pair and
+ * sent it) -> OPEN (both inboxes and the pair are mapped) -> FAILED. The higher side goes from ASKING to OPEN. See
+ * attach.c.
  *
- * A channel of a port that many talk to is hot (its ring is polled) or cold (its peer rings a bell in the inbox). See wake.c.
+ * A channel of a port that many talk to is hot (its ring is polled) or cold (its peer rings a bell in the inbox). See
+ * wake.c.
  */
 #ifndef RWK_SHM_CHANNEL_H
 #define RWK_SHM_CHANNEL_H
@@ -139,11 +141,13 @@ static inline struct rwk_shm_side *rwk_shm_his_side(struct rwk_shm_channel *ch)
 
 /** A channel in state ASKING, entered into the port's lists; NULL: no memory, or no bell left. */
 struct rwk_shm_channel *rwk_shm_channel_new(struct rwk_port *port, const struct rwk_address *to, void *peer);
-/** Ops are completed with `status`, memory is unmapped, descriptors closed, lists left; base stays for the client. Idempotent. */
+/** Ops are completed with `status`, memory is unmapped, descriptors closed, lists left; base stays for the client.
+ * Idempotent. */
 void rwk_shm_channel_stop(struct rwk_shm_channel *ch, int status);
 /** Stops it and frees it. */
 void rwk_shm_channel_free(struct rwk_shm_channel *ch, int status);
-/** The channel fails with `err` at the end of the current or the next progress, after what is in its ring has been delivered. */
+/** The channel fails with `err` at the end of the current or the next progress, after what is in its ring has been
+ * delivered. */
 void rwk_shm_doom(struct rwk_shm_channel *ch, int err);
 
 /* send.c */
@@ -167,7 +171,8 @@ int rwk_shm_deliver(struct rwk_shm_channel *ch, int budget);
 
 /* wake.c */
 
-/** After something was published on a channel whose peer asks for more than that: the bell, and a datagram if he sleeps. */
+/** After something was published on a channel whose peer asks for more than that: the bell, and a datagram if he
+ * sleeps. */
 void rwk_shm_ring_bell(struct rwk_shm_channel *ch);
 /** The peer may wait for what we have just consumed. */
 void rwk_shm_tell_consumed(struct rwk_shm_channel *ch);

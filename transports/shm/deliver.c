@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What comes. A message of one line or one slab is given to the client where it lies, in memory that the peer can still write: the client
- * copies once and believes what it copied. Everything that decides where we read or write (lengths, numbers of slabs) is
- * taken into a local once, and checked there.
+ * What comes. A message of one line or one slab is given to the client where it lies, in memory that the peer can
+ * still write: the client copies once and believes what it copied. Everything that decides where we read or write
+ * (lengths, numbers of slabs) is taken into a local once, and checked there.
  */
 #include "shm/deliver.h"
 #include "shm/transfer.h"
@@ -60,8 +60,8 @@ static void slabs_came_back(struct rwk_shm_channel *ch, const unsigned char *bod
 }
 
 /* A piece lies in `slab`: begins or goes on with a message in pieces. */
-static void assemble(struct rwk_shm_channel *ch, const struct rwk_envelope *env, const unsigned char *slab, uint32_t piece,
-	uint64_t total)
+static void assemble(struct rwk_shm_channel *ch, const struct rwk_envelope *env, const unsigned char *slab,
+	uint32_t piece, uint64_t total)
 {
 	const struct rwk_client *client = ch->base.port->client;
 	struct rwk_shm_assembly *a = &ch->assembly;

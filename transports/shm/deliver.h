@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The short way of what comes: a message in one line. Inline, because progress does little else; the rest is in deliver.c. */
+/*
+ * The short way of what comes: a message in one line. Inline, because progress does little else; the rest is in
+ * deliver.c.
+ */
 #ifndef RWK_SHM_DELIVER_H
 #define RWK_SHM_DELIVER_H
 
@@ -43,8 +46,8 @@ static inline int rwk_shm_deliver_inline(struct rwk_shm_channel *ch, int budget)
 		const struct rwk_shm_line *line = ch->rx.next;
 		bool data = word & (uint64_t)RWK_ENV_DATA << 40;
 
-		if (rwk_likely(len <= (data ? RWK_SHM_BODY_DATA : RWK_SHM_BODY) && (uint8_t)(word >> 32) < RWK_KIND_SERVICE &&
-			    !ch->assembly.place)) {
+		if (rwk_likely(len <= (data ? RWK_SHM_BODY_DATA : RWK_SHM_BODY) &&
+			(uint8_t)(word >> 32) < RWK_KIND_SERVICE && !ch->assembly.place)) {
 			struct rwk_envelope env;
 
 			rwk_shm_envelope_of(&env, word, line);

@@ -2,8 +2,9 @@
 /*
  * Evidence of death. A peer is dead when the kernel says that its process has ended, never because it is silent.
  *
- *   pidfd   one for each channel as long as descriptors are plenty (the last quarter of the limit is left to the host program); it
- *           sits in the port's epoll set: one system call asks for all peers, and a sleeper is woken by a death
+ *   pidfd   one for each channel as long as descriptors are plenty (the last quarter of the limit is left to the host
+ *           program); it sits in the port's epoll set: one system call asks for all peers, and a sleeper is woken by
+ *           a death
  *   /proc   for the rest: the process with that pid is gone, a zombie, or began at another time; a few peers a look
  *   gone    a word in the pair by which a peer that closes says so when its good-bye did not fit into the ring
  */
@@ -23,7 +24,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Peers without a pidfd that are looked at in one go: 300 within two seconds, also by a sleeper, who looks four times a second. */
+/*
+ * Peers without a pidfd that are looked at in one go: 300 within two seconds, also by a sleeper, who looks four times a
+ * second.
+ */
 enum { LOOKS = 40 };
 
 /* Reads /proc/<pid>/stat: 0 and both outputs; -ESRCH: no such process; another errno: no answer to be had. */
@@ -43,9 +47,10 @@ static int read_stat(pid_t pid, char *state, uint64_t *start)
 	if (n <= 0)
 		return n < 0 && errno == ESRCH ? -ESRCH : -EAGAIN;
 	text[n] = 0;
-	/* The name in parentheses may hold anything; the fields begin after its last one: 3 is the state, 22 the start. */
+	/* The name in parentheses may hold anything; the fields begin after it: 3 is the state, 22 the start. */
 	p = strrchr(text, ')');
-	if (!p || sscanf(p, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", state, &v) != 2)
+	if (!p || sscanf(p, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", state,
+			&v) != 2)
 		return -EAGAIN;
 	*start = v;
 	return 0;
@@ -107,7 +112,10 @@ void rwk_shm_unwatch(struct rwk_shm_channel *ch)
 		ch->base.port->unwatched--;
 	ch->watched = false;
 	if (ch->pidfd >= 0) {
-		/* By hand: a forked child that has the descriptor too would keep it in the set. And not in the child itself. */
+		/*
+		 * By hand: a forked child that has the descriptor too would keep it in the set. And not in the child
+		 * itself.
+		 */
 		if (*ch->tx.here)
 			epoll_ctl(ch->base.port->epoll, EPOLL_CTL_DEL, ch->pidfd, NULL);
 		close(ch->pidfd);

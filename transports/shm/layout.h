@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What lies in shared memory, byte for byte: the pair's segment and a port's inbox. Everything is in lines of 64 bytes, blocks that
- * different sides write are 128 bytes apart (cores fetch lines in pairs). No pointers: the two sides map at different addresses.
- * A change of any of it needs a new RWK_SHM_LAYOUT_VERSION, so that different builds on a node refuse each other.
+ * What lies in shared memory, byte for byte: the pair's segment and a port's inbox. Everything is in lines of 64
+ * bytes, blocks that different sides write are 128 bytes apart (cores fetch lines in pairs). No pointers: the two
+ * sides map at different addresses. A change of any of it needs a new RWK_SHM_LAYOUT_VERSION, so that different
+ * builds on a node refuse each other.
  *
  *   pair's segment: header page | ring 0 | ring 1 | slabs 0 | slabs 1 | transfer area 0 | transfer area 1
  *
@@ -19,12 +20,13 @@
  * The word at the head of each line. Written last, read first:
  *
  *   bits  0-9   length of the payload; RWK_SHM_IN_SLAB if that lies in a slab
- *   bits 10-31  stamp: a one, and above it the line's number in its stream. Never 0, so that a line never written does not look
- *               valid, and different from what the line held a lap before
+ *   bits 10-31  stamp: a one, and above it the line's number in its stream. Never 0, so that a line never written
+ *               does not look valid, and different from what the line held a lap before
  *   bits 32-63  kind, flags, small: the first four bytes of the envelope
  *
- * So the low half less the stamp expected is the length if the line is there, and at least 1024 if it is not. Counts of lines are kept
- * as stamps everywhere: they wrap with the 32 bits. A continuation line's word has a stamp and otherwise zeros.
+ * So the low half less the stamp expected is the length if the line is there, and at least 1024 if it is not. Counts
+ * of lines are kept as stamps everywhere: they wrap with the 32 bits. A continuation line's word has a stamp and
+ * otherwise zeros.
  */
 #define RWK_SHM_STAMP_FIRST (1u << 10)
 #define RWK_SHM_STAMP_STEP  (1u << 11)
@@ -64,8 +66,8 @@ struct rwk_shm_line {
 _Static_assert(sizeof(struct rwk_shm_line) == RWK_CACHE_LINE, "a line of the ring is a cache line");
 
 /*
- * A slab's payload is 8 KB; slabs lie 4 lines further apart than that, so that the heads of many slabs in use do not fall into the same
- * few sets of a cache.
+ * A slab's payload is 8 KB; slabs lie 4 lines further apart than that, so that the heads of many slabs in use do not
+ * fall into the same few sets of a cache.
  */
 #define RWK_SHM_SLAB_BYTES  8192u
 #define RWK_SHM_SLAB_STRIDE (RWK_SHM_SLAB_BYTES + 256u)

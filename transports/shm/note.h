@@ -41,7 +41,8 @@ struct rwk_shm_sender {
 int rwk_shm_note_socket(void);
 /** Binds it to the name of that port number, 0: one that is free, which is set. 0; -EADDRINUSE. */
 int rwk_shm_note_bind(int sock, uint16_t *number);
-/** Sends a note with at most two descriptors: 0, or negative errno: -ECONNREFUSED nobody is there, -EAGAIN its queue is full. */
+/** Sends a note with at most two descriptors: 0, or negative errno: -ECONNREFUSED nobody is there, -EAGAIN its queue is
+ * full. */
 int rwk_shm_note_send(int sock, uint16_t number, const struct rwk_shm_note *note, const int *fds, unsigned count);
 /** Sends one byte, which means nothing but that the receiver's socket becomes readable. */
 void rwk_shm_note_wake(int sock, uint16_t number);

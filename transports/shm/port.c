@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The port: opening and closing, channels and their end, and progress, which looks at everything in the order of how often it changes:
+ * The port: opening and closing, channels and their end, and progress, which looks at everything in the order of how
+ * often it changes:
  *
  *   each call           the rings of the hot channels, bells if any channel is cold, what is queued, transfers
  *   every 64th call     the clock; then by time
@@ -9,8 +10,8 @@
  *   each 10 ms          which channels are hot, if there are too many
  *   each 100 ms         peers without a pidfd, peers that said good-bye without room in the ring; all cold rings
  *
- * Invariants: a channel with a doom is in `failing` and fails at the end of progress, never in the middle of something else. A channel in
- * state OPEN is hot or counted as cold. by_bell holds every channel that is not freed.
+ * Invariants: a channel with a doom is in `failing` and fails at the end of progress, never in the middle of
+ * something else. A channel in state OPEN is hot or counted as cold. by_bell holds every channel that is not freed.
  */
 #include "shm/deliver.h"
 #include "shm/transfer.h"
@@ -52,7 +53,8 @@ static const uint32_t *make_here(void)
 	return here;
 }
 
-static int shm_open_port(struct rwk_port_attr *attr, const struct rwk_client *client, void *cookie, struct rwk_port **out)
+static int shm_open_port(
+	struct rwk_port_attr *attr, const struct rwk_client *client, void *cookie, struct rwk_port **out)
 {
 	struct rwk_port *port = calloc(1, sizeof(*port));
 	int rc = -ENOMEM;
@@ -255,7 +257,8 @@ static int shm_connect(struct rwk_port *port, const struct rwk_address *to, void
 	else if (!rwk_address_port(to))
 		why = "its address has no port";
 	if (why) {
-		rwk_info("shared memory cannot reach rank %u, port %u: %s", rwk_address_rank(to), rwk_address_port(to), why);
+		rwk_info("shared memory cannot reach rank %u, port %u: %s", rwk_address_rank(to), rwk_address_port(to),
+			why);
 		return -EHOSTUNREACH;
 	}
 	ch = rwk_shm_channel_new(port, to, peer);
@@ -323,7 +326,8 @@ static rwk_noinline int housekeeping(struct rwk_port *port)
 	uint64_t now = clock_ms();
 	int n = 0;
 
-	if (now != port->now || !rwk_list_empty(&port->connecting) || (now < port->talk_until && port->polls % 4096 == 0)) {
+	if (now != port->now || !rwk_list_empty(&port->connecting) ||
+		(now < port->talk_until && port->polls % 4096 == 0)) {
 		port->now = now;
 		n += rwk_shm_events(port);
 		if (!rwk_list_empty(&port->connecting))
@@ -397,7 +401,8 @@ static int shm_wait_fd(struct rwk_port *port)
 	return port->epoll;
 }
 
-static int shm_expose(struct rwk_channel *c, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key)
+static int shm_expose(
+	struct rwk_channel *c, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key)
 {
 	if (!*rwk_shm_channel(c)->tx.here)
 		return -ECHILD;

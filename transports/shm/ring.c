@@ -3,21 +3,25 @@
  * The ring: a stream of lines from one writer to one reader.
  *
  * Invariants
- *   - Line number k of the stream carries stamp(k) = FIRST + k * STEP (mod 2^32) in the word that is written last. The reader knows
- *     the stamp to come, so a line is valid exactly when its word says so; nothing else tells the reader that something has come.
- *   - A slot is written again only after the reader has published that it is done with it (`consumed`). The reader publishes each
- *     quarter of a ring, the writer looks only when the room it knows of is used up: a line in steady flow is moved between the
- *     cores once a quarter for this. What the reader holds back is less than a quarter, so a writer never waits for ever.
- *   - Between two looks the writer writes `room` slots one after the other; room never reaches beyond the end of the ring in use.
- *   - The ring in use is the first `lines` slots. It only grows, and only at a wrap: the writer announces the new size by a record
- *     in the stream; when either side next comes to the end of the old ring it goes on behind it instead of to the start.
- *     The slots there have never been written: their words are 0, which is no stamp. Until the writer comes to the wrap it counts
- *     with the old size, so "in flight <= lines" keeps meaning "no slot is overwritten".
- *   - A stale line differs from the stamp expected by a multiple of the ring's size, less than the 2^21 lines after which stamps
- *     come again: each slot is written each lap.
+ *   - Line number k of the stream carries stamp(k) = FIRST + k * STEP (mod 2^32) in the word that is written last.
+ *     The reader knows the stamp to come, so a line is valid exactly when its word says so; nothing else tells the
+ *     reader that something has come.
+ *   - A slot is written again only after the reader has published that it is done with it (`consumed`). The reader
+ *     publishes each quarter of a ring, the writer looks only when the room it knows of is used up: a line in steady
+ *     flow is moved between the cores once a quarter for this. What the reader holds back is less than a quarter, so
+ *     a writer never waits for ever.
+ *   - Between two looks the writer writes `room` slots one after the other; room never reaches beyond the end of the
+ *     ring in use.
+ *   - The ring in use is the first `lines` slots. It only grows, and only at a wrap: the writer announces the new
+ *     size by a record in the stream; when either side next comes to the end of the old ring it goes on behind it
+ *     instead of to the start. The slots there have never been written: their words are 0, which is no stamp. Until
+ *     the writer comes to the wrap it counts with the old size, so "in flight <= lines" keeps meaning "no slot is
+ *     overwritten".
+ *   - A stale line differs from the stamp expected by a multiple of the ring's size, less than the 2^21 lines after
+ *     which stamps come again: each slot is written each lap.
  *
- * A reader believes the writer in nothing but "this slot is yours"; a writer believes the reader only in "you may overwrite": lies
- * make the liar's own stream garbage.
+ * A reader believes the writer in nothing but "this slot is yours"; a writer believes the reader only in "you may
+ * overwrite": lies make the liar's own stream garbage.
  */
 #include "shm/ring.h"
 
@@ -28,7 +32,8 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-void rwk_shm_tx_init(struct rwk_shm_tx *tx, struct rwk_shm_line *first, uint32_t lines_max, const struct rwk_shm_side *other)
+void rwk_shm_tx_init(
+	struct rwk_shm_tx *tx, struct rwk_shm_line *first, uint32_t lines_max, const struct rwk_shm_side *other)
 {
 	*tx = (struct rwk_shm_tx){
 		.next = first,

@@ -36,12 +36,13 @@ struct rwk_shm_rx {
 } rwk_aligned;
 _Static_assert(sizeof(struct rwk_shm_rx) == RWK_CACHE_LINE, "polling touches one private line");
 
-void rwk_shm_tx_init(struct rwk_shm_tx *tx, struct rwk_shm_line *first, uint32_t lines_max, const struct rwk_shm_side *other);
+void rwk_shm_tx_init(
+	struct rwk_shm_tx *tx, struct rwk_shm_line *first, uint32_t lines_max, const struct rwk_shm_side *other);
 void rwk_shm_rx_init(struct rwk_shm_rx *rx, struct rwk_shm_line *first, uint32_t lines_max, struct rwk_shm_side *mine);
 
 /**
- * Looks how far the reader is: sets room, wraps, announces growth. Returns the number of lines that may be written in all, also beyond
- * the wrap; UINT32_MAX: what the reader has published is nonsense.
+ * Looks how far the reader is: sets room, wraps, announces growth. Returns the number of lines that may be written in
+ * all, also beyond the wrap; UINT32_MAX: what the reader has published is nonsense.
  */
 uint32_t rwk_shm_tx_look(struct rwk_shm_tx *tx);
 
@@ -87,7 +88,8 @@ static inline bool rwk_shm_rx_step(struct rwk_shm_rx *rx)
 	return true;
 }
 
-/** The continuation line `n` lines after the next one, `n` lines being there at most up to the wrap rules of the ring. */
+/** The continuation line `n` lines after the next one, `n` lines being there at most up to the wrap rules of the ring.
+ */
 static inline const struct rwk_shm_line *rwk_shm_rx_ahead(const struct rwk_shm_rx *rx, uint32_t n)
 {
 	const struct rwk_shm_line *line = rx->next + n;

@@ -57,7 +57,8 @@ struct rwk_shm_inbox *rwk_shm_inbox_map(int fd)
 	size_t size = sizeof(struct rwk_shm_inbox);
 	struct rwk_shm_inbox *inbox = rwk_shm_segment_map(fd, &size);
 
-	if (inbox && (rwk_glance(&inbox->magic) != RWK_SHM_INBOX_MAGIC || rwk_glance(&inbox->layout) != RWK_SHM_LAYOUT_VERSION)) {
+	if (inbox && (rwk_glance(&inbox->magic) != RWK_SHM_INBOX_MAGIC ||
+			rwk_glance(&inbox->layout) != RWK_SHM_LAYOUT_VERSION)) {
 		munmap(inbox, size);
 		errno = EPROTO;
 		return NULL;
@@ -66,7 +67,8 @@ struct rwk_shm_inbox *rwk_shm_inbox_map(int fd)
 }
 
 /* Sets up this side's view of a mapped pair. */
-static void use_pair(struct rwk_shm_channel *ch, struct rwk_shm_pair_header *pair, size_t size, uint32_t ring_lines, unsigned side)
+static void use_pair(
+	struct rwk_shm_channel *ch, struct rwk_shm_pair_header *pair, size_t size, uint32_t ring_lines, unsigned side)
 {
 	unsigned char *base = (unsigned char *)pair;
 

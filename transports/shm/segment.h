@@ -8,8 +8,8 @@
 /** A new memfd of that size, sealed against resizing; negative errno. */
 int rwk_shm_segment_make(const char *name, size_t size);
 /**
- * Maps a segment that is sealed and has *size bytes (0: any size that a pair can have, which is set); a forked child will not have it.
- * NULL with errno: EPROTO if it is not as it should be.
+ * Maps a segment that is sealed and has *size bytes (0: any size that a pair can have, which is set); a forked child
+ * will not have it. NULL with errno: EPROTO if it is not as it should be.
  */
 void *rwk_shm_segment_map(int fd, size_t *size);
 
@@ -18,7 +18,8 @@ int rwk_shm_inbox_make(struct rwk_port *port);
 /** A peer's; NULL with errno. */
 struct rwk_shm_inbox *rwk_shm_inbox_map(int fd);
 
-/** Makes the pair of a channel as side 0, whose descriptor is then ch->pair_fd. -EMFILE also when few descriptors are left. */
+/** Makes the pair of a channel as side 0, whose descriptor is then ch->pair_fd. -EMFILE also when few descriptors are
+ * left. */
 int rwk_shm_pair_make(struct rwk_shm_channel *ch);
 /** Maps the pair that the peer has made, as side 1. -EPROTO: it is not what it should be. */
 int rwk_shm_pair_map(struct rwk_shm_channel *ch, int fd);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What goes. A message is written straight into the ring if it is short, into a slab if not, into several slabs one after the other if it
- * is long. What does not go at once is queued: control records in one list, ops in another. While anything is queued
- * tx.shut is set, so that nothing overtakes it on the fast path.
+ * What goes. A message is written straight into the ring if it is short, into a slab if not, into several slabs one
+ * after the other if it is long. What does not go at once is queued: control records in one list, ops in another.
+ * While anything is queued tx.shut is set, so that nothing overtakes it on the fast path.
  */
 #include "shm/channel.h"
 #include "shm/transfer.h"
@@ -98,14 +98,16 @@ static inline struct rwk_shm_line *line_ahead(struct rwk_shm_tx *tx, uint32_t n)
 }
 
 /*
- * A message of at most four lines more than the first. The first is published last: the reader polls it and nothing else, so it does
- * not take the others away while they are being written. They have stamps all the same: what they hold now must not look
- * like a line of the next lap.
+ * A message of at most four lines more than the first. The first is published last: the reader polls it and nothing
+ * else, so it does not take the others away while they are being written. They have stamps all the same: what they
+ * hold now must not look like a line of the next lap.
  */
-static int send_lines(struct rwk_shm_channel *ch, const struct rwk_envelope *env, const unsigned char *from, uint32_t len)
+static int send_lines(
+	struct rwk_shm_channel *ch, const struct rwk_envelope *env, const unsigned char *from, uint32_t len)
 {
 	struct rwk_shm_tx *tx = &ch->tx;
-	uint32_t at = len < body_bytes(env) ? len : body_bytes(env), more = (len - at + RWK_SHM_MORE - 1) / RWK_SHM_MORE;
+	uint32_t at = len < body_bytes(env) ? len : body_bytes(env),
+		more = (len - at + RWK_SHM_MORE - 1) / RWK_SHM_MORE;
 	struct rwk_shm_line *line;
 
 	if (!room_for(ch, 1 + more))
@@ -127,8 +129,8 @@ static int send_lines(struct rwk_shm_channel *ch, const struct rwk_envelope *env
 	rwk_shm_tx_skip(tx, 1 + more);
 	published(ch);
 	/*
-	 * The next message is likely to be as long: its further lines are fetched now, while we wait for something else. Not its first, which
-	 * the reader polls.
+	 * The next message is likely to be as long: its further lines are fetched now, while we wait for something
+	 * else. Not its first, which the reader polls.
 	 */
 	for (uint32_t i = 1; i <= more; i++)
 		rwk_prefetch_write(line_ahead(tx, i));
@@ -136,7 +138,8 @@ static int send_lines(struct rwk_shm_channel *ch, const struct rwk_envelope *env
 }
 
 /* Names a filled slab in a line; there is room for one. */
-static void send_slab(struct rwk_shm_channel *ch, const struct rwk_envelope *env, uint32_t id, uint32_t piece, size_t total)
+static void send_slab(
+	struct rwk_shm_channel *ch, const struct rwk_envelope *env, uint32_t id, uint32_t piece, size_t total)
 {
 	struct rwk_shm_line *line = next_line(ch);
 
@@ -188,8 +191,8 @@ static size_t short_max(const struct rwk_envelope *env)
 }
 
 /*
- * Sends of a posted message as much as goes. Each piece is published as soon as it is copied: the receiver copies behind us.
- * 1: all of it; 0: more is to come.
+ * Sends of a posted message as much as goes. Each piece is published as soon as it is copied: the receiver copies
+ * behind us. 1: all of it; 0: more is to come.
  */
 static int send_some(struct rwk_shm_channel *ch, struct rwk_op *op)
 {
@@ -242,8 +245,9 @@ static rwk_noinline int refuse(struct rwk_shm_channel *ch)
 }
 
 /*
- * Something has come since our last send of this kind: the peer and we take turns. Then a slab, whose lines are here already, is quicker than
- * further lines of the ring, which the peer has read last; in a stream it is the other way round.
+ * Something has come since our last send of this kind: the peer and we take turns. Then a slab, whose lines are here
+ * already, is quicker than further lines of the ring, which the peer has read last; in a stream it is the other way
+ * round.
  */
 static bool our_turn(struct rwk_shm_channel *ch)
 {

@@ -26,7 +26,10 @@ rwk_noinline uint32_t rwk_shm_slab_mint(struct rwk_shm_slabs *s)
 	at = (uintptr_t)rwk_shm_slab(s, s->home + s->minted);
 	end = at + RWK_SHM_SLAB_BYTES;
 	at &= ~(uintptr_t)(RWK_SHM_PAGE - 1);
-	/* Asked for here, so that a lack of memory is an answer and not a signal. An older kernel lets the first touch ask. */
+	/*
+	 * Asked for here, so that a lack of memory is an answer and not a signal. An older kernel lets the first touch
+	 * ask.
+	 */
 	if (madvise((void *)at, end - at, MADV_POPULATE_WRITE) && errno == ENOMEM)
 		return RWK_SHM_NO_SLAB;
 	return s->home + s->minted++;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Slabs: where payload lies that is too long for the ring's lines. A slab belongs to one side at a time. The sender fills one that is
- * his and names it in a line; once the receiver has consumed that line the slab is the receiver's, who uses it for what he sends
- * next: its lines are in his cache already.
+ * Slabs: where payload lies that is too long for the ring's lines. A slab belongs to one side at a time. The sender
+ * fills one that is his and names it in a line; once the receiver has consumed that line the slab is the receiver's,
+ * who uses it for what he sends next: its lines are in his cache already.
  *
  *   home    each side mints slabs out of its own home, one by one as it runs out, up to RWK_SHM_SLABS
- *   mine    a bit for each slab of the pair: belongs to this side or is not minted yet. Private memory: a peer that names
- *           a slab that is not his breaks the protocol
- *   stack   the slabs of this side that are free, hottest on top. A side that only receives gives the coldest back (SLABS_BACK)
- *           when it has KEEP + BATCH of them. KEEP + BATCH < RWK_SHM_SLABS, so a sender that has minted all gets some back
+ *   mine    a bit for each slab of the pair: belongs to this side or is not minted yet. Private memory: a peer that
+ *           names a slab that is not his breaks the protocol
+ *   stack   the slabs of this side that are free, hottest on top. A side that only receives gives the coldest back
+ *           (SLABS_BACK) when it has KEEP + BATCH of them. KEEP + BATCH < RWK_SHM_SLABS, so a sender that has minted
+ *           all gets some back
  */
 #ifndef RWK_SHM_SLAB_H
 #define RWK_SHM_SLAB_H
@@ -18,7 +19,8 @@
 #define RWK_SHM_SLABS_KEEP  8u
 #define RWK_SHM_SLABS_BATCH 16u
 _Static_assert(RWK_SHM_SLABS_BATCH * sizeof(uint16_t) <= RWK_SHM_CONTROL_MAX, "a batch fits into a line");
-_Static_assert(RWK_SHM_SLABS_KEEP + RWK_SHM_SLABS_BATCH < RWK_SHM_SLABS / 2, "a sender gets slabs back before it has none");
+_Static_assert(
+	RWK_SHM_SLABS_KEEP + RWK_SHM_SLABS_BATCH < RWK_SHM_SLABS / 2, "a sender gets slabs back before it has none");
 
 #define RWK_SHM_NO_SLAB UINT32_MAX
 

@@ -2,15 +2,18 @@
 /*
  * Bells and sleeping: how a receiver that does not poll a ring learns that something is in it.
  *
- *   hot    up to RWK_SHM_HOT_MAX channels of a port are polled; their `attention` is 0, so a sender publishes and is done
- *   cold   the others have BELL set: the sender publishes, sets the channel's bit in the inbox, and looks whether the port sleeps
- *   asleep the port sets `asleep` and makes every hot channel cold for the time being; then it looks at everything once more
+ *   hot    up to RWK_SHM_HOT_MAX channels of a port are polled; their `attention` is 0, so a sender publishes and is
+ *          done
+ *   cold   the others have BELL set: the sender publishes, sets the channel's bit in the inbox, and looks whether the
+ *   port sleeps asleep the port sets `asleep` and makes every hot channel cold for the time being; then it looks at
+ *   everything once more
  *
- * No wake-up is lost. The sender writes its line, then reads `attention`; the receiver writes `attention`, then reads the lines. If each
- * has a full barrier in between, at least one sees what the other wrote. The receiver, who does this rarely, pays for both
- * with rwk_barrier_everywhere; where that is denied (or the sender could not join) FENCE stays set in `attention` and the
- * sender has a barrier of its own. The second pair of words is bell and `asleep`: the sender's atomic OR is its barrier there, and
- * rwk_barrier_everywhere the receiver's. test/models/wake.pml is this protocol.
+ * No wake-up is lost. The sender writes its line, then reads `attention`; the receiver writes `attention`, then reads
+ * the lines. If each has a full barrier in between, at least one sees what the other wrote. The receiver, who does
+ * this rarely, pays for both with rwk_barrier_everywhere; where that is denied (or the sender could not join) FENCE
+ * stays set in `attention` and the sender has a barrier of its own. The second pair of words is bell and `asleep`:
+ * the sender's atomic OR is its barrier there, and rwk_barrier_everywhere the receiver's. test/models/wake.pml is
+ * this protocol.
  *
  * Who changes `asleep` from 1 to 0 sends the one datagram. If the socket's queue is full it is readable anyway.
  */
@@ -243,6 +246,9 @@ void rwk_shm_disarm(struct rwk_port *port)
 		set_attention(port->hot[i], 0);
 	for (struct rwk_list *l = port->busy.next; l != &port->busy; l = l->next)
 		rwk_publish32(&rwk_shm_my_side(rwk_container_of(l, struct rwk_shm_channel, busy))->starved, 0);
-	/* Bells that were rung for hot channels are for naught now, but whose they are is not known: the next poll finds out. */
+	/*
+	 * Bells that were rung for hot channels are for naught now, but whose they are is not known: the next poll
+	 * finds out.
+	 */
 	port->bells_rung = true;
 }
