@@ -258,7 +258,9 @@ static int open_engine(struct rwk_fi_ep *ep, struct rwk_engine **engine)
 		.owner = ep,
 		.port = rwk_address_port(&ep->source),
 		.multi_min = ep->multi_min,
-		.tx_limit = ep->tx_size,
+		/* MPI's Isends must not wait for one another: each has a request, which is limit enough. */
+		.tx_limit = SIZE_MAX,
+		.inject_limit = ep->tx_size,
 	};
 
 	if (memcmp(ep->source.ip + 12, any, sizeof(any)))

@@ -53,6 +53,7 @@ int rwk_engine_open(const struct rwk_engine_attr *attr, struct rwk_engine **out)
 	rwk_pool_init(&e->rx_pool, sizeof(struct rwk_rx), 32, 0);
 	rwk_pool_init(&e->tx_pool, sizeof(struct rwk_tx), 32, 0);
 	rwk_pool_init(&e->unexpected_pool, sizeof(struct rwk_unexpected), 32, 0);
+	rwk_pool_init(&e->block_pool, RWK_BLOCK, 32, 0);
 	for (enum rwk_space s = 0; s < RWK_SPACES; s++) {
 		rc = rwk_matcher_open(&e->matcher[s]);
 		if (rc)
@@ -114,6 +115,7 @@ void rwk_engine_close(struct rwk_engine *e)
 	rwk_pool_close(&e->rx_pool);
 	rwk_pool_close(&e->tx_pool);
 	rwk_pool_close(&e->unexpected_pool);
+	rwk_pool_close(&e->block_pool);
 	free(e);
 }
 

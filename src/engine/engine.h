@@ -71,6 +71,7 @@ struct rwk_engine_attr {
 	uint16_t port;        /* 0: any */
 	size_t multi_min;     /* bytes; see RWK_F_MULTI */
 	size_t tx_limit;      /* most sends under way; beyond it -EAGAIN */
+	size_t inject_limit;  /* of these, most with RWK_F_INJECT: their payload is kept here, and nobody waits for them */
 	size_t rx_limit;      /* most receives posted; 0: no limit */
 	const struct rwk_transport *const *transports; /* for tests: the first of these carries every peer; NULL: selection decides */
 };

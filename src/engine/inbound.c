@@ -66,7 +66,7 @@ int rwk_unexpected_room(struct rwk_unexpected *u)
 {
 	struct rwk_engine_counters *c = &u->peer->engine->counters;
 
-	u->payload = u->length <= sizeof(u->small) ? u->small : malloc(u->length);
+	u->payload = u->length <= RWK_BLOCK ? rwk_pool_get(&u->peer->engine->block_pool) : malloc(u->length);
 	if (!u->payload)
 		return -ENOMEM;
 	c->unexpected_bytes_now += u->length;
@@ -85,7 +85,9 @@ void rwk_unexpected_free(struct rwk_unexpected *u)
 {
 	if (u->payload) {
 		u->peer->engine->counters.unexpected_bytes_now -= u->length;
-		if (u->payload != u->small)
+		if (u->length <= RWK_BLOCK)
+			rwk_pool_put(&u->peer->engine->block_pool, u->payload);
+		else
 			free(u->payload);
 	}
 	rwk_list_remove(&u->claimed);

@@ -76,6 +76,10 @@ struct rwk_peer {
 };
 _Static_assert(offsetof(struct rwk_peer, sends) == RWK_CACHE_LINE, "the send path reads one line of a peer");
 
+/** Bytes of a block. */
+#define RWK_BLOCK RWK_INJECT_MAX
+_Static_assert(RWK_ENGINE_IOV_MAX * sizeof(struct iovec) <= RWK_BLOCK, "a block takes an iov");
+
 /** A send that could not be finished in the call that started it, or a message of the engine's own. */
 struct rwk_tx {
 	struct rwk_op op; /* its message on the channel */
@@ -97,8 +101,9 @@ struct rwk_tx {
 	struct rwk_rts rts;
 	struct iovec rts_iov;
 	uint32_t iov_count;
-	struct iovec iov[RWK_ENGINE_IOV_MAX];
-	unsigned char inject[RWK_INJECT_MAX];
+	const struct iovec *iov; /* &one, or in the block */
+	struct iovec one;
+	void *block; /* of rwk_engine.block_pool: the payload with RWK_F_INJECT, or an iov of several; NULL: none */
 };
 
 /** Where the payload of a message in pieces goes: to a receive, or to a message that waits. */
@@ -159,8 +164,7 @@ struct rwk_unexpected {
 	struct rwk_tx *tx;
 	struct rwk_incoming incoming;
 	struct iovec iov;
-	void *payload; /* small, or malloc'ed */
-	unsigned char small[RWK_INJECT_MAX];
+	void *payload; /* up to RWK_BLOCK bytes of rwk_engine.block_pool, else malloc'ed; NULL: none */
 };
 
 struct rwk_engine {
@@ -173,6 +177,8 @@ struct rwk_engine {
 	size_t rx_used, rx_limit;
 
 	struct rwk_pool rx_pool, tx_pool, unexpected_pool;
+	struct rwk_pool block_pool; /* of RWK_BLOCK bytes: what only some sends and some waiting messages need */
+	size_t injected;            /* sends with RWK_F_INJECT that wait */
 	struct rwk_engine_counters counters;
 	size_t multi_min;
 	struct rwk_list failed;  /* rwk_peer.in_list */
@@ -208,12 +214,13 @@ int rwk_peers_open(struct rwk_engine *e);
 void rwk_peers_close(struct rwk_engine *e);
 
 /* send.c */
+/** A tx for a message of the engine's own; NULL when out of memory. */
 struct rwk_tx *rwk_tx_get(struct rwk_peer *p, uint32_t flags, void *context);
+/** A tx for a send of the user's, with its payload; NULL: at a limit, or out of memory. */
+struct rwk_tx *rwk_tx_new(struct rwk_peer *p, const struct iovec *iov, size_t count, size_t len, uint32_t flags, void *context);
 void rwk_tx_put(struct rwk_tx *tx);
 /** Completes a send as its flags want it, and frees it. */
 void rwk_tx_complete(struct rwk_tx *tx, int status);
-/** Fills in a tx's own copy of where its payload is; with RWK_F_INJECT, of the payload. */
-void rwk_tx_take_payload(struct rwk_tx *tx, const struct iovec *iov, size_t count, size_t len);
 /** Sends a message of the engine's own without payload, now or as soon as there is room. */
 void rwk_send_control(struct rwk_peer *p, enum rwk_kind kind, uint64_t tag, uint16_t small);
 

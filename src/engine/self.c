@@ -47,12 +47,11 @@ static ssize_t keep(struct rwk_engine *e, enum rwk_space space, const struct rwk
 		return 0;
 	}
 	u->state = RWK_U_SELF;
-	u->tx = e->tx_pool.used < e->attr.tx_limit ? rwk_tx_get(me, flags, context) : NULL;
+	u->tx = rwk_tx_new(me, iov, count, len, flags, context);
 	rc = -EAGAIN;
 	if (!u->tx)
 		goto free_unexpected;
 	u->tx->state = RWK_TX_SELF;
-	rwk_tx_take_payload(u->tx, iov, count, len);
 	rwk_unexpected_keep(u);
 	return 0;
 

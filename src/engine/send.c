@@ -26,14 +26,21 @@ struct rwk_tx *rwk_tx_get(struct rwk_peer *p, uint32_t flags, void *context)
 	tx->index = RWK_TX_NONE;
 	tx->length = 0;
 	tx->iov_count = 0;
+	tx->block = NULL;
 	rwk_list_append(&p->sends, &tx->link);
 	return tx;
 }
 
 void rwk_tx_put(struct rwk_tx *tx)
 {
+	struct rwk_engine *e = tx->peer->engine;
+
 	rwk_list_remove(&tx->link);
-	rwk_pool_put(&tx->peer->engine->tx_pool, tx);
+	if (tx->flags & RWK_F_INJECT)
+		e->injected--;
+	if (tx->block)
+		rwk_pool_put(&e->block_pool, tx->block);
+	rwk_pool_put(&e->tx_pool, tx);
 }
 
 void rwk_tx_complete(struct rwk_tx *tx, int status)
@@ -48,17 +55,46 @@ void rwk_tx_complete(struct rwk_tx *tx, int status)
 		complete_send(e, flags, context, status);
 }
 
-void rwk_tx_take_payload(struct rwk_tx *tx, const struct iovec *iov, size_t count, size_t len)
+/** Fills in a tx's own copy of where its payload is; with RWK_F_INJECT, of the payload. False: out of memory. */
+static bool take_payload(struct rwk_tx *tx, const struct iovec *iov, size_t count, size_t len)
 {
 	tx->length = len;
-	if (tx->flags & RWK_F_INJECT) {
-		rwk_iov_gather(iov, (uint32_t)count, 0, tx->inject, len);
-		tx->iov[0] = (struct iovec){tx->inject, len};
-		tx->iov_count = 1;
-		return;
-	}
-	memcpy(tx->iov, iov, count * sizeof(*iov));
+	tx->iov = &tx->one;
 	tx->iov_count = (uint32_t)count;
+	if (count == 1)
+		tx->one = iov[0];
+	if (count <= 1 && !(tx->flags & RWK_F_INJECT))
+		return true;
+	tx->block = rwk_pool_get(&tx->peer->engine->block_pool);
+	if (!tx->block)
+		return false;
+	if (tx->flags & RWK_F_INJECT) {
+		rwk_iov_gather(iov, (uint32_t)count, 0, tx->block, len);
+		tx->one = (struct iovec){tx->block, len};
+		tx->iov_count = 1;
+	} else {
+		tx->iov = memcpy(tx->block, iov, count * sizeof(*iov));
+	}
+	return true;
+}
+
+struct rwk_tx *rwk_tx_new(struct rwk_peer *p, const struct iovec *iov, size_t count, size_t len, uint32_t flags, void *context)
+{
+	struct rwk_engine *e = p->engine;
+	bool inject = flags & RWK_F_INJECT;
+	struct rwk_tx *tx;
+
+	if (e->tx_pool.used >= e->attr.tx_limit || (inject && e->injected >= e->attr.inject_limit))
+		return NULL;
+	tx = rwk_tx_get(p, flags, context);
+	if (!tx)
+		return NULL;
+	e->injected += inject;
+	if (!take_payload(tx, iov, count, len)) {
+		rwk_tx_put(tx);
+		return NULL;
+	}
+	return tx;
 }
 
 static void eager_done(struct rwk_op *op, int status)
@@ -117,10 +153,9 @@ static rwk_noinline ssize_t send_slow(struct rwk_engine *e, enum rwk_space space
 		rwk_peer_connect(p);
 	if (p->error)
 		return p->error;
-	tx = e->tx_pool.used < e->attr.tx_limit ? rwk_tx_get(p, flags, context) : NULL;
+	tx = rwk_tx_new(p, iov, count, len, flags, context);
 	if (!tx)
 		return -EAGAIN;
-	rwk_tx_take_payload(tx, iov, count, len);
 	if ((int64_t)len <= p->eager_max && p->credit >= (int64_t)len && !(flags & RWK_F_DELIVERED)) {
 		tx->state = RWK_TX_EAGER;
 		tx->op.env = (struct rwk_envelope){.kind = (uint8_t)space, .tag = tag, .data = data};

@@ -67,6 +67,7 @@ void world_open(struct world *w, const struct world_attr *attr)
 			.new_peer = on_new_peer,
 			.owner = &w->owner[i],
 			.tx_limit = attr->tx_limit ? attr->tx_limit : 10000,
+			.inject_limit = attr->tx_limit ? attr->tx_limit : 10000,
 			.rx_limit = attr->rx_limit,
 			.multi_min = attr->multi_min ? attr->multi_min : 64,
 			.transports = w->transports,
