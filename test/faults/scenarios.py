@@ -73,27 +73,27 @@ def kills(setup, count, *args, ranks=6, wait=0.06):
 
 def kill(setup):
     """A random rank at a random moment, messages of every size."""
-    return kills(setup, 4000 if setup.full else 160)
+    return kills(setup, setup.times(4000, 160))
 
 
 def kill_large(setup):
     """In the middle of transfers: all messages are large."""
-    return kills(setup, 2000 if setup.full else 80, "--mix", "large", wait=0.03)
+    return kills(setup, setup.times(2000, 80), "--mix", "large", wait=0.03)
 
 
 def kill_waiting(setup):
     """The survivors wait for the dead rank in directed receives, and for nothing else: it has never sent anything."""
-    return kills(setup, 400 if setup.full else 40, "--mix", "wait")
+    return kills(setup, setup.times(400, 40), "--mix", "wait")
 
 
 def kill_asleep(setup):
     """The survivors sleep in fi_cq_sread."""
-    return kills(setup, 400 if setup.full else 40, "--sread")
+    return kills(setup, setup.times(400, 40), "--sread")
 
 
 def kill_early(setup):
     """While the addresses are being inserted and contact is being made."""
-    count, slowest = 500 if setup.full else 40, 0.0
+    count, slowest = setup.times(500, 40), 0.0
     for _ in range(count):
         with Job(setup, 3) as job:
             job.connect()
@@ -114,7 +114,7 @@ def kill_early(setup):
 
 def kill_all(setup):
     """The whole job at once: nothing stays behind."""
-    count = 300 if setup.full else 20
+    count = setup.times(300, 20)
     for _ in range(count):
         with Job(setup, 4).start() as job:
             job.run_for(random.uniform(0, 0.1))

@@ -3,6 +3,9 @@
 # libfabric's own fi_pingpong between two processes, every byte checked: plain messages and tagged ones.
 command -v fi_pingpong >/dev/null || { echo "fi_pingpong is not installed"; exit 77; }
 export FI_PROVIDER_PATH=${PROVIDER_PATH:-$PWD/.libs}
+# fi_pingpong is not built with the sanitizer that the provider may be built with: it must be loaded first.
+asan=$(ldd "$FI_PROVIDER_PATH/libropewalk-fi.so" | awk '/libasan/ { print $3 }')
+[ -n "$asan" ] && export ASAN_OPTIONS=detect_leaks=0 && sanitizer=(env "LD_PRELOAD=$asan")
 log=$(mktemp -d) || exit 1
 trap 'rm -rf "$log"' EXIT
 
@@ -11,11 +14,11 @@ pair()
 {
 	local name=$1 port=$((20000 + RANDOM % 20000)) server ok=0
 	shift
-	timeout 120 fi_pingpong -e rdm -p ropewalk -c -I 20 -B "$port" "$@" >"$log/server" 2>&1 &
+	timeout 120 ${sanitizer+"${sanitizer[@]}"} fi_pingpong -e rdm -p ropewalk -c -I 20 -B "$port" "$@" >"$log/server" 2>&1 &
 	server=$!
 	# The client gives up at once when nobody listens yet.
 	for _ in $(seq 100); do
-		timeout 120 fi_pingpong -e rdm -p ropewalk -c -I 20 -P "$port" "$@" 127.0.0.1 >"$log/client" 2>&1 && ok=1 && break
+		timeout 120 ${sanitizer+"${sanitizer[@]}"} fi_pingpong -e rdm -p ropewalk -c -I 20 -P "$port" "$@" 127.0.0.1 >"$log/client" 2>&1 && ok=1 && break
 		grep -qi 'connection refused' "$log/client" || break
 		sleep 0.1
 	done
