@@ -195,6 +195,10 @@ static int av_insert(
 	size_t size = rwk_fi_address_size(av->domain->addr_format);
 	int err = check_flags(flags, context);
 
+	if (!err && count && !addr) {
+		rwk_warn("fi_av_insert: the addresses are at NULL");
+		err = -FI_EINVAL;
+	}
 	if (err)
 		return err;
 	rwk_fi_lock(av->lock);

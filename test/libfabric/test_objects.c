@@ -239,6 +239,7 @@ static void av_table(void **state)
 	assert_int_equal(fi_av_insert(av, &in[1], 1, &number[1], 0, NULL), 1);
 	assert_int_equal(number[1], 1);
 	assert_int_equal(fi_av_insert(av, &in[0], 1, NULL, FI_AV_USER_ID, NULL), -FI_EBADFLAGS);
+	assert_int_equal(fi_av_insert(av, NULL, 1, &number[1], 0, NULL), -FI_EINVAL);
 	len = sizeof(text);
 	assert_string_equal(fi_av_straddr(av, &in[0], text, &len), "fi_sockaddr_in://127.0.0.1:5000");
 	assert_int_equal(len, strlen(text) + 1);
