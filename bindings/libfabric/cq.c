@@ -33,24 +33,49 @@ bool rwk_fi_cq_grow(struct rwk_fi_cq *cq)
 	return true;
 }
 
-/* Copies entries up to the first error. The longest format is Open MPI's: its copy has a constant size. */
-static inline size_t take(struct rwk_fi_cq *cq, char *buf, size_t count, fi_addr_t *source)
+/*
+ * Copies the first words of an entry; each format is a prefix of the longest, which is Open MPI's. Word by word, and
+ * volatile to keep it so: the entry was written in words a moment ago, and a wider load would have to wait until the
+ * store buffer is empty.
+ */
+static inline void copy_entry(uint64_t *to, const struct fi_cq_tagged_entry *entry, size_t words)
 {
+	const volatile uint64_t *from = (const volatile uint64_t *)entry;
+
+	switch (words) {
+	case 6:
+		to[5] = from[5];
+		/* fall through */
+	case 5:
+		to[4] = from[4];
+		to[3] = from[3];
+		/* fall through */
+	case 3:
+		to[2] = from[2];
+		to[1] = from[1];
+		/* fall through */
+	default:
+		to[0] = from[0];
+	}
+}
+
+/* Copies entries up to the first error. */
+static inline size_t take(struct rwk_fi_cq *cq, void *buf, size_t count, fi_addr_t *source)
+{
+	uint64_t head = cq->head, *to = buf;
 	size_t n;
 
-	for (n = 0; n < count && cq->head != cq->tail; n++) {
-		const struct rwk_fi_cq_entry *from = &cq->ring[cq->head & cq->mask];
+	for (n = 0; n < count && head != cq->tail; n++, head++) {
+		const struct rwk_fi_cq_entry *from = &cq->ring[head & cq->mask];
 
 		if (rwk_unlikely(from->status))
 			break;
-		if (rwk_likely(cq->entry_size == sizeof(from->e)))
-			memcpy(buf + n * sizeof(from->e), &from->e, sizeof(from->e));
-		else
-			memcpy(buf + n * cq->entry_size, &from->e, cq->entry_size);
+		copy_entry(to, &from->e, cq->entry_words);
+		to += cq->entry_words;
 		if (source)
 			source[n] = from->source;
-		cq->head++;
 	}
+	cq->head = head;
 	return n;
 }
 
@@ -309,7 +334,7 @@ int rwk_fi_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struc
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return -FI_ENOMEM;
-	cq->entry_size = size;
+	cq->entry_words = size / sizeof(uint64_t);
 	size = ring_size(attr->size);
 	cq->mask = size - 1;
 	err = -FI_ENOMEM;

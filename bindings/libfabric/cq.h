@@ -27,7 +27,7 @@ struct rwk_fi_cq {
 	struct rwk_fi_cq_entry *ring;
 	uint64_t head, tail; /* entries read, entries written; their difference waits */
 	uint64_t mask;       /* of the ring, whose size is a power of two */
-	size_t entry_size;   /* bytes of an entry in the program's format */
+	size_t entry_words;  /* 8-byte words of an entry in the program's format: 1, 3, 5 or 6 */
 	struct rwk_fi_wait wait;
 	struct rwk_fi_domain *domain;
 	bool overrun;     /* a completion was lost for want of memory: every further read says so */

@@ -206,6 +206,10 @@ void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep)
 	ep->inject_flags[RWK_TAGGED] = ep->inject_flags[RWK_PLAIN] | RWK_FI_TAGGED_SEND;
 	ep->recv_flags[RWK_PLAIN] = recv | (rx_flags & FI_MULTI_RECV ? RWK_F_MULTI : 0);
 	ep->recv_flags[RWK_TAGGED] = recv;
+	for (int asked = 0; asked < 2; asked++) {
+		ep->sendmsg_flags[asked] = !tx->cq || (tx->selective && !asked) ? silent : 0;
+		ep->recvmsg_flags[asked] = !rx->cq || (rx->selective && !asked) ? RWK_FI_QUIET : 0;
+	}
 }
 
 /* What fi_enable cannot do without. */

@@ -44,6 +44,8 @@ struct rwk_fi_ep {
 	uint32_t send_flags[RWK_SPACES]; /* of calls that have no flags of their own: RWK_F_*, RWK_FI_* */
 	uint32_t inject_flags[RWK_SPACES];
 	uint32_t recv_flags[RWK_SPACES];
+	uint32_t sendmsg_flags[2]; /* of calls with flags: without and with FI_COMPLETION */
+	uint32_t recvmsg_flags[2];
 	uint32_t
 		sendmsg_delivered; /* RWK_F_DELIVERED if calls with flags that name no level get it from the endpoint */
 	fi_addr_t undirected;      /* or-ed to a receive's source: all ones, so that it is FI_ADDR_UNSPEC, without

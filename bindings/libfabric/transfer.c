@@ -56,58 +56,46 @@ ssize_t rwk_fi_recv_locked(struct rwk_fi_ep *ep, enum rwk_space space, const str
 	return err;
 }
 
-int rwk_fi_sendmsg_flags(const struct rwk_fi_ep *ep, enum rwk_space space, uint64_t flags, uint32_t *out)
+rwk_noinline int rwk_fi_sendmsg_any(const struct rwk_fi_ep *ep, uint64_t flags, uint32_t *out)
 {
-	const struct rwk_fi_side *tx = &ep->side[RWK_FI_TX];
-	uint32_t f = space == RWK_TAGGED ? RWK_FI_TAGGED_SEND : 0;
-
-	if (rwk_unlikely(flags & ~(uint64_t)SENDMSG_FLAGS)) {
+	if (flags & ~(uint64_t)SENDMSG_FLAGS) {
 		rwk_info("fi_sendmsg: flags %#llx are not there",
 			(unsigned long long)(flags & ~(uint64_t)SENDMSG_FLAGS));
 		return -FI_EBADFLAGS;
 	}
-	if (!tx->cq || (tx->selective && !(flags & FI_COMPLETION)))
-		f |= tx->cntr ? RWK_FI_QUIET : RWK_F_SILENT;
 	if (flags & FI_INJECT)
-		f |= RWK_F_INJECT;
+		*out |= RWK_F_INJECT;
 	if (flags & FI_REMOTE_CQ_DATA)
-		f |= RWK_F_DATA;
+		*out |= RWK_F_DATA;
 	/* Matched is less than delivered, and delivered is what the engine has. */
 	if (flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
-		f |= RWK_F_DELIVERED;
+		*out |= RWK_F_DELIVERED;
 	else if (!(flags & SENDMSG_LEVELS))
-		f |= ep->sendmsg_delivered;
-	*out = f;
+		*out |= ep->sendmsg_delivered;
 	return 0;
 }
 
-int rwk_fi_recvmsg_flags(const struct rwk_fi_ep *ep, enum rwk_space space, uint64_t flags, uint32_t *out)
+rwk_noinline int rwk_fi_recvmsg_any(enum rwk_space space, uint64_t flags, uint32_t *out)
 {
-	const struct rwk_fi_side *rx = &ep->side[RWK_FI_RX];
-	uint32_t f = 0;
-
-	if (rwk_unlikely(flags & ~(uint64_t)RECVMSG_FLAGS)) {
+	if (flags & ~(uint64_t)RECVMSG_FLAGS) {
 		rwk_info("fi_recvmsg: flags %#llx are not there",
 			(unsigned long long)(flags & ~(uint64_t)RECVMSG_FLAGS));
 		return -FI_EBADFLAGS;
 	}
-	if (!rx->cq || (rx->selective && !(flags & FI_COMPLETION)))
-		f |= RWK_FI_QUIET;
 	if (flags & FI_MULTI_RECV) {
 		if (space == RWK_TAGGED)
 			return -FI_EBADFLAGS; /* tagged messages have no multi-receive buffers */
-		f |= RWK_F_MULTI;
+		*out |= RWK_F_MULTI;
 	}
-	if (rwk_unlikely(flags & (FI_PEEK | FI_CLAIM | FI_DISCARD))) {
-		if (flags & FI_PEEK)
-			f = (f & ~RWK_FI_QUIET) | RWK_F_PEEK | RWK_FI_NOT_COUNTED; /* a peek is for its completion */
-		if (flags & FI_CLAIM)
-			f |= RWK_F_CLAIM;
-		if (flags & FI_DISCARD)
-			f |= RWK_F_DISCARD;
+	if (flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)) {
 		if (flags & FI_MULTI_RECV || !(flags & (FI_PEEK | FI_CLAIM)))
 			return -FI_EINVAL;
+		if (flags & FI_PEEK) /* a peek is for its completion */
+			*out = (*out & ~RWK_FI_QUIET) | RWK_F_PEEK | RWK_FI_NOT_COUNTED;
+		if (flags & FI_CLAIM)
+			*out |= RWK_F_CLAIM;
+		if (flags & FI_DISCARD)
+			*out |= RWK_F_DISCARD;
 	}
-	*out = f;
 	return 0;
 }

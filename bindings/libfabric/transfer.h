@@ -35,8 +35,17 @@ static inline ssize_t rwk_fi_send1(struct rwk_fi_ep *ep, enum rwk_space space, c
 ssize_t rwk_fi_sendv(struct rwk_fi_ep *ep, enum rwk_space space, const struct iovec *iov, size_t count, fi_addr_t to,
 	uint64_t tag, uint64_t data, uint32_t flags, void *context);
 
+/** The slow half of rwk_fi_sendmsg_flags: any flags. */
+int rwk_fi_sendmsg_any(const struct rwk_fi_ep *ep, uint64_t flags, uint32_t *out);
+
 /** The engine's flags for fi_sendmsg's: 0 and *out set, or -FI_EBADFLAGS. */
-int rwk_fi_sendmsg_flags(const struct rwk_fi_ep *ep, enum rwk_space space, uint64_t flags, uint32_t *out);
+static inline int rwk_fi_sendmsg_flags(const struct rwk_fi_ep *ep, enum rwk_space space, uint64_t flags, uint32_t *out)
+{
+	*out = ep->sendmsg_flags[!!(flags & FI_COMPLETION)] | (space == RWK_TAGGED ? RWK_FI_TAGGED_SEND : 0);
+	if (rwk_likely(!(flags & ~(uint64_t)FI_COMPLETION) && !ep->sendmsg_delivered))
+		return 0;
+	return rwk_fi_sendmsg_any(ep, flags, out);
+}
 
 /** A receive, peek, claim or discard. */
 static inline ssize_t rwk_fi_recv_unlocked(struct rwk_fi_ep *ep, enum rwk_space space, const struct iovec *iov,
@@ -65,7 +74,16 @@ static inline ssize_t rwk_fi_recv(struct rwk_fi_ep *ep, enum rwk_space space, co
 	return rwk_fi_recv_unlocked(ep, space, iov, count, from, tag, ignore, flags, context);
 }
 
+/** The slow half of rwk_fi_recvmsg_flags: any flags. */
+int rwk_fi_recvmsg_any(enum rwk_space space, uint64_t flags, uint32_t *out);
+
 /** The engine's flags for fi_recvmsg's: 0 and *out set, or -FI_EBADFLAGS, or -FI_EINVAL for a senseless combination. */
-int rwk_fi_recvmsg_flags(const struct rwk_fi_ep *ep, enum rwk_space space, uint64_t flags, uint32_t *out);
+static inline int rwk_fi_recvmsg_flags(const struct rwk_fi_ep *ep, enum rwk_space space, uint64_t flags, uint32_t *out)
+{
+	*out = ep->recvmsg_flags[!!(flags & FI_COMPLETION)];
+	if (rwk_likely(!(flags & ~(uint64_t)FI_COMPLETION)))
+		return 0;
+	return rwk_fi_recvmsg_any(space, flags, out);
+}
 
 #endif
