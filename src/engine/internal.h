@@ -113,32 +113,36 @@ struct rwk_incoming {
 	struct rwk_unexpected *unexpected;
 };
 
-/** A posted receive. */
+/** A posted receive. What a short message touches comes first, in three lines. */
 struct rwk_rx {
 	struct rwk_posted posted;
 	void *context;
 	size_t room; /* bytes of iov in all */
 	uint32_t flags;
 	uint32_t iov_count;
-	struct iovec iov[RWK_ENGINE_IOV_MAX];
-	enum rwk_space space;
+	/* With RWK_F_MULTI. A message that takes a part of the buffer is an rx of its own whose parent is the buffer. */
+	struct rwk_rx *parent;
 
 	/* From the match on. */
 	struct rwk_peer *peer;
 	size_t length; /* of the message */
 	uint64_t tag, data;
 	uint32_t came; /* RWK_F_DATA if data came */
+
+	uint32_t children;
+	bool retired; /* no longer posted */
+	int ended;    /* 0, or the errno with which it completes once the children are done */
+	enum rwk_space space;
+	struct iovec iov[RWK_ENGINE_IOV_MAX];
+
 	struct rwk_incoming incoming;
 	struct rwk_op op; /* reads the rendezvous */
 	uint64_t rts_id;
 	struct rwk_list link; /* rwk_peer.reads */
-
-	/* With RWK_F_MULTI. A message that takes a part of the buffer is an rx of its own whose parent is the buffer. */
-	struct rwk_rx *parent;
-	uint32_t children;
-	bool retired; /* no longer posted */
-	int ended;    /* 0, or the errno with which it completes once the children are done */
 };
+_Static_assert(offsetof(struct rwk_rx, context) == RWK_CACHE_LINE && offsetof(struct rwk_rx, came) == 2 * RWK_CACHE_LINE &&
+		       offsetof(struct rwk_rx, iov[1]) <= 3 * RWK_CACHE_LINE,
+	"a short message touches three lines of its receive");
 
 /** A message that nobody has asked for yet. */
 struct rwk_unexpected {

@@ -4,13 +4,13 @@
  * and a hash index, which can be made again from the list at any time by walking it in order. The invariants:
  *
  *   - a bucket's chain is in the same order as the list, so the first of a bucket that fits is its earliest
- *   - `hashed`: every posted receive is in its class's bucket, or in `rest` if it found no class
+ *   - `hashed`: every posted receive before `fresh` is in its class's bucket, or in `rest` if it found no class
  *   - bit i of `indexed`: every kept message is in a bucket of class i
  *   - what is not hashed or indexed has all its buckets empty
  *
- * The indexes are made when more than FEW wait (posted: at once; kept: when a class first asks) and dropped when only
- * LEAVE are left, so that a program with few messages under way never hashes, and one that goes up and down around
- * FEW does not pay each time. A class owns a slot until it has nothing posted and has not been used for IDLE uses of
+ * The indexes are made when more than FEW wait and the first is not the one (posted: for a message; kept: for a class's
+ * first question) and dropped when only LEAVE are left. So a program with few messages under way never hashes, nor one
+ * whose messages come in the order of its receives, and one that goes up and down around FEW does not pay each time. A class owns a slot until it has nothing posted and has not been used for IDLE uses of
  * the others.
  */
 #include "engine/match.h"
@@ -25,6 +25,7 @@
 #define LEAVE      (FEW / 2)         /* at so few an index is dropped */
 #define IDLE       1024              /* uses of classes after which one that was not among them gives up its slot */
 #define REST       RWK_MATCH_CLASSES /* the slot of receives that found none */
+#define FRESH      255               /* the slot of receives that are not hashed */
 #define FIRST_BITS 6                 /* log2 of the buckets of a new table */
 
 /** What an index hashes by. */
@@ -40,7 +41,8 @@ struct rwk_matcher {
 	size_t posted_count, kept_count;
 	uint64_t order;   /* the next posted receive's number */
 	unsigned indexed; /* bit for class: kept messages are in its buckets */
-	bool hashed;      /* posted receives are in buckets */
+	bool hashed;      /* posted receives before `fresh` are in buckets */
+	struct rwk_list *fresh; /* the first posted receive that is not; &posted: none */
 
 	unsigned classes; /* slots in use, from 0 on */
 	unsigned posted_bits, kept_bits;
@@ -108,6 +110,7 @@ int rwk_matcher_open(struct rwk_matcher **out)
 		return -ENOMEM;
 	}
 	rwk_list_init(&m->posted);
+	m->fresh = &m->posted;
 	rwk_list_init(&m->kept);
 	rwk_list_init(&m->rest);
 	*out = m;
@@ -189,60 +192,73 @@ static void hash_posted(struct rwk_matcher *m, struct rwk_posted *p)
 	chain_posted(m, p);
 }
 
-static rwk_noinline void hash_all_posted(struct rwk_matcher *m)
-{
-	m->hashed = true;
-	for (struct rwk_list *l = m->posted.next; l != &m->posted; l = l->next)
-		hash_posted(m, posted_of(l));
-}
-
 static rwk_noinline void unhash_posted(struct rwk_matcher *m)
 {
 	m->hashed = false;
-	for (struct rwk_list *l = m->posted.next; l != &m->posted; l = l->next)
+	for (struct rwk_list *l = m->posted.next; l != m->fresh; l = l->next) {
 		rwk_list_remove(&posted_of(l)->chain);
+		posted_of(l)->slot = FRESH;
+	}
+	m->fresh = m->posted.next;
 	for (unsigned i = 0; i <= REST; i++)
 		m->posted_in[i] = 0;
 }
 
+/** Makes the table fit; only while nothing is fresh. */
 static rwk_noinline void grow_posted(struct rwk_matcher *m)
 {
-	struct rwk_list *table = new_buckets((size_t)2 << m->posted_bits);
+	unsigned bits = m->posted_bits;
+	struct rwk_list *table;
 
+	while (m->posted_count >> bits)
+		bits++;
+	table = new_buckets((size_t)1 << bits);
 	if (!table)
 		return;
 	free(m->posted_table);
 	m->posted_table = table;
-	m->posted_bits++;
+	m->posted_bits = bits;
 	rwk_list_init(&m->rest);
 	for (struct rwk_list *l = m->posted.next; l != &m->posted; l = l->next)
 		chain_posted(m, posted_of(l));
 }
 
+/** Hashes what has been posted since this was last done. */
+static void hash_fresh(struct rwk_matcher *m)
+{
+	if (m->fresh == &m->posted)
+		return;
+	m->hashed = true;
+	for (; m->fresh != &m->posted; m->fresh = m->fresh->next)
+		hash_posted(m, posted_of(m->fresh));
+	if (rwk_unlikely(m->posted_count >> m->posted_bits))
+		grow_posted(m);
+}
+
 void rwk_match_post(struct rwk_matcher *m, struct rwk_posted *p)
 {
 	p->order = m->order++;
+	p->slot = FRESH;
 	rwk_list_append(&m->posted, &p->all);
 	m->posted_count++;
-	if (m->hashed) {
-		hash_posted(m, p);
-		if (rwk_unlikely(m->posted_count >> m->posted_bits))
-			grow_posted(m);
-	} else if (rwk_unlikely(m->posted_count > FEW)) {
-		hash_all_posted(m);
-	}
+	if (m->fresh == &m->posted)
+		m->fresh = &p->all;
 }
 
 void rwk_match_unpost(struct rwk_matcher *m, struct rwk_posted *p)
 {
+	if (m->fresh == &p->all)
+		m->fresh = p->all.next;
 	rwk_list_remove(&p->all);
 	m->posted_count--;
-	if (m->hashed) {
+	if (!m->hashed)
+		return;
+	if (p->slot != FRESH) {
 		rwk_list_remove(&p->chain);
 		m->posted_in[p->slot]--;
-		if (rwk_unlikely(m->posted_count <= LEAVE))
-			unhash_posted(m);
 	}
+	if (rwk_unlikely(m->posted_count <= LEAVE))
+		unhash_posted(m);
 }
 
 /**
@@ -287,8 +303,10 @@ static struct rwk_posted *search_hashed(struct rwk_matcher *m, const void *from,
 /** Any receive that fits after the first posted, which does not. */
 static rwk_outline struct rwk_posted *search_posted(struct rwk_matcher *m, const void *from, uint64_t tag)
 {
-	if (m->hashed)
+	if (m->hashed || m->posted_count > FEW) {
+		hash_fresh(m);
 		return search_hashed(m, from, tag);
+	}
 	for (struct rwk_list *l = m->posted.next->next; l != &m->posted; l = l->next) {
 		struct rwk_posted *p = posted_of(l);
 

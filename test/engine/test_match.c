@@ -109,12 +109,16 @@ static size_t check_posted_bucket(struct rwk_matcher *m, struct rwk_list *bucket
 
 static void check_invariants(struct rwk_matcher *m)
 {
-	size_t n = check_posted_bucket(m, &m->rest), in_slots = 0;
+	size_t n = check_posted_bucket(m, &m->rest), in_slots = 0, hashed = 0;
 
 	for (size_t i = 0; i < (size_t)1 << m->posted_bits; i++)
 		n += check_posted_bucket(m, &m->posted_table[i]);
-	assert_int_equal(n, m->hashed ? m->posted_count : 0);
-	assert_true(m->hashed ? m->posted_count > LEAVE : m->posted_count <= FEW);
+	for (struct rwk_list *l = m->posted.next; l != m->fresh; l = l->next, hashed++)
+		assert_true(posted_of(l)->slot != FRESH);
+	for (struct rwk_list *l = m->fresh; l != &m->posted; l = l->next)
+		assert_int_equal(posted_of(l)->slot, FRESH);
+	assert_int_equal(n, hashed);
+	assert_true(m->hashed ? m->posted_count > LEAVE : !hashed);
 	for (unsigned i = 0; i <= REST; i++)
 		in_slots += m->posted_in[i];
 	assert_int_equal(in_slots, n);
@@ -243,6 +247,7 @@ static void message(struct stream *s)
 		free(a);
 		return;
 	}
+	assert_true(s->model.posted_count <= FEW || s->m->hashed); /* it was looked for in the buckets */
 	rwk_match_keep(s->m, a);
 	s->model.kept[s->model.kept_count++] = a;
 }
@@ -622,6 +627,7 @@ static void busy_class_keeps_its_slot(void **state)
 		p[i] = (struct rwk_posted){.from = alice, .tag = i << 8, .ignore = 0x10 << i % 3};
 		rwk_match_post(b->m, &p[i]);
 	}
+	assert_null(rwk_match_message(b->m, bob, 99));
 	used = use_class(b->m, 0, false);
 	assert_int_not_equal(used, REST);
 	for (unsigned i = 0; i < 10 * IDLE; i++) {
@@ -724,6 +730,7 @@ static void growth(void **state)
 
 	post_and_keep(b, c, 0, CROWD);
 	assert_null(rwk_match_find(b->m, bob, 99, 3));
+	assert_null(rwk_match_message(b->m, bob, 99));
 	check_invariants(b->m);
 	check_chains_are_short(b->m);
 	match_all(b, c);
@@ -739,7 +746,9 @@ static void growth_of_an_index(void **state)
 
 	post_and_keep(b, c, 0, FEW + 1);
 	assert_null(rwk_match_find(b->m, bob, 99, 3));
+	assert_null(rwk_match_message(b->m, bob, 99));
 	post_and_keep(b, c, FEW + 1, CROWD);
+	assert_null(rwk_match_message(b->m, bob, 99));
 	check_invariants(b->m);
 	check_chains_are_short(b->m);
 	match_all(b, c);
@@ -761,6 +770,7 @@ static void growth_without_memory(void **state)
 	assert_int_equal(b->m->posted_bits, bits);
 	allocations_left = -1;
 	post_and_keep(b, c, 0, CROWD);
+	assert_null(rwk_match_message(b->m, bob, 99));
 	assert_true(b->m->posted_bits > bits);
 	match_all(b, c);
 	check_invariants(b->m);
