@@ -30,6 +30,8 @@ static ssize_t plain_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint6
 
 	if (rwk_unlikely(err))
 		return err;
+	if (rwk_unlikely(f & RWK_F_PEEK))
+		rwk_fi_look(ep);
 	return rwk_fi_recv(ep, RWK_PLAIN, msg->msg_iov, msg->iov_count, msg->addr, 0, 0, f, msg->context);
 }
 

@@ -31,6 +31,8 @@ static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 
 	if (rwk_unlikely(err))
 		return err;
+	if (rwk_unlikely(f & RWK_F_PEEK))
+		rwk_fi_look(ep);
 	return rwk_fi_recv(
 		ep, RWK_TAGGED, msg->msg_iov, msg->iov_count, msg->addr, msg->tag, msg->ignore, f, msg->context);
 }

@@ -56,6 +56,13 @@ ssize_t rwk_fi_recv_locked(struct rwk_fi_ep *ep, enum rwk_space space, const str
 	return err;
 }
 
+rwk_noinline void rwk_fi_look(struct rwk_fi_ep *ep)
+{
+	rwk_fi_lock(ep->lock);
+	rwk_engine_progress(ep->engine);
+	rwk_fi_unlock(ep->lock);
+}
+
 rwk_noinline int rwk_fi_sendmsg_any(const struct rwk_fi_ep *ep, uint64_t flags, uint32_t *out)
 {
 	if (flags & ~(uint64_t)SENDMSG_FLAGS) {

@@ -77,6 +77,9 @@ static inline ssize_t rwk_fi_recv(struct rwk_fi_ep *ep, enum rwk_space space, co
 /** The slow half of rwk_fi_recvmsg_flags: any flags. */
 int rwk_fi_recvmsg_any(enum rwk_space space, uint64_t flags, uint32_t *out);
 
+/** Looks for messages that have come: before a peek, whose caller may do nothing else in a loop. */
+void rwk_fi_look(struct rwk_fi_ep *ep);
+
 /** The engine's flags for fi_recvmsg's: 0 and *out set, or -FI_EBADFLAGS, or -FI_EINVAL for a senseless combination. */
 static inline int rwk_fi_recvmsg_flags(const struct rwk_fi_ep *ep, enum rwk_space space, uint64_t flags, uint32_t *out)
 {

@@ -261,6 +261,45 @@ static void sleeping_process(void **state)
 	two_processes(sleeper, waker);
 }
 
+/* Who only peeks, and reads one entry for each peek, sees the message come all the same. */
+static void peeker(struct role *r)
+{
+	struct fi_msg_tagged msg = {.addr = FI_ADDR_UNSPEC, .tag = 3};
+	struct fi_cq_tagged_entry e;
+	struct fi_cq_err_entry err = {0};
+	int64_t end = t_now() + T_PATIENCE;
+	char in = 0;
+	ssize_t n;
+
+	role_open(r, &(struct t_options){.wait = FI_WAIT_FD});
+	do {
+		assert_true(t_now() < end);
+		assert_int_equal(fi_trecvmsg(r->e.ep, &msg, FI_PEEK), 0);
+		n = fi_cq_sread(r->e.cq, &e, 1, NULL, T_PATIENCE);
+		if (n == -FI_EAVAIL)
+			assert_int_equal(fi_cq_readerr(r->e.cq, &err, 0), 1);
+	} while (n == -FI_EAVAIL && err.err == FI_ENOMSG);
+	assert_int_equal(n, 1);
+	assert_int_equal(e.len, 1);
+	assert_int_equal(fi_trecv(r->e.ep, &in, 1, NULL, FI_ADDR_UNSPEC, 3, 0, NULL), 0);
+	t_wait(r->e.cq, NULL, NULL);
+	role_close(r);
+}
+
+static void peeked(struct role *r)
+{
+	role_open(r, NULL);
+	t_post(fi_tsend(r->e.ep, "p", 1, NULL, r->peer, 3, r), r->e.cq, NULL);
+	t_wait(r->e.cq, NULL, NULL);
+	role_close(r);
+}
+
+static void peeking_process(void **state)
+{
+	(void)state;
+	two_processes(peeker, peeked);
+}
+
 /* Two threads of one FI_THREAD_SAFE domain, each with an endpoint, send to each other all the time. */
 struct thread {
 	struct t_end e;
@@ -373,6 +412,7 @@ int main(void)
 		cmocka_unit_test(processes_sread),
 		cmocka_unit_test(processes_fd),
 		cmocka_unit_test(sleeping_process),
+		cmocka_unit_test(peeking_process),
 		cmocka_unit_test(timeouts),
 		cmocka_unit_test(two_threads),
 		cmocka_unit_test(woken_by_threads),
