@@ -32,6 +32,7 @@
 enum {
 	RETRY_FIRST = 10, /* milliseconds; doubles up to */
 	RETRY_MAX = 250,
+	LACKING_MAX = 5000, /* milliseconds without a descriptor to attach with, after which that is an error */
 	OFFERS_MAX = 32, /* pairs whose descriptors are open at the same time */
 	DATAGRAMS = 64,  /* taken in one go */
 };
@@ -102,6 +103,16 @@ static void become_open(struct rwk_shm_channel *ch)
 		rwk_shm_doom(ch, -ECONNRESET);
 }
 
+/* A descriptor is missing. The host may close some: true once that has been waited for long enough. */
+static bool lacking_for_long(struct rwk_shm_channel *ch)
+{
+	uint64_t now = ch->base.port->now;
+
+	if (!ch->lacking_since)
+		ch->lacking_since = now;
+	return now - ch->lacking_since > LACKING_MAX;
+}
+
 static int try_offer(struct rwk_shm_channel *ch)
 {
 	int rc = 0, fds[2];
@@ -112,8 +123,10 @@ static int try_offer(struct rwk_shm_channel *ch)
 			return -EAGAIN;
 		rc = rwk_shm_pair_make(ch);
 	}
+	if (rc == -EMFILE || rc == -ENFILE)
+		return lacking_for_long(ch) ? rc : -EAGAIN;
 	if (rc)
-		return rc == -EMFILE || rc == -ENFILE ? -EAGAIN : rc;
+		return rc;
 	ch->state = RWK_SHM_OFFERED;
 	fds[0] = ch->pair_fd;
 	fds[1] = ch->base.port->inbox_fd;
@@ -137,7 +150,8 @@ void rwk_shm_attach_try(struct rwk_shm_channel *ch)
 		rwk_shm_doom(ch, ch->partial ? -ECONNREFUSED : -ECONNRESET);
 		return;
 	}
-	rwk_warn("shared memory: cannot attach to port %u: %s", rwk_address_port(&ch->to), strerror(-rc));
+	rwk_warn("shared memory: cannot attach to port %u: %s%s", rwk_address_port(&ch->to), strerror(-rc),
+		rc == -EMFILE ? " (raise `ulimit -n`)" : "");
 	rwk_shm_doom(ch, rc);
 }
 
@@ -266,6 +280,10 @@ static void on_offer(struct rwk_port *port, const struct rwk_shm_note *note, con
 					"`ulimit -n`); will try again",
 					rwk_address_rank(&ch->to));
 			port->warned = true;
+			if (lacking_for_long(ch)) {
+				refuse(port, note, -EMFILE);
+				rwk_shm_doom(ch, -EMFILE);
+			}
 			return;
 		}
 		rc = rwk_shm_pair_map(ch, s->fd[0]);

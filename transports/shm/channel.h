@@ -79,6 +79,7 @@ struct rwk_shm_channel {
 	int pidfd;             /* -1: none, evidence comes from /proc */
 	int pair_fd;           /* while OFFERED, else -1 */
 	uint64_t retry_at, retry_gap; /* milliseconds, while ASKING or OFFERED */
+	uint64_t lacking_since;       /* milliseconds: when descriptors were first missed; 0: not so far */
 
 	void *transfer;
 };
