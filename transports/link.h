@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The link: how packets move. What a packet machine (transports/rc, uc, shared_rc) is written against, and what links/sim, later
- * links/udp and links/tcp, implement. A link may lose, duplicate, reorder and delay packets, and says which of these it does;
- * it keeps a packet's bounds. No call blocks. The machines take the time as an argument, so that a link with a virtual clock
- * (sim) drives them as well as the real one.
+ * The link: how packets move. What a packet machine (transports/rc, uc, shared_rc) is written against, and what
+ * links/sim, later links/udp and links/tcp, implement. A link may lose, duplicate, reorder and delay packets, and says
+ * which of these it does; it keeps a packet's bounds. No call blocks. The machines take the time as an argument, so
+ * that a link with a virtual clock (sim) drives them as well as the real one.
  */
 #ifndef RWK_LINK_H
 #define RWK_LINK_H
@@ -12,7 +12,8 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-/** Who is meant on a link: 24 bytes of the link's own (an IP and a port; a number on the simulator). Compared as bytes. */
+/** Who is meant on a link: 24 bytes of the link's own (an IP and a port; a number on the simulator). Compared as bytes.
+ */
 struct rwk_link_address {
 	uint8_t byte[24];
 };
@@ -40,8 +41,8 @@ struct rwk_link_ops {
 	 */
 	int (*send)(struct rwk_link *l, const struct rwk_link_address *to, const struct iovec *iov, int count);
 	/**
-	 * Delivers what has arrived through `packet` (the bytes are the link's, valid until it returns), at most `budget` packets;
-	 * returns their number.
+	 * Delivers what has arrived through `packet` (the bytes are the link's, valid until it returns), at most
+	 * `budget` packets; returns their number.
 	 */
 	int (*progress)(struct rwk_link *l, int budget);
 	rwk_time (*now)(struct rwk_link *l);

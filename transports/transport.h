@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The channel: the one contract between those who have messages (the engine, later the channel adapter: the clients) and those
- * who move them (the services: UC on shared memory, RC, UC, SRC over packet links, the simulator).
+ * The channel: the one contract between those who have messages (the engine, later the channel adapter: the clients)
+ * and those who move them (the services: UC on shared memory, RC, UC, SRC over packet links, the simulator).
  *
  *   transport  a service on a link ("UC on shm"), a constant table of calls
  *   port       an endpoint's presence on one transport: what its peers reach it by, what its owner polls
@@ -10,13 +10,13 @@
  *   op         a request that lasts: a send that did not go at once, a read, a write, an atomic; memory of the client's
  *   rkey       what a peer needs to reach a region that was exposed; opaque, travels in a message's payload
  *
- * Threads: the caller holds the port's lock (or is the only thread) for every call; a port has no lock of its own. Upcalls come
- * from progress alone, on the caller's thread, with that lock held; an upcall may call send, post, read and write, on any channel,
- * and must not call progress, disconnect or close. Nothing blocks unless it says so.
+ * Threads: the caller holds the port's lock (or is the only thread) for every call; a port has no lock of its own.
+ * Upcalls come from progress alone, on the caller's thread, with that lock held; an upcall may call send, post, read
+ * and write, on any channel, and must not call progress, disconnect or close. Nothing blocks unless it says so.
  *
- * Death: silence is not death. A channel fails on evidence only (the peer's process has ended, the peer broke the protocol).
- * Then each outstanding op of the channel is completed with the error, `failed` is called once, and later calls on the
- * channel return that error. The client then disconnects it.
+ * Death: silence is not death. A channel fails on evidence only (the peer's process has ended, the peer broke the
+ * protocol). Then each outstanding op of the channel is completed with the error, `failed` is called once, and later
+ * calls on the channel return that error. The client then disconnects it.
  */
 #ifndef RWK_TRANSPORT_H
 #define RWK_TRANSPORT_H
@@ -38,12 +38,12 @@ struct rwk_op;
  * A peer known only by IP and port (a socket address) has RWK_ADDR_PARTIAL set and job, rank, node, nonce zero.
  */
 struct rwk_address {
-	uint32_t version_srq;  /* version in the top 8 bits, SRQ number in the low 24 */
-	uint32_t flags_rank;   /* RWK_ADDR_* in the top 8 bits, rank in the low 24; RWK_ADDR_NO_RANK without a job */
-	uint32_t job;          /* hash of the job's name; 0: none */
-	uint32_t node;         /* hash of what is shared by the processes of one booted system and network namespace */
-	uint64_t nonce_port;   /* nonce, fresh for each endpoint, in the top 48 bits; port in the low 16 */
-	uint8_t ip[16];        /* IPv6, or IPv4 mapped into it */
+	uint32_t version_srq; /* version in the top 8 bits, SRQ number in the low 24 */
+	uint32_t flags_rank;  /* RWK_ADDR_* in the top 8 bits, rank in the low 24; RWK_ADDR_NO_RANK without a job */
+	uint32_t job;         /* hash of the job's name; 0: none */
+	uint32_t node;        /* hash of what is shared by the processes of one booted system and network namespace */
+	uint64_t nonce_port;  /* nonce, fresh for each endpoint, in the top 48 bits; port in the low 16 */
+	uint8_t ip[16];       /* IPv6, or IPv4 mapped into it */
 };
 _Static_assert(sizeof(struct rwk_address) == 40, "an address has 40 bytes");
 
@@ -61,9 +61,10 @@ static inline uint16_t rwk_address_port(const struct rwk_address *a)
 	return (uint16_t)a->nonce_port;
 }
 
-/** What every message carries. kind, flags, tag and data are the client's; a service does not look at them but for RWK_ENV_DATA. */
+/** What every message carries. kind, flags, tag and data are the client's; a service does not look at them but for
+ * RWK_ENV_DATA. */
 struct rwk_envelope {
-	uint8_t kind;  /* below RWK_KIND_SERVICE; from there on the numbers are the services' own */
+	uint8_t kind; /* below RWK_KIND_SERVICE; from there on the numbers are the services' own */
 	uint8_t flags;
 	uint16_t small; /* a small number of the client's */
 	uint32_t spare; /* zero */
@@ -83,7 +84,8 @@ enum rwk_op_type { RWK_OP_SEND, RWK_OP_READ, RWK_OP_WRITE };
 
 /**
  * A request that lasts. The client's memory; the service owns it, and what iov points to, from post until `done`.
- * The iov array itself must stay as long. A service keeps what it needs while the op runs in `link`, `at` and `service`.
+ * The iov array itself must stay as long. A service keeps what it needs while the op runs in `link`, `at` and
+ * `service`.
  */
 struct rwk_op {
 	enum rwk_op_type type;
@@ -114,18 +116,22 @@ struct rwk_place {
 /** What a client is told. `client` is what was given to open. */
 struct rwk_client {
 	/**
-	 * A peer has connected that this port has not connected to: `from` is its full address. Set ch->peer and return 0, or return
-	 * a negative errno to refuse it. Also called for a channel of ours whose partial address has become known: then ch->peer
-	 * is set already.
+	 * A peer has connected that this port has not connected to: `from` is its full address. Set ch->peer and return
+	 * 0, or return a negative errno to refuse it. Also called for a channel of ours whose partial address has
+	 * become known: then ch->peer is set already.
 	 */
 	int (*connected)(void *client, struct rwk_channel *ch, const struct rwk_address *from);
 	/** A whole message: `payload` is the service's memory, valid until return. */
-	void (*message)(void *client, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len);
-	/** The head of a message whose payload comes in pieces: returns the place for all of its `len` bytes; never NULL. */
+	void (*message)(
+		void *client, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len);
+	/** The head of a message whose payload comes in pieces: returns the place for all of its `len` bytes; never
+	 * NULL. */
 	struct rwk_place *(*begin)(void *client, struct rwk_channel *ch, const struct rwk_envelope *env, size_t len);
-	/** Its last piece is in place (status 0), or none will follow (negative errno). The place is the client's again. */
+	/** Its last piece is in place (status 0), or none will follow (negative errno). The place is the client's
+	 * again. */
 	void (*end)(void *client, struct rwk_channel *ch, struct rwk_place *place, int status);
-	/** The channel has failed for ever; `err` negative: -ECONNRESET the peer's process ended, -EPROTO it broke the protocol. */
+	/** The channel has failed for ever; `err` negative: -ECONNRESET the peer's process ended, -EPROTO it broke the
+	 * protocol. */
 	void (*failed)(void *client, struct rwk_channel *ch, int err);
 };
 
@@ -154,8 +160,9 @@ struct rwk_transport {
 	 */
 	int (*open)(struct rwk_port_attr *attr, const struct rwk_client *client, void *cookie, struct rwk_port **port);
 	/**
-	 * Ends the port. Messages already accepted by send stay readable for the peers; ops still outstanding, and messages of which
-	 * some pieces have come, are ended with -ECANCELED first. All its channels are gone. Never waits.
+	 * Ends the port. Messages already accepted by send stay readable for the peers; ops still outstanding, and
+	 * messages of which some pieces have come, are ended with -ECANCELED first. All its channels are gone. Never
+	 * waits.
 	 */
 	void (*close)(struct rwk_port *port);
 	/**
@@ -166,36 +173,40 @@ struct rwk_transport {
 	/** Ends a channel, failed or not; its ops and places are ended with -ECANCELED first. */
 	void (*disconnect)(struct rwk_channel *ch);
 
-	/** Handles what has come and what can go, bounded per call; returns how many things it did, 0 for an empty poll. */
+	/** Handles what has come and what can go, bounded per call; returns how many things it did, 0 for an empty
+	 * poll. */
 	int (*progress)(struct rwk_port *port);
 	/**
-	 * To sleep: arm; if it returns 0, wait until wait_fd is readable; then progress (which disarms). -EAGAIN: there is something
-	 * to do already. A peer that sends after arm has returned 0 makes wait_fd readable.
+	 * To sleep: arm; if it returns 0, wait until wait_fd is readable; then progress (which disarms). -EAGAIN: there
+	 * is something to do already. A peer that sends after arm has returned 0 makes wait_fd readable.
 	 */
 	int (*arm)(struct rwk_port *port);
 	int (*wait_fd)(struct rwk_port *port);
 
 	/**
-	 * Sends a whole message from one buffer if that is possible now: 0, and the buffer is the caller's again. -EAGAIN: no room,
-	 * or something is queued before it (nothing was done; post it). len <= ch->send_max.
+	 * Sends a whole message from one buffer if that is possible now: 0, and the buffer is the caller's again.
+	 * -EAGAIN: no room, or something is queued before it (nothing was done; post it). len <= ch->send_max.
 	 */
 	int (*send)(struct rwk_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len);
 	/**
-	 * Starts an op: 1, it is finished already (done is not called, status 0); 0, done will be called; negative: refused, done is
-	 * not called (the channel has failed, or the rkey is none of this transport's). Sends are taken in order with send.
-	 * A send's `done` means that the buffer may be reused. A read's or write's means that the data is in place.
+	 * Starts an op: 1, it is finished already (done is not called, status 0); 0, done will be called; negative:
+	 * refused, done is not called (the channel has failed, or the rkey is none of this transport's). Sends are
+	 * taken in order with send. A send's `done` means that the buffer may be reused. A read's or write's means that
+	 * the data is in place.
 	 */
 	int (*post)(struct rwk_channel *ch, struct rwk_op *op);
 	/**
-	 * Takes back a posted op that has not begun: 0, it is the client's again and done is not called; -EBUSY: it runs.
+	 * Takes back a posted op that has not begun: 0, it is the client's again and done is not called; -EBUSY: it
+	 * runs.
 	 */
 	int (*withdraw)(struct rwk_channel *ch, struct rwk_op *op);
 
 	/**
-	 * Lets the channel's peer read (and write, if `writable`) the region described by iov until conceal; iov is copied (at most
-	 * RWK_EXPOSE_IOV_MAX entries). 0 and *key set; -ENOSPC: too many regions at once.
+	 * Lets the channel's peer read (and write, if `writable`) the region described by iov until conceal; iov is
+	 * copied (at most RWK_EXPOSE_IOV_MAX entries). 0 and *key set; -ENOSPC: too many regions at once.
 	 */
-	int (*expose)(struct rwk_channel *ch, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key);
+	int (*expose)(
+		struct rwk_channel *ch, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key);
 	/** Ends that. After return no access through `key` begins, and none is under way in this process. */
 	void (*conceal)(struct rwk_channel *ch, const struct rwk_rkey *key);
 };

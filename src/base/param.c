@@ -19,31 +19,36 @@ static const char *const auto_choices[] = {"auto", "on", "off", NULL};
 #define AT(member) offsetof(struct rwk_params, member)
 
 const struct rwk_param rwk_param_table[] = {
-	{"explain", "print, for each kind of peer, the transport chosen and why each other one lost", "no", RWK_PARAM_BOOL,
-		AT(explain), 0, 0, NULL},
-	{"stats", "print a summary of the counters when an endpoint is closed", "no", RWK_PARAM_BOOL, AT(stats), 0, 0, NULL},
-	{"log", "the most talkative level of ropewalk's own log lines", "warn", RWK_PARAM_CHOICE, AT(log), 0, 0, log_choices},
+	{"explain", "print, for each kind of peer, the transport chosen and why each other one lost", "no",
+		RWK_PARAM_BOOL, AT(explain), 0, 0, NULL},
+	{"stats", "print a summary of the counters when an endpoint is closed", "no", RWK_PARAM_BOOL, AT(stats), 0, 0,
+		NULL},
+	{"log", "the most talkative level of ropewalk's own log lines", "warn", RWK_PARAM_CHOICE, AT(log), 0, 0,
+		log_choices},
 	{"service", "force the service towards every other process", "auto", RWK_PARAM_CHOICE, AT(service), 0, 0,
 		service_choices},
 	{"link", "force the link towards every other process", "auto", RWK_PARAM_CHOICE, AT(link), 0, 0, link_choices},
-	{"pmix", "take the job map from PMIx: auto asks only where the host program has initialised it, on initialises it", "auto",
-		RWK_PARAM_CHOICE, AT(pmix), 0, 0, auto_choices},
-	{"job_file", "file with a job map to use in place of the launcher's", NULL, RWK_PARAM_TEXT, AT(job_file), 0, 0, NULL},
-	{"eager_max", "largest message, in bytes, that is sent before the receiver has asked for it", "64K", RWK_PARAM_SIZE,
-		AT(eager_max), 256, 1 << 20, NULL},
-	{"eager_credit", "bytes of unreceived payload that a peer may have at a receiver; more waits at the sender", "1M",
-		RWK_PARAM_SIZE, AT(eager_credit), 4096, (size_t)1 << 30, NULL},
-	{"cma",
-		"copy large messages across address spaces (process_vm_readv): auto measures whether that or shared memory is faster, "
-		"on does it wherever it is not denied, off never does it",
-		"auto",
-		RWK_PARAM_CHOICE, AT(cma), 0, 0, auto_choices},
-	{"ptracer", "where the Yama module restricts it, allow processes of the same job to copy (PR_SET_PTRACER)", "yes",
-		RWK_PARAM_BOOL, AT(ptracer), 0, 0, NULL},
-	{"ring_lines", "largest ring towards a peer on the node, in cache lines", "4096", RWK_PARAM_SIZE, AT(ring_lines), 64, 65536,
+	{"pmix",
+		"take the job map from PMIx: auto asks only where the host program has initialised it, on initialises "
+		"it",
+		"auto", RWK_PARAM_CHOICE, AT(pmix), 0, 0, auto_choices},
+	{"job_file", "file with a job map to use in place of the launcher's", NULL, RWK_PARAM_TEXT, AT(job_file), 0, 0,
 		NULL},
-	{"spin", "empty polls before a process yields its core when ranks outnumber cores", "200", RWK_PARAM_SIZE, AT(spin), 0,
-		(size_t)1 << 30, NULL},
+	{"eager_max", "largest message, in bytes, that is sent before the receiver has asked for it", "64K",
+		RWK_PARAM_SIZE, AT(eager_max), 256, 1 << 20, NULL},
+	{"eager_credit", "bytes of unreceived payload that a peer may have at a receiver; more waits at the sender",
+		"1M", RWK_PARAM_SIZE, AT(eager_credit), 4096, (size_t)1 << 30, NULL},
+	{"cma",
+		"copy large messages across address spaces (process_vm_readv): auto measures whether that or shared "
+		"memory is faster, "
+		"on does it wherever it is not denied, off never does it",
+		"auto", RWK_PARAM_CHOICE, AT(cma), 0, 0, auto_choices},
+	{"ptracer", "where the Yama module restricts it, allow processes of the same job to copy (PR_SET_PTRACER)",
+		"yes", RWK_PARAM_BOOL, AT(ptracer), 0, 0, NULL},
+	{"ring_lines", "largest ring towards a peer on the node, in cache lines", "4096", RWK_PARAM_SIZE,
+		AT(ring_lines), 64, 65536, NULL},
+	{"spin", "empty polls before a process yields its core when ranks outnumber cores", "200", RWK_PARAM_SIZE,
+		AT(spin), 0, (size_t)1 << 30, NULL},
 };
 
 const size_t rwk_param_count = sizeof(rwk_param_table) / sizeof(rwk_param_table[0]);

@@ -10,10 +10,10 @@
  *   self.c        messages to oneself
  *   engine.c      the endpoint itself
  *
- * A message travels in one of two ways. Eager: its payload goes along with the envelope, against credit. Rendezvous: an RTS goes in
- * its place in the order of messages, the receiver reads the exposed buffer when it has matched it, and answers FIN. A send
- * without credit becomes a rendezvous, so that what unreceived messages cost at the receiver is bounded, while the
- * envelopes are always drained and matched: no legal order of receives can deadlock.
+ * A message travels in one of two ways. Eager: its payload goes along with the envelope, against credit. Rendezvous: an
+ * RTS goes in its place in the order of messages, the receiver reads the exposed buffer when it has matched it, and
+ * answers FIN. A send without credit becomes a rendezvous, so that what unreceived messages cost at the receiver is
+ * bounded, while the envelopes are always drained and matched: no legal order of receives can deadlock.
  */
 #ifndef RWK_ENGINE_INTERNAL_H
 #define RWK_ENGINE_INTERNAL_H
@@ -56,12 +56,13 @@ _Static_assert(sizeof(struct rwk_rts) == 48, "an RTS fits one ring line");
 struct rwk_peer {
 	struct rwk_channel *channel; /* NULL until first contact */
 	int (*send)(struct rwk_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len);
-	int64_t eager_max;   /* longest eager payload; -1 for peers without a working channel: the fast path lets them alone */
-	int64_t credit;      /* bytes that may still be sent eagerly */
-	size_t owed;         /* bytes of credit to give back */
-	size_t owed_limit;   /* give back from here on */
-	uint64_t user;       /* the binding's */
-	int error;           /* 0, or negative errno: the peer is dead or cannot be reached */
+	int64_t eager_max; /* longest eager payload; -1 for peers without a working channel: the fast path lets them
+			      alone */
+	int64_t credit;    /* bytes that may still be sent eagerly */
+	size_t owed;       /* bytes of credit to give back */
+	size_t owed_limit; /* give back from here on */
+	uint64_t user;     /* the binding's */
+	int error;         /* 0, or negative errno: the peer is dead or cannot be reached */
 	bool self;
 
 	struct rwk_list sends;   /* rwk_tx.link: sends under way */
@@ -88,12 +89,12 @@ struct rwk_tx {
 	void *context;
 	uint32_t flags;
 	enum rwk_tx_state {
-		RWK_TX_EAGER,   /* op is posted; done completes it */
-		RWK_TX_RTS,     /* op, the RTS, is posted; done and FIN will come, mostly in this order */
-		RWK_TX_FIN,     /* the RTS is out; FIN completes it */
+		RWK_TX_EAGER,    /* op is posted; done completes it */
+		RWK_TX_RTS,      /* op, the RTS, is posted; done and FIN will come, mostly in this order */
+		RWK_TX_FIN,      /* the RTS is out; FIN completes it */
 		RWK_TX_ANSWERED, /* FIN has come before done; done completes it */
-		RWK_TX_CONTROL, /* op is a FIN or CREDIT of the engine's; no completion */
-		RWK_TX_SELF,    /* waits for a receive of our own */
+		RWK_TX_CONTROL,  /* op is a FIN or CREDIT of the engine's; no completion */
+		RWK_TX_SELF,     /* waits for a receive of our own */
 	} state;
 	uint32_t index; /* in rwk_engine.tx_table, while in state RTS, FIN or ANSWERED */
 	int answer;     /* FIN's status, in state ANSWERED */
@@ -120,7 +121,8 @@ struct rwk_rx {
 	size_t room; /* bytes of iov in all */
 	uint32_t flags;
 	uint32_t iov_count;
-	/* With RWK_F_MULTI. A message that takes a part of the buffer is an rx of its own whose parent is the buffer. */
+	/* With RWK_F_MULTI. A message that takes a part of the buffer is an rx of its own whose parent is the buffer.
+	 */
 	struct rwk_rx *parent;
 
 	/* From the match on. */
@@ -140,7 +142,8 @@ struct rwk_rx {
 	uint64_t rts_id;
 	struct rwk_list link; /* rwk_peer.reads */
 };
-_Static_assert(offsetof(struct rwk_rx, context) == RWK_CACHE_LINE && offsetof(struct rwk_rx, came) == 2 * RWK_CACHE_LINE &&
+_Static_assert(offsetof(struct rwk_rx, context) == RWK_CACHE_LINE &&
+		       offsetof(struct rwk_rx, came) == 2 * RWK_CACHE_LINE &&
 		       offsetof(struct rwk_rx, iov[1]) <= 3 * RWK_CACHE_LINE,
 	"a short message touches three lines of its receive");
 
@@ -153,11 +156,11 @@ struct rwk_unexpected {
 	uint32_t came;
 	enum rwk_space space;
 	enum rwk_unexpected_state {
-		RWK_U_WHOLE,    /* payload is here */
-		RWK_U_COMING,   /* its pieces are coming; rx, once matched, gets it at the end */
-		RWK_U_RTS,      /* waits at the sender */
-		RWK_U_SELF,     /* waits in a send of our own */
-		RWK_U_LOST,     /* its payload could not be kept: -ENOMEM, or the sender died */
+		RWK_U_WHOLE,  /* payload is here */
+		RWK_U_COMING, /* its pieces are coming; rx, once matched, gets it at the end */
+		RWK_U_RTS,    /* waits at the sender */
+		RWK_U_SELF,   /* waits in a send of our own */
+		RWK_U_LOST,   /* its payload could not be kept: -ENOMEM, or the sender died */
 	} state;
 	int error;
 	struct rwk_rx *rx;
@@ -194,7 +197,7 @@ struct rwk_engine {
 		struct rwk_tx *tx;
 		uint32_t generation;
 		uint32_t next;
-	} *tx_table;
+	} * tx_table;
 	uint32_t tx_table_size, tx_free;
 
 	struct rwk_peer *peers_by_nonce, *peers_by_port, *all_peers;
@@ -221,7 +224,8 @@ void rwk_peers_close(struct rwk_engine *e);
 /** A tx for a message of the engine's own; NULL when out of memory. */
 struct rwk_tx *rwk_tx_get(struct rwk_peer *p, uint32_t flags, void *context);
 /** A tx for a send of the user's, with its payload; NULL: at a limit, or out of memory. */
-struct rwk_tx *rwk_tx_new(struct rwk_peer *p, const struct iovec *iov, size_t count, size_t len, uint32_t flags, void *context);
+struct rwk_tx *rwk_tx_new(
+	struct rwk_peer *p, const struct iovec *iov, size_t count, size_t len, uint32_t flags, void *context);
 void rwk_tx_put(struct rwk_tx *tx);
 /** Completes a send as its flags want it, and frees it. */
 void rwk_tx_complete(struct rwk_tx *tx, int status);
@@ -229,17 +233,19 @@ void rwk_tx_complete(struct rwk_tx *tx, int status);
 void rwk_send_control(struct rwk_peer *p, enum rwk_kind kind, uint64_t tag, uint16_t small);
 
 /* inbound.c */
-void rwk_inbound_message(void *engine, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len);
+void rwk_inbound_message(
+	void *engine, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len);
 struct rwk_place *rwk_inbound_begin(void *engine, struct rwk_channel *ch, const struct rwk_envelope *env, size_t len);
 void rwk_inbound_end(void *engine, struct rwk_channel *ch, struct rwk_place *place, int status);
 /**
- * The posted receive for a message of `len` bytes (with RWK_F_MULTI: a part of the buffer, an rx of its own), its peer, tag and the
- * rest filled in; NULL if there is none.
+ * The posted receive for a message of `len` bytes (with RWK_F_MULTI: a part of the buffer, an rx of its own), its peer,
+ * tag and the rest filled in; NULL if there is none.
  */
-struct rwk_rx *rwk_inbound_match(struct rwk_engine *e, struct rwk_peer *p, enum rwk_space space,
-	const struct rwk_envelope *env, size_t len);
+struct rwk_rx *rwk_inbound_match(
+	struct rwk_engine *e, struct rwk_peer *p, enum rwk_space space, const struct rwk_envelope *env, size_t len);
 /** A new waiting message; NULL when out of memory (warned of). The caller sets state and payload and keeps it. */
-struct rwk_unexpected *rwk_unexpected_new(struct rwk_peer *p, enum rwk_space space, const struct rwk_envelope *env, size_t len);
+struct rwk_unexpected *rwk_unexpected_new(
+	struct rwk_peer *p, enum rwk_space space, const struct rwk_envelope *env, size_t len);
 void rwk_unexpected_keep(struct rwk_unexpected *u);
 /** Gives it room for its payload; -ENOMEM. Counts it. */
 int rwk_unexpected_room(struct rwk_unexpected *u);
