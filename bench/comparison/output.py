@@ -34,12 +34,15 @@ def verdict(row):
     return "-"
 
 
+def better(benchmark):
+    return "more is better" if benchmark.more_is_better else "less is better"
+
+
 def table(benchmark, mode, modes, rows):
     """The lines of one benchmark in one mode."""
     names = [n for n in benchmark.stack_order if any(n in row["stacks"] for row in rows.values())]
-    better = "more is better" if benchmark.more_is_better else "less is better"
     probe = modes[mode]
-    lines = [f"{benchmark.name}, {benchmark.unit}, {better}; {MODE_TITLES[mode]}: "
+    lines = [f"{benchmark.name}, {benchmark.unit}, {better(benchmark)}; {MODE_TITLES[mode]}: "
              f"a line to the other core takes {probe['probe_min']:.0f}-{probe['probe_max']:.0f} ns"]
     cells = [["bytes"] + names + [f"{OURS} / best peer"]]
     for size, row in rows.items():
@@ -63,23 +66,58 @@ def mode_lines(modes):
     return lines
 
 
+# The same stack has the same colour in every plot.
+COLOURS = {OURS: "#d62728", "vader": "#1f77b4", "ucx": "#2ca02c", "mpich": "#9467bd", "shm": "#1f77b4",
+           "tcp;ofi_rxm": "#2ca02c"}
+
+
+def short_size(size):
+    """As it is given to -s: 512, 4K, 1M."""
+    for unit, letter in ((1 << 20, "M"), (1 << 10, "K")):
+        if size and size % unit == 0:
+            return f"{size // unit}{letter}"
+    return str(size)
+
+
+def place(size):
+    """Where a size stands on the axis, which is logarithmic and has no 0."""
+    return size or 0.5
+
+
+def size_axis(sizes):
+    """Gnuplot's commands for the axis of these sizes (ascending): a dozen marks at most, room at both ends."""
+    marked = sizes[::-1][::1 + (len(sizes) - 1) // 12][::-1]
+    marks = ", ".join(f"\"{short_size(size)}\" {place(size)}" for size in marked)
+    return (f"set logscale x 2\nset xrange [{place(sizes[0]) / 1.4}:{place(sizes[-1]) * 1.4}]\n"
+            f"set xtics ({marks})\nset xlabel \"bytes\"\n")
+
+
 def plot_script(benchmark, mode, rows, folder):
-    """Gnuplot's commands for one benchmark in one mode, with the data in them; writes <benchmark>-<mode>.svg."""
-    names = [n for n in benchmark.stack_order if any(n in row["stacks"] for row in rows.values())]
-    plots, blocks = [], []
-    for index, name in enumerate(names):
+    """Gnuplot's commands for one benchmark in one mode, with the data in them; writes <benchmark>-<mode>.svg.
+
+    None where there is nothing to draw: 0, as the bandwidth of messages without bytes is, has no place on the axis.
+    """
+    plots, blocks, sizes = [], [], set()
+    for index, name in enumerate(benchmark.stack_order):
+        points = [(size, s) for size, row in rows.items() if (s := row["stacks"].get(name)) and s["min"] > 0]
+        if not points:
+            continue
         width = 3 if name == OURS else 1.5
-        plots.append(f"$d{index} using 1:2:3:4 with yerrorlines lw {width} title \"{name}\"")
-        points = [f"{max(size, 0.5)} {s['median']} {s['min']} {s['max']}"
-                  for size, row in rows.items() if (s := row["stacks"].get(name))]
-        blocks.append(f"$d{index} << EOD\n" + "\n".join(points) + "\nEOD\n")
+        plots.append(f"$d{index} using 1:2:3:4 with yerrorlines lw {width} pt 7 ps 0.5 lc rgb \"{COLOURS[name]}\" "
+                     f"title \"{name}\"")
+        lines = [f"{place(size)} {s['median']} {s['min']} {s['max']}" for size, s in points]
+        blocks.append(f"$d{index} << EOD\n" + "\n".join(lines) + "\nEOD\n")
+        sizes.update(size for size, _ in points)
+    if not plots:
+        return None
     target = os.path.join(folder, f"{benchmark.name}-{mode}.svg").replace("\"", "\\\"")
     return "".join(blocks) + (
         "set terminal svg size 900,600 background \"white\" noenhanced\n"
         f"set output \"{target}\"\n"
-        "set logscale x 2\nset logscale y\nset format x \"%.0b%B\"\nset grid\nset key top left\n"
-        f"set title \"{benchmark.name}, {MODE_TITLES[mode]}\"\n"
-        f"set xlabel \"bytes\"\nset ylabel \"{benchmark.unit}\"\n"
+        f"set logscale y\nset format y \"{'%.0s%c' if benchmark.unit == 'msg/s' else '%g'}\"\n"
+        "set grid\nset key outside top center horizontal\n"
+        f"set title \"{benchmark.name}, {MODE_TITLES[mode]}: {better(benchmark)}\"\n"
+        f"set ylabel \"{benchmark.unit}\"\n" + size_axis(sorted(sizes)) +
         "plot " + ", \\\n     ".join(plots) + "\n")
 
 
@@ -91,6 +129,8 @@ def write_plots(compared, benchmarks, folder):
     for name, modes in compared.items():
         for mode, rows in modes.items():
             script = plot_script(benchmarks[name], mode, rows, folder)
+            if not script:
+                continue
             done = subprocess.run(["gnuplot"], input=script, text=True, timeout=60, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT)
             if done.returncode:
