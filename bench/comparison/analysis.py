@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What is concluded from the runs. Pure: runs in, figures out.
 
-A run is one program started once: {"benchmark", "stack", "round", "probes": [before, after], "results": {size: value}}.
-The two cores of a virtual machine may be two threads of one physical core in one second and two cores in the next, and a
-line between them then takes four times as long, so every run is taken between two probes of that time, and only runs of one
-mode are compared with each other. A probe far above both modes says that something else was running on one of the cores.
+A run is one program started once: {"benchmark", "stack", "ranks", "round", "probes": [before, after],
+"results": {size: value}}.
+The two cores of a virtual machine may be two threads of one physical core in one second and two cores in the next, and
+a line between them then takes four times as long, so every run is taken between two probes of that time, and only runs
+of one mode are compared with each other. A probe far above both modes says that something else was running on one of
+the cores.
 """
 from statistics import median
 
@@ -52,8 +54,8 @@ def summary(values):
 def compare_size(by_stack, more_is_better, ours, everyone):
     """One row: each stack's summary, the best peer, and the ratio of ours to it.
 
-    The ratio is there only when everyone (the stacks with any result at this size, in whatever mode) has a result here: the
-    best of some of the peers would be a kind judge.
+    The ratio is there only when everyone (the stacks with any result at this size, in whatever mode) has a result here:
+    the best of some of the peers would be a kind judge.
     """
     row = {"stacks": {name: summary(values) for name, values in by_stack.items() if values}}
     peers = {name: s["median"] for name, s in row["stacks"].items() if name != ours}
@@ -61,7 +63,9 @@ def compare_size(by_stack, more_is_better, ours, everyone):
     if peers:
         row["best_peer"] = (max if more_is_better else min)(peers, key=peers.get)
     if ours in row["stacks"] and peers and not row["absent"]:
-        row["ratio"] = row["stacks"][ours]["median"] / peers[row["best_peer"]]
+        judge = peers[row["best_peer"]]
+        if judge:  # the bandwidth of messages without bytes is 0 for everybody
+            row["ratio"] = row["stacks"][ours]["median"] / judge
     return row
 
 

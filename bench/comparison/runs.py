@@ -48,10 +48,9 @@ def stop_group(child):
 
 
 class Runner:
-    def __init__(self, build, ranks, arguments, timeout):
+    def __init__(self, build, arguments, timeout):
         self.build = build
         self.limits = os.path.join(build, "bench", "limits")
-        self.ranks = ranks
         self.arguments = arguments  # of every benchmark
         self.timeout = timeout
 
@@ -59,12 +58,12 @@ class Runner:
         """Nanoseconds of a line to the other core."""
         return float(run_child([self.limits, "--probe"], None, 20).split()[-1])
 
-    def one(self, stack, program, arguments):
+    def one(self, stack, program, ranks, arguments):
         """Runs one benchmark once; returns (its JSON, [probe before, probe after])."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "result.json")
             before = self.probe()
-            command = stack.command(program, self.ranks) + self.arguments + arguments + ["--json", path]
+            command = stack.command(program, ranks) + self.arguments + arguments + ["--json", path]
             run_child(command, stack.environment(), self.timeout)
             after = self.probe()
             try:
@@ -93,14 +92,14 @@ class Progress:
 
 
 def run_all(runner, plan, rounds, failures):
-    """Runs the plan: [(benchmark, [size groups], [stacks])].
+    """Runs the plan: [(benchmark, ranks, [size groups], [stacks])].
 
     Within each group of sizes the stacks take turns, A B C A B C. Returns the runs. A stack that fails is noted in
     `failures` and does not run that benchmark again.
     """
     runs = []
-    progress = Progress(sum(len(groups) * len(stacks) * rounds for _, groups, stacks in plan))
-    for benchmark, groups, stacks in plan:
+    progress = Progress(sum(len(groups) * len(stacks) * rounds for _, _, groups, stacks in plan))
+    for benchmark, ranks, groups, stacks in plan:
         out = set()
         for sizes in groups:
             for number in range(rounds):
@@ -108,7 +107,7 @@ def run_all(runner, plan, rounds, failures):
                     progress.step(f"{benchmark.name}, {stack.name}, round {number + 1}")
                     if stack.name in out:
                         continue
-                    run = one_run(runner, benchmark, stack, sizes, number, failures)
+                    run = one_run(runner, benchmark, ranks, stack, sizes, number, failures)
                     if run:
                         runs.append(run)
                     else:
@@ -116,9 +115,9 @@ def run_all(runner, plan, rounds, failures):
     return runs
 
 
-def one_run(runner, benchmark, stack, sizes, number, failures):
+def one_run(runner, benchmark, ranks, stack, sizes, number, failures):
     try:
-        result, probes = runner.one(stack, benchmark.program, ["-s", ",".join(map(str, sizes))])
+        result, probes = runner.one(stack, benchmark.program, ranks, ["-s", ",".join(map(str, sizes))])
     except Failure as e:
         failures.append({"benchmark": benchmark.name, "stack": stack.name, "sizes": sizes, "round": number,
                          "reason": str(e)})
@@ -127,6 +126,7 @@ def one_run(runner, benchmark, stack, sizes, number, failures):
     return {
         "benchmark": benchmark.name,
         "stack": stack.name,
+        "ranks": ranks,
         "round": number,
         "probes": probes,
         "unit": result["unit"],

@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What bench/compare concludes from runs, on input made by hand, and how it treats children that fail or hang."""
 import os
+import runpy
+import shutil
 import sys
 import tempfile
 import time
 import unittest
+import xml.etree.ElementTree
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.dont_write_bytecode = True
@@ -102,6 +105,12 @@ class Ratios(unittest.TestCase):
         self.assertEqual(rows["fast"][8]["best_peer"], "ucx")
         self.assertEqual(output.verdict(rows["fast"][8]), "-")
 
+    def test_nothing_to_divide_by(self):
+        """The bandwidth of messages without bytes is 0, and no ratio."""
+        rows = compared([run("vader", (50, 50), s0=0), run("ropewalk", (50, 50), s0=0)], True)
+        self.assertNotIn("ratio", rows["fast"][0])
+        self.assertEqual(output.verdict(rows["fast"][0]), "-")
+
     def test_sizes_are_judged_one_by_one(self):
         """A stack that has not run one size is missed at no other."""
         rows = compared([run("vader", (50, 50), s8=0.4, s16=0.4), run("ropewalk", (50, 50), s8=0.2)])
@@ -124,6 +133,51 @@ class Table(unittest.TestCase):
         script = output.plot_script(benchmark, "fast", rows, "/somewhere")
         self.assertIn("8 0.225 0.225 0.225", script)
         self.assertIn("/somewhere/latency-fast.svg", script)
+
+
+class Plots(unittest.TestCase):
+    class benchmark:
+        name, unit, more_is_better, stack_order = "bandwidth", "MB/s", True, ["vader", "ropewalk"]
+
+    def rows(self, *every):
+        return compared(list(every), True)["fast"]
+
+    def test_place_of_sizes(self):
+        """No bytes have a place left of one byte, and a value of 0 has none; marks are written as sizes are given."""
+        script = output.plot_script(self.benchmark, "fast", self.rows(
+            run("vader", (50, 50), s0=1, s1=2, s512=3, s4096=4, s1048576=5), run("ropewalk", (50, 50), s1=0)), ".")
+        self.assertIn("0.5 1 1 1\n1 2 2 2\n", script)
+        self.assertIn("set xtics (\"0\" 0.5, \"1\" 1, \"512\" 512, \"4K\" 4096, \"1M\" 1048576)", script)
+        self.assertNotIn("ropewalk", script)
+
+    def test_marks_do_not_crowd(self):
+        marks = output.size_axis([2 ** n for n in range(23)]).count(",")
+        self.assertTrue(6 <= marks <= 12, marks)
+
+    def test_nothing_to_draw(self):
+        self.assertIsNone(output.plot_script(self.benchmark, "fast", self.rows(run("vader", (50, 50), s0=0)), "."))
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
+    def test_gnuplot_draws_it(self):
+        """One picture for each benchmark and mode that has something to draw, with every stack in it."""
+        every = [run("vader", (50, 50), s0=0, s8=10, s4096=300), run("ropewalk", (50, 50), s8=20, s4096=200)]
+        empty = [run("vader", (50, 50), s0=0)]
+        with tempfile.TemporaryDirectory() as folder:
+            done = output.write_plots({"bandwidth": compared(every, True), "empty": compared(empty, True)},
+                                      {"bandwidth": self.benchmark, "empty": self.benchmark}, folder)
+            self.assertEqual(done, (["bandwidth-fast.svg"], None))
+            picture = "".join(xml.etree.ElementTree.parse(os.path.join(folder, done[0][0])).getroot().itertext())
+        for text in ("bandwidth, fast mode: more is better", "vader", "ropewalk", "4K"):
+            self.assertIn(text, picture)
+
+
+class Teams(unittest.TestCase):
+    def test_ranks(self):
+        """Of five ranks, programs for two take two, pairs take four, collective operations take all."""
+        compare = runpy.run_path(os.path.join(HERE, "..", "..", "bench", "compare"))
+        self.assertEqual({b.name: b.ranks(5) for b in compare["BENCHMARKS"] if b.family == "mpi"},
+                         {"latency": 2, "bandwidth": 2, "bidirectional": 2, "multi_rate": 4, "multi_latency": 4,
+                          "allreduce": 5, "alltoall": 5, "bcast": 5})
 
 
 class Children(unittest.TestCase):
@@ -166,22 +220,23 @@ def gone(pid, patience=5):
 class Turns(unittest.TestCase):
     def test_order_and_failure(self):
         """Stacks take turns within each group of sizes; one that fails is noted and leaves that benchmark."""
-        order = []
+        order, started = [], []
 
         class Named:
             def __init__(self, name):
                 self.name = self.program = name
 
         class FakeRunner:
-            def one(self, stack, program, arguments):
+            def one(self, stack, program, ranks, arguments):
                 order.append((program, arguments[1], stack.name))
+                started.append(ranks)
                 if (program, stack.name) == ("latency", "b"):
                     raise runs.Failure("boom")
                 return {"unit": "us", "library": "x", "results": [{"size": 8, "median": 1.0}]}, [50, 50]
 
         failures = []
         stacks = [Named("a"), Named("b"), Named("c")]
-        plan = [(Named("latency"), [[8], [64, 128]], stacks), (Named("bcast"), [[8]], stacks)]
+        plan = [(Named("latency"), 2, [[8], [64, 128]], stacks), (Named("bcast"), 4, [[8]], stacks)]
         stderr, sys.stderr = sys.stderr, open(os.devnull, "w")
         try:
             done = runs.run_all(FakeRunner(), plan, 2, failures)
@@ -193,6 +248,7 @@ class Turns(unittest.TestCase):
         self.assertEqual([o[2] for o in order if o[0] == "bcast"], ["a", "b", "c", "a", "b", "c"])
         self.assertEqual([(f["benchmark"], f["stack"], f["reason"]) for f in failures], [("latency", "b", "boom")])
         self.assertEqual(len(done), len(order) - 1)
+        self.assertEqual(started, [2 if program == "latency" else 4 for program, _, _ in order])
 
 
 if __name__ == "__main__":
