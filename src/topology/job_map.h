@@ -60,7 +60,8 @@ struct rwk_job_map {
 	char *id; /* the job as its launcher names it, never NULL; "none" without one */
 	/*
 	 * For addresses: of user and job; without a launcher of the user alone, so that two programs started by hand
-	 * meet. Equal in all processes of a job, whatever source each of them had; see hash_node_only.
+	 * meet. Equal in all processes of a job, whatever source each of them had (see hash_node_only), and in the jobs
+	 * that it has spawned.
 	 */
 	uint64_t hash;
 	bool hash_node_only; /* no name for the job (Hydra on several nodes): the hash is equal within a node alone */

@@ -48,7 +48,7 @@ int rwk_job_from_ompi(const struct rwk_job_env *env, struct rwk_job_map *draft)
 	}
 	rc = draft_counts(env, draft, &n);
 	if (!rc)
-		rc = rwk_job_identify(env, draft, id, rwk_job_getenv(env, RWK_OMPI_NONCE));
+		rc = rwk_job_identify_launch(env, draft, id);
 	return rc ? rc : 1;
 }
 

@@ -140,7 +140,7 @@ static int ask(const struct pmix *p, const struct rwk_job_env *env, struct rwk_j
 	d->ranks_per_node = d->local_size;
 	if (get_u32(p, PMIX_RANK_WILDCARD, PMIX_NUM_NODES, &d->nodes) || !d->nodes)
 		d->nodes = (d->size + d->local_size - 1) / d->local_size;
-	rc = rwk_job_identify(env, d, p->me.nspace, rwk_job_getenv(env, RWK_OMPI_NONCE));
+	rc = rwk_job_identify_launch(env, d, p->me.nspace);
 	return rc ? rc : 1;
 }
 

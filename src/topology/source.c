@@ -5,9 +5,13 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define NAMESPACE_MAX 256 /* PMIX_MAX_NSLEN and its end */
 
 const char *rwk_job_getenv(const struct rwk_job_env *env, const char *name)
 {
@@ -136,6 +140,42 @@ int rwk_job_identify(const struct rwk_job_env *env, struct rwk_job_map *draft, c
 	h = (h ^ h >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
 	draft->id = copy;
 	draft->hash = h ^ h >> 33;
+	return 0;
+}
+
+/*
+ * The part of a namespace that the jobs of one launch share. Open MPI 4, known by its nonce, numbers its jobs: the launch
+ * in the upper 16 of 32 bits, then the job. PRRTE (Open MPI 5) counts them behind an @. Anything else names a job and
+ * nothing more.
+ */
+static void name_launch(const char *nspace, bool open_mpi_4, char *launch, size_t len)
+{
+	const char *at = nspace, *suffix = strrchr(nspace, '@');
+	uint32_t number;
+
+	if (open_mpi_4 && !rwk_read_number(&at, UINT32_MAX, &number) && !*at)
+		snprintf(launch, len, "%" PRIu32, number >> 16);
+	else if (suffix && suffix[1] && !suffix[1 + strspn(suffix + 1, "0123456789")])
+		snprintf(launch, len, "%.*s", (int)(suffix - nspace), nspace);
+	else
+		snprintf(launch, len, "%s", nspace);
+}
+
+int rwk_job_identify_launch(const struct rwk_job_env *env, struct rwk_job_map *draft, const char *nspace)
+{
+	const char *nonce = rwk_job_getenv(env, RWK_OMPI_NONCE);
+	char launch[NAMESPACE_MAX], *copy;
+	int rc;
+
+	name_launch(nspace, nonce, launch, sizeof(launch));
+	rc = rwk_job_identify(env, draft, launch, nonce);
+	if (rc)
+		return rc;
+	copy = strdup(nspace);
+	if (!copy)
+		return -ENOMEM;
+	free(draft->id);
+	draft->id = copy;
 	return 0;
 }
 

@@ -199,33 +199,38 @@ static void test_cases(void **state)
 	assert_true(cases >= 12);
 }
 
-/* Two users' jobs differ, and so do two jobs of a user; without a launcher the user alone counts. */
+/* The hash of the job that a case describes, as that user. */
+static uint64_t hash_of(const char *name, uid_t uid)
+{
+	struct map_case c;
+	struct rwk_job_env env = {
+		.get = case_getenv, .arg = &c, .params = &c.params, .no_pmix = true, .no_machine = true, .uid = &uid};
+	struct rwk_job_map *map;
+	uint64_t hash;
+
+	read_case(&c, name);
+	assert_int_equal(rwk_job_map_get(&env, &map), 0);
+	hash = map->hash;
+	rwk_job_map_free(map);
+	free(c.text);
+	free(c.head);
+	return hash;
+}
+
+/*
+ * Two users' jobs differ, and so do two jobs of a user; ranks of a job agree, whatever names it to them, and so do those
+ * that it has spawned.
+ */
 static void test_hashes(void **state)
 {
-	struct map_case a, b;
-	uid_t uid = 1000, other = 1001;
-	struct rwk_job_env env = {
-		.get = case_getenv, .arg = &a, .params = &a.params, .no_pmix = true, .no_machine = true, .uid = &uid};
-	struct rwk_job_map *one, *two, *three;
+	uint64_t hash = hash_of("ompi-one-node.txt", 1000);
 
 	(void)state;
-	read_case(&a, "ompi-one-node.txt");
-	read_case(&b, "ompi-no-namespace.txt");
-	assert_int_equal(rwk_job_map_get(&env, &one), 0);
-	env.arg = &b;
-	assert_int_equal(rwk_job_map_get(&env, &two), 0);
-	env.uid = &other;
-	assert_int_equal(rwk_job_map_get(&env, &three), 0);
-	assert_true(one->rank != two->rank);
-	assert_true(one->hash == two->hash);
-	assert_true(two->hash != three->hash);
-	rwk_job_map_free(one);
-	rwk_job_map_free(two);
-	rwk_job_map_free(three);
-	free(a.text);
-	free(a.head);
-	free(b.text);
-	free(b.head);
+	assert_true(hash_of("ompi-no-namespace.txt", 1000) == hash);
+	assert_true(hash_of("ompi-spawned.txt", 1000) == hash);
+	assert_true(hash_of("ompi-one-node.txt", 1001) != hash);
+	assert_true(hash_of("ompi-other-job.txt", 1000) != hash);
+	assert_true(hash_of("ompi-other-launch.txt", 1000) != hash);
 }
 
 /* Where peers are, with whole, local and no knowledge. */

@@ -125,6 +125,34 @@ static void test_few_gets(void **state)
 	rwk_job_map_free(m);
 }
 
+static uint64_t hash_in(const char *nspace)
+{
+	struct rwk_job_map *m;
+	uint64_t hash;
+
+	reset();
+	fake->nspace = nspace;
+	m = get();
+	assert_string_equal(m->id, nspace);
+	hash = m->hash;
+	rwk_job_map_free(m);
+	return hash;
+}
+
+/* PRRTE counts the jobs of a launch, those that were spawned too, behind an @; other names are whole. */
+static void test_launches(void **state)
+{
+	uint64_t hash = hash_in("prterun-host-4711@1");
+
+	(void)state;
+	assert_true(hash_in("prterun-host-4711@12") == hash);
+	assert_true(hash_in("prterun-host-4712@1") != hash);
+	assert_true(hash_in("prterun-host-4711@") != hash);
+	assert_true(hash_in("prterun-host-4711@1b") != hash);
+	assert_true(hash_in("131073") != hash_in("131074"));
+	assert_true(hash_in("slurm.pmix.9.0") != hash_in("slurm.pmix.9.1"));
+}
+
 static void expect_refused(const char *why)
 {
 	struct rwk_job_map *m = get();
@@ -173,6 +201,7 @@ int main(void)
 		cmocka_unit_test(test_nodes),
 		cmocka_unit_test(test_gaps),
 		cmocka_unit_test(test_few_gets),
+		cmocka_unit_test(test_launches),
 		cmocka_unit_test(test_wrong),
 	};
 	void *library = dlopen("test/topology/libpmix-fake.so", RTLD_NOW);
