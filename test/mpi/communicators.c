@@ -125,9 +125,51 @@ static void intercomm(void)
 	MPI_Comm_free(&half);
 }
 
+/*
+ * Two jobs started by MPI_Comm_spawn, the second by parents and children of the first together: all of them reach one
+ * another. The children run this test too.
+ */
+static void spawn(void)
+{
+	char *program = realpath("/proc/self/exe", NULL), *arguments[] = {"spawn", NULL};
+	int generation = 0, size, sum;
+	MPI_Comm inter[2] = {MPI_COMM_NULL, MPI_COMM_NULL}, all, more;
+
+	EXPECT(program, "/proc/self/exe cannot be read");
+	MPI_Comm_get_parent(&more);
+	if (more == MPI_COMM_NULL)
+		MPI_Comm_dup(MPI_COMM_WORLD, &all);
+	else
+		MPI_Intercomm_merge(more, 1, &all);
+	for (;; generation++) {
+		MPI_Bcast(&generation, 1, MPI_INT, 0, all);
+		MPI_Comm_size(all, &size);
+		EXPECT(size > ranks || (more == MPI_COMM_NULL && !generation), "generation %d has %d ranks in all", generation,
+			size);
+		ring(all, (uint64_t)generation, 8);
+		ring(all, (uint64_t)generation, 300000);
+		MPI_Allreduce(&(int){1}, &sum, 1, MPI_INT, MPI_SUM, all);
+		EXPECT(sum == size, "%d ranks of %d took part", sum, size);
+		if (generation == 2)
+			break;
+		MPI_Comm_spawn(program, arguments, generation + 1, MPI_INFO_NULL, 0, all, &inter[generation], MPI_ERRCODES_IGNORE);
+		MPI_Comm_free(&all);
+		MPI_Intercomm_merge(inter[generation], 0, &all);
+	}
+	MPI_Comm_free(&all);
+	for (int i = 2; i-- > 0;) { /* a disconnection waits for all: everyone begins with the last */
+		if (inter[i] != MPI_COMM_NULL)
+			MPI_Comm_disconnect(&inter[i]);
+	}
+	if (more != MPI_COMM_NULL)
+		MPI_Comm_disconnect(&more);
+	free(program);
+}
+
 const struct mpi_test communicator_tests[] = {
 	{"dup", 2, MPI_THREAD_SINGLE, dup, "duplicates keep their messages apart; churn= further ones in turn"},
 	{"split", 2, MPI_THREAD_SINGLE, split, "split, create, create_group"},
 	{"intercomm", 2, MPI_THREAD_SINGLE, intercomm, "intercommunicators"},
+	{"spawn", 1, MPI_THREAD_SINGLE, spawn, "jobs that spawn jobs, and all of them together"},
 	{0},
 };
