@@ -289,19 +289,63 @@ static int raw_socket(void)
 	return fd;
 }
 
+static socklen_t socket_name(struct sockaddr_un *name, const struct end *e)
+{
+	int n;
+
+	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
+	n = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "ropewalk.%u", rwk_address_port(&e->address));
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
 /* Sends it, making progress at the receiver when its queue is full. */
 static void raw_send(int fd, struct end *e, const void *bytes, size_t len)
 {
-	struct sockaddr_un name = {.sun_family = AF_UNIX};
-	int n = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "ropewalk.%u", rwk_address_port(&e->address));
-	socklen_t name_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-	uint64_t end = now_ms() + 5000;
+	struct sockaddr_un name;
+	socklen_t name_len = socket_name(&name, e);
+	uint64_t end = now_ms() + 10000;
 
 	while (sendto(fd, bytes, len, MSG_DONTWAIT, (struct sockaddr *)&name, name_len) != (ssize_t)len) {
 		assert_int_equal(errno, EAGAIN);
 		assert_true(now_ms() < end);
 		rwk_shm_transport.progress(e->port);
 	}
+}
+
+/*
+ * One accepts what the other has offered, sends, and closes, but its acceptance finds the other's socket full: what it
+ * has sent comes all the same, before the report of its end.
+ */
+static void accepted_unheard(void **state)
+{
+	struct end *a = end_open(0, false), *b = end_open(0, false);
+	bool swap = a->address.nonce_port > b->address.nonce_port;
+	struct end *low = swap ? b : a, *high = swap ? a : b;
+	struct end_peer *p = end_connect(high, &low->address);
+	struct sockaddr_un name;
+	socklen_t len = socket_name(&name, low);
+	int fd = raw_socket();
+	uint64_t sent;
+
+	(void)state;
+	assert_true(end_until_peers(low, 1, 10000)); /* the offer has gone */
+	while (sendto(fd, "full", 4, MSG_DONTWAIT, (struct sockaddr *)&name, len) == 4)
+		;
+	assert_int_equal(errno, EAGAIN);
+	assert_true(end_push(high, p, 8, 0));
+	while (!end_send(high, p, p->sent * 100 % 5000, 0, false))
+		;
+	sent = p->sent;
+	/* It goes with something queued, asleep: one who reads its ring would wake it, and has not got its inbox. */
+	assert_int_equal(end_post(high, p, 8, 1, 0), 0);
+	assert_int_equal(rwk_shm_transport.arm(high->port), 0);
+	end_close(high);
+	assert_true(end_until_failed(low, &low->peer[0], 10000));
+	assert_int_equal(low->peer[0].failed, -ECONNRESET);
+	assert_int_equal(low->peer[0].received, sent);
+	assert_int_equal(low->wrong, 0);
+	close(fd);
+	end_close(low);
 }
 
 /* Garbage of all lengths at the socket is dropped and counted, and does no harm. */
@@ -453,6 +497,7 @@ int main(void)
 		cmocka_unit_test(unreachable),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(again_and_again),
+		cmocka_unit_test(accepted_unheard),
 		cmocka_unit_test(garbage),
 		cmocka_unit_test(another_user),
 		cmocka_unit_test(descriptor_limit),

@@ -270,17 +270,33 @@ static int shm_connect(struct rwk_port *port, const struct rwk_address *to, void
 	return 0;
 }
 
+/*
+ * Hands over all that a dead peer has sent, also into a pair that it has taken without our having heard so: its answer
+ * may have found our socket's queue full. A control record ends a delivery, so all has come when the stream stands
+ * still.
+ */
+static void deliver_last_words(struct rwk_shm_channel *ch)
+{
+	uint32_t before = ch->rx.stamp - RWK_SHM_STAMP_STEP;
+
+	if (ch->state == RWK_SHM_OFFERED) {
+		ch->state = RWK_SHM_OPEN;
+		rwk_shm_enlist(ch);
+	}
+	for (uint32_t left = 2 * ch->rx.lines_max; left && ch->rx.stamp != before; left--) {
+		before = ch->rx.stamp;
+		rwk_shm_deliver(ch, DELIVER_BUDGET);
+	}
+}
+
 /* A channel that is doomed ends. What a dead peer had sent is delivered first. */
 static void fail(struct rwk_shm_channel *ch)
 {
 	struct rwk_port *port = ch->base.port;
 	int err = ch->doom;
 
-	if (err == -ECONNRESET && ch->state == RWK_SHM_OPEN) {
-		for (uint32_t left = 2 * ch->rx.lines_max; left && rwk_shm_deliver(ch, DELIVER_BUDGET); left--)
-			;
-		err = ch->doom;
-	}
+	if (err == -ECONNRESET && ch->pair)
+		deliver_last_words(ch);
 	rwk_shm_channel_stop(ch, err);
 	port->client->failed(port->cookie, &ch->base, err);
 }

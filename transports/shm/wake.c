@@ -34,6 +34,8 @@ rwk_noinline void rwk_shm_ring_bell(struct rwk_shm_channel *ch)
 	struct rwk_shm_inbox *inbox = ch->inbox;
 	uint32_t bell = ch->peer_bell;
 
+	if (!inbox) /* the peer has ended before we had it: deliver_last_words */
+		return;
 	if (rwk_glance(ch->tx.attention) & RWK_SHM_FENCE) {
 		rwk_barrier_full();
 		if (!(rwk_glance(ch->tx.attention) & RWK_SHM_BELL))
