@@ -126,7 +126,7 @@ static struct rwk_address partial(const struct rwk_address *a)
 /* Turns both ports until the goal is reached; the two ends live in one process here. */
 static bool turn_both(struct end *a, struct end *b, const uint64_t *value, uint64_t goal)
 {
-	uint64_t end = now_ms() + 5000;
+	uint64_t end = now_ms() + 10000;
 
 	while (*value < goal && now_ms() < end) {
 		rwk_shm_transport.progress(a->port);
@@ -203,19 +203,20 @@ static void nobody_home(void **state)
 	(void)state;
 	end_close(b);
 	p = end_connect(a, &gone);
-	assert_true(end_until_failed(a, p, 2000));
+	assert_true(end_until_failed(a, p, 10000));
 	assert_int_equal(p->failed, -ECONNRESET);
 	p = end_connect(a, &half);
-	assert_true(end_until_failed(a, p, 2000));
+	assert_true(end_until_failed(a, p, 10000));
 	assert_int_equal(p->failed, -ECONNREFUSED);
 	c = end_open(rwk_address_port(&gone), false);
 	p = end_connect(a, &gone);
 	assert_true(end_send(a, p, 8, 0, true) == 0);
-	assert_true(turn_until_failed(a, c, p, 2000));
+	assert_true(turn_until_failed(a, c, p, 10000));
 	assert_int_equal(p->failed, -ECONNRESET);
 	assert_int_equal(p->done_error, 1);
 	assert_int_equal(c->peers, 0);
-	assert_int_equal(rwk_shm_port_counters(c->port)->strangers, 1);
+	/* A hello, and others if the first was not answered at once. */
+	assert_true(rwk_shm_port_counters(c->port)->strangers >= 1);
 	end_close(a);
 	end_close(c);
 }
@@ -247,7 +248,7 @@ static void refused(void **state)
 	(void)state;
 	b->refuse = true;
 	assert_int_equal(end_post(a, p, 8, 1, 0), 0);
-	assert_true(turn_until_failed(a, b, p, 2000));
+	assert_true(turn_until_failed(a, b, p, 10000));
 	assert_int_equal(p->failed, -ECONNREFUSED);
 	assert_int_equal(p->done_error, 1);
 	assert_int_equal(b->peers, 0);
@@ -271,7 +272,7 @@ static void again_and_again(void **state)
 		rwk_shm_transport.disconnect(p->ch);
 		p->failed = 1;
 		q = &b->peer[i];
-		assert_true(turn_until_failed(b, a, q, 2000));
+		assert_true(turn_until_failed(b, a, q, 10000));
 		assert_int_equal(q->failed, -ECONNRESET);
 		assert_int_equal(q->received, 31);
 		rwk_shm_transport.disconnect(q->ch);
@@ -373,9 +374,7 @@ static void garbage(void **state)
 			continue;
 		raw_send(fd, a, bytes, len);
 	}
-	for (uint64_t end = now_ms() + 50; now_ms() < end;)
-		rwk_shm_transport.progress(a->port);
-	assert_true(rwk_shm_port_counters(a->port)->strangers > 1900);
+	assert_true(end_until(a, &rwk_shm_port_counters(a->port)->strangers, 1901, 10000));
 	assert_int_equal(a->peers, 0);
 	p = end_connect(b, &a->address);
 	assert_int_equal(end_send(b, p, 8, 0, true), 0);
@@ -390,16 +389,18 @@ static int other_user(int fd, void *arg)
 {
 	const struct rwk_address *to = arg;
 	struct end *e;
+	struct pollfd told = {.fd = fd, .events = POLLIN};
+	uint64_t end = now_ms() + 10000;
 	struct end_peer *p;
-	bool failed;
 
-	(void)fd;
 	if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534))
 		return 77;
 	e = end_open(0, true);
 	p = end_connect(e, to);
-	failed = end_until_failed(e, p, 300);
-	if (failed || end_send(e, p, 8, 0, false) != -EAGAIN)
+	/* Asks until it has been heard, and for a while after. */
+	while (!poll(&told, 1, 0) && now_ms() < end)
+		rwk_shm_transport.progress(e->port);
+	if (end_until_failed(e, p, 100) || end_send(e, p, 8, 0, false) != -EAGAIN)
 		return 1;
 	end_close(e);
 	return 0;
@@ -415,11 +416,10 @@ static void another_user(void **state)
 	if (geteuid())
 		skip();
 	child = child_run(other_user, &a->address, &fd);
-	for (uint64_t end = now_ms() + 450; now_ms() < end;)
-		rwk_shm_transport.progress(a->port);
+	assert_true(end_until(a, &rwk_shm_port_counters(a->port)->strangers, 3, 10000));
+	assert_true(tell(fd, "x", 1));
 	assert_int_equal(child_wait(child), 0);
 	assert_int_equal(a->peers, 0);
-	assert_true(rwk_shm_port_counters(a->port)->strangers > 0);
 	assert_int_equal(rwk_shm_port_counters(a->port)->refused, 0);
 	close(fd);
 	end_close(a);
@@ -460,7 +460,7 @@ static void descriptor_limit(void **state)
 {
 	struct rwk_address address[20];
 	struct end *e[20];
-	uint64_t end = now_ms() + 10000;
+	uint64_t end = now_ms() + 30000;
 	unsigned done = 0;
 	pid_t child;
 	int fd;
