@@ -1,11 +1,33 @@
+# What test/links adds to the build.
 check_PROGRAMS += test/links/test_sim
 test_links_test_sim_SOURCES = test/links/test_sim.c test/rwk_test.h
 test_links_test_sim_CPPFLAGS = $(TEST_CPPFLAGS)
 test_links_test_sim_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/links/test_sim
 
-check_PROGRAMS += test/links/test_sim_service
-test_links_test_sim_service_SOURCES = test/links/test_sim_service.c test/rwk_test.h
-test_links_test_sim_service_CPPFLAGS = $(TEST_CPPFLAGS)
-test_links_test_sim_service_LDADD = librwk_sim.la $(TEST_LDADD)
-TESTS += test/links/test_sim_service
+# The simulated service.
+links_ends = test/links/ends.c test/links/ends.h test/rwk_test.h
+
+check_PROGRAMS += test/links/test_sim_connect
+test_links_test_sim_connect_SOURCES = test/links/test_sim_connect.c $(links_ends)
+test_links_test_sim_connect_CPPFLAGS = $(TEST_CPPFLAGS)
+test_links_test_sim_connect_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/links/test_sim_connect
+
+check_PROGRAMS += test/links/test_sim_ends
+test_links_test_sim_ends_SOURCES = test/links/test_sim_ends.c $(links_ends)
+test_links_test_sim_ends_CPPFLAGS = $(TEST_CPPFLAGS)
+test_links_test_sim_ends_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/links/test_sim_ends
+
+check_PROGRAMS += test/links/test_sim_messages
+test_links_test_sim_messages_SOURCES = test/links/test_sim_messages.c $(links_ends)
+test_links_test_sim_messages_CPPFLAGS = $(TEST_CPPFLAGS)
+test_links_test_sim_messages_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/links/test_sim_messages
+
+check_PROGRAMS += test/links/test_sim_regions
+test_links_test_sim_regions_SOURCES = test/links/test_sim_regions.c $(links_ends)
+test_links_test_sim_regions_CPPFLAGS = $(TEST_CPPFLAGS)
+test_links_test_sim_regions_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/links/test_sim_regions

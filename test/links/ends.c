@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "links/ends.h"
+
+#include "base/compiler.h"
+
+#define STEP_MAX 2000000
+
+struct rwk_sim *ends_net;
+struct end *ends[ENDS];
+unsigned ends_interleaved;
+
+static unsigned end_count;
+
+const struct rwk_sim_path ends_lossy = {.delay = 1000,
+	.jitter = 1000,
+	.reorder_by = 10000,
+	.drop = 30000,
+	.duplicate = 20000,
+	.corrupt = 20000,
+	.reorder = 50000};
+
+size_t ends_length(unsigned from, unsigned to, uint64_t n)
+{
+	uint64_t h = (n * 1000003 + from * 17 + to) * 0x9e3779b97f4a7c15u;
+
+	return (h >> 60) < 6 ? (h >> 20) % 64 : (h >> 20) % (LENGTH + 1);
+}
+
+static uint8_t byte_of(unsigned from, uint64_t n, size_t i)
+{
+	return (uint8_t)(i * 7 + n * 13 + from);
+}
+
+static void check_payload(struct side *s, const struct rwk_envelope *env, const uint8_t *bytes, size_t len)
+{
+	assert_int_equal(env->tag, s->received);
+	assert_int_equal(env->data, env->flags & RWK_ENV_DATA ? ~s->received : 0);
+	assert_int_equal(len, ends_length(s->peer, s->end->number, s->received));
+	for (size_t i = 0; i < len; i++)
+		if (bytes[i] != byte_of(s->peer, s->received, i))
+			fail_msg(
+				"message %llu from %u: byte %zu is wrong", (unsigned long long)s->received, s->peer, i);
+	s->received++;
+}
+
+static int on_connected(void *cookie, struct rwk_channel *ch, const struct rwk_address *from)
+{
+	struct end *e = cookie;
+
+	assert_true(e->in_progress);
+	assert_int_equal(from->flags_rank & RWK_ADDR_PARTIAL, 0);
+	if (e->refuse)
+		return e->refuse;
+	e->connects++;
+	if (ch->peer) /* our own, to a partial address */
+		return 0;
+	for (unsigned i = 0; i < end_count; i++) {
+		if (ends[i]->address.nonce_port != from->nonce_port)
+			continue;
+		e->sides[i]->ch = ch;
+		ch->peer = e->sides[i];
+		return 0;
+	}
+	return -ECONNREFUSED;
+}
+
+static void on_message(
+	void *cookie, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	struct side *s = ch->peer;
+
+	assert_true(((struct end *)cookie)->in_progress);
+	assert_false(s->failed);
+	check_payload(s, env, payload, len);
+}
+
+static struct rwk_place *on_begin(void *cookie, struct rwk_channel *ch, const struct rwk_envelope *env, size_t len)
+{
+	struct side *s = ch->peer;
+
+	assert_true(((struct end *)cookie)->in_progress);
+	assert_false(s->failed || s->in_place);
+	for (unsigned i = 0; i < end_count; i++)
+		ends_interleaved += s->end->sides[i] && s->end->sides[i]->in_place;
+	s->in_place = true;
+	s->env = *env;
+	s->len = len;
+	s->iov = (struct iovec){s->buf, sizeof(s->buf)};
+	s->place = (struct rwk_place){&s->iov, 1, 99};
+	return &s->place;
+}
+
+static void on_end(void *cookie, struct rwk_channel *ch, struct rwk_place *place, int status)
+{
+	struct side *s = ch->peer;
+
+	(void)cookie;
+	assert_true(s->in_place && place == &s->place);
+	assert_false(s->failed);
+	s->in_place = false;
+	if (status) {
+		s->ended_badly++;
+		return;
+	}
+	assert_int_equal(place->at, s->len);
+	check_payload(s, &s->env, s->buf, s->len);
+}
+
+static void on_failed(void *cookie, struct rwk_channel *ch, int err)
+{
+	struct side *s = ch->peer;
+
+	assert_true(((struct end *)cookie)->in_progress);
+	assert_int_equal(ch->error, err);
+	assert_int_equal(s->ops, 0);
+	assert_false(s->in_place);
+	s->failed++;
+	s->error = err;
+}
+
+const struct rwk_client ends_client = {on_connected, on_message, on_begin, on_end, on_failed};
+
+/* A posted send with its buffer, which is scribbled over as soon as it is ours again. */
+struct post {
+	struct rwk_op op;
+	struct iovec iov[2];
+	struct side *side;
+	uint8_t buf[];
+};
+
+static void post_done(struct rwk_op *op, int status)
+{
+	struct post *p = rwk_container_of(op, struct post, op);
+
+	(void)status;
+	p->side->ops--;
+	memset(p->buf, 0xdd, op->length);
+	free(p);
+}
+
+void ends_fill(struct side *s, uint8_t *buf, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		buf[i] = byte_of(s->end->number, s->sent, i);
+}
+
+struct rwk_envelope ends_envelope(const struct side *s)
+{
+	struct rwk_envelope env = {.kind = 3, .small = 5, .tag = s->sent, .data = ~s->sent};
+
+	if (s->sent % 2)
+		env.flags = RWK_ENV_DATA;
+	return env;
+}
+
+int ends_send(struct side *s)
+{
+	size_t len = ends_length(s->end->number, s->peer, s->sent);
+	struct rwk_envelope env = ends_envelope(s);
+	uint8_t buf[LENGTH];
+	int rc;
+
+	ends_fill(s, buf, len);
+	rc = s->ch->transport->send(s->ch, &env, buf, len);
+	memset(buf, 0xee, len);
+	s->sent += !rc;
+	return rc;
+}
+
+int ends_post(struct side *s)
+{
+	size_t len = ends_length(s->end->number, s->peer, s->sent);
+	struct post *p = calloc(1, sizeof(*p) + len);
+	int rc;
+
+	assert_non_null(p);
+	ends_fill(s, p->buf, len);
+	p->side = s;
+	p->iov[0] = (struct iovec){p->buf, len / 3};
+	p->iov[1] = (struct iovec){p->buf + len / 3, len - len / 3};
+	p->op = (struct rwk_op){.type = RWK_OP_SEND,
+		.iov_count = 2,
+		.iov = p->iov,
+		.length = len,
+		.env = ends_envelope(s),
+		.done = post_done};
+	s->ops++;
+	rc = s->ch->transport->post(s->ch, &p->op);
+	if (rc) {
+		s->ops--;
+		free(p);
+	}
+	if (rc >= 0)
+		s->sent++;
+	return rc;
+}
+
+int ends_progress(struct end *e)
+{
+	int n;
+
+	e->in_progress = true;
+	n = rwk_sim_transport.progress(e->port);
+	e->in_progress = false;
+	return n;
+}
+
+void ends_progress_all(void)
+{
+	for (unsigned i = 0; i < end_count; i++)
+		if (ends[i]->port)
+			while (ends_progress(ends[i]))
+				;
+}
+
+void ends_settle(void)
+{
+	for (unsigned steps = 0; steps < STEP_MAX; steps++) {
+		ends_progress_all();
+		if (!rwk_sim_step(ends_net))
+			return;
+	}
+	fail_msg("the network does not come to rest");
+}
+
+static struct end *open_end(void)
+{
+	struct rwk_port_attr attr = {.local_peers = 2};
+	struct end *e = calloc(1, sizeof(*e));
+
+	assert_non_null(e);
+	e->number = end_count;
+	assert_int_equal(rwk_sim_transport.open(&attr, &ends_client, e, &e->port), 0);
+	e->address = attr.address;
+	assert_int_not_equal(rwk_address_port(&e->address), 0);
+	ends[end_count++] = e;
+	for (unsigned i = 0; i < end_count; i++) {
+		for (unsigned j = 0; j < end_count; j++) {
+			if (i == j || ends[i]->sides[j])
+				continue;
+			ends[i]->sides[j] = calloc(1, sizeof(struct side));
+			assert_non_null(ends[i]->sides[j]);
+			ends[i]->sides[j]->end = ends[i];
+			ends[i]->sides[j]->peer = j;
+		}
+	}
+	return e;
+}
+
+void ends_open(const struct rwk_sim_attr *attr, const struct rwk_sim_service *how, unsigned count)
+{
+	assert_int_equal(rwk_sim_open(attr ? attr : &rwk_sim_attr_default, &ends_net), 0);
+	rwk_sim_transport_use(ends_net, how);
+	end_count = 0;
+	for (unsigned i = 0; i < count; i++)
+		open_end();
+}
+
+void ends_close_port(unsigned i)
+{
+	rwk_sim_transport.close(ends[i]->port);
+	ends[i]->port = NULL;
+}
+
+void ends_close(void)
+{
+	for (unsigned i = 0; i < end_count; i++)
+		if (ends[i]->port)
+			ends_close_port(i);
+	rwk_sim_transport_use(NULL, NULL);
+	rwk_sim_close(ends_net);
+	for (unsigned i = 0; i < end_count; i++) {
+		for (unsigned j = 0; j < ENDS; j++)
+			free(ends[i]->sides[j]);
+		free(ends[i]);
+	}
+}
+
+struct side *ends_side(unsigned from, unsigned to)
+{
+	return ends[from]->sides[to];
+}
+
+void ends_connect(unsigned from, unsigned to)
+{
+	struct side *s = ends_side(from, to);
+
+	assert_int_equal(rwk_sim_transport.connect(ends[from]->port, &ends[to]->address, s, &s->ch), 0);
+}
+
+static void op_done(struct rwk_op *op, int status)
+{
+	struct ends_op *s = rwk_container_of(op, struct ends_op, op);
+
+	s->done++;
+	s->status = status;
+}
+
+void ends_make_op(struct ends_op *s, enum rwk_op_type type, void *buf, size_t len)
+{
+	memset(s, 0, sizeof(*s));
+	s->iov = (struct iovec){buf, len};
+	s->op = (struct rwk_op){.type = type, .iov_count = 1, .iov = &s->iov, .length = len, .done = op_done};
+}
+
+void ends_open_two(void)
+{
+	ends_open(NULL, NULL, 2);
+	ends_connect(0, 1);
+	ends_settle();
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ports of the simulated service on one simulated network, for tests of the service.
+ *
+ *   end    a port and what its client was told
+ *   side   one end's view of one peer
+ *
+ * A side's messages have the numbers 0, 1, ...; length, envelope and bytes follow from the number, so that the other
+ * side checks by itself that each comes once, in order and whole.
+ *
+ * What an upcall must not be, and what may not come any more once `failed` was called, is asserted in the upcalls.
+ */
+#ifndef RWK_TEST_LINKS_ENDS_H
+#define RWK_TEST_LINKS_ENDS_H
+
+#include "rwk_test.h"
+
+#include "links/sim/service.h"
+
+#define ENDS   6
+#define LENGTH 4096 /* of the longest message */
+
+struct side; /* one end's view of one peer */
+
+struct end {
+	struct rwk_port *port;
+	struct rwk_address address;
+	unsigned number;
+	struct side *sides[ENDS];
+	bool in_progress;
+	int refuse; /* what connected returns */
+	unsigned connects;
+};
+
+struct side {
+	struct rwk_place place;
+	struct iovec iov;
+	uint8_t buf[LENGTH];
+	struct end *end;
+	unsigned peer;
+	struct rwk_channel *ch;
+	uint64_t sent, received; /* numbers of messages */
+	unsigned failed, ended_badly, ops;
+	int error;
+	bool in_place;
+	struct rwk_envelope env;
+	size_t len;
+};
+
+extern struct rwk_sim *ends_net;
+extern struct end *ends[ENDS];
+/** Times that a message of several pieces began at an end while another was in place there. */
+extern unsigned ends_interleaved;
+extern const struct rwk_client ends_client;
+/** A path that loses, doubles, corrupts and reorders. */
+extern const struct rwk_sim_path ends_lossy;
+
+/** A network with `count` ends; attr and how NULL: the defaults. */
+void ends_open(const struct rwk_sim_attr *attr, const struct rwk_sim_service *how, unsigned count);
+/** The defaults, two ends, 0 connected to 1. */
+void ends_open_two(void);
+/** Closes the ports that are still open, and the network. */
+void ends_close(void);
+void ends_close_port(unsigned i);
+
+struct side *ends_side(unsigned from, unsigned to);
+void ends_connect(unsigned from, unsigned to);
+
+/** One progress of that end. */
+int ends_progress(struct end *e);
+/** Of all of them, until there is nothing to do at this time. */
+void ends_progress_all(void);
+/** Lets time pass until nothing happens any more. */
+void ends_settle(void);
+
+/** The next message by send, or by post; what that returned. The buffer is scribbled over once it is ours again. */
+int ends_send(struct side *s);
+int ends_post(struct side *s);
+
+/** What the messages are made of: the length of number n, the bytes and the envelope of the side's next. */
+size_t ends_length(unsigned from, unsigned to, uint64_t n);
+void ends_fill(struct side *s, uint8_t *buf, size_t len);
+struct rwk_envelope ends_envelope(const struct side *s);
+
+/** An op of a test's own: counts how often it is done. */
+struct ends_op {
+	struct rwk_op op;
+	struct iovec iov;
+	unsigned done;
+	int status;
+};
+
+void ends_make_op(struct ends_op *s, enum rwk_op_type type, void *buf, size_t len);
+
+#endif

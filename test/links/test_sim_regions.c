@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a peer may read and write of a region that was exposed on the simulated service. */
+#include "links/ends.h"
+
+#define BIG 100000
+
+static const struct region_case {
+	enum rwk_op_type type;
+	size_t offset, length;
+	bool writable, wrong_key;
+	int status;
+} region_cases[] = {
+	{RWK_OP_READ, 0, BIG, false, false, 0},
+	{RWK_OP_READ, 777, 5000, false, false, 0},
+	{RWK_OP_READ, BIG, 0, false, false, 0},
+	{RWK_OP_READ, 1, BIG, false, false, -EINVAL},
+	{RWK_OP_READ, SIZE_MAX, 2, false, false, -EINVAL},
+	{RWK_OP_READ, 0, 10, false, true, -EACCES},
+	{RWK_OP_WRITE, 0, BIG, true, false, 0},
+	{RWK_OP_WRITE, 49999, 3, true, false, 0},
+	{RWK_OP_WRITE, BIG - 3, 4, true, false, -EINVAL},
+	{RWK_OP_WRITE, 0, 4, false, false, -EACCES},
+};
+
+/* Posts an op on the region of that key from end 0 to end 1, and waits for its end. */
+static void try_region(
+	struct ends_op *op, enum rwk_op_type type, const struct rwk_rkey *key, size_t at, void *buf, size_t len)
+{
+	struct rwk_channel *ch = ends_side(0, 1)->ch;
+
+	ends_make_op(op, type, buf, len);
+	op->op.rkey = *key;
+	op->op.offset = at;
+	assert_int_equal(ch->transport->post(ch, &op->op), 0);
+	ends_settle();
+	assert_int_equal(op->done, 1);
+}
+
+static void try_case(const struct region_case *c, uint8_t *there, uint8_t *here, uint8_t *was)
+{
+	struct iovec iov[3] = {{there, 1000}, {there + 1000, 0}, {there + 1000, BIG - 1000}};
+	struct rwk_channel *ch = ends_side(0, 1)->ch;
+	struct rwk_rkey key, used;
+	struct ends_op op;
+
+	for (size_t n = 0; n < BIG; n++)
+		there[n] = (uint8_t)(n * 11 + n / 256), here[n] = (uint8_t)(n * 3 + 1);
+	memcpy(was, there, BIG);
+	assert_int_equal(rwk_sim_transport.expose(ends_side(1, 0)->ch, iov, 3, c->writable, &key), 0);
+	used = key;
+	used.word[1] += c->wrong_key;
+	try_region(&op, c->type, &used, c->offset, here, c->length);
+	assert_int_equal(op.status, c->status);
+	if (c->status || c->type == RWK_OP_READ)
+		assert_memory_equal(there, was, BIG);
+	if (!c->status && c->length)
+		assert_memory_equal(there + c->offset, here, c->length);
+	rwk_sim_transport.conceal(ends_side(1, 0)->ch, &key);
+	try_region(&op, RWK_OP_READ, &key, 0, here, 10);
+	assert_int_equal(op.status, -EACCES);
+	op.op.rkey.word[0] = 0;
+	assert_int_equal(ch->transport->post(ch, &op.op), -EINVAL);
+}
+
+/*
+ * What a peer may read and write: an exposed region, in its range, writable for writes; data goes where offset and iov
+ * say.
+ */
+static void regions(void **state)
+{
+	uint8_t *there = malloc(BIG), *here = malloc(BIG), *was = malloc(BIG);
+	struct rwk_sim_service how = rwk_sim_service_default;
+	struct rwk_sim_attr attr = rwk_sim_attr_default;
+
+	(void)state;
+	attr.path = ends_lossy;
+	how.late = 500000;
+	for (size_t i = 0; i < sizeof(region_cases) / sizeof(region_cases[0]); i++) {
+		ends_open(&attr, &how, 2);
+		ends_connect(0, 1);
+		ends_settle();
+		try_case(&region_cases[i], there, here, was);
+		ends_close();
+	}
+	free(there);
+	free(here);
+	free(was);
+}
+
+/* A port's regions may be limited: -ENOSPC beyond, room again after conceal. */
+static void region_limit(void **state)
+{
+	struct rwk_sim_service how = rwk_sim_service_default;
+	struct iovec iov = {"abc", 3};
+	struct rwk_rkey key[3];
+
+	(void)state;
+	how.regions = 2;
+	ends_open(NULL, &how, 2);
+	ends_connect(0, 1);
+	assert_int_equal(rwk_sim_transport.expose(ends_side(0, 1)->ch, &iov, 1, false, &key[0]), 0);
+	assert_int_equal(rwk_sim_transport.expose(ends_side(0, 1)->ch, &iov, 1, false, &key[1]), 0);
+	assert_int_equal(rwk_sim_transport.expose(ends_side(0, 1)->ch, &iov, 1, false, &key[2]), -ENOSPC);
+	rwk_sim_transport.conceal(ends_side(0, 1)->ch, &key[0]);
+	assert_int_equal(rwk_sim_transport.expose(ends_side(0, 1)->ch, &iov, 1, false, &key[2]), 0);
+	ends_close();
+}
+
+/* Concealed in the middle of a read: not a byte is read from then on, the read ends with an error, and messages go on.
+ */
+static void conceal_in_the_middle(void **state)
+{
+	uint8_t *there = calloc(1, BIG), *here = calloc(1, BIG);
+	struct iovec iov = {there, BIG};
+	struct rwk_rkey key;
+	struct ends_op op;
+
+	(void)state;
+	ends_open_two();
+	assert_int_equal(rwk_sim_transport.expose(ends_side(1, 0)->ch, &iov, 1, false, &key), 0);
+	ends_make_op(&op, RWK_OP_READ, here, BIG);
+	op.op.rkey = key;
+	assert_int_equal(ends_side(0, 1)->ch->transport->post(ends_side(0, 1)->ch, &op.op), 0);
+	for (int i = 0; i < 20; i++) {
+		rwk_sim_step(ends_net);
+		ends_progress_all();
+	}
+	assert_int_equal(op.done, 0);
+	rwk_sim_transport.conceal(ends_side(1, 0)->ch, &key);
+	free(there); /* a read from now on is a fault */
+	assert_int_equal(ends_send(ends_side(1, 0)), 0);
+	ends_settle();
+	assert_int_equal(op.done, 1);
+	assert_int_equal(op.status, -EACCES);
+	assert_int_equal(ends_side(0, 1)->received, 1);
+	free(here);
+	ends_close();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(regions),
+		cmocka_unit_test(region_limit),
+		cmocka_unit_test(conceal_in_the_middle),
+	};
+
+	return cmocka_run_group_tests_name("links/sim service, regions", tests, NULL, NULL);
+}
