@@ -1,9 +1,17 @@
 # What test/engine adds to the build.
+match_inside = test/engine/match_inside.h test/rwk_test.h
+
 check_PROGRAMS += test/engine/test_match
-test_engine_test_match_SOURCES = test/engine/test_match.c test/rwk_test.h
+test_engine_test_match_SOURCES = test/engine/test_match.c $(match_inside)
 test_engine_test_match_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_match_LDADD = $(CMOCKA_LIBS)
 TESTS += test/engine/test_match
+
+check_PROGRAMS += test/engine/test_match_random
+test_engine_test_match_random_SOURCES = test/engine/test_match_random.c $(match_inside)
+test_engine_test_match_random_CPPFLAGS = $(TEST_CPPFLAGS)
+test_engine_test_match_random_LDADD = $(CMOCKA_LIBS)
+TESTS += test/engine/test_match_random
 
 engine_world = test/engine/world.c test/engine/world.h test/rwk_test.h
 
@@ -30,3 +38,15 @@ test_engine_test_failures_SOURCES = test/engine/test_failures.c $(engine_world)
 test_engine_test_failures_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_failures_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_failures
+
+check_PROGRAMS += test/engine/test_bounds
+test_engine_test_bounds_SOURCES = test/engine/test_bounds.c $(engine_world)
+test_engine_test_bounds_CPPFLAGS = $(TEST_CPPFLAGS)
+test_engine_test_bounds_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/engine/test_bounds
+
+check_PROGRAMS += test/engine/test_strangers
+test_engine_test_strangers_SOURCES = test/engine/test_strangers.c $(engine_world)
+test_engine_test_strangers_CPPFLAGS = $(TEST_CPPFLAGS)
+test_engine_test_strangers_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/engine/test_strangers

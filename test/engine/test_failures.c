@@ -434,20 +434,16 @@ static void close_in_the_middle(void **state)
 	}
 }
 
-#define over(test, transport) cmocka_unit_test_prestate(test, (void *)&transport)
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(death_at_every_packet),
-		over(close_at_every_poll, rwk_sim_transport),
-		over(close_at_every_poll, rwk_shm_transport),
+		WORLD_BOTH(close_at_every_poll),
 		cmocka_unit_test(silence),
 		cmocka_unit_test(broken_protocol),
 		cmocka_unit_test(gone_before_contact),
 		cmocka_unit_test(messages_of_the_dead),
-		over(close_in_the_middle, rwk_sim_transport),
-		over(close_in_the_middle, rwk_shm_transport),
+		WORLD_BOTH(close_in_the_middle),
 	};
 
 	if (argc > 1)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages between engines, over the simulated service and over shared memory: every size at which a protocol begins or
- * ends, order, the two spaces, scattered buffers, myself, limits, floods. What receives can ask for besides:
- * test_receives.c; failures: test_failures.c.
+ * ends, order, the two spaces, scattered buffers, myself. What is bounded: test_bounds.c; what receives can ask for
+ * besides: test_receives.c; peers that were not known: test_strangers.c; failures: test_failures.c.
  */
 #include "engine/world.h"
 
@@ -226,33 +226,6 @@ static void self(void **state)
 	world_close(&w);
 }
 
-/* Messages to myself that nobody receives are bounded by credit and tx_limit, and all arrive once received. */
-static void self_flood(void **state)
-{
-	enum { COUNT = 500 };
-	static unsigned char out[1000], in[1000];
-	static struct task s[COUNT], r[COUNT];
-	unsigned sent = 0;
-	struct world w;
-
-	memset(s, 0, sizeof(s)), memset(r, 0, sizeof(r));
-	world_open(&w, &(struct world_attr){.transport = *state, .count = 1, .tx_limit = 50, .eager_credit = 32 << 10});
-	while (sent < COUNT &&
-		!rwk_engine_send1(w.e[0], RWK_TAGGED, w.peer[0][0], out, sizeof(out), sent, 0, 0, &s[sent]))
-		sent++;
-	assert_in_range(sent, 50 + 16, 50 + 33);
-	assert_true(rwk_engine_counters(w.e[0])->unexpected_bytes_peak <= 33 << 10);
-	for (unsigned i = 0; i < sent; i++)
-		assert_int_equal(world_recv(&w, 0, 0, RWK_TAGGED, in, sizeof(in), i, 0, 0, &r[i]), 0);
-	for (unsigned i = 0; i < sent; i++) {
-		world_wait(&w, &r[i]);
-		world_wait(&w, &s[i]);
-	}
-	assert_int_equal(rwk_engine_counters(w.e[0])->unexpected_bytes_now, 0);
-	assert_int_equal(rwk_engine_send1(w.e[0], RWK_TAGGED, w.peer[0][0], out, sizeof(out), 0, 0, 0, &s[0]), 0);
-	world_close(&w);
-}
-
 /* Cuts a buffer into `count` pieces of uneven lengths, some empty. */
 static void cut(struct iovec *iov, unsigned count, unsigned char *buf, size_t len)
 {
@@ -313,213 +286,6 @@ static void scatter_gather(void **state)
 	world_close(&w);
 }
 
-/* tx_limit and rx_limit: -EAGAIN at the limit, room again once something has completed. */
-static void limits(void **state)
-{
-	static unsigned char out[5000], in[20][5000];
-	struct task s[20] = {0}, r[20] = {0};
-	unsigned sent = 0, posted = 0;
-	struct world w;
-
-	world_open(&w, &(struct world_attr){.transport = *state, .count = 2, .tx_limit = 7, .rx_limit = 9});
-	while (sent < 20 &&
-		!rwk_engine_send1(w.e[0], RWK_TAGGED, w.peer[0][1], out, sizeof(out), 1, 0, RWK_F_DELIVERED, &s[sent]))
-		sent++;
-	assert_int_equal(sent, 7);
-	assert_int_equal(
-		rwk_engine_send1(w.e[0], RWK_TAGGED, w.peer[0][1], out, 10, 1, 0, RWK_F_DELIVERED, &s[7]), -EAGAIN);
-	while (posted < 20 && !world_recv(&w, 1, 0, RWK_TAGGED, in[posted], sizeof(in[0]), 99, 0, 0, &r[posted]))
-		posted++;
-	assert_int_equal(posted, 9);
-	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in[9], sizeof(in[0]), 1, 0, 0, &r[9]), -EAGAIN);
-	assert_int_equal(rwk_engine_cancel(w.e[1], &r[0]), 0);
-	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in[9], sizeof(in[0]), 1, 0, 0, &r[9]), 0);
-	world_wait(&w, &r[9]);
-	world_wait(&w, &s[0]);
-	world_settle(&w);
-	assert_int_equal(rwk_engine_send1(w.e[0], RWK_TAGGED, w.peer[0][1], out, 10, 1, 0, RWK_F_DELIVERED, &s[7]), 0);
-	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in[10], sizeof(in[0]), 1, 0, 0, &r[10]), 0);
-	world_wait(&w, &r[10]);
-	world_close(&w);
-}
-
-/*
- * A transport that exposes few regions at once: rendezvous wait for their turn with -EAGAIN, each gets one, and gives
- * it back.
- */
-static void few_regions(void **state)
-{
-	enum { COUNT = 30 };
-	static unsigned char out[COUNT][100000], in[COUNT][100000];
-	struct world_attr a = {.transport = &rwk_sim_transport, .count = 2, .service = rwk_sim_service_default};
-	struct task s[COUNT] = {0}, r[COUNT] = {0};
-	struct world w;
-
-	(void)state;
-	a.service.regions = 3;
-	world_open(&w, &a);
-	for (unsigned i = 0; i < COUNT; i++)
-		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in[i], sizeof(in[i]), 1, 0, 0, &r[i]), 0);
-	for (unsigned i = 0; i < COUNT; i++) {
-		world_fill(out[i], sizeof(out[i]), i);
-		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out[i], sizeof(out[i]), 1, 0, &s[i]), 0);
-	}
-	for (unsigned i = 0; i < COUNT; i++) {
-		world_wait(&w, &s[i]);
-		world_wait(&w, &r[i]);
-		world_check(in[i], sizeof(in[i]), i);
-	}
-	world_close(&w);
-}
-
-/*
- * Without end messages of one tag to a receiver that waits for another: what it keeps stays below the credit, later
- * ones wait at the sender as rendezvous, the awaited message gets through, and all arrive in order in the end.
- */
-static void flood(void **state)
-{
-	enum { COUNT = 3000, CREDIT = 64 << 10 };
-	static unsigned char out[COUNT][500], in[500];
-	static struct task s[COUNT];
-	struct task wanted = {0}, last = {0};
-	const struct rwk_engine_counters *c;
-	uint32_t got = 0;
-	struct world w;
-
-	memset(s, 0, sizeof(s));
-	world_open(&w, &(struct world_attr){.transport = *state, .count = 2, .eager_credit = CREDIT});
-	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, &got, 4, 2, 0, 0, &wanted), 0);
-	for (unsigned i = 0; i < COUNT; i++) {
-		world_fill(out[i], sizeof(out[i]), i);
-		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out[i], sizeof(out[i]), 1, 0, &s[i]), 0);
-		if (i % 10 == 0)
-			world_poll(&w);
-	}
-	world_settle(&w);
-	assert_int_equal(wanted.times, 0);
-	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, &(uint32_t){4711}, 4, 2, RWK_F_INJECT, &last), 0);
-	world_wait(&w, &wanted);
-	assert_int_equal(got, 4711);
-	c = rwk_engine_counters(w.e[1]);
-	assert_true(c->unexpected_bytes_peak <= CREDIT + sizeof(out[0]));
-	assert_true(c->unexpected_bytes_peak >= CREDIT / 2);
-	assert_true(rwk_engine_counters(w.e[0])->credits_waited > COUNT / 2);
-	for (unsigned i = 0; i < COUNT; i++) {
-		struct task r = {0};
-
-		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, sizeof(in), 1, 0, 0, &r), 0);
-		world_wait(&w, &r);
-		world_wait(&w, &s[i]);
-		world_check(in, sizeof(in), i);
-	}
-	assert_int_equal(c->unexpected_bytes_now, 0);
-	/* The credit is back: messages that are received as they come go eagerly again. */
-	uint64_t before = rwk_engine_counters(w.e[0])->sent_eager;
-
-	for (unsigned i = 0; i < 200; i++) {
-		struct task r = {0}, t = {0};
-
-		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, sizeof(in), 1, 0, 0, &r), 0);
-		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out[i], sizeof(out[i]), 1, 0, &t), 0);
-		world_wait(&w, &r);
-		world_wait(&w, &t);
-	}
-	assert_int_equal(rwk_engine_counters(w.e[0])->sent_eager - before, 200);
-	world_close(&w);
-}
-
-/* Everyone floods one receiver that takes from anyone: nobody starves while the others go on. */
-static void fairness(void **state)
-{
-	enum { SENDERS = 4, EACH = 300, WINDOW = 32 };
-	static unsigned char in[2000], out[2000];
-	static struct task s[SENDERS][EACH];
-	unsigned got[SENDERS + 1] = {0}, sent[SENDERS] = {0}, least = 0;
-	struct world w;
-
-	memset(s, 0, sizeof(s));
-	world_open(&w, &(struct world_attr){.transport = *state, .count = SENDERS + 1, .tx_limit = WINDOW});
-	for (unsigned n = 0; n < SENDERS * EACH / 2; n++) {
-		struct task r = {0};
-
-		for (unsigned i = 0; i < SENDERS; i++)
-			while (sent[i] < EACH && !rwk_engine_send1(w.e[i + 1], RWK_TAGGED, w.peer[i + 1][0], out,
-							 sizeof(out), 1, 0, RWK_F_DELIVERED, &s[i][sent[i]]))
-				sent[i]++;
-		assert_int_equal(world_recv(&w, 0, WORLD_ANY, RWK_TAGGED, in, sizeof(in), 1, 0, 0, &r), 0);
-		world_wait(&w, &r);
-		for (unsigned i = 1; i <= SENDERS; i++)
-			got[i] += r.c.peer == w.peer[0][i];
-	}
-	least = got[1];
-	for (unsigned i = 2; i <= SENDERS; i++)
-		least = got[i] < least ? got[i] : least;
-	assert_true(least >= EACH / 4);
-	world_close(&w);
-}
-
-static void open_strangers(struct world *w, void **state)
-{
-	world_open(w, &(struct world_attr){.transport = *state, .count = 2, .strangers = true});
-}
-
-/* Who was not known makes itself known with its first message: one new_peer, and the peer is the one of its address. */
-static void unknown_peer(void **state)
-{
-	struct task s = {0}, r = {0};
-	struct rwk_peer *p;
-	uint32_t in = 0;
-	struct world w;
-
-	open_strangers(&w, state);
-	assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_TAGGED, &in, 4, 1, 0, 0, &r), 0);
-	p = rwk_engine_peer(w.e[0], rwk_engine_address(w.e[1]));
-	assert_int_equal(rwk_engine_send1(w.e[0], RWK_TAGGED, p, &(uint32_t){5}, 4, 1, 0, RWK_F_INJECT, &s), 0);
-	world_wait(&w, &r);
-	assert_int_equal(in, 5);
-	assert_int_equal(w.new_peers[0], 0);
-	assert_int_equal(w.new_peers[1], 1);
-	p = r.c.peer;
-	assert_ptr_equal(p, rwk_engine_peer(w.e[1], rwk_engine_address(w.e[0])));
-	assert_int_equal(rwk_peer_user(p), UINT64_MAX);
-	rwk_peer_set_user(p, 12);
-	assert_int_equal(rwk_peer_user(p), 12);
-	world_close(&w);
-}
-
-/*
- * A peer known by IP and port alone: its sends can be cancelled before it has answered, others arrive, and then its
- * address is full and leads to the same peer.
- */
-static void partial_address(void **state)
-{
-	struct rwk_address to = {.flags_rank = RWK_ADDR_PARTIAL};
-	struct task cancelled = {0}, s = {0}, r = {0};
-	uint32_t out[2] = {6, 7}, in = 0;
-	struct rwk_peer *p;
-	struct world w;
-
-	open_strangers(&w, state);
-	memcpy(to.ip, rwk_engine_address(w.e[1])->ip, sizeof(to.ip));
-	to.nonce_port = rwk_address_port(rwk_engine_address(w.e[1]));
-	p = rwk_engine_peer(w.e[0], &to);
-	assert_ptr_equal(rwk_engine_peer(w.e[0], &to), p);
-	assert_int_equal(rwk_engine_send1(w.e[0], RWK_TAGGED, p, &out[0], 4, 1, 0, 0, &cancelled), 0);
-	assert_int_equal(rwk_engine_send1(w.e[0], RWK_TAGGED, p, &out[1], 4, 1, 0, 0, &s), 0);
-	assert_int_equal(rwk_engine_cancel(w.e[0], &cancelled), 0);
-	assert_int_equal(cancelled.c.status, -ECANCELED);
-	assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_TAGGED, &in, 4, 1, 0, 0, &r), 0);
-	world_wait(&w, &r);
-	world_wait(&w, &s);
-	assert_int_equal(in, 7);
-	world_settle(&w);
-	assert_memory_equal(rwk_peer_address(p), rwk_engine_address(w.e[1]), sizeof(to));
-	assert_ptr_equal(rwk_engine_peer(w.e[0], rwk_engine_address(w.e[1])), p);
-	assert_ptr_equal(rwk_engine_peer(w.e[0], &to), p);
-	assert_int_equal(w.new_peers[0], 0);
-	world_close(&w);
-}
-
 /* Counters say what happened. */
 static void counters(void **state)
 {
@@ -552,42 +318,18 @@ static void counters(void **state)
 	world_close(&w);
 }
 
-#define over(test, transport) cmocka_unit_test_prestate(test, (void *)&transport)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(few_regions),
-		over(every_size, rwk_sim_transport),
-		over(inject, rwk_sim_transport),
-		over(delivered, rwk_sim_transport),
-		over(user_flags, rwk_sim_transport),
-		over(order_holds, rwk_sim_transport),
-		over(spaces_apart, rwk_sim_transport),
-		over(self, rwk_sim_transport),
-		over(self_flood, rwk_sim_transport),
-		over(scatter_gather, rwk_sim_transport),
-		over(limits, rwk_sim_transport),
-		over(flood, rwk_sim_transport),
-		over(fairness, rwk_sim_transport),
-		over(unknown_peer, rwk_sim_transport),
-		over(partial_address, rwk_sim_transport),
-		over(counters, rwk_sim_transport),
-		over(every_size, rwk_shm_transport),
-		over(inject, rwk_shm_transport),
-		over(delivered, rwk_shm_transport),
-		over(user_flags, rwk_shm_transport),
-		over(order_holds, rwk_shm_transport),
-		over(spaces_apart, rwk_shm_transport),
-		over(self, rwk_shm_transport),
-		over(self_flood, rwk_shm_transport),
-		over(scatter_gather, rwk_shm_transport),
-		over(limits, rwk_shm_transport),
-		over(flood, rwk_shm_transport),
-		over(fairness, rwk_shm_transport),
-		over(unknown_peer, rwk_shm_transport),
-		over(partial_address, rwk_shm_transport),
-		over(counters, rwk_shm_transport),
+		WORLD_BOTH(every_size),
+		WORLD_BOTH(inject),
+		WORLD_BOTH(delivered),
+		WORLD_BOTH(user_flags),
+		WORLD_BOTH(order_holds),
+		WORLD_BOTH(spaces_apart),
+		WORLD_BOTH(self),
+		WORLD_BOTH(scatter_gather),
+		WORLD_BOTH(counters),
 	};
 
 	return cmocka_run_group_tests_name("engine messages", tests, NULL, NULL);

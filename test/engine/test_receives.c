@@ -422,27 +422,17 @@ static void multi_receive_in_completion(void **state)
 	}
 }
 
-#define over(test, transport) cmocka_unit_test_prestate(test, (void *)&transport)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		over(wildcards, rwk_sim_transport),
-		over(peek_claim_discard, rwk_sim_transport),
-		over(cancel_receive, rwk_sim_transport),
-		over(cancel_send, rwk_sim_transport),
-		over(truncation, rwk_sim_transport),
-		over(multi_receive, rwk_sim_transport),
-		over(multi_receive_again, rwk_sim_transport),
-		over(multi_receive_in_completion, rwk_sim_transport),
-		over(wildcards, rwk_shm_transport),
-		over(peek_claim_discard, rwk_shm_transport),
-		over(cancel_receive, rwk_shm_transport),
-		over(cancel_send, rwk_shm_transport),
-		over(truncation, rwk_shm_transport),
-		over(multi_receive, rwk_shm_transport),
-		over(multi_receive_again, rwk_shm_transport),
-		over(multi_receive_in_completion, rwk_shm_transport),
+		WORLD_BOTH(wildcards),
+		WORLD_BOTH(peek_claim_discard),
+		WORLD_BOTH(cancel_receive),
+		WORLD_BOTH(cancel_send),
+		WORLD_BOTH(truncation),
+		WORLD_BOTH(multi_receive),
+		WORLD_BOTH(multi_receive_again),
+		WORLD_BOTH(multi_receive_in_completion),
 	};
 
 	return cmocka_run_group_tests_name("engine receives", tests, NULL, NULL);

@@ -104,6 +104,11 @@ void world_check_receive(struct world *w, const struct task *t, unsigned who, un
 size_t world_mixed(unsigned i);
 #define WORLD_MIXED_MAX 200000
 
+/** A test's two entries in a list: over the simulated service, over shared memory. Its state is the transport. */
+#define WORLD_BOTH(test)                                                                                               \
+	{#test ", simulated", test, NULL, NULL, (void *)&rwk_sim_transport},                                           \
+	{#test ", shared memory", test, NULL, NULL, (void *)&rwk_shm_transport}
+
 /** A number of steps from the environment variable RWK_TEST_STEPS, or `initial`; seed from RWK_TEST_SEED. */
 unsigned long world_steps(unsigned long initial);
 uint64_t world_seed(uint64_t initial);

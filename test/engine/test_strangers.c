@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Peers that were not known, or by IP and port alone, over the simulated service and over shared memory. */
+#include "engine/world.h"
+
+static void open_strangers(struct world *w, void **state)
+{
+	world_open(w, &(struct world_attr){.transport = *state, .count = 2, .strangers = true});
+}
+
+/* Who was not known makes itself known with its first message: one new_peer, and the peer is the one of its address. */
+static void unknown_peer(void **state)
+{
+	struct task s = {0}, r = {0};
+	struct rwk_peer *p;
+	uint32_t in = 0;
+	struct world w;
+
+	open_strangers(&w, state);
+	assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_TAGGED, &in, 4, 1, 0, 0, &r), 0);
+	p = rwk_engine_peer(w.e[0], rwk_engine_address(w.e[1]));
+	assert_int_equal(rwk_engine_send1(w.e[0], RWK_TAGGED, p, &(uint32_t){5}, 4, 1, 0, RWK_F_INJECT, &s), 0);
+	world_wait(&w, &r);
+	assert_int_equal(in, 5);
+	assert_int_equal(w.new_peers[0], 0);
+	assert_int_equal(w.new_peers[1], 1);
+	p = r.c.peer;
+	assert_ptr_equal(p, rwk_engine_peer(w.e[1], rwk_engine_address(w.e[0])));
+	assert_int_equal(rwk_peer_user(p), UINT64_MAX);
+	rwk_peer_set_user(p, 12);
+	assert_int_equal(rwk_peer_user(p), 12);
+	world_close(&w);
+}
+
+/*
+ * A peer known by IP and port alone: its sends can be cancelled before it has answered, others arrive, and then its
+ * address is full and leads to the same peer.
+ */
+static void partial_address(void **state)
+{
+	struct rwk_address to = {.flags_rank = RWK_ADDR_PARTIAL};
+	struct task cancelled = {0}, s = {0}, r = {0};
+	uint32_t out[2] = {6, 7}, in = 0;
+	struct rwk_peer *p;
+	struct world w;
+
+	open_strangers(&w, state);
+	memcpy(to.ip, rwk_engine_address(w.e[1])->ip, sizeof(to.ip));
+	to.nonce_port = rwk_address_port(rwk_engine_address(w.e[1]));
+	p = rwk_engine_peer(w.e[0], &to);
+	assert_ptr_equal(rwk_engine_peer(w.e[0], &to), p);
+	assert_int_equal(rwk_engine_send1(w.e[0], RWK_TAGGED, p, &out[0], 4, 1, 0, 0, &cancelled), 0);
+	assert_int_equal(rwk_engine_send1(w.e[0], RWK_TAGGED, p, &out[1], 4, 1, 0, 0, &s), 0);
+	assert_int_equal(rwk_engine_cancel(w.e[0], &cancelled), 0);
+	assert_int_equal(cancelled.c.status, -ECANCELED);
+	assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_TAGGED, &in, 4, 1, 0, 0, &r), 0);
+	world_wait(&w, &r);
+	world_wait(&w, &s);
+	assert_int_equal(in, 7);
+	world_settle(&w);
+	assert_memory_equal(rwk_peer_address(p), rwk_engine_address(w.e[1]), sizeof(to));
+	assert_ptr_equal(rwk_engine_peer(w.e[0], rwk_engine_address(w.e[1])), p);
+	assert_ptr_equal(rwk_engine_peer(w.e[0], &to), p);
+	assert_int_equal(w.new_peers[0], 0);
+	world_close(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WORLD_BOTH(unknown_peer),
+		WORLD_BOTH(partial_address),
+	};
+
+	return cmocka_run_group_tests_name("engine strangers", tests, NULL, NULL);
+}
