@@ -50,3 +50,9 @@ test_engine_test_strangers_SOURCES = test/engine/test_strangers.c $(engine_world
 test_engine_test_strangers_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_strangers_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_strangers
+
+check_PROGRAMS += test/engine/test_send_promises
+test_engine_test_send_promises_SOURCES = test/engine/test_send_promises.c $(engine_world)
+test_engine_test_send_promises_CPPFLAGS = $(TEST_CPPFLAGS)
+test_engine_test_send_promises_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/engine/test_send_promises
