@@ -45,6 +45,10 @@ const struct rwk_param rwk_param_table[] = {
 		"auto", RWK_PARAM_CHOICE, AT(cma), 0, 0, auto_choices},
 	{"ptracer", "where the Yama module restricts it, allow processes of the same job to copy (PR_SET_PTRACER)",
 		"yes", RWK_PARAM_BOOL, AT(ptracer), 0, 0, NULL},
+	{"connect_wait",
+		"seconds to wait for an endpoint that is known by IP and port alone while nobody is there, so that a "
+		"client may be started before its server",
+		"10", RWK_PARAM_SIZE, AT(connect_wait), 0, 86400, NULL},
 	{"ring_lines", "largest ring towards a peer on the node, in cache lines", "4096", RWK_PARAM_SIZE,
 		AT(ring_lines), 64, 65536, NULL},
 	{"spin", "empty polls before a process yields its core when ranks outnumber cores", "200", RWK_PARAM_SIZE,

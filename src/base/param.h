@@ -30,6 +30,7 @@ struct rwk_params {
 	size_t eager_credit;
 	int cma;
 	bool ptracer;
+	size_t connect_wait;
 	size_t ring_lines;
 	size_t spin;
 };

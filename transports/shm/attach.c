@@ -13,12 +13,14 @@
  * idempotent and repeated on a timer until the next one is seen. REFUSE ends it; only processes of the same user are
  * told. `contact` numbers tell a channel from an earlier one between the same ports.
  *
- * Nobody bound to the name (ECONNREFUSED) is evidence that the endpoint is gone.
+ * Nobody bound to the name (ECONNREFUSED) is evidence that the endpoint is gone. Who is known by IP and port alone may
+ * not have begun yet: a client that is started before its server asks again for FI_ROPEWALK_CONNECT_WAIT seconds.
  */
 #include "shm/note.h"
 #include "shm/segment.h"
 
 #include "base/log.h"
+#include "base/param.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -113,6 +115,23 @@ static bool lacking_for_long(struct rwk_shm_channel *ch)
 	return now - ch->lacking_since > LACKING_MAX;
 }
 
+/*
+ * Nobody is at the address. True if that is final: the address was a full one, or has been waited for long enough. The
+ * first try comes from connect, which knows no time: the wait begins with the second.
+ */
+static bool absent_for_good(struct rwk_shm_channel *ch)
+{
+	uint64_t now = ch->base.port->now;
+
+	if (!ch->partial || !rwk_params.connect_wait)
+		return true;
+	if (ch->retry_gap == RETRY_FIRST)
+		return false;
+	if (!ch->awaited_since)
+		ch->awaited_since = now;
+	return now - ch->awaited_since >= 1000 * rwk_params.connect_wait;
+}
+
 static int try_offer(struct rwk_shm_channel *ch)
 {
 	int rc = 0, fds[2];
@@ -146,6 +165,8 @@ void rwk_shm_attach_try(struct rwk_shm_channel *ch)
 	if (!rc || rc == -EAGAIN || rc == -ENOBUFS || rc == -ETOOMANYREFS || rc == -EINTR)
 		return;
 	if (rc == -ECONNREFUSED || rc == -ENOENT) {
+		if (!absent_for_good(ch))
+			return;
 		rwk_info("shared memory: nobody at port %u", rwk_address_port(&ch->to));
 		rwk_shm_doom(ch, ch->partial ? -ECONNREFUSED : -ECONNRESET);
 		return;

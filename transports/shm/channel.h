@@ -80,6 +80,7 @@ struct rwk_shm_channel {
 	int pair_fd;           /* while OFFERED, else -1 */
 	uint64_t retry_at, retry_gap; /* milliseconds, while ASKING or OFFERED */
 	uint64_t lacking_since;       /* milliseconds: when descriptors were first missed; 0: not so far */
+	uint64_t awaited_since;       /* milliseconds: since when nobody is at a partial address; 0: not so far */
 
 	void *transfer;
 };
