@@ -50,9 +50,9 @@ static inline uint32_t rwk_observe32(const _Atomic uint32_t *at)
  * again, and for words of a peer that is not trusted: glance once into a local, check the local, use the local.
  */
 #define rwk_glance(at)                                                                                                 \
-	_Generic((at), uint32_t *: rwk_glance32, const uint32_t *: rwk_glance32, uint64_t *: rwk_glance64,                       \
-		const uint64_t *: rwk_glance64, _Atomic uint32_t *: rwk_glance_atomic32,                                         \
-		const _Atomic uint32_t *: rwk_glance_atomic32, _Atomic uint64_t *: rwk_glance_atomic64,                          \
+	_Generic((at), uint32_t *: rwk_glance32, const uint32_t *: rwk_glance32, uint64_t *: rwk_glance64,             \
+		const uint64_t *: rwk_glance64, _Atomic uint32_t *: rwk_glance_atomic32,                               \
+		const _Atomic uint32_t *: rwk_glance_atomic32, _Atomic uint64_t *: rwk_glance_atomic64,                \
 		const _Atomic uint64_t *: rwk_glance_atomic64)(at)
 
 static inline uint32_t rwk_glance32(const uint32_t *at)
