@@ -491,11 +491,6 @@ uint32_t rwk_sim_address_number(const struct rwk_link_address *a)
 	return number;
 }
 
-bool rwk_sim_known(const struct rwk_sim *s, uint32_t number)
-{
-	return find_node(s, number) != NULL;
-}
-
 bool rwk_sim_alive(const struct rwk_sim *s, uint32_t number)
 {
 	struct node *n = find_node(s, number);

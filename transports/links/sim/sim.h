@@ -78,8 +78,7 @@ uint32_t rwk_sim_number(const struct rwk_link *l);
 struct rwk_link_address rwk_sim_address(uint32_t number);
 uint32_t rwk_sim_address_number(const struct rwk_link_address *a);
 
-/** Has the node been made, and is it alive? */
-bool rwk_sim_known(const struct rwk_sim *s, uint32_t number);
+/** Has the node been made, and has it not ended? */
 bool rwk_sim_alive(const struct rwk_sim *s, uint32_t number);
 
 /** The node's process ends now: what it has sent is still under way, what it has not read is lost. */
