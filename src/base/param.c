@@ -79,13 +79,13 @@ static int parse_size(const char *text, size_t *out)
 	static const char units[] = "KMG";
 	unsigned long long v;
 	const char *unit;
-	int shift = 0;
+	int shift = 0, base = !strncasecmp(text, "0x", 2) ? 16 : 10;
 	char *end;
 
 	if (!isdigit((unsigned char)text[0]))
 		return -EINVAL;
 	errno = 0;
-	v = strtoull(text, &end, 0);
+	v = strtoull(text, &end, base);
 	if (errno)
 		return -EINVAL;
 	if (*end) {
@@ -100,25 +100,48 @@ static int parse_size(const char *text, size_t *out)
 	return 0;
 }
 
-static int parse_choice(const char *text, const char *const *choices, int *out, char *why, size_t len)
+static int parse_choice(const char *text, const char *const *choices, int *out)
 {
-	size_t at;
-
 	for (int i = 0; choices[i]; i++) {
 		if (!strcasecmp(text, choices[i])) {
 			*out = i;
 			return 0;
 		}
 	}
-	at = (size_t)snprintf(why, len, "not one of:");
-	for (int i = 0; choices[i] && at < len; i++)
-		at += (size_t)snprintf(why + at, len - at, " %s", choices[i]);
 	return -EINVAL;
+}
+
+static void list_choices(const char *const *choices, char *buf, size_t len)
+{
+	size_t at = 0;
+
+	for (int i = 0; choices[i] && at < len; i++)
+		at += (size_t)snprintf(buf + at, len - at, "%s%s", i ? " " : "", choices[i]);
+}
+
+const char *rwk_param_good(const struct rwk_param *p, char *buf, size_t len)
+{
+	switch (p->type) {
+	case RWK_PARAM_BOOL:
+		snprintf(buf, len, "yes no");
+		break;
+	case RWK_PARAM_SIZE:
+		snprintf(buf, len, "%zu to %zu", p->min, p->max);
+		break;
+	case RWK_PARAM_CHOICE:
+		list_choices(p->choices, buf, len);
+		break;
+	case RWK_PARAM_TEXT:
+		snprintf(buf, len, "text");
+		break;
+	}
+	return buf;
 }
 
 int rwk_param_set(struct rwk_params *out, const struct rwk_param *p, const char *text, char *why, size_t len)
 {
 	void *member = (char *)out + p->offset;
+	char good[100];
 	size_t v;
 
 	switch (p->type) {
@@ -132,10 +155,13 @@ int rwk_param_set(struct rwk_params *out, const struct rwk_param *p, const char 
 			*(size_t *)member = v;
 			return 0;
 		}
-		snprintf(why, len, "not a number from %zu to %zu (K, M and G may follow it)", p->min, p->max);
+		snprintf(why, len, "not a number from %s (K, M and G may follow it)", rwk_param_good(p, good, sizeof(good)));
 		return -EINVAL;
 	case RWK_PARAM_CHOICE:
-		return parse_choice(text, p->choices, member, why, len);
+		if (!parse_choice(text, p->choices, member))
+			return 0;
+		snprintf(why, len, "not one of: %s", rwk_param_good(p, good, sizeof(good)));
+		return -EINVAL;
 	case RWK_PARAM_TEXT:
 		*(const char **)member = text;
 		return 0;
@@ -143,11 +169,12 @@ int rwk_param_set(struct rwk_params *out, const struct rwk_param *p, const char 
 	return -EINVAL;
 }
 
-static void variable_name(const struct rwk_param *p, char *buf, size_t len)
+const char *rwk_param_variable(const struct rwk_param *p, char *buf, size_t len)
 {
 	snprintf(buf, len, "FI_ROPEWALK_%s", p->name);
 	for (char *c = buf; *c; c++)
 		*c = (char)toupper((unsigned char)*c);
+	return buf;
 }
 
 int rwk_param_load(void)
@@ -162,8 +189,7 @@ int rwk_param_load(void)
 
 		if (p->initial)
 			rwk_param_set(&v, p, p->initial, why, sizeof(why));
-		variable_name(p, name, sizeof(name));
-		text = getenv(name);
+		text = getenv(rwk_param_variable(p, name, sizeof(name)));
 		if (text && rwk_param_set(&v, p, text, why, sizeof(why))) {
 			rwk_warn("%s=%s is %s; %s is used", name, text, why, p->initial ? p->initial : "nothing");
 			refused++;

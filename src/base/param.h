@@ -12,7 +12,7 @@
 
 enum rwk_param_type {
 	RWK_PARAM_BOOL,   /* 0 1 yes no true false on off */
-	RWK_PARAM_SIZE,   /* bytes or a count; K, M, G multiply by 1024 and its powers */
+	RWK_PARAM_SIZE,   /* bytes or a count, decimal or 0x...; K, M, G multiply by 1024 and its powers */
 	RWK_PARAM_CHOICE, /* one of `choices`; the value is its index */
 	RWK_PARAM_TEXT,   /* any text; NULL if unset */
 };
@@ -69,6 +69,12 @@ int rwk_param_set(struct rwk_params *out, const struct rwk_param *p, const char 
 
 /** Writes the value in force of `p` as a user would write it into `buf`; returns `buf`. */
 const char *rwk_param_show(const struct rwk_params *v, const struct rwk_param *p, char *buf, size_t len);
+
+/** Writes the name of the variable that sets `p` into `buf`; returns `buf`. */
+const char *rwk_param_variable(const struct rwk_param *p, char *buf, size_t len);
+
+/** Writes the good values of `p` into `buf`, as "yes no", "256 to 1048576", "auto on off" or "text"; returns `buf`. */
+const char *rwk_param_good(const struct rwk_param *p, char *buf, size_t len);
 
 /** The row of that name (lower case), or NULL. */
 const struct rwk_param *rwk_param_find(const char *name);

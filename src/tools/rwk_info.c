@@ -99,21 +99,18 @@ static bool from_environment(const struct rwk_param *p, const char *variable)
 static void print_parameter(const struct rwk_param *p)
 {
 	const char *initial = p->initial ? p->initial : "not set";
-	char variable[64], value[4096];
+	char variable[64], value[4096], good[100];
 
-	snprintf(variable, sizeof(variable), "FI_ROPEWALK_%s", p->name);
-	for (char *c = variable; *c; c++)
-		*c = (char)toupper((unsigned char)*c);
+	rwk_param_variable(p, variable, sizeof(variable));
+	rwk_param_good(p, good, sizeof(good));
 	rwk_param_show(&rwk_params, p, value, sizeof(value));
 	if (from_environment(p, variable))
 		printf("%s = %s (from the environment; the default is %s)\n", variable, value, initial);
 	else
 		printf("%s = %s (the default)\n", variable, value[0] ? value : initial);
 	printf("    %s", p->help);
-	if (p->type == RWK_PARAM_SIZE)
-		printf("; %zu to %zu", p->min, p->max);
-	for (int i = 0; p->type == RWK_PARAM_CHOICE && p->choices[i]; i++)
-		printf("%s%s", i ? " " : "; one of: ", p->choices[i]);
+	if (p->type != RWK_PARAM_TEXT)
+		printf("; %s%s", p->type == RWK_PARAM_SIZE ? "" : "one of: ", good);
 	printf("\n");
 }
 

@@ -2,30 +2,8 @@
 /* Prints the table of parameters as the documents show it: `param_tables markdown` or `param_tables man`. */
 #include "base/param.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-
-static void good_values(const struct rwk_param *p, char *buf, size_t len)
-{
-	size_t at = 0;
-
-	switch (p->type) {
-	case RWK_PARAM_BOOL:
-		snprintf(buf, len, "yes no");
-		break;
-	case RWK_PARAM_SIZE:
-		snprintf(buf, len, "%zu to %zu", p->min, p->max);
-		break;
-	case RWK_PARAM_CHOICE:
-		for (int i = 0; p->choices[i] && at < len; i++)
-			at += (size_t)snprintf(buf + at, len - at, "%s%s", i ? " " : "", p->choices[i]);
-		break;
-	case RWK_PARAM_TEXT:
-		snprintf(buf, len, "text");
-		break;
-	}
-}
 
 int main(int argc, char **argv)
 {
@@ -41,12 +19,11 @@ int main(int argc, char **argv)
 		const struct rwk_param *p = &rwk_param_table[i];
 		char name[64], values[160];
 
-		snprintf(name, sizeof(name), "FI_ROPEWALK_%s", p->name);
-		for (char *c = name; *c; c++)
-			*c = (char)toupper((unsigned char)*c);
-		good_values(p, values, sizeof(values));
+		rwk_param_variable(p, name, sizeof(name));
+		rwk_param_good(p, values, sizeof(values));
 		if (man)
-			printf(".TP\n.BR %s \" (%s; default %s)\"\n%s.\n", name, values, p->initial ? p->initial : "unset", p->help);
+			printf(".TP\n.BR %s \" (%s; default %s)\"\n%s.\n", name, values,
+				p->initial ? p->initial : "unset", p->help);
 		else
 			printf("| `%s` | %s | %s | %s |\n", name, p->initial ? p->initial : "", values, p->help);
 	}
