@@ -19,6 +19,7 @@ static const size_t lengths[] = {1, 40, 300, 5000, 60000, 200000};
 
 #define LENGTHS    (sizeof(lengths) / sizeof(lengths[0]))
 #define LENGTH_MAX 200000
+#define HELLO      sizeof("hello")
 #define GUARD      64
 #define UNTOUCHED  0x5a
 
@@ -95,8 +96,8 @@ static void s0_6_completion_when_sent(void **state)
 	(void)state;
 	memset(s, 0, sizeof(s));
 	world_open(&w, &(struct world_attr){.transport = &rwk_shm_transport, .count = 2, .eager_credit = 1 << 30});
-	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, 8, 1, 0, 0, &r), 0);
-	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, "hello", 8, 1, RWK_F_SILENT, NULL), 0);
+	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, HELLO, 1, 0, 0, &r), 0);
+	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, "hello", HELLO, 1, RWK_F_SILENT, NULL), 0);
 	world_wait(&w, &r);
 	world_settle(&w);
 	for (unsigned i = 0; i < SENDS; i++) {
@@ -178,7 +179,7 @@ static void speak_and_die(struct world *w, struct rwk_peer *p, int fd)
 	static unsigned char out[LENGTHS][LENGTH_MAX];
 	struct task hello = {0}, s[LENGTHS] = {0};
 
-	child_send(w, p, "hello", 8, &hello);
+	child_send(w, p, "hello", HELLO, &hello);
 	child_wait(w, &hello);
 	child_hear(fd, 'g');
 	for (size_t i = 0; i + 1 < LENGTHS; i++) {
@@ -281,7 +282,7 @@ static void s4_13_completed_survives_the_sender(void **state)
 		assert_int_equal(world_recv(&w, 0, WORLD_ANY, RWK_TAGGED, in, sizeof(in), 1, 0, 0, &r), 0);
 		assert_int_equal(r.times, 1);
 		assert_int_equal(r.c.status, 0);
-		assert_int_equal(r.c.length, i ? lengths[i - 1] : 8);
+		assert_int_equal(r.c.length, i ? lengths[i - 1] : HELLO);
 		if (i)
 			world_check(in, lengths[i - 1], i - 1);
 	}
