@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
-# What quickstart, check and the test runners share: the Debian packages, where the build is, and how an MPI job is started.
-# Source it; it sets variables and functions and does nothing else. `contrib/dependencies.md` says what each package is for.
+# What quickstart, check and the test runners share: the Debian packages, where the build is, and how an MPI job is
+# started. Source it; it sets variables and functions and does nothing else. `contrib/dependencies.md` says what each
+# package is for.
 
 # shellcheck disable=SC2034
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # shellcheck disable=SC2034 # the lists are for those who source this
-packages_build="autoconf automake libtool pkg-config make gcc libc6-dev libfabric-dev libhwloc-dev libpmix-dev uthash-dev"
+packages_build="autoconf automake libtool pkg-config make gcc libc6-dev
+	libfabric-dev libhwloc-dev libpmix-dev uthash-dev"
 # shellcheck disable=SC2034
 packages_run="openmpi-bin libopenmpi-dev libfabric-bin"
 # shellcheck disable=SC2034
-packages_test="clang libcmocka-dev hpcc netpipe-openmpi python3 python3-mpi4py util-linux man-db shellcheck git gnuplot-nox"
+packages_test="clang libcmocka-dev hpcc netpipe-openmpi python3 python3-mpi4py util-linux
+	man-db shellcheck git gnuplot-nox"
 
 die() {
 	echo "${0##*/}: $*" >&2
@@ -23,7 +26,7 @@ need_packages() {
 	local p missing=() sudo=()
 
 	command -v dpkg-query >/dev/null ||
-		die "this script installs Debian packages, and this is no Debian system; needed are the equivalents of: $*"
+		die "this script installs Debian packages, and this is no Debian system; it needs the equivalents of: $*"
 	for p in "$@"; do
 		dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing+=("$p")
 	done
@@ -35,7 +38,8 @@ need_packages() {
 	fi
 	echo "installing: ${missing[*]}"
 	"${sudo[@]}" apt-get update -q &&
-		"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}" ||
+		"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+			apt-get install -q -y --no-install-recommends "${missing[@]}" ||
 		die "apt-get could not install: ${missing[*]}"
 }
 
@@ -55,9 +59,9 @@ provider_dir() {
 	echo "$build/.libs"
 }
 
-# Options of mpirun that make an MPI job use a transport, one a line: ropewalk (of that build tree), ropewalk-installed:FILE
-# (a parameter file), vader (Open MPI's own shared memory), ucx, or ofi:PROVIDER for any other libfabric provider. None of them falls
-# back to another: a transport that does not load is an error of mpirun's.
+# Options of mpirun that make an MPI job use a transport, one a line: ropewalk (of that build tree),
+# ropewalk-installed:FILE (a parameter file), vader (Open MPI's own shared memory), ucx, or ofi:PROVIDER for any other
+# libfabric provider. None of them falls back to another: a transport that does not load is an error of mpirun's.
 transport_options() {
 	local transport=$1 build=$2
 
@@ -77,24 +81,24 @@ transport_options() {
 	esac
 }
 
-# mpi SECONDS RANKS [mpirun options --] PROGRAM [arguments]: runs the program over $TRANSPORT (ropewalk) from the build tree
-# $BUILD, ends it after SECONDS. Ranks may outnumber cores; they are bound only when each can have one of its own.
+# mpi SECONDS RANKS [mpirun options --] PROGRAM [arguments]: runs the program over $TRANSPORT (ropewalk) from the build
+# tree $BUILD, ends it after SECONDS. Ranks may outnumber cores; they are bound only when each can have one of its own.
 mpi() {
 	local seconds=$1 ranks=$2 options=() extra=() bind=none
 
 	shift 2
 	mapfile -t options < <(transport_options "${TRANSPORT:-ropewalk}" "$BUILD")
 	[ ${#options[@]} -gt 0 ] || return 1
-	while [ $# -gt 0 ] && [ "${1#-}" != "$1" ]; do
-		[ "$1" = -- ] && {
+	if [ "${1#-}" != "$1" ]; then
+		while [ $# -gt 0 ] && [ "$1" != -- ]; do
+			extra+=("$1")
 			shift
-			break
-		}
-		extra+=("$1" "$2")
-		shift 2
-	done
+		done
+		[ $# -gt 0 ] || die "mpi: the options of mpirun must end with --"
+		shift
+	fi
 	[ "$ranks" -le "$(processors)" ] && bind=core
 	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
-		timeout --kill-after=10 "$seconds" mpirun "${options[@]}" --oversubscribe --bind-to "$bind" "${extra[@]}" \
-		-np "$ranks" "$@" </dev/null
+		timeout --kill-after=10 "$seconds" mpirun "${options[@]}" --oversubscribe --bind-to "$bind" \
+		"${extra[@]}" -np "$ranks" "$@" </dev/null
 }

@@ -11,7 +11,8 @@ CLEANFILES += $(openmpi_DATA) $(noinst_DATA)
 contrib/openmpi/ropewalk.conf: contrib/openmpi/ropewalk.conf.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed 's|@dir@|$(providerdir)|' $(srcdir)/contrib/openmpi/ropewalk.conf.in > $@
 contrib/openmpi/uninstalled.conf: contrib/openmpi/ropewalk.conf.in Makefile
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed 's|@dir@|$(abs_builddir)/.libs|' $(srcdir)/contrib/openmpi/ropewalk.conf.in > $@
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
+		sed 's|@dir@|$(abs_builddir)/.libs|' $(srcdir)/contrib/openmpi/ropewalk.conf.in > $@
 
 EXTRA_DIST += \
 	contrib/check contrib/lib.sh contrib/quickstart \

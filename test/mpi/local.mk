@@ -1,5 +1,5 @@
-# What test/mpi adds to the build: one program with all MPI tests, which test/mpi/run starts under mpirun. Not part of `make check`
-# itself: it takes minutes. No sanitizer in it: it is a host program, the provider is what is tested.
+# What test/mpi adds to the build: one program with all MPI tests, which test/mpi/run starts under mpirun. Not part of
+# `make check` itself: it takes minutes. No sanitizer in it: it is a host program, the provider is what is tested.
 if HAVE_MPI
 check_PROGRAMS += test/mpi/mpi_tests
 test_mpi_mpi_tests_SOURCES = \

@@ -17,7 +17,8 @@ def expect(condition, what):
 
 def thing(source, number):
     """An object that pickles to a few bytes or to several hundred thousand, by its number."""
-    return {"from": source, "list": list(range(number * 1000)), "text": "hemp" * number, "nested": [(source, {number: None})]}
+    return {"from": source, "list": list(range(number * 1000)), "text": "hemp" * number,
+            "nested": [(source, {number: None})]}
 
 
 left, right = (rank - 1) % size, (rank + 1) % size
@@ -46,7 +47,8 @@ for count in (0, 1, 1000, 300000):
     expect(into == array("d", [left + i for i in range(count)]), f"buffer of {count} doubles")
     total = array("d", bytes(8 * count))
     comm.Allreduce(out, total)
-    expect(total == array("d", [size * i + size * (size - 1) // 2 for i in range(count)]), f"Allreduce of {count} doubles")
+    sums = array("d", [size * i + size * (size - 1) // 2 for i in range(count)])
+    expect(total == sums, f"Allreduce of {count} doubles")
 
 comm.Barrier()
 if rank == 0:

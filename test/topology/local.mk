@@ -24,7 +24,8 @@ test_topology_guest_LDADD = libropewalk-core.la $(MPI_LIBS) -ldl
 TESTS += test/topology/run_launchers
 endif
 
-# PMIx's answers for jobs that are not there. The job map finds the stand-in by the library's name, which libtool would not give it.
+# PMIx's answers for jobs that are not there. The job map finds the stand-in by the library's name, which libtool would
+# not give it.
 if HAVE_PMIX
 check_PROGRAMS += test/topology/test_pmix
 test_topology_test_pmix_SOURCES = test/topology/test_pmix.c test/topology/fake_pmix.h test/rwk_test.h
@@ -33,8 +34,8 @@ test_topology_test_pmix_LDADD = $(TEST_LDADD) -ldl
 test_topology_test_pmix_DEPENDENCIES = libropewalk-core.la test/topology/libpmix-fake.so
 TESTS += test/topology/test_pmix
 test/topology/libpmix-fake.so: test/topology/fake_pmix.c test/topology/fake_pmix.h
-	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) -shared -fPIC -Wl,-soname,libpmix.so.2 -I$(srcdir)/test $(PMIX_CFLAGS) $(RWK_CFLAGS) $(CFLAGS) $(LDFLAGS) \
-		-o $@ $(srcdir)/test/topology/fake_pmix.c
+	$(AM_V_CCLD)$(MKDIR_P) $(@D) && $(CC) -shared -fPIC -Wl,-soname,libpmix.so.2 -I$(srcdir)/test $(PMIX_CFLAGS) \
+		$(RWK_CFLAGS) $(CFLAGS) $(LDFLAGS) -o $@ $(srcdir)/test/topology/fake_pmix.c
 CLEANFILES += test/topology/libpmix-fake.so
 endif
 EXTRA_DIST += test/topology/fake_pmix.c
