@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Transfers alone, between two processes on two cores: each method by size, one at a time and in windows of 64, with buffers left as
- * they are and rewritten before each read. The methods take turns; medians are printed.
+ * Transfers alone, between two processes on two cores: each method by size, one at a time and in windows of 64, with
+ * buffers left as they are and rewritten before each read. The methods take turns; medians are printed.
  *
  *   shm_transfer [-r rounds] [-d] [-e]     -d: rewritten buffers   -e: print what the measured choice has learnt
  */
@@ -93,7 +93,8 @@ static int by_value(const void *a, const void *b)
 }
 
 /* One size, all ways in turn: medians in ns a read. */
-static int measure(struct rwk_shm_channel *ch, unsigned count, char *buf, size_t size, uint64_t *round, double median[WAYS])
+static int measure(
+	struct rwk_shm_channel *ch, unsigned count, char *buf, size_t size, uint64_t *round, double median[WAYS])
 {
 	static uint64_t ns[WAYS][ROUNDS_MOST];
 	static struct tp_op op[WINDOW];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An MPI program to start with: nothing in it knows of ropewalk. A token goes once round all ranks, each adding its number; then
- * ranks 0 and 1 play ping-pong with messages of 8 B to 4 MB, every byte of which is checked, and rank 0 prints the time one way.
+ * An MPI program to start with: nothing in it knows of ropewalk. A token goes once round all ranks, each adding its
+ * number; then ranks 0 and 1 play ping-pong with messages of 8 B to 4 MB, every byte of which is checked, and rank 0
+ * prints the time one way.
  *
  *     mpirun ... ring_pingpong [seconds for each size]
  *

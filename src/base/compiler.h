@@ -7,11 +7,11 @@
 
 #define RWK_CACHE_LINE 64
 
-#define rwk_likely(x)   __builtin_expect(!!(x), 1)
-#define rwk_unlikely(x) __builtin_expect(!!(x), 0)
-#define rwk_noinline    __attribute__((noinline, cold))
-#define rwk_outline     __attribute__((noinline)) /* keeps its registers out of a short caller */
-#define rwk_aligned     __attribute__((aligned(RWK_CACHE_LINE)))
+#define rwk_likely(x)         __builtin_expect(!!(x), 1)
+#define rwk_unlikely(x)       __builtin_expect(!!(x), 0)
+#define rwk_noinline          __attribute__((noinline, cold))
+#define rwk_outline           __attribute__((noinline)) /* keeps its registers out of a short caller */
+#define rwk_aligned           __attribute__((aligned(RWK_CACHE_LINE)))
 #define rwk_printf(fmt, args) __attribute__((format(printf, fmt, args)))
 
 /** The object of which `ptr` is the member `member`. */

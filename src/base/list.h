@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A doubly linked list whose nodes live inside the objects listed. The head is a node too: an empty list is a head that points
- * at itself, so that adding and removing have no special case.
+ * A doubly linked list whose nodes live inside the objects listed. The head is a node too: an empty list is a head that
+ * points at itself, so that adding and removing have no special case.
  */
 #ifndef RWK_BASE_LIST_H
 #define RWK_BASE_LIST_H

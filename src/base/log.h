@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Log lines. They go to a sink: stderr to begin with, libfabric's log once the provider has set its own. The first function that
- * decides about an error logs it; those above pass the errno on in silence.
+ * Log lines. They go to a sink: stderr to begin with, libfabric's log once the provider has set its own. The first
+ * function that decides about an error logs it; those above pass the errno on in silence.
  */
 #ifndef RWK_BASE_LOG_H
 #define RWK_BASE_LOG_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The registry of parameters: the one place that knows names, types, ranges, defaults and help. Values come from the environment
- * (FI_ROPEWALK_<NAME>); the provider mirrors the table into libfabric's own registry, so that `fi_info -e` lists it.
- * Read on the fast path through rwk_params directly: it is plain memory, set once by rwk_param_load.
+ * The registry of parameters: the one place that knows names, types, ranges, defaults and help. Values come from the
+ * environment (FI_ROPEWALK_<NAME>); the provider mirrors the table into libfabric's own registry, so that `fi_info -e`
+ * lists it. Read on the fast path through rwk_params directly: it is plain memory, set once by rwk_param_load.
  */
 #ifndef RWK_BASE_PARAM_H
 #define RWK_BASE_PARAM_H
@@ -55,15 +55,15 @@ extern struct rwk_params rwk_params;
 
 /**
  * Reads every parameter from the environment into rwk_params.
- * A value that is not valid leaves the default in force and is logged as a warning that names the variable, the value and what
- * would be right. Idempotent; not thread-safe against itself. Returns the number of values refused.
+ * A value that is not valid leaves the default in force and is logged as a warning that names the variable, the value
+ * and what would be right. Idempotent; not thread-safe against itself. Returns the number of values refused.
  */
 int rwk_param_load(void);
 
 /**
  * Sets one parameter from text into `out`, by the rules of its type.
- * Returns 0, or -EINVAL with the reason ("not one of: auto shm udp tcp") in `why` (at most `len` bytes, terminated); then nothing
- * was set. The text of an RWK_PARAM_TEXT is not copied: it must stay.
+ * Returns 0, or -EINVAL with the reason ("not one of: auto shm udp tcp") in `why` (at most `len` bytes, terminated);
+ * then nothing was set. The text of an RWK_PARAM_TEXT is not copied: it must stay.
  */
 int rwk_param_set(struct rwk_params *out, const struct rwk_param *p, const char *text, char *why, size_t len);
 

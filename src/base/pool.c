@@ -37,8 +37,8 @@ void *rwk_pool_get_slow(struct rwk_pool *p)
 		n = p->limit - p->total;
 	if (!n)
 		return NULL;
-	chunk = aligned_alloc(RWK_CACHE_LINE,
-		(RWK_CACHE_LINE + n * p->size + RWK_CACHE_LINE - 1) & ~(size_t)(RWK_CACHE_LINE - 1));
+	chunk = aligned_alloc(
+		RWK_CACHE_LINE, (RWK_CACHE_LINE + n * p->size + RWK_CACHE_LINE - 1) & ~(size_t)(RWK_CACHE_LINE - 1));
 	if (!chunk)
 		return NULL;
 	*(void **)chunk = p->chunks;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A pool of objects of one size, grown by chunks and never shrunk before it is closed. Getting and putting are a list pop and
- * push; an object's address is stable. Not thread-safe: the owner's lock covers it.
+ * A pool of objects of one size, grown by chunks and never shrunk before it is closed. Getting and putting are a list
+ * pop and push; an object's address is stable. Not thread-safe: the owner's lock covers it.
  */
 #ifndef RWK_BASE_POOL_H
 #define RWK_BASE_POOL_H
@@ -11,13 +11,13 @@
 #include <stddef.h>
 
 struct rwk_pool {
-	void *free;        /* singly linked through the first word of each free object */
-	void *chunks;      /* singly linked through the first word of each chunk */
-	size_t size;       /* bytes of an object, a multiple of a cache line if larger than one */
-	size_t per_chunk;  /* objects a chunk */
-	size_t limit;      /* most objects in all; 0: no limit */
-	size_t total;      /* objects made so far */
-	size_t used;       /* objects handed out */
+	void *free;       /* singly linked through the first word of each free object */
+	void *chunks;     /* singly linked through the first word of each chunk */
+	size_t size;      /* bytes of an object, a multiple of a cache line if larger than half of one */
+	size_t per_chunk; /* objects a chunk */
+	size_t limit;     /* most objects in all; 0: no limit */
+	size_t total;     /* objects made so far */
+	size_t used;      /* objects handed out */
 };
 
 /** An empty pool of objects of `size` bytes (at least a pointer's), `per_chunk` a chunk, `limit` in all (0: none). */

@@ -22,8 +22,9 @@ static void sizes(void **state)
 	static const struct {
 		const char *text;
 		size_t value; /* 0: refused */
-	} cases[] = {{"256", 256}, {"0300", 300}, {"0x1000", 4096}, {"8K", 8192}, {"1m", 1 << 20}, {"255", 0}, {"2M", 0}, {"", 0}, {"-1", 0},
-		{"8KB", 0}, {"K", 0}, {"99999999999999999999", 0}, {"18014398509481984K", 0}, {"18014398509481985K", 0}};
+	} cases[] = {{"256", 256}, {"0300", 300}, {"0x1000", 4096}, {"8K", 8192}, {"1m", 1 << 20}, {"255", 0},
+		{"2M", 0}, {"", 0}, {"-1", 0}, {"8KB", 0}, {"K", 0}, {"99999999999999999999", 0},
+		{"18014398509481984K", 0}, {"18014398509481985K", 0}};
 	struct rwk_params v;
 	char why[160];
 
@@ -42,7 +43,8 @@ static void sizes(void **state)
 	}
 }
 
-/* A bad value in the environment leaves the default in force and is warned of, with variable, value and the good ones. */
+/* A bad value in the environment leaves the default in force and is warned of, with variable, value and the good ones.
+ */
 static void environment(void **state)
 {
 	(void)state;
@@ -52,8 +54,8 @@ static void environment(void **state)
 	assert_int_equal(rwk_param_load(), 1);
 	assert_int_equal(rwk_params.link, RWK_LINK_AUTO);
 	assert_true(rwk_params.explain);
-	assert_string_equal(last_warning,
-		"FI_ROPEWALK_LINK=carrier-pigeon is not one of: auto shm udp tcp; auto is used");
+	assert_string_equal(
+		last_warning, "FI_ROPEWALK_LINK=carrier-pigeon is not one of: auto shm udp tcp; auto is used");
 	setenv("FI_ROPEWALK_LINK", "shm", 1);
 	assert_int_equal(rwk_param_load(), 0);
 	assert_int_equal(rwk_params.link, RWK_LINK_SHM);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The collectives in common use, blocking and not, for several sizes, roots, types and operations, against sums done by hand. */
+/*
+ * The collectives in common use, blocking and not, for several sizes, roots, types and operations, against sums done by
+ * hand.
+ */
 #include "mpi_test.h"
 
 #include <time.h>
@@ -74,22 +77,27 @@ static void reduce(void)
 				out[i] = given(rank, i);
 			MPI_Reduce(out, in, n, MPI_LONG, ops[op], root, MPI_COMM_WORLD);
 			for (long i = 0; rank == root && i < n; i++)
-				EXPECT(in[i] == reduced(op, 0, ranks - 1, i), "reduce, op %d, count %d: element %ld", op, n, i);
+				EXPECT(in[i] == reduced(op, 0, ranks - 1, i), "reduce, op %d, count %d: element %ld",
+					op, n, i);
 			MPI_Allreduce(out, in, n, MPI_LONG, ops[op], MPI_COMM_WORLD);
 			for (long i = 0; i < n; i++)
-				EXPECT(in[i] == reduced(op, 0, ranks - 1, i), "allreduce, op %d, count %d: element %ld", op, n, i);
+				EXPECT(in[i] == reduced(op, 0, ranks - 1, i), "allreduce, op %d, count %d: element %ld",
+					op, n, i);
 			MPI_Scan(out, in, n, MPI_LONG, ops[op], MPI_COMM_WORLD);
 			for (long i = 0; i < n; i++)
-				EXPECT(in[i] == reduced(op, 0, rank, i), "scan, op %d, count %d: element %ld", op, n, i);
+				EXPECT(in[i] == reduced(op, 0, rank, i), "scan, op %d, count %d: element %ld", op, n,
+					i);
 			MPI_Exscan(out, in, n, MPI_LONG, ops[op], MPI_COMM_WORLD);
 			for (long i = 0; rank && i < n; i++)
-				EXPECT(in[i] == reduced(op, 0, rank - 1, i), "exscan, op %d, count %d: element %ld", op, n, i);
+				EXPECT(in[i] == reduced(op, 0, rank - 1, i), "exscan, op %d, count %d: element %ld", op,
+					n, i);
 			n /= 10;
 			for (long i = 0; i < (long)n * ranks; i++)
 				out[i] = given(rank, i);
 			MPI_Reduce_scatter_block(out, in, n, MPI_LONG, ops[op], MPI_COMM_WORLD);
 			for (long i = 0; i < n; i++)
-				EXPECT(in[i] == reduced(op, 0, ranks - 1, (long)rank * n + i), "reduce_scatter, count %d: %ld", n, i);
+				EXPECT(in[i] == reduced(op, 0, ranks - 1, (long)rank * n + i),
+					"reduce_scatter, count %d: %ld", n, i);
 		}
 	}
 	free(out);
@@ -153,7 +161,8 @@ static void reduce_other(void)
 			multiply(next, expected, &one, &matrix);
 	}
 	for (int i = 0; i < 4 * N; i++)
-		EXPECT(got[i] == expected[i % 4], "product of matrices: element %d is %ld, should be %ld", i, got[i], expected[i % 4]);
+		EXPECT(got[i] == expected[i % 4], "product of matrices: element %d is %ld, should be %ld", i, got[i],
+			expected[i % 4]);
 	MPI_Op_free(&op);
 	MPI_Type_free(&matrix);
 }
@@ -180,7 +189,8 @@ static void exchange(void)
 				MPI_Alltoall(out, n, MPI_BYTE, in, n, MPI_BYTE, MPI_COMM_WORLD);
 			}
 			for (int from = 0; from < ranks; from++)
-				expect_filled(in + len * (size_t)from, len, (uint64_t)(from * ranks + rank), "alltoall");
+				expect_filled(
+					in + len * (size_t)from, len, (uint64_t)(from * ranks + rank), "alltoall");
 			memset(in, 0, most);
 			if (again) {
 				MPI_Iallgather(out, n, MPI_BYTE, in, n, MPI_BYTE, MPI_COMM_WORLD, &r);

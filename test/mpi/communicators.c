@@ -36,8 +36,10 @@ static void dup(void)
 			MPI_Isend(&out[i], 1, MPI_INT, peer, 1, c[i], &r[i]);
 		}
 		for (int i = N; i-- > 0;) {
-			MPI_Recv(&value, 1, MPI_INT, i % 2 ? MPI_ANY_SOURCE : peer, i % 3 ? MPI_ANY_TAG : 1, c[i], MPI_STATUS_IGNORE);
-			EXPECT(value == i * 100 + peer, "communicator %d: %d arrived, should be %d", i, value, i * 100 + peer);
+			MPI_Recv(&value, 1, MPI_INT, i % 2 ? MPI_ANY_SOURCE : peer, i % 3 ? MPI_ANY_TAG : 1, c[i],
+				MPI_STATUS_IGNORE);
+			EXPECT(value == i * 100 + peer, "communicator %d: %d arrived, should be %d", i, value,
+				i * 100 + peer);
 		}
 		MPI_Waitall(N, r, MPI_STATUSES_IGNORE);
 	}
@@ -144,15 +146,16 @@ static void spawn(void)
 	for (;; generation++) {
 		MPI_Bcast(&generation, 1, MPI_INT, 0, all);
 		MPI_Comm_size(all, &size);
-		EXPECT(size > ranks || (more == MPI_COMM_NULL && !generation), "generation %d has %d ranks in all", generation,
-			size);
+		EXPECT(size > ranks || (more == MPI_COMM_NULL && !generation), "generation %d has %d ranks in all",
+			generation, size);
 		ring(all, (uint64_t)generation, 8);
 		ring(all, (uint64_t)generation, 300000);
 		MPI_Allreduce(&(int){1}, &sum, 1, MPI_INT, MPI_SUM, all);
 		EXPECT(sum == size, "%d ranks of %d took part", sum, size);
 		if (generation == 2)
 			break;
-		MPI_Comm_spawn(program, arguments, generation + 1, MPI_INFO_NULL, 0, all, &inter[generation], MPI_ERRCODES_IGNORE);
+		MPI_Comm_spawn(program, arguments, generation + 1, MPI_INFO_NULL, 0, all, &inter[generation],
+			MPI_ERRCODES_IGNORE);
 		MPI_Comm_free(&all);
 		MPI_Intercomm_merge(inter[generation], 0, &all);
 	}

@@ -14,7 +14,8 @@ struct item {
 static MPI_Datatype of_struct(void)
 {
 	int n[] = {1, 1, 3, 1};
-	MPI_Aint at[] = {offsetof(struct item, c), offsetof(struct item, d), offsetof(struct item, i), offsetof(struct item, s)};
+	MPI_Aint at[] = {
+		offsetof(struct item, c), offsetof(struct item, d), offsetof(struct item, i), offsetof(struct item, s)};
 	MPI_Datatype types[] = {MPI_CHAR, MPI_DOUBLE, MPI_INT, MPI_SHORT}, t, resized;
 
 	MPI_Type_create_struct(4, n, at, types, &t);
@@ -26,7 +27,8 @@ static MPI_Datatype of_struct(void)
 /* A type of each kind; `scale` makes it larger. */
 static MPI_Datatype make(int kind, int scale)
 {
-	int lens[] = {3, 1, 5}, at[] = {20, 0, 7}, sizes[] = {12, 10 * scale, 9}, part[] = {5, 4 * scale, 3}, start[] = {2, 1, 4};
+	int lens[] = {3, 1, 5}, at[] = {20, 0, 7}, sizes[] = {12, 10 * scale, 9}, part[] = {5, 4 * scale, 3},
+	    start[] = {2, 1, 4};
 	MPI_Aint bytes[] = {160, 8, 64};
 	MPI_Datatype t, inner;
 
@@ -65,7 +67,8 @@ static MPI_Datatype make(int kind, int scale)
 }
 
 /* Expects that unpacking `packed` into gaps gives exactly what is in `got`. */
-static void expect_unpacked(const char *packed, int size, MPI_Datatype t, const char *got, size_t extent, int kind, int scale)
+static void expect_unpacked(
+	const char *packed, int size, MPI_Datatype t, const char *got, size_t extent, int kind, int scale)
 {
 	char *expected = allocate(extent);
 	int at = 0;
@@ -108,7 +111,8 @@ static void one(int kind, int scale, int peer)
 	MPI_Irecv(other, size, MPI_BYTE, peer, 2, MPI_COMM_WORLD, &r);
 	MPI_Ssend(from, 1, t, peer, 2, MPI_COMM_WORLD);
 	MPI_Wait(&r, MPI_STATUS_IGNORE);
-	EXPECT(!memcmp(other, packed, (size_t)size), "type %d, scale %d: sent scattered, received packed: wrong", kind, scale);
+	EXPECT(!memcmp(other, packed, (size_t)size), "type %d, scale %d: sent scattered, received packed: wrong", kind,
+		scale);
 
 	memset(to, GAP, extent);
 	MPI_Isend(packed, size, MPI_BYTE, peer, 3, MPI_COMM_WORLD, &r);

@@ -15,15 +15,17 @@ static MPI_Request *begin(char *buf, long n, int len, int peer)
 }
 
 /*
- * Rank 2k sends n messages of tag 1 to rank 2k+1 (both=1: and the other way), then one of tag 2. The receiver waits for tag 2 first:
- * everything else is unexpected. Its resident memory may grow by `header` bytes a message and `credit` bytes in all, not by the
- * payload (rss=0: not checked). Then the messages are received, each with its own contents, in order.
+ * Rank 2k sends n messages of tag 1 to rank 2k+1 (both=1: and the other way), then one of tag 2. The receiver waits for
+ * tag 2 first: everything else is unexpected. Its resident memory may grow by `header` bytes a message and `credit`
+ * bytes in all, not by the payload (rss=0: not checked). Then the messages are received, each with its own contents, in
+ * order.
  */
 static void flood(void)
 {
 	long n = option("n", 300000), header = option("header", 512), credit = option("credit", 64 << 20);
 	int len = (int)option("len", 4096), peer = rank ^ 1;
-	bool both = option("both", 0), rss = option("rss", 1), sends = both || rank % 2 == 0, receives = both || rank % 2;
+	bool both = option("both", 0), rss = option("rss", 1), sends = both || rank % 2 == 0,
+	     receives = both || rank % 2;
 	char *buf = allocate(WINDOW), *in = allocate((size_t)len);
 	size_t before, after;
 	MPI_Request *r = NULL;
@@ -41,11 +43,13 @@ static void flood(void)
 		after = resident();
 		/* a rank that sends too has its requests, which are Open MPI's to keep */
 		limit = (size_t)n * (size_t)(header + (sends ? 1024 : 0)) + (size_t)credit;
-		EXPECT(!rss || after < before + limit, "%ld unexpected messages of %d bytes: memory grew by %zu KB, limit %zu KB", n,
-			len, (after - before) >> 10, limit >> 10);
+		EXPECT(!rss || after < before + limit,
+			"%ld unexpected messages of %d bytes: memory grew by %zu KB, limit %zu KB", n, len,
+			(after - before) >> 10, limit >> 10);
 		for (long i = 0; i < n; i++) {
 			MPI_Recv(in, len, MPI_BYTE, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-			EXPECT(!memcmp(in, buf + (size_t)i * step % room, (size_t)len), "message %ld is not what was sent", i);
+			EXPECT(!memcmp(in, buf + (size_t)i * step % room, (size_t)len),
+				"message %ld is not what was sent", i);
 		}
 	}
 	if (r)
@@ -55,7 +59,13 @@ static void flood(void)
 	free(in);
 }
 
-/* Every rank sends n messages to rank 0, which computes for a while without a call into MPI and then takes them from the last rank on. */
+/*
+
+ * Every rank sends n messages to rank 0, which computes for a while without a call into MPI and then takes them from
+
+ * the last rank on.
+
+ */
 static void incast(void)
 {
 	int n = (int)option("n", 5000), len = (int)option("len", 3000);

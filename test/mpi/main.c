@@ -5,8 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static const struct mpi_test *const subjects[] = {sizes_tests, matching_tests, request_tests, flood_tests, communicator_tests,
-	collective_tests, datatype_tests, thread_tests, soak_tests};
+static const struct mpi_test *const subjects[] = {sizes_tests, matching_tests, request_tests, flood_tests,
+	communicator_tests, collective_tests, datatype_tests, thread_tests, soak_tests};
 
 enum { SUBJECTS = sizeof(subjects) / sizeof(subjects[0]), MAX_OPTIONS = 32 };
 
@@ -73,7 +73,8 @@ void expect_filled(const void *buf, size_t len, uint64_t seed, const char *what)
 		size_t n = len - i < 8 ? len - i : 8;
 
 		word = (key + i) * 0x9e3779b97f4a7c15ULL;
-		EXPECT(!memcmp(p + i, &word, n), "%s: %zu bytes arrived, but those at %zu are not what was sent", what, len, i);
+		EXPECT(!memcmp(p + i, &word, n), "%s: %zu bytes arrived, but those at %zu are not what was sent", what,
+			len, i);
 	}
 }
 

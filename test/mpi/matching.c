@@ -29,10 +29,16 @@ static int take(char *buf, int source, int (*seen)[TAGS])
 	return from;
 }
 
-/* Each rank but 0 sends EACH messages of mixed sizes, numbered in each tag; rank 0 takes half of all from anyone, the rest by source. */
+/*
+
+ * Each rank but 0 sends EACH messages of mixed sizes, numbered in each tag; rank 0 takes half of all from anyone, the
+
+ * rest by source.
+
+ */
 static void wildcards(void)
 {
-	int (*seen)[TAGS] = allocate((size_t)ranks * sizeof(*seen));
+	int(*seen)[TAGS] = allocate((size_t)ranks * sizeof(*seen));
 	int *from = allocate((size_t)ranks * sizeof(*from));
 	char *buf = allocate(LONG);
 
@@ -48,7 +54,8 @@ static void wildcards(void)
 		for (; from[source] < EACH; from[source]++)
 			take(buf, source, seen);
 		for (int t = 0; t < TAGS; t++)
-			EXPECT(seen[source][t] == EACH / TAGS, "tag %d of rank %d came %d times", t, source, seen[source][t]);
+			EXPECT(seen[source][t] == EACH / TAGS, "tag %d of rank %d came %d times", t, source,
+				seen[source][t]);
 	}
 	free(buf);
 	free(from);
@@ -61,7 +68,10 @@ static void posting_order(void)
 	enum { N = 6 };
 	static const int tags[N] = {5, MPI_ANY_TAG, 5, 7, MPI_ANY_TAG, MPI_ANY_TAG};
 	static const int sent[N] = {7, 5, 5, 9, 5, 7};
-	/* 7 takes the first receive that fits, the second one; 5 the first; 5 the third; 9 the fifth; 5 the sixth; 7 the fourth */
+	/*
+	 * 7 takes the first receive that fits, the second one; 5 the first; 5 the third; 9 the fifth; 5 the sixth; 7
+	 * the fourth
+	 */
 	static const int taken_by[N] = {1, 0, 2, 4, 5, 3};
 	int buf[N], value;
 	MPI_Request r[N];
@@ -73,8 +83,10 @@ static void posting_order(void)
 		MPI_Send(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
 		MPI_Waitall(N, r, st);
 		for (int i = 0; i < N; i++) {
-			EXPECT(buf[taken_by[i]] == i, "receive %d took message %d, should be %d", taken_by[i], buf[taken_by[i]], i);
-			EXPECT(st[taken_by[i]].MPI_TAG == sent[i], "receive %d says tag %d", taken_by[i], st[taken_by[i]].MPI_TAG);
+			EXPECT(buf[taken_by[i]] == i, "receive %d took message %d, should be %d", taken_by[i],
+				buf[taken_by[i]], i);
+			EXPECT(st[taken_by[i]].MPI_TAG == sent[i], "receive %d says tag %d", taken_by[i],
+				st[taken_by[i]].MPI_TAG);
 		}
 	} else if (rank == 1) {
 		MPI_Recv(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -108,7 +120,8 @@ static void ordering(void)
 	for (int i = 0; i < n; i++) {
 		int len = (int)roll_size(&dice, i % 50 ? MIDDLE : LONG);
 
-		MPI_Recv(in, LONG, MPI_BYTE, i % 3 ? left : MPI_ANY_SOURCE, i % 2 ? 3 : MPI_ANY_TAG, MPI_COMM_WORLD, &st);
+		MPI_Recv(in, LONG, MPI_BYTE, i % 3 ? left : MPI_ANY_SOURCE, i % 2 ? 3 : MPI_ANY_TAG, MPI_COMM_WORLD,
+			&st);
 		MPI_Get_count(&st, MPI_BYTE, &count);
 		EXPECT(count == len, "message %d has %d bytes, should be %d: overtaken", i, count, len);
 		expect_filled(in, (size_t)len, (uint64_t)i, "in order");
@@ -144,8 +157,8 @@ static void probe_one(char *buf, int len, int how)
 			MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &m, &st);
 	}
 	MPI_Get_count(&st, MPI_BYTE, &n);
-	EXPECT(n == len && st.MPI_SOURCE == 1 && st.MPI_TAG == 4, "probe %d: count %d source %d tag %d, should be %d 1 4", how, n,
-		st.MPI_SOURCE, st.MPI_TAG, len);
+	EXPECT(n == len && st.MPI_SOURCE == 1 && st.MPI_TAG == 4,
+		"probe %d: count %d source %d tag %d, should be %d 1 4", how, n, st.MPI_SOURCE, st.MPI_TAG, len);
 	if (how < 2)
 		MPI_Recv(buf, len, MPI_BYTE, 1, 4, MPI_COMM_WORLD, &st);
 	else
@@ -155,7 +168,13 @@ static void probe_one(char *buf, int len, int how)
 	expect_filled(buf, (size_t)len, (uint64_t)(len + how), "probed");
 }
 
-/* Each kind of probe sees size, source and tag; a matched message belongs to its handle, whatever is received in between. */
+/*
+
+ * Each kind of probe sees size, source and tag; a matched message belongs to its handle, whatever is received in
+
+ * between.
+
+ */
 static void probes(void)
 {
 	char *out[3] = {allocate(LONG), allocate(LONG), allocate(LONG)}, *buf = out[0], *two = out[1];
@@ -186,7 +205,8 @@ static void probes(void)
 		MPI_Mprobe(1, 4, MPI_COMM_WORLD, &m[0], &st);
 		MPI_Mprobe(1, 4, MPI_COMM_WORLD, &m[1], &st);
 		MPI_Recv(buf, lens[i], MPI_BYTE, 1, 4, MPI_COMM_WORLD, &st); /* the third */
-		expect_filled(buf, (size_t)lens[i], (uint64_t)(lens[i] * 10 + 2), "received behind two matched messages");
+		expect_filled(
+			buf, (size_t)lens[i], (uint64_t)(lens[i] * 10 + 2), "received behind two matched messages");
 		MPI_Mrecv(two, lens[i], MPI_BYTE, &m[1], &st);
 		MPI_Mrecv(buf, lens[i], MPI_BYTE, &m[0], &st);
 		expect_filled(buf, (size_t)lens[i], (uint64_t)(lens[i] * 10), "the first matched message");
@@ -199,7 +219,8 @@ static void probes(void)
 		free(out[k]);
 }
 
-/* A cancelled receive takes nothing; one that was matched before is not cancelled; the messages go where they belong. */
+/* A cancelled receive takes nothing; one that was matched before is not cancelled; the messages go where they belong.
+ */
 static void cancel(void)
 {
 	int n = (int)option("n", 200), value, flag, second;
@@ -270,10 +291,12 @@ static void truncation(void)
 		}
 		rc = MPI_Wait(&r, &st);
 		MPI_Error_class(rc, &class);
-		EXPECT(class == MPI_ERR_TRUNCATE, "%d bytes into %d, %s: error class %d, should be MPI_ERR_TRUNCATE (%d)", len, ROOM,
+		EXPECT(class == MPI_ERR_TRUNCATE,
+			"%d bytes into %d, %s: error class %d, should be MPI_ERR_TRUNCATE (%d)", len, ROOM,
 			posted ? "posted" : "unexpected", class, MPI_ERR_TRUNCATE);
 		for (int k = ROOM; k < LONG; k++)
-			EXPECT(buf[k] == 0xa5, "%d bytes into %d: byte %d behind the buffer was written", len, ROOM, k - ROOM);
+			EXPECT(buf[k] == 0xa5, "%d bytes into %d: byte %d behind the buffer was written", len, ROOM,
+				k - ROOM);
 		rc = MPI_Recv(buf, ROOM, MPI_BYTE, 1, 5, MPI_COMM_WORLD, &st);
 		EXPECT(rc == MPI_SUCCESS && !memcmp(buf, "next", 5), "the message after a truncated one is wrong");
 	}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The MPI tests are one program, `mpi_tests NAME [option=number...]`, a test a function, a subject a file. Nothing in them knows of
- * ropewalk: they hold over any transport, which is how they were found to be right. A test that sees something wrong says where and
- * what and aborts the job, so that mpirun's exit code is not 0; test/mpi/run limits the time.
+ * The MPI tests are one program, `mpi_tests NAME [option=number...]`, a test a function, a subject a file. Nothing in
+ * them knows of ropewalk: they hold over any transport, which is how they were found to be right. A test that sees
+ * something wrong says where and what and aborts the job, so that mpirun's exit code is not 0; test/mpi/run limits the
+ * time.
  */
 #ifndef RWK_TEST_MPI_H
 #define RWK_TEST_MPI_H
@@ -29,19 +30,31 @@ extern const struct mpi_test sizes_tests[], matching_tests[], request_tests[], f
 
 extern int rank, ranks;
 
-/** The value of option `name` (name=number on the command line), or `otherwise`. Every option asked for is known from then on. */
+/**
+
+ * The value of option `name` (name=number on the command line), or `otherwise`. Every option asked for is known from
+
+ * then on.
+
+ */
 long option(const char *name, long otherwise);
 
 _Noreturn void fail(const char *file, int line, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /** Unless `cond` holds, says so with the printf-like rest and aborts the job. */
-#define EXPECT(cond, ...)                                                                                                        \
-	do {                                                                                                                     \
-		if (!(cond))                                                                                                     \
-			fail(__FILE__, __LINE__, __VA_ARGS__);                                                                   \
+#define EXPECT(cond, ...)                                                                                              \
+	do {                                                                                                           \
+		if (!(cond))                                                                                           \
+			fail(__FILE__, __LINE__, __VA_ARGS__);                                                         \
 	} while (0)
 
-/** Fills `buf` with bytes that depend on the seed and the place, so that neither a wrong message nor a shifted one passes. */
+/**
+
+ * Fills `buf` with bytes that depend on the seed and the place, so that neither a wrong message nor a shifted one
+
+ * passes.
+
+ */
 void fill(void *buf, size_t len, uint64_t seed);
 
 /** Expects what fill() wrote; `what` names the message in the complaint. */

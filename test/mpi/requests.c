@@ -64,7 +64,13 @@ static void persistent(void)
 	}
 }
 
-/* n receives and n sends at once with every other rank, posted in opposite orders and by tag, so that matching works hard. */
+/*
+
+ * n receives and n sends at once with every other rank, posted in opposite orders and by tag, so that matching works
+
+ * hard.
+
+ */
 static void outstanding(void)
 {
 	int n = (int)option("n", 4000), len = (int)option("len", 200), others = ranks - 1;
@@ -81,13 +87,15 @@ static void outstanding(void)
 	}
 	for (int i = n; i-- > 0;) {
 		for (int o = 1; o < ranks; o++, k++)
-			MPI_Isend(out + (size_t)i * (size_t)len, len, MPI_BYTE, (rank + o) % ranks, i, MPI_COMM_WORLD, &r[k]);
+			MPI_Isend(out + (size_t)i * (size_t)len, len, MPI_BYTE, (rank + o) % ranks, i, MPI_COMM_WORLD,
+				&r[k]);
 	}
 	MPI_Waitall((int)k, r, MPI_STATUSES_IGNORE);
 	k = 0;
 	for (int i = 0; i < n; i++) {
 		for (int o = 1; o < ranks; o++, k++)
-			expect_filled(in + k * (size_t)len, (size_t)len, (uint64_t)((rank + o) % ranks * n + i), "one of many");
+			expect_filled(in + k * (size_t)len, (size_t)len, (uint64_t)((rank + o) % ranks * n + i),
+				"one of many");
 	}
 	free(r);
 	free(in);
@@ -135,7 +143,8 @@ static void self(void)
 const struct mpi_test request_tests[] = {
 	{"ssend", 2, MPI_THREAD_SINGLE, ssend, "synchronous sends wait for their receive"},
 	{"persistent", 2, MPI_THREAD_SINGLE, persistent, "persistent requests; rounds="},
-	{"outstanding", 2, MPI_THREAD_SINGLE, outstanding, "n= sends and receives at once with every rank, of len= bytes"},
+	{"outstanding", 2, MPI_THREAD_SINGLE, outstanding,
+		"n= sends and receives at once with every rank, of len= bytes"},
 	{"self", 1, MPI_THREAD_SINGLE, self, "messages to oneself"},
 	{0},
 };

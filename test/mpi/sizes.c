@@ -42,8 +42,8 @@ static void exchange(enum mode mode, int peer, bool even, char *out, char *in, i
 	}
 	MPI_Wait(&r[0], &st);
 	MPI_Get_count(&st, MPI_BYTE, &n);
-	EXPECT(n == len && st.MPI_SOURCE == peer && st.MPI_TAG == 1, "status: count %d source %d tag %d, should be %d %d 1", n,
-		st.MPI_SOURCE, st.MPI_TAG, len, peer);
+	EXPECT(n == len && st.MPI_SOURCE == peer && st.MPI_TAG == 1,
+		"status: count %d source %d tag %d, should be %d %d 1", n, st.MPI_SOURCE, st.MPI_TAG, len, peer);
 	MPI_Wait(&r[1], MPI_STATUS_IGNORE);
 }
 
@@ -57,8 +57,8 @@ static void one_size(int peer, bool even, char *out, char *in, int len)
 		exchange(mode, peer, even, out, in, len);
 		expect_filled(in, (size_t)len, seed * 2 + !even, mode_names[mode]);
 		for (int i = 0; i < GUARD; i++)
-			EXPECT((unsigned char)in[len + i] == GUARD_BYTE, "%s, %d bytes: byte %d behind them was written",
-				mode_names[mode], len, i);
+			EXPECT((unsigned char)in[len + i] == GUARD_BYTE,
+				"%s, %d bytes: byte %d behind them was written", mode_names[mode], len, i);
 	}
 }
 
@@ -100,16 +100,18 @@ static void alignment(void)
 			int len = lens[i];
 
 			fill(out + shift, (size_t)len, (uint64_t)len + (uint64_t)rank);
-			MPI_Sendrecv(out + shift, len, MPI_BYTE, peer, 1, in + 16 - shift, len, MPI_BYTE, peer, 1, MPI_COMM_WORLD,
-				&st);
-			expect_filled(in + 16 - shift, (size_t)len, (uint64_t)len + (uint64_t)peer, "at an odd address");
+			MPI_Sendrecv(out + shift, len, MPI_BYTE, peer, 1, in + 16 - shift, len, MPI_BYTE, peer, 1,
+				MPI_COMM_WORLD, &st);
+			expect_filled(
+				in + 16 - shift, (size_t)len, (uint64_t)len + (uint64_t)peer, "at an odd address");
 		}
 	}
 	free(out);
 	free(in);
 }
 
-/* A count that does not fit 32 bits of bytes: `mega` MiB in one message from rank 0 to rank 1, both orders of arrival. */
+/* A count that does not fit 32 bits of bytes: `mega` MiB in one message from rank 0 to rank 1, both orders of arrival.
+ */
 static void large(void)
 {
 	size_t len = (size_t)option("mega", 4100) << 20;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Random traffic between all ranks. Every rank rolls the same dice, so that each knows all messages of a round: source, target, size,
- * tag. It starts its sends and receives in an order of its own, in ways of its own, and checks every byte.
+ * Random traffic between all ranks. Every rank rolls the same dice, so that each knows all messages of a round: source,
+ * target, size, tag. It starts its sends and receives in an order of its own, in ways of its own, and checks every
+ * byte.
  */
 #include "mpi_test.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* MPI_THREAD_MULTIPLE: threads of one rank send, receive and probe at the same time, each with a tag or communicator of its own. */
+/*
+ * MPI_THREAD_MULTIPLE: threads of one rank send, receive and probe at the same time, each with a tag or communicator of
+ * its own.
+ */
 #include "mpi_test.h"
 
 #include <pthread.h>
@@ -12,7 +15,13 @@ struct job {
 
 enum { MOST = 200000, WINDOW = 8 };
 
-/* Several messages under way to the same thread of the neighbour, sizes at random; every second job receives from any source. */
+/*
+
+ * Several messages under way to the same thread of the neighbour, sizes at random; every second job receives from any
+
+ * source.
+
+ */
 static void *stream(void *arg)
 {
 	struct job *job = arg;
@@ -32,7 +41,8 @@ static void *stream(void *arg)
 			uint64_t seed = (uint64_t)((round * WINDOW + i) * 100 + job->number);
 
 			len[i] = (int)roll_size(&dice, i ? 5000 : MOST);
-			MPI_Irecv(in[i], MOST, MPI_BYTE, job->number % 2 ? MPI_ANY_SOURCE : left, tag, job->comm, &r[i]);
+			MPI_Irecv(
+				in[i], MOST, MPI_BYTE, job->number % 2 ? MPI_ANY_SOURCE : left, tag, job->comm, &r[i]);
 			fill(out[i], (size_t)len[i], seed * 64 + (uint64_t)rank);
 			MPI_Isend(out[i], len[i], MPI_BYTE, right, tag, job->comm, &r[WINDOW + i]);
 		}
@@ -42,8 +52,8 @@ static void *stream(void *arg)
 
 			MPI_Get_count(&st[i], MPI_BYTE, &n);
 			EXPECT(n == len[i] && st[i].MPI_SOURCE == left && st[i].MPI_TAG == tag,
-				"thread %d: %d bytes from %d tag %d, should be %d from %d tag %d", job->number, n, st[i].MPI_SOURCE,
-				st[i].MPI_TAG, len[i], left, tag);
+				"thread %d: %d bytes from %d tag %d, should be %d from %d tag %d", job->number, n,
+				st[i].MPI_SOURCE, st[i].MPI_TAG, len[i], left, tag);
 			expect_filled(in[i], (size_t)n, seed * 64 + (uint64_t)left, "between threads");
 		}
 	}
