@@ -60,11 +60,8 @@ static void flood(void)
 }
 
 /*
-
  * Every rank sends n messages to rank 0, which computes for a while without a call into MPI and then takes them from
-
  * the last rank on.
-
  */
 static void incast(void)
 {

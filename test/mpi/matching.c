@@ -30,11 +30,8 @@ static int take(char *buf, int source, int (*seen)[TAGS])
 }
 
 /*
-
  * Each rank but 0 sends EACH messages of mixed sizes, numbered in each tag; rank 0 takes half of all from anyone, the
-
  * rest by source.
-
  */
 static void wildcards(void)
 {
@@ -169,11 +166,8 @@ static void probe_one(char *buf, int len, int how)
 }
 
 /*
-
  * Each kind of probe sees size, source and tag; a matched message belongs to its handle, whatever is received in
-
  * between.
-
  */
 static void probes(void)
 {

@@ -31,11 +31,8 @@ extern const struct mpi_test sizes_tests[], matching_tests[], request_tests[], f
 extern int rank, ranks;
 
 /**
-
  * The value of option `name` (name=number on the command line), or `otherwise`. Every option asked for is known from
-
  * then on.
-
  */
 long option(const char *name, long otherwise);
 
@@ -49,11 +46,8 @@ _Noreturn void fail(const char *file, int line, const char *fmt, ...) __attribut
 	} while (0)
 
 /**
-
  * Fills `buf` with bytes that depend on the seed and the place, so that neither a wrong message nor a shifted one
-
  * passes.
-
  */
 void fill(void *buf, size_t len, uint64_t seed);
 

@@ -65,11 +65,8 @@ static void persistent(void)
 }
 
 /*
-
  * n receives and n sends at once with every other rank, posted in opposite orders and by tag, so that matching works
-
  * hard.
-
  */
 static void outstanding(void)
 {

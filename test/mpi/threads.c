@@ -16,11 +16,8 @@ struct job {
 enum { MOST = 200000, WINDOW = 8 };
 
 /*
-
  * Several messages under way to the same thread of the neighbour, sizes at random; every second job receives from any
-
  * source.
-
  */
 static void *stream(void *arg)
 {
