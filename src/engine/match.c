@@ -4,32 +4,32 @@
  * and a hash index, which can be made again from the list at any time by walking it in order. The invariants:
  *
  *   - a bucket's chain is in the same order as the list, so the first of a bucket that fits is its earliest
- *   - `hashed`: every posted receive before `fresh` is in its class's bucket, or in `rest` if it found no class
+ *   - posted receives are hashed in order, so the ones with a slot come before the ones without: the former are in
+ *     their class's bucket, or in `rest` if they found no class. `hashed`: there may be any
  *   - bit i of `indexed`: every kept message is in a bucket of class i
  *   - what is not hashed or indexed has all its buckets empty
  *
  * The indexes are made when more than FEW wait and the first is not the one (posted: for a message; kept: for a class's
  * first question) and dropped when only LEAVE are left. So a program with few messages under way never hashes, nor one
- * whose messages come in the order of its receives, and one that goes up and down around FEW does not pay each time. A class owns a slot until it has nothing posted and has not been used for IDLE uses of
- * the others.
+ * whose messages come in the order of its receives, and one that goes up and down around FEW does not pay each time. A
+ * class owns a slot until it has nothing posted and has not been used for IDLE uses of the others.
  */
 #include "engine/match.h"
 
 #include "base/compiler.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #define FEW        8                 /* as many are searched in order */
 #define LEAVE      (FEW / 2)         /* at so few an index is dropped */
 #define IDLE       1024              /* uses of classes after which one that was not among them gives up its slot */
-#define REST       RWK_MATCH_CLASSES /* the slot of receives that found none */
-#define FRESH      255               /* the slot of receives that are not hashed */
+#define REST       RWK_MATCH_CLASSES /* the class of receives that found none */
 #define FIRST_BITS 6                 /* log2 of the buckets of a new table */
 
 /** What an index hashes by. */
-struct class {
+struct class
+{
 	uint64_t ignore;
 	uint64_t used; /* the value of `uses` when it was last used */
 	bool anyone;   /* receives name no peer */
@@ -37,13 +37,11 @@ struct class {
 
 struct rwk_matcher {
 	/* All that is needed while few wait: one cache line. */
-	struct rwk_list posted, kept; /* in order */
-	size_t posted_count, kept_count;
-	uint64_t order;   /* the next posted receive's number */
-	unsigned indexed; /* bit for class: kept messages are in its buckets */
-	bool hashed;      /* posted receives before `fresh` are in buckets */
-	struct rwk_list *fresh; /* the first posted receive that is not; &posted: none */
+	struct rwk_match_head head;
+	unsigned indexed;     /* bit for class: kept messages are in its buckets */
+	struct rwk_list kept; /* in order */
 
+	uint64_t order;   /* the next number of a posted receive */
 	unsigned classes; /* slots in use, from 0 on */
 	unsigned posted_bits, kept_bits;
 	uint64_t uses;                 /* of classes, so far */
@@ -62,11 +60,6 @@ static struct rwk_posted *posted_of(struct rwk_list *all)
 static struct rwk_arrived *kept_of(struct rwk_list *all)
 {
 	return rwk_container_of(all, struct rwk_arrived, all);
-}
-
-static bool fits(const void *wanted_from, uint64_t wanted_tag, uint64_t ignore, const void *from, uint64_t tag)
-{
-	return (!wanted_from || wanted_from == from) && !((wanted_tag ^ tag) & ~ignore);
 }
 
 /** `bits` bits that depend on all of both; `from` is NULL in a class of anyone. */
@@ -109,8 +102,7 @@ int rwk_matcher_open(struct rwk_matcher **out)
 		rwk_matcher_close(m);
 		return -ENOMEM;
 	}
-	rwk_list_init(&m->posted);
-	m->fresh = &m->posted;
+	rwk_list_init(&m->head.posted);
 	rwk_list_init(&m->kept);
 	rwk_list_init(&m->rest);
 	*out = m;
@@ -180,37 +172,40 @@ static void chain_posted(struct rwk_matcher *m, struct rwk_posted *p)
 {
 	struct rwk_list *bucket = &m->rest;
 
-	if (p->slot != REST)
+	if (p->slot - 1 != REST)
 		bucket = &m->posted_table[hash(p->tag & ~p->ignore, p->from, m->posted_bits)];
 	rwk_list_append(bucket, &p->chain);
 }
 
 static void hash_posted(struct rwk_matcher *m, struct rwk_posted *p)
 {
-	p->slot = use_class(m, p->ignore, !p->from);
-	m->posted_in[p->slot]++;
+	unsigned class = use_class(m, p->ignore, !p->from);
+
+	p->order = m->order++;
+	p->slot = class + 1;
+	m->posted_in[class]++;
 	chain_posted(m, p);
 }
 
 static rwk_noinline void unhash_posted(struct rwk_matcher *m)
 {
-	m->hashed = false;
-	for (struct rwk_list *l = m->posted.next; l != m->fresh; l = l->next) {
+	for (struct rwk_list *l = m->head.posted.next; l != &m->head.posted && posted_of(l)->slot; l = l->next) {
 		rwk_list_remove(&posted_of(l)->chain);
-		posted_of(l)->slot = FRESH;
+		posted_of(l)->slot = 0;
 	}
-	m->fresh = m->posted.next;
 	for (unsigned i = 0; i <= REST; i++)
 		m->posted_in[i] = 0;
+	m->head.hashed = false;
+	m->order = 0;
 }
 
-/** Makes the table fit; only while nothing is fresh. */
+/** Makes the table fit; only while every posted receive is hashed. */
 static rwk_noinline void grow_posted(struct rwk_matcher *m)
 {
 	unsigned bits = m->posted_bits;
 	struct rwk_list *table;
 
-	while (m->posted_count >> bits)
+	while (m->head.posted_count >> bits)
 		bits++;
 	table = new_buckets((size_t)1 << bits);
 	if (!table)
@@ -219,45 +214,37 @@ static rwk_noinline void grow_posted(struct rwk_matcher *m)
 	m->posted_table = table;
 	m->posted_bits = bits;
 	rwk_list_init(&m->rest);
-	for (struct rwk_list *l = m->posted.next; l != &m->posted; l = l->next)
+	for (struct rwk_list *l = m->head.posted.next; l != &m->head.posted; l = l->next)
 		chain_posted(m, posted_of(l));
 }
 
 /** Hashes what has been posted since this was last done. */
 static void hash_fresh(struct rwk_matcher *m)
 {
-	if (m->fresh == &m->posted)
-		return;
-	m->hashed = true;
-	for (; m->fresh != &m->posted; m->fresh = m->fresh->next)
-		hash_posted(m, posted_of(m->fresh));
-	if (rwk_unlikely(m->posted_count >> m->posted_bits))
-		grow_posted(m);
-}
+	struct rwk_list *l = &m->head.posted;
 
-void rwk_match_post(struct rwk_matcher *m, struct rwk_posted *p)
-{
-	p->order = m->order++;
-	p->slot = FRESH;
-	rwk_list_append(&m->posted, &p->all);
-	m->posted_count++;
-	if (m->fresh == &m->posted)
-		m->fresh = &p->all;
+	while (l->prev != &m->head.posted && !posted_of(l->prev)->slot)
+		l = l->prev;
+	if (l == &m->head.posted)
+		return;
+	m->head.hashed = true;
+	for (; l != &m->head.posted; l = l->next)
+		hash_posted(m, posted_of(l));
+	if (rwk_unlikely(m->head.posted_count >> m->posted_bits))
+		grow_posted(m);
 }
 
 void rwk_match_unpost(struct rwk_matcher *m, struct rwk_posted *p)
 {
-	if (m->fresh == &p->all)
-		m->fresh = p->all.next;
 	rwk_list_remove(&p->all);
-	m->posted_count--;
-	if (!m->hashed)
+	m->head.posted_count--;
+	if (!m->head.hashed)
 		return;
-	if (p->slot != FRESH) {
+	if (p->slot) {
 		rwk_list_remove(&p->chain);
-		m->posted_in[p->slot]--;
+		m->posted_in[p->slot - 1]--;
 	}
-	if (rwk_unlikely(m->posted_count <= LEAVE))
+	if (rwk_unlikely(m->head.posted_count <= LEAVE))
 		unhash_posted(m);
 }
 
@@ -272,7 +259,7 @@ static struct rwk_posted *search_bucket(struct rwk_matcher *m, const struct clas
 	for (struct rwk_list *l = bucket->next; l != bucket; l = l->next) {
 		struct rwk_posted *p = rwk_container_of(l, struct rwk_posted, chain);
 
-		if (fits(p->from, p->tag, p->ignore, from, tag))
+		if (rwk_match_fits(p->from, p->tag, p->ignore, from, tag))
 			return p;
 	}
 	return NULL;
@@ -294,23 +281,23 @@ static struct rwk_posted *search_hashed(struct rwk_matcher *m, const void *from,
 
 		if (best && best->order < p->order)
 			break;
-		if (fits(p->from, p->tag, p->ignore, from, tag))
+		if (rwk_match_fits(p->from, p->tag, p->ignore, from, tag))
 			return p;
 	}
 	return best;
 }
 
 /** Any receive that fits after the first posted, which does not. */
-static rwk_outline struct rwk_posted *search_posted(struct rwk_matcher *m, const void *from, uint64_t tag)
+static struct rwk_posted *search_posted(struct rwk_matcher *m, const void *from, uint64_t tag)
 {
-	if (m->hashed || m->posted_count > FEW) {
+	if (m->head.hashed || m->head.posted_count > FEW) {
 		hash_fresh(m);
 		return search_hashed(m, from, tag);
 	}
-	for (struct rwk_list *l = m->posted.next->next; l != &m->posted; l = l->next) {
+	for (struct rwk_list *l = m->head.posted.next->next; l != &m->head.posted; l = l->next) {
 		struct rwk_posted *p = posted_of(l);
 
-		if (fits(p->from, p->tag, p->ignore, from, tag))
+		if (rwk_match_fits(p->from, p->tag, p->ignore, from, tag))
 			return p;
 	}
 	return NULL;
@@ -318,11 +305,11 @@ static rwk_outline struct rwk_posted *search_posted(struct rwk_matcher *m, const
 
 struct rwk_posted *rwk_match_message(struct rwk_matcher *m, const void *from, uint64_t tag)
 {
-	struct rwk_posted *p = posted_of(m->posted.next);
+	struct rwk_posted *p = posted_of(m->head.posted.next);
 
-	if (!m->posted_count)
+	if (!m->head.posted_count)
 		return NULL;
-	if (!fits(p->from, p->tag, p->ignore, from, tag)) {
+	if (!rwk_match_fits(p->from, p->tag, p->ignore, from, tag)) {
 		p = search_posted(m, from, tag);
 		if (!p)
 			return NULL;
@@ -353,7 +340,7 @@ static rwk_noinline void grow_kept(struct rwk_matcher *m)
 	unsigned bits = m->kept_bits;
 	struct rwk_list *table;
 
-	while (m->kept_count >> bits)
+	while (m->head.kept_count >> bits)
 		bits++;
 	table = new_buckets((size_t)RWK_MATCH_CLASSES << bits);
 	if (!table)
@@ -369,24 +356,24 @@ static rwk_noinline void grow_kept(struct rwk_matcher *m)
 void rwk_match_keep(struct rwk_matcher *m, struct rwk_arrived *a)
 {
 	rwk_list_append(&m->kept, &a->all);
-	m->kept_count++;
+	m->head.kept_count++;
 	if (!m->indexed)
 		return;
 	for (unsigned i = 0; i < m->classes; i++)
 		if (m->indexed >> i & 1)
 			chain_kept(m, a, i);
-	if (rwk_unlikely(m->kept_count >> m->kept_bits))
+	if (rwk_unlikely(m->head.kept_count >> m->kept_bits))
 		grow_kept(m);
 }
 
 void rwk_match_take(struct rwk_matcher *m, struct rwk_arrived *a)
 {
 	rwk_list_remove(&a->all);
-	m->kept_count--;
+	m->head.kept_count--;
 	for (unsigned i = 0; m->indexed >> i; i++) {
 		if (m->indexed >> i & 1)
 			rwk_list_remove(&a->chain[i]);
-		if (m->kept_count <= LEAVE && m->indexed >> i & 1)
+		if (m->head.kept_count <= LEAVE && m->indexed >> i & 1)
 			drop_index(m, i);
 	}
 }
@@ -398,7 +385,7 @@ static struct rwk_arrived *search_index(struct rwk_matcher *m, unsigned slot, co
 	struct rwk_list *bucket;
 
 	if (rwk_unlikely(!(m->indexed >> slot & 1))) {
-		if (m->kept_count >> m->kept_bits)
+		if (m->head.kept_count >> m->kept_bits)
 			grow_kept(m);
 		index_class(m, slot);
 	}
@@ -406,20 +393,19 @@ static struct rwk_arrived *search_index(struct rwk_matcher *m, unsigned slot, co
 	for (struct rwk_list *l = bucket->next; l != bucket; l = l->next) {
 		struct rwk_arrived *a = rwk_container_of(l, struct rwk_arrived, chain[slot]);
 
-		if (fits(from, tag, c->ignore, a->from, a->tag))
+		if (rwk_match_fits(from, tag, c->ignore, a->from, a->tag))
 			return a;
 	}
 	return NULL;
 }
 
-static rwk_outline struct rwk_arrived *search_kept(struct rwk_matcher *m, const void *from, uint64_t tag,
-	uint64_t ignore)
+struct rwk_arrived *rwk_match_find_any(struct rwk_matcher *m, const void *from, uint64_t tag, uint64_t ignore)
 {
 	struct rwk_arrived *first = kept_of(m->kept.next);
 
-	if (fits(from, tag, ignore, first->from, first->tag))
+	if (rwk_match_fits(from, tag, ignore, first->from, first->tag))
 		return first;
-	if (m->kept_count > FEW) {
+	if (m->head.kept_count > FEW) {
 		unsigned slot = use_class(m, ignore, !from);
 
 		if (slot != REST)
@@ -428,22 +414,17 @@ static rwk_outline struct rwk_arrived *search_kept(struct rwk_matcher *m, const 
 	for (struct rwk_list *l = first->all.next; l != &m->kept; l = l->next) {
 		struct rwk_arrived *a = kept_of(l);
 
-		if (fits(from, tag, ignore, a->from, a->tag))
+		if (rwk_match_fits(from, tag, ignore, a->from, a->tag))
 			return a;
 	}
 	return NULL;
-}
-
-struct rwk_arrived *rwk_match_find(struct rwk_matcher *m, const void *from, uint64_t tag, uint64_t ignore)
-{
-	return m->kept_count ? search_kept(m, from, tag, ignore) : NULL;
 }
 
 /* Both */
 
 int rwk_match_each_posted(struct rwk_matcher *m, int (*visit)(struct rwk_posted *p, void *arg), void *arg)
 {
-	for (struct rwk_list *l = m->posted.next, *next; l != &m->posted; l = next) {
+	for (struct rwk_list *l = m->head.posted.next, *next; l != &m->head.posted; l = next) {
 		int rc;
 
 		next = l->next;
@@ -469,10 +450,10 @@ int rwk_match_each_kept(struct rwk_matcher *m, int (*visit)(struct rwk_arrived *
 
 size_t rwk_match_posted_count(const struct rwk_matcher *m)
 {
-	return m->posted_count;
+	return m->head.posted_count;
 }
 
 size_t rwk_match_kept_count(const struct rwk_matcher *m)
 {
-	return m->kept_count;
+	return m->head.kept_count;
 }

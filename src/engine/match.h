@@ -22,8 +22,10 @@
 #ifndef RWK_ENGINE_MATCH_H
 #define RWK_ENGINE_MATCH_H
 
+#include "base/compiler.h"
 #include "base/list.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,9 +42,9 @@ struct rwk_posted {
 	uint64_t tag;          /* wanted */
 	uint64_t ignore;       /* bits of tag that need not agree */
 	const void *from;      /* the one peer wanted, compared as a pointer; NULL: anyone */
-	uint64_t order : 55;   /* number in the order of posting; the matcher's */
-	uint64_t stays : 1;    /* a message that takes it leaves it posted; it waits until it is unposted */
-	uint64_t slot : 8;     /* which class, while hashed; the matcher's */
+	uint64_t order : 48;   /* number in the order of posting, while hashed; the matcher's */
+	uint64_t stays : 8;    /* not 0: a message that takes it leaves it posted; it waits until it is unposted */
+	uint64_t slot : 8;     /* where it is hashed; 0: nowhere. The matcher's */
 	struct rwk_list chain; /* in its hash bucket, while hashed */
 };
 
@@ -62,6 +64,38 @@ int rwk_matcher_open(struct rwk_matcher **m);
 /** Frees the tables; what is still posted or kept stays its owner's. */
 void rwk_matcher_close(struct rwk_matcher *m);
 
+/** The part of a matcher that the inline calls look at: half a cache line. */
+struct rwk_match_head {
+	struct rwk_list posted; /* in the order of posting */
+	size_t posted_count, kept_count;
+	bool hashed; /* some posted receives are in buckets too */
+};
+
+/** Does a receive with these wishes take such a message? */
+static inline bool rwk_match_fits(
+	const void *wanted_from, uint64_t wanted_tag, uint64_t ignore, const void *from, uint64_t tag)
+{
+	return (!wanted_from || wanted_from == from) && !((wanted_tag ^ tag) & ~ignore);
+}
+
+/**
+ * The first posted receive, taken out, if that is known at once to be the answer of rwk_match_message; NULL: ask that.
+ */
+static inline struct rwk_posted *rwk_match_first(struct rwk_matcher *m, const void *from, uint64_t tag)
+{
+	struct rwk_match_head *head = (struct rwk_match_head *)m;
+	struct rwk_list *first = head->posted.next;
+	struct rwk_posted *p = rwk_container_of(first, struct rwk_posted, all);
+
+	if (rwk_unlikely(first == &head->posted || head->hashed || p->stays ||
+			 !rwk_match_fits(p->from, p->tag, p->ignore, from, tag)))
+		return NULL;
+	head->posted.next = first->next;
+	first->next->prev = &head->posted;
+	head->posted_count--;
+	return p;
+}
+
 /**
  * A message has come: the earliest posted receive that fits, taken out unless it `stays`; NULL if none does (then
  * `keep` it). Not for a message older than one already kept that the same receive would fit: callers always look here
@@ -72,17 +106,35 @@ struct rwk_posted *rwk_match_message(struct rwk_matcher *m, const void *from, ui
 /** Keeps a message that no posted receive took; *a has tag and from set. */
 void rwk_match_keep(struct rwk_matcher *m, struct rwk_arrived *a);
 
+static inline bool rwk_match_any_kept(const struct rwk_matcher *m)
+{
+	return ((const struct rwk_match_head *)m)->kept_count != 0;
+}
+
+/** The slow half of rwk_match_find: messages are kept. */
+struct rwk_arrived *rwk_match_find_any(struct rwk_matcher *m, const void *from, uint64_t tag, uint64_t ignore);
+
 /**
  * A receive wants a message: the earliest kept one that fits, left where it is; NULL if there is none.
  * `from` NULL: from anyone.
  */
-struct rwk_arrived *rwk_match_find(struct rwk_matcher *m, const void *from, uint64_t tag, uint64_t ignore);
+static inline struct rwk_arrived *rwk_match_find(struct rwk_matcher *m, const void *from, uint64_t tag, uint64_t ignore)
+{
+	return rwk_match_any_kept(m) ? rwk_match_find_any(m, from, tag, ignore) : NULL;
+}
 
 /** Takes a kept message out. */
 void rwk_match_take(struct rwk_matcher *m, struct rwk_arrived *a);
 
 /** Posts a receive that found no kept message; *p has tag, ignore, from and stays set. */
-void rwk_match_post(struct rwk_matcher *m, struct rwk_posted *p);
+static inline void rwk_match_post(struct rwk_matcher *m, struct rwk_posted *p)
+{
+	struct rwk_match_head *head = (struct rwk_match_head *)m;
+
+	p->slot = 0;
+	rwk_list_append(&head->posted, &p->all);
+	head->posted_count++;
+}
 
 /** Takes a posted receive out: cancelled, or its peer has died. */
 void rwk_match_unpost(struct rwk_matcher *m, struct rwk_posted *p);

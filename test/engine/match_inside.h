@@ -38,18 +38,19 @@ static size_t check_posted_bucket(struct rwk_matcher *m, struct rwk_list *bucket
 
 	for (struct rwk_list *l = bucket->next; l != bucket; l = l->next, n++) {
 		struct rwk_posted *p = rwk_container_of(l, struct rwk_posted, chain);
+		const struct class *class;
 
 		assert_true(n == 0 || p->order > last);
 		last = p->order;
 		if (bucket == &m->rest) {
-			assert_int_equal(p->slot, REST);
+			assert_int_equal(p->slot - 1, REST);
 			continue;
 		}
-		assert_in_range(p->slot, 0, m->classes - 1);
-		assert_true(m->class[p->slot].ignore == p->ignore);
-		assert_int_equal(m->class[p->slot].anyone, !p->from);
-		assert_ptr_equal(bucket,
-			m->posted_table + class_hash(&m->class[p->slot], p->from, p->tag, m->posted_bits));
+		assert_in_range(p->slot, 1, m->classes);
+		class = &m->class[p->slot - 1];
+		assert_true(class->ignore == p->ignore);
+		assert_int_equal(class->anyone, !p->from);
+		assert_ptr_equal(bucket, m->posted_table + class_hash(class, p->from, p->tag, m->posted_bits));
 	}
 	return n;
 }
@@ -57,15 +58,16 @@ static size_t check_posted_bucket(struct rwk_matcher *m, struct rwk_list *bucket
 static void check_invariants(struct rwk_matcher *m)
 {
 	size_t n = check_posted_bucket(m, &m->rest), in_slots = 0, hashed = 0;
+	struct rwk_list *l;
 
 	for (size_t i = 0; i < (size_t)1 << m->posted_bits; i++)
 		n += check_posted_bucket(m, &m->posted_table[i]);
-	for (struct rwk_list *l = m->posted.next; l != m->fresh; l = l->next, hashed++)
-		assert_true(posted_of(l)->slot != FRESH);
-	for (struct rwk_list *l = m->fresh; l != &m->posted; l = l->next)
-		assert_int_equal(posted_of(l)->slot, FRESH);
+	for (l = m->head.posted.next; l != &m->head.posted && posted_of(l)->slot; l = l->next, hashed++)
+		;
+	for (; l != &m->head.posted; l = l->next)
+		assert_int_equal(posted_of(l)->slot, 0);
 	assert_int_equal(n, hashed);
-	assert_true(m->hashed ? m->posted_count > LEAVE : !hashed);
+	assert_true(m->head.hashed ? m->head.posted_count > LEAVE : !hashed);
 	for (unsigned i = 0; i <= REST; i++)
 		in_slots += m->posted_in[i];
 	assert_int_equal(in_slots, n);
@@ -75,11 +77,11 @@ static void check_invariants(struct rwk_matcher *m)
 
 		n = 0;
 		for (size_t k = 0; k < (size_t)1 << m->kept_bits; k++)
-			for (struct rwk_list *l = table[k].next; l != &table[k]; l = l->next)
+			for (l = table[k].next; l != &table[k]; l = l->next)
 				n++;
-		assert_int_equal(n, m->indexed >> i & 1 ? m->kept_count : 0);
+		assert_int_equal(n, m->indexed >> i & 1 ? m->head.kept_count : 0);
 	}
-	assert_true(!m->indexed || m->kept_count > LEAVE);
+	assert_true(!m->indexed || m->head.kept_count > LEAVE);
 }
 
 #endif
