@@ -64,13 +64,20 @@ static inline uint16_t rwk_address_port(const struct rwk_address *a)
 /** What every message carries. kind, flags, tag and data are the client's; a service does not look at them but for
  * RWK_ENV_DATA. */
 struct rwk_envelope {
-	uint8_t kind; /* below RWK_KIND_SERVICE; from there on the numbers are the services' own */
-	uint8_t flags;
-	uint16_t small; /* a small number of the client's */
-	uint32_t spare; /* zero */
+	union {
+		struct {
+			uint8_t kind; /* below RWK_KIND_SERVICE; from there on the numbers are the services' own */
+			uint8_t flags;
+			uint16_t small; /* a small number of the client's */
+			uint32_t spare; /* zero */
+		};
+		uint64_t head; /* all of them, kind in the lowest bits */
+	};
 	uint64_t tag;
 	uint64_t data; /* travels only if RWK_ENV_DATA is set in flags, else arrives as 0 */
 };
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "head has kind in its lowest bits");
 
 #define RWK_KIND_SERVICE 0xe0u
 #define RWK_ENV_DATA     0x80u

@@ -16,8 +16,9 @@ static struct rwk_fi_cq *cq_of(struct fid_cq *fid)
 
 bool rwk_fi_cq_grow(struct rwk_fi_cq *cq)
 {
-	size_t old = cq->mask + 1;
-	struct rwk_fi_cq_entry *ring = aligned_alloc(RWK_CACHE_LINE, 2 * old * sizeof(*ring));
+	struct rwk_completions *q = &cq->done;
+	size_t old = q->mask + 1;
+	struct rwk_completion *ring = aligned_alloc(RWK_CACHE_LINE, 2 * old * sizeof(*ring));
 
 	if (!ring) {
 		if (!cq->overrun)
@@ -25,69 +26,88 @@ bool rwk_fi_cq_grow(struct rwk_fi_cq *cq)
 		cq->overrun = true;
 		return false;
 	}
-	for (uint64_t i = cq->head; i != cq->tail; i++)
-		ring[i & (2 * old - 1)] = cq->ring[i & cq->mask];
-	free(cq->ring);
-	cq->ring = ring;
-	cq->mask = 2 * old - 1;
+	for (uint64_t i = q->head; i != q->tail; i++)
+		ring[i & (2 * old - 1)] = q->ring[i & q->mask];
+	free(q->ring);
+	q->ring = ring;
+	q->mask = 2 * old - 1;
 	return true;
 }
 
-/*
- * Copies the first words of an entry; each format is a prefix of the longest, which is Open MPI's. Word by word, and
- * volatile to keep it so: the entry was written in words a moment ago, and a wider load would have to wait until the
- * store buffer is empty.
- */
-static inline void copy_entry(uint64_t *to, const struct fi_cq_tagged_entry *entry, size_t words)
+static inline bool is_empty(const struct rwk_fi_cq *cq)
 {
-	const volatile uint64_t *from = (const volatile uint64_t *)entry;
-
-	switch (words) {
-	case 6:
-		to[5] = from[5];
-		/* fall through */
-	case 5:
-		to[4] = from[4];
-		to[3] = from[3];
-		/* fall through */
-	case 3:
-		to[2] = from[2];
-		to[1] = from[1];
-		/* fall through */
-	default:
-		to[0] = from[0];
-	}
+	return cq->done.head == cq->done.tail;
 }
 
-/* Copies entries up to the first error. */
-static inline size_t take(struct rwk_fi_cq *cq, void *buf, size_t count, fi_addr_t *source)
+static inline struct rwk_completion *first_entry(const struct rwk_fi_cq *cq)
 {
-	uint64_t head = cq->head, *to = buf;
+	return &cq->done.ring[cq->done.head & cq->done.mask];
+}
+
+static inline bool has_error(const struct rwk_fi_cq *cq)
+{
+	return !is_empty(cq) && first_entry(cq)->status;
+}
+
+_Static_assert(offsetof(struct fi_cq_tagged_entry, flags) == offsetof(struct rwk_completion, flags) &&
+		       offsetof(struct fi_cq_tagged_entry, len) == offsetof(struct rwk_completion, length) &&
+		       offsetof(struct fi_cq_tagged_entry, buf) == offsetof(struct rwk_completion, buffer) &&
+		       offsetof(struct fi_cq_tagged_entry, data) == offsetof(struct rwk_completion, data) &&
+		       offsetof(struct fi_cq_tagged_entry, tag) == offsetof(struct rwk_completion, tag),
+	"an entry begins as libfabric's longest format");
+
+/* Copies the first words of an entry; each format is a prefix of the longest. */
+static inline void copy_entry(uint64_t *to, const struct rwk_completion *from, size_t words)
+{
+	to[0] = (uintptr_t)from->context;
+	if (words < 3)
+		return;
+	to[1] = from->flags;
+	to[2] = from->length;
+	if (words < 5)
+		return;
+	to[3] = (uintptr_t)from->buffer;
+	to[4] = from->data;
+	if (words == 6)
+		to[5] = from->tag;
+}
+
+/* Copies entries of `words` words each up to the first error. */
+static inline size_t take_words(struct rwk_fi_cq *cq, uint64_t *to, size_t words, size_t count, fi_addr_t *source)
+{
+	struct rwk_completions *q = &cq->done;
+	uint64_t head = q->head;
 	size_t n;
 
-	for (n = 0; n < count && head != cq->tail; n++, head++) {
-		const struct rwk_fi_cq_entry *from = &cq->ring[head & cq->mask];
+	for (n = 0; n < count && head != q->tail; n++, head++) {
+		const struct rwk_completion *from = &q->ring[head & q->mask];
 
 		if (rwk_unlikely(from->status))
 			break;
-		copy_entry(to, &from->e, cq->entry_words);
-		to += cq->entry_words;
+		copy_entry(to, from, words);
+		to += words;
 		if (source)
-			source[n] = from->source;
+			source[n] = from->flags & RWK_F_RECV ? from->user : FI_ADDR_NOTAVAIL;
 	}
-	cq->head = head;
+	q->head = head;
+	rwk_fi_cq_open_up(cq);
 	return n;
+}
+
+static size_t take(struct rwk_fi_cq *cq, void *buf, size_t count, fi_addr_t *source)
+{
+	return take_words(cq, buf, cq->entry_words, count, source);
 }
 
 /* Nothing was taken: because of an error entry, because completions were lost, or there is nothing (or no room: count
  * 0). */
 static rwk_noinline ssize_t took_nothing(const struct rwk_fi_cq *cq)
 {
-	if (cq->head != cq->tail && cq->ring[cq->head & cq->mask].status)
+	if (has_error(cq))
 		return -FI_EAVAIL;
 	if (cq->overrun)
 		return -FI_EOVERRUN;
-	return cq->head == cq->tail ? -FI_EAGAIN : 0;
+	return is_empty(cq) ? -FI_EAGAIN : 0;
 }
 
 /*
@@ -98,12 +118,13 @@ static inline ssize_t read_from(struct rwk_fi_cq *cq, void *buf, size_t count, f
 {
 	size_t n;
 
-	if (cq->tail - cq->head < count || rwk_unlikely(!count)) {
+	if (cq->done.tail - cq->done.head < count || rwk_unlikely(!count)) {
 		rwk_fi_wait_progress(&cq->wait);
-		if (cq->head == cq->tail && rwk_likely(!cq->overrun))
+		if (is_empty(cq) && rwk_likely(!cq->overrun))
 			return -FI_EAGAIN;
 	}
-	n = take(cq, buf, count, source);
+	/* Open MPI's format and call get code of their own. */
+	n = cq->entry_words == 6 && !source ? take_words(cq, buf, 6, count, NULL) : take(cq, buf, count, source);
 	return rwk_likely(n) ? (ssize_t)n : took_nothing(cq);
 }
 
@@ -133,17 +154,17 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 
 /* Writes an error entry in the layout of the program's API: err_data_size came with 1.5, and what came later is not
  * ours to touch. */
-static void write_error(const struct rwk_fi_cq *cq, const struct rwk_fi_cq_entry *from, struct fi_cq_err_entry *to)
+static void write_error(const struct rwk_fi_cq *cq, const struct rwk_completion *from, struct fi_cq_err_entry *to)
 {
-	to->op_context = from->e.op_context;
-	to->flags = from->e.flags;
-	to->len = from->e.len;
-	to->buf = from->e.buf;
-	to->data = from->e.data;
-	to->tag = from->e.tag;
+	to->op_context = from->context;
+	to->flags = from->flags;
+	to->len = from->length;
+	to->buf = from->buffer;
+	to->data = from->data;
+	to->tag = from->tag;
 	to->olen = from->overflow;
-	to->err = (int)from->status;
-	to->prov_errno = (int)from->status;
+	to->err = from->status;
+	to->prov_errno = from->status;
 	if (FI_VERSION_LT(cq->domain->fabric->fid.api_version, FI_VERSION(1, 5)))
 		to->err_data = NULL;
 	else
@@ -153,17 +174,15 @@ static void write_error(const struct rwk_fi_cq *cq, const struct rwk_fi_cq_entry
 static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t flags)
 {
 	struct rwk_fi_cq *cq = cq_of(fid);
-	const struct rwk_fi_cq_entry *entry;
 	ssize_t n = -FI_EAGAIN;
 
 	(void)flags;
 	rwk_fi_lock(cq->lock);
-	if (cq->head == cq->tail)
+	if (is_empty(cq))
 		rwk_fi_wait_progress(&cq->wait); /* some programs call nothing else while they wait */
-	entry = &cq->ring[cq->head & cq->mask];
-	if (cq->head != cq->tail && entry->status) {
-		write_error(cq, entry, buf);
-		cq->head++;
+	if (has_error(cq)) {
+		write_error(cq, first_entry(cq), buf);
+		cq->done.head++;
 		n = 1;
 	}
 	rwk_fi_unlock(cq->lock);
@@ -181,8 +200,7 @@ static bool enough(const void *arg)
 	const struct want *w = arg;
 	const struct rwk_fi_cq *cq = w->cq;
 
-	return cq->tail - cq->head >= w->entries || cq->overrun ||
-	       (cq->head != cq->tail && cq->ring[cq->head & cq->mask].status);
+	return cq->done.tail - cq->done.head >= w->entries || cq->overrun || has_error(cq);
 }
 
 static ssize_t cq_sreadfrom(
@@ -244,7 +262,7 @@ int rwk_fi_cq_trywait(struct rwk_fi_cq *cq)
 
 	rwk_fi_lock(cq->lock);
 	rwk_fi_wait_progress(&cq->wait);
-	if (cq->head == cq->tail && !cq->overrun)
+	if (is_empty(cq) && !cq->overrun)
 		err = rwk_fi_wait_arm(&cq->wait);
 	rwk_fi_unlock(cq->lock);
 	return err;
@@ -263,7 +281,7 @@ static int cq_close(struct fid *fid)
 		return -FI_EBUSY;
 	rwk_fi_wait_close(&cq->wait);
 	rwk_fi_drop(&cq->domain->refs);
-	free(cq->ring);
+	free(cq->done.ring);
 	free(cq);
 	return 0;
 }
@@ -340,14 +358,16 @@ int rwk_fi_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struc
 		return -FI_ENOMEM;
 	cq->entry_words = size / sizeof(uint64_t);
 	size = ring_size(attr->size);
-	cq->mask = size - 1;
+	cq->done.mask = size - 1;
 	err = -FI_ENOMEM;
-	cq->ring = aligned_alloc(RWK_CACHE_LINE, size * sizeof(*cq->ring));
-	if (!cq->ring)
+	cq->done.ring = aligned_alloc(RWK_CACHE_LINE, size * sizeof(*cq->done.ring));
+	if (!cq->done.ring)
 		goto free_cq;
 	err = rwk_fi_wait_open(&cq->wait, attr->wait_obj, "fi_cq_open");
 	if (err)
 		goto free_ring;
+	cq->wait.done = &cq->done;
+	rwk_fi_cq_open_up(cq);
 	cq->threshold = attr->wait_cond == FI_CQ_COND_THRESHOLD;
 	cq->domain = rwk_fi_domain_of(domain_fid);
 	cq->lock = cq->domain->lock;
@@ -360,7 +380,7 @@ int rwk_fi_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struc
 	return 0;
 
 free_ring:
-	free(cq->ring);
+	free(cq->done.ring);
 free_cq:
 	free(cq);
 	return err;

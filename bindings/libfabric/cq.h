@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The completion queue: a ring of entries in local memory, one cache line each. Completions are written straight into
- * it, and a read copies the first words of an entry: each of libfabric's formats is a prefix of the longest one. A full
- * ring grows; the size that a program asks for is where it starts. An error is an entry like others that only
- * fi_cq_readerr takes out.
+ * The completion queue. The engine writes what has gone well straight into it, as long as nobody must be told (a
+ * counter, a sleeper) and there is room; the rest comes by completion.c. A read copies the first words of an entry:
+ * each of libfabric's formats is a prefix of the longest one, and that is how the engine's entries begin. A full ring
+ * grows; the size that a program asks for is where it starts. An error is an entry like others that only fi_cq_readerr
+ * takes out.
  */
 #ifndef RWK_FI_CQ_H
 #define RWK_FI_CQ_H
@@ -11,23 +12,11 @@
 #include "bindings/libfabric/wait.h"
 #include "bindings/libfabric/domain.h"
 
-struct rwk_fi_cq_entry {
-	struct fi_cq_tagged_entry e;
-	union {
-		fi_addr_t source; /* of a receive */
-		size_t overflow;  /* of an error: bytes that did not fit */
-	};
-	int64_t status; /* 0, or a positive FI_E* */
-};
-_Static_assert(sizeof(struct rwk_fi_cq_entry) == 64, "an entry is one cache line");
-
 struct rwk_fi_cq {
 	struct fid_cq fid;
 	pthread_mutex_t *lock;
-	struct rwk_fi_cq_entry *ring;
-	uint64_t head, tail; /* entries read, entries written; their difference waits */
-	uint64_t mask;       /* of the ring, whose size is a power of two */
-	size_t entry_words;  /* 8-byte words of an entry in the program's format: 1, 3, 5 or 6 */
+	struct rwk_completions done; /* `status` is a positive FI_E* here; `user` is an fi_addr_t */
+	size_t entry_words;          /* 8-byte words of an entry in the program's format: 1, 3, 5 or 6 */
 	struct rwk_fi_wait wait;
 	struct rwk_fi_domain *domain;
 	bool overrun;     /* a completion was lost for want of memory: every further read says so */
@@ -45,17 +34,28 @@ int rwk_fi_cq_trywait(struct rwk_fi_cq *cq);
 bool rwk_fi_cq_grow(struct rwk_fi_cq *cq);
 
 /** Room for one more entry, for the caller to fill; NULL: see rwk_fi_cq_grow. Then call rwk_fi_cq_written. */
-static inline struct rwk_fi_cq_entry *rwk_fi_cq_room(struct rwk_fi_cq *cq)
+static inline struct rwk_completion *rwk_fi_cq_room(struct rwk_fi_cq *cq)
 {
-	if (rwk_unlikely(cq->tail - cq->head > cq->mask) && !rwk_fi_cq_grow(cq))
+	struct rwk_completions *q = &cq->done;
+
+	if (rwk_unlikely(q->tail - q->head > q->mask) && !rwk_fi_cq_grow(cq))
 		return NULL;
-	return &cq->ring[cq->tail & cq->mask];
+	return &q->ring[q->tail & q->mask];
+}
+
+/** Lets the engine write as far as it may: up to the end of the ring, or nothing while somebody sleeps. */
+static inline void rwk_fi_cq_open_up(struct rwk_fi_cq *cq)
+{
+	struct rwk_completions *q = &cq->done;
+
+	q->limit = rwk_unlikely(cq->wait.armed) ? q->tail : q->head + q->mask + 1;
 }
 
 static inline void rwk_fi_cq_written(struct rwk_fi_cq *cq)
 {
-	cq->tail++;
+	cq->done.tail++;
 	rwk_fi_wait_arrived(&cq->wait);
+	rwk_fi_cq_open_up(cq);
 }
 
 #endif

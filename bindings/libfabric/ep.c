@@ -200,16 +200,21 @@ void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep)
 		send |= silent;
 	if (!rx->cq || (rx->selective && !(rx_flags & FI_COMPLETION)))
 		recv = RWK_FI_QUIET;
-	ep->send_flags[RWK_PLAIN] = send;
-	ep->send_flags[RWK_TAGGED] = send | RWK_FI_TAGGED_SEND;
-	ep->inject_flags[RWK_PLAIN] = RWK_F_INJECT | RWK_FI_INJECTED | silent;
-	ep->inject_flags[RWK_TAGGED] = ep->inject_flags[RWK_PLAIN] | RWK_FI_TAGGED_SEND;
-	ep->recv_flags[RWK_PLAIN] = recv | (rx_flags & FI_MULTI_RECV ? RWK_F_MULTI : 0);
-	ep->recv_flags[RWK_TAGGED] = recv;
+	for (enum rwk_space s = 0; s < RWK_SPACES; s++) {
+		ep->send_flags[s] = rwk_space_flag(s) | send;
+		ep->inject_flags[s] = rwk_space_flag(s) | RWK_F_INJECT | RWK_FI_INJECTED | silent;
+		ep->recv_flags[s] = rwk_space_flag(s) | recv;
+	}
+	if (rx_flags & FI_MULTI_RECV)
+		ep->recv_flags[RWK_PLAIN] |= RWK_F_MULTI;
 	for (int asked = 0; asked < 2; asked++) {
 		ep->sendmsg_flags[asked] = !tx->cq || (tx->selective && !asked) ? silent : 0;
 		ep->recvmsg_flags[asked] = !rx->cq || (rx->selective && !asked) ? RWK_FI_QUIET : 0;
 	}
+	/* A counter has to be told of each completion. */
+	if (ep->engine)
+		rwk_engine_set_queues(ep->engine, tx->cq && !tx->cntr ? &tx->cq->done : NULL,
+			rx->cq && !rx->cntr ? &rx->cq->done : NULL, ep->want_source);
 }
 
 /* What fi_enable cannot do without. */

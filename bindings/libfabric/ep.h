@@ -18,12 +18,9 @@
 #include <rdma/fi_endpoint.h>
 
 /* What an operation carries through the engine and gets back in its completion. */
-#define RWK_FI_QUIET RWK_F_USER /* no queue entry unless it fails */
-#define RWK_FI_INJECTED \
-	(RWK_F_USER << 1) /* by an inject call: it has no context, so no queue entry even if it fails \
-			   */
+#define RWK_FI_QUIET       RWK_F_USER        /* no queue entry unless it fails */
+#define RWK_FI_INJECTED    (RWK_F_USER << 1) /* an inject call: without context, so no queue entry even if it fails */
 #define RWK_FI_NOT_COUNTED (RWK_F_USER << 2) /* peek: nothing was transferred */
-#define RWK_FI_TAGGED_SEND (RWK_F_USER << 3) /* the engine tells receives apart, sends it does not */
 
 /** Where the completions of one direction go; each may be NULL. */
 struct rwk_fi_side {
@@ -46,11 +43,10 @@ struct rwk_fi_ep {
 	uint32_t recv_flags[RWK_SPACES];
 	uint32_t sendmsg_flags[2]; /* of calls with flags: without and with FI_COMPLETION */
 	uint32_t recvmsg_flags[2];
-	uint32_t
-		sendmsg_delivered; /* RWK_F_DELIVERED if calls with flags that name no level get it from the endpoint */
-	fi_addr_t undirected;      /* or-ed to a receive's source: all ones, so that it is FI_ADDR_UNSPEC, without
-				      FI_DIRECTED_RECV */
-	/* What each completion reads. */
+	uint32_t sendmsg_delivered; /* RWK_F_DELIVERED if calls with flags that name no level get it from here */
+	fi_addr_t undirected; /* or-ed to a receive's source: all ones, so that it is FI_ADDR_UNSPEC, without
+				 FI_DIRECTED_RECV */
+	/* What completions by call read. */
 	struct rwk_fi_side side[RWK_FI_SIDES];
 	struct rwk_fi_av *av;
 	bool want_source; /* FI_SOURCE */
@@ -73,7 +69,7 @@ static inline struct rwk_fi_ep *rwk_fi_ep_of(struct fid_ep *fid)
 
 int rwk_fi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
 
-/** Works out send_flags and the like from what is bound and the endpoint's default flags. */
+/** Works out send_flags, the engine's queues and the like from what is bound and the endpoint's default flags. */
 void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep);
 
 /** A number has left the address vector. */
@@ -82,15 +78,17 @@ void rwk_fi_ep_forget(struct rwk_fi_ep *ep, fi_addr_t number);
 /** The slow half of rwk_fi_ep_peer: makes the peer. 0; -FI_EINVAL: no such address; -FI_ENOMEM. */
 int rwk_fi_ep_meet(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer **peer);
 
+/** The peer of an address that has been used before; NULL: rwk_fi_ep_peer may find it. */
+static inline struct rwk_peer *rwk_fi_ep_known(const struct rwk_fi_ep *ep, fi_addr_t number)
+{
+	return rwk_likely(number < ep->peer_room) ? ep->peers[number] : NULL;
+}
+
 /** The peer of an address: 0 and *peer set, or as rwk_fi_ep_meet. */
 static inline int rwk_fi_ep_peer(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer **peer)
 {
-	if (rwk_likely(number < ep->peer_room)) {
-		*peer = ep->peers[number];
-		if (rwk_likely(*peer != NULL))
-			return 0;
-	}
-	return rwk_fi_ep_meet(ep, number, peer);
+	*peer = rwk_fi_ep_known(ep, number);
+	return rwk_likely(*peer != NULL) ? 0 : rwk_fi_ep_meet(ep, number, peer);
 }
 
 /** Remembers that `peer` is the one of that number: 0 or -FI_ENOMEM. */

@@ -7,10 +7,9 @@
 static ssize_t plain_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t from, void *context)
 {
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
-	const struct iovec iov = {buf, len};
 
 	(void)desc;
-	return rwk_fi_recv(ep, RWK_PLAIN, &iov, 1, from, 0, 0, ep->recv_flags[RWK_PLAIN], context);
+	return rwk_fi_recv1(ep, buf, len, ep->recv_flags[RWK_PLAIN], from, 0, 0, context);
 }
 
 static ssize_t plain_recvv(
@@ -19,7 +18,7 @@ static ssize_t plain_recvv(
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 
 	(void)desc;
-	return rwk_fi_recv(ep, RWK_PLAIN, iov, count, from, 0, 0, ep->recv_flags[RWK_PLAIN], context);
+	return rwk_fi_recvv(ep, RWK_PLAIN, iov, count, from, 0, 0, ep->recv_flags[RWK_PLAIN], context);
 }
 
 static ssize_t plain_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
@@ -32,7 +31,7 @@ static ssize_t plain_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint6
 		return err;
 	if (rwk_unlikely(f & RWK_F_PEEK))
 		rwk_fi_look(ep);
-	return rwk_fi_recv(ep, RWK_PLAIN, msg->msg_iov, msg->iov_count, msg->addr, 0, 0, f, msg->context);
+	return rwk_fi_recvv(ep, RWK_PLAIN, msg->msg_iov, msg->iov_count, msg->addr, 0, 0, f, msg->context);
 }
 
 static ssize_t plain_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t to, void *context)
@@ -40,7 +39,7 @@ static ssize_t plain_send(struct fid_ep *fid, const void *buf, size_t len, void 
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 
 	(void)desc;
-	return rwk_fi_send1(ep, RWK_PLAIN, buf, len, to, 0, 0, ep->send_flags[RWK_PLAIN], context);
+	return rwk_fi_send1(ep, buf, len, ep->send_flags[RWK_PLAIN], 0, to, 0, context);
 }
 
 static ssize_t plain_sendv(
@@ -61,8 +60,8 @@ static ssize_t plain_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint6
 	if (rwk_unlikely(err))
 		return err;
 	if (rwk_likely(msg->iov_count == 1))
-		return rwk_fi_send1(ep, RWK_PLAIN, msg->msg_iov->iov_base, msg->msg_iov->iov_len, msg->addr, 0,
-			msg->data, f, msg->context);
+		return rwk_fi_send1(
+			ep, msg->msg_iov->iov_base, msg->msg_iov->iov_len, f, msg->data, msg->addr, 0, msg->context);
 	return rwk_fi_sendv(ep, RWK_PLAIN, msg->msg_iov, msg->iov_count, msg->addr, 0, msg->data, f, msg->context);
 }
 
@@ -70,7 +69,7 @@ static ssize_t plain_inject(struct fid_ep *fid, const void *buf, size_t len, fi_
 {
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 
-	return rwk_fi_send1(ep, RWK_PLAIN, buf, len, to, 0, 0, ep->inject_flags[RWK_PLAIN], NULL);
+	return rwk_fi_send1(ep, buf, len, ep->inject_flags[RWK_PLAIN], 0, to, 0, NULL);
 }
 
 static ssize_t plain_senddata(
@@ -79,14 +78,14 @@ static ssize_t plain_senddata(
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 
 	(void)desc;
-	return rwk_fi_send1(ep, RWK_PLAIN, buf, len, to, 0, data, ep->send_flags[RWK_PLAIN] | RWK_F_DATA, context);
+	return rwk_fi_send1(ep, buf, len, ep->send_flags[RWK_PLAIN] | RWK_F_DATA, data, to, 0, context);
 }
 
 static ssize_t plain_injectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data, fi_addr_t to)
 {
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 
-	return rwk_fi_send1(ep, RWK_PLAIN, buf, len, to, 0, data, ep->inject_flags[RWK_PLAIN] | RWK_F_DATA, NULL);
+	return rwk_fi_send1(ep, buf, len, ep->inject_flags[RWK_PLAIN] | RWK_F_DATA, data, to, 0, NULL);
 }
 
 const struct fi_ops_msg rwk_fi_msg_ops = {

@@ -8,10 +8,9 @@ static ssize_t tagged_recv(struct fid_ep *fid, void *buf, size_t len, void *desc
 	uint64_t ignore, void *context)
 {
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
-	const struct iovec iov = {buf, len};
 
 	(void)desc;
-	return rwk_fi_recv(ep, RWK_TAGGED, &iov, 1, from, tag, ignore, ep->recv_flags[RWK_TAGGED], context);
+	return rwk_fi_recv1(ep, buf, len, ep->recv_flags[RWK_TAGGED], from, tag, ignore, context);
 }
 
 static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count, fi_addr_t from,
@@ -20,7 +19,7 @@ static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov, void **
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 
 	(void)desc;
-	return rwk_fi_recv(ep, RWK_TAGGED, iov, count, from, tag, ignore, ep->recv_flags[RWK_TAGGED], context);
+	return rwk_fi_recvv(ep, RWK_TAGGED, iov, count, from, tag, ignore, ep->recv_flags[RWK_TAGGED], context);
 }
 
 static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)
@@ -33,7 +32,7 @@ static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 		return err;
 	if (rwk_unlikely(f & RWK_F_PEEK))
 		rwk_fi_look(ep);
-	return rwk_fi_recv(
+	return rwk_fi_recvv(
 		ep, RWK_TAGGED, msg->msg_iov, msg->iov_count, msg->addr, msg->tag, msg->ignore, f, msg->context);
 }
 
@@ -43,7 +42,7 @@ static ssize_t tagged_send(
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 
 	(void)desc;
-	return rwk_fi_send1(ep, RWK_TAGGED, buf, len, to, tag, 0, ep->send_flags[RWK_TAGGED], context);
+	return rwk_fi_send1(ep, buf, len, ep->send_flags[RWK_TAGGED], 0, to, tag, context);
 }
 
 static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count, fi_addr_t to,
@@ -64,8 +63,8 @@ static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 	if (rwk_unlikely(err))
 		return err;
 	if (rwk_likely(msg->iov_count == 1))
-		return rwk_fi_send1(ep, RWK_TAGGED, msg->msg_iov->iov_base, msg->msg_iov->iov_len, msg->addr, msg->tag,
-			msg->data, f, msg->context);
+		return rwk_fi_send1(ep, msg->msg_iov->iov_base, msg->msg_iov->iov_len, f, msg->data, msg->addr,
+			msg->tag, msg->context);
 	return rwk_fi_sendv(
 		ep, RWK_TAGGED, msg->msg_iov, msg->iov_count, msg->addr, msg->tag, msg->data, f, msg->context);
 }
@@ -74,7 +73,7 @@ static ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len, fi
 {
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 
-	return rwk_fi_send1(ep, RWK_TAGGED, buf, len, to, tag, 0, ep->inject_flags[RWK_TAGGED], NULL);
+	return rwk_fi_send1(ep, buf, len, ep->inject_flags[RWK_TAGGED], 0, to, tag, NULL);
 }
 
 static ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data, fi_addr_t to,
@@ -83,7 +82,7 @@ static ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len, 
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 
 	(void)desc;
-	return rwk_fi_send1(ep, RWK_TAGGED, buf, len, to, tag, data, ep->send_flags[RWK_TAGGED] | RWK_F_DATA, context);
+	return rwk_fi_send1(ep, buf, len, ep->send_flags[RWK_TAGGED] | RWK_F_DATA, data, to, tag, context);
 }
 
 static ssize_t tagged_injectdata(
@@ -91,7 +90,7 @@ static ssize_t tagged_injectdata(
 {
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 
-	return rwk_fi_send1(ep, RWK_TAGGED, buf, len, to, tag, data, ep->inject_flags[RWK_TAGGED] | RWK_F_DATA, NULL);
+	return rwk_fi_send1(ep, buf, len, ep->inject_flags[RWK_TAGGED] | RWK_F_DATA, data, to, tag, NULL);
 }
 
 const struct fi_ops_tagged rwk_fi_tagged_ops = {

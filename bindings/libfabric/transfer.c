@@ -4,56 +4,64 @@
 #include "base/log.h"
 
 /* The flags that there are. FI_MORE is a hint, not taken. */
-#define SENDMSG_FLAGS \
-	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
+#define SENDMSG_FLAGS                                                                                                  \
+	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |         \
 		FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 #define RECVMSG_FLAGS  (FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV)
 #define SENDMSG_LEVELS (FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 
-ssize_t rwk_fi_send1_locked(struct rwk_fi_ep *ep, enum rwk_space space, const void *buf, size_t len, fi_addr_t to,
-	uint64_t tag, uint64_t data, uint32_t flags, void *context)
-{
-	ssize_t err;
-
-	pthread_mutex_lock(ep->lock);
-	err = rwk_fi_send1_unlocked(ep, space, buf, len, to, tag, data, flags, context);
-	pthread_mutex_unlock(ep->lock);
-	return err;
-}
-
-static ssize_t sendv_unlocked(struct rwk_fi_ep *ep, enum rwk_space space, const struct iovec *iov, size_t count,
-	fi_addr_t to, uint64_t tag, uint64_t data, uint32_t flags, void *context)
+rwk_noinline ssize_t rwk_fi_send1_any(struct rwk_fi_ep *ep, const void *buf, size_t len, uint32_t flags, uint64_t data,
+	fi_addr_t to, uint64_t tag, void *context)
 {
 	struct rwk_peer *peer;
-	int err = rwk_fi_ep_peer(ep, to, &peer);
+	ssize_t err;
 
-	if (rwk_unlikely(err))
-		return err;
-	return rwk_engine_send(ep->engine, space, peer, iov, count, tag, data, flags, context);
+	rwk_fi_lock(ep->lock);
+	err = rwk_fi_ep_peer(ep, to, &peer);
+	if (rwk_likely(!err))
+		err = rwk_engine_send1(ep->engine, buf, len, flags, data, peer, tag, context);
+	rwk_fi_unlock(ep->lock);
+	return err;
 }
 
 ssize_t rwk_fi_sendv(struct rwk_fi_ep *ep, enum rwk_space space, const struct iovec *iov, size_t count, fi_addr_t to,
 	uint64_t tag, uint64_t data, uint32_t flags, void *context)
 {
+	struct rwk_peer *peer;
 	ssize_t err;
 
 	if (rwk_unlikely(count > RWK_ENGINE_IOV_MAX))
 		return -FI_EINVAL;
 	rwk_fi_lock(ep->lock);
-	err = sendv_unlocked(ep, space, iov, count, to, tag, data, flags, context);
+	err = rwk_fi_ep_peer(ep, to, &peer);
+	if (rwk_likely(!err))
+		err = rwk_engine_send(ep->engine, space, peer, iov, count, tag, data, flags, context);
 	rwk_fi_unlock(ep->lock);
 	return err;
 }
 
-ssize_t rwk_fi_recv_locked(struct rwk_fi_ep *ep, enum rwk_space space, const struct iovec *iov, size_t count,
-	fi_addr_t from, uint64_t tag, uint64_t ignore, uint32_t flags, void *context)
+ssize_t rwk_fi_recvv(struct rwk_fi_ep *ep, enum rwk_space space, const struct iovec *iov, size_t count, fi_addr_t from,
+	uint64_t tag, uint64_t ignore, uint32_t flags, void *context)
 {
-	ssize_t err;
+	struct rwk_peer *peer = NULL;
+	ssize_t err = 0;
 
-	pthread_mutex_lock(ep->lock);
-	err = rwk_fi_recv_unlocked(ep, space, iov, count, from, tag, ignore, flags, context);
-	pthread_mutex_unlock(ep->lock);
+	from |= ep->undirected;
+	rwk_fi_lock(ep->lock);
+	if (from != FI_ADDR_UNSPEC)
+		err = rwk_fi_ep_peer(ep, from, &peer);
+	if (rwk_likely(!err))
+		err = rwk_engine_recv(ep->engine, space, peer, iov, count, tag, ignore, flags, context);
+	rwk_fi_unlock(ep->lock);
 	return err;
+}
+
+rwk_noinline ssize_t rwk_fi_recv1_any(struct rwk_fi_ep *ep, void *buf, size_t len, uint32_t flags, fi_addr_t from,
+	uint64_t tag, uint64_t ignore, void *context)
+{
+	const struct iovec iov = {buf, len};
+
+	return rwk_fi_recvv(ep, rwk_space_of(flags), &iov, 1, from, tag, ignore, flags, context);
 }
 
 rwk_noinline void rwk_fi_look(struct rwk_fi_ep *ep)

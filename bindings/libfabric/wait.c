@@ -140,6 +140,8 @@ int rwk_fi_wait_arm(struct rwk_fi_wait *w)
 			return -FI_EAGAIN;
 	}
 	w->armed = true;
+	if (w->done)
+		w->done->limit = w->done->tail;
 	return 0;
 }
 

@@ -24,6 +24,7 @@ struct rwk_fi_wait {
 	unsigned *uses;              /* how often each was attached: an endpoint may bind a queue for both directions */
 	unsigned count, room;
 	bool armed;              /* somebody sleeps, or may: an arrival writes the eventfd */
+	struct rwk_completions *done; /* gets nothing without a call while armed; NULL: there is no such queue */
 	bool signaled;           /* the next wait ends at once */
 	enum fi_wait_obj object; /* FI_WAIT_NONE or FI_WAIT_FD */
 	int epoll_fd, event_fd;  /* -1 with FI_WAIT_NONE */

@@ -45,8 +45,9 @@ int rwk_engine_open(const struct rwk_engine_attr *attr, struct rwk_engine **out)
 	e->attr = *attr;
 	e->complete = attr->complete;
 	e->owner = attr->owner;
-	e->rx_limit = attr->rx_limit;
+	e->rx_limit = attr->rx_limit ? attr->rx_limit : SIZE_MAX;
 	e->multi_min = attr->multi_min;
+	rwk_engine_set_queues(e, NULL, NULL, false);
 	e->tx_free = RWK_TX_NONE;
 	rwk_list_init(&e->failed);
 	rwk_list_init(&e->claimed);
@@ -101,6 +102,7 @@ void rwk_engine_close(struct rwk_engine *e)
 	struct rwk_list *l;
 
 	e->complete = ignore;
+	rwk_engine_set_queues(e, NULL, NULL, false);
 	for (struct rwk_peer *p = e->all_peers; p; p = p->next)
 		p->error = -ECANCELED;
 	e->transport->close(e->port);
@@ -117,6 +119,27 @@ void rwk_engine_close(struct rwk_engine *e)
 	rwk_pool_close(&e->unexpected_pool);
 	rwk_pool_close(&e->block_pool);
 	free(e);
+}
+
+void rwk_engine_set_queues(
+	struct rwk_engine *e, struct rwk_completions *sends, struct rwk_completions *receives, bool with_user)
+{
+	static struct rwk_completions none; /* takes nothing */
+
+	e->sends = sends ? sends : &none;
+	e->receives = receives ? receives : &none;
+	e->with_user = with_user;
+}
+
+rwk_noinline void rwk_complete_send_call(struct rwk_engine *e, uint32_t flags, void *context, int status)
+{
+	const struct rwk_completion c = {
+		.context = context,
+		.flags = (flags & (RWK_F_PLAIN | RWK_F_TAGGED | ~(RWK_F_USER - 1u))) | RWK_F_SEND,
+		.status = status,
+	};
+
+	e->complete(e->owner, &c);
 }
 
 const struct rwk_address *rwk_engine_address(const struct rwk_engine *e)

@@ -30,39 +30,71 @@ struct rwk_peer;
 
 enum rwk_space { RWK_TAGGED, RWK_PLAIN, RWK_SPACES };
 
-/** Flags of operations and of completions. */
+/**
+ * Flags of operations and of completions. Those that a completion shows have the values of libfabric's FI_*, so that
+ * who reads a queue need not translate them; the binding asserts it.
+ */
 enum {
-	RWK_F_DATA = 1 << 0,      /* send: `data` travels along; completion of a receive: data came */
-	RWK_F_INJECT = 1 << 1,    /* send: the buffer is the caller's again on return */
-	RWK_F_SILENT = 1 << 2,    /* no completion unless it fails */
-	RWK_F_DELIVERED = 1 << 3, /* send: complete once the message is in the receiver's buffer */
-	RWK_F_PEEK = 1 << 4,      /* receive: report a waiting message, leave it */
-	RWK_F_CLAIM = 1 << 5,     /* with PEEK: take the message found for `context`; alone: receive the one taken */
-	RWK_F_DISCARD = 1 << 6,   /* with PEEK or CLAIM: drop the message */
-	RWK_F_MULTI = 1 << 7, /* receive: the buffer takes messages until less than multi_min is left; completion: it is
-				 released, with its last message or alone */
-	RWK_F_RECV = 1 << 8,  /* completion: of a receive (else of a send) */
-	RWK_F_TAGGED = 1 << 9, /* completion: in the tagged space */
-	RWK_F_USER = 1 << 16,  /* from here on the caller's, handed back in the completion */
+	RWK_F_PLAIN = 1 << 1,  /* the message is in the plain space, */
+	RWK_F_TAGGED = 1 << 3, /* or in the tagged one */
+	RWK_F_RECV = 1 << 10,  /* completion: of a receive, */
+	RWK_F_SEND = 1 << 11,  /* or of a send */
+	RWK_F_MULTI = 1 << 16, /* receive: the buffer takes messages until less than multi_min is left; completion: it
+				  is released, with its last message or alone */
+	RWK_F_DATA = 1 << 17,  /* send: `data` travels along; completion of a receive: data came */
+	RWK_F_SHOWN = RWK_F_PLAIN | RWK_F_TAGGED | RWK_F_RECV | RWK_F_SEND | RWK_F_MULTI | RWK_F_DATA,
+
+	RWK_F_INJECT = 1 << 18,    /* send: the buffer is the caller's again on return */
+	RWK_F_SILENT = 1 << 19,    /* send: no completion unless it fails */
+	RWK_F_DELIVERED = 1 << 20, /* send: complete once the message is in the receiver's buffer */
+	RWK_F_PEEK = 1 << 21,      /* receive: report a waiting message, leave it */
+	RWK_F_CLAIM = 1 << 22,     /* with PEEK: take the message found for `context`; alone: receive the one taken */
+	RWK_F_DISCARD = 1 << 23,   /* with PEEK or CLAIM: drop the message */
+	RWK_F_USER = 1 << 24,      /* from here on the caller's, handed back to `complete` */
 };
 
-/** One finished operation; valid during the call. */
+/** The flag that says of a message in which space it is, and back. */
+static inline uint32_t rwk_space_flag(enum rwk_space space)
+{
+	return space == RWK_TAGGED ? RWK_F_TAGGED : RWK_F_PLAIN;
+}
+
+static inline enum rwk_space rwk_space_of(uint32_t flags)
+{
+	return flags & RWK_F_PLAIN ? RWK_PLAIN : RWK_TAGGED;
+}
+
+/** One finished operation: a cache line. */
 struct rwk_completion {
-	void *context;         /* the caller's, from the operation */
-	struct rwk_peer *peer; /* of a receive: who sent it */
+	void *context;  /* the caller's, from the operation */
+	uint32_t flags; /* what RWK_F_SHOWN names; in a call of `complete` the operation's from RWK_F_USER on too */
+	int status; /* 0; -EMSGSIZE truncated, -ECANCELED, -ECONNRESET the peer is dead, -ENOMSG nothing to peek at */
 	size_t length;         /* of a receive: bytes of the message placed in the buffer (PEEK: of the message) */
-	uint64_t tag;          /* of a receive: the message's */
-	uint64_t data;         /* of a receive with RWK_F_DATA */
 	void *buffer;          /* of a receive with RWK_F_MULTI: where this message begins */
-	size_t overflow;       /* -EMSGSIZE: bytes that did not fit */
-	uint32_t flags; /* RWK_F_DATA, RWK_F_MULTI, RWK_F_RECV, RWK_F_TAGGED and the operation's flags from RWK_F_USER
-			   on */
-	int status; /* 0; -EMSGSIZE truncated, -ECANCELED, -ECONNRESET the peer is dead, -ENOMSG nothing to peek at, ...
-		     */
+	uint64_t data;         /* of a receive with RWK_F_DATA */
+	uint64_t tag;          /* of a receive: the message's */
+	struct rwk_peer *peer; /* of a receive: who sent it; in a call of `complete` only */
+	union {
+		uint64_t user;   /* of a receive, in a queue only: rwk_peer_user of who sent it */
+		size_t overflow; /* -EMSGSIZE: bytes that did not fit */
+	};
+};
+_Static_assert(sizeof(struct rwk_completion) == 64, "a completion is one cache line");
+
+/**
+ * A queue of completions: the owner's memory, written by the engine and read by the owner. Entries from `head` to
+ * `tail` wait; entry i is in ring[i & mask].
+ */
+struct rwk_completions {
+	struct rwk_completion *ring; /* mask + 1 entries, a power of two */
+	uint64_t head, tail;
+	uint64_t limit; /* the engine writes while tail is not limit: beyond it there is no room, or somebody must be
+			   told */
+	uint64_t mask;
 };
 
 struct rwk_engine_attr {
-	/** Called for each finished operation. */
+	/** Called for each finished operation that does not go into a queue; see rwk_engine_set_queues. */
 	void (*complete)(void *owner, const struct rwk_completion *c);
 	/**
 	 * A peer that was not known has sent something; the binding may attach its own number (rwk_peer_set_user). May
@@ -102,23 +134,27 @@ const struct rwk_address *rwk_engine_address(const struct rwk_engine *e);
  */
 struct rwk_peer *rwk_engine_peer(struct rwk_engine *e, const struct rwk_address *address);
 
-/** What the binding keeps with a peer (its address-vector number); initially UINT64_MAX. */
+/** What the binding keeps with a peer (its address-vector number); RWK_NO_USER at first. */
+#define RWK_NO_USER UINT64_MAX
 void rwk_peer_set_user(struct rwk_peer *p, uint64_t user);
 uint64_t rwk_peer_user(const struct rwk_peer *p);
 const struct rwk_address *rwk_peer_address(const struct rwk_peer *p);
 
 /**
  * Sends. `iov` is copied, what it points to is the engine's until completion (or return, with RWK_F_INJECT: length at
- * most RWK_INJECT_MAX). 0: started, one completion will follow (none with RWK_F_SILENT unless it fails); -EAGAIN: too
- * much under way, make progress and try again; -EMSGSIZE; -ECONNRESET: the peer is dead; -EHOSTUNREACH: no transport
- * reaches it.
+ * most RWK_INJECT_MAX). 0: started, one completion will follow (none with RWK_F_SILENT unless it fails); -EAGAIN:
+ * tx_limit, inject_limit or out of memory: make progress and try again; -EMSGSIZE; -ECONNRESET: the peer is dead;
+ * -EHOSTUNREACH: no transport reaches it.
  */
 ssize_t rwk_engine_send(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *to, const struct iovec *iov,
 	size_t count, uint64_t tag, uint64_t data, uint32_t flags, void *context);
 
-/** The same for one buffer: the fast path. */
-ssize_t rwk_engine_send1(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *to, const void *buf, size_t len,
-	uint64_t tag, uint64_t data, uint32_t flags, void *context);
+/**
+ * The same for one buffer: the fast path. The space is in the flags. The arguments are in the order of libfabric's own
+ * call, so that the binding passes on where they are what it need not change.
+ */
+ssize_t rwk_engine_send1(struct rwk_engine *e, const void *buf, size_t len, uint32_t flags, uint64_t data,
+	struct rwk_peer *to, uint64_t tag, void *context);
 
 /**
  * Receives: from `from`, or from anyone (NULL), what has `tag` in the bits not set in `ignore` (tagged space only). 0:
@@ -128,6 +164,18 @@ ssize_t rwk_engine_send1(struct rwk_engine *e, enum rwk_space space, struct rwk_
  */
 ssize_t rwk_engine_recv(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *from, const struct iovec *iov,
 	size_t count, uint64_t tag, uint64_t ignore, uint32_t flags, void *context);
+
+/** The same for one buffer: the fast path, as rwk_engine_send1. */
+ssize_t rwk_engine_recv1(struct rwk_engine *e, void *buf, size_t len, uint32_t flags, struct rwk_peer *from,
+	uint64_t tag, uint64_t ignore, void *context);
+
+/**
+ * Where completions of sends and of receives go if nothing is to be said of them but what an entry holds: straight into
+ * these queues, up to their limits. NULL, as at first: `complete` is called for each. With `with_user` it is also
+ * called for receives whose sender has no user number yet.
+ */
+void rwk_engine_set_queues(
+	struct rwk_engine *e, struct rwk_completions *sends, struct rwk_completions *receives, bool with_user);
 
 /** Cancels one receive or not yet started send with that context: 0, its completion has -ECANCELED; -ENOENT: none, or
  * too late. */

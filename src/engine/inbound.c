@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From a message on a channel to a completed receive: the transport's upcalls. What comes from a peer is not trusted: kinds, lengths
- * and ids are checked, and what makes no sense is counted out, never believed.
+ * From a message on a channel to a completed receive: the transport's upcalls. What comes from a peer is not trusted:
+ * kinds, lengths and ids are checked, and what makes no sense is counted out, never believed.
  *
  * The hot path is rwk_inbound_message with an eager kind and a posted receive: match, one copy, complete.
  */
 #include "engine/internal.h"
 
-/** The posted receive that takes a message, and what it will have to say of it. Inline: the hot path. */
-static inline struct rwk_rx *match(struct rwk_engine *e, struct rwk_peer *p, enum rwk_space space,
-	const struct rwk_envelope *env, size_t len)
+/** What a matched receive will have to say of its message; with RWK_F_MULTI, the part of it that the message gets. */
+static struct rwk_rx *matched(
+	struct rwk_engine *e, struct rwk_peer *p, struct rwk_rx *rx, const struct rwk_envelope *env, size_t len)
 {
-	struct rwk_posted *posted = rwk_match_message(e->matcher[space], p, env->tag);
-	struct rwk_rx *rx;
-
-	if (rwk_unlikely(!posted))
-		return NULL;
-	rx = rwk_container_of(posted, struct rwk_rx, posted);
-	if (rwk_unlikely(rx->flags & RWK_F_MULTI)) {
+	if (rx->flags & RWK_F_MULTI) {
 		rx = rwk_rx_part(e, rx, len);
 		if (!rx)
 			return NULL;
@@ -26,17 +20,20 @@ static inline struct rwk_rx *match(struct rwk_engine *e, struct rwk_peer *p, enu
 	rx->length = len;
 	rx->tag = env->tag;
 	rx->data = env->data;
-	rx->came = env->flags & RWK_ENV_DATA ? RWK_F_DATA : 0;
+	rx->came = rwk_data_flag(env);
 	return rx;
 }
 
-struct rwk_rx *rwk_inbound_match(struct rwk_engine *e, struct rwk_peer *p, enum rwk_space space,
-	const struct rwk_envelope *env, size_t len)
+struct rwk_rx *rwk_inbound_match(
+	struct rwk_engine *e, struct rwk_peer *p, enum rwk_space space, const struct rwk_envelope *env, size_t len)
 {
-	return match(e, p, space, env, len);
+	struct rwk_posted *posted = rwk_match_message(e->matcher[space], p, env->tag);
+
+	return posted ? matched(e, p, rwk_container_of(posted, struct rwk_rx, posted), env, len) : NULL;
 }
 
-struct rwk_unexpected *rwk_unexpected_new(struct rwk_peer *p, enum rwk_space space, const struct rwk_envelope *env, size_t len)
+struct rwk_unexpected *rwk_unexpected_new(
+	struct rwk_peer *p, enum rwk_space space, const struct rwk_envelope *env, size_t len)
 {
 	struct rwk_engine *e = p->engine;
 	struct rwk_unexpected *u = rwk_pool_get(&e->unexpected_pool);
@@ -50,7 +47,7 @@ struct rwk_unexpected *rwk_unexpected_new(struct rwk_peer *p, enum rwk_space spa
 	u->peer = p;
 	u->length = len;
 	u->data = env->data;
-	u->came = env->flags & RWK_ENV_DATA ? RWK_F_DATA : 0;
+	u->came = rwk_data_flag(env);
 	u->space = space;
 	u->error = 0;
 	u->rx = NULL;
@@ -121,7 +118,7 @@ static void rts(struct rwk_peer *p, const struct rwk_envelope *env, const void *
 		return;
 	}
 	memcpy(&body, payload, sizeof(body));
-	rx = match(p->engine, p, space, env, body.length);
+	rx = rwk_inbound_match(p->engine, p, space, env, body.length);
 	if (rx) {
 		rwk_rendezvous_read(rx, &body);
 		return;
@@ -134,7 +131,8 @@ static void rts(struct rwk_peer *p, const struct rwk_envelope *env, const void *
 	rwk_unexpected_keep(u);
 }
 
-static rwk_noinline void other_message(struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len)
+static rwk_noinline void other_message(
+	struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len)
 {
 	switch (env->kind) {
 	case RWK_RTS_TAGGED:
@@ -152,24 +150,95 @@ static rwk_noinline void other_message(struct rwk_peer *p, const struct rwk_enve
 	}
 }
 
-void rwk_inbound_message(void *engine, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len)
+/** A message for a receive that has been found, whatever the two are like. */
+static rwk_noinline void take(struct rwk_engine *e, struct rwk_peer *p, struct rwk_rx *rx,
+	const struct rwk_envelope *env, const void *payload, size_t len)
 {
-	struct rwk_engine *e = engine;
-	struct rwk_peer *p = ch->peer;
-	struct rwk_rx *rx;
-
-	if (rwk_unlikely(env->kind >= RWK_SPACES)) {
-		other_message(p, env, payload, len);
-		return;
-	}
-	rx = match(e, p, env->kind, env, len);
-	if (rwk_unlikely(!rx)) {
+	rx = matched(e, p, rx, env, len);
+	if (!rx) {
 		keep_eager(p, env, payload, len);
 		return;
 	}
 	rwk_rx_fill(rx, payload, len);
 	rwk_credit_return(p, len);
 	rwk_rx_complete(e, rx, 0);
+}
+
+/** Has a message of this length for this receive the short way: one buffer, room, nobody to be told but the queue? */
+static inline bool is_short(const struct rwk_engine *e, const struct rwk_peer *p, const struct rwk_rx *rx, size_t len)
+{
+	return rwk_likely((int64_t)len <= rx->short_room && rwk_queue_takes(e->receives, rx->flags) &&
+			  !(p->user == RWK_NO_USER && e->with_user));
+}
+
+/** The short way's end: the payload is in place. */
+static inline void complete_short(
+	struct rwk_engine *e, struct rwk_peer *p, struct rwk_rx *rx, const struct rwk_envelope *env, size_t len)
+{
+	*rwk_queue_next(e->receives) = (struct rwk_completion){
+		.context = rx->context,
+		.flags = RWK_F_RECV | (rx->flags & (RWK_F_PLAIN | RWK_F_TAGGED)) | rwk_data_flag(env),
+		.length = len,
+		.data = env->data,
+		.tag = env->tag,
+		.user = p->user,
+	};
+	rwk_pool_put(&e->rx_pool, rx);
+	e->counters.received++;
+	e->counters.received_bytes += len;
+	rwk_credit_return(p, len);
+}
+
+/** A message that is not the shortest, or not for the first receive. */
+static rwk_outline void message_any(
+	struct rwk_engine *e, struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	struct rwk_posted *posted;
+	struct rwk_rx *rx;
+
+	if (rwk_unlikely(env->kind >= RWK_SPACES)) {
+		other_message(p, env, payload, len);
+		return;
+	}
+	posted = rwk_match_message(e->matcher[env->kind], p, env->tag);
+	if (!posted) {
+		keep_eager(p, env, payload, len);
+		return;
+	}
+	rx = rwk_container_of(posted, struct rwk_rx, posted);
+	if (rwk_likely(is_short(e, p, rx, len))) {
+		memcpy(rx->iov[0].iov_base, payload, len);
+		complete_short(e, p, rx, env, len);
+	} else {
+		take(e, p, rx, env, payload, len);
+	}
+}
+
+void rwk_inbound_message(
+	void *engine, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	struct rwk_engine *e = engine;
+	struct rwk_peer *p = ch->peer;
+	struct rwk_posted *posted;
+	struct rwk_rx *rx;
+
+	/* All that a call in the middle would need saved on the stack goes another way. */
+	if (rwk_unlikely(env->kind >= RWK_SPACES || len > RWK_COPY_SHORT_MAX)) {
+		message_any(e, p, env, payload, len);
+		return;
+	}
+	posted = rwk_match_first(e->matcher[env->kind], p, env->tag);
+	if (rwk_unlikely(!posted)) {
+		message_any(e, p, env, payload, len);
+		return;
+	}
+	rx = rwk_container_of(posted, struct rwk_rx, posted);
+	if (rwk_unlikely(!is_short(e, p, rx, len))) {
+		take(e, p, rx, env, payload, len);
+		return;
+	}
+	rwk_copy_short(rx->iov[0].iov_base, payload, len);
+	complete_short(e, p, rx, env, len);
 }
 
 struct rwk_place *rwk_inbound_begin(void *engine, struct rwk_channel *ch, const struct rwk_envelope *env, size_t len)
@@ -184,9 +253,9 @@ struct rwk_place *rwk_inbound_begin(void *engine, struct rwk_channel *ch, const 
 		rwk_info("a message of kind %u came in pieces and was dropped", env->kind);
 		return &e->nowhere.place;
 	}
-	rx = match(e, p, env->kind, env, len);
+	rx = rwk_inbound_match(e, p, env->kind, env, len);
 	if (rx) {
-			rx->incoming = (struct rwk_incoming){.place = {rx->iov, rx->iov_count, 0}, .rx = rx};
+		rx->incoming = (struct rwk_incoming){.place = {rx->iov, rx->iov_count, 0}, .rx = rx};
 		return &rx->incoming.place;
 	}
 	u = rwk_unexpected_new(p, env->kind, env, len);

@@ -22,6 +22,7 @@
 #include "engine/match.h"
 
 #include "base/compiler.h"
+#include "base/copy.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "base/pool.h"
@@ -33,13 +34,28 @@
 
 /** Kinds of messages on a channel (rwk_envelope.kind). */
 enum rwk_kind {
-	RWK_EAGER_TAGGED = RWK_TAGGED, /* payload: the message */
+	RWK_EAGER_TAGGED = RWK_TAGGED, /* payload: the message. RWK_TAGGED and RWK_PLAIN are 0 and 1 */
 	RWK_EAGER_PLAIN = RWK_PLAIN,
 	RWK_RTS_TAGGED = RWK_SPACES + RWK_TAGGED, /* payload: struct rwk_rts */
 	RWK_RTS_PLAIN = RWK_SPACES + RWK_PLAIN,
 	RWK_FIN,    /* tag: the RTS's id; small: positive errno of the read, 0 if it went well */
 	RWK_CREDIT, /* tag: bytes of credit that the receiver gives back */
 };
+
+/** The envelope's head of an eager message sent with these flags. */
+static inline uint64_t rwk_eager_head(uint32_t flags)
+{
+	_Static_assert(RWK_TAGGED == 0 && RWK_PLAIN == 1 && RWK_F_PLAIN == 1 << 1 && RWK_F_DATA == 1 << 17 &&
+			       RWK_ENV_DATA == 1 << 7,
+		"kind and flags are two shifts away");
+	return (flags >> 1 & 1) | (flags >> 2 & (uint32_t)RWK_ENV_DATA << 8);
+}
+
+/** The other way: RWK_F_DATA if the message brings data. */
+static inline uint32_t rwk_data_flag(const struct rwk_envelope *env)
+{
+	return (uint32_t)(env->flags & RWK_ENV_DATA) << 10;
+}
 
 /** Payload of an RTS: 48 bytes, so that it fits a ring line beside the envelope. */
 struct rwk_rts {
@@ -114,38 +130,35 @@ struct rwk_incoming {
 	struct rwk_unexpected *unexpected;
 };
 
-/** A posted receive. What a short message touches comes first, in three lines. */
+/** A posted receive. What a short message touches comes first, in two lines. */
 struct rwk_rx {
 	struct rwk_posted posted;
 	void *context;
-	size_t room; /* bytes of iov in all */
 	uint32_t flags;
+	uint32_t came;      /* from the match on: RWK_F_DATA if data came */
+	size_t room;        /* bytes of iov in all */
+	int64_t short_room; /* room, for a message that has the short way; -1: several pieces, or RWK_F_MULTI */
 	uint32_t iov_count;
-	/* With RWK_F_MULTI. A message that takes a part of the buffer is an rx of its own whose parent is the buffer.
-	 */
-	struct rwk_rx *parent;
+	uint32_t children; /* with RWK_F_MULTI: messages that have taken parts of the buffer, each an rx of its own */
+	struct rwk_rx *parent; /* the buffer that this is a part of; NULL: none */
+	struct iovec iov[RWK_ENGINE_IOV_MAX];
 
-	/* From the match on. */
+	/* From the match on, unless by the short way. */
 	struct rwk_peer *peer;
 	size_t length; /* of the message */
 	uint64_t tag, data;
-	uint32_t came; /* RWK_F_DATA if data came */
 
-	uint32_t children;
-	bool retired; /* no longer posted */
-	int ended;    /* 0, or the errno with which it completes once the children are done */
-	enum rwk_space space;
-	struct iovec iov[RWK_ENGINE_IOV_MAX];
+	bool retired; /* with RWK_F_MULTI: no longer posted */
+	int ended;    /* with RWK_F_MULTI: 0, or the errno with which it completes once the children are done */
 
 	struct rwk_incoming incoming;
 	struct rwk_op op; /* reads the rendezvous */
 	uint64_t rts_id;
 	struct rwk_list link; /* rwk_peer.reads */
 };
-_Static_assert(offsetof(struct rwk_rx, context) == RWK_CACHE_LINE &&
-		       offsetof(struct rwk_rx, came) == 2 * RWK_CACHE_LINE &&
-		       offsetof(struct rwk_rx, iov[1]) <= 3 * RWK_CACHE_LINE,
-	"a short message touches three lines of its receive");
+_Static_assert(
+	offsetof(struct rwk_rx, context) == RWK_CACHE_LINE && offsetof(struct rwk_rx, iov[1]) == 2 * RWK_CACHE_LINE,
+	"a short message touches two lines of its receive");
 
 /** A message that nobody has asked for yet. */
 struct rwk_unexpected {
@@ -176,17 +189,20 @@ struct rwk_unexpected {
 
 struct rwk_engine {
 	/* The fast path's line. */
-	void (*complete)(void *owner, const struct rwk_completion *c);
-	void *owner;
 	struct rwk_matcher *matcher[RWK_SPACES];
+	struct rwk_completions *sends, *receives; /* never NULL; see rwk_engine_set_queues */
 	struct rwk_port *port;
 	const struct rwk_transport *transport;
-	size_t rx_used, rx_limit;
+	struct rwk_pool rx_pool;
+	size_t rx_limit; /* SIZE_MAX: no limit */
+	struct rwk_engine_counters counters;
+	void (*complete)(void *owner, const struct rwk_completion *c);
+	void *owner;
+	bool with_user; /* completions in queues need the peer's number */
 
-	struct rwk_pool rx_pool, tx_pool, unexpected_pool;
+	struct rwk_pool tx_pool, unexpected_pool;
 	struct rwk_pool block_pool; /* of RWK_BLOCK bytes: what only some sends and some waiting messages need */
 	size_t injected;            /* sends with RWK_F_INJECT that wait */
-	struct rwk_engine_counters counters;
 	size_t multi_min;
 	struct rwk_list failed;  /* rwk_peer.in_list */
 	struct rwk_list claimed; /* rwk_unexpected.claimed */
@@ -208,6 +224,37 @@ struct rwk_engine {
 };
 
 #define RWK_TX_NONE UINT32_MAX
+
+/* engine.c */
+/** Completes a send by a call of `complete`. */
+void rwk_complete_send_call(struct rwk_engine *e, uint32_t flags, void *context, int status);
+
+/** May the completion of an operation with these flags be written into the queue? Else `complete` must be called. */
+static inline bool rwk_queue_takes(const struct rwk_completions *q, uint32_t flags)
+{
+	return rwk_likely(q->tail != q->limit && flags < RWK_F_USER);
+}
+
+/** Writes the next entry; the queue takes it. */
+static inline struct rwk_completion *rwk_queue_next(struct rwk_completions *q)
+{
+	return &q->ring[q->tail++ & q->mask];
+}
+
+/** Completes a send that has gone well, as its flags want it. */
+static inline void rwk_complete_send(struct rwk_engine *e, uint32_t flags, void *context)
+{
+	if (flags & RWK_F_SILENT)
+		return;
+	if (rwk_unlikely(!rwk_queue_takes(e->sends, flags))) {
+		rwk_complete_send_call(e, flags, context, 0);
+		return;
+	}
+	*rwk_queue_next(e->sends) = (struct rwk_completion){
+		.context = context,
+		.flags = (flags & (RWK_F_PLAIN | RWK_F_TAGGED)) | RWK_F_SEND,
+	};
+}
 
 /* peer.c */
 /** Makes first contact; 0, or the peer's error. */

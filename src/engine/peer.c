@@ -72,7 +72,7 @@ static struct rwk_peer *peer_new(struct rwk_engine *e, const struct rwk_address 
 	memset(p, 0, sizeof(*p));
 	p->engine = e;
 	p->address = *a;
-	p->user = UINT64_MAX;
+	p->user = RWK_NO_USER;
 	p->eager_max = -1;
 	p->credit = (int64_t)rwk_params.eager_credit;
 	p->owed_limit = rwk_params.eager_credit / 4;

@@ -2,8 +2,8 @@
 /*
  * From a receive call to a posted receive, or to a message that has waited for it; peek, claim, discard and cancel.
  *
- * A RWK_F_MULTI buffer stays posted while messages take parts of it; each such part is an rx of its own, a child. When less than
- * multi_min is left the buffer is unposted, and the completion of its last child releases it.
+ * A RWK_F_MULTI buffer stays posted while messages take parts of it; each such part is an rx of its own, a child. When
+ * less than multi_min is left the buffer is unposted, and the completion of its last child releases it.
  */
 #include "engine/internal.h"
 
@@ -15,8 +15,6 @@ struct rwk_rx *rwk_rx_get(struct rwk_engine *e)
 		return NULL;
 	rx->parent = NULL;
 	rx->children = 0;
-	rx->retired = false;
-	rx->ended = 0;
 	rx->posted.stays = 0;
 	return rx;
 }
@@ -32,7 +30,7 @@ void rwk_rx_fill(struct rwk_rx *rx, const void *payload, size_t len)
 /** A buffer that takes no more messages: it ends with its last child. */
 static void retire(struct rwk_engine *e, struct rwk_rx *parent)
 {
-	rwk_match_unpost(e->matcher[parent->space], &parent->posted);
+	rwk_match_unpost(e->matcher[rwk_space_of(parent->flags)], &parent->posted);
 	parent->retired = true;
 }
 
@@ -47,7 +45,6 @@ struct rwk_rx *rwk_rx_part(struct rwk_engine *e, struct rwk_rx *parent, size_t l
 	}
 	rx->context = parent->context;
 	rx->flags = parent->flags;
-	rx->space = parent->space;
 	rx->room = len < left->iov_len ? len : left->iov_len;
 	rx->iov_count = 1;
 	rx->iov[0] = (struct iovec){left->iov_base, rx->room};
@@ -65,24 +62,28 @@ static void rx_free(struct rwk_engine *e, struct rwk_rx *rx)
 	rwk_pool_put(&e->rx_pool, rx);
 }
 
+/** What the completion of a receive with these flags shows in any case. */
+static uint32_t receive_flags(uint32_t flags)
+{
+	return RWK_F_RECV | (flags & (RWK_F_PLAIN | RWK_F_TAGGED | ~(RWK_F_USER - 1u)));
+}
+
 /** A posted receive ends without a message. */
 static void complete_without(struct rwk_engine *e, struct rwk_rx *rx, int status)
 {
 	const struct rwk_completion c = {
 		.context = rx->context,
-		.flags = RWK_F_RECV | (rx->space == RWK_TAGGED ? RWK_F_TAGGED : 0) | (rx->flags & RWK_F_MULTI) |
-			 (rx->flags & ~(RWK_F_USER - 1)),
+		.flags = receive_flags(rx->flags) | (rx->flags & RWK_F_MULTI),
 		.status = status,
 	};
 
 	rx_free(e, rx);
-	e->rx_used--;
 	e->complete(e->owner, &c);
 }
 
 /**
- * One child less. The buffer ends here if it was cancelled, or retired from within the completion of what now is its last child;
- * otherwise its last child's own completion has released it.
+ * One child less. The buffer ends here if it was cancelled, or retired from within the completion of what now is its
+ * last child; otherwise its last child's own completion has released it.
  */
 static void child_done(struct rwk_engine *e, struct rwk_rx *parent)
 {
@@ -100,7 +101,7 @@ void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status)
 		.length = rx->length < rx->room ? rx->length : rx->room,
 		.tag = rx->tag,
 		.data = rx->data,
-		.flags = rx->came | RWK_F_RECV | (rx->space == RWK_TAGGED ? RWK_F_TAGGED : 0) | (rx->flags & ~(RWK_F_USER - 1)),
+		.flags = receive_flags(rx->flags) | rx->came,
 		.status = status,
 	};
 
@@ -116,14 +117,10 @@ void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status)
 			c.flags |= RWK_F_MULTI;
 			rx_free(e, parent);
 			parent = NULL;
-			e->rx_used--;
 		}
-	} else {
-		e->rx_used--;
 	}
 	rx_free(e, rx);
-	if (!(c.flags & RWK_F_SILENT) || c.status)
-		e->complete(e->owner, &c);
+	e->complete(e->owner, &c);
 	if (rwk_unlikely(parent))
 		child_done(e, parent);
 }
@@ -186,16 +183,11 @@ static void discard(struct rwk_unexpected *u)
 	rwk_unexpected_free(u);
 }
 
-static uint32_t peek_flags(enum rwk_space space, uint32_t flags)
-{
-	return RWK_F_RECV | (space == RWK_TAGGED ? RWK_F_TAGGED : 0) | (flags & ~(RWK_F_USER - 1));
-}
-
 static ssize_t peek(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *from, uint64_t tag, uint64_t ignore,
 	uint32_t flags, void *context)
 {
 	struct rwk_arrived *a = rwk_match_find(e->matcher[space], from, tag, ignore);
-	struct rwk_completion c = {.context = context, .flags = peek_flags(space, flags), .status = -ENOMSG, .tag = tag};
+	struct rwk_completion c = {.context = context, .flags = receive_flags(flags), .status = -ENOMSG, .tag = tag};
 	struct rwk_unexpected *u;
 
 	if (a) {
@@ -233,8 +225,7 @@ static struct rwk_unexpected *claimed(struct rwk_engine *e, enum rwk_space space
 }
 
 /** A receive into `iov`, not yet posted; NULL when out of memory. */
-static inline struct rwk_rx *rx_new(struct rwk_engine *e, enum rwk_space space, const struct iovec *iov, size_t count,
-	uint32_t flags, void *context)
+static struct rwk_rx *rx_new(struct rwk_engine *e, const struct iovec *iov, size_t count, uint32_t flags, void *context)
 {
 	struct rwk_rx *rx = rwk_rx_get(e);
 
@@ -242,16 +233,13 @@ static inline struct rwk_rx *rx_new(struct rwk_engine *e, enum rwk_space space, 
 		return NULL;
 	rx->context = context;
 	rx->flags = flags;
-	rx->space = space;
-	if (rwk_likely(count == 1)) {
-		rx->iov[0] = iov[0];
-		rx->room = iov[0].iov_len;
-	} else {
-		memcpy(rx->iov, iov, count * sizeof(*iov));
-		rx->room = rwk_iov_length(iov, count);
-	}
+	memcpy(rx->iov, iov, count * sizeof(*iov));
 	rx->iov_count = (uint32_t)count;
-	e->rx_used++;
+	rx->room = rwk_iov_length(iov, count);
+	rx->short_room = count == 1 && !(flags & RWK_F_MULTI) ? (int64_t)rx->room : -1;
+	rx->posted.stays = !!(flags & RWK_F_MULTI);
+	rx->retired = false;
+	rx->ended = 0;
 	return rx;
 }
 
@@ -260,7 +248,7 @@ static ssize_t receive_claimed(struct rwk_engine *e, enum rwk_space space, const
 	uint32_t flags, void *context)
 {
 	struct rwk_unexpected *u = claimed(e, space, context);
-	struct rwk_completion c = {.context = context, .flags = peek_flags(space, flags)};
+	struct rwk_completion c = {.context = context, .flags = receive_flags(flags)};
 	struct rwk_rx *rx;
 
 	if (!u)
@@ -272,7 +260,7 @@ static ssize_t receive_claimed(struct rwk_engine *e, enum rwk_space space, const
 		e->complete(e->owner, &c);
 		return 0;
 	}
-	rx = rx_new(e, space, iov, count, flags & ~(uint32_t)RWK_F_MULTI, context);
+	rx = rx_new(e, iov, count, flags & ~(uint32_t)RWK_F_MULTI, context);
 	if (!rx) {
 		rwk_list_append(&e->claimed, &u->claimed);
 		return -EAGAIN;
@@ -291,12 +279,13 @@ static void end_rx(struct rwk_engine *e, struct rwk_rx *rx, int status)
 }
 
 /**
- * Messages that wait already go into a new RWK_F_MULTI buffer, as long as there is room; if no others can come (`error` is why) it
- * ends with that. A completion may cancel or fill it: the loop counts as a child of it, until the message that retires it is delivered.
+ * Messages that wait already go into a new RWK_F_MULTI buffer, as long as there is room; if no others can come (`error`
+ * is why) it ends with that. A completion may cancel or fill it: the loop counts as a child of it, until the message
+ * that retires it is delivered.
  */
 static void fill_multi(struct rwk_engine *e, struct rwk_rx *rx, int error)
 {
-	struct rwk_matcher *m = e->matcher[rx->space];
+	struct rwk_matcher *m = e->matcher[rwk_space_of(rx->flags)];
 	struct rwk_arrived *a;
 
 	rx->children++;
@@ -320,59 +309,97 @@ static void fill_multi(struct rwk_engine *e, struct rwk_rx *rx, int error)
 }
 
 /**
- * Who is waited for must be known to live: makes contact, so that the death of a peer that never sends anything is noticed too.
- * 0, or the peer's error.
+ * Who is waited for must be known to live: makes contact, so that the death of a peer that never sends anything is
+ * noticed too. 0, or the peer's error.
  */
-static inline int meet(struct rwk_peer *from)
+static int meet(struct rwk_peer *from)
 {
-	if (rwk_likely(from->channel))
+	if (from->channel)
 		return from->error;
 	return from->error || from->self ? from->error : rwk_peer_connect(from);
 }
 
-ssize_t rwk_engine_recv(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *from, const struct iovec *iov,
+/** A receive of any kind. */
+static rwk_noinline ssize_t receive_any(struct rwk_engine *e, struct rwk_peer *from, const struct iovec *iov,
 	size_t count, uint64_t tag, uint64_t ignore, uint32_t flags, void *context)
 {
+	enum rwk_space space = rwk_space_of(flags);
 	struct rwk_matcher *m = e->matcher[space];
 	struct rwk_arrived *a;
 	struct rwk_rx *rx;
 	int rc;
 
-	if (rwk_unlikely(flags & (RWK_F_PEEK | RWK_F_CLAIM | RWK_F_DISCARD))) {
+	if (flags & (RWK_F_PEEK | RWK_F_CLAIM | RWK_F_DISCARD)) {
 		if (flags & RWK_F_PEEK)
 			return peek(e, space, from, tag, ignore, flags, context);
 		return flags & RWK_F_CLAIM ? receive_claimed(e, space, iov, count, flags, context) : -EINVAL;
 	}
-	if (rwk_unlikely(count > RWK_ENGINE_IOV_MAX || (flags & RWK_F_MULTI && count != 1)))
+	if (count > RWK_ENGINE_IOV_MAX || (flags & RWK_F_MULTI && count != 1))
 		return -EINVAL;
-	if (rwk_unlikely(e->rx_limit && e->rx_used >= e->rx_limit))
+	if (e->rx_pool.used >= e->rx_limit)
 		return -EAGAIN;
-	rx = rx_new(e, space, iov, count, flags, context);
-	if (rwk_unlikely(!rx))
+	rx = rx_new(e, iov, count, flags, context);
+	if (!rx)
 		return -EAGAIN;
-	if (rwk_likely(!(flags & RWK_F_MULTI))) {
-		a = rwk_match_find(m, from, tag, ignore);
-		if (a) {
-			rwk_match_take(m, a);
-			rwk_rx_deliver(rx, rwk_container_of(a, struct rwk_unexpected, arrived));
-			return 0;
-		}
-	} else {
-		rx->posted.stays = 1;
+	a = flags & RWK_F_MULTI ? NULL : rwk_match_find(m, from, tag, ignore);
+	if (a) {
+		rwk_match_take(m, a);
+		rwk_rx_deliver(rx, rwk_container_of(a, struct rwk_unexpected, arrived));
+		return 0;
 	}
 	rc = from ? meet(from) : 0;
-	if (rwk_unlikely(rc) && !(flags & RWK_F_MULTI)) {
+	if (rc && !(flags & RWK_F_MULTI)) {
 		rx_free(e, rx);
-		e->rx_used--;
 		return rc;
 	}
 	rx->posted.tag = tag;
 	rx->posted.ignore = ignore;
 	rx->posted.from = from;
 	rwk_match_post(m, &rx->posted);
-	if (rwk_unlikely(flags & RWK_F_MULTI))
+	if (flags & RWK_F_MULTI)
 		fill_multi(e, rx, rc);
 	return 0;
+}
+
+static rwk_noinline ssize_t receive_any1(struct rwk_engine *e, void *buf, size_t len, uint32_t flags,
+	struct rwk_peer *from, uint64_t tag, uint64_t ignore, void *context)
+{
+	const struct iovec iov = {buf, len};
+
+	return receive_any(e, from, &iov, 1, tag, ignore, flags, context);
+}
+
+ssize_t rwk_engine_recv1(struct rwk_engine *e, void *buf, size_t len, uint32_t flags, struct rwk_peer *from,
+	uint64_t tag, uint64_t ignore, void *context)
+{
+	struct rwk_matcher *m = e->matcher[rwk_space_of(flags)];
+	struct rwk_rx *rx;
+
+	if (rwk_unlikely(flags & (RWK_F_PEEK | RWK_F_CLAIM | RWK_F_DISCARD | RWK_F_MULTI) || rwk_match_any_kept(m) ||
+			 !e->rx_pool.free || e->rx_pool.used >= e->rx_limit ||
+			 (from && (!from->channel || from->error))))
+		return receive_any1(e, buf, len, flags, from, tag, ignore, context);
+	rx = rwk_rx_get(e); /* there is one */
+	rx->context = context;
+	rx->flags = flags;
+	rx->room = len;
+	rx->short_room = (int64_t)len;
+	rx->iov_count = 1;
+	rx->iov[0] = (struct iovec){buf, len};
+	rx->posted.tag = tag;
+	rx->posted.ignore = ignore;
+	rx->posted.from = from;
+	rwk_match_post(m, &rx->posted);
+	return 0;
+}
+
+ssize_t rwk_engine_recv(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *from, const struct iovec *iov,
+	size_t count, uint64_t tag, uint64_t ignore, uint32_t flags, void *context)
+{
+	flags |= rwk_space_flag(space);
+	if (count == 1)
+		return rwk_engine_recv1(e, iov->iov_base, iov->iov_len, flags, from, tag, ignore, context);
+	return receive_any(e, from, iov, count, tag, ignore, flags, context);
 }
 
 struct by_context {

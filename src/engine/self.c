@@ -16,14 +16,6 @@ static void copy(const struct rwk_rx *rx, const struct iovec *iov, size_t count)
 	}
 }
 
-static void complete_send(struct rwk_engine *e, uint32_t flags, void *context)
-{
-	const struct rwk_completion c = {.context = context, .flags = flags & ~(RWK_F_USER - 1)};
-
-	if (!(flags & RWK_F_SILENT))
-		e->complete(e->owner, &c);
-}
-
 /** Keeps a message that no receive waits for: in a copy, or in the send. */
 static ssize_t keep(struct rwk_engine *e, enum rwk_space space, const struct rwk_envelope *env, const struct iovec *iov,
 	size_t count, size_t len, uint32_t flags, void *context)
@@ -43,7 +35,7 @@ static ssize_t keep(struct rwk_engine *e, enum rwk_space space, const struct rwk
 		rwk_iov_gather(iov, (uint32_t)count, 0, u->payload, len);
 		me->credit -= (int64_t)len + RWK_MESSAGE_COST;
 		rwk_unexpected_keep(u);
-		complete_send(e, flags, context);
+		rwk_complete_send(e, flags, context);
 		return 0;
 	}
 	u->state = RWK_U_SELF;
@@ -75,7 +67,7 @@ ssize_t rwk_self_send(struct rwk_engine *e, enum rwk_space space, const struct i
 		return keep(e, space, &env, iov, count, len, flags, context);
 	copy(rx, iov, count);
 	rwk_rx_complete(e, rx, 0);
-	complete_send(e, flags, context);
+	rwk_complete_send(e, flags, context);
 	return 0;
 }
 

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From a send call to a message on a channel. The fast path: a short message to a peer with credit and an idle channel goes out
- * within the call and leaves nothing behind. Everything else becomes a tx: posted to the channel, which keeps the order, or
- * announced by an RTS.
+ * From a send call to a message on a channel. The fast path: a short message to a peer with credit and an idle channel
+ * goes out within the call and leaves nothing behind. Everything else becomes a tx: posted to the channel, which keeps
+ * the order, or announced by an RTS.
  */
 #include "engine/internal.h"
-
-static void complete_send(struct rwk_engine *e, uint32_t flags, void *context, int status)
-{
-	struct rwk_completion c = {.context = context, .flags = flags & ~(RWK_F_USER - 1), .status = status};
-
-	if (!(flags & RWK_F_SILENT) || status)
-		e->complete(e->owner, &c);
-}
 
 struct rwk_tx *rwk_tx_get(struct rwk_peer *p, uint32_t flags, void *context)
 {
@@ -51,8 +43,12 @@ void rwk_tx_complete(struct rwk_tx *tx, int status)
 	bool control = tx->state == RWK_TX_CONTROL;
 
 	rwk_tx_put(tx);
-	if (!control)
-		complete_send(e, flags, context, status);
+	if (control)
+		return;
+	if (status)
+		rwk_complete_send_call(e, flags, context, status);
+	else
+		rwk_complete_send(e, flags, context);
 }
 
 /** Fills in a tx's own copy of where its payload is; with RWK_F_INJECT, of the payload. False: out of memory. */
@@ -78,7 +74,8 @@ static bool take_payload(struct rwk_tx *tx, const struct iovec *iov, size_t coun
 	return true;
 }
 
-struct rwk_tx *rwk_tx_new(struct rwk_peer *p, const struct iovec *iov, size_t count, size_t len, uint32_t flags, void *context)
+struct rwk_tx *rwk_tx_new(
+	struct rwk_peer *p, const struct iovec *iov, size_t count, size_t len, uint32_t flags, void *context)
 {
 	struct rwk_engine *e = p->engine;
 	bool inject = flags & RWK_F_INJECT;
@@ -139,9 +136,10 @@ void rwk_send_control(struct rwk_peer *p, enum rwk_kind kind, uint64_t tag, uint
 }
 
 /** A send that the fast path could not finish. */
-static rwk_noinline ssize_t send_slow(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *p, const struct iovec *iov,
-	size_t count, size_t len, uint64_t tag, uint64_t data, uint32_t flags, void *context)
+static rwk_noinline ssize_t send_slow(struct rwk_engine *e, struct rwk_peer *p, const struct iovec *iov, size_t count,
+	size_t len, uint64_t tag, uint64_t data, uint32_t flags, void *context)
 {
+	enum rwk_space space = rwk_space_of(flags);
 	struct rwk_tx *tx;
 	int rc;
 
@@ -158,8 +156,7 @@ static rwk_noinline ssize_t send_slow(struct rwk_engine *e, enum rwk_space space
 		return -EAGAIN;
 	if ((int64_t)len <= p->eager_max && p->credit >= (int64_t)len && !(flags & RWK_F_DELIVERED)) {
 		tx->state = RWK_TX_EAGER;
-		tx->op.env = (struct rwk_envelope){.kind = (uint8_t)space, .tag = tag, .data = data};
-		tx->op.env.flags = flags & RWK_F_DATA ? RWK_ENV_DATA : 0;
+		tx->op.env = (struct rwk_envelope){.head = rwk_eager_head(flags), .tag = tag, .data = data};
 		rc = post_message(tx);
 		if (!rc) {
 			p->credit -= (int64_t)len + RWK_MESSAGE_COST;
@@ -180,56 +177,57 @@ static rwk_noinline ssize_t send_slow(struct rwk_engine *e, enum rwk_space space
 	return 0;
 }
 
-/** Sends one buffer eagerly if that is possible at once. */
-static inline bool send_now(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *p, const void *buf, size_t len,
-	uint64_t tag, uint64_t data, uint32_t flags, void *context)
+static rwk_noinline ssize_t send1_slow(struct rwk_engine *e, const void *buf, size_t len, uint32_t flags, uint64_t data,
+	struct rwk_peer *p, uint64_t tag, void *context)
 {
-	const struct rwk_envelope env = {
-		.kind = (uint8_t)space,
-		.flags = flags & RWK_F_DATA ? RWK_ENV_DATA : 0,
-		.tag = tag,
-		.data = data,
-	};
+	const struct iovec iov = {(void *)buf, len};
 
-	if (rwk_unlikely(len > RWK_INJECT_MAX && flags & RWK_F_INJECT))
+	return send_slow(e, p, &iov, 1, len, tag, data, flags, context);
+}
+
+/** Sends one buffer eagerly if that is possible at once. */
+static inline bool send_now(struct rwk_engine *e, const void *buf, size_t len, uint32_t flags, uint64_t data,
+	struct rwk_peer *p, uint64_t tag, void *context)
+{
+	const struct rwk_envelope env = {.head = rwk_eager_head(flags), .tag = tag, .data = data};
+
+	if (rwk_unlikely(flags & (RWK_F_INJECT | RWK_F_DELIVERED)) && (flags & RWK_F_DELIVERED || len > RWK_INJECT_MAX))
 		return false;
-	if (rwk_unlikely((int64_t)len > p->eager_max || p->credit < (int64_t)len || flags & RWK_F_DELIVERED))
+	if (rwk_unlikely((int64_t)len > p->eager_max || p->credit < (int64_t)len))
 		return false;
 	if (rwk_unlikely(p->send(p->channel, &env, buf, len)))
 		return false;
 	p->credit -= (int64_t)len + RWK_MESSAGE_COST;
 	e->counters.sent_eager++;
 	e->counters.sent_bytes += len;
-	if (!(flags & RWK_F_SILENT))
-		complete_send(e, flags, context, 0);
+	rwk_complete_send(e, flags, context);
 	return true;
 }
 
-ssize_t rwk_engine_send1(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *p, const void *buf, size_t len,
-	uint64_t tag, uint64_t data, uint32_t flags, void *context)
+ssize_t rwk_engine_send1(struct rwk_engine *e, const void *buf, size_t len, uint32_t flags, uint64_t data,
+	struct rwk_peer *p, uint64_t tag, void *context)
 {
-	const struct iovec iov = {(void *)buf, len};
-
-	if (rwk_likely(send_now(e, space, p, buf, len, tag, data, flags, context)))
+	if (rwk_likely(send_now(e, buf, len, flags, data, p, tag, context)))
 		return 0;
-	return send_slow(e, space, p, &iov, 1, len, tag, data, flags, context);
+	return send1_slow(e, buf, len, flags, data, p, tag, context);
 }
 
-ssize_t rwk_engine_send(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *p, const struct iovec *iov, size_t count,
-	uint64_t tag, uint64_t data, uint32_t flags, void *context)
+ssize_t rwk_engine_send(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *p, const struct iovec *iov,
+	size_t count, uint64_t tag, uint64_t data, uint32_t flags, void *context)
 {
 	unsigned char gathered[1024];
 	size_t len;
 
+	flags |= rwk_space_flag(space);
 	if (count == 1)
-		return rwk_engine_send1(e, space, p, iov[0].iov_base, iov[0].iov_len, tag, data, flags, context);
+		return rwk_engine_send1(e, iov[0].iov_base, iov[0].iov_len, flags, data, p, tag, context);
 	if (count > RWK_ENGINE_IOV_MAX)
 		return -EINVAL;
 	len = rwk_iov_length(iov, count);
 	if (len <= sizeof(gathered)) {
 		rwk_iov_gather(iov, (uint32_t)count, 0, gathered, len);
-		if (send_now(e, space, p, gathered, len, tag, data, flags, context))
+		if (send_now(e, gathered, len, flags, data, p, tag, context))
 			return 0;
 	}
-	return send_slow(e, space, p, iov, count, len, tag, data, flags, context);
+	return send_slow(e, p, iov, count, len, tag, data, flags, context);
 }

@@ -14,12 +14,12 @@ static void limits(void **state)
 	struct world w;
 
 	world_open(&w, &(struct world_attr){.transport = *state, .count = 2, .tx_limit = 7, .rx_limit = 9});
-	while (sent < 20 &&
-		!rwk_engine_send1(w.e[0], RWK_TAGGED, w.peer[0][1], out, sizeof(out), 1, 0, RWK_F_DELIVERED, &s[sent]))
+	while (sent < 20 && !rwk_engine_send1(w.e[0], out, sizeof(out), RWK_F_TAGGED | RWK_F_DELIVERED, 0, w.peer[0][1],
+				    1, &s[sent]))
 		sent++;
 	assert_int_equal(sent, 7);
 	assert_int_equal(
-		rwk_engine_send1(w.e[0], RWK_TAGGED, w.peer[0][1], out, 10, 1, 0, RWK_F_DELIVERED, &s[7]), -EAGAIN);
+		rwk_engine_send1(w.e[0], out, 10, RWK_F_TAGGED | RWK_F_DELIVERED, 0, w.peer[0][1], 1, &s[7]), -EAGAIN);
 	while (posted < 20 && !world_recv(&w, 1, 0, RWK_TAGGED, in[posted], sizeof(in[0]), 99, 0, 0, &r[posted]))
 		posted++;
 	assert_int_equal(posted, 9);
@@ -29,7 +29,8 @@ static void limits(void **state)
 	world_wait(&w, &r[9]);
 	world_wait(&w, &s[0]);
 	world_settle(&w);
-	assert_int_equal(rwk_engine_send1(w.e[0], RWK_TAGGED, w.peer[0][1], out, 10, 1, 0, RWK_F_DELIVERED, &s[7]), 0);
+	assert_int_equal(
+		rwk_engine_send1(w.e[0], out, 10, RWK_F_TAGGED | RWK_F_DELIVERED, 0, w.peer[0][1], 1, &s[7]), 0);
 	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in[10], sizeof(in[0]), 1, 0, 0, &r[10]), 0);
 	world_wait(&w, &r[10]);
 	world_close(&w);
@@ -76,7 +77,7 @@ static void self_flood(void **state)
 	memset(s, 0, sizeof(s)), memset(r, 0, sizeof(r));
 	world_open(&w, &(struct world_attr){.transport = *state, .count = 1, .tx_limit = 50, .eager_credit = 32 << 10});
 	while (sent < COUNT &&
-		!rwk_engine_send1(w.e[0], RWK_TAGGED, w.peer[0][0], out, sizeof(out), sent, 0, 0, &s[sent]))
+		!rwk_engine_send1(w.e[0], out, sizeof(out), RWK_F_TAGGED, 0, w.peer[0][0], sent, &s[sent]))
 		sent++;
 	assert_in_range(sent, 50 + 16, 50 + 33);
 	assert_true(rwk_engine_counters(w.e[0])->unexpected_bytes_peak <= 33 << 10);
@@ -87,7 +88,7 @@ static void self_flood(void **state)
 		world_wait(&w, &s[i]);
 	}
 	assert_int_equal(rwk_engine_counters(w.e[0])->unexpected_bytes_now, 0);
-	assert_int_equal(rwk_engine_send1(w.e[0], RWK_TAGGED, w.peer[0][0], out, sizeof(out), 0, 0, 0, &s[0]), 0);
+	assert_int_equal(rwk_engine_send1(w.e[0], out, sizeof(out), RWK_F_TAGGED, 0, w.peer[0][0], 0, &s[0]), 0);
 	world_close(&w);
 }
 
@@ -162,8 +163,9 @@ static void fairness(void **state)
 		struct task r = {0};
 
 		for (unsigned i = 0; i < SENDERS; i++)
-			while (sent[i] < EACH && !rwk_engine_send1(w.e[i + 1], RWK_TAGGED, w.peer[i + 1][0], out,
-							 sizeof(out), 1, 0, RWK_F_DELIVERED, &s[i][sent[i]]))
+			while (sent[i] < EACH &&
+				!rwk_engine_send1(w.e[i + 1], out, sizeof(out), RWK_F_TAGGED | RWK_F_DELIVERED, 0,
+					w.peer[i + 1][0], 1, &s[i][sent[i]]))
 				sent[i]++;
 		assert_int_equal(world_recv(&w, 0, WORLD_ANY, RWK_TAGGED, in, sizeof(in), 1, 0, 0, &r), 0);
 		world_wait(&w, &r);

@@ -96,7 +96,7 @@ static void act(struct play *p, void (*pause)(struct play *p))
 		post_receives(p);
 	for (unsigned i = 0; i < s->count && alive(p, 0) && alive(p, 1); i++)
 		p->send_rc[i] = rwk_engine_send1(
-			p->w.e[0], RWK_TAGGED, p->w.peer[0][1], p->out, s->length, 1, 0, s->flags, &p->send[i]);
+			p->w.e[0], p->out, s->length, RWK_F_TAGGED | s->flags, 0, p->w.peer[0][1], 1, &p->send[i]);
 	pause(p);
 	if (!s->posted)
 		post_receives(p);
@@ -163,11 +163,11 @@ static void check_others(struct play *p, unsigned who)
 		world_settle(&p->w);
 	}
 	for (unsigned i = 0; i < TX_LIMIT; i++) {
-		assert_int_equal(rwk_engine_send1(p->w.e[who], RWK_TAGGED, p->w.peer[who][2], p->out, i % 2 ? 5000 : 8,
-					 i, 0, RWK_F_DELIVERED, &send[0][i]),
+		assert_int_equal(rwk_engine_send1(p->w.e[who], p->out, i % 2 ? 5000 : 8, RWK_F_TAGGED | RWK_F_DELIVERED,
+					 0, p->w.peer[who][2], i, &send[0][i]),
 			0);
-		assert_int_equal(rwk_engine_send1(p->w.e[2], RWK_TAGGED, p->w.peer[2][who], p->out, i % 2 ? 5000 : 8,
-					 100 + i, 0, RWK_F_DELIVERED, &send[1][i]),
+		assert_int_equal(rwk_engine_send1(p->w.e[2], p->out, i % 2 ? 5000 : 8, RWK_F_TAGGED | RWK_F_DELIVERED,
+					 0, p->w.peer[2][who], 100 + i, &send[1][i]),
 			0);
 	}
 	for (unsigned i = 0; i < TX_LIMIT; i++) {
@@ -350,7 +350,7 @@ static void gone_before_contact(void **state)
 	assert_true(r.c.status == -ECONNRESET && s[0].c.status == -ECONNRESET && s[1].c.status == -ECONNRESET);
 	nowhere.nonce_port = nowhere.nonce_port + (1ull << 20) + 7;
 	p = rwk_engine_peer(w.e[0], &nowhere);
-	assert_int_equal(rwk_engine_send1(w.e[0], RWK_TAGGED, p, buf, 8, 1, 0, 0, &r), -EHOSTUNREACH);
+	assert_int_equal(rwk_engine_send1(w.e[0], buf, 8, RWK_F_TAGGED, 0, p, 1, &r), -EHOSTUNREACH);
 	world_close(&w);
 }
 
@@ -410,8 +410,9 @@ static void close_in_the_middle(void **state)
 			assert_int_equal(world_recv(&w, i % 4, i % 3 ? (i + 1) % 4 : WORLD_ANY, RWK_TAGGED, buf,
 						 sizeof(buf), i % 2, 0, 0, &t[i]),
 				0);
-			assert_int_equal(rwk_engine_send1(w.e[i % 4], RWK_TAGGED, w.peer[i % 4][i / 4 % 4], buf,
-						 world_mixed(i), i % 3, 0, i % 5 ? 0 : RWK_F_DELIVERED, &t[100 + i]),
+			assert_int_equal(rwk_engine_send1(w.e[i % 4], buf, world_mixed(i),
+						 RWK_F_TAGGED | (i % 5 ? 0 : RWK_F_DELIVERED), 0,
+						 w.peer[i % 4][i / 4 % 4], i % 3, &t[100 + i]),
 				0);
 		}
 		for (unsigned i = 0; i < polls; i++) {

@@ -136,7 +136,7 @@ static void cancel_send(void **state)
 	world_open_two(&w, *state);
 	for (unsigned i = 0; i < COUNT; i++)
 		assert_int_equal(
-			rwk_engine_send1(w.e[0], RWK_TAGGED, w.peer[0][1], out[i], sizeof(out[i]), i, 0, 0, &s[i]), 0);
+			rwk_engine_send1(w.e[0], out[i], sizeof(out[i]), RWK_F_TAGGED, 0, w.peer[0][1], i, &s[i]), 0);
 	for (unsigned i = COUNT; i-- > 0;) {
 		bool before = s[i].times;
 
@@ -367,8 +367,8 @@ static void take_and_act(struct world *w, unsigned who, const struct rwk_complet
 	else if (in_completion == CANCEL)
 		assert_int_equal(rwk_engine_cancel(w->e[1], c->context), 0);
 	else
-		assert_int_equal(rwk_engine_send1(w->e[1], RWK_PLAIN, w->peer[1][1], ring_buffer[2], 900, 0, 0,
-					 RWK_F_SILENT, NULL),
+		assert_int_equal(rwk_engine_send1(w->e[1], ring_buffer[2], 900, RWK_F_PLAIN | RWK_F_SILENT, 0,
+					 w->peer[1][1], 0, NULL),
 			0);
 }
 

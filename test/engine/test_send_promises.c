@@ -103,7 +103,7 @@ static void s0_6_completion_when_sent(void **state)
 	for (unsigned i = 0; i < SENDS; i++) {
 		world_fill(out[i], i % sizeof(out[0]), i);
 		assert_int_equal(
-			rwk_engine_send1(w.e[0], RWK_TAGGED, w.peer[0][1], out[i], i % sizeof(out[0]), 2, 0, 0, &s[i]),
+			rwk_engine_send1(w.e[0], out[i], i % sizeof(out[0]), RWK_F_TAGGED, 0, w.peer[0][1], 2, &s[i]),
 			0);
 		rwk_engine_progress(w.e[0]);
 		assert_true(i == done || !s[i].times); /* none before those that were sent before it */
@@ -163,7 +163,7 @@ static void child_hear(int fd, char word)
 
 static void child_send(struct world *w, struct rwk_peer *p, const void *buf, size_t len, struct task *t)
 {
-	must(!rwk_engine_send1(w->e[0], RWK_TAGGED, p, buf, len, 1, 0, 0, t));
+	must(!rwk_engine_send1(w->e[0], buf, len, RWK_F_TAGGED, 0, p, 1, t));
 }
 
 static void child_wait(struct world *w, const struct task *t)

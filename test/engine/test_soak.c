@@ -279,8 +279,8 @@ static void do_send(unsigned who)
 		rc = rwk_engine_send(
 			w.e[who], o->space, w.peer[who][o->to], iov, 3, o->tag, number, flags | RWK_F_DATA, o);
 	else
-		rc = rwk_engine_send1(
-			w.e[who], o->space, w.peer[who][o->to], o->buf, length, o->tag, number, flags | RWK_F_DATA, o);
+		rc = rwk_engine_send1(w.e[who], o->buf, length, rwk_space_flag(o->space) | flags | RWK_F_DATA, number,
+			w.peer[who][o->to], o->tag, o);
 	if (!rc)
 		return;
 	check(rc == -EAGAIN || (rc == -ECONNRESET && w.dead[o->to]));
@@ -394,7 +394,7 @@ static void step(void)
 	else if (what < 76)
 		do_cancel(who);
 	else if (what < 92 || !w.net)
-		rwk_engine_progress(w.e[who]);
+		world_progress(&w, who);
 	else
 		for (uint64_t n = pick(20); n; n--)
 			rwk_sim_step(w.net);
@@ -419,6 +419,7 @@ static void open_world(const struct rwk_transport *transport)
 	a.tx_limit = 4 + pick(60);
 	a.rx_limit = pick(2) ? 0 : 10 + pick(40);
 	a.multi_min = 1 + pick(8000);
+	a.queue = pick(2) ? 0 : 1 << pick(6);
 	a.eager_max = 256 << pick(9);
 	a.eager_credit = 4096 << pick(8);
 	a.net = rwk_sim_attr_default;

@@ -18,7 +18,7 @@ static void unknown_peer(void **state)
 	open_strangers(&w, state);
 	assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_TAGGED, &in, 4, 1, 0, 0, &r), 0);
 	p = rwk_engine_peer(w.e[0], rwk_engine_address(w.e[1]));
-	assert_int_equal(rwk_engine_send1(w.e[0], RWK_TAGGED, p, &(uint32_t){5}, 4, 1, 0, RWK_F_INJECT, &s), 0);
+	assert_int_equal(rwk_engine_send1(w.e[0], &(uint32_t){5}, 4, RWK_F_TAGGED | RWK_F_INJECT, 0, p, 1, &s), 0);
 	world_wait(&w, &r);
 	assert_int_equal(in, 5);
 	assert_int_equal(w.new_peers[0], 0);
@@ -48,8 +48,8 @@ static void partial_address(void **state)
 	to.nonce_port = rwk_address_port(rwk_engine_address(w.e[1]));
 	p = rwk_engine_peer(w.e[0], &to);
 	assert_ptr_equal(rwk_engine_peer(w.e[0], &to), p);
-	assert_int_equal(rwk_engine_send1(w.e[0], RWK_TAGGED, p, &out[0], 4, 1, 0, 0, &cancelled), 0);
-	assert_int_equal(rwk_engine_send1(w.e[0], RWK_TAGGED, p, &out[1], 4, 1, 0, 0, &s), 0);
+	assert_int_equal(rwk_engine_send1(w.e[0], &out[0], 4, RWK_F_TAGGED, 0, p, 1, &cancelled), 0);
+	assert_int_equal(rwk_engine_send1(w.e[0], &out[1], 4, RWK_F_TAGGED, 0, p, 1, &s), 0);
 	assert_int_equal(rwk_engine_cancel(w.e[0], &cancelled), 0);
 	assert_int_equal(cancelled.c.status, -ECANCELED);
 	assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_TAGGED, &in, 4, 1, 0, 0, &r), 0);

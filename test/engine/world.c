@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "engine/world.h"
 
+#include "base/compiler.h"
+
 #include <time.h>
 
 #define QUIET 3000       /* so many empty polls: nothing is under way on shared memory */
@@ -18,9 +20,8 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void on_complete(void *owner, const struct rwk_completion *c)
+static void complete(struct world_owner *o, const struct rwk_completion *c)
 {
-	struct world_owner *o = owner;
 	struct task *t = c->context;
 
 	if (o->w->on_complete) {
@@ -32,6 +33,40 @@ static void on_complete(void *owner, const struct rwk_completion *c)
 	t->times++;
 	t->c = *c;
 	t->order = ++completions;
+}
+
+/* What is in the queue is told as by a call. */
+static void drain(struct world_owner *o)
+{
+	struct rwk_completions *q = &o->done;
+
+	while (q->head != q->tail) {
+		struct rwk_completion c = q->ring[q->head & (o->w->attr.queue - 1)];
+
+		assert_int_equal(c.status, 0);
+		if (c.flags & RWK_F_RECV)
+			c.peer = o->w->peer[o->who][c.user];
+		c.overflow = 0;
+		q->head++;
+		q->limit++;
+		complete(o, &c);
+	}
+}
+
+static void on_complete(void *owner, const struct rwk_completion *c)
+{
+	drain(owner);
+	complete(owner, c);
+}
+
+static void open_queue(struct world_owner *o)
+{
+	unsigned entries = o->w->attr.queue;
+
+	o->done = (struct rwk_completions){.mask = entries - 1, .limit = entries};
+	o->done.ring = aligned_alloc(RWK_CACHE_LINE, entries * sizeof(*o->done.ring));
+	assert_non_null(o->done.ring);
+	rwk_engine_set_queues(o->w->e[o->who], &o->done, &o->done, true);
 }
 
 static void on_new_peer(void *owner, struct rwk_peer *peer, const struct rwk_address *address)
@@ -73,8 +108,10 @@ void world_open(struct world *w, const struct world_attr *attr)
 			.transports = w->transports,
 		};
 
-		w->owner[i] = (struct world_owner){w, i};
+		w->owner[i] = (struct world_owner){.w = w, .who = i};
 		assert_int_equal(rwk_engine_open(&a, &w->e[i]), 0);
+		if (attr->queue)
+			open_queue(&w->owner[i]);
 		if (w->net)
 			w->node[i] = rwk_sim_node_of(rwk_engine_address(w->e[i]));
 	}
@@ -83,13 +120,17 @@ void world_open(struct world *w, const struct world_attr *attr)
 		for (unsigned j = 0; j < attr->count && !attr->strangers; j++) {
 			w->peer[i][j] = rwk_engine_peer(w->e[i], rwk_engine_address(w->e[j]));
 			assert_non_null(w->peer[i][j]);
+			rwk_peer_set_user(w->peer[i][j], j);
 		}
 	}
 }
 
 void world_engine_close(struct world *w, unsigned who)
 {
+	drain(&w->owner[who]);
 	rwk_engine_close(w->e[who]);
+	free(w->owner[who].done.ring);
+	w->owner[who].done = (struct rwk_completions){0};
 	w->e[who] = NULL;
 	w->dead[who] = true;
 }
@@ -112,13 +153,21 @@ void world_close(struct world *w)
 	}
 }
 
+int world_progress(struct world *w, unsigned who)
+{
+	int n = rwk_engine_progress(w->e[who]);
+
+	drain(&w->owner[who]);
+	return n;
+}
+
 int world_poll(struct world *w)
 {
 	int n = 0;
 
 	for (unsigned i = 0; i < w->attr.count; i++)
 		if (w->e[i] && !(w->net && !rwk_sim_alive(w->net, w->node[i])))
-			n += rwk_engine_progress(w->e[i]);
+			n += world_progress(w, i);
 	return n;
 }
 
@@ -250,7 +299,7 @@ void world_check_receive(struct world *w, const struct task *t, unsigned who, un
 	assert_int_equal(t->c.length, len);
 	assert_int_equal(t->c.overflow, 0);
 	assert_ptr_equal(t->c.peer, w->peer[who][from]);
-	assert_int_equal(t->c.flags, RWK_F_RECV | (space == RWK_TAGGED ? RWK_F_TAGGED : 0) | (data ? RWK_F_DATA : 0));
+	assert_int_equal(t->c.flags, RWK_F_RECV | rwk_space_flag(space) | (data ? RWK_F_DATA : 0));
 	if (space == RWK_TAGGED)
 		assert_int_equal(t->c.tag, tag);
 	if (data)

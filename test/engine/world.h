@@ -28,6 +28,7 @@ struct world_attr {
 	bool strangers;                        /* they do not know each other's addresses: no peer[][] */
 	size_t tx_limit, rx_limit, multi_min; /* 0: 10000, none, 64 */
 	size_t eager_max, eager_credit;       /* 0: 64 KB, 1 MB */
+	unsigned queue;                       /* entries of the queues of completions, a power of two; 0: none */
 	struct rwk_sim_attr net;              /* mtu 0: the defaults */
 	struct rwk_sim_service service;       /* window 0: the defaults */
 };
@@ -37,6 +38,7 @@ struct world;
 struct world_owner {
 	struct world *w;
 	unsigned who;
+	struct rwk_completions done; /* with attr.queue; emptied by world_poll and before each call of `complete` */
 };
 
 struct world {
@@ -71,6 +73,8 @@ void world_engine_close(struct world *w, unsigned who);
 /** The test has made engines talk that had not; see above. world_send and world_recv notice by themselves. */
 void world_contact(struct world *w);
 
+/** One engine's progress; how much was done. */
+int world_progress(struct world *w, unsigned who);
 /** Each engine's progress once; how much was done. */
 int world_poll(struct world *w);
 /** Goes on until nothing happens any more. */

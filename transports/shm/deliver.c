@@ -81,6 +81,14 @@ static void assemble(struct rwk_shm_channel *ch, const struct rwk_envelope *env,
 	client->end(ch->base.port->cookie, &ch->base, place, 0);
 }
 
+/* The envelope of a message whose first line this is. */
+static void envelope_of(struct rwk_envelope *env, uint64_t word, const struct rwk_shm_line *line)
+{
+	env->head = word >> 32;
+	env->tag = rwk_glance(&line->tag);
+	env->data = env->flags & RWK_ENV_DATA ? rwk_glance(&line->data) : 0;
+}
+
 static bool deliver_slab(struct rwk_shm_channel *ch, uint64_t word, const struct rwk_shm_line *line)
 {
 	struct rwk_envelope env;
@@ -89,7 +97,7 @@ static bool deliver_slab(struct rwk_shm_channel *ch, uint64_t word, const struct
 	const unsigned char *slab = rwk_shm_slab(&ch->slabs, id);
 	bool further = (uint8_t)(word >> 32) == RWK_SHM_PIECE;
 
-	rwk_shm_envelope_of(&env, word, line);
+	envelope_of(&env, word, line);
 	if (!rwk_shm_slab_is_his(&ch->slabs, id) || piece > RWK_SHM_SLAB_BYTES || !piece) {
 		rwk_shm_protocol_error(ch, "it sent a slab that was not its own, or longer than slabs are");
 		return false;
@@ -117,7 +125,7 @@ static bool deliver_lines(struct rwk_shm_channel *ch, uint64_t word, const struc
 	uint32_t lines = (len - at + RWK_SHM_MORE - 1) / RWK_SHM_MORE;
 	unsigned char all[RWK_SHM_BODY + RWK_SHM_MORE * RWK_SHM_MORE_MAX];
 
-	rwk_shm_envelope_of(&env, word, line);
+	envelope_of(&env, word, line);
 	if (lines > RWK_SHM_MORE_MAX || env.kind >= RWK_KIND_SERVICE || ch->assembly.place) {
 		rwk_shm_protocol_error(ch, "it sent a message of too many lines, or within another");
 		return false;

@@ -13,36 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* At most 64 bytes. Overlapping moves of fixed size: no call, and no loop whose end must be guessed. */
-static inline void copy_small(unsigned char *to, const unsigned char *from, size_t len)
-{
-	if (len >= 16) {
-		memcpy(to, from, 16);
-		if (len > 32) {
-			memcpy(to + 16, from + 16, 16);
-			if (len > 48)
-				memcpy(to + 32, from + 32, 16);
-		}
-		memcpy(to + len - 16, from + len - 16, 16);
-	} else if (len >= 8) {
-		memcpy(to, from, 8);
-		memcpy(to + len - 8, from + len - 8, 8);
-	} else if (len >= 4) {
-		memcpy(to, from, 4);
-		memcpy(to + len - 4, from + len - 4, 4);
-	} else if (len) {
-		to[0] = from[0];
-		to[len / 2] = from[len / 2];
-		to[len - 1] = from[len - 1];
-	}
-}
-
-/* kind, flags, small: as they travel. */
-static inline uint32_t head_of(const struct rwk_envelope *env)
-{
-	return (uint32_t)env->kind | (uint32_t)env->flags << 8 | (uint32_t)env->small << 16;
-}
-
 static inline void published(struct rwk_shm_channel *ch)
 {
 	if (rwk_unlikely(rwk_glance(ch->tx.attention)))
@@ -116,16 +86,16 @@ static int send_lines(
 	line->tag = env->tag;
 	if (env->flags & RWK_ENV_DATA)
 		line->data = env->data;
-	copy_small(env->flags & RWK_ENV_DATA ? line->body_data : line->body, from, at);
+	rwk_copy_short(env->flags & RWK_ENV_DATA ? line->body_data : line->body, from, at);
 	for (uint32_t i = 1; i <= more; i++) {
 		uint32_t n = len - at < RWK_SHM_MORE ? len - at : RWK_SHM_MORE;
 		struct rwk_shm_line *next = line_ahead(tx, i);
 
-		copy_small(next->more, from + at, n);
+		rwk_copy_short(next->more, from + at, n);
 		rwk_publish64(&next->word, tx->stamp + i * RWK_SHM_STAMP_STEP);
 		at += n;
 	}
-	rwk_publish64(&line->word, (uint64_t)head_of(env) << 32 | (tx->stamp + len));
+	rwk_publish64(&line->word, env->head << 32 | (tx->stamp + len));
 	rwk_shm_tx_skip(tx, 1 + more);
 	published(ch);
 	/*
@@ -149,7 +119,7 @@ static void send_slab(
 	line->piece = piece;
 	line->total = total;
 	rwk_shm_slab_sent(&ch->slabs, id);
-	rwk_shm_tx_line(&ch->tx, RWK_SHM_IN_SLAB, head_of(env));
+	rwk_shm_tx_line(&ch->tx, RWK_SHM_IN_SLAB, (uint32_t)env->head);
 	published(ch);
 }
 
@@ -283,11 +253,11 @@ int rwk_shm_send(struct rwk_channel *c, const struct rwk_envelope *env, const vo
 	line->tag = env->tag;
 	if (env->flags & RWK_ENV_DATA) {
 		line->data = env->data;
-		copy_small(line->body_data, buf, len);
+		rwk_copy_short(line->body_data, buf, len);
 	} else {
-		copy_small(line->body, buf, len);
+		rwk_copy_short(line->body, buf, len);
 	}
-	rwk_shm_tx_line(tx, (uint32_t)len, head_of(env));
+	rwk_shm_tx_line(tx, (uint32_t)len, (uint32_t)env->head);
 	published(ch);
 	return 0;
 }
