@@ -207,81 +207,65 @@ static void last_words(void **state)
 		close(used[--used_up]);
 }
 
-/* More than a poll delivers, and room for it. */
-enum { LAST_BEFORE = 300, LAST_AFTER = 100, LAST_LINES = 512, LAST_SLABS = 60 };
+/* What fits into a ring that has not grown: messages, three records that give slabs back, and messages again. */
+enum { LAST_EACH = 20, LAST_SLABS = 60 };
 
-/*
- * Makes its ring grow, then sends much to one who does not poll: messages, some records of the service's own (slabs
- * given back), and messages again. Then waits for its end.
- */
+/* Sends all that to one who does not poll, and waits for its end. */
 static int speak_until_killed(int fd, void *arg)
 {
 	struct end *e = end_open(0, true);
 	struct end_peer *p = end_connect(e, arg);
-	struct rwk_shm_channel_counters counters = {.ring_lines = 0};
-	uint64_t end = now_ms() + 10000;
 	char go;
 
-	while (counters.ring_lines < LAST_LINES && now_ms() < end) {
-		if (!end_push(e, p, 8, 0))
-			return 1;
-		rwk_shm_channel_counters(p->ch, &counters);
-	}
-	if (counters.ring_lines < LAST_LINES || !tell(fd, &p->sent, sizeof(p->sent)) || !hear(fd, &go, 1))
-		return 2;
-	for (int i = 0; i < LAST_BEFORE; i++) {
+	if (!end_push(e, p, 8, 0) || !hear(fd, &go, 1))
+		return 1;
+	for (int i = 0; i < LAST_EACH; i++) {
 		if (end_send(e, p, 8, 0, false))
-			return 3;
+			return 2;
 	}
 	if (!end_until(e, &p->received, LAST_SLABS, 10000))
-		return 4;
-	for (int i = 0; i < LAST_AFTER; i++) {
+		return 3;
+	for (int i = 0; i < LAST_EACH; i++) {
 		if (end_send(e, p, 8, 0, false))
-			return 5;
+			return 4;
 	}
 	if (!tell(fd, &p->sent, sizeof(p->sent)))
-		return 6;
+		return 5;
 	for (;;)
 		pause();
 }
 
 /*
- * The receiver sleeps, and its next poll finds the death and several hundred messages: all of them come, also those
- * behind records of the service's own.
+ * The receiver sleeps, and its next poll finds the death before it looks at the ring: all messages come, also those
+ * behind several records of the service's own, of which each ends a delivery then.
  */
 static void much_to_say(void **state)
 {
 	struct end *e = end_open(0, true);
-	size_t lines = rwk_params.ring_lines;
-	struct pollfd told = {.events = POLLIN};
 	struct end_peer *p = &e->peer[0];
 	uint64_t sent;
 	pid_t child;
+	int fd;
 
 	(void)state;
-	rwk_params.ring_lines = LAST_LINES; /* whoever makes the pair: no further growth when it matters */
-	child = child_run(speak_until_killed, &e->address, &told.fd);
-	/* Slowly, so that the ring fills and grows. */
-	for (uint64_t end = now_ms() + 10000; !poll(&told, 1, 1) && now_ms() < end;)
-		rwk_shm_transport.progress(e->port);
-	assert_true(hear(told.fd, &sent, sizeof(sent)));
-	assert_true(end_until(e, &p->received, sent, 10000));
+	child = child_run(speak_until_killed, &e->address, &fd);
+	assert_true(end_until(e, &p->received, 1, 10000));
 	for (int i = 0; i < LAST_SLABS; i++)
 		assert_int_equal(end_send(e, p, 8000, 0, false), 0);
 	while (rwk_shm_transport.arm(e->port))
 		rwk_shm_transport.progress(e->port);
-	assert_true(tell(told.fd, "x", 1));
-	assert_true(hear(told.fd, &sent, sizeof(sent)));
-	assert_int_equal(sent - p->received, LAST_BEFORE + LAST_AFTER);
+	assert_true(tell(fd, "x", 1));
+	assert_true(hear(fd, &sent, sizeof(sent)));
+	assert_int_equal(sent, 1 + 2 * LAST_EACH);
+	assert_int_equal(p->received, 1);
 	kill(child, SIGKILL);
 	assert_int_equal(child_wait(child), 128 + SIGKILL);
-	assert_true(end_until_failed(e, p, 10000));
+	assert_true(end_until_failed(e, p, 3000));
 	assert_int_equal(p->failed, -ECONNRESET);
 	assert_int_equal(p->received, sent);
 	assert_int_equal(e->wrong, 0);
-	close(told.fd);
+	close(fd);
 	end_close(e);
-	rwk_params.ring_lines = lines;
 }
 
 static int echo_forever(int fd, void *arg)
