@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static pthread_mutex_t job_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -65,12 +66,92 @@ int rwk_job_load(void)
 	return rc;
 }
 
+/* The host's own IPs, as of the last look. An address vector of many entries asks for each of them. */
+static struct {
+	pthread_mutex_t lock;
+	bool known;
+	int64_t asked_at; /* seconds */
+	uint8_t (*ip)[16];
+	size_t count;
+} own = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* IPv4 or IPv6 into 16 bytes; false for other families. */
+static bool take_ip(const struct sockaddr *from, uint8_t ip[16])
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	if (!from)
+		return false;
+	if (from->sa_family == AF_INET) {
+		memcpy(ip, mapped, sizeof(mapped));
+		memcpy(ip + 12, &((const struct sockaddr_in *)(const void *)from)->sin_addr, 4);
+	} else if (from->sa_family == AF_INET6) {
+		memcpy(ip, &((const struct sockaddr_in6 *)(const void *)from)->sin6_addr, 16);
+	}
+	return from->sa_family == AF_INET || from->sa_family == AF_INET6;
+}
+
+/* What cannot be had now is asked for again later; until then the last answer holds. */
+static void ask_own_ips(void)
+{
+	size_t count = 0;
+	struct ifaddrs *all;
+	uint8_t(*ip)[16];
+
+	if (getifaddrs(&all))
+		return;
+	for (struct ifaddrs *i = all; i; i = i->ifa_next)
+		count++;
+	ip = malloc((count + 1) * sizeof(*ip));
+	if (ip) {
+		count = 0;
+		for (struct ifaddrs *i = all; i; i = i->ifa_next)
+			count += take_ip(i->ifa_addr, ip[count]);
+		free(own.ip);
+		own.ip = ip;
+		own.count = count;
+	}
+	freeifaddrs(all);
+}
+
+static void forget_own_ips(void)
+{
+	pthread_mutex_lock(&own.lock);
+	free(own.ip);
+	own.ip = NULL;
+	own.count = 0;
+	own.known = false;
+	pthread_mutex_unlock(&own.lock);
+}
+
+bool rwk_ip_is_local(const uint8_t ip[16])
+{
+	static const uint8_t loopback[13] = {[10] = 0xff, [11] = 0xff, [12] = 127};
+	struct timespec now;
+	bool found = false;
+
+	if (!memcmp(ip, loopback, sizeof(loopback)) || IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)(const void *)ip))
+		return true;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	pthread_mutex_lock(&own.lock);
+	if (!own.known || now.tv_sec != own.asked_at) {
+		ask_own_ips();
+		own.known = true;
+		own.asked_at = now.tv_sec;
+	}
+	for (size_t i = 0; i < own.count && !found; i++)
+		found = !memcmp(own.ip[i], ip, 16);
+	pthread_mutex_unlock(&own.lock);
+	return found;
+}
+
 void rwk_job_unload(void)
 {
 	pthread_mutex_lock(&job_lock);
 	rwk_job_map_free(job_map);
 	job_map = NULL;
 	pthread_mutex_unlock(&job_lock);
+	forget_own_ips();
 }
 
 void rwk_job_facts(struct rwk_sel_facts *f)
@@ -90,24 +171,7 @@ void rwk_job_describe(struct rwk_port_attr *attr)
 	attr->oversubscribed = job_map->oversubscribed;
 }
 
-bool rwk_ip_is_local(const uint8_t ip[16])
+bool rwk_address_is_here(const struct rwk_address *a)
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-	bool v4 = !memcmp(ip, mapped, sizeof(mapped)), found = false;
-	struct ifaddrs *all;
-
-	if ((v4 && ip[12] == 127) || (!v4 && IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)ip)))
-		return true;
-	if (getifaddrs(&all))
-		return false;
-	for (struct ifaddrs *i = all; i && !found; i = i->ifa_next) {
-		if (!i->ifa_addr)
-			continue;
-		if (v4 && i->ifa_addr->sa_family == AF_INET)
-			found = !memcmp(&((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr, ip + 12, 4);
-		else if (!v4 && i->ifa_addr->sa_family == AF_INET6)
-			found = !memcmp(&((struct sockaddr_in6 *)(void *)i->ifa_addr)->sin6_addr, ip, 16);
-	}
-	freeifaddrs(all);
-	return found;
+	return a->flags_rank & RWK_ADDR_PARTIAL ? rwk_ip_is_local(a->ip) : a->node == job_node;
 }

@@ -19,7 +19,10 @@ void rwk_job_facts(struct rwk_sel_facts *f);
 /** Fills in job, rank and node of an endpoint's address, and what a port wants to know of the node. After rwk_job_load. */
 void rwk_job_describe(struct rwk_port_attr *attr);
 
-/** Is that IP (IPv4 mapped into IPv6) one of this host's own? Asks the kernel each time. */
+/** Is that IP (IPv4 mapped into IPv6) one of this host's own? Any thread. Asks the kernel at most once a second. */
 bool rwk_ip_is_local(const uint8_t ip[16]);
+
+/** Does that address say that it is on this node? By its node, a partial one by its IP. */
+bool rwk_address_is_here(const struct rwk_address *a);
 
 #endif

@@ -13,6 +13,12 @@ test_engine_test_match_random_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_match_random_LDADD = $(CMOCKA_LIBS)
 TESTS += test/engine/test_match_random
 
+check_PROGRAMS += test/engine/test_own_ips
+test_engine_test_own_ips_SOURCES = test/engine/test_own_ips.c test/rwk_test.h
+test_engine_test_own_ips_CPPFLAGS = $(TEST_CPPFLAGS)
+test_engine_test_own_ips_LDADD = $(TEST_LDADD)
+TESTS += test/engine/test_own_ips
+
 engine_world = test/engine/world.c test/engine/world.h test/rwk_test.h
 
 check_PROGRAMS += test/engine/test_messages

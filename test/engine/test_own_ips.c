@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which IPs are this host's own: with interfaces of the test's, and a count of how often the system is asked. */
+#define _GNU_SOURCE
+#include "rwk_test.h"
+
+#include "engine/job.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct sockaddr_in v4[2] = {{.sin_family = AF_INET}, {.sin_family = AF_INET}};
+static struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
+static struct sockaddr other = {.sa_family = AF_PACKET};
+static struct ifaddrs interfaces[5];
+static int asked, broken;
+
+/* These two stand before the C library's. */
+int getifaddrs(struct ifaddrs **all)
+{
+	asked++;
+	*all = interfaces;
+	return broken ? -1 : 0;
+}
+
+void freeifaddrs(struct ifaddrs *all)
+{
+	assert_ptr_equal(all, interfaces);
+}
+
+static int set_up(void **state)
+{
+	struct sockaddr *addr[5] = {&other, (struct sockaddr *)(void *)&v4[0], NULL, (struct sockaddr *)(void *)&v4[1],
+		(struct sockaddr *)(void *)&v6};
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		interfaces[i].ifa_addr = addr[i];
+		interfaces[i].ifa_next = i < 4 ? &interfaces[i + 1] : NULL;
+	}
+	inet_pton(AF_INET, "192.0.2.1", &v4[0].sin_addr);
+	inet_pton(AF_INET, "198.51.100.7", &v4[1].sin_addr);
+	inet_pton(AF_INET6, "2001:db8::5", &v6.sin6_addr);
+	return 0;
+}
+
+static bool is_local(const char *text)
+{
+	uint8_t ip[16];
+
+	assert_int_equal(inet_pton(AF_INET6, text, ip), 1);
+	return rwk_ip_is_local(ip);
+}
+
+/* Loopback always, and what the interfaces have, in both families; nothing else. */
+static void own_and_foreign(void **state)
+{
+	(void)state;
+	assert_true(is_local("::ffff:127.0.0.1"));
+	assert_true(is_local("::ffff:127.9.9.9"));
+	assert_true(is_local("::1"));
+	assert_true(is_local("::ffff:192.0.2.1"));
+	assert_true(is_local("::ffff:198.51.100.7"));
+	assert_true(is_local("2001:db8::5"));
+	assert_false(is_local("::ffff:192.0.2.2"));
+	assert_false(is_local("2001:db8::6"));
+	assert_false(is_local("::192.0.2.1"));
+	assert_false(is_local("::ffff:0.0.0.0"));
+}
+
+/* The system is asked once a second at most, however many addresses there are. */
+static void seldom_asked(void **state)
+{
+	time_t begin = time(NULL);
+
+	(void)state;
+	asked = 0;
+	for (int i = 0; i < 100000; i++)
+		assert_true(is_local("::ffff:192.0.2.1"));
+	assert_true(asked <= time(NULL) - begin + 2);
+}
+
+/* An IP that the host gets later is known soon, one that it has lost forgotten, and a failure changes nothing. */
+static void changes(void **state)
+{
+	(void)state;
+	broken = 1;
+	asked = 0;
+	for (int i = 0; i < 100 && !asked; i++, usleep(100000))
+		assert_true(is_local("::ffff:192.0.2.1"));
+	assert_true(asked);
+	assert_true(is_local("::ffff:192.0.2.1"));
+	broken = 0;
+	inet_pton(AF_INET, "203.0.113.9", &v4[0].sin_addr);
+	for (int i = 0; i < 100 && !is_local("::ffff:203.0.113.9"); i++)
+		usleep(100000);
+	assert_true(is_local("::ffff:203.0.113.9"));
+	assert_false(is_local("::ffff:192.0.2.1"));
+	assert_true(is_local("::ffff:198.51.100.7"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(own_and_foreign),
+		cmocka_unit_test(seldom_asked),
+		cmocka_unit_test(changes),
+	};
+
+	return cmocka_run_group_tests_name("engine/own_ips", tests, set_up, NULL);
+}
