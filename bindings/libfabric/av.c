@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "bindings/libfabric/address.h"
 #include "bindings/libfabric/ep.h"
+#include "engine/job.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -22,6 +23,22 @@ static struct rwk_fi_av *av_of(struct fid_av *fid)
 static bool is_partial(const struct rwk_address *a)
 {
 	return a->flags_rank & RWK_ADDR_PARTIAL;
+}
+
+static bool is_used(const struct rwk_fi_av_entry *entry)
+{
+	return entry->address.version_srq;
+}
+
+/* The address by which an endpoint is indexed where only IP and port are known of it. */
+static struct rwk_address by_port(const struct rwk_address *a)
+{
+	struct rwk_address here;
+
+	if (!rwk_address_is_here(a))
+		return *a;
+	rwk_fi_address_partial(htonl(INADDR_LOOPBACK), rwk_address_port(a), &here);
+	return here;
 }
 
 static uint64_t mix(uint64_t h, uint64_t word)
@@ -84,7 +101,7 @@ static int resize(struct rwk_fi_av *av, uint32_t room)
 	av->room = room;
 	memset(heads, 0xff, room * sizeof(*heads)); /* RWK_FI_AV_NONE */
 	for (uint32_t i = 0; i < av->count; i++) {
-		if (av->entries[i].state == RWK_FI_AV_USED)
+		if (is_used(&av->entries[i]))
 			index_entry(av, i);
 	}
 	return 0;
@@ -103,8 +120,8 @@ static int add_address(struct rwk_fi_av *av, const struct rwk_address *a, fi_add
 			return err;
 		i = av->count++;
 	}
-	av->entries[i].address = *a;
-	av->entries[i].state = RWK_FI_AV_USED;
+	av->entries[i].address = is_partial(a) ? by_port(a) : *a;
+	memcpy(&av->entries[i].given_ip, a->ip + 12, sizeof(av->entries[i].given_ip));
 	av->partials += is_partial(a);
 	index_entry(av, i);
 	*number = i;
@@ -113,7 +130,7 @@ static int add_address(struct rwk_fi_av *av, const struct rwk_address *a, fi_add
 
 const struct rwk_address *rwk_fi_av_address(const struct rwk_fi_av *av, fi_addr_t number)
 {
-	if (number >= av->count || av->entries[number].state != RWK_FI_AV_USED)
+	if (number >= av->count || !is_used(&av->entries[number]))
 		return NULL;
 	return &av->entries[number].address;
 }
@@ -143,9 +160,12 @@ static uint32_t find_partial(const struct rwk_fi_av *av, const struct rwk_addres
 fi_addr_t rwk_fi_av_find(const struct rwk_fi_av *av, const struct rwk_address *a)
 {
 	uint32_t i = is_partial(a) ? RWK_FI_AV_NONE : find_full(av, a);
+	struct rwk_address key;
 
-	if (i == RWK_FI_AV_NONE && av->partials)
-		i = find_partial(av, a);
+	if (i == RWK_FI_AV_NONE && av->partials) {
+		key = by_port(a);
+		i = find_partial(av, &key);
+	}
 	return i == RWK_FI_AV_NONE ? FI_ADDR_NOTAVAIL : i;
 }
 
@@ -276,7 +296,7 @@ static int remove_one(struct rwk_fi_av *av, fi_addr_t number)
 		rwk_fi_ep_forget(av->eps[e], number);
 	unindex_entry(av, i);
 	av->partials -= is_partial(&av->entries[i].address);
-	av->entries[i].state = RWK_FI_AV_FREE;
+	av->entries[i].address.version_srq = 0;
 	av->entries[i].next = av->free;
 	av->free = i;
 	return 0;
@@ -299,14 +319,18 @@ static int av_remove(struct fid_av *fid, fi_addr_t *numbers, size_t count, uint6
 static int av_lookup(struct fid_av *fid, fi_addr_t number, void *addr, size_t *len)
 {
 	struct rwk_fi_av *av = av_of(fid);
-	const struct rwk_address *a;
+	const struct rwk_address *found;
+	struct rwk_address a;
 	int err = -FI_EINVAL;
 
 	rwk_fi_lock(av->lock);
-	a = rwk_fi_av_address(av, number);
-	if (a) {
+	found = rwk_fi_av_address(av, number);
+	if (found) {
+		a = *found;
+		if (is_partial(&a))
+			memcpy(a.ip + 12, &av->entries[number].given_ip, sizeof(av->entries[number].given_ip));
 		/* As much as fits; that it was too little shows in *len alone, by this call's definition. */
-		rwk_fi_address_give(av->domain->addr_format, a, addr, len);
+		rwk_fi_address_give(av->domain->addr_format, &a, addr, len);
 		err = 0;
 	}
 	rwk_fi_unlock(av->lock);

@@ -5,7 +5,8 @@
  *
  * An fi_addr_t is the number of the entry, for FI_AV_MAP as for FI_AV_TABLE. Numbers of removed entries are given out
  * again, the last removed first. The index finds the entry of an address, for the source of a message: one hash chain
- * for an address in full, or for the IP and port of a partial one.
+ * for an address in full, or for the IP and port of a partial one. This host has several IPs and one set of ports: all
+ * its IPs count as 127.0.0.1, and the one that was inserted is kept for fi_av_lookup.
  */
 #ifndef RWK_FI_AV_H
 #define RWK_FI_AV_H
@@ -17,12 +18,10 @@ struct rwk_fi_ep;
 
 #define RWK_FI_AV_NONE UINT32_MAX
 
-enum rwk_fi_av_state { RWK_FI_AV_FREE, RWK_FI_AV_USED };
-
 struct rwk_fi_av_entry {
-	struct rwk_address address;
-	uint32_t next; /* in its hash chain, or in the list of free entries */
-	uint32_t state;
+	struct rwk_address address; /* version_srq 0: the entry is free */
+	uint32_t next;              /* in its hash chain, or in the list of free entries */
+	uint32_t given_ip;          /* of a partial address: the IP as it was inserted, in network order */
 };
 _Static_assert(
 	sizeof(struct rwk_fi_av_entry) == 48, "with its share of the index and a peer's slot: 64 bytes an address");

@@ -3,6 +3,7 @@
 #include "fi_test.h"
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <rdma/fi_atomic.h>
@@ -246,6 +247,90 @@ static void av_table(void **state)
 	assert_int_equal(fi_close(&av->fid), 0);
 }
 
+/* The first IP of an interface other than loopback, or 0. */
+static uint32_t interface_ip(void)
+{
+	struct ifaddrs *all;
+	uint32_t ip = 0;
+
+	assert_int_equal(getifaddrs(&all), 0);
+	for (struct ifaddrs *i = all; i && !ip; i = i->ifa_next) {
+		if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET)
+			ip = ntohl(((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr.s_addr);
+		if (ip >> 24 == IN_LOOPBACKNET)
+			ip = 0;
+	}
+	freeifaddrs(all);
+	return ip;
+}
+
+/* One byte to a number of `from`'s vector: the number that it has at `to`. */
+static fi_addr_t send_byte(struct t_end *from, fi_addr_t number, struct t_end *to)
+{
+	fi_addr_t source;
+	char in;
+
+	assert_int_equal(fi_trecv(to->ep, &in, 1, NULL, FI_ADDR_UNSPEC, 0, 0, &in), 0);
+	t_post(fi_tinject(from->ep, "x", 1, number, 0), from->cq, to->cq);
+	t_wait(to->cq, from->cq, &source);
+	assert_int_equal(in, 'x');
+	return source;
+}
+
+/* Opens an end that has that IP. */
+static void open_at(struct t_end *e, uint32_t ip)
+{
+	struct sockaddr_in *source = sockets.info->src_addr;
+	struct in_addr before = source->sin_addr;
+
+	source->sin_addr.s_addr = htonl(ip);
+	t_end_open(e, &sockets, NULL);
+	source->sin_addr = before;
+}
+
+/* a has the IP `own`, b knows it by the IP `known`, both of this host; `first`: b speaks first. */
+static void by_other_ip(uint32_t own, uint32_t known, bool first)
+{
+	struct sockaddr_in in, out;
+	size_t len = sizeof(out);
+	fi_addr_t to_a, to_b;
+	struct t_end a, b;
+
+	open_at(&a, own);
+	t_end_open(&b, &sockets, NULL);
+	memcpy(&in, a.name, sizeof(in));
+	assert_int_equal(ntohl(in.sin_addr.s_addr), own);
+	in.sin_addr.s_addr = htonl(known);
+	to_b = t_insert(&a, b.name);
+	t_insert(&b, b.name);
+	to_a = t_insert(&b, &in);
+	assert_int_equal(fi_av_lookup(b.av, to_a, &out, &len), 0);
+	assert_memory_equal(&out, &in, sizeof(in));
+	if (first)
+		assert_int_equal(send_byte(&b, to_a, &a), to_b);
+	assert_int_equal(send_byte(&a, to_b, &b), to_a);
+	assert_int_equal(send_byte(&b, to_a, &a), to_b);
+	t_end_close(&a);
+	t_end_close(&b);
+}
+
+/*
+ * A host has several IPs, and an endpoint is reached by each of them: its messages have the number under which it was
+ * inserted, by whichever IP, answers arrive, and a look-up gives what was inserted.
+ */
+static void av_other_ip(void **state)
+{
+	uint32_t ips[] = {INADDR_LOOPBACK, INADDR_LOOPBACK + 1, interface_ip()};
+
+	(void)state;
+	for (int own = 0; own < 3 && ips[own]; own++) {
+		for (int known = 0; known < 3 && ips[known]; known++) {
+			by_other_ip(ips[own], ips[known], false);
+			by_other_ip(ips[own], ips[known], true);
+		}
+	}
+}
+
 /* Nodes and services by name, one and many. */
 static void av_names(void **state)
 {
@@ -429,6 +514,7 @@ int main(void)
 		cmocka_unit_test(foreign_objects),
 		cmocka_unit_test(refused_attributes),
 		cmocka_unit_test(av_table),
+		cmocka_unit_test(av_other_ip),
 		cmocka_unit_test(av_names),
 		cmocka_unit_test(av_grows),
 		cmocka_unit_test(names),
