@@ -144,9 +144,9 @@ int rwk_job_identify(const struct rwk_job_env *env, struct rwk_job_map *draft, c
 }
 
 /*
- * The part of a namespace that the jobs of one launch share. Open MPI 4, known by its nonce, numbers its jobs: the launch
- * in the upper 16 of 32 bits, then the job. PRRTE (Open MPI 5) counts them behind an @. Anything else names a job and
- * nothing more.
+ * The part of a namespace that the jobs of one launch share. Open MPI 4, known by its nonce, numbers its jobs: the
+ * launch in the upper 16 of 32 bits, then the job. PRRTE (Open MPI 5) counts them behind an @. Anything else names a
+ * job and nothing more.
  */
 static void name_launch(const char *nspace, bool open_mpi_4, char *launch, size_t len)
 {
