@@ -48,7 +48,7 @@ bench_null_provider_librwk_null_fi_la_LIBADD = $(LIBFABRIC_LIBS)
 # The large transfers inside a node, without anything around them.
 noinst_PROGRAMS += bench/shm_transfer
 bench_shm_transfer_SOURCES = bench/shm_transfer.c test/shm/transfer_pair.c test/shm/transfer_pair.h
-bench_shm_transfer_LDADD = libropewalk-core.la
+bench_shm_transfer_LDADD = bench/libbench.la libropewalk-core.la
 
 # The MPI programs. They are compiled by $(MPICC) into $(BENCH_MPI_DIR); for another MPI library:
 #   make bench-mpi MPICC=mpicc.mpich BENCH_MPI_DIR=bench/mpich

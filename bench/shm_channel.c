@@ -43,6 +43,7 @@ struct board {
 struct end {
 	struct rwk_port *port;
 	struct rwk_channel *ch;
+	bool leads; /* it ends the run; the other follows when the channel is gone */
 	uint64_t received;
 	struct rwk_place place;
 	struct iovec iov;
@@ -92,9 +93,10 @@ static void on_end(void *cookie, struct rwk_channel *ch, struct rwk_place *place
 
 static void on_failed(void *cookie, struct rwk_channel *ch, int err)
 {
-	(void)cookie;
+	struct end *e = cookie;
+
 	(void)ch;
-	if (err == -ECONNRESET)
+	if (err == -ECONNRESET && !e->leads)
 		exit(0);
 	fprintf(stderr, "shm_channel: the channel failed: %s\n", strerror(-err));
 	exit(1);
@@ -113,6 +115,10 @@ static struct rwk_address end_open(struct end *e)
 	}
 	e->in = aligned_alloc(4096, SIZE_MAX_BYTES);
 	e->out = aligned_alloc(4096, SIZE_MAX_BYTES);
+	if (!e->in || !e->out) {
+		fprintf(stderr, "shm_channel: out of memory\n");
+		exit(1);
+	}
 	memset(e->in, 1, SIZE_MAX_BYTES);
 	memset(e->out, 2, SIZE_MAX_BYTES);
 	return attr.address;
@@ -249,19 +255,34 @@ static void run_size(struct end *e, struct board *b, int rank, size_t size, unsi
 	fflush(stdout);
 }
 
+/* Most waiting is spinning, which would not notice. */
+static void child_ended(int signal)
+{
+	static const char text[] = "shm_channel: the other process has ended\n";
+
+	(void)signal;
+	_exit(write(STDERR_FILENO, text, sizeof(text) - 1) < 0 ? 2 : 1);
+}
+
 static void two_processes(const struct options *o)
 {
 	struct board *b = mmap(NULL, sizeof(*b), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct end e = {0};
+	int rank, status;
 	pid_t child;
-	int rank;
 
 	if (b == MAP_FAILED) {
 		perror("shm_channel: mmap");
 		exit(1);
 	}
+	signal(SIGCHLD, child_ended);
 	child = fork();
+	if (child < 0) {
+		perror("shm_channel: fork");
+		exit(1);
+	}
 	rank = child ? 0 : 1;
+	e.leads = child;
 	if (!child)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	bench_bind_to_cpu(rank);
@@ -278,8 +299,12 @@ static void two_processes(const struct options *o)
 		run_size(&e, b, rank, o->size, o->n);
 	if (rank == 1)
 		await(&e, UINT64_MAX); /* ends when the other has closed */
+	signal(SIGCHLD, SIG_DFL);
 	rwk_shm_transport.close(e.port);
-	waitpid(child, NULL, 0);
+	if (waitpid(child, &status, 0) == child && status) {
+		fprintf(stderr, "shm_channel: the other process failed\n");
+		exit(1);
+	}
 }
 
 /* Sends a few, takes a few, in one process. */

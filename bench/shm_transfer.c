@@ -6,10 +6,10 @@
  *   shm_transfer [-r rounds] [-d] [-e]     -d: rewritten buffers   -e: print what the measured choice has learnt
  */
 #define _GNU_SOURCE
+#include "bench/common/cpu.h"
 #include "test/shm/transfer_pair.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,16 +26,6 @@ static const size_t size_most = 16777216;
 
 static unsigned rounds = 31;
 static bool dirty, explain;
-
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		perror("sched_setaffinity");
-}
 
 static char *buffer(int value)
 {
@@ -167,14 +157,16 @@ int main(int argc, char **argv)
 	pid_t pid;
 
 	while ((c = getopt(argc, argv, "r:de")) != -1) {
-		if (c == 'r')
+		if (c == 'r') {
 			rounds = (unsigned)atoi(optarg);
-		else if (c == 'd')
+		} else if (c == 'd') {
 			dirty = true;
-		else if (c == 'e')
+		} else if (c == 'e') {
 			explain = true;
-		else
+		} else {
+			fprintf(stderr, "usage: shm_transfer [-r rounds] [-d] [-e]\n");
 			return 2;
+		}
 	}
 	if (!rounds || rounds > ROUNDS_MOST) {
 		fprintf(stderr, "-r: not a number from 1 to %d\n", ROUNDS_MOST);
@@ -186,7 +178,7 @@ int main(int argc, char **argv)
 		perror("fork");
 		return 1;
 	}
-	pin(pid ? 0 : 1);
+	bench_bind_to_cpu(pid ? 0 : 1);
 	ch = tp_open(s, pid ? 0 : 1);
 	rc = pid ? reader(ch) : exposer(ch);
 	tp_close(ch, -ECANCELED);
