@@ -225,66 +225,87 @@ static void take(struct world *w, unsigned who, const struct rwk_completion *c)
 		taken[taken_count++] = (struct taken){c->buffer, c->length, c->status, c->flags, c->context};
 }
 
+static unsigned char multi[2][40000];
+
+#define MULTI_MIN 10000
+#define MULTI     24 /* messages */
+
+static size_t multi_length(unsigned i)
+{
+	return world_mixed(i) % 7000;
+}
+
+static void send_multi(struct world *w, unsigned begin, unsigned end)
+{
+	static unsigned char out[MULTI][7000];
+
+	for (unsigned i = begin; i < end; i++) {
+		world_fill(out[i], multi_length(i), i);
+		assert_int_equal(world_send(w, 0, 1, RWK_PLAIN, out[i], multi_length(i), 0, 0, NULL), 0);
+	}
+	world_settle(w);
+}
+
+/* What was told of each buffer: a message at a time, and its release with the last. `flagged`: which were released. */
+static void check_told(unsigned flagged[2])
+{
+	unsigned released = 0;
+
+	for (unsigned i = 0; i < taken_count; i++) {
+		unsigned b = taken[i].context == multi[1];
+
+		assert_int_equal(taken[i].status, 0);
+		assert_true(taken[i].at >= multi[b] && taken[i].at + taken[i].length <= multi[b] + sizeof(multi[b]));
+		assert_int_equal(flagged[b], 0); /* nothing after its release */
+		if (taken[i].flags & RWK_F_MULTI)
+			released += ++flagged[b];
+	}
+	assert_int_equal(taken_count, MULTI);
+	assert_int_equal(released, flagged[0] + flagged[1]);
+}
+
+/* The buffers are filled in the order of sending, one behind the other. */
+static void check_filled(const unsigned flagged[2])
+{
+	for (unsigned i = 0, b = 0, at = 0; i < MULTI; i++) {
+		world_check(multi[b] + at, multi_length(i) & ~7ul, i);
+		at += (unsigned)multi_length(i);
+		if (sizeof(multi[b]) - at < MULTI_MIN) {
+			assert_int_equal(flagged[b], 1);
+			assert_int_equal(multi[b][at], 0x5a);
+			b++, at = 0;
+		}
+	}
+}
+
 /*
  * A multi-receive buffer takes messages one behind the other until less than multi_min is left; the completion of its
  * last one, not necessarily the last to begin, releases it. Messages that came before it was posted go into it, too.
  */
 static void multi_receive(void **state)
 {
-	static unsigned char buf[2][40000], out[30][40000];
-
-	for (unsigned early = 0; early <= 24; early += 8) {
-		unsigned released = 0, messages = 0, flagged[2] = {0};
+	for (unsigned early = 0; early <= MULTI; early += 8) {
+		unsigned flagged[2] = {0};
 		struct world w;
 
 		world_open_two(&w, *state);
 		w.on_complete = take;
 		taken_count = 0;
-		memset(buf, 0x5a, sizeof(buf));
-		rwk_engine_set_multi_min(w.e[1], 10000);
-		for (unsigned i = 0; i < early; i++) {
-			world_fill(out[i], world_mixed(i) % 7000, i);
-			assert_int_equal(world_send(&w, 0, 1, RWK_PLAIN, out[i], world_mixed(i) % 7000, 0, 0, NULL), 0);
-		}
-		world_settle(&w);
+		memset(multi, 0x5a, sizeof(multi));
+		rwk_engine_set_multi_min(w.e[1], MULTI_MIN);
+		send_multi(&w, 0, early);
 		for (unsigned b = 0; b < 2; b++)
-			assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_PLAIN, buf[b], sizeof(buf[b]), 0, 0,
-						 RWK_F_MULTI, buf[b]),
+			assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_PLAIN, multi[b], sizeof(multi[b]), 0, 0,
+						 RWK_F_MULTI, multi[b]),
 				0);
-		for (unsigned i = early; i < 24; i++) {
-			world_fill(out[i], world_mixed(i) % 7000, i);
-			assert_int_equal(world_send(&w, 0, 1, RWK_PLAIN, out[i], world_mixed(i) % 7000, 0, 0, NULL), 0);
-		}
-		world_settle(&w);
-		for (unsigned i = 0; i < taken_count; i++) {
-			unsigned b = taken[i].context == buf[1];
-
-			assert_int_equal(taken[i].status, 0);
-			assert_true(taken[i].at >= buf[b] && taken[i].at + taken[i].length <= buf[b] + sizeof(buf[b]));
-			messages++;
-			assert_int_equal(flagged[b], 0); /* nothing after its release */
-			if (taken[i].flags & RWK_F_MULTI)
-				released += ++flagged[b];
-		}
-		assert_int_equal(messages, 24);
-		assert_int_equal(released, flagged[0] + flagged[1]);
-		/* The buffers are filled in the order of sending, one behind the other. */
-		for (unsigned i = 0, b = 0, at = 0; i < 24; i++) {
-			size_t len = world_mixed(i) % 7000;
-
-			world_check(buf[b] + at, len & ~7ul, i);
-			at += (unsigned)len;
-			if (sizeof(buf[b]) - at < 10000) {
-				assert_int_equal(flagged[b], 1);
-				assert_int_equal(buf[b][at], 0x5a);
-				b++, at = 0;
-			}
-		}
+		send_multi(&w, early, MULTI);
+		check_told(flagged);
+		check_filled(flagged);
 		if (!flagged[1]) {
-			assert_int_equal(rwk_engine_cancel(w.e[1], buf[1]), 0);
+			assert_int_equal(rwk_engine_cancel(w.e[1], multi[1]), 0);
 			assert_int_equal(taken[taken_count - 1].status, -ECANCELED);
 			assert_int_equal(taken[taken_count - 1].flags & RWK_F_MULTI, RWK_F_MULTI);
-			assert_ptr_equal(taken[taken_count - 1].context, buf[1]);
+			assert_ptr_equal(taken[taken_count - 1].context, multi[1]);
 		}
 		world_close(&w);
 	}
