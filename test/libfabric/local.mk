@@ -31,5 +31,12 @@ test_libfabric_test_wait_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_wait_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_wait
 
+check_PROGRAMS += test/libfabric/test_jobs
+test_libfabric_test_jobs_SOURCES = test/libfabric/test_jobs.c $(FI_TEST_COMMON)
+test_libfabric_test_jobs_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_jobs_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_jobs_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_jobs
+
 EXTRA_DIST += test/libfabric/pingpong.sh
 TESTS += test/libfabric/pingpong.sh

@@ -362,7 +362,11 @@ static void on_refuse(struct rwk_port *port, const struct rwk_shm_note *note)
 	}
 	if (!ch || ch->contact != note->to_contact || ch->state == RWK_SHM_OPEN || ch->state == RWK_SHM_FAILED)
 		return;
-	rwk_info("shared memory: port %u refuses: %s", rwk_address_port(&ch->to), strerror(-note->reason));
+	if (note->reason == -EACCES || note->reason == -EPROTONOSUPPORT)
+		rwk_warn("shared memory: port %u cannot be reached: it %s", rwk_address_port(&ch->to),
+			note->reason == -EACCES ? "belongs to another job" : "has another version of ropewalk");
+	else
+		rwk_info("shared memory: port %u refuses: %s", rwk_address_port(&ch->to), strerror(-note->reason));
 	rwk_shm_doom(ch, note->reason < 0 && note->reason > -4096 ? note->reason : -ECONNREFUSED);
 }
 
@@ -374,14 +378,15 @@ static void handle_note(struct rwk_port *port, const struct rwk_shm_note *note, 
 		stranger(port, NULL, 0, "not a handshake");
 	else if (s->uid != geteuid() || !s->pid)
 		stranger(port, NULL, 0, "of another user, or of a process that cannot be seen from here");
+	else if (note->type == RWK_SHM_REFUSE && note->to == mine)
+		on_refuse(port, note); /* of whatever job and version: that may be why */
 	else if (note->layout != RWK_SHM_LAYOUT_VERSION)
 		stranger(port, note, -EPROTONOSUPPORT, "of another version");
 	else if (note->from.job != port->address.job)
 		stranger(port, note, -EACCES, "of another job");
 	else if (rwk_shm_nonce(note->to) && note->to != mine)
 		stranger(port, note, -ECONNRESET, "for an endpoint that had this port before");
-	else if (!rwk_shm_nonce(note->from.nonce_port) || !note->contact == (note->type != RWK_SHM_REFUSE) ||
-		note->bell >= RWK_SHM_BELLS)
+	else if (!rwk_shm_nonce(note->from.nonce_port) || !note->contact || note->bell >= RWK_SHM_BELLS)
 		stranger(port, NULL, 0, "impossible numbers");
 	else if (note->type == RWK_SHM_HELLO)
 		on_hello(port, note);
@@ -389,8 +394,6 @@ static void handle_note(struct rwk_port *port, const struct rwk_shm_note *note, 
 		on_offer(port, note, s);
 	else if (note->type == RWK_SHM_ACCEPT)
 		on_accept(port, note, s);
-	else if (note->type == RWK_SHM_REFUSE)
-		on_refuse(port, note);
 	else
 		stranger(port, NULL, 0, "of an unknown type");
 }
