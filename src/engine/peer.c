@@ -140,6 +140,10 @@ static int select_transport(struct rwk_peer *p)
 		facts.node = rwk_ip_is_local(p->address.ip) ? RWK_SEL_CLAIMED : RWK_SEL_OTHER;
 	else
 		facts.node = p->address.node == e->address.node ? RWK_SEL_CLAIMED : RWK_SEL_OTHER;
+	if (!is_partial(&p->address) && p->address.job != e->address.job) {
+		facts.shm_error = EACCES;
+		facts.shm_reason = "the peer belongs to another job";
+	}
 	rwk_sel_choose(&facts, &choice);
 	if (rwk_params.explain)
 		rwk_sel_explain(&e->explainer, &facts, &choice);
