@@ -8,11 +8,14 @@
 
 #include "ends.h"
 
+#include "shm/note.h"
+
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -487,6 +490,194 @@ static void another_user(void **state)
 	end_close(a);
 }
 
+/* What a stranger's hello differs in from a good one, and how it is answered. */
+struct hello {
+	const char *what;
+	struct rwk_shm_note differs; /* added to a good one */
+	bool answered;
+	int reason; /* of the refusal; 0: an answer that is none */
+};
+
+static const struct hello hellos[] = {
+	{"nothing", {.reason = 0}, true, 0},
+	{"another job", {.from.job = 1}, true, -EACCES},
+	{"a later layout", {.layout = 1}, true, -EPROTONOSUPPORT},
+	{"an earlier layout", {.layout = 255}, true, -EPROTONOSUPPORT},
+	{"for an endpoint that is gone", {.to = 1ull << 20}, true, -ECONNRESET},
+	{"of another port than it came from", {.from.nonce_port = 1}, false, 0},
+	{"no number for its channel", {.contact = (uint32_t)-5}, false, 0},
+	{"a bell that nobody has", {.bell = RWK_SHM_BELLS}, false, 0},
+	{"an unknown type", {.type = 40}, false, 0},
+	{"something else", {.magic = 1}, false, 0},
+};
+
+static void add(struct rwk_shm_note *to, const struct rwk_shm_note *d)
+{
+	to->magic = (uint16_t)(to->magic + d->magic);
+	to->layout = (uint8_t)(to->layout + d->layout);
+	to->type = (uint8_t)(to->type + d->type);
+	to->from.job += d->from.job;
+	to->from.nonce_port += d->from.nonce_port;
+	to->to += d->to;
+	to->contact += d->contact;
+	to->bell += d->bell;
+}
+
+/* Hellos of another job, of another build, or just wrong: the answer says why or there is none; nothing comes of it. */
+static void strange_hellos(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(hellos) / sizeof(hellos[0]); i++) {
+		const struct hello *h = &hellos[i];
+		struct end *a = end_open(0, false);
+		const struct rwk_shm_port_counters *count = rwk_shm_port_counters(a->port);
+		struct rwk_shm_note note = {.magic = RWK_SHM_NOTE_MAGIC,
+			.layout = RWK_SHM_LAYOUT_VERSION,
+			.type = RWK_SHM_HELLO,
+			.from = a->address,
+			.to = a->address.nonce_port,
+			.contact = 5};
+		struct rwk_shm_note answer = {.type = 0};
+		struct rwk_shm_sender from = {.fds = 0};
+		bool good = h->answered && !h->reason;
+		uint64_t events = 0;
+		uint16_t number = 0;
+		int fd = rwk_shm_note_socket();
+		ssize_t n;
+
+		assert_int_equal(rwk_shm_note_bind(fd, &number), 0);
+		note.from.nonce_port = 77ull << 16 | number;
+		add(&note, &h->differs);
+		assert_int_equal(rwk_shm_note_send(fd, rwk_address_port(&a->address), &note, NULL, 0), 0);
+		for (uint64_t end = now_ms() + 10000; now_ms() < end && !(events = count->strangers + count->channels);)
+			rwk_shm_transport.progress(a->port);
+		n = rwk_shm_note_receive(fd, &answer, &from);
+		if ((n == (ssize_t)sizeof(answer)) != h->answered || answer.reason != h->reason ||
+			(answer.type == RWK_SHM_REFUSE) != (h->reason != 0) || (from.fds && !good) ||
+			a->peers != good || events != 1)
+			fail_msg("%s: %zd bytes came, type %d, reason %d; %u peers, %d descriptors", h->what, n,
+				answer.type, answer.reason, a->peers, from.fds);
+		while (from.fds)
+			close(from.fd[--from.fds]);
+		close(fd);
+		end_close(a);
+	}
+}
+
+/* A peer that refuses us says why, and that is what our client is told. */
+static void told_why(void **state)
+{
+	struct end *a = end_open(0, false);
+	struct rwk_address to = a->address;
+	struct rwk_shm_note note = {.type = 0}, refusal = {.type = 0};
+	struct rwk_shm_sender from;
+	uint16_t number = 0;
+	int fd = rwk_shm_note_socket();
+	struct end_peer *p;
+
+	(void)state;
+	assert_int_equal(rwk_shm_note_bind(fd, &number), 0);
+	to.nonce_port = 77ull << 16 | number;
+	p = end_connect(a, &to);
+	assert_int_equal(end_post(a, p, 8, 1, 0), 0);
+	for (uint64_t end = now_ms() + 10000; !note.type && now_ms() < end;) {
+		rwk_shm_transport.progress(a->port);
+		rwk_shm_note_receive(fd, &note, &from);
+	}
+	assert_int_equal(note.type, RWK_SHM_HELLO);
+	refusal = (struct rwk_shm_note){.magic = RWK_SHM_NOTE_MAGIC,
+		.layout = RWK_SHM_LAYOUT_VERSION,
+		.type = RWK_SHM_REFUSE,
+		.reason = -EPROTONOSUPPORT,
+		.from = to,
+		.to = a->address.nonce_port,
+		.to_contact = note.contact};
+	assert_int_equal(rwk_shm_note_send(fd, rwk_address_port(&a->address), &refusal, NULL, 0), 0);
+	assert_true(end_until_failed(a, p, 10000));
+	assert_int_equal(p->failed, -EPROTONOSUPPORT);
+	assert_int_equal(p->done_error, 1);
+	close(fd);
+	end_close(a);
+}
+
+/* Of the processes below: runs as the first of a PID namespace of its own, connects, and says how that ended. */
+static int talk_from_within(int fd)
+{
+	struct end *e = end_open(0, true);
+	struct rwk_address to;
+	struct end_peer *p;
+
+	if (!tell(fd, &e->address, sizeof(e->address)) || !hear(fd, &to, sizeof(to)))
+		return 1;
+	p = end_connect(e, &to);
+	if (end_post(e, p, 8, 1, 0))
+		return 2;
+	end_until_failed(e, p, 10000);
+	if (!tell(fd, &p->failed, sizeof(p->failed)) || p->done_error != 1)
+		return 3;
+	/* The other one may still need an answer; it closes when it has it. */
+	for (struct pollfd over = {.fd = fd, .events = POLLIN}; !poll(&over, 1, 1);)
+		rwk_shm_transport.progress(e->port);
+	return 0;
+}
+
+static int namespace_of_its_own(int fd, void *arg)
+{
+	pid_t child;
+
+	(void)arg;
+	if (unshare(CLONE_NEWPID))
+		return 77;
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(talk_from_within(fd));
+	}
+	return child_wait(child);
+}
+
+/*
+ * One who is in another PID namespace can be neither watched nor copied from. It is an error for both, at once: where
+ * one of the two sees the other, and where neither does.
+ */
+static void other_pid_namespaces(void **state)
+{
+	struct end *a = end_open(0, true);
+	struct rwk_address address[3];
+	int fd[3], failed = 0;
+	struct end_peer *p;
+	pid_t child[3];
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		child[i] = child_run(namespace_of_its_own, NULL, &fd[i]);
+		if (!hear(fd[i], &address[i], sizeof(address[i]))) {
+			assert_int_equal(child_wait(child[i]), 77);
+			skip();
+		}
+	}
+	assert_true(tell(fd[0], &address[1], sizeof(address[1])));
+	assert_true(tell(fd[1], &address[0], sizeof(address[0])));
+	p = end_connect(a, &address[2]);
+	assert_true(tell(fd[2], &a->address, sizeof(a->address)));
+	assert_true(end_until_failed(a, p, 10000));
+	assert_int_equal(p->failed, -EHOSTUNREACH);
+	for (int i = 2; i >= 0; i--) {
+		struct pollfd told = {.fd = fd[i], .events = POLLIN};
+
+		for (uint64_t end = now_ms() + 10000; !poll(&told, 1, 1) && now_ms() < end;)
+			rwk_shm_transport.progress(a->port);
+		assert_true(hear(fd[i], &failed, sizeof(failed)));
+		assert_int_equal(failed, -EHOSTUNREACH);
+	}
+	/* The last one first: it has inherited our ends of the others' sockets. */
+	for (int i = 2; i >= 0; i--) {
+		close(fd[i]);
+		assert_int_equal(child_wait(child[i]), 0);
+	}
+	end_close(a);
+}
+
 /* With 16 descriptors in all it still works: no peer needs one for long, and evidence of death comes from /proc. */
 static int few_descriptors(int fd, void *arg)
 {
@@ -564,6 +755,9 @@ int main(void)
 		cmocka_unit_test(accepted_unheard),
 		cmocka_unit_test(garbage),
 		cmocka_unit_test(another_user),
+		cmocka_unit_test(strange_hellos),
+		cmocka_unit_test(told_why),
+		cmocka_unit_test(other_pid_namespaces),
 		cmocka_unit_test(descriptor_limit),
 	};
 

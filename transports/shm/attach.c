@@ -11,7 +11,8 @@
  *
  * Descriptors go only to a name from which a HELLO of the same user, job and protocol has come. Each step is
  * idempotent and repeated on a timer until the next one is seen. REFUSE ends it; only processes of the same user are
- * told. `contact` numbers tell a channel from an earlier one between the same ports.
+ * told, those of another PID namespace among them. `contact` numbers tell a channel from an earlier one between the
+ * same ports.
  *
  * Nobody bound to the name (ECONNREFUSED) is evidence that the endpoint is gone. Who is known by IP and port alone may
  * not have begun yet: a client that is started before its server asks again for FI_ROPEWALK_CONNECT_WAIT seconds.
@@ -370,14 +371,31 @@ static void on_refuse(struct rwk_port *port, const struct rwk_shm_note *note)
 	rwk_shm_doom(ch, note->reason < 0 && note->reason > -4096 ? note->reason : -ECONNREFUSED);
 }
 
+/*
+ * The kernel names no process that sees this one: it is in another PID namespace, and could be neither watched nor read
+ * from. Both sides are told, so that none waits for an answer.
+ */
+static void unseen(struct rwk_port *port, const struct rwk_shm_note *note)
+{
+	struct rwk_shm_channel *ch = find(port, &note->from);
+
+	stranger(port, note, -EHOSTUNREACH, "of a process that cannot be seen from here");
+	if (!ch || ch->doom || ch->state == RWK_SHM_OPEN)
+		return;
+	rwk_warn("shared memory cannot reach rank %u, port %u: it is in another PID namespace (containers can share one: "
+		"`--pid=host`)",
+		rwk_address_rank(&note->from), rwk_address_port(&note->from));
+	rwk_shm_doom(ch, -EHOSTUNREACH);
+}
+
 static void handle_note(struct rwk_port *port, const struct rwk_shm_note *note, const struct rwk_shm_sender *s)
 {
 	uint64_t mine = port->address.nonce_port;
 
 	if (note->magic != RWK_SHM_NOTE_MAGIC || !s->number || rwk_address_port(&note->from) != s->number)
 		stranger(port, NULL, 0, "not a handshake");
-	else if (s->uid != geteuid() || !s->pid)
-		stranger(port, NULL, 0, "of another user, or of a process that cannot be seen from here");
+	else if (s->uid != geteuid())
+		stranger(port, NULL, 0, "of another user");
 	else if (note->type == RWK_SHM_REFUSE && note->to == mine)
 		on_refuse(port, note); /* of whatever job and version: that may be why */
 	else if (note->layout != RWK_SHM_LAYOUT_VERSION)
@@ -388,6 +406,8 @@ static void handle_note(struct rwk_port *port, const struct rwk_shm_note *note, 
 		stranger(port, note, -ECONNRESET, "for an endpoint that had this port before");
 	else if (!rwk_shm_nonce(note->from.nonce_port) || !note->contact || note->bell >= RWK_SHM_BELLS)
 		stranger(port, NULL, 0, "impossible numbers");
+	else if (!s->pid)
+		unseen(port, note);
 	else if (note->type == RWK_SHM_HELLO)
 		on_hello(port, note);
 	else if (note->type == RWK_SHM_OFFER)
