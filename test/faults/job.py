@@ -156,8 +156,19 @@ class Job:
         start = time.monotonic()
         worker.process.send_signal(signal.SIGKILL)
         worker.process.wait()
-        self.wait_for(f"gone peer={worker.rank} ", others, seconds=3.0 / SLACK, what=f" after rank {worker.rank} was killed")
+        try:
+            self.wait_for(f"gone peer={worker.rank} ", others, seconds=3.0 / SLACK, what=f" after rank {worker.rank} was killed")
+        except Wrong as e:
+            raise Wrong(f"{e}; {self.late_or_never(worker, others, start)}") from None
         return time.monotonic() - start
+
+    def late_or_never(self, worker, others, start):
+        """A death was not noticed in time: was it later? A rank that hangs and one that had no processor are different defects."""
+        try:
+            self.wait_for(f"gone peer={worker.rank} ", others, seconds=30.0)
+        except Wrong:
+            return "nor later"
+        return f"it came after {time.monotonic() - start:.1f} s"
 
     def expect_nobody_gone(self, but=()):
         for worker in self.living():
