@@ -2,6 +2,7 @@ libropewalk_core_la_SOURCES += \
 	src/base/barrier.h \
 	src/base/compiler.h \
 	src/base/copy.h \
+	src/base/iov.c src/base/iov.h \
 	src/base/list.h \
 	src/base/log.c src/base/log.h \
 	src/base/param.c src/base/param.h \

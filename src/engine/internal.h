@@ -23,6 +23,7 @@
 
 #include "base/compiler.h"
 #include "base/copy.h"
+#include "base/iov.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "base/pool.h"
@@ -339,11 +340,5 @@ static inline void rwk_credit_return(struct rwk_peer *p, size_t len)
 		rwk_send_control(p, RWK_CREDIT, owed, 0);
 	}
 }
-
-/** Scatters `len` bytes from `from` into the iov at offset `at`; what does not fit is dropped. */
-void rwk_iov_fill(const struct iovec *iov, uint32_t count, size_t at, const void *from, size_t len);
-/** Gathers at most `len` bytes of the iov from offset `at` on into `to`; returns how many. */
-size_t rwk_iov_gather(const struct iovec *iov, uint32_t count, size_t at, void *to, size_t len);
-size_t rwk_iov_length(const struct iovec *iov, size_t count);
 
 #endif

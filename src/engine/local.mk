@@ -3,7 +3,6 @@ libropewalk_core_la_SOURCES += \
 	src/engine/engine.c src/engine/engine.h \
 	src/engine/inbound.c \
 	src/engine/internal.h \
-	src/engine/iov.c \
 	src/engine/job.c src/engine/job.h \
 	src/engine/match.c src/engine/match.h \
 	src/engine/peer.c \

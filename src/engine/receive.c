@@ -24,7 +24,7 @@ void rwk_rx_fill(struct rwk_rx *rx, const void *payload, size_t len)
 	if (rwk_likely(rx->iov_count == 1))
 		memcpy(rx->iov[0].iov_base, payload, len < rx->room ? len : rx->room);
 	else
-		rwk_iov_fill(rx->iov, rx->iov_count, 0, payload, len);
+		rwk_iov_scatter(rx->iov, rx->iov_count, 0, payload, len);
 }
 
 /** A buffer that takes no more messages: it ends with its last child. */

@@ -11,7 +11,7 @@ static void copy(const struct rwk_rx *rx, const struct iovec *iov, size_t count)
 	size_t at = 0;
 
 	for (size_t i = 0; i < count && at < rx->room; i++) {
-		rwk_iov_fill(rx->iov, rx->iov_count, at, iov[i].iov_base, iov[i].iov_len);
+		rwk_iov_scatter(rx->iov, rx->iov_count, at, iov[i].iov_base, iov[i].iov_len);
 		at += iov[i].iov_len;
 	}
 }
@@ -32,7 +32,7 @@ static ssize_t keep(struct rwk_engine *e, enum rwk_space space, const struct rwk
 		rc = -EAGAIN;
 		if (rwk_unexpected_room(u))
 			goto free_unexpected;
-		rwk_iov_gather(iov, (uint32_t)count, 0, u->payload, len);
+		rwk_iov_gather(iov, count, 0, u->payload, len);
 		me->credit -= (int64_t)len + RWK_MESSAGE_COST;
 		rwk_unexpected_keep(u);
 		rwk_complete_send(e, flags, context);

@@ -65,7 +65,7 @@ static bool take_payload(struct rwk_tx *tx, const struct iovec *iov, size_t coun
 	if (!tx->block)
 		return false;
 	if (tx->flags & RWK_F_INJECT) {
-		rwk_iov_gather(iov, (uint32_t)count, 0, tx->block, len);
+		rwk_iov_gather(iov, count, 0, tx->block, len);
 		tx->one = (struct iovec){tx->block, len};
 		tx->iov_count = 1;
 	} else {
@@ -225,7 +225,7 @@ ssize_t rwk_engine_send(struct rwk_engine *e, enum rwk_space space, struct rwk_p
 		return -EINVAL;
 	len = rwk_iov_length(iov, count);
 	if (len <= sizeof(gathered)) {
-		rwk_iov_gather(iov, (uint32_t)count, 0, gathered, len);
+		rwk_iov_gather(iov, count, 0, gathered, len);
 		if (send_now(e, gathered, len, flags, data, p, tag, context))
 			return 0;
 	}

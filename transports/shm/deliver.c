@@ -7,29 +7,9 @@
 #include "shm/deliver.h"
 #include "shm/transfer.h"
 
+#include "base/iov.h"
+
 #include <string.h>
-
-/* Copies what has come of a message to its place; bytes beyond the place's end are dropped. */
-static void scatter(struct rwk_place *place, const unsigned char *from, size_t n)
-{
-	size_t at = place->at;
-
-	place->at += n;
-	for (uint32_t i = 0; n && i < place->iov_count; i++) {
-		const struct iovec *iov = &place->iov[i];
-		size_t part;
-
-		if (at >= iov->iov_len) {
-			at -= iov->iov_len;
-			continue;
-		}
-		part = iov->iov_len - at < n ? iov->iov_len - at : n;
-		memcpy((unsigned char *)iov->iov_base + at, from, part);
-		from += part;
-		n -= part;
-		at = 0;
-	}
-}
 
 /* A slab has been consumed and is ours; what we shall hardly need goes back. */
 static void take_slab(struct rwk_shm_channel *ch, uint32_t id)
@@ -72,7 +52,8 @@ static void assemble(struct rwk_shm_channel *ch, const struct rwk_envelope *env,
 		a->have = 0;
 		a->place = client->begin(ch->base.port->cookie, &ch->base, env, total);
 	}
-	scatter(a->place, slab, piece);
+	rwk_iov_scatter(a->place->iov, a->place->iov_count, a->place->at, slab, piece);
+	a->place->at += piece;
 	a->have += piece;
 	if (a->have < a->total)
 		return;

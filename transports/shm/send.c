@@ -8,6 +8,7 @@
 #include "shm/transfer.h"
 
 #include "base/copy.h"
+#include "base/iov.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -137,24 +138,6 @@ static int send_in_slab(struct rwk_shm_channel *ch, const struct rwk_envelope *e
 	return 0;
 }
 
-/* Copies `n` bytes from offset `at` of what the iov describe. */
-static void gather(unsigned char *to, const struct iovec *iov, size_t at, size_t n)
-{
-	for (; n; iov++) {
-		size_t part;
-
-		if (at >= iov->iov_len) {
-			at -= iov->iov_len;
-			continue;
-		}
-		part = iov->iov_len - at < n ? iov->iov_len - at : n;
-		memcpy(to, (const unsigned char *)iov->iov_base + at, part);
-		to += part;
-		n -= part;
-		at = 0;
-	}
-}
-
 static size_t short_max(const struct rwk_envelope *env)
 {
 	return body_bytes(env) + (size_t)RWK_SHM_MORE * RWK_SHM_MORE_MAX;
@@ -169,7 +152,7 @@ static int send_some(struct rwk_shm_channel *ch, struct rwk_op *op)
 	if (op->length <= short_max(&op->env)) {
 		unsigned char all[RWK_SHM_BODY + RWK_SHM_MORE * RWK_SHM_MORE_MAX];
 
-		gather(all, op->iov, 0, op->length);
+		rwk_iov_gather(op->iov, op->iov_count, 0, all, op->length);
 		return send_lines(ch, &op->env, all, (uint32_t)op->length) == 0;
 	}
 	while (op->at < op->length) {
@@ -181,7 +164,7 @@ static int send_some(struct rwk_shm_channel *ch, struct rwk_op *op)
 		id = rwk_shm_slab_take(&ch->slabs);
 		if (id == RWK_SHM_NO_SLAB)
 			return 0;
-		gather(rwk_shm_slab(&ch->slabs, id), op->iov, op->at, n);
+		rwk_iov_gather(op->iov, op->iov_count, op->at, rwk_shm_slab(&ch->slabs, id), n);
 		if (op->at) {
 			const struct rwk_envelope next = {.kind = RWK_SHM_PIECE};
 

@@ -305,7 +305,7 @@ static int push_chunk(struct rwk_shm_transfers *t, struct push *p)
 	size_t length = p->ask.length - at < chunk ? p->ask.length - at : chunk, given = length;
 	struct iovec local[RWK_EXPOSE_IOV_MAX];
 	struct iovec remote = {(void *)(uintptr_t)(p->ask.target + at), length};
-	unsigned n = rwk_shm_iov_slice(p->region->iov, p->region->count, p->ask.offset + at, &given, local, RWK_EXPOSE_IOV_MAX);
+	unsigned n = rwk_iov_slice(p->region->iov, p->region->count, p->ask.offset + at, &given, local, RWK_EXPOSE_IOV_MAX);
 	ssize_t put;
 
 	if (!rwk_shm_peer_alive(t->ch))

@@ -84,13 +84,13 @@ static ssize_t add_piece(struct rwk_shm_transfers *t, struct call *c, struct rwk
 	rc = remote_pieces(t, &key, &region);
 	if (rc)
 		return rc;
-	locals = rwk_shm_iov_slice(op->iov, op->iov_count, offset, &length, c->local + c->locals, RWK_EXPOSE_IOV_MAX);
+	locals = rwk_iov_slice(op->iov, op->iov_count, offset, &length, c->local + c->locals, RWK_EXPOSE_IOV_MAX);
 	local_length = length;
-	remotes = rwk_shm_iov_slice(region.iov, region.count, op->offset + offset, &length, c->remote + c->remotes, RWK_EXPOSE_IOV_MAX);
+	remotes = rwk_iov_slice(region.iov, region.count, op->offset + offset, &length, c->remote + c->remotes, RWK_EXPOSE_IOV_MAX);
 	if (!length)
 		return -EFAULT; /* one of the two iov is shorter than was said */
 	if (length < local_length)
-		locals = rwk_shm_iov_slice(op->iov, op->iov_count, offset, &length, c->local + c->locals, RWK_EXPOSE_IOV_MAX);
+		locals = rwk_iov_slice(op->iov, op->iov_count, offset, &length, c->local + c->locals, RWK_EXPOSE_IOV_MAX);
 	*p = (struct piece){.op = op, .length = length};
 	c->locals += locals;
 	c->remotes += remotes;

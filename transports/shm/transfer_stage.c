@@ -93,7 +93,7 @@ static struct rwk_op *take_block(struct rwk_shm_transfers *t, const struct rwk_s
 	}
 	if (length > r->back - op->at)
 		length = (uint32_t)(r->back - op->at); /* the rest has been pulled */
-	rwk_shm_iov_scatter(op->iov, op->iov_count, op->at, bytes, length);
+	rwk_iov_scatter(op->iov, op->iov_count, op->at, bytes, length);
 	op->at += length;
 	t->port->counts.unstaged += length;
 	return op;
@@ -232,7 +232,8 @@ static void fill_block(struct rwk_shm_transfers *t, struct rwk_shm_area *mine, s
 	struct rwk_shm_block_head *head = &mine->head[place];
 	size_t length = s->end - s->offset < s->block ? s->end - s->offset : s->block;
 
-	rwk_shm_iov_gather(mine->bytes + place * RWK_SHM_BLOCK_BYTES, s->region->iov, s->region->count, s->offset, length);
+	rwk_iov_gather(
+		s->region->iov, s->region->count, s->offset, mine->bytes + place * RWK_SHM_BLOCK_BYTES, length);
 	head->id = s->id;
 	head->length = (uint32_t)length;
 	head->offset = s->offset;

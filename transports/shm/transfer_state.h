@@ -21,6 +21,7 @@
 #include "shm/transfer.h"
 #include "shm/transfer_choice.h"
 
+#include "base/iov.h"
 #include "base/list.h"
 #include "base/pool.h"
 
@@ -188,16 +189,6 @@ bool rwk_shm_read_finish_if_whole(struct rwk_shm_transfers *t, struct rwk_op *op
 
 /** Chooses methods for waiting reads as long as the peer may be asked for more. */
 void rwk_shm_reads_begin(struct rwk_shm_transfers *t);
-
-/* transfer_iov.c: `offset` counts bytes from the first entry's start; [offset, offset + length) lies within the entries */
-
-/**
- * Describes at most *length bytes from `offset` on: writes at most `most` entries to `out` and returns their number; *length becomes
- * the bytes that they hold.
- */
-unsigned rwk_shm_iov_slice(const struct iovec *iov, size_t count, uint64_t offset, size_t *length, struct iovec *out, unsigned most);
-void rwk_shm_iov_gather(void *to, const struct iovec *iov, size_t count, uint64_t offset, size_t length);
-void rwk_shm_iov_scatter(const struct iovec *iov, size_t count, uint64_t offset, const void *from, size_t length);
 
 /* transfer_region.c */
 

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/iov.h"
+
+#include <string.h>
+
+size_t rwk_iov_length(const struct iovec *iov, size_t count)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		n += iov[i].iov_len;
+	return n;
+}
+
+/** The part of iov[i] from `*at` on, at most `left` bytes; *at becomes the offset into what follows iov[i]. */
+static struct iovec part_of(const struct iovec *iov, size_t i, size_t *at, size_t left)
+{
+	size_t here = iov[i].iov_len, from = *at;
+
+	if (from >= here) {
+		*at = from - here;
+		return (struct iovec){0};
+	}
+	*at = 0;
+	here -= from;
+	return (struct iovec){(char *)iov[i].iov_base + from, here < left ? here : left};
+}
+
+unsigned rwk_iov_slice(
+	const struct iovec *iov, size_t count, size_t at, size_t *length, struct iovec *out, unsigned most)
+{
+	size_t left = *length;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < count && left && n < most; i++) {
+		out[n] = part_of(iov, i, &at, left);
+		left -= out[n].iov_len;
+		n += out[n].iov_len != 0;
+	}
+	*length -= left;
+	return n;
+}
+
+size_t rwk_iov_gather(const struct iovec *iov, size_t count, size_t at, void *to, size_t len)
+{
+	size_t left = len;
+
+	for (size_t i = 0; i < count && left; i++) {
+		struct iovec part = part_of(iov, i, &at, left);
+
+		if (!part.iov_len)
+			continue;
+		memcpy((char *)to + (len - left), part.iov_base, part.iov_len);
+		left -= part.iov_len;
+	}
+	return len - left;
+}
+
+void rwk_iov_scatter(const struct iovec *iov, size_t count, size_t at, const void *from, size_t len)
+{
+	size_t left = len;
+
+	for (size_t i = 0; i < count && left; i++) {
+		struct iovec part = part_of(iov, i, &at, left);
+
+		if (!part.iov_len)
+			continue;
+		memcpy(part.iov_base, (const char *)from + (len - left), part.iov_len);
+		left -= part.iov_len;
+	}
+}
