@@ -101,6 +101,12 @@ static inline bool rwk_barrier_join(void)
 	return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
 }
 
+/** Asks for the line to read it. Only a hint. */
+static inline void rwk_prefetch(const void *line)
+{
+	__builtin_prefetch(line, 0, 3);
+}
+
 /** Asks for the line to write into it: the other core's copy is taken away in the meantime. Only a hint. */
 static inline void rwk_prefetch_write(const void *line)
 {

@@ -53,7 +53,6 @@ struct rwk_shm_channel {
 	struct rwk_shm_tx tx;
 	struct rwk_shm_rx rx;
 	struct rwk_shm_assembly assembly;
-	uint32_t answered; /* rx.stamp as it was when we last sent more than one line */
 	uint32_t seen;     /* messages since the last choice of hot channels */
 	struct rwk_shm_slabs slabs;
 

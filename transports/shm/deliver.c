@@ -93,6 +93,7 @@ static bool deliver_slab(struct rwk_shm_channel *ch, uint64_t word, const struct
 	else
 		assemble(ch, &env, slab, piece, total);
 	take_slab(ch, id);
+	ch->rx.expect = 0;
 	rwk_shm_line_done(ch);
 	return true;
 }
@@ -124,6 +125,7 @@ static bool deliver_lines(struct rwk_shm_channel *ch, uint64_t word, const struc
 		memcpy(all + at, more->more, RWK_SHM_MORE);
 		at += RWK_SHM_MORE;
 	}
+	ch->rx.expect = lines;
 	ch->base.port->client->message(ch->base.port->cookie, &ch->base, &env, all, len);
 	for (uint32_t i = 0; i <= lines; i++)
 		rwk_shm_line_done(ch);

@@ -392,6 +392,8 @@ static int shm_progress(struct rwk_port *port)
 
 		if (rwk_shm_rx_ready(&ch->rx))
 			n += rwk_shm_deliver_inline(ch, DELIVER_BUDGET);
+		else
+			rwk_shm_rx_expect(&ch->rx);
 	}
 	if (rwk_unlikely(port->cold_count || port->bells_rung)) {
 		port->bells_rung = false;

@@ -33,6 +33,7 @@ struct rwk_shm_rx {
 	uint32_t lines, lines_next, lines_max;
 	struct rwk_shm_line *first, *end;
 	_Atomic uint32_t *consumed;
+	uint32_t expect; /* further lines that the next message is likely to have: as many as the last one */
 } rwk_aligned;
 _Static_assert(sizeof(struct rwk_shm_rx) == RWK_CACHE_LINE, "polling touches one private line");
 
@@ -76,6 +77,16 @@ static inline bool rwk_shm_rx_ready(const struct rwk_shm_rx *rx)
 	uint64_t word;
 
 	return rwk_shm_rx_peek(rx, &word) <= RWK_SHM_IN_SLAB;
+}
+
+/**
+ * Nothing has come: asks for the lines that are likely to be written together with the next one, so that they come here
+ * at the same time and not one after the other. Perhaps too early, or beyond the ring: only a hint.
+ */
+static inline void rwk_shm_rx_expect(const struct rwk_shm_rx *rx)
+{
+	for (uint32_t i = 1; i <= rx->expect; i++)
+		rwk_prefetch(rx->next + i);
 }
 
 /** The next line is done with. True at a stop: `consumed` has been published. */

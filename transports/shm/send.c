@@ -197,25 +197,12 @@ static rwk_noinline int refuse(struct rwk_shm_channel *ch)
 	return ch->base.error ? ch->base.error : -EAGAIN;
 }
 
-/*
- * Something has come since our last send of this kind: the peer and we take turns. Then a slab, whose lines are here
- * already, is quicker than further lines of the ring, which the peer has read last; in a stream it is the other way
- * round.
- */
-static bool our_turn(struct rwk_shm_channel *ch)
-{
-	bool turn = ch->rx.stamp != ch->answered;
-
-	ch->answered = ch->rx.stamp;
-	return turn;
-}
-
-static __attribute__((noinline)) int send_longer(
+static rwk_outline int send_longer(
 	struct rwk_shm_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len)
 {
 	if (ch->tx.shut || !*ch->tx.here)
 		return refuse(ch);
-	if (len <= body_bytes(env) || (len <= short_max(env) && !our_turn(ch)))
+	if (len <= short_max(env))
 		return send_lines(ch, env, buf, (uint32_t)len);
 	if (len <= RWK_SHM_SLAB_BYTES)
 		return send_in_slab(ch, env, buf, len);
