@@ -119,12 +119,16 @@ static int bind_cq(struct rwk_fi_ep *ep, struct rwk_fi_cq *cq, uint64_t flags)
 }
 
 /* A counter may come after fi_enable, too: Sandia OpenSHMEM does so. */
+/* What programs bind one counter for, though there is nothing but messages to be counted. */
+#define CNTR_FLAGS ((uint64_t)(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))
+
 static int bind_cntr(struct rwk_fi_ep *ep, struct rwk_fi_cntr *cntr, uint64_t flags)
 {
 	int err = 0;
 
-	if (flags & ~(uint64_t)(FI_SEND | FI_RECV)) {
-		rwk_warn("fi_ep_bind: a counter of %#llx; there are counters of FI_SEND and FI_RECV",
+	if (flags & ~CNTR_FLAGS) {
+		rwk_warn("fi_ep_bind: a counter of %#llx; there are counters of FI_SEND, FI_RECV, FI_READ, FI_WRITE, "
+			 "FI_REMOTE_READ and FI_REMOTE_WRITE",
 			(unsigned long long)flags);
 		return -FI_EINVAL;
 	}

@@ -70,7 +70,8 @@ void t_end_open(struct t_end *e, struct t_domain *d, const struct t_options *o)
 	assert_int_equal(fi_ep_bind(e->ep, &e->av->fid, 0), 0);
 	assert_int_equal(fi_ep_bind(e->ep, &e->cq->fid, FI_TRANSMIT | FI_RECV | o->bind_flags), 0);
 	if (o->tx_cntr)
-		assert_int_equal(fi_ep_bind(e->ep, &o->tx_cntr->fid, FI_SEND), 0);
+		/* As programs do that count whatever they start. */
+		assert_int_equal(fi_ep_bind(e->ep, &o->tx_cntr->fid, FI_SEND | FI_READ | FI_WRITE), 0);
 	if (o->rx_cntr)
 		assert_int_equal(fi_ep_bind(e->ep, &o->rx_cntr->fid, FI_RECV), 0);
 	assert_int_equal(fi_enable(e->ep), 0);

@@ -289,6 +289,8 @@ static void on_offer(struct rwk_port *port, const struct rwk_shm_note *note, con
 	struct rwk_shm_channel *ch = find(port, &note->from);
 	int rc;
 
+	if (ch && ch->doom)
+		return; /* it has been refused already */
 	if (!ch || ch->contact != note->to_contact || port->address.nonce_port <= note->from.nonce_port) {
 		stranger(port, note, -ECONNREFUSED, "an offer that nobody asked for");
 		return;

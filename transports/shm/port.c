@@ -379,6 +379,16 @@ static rwk_noinline int wake_up(struct rwk_port *port)
 	return rwk_shm_events(port);
 }
 
+/* A poll that copies may take long: what goes by time, a death above all, is looked at before the next one. */
+static int transfers(struct rwk_port *port)
+{
+	int n = rwk_shm_transfer_progress(port);
+
+	if (n)
+		port->polls |= 63;
+	return n;
+}
+
 static int shm_progress(struct rwk_port *port)
 {
 	int n = 0;
@@ -402,7 +412,7 @@ static int shm_progress(struct rwk_port *port)
 	if (rwk_unlikely(!rwk_list_empty(&port->busy)))
 		n += send_all_queued(port);
 	if (port->transfer)
-		n += rwk_shm_transfer_progress(port);
+		n += transfers(port);
 	if (rwk_unlikely((++port->polls & 63) == 0))
 		n += housekeeping(port);
 	if (rwk_unlikely(!rwk_list_empty(&port->failing)))
