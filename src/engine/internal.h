@@ -307,8 +307,10 @@ struct rwk_rx *rwk_rx_get(struct rwk_engine *e);
 void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status);
 /** Gives a waiting message, already taken out of the matcher, to a receive; frees it when that is done. */
 void rwk_rx_deliver(struct rwk_rx *rx, struct rwk_unexpected *u);
-/** Ends a posted receive that only this failed peer could have satisfied. */
-void rwk_rx_fail(struct rwk_rx *rx, struct rwk_peer *p);
+/** Takes a posted receive out of the matcher: no more messages for it. With RWK_F_MULTI it ends with its last child. */
+void rwk_rx_retire(struct rwk_engine *e, struct rwk_rx *rx);
+/** A retired receive ends with an error, once the messages that it has taken are complete. */
+void rwk_rx_end(struct rwk_engine *e, struct rwk_rx *rx, int status);
 /** Copies into the receive's buffer as much as fits. */
 void rwk_rx_fill(struct rwk_rx *rx, const void *payload, size_t len);
 

@@ -30,8 +30,8 @@ static uint64_t fold(uint64_t h, const void *bytes, size_t len)
 }
 
 /**
- * What the processes of one booted system and one network namespace share, and nobody else: the kernel's boot id and the
- * namespace's inode. Never 0.
+ * What the processes of one booted system and one network namespace share, and nobody else: the kernel's boot id and
+ * the namespace's inode. Never 0.
  */
 static uint32_t node_hash(void)
 {

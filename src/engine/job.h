@@ -7,7 +7,9 @@
 #include "topology/job_map.h"
 #include "transport.h"
 
-/** Reads the job map if that has not been done; 0 or -ENOMEM. Any thread. Blocks for some milliseconds the first time. */
+/**
+ * Reads the job map if that has not been done; 0 or -ENOMEM. Any thread. Blocks for some milliseconds the first time.
+ */
 int rwk_job_load(void);
 
 /** Forgets it, when no endpoint is open any more and the library goes. */
@@ -16,7 +18,9 @@ void rwk_job_unload(void);
 /** The facts of selection before any peer is known. After rwk_job_load. */
 void rwk_job_facts(struct rwk_sel_facts *f);
 
-/** Fills in job, rank and node of an endpoint's address, and what a port wants to know of the node. After rwk_job_load. */
+/**
+ * Fills in job, rank and node of an endpoint's address, and what a port wants to know of the node. After rwk_job_load.
+ */
 void rwk_job_describe(struct rwk_port_attr *attr);
 
 /** Is that IP (IPv4 mapped into IPv6) one of this host's own? Any thread. Asks the kernel at most once a second. */

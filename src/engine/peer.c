@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who the peers are. A peer is found by its nonce, which each endpoint draws afresh, or, on this node, by its port while only that
- * is known. First contact asks selection; a peer that contacts us first is taken if it is on this node.
+ * Who the peers are. A peer is found by its nonce, which each endpoint draws afresh, or, on this node, by its port
+ * while only that is known. First contact asks selection; a peer that contacts us first is taken if it is on this
+ * node.
  *
- * Death: the channel reports it once. What was under way with the peer then ends with the error: sends, reads, receives directed
- * at it. Receives from anyone stay: somebody else may still send. The channel is disconnected after the progress that reported it.
+ * Death: the channel reports it once. What was under way with the peer then ends with the error: sends, reads,
+ * receives directed at it. Receives from anyone stay: somebody else may still send. The channel is disconnected after
+ * the progress that reported it.
  */
 #include "engine/internal.h"
 
@@ -65,7 +67,8 @@ static void complete_address(struct rwk_engine *e, struct rwk_peer *p, const str
 
 static struct rwk_peer *peer_new(struct rwk_engine *e, const struct rwk_address *a)
 {
-	struct rwk_peer *p = aligned_alloc(RWK_CACHE_LINE, (sizeof(*p) + RWK_CACHE_LINE - 1) & ~(size_t)(RWK_CACHE_LINE - 1));
+	struct rwk_peer *p =
+		aligned_alloc(RWK_CACHE_LINE, (sizeof(*p) + RWK_CACHE_LINE - 1) & ~(size_t)(RWK_CACHE_LINE - 1));
 
 	if (!p)
 		return NULL;
@@ -219,33 +222,41 @@ void rwk_peer_failed(void *engine, struct rwk_channel *ch, int err)
 	p->eager_max = -1;
 	e->counters.failed_peers++;
 	rwk_list_append(&e->failed, &p->in_list);
-	rwk_info("peer at port %u, rank %u: %s", rwk_address_port(&p->address), rwk_address_rank(&p->address), strerror(-err));
+	rwk_info("peer at port %u, rank %u: %s", rwk_address_port(&p->address), rwk_address_rank(&p->address),
+		strerror(-err));
 }
 
-struct of_peer {
-	struct rwk_peer *peer;
-	struct rwk_rx *rx;
+/** The receives that only one peer can satisfy. */
+struct directed {
+	struct rwk_peer *from;
+	struct rwk_list found; /* rwk_posted.all */
 };
 
-static int find_directed(struct rwk_posted *posted, void *arg)
+static int take_directed(struct rwk_posted *posted, void *arg)
 {
-	struct of_peer *want = arg;
+	struct directed *d = arg;
 
-	if (posted->from != want->peer)
+	if (posted->from != d->from)
 		return 0;
-	want->rx = rwk_container_of(posted, struct rwk_rx, posted);
-	return 1;
+	rwk_rx_retire(d->from->engine, rwk_container_of(posted, struct rwk_rx, posted));
+	rwk_list_append(&d->found, &posted->all);
+	return 0;
 }
 
-/** Ends the receives that only this peer could have satisfied. */
+/**
+ * Ends the receives that only this peer could have satisfied. First all are taken out, in one pass: a completion may
+ * post and cancel what it likes.
+ */
 static void end_receives(struct rwk_peer *p)
 {
-	struct of_peer want = {.peer = p};
+	struct directed d = {.from = p};
+	struct rwk_list *l;
 
-	for (enum rwk_space s = 0; s < RWK_SPACES; s++) {
-		while (rwk_match_each_posted(p->engine->matcher[s], find_directed, &want))
-			rwk_rx_fail(want.rx, p);
-	}
+	rwk_list_init(&d.found);
+	for (enum rwk_space s = 0; s < RWK_SPACES; s++)
+		rwk_match_each_posted(p->engine->matcher[s], take_directed, &d);
+	while ((l = rwk_list_pop(&d.found)))
+		rwk_rx_end(p->engine, rwk_container_of(l, struct rwk_rx, posted.all), p->error);
 }
 
 /** Ends the sends that the channel has not ended itself: those that wait for FIN. */

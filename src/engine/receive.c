@@ -27,11 +27,10 @@ void rwk_rx_fill(struct rwk_rx *rx, const void *payload, size_t len)
 		rwk_iov_scatter(rx->iov, rx->iov_count, 0, payload, len);
 }
 
-/** A buffer that takes no more messages: it ends with its last child. */
-static void retire(struct rwk_engine *e, struct rwk_rx *parent)
+void rwk_rx_retire(struct rwk_engine *e, struct rwk_rx *rx)
 {
-	rwk_match_unpost(e->matcher[rwk_space_of(parent->flags)], &parent->posted);
-	parent->retired = true;
+	rwk_match_unpost(e->matcher[rwk_space_of(rx->flags)], &rx->posted);
+	rx->retired = true;
 }
 
 struct rwk_rx *rwk_rx_part(struct rwk_engine *e, struct rwk_rx *parent, size_t len)
@@ -53,7 +52,7 @@ struct rwk_rx *rwk_rx_part(struct rwk_engine *e, struct rwk_rx *parent, size_t l
 	left->iov_base = (char *)left->iov_base + rx->room;
 	left->iov_len -= rx->room;
 	if (left->iov_len < e->multi_min || !left->iov_len)
-		retire(e, parent);
+		rwk_rx_retire(e, parent);
 	return rx;
 }
 
@@ -269,10 +268,8 @@ static ssize_t receive_claimed(struct rwk_engine *e, enum rwk_space space, const
 	return 0;
 }
 
-/** A posted receive ends with an error, once the messages that it has taken are complete. */
-static void end_rx(struct rwk_engine *e, struct rwk_rx *rx, int status)
+void rwk_rx_end(struct rwk_engine *e, struct rwk_rx *rx, int status)
 {
-	retire(e, rx);
 	rx->ended = status;
 	if (!rx->children)
 		complete_without(e, rx, status);
@@ -303,8 +300,10 @@ static void fill_multi(struct rwk_engine *e, struct rwk_rx *rx, int error)
 		}
 		rwk_rx_deliver(part, u);
 	}
-	if (error && !rx->retired)
-		end_rx(e, rx, error);
+	if (error && !rx->retired) {
+		rwk_rx_retire(e, rx);
+		rwk_rx_end(e, rx, error);
+	}
 	child_done(e, rx);
 }
 
@@ -418,11 +417,6 @@ static int find_context(struct rwk_posted *posted, void *arg)
 	return 1;
 }
 
-void rwk_rx_fail(struct rwk_rx *rx, struct rwk_peer *p)
-{
-	end_rx(p->engine, rx, p->error);
-}
-
 static int cancel_send(struct rwk_peer *p, const void *context)
 {
 	for (struct rwk_list *l = p->sends.next; l != &p->sends; l = l->next) {
@@ -445,7 +439,8 @@ int rwk_engine_cancel(struct rwk_engine *e, void *context)
 
 	for (enum rwk_space s = 0; s < RWK_SPACES; s++) {
 		if (rwk_match_each_posted(e->matcher[s], find_context, &want)) {
-			end_rx(e, want.rx, -ECANCELED);
+			rwk_rx_retire(e, want.rx);
+			rwk_rx_end(e, want.rx, -ECANCELED);
 			return 0;
 		}
 	}

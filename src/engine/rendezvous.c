@@ -5,8 +5,8 @@
  *   sender    expose, RTS --> state RTS until the channel has done with it, then FIN --> FIN comes: conceal, complete
  *   receiver  matched: read what fits (nothing, if nothing fits) --> FIN, complete
  *
- * An id names a slot of the sender's table and the slot's generation, so that a FIN that is late, doubled or made up finds
- * nothing. A tx is in the table from RTS to FIN, and nowhere else.
+ * An id names a slot of the sender's table and the slot's generation, so that a FIN that is late, doubled or made up
+ * finds nothing. A tx is in the table from RTS to FIN, and nowhere else.
  */
 #include "engine/internal.h"
 
@@ -130,7 +130,8 @@ void rwk_rendezvous_fin(struct rwk_peer *p, const struct rwk_envelope *env)
 		rwk_info("a FIN for no rendezvous under way was dropped");
 		return;
 	}
-	if (tx->state == RWK_TX_RTS) { /* a channel may learn late that the peer has the RTS, which is still its to read until then */
+	if (tx->state == RWK_TX_RTS) { /* a channel may learn late that the peer has the RTS, which is still its to read
+					  until then */
 		tx->state = RWK_TX_ANSWERED;
 		tx->answer = -(int)env->small;
 		return;

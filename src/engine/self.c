@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages to oneself. A short one that nobody waits for is copied, as from any peer and against the same credit; a long one waits in
- * its send until a receive takes it.
+ * Messages to oneself. A short one that nobody waits for is copied, as from any peer and against the same credit; a
+ * long one waits in its send until a receive takes it.
  */
 #include "engine/internal.h"
 
