@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copies of short messages, and copies into memory whose lines another core holds. An ordinary copy fetches each line before it overwrites it; the
- * processor's own string copy knows that whole lines will be written and only takes them away. From 1 KB up, on
- * processors that say that it is quick (FSRM), it wins on both counts; the C library uses it by itself, but only from
- * several KB up.
+ * Copies of short messages, and copies into memory whose lines another core holds. An ordinary copy fetches each line
+ * before it overwrites it; the processor's own string copy knows that whole lines will be written and only takes them
+ * away. From 1 KB up, on processors that say that it is quick (FSRM), it wins on both counts; the C library uses it by
+ * itself, but only from several KB up.
  */
 #ifndef RWK_BASE_COPY_H
 #define RWK_BASE_COPY_H

@@ -155,7 +155,8 @@ int rwk_param_set(struct rwk_params *out, const struct rwk_param *p, const char 
 			*(size_t *)member = v;
 			return 0;
 		}
-		snprintf(why, len, "not a number from %s (K, M and G may follow it)", rwk_param_good(p, good, sizeof(good)));
+		snprintf(why, len, "not a number from %s (K, M and G may follow it)",
+			rwk_param_good(p, good, sizeof(good)));
 		return -EINVAL;
 	case RWK_PARAM_CHOICE:
 		if (!parse_choice(text, p->choices, member))

@@ -15,7 +15,9 @@
 
 #include "topology/job_map.h"
 
-/** A random number that Open MPI 4's launcher gives to all ranks of a launch; its own job ids come again after a while. */
+/**
+ * A random number that Open MPI 4's launcher gives to all ranks of a launch; its own job ids come again after a while.
+ */
 #define RWK_OMPI_NONCE "OMPI_MCA_orte_precondition_transports"
 
 typedef int (*rwk_job_source_fn)(const struct rwk_job_env *env, struct rwk_job_map *draft);
@@ -42,9 +44,9 @@ int rwk_job_number(
 int rwk_job_identify(const struct rwk_job_env *env, struct rwk_job_map *draft, const char *id, const char *nonce);
 
 /**
- * The same for a PMIx namespace `nspace`, with Open MPI's nonce where there is one. The jobs that MPI_Comm_spawn adds to
- * a job have namespaces of their own, but are of the same launch and get its hash: parents and children are meant to
- * talk.
+ * The same for a PMIx namespace `nspace`, with Open MPI's nonce where there is one. The jobs that MPI_Comm_spawn adds
+ * to a job have namespaces of their own, but are of the same launch and get its hash: parents and children are meant
+ * to talk.
  */
 int rwk_job_identify_launch(const struct rwk_job_env *env, struct rwk_job_map *draft, const char *nspace);
 

@@ -105,7 +105,10 @@ static void listen_to_launcher(int msec)
 	}
 }
 
-/* A child that only leaves, one that reads and writes what it inherited, and one that becomes another program, in turn. */
+/*
+ * A child that only leaves, one that reads and writes what it inherited, and one that becomes another program, in
+ * turn.
+ */
 static void have_child(void)
 {
 	static int kind;
@@ -170,9 +173,9 @@ static enum mix mix_named(const char *name)
 static void parse(int argc, char **argv)
 {
 	enum { PROVIDER, RANK, RANKS, MIX, SREAD, FORK, DENY, DENY_NOW };
-	static const struct option known[] = {{"provider", 1, NULL, PROVIDER}, {"rank", 1, NULL, RANK}, {"ranks", 1, NULL, RANKS},
-		{"mix", 1, NULL, MIX}, {"sread", 0, NULL, SREAD}, {"fork", 0, NULL, FORK}, {"deny", 1, NULL, DENY},
-		{"deny-now", 0, NULL, DENY_NOW}, {0}};
+	static const struct option known[] = {{"provider", 1, NULL, PROVIDER}, {"rank", 1, NULL, RANK},
+		{"ranks", 1, NULL, RANKS}, {"mix", 1, NULL, MIX}, {"sread", 0, NULL, SREAD}, {"fork", 0, NULL, FORK},
+		{"deny", 1, NULL, DENY}, {"deny-now", 0, NULL, DENY_NOW}, {0}};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {

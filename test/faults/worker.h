@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One process of a fault test: a plain libfabric program, tagged messages over FI_EP_RDM, that exchanges checked messages with all
- * others without end, and tells the launcher (test/faults/job.py) what it sees. It takes commands on standard input, a line each:
+ * One process of a fault test: a plain libfabric program, tagged messages over FI_EP_RDM, that exchanges checked
+ * messages with all others without end, and tells the launcher (test/faults/job.py) what it sees. It takes commands on
+ * standard input, a line each:
  *
  *   peers ADDRESS...   the addresses of all ranks in hexadecimal, its own among them; inserted
  *   go                 traffic begins
@@ -10,9 +11,9 @@
  *   stop               each peer is told which message was the last
  *   exit               after "done": closes everything and exits
  *
- * and says on standard output: "addr HEX", "ready", "count N", "gone peer=P ..." (a peer's operations have all ended, at least one in
- * error, and so have a receive and a send that were tried after that), "done messages=N bytes=N", or "wrong ..." before it exits
- * with 1. It ends with its launcher.
+ * and says on standard output: "addr HEX", "ready", "count N", "gone peer=P ..." (a peer's operations have all ended,
+ * at least one in error, and so have a receive and a send that were tried after that), "done messages=N bytes=N", or
+ * "wrong ..." before it exits with 1. It ends with its launcher.
  */
 #ifndef RWK_TEST_FAULTS_WORKER_H
 #define RWK_TEST_FAULTS_WORKER_H

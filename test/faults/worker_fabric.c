@@ -42,7 +42,8 @@ void fabric_open(struct fabric *f, const struct options *o)
 {
 	struct fi_info *hints = wanted(o);
 	struct fi_av_attr av = {0};
-	struct fi_cq_attr cq = {.size = 1024, .format = FI_CQ_FORMAT_TAGGED, .wait_obj = o->sread ? FI_WAIT_UNSPEC : FI_WAIT_NONE};
+	struct fi_cq_attr cq = {
+		.size = 1024, .format = FI_CQ_FORMAT_TAGGED, .wait_obj = o->sread ? FI_WAIT_UNSPEC : FI_WAIT_NONE};
 
 	must(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &f->info), "fi_getinfo");
 	if (strcmp(f->info->fabric_attr->prov_name, o->provider))

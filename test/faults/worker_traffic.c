@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The worker's traffic. Towards each peer WINDOW sends and WINDOW directed receives are under way, numbered, so that some messages are
- * expected and some are not. An error completion means that the peer has died: what is under way with it must end too, and after
- * that a further receive and a further send must fail as well. (A short send may still complete once or twice: it says that the
- * buffer is free, not that anyone has read it. It is tried again.) Only then is the peer "gone".
+ * The worker's traffic. Towards each peer WINDOW sends and WINDOW directed receives are under way, numbered, so that
+ * some messages are expected and some are not. An error completion means that the peer has died: what is under way
+ * with it must end too, and after that a further receive and a further send must fail as well. (A short send may still
+ * complete once or twice: it says that the buffer is free, not that anyone has read it. It is tried again.) Only then
+ * is the peer "gone".
  */
 #include "worker.h"
 
@@ -70,8 +71,8 @@ static uint64_t seed_of(int from, int to, uint64_t seq)
 
 size_t message_size(enum mix mix, int from, int to, uint64_t seq)
 {
-	static const size_t sizes[] = {0, 1, 8, 40, 41, 104, 200, 1000, 4096, 8192, 8193, 16384, 30000, 65536, 65537, 100000, 262144,
-		1 << 20, 3 << 20, MOST};
+	static const size_t sizes[] = {0, 1, 8, 40, 41, 104, 200, 1000, 4096, 8192, 8193, 16384, 30000, 65536, 65537,
+		100000, 262144, 1 << 20, 3 << 20, MOST};
 	uint64_t dice = seed_of(from, to, seq) >> 7;
 
 	switch (mix) {
@@ -100,12 +101,13 @@ void message_check(const void *buf, size_t len, enum mix mix, int from, int to, 
 	size_t expected = message_size(mix, from, to, seq);
 
 	if (len != expected)
-		wrong("message %llu of rank %d has %zu bytes, should have %zu", (unsigned long long)seq, from, len, expected);
+		wrong("message %llu of rank %d has %zu bytes, should have %zu", (unsigned long long)seq, from, len,
+			expected);
 	for (size_t i = 0; i < len; i += 8) {
 		word = (key + i) * 0x9e3779b97f4a7c15ULL;
 		if (memcmp((const char *)buf + i, &word, len - i < 8 ? len - i : 8))
-			wrong("message %llu of rank %d, %zu bytes: those at %zu are not what was sent", (unsigned long long)seq, from, len,
-				i);
+			wrong("message %llu of rank %d, %zu bytes: those at %zu are not what was sent",
+				(unsigned long long)seq, from, len, i);
 	}
 }
 
@@ -154,7 +156,8 @@ static bool begin_next(struct op *op)
 	op->last = op->kind == SEND && stop;
 	op->cancelled = false;
 	if (op->kind == SEND && !op->last)
-		message_fill(op->buf, message_size(opt->mix, opt->rank, op->peer, op->seq), opt->rank, op->peer, op->seq);
+		message_fill(
+			op->buf, message_size(opt->mix, opt->rank, op->peer, op->seq), opt->rank, op->peer, op->seq);
 	if (!begin(op))
 		return false;
 	p->next[op->kind]++;

@@ -187,18 +187,42 @@ static void native(struct fi_info *h) { h->addr_format = NATIVE; }
 static void mr_bits(struct fi_info *h) { h->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_PROV_KEY; }
 
 static const struct hint_case hint_cases[] = {
-	{"RMA", rma, false}, {"atomics", atomics, false}, {"device memory", hmem, false}, {"FI_MSG", msg_only, true},
-	{"sends alone", send_only, true}, {"multi-receive with source", multi_recv, true}, {"FI_EP_MSG", ep_msg, false},
-	{"FI_EP_DGRAM", ep_dgram, false}, {"any endpoint", ep_any, true}, {"two contexts", two_contexts, false},
-	{"a shared context", shared_context, false}, {"messages of 1 TiB", big_messages, true}, {"a key", auth_key, false},
-	{"inject 256", inject_256, true}, {"inject 257", inject_257, false}, {"8 pieces", iov_8, true}, {"9 pieces", iov_9, false},
-	{"65536 sends", tx_65536, true}, {"65537 sends", tx_65537, false}, {"strict order", strict_order, false},
-	{"completion order", completion_order, false}, {"delivery complete", delivery, true}, {"commit complete", commit, false},
-	{"automatic data progress", auto_data, false}, {"automatic control progress", auto_control, false},
-	{"manual progress", manual, true}, {"FI_THREAD_COMPLETION", thread_completion, true},
-	{"no threading model", no_thread_model, false}, {"8 bytes of data", data_8, true}, {"16 bytes of data", data_16, false},
-	{"another domain", other_domain, false}, {"our domain", our_domain, true}, {"another fabric", other_fabric, false},
-	{"FI_SOCKADDR", sockaddr, true}, {"FI_SOCKADDR_IN6", sockaddr_in6, false}, {"native addresses", native, true},
+	{"RMA", rma, false},
+	{"atomics", atomics, false},
+	{"device memory", hmem, false},
+	{"FI_MSG", msg_only, true},
+	{"sends alone", send_only, true},
+	{"multi-receive with source", multi_recv, true},
+	{"FI_EP_MSG", ep_msg, false},
+	{"FI_EP_DGRAM", ep_dgram, false},
+	{"any endpoint", ep_any, true},
+	{"two contexts", two_contexts, false},
+	{"a shared context", shared_context, false},
+	{"messages of 1 TiB", big_messages, true},
+	{"a key", auth_key, false},
+	{"inject 256", inject_256, true},
+	{"inject 257", inject_257, false},
+	{"8 pieces", iov_8, true},
+	{"9 pieces", iov_9, false},
+	{"65536 sends", tx_65536, true},
+	{"65537 sends", tx_65537, false},
+	{"strict order", strict_order, false},
+	{"completion order", completion_order, false},
+	{"delivery complete", delivery, true},
+	{"commit complete", commit, false},
+	{"automatic data progress", auto_data, false},
+	{"automatic control progress", auto_control, false},
+	{"manual progress", manual, true},
+	{"FI_THREAD_COMPLETION", thread_completion, true},
+	{"no threading model", no_thread_model, false},
+	{"8 bytes of data", data_8, true},
+	{"16 bytes of data", data_16, false},
+	{"another domain", other_domain, false},
+	{"our domain", our_domain, true},
+	{"another fabric", other_fabric, false},
+	{"FI_SOCKADDR", sockaddr, true},
+	{"FI_SOCKADDR_IN6", sockaddr_in6, false},
+	{"native addresses", native, true},
 	{"mr_mode bits", mr_bits, true},
 };
 
@@ -273,7 +297,8 @@ static void node_and_service(void **state)
 /* Programs for an API before 1.5 name a registration mode and get it back. */
 static void old_api(void **state)
 {
-	static const int modes[][2] = {{FI_MR_BASIC, FI_MR_BASIC}, {FI_MR_SCALABLE, FI_MR_SCALABLE}, {0, FI_MR_SCALABLE}};
+	static const int modes[][2] = {
+		{FI_MR_BASIC, FI_MR_BASIC}, {FI_MR_SCALABLE, FI_MR_SCALABLE}, {0, FI_MR_SCALABLE}};
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Objects by themselves: opening, binding, enabling, closing in and out of order, address vectors, event queues, names and options. */
+/*
+ * Objects by themselves: opening, binding, enabling, closing in and out of order, address vectors, event queues, names
+ * and options.
+ */
 #include "fi_test.h"
 
 #include <arpa/inet.h>
@@ -347,12 +350,16 @@ static void av_names(void **state)
 	assert_int_equal(fi_av_lookup(av, number[5], &out, &len), 0);
 	assert_int_equal(ntohs(out.sin_port), 6003);
 	assert_int_equal(ntohl(out.sin_addr.s_addr), INADDR_LOOPBACK + 1);
-	assert_int_equal(fi_av_insertsym(av, "127.0.0.1", 1, "65535", 2, number, 0, NULL), 1); /* there is no port 65536 */
+	assert_int_equal(
+		fi_av_insertsym(av, "127.0.0.1", 1, "65535", 2, number, 0, NULL), 1); /* there is no port 65536 */
 	assert_int_equal(number[1], FI_ADDR_NOTAVAIL);
 	assert_int_equal(fi_close(&av->fid), 0);
 }
 
-/* Many addresses, native: each is found again under its number after the table has grown, also with removals in between. */
+/*
+ * Many addresses, native: each is found again under its number after the table has grown, also with removals in
+ * between.
+ */
 static void av_grows(void **state)
 {
 	enum { COUNT = 100000 };
@@ -438,7 +445,8 @@ static void options(void **state)
 	value = 0;
 	assert_int_equal(fi_getopt(&e.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, &len), 0);
 	assert_int_equal(value, 4096);
-	assert_int_equal(fi_setopt(&e.ep->fid, FI_OPT_ENDPOINT, FI_OPT_BUFFERED_MIN, &value, sizeof(value)), -FI_ENOPROTOOPT);
+	assert_int_equal(
+		fi_setopt(&e.ep->fid, FI_OPT_ENDPOINT, FI_OPT_BUFFERED_MIN, &value, sizeof(value)), -FI_ENOPROTOOPT);
 	assert_int_equal(fi_getopt(&e.ep->fid, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &value, &len), -FI_ENOPROTOOPT);
 	assert_int_equal(fi_setopt(&e.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, 1), -FI_EINVAL);
 	t_end_close(&e);

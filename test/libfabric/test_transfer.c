@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages through the provider within one process: to oneself and between two endpoints, with every flag and queue format. */
+/*
+ * Messages through the provider within one process: to oneself and between two endpoints, with every flag and queue
+ * format.
+ */
 #include "fi_test.h"
 
 static struct t_domain d;
@@ -58,8 +61,8 @@ static void exchange(struct pair *p, size_t len, uint64_t tag, bool expected)
 /* Sizes around every border that there is, expected and not. */
 static void every_size(void **state)
 {
-	static const size_t sizes[] = {0, 1, 8, 40, 41, 104, 105, 256, 257, 1023, 1024, 4096, 8191, 8193, 65535, 65536, 65537,
-		1 << 20, (4 << 20) + 3};
+	static const size_t sizes[] = {0, 1, 8, 40, 41, 104, 105, 256, 257, 1023, 1024, 4096, 8191, 8193, 65535, 65536,
+		65537, 1 << 20, (4 << 20) + 3};
 	struct pair p;
 
 	(void)state;
@@ -114,7 +117,8 @@ static ssize_t msg_with(struct pair *p, const void *buf, size_t len, uint64_t fl
 	struct fi_msg msg = {.msg_iov = iov, .iov_count = pieces, .addr = p->to_b, .context = p, .data = DATA};
 
 	for (size_t i = 0; i < pieces; i++)
-		iov[i] = (struct iovec){(char *)(uintptr_t)buf + i * (len / pieces), i + 1 < pieces ? len / pieces : len - i * (len / pieces)};
+		iov[i] = (struct iovec){(char *)(uintptr_t)buf + i * (len / pieces),
+			i + 1 < pieces ? len / pieces : len - i * (len / pieces)};
 	return fi_sendmsg(p->a.ep, &msg, flags);
 }
 
@@ -125,7 +129,8 @@ static ssize_t tmsg_with(struct pair *p, const void *buf, size_t len, uint64_t f
 		.msg_iov = iov, .iov_count = pieces, .addr = p->to_b, .context = p, .data = DATA, .tag = TAG};
 
 	for (size_t i = 0; i < pieces; i++)
-		iov[i] = (struct iovec){(char *)(uintptr_t)buf + i * (len / pieces), i + 1 < pieces ? len / pieces : len - i * (len / pieces)};
+		iov[i] = (struct iovec){(char *)(uintptr_t)buf + i * (len / pieces),
+			i + 1 < pieces ? len / pieces : len - i * (len / pieces)};
 	return fi_tsendmsg(p->a.ep, &msg, flags);
 }
 
@@ -141,14 +146,20 @@ static ssize_t w_senddata(struct pair *p, const void *b, size_t n)
 {
 	return fi_senddata(p->a.ep, b, n, NULL, DATA, p->to_b, p);
 }
-static ssize_t w_injectdata(struct pair *p, const void *b, size_t n) { return fi_injectdata(p->a.ep, b, n, DATA, p->to_b); }
+static ssize_t w_injectdata(struct pair *p, const void *b, size_t n)
+{
+	return fi_injectdata(p->a.ep, b, n, DATA, p->to_b);
+}
 static ssize_t w_sendmsg(struct pair *p, const void *b, size_t n) { return msg_with(p, b, n, FI_COMPLETION, 1); }
 static ssize_t w_sendmsg8(struct pair *p, const void *b, size_t n) { return msg_with(p, b, n, FI_MORE, 8); }
 static ssize_t w_sendmsg_all(struct pair *p, const void *b, size_t n)
 {
 	return msg_with(p, b, n, FI_INJECT | FI_REMOTE_CQ_DATA | FI_DELIVERY_COMPLETE, 1);
 }
-static ssize_t w_tsend(struct pair *p, const void *b, size_t n) { return fi_tsend(p->a.ep, b, n, NULL, p->to_b, TAG, p); }
+static ssize_t w_tsend(struct pair *p, const void *b, size_t n)
+{
+	return fi_tsend(p->a.ep, b, n, NULL, p->to_b, TAG, p);
+}
 static ssize_t w_tsendv(struct pair *p, const void *b, size_t n)
 {
 	const struct iovec iov[2] = {{(void *)(uintptr_t)b, 10}, {(char *)(uintptr_t)b + 10, n - 10}};
@@ -164,21 +175,35 @@ static ssize_t w_tinjectdata(struct pair *p, const void *b, size_t n)
 {
 	return fi_tinjectdata(p->a.ep, b, n, DATA, p->to_b, TAG);
 }
-static ssize_t w_tsendmsg(struct pair *p, const void *b, size_t n) { return tmsg_with(p, b, n, FI_TRANSMIT_COMPLETE, 1); }
-static ssize_t w_tsendmsg8(struct pair *p, const void *b, size_t n) { return tmsg_with(p, b, n, FI_INJECT_COMPLETE, 8); }
+static ssize_t w_tsendmsg(struct pair *p, const void *b, size_t n)
+{
+	return tmsg_with(p, b, n, FI_TRANSMIT_COMPLETE, 1);
+}
+static ssize_t w_tsendmsg8(struct pair *p, const void *b, size_t n)
+{
+	return tmsg_with(p, b, n, FI_INJECT_COMPLETE, 8);
+}
 static ssize_t w_tsendmsg_all(struct pair *p, const void *b, size_t n)
 {
 	return tmsg_with(p, b, n, FI_INJECT | FI_REMOTE_CQ_DATA | FI_MATCH_COMPLETE, 1);
 }
 
 static const struct way ways[] = {
-	{"send", false, false, true, w_send}, {"sendv", false, false, true, w_sendv}, {"inject", false, false, false, w_inject},
-	{"senddata", false, true, true, w_senddata}, {"injectdata", false, true, false, w_injectdata},
-	{"sendmsg", false, false, true, w_sendmsg}, {"sendmsg in 8 pieces", false, false, true, w_sendmsg8},
-	{"sendmsg with all flags", false, true, true, w_sendmsg_all}, {"tsend", true, false, true, w_tsend},
-	{"tsendv", true, false, true, w_tsendv}, {"tinject", true, false, false, w_tinject},
-	{"tsenddata", true, true, true, w_tsenddata}, {"tinjectdata", true, true, false, w_tinjectdata},
-	{"tsendmsg", true, false, true, w_tsendmsg}, {"tsendmsg in 8 pieces", true, false, true, w_tsendmsg8},
+	{"send", false, false, true, w_send},
+	{"sendv", false, false, true, w_sendv},
+	{"inject", false, false, false, w_inject},
+	{"senddata", false, true, true, w_senddata},
+	{"injectdata", false, true, false, w_injectdata},
+	{"sendmsg", false, false, true, w_sendmsg},
+	{"sendmsg in 8 pieces", false, false, true, w_sendmsg8},
+	{"sendmsg with all flags", false, true, true, w_sendmsg_all},
+	{"tsend", true, false, true, w_tsend},
+	{"tsendv", true, false, true, w_tsendv},
+	{"tinject", true, false, false, w_tinject},
+	{"tsenddata", true, true, true, w_tsenddata},
+	{"tinjectdata", true, true, false, w_tinjectdata},
+	{"tsendmsg", true, false, true, w_tsendmsg},
+	{"tsendmsg in 8 pieces", true, false, true, w_tsendmsg8},
 	{"tsendmsg with all flags", true, true, true, w_tsendmsg_all},
 };
 
@@ -255,9 +280,11 @@ static void refused_calls(void **state)
 /* Each format writes its members and not one byte more, several at a time. */
 static void formats(void **state)
 {
-	static const struct { enum fi_cq_format format; size_t size; } cases[] = {
-		{FI_CQ_FORMAT_CONTEXT, sizeof(struct fi_cq_entry)}, {FI_CQ_FORMAT_MSG, sizeof(struct fi_cq_msg_entry)},
-		{FI_CQ_FORMAT_DATA, sizeof(struct fi_cq_data_entry)}, {FI_CQ_FORMAT_TAGGED, sizeof(struct fi_cq_tagged_entry)}};
+	static const struct { enum fi_cq_format format; size_t size;
+	} cases[] = {{FI_CQ_FORMAT_CONTEXT, sizeof(struct fi_cq_entry)},
+		{FI_CQ_FORMAT_MSG, sizeof(struct fi_cq_msg_entry)},
+		{FI_CQ_FORMAT_DATA, sizeof(struct fi_cq_data_entry)},
+		{FI_CQ_FORMAT_TAGGED, sizeof(struct fi_cq_tagged_entry)}};
 
 	(void)state;
 	for (size_t c = 0; c < 4; c++) {
@@ -315,7 +342,10 @@ static void queue_grows(void **state)
 	t_end_close(&e);
 }
 
-/* With FI_SELECTIVE_COMPLETION only operations with FI_COMPLETION have entries; the counters count all of them, injects too. */
+/*
+ * With FI_SELECTIVE_COMPLETION only operations with FI_COMPLETION have entries; the counters count all of them,
+ * injects too.
+ */
 static void selective_and_counters(void **state)
 {
 	char in[4], out = 7;
@@ -650,11 +680,21 @@ static int close_domain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_size), cmocka_unit_test(to_myself), cmocka_unit_test(every_way),
-		cmocka_unit_test(refused_calls), cmocka_unit_test(formats), cmocka_unit_test(queue_grows),
-		cmocka_unit_test(selective_and_counters), cmocka_unit_test(completion_by_default), cmocka_unit_test(multi_recv),
-		cmocka_unit_test(peek_claim_discard), cmocka_unit_test(cancel), cmocka_unit_test(truncation),
-		cmocka_unit_test(directed), cmocka_unit_test(source_of_strangers), cmocka_unit_test(delivery_complete),
+		cmocka_unit_test(every_size),
+		cmocka_unit_test(to_myself),
+		cmocka_unit_test(every_way),
+		cmocka_unit_test(refused_calls),
+		cmocka_unit_test(formats),
+		cmocka_unit_test(queue_grows),
+		cmocka_unit_test(selective_and_counters),
+		cmocka_unit_test(completion_by_default),
+		cmocka_unit_test(multi_recv),
+		cmocka_unit_test(peek_claim_discard),
+		cmocka_unit_test(cancel),
+		cmocka_unit_test(truncation),
+		cmocka_unit_test(directed),
+		cmocka_unit_test(source_of_strangers),
+		cmocka_unit_test(delivery_complete),
 		cmocka_unit_test(shared_queue),
 	};
 	int failed = 0;

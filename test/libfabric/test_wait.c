@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Waiting, threads and processes: sread, descriptors, fi_trywait, signals, counters, two threads on one domain, two processes. */
+/*
+ * Waiting, threads and processes: sread, descriptors, fi_trywait, signals, counters, two threads on one domain, two
+ * processes.
+ */
 #include "fi_test.h"
 
 #include <poll.h>
@@ -7,7 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A timeout that passes is -FI_EAGAIN and not shorter than asked for; without a wait object there is nothing to wait for. */
+/*
+ * A timeout that passes is -FI_EAGAIN and not shorter than asked for; without a wait object there is nothing to wait
+ * for.
+ */
 static void timeouts(void **state)
 {
 	struct t_options o = {.wait = FI_WAIT_FD};
@@ -359,7 +365,10 @@ static void two_threads(void **state)
 	t_domain_close(&d);
 }
 
-/* A thread asleep in sread is woken by fi_cq_signal, and one asleep in fi_cntr_wait by fi_cntr_add, from another thread. */
+/*
+ * A thread asleep in sread is woken by fi_cq_signal, and one asleep in fi_cntr_wait by fi_cntr_add, from another
+ * thread.
+ */
 struct asleep {
 	struct fid_cq *cq;
 	struct fid_cntr *cntr;

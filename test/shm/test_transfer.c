@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Transfers between two processes: what arrives is what was exposed, by every method, at every size and shape; and who copied it.
- * Each test forks an exposer and a reader; a reader's check that fails is reported by its line.
+ * Transfers between two processes: what arrives is what was exposed, by every method, at every size and shape; and who
+ * copied it. Each test forks an exposer and a reader; a reader's check that fails is reported by its line.
  */
 #include "rwk_test.h"
 
@@ -13,8 +13,8 @@ enum { GUARD = 64 };
  * Sizes around the limits of blocks, pieces and calls, by each method.
  */
 
-static const size_t sizes[] = {1, 2, 63, 64, 4095, 4096, 4097, 8191, 8192, 8193, 16384, 32767, 32768, 32769, 65535, 65536, 65537, 131071,
-	131073, 262143, 262145, 1048575, 1048576, 1048577, 4194305, 20000003};
+static const size_t sizes[] = {1, 2, 63, 64, 4095, 4096, 4097, 8191, 8192, 8193, 16384, 32767, 32768, 32769, 65535,
+	65536, 65537, 131071, 131073, 262143, 262145, 1048575, 1048576, 1048577, 4194305, 20000003};
 static const int methods[] = {RWK_SHM_STAGE, RWK_SHM_PULL, RWK_SHM_BOTH, -1};
 
 static int sizes_exposer(struct rwk_shm_channel *ch, const void *arg)
@@ -93,7 +93,9 @@ static int shape_post(struct rwk_shm_channel *ch, struct shape *s, unsigned i)
 	CHECK(s->buf);
 	s->buf[s->length] = 0xee;
 	for (unsigned k = 0; k < SHAPE_PIECES; k++) {
-		size_t left = s->length - at, n = k == SHAPE_PIECES - 1 ? left : left ? (size_t)rand() % (left / 4 + 2) : 0;
+		size_t left = s->length - at, n = k == SHAPE_PIECES - 1 ? left
+						  : left                ? (size_t)rand() % (left / 4 + 2)
+									: 0;
 
 		if (n > left)
 			n = left;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The measured choice against machines of the test's own making: it finds the faster method, follows a change, and costs little. */
+/*
+ * The measured choice against machines of the test's own making: it finds the faster method, follows a change, and
+ * costs little.
+ */
 #include "rwk_test.h"
 
 #include "shm/transfer_choice.h"
@@ -8,9 +11,12 @@
 
 static const unsigned all = 1u << RWK_SHM_STAGE | 1u << RWK_SHM_PULL | 1u << RWK_SHM_BOTH;
 
-/* A machine: ns a KB by method; every seventh transfer is disturbed. Returns how often `m` was taken; adds up the time. */
-static unsigned play(struct rwk_shm_choice *c, const double speed[RWK_SHM_METHODS], size_t size, unsigned rounds, enum rwk_shm_method m,
-	double *spent)
+/*
+ * A machine: ns a KB by method; every seventh transfer is disturbed. Returns how often `m` was taken; adds up the
+ * time.
+ */
+static unsigned play(struct rwk_shm_choice *c, const double speed[RWK_SHM_METHODS], size_t size, unsigned rounds,
+	enum rwk_shm_method m, double *spent)
 {
 	unsigned taken = 0;
 
@@ -25,7 +31,9 @@ static unsigned play(struct rwk_shm_choice *c, const double speed[RWK_SHM_METHOD
 	return taken;
 }
 
-/* Whichever is fastest is found, in each class by itself, and exploring costs less than 2 % once the trials are over. */
+/*
+ * Whichever is fastest is found, in each class by itself, and exploring costs less than 2 % once the trials are over.
+ */
 static void finds_the_fastest(void **state)
 {
 	static const double speed[RWK_SHM_METHODS][RWK_SHM_METHODS] = {{20, 70, 35}, {70, 20, 35}, {35, 70, 20}};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Transfers when something is wrong: the exposer stopped, killed, gone or hostile, cross-memory copies denied, keys that are stale or
- * forged. Either the right bytes arrive or an error does; nothing hangs, nothing is touched that was not given.
+ * Transfers when something is wrong: the exposer stopped, killed, gone or hostile, cross-memory copies denied, keys
+ * that are stale or forged. Either the right bytes arrive or an error does; nothing hangs, nothing is touched that was
+ * not given.
  */
 #define _GNU_SOURCE
 #include "rwk_test.h"
@@ -214,10 +215,14 @@ static int stopped_reader(struct rwk_shm_channel *ch, const void *arg)
 	return 0;
 }
 
-/* With the exposer stopped before it stages anything, or in the middle, the reader copies the rest; it may wake up later. */
+/*
+ * With the exposer stopped before it stages anything, or in the middle, the reader copies the rest; it may wake up
+ * later.
+ */
 static void exposer_stopped(void **state)
 {
-	static const struct plan plans[] = {{0, -1}, {1, -1}, {LARGE / 8, -1}, {0, RWK_SHM_BOTH}, {1, RWK_SHM_BOTH}, {LARGE / 2, RWK_SHM_BOTH}};
+	static const struct plan plans[] = {
+		{0, -1}, {1, -1}, {LARGE / 8, -1}, {0, RWK_SHM_BOTH}, {1, RWK_SHM_BOTH}, {LARGE / 2, RWK_SHM_BOTH}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++)
@@ -249,7 +254,10 @@ static int denied_reader(struct rwk_shm_channel *ch, const void *arg)
 	return 0;
 }
 
-/* Cross-memory copies denied from the start: the transfer goes through shared memory, and so does each later one at once. */
+/*
+ * Cross-memory copies denied from the start: the transfer goes through shared memory, and so does each later one at
+ * once.
+ */
 static void denied_at_start(void **state)
 {
 	static const struct denial errors[] = {{EPERM, RWK_SHM_PULL}, {ENOSYS, RWK_SHM_PULL}, {EACCES, RWK_SHM_PULL},
@@ -289,7 +297,8 @@ static int denied_midway_reader(struct rwk_shm_channel *ch, const void *arg)
 /* Denied between two pieces: goes on from where it was. */
 static void denied_in_the_middle(void **state)
 {
-	static const struct denial errors[] = {{EPERM, RWK_SHM_PULL}, {ENOSYS, RWK_SHM_PULL}, {EPERM, RWK_SHM_BOTH}, {ENOSYS, RWK_SHM_BOTH}};
+	static const struct denial errors[] = {
+		{EPERM, RWK_SHM_PULL}, {ENOSYS, RWK_SHM_PULL}, {EPERM, RWK_SHM_BOTH}, {ENOSYS, RWK_SHM_BOTH}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
@@ -473,7 +482,8 @@ static int keys_exposer(struct rwk_shm_channel *ch, const void *arg)
 }
 
 /* Reads `length` bytes at `offset` by a key and returns the status, or post's refusal. */
-static int try_key(struct rwk_shm_channel *ch, struct rwk_rkey key, unsigned word, uint64_t flip, uint64_t offset, size_t length)
+static int try_key(
+	struct rwk_shm_channel *ch, struct rwk_rkey key, unsigned word, uint64_t flip, uint64_t offset, size_t length)
 {
 	unsigned char buf[8192];
 	struct iovec iov = {buf, sizeof(buf)};
@@ -810,7 +820,8 @@ static void garbage_records(void **state)
 
 enum { MARKS = 5 };
 static const uint64_t huge = ((uint64_t)9 << 29) + 4097; /* 4.5 GB */
-static const uint64_t mark[MARKS] = {0, (uint64_t)1 << 31, ((uint64_t)1 << 32) - 8, ((uint64_t)1 << 32) + 1, ((uint64_t)9 << 29) + 4089};
+static const uint64_t mark[MARKS] = {
+	0, (uint64_t)1 << 31, ((uint64_t)1 << 32) - 8, ((uint64_t)1 << 32) + 1, ((uint64_t)9 << 29) + 4089};
 
 static int huge_exposer(struct rwk_shm_channel *ch, const void *arg)
 {

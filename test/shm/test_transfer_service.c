@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Transfers as the engine has them: exposed and read through ports, with everything around them; awake, asleep, and when the peer dies. */
+/*
+ * Transfers as the engine has them: exposed and read through ports, with everything around them; awake, asleep, and
+ * when the peer dies.
+ */
 #include "rwk_test.h"
 
 #include "ends.h"
@@ -17,7 +20,8 @@ static int exposer(int fd, void *arg)
 	struct rwk_channel *ch;
 
 	(void)arg;
-	if (!tell(fd, &e->address, sizeof(e->address)) || !end_until_peers(e, 1, 10000) || !end_until(e, &e->peer[0].received, 1, 10000))
+	if (!tell(fd, &e->address, sizeof(e->address)) || !end_until_peers(e, 1, 10000) ||
+		!end_until(e, &e->peer[0].received, 1, 10000))
 		return 101;
 	ch = e->peer[0].ch;
 	for (uint64_t i = 0; i < READS; i++) {
@@ -80,8 +84,12 @@ static void post_all(struct scene *s)
 		r->buf = calloc(1, SIZE);
 		assert_non_null(r->buf);
 		r->iov = (struct iovec){r->buf, SIZE};
-		r->op = (struct rwk_op){
-			.type = RWK_OP_READ, .iov = &r->iov, .iov_count = 1, .length = SIZE, .rkey = s->key[i], .done = read_done};
+		r->op = (struct rwk_op){.type = RWK_OP_READ,
+			.iov = &r->iov,
+			.iov_count = 1,
+			.length = SIZE,
+			.rkey = s->key[i],
+			.done = read_done};
 		assert_int_equal(s->p->ch->transport->post(s->p->ch, &r->op), 0);
 	}
 }

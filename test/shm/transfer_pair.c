@@ -205,8 +205,8 @@ static void op_done(struct rwk_op *op, int status)
 	rwk_container_of(op, struct tp_op, op)->status = status;
 }
 
-int tp_read(struct rwk_shm_channel *ch, struct tp_op *o, const struct rwk_rkey *key, uint64_t offset, const struct iovec *iov,
-	uint32_t count, size_t length)
+int tp_read(struct rwk_shm_channel *ch, struct tp_op *o, const struct rwk_rkey *key, uint64_t offset,
+	const struct iovec *iov, uint32_t count, size_t length)
 {
 	int rc;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two processes, a shared mapping and a trivial control channel: all that transfers need, in place of port, ring and attach. So they
- * can be tested and measured alone, and told lies.
+ * Two processes, a shared mapping and a trivial control channel: all that transfers need, in place of port, ring and
+ * attach. So they can be tested and measured alone, and told lies.
  */
 #ifndef TEST_SHM_TRANSFER_PAIR_H
 #define TEST_SHM_TRANSFER_PAIR_H
@@ -49,7 +49,9 @@ struct rwk_shm_transfer_counts *tp_counts(struct rwk_shm_channel *ch);
 /** Only this method from now on (enum rwk_shm_method), on this side; -1: measured choice among all. */
 void tp_force(struct rwk_shm_channel *ch, int method);
 
-/** Progress until the word of the other side is at least `value`, or the peer is dead, or ten seconds have gone: false. */
+/**
+ * Progress until the word of the other side is at least `value`, or the peer is dead, or ten seconds have gone: false.
+ */
 bool tp_wait(struct rwk_shm_channel *ch, unsigned word, uint64_t value);
 void tp_say(struct rwk_shm_channel *ch, unsigned word, uint64_t value);
 uint64_t tp_heard(struct rwk_shm_channel *ch, unsigned word);
@@ -61,8 +63,8 @@ struct tp_op {
 	int status;
 };
 /** Reads through `key` into iov; 0 or post's error; a read finished at once has status 0. */
-int tp_read(struct rwk_shm_channel *ch, struct tp_op *o, const struct rwk_rkey *key, uint64_t offset, const struct iovec *iov,
-	uint32_t count, size_t length);
+int tp_read(struct rwk_shm_channel *ch, struct tp_op *o, const struct rwk_rkey *key, uint64_t offset,
+	const struct iovec *iov, uint32_t count, size_t length);
 /** Progress until it is done; its status, or 1 after `ms` milliseconds. */
 int tp_finish(struct rwk_shm_channel *ch, struct tp_op *o, unsigned ms);
 

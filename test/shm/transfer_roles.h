@@ -23,7 +23,10 @@ void tp_fill(unsigned char *p, size_t n, unsigned seed);
 /** Are these the bytes that tp_fill puts at `from` and on? */
 bool tp_same(const unsigned char *p, size_t n, uint64_t from, unsigned seed);
 
-/** A role's body: exposes `count` buffers of `size` bytes in `pieces` pieces each, filled with seeds 0, 1, ..; serves until word 2 is heard. */
+/**
+ * A role's body: exposes `count` buffers of `size` bytes in `pieces` pieces each, filled with seeds 0, 1, ..; serves
+ * until word 2 is heard.
+ */
 int tp_expose_and_serve(struct rwk_shm_channel *ch, unsigned count, size_t size, unsigned pieces);
 
 #endif

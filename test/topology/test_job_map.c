@@ -218,8 +218,8 @@ static uint64_t hash_of(const char *name, uid_t uid)
 }
 
 /*
- * Two users' jobs differ, and so do two jobs of a user; ranks of a job agree, whatever names it to them, and so do those
- * that it has spawned.
+ * Two users' jobs differ, and so do two jobs of a user; ranks of a job agree, whatever names it to them, and so do
+ * those that it has spawned.
  */
 static void test_hashes(void **state)
 {

@@ -384,8 +384,8 @@ static void unseen(struct rwk_port *port, const struct rwk_shm_note *note)
 	stranger(port, note, -EHOSTUNREACH, "of a process that cannot be seen from here");
 	if (!ch || ch->doom || ch->state == RWK_SHM_OPEN)
 		return;
-	rwk_warn("shared memory cannot reach rank %u, port %u: it is in another PID namespace (containers can share one: "
-		"`--pid=host`)",
+	rwk_warn("shared memory cannot reach rank %u, port %u: it is in another PID namespace "
+		 "(containers can share one: `--pid=host`)",
 		rwk_address_rank(&note->from), rwk_address_port(&note->from));
 	rwk_shm_doom(ch, -EHOSTUNREACH);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The life of a read: posted, given a method when it is among the first RWK_SHM_READS_ASKED of its channel, carried out by pull, stage or
- * both of them, finished in progress.
+ * The life of a read: posted, given a method when it is among the first RWK_SHM_READS_ASKED of its channel, carried
+ * out by pull, stage or both of them, finished in progress.
  *
- * A read that the peer should stage does not wait for a peer that computes: when nothing has come for about as long as a pull
- * would have taken, pieces are pulled from its back, until front and back meet. What the peer stages later is dropped.
+ * A read that the peer should stage does not wait for a peer that computes: when nothing has come for about as long as
+ * a pull would have taken, pieces are pulled from its back, until front and back meet. What the peer stages later is
+ * dropped.
  */
 #include "shm/transfer_state.h"
 
@@ -334,7 +335,8 @@ void rwk_shm_transfer_control(struct rwk_shm_channel *ch, unsigned kind, const v
 
 	if (!t || t->broken || t->stopped)
 		return; /* without memory for a state the peer waits, as it would for a process that is busy */
-	if (kind - RWK_SHM_TRANSFER_FIRST >= sizeof(lengths) / sizeof(lengths[0]) || lengths[kind - RWK_SHM_TRANSFER_FIRST] != len) {
+	if (kind - RWK_SHM_TRANSFER_FIRST >= sizeof(lengths) / sizeof(lengths[0]) ||
+		lengths[kind - RWK_SHM_TRANSFER_FIRST] != len) {
 		rwk_shm_transfers_broken(t, "a transfer record of unknown kind or wrong length");
 		return;
 	}

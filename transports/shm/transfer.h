@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Transfers: how a read of a region that the peer has exposed is carried out on one node. The reader posts; its peer may help.
+ * Transfers: how a read of a region that the peer has exposed is carried out on one node. The reader posts; its peer
+ * may help.
  *
- * Methods, chosen for each transfer by what has been fastest for its size in this process pair so far (measured as transfers
- * go by; thresholds are never constants of one machine) and by what is allowed:
+ * Methods, chosen for each transfer by what has been fastest for its size in this process pair so far (measured as
+ * transfers go by; thresholds are never constants of one machine) and by what is allowed:
  *   pull     the reader copies with process_vm_readv
  *   both     reader and peer copy at once, claiming chunks from both ends; the peer pushes with process_vm_writev
  *   stage    the peer copies into its transfer area, the reader out of it, in a pipeline of blocks
- * The reader alone can always finish a pull, and goes on by pulling where a peer does not stage in time. A chunk that a stopped peer is about
- * to push is waited for: were it copied twice, the late copy could land in memory that has been given back.
- * Cross-memory copies may be denied at start or in the middle (EPERM, ESRCH of another namespace, ENOSYS, seccomp): then the
- * transfer goes on from where it was by stage.
+ * The reader alone can always finish a pull, and goes on by pulling where a peer does not stage in time. A chunk that
+ * a stopped peer is about to push is waited for: were it copied twice, the late copy could land in memory that has
+ * been given back. Cross-memory copies may be denied at start or in the middle (EPERM, ESRCH of another namespace,
+ * ENOSYS, seccomp): then the transfer goes on from where it was by stage.
  */
 #ifndef RWK_SHM_TRANSFER_H
 #define RWK_SHM_TRANSFER_H
@@ -20,21 +21,25 @@
 /** As transport.h: post of RWK_OP_READ (RWK_OP_WRITE: -EOPNOTSUPP), withdraw, expose, conceal. */
 int rwk_shm_transfer_post(struct rwk_shm_channel *ch, struct rwk_op *op);
 int rwk_shm_transfer_withdraw(struct rwk_shm_channel *ch, struct rwk_op *op);
-int rwk_shm_expose(struct rwk_shm_channel *ch, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key);
+int rwk_shm_expose(
+	struct rwk_shm_channel *ch, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key);
 void rwk_shm_conceal(struct rwk_shm_channel *ch, const struct rwk_rkey *key);
 
 /** A control record RWK_SHM_TRANSFER_FIRST..LAST has come; body is a private copy. */
 void rwk_shm_transfer_control(struct rwk_shm_channel *ch, unsigned kind, const void *body, size_t len);
 
-/** Part of the port's progress: moves what is under way on all channels, bounded; returns how many things it did. Cheap when idle. */
+/**
+ * Part of the port's progress: moves what is under way on all channels, bounded; returns how many things it did. Cheap
+ * when idle.
+ */
 int rwk_shm_transfer_progress(struct rwk_port *port);
 
 /** Anything under way that needs progress (then a port does not go to sleep for long). */
 bool rwk_shm_transfer_busy(struct rwk_port *port);
 
 /**
- * What has been measured of this channel so far, a line for each size class that was used: the method chosen and the speed of each.
- * Writes it into buf (terminated), returns its length; 0 if there is nothing to tell.
+ * What has been measured of this channel so far, a line for each size class that was used: the method chosen and the
+ * speed of each. Writes it into buf (terminated), returns its length; 0 if there is nothing to tell.
  */
 size_t rwk_shm_transfer_explain(struct rwk_shm_channel *ch, char *buf, size_t len);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What lies in a transfer area. Each side has one that it writes and the other reads; only the claims, which two sides contend for, are
- * written by both.
+ * What lies in a transfer area. Each side has one that it writes and the other reads; only the claims, which two sides
+ * contend for, are written by both.
  *
  *   given_back   how many of the other side's blocks this side, as a reader, has emptied
  *   head, bytes  the blocks that this side stages for the other: block k of its history sits in place k % BLOCKS
@@ -38,7 +38,8 @@ struct rwk_shm_area {
 	char bytes[] __attribute__((aligned(4096)));
 };
 _Static_assert(sizeof(struct rwk_shm_block_head) == RWK_CACHE_LINE, "a block's head is one line");
-_Static_assert(sizeof(struct rwk_shm_area) + RWK_SHM_BLOCKS * RWK_SHM_BLOCK_BYTES <= RWK_SHM_TRANSFER_BYTES, "the area holds them all");
+_Static_assert(sizeof(struct rwk_shm_area) + RWK_SHM_BLOCKS * RWK_SHM_BLOCK_BYTES <= RWK_SHM_TRANSFER_BYTES,
+	"the area holds them all");
 
 static inline struct rwk_shm_area *rwk_shm_area_of(struct rwk_shm_transfers *t, bool mine)
 {

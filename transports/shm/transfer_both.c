@@ -3,10 +3,10 @@
  * Both: reader and exposer copy at once, across address spaces, chunk by chunk: the exposer pushes from the front with
  * process_vm_writev, the reader pulls from the back, until all chunks are claimed.
  *
- * Claims and done-counts are apart. The claim word says how many chunks each side has taken; it is the only word that both write, by
- * compare-and-swap, and carries the read's id, so that a late exposer cannot claim in a later read's name. What the exposer has
- * finished stands in its own area. An exposer that never comes leaves all chunks to the reader; one that cannot push says so, and the
- * reader copies what was claimed in vain.
+ * Claims and done-counts are apart. The claim word says how many chunks each side has taken; it is the only word that
+ * both write, by compare-and-swap, and carries the read's id, so that a late exposer cannot claim in a later read's
+ * name. What the exposer has finished stands in its own area. An exposer that never comes leaves all chunks to the
+ * reader; one that cannot push says so, and the reader copies what was claimed in vain.
  *
  * A push under way writes into the target: the op is not given back while one may be, whatever became of the read.
  *
@@ -75,7 +75,8 @@ void rwk_shm_both_open(struct rwk_shm_transfers *t)
 
 bool rwk_shm_both_possible(const struct rwk_op *op)
 {
-	return op->iov_count && op->iov[0].iov_len >= op->length && op->length > CHUNK_LEAST && chunks_in(op->length) <= CHUNKS_MOST;
+	return op->iov_count && op->iov[0].iov_len >= op->length && op->length > CHUNK_LEAST &&
+	       chunks_in(op->length) <= CHUNKS_MOST;
 }
 
 /* Lets the exposer begin. 0, or -ENOMEM: again in the next progress. */
@@ -124,7 +125,8 @@ static bool claim_get(struct rwk_shm_transfers *t, struct rwk_op *op, uint64_t *
 /* What the exposer has finished of its `claimed` chunks; *gave_up: it will not do more. */
 static uint32_t pushed(struct rwk_shm_transfers *t, const struct rwk_shm_read *r, uint32_t claimed, bool *gave_up)
 {
-	struct claim p = unpack(atomic_load_explicit(&rwk_shm_area_of(t, false)->pushed[r->claim - 1].word, memory_order_acquire));
+	struct claim p = unpack(
+		atomic_load_explicit(&rwk_shm_area_of(t, false)->pushed[r->claim - 1].word, memory_order_acquire));
 
 	*gave_up = p.id == r->id && p.theirs;
 	if (p.id != r->id)
@@ -201,7 +203,8 @@ void rwk_shm_both_abandon(struct rwk_shm_transfers *t, struct rwk_op *op)
 		if (!rwk_shm_peer_alive(t->ch))
 			return;
 		if (rwk_shm_now() > end) {
-			rwk_warn("process %d was stopped while it copied into this one: a buffer given back now may still change",
+			rwk_warn("process %d was stopped while it copied into this one: a buffer given back now may "
+				 "still change",
 				(int)rwk_shm_peer_pid(t->ch));
 			return;
 		}
@@ -255,7 +258,8 @@ int rwk_shm_both_read(struct rwk_shm_transfers *t)
 
 static void publish(struct rwk_shm_transfers *t, const struct rwk_shm_push_ask *ask, uint32_t finished, bool give_up)
 {
-	atomic_store_explicit(&rwk_shm_area_of(t, true)->pushed[ask->place].word, pack(ask->id, give_up, finished), memory_order_release);
+	atomic_store_explicit(&rwk_shm_area_of(t, true)->pushed[ask->place].word, pack(ask->id, give_up, finished),
+		memory_order_release);
 }
 
 void rwk_shm_both_asked(struct rwk_shm_transfers *t, const struct rwk_shm_push_ask *ask)
@@ -263,7 +267,8 @@ void rwk_shm_both_asked(struct rwk_shm_transfers *t, const struct rwk_shm_push_a
 	struct rwk_shm_region *region = rwk_shm_region_find(t, ask->cookie);
 	struct push *p;
 
-	if (ask->place >= RWK_SHM_CLAIMS || !ask->length || chunks_in(ask->length) > CHUNKS_MOST || t->push_pool.used == RWK_SHM_SERVES) {
+	if (ask->place >= RWK_SHM_CLAIMS || !ask->length || chunks_in(ask->length) > CHUNKS_MOST ||
+		t->push_pool.used == RWK_SHM_SERVES) {
 		rwk_shm_transfers_broken(t, "a transfer to push that cannot be");
 		return;
 	}
@@ -305,7 +310,8 @@ static int push_chunk(struct rwk_shm_transfers *t, struct push *p)
 	size_t length = p->ask.length - at < chunk ? p->ask.length - at : chunk, given = length;
 	struct iovec local[RWK_EXPOSE_IOV_MAX];
 	struct iovec remote = {(void *)(uintptr_t)(p->ask.target + at), length};
-	unsigned n = rwk_iov_slice(p->region->iov, p->region->count, p->ask.offset + at, &given, local, RWK_EXPOSE_IOV_MAX);
+	unsigned n =
+		rwk_iov_slice(p->region->iov, p->region->count, p->ask.offset + at, &given, local, RWK_EXPOSE_IOV_MAX);
 	ssize_t put;
 
 	if (!rwk_shm_peer_alive(t->ch))
@@ -341,7 +347,8 @@ int rwk_shm_both_write(struct rwk_shm_transfers *t)
 	if (rc != -EFAULT && !t->push_denied) {
 		t->push_denied = true;
 		t->port->counts.denials++;
-		rwk_info("process_vm_writev into process %d is denied (%s)", (int)rwk_shm_peer_pid(t->ch), strerror(-rc));
+		rwk_info("process_vm_writev into process %d is denied (%s)", (int)rwk_shm_peer_pid(t->ch),
+			strerror(-rc));
 	}
 	publish(t, &p->ask, p->finished, true);
 	push_end(t, p);

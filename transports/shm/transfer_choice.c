@@ -29,7 +29,8 @@ static enum rwk_shm_method cheapest(const struct rwk_shm_choice_class *k, unsign
 	for (int m = 0; m < RWK_SHM_METHODS; m++) {
 		if (!(allowed & 1u << m))
 			continue;
-		if (best < 0 || (k->method[m].cost > 0 && (k->method[best].cost <= 0 || k->method[m].cost < k->method[best].cost)))
+		if (best < 0 || (k->method[m].cost > 0 &&
+					(k->method[best].cost <= 0 || k->method[m].cost < k->method[best].cost)))
 			best = m;
 	}
 	return (enum rwk_shm_method)best;
@@ -106,8 +107,9 @@ static size_t print_class(const struct rwk_shm_choice_class *k, unsigned log, ch
 
 	for (int m = 0; m < RWK_SHM_METHODS && at < len; m++) {
 		if (k->method[m].cost > 0)
-			at += (size_t)snprintf(buf + at, len - at, "  %s %.1f GB/s (%u)", rwk_shm_method_name((enum rwk_shm_method)m),
-				(double)(1024 / k->method[m].cost), k->method[m].taken);
+			at += (size_t)snprintf(buf + at, len - at, "  %s %.1f GB/s (%u)",
+				rwk_shm_method_name((enum rwk_shm_method)m), (double)(1024 / k->method[m].cost),
+				k->method[m].taken);
 	}
 	if (at < len)
 		at += (size_t)snprintf(buf + at, len - at, "\n");

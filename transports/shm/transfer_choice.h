@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which method for a transfer of this size to this peer: by what has been measured, never by a threshold of one machine.
+ * Which method for a transfer of this size to this peer: by what has been measured, never by a threshold of one
+ * machine.
  *
- * What is measured is a run of transfers, one after the other without a pause: from the first one's post to the last one's end. So
- * a window of many shows the pipeline's pace, not the queueing. For each size class (power of two) and method the cost is the least
- * of its last eight runs, in ns a KB: a process that loses its core and pages touched for the first time do not count
- * against the method in use, and a method that has become slow is found out within eight runs.
+ * What is measured is a run of transfers, one after the other without a pause: from the first one's post to the last
+ * one's end. So a window of many shows the pipeline's pace, not the queueing. For each size class (power of two) and
+ * method the cost is the least of its last eight runs, in ns a KB: a process that loses its core and pages touched for
+ * the first time do not count against the method in use, and a method that has become slow is found out within eight
+ * runs.
  *
- * Rule: each allowed method is tried three times; from then on the cheapest is taken, and 1/64 of the time it takes is put aside; when that would
- * pay for another method's whole transfer, that one is tried once more. So exploring costs less than 2 % and never ends.
+ * Rule: each allowed method is tried three times; from then on the cheapest is taken, and 1/64 of the time it takes is
+ * put aside; when that would pay for another method's whole transfer, that one is tried once more. So exploring costs
+ * less than 2 % and never ends.
  */
 #ifndef RWK_SHM_TRANSFER_CHOICE_H
 #define RWK_SHM_TRANSFER_CHOICE_H

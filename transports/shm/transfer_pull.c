@@ -2,10 +2,10 @@
 /*
  * Pull: the reader copies out of the exposer's memory with process_vm_readv, alone.
  *
- * Each piece is followed, in the same call, by the cookie of the region's record. The call looks up the process once and copies in
- * order, so a good cookie behind the bytes proves that they came from the process image that made the key, and that it still
- * exposed the region then: a process id that was used again, an exec, a late read after conceal all fail here. Bytes count as come
- * only when their cookie has.
+ * Each piece is followed, in the same call, by the cookie of the region's record. The call looks up the process once
+ * and copies in order, so a good cookie behind the bytes proves that they came from the process image that made the
+ * key, and that it still exposed the region then: a process id that was used again, an exec, a late read after conceal
+ * all fail here. Bytes count as come only when their cookie has.
  */
 #define _GNU_SOURCE /* process_vm_readv */
 #include "shm/transfer_state.h"
@@ -35,7 +35,8 @@ struct call {
 	size_t got; /* bytes that came, cookies among them, of pieces not looked at yet */
 };
 
-static ssize_t vm_read(struct rwk_shm_transfers *t, const struct iovec *local, unsigned locals, const struct iovec *remote, unsigned remotes)
+static ssize_t vm_read(struct rwk_shm_transfers *t, const struct iovec *local, unsigned locals,
+	const struct iovec *remote, unsigned remotes)
 {
 	ssize_t got = process_vm_readv(rwk_shm_peer_pid(t->ch), local, locals, remote, remotes, 0);
 
@@ -66,8 +67,8 @@ static int remote_pieces(struct rwk_shm_transfers *t, const struct rwk_shm_key *
 }
 
 /*
- * Adds [offset, offset + length) of the read to the call, or as much of it as there is room for; 0 bytes if there is none.
- * Negative errno if the read cannot be pulled.
+ * Adds [offset, offset + length) of the read to the call, or as much of it as there is room for; 0 bytes if there is
+ * none. Negative errno if the read cannot be pulled.
  */
 static ssize_t add_piece(struct rwk_shm_transfers *t, struct call *c, struct rwk_op *op, size_t offset, size_t length)
 {
@@ -78,7 +79,8 @@ static ssize_t add_piece(struct rwk_shm_transfers *t, struct call *c, struct rwk
 	size_t local_length;
 	int rc;
 
-	if (c->pieces == PIECES_MOST || c->locals + RWK_EXPOSE_IOV_MAX + 1 > IOV_MOST || c->remotes + RWK_EXPOSE_IOV_MAX + 1 > IOV_MOST)
+	if (c->pieces == PIECES_MOST || c->locals + RWK_EXPOSE_IOV_MAX + 1 > IOV_MOST ||
+		c->remotes + RWK_EXPOSE_IOV_MAX + 1 > IOV_MOST)
 		return 0;
 	rwk_shm_key_unpack(&op->rkey, &key);
 	rc = remote_pieces(t, &key, &region);
@@ -86,16 +88,19 @@ static ssize_t add_piece(struct rwk_shm_transfers *t, struct call *c, struct rwk
 		return rc;
 	locals = rwk_iov_slice(op->iov, op->iov_count, offset, &length, c->local + c->locals, RWK_EXPOSE_IOV_MAX);
 	local_length = length;
-	remotes = rwk_iov_slice(region.iov, region.count, op->offset + offset, &length, c->remote + c->remotes, RWK_EXPOSE_IOV_MAX);
+	remotes = rwk_iov_slice(
+		region.iov, region.count, op->offset + offset, &length, c->remote + c->remotes, RWK_EXPOSE_IOV_MAX);
 	if (!length)
 		return -EFAULT; /* one of the two iov is shorter than was said */
 	if (length < local_length)
-		locals = rwk_iov_slice(op->iov, op->iov_count, offset, &length, c->local + c->locals, RWK_EXPOSE_IOV_MAX);
+		locals = rwk_iov_slice(
+			op->iov, op->iov_count, offset, &length, c->local + c->locals, RWK_EXPOSE_IOV_MAX);
 	*p = (struct piece){.op = op, .length = length};
 	c->locals += locals;
 	c->remotes += remotes;
 	c->local[c->locals++] = (struct iovec){&p->cookie, sizeof(p->cookie)};
-	c->remote[c->remotes++] = (struct iovec){(void *)(uintptr_t)(key.region + offsetof(struct rwk_shm_region, cookie)), sizeof(p->cookie)};
+	c->remote[c->remotes++] = (struct iovec){
+		(void *)(uintptr_t)(key.region + offsetof(struct rwk_shm_region, cookie)), sizeof(p->cookie)};
 	c->pieces++;
 	c->bytes += length;
 	return (ssize_t)length;
@@ -109,16 +114,16 @@ static void deny(struct rwk_shm_transfers *t, int err)
 		t->cma_denied = true;
 		t->port->counts.denials++;
 		rwk_log(rwk_params.cma == RWK_ON ? RWK_LOG_WARN : RWK_LOG_INFO, __FILE__, __LINE__,
-			"process_vm_readv from process %d is denied (%s): copying through shared memory", (int)rwk_shm_peer_pid(t->ch),
-			strerror(-err));
+			"process_vm_readv from process %d is denied (%s): copying through shared memory",
+			(int)rwk_shm_peer_pid(t->ch), strerror(-err));
 	}
 	for (uint32_t i = 0; i < t->begun; i++, n = n->next) {
 		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
 
 		if (rwk_shm_read_of(op)->method == RWK_SHM_BOTH)
 			rwk_shm_both_give_up(t, op);
-		if (rwk_shm_read_of(op)->method <= RWK_SHM_BOTH && !rwk_shm_read_of(op)->asked && op->at < rwk_shm_read_of(op)->back &&
-			rwk_shm_stage_ask(t, op))
+		if (rwk_shm_read_of(op)->method <= RWK_SHM_BOTH && !rwk_shm_read_of(op)->asked &&
+			op->at < rwk_shm_read_of(op)->back && rwk_shm_stage_ask(t, op))
 			return; /* no memory to ask: the next pull is denied again and comes here again */
 	}
 }
@@ -134,7 +139,9 @@ static void failed(struct rwk_shm_transfers *t, struct rwk_op *op, int err)
 		deny(t, err);
 }
 
-/* Pieces came up to the first that is not whole: that one is tried again by itself, so that it alone bears its error. */
+/*
+ * Pieces came up to the first that is not whole: that one is tried again by itself, so that it alone bears its error.
+ */
 static void broke_off(struct rwk_shm_transfers *t, struct call *c, unsigned at)
 {
 	if (c->pieces == 1)

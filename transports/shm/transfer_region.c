@@ -25,8 +25,8 @@
 #define KEY_WRITABLE 1u
 
 /*
- * Where Yama lets only ancestors look into a process (scope 1), let the others of the same user do it, if the user does not forbid
- * it. Once a port, as a child of fork must ask for itself; a stricter scope cannot be loosened.
+ * Where Yama lets only ancestors look into a process (scope 1), let the others of the same user do it, if the user
+ * does not forbid it. Once a port, as a child of fork must ask for itself; a stricter scope cannot be loosened.
  */
 static void let_peers_in(struct rwk_shm_port_transfers *p)
 {
@@ -40,7 +40,8 @@ static void let_peers_in(struct rwk_shm_port_transfers *p)
 	if (fd < 0)
 		return;
 	if (read(fd, &scope, 1) == 1 && scope == '1' && !prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0))
-		rwk_info("Yama's ptrace_scope is 1: allowed processes of this user to copy from this one (FI_ROPEWALK_PTRACER=no forbids it)");
+		rwk_info("Yama's ptrace_scope is 1: allowed processes of this user to copy from this one "
+			 "(FI_ROPEWALK_PTRACER=no forbids it)");
 	close(fd);
 }
 
@@ -99,7 +100,8 @@ static void key_pack(const struct rwk_shm_region *region, struct rwk_rkey *key)
 	key->word[0] = region->cookie;
 	key->word[1] = (uint64_t)(uintptr_t)region;
 	key->word[2] = region->count == 1 ? (uint64_t)(uintptr_t)region->iov[0].iov_base : 0;
-	key->word[3] = region->length | (uint64_t)(region->writable ? KEY_WRITABLE : 0) << LENGTH_BITS | (uint64_t)KEY_MARK << 56;
+	key->word[3] = region->length | (uint64_t)(region->writable ? KEY_WRITABLE : 0) << LENGTH_BITS |
+		       (uint64_t)KEY_MARK << 56;
 }
 
 int rwk_shm_key_unpack(const struct rwk_rkey *rkey, struct rwk_shm_key *key)
@@ -114,7 +116,8 @@ int rwk_shm_key_unpack(const struct rwk_rkey *rkey, struct rwk_shm_key *key)
 	return 0;
 }
 
-int rwk_shm_expose(struct rwk_shm_channel *ch, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key)
+int rwk_shm_expose(
+	struct rwk_shm_channel *ch, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key)
 {
 	struct rwk_shm_transfers *t = rwk_shm_transfers_of(ch);
 	struct rwk_shm_region *region;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Stage: the exposer copies into blocks of its transfer area, the reader out of them, both at once. The blocks are few, so that they
- * stay in the caches, and pass from hand to hand like the slots of a ring: block k of the area's history sits in place
- * k % RWK_SHM_BLOCKS and carries the number k + 1 once it is full; the reader publishes how many it has given back.
+ * Stage: the exposer copies into blocks of its transfer area, the reader out of them, both at once. The blocks are
+ * few, so that they stay in the caches, and pass from hand to hand like the slots of a ring: block k of the area's
+ * history sits in place k % RWK_SHM_BLOCKS and carries the number k + 1 once it is full; the reader publishes how many
+ * it has given back.
  *
- * Each side writes its own area alone. Of the other's area every word is read once, checked, then used: a reader takes a block only if it
- * continues a read of its own within that read's bounds; a block for a read that is over is given back unseen.
+ * Each side writes its own area alone. Of the other's area every word is read once, checked, then used: a reader takes
+ * a block only if it continues a read of its own within that read's bounds; a block for a read that is over is given
+ * back unseen.
  */
 #include "shm/transfer_area.h"
 
@@ -74,10 +76,11 @@ void rwk_shm_stage_leave(struct rwk_shm_transfers *t, struct rwk_op *op)
 }
 
 /*
- * Takes what a full block brings. Returns the read that it belongs to; NULL if that is over already (the peer did not know yet),
- * or with *bad set if the block does not continue its read as it should.
+ * Takes what a full block brings. Returns the read that it belongs to; NULL if that is over already (the peer did not
+ * know yet), or with *bad set if the block does not continue its read as it should.
  */
-static struct rwk_op *take_block(struct rwk_shm_transfers *t, const struct rwk_shm_block_head *head, const char *bytes, bool *bad)
+static struct rwk_op *take_block(
+	struct rwk_shm_transfers *t, const struct rwk_shm_block_head *head, const char *bytes, bool *bad)
 {
 	uint32_t id = *(const volatile uint32_t *)&head->id;
 	uint32_t length = *(const volatile uint32_t *)&head->length;
@@ -87,7 +90,8 @@ static struct rwk_op *take_block(struct rwk_shm_transfers *t, const struct rwk_s
 
 	if (!r || !r->asked)
 		return NULL;
-	if (!length || length > RWK_SHM_BLOCK_BYTES || offset != op->offset + op->at || length > r->asked_end - op->at) {
+	if (!length || length > RWK_SHM_BLOCK_BYTES || offset != op->offset + op->at ||
+		length > r->asked_end - op->at) {
 		*bad = true;
 		return NULL;
 	}

@@ -3,16 +3,17 @@
  * What the transfer files share, and nobody else sees.
  *
  *   region   memory that this side has exposed to the peer; its cookie, fresh for each exposure, is the key's secret
- *   read     an op of ours that is under way: bytes [0, at) have come to the front, [back, length) to the back; done when they meet
+ *   read     an op of ours that is under way: bytes [0, at) have come to the front, [back, length) to the back; done
+ *            when they meet
  *   serve    a read of the peer's that this side stages
  *   block    a piece of this side's transfer area on its way to the peer
  *
- * Reads of a channel are worked in the order of their posts. At most RWK_SHM_READS_ASKED of them are with the peer at a time, so
- * that what a peer can make us remember is bounded.
+ * Reads of a channel are worked in the order of their posts. At most RWK_SHM_READS_ASKED of them are with the peer at
+ * a time, so that what a peer can make us remember is bounded.
  *
  * The files: transfer.c the life of a read; transfer_region.c exposure and keys; transfer_pull.c cross-memory copies;
- * transfer_both.c the same by both sides, with claims; transfer_stage.c copies through the transfer area; transfer_choice.c which
- * method has been fastest.
+ * transfer_both.c the same by both sides, with claims; transfer_stage.c copies through the transfer area;
+ * transfer_choice.c which method has been fastest.
  */
 #ifndef RWK_SHM_TRANSFER_STATE_H
 #define RWK_SHM_TRANSFER_STATE_H
@@ -28,7 +29,7 @@
 #include <time.h>
 
 #define RWK_SHM_READS_ASKED 64u
-#define RWK_SHM_SERVES      (2 * RWK_SHM_READS_ASKED) /* twice: a stop that could not be sent must not look like hostility */
+#define RWK_SHM_SERVES      (2 * RWK_SHM_READS_ASKED) /* twice: a stop that could not be sent is no hostility */
 
 /** The service's records that are ours. */
 enum rwk_shm_transfer_control_kind {
@@ -60,8 +61,8 @@ struct rwk_shm_verdict {
 };
 
 /**
- * Memory exposed. Lives in private memory at a stable address: a peer that pulls reads the cookie behind the bytes, in the same call,
- * and so knows that they came from this process image and from an exposure that still held.
+ * Memory exposed. Lives in private memory at a stable address: a peer that pulls reads the cookie behind the bytes, in
+ * the same call, and so knows that they came from this process image and from an exposure that still held.
  */
 struct rwk_shm_region {
 	uint64_t cookie; /* random in the upper bits, index in the lower; 0: not exposed */
@@ -135,7 +136,7 @@ struct rwk_shm_transfers {
 	uint64_t claims_used;  /* a bit for each */
 	unsigned force;        /* not 0: allowed methods, for tests and benchmarks */
 	uint64_t last_done;    /* ns: when a read was last finished */
-	struct {               /* the run that is being measured: finished reads of one method and class, without a pause */
+	struct { /* the run that is being measured: finished reads of one method and class, without a pause */
 		uint64_t start; /* ns */
 		size_t length;  /* bytes of its first */
 		size_t bytes;   /* of all; 0: there is none */
@@ -167,7 +168,8 @@ static inline uint64_t rwk_shm_now(void)
 }
 
 /** As rwk_shm_control, for a kind of ours. */
-static inline int rwk_shm_tell(struct rwk_shm_transfers *t, enum rwk_shm_transfer_control_kind kind, const void *body, size_t len)
+static inline int rwk_shm_tell(
+	struct rwk_shm_transfers *t, enum rwk_shm_transfer_control_kind kind, const void *body, size_t len)
 {
 	return rwk_shm_control(t->ch, (enum rwk_shm_control)kind, body, len);
 }
@@ -194,7 +196,10 @@ void rwk_shm_reads_begin(struct rwk_shm_transfers *t);
 
 /** 0, or -EINVAL if it is none of this transport's. */
 int rwk_shm_key_unpack(const struct rwk_rkey *rkey, struct rwk_shm_key *key);
-/** The region of that cookie if it is exposed to this channel's peer now, else NULL. The cookie may come from a stranger. */
+/**
+ * The region of that cookie if it is exposed to this channel's peer now, else NULL. The cookie may come from a
+ * stranger.
+ */
 struct rwk_shm_region *rwk_shm_region_find(struct rwk_shm_transfers *t, uint64_t cookie);
 void rwk_shm_regions_close(struct rwk_shm_regions *r);
 
@@ -203,7 +208,10 @@ void rwk_shm_regions_close(struct rwk_shm_regions *r);
 /** Bytes that one call pulls at most: progress stays bounded, and a call's own cost does not show. */
 #define RWK_SHM_PULL_MOST ((size_t)1 << 20)
 
-/** Pulls what stands at the head of the list with the method pull: several reads, or a piece of one. Returns whether it did anything. */
+/**
+ * Pulls what stands at the head of the list with the method pull: several reads, or a piece of one. Returns whether it
+ * did anything.
+ */
 int rwk_shm_pull(struct rwk_shm_transfers *t);
 /** Pulls at most `length` bytes of `op` at its back. */
 void rwk_shm_pull_back(struct rwk_shm_transfers *t, struct rwk_op *op, size_t length);
@@ -214,8 +222,8 @@ void rwk_shm_both_open(struct rwk_shm_transfers *t);
 /** Can this read be copied by both? Its target must be of one piece, and worth two chunks. */
 bool rwk_shm_both_possible(const struct rwk_op *op);
 /**
- * Asks for the first read, and for the second so that the exposer need not pause between them. No more: were the exposer far
- * ahead of the reader, nobody could say how long a read takes. False if the first could not be asked for.
+ * Asks for the first read, and for the second so that the exposer need not pause between them. No more: were the
+ * exposer far ahead of the reader, nobody could say how long a read takes. False if the first could not be asked for.
  */
 bool rwk_shm_both_ask_for_two(struct rwk_shm_transfers *t);
 /** Copies a chunk of the first read, which is copied by both. Returns whether it did anything. */
