@@ -368,7 +368,7 @@ def full_disk(setup):
 BAD_VALUES = {
     "EXPLAIN": ("perhaps", "yes"), "STATS": ("2", "yes"), "LOG": ("loud", "debug"), "SERVICE": ("air-mail", "uc"),
     "LINK": ("carrier-pigeon", "shm"), "PMIX": ("sure", "auto"), "EAGER_MAX": ("1T", "256"), "EAGER_CREDIT": ("-5", "4096"),
-    "CMA": ("maybe", "auto"), "PTRACER": ("", "yes"), "RING_LINES": ("1", "64"), "SPIN": ("x", "0"),
+    "CMA": ("maybe", "auto"), "PTRACER": ("", "yes"), "CONNECT_WAIT": ("86401", "86400"), "RING_LINES": ("1", "64"), "SPIN": ("x", "0"),
 }
 
 
