@@ -193,7 +193,7 @@ void rwk_engine_set_multi_min(struct rwk_engine *e, size_t bytes);
 
 /** Event counts since open, for summaries and tests. */
 struct rwk_engine_counters {
-	uint64_t sent, sent_eager, sent_rendezvous, sent_bytes;
+	uint64_t sent_eager, sent_rendezvous, sent_bytes; /* to others */
 	uint64_t received, received_bytes;
 	uint64_t unexpected, unexpected_bytes_now, unexpected_bytes_peak;
 	uint64_t credits_waited; /* sends that became a rendezvous for want of credit */

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# libfabric's own fi_pingpong between two processes, every byte checked: plain messages and tagged ones.
+# libfabric's own fi_pingpong between two processes, every byte checked: plain messages and tagged ones. FI_ROPEWALK_STATS
+# counts what both have sent and received.
 command -v fi_pingpong >/dev/null || { echo "fi_pingpong is not installed"; exit 77; }
-export FI_PROVIDER_PATH=${PROVIDER_PATH:-$PWD/.libs}
+export FI_PROVIDER_PATH=${PROVIDER_PATH:-$PWD/.libs} FI_ROPEWALK_STATS=yes
 # fi_pingpong is not built with the sanitizer that the provider may be built with: it must be loaded first.
 asan=$(ldd "$FI_PROVIDER_PATH/libropewalk-fi.so" | awk '/libasan/ { print $3 }')
 [ -n "$asan" ] && export ASAN_OPTIONS=detect_leaks=0 && sanitizer=(env "LD_PRELOAD=$asan")
@@ -24,6 +25,8 @@ pair()
 	done
 	wait "$server" || ok=0
 	grep -q '^1m ' "$log/client" || ok=0
+	grep -q 'sent [1-9][0-9]* messages, .* received [1-9]' "$log/client" || ok=0
+	grep -q 'sent [1-9][0-9]* messages, .* received [1-9]' "$log/server" || ok=0
 	[ "$ok" = 1 ] && echo "ok: $name" && return 0
 	echo "failed: $name"
 	sed 's/^/  server: /' "$log/server"
