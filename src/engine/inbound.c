@@ -207,7 +207,8 @@ static rwk_outline void message_any(
 	}
 	rx = rwk_container_of(posted, struct rwk_rx, posted);
 	if (rwk_likely(is_short(e, p, rx, len))) {
-		memcpy(rx->iov[0].iov_base, payload, len);
+		if (len) /* a buffer of no length may be NULL */
+			memcpy(rx->iov[0].iov_base, payload, len);
 		complete_short(e, p, rx, env, len);
 	} else {
 		take(e, p, rx, env, payload, len);

@@ -21,10 +21,12 @@ struct rwk_rx *rwk_rx_get(struct rwk_engine *e)
 
 void rwk_rx_fill(struct rwk_rx *rx, const void *payload, size_t len)
 {
-	if (rwk_likely(rx->iov_count == 1))
-		memcpy(rx->iov[0].iov_base, payload, len < rx->room ? len : rx->room);
-	else
+	size_t n = len < rx->room ? len : rx->room;
+
+	if (rwk_unlikely(rx->iov_count != 1))
 		rwk_iov_scatter(rx->iov, rx->iov_count, 0, payload, len);
+	else if (n) /* a buffer of no length may be NULL */
+		memcpy(rx->iov[0].iov_base, payload, n);
 }
 
 void rwk_rx_retire(struct rwk_engine *e, struct rwk_rx *rx)

@@ -122,6 +122,40 @@ static void user_flags(void **state)
 	world_close(&w);
 }
 
+/*
+ * A message of no length needs no buffer at either end: the first receive or a later one takes it, before and after it
+ * came, and one with room for something too.
+ */
+static void no_buffer(void **state)
+{
+	static char room[100];
+	struct world w;
+
+	world_open_two(&w, *state);
+	for (unsigned how = 0; how < 16; how++) {
+		unsigned to = how & 1, receives = how & 2 ? 3 : 1;
+		size_t len = how & 8 ? sizeof(room) : 0;
+		struct task s = {0}, r[3] = {0};
+
+		if (how & 4) {
+			assert_int_equal(world_send(&w, 0, to, RWK_TAGGED, NULL, 0, 0, 0, &s), 0);
+			world_settle(&w);
+		}
+		for (unsigned i = receives; i--;)
+			assert_int_equal(world_recv(&w, to, 0, RWK_TAGGED, len ? room : NULL, len, i, 0, 0, &r[i]), 0);
+		if (!(how & 4))
+			assert_int_equal(world_send(&w, 0, to, RWK_TAGGED, NULL, 0, 0, 0, &s), 0);
+		world_wait(&w, &r[0]);
+		world_wait(&w, &s);
+		world_check_receive(&w, &r[0], to, 0, RWK_TAGGED, 0, 0, false);
+		for (unsigned i = 1; i < receives; i++) {
+			assert_int_equal(rwk_engine_cancel(w.e[to], &r[i]), 0);
+			world_wait(&w, &r[i]);
+		}
+	}
+	world_close(&w);
+}
+
 #define MANY 60
 
 /*
@@ -325,6 +359,7 @@ int main(void)
 		WORLD_BOTH(inject),
 		WORLD_BOTH(delivered),
 		WORLD_BOTH(user_flags),
+		WORLD_BOTH(no_buffer),
 		WORLD_BOTH(order_holds),
 		WORLD_BOTH(spaces_apart),
 		WORLD_BOTH(self),
