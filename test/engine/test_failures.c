@@ -395,6 +395,36 @@ static void messages_of_the_dead(void **state)
 	}
 }
 
+/* A completion that says that the peer is dead posts its receive again: it is refused, not kept for ever. */
+static unsigned refused;
+
+static void receive_again(struct world *w, unsigned who, const struct rwk_completion *c)
+{
+	assert_int_equal(c->status, -ECONNRESET);
+	assert_int_equal(rwk_engine_recv1(w->e[who], NULL, 0, RWK_F_TAGGED, w->peer[who][1 - who], 2, 0, c->context),
+		-ECONNRESET);
+	refused++;
+}
+
+static void again_from_the_dead(void **state)
+{
+	struct task s = {0}, r[3] = {0};
+	struct world w;
+
+	world_open_two(&w, *state);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, NULL, 0, i ? 2 : 1, 0, 0, &r[i]), 0);
+	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, NULL, 0, 1, 0, &s), 0);
+	world_wait(&w, &r[0]);
+	world_wait(&w, &s);
+	refused = 0;
+	w.on_complete = receive_again;
+	world_kill(&w, 0);
+	world_settle(&w);
+	assert_int_equal(refused, 2);
+	world_close(&w);
+}
+
 /* Closing with everything under way and nobody to talk to: no leak, no completion. */
 static void close_in_the_middle(void **state)
 {
@@ -444,6 +474,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(broken_protocol),
 		cmocka_unit_test(gone_before_contact),
 		cmocka_unit_test(messages_of_the_dead),
+		WORLD_BOTH(again_from_the_dead),
 		WORLD_BOTH(close_in_the_middle),
 	};
 

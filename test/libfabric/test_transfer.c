@@ -343,6 +343,100 @@ static void queue_grows(void **state)
 }
 
 /*
+ * Between two endpoints, where completions need no call: queues of 64 entries that are read too slowly, so that they
+ * wrap round and grow many times over, give back all in order.
+ */
+static void queues_wrap_and_grow(void **state)
+{
+	enum { COUNT = 3000 };
+	char in, marks[COUNT];
+	uint64_t read = 0;
+	struct pair p;
+
+	(void)state;
+	memset(marks, 'm', sizeof(marks));
+	pair_open(&p, &(struct t_options){.cq_size = 10});
+	for (uint64_t i = 0; i < COUNT; i++) {
+		assert_int_equal(fi_trecv(p.b.ep, &in, 1, NULL, FI_ADDR_UNSPEC, i, 0, &marks[i]), 0);
+		t_post(fi_tsend(p.a.ep, &marks[i], 1, NULL, p.to_b, i, &marks[i]), p.a.cq, p.b.cq);
+		t_drive(p.b.cq);
+		for (uint64_t until = i + 1 < COUNT ? i / 3 : COUNT; read < until; read++) {
+			struct fi_cq_tagged_entry got = t_wait(p.b.cq, p.a.cq, NULL);
+
+			assert_int_equal(got.tag, read);
+			assert_ptr_equal(got.op_context, &marks[read]);
+			assert_ptr_equal(t_wait(p.a.cq, p.b.cq, NULL).op_context, &marks[read]);
+		}
+	}
+	assert_int_equal(read, COUNT);
+	t_nothing(p.a.cq, p.b.cq);
+	t_nothing(p.b.cq, p.a.cq);
+	pair_close(&p);
+}
+
+/* A program that finds entries of its own sends at each read receives all the same, if it asks for more than those. */
+static void own_sends_and_a_receive(void **state)
+{
+	struct fi_cq_tagged_entry e[2];
+	bool received = false;
+	struct pair p;
+	char in = 0;
+
+	(void)state;
+	pair_open(&p, NULL);
+	exchange(&p, 1, 0, true);
+	t_post(fi_tinject(p.b.ep, "c", 1, p.to_a, 2), p.a.cq, p.b.cq); /* the first one from this side */
+	assert_int_equal(fi_trecv(p.b.ep, &in, 1, NULL, FI_ADDR_UNSPEC, 1, 0, &in), 0);
+	t_post(fi_tinject(p.a.ep, "r", 1, p.to_b, 1), p.a.cq, p.b.cq);
+	for (int i = 0; i < 20 && !received; i++) { /* few enough to need no room that only a read can make */
+		ssize_t n;
+
+		t_post(fi_tsend(p.b.ep, "s", 1, NULL, p.to_a, 2, &p), p.a.cq, NULL);
+		n = fi_cq_read(p.b.cq, e, 2);
+		assert_true(n >= 1);
+		received = n == 2 || e[0].op_context == &in;
+	}
+	assert_true(received);
+	assert_int_equal(in, 'r');
+	pair_close(&p);
+}
+
+/* A receive into several pieces, whoever sent before: each piece is filled, and not one byte more. */
+static void receive_in_pieces(void **state)
+{
+	static const size_t sizes[] = {1, 10, 11, 40, 100, 300, 70000};
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, NULL);
+	exchange(&p, 1, 0, true);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		size_t len = sizes[i], rest = len > 10 ? len - 10 : 0;
+		unsigned char *out = malloc(len), *all = malloc(len), *last = malloc(rest + 1), first[18];
+		const struct iovec iov[2] = {{first, 10}, {last, rest}};
+
+		assert_true(out && all && last);
+		t_fill(out, len, 3);
+		memset(first, 0x5a, sizeof(first));
+		last[rest] = 0x5a;
+		assert_int_equal(fi_trecvv(p.b.ep, iov, NULL, 2, FI_ADDR_UNSPEC, TAG, 0, first), 0);
+		t_post(fi_tsend(p.a.ep, out, len, NULL, p.to_b, TAG, out), p.a.cq, p.b.cq);
+		assert_int_equal(t_wait(p.b.cq, p.a.cq, NULL).len, len);
+		t_wait(p.a.cq, p.b.cq, NULL);
+		memcpy(all, first, len - rest);
+		memcpy(all + len - rest, last, rest);
+		t_check(all, len, 3);
+		for (size_t g = 10; g < sizeof(first); g++)
+			assert_int_equal(first[g], 0x5a);
+		assert_int_equal(last[rest], 0x5a);
+		free(out);
+		free(all);
+		free(last);
+	}
+	pair_close(&p);
+}
+
+/*
  * With FI_SELECTIVE_COMPLETION only operations with FI_COMPLETION have entries; the counters count all of them,
  * injects too.
  */
@@ -378,18 +472,45 @@ static void selective_and_counters(void **state)
 	assert_int_equal(fi_close(&rx->fid), 0);
 }
 
+/*
+ * Counters bound to endpoints at work count from then on what has entries too; Sandia OpenSHMEM binds them so late.
+ */
+static void late_counters(void **state)
+{
+	struct fid_cntr *tx, *rx;
+	struct pair p;
+
+	(void)state;
+	assert_int_equal(fi_cntr_open(d.domain, NULL, &tx, NULL), 0);
+	assert_int_equal(fi_cntr_open(d.domain, NULL, &rx, NULL), 0);
+	pair_open(&p, NULL);
+	exchange(&p, 1, 0, true);
+	exchange(&p, 1, 1, true);
+	assert_int_equal(fi_ep_bind(p.a.ep, &tx->fid, FI_SEND), 0);
+	assert_int_equal(fi_ep_bind(p.b.ep, &rx->fid, FI_RECV), 0);
+	for (uint64_t tag = 2; tag < 5; tag++)
+		exchange(&p, 8, tag, true);
+	assert_int_equal(fi_cntr_read(tx), 3);
+	assert_int_equal(fi_cntr_read(rx), 3);
+	pair_close(&p);
+	assert_int_equal(fi_close(&tx->fid), 0);
+	assert_int_equal(fi_close(&rx->fid), 0);
+}
+
 /* The same binding with FI_COMPLETION among the endpoint's default flags: calls without flags have entries. */
 static void completion_by_default(void **state)
 {
-	char in, out = 7;
+	char in = 0, out = 7;
 	struct pair p;
 
 	(void)state;
 	pair_open(&p, &(struct t_options){.bind_flags = FI_SELECTIVE_COMPLETION, .tx_op_flags = FI_COMPLETION});
-	assert_int_equal(fi_trecv(p.b.ep, &in, 1, NULL, FI_ADDR_UNSPEC, 0, 0, NULL), 0);
+	/* Directed, so that the sender is known, and nobody need be asked who it is. */
+	assert_int_equal(fi_trecv(p.b.ep, &in, 1, NULL, p.to_a, 0, 0, NULL), 0);
 	t_post(fi_tsend(p.a.ep, &out, 1, NULL, p.to_b, 0, &out), p.a.cq, p.b.cq);
 	assert_ptr_equal(t_wait(p.a.cq, p.b.cq, NULL).op_context, &out);
 	t_nothing(p.b.cq, p.a.cq);
+	assert_int_equal(in, out);
 	pair_close(&p);
 }
 
@@ -462,6 +583,7 @@ static void peek_claim_discard(void **state)
 		err = t_wait_error(p.b.cq, p.a.cq);
 		assert_int_equal(err.err, FI_ENOMSG);
 	}
+	assert_int_equal(e.flags, FI_RECV | FI_TAGGED | FI_REMOTE_CQ_DATA);
 	assert_int_equal(e.len, sizeof(out));
 	assert_int_equal(e.data, 73);
 	assert_int_equal(e.tag, 3);
@@ -686,7 +808,11 @@ int main(void)
 		cmocka_unit_test(refused_calls),
 		cmocka_unit_test(formats),
 		cmocka_unit_test(queue_grows),
+		cmocka_unit_test(queues_wrap_and_grow),
+		cmocka_unit_test(own_sends_and_a_receive),
+		cmocka_unit_test(receive_in_pieces),
 		cmocka_unit_test(selective_and_counters),
+		cmocka_unit_test(late_counters),
 		cmocka_unit_test(completion_by_default),
 		cmocka_unit_test(multi_recv),
 		cmocka_unit_test(peek_claim_discard),

@@ -414,6 +414,63 @@ static void woken_by_threads(void **state)
 	t_domain_close(&d);
 }
 
+static int readable(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0);
+}
+
+/* Until there is nothing left to do: the queue is empty, and who polls the descriptor may sleep. */
+static void fall_asleep(struct t_end *e)
+{
+	struct fid *fid = &e->cq->fid;
+	int64_t end = t_now() + T_PATIENCE;
+
+	while (fi_trywait(e->d->fabric, &fid, 1)) {
+		assert_true(t_now() < end);
+		t_drive(e->cq);
+	}
+}
+
+/*
+ * The descriptor tells of a send that another thread starts, and that completes at once, while a thread may be asleep
+ * on the queue; a look at the empty queue in between does not hide it.
+ */
+static void told_of_a_send(void **state)
+{
+	struct t_domain d;
+	struct t_end a, b;
+	fi_addr_t to_b;
+	char in;
+	int fd;
+
+	(void)state;
+	t_domain_open(&d, 0, FI_THREAD_SAFE);
+	t_end_open(&a, &d, &(struct t_options){.wait = FI_WAIT_FD});
+	t_end_open(&b, &d, NULL);
+	to_b = t_insert(&a, b.name);
+	assert_int_equal(fi_control(&a.cq->fid, FI_GETWAIT, &fd), 0);
+	for (uint64_t i = 0; i < 6; i++) {
+		struct fi_cq_tagged_entry e;
+
+		assert_int_equal(fi_trecv(b.ep, &in, 1, NULL, FI_ADDR_UNSPEC, i, 0, &in), 0);
+		fall_asleep(&a);
+		if (i % 2)
+			assert_int_equal(fi_cq_sread(a.cq, &e, 1, NULL, 0), -FI_EAGAIN);
+		if (i) /* the first one makes contact */
+			assert_int_equal(readable(fd), 0);
+		t_post(fi_tsend(a.ep, "s", 1, NULL, to_b, i, &a), a.cq, b.cq);
+		if (i)
+			assert_int_equal(readable(fd), 1);
+		assert_ptr_equal(t_wait(a.cq, b.cq, NULL).op_context, &a);
+		t_wait(b.cq, a.cq, NULL);
+	}
+	t_end_close(&a);
+	t_end_close(&b);
+	t_domain_close(&d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -425,6 +482,7 @@ int main(void)
 		cmocka_unit_test(timeouts),
 		cmocka_unit_test(two_threads),
 		cmocka_unit_test(woken_by_threads),
+		cmocka_unit_test(told_of_a_send),
 	};
 
 	t_use_provider();
