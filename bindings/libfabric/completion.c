@@ -54,8 +54,10 @@ void rwk_fi_complete(void *owner, const struct rwk_completion *c)
 
 	if (side->cntr && !(c->flags & RWK_FI_NOT_COUNTED))
 		rwk_fi_cntr_count(side->cntr, c->status);
-	if (c->status && c->flags & RWK_FI_INJECTED) {
-		rwk_info("an injected message was lost: %s", fi_strerror(-c->status));
+	/* Who asks for no entry and has no context could do nothing with one; Open MPI's acknowledgements are sent so,
+	 * and it takes every error entry's context for a request. */
+	if (c->status && (c->flags & RWK_FI_INJECTED || (c->flags & RWK_FI_QUIET && !c->context))) {
+		rwk_info("a message that nobody waits for was lost: %s", fi_strerror(-c->status));
 		return;
 	}
 	/* Quiet are neither errors nor the release of a multi-receive buffer. */

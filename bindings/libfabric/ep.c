@@ -194,8 +194,8 @@ void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep)
 {
 	const struct rwk_fi_side *tx = &ep->side[RWK_FI_TX], *rx = &ep->side[RWK_FI_RX];
 	uint64_t tx_flags = ep->op_flags[RWK_FI_TX], rx_flags = ep->op_flags[RWK_FI_RX];
-	/* With a counter the engine has to tell of every send; without one, of those that want an entry. */
-	uint32_t silent = tx->cntr ? RWK_FI_QUIET : RWK_F_SILENT;
+	/* With a counter the engine has to tell of every send; without one, of those that want an entry or fail. */
+	uint32_t silent = RWK_FI_QUIET | (tx->cntr ? 0 : RWK_F_SILENT);
 	uint32_t send, recv = 0;
 
 	ep->sendmsg_delivered = tx_flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE) ? RWK_F_DELIVERED : 0;

@@ -18,7 +18,7 @@
 #include <rdma/fi_endpoint.h>
 
 /* What an operation carries through the engine and gets back in its completion. */
-#define RWK_FI_QUIET       RWK_F_USER        /* no queue entry unless it fails */
+#define RWK_FI_QUIET       RWK_F_USER        /* no queue entry unless it fails and has a context */
 #define RWK_FI_INJECTED    (RWK_F_USER << 1) /* an inject call: without context, so no queue entry even if it fails */
 #define RWK_FI_NOT_COUNTED (RWK_F_USER << 2) /* peek: nothing was transferred */
 

@@ -640,6 +640,42 @@ static void cancel(void **state)
 	assert_int_equal(fi_close(&rx->fid), 0);
 }
 
+/*
+ * A send that wants no entry has one all the same when it fails, but not if it has no context either: nobody could tell
+ * what it is about. A counter counts both.
+ */
+static void failures_of_quiet_sends(void **state)
+{
+	static char buf[1 << 20];
+	struct iovec iov = {buf, sizeof(buf)};
+	struct t_options options = {.bind_flags = FI_SELECTIVE_COMPLETION};
+	struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP};
+	struct fid_cntr *counted;
+
+	(void)state;
+	assert_int_equal(fi_cntr_open(d.domain, &attr, &counted, NULL), 0);
+	for (int how = 0; how < 2; how++) {
+		struct fi_msg_tagged msg = {.msg_iov = &iov, .iov_count = 1};
+		struct fi_cq_err_entry err;
+		struct pair p;
+
+		options.tx_cntr = how ? counted : NULL;
+		pair_open(&p, &options);
+		msg.addr = p.to_b;
+		t_post(fi_tsendmsg(p.a.ep, &msg, 0), p.a.cq, p.b.cq);
+		msg.context = &p;
+		t_post(fi_tsendmsg(p.a.ep, &msg, 0), p.a.cq, p.b.cq);
+		t_drive(p.b.cq);
+		t_end_close(&p.b);
+		err = t_wait_error(p.a.cq, NULL);
+		assert_ptr_equal(err.op_context, &p);
+		t_nothing(p.a.cq, NULL);
+		assert_int_equal(fi_cntr_readerr(counted), how ? 2 : 0);
+		t_end_close(&p.a);
+	}
+	assert_int_equal(fi_close(&counted->fid), 0);
+}
+
 /* A message longer than its buffer: as much as fits, and an error entry that says how much did not. */
 static void truncation(void **state)
 {
@@ -812,6 +848,7 @@ int main(void)
 		cmocka_unit_test(own_sends_and_a_receive),
 		cmocka_unit_test(receive_in_pieces),
 		cmocka_unit_test(selective_and_counters),
+		cmocka_unit_test(failures_of_quiet_sends),
 		cmocka_unit_test(late_counters),
 		cmocka_unit_test(completion_by_default),
 		cmocka_unit_test(multi_recv),
