@@ -31,6 +31,13 @@ test_libfabric_test_wait_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_wait_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_wait
 
+check_PROGRAMS += test/libfabric/test_threads
+test_libfabric_test_threads_SOURCES = test/libfabric/test_threads.c $(FI_TEST_COMMON)
+test_libfabric_test_threads_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_threads_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_threads_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_threads
+
 check_PROGRAMS += test/libfabric/test_jobs
 test_libfabric_test_jobs_SOURCES = test/libfabric/test_jobs.c $(FI_TEST_COMMON)
 test_libfabric_test_jobs_CPPFLAGS = $(FI_TEST_CPPFLAGS)
