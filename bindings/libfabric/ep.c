@@ -118,10 +118,10 @@ static int bind_cq(struct rwk_fi_ep *ep, struct rwk_fi_cq *cq, uint64_t flags)
 	return 0;
 }
 
-/* A counter may come after fi_enable, too: Sandia OpenSHMEM does so. */
 /* What programs bind one counter for, though there is nothing but messages to be counted. */
 #define CNTR_FLAGS ((uint64_t)(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))
 
+/* A counter may come after fi_enable, too: Sandia OpenSHMEM does so. */
 static int bind_cntr(struct rwk_fi_ep *ep, struct rwk_fi_cntr *cntr, uint64_t flags)
 {
 	int err = 0;
