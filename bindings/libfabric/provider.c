@@ -10,7 +10,6 @@
 #include "base/param.h"
 #include "engine/job.h"
 
-#include <ctype.h>
 #include <rdma/providers/fi_log.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -106,36 +105,14 @@ static enum rwk_log_level wanted_level(void)
 	return level;
 }
 
-/* What `fi_info -e` prints after the help: the values that are taken, and the default. */
-static void describe_values(const struct rwk_param *p, char *buf, size_t len)
-{
-	size_t at = 0;
-
-	switch (p->type) {
-	case RWK_PARAM_BOOL:
-		snprintf(buf, len, "yes or no");
-		break;
-	case RWK_PARAM_SIZE:
-		snprintf(buf, len, "%zu to %zu, K, M and G may follow", p->min, p->max);
-		break;
-	case RWK_PARAM_CHOICE:
-		for (int i = 0; p->choices[i] && at < len; i++)
-			at += (size_t)snprintf(buf + at, len - at, "%s%s", i ? ", " : "one of ", p->choices[i]);
-		break;
-	case RWK_PARAM_TEXT:
-		snprintf(buf, len, "any text");
-		break;
-	}
-}
-
 static void define_param(const struct rwk_param *p)
 {
-	char values[128];
+	char good[128];
 
-	describe_values(p, values, sizeof(values));
 	/* Always as a string: libfabric's own parsing knows neither choices nor K, M and G, nor what to say about a
 	 * wrong value. */
-	fi_param_define(&rwk_fi_provider, p->name, FI_PARAM_STRING, "%s (%s; default: %s)", p->help, values,
+	fi_param_define(&rwk_fi_provider, p->name, FI_PARAM_STRING, "%s (%s%s; default: %s)", p->help,
+		rwk_param_good(p, good, sizeof(good)), p->type == RWK_PARAM_SIZE ? ", K, M and G may follow" : "",
 		p->initial ? p->initial : "none");
 }
 
@@ -150,11 +127,8 @@ static void take_param(const struct rwk_param *p)
 	kept = p->type == RWK_PARAM_TEXT ? strdup(text) : text; /* the registry keeps the value as long as we do not */
 	if (kept && !rwk_param_set(&rwk_params, p, kept, why, sizeof(why)))
 		return;
-	snprintf(name, sizeof(name), "%s", p->name);
-	for (char *c = name; *c; c++)
-		*c = (char)toupper((unsigned char)*c);
-	rwk_warn("FI_ROPEWALK_%s=%s is %s; %s is used", name, text, kept ? why : "too much for memory",
-		p->initial ? p->initial : "nothing");
+	rwk_warn("%s=%s is %s; %s is used", rwk_param_variable(p, name, sizeof(name)), text,
+		kept ? why : "too much for memory", p->initial ? p->initial : "nothing");
 }
 
 static void set_defaults(void)

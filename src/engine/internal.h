@@ -149,8 +149,8 @@ struct rwk_rx {
 	size_t length; /* of the message */
 	uint64_t tag, data;
 
-	bool retired; /* with RWK_F_MULTI: no longer posted */
-	int ended;    /* with RWK_F_MULTI: 0, or the errno with which it completes once the children are done */
+	bool retired; /* no longer posted; set while posted with RWK_F_MULTI, and by rwk_rx_retire */
+	int ended;    /* the errno with which it completes once the children are done; with RWK_F_MULTI 0 until then */
 
 	struct rwk_incoming incoming;
 	struct rwk_op op; /* reads the rendezvous */

@@ -81,7 +81,7 @@ static void parameters_listed(void **state)
 		assert_non_null(strstr(params[i].help_string, "default: "));
 		if (!strcmp(params[i].name, "FI_ROPEWALK_LINK")) {
 			link = true;
-			assert_non_null(strstr(params[i].help_string, "one of auto, shm, udp, tcp; default: auto"));
+			assert_non_null(strstr(params[i].help_string, "(auto shm udp tcp; default: auto)"));
 		}
 	}
 	fi_freeparams(params);
