@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The invariant CRC: over what no router may change. It begins with the masked headers below BTH, which only the link
+ * knows (rwk_link_ops.pseudo); FORMAT.md says what is masked. Pure, and safe from any thread.
+ */
+#ifndef RWK_WIRE_ICRC_H
+#define RWK_WIRE_ICRC_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#define RWK_ICRC_PSEUDO_MAX 56u /* bytes: 8 of 0xff, an IPv6 header, a UDP header */
+
+/** How the CRC begins for packets of one length between two ends: continue from this with rwk_icrc_packet. */
+uint32_t rwk_icrc_begin(const uint8_t *pseudo, size_t len);
+
+/**
+ * The ICRC of a packet: `header` of `header_len` bytes begins with BTH, of which byte 4 is taken as 0xff; then the
+ * payload as it lies in iov, and `pad` (0 to 3) zero bytes. What it returns is stored least significant byte first.
+ */
+uint32_t rwk_icrc_packet(uint32_t begun, const uint8_t *header, size_t header_len, const struct iovec *iov, int count,
+	unsigned pad);
+
+/** The same of `len` bytes in one piece, from BTH to the last byte before the ICRC. */
+uint32_t rwk_icrc_bytes(uint32_t begun, const uint8_t *bytes, size_t len);
+
+/**
+ * An IPv4 packet of another maker, whose identification is covered by the ICRC but is not shown to a datagram socket:
+ * which identification makes the CRC right? `begun` is for identification 0, `covered` the bytes between the
+ * identification and the ICRC. 0 and *id set; -EBADMSG: none does, the packet is damaged. This leaves a check of 16
+ * bits.
+ */
+int rwk_icrc_solve_id(uint32_t computed, uint32_t received, size_t covered, uint16_t *id);
+
+#endif
