@@ -8,6 +8,7 @@
 #ifndef RWK_LINK_H
 #define RWK_LINK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
@@ -28,6 +29,9 @@ enum rwk_link_trait {
 	RWK_LINK_IS_STREAM = 1 << 3, /* a broken link is an error for its peer, never a gap */
 };
 
+#define RWK_LINK_COPIED     256u /* bytes */
+#define RWK_LINK_PSEUDO_MAX 56u  /* bytes */
+
 struct rwk_link;
 
 struct rwk_link_ops {
@@ -36,16 +40,30 @@ struct rwk_link_ops {
 	/** Bytes of the largest packet that reaches `to` whole. */
 	size_t (*mtu)(struct rwk_link *l, const struct rwk_link_address *to);
 	/**
-	 * Hands one packet, gathered from `iov`, to the link; the buffers are the caller's again on return.
-	 * 0; -EAGAIN: no room now, a later progress makes some. A packet that is lost later is no error.
+	 * Hands one packet to the link: the pieces of `iov`, one behind the other. Pieces of at most RWK_LINK_COPIED
+	 * bytes are the caller's again on return; longer ones may be read until the next flush, and stay as they are
+	 * till then. 0; -EAGAIN: no room now, a later progress makes some. A packet that is lost later is no error.
 	 */
 	int (*send)(struct rwk_link *l, const struct rwk_link_address *to, const struct iovec *iov, int count);
+	/** Sends off all that send has taken, as far as there is room; what must wait is copied first. */
+	void (*flush)(struct rwk_link *l);
 	/**
 	 * Delivers what has arrived through `packet` (the bytes are the link's, valid until it returns), at most
 	 * `budget` packets; returns their number.
 	 */
 	int (*progress)(struct rwk_link *l, int budget);
 	rwk_time (*now)(struct rwk_link *l);
+	/**
+	 * What an ICRC between this end and `peer` begins with: 8 bytes of 0xff and the headers below BTH as the ICRC
+	 * sees them (wire/FORMAT.md), for a packet of `len` bytes from BTH to ICRC, `outgoing` or not, into `out`
+	 * (RWK_LINK_PSEUDO_MAX bytes). The identification of IPv4 is written as `id`. Returns their number; 0: the link
+	 * has no such headers, or checks its bytes itself.
+	 */
+	size_t (*pseudo)(struct rwk_link *l, const struct rwk_link_address *peer, bool outgoing, size_t len,
+		uint16_t id, uint8_t *out);
+	/** To sleep, as rwk_transport.arm and wait_fd. -EAGAIN: something is here; wait_fd -1: none, as on sim. */
+	int (*arm)(struct rwk_link *l);
+	int (*wait_fd)(struct rwk_link *l);
 	void (*close)(struct rwk_link *l);
 };
 
@@ -53,6 +71,13 @@ struct rwk_link_ops {
 struct rwk_link {
 	const struct rwk_link_ops *ops;
 	void (*packet)(void *user, const struct rwk_link_address *from, const void *bytes, size_t len);
+	/**
+	 * From progress, may be NULL: evidence about who is at `who`. On a stream: 0, it is open; negative, why it
+	 * is none any more (-ECONNREFUSED nobody listens there, -ECONNRESET its process has ended, -ESTALE another
+	 * process than the one asked for is there, -ETIMEDOUT no way through). On udp -ECONNREFUSED: the kernel there
+	 * says that the port is closed; a hint to look closer.
+	 */
+	void (*word)(void *user, const struct rwk_link_address *who, int status);
 	void *user;
 };
 

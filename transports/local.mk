@@ -1,1 +1,1 @@
-libropewalk_core_la_SOURCES += transports/transport.h transports/link.h
+libropewalk_core_la_SOURCES += transports/transport.h transports/link.h transports/machine.h

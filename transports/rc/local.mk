@@ -1,0 +1,2 @@
+libropewalk_core_la_SOURCES += \
+	transports/rc/rc.h

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The reliable connection: every message arrives once, in order, or the QP fails. RC's rules on the wire are in
+ * ../wire/FORMAT.md; the machine's own conduct towards another machine of ours is set by rwk_rc_attr.own.
+ *
+ *   QP = requester + responder. States RESET, INIT, RTR (the responder takes), RTS (the requester sends), ERR.
+ *   pump: makes packets of what is posted and of what is to be sent again, as the window and the link have room; sends
+ *         Read responses and acknowledgements that are due. Its owner calls it after posting, after packets, at times
+ *         when rwk_rc_next has passed; then flushes the link.
+ */
+#ifndef RWK_RC_RC_H
+#define RWK_RC_RC_H
+
+#include "machine.h"
+
+struct rwk_rc;
+
+/** What two machines of ours may agree on. None of it towards anybody else. */
+enum rwk_rc_own {
+	RWK_RC_SELECTIVE = 1 << 0, /* early packets are kept, acknowledged one by one, and only lost ones sent again;
+				      probes for a lost tail; Read responses are placed as they come */
+	RWK_RC_LAZY = 1 << 1,    /* acknowledgements come at once only if AckReq is set; else by number or after a time,
+				    or with a message of the client's (rwk_rc_take_ack); AckReq is set when the sender's
+				    window runs out */
+	RWK_RC_ENDLESS = 1 << 2, /* silence is not death: retries back off to a second and never end; death is for the
+				    owner to notice */
+};
+
+#define RWK_RC_WINDOW_MAX 256u /* packets under way */
+#define RWK_RC_READS_MAX  16u  /* Reads and atomics under way that a responder keeps */
+
+struct rwk_rc_attr {
+	uint32_t peer_qpn;
+	uint32_t send_psn, receive_psn; /* the first of each direction */
+	uint16_t pmtu;                  /* 256 to 4096 */
+	uint16_t window;     /* packets that may be under way, 1 to RWK_RC_WINDOW_MAX; the machine may use less */
+	uint8_t reads;       /* Reads and atomics of ours that may be under way, 1 to RWK_RC_READS_MAX */
+	uint8_t peer_reads;  /* and of the peer's, that the responder has room for */
+	uint8_t retry;       /* 0 to 7; not with ENDLESS */
+	uint8_t rnr_retry;   /* 0 to 6; 7: for ever */
+	uint8_t rnr_timer;   /* the code in our RNR NAKs, 0 to 31 */
+	uint8_t service;     /* RWK_WIRE_RC, or RWK_WIRE_SRC: opcodes carry that class, requests an SRQ number */
+	unsigned own;        /* enum rwk_rc_own */
+	unsigned reach;      /* of RWK_REACH_*: what the peer may do by RDMA */
+	rwk_time timeout;    /* until the oldest packet is sent again; with SELECTIVE only where it starts from */
+	rwk_time ack_delay;  /* LAZY: an acknowledgement waits at most so long */
+	uint16_t ack_every;  /* LAZY: and for at most so many packets */
+	uint32_t read_chunk; /* bytes of one Read Request at most, a multiple of pmtu; 0: no limit. Longer Reads are
+				several requests */
+};
+
+/** Bytes of a QP's memory: the requester's, and the responder's (which may lie elsewhere, see rwk_rc_open). */
+size_t rwk_rc_size(void);
+size_t rwk_rc_responder_size(void);
+
+/**
+ * Makes a QP in `memory` (rwk_rc_size bytes, cache-line aligned), with its responder in `responder`
+ * (rwk_rc_responder_size bytes, 8-byte aligned, zeroed for a new one; it holds no pointer). State RESET. The caller
+ * frees both after rwk_rc_close.
+ */
+struct rwk_rc *rwk_rc_open(void *memory, void *responder, const struct rwk_machine_host *host, void *user);
+/** Flushes what is posted (done with -ECANCELED), drops what is kept. */
+void rwk_rc_close(struct rwk_rc *qp);
+
+/**
+ * RESET -> INIT -> RTR -> RTS, or any -> ERR, or any -> RESET. attr is needed for RTR (and copied), else NULL. -EINVAL:
+ * no such step, or a value out of its range (nothing was done). To ERR: what is posted is flushed.
+ */
+int rwk_rc_modify(struct rwk_rc *qp, enum rwk_qp_state state, const struct rwk_rc_attr *attr);
+enum rwk_qp_state rwk_rc_state(const struct rwk_rc *qp);
+
+/**
+ * Posts a work request; the packets are made by pump. 0; -EINVAL: not in RTS (in ERR: 0, and done with -ECANCELED in
+ * the next pump), a type or flag that does not exist, or an atomic that is not of 8 bytes; -EMSGSIZE.
+ */
+int rwk_rc_post(struct rwk_rc *qp, struct rwk_wr *wr);
+/** Takes back a posted request of which no packet has been made: 0; -EBUSY. */
+int rwk_rc_withdraw(struct rwk_rc *qp, struct rwk_wr *wr);
+
+/** A packet for this QP, its ICRC right. */
+void rwk_rc_packet(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len, rwk_time now);
+
+/** Makes packets and does what the clock demands. Returns how many packets it emitted. */
+int rwk_rc_pump(struct rwk_rc *qp, rwk_time now);
+/** When pump is to be called again, if nothing else happens; RWK_NEVER. */
+rwk_time rwk_rc_next(const struct rwk_rc *qp);
+/** Has everything posted been sent and acknowledged? */
+bool rwk_rc_idle(const struct rwk_rc *qp);
+
+/**
+ * LAZY: the acknowledgement that is due, to travel with a message of the client's: true, *psn the last one in order,
+ * and none will be sent for it. False: none is due.
+ */
+bool rwk_rc_take_ack(struct rwk_rc *qp, uint32_t *psn);
+/** What the peer's rwk_rc_take_ack said has come. A number that was never sent is dropped and counted (too_far). */
+void rwk_rc_acked(struct rwk_rc *qp, uint32_t psn, rwk_time now);
+
+/** The peer is no longer there, by evidence: the QP goes to ERR with `err`. */
+void rwk_rc_fail(struct rwk_rc *qp, int err);
+
+const struct rwk_qp_counters *rwk_rc_counters(const struct rwk_rc *qp);
+
+#endif
