@@ -15,7 +15,7 @@ contrib/openmpi/uninstalled.conf: contrib/openmpi/ropewalk.conf.in Makefile
 		sed 's|@dir@|$(abs_builddir)/.libs|' $(srcdir)/contrib/openmpi/ropewalk.conf.in > $@
 
 EXTRA_DIST += \
-	contrib/check contrib/lib.sh contrib/quickstart \
+	contrib/check contrib/lib.sh contrib/quickstart contrib/virtual-hosts \
 	contrib/hacking.md contrib/dependencies.md \
 	contrib/openmpi/README.md contrib/openmpi/ropewalk.conf.in
 
