@@ -1,4 +1,6 @@
+# What transports/wire adds to the build.
 libropewalk_core_la_SOURCES += \
-	transports/wire/icrc.h \
+	transports/wire/crc32.c transports/wire/crc32.h \
+	transports/wire/icrc.c transports/wire/icrc.h \
 	transports/wire/psn.h \
 	transports/wire/wire.h

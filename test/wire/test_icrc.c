@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* CRC-32 and what is made of it. That the ICRC is the one of others, test_golden shows. */
+#include "rwk_test.h"
+
+#include <sys/uio.h>
+
+#include "wire/crc32.h"
+#include "wire/icrc.h"
+
+#define LONGEST 4500
+
+static uint8_t bytes[LONGEST];
+
+static int fill(void **state)
+{
+	uint32_t r = 12345;
+
+	(void)state;
+	for (size_t i = 0; i < LONGEST; i++) {
+		r = r * 1664525 + 1013904223;
+		bytes[i] = r >> 24;
+	}
+	return 0;
+}
+
+/* The check value that the catalogues give for this CRC. */
+static void known(void **state)
+{
+	(void)state;
+	assert_int_equal(rwk_crc32(0, (const uint8_t *)"123456789", 9), 0xcbf43926);
+	assert_int_equal(rwk_crc32_portable(0, (const uint8_t *)"123456789", 9), 0xcbf43926);
+}
+
+/* The tables in C and whatever is built in agree, at any length and place, in one piece and in two. */
+static void both_agree(void **state)
+{
+	(void)state;
+	for (size_t len = 0; len <= LONGEST - 16; len += len < 600 ? 1 : 331)
+		for (size_t from = 0; from < 16; from++) {
+			uint32_t one = rwk_crc32(0, bytes + from, len), portable;
+
+			portable = rwk_crc32_portable(0, bytes + from, len / 3);
+			portable = rwk_crc32_portable(portable, bytes + from + len / 3, len - len / 3);
+			assert_int_equal(one, portable);
+		}
+}
+
+/* In pieces, empty ones among them, and with the pad apart: the same as in one. */
+static void pieces(void **state)
+{
+	static const size_t lengths[] = {0, 1, 2, 3, 4, 5, 63, 64, 65, 1023, 1024, 4095, 4096};
+	uint8_t whole[LONGEST] = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
+		for (size_t head = 12; head <= 64; head += 4) {
+			size_t len = lengths[i], cut = len / 2, pad = -len & 3;
+			struct iovec iov[] = {{bytes + head, cut}, {bytes, 0}, {bytes + head + cut, len - cut}};
+
+			memcpy(whole, bytes, head + len);
+			memset(whole + head + len, 0, pad);
+			assert_int_equal(rwk_icrc_packet(77, bytes, head, iov, 3, pad),
+				rwk_icrc_bytes(77, whole, head + len + pad));
+		}
+}
+
+/* Byte 4, where routers mark congestion, is not covered; each other bit is. */
+static void what_is_covered(void **state)
+{
+	uint8_t packet[40];
+	uint32_t right;
+
+	(void)state;
+	memcpy(packet, bytes, sizeof(packet));
+	right = rwk_icrc_bytes(0, packet, sizeof(packet));
+	for (size_t bit = 0; bit < sizeof(packet) * 8; bit++) {
+		packet[bit / 8] ^= 1 << bit % 8;
+		if (bit / 8 == 4)
+			assert_int_equal(rwk_icrc_bytes(0, packet, sizeof(packet)), right);
+		else
+			assert_int_not_equal(rwk_icrc_bytes(0, packet, sizeof(packet)), right);
+		packet[bit / 8] ^= 1 << bit % 8;
+	}
+}
+
+static uint32_t with_id(uint8_t *datagram, size_t len, uint16_t id)
+{
+	datagram[4] = id >> 8;
+	datagram[5] = id;
+	return rwk_crc32(0, datagram, len);
+}
+
+/* Every identification is found, and at every length of a packet. */
+static void every_id(void **state)
+{
+	uint8_t datagram[LONGEST];
+	uint16_t id;
+
+	(void)state;
+	memcpy(datagram, bytes, LONGEST);
+	for (uint32_t i = 0; i <= 0xffff; i++) {
+		uint32_t zero = with_id(datagram, 60, 0);
+
+		assert_int_equal(rwk_icrc_solve_id(zero, with_id(datagram, 60, i), 60 - 6, &id), 0);
+		assert_int_equal(id, i);
+	}
+	for (size_t len = 6; len <= LONGEST; len++) {
+		uint32_t zero = with_id(datagram, len, 0);
+
+		assert_int_equal(rwk_icrc_solve_id(zero, with_id(datagram, len, 0x1234 + len), len - 6, &id), 0);
+		assert_int_equal(id, 0x1234 + len);
+	}
+}
+
+/* One bit that is wrong anywhere else is no identification. */
+static void damage(void **state)
+{
+	uint8_t datagram[1100];
+	uint32_t received;
+	uint16_t id = 4711;
+
+	(void)state;
+	memcpy(datagram, bytes, sizeof(datagram));
+	received = with_id(datagram, sizeof(datagram), 0xbeef);
+	with_id(datagram, sizeof(datagram), 0);
+	for (size_t bit = 0; bit < sizeof(datagram) * 8; bit++) {
+		uint32_t computed;
+
+		if (bit / 8 == 4 || bit / 8 == 5)
+			continue;
+		datagram[bit / 8] ^= 1 << bit % 8;
+		computed = rwk_crc32(0, datagram, sizeof(datagram));
+		assert_int_equal(rwk_icrc_solve_id(computed, received, sizeof(datagram) - 6, &id), -EBADMSG);
+		datagram[bit / 8] ^= 1 << bit % 8;
+	}
+	assert_int_equal(id, 4711);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(known),
+		cmocka_unit_test(both_agree),
+		cmocka_unit_test(pieces),
+		cmocka_unit_test(what_is_covered),
+		cmocka_unit_test(every_id),
+		cmocka_unit_test(damage),
+	};
+
+	return cmocka_run_group_tests(tests, fill, NULL);
+}

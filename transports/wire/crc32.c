@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * CRC-32, eight bytes a step ("slicing by 8": M. Kounavis, F. Berry, "A Systematic Approach to Building High
+ * Performance Software-Based CRC Generators", ISCC 2005). Table k gives what a byte does to the register k bytes
+ * further on. The tables are made on the first call, and only where ISA-L is not there.
+ */
+#include "config.h"
+
+#include "wire/crc32.h"
+
+#include <pthread.h>
+
+#ifdef HAVE_ISAL
+#include <isa-l/crc.h>
+#endif
+
+#define POLYNOMIAL 0xedb88320u
+#define SLICES     8
+
+static uint32_t tables[SLICES][256];
+static pthread_once_t made = PTHREAD_ONCE_INIT;
+
+static void make_tables(void)
+{
+	for (uint32_t i = 0; i < 256; i++) {
+		uint32_t r = i;
+
+		for (int bit = 0; bit < 8; bit++)
+			r = r >> 1 ^ (r & 1 ? POLYNOMIAL : 0);
+		tables[0][i] = r;
+	}
+	for (int k = 1; k < SLICES; k++)
+		for (int i = 0; i < 256; i++) {
+			uint32_t r = tables[k - 1][i];
+
+			tables[k][i] = r >> 8 ^ tables[0][r & 0xff];
+		}
+}
+
+uint32_t rwk_crc32_portable(uint32_t crc, const uint8_t *bytes, size_t len)
+{
+	uint32_t r = ~crc;
+
+	pthread_once(&made, make_tables);
+	for (; len >= SLICES; len -= SLICES, bytes += SLICES) {
+		r ^= (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+		r = tables[7][r & 0xff] ^ tables[6][r >> 8 & 0xff] ^ tables[5][r >> 16 & 0xff] ^ tables[4][r >> 24] ^
+		    tables[3][bytes[4]] ^ tables[2][bytes[5]] ^ tables[1][bytes[6]] ^ tables[0][bytes[7]];
+	}
+	while (len--)
+		r = r >> 8 ^ tables[0][(r ^ *bytes++) & 0xff];
+	return ~r;
+}
+
+uint32_t rwk_crc32(uint32_t crc, const uint8_t *bytes, size_t len)
+{
+#ifdef HAVE_ISAL
+	return crc32_gzip_refl(crc, bytes, len);
+#else
+	return rwk_crc32_portable(crc, bytes, len);
+#endif
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The ICRC of a packet, piece by piece, and which IPv4 identification it was made with.
+ *
+ * A CRC is linear: two packets of one length that differ in some bits have CRCs whose exclusive or depends on those
+ * bits alone. In terms of polynomials over GF(2), modulo the CRC's: bits that stand n bits before the end of what is
+ * covered, as a polynomial m, change the CRC by m * x^(n + 32). So the difference, divided by that power of x, is the
+ * identification, if nothing else differs.
+ */
+#include "wire/icrc.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "wire/crc32.h"
+#include "wire/wire.h"
+
+enum {
+	MASKED_SIZE = 8, /* the beginning of BTH, up to the end of the word with the byte that is masked */
+	MASKED_BYTE = 4, /* FECN and BECN are for routers to set */
+};
+
+/* Polynomials modulo the CRC's: the coefficient of x^0 is the highest bit. */
+#define POLYNOMIAL 0xedb88320u
+#define ONE        0x80000000u
+#define X_INVERSE  0xdb710641u /* times x it is one */
+
+uint32_t rwk_icrc_begin(const uint8_t *pseudo, size_t len)
+{
+	return rwk_crc32(0, pseudo, len);
+}
+
+uint32_t rwk_icrc_bytes(uint32_t begun, const uint8_t *bytes, size_t len)
+{
+	uint8_t masked[MASKED_SIZE];
+
+	memcpy(masked, bytes, MASKED_SIZE);
+	masked[MASKED_BYTE] = 0xff;
+	return rwk_crc32(rwk_crc32(begun, masked, MASKED_SIZE), bytes + MASKED_SIZE, len - MASKED_SIZE);
+}
+
+uint32_t rwk_icrc_packet(
+	uint32_t begun, const uint8_t *header, size_t header_len, const struct iovec *iov, int count, unsigned pad)
+{
+	static const uint8_t zeros[3];
+	uint32_t crc = rwk_icrc_bytes(begun, header, header_len);
+
+	for (int i = 0; i < count; i++)
+		crc = rwk_crc32(crc, iov[i].iov_base, iov[i].iov_len);
+	return pad ? rwk_crc32(crc, zeros, pad) : crc;
+}
+
+static uint32_t times(uint32_t a, uint32_t b)
+{
+	uint32_t product = 0;
+
+	for (uint32_t bit = ONE; bit; bit >>= 1) {
+		if (a & bit)
+			product ^= b;
+		b = b >> 1 ^ (b & 1 ? POLYNOMIAL : 0);
+	}
+	return product;
+}
+
+/* x^-n, by squaring. */
+static uint32_t inverse_power(size_t n)
+{
+	uint32_t power = ONE;
+
+	for (uint32_t square = X_INVERSE; n; n >>= 1) {
+		if (n & 1)
+			power = times(power, square);
+		square = times(square, square);
+	}
+	return power;
+}
+
+int rwk_icrc_solve_id(uint32_t computed, uint32_t received, size_t covered, uint16_t *id)
+{
+	uint32_t m = times(computed ^ received, inverse_power(8 * covered + 32));
+
+	/* Two bytes are x^0 to x^15. The lowest bit of a byte comes first, so it has the highest power. */
+	if (m & 0xffff)
+		return -EBADMSG;
+	*id = (uint16_t)((m >> 16 & 0xff) << 8 | m >> 24);
+	return 0;
+}
