@@ -18,12 +18,12 @@
 #include <stdint.h>
 
 #define RWK_WIRE_UDP_PORT   4791u
-#define RWK_WIRE_PKEY       0xffffu /* the default partition */
-#define RWK_WIRE_HEADER_MAX 64u     /* bytes of all headers of a packet, at most */
-#define RWK_WIRE_ICRC       4u      /* bytes */
-#define RWK_WIRE_PMTU_MAX   4096u   /* bytes of payload, S3-7 */
+#define RWK_WIRE_PKEY       0xffffu     /* the default partition */
+#define RWK_WIRE_HEADER_MAX 64u         /* bytes of all headers of a packet, at most */
+#define RWK_WIRE_ICRC       4u          /* bytes */
+#define RWK_WIRE_PMTU_MAX   4096u       /* bytes of payload, S3-7 */
 #define RWK_WIRE_LENGTH_MAX 0x80000000u /* bytes of a message, S0-4 */
-#define RWK_WIRE_GSI_QPN    1u      /* the QP that management datagrams go to */
+#define RWK_WIRE_GSI_QPN    1u          /* the QP that management datagrams go to */
 
 /** The service a packet belongs to: the top three bits of an opcode. */
 enum rwk_wire_class {
@@ -105,7 +105,10 @@ struct rwk_wire {
 	} deth;
 };
 
-/** Bytes of the headers of a packet with that opcode; 0: no such opcode. */
+/**
+ * Bytes of the headers of a packet with that opcode; 0: no such opcode. The 16 reserved bytes of a CNP are a header, so
+ * that it has no payload.
+ */
 size_t rwk_wire_header_size(uint8_t opcode);
 
 /**
@@ -116,10 +119,10 @@ size_t rwk_wire_pack(const struct rwk_wire *w, size_t payload, uint8_t *out);
 
 /**
  * Reads a packet of `len` bytes from BTH to ICRC. On success fills all of *w that the opcode has (the rest is zero) and
- * sets *payload, a pointer into `bytes`, and *payload_len. -EBADMSG: too short for its headers, pad longer than
- * payload, or version not 0; -EOPNOTSUPP: no such opcode. The ICRC is not looked at.
+ * sets *payload, a pointer into `bytes`, and *payload_len. -EBADMSG: too short for its headers, pad longer than what
+ * is behind them or not what makes whole words of it, payload of more than RWK_WIRE_PMTU_MAX, or version not 0;
+ * -EOPNOTSUPP: no such opcode. Reserved bits and the ICRC are not looked at.
  */
-int rwk_wire_unpack(
-	struct rwk_wire *w, const uint8_t *bytes, size_t len, const uint8_t **payload, size_t *payload_len);
+int rwk_wire_unpack(struct rwk_wire *w, const uint8_t *bytes, size_t len, const uint8_t **payload, size_t *payload_len);
 
 #endif
