@@ -4,3 +4,13 @@ test_wire_test_icrc_SOURCES = test/wire/test_icrc.c test/rwk_test.h
 test_wire_test_icrc_CPPFLAGS = $(TEST_CPPFLAGS)
 test_wire_test_icrc_LDADD = $(TEST_LDADD)
 TESTS += test/wire/test_icrc
+
+wire_pcap = test/wire/pcap.c test/wire/pcap.h test/rwk_test.h
+# Whole: captures are added by adding files.
+EXTRA_DIST += test/wire/pcap
+
+check_PROGRAMS += test/wire/test_golden
+test_wire_test_golden_SOURCES = test/wire/test_golden.c $(wire_pcap)
+test_wire_test_golden_CPPFLAGS = $(TEST_CPPFLAGS) -I$(srcdir)/test/wire
+test_wire_test_golden_LDADD = $(TEST_LDADD)
+TESTS += test/wire/test_golden
