@@ -9,7 +9,7 @@ top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # shellcheck disable=SC2034 # the lists are for those who source this
 packages_build="autoconf automake libtool pkg-config make gcc libc6-dev
-	libfabric-dev libhwloc-dev libisal-dev libpmix-dev uthash-dev"
+	libfabric-dev libhwloc-dev libisal-dev libpmix-dev libsodium-dev uthash-dev"
 # shellcheck disable=SC2034
 packages_run="openmpi-bin libopenmpi-dev libfabric-bin"
 # shellcheck disable=SC2034

@@ -1,0 +1,1 @@
+# What test/packet adds to the build.
