@@ -9,6 +9,7 @@ include test/engine/local.mk
 include test/links/local.mk
 include test/wire/local.mk
 include test/packet/local.mk
+include test/memory/local.mk
 include test/shm/local.mk
 include test/libfabric/local.mk
 include test/mpi/local.mk

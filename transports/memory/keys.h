@@ -4,8 +4,8 @@
  * those of the process that owns the region), so that it can lie in a segment mapped at two addresses. One thread at a
  * time, or under its owner's lock.
  *
- * A key is 32 bits drawn at random for each region; a key that is gone is not drawn again for as long as the slot can
- * avoid it, so that a late access finds nothing.
+ * A key is 32 bits: the number of a slot, and at least 16 bits drawn at random for each region. A slot is used again as
+ * late as can be, and then with another key than it had before, so that a late access finds nothing.
  */
 #ifndef RWK_MEMORY_KEYS_H
 #define RWK_MEMORY_KEYS_H
@@ -16,24 +16,30 @@
 
 struct rwk_keys;
 
-/** Bytes of a table for `entries` regions (a power of two). */
+/** Bytes of a table for `entries` regions (a power of two, 2 to 65536). */
 size_t rwk_keys_size(uint32_t entries);
-/** Makes a table in that memory, 64-byte aligned. The keys come from getrandom: 0, or a negative errno. */
+/**
+ * Makes a table in that memory, 64-byte aligned. The keys come from getrandom: 0, or a negative errno of it; -EINVAL:
+ * no such number of entries.
+ */
 int rwk_keys_init(struct rwk_keys *t, uint32_t entries);
 
 /**
  * Adds a region of protection domain `pd`: `count` pieces that the peer sees as one range from address `base` on,
- * with `reach` of RWK_REACH_*. 0 and *key set; -ENOSPC: the table is full; -EINVAL: too many pieces, or the range
- * wraps.
+ * with `reach` of RWK_REACH_*. The pieces are copied, the memory they name stays the caller's. 0 and *key set; -ENOSPC:
+ * the table is full; -EINVAL: too many pieces, or the range wraps.
  */
 int rwk_keys_add(struct rwk_keys *t, uint32_t pd, uint64_t base, const struct iovec *iov, uint32_t count,
 	unsigned reach, uint32_t *key);
-/** Takes it out: 0; -ENOENT. */
+/** Takes it out, from now on nobody reaches it: 0; -ENOENT: there is none. */
 int rwk_keys_remove(struct rwk_keys *t, uint32_t key);
 
 /** May [address, address + len) be reached so? 0; -EACCES: wrong key, pd, range or permission (S3-6). */
 int rwk_keys_check(const struct rwk_keys *t, uint32_t pd, uint32_t key, uint64_t address, size_t len, unsigned reach);
-/** The same, and where it lies: number of pieces put into iov (at most max); -EACCES. */
+/**
+ * The same, and where it lies: number of pieces put into iov (0 for 0 bytes); -EACCES; -EMSGSIZE: it has more than max
+ * pieces (never, if max is RWK_KEYS_IOV).
+ */
 int rwk_keys_find(const struct rwk_keys *t, uint32_t pd, uint32_t key, uint64_t address, size_t len, unsigned reach,
 	struct iovec *iov, int max);
 

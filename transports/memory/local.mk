@@ -1,2 +1,2 @@
 libropewalk_core_la_SOURCES += \
-	transports/memory/keys.h
+	transports/memory/keys.h transports/memory/keys.c

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The key table: an array of slots, each free or a region.
+ *
+ * The low bits of a key are the number of its slot, the rest is drawn: so a look-up is one cache line, and a key that
+ * is not there meets a slot whose key is another one. Free slots wait in a queue, first out first in, which puts off
+ * the time when a slot is used again as long as it can be.
+ *
+ * Invariants: a free slot's key has low bits that are not its own, so that no key ever fits it; base + length of a
+ * region does not wrap; the lengths of its pieces add up to its length.
+ */
+#include "memory/keys.h"
+
+#include "base/compiler.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define ENTRIES_MAX 0x10000u /* leaves 16 bits of each key to chance */
+#define DRAWN       32u      /* random words that one system call brings */
+#define NO_SLOT     UINT32_MAX
+
+struct piece {
+	uint64_t address; /* in the process that owns the region */
+	uint64_t length;
+};
+
+struct slot {
+	uint32_t key;
+	uint32_t pd;
+	uint32_t reach;
+	uint32_t count;
+	uint64_t base, length;
+	struct piece piece[RWK_KEYS_IOV]; /* the first one in the same line as all that is checked */
+	uint32_t next;                    /* free: of the queue */
+} rwk_aligned;
+
+struct rwk_keys {
+	uint32_t mask; /* the bits of a key that are its slot */
+	uint32_t free_first, free_last;
+	uint32_t drawn; /* words of `random` that are still unused */
+	uint32_t random[DRAWN];
+	struct slot slot[];
+} rwk_aligned;
+
+static_assert(offsetof(struct slot, piece[1]) <= RWK_CACHE_LINE, "one line for a region of one piece");
+
+size_t rwk_keys_size(uint32_t entries)
+{
+	return sizeof(struct rwk_keys) + (size_t)entries * sizeof(struct slot);
+}
+
+static int draw(struct rwk_keys *t, uint32_t *word)
+{
+	if (!t->drawn) {
+		if (getrandom(t->random, sizeof(t->random), 0) != (ssize_t)sizeof(t->random))
+			return errno ? -errno : -EIO;
+		t->drawn = DRAWN;
+	}
+	*word = t->random[--t->drawn];
+	return 0;
+}
+
+static void put_free(struct rwk_keys *t, uint32_t n)
+{
+	t->slot[n].next = NO_SLOT;
+	if (t->free_first == NO_SLOT)
+		t->free_first = n;
+	else
+		t->slot[t->free_last].next = n;
+	t->free_last = n;
+}
+
+int rwk_keys_init(struct rwk_keys *t, uint32_t entries)
+{
+	uint32_t word;
+	int rc;
+
+	if (entries < 2 || entries > ENTRIES_MAX || entries & (entries - 1))
+		return -EINVAL;
+	memset(t, 0, rwk_keys_size(entries));
+	t->mask = entries - 1;
+	t->free_first = NO_SLOT;
+	for (uint32_t n = 0; n < entries; n++) {
+		rc = draw(t, &word);
+		if (rc)
+			return rc;
+		t->slot[n].key = (word & ~t->mask) | (~n & t->mask);
+		put_free(t, n);
+	}
+	return 0;
+}
+
+/* Another key than the slot had before; the one that a free slot holds keeps what was drawn for that one. */
+static int draw_key(struct rwk_keys *t, uint32_t n, uint32_t *key)
+{
+	uint32_t word;
+	int rc;
+
+	do {
+		rc = draw(t, &word);
+		if (rc)
+			return rc;
+	} while (!((word ^ t->slot[n].key) & ~t->mask));
+	*key = (word & ~t->mask) | n;
+	return 0;
+}
+
+int rwk_keys_add(struct rwk_keys *t, uint32_t pd, uint64_t base, const struct iovec *iov, uint32_t count,
+	unsigned reach, uint32_t *key)
+{
+	uint32_t n = t->free_first, drawn;
+	uint64_t length = 0;
+	struct slot *s;
+	int rc;
+
+	if (count > RWK_KEYS_IOV)
+		return -EINVAL;
+	for (uint32_t i = 0; i < count; i++)
+		if (__builtin_add_overflow(length, iov[i].iov_len, &length))
+			return -EINVAL;
+	if (length > UINT64_MAX - base)
+		return -EINVAL;
+	if (n == NO_SLOT)
+		return -ENOSPC;
+	rc = draw_key(t, n, &drawn);
+	if (rc)
+		return rc;
+	s = &t->slot[n];
+	t->free_first = s->next;
+	for (uint32_t i = 0; i < count; i++)
+		s->piece[i] = (struct piece){(uintptr_t)iov[i].iov_base, iov[i].iov_len};
+	s->pd = pd;
+	s->reach = reach;
+	s->count = count;
+	s->base = base;
+	s->length = length;
+	s->key = *key = drawn;
+	return 0;
+}
+
+int rwk_keys_remove(struct rwk_keys *t, uint32_t key)
+{
+	uint32_t n = key & t->mask;
+
+	if (t->slot[n].key != key)
+		return -ENOENT;
+	t->slot[n].key = key ^ t->mask;
+	put_free(t, n);
+	return 0;
+}
+
+/* The region that the key is of, if all of that may be reached in it so; else NULL. */
+static inline const struct slot *look(
+	const struct rwk_keys *t, uint32_t pd, uint32_t key, uint64_t address, size_t len, unsigned reach)
+{
+	const struct slot *s = &t->slot[key & t->mask];
+	uint64_t at = address - s->base; /* beyond the length if the address is below the base */
+
+	if (rwk_unlikely(s->key != key || s->pd != pd || reach & ~s->reach))
+		return NULL;
+	if (rwk_unlikely(at > s->length || len > s->length - at))
+		return NULL;
+	return s;
+}
+
+int rwk_keys_check(const struct rwk_keys *t, uint32_t pd, uint32_t key, uint64_t address, size_t len, unsigned reach)
+{
+	return look(t, pd, key, address, len, reach) ? 0 : -EACCES;
+}
+
+/* The same range in a region of several pieces. */
+static rwk_outline int scatter(const struct slot *s, uint64_t at, size_t len, struct iovec *iov, int max)
+{
+	int n = 0;
+
+	for (uint32_t i = 0; len; i++) {
+		const struct piece *p = &s->piece[i];
+		size_t here = p->length > at ? p->length - at : 0;
+
+		if (!here) {
+			at -= p->length;
+			continue;
+		}
+		if (n == max)
+			return -EMSGSIZE;
+		if (here > len)
+			here = len;
+		iov[n++] = (struct iovec){(void *)(uintptr_t)(p->address + at), here};
+		len -= here;
+		at = 0;
+	}
+	return n;
+}
+
+int rwk_keys_find(const struct rwk_keys *t, uint32_t pd, uint32_t key, uint64_t address, size_t len, unsigned reach,
+	struct iovec *iov, int max)
+{
+	const struct slot *s = look(t, pd, key, address, len, reach);
+
+	if (rwk_unlikely(!s))
+		return -EACCES;
+	if (!len)
+		return 0;
+	if (rwk_unlikely(s->count > 1 || max < 1))
+		return scatter(s, address - s->base, len, iov, max);
+	iov[0] = (struct iovec){(void *)(uintptr_t)(s->piece[0].address + (address - s->base)), len};
+	return 1;
+}
