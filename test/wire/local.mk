@@ -14,3 +14,9 @@ test_wire_test_golden_SOURCES = test/wire/test_golden.c $(wire_pcap)
 test_wire_test_golden_CPPFLAGS = $(TEST_CPPFLAGS) -I$(srcdir)/test/wire
 test_wire_test_golden_LDADD = $(TEST_LDADD)
 TESTS += test/wire/test_golden
+
+check_PROGRAMS += test/wire/test_segment
+test_wire_test_segment_SOURCES = test/wire/test_segment.c test/rwk_test.h
+test_wire_test_segment_CPPFLAGS = $(TEST_CPPFLAGS)
+test_wire_test_segment_LDADD = $(TEST_LDADD)
+TESTS += test/wire/test_segment

@@ -9,6 +9,7 @@
 
 #include "pcap.h"
 #include "wire/icrc.h"
+#include "wire/segment.h"
 #include "wire/wire.h"
 
 static char **more_files;
@@ -85,6 +86,26 @@ static void icrc_is_right(const struct pcap_packet *p)
 	}
 }
 
+static void carries_a_pmtu(const struct pcap_packet *p)
+{
+	const uint8_t *payload;
+	size_t payload_len;
+	struct rwk_wire w;
+	bool fits = false;
+
+	assert_int_equal(rwk_wire_unpack(&w, p->bytes, p->len, &payload, &payload_len), 0);
+	for (uint32_t pmtu = 256; pmtu <= 4096; pmtu *= 2)
+		fits |= rwk_segment_fits(w.opcode, payload_len, pmtu);
+	assert_true(fits);
+}
+
+/* What the kernels put into First, Middle, Last and Only packets is what the rule says. */
+static void s3_8_payloads(void **state)
+{
+	(void)state;
+	assert_true(each(carries_a_pmtu) > 0);
+}
+
 /* The ICRC that we compute is the one that came, whether the packet lies in one piece or in several. */
 static void icrc(void **state)
 {
@@ -117,6 +138,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(decoded_and_encoded),
+		cmocka_unit_test(s3_8_payloads),
 		cmocka_unit_test(icrc),
 		cmocka_unit_test(identification),
 	};

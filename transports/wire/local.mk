@@ -3,4 +3,5 @@ libropewalk_core_la_SOURCES += \
 	transports/wire/crc32.c transports/wire/crc32.h \
 	transports/wire/icrc.c transports/wire/icrc.h \
 	transports/wire/psn.h \
+	transports/wire/segment.c transports/wire/segment.h \
 	transports/wire/wire.c transports/wire/wire.h
