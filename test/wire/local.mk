@@ -20,3 +20,9 @@ test_wire_test_segment_SOURCES = test/wire/test_segment.c test/rwk_test.h
 test_wire_test_segment_CPPFLAGS = $(TEST_CPPFLAGS)
 test_wire_test_segment_LDADD = $(TEST_LDADD)
 TESTS += test/wire/test_segment
+
+check_PROGRAMS += test/wire/test_wire
+test_wire_test_wire_SOURCES = test/wire/test_wire.c test/rwk_test.h
+test_wire_test_wire_CPPFLAGS = $(TEST_CPPFLAGS)
+test_wire_test_wire_LDADD = $(TEST_LDADD)
+TESTS += test/wire/test_wire
