@@ -73,14 +73,15 @@ int rwk_greeting_pack(const struct rwk_greeting *g, const uint8_t *key, uint8_t 
  *   -EBADMSG          of this job and version, and still wrong: the length, a member out of its range, not zero what
  *                     has to be
  *   0                 *g and *version are set
- * Nothing is logged and nothing is to be answered but on 0. `version` may be NULL.
+ * Nothing is logged, and only what gave 0 may be answered: once, to the IP and port in g->from, which the MAC covers,
+ * and not to where the packet seems to come from. `version` may be NULL.
  */
 int rwk_greeting_unpack(const uint8_t *bytes, size_t len, const uint8_t *key, struct rwk_greeting *g, uint8_t *version);
 
 /**
- * Whether `g` is meant for the end at `me`: 0; -ESTALE, for another that had this IP and port before (answer with a
- * REFUSE of that reason). The IP of g->to is not looked at, for a host has several; nor is the job, for the key
- * decides.
+ * Whether `g` is meant for the end at `me`: 0; -ESTALE, for another that had this IP and port before (a CONNECT
+ * or ACCEPT is answered with a REFUSE of that reason). The IP of g->to is not looked at, for a host has several; nor is
+ * the job, for the key decides.
  */
 int rwk_greeting_meant(const struct rwk_greeting *g, const struct rwk_address *me);
 
