@@ -26,3 +26,9 @@ test_wire_test_wire_SOURCES = test/wire/test_wire.c test/rwk_test.h
 test_wire_test_wire_CPPFLAGS = $(TEST_CPPFLAGS)
 test_wire_test_wire_LDADD = $(TEST_LDADD)
 TESTS += test/wire/test_wire
+
+check_PROGRAMS += test/wire/test_tshark
+test_wire_test_tshark_SOURCES = test/wire/test_tshark.c test/rwk_test.h
+test_wire_test_tshark_CPPFLAGS = $(TEST_CPPFLAGS)
+test_wire_test_tshark_LDADD = $(TEST_LDADD)
+TESTS += test/wire/test_tshark
