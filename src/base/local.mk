@@ -2,6 +2,7 @@ libropewalk_core_la_SOURCES += \
 	src/base/barrier.h \
 	src/base/compiler.h \
 	src/base/copy.h \
+	src/base/interfaces.c src/base/interfaces.h \
 	src/base/iov.c src/base/iov.h \
 	src/base/list.h \
 	src/base/log.c src/base/log.h \

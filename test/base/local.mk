@@ -4,6 +4,12 @@ test_base_test_param_CPPFLAGS = $(TEST_CPPFLAGS)
 test_base_test_param_LDADD = $(TEST_LDADD)
 TESTS += test/base/test_param
 
+check_PROGRAMS += test/base/test_interfaces
+test_base_test_interfaces_SOURCES = test/base/test_interfaces.c test/rwk_test.h
+test_base_test_interfaces_CPPFLAGS = $(TEST_CPPFLAGS)
+test_base_test_interfaces_LDADD = $(TEST_LDADD)
+TESTS += test/base/test_interfaces
+
 check_PROGRAMS += test/base/param_tables
 test_base_param_tables_SOURCES = test/base/param_tables.c
 test_base_param_tables_CPPFLAGS = $(TEST_CPPFLAGS)
