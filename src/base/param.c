@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/param.h"
 
+#include "base/interfaces.h"
 #include "base/log.h"
 
 #include <ctype.h>
@@ -15,44 +16,80 @@ static const char *const log_choices[] = {"warn", "info", "debug", NULL};
 static const char *const service_choices[] = {"auto", "rc", "uc", "src", NULL};
 static const char *const link_choices[] = {"auto", "shm", "udp", "tcp", NULL};
 static const char *const auto_choices[] = {"auto", "on", "off", NULL};
+static const char *const pmtu_choices[] = {"auto", "256", "512", "1024", "2048", "4096", NULL};
+static const char *const rendezvous_choices[] = {"auto", "read", "write", NULL};
 
 #define AT(member) offsetof(struct rwk_params, member)
 
 const struct rwk_param rwk_param_table[] = {
 	{"explain", "print, for each kind of peer, the transport chosen and why each other one lost", "no",
-		RWK_PARAM_BOOL, AT(explain), 0, 0, NULL},
-	{"stats", "print a summary of the counters when an endpoint is closed", "no", RWK_PARAM_BOOL, AT(stats), 0, 0,
-		NULL},
-	{"log", "the most talkative level of ropewalk's own log lines", "warn", RWK_PARAM_CHOICE, AT(log), 0, 0,
-		log_choices},
-	{"service", "force the service towards every other process", "auto", RWK_PARAM_CHOICE, AT(service), 0, 0,
-		service_choices},
-	{"link", "force the link towards every other process", "auto", RWK_PARAM_CHOICE, AT(link), 0, 0, link_choices},
+		RWK_PARAM_BOOL, .offset = AT(explain)},
+	{"stats", "print a summary of the counters when an endpoint is closed", "no", RWK_PARAM_BOOL,
+		.offset = AT(stats)},
+	{"log", "the most talkative level of ropewalk's own log lines", "warn", RWK_PARAM_CHOICE, .offset = AT(log),
+		.choices = log_choices},
+	{"service", "force the service towards every other process", "auto", RWK_PARAM_CHOICE, .offset = AT(service),
+		.choices = service_choices},
+	{"link", "force the link towards every other process", "auto", RWK_PARAM_CHOICE, .offset = AT(link),
+		.choices = link_choices},
 	{"pmix",
 		"take the job map from PMIx: auto asks only where the host program has initialised it, on initialises "
 		"it",
-		"auto", RWK_PARAM_CHOICE, AT(pmix), 0, 0, auto_choices},
-	{"job_file", "file with a job map to use in place of the launcher's", NULL, RWK_PARAM_TEXT, AT(job_file), 0, 0,
-		NULL},
+		"auto", RWK_PARAM_CHOICE, .offset = AT(pmix), .choices = auto_choices},
+	{"job_file", "file with a job map to use in place of the launcher's", NULL, RWK_PARAM_TEXT,
+		.offset = AT(job_file)},
 	{"eager_max", "largest message, in bytes, that is sent before the receiver has asked for it", "64K",
-		RWK_PARAM_SIZE, AT(eager_max), 256, 1 << 20, NULL},
+		RWK_PARAM_SIZE, .offset = AT(eager_max), .min = 256, .max = 1 << 20},
 	{"eager_credit", "bytes of unreceived payload that a peer may have at a receiver; more waits at the sender",
-		"1M", RWK_PARAM_SIZE, AT(eager_credit), 4096, (size_t)1 << 30, NULL},
+		"1M", RWK_PARAM_SIZE, .offset = AT(eager_credit), .min = 4096, .max = (size_t)1 << 30},
 	{"cma",
 		"copy large messages across address spaces (process_vm_readv): auto measures whether that or shared "
 		"memory is faster, "
 		"on does it wherever it is not denied, off never does it",
-		"auto", RWK_PARAM_CHOICE, AT(cma), 0, 0, auto_choices},
+		"auto", RWK_PARAM_CHOICE, .offset = AT(cma), .choices = auto_choices},
 	{"ptracer", "where the Yama module restricts it, allow processes of the same job to copy (PR_SET_PTRACER)",
-		"yes", RWK_PARAM_BOOL, AT(ptracer), 0, 0, NULL},
+		"yes", RWK_PARAM_BOOL, .offset = AT(ptracer)},
 	{"connect_wait",
 		"seconds to wait for an endpoint that is known by IP and port alone while nobody is there, so that a "
 		"client may be started before its server",
-		"10", RWK_PARAM_SIZE, AT(connect_wait), 0, 86400, NULL},
+		"10", RWK_PARAM_SIZE, .offset = AT(connect_wait), .min = 0, .max = 86400},
 	{"ring_lines", "largest ring towards a peer on the node, in cache lines", "4096", RWK_PARAM_SIZE,
-		AT(ring_lines), 64, 65536, NULL},
+		.offset = AT(ring_lines), .min = 64, .max = 65536},
 	{"spin", "empty polls before a process yields its core when ranks outnumber cores", "200", RWK_PARAM_SIZE,
-		AT(spin), 0, (size_t)1 << 30, NULL},
+		.offset = AT(spin), .min = 0, .max = (size_t)1 << 30},
+	{"interfaces",
+		"the network interfaces to use, by name, pattern or network; with ! in front: not to use; if none is "
+		"named to be used: all others",
+		NULL, RWK_PARAM_TEXT, .offset = AT(interfaces), .form = RWK_INTERFACES_EXAMPLE,
+		.check = rwk_interfaces_check},
+	{"ports", "the UDP and TCP ports that endpoints may take for themselves, as a firewall leaves them open", "any",
+		RWK_PARAM_PORTS, .offset = AT(ports)},
+	{"udp", "use UDP towards other nodes; no: as if none of its packets got through", "yes", RWK_PARAM_BOOL,
+		.offset = AT(udp)},
+	{"tcp", "use TCP towards other nodes where UDP does not get through; no: as if nothing listened", "yes",
+		RWK_PARAM_BOOL, .offset = AT(tcp)},
+	{"pmtu",
+		"bytes of payload in a packet between nodes, at most; auto: as many of these as the path carries whole",
+		"auto", RWK_PARAM_CHOICE, .offset = AT(pmtu), .choices = pmtu_choices},
+	{"receive_buffer", "bytes of buffer to ask of the kernel for each socket (SO_RCVBUF); 0: as many as it gives",
+		"0", RWK_PARAM_SIZE, .offset = AT(receive_buffer), .min = 0, .max = (size_t)1 << 30},
+	{"window",
+		"packets to have under way to a peer on another node, at most; 0: as many as its receive buffer allows",
+		"0", RWK_PARAM_SIZE, .offset = AT(window), .min = 0, .max = 256},
+	{"rendezvous",
+		"how a long message from another node is fetched: read by its receiver or written by its sender; auto: "
+		"whichever measures better",
+		"auto", RWK_PARAM_CHOICE, .offset = AT(rendezvous), .choices = rendezvous_choices},
+	{"job_key",
+		"the secret of those that may connect, the same for all of them, in place of the launcher's; keep it "
+		"from others as a password",
+		NULL, RWK_PARAM_TEXT, .offset = AT(job_key), .secret = true},
+	{"pcap",
+		"file to write the packets of all links to, in pcapng; %p in its name is the process's number, %r its "
+		"rank, %% a percent sign",
+		NULL, RWK_PARAM_TEXT, .offset = AT(pcap)},
+	{"summary", "print the counters of each link and connection to other nodes when an endpoint is closed", "no",
+		RWK_PARAM_BOOL, .offset = AT(summary)},
 };
 
 const size_t rwk_param_count = sizeof(rwk_param_table) / sizeof(rwk_param_table[0]);
@@ -111,6 +148,41 @@ static int parse_choice(const char *text, const char *const *choices, int *out)
 	return -EINVAL;
 }
 
+static int parse_port(const char **at, uint16_t *out)
+{
+	unsigned v = 0;
+
+	if (**at < '1' || **at > '9')
+		return -EINVAL;
+	for (; isdigit((unsigned char)**at); ++*at) {
+		v = 10 * v + (unsigned)(**at - '0');
+		if (v > UINT16_MAX)
+			return -EINVAL;
+	}
+	*out = (uint16_t)v;
+	return 0;
+}
+
+static int parse_ports(const char *text, struct rwk_param_ports *out)
+{
+	struct rwk_param_ports v = {0};
+
+	if (strcasecmp(text, "any") != 0) {
+		if (parse_port(&text, &v.first))
+			return -EINVAL;
+		v.last = v.first;
+		if (*text == '-') {
+			text++;
+			if (parse_port(&text, &v.last))
+				return -EINVAL;
+		}
+		if (*text || v.last < v.first)
+			return -EINVAL;
+	}
+	*out = v;
+	return 0;
+}
+
 static void list_choices(const char *const *choices, char *buf, size_t len)
 {
 	size_t at = 0;
@@ -132,7 +204,10 @@ const char *rwk_param_good(const struct rwk_param *p, char *buf, size_t len)
 		list_choices(p->choices, buf, len);
 		break;
 	case RWK_PARAM_TEXT:
-		snprintf(buf, len, "text");
+		snprintf(buf, len, "%s%s", p->form ? "text as " : "text", p->form ? p->form : "");
+		break;
+	case RWK_PARAM_PORTS:
+		snprintf(buf, len, "any, or first-last from 1 to 65535");
 		break;
 	}
 	return buf;
@@ -164,8 +239,15 @@ int rwk_param_set(struct rwk_params *out, const struct rwk_param *p, const char 
 		snprintf(why, len, "not one of: %s", rwk_param_good(p, good, sizeof(good)));
 		return -EINVAL;
 	case RWK_PARAM_TEXT:
+		if (p->check && p->check(text, why, len))
+			return -EINVAL;
 		*(const char **)member = text;
 		return 0;
+	case RWK_PARAM_PORTS:
+		if (!parse_ports(text, member))
+			return 0;
+		snprintf(why, len, "no range of ports; %s would be right", rwk_param_good(p, good, sizeof(good)));
+		return -EINVAL;
 	}
 	return -EINVAL;
 }
@@ -200,6 +282,16 @@ int rwk_param_load(void)
 	return refused;
 }
 
+static void show_ports(const struct rwk_param_ports *v, char *buf, size_t len)
+{
+	if (!v->first)
+		snprintf(buf, len, "any");
+	else if (v->first == v->last)
+		snprintf(buf, len, "%u", v->first);
+	else
+		snprintf(buf, len, "%u-%u", v->first, v->last);
+}
+
 const char *rwk_param_show(const struct rwk_params *v, const struct rwk_param *p, char *buf, size_t len)
 {
 	const void *member = (const char *)v + p->offset;
@@ -217,7 +309,10 @@ const char *rwk_param_show(const struct rwk_params *v, const struct rwk_param *p
 		break;
 	case RWK_PARAM_TEXT:
 		text = *(const char *const *)member;
-		snprintf(buf, len, "%s", text ? text : "");
+		snprintf(buf, len, "%s", !text ? "" : p->secret ? "(set)" : text);
+		break;
+	case RWK_PARAM_PORTS:
+		show_ports(member, buf, len);
 		break;
 	}
 	return buf;

@@ -109,8 +109,8 @@ static void print_parameter(const struct rwk_param *p)
 	else
 		printf("%s = %s (the default)\n", variable, value[0] ? value : initial);
 	printf("    %s", p->help);
-	if (p->type != RWK_PARAM_TEXT)
-		printf("; %s%s", p->type == RWK_PARAM_SIZE ? "" : "one of: ", good);
+	if (p->type != RWK_PARAM_TEXT || p->form)
+		printf("; %s%s", p->type == RWK_PARAM_BOOL || p->type == RWK_PARAM_CHOICE ? "one of: " : "", good);
 	printf("\n");
 }
 
