@@ -5,3 +5,4 @@ libropewalk_core_la_SOURCES += \
 	transports/wire/psn.h \
 	transports/wire/segment.c transports/wire/segment.h \
 	transports/wire/wire.c transports/wire/wire.h
+EXTRA_DIST += transports/wire/FORMAT.md
