@@ -60,8 +60,9 @@ provider_dir() {
 }
 
 # Options of mpirun that make an MPI job use a transport, one a line: ropewalk (of that build tree),
-# ropewalk-installed:FILE (a parameter file), vader (Open MPI's own shared memory), ucx, or ofi:PROVIDER for any other
-# libfabric provider. None of them falls back to another: a transport that does not load is an error of mpirun's.
+# ropewalk-installed:FILE (a parameter file), vader (Open MPI's own shared memory), tcp (Open MPI's own between hosts),
+# ucx, or ofi:PROVIDER for any other libfabric provider. None of them falls back to another: a transport that does not
+# load is an error of mpirun's.
 transport_options() {
 	local transport=$1 build=$2
 
@@ -72,10 +73,11 @@ transport_options() {
 		;;
 	ropewalk-installed:*) printf '%s\n' --tune "${transport#*:}" ;;
 	vader) printf '%s\n' --mca pml ob1 --mca btl vader,self ;;
+	tcp) printf '%s\n' --mca pml ob1 --mca btl tcp,self ;;
 	ucx) printf '%s\n' --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any ;;
 	ofi:*) printf '%s\n' --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include "${transport#ofi:}" ;;
 	*)
-		echo "transport '$transport' is not one of: ropewalk ropewalk-installed:FILE vader ucx ofi:PROVIDER" >&2
+		echo "transport '$transport' is not one of: ropewalk ropewalk-installed:FILE vader tcp ucx ofi:PROVIDER" >&2
 		return 1
 		;;
 	esac

@@ -15,6 +15,7 @@ include test/libfabric/local.mk
 include test/mpi/local.mk
 include test/bench/local.mk
 include test/faults/local.mk
+include test/hosts/local.mk
 include test/tools/local.mk
 
 # Which folder may include what.
