@@ -31,3 +31,12 @@ test_links_test_sim_regions_SOURCES = test/links/test_sim_regions.c $(links_ends
 test_links_test_sim_regions_CPPFLAGS = $(TEST_CPPFLAGS)
 test_links_test_sim_regions_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/links/test_sim_regions
+
+# The link on UDP sockets.
+links_udp_pair = test/links/udp_pair.c test/links/udp_pair.h test/rwk_test.h
+
+check_PROGRAMS += test/links/test_udp
+test_links_test_udp_SOURCES = test/links/test_udp.c $(links_udp_pair)
+test_links_test_udp_CPPFLAGS = $(TEST_CPPFLAGS)
+test_links_test_udp_LDADD = $(TEST_LDADD)
+TESTS += test/links/test_udp

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The UDP link over loopback, each test over IPv4 and IPv6:
+ *
+ *   a -- lo -- b
+ */
+#include "udp_pair.h"
+
+#include <sys/socket.h>
+#include <netinet/in.h>
+#include <arpa/inet.h>
+#include <unistd.h>
+
+static struct udp_end *a, *b;
+
+static void open_ends(const uint8_t ip[16])
+{
+	a = udp_end_open(ip, 0);
+	b = udp_end_open(ip, 0);
+}
+
+static void close_ends(void)
+{
+	udp_end_close(a);
+	udp_end_close(b);
+}
+
+/* Sends `count` packets of the sizes that `size` says for each, flushes at the end, and looks at what arrives. */
+static void check_sizes(size_t (*size)(unsigned i), unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		assert_int_equal(udp_send(a, &b->here, i, size(i)), 0);
+	udp_flush(a);
+	udp_receive(b, count);
+	assert_int_equal(b->arrived, count);
+	assert_int_equal(b->damaged, 0);
+	assert_memory_equal(&b->from, &a->here, sizeof(a->here));
+	for (unsigned i = 0; i < count; i++) {
+		assert_int_equal(b->length[i], size(i));
+		assert_int_equal(b->number[i], size(i) >= 4 ? i : 0);
+	}
+	assert_int_equal(udp_counters(a).packets_out, count);
+	assert_int_equal(udp_counters(b).packets_in, count);
+	assert_int_equal(udp_counters(a).bytes_out, udp_counters(b).bytes_in);
+}
+
+static size_t equal(unsigned i)
+{
+	(void)i;
+	return 1000;
+}
+
+static size_t all_different(unsigned i)
+{
+	return 1 + i * 37 % 1400;
+}
+
+static size_t messages_with_tails(unsigned i)
+{
+	return i % 5 == 4 ? 333 : 1044;
+}
+
+static size_t tiny(unsigned i)
+{
+	(void)i;
+	return 1;
+}
+
+/* Packets of one size go in batches, which are cut where they should be. */
+static void test_equal(void **state)
+{
+	open_ends(*state);
+	check_sizes(equal, 150);
+	assert_true(udp_counters(a).batches_out >= 3);
+	assert_true(udp_counters(a).calls_out <= 3);
+	assert_true(udp_counters(b).batches_in >= 1);
+	close_ends();
+}
+
+static void test_different(void **state)
+{
+	open_ends(*state);
+	check_sizes(all_different, 150);
+	close_ends();
+}
+
+/* The short last packet of each message ends its batch. */
+static void test_tails(void **state)
+{
+	open_ends(*state);
+	check_sizes(messages_with_tails, 50);
+	assert_int_equal(udp_counters(a).batches_out, 10);
+	close_ends();
+}
+
+static void test_tiny(void **state)
+{
+	open_ends(*state);
+	check_sizes(tiny, 200);
+	close_ends();
+}
+
+/* Each size up to the largest packet alone; one more byte is refused, and nothing is lost of what follows. */
+static void test_every_size(void **state)
+{
+	size_t mtu, i = 0;
+
+	open_ends(*state);
+	mtu = a->link->ops->mtu(a->link, &b->here);
+	assert_true(mtu > 60000 && mtu <= 65527);
+	for (size_t len = 1; len <= mtu; len = len < 300 ? len + 1 : len * 2 < mtu || len == mtu ? len * 2 : mtu) {
+		b->arrived = 0;
+		assert_int_equal(udp_send(a, &b->here, 7, len), 0);
+		udp_flush(a);
+		udp_receive(b, 1);
+		assert_int_equal(b->arrived, 1);
+		assert_int_equal(b->length[0], len);
+		i++;
+	}
+	assert_int_equal(udp_send(a, &b->here, 8, mtu + 1), -EMSGSIZE);
+	udp_flush(a);
+	assert_int_equal(udp_send(a, &b->here, 9, mtu), 0);
+	udp_flush(a);
+	udp_receive(b, 2);
+	assert_int_equal(b->arrived, 2);
+	assert_int_equal(b->damaged, 0);
+	assert_int_equal(udp_counters(b).packets_in, i + 1);
+	close_ends();
+}
+
+/* Many pieces, short and long ones mixed: a short piece is the caller's again at once, a long one after the flush. */
+static void test_pieces(void **state)
+{
+	uint8_t packet[3000];
+	struct iovec iov[12];
+	static const size_t length[12] = {12, 300, 0, 256, 257, 1, 700, 4, 3, 1000, 200, 267};
+	size_t at = 0;
+
+	open_ends(*state);
+	for (uint32_t n = 0; n < 30; n++) {
+		uint8_t *shorts[12];
+
+		udp_fill(packet, sizeof(packet), 5);
+		at = 0;
+		for (int i = 0; i < 12; i++) {
+			shorts[i] = malloc(length[i] + 1);
+			memcpy(shorts[i], packet + at, length[i]);
+			iov[i] = (struct iovec){length[i] > RWK_LINK_COPIED ? packet + at : shorts[i], length[i]};
+			at += length[i];
+		}
+		assert_int_equal(at, sizeof(packet));
+		assert_int_equal(a->link->ops->send(a->link, &b->here, iov, 12), 0);
+		for (int i = 0; i < 12; i++)
+			free(shorts[i]);
+	}
+	udp_flush(a);
+	udp_receive(b, 30);
+	assert_int_equal(b->arrived, 30);
+	assert_int_equal(b->damaged, 0);
+	close_ends();
+}
+
+/* Destinations in turn: nobody gets what is for another. */
+static void test_destinations(void **state)
+{
+	struct udp_end *c;
+
+	open_ends(*state);
+	c = udp_end_open(*state, 0);
+	for (uint32_t i = 0; i < 300; i++)
+		assert_int_equal(udp_send(a, i % 3 == 2 ? &c->here : &b->here, i, 500), 0);
+	udp_flush(a);
+	udp_receive(b, 200);
+	udp_receive(c, 100);
+	assert_int_equal(b->arrived, 200);
+	assert_int_equal(c->arrived, 100);
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(c->number[i], 3 * i + 2);
+	assert_int_equal(b->damaged + c->damaged, 0);
+	udp_end_close(c);
+	close_ends();
+}
+
+/* progress keeps to its budget, and what it leaves of a batch comes with the next. */
+static void test_budget(void **state)
+{
+	open_ends(*state);
+	for (uint32_t i = 0; i < 60; i++)
+		assert_int_equal(udp_send(a, &b->here, i, 900), 0);
+	udp_flush(a);
+	for (unsigned n = 0; n < 60; n += 7) {
+		assert_true(n || udp_wait(b, 1000));
+		assert_int_equal(b->link->ops->progress(b->link, 7), n + 7 <= 60 ? 7 : 60 - n);
+		assert_int_equal(b->link->ops->arm(b->link), n + 7 < 60 ? -EAGAIN : 0);
+	}
+	assert_int_equal(b->arrived, 60);
+	for (unsigned i = 0; i < 60; i++)
+		assert_int_equal(b->number[i], i);
+	close_ends();
+}
+
+/* A strict link sends no batches over IPv4, and still all in one call. */
+static void test_strict(void **state)
+{
+	struct rwk_udp_attr attr = {.strict = true};
+
+	memcpy(attr.ip, *state, 16);
+	a = udp_end_open_with(&attr);
+	b = udp_end_open(*state, 0);
+	check_sizes(equal, 60);
+	assert_int_equal(udp_counters(a).batches_out, *state == udp_ip4 ? 0 : 1);
+	assert_int_equal(udp_counters(a).calls_out, 1);
+	close_ends();
+}
+
+/* To sleep: not while something is staged or has come; a packet wakes. */
+static void test_sleep(void **state)
+{
+	open_ends(*state);
+	assert_int_equal(b->link->ops->arm(b->link), 0);
+	assert_false(udp_wait(b, 0));
+	assert_int_equal(a->link->ops->arm(a->link), 0);
+	assert_int_equal(udp_send(a, &b->here, 1, 8), 0);
+	assert_int_equal(a->link->ops->arm(a->link), -EAGAIN);
+	udp_flush(a);
+	assert_int_equal(a->link->ops->arm(a->link), 0);
+	assert_true(udp_wait(b, 5000));
+	assert_int_equal(b->link->ops->arm(b->link), -EAGAIN);
+	assert_int_equal(b->link->ops->progress(b->link, 10), 1);
+	assert_int_equal(b->link->ops->arm(b->link), 0);
+	close_ends();
+}
+
+/* A port where nobody listens: word of it, and what goes elsewhere in the same breath arrives. */
+static void test_closed_port(void **state)
+{
+	struct rwk_link_address gone;
+
+	open_ends(*state);
+	gone = b->here;
+	udp_end_close(b);
+	b = udp_end_open(*state, 0);
+	for (uint32_t i = 0; i < 20; i++) {
+		assert_int_equal(udp_send(a, &gone, i, 100), 0);
+		assert_int_equal(udp_send(a, &b->here, i, 200), 0);
+	}
+	udp_flush(a);
+	udp_receive(b, 20);
+	assert_int_equal(b->arrived, 20);
+	assert_int_equal(a->link->ops->arm(a->link), -EAGAIN);
+	udp_drain(a);
+	assert_true(a->words >= 1);
+	assert_int_equal(a->word, -ECONNREFUSED);
+	assert_memory_equal(&a->who, &gone, sizeof(gone));
+	assert_int_equal(udp_counters(a).notices, a->words);
+	assert_int_equal(udp_counters(a).failed, 0);
+	assert_int_equal(udp_counters(a).packets_out, 40);
+	assert_int_equal(a->link->ops->arm(a->link), 0);
+	close_ends();
+}
+
+/* Datagrams of a stranger, from 0 bytes to the largest, are handed on with their bounds. */
+static void test_stranger(void **state)
+{
+	static uint8_t bytes[65507];
+	static const size_t length[] = {0, 1, 3, 11, 12, 1500, 9000, 65487, 0, 5};
+	const bool ip4 = *state == udp_ip4;
+	struct sockaddr_in6 to6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	struct sockaddr_in to4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(ip4 ? AF_INET : AF_INET6, SOCK_DGRAM, 0);
+
+	open_ends(*state);
+	to4.sin_port = to6.sin6_port = htons(rwk_udp_port(b->link));
+	for (unsigned i = 0; i < 10; i++) {
+		udp_fill(bytes, length[i], length[i] < 4 ? 0 : i);
+		assert_int_equal(sendto(fd, bytes, length[i], 0, ip4 ? (void *)&to4 : (void *)&to6,
+					 ip4 ? sizeof(to4) : sizeof(to6)),
+			length[i]);
+	}
+	udp_receive(b, 10);
+	assert_int_equal(b->arrived, 10);
+	assert_int_equal(b->damaged, 0);
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(b->length[i], length[i]);
+	assert_int_equal(udp_send(a, &b->here, 1, 100), 0);
+	udp_flush(a);
+	udp_receive(b, 11);
+	assert_int_equal(b->length[10], 100);
+	close(fd);
+	close_ends();
+}
+
+#define BOTH(f)                                                                                                        \
+	{#f " IPv4", f, NULL, NULL, (void *)udp_ip4},                                                                  \
+	{                                                                                                              \
+#f " IPv6", f, NULL, NULL, (void *)udp_ip6                                                             \
+	}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		BOTH(test_equal),
+		BOTH(test_different),
+		BOTH(test_tails),
+		BOTH(test_tiny),
+		BOTH(test_every_size),
+		BOTH(test_pieces),
+		BOTH(test_destinations),
+		BOTH(test_budget),
+		BOTH(test_strict),
+		BOTH(test_sleep),
+		BOTH(test_closed_port),
+		BOTH(test_stranger),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

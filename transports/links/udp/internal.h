@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of the UDP link share.
+ *
+ *   message   what one msghdr gives to the kernel: a packet, or a batch
+ *   staged    taken by send, not yet given to the kernel. The pieces of a message lie in `copy` or, the long ones, with
+ *             the caller; once the kernel has refused, all of it lies in `held` and nothing else is taken (`waiting`).
+ *   slot      a buffer of the receive pool: what one msghdr has brought, a packet or several joined
+ *   notice    an entry of the socket's error queue: an ICMP error, or a packet that was too long
+ *
+ * Invariants: messages [first, messages) are staged; open, if not NULL, is the last of them, for `to`, and can be
+ * joined; slots [slot, filled) have not been delivered in full, the first of them up to `offset`.
+ */
+#ifndef RWK_UDP_INTERNAL_H
+#define RWK_UDP_INTERNAL_H
+
+#include "links/udp/udp.h"
+
+#include "base/compiler.h"
+
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define MESSAGES   64             /* staged at most */
+#define PIECES     1024           /* of all of them; the kernel takes as many of one */
+#define COPY_BYTES (64u << 10)    /* of short pieces */
+#define STAGED_MAX (256u << 10)   /* bytes of all of them */
+#define SEGMENTS   64             /* packets of a batch: what all kernels with UDP_SEGMENT take */
+#define BATCH_MAX  (60u << 10)    /* bytes: below 64 KB with headers, and few enough for an skb of single pages */
+#define SLOTS      16             /* of the receive pool */
+#define SLOT_BYTES (65536u + 192) /* any datagram; the rest keeps slots out of each other's cache sets */
+#define ROUTES     1024           /* of the cache, a power of two */
+
+union socket_name {
+	struct sockaddr any;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+/** struct rwk_link_address, as this link sees it. */
+struct place {
+	uint8_t ip[16];
+	uint16_t port; /* big-endian */
+	uint16_t zero;
+	uint32_t scope; /* of a link-local IPv6 address, else 0 */
+};
+_Static_assert(sizeof(struct place) == sizeof(struct rwk_link_address), "a place is an address");
+
+struct message {
+	uint32_t size;     /* bytes of a packet; the last may be shorter */
+	uint32_t segments; /* packets */
+	uint32_t bytes;
+};
+
+struct route {
+	uint8_t ip[16];
+	uint8_t source[16];
+	uint32_t scope;
+	uint32_t mtu; /* bytes of a packet; 0: the entry is free */
+};
+
+union segment_control {
+	char room[CMSG_SPACE(sizeof(uint16_t))];
+	struct cmsghdr align;
+};
+
+union receive_control {
+	char room[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct in6_pktinfo))];
+	struct cmsghdr align;
+};
+
+struct udp {
+	struct rwk_link pub;
+	int fd;
+	int family;    /* AF_INET6, which carries IPv4 too; AF_INET where there is no IPv6 */
+	bool wildcard; /* bound to no IP */
+	bool strict;
+	bool gso; /* the kernel cuts batches */
+	uint16_t port;
+	uint8_t ip[16]; /* bound to */
+
+	/* Sending. */
+	bool waiting;
+	bool joinable;              /* packets to `to` can form batches */
+	bool notice;                /* there may be one */
+	int told;                   /* errno of the last failure that was logged */
+	struct rwk_link_address to; /* of the last packet; zero: none */
+	uint32_t limit;             /* bytes of a packet to `to` */
+	int messages, first, pieces;
+	uint32_t copied, staged;
+	struct message *open;
+
+	/* Receiving. */
+	int slot, filled, width; /* width: slots to offer next time */
+	uint32_t offset, segment;
+	struct rwk_link_address from; /* of the slot that is being delivered */
+	bool arrived;                 /* `at` is the address that it was sent to */
+	uint8_t at[16];
+	uint8_t *pool;
+
+	struct rwk_udp_counters counters;
+	uint8_t *held;
+
+	struct message message[MESSAGES];
+	struct mmsghdr out[MESSAGES];
+	union socket_name out_name[MESSAGES];
+	union segment_control out_control[MESSAGES];
+	struct iovec out_held[MESSAGES];
+	struct iovec piece[PIECES];
+	struct mmsghdr in[SLOTS];
+	union socket_name in_name[SLOTS];
+	union receive_control in_control[SLOTS];
+	struct iovec in_piece[SLOTS];
+	struct route routes[ROUTES];
+	uint32_t route_next; /* for the next that must make way */
+	uint8_t copy[COPY_BYTES];
+};
+
+static inline struct udp *rwk_udp_of(const struct rwk_link *l)
+{
+	return rwk_container_of(l, struct udp, pub);
+}
+
+static inline struct place rwk_udp_place(const struct rwk_link_address *a)
+{
+	struct place p;
+
+	memcpy(&p, a, sizeof(p));
+	return p;
+}
+
+static inline bool rwk_udp_is_ip4(const uint8_t ip[16])
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	return !memcmp(ip, mapped, sizeof(mapped));
+}
+
+/** Fills *name for a socket of that family; returns its length. An IPv6 address stays one: AF_INET then refuses it. */
+socklen_t rwk_udp_to_name(int family, const struct rwk_link_address *a, union socket_name *name);
+struct rwk_link_address rwk_udp_from_name(const union socket_name *name);
+
+/** The way to a place: from the cache, or asked for now (a few system calls); NULL: there is none, errno says why. */
+const struct route *rwk_udp_route(struct udp *u, const struct rwk_link_address *to);
+/** It has changed: is asked for again when it is needed next. */
+void rwk_udp_forget_route(struct udp *u, const struct rwk_link_address *to);
+
+size_t rwk_udp_mtu(struct rwk_link *l, const struct rwk_link_address *to);
+int rwk_udp_send(struct rwk_link *l, const struct rwk_link_address *to, const struct iovec *iov, int count);
+void rwk_udp_flush(struct rwk_link *l);
+void rwk_udp_init_send(struct udp *u);
+int rwk_udp_progress(struct rwk_link *l, int budget);
+void rwk_udp_init_receive(struct udp *u);
+size_t rwk_udp_pseudo(
+	struct rwk_link *l, const struct rwk_link_address *peer, bool outgoing, size_t len, uint16_t id, uint8_t *out);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Receiving: one system call a progress, into the slots of the pool. It asks for one message (recvmsg, the cheapest
+ * when there is nothing or little) as long as few come, and for more at once (recvmmsg) the more the last call brought.
+ * What the budget leaves over stays in its slot for the next progress.
+ */
+#define _GNU_SOURCE /* sendmmsg, in6_pktinfo */
+
+#include "links/udp/internal.h"
+
+#include <errno.h>
+#include <linux/errqueue.h>
+#include <netinet/udp.h>
+
+#define NOTICES 64 /* heard in one progress, at most */
+
+static void reset_slot(struct udp *u, int i)
+{
+	u->in[i].msg_hdr.msg_namelen = sizeof(u->in_name[i]);
+	u->in[i].msg_hdr.msg_controllen = sizeof(u->in_control[i]);
+}
+
+void rwk_udp_init_receive(struct udp *u)
+{
+	u->width = 1;
+	for (int i = 0; i < SLOTS; i++) {
+		u->in_piece[i] = (struct iovec){u->pool + (size_t)i * SLOT_BYTES, SLOT_BYTES};
+		u->in[i].msg_hdr.msg_name = &u->in_name[i];
+		u->in[i].msg_hdr.msg_control = u->in_control[i].room;
+		u->in[i].msg_hdr.msg_iov = &u->in_piece[i];
+		u->in[i].msg_hdr.msg_iovlen = 1;
+		reset_slot(u, i);
+	}
+}
+
+/*
+ * Notices.
+ */
+
+static void judge(struct udp *u, const struct rwk_link_address *who, const struct sock_extended_err *e)
+{
+	if (e->ee_origin == SO_EE_ORIGIN_ICMP || e->ee_origin == SO_EE_ORIGIN_ICMP6)
+		u->counters.notices++;
+	if (e->ee_errno == EMSGSIZE)
+		rwk_udp_forget_route(u, who);
+	if (e->ee_errno == ECONNREFUSED && u->pub.word)
+		u->pub.word(u->pub.user, who, -ECONNREFUSED);
+}
+
+static bool hear_one(struct udp *u)
+{
+	union socket_name name;
+	union {
+		char room[256];
+		struct cmsghdr align;
+	} control;
+	struct msghdr h = {.msg_name = &name,
+		.msg_namelen = sizeof(name),
+		.msg_control = control.room,
+		.msg_controllen = sizeof(control.room)};
+	struct rwk_link_address who;
+
+	if (recvmsg(u->fd, &h, MSG_ERRQUEUE) < 0)
+		return errno == EINTR;
+	if (!h.msg_namelen)
+		return true;
+	who = rwk_udp_from_name(&name);
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&h); c; c = CMSG_NXTHDR(&h, c)) {
+		struct sock_extended_err e;
+
+		if ((c->cmsg_level != IPPROTO_IP || c->cmsg_type != IP_RECVERR) &&
+			(c->cmsg_level != IPPROTO_IPV6 || c->cmsg_type != IPV6_RECVERR))
+			continue;
+		memcpy(&e, CMSG_DATA(c), sizeof(e));
+		judge(u, &who, &e);
+	}
+	return true;
+}
+
+static rwk_noinline void hear(struct udp *u)
+{
+	int n = 0;
+
+	while (n < NOTICES && hear_one(u))
+		n++;
+	u->notice = n == NOTICES;
+}
+
+/*
+ * Packets.
+ */
+
+static int receive(struct udp *u)
+{
+	int n;
+
+	if (u->width == 1) {
+		ssize_t len = recvmsg(u->fd, &u->in[0].msg_hdr, 0);
+
+		u->in[0].msg_len = (unsigned)len;
+		n = len < 0 ? -1 : 1;
+	} else {
+		n = recvmmsg(u->fd, u->in, (unsigned)u->width, 0, NULL);
+	}
+	if (n < 0) {
+		u->width = 1;
+		if (errno != EAGAIN && errno != EINTR)
+			hear(u);
+		return 0;
+	}
+	if (n == u->width)
+		u->width = n < SLOTS / 2 ? 2 * n : SLOTS;
+	else
+		u->width = n;
+	u->slot = 0;
+	u->filled = n;
+	return n;
+}
+
+static rwk_outline void read_control(struct udp *u, struct msghdr *h)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c)) {
+		int size;
+
+		if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO) {
+			memcpy(&size, CMSG_DATA(c), sizeof(size));
+			u->segment = size > 0 ? (uint32_t)size : u->segment;
+			u->counters.batches_in++;
+		} else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
+			memcpy(u->at, CMSG_DATA(c) + offsetof(struct in6_pktinfo, ipi6_addr), 16);
+			u->arrived = true;
+		} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+			memset(u->at, 0, 10);
+			memset(u->at + 10, 0xff, 2);
+			memcpy(u->at + 12, CMSG_DATA(c) + offsetof(struct in_pktinfo, ipi_addr), 4);
+			u->arrived = true;
+		}
+	}
+}
+
+/* The first packet of a slot: what the kernel says of it. */
+static void begin_slot(struct udp *u)
+{
+	struct mmsghdr *m = &u->in[u->slot];
+
+	u->from = rwk_udp_from_name(&u->in_name[u->slot]);
+	u->segment = m->msg_len;
+	u->arrived = false;
+	if (m->msg_hdr.msg_controllen)
+		read_control(u, &m->msg_hdr);
+	reset_slot(u, u->slot);
+}
+
+/* Hands out the packets of one slot, at most `budget`; returns how many. */
+static int deliver(struct udp *u, int budget)
+{
+	const uint8_t *bytes = u->in_piece[u->slot].iov_base;
+	uint32_t end = u->in[u->slot].msg_len;
+	int done = 0;
+
+	if (!u->offset)
+		begin_slot(u);
+	do {
+		uint32_t at = u->offset, len = end - at < u->segment ? end - at : u->segment;
+
+		u->offset += len;
+		u->counters.bytes_in += len;
+		u->pub.packet(u->pub.user, &u->from, bytes + at, len);
+		done++;
+	} while (u->offset < end && done < budget);
+	if (u->offset == end) {
+		u->offset = 0;
+		u->slot++;
+		u->arrived = false;
+	}
+	u->counters.packets_in += (unsigned)done;
+	return done;
+}
+
+int rwk_udp_progress(struct rwk_link *l, int budget)
+{
+	struct udp *u = rwk_udp_of(l);
+	int done = 0;
+
+	if (rwk_unlikely(u->waiting))
+		rwk_udp_flush(l);
+	if (rwk_unlikely(u->notice))
+		hear(u);
+	if (u->slot == u->filled && !receive(u))
+		return 0;
+	while (done < budget && u->slot < u->filled)
+		done += deliver(u, budget - done);
+	return done;
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sending. A packet joins the open message if it may, else it begins one; a message is open as long as its packets are
+ * of one size and the destination does not change. flush gives all of them to the kernel by one call if it can.
+ *
+ * If the kernel has no room, what is left is copied into `held` and waits there for the next flush or progress. Any
+ * other error may be that of an earlier packet (an ICMP error is reported by whatever call comes next, which then has
+ * sent nothing), so the call is repeated before the packet is given up.
+ */
+#define _GNU_SOURCE /* sendmmsg, in6_pktinfo */
+
+#include "links/udp/internal.h"
+
+#include "base/copy.h"
+#include "base/iov.h"
+#include "base/log.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/udp.h>
+
+#define TRIES 3
+
+/* Turns to another destination. */
+static rwk_noinline void aim(struct udp *u, const struct rwk_link_address *to)
+{
+	u->limit = (uint32_t)rwk_udp_mtu(&u->pub, to);
+	u->joinable = u->gso && !(u->strict && rwk_udp_is_ip4(to->byte));
+	u->to = *to;
+	u->open = NULL;
+}
+
+static bool fits(const struct udp *u, size_t len, size_t copied, int count)
+{
+	return u->messages < MESSAGES && u->staged + len <= STAGED_MAX && u->copied + copied <= COPY_BYTES &&
+	       u->pieces + count <= PIECES;
+}
+
+static rwk_noinline bool make_room(struct udp *u)
+{
+	rwk_udp_flush(&u->pub);
+	if (!u->waiting)
+		return true;
+	u->counters.refused++;
+	return false;
+}
+
+/* Lets the kernel cut the message into packets of its size. */
+static rwk_outline void make_batch(struct udp *u, int i)
+{
+	struct msghdr *h = &u->out[i].msg_hdr;
+	uint16_t size = (uint16_t)u->message[i].size;
+	struct cmsghdr *c;
+
+	h->msg_control = u->out_control[i].room;
+	h->msg_controllen = sizeof(u->out_control[i].room);
+	c = CMSG_FIRSTHDR(h);
+	c->cmsg_level = SOL_UDP;
+	c->cmsg_type = UDP_SEGMENT;
+	c->cmsg_len = CMSG_LEN(sizeof(size));
+	memcpy(CMSG_DATA(c), &size, sizeof(size));
+}
+
+static struct message *begin_message(struct udp *u, size_t len)
+{
+	int i = u->messages++;
+	struct msghdr *h = &u->out[i].msg_hdr;
+
+	h->msg_namelen = rwk_udp_to_name(u->family, &u->to, &u->out_name[i]);
+	h->msg_iov = &u->piece[u->pieces];
+	h->msg_iovlen = 0;
+	h->msg_controllen = 0;
+	u->message[i] = (struct message){.size = (uint32_t)len};
+	return &u->message[i];
+}
+
+static void put_piece(struct udp *u, struct msghdr *h, const struct iovec *from)
+{
+	struct iovec *last = h->msg_iov + h->msg_iovlen - 1;
+	uint8_t *to = u->copy + u->copied;
+	size_t len = from->iov_len;
+
+	if (len > RWK_LINK_COPIED) {
+		h->msg_iov[h->msg_iovlen++] = *from;
+		u->pieces++;
+		return;
+	}
+	if (len <= RWK_COPY_SHORT_MAX)
+		rwk_copy_short(to, from->iov_base, len);
+	else
+		memcpy(to, from->iov_base, len);
+	u->copied += (uint32_t)len;
+	if (h->msg_iovlen && (uint8_t *)last->iov_base + last->iov_len == to) {
+		last->iov_len += len;
+	} else {
+		h->msg_iov[h->msg_iovlen++] = (struct iovec){to, len};
+		u->pieces++;
+	}
+}
+
+static bool joins(const struct udp *u, size_t len)
+{
+	const struct message *m = u->open;
+
+	return m && len && len <= m->size && m->segments < SEGMENTS && m->bytes + len <= BATCH_MAX;
+}
+
+int rwk_udp_send(struct rwk_link *l, const struct rwk_link_address *to, const struct iovec *iov, int count)
+{
+	struct udp *u = rwk_udp_of(l);
+	size_t len = 0, copied = 0;
+	struct message *m;
+	struct msghdr *h;
+
+	for (int i = 0; i < count; i++) {
+		len += iov[i].iov_len;
+		copied += iov[i].iov_len <= RWK_LINK_COPIED ? iov[i].iov_len : 0;
+	}
+	if (rwk_unlikely(memcmp(to, &u->to, sizeof(*to))))
+		aim(u, to);
+	if (rwk_unlikely(len > u->limit || count > PIECES))
+		return -EMSGSIZE;
+	if (rwk_unlikely(u->waiting || !fits(u, len, copied, count)) && !make_room(u))
+		return -EAGAIN;
+	m = joins(u, len) ? u->open : begin_message(u, len);
+	h = &u->out[u->messages - 1].msg_hdr;
+	for (int i = 0; i < count; i++)
+		put_piece(u, h, &iov[i]);
+	m->bytes += (uint32_t)len;
+	u->staged += (uint32_t)len;
+	if (++m->segments == 2)
+		make_batch(u, u->messages - 1);
+	u->open = u->joinable && len == m->size ? m : NULL;
+	return 0;
+}
+
+/* Gives the kernel what is staged; returns how many messages it took, or negative errno. */
+static int give(struct udp *u)
+{
+	int n = u->messages - u->first;
+	struct msghdr *h = &u->out[u->first].msg_hdr;
+	ssize_t r;
+
+	if (n > 1)
+		r = sendmmsg(u->fd, &u->out[u->first], (unsigned)n, 0);
+	else if (h->msg_iovlen == 1 && !h->msg_controllen)
+		r = sendto(u->fd, h->msg_iov->iov_base, h->msg_iov->iov_len, 0, h->msg_name, h->msg_namelen);
+	else
+		r = sendmsg(u->fd, h, 0);
+	if (r < 0)
+		return -errno;
+	u->counters.calls_out++;
+	if (n == 1)
+		return 1;
+	u->notice |= r < n; /* an error ended it, which will not be reported again */
+	return (int)r;
+}
+
+static void took(struct udp *u, int n)
+{
+	for (; n; n--, u->first++) {
+		const struct message *m = &u->message[u->first];
+
+		u->counters.packets_out += m->segments;
+		u->counters.bytes_out += m->bytes;
+		u->counters.batches_out += m->segments > 1;
+	}
+}
+
+static bool is_lack_of_room(int err)
+{
+	return err == EAGAIN || err == ENOBUFS || err == ENOMEM;
+}
+
+/* What must wait must not lie with the caller. */
+static rwk_noinline void hold(struct udp *u)
+{
+	size_t at = 0;
+
+	u->counters.no_room++;
+	if (u->waiting)
+		return;
+	for (int i = u->first; i < u->messages; i++) {
+		struct msghdr *h = &u->out[i].msg_hdr;
+		size_t len = u->message[i].bytes;
+
+		rwk_iov_gather(h->msg_iov, h->msg_iovlen, 0, u->held + at, len);
+		u->out_held[i] = (struct iovec){u->held + at, len};
+		h->msg_iov = &u->out_held[i];
+		h->msg_iovlen = 1;
+		at += len;
+	}
+	u->waiting = true;
+}
+
+static void drop(struct udp *u, const struct rwk_link_address *to, uint32_t packets, int err)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	if (err == EMSGSIZE) {
+		u->counters.too_long += packets;
+		return;
+	}
+	u->counters.failed += packets;
+	if (u->told == err)
+		return;
+	u->told = err;
+	rwk_warn("udp: packets to %s, port %u, are not sent: %s; a firewall, a route or an interface of this host "
+		 "stops them",
+		inet_ntop(AF_INET6, to->byte, text, sizeof(text)), ntohs(rwk_udp_place(to).port), strerror(err));
+}
+
+/* The kernel does not cut batches for this device: from now on there are none. */
+static void cut_apart(struct udp *u, const struct rwk_link_address *to)
+{
+	struct msghdr h = u->out[u->first].msg_hdr;
+	const struct message *m = &u->message[u->first];
+	struct iovec part[PIECES];
+
+	if (u->gso)
+		rwk_info("udp: the kernel cuts no batches here; packets are sent one by one");
+	u->gso = false;
+	memset(&u->to, 0, sizeof(u->to));
+	h.msg_controllen = 0;
+	h.msg_iov = part;
+	for (size_t at = 0; at < m->bytes; at += m->size) {
+		size_t len = m->bytes - at < m->size ? m->bytes - at : m->size;
+
+		h.msg_iovlen = rwk_iov_slice(
+			u->out[u->first].msg_hdr.msg_iov, u->out[u->first].msg_hdr.msg_iovlen, at, &len, part, PIECES);
+		if (sendmsg(u->fd, &h, 0) < 0) {
+			drop(u, to, 1, errno);
+			continue;
+		}
+		u->counters.calls_out++;
+		u->counters.packets_out++;
+		u->counters.bytes_out += len;
+	}
+}
+
+/* The first message, which the kernel has refused TRIES times: done with, one way or the other. */
+static rwk_noinline void refused(struct udp *u, int err)
+{
+	const struct message *m = &u->message[u->first];
+	struct rwk_link_address to = rwk_udp_from_name(&u->out_name[u->first]);
+
+	rwk_udp_forget_route(u, &to);
+	if (m->segments > 1 && (err == EIO || err == EINVAL)) {
+		if (m->size <= rwk_udp_mtu(&u->pub, &to)) {
+			cut_apart(u, &to);
+			u->first++;
+			return;
+		}
+		err = EMSGSIZE; /* as older kernels say it of a batch */
+	}
+	drop(u, &to, m->segments, err);
+	u->first++;
+}
+
+void rwk_udp_flush(struct rwk_link *l)
+{
+	struct udp *u = rwk_udp_of(l);
+	int tries = 0;
+
+	while (u->first < u->messages) {
+		int n = give(u);
+
+		if (rwk_likely(n > 0)) {
+			took(u, n);
+			tries = 0;
+		} else if (is_lack_of_room(-n)) {
+			hold(u);
+			return;
+		} else if (++tries < TRIES) {
+			u->notice = true;
+		} else {
+			refused(u, -n);
+			tries = 0;
+		}
+	}
+	u->messages = u->first = u->pieces = 0;
+	u->copied = u->staged = 0;
+	u->open = NULL;
+	u->waiting = false;
+}
+
+void rwk_udp_init_send(struct udp *u)
+{
+	for (int i = 0; i < MESSAGES; i++)
+		u->out[i].msg_hdr.msg_name = &u->out_name[i];
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The UDP link as a whole: the socket and its options, addresses, sleep. */
+#define _GNU_SOURCE /* sendmmsg, in6_pktinfo */
+
+#include "links/udp/internal.h"
+
+#include "base/log.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/sock_diag.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SEND_BUFFER (1 << 20) /* bytes: a few batches; more would wait in the kernel, where nobody can take it back */
+
+/*
+ * Addresses.
+ */
+
+struct rwk_link_address rwk_udp_address(const uint8_t ip[16], uint16_t port)
+{
+	struct place p = {.port = htons(port)};
+	struct rwk_link_address a;
+
+	memcpy(p.ip, ip, 16);
+	memcpy(&a, &p, sizeof(a));
+	return a;
+}
+
+void rwk_udp_split(const struct rwk_link_address *a, uint8_t ip[16], uint16_t *port)
+{
+	struct place p = rwk_udp_place(a);
+
+	memcpy(ip, p.ip, 16);
+	*port = ntohs(p.port);
+}
+
+socklen_t rwk_udp_to_name(int family, const struct rwk_link_address *a, union socket_name *name)
+{
+	struct place p = rwk_udp_place(a);
+
+	if (family == AF_INET && rwk_udp_is_ip4(p.ip)) {
+		name->in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = p.port};
+		memcpy(&name->in.sin_addr, p.ip + 12, 4);
+		return sizeof(name->in);
+	}
+	name->in6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = p.port, .sin6_scope_id = p.scope};
+	memcpy(&name->in6.sin6_addr, p.ip, 16);
+	return sizeof(name->in6);
+}
+
+struct rwk_link_address rwk_udp_from_name(const union socket_name *name)
+{
+	struct place p = {.ip = {[10] = 0xff, [11] = 0xff}};
+	struct rwk_link_address a;
+
+	if (name->any.sa_family == AF_INET) {
+		memcpy(p.ip + 12, &name->in.sin_addr, 4);
+		p.port = name->in.sin_port;
+	} else {
+		memcpy(p.ip, &name->in6.sin6_addr, 16);
+		p.port = name->in6.sin6_port;
+		p.scope = name->in6.sin6_scope_id;
+	}
+	memcpy(&a, &p, sizeof(a));
+	return a;
+}
+
+/*
+ * The socket.
+ */
+
+/* DF and errors of the path are what the link stands on; the kernel can do without the others. */
+static const struct option {
+	bool ip6, needed;
+	int level, name, value;
+} options[] = {
+	{false, true, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO},
+	{false, true, IPPROTO_IP, IP_RECVERR, 1},
+	{true, true, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO},
+	{true, true, IPPROTO_IPV6, IPV6_RECVERR, 1},
+	{true, true, IPPROTO_IPV6, IPV6_V6ONLY, 0},
+	{true, false, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1}, /* RoCEv2 of other makers has no UDP checksum */
+	{false, false, IPPROTO_UDP, UDP_GRO, 1},
+	{false, false, SOL_SOCKET, SO_SNDBUF, SEND_BUFFER},
+};
+
+static int set(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value)) ? -errno : 0;
+}
+
+static int set_options(struct udp *u, const struct rwk_udp_attr *attr)
+{
+	int size = attr->receive_buffer ? attr->receive_buffer : (int)RWK_UDP_RECEIVE_BUFFER;
+	socklen_t len = sizeof(int);
+	int segment, err;
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
+		const struct option *o = &options[i];
+
+		if (o->ip6 && u->family != AF_INET6)
+			continue;
+		err = set(u->fd, o->level, o->name, o->value);
+		if (err && o->needed)
+			return err;
+	}
+	u->gso = !getsockopt(u->fd, IPPROTO_UDP, UDP_SEGMENT, &segment, &len);
+	err = set(u->fd, SOL_SOCKET, SO_RCVBUF, size);
+	if (err || !u->wildcard)
+		return err;
+	return u->family == AF_INET6 ? set(u->fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1)
+				     : set(u->fd, IPPROTO_IP, IP_PKTINFO, 1);
+}
+
+static int make_socket(struct udp *u)
+{
+	u->family = AF_INET6;
+	u->fd = socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (u->fd < 0 && errno == EAFNOSUPPORT) {
+		u->family = AF_INET;
+		u->fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	}
+	return u->fd < 0 ? -errno : 0;
+}
+
+static int bind_port(struct udp *u, uint16_t port)
+{
+	struct rwk_link_address a = rwk_udp_address(u->ip, port);
+	union socket_name name;
+	socklen_t size = rwk_udp_to_name(u->family, &a, &name);
+
+	if (u->family == AF_INET && u->wildcard) {
+		name.in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
+		size = sizeof(name.in);
+	}
+	if (bind(u->fd, &name.any, size))
+		return -errno;
+	size = sizeof(name);
+	if (getsockname(u->fd, &name.any, &size))
+		return -errno;
+	a = rwk_udp_from_name(&name);
+	u->port = ntohs(rwk_udp_place(&a).port);
+	return 0;
+}
+
+/* The processes of a node start together: each begins at another place of the range. */
+static int bind_range(struct udp *u, unsigned first, unsigned last)
+{
+	unsigned count = last - first + 1, start = (unsigned)getpid() % count;
+	int err = -EADDRINUSE;
+
+	for (unsigned i = 0; i < count && err == -EADDRINUSE; i++)
+		err = bind_port(u, (uint16_t)(first + (start + i) % count));
+	return err;
+}
+
+static int bind_socket(struct udp *u, const struct rwk_udp_attr *attr)
+{
+	char text[INET6_ADDRSTRLEN];
+	unsigned first = attr->port_first, last = attr->port_last;
+	int err;
+
+	if (attr->port || !last) {
+		first = last = attr->port;
+		err = bind_port(u, attr->port);
+	} else {
+		err = bind_range(u, first, last);
+	}
+	if (err)
+		rwk_warn("udp: no socket can be bound to %s, port %u to %u: %s",
+			inet_ntop(AF_INET6, u->ip, text, sizeof(text)), first, last, strerror(-err));
+	return err;
+}
+
+/*
+ * Operations.
+ */
+
+static rwk_time udp_now(struct rwk_link *l)
+{
+	struct timespec t;
+
+	(void)l;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (rwk_time)t.tv_sec * 1000000000u + (rwk_time)t.tv_nsec;
+}
+
+static int udp_arm(struct rwk_link *l)
+{
+	struct udp *u = rwk_udp_of(l);
+	struct pollfd p = {.fd = u->fd, .events = POLLIN};
+
+	if (u->messages || u->notice || u->slot < u->filled)
+		return -EAGAIN;
+	if (poll(&p, 1, 0) <= 0)
+		return 0;
+	u->notice |= (p.revents & POLLERR) != 0;
+	return -EAGAIN;
+}
+
+static int udp_wait_fd(struct rwk_link *l)
+{
+	return rwk_udp_of(l)->fd;
+}
+
+static void udp_close(struct rwk_link *l)
+{
+	struct udp *u = rwk_udp_of(l);
+
+	close(u->fd);
+	free(u->pool);
+	free(u->held);
+	free(u);
+}
+
+static const struct rwk_link_ops udp_ops = {
+	.name = "udp",
+	.traits = RWK_LINK_MAY_LOSE | RWK_LINK_MAY_DUPLICATE | RWK_LINK_MAY_REORDER,
+	.mtu = rwk_udp_mtu,
+	.send = rwk_udp_send,
+	.flush = rwk_udp_flush,
+	.progress = rwk_udp_progress,
+	.now = udp_now,
+	.pseudo = rwk_udp_pseudo,
+	.arm = udp_arm,
+	.wait_fd = udp_wait_fd,
+	.close = udp_close,
+};
+
+static int open_socket(struct udp *u, const struct rwk_udp_attr *attr)
+{
+	int err = make_socket(u);
+
+	if (err) {
+		rwk_warn("udp: no socket: %s", strerror(-err));
+		return err;
+	}
+	err = set_options(u, attr);
+	if (err)
+		rwk_warn("udp: the socket lacks an option that is needed: %s", strerror(-err));
+	else
+		err = bind_socket(u, attr);
+	if (err)
+		close(u->fd);
+	return err;
+}
+
+int rwk_udp_open(const struct rwk_udp_attr *attr, struct rwk_link **l)
+{
+	static const uint8_t none[16];
+	struct udp *u;
+	int err = -ENOMEM;
+
+	if (attr->port_last < attr->port_first) {
+		rwk_warn("udp: the port range %u to %u ends before it begins", attr->port_first, attr->port_last);
+		return -EINVAL;
+	}
+	u = calloc(1, sizeof(*u));
+	if (!u)
+		return -ENOMEM;
+	u->pub.ops = &udp_ops;
+	u->strict = attr->strict;
+	memcpy(u->ip, attr->ip, 16);
+	u->wildcard = !memcmp(u->ip, none, 16);
+	u->pool = malloc((size_t)SLOTS * SLOT_BYTES);
+	u->held = malloc(STAGED_MAX);
+	if (!u->pool || !u->held)
+		goto free_all;
+	err = open_socket(u, attr);
+	if (err)
+		goto free_all;
+	rwk_udp_init_send(u);
+	rwk_udp_init_receive(u);
+	*l = &u->pub;
+	return 0;
+
+free_all:
+	free(u->pool);
+	free(u->held);
+	free(u);
+	return err;
+}
+
+/*
+ * Questions.
+ */
+
+uint16_t rwk_udp_port(const struct rwk_link *l)
+{
+	return rwk_udp_of(l)->port;
+}
+
+size_t rwk_udp_room(const struct rwk_link *l)
+{
+	int size = 0;
+	socklen_t len = sizeof(size);
+
+	getsockopt(rwk_udp_of(l)->fd, SOL_SOCKET, SO_RCVBUF, &size, &len);
+	return (size_t)size / 4;
+}
+
+void rwk_udp_get_counters(const struct rwk_link *l, struct rwk_udp_counters *c)
+{
+	const struct udp *u = rwk_udp_of(l);
+	uint32_t info[SK_MEMINFO_VARS] = {0};
+	socklen_t len = sizeof(info);
+
+	*c = u->counters;
+	if (!getsockopt(u->fd, SOL_SOCKET, SO_MEMINFO, info, &len))
+		c->overruns = info[SK_MEMINFO_DROPS];
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The link on ordinary UDP sockets: one unconnected, non-blocking socket, no privilege. It may lose, duplicate and
+ * reorder. One thread at a time.
+ *
+ *   batch   packets of one size to one destination (the last may be shorter) that one call gives to the kernel, which
+ *           cuts them apart (UDP_SEGMENT); the other way round, packets that the kernel has joined (UDP_GRO)
+ *   room    bytes of packets that may wait in the socket's receive buffer without being dropped
+ *   route   what the kernel says of the way to an IP: source address, MTU; asked once and kept
+ *
+ * IPs are 16 bytes: IPv6, or IPv4 mapped into it, as in struct rwk_address. Ports are in the host's byte order.
+ *
+ * Every IPv4 packet has DF set; its identification is 0, in a batch its place there (0, 1, 2, ...). IPv6 has none.
+ */
+#ifndef RWK_UDP_H
+#define RWK_UDP_H
+
+#include "link.h"
+
+#define RWK_UDP_RECEIVE_BUFFER (4u << 20) /* bytes: what is asked for by default */
+#define RWK_UDP_ROOM_PACKET    1024u      /* bytes: what the shortest packet counts as in rwk_udp_room */
+
+struct rwk_udp_attr {
+	uint8_t ip[16];                 /* to bind to; zero: all addresses of this host, IPv4 and IPv6 */
+	uint16_t port;                  /* 0: one of the range; without a range the kernel's choice */
+	uint16_t port_first, port_last; /* the range, both ends in it; 0 and 0: none */
+	int receive_buffer;             /* bytes to ask for; 0: RWK_UDP_RECEIVE_BUFFER. The kernel may give less. */
+	bool strict; /* the peers are not our own ends: no batches over IPv4, so that each identification is 0 */
+};
+
+/** What has happened so far. */
+struct rwk_udp_counters {
+	uint64_t packets_out, bytes_out; /* given to the kernel */
+	uint64_t batches_out;            /* messages of more than one packet among them */
+	uint64_t calls_out;              /* system calls that sent something */
+	uint64_t packets_in, bytes_in;   /* handed to `packet` */
+	uint64_t batches_in;             /* messages that the kernel had joined */
+	uint64_t refused;                /* -EAGAIN said by send */
+	uint64_t no_room;                /* the kernel had no room for what was to be sent, and it waits */
+	uint64_t failed;                 /* packets dropped because the kernel does not send to that destination */
+	uint64_t too_long;               /* packets dropped because the way there has become narrower */
+	uint64_t notices;                /* ICMP errors heard; those of a closed port are given as word */
+	uint64_t overruns;               /* datagrams for which the kernel had no room in the receive buffer */
+};
+
+/**
+ * Opens a link; `packet`, `word` and `user` are the caller's to set before the first progress. 0 and *l set.
+ * -EADDRINUSE: the port, or each of the range, is taken; -EADDRNOTAVAIL: the IP is none of this host's; -EINVAL: the
+ * range ends before it begins; -EACCES: a port below 1024; -EMFILE, -ENOMEM. What went wrong has been logged. Makes
+ * system calls, never waits. Ended by the link's close, which drops what has not been flushed.
+ */
+int rwk_udp_open(const struct rwk_udp_attr *attr, struct rwk_link **l);
+
+/** The port the link is bound to. */
+uint16_t rwk_udp_port(const struct rwk_link *l);
+
+/**
+ * Bytes of packets that may wait unread at this end without one being dropped: the windows of all peers together. A
+ * packet counts with its length, at least RWK_UDP_ROOM_PACKET. It is a quarter of what getsockopt says the buffer has,
+ * because the kernel charges for the memory that a packet lies in, not for its bytes: up to 2.7 times its length from
+ * 1024 bytes on (an allocation of a power of two, its own header), and because it may give back what has been read
+ * only when that is a quarter of the buffer. A driver that spends a page on each frame of 1500 bytes goes beyond that.
+ */
+size_t rwk_udp_room(const struct rwk_link *l);
+
+void rwk_udp_get_counters(const struct rwk_link *l, struct rwk_udp_counters *c);
+
+/** The link's name for that IP and port, and back. */
+struct rwk_link_address rwk_udp_address(const uint8_t ip[16], uint16_t port);
+void rwk_udp_split(const struct rwk_link_address *a, uint8_t ip[16], uint16_t *port);
+
+/**
+ * Which of this host's addresses others should be told. Of the interfaces that are up and match `include` (all if it
+ * is NULL or empty) and not `exclude`: the earlier in `include` first, then the one that the default route leaves by,
+ * then ordinary ones, then bridges and those without a carrier, and loopback if there is nothing else; IPv4 before
+ * IPv6; never a link-local IPv6 address. Both lists have interface names and networks ("eth0,10.1.0.0/16,fd00::/8"),
+ * separated by commas. 0 and ip set. -EINVAL: a list is malformed; -EADDRNOTAVAIL: nothing matches; `why` (of `size`
+ * bytes) then has a sentence for the user. Makes system calls, never waits.
+ */
+int rwk_udp_own_ip(const char *include, const char *exclude, uint8_t ip[16], char *why, size_t size);
+
+/**
+ * The address of this host by which packets to `peer` leave. 0 and source set; -ENETUNREACH, -EHOSTUNREACH and the
+ * like: there is no route to it. No packet is sent.
+ */
+int rwk_udp_route_ip(const uint8_t peer[16], uint8_t source[16]);
+
+#endif
