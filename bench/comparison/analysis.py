@@ -2,24 +2,24 @@
 """What is concluded from the runs. Pure: runs in, figures out.
 
 A run is one program started once: {"benchmark", "stack", "ranks", "round", "probes": [before, after],
-"results": {size: value}}.
-The two cores of a virtual machine may be two threads of one physical core in one second and two cores in the next, and
-a line between them then takes four times as long, so every run is taken between two probes of that time, and only runs
-of one mode are compared with each other. A probe far above both modes says that something else was running on one of
-the cores.
+"results": {size: value}}; where loss is what varies, a percentage stands in the place of the size.
+The two cores of a virtual machine may be two threads of one physical core in one second (they are near) and two cores
+in the next (far), and a line between them then takes four times as long, so every run is taken between two probes of
+that time, and only runs of one mode are compared with each other. A probe far above both modes says that something else
+was running on one of the cores.
 """
 from statistics import median
 
-MODE_WIDTH = 1.6  # a probe up to this much above the quickest one belongs to the fast mode
+MODE_WIDTH = 1.6  # a probe up to this much above the quickest one says that the cores are near
 BUSY_WIDTH = 10  # a probe more than this many times the quickest one has been disturbed
 
-FAST, SLOW, MIXED, DISTURBED = "fast", "slow", "mixed", "disturbed"
+NEAR, FAR, MIXED, DISTURBED = "near", "far", "mixed", "disturbed"
 
 
 def mode_of_probe(probe, quickest):
     if probe <= MODE_WIDTH * quickest:
-        return FAST
-    return SLOW if probe <= BUSY_WIDTH * quickest else DISTURBED
+        return NEAR
+    return FAR if probe <= BUSY_WIDTH * quickest else DISTURBED
 
 
 def mode_of(run, quickest):
@@ -40,7 +40,7 @@ def assign_modes(runs):
 def count_modes(runs):
     """{mode: {"runs", "probe_min", "probe_max"}} for the modes that occurred."""
     counts = {}
-    for mode in (FAST, SLOW, MIXED, DISTURBED):
+    for mode in (NEAR, FAR, MIXED, DISTURBED):
         probes = [p for run in runs if run["mode"] == mode for p in run["probes"]]
         if probes:
             counts[mode] = {"runs": len(probes) // 2, "probe_min": min(probes), "probe_max": max(probes)}
@@ -76,7 +76,7 @@ def compare_benchmark(runs, more_is_better, ours):
         for size in run["results"]:
             everyone.setdefault(size, set()).add(run["stack"])
     modes = {}
-    for mode in (FAST, SLOW):
+    for mode in (NEAR, FAR):
         rows = {}
         for size in sorted(everyone):
             by_stack = {}
@@ -88,3 +88,13 @@ def compare_benchmark(runs, more_is_better, ours):
         if rows:
             modes[mode] = rows
     return modes
+
+
+def why_no_table(runs):
+    """A sentence where no run, whose mode is set, counts; else None."""
+    if not runs:
+        return "there is no table: nothing ran to its end"
+    if not any(run["mode"] in (NEAR, FAR) for run in runs):
+        return (f"there is no table: each of the {len(runs)} runs was disturbed, or saw the machine change its mode; "
+                "run it again while the machine has nothing else to do")
+    return None

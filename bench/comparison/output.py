@@ -7,7 +7,7 @@ import subprocess
 
 from stacks import OURS
 
-MODE_TITLES = {"fast": "fast mode", "slow": "slow mode"}
+MODE_TITLES = {"near": "CPUs near each other", "far": "CPUs far from each other"}
 
 
 def number(value):
