@@ -1,0 +1,16 @@
+# What test/fuzz adds to the build: fuzzers, where the compiler has libFuzzer. What they look at is compiled once more, with the
+# sanitizers.
+EXTRA_DIST += test/fuzz/run test/fuzz/corpus
+
+if HAVE_LIBFUZZER
+FUZZ_CFLAGS = $(RWK_WARNINGS) -fno-strict-aliasing -fno-sanitize-recover=undefined -fsanitize=fuzzer,address,undefined
+FUZZERS = test/fuzz/fuzz_wire
+check_PROGRAMS += $(FUZZERS)
+
+test_fuzz_fuzz_wire_SOURCES = test/fuzz/fuzz_wire.c \
+	transports/wire/crc32.c transports/wire/icrc.c transports/wire/segment.c transports/wire/wire.c
+test_fuzz_fuzz_wire_CPPFLAGS = $(AM_CPPFLAGS) $(ISAL_CFLAGS)
+test_fuzz_fuzz_wire_CFLAGS = $(FUZZ_CFLAGS)
+test_fuzz_fuzz_wire_LDFLAGS = -fsanitize=fuzzer,address,undefined
+test_fuzz_fuzz_wire_LDADD = $(ISAL_LIBS) -lpthread
+endif
