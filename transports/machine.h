@@ -29,7 +29,14 @@
 
 enum rwk_qp_state { RWK_QP_RESET, RWK_QP_INIT, RWK_QP_RTR, RWK_QP_RTS, RWK_QP_ERR };
 
-enum rwk_wr_type { RWK_WR_SEND, RWK_WR_WRITE, RWK_WR_READ, RWK_WR_COMPARE_SWAP, RWK_WR_FETCH_ADD };
+enum rwk_wr_type {
+	RWK_WR_SEND,
+	RWK_WR_WRITE,
+	RWK_WR_READ,
+	RWK_WR_COMPARE_SWAP,
+	RWK_WR_FETCH_ADD,
+	RWK_WR_LOCAL, /* UC: nothing of it goes out, it is done when its turn comes: the client binds a window then */
+};
 
 enum rwk_wr_flag {
 	RWK_WR_IMM = 1 << 0,        /* SEND, WRITE: `imm` travels along */

@@ -1,2 +1,2 @@
 libropewalk_core_la_SOURCES += \
-	transports/uc/uc.h
+	transports/uc/uc.h transports/uc/internal.h transports/uc/uc.c transports/uc/responder.c
