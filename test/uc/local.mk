@@ -1,0 +1,26 @@
+# What test/uc adds to the build.
+uc_ends = test/uc/ends.c test/uc/ends.h test/rwk_test.h
+
+check_PROGRAMS += test/uc/test_uc
+test_uc_test_uc_SOURCES = test/uc/test_uc.c $(uc_ends)
+test_uc_test_uc_CPPFLAGS = $(TEST_CPPFLAGS)
+test_uc_test_uc_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/uc/test_uc
+
+check_PROGRAMS += test/uc/test_uc_large
+test_uc_test_uc_large_SOURCES = test/uc/test_uc_large.c $(uc_ends)
+test_uc_test_uc_large_CPPFLAGS = $(TEST_CPPFLAGS)
+test_uc_test_uc_large_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/uc/test_uc_large
+
+check_PROGRAMS += test/uc/test_uc_random
+test_uc_test_uc_random_SOURCES = test/uc/test_uc_random.c $(uc_ends)
+test_uc_test_uc_random_CPPFLAGS = $(TEST_CPPFLAGS)
+test_uc_test_uc_random_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/uc/test_uc_random
+
+check_PROGRAMS += test/uc/test_uc_shared
+test_uc_test_uc_shared_SOURCES = test/uc/test_uc_shared.c test/rwk_test.h
+test_uc_test_uc_shared_CPPFLAGS = $(TEST_CPPFLAGS)
+test_uc_test_uc_shared_LDADD = $(TEST_LDADD)
+TESTS += test/uc/test_uc_shared
