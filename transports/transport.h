@@ -154,6 +154,7 @@ struct rwk_channel {
 struct rwk_port_attr {
 	struct rwk_address address; /* ip, job, rank, node and SRQ number filled in; port 0: the transport picks one */
 	uint32_t local_peers;       /* how many are expected on this node; a hint */
+	uint8_t key[32];            /* the job's: what those who may connect have in common, and nobody is told */
 	bool oversubscribed;        /* more ranks than cores: yield when idle */
 };
 

@@ -167,6 +167,7 @@ void rwk_job_describe(struct rwk_port_attr *attr)
 	a->flags_rank = job_map->rank < RWK_ADDR_NO_RANK ? job_map->rank : RWK_ADDR_NO_RANK;
 	a->job = (uint32_t)(job_map->hash ^ job_map->hash >> 32);
 	a->node = job_node;
+	memcpy(attr->key, job_map->key, sizeof(attr->key));
 	attr->local_peers = job_map->local_size - 1;
 	attr->oversubscribed = job_map->oversubscribed;
 }

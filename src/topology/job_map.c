@@ -168,6 +168,7 @@ int rwk_job_map_get(const struct rwk_job_env *env, struct rwk_job_map **out)
 	m->oversubscribed = m->machine.processors && m->local_size > m->machine.processors;
 	rwk_info("job map: source %s, job %s, rank %u of %u, %u on this node", rwk_job_source_text(m->source), m->id,
 		m->rank, m->size, m->local_size);
+	rwk_job_make_key(env, m);
 	*out = m;
 	return 0;
 }

@@ -66,6 +66,16 @@ struct rwk_job_map {
 	uint64_t hash;
 	bool hash_node_only; /* no name for the job (Hydra on several nodes): the hash is equal within a node alone */
 
+	/*
+	 * What those who may connect have in common: equal in all processes of a job, whatever source each of them had,
+	 * and in the jobs that it has spawned. From the parameter job_key, else from a random number of the launcher's
+	 * (key_is_secret is true for both), else from the hash, or where that is the node's alone from the user: then it
+	 * keeps jobs apart, but anybody can work it out. Never printed or logged. Zero in maps that rwk_job_map_read and
+	 * rwk_job_map_imagine make.
+	 */
+	uint8_t key[32];
+	bool key_is_secret;
+
 	uint32_t size; /* ranks in all, at least 1 */
 	uint32_t rank; /* mine; RWK_RANK_NONE: a file describes a job that this process is no rank of */
 
@@ -89,7 +99,7 @@ struct rwk_job_map {
 struct rwk_job_env {
 	const char *(*get)(void *arg, const char *name); /* NULL: getenv; returns NULL for what is not set */
 	void *arg;
-	const struct rwk_params *params; /* job_file and pmix; NULL: rwk_params */
+	const struct rwk_params *params; /* job_file, job_key and pmix; NULL: rwk_params */
 	bool no_pmix;                    /* do not look for PMIx in the process */
 	bool no_machine;  /* do not ask hwloc: the machine stays zeroed, locality unknown */
 	const uid_t *uid; /* NULL: geteuid() */

@@ -59,6 +59,9 @@ int rwk_job_one_node(struct rwk_job_map *draft);
  */
 int rwk_job_count_only(struct rwk_job_map *draft);
 
+/** Makes the key of a map that is complete; says at info level what from. The key itself is never logged. */
+void rwk_job_make_key(const struct rwk_job_env *env, struct rwk_job_map *map);
+
 /** Derives what follows from the node map and the draft. Returns 0 or -ENOMEM. */
 int rwk_job_map_complete(struct rwk_job_map *draft);
 

@@ -1,5 +1,8 @@
 # What test/topology adds to the build.
-check_PROGRAMS += test/topology/test_job_map test/topology/test_machine test/topology/test_node_map
+check_PROGRAMS += test/topology/test_job_key test/topology/test_job_map test/topology/test_machine test/topology/test_node_map
+test_topology_test_job_key_SOURCES = test/topology/test_job_key.c test/rwk_test.h
+test_topology_test_job_key_CPPFLAGS = $(TEST_CPPFLAGS)
+test_topology_test_job_key_LDADD = $(TEST_LDADD)
 test_topology_test_job_map_SOURCES = test/topology/test_job_map.c test/rwk_test.h
 test_topology_test_job_map_CPPFLAGS = $(TEST_CPPFLAGS)
 test_topology_test_job_map_LDADD = $(TEST_LDADD)
@@ -9,7 +12,7 @@ test_topology_test_machine_LDADD = $(TEST_LDADD)
 test_topology_test_node_map_SOURCES = test/topology/test_node_map.c test/rwk_test.h
 test_topology_test_node_map_CPPFLAGS = $(TEST_CPPFLAGS)
 test_topology_test_node_map_LDADD = $(TEST_LDADD)
-TESTS += test/topology/test_job_map test/topology/test_machine test/topology/test_node_map
+TESTS += test/topology/test_job_key test/topology/test_job_map test/topology/test_machine test/topology/test_node_map
 # The cases of test_job_map, with the job files and the machine that they name.
 EXTRA_DIST += test/topology/maps
 
