@@ -40,3 +40,12 @@ test_links_test_udp_SOURCES = test/links/test_udp.c $(links_udp_pair)
 test_links_test_udp_CPPFLAGS = $(TEST_CPPFLAGS)
 test_links_test_udp_LDADD = $(TEST_LDADD)
 TESTS += test/links/test_udp
+
+# The link on TCP.
+links_tcp_peers = test/links/tcp_peers.c test/links/tcp_peers.h test/rwk_test.h
+
+check_PROGRAMS += test/links/test_tcp
+test_links_test_tcp_SOURCES = test/links/test_tcp.c $(links_tcp_peers)
+test_links_test_tcp_CPPFLAGS = $(TEST_CPPFLAGS)
+test_links_test_tcp_LDADD = $(TEST_LDADD)
+TESTS += test/links/test_tcp

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The TCP link between two ends of one process: opening, carrying, leaving, meeting each other half-way. */
+#include "links/tcp_peers.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+/* An address is laid out as on the udp link: 16 bytes IP, port little-endian, zeros. */
+static void address(void **state)
+{
+	struct rwk_link_address a = rwk_tcp_address(loopback4, 0x1234), zero = {{0}};
+
+	(void)state;
+	assert_memory_equal(a.byte, loopback4, 16);
+	assert_int_equal(a.byte[16], 0x34);
+	assert_int_equal(a.byte[17], 0x12);
+	assert_memory_equal(a.byte + 18, zero.byte, 6);
+}
+
+/* What cannot be is refused at once: no nonce, no port, oneself, a foreign IP, a taken port. */
+static void refusals(void **state)
+{
+	struct rwk_tcp_attr attr = tcp_attr(0), foreign = tcp_attr(7);
+	struct rwk_link_address nowhere = rwk_tcp_address(loopback4, 0);
+	struct iovec iov = {&nowhere, 4};
+	struct rwk_link *l;
+	struct peer *p;
+
+	(void)state;
+	assert_int_equal(rwk_tcp_open(&attr, &l), -EINVAL);
+	attr = tcp_attr(5);
+	p = open_peer(&attr);
+	assert_int_equal(rwk_tcp_reach(p->l, &nowhere, 1), -EINVAL);
+	assert_int_equal(rwk_tcp_reach(p->l, &p->at, 5), -EINVAL);
+	assert_int_equal(p->l->ops->send(p->l, &p->at, &iov, 1), -ENOTCONN);
+	attr.port = rwk_tcp_port(p->l);
+	assert_int_equal(rwk_tcp_open(&attr, &l), -EADDRINUSE);
+	foreign.ip[12] = 192;
+	assert_int_equal(rwk_tcp_open(&foreign, &l), -EADDRNOTAVAIL);
+	assert_int_equal(p->l->ops->traits, RWK_LINK_IS_STREAM);
+	assert_int_equal(p->l->ops->mtu(p->l, &nowhere), RWK_TCP_MTU);
+	close_peer(p);
+}
+
+/* The port is one of the range; when all of it is taken, that is said. */
+static void port_range(void **state)
+{
+	struct rwk_tcp_attr attr = tcp_attr(1);
+	struct peer *p[3];
+	struct rwk_link *l;
+	uint32_t seen = 0;
+
+	(void)state;
+	attr.port_first = 23450;
+	attr.port_last = 23452;
+	for (int i = 0; i < 3; i++) {
+		p[i] = open_peer(&attr);
+		assert_in_range(rwk_tcp_port(p[i]->l), 23450, 23452);
+		seen |= 1u << (rwk_tcp_port(p[i]->l) - 23450);
+	}
+	assert_int_equal(seen, 7);
+	assert_int_equal(rwk_tcp_open(&attr, &l), -EADDRINUSE);
+	for (int i = 0; i < 3; i++)
+		close_peer(p[i]);
+}
+
+/* `count` packets in both directions, with flushes here and there, all there and in order. */
+static void exchange(struct peer *a, struct peer *b, uint32_t count)
+{
+	uint32_t sent_a = 0, sent_b = 0;
+	uint64_t got_a = a->got, got_b = b->got, end = now_ms() + 20000;
+
+	a->next = b->next = 0;
+	while (a->got - got_a < count || b->got - got_b < count) {
+		assert_true(now_ms() < end);
+		for (int i = 0; i < 20; i++) {
+			if (sent_a < count && !send_number(a, &b->at, sent_a))
+				sent_a++;
+			if (sent_b < count && i % 3 == 0 && !send_number(b, &a->at, sent_b))
+				sent_b++;
+		}
+		a->l->ops->flush(a->l);
+		b->l->ops->flush(b->l);
+		a->l->ops->progress(a->l, 7);
+		b->l->ops->progress(b->l, 7);
+	}
+	assert_memory_equal(&b->from, &a->at, sizeof(a->at));
+}
+
+static void one_family(const uint8_t ip[16])
+{
+	struct rwk_tcp_attr attr_a = tcp_attr(11), attr_b = tcp_attr(22);
+	struct peer *a, *b;
+
+	memcpy(attr_a.ip, ip, 16);
+	memcpy(attr_b.ip, ip, 16);
+	a = open_peer(&attr_a);
+	b = open_peer(&attr_b);
+	connect_peers(a, b);
+	assert_memory_equal(&b->word_of[0], &a->at, sizeof(a->at));
+	assert_int_equal(rwk_tcp_nonce(a->l, &b->at), 22);
+	assert_int_equal(rwk_tcp_nonce(b->l, &a->at), 11);
+	exchange(a, b, 20000);
+	assert_int_equal(rwk_tcp_counts(a->l)->opened, 1);
+	assert_int_equal(rwk_tcp_counts(a->l)->packets_out, 20000);
+	close_peer(a);
+	close_peer(b);
+}
+
+/* Packets of all lengths arrive whole, in order, once, both ways, over IPv4 and IPv6. */
+static void carrying(void **state)
+{
+	(void)state;
+	one_family(loopback4);
+	one_family(loopback6);
+}
+
+/* A link bound to no address is reached by both families; a nonce of 0 reaches whoever is there. */
+static void any_address(void **state)
+{
+	struct rwk_tcp_attr attr_a = tcp_attr(11), attr_b = tcp_attr(22);
+	struct peer *a, *b;
+	struct rwk_link_address by6;
+
+	(void)state;
+	memset(attr_b.ip, 0, 16);
+	a = open_peer(&attr_a);
+	b = open_peer(&attr_b);
+	b->nonce = 0;
+	connect_peers(a, b);
+	assert_int_equal(rwk_tcp_nonce(a->l, &b->at), 22);
+	exchange(a, b, 100);
+	close_peer(a);
+
+	memcpy(attr_a.ip, loopback6, 16);
+	a = open_peer(&attr_a);
+	by6 = rwk_tcp_address(loopback6, rwk_tcp_port(b->l));
+	b->at = by6;
+	connect_peers(a, b);
+	exchange(a, b, 100);
+	close_peer(a);
+	close_peer(b);
+}
+
+/* A packet beyond the mtu is refused, and so is one of too many pieces; nothing of them is sent. */
+static void too_long(void **state)
+{
+	struct rwk_tcp_attr attr_a = tcp_attr(11), attr_b = tcp_attr(22);
+	struct peer *a = open_peer(&attr_a), *b = open_peer(&attr_b);
+	static uint8_t bytes[RWK_TCP_MTU + 1];
+	struct iovec iov = {bytes, sizeof(bytes)};
+
+	(void)state;
+	connect_peers(a, b);
+	assert_int_equal(a->l->ops->send(a->l, &b->at, &iov, 1), -EMSGSIZE);
+	exchange(a, b, 10);
+	close_peer(a);
+	close_peer(b);
+}
+
+/*
+ * A reader that does not read: send says -EAGAIN after a bounded number of bytes, and goes on when there is room; pieces
+ * are not looked at after flush, though they still wait.
+ */
+static void full(void **state)
+{
+	struct rwk_tcp_attr attr_a = tcp_attr(11), attr_b = tcp_attr(22);
+	struct peer *a = open_peer(&attr_a), *b = open_peer(&attr_b);
+	uint32_t sent = 0, before;
+	uint64_t end = now_ms() + 20000;
+	int err;
+
+	(void)state;
+	connect_peers(a, b);
+	do {
+		err = send_number(a, &b->at, sent);
+		sent += !err;
+		a->l->ops->flush(a->l); /* send_number uses its memory again after 64 packets */
+		assert_true(sent < 100000);
+	} while (!err);
+	assert_int_equal(err, -EAGAIN);
+	before = sent;
+	while (b->got < before + 1000u) {
+		assert_true(now_ms() < end);
+		if (sent < before + 1000u && !send_number(a, &b->at, sent))
+			sent++;
+		a->l->ops->flush(a->l);
+		a->l->ops->progress(a->l, 1);
+		b->l->ops->progress(b->l, 64);
+	}
+	assert_true(rwk_tcp_counts(a->l)->full > 0);
+	close_peer(a);
+	close_peer(b);
+}
+
+/* Who leaves hears nothing more; the other hears -ESHUTDOWN, after all packets sent before. Both may begin anew. */
+static void leaving(void **state)
+{
+	struct rwk_tcp_attr attr_a = tcp_attr(11), attr_b = tcp_attr(22);
+	struct peer *a = open_peer(&attr_a), *b = open_peer(&attr_b);
+
+	(void)state;
+	for (unsigned i = 1; i <= 3; i++) {
+		connect_peers(a, b);
+		b->next = 0;
+		for (uint32_t n = 0; n < 50; n++)
+			assert_int_equal(send_number(a, &b->at, n), 0);
+		assert_int_equal(send_number(b, &a->at, 0), 0);
+		b->l->ops->flush(b->l);
+		rwk_tcp_leave(a->l, &b->at);
+		until_words(b, a, 2 * i);
+		assert_int_equal(last_word(b), -ESHUTDOWN);
+		assert_int_equal(b->got, 50 * i);
+		assert_int_equal(send_number(a, &b->at, 0), -ENOTCONN);
+		assert_int_equal(send_number(b, &a->at, 0), -ENOTCONN);
+		run_for(a, b, 20);
+		assert_int_equal(a->word_count, i);
+		assert_int_equal(a->got, 0);
+	}
+	close_peer(a);
+	close_peer(b);
+}
+
+/* Leaving with more under way than fits into sockets: all of it still arrives, then the goodbye. */
+static void leaving_full(void **state)
+{
+	struct rwk_tcp_attr attr_a = tcp_attr(11), attr_b = tcp_attr(22);
+	struct peer *a = open_peer(&attr_a), *b = open_peer(&attr_b);
+	uint32_t sent = 0;
+
+	(void)state;
+	connect_peers(a, b);
+	while (!send_number(a, &b->at, sent)) {
+		a->l->ops->flush(a->l);
+		sent++;
+	}
+	rwk_tcp_leave(a->l, &b->at);
+	until_words(b, a, 2);
+	assert_int_equal(last_word(b), -ESHUTDOWN);
+	assert_int_equal(b->got, sent);
+	close_peer(a);
+	close_peer(b);
+}
+
+/* A link that is closed leaves its streams in good order. */
+static void closing(void **state)
+{
+	struct rwk_tcp_attr attr_a = tcp_attr(11), attr_b = tcp_attr(22);
+	struct peer *a = open_peer(&attr_a), *b = open_peer(&attr_b);
+
+	(void)state;
+	connect_peers(a, b);
+	assert_int_equal(send_number(a, &b->at, 0), 0);
+	close_peer(a);
+	until_words(b, NULL, 2);
+	assert_int_equal(last_word(b), -ESHUTDOWN);
+	assert_int_equal(b->got, 1);
+	close_peer(b);
+}
+
+/* Nobody listens: refused. Another nonce is there: stale, and nothing opens at either end. */
+static void nobody_and_another(void **state)
+{
+	struct rwk_tcp_attr attr_a = tcp_attr(11), attr_b = tcp_attr(22);
+	struct peer *a = open_peer(&attr_a), *b = open_peer(&attr_b);
+
+	(void)state;
+	assert_int_equal(rwk_tcp_reach(a->l, &b->at, 23), 0);
+	assert_int_equal(rwk_tcp_reach(a->l, &b->at, 24), -EEXIST);
+	until_words(a, b, 1);
+	assert_int_equal(last_word(a), -ESTALE);
+	assert_memory_equal(&a->word_of[0], &b->at, sizeof(b->at));
+	run_for(a, b, 20);
+	assert_int_equal(b->word_count, 0);
+	close_peer(b);
+	b = NULL;
+	assert_int_equal(rwk_tcp_reach(a->l, &a->word_of[0], 22), 0);
+	until_words(a, NULL, 2);
+	assert_int_equal(last_word(a), -ECONNREFUSED);
+	close_peer(a);
+}
+
+/* Reaching again what is open tells that it is; another nonce at its address is refused while it is. */
+static void reach_again(void **state)
+{
+	struct rwk_tcp_attr attr_a = tcp_attr(11), attr_b = tcp_attr(22);
+	struct peer *a = open_peer(&attr_a), *b = open_peer(&attr_b);
+
+	(void)state;
+	connect_peers(a, b);
+	assert_int_equal(rwk_tcp_reach(b->l, &a->at, 11), 0);
+	until_words(b, a, 2);
+	assert_int_equal(last_word(b), 0);
+	assert_int_equal(rwk_tcp_reach(b->l, &a->at, 12), -EEXIST);
+	assert_int_equal(rwk_tcp_counts(a->l)->opened, 1);
+	assert_int_equal(rwk_tcp_counts(b->l)->opened, 1);
+	close_peer(a);
+	close_peer(b);
+}
+
+/*
+ * Both begin at the same time, at every offset of their progress: one stream remains, nobody hears of the other, and
+ * packets sent the moment that a stream is open arrive.
+ */
+static void meeting(void **state)
+{
+	unsigned meetings = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 600; i++) {
+		struct rwk_tcp_attr attr_a = tcp_attr(i & 1 ? 33 : 11), attr_b = tcp_attr(22);
+		struct peer *a = open_peer(&attr_a), *b = open_peer(&attr_b);
+		bool sent_a = false, sent_b = false;
+		uint64_t end = now_ms() + 20000;
+
+		assert_int_equal(rwk_tcp_reach(a->l, &b->at, i & 2 ? 22 : 0), 0);
+		for (unsigned n = 0; n < i / 4 % 5; n++)
+			a->l->ops->progress(a->l, 16);
+		for (unsigned n = 0; n < i / 20 % 5; n++)
+			b->l->ops->progress(b->l, 16);
+		assert_int_equal(rwk_tcp_reach(b->l, &a->at, i & 2 ? a->nonce : 0), 0);
+		for (unsigned n = 0; n < i / 100 % 3; n++)
+			b->l->ops->progress(b->l, 16);
+		while (!a->got || !b->got) {
+			assert_true(now_ms() < end);
+			a->l->ops->progress(a->l, 16);
+			if (a->word_count && !sent_a)
+				sent_a = send_number(a, &b->at, 0) == 0;
+			a->l->ops->flush(a->l);
+			b->l->ops->progress(b->l, 16);
+			if (b->word_count && !sent_b)
+				sent_b = send_number(b, &a->at, 0) == 0;
+			b->l->ops->flush(b->l);
+		}
+		run_for(a, b, 2);
+		for (unsigned n = 0; n < a->word_count; n++)
+			assert_int_equal(a->words[n], 0);
+		for (unsigned n = 0; n < b->word_count; n++)
+			assert_int_equal(b->words[n], 0);
+		assert_int_equal(rwk_tcp_counts(a->l)->opened, 1);
+		assert_int_equal(rwk_tcp_counts(b->l)->opened, 1);
+		meetings += rwk_tcp_counts(a->l)->meetings + rwk_tcp_counts(b->l)->meetings;
+		close_peer(a);
+		close_peer(b);
+	}
+	assert_true(meetings > 100);
+}
+
+/* To sleep: nothing readable while nothing happens; a packet makes wait_fd readable, a timer of the link as well. */
+static void sleeping(void **state)
+{
+	struct rwk_tcp_attr attr_a = tcp_attr(11), attr_b = tcp_attr(22);
+	struct peer *a = open_peer(&attr_a), *b = open_peer(&attr_b);
+	struct pollfd p;
+
+	(void)state;
+	connect_peers(a, b);
+	run_for(a, b, 20);
+	p = (struct pollfd){.fd = b->l->ops->wait_fd(b->l), .events = POLLIN};
+	assert_int_equal(b->l->ops->arm(b->l), 0);
+	assert_int_equal(poll(&p, 1, 50), 0);
+	assert_int_equal(send_number(a, &b->at, 0), 0);
+	a->l->ops->flush(a->l);
+	assert_int_equal(poll(&p, 1, 20000), 1);
+	assert_int_equal(b->l->ops->progress(b->l, 16), 1);
+
+	/* What was read and not delivered, and a word not told yet, are something to do. */
+	for (uint32_t n = 1; n < 20; n++)
+		assert_int_equal(send_number(a, &b->at, n), 0);
+	a->l->ops->flush(a->l);
+	assert_int_equal(poll(&p, 1, 20000), 1);
+	assert_int_equal(b->l->ops->progress(b->l, 1), 1);
+	assert_int_equal(b->l->ops->arm(b->l), -EAGAIN);
+	run_for(a, b, 20);
+	assert_int_equal(b->got, 20);
+	assert_int_equal(rwk_tcp_reach(b->l, &a->at, 0), 0);
+	assert_int_equal(b->l->ops->arm(b->l), -EAGAIN);
+	close_peer(a);
+	close_peer(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(address),
+		cmocka_unit_test(refusals),
+		cmocka_unit_test(port_range),
+		cmocka_unit_test(carrying),
+		cmocka_unit_test(any_address),
+		cmocka_unit_test(too_long),
+		cmocka_unit_test(full),
+		cmocka_unit_test(leaving),
+		cmocka_unit_test(leaving_full),
+		cmocka_unit_test(closing),
+		cmocka_unit_test(nobody_and_another),
+		cmocka_unit_test(reach_again),
+		cmocka_unit_test(meeting),
+		cmocka_unit_test(sleeping),
+	};
+
+	return cmocka_run_group_tests_name("links/tcp", tests, NULL, NULL);
+}

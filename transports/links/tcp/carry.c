@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An open stream: frames of a length (4 bytes, little-endian) and a packet of so many bytes; the length GOODBYE, with
+ * nothing behind it, ends the stream in good order.
+ *
+ * Out: what send takes lies in pieces until flush, which gives them to the socket at once; what the socket has no room
+ * for is copied, and goes when the socket says that there is room. Whoever cannot write any more leaves it to reading to
+ * say why: a goodbye may be there to be read.
+ * In: the link has one buffer. What was read into it from one stream is delivered before anything else is read; the
+ * beginning of a frame whose rest has not come is kept with its stream.
+ */
+#include "links/tcp/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/*
+ * Out.
+ */
+
+/* Copies to the end of what waits for the socket; rwk_carry_send has seen to it that there is room. */
+static void keep(struct outbox *o, const void *from, size_t len)
+{
+	if (o->end + len > OUT_BYTES) {
+		memmove(o->bytes, o->bytes + o->at, o->end - o->at);
+		o->end -= o->at;
+		o->at = 0;
+	}
+	memcpy(o->bytes + o->end, from, len);
+	o->end += len;
+}
+
+static void keep_pieces(struct outbox *o, size_t written)
+{
+	for (int i = 0; i < o->pieces; i++) {
+		const struct iovec *v = &o->piece[i];
+
+		if (written < v->iov_len)
+			keep(o, (const char *)v->iov_base + written, v->iov_len - written);
+		written -= written < v->iov_len ? written : v->iov_len;
+	}
+	o->pieces = 0;
+	o->in_pieces = o->copied = 0;
+}
+
+/* Bytes written, 0 if there is no room. A stream that is broken takes everything: it goes nowhere any more. */
+static size_t put(struct stream *s, const struct iovec *iov, int count, size_t len)
+{
+	struct msghdr m = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)count};
+	ssize_t n;
+
+	if (s->broke)
+		return len;
+	n = sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n >= 0)
+		return (size_t)n;
+	if (errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == ENOMEM)
+		return 0;
+	s->broke = errno;
+	return len;
+}
+
+/* Writes what the socket had no room for before; true if all of it has gone. */
+static bool put_kept(struct outbox *o, struct stream *s)
+{
+	struct iovec v = {o->bytes + o->at, o->end - o->at};
+
+	if (v.iov_len)
+		o->at += put(s, &v, 1, v.iov_len);
+	if (o->at < o->end)
+		return false;
+	o->at = o->end = 0;
+	return true;
+}
+
+static void watch_time(struct stream *s)
+{
+	if (s->due == NEVER)
+		rwk_stream_set_due(s, rwk_socket_now() + LOOK_EVERY);
+}
+
+void rwk_carry_flush(struct stream *s)
+{
+	struct outbox *o = s->out;
+
+	rwk_list_remove(&s->dirty);
+	if (!o)
+		return;
+	if (put_kept(o, s))
+		keep_pieces(o, o->pieces ? put(s, o->piece, o->pieces, o->in_pieces) : 0);
+	else
+		keep_pieces(o, 0);
+	watch_time(s);
+	rwk_stream_watch(s, o->end > o->at);
+}
+
+/* Adds to the last piece where that is one of ours and ends where this one begins. */
+static void add_piece(struct outbox *o, void *base, size_t len)
+{
+	struct iovec *last = o->pieces ? &o->piece[o->pieces - 1] : NULL;
+
+	o->in_pieces += len;
+	if (last && (uint8_t *)base > o->copy && (uint8_t *)base < o->copy + OUT_COPIES &&
+		(uint8_t *)last->iov_base + last->iov_len == (uint8_t *)base)
+		last->iov_len += len;
+	else
+		o->piece[o->pieces++] = (struct iovec){base, len};
+}
+
+static void copy_piece(struct outbox *o, const void *from, size_t len)
+{
+	uint8_t *to = o->copy + o->copied;
+
+	memcpy(to, from, len);
+	o->copied += len;
+	add_piece(o, to, len);
+}
+
+static bool has_room(const struct outbox *o, int count, size_t copies, size_t len)
+{
+	return o->pieces + count + 1 <= OUT_PIECES && o->copied + copies <= OUT_COPIES &&
+		o->end - o->at + o->in_pieces + FRAME_HEAD + len <= OUT_BYTES;
+}
+
+int rwk_carry_send(struct stream *s, const struct iovec *iov, int count)
+{
+	struct outbox *o = s->out;
+	size_t len = 0, copies = FRAME_HEAD;
+	uint32_t head;
+
+	for (int i = 0; i < count; i++) {
+		len += iov[i].iov_len;
+		copies += iov[i].iov_len <= RWK_LINK_COPIED ? iov[i].iov_len : 0;
+	}
+	if (len > RWK_TCP_MTU || count >= OUT_PIECES)
+		return -EMSGSIZE;
+	if (!o)
+		o = s->out = calloc(1, sizeof(*o));
+	if (!o)
+		return -ENOMEM;
+	if (!has_room(o, count, copies, len)) {
+		rwk_carry_flush(s);
+		if (!has_room(o, count, copies, len)) {
+			s->link->counts.full++;
+			return -EAGAIN;
+		}
+	}
+	head = (uint32_t)len;
+	copy_piece(o, &head, FRAME_HEAD);
+	for (int i = 0; i < count; i++) {
+		if (iov[i].iov_len > RWK_LINK_COPIED)
+			add_piece(o, iov[i].iov_base, iov[i].iov_len);
+		else if (iov[i].iov_len)
+			copy_piece(o, iov[i].iov_base, iov[i].iov_len);
+	}
+	if (rwk_list_empty(&s->dirty))
+		rwk_list_append(&s->link->dirty, &s->dirty);
+	s->link->counts.packets_out++;
+	s->link->counts.bytes_out += len;
+	return 0;
+}
+
+/*
+ * In.
+ */
+
+/* The rest, which is no whole frame, waits with its stream for what follows. */
+static void keep_part(struct link *l, struct stream *s)
+{
+	size_t len = l->read_end - l->read_at;
+
+	l->reading = NULL;
+	if (len && !s->part)
+		s->part = malloc(FRAME_HEAD + RWK_TCP_MTU);
+	if (len && !s->part) {
+		rwk_stream_tell(s, -ENOMEM);
+		rwk_stream_part(s);
+		return;
+	}
+	if (len)
+		memcpy(s->part, l->bytes + l->read_at, len);
+	s->part_len = len;
+}
+
+/* What is wrong with the stream, or -EAGAIN: no whole frame is here; 0 and its length. */
+static int next_frame(const struct link *l, uint32_t *len)
+{
+	size_t here = l->read_end - l->read_at;
+
+	if (here < FRAME_HEAD)
+		return -EAGAIN;
+	memcpy(len, l->bytes + l->read_at, FRAME_HEAD);
+	if (*len == GOODBYE)
+		return -ESHUTDOWN;
+	if (*len > RWK_TCP_MTU)
+		return -EPROTO;
+	return here < FRAME_HEAD + *len ? -EAGAIN : 0;
+}
+
+int rwk_carry_deliver(struct link *l, int budget)
+{
+	struct stream *s = l->reading;
+	int done = 0, err = 0;
+	uint32_t len;
+
+	while (s && l->reading == s && done < budget) {
+		err = next_frame(l, &len);
+		if (err)
+			break;
+		l->counts.packets_in++;
+		l->counts.bytes_in += len;
+		l->read_at += FRAME_HEAD + len;
+		done++;
+		l->pub.packet(l->pub.user, &s->who, l->bytes + l->read_at - len, len);
+	}
+	if (err == -EAGAIN) {
+		keep_part(l, s);
+	} else if (err == -ESHUTDOWN) {
+		rwk_stream_end(s, err);
+	} else if (err) {
+		rwk_stream_tell(s, err);
+		rwk_stream_part(s);
+	}
+	return done;
+}
+
+static void ended(struct stream *s, int err)
+{
+	int status = rwk_socket_broken(s->broke && s->broke != EPIPE ? s->broke : err);
+
+	s->link->counts.broken++;
+	rwk_stream_end(s, status);
+}
+
+static int receive(struct stream *s, int budget)
+{
+	struct link *l = s->link;
+	ssize_t n = recv(s->fd, l->bytes + s->part_len, READ_BYTES, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n <= 0) {
+		ended(s, n ? errno : 0);
+		return 0;
+	}
+	if (s->part_len)
+		memcpy(l->bytes, s->part, s->part_len);
+	l->reading = s;
+	l->read_at = 0;
+	l->read_end = s->part_len + (size_t)n;
+	s->part_len = 0;
+	return rwk_carry_deliver(l, budget);
+}
+
+int rwk_carry_event(struct stream *s, int budget)
+{
+	if (s->wants_out)
+		rwk_carry_flush(s);
+	return receive(s, budget);
+}
+
+/*
+ * Leaving, and watching.
+ */
+
+void rwk_carry_leaving(struct stream *s)
+{
+	static const uint32_t goodbye = GOODBYE;
+	struct iovec v = {(void *)&goodbye, FRAME_HEAD};
+	ssize_t n;
+	int rounds = 16; /* the rest another time */
+
+	if (s->say_goodbye && (!s->out || put_kept(s->out, s))) {
+		/* A socket takes four bytes or none, but for one that is broken. */
+		s->say_goodbye = put(s, &v, 1, FRAME_HEAD) == 0;
+		if (!s->say_goodbye)
+			shutdown(s->fd, SHUT_WR);
+	}
+	rwk_stream_watch(s, s->say_goodbye);
+	do
+		n = recv(s->fd, s->link->bytes, READ_BYTES, MSG_DONTWAIT | MSG_TRUNC);
+	while (n > 0 && --rounds);
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		rwk_stream_drop(s);
+}
+
+void rwk_carry_due(struct stream *s)
+{
+	if (rwk_socket_all_sent(s->fd) && !(s->out && s->out->end > s->out->at)) {
+		rwk_stream_set_due(s, NEVER);
+	} else if (rwk_socket_silent(s->fd)) {
+		rwk_stream_tell(s, -ETIMEDOUT);
+		rwk_stream_part(s);
+	} else {
+		rwk_stream_set_due(s, rwk_socket_now() + LOOK_EVERY);
+	}
+}

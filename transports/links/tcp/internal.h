@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of the TCP link share. tcp.c: the link, its table, its timers; meet.c: until a stream is open; carry.c:
+ * an open stream; socket.c: what is wanted of the kernel; hello.c: the bytes of the meeting.
+ */
+#ifndef RWK_TCP_INTERNAL_H
+#define RWK_TCP_INTERNAL_H
+
+#include "base/compiler.h"
+#include "base/list.h"
+#include "links/tcp/hello.h"
+#include "links/tcp/tcp.h"
+
+#include <sys/socket.h>
+#include <netinet/in.h>
+#include <uthash.h>
+
+#define NEVER       UINT64_MAX
+#define MS          1000000ull /* ns */
+#define READ_BYTES  65536u
+#define FRAME_HEAD  4u /* bytes: the length of what follows */
+#define GOODBYE     UINT32_MAX /* in place of a length */
+#define OUT_BYTES   262144u
+#define OUT_PIECES  64
+#define OUT_COPIES  16384u
+#define LOOK_EVERY  (250 * MS)
+
+enum state {
+	/* Begun by this end, in its table. */
+	WAITING,    /* no socket: connects when due */
+	CONNECTING, /* until due */
+	KNOCKED,    /* the challenge is awaited, for as long as the connection lives */
+	PROVEN,     /* the verdict is awaited; the peer may take the stream as open from now on */
+	/* Begun by somebody else: in the list of strangers, until due. */
+	STRANGER,   /* the knock is awaited */
+	CHALLENGED, /* the proof is awaited */
+	/* In the table. */
+	OPEN,
+	/* In no table. */
+	LEAVING, /* what is still to go goes, then the goodbye; what comes is dropped, until the peer ends it too */
+	ENDED,   /* no socket; its word is still to be told */
+	DEAD,    /* nothing but memory that an upper call may still look at; freed by the end of progress */
+};
+
+/* What waits to be sent on a stream; exists once something was. */
+struct outbox {
+	struct iovec piece[OUT_PIECES]; /* since the last flush, behind what is in `bytes` */
+	int pieces;
+	size_t in_pieces; /* bytes */
+	size_t copied;    /* of `copy` */
+	size_t at, end;   /* of `bytes`: what the socket had no room for */
+	uint8_t copy[OUT_COPIES];
+	uint8_t bytes[OUT_BYTES];
+};
+
+struct stream {
+	struct link *link;
+	enum state state;
+	int fd;
+	struct rwk_link_address who;
+	uint64_t nonce; /* who it is, once that is proven; else 0 */
+	uint64_t meant; /* who was asked for; 0: whoever is there */
+	int status;     /* the word to be told */
+	int broke;      /* errno of a write: why a stream that cannot be written to any more ends */
+	unsigned tries, laters;
+	rwk_time due;          /* what this means depends on the state; NEVER */
+	struct rwk_list all;   /* of the link */
+	struct rwk_list timed; /* while due is not NEVER */
+	struct rwk_list half;  /* STRANGER and CHALLENGED, the oldest first */
+	struct rwk_list dirty; /* something was sent since the last flush */
+	struct rwk_list word;  /* `status` is to be told */
+	UT_hash_handle hh;
+	bool in_table;
+	bool say_goodbye; /* LEAVING: it has not been written yet */
+	bool watched;     /* its socket is in the epoll set */
+	bool wants_out;   /* EPOLLOUT is asked for: it connects, or had no room */
+
+	struct challenge challenge;
+	struct proof proof;
+	uint8_t in[sizeof(struct proof)]; /* a message of the hello as far as it has come */
+	size_t got;
+
+	struct outbox *out;
+	uint8_t *part; /* the beginning of a frame whose rest has not come; FRAME_HEAD + RWK_TCP_MTU bytes, or NULL */
+	size_t part_len;
+};
+
+struct link {
+	struct rwk_link pub;
+	struct rwk_tcp_attr attr;
+	struct rwk_tcp_counts counts;
+	uint16_t port;
+	int family; /* of the listening socket */
+	int epoll, listener, timer;
+	bool deaf;         /* the listener is not asked for: no descriptor, or too many strangers, until listen_due */
+	bool warned;       /* of lacking descriptors */
+	unsigned half_count;
+	rwk_time listen_due;
+	rwk_time due; /* no stream's due, nor listen_due, is before it */
+	struct stream *table;
+	struct stream *last; /* that send found last */
+	struct rwk_list all, timed, half, dirty, words;
+	bool any_dead; /* of `all` */
+	/* What was read from `reading` and is not delivered yet. */
+	struct stream *reading;
+	size_t read_at, read_end;
+	uint8_t bytes[FRAME_HEAD + RWK_TCP_MTU + READ_BYTES];
+};
+
+/* tcp.c */
+struct stream *rwk_stream_new(struct link *l, enum state state);
+struct stream *rwk_stream_find(struct link *l, const struct rwk_link_address *who);
+void rwk_stream_enter(struct stream *s); /* into the table */
+void rwk_stream_leave_table(struct stream *s);
+void rwk_stream_set_due(struct stream *s, rwk_time due);
+void rwk_stream_tell(struct stream *s, int status); /* queues a word */
+void rwk_stream_drop(struct stream *s);             /* without a word */
+void rwk_stream_end(struct stream *s, int status);  /* with one */
+void rwk_stream_part(struct stream *s);             /* in good order; for those that the peer may take as open */
+void rwk_stream_watch(struct stream *s, bool out);  /* its socket, in the epoll set or new to it */
+void rwk_stream_close_socket(struct stream *s);
+
+/* meet.c: all may end the stream */
+void rwk_meet_begin(struct stream *s); /* makes a socket and connects */
+void rwk_meet_event(struct stream *s); /* something may have happened at its socket */
+void rwk_meet_due(struct stream *s);
+void rwk_meet_accept(struct link *l);
+
+/* carry.c */
+int rwk_carry_send(struct stream *s, const struct iovec *iov, int count);
+void rwk_carry_flush(struct stream *s);
+int rwk_carry_event(struct stream *s, int budget); /* returns how many packets were delivered */
+int rwk_carry_deliver(struct link *l, int budget); /* those read already */
+void rwk_carry_leaving(struct stream *s);          /* writes what is left, drops what comes */
+void rwk_carry_due(struct stream *s);              /* looks whether the peer's kernel still answers */
+
+/* socket.c: negative errno, or what they say */
+rwk_time rwk_socket_now(void);
+int rwk_socket_listen(struct link *l);
+int rwk_socket_accept(struct link *l, struct rwk_link_address *from); /* descriptor; the port in `from` is 0 */
+int rwk_socket_connect(const struct link *l, const struct rwk_link_address *to); /* descriptor; connects by and by */
+int rwk_socket_connected(int fd); /* 0; -EAGAIN not yet; -ECONNREFUSED, ... */
+void rwk_socket_keep_alive(int fd);
+bool rwk_socket_all_sent(int fd);
+bool rwk_socket_silent(int fd); /* nobody answers what was sent */
+int rwk_socket_broken(int err); /* errno of an open stream's socket to its word */
+
+#endif

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Until a stream is open: connecting, the four messages of hello.h, strangers.
+ *
+ * Both ends may begin at the same time; one stream must remain, and nobody may send on the other. An end commits itself
+ * to a stream that it began by sending its proof (PROVEN): from then on the peer may take it as open. Whoever listens
+ * decides when the proof has come:
+ *
+ *   it has begun one to that process itself, and is not committed: it gives that one up and takes the peer's
+ *   it is committed as well: the stream of the smaller nonce is kept. Who has the larger takes the peer's and parts
+ *   from its own; who has the smaller says LATER. If both are committed when they decide, they decide alike; if one
+ *   was not, it has taken the peer's, so never sent its proof and the other has nothing to decide.
+ *   a stream with that process, or at that address, is open: LATER. If that is an older stream that has just broken, it
+ *   is soon noticed here, and the peer comes again; if it is alive, the peer finds it under the nonce that it was told.
+ *
+ * Who connected and loses the connection before the verdict has no evidence of anything: the other end lets go of those
+ * that take too long, and this end may have been stopped. It tries again; a process that has ended refuses then.
+ */
+#include "links/tcp/internal.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define TRIES          9u
+#define FIRST_DELAY    (20 * MS) /* then twice as long each time, to 64 times that */
+#define STRANGERS_TIME (250 * MS) /* undisturbed by those who come after */
+#define DEAF_TIME      (100 * MS)
+#define ACCEPTS        64         /* of one progress */
+
+static bool is_half_open(const struct stream *s)
+{
+	return s->state == STRANGER || s->state == CHALLENGED;
+}
+
+static bool is_beginning(const struct stream *s)
+{
+	return s->state <= PROVEN;
+}
+
+/* A message of the hello; on a socket that has sent next to nothing there is room for it. */
+static bool say(struct stream *s, const void *message, size_t len)
+{
+	return send(s->fd, message, len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len;
+}
+
+/* 0: all of the next message is in s->in; -EAGAIN: not yet; else errno of a broken connection, -EPIPE at its end. */
+static int hear(struct stream *s, size_t len)
+{
+	ssize_t n = recv(s->fd, s->in + s->got, len - s->got, MSG_DONTWAIT);
+
+	if (n < 0)
+		return errno == EINTR ? -EAGAIN : -errno;
+	if (!n)
+		return -EPIPE;
+	s->got += (size_t)n;
+	if (s->got < len)
+		return -EAGAIN;
+	s->got = 0;
+	return 0;
+}
+
+/*
+ * Both: the stream is open.
+ */
+
+static void open_stream(struct stream *s)
+{
+	s->state = OPEN;
+	rwk_stream_set_due(s, NEVER);
+	rwk_stream_enter(s);
+	s->link->counts.opened++;
+	rwk_stream_tell(s, 0);
+}
+
+/*
+ * Who connects.
+ */
+
+static void lacks_descriptors(struct link *l, const char *effect)
+{
+	if (l->warned)
+		return;
+	l->warned = true;
+	rwk_warn("tcp: no file descriptor is left, %s; raise the limit (ulimit -n)", effect);
+}
+
+void rwk_meet_begin(struct stream *s)
+{
+	int fd = rwk_socket_connect(s->link, &s->who);
+
+	if (fd == -EMFILE || fd == -ENFILE) {
+		lacks_descriptors(s->link, "a peer is done without a stream to it");
+		fd = -EMFILE;
+	}
+	if (fd < 0) {
+		rwk_stream_end(s, fd);
+		return;
+	}
+	s->fd = fd;
+	s->state = CONNECTING;
+	s->got = 0;
+	rwk_stream_set_due(s, rwk_socket_now() + s->link->attr.connect_ms * MS);
+	rwk_stream_watch(s, true);
+}
+
+static void wait_and_begin(struct stream *s, unsigned doublings)
+{
+	rwk_stream_close_socket(s);
+	s->state = WAITING;
+	rwk_stream_set_due(s, rwk_socket_now() + (FIRST_DELAY << (doublings < 6 ? doublings : 6)));
+}
+
+static void try_again(struct stream *s)
+{
+	s->link->counts.again++;
+	if (++s->tries >= TRIES)
+		rwk_stream_end(s, -EACCES); /* whoever is there does not want us */
+	else
+		wait_and_begin(s, s->tries - 1);
+}
+
+static void lost_while_meeting(struct stream *s, int err)
+{
+	if (err == -EPIPE || err == -ECONNRESET)
+		try_again(s);
+	else
+		rwk_stream_end(s, rwk_socket_broken(-err));
+}
+
+static void connecting(struct stream *s)
+{
+	int err = rwk_socket_connected(s->fd);
+	struct knock k;
+
+	if (err == -EAGAIN)
+		return;
+	if (err) {
+		if (err == -ECONNRESET)
+			try_again(s);
+		else
+			rwk_stream_end(s, err);
+		return;
+	}
+	rwk_socket_keep_alive(s->fd);
+	rwk_hello_knock(&k);
+	if (!say(s, &k, sizeof(k))) {
+		try_again(s);
+		return;
+	}
+	s->state = KNOCKED;
+	rwk_stream_set_due(s, NEVER);
+	rwk_stream_watch(s, false);
+}
+
+static void knocked(struct stream *s)
+{
+	struct link *l = s->link;
+	int err = hear(s, sizeof(s->challenge));
+
+	if (err == -EAGAIN)
+		return;
+	if (err) {
+		lost_while_meeting(s, err);
+		return;
+	}
+	memcpy(&s->challenge, s->in, sizeof(s->challenge));
+	err = rwk_hello_check_challenge(&s->challenge);
+	if (err) {
+		rwk_stream_end(s, err == -EPROTO ? -EACCES : err);
+		return;
+	}
+	s->proof = (struct proof){.nonce = l->attr.nonce, .meant = s->meant, .port = l->port};
+	rwk_hello_prove(l->attr.secret, &s->challenge, &s->proof);
+	if (say(s, &s->proof, sizeof(s->proof)))
+		s->state = PROVEN;
+	else
+		try_again(s);
+}
+
+static struct stream *open_with(struct link *l, uint64_t nonce)
+{
+	for (struct rwk_list *n = l->all.next; n != &l->all; n = n->next) {
+		struct stream *o = rwk_container_of(n, struct stream, all);
+
+		if (o->state == OPEN && o->nonce == nonce)
+			return o;
+	}
+	return NULL;
+}
+
+/* The peer has another stream with us. If it is open here it is this one's owner's, under the address last asked for. */
+static void come_later(struct stream *s, uint64_t nonce)
+{
+	struct stream *other = open_with(s->link, nonce);
+
+	if (!other) {
+		wait_and_begin(s, s->laters++);
+		return;
+	}
+	rwk_stream_leave_table(other);
+	other->who = s->who;
+	rwk_stream_drop(s);
+	rwk_stream_enter(other);
+	rwk_stream_tell(other, 0);
+}
+
+static void verdict(struct stream *s)
+{
+	struct verdict v;
+	int err = hear(s, sizeof(v));
+
+	if (err == -EAGAIN)
+		return;
+	if (err) {
+		lost_while_meeting(s, err);
+		return;
+	}
+	memcpy(&v, s->in, sizeof(v));
+	if (rwk_hello_check_verdict(s->link->attr.secret, &s->challenge, &s->proof, &v)) {
+		rwk_stream_end(s, -EACCES);
+	} else if (v.answer == LATER) {
+		come_later(s, v.nonce);
+	} else if (v.answer != WELCOME) {
+		rwk_stream_end(s, -ESTALE);
+	} else if (s->meant && s->meant != v.nonce) {
+		rwk_stream_tell(s, -ESTALE);
+		rwk_stream_part(s);
+	} else {
+		s->nonce = v.nonce;
+		open_stream(s);
+	}
+}
+
+/*
+ * Who listens.
+ */
+
+static void no_friend(struct stream *s)
+{
+	s->link->counts.strangers++;
+	rwk_stream_drop(s);
+}
+
+static void stranger(struct stream *s)
+{
+	int err = hear(s, sizeof(struct knock));
+	struct knock k;
+
+	if (err == -EAGAIN)
+		return;
+	memcpy(&k, s->in, sizeof(k));
+	if (err || rwk_hello_check_knock(&k)) {
+		no_friend(s);
+		return;
+	}
+	rwk_hello_challenge(&s->challenge);
+	if (!say(s, &s->challenge, sizeof(s->challenge))) {
+		no_friend(s);
+		return;
+	}
+	s->state = CHALLENGED;
+	rwk_stream_set_due(s, rwk_socket_now() + s->link->attr.stranger_ms * MS);
+}
+
+static bool answer(struct stream *s, enum answer what)
+{
+	struct verdict v = {.answer = what, .nonce = s->link->attr.nonce};
+
+	rwk_hello_answer(s->link->attr.secret, &s->challenge, &s->proof, &v);
+	return say(s, &v, sizeof(v));
+}
+
+static bool same_address(const struct stream *a, const struct stream *b)
+{
+	return !memcmp(&a->who, &b->who, sizeof(a->who));
+}
+
+/* Is `o`, which this end begins, meant for the process at the other end of s? */
+static bool same_process(const struct stream *o, const struct stream *s)
+{
+	return o->meant ? o->meant == s->nonce : same_address(o, s);
+}
+
+static bool must_wait(const struct stream *s)
+{
+	const struct link *l = s->link;
+
+	for (const struct rwk_list *n = l->all.next; n != &l->all; n = n->next) {
+		const struct stream *o = rwk_container_of(n, struct stream, all);
+
+		if (o->state == OPEN && (o->nonce == s->nonce || same_address(o, s)))
+			return true;
+		if (o->state == PROVEN && same_process(o, s) && l->attr.nonce < s->nonce)
+			return true;
+	}
+	return false;
+}
+
+/* What this end had begun is given up for s, which is known by the name that the owner uses. */
+static void take_place(struct stream *s)
+{
+	struct link *l = s->link;
+	struct rwk_list *next;
+
+	for (struct rwk_list *n = l->all.next; n != &l->all; n = next) {
+		struct stream *o = rwk_container_of(n, struct stream, all);
+
+		next = n->next;
+		if (!is_beginning(o))
+			continue;
+		if (same_process(o, s)) {
+			l->counts.meetings++;
+			s->who = o->who;
+			if (o->state == PROVEN)
+				rwk_stream_part(o);
+			else
+				rwk_stream_drop(o);
+		} else if (same_address(o, s)) {
+			rwk_stream_end(o, -ESTALE);
+		}
+	}
+}
+
+static void decide(struct stream *s)
+{
+	struct link *l = s->link;
+
+	if (s->proof.meant && s->proof.meant != l->attr.nonce) {
+		answer(s, STALE);
+		rwk_stream_drop(s);
+		return;
+	}
+	s->nonce = s->proof.nonce;
+	s->who = rwk_tcp_address(s->who.byte, s->proof.port);
+	if (must_wait(s)) {
+		answer(s, LATER);
+		rwk_stream_drop(s);
+		return;
+	}
+	take_place(s);
+	if (answer(s, WELCOME))
+		open_stream(s);
+	else
+		rwk_stream_drop(s);
+}
+
+static void challenged(struct stream *s)
+{
+	struct link *l = s->link;
+	int err = hear(s, sizeof(s->proof));
+
+	if (err == -EAGAIN)
+		return;
+	memcpy(&s->proof, s->in, sizeof(s->proof));
+	if (err || rwk_hello_check_proof(l->attr.secret, &s->challenge, &s->proof) || !s->proof.nonce ||
+		s->proof.nonce == l->attr.nonce || !s->proof.port)
+		no_friend(s);
+	else
+		decide(s);
+}
+
+/* For a while nobody is let in: what waits, waits in the kernel. */
+static void be_deaf(struct link *l, rwk_time until)
+{
+	struct epoll_event e = {.events = 0, .data.ptr = &l->listener};
+
+	l->deaf = true;
+	l->listen_due = until;
+	if (until < l->due)
+		l->due = until;
+	epoll_ctl(l->epoll, EPOLL_CTL_MOD, l->listener, &e);
+}
+
+/* Is there room for one more stranger? The oldest goes for it, if it has had its time. */
+static bool make_room(struct link *l)
+{
+	struct stream *oldest;
+	rwk_time until;
+
+	if (l->half_count < l->attr.strangers)
+		return true;
+	oldest = rwk_container_of(l->half.next, struct stream, half);
+	rwk_meet_event(oldest); /* what it has sent is looked at first: it is this end that may have been away */
+	if (l->half_count < l->attr.strangers)
+		return true;
+	oldest = rwk_container_of(l->half.next, struct stream, half);
+	until = oldest->due - l->attr.stranger_ms * MS + STRANGERS_TIME;
+	if (rwk_socket_now() < until) {
+		be_deaf(l, until);
+		return false;
+	}
+	l->counts.silent++;
+	rwk_stream_drop(oldest);
+	return true;
+}
+
+static void let_in(struct link *l, int fd, const struct rwk_link_address *from)
+{
+	struct stream *s = rwk_stream_new(l, STRANGER);
+
+	if (!s) {
+		close(fd);
+		return;
+	}
+	s->fd = fd;
+	s->who = *from;
+	rwk_list_append(&l->half, &s->half);
+	l->half_count++;
+	rwk_stream_set_due(s, rwk_socket_now() + l->attr.stranger_ms * MS);
+	rwk_stream_watch(s, false);
+	rwk_meet_event(s);
+}
+
+void rwk_meet_accept(struct link *l)
+{
+	struct rwk_link_address from;
+
+	for (int i = 0; i < ACCEPTS && make_room(l); i++) {
+		int fd = rwk_socket_accept(l, &from);
+
+		if (fd >= 0) {
+			let_in(l, fd, &from);
+		} else if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS || fd == -ENOMEM) {
+			lacks_descriptors(l, "peers who connect have to wait");
+			l->counts.accept_full++;
+			be_deaf(l, rwk_socket_now() + DEAF_TIME);
+			return;
+		} else if (fd == -EAGAIN) {
+			return;
+		}
+	}
+}
+
+/*
+ * Both.
+ */
+
+void rwk_meet_event(struct stream *s)
+{
+	if (s->state == CONNECTING)
+		connecting(s);
+	if (s->state == KNOCKED)
+		knocked(s);
+	if (s->state == PROVEN)
+		verdict(s);
+	if (s->state == STRANGER)
+		stranger(s);
+	if (s->state == CHALLENGED)
+		challenged(s);
+}
+
+void rwk_meet_due(struct stream *s)
+{
+	if (s->state == WAITING) {
+		rwk_meet_begin(s);
+		return;
+	}
+	rwk_meet_event(s); /* this end may have been away: what has come since comes first */
+	if (s->state == CONNECTING && s->due == NEVER) {
+		rwk_stream_end(s, -ETIMEDOUT);
+	} else if (is_half_open(s) && s->due == NEVER) {
+		s->link->counts.silent++;
+		rwk_stream_drop(s);
+	}
+}

@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The TCP link: its streams, their timers, their words.
+ *
+ * A stream is in `all` until it is freed; in the table while it is begun by this end or open, so that there is one at
+ * an address. It is freed at the end of progress, so that an upcall may end any stream, that which calls included.
+ * Timers: a stream's `due`; what it is for depends on its state:
+ *
+ *   WAITING      connect                           STRANGER, CHALLENGED  drop it
+ *   CONNECTING   there is no way through           OPEN                  see whether what was sent is acknowledged
+ */
+#include "links/tcp/internal.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#define EVENTS 32
+
+static struct link *link_of(struct rwk_link *l)
+{
+	return rwk_container_of(l, struct link, pub);
+}
+
+/*
+ * Streams.
+ */
+
+struct stream *rwk_stream_new(struct link *l, enum state state)
+{
+	struct stream *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->link = l;
+	s->state = state;
+	s->fd = -1;
+	s->due = NEVER;
+	rwk_list_init(&s->timed);
+	rwk_list_init(&s->half);
+	rwk_list_init(&s->dirty);
+	rwk_list_init(&s->word);
+	rwk_list_init(&s->all);
+	rwk_list_append(&l->all, &s->all);
+	return s;
+}
+
+struct stream *rwk_stream_find(struct link *l, const struct rwk_link_address *who)
+{
+	struct stream *s = l->last;
+
+	if (rwk_likely(s && !memcmp(&s->who, who, sizeof(*who))))
+		return s;
+	HASH_FIND(hh, l->table, who, sizeof(*who), s);
+	if (s)
+		l->last = s;
+	return s;
+}
+
+void rwk_stream_enter(struct stream *s)
+{
+	struct link *l = s->link;
+
+	if (!rwk_list_empty(&s->half)) {
+		rwk_list_remove(&s->half);
+		l->half_count--;
+	}
+	if (s->in_table)
+		return;
+	s->in_table = true;
+	HASH_ADD(hh, l->table, who, sizeof(s->who), s);
+}
+
+void rwk_stream_leave_table(struct stream *s)
+{
+	struct link *l = s->link;
+
+	if (!s->in_table)
+		return;
+	s->in_table = false;
+	if (l->last == s)
+		l->last = NULL;
+	HASH_DELETE(hh, l->table, s);
+}
+
+void rwk_stream_set_due(struct stream *s, rwk_time due)
+{
+	struct link *l = s->link;
+
+	s->due = due;
+	rwk_list_remove(&s->timed);
+	if (due == NEVER)
+		return;
+	rwk_list_append(&l->timed, &s->timed);
+	if (due < l->due)
+		l->due = due;
+}
+
+void rwk_stream_tell(struct stream *s, int status)
+{
+	s->status = status;
+	rwk_list_remove(&s->word);
+	rwk_list_append(&s->link->words, &s->word);
+}
+
+void rwk_stream_watch(struct stream *s, bool out)
+{
+	struct epoll_event e = {.events = EPOLLIN | (out ? EPOLLOUT : 0u), .data.ptr = s};
+	int what = s->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+
+	if (s->watched && s->wants_out == out)
+		return;
+	if (epoll_ctl(s->link->epoll, what, s->fd, &e))
+		rwk_warn("tcp: a socket cannot be watched: %s", strerror(errno));
+	s->watched = true;
+	s->wants_out = out;
+}
+
+/* Not by closing alone: a forked child may hold the socket too, and then it would stay in the set. */
+void rwk_stream_close_socket(struct stream *s)
+{
+	if (s->fd < 0)
+		return;
+	if (s->watched)
+		epoll_ctl(s->link->epoll, EPOLL_CTL_DEL, s->fd, NULL);
+	s->watched = s->wants_out = false;
+	close(s->fd);
+	s->fd = -1;
+}
+
+/* Out of the table and the lists of work. */
+static void retire(struct stream *s)
+{
+	struct link *l = s->link;
+
+	rwk_stream_leave_table(s);
+	rwk_stream_set_due(s, NEVER);
+	rwk_list_remove(&s->dirty);
+	if (!rwk_list_empty(&s->half)) {
+		rwk_list_remove(&s->half);
+		l->half_count--;
+	}
+	if (l->reading == s)
+		l->reading = NULL;
+}
+
+void rwk_stream_drop(struct stream *s)
+{
+	retire(s);
+	rwk_stream_close_socket(s);
+	if (s->state == LEAVING && !rwk_list_empty(&s->word)) {
+		s->state = ENDED;
+		return;
+	}
+	rwk_list_remove(&s->word);
+	s->state = DEAD;
+	s->link->any_dead = true;
+}
+
+void rwk_stream_end(struct stream *s, int status)
+{
+	retire(s);
+	rwk_stream_close_socket(s);
+	s->state = ENDED;
+	rwk_stream_tell(s, status);
+}
+
+void rwk_stream_part(struct stream *s)
+{
+	if (s->state == OPEN)
+		rwk_carry_flush(s);
+	retire(s);
+	s->state = LEAVING;
+	s->say_goodbye = true;
+	rwk_carry_leaving(s);
+}
+
+static void free_stream(struct stream *s)
+{
+	rwk_stream_close_socket(s);
+	rwk_list_remove(&s->all);
+	free(s->out);
+	free(s->part);
+	free(s);
+}
+
+static void free_dead(struct link *l)
+{
+	struct rwk_list *next;
+
+	l->any_dead = false;
+	for (struct rwk_list *n = l->all.next; n != &l->all; n = next) {
+		struct stream *s = rwk_container_of(n, struct stream, all);
+
+		next = n->next;
+		if (s->state == DEAD)
+			free_stream(s);
+	}
+}
+
+/*
+ * Progress.
+ */
+
+/* Those that are to be told now; what an upcall adds waits, or an owner that is never content would keep us here. */
+static void tell_words(struct link *l)
+{
+	const struct rwk_list *last = l->words.prev;
+	struct rwk_list *n;
+
+	while ((n = rwk_list_pop(&l->words))) {
+		struct stream *s = rwk_container_of(n, struct stream, word);
+		struct rwk_link_address who = s->who;
+		int status = s->status;
+
+		if (s->state == ENDED) {
+			s->state = DEAD;
+			l->any_dead = true;
+		}
+		if (l->pub.word)
+			l->pub.word(l->pub.user, &who, status);
+		if (n == last)
+			break;
+	}
+}
+
+static void move_all(struct rwk_list *from, struct rwk_list *to)
+{
+	struct rwk_list *n;
+
+	rwk_list_init(to);
+	while ((n = rwk_list_pop(from)))
+		rwk_list_append(to, n);
+}
+
+static void stream_due(struct stream *s)
+{
+	if (s->state == OPEN)
+		rwk_carry_due(s);
+	else
+		rwk_meet_due(s);
+}
+
+static void tick(struct link *l, rwk_time now)
+{
+	struct epoll_event e = {.events = EPOLLIN, .data.ptr = &l->listener};
+	struct rwk_list timed, *n;
+
+	l->due = NEVER;
+	if (l->deaf && l->listen_due <= now) {
+		l->deaf = false;
+		epoll_ctl(l->epoll, EPOLL_CTL_MOD, l->listener, &e);
+	} else if (l->deaf) {
+		l->due = l->listen_due;
+	}
+	move_all(&l->timed, &timed);
+	while ((n = rwk_list_pop(&timed))) {
+		struct stream *s = rwk_container_of(n, struct stream, timed);
+
+		if (s->due > now) {
+			rwk_stream_set_due(s, s->due);
+			continue;
+		}
+		s->due = NEVER;
+		stream_due(s);
+	}
+}
+
+static int stream_event(struct stream *s, int budget)
+{
+	switch (s->state) {
+	case OPEN:
+		return budget > 0 && !s->link->reading ? rwk_carry_event(s, budget) : 0;
+	case LEAVING:
+		rwk_carry_leaving(s);
+		return 0;
+	default:
+		rwk_meet_event(s);
+		return 0;
+	}
+}
+
+static int one_event(struct link *l, void *what, int budget)
+{
+	uint64_t times;
+
+	if (what == &l->listener) {
+		rwk_meet_accept(l);
+		return 0;
+	}
+	if (what == &l->timer) {
+		if (read(l->timer, &times, sizeof(times)) < 0)
+			return 0;
+		return 0;
+	}
+	return stream_event(what, budget);
+}
+
+static int link_progress(struct rwk_link *pub, int budget)
+{
+	struct link *l = link_of(pub);
+	struct epoll_event event[EVENTS];
+	int done = 0, n;
+
+	if (l->reading) {
+		done = rwk_carry_deliver(l, budget);
+		tell_words(l);
+	}
+	n = epoll_wait(l->epoll, event, EVENTS, 0);
+	for (int i = 0; i < n; i++) {
+		done += one_event(l, event[i].data.ptr, budget - done);
+		tell_words(l);
+	}
+	if (l->due != NEVER) {
+		rwk_time now = rwk_socket_now();
+
+		if (now >= l->due)
+			tick(l, now);
+	}
+	tell_words(l);
+	if (rwk_unlikely(l->any_dead))
+		free_dead(l);
+	return done;
+}
+
+/*
+ * The other calls of a link.
+ */
+
+static size_t link_mtu(struct rwk_link *l, const struct rwk_link_address *to)
+{
+	(void)l;
+	(void)to;
+	return RWK_TCP_MTU;
+}
+
+static int link_send(struct rwk_link *l, const struct rwk_link_address *to, const struct iovec *iov, int count)
+{
+	struct stream *s = rwk_stream_find(link_of(l), to);
+
+	if (rwk_unlikely(!s || s->state != OPEN))
+		return -ENOTCONN;
+	return rwk_carry_send(s, iov, count);
+}
+
+static void link_flush(struct rwk_link *pub)
+{
+	struct link *l = link_of(pub);
+	struct rwk_list *n;
+
+	while ((n = rwk_list_pop(&l->dirty)))
+		rwk_carry_flush(rwk_container_of(n, struct stream, dirty));
+}
+
+static rwk_time link_now(struct rwk_link *l)
+{
+	(void)l;
+	return rwk_socket_now();
+}
+
+/** TCP has checked the bytes. */
+static size_t link_pseudo(
+	struct rwk_link *l, const struct rwk_link_address *peer, bool outgoing, size_t len, uint16_t id, uint8_t *out)
+{
+	(void)l;
+	(void)peer;
+	(void)outgoing;
+	(void)len;
+	(void)id;
+	(void)out;
+	return 0;
+}
+
+static int link_arm(struct rwk_link *pub)
+{
+	struct link *l = link_of(pub);
+	struct itimerspec t = {.it_value = {0, 0}};
+
+	if (l->reading || !rwk_list_empty(&l->words))
+		return -EAGAIN;
+	if (l->due != NEVER) {
+		t.it_value.tv_sec = (time_t)(l->due / 1000000000u);
+		t.it_value.tv_nsec = (long)(l->due % 1000000000u);
+	}
+	return timerfd_settime(l->timer, TFD_TIMER_ABSTIME, &t, NULL) ? -errno : 0;
+}
+
+static int link_wait_fd(struct rwk_link *l)
+{
+	return link_of(l)->epoll;
+}
+
+static void close_descriptors(struct link *l)
+{
+	close(l->epoll);
+	close(l->listener);
+	close(l->timer);
+}
+
+static void link_close(struct rwk_link *pub)
+{
+	struct link *l = link_of(pub);
+	struct rwk_list *next;
+
+	for (struct rwk_list *n = l->all.next; n != &l->all; n = next) {
+		struct stream *s = rwk_container_of(n, struct stream, all);
+
+		next = n->next;
+		if (s->state == OPEN || s->state == PROVEN)
+			rwk_stream_part(s);
+		else if (s->state == LEAVING)
+			rwk_carry_leaving(s);
+		rwk_stream_leave_table(s);
+		free_stream(s);
+	}
+	close_descriptors(l);
+	free(l);
+}
+
+static const struct rwk_link_ops tcp_ops = {
+	.name = "tcp",
+	.traits = RWK_LINK_IS_STREAM,
+	.mtu = link_mtu,
+	.send = link_send,
+	.flush = link_flush,
+	.progress = link_progress,
+	.now = link_now,
+	.pseudo = link_pseudo,
+	.arm = link_arm,
+	.wait_fd = link_wait_fd,
+	.close = link_close,
+};
+
+/*
+ * tcp.h.
+ */
+
+static int watch_own(struct link *l, int fd, void *what)
+{
+	struct epoll_event e = {.events = EPOLLIN, .data.ptr = what};
+
+	return epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+}
+
+static int open_descriptors(struct link *l)
+{
+	int err;
+
+	l->listener = rwk_socket_listen(l);
+	if (l->listener < 0)
+		return l->listener;
+	l->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (l->epoll < 0) {
+		err = -errno;
+		goto close_listener;
+	}
+	l->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (l->timer < 0) {
+		err = -errno;
+		goto close_epoll;
+	}
+	err = watch_own(l, l->listener, &l->listener);
+	if (!err)
+		err = watch_own(l, l->timer, &l->timer);
+	if (!err)
+		return 0;
+	close(l->timer);
+close_epoll:
+	close(l->epoll);
+close_listener:
+	close(l->listener);
+	return err;
+}
+
+int rwk_tcp_open(const struct rwk_tcp_attr *attr, struct rwk_link **out)
+{
+	struct link *l;
+	int err;
+
+	if (!attr->nonce)
+		return -EINVAL;
+	if (sodium_init() < 0)
+		return -ENOSYS;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return -ENOMEM;
+	l->pub.ops = &tcp_ops;
+	l->attr = *attr;
+	l->attr.connect_ms = attr->connect_ms ? attr->connect_ms : 5000;
+	l->attr.stranger_ms = attr->stranger_ms ? attr->stranger_ms : 5000;
+	l->attr.strangers = attr->strangers ? attr->strangers : 128;
+	l->due = NEVER;
+	rwk_list_init(&l->all);
+	rwk_list_init(&l->timed);
+	rwk_list_init(&l->half);
+	rwk_list_init(&l->dirty);
+	rwk_list_init(&l->words);
+	err = open_descriptors(l);
+	if (err) {
+		free(l);
+		return err;
+	}
+	*out = &l->pub;
+	return 0;
+}
+
+uint16_t rwk_tcp_port(const struct rwk_link *l)
+{
+	return rwk_container_of(l, struct link, pub)->port;
+}
+
+struct rwk_link_address rwk_tcp_address(const uint8_t ip[16], uint16_t port)
+{
+	struct rwk_link_address a = {{0}};
+
+	memcpy(a.byte, ip, 16);
+	a.byte[16] = (uint8_t)port;
+	a.byte[17] = (uint8_t)(port >> 8);
+	return a;
+}
+
+int rwk_tcp_reach(struct rwk_link *pub, const struct rwk_link_address *to, uint64_t nonce)
+{
+	struct link *l = link_of(pub);
+	struct stream *s = rwk_stream_find(l, to);
+
+	if (s) {
+		uint64_t there = s->state == OPEN ? s->nonce : s->meant;
+
+		if (nonce && there && nonce != there)
+			return -EEXIST;
+		if (s->state == OPEN)
+			rwk_stream_tell(s, 0);
+		else if (nonce)
+			s->meant = nonce;
+		return 0;
+	}
+	if (nonce == l->attr.nonce || (!to->byte[16] && !to->byte[17]))
+		return -EINVAL;
+	s = rwk_stream_new(l, WAITING);
+	if (!s)
+		return -ENOMEM;
+	s->who = *to;
+	s->meant = nonce;
+	rwk_stream_enter(s);
+	rwk_meet_begin(s);
+	return 0;
+}
+
+/* What was to be told about the address needs to be told no more. */
+static void forget_words(struct link *l, const struct rwk_link_address *to)
+{
+	struct rwk_list *next;
+
+	for (struct rwk_list *n = l->words.next; n != &l->words; n = next) {
+		struct stream *s = rwk_container_of(n, struct stream, word);
+
+		next = n->next;
+		if (memcmp(&s->who, to, sizeof(*to)))
+			continue;
+		rwk_list_remove(n);
+		if (s->state == ENDED)
+			rwk_stream_drop(s);
+	}
+}
+
+void rwk_tcp_leave(struct rwk_link *pub, const struct rwk_link_address *to)
+{
+	struct link *l = link_of(pub);
+	struct stream *s = rwk_stream_find(l, to);
+
+	forget_words(l, to);
+	if (!s)
+		return;
+	if (s->state == OPEN || s->state == PROVEN)
+		rwk_stream_part(s);
+	else
+		rwk_stream_drop(s);
+}
+
+uint64_t rwk_tcp_nonce(struct rwk_link *l, const struct rwk_link_address *to)
+{
+	struct stream *s = rwk_stream_find(link_of(l), to);
+
+	return s && s->state == OPEN ? s->nonce : 0;
+}
+
+const struct rwk_tcp_counts *rwk_tcp_counts(const struct rwk_link *l)
+{
+	return &rwk_container_of(l, struct link, pub)->counts;
+}
