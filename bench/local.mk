@@ -79,6 +79,7 @@ endif
 clean-local:
 	rm -rf bench/openmpi bench/mpich
 
-EXTRA_DIST += bench/README.md bench/compare bench/comparison/analysis.py bench/comparison/machine.py \
+EXTRA_DIST += bench/README.md bench/compare bench/comparison/analysis.py bench/comparison/benchmarks.py \
+	bench/comparison/hosts.py bench/comparison/machine.py \
 	bench/comparison/output.py bench/comparison/runs.py bench/comparison/stacks.py $(bench_mpi_shared) \
 	bench/mpi/team.h $(bench_mpi_names:%=bench/mpi/%.c)

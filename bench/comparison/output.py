@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 
+from benchmarks import LOSS
 from stacks import OURS
 
 MODE_TITLES = {"near": "CPUs near each other", "far": "CPUs far from each other"}
@@ -44,7 +45,7 @@ def table(benchmark, mode, modes, rows):
     probe = modes[mode]
     lines = [f"{benchmark.name}, {benchmark.unit}, {better(benchmark)}; {MODE_TITLES[mode]}: "
              f"a line to the other core takes {probe['probe_min']:.0f}-{probe['probe_max']:.0f} ns"]
-    cells = [["bytes"] + names + [f"{OURS} / best peer"]]
+    cells = [[benchmark.varies] + names + [f"{OURS} / best peer"]]
     for size, row in rows.items():
         cells.append([str(size)] + [cell(row["stacks"].get(n)) for n in names] + [verdict(row)])
     widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
@@ -68,7 +69,7 @@ def mode_lines(modes):
 
 # The same stack has the same colour in every plot.
 COLOURS = {OURS: "#d62728", "vader": "#1f77b4", "ucx": "#2ca02c", "mpich": "#9467bd", "shm": "#1f77b4",
-           "tcp;ofi_rxm": "#2ca02c"}
+           "tcp": "#1f77b4", "tcp;ofi_rxm": "#ff7f0e", "udp;ofi_rxd": "#8c564b"}
 
 
 def short_size(size):
@@ -92,12 +93,18 @@ def size_axis(sizes):
             f"set xtics ({marks})\nset xlabel \"bytes\"\n")
 
 
+def loss_axis(percentages):
+    """The same for percentages of lost packets; 0 is a place like others."""
+    return f"set xrange [-0.2:{percentages[-1] + 0.2}]\nset xlabel \"packets lost, %\"\n"
+
+
 def plot_script(benchmark, mode, rows, folder):
     """Gnuplot's commands for one benchmark in one mode, with the data in them; writes <benchmark>-<mode>.svg.
 
     None where there is nothing to draw: 0, as the bandwidth of messages without bytes is, has no place on the axis.
     """
     plots, blocks, sizes = [], [], set()
+    at, axis = (float, loss_axis) if benchmark.varies == LOSS else (place, size_axis)
     for index, name in enumerate(benchmark.stack_order):
         points = [(size, s) for size, row in rows.items() if (s := row["stacks"].get(name)) and s["min"] > 0]
         if not points:
@@ -105,7 +112,7 @@ def plot_script(benchmark, mode, rows, folder):
         width = 3 if name == OURS else 1.5
         plots.append(f"$d{index} using 1:2:3:4 with yerrorlines lw {width} pt 7 ps 0.5 lc rgb \"{COLOURS[name]}\" "
                      f"title \"{name}\"")
-        lines = [f"{place(size)} {s['median']} {s['min']} {s['max']}" for size, s in points]
+        lines = [f"{at(size)} {s['median']} {s['min']} {s['max']}" for size, s in points]
         blocks.append(f"$d{index} << EOD\n" + "\n".join(lines) + "\nEOD\n")
         sizes.update(size for size, _ in points)
     if not plots:
@@ -117,7 +124,7 @@ def plot_script(benchmark, mode, rows, folder):
         f"set logscale y\nset format y \"{'%.0s%c' if benchmark.unit == 'msg/s' else '%g'}\"\n"
         "set grid\nset key outside top center horizontal\n"
         f"set title \"{benchmark.name}, {MODE_TITLES[mode]}: {better(benchmark)}\"\n"
-        f"set ylabel \"{benchmark.unit}\"\n" + size_axis(sorted(sizes)) +
+        f"set ylabel \"{benchmark.unit}\"\n" + axis(sorted(sizes)) +
         "plot " + ", \\\n     ".join(plots) + "\n")
 
 

@@ -92,7 +92,7 @@ class Progress:
 
 
 def run_all(runner, plan, rounds, failures):
-    """Runs the plan: [(benchmark, ranks, [size groups], [stacks])].
+    """Runs the plan: [(benchmark, ranks, [groups of sizes], [stacks])].
 
     Within each group of sizes the stacks take turns, A B C A B C. Returns the runs. A stack that fails is noted in
     `failures` and does not run that benchmark again.
@@ -102,6 +102,7 @@ def run_all(runner, plan, rounds, failures):
     for benchmark, ranks, groups, stacks in plan:
         out = set()
         for sizes in groups:
+            benchmark.prepare(sizes)
             for number in range(rounds):
                 for stack in stacks:
                     progress.step(f"{benchmark.name}, {stack.name}, round {number + 1}")
@@ -117,7 +118,7 @@ def run_all(runner, plan, rounds, failures):
 
 def one_run(runner, benchmark, ranks, stack, sizes, number, failures):
     try:
-        result, probes = runner.one(stack, benchmark.program, ranks, ["-s", ",".join(map(str, sizes))])
+        result, probes = runner.one(stack, benchmark.program, ranks, benchmark.arguments(sizes))
     except Failure as e:
         failures.append({"benchmark": benchmark.name, "stack": stack.name, "sizes": sizes, "round": number,
                          "reason": str(e)})
@@ -131,6 +132,6 @@ def one_run(runner, benchmark, ranks, stack, sizes, number, failures):
         "probes": probes,
         "unit": result["unit"],
         "library": result["library"],
-        "results": {row["size"]: row["median"] for row in result["results"]},
+        "results": benchmark.results(sizes, result["results"]),
         "rows": result["results"],
     }

@@ -4,6 +4,8 @@ import os
 import shutil
 import subprocess
 
+import hosts
+
 MPI, FABRIC = "mpi", "fabric"
 OURS = "ropewalk"
 
@@ -14,22 +16,20 @@ MPICH = "mpich"
 class Stack:
     """One way to run a benchmark."""
 
-    def __init__(self, name, family, build, library=None, options=(), env=None):
+    def __init__(self, name, family, build, library=None, options=(), env=None, launcher=None):
         self.name = name
         self.family = family
         self.build = build
         self.library = library  # which MPI library its programs are compiled for
         self.options = list(options)
         self.env = dict(env or {})
+        self.launcher = launcher or LAUNCHERS.get(library)  # ranks -> the words that start so many
 
     def command(self, program, ranks):
         """The command line up to the program; its arguments follow."""
         if self.family == FABRIC:
             return [os.path.join(self.build, "bench", "ofi", program)] + self.options
-        path = os.path.join(self.build, "bench", self.library, program)
-        if self.library == MPICH:
-            return ["mpirun.mpich", "-n", str(ranks), "-bind-to", "core"] + self.options + [path]
-        return [openmpi_launcher(), "-n", str(ranks), "--bind-to", "core"] + self.options + [path]
+        return self.launcher(ranks) + self.options + [os.path.join(self.build, "bench", self.library, program)]
 
     def environment(self):
         env = dict(os.environ, **self.env)
@@ -42,20 +42,39 @@ def openmpi_launcher():
     return "mpirun.openmpi" if shutil.which("mpirun.openmpi") else "mpirun"
 
 
-def all_stacks(build):
+LAUNCHERS = {
+    OPENMPI: lambda ranks: [openmpi_launcher(), "-n", str(ranks), "--bind-to", "core"],
+    MPICH: lambda ranks: ["mpirun.mpich", "-n", str(ranks), "-bind-to", "core"],
+}
+OB1 = ["--mca", "pml", "ob1", "--mca", "btl"]
+UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any"]
+OFI = ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include"]
+
+
+def stacks_on_a_node(build):
     """Every stack known, present or not."""
     ours = {"FI_PROVIDER_PATH": provider_folder(build)}
     return [
-        Stack("vader", MPI, build, OPENMPI, ["--mca", "pml", "ob1", "--mca", "btl", "vader,self"]),
-        Stack("ucx", MPI, build, OPENMPI,
-              ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any"]),
+        Stack("vader", MPI, build, OPENMPI, OB1 + ["vader,self"]),
+        Stack("ucx", MPI, build, OPENMPI, UCX),
         Stack("mpich", MPI, build, MPICH),
-        Stack(OURS, MPI, build, OPENMPI,
-              ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include", "ropewalk"], ours),
+        Stack(OURS, MPI, build, OPENMPI, OFI + ["ropewalk"], ours),
         Stack("shm", FABRIC, build, options=["-p", "shm"]),
         Stack("tcp;ofi_rxm", FABRIC, build, options=["-p", "tcp;ofi_rxm"]),
         Stack(OURS, FABRIC, build, options=["-p", "ropewalk"], env=ours),
     ]
+
+
+def stacks_between_hosts(build):
+    """Every stack known; what their ranks need to know goes there with -x. Bare libfabric's programs stay on a node."""
+    options = {
+        "tcp": OB1 + ["tcp,self"],
+        "ucx": UCX + ["-x", "UCX_TLS=tcp,self"],
+        "tcp;ofi_rxm": OFI + ["tcp;ofi_rxm"],
+        "udp;ofi_rxd": OFI + ["udp;ofi_rxd"],
+        OURS: OFI + ["ropewalk", "-x", f"FI_PROVIDER_PATH={provider_folder(build)}"],
+    }
+    return [Stack(name, MPI, build, OPENMPI, words, launcher=hosts.launcher) for name, words in options.items()]
 
 
 def provider_folder(build):

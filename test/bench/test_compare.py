@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """What bench/compare concludes from runs, on input made by hand, and how it treats children that fail or hang."""
+import contextlib
+import io
 import os
 import runpy
 import shutil
@@ -15,8 +17,10 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(HERE, "..", "..", "bench", "comparison"))
 
 import analysis
+import hosts
 import output
 import runs
+from benchmarks import LOSS, Benchmark, Goodput
 
 
 def run(stack, probes, **results):
@@ -131,7 +135,7 @@ class Ratios(unittest.TestCase):
 class Table(unittest.TestCase):
     def test_columns(self):
         class benchmark:
-            name, unit, more_is_better, stack_order = "latency", "us", False, ["vader", "ropewalk"]
+            name, unit, more_is_better, stack_order, varies = "latency", "us", False, ["vader", "ropewalk"], "bytes"
         every = [run("vader", (50, 55), s8=0.4, s4096=1.5), run("vader", (50, 50), s8=0.5, s4096=1.5),
                  run("ropewalk", (50, 50), s8=0.225, s4096=3)]
         rows = compared(every)["near"]
@@ -147,7 +151,7 @@ class Table(unittest.TestCase):
 
 class Plots(unittest.TestCase):
     class benchmark:
-        name, unit, more_is_better, stack_order = "bandwidth", "MB/s", True, ["vader", "ropewalk"]
+        name, unit, more_is_better, stack_order, varies = "bandwidth", "MB/s", True, ["vader", "ropewalk"], "bytes"
 
     def rows(self, *every):
         return compared(list(every), True)["near"]
@@ -234,7 +238,7 @@ class Turns(unittest.TestCase):
 
         class Named:
             def __init__(self, name):
-                self.name = self.program = name
+                self.name = name
 
         class FakeRunner:
             def one(self, stack, program, ranks, arguments):
@@ -246,19 +250,42 @@ class Turns(unittest.TestCase):
 
         failures = []
         stacks = [Named("a"), Named("b"), Named("c")]
-        plan = [(Named("latency"), 2, [[8], [64, 128]], stacks), (Named("bcast"), 4, [[8]], stacks)]
-        stderr, sys.stderr = sys.stderr, open(os.devnull, "w")
-        try:
+        latency, bcast = [Benchmark(name, "mpi", name, "us", False, [8], None) for name in ("latency", "bcast")]
+        plan = [(latency, 2, [[8], [64, 128]], stacks), (bcast, 4, [[8]], stacks)]
+        with contextlib.redirect_stderr(io.StringIO()):
             done = runs.run_all(FakeRunner(), plan, 2, failures)
-        finally:
-            sys.stderr.close()
-            sys.stderr = stderr
         self.assertEqual([o[2] for o in order if o[:2] == ("latency", "8")], ["a", "b", "c", "a", "c"])
         self.assertEqual([o[2] for o in order if o[:2] == ("latency", "64,128")], ["a", "c", "a", "c"])
         self.assertEqual([o[2] for o in order if o[0] == "bcast"], ["a", "b", "c", "a", "b", "c"])
         self.assertEqual([(f["benchmark"], f["stack"], f["reason"]) for f in failures], [("latency", "b", "boom")])
         self.assertEqual(len(done), len(order) - 1)
         self.assertEqual(started, [2 if program == "latency" else 4 for program, _, _ in order])
+
+    def test_goodput(self):
+        """The loss is set once before the stacks take their turns, and stands in the place of the size."""
+        order = []
+
+        class FakeRunner:
+            def one(self, stack, program, ranks, arguments):
+                order.append((program, arguments[:2]))
+                return {"unit": "MB/s", "library": "x", "results": [{"size": 65536, "median": 700.0}]}, [50, 50]
+
+        class Stack:
+            name = "tcp"
+
+        lose, hosts.lose = hosts.lose, order.append
+        self.addCleanup(setattr, hosts, "lose", lose)
+        goodput = Goodput([0, 0.1], 65536)
+        done = runs.run_all(FakeRunner(), [(goodput, 2, goodput.groups(), [Stack])], 2, [])
+        run = ("bandwidth", ["-s", "65536"])
+        self.assertEqual(order, [0, run, run, 0.1, run, run])
+        self.assertEqual([r["results"] for r in done], [{0: 700.0}, {0: 700.0}, {0.1: 700.0}, {0.1: 700.0}])
+        goodput.stack_order = ["tcp"]
+        rows = compared(done, True)["near"]
+        self.assertEqual(output.table(goodput, "near", analysis.count_modes(done), rows)[1].split()[:2], LOSS.split())
+        script = output.plot_script(goodput, "near", rows, ".")
+        self.assertIn("0.0 700.0 700.0 700.0\n0.1 700.0", script)
+        self.assertNotIn("set logscale x", script)
 
 
 if __name__ == "__main__":

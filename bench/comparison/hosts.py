@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The virtual hosts that a comparison between hosts runs on: contrib/virtual-hosts."""
+import os
+import subprocess
+import sys
+
+SCRIPT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", "contrib", "virtual-hosts"))
+
+
+def enter(count, mtu):
+    """Starts this program again with hosts around it, which end with it. Hosts that are there already are taken."""
+    if "VIRTUAL_HOSTS" not in os.environ:
+        sys.stdout.flush()
+        os.execv(SCRIPT, [SCRIPT, "run", str(count), "--mtu", str(mtu), "--", sys.executable, *sys.argv])
+
+
+def command(*words):
+    """Runs a command of the script and returns what it prints."""
+    done = subprocess.run([SCRIPT, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, timeout=60)
+    if done.returncode:
+        sys.exit(f"compare: {done.stdout.strip()}")
+    return done.stdout
+
+
+def lose(percentage):
+    """So many percent of all packets are lost from now on."""
+    command("loss", f"{percentage:g}", "--proto", "all")
+
+
+def keepers():
+    """The processes that hold the hosts, first host first, as bench/limits takes them."""
+    return command("keepers").strip()
+
+
+def launcher(ranks):
+    """Open MPI over the hosts."""
+    return [SCRIPT, "mpirun", "-n", str(ranks)]
