@@ -39,7 +39,7 @@ static unsigned each(void (*look)(const struct pcap_packet *p))
 	return count;
 }
 
-static unsigned seen[256];
+static unsigned seen[256], seen_v6, seen_4096, seen_wrap;
 
 static void same_again(const struct pcap_packet *p)
 {
@@ -50,6 +50,9 @@ static void same_again(const struct pcap_packet *p)
 
 	assert_int_equal(rwk_wire_unpack(&w, p->bytes, p->len, &payload, &payload_len), 0);
 	seen[w.opcode]++;
+	seen_v6 += p->is_v6;
+	seen_4096 += payload_len == 4096;
+	seen_wrap += w.psn == 0;
 	size = rwk_wire_pack(&w, payload_len, out);
 	assert_int_equal(size, rwk_wire_header_size(w.opcode));
 	assert_int_equal(size, payload - p->bytes);
@@ -58,7 +61,10 @@ static void same_again(const struct pcap_packet *p)
 	assert_int_equal(w.pkey, RWK_WIRE_PKEY);
 }
 
-/* Each packet, taken apart and put together again, is the same bytes; every opcode that was to be in there is. */
+/*
+ * Each packet, taken apart and put together again, is the same bytes; every opcode that was to be in there is, and
+ * IPv6, the longest packets and PSNs that wrap.
+ */
 static void decoded_and_encoded(void **state)
 {
 	static const uint8_t wanted[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 23,
@@ -68,6 +74,7 @@ static void decoded_and_encoded(void **state)
 	assert_true(each(same_again) >= 260 + 260 + 73);
 	for (size_t i = 0; i < sizeof(wanted); i++)
 		assert_true(seen[wanted[i]] > 0);
+	assert_true(seen_v6 > 0 && seen_4096 > 0 && seen_wrap > 0);
 }
 
 static void icrc_is_right(const struct pcap_packet *p)

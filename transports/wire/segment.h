@@ -42,8 +42,8 @@ bool rwk_segment_fits(uint8_t opcode, size_t payload, uint32_t pmtu);
 
 /**
  * The largest PMTU of which any packet fits an interface with that MTU: IPv6 (40 bytes), UDP (8), BTH (12), XRCETH (4),
- * the longest header after it (28) and the ICRC (4) are taken off, as Linux does it (iboe_get_mtu), so that both ends
- * come to the same. 1500 gives 1024. 0: the interface is too narrow for any (below 352).
+ * the longest header after it (28) and the ICRC (4) are taken off, as by Linux' connection manager (iboe_get_mtu), so
+ * that both ends come to the same. 1500 gives 1024. 0: the interface is too narrow for any (below 352).
  */
 uint32_t rwk_segment_pmtu(size_t interface_mtu);
 

@@ -29,6 +29,7 @@ enum {
 	HEADERS = 9,
 };
 
+/* Bytes of each, in the order of the bits. */
 static const uint8_t sizes[HEADERS] = {4, 8, 16, 28, 4, 8, 4, 4, CNP_RESERVED_SIZE};
 
 /* By operation. */
