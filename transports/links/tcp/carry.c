@@ -231,7 +231,11 @@ static void ended(struct stream *s, int err)
 	int status = rwk_socket_broken(s->broke && s->broke != EPIPE ? s->broke : err);
 
 	s->link->counts.broken++;
-	rwk_stream_end(s, status);
+	rwk_list_remove(&s->dirty);
+	if (status == -ECONNRESET)
+		rwk_meet_ask(s);
+	else
+		rwk_stream_end(s, status);
 }
 
 static int receive(struct stream *s, int budget)

@@ -37,7 +37,8 @@ struct proof {
 	uint64_t nonce; /* who connects */
 	uint64_t meant; /* who is meant; 0: whoever is there */
 	uint16_t port;  /* where the one who connects listens */
-	uint16_t zero[3];
+	uint16_t asks;  /* 1: no stream is wanted, only the answer whether the one meant is there */
+	uint16_t zero[2];
 	uint8_t random[16];
 	uint64_t mac;
 };
@@ -45,7 +46,7 @@ struct proof {
 enum answer {
 	WELCOME = 1, /* the stream is open */
 	STALE = 2,   /* the one meant is not here */
-	LATER = 3,   /* there is another stream between the two, or about to be */
+	LATER = 3,   /* there is another stream between the two, or about to be; or none was wanted */
 };
 
 struct verdict {

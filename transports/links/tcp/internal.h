@@ -71,6 +71,7 @@ struct stream {
 	struct rwk_list word;  /* `status` is to be told */
 	UT_hash_handle hh;
 	bool in_table;
+	bool asks;        /* was open and broke; what is begun is to learn whether its process has ended */
 	bool say_goodbye; /* LEAVING: it has not been written yet */
 	bool watched;     /* its socket is in the epoll set */
 	bool wants_out;   /* EPOLLOUT is asked for: it connects, or had no room */
@@ -122,6 +123,7 @@ void rwk_stream_close_socket(struct stream *s);
 
 /* meet.c: all may end the stream */
 void rwk_meet_begin(struct stream *s); /* makes a socket and connects */
+void rwk_meet_ask(struct stream *s);   /* open till now, broken: is its process still there? */
 void rwk_meet_event(struct stream *s); /* something may have happened at its socket */
 void rwk_meet_due(struct stream *s);
 void rwk_meet_accept(struct link *l);

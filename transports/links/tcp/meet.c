@@ -15,6 +15,10 @@
  *
  * Who connected and loses the connection before the verdict has no evidence of anything: the other end lets go of those
  * that take too long, and this end may have been stopped. It tries again; a process that has ended refuses then.
+ *
+ * When an open stream ends without a goodbye, its process has ended, or a kernel has given the stream up for silence. So
+ * whoever sees it asks (rwk_meet_ask): it goes through the same states once more, with `asks` in its proof. Who listens
+ * answers that with its nonce and opens nothing.
  */
 #include "links/tcp/internal.h"
 
@@ -29,6 +33,7 @@
 #define FIRST_DELAY    (20 * MS) /* then twice as long each time, to 64 times that */
 #define STRANGERS_TIME (250 * MS) /* undisturbed by those who come after */
 #define DEAF_TIME      (100 * MS)
+#define ASK_TIME       (1500 * MS)
 #define ACCEPTS        64         /* of one progress */
 
 static bool is_half_open(const struct stream *s)
@@ -80,6 +85,12 @@ static void open_stream(struct stream *s)
  * Who connects.
  */
 
+/* Whoever asks what became of a process and gets no answer from it has seen its stream end: that stands. */
+static void fail(struct stream *s, int status)
+{
+	rwk_stream_end(s, s->asks ? -ECONNRESET : status);
+}
+
 static void lacks_descriptors(struct link *l, const char *effect)
 {
 	if (l->warned)
@@ -97,14 +108,24 @@ void rwk_meet_begin(struct stream *s)
 		fd = -EMFILE;
 	}
 	if (fd < 0) {
-		rwk_stream_end(s, fd);
+		fail(s, fd);
 		return;
 	}
 	s->fd = fd;
 	s->state = CONNECTING;
 	s->got = 0;
-	rwk_stream_set_due(s, rwk_socket_now() + s->link->attr.connect_ms * MS);
+	rwk_stream_set_due(s, rwk_socket_now() + (s->asks ? ASK_TIME : s->link->attr.connect_ms * MS));
 	rwk_stream_watch(s, true);
+}
+
+void rwk_meet_ask(struct stream *s)
+{
+	rwk_stream_close_socket(s);
+	s->asks = true;
+	s->meant = s->nonce;
+	s->nonce = 0;
+	s->tries = s->laters = 0;
+	rwk_meet_begin(s);
 }
 
 static void wait_and_begin(struct stream *s, unsigned doublings)
@@ -118,7 +139,7 @@ static void try_again(struct stream *s)
 {
 	s->link->counts.again++;
 	if (++s->tries >= TRIES)
-		rwk_stream_end(s, -EACCES); /* whoever is there does not want us */
+		fail(s, -EACCES); /* whoever is there does not want us */
 	else
 		wait_and_begin(s, s->tries - 1);
 }
@@ -128,7 +149,7 @@ static void lost_while_meeting(struct stream *s, int err)
 	if (err == -EPIPE || err == -ECONNRESET)
 		try_again(s);
 	else
-		rwk_stream_end(s, rwk_socket_broken(-err));
+		fail(s, rwk_socket_broken(-err));
 }
 
 static void connecting(struct stream *s)
@@ -142,7 +163,7 @@ static void connecting(struct stream *s)
 		if (err == -ECONNRESET)
 			try_again(s);
 		else
-			rwk_stream_end(s, err);
+			fail(s, err);
 		return;
 	}
 	rwk_socket_keep_alive(s->fd);
@@ -170,10 +191,10 @@ static void knocked(struct stream *s)
 	memcpy(&s->challenge, s->in, sizeof(s->challenge));
 	err = rwk_hello_check_challenge(&s->challenge);
 	if (err) {
-		rwk_stream_end(s, err == -EPROTO ? -EACCES : err);
+		fail(s, err == -EPROTO ? -EACCES : err);
 		return;
 	}
-	s->proof = (struct proof){.nonce = l->attr.nonce, .meant = s->meant, .port = l->port};
+	s->proof = (struct proof){.nonce = l->attr.nonce, .meant = s->meant, .port = l->port, .asks = s->asks};
 	rwk_hello_prove(l->attr.secret, &s->challenge, &s->proof);
 	if (say(s, &s->proof, sizeof(s->proof)))
 		s->state = PROVEN;
@@ -221,7 +242,9 @@ static void verdict(struct stream *s)
 	}
 	memcpy(&v, s->in, sizeof(v));
 	if (rwk_hello_check_verdict(s->link->attr.secret, &s->challenge, &s->proof, &v)) {
-		rwk_stream_end(s, -EACCES);
+		fail(s, -EACCES);
+	} else if (s->asks) {
+		rwk_stream_end(s, v.nonce == s->meant ? -ETIMEDOUT : -ECONNRESET);
 	} else if (v.answer == LATER) {
 		come_later(s, v.nonce);
 	} else if (v.answer != WELCOME) {
@@ -315,12 +338,14 @@ static void take_place(struct stream *s)
 		if (same_process(o, s)) {
 			l->counts.meetings++;
 			s->who = o->who;
-			if (o->state == PROVEN)
+			if (o->asks)
+				rwk_stream_end(o, -ETIMEDOUT);
+			else if (o->state == PROVEN)
 				rwk_stream_part(o);
 			else
 				rwk_stream_drop(o);
 		} else if (same_address(o, s)) {
-			rwk_stream_end(o, -ESTALE);
+			fail(o, -ESTALE);
 		}
 	}
 }
@@ -336,7 +361,7 @@ static void decide(struct stream *s)
 	}
 	s->nonce = s->proof.nonce;
 	s->who = rwk_tcp_address(s->who.byte, s->proof.port);
-	if (must_wait(s)) {
+	if (s->proof.asks || must_wait(s)) {
 		answer(s, LATER);
 		rwk_stream_drop(s);
 		return;
@@ -461,7 +486,7 @@ void rwk_meet_due(struct stream *s)
 	}
 	rwk_meet_event(s); /* this end may have been away: what has come since comes first */
 	if (s->state == CONNECTING && s->due == NEVER) {
-		rwk_stream_end(s, -ETIMEDOUT);
+		fail(s, -ETIMEDOUT);
 	} else if (is_half_open(s) && s->due == NEVER) {
 		s->link->counts.silent++;
 		rwk_stream_drop(s);
