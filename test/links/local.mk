@@ -49,3 +49,9 @@ test_links_test_tcp_SOURCES = test/links/test_tcp.c $(links_tcp_peers)
 test_links_test_tcp_CPPFLAGS = $(TEST_CPPFLAGS)
 test_links_test_tcp_LDADD = $(TEST_LDADD)
 TESTS += test/links/test_tcp
+
+check_PROGRAMS += test/links/test_tcp_processes
+test_links_test_tcp_processes_SOURCES = test/links/test_tcp_processes.c $(links_tcp_peers)
+test_links_test_tcp_processes_CPPFLAGS = $(TEST_CPPFLAGS)
+test_links_test_tcp_processes_LDADD = $(TEST_LDADD)
+TESTS += test/links/test_tcp_processes
