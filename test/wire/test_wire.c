@@ -76,6 +76,8 @@ static const struct {
 	{0xb4, 44},
 	{0xb6, 20},
 	{0xb7, 20},
+	/* between our own ends: ACK with a bitmap */
+	{0xd1, 16},
 };
 
 static size_t size_of(unsigned opcode)

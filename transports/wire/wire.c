@@ -64,6 +64,7 @@ static const uint16_t headers_of[OPERATIONS] = {
 #define RELIABLE         0x00dfffffu /* those, Read, atomics and their answers, Send with Invalidate */
 #define RESPONSES        0x0007e000u /* Read responses, ACK, Atomic ACK */
 #define DATAGRAMS        0x00000030u /* Send Only, with and without Immediate */
+#define OWN              0x00020000u /* ACK with a bitmap */
 #define CNP_OPCODE       (RWK_WIRE_CNP | 1u)
 
 /* What a class has, and what it puts in front of the operation's own headers. */
@@ -75,6 +76,7 @@ static const struct {
 	[RWK_WIRE_UC >> 5] = {SENDS_AND_WRITES, 0, 0},
 	[RWK_WIRE_UD >> 5] = {DATAGRAMS, 0, DETH},
 	[RWK_WIRE_SRC >> 5] = {RELIABLE, XRCETH, 0},
+	[RWK_WIRE_OWN >> 5] = {OWN, 0, 0},
 };
 
 /* The headers of a packet with that opcode; 0: there is none such. */

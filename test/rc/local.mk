@@ -1,0 +1,8 @@
+# What test/rc adds to the build.
+rc_end = test/rc/end.c test/rc/end.h test/rwk_test.h
+
+check_PROGRAMS += test/rc/test_carry
+test_rc_test_carry_SOURCES = test/rc/test_carry.c $(rc_end)
+test_rc_test_carry_CPPFLAGS = $(TEST_CPPFLAGS)
+test_rc_test_carry_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/rc/test_carry

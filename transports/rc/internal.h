@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of the reliable connection share: the state of a QP, and who does what.
+ *
+ *   qp.c         opening, states, posting, which half a packet is for, the order of things in a pump
+ *   requester.c  work requests become packets; they end
+ *   answers.c    what the peer's answers say: ACK, NAK, Read response, atomic's value
+ *   marks.c      between our own ends: bits on the packets under way; which of them are lost
+ *   loss.c       the clock and the loss: going back, sending again, probing
+ *   window.c     round trips, time-outs, how many packets may be under way
+ *   responder.c  requests in order become upcalls
+ *   early.c      requests out of order: duplicates, gaps, what is kept for later
+ *   reads.c      Read responses and atomics' answers
+ *   ack.c        acknowledgements: when, and what they say
+ *
+ * Packet numbers of the requester, each at or behind the next one:
+ *
+ *   una    the oldest packet that is not settled; all work requests before it have ended
+ *   acked  everything before it is in order at the peer; behind it only answers are missing (una < acked: a Read's)
+ *   back   strict: the next packet to be sent again; == next: nothing is
+ *   next   the next new packet
+ */
+#ifndef RWK_RC_INTERNAL_H
+#define RWK_RC_INTERNAL_H
+
+#include "base/compiler.h"
+#include "rc/rc.h"
+#include "wire/psn.h"
+#include "wire/segment.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#define RWK_RC_US 1000u            /* of rwk_time */
+#define RWK_RC_MS (1000u * 1000u)
+
+/** Read chunk without a limit: no message's packets may fill half the number space, with room for what follows. */
+#define RWK_RC_CHUNK_MAX (1u << 22) /* packets */
+
+/** What the one deadline of a requester is for. */
+enum rwk_rc_timer {
+	RWK_RC_TIMER_NONE,
+	RWK_RC_TIMER_REORDER, /* holes before a settled packet count as lost */
+	RWK_RC_TIMER_PROBE,   /* nothing has come: is the tail lost? */
+	RWK_RC_TIMER_RETRY,   /* nothing has come for long */
+	RWK_RC_TIMER_RNR,     /* the peer's receiver was not ready: nothing is sent before */
+};
+
+/** State of a work request: is a packet of it made? */
+enum { RWK_RC_WR_POSTED, RWK_RC_WR_BEGUN };
+
+/** A bit for each packet number modulo RWK_RC_WINDOW_MAX. */
+struct rwk_rc_bits {
+	uint64_t word[RWK_RC_WINDOW_MAX / 64];
+};
+
+static inline bool rwk_rc_bit(const struct rwk_rc_bits *b, uint32_t psn)
+{
+	return b->word[psn / 64 % 4] >> psn % 64 & 1;
+}
+
+static inline void rwk_rc_bit_set(struct rwk_rc_bits *b, uint32_t psn)
+{
+	b->word[psn / 64 % 4] |= 1ull << psn % 64;
+}
+
+static inline void rwk_rc_bit_clear(struct rwk_rc_bits *b, uint32_t psn)
+{
+	b->word[psn / 64 % 4] &= ~(1ull << psn % 64);
+}
+
+static inline bool rwk_rc_bits_any(const struct rwk_rc_bits *b)
+{
+	return b->word[0] | b->word[1] | b->word[2] | b->word[3];
+}
+
+struct rwk_rc_requester {
+	/* What a single message in order touches. */
+	struct rwk_list queue;  /* posted work requests that have not ended */
+	struct rwk_wr *current; /* the first that has packets to be made; NULL */
+	uint32_t next, una, acked, back;
+	uint32_t asked;         /* the last packet that asked for an acknowledgement */
+	uint32_t peer_qpn;
+	uint16_t pmtu, window;
+	uint16_t cwnd;          /* packets that may be under way now; without SELECTIVE == window */
+	uint8_t service, own;
+	uint8_t timer;          /* enum rwk_rc_timer */
+	uint8_t reads_out;      /* Read Requests and atomics that are not answered in full */
+	bool marked;            /* a bit is set in one of the four below */
+	bool timing;            /* rtt_psn is under way */
+	rwk_time deadline;      /* of timer */
+	rwk_time rtt_at;        /* when rtt_psn was sent */
+	uint32_t rtt_psn;
+	uint32_t srtt, rttvar;  /* ns; 0: not known */
+
+	/* Fixed, or for losses only. */
+	uint8_t reads, retry, rnr_retry; /* as in rwk_rc_attr */
+	uint8_t tries, rnr_tries;        /* since something was settled */
+	uint8_t backoff;                 /* time-outs in a row */
+	bool implied;    /* strict: has gone back for a missing response, once for this una */
+	bool timed_out;  /* SELECTIVE: all was marked lost by the clock, and nothing has come since */
+	uint16_t ssthresh, grown;
+	uint16_t settled, lost; /* bits set */
+	uint32_t chunk;         /* packets of a Read Request at most */
+	uint32_t high;          /* one behind the last packet known to have come, or whose answer has */
+	uint32_t reorder_mark;  /* REORDER: holes before it are lost when it rings */
+	uint32_t round_mark;    /* those of sent_before were sent again before this one was new */
+	uint32_t recover;       /* the window was halved when this one was next */
+	uint32_t last_again;    /* SELECTIVE: one behind the last packet sent again after a time-out */
+	rwk_time timeout, ack_delay;
+	struct rwk_rc_bits has_settled; /* has come (at the peer out of order; a Read's: the response has) */
+	struct rwk_rc_bits is_lost;     /* to be sent again */
+	struct rwk_rc_bits sent_now;    /* sent again */
+	struct rwk_rc_bits sent_before; /* sent again before round_mark */
+};
+
+/** What a responder's next answer is. */
+enum rwk_rc_answer {
+	RWK_RC_ANSWER_NONE,
+	RWK_RC_ANSWER_ACK,
+	RWK_RC_ANSWER_NAK,   /* sequence error or not ready; `syndrome` */
+	RWK_RC_ANSWER_FATAL, /* `syndrome`; nothing is taken from then on, and the QP fails */
+};
+
+/** The message that a responder is in the middle of. */
+enum rwk_rc_message { RWK_RC_MESSAGE_NONE, RWK_RC_MESSAGE_SEND, RWK_RC_MESSAGE_WRITE };
+
+/** What is still to be sent of a Read's responses. */
+struct rwk_rc_read {
+	uint64_t address;
+	uint32_t key, left; /* bytes */
+	uint32_t psn : 24;
+	uint32_t begun : 1; /* First has been sent */
+	uint32_t again : 1; /* for a duplicate */
+} __attribute__((packed, aligned(4)));
+
+/** The value that an atomic found, for as long as the peer may ask for it again. */
+struct rwk_rc_atomic {
+	uint64_t before;
+	uint32_t psn : 24;
+	uint32_t used : 1;
+	uint32_t due : 1;   /* to be sent */
+	uint32_t again : 1; /* for a duplicate */
+} __attribute__((packed, aligned(4)));
+
+/** Without pointers: it may lie in a segment that is mapped at two addresses. */
+struct rwk_rc_responder {
+	/* What was agreed. */
+	uint32_t peer_qpn;
+	uint32_t ack_delay; /* ns */
+	uint16_t pmtu, ack_every;
+	uint8_t service, own, reach;
+	uint8_t peer_reads, rnr_timer;
+	bool open;          /* the rest is in use */
+
+	/* Where it stands. */
+	uint8_t message;  /* enum rwk_rc_message */
+	uint8_t answer;   /* enum rwk_rc_answer */
+	uint8_t syndrome;
+	bool silent;      /* a NAK was sent (or is due): nothing more before `expected` comes */
+	bool congested;   /* the peer is to be told (BECN) */
+	uint8_t read_count, atomic_next, atomics_due;
+	uint16_t unacked; /* packets since the last acknowledgement */
+	uint16_t kept_count, kept_reads;
+	uint32_t expected, msn; /* 24 bits */
+	uint32_t refused;       /* the packet that a NAK is about */
+	uint32_t key, left;     /* of the Write under way; bytes */
+	uint64_t address;
+	rwk_time ack_at;  /* LAZY: when the acknowledgement is due; RWK_NEVER */
+	rwk_time arrived; /* when the last packet in order came */
+	struct rwk_rc_bits kept; /* early packets that the host keeps */
+	struct rwk_rc_atomic atomics[RWK_RC_READS_MAX]; /* a ring */
+	struct rwk_rc_read reads[RWK_RC_READS_MAX];     /* in the order of their numbers */
+};
+
+struct rwk_rc {
+	const struct rwk_machine_host *host;
+	void *user;
+	struct rwk_rc_responder *responder;
+	uint8_t state;  /* enum rwk_qp_state */
+	bool failed;    /* the host was told */
+	bool blocked;   /* the link had no room in the last pump */
+	struct rwk_rc_requester req;
+	struct rwk_qp_counters counters;
+} rwk_aligned;
+
+/* An idle peer is to cost no more than this. */
+static_assert(sizeof(struct rwk_rc) + sizeof(struct rwk_rc_responder) <= 1024 + 192, "a QP's memory");
+
+/** A packet being made. */
+struct rwk_rc_out {
+	struct rwk_wire w;
+	struct iovec iov[RWK_MACHINE_IOV];
+	int count;
+	uint32_t length; /* bytes of payload */
+};
+
+/** Hands it to the host and counts it: 0; -EAGAIN (qp->blocked). */
+int rwk_rc_emit(struct rwk_rc *qp, const struct rwk_rc_out *o);
+/** To ERR: `wr` (or NULL) ends with `status`, all others with -ECANCELED, and the host hears `err`. */
+void rwk_rc_break(struct rwk_rc *qp, struct rwk_wr *wr, int status, int err);
+/** Ends all that is posted with -ECANCELED, but for `wr`, which ends with `status`. */
+void rwk_rc_flush(struct rwk_rc *qp, struct rwk_wr *wr, int status);
+
+/* requester.c */
+static inline bool rwk_rc_is_answered(const struct rwk_wr *wr)
+{
+	return wr->type >= RWK_WR_READ;
+}
+
+/** How far `psn` is into a work request that has begun; only meaningful below wr->packets. */
+static inline uint32_t rwk_rc_at(const struct rwk_wr *wr, uint32_t psn)
+{
+	return (psn - wr->first_psn) & RWK_PSN_MASK;
+}
+
+/** The work request that a packet under way belongs to. */
+struct rwk_wr *rwk_rc_find(struct rwk_rc *qp, uint32_t psn);
+/** Packets from psn on of the same Read Request, itself included; 1 for everything else. */
+uint32_t rwk_rc_request_left(const struct rwk_rc *qp, const struct rwk_wr *wr, uint32_t psn);
+/**
+ * Sends packet psn of wr; of a Read as one request for at most *count packets of the same Read Request, and *count set
+ * to how many. 0; -EAGAIN.
+ */
+int rwk_rc_send(struct rwk_rc *qp, struct rwk_rc_out *o, struct rwk_wr *wr, uint32_t psn, uint32_t *count, bool ask);
+/** Makes new packets, as many as may be made. */
+void rwk_rc_send_new(struct rwk_rc *qp, rwk_time now);
+/** Ends the work requests all of whose packets are before una. */
+void rwk_rc_complete(struct rwk_rc *qp);
+
+/* answers.c */
+void rwk_rc_answer(struct rwk_rc *qp, const struct rwk_wire *w, const uint8_t *payload, size_t len, rwk_time now);
+
+/* marks.c: SELECTIVE */
+/** Packet psn has come, or its answer has. */
+void rwk_rc_settle(struct rwk_rc_requester *r, uint32_t psn);
+/** Forgets the marks of the packets from `from` to before `to`. */
+void rwk_rc_unmark(struct rwk_rc_requester *r, uint32_t from, uint32_t to);
+/** Moves una over what is settled and in order at the peer. */
+void rwk_rc_move_una(struct rwk_rc *qp);
+void rwk_rc_mark_lost(struct rwk_rc_requester *r, uint32_t psn);
+void rwk_rc_mark_again(struct rwk_rc_requester *r, uint32_t psn);
+/** After news: what is lost by it, and whether the clock decides about the rest. */
+void rwk_rc_look_for_lost(struct rwk_rc *qp, rwk_time now);
+
+/* loss.c */
+void rwk_rc_ring(struct rwk_rc *qp, rwk_time now);
+/** Strict: sends again from psn on. False: the retries are used up, and the QP has failed. */
+bool rwk_rc_go_back(struct rwk_rc *qp, uint32_t psn);
+void rwk_rc_send_again(struct rwk_rc *qp, rwk_time now);
+void rwk_rc_not_ready(struct rwk_rc *qp, uint32_t psn, unsigned code, rwk_time now);
+
+/* window.c */
+void rwk_rc_window_open(struct rwk_rc_requester *r);
+/** A round trip took so long (ns). */
+void rwk_rc_round_trip(struct rwk_rc_requester *r, rwk_time took);
+void rwk_rc_window_grow(struct rwk_rc_requester *r, uint32_t settled);
+/** A packet before `next` was lost, or the network is congested: once for a round trip. */
+void rwk_rc_window_halve(struct rwk_rc_requester *r, uint32_t psn);
+rwk_time rwk_rc_probe_time(const struct rwk_rc_requester *r);
+rwk_time rwk_rc_retry_time(const struct rwk_rc_requester *r);
+rwk_time rwk_rc_reorder_time(const struct rwk_rc_requester *r);
+/** Starts the clock anew for what is under way, or stops it. */
+void rwk_rc_rearm(struct rwk_rc_requester *r, rwk_time now);
+
+static inline uint32_t rwk_rc_span(const struct rwk_rc_requester *r)
+{
+	return (r->next - r->una) & RWK_PSN_MASK;
+}
+
+/** Packets thought to be in the network. */
+static inline uint32_t rwk_rc_under_way(const struct rwk_rc_requester *r)
+{
+	return rwk_rc_span(r) - r->settled - r->lost;
+}
+
+/* responder.c */
+void rwk_rc_request(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len, rwk_time now);
+/** Takes the packet that is `expected`. True: taken, and expected has moved on. */
+bool rwk_rc_take(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len, rwk_time now);
+/** Refuses packet psn for good: the NAK goes out behind the answers that are due, then the QP fails. */
+void rwk_rc_refuse(struct rwk_rc *qp, uint32_t psn, uint8_t syndrome);
+/** The errno that stands for a NAK. */
+int rwk_rc_error(unsigned syndrome);
+
+/* early.c */
+void rwk_rc_early(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len, uint32_t ahead);
+void rwk_rc_duplicate(struct rwk_rc *qp, const struct rwk_wire *w);
+/** Takes what was kept and is in order now. */
+void rwk_rc_drain(struct rwk_rc *qp, rwk_time now);
+/** Drops what is kept of the packets from `from` to before `to`. */
+void rwk_rc_drop_kept(struct rwk_rc *qp, uint32_t from, uint32_t to);
+
+/* reads.c */
+/** Packets, and numbers, of a Read of so many bytes. */
+static inline uint32_t rwk_rc_read_packets(const struct rwk_rc_responder *r, uint32_t bytes)
+{
+	return rwk_segment_count(bytes, r->pmtu);
+}
+/** Reads and atomics that the peer waits for, but for duplicates. */
+unsigned rwk_rc_reads_waiting(const struct rwk_rc_responder *r);
+/** A Read Request, or a duplicate of one (`again`: without room it is passed over, the peer will ask once more). */
+void rwk_rc_read_add(struct rwk_rc_responder *r, const struct rwk_wire *w, bool again);
+void rwk_rc_atomic_add(struct rwk_rc_responder *r, uint32_t psn, uint64_t before);
+/** Marks the answer of that atomic as due again; unknown ones are passed over. */
+void rwk_rc_atomic_again(struct rwk_rc_responder *r, uint32_t psn);
+/** Sends answers in the order of their numbers. False: the link has no room, some are left. */
+bool rwk_rc_send_answers(struct rwk_rc *qp);
+
+/* ack.c */
+/** A packet in order was taken. */
+void rwk_rc_ack_later(struct rwk_rc_responder *r, const struct rwk_wire *w, rwk_time now);
+static inline void rwk_rc_ack_now(struct rwk_rc_responder *r)
+{
+	if (r->answer == RWK_RC_ANSWER_NONE)
+		r->answer = RWK_RC_ANSWER_ACK;
+}
+/** Sends the acknowledgement or NAK that is due. */
+void rwk_rc_send_ack(struct rwk_rc *qp, rwk_time now);
+/** The number of the last packet in order, all before it answered, is out: nothing is due for it. */
+void rwk_rc_ack_is_out(struct rwk_rc_responder *r);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Work requests become packets. The record of what is under way is the queue of work requests itself: each knows its
+ * first packet's number and how many it has, so that any packet can be made again from its number alone.
+ */
+#include "base/iov.h"
+#include "internal.h"
+
+/* "At least every 64 packets": a requester asks for an acknowledgement. */
+#define ASK_EVERY 64
+
+struct rwk_wr *rwk_rc_find(struct rwk_rc *qp, uint32_t psn)
+{
+	struct rwk_rc_requester *r = &qp->req;
+
+	for (struct rwk_list *l = r->queue.next; l != &r->queue; l = l->next) {
+		struct rwk_wr *wr = rwk_container_of(l, struct rwk_wr, link);
+
+		if (wr->state == RWK_RC_WR_POSTED)
+			break;
+		if (rwk_rc_at(wr, psn) < wr->packets)
+			return wr;
+	}
+	return NULL;
+}
+
+uint32_t rwk_rc_request_left(const struct rwk_rc *qp, const struct rwk_wr *wr, uint32_t psn)
+{
+	uint32_t i, request, rest;
+
+	if (wr->type != RWK_WR_READ)
+		return 1;
+	i = rwk_rc_at(wr, psn);
+	request = qp->req.chunk - i % qp->req.chunk;
+	rest = wr->packets - i;
+	return request < rest ? request : rest;
+}
+
+static enum rwk_segment_kind segment_kind(const struct rwk_wr *wr)
+{
+	if (wr->type == RWK_WR_WRITE)
+		return wr->flags & RWK_WR_IMM ? RWK_SEGMENT_WRITE_IMM : RWK_SEGMENT_WRITE;
+	if (wr->flags & (RWK_WR_IMM | RWK_WR_INVALIDATE))
+		return wr->flags & RWK_WR_IMM ? RWK_SEGMENT_SEND_IMM : RWK_SEGMENT_SEND_INV;
+	return RWK_SEGMENT_SEND;
+}
+
+/* Packet i of a Send or a Write. */
+static void make_piece(struct rwk_rc_requester *r, struct rwk_rc_out *o, const struct rwk_wr *wr, uint32_t i)
+{
+	struct rwk_segment s = rwk_segment_at(r->service, segment_kind(wr), (uint32_t)wr->length, r->pmtu, i);
+
+	o->w.opcode = s.opcode;
+	o->length = s.length;
+	if (rwk_likely(wr->iov_count == 1)) {
+		o->iov[0].iov_base = (char *)wr->iov->iov_base + s.offset;
+		o->iov[0].iov_len = s.length;
+		o->count = 1;
+	} else {
+		size_t length = s.length;
+
+		o->count = (int)rwk_iov_slice(
+			wr->iov, wr->iov_count, s.offset, &length, o->iov, RWK_MACHINE_IOV);
+	}
+	if (i + 1 == wr->packets) {
+		o->w.solicited = wr->flags & RWK_WR_SOLICITED;
+		o->w.imm = o->w.invalidate = wr->imm;
+	}
+	if (i == 0 && wr->type == RWK_WR_WRITE) {
+		o->w.reth.address = wr->remote;
+		o->w.reth.key = wr->key;
+		o->w.reth.length = (uint32_t)wr->length;
+	}
+}
+
+/* A request for `count` packets of a Read's response, from packet i of it on. */
+static void make_read(
+	struct rwk_rc_requester *r, struct rwk_rc_out *o, const struct rwk_wr *wr, uint32_t i, uint32_t count)
+{
+	uint64_t from = (uint64_t)i * r->pmtu, to = from + (uint64_t)count * r->pmtu;
+
+	o->w.opcode = r->service | RWK_WIRE_READ_REQUEST;
+	o->w.reth.address = wr->remote + from;
+	o->w.reth.key = wr->key;
+	o->w.reth.length = (uint32_t)((to < wr->length ? to : wr->length) - from);
+}
+
+static void make_atomic(struct rwk_rc_requester *r, struct rwk_rc_out *o, const struct rwk_wr *wr)
+{
+	o->w.opcode = r->service |
+		(wr->type == RWK_WR_FETCH_ADD ? RWK_WIRE_FETCH_ADD : RWK_WIRE_COMPARE_SWAP);
+	o->w.atomic.address = wr->remote;
+	o->w.atomic.key = wr->key;
+	o->w.atomic.swap_add = wr->swap_add;
+	o->w.atomic.compare = wr->compare;
+}
+
+int rwk_rc_send(struct rwk_rc *qp, struct rwk_rc_out *o, struct rwk_wr *wr, uint32_t psn, uint32_t *count, bool ask)
+{
+	struct rwk_rc_requester *r = &qp->req;
+	uint32_t i = rwk_rc_at(wr, psn), most;
+
+	o->w.psn = psn;
+	o->w.ack_request = ask;
+	o->w.solicited = false;
+	o->w.srqn = wr->srqn;
+	if (rwk_likely(!rwk_rc_is_answered(wr))) {
+		*count = 1;
+		make_piece(r, o, wr, i);
+		return rwk_rc_emit(qp, o);
+	}
+	o->count = 0;
+	o->length = 0;
+	if (wr->type == RWK_WR_READ) {
+		most = rwk_rc_request_left(qp, wr, psn);
+		*count = *count < most ? *count : most;
+		make_read(r, o, wr, i, *count);
+	} else {
+		*count = 1;
+		make_atomic(r, o, wr);
+	}
+	return rwk_rc_emit(qp, o);
+}
+
+/*
+ * How many packets may be sent of `wr` now, all of a Read Request or one; 0: none. A Read Request counts for the packets
+ * of its response: it is the receiver of data who limits it. Without SELECTIVE a Read may go beyond the window.
+ */
+static uint32_t may_send(const struct rwk_rc *qp, const struct rwk_wr *wr)
+{
+	const struct rwk_rc_requester *r = &qp->req;
+	uint32_t span = rwk_rc_span(r), under_way = rwk_rc_under_way(r), count;
+
+	if (span >= r->window || under_way >= r->cwnd)
+		return 0;
+	if (wr->state == RWK_RC_WR_POSTED && wr->flags & RWK_WR_FENCE && r->reads_out)
+		return 0;
+	if (rwk_likely(!rwk_rc_is_answered(wr)))
+		return 1;
+	if (r->reads_out >= r->reads)
+		return 0;
+	count = rwk_rc_request_left(qp, wr, r->next);
+	if (r->own & RWK_RC_SELECTIVE && (span + count > r->window || (under_way && under_way + count > r->cwnd)))
+		return 0;
+	return count;
+}
+
+/* Does a new packet ask for an acknowledgement? `last`: of its message. */
+static bool asks(const struct rwk_rc_requester *r, bool last)
+{
+	uint32_t since = (r->next - r->asked) & RWK_PSN_MASK, half = r->cwnd / 2;
+
+	if (since >= ASK_EVERY)
+		return true;
+	if (!(r->own & RWK_RC_LAZY))
+		return last;
+	/* Never let the window run out in silence. */
+	return since >= half || rwk_rc_span(r) + 1 >= r->window || rwk_rc_under_way(r) + 1u >= r->cwnd;
+}
+
+/* What may_send wants to know of the work request that is next; it has not begun before a packet of it is sent. */
+static void prepare(struct rwk_rc_requester *r, struct rwk_wr *wr)
+{
+	wr->first_psn = r->next;
+	wr->packets = wr->length <= r->pmtu ? 1 : rwk_segment_count((uint32_t)wr->length, r->pmtu);
+	wr->count = 0;
+}
+
+/* Packets of wr from r->next on are with the link. */
+static void sent(struct rwk_rc_requester *r, struct rwk_wr *wr, uint32_t count, bool ask, rwk_time now)
+{
+	if (ask)
+		r->asked = r->next;
+	if (!r->timing && (ask || r->own & RWK_RC_LAZY)) {
+		r->timing = true;
+		r->rtt_psn = r->next;
+		r->rtt_at = now;
+	}
+	if (r->back == r->next)
+		r->back = rwk_psn_add(r->next, count);
+	r->next = rwk_psn_add(r->next, count);
+	r->reads_out += rwk_rc_is_answered(wr);
+	wr->state = RWK_RC_WR_BEGUN;
+	wr->count += count;
+	if (wr->count == wr->packets)
+		r->current = wr->link.next == &r->queue ? NULL :
+							  rwk_container_of(wr->link.next, struct rwk_wr, link);
+}
+
+void rwk_rc_send_new(struct rwk_rc *qp, rwk_time now)
+{
+	struct rwk_rc_requester *r = &qp->req;
+	struct rwk_rc_out o;
+	struct rwk_wr *wr;
+	uint32_t count, before = r->next;
+
+	o.w = (struct rwk_wire){.pkey = RWK_WIRE_PKEY, .migrated = true, .qpn = r->peer_qpn};
+	while ((wr = r->current)) {
+		bool ask;
+
+		if (wr->state == RWK_RC_WR_POSTED)
+			prepare(r, wr);
+		count = may_send(qp, wr);
+		if (!count)
+			break;
+		ask = asks(r, wr->count + count == wr->packets);
+		if (rwk_rc_send(qp, &o, wr, r->next, &count, ask))
+			break;
+		sent(r, wr, count, ask, now);
+	}
+	if (r->next != before && (r->timer == RWK_RC_TIMER_NONE || r->timer == RWK_RC_TIMER_PROBE))
+		rwk_rc_rearm(r, now);
+}
+
+void rwk_rc_complete(struct rwk_rc *qp)
+{
+	struct rwk_rc_requester *r = &qp->req;
+
+	while (!rwk_list_empty(&r->queue)) {
+		struct rwk_wr *wr = rwk_container_of(r->queue.next, struct rwk_wr, link);
+
+		if (wr == r->current || rwk_psn_diff(r->una, rwk_psn_add(wr->first_psn, wr->packets)) < 0)
+			return;
+		rwk_list_remove(&wr->link);
+		qp->host->done(qp->user, wr, 0);
+	}
+}

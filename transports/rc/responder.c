@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Requests, in order. Each packet is looked at whole before anything is done for it: the operation's place in its
+ * message, its length, then what the host says. A refusal ends the QP (0x61 invalid, 0x62 access, 0x63 operational); a
+ * receiver that is not ready does not.
+ */
+#include "internal.h"
+
+/* What an operation is. */
+enum {
+	FIRST = RWK_PIECE_FIRST,
+	LAST = RWK_PIECE_LAST,
+	SEND = 1 << 2,
+	WRITE = 1 << 3,
+	IMM = 1 << 4,
+	READ = 1 << 5,
+	ATOMIC = 1 << 6,
+};
+
+static const uint8_t kinds[32] = {
+	[RWK_WIRE_SEND_FIRST] = SEND | FIRST,
+	[RWK_WIRE_SEND_MIDDLE] = SEND,
+	[RWK_WIRE_SEND_LAST] = SEND | LAST,
+	[RWK_WIRE_SEND_LAST_IMM] = SEND | LAST,
+	[RWK_WIRE_SEND_ONLY] = SEND | FIRST | LAST,
+	[RWK_WIRE_SEND_ONLY_IMM] = SEND | FIRST | LAST,
+	[RWK_WIRE_WRITE_FIRST] = WRITE | FIRST,
+	[RWK_WIRE_WRITE_MIDDLE] = WRITE,
+	[RWK_WIRE_WRITE_LAST] = WRITE | LAST,
+	[RWK_WIRE_WRITE_LAST_IMM] = WRITE | LAST | IMM,
+	[RWK_WIRE_WRITE_ONLY] = WRITE | FIRST | LAST,
+	[RWK_WIRE_WRITE_ONLY_IMM] = WRITE | FIRST | LAST | IMM,
+	[RWK_WIRE_READ_REQUEST] = READ,
+	[RWK_WIRE_COMPARE_SWAP] = ATOMIC,
+	[RWK_WIRE_FETCH_ADD] = ATOMIC,
+	[RWK_WIRE_SEND_LAST_INV] = SEND | LAST,
+	[RWK_WIRE_SEND_ONLY_INV] = SEND | FIRST | LAST,
+};
+
+void rwk_rc_refuse(struct rwk_rc *qp, uint32_t psn, uint8_t syndrome)
+{
+	qp->responder->answer = RWK_RC_ANSWER_FATAL;
+	qp->responder->refused = psn;
+	qp->responder->syndrome = syndrome;
+}
+
+static bool refuse(struct rwk_rc *qp, uint8_t syndrome, uint64_t *counter)
+{
+	++*counter;
+	rwk_rc_refuse(qp, qp->responder->expected, syndrome);
+	return false;
+}
+
+/* The host did not take it: not ready, or refused. */
+static bool not_taken(struct rwk_rc *qp, int err)
+{
+	struct rwk_rc_responder *r = qp->responder;
+
+	switch (err) {
+	case -EAGAIN:
+		r->answer = RWK_RC_ANSWER_NAK;
+		r->refused = r->expected;
+		r->syndrome = RWK_WIRE_RNR | r->rnr_timer;
+		r->silent = true;
+		return false;
+	case -EACCES:
+		return refuse(qp, RWK_WIRE_NAK_ACCESS, &qp->counters.bad_access);
+	case -EMSGSIZE:
+	case -EINVAL:
+		return refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_length);
+	default:
+		rwk_rc_refuse(qp, r->expected, RWK_WIRE_NAK_OPERATIONAL);
+		return false;
+	}
+}
+
+/* First and Middle carry one PMTU, Last 1 byte to one PMTU, Only nothing to one PMTU; others nothing. */
+static bool fits(const struct rwk_rc_responder *r, unsigned kind, size_t len)
+{
+	if (!(kind & (SEND | WRITE)))
+		return len == 0;
+	if (!(kind & LAST))
+		return len == r->pmtu;
+	return len <= r->pmtu && (kind & FIRST || len);
+}
+
+static bool take_send(struct rwk_rc *qp, const struct rwk_wire *w, unsigned kind, const void *payload, size_t len)
+{
+	int err = qp->host->receive(qp->user, w, kind & (FIRST | LAST), payload, len);
+
+	return rwk_likely(err == 0) || not_taken(qp, err);
+}
+
+static bool take_write(struct rwk_rc *qp, const struct rwk_wire *w, unsigned kind, const void *payload, size_t len)
+{
+	struct rwk_rc_responder *r = qp->responder;
+	uint64_t address = kind & FIRST ? w->reth.address : r->address;
+	uint32_t key = kind & FIRST ? w->reth.key : r->key, left = kind & FIRST ? w->reth.length : r->left;
+	int err = 0;
+
+	if (left > RWK_WIRE_LENGTH_MAX || (kind & LAST ? left != len : left <= len))
+		return refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_length);
+	if (!(r->reach & RWK_REACH_WRITE))
+		return refuse(qp, RWK_WIRE_NAK_ACCESS, &qp->counters.bad_access);
+	if (kind & FIRST && left)
+		err = qp->host->reach(qp->user, w, key, address, left, RWK_REACH_WRITE);
+	if (!err && len)
+		err = qp->host->write(qp->user, w, key, address, payload, len);
+	if (!err && kind & IMM)
+		err = qp->host->written(qp->user, w);
+	if (rwk_unlikely(err))
+		return not_taken(qp, err);
+	r->address = address + len;
+	r->key = key;
+	r->left = left - (uint32_t)len;
+	return true;
+}
+
+static bool take_read(struct rwk_rc *qp, const struct rwk_wire *w, uint32_t *packets)
+{
+	struct rwk_rc_responder *r = qp->responder;
+	int err = 0;
+
+	if (w->reth.length > RWK_WIRE_LENGTH_MAX)
+		return refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_length);
+	if (!(r->reach & RWK_REACH_READ))
+		return refuse(qp, RWK_WIRE_NAK_ACCESS, &qp->counters.bad_access);
+	if (w->reth.length)
+		err = qp->host->reach(
+			qp->user, w, w->reth.key, w->reth.address, w->reth.length, RWK_REACH_READ);
+	if (err)
+		return not_taken(qp, err);
+	if (rwk_rc_reads_waiting(r) >= r->peer_reads)
+		return refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_opcode);
+	rwk_rc_read_add(r, w, false);
+	*packets = rwk_rc_read_packets(r, w->reth.length);
+	return true;
+}
+
+static bool take_atomic(struct rwk_rc *qp, const struct rwk_wire *w)
+{
+	struct rwk_rc_responder *r = qp->responder;
+	uint64_t before = 0;
+	int err;
+
+	if (!(r->reach & RWK_REACH_ATOMIC))
+		return refuse(qp, RWK_WIRE_NAK_ACCESS, &qp->counters.bad_access);
+	if (rwk_rc_reads_waiting(r) >= r->peer_reads)
+		return refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_opcode);
+	err = qp->host->reach(qp->user, w, w->atomic.key, w->atomic.address, 8, RWK_REACH_ATOMIC);
+	if (!err)
+		err = qp->host->atomic(qp->user, w, &before);
+	if (err)
+		return not_taken(qp, err);
+	rwk_rc_atomic_add(r, w->psn, before);
+	return true;
+}
+
+/* Does the operation belong here in the message, or between messages? */
+static bool in_place(const struct rwk_rc_responder *r, unsigned kind)
+{
+	if (kind & FIRST || !(kind & (SEND | WRITE)))
+		return r->message == RWK_RC_MESSAGE_NONE;
+	return r->message == (kind & SEND ? RWK_RC_MESSAGE_SEND : RWK_RC_MESSAGE_WRITE);
+}
+
+bool rwk_rc_take(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len, rwk_time now)
+{
+	struct rwk_rc_responder *r = qp->responder;
+	unsigned kind = kinds[RWK_WIRE_OPERATION(w->opcode)];
+	uint32_t packets = 1;
+
+	if (rwk_unlikely(!in_place(r, kind)))
+		return refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_opcode);
+	if (rwk_unlikely(!fits(r, kind, len)))
+		return refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_length);
+	if (rwk_likely(kind & SEND)) {
+		if (rwk_unlikely(!take_send(qp, w, kind, payload, len)))
+			return false;
+	} else if (!(kind & WRITE ? take_write(qp, w, kind, payload, len) :
+				  kind & READ ? take_read(qp, w, &packets) : take_atomic(qp, w))) {
+		return false;
+	}
+	if (kind & (SEND | WRITE))
+		r->message = kind & LAST   ? RWK_RC_MESSAGE_NONE :
+			     kind & SEND ? RWK_RC_MESSAGE_SEND :
+					   RWK_RC_MESSAGE_WRITE;
+	r->msn = (r->msn + (kind & (LAST | READ | ATOMIC) ? 1 : 0)) & RWK_PSN_MASK;
+	r->expected = rwk_psn_add(r->expected, packets);
+	if (rwk_unlikely(r->silent)) {
+		r->silent = false;
+		if (r->answer == RWK_RC_ANSWER_NAK)
+			r->answer = RWK_RC_ANSWER_ACK;
+	}
+	r->congested |= w->fecn;
+	rwk_rc_ack_later(r, w, now);
+	return true;
+}
+
+void rwk_rc_request(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len, rwk_time now)
+{
+	struct rwk_rc_responder *r = qp->responder;
+	int32_t ahead = rwk_psn_diff(w->psn, r->expected);
+
+	if (rwk_unlikely(!kinds[RWK_WIRE_OPERATION(w->opcode)])) {
+		qp->counters.bad_opcode++;
+		return;
+	}
+	if (rwk_unlikely(r->answer == RWK_RC_ANSWER_FATAL)) {
+		qp->counters.bad_state++;
+		return;
+	}
+	if (rwk_likely(ahead == 0)) {
+		if (rwk_unlikely(r->kept_count)) {
+			uint32_t was = r->expected;
+
+			rwk_rc_take(qp, w, payload, len, now);
+			rwk_rc_drop_kept(qp, was, r->expected);
+			rwk_rc_drain(qp, now);
+			rwk_rc_ack_now(r);
+		} else {
+			rwk_rc_take(qp, w, payload, len, now);
+		}
+	} else if (ahead > 0) {
+		rwk_rc_early(qp, w, payload, len, (uint32_t)ahead);
+	} else {
+		rwk_rc_duplicate(qp, w);
+	}
+}
