@@ -7,6 +7,7 @@ include test/topology/local.mk
 include test/selection/local.mk
 include test/engine/local.mk
 include test/links/local.mk
+include test/rc/local.mk
 include test/wire/local.mk
 include test/packet/local.mk
 include test/memory/local.mk

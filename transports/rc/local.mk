@@ -1,2 +1,13 @@
 libropewalk_core_la_SOURCES += \
-	transports/rc/rc.h
+	transports/rc/ack.c \
+	transports/rc/answers.c \
+	transports/rc/early.c \
+	transports/rc/internal.h \
+	transports/rc/loss.c \
+	transports/rc/marks.c \
+	transports/rc/qp.c \
+	transports/rc/rc.h \
+	transports/rc/reads.c \
+	transports/rc/requester.c \
+	transports/rc/responder.c \
+	transports/rc/window.c
