@@ -55,3 +55,15 @@ test_links_test_tcp_processes_SOURCES = test/links/test_tcp_processes.c $(links_
 test_links_test_tcp_processes_CPPFLAGS = $(TEST_CPPFLAGS)
 test_links_test_tcp_processes_LDADD = $(TEST_LDADD)
 TESTS += test/links/test_tcp_processes
+
+check_PROGRAMS += test/links/test_tcp_strangers
+test_links_test_tcp_strangers_SOURCES = test/links/test_tcp_strangers.c $(links_tcp_peers)
+test_links_test_tcp_strangers_CPPFLAGS = $(TEST_CPPFLAGS)
+test_links_test_tcp_strangers_LDADD = $(TEST_LDADD)
+TESTS += test/links/test_tcp_strangers
+
+check_PROGRAMS += test/links/test_tcp_ways
+test_links_test_tcp_ways_SOURCES = test/links/test_tcp_ways.c $(links_tcp_peers)
+test_links_test_tcp_ways_CPPFLAGS = $(TEST_CPPFLAGS)
+test_links_test_tcp_ways_LDADD = $(TEST_LDADD)
+TESTS += test/links/test_tcp_ways
