@@ -41,6 +41,12 @@ test_links_test_udp_CPPFLAGS = $(TEST_CPPFLAGS)
 test_links_test_udp_LDADD = $(TEST_LDADD)
 TESTS += test/links/test_udp
 
+check_PROGRAMS += test/links/test_udp_open
+test_links_test_udp_open_SOURCES = test/links/test_udp_open.c $(links_udp_pair)
+test_links_test_udp_open_CPPFLAGS = $(TEST_CPPFLAGS)
+test_links_test_udp_open_LDADD = $(TEST_LDADD)
+TESTS += test/links/test_udp_open
+
 # The link on TCP.
 links_tcp_peers = test/links/tcp_peers.c test/links/tcp_peers.h test/rwk_test.h
 

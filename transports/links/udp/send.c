@@ -210,24 +210,19 @@ static void drop(struct udp *u, const struct rwk_link_address *to, uint32_t pack
 		inet_ntop(AF_INET6, to->byte, text, sizeof(text)), ntohs(rwk_udp_place(to).port), strerror(err));
 }
 
-/* The kernel does not cut batches for this device: from now on there are none. */
+/* Perhaps the kernel does not cut batches for this device: if the packets go one by one, there are none any more. */
 static void cut_apart(struct udp *u, const struct rwk_link_address *to)
 {
-	struct msghdr h = u->out[u->first].msg_hdr;
+	const struct msghdr *batch = &u->out[u->first].msg_hdr;
 	const struct message *m = &u->message[u->first];
 	struct iovec part[PIECES];
+	struct msghdr h = {.msg_name = batch->msg_name, .msg_namelen = batch->msg_namelen, .msg_iov = part};
+	uint64_t before = u->counters.packets_out;
 
-	if (u->gso)
-		rwk_info("udp: the kernel cuts no batches here; packets are sent one by one");
-	u->gso = false;
-	memset(&u->to, 0, sizeof(u->to));
-	h.msg_controllen = 0;
-	h.msg_iov = part;
 	for (size_t at = 0; at < m->bytes; at += m->size) {
 		size_t len = m->bytes - at < m->size ? m->bytes - at : m->size;
 
-		h.msg_iovlen = rwk_iov_slice(
-			u->out[u->first].msg_hdr.msg_iov, u->out[u->first].msg_hdr.msg_iovlen, at, &len, part, PIECES);
+		h.msg_iovlen = rwk_iov_slice(batch->msg_iov, batch->msg_iovlen, at, &len, part, PIECES);
 		if (sendmsg(u->fd, &h, 0) < 0) {
 			drop(u, to, 1, errno);
 			continue;
@@ -236,6 +231,11 @@ static void cut_apart(struct udp *u, const struct rwk_link_address *to)
 		u->counters.packets_out++;
 		u->counters.bytes_out += len;
 	}
+	if (u->counters.packets_out == before)
+		return;
+	u->gso = false;
+	memset(&u->to, 0, sizeof(u->to));
+	rwk_info("udp: the kernel cuts no batches here; packets are sent one by one");
 }
 
 /* The first message, which the kernel has refused TRIES times: done with, one way or the other. */
