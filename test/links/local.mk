@@ -47,6 +47,18 @@ test_links_test_udp_open_CPPFLAGS = $(TEST_CPPFLAGS)
 test_links_test_udp_open_LDADD = $(TEST_LDADD)
 TESTS += test/links/test_udp_open
 
+check_PROGRAMS += test/links/test_udp_hosts
+test_links_test_udp_hosts_SOURCES = test/links/test_udp_hosts.c test/links/udp_hosts.c test/links/udp_hosts.h $(links_udp_pair)
+test_links_test_udp_hosts_CPPFLAGS = $(TEST_CPPFLAGS)
+test_links_test_udp_hosts_LDADD = $(TEST_LDADD)
+TESTS += test/links/test_udp_hosts
+
+check_PROGRAMS += test/links/test_udp_pseudo
+test_links_test_udp_pseudo_SOURCES = test/links/test_udp_pseudo.c test/links/udp_hosts.c test/links/udp_hosts.h $(links_udp_pair)
+test_links_test_udp_pseudo_CPPFLAGS = $(TEST_CPPFLAGS)
+test_links_test_udp_pseudo_LDADD = $(TEST_LDADD)
+TESTS += test/links/test_udp_pseudo
+
 # The link on TCP.
 links_tcp_peers = test/links/tcp_peers.c test/links/tcp_peers.h test/rwk_test.h
 

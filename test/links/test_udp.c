@@ -259,6 +259,46 @@ static void test_closed_port(void **state)
 	close_ends();
 }
 
+/* What rwk_udp_room says fits, whatever the packets' size, in the small buffer that many hosts give. */
+static void test_room(void **state)
+{
+	static const size_t lengths[] = {1, 605, 1024, 1044, 1629, 1700, 2100, 3677, 4136, 7773, 8192, 20000};
+
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		a = udp_end_open(*state, 0);
+		b = udp_end_open(*state, 106496); /* 212,992 as the kernel counts */
+		udp_check_room(a, b, lengths[i], false);
+		udp_check_room(a, b, lengths[i], true);
+		close_ends();
+	}
+}
+
+/* A full buffer loses what does not fit, which is counted, and nothing else. */
+static void test_overrun(void **state)
+{
+	unsigned last;
+
+	a = udp_end_open(*state, 0);
+	b = udp_end_open(*state, 106496);
+	for (uint32_t i = 0; i < 3000; i++) {
+		assert_int_equal(udp_send(a, &b->here, i, 1044), 0);
+		udp_flush(a);
+	}
+	udp_drain(b);
+	assert_true(b->arrived < 3000);
+	assert_true(b->arrived * 1044 >= rwk_udp_room(b->link));
+	assert_int_equal(b->damaged, 0);
+	for (unsigned i = 0; i < b->arrived; i++)
+		assert_int_equal(b->number[i], i);
+	assert_int_equal(udp_counters(b).overruns, 3000 - b->arrived);
+	last = b->arrived;
+	assert_int_equal(udp_send(a, &b->here, 5, 1044), 0);
+	udp_flush(a);
+	udp_receive(b, last + 1);
+	assert_int_equal(b->arrived, last + 1);
+	close_ends();
+}
+
 /* Datagrams of a stranger, from 0 bytes to the largest, are handed on with their bounds. */
 static void test_stranger(void **state)
 {
@@ -310,6 +350,8 @@ int main(void)
 		BOTH(test_strict),
 		BOTH(test_sleep),
 		BOTH(test_closed_port),
+		BOTH(test_room),
+		BOTH(test_overrun),
 		BOTH(test_stranger),
 	};
 

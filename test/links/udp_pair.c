@@ -47,6 +47,7 @@ static void on_packet(void *user, const struct rwk_link_address *from, const voi
 	}
 	e->arrived++;
 	e->from = *from;
+	e->pseudo_len = e->link->ops->pseudo(e->link, from, false, len, 0, e->pseudo);
 }
 
 static void on_word(void *user, const struct rwk_link_address *who, int status)
@@ -118,7 +119,7 @@ bool udp_wait(struct udp_end *e, int milliseconds)
 void udp_receive(struct udp_end *e, unsigned count)
 {
 	while (e->arrived < count)
-		if (!e->link->ops->progress(e->link, 64) && !udp_wait(e, 1000))
+		if (!e->link->ops->progress(e->link, 64) && !udp_wait(e, 5000))
 			return;
 }
 
@@ -128,6 +129,39 @@ void udp_drain(struct udp_end *e)
 		while (e->link->ops->progress(e->link, 64))
 			;
 	while (udp_wait(e, 100));
+}
+
+static void send_some(struct udp_end *a, struct udp_end *b, uint32_t count, size_t len, bool batches)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		assert_int_equal(udp_send(a, &b->here, i, len), 0);
+		if (!batches || i % 100 == 99)
+			udp_flush(a);
+	}
+	udp_flush(a);
+}
+
+void udp_check_room(struct udp_end *a, struct udp_end *b, size_t len, bool batches)
+{
+	size_t counted = len < RWK_UDP_ROOM_PACKET ? RWK_UDP_ROOM_PACKET : len;
+	uint32_t window = (uint32_t)(rwk_udp_room(b->link) / counted), sent = window;
+
+	assert_true(window > 0);
+	b->arrived = b->damaged = 0;
+	send_some(a, b, window, len, batches);
+	for (unsigned round = 0; round < 100; round++) {
+		int few = 1 + (int)(round * 7 % window), got = 0;
+
+		while (got < few && udp_wait(b, 5000))
+			got += b->link->ops->progress(b->link, few - got);
+		assert_int_equal(got, few);
+		send_some(a, b, (uint32_t)few, len, batches);
+		sent += (uint32_t)few;
+	}
+	udp_receive(b, sent);
+	assert_int_equal(b->arrived, sent);
+	assert_int_equal(b->damaged, 0);
+	assert_int_equal(udp_counters(b).overruns, 0);
 }
 
 struct rwk_udp_counters udp_counters(const struct udp_end *e)

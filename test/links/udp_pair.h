@@ -18,7 +18,9 @@ struct udp_end {
 	unsigned arrived, damaged;
 	uint32_t number[UDP_BOOK];
 	uint32_t length[UDP_BOOK];
-	struct rwk_link_address from; /* of the last packet */
+	struct rwk_link_address from;        /* of the last packet */
+	uint8_t pseudo[RWK_LINK_PSEUDO_MAX]; /* as the link said it of that packet while it came, identification 0 */
+	size_t pseudo_len;
 	unsigned words;
 	int word;
 	struct rwk_link_address who; /* the last word was about */
@@ -41,13 +43,19 @@ void udp_fill(uint8_t *bytes, size_t len, uint32_t number);
 int udp_send(struct udp_end *e, const struct rwk_link_address *to, uint32_t number, size_t len);
 void udp_flush(struct udp_end *e);
 
-/** Progress until `count` packets have arrived in all, or nothing comes for a second. */
+/** Progress until `count` packets have arrived in all, or nothing comes for five seconds. */
 void udp_receive(struct udp_end *e, unsigned count);
 /** Progress until nothing has come for a tenth of a second. */
 void udp_drain(struct udp_end *e);
 
 /** Waits until the link's wait_fd is readable, at most that long; is it? */
 bool udp_wait(struct udp_end *e, int milliseconds);
+
+/**
+ * Sends b as many packets of that length as its room has, `batches` or one by one, without b reading; then goes on for
+ * a while with a window of that size, b reading a few at a time. Nothing may be lost.
+ */
+void udp_check_room(struct udp_end *a, struct udp_end *b, size_t len, bool batches);
 
 struct rwk_udp_counters udp_counters(const struct udp_end *e);
 

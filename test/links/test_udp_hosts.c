@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The UDP link between hosts that are namespaces of this test's own (as root; skipped otherwise):
+ *
+ *   host 0                      host 1                      host 2
+ *   v0 10.9.0.1, fd09::1  ----  v1 10.9.0.2, fd09::2
+ *                               w1 10.9.1.2, fd19::2  ----  w2 10.9.1.3, fd19::3
+ *
+ * Host 1 is a router. The cables are of 9000 bytes, unless a test makes them narrower for its time.
+ */
+#define _GNU_SOURCE /* CLONE_NEWNET */
+#include "udp_hosts.h"
+#include "udp_pair.h"
+
+#include "base/log.h"
+
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EXIT_SKIPPED 77
+
+static struct {
+	const char *near, *router, *far; /* of host 0, of host 1 on that side, of host 2 */
+	unsigned headers;
+} const families[] = {{"10.9.0.1", "10.9.0.2", "10.9.1.3", 28}, {"fd09::1", "fd09::2", "fd19::3", 48}};
+
+static struct udp_end *open_at(int host, const char *ip, int receive_buffer)
+{
+	uint8_t bytes[16];
+	struct udp_end *e;
+
+	udp_host_enter(host);
+	udp_ip(ip, bytes);
+	e = udp_end_open(bytes, receive_buffer);
+	udp_host_enter(0);
+	return e;
+}
+
+static size_t mtu_to(struct udp_end *a, const struct udp_end *b)
+{
+	return a->link->ops->mtu(a->link, &b->here);
+}
+
+static void set_mtu(int mtu)
+{
+	udp_host_run(0, "ip link set v0 mtu %d", mtu);
+	udp_host_run(1, "ip link set v1 mtu %d", mtu);
+}
+
+/* Sends packets of that length in a batch and alone; all arrive. */
+static void check_arrives(struct udp_end *a, struct udp_end *b, size_t len)
+{
+	b->arrived = 0;
+	for (uint32_t i = 0; i < 20; i++)
+		assert_int_equal(udp_send(a, &b->here, i, len), 0);
+	udp_flush(a);
+	assert_int_equal(udp_send(a, &b->here, 20, len), 0);
+	udp_flush(a);
+	udp_receive(b, 21);
+	assert_int_equal(b->arrived, 21);
+	assert_int_equal(b->damaged, 0);
+	for (unsigned i = 0; i < 21; i++)
+		assert_int_equal(b->length[i], len);
+}
+
+/* The largest packet is the interface's MTU less the headers, arrives, and one byte more is refused. */
+static void test_mtu(void **state)
+{
+	static const int mtus[] = {9000, 1500, 2048};
+
+	(void)state;
+	for (int m = 0; m < 3; m++) {
+		set_mtu(mtus[m]);
+		for (int f = 0; f < 2; f++) {
+			struct udp_end *a = open_at(0, families[f].near, 0), *b = open_at(1, families[f].router, 0);
+			size_t mtu = mtu_to(a, b);
+
+			assert_int_equal(mtu, mtus[m] - families[f].headers);
+			check_arrives(a, b, mtu);
+			assert_int_equal(udp_send(a, &b->here, 1, mtu + 1), -EMSGSIZE);
+			udp_flush(a);
+			assert_int_equal(udp_counters(a).too_long, 0);
+			udp_end_close(a);
+			udp_end_close(b);
+		}
+	}
+	set_mtu(9000);
+}
+
+/* An interface that becomes narrower: what no longer fits is dropped and counted, and then the MTU is the new one. */
+static void test_narrower_interface(void **state)
+{
+	(void)state;
+	for (int f = 0; f < 2; f++)
+		for (unsigned batch = 1; batch <= 3; batch += 2) {
+			struct udp_end *a = open_at(0, families[f].near, 0), *b = open_at(1, families[f].router, 0);
+
+			assert_int_equal(mtu_to(a, b), 9000 - families[f].headers);
+			set_mtu(1500);
+			for (unsigned i = 0; i < batch; i++)
+				assert_int_equal(udp_send(a, &b->here, i, 5000), 0);
+			udp_flush(a);
+			assert_int_equal(udp_counters(a).too_long, batch);
+			assert_int_equal(mtu_to(a, b), 1500 - families[f].headers);
+			assert_int_equal(udp_send(a, &b->here, 0, 5000), -EMSGSIZE);
+			check_arrives(a, b, mtu_to(a, b));
+			assert_true(udp_counters(a).batches_out > 0);
+			udp_drain(a);
+			assert_int_equal(udp_counters(a).notices, 0);
+			udp_end_close(a);
+			udp_end_close(b);
+			set_mtu(9000);
+		}
+}
+
+/* A narrow place behind a router: its ICMP message makes the MTU smaller, and what is of that size passes. */
+static void test_narrow_path(void **state)
+{
+	(void)state;
+	udp_host_run(1, "ip link set w1 mtu 1400");
+	for (int f = 0; f < 2; f++) {
+		struct udp_end *a = open_at(0, families[f].near, 0), *b = open_at(2, families[f].far, 0);
+
+		assert_int_equal(mtu_to(a, b), 9000 - families[f].headers);
+		assert_int_equal(udp_send(a, &b->here, 1, 4000), 0);
+		udp_flush(a);
+		assert_true(udp_wait(a, 2000));
+		udp_drain(a);
+		assert_int_equal(udp_counters(a).notices, 1);
+		assert_int_equal(a->words, 0);
+		assert_int_equal(mtu_to(a, b), 1400 - families[f].headers);
+		assert_int_equal(udp_send(a, &b->here, 2, 4000), -EMSGSIZE);
+		check_arrives(a, b, mtu_to(a, b));
+		udp_end_close(a);
+		udp_end_close(b);
+	}
+	udp_host_run(1, "ip link set w1 mtu 9000");
+	udp_host_run(0, "ip route flush cache");
+	udp_host_run(0, "ip -6 route flush cache");
+}
+
+/*
+ * A neighbour that does not answer yet and a small send buffer: the kernel keeps what it waits with, and has no room
+ * for more. send says so; what it has taken, in batches and alone, all arrives once the neighbour is there.
+ */
+static void test_no_room(void **state)
+{
+	struct udp_end *a = open_at(0, "10.9.0.1", 0), *b;
+	struct rwk_link_address to;
+	uint8_t ip[16];
+	uint32_t sent = 0;
+	int small = 4608, fd = a->link->ops->wait_fd(a->link);
+
+	(void)state;
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), 0);
+	udp_ip("10.9.0.77", ip);
+	to = rwk_udp_address(ip, 4791);
+	while (udp_send(a, &to, sent, sent % 7 == 6 ? 300 : 1200) == 0) {
+		assert_true(sent < 2000);
+		if (++sent % 10 == 0)
+			udp_flush(a);
+	}
+	assert_int_equal(udp_send(a, &to, sent, 1), -EAGAIN);
+	udp_flush(a);
+	assert_true(udp_counters(a).refused >= 2);
+	assert_true(udp_counters(a).no_room >= 1);
+	assert_true(udp_counters(a).packets_out < sent);
+	assert_int_equal(a->link->ops->arm(a->link), -EAGAIN);
+
+	udp_host_run(1, "ip addr add 10.9.0.77/24 dev v1");
+	udp_host_enter(1);
+	b = udp_end_open_with(&(struct rwk_udp_attr){.ip = {[10] = 0xff, 0xff, 10, 9, 0, 77}, .port = 4791});
+	udp_host_enter(0);
+	for (int i = 0; i < 5000 && b->arrived < sent; i++) {
+		a->link->ops->progress(a->link, 64);
+		b->link->ops->progress(b->link, 64);
+		udp_wait(b, 1);
+	}
+	assert_int_equal(b->arrived, sent);
+	assert_int_equal(b->damaged, 0);
+	for (uint32_t i = 0; i < sent; i++) {
+		assert_int_equal(b->number[i], i);
+		assert_int_equal(b->length[i], i % 7 == 6 ? 300 : 1200);
+	}
+	assert_int_equal(udp_counters(a).packets_out, sent);
+	assert_int_equal(a->link->ops->arm(a->link), 0);
+	assert_int_equal(udp_send(a, &to, sent, 64), 0);
+	udp_flush(a);
+	udp_receive(b, sent + 1);
+	assert_int_equal(b->arrived, sent + 1);
+	udp_host_run(1, "ip addr del 10.9.0.77/24 dev v1");
+	udp_end_close(a);
+	udp_end_close(b);
+}
+
+/* What rwk_udp_room says fits over a cable too. */
+static void test_room(void **state)
+{
+	static const size_t lengths[] = {100, 1044, 1629, 4136, 8900};
+
+	(void)state;
+	for (int f = 0; f < 2; f++)
+		for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+			struct udp_end *a = open_at(0, families[f].near, 0);
+			struct udp_end *b = open_at(1, families[f].router, 106496);
+
+			udp_check_room(a, b, lengths[i], false);
+			udp_check_room(a, b, lengths[i], true);
+			udp_end_close(a);
+			udp_end_close(b);
+		}
+}
+
+/* Routes that lead nowhere: the packets are dropped and counted, batches too, and other peers still get batches. */
+static void test_dead_ends(void **state)
+{
+	static const char *const kinds[] = {"unreachable", "prohibit", "blackhole"};
+
+	(void)state;
+	for (int k = 0; k < 3; k++) {
+		struct udp_end *a, *b;
+		struct rwk_link_address nowhere;
+		uint8_t ip[16];
+
+		udp_host_run(0, "ip route add %s 10.66.0.0/16", kinds[k]);
+		a = open_at(0, "10.9.0.1", 0);
+		b = open_at(1, "10.9.0.2", 0);
+		udp_ip("10.66.1.1", ip);
+		nowhere = rwk_udp_address(ip, 4791);
+		for (uint32_t i = 0; i < 3; i++)
+			assert_int_equal(udp_send(a, &nowhere, i, 400), 0);
+		assert_int_equal(udp_send(a, &b->here, 9, 400), 0);
+		udp_flush(a);
+		udp_receive(b, 1);
+		assert_int_equal(b->arrived, 1);
+		assert_int_equal(udp_counters(a).failed, 3);
+		check_arrives(a, b, 1000);
+		assert_int_equal(udp_counters(a).batches_out, 1);
+		udp_end_close(a);
+		udp_end_close(b);
+		udp_host_run(0, "ip route del %s 10.66.0.0/16", kinds[k]);
+	}
+}
+
+/* A real firewall. */
+static void test_firewall(void **state)
+{
+	struct udp_end *a = open_at(0, "10.9.0.1", 0), *b = open_at(1, "10.9.0.2", 0);
+
+	(void)state;
+	udp_host_run(0, "iptables -A OUTPUT -p udp -j DROP");
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(udp_send(a, &b->here, i, 400), 0);
+	udp_flush(a);
+	udp_drain(b);
+	assert_int_equal(b->arrived, 0);
+	assert_int_equal(udp_counters(a).failed, 3);
+	udp_host_run(0, "iptables -D OUTPUT -p udp -j DROP");
+	check_arrives(a, b, 1000);
+	udp_end_close(a);
+	udp_end_close(b);
+}
+
+/* The address by which a peer is reached is that of the interface towards it. */
+static void test_route_ip(void **state)
+{
+	static const struct {
+		const char *peer, *source;
+	} cases[] = {{"10.9.0.1", "10.9.0.2"}, {"10.9.1.3", "10.9.1.2"}, {"127.0.0.1", "127.0.0.1"},
+		{"fd19::3", "fd19::2"}, {"10.9.1.2", "10.9.1.2"}, {"::1", "::1"}};
+	uint8_t peer[16], source[16], expected[16];
+
+	(void)state;
+	udp_host_enter(1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		udp_ip(cases[i].peer, peer);
+		udp_ip(cases[i].source, expected);
+		assert_int_equal(rwk_udp_route_ip(peer, source), 0);
+		assert_memory_equal(source, expected, 16);
+	}
+	udp_ip("10.200.0.1", peer);
+	assert_int_equal(rwk_udp_route_ip(peer, source), -ENETUNREACH);
+	udp_host_enter(0);
+}
+
+static void check_own_ip(int host, const char *include, const char *exclude, const char *expected)
+{
+	uint8_t ip[16], wanted[16];
+	char why[600] = "";
+
+	udp_host_enter(host);
+	assert_int_equal(rwk_udp_own_ip(include, exclude, ip, why, sizeof(why)), 0);
+	udp_host_enter(0);
+	udp_ip(expected, wanted);
+	if (memcmp(ip, wanted, 16))
+		fail_msg("include '%s' exclude '%s': not %s", include ? include : "", exclude ? exclude : "", expected);
+}
+
+/* The kernel takes up to a second to say so. */
+static void wait_for_carrier(int host, const char *name)
+{
+	udp_host_run(host,
+		"for i in $(seq 100); do ip link show %s | grep -q 'state UP' && exit 0; sleep 0.1; done; exit 1",
+		name);
+}
+
+/*
+ * Host 2 gets a bridge whose name and index come first, and an interface without a carrier: neither is told to others
+ * while there is an ordinary one, unless it is asked for; the default route decides among several.
+ */
+static void test_own_ip(void **state)
+{
+	(void)state;
+	check_own_ip(0, NULL, NULL, "10.9.0.1");
+	udp_host_run(2, "ip link set abr0 up");
+	udp_host_run(2, "ip link add d2 type veth peer name e2 && ip link set d2 master abr0 up && ip link set e2 up");
+	udp_host_run(2, "ip addr add 172.17.0.1/16 dev abr0");
+	check_own_ip(2, NULL, NULL, "10.9.1.3");
+	check_own_ip(2, NULL, "w2", "172.17.0.1");
+	check_own_ip(2, NULL, "w2,abr0", "127.0.0.1");
+	udp_host_run(2, "ip link add x2 type veth peer name y2 && ip link set x2 up");
+	udp_host_run(2, "ip addr add 10.10.0.1/24 dev x2");
+	check_own_ip(2, NULL, NULL, "10.9.1.3");
+	udp_host_run(2,
+		"ip link set y2 up && ip link add z2 type veth peer name q2 && ip link set z2 up && ip link set q2 up");
+	udp_host_run(2, "ip addr add 10.11.0.1/24 dev z2");
+	wait_for_carrier(2, "x2");
+	wait_for_carrier(2, "z2");
+	check_own_ip(2, NULL, NULL, "10.9.1.3");
+	check_own_ip(2, NULL, "w2", "10.10.0.1");
+	check_own_ip(2, "z2,x2", NULL, "10.11.0.1");
+	check_own_ip(2, "10.10.0.0/16", NULL, "10.10.0.1");
+	check_own_ip(2, "10.8.0.0/13", "10.9.0.0/16", "10.10.0.1");
+	check_own_ip(2, "fd00::/8", NULL, "fd19::3");
+	check_own_ip(2, "abr0", NULL, "172.17.0.1");
+	check_own_ip(2, "lo", NULL, "127.0.0.1");
+	udp_host_run(2, "ip route add default via 10.11.0.9");
+	check_own_ip(2, NULL, NULL, "10.11.0.1");
+	check_own_ip(2, NULL, "10.11.0.1", "10.9.1.3");
+	udp_host_run(2, "ip route replace default via 172.17.0.9");
+	check_own_ip(2, NULL, NULL, "172.17.0.1");
+	udp_host_run(2, "ip route del default; ip link del abr0; ip link del d2; ip link del x2; ip link del z2");
+	udp_host_run(2, "ip addr del 10.9.1.3/24 dev w2");
+	check_own_ip(2, NULL, NULL, "fd19::3");
+	udp_host_run(2, "ip addr add 10.9.1.3/24 dev w2");
+}
+
+static void plug_in(void)
+{
+	udp_host_run(2, "ip link add abr0 type bridge"); /* for test_own_ip: it is the first in every list */
+	udp_host_cable(0, "v0", 1, "v1", 9000);
+	udp_host_cable(1, "w1", 2, "w2", 9000);
+	udp_host_run(0, "ip addr add 10.9.0.1/24 dev v0 && ip addr add fd09::1/64 dev v0 nodad");
+	udp_host_run(1, "ip addr add 10.9.0.2/24 dev v1 && ip addr add fd09::2/64 dev v1 nodad");
+	udp_host_run(1, "ip addr add 10.9.1.2/24 dev w1 && ip addr add fd19::2/64 dev w1 nodad");
+	udp_host_run(2, "ip addr add 10.9.1.3/24 dev w2 && ip addr add fd19::3/64 dev w2 nodad");
+	wait_for_carrier(0, "v0");
+	wait_for_carrier(2, "w2");
+	udp_host_run(1, "echo 1 >/proc/sys/net/ipv4/ip_forward && echo 1 >/proc/sys/net/ipv6/conf/all/forwarding");
+	udp_host_run(0, "ip route add 10.9.1.0/24 via 10.9.0.2 && ip route add fd19::/64 via fd09::2");
+	udp_host_run(2, "ip route add 10.9.0.0/24 via 10.9.1.2 && ip route add fd09::/64 via fd19::2");
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	plug_in();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_mtu),
+		cmocka_unit_test(test_narrower_interface),
+		cmocka_unit_test(test_narrow_path),
+		cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_dead_ends),
+		cmocka_unit_test(test_firewall),
+		cmocka_unit_test(test_route_ip),
+		cmocka_unit_test(test_own_ip),
+	};
+
+	if (udp_hosts_make()) {
+		puts("no network namespaces of our own here: skipped");
+		return EXIT_SKIPPED;
+	}
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
