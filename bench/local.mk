@@ -24,7 +24,7 @@ bench_ofi_rate_LDADD = bench/libpair.la
 # The limits of the machine.
 noinst_PROGRAMS += bench/limits
 bench_limits_SOURCES = bench/machine/copy.c bench/machine/cross.c bench/machine/limits.c bench/machine/line.c \
-	bench/machine/mate.c bench/machine/mate.h
+	bench/machine/mate.c bench/machine/mate.h bench/machine/udp.c
 bench_limits_LDADD = bench/libbench.la
 
 # Parts of the engine by themselves.

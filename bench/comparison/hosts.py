@@ -29,8 +29,8 @@ def lose(percentage):
 
 
 def keepers():
-    """The processes that hold the hosts, first host first, as bench/limits takes them."""
-    return command("keepers").strip()
+    """The processes that hold the first two hosts, as bench/limits takes them."""
+    return ",".join(command("keepers").strip().split(",")[:2])
 
 
 def launcher(ranks):

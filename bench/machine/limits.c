@@ -9,16 +9,19 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_JSON = 256, KEY_PROBE };
+enum { KEY_JSON = 256, KEY_PROBE, KEY_BETWEEN };
 
 static const struct {
 	const char *name;
 	void (*run)(struct mate *m);
-} groups[] = {{"line", measure_line}, {"copy", measure_copy}, {"ring", measure_ring}, {"cross", measure_cross}};
+} groups[] = {{"line", measure_line}, {"copy", measure_copy}, {"ring", measure_ring}, {"cross", measure_cross},
+	{"udp", measure_udp}};
 
 #define GROUPS (sizeof(groups) / sizeof(groups[0]))
 
 static const struct argp_option option_table[] = {
+	{"between", KEY_BETWEEN, "PID,PID", 0,
+		"Measure UDP between two hosts, which these processes keep, and not over loopback", 0},
 	{"json", KEY_JSON, "FILE", 0, "Write the results to FILE", 0},
 	{"probe", KEY_PROBE, NULL, 0, "Only print, in 10 ms, the nanoseconds of a line to the other core", 0},
 	{"repeats", 'r', "N", 0, "Repeats of each measurement; the median is the result (default 5)", 0},
@@ -29,6 +32,7 @@ static const struct argp_option option_table[] = {
 struct options {
 	bool wanted[GROUPS], any, probe;
 	const char *json;
+	pid_t between[2];
 	double seconds;
 	unsigned repeats;
 };
@@ -41,7 +45,18 @@ static error_t want_group(struct argp_state *state, struct options *o, const cha
 			return 0;
 		}
 	}
-	argp_error(state, "%s: not a group of measurements; there are: line copy ring cross", name);
+	argp_error(state, "%s: not a group of measurements; there are: line copy ring cross udp", name);
+	return EINVAL;
+}
+
+static error_t read_pids(struct argp_state *state, struct options *o, const char *text)
+{
+	char end;
+
+	if (sscanf(text, "%d,%d%c", &o->between[0], &o->between[1], &end) == 2 && o->between[0] > 0 &&
+		o->between[1] > 0)
+		return 0;
+	argp_error(state, "--between %s: two processes are needed, like 1234,1250", text);
 	return EINVAL;
 }
 
@@ -55,6 +70,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_JSON:
 		o->json = arg;
 		return 0;
+	case KEY_BETWEEN:
+		return read_pids(state, o, arg);
 	case KEY_PROBE:
 		o->probe = true;
 		return 0;
@@ -105,7 +122,7 @@ int main(int argc, char **argv)
 {
 	const struct argp argp = {.options = option_table,
 		.parser = parse_option,
-		.args_doc = "[line] [copy] [ring] [cross]",
+		.args_doc = "[line] [copy] [ring] [cross] [udp]",
 		.doc = "The physical limits of this machine between two of its cores: all of them, or groups."};
 	struct options o = {.seconds = 0.02, .repeats = 5};
 	struct mate m = {0};
@@ -116,6 +133,7 @@ int main(int argc, char **argv)
 		return 2;
 	m.seconds = o.seconds;
 	m.repeats = o.repeats;
+	memcpy(m.between, o.between, sizeof(m.between));
 	if ((o.json && open_json(&m, o.json)) || mate_start(&m))
 		return 2;
 	if (o.probe) {

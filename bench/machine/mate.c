@@ -26,8 +26,7 @@ static void give_up(const struct mate *m, const char *why)
 	exit(2);
 }
 
-/* Now and then, while spinning: whether waiting on makes sense. */
-static void look_round(struct mate *m, double *since)
+void mate_look_round(struct mate *m, double *since)
 {
 	siginfo_t ended = {0};
 
@@ -45,7 +44,7 @@ void mate_await(struct mate *m, const uint64_t *word, uint64_t value)
 
 	for (unsigned long spins = 1; __atomic_load_n(word, __ATOMIC_ACQUIRE) < value; spins++)
 		if (spins % SPINS_PER_LOOK == 0)
-			look_round(m, &since);
+			mate_look_round(m, &since);
 }
 
 void mate_meet(struct mate *m)

@@ -9,6 +9,7 @@
 #ifndef BENCH_MACHINE_MATE_H
 #define BENCH_MACHINE_MATE_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,6 +31,7 @@ struct mate_shared {
 	struct mate_line sent[2], taken[2]; /* counts of the ring in each direction, in bytes */
 	uint64_t agreed;                    /* what the leader has decided */
 	pid_t pid[2];
+	struct sockaddr_in address[2];
 	void *private_data[2];                     /* each side's own buffer */
 	_Alignas(4096) char data[2][MATE_LARGEST]; /* one message area for each direction */
 };
@@ -42,8 +44,9 @@ struct mate {
 	char *private_data; /* 2 * MATE_LARGEST of this side's own */
 	double seconds;     /* wanted for one repeat */
 	unsigned repeats;
-	FILE *json; /* of the leader, if wanted */
-	bool quiet; /* no table */
+	pid_t between[2]; /* processes that hold the network of each side's host; 0: both sides use loopback */
+	FILE *json;       /* of the leader, if wanted */
+	bool quiet;       /* no table */
 	unsigned rows;
 };
 
@@ -75,6 +78,10 @@ uint64_t mate_agree(struct mate *m, uint64_t value);
 /** Spins until *word >= value. */
 void mate_await(struct mate *m, const uint64_t *word, uint64_t value);
 
+/** Now and then, while spinning on something else: ends the program where waiting on makes no sense. `since` is 0 at
+ * first. */
+void mate_look_round(struct mate *m, double *since);
+
 /** Measures and reports; returns the median in the measurement's unit on the leader, 0 on its mate. */
 double mate_measure(struct mate *m, const struct mate_measurement *what);
 
@@ -87,6 +94,7 @@ void measure_line(struct mate *m);
 void measure_copy(struct mate *m);
 void measure_ring(struct mate *m);
 void measure_cross(struct mate *m);
+void measure_udp(struct mate *m);
 
 /** Time of a line to the other core and back, halved, in ns; takes about 10 ms in all. */
 double measure_probe(struct mate *m);
