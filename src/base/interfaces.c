@@ -5,23 +5,22 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
-#include <fnmatch.h>
 #include <net/if.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #define ENTRY_MAX 64 /* bytes; the longest address with bits has 49 */
 
-/** One entry, read. */
+/** One entry, without its ! and blanks. */
 struct entry {
 	bool exclude;
-	bool by_address;
-	char name[IF_NAMESIZE];
-	uint8_t ip[16];
-	unsigned bits; /* of ip */
+	const char *from;
+	size_t len;
 };
 
-static bool read_bits(const char *text, unsigned max, unsigned *out)
+static bool good_bits(const char *text, unsigned max)
 {
 	unsigned v = 0;
 
@@ -30,119 +29,91 @@ static bool read_bits(const char *text, unsigned max, unsigned *out)
 			return false;
 		v = 10 * v + (unsigned)(*c - '0');
 	}
-	*out = v;
 	return *text && v <= max;
 }
 
 /* "10.0.0.0/8", "fe80::1"; cuts `text` at the slash. */
-static bool read_network(char *text, struct entry *e)
+static bool good_network(char *text)
 {
 	char *bits = strchr(text, '/');
+	uint8_t ip[16];
 	bool v4;
 
 	if (bits)
 		*bits++ = 0;
-	memset(e->ip, 0, sizeof(e->ip));
-	v4 = inet_pton(AF_INET, text, e->ip + 12) == 1;
-	if (v4)
-		e->ip[10] = e->ip[11] = 0xff;
-	else if (inet_pton(AF_INET6, text, e->ip) != 1)
+	v4 = inet_pton(AF_INET, text, ip) == 1;
+	if (!v4 && inet_pton(AF_INET6, text, ip) != 1)
 		return false;
-	e->bits = v4 ? 32 : 128;
-	if (bits && !read_bits(bits, e->bits, &e->bits))
-		return false;
-	e->bits += v4 ? 96 : 0;
-	e->by_address = true;
-	return true;
+	return !bits || good_bits(bits, v4 ? 32 : 128);
 }
 
-static bool read_name(const char *text, struct entry *e)
+static bool good_name(const char *text)
 {
-	size_t len = strlen(text);
-
-	if (!len || len >= sizeof(e->name) || strpbrk(text, "/! \t"))
-		return false;
-	memcpy(e->name, text, len + 1);
-	e->by_address = false;
-	return true;
+	return *text && strlen(text) < IF_NAMESIZE && !strpbrk(text, "! \t*?");
 }
 
-/* The entry between `from` and `end`. */
-static bool read_entry(const char *from, const char *end, struct entry *e)
+/* The entry at *list, which is moved to the comma or the end behind it. */
+static struct entry next_entry(const char **list)
+{
+	const char *from = *list, *end = strchrnul(from, ',');
+	struct entry e;
+
+	*list = end;
+	while (from < end && isblank((unsigned char)*from))
+		from++;
+	while (end > from && isblank((unsigned char)end[-1]))
+		end--;
+	e.exclude = from < end && *from == '!';
+	e.from = from + e.exclude;
+	e.len = (size_t)(end - e.from);
+	return e;
+}
+
+static bool good_entry(const struct entry *e)
 {
 	char text[ENTRY_MAX];
-	size_t len;
 
-	while (from < end && isspace((unsigned char)*from))
-		from++;
-	while (end > from && isspace((unsigned char)end[-1]))
-		end--;
-	e->exclude = from < end && *from == '!';
-	from += e->exclude;
-	len = (size_t)(end - from);
-	if (len >= sizeof(text))
+	if (e->len >= sizeof(text))
 		return false;
-	memcpy(text, from, len);
-	text[len] = 0;
-	if (strchr(text, '/') || strchr(text, ':') || (isdigit((unsigned char)text[0]) && strchr(text, '.')))
-		return read_network(text, e);
-	return read_name(text, e);
+	memcpy(text, e->from, e->len);
+	text[e->len] = 0;
+	if (strpbrk(text, "/:") || (isdigit((unsigned char)text[0]) && strchr(text, '.')))
+		return good_network(text);
+	return good_name(text);
 }
 
 int rwk_interfaces_check(const char *list, char *why, size_t len)
 {
-	const char *end;
 	struct entry e;
 
 	if (!list || !*list)
 		return 0;
-	for (const char *at = list;; at = end + 1) {
-		end = strchrnul(at, ',');
-		if (!read_entry(at, end, &e)) {
+	for (const char *at = list;; at++) {
+		e = next_entry(&at);
+		if (!good_entry(&e)) {
 			snprintf(why, len,
-				"no list of interfaces: \"%.*s\" is neither a name nor a network; one as %s "
-				"would be right",
-				(int)(end - at > ENTRY_MAX ? ENTRY_MAX : end - at), at, RWK_INTERFACES_EXAMPLE);
+				"no list of interfaces: \"%.*s\" is neither a name nor a network; one as %s would be "
+				"right",
+				(int)(e.len > ENTRY_MAX ? ENTRY_MAX : e.len), e.from, RWK_INTERFACES_EXAMPLE);
 			return -EINVAL;
 		}
-		if (!*end)
+		if (!*at)
 			return 0;
 	}
 }
 
-static bool in_network(const struct entry *e, const uint8_t ip[16])
+void rwk_interfaces_split(const char *list, char *include, char *exclude)
 {
-	unsigned whole = e->bits / 8, rest = e->bits % 8;
+	char *to[2] = {include, exclude}, *begin[2] = {include, exclude};
 
-	if (memcmp(e->ip, ip, whole) != 0)
-		return false;
-	return !rest || !((e->ip[whole] ^ ip[whole]) >> (8 - rest));
-}
+	for (const char *at = list; at && *at; at += *at == ',') {
+		struct entry e = next_entry(&at);
+		int which = e.exclude;
 
-static bool is_about(const struct entry *e, const char *name, const uint8_t ip[16])
-{
-	return e->by_address ? in_network(e, ip) : !fnmatch(e->name, name, 0);
-}
-
-bool rwk_interfaces_allow(const char *list, const char *name, const uint8_t ip[16])
-{
-	bool any_included = false, included = false;
-	const char *end;
-	struct entry e;
-
-	if (!list || !*list)
-		return true;
-	for (const char *at = list;; at = end + 1) {
-		end = strchrnul(at, ',');
-		if (read_entry(at, end, &e)) {
-			bool about = is_about(&e, name, ip);
-
-			if (e.exclude && about)
-				return false;
-			any_included |= !e.exclude;
-			included |= !e.exclude && about;
-		}
-		if (!*end)
-			return included || !any_included;
+		if (to[which] != begin[which])
+			*to[which]++ = ',';
+		memcpy(to[which], e.from, e.len);
+		to[which] += e.len;
 	}
+	*to[0] = *to[1] = 0;
 }

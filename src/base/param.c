@@ -58,7 +58,7 @@ const struct rwk_param rwk_param_table[] = {
 	{"spin", "empty polls before a process yields its core when ranks outnumber cores", "200", RWK_PARAM_SIZE,
 		.offset = AT(spin), .min = 0, .max = (size_t)1 << 30},
 	{"interfaces",
-		"the network interfaces to use, by name, pattern or network; with ! in front: not to use; if none is "
+		"the network interfaces to use, by name or network; with ! in front: not to use; if none is "
 		"named to be used: all others",
 		NULL, RWK_PARAM_TEXT, .offset = AT(interfaces), .form = RWK_INTERFACES_EXAMPLE,
 		.check = rwk_interfaces_check},
@@ -71,8 +71,9 @@ const struct rwk_param rwk_param_table[] = {
 	{"pmtu",
 		"bytes of payload in a packet between nodes, at most; auto: as many of these as the path carries whole",
 		"auto", RWK_PARAM_CHOICE, .offset = AT(pmtu), .choices = pmtu_choices},
-	{"receive_buffer", "bytes of buffer to ask of the kernel for each socket (SO_RCVBUF); 0: as many as it gives",
-		"0", RWK_PARAM_SIZE, .offset = AT(receive_buffer), .min = 0, .max = (size_t)1 << 30},
+	{"receive_buffer",
+		"bytes of buffer to ask of the kernel for each socket (SO_RCVBUF), which may give less; 0: 4 MiB", "0",
+		RWK_PARAM_SIZE, .offset = AT(receive_buffer), .min = 0, .max = (size_t)1 << 30},
 	{"window",
 		"packets to have under way to a peer on another node, at most; 0: as many as its receive buffer allows",
 		"0", RWK_PARAM_SIZE, .offset = AT(window), .min = 0, .max = 256},

@@ -92,11 +92,11 @@ static void values(void **state)
 		{"udp", "auto", NULL, "not one of: yes no"},
 		{"summary", "1", "yes", NULL},
 		{"summary", "2", NULL, "not one of: yes no"},
-		{"interfaces", "eth0,!docker*", "eth0,!docker*", NULL},
+		{"interfaces", "eth0,!docker0", "eth0,!docker0", NULL},
 		{"interfaces", "", "", NULL},
 		{"interfaces", "eth0,10.0.0.0/33", NULL,
 			"no list of interfaces: \"10.0.0.0/33\" is neither a name nor a network; one as "
-			"eth0,10.0.0.0/8,!docker* would be right"},
+			"eth0,10.0.0.0/8,!docker0 would be right"},
 		{"pcap", "/tmp/%r.pcapng", "/tmp/%r.pcapng", NULL},
 		{"job_key", "correct horse", "(set)", NULL},
 	};
