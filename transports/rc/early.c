@@ -59,6 +59,9 @@ static void read_again(struct rwk_rc *qp, const struct rwk_wire *w)
 	if (w->reth.length > RWK_WIRE_LENGTH_MAX)
 		goto bad;
 	end = rwk_psn_add(w->psn, rwk_rc_read_packets(r, w->reth.length));
+	/* A request that was delayed, and has been asked for in two parts meanwhile, may reach beyond the first. */
+	if (r->own & RWK_RC_SELECTIVE && rwk_psn_diff(end, r->expected) > 0)
+		return;
 	if (rwk_psn_diff(end, r->expected) > 0 || rwk_psn_diff(end, w->psn) <= 0)
 		goto bad;
 	if (!(r->reach & RWK_REACH_READ) ||
@@ -68,7 +71,7 @@ static void read_again(struct rwk_rc *qp, const struct rwk_wire *w)
 		rwk_rc_refuse(qp, w->psn, RWK_WIRE_NAK_ACCESS);
 		return;
 	}
-	rwk_rc_read_add(r, w, true);
+	rwk_rc_read_again(qp, w);
 	return;
 bad:
 	qp->counters.bad_length++;

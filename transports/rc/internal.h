@@ -125,23 +125,24 @@ enum rwk_rc_answer {
 /** The message that a responder is in the middle of. */
 enum rwk_rc_message { RWK_RC_MESSAGE_NONE, RWK_RC_MESSAGE_SEND, RWK_RC_MESSAGE_WRITE };
 
-/** What is still to be sent of a Read's responses. */
-struct rwk_rc_read {
-	uint64_t address;
-	uint32_t key, left; /* bytes */
-	uint32_t psn : 24;
-	uint32_t begun : 1; /* First has been sent */
-	uint32_t again : 1; /* for a duplicate */
-} __attribute__((packed, aligned(4)));
+enum rwk_rc_result_kind { RWK_RC_RESULT_NONE, RWK_RC_RESULT_READ, RWK_RC_RESULT_ATOMIC };
 
-/** The value that an atomic found, for as long as the peer may ask for it again. */
-struct rwk_rc_atomic {
-	uint64_t before;
+/**
+ * An answer that carries data. A Read's is here until all of it is sent, and says what is left; an atomic's stays, for
+ * as long as the peer may ask for it again.
+ */
+struct rwk_rc_result {
+	uint64_t word;      /* a Read's address; the value that an atomic found */
+	uint32_t key, left; /* of a Read; bytes */
 	uint32_t psn : 24;
-	uint32_t used : 1;
+	uint32_t kind : 2;
 	uint32_t due : 1;   /* to be sent */
 	uint32_t again : 1; /* for a duplicate */
+	uint32_t begun : 1; /* First has been sent */
 } __attribute__((packed, aligned(4)));
+
+/** Beyond those that the peer may have under way there is room for some duplicates. */
+#define RWK_RC_RESULTS (RWK_RC_READS_MAX + 4)
 
 /** Without pointers: it may lie in a segment that is mapped at two addresses. */
 struct rwk_rc_responder {
@@ -159,7 +160,7 @@ struct rwk_rc_responder {
 	uint8_t syndrome;
 	bool silent;      /* a NAK was sent (or is due): nothing more before `expected` comes */
 	bool congested;   /* the peer is to be told (BECN) */
-	uint8_t read_count, atomic_next, atomics_due;
+	uint8_t due;      /* results that are due */
 	uint16_t unacked; /* packets since the last acknowledgement */
 	uint16_t kept_count, kept_reads;
 	uint32_t expected, msn; /* 24 bits */
@@ -169,8 +170,7 @@ struct rwk_rc_responder {
 	rwk_time ack_at;  /* LAZY: when the acknowledgement is due; RWK_NEVER */
 	rwk_time arrived; /* when the last packet in order came */
 	struct rwk_rc_bits kept; /* early packets that the host keeps */
-	struct rwk_rc_atomic atomics[RWK_RC_READS_MAX]; /* a ring */
-	struct rwk_rc_read reads[RWK_RC_READS_MAX];     /* in the order of their numbers */
+	struct rwk_rc_result results[RWK_RC_RESULTS];
 };
 
 struct rwk_rc {
@@ -185,7 +185,7 @@ struct rwk_rc {
 } rwk_aligned;
 
 /* An idle peer is to cost no more than this. */
-static_assert(sizeof(struct rwk_rc) + sizeof(struct rwk_rc_responder) <= 1024 + 192, "a QP's memory");
+static_assert(sizeof(struct rwk_rc) + sizeof(struct rwk_rc_responder) <= 1024, "a QP's memory");
 
 /** A packet being made. */
 struct rwk_rc_out {
@@ -299,10 +299,11 @@ static inline uint32_t rwk_rc_read_packets(const struct rwk_rc_responder *r, uin
 }
 /** Reads and atomics that the peer waits for, but for duplicates. */
 unsigned rwk_rc_reads_waiting(const struct rwk_rc_responder *r);
-/** A Read Request, or a duplicate of one (`again`: without room it is passed over, the peer will ask once more). */
-void rwk_rc_read_add(struct rwk_rc_responder *r, const struct rwk_wire *w, bool again);
+void rwk_rc_read_add(struct rwk_rc_responder *r, const struct rwk_wire *w);
 void rwk_rc_atomic_add(struct rwk_rc_responder *r, uint32_t psn, uint64_t before);
-/** Marks the answer of that atomic as due again; unknown ones are passed over. */
+/** A duplicate of a Read. Without room it is passed over: the peer will ask once more. */
+void rwk_rc_read_again(struct rwk_rc *qp, const struct rwk_wire *w);
+/** A duplicate of an atomic; of one that is not known it is passed over. */
 void rwk_rc_atomic_again(struct rwk_rc_responder *r, uint32_t psn);
 /** Sends answers in the order of their numbers. False: the link has no room, some are left. */
 bool rwk_rc_send_answers(struct rwk_rc *qp);

@@ -228,6 +228,7 @@ void rwk_rc_send_again(struct rwk_rc *qp, rwk_time now)
 {
 	struct rwk_rc_requester *r = &qp->req;
 	struct rwk_rc_out o;
+	uint64_t before = qp->counters.sent_again;
 	uint32_t p = r->una, count;
 
 	if (r->timer == RWK_RC_TIMER_RNR)
@@ -237,7 +238,8 @@ void rwk_rc_send_again(struct rwk_rc *qp, rwk_time now)
 	if (!r->lost)
 		return;
 	init_out(&o, r);
-	while (r->lost && rwk_rc_under_way(r) < r->cwnd) {
+	/* The oldest goes whatever is under way: all the rest may be kept by the peer, and wait for it. */
+	while (r->lost && (rwk_rc_under_way(r) < r->cwnd || rwk_rc_bit(&r->is_lost, r->una))) {
 		struct rwk_wr *wr;
 
 		while (!rwk_rc_bit(&r->is_lost, p))
@@ -254,6 +256,8 @@ void rwk_rc_send_again(struct rwk_rc *qp, rwk_time now)
 			r->last_again = p;
 	}
 	begin_round(r);
+	if (qp->counters.sent_again == before)
+		return;
 	if (r->timer == RWK_RC_TIMER_NONE || r->timer == RWK_RC_TIMER_PROBE)
 		rwk_rc_rearm(r, now);
 }

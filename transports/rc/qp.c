@@ -309,7 +309,7 @@ static void respond(struct rwk_rc *qp, rwk_time now)
 {
 	struct rwk_rc_responder *r = qp->responder;
 
-	if (rwk_unlikely(r->read_count || r->atomics_due) && !rwk_rc_send_answers(qp))
+	if (rwk_unlikely(r->due) && !rwk_rc_send_answers(qp))
 		return;
 	if (now >= r->ack_at)
 		rwk_rc_ack_now(r);
@@ -364,7 +364,7 @@ rwk_time rwk_rc_next(const struct rwk_rc *qp)
 		return !rwk_list_empty(&q->queue) || (r->answer == RWK_RC_ANSWER_FATAL && !r->silent) ? 0 : RWK_NEVER;
 	if (qp->state < RWK_QP_RTR)
 		return RWK_NEVER;
-	if (qp->blocked || r->answer != RWK_RC_ANSWER_NONE || r->read_count || r->atomics_due)
+	if (qp->blocked || r->answer != RWK_RC_ANSWER_NONE || r->due)
 		return 0;
 	if (q->timer != RWK_RC_TIMER_RNR &&
 		(q->back != q->next || (q->lost && rwk_rc_under_way(q) < q->cwnd)))
@@ -381,8 +381,8 @@ bool rwk_rc_take_ack(struct rwk_rc *qp, uint32_t *psn)
 {
 	struct rwk_rc_responder *r = qp->responder;
 
-	if (!(r->own & RWK_RC_LAZY) || qp->state < RWK_QP_RTR || qp->state == RWK_QP_ERR || r->read_count ||
-		r->atomics_due || r->kept_count || r->answer > RWK_RC_ANSWER_ACK ||
+	if (!(r->own & RWK_RC_LAZY) || qp->state < RWK_QP_RTR || qp->state == RWK_QP_ERR || r->due ||
+		r->kept_count || r->answer > RWK_RC_ANSWER_ACK ||
 		(!r->unacked && r->answer == RWK_RC_ANSWER_NONE))
 		return false;
 	*psn = rwk_psn_add(r->expected, RWK_PSN_MASK);

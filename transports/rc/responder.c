@@ -132,7 +132,7 @@ static bool take_read(struct rwk_rc *qp, const struct rwk_wire *w, uint32_t *pac
 		return not_taken(qp, err);
 	if (rwk_rc_reads_waiting(r) >= r->peer_reads)
 		return refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_opcode);
-	rwk_rc_read_add(r, w, false);
+	rwk_rc_read_add(r, w);
 	*packets = rwk_rc_read_packets(r, w->reth.length);
 	return true;
 }
