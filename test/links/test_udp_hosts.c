@@ -229,7 +229,7 @@ static void test_dead_ends(void **state)
 		udp_ip("10.66.1.1", ip);
 		nowhere = rwk_udp_address(ip, 4791);
 		for (uint32_t i = 0; i < 3; i++)
-			assert_int_equal(udp_send(a, &nowhere, i, 400), 0);
+			assert_int_equal(udp_send(a, &nowhere, i, 1400), 0);
 		assert_int_equal(udp_send(a, &b->here, 9, 400), 0);
 		udp_flush(a);
 		udp_receive(b, 1);

@@ -15,6 +15,7 @@
 
 /* What the kernel refuses, by errno; 0: nothing. */
 static int no_ip6, no_batches, no_sending;
+static unsigned batches; /* that the kernel was asked to cut */
 static unsigned lines;
 static char last_line[512];
 
@@ -38,6 +39,7 @@ ssize_t sendto(int fd, const void *buf, size_t n, int flags, const struct sockad
 
 ssize_t sendmsg(int fd, const struct msghdr *h, int flags)
 {
+	batches += h->msg_controllen != 0;
 	if (no_sending || (no_batches && h->msg_controllen)) {
 		errno = no_sending ? no_sending : no_batches;
 		return -1;
@@ -239,7 +241,9 @@ static void test_without_batches(void **state)
 		no_batches = say[i];
 		carry(a, b, &b->here);
 		b->arrived = 0;
+		batches = 0;
 		carry(a, b, &b->here);
+		assert_int_equal(batches, 0);
 		assert_int_equal(udp_counters(a).batches_out, 0);
 		assert_int_equal(udp_counters(a).packets_out, 200);
 		assert_int_equal(udp_counters(a).failed, 0);
@@ -275,6 +279,45 @@ static void test_firewall(void **state)
 	udp_end_close(b);
 }
 
+/*
+ * A kernel without room: the link takes what it can keep, copies it when it is flushed, says -EAGAIN to the rest, and
+ * sends all of it, in order, when there is room; the first progress tries.
+ */
+static void test_full_kernel(void **state)
+{
+	static const int say[] = {EAGAIN, ENOBUFS};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct udp_end *a = udp_end_open(udp_ip4, 0), *b = udp_end_open(udp_ip4, 0);
+		uint32_t taken = 0;
+		int err = 0;
+
+		no_sending = say[i];
+		while (!(err = udp_send(a, &b->here, taken, 200 + taken * 7 % 1200)) && taken < 5000)
+			taken++;
+		assert_int_equal(err, -EAGAIN);
+		udp_flush(a);
+		assert_int_equal(udp_send(a, &b->here, 1, 1), -EAGAIN);
+		assert_int_equal(a->link->ops->progress(a->link, 10), 0);
+		assert_int_equal(a->link->ops->arm(a->link), -EAGAIN);
+		assert_int_equal(udp_counters(a).refused, 2);
+		assert_int_equal(udp_counters(a).packets_out, 0);
+		no_sending = 0;
+		assert_int_equal(a->link->ops->progress(a->link, 10), 0);
+		assert_int_equal(udp_counters(a).packets_out, taken);
+		assert_int_equal(udp_send(a, &b->here, taken, 50), 0);
+		udp_flush(a);
+		udp_receive(b, taken + 1);
+		assert_int_equal(b->arrived, taken + 1);
+		assert_int_equal(b->damaged, 0);
+		for (uint32_t n = 0; n <= taken; n++)
+			assert_int_equal(b->number[n], n);
+		udp_end_close(a);
+		udp_end_close(b);
+	}
+}
+
 /* Lists that make no sense are refused with a sentence that names the entry, or what there is. */
 static void test_lists(void **state)
 {
@@ -293,7 +336,9 @@ static void test_lists(void **state)
 		{"nosuch0", NULL, -EADDRNOTAVAIL, "include list 'nosuch0'"},
 		{"240.1.2.0/24", NULL, -EADDRNOTAVAIL, "lo 127.0.0.1"},
 		{"lo", "127.0.0.0/8,::/0", -EADDRNOTAVAIL, "exclude list '127.0.0.0/8,::/0'"},
+		{"127.128.0.0/9", NULL, -EADDRNOTAVAIL, "include list '127.128.0.0/9'"},
 		{"lo", NULL, 0, NULL},
+		{"126.0.0.0/7", NULL, 0, NULL},
 		{" lo , nosuch0", "", 0, NULL},
 		{"127.0.0.0/8", "nosuch0,10.0.0.0/8", 0, NULL},
 		{"127.0.0.1", NULL, 0, NULL},
@@ -329,6 +374,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_without_ip6, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_without_batches, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_firewall, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_full_kernel, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lists, setup, teardown),
 	};
 

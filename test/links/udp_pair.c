@@ -9,7 +9,7 @@
 const uint8_t udp_ip4[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
 const uint8_t udp_ip6[16] = {[15] = 1};
 
-static void *kept[KEPT];
+static struct iovec kept[KEPT];
 static unsigned kept_count;
 
 void udp_ip(const char *text, uint8_t ip[16])
@@ -98,15 +98,18 @@ int udp_send(struct udp_end *e, const struct rwk_link_address *to, uint32_t numb
 	err = e->link->ops->send(e->link, to, &iov, 1);
 	if (len <= RWK_LINK_COPIED) /* ours again: whoever looks at it now finds something else */
 		memset(iov.iov_base, 0xee, len);
-	kept[kept_count++] = iov.iov_base;
+	kept[kept_count++] = iov;
 	return err;
 }
 
 void udp_flush(struct udp_end *e)
 {
 	e->link->ops->flush(e->link);
-	while (kept_count)
-		free(kept[--kept_count]);
+	while (kept_count) {
+		kept_count--;
+		memset(kept[kept_count].iov_base, 0xdd, kept[kept_count].iov_len); /* ours again, as in udp_send */
+		free(kept[kept_count].iov_base);
+	}
 }
 
 bool udp_wait(struct udp_end *e, int milliseconds)

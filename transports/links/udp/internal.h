@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#define PACKET_MAX 65527          /* bytes: what the length fields of IPv6 can say; those of IPv4, 20 less */
 #define MESSAGES   64             /* staged at most */
 #define PIECES     1024           /* of all of them; the kernel takes as many of one */
 #define COPY_BYTES (64u << 10)    /* of short pieces */
@@ -84,7 +85,7 @@ struct udp {
 	bool waiting;
 	bool joinable;              /* packets to `to` can form batches */
 	bool notice;                /* there may be one */
-	int told;                   /* errno of the last failure that was logged */
+	bool told;                  /* that packets have failed */
 	struct rwk_link_address to; /* of the last packet; zero: none */
 	uint32_t limit;             /* bytes of a packet to `to` */
 	int messages, first, pieces;

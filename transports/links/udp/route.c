@@ -14,8 +14,6 @@
 
 #define ANY_PORT 4791 /* a port to connect to where none is given: nothing is sent there */
 #define WAYS     4
-#define MAX4     (65535 - 20 - 8) /* bytes of a packet: what the length fields can say */
-#define MAX6     (65535 - 8)
 #define MIN4     (576 - 20 - 8) /* what every host takes, RFC 1122 and RFC 8200 */
 #define MIN6     (1280 - 40 - 8)
 
@@ -31,7 +29,7 @@ static uint32_t ask_mtu(int fd, bool ip4)
 {
 	int mtu = 0;
 	socklen_t size = sizeof(mtu);
-	uint32_t headers = ip4 ? 28 : 48, least = ip4 ? MIN4 : MIN6, most = ip4 ? MAX4 : MAX6;
+	uint32_t headers = ip4 ? 28 : 48, least = ip4 ? MIN4 : MIN6, most = ip4 ? PACKET_MAX - 20 : PACKET_MAX;
 
 	if (getsockopt(fd, ip4 ? IPPROTO_IP : IPPROTO_IPV6, ip4 ? IP_MTU : IPV6_MTU, &mtu, &size) ||
 		mtu <= (int)(least + headers))

@@ -21,10 +21,12 @@
 
 #define TRIES 3
 
-/* Turns to another destination. */
+/* Turns to another destination. If there is no way to it now, it is for the kernel to say so of each packet. */
 static rwk_noinline void aim(struct udp *u, const struct rwk_link_address *to)
 {
-	u->limit = (uint32_t)rwk_udp_mtu(&u->pub, to);
+	const struct route *r = rwk_udp_route(u, to);
+
+	u->limit = r ? r->mtu : PACKET_MAX;
 	u->joinable = u->gso && !(u->strict && rwk_udp_is_ip4(to->byte));
 	u->to = *to;
 	u->open = NULL;
@@ -202,9 +204,9 @@ static void drop(struct udp *u, const struct rwk_link_address *to, uint32_t pack
 		return;
 	}
 	u->counters.failed += packets;
-	if (u->told == err)
+	if (u->told)
 		return;
-	u->told = err;
+	u->told = true;
 	rwk_warn("udp: packets to %s, port %u, are not sent: %s; a firewall, a route or an interface of this host "
 		 "stops them",
 		inet_ntop(AF_INET6, to->byte, text, sizeof(text)), ntohs(rwk_udp_place(to).port), strerror(err));
@@ -243,17 +245,16 @@ static rwk_noinline void refused(struct udp *u, int err)
 {
 	const struct message *m = &u->message[u->first];
 	struct rwk_link_address to = rwk_udp_from_name(&u->out_name[u->first]);
+	const struct route *r;
 
 	rwk_udp_forget_route(u, &to);
-	if (m->segments > 1 && (err == EIO || err == EINVAL)) {
-		if (m->size <= rwk_udp_mtu(&u->pub, &to)) {
-			cut_apart(u, &to);
-			u->first++;
-			return;
-		}
-		err = EMSGSIZE; /* as older kernels say it of a batch */
-	}
-	drop(u, &to, m->segments, err);
+	r = rwk_udp_route(u, &to);
+	if (m->segments > 1 && r && m->size > r->mtu)
+		err = EMSGSIZE; /* older kernels say EINVAL of a batch */
+	if (m->segments > 1 && (err == EIO || err == EINVAL))
+		cut_apart(u, &to);
+	else
+		drop(u, &to, m->segments, err);
 	u->first++;
 }
 

@@ -10,6 +10,10 @@
  *
  * IPs are 16 bytes: IPv6, or IPv4 mapped into it, as in struct rwk_address. Ports are in the host's byte order.
  *
+ * send says -EMSGSIZE to a packet longer than mtu. mtu can become smaller: a packet that is refused on the way because
+ * of its length is dropped (too_long), and from then on mtu is what the way carries. Destinations that the kernel
+ * refuses to send to (no route, a firewall) are no error of send either: their packets are dropped (failed).
+ *
  * Every IPv4 packet has DF set; its identification is 0, in a batch its place there (0, 1, 2, ...). IPv6 has none.
  */
 #ifndef RWK_UDP_H
@@ -25,7 +29,8 @@ struct rwk_udp_attr {
 	uint16_t port;                  /* 0: one of the range; without a range the kernel's choice */
 	uint16_t port_first, port_last; /* the range, both ends in it; 0 and 0: none */
 	int receive_buffer;             /* bytes to ask for; 0: RWK_UDP_RECEIVE_BUFFER. The kernel may give less. */
-	bool strict; /* the peers are not our own ends: no batches over IPv4, so that each identification is 0 */
+	bool strict; /* the peers are not our own ends: no batches over IPv4, so that each identification is 0. Bind to
+			an IP then: without one, pseudo of an outgoing packet takes the route's word for its source. */
 };
 
 /** What has happened so far. */
