@@ -69,9 +69,9 @@ struct rwk_job_map {
 	/*
 	 * What those who may connect have in common: equal in all processes of a job, whatever source each of them had,
 	 * and in the jobs that it has spawned. From the parameter job_key, else from a random number of the launcher's
-	 * (key_is_secret is true for both), else from the hash, or where that is the node's alone from the user: then it
-	 * keeps jobs apart, but anybody can work it out. Never printed or logged. Zero in maps that rwk_job_map_read and
-	 * rwk_job_map_imagine make.
+	 * (key_is_secret is true for both), else from the hash, or where that is the node's alone from the user: then
+	 * it keeps jobs apart, but anybody can work it out. Never printed or logged. Zero in maps that rwk_job_map_read
+	 * and rwk_job_map_imagine make.
 	 */
 	uint8_t key[32];
 	bool key_is_secret;
@@ -101,8 +101,8 @@ struct rwk_job_env {
 	void *arg;
 	const struct rwk_params *params; /* job_file, job_key and pmix; NULL: rwk_params */
 	bool no_pmix;                    /* do not look for PMIx in the process */
-	bool no_machine;  /* do not ask hwloc: the machine stays zeroed, locality unknown */
-	const uid_t *uid; /* NULL: geteuid() */
+	bool no_machine;                 /* do not ask hwloc: the machine stays zeroed, locality unknown */
+	const uid_t *uid;                /* NULL: geteuid() */
 	/* A number that names the process which made the socket `fd`, 0 if there is none; NULL: asks the kernel. */
 	uint64_t (*socket_maker)(void *arg, int fd);
 };
