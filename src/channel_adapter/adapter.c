@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Adapter, protection domains, memory regions, completion queues; and the work that is done when somebody polls. */
+#include "channel_adapter/internal.h"
+
+#include "base/compiler.h"
+#include "links/udp/udp.h"
+#include "wire/segment.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PACKETS_A_POLL 64
+#define ACCESS_ALL     (RWK_ACCESS_READ | RWK_ACCESS_WRITE | RWK_ACCESS_ATOMIC | RWK_ACCESS_LOCAL_WRITE)
+#define IP4_HEADERS    28u /* IP and UDP */
+#define IP6_HEADERS    48u
+
+static_assert((int)RWK_ACCESS_READ == RWK_REACH_READ && (int)RWK_ACCESS_WRITE == RWK_REACH_WRITE &&
+		      (int)RWK_ACCESS_ATOMIC == RWK_REACH_ATOMIC,
+	"an mr's access is what its key may be used for");
+
+int rwk_adapter_open(const struct rwk_adapter_attr *attr, struct rwk_adapter **out)
+{
+	struct rwk_udp_attr udp = {.port = attr->port ? attr->port : RWK_PORT, .strict = true};
+	struct rwk_adapter *a = calloc(1, sizeof(*a));
+	int rc = -ENOMEM;
+
+	if (!a)
+		return rc;
+	memcpy(a->ip, attr->ip, sizeof(a->ip));
+	memcpy(udp.ip, attr->ip, sizeof(udp.ip));
+	a->keys = aligned_alloc(RWK_CACHE_LINE, rwk_keys_size(RWK_MRS_MAX));
+	if (!a->keys)
+		goto free_adapter;
+	rc = rwk_keys_init(a->keys, RWK_MRS_MAX);
+	if (rc)
+		goto free_keys;
+	rc = rwk_udp_open(&udp, &a->link);
+	if (rc)
+		goto free_keys;
+	a->link->packet = rwk_ca_packet;
+	a->link->user = a;
+	a->next = RWK_NEVER;
+	rwk_list_init(&a->due);
+	*out = a;
+	return 0;
+
+free_keys:
+	free(a->keys);
+free_adapter:
+	free(a);
+	return rc;
+}
+
+int rwk_adapter_close(struct rwk_adapter *a)
+{
+	if (a->pds || a->cqs)
+		return -EBUSY;
+	a->link->ops->close(a->link);
+	free(a->keys);
+	free(a);
+	return 0;
+}
+
+uint16_t rwk_adapter_port(const struct rwk_adapter *a)
+{
+	return rwk_udp_port(a->link);
+}
+
+int rwk_adapter_source(struct rwk_adapter *a, const uint8_t peer[16], uint8_t ip[16])
+{
+	static const uint8_t any[16];
+
+	if (!memcmp(a->ip, any, sizeof(any)))
+		return rwk_udp_route_ip(peer, ip);
+	memcpy(ip, a->ip, sizeof(a->ip));
+	return 0;
+}
+
+uint32_t rwk_adapter_pmtu(struct rwk_adapter *a, const uint8_t peer[16])
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	struct rwk_link_address to = rwk_udp_address(peer, RWK_PORT);
+	size_t packet = a->link->ops->mtu(a->link, &to);
+
+	return packet ? rwk_segment_pmtu(packet + (memcmp(peer, mapped, sizeof(mapped)) ? IP6_HEADERS : IP4_HEADERS))
+		      : 0;
+}
+
+void rwk_adapter_get_counters(const struct rwk_adapter *a, struct rwk_adapter_counters *c)
+{
+	*c = a->counters;
+}
+
+int rwk_pd_create(struct rwk_adapter *a, struct rwk_pd **out)
+{
+	struct rwk_pd *pd = calloc(1, sizeof(*pd));
+
+	if (!pd)
+		return -ENOMEM;
+	pd->adapter = a;
+	pd->number = a->next_pd++;
+	a->pds++;
+	*out = pd;
+	return 0;
+}
+
+int rwk_pd_destroy(struct rwk_pd *pd)
+{
+	if (pd->children)
+		return -EBUSY;
+	pd->adapter->pds--;
+	free(pd);
+	return 0;
+}
+
+int rwk_mr_register(struct rwk_pd *pd, void *address, size_t length, unsigned access, struct rwk_mr **out)
+{
+	struct iovec iov = {address, length};
+	struct rwk_mr *mr;
+	int rc;
+
+	if (access & ~(unsigned)ACCESS_ALL)
+		return -EINVAL;
+	mr = malloc(sizeof(*mr));
+	if (!mr)
+		return -ENOMEM;
+	mr->pd = pd;
+	rc = rwk_keys_add(pd->adapter->keys, pd->number, (uintptr_t)address, &iov, 1, access, &mr->key);
+	if (rc) {
+		free(mr);
+		return rc;
+	}
+	pd->children++;
+	*out = mr;
+	return 0;
+}
+
+void rwk_mr_deregister(struct rwk_mr *mr)
+{
+	rwk_keys_remove(mr->pd->adapter->keys, mr->key);
+	mr->pd->children--;
+	free(mr);
+}
+
+uint32_t rwk_mr_key(const struct rwk_mr *mr)
+{
+	return mr->key;
+}
+
+int rwk_cq_create(struct rwk_adapter *a, uint32_t entries, struct rwk_cq **out)
+{
+	struct rwk_cq *cq;
+
+	if (!entries || entries > RWK_QUEUE_MAX)
+		return -EINVAL;
+	cq = calloc(1, sizeof(*cq) + entries * sizeof(cq->wc[0]));
+	if (!cq)
+		return -ENOMEM;
+	cq->adapter = a;
+	cq->entries = entries;
+	a->cqs++;
+	*out = cq;
+	return 0;
+}
+
+int rwk_cq_destroy(struct rwk_cq *cq)
+{
+	if (cq->children)
+		return -EBUSY;
+	cq->adapter->cqs--;
+	free(cq);
+	return 0;
+}
+
+bool rwk_ca_claim(struct rwk_cq *cq)
+{
+	if (cq->claimed + cq->count == cq->entries)
+		return false;
+	cq->claimed++;
+	return true;
+}
+
+void rwk_ca_complete(struct rwk_cq *cq, const struct rwk_wc *wc)
+{
+	assert(cq->claimed);
+	cq->claimed--;
+	cq->wc[(cq->head + cq->count++) % cq->entries] = *wc;
+}
+
+static void pump(struct rwk_qp *qp)
+{
+	struct rwk_adapter *a = qp->adapter;
+	rwk_time next = RWK_NEVER;
+
+	qp->link_full = false;
+	if (qp->type == RWK_QP_RC) {
+		rwk_rc_pump(qp->rc, a->now);
+		next = rwk_rc_next(qp->rc);
+	} else {
+		rwk_uc_pump(qp->uc);
+	}
+	if (next < a->next)
+		a->next = next;
+}
+
+/* A time has come that some qp waits for: those for which it has are due, the earliest of the others is next. */
+static void find_due(struct rwk_adapter *a)
+{
+	a->next = RWK_NEVER;
+	for (uint32_t i = 0; i < RWK_QPS_MAX; i++) {
+		struct rwk_qp *qp = a->qp[i];
+		rwk_time next = qp && qp->type == RWK_QP_RC ? rwk_rc_next(qp->rc) : RWK_NEVER;
+
+		if (next <= a->now)
+			rwk_ca_set_due(qp);
+		else if (next < a->next)
+			a->next = next;
+	}
+}
+
+void rwk_ca_pump(struct rwk_adapter *a)
+{
+	struct rwk_list again;
+	struct rwk_list *l;
+
+	rwk_list_init(&again);
+	if (a->now >= a->next)
+		find_due(a);
+	while ((l = rwk_list_pop(&a->due))) {
+		struct rwk_qp *qp = rwk_container_of(l, struct rwk_qp, due);
+
+		pump(qp);
+		rwk_list_remove(&qp->due);
+		if (qp->link_full)
+			rwk_list_append(&again, &qp->due);
+	}
+	while ((l = rwk_list_pop(&again)))
+		rwk_list_append(&a->due, l);
+	a->link->ops->flush(a->link);
+}
+
+int rwk_cq_poll(struct rwk_cq *cq, struct rwk_wc *wc, int max)
+{
+	struct rwk_adapter *a = cq->adapter;
+	int n = 0;
+
+	a->now = a->link->ops->now(a->link);
+	a->link->ops->progress(a->link, PACKETS_A_POLL);
+	rwk_ca_pump(a);
+	for (; n < max && cq->count; cq->count--, cq->head = (cq->head + 1) % cq->entries)
+		wc[n++] = cq->wc[cq->head];
+	return n;
+}

@@ -1,0 +1,16 @@
+# What src/channel_adapter adds to the build: the adapter, and the library that programs on ropewalk.h are linked with,
+# which exports what that header declares.
+libropewalk_core_la_SOURCES += \
+	src/channel_adapter/adapter.c \
+	src/channel_adapter/internal.h \
+	src/channel_adapter/packet.c \
+	src/channel_adapter/post.c \
+	src/channel_adapter/qp.c \
+	src/channel_adapter/upcalls.c \
+	src/include/ropewalk.h
+
+include_HEADERS += src/include/ropewalk.h
+lib_LTLIBRARIES += libropewalk.la
+libropewalk_la_SOURCES =
+libropewalk_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined -Wl,--as-needed
+libropewalk_la_LIBADD = libropewalk-core.la -lpthread

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets between the link and the qps: the headers, the ICRC, and whose they are.
+ *
+ * The ICRC covers the IPv4 identification. Ours is 0 (the link sees to that); that of another maker's packet does not
+ * reach a datagram socket. A packet whose ICRC is not right for 0 is taken if it is for one other identification: one
+ * in 65536 of damaged packets passes so, after UDP and the link layer below have let it pass. IPv6 has no
+ * identification.
+ */
+#include "channel_adapter/internal.h"
+
+#include "base/compiler.h"
+#include "links/udp/udp.h"
+#include "wire/icrc.h"
+
+#include <string.h>
+
+#define PKEY_PARTITION 0x7fffu /* the bit above says: a full member */
+#define IP4_PSEUDO     36u     /* bytes of what is covered before BTH */
+#define IP4_BEHIND_ID  22u     /* of them behind the identification: 14 of IP, 8 of UDP */
+
+static uint32_t begin_icrc(
+	struct rwk_adapter *a, const struct rwk_link_address *peer, bool outgoing, size_t len, size_t *pseudo_len)
+{
+	uint8_t pseudo[RWK_LINK_PSEUDO_MAX];
+
+	*pseudo_len = a->link->ops->pseudo(a->link, peer, outgoing, len, 0, pseudo);
+	return rwk_icrc_begin(pseudo, *pseudo_len);
+}
+
+int rwk_ca_emit(void *user, const struct rwk_wire *w, const struct iovec *payload, int count)
+{
+	struct rwk_qp *qp = user;
+	struct rwk_adapter *a = qp->adapter;
+	struct iovec iov[RWK_MACHINE_IOV + 2];
+	uint8_t header[RWK_WIRE_HEADER_MAX], tail[3 + RWK_WIRE_ICRC] = {0};
+	size_t header_len, len = 0, pseudo_len;
+	unsigned pad;
+	uint32_t icrc;
+	int rc;
+
+	for (int i = 0; i < count; i++) {
+		iov[1 + i] = payload[i];
+		len += payload[i].iov_len;
+	}
+	header_len = rwk_wire_pack(w, len, header);
+	pad = -len & 3;
+	icrc = begin_icrc(a, &qp->peer, true, header_len + len + pad + RWK_WIRE_ICRC, &pseudo_len);
+	icrc = rwk_icrc_packet(icrc, header, header_len, payload, count, pad);
+	for (unsigned i = 0; i < RWK_WIRE_ICRC; i++)
+		tail[pad + i] = (uint8_t)(icrc >> 8 * i);
+	iov[0] = (struct iovec){header, header_len};
+	iov[1 + count] = (struct iovec){tail, pad + RWK_WIRE_ICRC};
+	rc = a->link->ops->send(a->link, &qp->peer, iov, count + 2);
+	if (rc)
+		qp->link_full = true;
+	else
+		a->counters.packets_out++;
+	return rc;
+}
+
+static bool icrc_is_right(struct rwk_adapter *a, const struct rwk_link_address *from, const uint8_t *bytes, size_t len)
+{
+	size_t covered = len - RWK_WIRE_ICRC, pseudo_len;
+	uint32_t computed = rwk_icrc_bytes(begin_icrc(a, from, false, len, &pseudo_len), bytes, covered);
+	const uint8_t *end = bytes + covered;
+	uint32_t received = end[0] | end[1] << 8 | end[2] << 16 | (uint32_t)end[3] << 24;
+	uint16_t id;
+
+	if (rwk_likely(computed == received))
+		return true;
+	if (pseudo_len != IP4_PSEUDO || rwk_icrc_solve_id(computed, received, covered + IP4_BEHIND_ID, &id))
+		return false;
+	a->counters.id_solved++;
+	return true;
+}
+
+/* Whose packet is it? NULL: nobody's, and that is counted. */
+static struct rwk_qp *addressee(struct rwk_adapter *a, const struct rwk_link_address *from, const struct rwk_wire *w)
+{
+	struct rwk_qp *qp = a->qp[w->qpn % RWK_QPS_MAX];
+	uint8_t ip[16];
+	uint16_t port;
+
+	if (rwk_unlikely((w->pkey & PKEY_PARTITION) != (RWK_WIRE_PKEY & PKEY_PARTITION))) {
+		a->counters.wrong_pkey++;
+		return NULL;
+	}
+	if (rwk_unlikely(!qp || qp->number != w->qpn)) {
+		a->counters.unknown_qp++;
+		return NULL;
+	}
+	if (rwk_unlikely(RWK_WIRE_CLASS(w->opcode) != (qp->type == RWK_QP_RC ? RWK_WIRE_RC : RWK_WIRE_UC))) {
+		a->counters.wrong_service++;
+		return NULL;
+	}
+	/* S0-3. The port is no part of an address: others change it from flow to flow. */
+	rwk_udp_split(from, ip, &port);
+	if (rwk_unlikely(memcmp(ip, qp->peer_ip, sizeof(ip)) != 0)) {
+		a->counters.stranger++;
+		return NULL;
+	}
+	return qp;
+}
+
+void rwk_ca_packet(void *user, const struct rwk_link_address *from, const void *bytes, size_t len)
+{
+	struct rwk_adapter *a = user;
+	const uint8_t *payload;
+	struct rwk_wire w;
+	struct rwk_qp *qp;
+	size_t n;
+
+	a->counters.packets_in++;
+	if (rwk_unlikely(rwk_wire_unpack(&w, bytes, len, &payload, &n))) {
+		a->counters.malformed++;
+		return;
+	}
+	qp = addressee(a, from, &w);
+	if (!qp)
+		return;
+	if (rwk_unlikely(!icrc_is_right(a, from, bytes, len))) {
+		a->counters.bad_icrc++;
+		return;
+	}
+	if (qp->type == RWK_QP_RC)
+		rwk_rc_packet(qp->rc, &w, payload, n, a->now);
+	else
+		rwk_uc_packet(qp->uc, &w, payload, n);
+	rwk_ca_set_due(qp);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests and receives: checked, given a slot of their queue and an entry of its cq, and handed to the machine. */
+#include "channel_adapter/internal.h"
+
+#include "base/compiler.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#define REQUEST_FLAGS (RWK_REQUEST_IMM | RWK_REQUEST_SOLICITED | RWK_REQUEST_FENCE)
+
+static_assert((int)RWK_REQUEST_SEND == RWK_WR_SEND && (int)RWK_REQUEST_FETCH_ADD == RWK_WR_FETCH_ADD &&
+		      (int)RWK_WC_SEND == RWK_WR_SEND && (int)RWK_WC_FETCH_ADD == RWK_WR_FETCH_ADD,
+	"requests, completions and the machines' work requests have the same numbers");
+
+/* Where the pieces lie, each in an mr of the pd: 0, their number in *used and all their bytes in *length. */
+static int find_pieces(struct rwk_qp *qp, const struct rwk_sge *sge, uint32_t count, unsigned reach, struct iovec *iov,
+	uint32_t *used, size_t *length)
+{
+	uint32_t n = 0;
+	size_t sum = 0;
+
+	if (count > RWK_SGE_MAX)
+		return -EINVAL;
+	for (uint32_t i = 0; i < count; i++) {
+		if (!sge[i].length)
+			continue;
+		if (rwk_keys_find(qp->adapter->keys, qp->pd->number, sge[i].key, (uintptr_t)sge[i].address,
+			    sge[i].length, reach, &iov[n], 1) != 1)
+			return -EACCES;
+		sum += sge[i].length;
+		n++;
+	}
+	*used = n;
+	*length = sum;
+	return 0;
+}
+
+static unsigned flags_of(const struct rwk_request *r)
+{
+	return (r->flags & RWK_REQUEST_IMM ? RWK_WR_IMM : 0) |
+	       (r->flags & RWK_REQUEST_SOLICITED ? RWK_WR_SOLICITED : 0) |
+	       (r->flags & RWK_REQUEST_FENCE ? RWK_WR_FENCE : 0);
+}
+
+static int fill(struct rwk_qp *qp, struct request_slot *s, const struct rwk_request *r)
+{
+	bool target = r->type != RWK_REQUEST_SEND && r->type != RWK_REQUEST_WRITE;
+	bool atomic = r->type == RWK_REQUEST_COMPARE_SWAP || r->type == RWK_REQUEST_FETCH_ADD;
+	uint32_t count;
+	size_t length;
+	int rc;
+
+	if ((unsigned)r->type > RWK_REQUEST_FETCH_ADD || r->flags & ~(unsigned)REQUEST_FLAGS)
+		return -EINVAL;
+	rc = find_pieces(qp, r->sge, r->sge_count, target ? REACH_LOCAL_WRITE : 0, s->iov, &count, &length);
+	if (rc)
+		return rc;
+	if (length > RWK_WIRE_LENGTH_MAX || (atomic && (length != sizeof(uint64_t) || count != 1)))
+		return -EMSGSIZE;
+	s->id = r->id;
+	s->done = false;
+	s->wr = (struct rwk_wr){
+		.type = (uint8_t)r->type,
+		.flags = (uint8_t)flags_of(r),
+		.imm = r->imm,
+		.iov = s->iov,
+		.iov_count = (uint16_t)count,
+		.length = length,
+		.remote = r->remote,
+		.key = r->key,
+		.swap_add = r->swap_add,
+		.compare = r->compare,
+	};
+	return 0;
+}
+
+int rwk_qp_post(struct rwk_qp *qp, const struct rwk_request *r)
+{
+	struct request_slot *s = &qp->requests[(qp->request_head + qp->request_count) % qp->request_max];
+	int rc;
+
+	if (qp->request_count == qp->request_max)
+		return -EAGAIN;
+	rc = fill(qp, s, r);
+	if (rc)
+		return rc;
+	if (!rwk_ca_claim(qp->send_cq))
+		return -EAGAIN;
+	qp->request_count++; /* the machine may end it at once */
+	rc = qp->type == RWK_QP_RC ? rwk_rc_post(qp->rc, &s->wr) : rwk_uc_post(qp->uc, &s->wr);
+	if (rc) {
+		qp->request_count--;
+		qp->send_cq->claimed--;
+		return rc;
+	}
+	rwk_ca_set_due(qp);
+	qp->adapter->now = qp->adapter->link->ops->now(qp->adapter->link);
+	rwk_ca_pump(qp->adapter);
+	return 0;
+}
+
+int rwk_qp_post_receive(struct rwk_qp *qp, const struct rwk_receive *r)
+{
+	struct receive_slot *s = &qp->receives[(qp->receive_head + qp->receive_count) % qp->receive_max];
+	struct rwk_qp_info info;
+	int rc;
+
+	rwk_qp_query(qp, &info);
+	if (info.state == RWK_QPS_RESET)
+		return -EINVAL;
+	if (qp->receive_count == qp->receive_max)
+		return -EAGAIN;
+	rc = find_pieces(qp, r->sge, r->sge_count, REACH_LOCAL_WRITE, s->iov, &s->count, &s->length);
+	if (rc)
+		return rc;
+	if (!rwk_ca_claim(qp->receive_cq))
+		return -EAGAIN;
+	s->id = r->id;
+	qp->receive_count++;
+	if (info.state == RWK_QPS_ERR)
+		rwk_ca_flush_receives(qp);
+	return 0;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Queue pairs: numbers, states, connection. The state itself is the machine's. */
+#include "channel_adapter/internal.h"
+
+#include "base/compiler.h"
+#include "links/udp/udp.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define NUMBER_DRAWN (0xffffffu / RWK_QPS_MAX) /* bits above the place in the table */
+#define TIMEOUT      67108864u                 /* ns: 4.096 us << 14, what verbs programs use */
+#define WINDOW_MIN   16u
+#define READ_PACKETS 32u /* of one Read Request: what a requester asks for must have room when it comes */
+
+static_assert((int)RWK_QPS_RESET == RWK_QP_RESET && (int)RWK_QPS_ERR == RWK_QP_ERR, "the states have the same numbers");
+
+static size_t whole_lines(size_t n)
+{
+	return (n + RWK_CACHE_LINE - 1) & ~(size_t)(RWK_CACHE_LINE - 1);
+}
+
+/* A free place in the table and a number for it: 0; -ENOSPC. Numbers 0, 1 and the last one mean something else. */
+static int draw_number(struct rwk_adapter *a, uint32_t *number)
+{
+	uint32_t place = 0, drawn;
+
+	while (place < RWK_QPS_MAX && a->qp[place])
+		place++;
+	if (place == RWK_QPS_MAX)
+		return -ENOSPC;
+	do {
+		if (getrandom(&drawn, sizeof(drawn), 0) != (ssize_t)sizeof(drawn))
+			return -errno;
+		drawn &= NUMBER_DRAWN;
+	} while (!drawn || drawn == NUMBER_DRAWN);
+	*number = drawn * RWK_QPS_MAX + place;
+	return 0;
+}
+
+static int open_machine(struct rwk_qp *qp)
+{
+	bool rc = qp->type == RWK_QP_RC;
+
+	qp->memory = aligned_alloc(RWK_CACHE_LINE, whole_lines(rc ? rwk_rc_size() : rwk_uc_size()));
+	qp->responder = calloc(1, rc ? rwk_rc_responder_size() : rwk_uc_responder_size());
+	if (!qp->memory || !qp->responder)
+		return -ENOMEM;
+	if (rc) {
+		qp->rc = rwk_rc_open(qp->memory, qp->responder, &rwk_ca_host, qp);
+		return 0;
+	}
+	qp->uc = rwk_uc_open(qp->memory, qp->responder, &rwk_ca_host, qp);
+	return 0;
+}
+
+static void free_qp(struct rwk_qp *qp)
+{
+	free(qp->requests);
+	free(qp->receives);
+	free(qp->memory);
+	free(qp->responder);
+	free(qp);
+}
+
+static void on_lost(void *user)
+{
+	struct rwk_qp *qp = user;
+
+	qp->lost(qp->user);
+}
+
+static bool good_attr(const struct rwk_pd *pd, const struct rwk_qp_create_attr *attr)
+{
+	if (attr->type != RWK_QP_RC && attr->type != RWK_QP_UC)
+		return false;
+	if (!attr->send_cq || attr->send_cq->adapter != pd->adapter || !attr->receive_cq ||
+		attr->receive_cq->adapter != pd->adapter)
+		return false;
+	return attr->send_max && attr->send_max <= RWK_QUEUE_MAX && attr->receive_max &&
+	       attr->receive_max <= RWK_QUEUE_MAX;
+}
+
+int rwk_qp_create(struct rwk_pd *pd, const struct rwk_qp_create_attr *attr, struct rwk_qp **out)
+{
+	struct rwk_qp *qp;
+	int rc;
+
+	if (!good_attr(pd, attr))
+		return -EINVAL;
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return -ENOMEM;
+	*qp = (struct rwk_qp){.adapter = pd->adapter,
+		.pd = pd,
+		.type = attr->type,
+		.send_cq = attr->send_cq,
+		.receive_cq = attr->receive_cq,
+		.request_max = attr->send_max,
+		.receive_max = attr->receive_max,
+		.lost = attr->lost,
+		.user = attr->user};
+	rwk_list_init(&qp->due);
+	qp->requests = calloc(qp->request_max, sizeof(*qp->requests));
+	qp->receives = calloc(qp->receive_max, sizeof(*qp->receives));
+	rc = qp->requests && qp->receives ? draw_number(pd->adapter, &qp->number) : -ENOMEM;
+	if (!rc)
+		rc = open_machine(qp);
+	if (rc) {
+		free_qp(qp);
+		return rc;
+	}
+	if (qp->type == RWK_QP_UC && qp->lost)
+		rwk_uc_on_loss(qp->uc, on_lost);
+	pd->adapter->qp[qp->number % RWK_QPS_MAX] = qp;
+	pd->children++;
+	qp->send_cq->children++;
+	qp->receive_cq->children++;
+	*out = qp;
+	return 0;
+}
+
+void rwk_qp_destroy(struct rwk_qp *qp)
+{
+	qp->silent = true;
+	if (qp->type == RWK_QP_RC)
+		rwk_rc_close(qp->rc);
+	else
+		rwk_uc_close(qp->uc);
+	rwk_ca_flush_receives(qp);
+	rwk_list_remove(&qp->due);
+	qp->adapter->qp[qp->number % RWK_QPS_MAX] = NULL;
+	qp->pd->children--;
+	qp->send_cq->children--;
+	qp->receive_cq->children--;
+	free_qp(qp);
+}
+
+uint32_t rwk_qp_number(const struct rwk_qp *qp)
+{
+	return qp->number;
+}
+
+static int connect_rc(struct rwk_qp *qp, const struct rwk_qp_attr *attr, uint32_t pmtu)
+{
+	size_t room = rwk_udp_room(qp->adapter->link) / (pmtu < RWK_UDP_ROOM_PACKET ? RWK_UDP_ROOM_PACKET : pmtu);
+	struct rwk_rc_attr rc = {
+		.peer_qpn = attr->peer_qpn,
+		.send_psn = attr->send_psn,
+		.receive_psn = attr->receive_psn,
+		.pmtu = (uint16_t)pmtu,
+		.window = (uint16_t)(room < WINDOW_MIN          ? WINDOW_MIN
+				     : room > RWK_RC_WINDOW_MAX ? RWK_RC_WINDOW_MAX
+								: room),
+		.reads = attr->reads ? attr->reads : RWK_RC_READS_MAX,
+		.peer_reads = attr->peer_reads ? attr->peer_reads : RWK_RC_READS_MAX,
+		.retry = attr->retry,
+		.rnr_retry = attr->rnr_retry,
+		.rnr_timer = attr->rnr_timer,
+		.service = RWK_WIRE_RC,
+		.reach = attr->access,
+		.timeout = attr->timeout_ns ? attr->timeout_ns : TIMEOUT,
+		.read_chunk = READ_PACKETS * pmtu,
+	};
+
+	return rwk_rc_modify(qp->rc, RWK_QP_RTR, &rc);
+}
+
+static int connect_uc(struct rwk_qp *qp, const struct rwk_qp_attr *attr, uint32_t pmtu)
+{
+	struct rwk_uc_attr uc = {
+		.peer_qpn = attr->peer_qpn,
+		.send_psn = attr->send_psn,
+		.receive_psn = attr->receive_psn,
+		.pmtu = (uint16_t)pmtu,
+		.reach = attr->access,
+	};
+
+	return rwk_uc_modify(qp->uc, RWK_QP_RTR, &uc);
+}
+
+static int connect_to(struct rwk_qp *qp, const struct rwk_qp_attr *attr)
+{
+	uint32_t pmtu, most;
+	int rc;
+
+	if (!attr || attr->access & ~(unsigned)(RWK_ACCESS_READ | RWK_ACCESS_WRITE | RWK_ACCESS_ATOMIC))
+		return -EINVAL;
+	most = rwk_adapter_pmtu(qp->adapter, attr->peer_ip);
+	if (!most || attr->pmtu > most)
+		return -ENETUNREACH;
+	pmtu = attr->pmtu ? attr->pmtu : most;
+	if (pmtu < 256 || pmtu & (pmtu - 1))
+		return -EINVAL;
+	rc = qp->type == RWK_QP_RC ? connect_rc(qp, attr, pmtu) : connect_uc(qp, attr, pmtu);
+	if (rc)
+		return rc;
+	qp->peer = rwk_udp_address(attr->peer_ip, attr->peer_port ? attr->peer_port : RWK_PORT);
+	memcpy(qp->peer_ip, attr->peer_ip, sizeof(qp->peer_ip));
+	return 0;
+}
+
+int rwk_qp_modify(struct rwk_qp *qp, enum rwk_qps state, const struct rwk_qp_attr *attr)
+{
+	enum rwk_qp_state to = (enum rwk_qp_state)state;
+	int rc;
+
+	if (state == RWK_QPS_RTR)
+		return connect_to(qp, attr);
+	qp->silent = state == RWK_QPS_RESET;
+	rc = qp->type == RWK_QP_RC ? rwk_rc_modify(qp->rc, to, NULL) : rwk_uc_modify(qp->uc, to, NULL);
+	if (!rc && (state == RWK_QPS_RESET || state == RWK_QPS_ERR))
+		rwk_ca_flush_receives(qp);
+	if (!rc && state == RWK_QPS_RESET)
+		qp->error = 0;
+	qp->silent = false;
+	return rc;
+}
+
+void rwk_qp_query(const struct rwk_qp *qp, struct rwk_qp_info *info)
+{
+	bool rc = qp->type == RWK_QP_RC;
+	const struct rwk_qp_counters *c = rc ? rwk_rc_counters(qp->rc) : rwk_uc_counters(qp->uc);
+
+	*info = (struct rwk_qp_info){
+		.state = (enum rwk_qps)(rc ? rwk_rc_state(qp->rc) : rwk_uc_state(qp->uc)),
+		.error = qp->error,
+		.packets_out = c->packets_out,
+		.bytes_out = c->bytes_out,
+		.packets_in = c->packets_in,
+		.bytes_in = c->bytes_in,
+		.sent_again = c->sent_again,
+		.timeouts = c->timeouts,
+		.acks_in = c->acks_in,
+		.acks_out = c->acks_out,
+		.naks_in = c->naks_in,
+		.naks_out = c->naks_out,
+		.rnr_in = c->rnr_in,
+		.rnr_out = c->rnr_out,
+		.duplicates = c->duplicates,
+		.early = c->early,
+		.lost = c->gaps,
+		.bad_opcode = c->bad_opcode,
+		.bad_length = c->bad_length,
+		.bad_access = c->bad_access,
+		.bad_state = c->bad_state,
+	};
+}

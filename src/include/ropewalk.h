@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The channel adapter in software: queue pairs with the semantics of verbs, on any machine. It speaks RoCEv2 as it is
+ * written, so that the peer may be another adapter of this kind, the kernel's soft RoCE, or hardware.
+ *
+ *   adapter  a logical adapter: an address on the network, and all objects below, which belong to it (S4-1)
+ *   pd       protection domain: queue pairs reach the memory of their own domain alone
+ *   mr       memory region: memory that is registered with a pd, and the key that opens it
+ *   cq       completion queue: what has become of requests and receives
+ *   qp       queue pair: a queue of requests to send, a queue of receives, and a connection to one qp elsewhere
+ *
+ * The two ends of a connection tell each other address, QP number and first PSN by means of their own, and each puts
+ * the other's into its qp (rwk_qp_modify).
+ *
+ * Functions that return int return 0 or a negative errno; outputs are set only on success. Nothing blocks: work is done
+ * by the calls, above all by rwk_cq_poll, and by no thread of ours. An adapter and all that belongs to it is for one
+ * thread at a time.
+ *
+ * What is created is destroyed by its creator, children before parents: a parent that still has some stays, and says
+ * -EBUSY.
+ */
+#ifndef ROPEWALK_H
+#define ROPEWALK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define RWK_API __attribute__((visibility("default")))
+
+#define RWK_PORT      4791u  /* where others expect RoCEv2 */
+#define RWK_SGE_MAX   10u    /* pieces of a request or a receive */
+#define RWK_QPS_MAX   1024u  /* of an adapter */
+#define RWK_MRS_MAX   1024u  /* of an adapter */
+#define RWK_QUEUE_MAX 65536u /* entries of a queue of a qp, or of a cq */
+
+struct rwk_adapter;
+struct rwk_pd;
+struct rwk_mr;
+struct rwk_cq;
+struct rwk_qp;
+
+/* ---- adapter ---- */
+
+/** IPs are 16 bytes: IPv6, or IPv4 mapped into it (::ffff:1.2.3.4). */
+struct rwk_adapter_attr {
+	uint8_t ip[16]; /* the address to use; zero: any of this host's, by the route to each peer */
+	uint16_t port;  /* UDP; 0: RWK_PORT. Two adapters of one host and address have different ones. */
+};
+
+/** Packets that were dropped before they reached a qp, by reason; and what was seen beside. */
+struct rwk_adapter_counters {
+	uint64_t packets_in, packets_out; /* all of them */
+	uint64_t malformed;               /* not a packet, or of an operation that does not exist */
+	uint64_t bad_icrc;
+	uint64_t wrong_pkey;    /* of another partition */
+	uint64_t unknown_qp;    /* to a number that no qp has */
+	uint64_t wrong_service; /* of another service than the qp's */
+	uint64_t stranger;      /* from another address than the qp's peer (S0-3) */
+	uint64_t id_solved;     /* IPv4 packets whose ICRC is right for one identification other than 0: no drop, but a
+				   check of 16 bits in place of 32 (the socket does not show the identification) */
+};
+
+/**
+ * Opens an adapter with an UDP socket of its own; needs no privilege. 0 and *a set; -EADDRINUSE: the port is taken;
+ * -EADDRNOTAVAIL: no such address here; -ENOMEM, -EMFILE. The caller owns it until rwk_adapter_close.
+ */
+RWK_API int rwk_adapter_open(const struct rwk_adapter_attr *attr, struct rwk_adapter **a);
+/** Closes it: 0; -EBUSY: it has pds or cqs. */
+RWK_API int rwk_adapter_close(struct rwk_adapter *a);
+/** The UDP port, in the host's byte order. */
+RWK_API uint16_t rwk_adapter_port(const struct rwk_adapter *a);
+/** The address of this host that a peer at `peer` sees: 0 and ip set; -ENETUNREACH and the like: there is no way. */
+RWK_API int rwk_adapter_source(struct rwk_adapter *a, const uint8_t peer[16], uint8_t ip[16]);
+/**
+ * The largest PMTU on the way to a peer, in bytes of payload: 256, 512, 1024, 2048 or 4096; 0: not even the smallest,
+ * or there is no way.
+ */
+RWK_API uint32_t rwk_adapter_pmtu(struct rwk_adapter *a, const uint8_t peer[16]);
+RWK_API void rwk_adapter_get_counters(const struct rwk_adapter *a, struct rwk_adapter_counters *c);
+
+/* ---- protection domain ---- */
+
+/** 0 and *pd set; -ENOMEM. */
+RWK_API int rwk_pd_create(struct rwk_adapter *a, struct rwk_pd **pd);
+/** 0; -EBUSY: it has mrs or qps. */
+RWK_API int rwk_pd_destroy(struct rwk_pd *pd);
+
+/* ---- memory region ---- */
+
+enum rwk_access {
+	RWK_ACCESS_READ = 1 << 0,        /* the peer may read it by RDMA */
+	RWK_ACCESS_WRITE = 1 << 1,       /* and write to it */
+	RWK_ACCESS_ATOMIC = 1 << 2,      /* and do atomics on it */
+	RWK_ACCESS_LOCAL_WRITE = 1 << 3, /* receives, RDMA Reads and atomics of our own may put bytes there */
+};
+
+/**
+ * Registers memory (S4-4): `length` bytes from `address` on, which the peer names by the same address. The memory stays
+ * the caller's and must exist until rwk_mr_deregister. 0 and *mr set; -EINVAL: it wraps, or an access that does not
+ * exist; -ENOSPC: RWK_MRS_MAX; -ENOMEM.
+ */
+RWK_API int rwk_mr_register(struct rwk_pd *pd, void *address, size_t length, unsigned access, struct rwk_mr **mr);
+/** From now on nobody reaches it. What is posted with it and not completed must not be. */
+RWK_API void rwk_mr_deregister(struct rwk_mr *mr);
+/** The key: drawn at random, the same for our own requests and for the peer's. */
+RWK_API uint32_t rwk_mr_key(const struct rwk_mr *mr);
+
+/* ---- completion queue ---- */
+
+enum rwk_wc_type {
+	RWK_WC_SEND,
+	RWK_WC_WRITE,
+	RWK_WC_READ,
+	RWK_WC_COMPARE_SWAP,
+	RWK_WC_FETCH_ADD,
+	RWK_WC_RECEIVE,       /* a Send has come */
+	RWK_WC_RECEIVE_WRITE, /* a Write with immediate has come; the receive's memory is as it was */
+};
+
+/** What has become of a request or a receive, which is the client's again. */
+struct rwk_wc {
+	uint64_t id;    /* the client's, from the request */
+	uint32_t qpn;   /* whose */
+	uint8_t type;   /* enum rwk_wc_type; of a receive that failed RWK_WC_RECEIVE */
+	bool has_imm;   /* receives: `imm` is set */
+	bool solicited; /* receives: the peer asked for an event */
+	int status; /* 0; -ECANCELED: the qp went to the error state before; requests: -EACCES, -EINVAL, -EIO, -EAGAIN:
+		       the peer's NAK (access, invalid request, its own error, no receive posted there); -ETIMEDOUT: the
+		       peer does not answer; receives: -EMSGSIZE: what came was longer */
+	uint32_t imm;
+	size_t length; /* bytes: receives what has come, requests what they moved; valid if status is 0 */
+};
+
+/** 0 and *cq set; -EINVAL: `entries` is not 1 to RWK_QUEUE_MAX; -ENOMEM. */
+RWK_API int rwk_cq_create(struct rwk_adapter *a, uint32_t entries, struct rwk_cq **cq);
+/** 0; -EBUSY: it has qps. */
+RWK_API int rwk_cq_destroy(struct rwk_cq *cq);
+/**
+ * Does what there is to do for the whole adapter, then takes at most `max` completions into `wc`. Those of one qp's
+ * requests come in the order in which they were posted, those of its receives too. Returns their number. Never waits.
+ */
+RWK_API int rwk_cq_poll(struct rwk_cq *cq, struct rwk_wc *wc, int max);
+
+/* ---- queue pair ---- */
+
+enum rwk_qp_type {
+	RWK_QP_RC, /* reliable connection: each request is done once, in order, or the qp fails */
+	RWK_QP_UC, /* unreliable connection: Send and Write; a message that loses a packet is dropped, without a word to
+		      the sender; the receiver counts it and may be told (S0-11) */
+};
+
+enum rwk_qps {
+	RWK_QPS_RESET,
+	RWK_QPS_INIT, /* receives may be posted */
+	RWK_QPS_RTR,  /* it takes packets */
+	RWK_QPS_RTS,  /* and sends */
+	RWK_QPS_ERR,  /* what is posted comes back with -ECANCELED */
+};
+
+struct rwk_qp_create_attr {
+	enum rwk_qp_type type;
+	struct rwk_cq *send_cq, *receive_cq; /* may be the same */
+	uint32_t send_max, receive_max;      /* requests and receives that may be posted, 1 to RWK_QUEUE_MAX */
+	void (*lost)(
+		void *user); /* UC, may be NULL: called from rwk_cq_poll for each loss; calls no function of ours */
+	void *user;
+};
+
+/** The connection: what RTR needs. S0-2: both ends hold the peer's QP number and its address. */
+struct rwk_qp_attr {
+	uint8_t peer_ip[16];
+	uint16_t peer_port;             /* UDP; 0: RWK_PORT */
+	uint32_t peer_qpn;              /* 24 bits */
+	uint32_t send_psn, receive_psn; /* the first of each direction, 24 bits */
+	uint32_t pmtu;                  /* bytes; the same at both ends; 0: rwk_adapter_pmtu to that peer */
+	unsigned access;                /* of READ, WRITE, ATOMIC: what the peer may do through this qp at all */
+	/* RC alone. 0 stands for the value in brackets, where that is another. */
+	uint8_t reads;       /* Reads and atomics of ours under way at once, 1 to 16 [16] */
+	uint8_t peer_reads;  /* of the peer's, that are kept, 1 to 16 [16] */
+	uint8_t retry;       /* times that silence is answered by sending again, 0 to 7 */
+	uint8_t rnr_retry;   /* times that the peer may have no receive posted, 0 to 6; 7: for ever */
+	uint8_t rnr_timer;   /* code of the time that a sender waits when we have none, 0 to 31 */
+	uint64_t timeout_ns; /* until silence is noticed [67 ms] */
+};
+
+/** Packets of one qp; what is dropped, by reason. */
+struct rwk_qp_info {
+	enum rwk_qps state;
+	int error;                                             /* 0; in ERR: why, if the qp went there by itself */
+	uint64_t packets_out, bytes_out, packets_in, bytes_in; /* bytes of payload */
+	uint64_t sent_again, timeouts, acks_in, acks_out, naks_in, naks_out, rnr_in, rnr_out;
+	uint64_t duplicates, early, lost; /* lost: UC, messages of the peer's (S0-11) */
+	uint64_t bad_opcode, bad_length, bad_access, bad_state;
+};
+
+/**
+ * A qp in RESET, its number drawn at random. 0 and *qp set; -EINVAL: a value out of its range, or a cq of another
+ * adapter; -ENOSPC: RWK_QPS_MAX; -ENOMEM. pd and cqs must exist as long as it does.
+ */
+RWK_API int rwk_qp_create(struct rwk_pd *pd, const struct rwk_qp_create_attr *attr, struct rwk_qp **qp);
+/** What is posted is the client's again, without completions; those that were not polled stay in the cq. */
+RWK_API void rwk_qp_destroy(struct rwk_qp *qp);
+/** The number by which the peer names it, 24 bits. */
+RWK_API uint32_t rwk_qp_number(const struct rwk_qp *qp);
+/**
+ * The next state: RESET to INIT to RTR to RTS, or any to ERR or RESET. `attr` for RTR (copied), else NULL. To ERR:
+ * everything posted completes with -ECANCELED. To RESET: everything posted is the client's again, without completions.
+ * 0; -EINVAL: no such step, or a value out of its range: nothing was done; -ENETUNREACH: no PMTU fits the way there.
+ */
+RWK_API int rwk_qp_modify(struct rwk_qp *qp, enum rwk_qps state, const struct rwk_qp_attr *attr);
+RWK_API void rwk_qp_query(const struct rwk_qp *qp, struct rwk_qp_info *info);
+
+/** A piece of registered memory: all of it in one mr of the qp's pd. */
+struct rwk_sge {
+	void *address;
+	size_t length; /* bytes */
+	uint32_t key;  /* of the mr */
+};
+
+enum rwk_request_type {
+	RWK_REQUEST_SEND,
+	RWK_REQUEST_WRITE,
+	RWK_REQUEST_READ,
+	RWK_REQUEST_COMPARE_SWAP,
+	RWK_REQUEST_FETCH_ADD,
+};
+
+enum rwk_request_flag {
+	RWK_REQUEST_IMM = 1 << 0,       /* SEND, WRITE: `imm` travels along */
+	RWK_REQUEST_SOLICITED = 1 << 1, /* the peer's completion is solicited */
+	RWK_REQUEST_FENCE = 1 << 2,     /* begins when all Reads and atomics before it have ended */
+};
+
+struct rwk_request {
+	uint64_t id; /* the client's */
+	enum rwk_request_type type;
+	unsigned flags;            /* of enum rwk_request_flag */
+	const struct rwk_sge *sge; /* SEND, WRITE: the source; READ: the target, LOCAL_WRITE; atomics: 8 bytes,
+				      LOCAL_WRITE, for the value before, in the host's byte order */
+	uint32_t sge_count;        /* 0 to RWK_SGE_MAX */
+	uint32_t imm;
+	uint64_t remote;            /* WRITE, READ, atomics: address in the peer's mr; of an atomic a multiple of 8 */
+	uint32_t key;               /* of the peer's mr */
+	uint64_t swap_add, compare; /* atomics: the value to swap in or to add; COMPARE_SWAP: what must be there */
+};
+
+/**
+ * Posts a request (S4-3): sge is the caller's again at once, the memory that it names when the request completes. A UC
+ * request completes as soon as its last packet is sent (S0-6), an RC request when the peer has acknowledged it. 0;
+ * -EINVAL: not in RTS (or ERR), or a value that does not exist; -EACCES: sge names no such memory of this pd, or memory
+ * that may not be written to; -EMSGSIZE: more than 2 GB, or an atomic not of 8 bytes; -EOPNOTSUPP: a READ or an atomic
+ * on UC (S0-7); -EAGAIN: the qp's queue is full, or the cq's: poll first.
+ */
+RWK_API int rwk_qp_post(struct rwk_qp *qp, const struct rwk_request *request);
+
+struct rwk_receive {
+	uint64_t id;               /* the client's */
+	const struct rwk_sge *sge; /* where a Send goes (S3-1), LOCAL_WRITE */
+	uint32_t sge_count;        /* 0 to RWK_SGE_MAX */
+};
+
+/**
+ * Posts a receive: taken by the next Send, or the next Write with immediate, that has none yet. 0; -EINVAL: in RESET,
+ * or a value that does not exist; -EACCES, -EAGAIN: as rwk_qp_post.
+ */
+RWK_API int rwk_qp_post_receive(struct rwk_qp *qp, const struct rwk_receive *receive);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "channel_adapter/ends.h"
+
+#include <time.h>
+#include <unistd.h>
+
+struct end a, b;
+
+void ends_ip(uint8_t ip[16], uint8_t host)
+{
+	static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127};
+
+	memcpy(ip, loopback, 16);
+	ip[15] = host;
+}
+
+static void on_lost(void *user)
+{
+	((struct end *)user)->lost++;
+}
+
+/* Ports below those that the kernel gives out itself; others than another process's, so that tests can run side by
+ * side. */
+static void open_adapter(struct end *e)
+{
+	static uint16_t next;
+	struct rwk_adapter_attr attr = {0};
+	int rc = -EADDRINUSE;
+
+	memcpy(attr.ip, e->ip, 16);
+	if (!next)
+		next = (uint16_t)(10000 + (unsigned)getpid() * 97u % 20000);
+	for (unsigned i = 0; i < 100 && rc == -EADDRINUSE; i++) {
+		attr.port = next++;
+		rc = rwk_adapter_open(&attr, &e->adapter);
+	}
+	assert_int_equal(rc, 0);
+	assert_int_equal(rwk_adapter_port(e->adapter), attr.port);
+}
+
+void ends_open_one(struct end *e, uint8_t host, enum rwk_qp_type type)
+{
+	struct rwk_qp_create_attr create = {
+		.type = type, .send_max = DEPTH, .receive_max = DEPTH, .lost = on_lost, .user = e};
+
+	memset(e, 0, sizeof(*e));
+	ends_ip(e->ip, host);
+	open_adapter(e);
+	e->out = aligned_alloc(8, REGION);
+	e->in = aligned_alloc(8, REGION);
+	assert_true(e->out && e->in);
+	for (size_t i = 0; i < REGION; i++)
+		e->out[i] = (uint8_t)(i * 7 + i / 256 + host);
+	memset(e->in, 0xee, REGION);
+	assert_int_equal(rwk_pd_create(e->adapter, &e->pd), 0);
+	assert_int_equal(rwk_cq_create(e->adapter, DEPTH, &e->send_cq), 0);
+	assert_int_equal(rwk_cq_create(e->adapter, DEPTH, &e->receive_cq), 0);
+	assert_int_equal(rwk_mr_register(e->pd, e->out, REGION, RWK_ACCESS_LOCAL_WRITE, &e->out_mr), 0);
+	assert_int_equal(rwk_mr_register(e->pd, e->in, REGION, ACCESS | RWK_ACCESS_LOCAL_WRITE, &e->in_mr), 0);
+	create.send_cq = e->send_cq;
+	create.receive_cq = e->receive_cq;
+	assert_int_equal(rwk_qp_create(e->pd, &create, &e->qp), 0);
+}
+
+void ends_connect(struct end *e, const struct end *peer, unsigned access)
+{
+	struct rwk_qp_attr attr = {
+		.peer_port = rwk_adapter_port(peer->adapter),
+		.peer_qpn = rwk_qp_number(peer->qp),
+		.send_psn = e == &a ? 0xfffff0 : 5,
+		.receive_psn = e == &a ? 5 : 0xfffff0,
+		.pmtu = PMTU,
+		.access = access,
+		.retry = 7,
+		.rnr_retry = 7,
+		.rnr_timer = 1,
+		.timeout_ns = 20000000,
+	};
+
+	memcpy(attr.peer_ip, peer->ip, 16);
+	assert_int_equal(rwk_qp_modify(e->qp, RWK_QPS_INIT, NULL), 0);
+	assert_int_equal(rwk_qp_modify(e->qp, RWK_QPS_RTR, &attr), 0);
+	assert_int_equal(rwk_qp_modify(e->qp, RWK_QPS_RTS, NULL), 0);
+}
+
+void ends_open(enum rwk_qp_type type)
+{
+	ends_open_one(&a, 1, type);
+	ends_open_one(&b, 2, type);
+	ends_connect(&a, &b, ACCESS);
+	ends_connect(&b, &a, ACCESS);
+}
+
+/* A parent with children stays. */
+void ends_close_one(struct end *e)
+{
+	assert_int_equal(rwk_adapter_close(e->adapter), -EBUSY);
+	assert_int_equal(rwk_cq_destroy(e->send_cq), -EBUSY);
+	rwk_qp_destroy(e->qp);
+	assert_int_equal(rwk_pd_destroy(e->pd), -EBUSY);
+	rwk_mr_deregister(e->out_mr);
+	rwk_mr_deregister(e->in_mr);
+	assert_int_equal(rwk_pd_destroy(e->pd), 0);
+	assert_int_equal(rwk_cq_destroy(e->send_cq), 0);
+	assert_int_equal(rwk_adapter_close(e->adapter), -EBUSY);
+	assert_int_equal(rwk_cq_destroy(e->receive_cq), 0);
+	assert_int_equal(rwk_adapter_close(e->adapter), 0);
+	e->adapter = NULL;
+	free(e->out);
+	free(e->in);
+}
+
+void ends_close(void)
+{
+	ends_close_one(&a);
+	ends_close_one(&b);
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+struct rwk_wc ends_await(struct end *e, struct rwk_cq *cq)
+{
+	double until = seconds() + 20;
+	struct end *other = e == &a ? &b : &a;
+	struct rwk_wc wc;
+
+	while (!rwk_cq_poll(cq, &wc, 1)) {
+		if (other->adapter) /* takes no completion, only does the work */
+			assert_int_equal(rwk_cq_poll(other->send_cq, NULL, 0), 0);
+		assert_true(seconds() < until);
+	}
+	assert_int_equal(wc.qpn, rwk_qp_number(e->qp));
+	return wc;
+}
+
+static void nothing(struct end *e)
+{
+	struct rwk_wc wc;
+
+	if (e->adapter)
+		assert_int_equal(rwk_cq_poll(e->send_cq, &wc, 1) + rwk_cq_poll(e->receive_cq, &wc, 1), 0);
+}
+
+void ends_quiet(void)
+{
+	struct timespec pause = {.tv_nsec = 100000};
+
+	for (unsigned i = 0; i < 50; i++) {
+		nothing(&a);
+		nothing(&b);
+		nanosleep(&pause, NULL);
+	}
+}
+
+int ends_request(struct end *e, enum rwk_request_type type, size_t len, uint64_t remote, uint32_t key)
+{
+	struct rwk_sge sge = {e->out, len, rwk_mr_key(e->out_mr)};
+	struct rwk_request r = {.id = len, .type = type, .sge = &sge, .sge_count = 1, .remote = remote, .key = key};
+
+	return rwk_qp_post(e->qp, &r);
+}
+
+void ends_receive(struct end *e, uint64_t id, size_t len)
+{
+	struct rwk_sge sge = {e->in, len, rwk_mr_key(e->in_mr)};
+	struct rwk_receive r = {.id = id, .sge = &sge, .sge_count = 1};
+
+	assert_int_equal(rwk_qp_post_receive(e->qp, &r), 0);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two adapters on loopback, each with a domain, a queue for what is sent and one for what is received, two regions and
+ * a qp that is connected with the other's: programs on ropewalk.h, and real sockets.
+ */
+#ifndef RWK_TEST_CHANNEL_ADAPTER_ENDS_H
+#define RWK_TEST_CHANNEL_ADAPTER_ENDS_H
+
+#include "rwk_test.h"
+
+#include "include/ropewalk.h"
+
+#define PMTU   1024u
+#define REGION 100000u /* bytes of each */
+#define DEPTH  64u
+#define ACCESS (RWK_ACCESS_READ | RWK_ACCESS_WRITE | RWK_ACCESS_ATOMIC)
+
+struct end {
+	struct rwk_adapter *adapter;
+	struct rwk_pd *pd;
+	struct rwk_cq *send_cq, *receive_cq;
+	struct rwk_qp *qp;
+	uint8_t ip[16];
+	uint8_t *out, *in;             /* REGION bytes each, 8-byte aligned */
+	struct rwk_mr *out_mr, *in_mr; /* out: for our own use; in: for the peer's too */
+	unsigned lost;
+};
+
+extern struct end a, b;
+
+/** 127.0.0.`host`. */
+void ends_ip(uint8_t ip[16], uint8_t host);
+/** With a qp in RESET. */
+void ends_open_one(struct end *e, uint8_t host, enum rwk_qp_type type);
+void ends_close_one(struct end *e);
+/** Both, connected, in RTS. First PSNs are 0xfffff0 from a and 5 from b. */
+void ends_open(enum rwk_qp_type type);
+/** e's qp to RTS, towards that one. */
+void ends_connect(struct end *e, const struct end *peer, unsigned access);
+void ends_close(void);
+
+/** Polls both ends until e's cq has a completion: that one. Fails after 20 s. */
+struct rwk_wc ends_await(struct end *e, struct rwk_cq *cq);
+/** Polls both ends for a while, and asserts that there is no completion anywhere. */
+void ends_quiet(void);
+
+/** Posts: `len` bytes of e->out from its beginning; or, for Reads and atomics, to there. */
+int ends_request(struct end *e, enum rwk_request_type type, size_t len, uint64_t remote, uint32_t key);
+/** `len` bytes of e->in from its beginning. */
+void ends_receive(struct end *e, uint64_t id, size_t len);
+
+#endif

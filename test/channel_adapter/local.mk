@@ -1,0 +1,8 @@
+# What test/channel_adapter adds to the build: programs on ropewalk.h, linked with the library that is installed.
+adapter_ends = test/channel_adapter/ends.c test/channel_adapter/ends.h test/rwk_test.h
+
+check_PROGRAMS += test/channel_adapter/test_operations
+test_channel_adapter_test_operations_SOURCES = test/channel_adapter/test_operations.c $(adapter_ends)
+test_channel_adapter_test_operations_CPPFLAGS = $(TEST_CPPFLAGS)
+test_channel_adapter_test_operations_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/channel_adapter/test_operations
