@@ -7,6 +7,12 @@ test_rc_test_carry_CPPFLAGS = $(TEST_CPPFLAGS)
 test_rc_test_carry_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_carry
 
+check_PROGRAMS += test/rc/test_loss
+test_rc_test_loss_SOURCES = test/rc/test_loss.c $(rc_end)
+test_rc_test_loss_CPPFLAGS = $(TEST_CPPFLAGS)
+test_rc_test_loss_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/rc/test_loss
+
 check_PROGRAMS += test/rc/test_random
 test_rc_test_random_SOURCES = test/rc/test_random.c $(rc_end)
 test_rc_test_random_CPPFLAGS = $(TEST_CPPFLAGS)

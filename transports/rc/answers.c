@@ -135,7 +135,9 @@ static void take_bits(struct rwk_rc *qp, uint32_t first, const uint8_t *bits, si
 		if (rwk_rc_bit(&r->has_settled, p))
 			continue;
 		if (r->reads_out && rwk_rc_is_answered(rwk_rc_find(qp, p))) {
-			if (!rwk_rc_bit(&r->sent_now, p) && !rwk_rc_bit(&r->sent_before, p))
+			if (rwk_rc_is_again(r, p))
+				rwk_rc_has_come_again(r, p);
+			else
 				rwk_rc_mark_again(r, p);
 		} else {
 			rwk_rc_settle(r, p);
@@ -308,7 +310,7 @@ static void response(struct rwk_rc *qp, const struct rwk_wire *w, const uint8_t 
 	if (rwk_psn_diff(behind, r->high) > 0)
 		r->high = behind;
 	news(qp, una, acked, settled, now);
-	if (rwk_unlikely(r->una != r->acked || rwk_psn_diff(behind, r->una) > 0))
+	if (rwk_unlikely(rwk_psn_diff(behind, r->una) > 0))
 		miss(qp);
 	if (rwk_unlikely(r->own & RWK_RC_SELECTIVE && r->una != r->high))
 		rwk_rc_look_for_lost(qp, now);

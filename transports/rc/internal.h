@@ -103,6 +103,7 @@ struct rwk_rc_requester {
 	uint16_t settled, lost; /* bits set */
 	uint32_t chunk;         /* packets of a Read Request at most */
 	uint32_t high;          /* one behind the last packet known to have come, or whose answer has */
+	uint32_t sure;          /* holes before it are lost: a packet sent again has come */
 	uint32_t reorder_mark;  /* REORDER: holes before it are lost when it rings */
 	uint32_t round_mark;    /* those of sent_before were sent again before this one was new */
 	uint32_t recover;       /* the window was halved when this one was next */
@@ -232,6 +233,18 @@ void rwk_rc_complete(struct rwk_rc *qp);
 void rwk_rc_answer(struct rwk_rc *qp, const struct rwk_wire *w, const uint8_t *payload, size_t len, rwk_time now);
 
 /* marks.c: SELECTIVE */
+static inline bool rwk_rc_is_again(const struct rwk_rc_requester *r, uint32_t psn)
+{
+	return rwk_rc_bit(&r->sent_now, psn) || rwk_rc_bit(&r->sent_before, psn);
+}
+
+/** A packet that was sent again has come: what was sent but once, and is older, would have come before. */
+static inline void rwk_rc_has_come_again(struct rwk_rc_requester *r, uint32_t psn)
+{
+	if (rwk_psn_diff(psn, r->sure) > 0)
+		r->sure = psn;
+}
+
 /** Packet psn has come, or its answer has. */
 void rwk_rc_settle(struct rwk_rc_requester *r, uint32_t psn);
 /** Forgets the marks of the packets from `from` to before `to`. */

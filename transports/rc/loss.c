@@ -97,7 +97,7 @@ static bool lose_again(struct rwk_rc_requester *r)
 	uint16_t before = r->lost;
 
 	for (uint32_t p = r->una; p != r->next; p = rwk_psn_add(p, 1))
-		if (rwk_rc_bit(&r->sent_now, p) || rwk_rc_bit(&r->sent_before, p))
+		if (rwk_rc_is_again(r, p))
 			rwk_rc_mark_lost(r, p);
 	if (r->lost != before)
 		rwk_rc_window_halve(r, r->una);
@@ -144,8 +144,7 @@ static void reorder(struct rwk_rc *qp, rwk_time now)
 	struct rwk_rc_requester *r = &qp->req;
 
 	for (uint32_t p = r->una; rwk_psn_diff(r->reorder_mark, p) > 0; p = rwk_psn_add(p, 1)) {
-		if (rwk_rc_bit(&r->has_settled, p) || rwk_rc_bit(&r->is_lost, p) || rwk_rc_bit(&r->sent_now, p) ||
-			rwk_rc_bit(&r->sent_before, p))
+		if (rwk_rc_bit(&r->has_settled, p) || rwk_rc_bit(&r->is_lost, p) || rwk_rc_is_again(r, p))
 			continue;
 		rwk_rc_mark_lost(r, p);
 		rwk_rc_window_halve(r, p);

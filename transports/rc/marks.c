@@ -6,8 +6,9 @@
  *   is_lost       is to be sent again, and no longer counts as under way
  *   sent_now      has been sent again; sent_before: the same, before the packet round_mark was new
  *
- * A packet counts as lost if one is known to have come that was sent THRESHOLD packets later, or any later one some
- * time ago (the REORDER clock). For a packet that was sent again, "later" are packets from round_mark on: its round.
+ * A packet counts as lost if one is known to have come that was sent more than THRESHOLD packets later, or any later one
+ * some time ago (the REORDER clock), or one that was sent again (a probe: `sure`). For a packet that was sent again
+ * itself, "later" are packets from round_mark on: its round.
  * Answers come in the order of their requests (the responder sees to it), so a Read's responses are lost by the same
  * rule, and those of its packets that have no bit are asked for again by one request for each run.
  *
@@ -23,6 +24,8 @@ void rwk_rc_settle(struct rwk_rc_requester *r, uint32_t psn)
 {
 	if (rwk_rc_bit(&r->has_settled, psn))
 		return;
+	if (rwk_rc_is_again(r, psn))
+		rwk_rc_has_come_again(r, psn);
 	rwk_rc_unmark(r, psn, rwk_psn_add(psn, 1));
 	rwk_rc_bit_set(&r->has_settled, psn);
 	r->settled++;
@@ -87,6 +90,20 @@ static void look_at_round(struct rwk_rc_requester *r)
 		}
 }
 
+/*
+ * Has enough come that was sent later? A Read Request that is not known to have arrived is one packet, however many
+ * numbers it has, and is lost as one.
+ */
+static bool is_overtaken(struct rwk_rc *qp, uint32_t psn)
+{
+	struct rwk_rc_requester *r = &qp->req;
+	uint32_t last = psn;
+
+	if (r->reads_out && rwk_psn_diff(psn, r->acked) >= 0)
+		last = rwk_psn_add(psn, rwk_rc_request_left(qp, rwk_rc_find(qp, psn), psn) - 1);
+	return rwk_psn_diff(r->high, last) > THRESHOLD || rwk_psn_diff(r->sure, psn) > 0;
+}
+
 void rwk_rc_look_for_lost(struct rwk_rc *qp, rwk_time now)
 {
 	struct rwk_rc_requester *r = &qp->req;
@@ -96,10 +113,9 @@ void rwk_rc_look_for_lost(struct rwk_rc *qp, rwk_time now)
 		return;
 	look_at_round(r);
 	for (uint32_t p = r->una; rwk_psn_diff(r->high, p) > 0; p = rwk_psn_add(p, 1)) {
-		if (rwk_rc_bit(&r->has_settled, p) || rwk_rc_bit(&r->is_lost, p) || rwk_rc_bit(&r->sent_now, p) ||
-			rwk_rc_bit(&r->sent_before, p))
+		if (rwk_rc_bit(&r->has_settled, p) || rwk_rc_bit(&r->is_lost, p) || rwk_rc_is_again(r, p))
 			continue;
-		if (rwk_psn_diff(r->high, p) > THRESHOLD) {
+		if (is_overtaken(qp, p)) {
 			rwk_rc_mark_lost(r, p);
 			rwk_rc_window_halve(r, p);
 		} else {

@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Exactly one packet lost, or repeated, at every place; silence; and what is sent again for it. Over the simulated
+ * network:
+ *
+ *     a (posts) ---- path 1 -> 2 ----> b
+ *               <--- path 2 -> 1 -----
+ */
+#include "rwk_test.h"
+
+#include "rc/end.h"
+#include "rc/internal.h"
+
+#define US   1000ull
+#define MS   1000000ull
+#define SEC  1000000000ull
+#define MOST 200u
+#define PMTU 256u
+
+static uint8_t bytes[MOST * PMTU], back[MOST * PMTU];
+static struct rwk_wr wrs[1024];
+static struct iovec iovs[1024];
+
+struct run {
+	struct rwk_sim *sim;
+	struct end *a, *b;
+	rwk_time began;
+};
+
+static void begin(struct run *r, const struct rwk_rc_attr *attr)
+{
+	struct rwk_sim_attr sim = rwk_sim_attr_default;
+
+	sim.mtu = 8192;
+	assert_int_equal(rwk_sim_open(&sim, &r->sim), 0);
+	end_pair(r->sim, attr, &r->a, &r->b);
+	r->began = rwk_sim_now(r->sim);
+}
+
+static void end(struct run *r)
+{
+	end_close(r->a);
+	end_close(r->b);
+	rwk_sim_close(r->sim);
+}
+
+static const struct rwk_qp_counters *counters(const struct end *e)
+{
+	return rwk_rc_counters(e->qp);
+}
+
+/* n Sends of one packet, or one Write or Read of n packets. */
+static void post(struct end *e, unsigned type, unsigned n)
+{
+	unsigned messages = type == RWK_WR_SEND ? n : 1;
+
+	for (size_t i = 0; i < n * PMTU; i++)
+		bytes[i] = (uint8_t)(i * 3 + i / PMTU * 7);
+	for (unsigned i = 0; i < messages; i++) {
+		if (type == RWK_WR_SEND)
+			wrs[i] = end_wr(type, &iovs[i], bytes + i * PMTU, PMTU);
+		else
+			wrs[i] = end_wr(type, &iovs[i], type == RWK_WR_READ ? back : bytes, n * PMTU);
+		assert_int_equal(rwk_rc_post(e->qp, &wrs[i]), 0);
+	}
+	end_pump(e);
+}
+
+static void check_all_came(struct run *r, unsigned type, unsigned n)
+{
+	unsigned messages = type == RWK_WR_SEND ? n : 1;
+
+	assert_int_equal(r->a->done_count, messages);
+	for (unsigned i = 0; i < messages; i++)
+		assert_int_equal(r->a->done_status[i], 0);
+	if (type == RWK_WR_SEND)
+		assert_int_equal(r->b->message_count, n);
+	for (unsigned i = 0; type == RWK_WR_SEND && i < n; i++) {
+		struct end_message *m = end_take(r->b);
+
+		assert_int_equal(m->len, PMTU);
+		assert_memory_equal(m->bytes, bytes + i * PMTU, PMTU);
+		free(m);
+	}
+	if (type == RWK_WR_WRITE)
+		assert_memory_equal(r->b->region, bytes, n * PMTU);
+	if (type == RWK_WR_READ)
+		assert_memory_equal(back, bytes, n * PMTU);
+	assert_int_equal(r->a->failed_count + r->b->failed_count, 0);
+}
+
+/* One of n packets lost: exactly one is sent again, and before a time-out. */
+static void one_lost(const struct rwk_rc_attr *attr, unsigned type, unsigned n, unsigned lost)
+{
+	struct run r;
+
+	begin(&r, attr);
+	if (type == RWK_WR_READ) {
+		for (size_t i = 0; i < n * PMTU; i++)
+			r.b->region[i] = (uint8_t)(i * 3 + i / PMTU * 7);
+		memset(back, 0, sizeof(back));
+		rwk_sim_rule(r.sim, 2, 1, lost, RWK_SIM_DROP);
+	} else {
+		rwk_sim_rule(r.sim, 1, 2, lost, RWK_SIM_DROP);
+	}
+	post(r.a, type, n);
+	if (!end_settle(r.a, r.b, SEC))
+		fail_msg("type %u: packet %u of %u lost: no end", type, lost, n);
+	check_all_came(&r, type, n);
+	if (counters(r.a)->sent_again != 1 || counters(r.a)->timeouts)
+		fail_msg("type %u: packet %u of %u lost: %u sent again, %u time-outs", type, lost, n,
+			(unsigned)counters(r.a)->sent_again, (unsigned)counters(r.a)->timeouts);
+	assert_int_equal(counters(r.b)->duplicates, type == RWK_WR_READ);
+	if (type == RWK_WR_READ)
+		assert_int_equal(counters(r.b)->bytes_out, (n + 1) * PMTU + 0u * counters(r.b)->acks_out +
+								   4 * counters(r.b)->acks_out);
+	else
+		assert_int_equal(counters(r.b)->packets_in, n);
+	if (lost == n && type == RWK_WR_SEND)
+		assert_int_equal(counters(r.a)->probes, 1);
+	end(&r);
+}
+
+static void every_place(unsigned type, unsigned own)
+{
+	struct rwk_rc_attr attr = end_own();
+
+	attr.own = own;
+	for (unsigned n = 1; n <= MOST; n++)
+		for (unsigned lost = 1; lost <= n; lost += n < 40 || n == MOST ? 1 : 1 + (n + lost) % 5)
+			one_lost(&attr, type, n, lost);
+}
+
+/* Between our own ends: exactly one of n packets lost, exactly one sent again; the last one without a time-out. */
+static void one_send_lost(void **state)
+{
+	(void)state;
+	every_place(RWK_WR_SEND, RWK_RC_SELECTIVE);
+	every_place(RWK_WR_SEND, RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS);
+}
+
+static void one_write_packet_lost(void **state)
+{
+	(void)state;
+	every_place(RWK_WR_WRITE, RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS);
+}
+
+/* S2-8: responses are placed as they come, and only the missing one is asked for again. */
+static void one_response_lost(void **state)
+{
+	(void)state;
+	every_place(RWK_WR_READ, RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS);
+}
+
+/* A Read Request is lost among Sends: it alone is sent again, and executed in its place. */
+static void request_lost(void **state)
+{
+	struct rwk_rc_attr attr = end_own();
+
+	(void)state;
+	for (unsigned before = 0; before < 6; before++)
+		for (unsigned after = 0; after < 6; after++) {
+			struct run r;
+
+			begin(&r, &attr);
+			memset(back, 0, sizeof(back));
+			for (size_t i = 0; i < 10 * PMTU; i++)
+				r.b->region[i] = (uint8_t)i;
+			rwk_sim_rule(r.sim, 1, 2, before + 1, RWK_SIM_DROP);
+			for (unsigned i = 0; i < before + 1 + after; i++) {
+				wrs[i] = end_wr(i == before ? RWK_WR_READ : RWK_WR_SEND, &iovs[i],
+					i == before ? back : bytes, i == before ? 10 * PMTU : 100);
+				assert_int_equal(rwk_rc_post(r.a->qp, &wrs[i]), 0);
+			}
+			end_pump(r.a);
+			assert_true(end_settle(r.a, r.b, SEC));
+			assert_int_equal(r.a->done_count, before + 1 + after);
+			assert_int_equal(r.b->message_count, before + after);
+			assert_memory_equal(back, r.b->region, 10 * PMTU);
+			assert_int_equal(counters(r.a)->timeouts, 0);
+			/* Alone it is found by a probe for its last packet, and then asked for. */
+			assert_in_range(counters(r.a)->sent_again, 1, after ? 1 : 2);
+			assert_int_equal(r.b->reads, 10);
+			end(&r);
+		}
+}
+
+/* Strict: one of n lost: one NAK, and everything from the lost one on is sent again; the last: after the time-out. */
+static void go_back(void **state)
+{
+	struct rwk_rc_attr attr = end_strict();
+
+	(void)state;
+	for (unsigned n = 1; n <= 60; n++)
+		for (unsigned lost = 1; lost <= n; lost++) {
+			struct run r;
+
+			begin(&r, &attr);
+			rwk_sim_rule(r.sim, 1, 2, lost, RWK_SIM_DROP);
+			post(r.a, RWK_WR_SEND, n);
+			assert_true(end_settle(r.a, r.b, SEC));
+			check_all_came(&r, RWK_WR_SEND, n);
+			assert_int_equal(counters(r.b)->naks_out, lost < n);
+			assert_int_equal(counters(r.a)->naks_in, lost < n);
+			assert_int_equal(counters(r.a)->timeouts, lost == n);
+			assert_int_equal(counters(r.a)->sent_again, n - lost + 1);
+			assert_int_equal(counters(r.b)->duplicates, 0);
+			assert_int_equal(counters(r.b)->early, n - lost);
+			end(&r);
+		}
+}
+
+/* Strict: a response is lost: the implied NAK; the rest of the Read is asked for once, and no more than the rest. */
+static void implied_nak(void **state)
+{
+	struct rwk_rc_attr attr = end_strict();
+
+	(void)state;
+	for (unsigned n = 1; n <= 60; n++)
+		for (unsigned lost = 1; lost <= n; lost++) {
+			struct run r;
+
+			begin(&r, &attr);
+			for (size_t i = 0; i < n * PMTU; i++)
+				r.b->region[i] = (uint8_t)(i * 3 + i / PMTU * 7);
+			rwk_sim_rule(r.sim, 2, 1, lost, RWK_SIM_DROP);
+			post(r.a, RWK_WR_READ, n);
+			assert_true(end_settle(r.a, r.b, SEC));
+			check_all_came(&r, RWK_WR_READ, n);
+			if (counters(r.a)->sent_again != 1 || counters(r.a)->timeouts != (lost == n))
+				fail_msg("response %u of %u: %u, %u", lost, n, (unsigned)counters(r.a)->sent_again,
+					(unsigned)counters(r.a)->timeouts);
+			assert_int_equal(counters(r.b)->packets_out, n + (n - lost + 1));
+			end(&r);
+		}
+}
+
+/* Every packet of every kind twice: each is done once, and the second answered again. */
+static void repeated(void **state)
+{
+	struct rwk_rc_attr attrs[] = {end_strict(), end_own()};
+
+	(void)state;
+	for (unsigned k = 0; k < 2; k++)
+		for (unsigned type = RWK_WR_SEND; type <= RWK_WR_FETCH_ADD; type++)
+			for (unsigned way = 1; way <= 2; way++) {
+				uint64_t value = 0, word = 40;
+				struct run r;
+
+				begin(&r, &attrs[k]);
+				memcpy(r.b->region + 4096, &word, 8);
+				for (unsigned i = 1; i <= 64; i++)
+					rwk_sim_rule(r.sim, way, 3 - way, i, RWK_SIM_DUPLICATE);
+				if (type < RWK_WR_COMPARE_SWAP) {
+					post(r.a, type, 7);
+				} else {
+					wrs[0] = end_wr(type, &iovs[0], &value, 8);
+					wrs[0].remote = r.b->base + 4096;
+					wrs[0].swap_add = 2;
+					wrs[0].compare = 40;
+					end_post(r.a, &wrs[0]);
+				}
+				assert_true(end_settle(r.a, r.b, SEC));
+				assert_int_equal(r.a->done_count, type == RWK_WR_SEND ? 7 : 1);
+				assert_int_equal(r.b->message_count, type == RWK_WR_SEND ? 7 : 0);
+				assert_int_equal(r.b->atomics, type >= RWK_WR_COMPARE_SWAP);
+				assert_int_equal(r.b->writes, type == RWK_WR_WRITE ? 7 : 0);
+				if (type >= RWK_WR_COMPARE_SWAP)
+					assert_int_equal(value, 40);
+				assert_int_equal(counters(r.a)->timeouts, 0);
+				end(&r);
+			}
+}
+
+/* An atomic's answer is lost: the value before comes from the saved result, and the word changes once (S3-4, S3-5). */
+static void atomic_answer_lost(void **state)
+{
+	struct rwk_rc_attr attrs[] = {end_strict(), end_own()};
+
+	(void)state;
+	for (unsigned k = 0; k < 2; k++)
+		for (unsigned type = RWK_WR_COMPARE_SWAP; type <= RWK_WR_FETCH_ADD; type++) {
+			uint64_t value[4] = {0}, word = 40;
+			struct run r;
+
+			begin(&r, &attrs[k]);
+			memcpy(r.b->region + 4096, &word, 8);
+			rwk_sim_rule(r.sim, 2, 1, 1, RWK_SIM_DROP);
+			rwk_sim_rule(r.sim, 2, 1, 3, RWK_SIM_DROP);
+			for (unsigned i = 0; i < 4; i++) {
+				wrs[i] = end_wr(type, &iovs[i], &value[i], 8);
+				wrs[i].remote = r.b->base + 4096;
+				wrs[i].swap_add = type == RWK_WR_FETCH_ADD ? 1 : 41 + i;
+				wrs[i].compare = 40 + i;
+				assert_int_equal(rwk_rc_post(r.a->qp, &wrs[i]), 0);
+			}
+			end_pump(r.a);
+			assert_true(end_settle(r.a, r.b, SEC));
+			assert_int_equal(r.a->done_count, 4);
+			assert_int_equal(r.b->atomics, 4);
+			for (unsigned i = 0; i < 4; i++)
+				assert_int_equal(value[i], 40 + i);
+			memcpy(&word, r.b->region + 4096, 8);
+			assert_int_equal(word, 44);
+			end(&r);
+		}
+}
+
+/* All acknowledgements of a burst lost: nothing arrives twice at the client, and little is sent for it. */
+static void acks_lost(void **state)
+{
+	struct rwk_rc_attr attr = end_own();
+	struct run r;
+
+	(void)state;
+	for (unsigned lost = 1; lost <= 12; lost++) {
+		begin(&r, &attr);
+		for (unsigned i = 1; i <= lost; i++)
+			rwk_sim_rule(r.sim, 2, 1, i, RWK_SIM_DROP);
+		post(r.a, RWK_WR_SEND, 30);
+		assert_true(end_settle(r.a, r.b, 100 * SEC));
+		check_all_came(&r, RWK_WR_SEND, 30);
+		/* One packet for each silence. */
+		assert_true(counters(r.a)->sent_again <= counters(r.a)->probes + counters(r.a)->timeouts);
+		end(&r);
+	}
+}
+
+/* A peer that is stopped for a minute under load costs a few probes that back off to a second; nothing is lost. */
+static void stopped_for_a_minute(void **state)
+{
+	struct rwk_rc_attr attr = end_own();
+	uint64_t first;
+	struct run r;
+
+	(void)state;
+	begin(&r, &attr);
+	post(r.a, RWK_WR_SEND, 10);
+	assert_true(end_settle(r.a, r.b, SEC));
+	post(r.a, RWK_WR_SEND, 200);
+	first = counters(r.a)->packets_out;
+	while (rwk_sim_now(r.sim) < r.began + 60 * SEC) {
+		rwk_sim_run_until(r.sim, rwk_rc_next(r.a->qp) < 61 * SEC ? rwk_rc_next(r.a->qp) : 61 * SEC);
+		end_pump(r.a);
+	}
+	assert_int_equal(r.a->failed_count, 0);
+	assert_in_range(counters(r.a)->packets_out - first, 10, 80);
+	assert_true(end_settle(r.a, r.b, 5 * SEC));
+	assert_int_equal(r.a->done_count, 210);
+	assert_int_equal(r.b->message_count, 210);
+	/* What had only been waiting there is not sent again when it is back. */
+	assert_in_range(counters(r.a)->sent_again, 10, 81);
+	end(&r);
+}
+
+/* Without ENDLESS the retries end: the first one's status says why, the others are flushed. */
+static void retries_end(void **state)
+{
+	struct rwk_rc_attr attr = end_own();
+
+	(void)state;
+	attr.own = RWK_RC_SELECTIVE;
+	for (unsigned retry = 0; retry <= 7; retry++) {
+		struct run r;
+
+		attr.retry = (uint8_t)retry;
+		begin(&r, &attr);
+		rwk_sim_set_path(r.sim, 1, 2, &(struct rwk_sim_path){.drop = 1000000});
+		post(r.a, RWK_WR_SEND, 3);
+		end_settle(r.a, r.b, 100 * SEC);
+		assert_int_equal(r.a->failed_count, 1);
+		assert_int_equal(r.a->failed_err, -ETIMEDOUT);
+		assert_int_equal(r.a->done_count, 3);
+		assert_int_equal(r.a->done_status[0], -ETIMEDOUT);
+		assert_int_equal(r.a->done_status[2], -ECANCELED);
+		assert_int_equal(counters(r.a)->timeouts, retry + 1);
+		assert_int_equal(rwk_rc_state(r.a->qp), RWK_QP_ERR);
+		end(&r);
+	}
+}
+
+/* The window: never more under way than attr.window; grown by acknowledgements, halved by a loss once a round trip. */
+static void window(void **state)
+{
+	struct rwk_rc_attr attr = end_own();
+	struct run r;
+	unsigned was;
+
+	(void)state;
+	attr.own = RWK_RC_SELECTIVE;
+	attr.window = 100;
+	begin(&r, &attr);
+	rwk_sim_set_path(r.sim, 1, 2, &(struct rwk_sim_path){.delay = 100 * US});
+	post(r.a, RWK_WR_SEND, 200);
+	was = r.a->qp->req.cwnd;
+	assert_int_equal(was, 32);
+	assert_int_equal(counters(r.a)->packets_out, 32);
+	while (r.a->done_count < 200) {
+		assert_true(end_step(r.a, r.b, SEC));
+		assert_in_range(rwk_rc_span(&r.a->qp->req), 0, 100);
+	}
+	assert_int_equal(r.a->qp->req.cwnd, 100);
+	/* Two of one burst are lost: one round trip, one halving. */
+	r.a->done_count = 0;
+	rwk_sim_rule(r.sim, 1, 2, 3, RWK_SIM_DROP);
+	rwk_sim_rule(r.sim, 1, 2, 40, RWK_SIM_DROP);
+	post(r.a, RWK_WR_SEND, 90);
+	while (r.a->done_count < 90)
+		assert_true(end_step(r.a, r.b, 2 * SEC));
+	assert_int_equal(r.a->qp->req.ssthresh, 50);
+	assert_in_range(r.a->qp->req.cwnd, 50, 55);
+	end(&r);
+}
+
+/* Congestion that the network marks (FECN) comes back as BECN, and halves the window once. */
+static void congestion_marked(void **state)
+{
+	struct rwk_rc_attr attr = end_own();
+	struct rwk_wire w = {.opcode = RWK_WIRE_SEND_ONLY, .psn = attr.receive_psn, .ack_request = true, .fecn = true};
+	struct end *e;
+
+	(void)state;
+	attr.own = RWK_RC_SELECTIVE;
+	e = end_alone(&attr);
+	end_give(e, &w, NULL, 0);
+	assert_int_equal(end_sent(e), 1);
+	assert_true(e->out[0].w.becn);
+	w.fecn = false;
+	w.psn++;
+	end_give(e, &w, NULL, 0);
+	assert_int_equal(end_sent(e), 1);
+	assert_false(e->out[0].w.becn);
+	post(e, RWK_WR_SEND, 20);
+	for (unsigned i = 0; i < 3; i++) {
+		struct rwk_wire ack = {.opcode = RWK_WIRE_ACK, .psn = attr.send_psn + i, .becn = true,
+			.aeth.syndrome = RWK_WIRE_ACK_NO_LIMIT};
+
+		end_give(e, &ack, NULL, 0);
+	}
+	assert_in_range(e->qp->req.cwnd, 16, 20);
+	end_close(e);
+}
+
+/* A lazy peer: a stream one way never waits for its delay, but at the end; and a message takes the ACK along. */
+static void lazy_stream(void **state)
+{
+	struct rwk_rc_attr attr = end_own();
+	unsigned taken = 0;
+	uint32_t psn;
+	struct run r;
+
+	(void)state;
+	for (unsigned window = 1; window <= 64; window += 3) {
+		attr.window = (uint16_t)window;
+		attr.ack_delay = SEC;
+		attr.ack_every = 50000;
+		attr.timeout = 4 * SEC;
+		begin(&r, &attr);
+		post(r.a, RWK_WR_SEND, 200);
+		while (r.a->done_count < 200 - window)
+			assert_true(end_step(r.a, r.b, r.began + SEC / 2));
+		while (r.b->message_count < 200)
+			if (!end_step(r.a, r.b, r.began + SEC / 2) && r.b->message_count < 200)
+				fail_msg("window %u: %u of 200", window, r.b->message_count);
+		if (rwk_rc_take_ack(r.b->qp, &psn)) {
+			assert_int_equal(psn, attr.send_psn + 199);
+			assert_false(rwk_rc_take_ack(r.b->qp, &psn));
+			rwk_rc_acked(r.a->qp, psn, rwk_sim_now(r.sim));
+			assert_true(rwk_rc_idle(r.a->qp));
+			taken++;
+		}
+		assert_true(end_settle(r.a, r.b, 3 * SEC));
+		assert_int_equal(counters(r.a)->sent_again, 0);
+		/* Few acknowledgements: one for half a window. */
+		if (window >= 16)
+			assert_in_range(counters(r.b)->acks_out, 1, 2 * 200 / (window / 2) + 8);
+		rwk_rc_acked(r.a->qp, rwk_psn_add(attr.send_psn, 200), rwk_sim_now(r.sim));
+		assert_int_equal(counters(r.a)->too_far, 1);
+		end(&r);
+	}
+	assert_true(taken > 5);
+}
+
+/* A lazy responder by itself: silent up to ack_every packets or ack_delay, at once when asked. */
+static void lazy_responder(void **state)
+{
+	struct rwk_rc_attr attr = end_own();
+	struct rwk_wire w = {.opcode = RWK_WIRE_SEND_ONLY, .psn = attr.receive_psn};
+	struct end *e;
+
+	(void)state;
+	attr.ack_every = 4;
+	e = end_alone(&attr);
+	for (unsigned i = 1; i <= 12; i++, w.psn++) {
+		end_give(e, &w, NULL, 0);
+		assert_int_equal(end_sent(e), i % 4 == 0);
+	}
+	end_give(e, &w, NULL, 0);
+	assert_int_equal(end_sent(e), 0);
+	assert_int_equal(rwk_rc_next(e->qp), e->now + attr.ack_delay);
+	e->now += attr.ack_delay;
+	end_pump(e);
+	assert_int_equal(end_sent(e), 1);
+	assert_int_equal(e->out[0].w.psn, w.psn);
+	/* The delay that it tells, in the last four bytes. */
+	assert_int_equal(e->out[0].len, 4);
+	assert_int_equal(e->out[0].payload[2] << 8 | e->out[0].payload[3], attr.ack_delay / US);
+	w.psn++;
+	w.ack_request = true;
+	end_give(e, &w, NULL, 0);
+	assert_int_equal(end_sent(e), 1);
+	end_close(e);
+}
+
+/* What an acknowledgement of our own says: the bitmap of what is kept, of a Read all its packets. */
+static void bitmap(void **state)
+{
+	struct rwk_rc_attr attr = end_own();
+	struct rwk_wire w = {.opcode = RWK_WIRE_SEND_ONLY};
+	struct end *e = end_alone(&attr);
+
+	(void)state;
+	w.psn = attr.receive_psn + 2;
+	end_give(e, &w, NULL, 0);
+	assert_int_equal(end_sent(e), 1);
+	assert_int_equal(e->out[0].w.opcode, 0xd1);
+	assert_int_equal(e->out[0].w.psn, attr.receive_psn - 1);
+	assert_int_equal(e->out[0].len, 1 + 4);
+	assert_int_equal(e->out[0].payload[0], 1 << 2);
+	w.opcode = RWK_WIRE_READ_REQUEST;
+	w.psn = attr.receive_psn + 6;
+	w.reth.address = e->base;
+	w.reth.key = END_KEY;
+	w.reth.length = 3 * PMTU + 1;
+	end_give(e, &w, NULL, 0);
+	assert_int_equal(end_sent(e), 1);
+	assert_int_equal(e->out[0].len, 2 + 4);
+	assert_int_equal(e->out[0].payload[0], 1 << 2 | 3 << 6);
+	assert_int_equal(e->out[0].payload[1], 3);
+	/* Beyond the window: not kept. */
+	w.opcode = RWK_WIRE_SEND_ONLY;
+	w.psn = attr.receive_psn + RWK_RC_WINDOW_MAX;
+	end_give(e, &w, NULL, 0);
+	assert_int_equal(counters(e)->too_far, 1);
+	assert_int_equal(e->kept_now, 2);
+	end_close(e);
+}
+
+/* A receiver that is not ready between our own ends: the one packet waits, what came behind it is kept. */
+static void not_ready(void **state)
+{
+	struct rwk_rc_attr attr = end_own();
+	struct run r;
+
+	(void)state;
+	begin(&r, &attr);
+	r.b->receives = 3;
+	post(r.a, RWK_WR_SEND, 10);
+	for (int i = 0; i < 2000; i++)
+		end_step(r.a, r.b, r.began + MS);
+	assert_int_equal(r.b->message_count, 3);
+	r.b->receives = 100;
+	assert_true(end_settle(r.a, r.b, SEC));
+	check_all_came(&r, RWK_WR_SEND, 10);
+	assert_int_equal(counters(r.a)->sent_again, counters(r.a)->rnr_in);
+	end(&r);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_send_lost),
+		cmocka_unit_test(one_write_packet_lost),
+		cmocka_unit_test(one_response_lost),
+		cmocka_unit_test(request_lost),
+		cmocka_unit_test(go_back),
+		cmocka_unit_test(implied_nak),
+		cmocka_unit_test(repeated),
+		cmocka_unit_test(atomic_answer_lost),
+		cmocka_unit_test(acks_lost),
+		cmocka_unit_test(stopped_for_a_minute),
+		cmocka_unit_test(retries_end),
+		cmocka_unit_test(window),
+		cmocka_unit_test(congestion_marked),
+		cmocka_unit_test(lazy_stream),
+		cmocka_unit_test(lazy_responder),
+		cmocka_unit_test(bitmap),
+		cmocka_unit_test(not_ready),
+	};
+
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
