@@ -82,6 +82,24 @@ static void test_different(void **state)
 {
 	open_ends(*state);
 	check_sizes(all_different, 150);
+	assert_int_equal(udp_counters(a).calls_out, 3);
+	assert_true(udp_counters(b).calls_in <= 20);
+	close_ends();
+}
+
+/* A packet alone: one call at each end. */
+static void test_alone(void **state)
+{
+	open_ends(*state);
+	for (uint32_t i = 0; i < 20; i++) {
+		assert_int_equal(udp_send(a, &b->here, i, 32), 0);
+		udp_flush(a);
+		udp_receive(b, i + 1);
+		assert_int_equal(b->link->ops->progress(b->link, 10), 0);
+	}
+	assert_int_equal(b->arrived, 20);
+	assert_int_equal(udp_counters(a).calls_out, 20);
+	assert_int_equal(udp_counters(b).calls_in, 20);
 	close_ends();
 }
 
@@ -326,23 +344,33 @@ static void test_closed_port_wakes(void **state)
 static void test_pseudo(void **state)
 {
 	static const uint8_t ip4[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x45, 0xff, 0x01, 0x48, 0xbe,
-		0xef, 0x40, 0, 0xff, 17, 0xff, 0xff, 127, 0, 0, 1, 127, 0, 0, 1};
-	static const uint8_t ip6[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x6f, 0xff, 0xff, 0xff, 0x01,
-		0x34, 17, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-		0, 0, 1};
-	const uint8_t *head = *state == udp_ip4 ? ip4 : ip6;
-	size_t n = *state == udp_ip4 ? sizeof(ip4) : sizeof(ip6);
+		0xef, 0x40, 0, 0xff, 17, 0xff, 0xff};
+	static const uint8_t ip6[] = {
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x6f, 0xff, 0xff, 0xff, 0x01, 0x34, 17, 0xff};
+	const bool is4 = *state == udp_ip4;
+	const size_t head = is4 ? sizeof(ip4) : sizeof(ip6), ip_size = is4 ? 4 : 16;
+	uint8_t peer_ip[16];
+	struct rwk_link_address peer;
 
 	open_ends(*state);
+	udp_ip(is4 ? "10.1.2.3" : "fd00::9", peer_ip);
+	peer = rwk_udp_address(peer_ip, 0x1234);
 	for (int outgoing = 0; outgoing < 2; outgoing++) {
-		uint16_t ours = rwk_udp_port(a->link), theirs = rwk_udp_port(b->link);
-		uint16_t source = outgoing ? ours : theirs, target = outgoing ? theirs : ours;
-		const uint8_t udp[8] = {source >> 8, source & 0xff, target >> 8, target & 0xff, 0x01, 0x34, 0xff, 0xff};
-		uint8_t out[RWK_LINK_PSEUDO_MAX];
+		uint16_t port = rwk_udp_port(a->link);
+		const uint8_t ours[2] = {(uint8_t)(port >> 8), (uint8_t)port}, theirs[2] = {0x12, 0x34};
+		const uint8_t end[4] = {0x01, 0x34, 0xff, 0xff};
+		const uint8_t *own_ip = is4 ? udp_ip4 + 12 : udp_ip6, *other_ip = is4 ? peer_ip + 12 : peer_ip;
+		uint8_t out[RWK_LINK_PSEUDO_MAX], *p = out + head;
 
-		assert_int_equal(a->link->ops->pseudo(a->link, &b->here, outgoing, 300, 0xbeef, out), n + 8);
-		assert_memory_equal(out, head, n);
-		assert_memory_equal(out + n, udp, 8);
+		assert_int_equal(
+			a->link->ops->pseudo(a->link, &peer, outgoing, 300, 0xbeef, out), head + 2 * ip_size + 8);
+		assert_memory_equal(out, is4 ? ip4 : ip6, head);
+		assert_memory_equal(p, outgoing ? own_ip : other_ip, ip_size);
+		assert_memory_equal(p + ip_size, outgoing ? other_ip : own_ip, ip_size);
+		p += 2 * ip_size;
+		assert_memory_equal(p, outgoing ? ours : theirs, 2);
+		assert_memory_equal(p + 2, outgoing ? theirs : ours, 2);
+		assert_memory_equal(p + 4, end, 4);
 	}
 	close_ends();
 }
@@ -409,6 +437,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		BOTH(test_equal),
 		BOTH(test_different),
+		BOTH(test_alone),
 		BOTH(test_tails),
 		BOTH(test_tiny),
 		BOTH(test_every_size),

@@ -144,6 +144,9 @@ static void test_range(void **state)
 		udp_end_close(end[i]);
 	attr.port_last = 60999;
 	assert_int_equal(rwk_udp_open(&attr, &l), -EINVAL);
+	assert_non_null(strstr(last_line, "61000 to 60999"));
+	attr.port_first = 0;
+	assert_int_equal(rwk_udp_open(&attr, &l), -EINVAL);
 }
 
 /* An IP that is none of this host's. */
@@ -318,6 +321,28 @@ static void test_full_kernel(void **state)
 	}
 }
 
+/* Once the kernel has refused, nothing more is taken, though there is place for it: its long pieces would not be
+ * copied. */
+static void test_nothing_taken_meanwhile(void **state)
+{
+	struct udp_end *a = udp_end_open(udp_ip4, 0), *b = udp_end_open(udp_ip4, 0);
+
+	(void)state;
+	no_sending = EAGAIN;
+	assert_int_equal(udp_send(a, &b->here, 0, 1000), 0);
+	assert_int_equal(udp_send(a, &b->here, 1, 1000), 0);
+	udp_flush(a);
+	assert_int_equal(udp_send(a, &b->here, 2, 1000), -EAGAIN);
+	no_sending = 0;
+	assert_int_equal(udp_send(a, &b->here, 2, 1000), 0);
+	udp_flush(a);
+	udp_receive(b, 3);
+	assert_int_equal(b->arrived, 3);
+	assert_int_equal(b->damaged, 0);
+	udp_end_close(a);
+	udp_end_close(b);
+}
+
 /* Lists that make no sense are refused with a sentence that names the entry, or what there is. */
 static void test_lists(void **state)
 {
@@ -375,6 +400,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_without_batches, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_firewall, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full_kernel, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nothing_taken_meanwhile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lists, setup, teardown),
 	};
 

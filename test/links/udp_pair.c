@@ -121,7 +121,7 @@ bool udp_wait(struct udp_end *e, int milliseconds)
 
 void udp_receive(struct udp_end *e, unsigned count)
 {
-	while (e->arrived < count)
+	while (e->arrived < count && !e->damaged)
 		if (!e->link->ops->progress(e->link, 64) && !udp_wait(e, 5000))
 			return;
 }

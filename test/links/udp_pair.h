@@ -43,7 +43,7 @@ void udp_fill(uint8_t *bytes, size_t len, uint32_t number);
 int udp_send(struct udp_end *e, const struct rwk_link_address *to, uint32_t number, size_t len);
 void udp_flush(struct udp_end *e);
 
-/** Progress until `count` packets have arrived in all, or nothing comes for five seconds. */
+/** Progress until `count` packets have arrived in all, one is damaged, or nothing comes for five seconds. */
 void udp_receive(struct udp_end *e, unsigned count);
 /** Progress until nothing has come for a tenth of a second. */
 void udp_drain(struct udp_end *e);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Receiving: one system call a progress, into the slots of the pool. It asks for one message (recvmsg, the cheapest
- * when there is nothing or little) as long as few come, and for more at once (recvmmsg) the more the last call brought.
- * What the budget leaves over stays in its slot for the next progress.
+ * when there is nothing or little) as long as few or long ones come, and for more at once (recvmmsg) the more the last
+ * call brought. What the budget leaves over stays in its slot for the next progress.
  */
 #define _GNU_SOURCE /* sendmmsg, in6_pktinfo */
 
@@ -12,7 +12,8 @@
 #include <linux/errqueue.h>
 #include <netinet/udp.h>
 
-#define NOTICES 64 /* heard in one progress, at most */
+#define NOTICES      64          /* heard in one progress, at most */
+#define LONG_MESSAGE (16u << 10) /* bytes */
 
 static void reset_slot(struct udp *u, int i)
 {
@@ -90,6 +91,23 @@ static rwk_noinline void hear(struct udp *u)
  * Packets.
  */
 
+/*
+ * How many messages to ask for after a call that brought n. Long ones one by one: the call costs little beside them,
+ * and the one slot stays in the cache.
+ */
+static int next_width(const struct udp *u, int n)
+{
+	size_t bytes = 0;
+
+	for (int i = 0; i < n; i++)
+		bytes += u->in[i].msg_len;
+	if (bytes >= (size_t)n * LONG_MESSAGE)
+		return 1;
+	if (n < u->width)
+		return n;
+	return n < SLOTS / 2 ? 2 * n : SLOTS;
+}
+
 static int receive(struct udp *u)
 {
 	int n;
@@ -108,10 +126,8 @@ static int receive(struct udp *u)
 			hear(u);
 		return 0;
 	}
-	if (n == u->width)
-		u->width = n < SLOTS / 2 ? 2 * n : SLOTS;
-	else
-		u->width = n;
+	u->counters.calls_in++;
+	u->width = next_width(u, n);
 	u->slot = 0;
 	u->filled = n;
 	return n;

@@ -256,8 +256,9 @@ int rwk_udp_open(const struct rwk_udp_attr *attr, struct rwk_link **l)
 	struct udp *u;
 	int err = -ENOMEM;
 
-	if (attr->port_last < attr->port_first) {
-		rwk_warn("udp: the port range %u to %u ends before it begins", attr->port_first, attr->port_last);
+	if (attr->port_last < attr->port_first || (attr->port_last && !attr->port_first)) {
+		rwk_warn("udp: %u to %u is no range of ports: it begins at 1 or above and ends at the same or above",
+			attr->port_first, attr->port_last);
 		return -EINVAL;
 	}
 	u = calloc(1, sizeof(*u));

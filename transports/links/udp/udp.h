@@ -40,6 +40,7 @@ struct rwk_udp_counters {
 	uint64_t calls_out;              /* system calls that sent something */
 	uint64_t packets_in, bytes_in;   /* handed to `packet` */
 	uint64_t batches_in;             /* messages that the kernel had joined */
+	uint64_t calls_in;               /* system calls that brought something */
 	uint64_t refused;                /* -EAGAIN said by send */
 	uint64_t no_room;                /* the kernel had no room for what was to be sent, and it waits */
 	uint64_t failed;                 /* packets dropped because the kernel does not send to that destination */
@@ -51,8 +52,8 @@ struct rwk_udp_counters {
 /**
  * Opens a link; `packet`, `word` and `user` are the caller's to set before the first progress. 0 and *l set.
  * -EADDRINUSE: the port, or each of the range, is taken; -EADDRNOTAVAIL: the IP is none of this host's; -EINVAL: the
- * range ends before it begins; -EACCES: a port below 1024; -EMFILE, -ENOMEM. What went wrong has been logged. Makes
- * system calls, never waits. Ended by the link's close, which drops what has not been flushed.
+ * range ends before it begins, or begins at 0; -EACCES: a port below 1024; -EMFILE, -ENOMEM. What went wrong has been
+ * logged. Makes system calls, never waits. Ended by the link's close, which drops what has not been flushed.
  */
 int rwk_udp_open(const struct rwk_udp_attr *attr, struct rwk_link **l);
 
