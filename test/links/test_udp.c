@@ -250,18 +250,19 @@ static void test_sleep(void **state)
 	close_ends();
 }
 
-/* A port where nobody listens: word of it, and what goes elsewhere in the same breath arrives. */
-static void test_closed_port(void **state)
+/* Packets to a port where nobody listens and to one where somebody does in turn: the latter all arrive, and word comes.
+ */
+static void check_closed_port(const uint8_t ip[16], bool one_by_one)
 {
 	struct rwk_link_address gone;
 
-	open_ends(*state);
+	open_ends(ip);
 	gone = b->here;
 	udp_end_close(b);
-	b = udp_end_open(*state, 0);
+	b = udp_end_open(ip, 0);
 	for (uint32_t i = 0; i < 20; i++) {
 		assert_int_equal(udp_send(a, &gone, i, 100), 0);
-		if (i < 10) /* then the kernel reports the first one's error when the second is to be sent */
+		if (one_by_one)
 			udp_flush(a);
 		assert_int_equal(udp_send(a, &b->here, i, 200), 0);
 	}
@@ -278,6 +279,37 @@ static void test_closed_port(void **state)
 	assert_int_equal(udp_counters(a).packets_out, 40);
 	assert_int_equal(a->link->ops->arm(a->link), 0);
 	close_ends();
+}
+
+/* The kernel reports the first packet's error when the second is to be sent, which then has not been. */
+static void test_closed_port_one_by_one(void **state)
+{
+	check_closed_port(*state, true);
+}
+
+/* The error ends the call in the middle of the packets, and is not reported again. */
+static void test_closed_port_together(void **state)
+{
+	check_closed_port(*state, false);
+}
+
+/* then the kernel reports the first one's error when the second is to be sent */
+udp_flush(a);
+assert_int_equal(udp_send(a, &b->here, i, 200), 0);
+}
+udp_flush(a);
+udp_receive(b, 20);
+assert_int_equal(b->arrived, 20);
+for (int i = 0; i < 100; i++) /* the notices are here already: loopback does not wait */
+	assert_int_equal(a->link->ops->progress(a->link, 64), 0);
+assert_true(a->words >= 1);
+assert_int_equal(a->word, -ECONNREFUSED);
+assert_memory_equal(&a->who, &gone, sizeof(gone));
+assert_int_equal(udp_counters(a).notices, a->words);
+assert_int_equal(udp_counters(a).failed, 0);
+assert_int_equal(udp_counters(a).packets_out, 40);
+assert_int_equal(a->link->ops->arm(a->link), 0);
+close_ends();
 }
 
 /* What rwk_udp_room says fits, whatever the packets' size, in the small buffer that many hosts give. */
@@ -446,7 +478,8 @@ int main(void)
 		BOTH(test_budget),
 		BOTH(test_strict),
 		BOTH(test_sleep),
-		BOTH(test_closed_port),
+		BOTH(test_closed_port_one_by_one),
+		BOTH(test_closed_port_together),
 		BOTH(test_closed_port_wakes),
 		BOTH(test_pseudo),
 		BOTH(test_room),
