@@ -293,25 +293,6 @@ static void test_closed_port_together(void **state)
 	check_closed_port(*state, false);
 }
 
-/* then the kernel reports the first one's error when the second is to be sent */
-udp_flush(a);
-assert_int_equal(udp_send(a, &b->here, i, 200), 0);
-}
-udp_flush(a);
-udp_receive(b, 20);
-assert_int_equal(b->arrived, 20);
-for (int i = 0; i < 100; i++) /* the notices are here already: loopback does not wait */
-	assert_int_equal(a->link->ops->progress(a->link, 64), 0);
-assert_true(a->words >= 1);
-assert_int_equal(a->word, -ECONNREFUSED);
-assert_memory_equal(&a->who, &gone, sizeof(gone));
-assert_int_equal(udp_counters(a).notices, a->words);
-assert_int_equal(udp_counters(a).failed, 0);
-assert_int_equal(udp_counters(a).packets_out, 40);
-assert_int_equal(a->link->ops->arm(a->link), 0);
-close_ends();
-}
-
 /* What rwk_udp_room says fits, whatever the packets' size, in the small buffer that many hosts give. */
 static void test_room(void **state)
 {
