@@ -20,9 +20,9 @@ struct peer {
 	int words[WORDS_MAX]; /* statuses, in order, of all peers */
 	struct rwk_link_address word_of[WORDS_MAX];
 	unsigned word_count;
-	uint64_t got;  /* packets, each looked at */
-	uint32_t next; /* number that the next packet must have, where there is one sender */
-	bool any_order; /* several senders: numbers are not looked at */
+	uint64_t got;                 /* packets, each looked at */
+	uint32_t next;                /* number that the next packet must have, where there is one sender */
+	bool any_order;               /* several senders: numbers are not looked at */
 	struct rwk_link_address from; /* of the last packet */
 };
 

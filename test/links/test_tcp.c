@@ -159,8 +159,8 @@ static void too_long(void **state)
 }
 
 /*
- * A reader that does not read: send says -EAGAIN after a bounded number of bytes, and goes on when there is room; pieces
- * are not looked at after flush, though they still wait.
+ * A reader that does not read: send says -EAGAIN after a bounded number of bytes, and goes on when there is room;
+ * pieces are not looked at after flush, though they still wait.
  */
 static void full(void **state)
 {
@@ -299,6 +299,70 @@ static void reach_again(void **state)
 }
 
 /*
+ * A stream that the peer began is known by the address that it came from. Reached under another of the peer's addresses
+ * it is the same stream, and known by that from then on.
+ */
+static void another_address(void **state)
+{
+	static const uint8_t second[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 2};
+
+	(void)state;
+	for (uint64_t nonce = 0; nonce <= 11; nonce += 11) {
+		struct rwk_tcp_attr attr_a = tcp_attr(11), attr_b = tcp_attr(22);
+		struct rwk_link_address by_first;
+		struct peer *a, *b;
+
+		memset(attr_a.ip, 0, 16);
+		a = open_peer(&attr_a);
+		b = open_peer(&attr_b);
+		connect_peers(a, b);
+		by_first = a->at;
+		a->at = rwk_tcp_address(second, rwk_tcp_port(a->l));
+		assert_int_equal(rwk_tcp_reach(b->l, &a->at, nonce), 0);
+		until_words(b, a, 2);
+		assert_int_equal(b->words[1], 0);
+		assert_memory_equal(&b->word_of[1], &a->at, sizeof(a->at));
+		assert_int_equal(rwk_tcp_counts(b->l)->opened, 1);
+		assert_int_equal(send_number(b, &by_first, 0), -ENOTCONN);
+		exchange(a, b, 100);
+		assert_int_equal(a->word_count, 1);
+		close_peer(a);
+		close_peer(b);
+	}
+}
+
+/*
+ * Both begin at the same time, and each knows the other by an address that it does not come from: by its nonce it is
+ * found all the same, and each keeps the name that it asked for.
+ */
+static void meeting_elsewhere(void **state)
+{
+	static const uint8_t second[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 2};
+
+	(void)state;
+	for (unsigned i = 0; i < 50; i++) {
+		struct rwk_tcp_attr attr_a = tcp_attr(11), attr_b = tcp_attr(22);
+		struct peer *a, *b;
+
+		memset(attr_a.ip, 0, 16);
+		memset(attr_b.ip, 0, 16);
+		a = open_peer(&attr_a);
+		b = open_peer(&attr_b);
+		a->at = rwk_tcp_address(second, rwk_tcp_port(a->l));
+		assert_int_equal(rwk_tcp_reach(a->l, &b->at, 22), 0);
+		assert_int_equal(rwk_tcp_reach(b->l, &a->at, 11), 0);
+		until_words(a, b, 1);
+		until_words(b, a, 1);
+		assert_int_equal(rwk_tcp_nonce(a->l, &b->at), 22);
+		assert_int_equal(rwk_tcp_nonce(b->l, &a->at), 11);
+		assert_int_equal(rwk_tcp_counts(a->l)->opened, 1);
+		exchange(a, b, 10);
+		close_peer(a);
+		close_peer(b);
+	}
+}
+
+/*
  * Both begin at the same time, at every offset of their progress: one stream remains, nobody hears of the other, and
  * packets sent the moment that a stream is open arrive.
  */
@@ -394,7 +458,9 @@ int main(void)
 		cmocka_unit_test(closing),
 		cmocka_unit_test(nobody_and_another),
 		cmocka_unit_test(reach_again),
+		cmocka_unit_test(another_address),
 		cmocka_unit_test(meeting),
+		cmocka_unit_test(meeting_elsewhere),
 		cmocka_unit_test(sleeping),
 	};
 

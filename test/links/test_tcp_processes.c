@@ -260,7 +260,8 @@ static void killed_while_stopped(void **state)
 	close_peer(p);
 }
 
-/* A process that is stopped, or busy, before it has looked at its link: no word, until it does; killed then: refused. */
+/* A process that is stopped, or busy, before it has looked at its link: no word, until it does; killed then: refused.
+ */
 static void stopped_before_hello(void **state)
 {
 	struct rwk_tcp_attr attr = tcp_attr(11), child_attr = tcp_attr(22);
@@ -450,8 +451,8 @@ static struct rlimit no_descriptors(void)
 }
 
 /*
- * No descriptor left: a reach says so; one who connects waits without keeping this end busy, and comes in when there are
- * some again. One line of log.
+ * No descriptor left: a reach says so; one who connects waits without keeping this end busy, and comes in when there
+ * are some again. One line of log.
  */
 static void descriptors(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The TCP link and those who are no friends: garbage, silence, wrong proofs, other programs, breaches. Bare sockets speak
- * the hello by hand here.
+ * The TCP link and those who are no friends: garbage, silence, wrong proofs, other programs, breaches. Bare sockets
+ * speak the hello by hand here.
  */
 #include "links/tcp_peers.h"
 
@@ -115,6 +115,7 @@ static struct peer *open_default(void)
 static void not_a_knock(void **state)
 {
 	struct peer *p = open_default();
+	static const char get[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 	uint8_t garbage[1000];
 	int fd;
 
@@ -125,7 +126,7 @@ static void not_a_knock(void **state)
 	put(fd, garbage, sizeof(garbage));
 	assert_int_equal(until_end(p, fd), 0);
 	fd = bare(rwk_tcp_port(p->l));
-	put(fd, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", 37);
+	put(fd, get, sizeof(get));
 	assert_int_equal(until_end(p, fd), 0);
 	fd = bare(rwk_tcp_port(p->l));
 	shutdown(fd, SHUT_WR);
@@ -210,8 +211,8 @@ static void wrong_verdict(void **state)
 }
 
 /*
- * Many who connect and say nothing: there are never more of them than allowed, they go when their time is up, and a peer
- * gets in while they are there.
+ * Many who connect and say nothing: there are never more of them than allowed, they go when their time is up, and a
+ * peer gets in while they are there.
  */
 static void silence(void **state)
 {
@@ -284,8 +285,8 @@ static void silent_limit(void **state)
 	assert_int_equal(count_held(fd, 20), 20);
 	w = (struct pollfd){.fd = p->l->ops->wait_fd(p->l), .events = POLLIN};
 	assert_int_equal(p->l->ops->arm(p->l), 0);
-	assert_int_equal(poll(&w, 1, 20), 0);      /* it does not ask for those who wait */
-	assert_int_equal(poll(&w, 1, 20000), 1);   /* its timer lets them in */
+	assert_int_equal(poll(&w, 1, 20), 0);    /* it does not ask for those who wait */
+	assert_int_equal(poll(&w, 1, 20000), 1); /* its timer lets them in */
 	for (int i = 0; i < 20; i++)
 		close(fd[i]);
 	close_peer(p);
@@ -352,9 +353,11 @@ static int accept_with(struct peer *p, int listener)
 	return fd;
 }
 
-/* Another program listens: it hangs up each time, talks garbage, has another version, gives a verdict it cannot prove. */
+/* Another program listens: it hangs up each time, talks garbage, has another version, gives a verdict it cannot prove.
+ */
 static void other_programs(void **state)
 {
+	static const char welcome[] = "220 mail.example ESMTP, welcome, and so on\r\n";
 	struct rwk_link_address at;
 	int listener = other_program(&at), fd;
 	struct peer *p = open_default();
@@ -377,7 +380,7 @@ static void other_programs(void **state)
 
 	assert_int_equal(rwk_tcp_reach(p->l, &at, 11), 0);
 	fd = accept_with(p, listener);
-	put(fd, "220 mail.example ESMTP, welcome, and so on and so on\r\n", 54);
+	put(fd, welcome, sizeof(welcome));
 	until_words(p, NULL, 2);
 	assert_int_equal(last_word(p), -EACCES);
 	close(fd);
@@ -494,8 +497,8 @@ static void endings(void **state)
 }
 
 /*
- * A stream is reset, but the process of that nonce answers where it listens: a kernel has given the stream up, nobody has
- * died. When another process is there, the one meant has.
+ * A stream is reset, but the process of that nonce answers where it listens: a kernel has given the stream up, nobody
+ * has died. When another process is there, the one meant has.
  */
 static void reset_of_the_living(void **state)
 {

@@ -4,8 +4,9 @@
  * nothing behind it, ends the stream in good order.
  *
  * Out: what send takes lies in pieces until flush, which gives them to the socket at once; what the socket has no room
- * for is copied, and goes when the socket says that there is room. Whoever cannot write any more leaves it to reading to
- * say why: a goodbye may be there to be read.
+ * for is copied, and goes when the socket says that there is room. Whoever cannot write any more leaves it to reading
+ * to say why: a goodbye may be there to be read.
+ *
  * In: the link has one buffer. What was read into it from one stream is delivered before anything else is read; the
  * beginning of a frame whose rest has not come is kept with its stream.
  */
@@ -121,7 +122,7 @@ static void copy_piece(struct outbox *o, const void *from, size_t len)
 static bool has_room(const struct outbox *o, int count, size_t copies, size_t len)
 {
 	return o->pieces + count + 1 <= OUT_PIECES && o->copied + copies <= OUT_COPIES &&
-		o->end - o->at + o->in_pieces + FRAME_HEAD + len <= OUT_BYTES;
+	       o->end - o->at + o->in_pieces + FRAME_HEAD + len <= OUT_BYTES;
 }
 
 int rwk_carry_send(struct stream *s, const struct iovec *iov, int count)

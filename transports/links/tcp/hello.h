@@ -55,7 +55,8 @@ struct verdict {
 	uint64_t mac;
 };
 
-_Static_assert(sizeof(struct knock) == 32 && sizeof(struct challenge) == 32, "an answer is no longer than its question");
+_Static_assert(
+	sizeof(struct knock) == 32 && sizeof(struct challenge) == 32, "an answer is no longer than its question");
 _Static_assert(sizeof(struct proof) == 48 && sizeof(struct verdict) == 24, "no padding");
 
 void rwk_hello_knock(struct knock *k);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of the TCP link share. tcp.c: the link, its table, its timers; meet.c: until a stream is open; carry.c:
- * an open stream; socket.c: what is wanted of the kernel; hello.c: the bytes of the meeting.
+ * What the files of the TCP link share. tcp.c: the link, its table, its timers; meet.c: until a stream is open;
+ * carry.c: an open stream; socket.c: what is wanted of the kernel; hello.c: the bytes of the meeting.
  */
 #ifndef RWK_TCP_INTERNAL_H
 #define RWK_TCP_INTERNAL_H
@@ -15,15 +15,15 @@
 #include <netinet/in.h>
 #include <uthash.h>
 
-#define NEVER       UINT64_MAX
-#define MS          1000000ull /* ns */
-#define READ_BYTES  65536u
-#define FRAME_HEAD  4u /* bytes: the length of what follows */
-#define GOODBYE     UINT32_MAX /* in place of a length */
-#define OUT_BYTES   262144u
-#define OUT_PIECES  64
-#define OUT_COPIES  16384u
-#define LOOK_EVERY  (250 * MS)
+#define NEVER      UINT64_MAX
+#define MS         1000000ull /* ns */
+#define READ_BYTES 65536u
+#define FRAME_HEAD 4u         /* bytes: the length of what follows */
+#define GOODBYE    UINT32_MAX /* in place of a length */
+#define OUT_BYTES  262144u
+#define OUT_PIECES 64
+#define OUT_COPIES 16384u
+#define LOOK_EVERY (250 * MS)
 
 enum state {
 	/* Begun by this end, in its table. */
@@ -91,10 +91,9 @@ struct link {
 	struct rwk_tcp_attr attr;
 	struct rwk_tcp_counts counts;
 	uint16_t port;
-	int family; /* of the listening socket */
 	int epoll, listener, timer;
-	bool deaf;         /* the listener is not asked for: no descriptor, or too many strangers, until listen_due */
-	bool warned;       /* of lacking descriptors */
+	bool deaf;   /* the listener is not asked for: no descriptor, or too many strangers, until listen_due */
+	bool warned; /* of lacking descriptors */
 	unsigned half_count;
 	rwk_time listen_due;
 	rwk_time due; /* no stream's due, nor listen_due, is before it */

@@ -16,9 +16,9 @@
  * Who connected and loses the connection before the verdict has no evidence of anything: the other end lets go of those
  * that take too long, and this end may have been stopped. It tries again; a process that has ended refuses then.
  *
- * When an open stream ends without a goodbye, its process has ended, or a kernel has given the stream up for silence. So
- * whoever sees it asks (rwk_meet_ask): it goes through the same states once more, with `asks` in its proof. Who listens
- * answers that with its nonce and opens nothing.
+ * When an open stream ends without a goodbye, its process has ended, or a kernel has given the stream up for silence.
+ * So whoever sees it asks (rwk_meet_ask): it goes through the same states once more, with `asks` in its proof. Who
+ * listens answers that with its nonce and opens nothing.
  */
 #include "links/tcp/internal.h"
 
@@ -30,11 +30,11 @@
 #include <unistd.h>
 
 #define TRIES          9u
-#define FIRST_DELAY    (20 * MS) /* then twice as long each time, to 64 times that */
+#define FIRST_DELAY    (20 * MS)  /* then twice as long each time, to 64 times that */
 #define STRANGERS_TIME (250 * MS) /* undisturbed by those who come after */
 #define DEAF_TIME      (100 * MS)
 #define ASK_TIME       (1500 * MS)
-#define ACCEPTS        64         /* of one progress */
+#define ACCEPTS        64 /* of one progress */
 
 static bool is_half_open(const struct stream *s)
 {
@@ -213,7 +213,7 @@ static struct stream *open_with(struct link *l, uint64_t nonce)
 	return NULL;
 }
 
-/* The peer has another stream with us. If it is open here it is this one's owner's, under the address last asked for. */
+/* The peer has another stream with us. If it is open here, that is the one; the owner knows it by this address now. */
 static void come_later(struct stream *s, uint64_t nonce)
 {
 	struct stream *other = open_with(s->link, nonce);

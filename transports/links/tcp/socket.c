@@ -2,12 +2,15 @@
 /*
  * What the link wants of the kernel. Which silence ends a stream, and when:
  *
- *   nothing under way   keepalive: a probe after one second of silence and another a second later; three seconds without
- *                       an answer end the stream with ETIMEDOUT. The kernel of a stopped process answers probes.
- *   data under way      no keepalive then. The link looks every 250 ms (rwk_socket_silent): data sent again three times
- *                       and not one acknowledgement for 2.5 s.
- *   window closed       (the reader is stopped, or slow): the kernel asks at growing intervals whether there is room; three
- *                       such probes without an answer. The interval is about as long as the window has been closed.
+ *   nothing under way:  keepalive. A probe after one second of silence and another a second later; three seconds
+ *                       without an answer end the stream with ETIMEDOUT. The kernel of a stopped process answers.
+ *
+ *   data under way:     no keepalive then. The link looks every 250 ms (rwk_socket_silent): data sent again three
+ *                       times and not one acknowledgement for 2.5 s.
+ *
+ *   window closed:      (the reader is stopped, or slow) the kernel asks at growing intervals whether there is room;
+ *                       three such questions without an answer. They are asked less and less often: the interval is
+ *                       about as long as the window has been closed.
  *
  * TCP_USER_TIMEOUT would do the first two in one stroke, but it also ends a stream whose window is closed while the
  * peer's kernel answers every probe: that is how a stopped process looks, so it must not be set.
@@ -25,12 +28,12 @@
 
 #include <sodium.h>
 
-#define BACKLOG          4096 /* the kernel takes its own limit if that is less */
-#define KEEP_IDLE        1    /* s */
-#define KEEP_INTERVAL    1    /* s */
-#define KEEP_COUNT       2
-#define SILENT_MS        2500
-#define SILENT_REPEATS   3
+#define BACKLOG        4096 /* the kernel takes its own limit if that is less */
+#define KEEP_IDLE      1    /* s */
+#define KEEP_INTERVAL  1    /* s */
+#define KEEP_COUNT     2
+#define SILENT_MS      2500
+#define SILENT_REPEATS 3
 
 union any_address {
 	struct sockaddr sa;

@@ -13,13 +13,11 @@
  *
  *   0              the stream is open; also when the peer began it
  *   -ECONNRESET    the stream was open and ended without a goodbye, and the process does not answer where it listened:
- *                  it has ended. (It is asked, because an end whose kernel gives a stream up for silence looks the same.)
- *   -ECONNREFUSED  nobody listens there. A process that was there before has ended; a firewall that rejects says the
- *                  same of one that never was.
- *   -ESTALE        a process of the job listens there, but not the one asked for: that one has ended
- *   -ESHUTDOWN     the peer has left in good order: no death
- *   -ETIMEDOUT, -EHOSTUNREACH   no way through: a firewall, a cut, a host that is gone; or the stream broke, and its
- *                  process is alive. No evidence about the process.
+ *                  it has ended. (It is asked, because an end whose kernel gives a stream up for silence looks the
+ * same.) -ECONNREFUSED  nobody listens there. A process that was there before has ended; a firewall that rejects says
+ * the same of one that never was. -ESTALE        a process of the job listens there, but not the one asked for: that
+ * one has ended -ESHUTDOWN     the peer has left in good order: no death -ETIMEDOUT, -EHOSTUNREACH   no way through: a
+ * firewall, a cut, a host that is gone; or the stream broke, and its process is alive. No evidence about the process.
  *   -EACCES        whoever listens there does not know the secret, or is no link of this kind
  *   -EPROTONOSUPPORT  a link of another version
  *   -EPROTO        the peer broke the rules of a stream; it was left
@@ -44,21 +42,21 @@
 #define RWK_TCP_MTU 4224u /* bytes of the longest packet */
 
 struct rwk_tcp_attr {
-	uint8_t ip[16];                /* where to listen, and where streams come from: IPv6, or IPv4 mapped into it;
-					  zero: any */
-	uint16_t port;                 /* to listen at; 0: any */
+	uint8_t ip[16];                 /* where to listen, and where streams come from: IPv6, or IPv4 mapped into it;
+					   zero: any */
+	uint16_t port;                  /* to listen at; 0: any */
 	uint16_t port_first, port_last; /* with port 0: one of these, both included; both 0: any */
-	uint64_t nonce;                /* this process; not 0, below 2^48 */
-	uint64_t secret[2];            /* the job's */
-	uint32_t connect_ms;           /* a connection that is not answered for so long has no way through; 0: 5000 */
-	uint32_t stranger_ms;          /* so long may one who has connected take to show that he is none; 0: 5000 */
-	uint32_t strangers;            /* so many may be about to show it at once; 0: 128 */
+	uint64_t nonce;                 /* this process; not 0, below 2^48 */
+	uint64_t secret[2];             /* the job's */
+	uint32_t connect_ms;            /* a connection that is not answered for so long has no way through; 0: 5000 */
+	uint32_t stranger_ms;           /* so long may one who has connected take to show that he is none; 0: 5000 */
+	uint32_t strangers;             /* so many may be about to show it at once; 0: 128 */
 };
 
 /** What has happened so far. */
 struct rwk_tcp_counts {
-	uint64_t opened;      /* streams */
-	uint64_t broken;      /* that ended without a goodbye */
+	uint64_t opened; /* streams */
+	uint64_t broken; /* that ended without a goodbye */
 	uint64_t packets_out, bytes_out, packets_in, bytes_in;
 	uint64_t full;        /* times that send said -EAGAIN */
 	uint64_t strangers;   /* connections dropped: wrong magic, wrong proof */
@@ -83,8 +81,8 @@ struct rwk_link_address rwk_tcp_address(const uint8_t ip[16], uint16_t port);
 
 /**
  * Wants a stream to the process with that nonce (0: whoever is there) at `to`. `word` tells how it went; if it is open
- * already, that it is. 0; -EINVAL: no port, or this link itself; -EEXIST: there is, or begins, a stream to a process with
- * another nonce at that address, which must end first; -ENOMEM. A stream that the peer began under another of its
+ * already, that it is. 0; -EINVAL: no port, or this link itself; -EEXIST: there is, or begins, a stream to a process
+ * with another nonce at that address, which must end first; -ENOMEM. A stream that the peer began under another of its
  * addresses is from then on at `to`.
  */
 int rwk_tcp_reach(struct rwk_link *l, const struct rwk_link_address *to, uint64_t nonce);
