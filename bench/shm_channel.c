@@ -102,7 +102,13 @@ static void on_failed(void *cookie, struct rwk_channel *ch, int err)
 	exit(1);
 }
 
-static const struct rwk_client client = {on_connected, on_message, on_begin, on_end, on_failed};
+static const struct rwk_client client = {
+	.connected = on_connected,
+	.message = on_message,
+	.begin = on_begin,
+	.end = on_end,
+	.failed = on_failed,
+};
 
 static struct rwk_address end_open(struct end *e)
 {

@@ -137,6 +137,8 @@ struct rwk_client {
 	/** Its last piece is in place (status 0), or none will follow (negative errno). The place is the client's
 	 * again. */
 	void (*end)(void *client, struct rwk_channel *ch, struct rwk_place *place, int status);
+	/** May be NULL: UDP does not get through to the channel's peer, and the channel goes by a stream. */
+	void (*by_stream)(void *client, struct rwk_channel *ch);
 	/** The channel has failed for ever; `err` negative: -ECONNRESET the peer's process ended, -EPROTO it broke the
 	 * protocol. */
 	void (*failed)(void *client, struct rwk_channel *ch, int err);
@@ -152,7 +154,8 @@ struct rwk_channel {
 };
 
 struct rwk_port_attr {
-	struct rwk_address address; /* ip, job, rank, node and SRQ number filled in; port 0: the transport picks one */
+	struct rwk_address address; /* ip, job, rank, node and SRQ number filled in; port 0: the transport picks one,
+				       and so with the nonce */
 	uint32_t local_peers;       /* how many are expected on this node; a hint */
 	uint8_t key[32];            /* the job's: what those who may connect have in common, and nobody is told */
 	bool oversubscribed;        /* more ranks than cores: yield when idle */
@@ -223,5 +226,12 @@ struct rwk_transport {
 
 /** UC on shared memory: the peers of this node. */
 extern const struct rwk_transport rwk_shm_transport;
+
+/**
+ * RC on udp, UC on tcp where UDP does not get through: the peers of other nodes. Its open takes the port number and
+ * nonce that it is given, if any; close waits for what has been sent to be acknowledged, up to two seconds. -ENETDOWN:
+ * there is no network, or the parameters leave none.
+ */
+extern const struct rwk_transport rwk_network_transport;
 
 #endif

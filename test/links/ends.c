@@ -118,7 +118,13 @@ static void on_failed(void *cookie, struct rwk_channel *ch, int err)
 	s->error = err;
 }
 
-const struct rwk_client ends_client = {on_connected, on_message, on_begin, on_end, on_failed};
+const struct rwk_client ends_client = {
+	.connected = on_connected,
+	.message = on_message,
+	.begin = on_begin,
+	.end = on_end,
+	.failed = on_failed,
+};
 
 /* A posted send with its buffer, which is scribbled over as soon as it is ours again. */
 struct post {

@@ -127,7 +127,13 @@ static void on_failed(void *cookie, struct rwk_channel *ch, int err)
 	p->failed_calls++;
 }
 
-static const struct rwk_client client = {on_connected, on_message, on_begin, on_end, on_failed};
+static const struct rwk_client client = {
+	.connected = on_connected,
+	.message = on_message,
+	.begin = on_begin,
+	.end = on_end,
+	.failed = on_failed,
+};
 
 struct end *end_open(uint16_t number, bool oversubscribed)
 {

@@ -1,5 +1,14 @@
 # What transports/packet adds to the build.
 libropewalk_core_la_SOURCES += \
 	transports/packet/capture.c transports/packet/capture.h \
-	transports/packet/greeting.c transports/packet/greeting.h
-EXTRA_DIST += transports/packet/HANDSHAKE.md
+	transports/packet/channel.c \
+	transports/packet/connect.c \
+	transports/packet/greeting.c transports/packet/greeting.h \
+	transports/packet/inbound.c \
+	transports/packet/internal.h \
+	transports/packet/network.c \
+	transports/packet/outbound.c \
+	transports/packet/packet.h \
+	transports/packet/port.c \
+	transports/packet/pull.c
+EXTRA_DIST += transports/packet/FRAME.md transports/packet/HANDSHAKE.md

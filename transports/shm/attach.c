@@ -473,7 +473,7 @@ static int open_descriptors(struct rwk_port *port)
 
 int rwk_shm_attach_open(struct rwk_port *port, uint16_t number)
 {
-	uint64_t nonce = 0;
+	uint64_t nonce = port->address.nonce_port & ~0xffffull; /* another port's of the same endpoint, or zero */
 	int rc;
 
 	port->sock = port->epoll = port->timer = port->inbox_fd = -1;
@@ -482,9 +482,10 @@ int rwk_shm_attach_open(struct rwk_port *port, uint16_t number)
 		rc = rwk_shm_note_bind(port->sock, &number);
 	if (!rc)
 		rc = rwk_shm_inbox_make(port);
+	if (!rc && getrandom(&port->contacts, sizeof(port->contacts), 0) != sizeof(port->contacts))
+		rc = -EIO;
 	while (!rc && !rwk_shm_nonce(nonce)) {
-		if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce) ||
-			getrandom(&port->contacts, sizeof(port->contacts), 0) != sizeof(port->contacts))
+		if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce))
 			rc = -EIO;
 	}
 	if (rc) {

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A channel's life. What is under way ends with the channel: requests by their machine, what waits by stop. */
+#include "packet/internal.h"
+
+/* Where the machines between our own ends start from. */
+#define TIMEOUT    (2 * 1000 * 1000ull) /* ns, until there are measurements */
+#define ACK_DELAY  (60 * 1000ull)       /* ns */
+#define ACK_EVERY  16
+#define READ_BATCH 15 /* packets of a Read Request: as many as the link sends in one go */
+
+static uint32_t new_qpn(struct rwk_port *port)
+{
+	struct rwk_packet_channel *other;
+	uint32_t qpn;
+
+	do {
+		if (rwk_packet_random(&qpn, sizeof(qpn)))
+			return 0;
+		qpn &= RWK_PSN_MASK;
+		HASH_FIND(by_qpn, port->by_qpn, &qpn, sizeof(qpn), other);
+	} while (qpn <= RWK_WIRE_GSI_QPN || other);
+	return qpn;
+}
+
+struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const struct rwk_address *to)
+{
+	struct rwk_packet_channel *ch = calloc(1, sizeof(*ch));
+
+	if (!ch)
+		return NULL;
+	ch->qpn = new_qpn(port);
+	if (!ch->qpn || rwk_packet_random(&ch->psn, sizeof(ch->psn)) ||
+		rwk_packet_random(&ch->token, sizeof(ch->token))) {
+		free(ch);
+		return NULL;
+	}
+	ch->psn &= RWK_PSN_MASK;
+	ch->base.transport = port->transport;
+	ch->base.port = port;
+	ch->base.send_max = RWK_SEND_MAX;
+	ch->port = port;
+	ch->state = RWK_CH_CONNECTING;
+	ch->way = port->link[RWK_WAY_LOSSY] ? RWK_WAY_LOSSY : RWK_WAY_STREAM;
+	ch->to = port->ways->address(to);
+	ch->address = *to;
+	ch->nonce = to->flags_rank & RWK_ADDR_PARTIAL ? 0 : to->nonce_port >> 16;
+	ch->stream_lost = !port->link[RWK_WAY_STREAM];
+	rwk_list_init(&ch->queue);
+	rwk_list_init(&ch->requests);
+	rwk_list_init(&ch->pulls);
+	rwk_list_init(&ch->asked);
+	rwk_list_init(&ch->dirty);
+	rwk_list_init(&ch->active);
+	rwk_list_init(&ch->connecting);
+	rwk_list_append(&port->all, &ch->all);
+	HASH_ADD(by_qpn, port->by_qpn, qpn, sizeof(ch->qpn), ch);
+	return ch;
+}
+
+static void drop_machine(struct rwk_packet_channel *ch)
+{
+	void *rc = ch->rc, *uc = ch->uc;
+
+	/* What the machine flushes comes to rwk_packet_done, which still finds the channel as it is. */
+	if (rc) {
+		rwk_rc_close(rc);
+		ch->rc = NULL;
+		free(ch->machine);
+	}
+	if (uc) {
+		rwk_uc_close(uc);
+		ch->uc = NULL;
+		free(ch->machine);
+		ch->port->by_stream--;
+	}
+	ch->machine = NULL;
+}
+
+void rwk_packet_channel_free(struct rwk_packet_channel *ch)
+{
+	struct rwk_port *port = ch->port;
+
+	drop_machine(ch);
+	rwk_packet_kept_free(ch);
+	if (ch->stream_open || ch->stream_asked)
+		port->ways->leave(port->link[RWK_WAY_STREAM], &ch->to);
+	if (port->last == ch)
+		port->last = NULL;
+	HASH_DELETE(by_qpn, port->by_qpn, ch);
+	rwk_list_remove(&ch->dirty);
+	rwk_list_remove(&ch->active);
+	rwk_list_remove(&ch->connecting);
+	rwk_list_remove(&ch->all);
+	free(ch);
+}
+
+/** One piece of memory: machine, then responder. */
+static void *machine_memory(size_t size, size_t responder, void **responder_at)
+{
+	size_t first = (size + RWK_CACHE_LINE - 1) & ~(size_t)(RWK_CACHE_LINE - 1);
+	size_t all = (first + responder + RWK_CACHE_LINE - 1) & ~(size_t)(RWK_CACHE_LINE - 1);
+	unsigned char *m = aligned_alloc(RWK_CACHE_LINE, all);
+
+	if (!m)
+		return NULL;
+	memset(m, 0, all);
+	*responder_at = m + first;
+	return m;
+}
+
+static uint32_t at_most(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static int make_rc(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
+{
+	struct rwk_port *port = ch->port;
+	uint32_t chunk = READ_BATCH * ch->pmtu;
+	uint32_t reads = port->window / READ_BATCH;
+	const struct rwk_rc_attr attr = {
+		.peer_qpn = g->qpn,
+		.send_psn = ch->psn,
+		.receive_psn = g->psn,
+		.pmtu = (uint16_t)ch->pmtu,
+		.window = (uint16_t)at_most(g->window, RWK_RC_WINDOW_MAX),
+		.reads = (uint8_t)(reads < 1 ? 1 : at_most(reads, g->reads)),
+		.peer_reads = RWK_RC_READS_MAX,
+		.retry = 7,
+		.rnr_retry = 7,
+		.rnr_timer = 1,
+		.service = RWK_WIRE_RC,
+		.own = RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS,
+		.reach = RWK_REACH_READ | RWK_REACH_WRITE,
+		.timeout = TIMEOUT,
+		.ack_delay = ACK_DELAY,
+		.ack_every = ACK_EVERY,
+		.read_chunk = chunk,
+	};
+	void *responder;
+	int rc;
+
+	ch->machine = machine_memory(rwk_rc_size(), rwk_rc_responder_size(), &responder);
+	if (!ch->machine)
+		return -ENOMEM;
+	ch->rc = rwk_rc_open(ch->machine, responder, &rwk_packet_host, ch);
+	rc = rwk_rc_modify(ch->rc, RWK_QP_INIT, NULL);
+	if (!rc)
+		rc = rwk_rc_modify(ch->rc, RWK_QP_RTR, &attr);
+	return rc;
+}
+
+static int make_uc(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
+{
+	const struct rwk_uc_attr attr = {
+		.peer_qpn = g->qpn,
+		.send_psn = ch->psn,
+		.receive_psn = g->psn,
+		.pmtu = (uint16_t)ch->pmtu,
+		.reach = RWK_REACH_WRITE,
+	};
+	void *responder;
+	int rc;
+
+	ch->machine = machine_memory(rwk_uc_size(), rwk_uc_responder_size(), &responder);
+	if (!ch->machine)
+		return -ENOMEM;
+	ch->uc = rwk_uc_open(ch->machine, responder, &rwk_packet_host, ch);
+	ch->port->by_stream++;
+	rc = rwk_uc_modify(ch->uc, RWK_QP_INIT, NULL);
+	if (!rc)
+		rc = rwk_uc_modify(ch->uc, RWK_QP_RTR, &attr);
+	return rc;
+}
+
+int rwk_packet_machine(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
+{
+	drop_machine(ch);
+	ch->peer_qpn = g->qpn;
+	ch->peer_psn = g->psn;
+	ch->pmtu = at_most(g->pmtu, rwk_packet_pmtu(ch->port, ch->way, &ch->to));
+	return ch->way == RWK_WAY_LOSSY ? make_rc(ch, g) : make_uc(ch, g);
+}
+
+void rwk_packet_opened(struct rwk_packet_channel *ch)
+{
+	if (ch->rc)
+		rwk_rc_modify(ch->rc, RWK_QP_RTS, NULL);
+	else
+		rwk_uc_modify(ch->uc, RWK_QP_RTS, NULL);
+	ch->state = RWK_CH_OPEN;
+	rwk_list_remove(&ch->connecting);
+	rwk_packet_stir(ch);
+}
+
+void rwk_packet_doom(struct rwk_packet_channel *ch, int err)
+{
+	if (ch->doom || ch->state == RWK_CH_FAILED)
+		return;
+	ch->doom = err;
+	ch->port->doomed = true;
+}
+
+void rwk_packet_breach(struct rwk_packet_channel *ch, const char *what)
+{
+	if (!ch->doom)
+		rwk_warn("packets: rank %u broke the protocol: %s; the connection is given up",
+			rwk_address_rank(&ch->address), what);
+	ch->deaf = true;
+	rwk_packet_doom(ch, -EPROTO);
+}
+
+static void drop_queue(struct rwk_list *ops, int status)
+{
+	struct rwk_list *l;
+
+	while ((l = rwk_list_pop(ops))) {
+		struct rwk_op *op = rwk_container_of(l, struct rwk_op, link);
+
+		op->done(op, status);
+	}
+}
+
+void rwk_packet_stop(struct rwk_packet_channel *ch, int status)
+{
+	struct rwk_port *port = ch->port;
+	struct rwk_place *place = ch->place;
+
+	ch->state = RWK_CH_FAILED;
+	ch->base.error = status;
+	rwk_list_remove(&ch->connecting);
+	rwk_list_remove(&ch->active);
+	rwk_list_remove(&ch->dirty);
+	drop_machine(ch);
+	if (ch->frame)
+		rwk_pool_put(&port->frames, ch->frame);
+	ch->frame = NULL;
+	rwk_packet_pulls_stop(ch, status);
+	drop_queue(&ch->queue, status);
+	ch->place = NULL;
+	if (place)
+		port->client->end(port->cookie, &ch->base, place, status);
+}
+
+bool rwk_packet_idle(const struct rwk_packet_channel *ch)
+{
+	if (!rwk_list_empty(&ch->queue) || ch->frame || !rwk_list_empty(&ch->requests))
+		return false;
+	return !ch->rc || rwk_rc_idle(ch->rc);
+}
+
+void rwk_packet_farewell(struct rwk_packet_channel *ch)
+{
+	const struct rwk_envelope env = {.kind = RWK_KIND_BYE};
+
+	if (ch->state == RWK_CH_FAILED)
+		return;
+	drop_queue(&ch->queue, -ECANCELED);
+	if (ch->state == RWK_CH_OPEN && !ch->doom && rwk_packet_detach(ch) && rwk_packet_control(ch, &env, NULL, 0))
+		return;
+	if (ch->state != RWK_CH_CONNECTING)
+		rwk_packet_say_bye(ch);
+	rwk_packet_stop(ch, -ECANCELED);
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The handshake, and which way a channel goes. HANDSHAKE.md tells it in prose.
+ *
+ *   CONNECTING  CONNECT goes out, again and again, later and later; on the stream too once that is open and UDP has
+ *               not answered a few times. ACCEPT --> OPEN, and an ACCEPT back, so that the peer knows.
+ *   ACCEPTING   a CONNECT has come: ACCEPT goes out, for each CONNECT anew. A packet of the peer's QP, or an ACCEPT,
+ *               shows that it has heard --> OPEN.
+ *
+ * Evidence: once a channel is open, one end (that with the smaller nonce) starts a stream. If the stream breaks or
+ * leads to another process, the peer is dead. Where there can be none (a firewall, no descriptors left), the kernel's
+ * word that nobody listens on the port must do.
+ */
+#include "packet/internal.h"
+
+#define ASK_FIRST      (10 * 1000 * 1000ull)  /* ns: until the second greeting, */
+#define ASK_LAST       (500 * 1000 * 1000ull) /* and between greetings at most */
+#define STREAM_TRY     2                      /* greetings without an answer before the stream is tried */
+#define FALL_BACK      4                      /* greetings that an open stream outlives before UDP counts as blocked */
+#define WITHOUT_STREAM (30 * 1000 * 1000 * 1000ull) /* ns: neither answers: the peer cannot be reached */
+
+static uint64_t nonce_of(const struct rwk_address *a)
+{
+	return a->nonce_port >> 16;
+}
+
+static bool is_partial(const struct rwk_address *a)
+{
+	return a->flags_rank & RWK_ADDR_PARTIAL;
+}
+
+static void terms(struct rwk_packet_channel *ch, int way, struct rwk_greeting *g)
+{
+	struct rwk_port *port = ch->port;
+
+	g->qpn = ch->qpn;
+	g->psn = ch->psn;
+	g->pmtu = (uint16_t)rwk_packet_pmtu(port, way, &ch->to);
+	g->window = (uint16_t)(port->window < RWK_RC_WINDOW_MAX ? port->window : RWK_RC_WINDOW_MAX);
+	g->reads = RWK_RC_READS_MAX;
+	g->features = RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_GREETING_MASKED_ID |
+		      RWK_GREETING_RDMA_READ | RWK_GREETING_RDMA_WRITE;
+	g->room = port->room;
+}
+
+static void send_connect(struct rwk_packet_channel *ch, int way)
+{
+	struct rwk_greeting g = {
+		.type = RWK_GREETING_CONNECT, .from = ch->port->address, .to = ch->address, .echo = ch->token};
+
+	terms(ch, way, &g);
+	rwk_packet_greet(ch->port, way, &ch->to, &g);
+}
+
+/** `echo`: our peer's token in an answer to its CONNECT; ours, to say that we have heard its answer. */
+static void send_accept(struct rwk_packet_channel *ch, uint64_t echo)
+{
+	struct rwk_greeting g = {
+		.type = RWK_GREETING_ACCEPT, .from = ch->port->address, .to = ch->address, .echo = echo};
+
+	terms(ch, ch->way, &g);
+	rwk_packet_greet(ch->port, ch->way, &ch->to, &g);
+}
+
+/**
+ * Where to answer: to the address that the MAC covers, whatever the datagram's own source was; on a stream to where it
+ * leads.
+ */
+static struct rwk_link_address answer_to(
+	struct rwk_port *port, int way, const struct rwk_link_address *from, const struct rwk_greeting *g)
+{
+	return way == RWK_WAY_STREAM ? *from : port->ways->address(&g->from);
+}
+
+static void refuse(
+	struct rwk_port *port, int way, const struct rwk_link_address *from, const struct rwk_greeting *g, int reason)
+{
+	struct rwk_link_address to = answer_to(port, way, from, g);
+	struct rwk_greeting a;
+
+	rwk_greeting_answer(&a, g, RWK_GREETING_REFUSE, &port->address);
+	a.reason = (int16_t)reason;
+	port->count.refused++;
+	rwk_packet_greet(port, way, &to, &a);
+}
+
+static void reach_stream(struct rwk_packet_channel *ch)
+{
+	int rc;
+
+	if (ch->stream_asked || ch->stream_open || ch->stream_lost)
+		return;
+	ch->stream_asked = true;
+	rc = ch->port->ways->reach(ch->port->link[RWK_WAY_STREAM], &ch->to, ch->nonce);
+	if (rc)
+		rwk_packet_word(ch->port, &ch->to, rc);
+}
+
+/** The peer has the channel too. Who asks for the stream is the same at both ends. */
+static void established(struct rwk_packet_channel *ch)
+{
+	rwk_packet_opened(ch);
+	if (ch->way == RWK_WAY_STREAM && ch->port->client->by_stream)
+		ch->port->client->by_stream(ch->port->cookie, &ch->base);
+	if (nonce_of(&ch->port->address) < ch->nonce)
+		reach_stream(ch);
+}
+
+void rwk_packet_confirmed(struct rwk_packet_channel *ch)
+{
+	if (ch->state == RWK_CH_ACCEPTING)
+		established(ch);
+}
+
+/** A greeting more has had no answer, though a stream is open. */
+static bool may_fall_back(struct rwk_packet_channel *ch)
+{
+	if (!ch->port->link[RWK_WAY_LOSSY])
+		return true;
+	if (rwk_params.link == RWK_LINK_UDP || rwk_params.service == RWK_SERVICE_RC)
+		return false;
+	return ch->tries_with_stream++ >= FALL_BACK;
+}
+
+void rwk_packet_ask(struct rwk_packet_channel *ch, rwk_time now)
+{
+	rwk_time pause = ASK_FIRST << (ch->tries < 6 ? ch->tries : 6);
+
+	if (now < ch->ask_at)
+		return;
+	ch->tries++;
+	ch->ask_at = now + (pause < ASK_LAST ? pause : ASK_LAST);
+	if (ch->state == RWK_CH_ACCEPTING) {
+		send_accept(ch, ch->peer_token);
+		return;
+	}
+	if (ch->give_up_at && now >= ch->give_up_at) {
+		rwk_warn("packets: nobody answers at %s within the time to wait (FI_ROPEWALK_CONNECT_WAIT)",
+			rwk_packet_name(&ch->address));
+		rwk_packet_doom(ch, -ECONNREFUSED);
+		return;
+	}
+	if (ch->port->link[RWK_WAY_LOSSY])
+		send_connect(ch, RWK_WAY_LOSSY);
+	if (ch->tries >= STREAM_TRY || !ch->port->link[RWK_WAY_LOSSY])
+		reach_stream(ch);
+	if (ch->stream_open && may_fall_back(ch))
+		send_connect(ch, RWK_WAY_STREAM);
+}
+
+/** The channel to who has sent this greeting: by its nonce, or by where it is while that is all we know. */
+static struct rwk_packet_channel *find_channel(
+	struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_greeting *g)
+{
+	struct rwk_link_address told = port->ways->address(&g->from);
+	uint64_t nonce = nonce_of(&g->from);
+
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
+
+		if (ch->nonce ? ch->nonce == nonce
+			      : ch->token == g->echo || !memcmp(&ch->to, from, sizeof(*from)) ||
+					!memcmp(&ch->to, &told, sizeof(told)))
+			return ch;
+	}
+	return NULL;
+}
+
+/** The peer's full address is known now. 0, or why the client does not want it. */
+static int acquainted(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
+{
+	if (ch->nonce)
+		return 0;
+	ch->nonce = nonce_of(&g->from);
+	ch->address = g->from;
+	return ch->port->client->connected(ch->port->cookie, &ch->base, &g->from);
+}
+
+/** Goes over to the way that the peer has come by, and makes the machine. */
+static int agree(
+	struct rwk_packet_channel *ch, int way, const struct rwk_link_address *from, const struct rwk_greeting *g)
+{
+	ch->way = (uint8_t)way;
+	ch->to = answer_to(ch->port, way, from, g);
+	ch->seen = *from;
+	ch->begun_len = 0;
+	if (way == RWK_WAY_STREAM) {
+		ch->port->count.fell_back++;
+		ch->stream_open = true;
+	}
+	ch->peer_token = g->type == RWK_GREETING_CONNECT ? g->echo : 0;
+	return rwk_packet_machine(ch, g);
+}
+
+static struct rwk_packet_channel *new_from(struct rwk_port *port, const struct rwk_greeting *g, int *rc)
+{
+	struct rwk_packet_channel *ch = rwk_packet_channel_new(port, &g->from);
+
+	*rc = -ENOMEM;
+	if (!ch)
+		return NULL;
+	*rc = port->client->connected(port->cookie, &ch->base, &g->from);
+	if (!*rc)
+		return ch;
+	rwk_packet_channel_free(ch);
+	return NULL;
+}
+
+static void take_connect(
+	struct rwk_port *port, int way, const struct rwk_link_address *from, const struct rwk_greeting *g)
+{
+	struct rwk_packet_channel *ch = find_channel(port, from, g);
+	int rc = 0;
+
+	if (ch && ch->state == RWK_CH_OPEN) {
+		if (ch->peer_qpn == g->qpn)
+			send_accept(ch, g->echo); /* it has not heard the first */
+		else
+			refuse(port, way, from, g, -EALREADY);
+		return;
+	}
+	if (ch && ch->state == RWK_CH_FAILED)
+		rc = ch->base.error;
+	else if (ch && ch->state == RWK_CH_ACCEPTING && ch->way == way && ch->peer_qpn == g->qpn) {
+		send_accept(ch, g->echo);
+		return;
+	} else if (ch) {
+		rc = acquainted(ch, g);
+	} else {
+		ch = new_from(port, g, &rc);
+	}
+	if (!rc)
+		rc = agree(ch, way, from, g);
+	if (rc) {
+		refuse(port, way, from, g, rc);
+		if (ch && ch->state != RWK_CH_FAILED)
+			rwk_packet_doom(ch, rc);
+		return;
+	}
+	ch->state = RWK_CH_ACCEPTING;
+	ch->tries = 0;
+	ch->ask_at = rwk_packet_now(port) + ASK_FIRST;
+	rwk_list_remove(&ch->connecting);
+	rwk_list_append(&port->connecting, &ch->connecting);
+	send_accept(ch, g->echo);
+}
+
+static void take_accept(
+	struct rwk_port *port, int way, const struct rwk_link_address *from, const struct rwk_greeting *g)
+{
+	struct rwk_packet_channel *ch = find_channel(port, from, g);
+	bool ours = ch && g->echo == ch->token;
+
+	if (!ch || ch->state == RWK_CH_FAILED || (!ours && g->echo != ch->peer_token)) {
+		port->count.stale++;
+		return;
+	}
+	if (ch->state == RWK_CH_CONNECTING) {
+		int rc = ours ? acquainted(ch, g) : -EPROTO;
+
+		if (!rc)
+			rc = agree(ch, way, from, g);
+		if (rc) {
+			rwk_packet_doom(ch, rc);
+			return;
+		}
+		established(ch);
+	} else if (ch->state == RWK_CH_ACCEPTING) {
+		established(ch);
+	}
+	if (ours)
+		send_accept(ch, g->echo);
+}
+
+void rwk_packet_say_bye(struct rwk_packet_channel *ch)
+{
+	const struct rwk_greeting g = {.type = RWK_GREETING_BYE,
+		.from = ch->port->address,
+		.to = ch->address,
+		.qpn = ch->qpn,
+		.echo = ch->peer_token};
+
+	rwk_packet_greet(ch->port, ch->way, &ch->to, &g);
+}
+
+/** The peer has heard our good-bye, so all before it too. */
+static void take_bye(struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_greeting *g)
+{
+	struct rwk_packet_channel *ch = find_channel(port, from, g);
+
+	if (ch && ch->peer_qpn == g->qpn)
+		rwk_packet_doom(ch, -ECONNRESET);
+}
+
+static void take_refuse(struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_greeting *g)
+{
+	struct rwk_packet_channel *ch = NULL;
+
+	for (struct rwk_list *l = port->connecting.next; l != &port->connecting; l = l->next) {
+		struct rwk_packet_channel *c = rwk_container_of(l, struct rwk_packet_channel, connecting);
+
+		if (c->token == g->echo && c->state == RWK_CH_CONNECTING)
+			ch = c;
+	}
+	(void)from;
+	if (!ch) {
+		port->count.stale++;
+		return;
+	}
+	rwk_warn("packets: %s refuses the connection: %s", rwk_packet_name(&ch->address),
+		g->reason == -ESTALE ? "the process that had this address is gone" : strerror(-g->reason));
+	rwk_packet_doom(ch, g->reason == -ESTALE ? -ECONNRESET : g->reason);
+}
+
+void rwk_packet_greeted(
+	struct rwk_port *port, int way, const struct rwk_link_address *from, const struct rwk_greeting *g)
+{
+	port->count.greetings_in++;
+	if (rwk_greeting_meant(g, &port->address)) {
+		port->count.stale++;
+		if (g->type == RWK_GREETING_CONNECT)
+			refuse(port, way, from, g, -ESTALE);
+		return;
+	}
+	switch (g->type) {
+	case RWK_GREETING_CONNECT:
+		take_connect(port, way, from, g);
+		break;
+	case RWK_GREETING_ACCEPT:
+		take_accept(port, way, from, g);
+		break;
+	case RWK_GREETING_REFUSE:
+		take_refuse(port, from, g);
+		break;
+	case RWK_GREETING_BYE:
+		take_bye(port, from, g);
+		break;
+	default:
+		break;
+	}
+}
+
+/** No stream will come: what that means for a channel. */
+static void without_stream(struct rwk_packet_channel *ch, int status)
+{
+	ch->stream_lost = true;
+	if (ch->way == RWK_WAY_STREAM && ch->state == RWK_CH_OPEN) {
+		rwk_packet_doom(ch, -ECONNRESET);
+	} else if (ch->state == RWK_CH_CONNECTING) {
+		if (!ch->port->link[RWK_WAY_LOSSY])
+			rwk_packet_doom(ch, -EHOSTUNREACH);
+		else if (!ch->give_up_at)
+			ch->give_up_at = rwk_packet_now(ch->port) + WITHOUT_STREAM;
+	} else {
+		rwk_info("packets: no stream to %s (%s): its death can be told only by its kernel's refusals",
+			rwk_packet_name(&ch->address), strerror(-status));
+	}
+}
+
+static void channel_word(struct rwk_packet_channel *ch, int status)
+{
+	bool partial = is_partial(&ch->address);
+
+	ch->stream_asked = false;
+	ch->stream_open = !status;
+	switch (status) {
+	case 0:
+		ch->ask_at = 0;
+		if (ch->state == RWK_CH_CONNECTING)
+			rwk_packet_stir(ch);
+		break;
+	case -ECONNREFUSED:
+		if (!partial)
+			rwk_packet_doom(ch, -ECONNRESET); /* it had an address, so it was there */
+		break;
+	case -ESTALE:
+	case -ECONNRESET:
+	case -ESHUTDOWN:
+	case -EPROTO:
+		if (ch->state != RWK_CH_CONNECTING || !partial)
+			rwk_packet_doom(ch, -ECONNRESET);
+		break;
+	default:
+		without_stream(ch, status);
+	}
+}
+
+void rwk_packet_word(struct rwk_port *port, const struct rwk_link_address *who, int status)
+{
+	uint64_t nonce = !status && port->ways->nonce ? port->ways->nonce(port->link[RWK_WAY_STREAM], who) : 0;
+
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
+
+		if (ch->state == RWK_CH_FAILED)
+			continue;
+		if (nonce && ch->nonce == nonce)
+			ch->stream_to = *who; /* it may have come from another of its IPs */
+		if (!memcmp(&ch->to, who, sizeof(*who)) || !memcmp(&ch->stream_to, who, sizeof(*who)))
+			channel_word(ch, status);
+	}
+}
+
+void rwk_packet_hint(struct rwk_port *port, const struct rwk_link_address *who)
+{
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
+
+		if (ch->state == RWK_CH_FAILED || ch->way != RWK_WAY_LOSSY || memcmp(&ch->to, who, sizeof(*who)))
+			continue;
+		if (!ch->stream_lost)
+			reach_stream(ch); /* which tells for sure */
+		else if (!is_partial(&ch->address))
+			rwk_packet_doom(ch, -ECONNRESET);
+	}
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The packet service from inside.
+ *
+ *   port.c      links, packets in and to whom they go, timers, sleeping
+ *   connect.c   the handshake, and which way a channel goes
+ *   channel.c   a channel's life: made, open, failed, gone
+ *   outbound.c  messages into frames, ops into work requests, packets out
+ *   inbound.c   frames into messages; what the peer's RDMA touches
+ *   pull.c      a Read where the machine has none: asks the peer to write
+ *
+ * A channel's states:
+ *   CONNECTING  we have asked; greetings are sent again until there is an answer
+ *   ACCEPTING   the peer has asked, and we have answered; its packets are taken, ours wait until it has heard us
+ *   OPEN
+ *   FAILED      the client has been told, or will be in this progress
+ *
+ * Upcalls of a machine may call the client, which may send on any channel. Nothing is pumped then: whoever has
+ * something to send is in the port's list `dirty`, which is pumped when the machines are done with what has come.
+ */
+#ifndef RWK_PACKET_INTERNAL_H
+#define RWK_PACKET_INTERNAL_H
+
+#include "packet/greeting.h"
+#include "packet/packet.h"
+
+#include "base/compiler.h"
+#include "base/iov.h"
+#include "base/log.h"
+#include "base/param.h"
+#include "base/pool.h"
+#include "machine.h"
+#include "memory/keys.h"
+#include "rc/rc.h"
+#include "uc/uc.h"
+#include "wire/icrc.h"
+#include "wire/psn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+enum { RWK_WAY_LOSSY, RWK_WAY_STREAM, RWK_WAYS };
+
+/* A frame: its own four bytes, then records. */
+#define RWK_FRAME_HEAD      4u
+#define RWK_FRAME_ACK       0x01000000u /* the low 24 bits are a PSN acknowledged */
+#define RWK_RECORD_MAX      24u         /* bytes of a record's head, with data */
+#define RWK_FRAMES_MAX      64u         /* frames of a channel that are under way; beyond it send says -EAGAIN */
+#define RWK_SEND_MAX        65536u      /* bytes of a message that goes as a Send */
+#define RWK_RKEY_MARK       0x726f7065u /* in an rkey's second word: it is of this service */
+#define RWK_PACKET_OVERHEAD 80u         /* bytes of a packet beside its payload, at most */
+
+/** Kinds of the service's own records. */
+enum {
+	RWK_KIND_PULL = RWK_KIND_SERVICE, /* please write to me; struct rwk_pull */
+	RWK_KIND_PULLED,                  /* that is done: tag the id, small the positive errno */
+	RWK_KIND_BYE,                     /* the last record: the channel ends in good order */
+};
+
+struct rwk_pull {
+	uint64_t id;     /* the asker's */
+	uint64_t offset; /* into the region with key `from` */
+	uint64_t length;
+	uint32_t from, to; /* keys: of the region to read at the peer asked, and to write at the asker */
+};
+
+enum rwk_channel_state { RWK_CH_CONNECTING, RWK_CH_ACCEPTING, RWK_CH_OPEN, RWK_CH_FAILED };
+
+/** A work request and what it is for. */
+struct rwk_request {
+	struct rwk_wr wr;
+	struct rwk_list all; /* rwk_packet_channel.requests */
+	struct rwk_packet_channel *ch;
+	enum rwk_request_kind {
+		RWK_REQ_FRAME, /* records in `bytes`; nobody waits for it */
+		RWK_REQ_SEND,  /* a long message of op */
+		RWK_REQ_COPY,  /* one whose op was cancelled after it had begun: `copy` has it */
+		RWK_REQ_OP,    /* a part of op, a read or write */
+		RWK_REQ_PULL,  /* a part of what the peer has asked for */
+	} kind;
+	uint32_t used; /* bytes of a frame */
+	struct rwk_op *op;
+	struct rwk_pulling *pulling;
+	void *copy;
+	struct iovec iov[RWK_MACHINE_IOV];
+	unsigned char bytes[]; /* of a frame: all of it; of a long message: its head */
+};
+
+struct rwk_packet_channel {
+	struct rwk_channel base;
+	struct rwk_port *port;
+	enum rwk_channel_state state;
+	uint8_t way;
+	bool deaf;     /* the peer has said good-bye, or broken the protocol: nothing more is taken */
+	bool ack_came; /* the frame being taken has brought an acknowledgement, */
+	uint32_t ack;  /* this one */
+	uint32_t qpn, peer_qpn;
+	uint32_t psn, peer_psn;
+	struct rwk_rc *rc; /* one of the two from ACCEPTING or OPEN on; in `machine` */
+	struct rwk_uc *uc;
+	void *machine;
+	struct rwk_kept **kept;    /* early packets, from the first loss on */
+	struct rwk_request *frame; /* records gather in it; NULL: none */
+	uint64_t flushed_in;       /* the port's epoch in which a frame was last sent from within a send */
+	uint32_t frames;           /* under way */
+	uint32_t running;          /* requests under way that are no frames */
+	int doom;                  /* 0, or the error with which it fails at the end of this progress */
+
+	struct rwk_link_address to, seen; /* where packets go; where they come from, which need not be the same IP */
+	uint32_t begun;                   /* ICRC's beginning for packets of begun_len bytes */
+	size_t begun_len;
+
+	struct rwk_list queue;    /* rwk_op.link: sends in order; reads and writes stand behind the sends before them */
+	struct rwk_list requests; /* rwk_request.all: posted to the machine */
+	struct rwk_list pulls;    /* rwk_pulling.link */
+	struct rwk_list asked;    /* rwk_op.link: reads that the peer is asked to write */
+	struct rwk_list dirty, active, all, connecting;
+
+	/* A message in several packets that is arriving. */
+	struct rwk_place *place;
+	bool incoming;
+	size_t expected, arrived;
+
+	/* The handshake. */
+	struct rwk_address address; /* the peer's, perhaps partial */
+	uint64_t nonce;             /* of it; 0: not known */
+	uint64_t token, peer_token; /* of our CONNECT and the peer's */
+	uint32_t tries;
+	rwk_time ask_at, give_up_at;
+	struct rwk_link_address stream_to;
+	bool stream_open, stream_asked;
+	bool stream_lost; /* there is no stream, and none will be: no evidence */
+	uint32_t tries_with_stream;
+	uint32_t pmtu;
+	uint64_t last_pull;
+	UT_hash_handle by_qpn;
+};
+
+struct rwk_port {
+	const struct rwk_packet_ways *ways;
+	const struct rwk_transport *transport;
+	struct rwk_link *link[RWK_WAYS];
+	const struct rwk_client *client;
+	void *cookie;
+	struct rwk_address address;
+	uint8_t key[32];
+	struct rwk_packet_channel *by_qpn, *last; /* last: whose packet came last */
+	struct rwk_list all, dirty, active, connecting;
+	struct rwk_keys *keys;
+	struct rwk_pool requests, frames;
+	uint64_t epoch; /* counts progress */
+	rwk_time now, deadline;
+	rwk_time stream_at; /* when to look at the streams again */
+	uint32_t by_stream; /* channels that go by it */
+	bool inside, armed, doomed;
+	uint32_t room;   /* bytes of packets that our receive buffer holds, */
+	uint32_t window; /* so many of the largest */
+	int epoll, timer;
+	struct rwk_packet_counters count;
+};
+
+static inline struct rwk_packet_channel *rwk_packet_channel(struct rwk_channel *ch)
+{
+	return (struct rwk_packet_channel *)ch;
+}
+
+/* port.c */
+/** The time, asked for once a progress. */
+rwk_time rwk_packet_now(struct rwk_port *port);
+/** Sends a datagram of the handshake. */
+void rwk_packet_greet(struct rwk_port *port, int way, const struct rwk_link_address *to, const struct rwk_greeting *g);
+/** Something is to be sent: the channel is pumped at the end of the progress, or now if we are not in one. */
+void rwk_packet_stir(struct rwk_packet_channel *ch);
+void rwk_packet_deadline(struct rwk_packet_channel *ch, rwk_time at);
+void rwk_packet_flush(struct rwk_port *port);
+int rwk_packet_random(void *to, size_t len);
+/** An address as a user would write it; until the next call of this thread. */
+const char *rwk_packet_name(const struct rwk_address *a);
+/** Payload of the largest packet that reaches `to` by that way. */
+uint32_t rwk_packet_pmtu(struct rwk_port *port, int way, const struct rwk_link_address *to);
+/** The link has taken a packet. */
+void rwk_packet_sent(
+	struct rwk_port *port, int way, const struct rwk_link_address *to, const struct iovec *iov, int count);
+
+/** Who is told what comes while a port is being closed. */
+extern const struct rwk_client rwk_packet_nobody;
+
+/* connect.c */
+void rwk_packet_greeted(
+	struct rwk_port *port, int way, const struct rwk_link_address *from, const struct rwk_greeting *g);
+void rwk_packet_word(struct rwk_port *port, const struct rwk_link_address *who, int status);
+void rwk_packet_hint(struct rwk_port *port, const struct rwk_link_address *who);
+/** Asks again who has not answered. */
+void rwk_packet_ask(struct rwk_packet_channel *ch, rwk_time now);
+/** A packet of the channel's QP has come: the peer has heard our answer. */
+void rwk_packet_confirmed(struct rwk_packet_channel *ch);
+
+/* channel.c */
+struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const struct rwk_address *to);
+void rwk_packet_channel_free(struct rwk_packet_channel *ch);
+/** Makes the machine for the way. 0 or -ENOMEM. */
+int rwk_packet_machine(struct rwk_packet_channel *ch, const struct rwk_greeting *g);
+/** It may send. */
+void rwk_packet_opened(struct rwk_packet_channel *ch);
+/** Ends all that is under way with `status`. */
+void rwk_packet_stop(struct rwk_packet_channel *ch, int status);
+/** It fails at the end of this progress. */
+void rwk_packet_doom(struct rwk_packet_channel *ch, int err);
+void rwk_packet_breach(struct rwk_packet_channel *ch, const char *what);
+bool rwk_packet_idle(const struct rwk_packet_channel *ch);
+/** The client leaves: its ops are cancelled, a good-bye goes behind what it has sent. */
+void rwk_packet_farewell(struct rwk_packet_channel *ch);
+/**
+ * Takes the ops that run back from the machine: long messages go on from copies. False: an RDMA request runs, or there
+ * is no memory; the channel cannot go on.
+ */
+bool rwk_packet_detach(struct rwk_packet_channel *ch);
+/** Tells a peer that has said good-bye that it was heard. */
+void rwk_packet_say_bye(struct rwk_packet_channel *ch);
+
+/* outbound.c */
+int rwk_packet_emit(void *user, const struct rwk_wire *w, const struct iovec *payload, int count);
+void rwk_packet_done(void *user, struct rwk_wr *wr, int status);
+/** Moves what waits: ops into requests, requests into packets. Returns packets made. */
+int rwk_packet_pump(struct rwk_packet_channel *ch);
+/** A record of the service's own; false: out of memory. */
+bool rwk_packet_control(struct rwk_packet_channel *ch, const struct rwk_envelope *env, const void *bytes, size_t len);
+/** Posts the parts of an RDMA request, each of at most as much as a machine takes. 0 or -ENOMEM. */
+int rwk_packet_rdma(struct rwk_packet_channel *ch, struct rwk_op *op);
+struct rwk_request *rwk_packet_request(struct rwk_packet_channel *ch, enum rwk_request_kind kind);
+int rwk_packet_start(struct rwk_request *r);
+
+/* inbound.c */
+extern const struct rwk_machine_host rwk_packet_host;
+void rwk_packet_kept_free(struct rwk_packet_channel *ch);
+
+/* pull.c */
+int rwk_packet_pull(struct rwk_packet_channel *ch, struct rwk_op *op);
+void rwk_packet_pull_asked(struct rwk_packet_channel *ch, const void *bytes, size_t len);
+void rwk_packet_pull_answered(struct rwk_packet_channel *ch, const struct rwk_envelope *env);
+void rwk_packet_pull_part(struct rwk_request *r, int status);
+/** Answers those that have been written. */
+void rwk_packet_pulls_answer(struct rwk_packet_channel *ch);
+void rwk_packet_pulls_stop(struct rwk_packet_channel *ch, int status);
+
+#endif

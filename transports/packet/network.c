@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The packet service on the real network: udp, and tcp at the same port number, so that one address names both.
+ */
+#include "packet/packet.h"
+
+#include "base/log.h"
+#include "base/param.h"
+#include "links/tcp/tcp.h"
+#include "links/udp/udp.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define PORT_TRIES 32
+
+static const uint8_t any_ip[16];
+
+/** Which of this host's addresses peers are told, unless the user has named one. */
+static int publish_ip(struct rwk_address *a)
+{
+	char why[200];
+	int rc;
+
+	if (memcmp(a->ip, any_ip, sizeof(any_ip)))
+		return 0;
+	rc = rwk_udp_own_ip(NULL, NULL, a->ip, why, sizeof(why));
+	if (!rc)
+		return 0;
+	rwk_info("network: %s; peers on other nodes cannot be reached", why);
+	return -ENETDOWN;
+}
+
+static int open_stream(const struct rwk_port_attr *attr, const uint8_t ip[16], uint16_t port, struct rwk_link **stream)
+{
+	struct rwk_tcp_attr tcp = {
+		.port = port,
+		.port_first = rwk_params.ports.first,
+		.port_last = rwk_params.ports.last,
+		.nonce = attr->address.nonce_port >> 16,
+	};
+
+	memcpy(tcp.ip, ip, sizeof(tcp.ip));
+	memcpy(tcp.secret, attr->key, sizeof(tcp.secret));
+	return rwk_tcp_open(&tcp, stream);
+}
+
+static int open_lossy(const struct rwk_port_attr *attr, const uint8_t ip[16], struct rwk_link **lossy)
+{
+	struct rwk_udp_attr udp = {
+		.port = rwk_address_port(&attr->address),
+		.port_first = rwk_params.ports.first,
+		.port_last = rwk_params.ports.last,
+		.receive_buffer = (int)rwk_params.receive_buffer,
+	};
+
+	memcpy(udp.ip, ip, sizeof(udp.ip));
+	return rwk_udp_open(&udp, lossy);
+}
+
+/** Opens what is wanted, both at one number; -EADDRINUSE: what comes second has not the number of the first. */
+static int open_wanted(const struct rwk_port_attr *attr, const uint8_t ip[16], struct rwk_link **lossy,
+	struct rwk_link **stream, uint16_t *port)
+{
+	bool udp = rwk_params.udp && rwk_params.link != RWK_LINK_TCP;
+	int rc = 0;
+
+	*lossy = *stream = NULL;
+	*port = rwk_address_port(&attr->address);
+	if (udp) {
+		rc = open_lossy(attr, ip, lossy);
+		if (rc)
+			return rc;
+		*port = rwk_udp_port(*lossy);
+	}
+	if (!rwk_params.tcp)
+		return 0;
+	rc = open_stream(attr, ip, *port, stream);
+	if (!rc)
+		*port = rwk_tcp_port(*stream);
+	else if (udp)
+		(*lossy)->ops->close(*lossy);
+	return rc;
+}
+
+static int open_links(struct rwk_port_attr *attr, struct rwk_link **lossy, struct rwk_link **stream)
+{
+	bool fixed = rwk_address_port(&attr->address);
+	uint8_t ip[16];
+	uint16_t port;
+	int rc;
+
+	if (!rwk_params.tcp && (!rwk_params.udp || rwk_params.link == RWK_LINK_TCP))
+		return -ENETDOWN;
+	memcpy(ip, attr->address.ip, sizeof(ip));
+	rc = publish_ip(&attr->address);
+	if (rc)
+		return rc;
+	rc = open_wanted(attr, ip, lossy, stream, &port);
+	for (int i = 0; rc == -EADDRINUSE && !fixed && i < PORT_TRIES; i++)
+		rc = open_wanted(attr, ip, lossy, stream, &port);
+	if (!rc)
+		attr->address.nonce_port = (attr->address.nonce_port & ~0xffffull) | port;
+	return rc;
+}
+
+static struct rwk_link_address link_address(const struct rwk_address *a)
+{
+	return rwk_udp_address(a->ip, rwk_address_port(a));
+}
+
+static const struct rwk_packet_ways network_ways = {
+	.open = open_links,
+	.address = link_address,
+	.reach = rwk_tcp_reach,
+	.nonce = rwk_tcp_nonce,
+	.leave = rwk_tcp_leave,
+	.room = rwk_udp_room,
+};
+
+static int network_open(
+	struct rwk_port_attr *attr, const struct rwk_client *client, void *cookie, struct rwk_port **port)
+{
+	return rwk_packet_open(&network_ways, &rwk_network_transport, attr, client, cookie, port);
+}
+
+const struct rwk_transport rwk_network_transport = {
+	.name = "RC/udp",
+	.open = network_open,
+	.close = rwk_packet_close,
+	.connect = rwk_packet_connect,
+	.disconnect = rwk_packet_disconnect,
+	.progress = rwk_packet_progress,
+	.arm = rwk_packet_arm,
+	.wait_fd = rwk_packet_wait_fd,
+	.send = rwk_packet_send,
+	.post = rwk_packet_post,
+	.withdraw = rwk_packet_withdraw,
+	.expose = rwk_packet_expose,
+	.conceal = rwk_packet_conceal,
+};

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From messages to packets. A short message is copied into the channel's frame. The first frame after a progress is
+ * sent within the send that began it, since somebody may wait for it; what follows before the next progress gathers
+ * behind it and goes out together. A long message is a Send of its own, read where it lies until it is acknowledged.
+ */
+#include "packet/internal.h"
+
+enum { OP_QUEUED = 1, OP_RUNNING };
+
+#define OP_STATE  0 /* words of rwk_op.service */
+#define OP_PARTS  1
+#define OP_STATUS 2
+
+/* Bytes of an RDMA request at most; longer ops are several. */
+#define PART_MAX ((size_t)1 << 30)
+
+struct rwk_request *rwk_packet_request(struct rwk_packet_channel *ch, enum rwk_request_kind kind)
+{
+	struct rwk_request *r = rwk_pool_get(kind == RWK_REQ_FRAME ? &ch->port->frames : &ch->port->requests);
+
+	if (!r)
+		return NULL;
+	r->wr = (struct rwk_wr){.type = RWK_WR_SEND, .iov = r->iov, .iov_count = 1};
+	r->ch = ch;
+	r->kind = kind;
+	r->used = 0;
+	r->op = NULL;
+	r->pulling = NULL;
+	return r;
+}
+
+static void free_request(struct rwk_request *r)
+{
+	struct rwk_port *port = r->ch->port;
+
+	rwk_pool_put(r->kind == RWK_REQ_FRAME ? &port->frames : &port->requests, r);
+}
+
+int rwk_packet_start(struct rwk_request *r)
+{
+	struct rwk_packet_channel *ch = r->ch;
+	int rc;
+
+	rwk_list_append(&ch->requests, &r->all);
+	if (r->kind != RWK_REQ_FRAME)
+		ch->running++;
+	rc = ch->rc ? rwk_rc_post(ch->rc, &r->wr) : rwk_uc_post(ch->uc, &r->wr);
+	if (rc) {
+		rwk_list_remove(&r->all);
+		if (r->kind != RWK_REQ_FRAME)
+			ch->running--;
+	}
+	return rc;
+}
+
+/** The frame's own word: what we acknowledge by it. */
+static uint32_t frame_word(struct rwk_packet_channel *ch)
+{
+	uint32_t psn;
+
+	return ch->rc && rwk_rc_take_ack(ch->rc, &psn) ? RWK_FRAME_ACK | psn : 0;
+}
+
+/** The frame is full, or due. */
+static void close_frame(struct rwk_packet_channel *ch)
+{
+	struct rwk_request *r = ch->frame;
+	uint32_t word = frame_word(ch);
+
+	ch->frame = NULL;
+	memcpy(r->bytes, &word, sizeof(word));
+	r->iov[0] = (struct iovec){r->bytes, r->used};
+	r->wr.length = r->used;
+	ch->port->count.frames_out++;
+	if (rwk_packet_start(r)) {
+		ch->frames--;
+		free_request(r);
+		rwk_packet_doom(ch, -EIO);
+	}
+}
+
+/** Room for a record of `need` bytes in the frame, or in a new one; NULL: none now, or never. */
+static struct rwk_request *frame_room(struct rwk_packet_channel *ch, size_t need)
+{
+	struct rwk_request *r = ch->frame;
+
+	if (rwk_likely(r && r->used + need <= ch->pmtu))
+		return r;
+	if (RWK_FRAME_HEAD + need > ch->pmtu || ch->frames >= RWK_FRAMES_MAX)
+		return NULL;
+	r = rwk_packet_request(ch, RWK_REQ_FRAME);
+	if (!r)
+		return NULL;
+	if (ch->frame)
+		close_frame(ch);
+	r->used = RWK_FRAME_HEAD;
+	ch->frames++;
+	ch->frame = r;
+	return r;
+}
+
+/** Writes a record's head; returns its bytes. The envelope's spare word carries the length. */
+static size_t put_head(unsigned char *to, const struct rwk_envelope *env, size_t len)
+{
+	uint64_t head = (env->head & UINT32_MAX) | (uint64_t)len << 32;
+
+	memcpy(to, &head, 8);
+	memcpy(to + 8, &env->tag, 8);
+	if (!(env->flags & RWK_ENV_DATA))
+		return 16;
+	memcpy(to + 16, &env->data, 8);
+	return 24;
+}
+
+static size_t record_size(const struct rwk_envelope *env, size_t len)
+{
+	return (env->flags & RWK_ENV_DATA ? 24 : 16) + len;
+}
+
+static bool append(struct rwk_packet_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len)
+{
+	struct rwk_request *r = frame_room(ch, record_size(env, len));
+	unsigned char *to;
+
+	if (!r)
+		return false;
+	to = r->bytes + r->used;
+	to += put_head(to, env, len);
+	if (len)
+		memcpy(to, buf, len);
+	r->used = (uint32_t)(to + len - r->bytes);
+	ch->port->count.records_out++;
+	return true;
+}
+
+/** Sends what there is within a call of the client's, if that can be done without an upcall. */
+static void send_now(struct rwk_packet_channel *ch)
+{
+	struct rwk_port *port = ch->port;
+
+	if (port->inside || ch->flushed_in == port->epoch || (ch->uc && ch->running)) {
+		rwk_packet_stir(ch);
+		return;
+	}
+	ch->flushed_in = port->epoch;
+	port->now = 0;
+	port->inside = true;
+	rwk_packet_pump(ch);
+	port->inside = false;
+	rwk_packet_flush(port);
+}
+
+int rwk_packet_send(struct rwk_channel *c, const struct rwk_envelope *env, const void *buf, size_t len)
+{
+	struct rwk_packet_channel *ch = rwk_packet_channel(c);
+
+	if (rwk_unlikely(ch->state != RWK_CH_OPEN))
+		return c->error ? c->error : -EAGAIN;
+	if (rwk_unlikely(!rwk_list_empty(&ch->queue)) || !append(ch, env, buf, len))
+		return -EAGAIN;
+	send_now(ch);
+	return 0;
+}
+
+bool rwk_packet_control(struct rwk_packet_channel *ch, const struct rwk_envelope *env, const void *bytes, size_t len)
+{
+	if (!append(ch, env, bytes, len))
+		return false;
+	rwk_packet_stir(ch);
+	return true;
+}
+
+/** A long message: a Send of its own, its head in the request. False: out of memory. */
+static bool start_long(struct rwk_packet_channel *ch, struct rwk_op *op)
+{
+	struct rwk_request *r = rwk_packet_request(ch, RWK_REQ_SEND);
+	size_t len = op->length;
+	uint32_t word;
+	unsigned n;
+
+	if (!r)
+		return false;
+	if (ch->frame)
+		close_frame(ch);
+	word = frame_word(ch);
+	memcpy(r->bytes, &word, sizeof(word));
+	r->iov[0] = (struct iovec){r->bytes, RWK_FRAME_HEAD + put_head(r->bytes + RWK_FRAME_HEAD, &op->env, len)};
+	n = rwk_iov_slice(op->iov, op->iov_count, 0, &len, r->iov + 1, RWK_MACHINE_IOV - 1);
+	r->wr.iov_count = (uint16_t)(1 + n);
+	r->wr.length = r->iov[0].iov_len + len;
+	r->op = op;
+	op->service[OP_STATE] = OP_RUNNING;
+	ch->port->count.frames_out++;
+	ch->port->count.records_out++;
+	if (rwk_packet_start(r)) {
+		free_request(r);
+		return false;
+	}
+	return true;
+}
+
+int rwk_packet_rdma(struct rwk_packet_channel *ch, struct rwk_op *op)
+{
+	size_t at = 0;
+
+	op->service[OP_STATE] = OP_RUNNING;
+	op->service[OP_PARTS] = 1; /* ours, until all are posted */
+	op->service[OP_STATUS] = 0;
+	while (at < op->length) {
+		struct rwk_request *r = rwk_packet_request(ch, RWK_REQ_OP);
+		size_t len = op->length - at < PART_MAX ? op->length - at : PART_MAX;
+
+		if (!r)
+			break;
+		r->wr.type = op->type == RWK_OP_READ ? RWK_WR_READ : RWK_WR_WRITE;
+		r->wr.iov_count = (uint16_t)rwk_iov_slice(op->iov, op->iov_count, at, &len, r->iov, RWK_MACHINE_IOV);
+		r->wr.length = len;
+		r->wr.remote = op->offset + at;
+		r->wr.key = (uint32_t)op->rkey.word[0];
+		r->op = op;
+		if (!len || rwk_packet_start(r)) {
+			free_request(r);
+			break;
+		}
+		op->service[OP_PARTS]++;
+		at += len;
+	}
+	if (at < op->length)
+		op->service[OP_STATUS] = ENOMEM;
+	return --op->service[OP_PARTS] ? 0 : -ENOMEM;
+}
+
+/** A short message joins the frame; false: no room now. */
+static bool start_short(struct rwk_packet_channel *ch, struct rwk_op *op)
+{
+	unsigned char bytes[RWK_WIRE_PMTU_MAX];
+
+	if (!frame_room(ch, record_size(&op->env, op->length)))
+		return false;
+	rwk_iov_gather(op->iov, op->iov_count, 0, bytes, op->length);
+	append(ch, &op->env, bytes, op->length);
+	rwk_list_remove(&op->link);
+	op->done(op, 0);
+	return true;
+}
+
+static bool is_short(const struct rwk_packet_channel *ch, const struct rwk_op *op)
+{
+	return op->type == RWK_OP_SEND && RWK_FRAME_HEAD + record_size(&op->env, op->length) <= ch->pmtu;
+}
+
+/** Starts the first of the queue, which is not short; false: it must wait, for memory. */
+static bool start_first(struct rwk_packet_channel *ch, struct rwk_op *op)
+{
+	bool pull = op->type == RWK_OP_READ && (ch->uc || rwk_params.rendezvous == RWK_RENDEZVOUS_WRITE);
+
+	rwk_list_remove(&op->link);
+	if (op->type == RWK_OP_SEND ? start_long(ch, op) : !(pull ? rwk_packet_pull(ch, op) : rwk_packet_rdma(ch, op)))
+		return true;
+	op->service[OP_STATE] = OP_QUEUED;
+	rwk_list_append(ch->queue.next, &op->link); /* in front of what is first now */
+	return false;
+}
+
+int rwk_packet_post(struct rwk_channel *c, struct rwk_op *op)
+{
+	struct rwk_packet_channel *ch = rwk_packet_channel(c);
+
+	if (c->error)
+		return c->error;
+	if (op->type != RWK_OP_SEND && op->rkey.word[1] != RWK_RKEY_MARK)
+		return -EINVAL;
+	op->service[OP_STATE] = OP_QUEUED;
+	rwk_list_append(&ch->queue, &op->link);
+	rwk_packet_stir(ch);
+	if (ch->state == RWK_CH_OPEN && ch->queue.next == &op->link && !is_short(ch, op) && start_first(ch, op))
+		send_now(ch);
+	return 0;
+}
+
+int rwk_packet_withdraw(struct rwk_channel *c, struct rwk_op *op)
+{
+	(void)c;
+	if (op->service[OP_STATE] != OP_QUEUED)
+		return -EBUSY;
+	rwk_list_remove(&op->link);
+	return 0;
+}
+
+static void part_done(struct rwk_op *op, int status)
+{
+	if (status && !op->service[OP_STATUS])
+		op->service[OP_STATUS] = (uint64_t)-status;
+	if (!--op->service[OP_PARTS])
+		op->done(op, -(int)op->service[OP_STATUS]);
+}
+
+void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
+{
+	struct rwk_packet_channel *ch = user;
+	struct rwk_request *r = rwk_container_of(wr, struct rwk_request, wr);
+	enum rwk_request_kind kind = r->kind;
+	struct rwk_op *op = r->op;
+
+	rwk_list_remove(&r->all);
+	if (status && ch->base.error)
+		status = ch->base.error; /* why the channel ended says more than that it did */
+	if (kind == RWK_REQ_FRAME)
+		ch->frames--;
+	else
+		ch->running--;
+	if (kind == RWK_REQ_PULL)
+		rwk_packet_pull_part(r, status);
+	if (kind == RWK_REQ_COPY)
+		free(r->copy);
+	free_request(r);
+	if (kind == RWK_REQ_SEND)
+		op->done(op, status);
+	else if (kind == RWK_REQ_OP)
+		part_done(op, status);
+}
+
+/** A message that has begun cannot be taken out of the stream: the rest of it is sent from a copy. */
+static bool detach(struct rwk_request *r)
+{
+	size_t head = r->iov[0].iov_len, len = r->wr.length - head;
+	struct rwk_op *op = r->op;
+
+	if (r->kind == RWK_REQ_FRAME || r->kind == RWK_REQ_COPY)
+		return true;
+	if (r->kind != RWK_REQ_SEND)
+		return false;
+	r->copy = malloc(len);
+	if (!r->copy)
+		return false;
+	rwk_iov_gather(op->iov, op->iov_count, 0, r->copy, len);
+	r->iov[1] = (struct iovec){r->copy, len};
+	r->wr.iov_count = 2;
+	r->kind = RWK_REQ_COPY;
+	r->op = NULL;
+	op->done(op, -ECANCELED);
+	return true;
+}
+
+bool rwk_packet_detach(struct rwk_packet_channel *ch)
+{
+	for (struct rwk_list *l = ch->requests.next; l != &ch->requests; l = l->next) {
+		if (!detach(rwk_container_of(l, struct rwk_request, all)))
+			return false;
+	}
+	return rwk_list_empty(&ch->asked) && rwk_list_empty(&ch->pulls);
+}
+
+int rwk_packet_pump(struct rwk_packet_channel *ch)
+{
+	rwk_time now = rwk_packet_now(ch->port);
+	int n = 0;
+
+	if (ch->state == RWK_CH_OPEN) {
+		while (!rwk_list_empty(&ch->queue)) {
+			struct rwk_op *op = rwk_container_of(ch->queue.next, struct rwk_op, link);
+
+			if (!(is_short(ch, op) ? start_short(ch, op) : start_first(ch, op)))
+				break;
+		}
+		if (ch->frame)
+			close_frame(ch);
+	}
+	if (ch->rc) {
+		n = rwk_rc_pump(ch->rc, now);
+		rwk_packet_deadline(ch, rwk_rc_next(ch->rc));
+	} else if (ch->uc) {
+		n = rwk_uc_pump(ch->uc);
+		if (!rwk_uc_idle(ch->uc))
+			rwk_packet_deadline(ch, now + 50000); /* the stream is full: look again */
+	}
+	return n;
+}
+
+/** The ICRC of what goes to the peer begins like this; lengths repeat. */
+static uint32_t begun(struct rwk_packet_channel *ch, struct rwk_link *l, size_t len)
+{
+	uint8_t pseudo[RWK_LINK_PSEUDO_MAX];
+
+	if (ch->begun_len != len) {
+		ch->begun_len = len;
+		ch->begun = rwk_icrc_begin(pseudo, l->ops->pseudo(l, &ch->to, true, len, 0, pseudo));
+	}
+	return ch->begun;
+}
+
+int rwk_packet_emit(void *user, const struct rwk_wire *w, const struct iovec *payload, int count)
+{
+	struct rwk_packet_channel *ch = user;
+	struct rwk_link *l = ch->port->link[ch->way];
+	struct iovec iov[RWK_MACHINE_IOV + 2];
+	uint8_t header[RWK_WIRE_HEADER_MAX], trailer[3 + RWK_WIRE_ICRC] = {0};
+	size_t len = rwk_iov_length(payload, (size_t)count), header_len = rwk_wire_pack(w, len, header);
+	unsigned pad = -len & 3;
+	uint32_t icrc;
+	int rc;
+
+	icrc = rwk_icrc_packet(
+		begun(ch, l, header_len + len + pad + RWK_WIRE_ICRC), header, header_len, payload, count, pad);
+	memcpy(trailer + pad, &icrc, RWK_WIRE_ICRC);
+	iov[0] = (struct iovec){header, header_len};
+	for (int i = 0; i < count; i++)
+		iov[i + 1] = payload[i];
+	iov[count + 1] = (struct iovec){trailer, pad + RWK_WIRE_ICRC};
+	rc = l->ops->send(l, &ch->to, iov, count + 2);
+	if (!rc)
+		rwk_packet_sent(ch->port, ch->way, &ch->to, iov, count + 2);
+	return rc;
+}

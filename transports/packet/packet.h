@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The packet service: a channel (transport.h) over a packet machine and a link. RC on udp, the usual way between
+ * hosts; UC on tcp, where UDP does not get through. Which of them carries a channel is found out when it connects.
+ *
+ *   way      the link that a channel goes by, and with it the machine
+ *   frame    the payload of one Send between our own ends: a few bytes of the service's, then records
+ *   record   a message of the client's (or of the service's) in a frame; small ones share a frame, a long one has a
+ *            frame of several packets to itself
+ *   greeting what the handshake's datagrams say (greeting.h); HANDSHAKE.md tells how they are used
+ *   stream   the tcp link's connection to a peer's process: evidence that it lives, and a way
+ *
+ * FRAME.md describes frames and records byte by byte.
+ */
+#ifndef RWK_PACKET_PACKET_H
+#define RWK_PACKET_PACKET_H
+
+#include "link.h"
+#include "transport.h"
+
+/** Links for a port, and what only they know. rwk_network_transport has those of the real world, tests have others. */
+struct rwk_packet_ways {
+	/**
+	 * Opens the links for an endpoint: *lossy carries RC, *stream UC and evidence; either may be left NULL, not
+	 * both. Sets the port number in attr->address, and the IP if it was zero. 0 or a negative errno.
+	 */
+	int (*open)(struct rwk_port_attr *attr, struct rwk_link **lossy, struct rwk_link **stream);
+	/** Where on the links the endpoint with that address is. */
+	struct rwk_link_address (*address)(const struct rwk_address *a);
+	/** Starts a stream to the process with that nonce (0: whoever is there); `word` tells the rest. */
+	int (*reach)(struct rwk_link *stream, const struct rwk_link_address *to, uint64_t nonce);
+	/** The nonce of the process that an open stream leads to. */
+	uint64_t (*nonce)(struct rwk_link *stream, const struct rwk_link_address *to);
+	/** Ends a stream in good order. */
+	void (*leave)(struct rwk_link *stream, const struct rwk_link_address *to);
+	/** Bytes of packets that the lossy link's receive buffer holds for sure. */
+	size_t (*room)(const struct rwk_link *lossy);
+	/**
+	 * May be NULL: close waits by itself. Else it leaves the port to this, which has rwk_packet_linger called from
+	 * time to time until it says false, and then rwk_packet_free.
+	 */
+	void (*linger)(struct rwk_port *port);
+};
+
+/** The calls of a transport on such ways; a transport's table has them all, `open` as a call of its own. */
+int rwk_packet_open(const struct rwk_packet_ways *ways, const struct rwk_transport *transport,
+	struct rwk_port_attr *attr, const struct rwk_client *client, void *cookie, struct rwk_port **port);
+void rwk_packet_close(struct rwk_port *port);
+bool rwk_packet_linger(struct rwk_port *port);
+void rwk_packet_free(struct rwk_port *port);
+/** When progress has something to do by the clock; UINT64_MAX: never. */
+rwk_time rwk_packet_next(const struct rwk_port *port);
+int rwk_packet_connect(struct rwk_port *port, const struct rwk_address *to, void *peer, struct rwk_channel **ch);
+void rwk_packet_disconnect(struct rwk_channel *ch);
+int rwk_packet_progress(struct rwk_port *port);
+int rwk_packet_arm(struct rwk_port *port);
+int rwk_packet_wait_fd(struct rwk_port *port);
+int rwk_packet_send(struct rwk_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len);
+int rwk_packet_post(struct rwk_channel *ch, struct rwk_op *op);
+int rwk_packet_withdraw(struct rwk_channel *ch, struct rwk_op *op);
+int rwk_packet_expose(
+	struct rwk_channel *ch, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key);
+void rwk_packet_conceal(struct rwk_channel *ch, const struct rwk_rkey *key);
+
+/** Datagrams that a port has dropped, by reason, and what it has done. */
+struct rwk_packet_counters {
+	uint64_t packets_in, packets_out;
+	uint64_t malformed, wrong_icrc, unknown_qp, wrong_sender, wrong_key, stale, refused;
+	uint64_t greetings_in, greetings_out;
+	uint64_t frames_out, records_out, frames_in, records_in;
+	uint64_t fell_back; /* channels that went over to the stream */
+};
+const struct rwk_packet_counters *rwk_packet_counters(const struct rwk_port *port);
+/** The counters of a channel's machine. */
+const struct rwk_qp_counters *rwk_packet_qp_counters(const struct rwk_channel *ch);
+/** Does the channel go by the stream? */
+bool rwk_packet_by_stream(const struct rwk_channel *ch);
+
+#endif

@@ -1,0 +1,709 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A port: its links, and what is done with each packet that comes.
+ *
+ * Timers: each active channel has the machine's next deadline; the port keeps the earliest of all, and looks at the
+ * clock only after packets and every few polls. Connecting channels are asked again by the same clock. Streams without
+ * channels on them are looked at every few milliseconds: they only carry evidence.
+ */
+#include "packet/internal.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BUDGET      64                          /* packets a progress and link */
+#define KEYS        4096                        /* regions exposed at once */
+#define GSI_QKEY    0x80010000u                 /* of management datagrams */
+#define STREAM_GAP  (5 * 1000 * 1000ull)        /* ns between looks at streams that carry nothing */
+#define CLOCK_GAP   16                          /* polls between looks at the clock */
+#define LINGER      (2 * 1000 * 1000 * 1000ull) /* ns that close waits for acknowledgements at most */
+#define PACKET_COST 512 /* bytes that the kernel counts for a packet beside its payload, about */
+
+int rwk_packet_random(void *to, size_t len)
+{
+	return getrandom(to, len, 0) == (ssize_t)len ? 0 : -EIO;
+}
+
+const char *rwk_packet_name(const struct rwk_address *a)
+{
+	static _Thread_local char text[INET6_ADDRSTRLEN + 32];
+	char ip[INET6_ADDRSTRLEN];
+
+	if (IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)a->ip))
+		inet_ntop(AF_INET, a->ip + 12, ip, sizeof(ip));
+	else
+		inet_ntop(AF_INET6, a->ip, ip, sizeof(ip));
+	if (rwk_address_rank(a) == RWK_ADDR_NO_RANK || a->flags_rank & RWK_ADDR_PARTIAL)
+		snprintf(text, sizeof(text), "%s port %u", ip, rwk_address_port(a));
+	else
+		snprintf(text, sizeof(text), "rank %u (%s port %u)", rwk_address_rank(a), ip, rwk_address_port(a));
+	return text;
+}
+
+rwk_time rwk_packet_now(struct rwk_port *port)
+{
+	struct rwk_link *l = port->link[RWK_WAY_LOSSY] ? port->link[RWK_WAY_LOSSY] : port->link[RWK_WAY_STREAM];
+
+	if (!port->now)
+		port->now = l->ops->now(l);
+	return port->now;
+}
+
+uint32_t rwk_packet_pmtu(struct rwk_port *port, int way, const struct rwk_link_address *to)
+{
+	struct rwk_link *l = port->link[way];
+	size_t room = l->ops->mtu(l, to);
+	uint32_t pmtu = rwk_param_pmtu(&rwk_params) ? rwk_param_pmtu(&rwk_params) : RWK_WIRE_PMTU_MAX;
+
+	while (pmtu > 256 && pmtu + RWK_PACKET_OVERHEAD > room)
+		pmtu /= 2;
+	return pmtu;
+}
+
+void rwk_packet_flush(struct rwk_port *port)
+{
+	for (int i = 0; i < RWK_WAYS; i++) {
+		if (port->link[i])
+			port->link[i]->ops->flush(port->link[i]);
+	}
+}
+
+void rwk_packet_sent(
+	struct rwk_port *port, int way, const struct rwk_link_address *to, const struct iovec *iov, int count)
+{
+	(void)way;
+	(void)to;
+	(void)iov;
+	(void)count;
+	port->count.packets_out++;
+}
+
+void rwk_packet_greet(struct rwk_port *port, int way, const struct rwk_link_address *to, const struct rwk_greeting *g)
+{
+	struct rwk_wire w = {
+		.opcode = RWK_WIRE_UD | RWK_WIRE_SEND_ONLY,
+		.migrated = true,
+		.pkey = RWK_WIRE_PKEY,
+		.qpn = RWK_WIRE_GSI_QPN,
+		.psn = (uint32_t)port->count.greetings_out & RWK_PSN_MASK,
+		.deth = {GSI_QKEY, RWK_WIRE_GSI_QPN},
+	};
+	uint8_t bytes[RWK_WIRE_HEADER_MAX + RWK_GREETING_SIZE + RWK_WIRE_ICRC], pseudo[RWK_LINK_PSEUDO_MAX];
+	struct rwk_link *l = port->link[way];
+	size_t len = rwk_wire_pack(&w, RWK_GREETING_SIZE, bytes);
+	struct iovec iov;
+	uint32_t icrc;
+
+	if (rwk_greeting_pack(g, port->key, bytes + len)) {
+		rwk_warn("packets: a greeting of ours is not valid; nothing was sent");
+		return;
+	}
+	len += RWK_GREETING_SIZE;
+	icrc = rwk_icrc_bytes(
+		rwk_icrc_begin(pseudo, l->ops->pseudo(l, to, true, len + RWK_WIRE_ICRC, 0, pseudo)), bytes, len);
+	memcpy(bytes + len, &icrc, sizeof(icrc));
+	iov = (struct iovec){bytes, len + RWK_WIRE_ICRC};
+	port->count.greetings_out++;
+	if (!l->ops->send(l, to, &iov, 1)) /* what is lost is sent again */
+		rwk_packet_sent(port, way, to, &iov, 1);
+	l->ops->flush(l);
+}
+
+/** The ICRC of a packet between our own ends, where IPv4's identification counts as 0. */
+static bool icrc_right(
+	struct rwk_port *port, int way, const struct rwk_link_address *from, const uint8_t *bytes, size_t len)
+{
+	struct rwk_link *l = port->link[way];
+	uint8_t pseudo[RWK_LINK_PSEUDO_MAX];
+	uint32_t icrc;
+
+	if (way == RWK_WAY_STREAM)
+		return true; /* TCP has its own */
+	memcpy(&icrc, bytes + len - RWK_WIRE_ICRC, sizeof(icrc));
+	return rwk_icrc_bytes(rwk_icrc_begin(pseudo, l->ops->pseudo(l, from, false, len, 0, pseudo)), bytes,
+		       len - RWK_WIRE_ICRC) == icrc;
+}
+
+static void management(
+	struct rwk_port *port, int way, const struct rwk_link_address *from, const uint8_t *payload, size_t len)
+{
+	struct rwk_greeting g;
+	uint8_t version;
+	int rc = rwk_greeting_unpack(payload, len, port->key, &g, &version);
+
+	if (!rc) {
+		rwk_packet_greeted(port, way, from, &g);
+		return;
+	}
+	if (rc == -EPROTONOSUPPORT)
+		rwk_warn("packets: a peer of this job speaks version %u of the handshake, this is version %u", version,
+			RWK_GREETING_VERSION);
+	port->count.wrong_key++;
+}
+
+static struct rwk_packet_channel *find_qp(struct rwk_port *port, uint32_t qpn)
+{
+	struct rwk_packet_channel *ch = port->last;
+
+	if (rwk_likely(ch && ch->qpn == qpn))
+		return ch;
+	HASH_FIND(by_qpn, port->by_qpn, &qpn, sizeof(qpn), ch);
+	if (ch)
+		port->last = ch;
+	return ch;
+}
+
+static void deliver(struct rwk_packet_channel *ch, const struct rwk_wire *w, const uint8_t *payload, size_t len)
+{
+	if (ch->state == RWK_CH_ACCEPTING)
+		rwk_packet_confirmed(ch);
+	ch->ack_came = false;
+	if (rwk_likely(ch->rc))
+		rwk_rc_packet(ch->rc, w, payload, len, rwk_packet_now(ch->port));
+	else
+		rwk_uc_packet(ch->uc, w, payload, len);
+	if (ch->ack_came && ch->rc)
+		rwk_rc_acked(ch->rc, ch->ack, rwk_packet_now(ch->port));
+	rwk_packet_stir(ch);
+}
+
+static void packet(struct rwk_port *port, int way, const struct rwk_link_address *from, const void *bytes, size_t len)
+{
+	struct rwk_packet_channel *ch;
+	const uint8_t *payload;
+	struct rwk_wire w;
+	size_t payload_len;
+
+	port->count.packets_in++;
+	if (rwk_wire_unpack(&w, bytes, len, &payload, &payload_len)) {
+		port->count.malformed++;
+		return;
+	}
+	if (!icrc_right(port, way, from, bytes, len)) {
+		port->count.wrong_icrc++;
+		return;
+	}
+	if (w.qpn == RWK_WIRE_GSI_QPN) {
+		management(port, way, from, payload, payload_len);
+		return;
+	}
+	ch = find_qp(port, w.qpn);
+	if (!ch || ch->state == RWK_CH_CONNECTING || ch->state == RWK_CH_FAILED || ch->deaf) {
+		port->count.unknown_qp++;
+		return;
+	}
+	if (ch->way != way || memcmp(&ch->seen, from, sizeof(*from))) {
+		port->count.wrong_sender++;
+		return;
+	}
+	deliver(ch, &w, payload, payload_len);
+}
+
+static void lossy_packet(void *user, const struct rwk_link_address *from, const void *bytes, size_t len)
+{
+	packet(user, RWK_WAY_LOSSY, from, bytes, len);
+}
+
+static void stream_packet(void *user, const struct rwk_link_address *from, const void *bytes, size_t len)
+{
+	packet(user, RWK_WAY_STREAM, from, bytes, len);
+}
+
+static void lossy_word(void *user, const struct rwk_link_address *who, int status)
+{
+	if (status == -ECONNREFUSED)
+		rwk_packet_hint(user, who);
+}
+
+static void stream_word(void *user, const struct rwk_link_address *who, int status)
+{
+	rwk_packet_word(user, who, status);
+}
+
+void rwk_packet_stir(struct rwk_packet_channel *ch)
+{
+	if (rwk_list_empty(&ch->dirty) && ch->state != RWK_CH_FAILED)
+		rwk_list_append(&ch->port->dirty, &ch->dirty);
+}
+
+void rwk_packet_deadline(struct rwk_packet_channel *ch, rwk_time at)
+{
+	struct rwk_port *port = ch->port;
+
+	if (at == RWK_NEVER)
+		return;
+	if (rwk_list_empty(&ch->active))
+		rwk_list_append(&port->active, &ch->active);
+	if (at < port->deadline)
+		port->deadline = at;
+}
+
+/** Pumps all that is dirty now; what becomes so meanwhile is pumped too, but each channel once. */
+static int pump_dirty(struct rwk_port *port)
+{
+	struct rwk_list mine, *l;
+	int n = 0;
+
+	rwk_list_init(&mine);
+	while ((l = rwk_list_pop(&port->dirty)))
+		rwk_list_append(&mine, l);
+	while ((l = rwk_list_pop(&mine))) {
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, dirty);
+
+		rwk_packet_pulls_answer(ch);
+		n += rwk_packet_pump(ch);
+	}
+	return n;
+}
+
+/** What the clock demands of machines; the earliest next time is found anew. */
+static void ring(struct rwk_port *port, rwk_time now)
+{
+	port->deadline = RWK_NEVER;
+	for (struct rwk_list *l = port->active.next, *next; l != &port->active; l = next) {
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, active);
+		rwk_time at = ch->rc ? rwk_rc_next(ch->rc) : 0;
+
+		next = l->next;
+		if (at == RWK_NEVER)
+			rwk_list_remove(&ch->active);
+		else if (at <= now)
+			rwk_packet_stir(ch);
+		else
+			rwk_packet_deadline(ch, at);
+		if (!ch->rc)
+			rwk_list_remove(&ch->active);
+	}
+}
+
+static void by_clock(struct rwk_port *port)
+{
+	rwk_time now = rwk_packet_now(port);
+
+	if (now >= port->deadline)
+		ring(port, now);
+	if (rwk_unlikely(!rwk_list_empty(&port->connecting))) {
+		for (struct rwk_list *l = port->connecting.next, *next; l != &port->connecting; l = next) {
+			next = l->next;
+			rwk_packet_ask(rwk_container_of(l, struct rwk_packet_channel, connecting), now);
+		}
+	}
+	if (port->link[RWK_WAY_STREAM] && now >= port->stream_at) {
+		struct rwk_link *s = port->link[RWK_WAY_STREAM];
+
+		port->stream_at = now + STREAM_GAP;
+		s->ops->progress(s, BUDGET);
+	}
+}
+
+/** Ends the channels that are doomed. What a dead peer had sent before has been taken by now. */
+static void fail_doomed(struct rwk_port *port)
+{
+	struct rwk_link *lossy = port->link[RWK_WAY_LOSSY];
+
+	port->doomed = false;
+	while (lossy && lossy->ops->progress(lossy, BUDGET) > 0)
+		;
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
+
+		if (!ch->doom || ch->state == RWK_CH_FAILED)
+			continue;
+		rwk_packet_stop(ch, ch->doom);
+		if (ch->base.peer)
+			port->client->failed(port->cookie, &ch->base, ch->doom);
+	}
+}
+
+int rwk_packet_progress(struct rwk_port *port)
+{
+	struct rwk_link *lossy = port->link[RWK_WAY_LOSSY], *stream = port->link[RWK_WAY_STREAM];
+	int n = 0;
+
+	port->epoch++;
+	port->now = 0;
+	port->inside = true;
+	if (lossy)
+		n += lossy->ops->progress(lossy, BUDGET);
+	if (rwk_unlikely(port->by_stream))
+		n += stream->ops->progress(stream, BUDGET);
+	if (n || port->epoch % CLOCK_GAP == 0 || port->armed)
+		by_clock(port);
+	port->armed = false;
+	if (!rwk_list_empty(&port->dirty))
+		n += pump_dirty(port);
+	if (rwk_unlikely(port->doomed))
+		fail_doomed(port);
+	port->inside = false;
+	if (n)
+		rwk_packet_flush(port);
+	return n;
+}
+
+rwk_time rwk_packet_next(const struct rwk_port *port)
+{
+	rwk_time at = port->deadline;
+
+	for (struct rwk_list *l = port->connecting.next; l != &port->connecting; l = l->next) {
+		const struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, connecting);
+
+		if (ch->ask_at < at)
+			at = ch->ask_at;
+	}
+	return at;
+}
+
+int rwk_packet_arm(struct rwk_port *port)
+{
+	struct itimerspec when = {{0, 0}, {0, 0}};
+	rwk_time at = rwk_packet_next(port), now;
+
+	if (!rwk_list_empty(&port->dirty) || port->doomed)
+		return -EAGAIN;
+	for (int i = 0; i < RWK_WAYS; i++) {
+		if (port->link[i] && port->link[i]->ops->arm(port->link[i]))
+			return -EAGAIN;
+	}
+	port->now = 0;
+	now = rwk_packet_now(port);
+	if (at <= now)
+		return -EAGAIN;
+	if (at != RWK_NEVER) {
+		when.it_value.tv_sec = (time_t)((at - now) / 1000000000u);
+		when.it_value.tv_nsec = (long)((at - now) % 1000000000u);
+	}
+	if (port->timer >= 0)
+		timerfd_settime(port->timer, 0, &when, NULL);
+	port->armed = true;
+	return 0;
+}
+
+int rwk_packet_wait_fd(struct rwk_port *port)
+{
+	return port->epoll;
+}
+
+static int watch(int epoll, int fd)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+
+	if (fd < 0)
+		return 0;
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+}
+
+/** One descriptor to sleep on: both links, and a timer. */
+static int open_waiting(struct rwk_port *port)
+{
+	int rc = 0;
+
+	port->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (port->timer < 0)
+		return -errno;
+	port->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (port->epoll < 0) {
+		rc = -errno;
+		goto close_timer;
+	}
+	rc = watch(port->epoll, port->timer);
+	for (int i = 0; i < RWK_WAYS && !rc; i++) {
+		if (port->link[i])
+			rc = watch(port->epoll, port->link[i]->ops->wait_fd(port->link[i]));
+	}
+	if (!rc)
+		return 0;
+	close(port->epoll);
+close_timer:
+	close(port->timer);
+	return rc;
+}
+
+static void close_links(struct rwk_port *port)
+{
+	for (int i = 0; i < RWK_WAYS; i++) {
+		if (port->link[i])
+			port->link[i]->ops->close(port->link[i]);
+	}
+}
+
+static void join_links(struct rwk_port *port)
+{
+	struct rwk_link *lossy = port->link[RWK_WAY_LOSSY], *stream = port->link[RWK_WAY_STREAM];
+	size_t room = lossy ? port->ways->room(lossy) : 0;
+
+	if (lossy) {
+		lossy->packet = lossy_packet;
+		lossy->word = lossy_word;
+		lossy->user = port;
+	}
+	if (stream) {
+		stream->packet = stream_packet;
+		stream->word = stream_word;
+		stream->user = port;
+	}
+	port->room = room > UINT32_MAX ? UINT32_MAX : (uint32_t)room;
+	port->window = port->room / (RWK_WIRE_PMTU_MAX + PACKET_COST);
+	if (port->window < 4)
+		port->window = 4;
+	if (rwk_params.window)
+		port->window = (uint32_t)rwk_params.window;
+}
+
+int rwk_packet_open(const struct rwk_packet_ways *ways, const struct rwk_transport *transport,
+	struct rwk_port_attr *attr, const struct rwk_client *client, void *cookie, struct rwk_port **out)
+{
+	struct rwk_port *port = calloc(1, sizeof(*port));
+	uint64_t nonce;
+	int rc = -ENOMEM;
+
+	if (!port)
+		return rc;
+	port->ways = ways;
+	port->transport = transport;
+	port->client = client;
+	port->cookie = cookie;
+	port->deadline = RWK_NEVER;
+	memcpy(port->key, attr->key, sizeof(port->key));
+	rwk_list_init(&port->all);
+	rwk_list_init(&port->dirty);
+	rwk_list_init(&port->active);
+	rwk_list_init(&port->connecting);
+	rwk_pool_init(&port->requests, sizeof(struct rwk_request) + RWK_FRAME_HEAD + RWK_RECORD_MAX, 16, 0);
+	rwk_pool_init(&port->frames, sizeof(struct rwk_request) + RWK_WIRE_PMTU_MAX, 16, 0);
+	port->keys = aligned_alloc(RWK_CACHE_LINE, rwk_keys_size(KEYS));
+	if (!port->keys)
+		goto free_port;
+	rc = rwk_keys_init(port->keys, KEYS);
+	if (!rc && !(attr->address.nonce_port >> 16)) {
+		rc = rwk_packet_random(&nonce, sizeof(nonce));
+		attr->address.nonce_port = (nonce | 1) << 16 | (uint16_t)attr->address.nonce_port;
+	}
+	if (!rc)
+		rc = ways->open(attr, &port->link[RWK_WAY_LOSSY], &port->link[RWK_WAY_STREAM]);
+	if (rc)
+		goto free_keys;
+	port->address = attr->address;
+	join_links(port);
+	rc = open_waiting(port);
+	if (rc)
+		goto close_links;
+	*out = port;
+	return 0;
+
+close_links:
+	close_links(port);
+free_keys:
+	free(port->keys);
+free_port:
+	free(port);
+	return rc;
+}
+
+static bool all_idle(const struct rwk_port *port)
+{
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
+		const struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
+
+		if (ch->state == RWK_CH_OPEN && !ch->doom && !rwk_packet_idle(ch))
+			return false;
+	}
+	return true;
+}
+
+static int nobody_connected(void *client, struct rwk_channel *ch, const struct rwk_address *from)
+{
+	(void)client;
+	(void)ch;
+	(void)from;
+	return -ECONNREFUSED;
+}
+
+static void nobody_message(
+	void *client, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	(void)client;
+	(void)ch;
+	(void)env;
+	(void)payload;
+	(void)len;
+}
+
+static struct rwk_place *nobody_begin(void *client, struct rwk_channel *ch, const struct rwk_envelope *env, size_t len)
+{
+	static struct rwk_place nowhere;
+
+	(void)client;
+	(void)ch;
+	(void)env;
+	(void)len;
+	return &nowhere;
+}
+
+static void nobody_end(void *client, struct rwk_channel *ch, struct rwk_place *place, int status)
+{
+	(void)client;
+	(void)ch;
+	(void)place;
+	(void)status;
+}
+
+static void nobody_failed(void *client, struct rwk_channel *ch, int err)
+{
+	(void)client;
+	(void)ch;
+	(void)err;
+}
+
+const struct rwk_client rwk_packet_nobody = {
+	.connected = nobody_connected,
+	.message = nobody_message,
+	.begin = nobody_begin,
+	.end = nobody_end,
+	.failed = nobody_failed,
+};
+
+/** Ends the messages of which some pieces have come. */
+static void end_places(struct rwk_port *port)
+{
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
+		struct rwk_place *place = ch->place;
+
+		if (!place)
+			continue;
+		port->client->end(port->cookie, &ch->base, place, -ECANCELED);
+		ch->place = nobody_begin(NULL, NULL, NULL, 0);
+	}
+}
+
+bool rwk_packet_linger(struct rwk_port *port)
+{
+	rwk_packet_progress(port);
+	return !all_idle(port);
+}
+
+/**
+ * The last messages have been sent, but perhaps not arrived: waits for their acknowledgements, for as long as the peers
+ * live and at most LINGER. What comes meanwhile is dropped.
+ */
+static void wait_for_peers(struct rwk_port *port)
+{
+	struct epoll_event event;
+	rwk_time end;
+
+	port->now = 0;
+	end = rwk_packet_now(port) + LINGER;
+	while (rwk_packet_linger(port) && rwk_packet_now(port) < end) {
+		if (!rwk_packet_arm(port))
+			epoll_wait(port->epoll, &event, 1, 10);
+		port->now = 0;
+	}
+}
+
+void rwk_packet_free(struct rwk_port *port)
+{
+	while (!rwk_list_empty(&port->all)) {
+		struct rwk_packet_channel *ch = rwk_container_of(port->all.next, struct rwk_packet_channel, all);
+
+		rwk_packet_stop(ch, -ECANCELED);
+		rwk_packet_channel_free(ch);
+	}
+	close(port->epoll);
+	close(port->timer);
+	close_links(port);
+	free(port->keys);
+	rwk_pool_close(&port->requests);
+	rwk_pool_close(&port->frames);
+	free(port);
+}
+
+void rwk_packet_close(struct rwk_port *port)
+{
+	end_places(port);
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next)
+		rwk_packet_farewell(rwk_container_of(l, struct rwk_packet_channel, all));
+	port->client = &rwk_packet_nobody;
+	if (port->ways->linger) {
+		port->ways->linger(port);
+		return;
+	}
+	wait_for_peers(port);
+	rwk_packet_free(port);
+}
+
+int rwk_packet_connect(struct rwk_port *port, const struct rwk_address *to, void *peer, struct rwk_channel **out)
+{
+	struct rwk_packet_channel *ch;
+
+	if (!rwk_address_port(to)) {
+		rwk_info("packets cannot reach %s: its address has no port", rwk_packet_name(to));
+		return -EHOSTUNREACH;
+	}
+	ch = rwk_packet_channel_new(port, to);
+	if (!ch)
+		return -ENOMEM;
+	ch->base.peer = peer;
+	port->now = 0;
+	if (to->flags_rank & RWK_ADDR_PARTIAL)
+		ch->give_up_at = rwk_packet_now(port) + rwk_params.connect_wait * 1000000000ull;
+	rwk_list_append(&port->connecting, &ch->connecting);
+	rwk_packet_ask(ch, rwk_packet_now(port));
+	*out = &ch->base;
+	return 0;
+}
+
+void rwk_packet_disconnect(struct rwk_channel *c)
+{
+	struct rwk_packet_channel *ch = rwk_packet_channel(c);
+
+	rwk_packet_farewell(ch);
+	if (ch->state == RWK_CH_OPEN) {
+		rwk_packet_pump(ch); /* what arrives of it, arrives */
+		rwk_packet_flush(ch->port);
+	}
+	rwk_packet_stop(ch, -ECANCELED);
+	rwk_packet_channel_free(ch);
+}
+
+int rwk_packet_expose(
+	struct rwk_channel *c, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key)
+{
+	struct rwk_packet_channel *ch = rwk_packet_channel(c);
+	uint32_t k;
+	int rc;
+
+	if (c->error)
+		return c->error;
+	rc = rwk_keys_add(
+		ch->port->keys, ch->qpn, 0, iov, count, RWK_REACH_READ | (writable ? RWK_REACH_WRITE : 0u), &k);
+	if (!rc)
+		*key = (struct rwk_rkey){{k, RWK_RKEY_MARK}};
+	return rc;
+}
+
+void rwk_packet_conceal(struct rwk_channel *c, const struct rwk_rkey *key)
+{
+	rwk_keys_remove(rwk_packet_channel(c)->port->keys, (uint32_t)key->word[0]);
+}
+
+const struct rwk_packet_counters *rwk_packet_counters(const struct rwk_port *port)
+{
+	return &port->count;
+}
+
+const struct rwk_qp_counters *rwk_packet_qp_counters(const struct rwk_channel *c)
+{
+	const struct rwk_packet_channel *ch = (const struct rwk_packet_channel *)c;
+
+	return ch->rc ? rwk_rc_counters(ch->rc) : ch->uc ? rwk_uc_counters(ch->uc) : NULL;
+}
+
+bool rwk_packet_by_stream(const struct rwk_channel *c)
+{
+	return ((const struct rwk_packet_channel *)c)->way == RWK_WAY_STREAM;
+}

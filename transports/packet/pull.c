@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A read by asking: the reader exposes where the data is to go and sends PULL; the peer writes it there by RDMA Write
+ * and answers PULLED. UC has no Read; on RC it is the other of two ways (FI_ROPEWALK_RENDEZVOUS).
+ *
+ *   asker   rwk_packet_channel.asked: ops, by id, until PULLED
+ *   asked   rwk_packet_channel.pulls: one rwk_pulling for each, until its last part is written
+ */
+#include "packet/internal.h"
+
+#include <stdlib.h>
+
+#define PART_MAX ((size_t)1 << 30)
+
+enum { OP_KEY = 3, OP_ID };
+
+struct rwk_pulling {
+	struct rwk_list link;
+	struct rwk_pull ask;
+	uint32_t parts; /* being written, and one for ourselves until all are posted */
+	int status;
+};
+
+int rwk_packet_pull(struct rwk_packet_channel *ch, struct rwk_op *op)
+{
+	struct rwk_pull ask = {.id = ++ch->last_pull, .offset = op->offset, .length = op->length};
+	const struct rwk_envelope env = {.kind = RWK_KIND_PULL};
+	struct iovec iov[RWK_KEYS_IOV];
+	size_t len = op->length;
+	unsigned n = rwk_iov_slice(op->iov, op->iov_count, 0, &len, iov, RWK_KEYS_IOV);
+
+	if (rwk_keys_add(ch->port->keys, ch->qpn, 0, iov, n, RWK_REACH_WRITE, &ask.to))
+		return -ENOMEM;
+	ask.from = (uint32_t)op->rkey.word[0];
+	if (!rwk_packet_control(ch, &env, &ask, sizeof(ask))) {
+		rwk_keys_remove(ch->port->keys, ask.to);
+		return -ENOMEM;
+	}
+	op->service[0] = 2; /* runs */
+	op->service[OP_KEY] = ask.to;
+	op->service[OP_ID] = ask.id;
+	rwk_list_append(&ch->asked, &op->link);
+	return 0;
+}
+
+void rwk_packet_pull_answered(struct rwk_packet_channel *ch, const struct rwk_envelope *env)
+{
+	for (struct rwk_list *l = ch->asked.next; l != &ch->asked; l = l->next) {
+		struct rwk_op *op = rwk_container_of(l, struct rwk_op, link);
+
+		if (op->service[OP_ID] != env->tag)
+			continue;
+		rwk_list_remove(&op->link);
+		rwk_keys_remove(ch->port->keys, (uint32_t)op->service[OP_KEY]);
+		op->done(op, -(int)env->small);
+		return;
+	}
+	rwk_info("an answer to a read that nobody waits for was dropped");
+}
+
+/** The answer waits for room like everything else; without memory for it the channel cannot go on. */
+static void answer(struct rwk_packet_channel *ch, struct rwk_pulling *p)
+{
+	const struct rwk_envelope env = {.kind = RWK_KIND_PULLED, .small = (uint16_t)-p->status, .tag = p->ask.id};
+
+	if (!rwk_packet_control(ch, &env, NULL, 0))
+		return;
+	rwk_list_remove(&p->link);
+	free(p);
+}
+
+void rwk_packet_pulls_answer(struct rwk_packet_channel *ch)
+{
+	for (struct rwk_list *l = ch->pulls.next, *next; l != &ch->pulls; l = next) {
+		struct rwk_pulling *p = rwk_container_of(l, struct rwk_pulling, link);
+
+		next = l->next;
+		if (!p->parts)
+			answer(ch, p);
+	}
+}
+
+static void part_over(struct rwk_packet_channel *ch, struct rwk_pulling *p, int status)
+{
+	if (status && !p->status)
+		p->status = status;
+	if (!--p->parts)
+		rwk_packet_stir(ch); /* which answers */
+}
+
+void rwk_packet_pull_part(struct rwk_request *r, int status)
+{
+	part_over(r->ch, r->pulling, status);
+}
+
+/** Posts one part; bytes, or negative errno. */
+static ssize_t post_part(struct rwk_packet_channel *ch, struct rwk_pulling *p, size_t at)
+{
+	size_t len = p->ask.length - at < PART_MAX ? p->ask.length - at : PART_MAX;
+	struct rwk_request *r;
+	int n, rc;
+
+	r = rwk_packet_request(ch, RWK_REQ_PULL);
+	if (!r)
+		return -ENOMEM;
+	n = rwk_keys_find(
+		ch->port->keys, ch->qpn, p->ask.from, p->ask.offset + at, len, RWK_REACH_READ, r->iov, RWK_KEYS_IOV);
+	r->wr.type = RWK_WR_WRITE;
+	r->wr.iov_count = (uint16_t)n;
+	r->wr.length = len;
+	r->wr.remote = at;
+	r->wr.key = p->ask.to;
+	r->pulling = p;
+	rc = n < 0 ? n : rwk_packet_start(r);
+	if (rc) {
+		rwk_pool_put(&ch->port->requests, r);
+		return rc;
+	}
+	return (ssize_t)len;
+}
+
+void rwk_packet_pull_asked(struct rwk_packet_channel *ch, const void *bytes, size_t len)
+{
+	struct rwk_pulling *p = len == sizeof(p->ask) ? malloc(sizeof(*p)) : NULL;
+	ssize_t n = 0;
+
+	if (!p) {
+		rwk_packet_breach(
+			ch, len == sizeof(p->ask) ? "no memory for its request" : "a request of a wrong size");
+		return;
+	}
+	memcpy(&p->ask, bytes, sizeof(p->ask));
+	p->parts = 1;
+	p->status = 0;
+	rwk_list_append(&ch->pulls, &p->link);
+	for (size_t at = 0; at < p->ask.length; at += (size_t)n) {
+		n = post_part(ch, p, at);
+		if (n < 0)
+			break;
+		p->parts++;
+	}
+	part_over(ch, p, n < 0 ? (int)n : 0);
+}
+
+void rwk_packet_pulls_stop(struct rwk_packet_channel *ch, int status)
+{
+	struct rwk_list *l;
+
+	while ((l = rwk_list_pop(&ch->pulls)))
+		free(rwk_container_of(l, struct rwk_pulling, link));
+	while ((l = rwk_list_pop(&ch->asked))) {
+		struct rwk_op *op = rwk_container_of(l, struct rwk_op, link);
+
+		rwk_keys_remove(ch->port->keys, (uint32_t)op->service[OP_KEY]);
+		op->done(op, status);
+	}
+}
