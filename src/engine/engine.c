@@ -3,31 +3,106 @@
 
 #include "engine/job.h"
 
-#include <sched.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define NETWORK_QUIET  256 /* empty looks at the network, beyond which */
+#define NETWORK_SELDOM 8   /* only each so many calls look */
 
 static const struct rwk_client engine_client = {
 	.connected = rwk_peer_connected,
 	.message = rwk_inbound_message,
 	.begin = rwk_inbound_begin,
 	.end = rwk_inbound_end,
+	.by_stream = rwk_peer_by_stream,
 	.failed = rwk_peer_failed,
 };
 
-static int open_port(struct rwk_engine *e)
+#define PORT_TRIES 32
+
+static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
+static const uint8_t unset_ip[16];
+
+/**
+ * A network port and one on shared memory, of the same number and nonce: an address names both. The network has the
+ * number first, since there more are taken; if shared memory does not have it too, another is tried.
+ */
+static int open_both(struct rwk_engine *e, struct rwk_port_attr *attr)
 {
-	static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
-	static const uint8_t unset[16];
+	uint64_t wanted = attr->address.nonce_port;
+	int rc = -EADDRINUSE;
+
+	for (int i = 0; i < PORT_TRIES && rc == -EADDRINUSE; i++) {
+		attr->address.nonce_port = wanted;
+		rc = rwk_network_transport.open(attr, &engine_client, e, &e->network_port);
+		if (rc)
+			return rc;
+		rc = rwk_shm_transport.open(attr, &engine_client, e, &e->port);
+		if (rc)
+			rwk_network_transport.close(e->network_port);
+		if (wanted)
+			break;
+	}
+	if (rc)
+		e->network_port = NULL;
+	else
+		e->network = &rwk_network_transport;
+	return rc;
+}
+
+/** Sleeping on two ports takes a descriptor that is readable when one of theirs is. */
+static int join_waiting(struct rwk_engine *e)
+{
+	const int fds[] = {e->transport->wait_fd(e->port), e->network->wait_fd(e->network_port)};
+	int rc;
+
+	e->wait_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (e->wait_fd < 0)
+		return -errno;
+	for (int i = 0; i < 2; i++) {
+		struct epoll_event event = {.events = EPOLLIN};
+
+		if (epoll_ctl(e->wait_fd, EPOLL_CTL_ADD, fds[i], &event)) {
+			rc = -errno;
+			close(e->wait_fd);
+			return rc;
+		}
+	}
+	return 0;
+}
+
+static void close_ports(struct rwk_engine *e)
+{
+	if (e->network_port)
+		e->network->close(e->network_port);
+	e->transport->close(e->port);
+	if (e->wait_fd >= 0)
+		close(e->wait_fd);
+}
+
+static int open_ports(struct rwk_engine *e)
+{
 	struct rwk_port_attr attr = {0};
 	int rc;
 
+	e->wait_fd = -1;
 	rwk_job_describe(&attr);
-	memcpy(attr.address.ip, memcmp(e->attr.ip, unset, 16) ? e->attr.ip : loopback, 16);
+	memcpy(attr.address.ip, e->attr.ip, 16);
 	attr.address.nonce_port = e->attr.port;
 	e->transport = e->attr.transports ? e->attr.transports[0] : &rwk_shm_transport;
-	rc = e->transport->open(&attr, &engine_client, e, &e->port);
-	if (!rc)
-		e->address = attr.address;
+	rc = !e->attr.transports && rwk_job_wants_network() ? open_both(e, &attr) : -ENETDOWN;
+	if (rc == -ENETDOWN) {
+		if (!memcmp(attr.address.ip, unset_ip, 16))
+			memcpy(attr.address.ip, loopback, 16);
+		rc = e->transport->open(&attr, &engine_client, e, &e->port);
+	}
+	if (rc)
+		return rc;
+	e->address = attr.address;
+	rc = e->network_port ? join_waiting(e) : 0;
+	if (rc)
+		close_ports(e);
 	return rc;
 }
 
@@ -60,17 +135,17 @@ int rwk_engine_open(const struct rwk_engine_attr *attr, struct rwk_engine **out)
 		if (rc)
 			goto close_matchers;
 	}
-	rc = open_port(e);
+	rc = open_ports(e);
 	if (rc)
 		goto close_matchers;
 	rc = rwk_peers_open(e);
 	if (rc)
-		goto close_port;
+		goto close_ports;
 	*out = e;
 	return 0;
 
-close_port:
-	e->transport->close(e->port);
+close_ports:
+	close_ports(e);
 close_matchers:
 	for (enum rwk_space s = 0; s < RWK_SPACES; s++) {
 		if (e->matcher[s])
@@ -105,7 +180,7 @@ void rwk_engine_close(struct rwk_engine *e)
 	rwk_engine_set_queues(e, NULL, NULL, false);
 	for (struct rwk_peer *p = e->all_peers; p; p = p->next)
 		p->error = -ECANCELED;
-	e->transport->close(e->port);
+	close_ports(e);
 	for (enum rwk_space s = 0; s < RWK_SPACES; s++) {
 		rwk_match_each_kept(e->matcher[s], free_kept, e);
 		rwk_matcher_close(e->matcher[s]);
@@ -147,10 +222,27 @@ const struct rwk_address *rwk_engine_address(const struct rwk_engine *e)
 	return &e->address;
 }
 
+/**
+ * An empty look at the network is a system call, ten times as dear as one at shared memory: where nothing comes by the
+ * network for long, it is asked less often.
+ */
+static int network_progress(struct rwk_engine *e)
+{
+	int n;
+
+	if (e->network_quiet >= NETWORK_QUIET && ++e->network_quiet % NETWORK_SELDOM)
+		return 0;
+	n = e->network->progress(e->network_port);
+	e->network_quiet = n ? 0 : e->network_quiet + (e->network_quiet < NETWORK_QUIET);
+	return n;
+}
+
 int rwk_engine_progress(struct rwk_engine *e)
 {
 	int n = e->transport->progress(e->port);
 
+	if (rwk_unlikely(e->network != NULL))
+		n += network_progress(e);
 	if (rwk_unlikely(!rwk_list_empty(&e->failed)))
 		rwk_peers_reap(e);
 	return n;
@@ -158,12 +250,15 @@ int rwk_engine_progress(struct rwk_engine *e)
 
 int rwk_engine_arm(struct rwk_engine *e)
 {
-	return e->transport->arm(e->port);
+	int rc = e->network ? e->network->arm(e->network_port) : 0;
+
+	e->network_quiet = 0;
+	return rc ? rc : e->transport->arm(e->port);
 }
 
 int rwk_engine_wait_fd(struct rwk_engine *e)
 {
-	return e->transport->wait_fd(e->port);
+	return e->wait_fd >= 0 ? e->wait_fd : e->transport->wait_fd(e->port);
 }
 
 void rwk_engine_set_multi_min(struct rwk_engine *e, size_t bytes)

@@ -102,7 +102,8 @@ struct rwk_engine_attr {
 	 */
 	void (*new_peer)(void *owner, struct rwk_peer *peer, const struct rwk_address *address);
 	void *owner;
-	uint8_t ip[16];      /* what to put into the address; zero: 127.0.0.1 mapped */
+	uint8_t ip[16];      /* what to put into the address; zero: the host's own by which others reach it, or 127.0.0.1
+				mapped where there is no network */
 	uint16_t port;       /* 0: any */
 	size_t multi_min;    /* bytes; see RWK_F_MULTI */
 	size_t tx_limit;     /* most sends under way; beyond it -EAGAIN */

@@ -88,7 +88,11 @@ struct rwk_peer {
 	struct rwk_engine *engine;
 	struct rwk_address address;
 	uint64_t nonce_key;
-	uint16_t port_key;
+	struct rwk_place_key {
+		uint8_t ip[16]; /* zero on this node, whichever of its IPs was named */
+		uint16_t port;
+		uint8_t zero[6];
+	} port_key;
 	UT_hash_handle by_nonce, by_port;
 	struct rwk_peer *next; /* rwk_engine.all_peers */
 };
@@ -201,6 +205,12 @@ struct rwk_engine {
 	void *owner;
 	bool with_user; /* completions in queues need the peer's number */
 
+	/* The second port, for peers on other nodes; NULL where there are none. */
+	const struct rwk_transport *network;
+	struct rwk_port *network_port;
+	unsigned network_quiet; /* progress calls since something last came by it */
+	int wait_fd;            /* of both ports; -1: the first port's own */
+
 	struct rwk_pool tx_pool, unexpected_pool;
 	struct rwk_pool block_pool; /* of RWK_BLOCK bytes: what only some sends and some waiting messages need */
 	size_t injected;            /* sends with RWK_F_INJECT that wait */
@@ -262,6 +272,7 @@ static inline void rwk_complete_send(struct rwk_engine *e, uint32_t flags, void 
 int rwk_peer_connect(struct rwk_peer *p);
 /** The upcalls of transport.h that are about peers. */
 int rwk_peer_connected(void *engine, struct rwk_channel *ch, const struct rwk_address *from);
+void rwk_peer_by_stream(void *engine, struct rwk_channel *ch);
 void rwk_peer_failed(void *engine, struct rwk_channel *ch, int err);
 /** Ends what is under way with peers that have failed. */
 void rwk_peers_reap(struct rwk_engine *e);

@@ -172,6 +172,16 @@ void rwk_job_describe(struct rwk_port_attr *attr)
 	attr->oversubscribed = job_map->oversubscribed;
 }
 
+bool rwk_job_wants_network(void)
+{
+	bool forced = rwk_params.link == RWK_LINK_UDP || rwk_params.link == RWK_LINK_TCP ||
+		      rwk_params.service == RWK_SERVICE_RC || rwk_params.service == RWK_SERVICE_SRC;
+
+	if (rwk_params.link == RWK_LINK_SHM)
+		return false;
+	return forced || job_map->source == RWK_JOB_NONE || job_map->nodes > 1;
+}
+
 bool rwk_address_is_here(const struct rwk_address *a)
 {
 	return a->flags_rank & RWK_ADDR_PARTIAL ? rwk_ip_is_local(a->ip) : a->node == job_node;

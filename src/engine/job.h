@@ -23,6 +23,9 @@ void rwk_job_facts(struct rwk_sel_facts *f);
  */
 void rwk_job_describe(struct rwk_port_attr *attr);
 
+/** Can there be peers on other nodes, and do the parameters let a network reach them? After rwk_job_load. */
+bool rwk_job_wants_network(void);
+
 /** Is that IP (IPv4 mapped into IPv6) one of this host's own? Any thread. Asks the kernel at most once a second. */
 bool rwk_ip_is_local(const uint8_t ip[16]);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Who the peers are. A peer is found by its nonce, which each endpoint draws afresh, or, on this node, by its port
- * while only that is known. First contact asks selection; a peer that contacts us first is taken if it is on this
- * node.
+ * while only that is known, elsewhere by its IP and port. First contact asks selection; a peer that contacts us first
+ * is taken by the way that it comes, if selection has any for it.
  *
  * Death: the channel reports it once. What was under way with the peer then ends with the error: sends, reads,
  * receives directed at it. Receives from anyone stay: somebody else may still send. The channel is disconnected after
@@ -22,16 +22,25 @@ static bool is_partial(const struct rwk_address *a)
 	return a->flags_rank & RWK_ADDR_PARTIAL;
 }
 
+/** Where an endpoint is, as a key: by its port on this node, by IP and port elsewhere. */
+static struct rwk_place_key place_of(const struct rwk_engine *e, const struct rwk_address *a)
+{
+	bool here = is_partial(a) ? rwk_ip_is_local(a->ip) : a->node == e->address.node;
+	struct rwk_place_key key = {.port = rwk_address_port(a)};
+
+	if (!here)
+		memcpy(key.ip, a->ip, sizeof(key.ip));
+	return key;
+}
+
 static void index_peer(struct rwk_engine *e, struct rwk_peer *p)
 {
 	struct rwk_peer *old;
 
 	p->nonce_key = nonce_of(&p->address);
-	p->port_key = rwk_address_port(&p->address);
+	p->port_key = place_of(e, &p->address);
 	if (!is_partial(&p->address))
 		HASH_ADD(by_nonce, e->peers_by_nonce, nonce_key, sizeof(p->nonce_key), p);
-	if (is_partial(&p->address) ? !rwk_ip_is_local(p->address.ip) : p->address.node != e->address.node)
-		return;
 	HASH_FIND(by_port, e->peers_by_port, &p->port_key, sizeof(p->port_key), old);
 	if (old)
 		HASH_DELETE(by_port, e->peers_by_port, old);
@@ -49,7 +58,7 @@ static struct rwk_peer *find_by_nonce(struct rwk_engine *e, const struct rwk_add
 
 static struct rwk_peer *find_by_port(struct rwk_engine *e, const struct rwk_address *a)
 {
-	uint16_t key = rwk_address_port(a);
+	struct rwk_place_key key = place_of(e, a);
 	struct rwk_peer *p;
 
 	HASH_FIND(by_port, e->peers_by_port, &key, sizeof(key), p);
@@ -97,13 +106,13 @@ struct rwk_peer *rwk_engine_peer(struct rwk_engine *e, const struct rwk_address 
 		if (p)
 			return p;
 		p = find_by_port(e, a);
-		if (p && is_partial(&p->address) && a->node == e->address.node) {
+		if (p && is_partial(&p->address)) {
 			complete_address(e, p, a);
 			return p;
 		}
 		return peer_new(e, a);
 	}
-	p = rwk_ip_is_local(a->ip) ? find_by_port(e, a) : NULL;
+	p = find_by_port(e, a);
 	return p && !p->error ? p : peer_new(e, a);
 }
 
@@ -129,40 +138,75 @@ static void attach_channel(struct rwk_peer *p, struct rwk_channel *ch)
 	p->eager_max = (int64_t)(ch->send_max < rwk_params.eager_max ? ch->send_max : rwk_params.eager_max);
 }
 
-/** Asks selection who carries this peer; 0 if that is the transport of this engine's port. */
-static int select_transport(struct rwk_peer *p)
+/** What selection wants to know of a peer before contact. */
+static void facts_of(struct rwk_peer *p, struct rwk_sel_facts *f)
 {
 	struct rwk_engine *e = p->engine;
+
+	rwk_job_facts(f);
+	f->udp = e->network_port && rwk_params.udp;
+	f->tcp = e->network_port && rwk_params.tcp;
+	if (is_partial(&p->address))
+		f->node = rwk_ip_is_local(p->address.ip) ? RWK_SEL_CLAIMED : RWK_SEL_OTHER;
+	else
+		f->node = p->address.node == e->address.node ? RWK_SEL_CLAIMED : RWK_SEL_OTHER;
+	if (!is_partial(&p->address) && p->address.job != e->address.job) {
+		f->shm_error = EACCES;
+		f->shm_reason = "the peer belongs to another job";
+	}
+}
+
+static void choose(struct rwk_peer *p, const struct rwk_sel_facts *f, struct rwk_sel_choice *choice)
+{
+	rwk_sel_choose(f, choice);
+	if (rwk_params.explain)
+		rwk_sel_explain(&p->engine->explainer, f, choice);
+	if (choice->error)
+		rwk_warn("peer not reachable: %s", choice->reason);
+}
+
+/** Asks selection which of the engine's ports carries this peer: 0 and *network set, or why none does. */
+static int select_port(struct rwk_peer *p, bool *network)
+{
 	struct rwk_sel_choice choice;
 	struct rwk_sel_facts facts;
 
-	if (e->attr.transports)
+	*network = false;
+	if (p->engine->attr.transports)
 		return 0;
-	rwk_job_facts(&facts);
-	if (is_partial(&p->address))
-		facts.node = rwk_ip_is_local(p->address.ip) ? RWK_SEL_CLAIMED : RWK_SEL_OTHER;
-	else
-		facts.node = p->address.node == e->address.node ? RWK_SEL_CLAIMED : RWK_SEL_OTHER;
-	if (!is_partial(&p->address) && p->address.job != e->address.job) {
-		facts.shm_error = EACCES;
-		facts.shm_reason = "the peer belongs to another job";
-	}
-	rwk_sel_choose(&facts, &choice);
-	if (rwk_params.explain)
-		rwk_sel_explain(&e->explainer, &facts, &choice);
-	if (choice.error)
-		rwk_warn("peer not reachable: %s", choice.reason);
+	facts_of(p, &facts);
+	choose(p, &facts, &choice);
+	*network = choice.strand != RWK_STRAND_UC_SHM;
 	return choice.error;
+}
+
+void rwk_peer_by_stream(void *engine, struct rwk_channel *ch)
+{
+	struct rwk_sel_choice choice;
+	struct rwk_sel_facts facts;
+	struct rwk_peer *p = ch->peer;
+
+	(void)engine;
+	if (p->engine->attr.transports || !rwk_params.udp || rwk_params.link == RWK_LINK_TCP)
+		return; /* that was known from the beginning */
+	facts_of(p, &facts);
+	facts.udp = false;
+	choose(p, &facts, &choice);
+	rwk_info("UDP does not get through to rank %u: %s carries it", rwk_address_rank(&p->address),
+		rwk_strand_text(choice.strand));
 }
 
 int rwk_peer_connect(struct rwk_peer *p)
 {
 	struct rwk_engine *e = p->engine;
 	struct rwk_channel *ch;
+	bool network;
 	int rc;
 
-	rc = select_transport(p);
-	if (!rc)
+	rc = select_port(p, &network);
+	if (!rc && network)
+		rc = e->network->connect(e->network_port, &p->address, p, &ch);
+	else if (!rc)
 		rc = e->transport->connect(e->port, &p->address, p, &ch);
 	if (rc) {
 		p->error = rc;
@@ -176,7 +220,7 @@ int rwk_peer_connected(void *engine, struct rwk_channel *ch, const struct rwk_ad
 {
 	struct rwk_engine *e = engine;
 	struct rwk_peer *p = ch->peer;
-	bool known;
+	bool known, network;
 	int rc;
 
 	if (p) {
@@ -201,7 +245,7 @@ int rwk_peer_connected(void *engine, struct rwk_channel *ch, const struct rwk_ad
 		return p->error; /* a nonce is drawn once: the dead do not come back */
 	if (p->channel)
 		return -EALREADY;
-	rc = select_transport(p);
+	rc = select_port(p, &network);
 	if (rc)
 		return rc;
 	ch->peer = p;

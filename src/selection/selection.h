@@ -36,7 +36,9 @@ enum rwk_strand {
 #define RWK_STRAND_BIT(s) (1u << (s))
 
 /** The strands that this version of ropewalk has. */
-#define RWK_STRANDS_BUILT (RWK_STRAND_BIT(RWK_STRAND_SELF) | RWK_STRAND_BIT(RWK_STRAND_UC_SHM))
+#define RWK_STRANDS_BUILT                                                                                              \
+	(RWK_STRAND_BIT(RWK_STRAND_SELF) | RWK_STRAND_BIT(RWK_STRAND_UC_SHM) | RWK_STRAND_BIT(RWK_STRAND_RC_UDP) |     \
+		RWK_STRAND_BIT(RWK_STRAND_UC_TCP))
 
 /** Connections of one process beyond which a node's processes share them (SRC). */
 #define RWK_SEL_SRC_LIMIT 1024

@@ -189,10 +189,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(few_regions),
-		WORLD_BOTH(limits),
-		WORLD_BOTH(self_flood),
-		WORLD_BOTH(flood),
-		WORLD_BOTH(fairness),
+		WORLD_EACH(limits),
+		WORLD_EACH(self_flood),
+		WORLD_EACH(flood),
+		WORLD_EACH(fairness),
 	};
 
 	return cmocka_run_group_tests_name("engine bounds", tests, NULL, NULL);

@@ -469,13 +469,13 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(death_at_every_packet),
-		WORLD_BOTH(close_at_every_poll),
+		WORLD_EACH(close_at_every_poll),
 		cmocka_unit_test(silence),
 		cmocka_unit_test(broken_protocol),
 		cmocka_unit_test(gone_before_contact),
 		cmocka_unit_test(messages_of_the_dead),
-		WORLD_BOTH(again_from_the_dead),
-		WORLD_BOTH(close_in_the_middle),
+		WORLD_EACH(again_from_the_dead),
+		WORLD_EACH(close_in_the_middle),
 	};
 
 	if (argc > 1)

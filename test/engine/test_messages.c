@@ -355,16 +355,16 @@ static void counters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WORLD_BOTH(every_size),
-		WORLD_BOTH(inject),
-		WORLD_BOTH(delivered),
-		WORLD_BOTH(user_flags),
-		WORLD_BOTH(no_buffer),
-		WORLD_BOTH(order_holds),
-		WORLD_BOTH(spaces_apart),
-		WORLD_BOTH(self),
-		WORLD_BOTH(scatter_gather),
-		WORLD_BOTH(counters),
+		WORLD_EACH(every_size),
+		WORLD_EACH(inject),
+		WORLD_EACH(delivered),
+		WORLD_EACH(user_flags),
+		WORLD_EACH(no_buffer),
+		WORLD_EACH(order_holds),
+		WORLD_EACH(spaces_apart),
+		WORLD_EACH(self),
+		WORLD_EACH(scatter_gather),
+		WORLD_EACH(counters),
 	};
 
 	return cmocka_run_group_tests_name("engine messages", tests, NULL, NULL);

@@ -446,14 +446,14 @@ static void multi_receive_in_completion(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WORLD_BOTH(wildcards),
-		WORLD_BOTH(peek_claim_discard),
-		WORLD_BOTH(cancel_receive),
-		WORLD_BOTH(cancel_send),
-		WORLD_BOTH(truncation),
-		WORLD_BOTH(multi_receive),
-		WORLD_BOTH(multi_receive_again),
-		WORLD_BOTH(multi_receive_in_completion),
+		WORLD_EACH(wildcards),
+		WORLD_EACH(peek_claim_discard),
+		WORLD_EACH(cancel_receive),
+		WORLD_EACH(cancel_send),
+		WORLD_EACH(truncation),
+		WORLD_EACH(multi_receive),
+		WORLD_EACH(multi_receive_again),
+		WORLD_EACH(multi_receive_in_completion),
 	};
 
 	return cmocka_run_group_tests_name("engine receives", tests, NULL, NULL);

@@ -67,8 +67,8 @@ static void partial_address(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WORLD_BOTH(unknown_peer),
-		WORLD_BOTH(partial_address),
+		WORLD_EACH(unknown_peer),
+		WORLD_EACH(partial_address),
 	};
 
 	return cmocka_run_group_tests_name("engine strangers", tests, NULL, NULL);

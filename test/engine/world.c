@@ -83,6 +83,7 @@ static void open_net(struct world *w)
 
 	assert_int_equal(rwk_sim_open(&net, &w->net), 0);
 	rwk_sim_transport_use(w->net, w->attr.service.window ? &w->attr.service : NULL);
+	sim_packet_use(w->net);
 }
 
 void world_open(struct world *w, const struct world_attr *attr)
@@ -94,7 +95,7 @@ void world_open(struct world *w, const struct world_attr *attr)
 	rwk_param_load();
 	rwk_params.eager_max = attr->eager_max ? attr->eager_max : 64 << 10;
 	rwk_params.eager_credit = attr->eager_credit ? attr->eager_credit : 1 << 20;
-	if (attr->transport == &rwk_sim_transport)
+	if (attr->transport != &rwk_shm_transport)
 		open_net(w);
 	for (unsigned i = 0; i < attr->count; i++) {
 		struct rwk_engine_attr a = {
@@ -113,7 +114,9 @@ void world_open(struct world *w, const struct world_attr *attr)
 		if (attr->queue)
 			open_queue(&w->owner[i]);
 		if (w->net)
-			w->node[i] = rwk_sim_node_of(rwk_engine_address(w->e[i]));
+			w->node[i] = attr->transport == &rwk_sim_transport
+					     ? rwk_sim_node_of(rwk_engine_address(w->e[i]))
+					     : rwk_address_port(rwk_engine_address(w->e[i]));
 	}
 	world_contact(w);
 	for (unsigned i = 0; i < attr->count; i++) {
@@ -149,6 +152,7 @@ void world_close(struct world *w)
 			world_engine_close(w, i);
 	if (w->net) {
 		rwk_sim_transport_use(NULL, NULL);
+		sim_packet_use(NULL);
 		rwk_sim_close(w->net);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Some engines in one process, over the simulated service or over shared memory, for tests of the engine. The same test
- * runs over both.
+ * Some engines in one process, over the simulated service, over the packet service on the simulated network or over
+ * shared memory, for tests of the engine. The same test runs over all.
  *
  *   world  the engines and what carries them
  *   task   one operation under way and what became of it; its address is the operation's context
@@ -17,13 +17,14 @@
 
 #include "engine/engine.h"
 #include "links/sim/service.h"
+#include "packet/sim_packet.h"
 
 #include "base/param.h"
 
 #define WORLD_MAX 8
 
 struct world_attr {
-	const struct rwk_transport *transport; /* &rwk_sim_transport or &rwk_shm_transport */
+	const struct rwk_transport *transport; /* &rwk_sim_transport, &sim_packet_transport or &rwk_shm_transport */
 	unsigned count;
 	bool strangers;                        /* they do not know each other's addresses: no peer[][] */
 	size_t tx_limit, rx_limit, multi_min; /* 0: 10000, none, 64 */
@@ -108,9 +109,10 @@ void world_check_receive(struct world *w, const struct task *t, unsigned who, un
 size_t world_mixed(unsigned i);
 #define WORLD_MIXED_MAX 200000
 
-/** A test's two entries in a list: over the simulated service, over shared memory. Its state is the transport. */
-#define WORLD_BOTH(test)                                                                                               \
+/** A test's entries in a list: over the simulated service, packets and shared memory. Its state is the transport. */
+#define WORLD_EACH(test)                                                                                               \
 	{#test ", simulated", test, NULL, NULL, (void *)&rwk_sim_transport},                                           \
+	{#test ", packets", test, NULL, NULL, (void *)&sim_packet_transport},                                          \
 	{#test ", shared memory", test, NULL, NULL, (void *)&rwk_shm_transport}
 
 /** A number of steps from the environment variable RWK_TEST_STEPS, or `initial`; seed from RWK_TEST_SEED. */

@@ -7,6 +7,8 @@
 
 #include "selection/selection.h"
 
+/* A version that has nothing for other nodes shows what is said of strands that are missing. */
+#define NODE_ONLY (RWK_STRAND_BIT(RWK_STRAND_SELF) | RWK_STRAND_BIT(RWK_STRAND_UC_SHM))
 #define ALL_BUILT ((1u << RWK_STRAND_COUNT) - 1)
 
 static struct rwk_sel_facts start(enum rwk_sel_node node)
@@ -20,6 +22,7 @@ static struct rwk_sel_facts start(enum rwk_sel_node node)
 	rwk_job_map_free(map);
 	f.node = node;
 	f.processors = 8;
+	f.built = NODE_ONLY;
 	return f;
 }
 
@@ -58,10 +61,10 @@ static void test_facts(void **state)
 	assert_int_equal(f.size, 16);
 	assert_int_equal(f.local_size, 4);
 	assert_true(f.job_known && f.udp && f.tcp && !f.cma_error && !f.shm_error);
-	assert_int_equal(f.built, RWK_STRANDS_BUILT);
 	assert_int_equal(rwk_job_map_imagine(1, 1, &map), 0);
 	rwk_sel_facts_init(&f, map, &params);
 	rwk_job_map_free(map);
+	assert_int_equal(f.built, RWK_STRANDS_BUILT);
 	assert_int_equal(f.service, RWK_SERVICE_SRC);
 	assert_int_equal(f.link, RWK_LINK_UDP);
 	assert_int_equal(f.cma_error, EOPNOTSUPP);
@@ -94,7 +97,7 @@ static void test_same_node(void **state)
 	expect_lost(&f, RWK_STRAND_RC_UDP, "shared memory is faster; nor is it in this version of ropewalk");
 	f.built = ALL_BUILT;
 	expect_lost(&f, RWK_STRAND_RC_UDP, "shared memory is faster");
-	f.built = RWK_STRANDS_BUILT;
+	f.built = NODE_ONLY;
 	f.node = RWK_SEL_PROVEN;
 	expect(&f, RWK_STRAND_UC_SHM, 0,
 		"the peer is on this node (proven by attaching) and memory can be shared, which loses nothing: "
@@ -110,7 +113,7 @@ static void test_same_node(void **state)
 	expect(&f, RWK_STRAND_RC_UDP, 0, "UDP gets through, and RC takes 12 connections a process, not more than 1024");
 }
 
-/* Another node is refused in this version, by name of the strand that would have carried it. */
+/* Another node is refused by a version without strands for it, by name of the one that would have carried it. */
 static void test_other_node(void **state)
 {
 	struct rwk_sel_facts f = start(RWK_SEL_OTHER);
@@ -129,6 +132,22 @@ static void test_other_node(void **state)
 		"the peer is on another node, and SRC/udp, which would carry it, is not in this version of ropewalk");
 	f.udp = f.tcp = false;
 	expect(&f, RWK_STRAND_NONE, -EHOSTUNREACH, "nothing reaches the peer: UDP does not get through to the peer");
+}
+
+/* This version: RC to other nodes, also where SRC would be better. */
+static void test_this_version(void **state)
+{
+	struct rwk_sel_facts f = start(RWK_SEL_OTHER);
+
+	(void)state;
+	f.built = RWK_STRANDS_BUILT;
+	expect(&f, RWK_STRAND_RC_UDP, 0, "UDP gets through, and RC takes 12 connections a process, not more than 1024");
+	f.src_limit = 11;
+	expect(&f, RWK_STRAND_RC_UDP, 0,
+		"UDP gets through, and RC would take 12 connections a process, more than 11; SRC takes 3");
+	expect_lost(&f, RWK_STRAND_SRC_UDP, "it is not in this version of ropewalk");
+	f.udp = false;
+	expect(&f, RWK_STRAND_UC_TCP, 0, "a byte stream gets through, and nothing better does");
 }
 
 /* With every strand there: connections decide between RC and SRC, to the one; then UDP, then TCP. */
@@ -204,7 +223,7 @@ static void test_forced(void **state)
 
 		f.service = cases[i].service;
 		f.link = cases[i].link;
-		f.built = cases[i].all_built ? ALL_BUILT : RWK_STRANDS_BUILT;
+		f.built = cases[i].all_built ? ALL_BUILT : NODE_ONLY;
 		rwk_sel_choose(&f, &c);
 		if (c.strand != cases[i].strand || c.error != cases[i].error ||
 			(cases[i].reason && strcmp(c.reason, cases[i].reason)))
@@ -338,6 +357,7 @@ int main(void)
 		cmocka_unit_test(test_self),
 		cmocka_unit_test(test_same_node),
 		cmocka_unit_test(test_other_node),
+		cmocka_unit_test(test_this_version),
 		cmocka_unit_test(test_connections),
 		cmocka_unit_test(test_forced),
 		cmocka_unit_test(test_manner),

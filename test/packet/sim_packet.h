@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The packet service on the simulated network: real machines, real handshake, real frames, and a clock that the test
+ * moves. An address's port is its node's number.
+ */
+#ifndef RWK_TEST_PACKET_SIM_PACKET_H
+#define RWK_TEST_PACKET_SIM_PACKET_H
+
+#include "links/sim/sim.h"
+#include "packet/packet.h"
+
+/** Ports are opened on `s` from now on. Close every port before rwk_sim_close; those that linger end with it. */
+void sim_packet_use(struct rwk_sim *s);
+
+extern const struct rwk_transport sim_packet_transport;
+
+#endif
