@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where from and where to. The source is what the request says, or this node's loopback with any port. */
+/* Where from and where to. The source is what the request says, or any address of this node's with any port. */
 struct ends {
 	bool has_src, has_dest;
 	struct rwk_address src, dest;
@@ -215,7 +215,7 @@ static int find_ends(
 	bool numeric = flags & FI_NUMERICHOST;
 	int err = 0;
 
-	rwk_fi_address_partial(htonl(INADDR_LOOPBACK), 0, &ends->src);
+	rwk_fi_address_partial(htonl(INADDR_ANY), 0, &ends->src);
 	if (node || service) {
 		bool source = flags & FI_SOURCE;
 

@@ -12,8 +12,8 @@ static void address(void **state)
 
 	(void)state;
 	assert_memory_equal(a.byte, loopback4, 16);
-	assert_int_equal(a.byte[16], 0x34);
-	assert_int_equal(a.byte[17], 0x12);
+	assert_int_equal(a.byte[16], 0x12);
+	assert_int_equal(a.byte[17], 0x34);
 	assert_memory_equal(a.byte + 18, zero.byte, 6);
 }
 

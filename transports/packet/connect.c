@@ -361,6 +361,8 @@ static void channel_word(struct rwk_packet_channel *ch, int status)
 {
 	bool partial = is_partial(&ch->address);
 
+	if (status)
+		rwk_info("packets: the stream to %s: %s", rwk_packet_name(&ch->address), strerror(-status));
 	ch->stream_asked = false;
 	ch->stream_open = !status;
 	switch (status) {

@@ -175,7 +175,7 @@ int rwk_socket_accept(struct link *l, struct rwk_link_address *from)
 int rwk_socket_connect(const struct link *l, const struct rwk_link_address *to)
 {
 	union any_address a;
-	uint16_t port = (uint16_t)(to->byte[16] | to->byte[17] << 8);
+	uint16_t port = (uint16_t)(to->byte[16] << 8 | to->byte[17]);
 	socklen_t len = fill(&a, to->byte, port);
 	int fd = socket(a.sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int err;

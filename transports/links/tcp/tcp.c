@@ -521,8 +521,8 @@ struct rwk_link_address rwk_tcp_address(const uint8_t ip[16], uint16_t port)
 	struct rwk_link_address a = {{0}};
 
 	memcpy(a.byte, ip, 16);
-	a.byte[16] = (uint8_t)port;
-	a.byte[17] = (uint8_t)(port >> 8);
+	a.byte[16] = (uint8_t)(port >> 8); /* as it goes over the wire */
+	a.byte[17] = (uint8_t)port;
 	return a;
 }
 
