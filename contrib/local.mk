@@ -17,6 +17,7 @@ contrib/openmpi/uninstalled.conf: contrib/openmpi/ropewalk.conf.in Makefile
 EXTRA_DIST += \
 	contrib/check contrib/lib.sh contrib/quickstart contrib/virtual-hosts \
 	contrib/hacking.md contrib/dependencies.md \
+	contrib/interop-rxe \
 	contrib/openmpi/README.md contrib/openmpi/ropewalk.conf.in
 
 if HAVE_MPI
