@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Another's eyes: packets of ours, one or more of every opcode, in a capture file, are what we say they are to tshark
- * too, and none is malformed. Of SRC (XRC) and of congestion notifications tshark 4.0 knows no more than BTH: there,
- * only that is compared.
+ * too, and none is malformed. Of SRC (XRC), congestion notifications and our own opcodes tshark 4.0 knows no more than
+ * BTH: there, only that is compared.
  */
 #include "rwk_test.h"
 
@@ -218,7 +218,8 @@ static void add(FILE *file, uint8_t opcode, size_t payload)
 	assert_int_equal(fwrite(record, sizeof(record), 1, file), 1);
 	assert_int_equal(fwrite(frame, record[2], 1, file), 1);
 	say_bth(line, &w, payload);
-	if (RWK_WIRE_CLASS(opcode) != RWK_WIRE_SRC && RWK_WIRE_CLASS(opcode) != RWK_WIRE_CNP) {
+	if (RWK_WIRE_CLASS(opcode) != RWK_WIRE_SRC && RWK_WIRE_CLASS(opcode) != RWK_WIRE_CNP &&
+		RWK_WIRE_CLASS(opcode) != RWK_WIRE_OWN) {
 		say_rest(line, &w);
 		say(line, ICRC, "0x%02x%02x%02x%02x", bth[len], bth[len + 1], bth[len + 2], bth[len + 3]);
 	}

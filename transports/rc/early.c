@@ -68,7 +68,8 @@ static void read_again(struct rwk_rc *qp, const struct rwk_wire *w)
 		(w->reth.length && qp->host->reach(qp->user, w, w->reth.key, w->reth.address, w->reth.length,
 					   RWK_REACH_READ))) {
 		qp->counters.bad_access++;
-		rwk_rc_refuse(qp, w->psn, RWK_WIRE_NAK_ACCESS);
+		if (!(r->own & RWK_RC_SELECTIVE)) /* else: see rwk_rc_result.again */
+			rwk_rc_refuse(qp, w->psn, RWK_WIRE_NAK_ACCESS);
 		return;
 	}
 	rwk_rc_read_again(qp, w);

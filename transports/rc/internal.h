@@ -138,7 +138,8 @@ struct rwk_rc_result {
 	uint32_t psn : 24;
 	uint32_t kind : 2;
 	uint32_t due : 1;   /* to be sent */
-	uint32_t again : 1; /* for a duplicate */
+	uint32_t again : 1; /* for a duplicate. Between our own ends the region may be gone by then, since who asks may
+			       have all of it meanwhile and have said so: then it is dropped. */
 	uint32_t begun : 1; /* First has been sent */
 } __attribute__((packed, aligned(4)));
 

@@ -171,7 +171,7 @@ static uint8_t response_opcode(const struct rwk_rc_result *read, bool last)
 	return last ? RWK_WIRE_READ_ONLY : RWK_WIRE_READ_FIRST;
 }
 
-/* One packet of a response. False: no room, or the region is gone and the QP fails. */
+/* One packet of a response. False: no room, or the region is gone and the QP fails; see rwk_rc_result.again. */
 static bool send_piece(struct rwk_rc *qp, struct rwk_rc_out *o, struct rwk_rc_result *read)
 {
 	struct rwk_rc_responder *r = qp->responder;
@@ -187,6 +187,10 @@ static bool send_piece(struct rwk_rc *qp, struct rwk_rc_out *o, struct rwk_rc_re
 		o->count = qp->host->read(qp->user, read->key, read->word, length, o->iov, RWK_MACHINE_IOV);
 	if (o->count < 0) {
 		qp->counters.bad_access++;
+		if (read->again && r->own & RWK_RC_SELECTIVE) {
+			read->left = 0;
+			return true;
+		}
 		rwk_rc_refuse(qp, read->psn, RWK_WIRE_NAK_ACCESS);
 		return false;
 	}
