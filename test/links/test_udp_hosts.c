@@ -249,14 +249,14 @@ static void test_firewall(void **state)
 	struct udp_end *a = open_at(0, "10.9.0.1", 0), *b = open_at(1, "10.9.0.2", 0);
 
 	(void)state;
-	udp_host_run(0, "iptables -A OUTPUT -p udp -j DROP");
+	udp_host_run(0, "iptables -w 20 -A OUTPUT -p udp -j DROP");
 	for (uint32_t i = 0; i < 3; i++)
 		assert_int_equal(udp_send(a, &b->here, i, 400), 0);
 	udp_flush(a);
 	udp_drain(b);
 	assert_int_equal(b->arrived, 0);
 	assert_int_equal(udp_counters(a).failed, 3);
-	udp_host_run(0, "iptables -D OUTPUT -p udp -j DROP");
+	udp_host_run(0, "iptables -w 20 -D OUTPUT -p udp -j DROP");
 	check_arrives(a, b, 1000);
 	udp_end_close(a);
 	udp_end_close(b);

@@ -214,10 +214,14 @@ static void carry(struct udp_end *a, struct udp_end *b, const struct rwk_link_ad
 static void test_without_ip6(void **state)
 {
 	struct rwk_link_address far = rwk_udp_address(udp_ip6, 9);
+	struct rwk_udp_attr attr = {.port = 0};
 	struct udp_end *a, *b, *any;
+	struct rwk_link *l;
 
 	(void)state;
 	no_ip6 = EAFNOSUPPORT;
+	memcpy(attr.ip, udp_ip6, 16);
+	assert_int_equal(rwk_udp_open(&attr, &l), -EADDRNOTAVAIL);
 	a = udp_end_open(udp_ip4, 0);
 	b = udp_end_open(udp_ip4, 0);
 	any = udp_end_open((uint8_t[16]){0}, 0);

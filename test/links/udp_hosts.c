@@ -54,15 +54,6 @@ void udp_host_run(int host, const char *command, ...)
 	va_end(args);
 }
 
-void udp_host_try(int host, const char *command, ...)
-{
-	va_list args;
-
-	va_start(args, command);
-	run(host, command, args);
-	va_end(args);
-}
-
 void udp_host_cable(int from, const char *name, int to, const char *far, int mtu)
 {
 	udp_host_run(from, "ip link add %s mtu %d type veth peer name %s mtu %d netns /proc/%d/fd/%d", name, mtu, far,

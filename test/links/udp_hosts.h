@@ -15,8 +15,6 @@ int udp_hosts_make(void);
 void udp_host_enter(int host);
 /** Runs a shell command in that host (printf's format); the test fails if it does. */
 void udp_host_run(int host, const char *command, ...) __attribute__((format(printf, 2, 3)));
-/** Runs commands in that host whose failure does not matter. */
-void udp_host_try(int host, const char *command, ...) __attribute__((format(printf, 2, 3)));
 /** A cable: interface `name` of host `from` to interface `far` of host `to`, of that MTU, both up. */
 void udp_host_cable(int from, const char *name, int to, const char *far, int mtu);
 

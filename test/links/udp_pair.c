@@ -63,9 +63,15 @@ struct udp_end *udp_end_open_with(const struct rwk_udp_attr *attr)
 {
 	static const uint8_t any[16];
 	struct udp_end *e = calloc(1, sizeof(*e));
+	int err;
 
 	assert_non_null(e);
-	assert_int_equal(rwk_udp_open(attr, &e->link), 0);
+	err = rwk_udp_open(attr, &e->link);
+	if (err == -EADDRNOTAVAIL && !memcmp(attr->ip, udp_ip6, 16)) {
+		free(e);
+		skip();
+	}
+	assert_int_equal(err, 0);
 	e->link->packet = on_packet;
 	e->link->word = on_word;
 	e->link->user = e;

@@ -28,7 +28,8 @@ struct udp_end {
 
 extern const uint8_t udp_ip4[16], udp_ip6[16]; /* loopback */
 
-/** Opens a link on `ip` with that receive buffer (0: as it comes); the test ends if it cannot. */
+/** Opens a link on `ip` with that receive buffer (0: as it comes). The test fails if it cannot; a host without IPv6
+ * skips it. */
 struct udp_end *udp_end_open(const uint8_t ip[16], int receive_buffer);
 struct udp_end *udp_end_open_with(const struct rwk_udp_attr *attr);
 void udp_end_close(struct udp_end *e);

@@ -134,6 +134,8 @@ static int bind_port(struct udp *u, uint16_t port)
 	union socket_name name;
 	socklen_t size = rwk_udp_to_name(u->family, &a, &name);
 
+	if (u->family == AF_INET && !u->wildcard && !rwk_udp_is_ip4(u->ip))
+		return -EADDRNOTAVAIL;
 	if (u->family == AF_INET && u->wildcard) {
 		name.in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
 		size = sizeof(name.in);
