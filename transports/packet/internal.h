@@ -7,6 +7,7 @@
  *   channel.c   a channel's life: made, open, failed, gone
  *   outbound.c  messages into frames, ops into work requests, packets out
  *   inbound.c   frames into messages; what the peer's RDMA touches
+ *   summary.c   counters for the user
  *   pull.c      a Read where the machine has none: asks the peer to write
  *
  * A channel's states:
@@ -235,6 +236,9 @@ int rwk_packet_start(struct rwk_request *r);
 /* inbound.c */
 extern const struct rwk_machine_host rwk_packet_host;
 void rwk_packet_kept_free(struct rwk_packet_channel *ch);
+
+/* summary.c */
+void rwk_packet_summary(const struct rwk_port *port);
 
 /* pull.c */
 int rwk_packet_pull(struct rwk_packet_channel *ch, struct rwk_op *op);

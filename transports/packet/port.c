@@ -624,6 +624,8 @@ void rwk_packet_free(struct rwk_port *port)
 
 void rwk_packet_close(struct rwk_port *port)
 {
+	if (rwk_params.summary)
+		rwk_packet_summary(port);
 	end_places(port);
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next)
 		rwk_packet_farewell(rwk_container_of(l, struct rwk_packet_channel, all));

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a port and its connections have done, for FI_ROPEWALK_SUMMARY: a few lines to stderr when the port closes. */
+#include "packet/internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void print_channel(const struct rwk_packet_channel *ch, unsigned me)
+{
+	const struct rwk_qp_counters *c = rwk_packet_qp_counters(&ch->base);
+
+	if (!c)
+		return;
+	fprintf(stderr,
+		"ropewalk: rank %u: %s to %s: out %" PRIu64 " packets, %" PRIu64 " bytes; in %" PRIu64 ", %" PRIu64
+		"; sent again %" PRIu64 ", timeouts %" PRIu64 ", probes %" PRIu64 "; ACKs out %" PRIu64 ", in %" PRIu64
+		"; NAKs out %" PRIu64 ", in %" PRIu64 "; RNR out %" PRIu64 ", in %" PRIu64 "; duplicates %" PRIu64
+		", early %" PRIu64 " (kept %" PRIu64 "), lost messages %" PRIu64 "; refused: opcode %" PRIu64
+		", length %" PRIu64 ", access %" PRIu64 ", state %" PRIu64 ", number %" PRIu64 "\n",
+		me, ch->way == RWK_WAY_LOSSY ? "RC/udp" : "UC/tcp", rwk_packet_name(&ch->address), c->packets_out,
+		c->bytes_out, c->packets_in, c->bytes_in, c->sent_again, c->timeouts, c->probes, c->acks_out,
+		c->acks_in, c->naks_out, c->naks_in, c->rnr_out, c->rnr_in, c->duplicates, c->early, c->kept, c->gaps,
+		c->bad_opcode, c->bad_length, c->bad_access, c->bad_state, c->too_far);
+}
+
+void rwk_packet_summary(const struct rwk_port *port)
+{
+	const struct rwk_packet_counters *n = &port->count;
+	unsigned me = rwk_address_rank(&port->address);
+
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next)
+		print_channel(rwk_container_of(l, struct rwk_packet_channel, all), me);
+	fprintf(stderr,
+		"ropewalk: rank %u: network: packets out %" PRIu64 ", in %" PRIu64 "; dropped: malformed %" PRIu64
+		", wrong ICRC %" PRIu64 ", unknown QP %" PRIu64 ", wrong sender %" PRIu64 ", wrong key %" PRIu64
+		", stale %" PRIu64 "; greetings out %" PRIu64 ", in %" PRIu64 ", refused %" PRIu64
+		"; frames out %" PRIu64 " with %" PRIu64 " records, in %" PRIu64 " with %" PRIu64 "; by stream %" PRIu64
+		"\n",
+		me, n->packets_out, n->packets_in, n->malformed, n->wrong_icrc, n->unknown_qp, n->wrong_sender,
+		n->wrong_key, n->stale, n->greetings_out, n->greetings_in, n->refused, n->frames_out, n->records_out,
+		n->frames_in, n->records_in, n->fell_back);
+}
