@@ -116,13 +116,17 @@ static void define_param(const struct rwk_param *p)
 		p->initial ? p->initial : "none");
 }
 
-/* The value libfabric has for *p: its registry may know more sources than the environment. */
+/* The value libfabric has for *p: its registry may know more sources than the environment. But it logs what it gives. */
 static void take_param(const struct rwk_param *p)
 {
 	char *text = NULL, *kept;
 	char why[160], name[64];
 
-	if (fi_param_get_str(&rwk_fi_provider, p->name, &text) || !text)
+	if (p->secret)
+		text = getenv(rwk_param_variable(p, name, sizeof(name)));
+	else if (fi_param_get_str(&rwk_fi_provider, p->name, &text))
+		return;
+	if (!text)
 		return;
 	kept = p->type == RWK_PARAM_TEXT ? strdup(text) : text; /* the registry keeps the value as long as we do not */
 	if (kept && !rwk_param_set(&rwk_params, p, kept, why, sizeof(why)))

@@ -65,6 +65,12 @@ static struct rwk_link_address node_address(const struct rwk_address *a)
 	return rwk_sim_address(rwk_address_port(a));
 }
 
+static void split(const struct rwk_link_address *a, uint8_t ip[16], uint16_t *port)
+{
+	(void)ip;
+	*port = (uint16_t)rwk_sim_address_number(a);
+}
+
 static size_t room(const struct rwk_link *lossy)
 {
 	(void)lossy;
@@ -77,8 +83,10 @@ static void linger(struct rwk_port *port)
 }
 
 static const struct rwk_packet_ways ways = {
+	.simulated = true,
 	.open = open_node,
 	.address = node_address,
+	.split = split,
 	.room = room,
 	.linger = linger,
 };

@@ -22,6 +22,7 @@
 #ifndef RWK_PACKET_INTERNAL_H
 #define RWK_PACKET_INTERNAL_H
 
+#include "packet/capture.h"
 #include "packet/greeting.h"
 #include "packet/packet.h"
 
@@ -160,6 +161,7 @@ struct rwk_port {
 	uint32_t window; /* so many of the largest */
 	int epoll, timer;
 	struct rwk_packet_counters count;
+	struct rwk_capture *capture; /* NULL: none */
 };
 
 static inline struct rwk_packet_channel *rwk_packet_channel(struct rwk_channel *ch)

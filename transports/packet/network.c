@@ -4,12 +4,14 @@
  */
 #include "packet/packet.h"
 
+#include "base/interfaces.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "links/tcp/tcp.h"
 #include "links/udp/udp.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define PORT_TRIES 32
@@ -19,12 +21,18 @@ static const uint8_t any_ip[16];
 /** Which of this host's addresses peers are told, unless the user has named one. */
 static int publish_ip(struct rwk_address *a)
 {
-	char why[200];
+	size_t room = rwk_params.interfaces ? strlen(rwk_params.interfaces) + 1 : 1;
+	char *lists, why[200];
 	int rc;
 
 	if (memcmp(a->ip, any_ip, sizeof(any_ip)))
 		return 0;
-	rc = rwk_udp_own_ip(NULL, NULL, a->ip, why, sizeof(why));
+	lists = malloc(2 * room);
+	if (!lists)
+		return -ENOMEM;
+	rwk_interfaces_split(rwk_params.interfaces, lists, lists + room);
+	rc = rwk_udp_own_ip(lists, lists + room, a->ip, why, sizeof(why));
+	free(lists);
 	if (!rc)
 		return 0;
 	rwk_info("network: %s; peers on other nodes cannot be reached", why);
@@ -112,6 +120,7 @@ static struct rwk_link_address link_address(const struct rwk_address *a)
 static const struct rwk_packet_ways network_ways = {
 	.open = open_links,
 	.address = link_address,
+	.split = rwk_udp_split,
 	.reach = rwk_tcp_reach,
 	.nonce = rwk_tcp_nonce,
 	.leave = rwk_tcp_leave,

@@ -20,6 +20,7 @@
 
 /** Links for a port, and what only they know. rwk_network_transport has those of the real world, tests have others. */
 struct rwk_packet_ways {
+	bool simulated; /* captures say so */
 	/**
 	 * Opens the links for an endpoint: *lossy carries RC, *stream UC and evidence; either may be left NULL, not
 	 * both. Sets the port number in attr->address, and the IP if it was zero. 0 or a negative errno.
@@ -27,6 +28,8 @@ struct rwk_packet_ways {
 	int (*open)(struct rwk_port_attr *attr, struct rwk_link **lossy, struct rwk_link **stream);
 	/** Where on the links the endpoint with that address is. */
 	struct rwk_link_address (*address)(const struct rwk_address *a);
+	/** What an address on the links is as IP and port, for captures; the IP is left as it is if there is none. */
+	void (*split)(const struct rwk_link_address *a, uint8_t ip[16], uint16_t *port);
 	/** Starts a stream to the process with that nonce (0: whoever is there); `word` tells the rest. */
 	int (*reach)(struct rwk_link *stream, const struct rwk_link_address *to, uint64_t nonce);
 	/** The nonce of the process that an open stream leads to. */

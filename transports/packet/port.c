@@ -73,14 +73,24 @@ void rwk_packet_flush(struct rwk_port *port)
 	}
 }
 
+static rwk_noinline void capture(struct rwk_port *port, int way, bool outgoing, const struct rwk_link_address *peer,
+	const struct iovec *iov, int count)
+{
+	struct rwk_capture_end me = {.port = rwk_address_port(&port->address)}, it = {.port = 0};
+	enum rwk_capture_link link = way == RWK_WAY_STREAM ? RWK_CAPTURE_TCP : RWK_CAPTURE_UDP;
+
+	memcpy(me.ip, port->address.ip, sizeof(me.ip));
+	port->ways->split(peer, it.ip, &it.port);
+	rwk_capture_packet(port->capture, port->ways->simulated ? RWK_CAPTURE_SIM : link, outgoing,
+		outgoing ? &me : &it, outgoing ? &it : &me, iov, count, 0);
+}
+
 void rwk_packet_sent(
 	struct rwk_port *port, int way, const struct rwk_link_address *to, const struct iovec *iov, int count)
 {
-	(void)way;
-	(void)to;
-	(void)iov;
-	(void)count;
 	port->count.packets_out++;
+	if (rwk_unlikely(port->capture != NULL))
+		capture(port, way, true, to, iov, count);
 }
 
 void rwk_packet_greet(struct rwk_port *port, int way, const struct rwk_link_address *to, const struct rwk_greeting *g)
@@ -180,6 +190,11 @@ static void packet(struct rwk_port *port, int way, const struct rwk_link_address
 	size_t payload_len;
 
 	port->count.packets_in++;
+	if (rwk_unlikely(port->capture != NULL)) {
+		const struct iovec iov = {(void *)bytes, len};
+
+		capture(port, way, false, from, &iov, 1);
+	}
 	if (rwk_wire_unpack(&w, bytes, len, &payload, &payload_len)) {
 		port->count.malformed++;
 		return;
@@ -492,6 +507,7 @@ int rwk_packet_open(const struct rwk_packet_ways *ways, const struct rwk_transpo
 	rc = open_waiting(port);
 	if (rc)
 		goto close_links;
+	port->capture = rwk_capture_open(rwk_params.pcap, rwk_address_rank(&port->address));
 	*out = port;
 	return 0;
 
@@ -613,6 +629,7 @@ void rwk_packet_free(struct rwk_port *port)
 		rwk_packet_stop(ch, -ECANCELED);
 		rwk_packet_channel_free(ch);
 	}
+	rwk_capture_close(port->capture);
 	close(port->epoll);
 	close(port->timer);
 	close_links(port);
