@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <arpa/inet.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static struct udp_end *a, *b;
@@ -250,6 +251,28 @@ static void test_sleep(void **state)
 	close_ends();
 }
 
+/* Another process's packet wakes one that sleeps. */
+static void test_wakes(void **state)
+{
+	pid_t pid;
+
+	open_ends(*state);
+	assert_int_equal(b->link->ops->arm(b->link), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		usleep(50000); /* most likely b sleeps by then; if not, that is right too */
+		udp_send(a, &b->here, 1, 8);
+		udp_flush(a);
+		_exit(0);
+	}
+	assert_true(udp_wait(b, 10000));
+	assert_int_equal(b->link->ops->progress(b->link, 10), 1);
+	assert_int_equal(b->length[0], 8);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close_ends();
+}
+
 /* Packets to a port where nobody listens and to one where somebody does in turn: the latter all arrive, and word comes.
  */
 static void check_closed_port(const uint8_t ip[16], bool one_by_one)
@@ -459,6 +482,7 @@ int main(void)
 		BOTH(test_budget),
 		BOTH(test_strict),
 		BOTH(test_sleep),
+		BOTH(test_wakes),
 		BOTH(test_closed_port_one_by_one),
 		BOTH(test_closed_port_together),
 		BOTH(test_closed_port_wakes),
