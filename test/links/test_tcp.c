@@ -280,6 +280,42 @@ static void nobody_and_another(void **state)
 	close_peer(a);
 }
 
+/*
+ * An end that was away for longer than its patience, with more that has happened than one look at its sockets shows:
+ * what has happened counts, not that time has passed.
+ */
+static void away(void **state)
+{
+	enum { MANY = 80 };
+	struct rwk_tcp_attr attr_a = tcp_attr(11), attr_b = tcp_attr(22);
+	uint64_t end = now_ms() + 20000;
+	struct peer *a, *b[MANY];
+	unsigned opened = 0;
+
+	(void)state;
+	attr_a.connect_ms = 50;
+	a = open_peer(&attr_a);
+	for (int i = 0; i < MANY; i++) {
+		attr_b.nonce = 100 + (unsigned)i;
+		b[i] = open_peer(&attr_b);
+		assert_int_equal(rwk_tcp_reach(a->l, &b[i]->at, attr_b.nonce), 0);
+	}
+	usleep(100000);
+	while (opened < MANY) {
+		assert_true(now_ms() < end);
+		a->word_count = 0;
+		a->l->ops->progress(a->l, 16);
+		for (unsigned i = 0; i < a->word_count; i++)
+			assert_int_equal(a->words[i], 0);
+		opened += a->word_count;
+		for (int i = 0; i < MANY; i++)
+			b[i]->l->ops->progress(b[i]->l, 16);
+	}
+	close_peer(a);
+	for (int i = 0; i < MANY; i++)
+		close_peer(b[i]);
+}
+
 /* Reaching again what is open tells that it is; another nonce at its address is refused while it is. */
 static void reach_again(void **state)
 {
@@ -457,6 +493,7 @@ int main(void)
 		cmocka_unit_test(leaving_full),
 		cmocka_unit_test(closing),
 		cmocka_unit_test(nobody_and_another),
+		cmocka_unit_test(away),
 		cmocka_unit_test(reach_again),
 		cmocka_unit_test(another_address),
 		cmocka_unit_test(meeting),

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -85,6 +86,7 @@ static struct child start(const struct rwk_tcp_attr *attr, void (*life)(struct p
 	if (!c.pid) {
 		struct peer *p;
 
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
 		alarm(60);
 		p = open_peer(attr);
 		t->port = rwk_tcp_port(p->l);

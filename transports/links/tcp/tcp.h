@@ -99,9 +99,9 @@ uint64_t rwk_tcp_nonce(struct rwk_link *l, const struct rwk_link_address *to);
 const struct rwk_tcp_counts *rwk_tcp_counts(const struct rwk_link *l);
 
 /*
- * Of link.h's calls: send says -ENOTCONN where no stream is open, -EMSGSIZE beyond RWK_TCP_MTU, -EAGAIN while the
- * stream's buffer (256 KiB) is full. What it has taken is delivered in order and once, or the stream breaks. A progress
- * that finds nothing costs one epoll_wait that does not wait.
+ * Of link.h's calls: send says -ENOTCONN where no stream is open (or none any more: the word may still be on its way),
+ * -EMSGSIZE beyond RWK_TCP_MTU, -EAGAIN while the stream's buffer (256 KiB) is full. What it has taken is delivered in
+ * order and once, or the stream breaks. A progress that finds nothing costs one epoll_wait that does not wait.
  */
 
 #endif
