@@ -18,3 +18,15 @@ test_rc_test_random_SOURCES = test/rc/test_random.c $(rc_end)
 test_rc_test_random_CPPFLAGS = $(TEST_CPPFLAGS)
 test_rc_test_random_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_random
+
+check_PROGRAMS += test/rc/test_rules
+test_rc_test_rules_SOURCES = test/rc/test_rules.c $(rc_end)
+test_rc_test_rules_CPPFLAGS = $(TEST_CPPFLAGS)
+test_rc_test_rules_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/rc/test_rules
+
+check_PROGRAMS += test/rc/test_states
+test_rc_test_states_SOURCES = test/rc/test_states.c $(rc_end)
+test_rc_test_states_CPPFLAGS = $(TEST_CPPFLAGS)
+test_rc_test_states_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/rc/test_states

@@ -332,7 +332,7 @@ static void run(const struct rwk_rc_attr *base, uint64_t seed, uint64_t steps)
 	struct rwk_rc_attr attr = *base;
 	struct rwk_sim *s;
 	struct end *a, *b;
-	unsigned idle = 0;
+	uint64_t idle = 0, quiet = 0, ended = 0;
 
 	seed_now = random_state = seed;
 	sim.seed = seed;
@@ -370,6 +370,10 @@ static void run(const struct rwk_rc_attr *base, uint64_t seed, uint64_t steps)
 			check(++idle < 100000); /* nothing is under way and nobody waits for a time: only a full link does */
 		else
 			idle = 0;
+		check(++quiet < 1000000);
+		if (sides[0].ended + sides[1].ended != ended)
+			quiet = 0;
+		ended = sides[0].ended + sides[1].ended;
 		take_messages(&sides[0]);
 		take_messages(&sides[1]);
 	}

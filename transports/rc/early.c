@@ -50,20 +50,36 @@ void rwk_rc_early(struct rwk_rc *qp, const struct rwk_wire *w, const void *paylo
 	r->syndrome = RWK_WIRE_NAK_SEQUENCE;
 }
 
+static void read_again(struct rwk_rc *qp, const struct rwk_wire *w);
+
+/*
+ * SELECTIVE: a Read's numbers may be asked for in other parts than before, so that a part was there and the rest was
+ * not. The rest is new.
+ */
+static void read_beyond(struct rwk_rc *qp, const struct rwk_wire *w, uint32_t end, rwk_time now)
+{
+	struct rwk_rc_responder *r = qp->responder;
+	uint32_t bytes = ((r->expected - w->psn) & RWK_PSN_MASK) * r->pmtu;
+	struct rwk_wire old = *w, new = *w;
+
+	if (rwk_psn_diff(end, r->expected) > (int32_t)RWK_RC_WINDOW_MAX ||
+		rwk_psn_diff(w->psn, r->expected) < -(int32_t)RWK_RC_WINDOW_MAX) {
+		qp->counters.too_far++;
+		return;
+	}
+	old.reth.length = bytes;
+	new.psn = r->expected;
+	new.reth.address += bytes;
+	new.reth.length -= bytes;
+	read_again(qp, &old);
+	rwk_rc_in_order(qp, &new, NULL, 0, now);
+}
+
 /* A Read is run again, for what is asked of it now: but only what was asked before, and may be reached still. */
 static void read_again(struct rwk_rc *qp, const struct rwk_wire *w)
 {
 	struct rwk_rc_responder *r = qp->responder;
-	uint32_t end;
 
-	if (w->reth.length > RWK_WIRE_LENGTH_MAX)
-		goto bad;
-	end = rwk_psn_add(w->psn, rwk_rc_read_packets(r, w->reth.length));
-	/* A request that was delayed, and has been asked for in two parts meanwhile, may reach beyond the first. */
-	if (r->own & RWK_RC_SELECTIVE && rwk_psn_diff(end, r->expected) > 0)
-		return;
-	if (rwk_psn_diff(end, r->expected) > 0 || rwk_psn_diff(end, w->psn) <= 0)
-		goto bad;
 	if (!(r->reach & RWK_REACH_READ) ||
 		(w->reth.length && qp->host->reach(qp->user, w, w->reth.key, w->reth.address, w->reth.length,
 					   RWK_REACH_READ))) {
@@ -73,19 +89,34 @@ static void read_again(struct rwk_rc *qp, const struct rwk_wire *w)
 		return;
 	}
 	rwk_rc_read_again(qp, w);
-	return;
-bad:
-	qp->counters.bad_length++;
 }
 
-void rwk_rc_duplicate(struct rwk_rc *qp, const struct rwk_wire *w)
+static void duplicate_read(struct rwk_rc *qp, const struct rwk_wire *w, rwk_time now)
+{
+	struct rwk_rc_responder *r = qp->responder;
+	uint32_t end;
+
+	if (w->reth.length > RWK_WIRE_LENGTH_MAX) {
+		qp->counters.bad_length++;
+		return;
+	}
+	end = rwk_psn_add(w->psn, rwk_rc_read_packets(r, w->reth.length));
+	if (rwk_psn_diff(end, r->expected) <= 0 && rwk_psn_diff(end, w->psn) > 0)
+		read_again(qp, w);
+	else if (r->own & RWK_RC_SELECTIVE)
+		read_beyond(qp, w, end, now);
+	else
+		qp->counters.bad_length++;
+}
+
+void rwk_rc_duplicate(struct rwk_rc *qp, const struct rwk_wire *w, rwk_time now)
 {
 	struct rwk_rc_responder *r = qp->responder;
 
 	qp->counters.duplicates++;
 	switch (RWK_WIRE_OPERATION(w->opcode)) {
 	case RWK_WIRE_READ_REQUEST:
-		read_again(qp, w);
+		duplicate_read(qp, w, now);
 		break;
 	case RWK_WIRE_COMPARE_SWAP:
 	case RWK_WIRE_FETCH_ADD:

@@ -290,7 +290,9 @@ static inline uint32_t rwk_rc_under_way(const struct rwk_rc_requester *r)
 
 /* responder.c */
 void rwk_rc_request(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len, rwk_time now);
-/** Takes the packet that is `expected`. True: taken, and expected has moved on. */
+/** The packet that is `expected` has come: takes it, and what was kept behind it. */
+void rwk_rc_in_order(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len, rwk_time now);
+/** Takes that packet alone. True: taken, and expected has moved on. */
 bool rwk_rc_take(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len, rwk_time now);
 /** Refuses packet psn for good: the NAK goes out behind the answers that are due, then the QP fails. */
 void rwk_rc_refuse(struct rwk_rc *qp, uint32_t psn, uint8_t syndrome);
@@ -299,7 +301,7 @@ int rwk_rc_error(unsigned syndrome);
 
 /* early.c */
 void rwk_rc_early(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len, uint32_t ahead);
-void rwk_rc_duplicate(struct rwk_rc *qp, const struct rwk_wire *w);
+void rwk_rc_duplicate(struct rwk_rc *qp, const struct rwk_wire *w, rwk_time now);
 /** Takes what was kept and is in order now. */
 void rwk_rc_drain(struct rwk_rc *qp, rwk_time now);
 /** Drops what is kept of the packets from `from` to before `to`. */

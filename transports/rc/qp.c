@@ -96,6 +96,7 @@ static bool attr_is_sound(const struct rwk_rc_attr *a)
 		a->window <= RWK_RC_WINDOW_MAX && a->reads >= 1 && a->reads <= RWK_RC_READS_MAX &&
 		a->peer_reads <= RWK_RC_READS_MAX && a->retry <= 7 && a->rnr_retry <= 7 && a->rnr_timer <= 31 &&
 		(a->service == RWK_WIRE_RC || a->service == RWK_WIRE_SRC) &&
+		!(a->reach & ~(unsigned)(RWK_REACH_READ | RWK_REACH_WRITE | RWK_REACH_ATOMIC)) &&
 		!(a->own & ~(unsigned)(RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS)) && a->timeout &&
 		a->ack_delay <= UINT32_MAX && (!(a->own & RWK_RC_LAZY) || a->ack_every) &&
 		a->read_chunk % a->pmtu == 0;

@@ -116,6 +116,21 @@ static bool take_write(struct rwk_rc *qp, const struct rwk_wire *w, unsigned kin
 	return true;
 }
 
+/*
+ * Is there a place for one more answer? Strict: more than agreed is refused. Between our own ends a Read may have been
+ * asked for in parts; what finds no place counts as lost.
+ */
+static bool has_place(struct rwk_rc *qp)
+{
+	struct rwk_rc_responder *r = qp->responder;
+	unsigned waiting = rwk_rc_reads_waiting(r);
+
+	if (r->own & RWK_RC_SELECTIVE)
+		return waiting < RWK_RC_READS_MAX ||
+			(rwk_rc_send_answers(qp) && r->answer != RWK_RC_ANSWER_FATAL);
+	return waiting < r->peer_reads || refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_opcode);
+}
+
 static bool take_read(struct rwk_rc *qp, const struct rwk_wire *w, uint32_t *packets)
 {
 	struct rwk_rc_responder *r = qp->responder;
@@ -130,8 +145,8 @@ static bool take_read(struct rwk_rc *qp, const struct rwk_wire *w, uint32_t *pac
 			qp->user, w, w->reth.key, w->reth.address, w->reth.length, RWK_REACH_READ);
 	if (err)
 		return not_taken(qp, err);
-	if (rwk_rc_reads_waiting(r) >= r->peer_reads)
-		return refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_opcode);
+	if (!has_place(qp))
+		return false;
 	rwk_rc_read_add(r, w);
 	*packets = rwk_rc_read_packets(r, w->reth.length);
 	return true;
@@ -145,8 +160,8 @@ static bool take_atomic(struct rwk_rc *qp, const struct rwk_wire *w)
 
 	if (!(r->reach & RWK_REACH_ATOMIC))
 		return refuse(qp, RWK_WIRE_NAK_ACCESS, &qp->counters.bad_access);
-	if (rwk_rc_reads_waiting(r) >= r->peer_reads)
-		return refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_opcode);
+	if (!has_place(qp))
+		return false;
 	err = qp->host->reach(qp->user, w, w->atomic.key, w->atomic.address, 8, RWK_REACH_ATOMIC);
 	if (!err)
 		err = qp->host->atomic(qp->user, w, &before);
@@ -197,6 +212,19 @@ bool rwk_rc_take(struct rwk_rc *qp, const struct rwk_wire *w, const void *payloa
 	return true;
 }
 
+void rwk_rc_in_order(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len, rwk_time now)
+{
+	struct rwk_rc_responder *r = qp->responder;
+	uint32_t was = r->expected;
+
+	rwk_rc_take(qp, w, payload, len, now);
+	if (rwk_likely(!r->kept_count))
+		return;
+	rwk_rc_drop_kept(qp, was, r->expected);
+	rwk_rc_drain(qp, now);
+	rwk_rc_ack_now(r);
+}
+
 void rwk_rc_request(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len, rwk_time now)
 {
 	struct rwk_rc_responder *r = qp->responder;
@@ -210,20 +238,10 @@ void rwk_rc_request(struct rwk_rc *qp, const struct rwk_wire *w, const void *pay
 		qp->counters.bad_state++;
 		return;
 	}
-	if (rwk_likely(ahead == 0)) {
-		if (rwk_unlikely(r->kept_count)) {
-			uint32_t was = r->expected;
-
-			rwk_rc_take(qp, w, payload, len, now);
-			rwk_rc_drop_kept(qp, was, r->expected);
-			rwk_rc_drain(qp, now);
-			rwk_rc_ack_now(r);
-		} else {
-			rwk_rc_take(qp, w, payload, len, now);
-		}
-	} else if (ahead > 0) {
+	if (rwk_likely(ahead == 0))
+		rwk_rc_in_order(qp, w, payload, len, now);
+	else if (ahead > 0)
 		rwk_rc_early(qp, w, payload, len, (uint32_t)ahead);
-	} else {
-		rwk_rc_duplicate(qp, w);
-	}
+	else
+		rwk_rc_duplicate(qp, w, now);
 }
