@@ -30,3 +30,9 @@ test_rc_test_states_SOURCES = test/rc/test_states.c $(rc_end)
 test_rc_test_states_CPPFLAGS = $(TEST_CPPFLAGS)
 test_rc_test_states_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_states
+
+check_PROGRAMS += test/rc/test_shared
+test_rc_test_shared_SOURCES = test/rc/test_shared.c test/rwk_test.h
+test_rc_test_shared_CPPFLAGS = $(TEST_CPPFLAGS)
+test_rc_test_shared_LDADD = $(TEST_LDADD)
+TESTS += test/rc/test_shared
