@@ -78,8 +78,11 @@ struct rwk_machine_host {
 	 * link has no room, the machine tries again in its next pump.
 	 */
 	int (*emit)(void *user, const struct rwk_wire *w, const struct iovec *payload, int count);
-	/** A work request has ended: it is the client's again. 0; -ECANCELED flushed; -EACCES, -EINVAL, -EIO, -EAGAIN:
-	 * the peer's NAK (access, invalid, operational; RNR retries used up); -ETIMEDOUT: retries used up. */
+	/**
+	 * A work request has ended, those posted before it first: it is the client's again. 0; -ECANCELED flushed;
+	 * -EACCES, -EINVAL, -EIO, -EAGAIN: the peer's NAK (access, invalid, operational; RNR retries used up);
+	 * -ETIMEDOUT: retries used up.
+	 */
 	void (*done)(void *user, struct rwk_wr *wr, int status);
 	/** The QP is in the error state, once: the first error. All outstanding work requests have ended before. */
 	void (*failed)(void *user, int err);

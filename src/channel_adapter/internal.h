@@ -61,8 +61,6 @@ struct request_slot {
 	struct rwk_wr wr;
 	struct iovec iov[RWK_SGE_MAX];
 	uint64_t id;
-	int status;
-	bool done;
 };
 
 struct receive_slot {

@@ -59,7 +59,6 @@ static int fill(struct rwk_qp *qp, struct request_slot *s, const struct rwk_requ
 	if (length > RWK_WIRE_LENGTH_MAX || (atomic && (length != sizeof(uint64_t) || count != 1)))
 		return -EMSGSIZE;
 	s->id = r->id;
-	s->done = false;
 	s->wr = (struct rwk_wr){
 		.type = (uint8_t)r->type,
 		.flags = (uint8_t)flags_of(r),

@@ -4,7 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
-struct end a, b;
+struct end near, far;
 
 void ends_ip(uint8_t ip[16], uint8_t host)
 {
@@ -67,8 +67,8 @@ void ends_connect(struct end *e, const struct end *peer, unsigned access)
 	struct rwk_qp_attr attr = {
 		.peer_port = rwk_adapter_port(peer->adapter),
 		.peer_qpn = rwk_qp_number(peer->qp),
-		.send_psn = e == &a ? 0xfffff0 : 5,
-		.receive_psn = e == &a ? 5 : 0xfffff0,
+		.send_psn = e == &near ? 0xfffff0 : 5,
+		.receive_psn = e == &near ? 5 : 0xfffff0,
 		.pmtu = PMTU,
 		.access = access,
 		.retry = 7,
@@ -85,10 +85,10 @@ void ends_connect(struct end *e, const struct end *peer, unsigned access)
 
 void ends_open(enum rwk_qp_type type)
 {
-	ends_open_one(&a, 1, type);
-	ends_open_one(&b, 2, type);
-	ends_connect(&a, &b, ACCESS);
-	ends_connect(&b, &a, ACCESS);
+	ends_open_one(&near, 1, type);
+	ends_open_one(&far, 2, type);
+	ends_connect(&near, &far, ACCESS);
+	ends_connect(&far, &near, ACCESS);
 }
 
 /* A parent with children stays. */
@@ -112,8 +112,8 @@ void ends_close_one(struct end *e)
 
 void ends_close(void)
 {
-	ends_close_one(&a);
-	ends_close_one(&b);
+	ends_close_one(&near);
+	ends_close_one(&far);
 }
 
 static double seconds(void)
@@ -127,7 +127,7 @@ static double seconds(void)
 struct rwk_wc ends_await(struct end *e, struct rwk_cq *cq)
 {
 	double until = seconds() + 20;
-	struct end *other = e == &a ? &b : &a;
+	struct end *other = e == &near ? &far : &near;
 	struct rwk_wc wc;
 
 	while (!rwk_cq_poll(cq, &wc, 1)) {
@@ -152,8 +152,8 @@ void ends_quiet(void)
 	struct timespec pause = {.tv_nsec = 100000};
 
 	for (unsigned i = 0; i < 50; i++) {
-		nothing(&a);
-		nothing(&b);
+		nothing(&near);
+		nothing(&far);
 		nanosleep(&pause, NULL);
 	}
 }

@@ -26,14 +26,14 @@ struct end {
 	unsigned lost;
 };
 
-extern struct end a, b;
+extern struct end near, far;
 
 /** 127.0.0.`host`. */
 void ends_ip(uint8_t ip[16], uint8_t host);
 /** With a qp in RESET. */
 void ends_open_one(struct end *e, uint8_t host, enum rwk_qp_type type);
 void ends_close_one(struct end *e);
-/** Both, connected, in RTS. First PSNs are 0xfffff0 from a and 5 from b. */
+/** Both, connected, in RTS. First PSNs are 0xfffff0 from near and 5 from far. */
 void ends_open(enum rwk_qp_type type);
 /** e's qp to RTS, towards that one. */
 void ends_connect(struct end *e, const struct end *peer, unsigned access);

@@ -6,3 +6,10 @@ test_channel_adapter_test_operations_SOURCES = test/channel_adapter/test_operati
 test_channel_adapter_test_operations_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_operations_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_operations
+
+# With packets made by hand, for which it needs the format too.
+check_PROGRAMS += test/channel_adapter/test_packets
+test_channel_adapter_test_packets_SOURCES = test/channel_adapter/test_packets.c $(adapter_ends)
+test_channel_adapter_test_packets_CPPFLAGS = $(TEST_CPPFLAGS)
+test_channel_adapter_test_packets_LDADD = $(TEST_LDADD)
+TESTS += test/channel_adapter/test_packets

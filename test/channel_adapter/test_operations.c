@@ -8,7 +8,7 @@ static const size_t lengths[] = {0, 1, 3, PMTU - 1, PMTU, PMTU + 1, 2 * PMTU, 2 
 
 static uint64_t there(size_t at)
 {
-	return (uintptr_t)b.in + at;
+	return (uintptr_t)far.in + at;
 }
 
 /* S3-1, S3-9, S4-5: a Send goes where the target has posted a receive, in pieces there and here, at each length. */
@@ -17,26 +17,26 @@ static void send_to_receive(enum rwk_qp_type type)
 	ends_open(type);
 	for (unsigned i = 0; i < LENGTHS; i++) {
 		size_t n = lengths[i];
-		struct rwk_sge from[3] = {{a.out, n / 3, rwk_mr_key(a.out_mr)}, {a.out + n / 3, 0, 0},
-			{a.out + n / 3, n - n / 3, rwk_mr_key(a.out_mr)}};
-		struct rwk_sge to[2] = {{b.in + 50, n / 2, rwk_mr_key(b.in_mr)},
-			{b.in + 50 + n / 2, n - n / 2 + 8, rwk_mr_key(b.in_mr)}};
+		struct rwk_sge from[3] = {{near.out, n / 3, rwk_mr_key(near.out_mr)}, {near.out + n / 3, 0, 0},
+			{near.out + n / 3, n - n / 3, rwk_mr_key(near.out_mr)}};
+		struct rwk_sge to[2] = {{far.in + 50, n / 2, rwk_mr_key(far.in_mr)},
+			{far.in + 50 + n / 2, n - n / 2 + 8, rwk_mr_key(far.in_mr)}};
 		struct rwk_receive receive = {.id = i, .sge = to, .sge_count = 2};
 		struct rwk_request send = {.id = 100 + i, .sge = from, .sge_count = 3, .imm = 0xabcd0000 + i};
 		struct rwk_wc wc;
 
 		send.flags = i & 1 ? RWK_REQUEST_IMM | RWK_REQUEST_SOLICITED : 0;
-		memset(b.in, 0xee, REGION);
-		assert_int_equal(rwk_qp_post_receive(b.qp, &receive), 0);
-		assert_int_equal(rwk_qp_post(a.qp, &send), 0);
-		wc = ends_await(&b, b.receive_cq);
+		memset(far.in, 0xee, REGION);
+		assert_int_equal(rwk_qp_post_receive(far.qp, &receive), 0);
+		assert_int_equal(rwk_qp_post(near.qp, &send), 0);
+		wc = ends_await(&far, far.receive_cq);
 		assert_true(wc.type == RWK_WC_RECEIVE && wc.id == i && !wc.status && wc.length == n);
 		assert_int_equal(wc.has_imm, i & 1);
 		assert_int_equal(wc.solicited, i & 1);
 		assert_int_equal(wc.imm, i & 1 ? 0xabcd0000 + i : 0);
-		assert_memory_equal(b.in + 50, a.out, n);
-		assert_true(b.in[49] == 0xee && b.in[50 + n] == 0xee);
-		wc = ends_await(&a, a.send_cq);
+		assert_memory_equal(far.in + 50, near.out, n);
+		assert_true(far.in[49] == 0xee && far.in[50 + n] == 0xee);
+		wc = ends_await(&near, near.send_cq);
 		assert_true(wc.type == RWK_WC_SEND && wc.id == 100 + i && !wc.status && wc.length == n);
 	}
 	ends_close();
@@ -59,28 +59,28 @@ static void write_to(enum rwk_qp_type type)
 {
 	ends_open(type);
 	for (unsigned i = 0; i < LENGTHS; i++) {
-		struct rwk_sge sge = {a.out, lengths[i], rwk_mr_key(a.out_mr)};
+		struct rwk_sge sge = {near.out, lengths[i], rwk_mr_key(near.out_mr)};
 		struct rwk_request write = {.type = RWK_REQUEST_WRITE,
 			.sge = &sge,
 			.sge_count = 1,
 			.imm = i,
 			.remote = there(9),
-			.key = rwk_mr_key(b.in_mr)};
+			.key = rwk_mr_key(far.in_mr)};
 		struct rwk_wc wc;
 
-		memset(b.in, 0xee, REGION);
-		assert_int_equal(rwk_qp_post(a.qp, &write), 0);
-		wc = ends_await(&a, a.send_cq);
+		memset(far.in, 0xee, REGION);
+		assert_int_equal(rwk_qp_post(near.qp, &write), 0);
+		wc = ends_await(&near, near.send_cq);
 		assert_true(wc.type == RWK_WC_WRITE && !wc.status && wc.length == lengths[i]);
-		ends_receive(&b, 7, 0);
+		ends_receive(&far, 7, 0);
 		write.flags = RWK_REQUEST_IMM;
-		assert_int_equal(rwk_qp_post(a.qp, &write), 0);
-		wc = ends_await(&b, b.receive_cq);
+		assert_int_equal(rwk_qp_post(near.qp, &write), 0);
+		wc = ends_await(&far, far.receive_cq);
 		assert_true(wc.type == RWK_WC_RECEIVE_WRITE && wc.id == 7 && wc.has_imm && wc.imm == i);
 		assert_int_equal(wc.length, lengths[i]);
-		assert_memory_equal(b.in + 9, a.out, lengths[i]);
-		assert_true(b.in[8] == 0xee && b.in[9 + lengths[i]] == 0xee);
-		assert_int_equal(ends_await(&a, a.send_cq).status, 0);
+		assert_memory_equal(far.in + 9, near.out, lengths[i]);
+		assert_true(far.in[8] == 0xee && far.in[9 + lengths[i]] == 0xee);
+		assert_int_equal(ends_await(&near, near.send_cq).status, 0);
 	}
 	ends_quiet();
 	ends_close();
@@ -107,13 +107,13 @@ static void reads(void **state)
 	ends_open(RWK_QP_RC);
 	for (unsigned i = 0; i < LENGTHS; i++) {
 		for (size_t k = 0; k < REGION; k++)
-			b.in[k] = (uint8_t)(k * 11 + i);
-		memset(a.out, 0xee, REGION);
-		assert_int_equal(ends_request(&a, RWK_REQUEST_READ, lengths[i], there(3), rwk_mr_key(b.in_mr)), 0);
-		wc = ends_await(&a, a.send_cq);
+			far.in[k] = (uint8_t)(k * 11 + i);
+		memset(near.out, 0xee, REGION);
+		assert_int_equal(ends_request(&near, RWK_REQUEST_READ, lengths[i], there(3), rwk_mr_key(far.in_mr)), 0);
+		wc = ends_await(&near, near.send_cq);
 		assert_true(wc.type == RWK_WC_READ && !wc.status && wc.length == lengths[i]);
-		assert_memory_equal(a.out, b.in + 3, lengths[i]);
-		assert_int_equal(a.out[lengths[i]], 0xee);
+		assert_memory_equal(near.out, far.in + 3, lengths[i]);
+		assert_int_equal(near.out[lengths[i]], 0xee);
 	}
 	ends_quiet();
 	ends_close();
@@ -121,21 +121,21 @@ static void reads(void **state)
 
 static uint64_t atomic(enum rwk_request_type type, uint64_t swap_add, uint64_t compare)
 {
-	struct rwk_sge sge = {a.out, 8, rwk_mr_key(a.out_mr)};
+	struct rwk_sge sge = {near.out, 8, rwk_mr_key(near.out_mr)};
 	struct rwk_request r = {.type = type,
 		.sge = &sge,
 		.sge_count = 1,
 		.remote = there(16),
-		.key = rwk_mr_key(b.in_mr),
+		.key = rwk_mr_key(far.in_mr),
 		.swap_add = swap_add,
 		.compare = compare};
 	struct rwk_wc wc;
 	uint64_t before;
 
-	assert_int_equal(rwk_qp_post(a.qp, &r), 0);
-	wc = ends_await(&a, a.send_cq);
+	assert_int_equal(rwk_qp_post(near.qp, &r), 0);
+	wc = ends_await(&near, near.send_cq);
 	assert_true(!wc.status && wc.length == 8 && wc.type == (int)type);
-	memcpy(&before, a.out, 8);
+	memcpy(&before, near.out, 8);
 	return before;
 }
 
@@ -146,7 +146,7 @@ static void atomics(void **state)
 
 	(void)state;
 	ends_open(RWK_QP_RC);
-	value = (uint64_t *)(b.in + 16);
+	value = (uint64_t *)(far.in + 16);
 	*value = 0x1122334455667788;
 	assert_int_equal(atomic(RWK_REQUEST_FETCH_ADD, 0x10, 0), 0x1122334455667788);
 	assert_int_equal(*value, 0x1122334455667798);
@@ -156,7 +156,7 @@ static void atomics(void **state)
 	assert_int_equal(*value, 0x1122334455667797);
 	assert_int_equal(atomic(RWK_REQUEST_COMPARE_SWAP, 5, 0x1122334455667797), 0x1122334455667797);
 	assert_int_equal(*value, 5);
-	assert_true(b.in[15] == 0xee && b.in[24] == 0xee);
+	assert_true(far.in[15] == 0xee && far.in[24] == 0xee);
 	ends_close();
 }
 
@@ -173,7 +173,7 @@ struct target {
 /* The peer's region, with that fault; of mr and pd those that must be undone. */
 static struct target faulty(enum fault fault, enum rwk_request_type type)
 {
-	struct target t = {.remote = there(0), .key = rwk_mr_key(b.in_mr)};
+	struct target t = {.remote = there(0), .key = rwk_mr_key(far.in_mr)};
 	unsigned access = ACCESS;
 
 	if (fault == KEY)
@@ -187,12 +187,12 @@ static struct target faulty(enum fault fault, enum rwk_request_type type)
 	if (fault < PERMISSION || fault == MISALIGNED)
 		return t;
 	if (fault == OTHER_PD)
-		assert_int_equal(rwk_pd_create(b.adapter, &t.pd), 0);
+		assert_int_equal(rwk_pd_create(far.adapter, &t.pd), 0);
 	if (fault == PERMISSION)
 		access = type == RWK_REQUEST_READ ? RWK_ACCESS_WRITE | RWK_ACCESS_ATOMIC : RWK_ACCESS_READ;
 	else if (fault == NO_PERMISSION)
 		access = RWK_ACCESS_LOCAL_WRITE;
-	assert_int_equal(rwk_mr_register(t.pd ? t.pd : b.pd, b.in, REGION, access, &t.mr), 0);
+	assert_int_equal(rwk_mr_register(t.pd ? t.pd : far.pd, far.in, REGION, access, &t.mr), 0);
 	t.key = rwk_mr_key(t.mr);
 	if (fault == GONE) {
 		rwk_mr_deregister(t.mr);
@@ -209,19 +209,19 @@ static void deny(enum fault fault, enum rwk_request_type type)
 
 	ends_open(RWK_QP_RC);
 	t = faulty(fault, type);
-	memset(a.out, 0x11, 8);
-	assert_int_equal(ends_request(&a, type, 8, t.remote, t.key), 0);
-	wc = ends_await(&a, a.send_cq);
+	memset(near.out, 0x11, 8);
+	assert_int_equal(ends_request(&near, type, 8, t.remote, t.key), 0);
+	wc = ends_await(&near, near.send_cq);
 	if (wc.status != (fault == MISALIGNED ? -EINVAL : -EACCES))
 		fail_msg("fault %d of a request of type %d: status %d", fault, type, wc.status);
 	for (size_t k = 0; k < REGION; k++)
-		assert_int_equal(b.in[k], 0xee);
-	assert_int_equal(a.out[0], 0x11);
-	rwk_qp_query(a.qp, &info);
+		assert_int_equal(far.in[k], 0xee);
+	assert_int_equal(near.out[0], 0x11);
+	rwk_qp_query(near.qp, &info);
 	assert_int_equal(info.state, RWK_QPS_ERR);
 	assert_int_equal(info.error, wc.status);
-	assert_int_equal(ends_request(&a, RWK_REQUEST_SEND, 8, 0, 0), 0);
-	assert_int_equal(ends_await(&a, a.send_cq).status, -ECANCELED);
+	assert_int_equal(ends_request(&near, RWK_REQUEST_SEND, 8, 0, 0), 0);
+	assert_int_equal(ends_await(&near, near.send_cq).status, -ECANCELED);
 	if (t.mr)
 		rwk_mr_deregister(t.mr);
 	if (t.pd)
@@ -246,19 +246,19 @@ static void denied_uc(void **state)
 
 	(void)state;
 	ends_open(RWK_QP_UC);
-	ends_receive(&b, 1, 10);
-	assert_int_equal(ends_request(&a, RWK_REQUEST_WRITE, 5000, there(0), rwk_mr_key(b.in_mr) + 1), 0);
-	assert_int_equal(ends_await(&a, a.send_cq).status, 0);
-	assert_int_equal(ends_request(&a, RWK_REQUEST_WRITE, 5000, there(REGION - 4999), rwk_mr_key(b.in_mr)), 0);
-	assert_int_equal(ends_await(&a, a.send_cq).status, 0);
-	assert_int_equal(ends_request(&a, RWK_REQUEST_SEND, 10, 0, 0), 0);
-	assert_int_equal(ends_await(&b, b.receive_cq).length, 10);
+	ends_receive(&far, 1, 10);
+	assert_int_equal(ends_request(&near, RWK_REQUEST_WRITE, 5000, there(0), rwk_mr_key(far.in_mr) + 1), 0);
+	assert_int_equal(ends_await(&near, near.send_cq).status, 0);
+	assert_int_equal(ends_request(&near, RWK_REQUEST_WRITE, 5000, there(REGION - 4999), rwk_mr_key(far.in_mr)), 0);
+	assert_int_equal(ends_await(&near, near.send_cq).status, 0);
+	assert_int_equal(ends_request(&near, RWK_REQUEST_SEND, 10, 0, 0), 0);
+	assert_int_equal(ends_await(&far, far.receive_cq).length, 10);
 	for (size_t k = 10; k < REGION; k++)
-		assert_int_equal(b.in[k], 0xee);
-	rwk_qp_query(b.qp, &info);
+		assert_int_equal(far.in[k], 0xee);
+	rwk_qp_query(far.qp, &info);
 	assert_int_equal(info.bad_access, 2);
 	assert_int_equal(info.state, RWK_QPS_RTS);
-	assert_int_equal(b.lost, 0);
+	assert_int_equal(far.lost, 0);
 	ends_close();
 }
 
@@ -271,18 +271,18 @@ static void in_order(void **state)
 	(void)state;
 	ends_open(RWK_QP_RC);
 	for (unsigned i = 0; i < DEPTH / 4; i++)
-		ends_receive(&b, i, 8);
+		ends_receive(&far, i, 8);
 	for (unsigned i = 0; i < DEPTH; i++)
-		assert_int_equal(ends_request(&a, types[i % 4], 8, there(8 * i), rwk_mr_key(b.in_mr)), 0);
-	assert_int_equal(ends_request(&a, RWK_REQUEST_SEND, 8, 0, 0), -EAGAIN);
+		assert_int_equal(ends_request(&near, types[i % 4], 8, there(8 * i), rwk_mr_key(far.in_mr)), 0);
+	assert_int_equal(ends_request(&near, RWK_REQUEST_SEND, 8, 0, 0), -EAGAIN);
 	for (unsigned i = 0; i < DEPTH; i++) {
-		wc = ends_await(&a, a.send_cq);
+		wc = ends_await(&near, near.send_cq);
 		assert_true(!wc.status && wc.type == types[i % 4]);
 	}
 	for (unsigned i = 0; i < DEPTH / 4; i++)
-		assert_int_equal(ends_await(&b, b.receive_cq).id, i);
-	assert_int_equal(ends_request(&a, RWK_REQUEST_WRITE, 8, there(0), rwk_mr_key(b.in_mr)), 0);
-	assert_int_equal(ends_await(&a, a.send_cq).status, 0);
+		assert_int_equal(ends_await(&far, far.receive_cq).id, i);
+	assert_int_equal(ends_request(&near, RWK_REQUEST_WRITE, 8, there(0), rwk_mr_key(far.in_mr)), 0);
+	assert_int_equal(ends_await(&near, near.send_cq).status, 0);
 	ends_close();
 }
 
@@ -293,24 +293,24 @@ static void no_receive(void **state)
 
 	(void)state;
 	ends_open(RWK_QP_RC);
-	assert_int_equal(ends_request(&a, RWK_REQUEST_SEND, 3000, 0, 0), 0);
+	assert_int_equal(ends_request(&near, RWK_REQUEST_SEND, 3000, 0, 0), 0);
 	ends_quiet();
-	rwk_qp_query(b.qp, &info);
+	rwk_qp_query(far.qp, &info);
 	assert_true(info.rnr_out > 0);
-	ends_receive(&b, 1, 3000);
-	assert_int_equal(ends_await(&b, b.receive_cq).length, 3000);
-	assert_int_equal(ends_await(&a, a.send_cq).status, 0);
-	assert_memory_equal(b.in, a.out, 3000);
+	ends_receive(&far, 1, 3000);
+	assert_int_equal(ends_await(&far, far.receive_cq).length, 3000);
+	assert_int_equal(ends_await(&near, near.send_cq).status, 0);
+	assert_memory_equal(far.in, near.out, 3000);
 	ends_close();
 
 	ends_open(RWK_QP_UC);
-	assert_int_equal(ends_request(&a, RWK_REQUEST_SEND, 3000, 0, 0), 0);
-	assert_int_equal(ends_await(&a, a.send_cq).status, 0);
+	assert_int_equal(ends_request(&near, RWK_REQUEST_SEND, 3000, 0, 0), 0);
+	assert_int_equal(ends_await(&near, near.send_cq).status, 0);
 	ends_quiet();
-	ends_receive(&b, 1, 3000);
+	ends_receive(&far, 1, 3000);
 	ends_quiet();
-	assert_int_equal(b.lost, 1);
-	rwk_qp_query(b.qp, &info);
+	assert_int_equal(far.lost, 1);
+	rwk_qp_query(far.qp, &info);
 	assert_int_equal(info.lost, 1);
 	ends_close();
 }
@@ -320,11 +320,11 @@ static void too_long(void **state)
 {
 	(void)state;
 	ends_open(RWK_QP_RC);
-	ends_receive(&b, 1, 1500);
-	assert_int_equal(ends_request(&a, RWK_REQUEST_SEND, 1501, 0, 0), 0);
-	assert_int_equal(ends_await(&a, a.send_cq).status, -EINVAL);
-	assert_int_equal(ends_await(&b, b.receive_cq).status, -EMSGSIZE);
-	assert_int_equal(b.in[1500], 0xee);
+	ends_receive(&far, 1, 1500);
+	assert_int_equal(ends_request(&near, RWK_REQUEST_SEND, 1501, 0, 0), 0);
+	assert_int_equal(ends_await(&near, near.send_cq).status, -EINVAL);
+	assert_int_equal(ends_await(&far, far.receive_cq).status, -EMSGSIZE);
+	assert_int_equal(far.in[1500], 0xee);
 	ends_close();
 }
 
@@ -339,35 +339,35 @@ static void refused(void **state)
 	(void)state;
 	ends_open(RWK_QP_UC);
 	for (unsigned type = RWK_REQUEST_READ; type <= RWK_REQUEST_FETCH_ADD; type++)
-		assert_int_equal(ends_request(&a, type, 8, there(0), rwk_mr_key(b.in_mr)), -EOPNOTSUPP);
-	assert_int_equal(ends_request(&a, RWK_REQUEST_FETCH_ADD + 1, 8, there(0), 0), -EINVAL);
+		assert_int_equal(ends_request(&near, type, 8, there(0), rwk_mr_key(far.in_mr)), -EOPNOTSUPP);
+	assert_int_equal(ends_request(&near, RWK_REQUEST_FETCH_ADD + 1, 8, there(0), 0), -EINVAL);
 	ends_close();
 
 	ends_open(RWK_QP_RC);
-	assert_int_equal(rwk_mr_register(a.pd, a.out, REGION, RWK_ACCESS_READ, &mr), 0);
+	assert_int_equal(rwk_mr_register(near.pd, near.out, REGION, RWK_ACCESS_READ, &mr), 0);
 	for (unsigned i = 0; i <= RWK_SGE_MAX; i++)
-		sge[i] = (struct rwk_sge){a.out, 8, rwk_mr_key(a.out_mr)};
+		sge[i] = (struct rwk_sge){near.out, 8, rwk_mr_key(near.out_mr)};
 	r.sge_count = v.sge_count = RWK_SGE_MAX + 1;
-	assert_int_equal(rwk_qp_post(a.qp, &r), -EINVAL);
-	assert_int_equal(rwk_qp_post_receive(a.qp, &v), -EINVAL);
+	assert_int_equal(rwk_qp_post(near.qp, &r), -EINVAL);
+	assert_int_equal(rwk_qp_post_receive(near.qp, &v), -EINVAL);
 	r.sge_count = v.sge_count = 1;
 	sge[0].key = rwk_mr_key(mr); /* memory that is not to be written to */
-	assert_int_equal(rwk_qp_post_receive(a.qp, &v), -EACCES);
+	assert_int_equal(rwk_qp_post_receive(near.qp, &v), -EACCES);
 	r.type = RWK_REQUEST_READ;
-	assert_int_equal(rwk_qp_post(a.qp, &r), -EACCES);
-	sge[0].key = rwk_mr_key(b.in_mr);
+	assert_int_equal(rwk_qp_post(near.qp, &r), -EACCES);
+	sge[0].key = rwk_mr_key(far.in_mr);
 	r.type = RWK_REQUEST_SEND;
-	assert_int_equal(rwk_qp_post(a.qp, &r), -EACCES);
-	sge[0] = (struct rwk_sge){a.out + REGION - 7, 8, rwk_mr_key(a.out_mr)};
-	assert_int_equal(rwk_qp_post(a.qp, &r), -EACCES);
-	sge[0] = (struct rwk_sge){a.out, 4, rwk_mr_key(a.out_mr)};
+	assert_int_equal(rwk_qp_post(near.qp, &r), -EACCES);
+	sge[0] = (struct rwk_sge){near.out + REGION - 7, 8, rwk_mr_key(near.out_mr)};
+	assert_int_equal(rwk_qp_post(near.qp, &r), -EACCES);
+	sge[0] = (struct rwk_sge){near.out, 4, rwk_mr_key(near.out_mr)};
 	r.type = RWK_REQUEST_FETCH_ADD;
-	assert_int_equal(rwk_qp_post(a.qp, &r), -EMSGSIZE);
+	assert_int_equal(rwk_qp_post(near.qp, &r), -EMSGSIZE);
 	r.type = RWK_REQUEST_SEND;
 	r.flags = 1 << 7;
-	assert_int_equal(rwk_qp_post(a.qp, &r), -EINVAL);
+	assert_int_equal(rwk_qp_post(near.qp, &r), -EINVAL);
 	rwk_mr_deregister(mr);
-	assert_int_equal(rwk_mr_register(a.pd, a.out, 8, 1 << 7, &mr), -EINVAL);
+	assert_int_equal(rwk_mr_register(near.pd, near.out, 8, 1 << 7, &mr), -EINVAL);
 	ends_quiet();
 	ends_close();
 }
@@ -388,20 +388,20 @@ static void connection(enum rwk_qp_type type)
 	};
 	struct rwk_qp_attr attr = {0};
 
-	ends_open_one(&a, 1, type);
+	ends_open_one(&near, 1, type);
 	ends_ip(attr.peer_ip, 2);
 	attr.peer_qpn = 5;
-	assert_int_equal(rwk_qp_modify(a.qp, RWK_QPS_RTR, &attr), -EINVAL);
-	assert_int_equal(rwk_qp_modify(a.qp, RWK_QPS_RTS, NULL), -EINVAL);
-	assert_int_equal(rwk_qp_modify(a.qp, RWK_QPS_INIT, NULL), 0);
-	assert_int_equal(rwk_qp_modify(a.qp, RWK_QPS_RTR, NULL), -EINVAL);
+	assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_RTR, &attr), -EINVAL);
+	assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_RTS, NULL), -EINVAL);
+	assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_INIT, NULL), 0);
+	assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_RTR, NULL), -EINVAL);
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		attr.peer_qpn = cases[i].qpn;
 		attr.pmtu = cases[i].pmtu;
 		attr.access = cases[i].access;
-		assert_int_equal(rwk_qp_modify(a.qp, RWK_QPS_RTR, &attr), cases[i].rc);
+		assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_RTR, &attr), cases[i].rc);
 	}
-	ends_close_one(&a);
+	ends_close_one(&near);
 }
 
 /* What may be posted in each state, and what comes back. */
@@ -410,29 +410,29 @@ static void posting(enum rwk_qp_type type)
 	struct rwk_receive receive = {0};
 	struct rwk_wc wc;
 
-	ends_open_one(&a, 1, type);
-	assert_int_equal(rwk_qp_post_receive(a.qp, &receive), -EINVAL);
-	assert_int_equal(ends_request(&a, RWK_REQUEST_SEND, 8, 0, 0), -EINVAL);
-	assert_int_equal(rwk_qp_modify(a.qp, RWK_QPS_INIT, NULL), 0);
-	ends_receive(&a, 1, 8);
-	ends_receive(&a, 2, 8);
-	assert_int_equal(ends_request(&a, RWK_REQUEST_SEND, 8, 0, 0), -EINVAL);
-	assert_int_equal(rwk_qp_modify(a.qp, RWK_QPS_ERR, NULL), 0);
-	ends_receive(&a, 3, 8);
+	ends_open_one(&near, 1, type);
+	assert_int_equal(rwk_qp_post_receive(near.qp, &receive), -EINVAL);
+	assert_int_equal(ends_request(&near, RWK_REQUEST_SEND, 8, 0, 0), -EINVAL);
+	assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_INIT, NULL), 0);
+	ends_receive(&near, 1, 8);
+	ends_receive(&near, 2, 8);
+	assert_int_equal(ends_request(&near, RWK_REQUEST_SEND, 8, 0, 0), -EINVAL);
+	assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_ERR, NULL), 0);
+	ends_receive(&near, 3, 8);
 	for (unsigned i = 1; i <= 3; i++) {
-		wc = ends_await(&a, a.receive_cq);
+		wc = ends_await(&near, near.receive_cq);
 		assert_true(wc.id == i && wc.status == -ECANCELED);
 	}
-	assert_int_equal(ends_request(&a, RWK_REQUEST_SEND, 8, 0, 0), 0);
-	assert_int_equal(ends_await(&a, a.send_cq).status, -ECANCELED);
-	assert_int_equal(rwk_qp_modify(a.qp, RWK_QPS_RESET, NULL), 0);
-	assert_int_equal(rwk_qp_modify(a.qp, RWK_QPS_INIT, NULL), 0);
+	assert_int_equal(ends_request(&near, RWK_REQUEST_SEND, 8, 0, 0), 0);
+	assert_int_equal(ends_await(&near, near.send_cq).status, -ECANCELED);
+	assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_RESET, NULL), 0);
+	assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_INIT, NULL), 0);
 	for (unsigned i = 0; i < DEPTH; i++)
-		ends_receive(&a, 4, 8);
-	assert_int_equal(rwk_qp_post_receive(a.qp, &receive), -EAGAIN);
-	assert_int_equal(rwk_qp_modify(a.qp, RWK_QPS_RESET, NULL), 0);
+		ends_receive(&near, 4, 8);
+	assert_int_equal(rwk_qp_post_receive(near.qp, &receive), -EAGAIN);
+	assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_RESET, NULL), 0);
 	ends_quiet();
-	ends_close_one(&a);
+	ends_close_one(&near);
 }
 
 static void states(void **state)
@@ -451,19 +451,19 @@ static void nobody(void **state)
 	struct rwk_qp_info info;
 
 	(void)state;
-	ends_open_one(&a, 1, RWK_QP_RC);
+	ends_open_one(&near, 1, RWK_QP_RC);
 	ends_ip(attr.peer_ip, 2);
-	assert_int_equal(rwk_qp_modify(a.qp, RWK_QPS_INIT, NULL), 0);
-	assert_int_equal(rwk_qp_modify(a.qp, RWK_QPS_RTR, &attr), 0);
-	assert_int_equal(rwk_qp_modify(a.qp, RWK_QPS_RTS, NULL), 0);
-	ends_receive(&a, 1, 8);
-	assert_int_equal(ends_request(&a, RWK_REQUEST_SEND, 8, 0, 0), 0);
-	assert_int_equal(ends_await(&a, a.send_cq).status, -ETIMEDOUT);
-	assert_int_equal(ends_await(&a, a.receive_cq).status, -ECANCELED);
-	rwk_qp_query(a.qp, &info);
+	assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_INIT, NULL), 0);
+	assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_RTR, &attr), 0);
+	assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_RTS, NULL), 0);
+	ends_receive(&near, 1, 8);
+	assert_int_equal(ends_request(&near, RWK_REQUEST_SEND, 8, 0, 0), 0);
+	assert_int_equal(ends_await(&near, near.send_cq).status, -ETIMEDOUT);
+	assert_int_equal(ends_await(&near, near.receive_cq).status, -ECANCELED);
+	rwk_qp_query(near.qp, &info);
 	assert_int_equal(info.sent_again, 2);
 	assert_int_equal(info.error, -ETIMEDOUT);
-	ends_close_one(&a);
+	ends_close_one(&near);
 }
 
 /* S4-1, S4-2: objects belong to one adapter; there are as many qps and regions as it says. */
@@ -477,27 +477,27 @@ static void limits(void **state)
 
 	(void)state;
 	ends_open(RWK_QP_RC);
-	create.send_cq = create.receive_cq = b.send_cq;
-	assert_int_equal(rwk_qp_create(a.pd, &create, &qps[0]), -EINVAL);
-	create.send_cq = create.receive_cq = a.send_cq;
+	create.send_cq = create.receive_cq = far.send_cq;
+	assert_int_equal(rwk_qp_create(near.pd, &create, &qps[0]), -EINVAL);
+	create.send_cq = create.receive_cq = near.send_cq;
 	create.send_max = 0;
-	assert_int_equal(rwk_qp_create(a.pd, &create, &qps[0]), -EINVAL);
+	assert_int_equal(rwk_qp_create(near.pd, &create, &qps[0]), -EINVAL);
 	create.send_max = 1;
 	for (; n < RWK_QPS_MAX - 1; n++) {
-		assert_int_equal(rwk_qp_create(a.pd, &create, &qps[n]), 0);
+		assert_int_equal(rwk_qp_create(near.pd, &create, &qps[n]), 0);
 		assert_in_range(rwk_qp_number(qps[n]), 2, 0xfffffe);
-		assert_int_not_equal(rwk_qp_number(qps[n]), rwk_qp_number(n ? qps[n - 1] : a.qp));
+		assert_int_not_equal(rwk_qp_number(qps[n]), rwk_qp_number(n ? qps[n - 1] : near.qp));
 	}
-	assert_int_equal(rwk_qp_create(a.pd, &create, &qps[n]), -ENOSPC);
+	assert_int_equal(rwk_qp_create(near.pd, &create, &qps[n]), -ENOSPC);
 	while (n)
 		rwk_qp_destroy(qps[--n]);
 	for (; n < RWK_MRS_MAX - 2; n++)
-		assert_int_equal(rwk_mr_register(a.pd, a.in, 1, 0, &mrs[n]), 0);
-	assert_int_equal(rwk_mr_register(a.pd, a.in, 1, 0, &mrs[n]), -ENOSPC);
+		assert_int_equal(rwk_mr_register(near.pd, near.in, 1, 0, &mrs[n]), 0);
+	assert_int_equal(rwk_mr_register(near.pd, near.in, 1, 0, &mrs[n]), -ENOSPC);
 	while (n)
 		rwk_mr_deregister(mrs[--n]);
-	assert_int_equal(rwk_cq_create(a.adapter, 0, &cq), -EINVAL);
-	assert_int_equal(rwk_cq_create(a.adapter, RWK_QUEUE_MAX + 1, &cq), -EINVAL);
+	assert_int_equal(rwk_cq_create(near.adapter, 0, &cq), -EINVAL);
+	assert_int_equal(rwk_cq_create(near.adapter, RWK_QUEUE_MAX + 1, &cq), -EINVAL);
 	ends_close();
 }
 
