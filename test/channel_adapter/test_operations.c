@@ -98,6 +98,49 @@ static void write_uc(void **state)
 	write_to(RWK_QP_UC);
 }
 
+/* Packets of both ends for 200 messages of that length, each received before the next but `ahead` is sent. */
+static uint64_t packets_for(enum rwk_qp_type type, size_t len, unsigned ahead)
+{
+	struct rwk_adapter_counters n, f;
+	unsigned sent = 0, received = 0;
+
+	ends_open(type);
+	while (received < 200) {
+		for (; sent < 200 && sent - received < ahead; sent++) {
+			ends_receive(&far, sent, len);
+			assert_int_equal(ends_request(&near, RWK_REQUEST_SEND, len, 0, 0), 0);
+		}
+		assert_int_equal(ends_await(&far, far.receive_cq).status, 0);
+		assert_int_equal(ends_await(&near, near.send_cq).status, 0);
+		received++;
+	}
+	ends_quiet();
+	assert_int_equal(far.lost, 0);
+	rwk_adapter_get_counters(near.adapter, &n);
+	rwk_adapter_get_counters(far.adapter, &f);
+	ends_close();
+	return n.packets_out + f.packets_out;
+}
+
+/* S0-14: the same load takes UC as many packets as there are pieces, and RC more. */
+static void fewer_packets(void **state)
+{
+	static const size_t len[] = {8, PMTU, 5 * PMTU, 10 * PMTU}; /* no more than any socket has room for */
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		for (unsigned ahead = 1; ahead <= 8; ahead += 7) {
+			uint64_t pieces = 200 * ((len[i] + PMTU - 1) / PMTU);
+			uint64_t uc = packets_for(RWK_QP_UC, len[i], ahead), rc = packets_for(RWK_QP_RC, len[i], ahead);
+
+			print_message("200 Sends of %zu bytes, %u at once: UC %llu packets, RC %llu\n", len[i], ahead,
+				(unsigned long long)uc, (unsigned long long)rc);
+			assert_int_equal(uc, pieces);
+			assert_true(rc > uc);
+		}
+	}
+}
+
 /* S3-3, S3-10: Reads, of each length, are always answered. */
 static void reads(void **state)
 {
@@ -508,6 +551,7 @@ int main(void)
 		cmocka_unit_test(send_uc),
 		cmocka_unit_test(write_rc),
 		cmocka_unit_test(write_uc),
+		cmocka_unit_test(fewer_packets),
 		cmocka_unit_test(reads),
 		cmocka_unit_test(atomics),
 		cmocka_unit_test(denied),
