@@ -207,7 +207,7 @@ int rwk_packet_rdma(struct rwk_packet_channel *ch, struct rwk_op *op)
 	op->service[OP_STATE] = OP_RUNNING;
 	op->service[OP_PARTS] = 1; /* ours, until all are posted */
 	op->service[OP_STATUS] = 0;
-	while (at < op->length) {
+	do { /* one of no bytes is a request, too */
 		struct rwk_request *r = rwk_packet_request(ch, RWK_REQ_OP);
 		size_t len = op->length - at < PART_MAX ? op->length - at : PART_MAX;
 
@@ -219,13 +219,13 @@ int rwk_packet_rdma(struct rwk_packet_channel *ch, struct rwk_op *op)
 		r->wr.remote = op->offset + at;
 		r->wr.key = (uint32_t)op->rkey.word[0];
 		r->op = op;
-		if (!len || rwk_packet_start(r)) {
+		if ((!len && op->length) || rwk_packet_start(r)) {
 			free_request(r);
 			break;
 		}
 		op->service[OP_PARTS]++;
 		at += len;
-	}
+	} while (at < op->length);
 	if (at < op->length)
 		op->service[OP_STATUS] = ENOMEM;
 	return --op->service[OP_PARTS] ? 0 : -ENOMEM;
