@@ -85,7 +85,7 @@ struct rwk_request {
 	uint32_t used; /* bytes of a frame */
 	struct rwk_op *op;
 	struct rwk_pulling *pulling;
-	void *copy;
+	void *copy; /* of what is sent, where it cannot lie with the client any more; or NULL */
 	struct iovec iov[RWK_MACHINE_IOV];
 	unsigned char bytes[]; /* of a frame: all of it; of a long message: its head */
 };
@@ -249,6 +249,8 @@ void rwk_packet_pull_answered(struct rwk_packet_channel *ch, const struct rwk_en
 void rwk_packet_pull_part(struct rwk_request *r, int status);
 /** Answers those that have been written. */
 void rwk_packet_pulls_answer(struct rwk_packet_channel *ch);
+/** The region with that key is concealed: what the peer is being sent of it goes on from a copy. */
+void rwk_packet_pulls_conceal(struct rwk_packet_channel *ch, uint32_t key);
 void rwk_packet_pulls_stop(struct rwk_packet_channel *ch, int status);
 
 #endif

@@ -27,6 +27,7 @@ struct rwk_request *rwk_packet_request(struct rwk_packet_channel *ch, enum rwk_r
 	r->used = 0;
 	r->op = NULL;
 	r->pulling = NULL;
+	r->copy = NULL;
 	return r;
 }
 
@@ -312,7 +313,7 @@ void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
 		ch->running--;
 	if (kind == RWK_REQ_PULL)
 		rwk_packet_pull_part(r, status);
-	if (kind == RWK_REQ_COPY)
+	if (kind == RWK_REQ_COPY || kind == RWK_REQ_PULL)
 		free(r->copy);
 	free_request(r);
 	if (kind == RWK_REQ_SEND)

@@ -707,7 +707,10 @@ int rwk_packet_expose(
 
 void rwk_packet_conceal(struct rwk_channel *c, const struct rwk_rkey *key)
 {
-	rwk_keys_remove(rwk_packet_channel(c)->port->keys, (uint32_t)key->word[0]);
+	struct rwk_packet_channel *ch = rwk_packet_channel(c);
+
+	rwk_keys_remove(ch->port->keys, (uint32_t)key->word[0]);
+	rwk_packet_pulls_conceal(ch, (uint32_t)key->word[0]);
 }
 
 const struct rwk_packet_counters *rwk_packet_counters(const struct rwk_port *port)

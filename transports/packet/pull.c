@@ -142,6 +142,23 @@ void rwk_packet_pull_asked(struct rwk_packet_channel *ch, const void *bytes, siz
 	part_over(ch, p, n < 0 ? (int)n : 0);
 }
 
+void rwk_packet_pulls_conceal(struct rwk_packet_channel *ch, uint32_t key)
+{
+	for (struct rwk_list *l = ch->requests.next; l != &ch->requests; l = l->next) {
+		struct rwk_request *r = rwk_container_of(l, struct rwk_request, all);
+
+		if (r->kind != RWK_REQ_PULL || r->copy || r->pulling->ask.from != key || !r->wr.length)
+			continue;
+		r->copy = malloc(r->wr.length);
+		if (r->copy)
+			rwk_iov_gather(r->iov, r->wr.iov_count, 0, r->copy, r->wr.length);
+		else
+			rwk_packet_doom(ch, -ENOMEM); /* what little goes out until then is empty */
+		r->iov[0] = (struct iovec){r->copy, r->copy ? r->wr.length : 0};
+		r->wr.iov_count = 1;
+	}
+}
+
 void rwk_packet_pulls_stop(struct rwk_packet_channel *ch, int status)
 {
 	struct rwk_list *l;
