@@ -2,9 +2,12 @@
 #include "links/ends.h"
 
 #include "base/compiler.h"
+#include "base/param.h"
 
 #define STEP_MAX 2000000
 
+const struct rwk_transport *ends_transport = &rwk_sim_transport;
+size_t ends_longest = 4096;
 struct rwk_sim *ends_net;
 struct end *ends[ENDS];
 unsigned ends_interleaved;
@@ -19,11 +22,24 @@ const struct rwk_sim_path ends_lossy = {.delay = 1000,
 	.corrupt = 20000,
 	.reorder = 50000};
 
+int ends_use(void **state)
+{
+	rwk_param_load();
+	ends_transport = *state;
+	ends_longest = 4096;
+	return 0;
+}
+
+bool ends_packets(void)
+{
+	return ends_transport != &rwk_sim_transport;
+}
+
 size_t ends_length(unsigned from, unsigned to, uint64_t n)
 {
 	uint64_t h = (n * 1000003 + from * 17 + to) * 0x9e3779b97f4a7c15u;
 
-	return (h >> 60) < 6 ? (h >> 20) % 64 : (h >> 20) % (LENGTH + 1);
+	return (h >> 60) < 6 ? (h >> 20) % 64 : (h >> 20) % (ends_longest + 1);
 }
 
 static uint8_t byte_of(unsigned from, uint64_t n, size_t i)
@@ -206,7 +222,7 @@ int ends_progress(struct end *e)
 	int n;
 
 	e->in_progress = true;
-	n = rwk_sim_transport.progress(e->port);
+	n = ends_transport->progress(e->port);
 	e->in_progress = false;
 	return n;
 }
@@ -231,12 +247,12 @@ void ends_settle(void)
 
 static struct end *open_end(void)
 {
-	struct rwk_port_attr attr = {.local_peers = 2};
+	struct rwk_port_attr attr = {.local_peers = 2, .address.version_srq = RWK_ADDR_VERSION << 24, .key = "ends"};
 	struct end *e = calloc(1, sizeof(*e));
 
 	assert_non_null(e);
 	e->number = end_count;
-	assert_int_equal(rwk_sim_transport.open(&attr, &ends_client, e, &e->port), 0);
+	assert_int_equal(ends_transport->open(&attr, &ends_client, e, &e->port), 0);
 	e->address = attr.address;
 	assert_int_not_equal(rwk_address_port(&e->address), 0);
 	ends[end_count++] = e;
@@ -255,8 +271,13 @@ static struct end *open_end(void)
 
 void ends_open(const struct rwk_sim_attr *attr, const struct rwk_sim_service *how, unsigned count)
 {
-	assert_int_equal(rwk_sim_open(attr ? attr : &rwk_sim_attr_default, &ends_net), 0);
+	struct rwk_sim_attr a = attr ? *attr : rwk_sim_attr_default;
+
+	if (ends_transport == &sim_stream_transport)
+		a.path.drop = a.path.duplicate = a.path.corrupt = a.path.reorder = 0;
+	assert_int_equal(rwk_sim_open(&a, &ends_net), 0);
 	rwk_sim_transport_use(ends_net, how);
+	sim_packet_use(ends_net);
 	end_count = 0;
 	for (unsigned i = 0; i < count; i++)
 		open_end();
@@ -264,7 +285,7 @@ void ends_open(const struct rwk_sim_attr *attr, const struct rwk_sim_service *ho
 
 void ends_close_port(unsigned i)
 {
-	rwk_sim_transport.close(ends[i]->port);
+	ends_transport->close(ends[i]->port);
 	ends[i]->port = NULL;
 }
 
@@ -274,6 +295,7 @@ void ends_close(void)
 		if (ends[i]->port)
 			ends_close_port(i);
 	rwk_sim_transport_use(NULL, NULL);
+	sim_packet_use(NULL);
 	rwk_sim_close(ends_net);
 	for (unsigned i = 0; i < end_count; i++) {
 		for (unsigned j = 0; j < ENDS; j++)
@@ -291,7 +313,7 @@ void ends_connect(unsigned from, unsigned to)
 {
 	struct side *s = ends_side(from, to);
 
-	assert_int_equal(rwk_sim_transport.connect(ends[from]->port, &ends[to]->address, s, &s->ch), 0);
+	assert_int_equal(ends_transport->connect(ends[from]->port, &ends[to]->address, s, &s->ch), 0);
 }
 
 static void op_done(struct rwk_op *op, int status)

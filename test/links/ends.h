@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ports of the simulated service on one simulated network, for tests of the service.
+ * Ports on one simulated network, of the simulated service or of the packet service (RC, or UC as on a stream), for
+ * tests of the service. The same test runs over all where it can: ENDS_EACH.
  *
  *   end    a port and what its client was told
  *   side   one end's view of one peer
@@ -16,9 +17,10 @@
 #include "rwk_test.h"
 
 #include "links/sim/service.h"
+#include "packet/sim_packet.h"
 
 #define ENDS   6
-#define LENGTH 4096 /* of the longest message */
+#define LENGTH 65536 /* of the longest message */
 
 struct side; /* one end's view of one peer */
 
@@ -47,6 +49,10 @@ struct side {
 	size_t len;
 };
 
+/** What carries the ends that are opened next: ends_use sets it to a test's state. */
+extern const struct rwk_transport *ends_transport;
+/** The longest message of ends_length; set to 4096 by ends_use. */
+extern size_t ends_longest;
 extern struct rwk_sim *ends_net;
 extern struct end *ends[ENDS];
 /** Times that a message of several pieces began at an end while another was in place there. */
@@ -55,7 +61,25 @@ extern const struct rwk_client ends_client;
 /** A path that loses, doubles, corrupts and reorders. */
 extern const struct rwk_sim_path ends_lossy;
 
-/** A network with `count` ends; attr and how NULL: the defaults. */
+/** A test's set-up: its state says over what it runs. */
+int ends_use(void **state);
+/** Is it the packet service (RC or UC)? */
+bool ends_packets(void);
+
+/** A test's entries in a list, each over another service. */
+#define ENDS_ON(test, name, transport)                                                                                 \
+	{                                                                                                              \
+#test ", " name, test, ends_use, NULL, (void *)&(transport)                                            \
+	}
+#define ENDS_SIM(test)  ENDS_ON(test, "simulated", rwk_sim_transport)
+#define ENDS_RC(test)   ENDS_ON(test, "RC", sim_packet_transport)
+#define ENDS_UC(test)   ENDS_ON(test, "UC", sim_stream_transport)
+#define ENDS_EACH(test) ENDS_SIM(test), ENDS_RC(test), ENDS_UC(test)
+
+/**
+ * A network with `count` ends; attr and how NULL: the defaults. Over UC the paths lose, double, corrupt and reorder
+ * nothing, whatever attr says: a stream does not.
+ */
 void ends_open(const struct rwk_sim_attr *attr, const struct rwk_sim_service *how, unsigned count);
 /** The defaults, two ends, 0 connected to 1. */
 void ends_open_two(void);

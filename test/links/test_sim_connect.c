@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How channels of the simulated service come to be, are refused, and come again. */
+/* How channels of the simulated service and the packet service come to be, are refused, and come again. */
 #include "links/ends.h"
 
 /*
@@ -36,13 +36,14 @@ static void partial_address(void **state)
 	(void)state;
 	ends_open(NULL, NULL, 2);
 	to.nonce_port = rwk_address_port(&ends[1]->address);
-	assert_int_equal(rwk_sim_transport.connect(ends[0]->port, &to, ends_side(0, 1), &ends_side(0, 1)->ch), 0);
+	assert_int_equal(ends_transport->connect(ends[0]->port, &to, ends_side(0, 1), &ends_side(0, 1)->ch), 0);
 	ends_settle();
 	assert_int_equal(ends[0]->connects, 1);
 	assert_int_equal(ends[1]->connects, 1);
 	to.nonce_port = 9;
-	assert_int_equal(
-		rwk_sim_transport.connect(ends[0]->port, &to, ends_side(0, 1), &ends_side(0, 1)->ch), -EHOSTUNREACH);
+	if (!ends_packets())
+		assert_int_equal(ends_transport->connect(ends[0]->port, &to, ends_side(0, 1), &ends_side(0, 1)->ch),
+			-EHOSTUNREACH);
 	ends_close();
 }
 
@@ -51,6 +52,8 @@ static void refusals(void **state)
 {
 	(void)state;
 	for (int how = 0; how < 3; how++) {
+		int err;
+
 		ends_open(NULL, NULL, 2);
 		if (how == 0)
 			ends[1]->refuse = -EPERM;
@@ -61,11 +64,12 @@ static void refusals(void **state)
 		ends_connect(0, 1);
 		assert_int_equal(ends_post(ends_side(0, 1)), 0);
 		ends_settle();
+		err = how == 0 && ends_packets() ? -EPERM : -ECONNRESET;
 		assert_int_equal(ends_side(0, 1)->failed, 1);
-		assert_int_equal(ends_side(0, 1)->error, -ECONNRESET);
-		assert_int_equal(ends_post(ends_side(0, 1)), -ECONNRESET);
-		assert_int_equal(ends_send(ends_side(0, 1)), -ECONNRESET);
-		rwk_sim_transport.disconnect(ends_side(0, 1)->ch);
+		assert_int_equal(ends_side(0, 1)->error, err);
+		assert_int_equal(ends_post(ends_side(0, 1)), err);
+		assert_int_equal(ends_send(ends_side(0, 1)), err);
+		ends_transport->disconnect(ends_side(0, 1)->ch);
 		ends_close();
 	}
 }
@@ -78,13 +82,13 @@ static void port_numbers(void **state)
 
 	(void)state;
 	ends_open(NULL, NULL, 0);
-	assert_int_equal(rwk_sim_transport.open(&attr, &ends_client, NULL, &p), 0);
+	assert_int_equal(ends_transport->open(&attr, &ends_client, NULL, &p), 0);
 	assert_int_equal(rwk_address_port(&attr.address), 4242);
 	assert_int_not_equal(attr.address.nonce_port >> 16, 0);
-	assert_int_equal(rwk_sim_transport.open(&attr, &ends_client, NULL, &q), -EADDRINUSE);
-	rwk_sim_transport.close(p);
-	assert_int_equal(rwk_sim_transport.open(&attr, &ends_client, NULL, &q), 0);
-	rwk_sim_transport.close(q);
+	assert_int_equal(ends_transport->open(&attr, &ends_client, NULL, &q), -EADDRINUSE);
+	ends_transport->close(p);
+	assert_int_equal(ends_transport->open(&attr, &ends_client, NULL, &q), 0);
+	ends_transport->close(q);
 	ends_close();
 }
 
@@ -99,7 +103,7 @@ static void disconnect_and_return(void **state)
 	b = ends_side(1, 0);
 	assert_int_equal(ends_send(a), 0);
 	rwk_sim_rule(ends_net, 1, 2, 1, RWK_SIM_DELAY);
-	rwk_sim_transport.disconnect(a->ch);
+	ends_transport->disconnect(a->ch);
 	ends_connect(0, 1);
 	assert_int_equal(ends_post(a), 0);
 	for (unsigned steps = 0; !b->failed && steps < 1000; steps++) {
@@ -108,7 +112,7 @@ static void disconnect_and_return(void **state)
 	}
 	assert_int_equal(b->failed, 1);
 	assert_int_equal(b->received, 1);
-	rwk_sim_transport.disconnect(b->ch);
+	ends_transport->disconnect(b->ch);
 	b->failed = 0;
 	ends_settle();
 	assert_int_equal(b->received, 2);
@@ -118,12 +122,12 @@ static void disconnect_and_return(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_connect),
-		cmocka_unit_test(partial_address),
-		cmocka_unit_test(refusals),
-		cmocka_unit_test(port_numbers),
-		cmocka_unit_test(disconnect_and_return),
+		ENDS_EACH(both_connect),
+		ENDS_EACH(partial_address),
+		ENDS_EACH(refusals),
+		ENDS_SIM(port_numbers),
+		ENDS_SIM(disconnect_and_return),
 	};
 
-	return cmocka_run_group_tests_name("links/sim service, connect", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("channel services, connect", tests, NULL, NULL);
 }

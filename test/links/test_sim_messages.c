@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages over the simulated service, on a network that loses, doubles, corrupts and reorders packets: each arrives
- * once, whole and in order; who owns a buffer until when; what is refused, withdrawn, and waited for.
+ * Messages over the simulated service and the packet service, on a network that loses, doubles, corrupts and reorders
+ * packets: each arrives once, whole and in order; who owns a buffer until when; what is refused, withdrawn, and waited
+ * for.
  */
 #include "links/ends.h"
 
 #include <poll.h>
 
-static uint64_t soak(uint64_t seed)
+static uint64_t soak(uint64_t seed, size_t mtu)
 {
 	struct rwk_sim_attr attr = rwk_sim_attr_default;
 	struct rwk_sim_service how = rwk_sim_service_default;
 	uint64_t trace;
 
 	attr.seed = seed;
+	attr.mtu = mtu;
 	attr.path = ends_lossy;
 	attr.room = seed % 2 ? 40 : 0;
 	how.refuse = 100000;
@@ -41,7 +43,7 @@ static uint64_t soak(uint64_t seed)
 			if (i == j)
 				continue;
 			assert_int_equal(ends_side(i, j)->received, ends_side(j, i)->sent);
-			assert_true(ends_side(i, j)->received > 100);
+			assert_true(ends_side(i, j)->received > (ends_packets() ? 40 : 100));
 			assert_int_equal(ends_side(i, j)->ops, 0);
 			assert_int_equal(ends_side(i, j)->failed, 0);
 		}
@@ -62,65 +64,101 @@ static void each_message_once(void **state)
 	(void)state;
 	ends_interleaved = 0;
 	for (uint64_t seed = 1; seed <= 4; seed++) {
-		uint64_t trace = soak(seed);
+		uint64_t trace = soak(seed, 512);
 
 		if (seed == 1)
 			first = trace;
 		else
 			assert_int_not_equal(trace, first);
 	}
-	assert_int_equal(soak(1), first);
+	assert_int_equal(soak(1, 512), first);
 	assert_true(ends_interleaved > 100); /* else the test is weaker than it says */
 }
 
+/* The same with each PMTU, and messages up to the longest that a channel takes. */
+static void each_pmtu(void **state)
+{
+	static const size_t mtus[] = {256 + 80, 512 + 80, 1024 + 80, 2048 + 80, 4096 + 80, 4224, 9000};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(mtus) / sizeof(mtus[0]); i++) {
+		ends_longest = i % 3 ? 9000 : LENGTH;
+		soak(100 + i, mtus[i]);
+	}
+}
+
+/* The number of the first message from 0 to 1 that is longer than a packet. */
+static uint64_t first_long(void)
+{
+	uint64_t n = 0;
+
+	while (ends_length(0, 1, n) < 1000)
+		n++;
+	return n;
+}
+
 /*
- * A posted send is not done before the peer has acknowledged it, and until then its buffer is what the peer gets: the
- * first copy is lost, the right bytes are written only then.
+ * A posted send that lies in the client's memory is not done before the peer has acknowledged it, and until then its
+ * buffer is what the peer gets: the first copy is lost, the right bytes are written only then.
  */
 static void owned_until_acknowledged(void **state)
 {
-	size_t len = ends_length(0, 1, 0);
 	uint8_t buf[LENGTH] = {0};
 	struct ends_op op;
 	struct side *s;
+	size_t len;
 
 	(void)state;
 	ends_open_two();
 	s = ends_side(0, 1);
-	rwk_sim_rule(ends_net, 1, 2, 1, RWK_SIM_DROP);
+	while (s->sent < first_long())
+		assert_in_range(ends_post(s), 0, 1);
+	ends_settle();
+	len = ends_length(0, 1, s->sent);
+	for (uint64_t n = 1; n <= 1 + len / 256; n++)
+		rwk_sim_rule(ends_net, 1, 2, n, RWK_SIM_DROP);
 	ends_make_op(&op, RWK_OP_SEND, buf, len);
+	op.op.env = ends_envelope(s);
 	assert_int_equal(s->ch->transport->post(s->ch, &op.op), 0);
 	rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + 10000);
 	ends_progress_all();
 	assert_int_equal(op.done, 0);
-	assert_int_equal(ends_side(1, 0)->received, 0);
+	assert_int_equal(ends_side(1, 0)->received, s->sent);
 	ends_fill(s, buf, len);
 	ends_settle();
 	assert_int_equal(op.done, 1);
 	assert_int_equal(op.status, 0);
-	assert_int_equal(ends_side(1, 0)->received, 1);
+	assert_int_equal(ends_side(1, 0)->received, s->sent + 1);
 	ends_close();
 }
 
-/* send takes `room` messages and then says -EAGAIN; behind a post it says -EAGAIN, too, and order holds. */
+/*
+ * send takes a number of messages (the simulated service: `room`) and then says -EAGAIN, which is no failure; behind a
+ * post it says -EAGAIN, too, and order holds.
+ */
 static void room(void **state)
 {
 	struct side *s;
 	unsigned taken = 0;
 
 	(void)state;
+	if (ends_packets())
+		ends_longest = 64; /* shorter than a packet */
 	ends_open_two();
 	s = ends_side(0, 1);
 	while (!ends_send(s))
-		taken++;
-	assert_int_equal(taken, rwk_sim_service_default.room);
+		assert_true(++taken < 10000);
+	if (ends_packets())
+		assert_true(taken > 1);
+	else
+		assert_int_equal(taken, rwk_sim_service_default.room);
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(ends_post(s), 0);
 	assert_int_equal(ends_send(s), -EAGAIN);
 	ends_settle();
 	assert_int_equal(ends_send(s), 0);
 	ends_settle();
-	assert_int_equal(ends_side(1, 0)->received, 25);
+	assert_int_equal(ends_side(1, 0)->received, taken + 21);
 	ends_close();
 }
 
@@ -136,20 +174,23 @@ static void withdraw(void **state)
 	s = ends_side(0, 1);
 	for (int i = 0; i < 30; i++)
 		assert_int_equal(ends_post(s), 0);
-	ends_make_op(&never, RWK_OP_SEND, buf, sizeof(buf));
+	ends_make_op(&never, RWK_OP_SEND, buf, ends_longest);
 	assert_int_equal(s->ch->transport->post(s->ch, &never.op), 0);
 	assert_int_equal(s->ch->transport->withdraw(s->ch, &never.op), 0);
 	ends_settle();
 	assert_int_equal(never.done, 0);
 	assert_int_equal(ends_side(1, 0)->received, 30);
-	ends_fill(s, buf, sizeof(buf));
+	while (ends_length(0, 1, s->sent) < 1000)
+		assert_in_range(ends_post(s), 0, 1);
+	ends_settle();
+	ends_fill(s, buf, ends_longest);
 	ends_make_op(&never, RWK_OP_SEND, buf, ends_length(0, 1, s->sent));
 	never.op.env = ends_envelope(s);
 	assert_int_equal(s->ch->transport->post(s->ch, &never.op), 0);
 	assert_int_equal(s->ch->transport->withdraw(s->ch, &never.op), -EBUSY);
 	ends_settle();
 	assert_int_equal(never.done, 1);
-	assert_int_equal(ends_side(1, 0)->received, 31);
+	assert_int_equal(ends_side(1, 0)->received, s->sent + 1);
 	ends_close();
 }
 
@@ -163,31 +204,34 @@ static void sleeping(void **state)
 
 	(void)state;
 	ends_open_two();
-	fd.fd = rwk_sim_transport.wait_fd(ends[1]->port);
+	fd.fd = ends_transport->wait_fd(ends[1]->port);
 	assert_true(fd.fd >= 0);
-	assert_int_equal(rwk_sim_transport.arm(ends[1]->port), 0);
+	assert_int_equal(ends_transport->arm(ends[1]->port), 0);
 	assert_int_equal(poll(&fd, 1, 0), 0);
 	assert_int_equal(ends_send(ends_side(0, 1)), 0);
 	assert_int_equal(poll(&fd, 1, 0), 0);
 	rwk_sim_step(ends_net);
 	assert_int_equal(poll(&fd, 1, 0), 1);
-	assert_int_equal(rwk_sim_transport.arm(ends[1]->port), -EAGAIN);
+	assert_int_equal(ends_transport->arm(ends[1]->port), -EAGAIN);
 	ends_progress(ends[1]);
 	assert_int_equal(ends_side(1, 0)->received, 1);
 	assert_int_equal(poll(&fd, 1, 0), 0);
-	assert_int_equal(rwk_sim_transport.arm(ends[1]->port), 0);
+	assert_int_equal(ends_transport->arm(ends[1]->port), 0);
 	ends_close();
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_message_once),
-		cmocka_unit_test(owned_until_acknowledged),
-		cmocka_unit_test(room),
-		cmocka_unit_test(withdraw),
-		cmocka_unit_test(sleeping),
+		ENDS_EACH(each_message_once),
+		ENDS_RC(each_pmtu),
+		ENDS_UC(each_pmtu),
+		ENDS_SIM(owned_until_acknowledged),
+		ENDS_RC(owned_until_acknowledged),
+		ENDS_EACH(room),
+		ENDS_EACH(withdraw),
+		ENDS_SIM(sleeping),
 	};
 
-	return cmocka_run_group_tests_name("links/sim service, messages", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("channel services, messages", tests, NULL, NULL);
 }

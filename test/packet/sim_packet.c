@@ -3,6 +3,8 @@
 
 #include "packet/internal.h"
 
+#define POLL 1000 /* ns */
+
 static struct rwk_sim *sim;
 static rwk_time alarms[UINT16_MAX + 1]; /* by node: the next that is set */
 
@@ -11,20 +13,45 @@ void sim_packet_use(struct rwk_sim *s)
 	sim = s;
 }
 
+static struct rwk_link *node(const struct rwk_port *port)
+{
+	return port->link[RWK_WAY_LOSSY] ? port->link[RWK_WAY_LOSSY] : port->link[RWK_WAY_STREAM];
+}
+
 /** What the kernel would say of a process that has ended. */
 static void on_gone(void *user, const struct rwk_link_address *who)
 {
 	rwk_packet_word(user, who, -ECONNRESET);
 }
 
+/** Wakes the port when it has something to do by the clock. What is overdue waits for the link: looked at in POLL. */
 static void set_alarm(struct rwk_port *port)
 {
-	rwk_time at = rwk_packet_next(port), *set = &alarms[rwk_sim_number(port->link[RWK_WAY_LOSSY])];
+	rwk_time at = rwk_packet_next(port), now = rwk_sim_now(sim), *set = &alarms[rwk_sim_number(node(port))];
 
-	if (at == RWK_NEVER || (*set > rwk_sim_now(sim) && *set <= at))
+	if (at == RWK_NEVER)
+		return;
+	if (at <= now)
+		at = now + POLL;
+	if (*set > now && *set <= at)
 		return;
 	*set = at;
-	rwk_sim_alarm(port->link[RWK_WAY_LOSSY], at);
+	rwk_sim_alarm(node(port), at);
+}
+
+/** Time is taken note of, as after a sleep. */
+static int take(struct rwk_port *port)
+{
+	struct rwk_link *stream = port->link[RWK_WAY_STREAM];
+
+	if (stream && rwk_sim_waiting(stream)) {
+		port->stream_at =
+			0; /* streams are looked at rarely while they carry nothing; that is not to be tested */
+		port->armed = true;
+	}
+	if (rwk_packet_next(port) <= rwk_sim_now(sim))
+		port->armed = true;
+	return rwk_packet_progress(port);
 }
 
 /** A closed port lives on, driven by the network, until its peers have all that it has sent. */
@@ -34,6 +61,7 @@ static void on_wake(void *user)
 
 	if (port->client != &rwk_packet_nobody)
 		return;
+	take(port);
 	if (rwk_packet_linger(port))
 		set_alarm(port);
 	else
@@ -47,17 +75,28 @@ static void on_end(void *user)
 
 static const struct rwk_sim_hooks hooks = {.gone = on_gone, .wake = on_wake, .end = on_end};
 
-static int open_node(struct rwk_port_attr *attr, struct rwk_link **lossy, struct rwk_link **stream)
+static int open_node(struct rwk_port_attr *attr, struct rwk_link **l)
 {
-	int rc = sim ? rwk_sim_node(sim, lossy) : -ENETDOWN;
+	int rc = sim ? rwk_sim_node(sim, l) : -ENETDOWN;
 
 	if (rc)
 		return rc;
-	*stream = NULL;
-	rwk_sim_set_hooks(*lossy, &hooks);
-	alarms[rwk_sim_number(*lossy)] = 0;
-	attr->address.nonce_port = (attr->address.nonce_port & ~0xffffull) | rwk_sim_number(*lossy);
+	rwk_sim_set_hooks(*l, &hooks);
+	alarms[rwk_sim_number(*l)] = 0;
+	attr->address.nonce_port = (attr->address.nonce_port & ~0xffffull) | rwk_sim_number(*l);
 	return 0;
+}
+
+static int open_lossy(struct rwk_port_attr *attr, struct rwk_link **lossy, struct rwk_link **stream)
+{
+	*stream = NULL;
+	return open_node(attr, lossy);
+}
+
+static int open_stream(struct rwk_port_attr *attr, struct rwk_link **lossy, struct rwk_link **stream)
+{
+	*lossy = NULL;
+	return open_node(attr, stream);
 }
 
 static struct rwk_link_address node_address(const struct rwk_address *a)
@@ -79,26 +118,55 @@ static size_t room(const struct rwk_link *lossy)
 
 static void linger(struct rwk_port *port)
 {
-	rwk_sim_alarm(port->link[RWK_WAY_LOSSY], 0);
+	rwk_sim_alarm(node(port), 0);
 }
 
-static const struct rwk_packet_ways ways = {
+/** A simulated stream is open at once. */
+static int reach(struct rwk_link *stream, const struct rwk_link_address *to, uint64_t nonce)
+{
+	(void)nonce;
+	stream->word(stream->user, to, 0);
+	return 0;
+}
+
+static void leave(struct rwk_link *stream, const struct rwk_link_address *to)
+{
+	(void)stream;
+	(void)to;
+}
+
+static const struct rwk_packet_ways lossy_ways = {
 	.simulated = true,
-	.open = open_node,
+	.open = open_lossy,
 	.address = node_address,
 	.split = split,
 	.room = room,
 	.linger = linger,
 };
 
-static int open_port(struct rwk_port_attr *attr, const struct rwk_client *client, void *cookie, struct rwk_port **port)
+static const struct rwk_packet_ways stream_ways = {
+	.simulated = true,
+	.open = open_stream,
+	.address = node_address,
+	.split = split,
+	.reach = reach,
+	.leave = leave,
+	.linger = linger,
+};
+
+static int open_rc(struct rwk_port_attr *attr, const struct rwk_client *client, void *cookie, struct rwk_port **port)
 {
-	return rwk_packet_open(&ways, &sim_packet_transport, attr, client, cookie, port);
+	return rwk_packet_open(&lossy_ways, &sim_packet_transport, attr, client, cookie, port);
+}
+
+static int open_uc(struct rwk_port_attr *attr, const struct rwk_client *client, void *cookie, struct rwk_port **port)
+{
+	return rwk_packet_open(&stream_ways, &sim_stream_transport, attr, client, cookie, port);
 }
 
 static int progress(struct rwk_port *port)
 {
-	int n = rwk_packet_progress(port);
+	int n = take(port);
 
 	set_alarm(port);
 	return n;
@@ -106,7 +174,23 @@ static int progress(struct rwk_port *port)
 
 const struct rwk_transport sim_packet_transport = {
 	.name = "RC/sim",
-	.open = open_port,
+	.open = open_rc,
+	.close = rwk_packet_close,
+	.connect = rwk_packet_connect,
+	.disconnect = rwk_packet_disconnect,
+	.progress = progress,
+	.arm = rwk_packet_arm,
+	.wait_fd = rwk_packet_wait_fd,
+	.send = rwk_packet_send,
+	.post = rwk_packet_post,
+	.withdraw = rwk_packet_withdraw,
+	.expose = rwk_packet_expose,
+	.conceal = rwk_packet_conceal,
+};
+
+const struct rwk_transport sim_stream_transport = {
+	.name = "UC/sim",
+	.open = open_uc,
 	.close = rwk_packet_close,
 	.connect = rwk_packet_connect,
 	.disconnect = rwk_packet_disconnect,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The packet service on the simulated network: real machines, real handshake, real frames, and a clock that the test
- * moves. An address's port is its node's number.
+ * moves. An address's port is its node's number. The nodes are the lossy way (RC), or the stream (UC): then the network
+ * must lose, double, corrupt and reorder nothing.
  */
 #ifndef RWK_TEST_PACKET_SIM_PACKET_H
 #define RWK_TEST_PACKET_SIM_PACKET_H
@@ -12,6 +13,7 @@
 /** Ports are opened on `s` from now on. Close every port before rwk_sim_close; those that linger end with it. */
 void sim_packet_use(struct rwk_sim *s);
 
-extern const struct rwk_transport sim_packet_transport;
+extern const struct rwk_transport sim_packet_transport; /* RC */
+extern const struct rwk_transport sim_stream_transport; /* UC */
 
 #endif
