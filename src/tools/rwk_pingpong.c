@@ -410,8 +410,12 @@ static void introduce(void)
 	connect_qp();
 	if (want.operation->type == RWK_REQUEST_SEND)
 		post_receive();
-	if (talk >= 0)
+	if (talk >= 0) {
 		exchange("ready", heard);
+		return;
+	}
+	printf("ready\n");
+	fflush(stdout);
 }
 
 /* ---- to and fro ---- */
@@ -568,6 +572,17 @@ static bool peer_speaks(void)
 	return poll(&p, 1, 0) != 0;
 }
 
+/* By hand: whoever begins must be told that the other end is ready. */
+static void await_word(void)
+{
+	char line[LINE];
+
+	printf("waiting for a line, or the end of the input: is the other end ready?\n");
+	fflush(stdout);
+	if (fgets(line, sizeof(line), stdin))
+		printf("beginning\n");
+}
+
 static void passive(void)
 {
 	uint64_t value, expected;
@@ -622,8 +637,11 @@ static void print_counters(void)
 int main(int argc, char **argv)
 {
 	argp_parse(&parser, argc, argv, 0, NULL, NULL);
+	setvbuf(stdin, NULL, _IONBF, 0); /* what is typed ahead must be seen by poll */
 	open_all();
 	introduce();
+	if (talk < 0 && want.first)
+		await_word();
 	if (want.operation->passive && !want.first)
 		passive();
 	else
