@@ -4,8 +4,16 @@ EXTRA_DIST += test/fuzz/run test/fuzz/corpus
 
 if HAVE_LIBFUZZER
 FUZZ_CFLAGS = $(RWK_WARNINGS) -fno-strict-aliasing -fno-sanitize-recover=undefined -fsanitize=fuzzer,address,undefined
-FUZZERS = test/fuzz/fuzz_wire
+FUZZERS = test/fuzz/fuzz_rc test/fuzz/fuzz_wire
 check_PROGRAMS += $(FUZZERS)
+
+test_fuzz_fuzz_rc_SOURCES = test/fuzz/fuzz_rc.c \
+	transports/rc/ack.c transports/rc/answers.c transports/rc/early.c transports/rc/loss.c transports/rc/marks.c \
+	transports/rc/qp.c transports/rc/reads.c transports/rc/requester.c transports/rc/responder.c \
+	transports/rc/window.c transports/wire/segment.c transports/wire/wire.c src/base/iov.c
+test_fuzz_fuzz_rc_CPPFLAGS = $(AM_CPPFLAGS)
+test_fuzz_fuzz_rc_CFLAGS = $(FUZZ_CFLAGS)
+test_fuzz_fuzz_rc_LDFLAGS = -fsanitize=fuzzer,address,undefined
 
 test_fuzz_fuzz_wire_SOURCES = test/fuzz/fuzz_wire.c \
 	transports/wire/crc32.c transports/wire/icrc.c transports/wire/segment.c transports/wire/wire.c
