@@ -13,17 +13,29 @@ test_rc_test_loss_CPPFLAGS = $(TEST_CPPFLAGS)
 test_rc_test_loss_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_loss
 
+check_PROGRAMS += test/rc/test_own
+test_rc_test_own_SOURCES = test/rc/test_own.c $(rc_end)
+test_rc_test_own_CPPFLAGS = $(TEST_CPPFLAGS)
+test_rc_test_own_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/rc/test_own
+
 check_PROGRAMS += test/rc/test_random
 test_rc_test_random_SOURCES = test/rc/test_random.c $(rc_end)
 test_rc_test_random_CPPFLAGS = $(TEST_CPPFLAGS)
 test_rc_test_random_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_random
 
-check_PROGRAMS += test/rc/test_rules
-test_rc_test_rules_SOURCES = test/rc/test_rules.c $(rc_end)
-test_rc_test_rules_CPPFLAGS = $(TEST_CPPFLAGS)
-test_rc_test_rules_LDADD = librwk_sim.la $(TEST_LDADD)
-TESTS += test/rc/test_rules
+check_PROGRAMS += test/rc/test_requester
+test_rc_test_requester_SOURCES = test/rc/test_requester.c $(rc_end)
+test_rc_test_requester_CPPFLAGS = $(TEST_CPPFLAGS)
+test_rc_test_requester_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/rc/test_requester
+
+check_PROGRAMS += test/rc/test_responder
+test_rc_test_responder_SOURCES = test/rc/test_responder.c $(rc_end)
+test_rc_test_responder_CPPFLAGS = $(TEST_CPPFLAGS)
+test_rc_test_responder_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/rc/test_responder
 
 check_PROGRAMS += test/rc/test_states
 test_rc_test_states_SOURCES = test/rc/test_states.c $(rc_end)

@@ -75,7 +75,8 @@ static void late_not_lost(struct rwk_rc_requester *r)
 		for (uint32_t p = r->una; r->lost && p != r->next; p = rwk_psn_add(p, 1))
 			if (rwk_rc_bit(&r->is_lost, p))
 				rwk_rc_unmark(r, p, rwk_psn_add(p, 1));
-		r->cwnd = r->ssthresh;
+		r->cwnd = r->ssthresh = r->cwnd_before;
+		r->recover = r->una;
 	}
 	if (!r->lost)
 		r->timed_out = false;

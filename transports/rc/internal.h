@@ -100,6 +100,7 @@ struct rwk_rc_requester {
 	bool implied;    /* strict: has gone back for a missing response, once for this una */
 	bool timed_out;  /* SELECTIVE: all was marked lost by the clock, and nothing has come since */
 	uint16_t ssthresh, grown;
+	uint16_t cwnd_before;   /* timed_out: the window before that */
 	uint16_t settled, lost; /* bits set */
 	uint32_t chunk;         /* packets of a Read Request at most */
 	uint32_t high;          /* one behind the last packet known to have come, or whose answer has */

@@ -67,6 +67,8 @@ static void lose_all(struct rwk_rc_requester *r)
 			rwk_rc_mark_lost(r, p);
 	if (!r->lost)
 		rwk_rc_mark_lost(r, r->una);
+	if (!r->timed_out)
+		r->cwnd_before = r->cwnd;
 	rwk_rc_window_halve(r, r->una);
 	r->cwnd = 1;
 	r->timed_out = true;

@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The reliable connection: every message arrives once, in order, or the QP fails. RC's rules on the wire are in
- * ../wire/FORMAT.md; the machine's own conduct towards another machine of ours is set by rwk_rc_attr.own.
+ * ../wire/FORMAT.md; the machine's own conduct towards another machine of ours is set by rwk_rc_attr.own, which both
+ * ends must have alike. How the files share the work is told in internal.h.
  *
  *   QP = requester + responder. States RESET, INIT, RTR (the responder takes), RTS (the requester sends), ERR.
  *   pump: makes packets of what is posted and of what is to be sent again, as the window and the link have room; sends
  *         Read responses and acknowledgements that are due. Its owner calls it after posting, after packets, at times
- *         when rwk_rc_next has passed; then flushes the link.
+ *         when rwk_rc_next has passed; then flushes the link. (Of many Reads that are asked for again some responses
+ *         may leave from rwk_rc_packet.)
+ *
+ * A Read counts in the window for the packets of its response. With SELECTIVE no more of them are under way than the
+ * window allows: the receiver of the data controls the flow. Without, one Read may go beyond it, and what is posted
+ * behind waits until its responses have come.
+ *
+ * Of an acknowledgement of our own (SELECTIVE) the payload that emit gets, at most 36 bytes, is valid during the call
+ * only; a link copies pieces that short (RWK_LINK_COPIED).
  */
 #ifndef RWK_RC_RC_H
 #define RWK_RC_RC_H
@@ -32,10 +41,11 @@ enum rwk_rc_own {
 struct rwk_rc_attr {
 	uint32_t peer_qpn;
 	uint32_t send_psn, receive_psn; /* the first of each direction */
-	uint16_t pmtu;                  /* 256 to 4096 */
-	uint16_t window;     /* packets that may be under way, 1 to RWK_RC_WINDOW_MAX; the machine may use less */
+	uint16_t pmtu;                  /* 256, 512, 1024, 2048 or 4096 */
+	uint16_t window;     /* packets that may be under way, 1 to RWK_RC_WINDOW_MAX; with SELECTIVE the machine
+				begins with 32 and halves at losses */
 	uint8_t reads;       /* Reads and atomics of ours that may be under way, 1 to RWK_RC_READS_MAX */
-	uint8_t peer_reads;  /* and of the peer's, that the responder has room for */
+	uint8_t peer_reads;  /* and of the peer's, that the responder has room for, 0 to RWK_RC_READS_MAX */
 	uint8_t retry;       /* 0 to 7; not with ENDLESS */
 	uint8_t rnr_retry;   /* 0 to 6; 7: for ever */
 	uint8_t rnr_timer;   /* the code in our RNR NAKs, 0 to 31 */
@@ -43,10 +53,10 @@ struct rwk_rc_attr {
 	unsigned own;        /* enum rwk_rc_own */
 	unsigned reach;      /* of RWK_REACH_*: what the peer may do by RDMA */
 	rwk_time timeout;    /* until the oldest packet is sent again; with SELECTIVE only where it starts from */
-	rwk_time ack_delay;  /* LAZY: an acknowledgement waits at most so long */
+	rwk_time ack_delay;  /* LAZY: an acknowledgement waits at most so long, the peer's too; below 4 s */
 	uint16_t ack_every;  /* LAZY: and for at most so many packets */
 	uint32_t read_chunk; /* bytes of one Read Request at most, a multiple of pmtu; 0: no limit. Longer Reads are
-				several requests */
+				several requests. With SELECTIVE at most half the window */
 };
 
 /** Bytes of a QP's memory: the requester's, and the responder's (which may lie elsewhere, see rwk_rc_open). */
@@ -57,6 +67,9 @@ size_t rwk_rc_responder_size(void);
  * Makes a QP in `memory` (rwk_rc_size bytes, cache-line aligned), with its responder in `responder`
  * (rwk_rc_responder_size bytes, 8-byte aligned, zeroed for a new one; it holds no pointer). State RESET. The caller
  * frees both after rwk_rc_close.
+ *
+ * A responder that is in use by another process (under a lock of theirs) is opened the same way: the step to RTR leaves
+ * it where it stands, whatever PSN attr has. The step to RESET, and close, are for its last user: they drop what is kept.
  */
 struct rwk_rc *rwk_rc_open(void *memory, void *responder, const struct rwk_machine_host *host, void *user);
 /** Flushes what is posted (done with -ECANCELED), drops what is kept. */
@@ -64,14 +77,16 @@ void rwk_rc_close(struct rwk_rc *qp);
 
 /**
  * RESET -> INIT -> RTR -> RTS, or any -> ERR, or any -> RESET. attr is needed for RTR (and copied), else NULL. -EINVAL:
- * no such step, or a value out of its range (nothing was done). To ERR: what is posted is flushed.
+ * no such step, or a value out of its range (nothing was done). To ERR, and to RESET: what is posted is flushed, and
+ * host->failed is not called, since its owner asked for it.
  */
 int rwk_rc_modify(struct rwk_rc *qp, enum rwk_qp_state state, const struct rwk_rc_attr *attr);
 enum rwk_qp_state rwk_rc_state(const struct rwk_rc *qp);
 
 /**
  * Posts a work request; the packets are made by pump. 0; -EINVAL: not in RTS (in ERR: 0, and done with -ECANCELED in
- * the next pump), a type or flag that does not exist, or an atomic that is not of 8 bytes; -EMSGSIZE.
+ * the next pump), a type or flag that does not exist or that the type cannot have, an atomic that is not of 8 bytes, a
+ * Send or Write of more than RWK_MACHINE_IOV pieces; -EMSGSIZE: more than RWK_WIRE_LENGTH_MAX.
  */
 int rwk_rc_post(struct rwk_rc *qp, struct rwk_wr *wr);
 /** Takes back a posted request of which no packet has been made: 0; -EBUSY. */
@@ -82,7 +97,10 @@ void rwk_rc_packet(struct rwk_rc *qp, const struct rwk_wire *w, const void *payl
 
 /** Makes packets and does what the clock demands. Returns how many packets it emitted. */
 int rwk_rc_pump(struct rwk_rc *qp, rwk_time now);
-/** When pump is to be called again, if nothing else happens; RWK_NEVER. */
+/**
+ * When pump is to be called again, if nothing else happens; 0: at once (something is due, or the link had no room);
+ * RWK_NEVER.
+ */
 rwk_time rwk_rc_next(const struct rwk_rc *qp);
 /** Has everything posted been sent and acknowledged? */
 bool rwk_rc_idle(const struct rwk_rc *qp);
