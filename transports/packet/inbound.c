@@ -33,8 +33,8 @@ static bool take_head(const unsigned char *p, const unsigned char *end, struct r
 	return true;
 }
 
-/** A record of the service's own. */
-static void own_record(struct rwk_packet_channel *ch, const struct record *r)
+/** A record of the service's own; `last`: of its frame. */
+static void own_record(struct rwk_packet_channel *ch, const struct record *r, bool last)
 {
 	switch (r->env.kind) {
 	case RWK_KIND_PULL:
@@ -44,6 +44,10 @@ static void own_record(struct rwk_packet_channel *ch, const struct record *r)
 		rwk_packet_pull_answered(ch, &r->env);
 		break;
 	case RWK_KIND_BYE:
+		if (!last) {
+			rwk_packet_breach(ch, "something behind its good-bye");
+			break;
+		}
 		ch->deaf = true;
 		rwk_packet_say_bye(ch);
 		rwk_packet_doom(ch, -ECONNRESET);
@@ -68,9 +72,9 @@ static int whole_records(struct rwk_packet_channel *ch, const unsigned char *p, 
 		if (rwk_likely(r.env.kind < RWK_KIND_SERVICE))
 			client->message(cookie, &ch->base, &r.env, r.payload, r.len);
 		else
-			own_record(ch, &r);
+			own_record(ch, &r, r.payload + r.len == end);
 		if (ch->deaf)
-			return 0; /* nothing comes after good-bye */
+			return ch->doom == -EPROTO ? -EINVAL : 0; /* nothing comes after good-bye */
 		p = r.payload + r.len;
 	}
 	return 0;
