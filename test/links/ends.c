@@ -8,6 +8,9 @@
 
 const struct rwk_transport *ends_transport = &rwk_sim_transport;
 size_t ends_longest = 4096;
+const size_t *ends_lengths;
+size_t ends_lengths_count;
+struct side *ends_guest;
 struct rwk_sim *ends_net;
 struct end *ends[ENDS];
 unsigned ends_interleaved;
@@ -27,6 +30,8 @@ int ends_use(void **state)
 	rwk_param_load();
 	ends_transport = *state;
 	ends_longest = 4096;
+	ends_lengths_count = 0;
+	ends_guest = NULL;
 	return 0;
 }
 
@@ -39,6 +44,8 @@ size_t ends_length(unsigned from, unsigned to, uint64_t n)
 {
 	uint64_t h = (n * 1000003 + from * 17 + to) * 0x9e3779b97f4a7c15u;
 
+	if (ends_lengths_count)
+		return ends_lengths[n % ends_lengths_count];
 	return (h >> 60) < 6 ? (h >> 20) % 64 : (h >> 20) % (ends_longest + 1);
 }
 
@@ -77,7 +84,12 @@ static int on_connected(void *cookie, struct rwk_channel *ch, const struct rwk_a
 		ch->peer = e->sides[i];
 		return 0;
 	}
-	return -ECONNREFUSED;
+	if (!ends_guest)
+		return -ECONNREFUSED;
+	ends_guest->end = e;
+	ends_guest->ch = ch;
+	ch->peer = ends_guest;
+	return 0;
 }
 
 static void on_message(
@@ -247,7 +259,7 @@ void ends_settle(void)
 
 static struct end *open_end(void)
 {
-	struct rwk_port_attr attr = {.local_peers = 2, .address.version_srq = RWK_ADDR_VERSION << 24, .key = "ends"};
+	struct rwk_port_attr attr = {.local_peers = 2, .address.version_srq = RWK_ADDR_VERSION << 24, .key = ENDS_KEY};
 	struct end *e = calloc(1, sizeof(*e));
 
 	assert_non_null(e);

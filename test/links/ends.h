@@ -22,6 +22,8 @@
 #define ENDS   6
 #define LENGTH 65536 /* of the longest message */
 
+#define ENDS_KEY "the key of the ends' job"
+
 struct side; /* one end's view of one peer */
 
 struct end {
@@ -53,6 +55,11 @@ struct side {
 extern const struct rwk_transport *ends_transport;
 /** The longest message of ends_length; set to 4096 by ends_use. */
 extern size_t ends_longest;
+/** Lengths to take in turn instead, set to none by ends_use. */
+extern const size_t *ends_lengths;
+extern size_t ends_lengths_count;
+/** Who may connect that is none of the ends; NULL: nobody. */
+extern struct side *ends_guest;
 extern struct rwk_sim *ends_net;
 extern struct end *ends[ENDS];
 /** Times that a message of several pieces began at an end while another was in place there. */

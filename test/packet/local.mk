@@ -10,3 +10,18 @@ test_packet_test_capture_SOURCES = test/packet/test_capture.c test/rwk_test.h
 test_packet_test_capture_CPPFLAGS = $(TEST_CPPFLAGS)
 test_packet_test_capture_LDADD = $(TEST_LDADD) -lpthread
 TESTS += test/packet/test_capture
+
+# The service on the simulated network, and a peer made by hand.
+packet_ends = test/packet/hand.c test/packet/hand.h $(links_ends)
+
+check_PROGRAMS += test/packet/test_frames
+test_packet_test_frames_SOURCES = test/packet/test_frames.c $(packet_ends)
+test_packet_test_frames_CPPFLAGS = $(TEST_CPPFLAGS)
+test_packet_test_frames_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/packet/test_frames
+
+check_PROGRAMS += test/packet/test_handshake
+test_packet_test_handshake_SOURCES = test/packet/test_handshake.c $(packet_ends)
+test_packet_test_handshake_CPPFLAGS = $(TEST_CPPFLAGS)
+test_packet_test_handshake_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/packet/test_handshake

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Frames: what shares a packet and what goes out when, lengths at their bounds, and what a broken one does
+ * (transports/packet/FRAME.md).
+ */
+#include "packet/hand.h"
+
+#include "machine.h"
+#include "packet/internal.h"
+
+static const struct rwk_packet_counters *counts(unsigned end)
+{
+	return rwk_packet_counters(ends[end]->port);
+}
+
+static const struct rwk_qp_counters *qp_counts(unsigned from, unsigned to)
+{
+	return rwk_packet_qp_counters(ends_side(from, to)->ch);
+}
+
+static void open_two(size_t mtu, const struct rwk_sim_path *path)
+{
+	struct rwk_sim_attr attr = rwk_sim_attr_default;
+
+	attr.mtu = mtu;
+	if (path)
+		attr.path = *path;
+	ends_open(&attr, NULL, 2);
+	ends_connect(0, 1);
+	ends_settle();
+}
+
+/*
+ * Messages of each length at which something changes, alone in a packet, filling it, one byte more, and up to the
+ * longest that a channel takes: by send, and by post, each with and without data, over paths that lose.
+ */
+static void lengths(void **state)
+{
+	static const uint32_t pmtus[] = {256, 512, 1024, 2048, 4096};
+	size_t list[64], n;
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++) {
+		for (int post = 0; post < 2; post++) {
+			size_t p = pmtus[i];
+			const size_t around[] = {p - 28, p - 20, p, 2 * p - 28, 2 * p - 20, 3 * p, 9 * p - 20};
+
+			n = 0;
+			for (size_t k = 0; k < 4; k++)
+				list[n++] = k;
+			for (size_t k = 0; k < sizeof(around) / sizeof(around[0]); k++)
+				for (size_t d = 0; d < 3; d++)
+					list[n++] = around[k] + d - 1;
+			list[n++] = LENGTH - 1;
+			list[n++] = LENGTH;
+			list[n++] = 5; /* their number is odd: each comes with data and without */
+			list[n++] = LENGTH;
+			assert_true(n % 2);
+			ends_lengths = list;
+			ends_lengths_count = n;
+			open_two(p + 80, &ends_lossy);
+			assert_int_equal(ends_side(0, 1)->ch->send_max, LENGTH);
+			for (unsigned k = 0; k < 2 * n; k++) {
+				if (post || ends_send(ends_side(0, 1)))
+					assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
+				if (k % 7 == 0)
+					ends_settle();
+			}
+			ends_settle();
+			assert_int_equal(ends_side(1, 0)->received, 2 * n);
+			ends_close();
+		}
+	}
+}
+
+/* Of many small sends between two progress calls the first goes out within the send, the others share a packet. */
+static void small_ones_share(void **state)
+{
+	static const size_t eight[] = {8};
+	uint64_t packets, frames;
+
+	(void)state;
+	ends_lengths = eight;
+	ends_lengths_count = 1;
+	open_two(4224, NULL);
+	packets = rwk_sim_sent(ends_net, 1, 2);
+	frames = counts(0)->frames_out;
+	assert_int_equal(ends_send(ends_side(0, 1)), 0);
+	assert_int_equal(rwk_sim_sent(ends_net, 1, 2), packets + 1);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(ends_send(ends_side(0, 1)), 0);
+	assert_int_equal(rwk_sim_sent(ends_net, 1, 2), packets + 1);
+	ends_progress(ends[0]);
+	assert_int_equal(rwk_sim_sent(ends_net, 1, 2), packets + 2);
+	assert_int_equal(counts(0)->frames_out, frames + 2);
+	assert_int_equal(counts(0)->records_out, 101);
+	assert_int_equal(ends_send(ends_side(0, 1)), 0); /* the next at once, too */
+	assert_int_equal(rwk_sim_sent(ends_net, 1, 2), packets + 3);
+	ends_settle();
+	assert_int_equal(ends_side(1, 0)->received, 102);
+	assert_int_equal(counts(1)->frames_in, frames + 3);
+	assert_int_equal(counts(1)->records_in, 102);
+	ends_close();
+}
+
+/* As many as fill a frame and one more take two: by bytes, with a PMTU of 256. */
+static void full_frame(void **state)
+{
+	static const size_t thirty[] = {30}; /* records of 46 and 54 bytes in turn */
+	uint64_t frames;
+
+	(void)state;
+	ends_lengths = thirty;
+	ends_lengths_count = 1;
+	open_two(512, NULL);
+	assert_int_equal(ends_send(ends_side(0, 1)), 0); /* without data, alone */
+	frames = counts(0)->frames_out;
+	for (int i = 0; i < 5; i++) /* 4 + 54 + 46 + 54 + 46 = 204 bytes: the fifth, of 54, does not fit */
+		assert_int_equal(ends_send(ends_side(0, 1)), 0);
+	assert_int_equal(counts(0)->frames_out, frames + 1);
+	ends_settle();
+	assert_int_equal(counts(0)->frames_out, frames + 2);
+	assert_int_equal(ends_side(1, 0)->received, 6);
+	ends_close();
+}
+
+/*
+ * In an exchange of messages, each answered before an acknowledgement is due by itself, the acknowledgements travel
+ * along. Packets of their own are only those that a sender asks for, once in half a window.
+ */
+static void no_acks_in_exchange(void **state)
+{
+	static const size_t lengths_of[] = {8, 100, 3};
+	uint64_t packets;
+
+	(void)state;
+	ends_lengths = lengths_of;
+	ends_lengths_count = 3;
+	open_two(4224, NULL);
+	packets = rwk_sim_sent(ends_net, 1, 2) + rwk_sim_sent(ends_net, 2, 1);
+	for (int i = 0; i < 200; i++) {
+		struct side *from = ends_side(i % 2, 1 - i % 2), *to = ends_side(1 - i % 2, i % 2);
+
+		assert_int_equal(ends_send(from), 0);
+		while (to->received < from->sent) {
+			ends_progress_all();
+			assert_true(to->received == from->sent || rwk_sim_step(ends_net));
+		}
+		rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + 20000);
+	}
+	assert_in_range(qp_counts(0, 1)->acks_out + qp_counts(1, 0)->acks_out, 0, 200 / 10);
+	ends_settle();
+	packets = rwk_sim_sent(ends_net, 1, 2) + rwk_sim_sent(ends_net, 2, 1) - packets;
+	assert_in_range(packets, 200, 200 + 200 / 10 + 2);
+	assert_int_equal(qp_counts(0, 1)->sent_again + qp_counts(1, 0)->sent_again, 0);
+	ends_close();
+}
+
+/* Nobody answers: an acknowledgement goes by itself after a while, and nothing is sent again. */
+static void ack_alone(void **state)
+{
+	(void)state;
+	open_two(4224, NULL);
+	assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
+	ends_settle();
+	assert_in_range(qp_counts(1, 0)->acks_out, 1, 2);
+	assert_int_equal(qp_counts(0, 1)->sent_again, 0);
+	ends_close();
+}
+
+/* A frame by hand: the word, then records. */
+struct frame {
+	uint8_t bytes[4096];
+	size_t len;
+};
+
+static void put(struct frame *f, const void *bytes, size_t len)
+{
+	memcpy(f->bytes + f->len, bytes, len);
+	f->len += len;
+}
+
+static void begin_frame(struct frame *f)
+{
+	memset(f, 0, sizeof(*f));
+	f->len = 4;
+}
+
+/** A record whose head says `len`, with `has` bytes behind it. */
+static void put_record(struct frame *f, uint8_t kind, uint32_t len, size_t has)
+{
+	uint8_t head[16] = {kind};
+
+	memcpy(head + 4, &len, sizeof(len));
+	put(f, head, sizeof(head));
+	f->len += has;
+}
+
+enum broken {
+	LONGER_THAN_FRAME,
+	HALF_A_HEAD,
+	DATA_CUT_OFF,
+	UNKNOWN_OWN_KIND,
+	BEHIND_BYE,
+	NO_WORD,
+	PULL_OF_WRONG_SIZE,
+	LONG_WITHOUT_HEAD,
+	LONG_OWN_KIND,
+	LONG_TOO_LONG,
+	LONG_FRAME_LONGER,
+	LONG_FRAME_SHORTER,
+	BROKEN_WAYS
+};
+
+/** Sends what is broken so; all of it behind a whole record in a packet of its own. */
+static void send_broken(struct hand *h, enum broken how)
+{
+	struct frame f;
+	bool many = how >= LONG_WITHOUT_HEAD;
+
+	begin_frame(&f);
+	if (how == LONGER_THAN_FRAME)
+		put_record(&f, 3, 9, 8);
+	else if (how == HALF_A_HEAD)
+		put(&f, "12345678", 8);
+	else if (how == DATA_CUT_OFF)
+		put_record(&f, 3, 0, 0), f.bytes[5] = RWK_ENV_DATA;
+	else if (how == UNKNOWN_OWN_KIND)
+		put_record(&f, RWK_KIND_BYE + 1, 0, 0);
+	else if (how == BEHIND_BYE)
+		put_record(&f, RWK_KIND_BYE, 0, 0), put_record(&f, 3, 0, 0);
+	else if (how == NO_WORD)
+		f.len = 3;
+	else if (how == PULL_OF_WRONG_SIZE)
+		put_record(&f, RWK_KIND_PULL, 31, 31);
+	else if (how == LONG_WITHOUT_HEAD)
+		memset(f.bytes + 4, 0xff, f.len = 256);
+	else
+		put_record(&f, how == LONG_OWN_KIND ? RWK_KIND_PULL : 3,
+			how == LONG_TOO_LONG       ? LENGTH + 1
+			: how == LONG_FRAME_LONGER ? 300
+						   : 400,
+			256 - 20);
+	hand_send(h, many ? RWK_WIRE_SEND_FIRST : RWK_WIRE_SEND_ONLY, 1, f.bytes, f.len);
+	if (many) /* all in all 256 - 20 + 100 bytes */
+		hand_send(h, RWK_WIRE_SEND_LAST, 2, f.bytes, 100);
+}
+
+/* Each breach ends this channel with -EPROTO, is told the peer by a NAK, and touches nothing else. */
+static void broken_frames(void **state)
+{
+	static const size_t nothing[] = {0};
+
+	(void)state;
+	for (enum broken how = 0; how < BROKEN_WAYS; how++) {
+		struct side guest = {.peer = 5};
+		struct frame f;
+		struct hand h;
+
+		ends_lengths = nothing;
+		ends_lengths_count = 1;
+		ends_guest = &guest;
+		open_two(512, NULL);
+		hand_open(&h, 0);
+		hand_connect(&h);
+		begin_frame(&f);
+		put_record(&f, 3, 0, 0);
+		hand_send(&h, RWK_WIRE_SEND_ONLY, 0, f.bytes, f.len);
+		hand_pass(&h, 1000000);
+		assert_int_equal(guest.received, 1);
+		assert_int_equal(guest.failed, 0);
+		send_broken(&h, how);
+		hand_pass(&h, 1000000);
+		if (guest.error != -EPROTO || h.syndrome != RWK_WIRE_NAK_INVALID)
+			fail_msg("breach %d: error %d, syndrome %x", how, guest.error, h.syndrome);
+		assert_int_equal(guest.failed, 1);
+		assert_int_equal(guest.received, 1);
+		assert_false(guest.in_place);
+		assert_int_equal(ends_post(ends_side(1, 0)), 0);
+		assert_int_equal(ends_post(ends_side(0, 1)), 0);
+		ends_settle();
+		assert_int_equal(ends_side(0, 1)->received + ends_side(1, 0)->received, 2);
+		hand_close(&h);
+		ends_close();
+	}
+}
+
+/* A record of a peer that is within the rules at their edge is taken: nothing in a frame, and a record that fits
+ * exactly. */
+static void edges_are_taken(void **state)
+{
+	static const size_t whole[] = {256 - 20};
+	struct side guest = {.peer = 5};
+	struct frame f;
+	struct hand h;
+
+	(void)state;
+	ends_lengths = whole;
+	ends_lengths_count = 1;
+	ends_guest = &guest;
+	open_two(512, NULL);
+	hand_open(&h, 0);
+	hand_connect(&h);
+	begin_frame(&f);
+	hand_send(&h, RWK_WIRE_SEND_ONLY, 0, f.bytes, f.len);
+	put_record(&f, 3, 256 - 20, 256 - 20);
+	guest.sent = 0;
+	for (size_t i = 0; i < 256 - 20; i++) /* the bytes that number 5 sends as its message 0 */
+		f.bytes[20 + i] = (uint8_t)(i * 7 + 5);
+	hand_send(&h, RWK_WIRE_SEND_ONLY, 1, f.bytes, f.len);
+	begin_frame(&f);
+	put_record(&f, RWK_KIND_BYE, 0, 0);
+	hand_pass(&h, 1000000);
+	assert_int_equal(guest.failed, 0);
+	assert_int_equal(guest.received, 1);
+	hand_send(&h, RWK_WIRE_SEND_ONLY, 2, f.bytes, f.len);
+	hand_pass(&h, 1000000);
+	assert_int_equal(guest.failed, 1);
+	assert_int_equal(guest.error, -ECONNRESET);
+	assert_int_equal(h.byes, 1);
+	assert_int_equal(h.greeting.qpn, h.qpn);
+	hand_close(&h);
+	ends_close();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ENDS_RC(lengths),
+		ENDS_UC(lengths),
+		ENDS_RC(small_ones_share),
+		ENDS_UC(small_ones_share),
+		ENDS_RC(full_frame),
+		ENDS_RC(no_acks_in_exchange),
+		ENDS_RC(ack_alone),
+		ENDS_RC(broken_frames),
+		ENDS_RC(edges_are_taken),
+	};
+
+	return cmocka_run_group_tests_name("packet/frames", tests, NULL, NULL);
+}

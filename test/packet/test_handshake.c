@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The handshake on a network that does with each single greeting what it can do to it (transports/packet/HANDSHAKE.md).
+ */
+#include "packet/hand.h"
+
+#include "machine.h"
+
+static const enum rwk_sim_fate fates[] = {
+	RWK_SIM_PASS, RWK_SIM_DROP, RWK_SIM_DUPLICATE, RWK_SIM_DELAY, RWK_SIM_CORRUPT};
+
+static const struct rwk_packet_counters *counts(unsigned end)
+{
+	return rwk_packet_counters(ends[end]->port);
+}
+
+/* Both ends have one channel, open, and one message gets through in each direction. */
+static void check_channel(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct side *s = ends_side(i, 1 - i);
+
+		assert_non_null(s->ch);
+		assert_int_equal(s->failed, 0);
+		assert_int_equal(s->ops, 0);
+		assert_int_equal(s->sent, 1);
+		assert_int_equal(ends_side(1 - i, i)->received, 1);
+		assert_int_equal(counts(i)->wrong_key + counts(i)->refused, 0);
+	}
+}
+
+enum { ONE_ASKS, BOTH_ASK, PARTIAL };
+
+/* The first greetings of each direction have these fates; the second end asks `later` ns after the first. */
+static void meet(int how, const unsigned *fate, unsigned count, rwk_time later)
+{
+	struct rwk_sim_attr attr = rwk_sim_attr_default;
+	struct rwk_address to = {.flags_rank = RWK_ADDR_PARTIAL};
+
+	attr.path.reorder_by = 30 * 1000 * 1000; /* longer than it takes to ask again */
+	ends_open(&attr, NULL, 2);
+	for (unsigned n = 0; n < count; n++)
+		rwk_sim_rule(ends_net, 1 + n % 2, 2 - n % 2, 1 + n / 2, fates[fate[n]]);
+	to.nonce_port = rwk_address_port(&ends[1]->address);
+	if (how == PARTIAL)
+		assert_int_equal(ends_transport->connect(ends[0]->port, &to, ends_side(0, 1), &ends_side(0, 1)->ch), 0);
+	else
+		ends_connect(0, 1);
+	assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
+	if (how == BOTH_ASK) {
+		while (rwk_sim_now(ends_net) < later && rwk_sim_step(ends_net))
+			ends_progress_all();
+		if (!ends_side(1, 0)->ch)
+			ends_connect(1, 0);
+		assert_in_range(ends_post(ends_side(1, 0)), 0, 1);
+	}
+	ends_settle();
+	assert_int_equal(ends[0]->connects, how == PARTIAL);
+	assert_int_equal(ends[1]->connects, how != BOTH_ASK || ends[1]->connects);
+	if (how != BOTH_ASK) {
+		assert_in_range(ends_post(ends_side(1, 0)), 0, 1);
+		ends_settle();
+	}
+	check_channel();
+	ends_close();
+}
+
+static void every_fate(int how, unsigned count, rwk_time later)
+{
+	unsigned fate[8], all = 1;
+
+	for (unsigned n = 0; n < count; n++)
+		all *= 5;
+	for (unsigned i = 0; i < all; i++) {
+		for (unsigned n = 0, rest = i; n < count; n++, rest /= 5)
+			fate[n] = rest % 5;
+		meet(how, fate, count, later);
+	}
+}
+
+/* One asks, and the first two greetings in each direction are lost, doubled, delayed, damaged in every combination. */
+static void one_asks(void **state)
+{
+	(void)state;
+	every_fate(ONE_ASKS, 4, 0);
+}
+
+/* The same, where the asker knows but IP and port. */
+static void partial(void **state)
+{
+	(void)state;
+	every_fate(PARTIAL, 4, 0);
+}
+
+/* Both ask: at once, while the other's greeting is under way, when it has arrived, when it has been answered. */
+static void both_ask(void **state)
+{
+	static const rwk_time later[] = {0, 500, 1500, 2500, 5000};
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++)
+		every_fate(BOTH_ASK, 4, later[i]);
+}
+
+/* The nth greeting, for each n, and all up to it. */
+static void later_losses(void **state)
+{
+	(void)state;
+	for (unsigned n = 1; n <= 8; n++) {
+		for (int all = 0; all < 2; all++) {
+			for (int dir = 0; dir < 2; dir++) {
+				ends_open(NULL, NULL, 2);
+				for (unsigned i = all ? 1 : n; i <= n; i++)
+					rwk_sim_rule(ends_net, 1 + dir, 2 - dir, i, RWK_SIM_DROP);
+				ends_connect(0, 1);
+				assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
+				ends_settle();
+				assert_in_range(ends_post(ends_side(1, 0)), 0, 1);
+				ends_settle();
+				assert_int_equal(ends[1]->connects, 1);
+				check_channel();
+				ends_close();
+			}
+		}
+	}
+}
+
+/* Nobody is lost and nothing is in the way: three greetings, as the picture has it, and one channel. */
+static void three_greetings(void **state)
+{
+	(void)state;
+	ends_open_two();
+	assert_int_equal(counts(0)->greetings_out, 2);
+	assert_int_equal(counts(1)->greetings_out, 1);
+	assert_int_equal(counts(0)->greetings_in, 1);
+	assert_int_equal(counts(1)->greetings_in, 2);
+	assert_int_equal(ends[1]->connects, 1);
+	ends_close();
+}
+
+/*
+ * A greeting that means the process that had this port before is refused, whatever it is, and makes no channel; its
+ * asker's channel fails as of a peer that has ended.
+ */
+static void stale_epoch(void **state)
+{
+	struct rwk_greeting g;
+	struct hand h;
+
+	(void)state;
+	ends_open(NULL, NULL, 1);
+	hand_open(&h, 0);
+	g = hand_greeting(&h, RWK_GREETING_CONNECT);
+	g.to.nonce_port ^= 1ull << 40;
+	hand_greet(&h, &g);
+	hand_pass(&h, 10000);
+	assert_int_equal(h.refusals, 1);
+	assert_int_equal(h.greeting.reason, -ESTALE);
+	assert_int_equal(h.greeting.echo, g.echo);
+	for (enum rwk_greeting_type t = RWK_GREETING_REFUSE; t <= RWK_GREETING_BYE; t++) {
+		g = hand_greeting(&h, t);
+		g.to.nonce_port ^= 1ull << 40;
+		hand_greet(&h, &g);
+	}
+	hand_pass(&h, 10000);
+	assert_int_equal(h.packets_in, 1);
+	assert_int_equal(hand_counts(&h)->stale, 3);
+	assert_int_equal(ends[0]->connects, 0);
+	hand_close(&h);
+	ends_close();
+
+	ends_open(NULL, NULL, 2);
+	ends[1]->address.nonce_port ^= 1ull << 40;
+	ends_connect(0, 1);
+	ends_settle();
+	assert_int_equal(ends_side(0, 1)->error, -ECONNRESET);
+	assert_int_equal(counts(1)->refused, 1);
+	assert_int_equal(counts(1)->stale, 1);
+	assert_int_equal(ends[1]->connects, 0);
+	ends_close();
+}
+
+/* The asked end's client does not want the peer: the asker's channel fails, for that reason; no channel stays. */
+static void client_refuses(void **state)
+{
+	(void)state;
+	for (int lost = 0; lost < 3; lost++) {
+		ends_open(NULL, NULL, 2);
+		ends[1]->refuse = -EACCES;
+		for (int i = 1; i <= lost; i++)
+			rwk_sim_rule(ends_net, 2, 1, (uint64_t)i, RWK_SIM_DROP);
+		ends_connect(0, 1);
+		assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
+		ends_settle();
+		assert_int_equal(ends_side(0, 1)->failed, 1);
+		assert_int_equal(ends_side(0, 1)->error, -EACCES);
+		assert_int_equal(counts(1)->refused, lost + 1);
+		assert_int_equal(ends_side(1, 0)->failed, 0);
+		/* Another time it does want it. */
+		ends_transport->disconnect(ends_side(0, 1)->ch);
+		ends_side(0, 1)->failed = 0;
+		ends_side(0, 1)->sent = 0;
+		ends[1]->refuse = 0;
+		ends_connect(0, 1);
+		assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
+		ends_settle();
+		assert_int_equal(ends_side(1, 0)->received, 1);
+		ends_close();
+	}
+}
+
+/* A refusal or an answer of somebody who was not asked, or that carries another echo, changes nothing. */
+static void wrong_answers(void **state)
+{
+	struct side guest = {.peer = 5};
+	struct rwk_greeting g;
+	struct hand h;
+
+	(void)state;
+	ends_open(NULL, NULL, 1);
+	ends_guest = &guest;
+	hand_open(&h, 0);
+	for (enum rwk_greeting_type t = RWK_GREETING_ACCEPT; t <= RWK_GREETING_BYE; t++) {
+		g = hand_greeting(&h, t); /* nobody has asked */
+		hand_greet(&h, &g);
+	}
+	hand_pass(&h, 10000);
+	assert_int_equal(h.packets_in, 0);
+	assert_null(guest.ch);
+	guest.end = ends[0];
+	assert_int_equal(ends_transport->connect(ends[0]->port, &h.address, &guest, &guest.ch), 0);
+	hand_pass(&h, 3000);
+	assert_int_equal(h.packets_in, 1);
+	assert_int_equal(h.greeting.type, RWK_GREETING_CONNECT);
+	for (enum rwk_greeting_type t = RWK_GREETING_ACCEPT; t <= RWK_GREETING_BYE; t++) {
+		g = hand_greeting(&h, t);
+		g.echo ^= 1;
+		hand_greet(&h, &g);
+	}
+	hand_pass(&h, 3000);
+	assert_int_equal(guest.failed, 0);
+	assert_int_equal(ends_transport->send(guest.ch, &(struct rwk_envelope){.kind = 1}, "", 0), -EAGAIN);
+	assert_int_equal(hand_counts(&h)->stale, 4);
+	g = hand_greeting(&h, RWK_GREETING_ACCEPT); /* the right one */
+	g.echo = h.greeting.echo;
+	hand_greet(&h, &g);
+	hand_pass(&h, 3000);
+	assert_int_equal(ends_transport->send(guest.ch, &(struct rwk_envelope){.kind = 1}, "", 0), 0);
+	g = hand_greeting(&h, RWK_GREETING_BYE); /* of another connection, with this peer */
+	g.qpn ^= 1;
+	hand_greet(&h, &g);
+	g = hand_greeting(&h, RWK_GREETING_REFUSE); /* too late */
+	g.echo = h.greeting.echo;
+	g.reason = -EACCES;
+	hand_greet(&h, &g);
+	hand_pass(&h, 3000);
+	assert_int_equal(guest.failed, 0);
+	g = hand_greeting(&h, RWK_GREETING_BYE);
+	hand_greet(&h, &g);
+	hand_pass(&h, 3000);
+	assert_int_equal(guest.failed, 1);
+	hand_close(&h);
+	ends_close();
+}
+
+/* What the two agree on is what each says of itself: PMTU and window are the smaller, and kept to. */
+static void terms(void **state)
+{
+	static uint8_t bytes[60000];
+	struct side guest = {.peer = 5};
+	struct ends_op op;
+	struct hand h;
+
+	(void)state;
+	ends_open(&(struct rwk_sim_attr){.seed = 1, .mtu = 4224, .path.delay = 1000}, NULL, 1);
+	ends_guest = &guest;
+	hand_open(&h, 0);
+	hand_connect(&h); /* it says 256 bytes and 16 packets */
+	assert_int_equal(h.greeting.pmtu, 4096);
+	h.packets_in = 0;
+	h.bytes_in = 0;
+	ends_make_op(&op, RWK_OP_SEND, bytes, sizeof(bytes));
+	op.op.env.kind = 3;
+	assert_in_range(ends_transport->post(guest.ch, &op.op), 0, 1);
+	hand_pass(&h, 1000000);
+	assert_in_range(h.packets_in, 1, 16);
+	assert_in_range(h.bytes_in, h.packets_in * 256, h.packets_in * (256 + 16));
+	hand_close(&h);
+	ends_close();
+	assert_int_equal(op.done, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ENDS_RC(three_greetings),
+		ENDS_RC(one_asks),
+		ENDS_RC(partial),
+		ENDS_RC(both_ask),
+		ENDS_RC(later_losses),
+		ENDS_RC(stale_epoch),
+		ENDS_RC(client_refuses),
+		ENDS_RC(wrong_answers),
+		ENDS_RC(terms),
+	};
+
+	return cmocka_run_group_tests_name("packet/handshake", tests, NULL, NULL);
+}
