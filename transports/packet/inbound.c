@@ -149,7 +149,7 @@ static int reach(void *user, const struct rwk_wire *w, uint32_t key, uint64_t ad
 	struct rwk_packet_channel *ch = user;
 
 	(void)w;
-	return rwk_keys_check(ch->port->keys, ch->qpn, key, address, len, access);
+	return rwk_packet_region_check(ch, key, address, len, access);
 }
 
 static int write_piece(
@@ -157,7 +157,7 @@ static int write_piece(
 {
 	struct rwk_packet_channel *ch = user;
 	struct iovec iov[RWK_KEYS_IOV];
-	int n = rwk_keys_find(ch->port->keys, ch->qpn, key, address, len, RWK_REACH_WRITE, iov, RWK_KEYS_IOV);
+	int n = rwk_packet_region_find(ch, key, address, len, RWK_REACH_WRITE, iov, RWK_KEYS_IOV);
 
 	(void)w;
 	if (n < 0)
@@ -177,7 +177,7 @@ static int read_piece(void *user, uint32_t key, uint64_t address, size_t len, st
 {
 	struct rwk_packet_channel *ch = user;
 
-	return rwk_keys_find(ch->port->keys, ch->qpn, key, address, len, RWK_REACH_READ, iov, max);
+	return rwk_packet_region_find(ch, key, address, len, RWK_REACH_READ, iov, max);
 }
 
 static int atomic(void *user, const struct rwk_wire *w, uint64_t *before)

@@ -7,6 +7,7 @@
  *   channel.c   a channel's life: made, open, failed, gone
  *   outbound.c  messages into frames, ops into work requests, packets out
  *   inbound.c   frames into messages; what the peer's RDMA touches
+ *   regions.c   memory that peers may reach
  *   summary.c   counters for the user
  *   pull.c      a Read where the machine has none: asks the peer to write
  *
@@ -51,6 +52,7 @@ enum { RWK_WAY_LOSSY, RWK_WAY_STREAM, RWK_WAYS };
 #define RWK_RECORD_MAX      24u         /* bytes of a record's head, with data */
 #define RWK_FRAMES_MAX      64u         /* frames of a channel that are under way; beyond it send says -EAGAIN */
 #define RWK_SEND_MAX        65536u      /* bytes of a message that goes as a Send */
+#define RWK_KEY_TABLES  64u         /* 4 million regions */
 #define RWK_RKEY_MARK       0x726f7065u /* in an rkey's second word: it is of this service */
 #define RWK_PACKET_OVERHEAD 80u         /* bytes of a packet beside its payload, at most */
 
@@ -150,7 +152,8 @@ struct rwk_port {
 	uint8_t key[32];
 	struct rwk_packet_channel *by_qpn, *last; /* last: whose packet came last */
 	struct rwk_list all, dirty, active, connecting;
-	struct rwk_keys *keys;
+	struct rwk_keys *keys[RWK_KEY_TABLES]; /* the first key_tables of them exist */
+	uint32_t key_tables;
 	struct rwk_pool requests, frames;
 	uint64_t epoch; /* counts progress */
 	rwk_time now, deadline;
@@ -238,6 +241,16 @@ int rwk_packet_start(struct rwk_request *r);
 /* inbound.c */
 extern const struct rwk_machine_host rwk_packet_host;
 void rwk_packet_kept_free(struct rwk_packet_channel *ch);
+
+/* regions.c: what this channel's peer may reach */
+int rwk_packet_region_add(struct rwk_packet_channel *ch, const struct iovec *iov, uint32_t count, unsigned reach,
+	uint32_t *key);
+void rwk_packet_region_remove(struct rwk_packet_channel *ch, uint32_t key);
+/** As rwk_keys_check and rwk_keys_find. */
+int rwk_packet_region_check(struct rwk_packet_channel *ch, uint32_t key, uint64_t address, size_t len, unsigned reach);
+int rwk_packet_region_find(struct rwk_packet_channel *ch, uint32_t key, uint64_t address, size_t len, unsigned reach,
+	struct iovec *iov, int max);
+void rwk_packet_regions_free(struct rwk_port *port);
 
 /* summary.c */
 void rwk_packet_summary(const struct rwk_port *port);

@@ -11,5 +11,6 @@ libropewalk_core_la_SOURCES += \
 	transports/packet/packet.h \
 	transports/packet/port.c \
 	transports/packet/pull.c \
+	transports/packet/regions.c \
 	transports/packet/summary.c
 EXTRA_DIST += transports/packet/FRAME.md transports/packet/HANDSHAKE.md

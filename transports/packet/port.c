@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #define BUDGET      64                          /* packets a progress and link */
-#define KEYS        4096                        /* regions exposed at once */
 #define GSI_QKEY    0x80010000u                 /* of management datagrams */
 #define STREAM_GAP  (5 * 1000 * 1000ull)        /* ns between looks at streams that carry nothing */
 #define CLOCK_GAP   16                          /* polls between looks at the clock */
@@ -490,18 +489,15 @@ int rwk_packet_open(const struct rwk_packet_ways *ways, const struct rwk_transpo
 	rwk_list_init(&port->connecting);
 	rwk_pool_init(&port->requests, sizeof(struct rwk_request) + RWK_FRAME_HEAD + RWK_RECORD_MAX, 16, 0);
 	rwk_pool_init(&port->frames, sizeof(struct rwk_request) + RWK_WIRE_PMTU_MAX, 16, 0);
-	port->keys = aligned_alloc(RWK_CACHE_LINE, rwk_keys_size(KEYS));
-	if (!port->keys)
-		goto free_port;
-	rc = rwk_keys_init(port->keys, KEYS);
-	if (!rc && !(attr->address.nonce_port >> 16)) {
+	rc = 0;
+	if (!(attr->address.nonce_port >> 16)) {
 		rc = rwk_packet_random(&nonce, sizeof(nonce));
 		attr->address.nonce_port = (nonce | 1) << 16 | (uint16_t)attr->address.nonce_port;
 	}
 	if (!rc)
 		rc = ways->open(attr, &port->link[RWK_WAY_LOSSY], &port->link[RWK_WAY_STREAM]);
 	if (rc)
-		goto free_keys;
+		goto free_port;
 	port->address = attr->address;
 	join_links(port);
 	rc = open_waiting(port);
@@ -513,8 +509,6 @@ int rwk_packet_open(const struct rwk_packet_ways *ways, const struct rwk_transpo
 
 close_links:
 	close_links(port);
-free_keys:
-	free(port->keys);
 free_port:
 	free(port);
 	return rc;
@@ -633,7 +627,7 @@ void rwk_packet_free(struct rwk_port *port)
 	close(port->epoll);
 	close(port->timer);
 	close_links(port);
-	free(port->keys);
+	rwk_packet_regions_free(port);
 	rwk_pool_close(&port->requests);
 	rwk_pool_close(&port->frames);
 	free(port);
@@ -698,8 +692,7 @@ int rwk_packet_expose(
 
 	if (c->error)
 		return c->error;
-	rc = rwk_keys_add(
-		ch->port->keys, ch->qpn, 0, iov, count, RWK_REACH_READ | (writable ? RWK_REACH_WRITE : 0u), &k);
+	rc = rwk_packet_region_add(ch, iov, count, RWK_REACH_READ | (writable ? RWK_REACH_WRITE : 0u), &k);
 	if (!rc)
 		*key = (struct rwk_rkey){{k, RWK_RKEY_MARK}};
 	return rc;
@@ -709,7 +702,7 @@ void rwk_packet_conceal(struct rwk_channel *c, const struct rwk_rkey *key)
 {
 	struct rwk_packet_channel *ch = rwk_packet_channel(c);
 
-	rwk_keys_remove(ch->port->keys, (uint32_t)key->word[0]);
+	rwk_packet_region_remove(ch, (uint32_t)key->word[0]);
 	rwk_packet_pulls_conceal(ch, (uint32_t)key->word[0]);
 }
 

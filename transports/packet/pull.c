@@ -29,11 +29,11 @@ int rwk_packet_pull(struct rwk_packet_channel *ch, struct rwk_op *op)
 	size_t len = op->length;
 	unsigned n = rwk_iov_slice(op->iov, op->iov_count, 0, &len, iov, RWK_KEYS_IOV);
 
-	if (rwk_keys_add(ch->port->keys, ch->qpn, 0, iov, n, RWK_REACH_WRITE, &ask.to))
+	if (rwk_packet_region_add(ch, iov, n, RWK_REACH_WRITE, &ask.to))
 		return -ENOMEM;
 	ask.from = (uint32_t)op->rkey.word[0];
 	if (!rwk_packet_control(ch, &env, &ask, sizeof(ask))) {
-		rwk_keys_remove(ch->port->keys, ask.to);
+		rwk_packet_region_remove(ch, ask.to);
 		return -ENOMEM;
 	}
 	op->service[0] = 2; /* runs */
@@ -51,7 +51,7 @@ void rwk_packet_pull_answered(struct rwk_packet_channel *ch, const struct rwk_en
 		if (op->service[OP_ID] != env->tag)
 			continue;
 		rwk_list_remove(&op->link);
-		rwk_keys_remove(ch->port->keys, (uint32_t)op->service[OP_KEY]);
+		rwk_packet_region_remove(ch, (uint32_t)op->service[OP_KEY]);
 		op->done(op, -(int)env->small);
 		return;
 	}
@@ -103,8 +103,7 @@ static ssize_t post_part(struct rwk_packet_channel *ch, struct rwk_pulling *p, s
 	r = rwk_packet_request(ch, RWK_REQ_PULL);
 	if (!r)
 		return -ENOMEM;
-	n = rwk_keys_find(
-		ch->port->keys, ch->qpn, p->ask.from, p->ask.offset + at, len, RWK_REACH_READ, r->iov, RWK_KEYS_IOV);
+	n = rwk_packet_region_find(ch, p->ask.from, p->ask.offset + at, len, RWK_REACH_READ, r->iov, RWK_KEYS_IOV);
 	r->wr.type = RWK_WR_WRITE;
 	r->wr.iov_count = (uint16_t)n;
 	r->wr.length = len;
@@ -168,7 +167,7 @@ void rwk_packet_pulls_stop(struct rwk_packet_channel *ch, int status)
 	while ((l = rwk_list_pop(&ch->asked))) {
 		struct rwk_op *op = rwk_container_of(l, struct rwk_op, link);
 
-		rwk_keys_remove(ch->port->keys, (uint32_t)op->service[OP_KEY]);
+		rwk_packet_region_remove(ch, (uint32_t)op->service[OP_KEY]);
 		op->done(op, status);
 	}
 }
