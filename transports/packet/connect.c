@@ -132,6 +132,8 @@ void rwk_packet_ask(struct rwk_packet_channel *ch, rwk_time now)
 	ch->ask_at = now + (pause < ASK_LAST ? pause : ASK_LAST);
 	if (ch->state == RWK_CH_ACCEPTING) {
 		send_accept(ch, ch->peer_token);
+		if (ch->tries >= STREAM_TRY)
+			reach_stream(ch); /* perhaps it has ended since it asked */
 		return;
 	}
 	if (ch->give_up_at && now >= ch->give_up_at) {
@@ -299,7 +301,7 @@ static void take_refuse(struct rwk_port *port, const struct rwk_link_address *fr
 	for (struct rwk_list *l = port->connecting.next; l != &port->connecting; l = l->next) {
 		struct rwk_packet_channel *c = rwk_container_of(l, struct rwk_packet_channel, connecting);
 
-		if (c->token == g->echo && c->state == RWK_CH_CONNECTING)
+		if (g->echo == (c->state == RWK_CH_CONNECTING ? c->token : c->peer_token))
 			ch = c;
 	}
 	(void)from;
@@ -318,7 +320,7 @@ void rwk_packet_greeted(
 	port->count.greetings_in++;
 	if (rwk_greeting_meant(g, &port->address)) {
 		port->count.stale++;
-		if (g->type == RWK_GREETING_CONNECT)
+		if (g->type == RWK_GREETING_CONNECT || g->type == RWK_GREETING_ACCEPT)
 			refuse(port, way, from, g, -ESTALE);
 		return;
 	}
