@@ -18,6 +18,7 @@ static void on_packet(void *user, const struct rwk_link_address *from, const voi
 		assert_int_equal(w.qpn, HAND_QPN);
 		if (RWK_WIRE_OPERATION(w.opcode) == RWK_WIRE_ACK) {
 			h->acks++;
+			h->own_acks += w.opcode != (RWK_WIRE_RC | RWK_WIRE_ACK);
 			h->syndrome = w.aeth.syndrome;
 		}
 		return;
@@ -79,6 +80,7 @@ struct rwk_greeting hand_greeting(const struct hand *h, enum rwk_greeting_type t
 	g.pmtu = 256;
 	g.window = 16;
 	g.reads = 1;
+	g.features = h->features;
 	return g;
 }
 
@@ -140,6 +142,7 @@ void hand_connect(struct hand *h)
 	hand_pass(h, 5000);
 	assert_int_equal(h->accepts, 1);
 	assert_non_null(ends_guest->ch);
+	ends[0]->connects = 0;
 }
 
 void hand_send(struct hand *h, uint8_t operation, uint32_t psn, const void *payload, size_t len)

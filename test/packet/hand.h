@@ -20,10 +20,12 @@ struct hand {
 	struct rwk_link_address to; /* the port that it talks to */
 	uint8_t key[RWK_GREETING_KEY];
 	uint32_t qpn, psn;                      /* where that port takes packets, what it sends first */
+	uint32_t features;                      /* that it says it has */
 	unsigned packets_out, packets_in;       /* all */
 	size_t bytes_out, bytes_in;             /* of all packets */
 	struct rwk_greeting greeting;           /* the last that came, */
 	unsigned accepts, refusals, byes, acks; /* and how many of each kind, with the acknowledgements */
+	unsigned own_acks;                      /* those of our own ends among them */
 	uint8_t syndrome;                       /* of the last acknowledgement */
 };
 

@@ -25,3 +25,9 @@ test_packet_test_handshake_SOURCES = test/packet/test_handshake.c $(packet_ends)
 test_packet_test_handshake_CPPFLAGS = $(TEST_CPPFLAGS)
 test_packet_test_handshake_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_handshake
+
+check_PROGRAMS += test/packet/test_strangers
+test_packet_test_strangers_SOURCES = test/packet/test_strangers.c $(packet_ends)
+test_packet_test_strangers_CPPFLAGS = $(TEST_CPPFLAGS)
+test_packet_test_strangers_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/packet/test_strangers

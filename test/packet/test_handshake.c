@@ -180,6 +180,49 @@ static void stale_epoch(void **state)
 	ends_close();
 }
 
+/*
+ * A CONNECT that comes when its sender is gone makes a half that nobody wants. Whoever is there now refuses the ACCEPT,
+ * as another process would; the client is told that the peer has ended. An end that gets such an ACCEPT does refuse it.
+ */
+static void nobody_wants_the_half(void **state)
+{
+	struct side guest = {.peer = 5};
+	struct rwk_greeting g, a;
+	struct hand h;
+
+	(void)state;
+	ends_open(NULL, NULL, 1);
+	ends_guest = &guest;
+	hand_open(&h, 0);
+	g = hand_greeting(&h, RWK_GREETING_CONNECT);
+	hand_greet(&h, &g);
+	hand_pass(&h, 5000);
+	assert_int_equal(h.accepts, 1);
+	a = hand_greeting(&h, RWK_GREETING_REFUSE);
+	a.reason = -ESTALE;
+	a.echo = g.echo ^ 1;
+	hand_greet(&h, &a);
+	hand_pass(&h, 5000);
+	assert_int_equal(guest.failed, 0);
+	a.echo = g.echo;
+	hand_greet(&h, &a);
+	hand_pass(&h, 5000);
+	assert_int_equal(guest.failed, 1);
+	assert_int_equal(guest.error, -ECONNRESET);
+	hand_pass(&h, 1000000000);
+	assert_int_equal(h.packets_in, 1);
+
+	g = hand_greeting(&h, RWK_GREETING_ACCEPT);
+	g.to.nonce_port ^= 1ull << 40;
+	hand_greet(&h, &g);
+	hand_pass(&h, 5000);
+	assert_int_equal(h.refusals, 1);
+	assert_int_equal(h.greeting.reason, -ESTALE);
+	assert_int_equal(h.greeting.echo, g.echo);
+	hand_close(&h);
+	ends_close();
+}
+
 /* The asked end's client does not want the peer: the asker's channel fails, for that reason; no channel stays. */
 static void client_refuses(void **state)
 {
@@ -299,6 +342,7 @@ int main(void)
 		ENDS_RC(both_ask),
 		ENDS_RC(later_losses),
 		ENDS_RC(stale_epoch),
+		ENDS_RC(nobody_wants_the_half),
 		ENDS_RC(client_refuses),
 		ENDS_RC(wrong_answers),
 		ENDS_RC(terms),
