@@ -4,7 +4,7 @@ EXTRA_DIST += test/fuzz/run test/fuzz/corpus
 
 if HAVE_LIBFUZZER
 FUZZ_CFLAGS = $(RWK_WARNINGS) -fno-strict-aliasing -fno-sanitize-recover=undefined -fsanitize=fuzzer,address,undefined
-FUZZERS = test/fuzz/fuzz_rc test/fuzz/fuzz_wire
+FUZZERS = test/fuzz/fuzz_rc test/fuzz/fuzz_uc test/fuzz/fuzz_wire
 check_PROGRAMS += $(FUZZERS)
 
 test_fuzz_fuzz_rc_SOURCES = test/fuzz/fuzz_rc.c \
@@ -14,6 +14,12 @@ test_fuzz_fuzz_rc_SOURCES = test/fuzz/fuzz_rc.c \
 test_fuzz_fuzz_rc_CPPFLAGS = $(AM_CPPFLAGS)
 test_fuzz_fuzz_rc_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_rc_LDFLAGS = -fsanitize=fuzzer,address,undefined
+
+test_fuzz_fuzz_uc_SOURCES = test/fuzz/fuzz_uc.c \
+	transports/uc/responder.c transports/uc/uc.c transports/wire/segment.c transports/wire/wire.c src/base/iov.c
+test_fuzz_fuzz_uc_CPPFLAGS = $(AM_CPPFLAGS)
+test_fuzz_fuzz_uc_CFLAGS = $(FUZZ_CFLAGS)
+test_fuzz_fuzz_uc_LDFLAGS = -fsanitize=fuzzer,address,undefined
 
 test_fuzz_fuzz_wire_SOURCES = test/fuzz/fuzz_wire.c \
 	transports/wire/crc32.c transports/wire/icrc.c transports/wire/segment.c transports/wire/wire.c
