@@ -80,7 +80,9 @@ static int on_emit(void *user, const struct rwk_wire *w, const struct iovec *pay
 		p->len = (uint32_t)len;
 		rwk_iov_gather(payload, count, 0, p->payload, len);
 	}
-	if (e->link)
+	if (e->lose_times && w->psn == e->lose_psn)
+		e->lose_times--;
+	else if (e->link)
 		send_link(e, w, payload, count, len);
 	return 0;
 }
@@ -168,7 +170,8 @@ static int on_receive(void *user, const struct rwk_wire *w, unsigned where, cons
 	}
 	if (e->partial_len + len > e->receive_size)
 		return -EMSGSIZE;
-	memcpy(e->partial + e->partial_len, bytes, len);
+	if (len)
+		memcpy(e->partial + e->partial_len, bytes, len);
 	e->partial_len += len;
 	e->in_message = !(where & RWK_PIECE_LAST);
 	if (!e->in_message)

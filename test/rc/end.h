@@ -61,6 +61,8 @@ struct end {
 
 	unsigned room; /* packets that emit takes still; UINT_MAX */
 	bool remember;
+	uint32_t lose_psn; /* this packet does not reach the link, so many times */
+	unsigned lose_times;
 	struct end_packet *out;
 	unsigned out_count;
 	uint64_t sent, bad_icrc;

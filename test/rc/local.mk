@@ -48,3 +48,9 @@ test_rc_test_shared_SOURCES = test/rc/test_shared.c test/rwk_test.h
 test_rc_test_shared_CPPFLAGS = $(TEST_CPPFLAGS)
 test_rc_test_shared_LDADD = $(TEST_LDADD)
 TESTS += test/rc/test_shared
+
+check_PROGRAMS += test/rc/test_large
+test_rc_test_large_SOURCES = test/rc/test_large.c test/rwk_test.h
+test_rc_test_large_CPPFLAGS = $(TEST_CPPFLAGS)
+test_rc_test_large_LDADD = $(TEST_LDADD)
+TESTS += test/rc/test_large

@@ -154,6 +154,29 @@ static void one_response_lost(void **state)
 	every_place(RWK_WR_READ, RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS);
 }
 
+/* Sent again, and lost again, up to four times: the packets that follow show it each time, no clock is needed. */
+static void lost_again(void **state)
+{
+	struct rwk_rc_attr attr = end_own();
+
+	(void)state;
+	attr.own = RWK_RC_SELECTIVE;
+	for (unsigned times = 1; times <= 4; times++)
+		for (unsigned lost = 0; lost < 20; lost++) {
+			struct run r;
+
+			begin(&r, &attr);
+			r.a->lose_psn = attr.send_psn + lost;
+			r.a->lose_times = times;
+			post(r.a, RWK_WR_SEND, MOST);
+			assert_true(end_settle(r.a, r.b, SEC));
+			check_all_came(&r, RWK_WR_SEND, MOST);
+			assert_int_equal(counters(r.a)->sent_again, times);
+			assert_int_equal(counters(r.a)->timeouts + counters(r.a)->probes, 0);
+			end(&r);
+		}
+}
+
 /* A Read Request is lost among Sends: it alone is sent again, and executed in its place. */
 static void request_lost(void **state)
 {
@@ -334,6 +357,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(one_send_lost),
 		cmocka_unit_test(one_write_packet_lost),
 		cmocka_unit_test(one_response_lost),
+		cmocka_unit_test(lost_again),
 		cmocka_unit_test(request_lost),
 		cmocka_unit_test(go_back),
 		cmocka_unit_test(implied_nak),

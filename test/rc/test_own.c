@@ -333,6 +333,63 @@ static void bitmap(void **state)
 	end_close(e);
 }
 
+/* The oldest packet is sent again at once, though the window is full of what the peer keeps and cannot take before. */
+static void oldest_first(void **state)
+{
+	struct rwk_rc_attr attr = end_own();
+	struct rwk_wire ack = {.opcode = RWK_WIRE_OWN | RWK_WIRE_ACK, .psn = attr.send_psn - 1,
+		.aeth.syndrome = RWK_WIRE_ACK_NO_LIMIT};
+	static const uint8_t bits[] = {0xfe, 0, 0, 0, 0};
+	struct end *e;
+
+	(void)state;
+	attr.window = 8;
+	attr.reads = 8;
+	e = end_alone(&attr);
+	for (unsigned i = 0; i < 8; i++) {
+		wrs[i] = end_wr(i ? RWK_WR_READ : RWK_WR_SEND, &iovs[i], i ? back : bytes, 8);
+		end_post(e, &wrs[i]);
+	}
+	assert_int_equal(end_sent(e), 8);
+	end_give(e, &ack, bits, sizeof(bits));
+	assert_int_equal(end_sent(e), 1);
+	assert_int_equal(e->out[0].w.psn, attr.send_psn);
+	end_close(e);
+}
+
+/* A Read asked for in other parts than before: what was there is run again, the rest is new. */
+static void read_in_other_parts(void **state)
+{
+	struct rwk_rc_attr attr = end_own();
+	struct rwk_wire w = {.opcode = RWK_WIRE_READ_REQUEST, .psn = attr.receive_psn};
+	struct end *e = end_alone(&attr);
+
+	(void)state;
+	for (unsigned i = 0; i < 5 * PMTU; i++)
+		e->region[i] = (uint8_t)(i / PMTU + 1);
+	w.reth.address = e->base;
+	w.reth.key = END_KEY;
+	w.reth.length = 2 * PMTU;
+	end_give(e, &w, NULL, 0);
+	assert_int_equal(end_sent(e), 2);
+	w.psn++;
+	w.reth.address += PMTU;
+	w.reth.length = 3 * PMTU + 7;
+	end_give(e, &w, NULL, 0);
+	assert_int_equal(end_sent(e), 4);
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(e->out[i].w.psn, attr.receive_psn + 1 + i);
+		assert_int_equal(e->out[i].payload[0], i + 2);
+		assert_int_equal(e->out[i].len, i < 3 ? PMTU : 7);
+	}
+	w.opcode = RWK_WIRE_SEND_ONLY;
+	w.psn = attr.receive_psn + 5;
+	w.ack_request = true;
+	end_give(e, &w, NULL, 0);
+	assert_int_equal(e->message_count, 1);
+	end_close(e);
+}
+
 /* A receiver that is not ready between our own ends: the one packet waits, what came behind it is kept. */
 static void not_ready(void **state)
 {
@@ -364,6 +421,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(lazy_requester),
 		cmocka_unit_test(lazy_responder),
 		cmocka_unit_test(bitmap),
+		cmocka_unit_test(oldest_first),
+		cmocka_unit_test(read_in_other_parts),
 		cmocka_unit_test(not_ready),
 	};
 

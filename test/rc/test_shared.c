@@ -122,7 +122,7 @@ static int on_keep(void *user, uint32_t slot, const struct rwk_wire *w, const vo
 	s->kept_count++;
 	s->kept[slot].w = *w;
 	s->kept[slot].len = (uint32_t)len;
-	memcpy(s->kept[slot].bytes, bytes, len);
+	memcpy(s->kept[slot].bytes, bytes, len); /* none is empty here */
 	return 0;
 }
 

@@ -269,6 +269,46 @@ static bool place(struct rwk_rc *qp, const struct rwk_wr *wr, const struct rwk_w
 	return true;
 }
 
+/* The answer that una waits for is here. */
+static void answered(struct rwk_rc *qp, struct rwk_wr *wr)
+{
+	struct rwk_rc_requester *r = &qp->req;
+
+	if (rwk_rc_request_left(qp, wr, r->una) == 1)
+		r->reads_out--;
+	r->una = rwk_psn_add(r->una, 1);
+	if (rwk_psn_diff(r->acked, r->una) < 0)
+		r->acked = r->una;
+}
+
+/* Strict: in order only. */
+static void take_strict(
+	struct rwk_rc *qp, struct rwk_wr *wr, const struct rwk_wire *w, const uint8_t *payload, size_t len)
+{
+	in_order(qp, w->psn);
+	if (qp->req.una != w->psn || !place(qp, wr, w, payload, len))
+		return;
+	answered(qp, wr);
+	move_strict(qp);
+}
+
+/* SELECTIVE: whatever comes. */
+static void take_selective(
+	struct rwk_rc *qp, struct rwk_wr *wr, const struct rwk_wire *w, const uint8_t *payload, size_t len)
+{
+	struct rwk_rc_requester *r = &qp->req;
+
+	if (!place(qp, wr, w, payload, len))
+		return;
+	if (rwk_likely(w->psn == r->una && !r->marked)) {
+		answered(qp, wr);
+		return;
+	}
+	rwk_rc_settle(r, w->psn);
+	in_order(qp, rwk_psn_add(w->psn, 1));
+	rwk_rc_move_una(qp);
+}
+
 /* A Read's response or an atomic's value. */
 static void response(struct rwk_rc *qp, const struct rwk_wire *w, const uint8_t *payload, size_t len, rwk_time now)
 {
@@ -291,23 +331,10 @@ static void response(struct rwk_rc *qp, const struct rwk_wire *w, const uint8_t 
 		return;
 	}
 	take_time(r, behind, now, 0);
-	if (r->own & RWK_RC_SELECTIVE) {
-		if (!place(qp, wr, w, payload, len))
-			return;
-		rwk_rc_settle(r, w->psn);
-		in_order(qp, behind);
-		rwk_rc_move_una(qp);
-	} else {
-		in_order(qp, w->psn);
-		if (r->una == w->psn && place(qp, wr, w, payload, len)) {
-			if (rwk_rc_request_left(qp, wr, w->psn) == 1)
-				r->reads_out--;
-			r->una = behind;
-			if (rwk_psn_diff(r->acked, behind) < 0)
-				r->acked = behind;
-			move_strict(qp);
-		}
-	}
+	if (r->own & RWK_RC_SELECTIVE)
+		take_selective(qp, wr, w, payload, len);
+	else
+		take_strict(qp, wr, w, payload, len);
 	if (rwk_psn_diff(behind, r->high) > 0)
 		r->high = behind;
 	news(qp, una, acked, settled, now);

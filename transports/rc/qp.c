@@ -107,7 +107,7 @@ static uint32_t chunk_of(const struct rwk_rc_attr *a)
 	uint32_t chunk = a->read_chunk ? a->read_chunk / a->pmtu : RWK_RC_CHUNK_MAX, most = RWK_RC_CHUNK_MAX;
 
 	if (a->own & RWK_RC_SELECTIVE)
-		most = a->window > 1 ? a->window / 2 : 1; /* every packet of it has a bit, and two fit the window */
+		most = a->window > 4 ? a->window / 4 : 1; /* every packet of it has a bit, and several fit the window */
 	return chunk < most ? chunk : most;
 }
 

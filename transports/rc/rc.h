@@ -56,7 +56,7 @@ struct rwk_rc_attr {
 	rwk_time ack_delay;  /* LAZY: an acknowledgement waits at most so long, the peer's too; below 4 s */
 	uint16_t ack_every;  /* LAZY: and for at most so many packets */
 	uint32_t read_chunk; /* bytes of one Read Request at most, a multiple of pmtu; 0: no limit. Longer Reads are
-				several requests. With SELECTIVE at most half the window */
+				several requests. With SELECTIVE at most a quarter of the window */
 };
 
 /** Bytes of a QP's memory: the requester's, and the responder's (which may lie elsewhere, see rwk_rc_open). */

@@ -51,10 +51,10 @@ void rwk_rc_window_grow(struct rwk_rc_requester *r, uint32_t settled)
 	if (r->cwnd >= r->window)
 		return;
 	if (r->cwnd < r->ssthresh) {
-		r->cwnd = settled > r->window ? r->window : less(r->window, r->cwnd + settled);
+		r->cwnd = r->cwnd + settled < r->window ? (uint16_t)(r->cwnd + settled) : r->window;
 		return;
 	}
-	r->grown += less(settled, r->cwnd);
+	r->grown += settled < r->cwnd ? (uint16_t)settled : r->cwnd;
 	if (r->grown >= r->cwnd) {
 		r->grown -= r->cwnd;
 		r->cwnd++;
