@@ -13,3 +13,6 @@ test_channel_adapter_test_packets_SOURCES = test/channel_adapter/test_packets.c 
 test_channel_adapter_test_packets_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_packets_LDADD = $(TEST_LDADD)
 TESTS += test/channel_adapter/test_packets
+
+TESTS += test/channel_adapter/test_exports
+EXTRA_DIST += test/channel_adapter/test_exports
