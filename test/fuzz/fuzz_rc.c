@@ -384,8 +384,7 @@ static void step(struct end *e, struct end *peer, struct input *in, rwk_time *no
 		lose(e);
 		break;
 	case 5:
-		*now += rwk_rc_next(e->qp) == RWK_NEVER || rwk_rc_next(e->qp) < *now ? 1000 :
-										       rwk_rc_next(e->qp) - *now;
+		*now += rwk_rc_next(e->qp) == RWK_NEVER || rwk_rc_next(e->qp) < *now ? 1000 : rwk_rc_next(e->qp) - *now;
 		rwk_rc_pump(e->qp, *now);
 		break;
 	case 6:

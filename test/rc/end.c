@@ -187,15 +187,13 @@ static int check(struct end *e, uint32_t key, uint64_t address, size_t len, unsi
 	return 0;
 }
 
-static int on_reach(
-	void *user, const struct rwk_wire *w, uint32_t key, uint64_t address, size_t len, unsigned access)
+static int on_reach(void *user, const struct rwk_wire *w, uint32_t key, uint64_t address, size_t len, unsigned access)
 {
 	(void)w;
 	return check(user, key, address, len, access);
 }
 
-static int on_write(
-	void *user, const struct rwk_wire *w, uint32_t key, uint64_t address, const void *bytes, size_t len)
+static int on_write(void *user, const struct rwk_wire *w, uint32_t key, uint64_t address, const void *bytes, size_t len)
 {
 	struct end *e = user;
 	int err = check(e, key, address, len, RWK_REACH_WRITE);
@@ -438,8 +436,12 @@ bool end_settle(struct end *a, struct end *b, rwk_time limit)
 struct rwk_wr end_wr(unsigned type, struct iovec *iov, void *bytes, size_t len)
 {
 	*iov = (struct iovec){bytes, len};
-	return (struct rwk_wr){
-		.type = (uint8_t)type, .iov = iov, .iov_count = 1, .length = len, .key = END_KEY, .remote = 0x100000000000ull};
+	return (struct rwk_wr){.type = (uint8_t)type,
+		.iov = iov,
+		.iov_count = 1,
+		.length = len,
+		.key = END_KEY,
+		.remote = 0x100000000000ull};
 }
 
 void end_post(struct end *e, struct rwk_wr *wr)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One end of a reliable connection for tests: a QP, its memory, and a host that checks every upcall's bounds. Either two
- * ends over the simulated network, with real packets and ICRCs, or one end alone: what it sends is looked at, and
+ * One end of a reliable connection for tests: a QP, its memory, and a host that checks every upcall's bounds. Either
+ * two ends over the simulated network, with real packets and ICRCs, or one end alone: what it sends is looked at, and
  * packets are made up for it.
  *
  *     a ---- sim path 1 -> 2 ----> b        (alone: the test is the network)
@@ -51,9 +51,9 @@ struct end {
 	bool revoked;     /* the region is gone */
 	int receive_says; /* what a Send hears; 0: the truth */
 
-	unsigned receives;    /* posted; UINT_MAX: always */
+	unsigned receives; /* posted; UINT_MAX: always */
 	size_t receive_size;
-	uint8_t *partial;     /* the Send under way */
+	uint8_t *partial; /* the Send under way */
 	size_t partial_len, partial_room;
 	bool in_message;
 	struct end_message *first, **last;

@@ -111,8 +111,8 @@ static void one_lost(const struct rwk_rc_attr *attr, unsigned type, unsigned n, 
 			(unsigned)counters(r.a)->sent_again, (unsigned)counters(r.a)->timeouts);
 	assert_int_equal(counters(r.b)->duplicates, type == RWK_WR_READ);
 	if (type == RWK_WR_READ)
-		assert_int_equal(counters(r.b)->bytes_out, (n + 1) * PMTU + 0u * counters(r.b)->acks_out +
-								   4 * counters(r.b)->acks_out);
+		assert_int_equal(counters(r.b)->bytes_out,
+			(n + 1) * PMTU + 0u * counters(r.b)->acks_out + 4 * counters(r.b)->acks_out);
 	else
 		assert_int_equal(counters(r.b)->packets_in, n);
 	if (lost == n && type == RWK_WR_SEND)

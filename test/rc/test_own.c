@@ -193,7 +193,9 @@ static void congestion_marked(void **state)
 	assert_false(e->out[0].w.becn);
 	post(e, RWK_WR_SEND, 20);
 	for (unsigned i = 0; i < 3; i++) {
-		struct rwk_wire ack = {.opcode = RWK_WIRE_ACK, .psn = attr.send_psn + i, .becn = true,
+		struct rwk_wire ack = {.opcode = RWK_WIRE_ACK,
+			.psn = attr.send_psn + i,
+			.becn = true,
 			.aeth.syndrome = RWK_WIRE_ACK_NO_LIMIT};
 
 		end_give(e, &ack, NULL, 0);
@@ -337,7 +339,8 @@ static void bitmap(void **state)
 static void oldest_first(void **state)
 {
 	struct rwk_rc_attr attr = end_own();
-	struct rwk_wire ack = {.opcode = RWK_WIRE_OWN | RWK_WIRE_ACK, .psn = attr.send_psn - 1,
+	struct rwk_wire ack = {.opcode = RWK_WIRE_OWN | RWK_WIRE_ACK,
+		.psn = attr.send_psn - 1,
 		.aeth.syndrome = RWK_WIRE_ACK_NO_LIMIT};
 	static const uint8_t bits[] = {0xfe, 0, 0, 0, 0};
 	struct end *e;

@@ -34,13 +34,13 @@ static uint64_t seed_now;
 struct op {
 	struct rwk_wr wr;
 	struct iovec iov[3];
-	struct op *next;     /* a message that the peer has not taken */
+	struct op *next; /* a message that the peer has not taken */
 	uint64_t number;
-	uint64_t before;     /* an atomic's value, expected; also its buffer */
+	uint64_t before; /* an atomic's value, expected; also its buffer */
 	uint64_t found;
 	bool is_message, awaited; /* awaited: in the peer's queue still */
 	bool ended;
-	uint8_t *expect;     /* a Read's bytes */
+	uint8_t *expect; /* a Read's bytes */
 	uint8_t *bytes;
 };
 
@@ -367,7 +367,8 @@ static void run(const struct rwk_rc_attr *base, uint64_t seed, uint64_t steps)
 		if (all && rwk_rc_idle(a->qp) && rwk_rc_idle(b->qp))
 			break;
 		if (!end_step(a, b, rwk_sim_now(s) + 2000 * MS))
-			check(++idle < 100000); /* nothing is under way and nobody waits for a time: only a full link does */
+			check(++idle <
+				100000); /* nothing is under way and nobody waits for a time: only a full link does */
 		else
 			idle = 0;
 		check(++quiet < 1000000);
@@ -409,8 +410,9 @@ static void runs(const struct rwk_rc_attr *attr, const char *what)
 	}
 	for (uint64_t seed = 1; seed <= seeds; seed++)
 		run(attr, seed, steps);
-	print_message("%s: %llu packets, %llu sent again, %llu probes, %llu time-outs\n", what, (unsigned long long)packets,
-		(unsigned long long)run_again, (unsigned long long)run_probes, (unsigned long long)run_timeouts);
+	print_message("%s: %llu packets, %llu sent again, %llu probes, %llu time-outs\n", what,
+		(unsigned long long)packets, (unsigned long long)run_again, (unsigned long long)run_probes,
+		(unsigned long long)run_timeouts);
 }
 
 static void strict(void **state)

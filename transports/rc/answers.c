@@ -121,7 +121,8 @@ static uint32_t get32(const uint8_t *p)
 	return (uint32_t)p[0] << 24 | p[1] << 16 | p[2] << 8 | p[3];
 }
 
-/* Bit i of the bitmap: packet first + i is kept by the peer. Of a Read that is its request, which is not settled yet. */
+/* Bit i of the bitmap: packet first + i is kept by the peer. Of a Read that is its request, which is not settled yet.
+ */
 static void take_bits(struct rwk_rc *qp, uint32_t first, const uint8_t *bits, size_t len)
 {
 	struct rwk_rc_requester *r = &qp->req;
@@ -244,13 +245,13 @@ static void nak(struct rwk_rc *qp, const struct rwk_wire *w, rwk_time now)
 }
 
 /* Puts one packet of a response to its place. False: it does not fit there. */
-static bool place(struct rwk_rc *qp, const struct rwk_wr *wr, const struct rwk_wire *w, const uint8_t *payload,
-	size_t len)
+static bool place(
+	struct rwk_rc *qp, const struct rwk_wr *wr, const struct rwk_wire *w, const uint8_t *payload, size_t len)
 {
 	size_t at = (size_t)rwk_rc_at(wr, w->psn) * qp->req.pmtu, rest = wr->length - at;
 
-	if (wr->type == RWK_WR_READ ? RWK_WIRE_OPERATION(w->opcode) == RWK_WIRE_ATOMIC_ACK :
-				      RWK_WIRE_OPERATION(w->opcode) != RWK_WIRE_ATOMIC_ACK) {
+	if (wr->type == RWK_WR_READ ? RWK_WIRE_OPERATION(w->opcode) == RWK_WIRE_ATOMIC_ACK
+				    : RWK_WIRE_OPERATION(w->opcode) != RWK_WIRE_ATOMIC_ACK) {
 		qp->counters.bad_opcode++;
 		return false;
 	}
@@ -353,7 +354,7 @@ void rwk_rc_answer(struct rwk_rc *qp, const struct rwk_wire *w, const uint8_t *p
 		if (w->aeth.syndrome < RWK_WIRE_RNR)
 			ack(qp, w, payload, len, now);
 		else if (w->aeth.syndrome <= RWK_WIRE_NAK_OPERATIONAL &&
-			(w->aeth.syndrome < 0x40 || w->aeth.syndrome >= RWK_WIRE_NAK_SEQUENCE))
+			 (w->aeth.syndrome < 0x40 || w->aeth.syndrome >= RWK_WIRE_NAK_SEQUENCE))
 			nak(qp, w, now);
 		else
 			qp->counters.bad_opcode++;

@@ -81,8 +81,8 @@ static void read_again(struct rwk_rc *qp, const struct rwk_wire *w)
 	struct rwk_rc_responder *r = qp->responder;
 
 	if (!(r->reach & RWK_REACH_READ) ||
-		(w->reth.length && qp->host->reach(qp->user, w, w->reth.key, w->reth.address, w->reth.length,
-					   RWK_REACH_READ))) {
+		(w->reth.length &&
+			qp->host->reach(qp->user, w, w->reth.key, w->reth.address, w->reth.length, RWK_REACH_READ))) {
 		qp->counters.bad_access++;
 		if (!(r->own & RWK_RC_SELECTIVE)) /* else: see rwk_rc_result.again */
 			rwk_rc_refuse(qp, w->psn, RWK_WIRE_NAK_ACCESS);
@@ -147,7 +147,8 @@ void rwk_rc_drop_kept(struct rwk_rc *qp, uint32_t from, uint32_t to)
 
 		if (!rwk_rc_bit(&r->kept, p))
 			continue;
-		forget(qp, p, r->kept_reads && qp->host->kept(qp->user, p % RWK_RC_WINDOW_MAX, &w, &len) && is_read(&w));
+		forget(qp, p,
+			r->kept_reads && qp->host->kept(qp->user, p % RWK_RC_WINDOW_MAX, &w, &len) && is_read(&w));
 	}
 }
 

@@ -31,7 +31,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#define RWK_RC_US 1000u            /* of rwk_time */
+#define RWK_RC_US 1000u /* of rwk_time */
 #define RWK_RC_MS (1000u * 1000u)
 
 /** Read chunk without a limit: no message's packets may fill half the number space, with room for what follows. */
@@ -79,26 +79,26 @@ struct rwk_rc_requester {
 	struct rwk_list queue;  /* posted work requests that have not ended */
 	struct rwk_wr *current; /* the first that has packets to be made; NULL */
 	uint32_t next, una, acked, back;
-	uint32_t asked;         /* the last packet that asked for an acknowledgement */
+	uint32_t asked; /* the last packet that asked for an acknowledgement */
 	uint32_t peer_qpn;
 	uint16_t pmtu, window;
-	uint16_t cwnd;          /* packets that may be under way now; without SELECTIVE == window */
+	uint16_t cwnd; /* packets that may be under way now; without SELECTIVE == window */
 	uint8_t service, own;
-	uint8_t timer;          /* enum rwk_rc_timer */
-	uint8_t reads_out;      /* Read Requests and atomics that are not answered in full */
-	bool marked;            /* a bit is set in one of the four below */
-	bool timing;            /* rtt_psn is under way */
-	rwk_time deadline;      /* of timer */
-	rwk_time rtt_at;        /* when rtt_psn was sent */
+	uint8_t timer;     /* enum rwk_rc_timer */
+	uint8_t reads_out; /* Read Requests and atomics that are not answered in full */
+	bool marked;       /* a bit is set in one of the four below */
+	bool timing;       /* rtt_psn is under way */
+	rwk_time deadline; /* of timer */
+	rwk_time rtt_at;   /* when rtt_psn was sent */
 	uint32_t rtt_psn;
-	uint32_t srtt, rttvar;  /* ns; 0: not known */
+	uint32_t srtt, rttvar; /* ns; 0: not known */
 
 	/* Fixed, or for losses only. */
 	uint8_t reads, retry, rnr_retry; /* as in rwk_rc_attr */
 	uint8_t tries, rnr_tries;        /* since something was settled */
 	uint8_t backoff;                 /* time-outs in a row */
-	bool implied;    /* strict: has gone back for a missing response, once for this una */
-	bool timed_out;  /* SELECTIVE: all was marked lost by the clock, and nothing has come since */
+	bool implied;                    /* strict: has gone back for a missing response, once for this una */
+	bool timed_out;                  /* SELECTIVE: all was marked lost by the clock, and nothing has come since */
 	uint16_t ssthresh, grown;
 	uint16_t cwnd_before;   /* timed_out: the window before that */
 	uint16_t settled, lost; /* bits set */
@@ -155,11 +155,11 @@ struct rwk_rc_responder {
 	uint16_t pmtu, ack_every;
 	uint8_t service, own, reach;
 	uint8_t peer_reads, rnr_timer;
-	bool open;          /* the rest is in use */
+	bool open; /* the rest is in use */
 
 	/* Where it stands. */
-	uint8_t message;  /* enum rwk_rc_message */
-	uint8_t answer;   /* enum rwk_rc_answer */
+	uint8_t message; /* enum rwk_rc_message */
+	uint8_t answer;  /* enum rwk_rc_answer */
 	uint8_t syndrome;
 	bool silent;      /* a NAK was sent (or is due): nothing more before `expected` comes */
 	bool congested;   /* the peer is to be told (BECN) */
@@ -170,8 +170,8 @@ struct rwk_rc_responder {
 	uint32_t refused;       /* the packet that a NAK is about */
 	uint32_t key, left;     /* of the Write under way; bytes */
 	uint64_t address;
-	rwk_time ack_at;  /* LAZY: when the acknowledgement is due; RWK_NEVER */
-	rwk_time arrived; /* when the last packet in order came */
+	rwk_time ack_at;         /* LAZY: when the acknowledgement is due; RWK_NEVER */
+	rwk_time arrived;        /* when the last packet in order came */
 	struct rwk_rc_bits kept; /* early packets that the host keeps */
 	struct rwk_rc_result results[RWK_RC_RESULTS];
 };
@@ -180,9 +180,9 @@ struct rwk_rc {
 	const struct rwk_machine_host *host;
 	void *user;
 	struct rwk_rc_responder *responder;
-	uint8_t state;  /* enum rwk_qp_state */
-	bool failed;    /* the host was told */
-	bool blocked;   /* the link had no room in the last pump */
+	uint8_t state; /* enum rwk_qp_state */
+	bool failed;   /* the host was told */
+	bool blocked;  /* the link had no room in the last pump */
 	struct rwk_rc_requester req;
 	struct rwk_qp_counters counters;
 } rwk_aligned;

@@ -194,7 +194,7 @@ static void go_on(struct rwk_rc *qp)
 		if (!wr || rwk_rc_at(wr, r->back) >= wr->packets)
 			wr = rwk_rc_find(qp, r->back);
 		ask = rwk_rc_at(wr, r->back) + 1 == wr->packets || (r->back & 63) == 63 ||
-			rwk_psn_add(r->back, 1) == r->next;
+		      rwk_psn_add(r->back, 1) == r->next;
 		/* The last request of a Read that is still being made has no packets beyond `next`. */
 		if (count > ((r->next - r->back) & RWK_PSN_MASK))
 			count = (r->next - r->back) & RWK_PSN_MASK;

@@ -2,12 +2,12 @@
 /*
  * Between our own ends (SELECTIVE): four bits for each packet under way, and what follows from them.
  *
- *   has_settled   the peer has it, or its response is here; it will not be sent again, but it may still stand behind una
- *   is_lost       is to be sent again, and no longer counts as under way
- *   sent_now      has been sent again; sent_before: the same, before the packet round_mark was new
+ *   has_settled   the peer has it, or its response is here; it will not be sent again, but it may still stand behind
+ * una is_lost       is to be sent again, and no longer counts as under way sent_now      has been sent again;
+ * sent_before: the same, before the packet round_mark was new
  *
- * A packet counts as lost if one is known to have come that was sent more than THRESHOLD packets later, or any later one
- * some time ago (the REORDER clock), or one that was sent again (a probe: `sure`). For a packet that was sent again
+ * A packet counts as lost if one is known to have come that was sent more than THRESHOLD packets later, or any later
+ * one some time ago (the REORDER clock), or one that was sent again (a probe: `sure`). For a packet that was sent again
  * itself, "later" are packets from round_mark on: its round.
  * Answers come in the order of their requests (the responder sees to it), so a Read's responses are lost by the same
  * rule, and those of its packets that have no bit are asked for again by one request for each run.

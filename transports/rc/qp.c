@@ -92,23 +92,25 @@ void rwk_rc_close(struct rwk_rc *qp)
 static bool attr_is_sound(const struct rwk_rc_attr *a)
 {
 	return a->peer_qpn <= RWK_PSN_MASK && a->send_psn <= RWK_PSN_MASK && a->receive_psn <= RWK_PSN_MASK &&
-		a->pmtu >= 256 && a->pmtu <= RWK_WIRE_PMTU_MAX && !(a->pmtu & (a->pmtu - 1)) && a->window >= 1 &&
-		a->window <= RWK_RC_WINDOW_MAX && a->reads >= 1 && a->reads <= RWK_RC_READS_MAX &&
-		a->peer_reads <= RWK_RC_READS_MAX && a->retry <= 7 && a->rnr_retry <= 7 && a->rnr_timer <= 31 &&
-		(a->service == RWK_WIRE_RC || a->service == RWK_WIRE_SRC) &&
-		!(a->reach & ~(unsigned)(RWK_REACH_READ | RWK_REACH_WRITE | RWK_REACH_ATOMIC)) &&
-		!(a->own & ~(unsigned)(RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS)) && a->timeout &&
-		a->ack_delay <= UINT32_MAX && (!(a->own & RWK_RC_LAZY) || a->ack_every) &&
-		a->read_chunk % a->pmtu == 0;
+	       a->pmtu >= 256 && a->pmtu <= RWK_WIRE_PMTU_MAX && !(a->pmtu & (a->pmtu - 1)) && a->window >= 1 &&
+	       a->window <= RWK_RC_WINDOW_MAX && a->reads >= 1 && a->reads <= RWK_RC_READS_MAX &&
+	       a->peer_reads <= RWK_RC_READS_MAX && a->retry <= 7 && a->rnr_retry <= 7 && a->rnr_timer <= 31 &&
+	       (a->service == RWK_WIRE_RC || a->service == RWK_WIRE_SRC) &&
+	       !(a->reach & ~(unsigned)(RWK_REACH_READ | RWK_REACH_WRITE | RWK_REACH_ATOMIC)) &&
+	       !(a->own & ~(unsigned)(RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS)) && a->timeout &&
+	       a->ack_delay <= UINT32_MAX && (!(a->own & RWK_RC_LAZY) || a->ack_every) && a->read_chunk % a->pmtu == 0;
 }
 
 static uint32_t chunk_of(const struct rwk_rc_attr *a)
 {
-	uint32_t chunk = a->read_chunk ? a->read_chunk / a->pmtu : RWK_RC_CHUNK_MAX, most = RWK_RC_CHUNK_MAX;
+	uint32_t chunk = a->read_chunk / a->pmtu, most = RWK_RC_CHUNK_MAX;
 
 	if (a->own & RWK_RC_SELECTIVE)
-		most = a->window > 4 ? a->window / 4 : 1; /* every packet of it has a bit, and several fit the window */
-	return chunk < most ? chunk : most;
+		most = a->window; /* every packet of it has a bit */
+	if (chunk)
+		return chunk < most ? chunk : most;
+	/* Several fit the window, so that it need not run empty between two. */
+	return a->own & RWK_RC_SELECTIVE && a->window > 4 ? a->window / 4u : most;
 }
 
 static void open_requester(struct rwk_rc_requester *r, const struct rwk_rc_attr *a)
@@ -251,8 +253,7 @@ int rwk_rc_withdraw(struct rwk_rc *qp, struct rwk_wr *wr)
 	if (wr->state != RWK_RC_WR_POSTED)
 		return -EBUSY;
 	if (r->current == wr)
-		r->current = wr->link.next == &r->queue ? NULL :
-							  rwk_container_of(wr->link.next, struct rwk_wr, link);
+		r->current = wr->link.next == &r->queue ? NULL : rwk_container_of(wr->link.next, struct rwk_wr, link);
 	rwk_list_remove(&wr->link);
 	return 0;
 }
@@ -368,8 +369,7 @@ rwk_time rwk_rc_next(const struct rwk_rc *qp)
 		return RWK_NEVER;
 	if (qp->blocked || r->answer != RWK_RC_ANSWER_NONE || r->due)
 		return 0;
-	if (q->timer != RWK_RC_TIMER_RNR &&
-		(q->back != q->next || (q->lost && rwk_rc_under_way(q) < q->cwnd)))
+	if (q->timer != RWK_RC_TIMER_RNR && (q->back != q->next || (q->lost && rwk_rc_under_way(q) < q->cwnd)))
 		return 0;
 	return q->deadline < r->ack_at ? q->deadline : r->ack_at;
 }
@@ -383,9 +383,8 @@ bool rwk_rc_take_ack(struct rwk_rc *qp, uint32_t *psn)
 {
 	struct rwk_rc_responder *r = qp->responder;
 
-	if (!(r->own & RWK_RC_LAZY) || qp->state < RWK_QP_RTR || qp->state == RWK_QP_ERR || r->due ||
-		r->kept_count || r->answer > RWK_RC_ANSWER_ACK ||
-		(!r->unacked && r->answer == RWK_RC_ANSWER_NONE))
+	if (!(r->own & RWK_RC_LAZY) || qp->state < RWK_QP_RTR || qp->state == RWK_QP_ERR || r->due || r->kept_count ||
+		r->answer > RWK_RC_ANSWER_ACK || (!r->unacked && r->answer == RWK_RC_ANSWER_NONE))
 		return false;
 	*psn = rwk_psn_add(r->expected, RWK_PSN_MASK);
 	rwk_rc_ack_is_out(r);

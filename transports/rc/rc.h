@@ -56,7 +56,7 @@ struct rwk_rc_attr {
 	rwk_time ack_delay;  /* LAZY: an acknowledgement waits at most so long, the peer's too; below 4 s */
 	uint16_t ack_every;  /* LAZY: and for at most so many packets */
 	uint32_t read_chunk; /* bytes of one Read Request at most, a multiple of pmtu; 0: no limit. Longer Reads are
-				several requests. With SELECTIVE at most a quarter of the window */
+				several requests. With SELECTIVE never more than the window, and 0 is a quarter of it */
 };
 
 /** Bytes of a QP's memory: the requester's, and the responder's (which may lie elsewhere, see rwk_rc_open). */
@@ -69,7 +69,8 @@ size_t rwk_rc_responder_size(void);
  * frees both after rwk_rc_close.
  *
  * A responder that is in use by another process (under a lock of theirs) is opened the same way: the step to RTR leaves
- * it where it stands, whatever PSN attr has. The step to RESET, and close, are for its last user: they drop what is kept.
+ * it where it stands, whatever PSN attr has. The step to RESET, and close, are for its last user: they drop what is
+ * kept.
  */
 struct rwk_rc *rwk_rc_open(void *memory, void *responder, const struct rwk_machine_host *host, void *user);
 /** Flushes what is posted (done with -ECANCELED), drops what is kept. */

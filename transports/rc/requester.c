@@ -59,8 +59,7 @@ static void make_piece(struct rwk_rc_requester *r, struct rwk_rc_out *o, const s
 	} else {
 		size_t length = s.length;
 
-		o->count = (int)rwk_iov_slice(
-			wr->iov, wr->iov_count, s.offset, &length, o->iov, RWK_MACHINE_IOV);
+		o->count = (int)rwk_iov_slice(wr->iov, wr->iov_count, s.offset, &length, o->iov, RWK_MACHINE_IOV);
 	}
 	if (i + 1 == wr->packets) {
 		o->w.solicited = wr->flags & RWK_WR_SOLICITED;
@@ -87,8 +86,7 @@ static void make_read(
 
 static void make_atomic(struct rwk_rc_requester *r, struct rwk_rc_out *o, const struct rwk_wr *wr)
 {
-	o->w.opcode = r->service |
-		(wr->type == RWK_WR_FETCH_ADD ? RWK_WIRE_FETCH_ADD : RWK_WIRE_COMPARE_SWAP);
+	o->w.opcode = r->service | (wr->type == RWK_WR_FETCH_ADD ? RWK_WIRE_FETCH_ADD : RWK_WIRE_COMPARE_SWAP);
 	o->w.atomic.address = wr->remote;
 	o->w.atomic.key = wr->key;
 	o->w.atomic.swap_add = wr->swap_add;
@@ -123,8 +121,9 @@ int rwk_rc_send(struct rwk_rc *qp, struct rwk_rc_out *o, struct rwk_wr *wr, uint
 }
 
 /*
- * How many packets may be sent of `wr` now, all of a Read Request or one; 0: none. A Read Request counts for the packets
- * of its response: it is the receiver of data who limits it. Without SELECTIVE a Read may go beyond the window.
+ * How many packets may be sent of `wr` now, all of a Read Request or one; 0: none. A Read Request counts for the
+ * packets of its response: it is the receiver of data who limits it. Without SELECTIVE a Read may go beyond the window;
+ * with it, beyond what is free of cwnd, but never beyond attr.window, the room that there is here.
  */
 static uint32_t may_send(const struct rwk_rc *qp, const struct rwk_wr *wr)
 {
@@ -140,7 +139,7 @@ static uint32_t may_send(const struct rwk_rc *qp, const struct rwk_wr *wr)
 	if (r->reads_out >= r->reads)
 		return 0;
 	count = rwk_rc_request_left(qp, wr, r->next);
-	if (r->own & RWK_RC_SELECTIVE && (span + count > r->window || (under_way && under_way + count > r->cwnd)))
+	if (r->own & RWK_RC_SELECTIVE && span + count > r->window)
 		return 0;
 	return count;
 }
@@ -183,8 +182,7 @@ static void sent(struct rwk_rc_requester *r, struct rwk_wr *wr, uint32_t count, 
 	wr->state = RWK_RC_WR_BEGUN;
 	wr->count += count;
 	if (wr->count == wr->packets)
-		r->current = wr->link.next == &r->queue ? NULL :
-							  rwk_container_of(wr->link.next, struct rwk_wr, link);
+		r->current = wr->link.next == &r->queue ? NULL : rwk_container_of(wr->link.next, struct rwk_wr, link);
 }
 
 void rwk_rc_send_new(struct rwk_rc *qp, rwk_time now)

@@ -126,8 +126,7 @@ static bool has_place(struct rwk_rc *qp)
 	unsigned waiting = rwk_rc_reads_waiting(r);
 
 	if (r->own & RWK_RC_SELECTIVE)
-		return waiting < RWK_RC_READS_MAX ||
-			(rwk_rc_send_answers(qp) && r->answer != RWK_RC_ANSWER_FATAL);
+		return waiting < RWK_RC_READS_MAX || (rwk_rc_send_answers(qp) && r->answer != RWK_RC_ANSWER_FATAL);
 	return waiting < r->peer_reads || refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_opcode);
 }
 
@@ -141,8 +140,7 @@ static bool take_read(struct rwk_rc *qp, const struct rwk_wire *w, uint32_t *pac
 	if (!(r->reach & RWK_REACH_READ))
 		return refuse(qp, RWK_WIRE_NAK_ACCESS, &qp->counters.bad_access);
 	if (w->reth.length)
-		err = qp->host->reach(
-			qp->user, w, w->reth.key, w->reth.address, w->reth.length, RWK_REACH_READ);
+		err = qp->host->reach(qp->user, w, w->reth.key, w->reth.address, w->reth.length, RWK_REACH_READ);
 	if (err)
 		return not_taken(qp, err);
 	if (!has_place(qp))
@@ -192,14 +190,15 @@ bool rwk_rc_take(struct rwk_rc *qp, const struct rwk_wire *w, const void *payloa
 	if (rwk_likely(kind & SEND)) {
 		if (rwk_unlikely(!take_send(qp, w, kind, payload, len)))
 			return false;
-	} else if (!(kind & WRITE ? take_write(qp, w, kind, payload, len) :
-				  kind & READ ? take_read(qp, w, &packets) : take_atomic(qp, w))) {
+	} else if (!(kind & WRITE        ? take_write(qp, w, kind, payload, len)
+			   : kind & READ ? take_read(qp, w, &packets)
+					 : take_atomic(qp, w))) {
 		return false;
 	}
 	if (kind & (SEND | WRITE))
-		r->message = kind & LAST   ? RWK_RC_MESSAGE_NONE :
-			     kind & SEND ? RWK_RC_MESSAGE_SEND :
-					   RWK_RC_MESSAGE_WRITE;
+		r->message = kind & LAST   ? RWK_RC_MESSAGE_NONE
+			     : kind & SEND ? RWK_RC_MESSAGE_SEND
+					   : RWK_RC_MESSAGE_WRITE;
 	r->msn = (r->msn + (kind & (LAST | READ | ATOMIC) ? 1 : 0)) & RWK_PSN_MASK;
 	r->expected = rwk_psn_add(r->expected, packets);
 	if (rwk_unlikely(r->silent)) {
