@@ -335,6 +335,36 @@ static void bitmap(void **state)
 	end_close(e);
 }
 
+/* S4-14: what has come early is kept; a receive completes only when its message is delivered in order. */
+static void early_waits(void **state)
+{
+	struct rwk_rc_attr attr = end_own();
+	static const uint32_t order[] = {3, 1, 4, 2, 0};
+	struct end *e = end_alone(&attr);
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++) {
+		struct rwk_wire w = {.opcode = RWK_WIRE_SEND_ONLY, .psn = attr.receive_psn + order[i]};
+		uint8_t mark = (uint8_t)order[i];
+
+		assert_int_equal(e->message_count, 0);
+		end_give(e, &w, &mark, 1);
+	}
+	assert_int_equal(e->message_count, 5);
+	assert_int_equal(e->kept_now, 0);
+	for (unsigned i = 0; i < 5; i++) {
+		struct end_message *m = end_take(e);
+
+		assert_int_equal(m->bytes[0], i);
+		free(m);
+	}
+	/* One acknowledgement for each early one, and one for all. */
+	assert_int_equal(end_sent(e), 5);
+	assert_int_equal(e->out[4].w.psn, attr.receive_psn + 4);
+	assert_int_equal(e->out[4].len, 4);
+	end_close(e);
+}
+
 /* The oldest packet is sent again at once, though the window is full of what the peer keeps and cannot take before. */
 static void oldest_first(void **state)
 {
@@ -424,6 +454,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(lazy_requester),
 		cmocka_unit_test(lazy_responder),
 		cmocka_unit_test(bitmap),
+		cmocka_unit_test(early_waits),
 		cmocka_unit_test(oldest_first),
 		cmocka_unit_test(read_in_other_parts),
 		cmocka_unit_test(not_ready),

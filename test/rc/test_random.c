@@ -338,6 +338,7 @@ static void run(const struct rwk_rc_attr *base, uint64_t seed, uint64_t steps)
 	sim.seed = seed;
 	sim.mtu = 8192;
 	sim.path = pick_path();
+	attr.service = pick(4) ? RWK_WIRE_RC : RWK_WIRE_SRC; /* S1-5: the same rules */
 	attr.pmtu = (uint16_t)(256u << pick(3));
 	attr.send_psn = pick(2) ? RWK_PSN_MASK - pick(2000) : pick(RWK_PSN_MASK);
 	attr.receive_psn = pick(2) ? RWK_PSN_MASK - pick(2000) : pick(RWK_PSN_MASK);
@@ -401,7 +402,7 @@ static uint64_t number(const char *name, uint64_t otherwise)
 
 static void runs(const struct rwk_rc_attr *attr, const char *what)
 {
-	uint64_t steps = number("RWK_TEST_STEPS", 2000), seeds = number("RWK_TEST_SEEDS", 30);
+	uint64_t steps = number("RWK_TEST_STEPS", 2000), seeds = number("RWK_TEST_SEEDS", 40);
 
 	packets = run_again = run_probes = run_timeouts = 0;
 	if (getenv("RWK_TEST_SEED")) {

@@ -139,7 +139,8 @@ static void ack_requests(void **state)
 	end_close(e);
 }
 
-/* One acknowledgement for many; it ends the requests up to it, in order, and no other. */
+/* S4-13: a Send ends when it is acknowledged. One acknowledgement for many; it ends the requests up to it, in order,
+ * and no other. */
 static void coalesced(void **state)
 {
 	struct end *e = end_alone(&attr);

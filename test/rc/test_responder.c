@@ -217,7 +217,7 @@ static void reads(void **state)
 	end_close(e);
 }
 
-/* S3-10, S3-11: atomics are always answered, each by one packet, and a duplicate from the saved result. */
+/* S3-4, S3-10, S3-11: atomics are always answered, each by one packet, and a duplicate from the saved result. */
 static void atomics(void **state)
 {
 	struct end *e;
