@@ -304,6 +304,9 @@ void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
 	enum rwk_request_kind kind = r->kind;
 	struct rwk_op *op = r->op;
 
+	/* The link may read until its next flush. On UC that is what a request waits for; on RC only one that is cut off. */
+	if (rwk_unlikely(ch->uc || status) && wr->length > RWK_LINK_COPIED)
+		ch->port->link[ch->way]->ops->flush(ch->port->link[ch->way]);
 	rwk_list_remove(&r->all);
 	if (status && ch->base.error)
 		status = ch->base.error; /* why the channel ended says more than that it did */

@@ -321,6 +321,7 @@ static void fail_doomed(struct rwk_port *port)
 	struct rwk_link *lossy = port->link[RWK_WAY_LOSSY];
 
 	port->doomed = false;
+	rwk_packet_flush(port); /* an acknowledgement gives back what the link may have to send again */
 	while (lossy && lossy->ops->progress(lossy, BUDGET) > 0)
 		;
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
