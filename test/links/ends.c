@@ -4,6 +4,8 @@
 #include "base/compiler.h"
 #include "base/param.h"
 
+#include <time.h>
+
 #define STEP_MAX 2000000
 
 const struct rwk_transport *ends_transport = &rwk_sim_transport;
@@ -146,7 +148,16 @@ static void on_failed(void *cookie, struct rwk_channel *ch, int err)
 	s->error = err;
 }
 
+static void on_stream(void *cookie, struct rwk_channel *ch)
+{
+	struct side *s = ch->peer;
+
+	assert_true(((struct end *)cookie)->in_progress);
+	s->end->by_stream++;
+}
+
 const struct rwk_client ends_client = {
+	.by_stream = on_stream,
 	.connected = on_connected,
 	.message = on_message,
 	.begin = on_begin,
@@ -257,16 +268,12 @@ void ends_settle(void)
 	fail_msg("the network does not come to rest");
 }
 
-static struct end *open_end(void)
+static struct end *new_end(void)
 {
-	struct rwk_port_attr attr = {.local_peers = 2, .address.version_srq = RWK_ADDR_VERSION << 24, .key = ENDS_KEY};
 	struct end *e = calloc(1, sizeof(*e));
 
 	assert_non_null(e);
 	e->number = end_count;
-	assert_int_equal(ends_transport->open(&attr, &ends_client, e, &e->port), 0);
-	e->address = attr.address;
-	assert_int_not_equal(rwk_address_port(&e->address), 0);
 	ends[end_count++] = e;
 	for (unsigned i = 0; i < end_count; i++) {
 		for (unsigned j = 0; j < end_count; j++) {
@@ -281,18 +288,78 @@ static struct end *open_end(void)
 	return e;
 }
 
-void ends_open(const struct rwk_sim_attr *attr, const struct rwk_sim_service *how, unsigned count)
+struct end *ends_add(void)
+{
+	struct rwk_port_attr attr = {.local_peers = 2, .address.version_srq = RWK_ADDR_VERSION << 24, .key = ENDS_KEY};
+	static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
+	struct end *e = new_end();
+
+	if (!ends_net)
+		memcpy(attr.address.ip, loopback, sizeof(loopback));
+	assert_int_equal(ends_transport->open(&attr, &ends_client, e, &e->port), 0);
+	e->address = attr.address;
+	assert_int_not_equal(rwk_address_port(&e->address), 0);
+	return e;
+}
+
+struct end *ends_add_foreign(const struct rwk_address *address)
+{
+	struct end *e = new_end();
+
+	e->address = *address;
+	return e;
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void ends_wait(const volatile uint64_t *what, uint64_t value)
+{
+	double end = seconds() + 20;
+
+	while (*what < value) {
+		ends_progress_all();
+		if (seconds() > end)
+			fail_msg("waited for %llu, have %llu", (unsigned long long)value, (unsigned long long)*what);
+	}
+}
+
+void ends_wait_failed(const struct side *s)
+{
+	double end = seconds() + 20;
+
+	while (!s->failed) {
+		ends_progress_all();
+		if (seconds() > end)
+			fail_msg("the channel does not fail");
+	}
+}
+
+static void open_net(const struct rwk_sim_attr *attr, const struct rwk_sim_service *how)
 {
 	struct rwk_sim_attr a = attr ? *attr : rwk_sim_attr_default;
 
+	ends_net = NULL;
+	if (ends_transport == &rwk_network_transport)
+		return;
 	if (ends_transport == &sim_stream_transport)
 		a.path.drop = a.path.duplicate = a.path.corrupt = a.path.reorder = 0;
 	assert_int_equal(rwk_sim_open(&a, &ends_net), 0);
 	rwk_sim_transport_use(ends_net, how);
 	sim_packet_use(ends_net);
+}
+
+void ends_open(const struct rwk_sim_attr *attr, const struct rwk_sim_service *how, unsigned count)
+{
+	open_net(attr, how);
 	end_count = 0;
 	for (unsigned i = 0; i < count; i++)
-		open_end();
+		ends_add();
 }
 
 void ends_close_port(unsigned i)
@@ -308,7 +375,8 @@ void ends_close(void)
 			ends_close_port(i);
 	rwk_sim_transport_use(NULL, NULL);
 	sim_packet_use(NULL);
-	rwk_sim_close(ends_net);
+	if (ends_net)
+		rwk_sim_close(ends_net);
 	for (unsigned i = 0; i < end_count; i++) {
 		for (unsigned j = 0; j < ENDS; j++)
 			free(ends[i]->sides[j]);

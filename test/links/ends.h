@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Ports on one simulated network, of the simulated service or of the packet service (RC, or UC as on a stream), for
- * tests of the service. The same test runs over all where it can: ENDS_EACH.
+ * tests of the service. The same test runs over all where it can: ENDS_EACH. And ports on real sockets, of this host's
+ * loopback, in one process or several: there time passes by itself (ends_wait).
  *
  *   end    a port and what its client was told
  *   side   one end's view of one peer
@@ -33,7 +34,7 @@ struct end {
 	struct side *sides[ENDS];
 	bool in_progress;
 	int refuse; /* what connected returns */
-	unsigned connects;
+	unsigned connects, by_stream;
 };
 
 struct side {
@@ -81,6 +82,7 @@ bool ends_packets(void);
 #define ENDS_SIM(test)  ENDS_ON(test, "simulated", rwk_sim_transport)
 #define ENDS_RC(test)   ENDS_ON(test, "RC", sim_packet_transport)
 #define ENDS_UC(test)   ENDS_ON(test, "UC", sim_stream_transport)
+#define ENDS_NET(test)  ENDS_ON(test, "network", rwk_network_transport)
 #define ENDS_EACH(test) ENDS_SIM(test), ENDS_RC(test), ENDS_UC(test)
 
 /**
@@ -90,6 +92,12 @@ bool ends_packets(void);
 void ends_open(const struct rwk_sim_attr *attr, const struct rwk_sim_service *how, unsigned count);
 /** The defaults, two ends, 0 connected to 1. */
 void ends_open_two(void);
+/** One more end; or one of another process, which has only an address here. */
+struct end *ends_add(void);
+struct end *ends_add_foreign(const struct rwk_address *address);
+/** Goes on, on real sockets, until *what is `value` or more; fails the test after 20 seconds. */
+void ends_wait(const volatile uint64_t *what, uint64_t value);
+void ends_wait_failed(const struct side *s);
 /** Closes the ports that are still open, and the network. */
 void ends_close(void);
 void ends_close_port(unsigned i);

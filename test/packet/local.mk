@@ -31,3 +31,10 @@ test_packet_test_strangers_SOURCES = test/packet/test_strangers.c $(packet_ends)
 test_packet_test_strangers_CPPFLAGS = $(TEST_CPPFLAGS)
 test_packet_test_strangers_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_strangers
+
+# The service on real sockets.
+check_PROGRAMS += test/packet/test_network
+test_packet_test_network_SOURCES = test/packet/test_network.c $(links_ends)
+test_packet_test_network_CPPFLAGS = $(TEST_CPPFLAGS)
+test_packet_test_network_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/packet/test_network

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The packet service on real sockets, over this host's loopback: two ports in one process. */
+#include "links/ends.h"
+
+#include "base/param.h"
+#include "packet/packet.h"
+
+#include <dirent.h>
+#include <poll.h>
+
+static const size_t sizes[] = {0, 1, 7, 200, 231, 1000, 1428, 4060, 4076, 4077, 4096, 5000, 16384, 40000, LENGTH};
+#define SIZES (sizeof(sizes) / sizeof(sizes[0]))
+
+static void use_sizes(void)
+{
+	ends_lengths = sizes;
+	ends_lengths_count = SIZES;
+}
+
+static void send_or_post(struct side *s)
+{
+	if (ends_send(s) == -EAGAIN)
+		assert_in_range(ends_post(s), 0, 1);
+}
+
+/* Both send each size, some at once, and all arrive. */
+static void exchange(unsigned rounds)
+{
+	struct side *a = ends_side(0, 1), *b = ends_side(1, 0);
+
+	if (!a->ch || !b->ch) { /* who was not asked hears of the other by its first message */
+		send_or_post(a->ch ? a : b);
+		ends_wait(a->ch ? &b->received : &a->received, 1);
+	}
+	for (unsigned i = 0; i < rounds; i++) {
+		for (unsigned k = 0; k < SIZES; k++) {
+			send_or_post(a);
+			send_or_post(b);
+		}
+		ends_wait(&b->received, a->sent);
+		ends_wait(&a->received, b->sent);
+	}
+	while (a->ops || b->ops)
+		ends_progress_all();
+	assert_int_equal(a->failed + b->failed, 0);
+}
+
+static void open_and_connect(void)
+{
+	use_sizes();
+	ends_open(NULL, NULL, 2);
+	ends_connect(0, 1);
+}
+
+/* RC on UDP, with PMTUs of each size. */
+static void all_sizes(void **state)
+{
+	(void)state;
+	for (int pmtu = 0; pmtu <= 5; pmtu++) {
+		rwk_params.pmtu = pmtu;
+		open_and_connect();
+		exchange(10);
+		assert_false(rwk_packet_by_stream(ends_side(0, 1)->ch));
+		assert_int_equal(ends[0]->by_stream + ends[1]->by_stream, 0);
+		ends_close();
+	}
+}
+
+/* Waits until the descriptor says that there is something, which an end that is lost would never hear of. */
+static void awake(struct end *e)
+{
+	struct pollfd fd = {.fd = ends_transport->wait_fd(e->port), .events = POLLIN};
+
+	assert_true(poll(&fd, 1, 20000) > 0);
+}
+
+/* The receiver is asleep when the message is sent, each time; so is the sender when the answer comes. */
+static void sleep_exchange(void)
+{
+	for (unsigned i = 0; i < 300; i++) {
+		struct side *from = ends_side(i % 2, 1 - i % 2), *to = ends_side(1 - i % 2, i % 2);
+
+		for (;;) {
+			ends_progress_all();
+			if (!ends_transport->arm(to->end->port))
+				break;
+		}
+		send_or_post(from);
+		ends_progress(from->end);
+		while (to->received < from->sent) {
+			awake(to->end);
+			while (ends_progress(to->end) || ends_transport->arm(to->end->port))
+				;
+			ends_progress(from->end); /* a long one goes on when the first of it is acknowledged */
+		}
+	}
+}
+
+static void sleeping(void **state)
+{
+	(void)state;
+	for (int tcp = 0; tcp < 2; tcp++) {
+		rwk_params.link = tcp ? RWK_LINK_TCP : RWK_LINK_AUTO;
+		open_and_connect();
+		exchange(1);
+		sleep_exchange();
+		ends_close();
+	}
+}
+
+#define BIG 3000000
+
+/* Reads and writes a region of the peer's. */
+static void regions_both_ways(void)
+{
+	uint8_t *there = malloc(BIG), *here = malloc(BIG);
+	struct iovec iov = {there, BIG};
+	struct rwk_rkey key;
+	struct ends_op op;
+
+	for (size_t i = 0; i < BIG; i++)
+		there[i] = (uint8_t)(i * 7 + i / 251);
+	memset(here, 0, BIG);
+	assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &iov, 1, true, &key), 0);
+	for (int write = 0; write < 2; write++) {
+		ends_make_op(&op, write ? RWK_OP_WRITE : RWK_OP_READ, here, BIG - 5);
+		op.op.rkey = key;
+		op.op.offset = write ? 0 : 5;
+		assert_int_equal(ends_transport->post(ends_side(0, 1)->ch, &op.op), 0);
+		while (!op.done)
+			ends_progress_all();
+		assert_int_equal(op.status, 0);
+		exchange(1); /* UC: what was written has arrived with a message behind it */
+		assert_memory_equal(here, there + (write ? 0 : 5), BIG - 5);
+	}
+	ends_transport->conceal(ends_side(1, 0)->ch, &key);
+	free(there);
+	free(here);
+}
+
+static void regions(void **state)
+{
+	(void)state;
+	for (int how = 0; how < 3; how++) {
+		rwk_params.rendezvous = how == 1 ? RWK_RENDEZVOUS_WRITE : RWK_RENDEZVOUS_AUTO;
+		rwk_params.link = how == 2 ? RWK_LINK_TCP : RWK_LINK_AUTO;
+		open_and_connect();
+		exchange(1);
+		regions_both_ways();
+		ends_close();
+	}
+}
+
+/* One end takes no UDP: the channel goes by the stream, whoever asks, and both clients are told. */
+static void without_udp(void **state)
+{
+	(void)state;
+	for (int asks = 0; asks < 3; asks++) {
+		rwk_params.udp = true;
+		use_sizes();
+		ends_open(NULL, NULL, 1);
+		rwk_params.udp = false;
+		ends_add();
+		if (asks != 1)
+			ends_connect(0, 1);
+		if (asks != 0)
+			ends_connect(1, 0);
+		for (unsigned i = 0; i < 2; i++)
+			if (ends_side(i, 1 - i)->ch)
+				assert_int_equal(ends_post(ends_side(i, 1 - i)), 0);
+		if (asks == 0)
+			ends_wait(&ends_side(1, 0)->received, 1);
+		else
+			ends_wait(&ends_side(0, 1)->received, 1);
+		exchange(5);
+		for (unsigned i = 0; i < 2; i++) {
+			assert_true(rwk_packet_by_stream(ends_side(i, 1 - i)->ch));
+			assert_int_equal(ends[i]->by_stream, 1);
+			assert_int_equal(rwk_packet_counters(ends[i]->port)->fell_back, 1);
+		}
+		regions_both_ways();
+		ends_close();
+	}
+}
+
+/* The kernel's ordinary limit of a receive buffer: what is sent to it at once arrives all the same. */
+static void ordinary_buffer(void **state)
+{
+	struct side *s;
+
+	(void)state;
+	rwk_params.receive_buffer = 212992 / 2; /* the kernel doubles it */
+	open_and_connect();
+	exchange(1);
+	s = ends_side(0, 1);
+	for (int i = 0; i < 600; i++)
+		assert_in_range(ends_post(s), 0, 1);
+	while (s->ops) /* the receiver looks rarely */
+		for (unsigned i = 0; i < 50; i++)
+			ends_progress(ends[i == 0]);
+	ends_wait(&ends_side(1, 0)->received, s->sent);
+	ends_close();
+}
+
+/* A port that is closed in good order is gone for its peers: over UDP, and over the stream. */
+static void good_order(void **state)
+{
+	(void)state;
+	for (int tcp = 0; tcp < 2; tcp++) {
+		rwk_params.link = tcp ? RWK_LINK_TCP : RWK_LINK_AUTO;
+		open_and_connect();
+		exchange(1);
+		ends_close_port(0);
+		ends_wait_failed(ends_side(1, 0));
+		assert_int_equal(ends_side(1, 0)->error, -ECONNRESET);
+		ends_close();
+	}
+}
+
+/* Who has the port now is not who had it before: a channel to that one fails. Its number can be asked for again. */
+static void another_at_the_port(void **state)
+{
+	struct rwk_port_attr attr = {.address.version_srq = RWK_ADDR_VERSION << 24, .key = ENDS_KEY};
+	struct rwk_port *p;
+
+	(void)state;
+	use_sizes();
+	ends_open(NULL, NULL, 2);
+	memcpy(attr.address.ip, ends[1]->address.ip, 16);
+	attr.address.nonce_port = rwk_address_port(&ends[1]->address);
+	assert_int_equal(ends_transport->open(&attr, &ends_client, ends[1], &p), -EADDRINUSE);
+	ends_close_port(1);
+	attr.address.nonce_port = rwk_address_port(&ends[1]->address);
+	assert_int_equal(ends_transport->open(&attr, &ends_client, ends[1], &ends[1]->port), 0);
+	assert_int_equal(rwk_address_port(&attr.address), rwk_address_port(&ends[1]->address));
+	assert_true(attr.address.nonce_port != ends[1]->address.nonce_port);
+	ends_connect(0, 1);
+	assert_int_equal(ends_post(ends_side(0, 1)), 0);
+	ends_wait_failed(ends_side(0, 1));
+	assert_int_equal(ends_side(0, 1)->error, -ECONNRESET);
+	assert_int_equal(ends[1]->connects, 0);
+	ends_close();
+}
+
+/* Nobody is there: a full address is one of a process that has ended; of IP and port the time to wait ends it. */
+static void nobody_there(void **state)
+{
+	struct rwk_address to;
+
+	(void)state;
+	for (int partial = 0; partial < 2; partial++) {
+		rwk_params.connect_wait = 1;
+		ends_open(NULL, NULL, 2);
+		ends_close_port(1);
+		to = ends[1]->address;
+		if (partial) {
+			to.version_srq = 0;
+			to.flags_rank = RWK_ADDR_PARTIAL;
+			to.nonce_port = rwk_address_port(&to);
+		}
+		assert_int_equal(ends_transport->connect(ends[0]->port, &to, ends_side(0, 1), &ends_side(0, 1)->ch), 0);
+		ends_wait_failed(ends_side(0, 1));
+		assert_int_equal(ends_side(0, 1)->error, partial ? -ECONNREFUSED : -ECONNRESET);
+		ends_close();
+	}
+}
+
+static unsigned descriptors(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* Ports and channels come and go, closed first here, then there, and by both ways: no descriptor stays. */
+static void descriptors_stay(void **state)
+{
+	unsigned before = 0;
+
+	(void)state;
+	for (int i = 0; i < 40; i++) {
+		bool closes = i % 10 == 5; /* which waits, since nobody takes its good-bye meanwhile */
+
+		if (i == 4)
+			before = descriptors();
+		rwk_params.link = i % 4 == 3 ? RWK_LINK_TCP : RWK_LINK_AUTO;
+		open_and_connect();
+		exchange(1);
+		if (closes)
+			ends_close_port(1);
+		else
+			ends_transport->disconnect(ends_side(i % 2, 1 - i % 2)->ch);
+		ends_wait_failed(ends_side(closes ? 0 : 1 - i % 2, closes ? 1 : i % 2));
+		ends_close();
+	}
+	assert_int_equal(descriptors(), before);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ENDS_NET(all_sizes),
+		ENDS_NET(sleeping),
+		ENDS_NET(regions),
+		ENDS_NET(without_udp),
+		ENDS_NET(ordinary_buffer),
+		ENDS_NET(good_order),
+		ENDS_NET(another_at_the_port),
+		ENDS_NET(nobody_there),
+		ENDS_NET(descriptors_stay),
+	};
+
+	return cmocka_run_group_tests_name("packet/network", tests, NULL, NULL);
+}
