@@ -335,6 +335,31 @@ static void fail_doomed(struct rwk_port *port)
 	}
 }
 
+/**
+ * Puts the links' descriptors among those that a sleeper waits for, or takes them out: a socket that is watched costs
+ * whoever sends to it a microsecond for each packet.
+ */
+static int watch_links(struct rwk_port *port, int operation)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+	int rc = 0;
+
+	for (int i = 0; i < RWK_WAYS; i++) {
+		int fd = port->link[i] ? port->link[i]->ops->wait_fd(port->link[i]) : -1;
+
+		if (fd >= 0 && epoll_ctl(port->epoll, operation, fd, &e) && errno != EEXIST && errno != ENOENT)
+			rc = -errno;
+	}
+	return rc;
+}
+
+static void disarm(struct rwk_port *port)
+{
+	port->armed = false;
+	port->stream_at = 0; /* it may be what has woken us */
+	watch_links(port, EPOLL_CTL_DEL);
+}
+
 int rwk_packet_progress(struct rwk_port *port)
 {
 	struct rwk_link *lossy = port->link[RWK_WAY_LOSSY], *stream = port->link[RWK_WAY_STREAM];
@@ -343,13 +368,16 @@ int rwk_packet_progress(struct rwk_port *port)
 	port->epoch++;
 	port->now = 0;
 	port->inside = true;
+	if (rwk_unlikely(port->armed)) {
+		disarm(port);
+		by_clock(port);
+	}
 	if (lossy)
 		n += lossy->ops->progress(lossy, BUDGET);
 	if (rwk_unlikely(port->by_stream))
 		n += stream->ops->progress(stream, BUDGET);
-	if (n || port->epoch % CLOCK_GAP == 0 || port->armed)
+	if (n || port->epoch % CLOCK_GAP == 0)
 		by_clock(port);
-	port->armed = false;
 	if (!rwk_list_empty(&port->dirty))
 		n += pump_dirty(port);
 	if (rwk_unlikely(port->doomed))
@@ -392,10 +420,9 @@ int rwk_packet_arm(struct rwk_port *port)
 		when.it_value.tv_sec = (time_t)((at - now) / 1000000000u);
 		when.it_value.tv_nsec = (long)((at - now) % 1000000000u);
 	}
-	if (port->timer >= 0)
-		timerfd_settime(port->timer, 0, &when, NULL);
+	timerfd_settime(port->timer, 0, &when, NULL);
 	port->armed = true;
-	return 0;
+	return watch_links(port, EPOLL_CTL_ADD) ? -EAGAIN : 0; /* who cannot sleep polls */
 }
 
 int rwk_packet_wait_fd(struct rwk_port *port)
@@ -403,19 +430,11 @@ int rwk_packet_wait_fd(struct rwk_port *port)
 	return port->epoll;
 }
 
-static int watch(int epoll, int fd)
-{
-	struct epoll_event e = {.events = EPOLLIN};
-
-	if (fd < 0)
-		return 0;
-	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
-}
-
-/** One descriptor to sleep on: both links, and a timer. */
+/** One descriptor to sleep on: the links' are in it while the port is armed, and a timer. */
 static int open_waiting(struct rwk_port *port)
 {
-	int rc = 0;
+	struct epoll_event e = {.events = EPOLLIN};
+	int rc;
 
 	port->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (port->timer < 0)
@@ -425,13 +444,9 @@ static int open_waiting(struct rwk_port *port)
 		rc = -errno;
 		goto close_timer;
 	}
-	rc = watch(port->epoll, port->timer);
-	for (int i = 0; i < RWK_WAYS && !rc; i++) {
-		if (port->link[i])
-			rc = watch(port->epoll, port->link[i]->ops->wait_fd(port->link[i]));
-	}
-	if (!rc)
+	if (!epoll_ctl(port->epoll, EPOLL_CTL_ADD, port->timer, &e))
 		return 0;
+	rc = -errno;
 	close(port->epoll);
 close_timer:
 	close(port->timer);

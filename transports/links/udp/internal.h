@@ -94,6 +94,7 @@ struct udp {
 
 	/* Receiving. */
 	int slot, filled, width; /* width: slots to offer next time */
+	bool streak;              /* the last call brought something */
 	uint32_t offset, segment;
 	struct rwk_link_address from; /* of the slot that is being delivered */
 	bool arrived;                 /* `at` is the address that it was sent to */

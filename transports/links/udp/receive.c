@@ -93,7 +93,8 @@ static rwk_noinline void hear(struct udp *u)
 
 /*
  * How many messages to ask for after a call that brought n. Long ones one by one: the call costs little beside them,
- * and the one slot stays in the cache.
+ * and the one slot stays in the cache. One by one too what comes alone, with empty calls between: to ask for more is
+ * dearer when nothing comes.
  */
 static int next_width(const struct udp *u, int n)
 {
@@ -105,6 +106,8 @@ static int next_width(const struct udp *u, int n)
 		return 1;
 	if (n < u->width)
 		return n;
+	if (n == 1 && !u->streak)
+		return 1;
 	return n < SLOTS / 2 ? 2 * n : SLOTS;
 }
 
@@ -122,12 +125,14 @@ static int receive(struct udp *u)
 	}
 	if (n < 0) {
 		u->width = 1;
+		u->streak = false;
 		if (errno != EAGAIN && errno != EINTR)
 			hear(u);
 		return 0;
 	}
 	u->counters.calls_in++;
 	u->width = next_width(u, n);
+	u->streak = true;
 	u->slot = 0;
 	u->filled = n;
 	return n;
