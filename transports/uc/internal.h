@@ -15,11 +15,10 @@ enum uc_message {
 
 /**
  * Fixed in size and without a pointer: what it takes to go on with a message is here, so that any process that maps it
- * can take the next packet. Zeroed it is a responder in state RESET.
+ * can take the next packet. Zeroed it is a new one.
  */
 struct uc_responder {
-	struct rwk_uc_attr attr;
-	uint32_t state;   /* enum rwk_qp_state */
+	uint32_t open;    /* the rest is in use */
 	uint32_t message; /* enum uc_message */
 	uint32_t psn;     /* expected next */
 	uint32_t key;     /* WRITE: from the First packet (S3-2) */
@@ -32,6 +31,8 @@ struct rwk_uc {
 	void *user;
 	struct uc_responder *responder;
 	void (*lost)(void *user);
+	enum rwk_qp_state state;
+	struct rwk_uc_attr attr;
 	struct rwk_list posted; /* of rwk_wr.link; the first may have packets out */
 	uint32_t psn;           /* of the next packet out */
 	struct rwk_qp_counters counters;

@@ -48,7 +48,7 @@ static void lose(struct rwk_uc *qp)
 static void breach(struct rwk_uc *qp, uint64_t *reason)
 {
 	++*reason;
-	if (!qp->responder->attr.stream)
+	if (!qp->attr.stream)
 		return;
 	rwk_uc_modify(qp, RWK_QP_ERR, NULL);
 	qp->host->failed(qp->user, -EPROTO);
@@ -70,7 +70,7 @@ static int begin_write(struct rwk_uc *qp, const struct rwk_wire *w)
 {
 	struct uc_responder *r = qp->responder;
 
-	if (!(r->attr.reach & RWK_REACH_WRITE))
+	if (!(qp->attr.reach & RWK_REACH_WRITE))
 		return -EACCES;
 	r->key = w->reth.key;
 	r->address = w->reth.address;
@@ -128,10 +128,10 @@ static void take(struct rwk_uc *qp, const struct rwk_wire *w, const void *payloa
 		return;
 	if (p.first ? before == UC_SEND || before == UC_WRITE : before != p.message) {
 		breach(qp, &qp->counters.bad_opcode);
-		if (!p.first || r->attr.stream)
+		if (!p.first || qp->attr.stream)
 			return;
 	}
-	if (!rwk_segment_fits(w->opcode, len, r->attr.pmtu) || (p.message == UC_WRITE && !write_fits(r, w, p, len))) {
+	if (!rwk_segment_fits(w->opcode, len, qp->attr.pmtu) || (p.message == UC_WRITE && !write_fits(r, w, p, len))) {
 		breach(qp, &qp->counters.bad_length);
 		return;
 	}
@@ -147,7 +147,7 @@ void rwk_uc_packet(struct rwk_uc *qp, const struct rwk_wire *w, const void *payl
 	struct uc_responder *r = qp->responder;
 	int32_t ahead = rwk_psn_diff(w->psn, r->psn);
 
-	if (rwk_unlikely(r->state != RWK_QP_RTR && r->state != RWK_QP_RTS)) {
+	if (rwk_unlikely(qp->state != RWK_QP_RTR && qp->state != RWK_QP_RTS)) {
 		qp->counters.bad_state++;
 		return;
 	}
@@ -158,7 +158,7 @@ void rwk_uc_packet(struct rwk_uc *qp, const struct rwk_wire *w, const void *payl
 		return;
 	}
 	if (rwk_unlikely(ahead)) {
-		if (r->attr.stream) {
+		if (qp->attr.stream) {
 			breach(qp, &qp->counters.too_far);
 			return;
 		}

@@ -36,7 +36,6 @@ struct rwk_uc *rwk_uc_open(void *memory, void *responder, const struct rwk_machi
 	qp->host = host;
 	qp->user = user;
 	qp->responder = responder;
-	qp->psn = qp->responder->attr.send_psn;
 	rwk_list_init(&qp->posted);
 	return qp;
 }
@@ -65,44 +64,43 @@ static int to_rtr(struct rwk_uc *qp, const struct rwk_uc_attr *attr)
 		return -EINVAL;
 	if ((attr->peer_qpn | attr->send_psn | attr->receive_psn) & ~RWK_PSN_MASK)
 		return -EINVAL;
-	*r = (struct uc_responder){.attr = *attr, .state = RWK_QP_RTR, .psn = attr->receive_psn};
+	if (!r->open)
+		*r = (struct uc_responder){.open = true, .psn = attr->receive_psn};
+	qp->attr = *attr;
 	qp->psn = attr->send_psn;
+	qp->state = RWK_QP_RTR;
 	return 0;
 }
 
 int rwk_uc_modify(struct rwk_uc *qp, enum rwk_qp_state state, const struct rwk_uc_attr *attr)
 {
-	struct uc_responder *r = qp->responder;
-
 	switch (state) {
 	case RWK_QP_RESET:
-		*r = (struct uc_responder){.state = RWK_QP_RESET};
+		*qp->responder = (struct uc_responder){0};
+		qp->state = RWK_QP_RESET;
 		uc_flush(qp);
 		return 0;
 	case RWK_QP_ERR:
-		r->state = RWK_QP_ERR;
-		r->message = UC_NONE;
+		qp->state = RWK_QP_ERR;
 		uc_flush(qp);
 		return 0;
 	case RWK_QP_RTR:
-		return r->state == RWK_QP_INIT ? to_rtr(qp, attr) : -EINVAL;
+		return qp->state == RWK_QP_INIT ? to_rtr(qp, attr) : -EINVAL;
 	default:
-		if (state != r->state + 1 || state > RWK_QP_RTS)
+		if (state != qp->state + 1 || state > RWK_QP_RTS)
 			return -EINVAL;
-		r->state = state;
+		qp->state = state;
 		return 0;
 	}
 }
 
 enum rwk_qp_state rwk_uc_state(const struct rwk_uc *qp)
 {
-	return qp->responder->state;
+	return qp->state;
 }
 
 int rwk_uc_post(struct rwk_uc *qp, struct rwk_wr *wr)
 {
-	unsigned state = qp->responder->state;
-
 	switch (wr->type) {
 	case RWK_WR_SEND:
 	case RWK_WR_WRITE:
@@ -115,7 +113,8 @@ int rwk_uc_post(struct rwk_uc *qp, struct rwk_wr *wr)
 	default:
 		return -EINVAL;
 	}
-	if ((state != RWK_QP_RTS && state != RWK_QP_ERR) || wr->flags & ~FLAGS || wr->iov_count > RWK_MACHINE_IOV)
+	if ((qp->state != RWK_QP_RTS && qp->state != RWK_QP_ERR) || wr->flags & ~FLAGS ||
+		wr->iov_count > RWK_MACHINE_IOV)
 		return -EINVAL;
 	if (wr->length > RWK_WIRE_LENGTH_MAX)
 		return -EMSGSIZE;
@@ -139,7 +138,7 @@ static int emit_next(struct rwk_uc *qp, struct rwk_wr *wr)
 {
 	static const enum rwk_segment_kind kinds[2][2] = {
 		{RWK_SEGMENT_SEND, RWK_SEGMENT_SEND_IMM}, {RWK_SEGMENT_WRITE, RWK_SEGMENT_WRITE_IMM}};
-	const struct rwk_uc_attr *a = &qp->responder->attr;
+	const struct rwk_uc_attr *a = &qp->attr;
 	uint32_t length = (uint32_t)wr->length;
 	struct rwk_segment s = rwk_segment_at(
 		RWK_WIRE_UC, kinds[wr->type == RWK_WR_WRITE][wr->flags & RWK_WR_IMM], length, a->pmtu, wr->packets);
@@ -186,7 +185,7 @@ int rwk_uc_pump(struct rwk_uc *qp)
 	struct rwk_list *last = qp->posted.prev;
 	int emitted = 0;
 
-	if (rwk_unlikely(qp->responder->state == RWK_QP_ERR)) {
+	if (rwk_unlikely(qp->state == RWK_QP_ERR)) {
 		uc_flush(qp);
 		return 0;
 	}

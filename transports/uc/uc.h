@@ -32,9 +32,11 @@ size_t rwk_uc_responder_size(void);
 
 /**
  * Makes a QP in `memory` (rwk_uc_size bytes, cache-line aligned), with its responder in `responder`
- * (rwk_uc_responder_size bytes, 8-byte aligned, zeroed for a new one; it holds no pointer). State RESET; with a
- * responder that another QP has brought further (the same segment, mapped here as well), that one's state. The caller
+ * (rwk_uc_responder_size bytes, 8-byte aligned, zeroed for a new one; it holds no pointer). State RESET. The caller
  * frees both after rwk_uc_close.
+ *
+ * A responder that is in use by another process (under a lock of theirs) is opened the same way: the step to RTR leaves
+ * it where it stands, whatever PSN attr has. The step to RESET is for its last user.
  *
  * Upcalls used: emit, done, receive, reach, write, written; failed on a stream alone: -EPROTO, a packet did not fit.
  * What else receive and the others return than 0 drops the message without a word to the peer. A Send that is dropped
