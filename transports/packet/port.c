@@ -477,7 +477,8 @@ static void join_links(struct rwk_port *port)
 		stream->user = port;
 	}
 	port->room = room > UINT32_MAX ? UINT32_MAX : (uint32_t)room;
-	port->window = port->room / (RWK_WIRE_PMTU_MAX + PACKET_COST);
+	/* The link's word is for the worst case, and the machines notice when it comes to that: twice as much. */
+	port->window = 2 * port->room / (RWK_WIRE_PMTU_MAX + PACKET_COST);
 	if (port->window < 4)
 		port->window = 4;
 	if (rwk_params.window)
