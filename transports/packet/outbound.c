@@ -82,13 +82,13 @@ static void close_frame(struct rwk_packet_channel *ch)
 }
 
 /** Room for a record of `need` bytes in the frame, or in a new one; NULL: none now, or never. */
-static struct rwk_request *frame_room(struct rwk_packet_channel *ch, size_t need)
+static struct rwk_request *frame_room(struct rwk_packet_channel *ch, uint8_t kind, size_t need)
 {
 	struct rwk_request *r = ch->frame;
 
 	if (rwk_likely(r && r->used + need <= ch->pmtu))
 		return r;
-	if (RWK_FRAME_HEAD + need > ch->pmtu || ch->frames >= RWK_FRAMES_MAX)
+	if (RWK_FRAME_HEAD + need > ch->pmtu || (ch->frames >= RWK_FRAMES_MAX && kind != RWK_KIND_BYE))
 		return NULL;
 	r = rwk_packet_request(ch, RWK_REQ_FRAME);
 	if (!r)
@@ -121,7 +121,7 @@ static size_t record_size(const struct rwk_envelope *env, size_t len)
 
 static bool append(struct rwk_packet_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len)
 {
-	struct rwk_request *r = frame_room(ch, record_size(env, len));
+	struct rwk_request *r = frame_room(ch, env->kind, record_size(env, len));
 	unsigned char *to;
 
 	if (!r)
@@ -237,7 +237,7 @@ static bool start_short(struct rwk_packet_channel *ch, struct rwk_op *op)
 {
 	unsigned char bytes[RWK_WIRE_PMTU_MAX];
 
-	if (!frame_room(ch, record_size(&op->env, op->length)))
+	if (!frame_room(ch, op->env.kind, record_size(&op->env, op->length)))
 		return false;
 	rwk_iov_gather(op->iov, op->iov_count, 0, bytes, op->length);
 	append(ch, &op->env, bytes, op->length);
