@@ -7,7 +7,8 @@
  *   ACCEPTING   a CONNECT has come: ACCEPT goes out, for each CONNECT anew. A packet of the peer's QP, or an ACCEPT,
  *               shows that it has heard --> OPEN.
  *
- * Evidence: once a channel is open, one end (that with the smaller nonce) starts a stream. If the stream breaks or
+ * Evidence: once a channel is open, one end (that with the smaller nonce) starts a stream. The other does so too if none
+ * has come after a second: the peer may have ended before. If the stream breaks or
  * leads to another process, the peer is dead. Where there can be none (a firewall, no descriptors left), the kernel's
  * word that nobody listens on the port must do.
  */
@@ -17,6 +18,7 @@
 #define ASK_LAST       (500 * 1000 * 1000ull) /* and between greetings at most */
 #define STREAM_TRY     2                      /* greetings without an answer before the stream is tried */
 #define FALL_BACK      4                      /* greetings that an open stream outlives before UDP counts as blocked */
+#define SEEK_AFTER     (1000 * 1000 * 1000ull) /* ns that an end waits for the stream that the peer is to start */
 #define WITHOUT_STREAM (30 * 1000 * 1000 * 1000ull) /* ns: neither answers: the peer cannot be reached */
 
 static uint64_t nonce_of(const struct rwk_address *a)
@@ -104,6 +106,19 @@ static void established(struct rwk_packet_channel *ch)
 		ch->port->client->by_stream(ch->port->cookie, &ch->base);
 	if (nonce_of(&ch->port->address) < ch->nonce)
 		reach_stream(ch);
+	else if (!ch->stream_open && !ch->stream_lost && ch->port->seek_at == RWK_NEVER)
+		ch->port->seek_at = rwk_packet_now(ch->port) + SEEK_AFTER;
+}
+
+void rwk_packet_seek(struct rwk_port *port)
+{
+	port->seek_at = RWK_NEVER;
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
+
+		if (ch->state == RWK_CH_OPEN)
+			reach_stream(ch);
+	}
 }
 
 void rwk_packet_confirmed(struct rwk_packet_channel *ch)

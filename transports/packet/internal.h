@@ -158,6 +158,7 @@ struct rwk_port {
 	uint64_t epoch; /* counts progress */
 	rwk_time now, deadline;
 	rwk_time stream_at; /* when to look at the streams again */
+	rwk_time seek_at;   /* when to look for channels without one */
 	uint32_t by_stream; /* channels that go by it */
 	bool inside, armed, doomed;
 	uint32_t room;   /* bytes of packets that our receive buffer holds, */
@@ -202,6 +203,8 @@ void rwk_packet_hint(struct rwk_port *port, const struct rwk_link_address *who);
 void rwk_packet_ask(struct rwk_packet_channel *ch, rwk_time now);
 /** A packet of the channel's QP has come: the peer has heard our answer. */
 void rwk_packet_confirmed(struct rwk_packet_channel *ch);
+/** Starts the streams that peers should have started and have not. */
+void rwk_packet_seek(struct rwk_port *port);
 
 /* channel.c */
 struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const struct rwk_address *to);

@@ -301,6 +301,8 @@ static void by_clock(struct rwk_port *port)
 
 	if (now >= port->deadline)
 		ring(port, now);
+	if (now >= port->seek_at)
+		rwk_packet_seek(port);
 	if (rwk_unlikely(!rwk_list_empty(&port->connecting))) {
 		for (struct rwk_list *l = port->connecting.next, *next; l != &port->connecting; l = next) {
 			next = l->next;
@@ -390,7 +392,7 @@ int rwk_packet_progress(struct rwk_port *port)
 
 rwk_time rwk_packet_next(const struct rwk_port *port)
 {
-	rwk_time at = port->deadline;
+	rwk_time at = port->deadline < port->seek_at ? port->deadline : port->seek_at;
 
 	for (struct rwk_list *l = port->connecting.next; l != &port->connecting; l = l->next) {
 		const struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, connecting);
@@ -499,6 +501,7 @@ int rwk_packet_open(const struct rwk_packet_ways *ways, const struct rwk_transpo
 	port->client = client;
 	port->cookie = cookie;
 	port->deadline = RWK_NEVER;
+	port->seek_at = RWK_NEVER;
 	memcpy(port->key, attr->key, sizeof(port->key));
 	rwk_list_init(&port->all);
 	rwk_list_init(&port->dirty);
