@@ -38,3 +38,9 @@ test_packet_test_network_SOURCES = test/packet/test_network.c $(links_ends)
 test_packet_test_network_CPPFLAGS = $(TEST_CPPFLAGS)
 test_packet_test_network_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_network
+
+check_PROGRAMS += test/packet/test_network_processes
+test_packet_test_network_processes_SOURCES = test/packet/test_network_processes.c $(links_ends)
+test_packet_test_network_processes_CPPFLAGS = $(TEST_CPPFLAGS)
+test_packet_test_network_processes_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/packet/test_network_processes

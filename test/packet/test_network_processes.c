@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The packet service between processes, over this host's loopback: a peer that is killed, stopped, or leaves.
+ *
+ *   test process   end 0
+ *   child          end 1; connects to end 0 and sends without end, or takes what comes
+ */
+#include "links/ends.h"
+
+#include "base/param.h"
+#include "packet/packet.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* What a child tells, in memory shared with it. */
+struct told {
+	volatile uint64_t received, sent, failed;
+	volatile int error;
+	volatile bool quiet; /* it shall send no more */
+};
+
+struct child {
+	pid_t pid;
+	struct told *told;
+};
+
+static const size_t small[] = {1000};
+static const size_t some[] = {8, 3000, 0, 40000, 500, 60, 10000};
+
+static void tell(struct told *t)
+{
+	struct side *s = ends_side(1, 0);
+
+	t->received = s->received;
+	t->sent = s->sent;
+	t->error = s->error;
+	t->failed = s->failed;
+}
+
+/* A child's life: until its peer has gone. */
+static void live(struct told *t, int fd)
+{
+	struct rwk_address parent;
+	struct side *s;
+
+	assert_int_equal(read(fd, &parent, sizeof(parent)), sizeof(parent));
+	ends_open(NULL, NULL, 0);
+	ends_add_foreign(&parent);
+	ends_add();
+	assert_int_equal(write(fd, &ends[1]->address, sizeof(struct rwk_address)), sizeof(struct rwk_address));
+	ends_connect(1, 0);
+	s = ends_side(1, 0);
+	while (!s->failed) {
+		if ((!t->quiet || !s->sent) && s->ops < 10)
+			assert_in_range(ends_post(s), 0, 1);
+		ends_progress_all();
+		tell(t);
+	}
+	for (;;) /* it stays, to be looked at */
+		usleep(1000);
+}
+
+static struct child begin(bool quiet, const size_t *lengths, size_t count)
+{
+	struct child c = {
+		.told = mmap(NULL, sizeof(*c.told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
+	struct rwk_address address;
+	int fd[2];
+
+	assert_true(c.told != MAP_FAILED);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+	ends_lengths = lengths;
+	ends_lengths_count = count;
+	c.told->quiet = quiet;
+	c.pid = fork();
+	assert_true(c.pid >= 0);
+	if (!c.pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(fd[0]);
+		live(c.told, fd[1]);
+	}
+	close(fd[1]);
+	ends_open(NULL, NULL, 1);
+	assert_int_equal(write(fd[0], &ends[0]->address, sizeof(address)), sizeof(address));
+	assert_int_equal(read(fd[0], &address, sizeof(address)), sizeof(address));
+	close(fd[0]);
+	ends_add_foreign(&address);
+	ends_wait(&ends_side(0, 1)->received, 1);
+	return c;
+}
+
+static void end(struct child *c)
+{
+	kill(c->pid, SIGKILL);
+	assert_int_equal(waitpid(c->pid, NULL, 0), c->pid);
+	munmap(c->told, sizeof(*c->told));
+	ends_close();
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void pass(double time)
+{
+	double end = seconds() + time;
+
+	while (seconds() < end)
+		ends_progress_all();
+}
+
+/*
+ * A peer that is killed, under load, with nothing under way, and as soon as it has connected, before or after it has
+ * started its stream: told as its end within three seconds (five allowed).
+ */
+static void killed(void **state)
+{
+	(void)state;
+	for (int how = 0; how < 10; how++) {
+		struct child c;
+		double start;
+
+		rwk_params.link = how == 2 || how == 3 ? RWK_LINK_TCP : RWK_LINK_AUTO;
+		c = begin(how % 2 || how >= 4, some, 7);
+		if (how < 4 && how % 2)
+			pass(1.5);
+		else if (how < 4)
+			ends_wait(&ends_side(0, 1)->received, 200);
+		assert_int_equal(ends_side(0, 1)->failed, 0);
+		kill(c.pid, SIGKILL);
+		start = seconds();
+		ends_wait_failed(ends_side(0, 1));
+		assert_true(seconds() - start < 5);
+		assert_int_equal(ends_side(0, 1)->error, -ECONNRESET);
+		end(&c);
+	}
+}
+
+/* A peer that is stopped for seconds, while it is sent to and sends: nothing is lost, nothing fails. */
+static void stopped(void **state)
+{
+	(void)state;
+	for (int tcp = 0; tcp < 2; tcp++) {
+		struct side *s;
+		struct child c;
+		double until;
+
+		rwk_params.link = tcp ? RWK_LINK_TCP : RWK_LINK_AUTO;
+		c = begin(false, some, 7);
+		s = ends_side(0, 1);
+		ends_wait(&s->received, 100);
+		kill(c.pid, SIGSTOP);
+		until = seconds() + 4;
+		for (int i = 0; i < 200; i++)
+			assert_in_range(ends_post(s), 0, 1);
+		while (seconds() < until)
+			ends_progress_all();
+		assert_int_equal(s->failed, 0);
+		assert_true(c.told->received < 200);
+		kill(c.pid, SIGCONT);
+		ends_wait(&c.told->received, s->sent);
+		c.told->quiet = true;
+		pass(0.2);
+		ends_wait(&s->received, c.told->sent);
+		assert_int_equal(s->failed, 0);
+		assert_int_equal(c.told->failed, 0);
+		end(&c);
+	}
+}
+
+/* What send has taken arrives though the port is closed at once, one message or many; then the peer hears of the end.
+ */
+static void closed_with_messages(void **state)
+{
+	(void)state;
+	for (int how = 0; how < 6; how++) {
+		struct child c;
+		struct side *s;
+		double until;
+
+		rwk_params.link = how >= 3 ? RWK_LINK_TCP : RWK_LINK_AUTO;
+		c = begin(true, small, 1);
+		s = ends_side(0, 1);
+		for (int i = 0; i < (how % 3 == 0 ? 1 : how % 3 == 1 ? 20 : 10000) && !ends_send(s); i++)
+			;
+		assert_true(s->sent > 0);
+		ends_close_port(0);
+		for (until = seconds() + 20; !c.told->failed && seconds() < until;)
+			usleep(1000);
+		assert_int_equal(c.told->failed, 1);
+		assert_int_equal(c.told->error, -ECONNRESET);
+		assert_int_equal(c.told->received, s->sent);
+		end(&c);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ENDS_NET(killed),
+		ENDS_NET(stopped),
+		ENDS_NET(closed_with_messages),
+	};
+
+	return cmocka_run_group_tests_name("packet/network, processes", tests, NULL, NULL);
+}
