@@ -3,10 +3,12 @@
 
 #include "packet/internal.h"
 
-#define POLL 1000 /* ns */
+#define POLL   1000       /* ns */
+#define LINGER 2000000000 /* ns */
 
 static struct rwk_sim *sim;
 static rwk_time alarms[UINT16_MAX + 1]; /* by node: the next that is set */
+static rwk_time lingers_until[UINT16_MAX + 1];
 
 void sim_packet_use(struct rwk_sim *s)
 {
@@ -54,7 +56,8 @@ static int take(struct rwk_port *port)
 	return rwk_packet_progress(port);
 }
 
-/** A closed port lives on, driven by the network, until its peers have all that it has sent. */
+/** A closed port lives on, driven by the network, until its peers have all that it has sent, or as long as a real one.
+ */
 static void on_wake(void *user)
 {
 	struct rwk_port *port = user;
@@ -62,7 +65,7 @@ static void on_wake(void *user)
 	if (port->client != &rwk_packet_nobody)
 		return;
 	take(port);
-	if (rwk_packet_linger(port))
+	if (rwk_packet_linger(port) && rwk_sim_now(sim) < lingers_until[rwk_sim_number(node(port))])
 		set_alarm(port);
 	else
 		rwk_packet_free(port);
@@ -118,6 +121,7 @@ static size_t room(const struct rwk_link *lossy)
 
 static void linger(struct rwk_port *port)
 {
+	lingers_until[rwk_sim_number(node(port))] = rwk_sim_now(sim) + LINGER;
 	rwk_sim_alarm(node(port), 0);
 }
 
