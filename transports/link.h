@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The link: how packets move. What a packet machine (transports/rc, uc, shared_rc) is written against, and what
- * links/sim, later links/udp and links/tcp, implement. A link may lose, duplicate, reorder and delay packets, and says
+ * links/sim, links/udp and links/tcp implement. A link may lose, duplicate, reorder and delay packets, and says
  * which of these it does; it keeps a packet's bounds. No call blocks. The machines take the time as an argument, so
  * that a link with a virtual clock (sim) drives them as well as the real one.
  */

@@ -24,8 +24,8 @@ static const char *const rendezvous_choices[] = {"auto", "read", "write", NULL};
 const struct rwk_param rwk_param_table[] = {
 	{"explain", "print, for each kind of peer, the transport chosen and why each other one lost", "no",
 		RWK_PARAM_BOOL, .offset = AT(explain)},
-	{"stats", "print a summary of the counters when an endpoint is closed", "no", RWK_PARAM_BOOL,
-		.offset = AT(stats)},
+	{"stats", "print a summary of the counters when an endpoint is closed, of its connections to other nodes too",
+		"no", RWK_PARAM_BOOL, .offset = AT(stats)},
 	{"log", "the most talkative level of ropewalk's own log lines", "warn", RWK_PARAM_CHOICE, .offset = AT(log),
 		.choices = log_choices},
 	{"service", "force the service towards every other process", "auto", RWK_PARAM_CHOICE, .offset = AT(service),
@@ -89,8 +89,6 @@ const struct rwk_param rwk_param_table[] = {
 		"file to write the packets of all links to, in pcapng; %p in its name is the process's number, %r its "
 		"rank, %% a percent sign",
 		NULL, RWK_PARAM_TEXT, .offset = AT(pcap)},
-	{"summary", "print the counters of each link and connection to other nodes when an endpoint is closed", "no",
-		RWK_PARAM_BOOL, .offset = AT(summary)},
 };
 
 const size_t rwk_param_count = sizeof(rwk_param_table) / sizeof(rwk_param_table[0]);

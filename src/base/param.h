@@ -50,7 +50,6 @@ struct rwk_params {
 	int rendezvous;
 	const char *job_key;
 	const char *pcap;
-	bool summary;
 };
 
 enum rwk_param_service { RWK_SERVICE_AUTO, RWK_SERVICE_RC, RWK_SERVICE_UC, RWK_SERVICE_SRC };

@@ -655,7 +655,7 @@ void rwk_packet_free(struct rwk_port *port)
 
 void rwk_packet_close(struct rwk_port *port)
 {
-	if (rwk_params.summary)
+	if (rwk_params.stats)
 		rwk_packet_summary(port);
 	end_places(port);
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next)

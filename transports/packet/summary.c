@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a port and its connections have done, for FI_ROPEWALK_SUMMARY: a few lines to stderr when the port closes. */
+/* What a port and its connections have done, for FI_ROPEWALK_STATS: a few lines to stderr when the port closes. */
 #include "packet/internal.h"
 
 #include <inttypes.h>
