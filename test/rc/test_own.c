@@ -335,6 +335,35 @@ static void bitmap(void **state)
 	end_close(e);
 }
 
+/* A late duplicate of a Read whose region has gone meanwhile: its client has the data, and the QP lives on. */
+static void late_read(void **state)
+{
+	struct rwk_rc_attr attr = end_own();
+	struct rwk_wire w = {.opcode = RWK_WIRE_READ_REQUEST, .psn = attr.receive_psn};
+	struct end *e = end_alone(&attr);
+
+	(void)state;
+	w.reth.address = e->base;
+	w.reth.key = END_KEY;
+	w.reth.length = 2 * PMTU;
+	end_give(e, &w, NULL, 0);
+	assert_int_equal(end_sent(e), 2);
+	e->room = 0;
+	end_give(e, &w, NULL, 0); /* one that waits for the link */
+	e->revoked = true;
+	end_give(e, &w, NULL, 0); /* and one that comes afterwards */
+	e->room = 10;
+	end_pump(e);
+	assert_int_equal(end_sent(e), 0);
+	assert_int_equal(rwk_rc_state(e->qp), RWK_QP_RTS);
+	/* A new one is refused. */
+	w.psn = rwk_psn_add(w.psn, 2);
+	end_give(e, &w, NULL, 0);
+	assert_int_equal(end_sent(e), 1);
+	assert_int_equal(e->out[0].w.aeth.syndrome, RWK_WIRE_NAK_ACCESS);
+	end_close(e);
+}
+
 /* S4-14: what has come early is kept; a receive completes only when its message is delivered in order. */
 static void early_waits(void **state)
 {
@@ -454,6 +483,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(lazy_requester),
 		cmocka_unit_test(lazy_responder),
 		cmocka_unit_test(bitmap),
+		cmocka_unit_test(late_read),
 		cmocka_unit_test(early_waits),
 		cmocka_unit_test(oldest_first),
 		cmocka_unit_test(read_in_other_parts),
