@@ -19,6 +19,7 @@
 #define BUDGET      64                          /* packets a progress and link */
 #define GSI_QKEY    0x80010000u                 /* of management datagrams */
 #define STREAM_GAP  (5 * 1000 * 1000ull)        /* ns between looks at streams that carry nothing */
+#define SAY_AGAIN   (1000 * 1000ull)            /* ns between good-byes to who has not heard of the end */
 #define CLOCK_GAP   16                          /* polls between looks at the clock */
 #define LINGER      (2 * 1000 * 1000 * 1000ull) /* ns that close waits for acknowledgements at most */
 #define PACKET_COST 512 /* bytes that the kernel counts for a packet beside its payload, about */
@@ -181,6 +182,17 @@ static void deliver(struct rwk_packet_channel *ch, const struct rwk_wire *w, con
 	rwk_packet_stir(ch);
 }
 
+/** The peer has not heard that the connection has ended: what told it was lost. Once a millisecond at most. */
+static void say_again(struct rwk_packet_channel *ch, int way, const struct rwk_link_address *from)
+{
+	rwk_time now = rwk_packet_now(ch->port);
+
+	if (ch->way != way || memcmp(&ch->seen, from, sizeof(*from)) || now < ch->ask_at)
+		return;
+	ch->ask_at = now + SAY_AGAIN;
+	rwk_packet_say_bye(ch);
+}
+
 static void packet(struct rwk_port *port, int way, const struct rwk_link_address *from, const void *bytes, size_t len)
 {
 	struct rwk_packet_channel *ch;
@@ -209,6 +221,8 @@ static void packet(struct rwk_port *port, int way, const struct rwk_link_address
 	ch = find_qp(port, w.qpn);
 	if (!ch || ch->state == RWK_CH_CONNECTING || ch->state == RWK_CH_FAILED || ch->deaf) {
 		port->count.unknown_qp++;
+		if (ch && ch->state == RWK_CH_FAILED)
+			say_again(ch, way, from);
 		return;
 	}
 	if (ch->way != way || memcmp(&ch->seen, from, sizeof(*from))) {
