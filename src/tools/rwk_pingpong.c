@@ -34,6 +34,7 @@
 #define ADD        3u /* what FETCH_ADD adds */
 #define ACCESS     (RWK_ACCESS_READ | RWK_ACCESS_WRITE | RWK_ACCESS_ATOMIC)
 #define LINE       256
+#define TIMEOUT    500000000u /* ns; eight of them: a peer that waits for its core is no dead one */
 
 const char *argp_program_version = "rwk_pingpong " PACKAGE_VERSION;
 
@@ -365,7 +366,8 @@ static void connect_qp(void)
 		.access = ACCESS,
 		.retry = 7,
 		.rnr_retry = 7,
-		.rnr_timer = 12};
+		.rnr_timer = 12,
+		.timeout_ns = TIMEOUT};
 
 	memcpy(attr.peer_ip, theirs.ip, sizeof(attr.peer_ip));
 	demand(rwk_qp_modify(qp, RWK_QPS_INIT, NULL), "INIT");

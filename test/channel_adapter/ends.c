@@ -29,7 +29,7 @@ static void open_adapter(struct end *e)
 
 	memcpy(attr.ip, e->ip, 16);
 	if (!next)
-		next = (uint16_t)(10000 + (unsigned)getpid() * 97u % 20000);
+		next = (uint16_t)(10000 + (unsigned)getpid() * 97u % 9000);
 	for (unsigned i = 0; i < 100 && rc == -EADDRINUSE; i++) {
 		attr.port = next++;
 		rc = rwk_adapter_open(&attr, &e->adapter);
