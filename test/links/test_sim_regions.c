@@ -176,8 +176,7 @@ static void conceal_in_the_middle(void **state)
 	}
 	assert_int_equal(op.done, 0);
 	ends_transport->conceal(ends_side(1, 0)->ch, &key);
-	memset(there, 0xa5, BIG);
-	free(there); /* a read from now on is a fault */
+	memset(there, 0xa5, BIG); /* what is read from now on is wrong */
 	assert_int_equal(ends_post(ends_side(1, 0)), 0);
 	ends_settle();
 	assert_int_equal(op.done, 1);
@@ -189,6 +188,7 @@ static void conceal_in_the_middle(void **state)
 	assert_int_equal(op.status == 0,
 		ends_transport == &sim_stream_transport || rwk_params.rendezvous == RWK_RENDEZVOUS_WRITE);
 	assert_int_equal(ends_side(0, 1)->received, 1);
+	free(there);
 	free(here);
 	ends_close();
 }
