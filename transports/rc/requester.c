@@ -149,10 +149,11 @@ static bool asks(const struct rwk_rc_requester *r, bool last)
 {
 	uint32_t since = (r->next - r->asked) & RWK_PSN_MASK, half = r->cwnd / 2;
 
-	if (since >= ASK_EVERY)
-		return true;
 	if (!(r->own & RWK_RC_LAZY))
-		return last;
+		return last || since >= ASK_EVERY;
+	/* What is acknowledged without being asked, by the client's own messages, need not be asked for. */
+	if (since > rwk_rc_span(r))
+		since = rwk_rc_span(r);
 	/* Never let the window run out in silence. */
 	return since >= half || rwk_rc_span(r) + 1 >= r->window || rwk_rc_under_way(r) + 1u >= r->cwnd;
 }
