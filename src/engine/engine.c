@@ -223,16 +223,22 @@ const struct rwk_address *rwk_engine_address(const struct rwk_engine *e)
 }
 
 /**
- * An empty look at the network is a system call, ten times as dear as one at shared memory: where nothing comes by the
- * network for long, it is asked less often.
+ * An empty look at the network is a system call, ten times as dear as one at shared memory. Where nothing comes by the
+ * network for long, it is asked less often. And after a look that brought something the next is left out: who reads a
+ * queue reads on until it is empty, and has better things to do than to wait for that.
  */
 static int network_progress(struct rwk_engine *e)
 {
 	int n;
 
+	if (e->network_fresh) {
+		e->network_fresh = false;
+		return 0;
+	}
 	if (e->network_quiet >= NETWORK_QUIET && ++e->network_quiet % NETWORK_SELDOM)
 		return 0;
 	n = e->network->progress(e->network_port);
+	e->network_fresh = n;
 	e->network_quiet = n ? 0 : e->network_quiet + (e->network_quiet < NETWORK_QUIET);
 	return n;
 }
@@ -253,6 +259,7 @@ int rwk_engine_arm(struct rwk_engine *e)
 	int rc = e->network ? e->network->arm(e->network_port) : 0;
 
 	e->network_quiet = 0;
+	e->network_fresh = false;
 	return rc ? rc : e->transport->arm(e->port);
 }
 

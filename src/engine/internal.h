@@ -209,6 +209,7 @@ struct rwk_engine {
 	const struct rwk_transport *network;
 	struct rwk_port *network_port;
 	unsigned network_quiet; /* progress calls since something last came by it */
+	bool network_fresh;     /* the last call brought something */
 	int wait_fd;            /* of both ports; -1: the first port's own */
 
 	struct rwk_pool tx_pool, unexpected_pool;

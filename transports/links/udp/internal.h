@@ -26,6 +26,7 @@
 #define MESSAGES   64             /* staged at most */
 #define PIECES     1024           /* of all of them; the kernel takes as many of one */
 #define COPY_BYTES (64u << 10)    /* of short pieces */
+#define JOINED_MAX 2048u          /* bytes of a packet that goes alone, up to which its pieces are joined */
 #define STAGED_MAX (256u << 10)   /* bytes of all of them */
 #define SEGMENTS   64             /* packets of a batch: what all kernels with UDP_SEGMENT take */
 #define BATCH_MAX  (60u << 10)    /* bytes: below 64 KB with headers, and few enough for an skb of single pages */

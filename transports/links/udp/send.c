@@ -136,6 +136,15 @@ int rwk_udp_send(struct rwk_link *l, const struct rwk_link_address *to, const st
 	return 0;
 }
 
+/* One packet that is not long, in one piece: to copy it costs less than to have the kernel look at several pieces. */
+static ssize_t give_joined(struct udp *u, const struct msghdr *h)
+{
+	uint8_t bytes[JOINED_MAX];
+	size_t len = rwk_iov_gather(h->msg_iov, h->msg_iovlen, 0, bytes, sizeof(bytes));
+
+	return sendto(u->fd, bytes, len, 0, h->msg_name, h->msg_namelen);
+}
+
 /* Gives the kernel what is staged; returns how many messages it took, or negative errno. */
 static int give(struct udp *u)
 {
@@ -147,6 +156,8 @@ static int give(struct udp *u)
 		r = sendmmsg(u->fd, &u->out[u->first], (unsigned)n, 0);
 	else if (h->msg_iovlen == 1 && !h->msg_controllen)
 		r = sendto(u->fd, h->msg_iov->iov_base, h->msg_iov->iov_len, 0, h->msg_name, h->msg_namelen);
+	else if (!h->msg_controllen && u->message[u->first].bytes <= JOINED_MAX)
+		r = give_joined(u, h);
 	else
 		r = sendmsg(u->fd, h, 0);
 	if (r < 0)
