@@ -73,9 +73,11 @@ struct rwk_link {
 	void (*packet)(void *user, const struct rwk_link_address *from, const void *bytes, size_t len);
 	/**
 	 * From progress, may be NULL: evidence about who is at `who`. On a stream: 0, it is open; negative, why it
-	 * is none any more (-ECONNREFUSED nobody listens there, -ECONNRESET its process has ended, -ESTALE another
-	 * process than the one asked for is there, -ETIMEDOUT no way through). On udp -ECONNREFUSED: the kernel there
-	 * says that the port is closed; a hint to look closer.
+	 * is none any more: -ECONNREFUSED nobody listens there, -ECONNRESET its process has ended, -ESTALE another
+	 * process than the one asked for is there, -ESHUTDOWN it has left in good order, -EACCES, -EPROTO and
+	 * -EPROTONOSUPPORT what is there is none of ours; -ETIMEDOUT, -EHOSTUNREACH no way through, -EMFILE and the
+	 * like something is missing at this end, which are evidence of nothing. On udp -ECONNREFUSED: the kernel
+	 * there says that the port is closed; a hint to look closer.
 	 */
 	void (*word)(void *user, const struct rwk_link_address *who, int status);
 	void *user;

@@ -61,8 +61,8 @@ struct rwk_wr {
 	struct rwk_list link; /* the machine's, from here on */
 	uint32_t first_psn, packets;
 	uint32_t state;
-	uint32_t count; /* READ: packets of the response in place */
-	uint64_t at;    /* bytes in packets so far */
+	uint32_t count; /* rc: packets made so far */
+	uint64_t at;    /* uc: bytes in packets so far */
 };
 
 /** Where in its message a packet of a Send stands. */
@@ -74,8 +74,9 @@ enum rwk_reach { RWK_REACH_READ = 1, RWK_REACH_WRITE = 2, RWK_REACH_ATOMIC = 4 }
 struct rwk_machine_host {
 	/**
 	 * Sends a packet: headers with opcode, PSN and all that the opcode has (the QP number of the peer too), and the
-	 * payload where it lies, at most RWK_MACHINE_IOV pieces, unchanged until the link's next flush. 0; -EAGAIN: the
-	 * link has no room, the machine tries again in its next pump.
+	 * payload where it lies, at most RWK_MACHINE_IOV pieces, unchanged until the link's next flush (of at most
+	 * RWK_LINK_COPIED bytes: during the call). 0; -EAGAIN: the link has no room, the machine tries again in its
+	 * next pump.
 	 */
 	int (*emit)(void *user, const struct rwk_wire *w, const struct iovec *payload, int count);
 	/**

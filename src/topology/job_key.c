@@ -10,7 +10,6 @@
 #include "topology/source.h"
 
 #include "base/log.h"
-#include "topology/sha256.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -19,19 +18,21 @@
 #include <string.h>
 #include <unistd.h>
 
-_Static_assert(sizeof(((struct rwk_job_map *)0)->key) == RWK_SHA256_SIZE, "a key is a digest");
+#include <sodium.h>
+
+_Static_assert(sizeof(((struct rwk_job_map *)0)->key) == crypto_hash_sha256_BYTES, "a key is a digest");
 
 /* Keys from different origins never meet, whatever the bytes. */
 static void make_key(struct rwk_job_map *m, const char *origin, const void *bytes, size_t len)
 {
 	static const char purpose[] = "ropewalk job key 1";
-	struct rwk_sha256 s;
+	crypto_hash_sha256_state s;
 
-	rwk_sha256_begin(&s);
-	rwk_sha256_add(&s, purpose, sizeof(purpose));
-	rwk_sha256_add(&s, origin, strlen(origin) + 1);
-	rwk_sha256_add(&s, bytes, len);
-	rwk_sha256_end(&s, m->key);
+	crypto_hash_sha256_init(&s);
+	crypto_hash_sha256_update(&s, (const void *)purpose, sizeof(purpose));
+	crypto_hash_sha256_update(&s, (const void *)origin, strlen(origin) + 1);
+	crypto_hash_sha256_update(&s, bytes, len);
+	crypto_hash_sha256_final(&s, m->key);
 }
 
 /*

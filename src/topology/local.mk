@@ -7,6 +7,5 @@ libropewalk_core_la_SOURCES += \
 	src/topology/machine.c src/topology/machine.h \
 	src/topology/node_map.c src/topology/node_map.h \
 	src/topology/pmix.c \
-	src/topology/sha256.c src/topology/sha256.h \
 	src/topology/slurm.c \
 	src/topology/source.c src/topology/source.h

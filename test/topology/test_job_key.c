@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "engine/job.h"
 #include "topology/job_map.h"
-#include "topology/sha256.h"
 
 #define NONCE "25b574be11d01fbe-05cde15bbb3b7f12"
 
@@ -105,49 +104,6 @@ static bool same(struct world a, struct world b)
 	key_of(a, x);
 	key_of(b, y);
 	return !memcmp(x, y, sizeof(x));
-}
-
-/* SHA-256 of lengths round its blocks, at once and in pieces; and of a million bytes, as the standard's examples have.
- */
-static void digests(void **state)
-{
-	static const struct {
-		size_t len;
-		const char *hex;
-	} cases[] = {
-		{0, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
-		{1, "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d"},
-		{55, "463eb28e72f82e0a96c0a4cc53690c571281131f672aa229e0d45ae59b598b59"},
-		{56, "da2ae4d6b36748f2a318f23e7ab1dfdf45acdc9d049bd80e59de82a60895f562"},
-		{57, "2fe741af801cc238602ac0ec6a7b0c3a8a87c7fc7d7f02a3fe03d1c12eac4d8f"},
-		{63, "29af2686fd53374a36b0846694cc342177e428d1647515f078784d69cdb9e488"},
-		{64, "fdeab9acf3710362bd2658cdc9a29e8f9c757fcf9811603a8c447cd1d9151108"},
-		{65, "4bfd2c8b6f1eec7a2afeb48b934ee4b2694182027e6d0fc075074f2fabb31781"},
-		{119, "da18797ed7c3a777f0847f429724a2d8cd5138e6ed2895c3fa1a6d39d18f7ec6"},
-		{120, "f52b23db1fbb6ded89ef42a23ce0c8922c45f25c50b568a93bf1c075420bbb7c"},
-		{1000, "4e4c294b331f7a2099a379bec34b9f9fc03dc46ab465d998f4d683da53487e6d"},
-	};
-	uint8_t bytes[1000], digest[32];
-	struct rwk_sha256 s;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		bytes[i] = (uint8_t)(i % 251);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		size_t cut = cases[i].len / 3;
-
-		rwk_sha256_begin(&s);
-		rwk_sha256_add(&s, bytes, cut);
-		rwk_sha256_add(&s, bytes + cut, cases[i].len - cut);
-		rwk_sha256_end(&s, digest);
-		assert_hex(digest, cases[i].hex);
-	}
-	memset(bytes, 'a', sizeof(bytes));
-	rwk_sha256_begin(&s);
-	for (int i = 0; i < 1000; i++)
-		rwk_sha256_add(&s, bytes, sizeof(bytes));
-	rwk_sha256_end(&s, digest);
-	assert_hex(digest, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
 /* Where a key comes from, what it is then (other builds on other nodes must make the same), and whether it is secret.
@@ -311,7 +267,6 @@ static void ports(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(digests),
 		cmocka_unit_test(origins),
 		cmocka_unit_test(jobs),
 		cmocka_unit_test(guessable),
