@@ -34,5 +34,6 @@ def keepers():
 
 
 def launcher(ranks):
-    """Open MPI over the hosts."""
-    return [SCRIPT, "mpirun", "-n", str(ranks)]
+    """Open MPI over the hosts. A build with sanitizers is told what to pass over there too."""
+    passed = [word for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS") if name in os.environ for word in ("-x", name)]
+    return [SCRIPT, "mpirun", "-n", str(ranks), *passed]

@@ -562,6 +562,8 @@ static int concealed_reader(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, LARGE));
 	status = tp_finish(ch, &o, 3000);
 	/* where both copy, the reader may have had the rest before */
+	if (status != -EACCES)
+		fprintf(stderr, "reader: method %d, status %d\n", method, status);
 	CHECK(status == -EACCES || (method == RWK_SHM_BOTH && status == 0));
 	CHECK(!tp_protocol_error(ch));
 	free(buf);

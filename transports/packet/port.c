@@ -672,9 +672,9 @@ void rwk_packet_close(struct rwk_port *port)
 	if (rwk_params.stats)
 		rwk_packet_summary(port);
 	end_places(port);
+	port->client = &rwk_packet_nobody;
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next)
 		rwk_packet_farewell(rwk_container_of(l, struct rwk_packet_channel, all));
-	port->client = &rwk_packet_nobody;
 	if (port->ways->linger) {
 		port->ways->linger(port);
 		return;
