@@ -11,9 +11,12 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#define FEW_DESCRIPTORS 32u
 
 static pthread_mutex_t job_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rwk_job_map *job_map;
@@ -172,6 +175,18 @@ void rwk_job_describe(struct rwk_port_attr *attr)
 	attr->oversubscribed = job_map->oversubscribed;
 }
 
+/** Where nobody says that there are other nodes, the few descriptors of a process are for those on this one. */
+static bool descriptors_suffice(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= FEW_DESCRIPTORS)
+		return true;
+	rwk_warn("only %llu descriptors: peers on other nodes cannot be reached; raise `ulimit -n` to %u",
+		(unsigned long long)limit.rlim_cur, FEW_DESCRIPTORS);
+	return false;
+}
+
 bool rwk_job_wants_network(void)
 {
 	bool forced = rwk_params.link == RWK_LINK_UDP || rwk_params.link == RWK_LINK_TCP ||
@@ -179,7 +194,9 @@ bool rwk_job_wants_network(void)
 
 	if (rwk_params.link == RWK_LINK_SHM)
 		return false;
-	return forced || job_map->source == RWK_JOB_NONE || job_map->nodes > 1;
+	if (forced || job_map->nodes > 1)
+		return true;
+	return job_map->source == RWK_JOB_NONE && descriptors_suffice();
 }
 
 bool rwk_address_is_here(const struct rwk_address *a)

@@ -369,14 +369,17 @@ BAD_VALUES = {
     "EXPLAIN": ("perhaps", "yes"), "STATS": ("2", "yes"), "LOG": ("loud", "debug"), "SERVICE": ("air-mail", "uc"),
     "LINK": ("carrier-pigeon", "shm"), "PMIX": ("sure", "auto"), "EAGER_MAX": ("1T", "256"), "EAGER_CREDIT": ("-5", "4096"),
     "CMA": ("maybe", "auto"), "PTRACER": ("", "yes"), "CONNECT_WAIT": ("86401", "86400"), "RING_LINES": ("1", "64"), "SPIN": ("x", "0"),
+    "INTERFACES": ("eth0,10.0.0.0/99", "10.0.0.0/8"), "PORTS": ("9-1", "65535"), "UDP": ("perhaps", "yes"), "TCP": ("2", "yes"),
+    "PMTU": ("1500", "4096"), "RECEIVE_BUFFER": ("lots", "1073741824"), "WINDOW": ("257", "256"), "RENDEZVOUS": ("push", "write"),
 }
+TEXTS = {"JOB_FILE", "JOB_KEY", "PCAP"} # any value may be right
 
 
 def parameters(setup):
     """A wrong value of each parameter: a warning names variable and good values, and the job runs on with the default."""
     listed = subprocess.run(["fi_info", "-e", "-g", "ropewalk"], env=setup.environment, capture_output=True, text=True).stdout
     names = {line.split("FI_ROPEWALK_")[1].split(":")[0].split()[0] for line in listed.splitlines() if "FI_ROPEWALK_" in line}
-    if unknown := names - set(BAD_VALUES) - {"JOB_FILE"}:
+    if unknown := names - set(BAD_VALUES) - TEXTS:
         raise Wrong(f"parameters that this test has no wrong value for: {sorted(unknown)}")
     if not names:
         raise Wrong("fi_info -e lists no parameter FI_ROPEWALK_*")
@@ -385,7 +388,7 @@ def parameters(setup):
         job.expect_progress(0.5)
         job.finish()
     for worker in job.workers:
-        for name in names - {"JOB_FILE"}:
+        for name in names - TEXTS:
             bad, good = BAD_VALUES[name]
             line = next((x for x in worker.stderr().splitlines() if f"FI_ROPEWALK_{name}={bad}" in x), None)
             if not line or good not in line.split(f"FI_ROPEWALK_{name}={bad}")[1]:

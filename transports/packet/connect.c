@@ -388,6 +388,15 @@ static void channel_word(struct rwk_packet_channel *ch, int status)
 		if (ch->state == RWK_CH_CONNECTING)
 			rwk_packet_stir(ch);
 		break;
+	case -EACCES:
+	case -EPROTONOSUPPORT:
+		if (ch->state != RWK_CH_CONNECTING)
+			break;
+		rwk_warn("packets: %s does not know this job's key: it is of another job or user, or of another "
+			 "version (FI_ROPEWALK_JOB_KEY makes jobs one)",
+			rwk_packet_name(&ch->address));
+		rwk_packet_doom(ch, -EACCES);
+		break;
 	case -ECONNREFUSED:
 		if (!partial)
 			rwk_packet_doom(ch, -ECONNRESET); /* it had an address, so it was there */
