@@ -6,7 +6,6 @@
 #define TIMEOUT    (2 * 1000 * 1000ull) /* ns, until there are measurements */
 #define ACK_DELAY  (60 * 1000ull)       /* ns */
 #define ACK_EVERY  16
-#define READ_BATCH 15 /* packets of a Read Request: as many as the link sends in one go */
 
 static uint32_t new_qpn(struct rwk_port *port)
 {
@@ -116,8 +115,8 @@ static uint32_t at_most(uint32_t a, uint32_t b)
 static int make_rc(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 {
 	struct rwk_port *port = ch->port;
-	uint32_t chunk = READ_BATCH * ch->pmtu;
-	uint32_t reads = port->window / READ_BATCH;
+	uint32_t chunk = RWK_READ_BATCH * ch->pmtu;
+	uint32_t reads = port->window / RWK_READ_BATCH;
 	const struct rwk_rc_attr attr = {
 		.peer_qpn = g->qpn,
 		.send_psn = ch->psn,

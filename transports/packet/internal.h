@@ -51,6 +51,7 @@ enum { RWK_WAY_LOSSY, RWK_WAY_STREAM, RWK_WAYS };
 #define RWK_FRAME_ACK       0x01000000u /* the low 24 bits are a PSN acknowledged */
 #define RWK_RECORD_MAX      24u         /* bytes of a record's head, with data */
 #define RWK_FRAMES_MAX      64u         /* frames of a channel that are under way; beyond it send says -EAGAIN */
+#define RWK_READ_BATCH  15u         /* packets of a Read Request: as many as the link sends in one go */
 #define RWK_SEND_MAX        65536u      /* bytes of a message that goes as a Send */
 #define RWK_KEY_TABLES  64u         /* 4 million regions */
 #define RWK_RKEY_MARK       0x726f7065u /* in an rkey's second word: it is of this service */

@@ -9,6 +9,9 @@
 /* "At least every 64 packets": a requester asks for an acknowledgement. */
 #define ASK_EVERY 64
 
+/* LAZY: packets of a message beyond which its end is acknowledged at once. */
+#define LONG 8
+
 struct rwk_wr *rwk_rc_find(struct rwk_rc *qp, uint32_t psn)
 {
 	struct rwk_rc_requester *r = &qp->req;
@@ -154,8 +157,8 @@ static bool asks(const struct rwk_rc_requester *r, bool last)
 	/* What is acknowledged without being asked, by the client's own messages, need not be asked for. */
 	if (since > rwk_rc_span(r))
 		since = rwk_rc_span(r);
-	/* Never let the window run out in silence. */
-	return since >= half || rwk_rc_span(r) + 1 >= r->window || rwk_rc_under_way(r) + 1u >= r->cwnd;
+	/* A long message is waited for at its sender, too. And never let the window run out in silence. */
+	return last || since >= half || rwk_rc_span(r) + 1 >= r->window || rwk_rc_under_way(r) + 1u >= r->cwnd;
 }
 
 /* What may_send wants to know of the work request that is next; it has not begun before a packet of it is sent. */
@@ -202,7 +205,7 @@ void rwk_rc_send_new(struct rwk_rc *qp, rwk_time now)
 		count = may_send(qp, wr);
 		if (!count)
 			break;
-		ask = asks(r, wr->count + count == wr->packets);
+		ask = asks(r, wr->count + count == wr->packets && (!(r->own & RWK_RC_LAZY) || wr->packets > LONG));
 		if (rwk_rc_send(qp, &o, wr, r->next, &count, ask))
 			break;
 		sent(r, wr, count, ask, now);
