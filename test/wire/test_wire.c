@@ -333,7 +333,7 @@ static void bad_truncated(void **state)
 	}
 }
 
-/* Everything else that is wrong with a packet, one by one. */
+/* S3-7 among them. Everything else that is wrong with a packet, one by one. */
 static void bad_fields(void **state)
 {
 	static const struct {
