@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define BUDGET      64                          /* packets a progress and link */
+#define DRAIN       256                         /* such rounds after a death: more than a receive buffer holds */
 #define GSI_QKEY    0x80010000u                 /* of management datagrams */
 #define STREAM_GAP  (5 * 1000 * 1000ull)        /* ns between looks at streams that carry nothing */
 #define SAY_AGAIN   (1000 * 1000ull)            /* ns between good-byes to who has not heard of the end */
@@ -338,7 +339,7 @@ static void fail_doomed(struct rwk_port *port)
 
 	port->doomed = false;
 	rwk_packet_flush(port); /* an acknowledgement gives back what the link may have to send again */
-	while (lossy && lossy->ops->progress(lossy, BUDGET) > 0)
+	for (int i = 0; lossy && i < DRAIN && lossy->ops->progress(lossy, BUDGET) > 0; i++)
 		;
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
 		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
