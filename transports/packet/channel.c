@@ -3,9 +3,9 @@
 #include "packet/internal.h"
 
 /* Where the machines between our own ends start from. */
-#define TIMEOUT    (2 * 1000 * 1000ull) /* ns, until there are measurements */
-#define ACK_DELAY  (60 * 1000ull)       /* ns */
-#define ACK_EVERY  16
+#define TIMEOUT   (2 * 1000 * 1000ull) /* ns, until there are measurements */
+#define ACK_DELAY (60 * 1000ull)       /* ns */
+#define ACK_EVERY 16
 
 static uint32_t new_qpn(struct rwk_port *port)
 {
@@ -117,12 +117,13 @@ static int make_rc(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 	struct rwk_port *port = ch->port;
 	uint32_t chunk = RWK_READ_BATCH * ch->pmtu;
 	uint32_t reads = port->window / RWK_READ_BATCH;
+	uint32_t window = rwk_params.window ? (uint32_t)rwk_params.window : RWK_RC_WINDOW_MAX;
 	const struct rwk_rc_attr attr = {
 		.peer_qpn = g->qpn,
 		.send_psn = ch->psn,
 		.receive_psn = g->psn,
 		.pmtu = (uint16_t)ch->pmtu,
-		.window = (uint16_t)at_most(g->window, RWK_RC_WINDOW_MAX),
+		.window = (uint16_t)at_most(g->window, window),
 		.reads = (uint8_t)(reads < 1 ? 1 : at_most(reads, g->reads)),
 		.peer_reads = RWK_RC_READS_MAX,
 		.retry = 7,
@@ -157,6 +158,7 @@ static int make_uc(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 		.receive_psn = g->psn,
 		.pmtu = (uint16_t)ch->pmtu,
 		.reach = RWK_REACH_WRITE,
+		.stream = true,
 	};
 	void *responder;
 	int rc;
@@ -176,7 +178,6 @@ int rwk_packet_machine(struct rwk_packet_channel *ch, const struct rwk_greeting 
 {
 	drop_machine(ch);
 	ch->peer_qpn = g->qpn;
-	ch->peer_psn = g->psn;
 	ch->pmtu = at_most(g->pmtu, rwk_packet_pmtu(ch->port, ch->way, &ch->to));
 	return ch->way == RWK_WAY_LOSSY ? make_rc(ch, g) : make_uc(ch, g);
 }

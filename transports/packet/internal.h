@@ -102,7 +102,7 @@ struct rwk_packet_channel {
 	bool ack_came; /* the frame being taken has brought an acknowledgement, */
 	uint32_t ack;  /* this one */
 	uint32_t qpn, peer_qpn;
-	uint32_t psn, peer_psn;
+	uint32_t psn;
 	struct rwk_rc *rc; /* one of the two from ACCEPTING or OPEN on; in `machine` */
 	struct rwk_uc *uc;
 	void *machine;
