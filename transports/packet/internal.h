@@ -2,7 +2,9 @@
 /*
  * The packet service from inside.
  *
- *   port.c      links, packets in and to whom they go, timers, sleeping
+ *   port.c      links, packets in and to whom they go, timers
+ *   sleep.c     the descriptor to sleep on
+ *   close.c     the end of a port
  *   connect.c   the handshake, and which way a channel goes
  *   channel.c   a channel's life: made, open, failed, gone
  *   outbound.c  messages into frames, ops into work requests, packets out
@@ -192,6 +194,12 @@ uint32_t rwk_packet_pmtu(struct rwk_port *port, int way, const struct rwk_link_a
 void rwk_packet_sent(
 	struct rwk_port *port, int way, const struct rwk_link_address *to, const struct iovec *iov, int count);
 
+/* sleep.c */
+int rwk_packet_open_waiting(struct rwk_port *port);
+void rwk_packet_disarm(struct rwk_port *port);
+
+/* close.c */
+void rwk_packet_close_links(struct rwk_port *port);
 /** Who is told what comes while a port is being closed. */
 extern const struct rwk_client rwk_packet_nobody;
 

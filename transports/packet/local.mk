@@ -2,6 +2,7 @@
 libropewalk_core_la_SOURCES += \
 	transports/packet/capture.c transports/packet/capture.h \
 	transports/packet/channel.c \
+	transports/packet/close.c \
 	transports/packet/connect.c \
 	transports/packet/greeting.c transports/packet/greeting.h \
 	transports/packet/inbound.c \
@@ -12,5 +13,6 @@ libropewalk_core_la_SOURCES += \
 	transports/packet/port.c \
 	transports/packet/pull.c \
 	transports/packet/regions.c \
+	transports/packet/sleep.c \
 	transports/packet/summary.c
 EXTRA_DIST += transports/packet/FRAME.md transports/packet/HANDSHAKE.md

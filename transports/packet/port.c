@@ -10,11 +10,7 @@
 
 #include <arpa/inet.h>
 #include <stdio.h>
-#include <sys/epoll.h>
 #include <sys/random.h>
-#include <sys/timerfd.h>
-#include <time.h>
-#include <unistd.h>
 
 #define BUDGET      64                          /* packets a progress and link */
 #define DRAIN       256                         /* such rounds after a death: more than a receive buffer holds */
@@ -22,8 +18,7 @@
 #define STREAM_GAP  (5 * 1000 * 1000ull)        /* ns between looks at streams that carry nothing */
 #define SAY_AGAIN   (1000 * 1000ull)            /* ns between good-byes to who has not heard of the end */
 #define CLOCK_GAP   16                          /* polls between looks at the clock */
-#define LINGER      (2 * 1000 * 1000 * 1000ull) /* ns that close waits for acknowledgements at most */
-#define PACKET_COST 512 /* bytes that the kernel counts for a packet beside its payload, about */
+#define PACKET_COST 512                         /* bytes that the kernel counts for a packet beside its payload, about */
 
 int rwk_packet_random(void *to, size_t len)
 {
@@ -352,31 +347,6 @@ static void fail_doomed(struct rwk_port *port)
 	}
 }
 
-/**
- * Puts the links' descriptors among those that a sleeper waits for, or takes them out: a socket that is watched costs
- * whoever sends to it a microsecond for each packet.
- */
-static int watch_links(struct rwk_port *port, int operation)
-{
-	struct epoll_event e = {.events = EPOLLIN};
-	int rc = 0;
-
-	for (int i = 0; i < RWK_WAYS; i++) {
-		int fd = port->link[i] ? port->link[i]->ops->wait_fd(port->link[i]) : -1;
-
-		if (fd >= 0 && epoll_ctl(port->epoll, operation, fd, &e) && errno != EEXIST && errno != ENOENT)
-			rc = -errno;
-	}
-	return rc;
-}
-
-static void disarm(struct rwk_port *port)
-{
-	port->armed = false;
-	port->stream_at = 0; /* it may be what has woken us */
-	watch_links(port, EPOLL_CTL_DEL);
-}
-
 int rwk_packet_progress(struct rwk_port *port)
 {
 	struct rwk_link *lossy = port->link[RWK_WAY_LOSSY], *stream = port->link[RWK_WAY_STREAM];
@@ -386,7 +356,7 @@ int rwk_packet_progress(struct rwk_port *port)
 	port->now = 0;
 	port->inside = true;
 	if (rwk_unlikely(port->armed)) {
-		disarm(port);
+		rwk_packet_disarm(port);
 		by_clock(port);
 	}
 	if (lossy)
@@ -403,79 +373,6 @@ int rwk_packet_progress(struct rwk_port *port)
 	if (n)
 		rwk_packet_flush(port);
 	return n;
-}
-
-rwk_time rwk_packet_next(const struct rwk_port *port)
-{
-	rwk_time at = port->deadline < port->seek_at ? port->deadline : port->seek_at;
-
-	for (struct rwk_list *l = port->connecting.next; l != &port->connecting; l = l->next) {
-		const struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, connecting);
-
-		if (ch->ask_at < at)
-			at = ch->ask_at;
-	}
-	return at;
-}
-
-int rwk_packet_arm(struct rwk_port *port)
-{
-	struct itimerspec when = {{0, 0}, {0, 0}};
-	rwk_time at = rwk_packet_next(port), now;
-
-	if (!rwk_list_empty(&port->dirty) || port->doomed)
-		return -EAGAIN;
-	for (int i = 0; i < RWK_WAYS; i++) {
-		if (port->link[i] && port->link[i]->ops->arm(port->link[i]))
-			return -EAGAIN;
-	}
-	port->now = 0;
-	now = rwk_packet_now(port);
-	if (at <= now)
-		return -EAGAIN;
-	if (at != RWK_NEVER) {
-		when.it_value.tv_sec = (time_t)((at - now) / 1000000000u);
-		when.it_value.tv_nsec = (long)((at - now) % 1000000000u);
-	}
-	timerfd_settime(port->timer, 0, &when, NULL);
-	port->armed = true;
-	return watch_links(port, EPOLL_CTL_ADD) ? -EAGAIN : 0; /* who cannot sleep polls */
-}
-
-int rwk_packet_wait_fd(struct rwk_port *port)
-{
-	return port->epoll;
-}
-
-/** One descriptor to sleep on: the links' are in it while the port is armed, and a timer. */
-static int open_waiting(struct rwk_port *port)
-{
-	struct epoll_event e = {.events = EPOLLIN};
-	int rc;
-
-	port->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (port->timer < 0)
-		return -errno;
-	port->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (port->epoll < 0) {
-		rc = -errno;
-		goto close_timer;
-	}
-	if (!epoll_ctl(port->epoll, EPOLL_CTL_ADD, port->timer, &e))
-		return 0;
-	rc = -errno;
-	close(port->epoll);
-close_timer:
-	close(port->timer);
-	return rc;
-}
-
-static void close_links(struct rwk_port *port)
-{
-	for (int i = 0; i < RWK_WAYS; i++) {
-		if (port->link[i])
-			port->link[i]->ops->close(port->link[i]);
-	}
 }
 
 static void join_links(struct rwk_port *port)
@@ -535,7 +432,7 @@ int rwk_packet_open(const struct rwk_packet_ways *ways, const struct rwk_transpo
 		goto free_port;
 	port->address = attr->address;
 	join_links(port);
-	rc = open_waiting(port);
+	rc = rwk_packet_open_waiting(port);
 	if (rc)
 		goto close_links;
 	port->capture = rwk_capture_open(rwk_params.pcap, rwk_address_rank(&port->address));
@@ -543,145 +440,10 @@ int rwk_packet_open(const struct rwk_packet_ways *ways, const struct rwk_transpo
 	return 0;
 
 close_links:
-	close_links(port);
+	rwk_packet_close_links(port);
 free_port:
 	free(port);
 	return rc;
-}
-
-static bool all_idle(const struct rwk_port *port)
-{
-	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
-		const struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
-
-		if (ch->state == RWK_CH_OPEN && !ch->doom && !rwk_packet_idle(ch))
-			return false;
-	}
-	return true;
-}
-
-static int nobody_connected(void *client, struct rwk_channel *ch, const struct rwk_address *from)
-{
-	(void)client;
-	(void)ch;
-	(void)from;
-	return -ECONNREFUSED;
-}
-
-static void nobody_message(
-	void *client, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len)
-{
-	(void)client;
-	(void)ch;
-	(void)env;
-	(void)payload;
-	(void)len;
-}
-
-static struct rwk_place *nobody_begin(void *client, struct rwk_channel *ch, const struct rwk_envelope *env, size_t len)
-{
-	static struct rwk_place nowhere;
-
-	(void)client;
-	(void)ch;
-	(void)env;
-	(void)len;
-	return &nowhere;
-}
-
-static void nobody_end(void *client, struct rwk_channel *ch, struct rwk_place *place, int status)
-{
-	(void)client;
-	(void)ch;
-	(void)place;
-	(void)status;
-}
-
-static void nobody_failed(void *client, struct rwk_channel *ch, int err)
-{
-	(void)client;
-	(void)ch;
-	(void)err;
-}
-
-const struct rwk_client rwk_packet_nobody = {
-	.connected = nobody_connected,
-	.message = nobody_message,
-	.begin = nobody_begin,
-	.end = nobody_end,
-	.failed = nobody_failed,
-};
-
-/** Ends the messages of which some pieces have come. */
-static void end_places(struct rwk_port *port)
-{
-	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
-		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
-		struct rwk_place *place = ch->place;
-
-		if (!place)
-			continue;
-		port->client->end(port->cookie, &ch->base, place, -ECANCELED);
-		ch->place = nobody_begin(NULL, NULL, NULL, 0);
-	}
-}
-
-bool rwk_packet_linger(struct rwk_port *port)
-{
-	rwk_packet_progress(port);
-	return !all_idle(port);
-}
-
-/**
- * The last messages have been sent, but perhaps not arrived: waits for their acknowledgements, for as long as the peers
- * live and at most LINGER. What comes meanwhile is dropped.
- */
-static void wait_for_peers(struct rwk_port *port)
-{
-	struct epoll_event event;
-	rwk_time end;
-
-	port->now = 0;
-	end = rwk_packet_now(port) + LINGER;
-	while (rwk_packet_linger(port) && rwk_packet_now(port) < end) {
-		if (!rwk_packet_arm(port))
-			epoll_wait(port->epoll, &event, 1, 10);
-		port->now = 0;
-	}
-}
-
-void rwk_packet_free(struct rwk_port *port)
-{
-	while (!rwk_list_empty(&port->all)) {
-		struct rwk_packet_channel *ch = rwk_container_of(port->all.next, struct rwk_packet_channel, all);
-
-		rwk_packet_stop(ch, -ECANCELED);
-		rwk_packet_channel_free(ch);
-	}
-	rwk_capture_close(port->capture);
-	close(port->epoll);
-	close(port->timer);
-	close_links(port);
-	rwk_packet_regions_free(port);
-	rwk_pool_close(&port->requests);
-	rwk_pool_close(&port->frames);
-	free(port);
-}
-
-void rwk_packet_close(struct rwk_port *port)
-{
-	if (rwk_params.stats)
-		rwk_packet_summary(port);
-	end_places(port);
-	port->client = &rwk_packet_nobody;
-	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next)
-		rwk_packet_farewell(rwk_container_of(l, struct rwk_packet_channel, all));
-	if (port->ways->linger) {
-		port->ways->linger(port);
-		return;
-	}
-	wait_for_peers(port);
-	rwk_packet_free(port);
 }
 
 int rwk_packet_connect(struct rwk_port *port, const struct rwk_address *to, void *peer, struct rwk_channel **out)

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The end of a port. Its client is told nothing any more; what was sent last may not have arrived yet, and is waited
+ * for.
+ */
+#include "packet/internal.h"
+
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define LINGER (2 * 1000 * 1000 * 1000ull) /* ns that close waits for acknowledgements at most */
+
+void rwk_packet_close_links(struct rwk_port *port)
+{
+	for (int i = 0; i < RWK_WAYS; i++) {
+		if (port->link[i])
+			port->link[i]->ops->close(port->link[i]);
+	}
+}
+
+static bool all_idle(const struct rwk_port *port)
+{
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
+		const struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
+
+		if (ch->state == RWK_CH_OPEN && !ch->doom && !rwk_packet_idle(ch))
+			return false;
+	}
+	return true;
+}
+
+static int nobody_connected(void *client, struct rwk_channel *ch, const struct rwk_address *from)
+{
+	(void)client;
+	(void)ch;
+	(void)from;
+	return -ECONNREFUSED;
+}
+
+static void nobody_message(
+	void *client, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	(void)client;
+	(void)ch;
+	(void)env;
+	(void)payload;
+	(void)len;
+}
+
+static struct rwk_place *nobody_begin(void *client, struct rwk_channel *ch, const struct rwk_envelope *env, size_t len)
+{
+	static struct rwk_place nowhere;
+
+	(void)client;
+	(void)ch;
+	(void)env;
+	(void)len;
+	return &nowhere;
+}
+
+static void nobody_end(void *client, struct rwk_channel *ch, struct rwk_place *place, int status)
+{
+	(void)client;
+	(void)ch;
+	(void)place;
+	(void)status;
+}
+
+static void nobody_failed(void *client, struct rwk_channel *ch, int err)
+{
+	(void)client;
+	(void)ch;
+	(void)err;
+}
+
+const struct rwk_client rwk_packet_nobody = {
+	.connected = nobody_connected,
+	.message = nobody_message,
+	.begin = nobody_begin,
+	.end = nobody_end,
+	.failed = nobody_failed,
+};
+
+/** Ends the messages of which some pieces have come. */
+static void end_places(struct rwk_port *port)
+{
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
+		struct rwk_place *place = ch->place;
+
+		if (!place)
+			continue;
+		port->client->end(port->cookie, &ch->base, place, -ECANCELED);
+		ch->place = nobody_begin(NULL, NULL, NULL, 0);
+	}
+}
+
+bool rwk_packet_linger(struct rwk_port *port)
+{
+	rwk_packet_progress(port);
+	return !all_idle(port);
+}
+
+/**
+ * The last messages have been sent, but perhaps not arrived: waits for their acknowledgements, for as long as the peers
+ * live and at most LINGER. What comes meanwhile is dropped.
+ */
+static void wait_for_peers(struct rwk_port *port)
+{
+	struct epoll_event event;
+	rwk_time end;
+
+	port->now = 0;
+	end = rwk_packet_now(port) + LINGER;
+	while (rwk_packet_linger(port) && rwk_packet_now(port) < end) {
+		if (!rwk_packet_arm(port))
+			epoll_wait(port->epoll, &event, 1, 10);
+		port->now = 0;
+	}
+}
+
+void rwk_packet_free(struct rwk_port *port)
+{
+	while (!rwk_list_empty(&port->all)) {
+		struct rwk_packet_channel *ch = rwk_container_of(port->all.next, struct rwk_packet_channel, all);
+
+		rwk_packet_stop(ch, -ECANCELED);
+		rwk_packet_channel_free(ch);
+	}
+	rwk_capture_close(port->capture);
+	close(port->epoll);
+	close(port->timer);
+	rwk_packet_close_links(port);
+	rwk_packet_regions_free(port);
+	rwk_pool_close(&port->requests);
+	rwk_pool_close(&port->frames);
+	free(port);
+}
+
+void rwk_packet_close(struct rwk_port *port)
+{
+	if (rwk_params.stats)
+		rwk_packet_summary(port);
+	end_places(port);
+	port->client = &rwk_packet_nobody;
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next)
+		rwk_packet_farewell(rwk_container_of(l, struct rwk_packet_channel, all));
+	if (port->ways->linger) {
+		port->ways->linger(port);
+		return;
+	}
+	wait_for_peers(port);
+	rwk_packet_free(port);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A port's sleep: one descriptor that tells of packets and of what the clock will demand. It is an epoll set with a
+ * timer in it, and the links' descriptors while the port is armed.
+ */
+#include "packet/internal.h"
+
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+/**
+ * Puts the links' descriptors among those that a sleeper waits for, or takes them out: a socket that is watched costs
+ * whoever sends to it a microsecond for each packet.
+ */
+static int watch_links(struct rwk_port *port, int operation)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+	int rc = 0;
+
+	for (int i = 0; i < RWK_WAYS; i++) {
+		int fd = port->link[i] ? port->link[i]->ops->wait_fd(port->link[i]) : -1;
+
+		if (fd >= 0 && epoll_ctl(port->epoll, operation, fd, &e) && errno != EEXIST && errno != ENOENT)
+			rc = -errno;
+	}
+	return rc;
+}
+
+void rwk_packet_disarm(struct rwk_port *port)
+{
+	port->armed = false;
+	port->stream_at = 0; /* it may be what has woken us */
+	watch_links(port, EPOLL_CTL_DEL);
+}
+
+rwk_time rwk_packet_next(const struct rwk_port *port)
+{
+	rwk_time at = port->deadline < port->seek_at ? port->deadline : port->seek_at;
+
+	for (struct rwk_list *l = port->connecting.next; l != &port->connecting; l = l->next) {
+		const struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, connecting);
+
+		if (ch->ask_at < at)
+			at = ch->ask_at;
+	}
+	return at;
+}
+
+int rwk_packet_arm(struct rwk_port *port)
+{
+	struct itimerspec when = {{0, 0}, {0, 0}};
+	rwk_time at = rwk_packet_next(port), now;
+
+	if (!rwk_list_empty(&port->dirty) || port->doomed)
+		return -EAGAIN;
+	for (int i = 0; i < RWK_WAYS; i++) {
+		if (port->link[i] && port->link[i]->ops->arm(port->link[i]))
+			return -EAGAIN;
+	}
+	port->now = 0;
+	now = rwk_packet_now(port);
+	if (at <= now)
+		return -EAGAIN;
+	if (at != RWK_NEVER) {
+		when.it_value.tv_sec = (time_t)((at - now) / 1000000000u);
+		when.it_value.tv_nsec = (long)((at - now) % 1000000000u);
+	}
+	timerfd_settime(port->timer, 0, &when, NULL);
+	port->armed = true;
+	return watch_links(port, EPOLL_CTL_ADD) ? -EAGAIN : 0; /* who cannot sleep polls */
+}
+
+int rwk_packet_wait_fd(struct rwk_port *port)
+{
+	return port->epoll;
+}
+
+int rwk_packet_open_waiting(struct rwk_port *port)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+	int rc;
+
+	port->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (port->timer < 0)
+		return -errno;
+	port->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (port->epoll < 0) {
+		rc = -errno;
+		goto close_timer;
+	}
+	if (!epoll_ctl(port->epoll, EPOLL_CTL_ADD, port->timer, &e))
+		return 0;
+	rc = -errno;
+	close(port->epoll);
+close_timer:
+	close(port->timer);
+	return rc;
+}
