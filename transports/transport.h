@@ -112,7 +112,8 @@ struct rwk_op {
 
 /**
  * Where the payload of a message of several pieces goes; the client's memory, given to the service from begin to end.
- * Bytes beyond the sum of iov are dropped by the service.
+ * Bytes beyond the sum of iov are dropped by the service. Until `end` the client may set iov_count to 0: the service
+ * looks at it for each piece, and drops what comes from then on.
  */
 struct rwk_place {
 	const struct iovec *iov;
@@ -150,6 +151,8 @@ struct rwk_channel {
 	struct rwk_port *port;
 	void *peer;      /* the client's */
 	size_t send_max; /* longest payload that send and a posted send take */
+	size_t direct_min; /* from so many bytes on post of a READ or WRITE of a region that stays exposed goes without
+			      the peer's help and beats messages; 0: never */
 	int error;       /* 0, or why the channel failed */
 };
 

@@ -36,18 +36,25 @@ enum rwk_space { RWK_TAGGED, RWK_PLAIN, RWK_SPACES };
  */
 enum {
 	RWK_F_PLAIN = 1 << 1,  /* the message is in the plain space, */
-	RWK_F_TAGGED = 1 << 3, /* or in the tagged one */
-	RWK_F_RECV = 1 << 10,  /* completion: of a receive, */
-	RWK_F_SEND = 1 << 11,  /* or of a send */
+	RWK_F_RMA = 1 << 2,    /* completion: not of a message but of a read or write, */
+	RWK_F_TAGGED = 1 << 3, /* (the message is in the tagged space) */
+	RWK_F_ATOMIC = 1 << 4, /* or of an atomic operation: */
+	RWK_F_READ = 1 << 8,   /* one that brought something, */
+	RWK_F_WRITE = 1 << 9,  /* one that did not, */
+	RWK_F_RECV = 1 << 10,  /* (completion: of a receive, */
+	RWK_F_SEND = 1 << 11,  /* or of a send) */
+	RWK_F_REMOTE_WRITE = 1 << 13, /* a peer's write with data, with RWK_F_RMA and RWK_F_DATA */
 	RWK_F_MULTI = 1 << 16, /* receive: the buffer takes messages until less than multi_min is left; completion: it
 				  is released, with its last message or alone */
 	RWK_F_DATA = 1 << 17,  /* send: `data` travels along; completion of a receive: data came */
-	RWK_F_SHOWN = RWK_F_PLAIN | RWK_F_TAGGED | RWK_F_RECV | RWK_F_SEND | RWK_F_MULTI | RWK_F_DATA,
+	RWK_F_SHOWN = RWK_F_PLAIN | RWK_F_TAGGED | RWK_F_RECV | RWK_F_SEND | RWK_F_MULTI | RWK_F_DATA | RWK_F_RMA |
+		      RWK_F_ATOMIC | RWK_F_READ | RWK_F_WRITE | RWK_F_REMOTE_WRITE,
 
 	RWK_F_INJECT = 1 << 18,    /* send: the buffer is the caller's again on return */
 	RWK_F_SILENT = 1 << 19,    /* send: no completion unless it fails */
 	RWK_F_DELIVERED = 1 << 20, /* send: complete once the message is in the receiver's buffer */
 	RWK_F_PEEK = 1 << 21,      /* receive: report a waiting message, leave it */
+	RWK_F_FENCE = 1 << 21,     /* read, write, atomic: begin when all earlier ones to that peer are complete */
 	RWK_F_CLAIM = 1 << 22,     /* with PEEK: take the message found for `context`; alone: receive the one taken */
 	RWK_F_DISCARD = 1 << 23,   /* with PEEK or CLAIM: drop the message */
 	RWK_F_USER = 1 << 24,      /* from here on the caller's, handed back to `complete` */
@@ -93,6 +100,9 @@ struct rwk_completions {
 	uint64_t mask;
 };
 
+struct rwk_regions;
+struct rwk_reached;
+
 struct rwk_engine_attr {
 	/** Called for each finished operation that does not go into a queue; see rwk_engine_set_queues. */
 	void (*complete)(void *owner, const struct rwk_completion *c);
@@ -102,6 +112,9 @@ struct rwk_engine_attr {
 	 */
 	void (*new_peer)(void *owner, struct rwk_peer *peer, const struct rwk_address *address);
 	void *owner;
+	struct rwk_regions *regions; /* what peers may reach (region.h); NULL: nothing */
+	/** A peer has carried out something on a region; for counters. May be NULL. */
+	void (*reached)(void *owner, const struct rwk_reached *r);
 	uint8_t ip[16];      /* what to put into the address; zero: the host's own by which others reach it, or 127.0.0.1
 				mapped where there is no network */
 	uint16_t port;       /* 0: any */
@@ -110,6 +123,7 @@ struct rwk_engine_attr {
 	size_t inject_limit; /* of these, most with RWK_F_INJECT: their payload is kept here, and nobody waits for them
 			      */
 	size_t rx_limit;     /* most receives posted; 0: no limit */
+	size_t rma_limit;    /* most reads, writes and atomics under way (rma.h); beyond it -EAGAIN; 0: 1024 */
 	const struct rwk_transport *const
 		*transports; /* for tests: the first of these carries every peer; NULL: selection decides */
 };

@@ -1,5 +1,6 @@
 # What src/engine adds to the build.
 libropewalk_core_la_SOURCES += \
+	src/engine/atomic.h \
 	src/engine/engine.c src/engine/engine.h \
 	src/engine/inbound.c \
 	src/engine/internal.h \
@@ -7,6 +8,8 @@ libropewalk_core_la_SOURCES += \
 	src/engine/match.c src/engine/match.h \
 	src/engine/peer.c \
 	src/engine/receive.c \
+	src/engine/region.h \
 	src/engine/rendezvous.c \
+	src/engine/rma.h \
 	src/engine/self.c \
 	src/engine/send.c

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Regions: memory of this process that peers may read, write and change by atomic operations. A table belongs to a
+ * domain; the endpoints opened with it (rwk_engine_attr.regions) answer requests that name its keys.
+ *
+ * A region is up to RWK_ENGINE_IOV_MAX pieces of memory, which peers see as one range of addresses. What a peer asks
+ * for is checked on each request: the key, the whole range, the kind of access. What fails is refused as a whole, and
+ * nothing is touched.
+ *
+ * Threads: the caller holds the lock that serialises the domain's endpoints, for every call. Nothing blocks.
+ */
+#ifndef RWK_ENGINE_REGION_H
+#define RWK_ENGINE_REGION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+struct rwk_engine;
+struct rwk_regions;
+struct rwk_region;
+
+/** Kinds of access, as bits: what a region grants, what a request needs. An atomic that changes memory needs WRITE, one
+ * that fetches READ. */
+enum { RWK_ACCESS_READ = 1, RWK_ACCESS_WRITE = 2 };
+
+/** What has been done to a region by a peer, or by this process through the same calls. */
+struct rwk_reached {
+	struct rwk_region *region;
+	unsigned access; /* RWK_ACCESS_* of this request: what was done */
+	bool atomic;
+	size_t length; /* bytes */
+};
+
+struct rwk_region_attr {
+	const struct iovec *iov; /* the memory, in order; copied. One piece at NULL, with a length up to SIZE_MAX, is all
+				    memory: of it what is not mapped answers -EFAULT to who touches it */
+	size_t count;            /* 1 to RWK_ENGINE_IOV_MAX */
+	uint64_t base;           /* the address by which peers name its first byte: that byte's own, or 0 for offsets */
+	unsigned access;         /* RWK_ACCESS_*; 0: none, the key is known and refuses all */
+	bool own_key;            /* `key` is asked for; else one is drawn at random */
+	uint64_t key;
+	struct rwk_engine *only; /* reached through this endpoint alone; NULL: through all of the domain */
+	/** Called after each access that has been granted and carried out, in progress; NULL: nobody asks. It must not
+	 * remove regions. */
+	void (*reached)(void *owner, const struct rwk_reached *r);
+	void *owner;
+};
+
+/** An empty table: 0 or -ENOMEM. */
+int rwk_regions_open(struct rwk_regions **t);
+/** Frees it; there are no regions in it and no endpoints use it any more. */
+void rwk_regions_close(struct rwk_regions *t);
+
+/**
+ * Adds a region: 0 and *region set; -ENOKEY: the key asked for is in use; -EINVAL: too many pieces, or the range wraps;
+ * -ENOMEM.
+ */
+int rwk_region_add(struct rwk_regions *t, const struct rwk_region_attr *attr, struct rwk_region **region);
+uint64_t rwk_region_key(const struct rwk_region *r);
+void *rwk_region_owner(const struct rwk_region *r);
+
+/**
+ * Takes a region out and frees it. From then on its key is refused, and what is under way does not touch its memory any
+ * more: a long write that has come in part is dropped from there on, and its initiator told -EACCES.
+ */
+void rwk_region_remove(struct rwk_regions *t, struct rwk_region *r);
+
+#endif
