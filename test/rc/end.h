@@ -87,6 +87,11 @@ struct end *end_alone(const struct rwk_rc_attr *attr);
 void end_pair(struct rwk_sim *s, const struct rwk_rc_attr *attr, struct end **a, struct end **b);
 void end_close(struct end *e);
 
+static inline const struct rwk_qp_counters *counters(const struct end *e)
+{
+	return rwk_rc_counters(e->qp);
+}
+
 /* Lets everything happen until both ends are idle and nothing is under way, or for `limit` more. True: idle. */
 bool end_settle(struct end *a, struct end *b, rwk_time limit);
 /* One event of the network or the clock. False: there is none before `until`. */

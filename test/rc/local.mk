@@ -8,13 +8,13 @@ test_rc_test_carry_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_carry
 
 check_PROGRAMS += test/rc/test_loss
-test_rc_test_loss_SOURCES = test/rc/test_loss.c $(rc_end)
+test_rc_test_loss_SOURCES = test/rc/test_loss.c test/rc/run.h $(rc_end)
 test_rc_test_loss_CPPFLAGS = $(TEST_CPPFLAGS)
 test_rc_test_loss_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_loss
 
 check_PROGRAMS += test/rc/test_own
-test_rc_test_own_SOURCES = test/rc/test_own.c $(rc_end)
+test_rc_test_own_SOURCES = test/rc/test_own.c test/rc/run.h $(rc_end)
 test_rc_test_own_CPPFLAGS = $(TEST_CPPFLAGS)
 test_rc_test_own_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_own
@@ -26,13 +26,13 @@ test_rc_test_random_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_random
 
 check_PROGRAMS += test/rc/test_requester
-test_rc_test_requester_SOURCES = test/rc/test_requester.c $(rc_end)
+test_rc_test_requester_SOURCES = test/rc/test_requester.c test/rc/alone.h $(rc_end)
 test_rc_test_requester_CPPFLAGS = $(TEST_CPPFLAGS)
 test_rc_test_requester_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_requester
 
 check_PROGRAMS += test/rc/test_responder
-test_rc_test_responder_SOURCES = test/rc/test_responder.c $(rc_end)
+test_rc_test_responder_SOURCES = test/rc/test_responder.c test/rc/alone.h $(rc_end)
 test_rc_test_responder_CPPFLAGS = $(TEST_CPPFLAGS)
 test_rc_test_responder_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_responder

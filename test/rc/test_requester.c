@@ -3,38 +3,7 @@
  * RC's rules on the wire for a requester, one by one, of a strict end by itself: the test is its peer, and looks at
  * every packet.
  */
-#include "rwk_test.h"
-
-#include "rc/end.h"
-
-#define PMTU 256u
-#define US   1000ull
-#define MS   1000000ull
-
-static uint8_t bytes[400 * PMTU], back[400 * PMTU];
-static struct rwk_wr wrs[400];
-static struct iovec iovs[400];
-static struct rwk_rc_attr attr;
-
-static int setup(void **state)
-{
-	(void)state;
-	attr = end_strict();
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		bytes[i] = (uint8_t)(i * 13 + i / 255);
-	return 0;
-}
-
-static const struct rwk_qp_counters *counters(const struct end *e)
-{
-	return rwk_rc_counters(e->qp);
-}
-
-static void post(struct end *e, unsigned i, unsigned type, size_t len)
-{
-	wrs[i] = end_wr(type, &iovs[i], type == RWK_WR_READ ? back : bytes, len);
-	end_post(e, &wrs[i]);
-}
+#include "rc/alone.h"
 
 /* S3-2, S3-8: what a message of each kind looks like, packet by packet. */
 static void packets_of_a_message(void **state)
