@@ -863,6 +863,7 @@ int main(void)
 	int failed = 0;
 
 	t_use_provider();
+	setenv("FI_ROPEWALK_CONNECT_WAIT", "1", 1); /* who is known by IP and port alone and has gone is waited for */
 	/* All of it three times: without a lock, with one, and with socket addresses. */
 	failed += cmocka_run_group_tests_name("FI_THREAD_DOMAIN", tests, open_domain, close_domain);
 	failed += cmocka_run_group_tests_name("FI_THREAD_SAFE", tests, open_locked_domain, close_domain);
