@@ -12,7 +12,7 @@ struct rwk_fi_cntr {
 	uint64_t value, errors;
 	struct rwk_fi_wait wait;
 	struct rwk_fi_domain *domain;
-	atomic_uint refs; /* endpoints bound, once for each direction */
+	atomic_uint refs; /* endpoints bound, once for each kind of operation */
 };
 
 int rwk_fi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context);

@@ -49,11 +49,13 @@ static void write_entry(struct rwk_fi_cq *cq, const struct rwk_completion *c, fi
 void rwk_fi_complete(void *owner, const struct rwk_completion *c)
 {
 	struct rwk_fi_ep *ep = owner;
-	const struct rwk_fi_side *side = &ep->side[c->flags & RWK_F_RECV ? RWK_FI_RX : RWK_FI_TX];
+	bool received = c->flags & RWK_F_RECV;
+	const struct rwk_fi_side *side = &ep->side[received ? RWK_FI_RX : RWK_FI_TX];
+	struct rwk_fi_cntr *cntr = ep->cntr[received ? RWK_FI_RECEIVES : RWK_FI_SENDS];
 	fi_addr_t source;
 
-	if (side->cntr && !(c->flags & RWK_FI_NOT_COUNTED))
-		rwk_fi_cntr_count(side->cntr, c->status);
+	if (cntr && !(c->flags & RWK_FI_NOT_COUNTED))
+		rwk_fi_cntr_count(cntr, c->status);
 	/* Who asks for no entry and has no context could do nothing with one; Open MPI's acknowledgements are sent so,
 	 * and it takes every error entry's context for a request. */
 	if (c->status && (c->flags & RWK_FI_INJECTED || (c->flags & RWK_FI_QUIET && !c->context))) {

@@ -118,15 +118,28 @@ static int bind_cq(struct rwk_fi_ep *ep, struct rwk_fi_cq *cq, uint64_t flags)
 	return 0;
 }
 
-/* What programs bind one counter for, though there is nothing but messages to be counted. */
 #define CNTR_FLAGS ((uint64_t)(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))
+
+static bool counts(uint64_t flags, int kind)
+{
+	return flags & (uint64_t)FI_READ << kind;
+}
+
+static bool is_counted(const struct rwk_fi_ep *ep, uint64_t flags)
+{
+	for (int k = 0; k < RWK_FI_COUNTED; k++) {
+		if (counts(flags, k) && ep->cntr[k])
+			return true;
+	}
+	return false;
+}
 
 /* A counter may come after fi_enable, too: Sandia OpenSHMEM does so. */
 static int bind_cntr(struct rwk_fi_ep *ep, struct rwk_fi_cntr *cntr, uint64_t flags)
 {
 	int err = 0;
 
-	if (flags & ~CNTR_FLAGS) {
+	if (!flags || flags & ~CNTR_FLAGS) {
 		rwk_warn("fi_ep_bind: a counter of %#llx; there are counters of FI_SEND, FI_RECV, FI_READ, FI_WRITE, "
 			 "FI_REMOTE_READ and FI_REMOTE_WRITE",
 			(unsigned long long)flags);
@@ -136,17 +149,18 @@ static int bind_cntr(struct rwk_fi_ep *ep, struct rwk_fi_cntr *cntr, uint64_t fl
 		rwk_warn("fi_ep_bind: the counter is another domain's");
 		return -FI_EINVAL;
 	}
+	if (is_counted(ep, flags)) {
+		rwk_warn("fi_ep_bind: the endpoint has a counter for some of %#llx", (unsigned long long)flags);
+		return -FI_EINVAL;
+	}
 	rwk_fi_lock(ep->lock);
-	for (int s = 0; s < RWK_FI_SIDES && !err; s++) {
-		if (!names_side(flags, s))
+	for (int k = 0; k < RWK_FI_COUNTED; k++) {
+		if (!counts(flags, k))
 			continue;
-		if (ep->side[s].cntr)
-			err = -FI_EINVAL;
-		else if (ep->engine)
-			err = rwk_fi_wait_attach(&cntr->wait, ep->engine);
+		err = ep->engine ? rwk_fi_wait_attach(&cntr->wait, ep->engine) : 0;
 		if (err)
 			break;
-		ep->side[s].cntr = cntr;
+		ep->cntr[k] = cntr;
 		rwk_fi_hold(&cntr->refs);
 	}
 	rwk_fi_ep_set_flags(ep);
@@ -195,7 +209,7 @@ void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep)
 	const struct rwk_fi_side *tx = &ep->side[RWK_FI_TX], *rx = &ep->side[RWK_FI_RX];
 	uint64_t tx_flags = ep->op_flags[RWK_FI_TX], rx_flags = ep->op_flags[RWK_FI_RX];
 	/* With a counter the engine has to tell of every send; without one, of those that want an entry or fail. */
-	uint32_t silent = RWK_FI_QUIET | (tx->cntr ? 0 : RWK_F_SILENT);
+	uint32_t silent = RWK_FI_QUIET | (ep->cntr[RWK_FI_SENDS] ? 0 : RWK_F_SILENT);
 	uint32_t send, recv = 0;
 
 	ep->sendmsg_delivered = tx_flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE) ? RWK_F_DELIVERED : 0;
@@ -217,8 +231,8 @@ void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep)
 	}
 	/* A counter has to be told of each completion. */
 	if (ep->engine)
-		rwk_engine_set_queues(ep->engine, tx->cq && !tx->cntr ? &tx->cq->done : NULL,
-			rx->cq && !rx->cntr ? &rx->cq->done : NULL, ep->want_source);
+		rwk_engine_set_queues(ep->engine, tx->cq && !ep->cntr[RWK_FI_SENDS] ? &tx->cq->done : NULL,
+			rx->cq && !ep->cntr[RWK_FI_RECEIVES] ? &rx->cq->done : NULL, ep->want_source);
 }
 
 /* What fi_enable cannot do without. */
@@ -232,7 +246,7 @@ static int check_bound(const struct rwk_fi_ep *ep)
 		return -FI_ENOAV;
 	}
 	for (int s = 0; s < RWK_FI_SIDES; s++) {
-		if (ep->caps & directions[s] && !ep->side[s].cq && !ep->side[s].cntr) {
+		if (ep->caps & directions[s] && !ep->side[s].cq && !is_counted(ep, directions[s])) {
 			rwk_warn("fi_enable: neither a completion queue nor a counter is bound for %s", names[s]);
 			return -FI_ENOCQ;
 		}
@@ -247,8 +261,10 @@ static int attach_all(struct rwk_fi_ep *ep)
 	for (int s = 0; s < RWK_FI_SIDES && !err; s++) {
 		if (ep->side[s].cq)
 			err = rwk_fi_wait_attach(&ep->side[s].cq->wait, ep->engine);
-		if (!err && ep->side[s].cntr)
-			err = rwk_fi_wait_attach(&ep->side[s].cntr->wait, ep->engine);
+	}
+	for (int k = 0; k < RWK_FI_COUNTED && !err; k++) {
+		if (ep->cntr[k])
+			err = rwk_fi_wait_attach(&ep->cntr[k]->wait, ep->engine);
 	}
 	return err;
 }
@@ -258,8 +274,10 @@ static void detach_all(struct rwk_fi_ep *ep)
 	for (int s = 0; s < RWK_FI_SIDES; s++) {
 		if (ep->side[s].cq)
 			rwk_fi_wait_detach(&ep->side[s].cq->wait, ep->engine);
-		if (ep->side[s].cntr)
-			rwk_fi_wait_detach(&ep->side[s].cntr->wait, ep->engine);
+	}
+	for (int k = 0; k < RWK_FI_COUNTED; k++) {
+		if (ep->cntr[k])
+			rwk_fi_wait_detach(&ep->cntr[k]->wait, ep->engine);
 	}
 }
 
@@ -342,8 +360,10 @@ static void unbind_all(struct rwk_fi_ep *ep)
 	for (int s = 0; s < RWK_FI_SIDES; s++) {
 		if (ep->side[s].cq)
 			rwk_fi_drop(&ep->side[s].cq->refs);
-		if (ep->side[s].cntr)
-			rwk_fi_drop(&ep->side[s].cntr->refs);
+	}
+	for (int k = 0; k < RWK_FI_COUNTED; k++) {
+		if (ep->cntr[k])
+			rwk_fi_drop(&ep->cntr[k]->refs);
 	}
 	if (ep->av)
 		rwk_fi_av_detach(ep->av, ep);

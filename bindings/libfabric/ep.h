@@ -22,14 +22,28 @@
 #define RWK_FI_INJECTED    (RWK_F_USER << 1) /* an inject call: without context, so no queue entry even if it fails */
 #define RWK_FI_NOT_COUNTED (RWK_F_USER << 2) /* peek: nothing was transferred */
 
-/** Where the completions of one direction go; each may be NULL. */
+/** Where the completions of one direction go. */
 struct rwk_fi_side {
-	struct rwk_fi_cq *cq;
-	struct rwk_fi_cntr *cntr;
-	bool selective; /* entries only for operations that ask for one (FI_COMPLETION) */
+	struct rwk_fi_cq *cq; /* may be NULL */
+	bool selective;       /* entries only for operations that ask for one (FI_COMPLETION) */
 };
 
 enum { RWK_FI_TX, RWK_FI_RX, RWK_FI_SIDES };
+
+/** Kinds of operations that counters count, in the order of libfabric's flags from FI_READ on. */
+enum rwk_fi_counted {
+	RWK_FI_READS,
+	RWK_FI_WRITES,
+	RWK_FI_RECEIVES,
+	RWK_FI_SENDS,
+	RWK_FI_REMOTE_READS, /* that others have carried out here */
+	RWK_FI_REMOTE_WRITES,
+	RWK_FI_COUNTED
+};
+_Static_assert(FI_READ << RWK_FI_WRITES == FI_WRITE && FI_READ << RWK_FI_RECEIVES == FI_RECV &&
+		       FI_READ << RWK_FI_SENDS == FI_SEND && FI_READ << RWK_FI_REMOTE_READS == FI_REMOTE_READ &&
+		       FI_READ << RWK_FI_REMOTE_WRITES == FI_REMOTE_WRITE,
+	"each kind is a flag");
 
 struct rwk_fi_ep {
 	struct fid_ep fid;
@@ -48,6 +62,7 @@ struct rwk_fi_ep {
 				 FI_DIRECTED_RECV */
 	/* What completions by call read. */
 	struct rwk_fi_side side[RWK_FI_SIDES];
+	struct rwk_fi_cntr *cntr[RWK_FI_COUNTED]; /* each may be NULL; one may be there for several */
 	struct rwk_fi_av *av;
 	bool want_source; /* FI_SOURCE */
 	/* The rest. */
