@@ -113,10 +113,13 @@ static void split(const struct rwk_link_address *a, uint8_t ip[16], uint16_t *po
 	*port = (uint16_t)rwk_sim_address_number(a);
 }
 
+/** As udp does: less than the receive buffer holds of long packets, since of short ones it holds less. */
 static size_t room(const struct rwk_link *lossy)
 {
+	size_t inbox = rwk_sim_attr(sim)->inbox;
+
 	(void)lossy;
-	return 100000;
+	return inbox ? inbox / 2 : 100000;
 }
 
 static void linger(struct rwk_port *port)

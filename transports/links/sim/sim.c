@@ -48,6 +48,7 @@ struct node {
 	uint32_t under_way; /* packets sent and not arrived */
 	bool alive;
 	struct rwk_list inbox;
+	size_t waiting;      /* bytes of packets in it */
 	struct path **paths; /* by the number of the other node; NULL: not used yet */
 	uint32_t path_count;
 };
@@ -321,6 +322,18 @@ static void send_word(struct rwk_sim *s, uint32_t of, uint32_t to, rwk_time at)
 	schedule(s, new_event(GONE, of, to, 0), at);
 }
 
+static void overrun(struct rwk_sim *s, struct event *e)
+{
+	s->counts.overrun++;
+	free(e);
+}
+
+static void keep(struct node *n, struct event *e)
+{
+	n->waiting += e->len; /* of packets alone: word has none */
+	rwk_list_append(&n->inbox, &e->link);
+}
+
 static void happen(struct rwk_sim *s, struct event *e)
 {
 	struct node *to = find_node(s, e->to), *from = find_node(s, e->from);
@@ -337,8 +350,10 @@ static void happen(struct rwk_sim *s, struct event *e)
 	}
 	if (e->kind == ALARM)
 		free(e);
+	else if (e->kind == PACKET && s->attr.inbox && to->waiting + e->len > s->attr.inbox)
+		overrun(s, e);
 	else
-		rwk_list_append(&to->inbox, &e->link);
+		keep(to, e);
 	wake(to);
 }
 
@@ -370,6 +385,7 @@ static int node_progress(struct rwk_link *l, int budget)
 		struct event *e = rwk_container_of(rwk_list_pop(&n->inbox), struct event, link);
 		struct rwk_link_address from = rwk_sim_address(e->from);
 
+		n->waiting -= e->len;
 		if (e->kind == GONE) {
 			if (n->hooks.gone)
 				n->hooks.gone(l->user, &from);
@@ -629,6 +645,11 @@ void rwk_sim_close(struct rwk_sim *s)
 rwk_time rwk_sim_now(const struct rwk_sim *s)
 {
 	return s->now;
+}
+
+const struct rwk_sim_attr *rwk_sim_attr(const struct rwk_sim *s)
+{
+	return &s->attr;
 }
 
 uint64_t rwk_sim_trace(const struct rwk_sim *s)

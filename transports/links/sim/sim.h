@@ -41,15 +41,16 @@ enum rwk_sim_fate {
 
 struct rwk_sim_attr {
 	uint64_t seed;
-	size_t mtu;               /* bytes */
+	size_t mtu;    /* bytes */
 	uint32_t room; /* packets of one node that may be under way; beyond it send says -EAGAIN; 0: no limit */
-	rwk_time word;            /* how long after a death the other nodes hear of it */
+	size_t inbox;  /* bytes of packets that wait for a node's progress; what comes beyond is lost; 0: no limit */
+	rwk_time word; /* how long after a death the other nodes hear of it */
 	struct rwk_sim_path path; /* every path to begin with */
 };
 
 /** Packets so far, on all paths. sent counts what send took, delivered what progress handed to a user. */
 struct rwk_sim_counts {
-	uint64_t sent, delivered, dropped, duplicated, corrupted, reordered, refused, to_the_dead;
+	uint64_t sent, delivered, dropped, duplicated, corrupted, reordered, refused, overrun, to_the_dead;
 };
 
 /** What a node's user hears beside packets. Each may be NULL. */
@@ -109,6 +110,7 @@ uint64_t rwk_sim_random(struct rwk_sim *s, uint64_t bound);
 
 /** A hash over every packet sent so far: when, from, to, length, fate. */
 uint64_t rwk_sim_trace(const struct rwk_sim *s);
+const struct rwk_sim_attr *rwk_sim_attr(const struct rwk_sim *s);
 const struct rwk_sim_counts *rwk_sim_counts(const struct rwk_sim *s);
 
 #endif
