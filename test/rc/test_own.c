@@ -92,6 +92,47 @@ static void window(void **state)
 	end(&r);
 }
 
+/*
+ * The peer's receive buffer is for others too: its acknowledgements say what our share of it is, those that travel with
+ * messages as well. An old one says nothing any more.
+ */
+static void share(void **state)
+{
+	struct rwk_rc_attr attr = end_own();
+	uint32_t word;
+	struct run r;
+
+	(void)state;
+	attr.window = 100;
+	begin(&r, &attr);
+	rwk_rc_share(r.b->qp, 3);
+	post(r.a, RWK_WR_SEND, 200);
+	while (!r.a->done_count)
+		assert_true(end_step(r.a, r.b, SEC));
+	rwk_rc_share(r.b->qp, 3);
+	while (r.a->done_count < 200) {
+		assert_true(end_step(r.a, r.b, SEC));
+		if (r.a->done_count > 40)
+			assert_in_range(rwk_rc_under_way(&r.a->qp->req), 0, 3);
+	}
+	assert_int_equal(r.a->qp->req.cwnd, 3);
+	rwk_rc_share(r.b->qp, 1000);
+	post(r.a, RWK_WR_SEND, 1);
+	while (r.b->message_count < 201)
+		assert_true(end_step(r.a, r.b, SEC));
+	assert_true(rwk_rc_take_ack(r.b->qp, &word));
+	assert_int_equal(word, rwk_psn_add(attr.send_psn, 200) | 127u << 25);
+	rwk_rc_acked(r.a->qp, rwk_psn_add(attr.send_psn, 100) | 2u << 25, rwk_sim_now(r.sim));
+	assert_int_equal(r.a->qp->req.limit, 3);
+	rwk_rc_acked(r.a->qp, word, rwk_sim_now(r.sim));
+	assert_int_equal(r.a->qp->req.limit, 100);
+	rwk_rc_share(r.b->qp, 0);
+	post(r.a, RWK_WR_SEND, 200);
+	assert_true(end_settle(r.a, r.b, 3 * SEC));
+	assert_int_equal(r.a->qp->req.cwnd, 100);
+	end(&r);
+}
+
 /* Congestion that the network marks (FECN) comes back as BECN, and halves the window once. */
 static void congestion_marked(void **state)
 {
@@ -397,6 +438,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(stopped_for_a_minute),
 		cmocka_unit_test(retries_end),
 		cmocka_unit_test(window),
+		cmocka_unit_test(share),
 		cmocka_unit_test(congestion_marked),
 		cmocka_unit_test(lazy_stream),
 		cmocka_unit_test(lazy_requester),

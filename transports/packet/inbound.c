@@ -136,7 +136,7 @@ static int receive(void *user, const struct rwk_wire *w, unsigned where, const v
 	memcpy(&word, p, sizeof(word));
 	if (word & RWK_FRAME_ACK) {
 		ch->ack_came = true;
-		ch->ack = word & RWK_PSN_MASK;
+		ch->ack = word;
 	}
 	p += RWK_FRAME_HEAD;
 	if (where & RWK_PIECE_LAST)

@@ -10,6 +10,7 @@
  *   outbound.c  messages into frames, ops into work requests, packets out
  *   inbound.c   frames into messages; what the peer's RDMA touches
  *   regions.c   memory that peers may reach
+ *   share.c     how many packets each of those that send may have under way to us
  *   summary.c   counters for the user
  *   pull.c      a Read where the machine has none: asks the peer to write
  *
@@ -50,11 +51,12 @@ enum { RWK_WAY_LOSSY, RWK_WAY_STREAM, RWK_WAYS };
 
 /* A frame: its own four bytes, then records. */
 #define RWK_FRAME_HEAD      4u
-#define RWK_FRAME_ACK       0x01000000u /* the low 24 bits are a PSN acknowledged */
+#define RWK_FRAME_ACK       0x01000000u /* the other bits are rwk_rc_take_ack's */
 #define RWK_RECORD_MAX      24u         /* bytes of a record's head, with data */
 #define RWK_FRAMES_MAX      64u         /* frames of a channel that are under way; beyond it send says -EAGAIN */
 #define RWK_READ_BATCH  15u         /* packets of a Read Request: as many as the link sends in one go */
 #define RWK_SEND_MAX        65536u      /* bytes of a message that goes as a Send */
+#define RWK_ROOM_PACKET     256u        /* bytes: a longer packet takes room in the receive buffer that counts */
 #define RWK_KEY_TABLES  64u         /* 4 million regions */
 #define RWK_RKEY_MARK       0x726f7065u /* in an rkey's second word: it is of this service */
 #define RWK_PACKET_OVERHEAD 80u         /* bytes of a packet beside its payload, at most */
@@ -141,6 +143,7 @@ struct rwk_packet_channel {
 	bool stream_lost; /* there is no stream, and none will be: no evidence */
 	uint32_t tries_with_stream;
 	uint32_t pmtu;
+	uint32_t heard_in; /* rwk_port.period in which it last sent something of length */
 	uint64_t last_pull;
 	UT_hash_handle by_qpn;
 };
@@ -166,6 +169,8 @@ struct rwk_port {
 	bool inside, armed, doomed;
 	uint32_t room;   /* bytes of packets that our receive buffer holds, */
 	uint32_t window; /* so many of the largest */
+	uint32_t period, heard, senders;
+	rwk_time period_end;
 	int epoll, timer;
 	struct rwk_packet_counters count;
 	struct rwk_capture *capture; /* NULL: none */
@@ -263,6 +268,12 @@ int rwk_packet_region_check(struct rwk_packet_channel *ch, uint32_t key, uint64_
 int rwk_packet_region_find(struct rwk_packet_channel *ch, uint32_t key, uint64_t address, size_t len, unsigned reach,
 	struct iovec *iov, int max);
 void rwk_packet_regions_free(struct rwk_port *port);
+
+/* share.c */
+/** A packet that takes room has come, the first of its channel in this period. */
+void rwk_packet_heard(struct rwk_packet_channel *ch);
+/** A period is over. */
+void rwk_packet_period(struct rwk_port *port, rwk_time now);
 
 /* summary.c */
 void rwk_packet_summary(const struct rwk_port *port);

@@ -13,6 +13,7 @@ libropewalk_core_la_SOURCES += \
 	transports/packet/port.c \
 	transports/packet/pull.c \
 	transports/packet/regions.c \
+	transports/packet/share.c \
 	transports/packet/sleep.c \
 	transports/packet/summary.c
 EXTRA_DIST += transports/packet/FRAME.md transports/packet/HANDSHAKE.md

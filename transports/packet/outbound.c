@@ -58,9 +58,9 @@ int rwk_packet_start(struct rwk_request *r)
 /** The frame's own word: what we acknowledge by it. */
 static uint32_t frame_word(struct rwk_packet_channel *ch)
 {
-	uint32_t psn;
+	uint32_t ack;
 
-	return ch->rc && rwk_rc_take_ack(ch->rc, &psn) ? RWK_FRAME_ACK | psn : 0;
+	return ch->rc && rwk_rc_take_ack(ch->rc, &ack) ? RWK_FRAME_ACK | ack : 0;
 }
 
 /** The frame is full, or due. */

@@ -169,6 +169,8 @@ static void deliver(struct rwk_packet_channel *ch, const struct rwk_wire *w, con
 	if (ch->state == RWK_CH_ACCEPTING)
 		rwk_packet_confirmed(ch);
 	ch->ack_came = false;
+	if (rwk_unlikely(ch->heard_in != ch->port->period && len > RWK_ROOM_PACKET))
+		rwk_packet_heard(ch);
 	if (rwk_likely(ch->rc))
 		rwk_rc_packet(ch->rc, w, payload, len, rwk_packet_now(ch->port));
 	else
@@ -311,6 +313,8 @@ static void by_clock(struct rwk_port *port)
 
 	if (now >= port->deadline)
 		ring(port, now);
+	if (now >= port->period_end)
+		rwk_packet_period(port, now);
 	if (now >= port->seek_at)
 		rwk_packet_seek(port);
 	if (rwk_unlikely(!rwk_list_empty(&port->connecting))) {

@@ -69,10 +69,11 @@ static uint32_t put_own(struct rwk_rc *qp, uint8_t *bytes, rwk_time now)
 {
 	size_t len = put_bits(qp, bytes);
 	uint64_t waited = (now - qp->responder->arrived) / RWK_RC_US;
-	uint32_t delay = waited < UINT32_MAX ? (uint32_t)waited : UINT32_MAX;
+	uint32_t most = (1u << RWK_RC_SHARE_AT) - 1, delay = waited < most ? (uint32_t)waited : most;
+	uint32_t word = (uint32_t)qp->responder->share << RWK_RC_SHARE_AT | delay;
 
 	for (unsigned i = 0; i < 4; i++)
-		bytes[len + i] = (uint8_t)(delay >> (24 - 8 * i));
+		bytes[len + i] = (uint8_t)(word >> (24 - 8 * i));
 	return (uint32_t)len + 4;
 }
 

@@ -75,7 +75,8 @@ static void late_not_lost(struct rwk_rc_requester *r)
 		for (uint32_t p = r->una; r->lost && p != r->next; p = rwk_psn_add(p, 1))
 			if (rwk_rc_bit(&r->is_lost, p))
 				rwk_rc_unmark(r, p, rwk_psn_add(p, 1));
-		r->cwnd = r->ssthresh = r->cwnd_before;
+		r->ssthresh = r->cwnd_before;
+		r->cwnd = r->ssthresh < r->limit ? r->ssthresh : r->limit;
 		r->recover = r->una;
 	}
 	if (!r->lost)
@@ -92,7 +93,7 @@ static void news(struct rwk_rc *qp, uint32_t una, uint32_t acked, uint16_t settl
 		r->implied = false;
 		if (rwk_psn_diff(r->back, r->una) < 0)
 			r->back = r->una;
-		if (r->cwnd < r->window)
+		if (r->cwnd < r->limit)
 			rwk_rc_window_grow(r, (r->una - una) & RWK_PSN_MASK);
 	}
 	if (r->una != una || r->acked != acked || r->settled != settled) {
@@ -147,8 +148,8 @@ static void take_bits(struct rwk_rc *qp, uint32_t first, const uint8_t *bits, si
 	}
 }
 
-/* An acknowledgement of everything up to psn; `bits`: of packets after it. */
-static void acknowledged(struct rwk_rc *qp, uint32_t psn, const uint8_t *bits, size_t len, rwk_time now)
+/* An acknowledgement of everything up to psn; `share`: ours of its buffer; `bits`: of packets after it. */
+static void acknowledged(struct rwk_rc *qp, uint32_t psn, uint32_t share, const uint8_t *bits, size_t len, rwk_time now)
 {
 	struct rwk_rc_requester *r = &qp->req;
 	uint32_t una = r->una, acked = r->acked, upto = rwk_psn_add(psn, 1);
@@ -160,6 +161,8 @@ static void acknowledged(struct rwk_rc *qp, uint32_t psn, const uint8_t *bits, s
 	}
 	if (rwk_psn_diff(upto, r->acked) < 0)
 		return;
+	if (rwk_unlikely(share || r->limit != r->window))
+		rwk_rc_window_limit(r, share);
 	in_order(qp, upto);
 	if (len)
 		take_bits(qp, upto, bits, len);
@@ -170,9 +173,10 @@ static void acknowledged(struct rwk_rc *qp, uint32_t psn, const uint8_t *bits, s
 		rwk_rc_look_for_lost(qp, now);
 }
 
-void rwk_rc_acked(struct rwk_rc *qp, uint32_t psn, rwk_time now)
+void rwk_rc_acked(struct rwk_rc *qp, uint32_t word, rwk_time now)
 {
 	struct rwk_rc_requester *r = &qp->req;
+	uint32_t psn = word & RWK_PSN_MASK;
 
 	if (qp->state != RWK_QP_RTS)
 		return;
@@ -183,25 +187,27 @@ void rwk_rc_acked(struct rwk_rc *qp, uint32_t psn, rwk_time now)
 			rwk_rc_round_trip(r, now - r->rtt_at);
 		r->timing = false;
 	}
-	acknowledged(qp, psn & RWK_PSN_MASK, NULL, 0, now);
+	acknowledged(qp, psn, word >> RWK_RC_SHARE_AT, NULL, 0, now);
 }
 
 static void ack(struct rwk_rc *qp, const struct rwk_wire *w, const uint8_t *payload, size_t len, rwk_time now)
 {
-	uint32_t upto = rwk_psn_add(w->psn, 1);
+	uint32_t upto = rwk_psn_add(w->psn, 1), word, share;
 
 	qp->counters.acks_in++;
 	if (w->opcode != (RWK_WIRE_OWN | RWK_WIRE_ACK)) {
 		take_time(&qp->req, upto, now, 0);
-		acknowledged(qp, w->psn, NULL, 0, now);
+		acknowledged(qp, w->psn, 0, NULL, 0, now);
 		return;
 	}
 	if (len < 4 || len > RWK_RC_WINDOW_MAX / 8 + 4) {
 		qp->counters.bad_length++;
 		return;
 	}
-	take_time(&qp->req, upto, now, (rwk_time)get32(payload + len - 4) * RWK_RC_US);
-	acknowledged(qp, w->psn, payload, len - 4, now);
+	word = get32(payload + len - 4);
+	share = word >> RWK_RC_SHARE_AT;
+	take_time(&qp->req, upto, now, (rwk_time)(word - (share << RWK_RC_SHARE_AT)) * RWK_RC_US);
+	acknowledged(qp, w->psn, share, payload, len - 4, now);
 }
 
 int rwk_rc_error(unsigned syndrome)

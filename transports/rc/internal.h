@@ -34,6 +34,10 @@
 #define RWK_RC_US 1000u /* of rwk_time */
 #define RWK_RC_MS (1000u * 1000u)
 
+/** The share in the last word of an acknowledgement of our own, and in rwk_rc_take_ack's: the bits from 25 on. */
+#define RWK_RC_SHARE_AT  25
+#define RWK_RC_SHARE_MAX 127u
+
 /** Read chunk without a limit: no message's packets may fill half the number space, with room for what follows. */
 #define RWK_RC_CHUNK_MAX (1u << 22) /* packets */
 
@@ -100,6 +104,7 @@ struct rwk_rc_requester {
 	bool implied;                    /* strict: has gone back for a missing response, once for this una */
 	bool timed_out;                  /* SELECTIVE: all was marked lost by the clock, and nothing has come since */
 	uint16_t ssthresh, grown;
+	uint16_t limit;         /* SELECTIVE: what the peer lets us have of `window` now */
 	uint16_t cwnd_before;   /* timed_out: the window before that */
 	uint16_t settled, lost; /* bits set */
 	uint32_t chunk;         /* packets of a Read Request at most */
@@ -166,6 +171,7 @@ struct rwk_rc_responder {
 	uint8_t due;      /* results that are due */
 	uint16_t unacked; /* packets since the last acknowledgement */
 	uint16_t kept_count, kept_reads;
+	uint8_t share;          /* SELECTIVE: packets that the peer may have under way; 0: as agreed */
 	uint32_t expected, msn; /* 24 bits */
 	uint32_t refused;       /* the packet that a NAK is about */
 	uint32_t key, left;     /* of the Write under way; bytes */
@@ -270,6 +276,8 @@ void rwk_rc_window_open(struct rwk_rc_requester *r);
 /** A round trip took so long (ns). */
 void rwk_rc_round_trip(struct rwk_rc_requester *r, rwk_time took);
 void rwk_rc_window_grow(struct rwk_rc_requester *r, uint32_t settled);
+/** The peer's acknowledgement has said how many packets we may have under way; 0: as many as was agreed. */
+void rwk_rc_window_limit(struct rwk_rc_requester *r, uint32_t share);
 /** A packet before `next` was lost, or the network is congested: once for a round trip. */
 void rwk_rc_window_halve(struct rwk_rc_requester *r, uint32_t psn);
 rwk_time rwk_rc_probe_time(const struct rwk_rc_requester *r);

@@ -379,14 +379,14 @@ bool rwk_rc_idle(const struct rwk_rc *qp)
 	return rwk_list_empty(&qp->req.queue);
 }
 
-bool rwk_rc_take_ack(struct rwk_rc *qp, uint32_t *psn)
+bool rwk_rc_take_ack(struct rwk_rc *qp, uint32_t *word)
 {
 	struct rwk_rc_responder *r = qp->responder;
 
 	if (!(r->own & RWK_RC_LAZY) || qp->state < RWK_QP_RTR || qp->state == RWK_QP_ERR || r->due || r->kept_count ||
 		r->answer > RWK_RC_ANSWER_ACK || (!r->unacked && r->answer == RWK_RC_ANSWER_NONE))
 		return false;
-	*psn = rwk_psn_add(r->expected, RWK_PSN_MASK);
+	*word = rwk_psn_add(r->expected, RWK_PSN_MASK) | (uint32_t)r->share << RWK_RC_SHARE_AT;
 	rwk_rc_ack_is_out(r);
 	return true;
 }

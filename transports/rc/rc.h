@@ -107,12 +107,22 @@ rwk_time rwk_rc_next(const struct rwk_rc *qp);
 bool rwk_rc_idle(const struct rwk_rc *qp);
 
 /**
- * LAZY: the acknowledgement that is due, to travel with a message of the client's: true, *psn the last one in order,
- * and none will be sent for it. False: none is due.
+ * SELECTIVE: the peer may have so many packets under way from now on (127 for more); 0: as many as was agreed. The next
+ * acknowledgement says so. It is for who has one receive buffer for several peers.
  */
-bool rwk_rc_take_ack(struct rwk_rc *qp, uint32_t *psn);
-/** What the peer's rwk_rc_take_ack said has come. A number that was never sent is dropped and counted (too_far). */
-void rwk_rc_acked(struct rwk_rc *qp, uint32_t psn, rwk_time now);
+void rwk_rc_share(struct rwk_rc *qp, uint32_t packets);
+
+/**
+ * LAZY: the acknowledgement that is due, to travel with a message of the client's: true, *word the number of the last
+ * packet in order (24 bits) and the peer's share (7 bits from bit 25 on; bit 24 is zero), and none will be sent for it.
+ * False: none is due.
+ */
+bool rwk_rc_take_ack(struct rwk_rc *qp, uint32_t *word);
+/**
+ * What the peer's rwk_rc_take_ack said has come. A number that was never sent is dropped and counted (too_far); bit 24
+ * does not count.
+ */
+void rwk_rc_acked(struct rwk_rc *qp, uint32_t word, rwk_time now);
 
 /** The peer is no longer there, by evidence: the QP goes to ERR with `err`. */
 void rwk_rc_fail(struct rwk_rc *qp, int err);

@@ -26,7 +26,7 @@ static uint16_t less(uint16_t a, uint16_t b)
 
 void rwk_rc_window_open(struct rwk_rc_requester *r)
 {
-	r->ssthresh = r->window;
+	r->ssthresh = r->limit = r->window;
 	r->cwnd = r->own & RWK_RC_SELECTIVE ? less(r->window, CWND_FIRST) : r->window;
 	r->grown = 0;
 }
@@ -48,10 +48,10 @@ void rwk_rc_round_trip(struct rwk_rc_requester *r, rwk_time took)
 
 void rwk_rc_window_grow(struct rwk_rc_requester *r, uint32_t settled)
 {
-	if (r->cwnd >= r->window)
+	if (r->cwnd >= r->limit)
 		return;
 	if (r->cwnd < r->ssthresh) {
-		r->cwnd = r->cwnd + settled < r->window ? (uint16_t)(r->cwnd + settled) : r->window;
+		r->cwnd = r->cwnd + settled < r->limit ? (uint16_t)(r->cwnd + settled) : r->limit;
 		return;
 	}
 	r->grown += settled < r->cwnd ? (uint16_t)settled : r->cwnd;
@@ -68,6 +68,17 @@ void rwk_rc_window_halve(struct rwk_rc_requester *r, uint32_t psn)
 	r->recover = r->next;
 	r->ssthresh = r->cwnd / 2 > CWND_MIN ? r->cwnd / 2 : less(CWND_MIN, r->window);
 	r->cwnd = less(r->cwnd, r->ssthresh);
+}
+
+void rwk_rc_window_limit(struct rwk_rc_requester *r, uint32_t share)
+{
+	r->limit = share && share < r->window ? (uint16_t)share : r->window;
+	r->cwnd = less(r->cwnd, r->limit);
+}
+
+void rwk_rc_share(struct rwk_rc *qp, uint32_t packets)
+{
+	qp->responder->share = (uint8_t)(packets < RWK_RC_SHARE_MAX ? packets : RWK_RC_SHARE_MAX);
 }
 
 /* What a lazy peer may wait on top. */

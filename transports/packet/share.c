@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * All who send to this port share its receive buffer. A sender alone may fill it. As soon as there are several, each is
+ * told a share of its own (rwk_rc_share), and one share stays free for who comes next: without it the buffer would be
+ * full of those who are at it, and a newcomer's packets, or those of one that has lost all, would be dropped time and
+ * again.
+ *
+ *   sender   a channel from which a long packet has come in this period or the last
+ *   period   a few milliseconds: longer than the pauses of somebody who sends all the time
+ */
+#include "packet/internal.h"
+
+#define PERIOD (2 * 1000 * 1000ull) /* ns */
+
+static uint32_t senders(const struct rwk_port *port)
+{
+	return port->heard > port->senders ? port->heard : port->senders;
+}
+
+void rwk_packet_heard(struct rwk_packet_channel *ch)
+{
+	struct rwk_port *port = ch->port;
+	uint32_t n;
+
+	ch->heard_in = port->period;
+	port->heard++;
+	n = senders(port);
+	if (!ch->rc)
+		return;
+	if (n == 1)
+		rwk_rc_share(ch->rc, 0);
+	else
+		rwk_rc_share(ch->rc, port->window > n + 1 ? port->window / (n + 1) : 1);
+}
+
+void rwk_packet_period(struct rwk_port *port, rwk_time now)
+{
+	port->senders = port->heard;
+	port->heard = 0;
+	port->period++;
+	port->period_end = now + PERIOD;
+}
