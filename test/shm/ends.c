@@ -338,3 +338,52 @@ bool hear(int fd, void *what, size_t len)
 
 	return poll(&p, 1, 10000) == 1 && recv(fd, what, len, MSG_WAITALL) == (ssize_t)len;
 }
+
+struct rwk_address partial(const struct rwk_address *a)
+{
+	struct rwk_address p = {.version_srq = a->version_srq, .flags_rank = RWK_ADDR_PARTIAL};
+
+	p.nonce_port = rwk_address_port(a);
+	memcpy(p.ip, a->ip, sizeof(p.ip));
+	return p;
+}
+
+bool turn_both(struct end *a, struct end *b, const uint64_t *value, uint64_t goal)
+{
+	uint64_t end = now_ms() + 10000;
+
+	while (*value < goal && now_ms() < end) {
+		rwk_shm_transport.progress(a->port);
+		rwk_shm_transport.progress(b->port);
+	}
+	return *value >= goal;
+}
+
+bool turn_until_failed(struct end *a, struct end *b, struct end_peer *p, int ms)
+{
+	uint64_t end = now_ms() + (uint64_t)ms;
+
+	while (!p->failed && now_ms() < end) {
+		rwk_shm_transport.progress(a->port);
+		if (b)
+			rwk_shm_transport.progress(b->port);
+	}
+	return p->failed != 0;
+}
+
+int raw_socket(void)
+{
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+socklen_t socket_name(struct sockaddr_un *name, const struct end *e)
+{
+	int n;
+
+	*name = (struct sockaddr_un){.sun_family = AF_UNIX};
+	n = snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "ropewalk.%u", rwk_address_port(&e->address));
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}

@@ -13,7 +13,9 @@
 #include "shm/counters.h"
 
 #include <stdbool.h>
+#include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/un.h>
 
 #define END_PEERS 320
 
@@ -67,6 +69,17 @@ bool end_until_failed(struct end *e, struct end_peer *p, int ms);
 bool end_until_peers(struct end *e, unsigned count, int ms);
 /** The same, but sleeping whenever there is nothing to do. */
 bool end_sleep_until(struct end *e, const uint64_t *value, uint64_t goal, int ms);
+
+/** IP and port of an address alone. */
+struct rwk_address partial(const struct rwk_address *a);
+/** Turns both ports, of this process, until the goal is reached; false after ten seconds. */
+bool turn_both(struct end *a, struct end *b, const uint64_t *value, uint64_t goal);
+/** Turns a and b (or NULL) until a's channel has failed; false after `ms`. */
+bool turn_until_failed(struct end *a, struct end *b, struct end_peer *p, int ms);
+
+/** A socket such as ports have, without a name, and the name of an end's. */
+int raw_socket(void);
+socklen_t socket_name(struct sockaddr_un *name, const struct end *e);
 
 uint64_t now_ms(void);
 void pattern_fill(unsigned char *to, uint64_t number, size_t len);

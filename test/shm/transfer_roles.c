@@ -3,7 +3,11 @@
 
 #include "transfer_roles.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,6 +60,42 @@ int tp_expose_and_serve(struct rwk_shm_channel *ch, unsigned count, size_t size,
 	}
 	free(buf);
 	return 0;
+}
+
+int tp_deny_copies(int err)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_process_vm_readv, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_process_vm_writev, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)err),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -errno;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ? -errno : 0;
+}
+
+int tp_read_large(struct rwk_shm_channel *ch, size_t size)
+{
+	unsigned char *buf = calloc(1, size);
+	struct iovec iov = {buf, size};
+	struct tp_op o;
+
+	CHECK(buf);
+	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, size));
+	CHECK(tp_finish(ch, &o, 20000) == 0);
+	CHECK(tp_same(buf, size, 0, 0));
+	free(buf);
+	return 0;
+}
+
+int tp_serve_large(struct rwk_shm_channel *ch, const void *arg)
+{
+	(void)arg;
+	return tp_expose_and_serve(ch, 1, LARGE, 1);
 }
 
 pid_t tp_start(struct tp_shared *s, int side, tp_role f, const void *arg)

@@ -23,6 +23,16 @@ void tp_fill(unsigned char *p, size_t n, unsigned seed);
 /** Are these the bytes that tp_fill puts at `from` and on? */
 bool tp_same(const unsigned char *p, size_t n, uint64_t from, unsigned seed);
 
+/** From now on cross-memory copies of this process fail with `err`. */
+int tp_deny_copies(int err);
+
+enum { LARGE = 4 << 20 };
+
+/** Reads buffer 0 of the exposer, of `size` bytes, whole and looks at it. */
+int tp_read_large(struct rwk_shm_channel *ch, size_t size);
+/** A role: exposes LARGE bytes, and serves. */
+int tp_serve_large(struct rwk_shm_channel *ch, const void *arg);
+
 /**
  * A role's body: exposes `count` buffers of `size` bytes in `pieces` pieces each, filled with seeds 0, 1, ..; serves
  * until word 2 is heard.

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Transfers with a peer that lies or scribbles: an error, or the right bytes; no byte is written outside the target, and
+ * nothing hangs.
+ */
+#define _GNU_SOURCE
+#include "rwk_test.h"
+
+#include "transfer_roles.h"
+
+#include "shm/transfer_area.h"
+
+#include <sched.h>
+
+/* Serves, and in between scribbles over the heads of its area (the first 4 KB), with a different seed each time. */
+static int scribbler(struct rwk_shm_channel *ch, const void *arg)
+{
+	unsigned char *buf = malloc(LARGE), *area = rwk_shm_transfer_area(ch, true);
+	struct iovec iov = {buf, LARGE};
+	struct tp_side *mine = tp_side(ch, true);
+
+	CHECK(buf);
+	srand(*(const unsigned *)arg);
+	CHECK(!rwk_shm_expose(ch, &iov, 1, false, &mine->key[0]));
+	tp_say(ch, 1, 1);
+	for (unsigned i = 0; !tp_heard(ch, 2); i++) {
+		tp_progress(ch);
+		if (i % 16 == 15)
+			area[rand() % 1024] ^= (unsigned char)(1 << rand() % 8);
+	}
+	free(buf);
+	return 0;
+}
+
+static int scribbled_reader(struct rwk_shm_channel *ch, const void *arg)
+{
+	unsigned char *buf = malloc(LARGE + 2 * 4096);
+	struct iovec iov = {buf + 4096, LARGE};
+	struct tp_op o;
+	int status = 1;
+
+	(void)arg;
+	CHECK(buf && tp_wait(ch, 1, 1));
+	memset(buf, 0xee, LARGE + 2 * 4096);
+	tp_force(ch, RWK_SHM_STAGE);
+	for (int i = 0; i < 20 && !tp_protocol_error(ch); i++) {
+		CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, LARGE));
+		status = tp_finish(ch, &o, 20);
+		if (status == 1)
+			break; /* a block was lost in the scribble: the peer harms only itself */
+		CHECK(status == 0 || status == -EPROTO || status == -EACCES || status == -EIO);
+	}
+	for (int i = 0; i < 4096; i++)
+		CHECK(buf[i] == 0xee && buf[4096 + LARGE + i] == 0xee);
+	tp_say(ch, 2, 1);
+	if (status == 1) {
+		tp_close(ch, -ECANCELED);
+		CHECK(o.status == -ECANCELED);
+		exit(0);
+	}
+	free(buf);
+	return 0;
+}
+
+/* A peer that scribbles over its transfer area: no byte is written outside the target. */
+static void area_scribbled(void **state)
+{
+	(void)state;
+	for (unsigned seed = 0; seed < 20; seed++)
+		tp_run(scribbler, scribbled_reader, &seed);
+}
+
+/* One lie each about a staged block, or about blocks given back. */
+enum lie { LIE_LENGTH, LIE_EMPTY, LIE_OFFSET, LIE_CLAIM, LIE_PUSHED, LIES };
+
+/* Waits for a word without looking at records. */
+static bool deaf_wait(struct rwk_shm_channel *ch, unsigned word)
+{
+	for (uint64_t end = rwk_shm_now() + 5000000000u; !tp_heard(ch, word) && rwk_shm_now() < end;)
+		sched_yield();
+	return tp_heard(ch, word);
+}
+
+static int lying_exposer(struct rwk_shm_channel *ch, const void *arg)
+{
+	struct rwk_shm_area *mine = rwk_shm_transfer_area(ch, true), *theirs = rwk_shm_transfer_area(ch, false);
+	enum lie lie = *(const enum lie *)arg;
+	static unsigned char buf[65536];
+	struct iovec iov = {buf, sizeof(buf)};
+
+	CHECK(!rwk_shm_expose(ch, &iov, 1, false, &tp_side(ch, true)->key[0]));
+	tp_say(ch, 1, 1);
+	CHECK(deaf_wait(ch, 3));
+	switch (lie) {
+	case LIE_CLAIM:
+		theirs->claim[0].word = 1; /* the reader has taken one already */
+		break;
+	case LIE_PUSHED:
+		theirs->claim[0].word = 1 << 16; /* one chunk taken, */
+		mine->pushed[0].word = 2;        /* two finished */
+		break;
+	default:
+		mine->head[0].offset = lie == LIE_OFFSET ? 4096 : 0;
+		mine->head[0].id = 0;
+		mine->head[0].length = lie == LIE_LENGTH ? 65536 : lie == LIE_EMPTY ? 0 : 8192;
+		mine->head[0].number = 1;
+	}
+	tp_say(ch, 4, 1);
+	CHECK(deaf_wait(ch, 2));
+	return 0;
+}
+
+static int lied_to_reader(struct rwk_shm_channel *ch, const void *arg)
+{
+	static unsigned char buf[65536];
+	struct iovec iov = {buf, sizeof(buf)};
+	struct tp_op o;
+
+	CHECK(tp_wait(ch, 1, 1));
+	tp_force(ch, *(const enum lie *)arg >= LIE_CLAIM ? RWK_SHM_BOTH : RWK_SHM_STAGE);
+	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, sizeof(buf)));
+	if (*(const enum lie *)arg >= LIE_CLAIM)
+		CHECK(rwk_shm_both_ask_for_two(rwk_shm_transfers_of(ch)));
+	tp_say(ch, 3, 1);
+	CHECK(deaf_wait(ch, 4));
+	CHECK(tp_finish(ch, &o, 3000) == -EPROTO);
+	CHECK(tp_protocol_error(ch));
+	tp_say(ch, 2, 1);
+	return 0;
+}
+
+/* A block too long, empty or out of place breaks the channel, and so do claims and copies that cannot be. */
+static void blocks_that_lie(void **state)
+{
+	(void)state;
+	for (enum lie lie = 0; lie < LIES; lie++)
+		tp_run(lying_exposer, lied_to_reader, &lie);
+}
+
+static int holding_exposer(struct rwk_shm_channel *ch, const void *arg)
+{
+	struct rwk_shm_area *mine = rwk_shm_transfer_area(ch, true), *theirs = rwk_shm_transfer_area(ch, false);
+	static unsigned char buf[65536];
+	struct iovec iov = {buf, sizeof(buf)};
+
+	(void)arg;
+	tp_fill(buf, sizeof(buf), 0);
+	CHECK(!rwk_shm_expose(ch, &iov, 1, false, &tp_side(ch, true)->key[0]));
+	tp_say(ch, 1, 1);
+	CHECK(deaf_wait(ch, 3));
+	theirs->claim[0].word = 1 << 16;
+	tp_say(ch, 4, 1);
+	CHECK(deaf_wait(ch, 5));
+	mine->pushed[0].word = 1 << 16; /* none finished, gave up */
+	CHECK(deaf_wait(ch, 2));
+	return 0;
+}
+
+static int held_reader(struct rwk_shm_channel *ch, const void *arg)
+{
+	static unsigned char buf[65536];
+	struct iovec iov = {buf, sizeof(buf)};
+	struct tp_op o;
+
+	(void)arg;
+	CHECK(tp_wait(ch, 1, 1));
+	tp_force(ch, RWK_SHM_BOTH);
+	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, sizeof(buf)));
+	CHECK(rwk_shm_both_ask_for_two(rwk_shm_transfers_of(ch)));
+	tp_say(ch, 3, 1);
+	CHECK(deaf_wait(ch, 4));
+	CHECK(tp_finish(ch, &o, 50) == 1);
+	CHECK(tp_counts(ch)->pulled == sizeof(buf) / 2);
+	tp_say(ch, 5, 1);
+	CHECK(tp_finish(ch, &o, 3000) == 0);
+	CHECK(tp_same(buf, sizeof(buf), 0, 0));
+	tp_say(ch, 2, 1);
+	return 0;
+}
+
+/* A chunk that the exposer has claimed is waited for; if it gives up, the reader copies it. */
+static void claim_held(void **state)
+{
+	(void)state;
+	tp_run(holding_exposer, held_reader, NULL);
+}
+
+static int garbage_sender(struct rwk_shm_channel *ch, const void *arg)
+{
+	unsigned how = *(const unsigned *)arg;
+	char body[RWK_SHM_CONTROL_MAX] = {0};
+	struct rwk_shm_ask ask = {.offset = 0, .length = LARGE};
+	uint64_t *given_back = rwk_shm_transfer_area(ch, true);
+
+	CHECK(tp_wait(ch, 1, 1));
+	ask.cookie = tp_side(ch, false)->key[0].word[0];
+	switch (how) {
+	case 0: /* a kind that does not exist */
+		CHECK(!rwk_shm_control(ch, RWK_SHM_TRANSFER_LAST, body, sizeof(body)));
+		break;
+	case 1: /* a record cut short */
+		CHECK(!rwk_shm_control(ch, (enum rwk_shm_control)RWK_SHM_STAGE_ASK, &ask, sizeof(ask) - 1));
+		break;
+	case 2: /* more reads at once than agreed */
+		for (uint32_t i = 0; i < 2 * RWK_SHM_SERVES; i++) {
+			ask.id = i;
+			CHECK(!rwk_shm_tell(rwk_shm_transfers_of(ch), RWK_SHM_STAGE_ASK, &ask, sizeof(ask)));
+		}
+		break;
+	case 3: /* blocks given back that never were */
+		*given_back = 1000;
+		CHECK(!rwk_shm_tell(rwk_shm_transfers_of(ch), RWK_SHM_STAGE_ASK, &ask, sizeof(ask)));
+		break;
+	}
+	CHECK(deaf_wait(ch, 3));
+	tp_say(ch, 2, 1);
+	return 0;
+}
+
+static int garbage_taker(struct rwk_shm_channel *ch, const void *arg)
+{
+	unsigned char *buf = malloc(LARGE);
+	struct iovec iov = {buf, LARGE};
+
+	(void)arg;
+	CHECK(buf);
+	CHECK(!rwk_shm_expose(ch, &iov, 1, false, &tp_side(ch, true)->key[0]));
+	tp_say(ch, 1, 1);
+	for (uint64_t end = rwk_shm_now() + 5000000000u; !tp_protocol_error(ch) && rwk_shm_now() < end;)
+		tp_progress(ch);
+	CHECK(tp_protocol_error(ch));
+	tp_say(ch, 3, 1);
+	CHECK(tp_wait(ch, 2, 1));
+	free(buf);
+	return 0;
+}
+
+/* Records that make no sense break the channel at once. */
+static void garbage_records(void **state)
+{
+	(void)state;
+	for (unsigned how = 0; how < 4; how++)
+		tp_run(garbage_taker, garbage_sender, &how);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(area_scribbled),
+		cmocka_unit_test(blocks_that_lie),
+		cmocka_unit_test(claim_held),
+		cmocka_unit_test(garbage_records),
+	};
+
+	return cmocka_run_group_tests_name("shm/transfer_hostile", tests, NULL, NULL);
+}
