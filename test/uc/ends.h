@@ -89,6 +89,11 @@ void ends_inject(struct end *e, const struct rwk_wire *w, const void *payload, s
 /** Headers of a packet to the receiver. */
 struct rwk_wire ends_wire(unsigned operation, uint32_t psn);
 
+static inline const struct rwk_qp_counters *ends_counters(const struct end *e)
+{
+	return rwk_uc_counters(e->qp);
+}
+
 /** The log is exactly these numbers. */
 #define assert_log(...)                                                                                                \
 	do {                                                                                                           \
