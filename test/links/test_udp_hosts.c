@@ -25,16 +25,20 @@ static struct {
 	unsigned headers;
 } const families[] = {{"10.9.0.1", "10.9.0.2", "10.9.1.3", 28}, {"fd09::1", "fd09::2", "fd19::3", 48}};
 
-static struct udp_end *open_at(int host, const char *ip, int receive_buffer)
+static struct udp_end *open_with(int host, const char *ip, struct rwk_udp_attr attr)
 {
-	uint8_t bytes[16];
 	struct udp_end *e;
 
 	udp_host_enter(host);
-	udp_ip(ip, bytes);
-	e = udp_end_open(bytes, receive_buffer);
+	udp_ip(ip, attr.ip);
+	e = udp_end_open_with(&attr);
 	udp_host_enter(0);
 	return e;
+}
+
+static struct udp_end *open_at(int host, const char *ip, int receive_buffer)
+{
+	return open_with(host, ip, (struct rwk_udp_attr){.receive_buffer = receive_buffer});
 }
 
 static size_t mtu_to(struct udp_end *a, const struct udp_end *b)
@@ -88,13 +92,17 @@ static void test_mtu(void **state)
 	set_mtu(9000);
 }
 
-/* An interface that becomes narrower: what no longer fits is dropped and counted, and then the MTU is the new one. */
-static void test_narrower_interface(void **state)
+/*
+ * An interface that becomes narrower, towards peers of any kind: what no longer fits is dropped and counted, and then
+ * the MTU is the new one.
+ */
+static void test_narrower_strict(void **state)
 {
 	(void)state;
 	for (int f = 0; f < 2; f++)
 		for (unsigned batch = 1; batch <= 3; batch += 2) {
-			struct udp_end *a = open_at(0, families[f].near, 0), *b = open_at(1, families[f].router, 0);
+			struct udp_end *a = open_with(0, families[f].near, (struct rwk_udp_attr){.strict = true});
+			struct udp_end *b = open_at(1, families[f].router, 0);
 
 			assert_int_equal(mtu_to(a, b), 9000 - families[f].headers);
 			set_mtu(1500);
@@ -105,7 +113,6 @@ static void test_narrower_interface(void **state)
 			assert_int_equal(mtu_to(a, b), 1500 - families[f].headers);
 			assert_int_equal(udp_send(a, &b->here, 0, 5000), -EMSGSIZE);
 			check_arrives(a, b, mtu_to(a, b));
-			assert_true(udp_counters(a).batches_out > 0);
 			udp_drain(a);
 			assert_int_equal(udp_counters(a).notices, 0);
 			udp_end_close(a);
@@ -114,30 +121,70 @@ static void test_narrower_interface(void **state)
 		}
 }
 
-/* A narrow place behind a router: its ICMP message makes the MTU smaller, and what is of that size passes. */
+/*
+ * The same between our own ends: nothing is dropped, alone or in batches. What fits goes whole and in batches as
+ * before; what never did is refused as before.
+ */
+static void test_narrower_interface(void **state)
+{
+	(void)state;
+	for (int f = 0; f < 2; f++)
+		for (unsigned batch = 1; batch <= 60;
+			batch += batch == 1 ? 2 : 57) { /* 60: the link gives some to the kernel before flush */
+			struct udp_end *a = open_at(0, families[f].near, 0), *b = open_at(1, families[f].router, 0);
+
+			assert_int_equal(mtu_to(a, b), 9000 - families[f].headers);
+			set_mtu(1500);
+			for (unsigned i = 0; i < batch; i++)
+				assert_int_equal(udp_send(a, &b->here, i, 5000), 0);
+			udp_flush(a);
+			udp_receive(b, batch);
+			assert_int_equal(b->arrived, batch);
+			assert_int_equal(mtu_to(a, b), 1500 - families[f].headers);
+			udp_end_close(b);
+			b = open_at(1, families[f].router, 0);
+			check_arrives(a, b, 9000 - families[f].headers);
+			assert_int_equal(udp_counters(a).batches_out, 0);
+			udp_end_close(b);
+			b = open_at(1, families[f].router, 0);
+			check_arrives(a, b, mtu_to(a, b));
+			assert_true(udp_counters(a).batches_out > 0);
+			assert_int_equal(udp_send(a, &b->here, 0, 9001 - families[f].headers), -EMSGSIZE);
+			assert_int_equal(udp_counters(a).too_long + udp_counters(a).failed, 0);
+			udp_end_close(a);
+			udp_end_close(b);
+			set_mtu(9000);
+		}
+}
+
+/* A narrow place behind a router: what meets it is lost, its ICMP message makes the MTU smaller, and then all passes.
+ */
 static void test_narrow_path(void **state)
 {
 	(void)state;
 	udp_host_run(1, "ip link set w1 mtu 1400");
-	for (int f = 0; f < 2; f++) {
-		struct udp_end *a = open_at(0, families[f].near, 0), *b = open_at(2, families[f].far, 0);
+	for (int f = 0; f < 2; f++)
+		for (int strict = 0; strict < 2; strict++) {
+			struct udp_end *a = open_with(0, families[f].near, (struct rwk_udp_attr){.strict = strict});
+			struct udp_end *b = open_at(2, families[f].far, 0);
 
-		assert_int_equal(mtu_to(a, b), 9000 - families[f].headers);
-		assert_int_equal(udp_send(a, &b->here, 1, 4000), 0);
-		udp_flush(a);
-		assert_true(udp_wait(a, 2000));
-		udp_drain(a);
-		assert_int_equal(udp_counters(a).notices, 1);
-		assert_int_equal(a->words, 0);
-		assert_int_equal(mtu_to(a, b), 1400 - families[f].headers);
-		assert_int_equal(udp_send(a, &b->here, 2, 4000), -EMSGSIZE);
-		check_arrives(a, b, mtu_to(a, b));
-		udp_end_close(a);
-		udp_end_close(b);
-	}
+			assert_int_equal(mtu_to(a, b), 9000 - families[f].headers);
+			assert_int_equal(udp_send(a, &b->here, 1, 4000), 0);
+			udp_flush(a);
+			assert_true(udp_wait(a, 2000));
+			udp_drain(a);
+			assert_int_equal(udp_counters(a).notices, 1);
+			assert_int_equal(a->words, 0);
+			assert_int_equal(mtu_to(a, b), 1400 - families[f].headers);
+			if (strict)
+				assert_int_equal(udp_send(a, &b->here, 2, 4000), -EMSGSIZE);
+			check_arrives(a, b, strict ? mtu_to(a, b) : 4000);
+			udp_end_close(a);
+			udp_end_close(b);
+			udp_host_run(0, "ip route flush cache");
+			udp_host_run(0, "ip -6 route flush cache");
+		}
 	udp_host_run(1, "ip link set w1 mtu 9000");
-	udp_host_run(0, "ip route flush cache");
-	udp_host_run(0, "ip -6 route flush cache");
 }
 
 /*
@@ -373,6 +420,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mtu),
+		cmocka_unit_test(test_narrower_strict),
 		cmocka_unit_test(test_narrower_interface),
 		cmocka_unit_test(test_narrow_path),
 		cmocka_unit_test(test_no_room),

@@ -84,11 +84,13 @@ struct udp {
 
 	/* Sending. */
 	bool waiting;
-	bool joinable;              /* packets to `to` can form batches */
+	bool fragments;             /* the kernel may cut packets that a way does not carry whole */
 	bool notice;                /* there may be one */
 	bool told;                  /* that packets have failed */
 	struct rwk_link_address to; /* of the last packet; zero: none */
-	uint32_t limit;             /* bytes of a packet to `to` */
+	uint32_t limit;             /* bytes of a packet to `to`, */
+	uint32_t joinable;          /* and of one that can be in a batch; 0: none can */
+	uint32_t longest;           /* bytes: what mtu has said, of whatever way */
 	int messages, first, pieces;
 	uint32_t copied, staged;
 	struct message *open;

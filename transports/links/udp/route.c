@@ -145,8 +145,14 @@ void rwk_udp_forget_route(struct udp *u, const struct rwk_link_address *to)
 
 size_t rwk_udp_mtu(struct rwk_link *l, const struct rwk_link_address *to)
 {
-	const struct route *r = rwk_udp_route(rwk_udp_of(l), to);
-
+	struct udp *u = rwk_udp_of(l);
+	const struct route *r = rwk_udp_route(u, to);
 	/* No way now: there may be one later, and this much every way carries. */
-	return r ? r->mtu : rwk_udp_is_ip4(to->byte) ? MIN4 : MIN6;
+	uint32_t mtu = r ? r->mtu : rwk_udp_is_ip4(to->byte) ? MIN4 : MIN6;
+
+	if (mtu > u->longest) {
+		u->longest = mtu;
+		memset(&u->to, 0, sizeof(u->to));
+	}
+	return mtu;
 }

@@ -27,7 +27,9 @@ static rwk_noinline void aim(struct udp *u, const struct rwk_link_address *to)
 	const struct route *r = rwk_udp_route(u, to);
 
 	u->limit = r ? r->mtu : PACKET_MAX;
-	u->joinable = u->gso && !(u->strict && rwk_udp_is_ip4(to->byte));
+	u->joinable = u->gso && !(u->strict && rwk_udp_is_ip4(to->byte)) ? u->limit : 0;
+	if (!u->strict && u->limit < u->longest)
+		u->limit = u->longest; /* in fragments, if the way has become narrower */
 	u->to = *to;
 	u->open = NULL;
 }
@@ -122,8 +124,11 @@ int rwk_udp_send(struct rwk_link *l, const struct rwk_link_address *to, const st
 		aim(u, to);
 	if (rwk_unlikely(len > u->limit || count > PIECES))
 		return -EMSGSIZE;
-	if (rwk_unlikely(u->waiting || !fits(u, len, copied, count)) && !make_room(u))
-		return -EAGAIN;
+	if (rwk_unlikely(u->waiting || !fits(u, len, copied, count))) {
+		if (!make_room(u))
+			return -EAGAIN;
+		aim(u, to); /* what was refused meanwhile may have changed the way */
+	}
 	m = joins(u, len) ? u->open : begin_message(u, len);
 	h = &u->out[u->messages - 1].msg_hdr;
 	for (int i = 0; i < count; i++)
@@ -132,7 +137,7 @@ int rwk_udp_send(struct rwk_link *l, const struct rwk_link_address *to, const st
 	u->staged += (uint32_t)len;
 	if (++m->segments == 2)
 		make_batch(u, u->messages - 1);
-	u->open = u->joinable && len == m->size ? m : NULL;
+	u->open = len <= u->joinable && len == m->size ? m : NULL;
 	return 0;
 }
 
@@ -223,8 +228,8 @@ static void drop(struct udp *u, const struct rwk_link_address *to, uint32_t pack
 		inet_ntop(AF_INET6, to->byte, text, sizeof(text)), ntohs(rwk_udp_place(to).port), strerror(err));
 }
 
-/* Perhaps the kernel does not cut batches for this device: if the packets go one by one, there are none any more. */
-static void cut_apart(struct udp *u, const struct rwk_link_address *to)
+/* Gives the kernel the packets of the first message one by one. Did any go? */
+static bool cut_apart(struct udp *u, const struct rwk_link_address *to)
 {
 	const struct msghdr *batch = &u->out[u->first].msg_hdr;
 	const struct message *m = &u->message[u->first];
@@ -237,18 +242,36 @@ static void cut_apart(struct udp *u, const struct rwk_link_address *to)
 
 		h.msg_iovlen = rwk_iov_slice(batch->msg_iov, batch->msg_iovlen, at, &len, part, PIECES);
 		if (sendmsg(u->fd, &h, 0) < 0) {
-			drop(u, to, 1, errno);
+			if (is_lack_of_room(errno))
+				u->counters.no_room++; /* lost, as on the way */
+			else
+				drop(u, to, 1, errno);
 			continue;
 		}
 		u->counters.calls_out++;
 		u->counters.packets_out++;
 		u->counters.bytes_out += len;
 	}
-	if (u->counters.packets_out == before)
+	return u->counters.packets_out != before;
+}
+
+/*
+ * The way carries less than it did, and the peers' packets have the length that they have: from now on the kernel cuts
+ * into fragments what does not fit. Only then: as long as all fits, nothing is to be cut unnoticed.
+ */
+static void allow_fragments(struct udp *u, uint32_t mtu)
+{
+	int want4 = IP_PMTUDISC_WANT, want6 = IPV6_PMTUDISC_WANT;
+
+	if (u->fragments)
 		return;
-	u->gso = false;
-	memset(&u->to, 0, sizeof(u->to));
-	rwk_info("udp: the kernel cuts no batches here; packets are sent one by one");
+	u->fragments = true;
+	setsockopt(u->fd, IPPROTO_IP, IP_MTU_DISCOVER, &want4, sizeof(want4));
+	if (u->family == AF_INET6)
+		setsockopt(u->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &want6, sizeof(want6));
+	rwk_warn("udp: a way has become narrower, to packets of %u bytes: longer ones are sent in fragments, which is "
+		 "slow",
+		mtu);
 }
 
 /* The first message, which the kernel has refused TRIES times: done with, one way or the other. */
@@ -262,10 +285,17 @@ static rwk_noinline void refused(struct udp *u, int err)
 	r = rwk_udp_route(u, &to);
 	if (m->segments > 1 && r && m->size > r->mtu)
 		err = EMSGSIZE; /* older kernels say EINVAL of a batch */
-	if (m->segments > 1 && (err == EIO || err == EINVAL))
+	if (err == EMSGSIZE && r && !u->strict) {
+		allow_fragments(u, r->mtu);
 		cut_apart(u, &to);
-	else
+	} else if (m->segments > 1 && (err == EIO || err == EINVAL)) {
+		if (cut_apart(u, &to)) { /* perhaps it does not cut batches for this device */
+			u->gso = false;
+			rwk_info("udp: the kernel cuts no batches here; packets are sent one by one");
+		}
+	} else {
 		drop(u, &to, m->segments, err);
+	}
 	u->first++;
 }
 

@@ -10,11 +10,15 @@
  *
  * IPs are 16 bytes: IPv6, or IPv4 mapped into it, as in struct rwk_address. Ports are in the host's byte order.
  *
- * send says -EMSGSIZE to a packet longer than mtu. mtu can become smaller: a packet that is refused on the way because
- * of its length is dropped (too_long), and from then on mtu is what the way carries. Destinations that the kernel
- * refuses to send to (no route, a firewall) are no error of send either: their packets are dropped (failed).
+ * send says -EMSGSIZE to a packet longer than mtu has ever been. mtu can become smaller, when an interface or the path
+ * is narrower than it was. Peers that have agreed on packets of the old length are to go on: from then on the kernel
+ * cuts into fragments what does not fit (and what a router had refused by then is lost). A strict link has no fragments:
+ * it drops such packets (too_long), and says -EMSGSIZE to the next. A way that swallows long packets without a word of
+ * ICMP is not noticed. Destinations that the kernel refuses to send to (no route, a firewall) are no error of send
+ * either: their packets are dropped (failed).
  *
- * Every IPv4 packet has DF set; its identification is 0, in a batch its place there (0, 1, 2, ...). IPv6 has none.
+ * Every IPv4 packet has DF set but for the fragments; its identification is 0, in a batch its place there (0, 1, 2,
+ * ...). IPv6 has none.
  */
 #ifndef RWK_UDP_H
 #define RWK_UDP_H
