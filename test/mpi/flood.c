@@ -87,8 +87,49 @@ static void incast(void)
 	free(buf);
 }
 
+/*
+ * Every rank sends n messages to rank 0, a few at a time; it takes whoever's comes, and computes for a while for each.
+ * When the first of them is done the others have come far, too: at least a `least`th of the way.
+ */
+static void shares(void)
+{
+	enum { AHEAD = 4 };
+	long n = option("n", 2000), least = option("least", 10), busy = option("busy", 20), few = n, most = 0;
+	int len = (int)option("len", 60000);
+	char *buf = allocate((size_t)len);
+	MPI_Request r[AHEAD] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+	long *come = allocate((size_t)ranks * sizeof(*come));
+
+	fill(buf, (size_t)len, (uint64_t)rank);
+	memset(come, 0, (size_t)ranks * sizeof(*come));
+	MPI_Barrier(MPI_COMM_WORLD);
+	for (long i = 0; rank && i < n; i++) {
+		MPI_Wait(&r[i % AHEAD], MPI_STATUS_IGNORE);
+		MPI_Isend(buf, len, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &r[i % AHEAD]);
+	}
+	for (long i = 0; rank == 0 && i < n * (ranks - 1); i++) {
+		MPI_Status status;
+
+		MPI_Recv(buf, len, MPI_BYTE, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &status);
+		expect_filled(buf, (size_t)len, (uint64_t)status.MPI_SOURCE, "one of those that share a receiver");
+		compute((unsigned)busy);
+		if (++come[status.MPI_SOURCE] < n || most)
+			continue;
+		most = n;
+		for (int source = 1; source < ranks; source++)
+			few = come[source] < few ? come[source] : few;
+		printf("shares: when the first of %d had sent %ld messages, the last had sent %ld\n", ranks - 1, n,
+			few);
+		EXPECT(few * least >= n, "the slowest of %d senders has come to %ld of %ld", ranks - 1, few, n);
+	}
+	MPI_Waitall(AHEAD, r, MPI_STATUSES_IGNORE);
+	free(come);
+	free(buf);
+}
+
 const struct mpi_test flood_tests[] = {
 	{"flood", 2, MPI_THREAD_SINGLE, flood, "n= unexpected messages of len= bytes; both= rss= header= credit="},
 	{"incast", 2, MPI_THREAD_SINGLE, incast, "all send n= messages of len= bytes to one"},
+	{"shares", 2, MPI_THREAD_SINGLE, shares, "the same, who sends gets at it in turn; busy= least="},
 	{0},
 };
