@@ -5,6 +5,12 @@
  * that have the memory mapped. Pure: no state, no engine.
  *
  * Each element is one atomic step; several elements are several steps.
+ *
+ * Which there are: all operations for integers; for floating-point types all but those on bits (BOR, BAND, BXOR, MSWAP),
+ * for complex ones neither those that need an order (MIN, MAX, CSWAP_LE to _GT). Elements of 16 bytes need a CPU with
+ * atomic loads and compare-and-swap of that width; there are none of 32 (LONG_DOUBLE_COMPLEX). Integers wrap. Logical
+ * results are 1 or 0 of the type. -0.0 equals 0.0, a NaN is true and neither equal to, below nor above anything. The
+ * bytes of a long double that hold nothing are not looked at, and 0 in what is stored and in results.
  */
 #ifndef RWK_ENGINE_ATOMIC_H
 #define RWK_ENGINE_ATOMIC_H
@@ -74,7 +80,8 @@ static inline bool rwk_atomic_compares(enum rwk_atomic_op op)
 /**
  * Carries out `count` elements at `memory`, aligned to the size of an element and valid (rwk_atomic_valid).
  * `operand` (unused for ATOMIC_READ), `compare` (for those that compare) and `result` (NULL: not wanted; what stood in
- * memory before) need no alignment. Full barriers: what was written before is seen before.
+ * memory before) need no alignment; the result may be the operand's memory. Each step is sequentially consistent, as
+ * C11 has it. Memory must be writable; for ATOMIC_READ readable is enough, except for words of 16 bytes on aarch64.
  */
 void rwk_atomic_do(enum rwk_atomic_op op, enum rwk_atomic_type type, void *memory, const void *operand,
 	const void *compare, void *result, size_t count);

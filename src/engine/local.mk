@@ -1,6 +1,6 @@
 # What src/engine adds to the build.
 libropewalk_core_la_SOURCES += \
-	src/engine/atomic.h \
+	src/engine/atomic.c src/engine/atomic.h \
 	src/engine/engine.c src/engine/engine.h \
 	src/engine/inbound.c \
 	src/engine/internal.h \

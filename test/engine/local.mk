@@ -1,4 +1,16 @@
 # What test/engine adds to the build.
+check_PROGRAMS += test/engine/test_atomic
+test_engine_test_atomic_SOURCES = test/engine/test_atomic.c test/rwk_test.h
+test_engine_test_atomic_CPPFLAGS = $(TEST_CPPFLAGS)
+test_engine_test_atomic_LDADD = $(TEST_LDADD) -lm
+TESTS += test/engine/test_atomic
+
+check_PROGRAMS += test/engine/test_atomic_threads
+test_engine_test_atomic_threads_SOURCES = test/engine/test_atomic_threads.c test/rwk_test.h
+test_engine_test_atomic_threads_CPPFLAGS = $(TEST_CPPFLAGS)
+test_engine_test_atomic_threads_LDADD = $(TEST_LDADD)
+TESTS += test/engine/test_atomic_threads
+
 match_inside = test/engine/match_inside.h test/rwk_test.h
 
 check_PROGRAMS += test/engine/test_match
