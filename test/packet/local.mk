@@ -5,11 +5,25 @@ test_packet_test_greeting_CPPFLAGS = $(TEST_CPPFLAGS) $(SODIUM_CFLAGS)
 test_packet_test_greeting_LDADD = $(TEST_LDADD) $(SODIUM_LIBS)
 TESTS += test/packet/test_greeting
 
+captured = test/packet/captured.c test/packet/captured.h test/rwk_test.h
+
 check_PROGRAMS += test/packet/test_capture
-test_packet_test_capture_SOURCES = test/packet/test_capture.c test/rwk_test.h
+test_packet_test_capture_SOURCES = test/packet/test_capture.c $(captured)
 test_packet_test_capture_CPPFLAGS = $(TEST_CPPFLAGS)
 test_packet_test_capture_LDADD = $(TEST_LDADD) -lpthread
 TESTS += test/packet/test_capture
+
+check_PROGRAMS += test/packet/test_capture_file
+test_packet_test_capture_file_SOURCES = test/packet/test_capture_file.c $(captured)
+test_packet_test_capture_file_CPPFLAGS = $(TEST_CPPFLAGS)
+test_packet_test_capture_file_LDADD = $(TEST_LDADD) -lpthread
+TESTS += test/packet/test_capture_file
+
+check_PROGRAMS += test/packet/test_capture_full
+test_packet_test_capture_full_SOURCES = test/packet/test_capture_full.c $(captured)
+test_packet_test_capture_full_CPPFLAGS = $(TEST_CPPFLAGS)
+test_packet_test_capture_full_LDADD = $(TEST_LDADD) -lpthread
+TESTS += test/packet/test_capture_full
 
 # The service on the simulated network, and a peer made by hand.
 packet_ends = test/packet/hand.c test/packet/hand.h $(links_ends)
