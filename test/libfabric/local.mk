@@ -17,12 +17,28 @@ test_libfabric_test_objects_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_objects_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_objects
 
+FI_PAIR = test/libfabric/pair.c test/libfabric/pair.h $(FI_TEST_COMMON)
+
 check_PROGRAMS += test/libfabric/test_transfer
-test_libfabric_test_transfer_SOURCES = test/libfabric/test_transfer.c $(FI_TEST_COMMON)
+test_libfabric_test_transfer_SOURCES = test/libfabric/test_transfer.c $(FI_PAIR)
 test_libfabric_test_transfer_CPPFLAGS = $(FI_TEST_CPPFLAGS)
 test_libfabric_test_transfer_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_transfer_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_transfer
+
+check_PROGRAMS += test/libfabric/test_receive
+test_libfabric_test_receive_SOURCES = test/libfabric/test_receive.c $(FI_PAIR)
+test_libfabric_test_receive_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_receive_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_receive_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_receive
+
+check_PROGRAMS += test/libfabric/test_completion
+test_libfabric_test_completion_SOURCES = test/libfabric/test_completion.c $(FI_PAIR)
+test_libfabric_test_completion_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_completion_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_completion_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_completion
 
 check_PROGRAMS += test/libfabric/test_wait
 test_libfabric_test_wait_SOURCES = test/libfabric/test_wait.c $(FI_TEST_COMMON)
