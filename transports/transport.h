@@ -152,7 +152,9 @@ struct rwk_channel {
 	void *peer;      /* the client's */
 	size_t send_max; /* longest payload that send and a posted send take */
 	size_t direct_min; /* from so many bytes on post of a READ or WRITE of a region that stays exposed goes without
-			      the peer's help and beats messages; 0: never */
+			      the peer's help and beats messages; 0: never. Becomes 0 when the system turns out to
+			      deny it; what cannot go on ends with -EOPNOTSUPP then, in part perhaps, and may be
+			      done again by messages. Look at it before each post */
 	int error;       /* 0, or why the channel failed */
 };
 
@@ -204,9 +206,13 @@ struct rwk_transport {
 	int (*send)(struct rwk_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len);
 	/**
 	 * Starts an op: 1, it is finished already (done is not called, status 0); 0, done will be called; negative:
-	 * refused, done is not called (the channel has failed, or the rkey is none of this transport's). Sends are
-	 * taken in order with send. A send's `done` means that the buffer may be reused. A read's or write's means that
-	 * the data is in place.
+	 * refused or failed at once, done is not called (the channel has failed, or the rkey is none of this
+	 * transport's; for a read or write also any of the errors below). Sends are taken in order with send. A send's
+	 * `done` means that the buffer may be reused. A read's or write's means that the data is in place; they are in
+	 * no order with sends, nor with each other.
+	 * Errors of reads and writes that leave the channel as it is: -EACCES the key is wrong, concealed by now, or
+	 * not for writing; -EINVAL beyond the region; -EFAULT memory of one of the two sides is not mapped, or not
+	 * writable (a part may have been written); -EOPNOTSUPP as direct_min says.
 	 */
 	int (*post)(struct rwk_channel *ch, struct rwk_op *op);
 	/**
@@ -217,11 +223,19 @@ struct rwk_transport {
 
 	/**
 	 * Lets the channel's peer read (and write, if `writable`) the region described by iov until conceal; iov is
-	 * copied (at most RWK_EXPOSE_IOV_MAX entries). 0 and *key set; -ENOSPC: too many regions at once.
+	 * copied (at most RWK_EXPOSE_IOV_MAX entries). One entry at NULL, with a length up to SIZE_MAX, is all memory.
+	 * A region that is writable or all memory is one that stays, of which not all need be mapped; of any other the
+	 * peer may ask for help with reading. 0 and *key set; -ENOSPC: too many regions at once; -EINVAL: too many
+	 * entries, or one that wraps.
 	 */
 	int (*expose)(
 		struct rwk_channel *ch, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key);
-	/** Ends that. After return no access through `key` begins, and none is under way in this process. */
+	/**
+	 * Ends that. After return no access through `key` begins, none is under way in this process, and no write of
+	 * the peer's lands any more. Waits for a write that is under way, which takes some 100 us at most while the
+	 * peer has its core; a dead or stopped peer is seen, one of which nothing is heard gets a second, and a warning
+	 * that memory may still change.
+	 */
 	void (*conceal)(struct rwk_channel *ch, const struct rwk_rkey *key);
 };
 

@@ -51,6 +51,24 @@ test_shm_test_transfer_huge_CPPFLAGS = $(TEST_CPPFLAGS)
 test_shm_test_transfer_huge_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_transfer_huge
 
+check_PROGRAMS += test/shm/test_direct
+test_shm_test_direct_SOURCES = test/shm/test_direct.c $(transfer_pair)
+test_shm_test_direct_CPPFLAGS = $(TEST_CPPFLAGS)
+test_shm_test_direct_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_direct
+
+check_PROGRAMS += test/shm/test_direct_denied
+test_shm_test_direct_denied_SOURCES = test/shm/test_direct_denied.c $(transfer_pair)
+test_shm_test_direct_denied_CPPFLAGS = $(TEST_CPPFLAGS)
+test_shm_test_direct_denied_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_direct_denied
+
+check_PROGRAMS += test/shm/test_direct_guard
+test_shm_test_direct_guard_SOURCES = test/shm/test_direct_guard.c $(transfer_pair)
+test_shm_test_direct_guard_CPPFLAGS = $(TEST_CPPFLAGS)
+test_shm_test_direct_guard_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_direct_guard
+
 SHM_ENDS = test/shm/ends.c test/shm/ends.h test/rwk_test.h
 check_PROGRAMS += test/shm/test_transfer_service
 test_shm_test_transfer_service_SOURCES = test/shm/test_transfer_service.c $(SHM_ENDS)

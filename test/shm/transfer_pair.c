@@ -44,6 +44,12 @@ void *rwk_shm_transfer_area(struct rwk_shm_channel *ch, bool mine)
 	return mine ? ch->mine->area : ch->theirs->area;
 }
 
+bool rwk_shm_here(const struct rwk_shm_channel *ch)
+{
+	(void)ch;
+	return true;
+}
+
 pid_t rwk_shm_peer_pid(const struct rwk_shm_channel *ch)
 {
 	return ch->theirs->pid;
@@ -93,6 +99,7 @@ struct rwk_shm_channel *tp_open(struct tp_shared *s, int side)
 	if (!ch)
 		abort();
 	ch->base.port = &port;
+	ch->base.direct_min = rwk_shm_direct_least();
 	ch->mine = &s->side[side];
 	ch->theirs = &s->side[!side];
 	ch->mine->pid = getpid();
@@ -205,13 +212,13 @@ static void op_done(struct rwk_op *op, int status)
 	rwk_container_of(op, struct tp_op, op)->status = status;
 }
 
-int tp_read(struct rwk_shm_channel *ch, struct tp_op *o, const struct rwk_rkey *key, uint64_t offset,
-	const struct iovec *iov, uint32_t count, size_t length)
+static int start(struct rwk_shm_channel *ch, struct tp_op *o, enum rwk_op_type type, const struct rwk_rkey *key,
+	uint64_t offset, const struct iovec *iov, uint32_t count, size_t length)
 {
 	int rc;
 
 	memset(o, 0, sizeof(*o));
-	o->op.type = RWK_OP_READ;
+	o->op.type = type;
 	o->op.rkey = *key;
 	o->op.offset = offset;
 	o->op.iov = iov;
@@ -223,6 +230,18 @@ int tp_read(struct rwk_shm_channel *ch, struct tp_op *o, const struct rwk_rkey *
 	if (rc == 1)
 		o->status = 0;
 	return rc < 0 ? rc : 0;
+}
+
+int tp_read(struct rwk_shm_channel *ch, struct tp_op *o, const struct rwk_rkey *key, uint64_t offset,
+	const struct iovec *iov, uint32_t count, size_t length)
+{
+	return start(ch, o, RWK_OP_READ, key, offset, iov, count, length);
+}
+
+int tp_write(struct rwk_shm_channel *ch, struct tp_op *o, const struct rwk_rkey *key, uint64_t offset,
+	const struct iovec *iov, uint32_t count, size_t length)
+{
+	return start(ch, o, RWK_OP_WRITE, key, offset, iov, count, length);
 }
 
 int tp_finish(struct rwk_shm_channel *ch, struct tp_op *o, unsigned ms)

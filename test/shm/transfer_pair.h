@@ -65,6 +65,9 @@ struct tp_op {
 /** Reads through `key` into iov; 0 or post's error; a read finished at once has status 0. */
 int tp_read(struct rwk_shm_channel *ch, struct tp_op *o, const struct rwk_rkey *key, uint64_t offset,
 	const struct iovec *iov, uint32_t count, size_t length);
+/** The same for a write. */
+int tp_write(struct rwk_shm_channel *ch, struct tp_op *o, const struct rwk_rkey *key, uint64_t offset,
+	const struct iovec *iov, uint32_t count, size_t length);
 /** Progress until it is done; its status, or 1 after `ms` milliseconds. */
 int tp_finish(struct rwk_shm_channel *ch, struct tp_op *o, unsigned ms);
 

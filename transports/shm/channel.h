@@ -120,6 +120,7 @@ struct rwk_port {
 	struct rwk_shm_inbox *inbox;
 	pid_t pid;
 	uint64_t start;
+	size_t direct_least; /* rwk_shm_direct_least, when the port was opened */
 	struct rwk_shm_port_counters count;
 };
 

@@ -10,6 +10,7 @@
  *   slab     payload of messages too long for the ring's lines; belongs to one side at a time and changes hands with
  *   the message transfer a read of an exposed region: cross-memory copies by one side or both, or copies through the
  *   transfer area
+ *   direct   a read or write of a region that stays exposed: a cross-memory copy by who asks for it, alone
  *   inbox    one page of each port, mapped by its peers: the flags for sleeping and the doorbell bits
  *
  * Nothing in shared memory is trusted: a word is read once into local memory, checked, then used. What each side
@@ -18,8 +19,8 @@
  *
  * The files: layout.h what lies in shared memory, channel.h what does not; ring.* the rings, slab.* the payload,
  * send.c what goes, deliver.c what comes, port.c the port and its polling, attach.c handshake and identity,
- * evidence.c death, wake.c bells and sleeping, transfer.* reads. ring, slab and transfer know a pair; only port and
- * attach know how a pair comes to be.
+ * evidence.c death, wake.c bells and sleeping, transfer.* reads and writes of exposed memory. ring, slab and transfer
+ * know a pair; only port and attach know how a pair comes to be.
  */
 #ifndef RWK_SHM_PAIR_H
 #define RWK_SHM_PAIR_H
@@ -31,7 +32,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#define RWK_SHM_LAYOUT_VERSION 1u
+#define RWK_SHM_LAYOUT_VERSION 2u
 
 struct rwk_shm_pair_header; /* first page of the pair's segment: magic, layout version, sizes; see layout.h */
 
@@ -69,6 +70,9 @@ void *rwk_shm_transfer_area(struct rwk_shm_channel *ch, bool mine);
 
 /** The peer's process, proven at attach. */
 pid_t rwk_shm_peer_pid(const struct rwk_shm_channel *ch);
+
+/** False in a forked child: there the pair is not mapped. */
+bool rwk_shm_here(const struct rwk_shm_channel *ch);
 
 /**
  * Is the process that was proven at attach still the one behind that pid? Costs a system call (poll of a pidfd, or a

@@ -70,6 +70,7 @@ static int shm_open_port(
 	port->address = attr->address;
 	port->have_barrier = rwk_barrier_join();
 	port->string_copy = rwk_copy_has_string();
+	port->direct_least = rwk_shm_direct_least();
 	port->pid = getpid();
 	port->start = rwk_shm_process_start(port->pid);
 	rwk_list_init(&port->busy);
@@ -445,6 +446,11 @@ static void shm_conceal(struct rwk_channel *c, const struct rwk_rkey *key)
 void **rwk_shm_transfer_state(struct rwk_shm_channel *ch)
 {
 	return &ch->transfer;
+}
+
+bool rwk_shm_here(const struct rwk_shm_channel *ch)
+{
+	return *ch->tx.here;
 }
 
 void **rwk_shm_transfer_port_state(struct rwk_port *port)

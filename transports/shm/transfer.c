@@ -57,6 +57,7 @@ struct rwk_shm_transfers *rwk_shm_transfers_of(struct rwk_shm_channel *ch)
 	t->cma_denied = rwk_params.cma == RWK_OFF;
 	rwk_list_init(&t->active);
 	rwk_list_init(&t->reads);
+	rwk_list_init(&t->direct);
 	rwk_shm_stage_open(t);
 	rwk_shm_both_open(t);
 	*state = t;
@@ -112,8 +113,6 @@ int rwk_shm_transfer_post(struct rwk_shm_channel *ch, struct rwk_op *op)
 	struct rwk_shm_key key;
 	int rc;
 
-	if (op->type != RWK_OP_READ)
-		return -EOPNOTSUPP;
 	rc = rwk_shm_key_unpack(&op->rkey, &key);
 	if (rc)
 		return rc;
@@ -127,6 +126,8 @@ int rwk_shm_transfer_post(struct rwk_shm_channel *ch, struct rwk_op *op)
 	if (!op->length)
 		return 1;
 	memset(op->service, 0, sizeof(op->service));
+	if (key.direct || op->type == RWK_OP_WRITE)
+		return rwk_shm_direct_post(t, op, &key);
 	op->at = 0;
 	r->back = op->length;
 	r->id = t->next_id++;
@@ -140,7 +141,7 @@ int rwk_shm_transfer_post(struct rwk_shm_channel *ch, struct rwk_op *op)
 int rwk_shm_transfer_withdraw(struct rwk_shm_channel *ch, struct rwk_op *op)
 {
 	(void)ch;
-	if (rwk_shm_read_of(op)->begun)
+	if (rwk_shm_read_of(op)->direct ? op->at : rwk_shm_read_of(op)->begun)
 		return -EBUSY;
 	rwk_list_remove(&op->link);
 	return 0;
@@ -257,7 +258,7 @@ static int work_on_first(struct rwk_shm_transfers *t, bool news)
 
 static int channel_progress(struct rwk_shm_transfers *t)
 {
-	int n = rwk_shm_stage_write(t) + rwk_shm_both_write(t), news;
+	int n = rwk_shm_stage_write(t) + rwk_shm_both_write(t) + rwk_shm_direct_progress(t), news;
 
 	if (t->broken || rwk_list_empty(&t->reads))
 		return n;
@@ -270,7 +271,8 @@ static int channel_progress(struct rwk_shm_transfers *t)
 
 static bool idle(const struct rwk_shm_transfers *t)
 {
-	return rwk_list_empty(&t->reads) && rwk_list_empty(&t->serves) && rwk_list_empty(&t->pushes);
+	return rwk_list_empty(&t->reads) && rwk_list_empty(&t->serves) && rwk_list_empty(&t->pushes) &&
+	       rwk_list_empty(&t->direct);
 }
 
 int rwk_shm_transfer_progress(struct rwk_port *port)
@@ -393,9 +395,15 @@ void rwk_shm_transfer_stop(struct rwk_shm_channel *ch, int status)
 		rwk_shm_both_abandon(t, op);
 		op->done(op, status);
 	}
+	while ((n = rwk_list_pop(&t->direct))) {
+		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
+
+		op->done(op, status);
+	}
 	rwk_shm_stage_close(t);
 	rwk_pool_close(&t->push_pool);
-	rwk_shm_regions_close(&t->regions);
+	rwk_shm_regions_close(t);
+	rwk_shm_guard_down(t);
 	free(t);
 	*state = NULL;
 }

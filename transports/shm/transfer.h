@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Transfers: how a read of a region that the peer has exposed is carried out on one node. The reader posts; its peer
- * may help.
+ * Transfers: how reads and writes of a region that the peer has exposed are carried out on one node.
  *
- * Methods, chosen for each transfer by what has been fastest for its size in this process pair so far (measured as
+ * Direct: a region that was exposed writable, or that is all memory, stays exposed and is reached again and again
+ * (nobody exposes a message so). Who reads or writes it copies by himself, with process_vm_readv and process_vm_writev,
+ * at once or chunk by chunk; his peer may be busy, or stopped. Where that is denied the operation ends with
+ * -EOPNOTSUPP, and direct_min becomes 0. What guards the memory after conceal stands in transfer_guard.c.
+ *
+ * Read: of any other region. The reader posts; its peer may help.
+ *
+ * The methods of a read, chosen for each by what has been fastest for its size in this process pair so far (measured as
  * transfers go by; thresholds are never constants of one machine) and by what is allowed:
  *   pull     the reader copies with process_vm_readv
  *   both     reader and peer copy at once, claiming chunks from both ends; the peer pushes with process_vm_writev
@@ -18,12 +24,18 @@
 
 #include "shm/pair.h"
 
-/** As transport.h: post of RWK_OP_READ (RWK_OP_WRITE: -EOPNOTSUPP), withdraw, expose, conceal. */
+/** As transport.h: post of RWK_OP_READ and RWK_OP_WRITE, withdraw, expose, conceal. */
 int rwk_shm_transfer_post(struct rwk_shm_channel *ch, struct rwk_op *op);
 int rwk_shm_transfer_withdraw(struct rwk_shm_channel *ch, struct rwk_op *op);
 int rwk_shm_expose(
 	struct rwk_shm_channel *ch, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key);
 void rwk_shm_conceal(struct rwk_shm_channel *ch, const struct rwk_rkey *key);
+
+/**
+ * direct_min for a channel to be opened, as measured now (some 30 us): see transfer_direct.c. 0: cross-memory copies
+ * are forbidden or denied.
+ */
+size_t rwk_shm_direct_least(void);
 
 /** A control record RWK_SHM_TRANSFER_FIRST..LAST has come; body is a private copy. */
 void rwk_shm_transfer_control(struct rwk_shm_channel *ch, unsigned kind, const void *body, size_t len);

@@ -7,15 +7,19 @@
  *   head, bytes  the blocks that this side stages for the other: block k of its history sits in place k % BLOCKS
  *   claim        one for each of this side's reads that both sides copy: who copies which chunk
  *   pushed       how much of the other side's reads this side has copied; in the place of the other's claim
+ *   writing      the region of the other side's that this side is writing into at the moment: its cookie; 0: none
+ *   guard        address of this side's guard page (transfer_guard.c); 0: there is none
+ *   valid        the cookies of this side's regions that the other side may reach directly, by index; 0: none
  */
 #ifndef RWK_SHM_TRANSFER_AREA_H
 #define RWK_SHM_TRANSFER_AREA_H
 
 #include "shm/transfer_state.h"
 
-#define RWK_SHM_BLOCKS      8u
-#define RWK_SHM_BLOCK_BYTES ((size_t)32 << 10)
-#define RWK_SHM_CLAIMS      RWK_SHM_READS_ASKED
+#define RWK_SHM_BLOCKS         8u
+#define RWK_SHM_BLOCK_BYTES    ((size_t)32 << 10)
+#define RWK_SHM_CLAIMS         RWK_SHM_READS_ASKED
+#define RWK_SHM_DIRECT_REGIONS (1u << 16) /* with an index below this a region can be reached directly */
 
 /* What stands before a block: a line of its own, so that the reader's poll brings everything it needs to know. */
 struct rwk_shm_block_head {
@@ -35,6 +39,9 @@ struct rwk_shm_area {
 	struct rwk_shm_block_head head[RWK_SHM_BLOCKS];
 	struct rwk_shm_area_word claim[RWK_SHM_CLAIMS];
 	struct rwk_shm_area_word pushed[RWK_SHM_CLAIMS];
+	struct rwk_shm_area_word writing;
+	struct rwk_shm_area_word guard;
+	_Atomic uint64_t valid[RWK_SHM_DIRECT_REGIONS];
 	char bytes[] __attribute__((aligned(4096)));
 };
 _Static_assert(sizeof(struct rwk_shm_block_head) == RWK_CACHE_LINE, "a block's head is one line");

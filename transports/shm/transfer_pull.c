@@ -35,7 +35,7 @@ struct call {
 	size_t got; /* bytes that came, cookies among them, of pieces not looked at yet */
 };
 
-static ssize_t vm_read(struct rwk_shm_transfers *t, const struct iovec *local, unsigned locals,
+ssize_t rwk_shm_vm_read(struct rwk_shm_transfers *t, const struct iovec *local, unsigned locals,
 	const struct iovec *remote, unsigned remotes)
 {
 	ssize_t got = process_vm_readv(rwk_shm_peer_pid(t->ch), local, locals, remote, remotes, 0);
@@ -45,18 +45,13 @@ static ssize_t vm_read(struct rwk_shm_transfers *t, const struct iovec *local, u
 	return errno == EACCES ? -EPERM : -errno; /* -EACCES is ours: the key does not fit */
 }
 
-/* The region's pieces in the peer's memory: from the key, or from the region's record there. 0, or negative errno. */
-static int remote_pieces(struct rwk_shm_transfers *t, const struct rwk_shm_key *key, struct rwk_shm_region *copy)
+/* The region's record in the peer's memory, for its pieces. 0, or negative errno. */
+static int remote_record(struct rwk_shm_transfers *t, const struct rwk_shm_key *key, struct rwk_shm_region *copy)
 {
 	struct iovec local = {copy, sizeof(*copy)}, remote = {(void *)(uintptr_t)key->region, sizeof(*copy)};
 	ssize_t got;
 
-	if (key->address) {
-		copy->count = 1;
-		copy->iov[0] = (struct iovec){(void *)(uintptr_t)key->address, key->length};
-		return 0;
-	}
-	got = vm_read(t, &local, 1, &remote, 1);
+	got = rwk_shm_vm_read(t, &local, 1, &remote, 1);
 	if (got < 0)
 		return (int)got;
 	if (got != sizeof(*copy))
@@ -66,44 +61,60 @@ static int remote_pieces(struct rwk_shm_transfers *t, const struct rwk_shm_key *
 	return copy->count && copy->count <= RWK_EXPOSE_IOV_MAX ? 0 : -EACCES;
 }
 
+ssize_t rwk_shm_op_pieces(struct rwk_shm_transfers *t, const struct rwk_op *op, size_t at, size_t length,
+	struct iovec *local, unsigned *locals, struct iovec *remote, unsigned *remotes)
+{
+	struct rwk_shm_region region;
+	struct rwk_shm_key key;
+	size_t local_length;
+	int rc;
+
+	rwk_shm_key_unpack(&op->rkey, &key);
+	*locals = rwk_iov_slice(op->iov, op->iov_count, at, &length, local, RWK_EXPOSE_IOV_MAX);
+	if (!length)
+		return -EFAULT;
+	if (key.one) {
+		*remote = (struct iovec){(void *)(uintptr_t)(key.address + op->offset + at), length};
+		*remotes = 1;
+		return (ssize_t)length;
+	}
+	rc = remote_record(t, &key, &region);
+	if (rc)
+		return rc;
+	local_length = length;
+	*remotes = rwk_iov_slice(region.iov, region.count, op->offset + at, &length, remote, RWK_EXPOSE_IOV_MAX);
+	if (!length)
+		return -EFAULT;
+	if (length < local_length)
+		*locals = rwk_iov_slice(op->iov, op->iov_count, at, &length, local, RWK_EXPOSE_IOV_MAX);
+	return (ssize_t)length;
+}
+
 /*
  * Adds [offset, offset + length) of the read to the call, or as much of it as there is room for; 0 bytes if there is
  * none. Negative errno if the read cannot be pulled.
  */
 static ssize_t add_piece(struct rwk_shm_transfers *t, struct call *c, struct rwk_op *op, size_t offset, size_t length)
 {
-	struct rwk_shm_region region;
-	struct rwk_shm_key key;
 	struct piece *p = &c->piece[c->pieces];
 	unsigned locals, remotes;
-	size_t local_length;
-	int rc;
+	ssize_t n;
 
 	if (c->pieces == PIECES_MOST || c->locals + RWK_EXPOSE_IOV_MAX + 1 > IOV_MOST ||
 		c->remotes + RWK_EXPOSE_IOV_MAX + 1 > IOV_MOST)
 		return 0;
-	rwk_shm_key_unpack(&op->rkey, &key);
-	rc = remote_pieces(t, &key, &region);
-	if (rc)
-		return rc;
-	locals = rwk_iov_slice(op->iov, op->iov_count, offset, &length, c->local + c->locals, RWK_EXPOSE_IOV_MAX);
-	local_length = length;
-	remotes = rwk_iov_slice(
-		region.iov, region.count, op->offset + offset, &length, c->remote + c->remotes, RWK_EXPOSE_IOV_MAX);
-	if (!length)
-		return -EFAULT; /* one of the two iov is shorter than was said */
-	if (length < local_length)
-		locals = rwk_iov_slice(
-			op->iov, op->iov_count, offset, &length, c->local + c->locals, RWK_EXPOSE_IOV_MAX);
-	*p = (struct piece){.op = op, .length = length};
+	n = rwk_shm_op_pieces(t, op, offset, length, c->local + c->locals, &locals, c->remote + c->remotes, &remotes);
+	if (n < 0)
+		return n;
+	*p = (struct piece){.op = op, .length = (size_t)n};
 	c->locals += locals;
 	c->remotes += remotes;
 	c->local[c->locals++] = (struct iovec){&p->cookie, sizeof(p->cookie)};
 	c->remote[c->remotes++] = (struct iovec){
-		(void *)(uintptr_t)(key.region + offsetof(struct rwk_shm_region, cookie)), sizeof(p->cookie)};
+		(void *)(uintptr_t)(op->rkey.word[1] + offsetof(struct rwk_shm_region, cookie)), sizeof(p->cookie)};
 	c->pieces++;
-	c->bytes += length;
-	return (ssize_t)length;
+	c->bytes += (size_t)n;
+	return n;
 }
 
 static void deny(struct rwk_shm_transfers *t, int err)
@@ -112,6 +123,7 @@ static void deny(struct rwk_shm_transfers *t, int err)
 
 	if (!t->cma_denied) {
 		t->cma_denied = true;
+		rwk_shm_direct_deny(t);
 		t->port->counts.denials++;
 		rwk_log(rwk_params.cma == RWK_ON ? RWK_LOG_WARN : RWK_LOG_INFO, __FILE__, __LINE__,
 			"process_vm_readv from process %d is denied (%s): copying through shared memory",
@@ -152,7 +164,7 @@ static void broke_off(struct rwk_shm_transfers *t, struct call *c, unsigned at)
 
 static bool make_call(struct rwk_shm_transfers *t, struct call *c)
 {
-	ssize_t got = vm_read(t, c->local, c->locals, c->remote, c->remotes);
+	ssize_t got = rwk_shm_vm_read(t, c->local, c->locals, c->remote, c->remotes);
 
 	if (got < 0 && got != -EFAULT) {
 		failed(t, c->piece[0].op, (int)got);

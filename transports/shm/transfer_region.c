@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Exposure: which memory of this process the peer of a channel may read, and the keys that name it.
+ * Exposure: which memory of this process the peer of a channel may read and write, and the keys that name it.
  *
  * A key's words:  0 cookie   1 address of the region's record   2 address of the only piece, 0 if there are several
  *                 3 length in the low 48 bits, flags in the next 8, a mark of this transport in the top 8
  * The cookie is 39 random bits above a 24-bit index, fresh for each exposure: a late or a stray request does not match.
+ * A length that does not fit (all memory is exposed so) is all ones: to the end of the addresses.
  */
-#include "shm/transfer_state.h"
+#include "shm/transfer_area.h"
 
 #include "base/log.h"
 #include "base/param.h"
@@ -19,10 +20,12 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define INDEX_BITS   24
 #define LENGTH_BITS  48
+#define LENGTH_VAST  ((1ull << LENGTH_BITS) - 1)
 #define KEY_MARK     0x5au
 #define KEY_WRITABLE 1u
+#define KEY_DIRECT   2u
+#define KEY_ONE      4u /* piece */
 
 /*
  * Where Yama lets only ancestors look into a process (scope 1), let the others of the same user do it, if the user
@@ -45,7 +48,7 @@ static void let_peers_in(struct rwk_shm_port_transfers *p)
 	close(fd);
 }
 
-static int fresh_random(struct rwk_shm_port_transfers *p, uint64_t *out)
+int rwk_shm_fresh_random(struct rwk_shm_port_transfers *p, uint64_t *out)
 {
 	ssize_t n;
 
@@ -68,7 +71,7 @@ static struct rwk_shm_region *region_get(struct rwk_shm_regions *r)
 		r->free = region->next_free;
 		return region;
 	}
-	if (r->made == 1u << INDEX_BITS)
+	if (r->made == 1u << RWK_SHM_INDEX_BITS)
 		return NULL;
 	if (r->made == r->room) {
 		room = r->room ? 2 * r->room : 16;
@@ -90,17 +93,19 @@ static struct rwk_shm_region *region_get(struct rwk_shm_regions *r)
 
 static void region_put(struct rwk_shm_regions *r, struct rwk_shm_region *region)
 {
-	__atomic_store_n(&region->cookie, 0, __ATOMIC_RELAXED);
 	region->next_free = r->free;
 	r->free = region;
 }
 
-static void key_pack(const struct rwk_shm_region *region, struct rwk_rkey *key)
+static void key_pack(const struct rwk_shm_region *region, bool writable, struct rwk_rkey *key)
 {
+	uint64_t flags =
+		(writable ? KEY_WRITABLE : 0) | (region->direct ? KEY_DIRECT : 0) | (region->count == 1 ? KEY_ONE : 0);
+
 	key->word[0] = region->cookie;
 	key->word[1] = (uint64_t)(uintptr_t)region;
 	key->word[2] = region->count == 1 ? (uint64_t)(uintptr_t)region->iov[0].iov_base : 0;
-	key->word[3] = region->length | (uint64_t)(region->writable ? KEY_WRITABLE : 0) << LENGTH_BITS |
+	key->word[3] = (region->length < LENGTH_VAST ? region->length : LENGTH_VAST) | flags << LENGTH_BITS |
 		       (uint64_t)KEY_MARK << 56;
 }
 
@@ -111,9 +116,43 @@ int rwk_shm_key_unpack(const struct rwk_rkey *rkey, struct rwk_shm_key *key)
 	key->cookie = rkey->word[0];
 	key->region = rkey->word[1];
 	key->address = rkey->word[2];
-	key->length = rkey->word[3] & ((1ull << LENGTH_BITS) - 1);
+	key->length = rkey->word[3] & LENGTH_VAST;
+	if (key->length == LENGTH_VAST)
+		key->length = UINT64_MAX - key->address;
+	key->one = rkey->word[3] >> LENGTH_BITS & KEY_ONE;
 	key->writable = rkey->word[3] >> LENGTH_BITS & KEY_WRITABLE;
+	key->direct = rkey->word[3] >> LENGTH_BITS & KEY_DIRECT;
 	return 0;
+}
+
+/* Their bytes in all. -EINVAL: they wrap, or are too long for what a key of several pieces can say. */
+static int pieces_length(const struct iovec *iov, uint32_t count, uint64_t *length)
+{
+	uint64_t all = 0;
+
+	if (!count || count > RWK_EXPOSE_IOV_MAX)
+		return -EINVAL;
+	for (uint32_t i = 0; i < count; i++) {
+		if (iov[i].iov_len > UINT64_MAX - (uintptr_t)iov[i].iov_base ||
+			(count > 1 && (all >= LENGTH_VAST || iov[i].iov_len >= LENGTH_VAST - all)))
+			return -EINVAL;
+		all += iov[i].iov_len;
+	}
+	*length = all;
+	return 0;
+}
+
+/* The peer may reach it directly from now on: 0, or negative errno. */
+static int let_reach(struct rwk_shm_transfers *t, const struct rwk_shm_region *region)
+{
+	int rc;
+
+	if (region->index >= RWK_SHM_DIRECT_REGIONS)
+		return -ENOSPC;
+	rc = rwk_shm_guard_up(t);
+	if (!rc)
+		rwk_publish64(&rwk_shm_area_of(t, true)->valid[region->index], region->cookie);
+	return rc;
 }
 
 int rwk_shm_expose(
@@ -128,13 +167,10 @@ int rwk_shm_expose(
 		return -ENOMEM;
 	if (t->stopped)
 		return t->stopped;
-	if (!count || count > RWK_EXPOSE_IOV_MAX)
-		return -EINVAL;
-	for (uint32_t i = 0; i < count; i++) {
-		if (iov[i].iov_len >> LENGTH_BITS || (length += iov[i].iov_len) >> LENGTH_BITS)
-			return -EINVAL;
-	}
-	rc = fresh_random(t->port, &random);
+	rc = pieces_length(iov, count, &length);
+	if (rc)
+		return rc;
+	rc = rwk_shm_fresh_random(t->port, &random);
 	if (rc)
 		return rc;
 	region = region_get(&t->regions);
@@ -144,19 +180,41 @@ int rwk_shm_expose(
 	memcpy(region->iov, iov, count * sizeof(*iov));
 	region->count = count;
 	region->length = length;
-	region->writable = writable;
-	region->cookie = 1ull << 63 | random << INDEX_BITS | region->index; /* never 0 */
-	key_pack(region, key);
+	region->direct = writable || length >= LENGTH_VAST;
+	region->cookie = 1ull << 63 | random << RWK_SHM_INDEX_BITS | region->index; /* never 0 */
+	rc = region->direct ? let_reach(t, region) : 0;
+	if (rc) {
+		region->cookie = 0;
+		region_put(&t->regions, region);
+		return rc;
+	}
+	key_pack(region, writable, key);
 	return 0;
 }
 
 struct rwk_shm_region *rwk_shm_region_find(struct rwk_shm_transfers *t, uint64_t cookie)
 {
-	uint32_t index = (uint32_t)(cookie & ((1u << INDEX_BITS) - 1));
+	uint32_t index = rwk_shm_cookie_index(cookie);
 
 	if (!cookie || index >= t->regions.made || t->regions.by_index[index]->cookie != cookie)
 		return NULL;
 	return t->regions.by_index[index];
+}
+
+/* Reads that come late find no cookie, writes that are announced late nothing valid. */
+static void invalidate(struct rwk_shm_transfers *t, struct rwk_shm_region *region)
+{
+	__atomic_store_n(&region->cookie, 0, __ATOMIC_RELAXED);
+	if (region->direct)
+		rwk_publish64(&rwk_shm_area_of(t, true)->valid[region->index], 0);
+}
+
+/* Is the peer writing into the region of that cookie? 0: into any. */
+static bool being_written(struct rwk_shm_transfers *t, void *arg)
+{
+	uint64_t cookie = *(const uint64_t *)arg, writing = rwk_observe64(&rwk_shm_area_of(t, false)->writing.word);
+
+	return cookie ? writing == cookie : writing != 0;
 }
 
 void rwk_shm_conceal(struct rwk_shm_channel *ch, const struct rwk_rkey *key)
@@ -165,18 +223,26 @@ void rwk_shm_conceal(struct rwk_shm_channel *ch, const struct rwk_rkey *key)
 	struct rwk_shm_region *region = t ? rwk_shm_region_find(t, key->word[0]) : NULL;
 	uint64_t cookie = key->word[0];
 
-	if (!region)
+	if (!region || !rwk_shm_here(ch))
 		return;
+	invalidate(t, region);
+	if (region->direct)
+		rwk_shm_guard_wait(t, being_written, &cookie);
 	region_put(&t->regions, region);
 	rwk_shm_stage_concealed(t, cookie);
 	rwk_shm_both_concealed(t, cookie);
 }
 
-void rwk_shm_regions_close(struct rwk_shm_regions *r)
+void rwk_shm_regions_close(struct rwk_shm_transfers *t)
 {
+	struct rwk_shm_regions *r = &t->regions;
+	uint64_t any = 0;
+
 	/* a peer that pulls this very moment must not find a good cookie in memory that has been freed */
-	for (uint32_t i = 0; i < r->made; i++)
-		__atomic_store_n(&r->by_index[i]->cookie, 0, __ATOMIC_RELAXED);
+	for (uint32_t i = 0; i < r->made && rwk_shm_here(t->ch); i++)
+		invalidate(t, r->by_index[i]);
+	if (t->guard && rwk_shm_here(t->ch))
+		rwk_shm_guard_wait(t, being_written, &any);
 	free(r->by_index);
 	rwk_pool_close(&r->pool);
 	*r = (struct rwk_shm_regions){0};

@@ -156,7 +156,7 @@ void rwk_shm_stage_asked(struct rwk_shm_transfers *t, const struct rwk_shm_ask *
 	struct rwk_shm_region *region = rwk_shm_region_find(t, ask->cookie);
 	struct serve *s;
 
-	if (!region) {
+	if (!region || region->direct) {
 		refuse(t, ask->id, -EACCES);
 		return;
 	}

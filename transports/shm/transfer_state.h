@@ -7,13 +7,16 @@
  *            when they meet
  *   serve    a read of the peer's that this side stages
  *   block    a piece of this side's transfer area on its way to the peer
+ *   direct   an op of ours on a region that stays exposed: bytes [0, at) are in place
+ *   guard    a page of this side's that each write of the peer's touches first; see transfer_guard.c
  *
- * Reads of a channel are worked in the order of their posts. At most RWK_SHM_READS_ASKED of them are with the peer at
+ * Reads of a channel are worked in the order of their posts, and so are its direct ops; in no order with each other. At most RWK_SHM_READS_ASKED of them are with the peer at
  * a time, so that what a peer can make us remember is bounded.
  *
  * The files: transfer.c the life of a read; transfer_region.c exposure and keys; transfer_pull.c cross-memory copies;
  * transfer_both.c the same by both sides, with claims; transfer_stage.c copies through the transfer area;
- * transfer_choice.c which method has been fastest.
+ * transfer_choice.c which method has been fastest; transfer_direct.c direct reads and writes; transfer_guard.c what
+ * keeps late writes out.
  */
 #ifndef RWK_SHM_TRANSFER_STATE_H
 #define RWK_SHM_TRANSFER_STATE_H
@@ -25,6 +28,7 @@
 #include "base/iov.h"
 #include "base/list.h"
 #include "base/pool.h"
+#include "base/barrier.h"
 
 #include <time.h>
 
@@ -69,7 +73,7 @@ struct rwk_shm_region {
 	uint64_t length;
 	uint32_t count;
 	uint32_t index;
-	bool writable;
+	bool direct; /* reached without this side's help: neither staged nor pushed, as parts may not be mapped */
 	struct iovec iov[RWK_EXPOSE_IOV_MAX];
 	struct rwk_shm_region *next_free;
 };
@@ -85,9 +89,10 @@ struct rwk_shm_regions {
 struct rwk_shm_key {
 	uint64_t cookie;
 	uint64_t region;  /* address of its struct rwk_shm_region in the exposer */
-	uint64_t address; /* of its only piece; of no use if there are more */
+	uint64_t address; /* of its only piece */
 	uint64_t length;
-	bool writable;
+	bool one; /* piece */
+	bool writable, direct;
 };
 
 /** Lives in op->service while the op is under way. */
@@ -101,6 +106,7 @@ struct rwk_shm_read {
 	uint8_t alone;  /* an earlier call broke off in it: pull it by itself */
 	uint64_t asked_end; /* the peer was asked to stage up to here */
 	uint8_t claim;      /* place of its claim and 1; 0: it has none */
+	uint8_t direct;     /* it is in the list of direct ops, and none of the others counts */
 	uint16_t pulled;    /* chunks of the claim that are ours */
 	int32_t status;     /* what to finish with once no push is under way */
 };
@@ -117,6 +123,7 @@ struct rwk_shm_port_transfers {
 	uint64_t random[32];
 	uint32_t random_left;
 	bool peers_let_in; /* Yama has been asked to */
+	uint64_t guard_next; /* where to ask for the next guard page; 0: not drawn yet */
 	struct rwk_shm_transfer_counts counts;
 };
 
@@ -156,8 +163,21 @@ struct rwk_shm_transfers {
 	struct rwk_pool push_pool;
 	bool push_denied;
 
+	struct rwk_list direct; /* ops, in order of posts */
+	bool direct_denied;
+	void *guard;          /* this side's guard page; NULL: none */
+	bool waited_in_vain;  /* for a write of the peer's: not as long again */
+
 	struct rwk_shm_regions regions;
 };
+
+#define RWK_SHM_INDEX_BITS 24
+
+/** Of the region that the cookie names, if it is one. */
+static inline uint32_t rwk_shm_cookie_index(uint64_t cookie)
+{
+	return (uint32_t)(cookie & ((1u << RWK_SHM_INDEX_BITS) - 1));
+}
 
 static inline uint64_t rwk_shm_now(void)
 {
@@ -201,7 +221,10 @@ int rwk_shm_key_unpack(const struct rwk_rkey *rkey, struct rwk_shm_key *key);
  * stranger.
  */
 struct rwk_shm_region *rwk_shm_region_find(struct rwk_shm_transfers *t, uint64_t cookie);
-void rwk_shm_regions_close(struct rwk_shm_regions *r);
+/** Conceals all, and frees. */
+void rwk_shm_regions_close(struct rwk_shm_transfers *t);
+/** 0, or negative errno. */
+int rwk_shm_fresh_random(struct rwk_shm_port_transfers *p, uint64_t *out);
 
 /* transfer_pull.c */
 
@@ -215,6 +238,16 @@ void rwk_shm_regions_close(struct rwk_shm_regions *r);
 int rwk_shm_pull(struct rwk_shm_transfers *t);
 /** Pulls at most `length` bytes of `op` at its back. */
 void rwk_shm_pull_back(struct rwk_shm_transfers *t, struct rwk_op *op, size_t length);
+/** process_vm_readv from the peer: bytes, or negative errno, in which a denial is never -EACCES. */
+ssize_t rwk_shm_vm_read(struct rwk_shm_transfers *t, const struct iovec *local, unsigned locals,
+	const struct iovec *remote, unsigned remotes);
+/**
+ * Describes `length` bytes of the op from `at` on, here and in the peer, by at most RWK_EXPOSE_IOV_MAX pieces each;
+ * returns how many bytes those are, at least 1. -EACCES: the key does not fit any more; -EFAULT: one of the two is
+ * shorter than was said; or that of a call to read the peer's pieces.
+ */
+ssize_t rwk_shm_op_pieces(struct rwk_shm_transfers *t, const struct rwk_op *op, size_t at, size_t length,
+	struct iovec *local, unsigned *locals, struct iovec *remote, unsigned *remotes);
 
 /* transfer_both.c */
 
@@ -257,5 +290,34 @@ void rwk_shm_stage_stopped(struct rwk_shm_transfers *t, uint32_t id);
 void rwk_shm_stage_concealed(struct rwk_shm_transfers *t, uint64_t cookie);
 /** The read ends: the peer need not go on. */
 void rwk_shm_stage_leave(struct rwk_shm_transfers *t, struct rwk_op *op);
+
+/* transfer_direct.c */
+
+/** Begins: as post. The range has been checked. */
+int rwk_shm_direct_post(struct rwk_shm_transfers *t, struct rwk_op *op, const struct rwk_shm_key *key);
+/** Goes on with those that are under way, bounded; returns how many things it did. */
+int rwk_shm_direct_progress(struct rwk_shm_transfers *t);
+/** Cross-memory copies are denied: from now on none is tried for direct ops. */
+void rwk_shm_direct_deny(struct rwk_shm_transfers *t);
+
+/* transfer_guard.c */
+
+/** The peer may write into memory of this side's from now on: there is a guard page. 0, or negative errno. */
+int rwk_shm_guard_up(struct rwk_shm_transfers *t);
+/** The state ends, and nothing is exposed any more. */
+void rwk_shm_guard_down(struct rwk_shm_transfers *t);
+/**
+ * Waits while `pending`, which says whether the peer may be in the middle of a write that must not land later. Ends
+ * when that is over or cannot land any more: the peer is dead, or stopped (then the guard page has been changed). A peer
+ * that is neither is given a second; true: that was not enough, and memory may still change.
+ */
+bool rwk_shm_guard_wait(struct rwk_shm_transfers *t, bool (*pending)(struct rwk_shm_transfers *t, void *arg), void *arg);
+/**
+ * process_vm_writev into the peer, behind its guard: entry 0 of both arrays is for the guard, `locals` and `remotes`
+ * count it. Bytes written beside it, which are fewer than asked for where memory is not mapped; -ESTALE: the guard is
+ * not there, nothing was written; or another negative errno.
+ */
+ssize_t rwk_shm_guarded_write(
+	struct rwk_shm_transfers *t, struct iovec *local, unsigned locals, struct iovec *remote, unsigned remotes);
 
 #endif

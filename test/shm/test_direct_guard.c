@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory that is given back does not change any more, and memory of a stranger never does: writers in a tight loop that
+ * are concealed from, stopped, killed, or write to a process number that belongs to somebody else by now.
+ */
+#define _GNU_SOURCE
+#include "rwk_test.h"
+
+#include "transfer_roles.h"
+
+#include "shm/transfer_area.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST = 256 << 10, KEYS = 256 };
+
+static unsigned char shared_place[MOST]; /* at the same address in every process here */
+
+static int write_to(struct rwk_shm_channel *ch, const struct rwk_rkey *key, const unsigned char *from, size_t length)
+{
+	struct iovec iov = {(void *)from, length};
+	struct tp_op o;
+	int rc = tp_write(ch, &o, key, 0, &iov, 1, length);
+
+	return rc ? rc : tp_finish(ch, &o, 10000);
+}
+
+static bool is(const unsigned char *p, size_t n, unsigned char value)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (p[i] != value)
+			return false;
+	}
+	return true;
+}
+
+static void spin(uint64_t ns)
+{
+	for (uint64_t end = rwk_shm_now() + ns; rwk_shm_now() < end;)
+		rwk_cpu_relax();
+}
+
+/* Writes into the region of each round until it is told that it is gone. Word 5 of the exposer is the round. */
+static int tireless(struct rwk_shm_channel *ch, const void *arg)
+{
+	size_t length = *(const size_t *)arg;
+	unsigned char *buf = malloc(length);
+	uint64_t round;
+
+	CHECK(buf && tp_wait(ch, 1, 1));
+	memset(buf, 0x11, length);
+	while (!tp_heard(ch, 2)) {
+		int rc;
+
+		round = tp_heard(ch, 5);
+		rc = write_to(ch, &tp_side(ch, false)->key[round % KEYS], buf, length);
+		tp_say(ch, 6, round);
+		if (rc == -EACCES || rc == -ECONNRESET)
+			sched_yield();
+		else if (rc)
+			return __LINE__;
+	}
+	free(buf);
+	return 0;
+}
+
+/* Exposes the buffer for the next round. */
+static int next_round(struct rwk_shm_channel *ch, unsigned char *buf, size_t length, uint64_t round)
+{
+	struct iovec iov = {buf, length};
+
+	memset(buf, 0, length);
+	CHECK(!rwk_shm_expose(ch, &iov, 1, true, &tp_side(ch, true)->key[round % KEYS]));
+	tp_say(ch, 5, round);
+	tp_say(ch, 1, 1);
+	return 0;
+}
+
+/* Waits until the peer has written into it at least once, and a random while. */
+static bool written(struct rwk_shm_channel *ch, const volatile unsigned char *buf, size_t length)
+{
+	uint64_t end = rwk_shm_now() + 10000000000u;
+
+	for (unsigned n = 0; !buf[length - 1]; n++) {
+		if (n % 256 == 255)
+			sched_yield();
+		if (rwk_shm_now() > end || !rwk_shm_peer_alive(ch))
+			return false;
+	}
+	spin((uint64_t)rand() % 20000);
+	return true;
+}
+
+/* Fills what has been given back, and sees that it stays so for a while. */
+static bool stays(unsigned char *buf, size_t length)
+{
+	memset(buf, 0xee, length);
+	spin(20000);
+	sched_yield();
+	return is(buf, length, 0xee);
+}
+
+struct race {
+	size_t length;
+	unsigned rounds;
+};
+
+static int concealer(struct rwk_shm_channel *ch, const void *arg)
+{
+	const struct race *race = arg;
+	unsigned char *buf = malloc(race->length);
+
+	CHECK(buf);
+	for (uint64_t round = 1; round <= race->rounds; round++) {
+		int rc = next_round(ch, buf, race->length, round);
+
+		CHECK(!rc);
+		CHECK(written(ch, buf, race->length));
+		rwk_shm_conceal(ch, &tp_side(ch, true)->key[round % KEYS]);
+		CHECK(stays(buf, race->length));
+	}
+	tp_say(ch, 2, 1);
+	free(buf);
+	return 0;
+}
+
+/* Concealed while the peer writes as fast as it can: after conceal not a byte changes. */
+static void concealed_in_a_race(void **state)
+{
+	static const struct race races[] = {{8, 3000}, {65536, 2000}, {MOST, 1000}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(races) / sizeof(races[0]); i++)
+		tp_run(concealer, tireless, &races[i]);
+}
+
+static int closer(struct rwk_shm_channel *ch, const void *arg)
+{
+	unsigned char *buf = malloc(MOST);
+	int rc = next_round(ch, buf, MOST, 1);
+
+	(void)arg;
+	CHECK(buf && !rc);
+	CHECK(written(ch, buf, MOST));
+	rwk_shm_transfer_stop(ch, -ECANCELED);
+	CHECK(stays(buf, MOST));
+	tp_say(ch, 2, 1);
+	free(buf);
+	return 0;
+}
+
+/* The same where the exposer's channel ends. */
+static void closed_in_a_race(void **state)
+{
+	static const struct race race = {MOST, 1};
+
+	(void)state;
+	for (int i = 0; i < 50; i++)
+		tp_run(closer, tireless, &race);
+}
+
+/*
+ * Stopped.
+ */
+
+static int stopper(struct rwk_shm_channel *ch, const void *arg)
+{
+	const struct race *race = arg;
+	unsigned char *buf = malloc(race->length);
+	pid_t peer;
+
+	CHECK(buf);
+	for (uint64_t round = 1; round <= race->rounds; round++) {
+		int rc = next_round(ch, buf, race->length, round);
+
+		CHECK(!rc);
+		CHECK(written(ch, buf, race->length));
+		peer = tp_side(ch, false)->pid;
+		CHECK(!kill(peer, SIGSTOP));
+		rwk_shm_conceal(ch, &tp_side(ch, true)->key[round % KEYS]);
+		memset(buf, 0xee, race->length);
+		CHECK(!kill(peer, SIGCONT));
+		/* it goes on, and has been told */
+		rc = next_round(ch, shared_place, 8, round + 1);
+		CHECK(!rc);
+		CHECK(written(ch, shared_place, 8) && is(buf, race->length, 0xee));
+		rwk_shm_conceal(ch, &tp_side(ch, true)->key[(round + 1) % KEYS]);
+	}
+	tp_say(ch, 2, 1);
+	free(buf);
+	return 0;
+}
+
+/* Writes MOST bytes or what there is room for. */
+static int fitting(struct rwk_shm_channel *ch, const void *arg)
+{
+	unsigned char *buf = malloc(MOST);
+
+	(void)arg;
+	CHECK(buf && tp_wait(ch, 1, 1));
+	memset(buf, 0x11, MOST);
+	while (!tp_heard(ch, 2)) {
+		struct rwk_rkey key = tp_side(ch, false)->key[tp_heard(ch, 5) % KEYS];
+		int rc = write_to(ch, &key, buf, MOST);
+
+		if (rc == -EINVAL)
+			rc = write_to(ch, &key, buf, 8);
+		CHECK(!rc || rc == -EACCES);
+		if (rc)
+			sched_yield();
+	}
+	free(buf);
+	return 0;
+}
+
+/* The writer is stopped at any moment, and concealed from meanwhile: it writes no more when it goes on. */
+static void stopped_in_a_race(void **state)
+{
+	static const struct race race = {MOST, 100};
+
+	(void)state;
+	tp_run(stopper, fitting, &race);
+}
+
+/* A writer, by hand: stops between having looked and the call, and does that call when it goes on. */
+static int stopped_at_the_worst(struct rwk_shm_channel *ch, const void *arg)
+{
+	static unsigned char bytes[64];
+	struct rwk_shm_area *mine = rwk_shm_transfer_area(ch, true), *theirs = rwk_shm_transfer_area(ch, false);
+	const struct rwk_rkey *key = tp_side(ch, false)->key;
+	struct iovec local[2] = {{bytes, 8}, {bytes, sizeof(bytes)}}, remote[2] = {{NULL, 8}, {NULL, sizeof(bytes)}};
+	bool close = *(const bool *)arg;
+	ssize_t put;
+
+	memset(bytes, 0x11, sizeof(bytes));
+	CHECK(tp_wait(ch, 1, 1));
+	remote[0].iov_base = (void *)(uintptr_t)theirs->guard.word;
+	remote[1].iov_base = (void *)(uintptr_t)key[0].word[2];
+	CHECK(process_vm_writev(tp_side(ch, false)->pid, local, 2, remote, 2, 0) == 72); /* a good call, so far */
+	mine->writing.word = key[0].word[0];
+	atomic_thread_fence(memory_order_seq_cst);
+	CHECK(theirs->valid[rwk_shm_cookie_index(key[0].word[0])] == key[0].word[0]);
+	raise(SIGSTOP);
+	put = process_vm_writev(tp_side(ch, false)->pid, local, 2, remote, 2, 0);
+	mine->writing.word = 0;
+	tp_say(ch, 6, put < 0 ? 1 : 2);
+	while (close)
+		pause();
+	/* what is still exposed is written as ever, behind the new guard */
+	CHECK(write_to(ch, &key[1], bytes, sizeof(bytes)) == 0);
+	CHECK(write_to(ch, &key[0], bytes, sizeof(bytes)) == -EACCES);
+	tp_say(ch, 7, 1);
+	CHECK(tp_wait(ch, 2, 1));
+	return put < 0 ? 0 : __LINE__;
+}
+
+static int patient_exposer(struct rwk_shm_channel *ch, const void *arg)
+{
+	static unsigned char buf[2][64];
+	struct iovec iov[2] = {{buf[0], 64}, {buf[1], 64}};
+	bool close = *(const bool *)arg;
+	pid_t peer = tp_side(ch, false)->pid;
+
+	for (int i = 0; i < 2; i++)
+		CHECK(!rwk_shm_expose(ch, &iov[i], 1, true, &tp_side(ch, true)->key[i]));
+	tp_say(ch, 1, 1);
+	while (!((struct rwk_shm_area *)rwk_shm_transfer_area(ch, false))->writing.word)
+		sched_yield();
+	if (close) { /* a process that ends in the meantime */
+		rwk_shm_transfer_stop(ch, -ECANCELED);
+		memset(buf, 0xee, sizeof(buf));
+		CHECK(!kill(peer, SIGCONT));
+		tp_wait(ch, 6, 1);
+		CHECK(tp_heard(ch, 6) == 1 && is(buf[0], 64, 0xee));
+		kill(peer, SIGKILL);
+		return 0;
+	}
+	rwk_shm_conceal(ch, &tp_side(ch, true)->key[0]);
+	memset(buf, 0xee, sizeof(buf));
+	CHECK(!kill(peer, SIGCONT));
+	CHECK(tp_wait(ch, 7, 1));
+	CHECK(tp_heard(ch, 6) == 1 && is(buf[0], 64, 0xee) && is(buf[1], 64, 0x11));
+	tp_say(ch, 2, 1);
+	return 0;
+}
+
+/* Stopped at the worst moment: conceal comes back, and the write that comes late does not land. */
+static void stopped_before_the_call(void **state)
+{
+	bool close = false;
+
+	(void)state;
+	tp_run(patient_exposer, stopped_at_the_worst, &close);
+}
+
+static void stopped_before_the_end(void **state)
+{
+	bool close = true;
+
+	(void)state;
+	tp_run_mortal(stopped_at_the_worst, patient_exposer, &close);
+}
+
+/*
+ * Killed.
+ */
+
+static int mortal_writer(struct rwk_shm_channel *ch, const void *arg)
+{
+	static const size_t length = MOST;
+
+	(void)arg;
+	return tireless(ch, &length);
+}
+
+static int killer(struct rwk_shm_channel *ch, const void *arg)
+{
+	unsigned char *buf = malloc(MOST);
+	int rc = next_round(ch, buf, MOST, 1);
+
+	(void)arg;
+	CHECK(buf && !rc);
+	CHECK(written(ch, buf, MOST));
+	CHECK(!kill(tp_side(ch, false)->pid, SIGKILL));
+	rwk_shm_conceal(ch, &tp_side(ch, true)->key[1]);
+	CHECK(stays(buf, MOST));
+	free(buf);
+	return 0;
+}
+
+/* The writer is killed in the middle: conceal comes back, and nothing changes any more. */
+static void writer_killed(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 60; i++) {
+		srand(i);
+		tp_run_mortal(mortal_writer, killer, NULL);
+	}
+}
+
+static int mortal_exposer(struct rwk_shm_channel *ch, const void *arg)
+{
+	unsigned char *buf = malloc(MOST);
+	int rc = next_round(ch, buf, MOST, 1);
+
+	(void)arg;
+	CHECK(buf && !rc);
+	pause();
+	return 0;
+}
+
+static int killing_writer(struct rwk_shm_channel *ch, const void *arg)
+{
+	unsigned when = *(const unsigned *)arg;
+	unsigned char *buf = malloc(16 << 20);
+	int rc = 0;
+
+	CHECK(buf && tp_wait(ch, 1, 1));
+	memset(buf, 0x11, 16 << 20);
+	for (unsigned i = 0; !rc && i < 2000000; i++) {
+		if (i == when)
+			CHECK(!kill(tp_side(ch, false)->pid, SIGKILL));
+		rc = write_to(ch, &tp_side(ch, false)->key[1], buf, MOST);
+	}
+	/* the second is what there is to say while it is being taken down: it goes on by messages, which will fail */
+	CHECK(rc == -ECONNRESET || rc == -EOPNOTSUPP);
+	free(buf);
+	return 0;
+}
+
+/* The exposer is killed: an error soon, never a hang. */
+static void exposer_killed(void **state)
+{
+	(void)state;
+	for (unsigned when = 0; when < 40; when++)
+		tp_run_mortal(mortal_exposer, killing_writer, &when);
+}
+
+/*
+ * Strangers.
+ */
+
+static int common_exposer(struct rwk_shm_channel *ch, const void *arg)
+{
+	pid_t child;
+	int status;
+
+	(void)arg;
+	CHECK(!next_round(ch, shared_place, 64, 1));
+	child = fork();
+	if (!child) {
+		while (!tp_heard(ch, 3) && getppid() != 1)
+			usleep(1000);
+		_exit(is(shared_place, 64, 0) ? 0 : 1);
+	}
+	tp_say(ch, 6, (uint64_t)child);
+	CHECK(tp_wait(ch, 3, 1));
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	CHECK(is(shared_place, 64, 0x11));
+	return 0;
+}
+
+static int misled_writer(struct rwk_shm_channel *ch, const void *arg)
+{
+	const struct rwk_rkey *key = &tp_side(ch, false)->key[1];
+	unsigned char bytes[64];
+	pid_t peer;
+
+	(void)arg;
+	memset(bytes, 0x11, sizeof(bytes));
+	CHECK(tp_wait(ch, 6, 1));
+	peer = tp_side(ch, false)->pid;
+	CHECK(key->word[2] == (uint64_t)(uintptr_t)shared_place);
+	tp_side(ch, false)->pid = getpid(); /* the number belongs to somebody else now */
+	CHECK(write_to(ch, key, bytes, sizeof(bytes)) == -ECONNRESET);
+	CHECK(is(shared_place, 64, 0));
+	tp_side(ch, false)->pid =
+		(pid_t)tp_heard(ch, 6); /* or to a child of the exposer's, all of whose memory it has */
+	CHECK(write_to(ch, key, bytes, sizeof(bytes)) == -ECONNRESET);
+	tp_side(ch, false)->pid = peer;
+	CHECK(write_to(ch, key, bytes, sizeof(bytes)) == 0);
+	tp_say(ch, 3, 1);
+	return 0;
+}
+
+/* Another process has the number by now, with memory at the very same address: it is not touched. */
+static void stranger_with_the_same_pid(void **state)
+{
+	(void)state;
+	tp_run(common_exposer, misled_writer, NULL);
+}
+
+static int changing_exposer(struct rwk_shm_channel *ch, const void *arg)
+{
+	struct iovec all = {NULL, SIZE_MAX};
+
+	(void)arg;
+	CHECK(!rwk_shm_expose(ch, &all, 1, true, &tp_side(ch, true)->key[0]));
+	CHECK(!next_round(ch, shared_place, 64, 1));
+	CHECK(tp_wait(ch, 3, 1));
+	execlp("sleep", "sleep", "1", (char *)NULL);
+	return __LINE__;
+}
+
+static int changed_writer(struct rwk_shm_channel *ch, const void *arg)
+{
+	const struct rwk_rkey *key = tp_side(ch, false)->key;
+	unsigned char bytes[64] = {0};
+	int rc;
+
+	(void)arg;
+	CHECK(tp_wait(ch, 1, 1));
+	CHECK(write_to(ch, &key[1], bytes, sizeof(bytes)) == 0);
+	tp_say(ch, 3, 1);
+	do {
+		rc = write_to(ch, &key[1], bytes, sizeof(bytes));
+	} while (!rc);
+	CHECK(rc == -ECONNRESET && rwk_shm_peer_alive(ch));
+	CHECK(write_to(ch, &key[0], bytes, 1) == -ECONNRESET);
+	return 0;
+}
+
+/* The process runs another program by now: that is not written to. */
+static void another_program(void **state)
+{
+	(void)state;
+	tp_run(changing_exposer, changed_writer, NULL);
+}
+
+static int announcer(struct rwk_shm_channel *ch, const void *arg)
+{
+	(void)arg;
+	CHECK(tp_wait(ch, 1, 1));
+	((struct rwk_shm_area *)rwk_shm_transfer_area(ch, true))->writing.word = tp_side(ch, false)->key[1].word[0];
+	tp_say(ch, 3, 1);
+	CHECK(tp_wait(ch, 2, 1));
+	return 0;
+}
+
+static int announced_to(struct rwk_shm_channel *ch, const void *arg)
+{
+	(void)arg;
+	CHECK(!next_round(ch, shared_place, 64, 1));
+	CHECK(tp_wait(ch, 3, 1));
+	rwk_shm_conceal(ch, &tp_side(ch, true)->key[1]);
+	tp_say(ch, 2, 1);
+	return 0;
+}
+
+/* A peer that announces a write and never withdraws it does not hold conceal for ever. */
+static void announced_for_ever(void **state)
+{
+	(void)state;
+	tp_run(announcer, announced_to, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(concealed_in_a_race),
+		cmocka_unit_test(closed_in_a_race),
+		cmocka_unit_test(stopped_in_a_race),
+		cmocka_unit_test(stopped_before_the_call),
+		cmocka_unit_test(stopped_before_the_end),
+		cmocka_unit_test(writer_killed),
+		cmocka_unit_test(exposer_killed),
+		cmocka_unit_test(stranger_with_the_same_pid),
+		cmocka_unit_test(another_program),
+		cmocka_unit_test(announced_for_ever),
+	};
+
+	return cmocka_run_group_tests_name("shm/direct_guard", tests, NULL, NULL);
+}

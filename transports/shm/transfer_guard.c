@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The guard: what keeps a write by process_vm_writev out of memory that has been given back, and out of a process that
+ * is not the one that was meant. A read can be looked at afterwards (transfer_pull.c), a write cannot.
+ *
+ * The guard page is a page of the exposer's at a random address; its address stands in the exposer's area. Each call
+ * that writes has it as its first entry. The kernel copies entry after entry and stops at the first that fails, so
+ * where that page is not mapped nothing is written: not in another program after exec, not in another process that has
+ * the number now. The forked children of the exposer do not have it.
+ *
+ * Who waits for a write to end (conceal, and who gives a read back into which its peer pushes) first makes sure that no
+ * new one begins: by a word in shared memory that the writer looks at after it has announced the write, with a full
+ * barrier on each side between writing the one and reading the other. Then he waits until the announcement is
+ * withdrawn; for a chunk of at most 1 MB. A writer that is dead has left the kernel. One that has been stopped is
+ * stopped on its way from or to user space, never in the middle of a call: its call is over, or has not begun. So the
+ * guard page is made inaccessible first (and another one takes its place), and when after that all threads of the
+ * writer are seen stopped nothing can land any more. test/models/direct.pml is this protocol.
+ *
+ * A writer that has lost its core, or waits for a page, is waited for, asleep; one that neither withdraws nor is
+ * stopped within a second gets a warning, and is not waited for as long again. None of this binds a hostile peer, who
+ * announces nothing: a process of the same user that may write into this one by the kernel's leave is kept out by
+ * nothing but the kernel.
+ */
+#define _GNU_SOURCE /* process_vm_writev */
+#include "shm/transfer_area.h"
+
+#include "base/log.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define GUARD_BYTES ((size_t)64 << 10) /* a page, whatever the size of one is */
+#define SPINS       64u                /* looks between two that cost a system call */
+#define PATIENCE    2000000u           /* ns before a writer is suspected: a chunk takes less than a tenth */
+#define LONGEST     1000000000u        /* ns */
+
+/*
+ * The exposer.
+ */
+
+/* Pages lie side by side from a random address on, or where the system wants them if something is there. */
+static void *new_page(struct rwk_shm_port_transfers *p)
+{
+	uint64_t random;
+	void *page;
+
+	if (!p->guard_next) {
+		if (rwk_shm_fresh_random(p, &random))
+			return NULL;
+		p->guard_next = (random >> 18 & ~(uint64_t)(GUARD_BYTES - 1)) + GUARD_BYTES; /* below 2^46 */
+	}
+	page = mmap((void *)(uintptr_t)p->guard_next, GUARD_BYTES, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	p->guard_next += GUARD_BYTES;
+	if (page == MAP_FAILED)
+		return NULL;
+	if (!madvise(page, GUARD_BYTES, MADV_DONTFORK))
+		return page;
+	munmap(page, GUARD_BYTES);
+	return NULL;
+}
+
+static void publish(struct rwk_shm_transfers *t)
+{
+	rwk_publish64(&rwk_shm_area_of(t, true)->guard.word, (uint64_t)(uintptr_t)t->guard);
+}
+
+int rwk_shm_guard_up(struct rwk_shm_transfers *t)
+{
+	if (t->guard)
+		return 0;
+	t->guard = new_page(t->port);
+	if (!t->guard)
+		return -ENOMEM;
+	publish(t);
+	return 0;
+}
+
+/* From now on no call gets past the guard that was. Its place stays taken: what came there could be written. */
+static void replace_page(struct rwk_shm_transfers *t)
+{
+	void *old = t->guard;
+
+	if (!old)
+		return;
+	t->guard = new_page(t->port);
+	publish(t);
+	if (mprotect(old, GUARD_BYTES, PROT_NONE))
+		rwk_warn("a page cannot be protected (%s): a write that comes late may land", strerror(errno));
+}
+
+void rwk_shm_guard_down(struct rwk_shm_transfers *t)
+{
+	if (t->guard && rwk_shm_here(t->ch))
+		munmap(t->guard, GUARD_BYTES);
+	t->guard = NULL;
+}
+
+/* The state of a thread as /proc has it; 0: there is none, or no answer. */
+static char state_of(pid_t pid, const char *thread)
+{
+	char path[64], text[512];
+	const char *p;
+	FILE *f;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/stat", (int)pid, thread);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = 0;
+	p = strrchr(text, ')'); /* the name before it may hold anything */
+	return p && p[1] ? p[2] : 0;
+}
+
+/* Is no thread of that process in a system call, nor will be before it is continued? */
+static bool all_stopped(pid_t pid)
+{
+	char path[40];
+	struct dirent *d;
+	unsigned stopped = 0;
+	bool all = true;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return false;
+	while (all && (d = readdir(dir))) {
+		char state = d->d_name[0] == '.' ? 'Z' : state_of(pid, d->d_name);
+
+		stopped += state == 'T' || state == 't';
+		all = state == 'T' || state == 't' || state == 'Z' || state == 'X';
+	}
+	closedir(dir);
+	return all && stopped;
+}
+
+static void nap(void)
+{
+	const struct timespec ms = {0, 1000000};
+
+	nanosleep(&ms, NULL);
+}
+
+bool rwk_shm_guard_wait(struct rwk_shm_transfers *t, bool (*pending)(struct rwk_shm_transfers *t, void *arg), void *arg)
+{
+	int pid = (int)rwk_shm_peer_pid(t->ch);
+	uint64_t start = 0, waited;
+	bool replaced = false;
+
+	rwk_barrier_full(); /* what the caller has taken back is seen by who announces from now on */
+	for (unsigned n = 1; pending(t, arg); n++) {
+		if (n % SPINS) {
+			rwk_cpu_relax();
+			continue;
+		}
+		sched_yield();
+		if (!rwk_shm_peer_alive(t->ch))
+			return false;
+		start = start ? start : rwk_shm_now();
+		waited = rwk_shm_now() - start;
+		if (waited < PATIENCE)
+			continue;
+		if (!replaced)
+			replace_page(t);
+		replaced = true;
+		if (all_stopped(pid)) {
+			rwk_info("process %d was stopped before it wrote into this one: it will not any more", pid);
+			return false;
+		}
+		if (waited > LONGEST || t->waited_in_vain) {
+			rwk_warn(
+				"process %d does not end a write into this one: memory given back now may still change",
+				pid);
+			t->waited_in_vain = true;
+			return true;
+		}
+		nap();
+	}
+	return false;
+}
+
+/*
+ * The writer.
+ */
+
+ssize_t rwk_shm_guarded_write(
+	struct rwk_shm_transfers *t, struct iovec *local, unsigned locals, struct iovec *remote, unsigned remotes)
+{
+	static uint64_t knock;
+	uint64_t guard = rwk_observe64(&rwk_shm_area_of(t, false)->guard.word);
+	ssize_t put;
+
+	if (!guard)
+		return -ESTALE;
+	local[0] = (struct iovec){&knock, sizeof(knock)};
+	remote[0] = (struct iovec){(void *)(uintptr_t)guard, sizeof(knock)};
+	put = process_vm_writev(rwk_shm_peer_pid(t->ch), local, locals, remote, remotes, 0);
+	if (put < 0)
+		return errno == EFAULT ? -ESTALE : errno == EACCES ? -EPERM : -errno;
+	return put < (ssize_t)sizeof(knock) ? -ESTALE : put - (ssize_t)sizeof(knock);
+}
