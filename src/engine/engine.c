@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "engine/internal.h"
+#include "engine/rma_state.h"
 
 #include "engine/job.h"
 
@@ -126,6 +126,11 @@ int rwk_engine_open(const struct rwk_engine_attr *attr, struct rwk_engine **out)
 	e->tx_free = RWK_TX_NONE;
 	rwk_list_init(&e->failed);
 	rwk_list_init(&e->claimed);
+	rwk_list_init(&e->owing);
+	e->wants_reached = attr->reached;
+	e->rma_limit = attr->rma_limit ? attr->rma_limit : RWK_RMA_LIMIT;
+	rwk_pool_init(&e->rma_requests, sizeof(struct rwk_rma_request), 32, 0);
+	rwk_pool_init(&e->rma_pieces, sizeof(struct rwk_rma_piece), 32, 0);
 	rwk_pool_init(&e->rx_pool, sizeof(struct rwk_rx), 32, 0);
 	rwk_pool_init(&e->tx_pool, sizeof(struct rwk_tx), 32, 0);
 	rwk_pool_init(&e->unexpected_pool, sizeof(struct rwk_unexpected), 32, 0);
@@ -193,6 +198,8 @@ void rwk_engine_close(struct rwk_engine *e)
 	rwk_pool_close(&e->tx_pool);
 	rwk_pool_close(&e->unexpected_pool);
 	rwk_pool_close(&e->block_pool);
+	rwk_pool_close(&e->rma_requests);
+	rwk_pool_close(&e->rma_pieces);
 	free(e);
 }
 
@@ -243,14 +250,22 @@ static int network_progress(struct rwk_engine *e)
 	return n;
 }
 
+static rwk_noinline void do_what_is_due(struct rwk_engine *e)
+{
+	e->due = false;
+	rwk_rma_tell(e);
+	if (!rwk_list_empty(&e->failed))
+		rwk_peers_reap(e);
+}
+
 int rwk_engine_progress(struct rwk_engine *e)
 {
 	int n = e->transport->progress(e->port);
 
 	if (rwk_unlikely(e->network != NULL))
 		n += network_progress(e);
-	if (rwk_unlikely(!rwk_list_empty(&e->failed)))
-		rwk_peers_reap(e);
+	if (rwk_unlikely(e->due))
+		do_what_is_due(e);
 	return n;
 }
 

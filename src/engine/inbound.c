@@ -146,7 +146,10 @@ static rwk_noinline void other_message(
 		p->credit += (int64_t)(env->tag & INT32_MAX);
 		break;
 	default:
-		rwk_info("a message of unknown kind %u was dropped", env->kind);
+		if (rwk_is_rma(env->kind))
+			rwk_rma_message(p, env, payload, len);
+		else
+			rwk_info("a message of unknown kind %u was dropped", env->kind);
 	}
 }
 
@@ -250,6 +253,11 @@ struct rwk_place *rwk_inbound_begin(void *engine, struct rwk_channel *ch, const 
 	struct rwk_rx *rx;
 
 	e->nowhere = (struct rwk_incoming){0};
+	if (rwk_is_rma(env->kind)) {
+		struct rwk_place *place = rwk_rma_begin(p, env, len);
+
+		return place ? place : &e->nowhere.place;
+	}
 	if (env->kind >= RWK_SPACES) {
 		rwk_info("a message of kind %u came in pieces and was dropped", env->kind);
 		return &e->nowhere.place;
@@ -295,5 +303,7 @@ void rwk_inbound_end(void *engine, struct rwk_channel *ch, struct rwk_place *pla
 	} else if (in->rx) {
 		rwk_credit_return(ch->peer, in->rx->length);
 		rwk_rx_complete(engine, in->rx, status);
+	} else if (in->rma) {
+		rwk_rma_end(ch->peer, in->rma, status);
 	}
 }

@@ -8,6 +8,7 @@
  *   inbound.c     from a message on a channel to a completed receive
  *   rendezvous.c  messages that wait at the sender until the receiver reads them
  *   self.c        messages to oneself
+ *   rma.c and the like  one-sided operations, see rma_state.h
  *   engine.c      the endpoint itself
  *
  * A message travels in one of two ways. Eager: its payload goes along with the envelope, against credit. Rendezvous: an
@@ -41,6 +42,21 @@ enum rwk_kind {
 	RWK_RTS_PLAIN = RWK_SPACES + RWK_PLAIN,
 	RWK_FIN,    /* tag: the RTS's id; small: positive errno of the read, 0 if it went well */
 	RWK_CREDIT, /* tag: bytes of credit that the receiver gives back */
+	/* One-sided operations, see rma_state.h. Of the first four: tag: address, data: key; flags: RWK_RMA_* */
+	RWK_RMA_CHECK,   /* payload: the length of a range, a word; small: the access that pieces behind this need */
+	RWK_RMA_WRITE,   /* payload: the bytes */
+	RWK_RMA_READ,    /* payload: how many bytes, a word */
+	RWK_RMA_ATOMIC,  /* small: operation and type; payload: operands, comparands */
+	RWK_RMA_TELL,    /* data: for the completion of the write before it; small: not 0: it was given up */
+	RWK_RMA_DATA,    /* tag: the piece; payload: what it has fetched */
+	RWK_RMA_REFUSED, /* tag: the piece; small: positive errno */
+	RWK_RMA_DONE,    /* tag: all pieces before that */
+	/* The first is a piece, the others, whose tag is the region's key, are not. See rma_direct.c. */
+	RWK_RMA_ACCESSED, /* data: for a completion, if small is not 0; payload: what was done directly */
+	RWK_RMA_IMPORT,   /* how is that reached? */
+	RWK_RMA_EXPORT,   /* payload: thus; small: positive errno */
+	RWK_RMA_REVOKE,   /* not any more */
+	RWK_KINDS,
 };
 
 /** The envelope's head of an eager message sent with these flags. */
@@ -85,6 +101,7 @@ struct rwk_peer {
 	struct rwk_list sends;   /* rwk_tx.link: sends under way */
 	struct rwk_list reads;   /* rwk_rx.link: rendezvous under way */
 	struct rwk_list in_list; /* rwk_engine.failed: its channel waits to be disconnected */
+	struct rwk_rma_state *rma; /* NULL: no one-sided operations so far */
 	struct rwk_engine *engine;
 	struct rwk_address address;
 	uint64_t nonce_key;
@@ -133,6 +150,7 @@ struct rwk_incoming {
 	struct rwk_place place;
 	struct rwk_rx *rx;
 	struct rwk_unexpected *unexpected;
+	struct rwk_rma_in *rma;
 };
 
 /** A posted receive. What a short message touches comes first, in two lines. */
@@ -204,6 +222,8 @@ struct rwk_engine {
 	void (*complete)(void *owner, const struct rwk_completion *c);
 	void *owner;
 	bool with_user; /* completions in queues need the peer's number */
+	bool wants_reached; /* `reached` is to be called for direct requests too */
+	bool due;       /* the lists `failed` or `owing` are not empty */
 
 	/* The second port, for peers on other nodes; NULL where there are none. */
 	const struct rwk_transport *network;
@@ -217,6 +237,9 @@ struct rwk_engine {
 	size_t injected;            /* sends with RWK_F_INJECT that wait */
 	size_t multi_min;
 	struct rwk_list failed;  /* rwk_peer.in_list */
+	struct rwk_list owing;   /* rwk_rma_state.owing */
+	struct rwk_pool rma_requests, rma_pieces;
+	size_t rma_limit;
 	struct rwk_list claimed; /* rwk_unexpected.claimed */
 
 	struct rwk_incoming nowhere; /* takes the bytes of a message in pieces that cannot be kept */
@@ -342,6 +365,21 @@ void rwk_rendezvous_abandon(struct rwk_tx *tx);
 void rwk_self_receive(struct rwk_rx *rx, struct rwk_unexpected *u);
 ssize_t rwk_self_send(struct rwk_engine *e, enum rwk_space space, const struct iovec *iov, size_t count, size_t len,
 	uint64_t tag, uint64_t data, uint32_t flags, void *context);
+
+/* rma.c, rma_serve.c */
+static inline bool rwk_is_rma(unsigned kind)
+{
+	return kind >= RWK_RMA_CHECK && kind < RWK_KINDS;
+}
+/** The upcalls of transport.h for these kinds; begin: NULL when out of memory. */
+void rwk_rma_message(struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len);
+struct rwk_place *rwk_rma_begin(struct rwk_peer *p, const struct rwk_envelope *env, size_t len);
+void rwk_rma_end(struct rwk_peer *p, struct rwk_rma_in *in, int status);
+/** Answers the peers that have asked for something in this progress. */
+void rwk_rma_tell(struct rwk_engine *e);
+/** Ends what is under way with a peer that has failed. */
+void rwk_rma_abandon(struct rwk_peer *p);
+void rwk_rma_close(struct rwk_peer *p);
 
 /** Gives credit back for a message whose payload no longer burdens the engine. */
 static inline void rwk_credit_return(struct rwk_peer *p, size_t len)

@@ -8,8 +8,11 @@ libropewalk_core_la_SOURCES += \
 	src/engine/match.c src/engine/match.h \
 	src/engine/peer.c \
 	src/engine/receive.c \
-	src/engine/region.h \
+	src/engine/region.c src/engine/region.h \
 	src/engine/rendezvous.c \
-	src/engine/rma.h \
+	src/engine/rma.c src/engine/rma.h \
+	src/engine/rma_direct.c \
+	src/engine/rma_serve.c \
+	src/engine/rma_state.h \
 	src/engine/self.c \
 	src/engine/send.c

@@ -266,6 +266,7 @@ void rwk_peer_failed(void *engine, struct rwk_channel *ch, int err)
 	p->eager_max = -1;
 	e->counters.failed_peers++;
 	rwk_list_append(&e->failed, &p->in_list);
+	e->due = true;
 	rwk_info("peer at port %u, rank %u: %s", rwk_address_port(&p->address), rwk_address_rank(&p->address),
 		strerror(-err));
 }
@@ -328,6 +329,7 @@ void rwk_peers_reap(struct rwk_engine *e)
 
 		end_sends(p);
 		end_receives(p);
+		rwk_rma_abandon(p);
 		p->channel->transport->disconnect(p->channel);
 		p->channel = NULL;
 	}
@@ -351,6 +353,7 @@ void rwk_peers_close(struct rwk_engine *e)
 	while (p) {
 		struct rwk_peer *next = p->next;
 
+		rwk_rma_close(p);
 		free(p);
 		p = next;
 	}

@@ -72,4 +72,10 @@ struct rwk_atomic_args {
  */
 ssize_t rwk_engine_atomic(struct rwk_engine *e, const struct rwk_atomic_args *a);
 
+/**
+ * Whether rwk_engine_attr.reached is to be called for direct requests as well: peers then say what they have done, which
+ * costs them a message and us progress. At first: only if attr.reached is set.
+ */
+void rwk_engine_want_reached(struct rwk_engine *e, bool want);
+
 #endif

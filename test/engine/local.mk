@@ -74,3 +74,9 @@ test_engine_test_send_promises_SOURCES = test/engine/test_send_promises.c $(engi
 test_engine_test_send_promises_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_send_promises_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_send_promises
+
+check_PROGRAMS += test/engine/test_rma
+test_engine_test_rma_SOURCES = test/engine/test_rma.c $(engine_world)
+test_engine_test_rma_CPPFLAGS = $(TEST_CPPFLAGS)
+test_engine_test_rma_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/engine/test_rma

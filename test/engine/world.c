@@ -24,6 +24,11 @@ static void complete(struct world_owner *o, const struct rwk_completion *c)
 {
 	struct task *t = c->context;
 
+	if (c->flags & RWK_F_REMOTE_WRITE) {
+		o->w->writes[o->who]++;
+		o->w->written[o->who] = *c;
+		return;
+	}
 	if (o->w->on_complete) {
 		o->w->on_complete(o->w, o->who, c);
 		return;
@@ -57,6 +62,14 @@ static void on_complete(void *owner, const struct rwk_completion *c)
 {
 	drain(owner);
 	complete(owner, c);
+}
+
+static void on_reached(void *owner, const struct rwk_reached *r)
+{
+	struct world_owner *o = owner;
+
+	o->w->reached[o->who]++;
+	o->w->reached_bytes[o->who] += r->length;
 }
 
 static void open_queue(struct world_owner *o)
@@ -101,6 +114,7 @@ void world_open(struct world *w, const struct world_attr *attr)
 		struct rwk_engine_attr a = {
 			.complete = on_complete,
 			.new_peer = on_new_peer,
+			.reached = on_reached,
 			.owner = &w->owner[i],
 			.tx_limit = attr->tx_limit ? attr->tx_limit : 10000,
 			.inject_limit = attr->tx_limit ? attr->tx_limit : 10000,
@@ -110,6 +124,8 @@ void world_open(struct world *w, const struct world_attr *attr)
 		};
 
 		w->owner[i] = (struct world_owner){.w = w, .who = i};
+		assert_int_equal(rwk_regions_open(&w->regions[i]), 0);
+		a.regions = w->regions[i];
 		assert_int_equal(rwk_engine_open(&a, &w->e[i]), 0);
 		if (attr->queue)
 			open_queue(&w->owner[i]);
@@ -132,6 +148,7 @@ void world_engine_close(struct world *w, unsigned who)
 {
 	drain(&w->owner[who]);
 	rwk_engine_close(w->e[who]);
+	rwk_regions_close(w->regions[who]);
 	free(w->owner[who].done.ring);
 	w->owner[who].done = (struct rwk_completions){0};
 	w->e[who] = NULL;
@@ -223,21 +240,31 @@ static void meet(struct world *w, unsigned who, unsigned whom)
 	w->met[who][whom] = w->met[whom][who] = true;
 }
 
+bool world_retry(struct world *w, unsigned from, unsigned to, struct world_retry *retry)
+{
+	bool going;
+
+	if (!retry->end) {
+		retry->end = seconds() + SECONDS;
+		meet(w, from, to);
+	}
+	going = go_on(w, &retry->quiet);
+	if (w->net ? !going : seconds() > retry->end)
+		fail_msg("a request is refused for ever");
+	return true;
+}
+
 ssize_t world_sendv(struct world *w, unsigned from, unsigned to, enum rwk_space space, const struct iovec *iov,
 	size_t count, uint64_t tag, uint32_t flags, void *context)
 {
-	double end = seconds() + SECONDS;
-	unsigned quiet = 0;
+	struct world_retry retry = {0};
 	ssize_t rc;
 
 	meet(w, from, to);
-	while ((rc = rwk_engine_send(w->e[from], space, w->peer[from][to], iov, count, tag, WORLD_DATA(tag), flags,
-			context)) == -EAGAIN) {
-		bool going = go_on(w, &quiet);
-
-		if (w->net ? !going : seconds() > end)
-			fail_msg("a send is refused for ever");
-	}
+	do {
+		rc = rwk_engine_send(
+			w->e[from], space, w->peer[from][to], iov, count, tag, WORLD_DATA(tag), flags, context);
+	} while (rc == -EAGAIN && world_retry(w, from, to, &retry));
 	return rc;
 }
 

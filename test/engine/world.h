@@ -16,6 +16,7 @@
 #include "rwk_test.h"
 
 #include "engine/engine.h"
+#include "engine/region.h"
 #include "links/sim/service.h"
 #include "packet/sim_packet.h"
 
@@ -53,6 +54,11 @@ struct world {
 	bool met[WORLD_MAX][WORLD_MAX]; /* who has been asked to talk to whom */
 	double contact;                 /* on shared memory: when that was last new, seconds */
 	unsigned new_peers[WORLD_MAX];
+	struct rwk_regions *regions[WORLD_MAX];
+	unsigned reached[WORLD_MAX];    /* calls of rwk_engine_attr.reached, */
+	size_t reached_bytes[WORLD_MAX]; /* and what they told of */
+	unsigned writes[WORLD_MAX];     /* peers' writes with data, */
+	struct rwk_completion written[WORLD_MAX]; /* and the last of them */
 	/* Instead of tasks, if set. */
 	void (*on_complete)(struct world *w, unsigned who, const struct rwk_completion *c);
 	struct world_owner owner[WORLD_MAX];
@@ -82,6 +88,13 @@ int world_poll(struct world *w);
 void world_settle(struct world *w);
 /** Goes on until the task is done; fails the test if that never happens. */
 void world_wait(struct world *w, const struct task *t);
+
+/** For a loop around a call that says -EAGAIN: goes on a little; true, or it fails the test. */
+struct world_retry {
+	double end;
+	unsigned quiet;
+};
+bool world_retry(struct world *w, unsigned from, unsigned to, struct world_retry *retry);
 
 /* These go on while the engine says -EAGAIN, and return what else it says. */
 ssize_t world_send(struct world *w, unsigned from, unsigned to, enum rwk_space space, const void *buf, size_t len,

@@ -21,6 +21,7 @@ struct channel *rwk_sim_channel(
 	ch->pub.transport = &rwk_sim_transport;
 	ch->pub.port = p;
 	ch->pub.send_max = p->how.send_max;
+	ch->pub.direct_min = p->how.direct_min;
 	ch->to = *to;
 	ch->address = *address;
 	ch->id = (uint64_t)rwk_sim_number(p->net) << 32 | ++p->last_id;

@@ -15,6 +15,7 @@
 /** How the service behaves on the ports opened next. Chances are parts in a million. */
 struct rwk_sim_service {
 	size_t send_max;  /* bytes; send_max of its channels */
+	size_t direct_min; /* bytes; of its channels */
 	uint32_t window;  /* packets of a channel that may be under way, 1 to RWK_SIM_WINDOW_MAX */
 	uint32_t room;    /* messages of a channel that send has taken and the peer has not acknowledged */
 	uint32_t regions; /* that a port may have exposed at once; beyond it expose says -ENOSPC; 0: no limit */

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE /* process_vm_readv */
+
+#include "engine/rma_state.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+struct rwk_regions {
+	struct rwk_region *by_key;
+	struct rwk_region *last; /* asked for last; NULL: none */
+};
+
+int rwk_regions_open(struct rwk_regions **t)
+{
+	*t = calloc(1, sizeof(**t));
+	return *t ? 0 : -ENOMEM;
+}
+
+void rwk_regions_close(struct rwk_regions *t)
+{
+	free(t);
+}
+
+static struct rwk_region *find(const struct rwk_regions *t, uint64_t key)
+{
+	struct rwk_region *r;
+
+	HASH_FIND(by_key, t->by_key, &key, sizeof(key), r);
+	return r;
+}
+
+/** Adds up the pieces: false, if there are too many bytes for an address to name. */
+static bool measure(struct rwk_region *r)
+{
+	r->length = 0;
+	for (size_t i = 0; i < r->attr.count; i++) {
+		if (r->iov[i].iov_len > UINT64_MAX - r->length)
+			return false;
+		r->length += r->iov[i].iov_len;
+	}
+	return !r->length || r->length - 1 <= UINT64_MAX - r->attr.base;
+}
+
+/** A key that nobody has, and that nobody guesses. */
+static int draw_key(const struct rwk_regions *t, uint64_t *key)
+{
+	do {
+		if (getrandom(key, sizeof(*key), 0) != sizeof(*key))
+			return -errno;
+	} while (*key == UINT64_MAX || find(t, *key));
+	return 0;
+}
+
+int rwk_region_add(struct rwk_regions *t, const struct rwk_region_attr *attr, struct rwk_region **out)
+{
+	struct rwk_region *r;
+	int rc = -EINVAL;
+
+	if (!attr->count || attr->count > RWK_ENGINE_IOV_MAX)
+		return -EINVAL;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	r->attr = *attr;
+	memcpy(r->iov, attr->iov, attr->count * sizeof(*r->iov));
+	r->attr.iov = r->iov;
+	r->key = attr->key;
+	r->careful = attr->count == 1 && !r->iov[0].iov_base;
+	rwk_list_init(&r->incoming);
+	rwk_list_init(&r->exports);
+	if (!measure(r))
+		goto fail;
+	rc = attr->own_key ? 0 : draw_key(t, &r->key);
+	if (!rc && attr->own_key && find(t, r->key))
+		rc = -ENOKEY;
+	if (rc)
+		goto fail;
+	HASH_ADD(by_key, t->by_key, key, sizeof(r->key), r);
+	*out = r;
+	return 0;
+
+fail:
+	free(r);
+	return rc;
+}
+
+uint64_t rwk_region_key(const struct rwk_region *r)
+{
+	return r->key;
+}
+
+void *rwk_region_owner(const struct rwk_region *r)
+{
+	return r->attr.owner;
+}
+
+void rwk_region_remove(struct rwk_regions *t, struct rwk_region *r)
+{
+	struct rwk_list *l;
+
+	HASH_DELETE(by_key, t->by_key, r);
+	if (t->last == r)
+		t->last = NULL;
+	while ((l = rwk_list_pop(&r->incoming))) {
+		struct rwk_rma_in *in = rwk_container_of(l, struct rwk_rma_in, link);
+
+		in->incoming.place.iov_count = 0; /* what still comes is dropped */
+		in->region = NULL;
+		in->status = -EACCES;
+	}
+	rwk_rma_revoke(r);
+	free(r);
+}
+
+int rwk_region_find(struct rwk_regions *t, const struct rwk_engine *e, uint64_t key, struct rwk_region **region)
+{
+	struct rwk_region *r;
+
+	if (!t)
+		return -EACCES;
+	r = t->last && t->last->key == key ? t->last : find(t, key);
+	if (!r || (r->attr.only && r->attr.only != e))
+		return -EACCES;
+	*region = t->last = r;
+	return 0;
+}
+
+int rwk_region_check(struct rwk_regions *t, const struct rwk_engine *e, uint64_t key, uint64_t address, size_t len,
+	unsigned access, struct rwk_region **region, uint64_t *at)
+{
+	struct rwk_region *r;
+	int rc = rwk_region_find(t, e, key, &r);
+
+	if (rc)
+		return rc;
+	*at = address - r->attr.base;
+	if (access & ~r->attr.access || *at > r->length || len > r->length - *at)
+		return -EACCES;
+	*region = r;
+	return 0;
+}
+
+unsigned rwk_region_slice(const struct rwk_region *r, uint64_t at, size_t len, struct iovec *iov)
+{
+	if (r->attr.count > 1)
+		return rwk_iov_slice(r->iov, r->attr.count, at, &len, iov, RWK_ENGINE_IOV_MAX);
+	iov[0] = (struct iovec){(void *)((uintptr_t)r->iov[0].iov_base + at), len};
+	return len > 0;
+}
+
+/** Are the pages there? For where the system calls below are forbidden. */
+static int pages_mapped(uintptr_t at, size_t len)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	unsigned char there[64];
+
+	for (uintptr_t p = at & ~(page - 1); p < at + len; p += page * sizeof(there)) {
+		size_t most = page * sizeof(there);
+
+		if (mincore((void *)p, at + len - p < most ? at + len - p : most, there))
+			return -EFAULT;
+	}
+	return 0;
+}
+
+/**
+ * A copy by the kernel, which says -EFAULT where there is no memory instead of ending the process.
+ */
+static int careful_copy(void *mine, uintptr_t there, size_t len, bool store)
+{
+	struct iovec local = {mine, len}, remote = {(void *)there, len};
+	ssize_t n = store ? process_vm_writev(getpid(), &local, 1, &remote, 1, 0)
+			  : process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+
+	if (n == (ssize_t)len)
+		return 0;
+	if (n >= 0 || errno == EFAULT || pages_mapped(there, len))
+		return -EFAULT;
+	memmove(store ? (void *)there : mine, store ? mine : (void *)there, len);
+	return 0;
+}
+
+/** In one step what the peer may have written in one: somebody may be looking at it. */
+static void copy(void *to, const void *from, size_t len)
+{
+	uint16_t two;
+
+	if (len == 2) {
+		memcpy(&two, from, 2);
+		memcpy(to, &two, 2);
+	} else if (len <= RWK_COPY_SHORT_MAX) {
+		unsigned char bytes[RWK_COPY_SHORT_MAX]; /* from and to may overlap */
+
+		rwk_copy_short(bytes, from, len);
+		rwk_copy_short(to, bytes, len);
+	} else {
+		memmove(to, from, len);
+	}
+}
+
+int rwk_region_store(const struct rwk_region *r, uint64_t at, const void *from, size_t len)
+{
+	struct iovec to[RWK_ENGINE_IOV_MAX];
+	const unsigned char *p = from;
+	unsigned n = rwk_region_slice(r, at, len, to);
+
+	__atomic_thread_fence(__ATOMIC_RELEASE); /* who sees this sees what was stored before */
+	for (unsigned i = 0; i < n; i++) {
+		if (r->careful && careful_copy((void *)p, (uintptr_t)to[i].iov_base, to[i].iov_len, true))
+			return -EFAULT;
+		if (!r->careful)
+			copy(to[i].iov_base, p, to[i].iov_len);
+		p += to[i].iov_len;
+	}
+	return 0;
+}
+
+int rwk_region_load(const struct rwk_region *r, uint64_t at, void *to, size_t len)
+{
+	struct iovec from[RWK_ENGINE_IOV_MAX];
+	unsigned char *p = to;
+	unsigned n = rwk_region_slice(r, at, len, from);
+
+	for (unsigned i = 0; i < n; i++) {
+		if (r->careful && careful_copy(p, (uintptr_t)from[i].iov_base, from[i].iov_len, false))
+			return -EFAULT;
+		if (!r->careful)
+			copy(p, from[i].iov_base, from[i].iov_len);
+		p += from[i].iov_len;
+	}
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return 0;
+}
+
+int rwk_region_mapped(const struct rwk_region *r, uint64_t at, size_t len)
+{
+	struct iovec iov[RWK_ENGINE_IOV_MAX];
+	unsigned n = r->careful ? rwk_region_slice(r, at, len, iov) : 0;
+
+	return n ? pages_mapped((uintptr_t)iov[0].iov_base, iov[0].iov_len) : 0;
+}

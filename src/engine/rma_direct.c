@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Direct requests: long reads and writes that the service carries out by itself, without the target's help.
+ *
+ *   import  a peer's region as the initiator knows it: asked for with the first long request that names its key, which
+ *           goes by messages still, as do all until the answer
+ *   export  a region of ours that a peer has asked for: exposed to its channel until the region or the peer goes
+ *
+ * What permission and range do not allow goes by messages as well: there it is refused as everything is. The target is
+ * told of an access afterwards only where somebody there wants to know, or the write brings data.
+ */
+#include "engine/rma_state.h"
+
+#include <stdlib.h>
+
+/** A region of the peer's. */
+struct rwk_rma_import {
+	uint64_t key;
+	enum { ASKED, READY, NEVER } state;
+	struct rwk_rkey rkey;
+	uint64_t base, length;
+	unsigned access;
+	bool tell; /* somebody there wants to know of accesses */
+	UT_hash_handle by_key;
+};
+
+/** A region of ours that a peer has asked for. */
+struct rwk_rma_export {
+	struct rwk_list in_region; /* rwk_region.exports */
+	struct rwk_list in_state;  /* rwk_rma_state.exports */
+	struct rwk_region *region;
+	struct rwk_rma_state *state;
+	int status; /* 0: exposed */
+	struct rwk_rkey rkey;
+};
+
+/** Payload of RWK_RMA_EXPORT. */
+struct answer {
+	struct rwk_rkey rkey;
+	uint64_t base, length;
+	uint32_t access, tell;
+};
+
+/** Payload of RWK_RMA_ACCESSED: what has been done, range by range. */
+struct account {
+	uint32_t access, ranges;
+	struct rwk_remote range[RWK_ENGINE_IOV_MAX];
+};
+
+/*
+ * The initiator.
+ */
+
+static struct rwk_rma_import *find(const struct rwk_rma_state *s, uint64_t key)
+{
+	struct rwk_rma_import *i;
+
+	HASH_FIND(by_key, s->imports, &key, sizeof(key), i);
+	return i;
+}
+
+static void ask(struct rwk_rma_state *s, uint64_t key)
+{
+	struct rwk_rma_import *i = calloc(1, sizeof(*i));
+
+	if (!i)
+		return; /* the next one asks again */
+	i->key = key;
+	i->state = ASKED;
+	HASH_ADD(by_key, s->imports, key, sizeof(i->key), i);
+	rwk_send_control(s->peer, RWK_RMA_IMPORT, key, 0);
+}
+
+static void forget(struct rwk_rma_state *s, struct rwk_rma_import *i)
+{
+	HASH_DELETE(by_key, s->imports, i);
+	free(i);
+}
+
+void rwk_rma_exported(struct rwk_rma_state *s, const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	struct rwk_rma_import *i = find(s, env->tag);
+	struct answer a;
+
+	if (!i || i->state != ASKED) {
+		rwk_info("a region that was not asked for was dropped");
+		return;
+	}
+	if (env->small == EACCES) {
+		forget(s, i);
+		return;
+	}
+	i->state = NEVER;
+	if (env->small || len != sizeof(a))
+		return;
+	memcpy(&a, payload, sizeof(a));
+	i->rkey = a.rkey;
+	i->base = a.base;
+	i->length = a.length;
+	i->access = a.access;
+	i->tell = a.tell;
+	i->state = READY;
+}
+
+void rwk_rma_revoked(struct rwk_rma_state *s, uint64_t key)
+{
+	struct rwk_rma_import *i = find(s, key);
+
+	if (i)
+		forget(s, i);
+}
+
+/** Whether the import has all of a range; asks for it if it is not known. */
+static bool has(struct rwk_rma_state *s, const struct rwk_remote *range, unsigned access)
+{
+	struct rwk_rma_import *i = find(s, range->key);
+	uint64_t at;
+
+	if (!i) {
+		ask(s, range->key);
+		return false;
+	}
+	at = range->address - i->base;
+	return i->state == READY && !(access & ~i->access) && at <= i->length && range->length <= i->length - at;
+}
+
+/** All ranges long enough, and reached by an import each? */
+static bool can(struct rwk_rma_state *s, struct rwk_rma_request *r)
+{
+	size_t least = s->peer->channel->direct_min;
+
+	if (!least || r->kind == RWK_RMA_ATOMIC || r->copy || r->flags & RWK_F_FENCE)
+		return false;
+	for (uint32_t i = 0; i < r->ranges; i++) {
+		if (r->remote[i].length < least || !has(s, &r->remote[i], r->access))
+			return false;
+		r->tell |= find(s, r->remote[i].key)->tell;
+	}
+	return true;
+}
+
+/** The service has done its part, or not. */
+static void over(struct rwk_rma_request *r)
+{
+	struct rwk_rma_state *s = r->state;
+	int status = r->status;
+
+	r->direct = false;
+	if (status == -EOPNOTSUPP) {
+		r->status = 0;
+		rwk_rma_start(s, r);
+	} else if (!status && (r->tell || r->flags & RWK_F_DATA)) {
+		r->accessed = true;
+		rwk_rma_start(s, r);
+	} else {
+		rwk_rma_finish(r, status);
+	}
+}
+
+static void direct_done(struct rwk_op *op, int status)
+{
+	struct rwk_rma_piece *piece = rwk_container_of(op, struct rwk_rma_piece, op);
+	struct rwk_rma_request *r = piece->request;
+
+	rwk_rma_piece_free(piece);
+	if (status && !r->status)
+		r->status = status;
+	if (!--r->posted)
+		over(r);
+}
+
+/** Hands one range to the service: as transport.h's post. */
+static int post(struct rwk_rma_request *r, const struct rwk_remote *range, size_t at)
+{
+	struct rwk_rma_state *s = r->state;
+	const struct rwk_rma_import *i = find(s, range->key);
+	struct rwk_rma_piece *piece = rwk_pool_get(&s->peer->engine->rma_pieces);
+	size_t len = range->length;
+	int rc;
+
+	if (!piece)
+		return -EOPNOTSUPP;
+	piece->state = s;
+	piece->request = r;
+	piece->bytes = NULL;
+	piece->op.type = r->kind == RWK_RMA_WRITE ? RWK_OP_WRITE : RWK_OP_READ;
+	piece->op.iov = piece->iov;
+	piece->op.iov_count = rwk_iov_slice(r->iov, r->iov_count, at, &len, piece->iov, RWK_ENGINE_IOV_MAX);
+	piece->op.length = len;
+	piece->op.rkey = i->rkey;
+	piece->op.offset = range->address - i->base;
+	piece->op.done = direct_done;
+	rc = s->peer->channel->transport->post(s->peer->channel, &piece->op);
+	if (rc)
+		rwk_rma_piece_free(piece);
+	return rc;
+}
+
+bool rwk_rma_direct(struct rwk_rma_state *s, struct rwk_rma_request *r)
+{
+	size_t at = 0;
+
+	if (!can(s, r))
+		return false;
+	r->direct = true;
+	rwk_list_append(&s->requests, &r->link);
+	for (uint32_t i = 0; i < r->ranges && !r->status; i++) {
+		int rc = post(r, &r->remote[i], at);
+
+		if (rc < 0)
+			r->status = rc;
+		r->posted += !rc;
+		at += r->remote[i].length;
+	}
+	if (!r->posted)
+		over(r);
+	return true;
+}
+
+int rwk_rma_tell_accessed(struct rwk_rma_state *s, struct rwk_rma_request *r)
+{
+	const struct rwk_envelope env = {.kind = RWK_RMA_ACCESSED,
+		.flags = RWK_ENV_DATA | RWK_RMA_END,
+		.small = !!(r->flags & RWK_F_DATA),
+		.data = r->data};
+	struct account a = {.access = r->access, .ranges = r->ranges};
+	size_t len = offsetof(struct account, range) + r->ranges * sizeof(*a.range);
+
+	memcpy(a.range, r->remote, r->ranges * sizeof(*a.range));
+	return rwk_rma_put(s, &env, &(struct iovec){&a, len}, 1, len, r, true);
+}
+
+/*
+ * The target.
+ */
+
+static void export_free(struct rwk_rma_export *x)
+{
+	struct rwk_peer *p = x->state->peer;
+
+	rwk_list_remove(&x->in_region);
+	rwk_list_remove(&x->in_state);
+	if (!x->status && p->channel)
+		p->channel->transport->conceal(p->channel, &x->rkey);
+	free(x);
+}
+
+static struct rwk_rma_export *export_new(struct rwk_rma_state *s, struct rwk_region *r)
+{
+	struct rwk_channel *ch = s->peer->channel;
+	struct rwk_rma_export *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return NULL;
+	x->region = r;
+	x->state = s;
+	x->status = -EOPNOTSUPP;
+	if (ch->direct_min && r->attr.access & RWK_ACCESS_WRITE)
+		x->status = ch->transport->expose(ch, r->iov, (uint32_t)r->attr.count, true, &x->rkey);
+	rwk_list_append(&r->exports, &x->in_region);
+	rwk_list_append(&s->exports, &x->in_state);
+	return x;
+}
+
+static struct rwk_rma_export *export_of(struct rwk_rma_state *s, struct rwk_region *r)
+{
+	for (struct rwk_list *l = s->exports.next; l != &s->exports; l = l->next) {
+		struct rwk_rma_export *x = rwk_container_of(l, struct rwk_rma_export, in_state);
+
+		if (x->region == r)
+			return x;
+	}
+	return export_new(s, r);
+}
+
+void rwk_rma_export(struct rwk_rma_state *s, uint64_t key)
+{
+	struct rwk_engine *e = s->peer->engine;
+	struct rwk_envelope env = {.kind = RWK_RMA_EXPORT, .tag = key, .small = EACCES};
+	struct rwk_rma_export *x = NULL;
+	struct answer a = {.tell = 0};
+	struct rwk_region *r;
+
+	if (!rwk_region_find(e->attr.regions, e, key, &r)) {
+		x = export_of(s, r);
+		env.small = x ? (uint16_t)-x->status : ENOMEM;
+	}
+	if (x && !x->status)
+		a = (struct answer){.rkey = x->rkey,
+			.base = r->attr.base,
+			.length = r->length,
+			.access = r->attr.access,
+			.tell = r->attr.reached || e->wants_reached};
+	if (rwk_rma_put(s, &env, &(struct iovec){&a, sizeof(a)}, 1, sizeof(a), NULL, true))
+		rwk_info("a peer that asks for a region is not answered");
+}
+
+void rwk_rma_revoke(struct rwk_region *r)
+{
+	while (!rwk_list_empty(&r->exports)) {
+		struct rwk_rma_export *x = rwk_container_of(r->exports.next, struct rwk_rma_export, in_region);
+		struct rwk_peer *p = x->state->peer;
+
+		export_free(x);
+		if (!p->error)
+			rwk_send_control(p, RWK_RMA_REVOKE, r->key, 0);
+	}
+}
+
+void rwk_rma_accessed(struct rwk_rma_state *s, const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	struct rwk_engine *e = s->peer->engine;
+	struct rwk_region *r = NULL;
+	struct account a;
+	size_t whole = 0;
+
+	if (len < offsetof(struct account, range) || len > sizeof(a)) {
+		rwk_info("an account of accesses of %zu bytes was dropped", len);
+		return;
+	}
+	memcpy(&a, payload, len);
+	if (len != offsetof(struct account, range) + a.ranges * sizeof(*a.range)) {
+		rwk_info("an account of %u ranges has %zu bytes and was dropped", a.ranges, len);
+		return;
+	}
+	for (uint32_t i = 0; i < a.ranges; i++) {
+		whole += a.range[i].length;
+		if (!rwk_region_find(e->attr.regions, e, a.range[i].key, &r))
+			rwk_rma_reached(e, r, a.access, false, a.range[i].length, true, SIZE_MAX);
+	}
+	rwk_rma_reached(e, r, a.access, false, 0, false, whole);
+	if (env->small)
+		rwk_rma_data_came(s, env->data, whole);
+	rwk_rma_granted(s);
+}
+
+void rwk_engine_want_reached(struct rwk_engine *e, bool want)
+{
+	bool more = want && !e->wants_reached;
+
+	e->wants_reached = want;
+	for (struct rwk_peer *p = more ? e->all_peers : NULL; p; p = p->next) {
+		while (p->rma && !rwk_list_empty(&p->rma->exports)) {
+			struct rwk_rma_export *x =
+				rwk_container_of(p->rma->exports.next, struct rwk_rma_export, in_state);
+			uint64_t key = x->region->key;
+
+			export_free(x); /* who asks again learns of it */
+			if (!p->error)
+				rwk_send_control(p, RWK_RMA_REVOKE, key, 0);
+		}
+	}
+}
+
+void rwk_rma_direct_end(struct rwk_rma_state *s)
+{
+	struct rwk_rma_import *i, *next;
+
+	HASH_ITER(by_key, s->imports, i, next) {
+		forget(s, i);
+	}
+	while (!rwk_list_empty(&s->exports))
+		export_free(rwk_container_of(s->exports.next, struct rwk_rma_export, in_state));
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The target of one-sided operations: what peers ask for is checked, carried out and answered as it comes. Nothing that
+ * a peer sends is trusted.
+ */
+#include "engine/rma_state.h"
+
+#include <stdlib.h>
+
+void rwk_rma_reached(struct rwk_engine *e, struct rwk_region *r, unsigned access, bool atomic, size_t len, bool range,
+	size_t whole)
+{
+	struct rwk_reached reached = {.region = r, .access = access, .atomic = atomic, .length = len};
+
+	if (range && r->attr.reached)
+		r->attr.reached(r->attr.owner, &reached);
+	reached.length = whole;
+	if (whole != SIZE_MAX && e->attr.reached)
+		e->attr.reached(e->owner, &reached);
+}
+
+/** The peer is told at the end of this progress how far we have come. */
+static void owe(struct rwk_rma_state *s)
+{
+	struct rwk_engine *e = s->peer->engine;
+
+	if (rwk_list_empty(&s->owing))
+		rwk_list_append(&e->owing, &s->owing);
+	e->due = true;
+}
+
+void rwk_rma_granted(struct rwk_rma_state *s)
+{
+	s->served++;
+	owe(s);
+}
+
+void rwk_rma_data_came(struct rwk_rma_state *s, uint64_t data, size_t len)
+{
+	struct rwk_engine *e = s->peer->engine;
+
+	e->complete(e->owner, &(struct rwk_completion){.flags = RWK_F_RMA | RWK_F_REMOTE_WRITE | RWK_F_DATA,
+				      .length = len,
+				      .data = data,
+				      .peer = s->peer});
+}
+
+void rwk_rma_tell(struct rwk_engine *e)
+{
+	struct rwk_list *l;
+
+	while ((l = rwk_list_pop(&e->owing))) {
+		struct rwk_rma_state *s = rwk_container_of(l, struct rwk_rma_state, owing);
+
+		if (s->told == s->served)
+			continue;
+		s->told = s->served;
+		rwk_send_control(s->peer, RWK_RMA_DONE, s->served, 0);
+	}
+}
+
+static void refuse(struct rwk_rma_state *s, int status)
+{
+	s->refused = true;
+	rwk_send_control(s->peer, RWK_RMA_REFUSED, s->served, (uint16_t)-status);
+	s->told = ++s->served;
+}
+
+/** A piece has been carried out. */
+static void carried_out(struct rwk_rma_state *s, const struct rwk_envelope *env, struct rwk_region *r, unsigned access,
+	size_t len)
+{
+	bool end = env->flags & RWK_RMA_END;
+
+	s->served++;
+	s->bytes += len;
+	s->range_bytes += len;
+	if (r && !s->refused)
+		rwk_rma_reached(s->peer->engine, r, access, env->kind == RWK_RMA_ATOMIC, s->range_bytes,
+			env->flags & RWK_RMA_RANGE, end ? s->bytes : SIZE_MAX);
+}
+
+/** Forgets of the request that is coming what its last piece, or its range's, ends. */
+static void ended(struct rwk_rma_state *s, const struct rwk_envelope *env)
+{
+	if (env->flags & (RWK_RMA_RANGE | RWK_RMA_END))
+		s->range_bytes = 0;
+	if (!(env->flags & RWK_RMA_END))
+		return;
+	s->bytes = 0;
+	s->refused = false;
+}
+
+static int check(struct rwk_rma_state *s, const struct rwk_envelope *env, size_t len, unsigned access,
+	struct rwk_region **r, uint64_t *at)
+{
+	struct rwk_engine *e = s->peer->engine;
+
+	if (s->refused)
+		return -EACCES;
+	return rwk_region_check(e->attr.regions, e, env->data, env->tag, len, access, r, at);
+}
+
+static void written(struct rwk_rma_state *s, const struct rwk_envelope *env, struct rwk_region *r, size_t len, int rc)
+{
+	if (rc) {
+		refuse(s, rc);
+	} else {
+		carried_out(s, env, r, RWK_ACCESS_WRITE, len);
+		owe(s);
+	}
+	ended(s, env);
+}
+
+/** The length that stands in the payload; false: there is none. */
+static bool take_length(const void *payload, size_t len, uint64_t *length)
+{
+	if (len != sizeof(*length))
+		return false;
+	memcpy(length, payload, sizeof(*length));
+	return true;
+}
+
+static void serve_check(struct rwk_rma_state *s, const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	struct rwk_region *r;
+	uint64_t length, at;
+	int rc = take_length(payload, len, &length) ? check(s, env, length, env->small, &r, &at) : -EMSGSIZE;
+
+	if (rc) {
+		refuse(s, rc);
+		return;
+	}
+	rwk_rma_granted(s);
+}
+
+static void serve_write(struct rwk_rma_state *s, const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	struct rwk_region *r = NULL;
+	uint64_t at;
+	int rc = check(s, env, len, RWK_ACCESS_WRITE, &r, &at);
+
+	if (!rc)
+		rc = rwk_region_store(r, at, payload, len);
+	written(s, env, r, len, rc);
+}
+
+static void serve_tell(struct rwk_rma_state *s, const struct rwk_envelope *env)
+{
+	struct rwk_engine *e = s->peer->engine;
+
+	if (!s->refused && !env->small) {
+		if (e->attr.reached)
+			e->attr.reached(e->owner, &(struct rwk_reached){.access = RWK_ACCESS_WRITE, .length = s->bytes});
+		rwk_rma_data_came(s, env->data, s->bytes);
+	}
+	rwk_rma_granted(s);
+	ended(s, env);
+}
+
+/** Answers with bytes of a region, in as many parts as the channel wants. */
+static int answer(struct rwk_rma_state *s, const struct rwk_region *r, uint64_t at, size_t len)
+{
+	size_t most = s->peer->channel->send_max, done = 0;
+	struct rwk_envelope env = {.kind = RWK_RMA_DATA, .tag = s->served};
+	int rc = 0;
+
+	do {
+		size_t part = len - done < most ? len - done : most;
+		struct iovec iov[RWK_ENGINE_IOV_MAX];
+		void *bytes = NULL;
+		unsigned n;
+
+		if (r->careful) {
+			bytes = malloc(part);
+			rc = bytes ? rwk_region_load(r, at + done, bytes, part) : -ENOMEM;
+			iov[0] = (struct iovec){bytes, part};
+			n = 1;
+		} else {
+			n = rwk_region_slice(r, at + done, part, iov);
+		}
+		if (done + part == len)
+			env.flags = RWK_RMA_END;
+		if (!rc)
+			rc = rwk_rma_put(s, &env, iov, n, part, NULL, true);
+		free(bytes);
+		done += part;
+	} while (!rc && done < len);
+	return rc;
+}
+
+/** No peer of ours has more under way. */
+static bool asks_too_much(const struct rwk_rma_state *s)
+{
+	size_t parts = RWK_RMA_PIECE / s->peer->channel->send_max + 1;
+
+	return s->posted > RWK_RMA_POSTED + RWK_RMA_FETCHING * parts;
+}
+
+static void serve_read(struct rwk_rma_state *s, const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	struct rwk_region *r = NULL;
+	uint64_t length, at;
+	int rc = -EMSGSIZE;
+
+	if (take_length(payload, len, &length) && length <= RWK_RMA_PIECE)
+		rc = asks_too_much(s) ? -ENOBUFS : check(s, env, length, RWK_ACCESS_READ, &r, &at);
+	if (!rc)
+		rc = answer(s, r, at, length);
+	if (rc) {
+		refuse(s, rc);
+	} else {
+		carried_out(s, env, r, RWK_ACCESS_READ, length);
+		s->told = s->served;
+	}
+	ended(s, env);
+}
+
+int rwk_rma_atomic(const struct rwk_region *r, uint64_t at, unsigned op, unsigned type, const void *operand,
+	const void *compare, void *result, size_t len)
+{
+	struct iovec iov[RWK_ENGINE_IOV_MAX];
+	unsigned n = rwk_region_slice(r, at, len, iov);
+	size_t element = rwk_atomic_size(type), done = 0;
+
+	if (rwk_region_mapped(r, at, len))
+		return -EFAULT;
+	for (unsigned i = 0; i < n; i++) {
+		if ((uintptr_t)iov[i].iov_base % element || iov[i].iov_len % element)
+			return -EINVAL;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		rwk_atomic_do(op, type, iov[i].iov_base, (const char *)operand + done,
+			compare ? (const char *)compare + done : NULL, result ? (char *)result + done : NULL,
+			iov[i].iov_len / element);
+		done += iov[i].iov_len;
+	}
+	return 0;
+}
+
+static void serve_atomic(struct rwk_rma_state *s, const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	unsigned op = env->small >> 8, type = env->small & 0xff;
+	bool fetches = env->flags & RWK_RMA_RESULT;
+	unsigned access = (fetches ? RWK_ACCESS_READ : 0) | (op != RWK_ATOMIC_READ ? RWK_ACCESS_WRITE : 0);
+	size_t arrays = rwk_atomic_compares(op) ? 2 : 1;
+	size_t bytes = len / arrays;
+	char results[RWK_ATOMIC_BYTES];
+	struct rwk_region *r = NULL;
+	uint64_t at;
+	int rc = -EOPNOTSUPP;
+
+	if (rwk_atomic_valid(op, type) && bytes <= sizeof(results) && !(len % (rwk_atomic_size(type) * arrays)))
+		rc = check(s, env, bytes, access, &r, &at);
+	if (!rc)
+		rc = rwk_rma_atomic(r, at, op, type, payload, (const char *)payload + bytes, fetches ? results : NULL,
+			bytes);
+	if (rc || !fetches) {
+		if (rc) {
+			refuse(s, rc);
+		} else {
+			carried_out(s, env, r, access, bytes);
+			owe(s);
+		}
+		ended(s, env);
+		return;
+	}
+	rc = rwk_rma_put(s, &(struct rwk_envelope){.kind = RWK_RMA_DATA, .flags = RWK_RMA_END, .tag = s->served},
+		&(struct iovec){results, bytes}, 1, bytes, NULL, true);
+	if (rc)
+		rwk_warn("an atomic operation was carried out, but its answer could not be sent: %s", strerror(-rc));
+	carried_out(s, env, r, access, bytes);
+	s->told = s->served;
+	ended(s, env);
+}
+
+static void take_data(struct rwk_rma_state *s, const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	struct rwk_rma_request *r = rwk_rma_answered(s, env->tag, len);
+
+	if (r)
+		rwk_iov_scatter(r->iov, r->iov_count, r->came, payload, len);
+	rwk_rma_came(s, r, env->tag, len, env->flags & RWK_RMA_END);
+}
+
+void rwk_rma_message(struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	struct rwk_rma_state *s = rwk_rma_state_of(p);
+
+	if (!s) {
+		rwk_warn("out of memory: a one-sided operation of a peer is not carried out");
+		return;
+	}
+	switch (env->kind) {
+	case RWK_RMA_CHECK:
+		serve_check(s, env, payload, len);
+		break;
+	case RWK_RMA_WRITE:
+		serve_write(s, env, payload, len);
+		break;
+	case RWK_RMA_READ:
+		serve_read(s, env, payload, len);
+		break;
+	case RWK_RMA_ATOMIC:
+		serve_atomic(s, env, payload, len);
+		break;
+	case RWK_RMA_TELL:
+		serve_tell(s, env);
+		break;
+	case RWK_RMA_DATA:
+		take_data(s, env, payload, len);
+		break;
+	case RWK_RMA_REFUSED:
+		rwk_rma_refused(s, env->tag, -(int)env->small);
+		break;
+	case RWK_RMA_DONE:
+		rwk_rma_done(s, env->tag);
+		break;
+	case RWK_RMA_ACCESSED:
+		rwk_rma_accessed(s, env, payload, len);
+		break;
+	case RWK_RMA_IMPORT:
+		rwk_rma_export(s, env->tag);
+		break;
+	case RWK_RMA_EXPORT:
+		rwk_rma_exported(s, env, payload, len);
+		break;
+	default:
+		rwk_rma_revoked(s, env->tag);
+	}
+}
+
+/*
+ * What comes in pieces.
+ */
+
+/** A write goes where it belongs, if it may. */
+static void begin_write(struct rwk_rma_state *s, struct rwk_rma_in *in)
+{
+	in->status = check(s, &in->env, in->length, RWK_ACCESS_WRITE, &in->region, &in->at);
+	if (in->status) {
+		in->region = NULL;
+		return;
+	}
+	if (in->region->careful) {
+		in->bytes = malloc(in->length);
+		in->status = in->bytes ? 0 : -ENOMEM;
+		in->region = NULL;
+		return;
+	}
+	__atomic_thread_fence(__ATOMIC_RELEASE); /* as rwk_region_store */
+	in->incoming.place.iov_count = rwk_region_slice(in->region, in->at, in->length, in->iov);
+	rwk_list_append(&in->region->incoming, &in->link);
+}
+
+static void begin_data(struct rwk_rma_state *s, struct rwk_rma_in *in)
+{
+	size_t len = in->length;
+
+	in->request = rwk_rma_answered(s, in->env.tag, len);
+	if (in->request)
+		in->incoming.place.iov_count = rwk_iov_slice(in->request->iov, in->request->iov_count,
+			in->request->came, &len, in->iov, RWK_ENGINE_IOV_MAX);
+}
+
+struct rwk_place *rwk_rma_begin(struct rwk_peer *p, const struct rwk_envelope *env, size_t len)
+{
+	struct rwk_rma_state *s = rwk_rma_state_of(p);
+	struct rwk_rma_in *in = s ? &s->in : NULL;
+
+	if (!in)
+		return NULL;
+	*in = (struct rwk_rma_in){.incoming = {.place = {.iov = in->iov}, .rma = in}, .env = *env, .length = len};
+	rwk_list_init(&in->link);
+	if (env->kind == RWK_RMA_WRITE) {
+		begin_write(s, in);
+	} else if (env->kind == RWK_RMA_DATA) {
+		begin_data(s, in);
+	} else if (len <= 2 * RWK_ATOMIC_BYTES) {
+		in->bytes = malloc(len);
+		in->status = in->bytes ? 0 : -ENOMEM;
+	} else {
+		in->status = -EMSGSIZE;
+	}
+	if (in->bytes) {
+		in->iov[0] = (struct iovec){in->bytes, len};
+		in->incoming.place.iov_count = 1;
+	}
+	return &in->incoming.place;
+}
+
+void rwk_rma_in_drop(struct rwk_rma_in *in)
+{
+	rwk_list_remove(&in->link);
+	free(in->bytes);
+	in->bytes = NULL;
+	in->region = NULL;
+	in->request = NULL;
+}
+
+void rwk_rma_end(struct rwk_peer *p, struct rwk_rma_in *in, int status)
+{
+	struct rwk_rma_state *s = p->rma;
+	struct rwk_region *r = in->region;
+	struct rwk_rma_request *request = in->request;
+	void *bytes = in->bytes;
+
+	in->bytes = NULL;
+	rwk_rma_in_drop(in);
+	if (status) {
+		free(bytes);
+		return; /* the channel ends */
+	}
+	if (bytes)
+		rwk_rma_message(p, &in->env, bytes, in->length);
+	else if (in->env.kind == RWK_RMA_DATA)
+		rwk_rma_came(s, request, in->env.tag, in->length, in->env.flags & RWK_RMA_END);
+	else
+		written(s, &in->env, r, in->length, in->status);
+	free(bytes);
+}

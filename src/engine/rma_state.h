@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of one-sided operations share.
+ *
+ *   region.c     regions and their keys; copies into and out of them
+ *   rma.c        the initiator: from a call to requests on a channel, from answers to completions
+ *   rma_serve.c  the target: from a request to an access, and the answer
+ *   rma_direct.c  long requests that the service carries out by itself
+ *
+ * A request of the user's goes out in pieces, each a message that names one range of one region; at the target they are
+ * carried out one after the other as they come. The pieces to one peer are numbered from 0 by the order in which they
+ * are sent, which both sides count and nothing carries. Answers come in that order too:
+ *
+ *   DATA     what piece n has fetched; with RMA_END its last part
+ *   REFUSED  piece n was refused, and why
+ *   DONE     all pieces before n are done: said once for all that one progress of the target has brought
+ *
+ * Each of the first two says as well that all pieces before n are done.
+ */
+#ifndef RWK_ENGINE_RMA_STATE_H
+#define RWK_ENGINE_RMA_STATE_H
+
+#include "engine/internal.h"
+#include "engine/rma.h"
+
+#define RWK_RMA_PIECE    ((size_t)64 << 10) /* bytes that one piece moves, at most */
+#define RWK_RMA_FETCHING 32u                /* pieces under way to a peer that fetch: what its answers may take up there */
+#define RWK_RMA_POSTED   16u                /* pieces that lie with the channel; the others wait with us */
+#define RWK_RMA_LIMIT    1024u              /* requests of an endpoint under way, if the binding does not say */
+
+/* Flags in an envelope, beside RWK_ENV_DATA. */
+#define RWK_RMA_END    1u /* the request's last piece; of DATA: the piece's last part */
+#define RWK_RMA_RANGE  2u /* the last piece for its range */
+#define RWK_RMA_RESULT 4u /* of an atomic: answer with what stood there */
+
+/** A region, see region.h. */
+struct rwk_region {
+	struct rwk_region_attr attr;
+	struct iovec iov[RWK_ENGINE_IOV_MAX];
+	uint64_t key, length;
+	bool careful; /* all memory: what is touched may not be mapped */
+	struct rwk_list incoming; /* rwk_rma_in.link: writes that are coming in pieces */
+	struct rwk_list exports;  /* rwk_rma_export.in_region */
+	UT_hash_handle by_key;
+};
+
+/* region.c */
+/** The region of a key that requests of `e` may name: 0 and *region; -EACCES. */
+int rwk_region_find(struct rwk_regions *t, const struct rwk_engine *e, uint64_t key, struct rwk_region **region);
+/**
+ * May a request of `e` have that access? 0, *region and *at, the offset in it, set; -EACCES.
+ */
+int rwk_region_check(struct rwk_regions *t, const struct rwk_engine *e, uint64_t key, uint64_t address, size_t len,
+	unsigned access, struct rwk_region **region, uint64_t *at);
+/** Pieces of memory of a range that was checked, at most RWK_ENGINE_IOV_MAX. */
+unsigned rwk_region_slice(const struct rwk_region *r, uint64_t at, size_t len, struct iovec *iov);
+/** Copies in and out: 0; -EFAULT. 1, 2, 4 and 8 bytes where they are aligned go in one step. */
+int rwk_region_store(const struct rwk_region *r, uint64_t at, const void *from, size_t len);
+int rwk_region_load(const struct rwk_region *r, uint64_t at, void *to, size_t len);
+/** Can that be touched? 0; -EFAULT. */
+int rwk_region_mapped(const struct rwk_region *r, uint64_t at, size_t len);
+
+/** A read, write or atomic of the user's. */
+struct rwk_rma_request {
+	struct rwk_list link; /* rwk_rma_state.requests */
+	struct rwk_rma_state *state;
+	void *context;
+	uint32_t flags; /* the operation's, and of its completion RWK_F_RMA and the like */
+	uint8_t kind;   /* RWK_RMA_WRITE, _READ, _ATOMIC */
+	bool fetches;   /* its pieces are answered with data */
+	bool begun;     /* `first` is set */
+	bool sent;      /* all pieces are on their way, `last` is set */
+	bool direct;    /* the service carries it out: it is no part of the order of the others */
+	bool accessed;  /* has done so, and the target is to be told */
+	bool tell;      /* that must be */
+	bool compares;
+	uint8_t access; /* RWK_ACCESS_* that it needs */
+	uint16_t small; /* of an atomic: operation << 8 | type */
+	uint16_t element;
+	int status;
+	uint32_t posted; /* pieces that lie with the channel */
+	uint32_t checks;    /* its first pieces, that only check a range each */
+	uint32_t unchecked; /* of these, to be sent yet */
+	uint32_t range, ranges;
+	uint64_t first, last; /* pieces */
+	size_t in_range;      /* bytes asked for of remote[range] */
+	size_t length, at;    /* bytes in all, and asked for */
+	size_t came;          /* of `at`: have come */
+	uint64_t data;
+	void *copy; /* what is sent, if that is not the user's memory any more; of an atomic: operands, then comparands */
+	size_t copied;
+	uint32_t iov_count;
+	struct iovec iov[RWK_ENGINE_IOV_MAX]; /* local memory: where from, or for what is fetched where to */
+	struct rwk_remote remote[RWK_ENGINE_IOV_MAX];
+};
+
+/** A message that the channel could not take at once. */
+struct rwk_rma_piece {
+	struct rwk_op op;
+	struct rwk_rma_state *state;
+	struct rwk_rma_request *request; /* NULL: an answer of ours */
+	void *bytes;                     /* its payload, if that is the piece's own; NULL: it is not */
+	struct iovec iov[RWK_ENGINE_IOV_MAX];
+};
+
+/** A request or an answer that comes in pieces of the service's. */
+struct rwk_rma_in {
+	struct rwk_incoming incoming;
+	struct rwk_envelope env;
+	size_t length;
+	int status;
+	void *bytes;               /* where it gathers; NULL: it goes where it belongs at once */
+	struct rwk_region *region; /* a write that goes where it belongs; NULL again: that is gone */
+	uint64_t at;
+	struct rwk_rma_request *request; /* whose data it is; NULL: nobody's */
+	struct rwk_list link;            /* rwk_region.incoming */
+	struct iovec iov[RWK_ENGINE_IOV_MAX];
+};
+
+/** One-sided operations between us and a peer; exists from the first on. */
+struct rwk_rma_state {
+	struct rwk_peer *peer;
+	/* As the initiator. */
+	struct rwk_list requests;  /* under way, in the order of calls */
+	struct rwk_list *unsent;   /* of these the first that is not sent; the list itself: none */
+	uint64_t asked, answered;  /* pieces */
+	uint32_t fetching, posted; /* pieces */
+	/* As the target. */
+	uint64_t served, told; /* pieces: carried out, and the peer knows of */
+	size_t bytes, range_bytes; /* of the request that is coming, and of its range */
+	bool refused;              /* a piece of that request was */
+	struct rwk_list owing;     /* rwk_engine.owing: there is something to tell */
+	struct rwk_rma_in in;
+	/* Direct requests. */
+	struct rwk_rma_import *imports;
+	struct rwk_list exports; /* rwk_rma_export.in_state */
+};
+
+/* rma.c */
+/** The peer's state, made if there is none; NULL when out of memory. */
+struct rwk_rma_state *rwk_rma_state_of(struct rwk_peer *p);
+/**
+ * Sends a message of `n` pieces of memory, now or as soon as the channel takes it. With `keep` the memory is copied if
+ * it must wait, else it stays as it is until the request is complete. 0, -ENOMEM, or the channel's error.
+ */
+int rwk_rma_put(struct rwk_rma_state *s, const struct rwk_envelope *env, const struct iovec *iov, unsigned n, size_t len,
+	struct rwk_rma_request *r, bool keep);
+/** Puts a request at the end of those that go by messages. */
+void rwk_rma_start(struct rwk_rma_state *s, struct rwk_rma_request *r);
+/** Completes it. */
+void rwk_rma_finish(struct rwk_rma_request *r, int status);
+void rwk_rma_piece_free(struct rwk_rma_piece *piece);
+/** Answers. */
+void rwk_rma_done(struct rwk_rma_state *s, uint64_t n);
+void rwk_rma_refused(struct rwk_rma_state *s, uint64_t piece, int status);
+/** The request whose piece this answers, if `len` more bytes may come for it; NULL: none. */
+struct rwk_rma_request *rwk_rma_answered(struct rwk_rma_state *s, uint64_t piece, size_t len);
+/** `len` bytes have come for a request (NULL: for none), with `last` the end of the piece. */
+void rwk_rma_came(struct rwk_rma_state *s, struct rwk_rma_request *r, uint64_t piece, size_t len, bool last);
+
+/* rma_serve.c */
+/** Carries out an atomic at an address of our own: 0 or negative errno. `compare` and `result` may be NULL. */
+int rwk_rma_atomic(const struct rwk_region *r, uint64_t at, unsigned op, unsigned type, const void *operand,
+	const void *compare, void *result, size_t len);
+/** A whole access is over: who asked to be told of it is told. */
+void rwk_rma_reached(struct rwk_engine *e, struct rwk_region *r, unsigned access, bool atomic, size_t len, bool range,
+	size_t whole);
+/** A piece has been carried out: the peer is told at the end of this progress. */
+void rwk_rma_granted(struct rwk_rma_state *s);
+/** A peer's write with data is in place. */
+void rwk_rma_data_came(struct rwk_rma_state *s, uint64_t data, size_t len);
+void rwk_rma_in_drop(struct rwk_rma_in *in);
+
+/* rma_direct.c */
+/** Hands a new request to the service, if that can carry it out by itself; false: it cannot. */
+bool rwk_rma_direct(struct rwk_rma_state *s, struct rwk_rma_request *r);
+/** Sends what the target is told of it: as rwk_rma_put. */
+int rwk_rma_tell_accessed(struct rwk_rma_state *s, struct rwk_rma_request *r);
+/** Messages. */
+void rwk_rma_export(struct rwk_rma_state *s, uint64_t key);
+void rwk_rma_exported(struct rwk_rma_state *s, const struct rwk_envelope *env, const void *payload, size_t len);
+void rwk_rma_revoked(struct rwk_rma_state *s, uint64_t key);
+void rwk_rma_accessed(struct rwk_rma_state *s, const struct rwk_envelope *env, const void *payload, size_t len);
+/** The region goes: nobody reaches it directly any more. */
+void rwk_rma_revoke(struct rwk_region *r);
+/** The peer goes. */
+void rwk_rma_direct_end(struct rwk_rma_state *s);
+
+#endif
