@@ -30,6 +30,8 @@ static bool is_used(const struct rwk_fi_av_entry *entry)
 	return entry->address.version_srq;
 }
 
+static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
+
 /* The address by which an endpoint is indexed where only IP and port are known of it. */
 static struct rwk_address by_port(const struct rwk_address *a)
 {
@@ -37,8 +39,14 @@ static struct rwk_address by_port(const struct rwk_address *a)
 
 	if (!rwk_address_is_here(a))
 		return *a;
-	rwk_fi_address_partial(htonl(INADDR_LOOPBACK), rwk_address_port(a), &here);
+	rwk_fi_address_partial(loopback, rwk_address_port(a), &here);
 	return here;
+}
+
+/* The IP by which an entry is indexed. */
+static const uint8_t *indexed_ip(const struct rwk_fi_av_entry *entry)
+{
+	return entry->here ? loopback : entry->address.ip;
 }
 
 static uint64_t mix(uint64_t h, uint64_t word)
@@ -48,11 +56,11 @@ static uint64_t mix(uint64_t h, uint64_t word)
 }
 
 /* An address in full by all of it; a partial one by what it has: IP and port. */
-static uint64_t hash(const struct rwk_address *a, bool partial)
+static uint64_t hash(const uint8_t by_ip[16], const struct rwk_address *a, bool partial)
 {
 	uint64_t ip[2], h;
 
-	memcpy(ip, a->ip, sizeof(ip));
+	memcpy(ip, by_ip, sizeof(ip));
 	h = mix(mix(mix(0, ip[0]), ip[1]), rwk_address_port(a));
 	if (partial)
 		return h;
@@ -62,13 +70,18 @@ static uint64_t hash(const struct rwk_address *a, bool partial)
 
 static uint32_t *chain_of(const struct rwk_fi_av *av, const struct rwk_address *a, bool partial)
 {
-	return &av->heads[hash(a, partial) & (av->room - 1)];
+	return &av->heads[hash(a->ip, a, partial) & (av->room - 1)];
+}
+
+static uint32_t *chain_with(const struct rwk_fi_av *av, const struct rwk_fi_av_entry *entry)
+{
+	return &av->heads[hash(indexed_ip(entry), &entry->address, is_partial(&entry->address)) & (av->room - 1)];
 }
 
 static void index_entry(struct rwk_fi_av *av, uint32_t i)
 {
 	struct rwk_fi_av_entry *entry = &av->entries[i];
-	uint32_t *head = chain_of(av, &entry->address, is_partial(&entry->address));
+	uint32_t *head = chain_with(av, entry);
 
 	entry->next = *head;
 	*head = i;
@@ -77,7 +90,7 @@ static void index_entry(struct rwk_fi_av *av, uint32_t i)
 static void unindex_entry(struct rwk_fi_av *av, uint32_t i)
 {
 	struct rwk_fi_av_entry *entry = &av->entries[i];
-	uint32_t *at = chain_of(av, &entry->address, is_partial(&entry->address));
+	uint32_t *at = chain_with(av, entry);
 
 	while (*at != i)
 		at = &av->entries[*at].next;
@@ -120,19 +133,28 @@ static int add_address(struct rwk_fi_av *av, const struct rwk_address *a, fi_add
 			return err;
 		i = av->count++;
 	}
-	av->entries[i].address = is_partial(a) ? by_port(a) : *a;
-	memcpy(&av->entries[i].given_ip, a->ip + 12, sizeof(av->entries[i].given_ip));
+	av->entries[i].address = *a;
+	av->entries[i].here = is_partial(a) && rwk_address_is_here(a);
 	av->partials += is_partial(a);
 	index_entry(av, i);
 	*number = i;
 	return 0;
 }
 
-const struct rwk_address *rwk_fi_av_address(const struct rwk_fi_av *av, fi_addr_t number)
+static const struct rwk_fi_av_entry *entry_of(const struct rwk_fi_av *av, fi_addr_t number)
 {
-	if (number >= av->count || !is_used(&av->entries[number]))
-		return NULL;
-	return &av->entries[number].address;
+	return number < av->count && is_used(&av->entries[number]) ? &av->entries[number] : NULL;
+}
+
+const struct rwk_address *rwk_fi_av_address(struct rwk_fi_av *av, fi_addr_t number)
+{
+	const struct rwk_fi_av_entry *entry = entry_of(av, number);
+
+	if (!entry || !entry->here)
+		return entry ? &entry->address : NULL;
+	av->loopback = entry->address;
+	memcpy(av->loopback.ip, loopback, sizeof(loopback));
+	return &av->loopback;
 }
 
 static uint32_t find_full(const struct rwk_fi_av *av, const struct rwk_address *a)
@@ -149,9 +171,10 @@ static uint32_t find_partial(const struct rwk_fi_av *av, const struct rwk_addres
 	uint32_t i = *chain_of(av, a, true);
 
 	for (; i != RWK_FI_AV_NONE; i = av->entries[i].next) {
-		const struct rwk_address *b = &av->entries[i].address;
+		const struct rwk_fi_av_entry *entry = &av->entries[i];
 
-		if (is_partial(b) && rwk_address_port(a) == rwk_address_port(b) && !memcmp(a->ip, b->ip, sizeof(a->ip)))
+		if (is_partial(&entry->address) && rwk_address_port(a) == rwk_address_port(&entry->address) &&
+			!memcmp(a->ip, indexed_ip(entry), sizeof(a->ip)))
 			break;
 	}
 	return i;
@@ -180,7 +203,7 @@ static int insert_one(struct rwk_fi_av *av, const void *from, fi_addr_t *number)
 	if (!err)
 		return add_address(av, &a, number);
 	rwk_info("fi_av_insert: not an address of this vector's format (%s) with a port",
-		av->domain->addr_format == RWK_FI_ADDR_FORMAT ? "ropewalk's own, version 1" : "FI_SOCKADDR_IN");
+		rwk_fi_address_format_name(av->domain->addr_format));
 	return err;
 }
 
@@ -251,7 +274,7 @@ static int av_insertsvc(
 	int err = check_flags(flags, context);
 
 	if (!err)
-		err = rwk_fi_address_resolve(node, service, false, false, &a);
+		err = rwk_fi_address_resolve(av_of(fid)->domain->addr_format, node, service, false, false, &a);
 	if (err)
 		return err;
 	insert_resolved(av_of(fid), &a, &r, 0);
@@ -268,16 +291,17 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t nodes, cons
 	int err = check_flags(flags, context);
 
 	if (!err)
-		err = rwk_fi_address_resolve(node, service, false, false, &first);
+		err = rwk_fi_address_resolve(av_of(fid)->domain->addr_format, node, service, false, false, &first);
 	if (err)
 		return err;
 	memcpy(&ip, first.ip + 12, sizeof(ip));
 	for (size_t n = 0; n < nodes; n++) {
 		for (size_t s = 0; s < services; s++) {
 			size_t port = rwk_address_port(&first) + s;
+			uint32_t next = htonl(ntohl(ip) + (uint32_t)n);
 
-			rwk_fi_address_partial(
-				htonl(ntohl(ip) + (uint32_t)n), port <= UINT16_MAX ? (uint16_t)port : 0, &a);
+			memcpy(first.ip + 12, &next, sizeof(next));
+			rwk_fi_address_partial(first.ip, port <= UINT16_MAX ? (uint16_t)port : 0, &a);
 			insert_resolved(av_of(fid), &a, &r, n * services + s);
 		}
 	}
@@ -288,7 +312,7 @@ static int remove_one(struct rwk_fi_av *av, fi_addr_t number)
 {
 	uint32_t i = (uint32_t)number;
 
-	if (!rwk_fi_av_address(av, number)) {
+	if (!entry_of(av, number)) {
 		rwk_warn("fi_av_remove: %llu is not in the address vector", (unsigned long long)number);
 		return -FI_EINVAL;
 	}
@@ -319,22 +343,15 @@ static int av_remove(struct fid_av *fid, fi_addr_t *numbers, size_t count, uint6
 static int av_lookup(struct fid_av *fid, fi_addr_t number, void *addr, size_t *len)
 {
 	struct rwk_fi_av *av = av_of(fid);
-	const struct rwk_address *found;
-	struct rwk_address a;
+	const struct rwk_fi_av_entry *entry;
 	int err = -FI_EINVAL;
 
 	rwk_fi_lock(av->lock);
-	found = rwk_fi_av_address(av, number);
-	if (found) {
-		a = *found;
-		if (is_partial(&a))
-			memcpy(a.ip + 12, &av->entries[number].given_ip, sizeof(av->entries[number].given_ip));
-		/* As much as fits; that it was too little shows in *len alone, by this call's definition. */
-		rwk_fi_address_give(av->domain->addr_format, &a, addr, len);
-		err = 0;
-	}
+	entry = entry_of(av, number);
+	if (entry) /* As much as fits; that it was too little shows in *len alone, by this call's definition. */
+		err = rwk_fi_address_give(av->domain->addr_format, &entry->address, addr, len);
 	rwk_fi_unlock(av->lock);
-	return err;
+	return err == -FI_ETOOSMALL ? 0 : err;
 }
 
 static const char *av_straddr(struct fid_av *fid, const void *addr, char *buf, size_t *len)

@@ -106,7 +106,7 @@ int rwk_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct f
 
 	if (!info->domain_attr || !rwk_fi_address_size(format)) {
 		rwk_warn("fi_domain: the info is not one of ropewalk's: %s",
-			info->domain_attr ? "the address format is neither native nor FI_SOCKADDR_IN"
+			info->domain_attr ? "the address format is none of native, FI_SOCKADDR_IN, FI_SOCKADDR_IN6"
 					  : "it has no domain_attr");
 		return -FI_EINVAL;
 	}

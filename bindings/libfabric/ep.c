@@ -283,7 +283,7 @@ static void detach_all(struct rwk_fi_ep *ep)
 
 static int open_engine(struct rwk_fi_ep *ep, struct rwk_engine **engine)
 {
-	static const unsigned char any[4];
+	static const unsigned char any[16] = {[10] = 0xff, [11] = 0xff};
 	struct rwk_engine_attr attr = {
 		.complete = rwk_fi_complete,
 		.owner = ep,
@@ -294,7 +294,7 @@ static int open_engine(struct rwk_fi_ep *ep, struct rwk_engine **engine)
 		.inject_limit = ep->tx_size,
 	};
 
-	if (memcmp(ep->source.ip + 12, any, sizeof(any)))
+	if (ep->source.version_srq && memcmp(ep->source.ip, any, sizeof(any)))
 		memcpy(attr.ip, ep->source.ip, sizeof(attr.ip));
 	return rwk_engine_open(&attr, engine);
 }

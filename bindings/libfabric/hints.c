@@ -156,8 +156,9 @@ static int check_address(const char *what, uint32_t format, const void *addr, si
 		return 0;
 	if (format == FI_FORMAT_UNSPEC)
 		return check_choice(what, (unsigned)len,
-			len == rwk_fi_address_size(RWK_FI_ADDR_FORMAT) || len == rwk_fi_address_size(FI_SOCKADDR_IN),
-			"40 bytes (native) and 16 (FI_SOCKADDR_IN)");
+			len == rwk_fi_address_size(RWK_FI_ADDR_FORMAT) || len == rwk_fi_address_size(FI_SOCKADDR_IN) ||
+				len == rwk_fi_address_size(FI_SOCKADDR_IN6),
+			"40 bytes (native), 16 (FI_SOCKADDR_IN) and 28 (FI_SOCKADDR_IN6)");
 	return check_choice(what, (unsigned)len, len >= rwk_fi_address_size(format), "the length of that format");
 }
 
@@ -167,7 +168,7 @@ int rwk_fi_check_hints(const struct fi_info *hints)
 
 	err |= check_choice("addr_format", hints->addr_format,
 		hints->addr_format == FI_FORMAT_UNSPEC || rwk_fi_address_size(hints->addr_format),
-		"native and FI_SOCKADDR_IN");
+		"native, FI_SOCKADDR_IN and FI_SOCKADDR_IN6");
 	if (err)
 		return -FI_ENODATA;
 	err |= check_address("src_addrlen", hints->addr_format, hints->src_addr, hints->src_addrlen);

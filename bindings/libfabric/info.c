@@ -162,9 +162,8 @@ static int give_address(uint32_t format, const struct rwk_address *a, void **add
 	*addr = spare_calloc(rwk_fi_address_size(format));
 	if (!*addr)
 		return -FI_ENOMEM;
-	rwk_fi_address_write(format, a, *addr);
 	*len = rwk_fi_address_size(format);
-	return 0;
+	return rwk_fi_address_write(format, a, *addr);
 }
 
 static struct fi_info *make_entry(
@@ -199,7 +198,9 @@ static int hinted_address(uint32_t format, const void *from, size_t len, struct 
 	int err;
 
 	if (format == FI_FORMAT_UNSPEC)
-		format = len == sizeof(struct rwk_address) ? RWK_FI_ADDR_FORMAT : FI_SOCKADDR_IN;
+		format = len == sizeof(struct rwk_address)             ? RWK_FI_ADDR_FORMAT
+			 : len == rwk_fi_address_size(FI_SOCKADDR_IN6) ? FI_SOCKADDR_IN6
+								       : FI_SOCKADDR_IN;
 	err = rwk_fi_address_read(format, from, a);
 	if (err) {
 		rwk_info("getinfo: the %zu bytes of address in the hints are no address of format %#x", len, format);
@@ -212,14 +213,16 @@ static int hinted_address(uint32_t format, const void *from, size_t len, struct 
 static int find_ends(
 	const char *node, const char *service, uint64_t flags, const struct fi_info *hints, struct ends *ends)
 {
+	static const uint8_t any[16];
+	uint32_t format = hints ? hints->addr_format : FI_FORMAT_UNSPEC;
 	bool numeric = flags & FI_NUMERICHOST;
 	int err = 0;
 
-	rwk_fi_address_partial(htonl(INADDR_ANY), 0, &ends->src);
+	rwk_fi_address_partial(any, 0, &ends->src);
 	if (node || service) {
 		bool source = flags & FI_SOURCE;
 
-		err = rwk_fi_address_resolve(node, service, source, numeric, source ? &ends->src : &ends->dest);
+		err = rwk_fi_address_resolve(format, node, service, source, numeric, source ? &ends->src : &ends->dest);
 		if (err)
 			return err;
 		*(source ? &ends->has_src : &ends->has_dest) = true;
@@ -247,38 +250,50 @@ static int check_objects(const struct fi_info *hints)
 	return 0;
 }
 
+/* Do both ends have a form in FI_SOCKADDR_IN? */
+static bool is_ip4(const struct ends *ends)
+{
+	return rwk_fi_address_is_ip4(&ends->src) && (!ends->has_dest || rwk_fi_address_is_ip4(&ends->dest));
+}
+
+/* Is an entry of that format wanted, and possible? `asked` FI_SOCKADDR: the one that fits the ends. */
+static bool suits(uint32_t format, uint32_t asked, const struct ends *ends)
+{
+	if (asked == FI_SOCKADDR)
+		asked = is_ip4(ends) ? FI_SOCKADDR_IN : FI_SOCKADDR_IN6;
+	return (asked == FI_FORMAT_UNSPEC || asked == format) && (format != FI_SOCKADDR_IN || is_ip4(ends));
+}
+
 int rwk_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 	struct fi_info **info)
 {
-	uint32_t asked = hints ? hints->addr_format : FI_FORMAT_UNSPEC;
 	/* Who names a node or a service speaks in socket addresses, and gets these first. */
-	uint32_t both[2] = {RWK_FI_ADDR_FORMAT, FI_SOCKADDR_IN};
+	static const uint32_t orders[2][3] = {{RWK_FI_ADDR_FORMAT, FI_SOCKADDR_IN, FI_SOCKADDR_IN6},
+		{FI_SOCKADDR_IN, FI_SOCKADDR_IN6, RWK_FI_ADDR_FORMAT}};
+	const uint32_t *formats = orders[node || service];
+	uint32_t asked = hints ? hints->addr_format : FI_FORMAT_UNSPEC;
 	struct fi_info *list = NULL, **tail = &list;
 	struct ends ends = {0};
-	int err;
+	int err = hints ? rwk_fi_check_hints(hints) : 0;
 
-	if (node || service) {
-		both[0] = FI_SOCKADDR_IN;
-		both[1] = RWK_FI_ADDR_FORMAT;
-	}
-	err = hints ? rwk_fi_check_hints(hints) : 0;
 	if (!err && hints)
 		err = check_objects(hints);
 	if (!err)
 		err = find_ends(node, service, flags, hints, &ends);
 	if (err)
 		return err;
-	for (int i = 0; i < 2; i++) {
-		if (asked != FI_FORMAT_UNSPEC && asked != both[i] &&
-			!(asked == FI_SOCKADDR && both[i] == FI_SOCKADDR_IN))
+	for (int i = 0; i < 3; i++) {
+		if (!suits(formats[i], asked, &ends))
 			continue;
-		*tail = make_entry(version, both[i], hints, &ends);
+		*tail = make_entry(version, formats[i], hints, &ends);
 		if (!*tail) {
 			free_info(list);
 			return -FI_ENOMEM;
 		}
 		tail = &(*tail)->next;
 	}
+	if (!list)
+		return -FI_ENODATA;
 	*info = list;
 	return 0;
 }

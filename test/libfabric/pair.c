@@ -68,6 +68,13 @@ int open_socket_domain(void **state)
 	return 0;
 }
 
+int open_ipv6_domain(void **state)
+{
+	(void)state;
+	t_domain_open(&pair_domain, FI_SOCKADDR_IN6, FI_THREAD_DOMAIN);
+	return 0;
+}
+
 int close_domain(void **state)
 {
 	(void)state;

@@ -28,14 +28,16 @@ void exchange(struct pair *p, size_t len, uint64_t tag, bool expected);
 int open_domain(void **state);
 int open_locked_domain(void **state);
 int open_socket_domain(void **state);
+int open_ipv6_domain(void **state);
 int close_domain(void **state);
 
-/** Runs all of them three times, and says how many have failed. To be called first in main. */
+/** Runs all of them four times, and says how many have failed. To be called first in main. */
 #define pair_run(tests) \
 	(pair_use_provider(), \
 		cmocka_run_group_tests_name("FI_THREAD_DOMAIN", tests, open_domain, close_domain) + \
 			cmocka_run_group_tests_name("FI_THREAD_SAFE", tests, open_locked_domain, close_domain) + \
-			cmocka_run_group_tests_name("FI_SOCKADDR_IN", tests, open_socket_domain, close_domain))
+			cmocka_run_group_tests_name("FI_SOCKADDR_IN", tests, open_socket_domain, close_domain) + \
+			cmocka_run_group_tests_name("FI_SOCKADDR_IN6", tests, open_ipv6_domain, close_domain))
 
 /** t_use_provider; who is known by IP and port alone, and has gone, is waited for one second. */
 void pair_use_provider(void);

@@ -10,16 +10,16 @@ asan=$(ldd "$FI_PROVIDER_PATH/libropewalk-fi.so" | awk '/libasan/ { print $3 }')
 log=$(mktemp -d) || exit 1
 trap 'rm -rf "$log"' EXIT
 
-# pair <name> <options>: a server and a client on a control port of their own; both must end well and see the largest size.
+# pair <name> <address> <options>: a server and a client on a control port of their own; both must end well and see the largest size.
 pair()
 {
-	local name=$1 port=$((20000 + RANDOM % 20000)) server ok=0
-	shift
+	local name=$1 address=$2 port=$((20000 + RANDOM % 20000)) server ok=0
+	shift 2
 	timeout 120 ${sanitizer+"${sanitizer[@]}"} fi_pingpong -e rdm -p ropewalk -c -I 20 -B "$port" "$@" >"$log/server" 2>&1 &
 	server=$!
 	# The client gives up at once when nobody listens yet.
 	for _ in $(seq 100); do
-		timeout 120 ${sanitizer+"${sanitizer[@]}"} fi_pingpong -e rdm -p ropewalk -c -I 20 -P "$port" "$@" 127.0.0.1 >"$log/client" 2>&1 && ok=1 && break
+		timeout 120 ${sanitizer+"${sanitizer[@]}"} fi_pingpong -e rdm -p ropewalk -c -I 20 -P "$port" "$@" "$address" >"$log/client" 2>&1 && ok=1 && break
 		grep -qi 'connection refused' "$log/client" || break
 		sleep 0.1
 	done
@@ -34,4 +34,5 @@ pair()
 	return 1
 }
 
-pair "messages" -m msg && pair "tagged messages" -m tagged
+pair "messages" 127.0.0.1 -m msg && pair "tagged messages" 127.0.0.1 -m tagged || exit
+[ ! -e /proc/net/if_inet6 ] || pair "messages, IPv6" ::1 -m msg -6
