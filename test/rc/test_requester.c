@@ -244,7 +244,7 @@ static void implied_by_ack(void **state)
 	end_close(e);
 }
 
-/* A fence waits for Reads and atomics to end; without it nothing waits. */
+/* S2-5: a fence waits for Reads and atomics to end; without it a Send or a Write does not wait for a Read before it. */
 static void fence(void **state)
 {
 	struct rwk_wire w = {.opcode = RWK_WIRE_READ_ONLY, .psn = attr.send_psn};
@@ -253,14 +253,15 @@ static void fence(void **state)
 	(void)state;
 	post(e, 0, RWK_WR_READ, 4);
 	post(e, 1, RWK_WR_SEND, 4);
-	assert_int_equal(end_sent(e), 2);
-	wrs[2] = end_wr(RWK_WR_SEND, &iovs[2], bytes, 4);
-	wrs[2].flags = RWK_WR_FENCE;
-	end_post(e, &wrs[2]);
+	post(e, 2, RWK_WR_WRITE, 4);
+	assert_int_equal(end_sent(e), 3);
+	wrs[3] = end_wr(RWK_WR_SEND, &iovs[3], bytes, 4);
+	wrs[3].flags = RWK_WR_FENCE;
+	end_post(e, &wrs[3]);
 	assert_int_equal(end_sent(e), 0);
 	end_give(e, &w, bytes, 4);
 	assert_int_equal(end_sent(e), 1);
-	assert_int_equal(e->out[0].w.psn, attr.send_psn + 2);
+	assert_int_equal(e->out[0].w.psn, attr.send_psn + 3);
 	end_close(e);
 }
 
