@@ -28,7 +28,7 @@ _Static_assert(
 
 struct rwk_fi_av {
 	struct fid_av fid;
-	pthread_mutex_t *lock;
+	struct rwk_fi_mutex *lock;
 	struct rwk_fi_domain *domain;
 	struct rwk_fi_av_entry *entries;
 	uint32_t count; /* entries ever used: numbers are below it */

@@ -8,7 +8,7 @@
 
 struct rwk_fi_cntr {
 	struct fid_cntr fid;
-	pthread_mutex_t *lock;
+	struct rwk_fi_mutex *lock;
 	uint64_t value, errors;
 	struct rwk_fi_wait wait;
 	struct rwk_fi_domain *domain;

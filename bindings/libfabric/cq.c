@@ -132,9 +132,9 @@ static rwk_noinline ssize_t read_locked(struct rwk_fi_cq *cq, void *buf, size_t 
 {
 	ssize_t n;
 
-	pthread_mutex_lock(cq->lock);
+	rwk_fi_lock(cq->lock);
 	n = read_from(cq, buf, count, source);
-	pthread_mutex_unlock(cq->lock);
+	rwk_fi_unlock(cq->lock);
 	return n;
 }
 

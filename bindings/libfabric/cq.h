@@ -14,7 +14,7 @@
 
 struct rwk_fi_cq {
 	struct fid_cq fid;
-	pthread_mutex_t *lock;
+	struct rwk_fi_mutex *lock;
 	struct rwk_completions done; /* `status` is a positive FI_E* here; `user` is an fi_addr_t */
 	size_t entry_words;          /* 8-byte words of an entry in the program's format: 1, 3, 5 or 6 */
 	struct rwk_fi_wait wait;

@@ -7,6 +7,7 @@
 #include "bindings/libfabric/cntr.h"
 #include "bindings/libfabric/cq.h"
 #include "bindings/libfabric/ep.h"
+#include "bindings/libfabric/progress.h"
 
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_collective.h>
@@ -63,7 +64,9 @@ static int domain_close(struct fid *fid)
 
 	if (rwk_fi_busy(&domain->refs))
 		return -FI_EBUSY;
-	pthread_mutex_destroy(&domain->mutex);
+	rwk_fi_progress_stop(domain->progress);
+	rwk_fi_wait_close(&domain->engines);
+	rwk_fi_mutex_destroy(&domain->mutex);
 	rwk_fi_drop(&domain->fabric->refs);
 	free(domain);
 	return 0;
@@ -99,10 +102,35 @@ bool rwk_fi_domain_is_ours(const struct fid_domain *fid)
 	return fid->ops == &domain_ops;
 }
 
+/*
+ * The lock, and who makes progress. Control progress is the same as data progress: a peer that connects is answered by
+ * whoever drives the endpoint.
+ */
+static int open_progress(struct rwk_fi_domain *domain, const struct fi_domain_attr *attr)
+{
+	bool by_itself = attr->data_progress == FI_PROGRESS_AUTO || attr->control_progress == FI_PROGRESS_AUTO;
+	int err = rwk_fi_wait_open(&domain->engines, by_itself ? FI_WAIT_FD : FI_WAIT_NONE, "fi_domain");
+
+	if (err)
+		return err;
+	rwk_fi_mutex_init(&domain->mutex);
+	/*
+	 * FI_THREAD_COMPLETION too has the lock: an endpoint's sends and receives may then come from two threads, one
+	 * for each of its queues, and they share the engine.
+	 */
+	domain->lock = attr->threading == FI_THREAD_DOMAIN && !by_itself ? NULL : &domain->mutex;
+	if (by_itself)
+		err = rwk_fi_progress_start(domain->lock, &domain->engines, &domain->progress);
+	if (err)
+		rwk_fi_wait_close(&domain->engines);
+	return err;
+}
+
 int rwk_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **fid, void *context)
 {
 	struct rwk_fi_domain *domain;
 	uint32_t format = info->addr_format ? info->addr_format : RWK_FI_ADDR_FORMAT;
+	int err;
 
 	if (!info->domain_attr || !rwk_fi_address_size(format)) {
 		rwk_warn("fi_domain: the info is not one of ropewalk's: %s",
@@ -113,12 +141,11 @@ int rwk_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct f
 	domain = calloc(1, sizeof(*domain));
 	if (!domain)
 		return -FI_ENOMEM;
-	pthread_mutex_init(&domain->mutex, NULL);
-	/*
-	 * FI_THREAD_COMPLETION too has the lock: an endpoint's sends and receives may then come from two threads, one
-	 * for each of its queues, and they share the engine.
-	 */
-	domain->lock = info->domain_attr->threading == FI_THREAD_DOMAIN ? NULL : &domain->mutex;
+	err = open_progress(domain, info->domain_attr);
+	if (err) {
+		free(domain);
+		return err;
+	}
 	domain->addr_format = format;
 	domain->av_type = info->domain_attr->av_type;
 	domain->fabric = rwk_fi_fabric_of(fabric);

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The domain: the lock, the address format, and the count of what is open on it. */
+/* The domain: the lock, the engines of its endpoints, the address format, and the count of what is open on it. */
 #ifndef RWK_FI_DOMAIN_H
 #define RWK_FI_DOMAIN_H
 
 #include "bindings/libfabric/fabric.h"
+#include "bindings/libfabric/wait.h"
 
 #include <rdma/fi_domain.h>
 
 struct rwk_fi_domain {
 	struct fid_domain fid;
 	struct rwk_fi_fabric *fabric;
-	pthread_mutex_t *lock; /* &mutex, or NULL with FI_THREAD_DOMAIN; every object of the domain keeps a copy */
-	pthread_mutex_t mutex;
+	struct rwk_fi_mutex *lock; /* &mutex, or NULL: FI_THREAD_DOMAIN without a progress thread; every object of the
+				      domain keeps a copy */
+	struct rwk_fi_mutex mutex;
+	struct rwk_fi_wait engines;       /* of all enabled endpoints; under the lock */
+	struct rwk_fi_progress *progress; /* NULL: the program makes it */
 	atomic_uint refs;        /* everything opened on it */
 	uint32_t addr_format;    /* of its address vectors and its endpoints' names */
 	enum fi_av_type av_type; /* of address vectors that do not say */

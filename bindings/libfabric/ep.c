@@ -256,7 +256,7 @@ static int check_bound(const struct rwk_fi_ep *ep)
 
 static int attach_all(struct rwk_fi_ep *ep)
 {
-	int err = 0;
+	int err = rwk_fi_wait_attach(&ep->domain->engines, ep->engine);
 
 	for (int s = 0; s < RWK_FI_SIDES && !err; s++) {
 		if (ep->side[s].cq)
@@ -271,6 +271,7 @@ static int attach_all(struct rwk_fi_ep *ep)
 
 static void detach_all(struct rwk_fi_ep *ep)
 {
+	rwk_fi_wait_detach(&ep->domain->engines, ep->engine);
 	for (int s = 0; s < RWK_FI_SIDES; s++) {
 		if (ep->side[s].cq)
 			rwk_fi_wait_detach(&ep->side[s].cq->wait, ep->engine);
@@ -374,7 +375,7 @@ static void unbind_all(struct rwk_fi_ep *ep)
 static int ep_close(struct fid *fid)
 {
 	struct rwk_fi_ep *ep = ep_of(fid);
-	pthread_mutex_t *lock = ep->lock;
+	struct rwk_fi_mutex *lock = ep->lock;
 
 	rwk_fi_lock(lock);
 	if (ep->engine) {

@@ -49,7 +49,7 @@ struct rwk_fi_ep {
 	struct fid_ep fid;
 	/* What each send and receive reads. */
 	struct rwk_engine *engine; /* NULL until enabled */
-	pthread_mutex_t *lock;
+	struct rwk_fi_mutex *lock;
 	struct rwk_peer **peers;
 	size_t peer_room;
 	uint32_t send_flags[RWK_SPACES]; /* of calls that have no flags of their own: RWK_F_*, RWK_FI_* */

@@ -137,12 +137,11 @@ static int check_domain(const struct fi_domain_attr *d)
 	err |= check_bits("domain_attr.caps", d->caps, RWK_FI_DOMAIN_CAPS);
 	err |= check_choice(
 		"domain_attr.threading", d->threading, d->threading <= FI_THREAD_ENDPOINT, "every model up to 5");
-	/* A peer that connects is answered when we are called, so control progress is manual too. 3:
-	 * FI_PROGRESS_CONTROL_UNIFIED of 2.x. */
-	err |= check_choice("domain_attr.control_progress", d->control_progress,
-		d->control_progress != FI_PROGRESS_AUTO && (unsigned)d->control_progress <= 3, "FI_PROGRESS_MANUAL");
-	err |= check_choice("domain_attr.data_progress", d->data_progress,
-		d->data_progress == FI_PROGRESS_UNSPEC || d->data_progress == FI_PROGRESS_MANUAL, "FI_PROGRESS_MANUAL");
+	/* 3: FI_PROGRESS_CONTROL_UNIFIED of 2.x. */
+	err |= check_choice("domain_attr.control_progress", d->control_progress, (unsigned)d->control_progress <= 3,
+		"FI_PROGRESS_MANUAL and FI_PROGRESS_AUTO");
+	err |= check_choice("domain_attr.data_progress", d->data_progress, d->data_progress <= FI_PROGRESS_MANUAL,
+		"FI_PROGRESS_MANUAL and FI_PROGRESS_AUTO");
 	err |= check_choice(
 		"domain_attr.resource_mgmt", d->resource_mgmt, d->resource_mgmt <= FI_RM_ENABLED, "FI_RM_ENABLED");
 	err |= check_choice("domain_attr.av_type", d->av_type, d->av_type <= FI_AV_TABLE, "FI_AV_MAP and FI_AV_TABLE");

@@ -139,7 +139,7 @@ static void fill_domain(struct fi_domain_attr *d, uint32_t version, uint64_t cap
 	d->domain = hint ? hint->domain : NULL;
 	d->threading = hint && hint->threading ? hint->threading : FI_THREAD_SAFE;
 	d->control_progress = hint && hint->control_progress ? hint->control_progress : FI_PROGRESS_MANUAL;
-	d->data_progress = FI_PROGRESS_MANUAL;
+	d->data_progress = hint && hint->data_progress ? hint->data_progress : FI_PROGRESS_MANUAL;
 	d->resource_mgmt = FI_RM_ENABLED;
 	d->av_type = hint ? hint->av_type : FI_AV_UNSPEC;
 	d->mr_mode = granted_mr_mode(version, hint);

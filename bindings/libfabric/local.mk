@@ -17,8 +17,10 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/hints.c \
 	bindings/libfabric/info.c bindings/libfabric/info.h \
 	bindings/libfabric/message.c \
+	bindings/libfabric/lock.h \
 	bindings/libfabric/mr.c \
 	bindings/libfabric/name.c \
+	bindings/libfabric/progress.c bindings/libfabric/progress.h \
 	bindings/libfabric/provider.c bindings/libfabric/provider.h \
 	bindings/libfabric/tagged.c \
 	bindings/libfabric/transfer.c bindings/libfabric/transfer.h \

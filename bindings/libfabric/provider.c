@@ -4,12 +4,14 @@
  * so that `fi_info -e` lists them, and our log lines go to libfabric's log. A warning is for the user and must not be
  * lost because FI_LOG_LEVEL is unset, as it usually is: then it goes to stderr, each text once.
  */
+#include "bindings/libfabric/progress.h"
 #include "bindings/libfabric/provider.h"
 
 #include "base/log.h"
 #include "base/param.h"
 #include "engine/job.h"
 
+#include <pthread.h>
 #include <rdma/providers/fi_log.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,6 +20,7 @@
 
 static void cleanup(void)
 {
+	rwk_fi_progress_stop_all();
 	rwk_log_set_sink(NULL);
 	rwk_job_unload();
 }

@@ -8,8 +8,8 @@
  *   fabric <- domain <- av, cq, cntr, mr, ep        ep holds the av, cqs, cntrs and eq that it is bound to
  *   fabric <- eq
  *
- * Threads: a domain opened with FI_THREAD_DOMAIN has no lock, its user serialises all calls on it. In every other
- * threading model one lock a domain covers its endpoints, queues, counters and address vectors.
+ * Threads: a domain opened with FI_THREAD_DOMAIN and manual progress has no lock, its user serialises all calls on it.
+ * In every other case one lock a domain (lock.h) covers its endpoints, queues, counters, address vectors and regions.
  *
  * libfabric's structures have grown over time. A hint comes in the running library's layout, an application's structure
  * in that of fabric->api_version; no member younger than API 1.5 is touched without a look at the version. What we hand
@@ -19,9 +19,8 @@
 #ifndef RWK_FI_PROVIDER_H
 #define RWK_FI_PROVIDER_H
 
-#include "base/compiler.h"
+#include "bindings/libfabric/lock.h"
 
-#include <pthread.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_prov.h>
@@ -45,19 +44,6 @@ extern struct fi_provider rwk_fi_provider;
 int rwk_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 	struct fi_info **info);
 int rwk_fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
-
-/** The domain's lock, or NULL where none is needed. */
-static inline void rwk_fi_lock(pthread_mutex_t *lock)
-{
-	if (rwk_unlikely(lock != NULL))
-		pthread_mutex_lock(lock);
-}
-
-static inline void rwk_fi_unlock(pthread_mutex_t *lock)
-{
-	if (rwk_unlikely(lock != NULL))
-		pthread_mutex_unlock(lock);
-}
 
 /** Takes and drops a reference; the count is atomic because objects of one parent may belong to different threads. */
 static inline void rwk_fi_hold(atomic_uint *refs)

@@ -146,7 +146,7 @@ int rwk_fi_wait_arm(struct rwk_fi_wait *w)
 }
 
 /* Gives the core away with the lock open: until the descriptor is readable, or for a moment. */
-static void rest(struct rwk_fi_wait *w, pthread_mutex_t *lock, const struct rwk_fi_deadline *end)
+static void rest(struct rwk_fi_wait *w, struct rwk_fi_mutex *lock, const struct rwk_fi_deadline *end)
 {
 	struct pollfd p = {.fd = w->epoll_fd, .events = POLLIN};
 	bool sleep = w->object == FI_WAIT_FD && !rwk_fi_wait_arm(w);
@@ -160,7 +160,7 @@ static void rest(struct rwk_fi_wait *w, pthread_mutex_t *lock, const struct rwk_
 }
 
 int rwk_fi_wait_for(
-	struct rwk_fi_wait *w, pthread_mutex_t *lock, int timeout, bool (*ready)(const void *arg), const void *arg)
+	struct rwk_fi_wait *w, struct rwk_fi_mutex *lock, int timeout, bool (*ready)(const void *arg), const void *arg)
 {
 	struct rwk_fi_deadline end = rwk_fi_deadline(timeout);
 

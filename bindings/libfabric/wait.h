@@ -13,9 +13,9 @@
 
 #include "base/compiler.h"
 #include "bindings/libfabric/deadline.h"
+#include "bindings/libfabric/lock.h"
 #include "engine/engine.h"
 
-#include <pthread.h>
 #include <rdma/fi_eq.h>
 #include <stdbool.h>
 
@@ -72,7 +72,7 @@ int rwk_fi_wait_arm(struct rwk_fi_wait *w);
  * signaled.
  */
 int rwk_fi_wait_for(
-	struct rwk_fi_wait *w, pthread_mutex_t *lock, int timeout, bool (*ready)(const void *arg), const void *arg);
+	struct rwk_fi_wait *w, struct rwk_fi_mutex *lock, int timeout, bool (*ready)(const void *arg), const void *arg);
 
 /** FI_GETWAIT and FI_GETWAITOBJ; -FI_ENOSYS for the rest. */
 int rwk_fi_wait_control(struct rwk_fi_wait *w, int command, void *arg);

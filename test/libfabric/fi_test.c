@@ -27,16 +27,21 @@ int t_getinfo(const struct fi_info *hints, struct fi_info **info)
 	return fi_getinfo(API, NULL, NULL, 0, hints, info);
 }
 
+void t_domain_open_with(struct t_domain *d, struct fi_info *hints)
+{
+	assert_int_equal(t_getinfo(hints, &d->info), 0);
+	fi_freeinfo(hints);
+	assert_int_equal(fi_fabric(d->info->fabric_attr, &d->fabric, NULL), 0);
+	assert_int_equal(fi_domain(d->fabric, d->info, &d->domain, NULL), 0);
+}
+
 void t_domain_open(struct t_domain *d, uint32_t addr_format, enum fi_threading threading)
 {
 	struct fi_info *hints = t_hints();
 
 	hints->addr_format = addr_format;
 	hints->domain_attr->threading = threading;
-	assert_int_equal(t_getinfo(hints, &d->info), 0);
-	fi_freeinfo(hints);
-	assert_int_equal(fi_fabric(d->info->fabric_attr, &d->fabric, NULL), 0);
-	assert_int_equal(fi_domain(d->fabric, d->info, &d->domain, NULL), 0);
+	t_domain_open_with(d, hints);
 }
 
 void t_domain_close(struct t_domain *d)

@@ -68,5 +68,12 @@ test_libfabric_test_jobs_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_jobs_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_jobs
 
+check_PROGRAMS += test/libfabric/test_progress
+test_libfabric_test_progress_SOURCES = test/libfabric/test_progress.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h $(FI_TEST_COMMON)
+test_libfabric_test_progress_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_progress_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_progress_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_progress
+
 EXTRA_DIST += test/libfabric/pingpong.sh
 TESTS += test/libfabric/pingpong.sh
