@@ -53,8 +53,11 @@ bench_shm_transfer_LDADD = bench/libbench.la libropewalk-core.la
 # The MPI programs. They are compiled by $(MPICC) into $(BENCH_MPI_DIR); for another MPI library:
 #   make bench-mpi MPICC=mpicc.mpich BENCH_MPI_DIR=bench/mpich
 BENCH_MPI_DIR = bench/openmpi
-bench_mpi_names = latency multi_latency bandwidth bidirectional multi_rate allreduce alltoall bcast own_cost
-bench_mpi_shared = bench/mpi/loops.c bench/mpi/team.c
+bench_mpi_names = latency multi_latency bandwidth bidirectional multi_rate allreduce alltoall bcast own_cost \
+	put_latency get_latency put_bandwidth get_bandwidth put_rate accumulate_latency fetch_and_op_latency \
+	compare_and_swap_latency
+bench_mpi_shared = bench/mpi/loops.c bench/mpi/one_sided.c bench/mpi/team.c
+bench_mpi_headers = bench/mpi/one_sided.h bench/mpi/team.h
 bench_mpi_programs = $(bench_mpi_names:%=$(BENCH_MPI_DIR)/%)
 bench_mpi_objects = $(bench_common:bench/common/%.c=$(BENCH_MPI_DIR)/common/%.o) \
 	$(bench_mpi_shared:bench/mpi/%.c=$(BENCH_MPI_DIR)/shared/%.o)
@@ -63,7 +66,7 @@ bench_mpi_compile = $(MPICC) -I$(srcdir) $(RWK_CPPFLAGS) $(CPPFLAGS) $(RWK_CFLAG
 $(BENCH_MPI_DIR)/common/%.o: bench/common/%.c $(bench_headers)
 	$(AM_V_CC)$(MKDIR_P) $(@D) && $(bench_mpi_compile) -c -o $@ $<
 
-$(BENCH_MPI_DIR)/shared/%.o: bench/mpi/%.c bench/mpi/team.h $(bench_headers)
+$(BENCH_MPI_DIR)/shared/%.o: bench/mpi/%.c $(bench_mpi_headers) $(bench_headers)
 	$(AM_V_CC)$(MKDIR_P) $(@D) && $(bench_mpi_compile) -c -o $@ $<
 
 $(bench_mpi_programs): $(BENCH_MPI_DIR)/%: bench/mpi/%.c $(bench_mpi_objects)
@@ -82,4 +85,4 @@ clean-local:
 EXTRA_DIST += bench/README.md bench/compare bench/comparison/analysis.py bench/comparison/benchmarks.py \
 	bench/comparison/hosts.py bench/comparison/machine.py \
 	bench/comparison/output.py bench/comparison/runs.py bench/comparison/stacks.py $(bench_mpi_shared) \
-	bench/mpi/team.h $(bench_mpi_names:%=bench/mpi/%.c)
+	$(bench_mpi_headers) $(bench_mpi_names:%=bench/mpi/%.c)

@@ -67,6 +67,7 @@ struct bench_test {
 	bool per_pair;       /* ... times the number of pairs */
 	bool block_per_rank; /* the buffers hold one block of `size` bytes for each rank */
 	size_t grain;        /* sizes must be multiples of this; 0: any size */
+	size_t only;         /* the one size that there is; 0: any */
 	/** Runs the loop and sets the seconds that it took on this rank. Returns 0 or a negative errno, already
 	 * reported. */
 	int (*run)(struct bench_run *r, double *seconds);

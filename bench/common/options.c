@@ -9,7 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_DIRTY = 256, KEY_JSON, KEY_NO_INJECT, KEY_USAGE };
+enum { KEY_DIRTY = 256, KEY_JSON, KEY_NO_INJECT, KEY_SYNC, KEY_OWN_MEMORY, KEY_USAGE };
+
+const char *const bench_sync_names[] = {
+	[BENCH_FLUSH] = "flush",
+	[BENCH_LOCK] = "lock",
+	[BENCH_FENCE] = "fence",
+	[BENCH_PSCW] = "pscw",
+};
 
 static const struct argp_option common_options[] = {
 	{"sizes", 's', "LIST", 0, "Message sizes in bytes: 8 or 0,8,4K or 1:4M (doubling) or a mixture", 0},
@@ -32,10 +39,16 @@ static const struct argp_option fabric_options[] = {
 	{0},
 };
 
+static const struct argp_option one_sided_options[] = {
+	{"sync", KEY_SYNC, "HOW", 0, "flush (default), lock, fence or pscw: what ends an iteration's operations", 0},
+	{"own-memory", KEY_OWN_MEMORY, NULL, 0, "MPI_Win_create over memory of the program, not MPI_Win_allocate", 0},
+	{0},
+};
+
 struct parser {
 	const struct bench_test *test;
 	struct bench_options *o;
-	bool help, fabric;
+	bool help;
 };
 
 /* Reads a whole number with an optional unit from *text, and moves *text behind it. */
@@ -165,6 +178,41 @@ static error_t parse_fabric_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static error_t parse_one_sided_option(int key, char *arg, struct argp_state *state)
+{
+	struct parser *p = state->input;
+
+	switch (key) {
+	case KEY_SYNC:
+		for (unsigned i = 0; i <= BENCH_PSCW; i++) {
+			if (!strcmp(arg, bench_sync_names[i])) {
+				p->o->sync = (enum bench_sync)i;
+				return 0;
+			}
+		}
+		argp_error(state, "--sync %s: it is one of flush, lock, fence, pscw", arg);
+		return EINVAL;
+	case KEY_OWN_MEMORY:
+		p->o->own_memory = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static int parse_sizes(const char *text, const struct bench_test *test, struct bench_options *o, char *why, size_t len)
+{
+	int rc = bench_sizes_parse(text, test->grain, o, why, len);
+
+	for (size_t i = 0; !rc && test->only && i < o->sizes; i++) {
+		if (o->size[i] == test->only)
+			continue;
+		snprintf(why, len, "this test knows only %zu", test->only);
+		rc = -EINVAL;
+	}
+	return rc;
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct parser *p = state->input;
@@ -175,11 +223,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		if (p->fabric)
+		if (state->root_argp->children)
 			state->child_inputs[0] = p;
 		return 0;
 	case 's':
-		if (!bench_sizes_parse(arg, p->test->grain, o, why, sizeof(why)))
+		if (!parse_sizes(arg, p->test, o, why, sizeof(why)))
 			return 0;
 		argp_error(state, "--sizes %s: %s", arg, why);
 		return EINVAL;
@@ -229,18 +277,23 @@ int bench_options_parse(int argc, char **argv, const struct bench_test *test, en
 	/* No exit from inside: in an MPI job every rank must reach MPI_Finalize, or the launcher reports a crash. */
 	unsigned flags = ARGP_NO_EXIT | ARGP_NO_HELP | (talk ? 0 : ARGP_NO_ERRS);
 	const struct argp fabric = {.options = fabric_options, .parser = parse_fabric_option};
-	const struct argp_child child[] = {{&fabric, 0, "libfabric:", 0}, {0}};
+	const struct argp one_sided = {.options = one_sided_options, .parser = parse_one_sided_option};
+	const struct argp_child fabric_child[] = {{&fabric, 0, "libfabric:", 0}, {0}};
+	const struct argp_child one_sided_child[] = {{&one_sided, 0, "One-sided:", 0}, {0}};
 	struct argp argp = {.options = common_options, .parser = parse_option, .doc = test->what};
-	struct parser p = {.test = test, .o = o, .fabric = set == BENCH_OPTIONS_FABRIC};
+	struct parser p = {.test = test, .o = o};
 	char why[120];
 
 	*o = (struct bench_options){.warmup = 10, .seconds = 0.05, .window = 64, .repeats = 5, .inject = true};
-	if (bench_sizes_parse(test->sizes, test->grain, o, why, sizeof(why)))
+	o->one_sided = set == BENCH_OPTIONS_ONE_SIDED;
+	if (parse_sizes(test->sizes, test, o, why, sizeof(why)))
 		abort(); /* a test's own default */
 	if (!test->windowed)
 		o->window = 1;
-	if (p.fabric)
-		argp.children = child;
+	if (set == BENCH_OPTIONS_FABRIC)
+		argp.children = fabric_child;
+	else if (o->one_sided)
+		argp.children = one_sided_child;
 	if (argp_parse(&argp, argc, argv, flags, NULL, &p))
 		return -EINVAL;
 	if (!p.help)

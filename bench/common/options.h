@@ -9,6 +9,14 @@
 #define BENCH_MAX_SIZE    ((size_t)1 << 30)
 #define BENCH_MAX_REPEATS 1000
 
+/** How an MPI program's one-sided operations are brought to their end. */
+enum bench_sync {
+	BENCH_FLUSH, /* MPI_Win_lock_all before the loop, MPI_Win_flush after each iteration's operations */
+	BENCH_LOCK,  /* MPI_Win_lock and MPI_Win_unlock around them */
+	BENCH_FENCE, /* MPI_Win_fence before and after, by all */
+	BENCH_PSCW,  /* MPI_Win_start and MPI_Win_complete, at the target MPI_Win_post and MPI_Win_wait */
+};
+
 struct bench_options {
 	size_t size[BENCH_MAX_SIZES];
 	size_t sizes;
@@ -21,9 +29,14 @@ struct bench_options {
 	const char *json;     /* file to write; NULL: none */
 	const char *provider; /* libfabric only */
 	bool inject;          /* libfabric only: fi_tinject where the size allows it */
+	bool one_sided;       /* the two below are of use */
+	enum bench_sync sync;
+	bool own_memory; /* MPI_Win_create over the program's own memory instead of MPI_Win_allocate */
 };
 
-enum bench_option_set { BENCH_OPTIONS_MPI, BENCH_OPTIONS_FABRIC };
+extern const char *const bench_sync_names[];
+
+enum bench_option_set { BENCH_OPTIONS_MPI, BENCH_OPTIONS_ONE_SIDED, BENCH_OPTIONS_FABRIC };
 
 /**
  * Fills `o` from the command line of the program for `test`. `talk`: whether this process may print errors and help

@@ -56,6 +56,9 @@ static void json_head(
 		fprintf(f, ", \"provider\": ");
 		bench_json_string(f, o->provider);
 	}
+	if (o->one_sided)
+		fprintf(f, ", \"sync\": \"%s\", \"memory\": \"%s\"", bench_sync_names[o->sync],
+			o->own_memory ? "own" : "allocated");
 	fprintf(f, ",\n\"results\": [");
 }
 

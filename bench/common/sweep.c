@@ -32,7 +32,7 @@ static unsigned slots_of(const struct bench_options *o, size_t size)
 	return most < 1 ? 1 : most < o->window ? most : o->window;
 }
 
-static size_t buffer_bytes(const struct bench_test *test, const struct bench_options *o, const struct bench_team *team)
+size_t bench_buffer_bytes(const struct bench_test *test, const struct bench_options *o, const struct bench_team *team)
 {
 	size_t most = 0;
 
@@ -170,7 +170,7 @@ static int check_team(const struct bench_test *test, const struct bench_team *te
 static int prepare(
 	const struct bench_test *test, const struct bench_options *o, struct bench_run *r, struct bench_report *report)
 {
-	size_t bytes = buffer_bytes(test, o, r->team);
+	size_t bytes = bench_buffer_bytes(test, o, r->team);
 	int rc = allocate(r, bytes);
 	double failed;
 

@@ -20,22 +20,34 @@ int bench_mpi_partner(const struct bench_run *r)
 	return r->team->rank < half ? r->team->rank + half : r->team->rank - half;
 }
 
-int bench_mpi_main(int argc, char **argv, const struct bench_test *test)
+int bench_mpi_begin(int argc, char **argv, const struct bench_test *test, enum bench_option_set set,
+	struct bench_team *team, struct bench_options *o)
 {
-	char library[MPI_MAX_LIBRARY_VERSION_STRING];
-	struct bench_team team = {.library = library, .largest = largest};
-	struct bench_options o;
-	int rc, len;
+	static char library[MPI_MAX_LIBRARY_VERSION_STRING];
+	int len;
 
 	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &team.rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &team.ranks);
+	team->library = library;
+	team->largest = largest;
+	MPI_Comm_rank(MPI_COMM_WORLD, &team->rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &team->ranks);
 	MPI_Get_library_version(library, &len);
-	rc = bench_options_parse(argc, argv, test, BENCH_OPTIONS_MPI, !team.rank, &o);
-	if (!rc)
-		rc = bench_sweep(test, &o, &team);
-	else if (rc == 1)
-		rc = 0;
+	return bench_options_parse(argc, argv, test, set, !team->rank, o);
+}
+
+int bench_mpi_end(int rc)
+{
 	MPI_Finalize();
 	return rc < 0 ? 2 : rc;
+}
+
+int bench_mpi_main(int argc, char **argv, const struct bench_test *test)
+{
+	struct bench_team team;
+	struct bench_options o;
+	int rc = bench_mpi_begin(argc, argv, test, BENCH_OPTIONS_MPI, &team, &o);
+
+	if (rc)
+		return bench_mpi_end(rc < 0 ? rc : 0);
+	return bench_mpi_end(bench_sweep(test, &o, &team));
 }

@@ -4,12 +4,19 @@
 #define BENCH_MPI_TEAM_H
 
 #include "bench/common/bench.h"
+#include "bench/common/options.h"
 
 /**
  * The main function of an MPI benchmark. Returns the exit status: 0, 1 when data was wrong, 2 when the run failed or an
  * argument was wrong. Errors inside MPI abort the job, as MPI's default error handler does.
  */
 int bench_mpi_main(int argc, char **argv, const struct bench_test *test);
+
+/** Its two halves: from MPI_Init to the options, whose result it returns (bench_options_parse); and from what came out
+ * (bench_sweep, or a negative errno) to the exit status. */
+int bench_mpi_begin(int argc, char **argv, const struct bench_test *test, enum bench_option_set set,
+	struct bench_team *team, struct bench_options *o);
+int bench_mpi_end(int rc);
 
 /** The rank that this one is paired with: lower half with upper half. */
 int bench_mpi_partner(const struct bench_run *r);
