@@ -12,6 +12,8 @@ libropewalk_core_la_SOURCES += \
 	src/engine/rendezvous.c \
 	src/engine/rma.c src/engine/rma.h \
 	src/engine/rma_direct.c \
+	src/engine/rma_request.c \
+	src/engine/rma_self.c \
 	src/engine/rma_serve.c \
 	src/engine/rma_state.h \
 	src/engine/self.c \

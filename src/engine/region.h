@@ -34,8 +34,8 @@ struct rwk_reached {
 };
 
 struct rwk_region_attr {
-	const struct iovec *iov; /* the memory, in order; copied. One piece at NULL, with a length up to SIZE_MAX, is all
-				    memory: of it what is not mapped answers -EFAULT to who touches it */
+	const struct iovec *iov; /* the memory, in order; copied. One piece at NULL, with a length up to SIZE_MAX, is
+				    all memory: of it what is not mapped answers -EFAULT to who touches it */
 	size_t count;            /* 1 to RWK_ENGINE_IOV_MAX */
 	uint64_t base;           /* the address by which peers name its first byte: that byte's own, or 0 for offsets */
 	unsigned access;         /* RWK_ACCESS_*; 0: none, the key is known and refuses all */

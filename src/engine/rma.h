@@ -3,10 +3,10 @@
  * One-sided operations: reads, writes and atomic operations on memory that a peer has made a region of (region.h).
  * Locks and upcalls as in engine.h.
  *
- * Order: towards one peer, requests are carried out at the target in the order of their calls, byte after byte, whatever
- * they are (so read after write, write after write, and so on, for all of libfabric's RAR, RAW, WAR, WAW and their
- * atomic kin). Only requests of at least rwk_channel.direct_min bytes, which the service may carry out by itself, stand
- * outside: they are in no order with others, unless RWK_F_FENCE is set on the later one.
+ * Order: towards one peer, requests are carried out at the target in the order of their calls, byte after byte,
+ * whatever they are (so read after write, write after write, and so on, for all of libfabric's RAR, RAW, WAR, WAW and
+ * their atomic kin). Only requests of at least rwk_channel.direct_min bytes, which the service may carry out by itself,
+ * stand outside: they are in no order with others, unless RWK_F_FENCE is set on the later one.
  *
  * Completion: a write's or atomic's means that it has been carried out at the target (FI_DELIVERY_COMPLETE), a read's
  * that the data is in its buffer. The target's process must make progress (rwk_engine_progress) for requests to be
@@ -73,8 +73,8 @@ struct rwk_atomic_args {
 ssize_t rwk_engine_atomic(struct rwk_engine *e, const struct rwk_atomic_args *a);
 
 /**
- * Whether rwk_engine_attr.reached is to be called for direct requests as well: peers then say what they have done, which
- * costs them a message and us progress. At first: only if attr.reached is set.
+ * Whether rwk_engine_attr.reached is to be called for direct requests as well: peers then say what they have done,
+ * which costs them a message and us progress. At first: only if attr.reached is set.
  */
 void rwk_engine_want_reached(struct rwk_engine *e, bool want);
 

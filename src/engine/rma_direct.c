@@ -139,14 +139,15 @@ static bool can(struct rwk_rma_state *s, struct rwk_rma_request *r)
 	return true;
 }
 
-/** The service has done its part, or not. */
+/** The service has done its part, or has not and messages have to. */
 static void over(struct rwk_rma_request *r)
 {
 	struct rwk_rma_state *s = r->state;
 	int status = r->status;
 
 	r->direct = false;
-	if (status == -EOPNOTSUPP) {
+	if (status == -EOPNOTSUPP ||
+		status == -EACCES) { /* the key may be an old one; by messages it is known for sure */
 		r->status = 0;
 		rwk_rma_start(s, r);
 	} else if (!status && (r->tell || r->flags & RWK_F_DATA)) {
@@ -356,7 +357,8 @@ void rwk_rma_direct_end(struct rwk_rma_state *s)
 {
 	struct rwk_rma_import *i, *next;
 
-	HASH_ITER(by_key, s->imports, i, next) {
+	HASH_ITER(by_key, s->imports, i, next)
+	{
 		forget(s, i);
 	}
 	while (!rwk_list_empty(&s->exports))

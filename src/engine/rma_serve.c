@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-void rwk_rma_reached(struct rwk_engine *e, struct rwk_region *r, unsigned access, bool atomic, size_t len, bool range,
-	size_t whole)
+void rwk_rma_reached(
+	struct rwk_engine *e, struct rwk_region *r, unsigned access, bool atomic, size_t len, bool range, size_t whole)
 {
 	struct rwk_reached reached = {.region = r, .access = access, .atomic = atomic, .length = len};
 
@@ -67,8 +67,8 @@ static void refuse(struct rwk_rma_state *s, int status)
 }
 
 /** A piece has been carried out. */
-static void carried_out(struct rwk_rma_state *s, const struct rwk_envelope *env, struct rwk_region *r, unsigned access,
-	size_t len)
+static void carried_out(
+	struct rwk_rma_state *s, const struct rwk_envelope *env, struct rwk_region *r, unsigned access, size_t len)
 {
 	bool end = env->flags & RWK_RMA_END;
 
@@ -151,7 +151,8 @@ static void serve_tell(struct rwk_rma_state *s, const struct rwk_envelope *env)
 
 	if (!s->refused && !env->small) {
 		if (e->attr.reached)
-			e->attr.reached(e->owner, &(struct rwk_reached){.access = RWK_ACCESS_WRITE, .length = s->bytes});
+			e->attr.reached(
+				e->owner, &(struct rwk_reached){.access = RWK_ACCESS_WRITE, .length = s->bytes});
 		rwk_rma_data_came(s, env->data, s->bytes);
 	}
 	rwk_rma_granted(s);
@@ -253,8 +254,8 @@ static void serve_atomic(struct rwk_rma_state *s, const struct rwk_envelope *env
 	if (rwk_atomic_valid(op, type) && bytes <= sizeof(results) && !(len % (rwk_atomic_size(type) * arrays)))
 		rc = check(s, env, bytes, access, &r, &at);
 	if (!rc)
-		rc = rwk_rma_atomic(r, at, op, type, payload, (const char *)payload + bytes, fetches ? results : NULL,
-			bytes);
+		rc = rwk_rma_atomic(
+			r, at, op, type, payload, (const char *)payload + bytes, fetches ? results : NULL, bytes);
 	if (rc || !fetches) {
 		if (rc) {
 			refuse(s, rc);
@@ -359,8 +360,8 @@ static void begin_data(struct rwk_rma_state *s, struct rwk_rma_in *in)
 
 	in->request = rwk_rma_answered(s, in->env.tag, len);
 	if (in->request)
-		in->incoming.place.iov_count = rwk_iov_slice(in->request->iov, in->request->iov_count,
-			in->request->came, &len, in->iov, RWK_ENGINE_IOV_MAX);
+		in->incoming.place.iov_count = rwk_iov_slice(
+			in->request->iov, in->request->iov_count, in->request->came, &len, in->iov, RWK_ENGINE_IOV_MAX);
 }
 
 struct rwk_place *rwk_rma_begin(struct rwk_peer *p, const struct rwk_envelope *env, size_t len)

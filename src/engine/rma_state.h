@@ -2,10 +2,12 @@
 /*
  * What the files of one-sided operations share.
  *
- *   region.c     regions and their keys; copies into and out of them
- *   rma.c        the initiator: from a call to requests on a channel, from answers to completions
- *   rma_serve.c  the target: from a request to an access, and the answer
- *   rma_direct.c  long requests that the service carries out by itself
+ *   region.c       regions and their keys; copies into and out of them
+ *   rma.c          calls, which make requests
+ *   rma_request.c  the initiator: a request on its way, and its answers
+ *   rma_serve.c    the target: from a request to an access, and the answer
+ *   rma_direct.c   long requests that the service carries out by itself
+ *   rma_self.c     what concerns our own memory
  *
  * A request of the user's goes out in pieces, each a message that names one range of one region; at the target they are
  * carried out one after the other as they come. The pieces to one peer are numbered from 0 by the order in which they
@@ -24,9 +26,9 @@
 #include "engine/rma.h"
 
 #define RWK_RMA_PIECE    ((size_t)64 << 10) /* bytes that one piece moves, at most */
-#define RWK_RMA_FETCHING 32u                /* pieces under way to a peer that fetch: what its answers may take up there */
-#define RWK_RMA_POSTED   16u                /* pieces that lie with the channel; the others wait with us */
-#define RWK_RMA_LIMIT    1024u              /* requests of an endpoint under way, if the binding does not say */
+#define RWK_RMA_FETCHING 32u   /* pieces under way to a peer that fetch: what its answers may take up there */
+#define RWK_RMA_POSTED   16u   /* pieces that lie with the channel; the others wait with us */
+#define RWK_RMA_LIMIT    1024u /* requests of an endpoint under way, if the binding does not say */
 
 /* Flags in an envelope, beside RWK_ENV_DATA. */
 #define RWK_RMA_END    1u /* the request's last piece; of DATA: the piece's last part */
@@ -38,7 +40,7 @@ struct rwk_region {
 	struct rwk_region_attr attr;
 	struct iovec iov[RWK_ENGINE_IOV_MAX];
 	uint64_t key, length;
-	bool careful; /* all memory: what is touched may not be mapped */
+	bool careful;             /* all memory: what is touched may not be mapped */
 	struct rwk_list incoming; /* rwk_rma_in.link: writes that are coming in pieces */
 	struct rwk_list exports;  /* rwk_rma_export.in_region */
 	UT_hash_handle by_key;
@@ -78,7 +80,7 @@ struct rwk_rma_request {
 	uint16_t small; /* of an atomic: operation << 8 | type */
 	uint16_t element;
 	int status;
-	uint32_t posted; /* pieces that lie with the channel */
+	uint32_t posted;    /* pieces that lie with the channel */
 	uint32_t checks;    /* its first pieces, that only check a range each */
 	uint32_t unchecked; /* of these, to be sent yet */
 	uint32_t range, ranges;
@@ -87,7 +89,8 @@ struct rwk_rma_request {
 	size_t length, at;    /* bytes in all, and asked for */
 	size_t came;          /* of `at`: have come */
 	uint64_t data;
-	void *copy; /* what is sent, if that is not the user's memory any more; of an atomic: operands, then comparands */
+	void *copy; /* what is sent, if that is not the user's memory any more; of an atomic: operands, then comparands
+		     */
 	size_t copied;
 	uint32_t iov_count;
 	struct iovec iov[RWK_ENGINE_IOV_MAX]; /* local memory: where from, or for what is fetched where to */
@@ -126,7 +129,7 @@ struct rwk_rma_state {
 	uint64_t asked, answered;  /* pieces */
 	uint32_t fetching, posted; /* pieces */
 	/* As the target. */
-	uint64_t served, told; /* pieces: carried out, and the peer knows of */
+	uint64_t served, told;     /* pieces: carried out, and the peer knows of */
 	size_t bytes, range_bytes; /* of the request that is coming, and of its range */
 	bool refused;              /* a piece of that request was */
 	struct rwk_list owing;     /* rwk_engine.owing: there is something to tell */
@@ -137,16 +140,29 @@ struct rwk_rma_state {
 };
 
 /* rma.c */
+/** An atomic's operands, and behind them its comparands. */
+void rwk_rma_operands(const struct rwk_atomic_args *a, size_t len, char *to);
+/** The access that an atomic needs. */
+uint8_t rwk_rma_access(const struct rwk_atomic_args *a);
+
+/* rma_self.c */
+ssize_t rwk_rma_move_here(struct rwk_engine *e, const struct rwk_rma_args *a, size_t whole, bool store);
+ssize_t rwk_rma_atomic_here(struct rwk_engine *e, const struct rwk_atomic_args *a, size_t whole);
+
+/* rma_request.c */
 /** The peer's state, made if there is none; NULL when out of memory. */
 struct rwk_rma_state *rwk_rma_state_of(struct rwk_peer *p);
 /**
  * Sends a message of `n` pieces of memory, now or as soon as the channel takes it. With `keep` the memory is copied if
  * it must wait, else it stays as it is until the request is complete. 0, -ENOMEM, or the channel's error.
  */
-int rwk_rma_put(struct rwk_rma_state *s, const struct rwk_envelope *env, const struct iovec *iov, unsigned n, size_t len,
-	struct rwk_rma_request *r, bool keep);
-/** Puts a request at the end of those that go by messages. */
+int rwk_rma_put(struct rwk_rma_state *s, const struct rwk_envelope *env, const struct iovec *iov, unsigned n,
+	size_t len, struct rwk_rma_request *r, bool keep);
+/** Lets a request go by messages: a new one, or one that has been with the service. */
 void rwk_rma_start(struct rwk_rma_state *s, struct rwk_rma_request *r);
+void rwk_rma_request_free(struct rwk_engine *e, struct rwk_rma_request *r);
+/** Tells the user, as the flags want it. */
+void rwk_rma_complete(struct rwk_engine *e, uint32_t flags, void *context, int status);
 /** Completes it. */
 void rwk_rma_finish(struct rwk_rma_request *r, int status);
 void rwk_rma_piece_free(struct rwk_rma_piece *piece);
@@ -163,8 +179,8 @@ void rwk_rma_came(struct rwk_rma_state *s, struct rwk_rma_request *r, uint64_t p
 int rwk_rma_atomic(const struct rwk_region *r, uint64_t at, unsigned op, unsigned type, const void *operand,
 	const void *compare, void *result, size_t len);
 /** A whole access is over: who asked to be told of it is told. */
-void rwk_rma_reached(struct rwk_engine *e, struct rwk_region *r, unsigned access, bool atomic, size_t len, bool range,
-	size_t whole);
+void rwk_rma_reached(
+	struct rwk_engine *e, struct rwk_region *r, unsigned access, bool atomic, size_t len, bool range, size_t whole);
 /** A piece has been carried out: the peer is told at the end of this progress. */
 void rwk_rma_granted(struct rwk_rma_state *s);
 /** A peer's write with data is in place. */

@@ -32,9 +32,12 @@ static void on_reached(void *owner, const struct rwk_reached *r)
 	a->reached_bytes += r->length;
 }
 
-static void area_open(struct area *a, struct world *w, unsigned who, size_t length, unsigned access, bool offsets)
+/* With that key, or if it is 0 with any. */
+static void area_open_key(
+	struct area *a, struct world *w, unsigned who, size_t length, unsigned access, bool offsets, uint64_t key)
 {
-	struct rwk_region_attr attr = {.count = 1, .access = access, .reached = on_reached, .owner = a};
+	struct rwk_region_attr attr = {
+		.count = 1, .access = access, .reached = on_reached, .owner = a, .own_key = key != 0, .key = key};
 	struct iovec iov;
 
 	*a = (struct area){.w = w, .who = who, .length = length};
@@ -49,6 +52,11 @@ static void area_open(struct area *a, struct world *w, unsigned who, size_t leng
 	assert_int_equal(rwk_region_add(w->regions[who], &attr, &a->region), 0);
 	assert_ptr_equal(rwk_region_owner(a->region), a);
 	a->key = rwk_region_key(a->region);
+}
+
+static void area_open(struct area *a, struct world *w, unsigned who, size_t length, unsigned access, bool offsets)
+{
+	area_open_key(a, w, who, length, access, offsets, 0);
 }
 
 static void check_filled(const unsigned char *p, size_t len)
@@ -201,7 +209,8 @@ static void scattered(void **state)
 	}
 	for (int kind = WRITE; kind <= READ; kind++) {
 		unsigned char *p = kind == WRITE ? out : in;
-		struct rwk_rma_args args = {.peer = w.peer[0][1], .iov = iov, .iov_count = 5, .remote = remote, .remote_count = 3};
+		struct rwk_rma_args args = {
+			.peer = w.peer[0][1], .iov = iov, .iov_count = 5, .remote = remote, .remote_count = 3};
 		struct task t = {0};
 
 		for (int i = 0; i < 5; i++) {
@@ -231,8 +240,12 @@ static void region_of_pieces(void **state)
 {
 	unsigned char memory[3][100], out[220], in[220];
 	struct iovec iov[3] = {{memory[2], 100}, {memory[0], 1}, {memory[1], 99}};
-	struct rwk_region_attr attr = {
-		.iov = iov, .count = 3, .base = 1000, .access = RWK_ACCESS_READ | RWK_ACCESS_WRITE, .own_key = true, .key = 7};
+	struct rwk_region_attr attr = {.iov = iov,
+		.count = 3,
+		.base = 1000,
+		.access = RWK_ACCESS_READ | RWK_ACCESS_WRITE,
+		.own_key = true,
+		.key = 7};
 	struct task written = {0}, got = {0};
 	struct rwk_region *r, *other;
 	struct area a = {.who = 1, .base = 1000, .key = 7};
@@ -362,8 +375,12 @@ static void permission(void **state)
 				assert_int_equal(simple(&w, 0, &a, way ? READ : WRITE, &operand, 0, 8, 0, &t), 0);
 			} else {
 				const struct rwk_remote remote = {a.base, 8, a.key};
-				struct rwk_atomic_args args = {
-					.rma = {.peer = w.peer[0][1], .iov = &iov, .iov_count = 1, .remote = &remote, .remote_count = 1, .context = &t},
+				struct rwk_atomic_args args = {.rma = {.peer = w.peer[0][1],
+								       .iov = &iov,
+								       .iov_count = 1,
+								       .remote = &remote,
+								       .remote_count = 1,
+								       .context = &t},
 					.op = way == 4 ? RWK_ATOMIC_READ : RWK_SUM,
 					.type = RWK_UINT64,
 					.result = reads ? &into : NULL,
@@ -476,8 +493,8 @@ static void senseless(void **state)
  * Order: a stream of requests of all kinds and lengths, many under way at once, to one small region. Each read and each
  * fetched word is what a model that carries them out one after the other says.
  */
-#define MODEL    8192u
-#define ORDERED  64u
+#define MODEL   8192u
+#define ORDERED 64u
 
 static uint64_t random_state;
 
@@ -508,10 +525,13 @@ static void await_ordered(struct world *w, struct ordered *o)
 	*o = (struct ordered){0};
 }
 
+/* Below any service's direct_min. */
+#define SHORT 1000u
+
 static void issue_ordered(struct world *w, const struct area *a, unsigned char *model, struct ordered *o)
 {
 	unsigned what = (unsigned)draw() % 3;
-	size_t at = draw() % MODEL, len = draw() % (draw() % 4 ? 64 : MODEL);
+	size_t at = draw() % MODEL, len = draw() % (draw() % 4 ? 64 : w->net ? MODEL : SHORT);
 
 	if (what == 2) {
 		at &= ~(size_t)7;
@@ -579,7 +599,8 @@ static void order(void **state)
 	world_close(&w);
 }
 
-/* Vectors, comparands, pieces; several initiators, the owner among them: no addition is lost, no old value comes twice. */
+/* Vectors, comparands, pieces; several initiators, the owner among them: no addition is lost, no old value comes twice.
+ */
 static void atomics(void **state)
 {
 	enum { WORDS = 128, ROUNDS = 20, WHO = 3 };
@@ -599,8 +620,10 @@ static void atomics(void **state)
 		one[i] = 1;
 	for (int round = 0; round < ROUNDS; round++) {
 		for (unsigned who = 0; who < WHO; who++) {
-			struct iovec iov[2] = {{one, 24}, {one, sizeof(one) - 24}}, into = {old[who][round], sizeof(one)};
-			const struct rwk_remote remote[2] = {{a.base, 512, a.key}, {a.base + 512, sizeof(one) - 512, a.key}};
+			struct iovec iov[2] = {{one, 24}, {one, sizeof(one) - 24}},
+				     into = {old[who][round], sizeof(one)};
+			const struct rwk_remote remote[2] = {
+				{a.base, 512, a.key}, {a.base + 512, sizeof(one) - 512, a.key}};
 			struct rwk_atomic_args args = {.rma = {.peer = w.peer[who][1],
 							       .iov = iov,
 							       .iov_count = 2,
@@ -710,13 +733,14 @@ static void limit(void **state)
 	world_close(&w);
 }
 
-/* The region goes while long requests are under way: nothing touches its memory from then on, each request ends once. */
+/* The region goes while long requests are under way: nothing touches its memory from then on, each request ends once.
+ */
 static void removed_in_the_middle(void **state)
 {
-	enum { LENGTH = 2 * MEGA, REQUESTS = 4 };
+	enum { LENGTH = MEGA / 2, REQUESTS = 4 };
 	struct world w;
 
-	for (int after = 0; after < 40; after++) {
+	for (int after = 0; after < 60; after++) {
 		unsigned char *buf = calloc(REQUESTS, LENGTH), *copy = malloc(LENGTH);
 		struct task t[REQUESTS] = {{0}};
 		struct area a;
@@ -724,9 +748,10 @@ static void removed_in_the_middle(void **state)
 		open_two(&w, *state);
 		area_open(&a, &w, 1, LENGTH, 3, false);
 		for (unsigned i = 0; i < REQUESTS; i++)
-			assert_int_equal(simple(&w, 0, &a, i & 1 ? READ : WRITE, buf + i * LENGTH, 0, LENGTH, 0, &t[i]), 0);
-		for (int i = 0; i < after; i++)
-			world_poll(&w);
+			assert_int_equal(
+				simple(&w, 0, &a, i & 1 ? READ : WRITE, buf + i * LENGTH, 0, LENGTH, 0, &t[i]), 0);
+		for (int i = 0; i < after * (w.net ? 43 : 1); i++)
+			world_step(&w);
 		area_remove(&a);
 		memcpy(copy, a.bytes, LENGTH);
 		for (unsigned i = 0; i < REQUESTS; i++) {
@@ -758,9 +783,11 @@ static void target_dies(void **state)
 		open_two(&w, *state);
 		area_open(&a, &w, 1, LENGTH, 3, false);
 		for (unsigned i = 0; i < REQUESTS; i++)
-			assert_int_equal(simple(&w, 0, &a, i & 1 ? READ : WRITE, buf + i * LENGTH, 0, i < 4 ? LENGTH : 8, 0, &t[i]), 0);
-		for (int i = 0; i < after; i++)
-			world_poll(&w);
+			assert_int_equal(simple(&w, 0, &a, i & 1 ? READ : WRITE, buf + i * LENGTH, 0,
+						 i < 4 ? LENGTH : 8, 0, &t[i]),
+				0);
+		for (int i = 0; i < after * (w.net ? 43 : 1); i++)
+			world_step(&w);
 		area_remove(&a);
 		world_kill(&w, 1);
 		for (unsigned i = 0; i < REQUESTS; i++) {
@@ -782,7 +809,7 @@ static void direct_again(void **state)
 
 	open_two(&w, *state);
 	for (int region = 0; region < 3; region++) {
-		area_open(&a, &w, 1, 1000, 3, region & 1);
+		area_open_key(&a, &w, 1, 1000, 3, region & 1, 77); /* the same key each time */
 		for (int i = 0; i < 4; i++) {
 			struct task t[3] = {{0}};
 
@@ -805,7 +832,70 @@ static void direct_again(void **state)
 	world_close(&w);
 }
 
-#define EACH(test) WORLD_EACH(test), {#test ", direct", test, NULL, NULL, (void *)direct}
+/* What nobody wants to know of is not told, but for data. */
+static void direct_untold(void **state)
+{
+	unsigned char memory[1000] = {0}, buf[1000];
+	struct iovec iov = {memory, sizeof(memory)};
+	struct rwk_region_attr attr = {.iov = &iov, .count = 1, .base = 5, .access = 3, .own_key = true, .key = 9};
+	struct area a = {.who = 1, .base = 5, .key = 9};
+	struct rwk_region *r;
+	struct world w;
+
+	open_two(&w, *state);
+	rwk_engine_want_reached(w.e[1], false);
+	assert_int_equal(rwk_region_add(w.regions[1], &attr, &r), 0);
+	for (unsigned i = 0; i < 6; i++) {
+		struct task t = {0};
+
+		if (i == 4)
+			rwk_engine_want_reached(w.e[1], true);
+		world_fill(buf, 1000, i);
+		assert_int_equal(simple(&w, 0, &a, WRITE, buf, 0, 1000, i & 1 ? RWK_F_DATA : 0, &t), 0);
+		world_wait(&w, &t);
+		assert_int_equal(t.c.status, 0);
+		world_check(memory, 1000, i);
+		assert_int_equal(w.writes[1], (i + 1) / 2);
+		world_settle(&w);
+		if (i == 3)
+			w.reached[1] = 0;
+	}
+	assert_int_equal(w.reached[1], 2);
+	rwk_region_remove(w.regions[1], r);
+	world_close(&w);
+}
+
+/* A fenced read sees what all writes before it have written, direct ones too. */
+static void fence(void **state)
+{
+	enum { LENGTH = 200000 };
+	unsigned char *buf = malloc(LENGTH), *got = malloc(LENGTH);
+	struct world w;
+	struct area a;
+
+	open_two(&w, *state);
+	area_open(&a, &w, 1, LENGTH, 3, false);
+	for (int i = 0; i < 20; i++) {
+		struct task t[2] = {{0}};
+
+		world_fill(buf, LENGTH, i);
+		assert_int_equal(simple(&w, 0, &a, WRITE, buf, 0, LENGTH, 0, &t[0]), 0);
+		assert_int_equal(simple(&w, 0, &a, READ, got, 0, LENGTH, RWK_F_FENCE, &t[1]), 0);
+		world_wait(&w, &t[1]);
+		world_check(got, LENGTH, i);
+		assert_true(t[0].times == 1 && t[0].order < t[1].order);
+	}
+	area_close(&a);
+	world_close(&w);
+	free(buf);
+	free(got);
+}
+
+#define EACH(test)                                                                                                     \
+	WORLD_EACH(test),                                                                                              \
+	{                                                                                                              \
+#test ", direct", test, NULL, NULL, (void *)direct                                                     \
+	}
 
 int main(void)
 {
@@ -826,6 +916,8 @@ int main(void)
 		EACH(removed_in_the_middle),
 		EACH(target_dies),
 		EACH(direct_again),
+		EACH(direct_untold),
+		EACH(fence),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -202,6 +202,13 @@ static bool go_on(struct world *w, unsigned *quiet)
 	return w->net ? rwk_sim_step(w->net) : ++*quiet < QUIET || seconds() < w->contact + CONTACT;
 }
 
+bool world_step(struct world *w)
+{
+	unsigned quiet = 0;
+
+	return go_on(w, &quiet);
+}
+
 void world_settle(struct world *w)
 {
 	unsigned quiet = 0;

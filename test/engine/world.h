@@ -27,7 +27,7 @@
 struct world_attr {
 	const struct rwk_transport *transport; /* &rwk_sim_transport, &sim_packet_transport or &rwk_shm_transport */
 	unsigned count;
-	bool strangers;                        /* they do not know each other's addresses: no peer[][] */
+	bool strangers;                       /* they do not know each other's addresses: no peer[][] */
 	size_t tx_limit, rx_limit, multi_min; /* 0: 10000, none, 64 */
 	size_t eager_max, eager_credit;       /* 0: 64 KB, 1 MB */
 	unsigned queue;                       /* entries of the queues of completions, a power of two; 0: none */
@@ -55,9 +55,9 @@ struct world {
 	double contact;                 /* on shared memory: when that was last new, seconds */
 	unsigned new_peers[WORLD_MAX];
 	struct rwk_regions *regions[WORLD_MAX];
-	unsigned reached[WORLD_MAX];    /* calls of rwk_engine_attr.reached, */
-	size_t reached_bytes[WORLD_MAX]; /* and what they told of */
-	unsigned writes[WORLD_MAX];     /* peers' writes with data, */
+	unsigned reached[WORLD_MAX];              /* calls of rwk_engine_attr.reached, */
+	size_t reached_bytes[WORLD_MAX];          /* and what they told of */
+	unsigned writes[WORLD_MAX];               /* peers' writes with data, */
 	struct rwk_completion written[WORLD_MAX]; /* and the last of them */
 	/* Instead of tasks, if set. */
 	void (*on_complete)(struct world *w, unsigned who, const struct rwk_completion *c);
@@ -84,6 +84,8 @@ void world_contact(struct world *w);
 int world_progress(struct world *w, unsigned who);
 /** Each engine's progress once; how much was done. */
 int world_poll(struct world *w);
+/** Goes on a little: polls, or lets time pass. False: nothing will happen any more. */
+bool world_step(struct world *w);
 /** Goes on until nothing happens any more. */
 void world_settle(struct world *w);
 /** Goes on until the task is done; fails the test if that never happens. */
@@ -107,7 +109,7 @@ ssize_t world_recv(struct world *w, unsigned who, unsigned from, enum rwk_space 
 #define WORLD_ANY 1000u
 
 /** What messages sent by world_send carry as data with RWK_F_DATA. */
-#define WORLD_DATA(tag) (~(uint64_t)(tag) * 3)
+#define WORLD_DATA(tag) (~(uint64_t)(tag)*3)
 
 /** Bytes that depend on a seed, and the check that they came. */
 void world_fill(void *buf, size_t len, uint64_t seed);
@@ -125,8 +127,10 @@ size_t world_mixed(unsigned i);
 /** A test's entries in a list: over the simulated service, packets and shared memory. Its state is the transport. */
 #define WORLD_EACH(test)                                                                                               \
 	{#test ", simulated", test, NULL, NULL, (void *)&rwk_sim_transport},                                           \
-	{#test ", packets", test, NULL, NULL, (void *)&sim_packet_transport},                                          \
-	{#test ", shared memory", test, NULL, NULL, (void *)&rwk_shm_transport}
+		{#test ", packets", test, NULL, NULL, (void *)&sim_packet_transport},                                  \
+	{                                                                                                              \
+#test ", shared memory", test, NULL, NULL, (void *)&rwk_shm_transport                                  \
+	}
 
 /** A number of steps from the environment variable RWK_TEST_STEPS, or `initial`; seed from RWK_TEST_SEED. */
 unsigned long world_steps(unsigned long initial);
