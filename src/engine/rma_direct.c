@@ -146,8 +146,10 @@ static void over(struct rwk_rma_request *r)
 	int status = r->status;
 
 	r->direct = false;
-	if (status == -EOPNOTSUPP ||
-		status == -EACCES) { /* the key may be an old one; by messages it is known for sure */
+	for (uint32_t i = 0; i < r->ranges && status == -EACCES; i++)
+		rwk_rma_revoked(
+			s, r->remote[i].key); /* perhaps the key is an old one: by messages it is known for sure */
+	if (status == -EOPNOTSUPP || status == -EACCES) {
 		r->status = 0;
 		rwk_rma_start(s, r);
 	} else if (!status && (r->tell || r->flags & RWK_F_DATA)) {
