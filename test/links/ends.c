@@ -290,10 +290,16 @@ static struct end *new_end(void)
 
 struct end *ends_add(void)
 {
+	return ends_add_at(0);
+}
+
+struct end *ends_add_at(uint16_t port)
+{
 	struct rwk_port_attr attr = {.local_peers = 2, .address.version_srq = RWK_ADDR_VERSION << 24, .key = ENDS_KEY};
 	static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
 	struct end *e = new_end();
 
+	attr.address.nonce_port = port;
 	if (!ends_net)
 		memcpy(attr.address.ip, loopback, sizeof(loopback));
 	assert_int_equal(ends_transport->open(&attr, &ends_client, e, &e->port), 0);

@@ -92,8 +92,9 @@ bool ends_packets(void);
 void ends_open(const struct rwk_sim_attr *attr, const struct rwk_sim_service *how, unsigned count);
 /** The defaults, two ends, 0 connected to 1. */
 void ends_open_two(void);
-/** One more end; or one of another process, which has only an address here. */
+/** One more end, at any port or that one; or one of another process, which has only an address here. */
 struct end *ends_add(void);
+struct end *ends_add_at(uint16_t port);
 struct end *ends_add_foreign(const struct rwk_address *address);
 /** Goes on, on real sockets, until *what is `value` or more; fails the test after 20 seconds. */
 void ends_wait(const volatile uint64_t *what, uint64_t value);

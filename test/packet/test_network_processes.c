@@ -204,12 +204,92 @@ static void closed_with_messages(void **state)
 	}
 }
 
+/* A child's life at a port that another process has had; end 2, and connected to end 0. */
+static void live_again(struct told *t, const struct rwk_address *parent, const struct rwk_address *before, int fd)
+{
+	struct side *s;
+
+	ends_open(NULL, NULL, 0);
+	ends_add_foreign(parent);
+	ends_add_foreign(before);
+	ends_add_at(rwk_address_port(before));
+	assert_int_equal(write(fd, &ends[2]->address, sizeof(struct rwk_address)), sizeof(struct rwk_address));
+	ends_connect(2, 0);
+	s = ends_side(2, 0);
+	for (;;) {
+		if (s->ops < 10 && !s->failed)
+			assert_in_range(ends_post(s), 0, 1);
+		ends_progress_all();
+		t->failed = s->failed;
+		t->sent = s->sent;
+	}
+}
+
+static struct child begin_again(const struct rwk_address *before)
+{
+	struct child c = {
+		.told = mmap(NULL, sizeof(*c.told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)};
+	struct rwk_address address, parent = ends[0]->address;
+	int fd[2];
+
+	assert_true(c.told != MAP_FAILED);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+	c.pid = fork();
+	assert_true(c.pid >= 0);
+	if (!c.pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		live_again(c.told, &parent, before, fd[1]);
+	}
+	close(fd[1]);
+	assert_int_equal(read(fd[0], &address, sizeof(address)), sizeof(address));
+	close(fd[0]);
+	assert_int_equal(rwk_address_port(&address), rwk_address_port(before));
+	assert_true(address.nonce_port != before->nonce_port);
+	ends_add_foreign(&address);
+	return c;
+}
+
+/*
+ * A peer is killed and started again at the same IP and port, and connects at once: whether its end has been heard of
+ * by then or not, the old connection fails, and the new one is not taken for it. Its end is told as well.
+ */
+static void started_again(void **state)
+{
+	(void)state;
+	for (int how = 0; how < 8; how++) { /* twice: whose nonce is smaller is chance */
+		struct rwk_address before;
+		struct child first, second;
+
+		rwk_params.link = how % 2 ? RWK_LINK_TCP : RWK_LINK_AUTO;
+		first = begin(false, some, 7);
+		pass(0.3);
+		before = ends[1]->address;
+		kill(first.pid, SIGKILL);
+		assert_int_equal(waitpid(first.pid, NULL, 0), first.pid);
+		if (how & 2)
+			ends_wait_failed(ends_side(0, 1));
+		second = begin_again(&before);
+		usleep(100000); /* it connects, and nobody looks yet */
+		ends_wait_failed(ends_side(0, 1));
+		assert_int_equal(ends_side(0, 1)->error, -ECONNRESET);
+		ends_wait(&ends_side(0, 2)->received, 100);
+		pass(2); /* longer than it takes to look for a stream */
+		assert_int_equal(ends_side(0, 2)->failed, 0);
+		assert_int_equal(second.told->failed, 0);
+		kill(second.pid, SIGKILL); /* it has evidence of its own */
+		ends_wait_failed(ends_side(0, 2));
+		munmap(first.told, sizeof(*first.told));
+		end(&second);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ENDS_NET(killed),
 		ENDS_NET(stopped),
 		ENDS_NET(closed_with_messages),
+		ENDS_NET(started_again),
 	};
 
 	return cmocka_run_group_tests_name("packet/network, processes", tests, NULL, NULL);

@@ -86,6 +86,23 @@ static void refuse(
 	rwk_packet_greet(port, way, &to, &a);
 }
 
+static void channel_word(struct rwk_packet_channel *ch, int status);
+
+/**
+ * There is a stream to another process at that address: one of the two has ended, and which is not known before that
+ * stream ends, or our peer answers otherwise. We try again.
+ */
+static void stream_taken(struct rwk_packet_channel *ch)
+{
+	struct rwk_port *port = ch->port;
+
+	ch->stream_asked = false;
+	if (ch->state == RWK_CH_CONNECTING && !ch->give_up_at)
+		ch->give_up_at = rwk_packet_now(port) + WITHOUT_STREAM;
+	if (port->seek_at == RWK_NEVER)
+		port->seek_at = rwk_packet_now(port) + SEEK_AFTER;
+}
+
 static void reach_stream(struct rwk_packet_channel *ch)
 {
 	int rc;
@@ -94,8 +111,10 @@ static void reach_stream(struct rwk_packet_channel *ch)
 		return;
 	ch->stream_asked = true;
 	rc = ch->port->ways->reach(ch->port->link[RWK_WAY_STREAM], &ch->to, ch->nonce);
-	if (rc)
-		rwk_packet_word(ch->port, &ch->to, rc);
+	if (rc == -EEXIST)
+		stream_taken(ch);
+	else if (rc)
+		channel_word(ch, rc);
 }
 
 /** The peer has the channel too. Who asks for the stream is the same at both ends. */
@@ -415,14 +434,16 @@ static void channel_word(struct rwk_packet_channel *ch, int status)
 
 void rwk_packet_word(struct rwk_port *port, const struct rwk_link_address *who, int status)
 {
-	uint64_t nonce = !status && port->ways->nonce ? port->ways->nonce(port->link[RWK_WAY_STREAM], who) : 0;
+	uint64_t nonce = port->ways->nonce ? port->ways->nonce(port->link[RWK_WAY_STREAM], who) : 0;
 
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
 		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
 
 		if (ch->state == RWK_CH_FAILED)
 			continue;
-		if (nonce && ch->nonce == nonce)
+		if (nonce && ch->nonce && ch->nonce != nonce)
+			continue; /* one was there, and another is there now */
+		if (!status && nonce && ch->nonce == nonce)
 			ch->stream_to = *who; /* it may have come from another of its IPs */
 		if (!memcmp(&ch->to, who, sizeof(*who)) || !memcmp(&ch->stream_to, who, sizeof(*who)))
 			channel_word(ch, status);

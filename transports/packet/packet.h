@@ -32,7 +32,7 @@ struct rwk_packet_ways {
 	void (*split)(const struct rwk_link_address *a, uint8_t ip[16], uint16_t *port);
 	/** Starts a stream to the process with that nonce (0: whoever is there); `word` tells the rest. */
 	int (*reach)(struct rwk_link *stream, const struct rwk_link_address *to, uint64_t nonce);
-	/** The nonce of the process that an open stream leads to. */
+	/** The nonce of the process that an open stream leads to, or that the word just told is about; 0: not known. */
 	uint64_t (*nonce)(struct rwk_link *stream, const struct rwk_link_address *to);
 	/** Ends a stream in good order. */
 	void (*leave)(struct rwk_link *stream, const struct rwk_link_address *to);

@@ -100,6 +100,7 @@ struct link {
 	struct stream *table;
 	struct stream *last; /* that send found last */
 	struct rwk_list all, timed, half, dirty, words;
+	struct stream *telling; /* whose word is being told; else NULL */
 	bool any_dead; /* of `all` */
 	/* What was read from `reading` and is not delivered yet. */
 	struct stream *reading;

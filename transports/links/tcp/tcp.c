@@ -224,8 +224,10 @@ static void tell_words(struct link *l)
 			s->state = DEAD;
 			l->any_dead = true;
 		}
+		l->telling = s;
 		if (l->pub.word)
 			l->pub.word(l->pub.user, &who, status);
+		l->telling = NULL;
 		if (n == last)
 			break;
 	}
@@ -587,8 +589,11 @@ void rwk_tcp_leave(struct rwk_link *pub, const struct rwk_link_address *to)
 
 uint64_t rwk_tcp_nonce(struct rwk_link *l, const struct rwk_link_address *to)
 {
-	struct stream *s = rwk_stream_find(link_of(l), to);
+	struct stream *s = link_of(l)->telling;
 
+	if (s && !memcmp(&s->who, to, sizeof(*to)))
+		return s->nonce ? s->nonce : s->meant;
+	s = rwk_stream_find(link_of(l), to);
 	return s && s->state == OPEN ? s->nonce : 0;
 }
 

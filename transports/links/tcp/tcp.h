@@ -93,7 +93,10 @@ int rwk_tcp_reach(struct rwk_link *l, const struct rwk_link_address *to, uint64_
  */
 void rwk_tcp_leave(struct rwk_link *l, const struct rwk_link_address *to);
 
-/** The nonce of the process that the open stream to `to` leads to; 0: there is none. */
+/**
+ * The nonce of the process that the open stream to `to` leads to; 0: there is none. While `word` is told of `to`: of the
+ * process that it is about, which need not be the one that is there now; 0: of whoever was there.
+ */
 uint64_t rwk_tcp_nonce(struct rwk_link *l, const struct rwk_link_address *to);
 
 const struct rwk_tcp_counts *rwk_tcp_counts(const struct rwk_link *l);
