@@ -2,9 +2,9 @@
 /*
  * Direct: reads and writes of a region that stays exposed, by cross-memory copies of who asks for them, alone.
  *
- * A read brings the region's cookie behind its bytes, as a pull does. A write is announced: the cookie goes into
- * `writing` of our area, then, after a full barrier, the peer's `valid` must still name it; then a chunk is written
- * behind the peer's guard, and the announcement withdrawn. See transfer_guard.c.
+ * A read brings the region's cookie behind its bytes, as a pull does. A write is announced: the writer sees where the
+ * peer's guard is, the cookie goes into `writing` of our area, then, after a full barrier, the peer's `valid` must
+ * still name it; then a chunk is written behind that guard, and the announcement withdrawn. See transfer_guard.c.
  *
  * What goes at once ends in post. The rest waits in a list and goes on in progress, in order, a chunk a call.
  */
@@ -128,14 +128,13 @@ static ssize_t read_chunk(struct rwk_shm_transfers *t, struct rwk_op *op, struct
 static ssize_t write_chunk(struct rwk_shm_transfers *t, struct rwk_op *op, struct chunk *c)
 {
 	_Atomic uint64_t *writing = &rwk_shm_area_of(t, true)->writing.word;
-	const _Atomic uint64_t *guard = &rwk_shm_area_of(t, false)->guard.word;
-	uint64_t cookie = op->rkey.word[0], before = rwk_observe64(guard);
+	uint64_t cookie = op->rkey.word[0], guard = rwk_shm_guard_see(t);
 	ssize_t put = -EACCES;
 
 	rwk_publish64(writing, cookie);
 	rwk_barrier_full();
 	if (valid(t, cookie))
-		put = rwk_shm_guarded_write(t, c->local, c->locals, c->remote, c->remotes);
+		put = rwk_shm_guarded_write(t, guard, c->local, c->locals, c->remote, c->remotes);
 	rwk_publish64(writing, 0);
 	if (put == (ssize_t)c->length) {
 		t->port->counts.written += c->length;
@@ -146,7 +145,7 @@ static ssize_t write_chunk(struct rwk_shm_transfers *t, struct rwk_op *op, struc
 	if (put != -ESTALE)
 		return put;
 	/* The guard was changed on our account; or the region went at the same time; or the process is another one. */
-	if (rwk_observe64(guard) != before)
+	if (rwk_shm_guard_see(t) != guard)
 		return 0;
 	return valid(t, cookie) ? -ECONNRESET : -EACCES;
 }

@@ -14,7 +14,8 @@
  * withdrawn; for a chunk of at most 1 MB. A writer that is dead has left the kernel. One that has been stopped is
  * stopped on its way from or to user space, never in the middle of a call: its call is over, or has not begun. So the
  * guard page is made inaccessible first (and another one takes its place), and when after that all threads of the
- * writer are seen stopped nothing can land any more. test/models/direct.pml is this protocol.
+ * writer are seen stopped nothing can land any more. For that the writer must have read where the guard is before he
+ * announced: else he could be stopped, go on, and get past the new one. test/models/direct.pml is this protocol.
  *
  * A writer that has lost its core, or waits for a page, is waited for, asleep; one that neither withdraws nor is
  * stopped within a second gets a warning, and is not waited for as long again. None of this binds a hostile peer, who
@@ -191,15 +192,19 @@ bool rwk_shm_guard_wait(struct rwk_shm_transfers *t, bool (*pending)(struct rwk_
  * The writer.
  */
 
-ssize_t rwk_shm_guarded_write(
-	struct rwk_shm_transfers *t, struct iovec *local, unsigned locals, struct iovec *remote, unsigned remotes)
+uint64_t rwk_shm_guard_see(struct rwk_shm_transfers *t)
+{
+	return rwk_observe64(&rwk_shm_area_of(t, false)->guard.word);
+}
+
+ssize_t rwk_shm_guarded_write(struct rwk_shm_transfers *t, uint64_t guard, struct iovec *local, unsigned locals,
+	struct iovec *remote, unsigned remotes)
 {
 	static uint64_t knock;
-	uint64_t guard = rwk_observe64(&rwk_shm_area_of(t, false)->guard.word);
 	ssize_t put;
 
 	if (!guard)
-		return -ESTALE;
+		return -ENOMEM; /* it could not make another one */
 	local[0] = (struct iovec){&knock, sizeof(knock)};
 	remote[0] = (struct iovec){(void *)(uintptr_t)guard, sizeof(knock)};
 	put = process_vm_writev(rwk_shm_peer_pid(t->ch), local, locals, remote, remotes, 0);

@@ -312,12 +312,14 @@ void rwk_shm_guard_down(struct rwk_shm_transfers *t);
  * that is neither is given a second; true: that was not enough, and memory may still change.
  */
 bool rwk_shm_guard_wait(struct rwk_shm_transfers *t, bool (*pending)(struct rwk_shm_transfers *t, void *arg), void *arg);
+/** Where the peer's guard is; to be read before a write is announced. 0: there is none. */
+uint64_t rwk_shm_guard_see(struct rwk_shm_transfers *t);
 /**
- * process_vm_writev into the peer, behind its guard: entry 0 of both arrays is for the guard, `locals` and `remotes`
- * count it. Bytes written beside it, which are fewer than asked for where memory is not mapped; -ESTALE: the guard is
+ * process_vm_writev into the peer, behind its guard: entry 0 of both arrays is for that, `locals` and `remotes` count
+ * it. Bytes written beside it, which are fewer than asked for where memory is not mapped; -ESTALE: the guard is
  * not there, nothing was written; or another negative errno.
  */
-ssize_t rwk_shm_guarded_write(
-	struct rwk_shm_transfers *t, struct iovec *local, unsigned locals, struct iovec *remote, unsigned remotes);
+ssize_t rwk_shm_guarded_write(struct rwk_shm_transfers *t, uint64_t guard, struct iovec *local, unsigned locals,
+	struct iovec *remote, unsigned remotes);
 
 #endif
