@@ -76,6 +76,12 @@ test_shm_test_transfer_service_CPPFLAGS = $(TEST_CPPFLAGS) -I$(srcdir)/test/shm
 test_shm_test_transfer_service_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_transfer_service
 
+check_PROGRAMS += test/shm/test_direct_service
+test_shm_test_direct_service_SOURCES = test/shm/test_direct_service.c $(SHM_ENDS)
+test_shm_test_direct_service_CPPFLAGS = $(TEST_CPPFLAGS) -I$(srcdir)/test/shm
+test_shm_test_direct_service_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_direct_service
+
 check_PROGRAMS += test/shm/test_message
 test_shm_test_message_SOURCES = test/shm/test_message.c $(SHM_ENDS)
 test_shm_test_message_CPPFLAGS = $(TEST_CPPFLAGS) -I$(srcdir)/test/shm
@@ -136,6 +142,6 @@ test_shm_test_many_CPPFLAGS = $(TEST_CPPFLAGS) -I$(srcdir)/test/shm
 test_shm_test_many_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_many
 
-# The ring and the wake-up protocol as models; skipped where spin is missing.
+# The ring, the wake-up protocol and the guard as models; skipped where spin is missing.
 TESTS += test/models/run
-EXTRA_DIST += test/models/run test/models/ring.pml test/models/wake.pml
+EXTRA_DIST += test/models/run test/models/ring.pml test/models/wake.pml test/models/direct.pml
