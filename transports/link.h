@@ -49,7 +49,8 @@ struct rwk_link_ops {
 	void (*flush)(struct rwk_link *l);
 	/**
 	 * Delivers what has arrived through `packet` (the bytes are the link's, valid until it returns), at most
-	 * `budget` packets; returns their number.
+	 * `budget` packets; returns their number. It need not look everywhere each time: that nothing is here, only
+	 * arm tells.
 	 */
 	int (*progress)(struct rwk_link *l, int budget);
 	rwk_time (*now)(struct rwk_link *l);
@@ -61,9 +62,17 @@ struct rwk_link_ops {
 	 */
 	size_t (*pseudo)(struct rwk_link *l, const struct rwk_link_address *peer, bool outgoing, size_t len,
 		uint16_t id, uint8_t *out);
-	/** To sleep, as rwk_transport.arm and wait_fd. -EAGAIN: something is here; wait_fd -1: none, as on sim. */
+	/**
+	 * May be NULL. Most packets come from `peer`, and go there: the link may do something for that, as it did for
+	 * the last that it was told before. Only from within `packet`, of a packet that came from there.
+	 */
+	void (*favour)(struct rwk_link *l, const struct rwk_link_address *peer);
+	/**
+	 * To sleep, as rwk_transport.arm and wait_fd, but that there may be several descriptors: i counts from 0 to the
+	 * first that is -1. -EAGAIN: something is here.
+	 */
 	int (*arm)(struct rwk_link *l);
-	int (*wait_fd)(struct rwk_link *l);
+	int (*wait_fd)(struct rwk_link *l, int i);
 	void (*close)(struct rwk_link *l);
 };
 

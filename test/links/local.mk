@@ -41,6 +41,12 @@ test_links_test_udp_CPPFLAGS = $(TEST_CPPFLAGS)
 test_links_test_udp_LDADD = $(TEST_LDADD)
 TESTS += test/links/test_udp
 
+check_PROGRAMS += test/links/test_udp_line
+test_links_test_udp_line_SOURCES = test/links/test_udp_line.c $(links_udp_pair)
+test_links_test_udp_line_CPPFLAGS = $(TEST_CPPFLAGS)
+test_links_test_udp_line_LDADD = $(TEST_LDADD)
+TESTS += test/links/test_udp_line
+
 check_PROGRAMS += test/links/test_udp_open
 test_links_test_udp_open_SOURCES = test/links/test_udp_open.c $(links_udp_pair)
 test_links_test_udp_open_CPPFLAGS = $(TEST_CPPFLAGS)

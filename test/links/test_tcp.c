@@ -456,7 +456,7 @@ static void sleeping(void **state)
 	(void)state;
 	connect_peers(a, b);
 	run_for(a, b, 20);
-	p = (struct pollfd){.fd = b->l->ops->wait_fd(b->l), .events = POLLIN};
+	p = (struct pollfd){.fd = b->l->ops->wait_fd(b->l, 0), .events = POLLIN};
 	assert_int_equal(b->l->ops->arm(b->l), 0);
 	assert_int_equal(poll(&p, 1, 50), 0);
 	assert_int_equal(send_number(a, &b->at, 0), 0);

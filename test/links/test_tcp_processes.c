@@ -422,7 +422,7 @@ static void not_inherited(void **state)
 		if (!getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) && type == SOCK_STREAM)
 			assert_int_equal(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 	}
-	assert_int_equal(fcntl(p->l->ops->wait_fd(p->l), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	assert_int_equal(fcntl(p->l->ops->wait_fd(p->l, 0), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 	end_child(&c);
 	close_peer(p);
 }

@@ -283,7 +283,7 @@ static void silent_limit(void **state)
 	p->l->ops->progress(p->l, 16);
 	assert_int_equal(descriptors() - before, 20 + 8);
 	assert_int_equal(count_held(fd, 20), 20);
-	w = (struct pollfd){.fd = p->l->ops->wait_fd(p->l), .events = POLLIN};
+	w = (struct pollfd){.fd = p->l->ops->wait_fd(p->l, 0), .events = POLLIN};
 	assert_int_equal(p->l->ops->arm(p->l), 0);
 	assert_int_equal(poll(&w, 1, 20), 0);    /* it does not ask for those who wait */
 	assert_int_equal(poll(&w, 1, 20000), 1); /* its timer lets them in */

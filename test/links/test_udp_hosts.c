@@ -197,7 +197,7 @@ static void test_no_room(void **state)
 	struct rwk_link_address to;
 	uint8_t ip[16];
 	uint32_t sent = 0;
-	int small = 4608, fd = a->link->ops->wait_fd(a->link);
+	int small = 4608, fd = a->link->ops->wait_fd(a->link, 0);
 
 	(void)state;
 	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small)), 0);
@@ -288,6 +288,60 @@ static void test_dead_ends(void **state)
 		udp_end_close(b);
 		udp_host_run(0, "ip route del %s 10.66.0.0/16", kinds[k]);
 	}
+}
+
+/* The way becomes narrower for a favourite: its packets go on as anybody's do, and there is no line any more. */
+static void test_line_narrower(void **state)
+{
+	(void)state;
+	for (int f = 0; f < 2; f++) {
+		struct udp_end *a = open_at(0, families[f].near, 0), *b = open_at(1, families[f].router, 0);
+
+		a->favour = true;
+		check_arrives(b, a, 1000);
+		assert_int_equal(udp_counters(a).lines, 1);
+		assert_int_equal(mtu_to(a, b), 9000 - families[f].headers);
+		set_mtu(1500);
+		check_arrives(a, b, 5000);
+		assert_int_equal(udp_counters(a).too_long + udp_counters(a).failed, 0);
+		a->favour = true;
+		check_arrives(b, a, 1000);
+		check_arrives(a, b, 5000);
+		assert_int_equal(udp_counters(a).lines, 1);
+		udp_end_close(a);
+		udp_end_close(b);
+		set_mtu(9000);
+	}
+}
+
+/* Our address is gone, and with it the line from it: packets go on from the one that is there instead. */
+static void test_line_loses_address(void **state)
+{
+	struct udp_end *a, *b = open_at(1, "10.9.0.2", 0);
+	uint8_t ip[16];
+
+	(void)state;
+	udp_host_enter(0);
+	a = udp_end_open_with(&(struct rwk_udp_attr){.port = 0});
+	udp_ip("10.9.0.1", ip);
+	a->here = rwk_udp_address(ip, rwk_udp_port(a->link));
+	check_arrives(b, a, 1000);
+	a->favour = true;
+	check_arrives(b, a, 1000);
+	assert_int_equal(udp_counters(a).lines, 1);
+	check_arrives(a, b, 1000);
+	assert_memory_equal(&b->from, &a->here, sizeof(b->from));
+	udp_host_run(0, "ip addr del 10.9.0.1/24 dev v0 && ip addr add 10.9.0.5/24 dev v0");
+	check_arrives(a, b, 1000);
+	udp_ip("10.9.0.5", ip);
+	a->here = rwk_udp_address(ip, rwk_udp_port(a->link));
+	assert_memory_equal(&b->from, &a->here, sizeof(b->from));
+	assert_int_equal(udp_counters(a).failed, 0);
+	check_arrives(b, a, 1000);
+	udp_host_run(0, "ip addr del 10.9.0.5/24 dev v0 && ip addr add 10.9.0.1/24 dev v0");
+	udp_host_run(0, "ip route replace 10.9.1.0/24 via 10.9.0.2");
+	udp_end_close(a);
+	udp_end_close(b);
 }
 
 /* A real firewall. */
@@ -426,6 +480,8 @@ int main(void)
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_dead_ends),
+		cmocka_unit_test(test_line_narrower),
+		cmocka_unit_test(test_line_loses_address),
 		cmocka_unit_test(test_firewall),
 		cmocka_unit_test(test_route_ip),
 		cmocka_unit_test(test_own_ip),

@@ -184,14 +184,14 @@ static void test_address(void **state)
 static void test_room(void **state)
 {
 	struct udp_end *small = udp_end_open(udp_ip4, 106496), *large = udp_end_open(udp_ip4, 0);
-	int size, fd = small->link->ops->wait_fd(small->link);
+	int size, fd = small->link->ops->wait_fd(small->link, 0);
 	socklen_t len = sizeof(size);
 
 	(void)state;
 	assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &len), 0);
 	assert_int_equal(size, 212992);
 	assert_int_equal(rwk_udp_room(small->link), 53248);
-	fd = large->link->ops->wait_fd(large->link);
+	fd = large->link->ops->wait_fd(large->link, 0);
 	assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, &len), 0);
 	assert_int_equal(rwk_udp_room(large->link), size / 4);
 	udp_end_close(small);

@@ -47,6 +47,9 @@ static void on_packet(void *user, const struct rwk_link_address *from, const voi
 	}
 	e->arrived++;
 	e->from = *from;
+	if (e->favour)
+		e->link->ops->favour(e->link, from);
+	e->favour = false;
 	e->pseudo_len = e->link->ops->pseudo(e->link, from, false, len, 0, e->pseudo);
 }
 
@@ -120,9 +123,11 @@ void udp_flush(struct udp_end *e)
 
 bool udp_wait(struct udp_end *e, int milliseconds)
 {
-	struct pollfd p = {.fd = e->link->ops->wait_fd(e->link), .events = POLLIN};
+	struct pollfd p[2] = {{.events = POLLIN}, {.events = POLLIN}};
 
-	return poll(&p, 1, milliseconds) > 0;
+	for (int i = 0; i < 2; i++)
+		p[i].fd = e->link->ops->wait_fd(e->link, i);
+	return poll(p, 2, milliseconds) > 0;
 }
 
 void udp_receive(struct udp_end *e, unsigned count)

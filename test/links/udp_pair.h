@@ -21,6 +21,7 @@ struct udp_end {
 	struct rwk_link_address from;        /* of the last packet */
 	uint8_t pseudo[RWK_LINK_PSEUDO_MAX]; /* as the link said it of that packet while it came, identification 0 */
 	size_t pseudo_len;
+	bool favour; /* whom the next packet is from is told to the link as its favourite */
 	unsigned words;
 	int word;
 	struct rwk_link_address who; /* the last word was about */
@@ -49,7 +50,7 @@ void udp_receive(struct udp_end *e, unsigned count);
 /** Progress until nothing has come for a tenth of a second. */
 void udp_drain(struct udp_end *e);
 
-/** Waits until the link's wait_fd is readable, at most that long; is it? */
+/** Waits until a wait_fd of the link's is readable, at most that long; is it? */
 bool udp_wait(struct udp_end *e, int milliseconds);
 
 /**

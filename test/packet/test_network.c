@@ -24,9 +24,9 @@ static void send_or_post(struct side *s)
 }
 
 /* Both send each size, some at once, and all arrive. */
-static void exchange(unsigned rounds)
+static void exchange_between(unsigned x, unsigned y, unsigned rounds)
 {
-	struct side *a = ends_side(0, 1), *b = ends_side(1, 0);
+	struct side *a = ends_side(x, y), *b = ends_side(y, x);
 
 	if (!a->ch || !b->ch) { /* who was not asked hears of the other by its first message */
 		send_or_post(a->ch ? a : b);
@@ -43,6 +43,11 @@ static void exchange(unsigned rounds)
 	while (a->ops || b->ops)
 		ends_progress_all();
 	assert_int_equal(a->failed + b->failed, 0);
+}
+
+static void exchange(unsigned rounds)
+{
+	exchange_between(0, 1, rounds);
 }
 
 static void open_and_connect(void)
@@ -301,6 +306,49 @@ static void descriptors_stay(void **state)
 	assert_int_equal(descriptors(), before);
 }
 
+/* The link is told of a peer that most packets come from; all goes on, asleep too; no descriptor is left of it. */
+static void favourite(void **state)
+{
+	unsigned before = descriptors();
+
+	(void)state;
+	open_and_connect();
+	exchange(60);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(rwk_packet_counters(ends[i]->port)->favourites, 1);
+	sleep_exchange();
+	exchange(10);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(rwk_packet_counters(ends[i]->port)->favourites, 1);
+		assert_int_equal(rwk_packet_counters(ends[i]->port)->wrong_icrc, 0);
+		assert_int_equal(rwk_packet_counters(ends[i]->port)->wrong_sender, 0);
+	}
+	ends_close();
+	assert_int_equal(descriptors(), before);
+}
+
+/* Who has two peers alike has no favourite, until one of them has sent far more. */
+static void no_favourite(void **state)
+{
+	(void)state;
+	use_sizes();
+	ends_open(NULL, NULL, 3);
+	ends_connect(0, 1);
+	ends_connect(0, 2);
+	for (int i = 0; i < 60; i++) {
+		exchange_between(0, 1, 1);
+		exchange_between(0, 2, 1);
+	}
+	assert_int_equal(rwk_packet_counters(ends[0]->port)->favourites, 0);
+	assert_int_equal(rwk_packet_counters(ends[1]->port)->favourites, 1);
+	assert_int_equal(rwk_packet_counters(ends[2]->port)->favourites, 1);
+	exchange_between(0, 2, 60);
+	assert_int_equal(rwk_packet_counters(ends[0]->port)->favourites, 1);
+	exchange_between(0, 1, 120); /* not enough to unseat it */
+	assert_int_equal(rwk_packet_counters(ends[0]->port)->favourites, 1);
+	ends_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +361,8 @@ int main(void)
 		ENDS_NET(another_at_the_port),
 		ENDS_NET(nobody_there),
 		ENDS_NET(descriptors_stay),
+		ENDS_NET(favourite),
+		ENDS_NET(no_favourite),
 	};
 
 	return cmocka_run_group_tests_name("packet/network", tests, NULL, NULL);

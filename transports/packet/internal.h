@@ -54,10 +54,10 @@ enum { RWK_WAY_LOSSY, RWK_WAY_STREAM, RWK_WAYS };
 #define RWK_FRAME_ACK       0x01000000u /* the other bits are rwk_rc_take_ack's */
 #define RWK_RECORD_MAX      24u         /* bytes of a record's head, with data */
 #define RWK_FRAMES_MAX      64u         /* frames of a channel that are under way; beyond it send says -EAGAIN */
-#define RWK_READ_BATCH  15u         /* packets of a Read Request: as many as the link sends in one go */
+#define RWK_READ_BATCH      15u         /* packets of a Read Request: as many as the link sends in one go */
 #define RWK_SEND_MAX        65536u      /* bytes of a message that goes as a Send */
 #define RWK_ROOM_PACKET     256u        /* bytes: a longer packet takes room in the receive buffer that counts */
-#define RWK_KEY_TABLES  64u         /* 4 million regions */
+#define RWK_KEY_TABLES      64u         /* 4 million regions */
 #define RWK_RKEY_MARK       0x726f7065u /* in an rkey's second word: it is of this service */
 #define RWK_PACKET_OVERHEAD 80u         /* bytes of a packet beside its payload, at most */
 
@@ -156,7 +156,9 @@ struct rwk_port {
 	void *cookie;
 	struct rwk_address address;
 	uint8_t key[32];
-	struct rwk_packet_channel *by_qpn, *last; /* last: whose packet came last */
+	struct rwk_packet_channel *by_qpn, *last;      /* last: whose packet came last */
+	struct rwk_packet_channel *leader, *favourite; /* of the vote; of the link. NULL: none */
+	uint32_t lead;                                 /* packets that the leader is ahead */
 	struct rwk_list all, dirty, active, connecting;
 	struct rwk_keys *keys[RWK_KEY_TABLES]; /* the first key_tables of them exist */
 	uint32_t key_tables;
@@ -260,8 +262,8 @@ extern const struct rwk_machine_host rwk_packet_host;
 void rwk_packet_kept_free(struct rwk_packet_channel *ch);
 
 /* regions.c: what this channel's peer may reach */
-int rwk_packet_region_add(struct rwk_packet_channel *ch, const struct iovec *iov, uint32_t count, unsigned reach,
-	uint32_t *key);
+int rwk_packet_region_add(
+	struct rwk_packet_channel *ch, const struct iovec *iov, uint32_t count, unsigned reach, uint32_t *key);
 void rwk_packet_region_remove(struct rwk_packet_channel *ch, uint32_t key);
 /** As rwk_keys_check and rwk_keys_find. */
 int rwk_packet_region_check(struct rwk_packet_channel *ch, uint32_t key, uint64_t address, size_t len, unsigned reach);

@@ -12,13 +12,15 @@
 #include <stdio.h>
 #include <sys/random.h>
 
-#define BUDGET      64                          /* packets a progress and link */
-#define DRAIN       256                         /* such rounds after a death: more than a receive buffer holds */
-#define GSI_QKEY    0x80010000u                 /* of management datagrams */
-#define STREAM_GAP  (5 * 1000 * 1000ull)        /* ns between looks at streams that carry nothing */
-#define SAY_AGAIN   (1000 * 1000ull)            /* ns between good-byes to who has not heard of the end */
-#define CLOCK_GAP   16                          /* polls between looks at the clock */
-#define PACKET_COST 512                         /* bytes that the kernel counts for a packet beside its payload, about */
+#define BUDGET      64                   /* packets a progress and link */
+#define DRAIN       256                  /* such rounds after a death: more than a receive buffer holds */
+#define GSI_QKEY    0x80010000u          /* of management datagrams */
+#define STREAM_GAP  (5 * 1000 * 1000ull) /* ns between looks at streams that carry nothing */
+#define SAY_AGAIN   (1000 * 1000ull)     /* ns between good-byes to who has not heard of the end */
+#define FAVOUR      512                  /* packets ahead of all others that make a favourite, */
+#define UNSEAT      (64 * FAVOUR)        /* if there is none yet, else */
+#define CLOCK_GAP   16                   /* polls between looks at the clock */
+#define PACKET_COST 512                  /* bytes that the kernel counts for a packet beside its payload, about */
 
 int rwk_packet_random(void *to, size_t len)
 {
@@ -164,6 +166,32 @@ static struct rwk_packet_channel *find_qp(struct rwk_port *port, uint32_t qpn)
 	return ch;
 }
 
+/**
+ * Which channel are most packets of? Each packet is a vote for its channel and against all others (R. Boyer, J Moore,
+ * "MJRTY", 1981). Who is far enough ahead becomes the link's favourite; it takes more to take another's place.
+ */
+static void vote(struct rwk_packet_channel *ch)
+{
+	struct rwk_port *port = ch->port;
+	const struct rwk_link_ops *ops = port->link[RWK_WAY_LOSSY]->ops;
+	uint32_t enough = port->favourite ? UNSEAT : FAVOUR;
+
+	if (!port->lead)
+		port->leader = ch;
+	if (ch != port->leader) {
+		port->lead--;
+		return;
+	}
+	port->lead += port->lead < enough;
+	if (rwk_likely(port->lead < enough || ch == port->favourite || ch->state != RWK_CH_OPEN))
+		return;
+	port->favourite = ch;
+	if (!ops->favour || memcmp(&ch->to, &ch->seen, sizeof(ch->to)))
+		return;
+	port->count.favourites++;
+	ops->favour(port->link[RWK_WAY_LOSSY], &ch->to);
+}
+
 static void deliver(struct rwk_packet_channel *ch, const struct rwk_wire *w, const uint8_t *payload, size_t len)
 {
 	if (ch->state == RWK_CH_ACCEPTING)
@@ -227,6 +255,8 @@ static void packet(struct rwk_port *port, int way, const struct rwk_link_address
 		port->count.wrong_sender++;
 		return;
 	}
+	if (rwk_likely(way == RWK_WAY_LOSSY))
+		vote(ch);
 	deliver(ch, &w, payload, payload_len);
 }
 
@@ -338,7 +368,7 @@ static void fail_doomed(struct rwk_port *port)
 
 	port->doomed = false;
 	rwk_packet_flush(port); /* an acknowledgement gives back what the link may have to send again */
-	for (int i = 0; lossy && i < DRAIN && lossy->ops->progress(lossy, BUDGET) > 0; i++)
+	for (int i = 0; lossy && i < DRAIN && (lossy->ops->progress(lossy, BUDGET) > 0 || lossy->ops->arm(lossy)); i++)
 		;
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
 		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);

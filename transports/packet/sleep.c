@@ -18,11 +18,13 @@ static int watch_links(struct rwk_port *port, int operation)
 	struct epoll_event e = {.events = EPOLLIN};
 	int rc = 0;
 
-	for (int i = 0; i < RWK_WAYS; i++) {
-		int fd = port->link[i] ? port->link[i]->ops->wait_fd(port->link[i]) : -1;
+	for (int way = 0; way < RWK_WAYS; way++) {
+		struct rwk_link *l = port->link[way];
 
-		if (fd >= 0 && epoll_ctl(port->epoll, operation, fd, &e) && errno != EEXIST && errno != ENOENT)
-			rc = -errno;
+		for (int i = 0, fd; l && (fd = l->ops->wait_fd(l, i)) >= 0; i++) {
+			if (epoll_ctl(port->epoll, operation, fd, &e) && errno != EEXIST && errno != ENOENT)
+				rc = -errno;
+		}
 	}
 	return rc;
 }

@@ -473,9 +473,10 @@ static int node_arm(struct rwk_link *l)
 	return rwk_sim_waiting(l) ? -EAGAIN : 0;
 }
 
-static int node_wait_fd(struct rwk_link *l)
+static int node_wait_fd(struct rwk_link *l, int i)
 {
 	(void)l;
+	(void)i;
 	return -1;
 }
 

@@ -394,9 +394,9 @@ static int link_arm(struct rwk_link *pub)
 	return timerfd_settime(l->timer, TFD_TIMER_ABSTIME, &t, NULL) ? -errno : 0;
 }
 
-static int link_wait_fd(struct rwk_link *l)
+static int link_wait_fd(struct rwk_link *l, int i)
 {
-	return link_of(l)->epoll;
+	return i ? -1 : link_of(l)->epoll;
 }
 
 static void close_descriptors(struct link *l)

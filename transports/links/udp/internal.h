@@ -6,7 +6,9 @@
  *   staged    taken by send, not yet given to the kernel. The pieces of a message lie in `copy` or, the long ones, with
  *             the caller; once the kernel has refused, all of it lies in `held` and nothing else is taken (`waiting`).
  *   slot      a buffer of the receive pool: what one msghdr has brought, a packet or several joined
- *   notice    an entry of the socket's error queue: an ICMP error, or a packet that was too long
+ *   notice    an entry of a socket's error queue: an ICMP error, or a packet that was too long
+ *   main      the socket that all peers write to and are written to by, but for the one that has the line
+ *   line      a socket for the favourite alone (line.c)
  *
  * Invariants: messages [first, messages) are staged; open, if not NULL, is the last of them, for `to`, and can be
  * joined; slots [slot, filled) have not been delivered in full, the first of them up to `offset`.
@@ -53,6 +55,15 @@ struct message {
 	uint32_t size;     /* bytes of a packet; the last may be shorter */
 	uint32_t segments; /* packets */
 	uint32_t bytes;
+	bool by_line;
+};
+
+/** A socket, as who reads it sees it. */
+struct inlet {
+	int fd;         /* -1: there is none */
+	int width;      /* slots to offer next time */
+	bool streak;    /* the last call brought something */
+	uint32_t empty; /* calls since then */
 };
 
 struct route {
@@ -74,13 +85,16 @@ union receive_control {
 
 struct udp {
 	struct rwk_link pub;
-	int fd;
-	int family;    /* AF_INET6, which carries IPv4 too; AF_INET where there is no IPv6 */
+	struct inlet main, line;
+	int family;    /* of main: AF_INET6, which carries IPv4 too; AF_INET where there is no IPv6 */
 	bool wildcard; /* bound to no IP */
 	bool strict;
 	bool gso; /* the kernel cuts batches */
 	uint16_t port;
 	uint8_t ip[16]; /* bound to */
+	int receive_buffer;
+	struct rwk_link_address favourite; /* zero: nobody */
+	uint8_t line_ip[16];               /* ours, of the line */
 
 	/* Sending. */
 	bool waiting;
@@ -91,13 +105,15 @@ struct udp {
 	uint32_t limit;             /* bytes of a packet to `to`, */
 	uint32_t joinable;          /* and of one that can be in a batch; 0: none can */
 	uint32_t longest;           /* bytes: what mtu has said, of whatever way */
+	bool by_line;               /* `to` is the favourite */
 	int messages, first, pieces;
 	uint32_t copied, staged;
 	struct message *open;
 
 	/* Receiving. */
-	int slot, filled, width; /* width: slots to offer next time */
-	bool streak;              /* the last call brought something */
+	int slot, filled;
+	uint32_t turn;
+	struct inlet *filler; /* the socket that has filled the slots last */
 	uint32_t offset, segment;
 	struct rwk_link_address from; /* of the slot that is being delivered */
 	bool arrived;                 /* `at` is the address that it was sent to */
@@ -151,10 +167,18 @@ const struct route *rwk_udp_route(struct udp *u, const struct rwk_link_address *
 /** It has changed: is asked for again when it is needed next. */
 void rwk_udp_forget_route(struct udp *u, const struct rwk_link_address *to);
 
+/** Sets the options that every socket of the link has. 0 or negative errno: one that is needed is not to be had. */
+int rwk_udp_set_options(int fd, int family, int receive_buffer);
+int rwk_udp_set(int fd, int level, int name, int value);
+void rwk_udp_read_drops(const struct inlet *in, uint64_t *drops);
+
+void rwk_udp_favour(struct rwk_link *l, const struct rwk_link_address *peer);
+/** Ends the line, if there is one: what is staged for it goes by main. */
+void rwk_udp_line_end(struct udp *u);
+
 size_t rwk_udp_mtu(struct rwk_link *l, const struct rwk_link_address *to);
 int rwk_udp_send(struct rwk_link *l, const struct rwk_link_address *to, const struct iovec *iov, int count);
 void rwk_udp_flush(struct rwk_link *l);
-void rwk_udp_init_send(struct udp *u);
 int rwk_udp_progress(struct rwk_link *l, int budget);
 void rwk_udp_init_receive(struct udp *u);
 size_t rwk_udp_pseudo(

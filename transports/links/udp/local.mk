@@ -1,6 +1,7 @@
 # The link on UDP sockets.
 libropewalk_core_la_SOURCES += \
 	transports/links/udp/internal.h \
+	transports/links/udp/line.c \
 	transports/links/udp/own_ip.c \
 	transports/links/udp/pseudo.c \
 	transports/links/udp/receive.c \

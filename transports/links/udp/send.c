@@ -31,6 +31,7 @@ static rwk_noinline void aim(struct udp *u, const struct rwk_link_address *to)
 	if (!u->strict && u->limit < u->longest)
 		u->limit = u->longest; /* in fragments, if the way has become narrower */
 	u->to = *to;
+	u->by_line = u->line.fd >= 0 && !memcmp(to, &u->favourite, sizeof(*to));
 	u->open = NULL;
 }
 
@@ -71,10 +72,15 @@ static struct message *begin_message(struct udp *u, size_t len)
 	struct msghdr *h = &u->out[i].msg_hdr;
 
 	h->msg_namelen = rwk_udp_to_name(u->family, &u->to, &u->out_name[i]);
+	h->msg_name = &u->out_name[i];
+	if (u->by_line) { /* with a name the kernel would look for the way again */
+		h->msg_name = NULL;
+		h->msg_namelen = 0;
+	}
 	h->msg_iov = &u->piece[u->pieces];
 	h->msg_iovlen = 0;
 	h->msg_controllen = 0;
-	u->message[i] = (struct message){.size = (uint32_t)len};
+	u->message[i] = (struct message){.size = (uint32_t)len, .by_line = u->by_line};
 	return &u->message[i];
 }
 
@@ -142,29 +148,39 @@ int rwk_udp_send(struct rwk_link *l, const struct rwk_link_address *to, const st
 }
 
 /* One packet that is not long, in one piece: to copy it costs less than to have the kernel look at several pieces. */
-static ssize_t give_joined(struct udp *u, const struct msghdr *h)
+static ssize_t give_joined(int fd, const struct msghdr *h)
 {
 	uint8_t bytes[JOINED_MAX];
 	size_t len = rwk_iov_gather(h->msg_iov, h->msg_iovlen, 0, bytes, sizeof(bytes));
 
-	return sendto(u->fd, bytes, len, 0, h->msg_name, h->msg_namelen);
+	return sendto(fd, bytes, len, 0, h->msg_name, h->msg_namelen);
 }
 
-/* Gives the kernel what is staged; returns how many messages it took, or negative errno. */
+/* Messages at the front of what is staged that go by one socket. */
+static int front(const struct udp *u)
+{
+	int n = 1;
+
+	while (u->first + n < u->messages && u->message[u->first + n].by_line == u->message[u->first].by_line)
+		n++;
+	return n;
+}
+
+/* Gives the kernel what is staged for one socket; returns how many messages it took, or negative errno. */
 static int give(struct udp *u)
 {
-	int n = u->messages - u->first;
+	int n = front(u), fd = u->message[u->first].by_line ? u->line.fd : u->main.fd;
 	struct msghdr *h = &u->out[u->first].msg_hdr;
 	ssize_t r;
 
 	if (n > 1)
-		r = sendmmsg(u->fd, &u->out[u->first], (unsigned)n, 0);
+		r = sendmmsg(fd, &u->out[u->first], (unsigned)n, 0);
 	else if (h->msg_iovlen == 1 && !h->msg_controllen)
-		r = sendto(u->fd, h->msg_iov->iov_base, h->msg_iov->iov_len, 0, h->msg_name, h->msg_namelen);
+		r = sendto(fd, h->msg_iov->iov_base, h->msg_iov->iov_len, 0, h->msg_name, h->msg_namelen);
 	else if (!h->msg_controllen && u->message[u->first].bytes <= JOINED_MAX)
-		r = give_joined(u, h);
+		r = give_joined(fd, h);
 	else
-		r = sendmsg(u->fd, h, 0);
+		r = sendmsg(fd, h, 0);
 	if (r < 0)
 		return -errno;
 	u->counters.calls_out++;
@@ -241,7 +257,7 @@ static bool cut_apart(struct udp *u, const struct rwk_link_address *to)
 		size_t len = m->bytes - at < m->size ? m->bytes - at : m->size;
 
 		h.msg_iovlen = rwk_iov_slice(batch->msg_iov, batch->msg_iovlen, at, &len, part, PIECES);
-		if (sendmsg(u->fd, &h, 0) < 0) {
+		if (sendmsg(u->main.fd, &h, 0) < 0) {
 			if (is_lack_of_room(errno))
 				u->counters.no_room++; /* lost, as on the way */
 			else
@@ -266,9 +282,9 @@ static void allow_fragments(struct udp *u, uint32_t mtu)
 	if (u->fragments)
 		return;
 	u->fragments = true;
-	setsockopt(u->fd, IPPROTO_IP, IP_MTU_DISCOVER, &want4, sizeof(want4));
+	setsockopt(u->main.fd, IPPROTO_IP, IP_MTU_DISCOVER, &want4, sizeof(want4));
 	if (u->family == AF_INET6)
-		setsockopt(u->fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &want6, sizeof(want6));
+		setsockopt(u->main.fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &want6, sizeof(want6));
 	rwk_warn("udp: a way has become narrower, to packets of %u bytes: longer ones are sent in fragments, which is "
 		 "slow",
 		mtu);
@@ -281,6 +297,10 @@ static rwk_noinline void refused(struct udp *u, int err)
 	struct rwk_link_address to = rwk_udp_from_name(&u->out_name[u->first]);
 	const struct route *r;
 
+	if (m->by_line) { /* perhaps our address is no longer the one that it has */
+		rwk_udp_line_end(u);
+		return;
+	}
 	rwk_udp_forget_route(u, &to);
 	r = rwk_udp_route(u, &to);
 	if (m->segments > 1 && r && m->size > r->mtu)
@@ -324,10 +344,4 @@ void rwk_udp_flush(struct rwk_link *l)
 	u->copied = u->staged = 0;
 	u->open = NULL;
 	u->waiting = false;
-}
-
-void rwk_udp_init_send(struct udp *u)
-{
-	for (int i = 0; i < MESSAGES; i++)
-		u->out[i].msg_hdr.msg_name = &u->out_name[i];
 }

@@ -89,43 +89,48 @@ static const struct option {
 	{false, false, SOL_SOCKET, SO_SNDBUF, SEND_BUFFER},
 };
 
-static int set(int fd, int level, int name, int value)
+int rwk_udp_set(int fd, int level, int name, int value)
 {
 	return setsockopt(fd, level, name, &value, sizeof(value)) ? -errno : 0;
 }
 
-static int set_options(struct udp *u, const struct rwk_udp_attr *attr)
+int rwk_udp_set_options(int fd, int family, int receive_buffer)
 {
-	int size = attr->receive_buffer ? attr->receive_buffer : (int)RWK_UDP_RECEIVE_BUFFER;
-	socklen_t len = sizeof(int);
-	int segment, err;
+	int err;
 
 	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
 		const struct option *o = &options[i];
 
-		if (o->ip6 && u->family != AF_INET6)
+		if (o->ip6 && family != AF_INET6)
 			continue;
-		err = set(u->fd, o->level, o->name, o->value);
+		err = rwk_udp_set(fd, o->level, o->name, o->value);
 		if (err && o->needed)
 			return err;
 	}
-	u->gso = !getsockopt(u->fd, IPPROTO_UDP, UDP_SEGMENT, &segment, &len);
-	err = set(u->fd, SOL_SOCKET, SO_RCVBUF, size);
+	return rwk_udp_set(fd, SOL_SOCKET, SO_RCVBUF, receive_buffer);
+}
+
+static int set_options(struct udp *u)
+{
+	socklen_t len = sizeof(int);
+	int segment, err = rwk_udp_set_options(u->main.fd, u->family, u->receive_buffer);
+
+	u->gso = !getsockopt(u->main.fd, IPPROTO_UDP, UDP_SEGMENT, &segment, &len);
 	if (err || !u->wildcard)
 		return err;
-	return u->family == AF_INET6 ? set(u->fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1)
-				     : set(u->fd, IPPROTO_IP, IP_PKTINFO, 1);
+	return u->family == AF_INET6 ? rwk_udp_set(u->main.fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1)
+				     : rwk_udp_set(u->main.fd, IPPROTO_IP, IP_PKTINFO, 1);
 }
 
 static int make_socket(struct udp *u)
 {
 	u->family = AF_INET6;
-	u->fd = socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (u->fd < 0 && errno == EAFNOSUPPORT) {
+	u->main.fd = socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (u->main.fd < 0 && errno == EAFNOSUPPORT) {
 		u->family = AF_INET;
-		u->fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		u->main.fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	}
-	return u->fd < 0 ? -errno : 0;
+	return u->main.fd < 0 ? -errno : 0;
 }
 
 static int bind_port(struct udp *u, uint16_t port)
@@ -140,10 +145,10 @@ static int bind_port(struct udp *u, uint16_t port)
 		name.in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
 		size = sizeof(name.in);
 	}
-	if (bind(u->fd, &name.any, size))
+	if (bind(u->main.fd, &name.any, size))
 		return -errno;
 	size = sizeof(name);
-	if (getsockname(u->fd, &name.any, &size))
+	if (getsockname(u->main.fd, &name.any, &size))
 		return -errno;
 	a = rwk_udp_from_name(&name);
 	u->port = ntohs(rwk_udp_place(&a).port);
@@ -195,26 +200,27 @@ static rwk_time udp_now(struct rwk_link *l)
 static int udp_arm(struct rwk_link *l)
 {
 	struct udp *u = rwk_udp_of(l);
-	struct pollfd p = {.fd = u->fd, .events = POLLIN};
+	struct pollfd p[] = {{.fd = u->main.fd, .events = POLLIN}, {.fd = u->line.fd, .events = POLLIN}};
 
 	if (u->messages || u->notice || u->slot < u->filled)
 		return -EAGAIN;
-	if (poll(&p, 1, 0) <= 0)
+	if (poll(p, 2, 0) <= 0)
 		return 0;
-	u->notice |= (p.revents & POLLERR) != 0;
+	u->notice |= ((p[0].revents | p[1].revents) & POLLERR) != 0;
 	return -EAGAIN;
 }
 
-static int udp_wait_fd(struct rwk_link *l)
+static int udp_wait_fd(struct rwk_link *l, int i)
 {
-	return rwk_udp_of(l)->fd;
+	return i == 0 ? rwk_udp_of(l)->main.fd : i == 1 ? rwk_udp_of(l)->line.fd : -1;
 }
 
 static void udp_close(struct rwk_link *l)
 {
 	struct udp *u = rwk_udp_of(l);
 
-	close(u->fd);
+	rwk_udp_line_end(u);
+	close(u->main.fd);
 	free(u->pool);
 	free(u->held);
 	free(u);
@@ -229,6 +235,7 @@ static const struct rwk_link_ops udp_ops = {
 	.progress = rwk_udp_progress,
 	.now = udp_now,
 	.pseudo = rwk_udp_pseudo,
+	.favour = rwk_udp_favour,
 	.arm = udp_arm,
 	.wait_fd = udp_wait_fd,
 	.close = udp_close,
@@ -242,13 +249,13 @@ static int open_socket(struct udp *u, const struct rwk_udp_attr *attr)
 		rwk_warn("udp: no socket: %s", strerror(-err));
 		return err;
 	}
-	err = set_options(u, attr);
+	err = set_options(u);
 	if (err)
 		rwk_warn("udp: the socket lacks an option that is needed: %s", strerror(-err));
 	else
 		err = bind_socket(u, attr);
 	if (err)
-		close(u->fd);
+		close(u->main.fd);
 	return err;
 }
 
@@ -268,6 +275,8 @@ int rwk_udp_open(const struct rwk_udp_attr *attr, struct rwk_link **l)
 		return -ENOMEM;
 	u->pub.ops = &udp_ops;
 	u->strict = attr->strict;
+	u->receive_buffer = attr->receive_buffer ? attr->receive_buffer : (int)RWK_UDP_RECEIVE_BUFFER;
+	u->line.fd = -1;
 	memcpy(u->ip, attr->ip, 16);
 	u->wildcard = !memcmp(u->ip, none, 16);
 	u->pool = malloc((size_t)SLOTS * SLOT_BYTES);
@@ -277,7 +286,6 @@ int rwk_udp_open(const struct rwk_udp_attr *attr, struct rwk_link **l)
 	err = open_socket(u, attr);
 	if (err)
 		goto free_all;
-	rwk_udp_init_send(u);
 	rwk_udp_init_receive(u);
 	*l = &u->pub;
 	return 0;
@@ -303,17 +311,24 @@ size_t rwk_udp_room(const struct rwk_link *l)
 	int size = 0;
 	socklen_t len = sizeof(size);
 
-	getsockopt(rwk_udp_of(l)->fd, SOL_SOCKET, SO_RCVBUF, &size, &len);
+	getsockopt(rwk_udp_of(l)->main.fd, SOL_SOCKET, SO_RCVBUF, &size, &len);
 	return (size_t)size / 4;
+}
+
+void rwk_udp_read_drops(const struct inlet *in, uint64_t *drops)
+{
+	uint32_t info[SK_MEMINFO_VARS] = {0};
+	socklen_t len = sizeof(info);
+
+	if (in->fd >= 0 && !getsockopt(in->fd, SOL_SOCKET, SO_MEMINFO, info, &len))
+		*drops += info[SK_MEMINFO_DROPS];
 }
 
 void rwk_udp_get_counters(const struct rwk_link *l, struct rwk_udp_counters *c)
 {
 	const struct udp *u = rwk_udp_of(l);
-	uint32_t info[SK_MEMINFO_VARS] = {0};
-	socklen_t len = sizeof(info);
 
 	*c = u->counters;
-	if (!getsockopt(u->fd, SOL_SOCKET, SO_MEMINFO, info, &len))
-		c->overruns = info[SK_MEMINFO_DROPS];
+	rwk_udp_read_drops(&u->main, &c->overruns);
+	rwk_udp_read_drops(&u->line, &c->overruns);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The link on ordinary UDP sockets: one unconnected, non-blocking socket, no privilege. It may lose, duplicate and
- * reorder. One thread at a time.
+ * The link on ordinary UDP sockets: one unconnected, non-blocking socket, and for the favourite a connected one beside
+ * it on the same port; no privilege. It may lose, duplicate and reorder. One thread at a time.
  *
  *   batch   packets of one size to one destination (the last may be shorter) that one call gives to the kernel, which
  *           cuts them apart (UDP_SEGMENT); the other way round, packets that the kernel has joined (UDP_GRO)
@@ -18,7 +18,7 @@
  * either: their packets are dropped (failed).
  *
  * Every IPv4 packet has DF set but for the fragments; its identification is 0, in a batch its place there (0, 1, 2,
- * ...). IPv6 has none.
+ * ...), and towards the favourite whatever the kernel likes. IPv6 has none.
  */
 #ifndef RWK_UDP_H
 #define RWK_UDP_H
@@ -33,8 +33,9 @@ struct rwk_udp_attr {
 	uint16_t port;                  /* 0: one of the range; without a range the kernel's choice */
 	uint16_t port_first, port_last; /* the range, both ends in it; 0 and 0: none */
 	int receive_buffer;             /* bytes to ask for; 0: RWK_UDP_RECEIVE_BUFFER. The kernel may give less. */
-	bool strict; /* the peers are not our own ends: no batches over IPv4, so that each identification is 0. Bind to
-			an IP then: without one, pseudo of an outgoing packet takes the route's word for its source. */
+	bool strict; /* the peers are not our own ends: no batches over IPv4 and no favourite, so that each
+			identification is 0. Bind to an IP then: without one, pseudo of an outgoing packet takes the
+			route's word for its source. */
 };
 
 /** What has happened so far. */
@@ -50,6 +51,7 @@ struct rwk_udp_counters {
 	uint64_t failed;                 /* packets dropped because the kernel does not send to that destination */
 	uint64_t too_long;               /* packets dropped because the way there has become narrower */
 	uint64_t notices;                /* ICMP errors heard; those of a closed port are given as word */
+	uint64_t lines;                  /* times that a favourite got a line */
 	uint64_t overruns;               /* datagrams for which the kernel had no room in the receive buffer */
 };
 

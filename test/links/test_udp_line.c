@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The line, the favourite's own socket on a UDP link, over loopback. Each test over IPv4, IPv6, and with all ends bound
+ * to no IP:
+ *
+ *   a ---\
+ *         b    b is told that a is its favourite, and a that b is
+ *   c ---/
+ */
+#include "udp_pair.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const uint8_t any_ip[16];
+
+static struct udp_end *a, *b, *c;
+
+/* A packet arrives at `to`, which takes its sender for its favourite from then on. */
+static void favour(struct udp_end *to, struct udp_end *from)
+{
+	unsigned before = to->arrived;
+
+	to->favour = true;
+	assert_int_equal(udp_send(from, &to->here, 7, 300), 0);
+	udp_flush(from);
+	udp_receive(to, before + 1);
+	assert_int_equal(to->arrived, before + 1);
+}
+
+static void open_ends(const uint8_t ip[16])
+{
+	a = udp_end_open(ip, 0);
+	b = udp_end_open(ip, 0);
+	c = udp_end_open(ip, 0);
+	favour(b, a);
+	favour(a, b);
+	assert_int_equal(udp_counters(a).lines, 1);
+	assert_int_equal(udp_counters(b).lines, 1);
+}
+
+static void close_ends(void)
+{
+	udp_end_close(a);
+	udp_end_close(b);
+	udp_end_close(c);
+}
+
+/* Packets from one to the other, alone and in batches: all arrive, in order, from where they should. */
+static void check_way(struct udp_end *from, struct udp_end *to)
+{
+	unsigned before = to->arrived;
+
+	for (uint32_t i = 0; i < 60; i++) {
+		assert_int_equal(udp_send(from, &to->here, i, 400), 0);
+		if (i < 20)
+			udp_flush(from);
+	}
+	udp_flush(from);
+	udp_receive(to, before + 60);
+	assert_int_equal(to->arrived, before + 60);
+	assert_int_equal(to->damaged, 0);
+	for (uint32_t i = 0; i < 60; i++)
+		assert_int_equal(to->number[before + i], i);
+	assert_memory_equal(&to->from, &from->here, sizeof(from->here));
+}
+
+/* On which of its sockets does a packet wait? */
+static bool waits_in(struct udp_end *e, int i)
+{
+	struct pollfd p = {.fd = e->link->ops->wait_fd(e->link, i), .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+/* The favourite's packets come and go by the line, and are what they were. */
+static void test_favourite(void **state)
+{
+	uint8_t pseudo[RWK_LINK_PSEUDO_MAX];
+
+	open_ends(*state);
+	memcpy(pseudo, b->pseudo, b->pseudo_len);
+	check_way(a, b);
+	check_way(b, a);
+	assert_true(udp_counters(a).batches_out >= 1);
+	assert_true(udp_counters(b).batches_in >= 1);
+	assert_int_equal(udp_send(a, &b->here, 7, 300), 0);
+	udp_flush(a);
+	assert_true(waits_in(b, 1));
+	assert_false(waits_in(b, 0));
+	udp_receive(b, b->arrived + 1);
+	assert_memory_equal(b->pseudo, pseudo, b->pseudo_len);
+	close_ends();
+}
+
+/* Others get through beside it, in one flush with it too, and nobody is taken for somebody else. */
+static void test_others(void **state)
+{
+	unsigned before_a, before_c;
+
+	open_ends(*state);
+	check_way(c, b);
+	check_way(a, b);
+	check_way(c, b);
+	check_way(b, c);
+	before_a = a->arrived;
+	before_c = c->arrived;
+	for (uint32_t i = 0; i < 300; i++)
+		assert_int_equal(udp_send(b, i % 3 == 2 ? &c->here : &a->here, i, 500), 0);
+	udp_flush(b);
+	udp_receive(a, before_a + 200);
+	udp_receive(c, before_c + 100);
+	assert_int_equal(a->arrived, before_a + 200);
+	assert_int_equal(c->arrived, before_c + 100);
+	assert_int_equal(a->damaged + c->damaged, 0);
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(c->number[before_c + i], 3 * i + 2);
+	close_ends();
+}
+
+/* Another favourite: neither loses what is sent from then on. */
+static void test_another(void **state)
+{
+	open_ends(*state);
+	favour(b, c);
+	assert_int_equal(udp_counters(b).lines, 2);
+	check_way(a, b);
+	check_way(c, b);
+	check_way(b, a);
+	check_way(b, c);
+	close_ends();
+}
+
+/* A child that has inherited the sockets does not keep what comes to a line that its parent has ended. */
+static void test_child(void **state)
+{
+	pid_t pid;
+
+	open_ends(*state);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	favour(b, c);
+	check_way(a, b);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close_ends();
+}
+
+/* The favourite's port is closed: word comes as it does otherwise; and whoever has the port then is heard. */
+static void test_closed_port(void **state)
+{
+	struct rwk_udp_attr attr = {.port = 0};
+	struct rwk_link_address gone;
+
+	open_ends(*state);
+	gone = b->here;
+	memcpy(attr.ip, *state, 16);
+	attr.port = rwk_udp_port(b->link);
+	udp_end_close(b);
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(udp_send(a, &gone, i, 100), 0);
+		udp_flush(a);
+		for (int n = 0; n < 100; n++)
+			assert_int_equal(a->link->ops->progress(a->link, 64), 0);
+	}
+	assert_true(a->words >= 1);
+	assert_int_equal(a->word, -ECONNREFUSED);
+	assert_memory_equal(&a->who, &gone, sizeof(gone));
+	assert_int_equal(udp_counters(a).failed, 0);
+	assert_int_equal(a->link->ops->arm(a->link), 0);
+	b = udp_end_open_with(&attr);
+	check_way(a, b);
+	check_way(b, a);
+	close_ends();
+}
+
+/* A sleeper is woken by either socket. */
+static void test_sleep(void **state)
+{
+	struct udp_end *from[2];
+
+	open_ends(*state);
+	from[0] = a;
+	from[1] = c;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(b->link->ops->arm(b->link), 0);
+		assert_false(udp_wait(b, 0));
+		assert_int_equal(udp_send(from[i], &b->here, 1, 8), 0);
+		udp_flush(from[i]);
+		assert_true(udp_wait(b, 5000));
+		assert_int_equal(b->link->ops->arm(b->link), -EAGAIN);
+		udp_receive(b, b->arrived + 1);
+		assert_memory_equal(&b->from, &from[i]->here, sizeof(b->from));
+	}
+	close_ends();
+}
+
+/* Nobody gets a socket beside ours by asking, not even this user. */
+static void test_nobody_beside(void **state)
+{
+	struct sockaddr_in6 name = {.sin6_family = AF_INET6};
+	int on = 1, fd = socket(AF_INET6, SOCK_DGRAM, 0);
+
+	open_ends(*state);
+	name.sin6_port = htons(rwk_udp_port(b->link));
+	memcpy(&name.sin6_addr, *state, 16);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)), 0);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&name, sizeof(name)), -1);
+	assert_int_equal(errno, EADDRINUSE);
+	close(fd);
+	close_ends();
+}
+
+/* Without descriptors there is no line, and all goes on. */
+static void test_no_descriptors(void **state)
+{
+	struct rlimit were, few;
+
+	a = udp_end_open(*state, 0);
+	b = udp_end_open(*state, 0);
+	c = udp_end_open(*state, 0);
+	check_way(a, b); /* the route is asked for with a socket */
+	check_way(b, a);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &were), 0);
+	few = (struct rlimit){4, were.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	favour(b, a);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &were), 0);
+	assert_int_equal(udp_counters(b).lines, 0);
+	check_way(a, b);
+	check_way(b, a);
+	close_ends();
+}
+
+/* A strict link has none: its packets must have identification 0. */
+static void test_strict(void **state)
+{
+	struct rwk_udp_attr attr = {.strict = true};
+
+	memcpy(attr.ip, *state, 16);
+	a = udp_end_open(*state, 0);
+	b = udp_end_open_with(&attr);
+	c = udp_end_open(*state, 0);
+	favour(b, a);
+	assert_int_equal(udp_counters(b).lines, 0);
+	check_way(b, a);
+	close_ends();
+}
+
+/* What found no room in the line's buffer is counted too, while there is the line and after. */
+static void test_overrun(void **state)
+{
+	uint64_t lost;
+
+	a = udp_end_open(*state, 0);
+	b = udp_end_open(*state, 106496);
+	c = udp_end_open(*state, 0);
+	favour(b, a);
+	for (uint32_t i = 0; i < 1000; i++) {
+		assert_int_equal(udp_send(a, &b->here, i, 1044), 0);
+		udp_flush(a);
+	}
+	udp_drain(b);
+	lost = 1000 - (b->arrived - 1);
+	assert_true(lost > 0);
+	assert_int_equal(udp_counters(b).overruns, lost);
+	favour(b, c);
+	assert_int_equal(udp_counters(b).overruns, lost);
+	close_ends();
+}
+
+#define EACH(f)                                                                                                        \
+	{#f " IPv4", f, NULL, NULL, (void *)udp_ip4}, {#f " IPv6", f, NULL, NULL, (void *)udp_ip6},                    \
+	{                                                                                                              \
+#f " any", f, NULL, NULL, (void *)any_ip                                                               \
+	}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		EACH(test_favourite),
+		EACH(test_others),
+		EACH(test_another),
+		EACH(test_child),
+		EACH(test_closed_port),
+		EACH(test_sleep),
+		EACH(test_nobody_beside),
+		EACH(test_no_descriptors),
+		EACH(test_strict),
+		EACH(test_overrun),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The line: a second socket, on the same IP and port as main, connected to one peer. On the wire nothing tells them
+ * apart. To send by it, the kernel need not look for the way; what the peer sends comes to it, and is found without
+ * looking for a way either: a microsecond for both together, there and back.
+ *
+ * Two sockets share a port only if both allow it. They do while the line is made, and in the way that lets in nobody
+ * but this user (SO_REUSEPORT): so nobody else can put a socket beside ours, then or later.
+ *
+ * Between its bind and its connect the line gets what others send to that address; so who reads it looks at each
+ * packet's sender, as on main. It ends with an error that main might not have (our address has gone, say; or a
+ * packet is too long, which main sends in fragments then), or when there is another favourite; what still waits in it
+ * then is lost.
+ */
+#define _GNU_SOURCE /* sendmmsg, in6_pktinfo */
+
+#include "links/udp/internal.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+static int allow_second(int fd, int value)
+{
+	return rwk_udp_set(fd, SOL_SOCKET, SO_REUSEPORT, value);
+}
+
+static int bind_to(int fd, int family, const struct rwk_link_address *a)
+{
+	union socket_name name;
+	socklen_t len = rwk_udp_to_name(family, a, &name);
+
+	return bind(fd, &name.any, len) ? -errno : 0;
+}
+
+static int connect_to(int fd, int family, const struct rwk_link_address *a)
+{
+	union socket_name name;
+	socklen_t len = rwk_udp_to_name(family, a, &name);
+
+	return connect(fd, &name.any, len) ? -errno : 0;
+}
+
+/* A socket from our `own` IP and the link's port to the peer; or negative errno. */
+static int open_line(struct udp *u, const struct rwk_link_address *own, const struct rwk_link_address *peer)
+{
+	int family = rwk_udp_is_ip4(own->byte) ? AF_INET : AF_INET6, err;
+	int fd = socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	err = rwk_udp_set_options(fd, family, u->receive_buffer);
+	if (!err)
+		err = allow_second(fd, 1);
+	if (!err)
+		err = allow_second(u->main.fd, 1);
+	if (!err)
+		err = bind_to(fd, family, own);
+	if (!err)
+		err = connect_to(fd, family, peer);
+	allow_second(u->main.fd, 0);
+	allow_second(fd, 0);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+void rwk_udp_line_end(struct udp *u)
+{
+	struct rwk_link_address own = rwk_udp_address(u->line_ip, u->port);
+
+	if (u->line.fd < 0)
+		return;
+	for (int i = u->first; i < u->messages; i++) {
+		struct msghdr *h = &u->out[i].msg_hdr;
+
+		if (!u->message[i].by_line)
+			continue;
+		u->message[i].by_line = false;
+		h->msg_name = &u->out_name[i];
+		h->msg_namelen = u->family == AF_INET ? sizeof(u->out_name->in) : sizeof(u->out_name->in6);
+	}
+	rwk_udp_read_drops(&u->line, &u->counters.overruns);
+	/* A child of this process may have it open too: then it must not keep the peer's packets for itself. */
+	connect_to(u->line.fd, rwk_udp_is_ip4(u->line_ip) ? AF_INET : AF_INET6, &own);
+	close(u->line.fd);
+	u->line.fd = -1;
+	u->filler = &u->main;
+	memset(&u->favourite, 0, sizeof(u->favourite));
+	memset(&u->to, 0, sizeof(u->to));
+}
+
+/* Our IP, if it is the same in both directions. */
+static bool same_ip(struct udp *u, const struct rwk_link_address *peer, uint8_t own[16])
+{
+	const struct route *r;
+
+	memcpy(own, u->ip, 16);
+	if (!u->wildcard)
+		return true;
+	r = rwk_udp_route(u, peer);
+	memcpy(own, u->at, 16);
+	return r && u->arrived && !memcmp(&u->from, peer, sizeof(*peer)) && !memcmp(r->source, own, 16);
+}
+
+void rwk_udp_favour(struct rwk_link *l, const struct rwk_link_address *peer)
+{
+	struct udp *u = rwk_udp_of(l);
+	struct rwk_link_address own;
+	uint8_t ip[16];
+	int fd;
+
+	if (u->strict || u->fragments || rwk_udp_place(peer).scope || !same_ip(u, peer, ip))
+		return;
+	rwk_udp_line_end(u);
+	own = rwk_udp_address(ip, u->port);
+	fd = open_line(u, &own, peer);
+	if (fd < 0)
+		return;
+	u->line = (struct inlet){.fd = fd, .width = 1};
+	u->favourite = *peer;
+	memcpy(u->line_ip, ip, sizeof(ip));
+	memset(&u->to, 0, sizeof(u->to));
+	u->counters.lines++;
+}
