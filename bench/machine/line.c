@@ -35,6 +35,15 @@ static void two_lines(struct mate *m, size_t size, uint64_t iterations)
 	}
 }
 
+/* Counts on one line: alone, or both sides as fast as they get it, which is what an atomic operation on a word that
+ * others want takes at least. */
+static void add(struct mate *m, size_t size, uint64_t iterations)
+{
+	(void)size;
+	for (uint64_t i = 0; i < iterations; i++)
+		__atomic_fetch_add(&m->shared->line[0].word, 1, __ATOMIC_SEQ_CST);
+}
+
 void measure_line(struct mate *m)
 {
 	mate_measure(
@@ -43,6 +52,12 @@ void measure_line(struct mate *m)
 	mate_measure(
 		m, &(struct mate_measurement){
 			   .name = "one way, a line for each way", .unit = MATE_NS, .operations = 2, .run = two_lines});
+	mate_measure(m, &(struct mate_measurement){
+				.name = "fetch-add, one side alone", .unit = MATE_NS, .operations = 1, .alone = add});
+	mate_measure(m, &(struct mate_measurement){.name = "fetch-add on one line by both sides, each of all",
+				.unit = MATE_NS,
+				.operations = 2,
+				.run = add});
 }
 
 #define PROBE_ROUNDS 9
