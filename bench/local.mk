@@ -10,7 +10,8 @@ bench_libbench_la_LIBADD = -lm
 
 # The programs on bare libfabric.
 noinst_LTLIBRARIES += bench/libpair.la
-bench_libpair_la_SOURCES = bench/ofi/endpoint.c bench/ofi/loops.c bench/ofi/pair.c bench/ofi/pair.h
+bench_libpair_la_SOURCES = bench/ofi/endpoint.c bench/ofi/loops.c bench/ofi/one_sided.c bench/ofi/one_sided.h \
+	bench/ofi/pair.c bench/ofi/pair.h
 bench_libpair_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
 bench_libpair_la_LIBADD = bench/libbench.la $(LIBFABRIC_LIBS)
 noinst_PROGRAMS += bench/ofi/latency bench/ofi/bandwidth bench/ofi/rate
@@ -20,6 +21,20 @@ bench_ofi_bandwidth_CPPFLAGS = $(bench_libpair_la_CPPFLAGS)
 bench_ofi_bandwidth_LDADD = bench/libpair.la
 bench_ofi_rate_CPPFLAGS = $(bench_libpair_la_CPPFLAGS)
 bench_ofi_rate_LDADD = bench/libpair.la
+noinst_PROGRAMS += bench/ofi/write_latency bench/ofi/read_latency bench/ofi/write_bandwidth \
+	bench/ofi/read_bandwidth bench/ofi/fetch_add_latency bench/ofi/compare_swap_latency
+bench_ofi_write_latency_CPPFLAGS = $(bench_libpair_la_CPPFLAGS)
+bench_ofi_write_latency_LDADD = bench/libpair.la
+bench_ofi_read_latency_CPPFLAGS = $(bench_libpair_la_CPPFLAGS)
+bench_ofi_read_latency_LDADD = bench/libpair.la
+bench_ofi_write_bandwidth_CPPFLAGS = $(bench_libpair_la_CPPFLAGS)
+bench_ofi_write_bandwidth_LDADD = bench/libpair.la
+bench_ofi_read_bandwidth_CPPFLAGS = $(bench_libpair_la_CPPFLAGS)
+bench_ofi_read_bandwidth_LDADD = bench/libpair.la
+bench_ofi_fetch_add_latency_CPPFLAGS = $(bench_libpair_la_CPPFLAGS)
+bench_ofi_fetch_add_latency_LDADD = bench/libpair.la
+bench_ofi_compare_swap_latency_CPPFLAGS = $(bench_libpair_la_CPPFLAGS)
+bench_ofi_compare_swap_latency_LDADD = bench/libpair.la
 
 # The limits of the machine.
 noinst_PROGRAMS += bench/limits

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opening an endpoint, posting on it, waiting for it. */
 #include "bench/common/clock.h"
-#include "bench/ofi/pair.h"
+#include "bench/ofi/one_sided.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -17,7 +17,7 @@
 #define MAX_ADDRESS    256
 #define POLLS_PER_LOOK 65536 /* between two looks at the clock and the other process */
 
-static int failed(const struct bench_pair *p, const char *call, long rc)
+int bench_pair_failed(const struct bench_pair *p, const char *call, long rc)
 {
 	fprintf(stderr, "rank %d: provider %s: %s: %s\n", p->team.rank, p->provider, call, fi_strerror((int)-rc));
 	return (int)rc;
@@ -25,28 +25,36 @@ static int failed(const struct bench_pair *p, const char *call, long rc)
 
 static int get_info(struct bench_pair *p)
 {
+	const char *flags = p->one_sided ? p->one_sided->flags : "FI_TAGGED";
+	const char *what = p->one_sided ? "one-sided operations" : "tagged messages";
 	struct fi_info *hints = fi_allocinfo();
 	int rc;
 
 	if (!hints)
 		return -ENOMEM;
-	hints->caps = FI_TAGGED;
+	hints->caps = p->one_sided ? p->one_sided->caps : FI_TAGGED;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
 	hints->ep_attr->type = FI_EP_RDM;
-	hints->tx_attr->msg_order = FI_ORDER_SAS;
-	hints->rx_attr->msg_order = FI_ORDER_SAS;
+	if (p->one_sided) {
+		/* What a write's completion says is the same everywhere: it is in place. */
+		hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
+		hints->domain_attr->mr_mode =
+			FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_LOCAL | FI_MR_ENDPOINT;
+	} else {
+		hints->tx_attr->msg_order = FI_ORDER_SAS;
+		hints->rx_attr->msg_order = FI_ORDER_SAS;
+	}
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	hints->fabric_attr->prov_name = strdup(p->provider);
 	rc = hints->fabric_attr->prov_name ? fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &p->info) : -ENOMEM;
 	fi_freeinfo(hints);
 	if (rc == -FI_ENODATA && !p->team.rank)
 		fprintf(stderr,
-			"--provider %s: libfabric has none of this name with tagged RDM endpoints; `fi_info -t "
-			"FI_EP_RDM -c FI_TAGGED` "
-			"lists those it has, FI_PROVIDER_PATH names the folder of others\n",
-			p->provider);
+			"--provider %s: libfabric has none of this name with RDM endpoints for %s; `fi_info -t "
+			"FI_EP_RDM -c %s` lists those it has, FI_PROVIDER_PATH names the folder of others\n",
+			p->provider, what, flags);
 	else if (rc && rc != -FI_ENODATA)
-		failed(p, "fi_getinfo", rc);
+		bench_pair_failed(p, "fi_getinfo", rc);
 	return rc;
 }
 
@@ -58,26 +66,26 @@ static int open_endpoint(struct bench_pair *p)
 
 	rc = fi_fabric(p->info->fabric_attr, &p->fabric, NULL);
 	if (rc)
-		return failed(p, "fi_fabric", rc);
+		return bench_pair_failed(p, "fi_fabric", rc);
 	rc = fi_domain(p->fabric, p->info, &p->domain, NULL);
 	if (rc)
-		return failed(p, "fi_domain", rc);
+		return bench_pair_failed(p, "fi_domain", rc);
 	rc = fi_av_open(p->domain, &av_attr, &p->av, NULL);
 	if (rc)
-		return failed(p, "fi_av_open", rc);
+		return bench_pair_failed(p, "fi_av_open", rc);
 	rc = fi_cq_open(p->domain, &cq_attr, &p->cq, NULL);
 	if (rc)
-		return failed(p, "fi_cq_open", rc);
+		return bench_pair_failed(p, "fi_cq_open", rc);
 	rc = fi_endpoint(p->domain, p->info, &p->ep, NULL);
 	if (rc)
-		return failed(p, "fi_endpoint", rc);
+		return bench_pair_failed(p, "fi_endpoint", rc);
 	rc = fi_ep_bind(p->ep, &p->av->fid, 0);
 	if (!rc)
 		rc = fi_ep_bind(p->ep, &p->cq->fid, FI_TRANSMIT | FI_RECV);
 	if (rc)
-		return failed(p, "fi_ep_bind", rc);
+		return bench_pair_failed(p, "fi_ep_bind", rc);
 	rc = fi_enable(p->ep);
-	return rc ? failed(p, "fi_enable", rc) : 0;
+	return rc ? bench_pair_failed(p, "fi_enable", rc) : 0;
 }
 
 static int exchange_addresses(struct bench_pair *p)
@@ -87,7 +95,7 @@ static int exchange_addresses(struct bench_pair *p)
 	int rc = fi_getname(&p->ep->fid, mine, &len);
 
 	if (rc)
-		return failed(p, "fi_getname", rc);
+		return bench_pair_failed(p, "fi_getname", rc);
 	/* Packets of one size: the other side need not know its length. A process that ends closes its end. */
 	if (send(p->channel, mine, sizeof(mine), MSG_NOSIGNAL) != sizeof(mine) ||
 		recv(p->channel, theirs, sizeof(theirs), 0) != sizeof(theirs)) {
@@ -95,7 +103,7 @@ static int exchange_addresses(struct bench_pair *p)
 		return -ECONNRESET;
 	}
 	rc = fi_av_insert(p->av, theirs, 1, &p->peer, 0, NULL);
-	return rc == 1 ? 0 : failed(p, "fi_av_insert", rc < 0 ? rc : -FI_EINVAL);
+	return rc == 1 ? 0 : bench_pair_failed(p, "fi_av_insert", rc < 0 ? rc : -FI_EINVAL);
 }
 
 int bench_pair_open(struct bench_pair *p, const struct bench_options *o)
@@ -147,9 +155,9 @@ static int completion_error(struct bench_pair *p, long rc)
 	char detail[120];
 
 	if (rc != -FI_EAVAIL)
-		return failed(p, "fi_cq_read", rc);
+		return bench_pair_failed(p, "fi_cq_read", rc);
 	if (fi_cq_readerr(p->cq, &e, 0) != 1)
-		return failed(p, "fi_cq_readerr", rc);
+		return bench_pair_failed(p, "fi_cq_readerr", rc);
 	fprintf(stderr, "rank %d: provider %s: an operation failed: %s (%s)\n", p->team.rank, p->provider,
 		fi_strerror(e.err), fi_cq_strerror(p->cq, e.prov_errno, e.err_data, detail, sizeof(detail)));
 	return e.err ? -e.err : -EIO;
@@ -176,12 +184,6 @@ static int reap(struct bench_pair *p)
 	return (int)n;
 }
 
-/* The state of one wait: how often nothing came, and since when. */
-struct wait {
-	unsigned long empty;
-	double since;
-};
-
 static int peer_is_gone(const struct bench_pair *p)
 {
 	struct pollfd f = {.fd = p->channel, .events = POLLIN};
@@ -189,8 +191,7 @@ static int peer_is_gone(const struct bench_pair *p)
 	return poll(&f, 1, 0) > 0 && f.revents & POLLHUP;
 }
 
-/* One poll; now and then a look whether waiting on makes sense. */
-static int poll_once(struct bench_pair *p, struct wait *w)
+int bench_pair_poll(struct bench_pair *p, struct bench_wait *w)
 {
 	int n = reap(p);
 
@@ -218,36 +219,36 @@ static int poll_once(struct bench_pair *p, struct wait *w)
 
 int bench_pair_wait_receives(struct bench_pair *p, unsigned long done)
 {
-	struct wait w = {0};
+	struct bench_wait w = {0};
 	int rc = 0;
 
 	while (!rc && p->receives_done < done)
-		rc = poll_once(p, &w);
+		rc = bench_pair_poll(p, &w);
 	return rc;
 }
 
 int bench_pair_wait_sends(struct bench_pair *p)
 {
-	struct wait w = {0};
+	struct bench_wait w = {0};
 	int rc = 0;
 
 	while (!rc && p->sends_done < p->sends)
-		rc = poll_once(p, &w);
+		rc = bench_pair_poll(p, &w);
 	return rc;
 }
 
 int bench_pair_receive(struct bench_pair *p, void *data, size_t size, uint64_t tag, unsigned i)
 {
-	struct wait w = {0};
+	struct bench_wait w = {0};
 	long rc;
 
 	while ((rc = fi_trecv(p->ep, data, size, NULL, p->peer, tag, 0, &p->receive_context[i])) == -FI_EAGAIN) {
-		rc = poll_once(p, &w);
+		rc = bench_pair_poll(p, &w);
 		if (rc)
 			return (int)rc;
 	}
 	if (rc)
-		return failed(p, "fi_trecv", rc);
+		return bench_pair_failed(p, "fi_trecv", rc);
 	p->receives++;
 	return 0;
 }
@@ -255,7 +256,7 @@ int bench_pair_receive(struct bench_pair *p, void *data, size_t size, uint64_t t
 int bench_pair_send(struct bench_pair *p, const void *data, size_t size, uint64_t tag, unsigned i)
 {
 	bool inject = p->inject_size && size <= p->inject_size;
-	struct wait w = {0};
+	struct bench_wait w = {0};
 	long rc;
 
 	for (;;) {
@@ -265,36 +266,42 @@ int bench_pair_send(struct bench_pair *p, const void *data, size_t size, uint64_
 			rc = fi_tsend(p->ep, data, size, NULL, p->peer, tag, &p->send_context[i]);
 		if (rc != -FI_EAGAIN)
 			break;
-		rc = poll_once(p, &w);
+		rc = bench_pair_poll(p, &w);
 		if (rc)
 			return (int)rc;
 	}
 	if (rc)
-		return failed(p, inject ? "fi_tinject" : "fi_tsend", rc);
+		return bench_pair_failed(p, inject ? "fi_tinject" : "fi_tsend", rc);
 	p->sends += !inject;
+	return 0;
+}
+
+int bench_pair_exchange(struct bench_pair *p, const void *mine, void *theirs, size_t size)
+{
+	struct bench_wait w = {0};
+	ssize_t n;
+	int rc;
+
+	if (send(p->channel, mine, size, MSG_NOSIGNAL) != (ssize_t)size)
+		return -ECONNRESET;
+	while ((n = recv(p->channel, theirs, size, MSG_DONTWAIT)) != (ssize_t)size) {
+		if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
+			fprintf(stderr, "rank %d: the other process has ended\n", p->team.rank);
+			return -ECONNRESET;
+		}
+		rc = bench_pair_poll(p, &w);
+		if (rc)
+			return rc;
+	}
 	return 0;
 }
 
 int bench_pair_largest(struct bench_team *team, double *value)
 {
-	struct bench_pair *p = (struct bench_pair *)team;
-	struct wait w = {0};
 	double theirs;
-	ssize_t n;
-	int rc;
+	int rc = bench_pair_exchange((struct bench_pair *)team, value, &theirs, sizeof(theirs));
 
-	if (send(p->channel, value, sizeof(*value), MSG_NOSIGNAL) != sizeof(*value))
-		return -ECONNRESET;
-	while ((n = recv(p->channel, &theirs, sizeof(theirs), MSG_DONTWAIT)) != sizeof(theirs)) {
-		if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
-			fprintf(stderr, "rank %d: the other process has ended\n", p->team.rank);
-			return -ECONNRESET;
-		}
-		rc = poll_once(p, &w);
-		if (rc)
-			return rc;
-	}
-	if (theirs > *value)
+	if (!rc && theirs > *value)
 		*value = theirs;
-	return 0;
+	return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The two processes: from the command line to the exit status. */
-#include "bench/ofi/pair.h"
+#include "bench/ofi/one_sided.h"
 
 #include "bench/common/cpu.h"
 #include "bench/common/sweep.h"
@@ -23,8 +23,11 @@ static int run_rank(struct bench_pair *p, const struct bench_test *test, const s
 {
 	int rc = bench_pair_open(p, o);
 
+	if (!rc && p->one_sided)
+		rc = bench_pair_expose(p, bench_buffer_bytes(test, o, &p->team));
 	if (!rc)
 		rc = bench_sweep(test, o, &p->team);
+	bench_pair_conceal(p);
 	bench_pair_close(p);
 	close(p->channel);
 	return exit_status(rc);
@@ -46,9 +49,9 @@ static int reap_child(pid_t child)
 	return 2;
 }
 
-int bench_pair_main(int argc, char **argv, const struct bench_test *test)
+static int run_pair(int argc, char **argv, const struct bench_test *test, const struct bench_pair_test *one_sided)
 {
-	struct bench_pair p = {.team = {.ranks = 2, .largest = bench_pair_largest}};
+	struct bench_pair p = {.team = {.ranks = 2, .largest = bench_pair_largest}, .one_sided = one_sided};
 	struct bench_options o;
 	int rc, child_rc, ends[2];
 
@@ -76,4 +79,14 @@ int bench_pair_main(int argc, char **argv, const struct bench_test *test)
 	rc = run_rank(&p, test, &o);
 	child_rc = reap_child(p.child);
 	return rc > child_rc ? rc : child_rc;
+}
+
+int bench_pair_main(int argc, char **argv, const struct bench_test *test)
+{
+	return run_pair(argc, argv, test, NULL);
+}
+
+int bench_pair_one_sided_main(int argc, char **argv, const struct bench_pair_test *test)
+{
+	return run_pair(argc, argv, &test->test, test);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two processes, each with one tagged endpoint of a libfabric provider, and nothing above it. The first process is rank
+ * Two processes, each with one endpoint of a libfabric provider, and nothing above it. The first process is rank
  * 0 and forks rank 1; they exchange addresses and decisions through a socket pair, and each is bound to a core of its
  * own.
  *
@@ -20,13 +20,32 @@
 
 #define BENCH_PATIENCE 30
 
+/** The state of one wait, all 0 to begin with: how often nothing came, and since when. */
+struct bench_wait {
+	unsigned long empty;
+	double since;
+};
+
+/** What rank 0 reaches at rank 1 in the tests of one-sided operations. */
+struct bench_reach {
+	char *memory; /* of `bytes`, on both ranks */
+	size_t bytes;
+	struct fid_mr *mr, *local[2]; /* of `memory`; of the run's two buffers, where the provider wants that */
+	void *send_desc, *recv_desc;
+	uint64_t address, key; /* of the other's memory */
+};
+
+struct bench_pair_test;
+
 struct bench_pair {
 	struct bench_team team; /* first: a test casts its team to the pair */
 	char library[160];
 	const char *provider;
-	int channel;        /* socket to the other process */
-	pid_t child;        /* of rank 0 */
-	size_t inject_size; /* messages up to this go by fi_tinject; 0: none */
+	int channel;                             /* socket to the other process */
+	pid_t child;                             /* of rank 0 */
+	size_t inject_size;                      /* messages up to this go by fi_tinject; 0: none */
+	const struct bench_pair_test *one_sided; /* NULL: the test is one of messages */
+	struct bench_reach reach;
 
 	struct fi_info *info;
 	struct fid_fabric *fabric;
@@ -46,6 +65,9 @@ struct bench_pair {
 /** The main function of a benchmark on bare libfabric; returns the exit status as bench_mpi_main does. */
 int bench_pair_main(int argc, char **argv, const struct bench_test *test);
 
+/** The same for a test of one-sided operations (one_sided.h). */
+int bench_pair_one_sided_main(int argc, char **argv, const struct bench_pair_test *test);
+
 /** Opens the endpoint and exchanges addresses. Returns 0 or a negative errno, reported. pair_close undoes it, also
  * after a failure. */
 int bench_pair_open(struct bench_pair *p, const struct bench_options *o);
@@ -55,6 +77,16 @@ void bench_pair_close(struct bench_pair *p);
  * negative errno, reported. */
 int bench_pair_receive(struct bench_pair *p, void *data, size_t size, uint64_t tag, unsigned i);
 int bench_pair_send(struct bench_pair *p, const void *data, size_t size, uint64_t tag, unsigned i);
+
+/** Says on stderr which call failed with which errno, and returns that. */
+int bench_pair_failed(const struct bench_pair *p, const char *call, long rc);
+
+/** One poll; now and then a look whether waiting on makes sense. 0 or a negative errno, reported. */
+int bench_pair_poll(struct bench_pair *p, struct bench_wait *w);
+
+/** Sends `mine` of `size` bytes to the other process and polls until its own are in `theirs`. 0 or a negative errno,
+ * reported. */
+int bench_pair_exchange(struct bench_pair *p, const void *mine, void *theirs, size_t size);
 
 /** Polls until that many receives, or all sends posted, are complete. 0 or a negative errno, reported. */
 int bench_pair_wait_receives(struct bench_pair *p, unsigned long done);
