@@ -54,6 +54,13 @@ test_libfabric_test_threads_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_threads_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_threads
 
+check_PROGRAMS += test/libfabric/test_again
+test_libfabric_test_again_SOURCES = test/libfabric/test_again.c $(FI_TEST_COMMON)
+test_libfabric_test_again_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_again_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_again_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_again
+
 check_PROGRAMS += test/libfabric/test_ipv6
 test_libfabric_test_ipv6_SOURCES = test/libfabric/test_ipv6.c $(FI_TEST_COMMON)
 test_libfabric_test_ipv6_CPPFLAGS = $(FI_TEST_CPPFLAGS)

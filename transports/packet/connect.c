@@ -302,6 +302,8 @@ static void take_accept(
 		}
 		established(ch);
 	} else if (ch->state == RWK_CH_ACCEPTING) {
+		if (ch->way == way)
+			ch->seen = *from; /* its packets leave by the way to us, which its CONNECT need not have taken */
 		established(ch);
 	}
 	if (ours)
