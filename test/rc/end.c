@@ -72,7 +72,7 @@ static int on_emit(void *user, const struct rwk_wire *w, const struct iovec *pay
 		return -EAGAIN;
 	e->room -= e->room != UINT_MAX;
 	e->sent++;
-	if (e->remember) {
+	if (e->out) {
 		struct end_packet *p = &e->out[e->out_count++];
 
 		assert_in_range(e->out_count, 1, END_OUT);
@@ -146,11 +146,21 @@ static void add_message(struct end *e, const struct rwk_wire *w, bool written)
 		.written = written,
 		.len = written ? 0 : e->partial_len,
 	};
-	memcpy(m->bytes, e->partial, m->len);
+	if (m->len)
+		memcpy(m->bytes, e->partial, m->len);
 	*e->last = m;
 	e->last = &m->next;
 	e->message_count++;
 	e->partial_len = 0;
+}
+
+static void grow(struct end *e, size_t len)
+{
+	if (len <= e->partial_room)
+		return;
+	e->partial_room = 2 * len;
+	e->partial = realloc(e->partial, e->partial_room);
+	assert_non_null(e->partial);
 }
 
 static int on_receive(void *user, const struct rwk_wire *w, unsigned where, const void *bytes, size_t len)
@@ -170,6 +180,7 @@ static int on_receive(void *user, const struct rwk_wire *w, unsigned where, cons
 	}
 	if (e->partial_len + len > e->receive_size)
 		return -EMSGSIZE;
+	grow(e, e->partial_len + len);
 	if (len)
 		memcpy(e->partial + e->partial_len, bytes, len);
 	e->partial_len += len;
@@ -323,9 +334,7 @@ static struct end *open_end(const struct rwk_rc_attr *attr, uint32_t qpn)
 	e->memory = aligned_alloc(64, (rwk_rc_size() + 63) / 64 * 64);
 	e->responder = calloc(1, rwk_rc_responder_size());
 	e->region = calloc(1, END_REGION);
-	e->partial = malloc(PARTIAL_MAX);
-	e->out = malloc(END_OUT * sizeof(*e->out));
-	assert_true(e->memory && e->responder && e->region && e->partial && e->out);
+	assert_true(e->memory && e->responder && e->region);
 	e->attr = *attr;
 	e->qpn = qpn;
 	e->base = 0x100000000000ull;
@@ -345,7 +354,8 @@ struct end *end_alone(const struct rwk_rc_attr *attr)
 {
 	struct end *e = open_end(attr, 0x11);
 
-	e->remember = true;
+	e->out = malloc(END_OUT * sizeof(*e->out));
+	assert_non_null(e->out);
 	e->now = 1000;
 	return e;
 }

@@ -60,10 +60,9 @@ struct end {
 	unsigned message_count, written_count, reads, writes, atomics;
 
 	unsigned room; /* packets that emit takes still; UINT_MAX */
-	bool remember;
 	uint32_t lose_psn; /* this packet does not reach the link, so many times */
 	unsigned lose_times;
-	struct end_packet *out;
+	struct end_packet *out; /* what was emitted, of an end alone; NULL: not remembered */
 	unsigned out_count;
 	uint64_t sent, bad_icrc;
 
