@@ -185,6 +185,7 @@ int rwk_shm_expose(
 	rc = region->direct ? let_reach(t, region) : 0;
 	if (rc) {
 		region->cookie = 0;
+		region->direct = false;
 		region_put(&t->regions, region);
 		return rc;
 	}
