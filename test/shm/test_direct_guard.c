@@ -16,6 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define TIME_MOST 8000000000u /* ns that a race takes where cores are short */
+
 enum { MOST = 256 << 10, KEYS = 256 };
 
 static unsigned char shared_place[MOST]; /* at the same address in every process here */
@@ -113,9 +115,10 @@ static int concealer(struct rwk_shm_channel *ch, const void *arg)
 {
 	const struct race *race = arg;
 	unsigned char *buf = malloc(race->length);
+	uint64_t end = rwk_shm_now() + TIME_MOST;
 
 	CHECK(buf);
-	for (uint64_t round = 1; round <= race->rounds; round++) {
+	for (uint64_t round = 1; round <= race->rounds && rwk_shm_now() < end; round++) {
 		int rc = next_round(ch, buf, race->length, round);
 
 		CHECK(!rc);
@@ -171,10 +174,11 @@ static int stopper(struct rwk_shm_channel *ch, const void *arg)
 {
 	const struct race *race = arg;
 	unsigned char *buf = malloc(race->length);
+	uint64_t end = rwk_shm_now() + TIME_MOST;
 	pid_t peer;
 
 	CHECK(buf);
-	for (uint64_t round = 1; round <= race->rounds; round++) {
+	for (uint64_t round = 1; round <= race->rounds && rwk_shm_now() < end; round += 2) {
 		int rc = next_round(ch, buf, race->length, round);
 
 		CHECK(!rc);
@@ -303,6 +307,68 @@ static void stopped_before_the_end(void **state)
 
 	(void)state;
 	tp_run_mortal(stopped_at_the_worst, patient_exposer, &close);
+}
+
+/* Waits for a word without making progress. */
+static bool deaf_wait(struct rwk_shm_channel *ch, unsigned word)
+{
+	for (uint64_t end = rwk_shm_now() + 10000000000u; !tp_heard(ch, word) && rwk_shm_now() < end;)
+		sched_yield();
+	return tp_heard(ch, word);
+}
+
+/* The exposer of a read that both copy, by hand: claims a chunk and stops, and pushes it when it goes on. */
+static int stopped_with_a_claim(struct rwk_shm_channel *ch, const void *arg)
+{
+	struct rwk_shm_area *theirs = rwk_shm_transfer_area(ch, false);
+	struct iovec from = {shared_place, MOST}, local[2] = {{shared_place, 8}, {shared_place, 64}}, remote[2];
+	ssize_t put;
+
+	(void)arg;
+	memset(shared_place, 0x11, MOST);
+	CHECK(!rwk_shm_expose(ch, &from, 1, false, &tp_side(ch, true)->key[0]));
+	tp_say(ch, 1, 1);
+	CHECK(deaf_wait(ch, 3));
+	remote[0] = (struct iovec){(void *)(uintptr_t)theirs->guard.word, 8};
+	remote[1] = (struct iovec){shared_place, 64};
+	theirs->claim[0].word = 1 << 16;
+	tp_say(ch, 4, 1);
+	raise(SIGSTOP);
+	put = process_vm_writev(tp_side(ch, false)->pid, local, 2, remote, 2, 0);
+	tp_say(ch, 6, put < 0 ? 1 : 2);
+	CHECK(tp_wait(ch, 2, 1));
+	return put < 0 ? 0 : __LINE__;
+}
+
+static int leaving_reader(struct rwk_shm_channel *ch, const void *arg)
+{
+	struct iovec iov = {shared_place, MOST};
+	struct tp_op o;
+
+	(void)arg;
+	CHECK(tp_wait(ch, 1, 1));
+	tp_force(ch, RWK_SHM_BOTH);
+	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, MOST));
+	CHECK(rwk_shm_both_ask_for_two(rwk_shm_transfers_of(ch)));
+	tp_say(ch, 3, 1);
+	CHECK(deaf_wait(ch, 4));
+	rwk_shm_transfer_stop(ch, -ECANCELED);
+	CHECK(o.status == -ECANCELED);
+	memset(shared_place, 0xee, MOST);
+	for (int i = 0; i < 10000 && !tp_heard(ch, 6); i++) { /* it may not have been stopped yet */
+		kill(tp_side(ch, false)->pid, SIGCONT);
+		usleep(1000);
+	}
+	CHECK(tp_heard(ch, 6) == 1 && is(shared_place, MOST, 0xee));
+	tp_say(ch, 2, 1);
+	return 0;
+}
+
+/* The same for a read that both copy: its channel ends while the exposer is stopped with a chunk claimed. */
+static void stopped_before_the_push(void **state)
+{
+	(void)state;
+	tp_run(stopped_with_a_claim, leaving_reader, NULL);
 }
 
 /*
@@ -506,6 +572,7 @@ int main(void)
 		cmocka_unit_test(stopped_in_a_race),
 		cmocka_unit_test(stopped_before_the_call),
 		cmocka_unit_test(stopped_before_the_end),
+		cmocka_unit_test(stopped_before_the_push),
 		cmocka_unit_test(writer_killed),
 		cmocka_unit_test(exposer_killed),
 		cmocka_unit_test(stranger_with_the_same_pid),

@@ -9,11 +9,12 @@
  * reader; one that cannot push says so, and the reader copies what was claimed in vain.
  *
  * A push under way writes into the target: the op is not given back while one may be, whatever became of the read.
+ * It goes behind the reader's guard, which keeps it out of a process that is not the reader, and, where the channel
+ * ends while the exposer is stopped with a chunk claimed, out of memory that is given back (transfer_guard.c).
  *
  * claim word:  id (32 bits) | exposer's chunks (16) | reader's chunks (16)
  * pushed word: id (32 bits) | gave up (1 of 16)     | chunks finished (16)
  */
-#define _GNU_SOURCE /* process_vm_writev */
 #include "shm/transfer_area.h"
 
 #include "base/log.h"
@@ -24,7 +25,6 @@
 #define CHUNK_LEAST ((uint64_t)32 << 10)
 #define CHUNK_MOST  ((uint64_t)1 << 20)
 #define CHUNKS_MOST 0xffffu
-#define WAIT_MOST   2000000u /* ns that stop waits for a push under way: a chunk takes less than a tenth */
 
 /* A read of the peer's that this side pushes. */
 struct push {
@@ -94,6 +94,7 @@ static int ask(struct rwk_shm_transfers *t, struct rwk_op *op)
 	};
 	int rc;
 
+	rwk_shm_guard_up(t); /* without one the exposer does not push, and says so */
 	atomic_store_explicit(&rwk_shm_area_of(t, true)->claim[place].word, pack(r->id, 0, 0), memory_order_release);
 	rc = rwk_shm_tell(t, RWK_SHM_PUSH_ASK, &ask, sizeof(ask));
 	if (rc)
@@ -195,21 +196,15 @@ bool rwk_shm_both_leave(struct rwk_shm_transfers *t, struct rwk_op *op)
 	return true;
 }
 
+static bool being_pushed(struct rwk_shm_transfers *t, void *op)
+{
+	return !rwk_shm_both_leave(t, op);
+}
+
 void rwk_shm_both_abandon(struct rwk_shm_transfers *t, struct rwk_op *op)
 {
-	uint64_t end = rwk_shm_now() + WAIT_MOST;
-
-	while (!rwk_shm_both_leave(t, op)) {
-		if (!rwk_shm_peer_alive(t->ch))
-			return;
-		if (rwk_shm_now() > end) {
-			rwk_warn("process %d was stopped while it copied into this one: a buffer given back now may "
-				 "still change",
-				(int)rwk_shm_peer_pid(t->ch));
-			return;
-		}
-		rwk_cpu_relax();
-	}
+	if (rwk_shm_read_of(op)->claim && rwk_shm_here(t->ch))
+		rwk_shm_guard_wait(t, being_pushed, op);
 }
 
 bool rwk_shm_both_ask_for_two(struct rwk_shm_transfers *t)
@@ -303,22 +298,19 @@ static bool take_chunk(struct rwk_shm_transfers *t, const struct push *p, bool *
 	return true;
 }
 
-/* Copies a claimed chunk into the reader. The reader is alive and holds the claim: the number is still its own. */
-static int push_chunk(struct rwk_shm_transfers *t, struct push *p)
+/* Copies a claimed chunk into the reader, whose guard was there when it was claimed. */
+static int push_chunk(struct rwk_shm_transfers *t, struct push *p, uint64_t guard)
 {
 	uint64_t chunk = chunk_for(p->ask.length), at = p->finished * chunk;
 	size_t length = p->ask.length - at < chunk ? p->ask.length - at : chunk, given = length;
-	struct iovec local[RWK_EXPOSE_IOV_MAX];
-	struct iovec remote = {(void *)(uintptr_t)(p->ask.target + at), length};
-	unsigned n =
-		rwk_iov_slice(p->region->iov, p->region->count, p->ask.offset + at, &given, local, RWK_EXPOSE_IOV_MAX);
-	ssize_t put;
+	struct iovec local[1 + RWK_EXPOSE_IOV_MAX];
+	struct iovec remote[2] = {[1] = {(void *)(uintptr_t)(p->ask.target + at), length}};
+	unsigned n = rwk_iov_slice(
+		p->region->iov, p->region->count, p->ask.offset + at, &given, local + 1, RWK_EXPOSE_IOV_MAX);
+	ssize_t put = rwk_shm_guarded_write(t, guard, local, 1 + n, remote, 2);
 
-	if (!rwk_shm_peer_alive(t->ch))
-		return -ESRCH;
-	put = process_vm_writev(rwk_shm_peer_pid(t->ch), local, n, &remote, 1, 0);
 	if (put < 0)
-		return -errno;
+		return put == -ESTALE ? -EFAULT : (int)put;
 	if ((size_t)put != length)
 		return -EFAULT;
 	t->port->counts.pushed += length;
@@ -329,17 +321,19 @@ int rwk_shm_both_write(struct rwk_shm_transfers *t)
 {
 	struct push *p = rwk_container_of(t->pushes.next, struct push, link);
 	bool again = false;
+	uint64_t guard;
 	int rc;
 
 	if (rwk_list_empty(&t->pushes))
 		return 0;
+	guard = rwk_shm_guard_see(t);
 	if (!take_chunk(t, p, &again)) {
 		push_end(t, p);
 		return 1;
 	}
 	if (again)
 		return 1;
-	rc = push_chunk(t, p);
+	rc = push_chunk(t, p, guard);
 	if (!rc) {
 		publish(t, &p->ask, ++p->finished, false);
 		return 1;
