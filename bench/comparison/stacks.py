@@ -7,6 +7,8 @@ import subprocess
 import hosts
 
 MPI, FABRIC = "mpi", "fabric"
+MPI_ONE_SIDED, FABRIC_ONE_SIDED = "one-sided mpi", "one-sided fabric"
+FIRST_TRY = {MPI: "latency", FABRIC: "latency", MPI_ONE_SIDED: "put_latency", FABRIC_ONE_SIDED: "write_latency"}
 OURS = "ropewalk"
 
 OPENMPI = "openmpi"
@@ -27,7 +29,7 @@ class Stack:
 
     def command(self, program, ranks):
         """The command line up to the program; its arguments follow."""
-        if self.family == FABRIC:
+        if self.family in (FABRIC, FABRIC_ONE_SIDED):
             return [os.path.join(self.build, "bench", "ofi", program)] + self.options
         return self.launcher(ranks) + self.options + [os.path.join(self.build, "bench", self.library, program)]
 
@@ -49,6 +51,9 @@ LAUNCHERS = {
 OB1 = ["--mca", "pml", "ob1", "--mca", "btl"]
 UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any"]
 OFI = ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", "mtl_ofi_provider_include"]
+# Open MPI's one-sided operations: over a BTL that has them, or over UCX, or made of messages.
+OSC_RDMA, OSC_UCX, OSC_MESSAGES = (["--mca", "osc", name] for name in ("rdma", "ucx", "pt2pt"))
+OSC_OFI = OSC_RDMA + ["--mca", "btl", "self,ofi", "--mca", "osc_rdma_btls", "ofi", "--mca", "btl_ofi_provider_include"]
 
 
 def stacks_on_a_node(build):
@@ -59,22 +64,31 @@ def stacks_on_a_node(build):
         Stack("ucx", MPI, build, OPENMPI, UCX),
         Stack("mpich", MPI, build, MPICH),
         Stack(OURS, MPI, build, OPENMPI, OFI + ["ropewalk"], ours),
-        Stack("shm", FABRIC, build, options=["-p", "shm"]),
-        Stack("tcp;ofi_rxm", FABRIC, build, options=["-p", "tcp;ofi_rxm"]),
-        Stack(OURS, FABRIC, build, options=["-p", "ropewalk"], env=ours),
+        Stack("vader", MPI_ONE_SIDED, build, OPENMPI, OB1 + ["vader,self"] + OSC_RDMA),
+        Stack("ucx", MPI_ONE_SIDED, build, OPENMPI, UCX + OSC_UCX),
+        Stack("mpich", MPI_ONE_SIDED, build, MPICH),
+        Stack(OURS, MPI_ONE_SIDED, build, OPENMPI, OFI + ["ropewalk"] + OSC_OFI + ["ropewalk"], ours),
+    ] + [
+        Stack(name, family, build, options=["-p", name], env=ours if name == OURS else None)
+        for family in (FABRIC, FABRIC_ONE_SIDED) for name in ("shm", "tcp;ofi_rxm", OURS)
     ]
 
 
 def stacks_between_hosts(build):
     """Every stack known; what their ranks need to know goes there with -x. Bare libfabric's programs stay on a node."""
-    options = {
-        "tcp": OB1 + ["tcp,self"],
-        "ucx": UCX + ["-x", "UCX_TLS=tcp,self"],
-        "tcp;ofi_rxm": OFI + ["tcp;ofi_rxm"],
-        "udp;ofi_rxd": OFI + ["udp;ofi_rxd"],
-        OURS: OFI + ["ropewalk", "-x", f"FI_PROVIDER_PATH={provider_folder(build)}"],
-    }
-    return [Stack(name, MPI, build, OPENMPI, words, launcher=hosts.launcher) for name, words in options.items()]
+    ours = ["-x", f"FI_PROVIDER_PATH={provider_folder(build)}"]
+    ucx = UCX + ["-x", "UCX_TLS=tcp,self"]
+    options = [
+        ("tcp", MPI, OB1 + ["tcp,self"]),
+        ("ucx", MPI, ucx),
+        ("tcp;ofi_rxm", MPI, OFI + ["tcp;ofi_rxm"]),
+        ("udp;ofi_rxd", MPI, OFI + ["udp;ofi_rxd"]),
+        (OURS, MPI, OFI + ["ropewalk"] + ours),
+        ("tcp", MPI_ONE_SIDED, OB1 + ["tcp,self"] + OSC_MESSAGES),
+        ("ucx", MPI_ONE_SIDED, ucx + OSC_UCX),
+        (OURS, MPI_ONE_SIDED, OFI + ["ropewalk"] + OSC_OFI + ["ropewalk"] + ours),
+    ]
+    return [Stack(name, family, build, OPENMPI, words, launcher=hosts.launcher) for name, family, words in options]
 
 
 def provider_folder(build):
