@@ -226,7 +226,7 @@ static void send_broken(struct hand *h, enum broken how)
 	else if (how == DATA_CUT_OFF)
 		put_record(&f, 3, 0, 0), f.bytes[5] = RWK_ENV_DATA;
 	else if (how == UNKNOWN_OWN_KIND)
-		put_record(&f, RWK_KIND_BYE + 1, 0, 0);
+		put_record(&f, RWK_KIND_WROTE + 1, 0, 0);
 	else if (how == BEHIND_BYE)
 		put_record(&f, RWK_KIND_BYE, 0, 0), put_record(&f, 3, 0, 0);
 	else if (how == NO_WORD)

@@ -135,12 +135,48 @@ static void regions_both_ways(void)
 		while (!op.done)
 			ends_progress_all();
 		assert_int_equal(op.status, 0);
-		exchange(1); /* UC: what was written has arrived with a message behind it */
 		assert_memory_equal(here, there + (write ? 0 : 5), BIG - 5);
 	}
 	ends_transport->conceal(ends_side(1, 0)->ch, &key);
 	free(there);
 	free(here);
+}
+
+/*
+ * UC: a write to a region that is concealed, or beyond it, is an error of that write alone, whatever is under way
+ * beside it.
+ */
+static void denied(void **state)
+{
+	static uint8_t there[3000], here[3000];
+	struct iovec iov = {there, sizeof(there)};
+	struct rwk_rkey good, bad;
+	struct ends_op op[4];
+
+	(void)state;
+	rwk_params.link = RWK_LINK_TCP;
+	open_and_connect();
+	exchange(1);
+	assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &iov, 1, true, &good), 0);
+	assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &iov, 1, true, &bad), 0);
+	ends_transport->conceal(ends_side(1, 0)->ch, &bad);
+	memset(here, 7, sizeof(here));
+	for (int i = 0; i < 4; i++) {
+		ends_make_op(&op[i], RWK_OP_WRITE, here, sizeof(here));
+		op[i].op.rkey = i == 1 ? bad : good;
+		op[i].op.offset = i == 2;
+		assert_int_equal(ends_transport->post(ends_side(0, 1)->ch, &op[i].op), 0);
+	}
+	while (!op[3].done)
+		ends_progress_all();
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(op[i].done, 1);
+		assert_int_equal(op[i].status, i == 1 || i == 2 ? -EACCES : 0);
+	}
+	assert_memory_equal(here, there, sizeof(here));
+	ends_transport->conceal(ends_side(1, 0)->ch, &good);
+	exchange(1);
+	ends_close();
 }
 
 static void regions(void **state)
@@ -355,6 +391,7 @@ int main(void)
 		ENDS_NET(all_sizes),
 		ENDS_NET(sleeping),
 		ENDS_NET(regions),
+		ENDS_NET(denied),
 		ENDS_NET(without_udp),
 		ENDS_NET(ordinary_buffer),
 		ENDS_NET(good_order),

@@ -43,6 +43,9 @@ static void own_record(struct rwk_packet_channel *ch, const struct record *r, bo
 	case RWK_KIND_PULLED:
 		rwk_packet_pull_answered(ch, &r->env);
 		break;
+	case RWK_KIND_WROTE:
+		rwk_packet_push_asked(ch, &r->env);
+		break;
 	case RWK_KIND_BYE:
 		if (!last) {
 			rwk_packet_breach(ch, "something behind its good-bye");
@@ -147,9 +150,12 @@ static int receive(void *user, const struct rwk_wire *w, unsigned where, const v
 static int reach(void *user, const struct rwk_wire *w, uint32_t key, uint64_t address, size_t len, unsigned access)
 {
 	struct rwk_packet_channel *ch = user;
+	int rc = rwk_packet_region_check(ch, key, address, len, access);
 
 	(void)w;
-	return rwk_packet_region_check(ch, key, address, len, access);
+	if (rc)
+		ch->denied = rc;
+	return rc;
 }
 
 static int write_piece(
@@ -160,8 +166,10 @@ static int write_piece(
 	int n = rwk_packet_region_find(ch, key, address, len, RWK_REACH_WRITE, iov, RWK_KEYS_IOV);
 
 	(void)w;
-	if (n < 0)
+	if (n < 0) {
+		ch->denied = n;
 		return n;
+	}
 	rwk_iov_scatter(iov, (size_t)n, 0, bytes, len);
 	return 0;
 }

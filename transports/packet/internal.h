@@ -12,7 +12,7 @@
  *   regions.c   memory that peers may reach
  *   share.c     how many packets each of those that send may have under way to us
  *   summary.c   counters for the user
- *   pull.c      a Read where the machine has none: asks the peer to write
+ *   pull.c      a Read where the machine has none: asks the peer to write; a Write that nobody answers: asks
  *
  * A channel's states:
  *   CONNECTING  we have asked; greetings are sent again until there is an answer
@@ -66,6 +66,7 @@ enum {
 	RWK_KIND_PULL = RWK_KIND_SERVICE, /* please write to me; struct rwk_pull */
 	RWK_KIND_PULLED,                  /* that is done: tag the id, small the positive errno */
 	RWK_KIND_BYE,                     /* the last record: the channel ends in good order */
+	RWK_KIND_WROTE, /* UC: please say (PULLED, with this tag) whether all that I wrote is in place */
 };
 
 struct rwk_pull {
@@ -145,6 +146,7 @@ struct rwk_packet_channel {
 	uint32_t pmtu;
 	uint32_t heard_in; /* rwk_port.period in which it last sent something of length */
 	uint64_t last_pull;
+	int denied; /* UC: 0, or why a Write of the peer's was not taken that it has not asked about yet */
 	UT_hash_handle by_qpn;
 };
 
@@ -254,6 +256,9 @@ int rwk_packet_pump(struct rwk_packet_channel *ch);
 bool rwk_packet_control(struct rwk_packet_channel *ch, const struct rwk_envelope *env, const void *bytes, size_t len);
 /** Posts the parts of an RDMA request, each of at most as much as a machine takes. 0 or -ENOMEM. */
 int rwk_packet_rdma(struct rwk_packet_channel *ch, struct rwk_op *op);
+/** Such an op has one part more, or less: with the last it is done. */
+void rwk_packet_part_add(struct rwk_op *op);
+void rwk_packet_part_done(struct rwk_op *op, int status);
 struct rwk_request *rwk_packet_request(struct rwk_packet_channel *ch, enum rwk_request_kind kind);
 int rwk_packet_start(struct rwk_request *r);
 
@@ -285,6 +290,9 @@ int rwk_packet_pull(struct rwk_packet_channel *ch, struct rwk_op *op);
 void rwk_packet_pull_asked(struct rwk_packet_channel *ch, const void *bytes, size_t len);
 void rwk_packet_pull_answered(struct rwk_packet_channel *ch, const struct rwk_envelope *env);
 void rwk_packet_pull_part(struct rwk_request *r, int status);
+/** UC: a write that is done when the peer has said that it is in place. 0 or -ENOMEM. */
+int rwk_packet_push(struct rwk_packet_channel *ch, struct rwk_op *op);
+void rwk_packet_push_asked(struct rwk_packet_channel *ch, const struct rwk_envelope *env);
 /** Answers those that have been written. */
 void rwk_packet_pulls_answer(struct rwk_packet_channel *ch);
 /** The region with that key is concealed: what the peer is being sent of it goes on from a copy. */

@@ -265,13 +265,23 @@ static bool is_pulled(const struct rwk_packet_channel *ch, const struct rwk_op *
 	return rwk_params.rendezvous == RWK_RENDEZVOUS_AUTO && op->length >= (size_t)4 * RWK_READ_BATCH * ch->pmtu;
 }
 
+static bool start_access(struct rwk_packet_channel *ch, struct rwk_op *op)
+{
+	if (is_pulled(ch, op))
+		return !rwk_packet_pull(ch, op);
+	if (!ch->uc || op->type != RWK_OP_WRITE)
+		return !rwk_packet_rdma(ch, op);
+	if (rwk_packet_push(ch, op))
+		return false;
+	close_frame(ch); /* its question is about this write, not the next */
+	return true;
+}
+
 /** Starts the first of the queue, which is not short; false: it must wait, for memory. */
 static bool start_first(struct rwk_packet_channel *ch, struct rwk_op *op)
 {
-	bool pull = is_pulled(ch, op);
-
 	rwk_list_remove(&op->link);
-	if (op->type == RWK_OP_SEND ? start_long(ch, op) : !(pull ? rwk_packet_pull(ch, op) : rwk_packet_rdma(ch, op)))
+	if (op->type == RWK_OP_SEND ? start_long(ch, op) : start_access(ch, op))
 		return true;
 	op->service[OP_STATE] = OP_QUEUED;
 	rwk_list_append(ch->queue.next, &op->link); /* in front of what is first now */
@@ -303,7 +313,12 @@ int rwk_packet_withdraw(struct rwk_channel *c, struct rwk_op *op)
 	return 0;
 }
 
-static void part_done(struct rwk_op *op, int status)
+void rwk_packet_part_add(struct rwk_op *op)
+{
+	op->service[OP_PARTS]++;
+}
+
+void rwk_packet_part_done(struct rwk_op *op, int status)
 {
 	if (status && !op->service[OP_STATUS])
 		op->service[OP_STATUS] = (uint64_t)-status;
@@ -337,7 +352,7 @@ void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
 	if (kind == RWK_REQ_SEND)
 		op->done(op, status);
 	else if (kind == RWK_REQ_OP)
-		part_done(op, status);
+		rwk_packet_part_done(op, status);
 }
 
 /** A message that has begun cannot be taken out of the stream: the rest of it is sent from a copy. */

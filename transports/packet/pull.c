@@ -5,6 +5,9 @@
  *
  *   asker   rwk_packet_channel.asked: ops, by id, until PULLED
  *   asked   rwk_packet_channel.pulls: one rwk_pulling for each, until its last part is written
+ *
+ * UC has no answer to a Write either: WROTE asks for one behind it, and PULLED says whether the memory could be
+ * reached.
  */
 #include "packet/internal.h"
 
@@ -43,6 +46,45 @@ int rwk_packet_pull(struct rwk_packet_channel *ch, struct rwk_op *op)
 	return 0;
 }
 
+/** A write that runs has the answer as one of its parts; a read is nothing else. */
+static void asked_is_over(struct rwk_packet_channel *ch, struct rwk_op *op, int status)
+{
+	if (op->type == RWK_OP_WRITE) {
+		rwk_packet_part_done(op, status);
+		return;
+	}
+	rwk_packet_region_remove(ch, (uint32_t)op->service[OP_KEY]);
+	op->done(op, status);
+}
+
+int rwk_packet_push(struct rwk_packet_channel *ch, struct rwk_op *op)
+{
+	const struct rwk_envelope env = {.kind = RWK_KIND_WROTE, .tag = ++ch->last_pull};
+
+	/* The record is in a frame that is sent behind what is posted now. */
+	if (!rwk_packet_control(ch, &env, NULL, 0) || rwk_packet_rdma(ch, op))
+		return -ENOMEM;
+	rwk_packet_part_add(op);
+	op->service[OP_ID] = env.tag;
+	rwk_list_append(&ch->asked, &op->link);
+	return 0;
+}
+
+void rwk_packet_push_asked(struct rwk_packet_channel *ch, const struct rwk_envelope *env)
+{
+	struct rwk_pulling *p = calloc(1, sizeof(*p));
+
+	if (!p) {
+		rwk_packet_breach(ch, "no memory for its request");
+		return;
+	}
+	p->ask.id = env->tag;
+	p->status = ch->denied;
+	ch->denied = 0;
+	rwk_list_append(&ch->pulls, &p->link);
+	rwk_packet_stir(ch);
+}
+
 void rwk_packet_pull_answered(struct rwk_packet_channel *ch, const struct rwk_envelope *env)
 {
 	for (struct rwk_list *l = ch->asked.next; l != &ch->asked; l = l->next) {
@@ -51,8 +93,7 @@ void rwk_packet_pull_answered(struct rwk_packet_channel *ch, const struct rwk_en
 		if (op->service[OP_ID] != env->tag)
 			continue;
 		rwk_list_remove(&op->link);
-		rwk_packet_region_remove(ch, (uint32_t)op->service[OP_KEY]);
-		op->done(op, -(int)env->small);
+		asked_is_over(ch, op, -(int)env->small);
 		return;
 	}
 	rwk_info("an answer to a read that nobody waits for was dropped");
@@ -167,7 +208,6 @@ void rwk_packet_pulls_stop(struct rwk_packet_channel *ch, int status)
 	while ((l = rwk_list_pop(&ch->asked))) {
 		struct rwk_op *op = rwk_container_of(l, struct rwk_op, link);
 
-		rwk_packet_region_remove(ch, (uint32_t)op->service[OP_KEY]);
-		op->done(op, status);
+		asked_is_over(ch, op, status);
 	}
 }
