@@ -172,6 +172,7 @@ static void peer_stopped(void **state)
 	assert_int_equal(post(&s, &more[1], false, 0, 8), 0); /* behind it */
 	assert_int_equal(s.p->ch->transport->withdraw(s.p->ch, &more[1].op), 0);
 	assert_int_equal(s.p->ch->transport->withdraw(s.p->ch, &more[0].op), -EBUSY);
+	assert_int_equal(s.p->ch->transport->arm(s.e->port), -EAGAIN); /* nobody would wake it */
 	assert_true(end_sleep_until(s.e, &done_count, 2, 10000));
 	assert_int_equal(more[0].status, 0);
 	assert_int_equal(more[1].status, 1);

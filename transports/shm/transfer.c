@@ -303,6 +303,28 @@ bool rwk_shm_transfer_busy(struct rwk_port *port)
 	return p && !rwk_list_empty(&p->active);
 }
 
+/* Direct ops, and a first read that is pulled. */
+static bool goes_alone(const struct rwk_shm_transfers *t)
+{
+	struct rwk_op *op = rwk_container_of(t->reads.next, struct rwk_op, link);
+
+	if (t->broken)
+		return false;
+	return !rwk_list_empty(&t->direct) ||
+	       (t->begun && rwk_shm_read_of(op)->method == RWK_SHM_PULL && !t->cma_denied);
+}
+
+bool rwk_shm_transfer_can_go(struct rwk_port *port)
+{
+	struct rwk_shm_port_transfers *p = *rwk_shm_transfer_port_state(port);
+
+	for (struct rwk_list *n = p ? p->active.next : NULL; n && n != &p->active; n = n->next) {
+		if (goes_alone(rwk_container_of(n, struct rwk_shm_transfers, active)))
+			return true;
+	}
+	return false;
+}
+
 void rwk_shm_transfers_broken(struct rwk_shm_transfers *t, const char *what)
 {
 	if (t->broken)

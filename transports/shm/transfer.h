@@ -48,6 +48,8 @@ int rwk_shm_transfer_progress(struct rwk_port *port);
 
 /** Anything under way that needs progress (then a port does not go to sleep for long). */
 bool rwk_shm_transfer_busy(struct rwk_port *port);
+/** Anything that needs nobody but this process to go on: then it does not sleep at all. */
+bool rwk_shm_transfer_can_go(struct rwk_port *port);
 
 /**
  * What has been measured of this channel so far, a line for each size class that was used: the method chosen and the

@@ -215,7 +215,7 @@ static bool anything(struct rwk_port *port)
 		if (rwk_shm_queue_can_go(rwk_container_of(l, struct rwk_shm_channel, busy)))
 			return true;
 	}
-	return false;
+	return rwk_shm_transfer_can_go(port);
 }
 
 int rwk_shm_arm(struct rwk_port *port)
