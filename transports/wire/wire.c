@@ -97,9 +97,8 @@ static size_t size_of(unsigned have)
 {
 	size_t size = BTH_SIZE;
 
-	for (unsigned i = 0; i < HEADERS; i++)
-		if (have & 1u << i)
-			size += sizes[i];
+	for (unsigned left = have & (KNOWN - 1u); left; left &= left - 1)
+		size += sizes[__builtin_ctz(left)];
 	return size;
 }
 
@@ -201,7 +200,6 @@ static void unpack_bth(struct rwk_wire *w, const uint8_t *p)
 	w->opcode = p[0];
 	w->solicited = p[1] & 0x80;
 	w->migrated = p[1] & 0x40;
-	w->pad = p[1] >> 4 & 3;
 	w->pkey = get16(p + 2);
 	w->fecn = p[4] & 0x80;
 	w->becn = p[4] & 0x40;
@@ -254,25 +252,25 @@ static void unpack_rest(struct rwk_wire *w, unsigned have, const uint8_t *p)
 
 int rwk_wire_unpack(struct rwk_wire *w, const uint8_t *bytes, size_t len, const uint8_t **payload, size_t *payload_len)
 {
-	struct rwk_wire got = {0};
 	size_t size, rest;
-	unsigned have;
+	unsigned have, pad;
 
 	/* All headers are of whole words: then pad is right if, and only if, the packet is. */
 	if (len < BTH_SIZE + RWK_WIRE_ICRC || len % 4 || bytes[1] & 0x0f)
 		return -EBADMSG;
-	unpack_bth(&got, bytes);
-	have = headers(got.opcode);
+	have = headers(bytes[0]);
 	if (!have)
 		return -EOPNOTSUPP;
 	size = size_of(have);
-	if (len < size + RWK_WIRE_ICRC + got.pad)
+	pad = bytes[1] >> 4 & 3;
+	if (len < size + RWK_WIRE_ICRC + pad)
 		return -EBADMSG;
-	rest = len - size - RWK_WIRE_ICRC - got.pad;
+	rest = len - size - RWK_WIRE_ICRC - pad;
 	if (rest > RWK_WIRE_PMTU_MAX)
 		return -EBADMSG;
-	unpack_rest(&got, have, bytes + BTH_SIZE);
-	*w = got;
+	*w = (struct rwk_wire){.pad = (uint8_t)pad};
+	unpack_bth(w, bytes);
+	unpack_rest(w, have, bytes + BTH_SIZE);
 	*payload = bytes + size;
 	*payload_len = rest;
 	return 0;
