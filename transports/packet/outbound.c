@@ -426,26 +426,39 @@ static uint32_t begun(struct rwk_packet_channel *ch, struct rwk_link *l, size_t 
 	return ch->begun;
 }
 
+static int hand_over(struct rwk_packet_channel *ch, struct rwk_link *l, const struct iovec *iov, int count)
+{
+	int rc = l->ops->send(l, &ch->to, iov, count);
+
+	if (!rc)
+		rwk_packet_sent(ch->port, ch->way, &ch->to, iov, count);
+	return rc;
+}
+
 int rwk_packet_emit(void *user, const struct rwk_wire *w, const struct iovec *payload, int count)
 {
 	struct rwk_packet_channel *ch = user;
 	struct rwk_link *l = ch->port->link[ch->way];
 	struct iovec iov[RWK_MACHINE_IOV + 2];
-	uint8_t header[RWK_WIRE_HEADER_MAX], trailer[3 + RWK_WIRE_ICRC] = {0};
+	uint8_t header[RWK_LINK_COPIED], trailer[3 + RWK_WIRE_ICRC] = {0};
 	size_t len = rwk_iov_length(payload, (size_t)count), header_len = rwk_wire_pack(w, len, header);
 	unsigned pad = -len & 3;
-	uint32_t icrc;
-	int rc;
+	size_t covered = header_len + len + pad;
+	uint32_t crc = begun(ch, l, covered + RWK_WIRE_ICRC);
 
-	icrc = rwk_icrc_packet(
-		begun(ch, l, header_len + len + pad + RWK_WIRE_ICRC), header, header_len, payload, count, pad);
-	memcpy(trailer + pad, &icrc, RWK_WIRE_ICRC);
 	iov[0] = (struct iovec){header, header_len};
+	if (covered + RWK_WIRE_ICRC <= sizeof(header)) { /* in one piece: the link copies it anyway */
+		rwk_iov_gather(payload, (size_t)count, 0, header + header_len, len);
+		memset(header + header_len + len, 0, pad);
+		crc = rwk_icrc_bytes(crc, header, covered);
+		memcpy(header + covered, &crc, RWK_WIRE_ICRC);
+		iov[0].iov_len = covered + RWK_WIRE_ICRC;
+		return hand_over(ch, l, iov, 1);
+	}
+	crc = rwk_icrc_packet(crc, header, header_len, payload, count, pad);
+	memcpy(trailer + pad, &crc, RWK_WIRE_ICRC);
 	for (int i = 0; i < count; i++)
 		iov[i + 1] = payload[i];
 	iov[count + 1] = (struct iovec){trailer, pad + RWK_WIRE_ICRC};
-	rc = l->ops->send(l, &ch->to, iov, count + 2);
-	if (!rc)
-		rwk_packet_sent(ch->port, ch->way, &ch->to, iov, count + 2);
-	return rc;
+	return hand_over(ch, l, iov, count + 2);
 }
