@@ -59,6 +59,7 @@ enum { RWK_WAY_LOSSY, RWK_WAY_STREAM, RWK_WAYS };
 #define RWK_ROOM_PACKET     256u        /* bytes: a longer packet takes room in the receive buffer that counts */
 #define RWK_KEY_TABLES      64u         /* 4 million regions */
 #define RWK_RKEY_MARK       0x726f7065u /* in an rkey's second word: it is of this service */
+#define RWK_PACKET_COST     512u        /* bytes that the kernel counts for a packet beside its payload, about */
 #define RWK_PACKET_OVERHEAD 80u         /* bytes of a packet beside its payload, at most */
 
 /** Kinds of the service's own records. */

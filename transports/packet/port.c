@@ -20,7 +20,6 @@
 #define FAVOUR      512                  /* packets ahead of all others that make a favourite, */
 #define UNSEAT      (64 * FAVOUR)        /* if there is none yet, else */
 #define CLOCK_GAP   16                   /* polls between looks at the clock */
-#define PACKET_COST 512                  /* bytes that the kernel counts for a packet beside its payload, about */
 
 int rwk_packet_random(void *to, size_t len)
 {
@@ -426,7 +425,7 @@ static void join_links(struct rwk_port *port)
 	}
 	port->room = room > UINT32_MAX ? UINT32_MAX : (uint32_t)room;
 	/* The link's word is for the worst case, and the machines notice when it comes to that: twice as much. */
-	port->window = 2 * port->room / (RWK_WIRE_PMTU_MAX + PACKET_COST);
+	port->window = 2 * port->room / (RWK_WIRE_PMTU_MAX + RWK_PACKET_COST);
 	if (port->window < 4)
 		port->window = 4;
 	if (rwk_params.window)

@@ -17,20 +17,24 @@ static uint32_t senders(const struct rwk_port *port)
 	return port->heard > port->senders ? port->heard : port->senders;
 }
 
+/* Packets of the channel that the receive buffer holds; port.c says why twice as many as the link says. */
+static uint32_t all_of(const struct rwk_packet_channel *ch)
+{
+	return 2 * ch->port->room / (ch->pmtu + RWK_PACKET_COST);
+}
+
 void rwk_packet_heard(struct rwk_packet_channel *ch)
 {
 	struct rwk_port *port = ch->port;
-	uint32_t n;
+	uint32_t n, share;
 
 	ch->heard_in = port->period;
 	port->heard++;
 	n = senders(port);
 	if (!ch->rc)
 		return;
-	if (n == 1)
-		rwk_rc_share(ch->rc, 0);
-	else
-		rwk_rc_share(ch->rc, port->window > n + 1 ? port->window / (n + 1) : 1);
+	share = n == 1 ? 0 : all_of(ch) / (n + 1);
+	rwk_rc_share(ch->rc, n > 1 && !share ? 1 : share);
 }
 
 void rwk_packet_period(struct rwk_port *port, rwk_time now)
