@@ -6,11 +6,11 @@
  *
  * Each element is one atomic step; several elements are several steps.
  *
- * Which there are: all operations for integers; for floating-point types all but those on bits (BOR, BAND, BXOR, MSWAP),
- * for complex ones neither those that need an order (MIN, MAX, CSWAP_LE to _GT). Elements of 16 bytes need a CPU with
- * atomic loads and compare-and-swap of that width; there are none of 32 (LONG_DOUBLE_COMPLEX). Integers wrap. Logical
- * results are 1 or 0 of the type. -0.0 equals 0.0, a NaN is true and neither equal to, below nor above anything. The
- * bytes of a long double that hold nothing are not looked at, and 0 in what is stored and in results.
+ * Which there are: all operations for integers; for floating-point types all but those on bits (BOR, BAND, BXOR,
+ * MSWAP), for complex ones neither those that need an order (MIN, MAX, CSWAP_LE to _GT). Elements of 16 bytes need a
+ * CPU with atomic loads and compare-and-swap of that width; there are none of 32 (LONG_DOUBLE_COMPLEX). Integers wrap.
+ * Logical results are 1 or 0 of the type. -0.0 equals 0.0, a NaN is true and neither equal to, below nor above
+ * anything. The bytes of a long double that hold nothing are not looked at, and 0 in what is stored and in results.
  */
 #ifndef RWK_ENGINE_ATOMIC_H
 #define RWK_ENGINE_ATOMIC_H
@@ -19,7 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Types of elements, with the numbers of libfabric's enum fi_datatype; the binding asserts that. Travel on the wire. */
+/** Types of elements, with the numbers of libfabric's enum fi_datatype; the binding asserts that. Travel on the wire.
+ */
 enum rwk_atomic_type {
 	RWK_INT8,
 	RWK_UINT8,
