@@ -178,7 +178,7 @@ struct rwk_transport {
 	/**
 	 * Ends the port. Messages already accepted by send stay readable for the peers; ops still outstanding, and
 	 * messages of which some pieces have come, are ended with -ECANCELED first. All its channels are gone. Never
-	 * waits.
+	 * waits, but as conceal does for what is still exposed.
 	 */
 	void (*close)(struct rwk_port *port);
 	/**
@@ -186,7 +186,8 @@ struct rwk_transport {
 	 * -EHOSTUNREACH: `to` is not reachable by this transport (the reason has been logged at info level).
 	 */
 	int (*connect)(struct rwk_port *port, const struct rwk_address *to, void *peer, struct rwk_channel **ch);
-	/** Ends a channel, failed or not; its ops and places are ended with -ECANCELED first. */
+	/** Ends a channel, failed or not; its ops and places are ended with -ECANCELED first, and all that is exposed to
+	 * it is concealed. */
 	void (*disconnect)(struct rwk_channel *ch);
 
 	/** Handles what has come and what can go, bounded per call; returns how many things it did, 0 for an empty

@@ -177,14 +177,16 @@ bool rwk_shm_guard_wait(struct rwk_shm_transfers *t, bool (*pending)(struct rwk_
 			return false;
 		}
 		if (waited > LONGEST || t->waited_in_vain) {
-			rwk_warn(
-				"process %d does not end a write into this one: memory given back now may still change",
-				pid);
+			if (!t->waited_in_vain)
+				rwk_warn("process %d does not end a write into this one: memory given back now may "
+					 "still change",
+					pid);
 			t->waited_in_vain = true;
 			return true;
 		}
 		nap();
 	}
+	t->waited_in_vain = false;
 	return false;
 }
 
