@@ -155,6 +155,9 @@ void rwk_peer_set_user(struct rwk_peer *p, uint64_t user);
 uint64_t rwk_peer_user(const struct rwk_peer *p);
 const struct rwk_address *rwk_peer_address(const struct rwk_peer *p);
 
+/** Are sends to it under way? */
+bool rwk_peer_sending(const struct rwk_peer *p);
+
 /**
  * Sends. `iov` is copied, what it points to is the engine's until completion (or return, with RWK_F_INJECT: length at
  * most RWK_INJECT_MAX). 0: started, one completion will follow (none with RWK_F_SILENT unless it fails); -EAGAIN:

@@ -131,6 +131,11 @@ const struct rwk_address *rwk_peer_address(const struct rwk_peer *p)
 	return &p->address;
 }
 
+bool rwk_peer_sending(const struct rwk_peer *p)
+{
+	return !rwk_list_empty(&p->sends);
+}
+
 static void attach_channel(struct rwk_peer *p, struct rwk_channel *ch)
 {
 	p->channel = ch;

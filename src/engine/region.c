@@ -97,6 +97,15 @@ void *rwk_region_owner(const struct rwk_region *r)
 	return r->attr.owner;
 }
 
+void rwk_region_set_reached(struct rwk_region *r, void (*reached)(void *owner, const struct rwk_reached *r))
+{
+	bool more = reached && !r->attr.reached;
+
+	r->attr.reached = reached;
+	if (more)
+		rwk_rma_revoke(r); /* who asks again learns of it */
+}
+
 void rwk_region_remove(struct rwk_regions *t, struct rwk_region *r)
 {
 	struct rwk_list *l;

@@ -61,6 +61,9 @@ int rwk_region_add(struct rwk_regions *t, const struct rwk_region_attr *attr, st
 uint64_t rwk_region_key(const struct rwk_region *r);
 void *rwk_region_owner(const struct rwk_region *r);
 
+/** Sets rwk_region_attr.reached; of requests that are under way directly it may not be told. */
+void rwk_region_set_reached(struct rwk_region *r, void (*reached)(void *owner, const struct rwk_reached *r));
+
 /**
  * Takes a region out and frees it. From then on its key is refused, and what is under way does not touch its memory any
  * more: a long write that has come in part is dropped from there on, and its initiator told -EACCES.

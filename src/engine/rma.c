@@ -202,3 +202,8 @@ ssize_t rwk_engine_atomic(struct rwk_engine *e, const struct rwk_atomic_args *a)
 	rwk_rma_start(s, r);
 	return 0;
 }
+
+bool rwk_peer_accessing(const struct rwk_peer *p)
+{
+	return p->rma && !rwk_list_empty(&p->rma->requests);
+}

@@ -72,6 +72,9 @@ struct rwk_atomic_args {
  */
 ssize_t rwk_engine_atomic(struct rwk_engine *e, const struct rwk_atomic_args *a);
 
+/** Are reads, writes or atomics to it under way? */
+bool rwk_peer_accessing(const struct rwk_peer *p);
+
 /**
  * Whether rwk_engine_attr.reached is to be called for direct requests as well: peers then say what they have done,
  * which costs them a message and us progress. At first: only if attr.reached is set.
