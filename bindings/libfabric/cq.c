@@ -87,7 +87,7 @@ static inline size_t take_words(struct rwk_fi_cq *cq, uint64_t *to, size_t words
 		copy_entry(to, from, words);
 		to += words;
 		if (source)
-			source[n] = from->flags & RWK_F_RECV ? from->user : FI_ADDR_NOTAVAIL;
+			source[n] = from->flags & (RWK_F_RECV | RWK_F_REMOTE_WRITE) ? from->user : FI_ADDR_NOTAVAIL;
 	}
 	q->head = head;
 	rwk_fi_cq_open_up(cq);

@@ -7,6 +7,7 @@
 #include "bindings/libfabric/cntr.h"
 #include "bindings/libfabric/cq.h"
 #include "bindings/libfabric/ep.h"
+#include "bindings/libfabric/mr.h"
 #include "bindings/libfabric/progress.h"
 
 #include <rdma/fi_atomic.h>
@@ -37,13 +38,6 @@ static int no_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr, struct
 	return -FI_ENOSYS;
 }
 
-static int no_query_atomic(
-	struct fid_domain *domain, enum fi_datatype type, enum fi_op op, struct fi_atomic_attr *attr, uint64_t flags)
-{
-	(void)domain, (void)type, (void)op, (void)attr, (void)flags;
-	return -FI_EOPNOTSUPP;
-}
-
 static int no_query_collective(
 	struct fid_domain *domain, enum fi_collective_op op, struct fi_collective_attr *attr, uint64_t flags)
 {
@@ -66,6 +60,7 @@ static int domain_close(struct fid *fid)
 		return -FI_EBUSY;
 	rwk_fi_progress_stop(domain->progress);
 	rwk_fi_wait_close(&domain->engines);
+	rwk_regions_close(domain->regions);
 	rwk_fi_mutex_destroy(&domain->mutex);
 	rwk_fi_drop(&domain->fabric->refs);
 	free(domain);
@@ -76,7 +71,7 @@ static const struct fi_ops fid_ops = {
 	.size = RWK_FI_OPS_SIZE(struct fi_ops, ops_set),
 	.close = domain_close,
 	.bind = rwk_fi_no_bind,
-	.control = rwk_fi_no_control,
+	.control = rwk_fi_mr_control,
 	.ops_open = rwk_fi_no_ops_open,
 	.tostr = rwk_fi_no_tostr,
 	.ops_set = rwk_fi_no_ops_set,
@@ -92,7 +87,7 @@ static const struct fi_ops_domain domain_ops = {
 	.poll_open = no_poll_open,
 	.stx_ctx = no_stx_ctx,
 	.srx_ctx = no_srx_ctx,
-	.query_atomic = no_query_atomic,
+	.query_atomic = rwk_fi_query_atomic,
 	.query_collective = no_query_collective,
 	.endpoint2 = endpoint2,
 };
@@ -141,11 +136,14 @@ int rwk_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct f
 	domain = calloc(1, sizeof(*domain));
 	if (!domain)
 		return -FI_ENOMEM;
+	err = rwk_regions_open(&domain->regions);
+	if (err)
+		goto free_domain;
 	err = open_progress(domain, info->domain_attr);
-	if (err) {
-		free(domain);
-		return err;
-	}
+	if (err)
+		goto close_regions;
+	rwk_list_init(&domain->counted);
+	domain->mr_mode = rwk_fi_mr_bits(info->domain_attr->mr_mode);
 	domain->addr_format = format;
 	domain->av_type = info->domain_attr->av_type;
 	domain->fabric = rwk_fi_fabric_of(fabric);
@@ -157,4 +155,10 @@ int rwk_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct f
 	domain->fid.mr = (struct fi_ops_mr *)&rwk_fi_mr_ops;
 	*fid = &domain->fid;
 	return 0;
+
+close_regions:
+	rwk_regions_close(domain->regions);
+free_domain:
+	free(domain);
+	return err;
 }

@@ -5,7 +5,9 @@
 
 #include "bindings/libfabric/fabric.h"
 #include "bindings/libfabric/wait.h"
+#include "base/list.h"
 
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_domain.h>
 
 struct rwk_fi_domain {
@@ -16,9 +18,12 @@ struct rwk_fi_domain {
 	struct rwk_fi_mutex mutex;
 	struct rwk_fi_wait engines;       /* of all enabled endpoints; under the lock */
 	struct rwk_fi_progress *progress; /* NULL: the program makes it */
-	atomic_uint refs;        /* everything opened on it */
-	uint32_t addr_format;    /* of its address vectors and its endpoints' names */
-	enum fi_av_type av_type; /* of address vectors that do not say */
+	struct rwk_regions *regions;      /* what peers may reach */
+	struct rwk_list counted;          /* registrations with counters (mr.c) */
+	int mr_mode;                      /* bits alone */
+	atomic_uint refs;                 /* everything opened on it */
+	uint32_t addr_format;             /* of its address vectors and its endpoints' names */
+	enum fi_av_type av_type;          /* of address vectors that do not say */
 };
 
 static inline struct rwk_fi_domain *rwk_fi_domain_of(struct fid_domain *fid)
@@ -31,7 +36,8 @@ int rwk_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct f
 /** Whether an open domain, of whatever provider, is one of ours. */
 bool rwk_fi_domain_is_ours(const struct fid_domain *fid);
 
-/** The calls of fi_mr_*, in mr.c. */
-extern const struct fi_ops_mr rwk_fi_mr_ops;
+/** fi_query_atomic, in atomic.c. */
+int rwk_fi_query_atomic(
+	struct fid_domain *domain, enum fi_datatype type, enum fi_op op, struct fi_atomic_attr *attr, uint64_t flags);
 
 #endif

@@ -5,6 +5,8 @@
 #include "base/param.h"
 #include "bindings/libfabric/address.h"
 #include "bindings/libfabric/info.h"
+#include "bindings/libfabric/mr.h"
+#include "engine/rma.h"
 
 #include <rdma/fi_cm.h>
 #include <stdio.h>
@@ -210,6 +212,7 @@ void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep)
 	uint64_t tx_flags = ep->op_flags[RWK_FI_TX], rx_flags = ep->op_flags[RWK_FI_RX];
 	/* With a counter the engine has to tell of every send; without one, of those that want an entry or fail. */
 	uint32_t silent = RWK_FI_QUIET | (ep->cntr[RWK_FI_SENDS] ? 0 : RWK_F_SILENT);
+	uint32_t told = ep->cntr[RWK_FI_READS] || ep->cntr[RWK_FI_WRITES] ? RWK_FI_TOLD : 0;
 	uint32_t send, recv = 0;
 
 	ep->sendmsg_delivered = tx_flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE) ? RWK_F_DELIVERED : 0;
@@ -228,18 +231,23 @@ void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep)
 	for (int asked = 0; asked < 2; asked++) {
 		ep->sendmsg_flags[asked] = !tx->cq || (tx->selective && !asked) ? silent : 0;
 		ep->recvmsg_flags[asked] = !rx->cq || (rx->selective && !asked) ? RWK_FI_QUIET : 0;
+		ep->rmamsg_flags[asked] = (ep->sendmsg_flags[asked] & RWK_FI_QUIET) | told;
 	}
+	ep->read_flags = ep->rmamsg_flags[!!(tx_flags & FI_COMPLETION)];
+	ep->write_flags = ep->read_flags | (tx_flags & FI_INJECT ? RWK_F_INJECT : 0);
 	/* A counter has to be told of each completion. */
-	if (ep->engine)
-		rwk_engine_set_queues(ep->engine, tx->cq && !ep->cntr[RWK_FI_SENDS] ? &tx->cq->done : NULL,
-			rx->cq && !ep->cntr[RWK_FI_RECEIVES] ? &rx->cq->done : NULL, ep->want_source);
+	if (!ep->engine)
+		return;
+	rwk_engine_want_reached(ep->engine, ep->cntr[RWK_FI_REMOTE_READS] || ep->cntr[RWK_FI_REMOTE_WRITES]);
+	rwk_engine_set_queues(ep->engine, tx->cq && !ep->cntr[RWK_FI_SENDS] ? &tx->cq->done : NULL,
+		rx->cq && !ep->cntr[RWK_FI_RECEIVES] ? &rx->cq->done : NULL, ep->want_source);
 }
 
 /* What fi_enable cannot do without. */
 static int check_bound(const struct rwk_fi_ep *ep)
 {
-	static const char *const names[] = {"sends", "receives"};
-	static const uint64_t directions[] = {FI_SEND, FI_RECV};
+	static const char *const names[] = {"what it starts", "receives"};
+	static const uint64_t directions[] = {FI_SEND | FI_READ | FI_WRITE, FI_RECV};
 
 	if (!ep->av) {
 		rwk_warn("fi_enable: no address vector is bound to the endpoint");
@@ -258,6 +266,8 @@ static int attach_all(struct rwk_fi_ep *ep)
 {
 	int err = rwk_fi_wait_attach(&ep->domain->engines, ep->engine);
 
+	if (!err)
+		err = rwk_fi_mr_attach(ep->domain, ep->engine);
 	for (int s = 0; s < RWK_FI_SIDES && !err; s++) {
 		if (ep->side[s].cq)
 			err = rwk_fi_wait_attach(&ep->side[s].cq->wait, ep->engine);
@@ -272,6 +282,7 @@ static int attach_all(struct rwk_fi_ep *ep)
 static void detach_all(struct rwk_fi_ep *ep)
 {
 	rwk_fi_wait_detach(&ep->domain->engines, ep->engine);
+	rwk_fi_mr_detach(ep->domain, ep->engine);
 	for (int s = 0; s < RWK_FI_SIDES; s++) {
 		if (ep->side[s].cq)
 			rwk_fi_wait_detach(&ep->side[s].cq->wait, ep->engine);
@@ -293,6 +304,9 @@ static int open_engine(struct rwk_fi_ep *ep, struct rwk_engine **engine)
 		/* MPI's Isends must not wait for one another: each has a request, which is limit enough. */
 		.tx_limit = SIZE_MAX,
 		.inject_limit = ep->tx_size,
+		.rma_limit = ep->tx_size,
+		.regions = ep->caps & (FI_REMOTE_READ | FI_REMOTE_WRITE) ? ep->domain->regions : NULL,
+		.reached = rwk_fi_reached,
 	};
 
 	if (ep->source.version_srq && memcmp(ep->source.ip, any, sizeof(any)))
@@ -377,6 +391,10 @@ static int ep_close(struct fid *fid)
 	struct rwk_fi_ep *ep = ep_of(fid);
 	struct rwk_fi_mutex *lock = ep->lock;
 
+	if (rwk_fi_busy(&ep->mrs)) {
+		rwk_warn("fi_close: regions are bound to the endpoint; they must be closed first");
+		return -FI_EBUSY;
+	}
 	rwk_fi_lock(lock);
 	if (ep->engine) {
 		if (rwk_params.stats)
@@ -482,7 +500,7 @@ static int take_info(struct rwk_fi_ep *ep, const struct fi_info *info)
 		rwk_warn("fi_endpoint: the info's address format is not the domain's");
 		return -FI_EINVAL;
 	}
-	ep->caps = info->caps ? info->caps : RWK_FI_CAPS_UNASKED;
+	ep->caps = rwk_fi_complete_caps(info->caps);
 	ep->want_source = ep->caps & FI_SOURCE;
 	ep->undirected = ep->caps & FI_DIRECTED_RECV ? 0 : FI_ADDR_UNSPEC;
 	ep->tx_size = info->tx_attr && info->tx_attr->size ? info->tx_attr->size : RWK_FI_TX_SIZE;
@@ -522,8 +540,8 @@ int rwk_fi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_e
 	ep->fid.cm = (struct fi_ops_cm *)&rwk_fi_cm_ops;
 	ep->fid.msg = (struct fi_ops_msg *)&rwk_fi_no_msg_ops;
 	ep->fid.tagged = (struct fi_ops_tagged *)&rwk_fi_no_tagged_ops;
-	ep->fid.rma = (struct fi_ops_rma *)&rwk_fi_no_rma_ops;
-	ep->fid.atomic = (struct fi_ops_atomic *)&rwk_fi_no_atomic_ops;
+	ep->fid.rma = (struct fi_ops_rma *)&rwk_fi_rma_ops;
+	ep->fid.atomic = (struct fi_ops_atomic *)&rwk_fi_atomic_ops;
 	ep->fid.collective = (struct fi_ops_collective *)&rwk_fi_no_collective_ops;
 	*fid = &ep->fid;
 	return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The endpoint: an engine with libfabric's face. ep.c opens, binds, enables and closes it, completion.c turns the
- * engine's completions into queue entries and counts, message.c and tagged.c are the calls that move data.
+ * engine's completions into queue entries and counts, message.c, tagged.c, rma.c and atomic.c are the calls that move
+ * data.
  *
  * Peers: `peers` is indexed by fi_addr_t and filled on first use, so that a send finds its peer with one load. An
  * address that nobody has talked to costs 8 untouched bytes here.
@@ -14,6 +15,7 @@
 #include "bindings/libfabric/cq.h"
 #include "bindings/libfabric/eq.h"
 #include "engine/engine.h"
+#include "engine/region.h"
 
 #include <rdma/fi_endpoint.h>
 
@@ -21,6 +23,10 @@
 #define RWK_FI_QUIET       RWK_F_USER        /* no queue entry unless it fails and has a context */
 #define RWK_FI_INJECTED    (RWK_F_USER << 1) /* an inject call: without context, so no queue entry even if it fails */
 #define RWK_FI_NOT_COUNTED (RWK_F_USER << 2) /* peek: nothing was transferred */
+#define RWK_FI_TOLD        (RWK_F_USER << 3) /* a read or write: its completion comes by call, for a counter */
+
+/** Flags of inject calls of reads and writes; as any from RWK_F_USER on they keep completions out of the queue. */
+#define RWK_FI_RMA_INJECT (RWK_F_INJECT | RWK_FI_INJECTED | RWK_FI_QUIET)
 
 /** Where the completions of one direction go. */
 struct rwk_fi_side {
@@ -65,14 +71,18 @@ struct rwk_fi_ep {
 	struct rwk_fi_cntr *cntr[RWK_FI_COUNTED]; /* each may be NULL; one may be there for several */
 	struct rwk_fi_av *av;
 	bool want_source; /* FI_SOURCE */
+	/* What reads and writes read besides: as send_flags and sendmsg_flags. */
+	uint32_t read_flags, write_flags; /* of atomics: those that fetch, and those that do not */
+	uint32_t rmamsg_flags[2];
+	uint64_t caps; /* of info, tx_attr and rx_attr together */
 	/* The rest. */
 	struct rwk_fi_eq *eq;
 	struct rwk_fi_domain *domain;
 	struct rwk_address source; /* to bind to: IP and port, as far as asked for */
-	uint64_t caps;             /* of info, tx_attr and rx_attr together */
 	uint64_t op_flags[RWK_FI_SIDES];
 	size_t tx_size;
 	size_t multi_min;
+	atomic_uint mrs; /* registrations bound to it */
 };
 _Static_assert(sizeof(struct fid_ep) == 80 && offsetof(struct rwk_fi_ep, side) <= 3 * RWK_CACHE_LINE,
 	"a send reads the second and third cache line");
@@ -109,14 +119,15 @@ static inline int rwk_fi_ep_peer(struct rwk_fi_ep *ep, fi_addr_t number, struct 
 /** Remembers that `peer` is the one of that number: 0 or -FI_ENOMEM. */
 int rwk_fi_ep_know(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer *peer);
 
-/** The engine's upcall, in completion.c; `owner` is the endpoint. */
+/** The engine's upcalls, in completion.c; `owner` is the endpoint. */
 void rwk_fi_complete(void *owner, const struct rwk_completion *c);
+void rwk_fi_reached(void *owner, const struct rwk_reached *r);
 
 /* Tables of calls: those of an enabled endpoint, those before that, and those that are not there. */
 extern const struct fi_ops_msg rwk_fi_msg_ops, rwk_fi_no_msg_ops;
 extern const struct fi_ops_tagged rwk_fi_tagged_ops, rwk_fi_no_tagged_ops;
-extern const struct fi_ops_rma rwk_fi_no_rma_ops;
-extern const struct fi_ops_atomic rwk_fi_no_atomic_ops;
+extern const struct fi_ops_rma rwk_fi_rma_ops; /* they look for themselves whether they may */
+extern const struct fi_ops_atomic rwk_fi_atomic_ops;
 extern const struct fi_ops_collective rwk_fi_no_collective_ops;
 extern const struct fi_ops_cm rwk_fi_cm_ops;
 

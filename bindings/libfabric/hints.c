@@ -66,7 +66,7 @@ static int check_tx(const struct fi_tx_attr *tx)
 		{"tx_attr.inject_size", offsetof(struct fi_tx_attr, inject_size), RWK_INJECT_MAX},
 		{"tx_attr.size", offsetof(struct fi_tx_attr, size), RWK_FI_TX_SIZE_MAX},
 		{"tx_attr.iov_limit", offsetof(struct fi_tx_attr, iov_limit), RWK_ENGINE_IOV_MAX},
-		{"tx_attr.rma_iov_limit", offsetof(struct fi_tx_attr, rma_iov_limit), 0},
+		{"tx_attr.rma_iov_limit", offsetof(struct fi_tx_attr, rma_iov_limit), RWK_ENGINE_IOV_MAX},
 	};
 	int err = check_limits(tx, limits, COUNT(limits));
 
@@ -98,9 +98,9 @@ static int check_ep(const struct fi_ep_attr *ep)
 	static const struct limit limits[] = {
 		{"ep_attr.max_msg_size", offsetof(struct fi_ep_attr, max_msg_size), RWK_FI_MAX_MSG},
 		{"ep_attr.msg_prefix_size", offsetof(struct fi_ep_attr, msg_prefix_size), 0},
-		{"ep_attr.max_order_raw_size", offsetof(struct fi_ep_attr, max_order_raw_size), 0},
-		{"ep_attr.max_order_war_size", offsetof(struct fi_ep_attr, max_order_war_size), 0},
-		{"ep_attr.max_order_waw_size", offsetof(struct fi_ep_attr, max_order_waw_size), 0},
+		{"ep_attr.max_order_raw_size", offsetof(struct fi_ep_attr, max_order_raw_size), RWK_FI_MAX_ORDER},
+		{"ep_attr.max_order_war_size", offsetof(struct fi_ep_attr, max_order_war_size), RWK_FI_MAX_ORDER},
+		{"ep_attr.max_order_waw_size", offsetof(struct fi_ep_attr, max_order_waw_size), RWK_FI_MAX_ORDER},
 		{"ep_attr.tx_ctx_cnt", offsetof(struct fi_ep_attr, tx_ctx_cnt), 1},
 		{"ep_attr.rx_ctx_cnt", offsetof(struct fi_ep_attr, rx_ctx_cnt), 1},
 		{"ep_attr.auth_key_size", offsetof(struct fi_ep_attr, auth_key_size), 0},
@@ -144,6 +144,10 @@ static int check_domain(const struct fi_domain_attr *d)
 		"FI_PROGRESS_MANUAL and FI_PROGRESS_AUTO");
 	err |= check_choice(
 		"domain_attr.resource_mgmt", d->resource_mgmt, d->resource_mgmt <= FI_RM_ENABLED, "FI_RM_ENABLED");
+	err |= check_choice("domain_attr.mr_mode", (unsigned)d->mr_mode,
+		!(d->mr_mode & (FI_MR_BASIC | FI_MR_SCALABLE)) || d->mr_mode == FI_MR_BASIC ||
+			d->mr_mode == FI_MR_SCALABLE,
+		"FI_MR_BASIC alone, FI_MR_SCALABLE alone, or bits without either");
 	err |= check_choice("domain_attr.av_type", d->av_type, d->av_type <= FI_AV_TABLE, "FI_AV_MAP and FI_AV_TABLE");
 	return err;
 }

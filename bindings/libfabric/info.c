@@ -10,6 +10,7 @@
 #include "bindings/libfabric/address.h"
 #include "bindings/libfabric/domain.h"
 #include "bindings/libfabric/fabric.h"
+#include "bindings/libfabric/mr.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -73,18 +74,20 @@ static struct fi_info *alloc_info(void)
 	return NULL;
 }
 
-/* What is asked for, completed: messages without a direction go both ways. */
-static uint64_t granted_caps(const struct fi_info *hints)
+uint64_t rwk_fi_complete_caps(uint64_t caps)
 {
-	uint64_t caps = hints ? hints->caps : 0;
+	const uint64_t messages = FI_MSG | FI_TAGGED, one_sided = FI_RMA | FI_ATOMIC;
+	const uint64_t accesses = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
 	if (!caps)
-		return RWK_FI_CAPS_UNASKED;
-	if (!(caps & (FI_MSG | FI_TAGGED)))
-		caps |= FI_MSG | FI_TAGGED;
-	if (!(caps & (FI_SEND | FI_RECV)))
+		return RWK_FI_CAPS;
+	if (!(caps & (messages | one_sided)))
+		caps |= messages;
+	if (caps & messages && !(caps & (FI_SEND | FI_RECV)))
 		caps |= FI_SEND | FI_RECV;
-	return caps | FI_LOCAL_COMM;
+	if (caps & one_sided && !(caps & accesses))
+		caps |= accesses;
+	return caps | RWK_FI_DOMAIN_CAPS; /* who sits where is not the program's choice */
 }
 
 static size_t or_default(size_t asked, size_t initial)
@@ -100,6 +103,7 @@ static void fill_tx(struct fi_tx_attr *tx, uint64_t caps, const struct fi_tx_att
 	tx->inject_size = RWK_INJECT_MAX;
 	tx->size = or_default(hint ? hint->size : 0, RWK_FI_TX_SIZE);
 	tx->iov_limit = RWK_ENGINE_IOV_MAX;
+	tx->rma_iov_limit = caps & (FI_RMA | FI_ATOMIC) ? RWK_ENGINE_IOV_MAX : 0;
 }
 
 static void fill_rx(struct fi_rx_attr *rx, uint64_t caps, const struct fi_rx_attr *hint)
@@ -118,20 +122,25 @@ static void fill_ep(struct fi_ep_attr *ep)
 	ep->protocol = RWK_FI_PROTO;
 	ep->protocol_version = 1;
 	ep->max_msg_size = RWK_FI_MAX_MSG;
+	ep->max_order_raw_size = RWK_FI_MAX_ORDER;
+	ep->max_order_war_size = RWK_FI_MAX_ORDER;
+	ep->max_order_waw_size = RWK_FI_MAX_ORDER;
 	ep->mem_tag_format = RWK_FI_TAG_FORMAT;
 	ep->tx_ctx_cnt = 1;
 	ep->rx_ctx_cnt = 1;
 }
 
 /*
- * Messaging alone needs no registration: mr_mode is 0. Programs written for an API before 1.5 name one of two modes
- * instead of bits, and want theirs back.
+ * No mode is needed: those that a program offers and that change what it sees are what it gets. Programs written for an
+ * API before 1.5 name one of two modes instead of bits, and want theirs back.
  */
 static int granted_mr_mode(uint32_t version, const struct fi_domain_attr *hint)
 {
 	if (hint && (hint->mr_mode == FI_MR_BASIC || hint->mr_mode == FI_MR_SCALABLE))
 		return hint->mr_mode;
-	return FI_VERSION_LT(version, FI_VERSION(1, 5)) ? FI_MR_SCALABLE : 0;
+	if (FI_VERSION_LT(version, FI_VERSION(1, 5)))
+		return FI_MR_SCALABLE;
+	return hint ? hint->mr_mode & RWK_FI_MR_MODES : 0;
 }
 
 static void fill_domain(struct fi_domain_attr *d, uint32_t version, uint64_t caps, const struct fi_domain_attr *hint)
@@ -170,7 +179,7 @@ static struct fi_info *make_entry(
 	uint32_t version, uint32_t format, const struct fi_info *hints, const struct ends *ends)
 {
 	struct fi_info *info = alloc_info();
-	uint64_t caps = granted_caps(hints);
+	uint64_t caps = rwk_fi_complete_caps(hints ? hints->caps : 0);
 
 	if (!info)
 		return NULL;

@@ -11,23 +11,24 @@
 #include <rdma/fi_endpoint.h>
 
 #define RWK_FI_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
-#define RWK_FI_TX_CAPS     (FI_MSG | FI_TAGGED | FI_SEND)
-#define RWK_FI_RX_CAPS     (FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV)
-#define RWK_FI_CAPS        (RWK_FI_TX_CAPS | RWK_FI_RX_CAPS | RWK_FI_DOMAIN_CAPS)
-
-/*
- * What a request that names no capabilities gets. FI_REMOTE_COMM is not among them: peers on other nodes cannot be
- * reached yet, and a send to one says so (-FI_EHOSTUNREACH). It is granted to those who ask, because MPI libraries ask
- * for it whether or not the job leaves the node.
- */
-#define RWK_FI_CAPS_UNASKED (RWK_FI_CAPS & ~FI_REMOTE_COMM)
+#define RWK_FI_TX_CAPS \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE | FI_FENCE)
+#define RWK_FI_RX_CAPS \
+	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT | \
+		FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV)
+#define RWK_FI_CAPS (RWK_FI_TX_CAPS | RWK_FI_RX_CAPS | RWK_FI_DOMAIN_CAPS)
 
 #define RWK_FI_TX_OP_FLAGS \
 	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
 		FI_MATCH_COMPLETE)
 #define RWK_FI_RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
 
-#define RWK_FI_MSG_ORDER  FI_ORDER_SAS
+/* What rma.h promises of reads and writes among themselves, up to RWK_FI_MAX_ORDER; nothing of sends towards them. */
+#define RWK_FI_MSG_ORDER \
+	(FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_RMA_RAR | \
+		FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | \
+		FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
+#define RWK_FI_MAX_ORDER  1024 /* bytes; the least from which on they may go directly (rwk_channel.direct_min) */
 #define RWK_FI_MAX_MSG    (SIZE_MAX / 2)
 #define RWK_FI_TAG_FORMAT 0xaaaaaaaaaaaaaaaaULL /* "generic": all 64 bits can be matched and ignored */
 #define RWK_FI_PROTO      (0x80000000u | 0x52574bu)
@@ -38,6 +39,9 @@
 #define RWK_FI_RX_SIZE_MAX ((size_t)1 << 20)
 #define RWK_FI_OBJECTS     65536 /* endpoints, queues, counters of a domain; memory is the real limit */
 #define RWK_FI_DATA_SIZE   8     /* bytes of remote CQ data */
+
+/** Capabilities completed: none are all, and what is not restricted to a direction has both. */
+uint64_t rwk_fi_complete_caps(uint64_t caps);
 
 /** Whether what we have covers the hints: 0, or -FI_ENODATA with each mismatch logged at info level. */
 int rwk_fi_check_hints(const struct fi_info *hints);

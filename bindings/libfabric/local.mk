@@ -2,8 +2,8 @@
 provider_LTLIBRARIES += libropewalk-fi.la
 libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/absent_collective.c \
-	bindings/libfabric/absent_rma.c \
 	bindings/libfabric/address.c bindings/libfabric/address.h \
+	bindings/libfabric/atomic.c \
 	bindings/libfabric/av.c bindings/libfabric/av.h \
 	bindings/libfabric/cntr.c bindings/libfabric/cntr.h \
 	bindings/libfabric/completion.c \
@@ -18,10 +18,11 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/info.c bindings/libfabric/info.h \
 	bindings/libfabric/message.c \
 	bindings/libfabric/lock.h \
-	bindings/libfabric/mr.c \
+	bindings/libfabric/mr.c bindings/libfabric/mr.h \
 	bindings/libfabric/name.c \
 	bindings/libfabric/progress.c bindings/libfabric/progress.h \
 	bindings/libfabric/provider.c bindings/libfabric/provider.h \
+	bindings/libfabric/rma.c bindings/libfabric/rma.h \
 	bindings/libfabric/tagged.c \
 	bindings/libfabric/transfer.c bindings/libfabric/transfer.h \
 	bindings/libfabric/wait.c bindings/libfabric/wait.h

@@ -55,7 +55,7 @@ static ssize_t plain_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint6
 {
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 	uint32_t f;
-	int err = rwk_fi_sendmsg_flags(ep, RWK_PLAIN, flags, &f);
+	int err = rwk_fi_sendmsg_flags(ep, RWK_PLAIN, flags, msg->addr, &f);
 
 	if (rwk_unlikely(err))
 		return err;

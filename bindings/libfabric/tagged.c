@@ -58,7 +58,7 @@ static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 {
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 	uint32_t f;
-	int err = rwk_fi_sendmsg_flags(ep, RWK_TAGGED, flags, &f);
+	int err = rwk_fi_sendmsg_flags(ep, RWK_TAGGED, flags, msg->addr, &f);
 
 	if (rwk_unlikely(err))
 		return err;

@@ -2,11 +2,12 @@
 #include "bindings/libfabric/transfer.h"
 
 #include "base/log.h"
+#include "engine/rma.h"
 
 /* The flags that there are. FI_MORE is a hint, not taken. */
 #define SENDMSG_FLAGS                                                                                                  \
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |         \
-		FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
+		FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE)
 #define RECVMSG_FLAGS  (FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV)
 #define SENDMSG_LEVELS (FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 
@@ -71,7 +72,22 @@ rwk_noinline void rwk_fi_look(struct rwk_fi_ep *ep)
 	rwk_fi_unlock(ep->lock);
 }
 
-rwk_noinline int rwk_fi_sendmsg_any(const struct rwk_fi_ep *ep, uint64_t flags, uint32_t *out)
+/* A fenced send waits for all that is under way to its peer: 0; -FI_EAGAIN: the program makes progress and tries again;
+ * or as rwk_fi_ep_peer. */
+static int fence(struct rwk_fi_ep *ep, fi_addr_t to)
+{
+	struct rwk_peer *peer;
+	int err;
+
+	rwk_fi_lock(ep->lock);
+	err = rwk_fi_ep_peer(ep, to, &peer);
+	if (!err && (rwk_peer_sending(peer) || rwk_peer_accessing(peer)))
+		err = -FI_EAGAIN;
+	rwk_fi_unlock(ep->lock);
+	return err;
+}
+
+rwk_noinline int rwk_fi_sendmsg_any(struct rwk_fi_ep *ep, uint64_t flags, fi_addr_t to, uint32_t *out)
 {
 	if (flags & ~(uint64_t)SENDMSG_FLAGS) {
 		rwk_info("fi_sendmsg: flags %#llx are not there",
@@ -87,7 +103,7 @@ rwk_noinline int rwk_fi_sendmsg_any(const struct rwk_fi_ep *ep, uint64_t flags, 
 		*out |= RWK_F_DELIVERED;
 	else if (!(flags & SENDMSG_LEVELS))
 		*out |= ep->sendmsg_delivered;
-	return 0;
+	return flags & FI_FENCE ? fence(ep, to) : 0;
 }
 
 rwk_noinline int rwk_fi_recvmsg_any(enum rwk_space space, uint64_t flags, uint32_t *out)

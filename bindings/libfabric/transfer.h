@@ -30,15 +30,17 @@ ssize_t rwk_fi_sendv(struct rwk_fi_ep *ep, enum rwk_space space, const struct io
 	uint64_t tag, uint64_t data, uint32_t flags, void *context);
 
 /** The slow half of rwk_fi_sendmsg_flags: any flags. */
-int rwk_fi_sendmsg_any(const struct rwk_fi_ep *ep, uint64_t flags, uint32_t *out);
+int rwk_fi_sendmsg_any(struct rwk_fi_ep *ep, uint64_t flags, fi_addr_t to, uint32_t *out);
 
-/** The engine's flags for fi_sendmsg's: 0 and *out set, or -FI_EBADFLAGS. */
-static inline int rwk_fi_sendmsg_flags(const struct rwk_fi_ep *ep, enum rwk_space space, uint64_t flags, uint32_t *out)
+/** The engine's flags for fi_sendmsg's: 0 and *out set, or -FI_EBADFLAGS; -FI_EAGAIN: what FI_FENCE waits for is under
+ * way. */
+static inline int rwk_fi_sendmsg_flags(
+	struct rwk_fi_ep *ep, enum rwk_space space, uint64_t flags, fi_addr_t to, uint32_t *out)
 {
 	*out = ep->sendmsg_flags[!!(flags & FI_COMPLETION)] | rwk_space_flag(space);
 	if (rwk_likely(!(flags & ~(uint64_t)FI_COMPLETION) && !ep->sendmsg_delivered))
 		return 0;
-	return rwk_fi_sendmsg_any(ep, flags, out);
+	return rwk_fi_sendmsg_any(ep, flags, to, out);
 }
 
 /** A receive into several pieces, a peek, claim or discard. */

@@ -44,7 +44,6 @@ void t_two(const char *link, void (*first)(struct t_process *), void (*second)(s
 	p.fd = fd[0];
 	pid[0] = start(&p, first, fd[1]);
 	p.fd = fd[1];
-	p.other = pid[0];
 	pid[1] = start(&p, second, fd[0]);
 	close(fd[0]);
 	close(fd[1]);

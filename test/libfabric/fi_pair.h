@@ -8,11 +8,8 @@
 
 #include "fi_test.h"
 
-#include <sys/types.h>
-
 struct t_process {
 	int fd;           /* a socket to the other one */
-	pid_t other;      /* of the second process: the first one's number; else 0 */
 	const char *link; /* as given to t_two */
 	const void *arg;
 };

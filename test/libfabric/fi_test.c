@@ -29,7 +29,12 @@ int t_getinfo(const struct fi_info *hints, struct fi_info **info)
 
 void t_domain_open_with(struct t_domain *d, struct fi_info *hints)
 {
-	assert_int_equal(t_getinfo(hints, &d->info), 0);
+	t_domain_open_api(d, hints, API);
+}
+
+void t_domain_open_api(struct t_domain *d, struct fi_info *hints, uint32_t version)
+{
+	assert_int_equal(fi_getinfo(version, NULL, NULL, 0, hints, &d->info), 0);
 	fi_freeinfo(hints);
 	assert_int_equal(fi_fabric(d->info->fabric_attr, &d->fabric, NULL), 0);
 	assert_int_equal(fi_domain(d->fabric, d->info, &d->domain, NULL), 0);

@@ -59,6 +59,9 @@ int t_getinfo(const struct fi_info *hints, struct fi_info **info);
 /** Opens a domain as the first entry for these hints has it; they are freed. */
 void t_domain_open_with(struct t_domain *d, struct fi_info *hints);
 
+/** The same for a program of that API version. */
+void t_domain_open_api(struct t_domain *d, struct fi_info *hints, uint32_t version);
+
 /** Opens a domain; addr_format 0: native. */
 void t_domain_open(struct t_domain *d, uint32_t addr_format, enum fi_threading threading);
 void t_domain_close(struct t_domain *d);

@@ -82,5 +82,14 @@ test_libfabric_test_progress_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_progress_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_progress
 
+FI_TARGET = test/libfabric/fi_target.c test/libfabric/fi_target.h test/libfabric/fi_pair.c test/libfabric/fi_pair.h
+
+check_PROGRAMS += test/libfabric/test_rma
+test_libfabric_test_rma_SOURCES = test/libfabric/test_rma.c $(FI_TARGET) $(FI_TEST_COMMON)
+test_libfabric_test_rma_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_rma_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_rma_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_rma
+
 EXTRA_DIST += test/libfabric/pingpong.sh
 TESTS += test/libfabric/pingpong.sh

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define ONE_SIDED ((uint64_t)(FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))
 #define NATIVE (0x80000000u | 0x52574bu)
 
 static int count_infos(const struct fi_info *info)
@@ -113,7 +114,9 @@ static void no_hints(void **state)
 		assert_int_equal(i->tx_attr->inject_size, 256);
 		assert_int_equal(i->domain_attr->cq_data_size, 8);
 		assert_true(i->caps & FI_TAGGED);
-		assert_false(i->caps & (FI_RMA | FI_ATOMIC | FI_REMOTE_COMM | FI_HMEM));
+		assert_true(i->caps & FI_REMOTE_COMM);
+		assert_int_equal(i->caps & ONE_SIDED, ONE_SIDED);
+		assert_false(i->caps & FI_HMEM);
 	}
 	fi_freeinfo(info);
 	fi_freeinfo(hints);
@@ -142,6 +145,9 @@ static void open_mpi(void **state)
 	fi_freeinfo(hints);
 }
 
+/* Bits of mr_mode that are left as they are; the others are not needed. */
+#define MR_MODES (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT | FI_MR_RMA_EVENT)
+
 /* One change to the hints each, and whether there is anything for it. */
 struct hint_case {
 	const char *what;
@@ -151,6 +157,17 @@ struct hint_case {
 
 static void rma(struct fi_info *h) { h->caps = FI_RMA; }
 static void atomics(struct fi_info *h) { h->caps = FI_MSG | FI_ATOMIC; }
+static void ranges_9(struct fi_info *h) { h->tx_attr->rma_iov_limit = 9; }
+static void rma_event(struct fi_info *h) { h->caps = FI_RMA | FI_REMOTE_WRITE | FI_RMA_EVENT; }
+static void rma_pmem(struct fi_info *h) { h->caps = FI_RMA | FI_RMA_PMEM; }
+static void rma_order(struct fi_info *h)
+{
+	h->tx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW;
+}
+static void send_order(struct fi_info *h) { h->tx_attr->msg_order = FI_ORDER_SAW; }
+static void order_1k(struct fi_info *h) { h->ep_attr->max_order_waw_size = 1024; }
+static void order_more(struct fi_info *h) { h->ep_attr->max_order_raw_size = 1025; }
+static void order_all(struct fi_info *h) { h->ep_attr->max_order_war_size = SIZE_MAX; }
 static void hmem(struct fi_info *h) { h->caps = FI_TAGGED | FI_HMEM; }
 static void msg_only(struct fi_info *h) { h->caps = FI_MSG; }
 static void send_only(struct fi_info *h) { h->caps = FI_TAGGED | FI_SEND; }
@@ -189,10 +206,20 @@ static void sockaddr(struct fi_info *h) { h->addr_format = FI_SOCKADDR; }
 static void sockaddr_in6(struct fi_info *h) { h->addr_format = FI_SOCKADDR_IN6; }
 static void native(struct fi_info *h) { h->addr_format = NATIVE; }
 static void mr_bits(struct fi_info *h) { h->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_PROV_KEY; }
+static void mr_all_bits(struct fi_info *h) { h->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE); }
+static void mr_mixed(struct fi_info *h) { h->domain_attr->mr_mode = FI_MR_BASIC | FI_MR_VIRT_ADDR; }
 
 static const struct hint_case hint_cases[] = {
-	{"RMA", rma, false},
-	{"atomics", atomics, false},
+	{"RMA", rma, true},
+	{"atomics", atomics, true},
+	{"9 ranges", ranges_9, false},
+	{"events of RMA", rma_event, true},
+	{"persistent memory", rma_pmem, false},
+	{"reads and writes in order", rma_order, true},
+	{"sends after writes in order", send_order, false},
+	{"1 KiB in order", order_1k, true},
+	{"1 KiB and a byte in order", order_more, false},
+	{"everything in order", order_all, false},
 	{"device memory", hmem, false},
 	{"FI_MSG", msg_only, true},
 	{"sends alone", send_only, true},
@@ -228,6 +255,8 @@ static const struct hint_case hint_cases[] = {
 	{"FI_SOCKADDR_IN6", sockaddr_in6, true},
 	{"native addresses", native, true},
 	{"mr_mode bits", mr_bits, true},
+	{"all mr_mode bits", mr_all_bits, true},
+	{"an old mr_mode and a bit", mr_mixed, false},
 };
 
 static void hint_table(void **state)
@@ -244,7 +273,7 @@ static void hint_table(void **state)
 			fail_msg("%s: fi_getinfo says %d", c->what, err);
 		for (struct fi_info *one = info; one; one = one->next) {
 			assert_int_equal(one->caps & hints->caps, hints->caps);
-			assert_int_equal(one->domain_attr->mr_mode, 0);
+			assert_int_equal(one->domain_attr->mr_mode, hints->domain_attr->mr_mode & MR_MODES);
 			if (hints->domain_attr->threading)
 				assert_int_equal(one->domain_attr->threading, hints->domain_attr->threading);
 		}
@@ -316,6 +345,34 @@ static void old_api(void **state)
 	}
 }
 
+/* What is asked for is completed as the man page has it, and no more than that is there. */
+static void completed_caps(void **state)
+{
+	static const struct {
+		uint64_t asked, granted;
+	} cases[] = {
+		{FI_MSG, FI_MSG | FI_SEND | FI_RECV},
+		{FI_TAGGED | FI_SEND, FI_TAGGED | FI_SEND},
+		{FI_RMA, FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE},
+		{FI_ATOMIC | FI_READ, FI_ATOMIC | FI_READ},
+		{FI_TAGGED | FI_RMA | FI_REMOTE_WRITE, FI_TAGGED | FI_SEND | FI_RECV | FI_RMA | FI_REMOTE_WRITE},
+	};
+	const uint64_t ends = FI_LOCAL_COMM | FI_REMOTE_COMM;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fi_info *hints = t_hints(), *info;
+
+		hints->caps = cases[i].asked;
+		assert_int_equal(t_getinfo(hints, &info), 0);
+		assert_int_equal(info->caps, cases[i].granted | ends);
+		assert_int_equal(info->tx_attr->caps | info->rx_attr->caps, cases[i].granted);
+		assert_int_equal(info->tx_attr->rma_iov_limit, cases[i].granted & (FI_RMA | FI_ATOMIC) ? 8 : 0);
+		fi_freeinfo(info);
+		fi_freeinfo(hints);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -324,6 +381,7 @@ int main(void)
 		cmocka_unit_test(no_hints),
 		cmocka_unit_test(open_mpi),
 		cmocka_unit_test(hint_table),
+		cmocka_unit_test(completed_caps),
 		cmocka_unit_test(generic_sockaddr),
 		cmocka_unit_test(node_and_service),
 		cmocka_unit_test(old_api),

@@ -207,7 +207,6 @@ static void refused_calls(void **state)
 	for (int i = 0; i < 9; i++)
 		nine[i] = (struct iovec){buf + i, 1};
 	msg.addr = p.to_b;
-	assert_int_equal(fi_tsendmsg(p.a.ep, &msg, FI_FENCE), -FI_EBADFLAGS);
 	assert_int_equal(fi_tsendmsg(p.a.ep, &msg, FI_COMMIT_COMPLETE), -FI_EBADFLAGS);
 	assert_int_equal(fi_trecvmsg(p.a.ep, &msg, FI_MULTI_RECV), -FI_EBADFLAGS);
 	assert_int_equal(fi_trecvmsg(p.a.ep, &msg, FI_DISCARD), -FI_EINVAL);

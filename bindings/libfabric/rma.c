@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* fi_read, fi_write and their kin. */
+#include "bindings/libfabric/rma.h"
+
+#include "base/iov.h"
+#include "base/log.h"
+
+_Static_assert(sizeof(struct fi_rma_iov) == sizeof(struct rwk_remote) &&
+		       offsetof(struct fi_rma_iov, addr) == offsetof(struct rwk_remote, address) &&
+		       offsetof(struct fi_rma_iov, len) == offsetof(struct rwk_remote, length) &&
+		       offsetof(struct fi_rma_iov, key) == offsetof(struct rwk_remote, key),
+	"a list of ranges is passed on as it is");
+
+#define READ  ((uint64_t)(FI_RMA | FI_READ))
+#define WRITE ((uint64_t)(FI_RMA | FI_WRITE))
+
+static rwk_noinline ssize_t refuse(const struct rwk_fi_ep *ep, uint64_t needs)
+{
+	if (!ep->engine)
+		return -FI_EOPBADSTATE;
+	rwk_info("the endpoint was opened without the capabilities %#llx", (unsigned long long)(needs & ~ep->caps));
+	return -FI_EOPNOTSUPP;
+}
+
+ssize_t rwk_fi_rma_start(
+	struct rwk_fi_ep *ep, uint64_t needs, fi_addr_t to, struct rwk_rma_args *a, rwk_fi_starter *start)
+{
+	ssize_t err;
+
+	if (rwk_unlikely(!ep->engine || needs & ~ep->caps))
+		return refuse(ep, needs);
+	rwk_fi_lock(ep->lock);
+	err = rwk_fi_ep_peer(ep, to, &a->peer);
+	if (rwk_likely(!err) && rwk_unlikely(a->flags & RWK_F_FENCE && rwk_peer_sending(a->peer)))
+		err = -FI_EAGAIN; /* the engine's fence is one of reads and writes */
+	if (rwk_likely(!err))
+		err = start(ep->engine, a);
+	rwk_fi_unlock(ep->lock);
+	return err;
+}
+
+int rwk_fi_rma_flags(const struct rwk_fi_ep *ep, const char *call, uint64_t flags, uint64_t known, uint32_t *out)
+{
+	if (flags & ~known) {
+		rwk_info("%s: flags %#llx are not there", call, (unsigned long long)(flags & ~known));
+		return -FI_EBADFLAGS;
+	}
+	*out = ep->rmamsg_flags[!!(flags & FI_COMPLETION)];
+	if (flags & FI_INJECT)
+		*out |= RWK_F_INJECT;
+	if (flags & FI_REMOTE_CQ_DATA)
+		*out |= RWK_F_DATA;
+	if (flags & FI_FENCE)
+		*out |= RWK_F_FENCE;
+	return 0;
+}
+
+/* One range of the peer's memory, as long as the local pieces. */
+static ssize_t one_range(struct rwk_fi_ep *ep, uint64_t needs, const struct iovec *iov, size_t count, fi_addr_t to,
+	uint64_t address, uint64_t key, uint64_t data, uint32_t flags, void *context)
+{
+	struct rwk_remote remote = {.address = address, .key = key};
+	struct rwk_rma_args a = {
+		.iov = iov,
+		.iov_count = count,
+		.remote = &remote,
+		.remote_count = 1,
+		.data = data,
+		.flags = flags,
+		.context = context,
+	};
+
+	if (rwk_unlikely(count > RWK_ENGINE_IOV_MAX))
+		return -FI_EINVAL;
+	remote.length = rwk_iov_length(iov, count);
+	return rwk_fi_rma_start(ep, needs, to, &a, needs == READ ? rwk_engine_read : rwk_engine_write);
+}
+
+static ssize_t message(
+	struct rwk_fi_ep *ep, uint64_t needs, const struct fi_msg_rma *msg, uint32_t flags, rwk_fi_starter *start)
+{
+	struct rwk_rma_args a = {
+		.iov = msg->msg_iov,
+		.iov_count = msg->iov_count,
+		.remote = (const struct rwk_remote *)msg->rma_iov,
+		.remote_count = msg->rma_iov_count,
+		.data = msg->data,
+		.flags = flags,
+		.context = msg->context,
+	};
+
+	return rwk_fi_rma_start(ep, needs, msg->addr, &a, start);
+}
+
+static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t from, uint64_t address,
+	uint64_t key, void *context)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+	const struct iovec iov = {buf, len};
+
+	(void)desc;
+	return one_range(ep, READ, &iov, 1, from, address, key, 0, ep->read_flags, context);
+}
+
+static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count, fi_addr_t from,
+	uint64_t address, uint64_t key, void *context)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+
+	(void)desc;
+	return one_range(ep, READ, iov, count, from, address, key, 0, ep->read_flags, context);
+}
+
+static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+	uint32_t f;
+	int err = rwk_fi_rma_flags(ep, "fi_readmsg", flags, RWK_FI_RMA_FLAGS, &f);
+
+	return err ? err : message(ep, READ, msg, f, rwk_engine_read);
+}
+
+static ssize_t rma_write(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t to, uint64_t address,
+	uint64_t key, void *context)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+	const struct iovec iov = {(void *)(uintptr_t)buf, len};
+
+	(void)desc;
+	return one_range(ep, WRITE, &iov, 1, to, address, key, 0, ep->write_flags, context);
+}
+
+static ssize_t rma_writev(struct fid_ep *fid, const struct iovec *iov, void **desc, size_t count, fi_addr_t to,
+	uint64_t address, uint64_t key, void *context)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+
+	(void)desc;
+	return one_range(ep, WRITE, iov, count, to, address, key, 0, ep->write_flags, context);
+}
+
+static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+	uint32_t f;
+	int err = rwk_fi_rma_flags(ep, "fi_writemsg", flags, RWK_FI_RMA_FLAGS | FI_INJECT | FI_REMOTE_CQ_DATA, &f);
+
+	return err ? err : message(ep, WRITE, msg, f, rwk_engine_write);
+}
+
+static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t to, uint64_t address, uint64_t key)
+{
+	const struct iovec iov = {(void *)(uintptr_t)buf, len};
+
+	return one_range(rwk_fi_ep_of(fid), WRITE, &iov, 1, to, address, key, 0, RWK_FI_RMA_INJECT, NULL);
+}
+
+static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data, fi_addr_t to,
+	uint64_t address, uint64_t key, void *context)
+{
+	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
+	const struct iovec iov = {(void *)(uintptr_t)buf, len};
+
+	(void)desc;
+	return one_range(ep, WRITE, &iov, 1, to, address, key, data, ep->write_flags | RWK_F_DATA, context);
+}
+
+static ssize_t rma_injectdata(
+	struct fid_ep *fid, const void *buf, size_t len, uint64_t data, fi_addr_t to, uint64_t address, uint64_t key)
+{
+	const struct iovec iov = {(void *)(uintptr_t)buf, len};
+
+	return one_range(
+		rwk_fi_ep_of(fid), WRITE, &iov, 1, to, address, key, data, RWK_FI_RMA_INJECT | RWK_F_DATA, NULL);
+}
+
+const struct fi_ops_rma rwk_fi_rma_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops_rma, injectdata),
+	.read = rma_read,
+	.readv = rma_readv,
+	.readmsg = rma_readmsg,
+	.write = rma_write,
+	.writev = rma_writev,
+	.writemsg = rma_writemsg,
+	.inject = rma_inject,
+	.writedata = rma_writedata,
+	.injectdata = rma_injectdata,
+};
