@@ -25,14 +25,23 @@ static bool measure(const struct rwk_rma_args *a, const struct iovec *iov, size_
 	return local == *len;
 }
 
-static struct rwk_rma_request *request_new(
-	struct rwk_rma_state *s, const struct rwk_rma_args *a, const struct iovec *iov, size_t count, size_t len)
+/** A request to a peer that can be talked to: 0 and *out; -EAGAIN at a limit; or why it cannot. */
+static int request_new(
+	const struct rwk_rma_args *a, const struct iovec *iov, size_t count, size_t len, struct rwk_rma_request **out)
 {
-	struct rwk_engine *e = s->peer->engine;
-	struct rwk_rma_request *r = e->rma_requests.used < e->rma_limit ? rwk_pool_get(&e->rma_requests) : NULL;
+	struct rwk_peer *p = a->peer;
+	struct rwk_engine *e = p->engine;
+	struct rwk_rma_request *r;
+	struct rwk_rma_state *s;
 
+	if (!p->error && !p->channel)
+		rwk_peer_connect(p);
+	if (p->error)
+		return p->error;
+	s = rwk_rma_state_of(p);
+	r = s && e->rma_requests.used < e->rma_limit ? rwk_pool_get(&e->rma_requests) : NULL;
 	if (!r)
-		return NULL;
+		return -EAGAIN;
 	memset(r, 0, offsetof(struct rwk_rma_request, iov));
 	r->state = s;
 	r->context = a->context;
@@ -45,7 +54,8 @@ static struct rwk_rma_request *request_new(
 		memcpy(r->iov, iov, count * sizeof(*iov));
 	memcpy(r->remote, a->remote, a->remote_count * sizeof(*a->remote));
 	rwk_list_init(&r->link);
-	return r;
+	*out = r;
+	return 0;
 }
 
 /** Room for what a request takes along. */
@@ -56,30 +66,15 @@ static bool copy_room(struct rwk_engine *e, struct rwk_rma_request *r, size_t le
 	return r->copy;
 }
 
-/** The state of a peer that can be talked to; or NULL and *rc. */
-static struct rwk_rma_state *reach(struct rwk_peer *p, int *rc)
+static void set_off(struct rwk_rma_request *r)
 {
-	struct rwk_rma_state *s;
-
-	if (!p->error && !p->channel)
-		rwk_peer_connect(p);
-	*rc = p->error;
-	s = *rc ? NULL : rwk_rma_state_of(p);
-	if (!s && !*rc)
-		*rc = -EAGAIN;
-	return s;
-}
-
-static void set_off(struct rwk_rma_state *s, struct rwk_rma_request *r)
-{
-	if (!rwk_rma_direct(s, r))
-		rwk_rma_start(s, r);
+	if (!rwk_rma_direct(r->state, r))
+		rwk_rma_start(r->state, r);
 }
 
 ssize_t rwk_engine_write(struct rwk_engine *e, const struct rwk_rma_args *a)
 {
 	struct rwk_rma_request *r;
-	struct rwk_rma_state *s;
 	size_t len;
 	int rc;
 
@@ -89,12 +84,9 @@ ssize_t rwk_engine_write(struct rwk_engine *e, const struct rwk_rma_args *a)
 		return -EMSGSIZE;
 	if (a->peer->self)
 		return rwk_rma_move_here(e, a, len, true);
-	s = reach(a->peer, &rc);
-	if (!s)
+	rc = request_new(a, a->iov, a->iov_count, len, &r);
+	if (rc)
 		return rc;
-	r = request_new(s, a, a->iov, a->iov_count, len);
-	if (!r)
-		return -EAGAIN;
 	r->kind = RWK_RMA_WRITE;
 	r->access = RWK_ACCESS_WRITE;
 	r->flags |= RWK_F_RMA | RWK_F_WRITE;
@@ -105,14 +97,13 @@ ssize_t rwk_engine_write(struct rwk_engine *e, const struct rwk_rma_args *a)
 		}
 		rwk_iov_gather(a->iov, a->iov_count, 0, r->copy, len);
 	}
-	set_off(s, r);
+	set_off(r);
 	return 0;
 }
 
 ssize_t rwk_engine_read(struct rwk_engine *e, const struct rwk_rma_args *a)
 {
 	struct rwk_rma_request *r;
-	struct rwk_rma_state *s;
 	size_t len;
 	int rc;
 
@@ -120,17 +111,14 @@ ssize_t rwk_engine_read(struct rwk_engine *e, const struct rwk_rma_args *a)
 		return -EINVAL;
 	if (a->peer->self)
 		return rwk_rma_move_here(e, a, len, false);
-	s = reach(a->peer, &rc);
-	if (!s)
+	rc = request_new(a, a->iov, a->iov_count, len, &r);
+	if (rc)
 		return rc;
-	r = request_new(s, a, a->iov, a->iov_count, len);
-	if (!r)
-		return -EAGAIN;
 	r->kind = RWK_RMA_READ;
 	r->access = RWK_ACCESS_READ;
 	r->fetches = true;
 	r->flags = (r->flags & ~(uint32_t)RWK_F_DATA) | RWK_F_RMA | RWK_F_READ;
-	set_off(s, r);
+	set_off(r);
 	return 0;
 }
 
@@ -172,7 +160,6 @@ static ssize_t check_atomic(const struct rwk_atomic_args *a, size_t *len)
 ssize_t rwk_engine_atomic(struct rwk_engine *e, const struct rwk_atomic_args *a)
 {
 	struct rwk_rma_request *r;
-	struct rwk_rma_state *s;
 	size_t len;
 	ssize_t bad = check_atomic(a, &len);
 	int rc;
@@ -181,12 +168,9 @@ ssize_t rwk_engine_atomic(struct rwk_engine *e, const struct rwk_atomic_args *a)
 		return bad;
 	if (a->rma.peer->self)
 		return rwk_rma_atomic_here(e, a, len);
-	s = reach(a->rma.peer, &rc);
-	if (!s)
+	rc = request_new(&a->rma, a->result, a->result ? a->result_count : 0, len, &r);
+	if (rc)
 		return rc;
-	r = request_new(s, &a->rma, a->result, a->result ? a->result_count : 0, len);
-	if (!r)
-		return -EAGAIN;
 	r->kind = RWK_RMA_ATOMIC;
 	r->access = rwk_rma_access(a);
 	r->fetches = a->result;
@@ -199,7 +183,7 @@ ssize_t rwk_engine_atomic(struct rwk_engine *e, const struct rwk_atomic_args *a)
 		return -EAGAIN;
 	}
 	rwk_rma_operands(a, len, r->copy);
-	rwk_rma_start(s, r);
+	rwk_rma_start(r->state, r);
 	return 0;
 }
 
