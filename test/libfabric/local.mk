@@ -91,5 +91,12 @@ test_libfabric_test_rma_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_rma_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_rma
 
+check_PROGRAMS += test/libfabric/test_atomic
+test_libfabric_test_atomic_SOURCES = test/libfabric/test_atomic.c $(FI_TARGET) $(FI_TEST_COMMON)
+test_libfabric_test_atomic_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_atomic_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_atomic_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_atomic
+
 EXTRA_DIST += test/libfabric/pingpong.sh
 TESTS += test/libfabric/pingpong.sh
