@@ -114,6 +114,51 @@ static void denied(void **state)
 		tp_run(exposer, user, &denials[i]);
 }
 
+static int closing_exposer(struct rwk_shm_channel *ch, const void *arg)
+{
+	static unsigned char buf[SIZE];
+	struct iovec iov = {buf, SIZE};
+
+	(void)arg;
+	CHECK(!rwk_shm_expose(ch, &iov, 1, true, &tp_side(ch, true)->key[0]));
+	tp_say(ch, 1, 1);
+	CHECK(tp_wait(ch, 3, 1));
+	CHECK(!prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));
+	tp_say(ch, 3, 1);
+	CHECK(tp_wait(ch, 2, 1));
+	CHECK(!prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)); /* a sanitizer looks for leaks from outside */
+	return 0;
+}
+
+static int plain_user(struct rwk_shm_channel *ch, const void *arg)
+{
+	unsigned char *buf = malloc(SIZE);
+	struct iovec whole = {buf, SIZE};
+	struct tp_op o;
+
+	(void)arg;
+	CHECK(buf && tp_wait(ch, 1, 1));
+	memset(buf, 1, SIZE);
+	CHECK(!start(ch, true, &o, &whole));
+	tp_say(ch, 3, 1);
+	while (!tp_heard(ch, 3) && rwk_shm_peer_alive(ch))
+		usleep(100);
+	CHECK(geteuid() || !setresuid(65534, 65534, 65534)); /* root may look into all */
+	CHECK(tp_finish(ch, &o, 10000) == -EOPNOTSUPP);
+	CHECK(((struct rwk_channel *)ch)->direct_min == 0 && tp_counts(ch)->denials == 1 && !tp_protocol_error(ch));
+	CHECK(!prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)); /* cleared by setresuid; as above */
+	tp_say(ch, 2, 1);
+	free(buf);
+	return 0;
+}
+
+/* Denied by the kernel itself: the process closes itself to others of its user midway. */
+static void denied_by_the_kernel(void **state)
+{
+	(void)state;
+	tp_run(closing_exposer, plain_user, NULL);
+}
+
 static int alone(struct rwk_shm_channel *ch, const void *arg)
 {
 	static const struct denial all = {{__NR_process_vm_readv, __NR_process_vm_writev}, EPERM, false, false};
@@ -145,6 +190,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(denied),
+		cmocka_unit_test(denied_by_the_kernel),
 		cmocka_unit_test(denied_before),
 	};
 
