@@ -5,6 +5,7 @@
 #include "bindings/libfabric/cntr.h"
 #include "bindings/libfabric/ep.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,9 +82,11 @@ static int add_region(struct rwk_fi_mr *mr)
 	if (!(mr->access & REMOTE_ACCESS))
 		return 0;
 	err = rwk_region_add(mr->domain->regions, &attr, &mr->region);
-	if (err == -FI_ENOKEY)
+	if (err == -ENOKEY) {
 		rwk_warn("fi_mr_reg: the key %#llx is in use", (unsigned long long)mr->wanted_key);
-	else if (err)
+		return -FI_ENOKEY; /* not the same number */
+	}
+	if (err)
 		rwk_warn("fi_mr_reg: %zu pieces from %p on: %s", mr->count, mr->iov[0].iov_base, fi_strerror(-err));
 	else
 		mr->fid.key = rwk_region_key(mr->region);
