@@ -140,7 +140,7 @@ static int granted_mr_mode(uint32_t version, const struct fi_domain_attr *hint)
 		return hint->mr_mode;
 	if (FI_VERSION_LT(version, FI_VERSION(1, 5)))
 		return FI_MR_SCALABLE;
-	return hint ? hint->mr_mode & RWK_FI_MR_MODES : 0;
+	return hint ? hint->mr_mode & RWK_FI_MR_GRANTED : 0;
 }
 
 static void fill_domain(struct fi_domain_attr *d, uint32_t version, uint64_t caps, const struct fi_domain_attr *hint)

@@ -15,8 +15,13 @@
 
 struct rwk_fi_ep;
 
-/** The mr_mode bits that can be had. A region needs none of them: who does not ask has offsets and keys of his own. */
-#define RWK_FI_MR_MODES (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT | FI_MR_RMA_EVENT)
+/**
+ * The mr_mode bits that a domain heeds. A region needs none of them: who does not ask has offsets and keys of his own.
+ * FI_MR_ENDPOINT is not left set by fi_getinfo: many offer it and then bind no region (fabtests), while all must do
+ * without. A program that wants it sets it in the info that it opens the domain with.
+ */
+#define RWK_FI_MR_MODES   (RWK_FI_MR_GRANTED | FI_MR_ENDPOINT)
+#define RWK_FI_MR_GRANTED (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_RMA_EVENT)
 
 /** Bits for a domain's mr_mode, which may be one of the two modes of an API before 1.5. */
 int rwk_fi_mr_bits(int mr_mode);

@@ -35,6 +35,10 @@ void t_domain_open_with(struct t_domain *d, struct fi_info *hints)
 void t_domain_open_api(struct t_domain *d, struct fi_info *hints, uint32_t version)
 {
 	assert_int_equal(fi_getinfo(version, NULL, NULL, 0, hints, &d->info), 0);
+	if (hints->domain_attr->mr_mode & FI_MR_ENDPOINT) {
+		assert_false(d->info->domain_attr->mr_mode & FI_MR_ENDPOINT);
+		d->info->domain_attr->mr_mode |= FI_MR_ENDPOINT;
+	}
 	fi_freeinfo(hints);
 	assert_int_equal(fi_fabric(d->info->fabric_attr, &d->fabric, NULL), 0);
 	assert_int_equal(fi_domain(d->fabric, d->info, &d->domain, NULL), 0);

@@ -56,7 +56,7 @@ struct fi_info *t_hints(void);
 /** fi_getinfo of API 1.17 for ropewalk alone: its result; *info may be NULL. */
 int t_getinfo(const struct fi_info *hints, struct fi_info **info);
 
-/** Opens a domain as the first entry for these hints has it; they are freed. */
+/** Opens a domain as the first entry for these hints has it, with FI_MR_ENDPOINT if they have; they are freed. */
 void t_domain_open_with(struct t_domain *d, struct fi_info *hints);
 
 /** The same for a program of that API version. */

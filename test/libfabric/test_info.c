@@ -146,7 +146,7 @@ static void open_mpi(void **state)
 }
 
 /* Bits of mr_mode that are left as they are; the others are not needed. */
-#define MR_MODES (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT | FI_MR_RMA_EVENT)
+#define MR_MODES (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_RMA_EVENT)
 
 /* One change to the hints each, and whether there is anything for it. */
 struct hint_case {
