@@ -83,6 +83,12 @@ transport_options() {
 	esac
 }
 
+# Options of mpirun, one a line, beside those of transport_options: MPI's one-sided operations become the provider's own
+# (contrib/openmpi/README.md).
+one_sided_options() {
+	printf '%s\n' --mca osc rdma,sm --mca btl self,ofi --mca osc_rdma_btls ofi --mca btl_ofi_provider_include ropewalk
+}
+
 # mpi SECONDS RANKS [mpirun options --] PROGRAM [arguments]: runs the program over $TRANSPORT (ropewalk) from the build
 # tree $BUILD, ends it after SECONDS. Ranks may outnumber cores; they are bound only when each can have one of its own.
 mpi() {

@@ -143,12 +143,22 @@ static int granted_mr_mode(uint32_t version, const struct fi_domain_attr *hint)
 	return hint ? hint->mr_mode & RWK_FI_MR_GRANTED : 0;
 }
 
-static void fill_domain(struct fi_domain_attr *d, uint32_t version, uint64_t caps, const struct fi_domain_attr *hint)
+/*
+ * Progress for those who do not say. Who asks for one-sided operations by name expects them to be carried out while the
+ * target's program does something else; Open MPI waits for ever otherwise, with a target that spins on its own window.
+ */
+static enum fi_progress own_progress(uint64_t asked)
+{
+	return asked & (FI_RMA | FI_ATOMIC) ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
+}
+
+static void fill_domain(
+	struct fi_domain_attr *d, uint32_t version, uint64_t asked, uint64_t caps, const struct fi_domain_attr *hint)
 {
 	d->domain = hint ? hint->domain : NULL;
 	d->threading = hint && hint->threading ? hint->threading : FI_THREAD_SAFE;
 	d->control_progress = hint && hint->control_progress ? hint->control_progress : FI_PROGRESS_MANUAL;
-	d->data_progress = hint && hint->data_progress ? hint->data_progress : FI_PROGRESS_MANUAL;
+	d->data_progress = hint && hint->data_progress ? hint->data_progress : own_progress(asked);
 	d->resource_mgmt = FI_RM_ENABLED;
 	d->av_type = hint ? hint->av_type : FI_AV_UNSPEC;
 	d->mr_mode = granted_mr_mode(version, hint);
@@ -189,7 +199,7 @@ static struct fi_info *make_entry(
 	fill_tx(info->tx_attr, caps, hints ? hints->tx_attr : NULL);
 	fill_rx(info->rx_attr, caps, hints ? hints->rx_attr : NULL);
 	fill_ep(info->ep_attr);
-	fill_domain(info->domain_attr, version, caps, hints ? hints->domain_attr : NULL);
+	fill_domain(info->domain_attr, version, hints ? hints->caps : 0, caps, hints ? hints->domain_attr : NULL);
 	info->fabric_attr->fabric = hints && hints->fabric_attr ? hints->fabric_attr->fabric : NULL;
 	info->fabric_attr->prov_version = rwk_fi_provider.version;
 	info->fabric_attr->api_version = version;

@@ -5,7 +5,7 @@ check_PROGRAMS += test/mpi/mpi_tests
 test_mpi_mpi_tests_SOURCES = \
 	test/mpi/main.c test/mpi/mpi_test.h \
 	test/mpi/sizes.c test/mpi/matching.c test/mpi/requests.c test/mpi/flood.c test/mpi/communicators.c \
-	test/mpi/collectives.c test/mpi/datatypes.c test/mpi/threads.c test/mpi/soak.c
+	test/mpi/collectives.c test/mpi/datatypes.c test/mpi/threads.c test/mpi/soak.c test/mpi/one_sided.c
 test_mpi_mpi_tests_CFLAGS = $(RWK_WARNINGS) $(MPI_CFLAGS)
 test_mpi_mpi_tests_LDFLAGS =
 test_mpi_mpi_tests_LDADD = $(MPI_LIBS) -lpthread

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 static const struct mpi_test *const subjects[] = {sizes_tests, matching_tests, request_tests, flood_tests,
-	communicator_tests, collective_tests, datatype_tests, thread_tests, soak_tests};
+	communicator_tests, collective_tests, datatype_tests, thread_tests, soak_tests, one_sided_tests};
 
 enum { SUBJECTS = sizeof(subjects) / sizeof(subjects[0]), MAX_OPTIONS = 32 };
 

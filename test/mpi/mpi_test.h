@@ -26,7 +26,7 @@ struct mpi_test {
 };
 
 extern const struct mpi_test sizes_tests[], matching_tests[], request_tests[], flood_tests[], communicator_tests[],
-	collective_tests[], datatype_tests[], thread_tests[], soak_tests[];
+	collective_tests[], datatype_tests[], thread_tests[], soak_tests[], one_sided_tests[];
 
 extern int rank, ranks;
 
