@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define ONE_SIDED ((uint64_t)(FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))
-#define NATIVE    (0x80000000u | 0x52574bu)
+#define NATIVE (0x80000000u | 0x52574bu)
 
 static int count_infos(const struct fi_info *info)
 {
@@ -115,8 +115,7 @@ static void no_hints(void **state)
 		assert_int_equal(i->domain_attr->cq_data_size, 8);
 		assert_true(i->caps & FI_TAGGED);
 		assert_true(i->caps & FI_REMOTE_COMM);
-		assert_int_equal(
-			i->domain_attr->data_progress, FI_PROGRESS_MANUAL); /* no thread for who does not ask */
+		assert_int_equal(i->domain_attr->data_progress, FI_PROGRESS_MANUAL); /* no thread for who does not ask */
 		assert_int_equal(i->caps & ONE_SIDED, ONE_SIDED);
 		assert_false(i->caps & FI_HMEM);
 	}
@@ -157,194 +156,59 @@ struct hint_case {
 	bool good;
 };
 
-static void rma(struct fi_info *h)
-{
-	h->caps = FI_RMA;
-}
-static void atomics(struct fi_info *h)
-{
-	h->caps = FI_MSG | FI_ATOMIC;
-}
-static void ranges_9(struct fi_info *h)
-{
-	h->tx_attr->rma_iov_limit = 9;
-}
-static void rma_event(struct fi_info *h)
-{
-	h->caps = FI_RMA | FI_REMOTE_WRITE | FI_RMA_EVENT;
-}
-static void rma_pmem(struct fi_info *h)
-{
-	h->caps = FI_RMA | FI_RMA_PMEM;
-}
+static void rma(struct fi_info *h) { h->caps = FI_RMA; }
+static void atomics(struct fi_info *h) { h->caps = FI_MSG | FI_ATOMIC; }
+static void ranges_9(struct fi_info *h) { h->tx_attr->rma_iov_limit = 9; }
+static void rma_event(struct fi_info *h) { h->caps = FI_RMA | FI_REMOTE_WRITE | FI_RMA_EVENT; }
+static void rma_pmem(struct fi_info *h) { h->caps = FI_RMA | FI_RMA_PMEM; }
 static void rma_order(struct fi_info *h)
 {
 	h->tx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW;
 }
-static void send_order(struct fi_info *h)
-{
-	h->tx_attr->msg_order = FI_ORDER_SAW;
-}
-static void order_1k(struct fi_info *h)
-{
-	h->ep_attr->max_order_waw_size = 1024;
-}
-static void order_more(struct fi_info *h)
-{
-	h->ep_attr->max_order_raw_size = 1025;
-}
-static void order_all(struct fi_info *h)
-{
-	h->ep_attr->max_order_war_size = SIZE_MAX;
-}
-static void hmem(struct fi_info *h)
-{
-	h->caps = FI_TAGGED | FI_HMEM;
-}
-static void msg_only(struct fi_info *h)
-{
-	h->caps = FI_MSG;
-}
-static void send_only(struct fi_info *h)
-{
-	h->caps = FI_TAGGED | FI_SEND;
-}
-static void multi_recv(struct fi_info *h)
-{
-	h->caps = FI_MSG | FI_MULTI_RECV | FI_SOURCE;
-}
-static void ep_msg(struct fi_info *h)
-{
-	h->ep_attr->type = FI_EP_MSG;
-}
-static void ep_dgram(struct fi_info *h)
-{
-	h->ep_attr->type = FI_EP_DGRAM;
-}
-static void ep_any(struct fi_info *h)
-{
-	h->ep_attr->type = FI_EP_UNSPEC;
-}
-static void two_contexts(struct fi_info *h)
-{
-	h->ep_attr->tx_ctx_cnt = 2;
-}
-static void shared_context(struct fi_info *h)
-{
-	h->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
-}
-static void big_messages(struct fi_info *h)
-{
-	h->ep_attr->max_msg_size = (size_t)1 << 40;
-}
-static void auth_key(struct fi_info *h)
-{
-	h->ep_attr->auth_key_size = 4;
-}
-static void inject_256(struct fi_info *h)
-{
-	h->tx_attr->inject_size = 256;
-}
-static void inject_257(struct fi_info *h)
-{
-	h->tx_attr->inject_size = 257;
-}
-static void iov_8(struct fi_info *h)
-{
-	h->tx_attr->iov_limit = h->rx_attr->iov_limit = 8;
-}
-static void iov_9(struct fi_info *h)
-{
-	h->tx_attr->iov_limit = 9;
-}
-static void tx_65536(struct fi_info *h)
-{
-	h->tx_attr->size = 65536;
-}
-static void tx_65537(struct fi_info *h)
-{
-	h->tx_attr->size = 65537;
-}
-static void strict_order(struct fi_info *h)
-{
-	h->tx_attr->msg_order = FI_ORDER_STRICT;
-}
-static void completion_order(struct fi_info *h)
-{
-	h->rx_attr->comp_order = FI_ORDER_STRICT;
-}
-static void delivery(struct fi_info *h)
-{
-	h->tx_attr->op_flags = FI_DELIVERY_COMPLETE | FI_COMPLETION;
-}
-static void commit(struct fi_info *h)
-{
-	h->tx_attr->op_flags = FI_COMMIT_COMPLETE;
-}
-static void auto_data(struct fi_info *h)
-{
-	h->domain_attr->data_progress = FI_PROGRESS_AUTO;
-}
-static void auto_control(struct fi_info *h)
-{
-	h->domain_attr->control_progress = FI_PROGRESS_AUTO;
-}
+static void send_order(struct fi_info *h) { h->tx_attr->msg_order = FI_ORDER_SAW; }
+static void order_1k(struct fi_info *h) { h->ep_attr->max_order_waw_size = 1024; }
+static void order_more(struct fi_info *h) { h->ep_attr->max_order_raw_size = 1025; }
+static void order_all(struct fi_info *h) { h->ep_attr->max_order_war_size = SIZE_MAX; }
+static void hmem(struct fi_info *h) { h->caps = FI_TAGGED | FI_HMEM; }
+static void msg_only(struct fi_info *h) { h->caps = FI_MSG; }
+static void send_only(struct fi_info *h) { h->caps = FI_TAGGED | FI_SEND; }
+static void multi_recv(struct fi_info *h) { h->caps = FI_MSG | FI_MULTI_RECV | FI_SOURCE; }
+static void ep_msg(struct fi_info *h) { h->ep_attr->type = FI_EP_MSG; }
+static void ep_dgram(struct fi_info *h) { h->ep_attr->type = FI_EP_DGRAM; }
+static void ep_any(struct fi_info *h) { h->ep_attr->type = FI_EP_UNSPEC; }
+static void two_contexts(struct fi_info *h) { h->ep_attr->tx_ctx_cnt = 2; }
+static void shared_context(struct fi_info *h) { h->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT; }
+static void big_messages(struct fi_info *h) { h->ep_attr->max_msg_size = (size_t)1 << 40; }
+static void auth_key(struct fi_info *h) { h->ep_attr->auth_key_size = 4; }
+static void inject_256(struct fi_info *h) { h->tx_attr->inject_size = 256; }
+static void inject_257(struct fi_info *h) { h->tx_attr->inject_size = 257; }
+static void iov_8(struct fi_info *h) { h->tx_attr->iov_limit = h->rx_attr->iov_limit = 8; }
+static void iov_9(struct fi_info *h) { h->tx_attr->iov_limit = 9; }
+static void tx_65536(struct fi_info *h) { h->tx_attr->size = 65536; }
+static void tx_65537(struct fi_info *h) { h->tx_attr->size = 65537; }
+static void strict_order(struct fi_info *h) { h->tx_attr->msg_order = FI_ORDER_STRICT; }
+static void completion_order(struct fi_info *h) { h->rx_attr->comp_order = FI_ORDER_STRICT; }
+static void delivery(struct fi_info *h) { h->tx_attr->op_flags = FI_DELIVERY_COMPLETE | FI_COMPLETION; }
+static void commit(struct fi_info *h) { h->tx_attr->op_flags = FI_COMMIT_COMPLETE; }
+static void auto_data(struct fi_info *h) { h->domain_attr->data_progress = FI_PROGRESS_AUTO; }
+static void auto_control(struct fi_info *h) { h->domain_attr->control_progress = FI_PROGRESS_AUTO; }
 static void manual(struct fi_info *h)
 {
 	h->domain_attr->data_progress = h->domain_attr->control_progress = FI_PROGRESS_MANUAL;
 }
-static void thread_completion(struct fi_info *h)
-{
-	h->domain_attr->threading = FI_THREAD_COMPLETION;
-}
-static void no_thread_model(struct fi_info *h)
-{
-	h->domain_attr->threading = (enum fi_threading)77;
-}
-static void data_8(struct fi_info *h)
-{
-	h->domain_attr->cq_data_size = 8;
-}
-static void data_16(struct fi_info *h)
-{
-	h->domain_attr->cq_data_size = 16;
-}
-static void other_domain(struct fi_info *h)
-{
-	h->domain_attr->name = strdup("eth0");
-}
-static void our_domain(struct fi_info *h)
-{
-	h->domain_attr->name = strdup("ropewalk");
-}
-static void other_fabric(struct fi_info *h)
-{
-	h->fabric_attr->name = strdup("192.168.0.0/24");
-}
-static void sockaddr(struct fi_info *h)
-{
-	h->addr_format = FI_SOCKADDR;
-}
-static void sockaddr_in6(struct fi_info *h)
-{
-	h->addr_format = FI_SOCKADDR_IN6;
-}
-static void native(struct fi_info *h)
-{
-	h->addr_format = NATIVE;
-}
-static void mr_bits(struct fi_info *h)
-{
-	h->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_PROV_KEY;
-}
-static void mr_all_bits(struct fi_info *h)
-{
-	h->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE);
-}
-static void mr_mixed(struct fi_info *h)
-{
-	h->domain_attr->mr_mode = FI_MR_BASIC | FI_MR_VIRT_ADDR;
-}
+static void thread_completion(struct fi_info *h) { h->domain_attr->threading = FI_THREAD_COMPLETION; }
+static void no_thread_model(struct fi_info *h) { h->domain_attr->threading = (enum fi_threading)77; }
+static void data_8(struct fi_info *h) { h->domain_attr->cq_data_size = 8; }
+static void data_16(struct fi_info *h) { h->domain_attr->cq_data_size = 16; }
+static void other_domain(struct fi_info *h) { h->domain_attr->name = strdup("eth0"); }
+static void our_domain(struct fi_info *h) { h->domain_attr->name = strdup("ropewalk"); }
+static void other_fabric(struct fi_info *h) { h->fabric_attr->name = strdup("192.168.0.0/24"); }
+static void sockaddr(struct fi_info *h) { h->addr_format = FI_SOCKADDR; }
+static void sockaddr_in6(struct fi_info *h) { h->addr_format = FI_SOCKADDR_IN6; }
+static void native(struct fi_info *h) { h->addr_format = NATIVE; }
+static void mr_bits(struct fi_info *h) { h->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_PROV_KEY; }
+static void mr_all_bits(struct fi_info *h) { h->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE); }
+static void mr_mixed(struct fi_info *h) { h->domain_attr->mr_mode = FI_MR_BASIC | FI_MR_VIRT_ADDR; }
 
 static const struct hint_case hint_cases[] = {
 	{"RMA", rma, true},
@@ -459,8 +323,8 @@ static void node_and_service(void **state)
 	assert_int_equal(ntohs(in->sin_port), 4712);
 	assert_null(info->dest_addr);
 	fi_freeinfo(info);
-	assert_int_equal(
-		fi_getinfo(FI_VERSION(1, 17), "no.such.host.invalid", "1", FI_NUMERICHOST, hints, &info), -FI_ENODATA);
+	assert_int_equal(fi_getinfo(FI_VERSION(1, 17), "no.such.host.invalid", "1", FI_NUMERICHOST, hints, &info),
+		-FI_ENODATA);
 	fi_freeinfo(hints);
 }
 
