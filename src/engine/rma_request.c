@@ -301,7 +301,10 @@ static bool may_send(const struct rwk_rma_state *s, const struct rwk_rma_request
 {
 	if (r->flags & RWK_F_FENCE && !r->begun && s->requests.next != &r->link)
 		return false;
-	return s->posted < RWK_RMA_POSTED && (!r->fetches || s->fetching < RWK_RMA_FETCHING);
+	if (!r->fetches)
+		return s->posted < RWK_RMA_POSTED;
+	return s->posted < RWK_RMA_POSTED &&
+	       s->fetching < (r->length < RWK_RMA_PIECE / 4 ? RWK_RMA_FETCHING : RWK_RMA_FETCHING_LONG);
 }
 
 /** The word behind a write or read that the service has carried out. */
