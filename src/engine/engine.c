@@ -5,10 +5,13 @@
 
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NETWORK_QUIET  256 /* empty looks at the network, beyond which */
-#define NETWORK_SELDOM 8   /* only each so many calls look */
+#define NETWORK_SELDOM 8   /* only each so many calls look, */
+#define NETWORK_UNUSED 64  /* or so many, as long as no peer has come by it, */
+#define NETWORK_REST   50  /* us, and not within this time */
 
 static const struct rwk_client engine_client = {
 	.connected = rwk_peer_connected,
@@ -229,6 +232,20 @@ const struct rwk_address *rwk_engine_address(const struct rwk_engine *e)
 	return &e->address;
 }
 
+/** Is it time to see whether anybody wants to make contact by the network? */
+static rwk_noinline bool is_rested(struct rwk_engine *e)
+{
+	struct timespec t;
+	uint64_t now;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	now = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+	if (now - e->network_looked < NETWORK_REST)
+		return false;
+	e->network_looked = now;
+	return true;
+}
+
 /**
  * An empty look at the network is a system call, ten times as dear as one at shared memory. Where nothing comes by the
  * network for long, it is asked less often. And after a look that brought something the next is left out: who reads a
@@ -236,13 +253,14 @@ const struct rwk_address *rwk_engine_address(const struct rwk_engine *e)
  */
 static int network_progress(struct rwk_engine *e)
 {
+	unsigned seldom = e->network_used ? NETWORK_SELDOM : NETWORK_UNUSED;
 	int n;
 
 	if (e->network_fresh) {
 		e->network_fresh = false;
 		return 0;
 	}
-	if (e->network_quiet >= NETWORK_QUIET && ++e->network_quiet % NETWORK_SELDOM)
+	if (e->network_quiet >= NETWORK_QUIET && (++e->network_quiet % seldom || (!e->network_used && !is_rested(e))))
 		return 0;
 	n = e->network->progress(e->network_port);
 	e->network_fresh = n;

@@ -230,6 +230,8 @@ struct rwk_engine {
 	struct rwk_port *network_port;
 	unsigned network_quiet; /* progress calls since something last came by it */
 	bool network_fresh;     /* the last call brought something */
+	bool network_used;      /* a peer has come by it */
+	uint64_t network_looked; /* us: when it was looked at last, while none has */
 	int wait_fd;            /* of both ports; -1: the first port's own */
 
 	struct rwk_pool tx_pool, unexpected_pool;
