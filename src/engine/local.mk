@@ -11,6 +11,7 @@ libropewalk_core_la_SOURCES += \
 	src/engine/region.c src/engine/region.h \
 	src/engine/rendezvous.c \
 	src/engine/rma.c src/engine/rma.h \
+	src/engine/rma_choice.c src/engine/rma_choice.h \
 	src/engine/rma_direct.c \
 	src/engine/rma_request.c \
 	src/engine/rma_self.c \

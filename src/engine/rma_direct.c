@@ -12,6 +12,7 @@
 #include "engine/rma_state.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 /** A region of the peer's. */
 struct rwk_rma_import {
@@ -146,6 +147,7 @@ static void over(struct rwk_rma_request *r)
 	int status = r->status;
 
 	r->direct = false;
+	rwk_rma_measure_end(r);
 	for (uint32_t i = 0; i < r->ranges && status == -EACCES; i++)
 		rwk_rma_revoked(
 			s, r->remote[i].key); /* perhaps the key is an old one: by messages it is known for sure */
@@ -199,11 +201,37 @@ static int post(struct rwk_rma_request *r, const struct rwk_remote *range, size_
 	return rc;
 }
 
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static struct rwk_rma_choice *choice_of(struct rwk_rma_request *r)
+{
+	unsigned length = r->length < 64u << 10 ? 0 : r->length < 1u << 20 ? 1 : 2;
+
+	return &r->state->choice[r->kind == RWK_RMA_WRITE][length];
+}
+
+void rwk_rma_measure_end(struct rwk_rma_request *r)
+{
+	r->chosen = false;
+	rwk_rma_way_ended(choice_of(r), r->way, r->length, now());
+}
+
 bool rwk_rma_direct(struct rwk_rma_state *s, struct rwk_rma_request *r)
 {
 	size_t at = 0;
 
 	if (!can(s, r))
+		return false;
+	r->chosen = true;
+	r->way = rwk_rma_choose(choice_of(r));
+	rwk_rma_way_taken(choice_of(r), r->way, now());
+	if (r->way == RWK_BY_MESSAGES)
 		return false;
 	r->direct = true;
 	rwk_list_append(&s->requests, &r->link);

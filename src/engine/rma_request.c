@@ -161,6 +161,8 @@ void rwk_rma_finish(struct rwk_rma_request *r, int status)
 
 	if (s->unsent == &r->link)
 		s->unsent = r->link.next;
+	if (rwk_unlikely(r->chosen))
+		rwk_rma_measure_end(r);
 	rwk_rma_request_free(e, r);
 	rwk_rma_complete(e, flags, context, status);
 }

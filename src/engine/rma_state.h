@@ -7,6 +7,7 @@
  *   rma_request.c  the initiator: a request on its way, and its answers
  *   rma_serve.c    the target: from a request to an access, and the answer
  *   rma_direct.c   long requests that the service carries out by itself
+ *   rma_choice.c   whether it should
  *   rma_self.c     what concerns our own memory
  *
  * A request of the user's goes out in pieces, each a message that names one range of one region; at the target they are
@@ -24,10 +25,12 @@
 
 #include "engine/internal.h"
 #include "engine/rma.h"
+#include "engine/rma_choice.h"
 
 #define RWK_RMA_PIECE         ((size_t)64 << 10) /* bytes that one piece moves, at most */
 #define RWK_RMA_FETCHING      32u                /* pieces under way to a peer that fetch; */
 #define RWK_RMA_FETCHING_LONG 4u                 /* so many of a long request: what answers may take up there */
+#define RWK_RMA_LENGTHS       3u                 /* below 64 KB, below 1 MB, and from there on */
 #define RWK_RMA_POSTED        16u                /* pieces that lie with the channel; the others wait with us */
 #define RWK_RMA_LIMIT         1024u              /* requests of an endpoint under way, if the binding does not say */
 
@@ -76,6 +79,8 @@ struct rwk_rma_request {
 	bool direct;    /* the service carries it out: it is no part of the order of the others */
 	bool accessed;  /* has done so, and the target is to be told */
 	bool tell;      /* that must be */
+	bool chosen;    /* it is measured, */
+	uint8_t way;    /* enum rwk_rma_way: this one */
 	bool compares;
 	uint8_t access; /* RWK_ACCESS_* that it needs */
 	uint16_t small; /* of an atomic: operation << 8 | type */
@@ -137,7 +142,8 @@ struct rwk_rma_state {
 	struct rwk_rma_in in;
 	/* Direct requests. */
 	struct rwk_rma_import *imports;
-	struct rwk_list exports; /* rwk_rma_export.in_state */
+	struct rwk_list exports;                          /* rwk_rma_export.in_state */
+	struct rwk_rma_choice choice[2][RWK_RMA_LENGTHS]; /* of reads, of writes */
 };
 
 /* rma.c */
@@ -191,6 +197,8 @@ void rwk_rma_in_drop(struct rwk_rma_in *in);
 /* rma_direct.c */
 /** Hands a new request to the service, if that can carry it out by itself; false: it cannot. */
 bool rwk_rma_direct(struct rwk_rma_state *s, struct rwk_rma_request *r);
+/** A request that was measured is complete. */
+void rwk_rma_measure_end(struct rwk_rma_request *r);
 /** Sends what the target is told of it: as rwk_rma_put. */
 int rwk_rma_tell_accessed(struct rwk_rma_state *s, struct rwk_rma_request *r);
 /** Messages. */

@@ -80,3 +80,9 @@ test_engine_test_rma_SOURCES = test/engine/test_rma.c $(engine_world)
 test_engine_test_rma_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_rma_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_rma
+
+check_PROGRAMS += test/engine/test_rma_choice
+test_engine_test_rma_choice_SOURCES = test/engine/test_rma_choice.c test/rwk_test.h
+test_engine_test_rma_choice_CPPFLAGS = $(TEST_CPPFLAGS)
+test_engine_test_rma_choice_LDADD = $(TEST_LDADD)
+TESTS += test/engine/test_rma_choice

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which way a long request takes: by a clock of the test's own. */
+#include "rwk_test.h"
+
+#include "engine/rma_choice.h"
+
+#define LENGTH (64u << 10)
+
+/* Requests one after the other, for which the ways take so long; how many went directly. */
+static unsigned serve(struct rwk_rma_choice *c, uint64_t *now, unsigned requests, unsigned messages, unsigned direct)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < requests; i++) {
+		enum rwk_rma_way way = rwk_rma_choose(c);
+
+		rwk_rma_way_taken(c, way, *now);
+		*now += way == RWK_DIRECTLY ? direct : messages;
+		rwk_rma_way_ended(c, way, LENGTH, *now);
+		*now += 1000000; /* a pause counts for nothing */
+		n += way == RWK_DIRECTLY;
+	}
+	return n;
+}
+
+/* Both are tried; then the faster one, and the other more and more seldom. */
+static void faster_one(void **state)
+{
+	struct rwk_rma_choice c = {0}, d = {0};
+	uint64_t now = 5;
+	unsigned n;
+
+	(void)state;
+	assert_int_equal(serve(&c, &now, 1, 1500, 6000), 1);
+	assert_int_equal(serve(&c, &now, 1, 1500, 6000), 0);
+	n = serve(&c, &now, 10000, 1500, 6000);
+	assert_in_range(n, 5, 20);
+	n = serve(&d, &now, 10000, 9000, 6000);
+	assert_in_range(n, 10000 - 20, 10000 - 5);
+}
+
+/* A target that does not poll any more: after a few slow requests the other way is taken, and back when it polls. */
+static void changes(void **state)
+{
+	struct rwk_rma_choice c = {0};
+	uint64_t now = 5;
+
+	(void)state;
+	serve(&c, &now, 5000, 1500, 6000);
+	assert_in_range(serve(&c, &now, 1000, 1000000, 6000), 980, 1000);
+	assert_in_range(serve(&c, &now, 5000, 1500, 6000), 0, 1100);
+	assert_in_range(serve(&c, &now, 1000, 1500, 6000), 0, 10);
+}
+
+/* Many under way at once are measured by what they move together. */
+static void windows(void **state)
+{
+	struct rwk_rma_choice c = {0};
+	uint64_t now = 5;
+
+	(void)state;
+	for (int run = 0; run < 200; run++) {
+		enum rwk_rma_way way[16];
+
+		for (int i = 0; i < 16; i++) {
+			way[i] = rwk_rma_choose(&c);
+			rwk_rma_way_taken(&c, way[i], now);
+			if (way[i] == RWK_DIRECTLY) { /* at once */
+				now += 6000;
+				rwk_rma_way_ended(&c, way[i], LENGTH, now);
+			}
+		}
+		for (int i = 0; i < 16; i++) { /* the others wait for each other, though each takes 1.5 us */
+			if (way[i] == RWK_DIRECTLY)
+				continue;
+			now += 1500;
+			rwk_rma_way_ended(&c, way[i], LENGTH, now);
+		}
+	}
+	assert_in_range(serve(&c, &now, 500, 1500, 6000), 0, 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(faster_one),
+		cmocka_unit_test(changes),
+		cmocka_unit_test(windows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
