@@ -152,6 +152,9 @@ static void facts_of(struct rwk_peer *p, struct rwk_sel_facts *f)
 	rwk_job_facts(f);
 	f->udp = e->network_port && rwk_params.udp;
 	f->tcp = e->network_port && rwk_params.tcp;
+	if (!e->network_port)
+		f->no_network = rwk_job_wants_network() ? "this host has no network that may be used"
+							: "the job is on this node alone, and no network is opened";
 	if (is_partial(&p->address))
 		f->node = rwk_ip_is_local(p->address.ip) ? RWK_SEL_CLAIMED : RWK_SEL_OTHER;
 	else

@@ -61,13 +61,14 @@ struct rwk_sel_facts {
 	uint32_t size;  /* ranks of the job, at least 1 */
 	uint32_t nodes; /* at least 1 */
 	uint32_t ranks_per_node;
-	uint32_t local_size; /* ranks on this node, me included */
-	uint32_t processors; /* that can run them; 0: not known */
-	bool job_known;      /* a launcher or a file told the counts above; else peers are not counted */
-	uint32_t src_limit;  /* RC connections a process beyond which SRC is chosen */
-	bool udp, tcp;       /* the peer can be reached so */
-	unsigned built;      /* RWK_STRAND_BITs */
-	int service, link;   /* forced: enum rwk_param_service, enum rwk_param_link */
+	uint32_t local_size;    /* ranks on this node, me included */
+	uint32_t processors;    /* that can run them; 0: not known */
+	bool job_known;         /* a launcher or a file told the counts above; else peers are not counted */
+	uint32_t src_limit;     /* RC connections a process beyond which SRC is chosen */
+	bool udp, tcp;          /* the peer can be reached so */
+	const char *no_network; /* why nobody can be; NULL: not known, or there is a network */
+	unsigned built;         /* RWK_STRAND_BITs */
+	int service, link;      /* forced: enum rwk_param_service, enum rwk_param_link */
 };
 
 #define RWK_SEL_TEXT 240

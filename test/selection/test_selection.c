@@ -178,6 +178,9 @@ static void test_connections(void **state)
 	f.udp = false;
 	expect(&f, RWK_STRAND_UC_TCP, 0, "a byte stream gets through, and nothing better does");
 	expect_lost(&f, RWK_STRAND_RC_UDP, "UDP does not get through to the peer");
+	f.no_network = "there is no network";
+	expect_lost(&f, RWK_STRAND_RC_UDP, "there is no network");
+	f.no_network = NULL;
 	f.built &= ~RWK_STRAND_BIT(RWK_STRAND_RC_UDP);
 	f.udp = true;
 	expect(&f, RWK_STRAND_SRC_UDP, 0, "UDP gets through, and no launcher tells of a large job");
