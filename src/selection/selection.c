@@ -122,11 +122,11 @@ static bool reaches(const struct rwk_sel_facts *f, enum rwk_strand s, char *why)
 	case RWK_STRAND_RC_UDP:
 	case RWK_STRAND_SRC_UDP:
 		if (!f->udp)
-			say(why, f->no_network ? f->no_network : "UDP does not get through to the peer");
+			say(why, "%s", f->no_network ? f->no_network : "UDP does not get through to the peer");
 		return f->udp;
 	default:
 		if (!f->tcp)
-			say(why, f->no_network ? f->no_network : "TCP does not get through to the peer");
+			say(why, "%s", f->no_network ? f->no_network : "TCP does not get through to the peer");
 		return f->tcp;
 	}
 }
