@@ -5,13 +5,12 @@
 
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
 
-#define NETWORK_QUIET  256 /* empty looks at the network, beyond which */
-#define NETWORK_SELDOM 8   /* only each so many calls look, */
-#define NETWORK_UNUSED 64  /* or so many, as long as no peer has come by it, */
-#define NETWORK_REST   50  /* us, and not within this time */
+#define NETWORK_QUIET  256   /* empty looks at the network, beyond which */
+#define NETWORK_SELDOM 8     /* only each so many calls look, */
+#define NETWORK_UNUSED 64    /* or so many, as long as no peer has come by it, */
+#define NETWORK_REST   50000 /* ns, and not within this time */
 
 static const struct rwk_client engine_client = {
 	.connected = rwk_peer_connected,
@@ -235,11 +234,8 @@ const struct rwk_address *rwk_engine_address(const struct rwk_engine *e)
 /** Is it time to see whether anybody wants to make contact by the network? */
 static rwk_noinline bool is_rested(struct rwk_engine *e)
 {
-	struct timespec t;
-	uint64_t now;
+	uint64_t now = rwk_engine_now();
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	now = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 	if (now - e->network_looked < NETWORK_REST)
 		return false;
 	e->network_looked = now;

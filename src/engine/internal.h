@@ -32,6 +32,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 #include <uthash.h>
 
 /** Kinds of messages on a channel (rwk_envelope.kind). */
@@ -231,7 +232,7 @@ struct rwk_engine {
 	unsigned network_quiet; /* progress calls since something last came by it */
 	bool network_fresh;     /* the last call brought something */
 	bool network_used;      /* a peer has come by it */
-	uint64_t network_looked; /* us: when it was looked at last, while none has */
+	uint64_t network_looked; /* ns: when it was looked at last, while none has */
 	int wait_fd;            /* of both ports; -1: the first port's own */
 
 	struct rwk_pool tx_pool, unexpected_pool;
@@ -261,6 +262,15 @@ struct rwk_engine {
 };
 
 #define RWK_TX_NONE UINT32_MAX
+
+/** Nanoseconds of a clock that nobody sets. */
+static inline uint64_t rwk_engine_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
 
 /* engine.c */
 /** Completes a send by a call of `complete`. */

@@ -12,7 +12,6 @@
 #include "engine/rma_state.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 /** A region of the peer's. */
 struct rwk_rma_import {
@@ -149,8 +148,7 @@ static void over(struct rwk_rma_request *r)
 	r->direct = false;
 	rwk_rma_measure_end(r);
 	for (uint32_t i = 0; i < r->ranges && status == -EACCES; i++)
-		rwk_rma_revoked(
-			s, r->remote[i].key); /* perhaps the key is an old one: by messages it is known for sure */
+		rwk_rma_revoked(s, r->remote[i].key); /* it may be an old key; messages know for sure */
 	if (status == -EOPNOTSUPP || status == -EACCES) {
 		r->status = 0;
 		rwk_rma_start(s, r);
@@ -159,6 +157,7 @@ static void over(struct rwk_rma_request *r)
 		rwk_rma_start(s, r);
 	} else {
 		rwk_rma_finish(r, status);
+		rwk_rma_pump(s); /* a fenced one may have waited for it */
 	}
 }
 
@@ -201,14 +200,6 @@ static int post(struct rwk_rma_request *r, const struct rwk_remote *range, size_
 	return rc;
 }
 
-static uint64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static struct rwk_rma_choice *choice_of(struct rwk_rma_request *r)
 {
 	unsigned length = r->length < 64u << 10 ? 0 : r->length < 1u << 20 ? 1 : 2;
@@ -219,7 +210,7 @@ static struct rwk_rma_choice *choice_of(struct rwk_rma_request *r)
 void rwk_rma_measure_end(struct rwk_rma_request *r)
 {
 	r->chosen = false;
-	rwk_rma_way_ended(choice_of(r), r->way, r->length, now());
+	rwk_rma_way_ended(choice_of(r), r->way, r->length, rwk_engine_now());
 }
 
 bool rwk_rma_direct(struct rwk_rma_state *s, struct rwk_rma_request *r)
@@ -230,7 +221,7 @@ bool rwk_rma_direct(struct rwk_rma_state *s, struct rwk_rma_request *r)
 		return false;
 	r->chosen = true;
 	r->way = rwk_rma_choose(choice_of(r));
-	rwk_rma_way_taken(choice_of(r), r->way, now());
+	rwk_rma_way_taken(choice_of(r), r->way, rwk_engine_now());
 	if (r->way == RWK_BY_MESSAGES)
 		return false;
 	r->direct = true;

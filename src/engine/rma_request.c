@@ -37,7 +37,6 @@ void rwk_rma_piece_free(struct rwk_rma_piece *piece)
 }
 
 static void sweep(struct rwk_rma_state *s);
-static void pump(struct rwk_rma_state *s);
 
 static void piece_done(struct rwk_op *op, int status)
 {
@@ -51,7 +50,7 @@ static void piece_done(struct rwk_op *op, int status)
 	if (status)
 		return; /* the peer has failed, and all requests with it */
 	sweep(s);
-	pump(s);
+	rwk_rma_pump(s);
 }
 
 /** Where a posted message's payload lies until the channel has done with it. False: out of memory. */
@@ -330,8 +329,7 @@ static int send_next(struct rwk_rma_state *s, struct rwk_rma_request *r)
 	return r->range < r->ranges ? send_piece(s, r) : send_tell(s, r);
 }
 
-/** Sends what can be sent. */
-static void pump(struct rwk_rma_state *s)
+void rwk_rma_pump(struct rwk_rma_state *s)
 {
 	while (s->unsent != &s->requests && !s->peer->error) {
 		struct rwk_rma_request *r = rwk_container_of(s->unsent, struct rwk_rma_request, link);
@@ -344,9 +342,11 @@ static void pump(struct rwk_rma_state *s)
 		if (!may_send(s, r))
 			return;
 		rc = send_next(s, r);
-		if (rc)
+		if (rc && (s->posted || s->answered != s->asked))
 			return; /* out of memory: the next answer tries again; or the peer fails */
-		if (r->sent)
+		if (rc)
+			rwk_rma_finish(r, rc); /* nobody would try again */
+		else if (r->sent)
 			s->unsent = r->link.next;
 	}
 }
@@ -363,7 +363,7 @@ void rwk_rma_done(struct rwk_rma_state *s, uint64_t n)
 	}
 	s->answered = n;
 	sweep(s);
-	pump(s);
+	rwk_rma_pump(s);
 }
 
 /** The request of a piece that is not answered yet. */
@@ -454,7 +454,7 @@ void rwk_rma_start(struct rwk_rma_state *s, struct rwk_rma_request *r)
 	if (r->ranges > 1 || r->length > piece_most(r, s->peer->channel))
 		r->checks = r->unchecked = r->ranges;
 	line_up(s, r, first);
-	pump(s);
+	rwk_rma_pump(s);
 }
 
 /*

@@ -167,6 +167,8 @@ int rwk_rma_put(struct rwk_rma_state *s, const struct rwk_envelope *env, const s
 	size_t len, struct rwk_rma_request *r, bool keep);
 /** Lets a request go by messages: a new one, or one that has been with the service. */
 void rwk_rma_start(struct rwk_rma_state *s, struct rwk_rma_request *r);
+/** Sends what can be sent: whenever something that others may wait for has ended. */
+void rwk_rma_pump(struct rwk_rma_state *s);
 void rwk_rma_request_free(struct rwk_engine *e, struct rwk_rma_request *r);
 /** Tells the user, as the flags want it. */
 void rwk_rma_complete(struct rwk_engine *e, uint32_t flags, void *context, int status);

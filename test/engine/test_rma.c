@@ -891,6 +891,37 @@ static void fence(void **state)
 	free(got);
 }
 
+/* A fenced request behind a direct one of which nobody is told, and nothing else under way that would remind of it. */
+static void fence_untold(void **state)
+{
+	enum { LENGTH = 100000 };
+	unsigned char *memory = calloc(1, LENGTH), *buf = malloc(LENGTH), *got = malloc(LENGTH);
+	struct iovec iov = {memory, LENGTH};
+	struct rwk_region_attr attr = {.iov = &iov, .count = 1, .access = 3, .own_key = true, .key = 9};
+	struct area a = {.who = 1, .key = 9};
+	struct rwk_region *r;
+	struct world w;
+
+	open_two(&w, *state);
+	rwk_engine_want_reached(w.e[1], false);
+	assert_int_equal(rwk_region_add(w.regions[1], &attr, &r), 0);
+	for (int i = 0; i < 4; i++) {
+		struct task t[2] = {{0}};
+
+		world_fill(buf, LENGTH, i);
+		assert_int_equal(simple(&w, 0, &a, WRITE, buf, 0, LENGTH, 0, &t[0]), 0);
+		assert_int_equal(simple(&w, 0, &a, READ, got, 0, LENGTH, RWK_F_FENCE, &t[1]), 0);
+		world_wait(&w, &t[1]);
+		world_check(got, LENGTH, i);
+		assert_true(t[0].times == 1 && t[0].order < t[1].order);
+	}
+	rwk_region_remove(w.regions[1], r);
+	world_close(&w);
+	free(memory);
+	free(buf);
+	free(got);
+}
+
 #define EACH(test)                                                                                                     \
 	WORLD_EACH(test),                                                                                              \
 	{                                                                                                              \
@@ -918,6 +949,7 @@ int main(void)
 		EACH(direct_again),
 		EACH(direct_untold),
 		EACH(fence),
+		EACH(fence_untold),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
