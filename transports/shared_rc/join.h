@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Finding the domain of one's job and user on this node, or making it. Who asks first makes it: a memfd of fixed,
+ * sealed size and an UDP socket. The others get both by a Unix socket, whose name in the abstract name space is drawn
+ * from the job's key, the user and nothing else; so two jobs and two users never meet, and nothing is left on a disk.
+ * The listening socket is handed round too: any member can let late comers in, and the maker may die.
+ *
+ * Who lets in and who comes in each see the other's user by the kernel's word (SO_PEERCRED), and that the other knows
+ * the job's key, before anything is handed over.
+ */
+#ifndef RWK_SHARED_RC_JOIN_H
+#define RWK_SHARED_RC_JOIN_H
+
+#include "shared_rc/shared_rc.h"
+
+struct rwk_src_seat;
+
+struct rwk_src_join_attr {
+	uint8_t key[32];          /* the job's; it is not told to anybody */
+	struct rwk_src_size size; /* if it is to be made */
+	/** Makes the socket that a new domain receives by: its descriptor, which is the domain's then, or a negative
+	 * errno. */
+	int (*socket)(void *user);
+	void *user;
+	unsigned wait_ms; /* at most, for a member that lets us in */
+};
+
+/**
+ * Joins, or makes, the domain. 0 and *seat set. -ETIMEDOUT: there is one, but no member of it has let us in within
+ * wait_ms (all compute, or are stopped); -EACCES: whoever has the name is another user, or does not know the key;
+ * -EPROTONOSUPPORT: made by another layout; -ENOMEM, -EMFILE, what socket said. What went wrong has been logged at info
+ * level. Waits, at most wait_ms.
+ */
+int rwk_src_join(const struct rwk_src_join_attr *attr, struct rwk_src_seat **seat);
+/** Lets in who waits; cheap if nobody does. To be called from progress, now and then. */
+void rwk_src_attend(struct rwk_src_seat *seat);
+/** Leaves. The last one out leaves nothing: memory, sockets and the name are gone with it. */
+void rwk_src_leave(struct rwk_src_seat *seat);
+
+/** The segment, mapped; valid until leave. */
+void *rwk_src_seat_memory(const struct rwk_src_seat *seat);
+/** The domain's UDP socket; the seat's, valid until leave. */
+int rwk_src_seat_socket(const struct rwk_src_seat *seat);
+/** Becomes readable when somebody waits to be let in; the seat's. */
+int rwk_src_seat_door(const struct rwk_src_seat *seat);
+/** The same for all members and no other domain: drawn at random when it was made. */
+uint64_t rwk_src_seat_id(const struct rwk_src_seat *seat);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The scalable reliable connection at its receiving end: all processes of a job on a node take packets together, so
+ * that a peer needs one connection to the node and not one to each of them (rows S1-1 to S1-9).
+ *
+ *   domain   what the processes of one job and one user on a node share: a segment of memory and an UDP socket
+ *   segment  that memory: members, targets, inboxes; without a pointer, each process maps it where it likes
+ *   member   a process in a domain; it has one shared receive queue, whose number (SRQ number) is its own
+ *   target   the responder of one initiator: a QP of some process of another node. Its state lies in the segment, and
+ *            whichever member has got a packet for it takes a step with it, under its lock
+ *   inbox    what siblings have taken for a member: pieces of Sends and of Writes, in the order of their targets
+ *   view     a member's own hold on all that
+ *
+ * The way of a packet: any member receives it from the domain's socket and gives it to rwk_src_packet. The target's
+ * machine (transports/rc) takes it by RC's rules. What it delivers is for the SRQ that the packet names: of the
+ * member's own it is told at once, else it goes into the owner's inbox, where rwk_src_drain finds it. Then rwk_src_pump
+ * acknowledges.
+ *
+ * Promises, whatever dies when:
+ *   - each piece is delivered once, and in the order of its target, to its SRQ, or its owner has died
+ *   - an acknowledgement is sent only for what is in the hands of its owner, in its inbox, or nobody's because the
+ * owner is dead
+ *   - a member that dies, at whatever instruction, stops nobody: the next to come finishes or undoes what it was at
+ *   - a member that is stopped stops at most the initiators whose target it had locked at that instant: what cannot be
+ *     locked within moments is dropped, as if the network had lost it
+ *
+ * Pure but for its locks: no socket, no clock, nothing allocated after open; `now` is an argument. A view is for one
+ * thread at a time. Upcalls come from within rwk_src_packet, rwk_src_pump and rwk_src_drain, never with a lock of the
+ * segment held, and must not call the same view again, but rwk_src_target_find.
+ */
+#ifndef RWK_SHARED_RC_H
+#define RWK_SHARED_RC_H
+
+#include "machine.h"
+
+struct rwk_src_view;
+
+/** How large a domain is. Memory is touched only as it is used. */
+struct rwk_src_size {
+	uint32_t members;     /* 2 to RWK_SRC_MEMBERS_MAX */
+	uint32_t targets;     /* a power of two, up to RWK_SRC_TARGETS_MAX */
+	uint32_t inbox_bytes; /* of each member; a power of two, at least 64 KB */
+};
+
+#define RWK_SRC_MEMBERS_MAX 1024u
+#define RWK_SRC_TARGETS_MAX 65536u
+
+/** An initiator, and what was agreed with it: who it is stays the same for as long as its target lives. */
+struct rwk_src_initiator {
+	uint64_t nonce;             /* of its process: tells it from all others; not 0 */
+	uint8_t about[40];          /* the user's: whatever its siblings should know of it, an address */
+	struct rwk_link_address to; /* where acknowledgements go, and where its packets must come from */
+	uint32_t qpn;               /* where it takes them, 24 bits */
+	uint32_t psn;               /* the first that it sends, 24 bits */
+	uint16_t pmtu;              /* bytes: 256 to 4096 */
+	uint16_t own;               /* of enum rwk_rc_own; LAZY is left out, for nobody's clock is a domain's */
+};
+
+/** What a view tells its owner. */
+struct rwk_src_host {
+	/** Sends a packet (an acknowledgement) from the domain's socket, as rwk_machine_host.emit: 0 or -EAGAIN. */
+	int (*emit)(void *user, const struct rwk_link_address *to, const struct rwk_wire *w,
+		const struct iovec *payload, int count);
+	/**
+	 * A piece of a Send for this member, of the initiator with that target: `where` is of RWK_PIECE_*; bytes are
+	 * valid during the call.
+	 */
+	void (*receive)(void *user, uint32_t target, unsigned where, const void *bytes, size_t len);
+	/** A piece of an RDMA Write into this member's memory; whether `key` allows it is for the user to find out. */
+	void (*write)(void *user, uint32_t target, uint32_t key, uint64_t address, const void *bytes, size_t len);
+	/** Something was put into the inbox of a sibling that sleeps: its port is to be woken. */
+	void (*wake)(void *user, uint32_t srqn);
+};
+
+/** Bytes of a segment of that size; 0: no such size. */
+size_t rwk_src_segment_size(const struct rwk_src_size *size);
+/** Makes a segment in zeroed memory, aligned to a page. 0; -EINVAL: no such size. */
+int rwk_src_segment_format(void *memory, const struct rwk_src_size *size);
+
+/**
+ * Takes a seat in a segment that has been formatted, perhaps by another process, mapped shared. 0 and *view set;
+ * -EPROTONOSUPPORT: it was made by another layout; -ENOSPC: no seat is free; -ENOMEM. The memory stays mapped until
+ * close. A process may have several views.
+ */
+int rwk_src_view_open(void *memory, const struct rwk_src_host *host, void *user, struct rwk_src_view **view);
+/**
+ * Leaves: what was in the inbox is dropped, and what comes for this SRQ from now on is acknowledged and dropped, as a
+ * dead member's is. Targets stay.
+ */
+void rwk_src_view_close(struct rwk_src_view *view);
+/** The SRQ number, 24 bits, never 0; no member has it again soon after. */
+uint32_t rwk_src_srqn(const struct rwk_src_view *view);
+
+/**
+ * The target of that initiator: found by its nonce, or made. 0 and *qpn set, the number that its packets are
+ * to name (24 bits, above 1, in part drawn at random); -ENOSPC: no room for another; -EINVAL: a value that cannot be.
+ */
+int rwk_src_target_make(struct rwk_src_view *view, const struct rwk_src_initiator *initiator, uint32_t *qpn);
+/** Who that is: 0 and *initiator set; -ENOENT: it has ended, or never was. */
+int rwk_src_target_find(struct rwk_src_view *view, uint32_t qpn, struct rwk_src_initiator *initiator);
+/** Its process has ended, by evidence: the target is nobody's from now on. Whoever says it first ends it. */
+void rwk_src_target_end(struct rwk_src_view *view, uint32_t qpn);
+
+/**
+ * A packet of the domain's socket, its ICRC right, not to QPN 1. What is not for any target, or not from where its
+ * initiator sends, is counted and dropped.
+ */
+void rwk_src_packet(struct rwk_src_view *view, const struct rwk_link_address *from, const struct rwk_wire *w,
+	const void *payload, size_t len, rwk_time now);
+/** Acknowledges what this view has taken since the last pump. Returns packets sent. */
+int rwk_src_pump(struct rwk_src_view *view, rwk_time now);
+/** Hands over what siblings have taken for this member, at most about `budget` pieces; returns how many. */
+int rwk_src_drain(struct rwk_src_view *view, int budget);
+
+/**
+ * Before its owner sleeps: siblings are to call wake when they put something into the inbox. True: there is something
+ * already, do not sleep. Undone by the next drain.
+ */
+bool rwk_src_sleep(struct rwk_src_view *view);
+
+/**
+ * Looks which members have died (their process is gone): their SRQs become tombstones, their locks are taken over.
+ * To be called now and then, some times a second; cheap if nobody has. Returns how many it has found. SRQ numbers of
+ * the dead are told by rwk_src_is_dead.
+ */
+int rwk_src_bury(struct rwk_src_view *view);
+bool rwk_src_is_dead(struct rwk_src_view *view, uint32_t srqn);
+
+/** What has happened in this view, and what its targets' machines counted while it served them. */
+struct rwk_src_counters {
+	struct rwk_qp_counters qp;
+	uint64_t unknown_target, wrong_sender; /* packets dropped */
+	uint64_t locked_out; /* packets dropped because their target or inbox could not be locked in time */
+	uint64_t own, handed_on, drained; /* pieces: for this member; into siblings' inboxes; out of its own */
+	uint64_t no_room;      /* pieces for which an inbox had no room: the initiator was told to wait (RNR) */
+	uint64_t for_the_dead; /* pieces dropped because their SRQ is a tombstone */
+	uint64_t unknown_srq;  /* pieces for an SRQ number that never was: the target refuses (S1-6) */
+	uint64_t recovered;    /* locks taken over from the dead */
+};
+const struct rwk_src_counters *rwk_src_get_counters(const struct rwk_src_view *view);
+
+#endif
