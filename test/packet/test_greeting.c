@@ -32,20 +32,27 @@ static const struct rwk_greeting sample = {
 	.pmtu = 1024,
 	.window = 200,
 	.reads = 16,
-	.features = 0x00030007,
+	.features = 0x000b0007,
 	.room = 212992,
+	.shared = {.domain = UINT64_C(0x6162636465666768),
+		.srqn = 0x717273,
+		.qpn = 0x818283,
+		.psn = 0x919293,
+		.port = 0xc352},
 	.echo = UINT64_C(0x0102030405060708),
 };
 
 /* The sample's bytes by the table in HANDSHAKE.md; the MAC is another implementation's of BLAKE2b. */
-static const uint8_t sample_bytes[RWK_GREETING_SIZE] = {0x52, 0x57, 0x4b, 0x47, 0x01, 0x01, 0x00, 0x00, 0x07, 0x00,
+static const uint8_t sample_bytes[RWK_GREETING_SIZE] = {0x52, 0x57, 0x4b, 0x47, 0x02, 0x01, 0x00, 0x00, 0x07, 0x00,
 	0x00, 0x01, 0x05, 0x00, 0x00, 0x00, 0x14, 0x13, 0x12, 0x11, 0x24, 0x23, 0x22, 0x21, 0x50, 0xc3, 0x36, 0x35,
 	0x34, 0x33, 0x32, 0x31, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0x0a, 0x01,
 	0x02, 0x03, 0x00, 0x00, 0x00, 0x01, 0x09, 0x00, 0x00, 0x00, 0x14, 0x13, 0x12, 0x11, 0x44, 0x43, 0x42, 0x41,
 	0x51, 0xc3, 0x56, 0x55, 0x54, 0x53, 0x52, 0x51, 0x20, 0x01, 0x0d, 0xb8, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
 	0x00, 0x00, 0x00, 0x00, 0x00, 0x01, 0xef, 0xcd, 0xab, 0x00, 0x56, 0x34, 0x12, 0x00, 0x00, 0x04, 0xc8, 0x00,
-	0x10, 0x00, 0x00, 0x00, 0x07, 0x00, 0x03, 0x00, 0x00, 0x40, 0x03, 0x00, 0x08, 0x07, 0x06, 0x05, 0x04, 0x03,
-	0x02, 0x01, 0x7e, 0x5c, 0xb6, 0x41, 0x05, 0x2c, 0x5c, 0x8c, 0xc3, 0x1c, 0xeb, 0x7b, 0xea, 0x07, 0x41, 0x8d};
+	0x10, 0x00, 0x00, 0x00, 0x07, 0x00, 0x0b, 0x00, 0x00, 0x40, 0x03, 0x00, 0x08, 0x07, 0x06, 0x05, 0x04, 0x03,
+	0x02, 0x01, 0x68, 0x67, 0x66, 0x65, 0x64, 0x63, 0x62, 0x61, 0x73, 0x72, 0x71, 0x00, 0x00, 0x00, 0x00, 0x00,
+	0x83, 0x82, 0x81, 0x00, 0x93, 0x92, 0x91, 0x00, 0x52, 0xc3, 0x00, 0x00, 0x1a, 0xb4, 0xc7, 0x1d, 0xc3, 0xdf,
+	0x31, 0xcc, 0x6d, 0x4f, 0xd5, 0x99, 0xb6, 0xbc, 0xe6, 0x36};
 
 /* A right MAC for `len` bytes in all, as somebody of the job who builds greetings in another way would make it. */
 static void seal(uint8_t *bytes, size_t len)
@@ -66,6 +73,12 @@ static void assert_same(const struct rwk_greeting *a, const struct rwk_greeting 
 	assert_int_equal(a->reads, b->reads);
 	assert_int_equal(a->features, b->features);
 	assert_int_equal(a->room, b->room);
+	assert_int_equal(a->shared.domain, b->shared.domain);
+	assert_int_equal(a->shared.srqn, b->shared.srqn);
+	assert_int_equal(a->shared.target, b->shared.target);
+	assert_int_equal(a->shared.qpn, b->shared.qpn);
+	assert_int_equal(a->shared.psn, b->shared.psn);
+	assert_int_equal(a->shared.port, b->shared.port);
 	assert_int_equal(a->echo, b->echo);
 }
 
@@ -107,6 +120,11 @@ static void ranges(void **state)
 						 .reads = RWK_RC_READS_MAX,
 						 .features = UINT32_MAX,
 						 .room = UINT32_MAX,
+						 .shared = {.domain = UINT64_MAX,
+							 .srqn = 0xffffff,
+							 .qpn = 0xfffffe,
+							 .psn = 0xffffff,
+							 .port = UINT16_MAX},
 						 .echo = UINT64_MAX};
 	struct rwk_greeting g;
 
@@ -114,6 +132,8 @@ static void ranges(void **state)
 	for (int i = 0; i < 4; i++) {
 		g = i & 1 ? high : low;
 		g.type = i & 2 ? RWK_GREETING_CONNECT : RWK_GREETING_ACCEPT;
+		if (i == 1)
+			g.shared.target = 0xfffffe;
 		g.from = sample.from;
 		g.to = sample.to;
 		round_trip(&g);
@@ -190,6 +210,19 @@ static const struct wrong wrongs[] = {
 	{"Reads in a BYE", RWK_GREETING_BYE, 100, 1, 1},
 	{"features in a REFUSE", RWK_GREETING_REFUSE, 104, 4, 1},
 	{"room in a BYE", RWK_GREETING_BYE, 108, 4, 1},
+	{"shared terms without the feature", RWK_GREETING_CONNECT, 106, 1, 3},
+	{"no domain", RWK_GREETING_CONNECT, 120, 8, 0},
+	{"SRQ number 0", RWK_GREETING_CONNECT, 128, 4, 0},
+	{"an SRQ number of 25 bits", RWK_GREETING_CONNECT, 128, 4, 0x1000000},
+	{"a target in a CONNECT", RWK_GREETING_CONNECT, 132, 4, 2},
+	{"no target in an ACCEPT", RWK_GREETING_ACCEPT, 132, 4, 0},
+	{"target 1", RWK_GREETING_ACCEPT, 132, 4, 1},
+	{"initiator 1", RWK_GREETING_CONNECT, 136, 4, 1},
+	{"a shared PSN of 25 bits", RWK_GREETING_CONNECT, 140, 4, 0x1000000},
+	{"no port of the domain", RWK_GREETING_CONNECT, 144, 2, 0},
+	{"the last spare bytes", RWK_GREETING_CONNECT, 146, 2, 0x100},
+	{"a domain in a BYE", RWK_GREETING_BYE, 120, 8, 1},
+	{"an SRQ number in a REFUSE", RWK_GREETING_REFUSE, 128, 4, 1},
 };
 
 static struct rwk_greeting of_type(uint8_t type)
@@ -197,6 +230,8 @@ static struct rwk_greeting of_type(uint8_t type)
 	struct rwk_greeting g = sample;
 
 	g.type = type;
+	if (type == RWK_GREETING_ACCEPT)
+		g.shared.target = 0xa1a2a3;
 	if (type == RWK_GREETING_REFUSE || type == RWK_GREETING_BYE)
 		g = (struct rwk_greeting){.type = type, .from = sample.from, .to = sample.to, .echo = 1};
 	if (type == RWK_GREETING_REFUSE)

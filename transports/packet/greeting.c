@@ -31,7 +31,14 @@ enum place {
 	AT_FEATURES = 104,
 	AT_ROOM = 108,
 	AT_ECHO = 112,
-	AT_MAC = 120,
+	AT_SHARED_DOMAIN = 120,
+	AT_SHARED_SRQN = 128,
+	AT_SHARED_TARGET = 132,
+	AT_SHARED_QPN = 136,
+	AT_SHARED_PSN = 140,
+	AT_SHARED_PORT = 144,
+	AT_SHARED_ZERO = 146, /* two bytes */
+	AT_MAC = 148,
 };
 
 _Static_assert(AT_MAC + MAC == RWK_GREETING_SIZE, "the MAC ends a greeting");
@@ -119,16 +126,32 @@ static bool pmtu_good(uint16_t pmtu)
 	return pmtu >= 256 && pmtu <= RWK_WIRE_PMTU_MAX && !(pmtu & (pmtu - 1));
 }
 
+static bool none_shared(const struct rwk_greeting_shared *s)
+{
+	return !s->domain && !s->srqn && !s->target && !s->qpn && !s->psn && !s->port;
+}
+
+static bool shared_good(const struct rwk_greeting *g)
+{
+	const struct rwk_greeting_shared *s = &g->shared;
+	bool target_good = g->type == RWK_GREETING_CONNECT ? !s->target : qpn_good(s->target);
+
+	if (!(g->features & RWK_GREETING_SHARED))
+		return none_shared(s);
+	return s->domain && s->srqn && s->srqn <= 0xffffffu && target_good && qpn_good(s->qpn) && s->psn <= 0xffffffu &&
+	       s->port;
+}
+
 static bool terms_good(const struct rwk_greeting *g)
 {
 	return !g->reason && qpn_good(g->qpn) && g->psn <= 0xffffffu && pmtu_good(g->pmtu) && g->window &&
-	       g->window <= RWK_RC_WINDOW_MAX && g->reads && g->reads <= RWK_RC_READS_MAX;
+	       g->window <= RWK_RC_WINDOW_MAX && g->reads && g->reads <= RWK_RC_READS_MAX && shared_good(g);
 }
 
 static bool no_terms(const struct rwk_greeting *g)
 {
 	return (!g->qpn || qpn_good(g->qpn)) && !g->psn && !g->pmtu && !g->window && !g->reads && !g->features &&
-	       !g->room;
+	       !g->room && none_shared(&g->shared);
 }
 
 static bool good(const struct rwk_greeting *g)
@@ -169,6 +192,13 @@ int rwk_greeting_pack(const struct rwk_greeting *g, const uint8_t *key, uint8_t 
 	put32(out + AT_FEATURES, g->features);
 	put32(out + AT_ROOM, g->room);
 	put64(out + AT_ECHO, g->echo);
+	put64(out + AT_SHARED_DOMAIN, g->shared.domain);
+	put32(out + AT_SHARED_SRQN, g->shared.srqn);
+	put32(out + AT_SHARED_TARGET, g->shared.target);
+	put32(out + AT_SHARED_QPN, g->shared.qpn);
+	put32(out + AT_SHARED_PSN, g->shared.psn);
+	put16(out + AT_SHARED_PORT, g->shared.port);
+	put16(out + AT_SHARED_ZERO, 0);
 	make_mac(out, AT_MAC, key, out + AT_MAC);
 	return 0;
 }
@@ -188,11 +218,17 @@ static int read_fields(const uint8_t *bytes, struct rwk_greeting *g)
 		.features = get32(bytes + AT_FEATURES),
 		.room = get32(bytes + AT_ROOM),
 		.echo = get64(bytes + AT_ECHO),
+		.shared = {.domain = get64(bytes + AT_SHARED_DOMAIN),
+			.srqn = get32(bytes + AT_SHARED_SRQN),
+			.target = get32(bytes + AT_SHARED_TARGET),
+			.qpn = get32(bytes + AT_SHARED_QPN),
+			.psn = get32(bytes + AT_SHARED_PSN),
+			.port = get16(bytes + AT_SHARED_PORT)},
 	};
 
 	memcpy(&r.from, bytes + AT_FROM, sizeof(r.from));
 	memcpy(&r.to, bytes + AT_TO, sizeof(r.to));
-	if (!good(&r) || memcmp(bytes + AT_ZERO, zero, sizeof(zero)) != 0)
+	if (!good(&r) || memcmp(bytes + AT_ZERO, zero, sizeof(zero)) != 0 || get16(bytes + AT_SHARED_ZERO))
 		return -EBADMSG;
 	*g = r;
 	return 0;

@@ -17,8 +17,8 @@
 
 #include "transport.h"
 
-#define RWK_GREETING_VERSION 1u
-#define RWK_GREETING_SIZE    136u /* bytes on the wire, all types */
+#define RWK_GREETING_VERSION 2u
+#define RWK_GREETING_SIZE    164u /* bytes on the wire, all types */
 #define RWK_GREETING_KEY     32u  /* bytes of the job's key */
 
 enum rwk_greeting_type {
@@ -37,10 +37,24 @@ enum rwk_greeting_feature {
 	RWK_GREETING_MASKED_ID = 1 << 16,  /* the ICRC takes the identification of IPv4 as 0 */
 	RWK_GREETING_RDMA_READ = 1 << 17,  /* Reads of exposed regions are answered */
 	RWK_GREETING_RDMA_WRITE = 1 << 18, /* Writes to exposed regions are taken */
+	RWK_GREETING_SHARED = 1 << 19,     /* SRC: the end is in a domain, and its terms are complete (below) */
 };
 
 /**
- * One greeting. The terms (psn to room) are those of CONNECT and ACCEPT; in REFUSE and BYE they are zero, and qpn is
+ * What SRC needs to know beside. All zero without RWK_GREETING_SHARED. The sender takes by a domain of its node, and
+ * sends by the initiator that it has for the receiver's node, the same for every process there.
+ */
+struct rwk_greeting_shared {
+	uint64_t domain; /* its identity, not 0 */
+	uint32_t srqn;   /* the sender's SRQ number in it, 24 bits, not 0 */
+	uint32_t target; /* ACCEPT: the QPN there that the receiver's packets are to name; CONNECT: 0 */
+	uint32_t qpn;    /* the sender's initiator: where it takes acknowledgements, */
+	uint32_t psn;    /* and the first number that it has sent, 24 bits */
+	uint16_t port;   /* the domain's, UDP; its IP is the sender's */
+};
+
+/**
+ * One greeting. The terms (psn to shared) are those of CONNECT and ACCEPT; in REFUSE and BYE they are zero, and qpn is
  * zero or the number that the sender has for this peer. Each end has one qpn and psn for a peer, the same in every
  * CONNECT and ACCEPT to it: so repeated and crossing greetings say nothing new.
  */
@@ -56,7 +70,8 @@ struct rwk_greeting {
 	uint8_t reads;           /* Reads and atomics of the peer's that it keeps, 1 to RWK_RC_READS_MAX */
 	uint32_t features;       /* enum rwk_greeting_feature */
 	uint32_t room;           /* bytes of its link's receive buffer, which all its connections share; 0: not known */
-	uint64_t echo;           /* CONNECT: of the sender's choice (its clock); answers: that of what they answer */
+	struct rwk_greeting_shared shared;
+	uint64_t echo; /* CONNECT: of the sender's choice (its clock); answers: that of what they answer */
 };
 
 /**
