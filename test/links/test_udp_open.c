@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -392,6 +393,74 @@ static void test_lists(void **state)
 	}
 }
 
+/*
+ * A socket of two links: each packet comes to one of them, what either sends comes from the one port, its
+ * pseudo-headers are the same, and the socket lives until the last has closed. Bound to one IP, and to all.
+ */
+static void share_socket(const uint8_t bound_to[16])
+{
+	struct rwk_udp_attr attr = {.receive_buffer = 65536};
+	struct udp_end *first, *second, *other = udp_end_open(udp_ip4, 65536);
+	uint8_t pseudo[2][RWK_LINK_PSEUDO_MAX];
+	size_t len;
+
+	memcpy(attr.ip, bound_to, 16);
+	first = udp_end_open_with(&attr);
+	second = udp_end_adopt(first);
+	assert_int_equal(rwk_udp_port(second->link), rwk_udp_port(first->link));
+	len = first->link->ops->pseudo(first->link, &other->here, true, 100, 0, pseudo[0]);
+	assert_int_equal(second->link->ops->pseudo(second->link, &other->here, true, 100, 0, pseudo[1]), len);
+	assert_memory_equal(pseudo[0], pseudo[1], len);
+
+	for (uint32_t i = 0; i < 20; i++) {
+		assert_int_equal(udp_send(other, &first->here, i, 100 + i), 0);
+		udp_flush(other);
+	}
+	for (int i = 0; i < 1000 && first->arrived + second->arrived < 20; i++) {
+		struct udp_end *e = i & 1 ? second : first;
+
+		e->link->ops->progress(e->link, 1);
+	}
+	assert_int_equal(first->arrived + second->arrived, 20);
+	assert_true(first->arrived && second->arrived);
+	assert_int_equal(first->damaged + second->damaged, 0);
+
+	udp_end_close(first);
+	assert_int_equal(udp_send(second, &other->here, 1, 5000), 0);
+	udp_flush(second);
+	udp_receive(other, 1);
+	assert_int_equal(other->arrived, 1);
+	assert_int_equal(other->damaged, 0);
+	assert_memory_equal(&other->from, &second->here, sizeof(other->from));
+	udp_end_close(second);
+	udp_end_close(other);
+}
+
+static void test_adopted(void **state)
+{
+	static const uint8_t all[16];
+
+	(void)state;
+	share_socket(udp_ip4);
+	share_socket(all);
+}
+
+/* What is no bound UDP socket is refused. */
+static void test_adopted_what(void **state)
+{
+	int fd[] = {-1, open("/dev/null", O_RDWR), socket(AF_INET, SOCK_STREAM, 0), socket(AF_INET6, SOCK_DGRAM, 0),
+		socket(AF_UNIX, SOCK_DGRAM, 0)};
+	struct rwk_link *l = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(fd) / sizeof(*fd); i++) {
+		assert_int_equal(rwk_udp_adopt(fd[i], &l), -EINVAL);
+		assert_null(l);
+		if (fd[i] >= 0)
+			close(fd[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -406,6 +475,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_full_kernel, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nothing_taken_meanwhile, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lists, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_adopted, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_adopted_what, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -62,22 +62,29 @@ static void on_word(void *user, const struct rwk_link_address *who, int status)
 	e->who = *who;
 }
 
+static struct udp_end *end_of(struct rwk_link *l)
+{
+	struct udp_end *e = calloc(1, sizeof(*e));
+
+	assert_non_null(e);
+	e->link = l;
+	l->packet = on_packet;
+	l->word = on_word;
+	l->user = e;
+	return e;
+}
+
 struct udp_end *udp_end_open_with(const struct rwk_udp_attr *attr)
 {
 	static const uint8_t any[16];
-	struct udp_end *e = calloc(1, sizeof(*e));
-	int err;
+	struct rwk_link *l;
+	struct udp_end *e;
+	int err = rwk_udp_open(attr, &l);
 
-	assert_non_null(e);
-	err = rwk_udp_open(attr, &e->link);
-	if (err == -EADDRNOTAVAIL && !memcmp(attr->ip, udp_ip6, 16)) {
-		free(e);
+	if (err == -EADDRNOTAVAIL && !memcmp(attr->ip, udp_ip6, 16))
 		skip();
-	}
 	assert_int_equal(err, 0);
-	e->link->packet = on_packet;
-	e->link->word = on_word;
-	e->link->user = e;
+	e = end_of(l);
 	e->here = rwk_udp_address(memcmp(attr->ip, any, 16) ? attr->ip : udp_ip4, rwk_udp_port(e->link));
 	return e;
 }
@@ -88,6 +95,17 @@ struct udp_end *udp_end_open(const uint8_t ip[16], int receive_buffer)
 
 	memcpy(attr.ip, ip, 16);
 	return udp_end_open_with(&attr);
+}
+
+struct udp_end *udp_end_adopt(const struct udp_end *first)
+{
+	struct rwk_link *l;
+	struct udp_end *e;
+
+	assert_int_equal(rwk_udp_adopt(first->link->ops->wait_fd(first->link, 0), &l), 0);
+	e = end_of(l);
+	e->here = first->here;
+	return e;
 }
 
 void udp_end_close(struct udp_end *e)

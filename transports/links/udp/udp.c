@@ -8,12 +8,15 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sock_diag.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+static const uint8_t any_ip[16], any_ip4[16] = {[10] = 0xff, [11] = 0xff};
 
 #define SEND_BUFFER (1 << 20) /* bytes: a few batches; more would wait in the kernel, where nobody can take it back */
 
@@ -215,15 +218,20 @@ static int udp_wait_fd(struct rwk_link *l, int i)
 	return i == 0 ? rwk_udp_of(l)->main.fd : i == 1 ? rwk_udp_of(l)->line.fd : -1;
 }
 
+static void free_link(struct udp *u)
+{
+	free(u->pool);
+	free(u->held);
+	free(u);
+}
+
 static void udp_close(struct rwk_link *l)
 {
 	struct udp *u = rwk_udp_of(l);
 
 	rwk_udp_line_end(u);
 	close(u->main.fd);
-	free(u->pool);
-	free(u->held);
-	free(u);
+	free_link(u);
 }
 
 static const struct rwk_link_ops udp_ops = {
@@ -259,42 +267,90 @@ static int open_socket(struct udp *u, const struct rwk_udp_attr *attr)
 	return err;
 }
 
+/* A link that has no socket yet. */
+static struct udp *new_link(void)
+{
+	struct udp *u = calloc(1, sizeof(*u));
+
+	if (!u)
+		return NULL;
+	u->pub.ops = &udp_ops;
+	u->line.fd = -1;
+	u->pool = malloc((size_t)SLOTS * SLOT_BYTES);
+	u->held = malloc(STAGED_MAX);
+	if (u->pool && u->held)
+		return u;
+	free_link(u);
+	return NULL;
+}
+
 int rwk_udp_open(const struct rwk_udp_attr *attr, struct rwk_link **l)
 {
-	static const uint8_t none[16];
 	struct udp *u;
-	int err = -ENOMEM;
+	int err;
 
 	if (attr->port_last < attr->port_first || (attr->port_last && !attr->port_first)) {
 		rwk_warn("udp: %u to %u is no range of ports: it begins at 1 or above and ends at the same or above",
 			attr->port_first, attr->port_last);
 		return -EINVAL;
 	}
-	u = calloc(1, sizeof(*u));
+	u = new_link();
 	if (!u)
 		return -ENOMEM;
-	u->pub.ops = &udp_ops;
 	u->strict = attr->strict;
 	u->receive_buffer = attr->receive_buffer ? attr->receive_buffer : (int)RWK_UDP_RECEIVE_BUFFER;
-	u->line.fd = -1;
 	memcpy(u->ip, attr->ip, 16);
-	u->wildcard = !memcmp(u->ip, none, 16);
-	u->pool = malloc((size_t)SLOTS * SLOT_BYTES);
-	u->held = malloc(STAGED_MAX);
-	if (!u->pool || !u->held)
-		goto free_all;
+	u->wildcard = !memcmp(u->ip, any_ip, 16);
 	err = open_socket(u, attr);
-	if (err)
-		goto free_all;
+	if (err) {
+		free_link(u);
+		return err;
+	}
 	rwk_udp_init_receive(u);
 	*l = &u->pub;
 	return 0;
+}
 
-free_all:
-	free(u->pool);
-	free(u->held);
-	free(u);
-	return err;
+/* What a socket that was bound elsewhere is. */
+static int read_socket(struct udp *u)
+{
+	socklen_t size = sizeof(union socket_name), len = sizeof(int);
+	struct rwk_link_address a;
+	union socket_name name;
+	int value;
+
+	if (getsockname(u->main.fd, &name.any, &size) ||
+		(name.any.sa_family != AF_INET && name.any.sa_family != AF_INET6))
+		return -EINVAL;
+	if (getsockopt(u->main.fd, SOL_SOCKET, SO_TYPE, &value, &len) || value != SOCK_DGRAM)
+		return -EINVAL;
+	u->family = name.any.sa_family;
+	a = rwk_udp_from_name(&name);
+	memcpy(u->ip, rwk_udp_place(&a).ip, 16);
+	u->port = ntohs(rwk_udp_place(&a).port);
+	u->wildcard = !memcmp(u->ip, any_ip, 16) || !memcmp(u->ip, any_ip4, 16);
+	u->gso = !getsockopt(u->main.fd, IPPROTO_UDP, UDP_SEGMENT, &value, &len);
+	return u->port ? 0 : -EINVAL;
+}
+
+int rwk_udp_adopt(int fd, struct rwk_link **l)
+{
+	struct udp *u = new_link();
+	int err;
+
+	if (!u)
+		return -ENOMEM;
+	u->main.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	err = u->main.fd < 0 ? -errno : read_socket(u);
+	if (err) {
+		if (u->main.fd >= 0)
+			close(u->main.fd);
+		free_link(u);
+		return err == -EBADF ? -EINVAL : err;
+	}
+	rwk_udp_init_receive(u);
+	*l = &u->pub;
+	return 0;
 }
 
 /*

@@ -12,10 +12,10 @@
  *
  * send says -EMSGSIZE to a packet longer than mtu has ever been. mtu can become smaller, when an interface or the path
  * is narrower than it was. Peers that have agreed on packets of the old length are to go on: from then on the kernel
- * cuts into fragments what does not fit (and what a router had refused by then is lost). A strict link has no fragments:
- * it drops such packets (too_long), and says -EMSGSIZE to the next. A way that swallows long packets without a word of
- * ICMP is not noticed. Destinations that the kernel refuses to send to (no route, a firewall) are no error of send
- * either: their packets are dropped (failed).
+ * cuts into fragments what does not fit (and what a router had refused by then is lost). A strict link has no
+ * fragments: it drops such packets (too_long), and says -EMSGSIZE to the next. A way that swallows long packets without
+ * a word of ICMP is not noticed. Destinations that the kernel refuses to send to (no route, a firewall) are no error of
+ * send either: their packets are dropped (failed).
  *
  * Every IPv4 packet has DF set but for the fragments; its identification is 0, in a batch its place there (0, 1, 2,
  * ...), and towards the favourite whatever the kernel likes. IPv6 has none.
@@ -62,6 +62,13 @@ struct rwk_udp_counters {
  * logged. Makes system calls, never waits. Ended by the link's close, which drops what has not been flushed.
  */
 int rwk_udp_open(const struct rwk_udp_attr *attr, struct rwk_link **l);
+
+/**
+ * A link on a socket that is open already: one that rwk_udp_open has made, here or in another process of this host,
+ * which shares it. A packet goes to one of those who ask for it. The descriptor stays the caller's. 0 and *l set;
+ * -EINVAL: it is no such socket; -EMFILE, -ENOMEM.
+ */
+int rwk_udp_adopt(int fd, struct rwk_link **l);
 
 /** The port the link is bound to. */
 uint16_t rwk_udp_port(const struct rwk_link *l);
