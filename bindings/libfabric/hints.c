@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "bindings/libfabric/address.h"
+#include "bindings/libfabric/legacy.h"
 
 #include <string.h>
 
@@ -145,8 +146,8 @@ static int check_domain(const struct fi_domain_attr *d)
 	err |= check_choice(
 		"domain_attr.resource_mgmt", d->resource_mgmt, d->resource_mgmt <= FI_RM_ENABLED, "FI_RM_ENABLED");
 	err |= check_choice("domain_attr.mr_mode", (unsigned)d->mr_mode,
-		!(d->mr_mode & (FI_MR_BASIC | FI_MR_SCALABLE)) || d->mr_mode == FI_MR_BASIC ||
-			d->mr_mode == FI_MR_SCALABLE,
+		!(d->mr_mode & (RWK_FI_MR_BASIC | RWK_FI_MR_SCALABLE)) || d->mr_mode == RWK_FI_MR_BASIC ||
+			d->mr_mode == RWK_FI_MR_SCALABLE,
 		"FI_MR_BASIC alone, FI_MR_SCALABLE alone, or bits without either");
 	err |= check_choice("domain_attr.av_type", d->av_type, d->av_type <= FI_AV_TABLE, "FI_AV_MAP and FI_AV_TABLE");
 	return err;

@@ -10,6 +10,7 @@
 #include "bindings/libfabric/address.h"
 #include "bindings/libfabric/domain.h"
 #include "bindings/libfabric/fabric.h"
+#include "bindings/libfabric/legacy.h"
 #include "bindings/libfabric/mr.h"
 
 #include <arpa/inet.h>
@@ -136,10 +137,10 @@ static void fill_ep(struct fi_ep_attr *ep)
  */
 static int granted_mr_mode(uint32_t version, const struct fi_domain_attr *hint)
 {
-	if (hint && (hint->mr_mode == FI_MR_BASIC || hint->mr_mode == FI_MR_SCALABLE))
+	if (hint && (hint->mr_mode == RWK_FI_MR_BASIC || hint->mr_mode == RWK_FI_MR_SCALABLE))
 		return hint->mr_mode;
 	if (FI_VERSION_LT(version, FI_VERSION(1, 5)))
-		return FI_MR_SCALABLE;
+		return RWK_FI_MR_SCALABLE;
 	return hint ? hint->mr_mode & RWK_FI_MR_GRANTED : 0;
 }
 

@@ -17,6 +17,7 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/hints.c \
 	bindings/libfabric/info.c bindings/libfabric/info.h \
 	bindings/libfabric/message.c \
+	bindings/libfabric/legacy.h \
 	bindings/libfabric/lock.h \
 	bindings/libfabric/mr.c bindings/libfabric/mr.h \
 	bindings/libfabric/name.c \

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "bindings/libfabric/cntr.h"
 #include "bindings/libfabric/ep.h"
+#include "bindings/libfabric/legacy.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@ struct rwk_fi_mr {
 
 int rwk_fi_mr_bits(int mr_mode)
 {
-	if (mr_mode == FI_MR_BASIC)
+	if (mr_mode == RWK_FI_MR_BASIC)
 		return FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	return mr_mode & RWK_FI_MR_MODES;
 }

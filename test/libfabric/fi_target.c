@@ -49,12 +49,12 @@ static void host_register(struct t_host *h, uint64_t access, uint64_t key)
 	int mode = h->d->info->domain_attr->mr_mode;
 
 	assert_int_equal(fi_mr_reg(h->d->domain, h->memory, T_MEMORY, access, 0, key,
-				 mode == FI_MR_BASIC      ? 0
+				 mode == T_MR_BASIC      ? 0
 				 : mode & FI_MR_RMA_EVENT ? FI_RMA_EVENT
 							  : 0,
 				 &h->mr, NULL),
 		0);
-	if (mode & FI_MR_ENDPOINT && mode != FI_MR_BASIC)
+	if (mode & FI_MR_ENDPOINT && mode != T_MR_BASIC)
 		assert_int_equal(fi_mr_bind(h->mr, &h->e->ep->fid, 0), 0);
 	if (mode & FI_MR_RMA_EVENT && h->cntr[2]) {
 		assert_int_equal(fi_mr_bind(h->mr, &h->cntr[2]->fid, FI_REMOTE_READ), 0);
@@ -67,7 +67,7 @@ static void host_register(struct t_host *h, uint64_t access, uint64_t key)
 static struct region region_of(const struct t_host *h)
 {
 	int mode = h->d->info->domain_attr->mr_mode;
-	bool named = mode == FI_MR_BASIC || mode & FI_MR_VIRT_ADDR;
+	bool named = mode == T_MR_BASIC || mode & FI_MR_VIRT_ADDR;
 
 	return (struct region){named ? (uintptr_t)h->memory : 0, fi_mr_key(h->mr)};
 }

@@ -17,6 +17,11 @@
 #include <rdma/fi_tagged.h>
 #include <stdbool.h>
 
+/* Without the FI_: names of an older API, which libfabric 2's headers warn of wherever used. */
+#define T_MR_BASIC     (1 << 0)
+#define T_MR_SCALABLE  (1 << 1)
+#define T_ORDER_STRICT 0x1ff
+
 #define T_PATIENCE 60000 /* ms before a wait is a failure; machines under test are busy machines */
 
 /** A domain, and what its endpoints are opened with. */

@@ -186,8 +186,8 @@ static void iov_8(struct fi_info *h) { h->tx_attr->iov_limit = h->rx_attr->iov_l
 static void iov_9(struct fi_info *h) { h->tx_attr->iov_limit = 9; }
 static void tx_65536(struct fi_info *h) { h->tx_attr->size = 65536; }
 static void tx_65537(struct fi_info *h) { h->tx_attr->size = 65537; }
-static void strict_order(struct fi_info *h) { h->tx_attr->msg_order = FI_ORDER_STRICT; }
-static void completion_order(struct fi_info *h) { h->rx_attr->comp_order = FI_ORDER_STRICT; }
+static void strict_order(struct fi_info *h) { h->tx_attr->msg_order = T_ORDER_STRICT; }
+static void completion_order(struct fi_info *h) { h->rx_attr->comp_order = T_ORDER_STRICT; }
 static void delivery(struct fi_info *h) { h->tx_attr->op_flags = FI_DELIVERY_COMPLETE | FI_COMPLETION; }
 static void commit(struct fi_info *h) { h->tx_attr->op_flags = FI_COMMIT_COMPLETE; }
 static void auto_data(struct fi_info *h) { h->domain_attr->data_progress = FI_PROGRESS_AUTO; }
@@ -207,8 +207,8 @@ static void sockaddr(struct fi_info *h) { h->addr_format = FI_SOCKADDR; }
 static void sockaddr_in6(struct fi_info *h) { h->addr_format = FI_SOCKADDR_IN6; }
 static void native(struct fi_info *h) { h->addr_format = NATIVE; }
 static void mr_bits(struct fi_info *h) { h->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_PROV_KEY; }
-static void mr_all_bits(struct fi_info *h) { h->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE); }
-static void mr_mixed(struct fi_info *h) { h->domain_attr->mr_mode = FI_MR_BASIC | FI_MR_VIRT_ADDR; }
+static void mr_all_bits(struct fi_info *h) { h->domain_attr->mr_mode = ~(T_MR_BASIC | T_MR_SCALABLE); }
+static void mr_mixed(struct fi_info *h) { h->domain_attr->mr_mode = T_MR_BASIC | FI_MR_VIRT_ADDR; }
 
 static const struct hint_case hint_cases[] = {
 	{"RMA", rma, true},
@@ -332,7 +332,7 @@ static void node_and_service(void **state)
 static void old_api(void **state)
 {
 	static const int modes[][2] = {
-		{FI_MR_BASIC, FI_MR_BASIC}, {FI_MR_SCALABLE, FI_MR_SCALABLE}, {0, FI_MR_SCALABLE}};
+		{T_MR_BASIC, T_MR_BASIC}, {T_MR_SCALABLE, T_MR_SCALABLE}, {0, T_MR_SCALABLE}};
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {

@@ -68,8 +68,8 @@ static void modes(void **state)
 		void (*run)(struct t_user *);
 	} cases[] = {
 		{0, 0, key_is_own},
-		{FI_MR_SCALABLE, 0, key_is_own},
-		{FI_MR_BASIC, 0, address_and_given_key},
+		{T_MR_SCALABLE, 0, key_is_own},
+		{T_MR_BASIC, 0, address_and_given_key},
 		{FI_MR_LOCAL | FI_MR_ALLOCATED, 0, key_is_own},
 		{FI_MR_VIRT_ADDR, 0, address_and_own_key},
 		{FI_MR_PROV_KEY, 0, key_is_given},
@@ -77,9 +77,9 @@ static void modes(void **state)
 		{FI_MR_RMA_EVENT, 0, key_is_own},
 		{FI_MR_ENDPOINT, 0, key_is_own},
 		{FI_MR_ENDPOINT | FI_MR_RMA_EVENT | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR, 0, address_and_given_key},
-		{FI_MR_UNSPEC, FI_VERSION(1, 4), key_is_own},
-		{FI_MR_SCALABLE, FI_VERSION(1, 4), key_is_own},
-		{FI_MR_BASIC, FI_VERSION(1, 4), address_and_given_key},
+		{0, FI_VERSION(1, 4), key_is_own},
+		{T_MR_SCALABLE, FI_VERSION(1, 4), key_is_own},
+		{T_MR_BASIC, FI_VERSION(1, 4), address_and_given_key},
 	};
 
 	(void)state;
