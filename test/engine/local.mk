@@ -75,11 +75,25 @@ test_engine_test_send_promises_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_send_promises_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_send_promises
 
+engine_area = test/engine/area.c test/engine/area.h $(engine_world)
+
 check_PROGRAMS += test/engine/test_rma
-test_engine_test_rma_SOURCES = test/engine/test_rma.c $(engine_world)
+test_engine_test_rma_SOURCES = test/engine/test_rma.c $(engine_area)
 test_engine_test_rma_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_rma_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_rma
+
+check_PROGRAMS += test/engine/test_rma_direct
+test_engine_test_rma_direct_SOURCES = test/engine/test_rma_direct.c $(engine_area)
+test_engine_test_rma_direct_CPPFLAGS = $(TEST_CPPFLAGS)
+test_engine_test_rma_direct_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/engine/test_rma_direct
+
+check_PROGRAMS += test/engine/test_rma_ends
+test_engine_test_rma_ends_SOURCES = test/engine/test_rma_ends.c $(engine_area)
+test_engine_test_rma_ends_CPPFLAGS = $(TEST_CPPFLAGS)
+test_engine_test_rma_ends_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/engine/test_rma_ends
 
 check_PROGRAMS += test/engine/test_rma_choice
 test_engine_test_rma_choice_SOURCES = test/engine/test_rma_choice.c test/rwk_test.h

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Requests that the service carries out by itself, what the target is told of them, and fences, which wait for them. */
+#include "engine/area.h"
+
+/* A request that names a region again: the first goes by messages, and asks; the others are direct, until it goes. */
+static void direct_again(void **state)
+{
+	unsigned char buf[1000], got[1000];
+	struct world w;
+	struct area a;
+
+	area_open_world(&w, *state, 2);
+	for (int region = 0; region < 3; region++) {
+		area_open_key(&a, &w, 1, 1000, 3, region & 1, 77); /* the same key each time */
+		for (int i = 0; i < 4; i++) {
+			struct task t[3] = {{0}};
+
+			world_fill(buf, 1000, i);
+			assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 0, 1000, i & 1 ? RWK_F_DATA : 0, &t[0]), 0);
+			world_wait(&w, &t[0]);
+			assert_int_equal(area_simple(&w, 0, &a, READ, got, 0, 1000, 0, &t[1]), 0);
+			world_wait(&w, &t[1]);
+			world_check(got, 1000, i);
+			assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 1, 1000, 0, &t[2]), 0);
+			world_wait(&w, &t[2]);
+			assert_int_equal(t[2].c.status, -EACCES);
+		}
+		assert_int_equal(a.reached, 8);
+		assert_int_equal(a.reached_bytes, 8000);
+		area_close(&a);
+	}
+	assert_int_equal(w.writes[1], 6);
+	assert_int_equal(w.reached[1], 24);
+	world_close(&w);
+}
+
+/* What nobody wants to know of is not told, but for data. */
+static void direct_untold(void **state)
+{
+	unsigned char memory[1000] = {0}, buf[1000];
+	struct iovec iov = {memory, sizeof(memory)};
+	struct rwk_region_attr attr = {.iov = &iov, .count = 1, .base = 5, .access = 3, .own_key = true, .key = 9};
+	struct area a = {.who = 1, .base = 5, .key = 9};
+	struct rwk_region *r;
+	struct world w;
+
+	area_open_world(&w, *state, 2);
+	rwk_engine_want_reached(w.e[1], false);
+	assert_int_equal(rwk_region_add(w.regions[1], &attr, &r), 0);
+	for (unsigned i = 0; i < 6; i++) {
+		struct task t = {0};
+
+		if (i == 4)
+			rwk_engine_want_reached(w.e[1], true);
+		world_fill(buf, 1000, i);
+		assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 0, 1000, i & 1 ? RWK_F_DATA : 0, &t), 0);
+		world_wait(&w, &t);
+		assert_int_equal(t.c.status, 0);
+		world_check(memory, 1000, i);
+		assert_int_equal(w.writes[1], (i + 1) / 2);
+		world_settle(&w);
+		if (i == 3)
+			w.reached[1] = 0;
+	}
+	assert_int_equal(w.reached[1], 2);
+	rwk_region_remove(w.regions[1], r);
+	world_close(&w);
+}
+
+/* A fenced read sees what all writes before it have written, direct ones too. */
+static void fence(void **state)
+{
+	enum { LENGTH = 200000 };
+	unsigned char *buf = malloc(LENGTH), *got = malloc(LENGTH);
+	struct world w;
+	struct area a;
+
+	area_open_world(&w, *state, 2);
+	area_open(&a, &w, 1, LENGTH, 3, false);
+	for (int i = 0; i < 20; i++) {
+		struct task t[2] = {{0}};
+
+		world_fill(buf, LENGTH, i);
+		assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 0, LENGTH, 0, &t[0]), 0);
+		assert_int_equal(area_simple(&w, 0, &a, READ, got, 0, LENGTH, RWK_F_FENCE, &t[1]), 0);
+		world_wait(&w, &t[1]);
+		world_check(got, LENGTH, i);
+		assert_true(t[0].times == 1 && t[0].order < t[1].order);
+	}
+	area_close(&a);
+	world_close(&w);
+	free(buf);
+	free(got);
+}
+
+/* A fenced request behind a direct one of which nobody is told, and nothing else under way that would remind of it. */
+static void fence_untold(void **state)
+{
+	enum { LENGTH = 100000 };
+	unsigned char *memory = calloc(1, LENGTH), *buf = malloc(LENGTH), *got = malloc(LENGTH);
+	struct iovec iov = {memory, LENGTH};
+	struct rwk_region_attr attr = {.iov = &iov, .count = 1, .access = 3, .own_key = true, .key = 9};
+	struct area a = {.who = 1, .key = 9};
+	struct rwk_region *r;
+	struct world w;
+
+	area_open_world(&w, *state, 2);
+	rwk_engine_want_reached(w.e[1], false);
+	assert_int_equal(rwk_region_add(w.regions[1], &attr, &r), 0);
+	for (int i = 0; i < 4; i++) {
+		struct task t[2] = {{0}};
+
+		world_fill(buf, LENGTH, i);
+		assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 0, LENGTH, 0, &t[0]), 0);
+		assert_int_equal(area_simple(&w, 0, &a, READ, got, 0, LENGTH, RWK_F_FENCE, &t[1]), 0);
+		world_wait(&w, &t[1]);
+		world_check(got, LENGTH, i);
+		assert_true(t[0].times == 1 && t[0].order < t[1].order);
+	}
+	rwk_region_remove(w.regions[1], r);
+	world_close(&w);
+	free(memory);
+	free(buf);
+	free(got);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		AREA_EACH(direct_again),
+		AREA_EACH(direct_untold),
+		AREA_EACH(fence),
+		AREA_EACH(fence_untold),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

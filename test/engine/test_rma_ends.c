@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One-sided operations that are refused, and that it touches nothing; as many as can be under way; regions that go and
+ * peers that die in the middle.
+ */
+#include "engine/area.h"
+
+/* What must be refused, and is: the memory stays as it was, the next request goes well. */
+static void refused(void **state)
+{
+	enum { LENGTH = 100000 };
+	static const struct {
+		const char *what;
+		size_t at, len;
+		unsigned access;
+		bool wrong_key, removed;
+		int status;
+	} cases[] = {
+		{"good", 0, LENGTH, 3, false, false, 0},
+		{"wrong key", 0, 8, 3, true, false, -EACCES},
+		{"one byte beyond", LENGTH - 7, 8, 3, false, false, -EACCES},
+		{"beyond, long", 1, LENGTH, 3, false, false, -EACCES},
+		{"before", (size_t)-1, 8, 3, false, false, -EACCES},
+		{"wraps", (size_t)-4, 8, 3, false, false, -EACCES},
+		{"no access", 0, 8, 0, false, false, -EACCES},
+		{"removed", 0, 8, 3, false, true, -EACCES},
+		{"removed, long", 0, LENGTH, 3, false, true, -EACCES},
+	};
+	unsigned char *buf = malloc(LENGTH + 8);
+	struct area good;
+	struct world w;
+
+	area_open_world(&w, *state, 2);
+	area_open(&good, &w, 1, 64, 3, false);
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (int kind = WRITE; kind <= READ; kind++) {
+			struct task bad = {0}, after = {0};
+			struct area a;
+
+			area_open(&a, &w, 1, LENGTH, cases[i].access, false);
+			a.key ^= cases[i].wrong_key;
+			if (cases[i].removed)
+				area_remove(&a);
+			memset(buf, 0x11, LENGTH + 8);
+			assert_int_equal(
+				area_simple(&w, 0, &a, kind, buf, cases[i].at, cases[i].len, RWK_F_DATA, &bad), 0);
+			assert_int_equal(area_simple(&w, 0, &good, kind, buf, 0, 64, 0, &after), 0);
+			world_wait(&w, &after);
+			world_wait(&w, &bad);
+			if (bad.c.status != cases[i].status)
+				fail_msg("%s: status %d", cases[i].what, bad.c.status);
+			assert_int_equal(after.c.status, 0);
+			if (cases[i].status) {
+				area_check_filled(a.bytes, LENGTH);
+				assert_int_equal(a.reached, 0);
+			}
+			area_close(&a);
+		}
+	}
+	assert_int_equal(w.writes[1], 1);
+	area_close(&good);
+	world_close(&w);
+	free(buf);
+}
+
+/* A read-only region is not written, a write-only one not read; nor by atomics. */
+static void permission(void **state)
+{
+	uint64_t operand = 1, result = 0;
+	struct iovec iov = {&operand, 8}, into = {&result, 8};
+	struct world w;
+
+	area_open_world(&w, *state, 2);
+	for (unsigned access = 0; access < 4; access++) {
+		for (int way = 0; way < 5; way++) {
+			bool reads = way == 1 || way == 3 || way == 4, writes = way != 1 && way != 4;
+			unsigned needs = (reads ? RWK_ACCESS_READ : 0) | (writes ? RWK_ACCESS_WRITE : 0);
+			struct task t = {0};
+			struct area a;
+
+			area_open(&a, &w, 1, 8, access, false);
+			if (way < 2) {
+				assert_int_equal(area_simple(&w, 0, &a, way ? READ : WRITE, &operand, 0, 8, 0, &t), 0);
+			} else {
+				const struct rwk_remote remote = {a.base, 8, a.key};
+				struct rwk_atomic_args args = {.rma = {.peer = w.peer[0][1],
+								       .iov = &iov,
+								       .iov_count = 1,
+								       .remote = &remote,
+								       .remote_count = 1,
+								       .context = &t},
+					.op = way == 4 ? RWK_ATOMIC_READ : RWK_SUM,
+					.type = RWK_UINT64,
+					.result = reads ? &into : NULL,
+					.result_count = 1};
+
+				assert_int_equal(area_atomic(&w, 0, &args), 0);
+			}
+			world_wait(&w, &t);
+			assert_int_equal(t.c.status, needs & ~access ? -EACCES : 0);
+			if (needs & ~access)
+				area_check_filled(a.bytes, 8);
+			area_close(&a);
+		}
+	}
+	world_close(&w);
+}
+
+/* All memory: what is not mapped is an error of the request's. */
+static void all_memory(void **state)
+{
+	struct iovec all = {NULL, SIZE_MAX};
+	struct rwk_region_attr attr = {.iov = &all, .count = 1, .access = 3};
+	unsigned char word[8] = "written", got[8];
+	struct area a = {.who = 1};
+	struct world w;
+
+	area_open_world(&w, *state, 2);
+	assert_int_equal(rwk_region_add(w.regions[1], &attr, &a.region), 0);
+	a.key = rwk_region_key(a.region);
+	for (int target = 0; target < 2; target++) {
+		static unsigned char memory[100000];
+		struct task t[4] = {{0}};
+
+		assert_int_equal(area_simple(&w, 0, &a, WRITE, word, (uintptr_t)memory, 8, 0, &t[0]), 0);
+		assert_int_equal(area_simple(&w, 0, &a, READ, got, (uintptr_t)memory, 8, 0, &t[1]), 0);
+		assert_int_equal(area_simple(&w, 0, &a, WRITE, word, 16, 8, 0, &t[2]), 0);
+		assert_int_equal(area_simple(&w, 0, &a, READ, got, 16, 8, 0, &t[3]), 0);
+		for (int i = 0; i < 4; i++) {
+			world_wait(&w, &t[i]);
+			assert_int_equal(t[i].c.status, i < 2 ? 0 : -EFAULT);
+		}
+		assert_memory_equal(memory, word, 8);
+		assert_memory_equal(got, word, 8);
+		memset(memory, 0, 8);
+	}
+	rwk_region_remove(w.regions[1], a.region);
+	world_close(&w);
+}
+
+/* Lengths that differ, pieces that are too many, operations that are not there. */
+static void senseless(void **state)
+{
+	char buf[2000];
+	struct iovec iov[RWK_ENGINE_IOV_MAX + 1] = {{buf, 8}};
+	struct rwk_remote remote[RWK_ENGINE_IOV_MAX + 1] = {{0, 16, 0}};
+	struct rwk_rma_args a = {.iov = iov, .iov_count = 1, .remote = remote, .remote_count = 1};
+	struct rwk_atomic_args atom = {.rma = a, .type = RWK_UINT64, .op = RWK_SUM};
+	struct world w;
+
+	area_open_world(&w, *state, 2);
+	atom.rma.peer = a.peer = w.peer[0][1];
+	assert_int_equal(rwk_engine_write(w.e[0], &a), -EINVAL);
+	assert_int_equal(rwk_engine_read(w.e[0], &a), -EINVAL);
+	assert_int_equal(rwk_engine_atomic(w.e[0], &atom), -EINVAL);
+	remote[0].length = 8;
+	a.remote_count = 0;
+	assert_int_equal(rwk_engine_write(w.e[0], &a), -EINVAL);
+	a.remote_count = RWK_ENGINE_IOV_MAX + 1;
+	assert_int_equal(rwk_engine_write(w.e[0], &a), -EINVAL);
+	a.remote_count = 1;
+	a.iov_count = RWK_ENGINE_IOV_MAX + 1;
+	assert_int_equal(rwk_engine_write(w.e[0], &a), -EINVAL);
+	atom.op = RWK_MSWAP + 1;
+	assert_int_equal(rwk_engine_atomic(w.e[0], &atom), -EOPNOTSUPP);
+	atom.op = RWK_BOR;
+	atom.type = RWK_DOUBLE;
+	assert_int_equal(rwk_engine_atomic(w.e[0], &atom), -EOPNOTSUPP);
+	atom.op = RWK_SUM;
+	iov[0].iov_len = remote[0].length = RWK_ATOMIC_BYTES + 8;
+	assert_int_equal(rwk_engine_atomic(w.e[0], &atom), -EMSGSIZE);
+	iov[0].iov_len = remote[0].length = 12;
+	assert_int_equal(rwk_engine_atomic(w.e[0], &atom), -EINVAL);
+	world_close(&w);
+}
+
+/* As many as may be under way, then -EAGAIN; all of them complete. */
+static void limit(void **state)
+{
+	static struct task t[1024];
+	unsigned char word[8] = {0};
+	struct task more = {0};
+	struct world w;
+	struct area a;
+
+	memset(t, 0, sizeof(t));
+	area_open_world(&w, *state, 2);
+	area_open(&a, &w, 1, 8, 3, false);
+	for (int i = 0; i < 1024; i++) {
+		const struct iovec iov = {word, 8};
+		const struct rwk_remote remote = {a.base, 8, a.key};
+		const struct rwk_rma_args args = {.peer = w.peer[0][1],
+			.iov = &iov,
+			.iov_count = 1,
+			.remote = &remote,
+			.remote_count = 1,
+			.context = &t[i]};
+
+		assert_int_equal(rwk_engine_write(w.e[0], &args), 0);
+		if (i == 1023)
+			assert_int_equal(rwk_engine_write(w.e[0], &args), -EAGAIN);
+	}
+	assert_int_equal(area_simple(&w, 0, &a, READ, word, 0, 8, RWK_F_FENCE, &more), 0);
+	world_wait(&w, &more);
+	for (int i = 0; i < 1024; i++)
+		assert_true(t[i].times == 1 && t[i].order < more.order);
+	area_close(&a);
+	world_close(&w);
+}
+
+/* The region goes while long requests are under way: nothing touches its memory from then on, each request ends once.
+ */
+static void removed_in_the_middle(void **state)
+{
+	enum { LENGTH = MEGA / 2, REQUESTS = 4 };
+	struct world w;
+
+	for (int after = 0; after < 60; after++) {
+		unsigned char *buf = calloc(REQUESTS, LENGTH), *copy = malloc(LENGTH);
+		struct task t[REQUESTS] = {{0}};
+		struct area a;
+
+		area_open_world(&w, *state, 2);
+		area_open(&a, &w, 1, LENGTH, 3, false);
+		for (unsigned i = 0; i < REQUESTS; i++)
+			assert_int_equal(
+				area_simple(&w, 0, &a, i & 1 ? READ : WRITE, buf + i * LENGTH, 0, LENGTH, 0, &t[i]), 0);
+		for (int i = 0; i < after * (w.net ? 43 : 1); i++)
+			world_step(&w);
+		area_remove(&a);
+		memcpy(copy, a.bytes, LENGTH);
+		for (unsigned i = 0; i < REQUESTS; i++) {
+			world_wait(&w, &t[i]);
+			assert_true(t[i].c.status == 0 || t[i].c.status == -EACCES);
+		}
+		world_settle(&w);
+		assert_memory_equal(a.bytes, copy, LENGTH);
+		for (unsigned i = 0; i < REQUESTS; i++)
+			assert_int_equal(t[i].times, 1);
+		area_close(&a);
+		world_close(&w);
+		free(buf);
+		free(copy);
+	}
+}
+
+/* The target's process ends in the middle: every request ends once, and the survivor can be closed. */
+static void target_dies(void **state)
+{
+	enum { LENGTH = MEGA, REQUESTS = 6 };
+	struct world w;
+
+	for (int after = 0; after < 30; after++) {
+		unsigned char *buf = calloc(REQUESTS, LENGTH);
+		struct task t[REQUESTS] = {{0}};
+		struct area a;
+
+		area_open_world(&w, *state, 2);
+		area_open(&a, &w, 1, LENGTH, 3, false);
+		for (unsigned i = 0; i < REQUESTS; i++)
+			assert_int_equal(area_simple(&w, 0, &a, i & 1 ? READ : WRITE, buf + i * LENGTH, 0,
+						 i < 4 ? LENGTH : 8, 0, &t[i]),
+				0);
+		for (int i = 0; i < after * (w.net ? 43 : 1); i++)
+			world_step(&w);
+		area_remove(&a);
+		world_kill(&w, 1);
+		for (unsigned i = 0; i < REQUESTS; i++) {
+			world_wait(&w, &t[i]);
+			assert_true(t[i].c.status == 0 || t[i].c.status == -ECONNRESET || t[i].c.status == -EACCES);
+		}
+		free(a.guarded);
+		world_close(&w);
+		free(buf);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		AREA_EACH(refused),
+		AREA_EACH(permission),
+		WORLD_EACH(all_memory),
+		AREA_EACH(senseless),
+		AREA_EACH(limit),
+		AREA_EACH(removed_in_the_middle),
+		AREA_EACH(target_dies),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
