@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <hwloc.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,7 @@ static int list_processors(struct rwk_machine *m, hwloc_topology_t t)
 	m->packages = count_objects(t, HWLOC_OBJ_PACKAGE);
 	m->numa_nodes = count_objects(t, HWLOC_OBJ_NUMANODE);
 	m->l3_caches = count_objects(t, HWLOC_OBJ_L3CACHE);
+	m->memory = hwloc_get_root_obj(t)->total_memory;
 	return 0;
 }
 
@@ -188,13 +190,14 @@ static void check_wish(bool this_system)
 /* Without hwloc: numbers from the C library, no distances. */
 static void count_without_hwloc(struct rwk_machine *m)
 {
-	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	long online = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 	struct processor_set set;
 
 	rwk_info("hwloc cannot tell about this machine; cores are counted by the C library, distances are not known");
 	m->this_system = true;
 	m->cores = m->processors = online > 0 ? (uint32_t)online : 1;
 	m->my_cores = m->my_processors = m->processors;
+	m->memory = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
 	if (read_binding(getpid(), &set))
 		return;
 	m->my_processors = 0;
@@ -285,6 +288,8 @@ void rwk_machine_print(const struct rwk_machine *m, FILE *to)
 	fprintf(to, "cores: %u, processors: %u\n", m->cores, m->processors);
 	if (m->known)
 		fprintf(to, "packages: %u, NUMA nodes: %u, L3 caches: %u\n", m->packages, m->numa_nodes, m->l3_caches);
+	if (m->memory)
+		fprintf(to, "memory: %" PRIu64 " MiB\n", m->memory >> 20);
 	fprintf(to, "this process may use: %u cores, %u processors (%s)\n", m->my_cores, m->my_processors,
 		m->bound ? "bound" : "not bound");
 	fprintf(to, "network interfaces:");

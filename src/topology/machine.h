@@ -46,6 +46,7 @@ struct rwk_machine {
 	uint32_t cores, processors;       /* of the node, those that the container allows */
 	uint32_t my_cores, my_processors; /* of those, what this process may use now */
 	uint32_t packages, numa_nodes, l3_caches;
+	uint64_t memory;                          /* bytes of the node; 0: not known */
 	struct rwk_processor *list;               /* `processors` of them, in hwloc's order */
 	bool *mine;                               /* parallel to list: this process may use it */
 	uint32_t nics;                            /* names below */
