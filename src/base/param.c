@@ -32,6 +32,10 @@ const struct rwk_param rwk_param_table[] = {
 		.choices = service_choices},
 	{"link", "force the link towards every other process", "auto", RWK_PARAM_CHOICE, .offset = AT(link),
 		.choices = link_choices},
+	{"src_limit",
+		"connections to other nodes that each process may have by RC; of more the processes of a node share "
+		"theirs (SRC); 0: as many as take a 1024th of the node's memory",
+		"0", RWK_PARAM_SIZE, .offset = AT(src_limit), .min = 0, .max = (size_t)1 << 24},
 	{"pmix",
 		"take the job map from PMIx: auto asks only where the host program has initialised it, on initialises "
 		"it",

@@ -31,6 +31,7 @@ struct rwk_params {
 	int log;
 	int service;
 	int link;
+	size_t src_limit;
 	int pmix;
 	const char *job_file;
 	size_t eager_max;

@@ -7,6 +7,7 @@
 #include "selection/selection.h"
 
 #include "base/compiler.h"
+#include "selection/cost.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -42,6 +43,26 @@ uint64_t rwk_sel_src_connections(const struct rwk_sel_facts *f)
 	return f->nodes > 1 ? f->nodes - 1 : 0;
 }
 
+uint64_t rwk_sel_rc_bytes(const struct rwk_sel_facts *f)
+{
+	return rwk_sel_rc_connections(f) * f->local_size * RWK_COST_RC;
+}
+
+void rwk_sel_set_limit(struct rwk_sel_facts *f, size_t parameter)
+{
+	uint64_t limit = RWK_SEL_SRC_LIMIT;
+
+	f->limit_from = RWK_SEL_LIMIT_FIXED;
+	if (parameter) {
+		limit = parameter;
+		f->limit_from = RWK_SEL_LIMIT_PARAMETER;
+	} else if (f->memory) {
+		limit = f->memory / RWK_SEL_MEMORY_PART / RWK_COST_RC / f->local_size;
+		f->limit_from = RWK_SEL_LIMIT_MEMORY;
+	}
+	f->src_limit = limit < UINT32_MAX ? (uint32_t)limit : UINT32_MAX;
+}
+
 void rwk_sel_facts_init(struct rwk_sel_facts *f, const struct rwk_job_map *map, const struct rwk_params *params)
 {
 	*f = (struct rwk_sel_facts){
@@ -54,13 +75,14 @@ void rwk_sel_facts_init(struct rwk_sel_facts *f, const struct rwk_job_map *map, 
 		.local_size = map->local_size,
 		.processors = map->machine.processors,
 		.job_known = map->source != RWK_JOB_NONE || map->size > 1,
-		.src_limit = RWK_SEL_SRC_LIMIT,
+		.memory = map->machine.memory,
 		.udp = true,
 		.tcp = true,
 		.built = RWK_STRANDS_BUILT,
 		.service = params->service,
 		.link = params->link,
 	};
+	rwk_sel_set_limit(f, params->src_limit);
 }
 
 static void say(char *to, const char *fmt, ...) rwk_printf(2, 3);
@@ -79,9 +101,15 @@ static bool on_this_node(const struct rwk_sel_facts *f)
 	return f->node == RWK_SEL_CLAIMED || f->node == RWK_SEL_PROVEN;
 }
 
-static bool many_connections(const struct rwk_sel_facts *f)
+static bool beyond_limit(const struct rwk_sel_facts *f)
 {
 	return rwk_sel_rc_connections(f) > f->src_limit;
+}
+
+/* Too many, and SRC takes fewer. */
+static bool shares_connections(const struct rwk_sel_facts *f)
+{
+	return beyond_limit(f) && rwk_sel_src_connections(f) < rwk_sel_rc_connections(f);
 }
 
 static bool forced_out(const struct rwk_sel_facts *f, enum rwk_strand s)
@@ -145,7 +173,7 @@ static void say_forced(const struct rwk_sel_facts *f, char *to)
 /* Best first; the middle two change places with the number of connections. */
 static void order_strands(const struct rwk_sel_facts *f, enum rwk_strand order[RWK_STRAND_COUNT])
 {
-	bool many = many_connections(f);
+	bool many = shares_connections(f);
 
 	order[0] = RWK_STRAND_SELF;
 	order[1] = RWK_STRAND_UC_SHM;
@@ -167,18 +195,36 @@ static enum rwk_strand best_of(const struct rwk_sel_facts *f, unsigned could)
 	return RWK_STRAND_NONE;
 }
 
+/* What is held against the limit, and the limit: "1.4 GiB on this node, more than 256 MiB (1/1024 of its memory)". */
+static void say_limit(const struct rwk_sel_facts *f, char *to)
+{
+	const char *more = beyond_limit(f) ? "more than" : "not more than";
+	char bytes[RWK_COST_TEXT], most[RWK_COST_TEXT];
+
+	if (f->limit_from == RWK_SEL_LIMIT_MEMORY)
+		say(to, "%s on this node, %s %s (1/%d of its memory)", rwk_cost_bytes(rwk_sel_rc_bytes(f), bytes), more,
+			rwk_cost_bytes(f->memory / RWK_SEL_MEMORY_PART, most), RWK_SEL_MEMORY_PART);
+	else
+		say(to, "%s %u%s", more, f->src_limit,
+			f->limit_from == RWK_SEL_LIMIT_PARAMETER ? " (FI_ROPEWALK_SRC_LIMIT)" : "");
+}
+
 /* What decided between RC and SRC. */
 static void say_connections(const struct rwk_sel_facts *f, char *to)
 {
+	unsigned long long rc = rwk_sel_rc_connections(f), src = rwk_sel_src_connections(f);
+	const char *s = rc == 1 ? "" : "s";
+	char limit[RWK_SEL_TEXT];
+
+	say_limit(f, limit);
 	if (!f->job_known)
 		say(to, "no launcher tells of a large job");
-	else if (many_connections(f))
-		say(to, "RC would take %llu connections a process, more than %u; SRC takes %llu",
-			(unsigned long long)rwk_sel_rc_connections(f), f->src_limit,
-			(unsigned long long)rwk_sel_src_connections(f));
+	else if (shares_connections(f))
+		say(to, "RC would take %llu connection%s a process, %.100s; SRC takes %llu", rc, s, limit, src);
+	else if (beyond_limit(f))
+		say(to, "RC takes %llu connection%s a process, %.100s, but SRC would take as many", rc, s, limit);
 	else
-		say(to, "RC takes %llu connections a process, not more than %u",
-			(unsigned long long)rwk_sel_rc_connections(f), f->src_limit);
+		say(to, "RC takes %llu connection%s a process, %.100s", rc, s, limit);
 }
 
 static void say_reason(const struct rwk_sel_facts *f, enum rwk_strand s, char *to)
@@ -198,7 +244,7 @@ static void say_reason(const struct rwk_sel_facts *f, enum rwk_strand s, char *t
 	case RWK_STRAND_RC_UDP:
 	case RWK_STRAND_SRC_UDP:
 		say_connections(f, count);
-		say(to, "UDP gets through, and %.100s", count);
+		say(to, "UDP gets through, and %.200s", count);
 		break;
 	case RWK_STRAND_UC_TCP:
 		say(to, "a byte stream gets through, and nothing better does");
@@ -221,11 +267,13 @@ static void say_beaten(const struct rwk_sel_facts *f, enum rwk_strand winner, en
 		say(to, "it is not in this version of ropewalk");
 	} else if (winner == RWK_STRAND_UC_SHM) {
 		say(to, "shared memory is faster%s", absent);
+	} else if (winner == RWK_STRAND_RC_UDP && loser == RWK_STRAND_SRC_UDP && beyond_limit(f)) {
+		say(to, "it would take as many connections, and one flow a pair has the least latency%s", absent);
 	} else if (winner == RWK_STRAND_RC_UDP && loser == RWK_STRAND_SRC_UDP) {
 		say(to, "connections are few enough for one flow a pair, which has the least latency%s", absent);
 	} else if (winner == RWK_STRAND_SRC_UDP && loser == RWK_STRAND_RC_UDP) {
 		say_connections(f, count);
-		say(to, "%.100s%s", count, absent);
+		say(to, "%.170s%s", count, absent);
 	} else {
 		say(to, "%s is faster, and UDP gets through%s", strands[winner].text, absent);
 	}

@@ -11,6 +11,16 @@
  *   UDP gets through, more connections than the limit     -> SRC on udp
  *   TCP gets through                                      -> UC on tcp
  * A forced service or link (parameters) leaves out every strand that is not of it; myself is never forced away.
+ *
+ * The limit between RC and SRC. RC gives each pair of ranks a flow of its own, with nobody to wait for; what speaks
+ * against it is what its connections take. That grows with the square of the ranks on a node (each of J has J to each
+ * other node), while the node's memory does not, and the kernel's part of it, a stream for each connection, is memory
+ * that no swap takes. So the limit is on what the connections of all ranks of this node take together (cost.h): a
+ * 1024th of the node's memory. A user who gives a job 4 GB a rank then spends at most 4 MB of them, some 700
+ * connections, before the job has sent anything; and a job that fits into less has RC, whatever its shape: it is the
+ * same limit for a fat node with many ranks and for a thin one. Where memory is not known it is RWK_SEL_SRC_LIMIT. It
+ * is the parameter src_limit where that is set. One rank a node: SRC would take as many connections, and is never
+ * chosen by number.
  */
 #ifndef RWK_SELECTION_SELECTION_H
 #define RWK_SELECTION_SELECTION_H
@@ -40,8 +50,13 @@ enum rwk_strand {
 	(RWK_STRAND_BIT(RWK_STRAND_SELF) | RWK_STRAND_BIT(RWK_STRAND_UC_SHM) | RWK_STRAND_BIT(RWK_STRAND_RC_UDP) |     \
 		RWK_STRAND_BIT(RWK_STRAND_UC_TCP))
 
-/** Connections of one process beyond which a node's processes share them (SRC). */
+/** RC connections of all ranks of a node may take this part of its memory, */
+#define RWK_SEL_MEMORY_PART 1024
+/** and where memory is not known, each rank may have so many. */
 #define RWK_SEL_SRC_LIMIT 1024
+
+/** What the limit between RC and SRC comes from. */
+enum rwk_sel_limit { RWK_SEL_LIMIT_MEMORY, RWK_SEL_LIMIT_PARAMETER, RWK_SEL_LIMIT_FIXED };
 
 /** Whether a peer is on this node. */
 enum rwk_sel_node {
@@ -61,10 +76,12 @@ struct rwk_sel_facts {
 	uint32_t size;  /* ranks of the job, at least 1 */
 	uint32_t nodes; /* at least 1 */
 	uint32_t ranks_per_node;
-	uint32_t local_size;    /* ranks on this node, me included */
-	uint32_t processors;    /* that can run them; 0: not known */
-	bool job_known;         /* a launcher or a file told the counts above; else peers are not counted */
-	uint32_t src_limit;     /* RC connections a process beyond which SRC is chosen */
+	uint32_t local_size; /* ranks on this node, me included */
+	uint32_t processors; /* that can run them; 0: not known */
+	bool job_known;      /* a launcher or a file told the counts above; else peers are not counted */
+	uint64_t memory;     /* bytes of this node; 0: not known */
+	uint32_t src_limit;  /* RC connections a process beyond which SRC is chosen, by rwk_sel_set_limit */
+	enum rwk_sel_limit limit_from;
 	bool udp, tcp;          /* the peer can be reached so */
 	const char *no_network; /* why nobody can be; NULL: not known, or there is a network */
 	unsigned built;         /* RWK_STRAND_BITs */
@@ -86,16 +103,24 @@ struct rwk_sel_choice {
 
 /**
  * Facts as they are before any peer is known: from the job map and the parameters in force; node UNKNOWN, memory and
- * copy not refused (cma_error EOPNOTSUPP where the parameter is off), udp and tcp reachable, built RWK_STRANDS_BUILT.
+ * copy not refused (cma_error EOPNOTSUPP where the parameter is off), udp and tcp reachable, built RWK_STRANDS_BUILT;
+ * the limit set.
  */
 void rwk_sel_facts_init(struct rwk_sel_facts *f, const struct rwk_job_map *map, const struct rwk_params *params);
+
+/** Works out src_limit: from the parameter where that is not 0, else from memory and local_size. */
+void rwk_sel_set_limit(struct rwk_sel_facts *f, size_t parameter);
 
 /** The choice for these facts. Always fills `out`; out->error says whether the peer can be reached. */
 void rwk_sel_choose(const struct rwk_sel_facts *f, struct rwk_sel_choice *out);
 
-/** Connections that a process needs to reach all other nodes, with RC to each rank and with SRC to each node. */
+/**
+ * Connections that a process needs to reach all other nodes, with RC to each rank and with SRC to each node, and the
+ * bytes that those of all ranks of this node take with RC.
+ */
 uint64_t rwk_sel_rc_connections(const struct rwk_sel_facts *f);
 uint64_t rwk_sel_src_connections(const struct rwk_sel_facts *f);
+uint64_t rwk_sel_rc_bytes(const struct rwk_sel_facts *f);
 
 /** "self", "UC/shm", "RC/udp", "SRC/udp", "UC/tcp", "none". */
 const char *rwk_strand_text(enum rwk_strand s);

@@ -5,6 +5,7 @@
  */
 #include "base/param.h"
 #include "config.h"
+#include "selection/cost.h"
 #include "selection/selection.h"
 #include "topology/job_map.h"
 
@@ -164,16 +165,76 @@ static void print_choice(const char *kind, struct rwk_sel_facts *f)
 	}
 }
 
-static void print_connections(const struct request *r, const struct rwk_sel_facts *f)
-{
-	uint64_t rc = rwk_sel_rc_connections(f), src = rwk_sel_src_connections(f);
+enum { RANK_RC, RANK_SRC, NODE_RC, NODE_SRC, COSTS };
 
-	printf("%u nodes of %u ranks, %u ranks in all, on nodes like this one\n", r->nodes, r->per_node, f->size);
-	printf("connections of a process to other nodes: RC %" PRIu64 ", SRC %" PRIu64
-	       "; SRC is taken if RC needs more than %u\n",
-		rc, src, f->src_limit);
-	printf("connections of the whole job, all to all: RC %" PRIu64 ", SRC %" PRIu64 "\n", rc * f->size,
-		src * f->size);
+static void print_row(const char *what, uint64_t (*of)(const struct rwk_cost *), const struct rwk_cost c[COSTS])
+{
+	printf("%-14s %14" PRIu64 " %12" PRIu64 " %14" PRIu64 " %12" PRIu64 "\n", what, of(&c[RANK_RC]),
+		of(&c[RANK_SRC]), of(&c[NODE_RC]), of(&c[NODE_SRC]));
+}
+
+static uint64_t queue_pairs(const struct rwk_cost *c)
+{
+	return c->queue_pairs;
+}
+
+static uint64_t initiators(const struct rwk_cost *c)
+{
+	return c->initiators;
+}
+
+static uint64_t targets(const struct rwk_cost *c)
+{
+	return c->targets;
+}
+
+static uint64_t timers(const struct rwk_cost *c)
+{
+	return c->timers;
+}
+
+static uint64_t sockets(const struct rwk_cost *c)
+{
+	return c->sockets;
+}
+
+static void print_memory(const struct rwk_cost c[COSTS])
+{
+	char text[COSTS][RWK_COST_TEXT];
+
+	for (int i = 0; i < COSTS; i++)
+		rwk_cost_bytes(c[i].bytes, text[i]);
+	printf("%-14s %14s %12s %14s %12s\n", "memory", text[RANK_RC], text[RANK_SRC], text[NODE_RC], text[NODE_SRC]);
+}
+
+/* What it takes to reach all other nodes, and what is chosen by it. */
+static void print_costs(const struct request *r, const struct rwk_sel_facts *f)
+{
+	const struct rwk_cost c[COSTS] = {
+		[RANK_RC] = rwk_cost_of_rank(r->nodes, r->per_node, false),
+		[RANK_SRC] = rwk_cost_of_rank(r->nodes, r->per_node, true),
+		[NODE_RC] = rwk_cost_of_node(r->nodes, r->per_node, false),
+		[NODE_SRC] = rwk_cost_of_node(r->nodes, r->per_node, true),
+	};
+	char memory[RWK_COST_TEXT];
+
+	printf("%u node%s of %u rank%s, %u in all, on nodes like this one", r->nodes, r->nodes == 1 ? "" : "s",
+		r->per_node, r->per_node == 1 ? "" : "s", f->size);
+	printf("%s%s\n", f->memory ? ", with memory of " : "", f->memory ? rwk_cost_bytes(f->memory, memory) : "");
+	if (r->nodes == 1)
+		return;
+	printf("\n%-14s %27s %27s\n", "to other nodes", "a process", "a node");
+	printf("%-14s %14s %12s %14s %12s\n", "", "RC", "SRC", "RC", "SRC");
+	print_row("queue pairs", queue_pairs, c);
+	print_row("  that send", initiators, c);
+	print_row("  that receive", targets, c);
+	print_memory(c);
+	print_row("timers", timers, c);
+	print_row("sockets", sockets, c);
+	printf("A process's part with SRC: its own, and its share of what the node's processes have in common.\n");
+	printf("queue pairs of the whole job, all to all: RC %" PRIu64 ", SRC %" PRIu64 "\n",
+		rwk_cost_queue_pairs(r->nodes, r->per_node, false), rwk_cost_queue_pairs(r->nodes, r->per_node, true));
+	printf("SRC is taken where RC needs more than %u connections a process\n", f->src_limit);
 }
 
 static int print_job(const struct request *r)
@@ -194,7 +255,7 @@ static int print_job(const struct request *r)
 	}
 	rwk_sel_facts_init(&f, map, &rwk_params);
 	rwk_job_map_free(map);
-	print_connections(r, &f);
+	print_costs(r, &f);
 	f.self = true;
 	print_choice("myself", &f);
 	f.self = false;

@@ -5,6 +5,7 @@
  */
 #include "rwk_test.h"
 
+#include "selection/cost.h"
 #include "selection/selection.h"
 
 /* A version that has nothing for other nodes shows what is said of strands that are missing. */
@@ -24,6 +25,12 @@ static struct rwk_sel_facts start(enum rwk_sel_node node)
 	f.processors = 8;
 	f.built = NODE_ONLY;
 	return f;
+}
+
+/* The parameter sets the limit. */
+static void limit(struct rwk_sel_facts *f, size_t connections)
+{
+	rwk_sel_set_limit(f, connections);
 }
 
 static void expect(const struct rwk_sel_facts *f, enum rwk_strand strand, int error, const char *reason)
@@ -127,7 +134,7 @@ static void test_other_node(void **state)
 		"nothing says that the peer is on this node, and RC/udp, which would carry it, is not in this version "
 		"of ropewalk");
 	f.node = RWK_SEL_OTHER;
-	f.src_limit = 11;
+	limit(&f, 11);
 	expect(&f, RWK_STRAND_NONE, -EHOSTUNREACH,
 		"the peer is on another node, and SRC/udp, which would carry it, is not in this version of ropewalk");
 	f.udp = f.tcp = false;
@@ -142,9 +149,10 @@ static void test_this_version(void **state)
 	(void)state;
 	f.built = RWK_STRANDS_BUILT;
 	expect(&f, RWK_STRAND_RC_UDP, 0, "UDP gets through, and RC takes 12 connections a process, not more than 1024");
-	f.src_limit = 11;
+	limit(&f, 11);
 	expect(&f, RWK_STRAND_RC_UDP, 0,
-		"UDP gets through, and RC would take 12 connections a process, more than 11; SRC takes 3");
+		"UDP gets through, and RC would take 12 connections a process, more than 11 (FI_ROPEWALK_SRC_LIMIT); "
+		"SRC takes 3");
 	expect_lost(&f, RWK_STRAND_SRC_UDP, "it is not in this version of ropewalk");
 	f.udp = false;
 	expect(&f, RWK_STRAND_UC_TCP, 0, "a byte stream gets through, and nothing better does");
@@ -157,21 +165,28 @@ static void test_connections(void **state)
 
 	(void)state;
 	f.built = ALL_BUILT;
-	f.src_limit = 12;
-	expect(&f, RWK_STRAND_RC_UDP, 0, "UDP gets through, and RC takes 12 connections a process, not more than 12");
+	limit(&f, 12);
+	expect(&f, RWK_STRAND_RC_UDP, 0,
+		"UDP gets through, and RC takes 12 connections a process, not more than 12 (FI_ROPEWALK_SRC_LIMIT)");
 	expect_lost(
 		&f, RWK_STRAND_SRC_UDP, "connections are few enough for one flow a pair, which has the least latency");
-	f.src_limit = 11;
+	limit(&f, 11);
 	expect(&f, RWK_STRAND_SRC_UDP, 0,
-		"UDP gets through, and RC would take 12 connections a process, more than 11; SRC takes 3");
-	expect_lost(&f, RWK_STRAND_RC_UDP, "RC would take 12 connections a process, more than 11; SRC takes 3");
+		"UDP gets through, and RC would take 12 connections a process, more than 11 (FI_ROPEWALK_SRC_LIMIT); "
+		"SRC takes 3");
+	expect_lost(&f, RWK_STRAND_RC_UDP,
+		"RC would take 12 connections a process, more than 11 (FI_ROPEWALK_SRC_LIMIT); SRC takes 3");
 	f.size = 15; /* one rank less: 11 connections */
-	expect(&f, RWK_STRAND_RC_UDP, 0, "UDP gets through, and RC takes 11 connections a process, not more than 11");
+	expect(&f, RWK_STRAND_RC_UDP, 0,
+		"UDP gets through, and RC takes 11 connections a process, not more than 11 (FI_ROPEWALK_SRC_LIMIT)");
 	f.size = 16;
-	f.nodes = 16; /* the same ranks on more nodes */
+	f.nodes = 16; /* the same ranks on more nodes: nothing to share */
 	f.local_size = f.ranks_per_node = 1;
-	expect(&f, RWK_STRAND_SRC_UDP, 0,
-		"UDP gets through, and RC would take 15 connections a process, more than 11; SRC takes 15");
+	expect(&f, RWK_STRAND_RC_UDP, 0,
+		"UDP gets through, and RC takes 15 connections a process, more than 11 (FI_ROPEWALK_SRC_LIMIT), but "
+		"SRC would take as many");
+	expect_lost(
+		&f, RWK_STRAND_SRC_UDP, "it would take as many connections, and one flow a pair has the least latency");
 	f.job_known = false;
 	f.size = f.nodes = 1;
 	expect(&f, RWK_STRAND_RC_UDP, 0, "UDP gets through, and no launcher tells of a large job");
@@ -185,6 +200,106 @@ static void test_connections(void **state)
 	f.udp = true;
 	expect(&f, RWK_STRAND_SRC_UDP, 0, "UDP gets through, and no launcher tells of a large job");
 	expect_lost(&f, RWK_STRAND_RC_UDP, "it is not in this version of ropewalk");
+}
+
+#define GIB ((uint64_t)1 << 30)
+
+/*
+ * Where the parameter says nothing: nodes, ranks a node and memory decide. Each case after the first differs from one
+ * before it in one of the three, and is on the other side of the limit, or just this side of it.
+ */
+static void test_memory(void **state)
+{
+	static const struct {
+		uint32_t nodes, per_node;
+		uint64_t memory;
+		enum rwk_strand strand;
+		const char *reason;
+	} cases[] = {
+		{16, 32, 256 * GIB, RWK_STRAND_RC_UDP,
+			"UDP gets through, and RC takes 480 connections a process, 83.4 MiB on this node, not more "
+			"than "
+			"256 MiB (1/1024 of its memory)"},
+		{64, 32, 256 * GIB, RWK_STRAND_SRC_UDP,
+			"UDP gets through, and RC would take 2016 connections a process, 350 MiB on this node, more "
+			"than "
+			"256 MiB (1/1024 of its memory); SRC takes 63"},
+		{16, 128, 256 * GIB, RWK_STRAND_SRC_UDP,
+			"UDP gets through, and RC would take 1920 connections a process, 1.3 GiB on this node, more "
+			"than "
+			"256 MiB (1/1024 of its memory); SRC takes 15"},
+		{16, 32, 64 * GIB, RWK_STRAND_SRC_UDP,
+			"UDP gets through, and RC would take 480 connections a process, 83.4 MiB on this node, more "
+			"than "
+			"64.0 MiB (1/1024 of its memory); SRC takes 15"},
+		{16, 32, (uint64_t)480 * 32 * RWK_COST_RC * 1024, RWK_STRAND_RC_UDP,
+			"UDP gets through, and RC takes 480 connections a process, 83.4 MiB on this node, not more "
+			"than "
+			"83.4 MiB (1/1024 of its memory)"},
+		{16, 32, (uint64_t)480 * 32 * RWK_COST_RC * 1024 - 1, RWK_STRAND_SRC_UDP,
+			"UDP gets through, and RC would take 480 connections a process, 83.4 MiB on this node, more "
+			"than "
+			"83.4 MiB (1/1024 of its memory); SRC takes 15"},
+		{2, 1, 1 << 20, RWK_STRAND_RC_UDP,
+			"UDP gets through, and RC takes 1 connection a process, 5.6 KiB on this node, more than 1.0 "
+			"KiB "
+			"(1/1024 of its memory), but SRC would take as many"},
+		{16, 64, 0, RWK_STRAND_RC_UDP,
+			"UDP gets through, and RC takes 960 connections a process, not more than 1024"},
+		{17, 64, 0, RWK_STRAND_RC_UDP,
+			"UDP gets through, and RC takes 1024 connections a process, not more than 1024"},
+		{18, 64, 0, RWK_STRAND_SRC_UDP,
+			"UDP gets through, and RC would take 1088 connections a process, more than 1024; SRC takes 17"},
+		{262144, 64, GIB, RWK_STRAND_SRC_UDP,
+			"UDP gets through, and RC would take 16777152 connections a process, 5.6 TiB on this node, "
+			"more "
+			"than 1.0 MiB (1/1024 of its memory); SRC takes 262143"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		static const struct rwk_params params;
+		struct rwk_sel_facts f;
+		struct rwk_job_map *map;
+
+		assert_int_equal(rwk_job_map_imagine(cases[i].nodes, cases[i].per_node, &map), 0);
+		map->machine.memory = cases[i].memory;
+		rwk_sel_facts_init(&f, map, &params);
+		rwk_job_map_free(map);
+		f.node = RWK_SEL_OTHER;
+		f.built = ALL_BUILT;
+		expect(&f, cases[i].strand, 0, cases[i].reason);
+	}
+}
+
+/* The parameter comes before memory, both ways. */
+static void test_limit_parameter(void **state)
+{
+	static const struct rwk_params forced = {.src_limit = 1}, free_hand = {.src_limit = 1 << 24};
+	struct rwk_sel_facts f;
+	struct rwk_job_map *map;
+
+	(void)state;
+	assert_int_equal(rwk_job_map_imagine(4, 4, &map), 0);
+	map->machine.memory = 1024 * GIB;
+	rwk_sel_facts_init(&f, map, &forced);
+	f.node = RWK_SEL_OTHER;
+	f.built = ALL_BUILT;
+	expect(&f, RWK_STRAND_SRC_UDP, 0,
+		"UDP gets through, and RC would take 12 connections a process, more than 1 (FI_ROPEWALK_SRC_LIMIT); "
+		"SRC takes 3");
+	f.node = RWK_SEL_PROVEN; /* it is about other nodes alone */
+	expect(&f, RWK_STRAND_UC_SHM, 0,
+		"the peer is on this node (proven by attaching) and memory can be shared, which loses nothing: "
+		"acknowledgements would be waste");
+	map->machine.memory = 1;
+	rwk_sel_facts_init(&f, map, &free_hand);
+	rwk_job_map_free(map);
+	f.node = RWK_SEL_OTHER;
+	f.built = ALL_BUILT;
+	expect(&f, RWK_STRAND_RC_UDP, 0,
+		"UDP gets through, and RC takes 12 connections a process, not more than 16777216 "
+		"(FI_ROPEWALK_SRC_LIMIT)");
 }
 
 /* What is forced: taken if it can serve, else an error that says what is wrong and what would do. */
@@ -362,6 +477,8 @@ int main(void)
 		cmocka_unit_test(test_other_node),
 		cmocka_unit_test(test_this_version),
 		cmocka_unit_test(test_connections),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_limit_parameter),
 		cmocka_unit_test(test_forced),
 		cmocka_unit_test(test_manner),
 		cmocka_unit_test(test_explain),
