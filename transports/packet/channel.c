@@ -39,8 +39,8 @@ struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const s
 	ch->base.send_max = RWK_SEND_MAX;
 	ch->port = port;
 	ch->state = RWK_CH_CONNECTING;
-	ch->way = port->link[RWK_WAY_LOSSY] ? RWK_WAY_LOSSY : RWK_WAY_STREAM;
-	ch->to = port->ways->address(to);
+	ch->path.way = port->link[RWK_WAY_LOSSY] ? RWK_WAY_LOSSY : RWK_WAY_STREAM;
+	ch->path.to = port->ways->address(to);
 	ch->address = *to;
 	ch->nonce = to->flags_rank & RWK_ADDR_PARTIAL ? 0 : to->nonce_port >> 16;
 	ch->stream_lost = !port->link[RWK_WAY_STREAM];
@@ -82,7 +82,7 @@ void rwk_packet_channel_free(struct rwk_packet_channel *ch)
 	drop_machine(ch);
 	rwk_packet_kept_free(ch);
 	if (ch->stream_open || ch->stream_asked)
-		port->ways->leave(port->link[RWK_WAY_STREAM], &ch->to);
+		port->ways->leave(port->link[RWK_WAY_STREAM], &ch->path.to);
 	if (port->last == ch)
 		port->last = NULL;
 	if (port->leader == ch)
@@ -182,8 +182,8 @@ int rwk_packet_machine(struct rwk_packet_channel *ch, const struct rwk_greeting 
 {
 	drop_machine(ch);
 	ch->peer_qpn = g->qpn;
-	ch->pmtu = at_most(g->pmtu, rwk_packet_pmtu(ch->port, ch->way, &ch->to));
-	return ch->way == RWK_WAY_LOSSY ? make_rc(ch, g) : make_uc(ch, g);
+	ch->pmtu = at_most(g->pmtu, rwk_packet_pmtu(ch->port, ch->path.way, &ch->path.to));
+	return ch->path.way == RWK_WAY_LOSSY ? make_rc(ch, g) : make_uc(ch, g);
 }
 
 void rwk_packet_opened(struct rwk_packet_channel *ch)

@@ -7,17 +7,17 @@
  *   ACCEPTING   a CONNECT has come: ACCEPT goes out, for each CONNECT anew. A packet of the peer's QP, or an ACCEPT,
  *               shows that it has heard --> OPEN.
  *
- * Evidence: once a channel is open, one end (that with the smaller nonce) starts a stream. The other does so too if none
- * has come after a second: the peer may have ended before. If the stream breaks or
- * leads to another process, the peer is dead. Where there can be none (a firewall, no descriptors left), the kernel's
- * word that nobody listens on the port must do.
+ * Evidence: once a channel is open, one end (that with the smaller nonce) starts a stream. The other does so too if
+ * none has come after a second: the peer may have ended before. If the stream breaks or leads to another process, the
+ * peer is dead. Where there can be none (a firewall, no descriptors left), the kernel's word that nobody listens on the
+ * port must do.
  */
 #include "packet/internal.h"
 
-#define ASK_FIRST      (10 * 1000 * 1000ull)  /* ns: until the second greeting, */
-#define ASK_LAST       (500 * 1000 * 1000ull) /* and between greetings at most */
-#define STREAM_TRY     2                      /* greetings without an answer before the stream is tried */
-#define FALL_BACK      4                      /* greetings that an open stream outlives before UDP counts as blocked */
+#define ASK_FIRST      (10 * 1000 * 1000ull)   /* ns: until the second greeting, */
+#define ASK_LAST       (500 * 1000 * 1000ull)  /* and between greetings at most */
+#define STREAM_TRY     2                       /* greetings without an answer before the stream is tried */
+#define FALL_BACK      4                       /* greetings that an open stream outlives before UDP counts as blocked */
 #define SEEK_AFTER     (1000 * 1000 * 1000ull) /* ns that an end waits for the stream that the peer is to start */
 #define WITHOUT_STREAM (30 * 1000 * 1000 * 1000ull) /* ns: neither answers: the peer cannot be reached */
 
@@ -37,7 +37,7 @@ static void terms(struct rwk_packet_channel *ch, int way, struct rwk_greeting *g
 
 	g->qpn = ch->qpn;
 	g->psn = ch->psn;
-	g->pmtu = (uint16_t)rwk_packet_pmtu(port, way, &ch->to);
+	g->pmtu = (uint16_t)rwk_packet_pmtu(port, way, &ch->path.to);
 	g->window = (uint16_t)(port->window < RWK_RC_WINDOW_MAX ? port->window : RWK_RC_WINDOW_MAX);
 	g->reads = RWK_RC_READS_MAX;
 	g->features = RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_GREETING_MASKED_ID |
@@ -51,7 +51,7 @@ static void send_connect(struct rwk_packet_channel *ch, int way)
 		.type = RWK_GREETING_CONNECT, .from = ch->port->address, .to = ch->address, .echo = ch->token};
 
 	terms(ch, way, &g);
-	rwk_packet_greet(ch->port, way, &ch->to, &g);
+	rwk_packet_greet(ch->port, way, &ch->path.to, &g);
 }
 
 /** `echo`: our peer's token in an answer to its CONNECT; ours, to say that we have heard its answer. */
@@ -60,8 +60,8 @@ static void send_accept(struct rwk_packet_channel *ch, uint64_t echo)
 	struct rwk_greeting g = {
 		.type = RWK_GREETING_ACCEPT, .from = ch->port->address, .to = ch->address, .echo = echo};
 
-	terms(ch, ch->way, &g);
-	rwk_packet_greet(ch->port, ch->way, &ch->to, &g);
+	terms(ch, ch->path.way, &g);
+	rwk_packet_greet(ch->port, ch->path.way, &ch->path.to, &g);
 }
 
 /**
@@ -110,7 +110,7 @@ static void reach_stream(struct rwk_packet_channel *ch)
 	if (ch->stream_asked || ch->stream_open || ch->stream_lost)
 		return;
 	ch->stream_asked = true;
-	rc = ch->port->ways->reach(ch->port->link[RWK_WAY_STREAM], &ch->to, ch->nonce);
+	rc = ch->port->ways->reach(ch->port->link[RWK_WAY_STREAM], &ch->path.to, ch->nonce);
 	if (rc == -EEXIST)
 		stream_taken(ch);
 	else if (rc)
@@ -121,7 +121,7 @@ static void reach_stream(struct rwk_packet_channel *ch)
 static void established(struct rwk_packet_channel *ch)
 {
 	rwk_packet_opened(ch);
-	if (ch->way == RWK_WAY_STREAM && ch->port->client->by_stream)
+	if (ch->path.way == RWK_WAY_STREAM && ch->port->client->by_stream)
 		ch->port->client->by_stream(ch->port->cookie, &ch->base);
 	if (nonce_of(&ch->port->address) < ch->nonce)
 		reach_stream(ch);
@@ -195,8 +195,8 @@ static struct rwk_packet_channel *find_channel(
 		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
 
 		if (ch->nonce ? ch->nonce == nonce
-			      : ch->token == g->echo || !memcmp(&ch->to, from, sizeof(*from)) ||
-					!memcmp(&ch->to, &told, sizeof(told)))
+			      : ch->token == g->echo || !memcmp(&ch->path.to, from, sizeof(*from)) ||
+					!memcmp(&ch->path.to, &told, sizeof(told)))
 			return ch;
 	}
 	return NULL;
@@ -216,10 +216,10 @@ static int acquainted(struct rwk_packet_channel *ch, const struct rwk_greeting *
 static int agree(
 	struct rwk_packet_channel *ch, int way, const struct rwk_link_address *from, const struct rwk_greeting *g)
 {
-	ch->way = (uint8_t)way;
-	ch->to = answer_to(ch->port, way, from, g);
+	ch->path.way = (uint8_t)way;
+	ch->path.to = answer_to(ch->port, way, from, g);
 	ch->seen = *from;
-	ch->begun_len = 0;
+	ch->path.begun_len = 0;
 	if (way == RWK_WAY_STREAM) {
 		ch->port->count.fell_back++;
 		ch->stream_open = true;
@@ -257,7 +257,7 @@ static void take_connect(
 	}
 	if (ch && ch->state == RWK_CH_FAILED)
 		rc = ch->base.error;
-	else if (ch && ch->state == RWK_CH_ACCEPTING && ch->way == way && ch->peer_qpn == g->qpn) {
+	else if (ch && ch->state == RWK_CH_ACCEPTING && ch->path.way == way && ch->peer_qpn == g->qpn) {
 		send_accept(ch, g->echo);
 		return;
 	} else if (ch) {
@@ -302,8 +302,9 @@ static void take_accept(
 		}
 		established(ch);
 	} else if (ch->state == RWK_CH_ACCEPTING) {
-		if (ch->way == way)
-			ch->seen = *from; /* its packets leave by the way to us, which its CONNECT need not have taken */
+		if (ch->path.way == way)
+			ch->seen =
+				*from; /* its packets leave by the way to us, which its CONNECT need not have taken */
 		established(ch);
 	}
 	if (ours)
@@ -318,7 +319,7 @@ void rwk_packet_say_bye(struct rwk_packet_channel *ch)
 		.qpn = ch->qpn,
 		.echo = ch->peer_token};
 
-	rwk_packet_greet(ch->port, ch->way, &ch->to, &g);
+	rwk_packet_greet(ch->port, ch->path.way, &ch->path.to, &g);
 }
 
 /** The peer has heard our good-bye, so all before it too. */
@@ -382,7 +383,7 @@ void rwk_packet_greeted(
 static void without_stream(struct rwk_packet_channel *ch, int status)
 {
 	ch->stream_lost = true;
-	if (ch->way == RWK_WAY_STREAM && ch->state == RWK_CH_OPEN) {
+	if (ch->path.way == RWK_WAY_STREAM && ch->state == RWK_CH_OPEN) {
 		rwk_packet_doom(ch, -ECONNRESET);
 	} else if (ch->state == RWK_CH_CONNECTING) {
 		if (!ch->port->link[RWK_WAY_LOSSY])
@@ -447,7 +448,7 @@ void rwk_packet_word(struct rwk_port *port, const struct rwk_link_address *who, 
 			continue; /* one was there, and another is there now */
 		if (!status && nonce && ch->nonce == nonce)
 			ch->stream_to = *who; /* it may have come from another of its IPs */
-		if (!memcmp(&ch->to, who, sizeof(*who)) || !memcmp(&ch->stream_to, who, sizeof(*who)))
+		if (!memcmp(&ch->path.to, who, sizeof(*who)) || !memcmp(&ch->stream_to, who, sizeof(*who)))
 			channel_word(ch, status);
 	}
 }
@@ -457,7 +458,8 @@ void rwk_packet_hint(struct rwk_port *port, const struct rwk_link_address *who)
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
 		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
 
-		if (ch->state == RWK_CH_FAILED || ch->way != RWK_WAY_LOSSY || memcmp(&ch->to, who, sizeof(*who)))
+		if (ch->state == RWK_CH_FAILED || ch->path.way != RWK_WAY_LOSSY ||
+			memcmp(&ch->path.to, who, sizeof(*who)))
 			continue;
 		if (!ch->stream_lost)
 			reach_stream(ch); /* which tells for sure */

@@ -99,11 +99,18 @@ struct rwk_request {
 	unsigned char bytes[]; /* of a frame: all of it; of a long message: its head */
 };
 
+/** Where packets go. */
+struct rwk_packet_path {
+	struct rwk_link_address to;
+	uint8_t way;
+	uint32_t begun; /* ICRC's beginning for packets of begun_len bytes */
+	size_t begun_len;
+};
+
 struct rwk_packet_channel {
 	struct rwk_channel base;
 	struct rwk_port *port;
 	enum rwk_channel_state state;
-	uint8_t way;
 	bool deaf;     /* the peer has said good-bye, or broken the protocol: nothing more is taken */
 	bool ack_came; /* the frame being taken has brought an acknowledgement, */
 	uint32_t ack;  /* this one */
@@ -119,9 +126,8 @@ struct rwk_packet_channel {
 	uint32_t running;          /* requests under way that are no frames */
 	int doom;                  /* 0, or the error with which it fails at the end of this progress */
 
-	struct rwk_link_address to, seen; /* where packets go; where they come from, which need not be the same IP */
-	uint32_t begun;                   /* ICRC's beginning for packets of begun_len bytes */
-	size_t begun_len;
+	struct rwk_packet_path path;
+	struct rwk_link_address seen; /* where packets come from, which need not be the same IP */
 
 	struct rwk_list queue;    /* rwk_op.link: sends in order; reads and writes stand behind the sends before them */
 	struct rwk_list requests; /* rwk_request.all: posted to the machine */
@@ -249,6 +255,9 @@ bool rwk_packet_detach(struct rwk_packet_channel *ch);
 void rwk_packet_say_bye(struct rwk_packet_channel *ch);
 
 /* outbound.c */
+/** Sends a packet by that path: 0 or -EAGAIN. */
+int rwk_packet_put(struct rwk_port *port, struct rwk_packet_path *path, const struct rwk_wire *w,
+	const struct iovec *payload, int count);
 int rwk_packet_emit(void *user, const struct rwk_wire *w, const struct iovec *payload, int count);
 void rwk_packet_done(void *user, struct rwk_wr *wr, int status);
 /** Moves what waits: ops into requests, requests into packets. Returns packets made. */

@@ -336,7 +336,7 @@ void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
 	/* The link may read until its next flush. On UC that is what a request waits for; on RC only one that is cut
 	 * off. */
 	if (rwk_unlikely(ch->uc || status) && wr->length > RWK_LINK_COPIED)
-		ch->port->link[ch->way]->ops->flush(ch->port->link[ch->way]);
+		ch->port->link[ch->path.way]->ops->flush(ch->port->link[ch->path.way]);
 	rwk_list_remove(&r->all);
 	if (status && ch->base.error)
 		status = ch->base.error; /* why the channel ended says more than that it did */
@@ -414,37 +414,38 @@ int rwk_packet_pump(struct rwk_packet_channel *ch)
 	return n;
 }
 
-/** The ICRC of what goes to the peer begins like this; lengths repeat. */
-static uint32_t begun(struct rwk_packet_channel *ch, struct rwk_link *l, size_t len)
+/** The ICRC of what goes that way begins like this; lengths repeat. */
+static uint32_t begun(struct rwk_packet_path *path, struct rwk_link *l, size_t len)
 {
 	uint8_t pseudo[RWK_LINK_PSEUDO_MAX];
 
-	if (ch->begun_len != len) {
-		ch->begun_len = len;
-		ch->begun = rwk_icrc_begin(pseudo, l->ops->pseudo(l, &ch->to, true, len, 0, pseudo));
+	if (path->begun_len != len) {
+		path->begun_len = len;
+		path->begun = rwk_icrc_begin(pseudo, l->ops->pseudo(l, &path->to, true, len, 0, pseudo));
 	}
-	return ch->begun;
+	return path->begun;
 }
 
-static int hand_over(struct rwk_packet_channel *ch, struct rwk_link *l, const struct iovec *iov, int count)
+static int hand_over(struct rwk_port *port, const struct rwk_packet_path *path, struct rwk_link *l,
+	const struct iovec *iov, int count)
 {
-	int rc = l->ops->send(l, &ch->to, iov, count);
+	int rc = l->ops->send(l, &path->to, iov, count);
 
 	if (!rc)
-		rwk_packet_sent(ch->port, ch->way, &ch->to, iov, count);
+		rwk_packet_sent(port, path->way, &path->to, iov, count);
 	return rc;
 }
 
-int rwk_packet_emit(void *user, const struct rwk_wire *w, const struct iovec *payload, int count)
+int rwk_packet_put(struct rwk_port *port, struct rwk_packet_path *path, const struct rwk_wire *w,
+	const struct iovec *payload, int count)
 {
-	struct rwk_packet_channel *ch = user;
-	struct rwk_link *l = ch->port->link[ch->way];
+	struct rwk_link *l = port->link[path->way];
 	struct iovec iov[RWK_MACHINE_IOV + 2];
 	uint8_t header[RWK_LINK_COPIED], trailer[3 + RWK_WIRE_ICRC] = {0};
 	size_t len = rwk_iov_length(payload, (size_t)count), header_len = rwk_wire_pack(w, len, header);
 	unsigned pad = -len & 3;
 	size_t covered = header_len + len + pad;
-	uint32_t crc = begun(ch, l, covered + RWK_WIRE_ICRC);
+	uint32_t crc = begun(path, l, covered + RWK_WIRE_ICRC);
 
 	iov[0] = (struct iovec){header, header_len};
 	if (covered + RWK_WIRE_ICRC <= sizeof(header)) { /* in one piece: the link copies it anyway */
@@ -453,12 +454,19 @@ int rwk_packet_emit(void *user, const struct rwk_wire *w, const struct iovec *pa
 		crc = rwk_icrc_bytes(crc, header, covered);
 		memcpy(header + covered, &crc, RWK_WIRE_ICRC);
 		iov[0].iov_len = covered + RWK_WIRE_ICRC;
-		return hand_over(ch, l, iov, 1);
+		return hand_over(port, path, l, iov, 1);
 	}
 	crc = rwk_icrc_packet(crc, header, header_len, payload, count, pad);
 	memcpy(trailer + pad, &crc, RWK_WIRE_ICRC);
 	for (int i = 0; i < count; i++)
 		iov[i + 1] = payload[i];
 	iov[count + 1] = (struct iovec){trailer, pad + RWK_WIRE_ICRC};
-	return hand_over(ch, l, iov, count + 2);
+	return hand_over(port, path, l, iov, count + 2);
+}
+
+int rwk_packet_emit(void *user, const struct rwk_wire *w, const struct iovec *payload, int count)
+{
+	struct rwk_packet_channel *ch = user;
+
+	return rwk_packet_put(ch->port, &ch->path, w, payload, count);
 }

@@ -12,14 +12,14 @@
 #include <stdio.h>
 #include <sys/random.h>
 
-#define BUDGET      64                   /* packets a progress and link */
-#define DRAIN       256                  /* such rounds after a death: more than a receive buffer holds */
-#define GSI_QKEY    0x80010000u          /* of management datagrams */
-#define STREAM_GAP  (5 * 1000 * 1000ull) /* ns between looks at streams that carry nothing */
-#define SAY_AGAIN   (1000 * 1000ull)     /* ns between good-byes to who has not heard of the end */
-#define FAVOUR      512                  /* packets ahead of all others that make a favourite, */
-#define UNSEAT      (64 * FAVOUR)        /* if there is none yet, else */
-#define CLOCK_GAP   16                   /* polls between looks at the clock */
+#define BUDGET     64                   /* packets a progress and link */
+#define DRAIN      256                  /* such rounds after a death: more than a receive buffer holds */
+#define GSI_QKEY   0x80010000u          /* of management datagrams */
+#define STREAM_GAP (5 * 1000 * 1000ull) /* ns between looks at streams that carry nothing */
+#define SAY_AGAIN  (1000 * 1000ull)     /* ns between good-byes to who has not heard of the end */
+#define FAVOUR     512                  /* packets ahead of all others that make a favourite, */
+#define UNSEAT     (64 * FAVOUR)        /* if there is none yet, else */
+#define CLOCK_GAP  16                   /* polls between looks at the clock */
 
 int rwk_packet_random(void *to, size_t len)
 {
@@ -185,10 +185,10 @@ static void vote(struct rwk_packet_channel *ch)
 	if (rwk_likely(port->lead < enough || ch == port->favourite || ch->state != RWK_CH_OPEN))
 		return;
 	port->favourite = ch;
-	if (!ops->favour || memcmp(&ch->to, &ch->seen, sizeof(ch->to)))
+	if (!ops->favour || memcmp(&ch->path.to, &ch->seen, sizeof(ch->path.to)))
 		return;
 	port->count.favourites++;
-	ops->favour(port->link[RWK_WAY_LOSSY], &ch->to);
+	ops->favour(port->link[RWK_WAY_LOSSY], &ch->path.to);
 }
 
 static void deliver(struct rwk_packet_channel *ch, const struct rwk_wire *w, const uint8_t *payload, size_t len)
@@ -212,7 +212,7 @@ static void say_again(struct rwk_packet_channel *ch, int way, const struct rwk_l
 {
 	rwk_time now = rwk_packet_now(ch->port);
 
-	if (ch->way != way || memcmp(&ch->seen, from, sizeof(*from)) || now < ch->ask_at)
+	if (ch->path.way != way || memcmp(&ch->seen, from, sizeof(*from)) || now < ch->ask_at)
 		return;
 	ch->ask_at = now + SAY_AGAIN;
 	rwk_packet_say_bye(ch);
@@ -250,7 +250,7 @@ static void packet(struct rwk_port *port, int way, const struct rwk_link_address
 			say_again(ch, way, from);
 		return;
 	}
-	if (ch->way != way || memcmp(&ch->seen, from, sizeof(*from))) {
+	if (ch->path.way != way || memcmp(&ch->seen, from, sizeof(*from))) {
 		port->count.wrong_sender++;
 		return;
 	}
@@ -550,5 +550,5 @@ const struct rwk_qp_counters *rwk_packet_qp_counters(const struct rwk_channel *c
 
 bool rwk_packet_by_stream(const struct rwk_channel *c)
 {
-	return ((const struct rwk_packet_channel *)c)->way == RWK_WAY_STREAM;
+	return ((const struct rwk_packet_channel *)c)->path.way == RWK_WAY_STREAM;
 }
