@@ -5,6 +5,10 @@
  * from the job's key, the user and nothing else; so two jobs and two users never meet, and nothing is left on a disk.
  * The listening socket is handed round too: any member can let late comers in, and the maker may die.
  *
+ * A second seat of a process in the same domain is had from the first, without anybody's help. A child forked by a
+ * member has no part in the domain: it closes what it has inherited (forked.h), and what it calls with its parent's
+ * seat does nothing.
+ *
  * Who lets in and who comes in each see the other's user by the kernel's word (SO_PEERCRED), and that the other knows
  * the job's key, before anything is handed over.
  */
@@ -28,16 +32,18 @@ struct rwk_src_join_attr {
 /**
  * Joins, or makes, the domain. 0 and *seat set. -ETIMEDOUT: there is one, but no member of it has let us in within
  * wait_ms (all compute, or are stopped); -EACCES: whoever has the name is another user, or does not know the key;
- * -EPROTONOSUPPORT: made by another layout; -ENOMEM, -EMFILE, what socket said. What went wrong has been logged at info
- * level. Waits, at most wait_ms.
+ * -EPROTONOSUPPORT: made by another layout; -EPROTO: its memory is not sealed; -EINVAL: no such size; -ENOMEM, -EMFILE,
+ * -EPERM or what else the system said, what socket said. What went wrong has been logged at info level. Waits, at most
+ * wait_ms.
  */
 int rwk_src_join(const struct rwk_src_join_attr *attr, struct rwk_src_seat **seat);
 /** Lets in who waits; cheap if nobody does. To be called from progress, now and then. */
 void rwk_src_attend(struct rwk_src_seat *seat);
-/** Leaves. The last one out leaves nothing: memory, sockets and the name are gone with it. */
+/** Leaves. May be called in a forked child, where it frees the child's copy alone. The last one out leaves nothing:
+ * memory, sockets and the name are gone with it. */
 void rwk_src_leave(struct rwk_src_seat *seat);
 
-/** The segment, mapped; valid until leave. */
+/** The segment, mapped; valid until leave. NULL in a forked child, where it is not mapped. */
 void *rwk_src_seat_memory(const struct rwk_src_seat *seat);
 /** The domain's UDP socket; the seat's, valid until leave. */
 int rwk_src_seat_socket(const struct rwk_src_seat *seat);

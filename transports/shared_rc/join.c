@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A seat in the domain. Who gets the door's name makes the domain; who does not knocks, until somebody lets him in, or
+ * the name is free again because the last member has gone. A maker has the name first and listens last, so that all is
+ * there when somebody knocks; should he die in between, the name is free as well.
+ *
+ * A second seat of the same domain in a process is a copy of the first: nobody but ourselves might let us in, and all
+ * of a node who take their second seats at a time would wait for each other.
+ */
+#define _GNU_SOURCE /* memfd_create */
+#include "shared_rc/join.h"
+
+#include "shared_rc/door.h"
+#include "shared_rc/forked.h"
+
+#include "base/list.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+	OTHERS = 1,
+	SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
+	NAP_FIRST = 1, /* ms between two tries; doubles up to */
+	NAP_MAX = 16,
+	PATIENCE_FIRST = 100, /* ms with a member that has met us and then does nothing; doubles */
+};
+
+struct rwk_src_seat {
+	struct rwk_list link;
+	struct rwk_src_secret secret;
+	struct rwk_src_holding holding;
+	struct rwk_src_porch porch;
+	void *memory; /* NULL in a forked child, where it is not mapped */
+	size_t bytes;
+};
+
+/* All of this process, also those that are not complete yet; under the lock of forked.h, as are their descriptors. */
+static struct rwk_list seats = {&seats, &seats};
+
+/* In a forked child, for all seats. */
+static void forget(void)
+{
+	for (struct rwk_list *l = seats.next; l != &seats; l = l->next) {
+		struct rwk_src_seat *seat = rwk_container_of(l, struct rwk_src_seat, link);
+
+		rwk_src_porch_forget(&seat->porch);
+		rwk_src_holding_close(&seat->holding);
+		seat->memory = NULL;
+	}
+}
+
+/* Maps the memory, if it is what a domain of that size has, and cannot be taken away again. */
+static int map(struct rwk_src_seat *seat)
+{
+	size_t bytes = rwk_src_segment_size(&seat->holding.size);
+	int fd = seat->holding.fd[RWK_SRC_MEMORY], seals = fcntl(fd, F_GET_SEALS);
+	struct stat st;
+	void *at;
+
+	if (seals < 0 || (seals & SEALS) != SEALS)
+		return -EPROTO;
+	if (!bytes || fstat(fd, &st) || st.st_size != (off_t)bytes)
+		return -EPROTONOSUPPORT;
+	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	madvise(at, bytes, MADV_DONTFORK);
+	seat->memory = at;
+	seat->bytes = bytes;
+	return 0;
+}
+
+static int make_memory(struct rwk_src_seat *seat)
+{
+	size_t bytes = rwk_src_segment_size(&seat->holding.size);
+	int fd, rc;
+
+	if (!bytes)
+		return -EINVAL;
+	fd = memfd_create("ropewalk src", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	seat->holding.fd[RWK_SRC_MEMORY] = fd;
+	if (ftruncate(fd, (off_t)bytes) || fcntl(fd, F_ADD_SEALS, SEALS))
+		return -errno;
+	rc = map(seat);
+	return rc ? rc : rwk_src_segment_format(seat->memory, &seat->holding.size);
+}
+
+static int make_socket(struct rwk_src_seat *seat, const struct rwk_src_join_attr *attr)
+{
+	int fd = attr->socket(attr->user);
+
+	if (fd < 0)
+		return fd;
+	seat->holding.fd[RWK_SRC_SOCKET] = fd;
+	return fcntl(fd, F_SETFD, FD_CLOEXEC) ? -errno : 0;
+}
+
+/* Makes the domain, whose name we have. */
+static int make(struct rwk_src_seat *seat, const struct rwk_src_join_attr *attr)
+{
+	struct rwk_src_holding *h = &seat->holding;
+	int rc;
+
+	h->size = attr->size;
+	if (getrandom(&h->id, sizeof(h->id), 0) != sizeof(h->id))
+		return -EIO;
+	rc = make_memory(seat);
+	if (!rc)
+		rc = make_socket(seat, attr);
+	return rc ? rc : rwk_src_door_listen(h->fd[RWK_SRC_DOOR]);
+}
+
+/* Another seat of the same domain in this process; NULL: none. */
+static const struct rwk_src_seat *neighbour(const struct rwk_src_seat *seat)
+{
+	for (struct rwk_list *l = seats.next; l != &seats; l = l->next) {
+		const struct rwk_src_seat *other = rwk_container_of(l, struct rwk_src_seat, link);
+
+		if (other->memory && !memcmp(other->secret.key, seat->secret.key, sizeof(seat->secret.key)))
+			return other;
+	}
+	return NULL;
+}
+
+static int copy(struct rwk_src_seat *seat, const struct rwk_src_seat *from)
+{
+	seat->holding.id = from->holding.id;
+	seat->holding.size = from->holding.size;
+	for (int i = 0; i < RWK_SRC_THINGS; i++) {
+		seat->holding.fd[i] = fcntl(from->holding.fd[i], F_DUPFD_CLOEXEC, 0);
+		if (seat->holding.fd[i] < 0)
+			return -errno;
+	}
+	return map(seat);
+}
+
+/* What can be had without waiting: 0; negative errno; OTHERS: nothing, they must let us in. With the lock. */
+static int copy_or_make(struct rwk_src_seat *seat, const struct rwk_src_join_attr *attr)
+{
+	const struct rwk_src_seat *from = neighbour(seat);
+	int door;
+
+	if (from)
+		return copy(seat, from);
+	door = rwk_src_door_bind(&seat->secret);
+	if (door < 0)
+		return door == -EADDRINUSE ? OTHERS : door;
+	seat->holding.fd[RWK_SRC_DOOR] = door;
+	return make(seat, attr);
+}
+
+static int be_let_in(struct rwk_src_seat *seat, uint64_t deadline, unsigned patience)
+{
+	int rc = rwk_src_door_knock(&seat->secret, deadline, patience, &seat->holding);
+
+	if (rc)
+		return rc;
+	rwk_src_fork_lock();
+	rc = map(seat);
+	rwk_src_fork_unlock();
+	return rc;
+}
+
+static void nap(unsigned ms)
+{
+	const struct timespec t = {.tv_nsec = (long)ms * 1000000};
+
+	nanosleep(&t, NULL);
+}
+
+static int find_or_make(struct rwk_src_seat *seat, const struct rwk_src_join_attr *attr)
+{
+	uint64_t deadline = rwk_src_ms() + attr->wait_ms;
+	unsigned pause = NAP_FIRST, patience = PATIENCE_FIRST;
+
+	for (;;) {
+		int rc;
+
+		rwk_src_fork_lock();
+		rc = copy_or_make(seat, attr);
+		rwk_src_fork_unlock();
+		if (rc != OTHERS)
+			return rc;
+		rc = be_let_in(seat, deadline, patience);
+		if (rc != -ECONNREFUSED && rc != -ECONNRESET && rc != -EAGAIN)
+			return rc;
+		if (rwk_src_ms() >= deadline)
+			return -ETIMEDOUT;
+		nap(pause);
+		pause = pause * 2 < NAP_MAX ? pause * 2 : NAP_MAX;
+		patience *= 2;
+	}
+}
+
+static void explain(int rc, const struct rwk_src_join_attr *attr)
+{
+	if (rc == -ETIMEDOUT)
+		rwk_info("SRC: no member of this node's domain has let us in within %u ms: all compute or are stopped",
+			attr->wait_ms);
+	else if (rc == -EACCES)
+		rwk_info("SRC: the name of this node's domain is taken by another user, or by a process that does not "
+			 "know the job's key");
+	else if (rc == -EPROTONOSUPPORT)
+		rwk_info("SRC: this node's domain was made by another version of ropewalk");
+	else
+		rwk_info("SRC: this node's domain can be neither joined nor made: %s%s", strerror(-rc),
+			rc == -EMFILE ? " (raise `ulimit -n`)" : "");
+}
+
+/* Closes and frees all that there is of a seat. */
+static void dissolve(struct rwk_src_seat *seat)
+{
+	rwk_src_fork_lock();
+	rwk_list_remove(&seat->link);
+	rwk_src_porch_close(&seat->porch);
+	rwk_src_holding_close(&seat->holding);
+	rwk_src_fork_unlock();
+	if (seat->memory)
+		munmap(seat->memory, seat->bytes);
+	free(seat);
+}
+
+int rwk_src_join(const struct rwk_src_join_attr *attr, struct rwk_src_seat **out)
+{
+	struct rwk_src_seat *seat = calloc(1, sizeof(*seat));
+	int rc;
+
+	if (!seat)
+		return -ENOMEM;
+	rwk_src_secret_draw(attr->key, geteuid(), &seat->secret);
+	for (int i = 0; i < RWK_SRC_THINGS; i++)
+		seat->holding.fd[i] = -1;
+	seat->porch.epoll = -1;
+	rwk_src_fork_lock();
+	rwk_list_append(&seats, &seat->link);
+	rwk_src_fork_unlock();
+	rc = rwk_src_fork_watch(forget);
+	if (!rc)
+		rc = find_or_make(seat, attr);
+	if (!rc) {
+		rwk_src_fork_lock();
+		rc = rwk_src_porch_open(&seat->porch, &seat->secret, &seat->holding);
+		rwk_src_fork_unlock();
+	}
+	if (rc) {
+		explain(rc, attr);
+		dissolve(seat);
+		return rc;
+	}
+	*out = seat;
+	return 0;
+}
+
+void rwk_src_attend(struct rwk_src_seat *seat)
+{
+	rwk_src_porch_attend(&seat->porch);
+}
+
+void rwk_src_leave(struct rwk_src_seat *seat)
+{
+	dissolve(seat);
+}
+
+void *rwk_src_seat_memory(const struct rwk_src_seat *seat)
+{
+	return seat->memory;
+}
+
+int rwk_src_seat_socket(const struct rwk_src_seat *seat)
+{
+	return seat->holding.fd[RWK_SRC_SOCKET];
+}
+
+int rwk_src_seat_door(const struct rwk_src_seat *seat)
+{
+	return seat->porch.epoll;
+}
+
+uint64_t rwk_src_seat_id(const struct rwk_src_seat *seat)
+{
+	return seat->holding.id;
+}
