@@ -178,6 +178,13 @@ static bool hear(struct member *m, void *what, size_t len)
 	return poll(&p, 1, HEAR_MS) == 1 && recv(m->fd, what, len, MSG_WAITALL) == (ssize_t)len;
 }
 
+bool member_speaks(struct member *m)
+{
+	struct pollfd p = {.fd = m->fd, .events = POLLIN};
+
+	return poll(&p, 1, 1) == 1;
+}
+
 bool member_hear(struct member *m)
 {
 	return hear(m, &m->told, sizeof(m->told));

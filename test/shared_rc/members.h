@@ -52,6 +52,8 @@ void tell_of(const struct rwk_src_seat *seat, struct told *told);
 
 /** Starts one, and does not wait for it. */
 void member_start(struct member *m, const struct plan *plan);
+/** Has it said whether it has joined, or ended? */
+bool member_speaks(struct member *m);
 /** Waits until it has joined, or not; false: it has died, or has not said anything within 20 s. */
 bool member_hear(struct member *m);
 /** Starts, hears, and demands that it has joined. */
