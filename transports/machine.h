@@ -96,7 +96,8 @@ struct rwk_machine_host {
 	int (*receive)(void *user, const struct rwk_wire *w, unsigned where, const void *bytes, size_t len);
 	/**
 	 * Looks whether [address, address + len) can be reached with `key`: 0; -EACCES. Called for the first packet of
-	 * each Write with its whole length (not for 0 bytes), and for each Read Request and atomic.
+	 * each Write with its whole length, and for each Read Request and atomic. Not for 0 bytes, which need no key;
+	 * but for SRC then too, since the SRQ w->srqn must be one that may be named, and key and address do not matter.
 	 */
 	int (*reach)(void *user, const struct rwk_wire *w, uint32_t key, uint64_t address, size_t len, unsigned access);
 	/** Places a piece of a Write; the key is looked at again: 0; -EACCES. */

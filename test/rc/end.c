@@ -200,8 +200,11 @@ static int check(struct end *e, uint32_t key, uint64_t address, size_t len, unsi
 
 static int on_reach(void *user, const struct rwk_wire *w, uint32_t key, uint64_t address, size_t len, unsigned access)
 {
-	(void)w;
-	return check(user, key, address, len, access);
+	struct end *e = user;
+
+	if (e->domain && w->srqn != e->domain)
+		return -EACCES;
+	return len ? check(e, key, address, len, access) : 0;
 }
 
 static int on_write(void *user, const struct rwk_wire *w, uint32_t key, uint64_t address, const void *bytes, size_t len)

@@ -5,6 +5,8 @@
  */
 #include "rc/alone.h"
 
+#include <limits.h>
+
 static struct rwk_wire request(unsigned operation, uint32_t ahead)
 {
 	return (struct rwk_wire){.opcode = (uint8_t)(attr.service | operation),
@@ -67,6 +69,79 @@ static void src_domain(void **state)
 	check_ack(e, 1, RWK_WIRE_NAK_ACCESS, 1);
 	assert_int_equal(rwk_rc_state(e->qp), RWK_QP_ERR);
 	assert_int_equal(e->failed_err, -EACCES);
+	end_close(e);
+}
+
+/* S1-6: so it is with requests of no bytes, which need no key: their SRQ is looked at all the same. */
+static void src_domain_of_nothing(void **state)
+{
+	static const uint8_t operations[] = {RWK_WIRE_WRITE_ONLY, RWK_WIRE_WRITE_ONLY_IMM, RWK_WIRE_READ_REQUEST};
+
+	(void)state;
+	attr.service = RWK_WIRE_SRC;
+	for (unsigned i = 0; i < sizeof(operations); i++) {
+		struct rwk_wire w = request(operations[i], 0);
+		struct end *e = end_alone(&attr);
+
+		e->domain = 7;
+		w.ack_request = true;
+		w.srqn = 7;
+		w.reth.key = 0;
+		end_give(e, &w, NULL, 0);
+		assert_int_equal(end_sent(e), 1);
+		assert_int_equal(rwk_rc_state(e->qp), RWK_QP_RTS);
+		w.psn = rwk_psn_add(w.psn, 1);
+		w.srqn = 8;
+		end_give(e, &w, NULL, 0);
+		check_ack(e, 1, RWK_WIRE_NAK_ACCESS, 1);
+		assert_int_equal(rwk_rc_state(e->qp), RWK_QP_ERR);
+		end_close(e);
+	}
+}
+
+/* S1-6: the same Read again, but of an SRQ that may not be named. */
+static void src_domain_again(void **state)
+{
+	struct rwk_wire w = request(RWK_WIRE_READ_REQUEST, 0);
+	struct end *e;
+
+	(void)state;
+	attr.service = RWK_WIRE_SRC;
+	w.opcode = RWK_WIRE_SRC | RWK_WIRE_READ_REQUEST;
+	e = end_alone(&attr);
+	e->domain = 7;
+	w.srqn = 7;
+	end_give(e, &w, NULL, 0);
+	assert_int_equal(end_sent(e), 1);
+	w.srqn = 8;
+	end_give(e, &w, NULL, 0);
+	check_ack(e, 0, RWK_WIRE_NAK_ACCESS, 1);
+	end_close(e);
+}
+
+/* S1-5: more Reads than were agreed are refused as such, whatever SRQ they name. */
+static void src_transport_first(void **state)
+{
+	struct rwk_wire w;
+	struct end *e;
+
+	(void)state;
+	attr.service = RWK_WIRE_SRC;
+	attr.peer_reads = 1;
+	e = end_alone(&attr);
+	e->domain = 7;
+	e->room = 0; /* so that the first is not answered yet */
+	w = request(RWK_WIRE_READ_REQUEST, 0);
+	w.srqn = 7;
+	end_give(e, &w, NULL, 0);
+	w = request(RWK_WIRE_READ_REQUEST, 1);
+	w.reth.length = 4;
+	w.srqn = 8;
+	end_give(e, &w, NULL, 0);
+	e->room = UINT_MAX;
+	end_pump(e);
+	assert_int_equal(end_sent(e), 2);
+	assert_int_equal(e->out[1].w.aeth.syndrome, RWK_WIRE_NAK_INVALID);
 	end_close(e);
 }
 
@@ -484,6 +559,9 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(src_domain, setup),
+		cmocka_unit_test_setup(src_domain_of_nothing, setup),
+		cmocka_unit_test_setup(src_domain_again, setup),
+		cmocka_unit_test_setup(src_transport_first, setup),
 		cmocka_unit_test_setup(acknowledges, setup),
 		cmocka_unit_test_setup(gap, setup),
 		cmocka_unit_test_setup(duplicates, setup),

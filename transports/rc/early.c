@@ -81,7 +81,7 @@ static void read_again(struct rwk_rc *qp, const struct rwk_wire *w)
 	struct rwk_rc_responder *r = qp->responder;
 
 	if (!(r->reach & RWK_REACH_READ) ||
-		(w->reth.length &&
+		((w->reth.length || r->service == RWK_WIRE_SRC) &&
 			qp->host->reach(qp->user, w, w->reth.key, w->reth.address, w->reth.length, RWK_REACH_READ))) {
 		qp->counters.bad_access++;
 		if (!(r->own & RWK_RC_SELECTIVE)) /* else: see rwk_rc_result.again */

@@ -102,7 +102,7 @@ static bool take_write(struct rwk_rc *qp, const struct rwk_wire *w, unsigned kin
 		return refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_length);
 	if (!(r->reach & RWK_REACH_WRITE))
 		return refuse(qp, RWK_WIRE_NAK_ACCESS, &qp->counters.bad_access);
-	if (kind & FIRST && left)
+	if (kind & FIRST && (left || r->service == RWK_WIRE_SRC))
 		err = qp->host->reach(qp->user, w, key, address, left, RWK_REACH_WRITE);
 	if (!err && len)
 		err = qp->host->write(qp->user, w, key, address, payload, len);
@@ -139,12 +139,12 @@ static bool take_read(struct rwk_rc *qp, const struct rwk_wire *w, uint32_t *pac
 		return refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_length);
 	if (!(r->reach & RWK_REACH_READ))
 		return refuse(qp, RWK_WIRE_NAK_ACCESS, &qp->counters.bad_access);
-	if (w->reth.length)
+	if (!has_place(qp))
+		return false;
+	if (w->reth.length || r->service == RWK_WIRE_SRC)
 		err = qp->host->reach(qp->user, w, w->reth.key, w->reth.address, w->reth.length, RWK_REACH_READ);
 	if (err)
 		return not_taken(qp, err);
-	if (!has_place(qp))
-		return false;
 	rwk_rc_read_add(r, w);
 	*packets = rwk_rc_read_packets(r, w->reth.length);
 	return true;
