@@ -156,7 +156,7 @@ static void full(void **state)
 {
 	struct iovec iov = {memory, LENGTH};
 	struct rwk_keys *t = table(64);
-	uint32_t key[64], other = 99;
+	uint32_t key[64], other = 99, pd;
 
 	(void)state;
 	for (unsigned i = 0; i < 64; i++) {
@@ -166,13 +166,20 @@ static void full(void **state)
 	}
 	assert_int_equal(rwk_keys_add(t, 64, BASE, &iov, 1, ALL, &other), -ENOSPC);
 	assert_int_equal(other, 99);
-	for (unsigned i = 0; i < 64; i++)
-		for (unsigned pd = 0; pd < 64; pd++)
+	for (unsigned i = 0; i < 64; i++) {
+		assert_int_equal(rwk_keys_pd(t, key[i], &pd), 0);
+		assert_int_equal(pd, i);
+		for (pd = 0; pd < 64; pd++)
 			assert_int_equal(rwk_keys_check(t, pd, key[i], BASE, LENGTH, ALL), pd == i ? 0 : -EACCES);
+	}
+	pd = 99;
 	assert_int_equal(rwk_keys_remove(t, key[5] ^ 0x80000000u), -ENOENT);
 	assert_int_equal(rwk_keys_remove(t, key[5]), 0);
 	assert_int_equal(rwk_keys_remove(t, key[5]), -ENOENT);
 	assert_int_equal(rwk_keys_check(t, 5, key[5], BASE, 1, ALL), -EACCES);
+	assert_int_equal(rwk_keys_pd(t, key[5], &pd), -EACCES);
+	assert_int_equal(rwk_keys_pd(t, key[6] ^ 0x80000000u, &pd), -EACCES);
+	assert_int_equal(pd, 99);
 	assert_int_equal(rwk_keys_add(t, 5, BASE, &iov, 1, ALL, &other), 0);
 	assert_int_not_equal(other, key[5]);
 	assert_int_equal(rwk_keys_check(t, 5, key[5], BASE, 1, ALL), -EACCES);

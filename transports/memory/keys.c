@@ -152,6 +152,16 @@ int rwk_keys_remove(struct rwk_keys *t, uint32_t key)
 	return 0;
 }
 
+int rwk_keys_pd(const struct rwk_keys *t, uint32_t key, uint32_t *pd)
+{
+	const struct slot *s = &t->slot[key & t->mask];
+
+	if (s->key != key)
+		return -EACCES;
+	*pd = s->pd;
+	return 0;
+}
+
 /* The region that the key is of, if all of that may be reached in it so; else NULL. */
 static inline const struct slot *look(
 	const struct rwk_keys *t, uint32_t pd, uint32_t key, uint64_t address, size_t len, unsigned reach)
