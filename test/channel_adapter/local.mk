@@ -8,8 +8,10 @@ test_channel_adapter_test_operations_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_operations
 
 # With packets made by hand, for which it needs the format too.
+adapter_by_hand = test/channel_adapter/by_hand.c test/channel_adapter/by_hand.h $(adapter_ends)
+
 check_PROGRAMS += test/channel_adapter/test_packets
-test_channel_adapter_test_packets_SOURCES = test/channel_adapter/test_packets.c $(adapter_ends)
+test_channel_adapter_test_packets_SOURCES = test/channel_adapter/test_packets.c $(adapter_by_hand)
 test_channel_adapter_test_packets_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_packets_LDADD = $(TEST_LDADD)
 TESTS += test/channel_adapter/test_packets
