@@ -55,7 +55,7 @@ free_adapter:
 
 int rwk_adapter_close(struct rwk_adapter *a)
 {
-	if (a->pds || a->cqs)
+	if (a->pds || a->cqs || a->domains)
 		return -EBUSY;
 	a->link->ops->close(a->link);
 	free(a->keys);
@@ -195,11 +195,11 @@ static void pump(struct rwk_qp *qp)
 	rwk_time next = RWK_NEVER;
 
 	qp->link_full = false;
-	if (qp->type == RWK_QP_RC) {
+	if (rwk_ca_is_uc(qp)) {
+		rwk_uc_pump(qp->uc);
+	} else {
 		rwk_rc_pump(qp->rc, a->now);
 		next = rwk_rc_next(qp->rc);
-	} else {
-		rwk_uc_pump(qp->uc);
 	}
 	if (next < a->next)
 		a->next = next;
@@ -211,7 +211,7 @@ static void find_due(struct rwk_adapter *a)
 	a->next = RWK_NEVER;
 	for (uint32_t i = 0; i < RWK_QPS_MAX; i++) {
 		struct rwk_qp *qp = a->qp[i];
-		rwk_time next = qp && qp->type == RWK_QP_RC ? rwk_rc_next(qp->rc) : RWK_NEVER;
+		rwk_time next = qp && !rwk_ca_is_uc(qp) ? rwk_rc_next(qp->rc) : RWK_NEVER;
 
 		if (next <= a->now)
 			rwk_ca_set_due(qp);

@@ -3,38 +3,45 @@
  * What the files of the channel adapter share. The objects are those of ropewalk.h.
  *
  *   number  of a qp: the low bits are its place in the adapter's table, the rest is drawn
- *   slot    a request or a receive from its posting to its completion; the queues are rings of them
+ *   slot    a request or a receive from its posting to its completion
  *   claim   an entry of a cq that is kept free for something posted: so a completion always finds room
  *   due     qps whose machine has something to do now: they are pumped before the link is flushed
  *
- * adapter.c has the objects above a qp and what is done when somebody polls; packet.c packets from and to the link, and
- * their ICRC; qp.c states; post.c requests and receives; upcalls.c what the machines ask of their host.
+ * adapter.c has the objects above a qp and what is done when somebody polls; srq.c SRC domains and shared receive
+ * queues; packet.c packets from and to the link, and their ICRC; qp.c states; post.c requests; receive.c receives;
+ * upcalls.c what the machines ask of their host.
  */
 #ifndef RWK_CHANNEL_ADAPTER_INTERNAL_H
 #define RWK_CHANNEL_ADAPTER_INTERNAL_H
 
 #include "include/ropewalk.h"
 
+#include "base/compiler.h"
 #include "base/list.h"
 #include "machine.h"
 #include "memory/keys.h"
 #include "rc/rc.h"
 #include "uc/uc.h"
 
+#include <assert.h>
+
 /** Beside those of enum rwk_reach, in the key table: our own receives and reads may write there. */
 #define REACH_LOCAL_WRITE ((unsigned)RWK_ACCESS_LOCAL_WRITE)
+
+#define RWK_CA_NUMBER_MAX 0xffffffu /* of a qp, of an srq: 24 bits */
 
 struct rwk_adapter {
 	struct rwk_link *link;
 	uint8_t ip[16];
 	struct rwk_keys *keys;
-	uint32_t pds, cqs, qps;
+	uint32_t pds, cqs, domains, srqs;
 	uint32_t next_pd;
 	struct rwk_list due; /* of rwk_qp.due */
 	rwk_time now;        /* when work began */
 	rwk_time next;       /* the earliest time that a qp waits for */
 	struct rwk_adapter_counters counters;
 	struct rwk_qp *qp[RWK_QPS_MAX];
+	struct rwk_srq *srq[RWK_SRQS_MAX]; /* those with a number, by its lowest bits */
 };
 
 struct rwk_pd {
@@ -64,10 +71,38 @@ struct request_slot {
 };
 
 struct receive_slot {
-	struct iovec iov[RWK_SGE_MAX];
-	uint32_t count;
-	size_t length;
+	struct rwk_list link; /* of its queue */
 	uint64_t id;
+	size_t length;
+	uint32_t count;
+	struct iovec iov[RWK_SGE_MAX];
+};
+
+/* What a message of one piece touches of it. */
+static_assert(offsetof(struct receive_slot, iov[1]) <= RWK_CACHE_LINE, "one line for a receive of one piece");
+
+struct receive_queue {
+	struct rwk_list posted; /* in the order of posting */
+	struct rwk_list free;
+	struct receive_slot *slots;
+	uint32_t max, used; /* of slots; 0: the qp has no queue of its own */
+};
+
+struct rwk_src_domain {
+	struct rwk_adapter *adapter;
+	uint32_t children;
+};
+
+struct rwk_srq {
+	struct rwk_adapter *adapter;
+	struct rwk_pd *pd;
+	struct rwk_src_domain *domain; /* NULL: not for SRC; then there is no number and no cq */
+	struct rwk_cq *cq;
+	struct rwk_srq *next; /* in its place of the adapter's table */
+	uint32_t number;
+	uint32_t children; /* qps that were created with it */
+	uint32_t taken;    /* of its receives, with qps now */
+	struct receive_queue receives;
 };
 
 struct rwk_qp {
@@ -75,7 +110,9 @@ struct rwk_qp {
 	struct rwk_pd *pd;
 	uint32_t number;
 	enum rwk_qp_type type;
-	struct rwk_cq *send_cq, *receive_cq;
+	struct rwk_cq *send_cq, *receive_cq; /* SRC: no receive_cq */
+	struct rwk_srq *srq;                 /* RC, UC: where its receives are; NULL: in `own` */
+	struct rwk_src_domain *domain;       /* SRC */
 	void *memory, *responder;
 	union {
 		struct rwk_rc *rc;
@@ -90,16 +127,25 @@ struct rwk_qp {
 	void (*lost)(void *user);
 	void *user;
 
-	/* Rings: head, and how many. */
+	/* A ring: head, and how many. */
 	struct request_slot *requests;
 	uint32_t request_max, request_head, request_count;
-	struct receive_slot *receives;
-	uint32_t receive_max, receive_head, receive_count;
-	size_t received;     /* bytes of the receive at the head that are in place */
-	size_t write_length; /* of the Write that is under way */
+
+	struct receive_queue own;
+	struct receive_slot *taken; /* by the Send that is under way (UC: or was, and has been dropped); NULL */
+	struct rwk_srq *taken_of;   /* whose receive that is; NULL: its own */
+	size_t received;            /* bytes of it that are in place */
+	size_t write_length;        /* of the Write that is under way */
+	uint32_t srqn;              /* SRC: which the message that is under way has named */
 };
 
 extern const struct rwk_machine_host rwk_ca_host;
+
+/** SRC is RC to the machines, in opcodes of its own and with a number in each request. */
+static inline bool rwk_ca_is_uc(const struct rwk_qp *qp)
+{
+	return qp->type == RWK_QP_UC;
+}
 
 /** Makes its machine be pumped before the next flush. */
 static inline void rwk_ca_set_due(struct rwk_qp *qp)
@@ -118,9 +164,32 @@ bool rwk_ca_claim(struct rwk_cq *cq);
 /** Puts a completion into the entry that was claimed for it. */
 void rwk_ca_complete(struct rwk_cq *cq, const struct rwk_wc *wc);
 
-/** Completes all receives with -ECANCELED, or none if qp->silent. */
-void rwk_ca_flush_receives(struct rwk_qp *qp);
-/** Takes the receive at the head out of its queue, and completes it. */
+/**
+ * Where the pieces lie, each in an mr of the pd: 0, their number in *used and all their bytes in *length; -EINVAL,
+ * -EACCES.
+ */
+int rwk_ca_find_pieces(struct rwk_pd *pd, const struct rwk_sge *sge, uint32_t count, unsigned reach, struct iovec *iov,
+	uint32_t *used, size_t *length);
+
+/** The srq with that number, whatever its domain; NULL. */
+struct rwk_srq *rwk_ca_find_srq(const struct rwk_adapter *a, uint32_t number);
+
+/** Room for `max` receives, which may be 0: 0; -ENOMEM. */
+int rwk_ca_open_receives(struct receive_queue *q, uint32_t max);
+void rwk_ca_close_receives(struct receive_queue *q);
+/** What is posted is the client's again, without completions, for which entries of `cq` (or NULL) were claimed. */
+void rwk_ca_drop_receives(struct receive_queue *q, struct rwk_cq *cq);
+/**
+ * The qp takes the next receive, of `srq` or (NULL) of its own, if it does not hold one already: 0; -EAGAIN: there is
+ * none, or no room for its completion.
+ */
+int rwk_ca_take_receive(struct rwk_qp *qp, struct rwk_srq *srq);
+/** Completes the receive that the qp has taken: id, qpn and srqn of wc are set here. */
 void rwk_ca_end_receive(struct rwk_qp *qp, struct rwk_wc *wc);
+/**
+ * Completes the receive that it has taken and all of its own with -ECANCELED; if qp->silent none, and what it has taken
+ * is the first of its queue again.
+ */
+void rwk_ca_flush_receives(struct rwk_qp *qp);
 
 #endif

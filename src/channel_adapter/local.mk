@@ -6,6 +6,8 @@ libropewalk_core_la_SOURCES += \
 	src/channel_adapter/packet.c \
 	src/channel_adapter/post.c \
 	src/channel_adapter/qp.c \
+	src/channel_adapter/receive.c \
+	src/channel_adapter/srq.c \
 	src/channel_adapter/upcalls.c \
 	src/include/ropewalk.h
 

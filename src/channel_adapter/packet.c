@@ -75,6 +75,12 @@ static bool icrc_is_right(struct rwk_adapter *a, const struct rwk_link_address *
 	return true;
 }
 
+static const uint8_t class_of[] = {
+	[RWK_QP_RC] = RWK_WIRE_RC,
+	[RWK_QP_UC] = RWK_WIRE_UC,
+	[RWK_QP_SRC] = RWK_WIRE_SRC,
+};
+
 /* Whose packet is it? NULL: nobody's, and that is counted. */
 static struct rwk_qp *addressee(struct rwk_adapter *a, const struct rwk_link_address *from, const struct rwk_wire *w)
 {
@@ -90,7 +96,7 @@ static struct rwk_qp *addressee(struct rwk_adapter *a, const struct rwk_link_add
 		a->counters.unknown_qp++;
 		return NULL;
 	}
-	if (rwk_unlikely(RWK_WIRE_CLASS(w->opcode) != (qp->type == RWK_QP_RC ? RWK_WIRE_RC : RWK_WIRE_UC))) {
+	if (rwk_unlikely(RWK_WIRE_CLASS(w->opcode) != class_of[qp->type])) {
 		a->counters.wrong_service++;
 		return NULL;
 	}
@@ -123,9 +129,9 @@ void rwk_ca_packet(void *user, const struct rwk_link_address *from, const void *
 		a->counters.bad_icrc++;
 		return;
 	}
-	if (qp->type == RWK_QP_RC)
-		rwk_rc_packet(qp->rc, &w, payload, n, a->now);
-	else
+	if (rwk_ca_is_uc(qp))
 		rwk_uc_packet(qp->uc, &w, payload, n);
+	else
+		rwk_rc_packet(qp->rc, &w, payload, n, a->now);
 	rwk_ca_set_due(qp);
 }

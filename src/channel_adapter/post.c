@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests and receives: checked, given a slot of their queue and an entry of its cq, and handed to the machine. */
+/* Requests: checked, given a slot of their queue and an entry of its cq, and handed to the machine. */
 #include "channel_adapter/internal.h"
 
 #include "base/compiler.h"
@@ -13,8 +13,7 @@ static_assert((int)RWK_REQUEST_SEND == RWK_WR_SEND && (int)RWK_REQUEST_FETCH_ADD
 		      (int)RWK_WC_SEND == RWK_WR_SEND && (int)RWK_WC_FETCH_ADD == RWK_WR_FETCH_ADD,
 	"requests, completions and the machines' work requests have the same numbers");
 
-/* Where the pieces lie, each in an mr of the pd: 0, their number in *used and all their bytes in *length. */
-static int find_pieces(struct rwk_qp *qp, const struct rwk_sge *sge, uint32_t count, unsigned reach, struct iovec *iov,
+int rwk_ca_find_pieces(struct rwk_pd *pd, const struct rwk_sge *sge, uint32_t count, unsigned reach, struct iovec *iov,
 	uint32_t *used, size_t *length)
 {
 	uint32_t n = 0;
@@ -25,8 +24,8 @@ static int find_pieces(struct rwk_qp *qp, const struct rwk_sge *sge, uint32_t co
 	for (uint32_t i = 0; i < count; i++) {
 		if (!sge[i].length)
 			continue;
-		if (rwk_keys_find(qp->adapter->keys, qp->pd->number, sge[i].key, (uintptr_t)sge[i].address,
-			    sge[i].length, reach, &iov[n], 1) != 1)
+		if (rwk_keys_find(pd->adapter->keys, pd->number, sge[i].key, (uintptr_t)sge[i].address, sge[i].length,
+			    reach, &iov[n], 1) != 1)
 			return -EACCES;
 		sum += sge[i].length;
 		n++;
@@ -53,7 +52,9 @@ static int fill(struct rwk_qp *qp, struct request_slot *s, const struct rwk_requ
 
 	if ((unsigned)r->type > RWK_REQUEST_FETCH_ADD || r->flags & ~(unsigned)REQUEST_FLAGS)
 		return -EINVAL;
-	rc = find_pieces(qp, r->sge, r->sge_count, target ? REACH_LOCAL_WRITE : 0, s->iov, &count, &length);
+	if (qp->type == RWK_QP_SRC && r->srqn > RWK_CA_NUMBER_MAX)
+		return -EINVAL;
+	rc = rwk_ca_find_pieces(qp->pd, r->sge, r->sge_count, target ? REACH_LOCAL_WRITE : 0, s->iov, &count, &length);
 	if (rc)
 		return rc;
 	if (length > RWK_WIRE_LENGTH_MAX || (atomic && (length != sizeof(uint64_t) || count != 1)))
@@ -70,6 +71,7 @@ static int fill(struct rwk_qp *qp, struct request_slot *s, const struct rwk_requ
 		.key = r->key,
 		.swap_add = r->swap_add,
 		.compare = r->compare,
+		.srqn = r->srqn,
 	};
 	return 0;
 }
@@ -87,7 +89,7 @@ int rwk_qp_post(struct rwk_qp *qp, const struct rwk_request *r)
 	if (!rwk_ca_claim(qp->send_cq))
 		return -EAGAIN;
 	qp->request_count++; /* the machine may end it at once */
-	rc = qp->type == RWK_QP_RC ? rwk_rc_post(qp->rc, &s->wr) : rwk_uc_post(qp->uc, &s->wr);
+	rc = rwk_ca_is_uc(qp) ? rwk_uc_post(qp->uc, &s->wr) : rwk_rc_post(qp->rc, &s->wr);
 	if (rc) {
 		qp->request_count--;
 		qp->send_cq->claimed--;
@@ -96,28 +98,5 @@ int rwk_qp_post(struct rwk_qp *qp, const struct rwk_request *r)
 	rwk_ca_set_due(qp);
 	qp->adapter->now = qp->adapter->link->ops->now(qp->adapter->link);
 	rwk_ca_pump(qp->adapter);
-	return 0;
-}
-
-int rwk_qp_post_receive(struct rwk_qp *qp, const struct rwk_receive *r)
-{
-	struct receive_slot *s = &qp->receives[(qp->receive_head + qp->receive_count) % qp->receive_max];
-	struct rwk_qp_info info;
-	int rc;
-
-	rwk_qp_query(qp, &info);
-	if (info.state == RWK_QPS_RESET)
-		return -EINVAL;
-	if (qp->receive_count == qp->receive_max)
-		return -EAGAIN;
-	rc = find_pieces(qp, r->sge, r->sge_count, REACH_LOCAL_WRITE, s->iov, &s->count, &s->length);
-	if (rc)
-		return rc;
-	if (!rwk_ca_claim(qp->receive_cq))
-		return -EAGAIN;
-	s->id = r->id;
-	qp->receive_count++;
-	if (info.state == RWK_QPS_ERR)
-		rwk_ca_flush_receives(qp);
 	return 0;
 }

@@ -43,24 +43,23 @@ static int draw_number(struct rwk_adapter *a, uint32_t *number)
 
 static int open_machine(struct rwk_qp *qp)
 {
-	bool rc = qp->type == RWK_QP_RC;
+	bool uc = rwk_ca_is_uc(qp);
 
-	qp->memory = aligned_alloc(RWK_CACHE_LINE, whole_lines(rc ? rwk_rc_size() : rwk_uc_size()));
-	qp->responder = calloc(1, rc ? rwk_rc_responder_size() : rwk_uc_responder_size());
+	qp->memory = aligned_alloc(RWK_CACHE_LINE, whole_lines(uc ? rwk_uc_size() : rwk_rc_size()));
+	qp->responder = calloc(1, uc ? rwk_uc_responder_size() : rwk_rc_responder_size());
 	if (!qp->memory || !qp->responder)
 		return -ENOMEM;
-	if (rc) {
+	if (uc)
+		qp->uc = rwk_uc_open(qp->memory, qp->responder, &rwk_ca_host, qp);
+	else
 		qp->rc = rwk_rc_open(qp->memory, qp->responder, &rwk_ca_host, qp);
-		return 0;
-	}
-	qp->uc = rwk_uc_open(qp->memory, qp->responder, &rwk_ca_host, qp);
 	return 0;
 }
 
 static void free_qp(struct rwk_qp *qp)
 {
 	free(qp->requests);
-	free(qp->receives);
+	rwk_ca_close_receives(&qp->own);
 	free(qp->memory);
 	free(qp->responder);
 	free(qp);
@@ -73,15 +72,44 @@ static void on_lost(void *user)
 	qp->lost(qp->user);
 }
 
-static bool good_attr(const struct rwk_pd *pd, const struct rwk_qp_create_attr *attr)
+/* Where do receives come from: the srqs of a domain (S1-3), one srq, or the qp's own queue? */
+static bool good_receives(const struct rwk_adapter *a, const struct rwk_qp_create_attr *attr)
 {
-	if (attr->type != RWK_QP_RC && attr->type != RWK_QP_UC)
+	if (attr->type == RWK_QP_SRC)
+		return attr->domain && attr->domain->adapter == a && !attr->srq && !attr->receive_cq &&
+		       !attr->receive_max;
+	if (attr->domain || !attr->receive_cq || attr->receive_cq->adapter != a)
 		return false;
-	if (!attr->send_cq || attr->send_cq->adapter != pd->adapter || !attr->receive_cq ||
-		attr->receive_cq->adapter != pd->adapter)
-		return false;
-	return attr->send_max && attr->send_max <= RWK_QUEUE_MAX && attr->receive_max &&
-	       attr->receive_max <= RWK_QUEUE_MAX;
+	if (attr->srq)
+		return attr->srq->adapter == a && !attr->srq->domain && !attr->receive_max;
+	return attr->receive_max && attr->receive_max <= RWK_QUEUE_MAX;
+}
+
+static bool good_attr(const struct rwk_adapter *a, const struct rwk_qp_create_attr *attr)
+{
+	return (unsigned)attr->type <= RWK_QP_SRC && attr->send_cq && attr->send_cq->adapter == a && attr->send_max &&
+	       attr->send_max <= RWK_QUEUE_MAX && good_receives(a, attr);
+}
+
+/* Each parent has one child more, or one less. */
+static void count_with_parents(struct rwk_qp *qp, int change)
+{
+	qp->pd->children += (uint32_t)change;
+	qp->send_cq->children += (uint32_t)change;
+	if (qp->receive_cq)
+		qp->receive_cq->children += (uint32_t)change;
+	if (qp->srq)
+		qp->srq->children += (uint32_t)change;
+	if (qp->domain)
+		qp->domain->children += (uint32_t)change;
+}
+
+static int open_queues(struct rwk_qp *qp, uint32_t receive_max)
+{
+	qp->requests = calloc(qp->request_max, sizeof(*qp->requests));
+	if (!qp->requests)
+		return -ENOMEM;
+	return rwk_ca_open_receives(&qp->own, receive_max);
 }
 
 int rwk_qp_create(struct rwk_pd *pd, const struct rwk_qp_create_attr *attr, struct rwk_qp **out)
@@ -89,7 +117,7 @@ int rwk_qp_create(struct rwk_pd *pd, const struct rwk_qp_create_attr *attr, stru
 	struct rwk_qp *qp;
 	int rc;
 
-	if (!good_attr(pd, attr))
+	if (!good_attr(pd->adapter, attr))
 		return -EINVAL;
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)
@@ -99,26 +127,25 @@ int rwk_qp_create(struct rwk_pd *pd, const struct rwk_qp_create_attr *attr, stru
 		.type = attr->type,
 		.send_cq = attr->send_cq,
 		.receive_cq = attr->receive_cq,
+		.srq = attr->srq,
+		.domain = attr->domain,
 		.request_max = attr->send_max,
-		.receive_max = attr->receive_max,
 		.lost = attr->lost,
 		.user = attr->user};
 	rwk_list_init(&qp->due);
-	qp->requests = calloc(qp->request_max, sizeof(*qp->requests));
-	qp->receives = calloc(qp->receive_max, sizeof(*qp->receives));
-	rc = qp->requests && qp->receives ? draw_number(pd->adapter, &qp->number) : -ENOMEM;
+	rc = open_queues(qp, attr->receive_max);
+	if (!rc)
+		rc = draw_number(pd->adapter, &qp->number);
 	if (!rc)
 		rc = open_machine(qp);
 	if (rc) {
 		free_qp(qp);
 		return rc;
 	}
-	if (qp->type == RWK_QP_UC && qp->lost)
+	if (rwk_ca_is_uc(qp) && qp->lost)
 		rwk_uc_on_loss(qp->uc, on_lost);
 	pd->adapter->qp[qp->number % RWK_QPS_MAX] = qp;
-	pd->children++;
-	qp->send_cq->children++;
-	qp->receive_cq->children++;
+	count_with_parents(qp, 1);
 	*out = qp;
 	return 0;
 }
@@ -126,16 +153,14 @@ int rwk_qp_create(struct rwk_pd *pd, const struct rwk_qp_create_attr *attr, stru
 void rwk_qp_destroy(struct rwk_qp *qp)
 {
 	qp->silent = true;
-	if (qp->type == RWK_QP_RC)
-		rwk_rc_close(qp->rc);
-	else
+	if (rwk_ca_is_uc(qp))
 		rwk_uc_close(qp->uc);
+	else
+		rwk_rc_close(qp->rc);
 	rwk_ca_flush_receives(qp);
 	rwk_list_remove(&qp->due);
 	qp->adapter->qp[qp->number % RWK_QPS_MAX] = NULL;
-	qp->pd->children--;
-	qp->send_cq->children--;
-	qp->receive_cq->children--;
+	count_with_parents(qp, -1);
 	free_qp(qp);
 }
 
@@ -160,7 +185,7 @@ static int connect_rc(struct rwk_qp *qp, const struct rwk_qp_attr *attr, uint32_
 		.retry = attr->retry,
 		.rnr_retry = attr->rnr_retry,
 		.rnr_timer = attr->rnr_timer,
-		.service = RWK_WIRE_RC,
+		.service = qp->type == RWK_QP_SRC ? RWK_WIRE_SRC : RWK_WIRE_RC,
 		.reach = attr->access,
 		.timeout = attr->timeout_ns ? attr->timeout_ns : TIMEOUT,
 		.read_chunk = READ_PACKETS * pmtu,
@@ -195,7 +220,7 @@ static int connect_to(struct rwk_qp *qp, const struct rwk_qp_attr *attr)
 	pmtu = attr->pmtu ? attr->pmtu : most;
 	if (pmtu < 256 || pmtu & (pmtu - 1))
 		return -EINVAL;
-	rc = qp->type == RWK_QP_RC ? connect_rc(qp, attr, pmtu) : connect_uc(qp, attr, pmtu);
+	rc = rwk_ca_is_uc(qp) ? connect_uc(qp, attr, pmtu) : connect_rc(qp, attr, pmtu);
 	if (rc)
 		return rc;
 	qp->peer = rwk_udp_address(attr->peer_ip, attr->peer_port ? attr->peer_port : RWK_PORT);
@@ -211,7 +236,7 @@ int rwk_qp_modify(struct rwk_qp *qp, enum rwk_qps state, const struct rwk_qp_att
 	if (state == RWK_QPS_RTR)
 		return connect_to(qp, attr);
 	qp->silent = state == RWK_QPS_RESET;
-	rc = qp->type == RWK_QP_RC ? rwk_rc_modify(qp->rc, to, NULL) : rwk_uc_modify(qp->uc, to, NULL);
+	rc = rwk_ca_is_uc(qp) ? rwk_uc_modify(qp->uc, to, NULL) : rwk_rc_modify(qp->rc, to, NULL);
 	if (!rc && (state == RWK_QPS_RESET || state == RWK_QPS_ERR))
 		rwk_ca_flush_receives(qp);
 	if (!rc && state == RWK_QPS_RESET)
@@ -222,11 +247,11 @@ int rwk_qp_modify(struct rwk_qp *qp, enum rwk_qps state, const struct rwk_qp_att
 
 void rwk_qp_query(const struct rwk_qp *qp, struct rwk_qp_info *info)
 {
-	bool rc = qp->type == RWK_QP_RC;
-	const struct rwk_qp_counters *c = rc ? rwk_rc_counters(qp->rc) : rwk_uc_counters(qp->uc);
+	bool uc = rwk_ca_is_uc(qp);
+	const struct rwk_qp_counters *c = uc ? rwk_uc_counters(qp->uc) : rwk_rc_counters(qp->rc);
 
 	*info = (struct rwk_qp_info){
-		.state = (enum rwk_qps)(rc ? rwk_rc_state(qp->rc) : rwk_uc_state(qp->uc)),
+		.state = (enum rwk_qps)(uc ? rwk_uc_state(qp->uc) : rwk_rc_state(qp->rc)),
 		.error = qp->error,
 		.packets_out = c->packets_out,
 		.bytes_out = c->bytes_out,

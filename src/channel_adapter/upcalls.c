@@ -32,25 +32,6 @@ static void on_failed(void *user, int err)
 	rwk_ca_flush_receives(qp);
 }
 
-void rwk_ca_end_receive(struct rwk_qp *qp, struct rwk_wc *wc)
-{
-	wc->id = qp->receives[qp->receive_head].id;
-	wc->qpn = qp->number;
-	qp->receive_head = (qp->receive_head + 1) % qp->receive_max;
-	qp->receive_count--;
-	qp->received = 0;
-	if (qp->silent)
-		qp->receive_cq->claimed--;
-	else
-		rwk_ca_complete(qp->receive_cq, wc);
-}
-
-void rwk_ca_flush_receives(struct rwk_qp *qp)
-{
-	while (qp->receive_count)
-		rwk_ca_end_receive(qp, &(struct rwk_wc){.type = RWK_WC_RECEIVE, .status = -ECANCELED});
-}
-
 static bool has_imm(const struct rwk_wire *w)
 {
 	switch (RWK_WIRE_OPERATION(w->opcode)) {
@@ -71,17 +52,66 @@ static bool invalidates(const struct rwk_wire *w)
 	return operation == RWK_WIRE_SEND_LAST_INV || operation == RWK_WIRE_SEND_ONLY_INV;
 }
 
+/*
+ * Whose receives and memory a request is for. For SRC the number in each packet says so, and the machine asks once all
+ * of RC's checks are passed (S1-5). No such srq, or one of another domain: -EACCES, NAK 0x62 (S1-6), since the request
+ * is one that RC would grant, if it were not for somebody that this connection does not reach; 0x61 says that the
+ * request itself is wrong, as when a message goes on with another number than it has begun with: -EINVAL.
+ */
+static int find_srq(const struct rwk_qp *qp, const struct rwk_wire *w, bool begins, struct rwk_srq **srq)
+{
+	struct rwk_srq *found;
+
+	if (rwk_likely(qp->type != RWK_QP_SRC)) {
+		*srq = qp->srq;
+		return 0;
+	}
+	found = rwk_ca_find_srq(qp->adapter, w->srqn);
+	if (rwk_unlikely(!found || found->domain != qp->domain))
+		return -EACCES;
+	if (rwk_unlikely(!begins && w->srqn != qp->srqn))
+		return -EINVAL;
+	*srq = found;
+	return 0;
+}
+
+/* Whose memory the peer may reach: for SRC that srq's (S1-8), else the qp's. */
+static int find_pd(const struct rwk_qp *qp, const struct rwk_wire *w, bool begins, uint32_t *pd)
+{
+	struct rwk_srq *srq;
+	int rc = find_srq(qp, w, begins, &srq);
+
+	if (rwk_unlikely(rc))
+		return rc;
+	*pd = (qp->type == RWK_QP_SRC ? srq->pd : qp->pd)->number;
+	return 0;
+}
+
+/* The receive that a message takes is here: whatever has been put into it was of one that UC dropped half-way. */
+static int begin_receive(struct rwk_qp *qp, const struct rwk_wire *w, struct rwk_srq *srq)
+{
+	int rc = rwk_ca_take_receive(qp, srq);
+
+	if (rc)
+		return rc;
+	qp->received = 0;
+	qp->srqn = w->srqn;
+	return 0;
+}
+
 static int on_receive(void *user, const struct rwk_wire *w, unsigned where, const void *bytes, size_t len)
 {
 	struct rwk_qp *qp = user;
-	struct receive_slot *s = &qp->receives[qp->receive_head];
 	struct rwk_wc wc = {.type = RWK_WC_RECEIVE};
+	struct receive_slot *s;
+	struct rwk_srq *srq;
+	int rc = find_srq(qp, w, where & RWK_PIECE_FIRST, &srq);
 
-	if (where & RWK_PIECE_FIRST) {
-		if (!qp->receive_count)
-			return -EAGAIN;
-		qp->received = 0; /* UC: the Send before may have been dropped half-way */
-	}
+	if (!rc && where & RWK_PIECE_FIRST)
+		rc = begin_receive(qp, w, srq);
+	if (rwk_unlikely(rc))
+		return rc;
+	s = qp->taken;
 	if (rwk_unlikely(invalidates(w))) /* a key of an mr's is not the peer's to invalidate */
 		return -EINVAL;
 	if (rwk_unlikely(len > s->length - qp->received)) {
@@ -104,20 +134,27 @@ static int on_receive(void *user, const struct rwk_wire *w, unsigned where, cons
 static int on_reach(void *user, const struct rwk_wire *w, uint32_t key, uint64_t address, size_t len, unsigned access)
 {
 	struct rwk_qp *qp = user;
+	uint32_t pd;
+	int rc = find_pd(qp, w, true, &pd);
 
-	(void)w;
-	if (access & RWK_REACH_WRITE)
+	if (rwk_unlikely(rc))
+		return rc;
+	if (access & RWK_REACH_WRITE) {
 		qp->write_length = len;
-	return rwk_keys_check(qp->adapter->keys, qp->pd->number, key, address, len, access);
+		qp->srqn = w->srqn;
+	}
+	return len ? rwk_keys_check(qp->adapter->keys, pd, key, address, len, access) : 0;
 }
 
 static int on_write(void *user, const struct rwk_wire *w, uint32_t key, uint64_t address, const void *bytes, size_t len)
 {
 	struct rwk_qp *qp = user;
 	struct iovec to;
-	int n = rwk_keys_find(qp->adapter->keys, qp->pd->number, key, address, len, RWK_REACH_WRITE, &to, 1);
+	uint32_t pd;
+	int n = find_pd(qp, w, false, &pd);
 
-	(void)w;
+	if (!n)
+		n = rwk_keys_find(qp->adapter->keys, pd, key, address, len, RWK_REACH_WRITE, &to, 1);
 	if (rwk_unlikely(n < 0))
 		return n;
 	if (n)
@@ -129,9 +166,13 @@ static int on_written(void *user, const struct rwk_wire *w)
 {
 	struct rwk_qp *qp = user;
 	bool only = RWK_WIRE_OPERATION(w->opcode) == RWK_WIRE_WRITE_ONLY_IMM;
+	struct rwk_srq *srq;
+	int rc = find_srq(qp, w, false, &srq);
 
-	if (!qp->receive_count)
-		return -EAGAIN;
+	if (!rc)
+		rc = rwk_ca_take_receive(qp, srq);
+	if (rwk_unlikely(rc))
+		return rc;
 	rwk_ca_end_receive(qp, &(struct rwk_wc){.type = RWK_WC_RECEIVE_WRITE,
 				       .has_imm = true,
 				       .imm = w->imm,
@@ -140,11 +181,14 @@ static int on_written(void *user, const struct rwk_wire *w)
 	return 0;
 }
 
+/* SRC: that the key is of the right pd was seen when the request came (on_reach), from the srq that it named. */
 static int on_read(void *user, uint32_t key, uint64_t address, size_t len, struct iovec *iov, int max)
 {
 	struct rwk_qp *qp = user;
+	uint32_t pd = qp->pd->number;
+	int rc = qp->type == RWK_QP_SRC ? rwk_keys_pd(qp->adapter->keys, key, &pd) : 0;
 
-	return rwk_keys_find(qp->adapter->keys, qp->pd->number, key, address, len, RWK_REACH_READ, iov, max);
+	return rc ? rc : rwk_keys_find(qp->adapter->keys, pd, key, address, len, RWK_REACH_READ, iov, max);
 }
 
 static int on_atomic(void *user, const struct rwk_wire *w, uint64_t *before)
@@ -152,12 +196,15 @@ static int on_atomic(void *user, const struct rwk_wire *w, uint64_t *before)
 	struct rwk_qp *qp = user;
 	uint64_t expected = w->atomic.compare, *at;
 	struct iovec where;
+	uint32_t pd;
 	int n;
 
 	if (w->atomic.address % sizeof(*at))
 		return -EINVAL;
-	n = rwk_keys_find(qp->adapter->keys, qp->pd->number, w->atomic.key, w->atomic.address, sizeof(*at),
-		RWK_REACH_ATOMIC, &where, 1);
+	n = find_pd(qp, w, true, &pd);
+	if (!n)
+		n = rwk_keys_find(qp->adapter->keys, pd, w->atomic.key, w->atomic.address, sizeof(*at),
+			RWK_REACH_ATOMIC, &where, 1);
 	if (n < 0)
 		return n;
 	at = where.iov_base;

@@ -7,7 +7,14 @@
  *   pd       protection domain: queue pairs reach the memory of their own domain alone
  *   mr       memory region: memory that is registered with a pd, and the key that opens it
  *   cq       completion queue: what has become of requests and receives
+ *   srq      shared receive queue: receives for several qps
  *   qp       queue pair: a queue of requests to send, a queue of receives, and a connection to one qp elsewhere
+ *   domain   SRC domain: the srqs that a peer reaches by one connection, and the qps that reach them
+ *
+ * SRC, the scalable reliable connection, is RC but for this: a request names the srq at the peer that it is for, by
+ * number, and that srq takes the place of what else belongs to the peer's qp. A Send takes a receive of it and
+ * completes into its cq; Writes, Reads and atomics reach the memory of its pd. So one connection serves many receivers
+ * (S1-1).
  *
  * The two ends of a connection tell each other address, QP number and first PSN by means of their own, and each puts
  * the other's into its qp (rwk_qp_modify).
@@ -36,12 +43,15 @@ extern "C" {
 #define RWK_SGE_MAX   10u    /* pieces of a request or a receive */
 #define RWK_QPS_MAX   1024u  /* of an adapter */
 #define RWK_MRS_MAX   1024u  /* of an adapter */
-#define RWK_QUEUE_MAX 65536u /* entries of a queue of a qp, or of a cq */
+#define RWK_SRQS_MAX  1024u  /* of an adapter */
+#define RWK_QUEUE_MAX 65536u /* entries of a queue of a qp, of an srq, or of a cq */
 
 struct rwk_adapter;
 struct rwk_pd;
 struct rwk_mr;
 struct rwk_cq;
+struct rwk_src_domain;
+struct rwk_srq;
 struct rwk_qp;
 
 /* ---- adapter ---- */
@@ -70,7 +80,7 @@ struct rwk_adapter_counters {
  * -EADDRNOTAVAIL: no such address here; -ENOMEM, -EMFILE. The caller owns it until rwk_adapter_close.
  */
 RWK_API int rwk_adapter_open(const struct rwk_adapter_attr *attr, struct rwk_adapter **a);
-/** Closes it: 0; -EBUSY: it has pds or cqs. */
+/** Closes it: 0; -EBUSY: it has pds, cqs or SRC domains. */
 RWK_API int rwk_adapter_close(struct rwk_adapter *a);
 /** The UDP port, in the host's byte order. */
 RWK_API uint16_t rwk_adapter_port(const struct rwk_adapter *a);
@@ -87,7 +97,7 @@ RWK_API void rwk_adapter_get_counters(const struct rwk_adapter *a, struct rwk_ad
 
 /** 0 and *pd set; -ENOMEM. */
 RWK_API int rwk_pd_create(struct rwk_adapter *a, struct rwk_pd **pd);
-/** 0; -EBUSY: it has mrs or qps. */
+/** 0; -EBUSY: it has mrs, srqs or qps. */
 RWK_API int rwk_pd_destroy(struct rwk_pd *pd);
 
 /* ---- memory region ---- */
@@ -110,6 +120,19 @@ RWK_API void rwk_mr_deregister(struct rwk_mr *mr);
 /** The key: drawn at random, the same for our own requests and for the peer's. */
 RWK_API uint32_t rwk_mr_key(const struct rwk_mr *mr);
 
+/** A piece of registered memory: all of it in one mr of the qp's or the srq's pd. */
+struct rwk_sge {
+	void *address;
+	size_t length; /* bytes */
+	uint32_t key;  /* of the mr */
+};
+
+struct rwk_receive {
+	uint64_t id;               /* the client's */
+	const struct rwk_sge *sge; /* where a Send goes (S3-1), LOCAL_WRITE */
+	uint32_t sge_count;        /* 0 to RWK_SGE_MAX */
+};
+
 /* ---- completion queue ---- */
 
 enum rwk_wc_type {
@@ -125,26 +148,74 @@ enum rwk_wc_type {
 /** What has become of a request or a receive, which is the client's again. */
 struct rwk_wc {
 	uint64_t id;    /* the client's, from the request */
-	uint32_t qpn;   /* whose */
+	uint32_t qpn;   /* whose; of a receive of an srq: through which it came */
+	uint32_t srqn;  /* receives of an srq with a number (SRC): that number; else 0 */
 	uint8_t type;   /* enum rwk_wc_type; of a receive that failed RWK_WC_RECEIVE */
 	bool has_imm;   /* receives: `imm` is set */
 	bool solicited; /* receives: the peer asked for an event */
 	int status; /* 0; -ECANCELED: the qp went to the error state before; requests: -EACCES, -EINVAL, -EIO, -EAGAIN:
-		       the peer's NAK (access, invalid request, its own error, no receive posted there); -ETIMEDOUT: the
-		       peer does not answer; receives: -EMSGSIZE: what came was longer */
+		       the peer's NAK (access, SRC: or an srq that is not reached through the peer's qp; invalid
+		       request; its own error; no receive posted there); -ETIMEDOUT: the peer does not answer; receives:
+		       -EMSGSIZE: what came was longer */
 	uint32_t imm;
 	size_t length; /* bytes: receives what has come, requests what they moved; valid if status is 0 */
 };
 
 /** 0 and *cq set; -EINVAL: `entries` is not 1 to RWK_QUEUE_MAX; -ENOMEM. */
 RWK_API int rwk_cq_create(struct rwk_adapter *a, uint32_t entries, struct rwk_cq **cq);
-/** 0; -EBUSY: it has qps. */
+/** 0; -EBUSY: it has qps or srqs. */
 RWK_API int rwk_cq_destroy(struct rwk_cq *cq);
 /**
  * Does what there is to do for the whole adapter, then takes at most `max` completions into `wc`. Those of one qp's
- * requests come in the order in which they were posted, those of its receives too. Returns their number. Never waits.
+ * requests come in the order in which they were posted, those of its receives too; receives of an srq are taken in that
+ * order, and complete as the messages end that took them. Returns their number. Never waits.
  */
 RWK_API int rwk_cq_poll(struct rwk_cq *cq, struct rwk_wc *wc, int max);
+
+/* ---- SRC domain (S1-1) ---- */
+
+/** 0 and *domain set; -ENOMEM. */
+RWK_API int rwk_src_domain_create(struct rwk_adapter *a, struct rwk_src_domain **domain);
+/** 0; -EBUSY: it has srqs or qps. */
+RWK_API int rwk_src_domain_destroy(struct rwk_src_domain *domain);
+
+/* ---- shared receive queue ---- */
+
+/**
+ * With domain, number and cq it is for SRC: peers reach it through each SRC qp of that domain. With none of the three
+ * RC and UC qps may share it (rwk_qp_create_attr.srq). Some of them alone are refused (S1-2).
+ */
+struct rwk_srq_attr {
+	uint32_t receive_max; /* receives that may be posted or under way, 1 to RWK_QUEUE_MAX */
+	struct rwk_src_domain *domain;
+	uint32_t number;   /* 24 bits, no other srq's of the adapter, whatever its domain; 0: drawn at random */
+	struct rwk_cq *cq; /* where its receives complete; without: where those of the qp do that has taken one */
+};
+
+/**
+ * 0 and *srq set; -EINVAL: some of domain, number and cq without the others (a number of 0 goes with both), a value out
+ * of its range, or an object of another adapter; -EADDRINUSE: another srq has the number; -ENOSPC: RWK_SRQS_MAX;
+ * -ENOMEM. pd, domain and cq must exist as long as it does.
+ */
+RWK_API int rwk_srq_create(struct rwk_pd *pd, const struct rwk_srq_attr *attr, struct rwk_srq **srq);
+/**
+ * Its receives are the client's again, without completions; those that were not polled stay in the cq. SRC: who names
+ * it from then on is refused, in the middle of a Write, too. 0; -EBUSY: a qp was created with it, or a Send has begun
+ * to arrive in a receive of it: let that end, or the qp go to ERR.
+ */
+RWK_API int rwk_srq_destroy(struct rwk_srq *srq);
+/** The number by which peers name it, 24 bits; 0: it is not for SRC. */
+RWK_API uint32_t rwk_srq_number(const struct rwk_srq *srq);
+/**
+ * Posts a receive: taken by the next Send, or the next Write with immediate, that comes through any of its qps and has
+ * none yet. If there is none, that qp waits (RC, SRC: RNR, and all that the peer has sent behind waits with it,
+ * whatever srq that is for) or drops the message (UC). The same if the srq has no cq and the qp's is full then. When a
+ * qp goes to ERR in the middle of a Send, the receive completes with -ECANCELED; when it goes to RESET or is destroyed,
+ * the receive is the next one again; when it is UC's and has dropped the Send, its next message has the receive. 0;
+ * -EINVAL: a value that does not exist; -EACCES: sge names no such memory of the srq's pd, or memory that may not be
+ * written to; -EAGAIN: receive_max, or the cq is full: poll first.
+ */
+RWK_API int rwk_srq_post_receive(struct rwk_srq *srq, const struct rwk_receive *receive);
 
 /* ---- queue pair ---- */
 
@@ -152,6 +223,7 @@ enum rwk_qp_type {
 	RWK_QP_RC, /* reliable connection: each request is done once, in order, or the qp fails */
 	RWK_QP_UC, /* unreliable connection: Send and Write; a message that loses a packet is dropped, without a word to
 		      the sender; the receiver counts it and may be told (S0-11) */
+	RWK_QP_SRC, /* scalable reliable connection: RC, but that each request names an srq at the peer */
 };
 
 enum rwk_qps {
@@ -164,8 +236,11 @@ enum rwk_qps {
 
 struct rwk_qp_create_attr {
 	enum rwk_qp_type type;
-	struct rwk_cq *send_cq, *receive_cq; /* may be the same */
-	uint32_t send_max, receive_max;      /* requests and receives that may be posted, 1 to RWK_QUEUE_MAX */
+	struct rwk_cq *send_cq, *receive_cq; /* may be the same; SRC: no receive_cq */
+	uint32_t send_max, receive_max; /* requests and receives that may be posted, 1 to RWK_QUEUE_MAX; with an srq,
+					   and SRC: receive_max is 0 */
+	struct rwk_srq *srq;            /* RC, UC, may be NULL: where its receives are; not one for SRC */
+	struct rwk_src_domain *domain;  /* SRC alone, and needed there: whose srqs the peer may name (S1-3) */
 	void (*lost)(
 		void *user); /* UC, may be NULL: called from rwk_cq_poll for each loss; calls no function of ours */
 	void *user;
@@ -179,7 +254,7 @@ struct rwk_qp_attr {
 	uint32_t send_psn, receive_psn; /* the first of each direction, 24 bits */
 	uint32_t pmtu;                  /* bytes; the same at both ends; 0: rwk_adapter_pmtu to that peer */
 	unsigned access;                /* of READ, WRITE, ATOMIC: what the peer may do through this qp at all */
-	/* RC alone. 0 stands for the value in brackets, where that is another. */
+	/* RC and SRC. 0 stands for the value in brackets, where that is another. */
 	uint8_t reads;       /* Reads and atomics of ours under way at once, 1 to 16 [16] */
 	uint8_t peer_reads;  /* of the peer's, that are kept, 1 to 16 [16] */
 	uint8_t retry;       /* times that silence is answered by sending again, 0 to 7 */
@@ -199,8 +274,9 @@ struct rwk_qp_info {
 };
 
 /**
- * A qp in RESET, its number drawn at random. 0 and *qp set; -EINVAL: a value out of its range, or a cq of another
- * adapter; -ENOSPC: RWK_QPS_MAX; -ENOMEM. pd and cqs must exist as long as it does.
+ * A qp in RESET, its number drawn at random. 0 and *qp set; -EINVAL: a value out of its range, one that its type needs
+ * and has not, or may not have and has, or an object of another adapter; -ENOSPC: RWK_QPS_MAX; -ENOMEM. pd, cqs, srq
+ * and domain must exist as long as it does.
  */
 RWK_API int rwk_qp_create(struct rwk_pd *pd, const struct rwk_qp_create_attr *attr, struct rwk_qp **qp);
 /** What is posted is the client's again, without completions; those that were not polled stay in the cq. */
@@ -214,13 +290,6 @@ RWK_API uint32_t rwk_qp_number(const struct rwk_qp *qp);
  */
 RWK_API int rwk_qp_modify(struct rwk_qp *qp, enum rwk_qps state, const struct rwk_qp_attr *attr);
 RWK_API void rwk_qp_query(const struct rwk_qp *qp, struct rwk_qp_info *info);
-
-/** A piece of registered memory: all of it in one mr of the qp's pd. */
-struct rwk_sge {
-	void *address;
-	size_t length; /* bytes */
-	uint32_t key;  /* of the mr */
-};
 
 enum rwk_request_type {
 	RWK_REQUEST_SEND,
@@ -247,26 +316,21 @@ struct rwk_request {
 	uint64_t remote;            /* WRITE, READ, atomics: address in the peer's mr; of an atomic a multiple of 8 */
 	uint32_t key;               /* of the peer's mr */
 	uint64_t swap_add, compare; /* atomics: the value to swap in or to add; COMPARE_SWAP: what must be there */
+	uint32_t srqn;              /* SRC: the srq at the peer whose receives or memory it is for (S1-4), 24 bits */
 };
 
 /**
  * Posts a request (S4-3): sge is the caller's again at once, the memory that it names when the request completes. A UC
- * request completes as soon as its last packet is sent (S0-6), an RC request when the peer has acknowledged it. 0;
- * -EINVAL: not in RTS (or ERR), or a value that does not exist; -EACCES: sge names no such memory of this pd, or memory
- * that may not be written to; -EMSGSIZE: more than 2 GB, or an atomic not of 8 bytes; -EOPNOTSUPP: a READ or an atomic
- * on UC (S0-7); -EAGAIN: the qp's queue is full, or the cq's: poll first.
+ * request completes as soon as its last packet is sent (S0-6), an RC or SRC request when the peer has acknowledged it.
+ * 0; -EINVAL: not in RTS (or ERR), or a value that does not exist; -EACCES: sge names no such memory of this pd, or
+ * memory that may not be written to; -EMSGSIZE: more than 2 GB, or an atomic not of 8 bytes; -EOPNOTSUPP: a READ or an
+ * atomic on UC (S0-7); -EAGAIN: the qp's queue is full, or the cq's: poll first.
  */
 RWK_API int rwk_qp_post(struct rwk_qp *qp, const struct rwk_request *request);
 
-struct rwk_receive {
-	uint64_t id;               /* the client's */
-	const struct rwk_sge *sge; /* where a Send goes (S3-1), LOCAL_WRITE */
-	uint32_t sge_count;        /* 0 to RWK_SGE_MAX */
-};
-
 /**
- * Posts a receive: taken by the next Send, or the next Write with immediate, that has none yet. 0; -EINVAL: in RESET,
- * or a value that does not exist; -EACCES, -EAGAIN: as rwk_qp_post.
+ * Posts a receive: taken by the next Send, or the next Write with immediate, that has none yet. 0; -EINVAL: in RESET, a
+ * value that does not exist, or the qp's receives are an srq's; -EACCES, -EAGAIN: as rwk_qp_post.
  */
 RWK_API int rwk_qp_post_receive(struct rwk_qp *qp, const struct rwk_receive *receive);
 

@@ -59,6 +59,12 @@ void ends_open_one(struct end *e, uint8_t host, enum rwk_qp_type type)
 	assert_int_equal(rwk_mr_register(e->pd, e->in, REGION, ACCESS | RWK_ACCESS_LOCAL_WRITE, &e->in_mr), 0);
 	create.send_cq = e->send_cq;
 	create.receive_cq = e->receive_cq;
+	if (type == RWK_QP_SRC) {
+		assert_int_equal(rwk_src_domain_create(e->adapter, &e->domain), 0);
+		create.domain = e->domain;
+		create.receive_cq = NULL;
+		create.receive_max = 0;
+	}
 	assert_int_equal(rwk_qp_create(e->pd, &create, &e->qp), 0);
 }
 
@@ -96,6 +102,8 @@ void ends_close_one(struct end *e)
 {
 	assert_int_equal(rwk_adapter_close(e->adapter), -EBUSY);
 	assert_int_equal(rwk_cq_destroy(e->send_cq), -EBUSY);
+	if (e->domain)
+		assert_int_equal(rwk_src_domain_destroy(e->domain), -EBUSY);
 	rwk_qp_destroy(e->qp);
 	assert_int_equal(rwk_pd_destroy(e->pd), -EBUSY);
 	rwk_mr_deregister(e->out_mr);
@@ -104,6 +112,10 @@ void ends_close_one(struct end *e)
 	assert_int_equal(rwk_cq_destroy(e->send_cq), 0);
 	assert_int_equal(rwk_adapter_close(e->adapter), -EBUSY);
 	assert_int_equal(rwk_cq_destroy(e->receive_cq), 0);
+	if (e->domain) {
+		assert_int_equal(rwk_adapter_close(e->adapter), -EBUSY);
+		assert_int_equal(rwk_src_domain_destroy(e->domain), 0);
+	}
 	assert_int_equal(rwk_adapter_close(e->adapter), 0);
 	e->adapter = NULL;
 	free(e->out);
@@ -158,12 +170,19 @@ void ends_quiet(void)
 	}
 }
 
-int ends_request(struct end *e, enum rwk_request_type type, size_t len, uint64_t remote, uint32_t key)
+int ends_request_src(
+	struct end *e, enum rwk_request_type type, size_t len, uint32_t srqn, uint64_t remote, uint32_t key)
 {
 	struct rwk_sge sge = {e->out, len, rwk_mr_key(e->out_mr)};
-	struct rwk_request r = {.id = len, .type = type, .sge = &sge, .sge_count = 1, .remote = remote, .key = key};
+	struct rwk_request r = {
+		.id = len, .type = type, .sge = &sge, .sge_count = 1, .remote = remote, .key = key, .srqn = srqn};
 
 	return rwk_qp_post(e->qp, &r);
+}
+
+int ends_request(struct end *e, enum rwk_request_type type, size_t len, uint64_t remote, uint32_t key)
+{
+	return ends_request_src(e, type, len, 0, remote, key);
 }
 
 void ends_receive(struct end *e, uint64_t id, size_t len)
@@ -172,4 +191,38 @@ void ends_receive(struct end *e, uint64_t id, size_t len)
 	struct rwk_receive r = {.id = id, .sge = &sge, .sge_count = 1};
 
 	assert_int_equal(rwk_qp_post_receive(e->qp, &r), 0);
+}
+
+void ends_open_job(struct job *j, struct end *e, struct rwk_src_domain *domain, uint32_t number)
+{
+	struct rwk_srq_attr attr = {.receive_max = DEPTH, .domain = domain, .number = number};
+
+	j->in = aligned_alloc(8, JOB_MEMORY);
+	assert_non_null(j->in);
+	memset(j->in, 0xee, JOB_MEMORY);
+	assert_int_equal(rwk_pd_create(e->adapter, &j->pd), 0);
+	assert_int_equal(rwk_cq_create(e->adapter, DEPTH, &j->cq), 0);
+	assert_int_equal(rwk_mr_register(j->pd, j->in, JOB_MEMORY, ACCESS | RWK_ACCESS_LOCAL_WRITE, &j->mr), 0);
+	attr.cq = j->cq;
+	assert_int_equal(rwk_srq_create(j->pd, &attr, &j->srq), 0);
+	j->number = rwk_srq_number(j->srq);
+	assert_in_range(j->number, 1, 0xffffff);
+}
+
+void ends_close_job(struct job *j)
+{
+	assert_int_equal(rwk_cq_destroy(j->cq), -EBUSY);
+	assert_int_equal(rwk_srq_destroy(j->srq), 0);
+	assert_int_equal(rwk_cq_destroy(j->cq), 0);
+	rwk_mr_deregister(j->mr);
+	assert_int_equal(rwk_pd_destroy(j->pd), 0);
+	free(j->in);
+}
+
+void ends_receive_job(struct job *j, uint64_t id, size_t len)
+{
+	struct rwk_sge sge = {j->in, len, rwk_mr_key(j->mr)};
+	struct rwk_receive r = {.id = id, .sge = &sge, .sge_count = 1};
+
+	assert_int_equal(rwk_srq_post_receive(j->srq, &r), 0);
 }

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two adapters on loopback, each with a domain, a queue for what is sent and one for what is received, two regions and
- * a qp that is connected with the other's: programs on ropewalk.h, and real sockets.
+ * Two adapters on loopback, each with a pd, a queue for what is sent and one for what is received, two regions and a qp
+ * that is connected with the other's: programs on ropewalk.h, and real sockets. An SRC qp has an SRC domain; its
+ * receivers are jobs, as many processes of a node would be:
+ *
+ *     near   qp ------ SRC ------ qp   far
+ *                                  |-- domain -- srq of job 0: pd, cq, memory
+ *                                  |             srq of job 1: pd, cq, memory
+ *                                  (another domain: the qp does not reach its srqs)
  */
 #ifndef RWK_TEST_CHANNEL_ADAPTER_ENDS_H
 #define RWK_TEST_CHANNEL_ADAPTER_ENDS_H
@@ -19,6 +25,7 @@ struct end {
 	struct rwk_adapter *adapter;
 	struct rwk_pd *pd;
 	struct rwk_cq *send_cq, *receive_cq;
+	struct rwk_src_domain *domain; /* SRC: the qp's */
 	struct rwk_qp *qp;
 	uint8_t ip[16];
 	uint8_t *out, *in;             /* REGION bytes each, 8-byte aligned */
@@ -27,6 +34,17 @@ struct end {
 };
 
 extern struct end near, far;
+
+#define JOB_MEMORY 20000u /* bytes */
+
+struct job {
+	struct rwk_pd *pd;
+	struct rwk_cq *cq;
+	struct rwk_srq *srq;
+	uint8_t *in; /* JOB_MEMORY bytes, 8-byte aligned: where receives are, and for the peer */
+	struct rwk_mr *mr;
+	uint32_t number; /* of srq */
+};
 
 /** 127.0.0.`host`. */
 void ends_ip(uint8_t ip[16], uint8_t host);
@@ -48,5 +66,14 @@ void ends_quiet(void);
 int ends_request(struct end *e, enum rwk_request_type type, size_t len, uint64_t remote, uint32_t key);
 /** `len` bytes of e->in from its beginning. */
 void ends_receive(struct end *e, uint64_t id, size_t len);
+
+/** A job at e, its srq in that domain with that number. */
+void ends_open_job(struct job *j, struct end *e, struct rwk_src_domain *domain, uint32_t number);
+void ends_close_job(struct job *j);
+/** `len` bytes of the job's memory from its beginning. */
+void ends_receive_job(struct job *j, uint64_t id, size_t len);
+/** `len` bytes of e->out, or to there, for that srq at the peer. */
+int ends_request_src(
+	struct end *e, enum rwk_request_type type, size_t len, uint32_t srqn, uint64_t remote, uint32_t key);
 
 #endif

@@ -16,5 +16,12 @@ test_channel_adapter_test_packets_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_packets_LDADD = $(TEST_LDADD)
 TESTS += test/channel_adapter/test_packets
 
+# SRC.
+check_PROGRAMS += test/channel_adapter/test_src
+test_channel_adapter_test_src_SOURCES = test/channel_adapter/test_src.c $(adapter_ends)
+test_channel_adapter_test_src_CPPFLAGS = $(TEST_CPPFLAGS)
+test_channel_adapter_test_src_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/channel_adapter/test_src
+
 TESTS += test/channel_adapter/test_exports
 EXTRA_DIST += test/channel_adapter/test_exports
