@@ -7,4 +7,5 @@ libropewalk_core_la_SOURCES += \
 	src/base/list.h \
 	src/base/log.c src/base/log.h \
 	src/base/param.c src/base/param.h \
-	src/base/pool.c src/base/pool.h
+	src/base/pool.c src/base/pool.h \
+	src/base/process.c src/base/process.h

@@ -206,7 +206,6 @@ void rwk_shm_attach_wake(struct rwk_shm_channel *ch);
 
 /* evidence.c */
 
-uint64_t rwk_shm_process_start(pid_t pid);
 /** Begins to watch the peer's process; false: it is not there any more. */
 bool rwk_shm_watch(struct rwk_shm_channel *ch);
 void rwk_shm_unwatch(struct rwk_shm_channel *ch);

@@ -11,14 +11,9 @@
 #include "shm/channel.h"
 
 #include "base/log.h"
+#include "base/process.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -30,49 +25,9 @@
  */
 enum { LOOKS = 40 };
 
-/* Reads /proc/<pid>/stat: 0 and both outputs; -ESRCH: no such process; another errno: no answer to be had. */
-static int read_stat(pid_t pid, char *state, uint64_t *start)
-{
-	char path[40], text[1024], *p;
-	unsigned long long v;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT && kill(pid, 0) && errno == ESRCH ? -ESRCH : -EAGAIN;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return n < 0 && errno == ESRCH ? -ESRCH : -EAGAIN;
-	text[n] = 0;
-	/* The name in parentheses may hold anything; the fields begin after it: 3 is the state, 22 the start. */
-	p = strrchr(text, ')');
-	if (!p || sscanf(p, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", state,
-			&v) != 2)
-		return -EAGAIN;
-	*start = v;
-	return 0;
-}
-
-uint64_t rwk_shm_process_start(pid_t pid)
-{
-	uint64_t start;
-	char state;
-
-	return read_stat(pid, &state, &start) ? 0 : start;
-}
-
 static bool alive_by_proc(const struct rwk_shm_channel *ch)
 {
-	uint64_t start;
-	char state;
-	int rc = read_stat(ch->pid, &state, &start);
-
-	if (rc)
-		return rc != -ESRCH;
-	return state != 'Z' && state != 'X' && (!ch->start || start == ch->start);
+	return rwk_process_is_alive(ch->pid, ch->start);
 }
 
 static int open_pidfd(pid_t pid)

@@ -19,6 +19,7 @@
 #include "base/copy.h"
 #include "base/log.h"
 #include "base/param.h"
+#include "base/process.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -72,7 +73,7 @@ static int shm_open_port(
 	port->string_copy = rwk_copy_has_string();
 	port->direct_least = rwk_shm_direct_least();
 	port->pid = getpid();
-	port->start = rwk_shm_process_start(port->pid);
+	port->start = rwk_process_start(port->pid);
 	rwk_list_init(&port->busy);
 	rwk_list_init(&port->failing);
 	rwk_list_init(&port->connecting);
