@@ -89,9 +89,10 @@ struct rwk_machine_host {
 	void (*failed)(void *user, int err);
 
 	/**
-	 * A piece of a Send, in order. 0: taken; -EAGAIN: no receive is posted (only with RWK_PIECE_FIRST; nothing was
-	 * taken); -EMSGSIZE: longer than the receive; -EINVAL: refused; -EIO. `where` is of RWK_PIECE_*. For SRC
-	 * w->srqn says whose. A key to invalidate is in the last piece's w.
+	 * A piece of a Send, in order. 0: taken; -EAGAIN: no receive is posted, nothing was taken (only with
+	 * RWK_PIECE_FIRST, but with any piece from an end of ours); -EMSGSIZE: longer than the receive; -EINVAL:
+	 * refused; -EIO. `where` is of RWK_PIECE_*. For SRC w->srqn says whose. A key to invalidate is in the last
+	 * piece's w.
 	 */
 	int (*receive)(void *user, const struct rwk_wire *w, unsigned where, const void *bytes, size_t len);
 	/**
@@ -100,7 +101,9 @@ struct rwk_machine_host {
 	 * but for SRC then too, since the SRQ w->srqn must be one that may be named, and key and address do not matter.
 	 */
 	int (*reach)(void *user, const struct rwk_wire *w, uint32_t key, uint64_t address, size_t len, unsigned access);
-	/** Places a piece of a Write; the key is looked at again: 0; -EACCES. */
+	/**
+	 * Places a piece of a Write; the key is looked at again: 0; -EACCES; of an end of ours -EAGAIN: no room.
+	 */
 	int (*write)(
 		void *user, const struct rwk_wire *w, uint32_t key, uint64_t address, const void *bytes, size_t len);
 	/** The last piece of a Write with immediate: consumes a receive. 0; -EAGAIN: none is posted. */

@@ -27,6 +27,30 @@ struct rwk_rc *rwk_rc_open(void *memory, void *responder, const struct rwk_machi
 	return qp;
 }
 
+void rwk_rc_lend(struct rwk_rc *qp, void *responder)
+{
+	const struct rwk_rc_responder *r = responder;
+
+	qp->responder = responder;
+	qp->state = r->answer == RWK_RC_ANSWER_FATAL && r->silent ? RWK_QP_ERR : RWK_QP_RTR;
+	qp->blocked = false;
+	qp->req.service = r->service;
+	qp->req.own = r->own;
+}
+
+void rwk_rc_copy_responder(void *to, const void *from)
+{
+	const struct rwk_rc_responder *r = from;
+	bool whole = r->reach & (RWK_REACH_READ | RWK_REACH_ATOMIC);
+
+	memcpy(to, from, whole ? sizeof(*r) : offsetof(struct rwk_rc_responder, results));
+}
+
+uint32_t rwk_rc_expected(const struct rwk_rc *qp)
+{
+	return qp->responder->expected;
+}
+
 void rwk_rc_flush(struct rwk_rc *qp, struct rwk_wr *wr, int status)
 {
 	struct rwk_rc_requester *r = &qp->req;

@@ -73,6 +73,16 @@ size_t rwk_rc_responder_size(void);
  * kept.
  */
 struct rwk_rc *rwk_rc_open(void *memory, void *responder, const struct rwk_machine_host *host, void *user);
+/**
+ * Takes up another responder, one that has been open already, in place of the one before: for who answers many peers
+ * in turn with one QP that itself never sends. The QP stands where that responder does: in RTR, or in ERR if it has
+ * refused something and said so.
+ */
+void rwk_rc_lend(struct rwk_rc *qp, void *responder);
+/** Copies a responder; its saved answers only if its peer may read or do atomics. */
+void rwk_rc_copy_responder(void *to, const void *from);
+/** The number of the next packet that the responder takes, 24 bits. */
+uint32_t rwk_rc_expected(const struct rwk_rc *qp);
 /** Flushes what is posted (done with -ECANCELED), drops what is kept. */
 void rwk_rc_close(struct rwk_rc *qp);
 
