@@ -6,3 +6,11 @@ test_shared_rc_test_join_SOURCES = test/shared_rc/test_join.c $(src_members)
 test_shared_rc_test_join_CPPFLAGS = $(TEST_CPPFLAGS) $(SODIUM_CFLAGS)
 test_shared_rc_test_join_LDADD = $(TEST_LDADD) $(SODIUM_LIBS)
 TESTS += test/shared_rc/test_join
+
+shared_rc_traffic = test/shared_rc/traffic.c test/shared_rc/traffic.h test/rwk_test.h
+
+check_PROGRAMS += test/shared_rc/test_delivery
+test_shared_rc_test_delivery_SOURCES = test/shared_rc/test_delivery.c $(shared_rc_traffic)
+test_shared_rc_test_delivery_CPPFLAGS = $(TEST_CPPFLAGS)
+test_shared_rc_test_delivery_LDADD = $(TEST_LDADD)
+TESTS += test/shared_rc/test_delivery

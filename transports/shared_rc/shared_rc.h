@@ -13,16 +13,17 @@
  *
  * The way of a packet: any member receives it from the domain's socket and gives it to rwk_src_packet. The target's
  * machine (transports/rc) takes it by RC's rules. What it delivers is for the SRQ that the packet names: of the
- * member's own it is told at once, else it goes into the owner's inbox, where rwk_src_drain finds it. Then rwk_src_pump
- * acknowledges.
+ * member's own it is told at once, else it goes into the owner's inbox, where rwk_src_drain finds it. (An early packet
+ * that was kept goes through the inbox even of its own member.) Then rwk_src_pump acknowledges.
  *
  * Promises, whatever dies when:
  *   - each piece is delivered once, and in the order of its target, to its SRQ, or its owner has died
  *   - an acknowledgement is sent only for what is in the hands of its owner, in its inbox, or nobody's because the
- * owner is dead
+ *     owner is dead
  *   - a member that dies, at whatever instruction, stops nobody: the next to come finishes or undoes what it was at
- *   - a member that is stopped stops at most the initiators whose target it had locked at that instant: what cannot be
- *     locked within moments is dropped, as if the network had lost it
+ *   - a member that is stopped stops at most the initiators whose target it had locked at that instant; if it was just
+ *     putting something into an inbox, those that send to that SRQ. What cannot be locked within moments is dropped, as
+ *     if the network had lost it
  *
  * Pure but for its locks: no socket, no clock, nothing allocated after open; `now` is an argument. A view is for one
  * thread at a time. Upcalls come from within rwk_src_packet, rwk_src_pump and rwk_src_drain, never with a lock of the
@@ -68,7 +69,7 @@ struct rwk_src_host {
 	void (*receive)(void *user, uint32_t target, unsigned where, const void *bytes, size_t len);
 	/** A piece of an RDMA Write into this member's memory; whether `key` allows it is for the user to find out. */
 	void (*write)(void *user, uint32_t target, uint32_t key, uint64_t address, const void *bytes, size_t len);
-	/** Something was put into the inbox of a sibling that sleeps: its port is to be woken. */
+	/** There is something in the inbox of a sibling that sleeps: its port is to be woken. Perhaps more than once. */
 	void (*wake)(void *user, uint32_t srqn);
 };
 
@@ -79,8 +80,8 @@ int rwk_src_segment_format(void *memory, const struct rwk_src_size *size);
 
 /**
  * Takes a seat in a segment that has been formatted, perhaps by another process, mapped shared. 0 and *view set;
- * -EPROTONOSUPPORT: it was made by another layout; -ENOSPC: no seat is free; -ENOMEM. The memory stays mapped until
- * close. A process may have several views.
+ * -EPROTONOSUPPORT: it was made by another layout; -ENOSPC: no seat is free; -EAGAIN: somebody who is stopped is just
+ * taking one, try again later; -ENOMEM. The memory stays mapped until close. A process may have several views.
  */
 int rwk_src_view_open(void *memory, const struct rwk_src_host *host, void *user, struct rwk_src_view **view);
 /**
@@ -93,7 +94,8 @@ uint32_t rwk_src_srqn(const struct rwk_src_view *view);
 
 /**
  * The target of that initiator: found by its nonce, or made. 0 and *qpn set, the number that its packets are
- * to name (24 bits, above 1, in part drawn at random); -ENOSPC: no room for another; -EINVAL: a value that cannot be.
+ * to name (24 bits, above 1, in part drawn at random); -ENOSPC: no room for another; -EINVAL: a value that cannot be;
+ * -EAGAIN: somebody who is stopped is just making one, try again later.
  */
 int rwk_src_target_make(struct rwk_src_view *view, const struct rwk_src_initiator *initiator, uint32_t *qpn);
 /** Who that is: 0 and *initiator set; -ENOENT: it has ended, or never was. */
@@ -119,9 +121,11 @@ int rwk_src_drain(struct rwk_src_view *view, int budget);
 bool rwk_src_sleep(struct rwk_src_view *view);
 
 /**
- * Looks which members have died (their process is gone): their SRQs become tombstones, their locks are taken over.
- * To be called now and then, some times a second; cheap if nobody has. Returns how many it has found. SRQ numbers of
- * the dead are told by rwk_src_is_dead.
+ * Looks which members have died: their SRQs become tombstones. (Locks that they held are taken over by whoever needs
+ * them next.) Wakes those that sleep over a full inbox because whoever filled it died before it told them, and gives
+ * back memory that early packets needed. To be called now and then, some times a second: it looks into /proc once for
+ * each member, so that a member that is alone in a PID namespace of its own is not seen to die. Returns how many it has
+ * found. SRQ numbers of the dead are told by rwk_src_is_dead.
  */
 int rwk_src_bury(struct rwk_src_view *view);
 bool rwk_src_is_dead(struct rwk_src_view *view, uint32_t srqn);
@@ -130,11 +134,13 @@ bool rwk_src_is_dead(struct rwk_src_view *view, uint32_t srqn);
 struct rwk_src_counters {
 	struct rwk_qp_counters qp;
 	uint64_t unknown_target, wrong_sender; /* packets dropped */
-	uint64_t locked_out; /* packets dropped because their target or inbox could not be locked in time */
-	uint64_t own, handed_on, drained; /* pieces: for this member; into siblings' inboxes; out of its own */
+	uint64_t locked_out; /* packets dropped, or told to wait, because their target or inbox could not be locked */
+	uint64_t own, handed_on, drained; /* pieces: for this member, at once; put into inboxes; out of its own */
 	uint64_t no_room;      /* pieces for which an inbox had no room: the initiator was told to wait (RNR) */
 	uint64_t for_the_dead; /* pieces dropped because their SRQ is a tombstone */
 	uint64_t unknown_srq;  /* pieces for an SRQ number that never was: the target refuses (S1-6) */
+	uint64_t repeated;     /* pieces that had been handed over already, by a step that was cut off by a death */
+	uint64_t corrupt;      /* times that the own inbox made no sense, and was emptied */
 	uint64_t recovered;    /* locks taken over from the dead */
 };
 const struct rwk_src_counters *rwk_src_get_counters(const struct rwk_src_view *view);

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Acknowledgements. That one is due stands in the target's state; this view only remembers of which targets it is to
+ * ask. One is made in a step of its own and sent when that has happened: it says nothing that is not so. If the link
+ * has no room, the one that was made waits here for the next pump.
+ */
+#include "internal.h"
+
+#include <string.h>
+
+void rwk_src_owe(struct rwk_src_view *v, uint32_t qpn)
+{
+	for (unsigned i = v->owed_count; i-- > 0;)
+		if (v->owed[i] == qpn)
+			return;
+	if (v->owed_count < RWK_SRC_OWED)
+		v->owed[v->owed_count++] = qpn;
+}
+
+int rwk_src_answer_put(struct rwk_src_view *v, const struct rwk_wire *w, const struct iovec *payload, int count)
+{
+	struct rwk_src_answer *a = &v->answer;
+
+	if (a->ready)
+		return -EAGAIN;
+	a->len = 0;
+	for (int i = 0; i < count; i++) {
+		if (payload[i].iov_len > sizeof(a->bytes) - a->len)
+			return -EAGAIN;
+		memcpy(a->bytes + a->len, payload[i].iov_base, payload[i].iov_len);
+		a->len += payload[i].iov_len;
+	}
+	a->w = *w;
+	a->ready = true;
+	return 0;
+}
+
+/* True: nothing is ready any more. */
+static bool send_answer(struct rwk_src_view *v)
+{
+	struct rwk_src_answer *a = &v->answer;
+	struct iovec iov = {a->bytes, a->len};
+
+	if (a->ready && v->host->emit(v->user, &a->to, &a->w, &iov, a->len ? 1 : 0))
+		return false;
+	a->ready = false;
+	return true;
+}
+
+/* Makes what is due of that target. False: it cannot be locked now. */
+static bool ask(struct rwk_src_view *v, uint32_t qpn, rwk_time now)
+{
+	struct rwk_src_initiator initiator;
+	uint64_t locked_out = v->counters.locked_out;
+
+	if (!rwk_src_step_begin(v, qpn))
+		return v->counters.locked_out == locked_out;
+	rwk_src_initiator_read(v->step.target, &initiator);
+	v->step.packet = NULL;
+	rwk_rc_pump(v->qp, now);
+	v->answer.to = initiator.to;
+	rwk_src_step_commit(v);
+	return true;
+}
+
+int rwk_src_pump(struct rwk_src_view *v, rwk_time now)
+{
+	unsigned left = 0;
+	int sent = 0;
+
+	if (v->answer.ready) {
+		if (!send_answer(v))
+			return 0;
+		sent++;
+	}
+	for (unsigned i = 0; i < v->owed_count; i++) {
+		if (v->answer.ready || !ask(v, v->owed[i], now))
+			v->owed[left++] = v->owed[i];
+		else if (v->answer.ready)
+			sent += send_answer(v);
+	}
+	v->owed_count = left;
+	return sent;
+}

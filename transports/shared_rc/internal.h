@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of SRC on a node share, and who does what.
+ *
+ *   layout.c   where things lie in the segment; making one; is it one of ours?
+ *   lock.c     locks that are taken or given up, never waited for
+ *   view.c     opening, closing, what was counted
+ *   members.c  seats, SRQ numbers, who has died
+ *   target.c   making, finding, ending; the area for early packets
+ *   step.c     a packet: one step of a target's machine, and that it happens whole or not at all
+ *   answer.c   acknowledgements
+ *   inbox.c    pieces on their way from who has taken them to whose they are
+ *
+ * Locks, in the order in which they are taken: the table's (header.lock), a target's, an inbox's. None of them is
+ * waited for longer than moments (lock.c).
+ *
+ * Exactly once, whoever dies when. A target has two states, and `active` says which is true. A step copies it to the
+ * other, runs the machine on that, and by one store makes it the true one: the step has happened, or it has not. What
+ * it has put into inboxes has its own single store each, the inbox's tail. So a step that was cut off may have put some
+ * pieces into inboxes and not have happened; then nothing was acknowledged, its packets come again, and the next step
+ * does all of it once more. That a piece is then in an inbox twice is for the owner to see: each carries the number of
+ * its packet in a count that never goes back for a place in the directory, whoever the target there is; pieces of a
+ * target come in that order but for such repetitions; and the member passes over what is not beyond the last it was
+ * given (rwk_src_view.next). It needs no memory but its own for that: if it dies, there is nobody to be given a piece
+ * twice. Nothing is to be undone or found out about the dead, and a lock taken over from them needs no care.
+ *
+ * Order. Pieces of one target for one member are put into its inbox under the target's lock. One that the member takes
+ * itself waits until the lock is released; before it is handed over the inbox is drained up to where it ended when the
+ * piece was taken: all before it is in there, nothing behind it is. Of a step only the piece of the packet itself goes
+ * that way; early packets that were kept go through the inbox, the own one too, since who has the lock next may put
+ * others in their place.
+ */
+#ifndef RWK_SHARED_RC_INTERNAL_H
+#define RWK_SHARED_RC_INTERNAL_H
+
+#include "base/barrier.h"
+#include "shared_rc/layout.h"
+#include "wire/psn.h"
+
+#include <errno.h>
+
+#define RWK_SRC_INBOX_MIN 65536u /* bytes */
+
+/** Targets that a view owes an acknowledgement to. Beyond that an initiator has to ask again. */
+#define RWK_SRC_OWED 256u
+
+/** Payload of an acknowledgement between our own ends. */
+#define RWK_SRC_ANSWER_MAX 64u
+
+/** A piece on its way. */
+struct rwk_src_piece {
+	uint8_t kind, where; /* enum rwk_src_kind; RWK_PIECE_* */
+	uint32_t target;     /* QPN */
+	uint32_t key;
+	uint64_t number, address;
+	const void *bytes;
+	size_t len;
+};
+
+/** The step under way. */
+struct rwk_src_step {
+	struct rwk_src_target *target;
+	struct rwk_src_state *from, *to;
+	uint32_t qpn;
+	uint32_t expected;                /* where the responder stood */
+	const struct rwk_wire *packet;    /* NULL: it is for an acknowledgement */
+	struct rwk_src_piece own;         /* of the packet, for this member; its kind is FILLER if there is none */
+	uint64_t own_behind;              /* where the own inbox ended then */
+	uint32_t told[RWK_RC_WINDOW_MAX]; /* SRQs that got something into their inbox */
+	unsigned told_count;
+};
+
+/** An acknowledgement that was made. */
+struct rwk_src_answer {
+	bool ready;
+	struct rwk_link_address to;
+	struct rwk_wire w;
+	uint8_t bytes[RWK_SRC_ANSWER_MAX];
+	size_t len;
+};
+
+struct rwk_src_view {
+	struct rwk_src_header *header;
+	struct rwk_src_layout layout;
+	struct rwk_src_size size; /* as it was when the view was opened: what lies in the segment may be overwritten */
+	const struct rwk_src_host *host;
+	void *user;
+	struct rwk_rc *qp;    /* a shell: each step lends it a responder */
+	struct rwk_rc *maker; /* another, to make responders by */
+	struct rwk_src_member *me;
+	uint32_t seat, srqn;
+	uint64_t head;       /* of the own inbox */
+	uint64_t *next;      /* for each place of the directory: the number of the next piece that was not here yet */
+	uint64_t *has_early; /* a bit for each: this view has kept something there */
+	struct rwk_src_step step;
+	struct rwk_src_answer answer;
+	uint32_t owed[RWK_SRC_OWED]; /* QPNs */
+	unsigned owed_count;
+	struct rwk_src_counters counters;
+};
+
+static inline struct rwk_src_member *rwk_src_member(const struct rwk_src_view *v, uint32_t seat)
+{
+	return (struct rwk_src_member *)((char *)v->header + v->layout.members) + seat;
+}
+
+static inline unsigned char *rwk_src_inbox(const struct rwk_src_view *v, uint32_t seat)
+{
+	return (unsigned char *)v->header + v->layout.inboxes + (size_t)seat * v->size.inbox_bytes;
+}
+
+/** A target's place in the directory: the low bits of its number. */
+static inline uint32_t rwk_src_place(const struct rwk_src_view *v, uint32_t qpn)
+{
+	return qpn & (v->size.targets - 1);
+}
+
+static inline struct rwk_src_entry *rwk_src_entry(const struct rwk_src_view *v, uint32_t place)
+{
+	return (struct rwk_src_entry *)((char *)v->header + v->layout.directory) + place;
+}
+
+static inline struct rwk_src_target *rwk_src_target(const struct rwk_src_view *v, uint32_t place)
+{
+	return (struct rwk_src_target *)((char *)v->header + v->layout.targets + place * v->layout.target_stride);
+}
+
+static inline struct rwk_src_state *rwk_src_state(const struct rwk_src_view *v, struct rwk_src_target *t, unsigned i)
+{
+	return (struct rwk_src_state *)((char *)(t + 1) + (i & 1) * v->layout.state_bytes);
+}
+
+/* lock.c */
+int rwk_src_lock_init(pthread_mutex_t *m);
+/** False: somebody holds it, and goes on holding it. */
+bool rwk_src_lock(struct rwk_src_view *v, pthread_mutex_t *m);
+void rwk_src_unlock(pthread_mutex_t *m);
+
+/* members.c */
+enum rwk_src_whose { RWK_SRC_NOBODY, RWK_SRC_DEAD, RWK_SRC_LIVING };
+
+enum rwk_src_whose rwk_src_whose(const struct rwk_src_view *v, uint32_t srqn);
+/** 0; -ENOSPC. Sets me, seat, srqn and head. */
+int rwk_src_seat_take(struct rwk_src_view *v);
+
+/* target.c */
+void rwk_src_initiator_read(const struct rwk_src_target *t, struct rwk_src_initiator *initiator);
+/** As host->keep, kept and drop of the packet machines, for the step under way. */
+int rwk_src_early_keep(struct rwk_src_view *v, uint32_t slot, const struct rwk_wire *w, const void *bytes, size_t len);
+const void *rwk_src_early_kept(struct rwk_src_view *v, uint32_t slot, struct rwk_wire *w, size_t *len);
+/** Gives back the memory of early packets where this view has kept some and none is left. */
+void rwk_src_early_tidy(struct rwk_src_view *v);
+
+/* step.c */
+/** Begins a step: the target is locked, the shell has a copy of its state. False: it cannot be, which was counted. */
+bool rwk_src_step_begin(struct rwk_src_view *v, uint32_t qpn);
+/** It has happened. */
+void rwk_src_step_commit(struct rwk_src_view *v);
+/** It has not. */
+void rwk_src_step_abandon(struct rwk_src_view *v);
+/** The packet machine's upcalls. */
+extern const struct rwk_machine_host rwk_src_machine_host;
+
+/* answer.c */
+/** The target with that number is to be acknowledged by the next pump. */
+void rwk_src_owe(struct rwk_src_view *v, uint32_t qpn);
+/** As host->emit of the packet machines: puts it by. */
+int rwk_src_answer_put(struct rwk_src_view *v, const struct rwk_wire *w, const struct iovec *payload, int count);
+
+/* inbox.c */
+/** Into the inbox of that SRQ. 0, of one that has just left too; -EAGAIN: no room, or it cannot be locked. */
+int rwk_src_inbox_put(struct rwk_src_view *v, uint32_t srqn, const struct rwk_src_piece *p);
+/** Hands over what is in the own inbox before `until`, at most `budget` pieces; returns how many. */
+int rwk_src_inbox_take(struct rwk_src_view *v, uint64_t until, int budget);
+/** Hands over a piece to this member, if it was not here yet. */
+void rwk_src_hand_over(struct rwk_src_view *v, const struct rwk_src_piece *p);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "internal.h"
+
+#include <string.h>
+
+static size_t up(size_t bytes, size_t to)
+{
+	return (bytes + to - 1) / to * to;
+}
+
+static bool is_power(uint32_t n)
+{
+	return n && !(n & (n - 1));
+}
+
+int rwk_src_layout_of(const struct rwk_src_size *size, struct rwk_src_layout *l)
+{
+	if (size->members < 2 || size->members > RWK_SRC_MEMBERS_MAX || !is_power(size->targets) ||
+		size->targets > RWK_SRC_TARGETS_MAX || !is_power(size->inbox_bytes) ||
+		size->inbox_bytes < RWK_SRC_INBOX_MIN)
+		return -EINVAL;
+	l->state_bytes = up(sizeof(struct rwk_src_state) + rwk_rc_responder_size(), RWK_CACHE_LINE);
+	l->target_stride = sizeof(struct rwk_src_target) + 2 * l->state_bytes;
+	l->early_stride = up(RWK_RC_WINDOW_MAX * sizeof(struct rwk_src_early), RWK_SRC_PAGE) +
+			  RWK_RC_WINDOW_MAX * RWK_WIRE_PMTU_MAX;
+	l->members = RWK_SRC_PAGE;
+	l->directory = l->members + size->members * sizeof(struct rwk_src_member);
+	l->targets = up(l->directory + size->targets * sizeof(struct rwk_src_entry), RWK_CACHE_LINE);
+	l->inboxes = up(l->targets + size->targets * l->target_stride, RWK_SRC_PAGE);
+	l->early = l->inboxes + (size_t)size->members * size->inbox_bytes;
+	l->bytes = l->early + size->targets * l->early_stride;
+	return 0;
+}
+
+static void put_sizes(uint32_t sizes[5])
+{
+	sizes[0] = sizeof(struct rwk_src_member);
+	sizes[1] = sizeof(struct rwk_src_target);
+	sizes[2] = sizeof(struct rwk_src_early);
+	sizes[3] = (uint32_t)rwk_rc_responder_size();
+	sizes[4] = sizeof(pthread_mutex_t);
+}
+
+int rwk_src_layout_check(const void *memory, struct rwk_src_layout *layout)
+{
+	const struct rwk_src_header *h = memory;
+	struct rwk_src_layout l;
+	uint32_t sizes[5];
+
+	put_sizes(sizes);
+	if (h->magic != RWK_SRC_MAGIC || h->layout != RWK_SRC_LAYOUT || memcmp(h->sizes, sizes, sizeof(sizes)) ||
+		rwk_src_layout_of(&h->size, &l) || l.bytes != h->bytes)
+		return -EPROTONOSUPPORT;
+	*layout = l;
+	return 0;
+}
+
+size_t rwk_src_segment_size(const struct rwk_src_size *size)
+{
+	struct rwk_src_layout l;
+
+	return rwk_src_layout_of(size, &l) ? 0 : l.bytes;
+}
+
+int rwk_src_segment_format(void *memory, const struct rwk_src_size *size)
+{
+	struct rwk_src_header *h = memory;
+	struct rwk_src_member *m;
+	struct rwk_src_layout l;
+	int rc = rwk_src_layout_of(size, &l);
+
+	if (!rc)
+		rc = rwk_src_lock_init(&h->lock);
+	if (rc)
+		return rc;
+	m = (struct rwk_src_member *)((char *)memory + l.members);
+	for (uint32_t i = 0; i < size->members && !rc; i++)
+		rc = rwk_src_lock_init(&m[i].lock);
+	if (rc)
+		return rc;
+	h->layout = RWK_SRC_LAYOUT;
+	put_sizes(h->sizes);
+	h->size = *size;
+	h->bytes = l.bytes;
+	rwk_publish64((_Atomic uint64_t *)&h->magic, RWK_SRC_MAGIC);
+	return 0;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Seats. An SRQ number is a seat's index in its low bits and in the others how often the seat was taken then, from 1
+ * on: so whether a number that is nobody's was once somebody's is to be seen from it. Seats are taken in turn, which
+ * puts off the time when a number comes again: after 16,383 members on the same seat.
+ *
+ * That a member has died is known by its process: its pid and when it began, by /proc. One in another PID namespace
+ * cannot be seen that way; members of its own namespace see it.
+ */
+#include "internal.h"
+
+#include "base/process.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SEAT_BITS 10u
+#define TIMES     0x3fffu /* the highest count in a number */
+
+static_assert(RWK_SRC_MEMBERS_MAX == 1u << SEAT_BITS, "a seat fits its bits");
+
+static uint32_t number(uint32_t seat, uint32_t taken)
+{
+	return seat | ((taken - 1) % TIMES + 1) << SEAT_BITS;
+}
+
+enum rwk_src_whose rwk_src_whose(const struct rwk_src_view *v, uint32_t srqn)
+{
+	uint32_t seat = srqn & (RWK_SRC_MEMBERS_MAX - 1), count = srqn >> SEAT_BITS;
+	const struct rwk_src_member *m;
+
+	if (seat >= v->size.members || !count || count > TIMES)
+		return RWK_SRC_NOBODY;
+	m = rwk_src_member(v, seat);
+	if (rwk_likely(rwk_observe32(&m->srqn) == srqn))
+		return RWK_SRC_LIVING;
+	return count <= rwk_observe32(&m->taken) ? RWK_SRC_DEAD : RWK_SRC_NOBODY;
+}
+
+bool rwk_src_is_dead(struct rwk_src_view *v, uint32_t srqn)
+{
+	return rwk_src_whose(v, srqn) == RWK_SRC_DEAD;
+}
+
+static uint64_t pid_space(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
+}
+
+static void put64(_Atomic uint64_t *at, uint64_t value)
+{
+	atomic_store_explicit(at, value, memory_order_relaxed);
+}
+
+/* Both locks are held. What the last owner has left in the inbox is dropped. */
+static void sit_down(struct rwk_src_view *v, struct rwk_src_member *m)
+{
+	uint32_t taken = rwk_glance(&m->taken) + 1;
+
+	v->head = rwk_glance(&m->tail);
+	put64(&m->head, v->head);
+	put64(&m->start, rwk_process_start(getpid()));
+	put64(&m->pid_space, pid_space());
+	atomic_store_explicit(&m->pid, (uint32_t)getpid(), memory_order_relaxed);
+	atomic_store_explicit(&m->asleep, 0, memory_order_relaxed);
+	v->me = m;
+	v->srqn = number(v->seat, taken);
+	rwk_publish32(&m->taken, taken);
+	rwk_publish32(&m->srqn, v->srqn);
+}
+
+static int find_seat(struct rwk_src_view *v)
+{
+	uint32_t first = rwk_glance(&v->header->seat);
+
+	for (uint32_t i = 0; i < v->size.members; i++) {
+		struct rwk_src_member *m;
+
+		v->seat = (first + i) % v->size.members;
+		m = rwk_src_member(v, v->seat);
+		if (rwk_observe32(&m->srqn) || !rwk_src_lock(v, &m->lock))
+			continue;
+		sit_down(v, m);
+		rwk_src_unlock(&m->lock);
+		atomic_store_explicit(&v->header->seat, v->seat + 1, memory_order_relaxed);
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+int rwk_src_seat_take(struct rwk_src_view *v)
+{
+	int rc;
+
+	if (!rwk_src_lock(v, &v->header->lock))
+		return -EAGAIN;
+	rc = find_seat(v);
+	rwk_src_unlock(&v->header->lock);
+	return rc;
+}
+
+static bool is_alive(const struct rwk_src_member *m, uint64_t space)
+{
+	if (rwk_glance(&m->pid_space) != space)
+		return true;
+	return rwk_process_is_alive((pid_t)rwk_glance(&m->pid), rwk_glance(&m->start));
+}
+
+/* Who put something into an inbox may have died before it told the owner. */
+static void wake_sleepers(struct rwk_src_view *v)
+{
+	for (uint32_t i = 0; i < v->size.members; i++) {
+		struct rwk_src_member *m = rwk_src_member(v, i);
+		uint32_t srqn = rwk_observe32(&m->srqn);
+
+		if (srqn && srqn != v->srqn && rwk_observe32(&m->asleep) &&
+			rwk_observe64(&m->tail) != rwk_observe64(&m->head))
+			v->host->wake(v->user, srqn);
+	}
+}
+
+int rwk_src_bury(struct rwk_src_view *v)
+{
+	uint64_t space = pid_space();
+	int found = 0;
+
+	for (uint32_t i = 0; i < v->size.members; i++) {
+		struct rwk_src_member *m = rwk_src_member(v, i);
+		uint32_t srqn = rwk_observe32(&m->srqn);
+
+		/* Of several that find it, one is the first; and a seat that was taken again meanwhile is not touched.
+		 */
+		if (srqn && srqn != v->srqn && !is_alive(m, space))
+			found += atomic_compare_exchange_strong(&m->srqn, &srqn, 0);
+	}
+	wake_sleepers(v);
+	rwk_src_early_tidy(v);
+	return found;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "internal.h"
+
+#include <stdlib.h>
+
+static struct rwk_rc *new_shell(void)
+{
+	return aligned_alloc(RWK_CACHE_LINE, (rwk_rc_size() + RWK_CACHE_LINE - 1) / RWK_CACHE_LINE * RWK_CACHE_LINE);
+}
+
+static void free_view(struct rwk_src_view *v)
+{
+	free(v->qp);
+	free(v->maker);
+	free(v->next);
+	free(v->has_early);
+	free(v);
+}
+
+static int allocate(struct rwk_src_view *v)
+{
+	v->qp = new_shell();
+	v->maker = new_shell();
+	v->next = calloc(v->size.targets, sizeof(*v->next));
+	v->has_early = calloc((v->size.targets + 63) / 64, sizeof(*v->has_early));
+	if (!v->qp || !v->maker || !v->next || !v->has_early)
+		return -ENOMEM;
+	rwk_rc_open(v->qp, NULL, &rwk_src_machine_host, v);
+	return 0;
+}
+
+/* Seats of the dead that nobody has buried yet are free, too. */
+static int take_seat(struct rwk_src_view *v)
+{
+	int rc = rwk_src_seat_take(v);
+
+	return rc == -ENOSPC && rwk_src_bury(v) ? rwk_src_seat_take(v) : rc;
+}
+
+int rwk_src_view_open(void *memory, const struct rwk_src_host *host, void *user, struct rwk_src_view **view)
+{
+	struct rwk_src_view *v = calloc(1, sizeof(*v));
+	int rc;
+
+	if (!v)
+		return -ENOMEM;
+	v->header = memory;
+	v->host = host;
+	v->user = user;
+	rc = rwk_src_layout_check(memory, &v->layout);
+	v->size = v->header->size;
+	if (!rc)
+		rc = allocate(v);
+	if (!rc)
+		rc = take_seat(v);
+	if (rc) {
+		free_view(v);
+		return rc;
+	}
+	*view = v;
+	return 0;
+}
+
+void rwk_src_view_close(struct rwk_src_view *v)
+{
+	uint32_t srqn = v->srqn;
+
+	rwk_src_early_tidy(v);
+	atomic_compare_exchange_strong(&v->me->srqn, &srqn, 0);
+	free_view(v);
+}
+
+uint32_t rwk_src_srqn(const struct rwk_src_view *v)
+{
+	return v->srqn;
+}
+
+const struct rwk_src_counters *rwk_src_get_counters(const struct rwk_src_view *v)
+{
+	((struct rwk_src_view *)v)->counters.qp = *rwk_rc_counters(v->qp);
+	return &v->counters;
+}
