@@ -297,13 +297,15 @@ static void unexpected_end(struct rwk_unexpected *u, int status)
 void rwk_inbound_end(void *engine, struct rwk_channel *ch, struct rwk_place *place, int status)
 {
 	struct rwk_incoming *in = rwk_container_of(place, struct rwk_incoming, place);
+	struct rwk_peer *p = ch->peer;
 
+	status = rwk_peer_status(p, status);
 	if (in->unexpected) {
 		unexpected_end(in->unexpected, status);
 	} else if (in->rx) {
-		rwk_credit_return(ch->peer, in->rx->length);
+		rwk_credit_return(p, in->rx->length);
 		rwk_rx_complete(engine, in->rx, status);
 	} else if (in->rma) {
-		rwk_rma_end(ch->peer, in->rma, status);
+		rwk_rma_end(p, in->rma, status);
 	}
 }

@@ -310,6 +310,19 @@ int rwk_peer_connect(struct rwk_peer *p);
 int rwk_peer_connected(void *engine, struct rwk_channel *ch, const struct rwk_address *from);
 void rwk_peer_by_stream(void *engine, struct rwk_channel *ch);
 void rwk_peer_failed(void *engine, struct rwk_channel *ch, int err);
+/**
+ * We end it ourselves, once (warned of): -EPROTO, it broke the protocol; -ENOMEM, it would wait for ever for what we
+ * cannot tell it. From within an upcall too: its channel lasts until the end of the progress, what still comes by it is
+ * nothing to the caller.
+ */
+void rwk_peer_give_up(struct rwk_peer *p, int err, const char *why);
+
+/** The status of an op that has ended: of one that was cancelled because we ended the channel, why we did. */
+static inline int rwk_peer_status(const struct rwk_peer *p, int status)
+{
+	return status && p->error ? p->error : status;
+}
+
 /** Ends what is under way with peers that have failed. */
 void rwk_peers_reap(struct rwk_engine *e);
 int rwk_peers_open(struct rwk_engine *e);

@@ -4,9 +4,9 @@
  * while only that is known, elsewhere by its IP and port. First contact asks selection; a peer that contacts us first
  * is taken by the way that it comes, if selection has any for it.
  *
- * Death: the channel reports it once. What was under way with the peer then ends with the error: sends, reads,
- * receives directed at it. Receives from anyone stay: somebody else may still send. The channel is disconnected after
- * the progress that reported it.
+ * Death: the channel reports it once; or we end it, because the peer makes no sense. What was under way with the peer
+ * then ends with the error: sends, reads, receives directed at it. Receives from anyone stay: somebody else may still
+ * send. The channel is disconnected after the progress that reported it.
  */
 #include "engine/internal.h"
 
@@ -280,6 +280,15 @@ void rwk_peer_failed(void *engine, struct rwk_channel *ch, int err)
 		strerror(-err));
 }
 
+void rwk_peer_give_up(struct rwk_peer *p, int err, const char *why)
+{
+	if (p->error)
+		return;
+	rwk_warn("the channel to port %u, rank %u is ended: %s", rwk_address_port(&p->address),
+		rwk_address_rank(&p->address), why);
+	rwk_peer_failed(p->engine, p->channel, err);
+}
+
 /** The receives that only one peer can satisfy. */
 struct directed {
 	struct rwk_peer *from;
@@ -336,11 +345,12 @@ void rwk_peers_reap(struct rwk_engine *e)
 	while ((l = rwk_list_pop(&e->failed))) {
 		struct rwk_peer *p = rwk_container_of(l, struct rwk_peer, in_list);
 
+		/* First: if we have ended it, the service still has ops and places that lie in what ends below. */
+		p->channel->transport->disconnect(p->channel);
+		p->channel = NULL;
 		end_sends(p);
 		end_receives(p);
 		rwk_rma_abandon(p);
-		p->channel->transport->disconnect(p->channel);
-		p->channel = NULL;
 	}
 }
 

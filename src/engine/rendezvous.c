@@ -58,7 +58,7 @@ static struct rwk_tx *slot_find(struct rwk_engine *e, uint64_t id)
 /** Takes back what the peer was given, and the slot. */
 static void conceal(struct rwk_tx *tx)
 {
-	if (tx->length)
+	if (tx->length && tx->peer->channel)
 		tx->peer->channel->transport->conceal(tx->peer->channel, &tx->rts.key);
 	slot_give(tx);
 }
@@ -72,7 +72,7 @@ static void rts_done(struct rwk_op *op, int status)
 		return;
 	}
 	conceal(tx);
-	rwk_tx_complete(tx, tx->state == RWK_TX_ANSWERED ? tx->answer : status);
+	rwk_tx_complete(tx, tx->state == RWK_TX_ANSWERED ? tx->answer : rwk_peer_status(tx->peer, status));
 }
 
 int rwk_rendezvous_send(struct rwk_tx *tx, enum rwk_space space, uint64_t tag, uint64_t data)
@@ -150,7 +150,9 @@ static void finish(struct rwk_rx *rx, int status)
 
 static void read_done(struct rwk_op *op, int status)
 {
-	finish(rwk_container_of(op, struct rwk_rx, op), status);
+	struct rwk_rx *rx = rwk_container_of(op, struct rwk_rx, op);
+
+	finish(rx, rwk_peer_status(rx->peer, status));
 }
 
 void rwk_rendezvous_read(struct rwk_rx *rx, const struct rwk_rts *rts)

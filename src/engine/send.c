@@ -96,7 +96,9 @@ struct rwk_tx *rwk_tx_new(
 
 static void eager_done(struct rwk_op *op, int status)
 {
-	rwk_tx_complete(rwk_container_of(op, struct rwk_tx, op), status);
+	struct rwk_tx *tx = rwk_container_of(op, struct rwk_tx, op);
+
+	rwk_tx_complete(tx, rwk_peer_status(tx->peer, status));
 }
 
 /** Posts a tx whose op.env is set as a message of its iov; 0, or the error (then the tx is the caller's). */
