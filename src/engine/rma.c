@@ -131,9 +131,11 @@ void rwk_rma_operands(const struct rwk_atomic_args *a, size_t len, char *to)
 		rwk_iov_gather(a->compare, a->compare_count, 0, to + len, len);
 }
 
-uint8_t rwk_rma_access(const struct rwk_atomic_args *a)
+uint8_t rwk_rma_access(unsigned op, bool fetches)
 {
-	return (a->op != RWK_ATOMIC_READ ? RWK_ACCESS_WRITE : 0) | (a->result ? RWK_ACCESS_READ : 0);
+	bool reads = op == RWK_ATOMIC_READ;
+
+	return (reads ? 0 : RWK_ACCESS_WRITE) | (reads || fetches ? RWK_ACCESS_READ : 0);
 }
 
 /** Do the arrays of an atomic fit together? Its bytes in *len. */
@@ -172,7 +174,7 @@ ssize_t rwk_engine_atomic(struct rwk_engine *e, const struct rwk_atomic_args *a)
 	if (rc)
 		return rc;
 	r->kind = RWK_RMA_ATOMIC;
-	r->access = rwk_rma_access(a);
+	r->access = rwk_rma_access(a->op, a->result);
 	r->fetches = a->result;
 	r->compares = rwk_atomic_compares(a->op);
 	r->small = (uint16_t)(a->op << 8 | a->type);

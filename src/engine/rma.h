@@ -45,8 +45,9 @@ struct rwk_rma_args {
 /**
  * Start one: 0, a completion will follow, as a send's does (in the queue of sends or by `complete`), with RWK_F_RMA and
  * RWK_F_READ or RWK_F_WRITE. Its status: 0; -EACCES the key, range or permission is wrong at the target (nothing was
- * touched); -EFAULT that memory is not mapped there (a part may have been written); -ECONNRESET the peer has died
- * (unknown how much was done); -ECANCELED; -ENOMEM here.
+ * touched); -EFAULT that memory is not mapped there (a part may have been written); -ECONNRESET the peer has died,
+ * -EPROTO it has answered what makes no sense and was given up (unknown how much was done); -ECANCELED; -ENOMEM here or
+ * there.
  * -EAGAIN: as many as can be are under way, make progress and try again; -EINVAL: lengths differ, too many pieces;
  * -EMSGSIZE: inject of too much; -ECONNRESET, -EHOSTUNREACH: as a send's.
  */

@@ -156,7 +156,7 @@ static void over(struct rwk_rma_request *r)
 		r->accessed = true;
 		rwk_rma_start(s, r);
 	} else {
-		rwk_rma_finish(r, status);
+		rwk_rma_finish(r, rwk_peer_status(s->peer, status));
 		rwk_rma_pump(s); /* a fenced one may have waited for it */
 	}
 }
@@ -329,6 +329,18 @@ void rwk_rma_revoke(struct rwk_region *r)
 	}
 }
 
+/** An account that is what it should be: one kind of access, to as many ranges as there are bytes for. */
+static bool take_account(struct account *a, const void *payload, size_t len)
+{
+	const size_t head = offsetof(struct account, range);
+
+	if (len < head || len > sizeof(*a))
+		return false;
+	memcpy(a, payload, len);
+	return len == head + a->ranges * sizeof(*a->range) &&
+	       (a->access == RWK_ACCESS_READ || a->access == RWK_ACCESS_WRITE);
+}
+
 void rwk_rma_accessed(struct rwk_rma_state *s, const struct rwk_envelope *env, const void *payload, size_t len)
 {
 	struct rwk_engine *e = s->peer->engine;
@@ -336,19 +348,17 @@ void rwk_rma_accessed(struct rwk_rma_state *s, const struct rwk_envelope *env, c
 	struct account a;
 	size_t whole = 0;
 
-	if (len < offsetof(struct account, range) || len > sizeof(a)) {
-		rwk_info("an account of accesses of %zu bytes was dropped", len);
-		return;
-	}
-	memcpy(&a, payload, len);
-	if (len != offsetof(struct account, range) + a.ranges * sizeof(*a.range)) {
-		rwk_info("an account of %u ranges has %zu bytes and was dropped", a.ranges, len);
+	if (!take_account(&a, payload, len)) {
+		rwk_peer_give_up(s->peer, -EPROTO, "its account of what it has accessed makes no sense");
 		return;
 	}
 	for (uint32_t i = 0; i < a.ranges; i++) {
-		whole += a.range[i].length;
-		if (!rwk_region_find(e->attr.regions, e, a.range[i].key, &r))
-			rwk_rma_reached(e, r, a.access, false, a.range[i].length, true, SIZE_MAX);
+		const struct rwk_remote *range = &a.range[i];
+		uint64_t at;
+
+		whole += range->length;
+		if (!rwk_region_check(e->attr.regions, e, range->key, range->address, range->length, a.access, &r, &at))
+			rwk_rma_reached(e, r, a.access, false, range->length, true, SIZE_MAX);
 	}
 	rwk_rma_reached(e, r, a.access, false, 0, false, whole);
 	if (env->small)

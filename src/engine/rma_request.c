@@ -44,6 +44,7 @@ static void piece_done(struct rwk_op *op, int status)
 	struct rwk_rma_state *s = piece->state;
 
 	s->posted--;
+	s->giving -= op->env.kind == RWK_RMA_DATA;
 	if (piece->request)
 		piece->request->posted--;
 	rwk_rma_piece_free(piece);
@@ -99,6 +100,7 @@ static rwk_noinline int post(struct rwk_rma_state *s, const struct rwk_envelope 
 		return rc < 0 ? rc : 0;
 	}
 	s->posted++;
+	s->giving += env->kind == RWK_RMA_DATA;
 	if (r)
 		r->posted++;
 	return 0;
@@ -182,30 +184,29 @@ static void sweep(struct rwk_rma_state *s)
 	}
 }
 
-/** The range that the next piece is for, its length, and whether it is the last for it and of the request. */
-static size_t next_range(const struct rwk_rma_request *r, size_t most, uint8_t *flags)
+/** Bytes of the piece that begins there. */
+static size_t piece_length(const struct rwk_rma_request *r, const struct rwk_rma_cursor *c)
 {
-	const struct rwk_remote *to = &r->remote[r->range];
-	size_t left = to->length - r->in_range;
-
-	*flags = 0;
-	if (left > most)
-		return most;
-	*flags = RWK_RMA_RANGE;
-	if (r->range + 1 == r->ranges && !(r->flags & RWK_F_DATA))
-		*flags |= RWK_RMA_END;
-	return left;
-}
-
-/** Bytes of a range that one piece can name. */
-static size_t piece_most(const struct rwk_rma_request *r, const struct rwk_channel *ch)
-{
+	const struct rwk_channel *ch = r->state->peer->channel;
 	size_t most = ch->send_max < RWK_RMA_PIECE ? ch->send_max : RWK_RMA_PIECE;
+	size_t left = r->remote[c->range].length - c->in_range, arrays = r->compares ? 2 : 1;
 
+	if (rwk_likely(left * arrays <= most))
+		return left;
 	if (r->kind != RWK_RMA_ATOMIC)
 		return most;
-	most /= r->element * (r->compares ? 2u : 1u);
+	most /= r->element * arrays;
 	return (most ? most : 1) * r->element;
+}
+
+/** On to the next piece; true: this was the last for its range. */
+static bool pass(const struct rwk_rma_request *r, struct rwk_rma_cursor *c, size_t len)
+{
+	c->in_range += len;
+	if (c->in_range < r->remote[c->range].length)
+		return false;
+	*c = (struct rwk_rma_cursor){.range = c->range + 1};
+	return true;
 }
 
 /** What a piece brings along. Returns the number of pieces of memory, and its bytes in *len. */
@@ -271,29 +272,35 @@ static int send_check(struct rwk_rma_state *s, struct rwk_rma_request *r)
 
 static int send_piece(struct rwk_rma_state *s, struct rwk_rma_request *r)
 {
-	const struct rwk_remote *to = &r->remote[r->range];
-	struct rwk_envelope env = {
-		.kind = r->kind, .small = r->small, .tag = to->address + r->in_range, .data = to->key};
+	struct rwk_rma_cursor next = r->asking;
+	const struct rwk_remote *to = &r->remote[next.range];
+	struct rwk_envelope env = {.kind = r->kind,
+		.flags = RWK_ENV_DATA,
+		.small = r->small,
+		.tag = to->address + next.in_range,
+		.data = to->key};
+	size_t covers = piece_length(r, &next), len = covers;
 	struct iovec iov[RWK_ENGINE_IOV_MAX];
-	size_t covers, len;
 	uint64_t word;
-	unsigned n;
+	unsigned n = payload(r, &len, &word, iov);
 	int rc;
 
-	covers = len = next_range(r, piece_most(r, s->peer->channel), &env.flags);
-	n = payload(r, &len, &word, iov);
-	env.flags |= RWK_ENV_DATA | (r->kind == RWK_RMA_ATOMIC && r->fetches ? RWK_RMA_RESULT : 0);
+	if (pass(r, &next, covers))
+		env.flags |= RWK_RMA_RANGE;
+	if (next.range == r->ranges && !(r->flags & RWK_F_DATA))
+		env.flags |= RWK_RMA_END;
+	if (r->kind == RWK_RMA_ATOMIC && r->fetches)
+		env.flags |= RWK_RMA_RESULT;
 	rc = rwk_rma_put(s, &env, iov, n, len, r, r->kind == RWK_RMA_READ);
 	if (rc)
 		return rc;
 	asked_for(s, r, env.flags & RWK_RMA_END);
-	s->fetching += r->fetches;
-	r->at += covers;
-	r->in_range += covers;
-	if (env.flags & RWK_RMA_RANGE) {
-		r->range++;
-		r->in_range = 0;
+	if (r->fetches) {
+		s->fetching++;
+		r->fetched = s->asked;
 	}
+	r->at += covers;
+	r->asking = next;
 	return 0;
 }
 
@@ -326,7 +333,7 @@ static int send_next(struct rwk_rma_state *s, struct rwk_rma_request *r)
 		return send_tell(s, r); /* the rest is not worth sending */
 	if (r->unchecked)
 		return send_check(s, r);
-	return r->range < r->ranges ? send_piece(s, r) : send_tell(s, r);
+	return r->asking.range < r->ranges ? send_piece(s, r) : send_tell(s, r);
 }
 
 void rwk_rma_pump(struct rwk_rma_state *s)
@@ -355,15 +362,45 @@ void rwk_rma_pump(struct rwk_rma_state *s)
  * Answers.
  */
 
-void rwk_rma_done(struct rwk_rma_state *s, uint64_t n)
+static void breach(struct rwk_rma_state *s)
 {
-	if (n <= s->answered || n > s->asked) {
-		rwk_info("an answer to what was not asked was dropped");
-		return;
-	}
+	rwk_peer_give_up(s->peer, -EPROTO, "it answered a one-sided operation with what is no answer to it");
+}
+
+/** All pieces before this one are answered. */
+static void settle(struct rwk_rma_state *s, uint64_t n)
+{
 	s->answered = n;
 	sweep(s);
 	rwk_rma_pump(s);
+}
+
+/** Is there a piece before that one whose data has not come? */
+static bool lacks_data(const struct rwk_rma_state *s, uint64_t before)
+{
+	if (rwk_likely(!s->fetching))
+		return false;
+	for (const struct rwk_list *l = s->requests.next; l != &s->requests; l = l->next) {
+		const struct rwk_rma_request *r = rwk_container_of(l, struct rwk_rma_request, link);
+		uint64_t from = r->first + r->checks;
+
+		if (!r->begun)
+			continue;
+		if (r->first >= before)
+			return false;
+		from = from > s->answered ? from : s->answered;
+		if (from < (r->fetched < before ? r->fetched : before))
+			return true;
+	}
+	return false;
+}
+
+void rwk_rma_done(struct rwk_rma_state *s, uint64_t n)
+{
+	if (n <= s->answered || n > s->asked || lacks_data(s, n))
+		breach(s);
+	else
+		settle(s, n);
 }
 
 /** The request of a piece that is not answered yet. */
@@ -378,55 +415,81 @@ static struct rwk_rma_request *request_of(struct rwk_rma_state *s, uint64_t piec
 	return NULL;
 }
 
-/** The pieces before this one are done. False: it was not asked for, or is answered already. */
-static bool answered_before(struct rwk_rma_state *s, uint64_t piece)
+static bool is_fetched(const struct rwk_rma_request *r, uint64_t piece)
 {
-	if (piece < s->answered || piece >= s->asked) {
-		rwk_info("an answer to what was not asked was dropped");
-		return false;
+	return piece >= r->first + r->checks && piece < r->fetched;
+}
+
+/** The request of a piece that is answered now: those before it are done. NULL: a breach. */
+static struct rwk_rma_request *answered(struct rwk_rma_state *s, uint64_t piece)
+{
+	struct rwk_rma_request *r;
+
+	if (piece < s->answered || piece >= s->asked || lacks_data(s, piece)) {
+		breach(s);
+		return NULL;
 	}
 	if (piece > s->answered) {
 		s->answered = piece;
 		sweep(s);
 	}
-	return true;
+	r = request_of(s, piece);
+	if (!r)
+		breach(s);
+	return r;
 }
 
 void rwk_rma_refused(struct rwk_rma_state *s, uint64_t piece, int status)
 {
-	struct rwk_rma_request *r = answered_before(s, piece) ? request_of(s, piece) : NULL;
+	struct rwk_rma_request *r = answered(s, piece);
 
 	if (!r)
 		return;
 	if (!r->status)
 		r->status = status ? status : -EPROTO;
-	s->fetching -= r->fetches && piece >= r->first + r->checks;
-	rwk_rma_done(s, piece + 1);
+	s->fetching -= is_fetched(r, piece);
+	settle(s, piece + 1);
 }
 
 struct rwk_rma_request *rwk_rma_answered(struct rwk_rma_state *s, uint64_t piece, size_t len)
 {
-	struct rwk_rma_request *r = answered_before(s, piece) ? request_of(s, piece) : NULL;
+	struct rwk_rma_request *r = answered(s, piece);
 
-	if (!r || !r->fetches || r->status)
+	if (!r)
 		return NULL;
-	if (len > r->at - r->came) {
-		rwk_info("an answer longer than asked for was dropped");
-		r->status = -EPROTO;
+	if (!is_fetched(r, piece) || (!r->status && len > piece_length(r, &r->answers) - r->in_piece)) {
+		breach(s);
 		return NULL;
 	}
-	return r;
+	return r->status ? NULL : r;
+}
+
+/** All of a piece must have come. */
+static bool is_whole(struct rwk_rma_request *r)
+{
+	size_t len = r->in_piece;
+
+	if (len != piece_length(r, &r->answers))
+		return false;
+	pass(r, &r->answers, len);
+	r->in_piece = 0;
+	return true;
 }
 
 void rwk_rma_came(struct rwk_rma_state *s, struct rwk_rma_request *r, uint64_t piece, size_t len, bool last)
 {
-	if (r)
+	if (r) {
 		r->came += len;
-	if (!last || piece < s->answered || piece >= s->asked)
+		r->in_piece += len;
+	}
+	if (!last || s->peer->error)
 		return;
-	r = request_of(s, piece);
-	s->fetching -= r && r->fetches;
-	rwk_rma_done(s, piece + 1);
+	if (r && !is_whole(r)) {
+		breach(s);
+		return;
+	}
+	s->fetching--;
+	settle(s, piece + 1);
 }
 
 /**
@@ -451,7 +514,7 @@ void rwk_rma_start(struct rwk_rma_state *s, struct rwk_rma_request *r)
 	if (s->unsent == &r->link)
 		s->unsent = r->link.next;
 	rwk_list_remove(&r->link);
-	if (r->ranges > 1 || r->length > piece_most(r, s->peer->channel))
+	if (r->ranges > 1 || piece_length(r, &r->asking) < r->length)
 		r->checks = r->unchecked = r->ranges;
 	line_up(s, r, first);
 	rwk_rma_pump(s);

@@ -66,7 +66,7 @@ ssize_t rwk_rma_move_here(struct rwk_engine *e, const struct rwk_rma_args *a, si
 ssize_t rwk_rma_atomic_here(struct rwk_engine *e, const struct rwk_atomic_args *a, size_t whole)
 {
 	char operands[2 * RWK_ATOMIC_BYTES], results[RWK_ATOMIC_BYTES];
-	unsigned access = rwk_rma_access(a);
+	unsigned access = rwk_rma_access(a->op, a->result);
 	struct rwk_region *r;
 	uint64_t offset;
 	size_t at = 0;

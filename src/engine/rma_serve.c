@@ -45,6 +45,21 @@ void rwk_rma_data_came(struct rwk_rma_state *s, uint64_t data, size_t len)
 				      .peer = s->peer});
 }
 
+/** An answer of ours that is lost: the peer would wait for it for ever. */
+static void answer_lost(struct rwk_rma_state *s)
+{
+	rwk_peer_give_up(s->peer, -ENOMEM, "out of memory for an answer to a one-sided operation");
+}
+
+/** An answer without payload. */
+static void say(struct rwk_rma_state *s, enum rwk_kind kind, uint64_t tag, int status)
+{
+	const struct rwk_envelope env = {.kind = (uint8_t)kind, .small = (uint16_t)-status, .tag = tag};
+
+	if (rwk_rma_put(s, &env, NULL, 0, 0, NULL, false) == -ENOMEM)
+		answer_lost(s);
+}
+
 void rwk_rma_tell(struct rwk_engine *e)
 {
 	struct rwk_list *l;
@@ -55,14 +70,14 @@ void rwk_rma_tell(struct rwk_engine *e)
 		if (s->told == s->served)
 			continue;
 		s->told = s->served;
-		rwk_send_control(s->peer, RWK_RMA_DONE, s->served, 0);
+		say(s, RWK_RMA_DONE, s->served, 0);
 	}
 }
 
 static void refuse(struct rwk_rma_state *s, int status)
 {
 	s->refused = true;
-	rwk_send_control(s->peer, RWK_RMA_REFUSED, s->served, (uint16_t)-status);
+	say(s, RWK_RMA_REFUSED, s->served, status);
 	s->told = ++s->served;
 }
 
@@ -190,12 +205,12 @@ static int answer(struct rwk_rma_state *s, const struct rwk_region *r, uint64_t 
 	return rc;
 }
 
-/** No peer of ours has more under way. */
+/** No peer of ours has more under way: one that asks and does not take our answers would fill our memory with them. */
 static bool asks_too_much(const struct rwk_rma_state *s)
 {
 	size_t parts = RWK_RMA_PIECE / s->peer->channel->send_max + 1;
 
-	return s->posted > RWK_RMA_POSTED + RWK_RMA_FETCHING * parts;
+	return s->giving > RWK_RMA_FETCHING * parts;
 }
 
 static void serve_read(struct rwk_rma_state *s, const struct rwk_envelope *env, const void *payload, size_t len)
@@ -239,11 +254,29 @@ int rwk_rma_atomic(const struct rwk_region *r, uint64_t at, unsigned op, unsigne
 	return 0;
 }
 
+/** Answers with what an atomic has fetched. */
+static int answer_results(struct rwk_rma_state *s, char *results, size_t len)
+{
+	size_t most = s->peer->channel->send_max, done = 0;
+	struct rwk_envelope env = {.kind = RWK_RMA_DATA, .tag = s->served};
+	int rc = 0;
+
+	while (!rc && !(env.flags & RWK_RMA_END)) {
+		size_t part = len - done < most ? len - done : most;
+
+		if (done + part == len)
+			env.flags = RWK_RMA_END;
+		rc = rwk_rma_put(s, &env, &(struct iovec){results + done, part}, 1, part, NULL, true);
+		done += part;
+	}
+	return rc;
+}
+
 static void serve_atomic(struct rwk_rma_state *s, const struct rwk_envelope *env, const void *payload, size_t len)
 {
 	unsigned op = env->small >> 8, type = env->small & 0xff;
 	bool fetches = env->flags & RWK_RMA_RESULT;
-	unsigned access = (fetches ? RWK_ACCESS_READ : 0) | (op != RWK_ATOMIC_READ ? RWK_ACCESS_WRITE : 0);
+	unsigned access = rwk_rma_access(op, fetches);
 	size_t arrays = rwk_atomic_compares(op) ? 2 : 1;
 	size_t bytes = len / arrays;
 	char results[RWK_ATOMIC_BYTES];
@@ -252,7 +285,7 @@ static void serve_atomic(struct rwk_rma_state *s, const struct rwk_envelope *env
 	int rc = -EOPNOTSUPP;
 
 	if (rwk_atomic_valid(op, type) && bytes <= sizeof(results) && !(len % (rwk_atomic_size(type) * arrays)))
-		rc = check(s, env, bytes, access, &r, &at);
+		rc = fetches && asks_too_much(s) ? -ENOBUFS : check(s, env, bytes, access, &r, &at);
 	if (!rc)
 		rc = rwk_rma_atomic(
 			r, at, op, type, payload, (const char *)payload + bytes, fetches ? results : NULL, bytes);
@@ -266,10 +299,8 @@ static void serve_atomic(struct rwk_rma_state *s, const struct rwk_envelope *env
 		ended(s, env);
 		return;
 	}
-	rc = rwk_rma_put(s, &(struct rwk_envelope){.kind = RWK_RMA_DATA, .flags = RWK_RMA_END, .tag = s->served},
-		&(struct iovec){results, bytes}, 1, bytes, NULL, true);
-	if (rc)
-		rwk_warn("an atomic operation was carried out, but its answer could not be sent: %s", strerror(-rc));
+	if (answer_results(s, results, bytes) == -ENOMEM)
+		answer_lost(s); /* it is carried out: to refuse it would be wrong */
 	carried_out(s, env, r, access, bytes);
 	s->told = s->served;
 	ended(s, env);
@@ -284,14 +315,22 @@ static void take_data(struct rwk_rma_state *s, const struct rwk_envelope *env, c
 	rwk_rma_came(s, r, env->tag, len, env->flags & RWK_RMA_END);
 }
 
+/** NULL: what comes is dropped, since the channel is at its end. */
+static struct rwk_rma_state *state_of(struct rwk_peer *p)
+{
+	struct rwk_rma_state *s = p->error ? NULL : rwk_rma_state_of(p);
+
+	if (!s)
+		rwk_peer_give_up(p, -ENOMEM, "out of memory for its one-sided operations");
+	return s;
+}
+
 void rwk_rma_message(struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len)
 {
-	struct rwk_rma_state *s = rwk_rma_state_of(p);
+	struct rwk_rma_state *s = state_of(p);
 
-	if (!s) {
-		rwk_warn("out of memory: a one-sided operation of a peer is not carried out");
+	if (!s)
 		return;
-	}
 	switch (env->kind) {
 	case RWK_RMA_CHECK:
 		serve_check(s, env, payload, len);
@@ -338,7 +377,9 @@ void rwk_rma_message(struct rwk_peer *p, const struct rwk_envelope *env, const v
 /** A write goes where it belongs, if it may. */
 static void begin_write(struct rwk_rma_state *s, struct rwk_rma_in *in)
 {
-	in->status = check(s, &in->env, in->length, RWK_ACCESS_WRITE, &in->region, &in->at);
+	in->status = in->length > RWK_RMA_PIECE
+			     ? -EMSGSIZE
+			     : check(s, &in->env, in->length, RWK_ACCESS_WRITE, &in->region, &in->at);
 	if (in->status) {
 		in->region = NULL;
 		return;
@@ -364,25 +405,33 @@ static void begin_data(struct rwk_rma_state *s, struct rwk_rma_in *in)
 			in->request->iov, in->request->iov_count, in->request->came, &len, in->iov, RWK_ENGINE_IOV_MAX);
 }
 
+/** All other kinds are short; it has come whole before it is looked at. */
+static void begin_other(struct rwk_rma_state *s, struct rwk_rma_in *in)
+{
+	if (in->length > 2 * RWK_ATOMIC_BYTES) {
+		rwk_peer_give_up(s->peer, -EPROTO, "it sent a one-sided request longer than any");
+		return;
+	}
+	in->bytes = malloc(in->length);
+	if (!in->bytes)
+		rwk_peer_give_up(s->peer, -ENOMEM, "out of memory for its one-sided operations");
+}
+
 struct rwk_place *rwk_rma_begin(struct rwk_peer *p, const struct rwk_envelope *env, size_t len)
 {
-	struct rwk_rma_state *s = rwk_rma_state_of(p);
+	struct rwk_rma_state *s = state_of(p);
 	struct rwk_rma_in *in = s ? &s->in : NULL;
 
 	if (!in)
 		return NULL;
 	*in = (struct rwk_rma_in){.incoming = {.place = {.iov = in->iov}, .rma = in}, .env = *env, .length = len};
 	rwk_list_init(&in->link);
-	if (env->kind == RWK_RMA_WRITE) {
+	if (env->kind == RWK_RMA_WRITE)
 		begin_write(s, in);
-	} else if (env->kind == RWK_RMA_DATA) {
+	else if (env->kind == RWK_RMA_DATA)
 		begin_data(s, in);
-	} else if (len <= 2 * RWK_ATOMIC_BYTES) {
-		in->bytes = malloc(len);
-		in->status = in->bytes ? 0 : -ENOMEM;
-	} else {
-		in->status = -EMSGSIZE;
-	}
+	else
+		begin_other(s, in);
 	if (in->bytes) {
 		in->iov[0] = (struct iovec){in->bytes, len};
 		in->incoming.place.iov_count = 1;
@@ -408,7 +457,7 @@ void rwk_rma_end(struct rwk_peer *p, struct rwk_rma_in *in, int status)
 
 	in->bytes = NULL;
 	rwk_rma_in_drop(in);
-	if (status) {
+	if (status || p->error) {
 		free(bytes);
 		return; /* the channel ends */
 	}

@@ -66,6 +66,12 @@ int rwk_region_load(const struct rwk_region *r, uint64_t at, void *to, size_t le
 /** Can that be touched? 0; -EFAULT. */
 int rwk_region_mapped(const struct rwk_region *r, uint64_t at, size_t len);
 
+/** How far a request has come: the range that is next, and what of it is done. */
+struct rwk_rma_cursor {
+	uint32_t range;
+	size_t in_range; /* bytes */
+};
+
 /** A read, write or atomic of the user's. */
 struct rwk_rma_request {
 	struct rwk_list link; /* rwk_rma_state.requests */
@@ -89,11 +95,13 @@ struct rwk_rma_request {
 	uint32_t posted;    /* pieces that lie with the channel */
 	uint32_t checks;    /* its first pieces, that only check a range each */
 	uint32_t unchecked; /* of these, to be sent yet */
-	uint32_t range, ranges;
-	uint64_t first, last; /* pieces */
-	size_t in_range;      /* bytes asked for of remote[range] */
-	size_t length, at;    /* bytes in all, and asked for */
-	size_t came;          /* of `at`: have come */
+	uint32_t ranges;
+	uint64_t first, last;          /* pieces */
+	uint64_t fetched;              /* the piece behind the last that fetches */
+	struct rwk_rma_cursor asking;  /* the next piece */
+	struct rwk_rma_cursor answers; /* the piece whose data is coming */
+	size_t length, at;             /* bytes in all, and asked for */
+	size_t came, in_piece;         /* of `at`: have come; of these, of the piece that is coming */
 	uint64_t data;
 	void *copy; /* what is sent, if that is not the user's memory any more; of an atomic: operands, then comparands
 		     */
@@ -136,6 +144,7 @@ struct rwk_rma_state {
 	uint32_t fetching, posted; /* pieces */
 	/* As the target. */
 	uint64_t served, told;     /* pieces: carried out, and the peer knows of */
+	uint32_t giving;           /* DATA that lies with the channel, of `posted` */
 	size_t bytes, range_bytes; /* of the request that is coming, and of its range */
 	bool refused;              /* a piece of that request was */
 	struct rwk_list owing;     /* rwk_engine.owing: there is something to tell */
@@ -150,7 +159,7 @@ struct rwk_rma_state {
 /** An atomic's operands, and behind them its comparands. */
 void rwk_rma_operands(const struct rwk_atomic_args *a, size_t len, char *to);
 /** The access that an atomic needs. */
-uint8_t rwk_rma_access(const struct rwk_atomic_args *a);
+uint8_t rwk_rma_access(unsigned op, bool fetches);
 
 /* rma_self.c */
 ssize_t rwk_rma_move_here(struct rwk_engine *e, const struct rwk_rma_args *a, size_t whole, bool store);
@@ -175,12 +184,12 @@ void rwk_rma_complete(struct rwk_engine *e, uint32_t flags, void *context, int s
 /** Completes it. */
 void rwk_rma_finish(struct rwk_rma_request *r, int status);
 void rwk_rma_piece_free(struct rwk_rma_piece *piece);
-/** Answers. */
+/** Answers. One that fits nothing that was asked for ends the channel: -EPROTO. */
 void rwk_rma_done(struct rwk_rma_state *s, uint64_t n);
 void rwk_rma_refused(struct rwk_rma_state *s, uint64_t piece, int status);
-/** The request whose piece this answers, if `len` more bytes may come for it; NULL: none. */
+/** The request for which `len` bytes of this piece come now; NULL: they are dropped. */
 struct rwk_rma_request *rwk_rma_answered(struct rwk_rma_state *s, uint64_t piece, size_t len);
-/** `len` bytes have come for a request (NULL: for none), with `last` the end of the piece. */
+/** They have come for that request (NULL: were dropped), with `last` the end of the piece. */
 void rwk_rma_came(struct rwk_rma_state *s, struct rwk_rma_request *r, uint64_t piece, size_t len, bool last);
 
 /* rma_serve.c */

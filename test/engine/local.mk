@@ -95,6 +95,12 @@ test_engine_test_rma_ends_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_rma_ends_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_rma_ends
 
+check_PROGRAMS += test/engine/test_rma_hostile
+test_engine_test_rma_hostile_SOURCES = test/engine/test_rma_hostile.c $(engine_area)
+test_engine_test_rma_hostile_CPPFLAGS = $(TEST_CPPFLAGS)
+test_engine_test_rma_hostile_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/engine/test_rma_hostile
+
 check_PROGRAMS += test/engine/test_rma_choice
 test_engine_test_rma_choice_SOURCES = test/engine/test_rma_choice.c test/rwk_test.h
 test_engine_test_rma_choice_CPPFLAGS = $(TEST_CPPFLAGS)
