@@ -16,12 +16,18 @@ test_channel_adapter_test_packets_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_packets_LDADD = $(TEST_LDADD)
 TESTS += test/channel_adapter/test_packets
 
-# SRC.
+# SRC: operations; packets by hand.
 check_PROGRAMS += test/channel_adapter/test_src
 test_channel_adapter_test_src_SOURCES = test/channel_adapter/test_src.c $(adapter_ends)
 test_channel_adapter_test_src_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_src_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_src
+
+check_PROGRAMS += test/channel_adapter/test_src_packets
+test_channel_adapter_test_src_packets_SOURCES = test/channel_adapter/test_src_packets.c $(adapter_by_hand)
+test_channel_adapter_test_src_packets_CPPFLAGS = $(TEST_CPPFLAGS)
+test_channel_adapter_test_src_packets_LDADD = $(TEST_LDADD)
+TESTS += test/channel_adapter/test_src_packets
 
 TESTS += test/channel_adapter/test_exports
 EXTRA_DIST += test/channel_adapter/test_exports
