@@ -8,6 +8,12 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+/* Linux 5.14; glibc has had them since 2.35 */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
+
 struct rwk_regions {
 	struct rwk_region *by_key;
 	struct rwk_region *last; /* asked for last; NULL: none */
@@ -160,13 +166,32 @@ unsigned rwk_region_slice(const struct rwk_region *r, uint64_t at, size_t len, s
 	return len > 0;
 }
 
-/** Are the pages there? For where the system calls below are forbidden. */
-static int pages_mapped(uintptr_t at, size_t len)
+/** Linux before 5.14 knows nothing of this. */
+static bool can_populate(int how)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	static int known; /* 1: no, 2: yes */
+	int can = __atomic_load_n(&known, __ATOMIC_RELAXED);
+
+	if (!can) {
+		uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+		char here = 0;
+
+		can = madvise((void *)((uintptr_t)&here & ~(page - 1)), page, how) ? 1 : 2;
+		__atomic_store_n(&known, can, __ATOMIC_RELAXED);
+	}
+	return can == 2;
+}
+
+/** Can the pages be read, or with `store` written? On an old Linux: are they there? 0, -EFAULT. */
+static int pages_usable(uintptr_t at, size_t len, bool store)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = at & ~(page - 1);
+	int how = store ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
 	unsigned char there[64];
 
-	for (uintptr_t p = at & ~(page - 1); p < at + len; p += page * sizeof(there)) {
+	if (can_populate(how))
+		return madvise((void *)from, at + len - from, how) ? -EFAULT : 0;
+	for (uintptr_t p = from; p < at + len; p += page * sizeof(there)) {
 		size_t most = page * sizeof(there);
 
 		if (mincore((void *)p, at + len - p < most ? at + len - p : most, there))
@@ -186,7 +211,7 @@ static int careful_copy(void *mine, uintptr_t there, size_t len, bool store)
 
 	if (n == (ssize_t)len)
 		return 0;
-	if (n >= 0 || errno == EFAULT || pages_mapped(there, len))
+	if (n >= 0 || errno == EFAULT || pages_usable(there, len, store))
 		return -EFAULT;
 	memmove(store ? (void *)there : mine, store ? mine : (void *)there, len);
 	return 0;
@@ -244,10 +269,10 @@ int rwk_region_load(const struct rwk_region *r, uint64_t at, void *to, size_t le
 	return 0;
 }
 
-int rwk_region_mapped(const struct rwk_region *r, uint64_t at, size_t len)
+int rwk_region_usable(const struct rwk_region *r, uint64_t at, size_t len, bool store)
 {
 	struct iovec iov[RWK_ENGINE_IOV_MAX];
 	unsigned n = r->careful ? rwk_region_slice(r, at, len, iov) : 0;
 
-	return n ? pages_mapped((uintptr_t)iov[0].iov_base, iov[0].iov_len) : 0;
+	return n ? pages_usable((uintptr_t)iov[0].iov_base, iov[0].iov_len, store) : 0;
 }

@@ -239,7 +239,7 @@ int rwk_rma_atomic(const struct rwk_region *r, uint64_t at, unsigned op, unsigne
 	unsigned n = rwk_region_slice(r, at, len, iov);
 	size_t element = rwk_atomic_size(type), done = 0;
 
-	if (rwk_region_mapped(r, at, len))
+	if (rwk_region_usable(r, at, len, op != RWK_ATOMIC_READ))
 		return -EFAULT;
 	for (unsigned i = 0; i < n; i++) {
 		if ((uintptr_t)iov[i].iov_base % element || iov[i].iov_len % element)

@@ -63,8 +63,8 @@ unsigned rwk_region_slice(const struct rwk_region *r, uint64_t at, size_t len, s
 /** Copies in and out: 0; -EFAULT. 1, 2, 4 and 8 bytes where they are aligned go in one step. */
 int rwk_region_store(const struct rwk_region *r, uint64_t at, const void *from, size_t len);
 int rwk_region_load(const struct rwk_region *r, uint64_t at, void *to, size_t len);
-/** Can that be touched? 0; -EFAULT. */
-int rwk_region_mapped(const struct rwk_region *r, uint64_t at, size_t len);
+/** Can that be read, or with `store` written? 0; -EFAULT. */
+int rwk_region_usable(const struct rwk_region *r, uint64_t at, size_t len, bool store);
 
 /** How far a request has come: the range that is next, and what of it is done. */
 struct rwk_rma_cursor {

@@ -5,6 +5,8 @@
  */
 #include "engine/area.h"
 
+#include <sys/mman.h>
+
 /* What must be refused, and is: the memory stays as it was, the next request goes well. */
 static void refused(void **state)
 {
@@ -135,6 +137,60 @@ static void all_memory(void **state)
 		memset(memory, 0, 8);
 	}
 	rwk_region_remove(w.regions[1], a.region);
+	world_close(&w);
+}
+
+/* All memory again: atomic operations, on what may not be touched so as well. */
+static void all_memory_atomic(void **state)
+{
+	static const struct {
+		int protection;
+		enum rwk_atomic_op op;
+		int status;
+	} cases[] = {
+		{PROT_READ | PROT_WRITE, RWK_SUM, 0},
+		{PROT_READ | PROT_WRITE, RWK_ATOMIC_READ, 0},
+		{PROT_READ, RWK_ATOMIC_READ, 0},
+		{PROT_READ, RWK_SUM, -EFAULT},
+		{PROT_NONE, RWK_ATOMIC_READ, -EFAULT},
+		{PROT_NONE, RWK_SUM, -EFAULT},
+	};
+	struct iovec all = {NULL, SIZE_MAX};
+	struct rwk_region_attr attr = {.iov = &all, .count = 1, .access = 3};
+	uint64_t operand = 5, result, *word;
+	struct iovec iov = {&operand, 8}, into = {&result, 8};
+	struct rwk_region *region;
+	struct world w;
+
+	area_open_world(&w, *state, 2);
+	assert_int_equal(rwk_region_add(w.regions[1], &attr, &region), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rwk_remote remote = {.length = 8, .key = rwk_region_key(region)};
+		struct task t = {0};
+		const struct rwk_atomic_args args = {.rma = {.peer = w.peer[0][1],
+							     .iov = &iov,
+							     .iov_count = 1,
+							     .remote = &remote,
+							     .remote_count = 1,
+							     .context = &t},
+			.op = cases[i].op,
+			.type = RWK_UINT64,
+			.result = &into,
+			.result_count = 1};
+
+		word = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		assert_ptr_not_equal(word, MAP_FAILED);
+		word[1] = 1000;
+		assert_int_equal(mprotect(word, 4096, cases[i].protection), 0);
+		remote.address = (uintptr_t)(word + 1);
+		result = 0;
+		assert_int_equal(area_atomic(&w, 0, &args), 0);
+		world_wait(&w, &t);
+		assert_int_equal(t.c.status, cases[i].status);
+		assert_int_equal(result, cases[i].status ? 0 : 1000);
+		munmap(word, 4096);
+	}
+	rwk_region_remove(w.regions[1], region);
 	world_close(&w);
 }
 
@@ -281,6 +337,7 @@ int main(void)
 		AREA_EACH(refused),
 		AREA_EACH(permission),
 		WORLD_EACH(all_memory),
+		WORLD_EACH(all_memory_atomic),
 		AREA_EACH(senseless),
 		AREA_EACH(limit),
 		AREA_EACH(removed_in_the_middle),
