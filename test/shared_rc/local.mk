@@ -1,11 +1,22 @@
 # What test/shared_rc adds to the build.
-src_members = test/shared_rc/members.c test/shared_rc/members.h test/rwk_test.h test/shared_rc/stand_in.c \
-	transports/shared_rc/door.c transports/shared_rc/forked.c transports/shared_rc/join.c
+src_members = test/shared_rc/members.c test/shared_rc/members.h test/rwk_test.h
 check_PROGRAMS += test/shared_rc/test_join
 test_shared_rc_test_join_SOURCES = test/shared_rc/test_join.c $(src_members)
 test_shared_rc_test_join_CPPFLAGS = $(TEST_CPPFLAGS) $(SODIUM_CFLAGS)
 test_shared_rc_test_join_LDADD = $(TEST_LDADD) $(SODIUM_LIBS)
 TESTS += test/shared_rc/test_join
+
+check_PROGRAMS += test/shared_rc/test_join_strangers
+test_shared_rc_test_join_strangers_SOURCES = test/shared_rc/test_join_strangers.c $(src_members)
+test_shared_rc_test_join_strangers_CPPFLAGS = $(TEST_CPPFLAGS) $(SODIUM_CFLAGS)
+test_shared_rc_test_join_strangers_LDADD = $(TEST_LDADD) $(SODIUM_LIBS)
+TESTS += test/shared_rc/test_join_strangers
+
+check_PROGRAMS += test/shared_rc/test_join_death
+test_shared_rc_test_join_death_SOURCES = test/shared_rc/test_join_death.c $(src_members)
+test_shared_rc_test_join_death_CPPFLAGS = $(TEST_CPPFLAGS) $(SODIUM_CFLAGS)
+test_shared_rc_test_join_death_LDADD = $(TEST_LDADD) $(SODIUM_LIBS)
+TESTS += test/shared_rc/test_join_death
 
 shared_rc_traffic = test/shared_rc/traffic.c test/shared_rc/traffic.h test/rwk_test.h
 

@@ -182,7 +182,7 @@ bool member_speaks(struct member *m)
 {
 	struct pollfd p = {.fd = m->fd, .events = POLLIN};
 
-	return poll(&p, 1, 1) == 1;
+	return poll(&p, 1, 0) == 1;
 }
 
 bool member_hear(struct member *m)

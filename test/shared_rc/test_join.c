@@ -240,7 +240,7 @@ static void two_seats(void **state)
 	assert_ptr_not_equal(rwk_src_seat_memory(seat[0]), rwk_src_seat_memory(seat[1]));
 	rwk_src_leave(seat[0]);
 	member_start(&m, &plan);
-	while (!member_speaks(&m))
+	for (; !member_speaks(&m); sleep_ms(1))
 		rwk_src_attend(seat[1]);
 	assert_true(member_hear(&m));
 	assert_int_equal(m.told.rc, 0);

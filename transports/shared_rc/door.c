@@ -230,7 +230,9 @@ static int receive_welcome(int fd, struct welcome *w, int things[RWK_SRC_THINGS]
 	ssize_t n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | MSG_TRUNC);
 	int rc = n > 0 ? take_things(&msg, things) : 0, wrong = check_length(n, sizeof(*w));
 
-	return wrong ? wrong : rc;
+	if (wrong)
+		return wrong == -ECONNRESET ? -EKEYREJECTED : wrong;
+	return rc;
 }
 
 /* Takes the welcome, for which we have said `proof` to that greeting. */

@@ -65,8 +65,8 @@ int rwk_src_door_listen(int door);
  * Knocks, and is let in: 0 and *holding set; its descriptors, -1 until then, are the caller's; nobody has looked yet
  * what the memory is. Waits until `deadline` for a member to come to the door, and then `patience` ms for it to let us
  * in, both in ms. -ETIMEDOUT; -EACCES: another user, or one who does not know the key; -EPROTONOSUPPORT; -EMFILE; what
- * may be otherwise the next time: -ECONNREFUSED (nobody listens), -ECONNRESET (it has hung up), -EAGAIN (the queue is
- * full, or patience is at its end).
+ * may be otherwise the next time: -ECONNREFUSED (nobody listens), -ECONNRESET (it has hung up), -EKEYREJECTED (it has,
+ * after our proof), -EAGAIN (the queue is full, or patience is at its end).
  */
 int rwk_src_door_knock(
 	const struct rwk_src_secret *secret, uint64_t deadline, unsigned patience, struct rwk_src_holding *holding);

@@ -31,7 +31,9 @@ enum {
 	SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
 	NAP_FIRST = 1, /* ms between two tries; doubles up to */
 	NAP_MAX = 16,
-	PATIENCE_FIRST = 100, /* ms with a member that has met us and then does nothing; doubles */
+	REFUSALS = 8,         /* a member may die, or leave, while it lets us in; so many in a row do not */
+	PATIENCE_FIRST = 100, /* ms with a member that has met us and then does nothing; doubles up to */
+	PATIENCE_MAX = 3200,
 };
 
 struct rwk_src_seat {
@@ -179,10 +181,19 @@ static void nap(unsigned ms)
 	nanosleep(&t, NULL);
 }
 
+/* Can another try end otherwise? It counts those who have sent us away on hearing our proof, one after the other. */
+static bool worth_another(int rc, unsigned *refusals)
+{
+	if (rc == -EKEYREJECTED)
+		return ++*refusals < REFUSALS;
+	*refusals = 0;
+	return rc == -ECONNREFUSED || rc == -ECONNRESET || rc == -EAGAIN;
+}
+
 static int find_or_make(struct rwk_src_seat *seat, const struct rwk_src_join_attr *attr)
 {
 	uint64_t deadline = rwk_src_ms() + attr->wait_ms;
-	unsigned pause = NAP_FIRST, patience = PATIENCE_FIRST;
+	unsigned pause = NAP_FIRST, patience = PATIENCE_FIRST, refusals = 0;
 
 	for (;;) {
 		int rc;
@@ -193,13 +204,15 @@ static int find_or_make(struct rwk_src_seat *seat, const struct rwk_src_join_att
 		if (rc != OTHERS)
 			return rc;
 		rc = be_let_in(seat, deadline, patience);
-		if (rc != -ECONNREFUSED && rc != -ECONNRESET && rc != -EAGAIN)
-			return rc;
+		if (!worth_another(rc, &refusals))
+			return rc == -EKEYREJECTED ? -EACCES : rc;
 		if (rwk_src_ms() >= deadline)
 			return -ETIMEDOUT;
 		nap(pause);
-		pause = pause * 2 < NAP_MAX ? pause * 2 : NAP_MAX;
-		patience *= 2;
+		if (pause < NAP_MAX)
+			pause *= 2;
+		if (rc == -EAGAIN && patience < PATIENCE_MAX)
+			patience *= 2;
 	}
 }
 

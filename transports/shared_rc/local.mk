@@ -1,7 +1,12 @@
 libropewalk_core_la_SOURCES += \
 	transports/shared_rc/answer.c \
+	transports/shared_rc/door.c \
+	transports/shared_rc/door.h \
+	transports/shared_rc/forked.c \
+	transports/shared_rc/forked.h \
 	transports/shared_rc/inbox.c \
 	transports/shared_rc/internal.h \
+	transports/shared_rc/join.c \
 	transports/shared_rc/join.h \
 	transports/shared_rc/layout.c \
 	transports/shared_rc/layout.h \

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who does not belong to a domain: another user, who knows the key even; one of the same user who does not know it; one
+ * who says nothing; and one who hands over what he should not. Each in either role, as a visitor and at the door.
+ */
+#define _GNU_SOURCE /* accept4, memfd_create */
+#include "rwk_test.h"
+
+#include "members.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	SHORT = 300, /* ms that a join waits that is to fail */
+	SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
+	/* What the messages are, as a stranger would know. */
+	MAGIC = 0x43525352,
+	WELCOME_BYTES = 56,
+};
+
+struct greeting {
+	uint32_t magic, version;
+	uint8_t nonce[32];
+};
+
+static struct rwk_src_secret secret_of(uint8_t number, bool knows_key)
+{
+	struct rwk_src_secret secret;
+	uint8_t key[32];
+
+	key_of(number, key);
+	rwk_src_secret_draw(key, geteuid(), &secret);
+	if (!knows_key)
+		secret.key[0] ^= 1;
+	return secret;
+}
+
+/* Runs fn in a child: its status, or 128 + signal. */
+static pid_t child_start(int (*fn)(void *arg), void *arg)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	alarm(30);
+	_exit(fn(arg));
+}
+
+static int child_end(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/*
+ * Strangers as visitors.
+ */
+
+struct visit {
+	struct rwk_src_secret secret;
+	uid_t uid; /* 0: ours */
+};
+
+/* Knocks as who he is: 0: nothing was handed over; 1: he was let in. */
+static int visit(void *arg)
+{
+	const struct visit *v = arg;
+	struct rwk_src_holding holding = {.fd = {-1, -1, -1}};
+	unsigned before = open_descriptors();
+	int rc;
+
+	if (v->uid && setresuid(v->uid, v->uid, v->uid))
+		return 2;
+	rc = rwk_src_door_knock(&v->secret, rwk_src_ms() + 5000, 5000, &holding);
+	if (!rc || open_descriptors() != before)
+		return 1;
+	return rc == (v->uid ? -ECONNRESET : -EKEYREJECTED) ? 0 : 3;
+}
+
+static void visit_member(uint8_t key, const struct visit *v)
+{
+	const struct plan plan = {.key = key};
+	struct member m, friend;
+
+	member_join(&m, &plan);
+	assert_int_equal(child_end(child_start(visit, (void *)v)), 0);
+	assert_int_equal(holders_of(&m.told), 1);
+	/* And those who belong there come in as ever. */
+	member_join(&friend, &plan);
+	assert_true(same_domain(&m.told, &friend.told));
+	member_leave(&friend);
+	member_leave(&m);
+}
+
+/* A stranger of the same user, who does not know the key but has seen the name, gets nothing. */
+static void visitor_without_key(void **state)
+{
+	const struct visit v = {.secret = secret_of(1, false)};
+
+	(void)state;
+	visit_member(1, &v);
+}
+
+/* Nor does another user, who knows all. */
+static void visitor_of_another_user(void **state)
+{
+	const struct visit v = {.secret = secret_of(2, true), .uid = STRANGER};
+
+	(void)state;
+	if (geteuid()) {
+		print_message("[  SKIPPED ] only root can become another user\n");
+		skip();
+	}
+	visit_member(2, &v);
+}
+
+static socklen_t address_of(const struct rwk_src_secret *secret, struct sockaddr_un *a)
+{
+	socklen_t len = sizeof(*a);
+	int fd = rwk_src_door_bind(secret);
+
+	assert_true(fd >= 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)a, &len), 0);
+	close(fd);
+	return len;
+}
+
+static int connect_to(const struct sockaddr_un *a, socklen_t len)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)a, len), 0);
+	return fd;
+}
+
+/* Three times as many as have a place say nothing, while a member looks: who belongs there comes in nevertheless. */
+static void silent_visitors(void **state)
+{
+	const struct plan plan = {.key = 3};
+	const struct rwk_src_secret secret = secret_of(3, true);
+	struct member m, friend[3];
+	int fd[3 * RWK_SRC_VISITORS];
+	struct sockaddr_un a;
+	socklen_t len = address_of(&secret, &a);
+
+	(void)state;
+	member_join(&m, &plan);
+	for (int i = 0; i < 3 * RWK_SRC_VISITORS; i++)
+		fd[i] = connect_to(&a, len);
+	for (int i = 0; i < 3; i++)
+		member_start(&friend[i], &plan);
+	for (int i = 0; i < 3; i++) {
+		assert_true(member_hear(&friend[i]));
+		assert_int_equal(friend[i].told.rc, 0);
+		assert_true(same_domain(&m.told, &friend[i].told));
+		member_leave(&friend[i]);
+	}
+	for (int i = 0; i < 3 * RWK_SRC_VISITORS; i++)
+		close(fd[i]);
+	member_leave(&m);
+	assert_nothing_left(&m.told, 3);
+}
+
+/* Visitors who say anything at all, at length or nothing, with descriptors or without, and who hang up at once. */
+static void babbling_visitors(void **state)
+{
+	const struct plan plan = {.key = 4};
+	const struct rwk_src_secret secret = secret_of(4, true);
+	struct sockaddr_un a;
+	socklen_t len = address_of(&secret, &a);
+	unsigned char bytes[4096] = {1};
+	struct member m, friend;
+	unsigned seed = 7;
+
+	(void)state;
+	member_join(&m, &plan);
+	for (int i = 0; i < 300; i++) {
+		union {
+			struct cmsghdr align;
+			char bytes[CMSG_SPACE(2 * sizeof(int))];
+		} control = {.align = {.cmsg_level = SOL_SOCKET,
+				     .cmsg_type = SCM_RIGHTS,
+				     .cmsg_len = CMSG_LEN(2 * sizeof(int))}};
+		struct iovec iov = {bytes, (size_t)rand_r(&seed) % (i % 3 ? 80 : sizeof(bytes))};
+		struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+		int fd = connect_to(&a, len), own[2] = {fd, fd};
+
+		if (i % 4 == 0) {
+			memcpy(CMSG_DATA(&control.align), own, sizeof(own));
+			msg.msg_control = control.bytes;
+			msg.msg_controllen = sizeof(control);
+		}
+		sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+		close(fd);
+	}
+	member_join(&friend, &plan);
+	assert_true(same_domain(&m.told, &friend.told));
+	member_leave(&friend);
+	member_leave(&m);
+	assert_nothing_left(&m.told, 4);
+}
+
+/*
+ * Strangers at the door: they have the name. Each gets a socket that is bound, before anybody knocks.
+ */
+
+struct squatter {
+	struct rwk_src_secret secret;
+	void (*behave)(struct squatter *s, int door); /* does not return but in an error */
+	uid_t uid;
+	struct rwk_src_size size;
+	int seals; /* of the memory that it hands over */
+	size_t bytes;
+	uint32_t version;
+	int ready; /* written to when the door is there */
+};
+
+static int squat(void *arg)
+{
+	struct squatter *s = arg;
+	int door;
+
+	if (s->uid && setresuid(s->uid, s->uid, s->uid))
+		return 2;
+	door = rwk_src_door_bind(&s->secret);
+	if (door < 0 || rwk_src_door_listen(door) || write(s->ready, "r", 1) != 1)
+		return 3;
+	s->behave(s, door);
+	return 4;
+}
+
+/* As a member would: but he has another key, is another user, or has other memory. */
+static void as_member(struct squatter *s, int door)
+{
+	struct rwk_src_holding holding = {.id = 1, .size = s->size};
+	struct rwk_src_porch porch;
+	int memory = memfd_create("ropewalk src", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	holding.fd[RWK_SRC_MEMORY] = memory;
+	holding.fd[RWK_SRC_SOCKET] = socket(AF_INET, SOCK_DGRAM, 0);
+	holding.fd[RWK_SRC_DOOR] = door;
+	if (memory < 0 || ftruncate(memory, (off_t)s->bytes) || fcntl(memory, F_ADD_SEALS, s->seals) ||
+		rwk_src_porch_open(&porch, &s->secret, &holding))
+		return;
+	for (;;) {
+		struct pollfd p = {.fd = porch.epoll, .events = POLLIN};
+
+		poll(&p, 1, -1);
+		rwk_src_porch_attend(&porch);
+	}
+}
+
+/* Lets everybody in who says anything, and hands over descriptors with a proof that is none. */
+static void as_impostor(struct squatter *s, int door)
+{
+	char bytes[256] = {0};
+
+	for (;;) {
+		struct greeting greeting = {.magic = MAGIC, .version = s->version};
+		union {
+			struct cmsghdr align;
+			char bytes[CMSG_SPACE(3 * sizeof(int))];
+		} control = {.align = {.cmsg_level = SOL_SOCKET,
+				     .cmsg_type = SCM_RIGHTS,
+				     .cmsg_len = CMSG_LEN(3 * sizeof(int))}};
+		const int things[3] = {door, door, door};
+		struct iovec iov = {bytes, WELCOME_BYTES};
+		struct msghdr msg = {.msg_iov = &iov,
+			.msg_iovlen = 1,
+			.msg_control = control.bytes,
+			.msg_controllen = sizeof(control)};
+		struct pollfd p = {.fd = door, .events = POLLIN};
+		int fd;
+
+		poll(&p, 1, -1);
+		fd = accept4(door, NULL, NULL, SOCK_CLOEXEC);
+		memcpy(CMSG_DATA(&control.align), things, sizeof(things));
+		if (send(fd, &greeting, sizeof(greeting), MSG_NOSIGNAL) > 0 && recv(fd, bytes, sizeof(bytes), 0) > 0)
+			sendmsg(fd, &msg, MSG_NOSIGNAL);
+		close(fd);
+	}
+}
+
+static void as_silent(struct squatter *s, int door)
+{
+	(void)s;
+	(void)door;
+	for (;;)
+		pause();
+}
+
+static void as_babbler(struct squatter *s, int door)
+{
+	(void)s;
+	for (;;) {
+		struct pollfd p = {.fd = door, .events = POLLIN};
+		int fd;
+
+		poll(&p, 1, -1);
+		fd = accept4(door, NULL, NULL, SOCK_CLOEXEC);
+		send(fd, "Good day to you, Sir, and what might your name be?", 50, MSG_NOSIGNAL);
+		close(fd);
+	}
+}
+
+/* What a join says while that squatter is at its door; it leaves no descriptor open. */
+static int join_squatter(uint8_t number, struct squatter *s)
+{
+	const struct plan plan = {.key = number, .wait_ms = SHORT};
+	bool made = false;
+	struct rwk_src_join_attr attr = attr_of(&plan, &made);
+	struct rwk_src_seat *seat = NULL;
+	unsigned before;
+	int fd[2], rc;
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
+	s->ready = fd[1];
+	pid = child_start(squat, s);
+	assert_int_equal(read(fd[0], &c, 1), 1);
+	before = open_descriptors();
+	rc = rwk_src_join(&attr, &seat);
+	assert_int_equal(open_descriptors(), before + (rc ? 0 : 4));
+	if (!rc)
+		rwk_src_leave(seat);
+	assert_false(made);
+	kill(pid, SIGKILL);
+	assert_int_equal(child_end(pid), 128 + SIGKILL);
+	close(fd[0]);
+	close(fd[1]);
+	return rc;
+}
+
+static struct squatter member_like(uint8_t number)
+{
+	const struct plan plan = {.key = number};
+	bool made;
+	const struct rwk_src_join_attr attr = attr_of(&plan, &made);
+
+	return (struct squatter){
+		.secret = secret_of(number, true),
+		.behave = as_member,
+		.size = attr.size,
+		.bytes = rwk_src_segment_size(&attr.size),
+		.seals = SEALS,
+		.version = 1,
+	};
+}
+
+/* Those who do not belong there are not joined; the first line shows that the others are refused for what they are. */
+static void squatters(void **state)
+{
+	struct squatter s = member_like(5);
+
+	(void)state;
+	assert_int_equal(join_squatter(5, &s), 0);
+	s.secret = secret_of(5, false);
+	assert_int_equal(join_squatter(5, &s), -EACCES); /* he sends us away, again and again */
+
+	s = member_like(5);
+	s.behave = as_impostor;
+	assert_int_equal(join_squatter(5, &s), -EACCES);
+	s.behave = as_babbler;
+	assert_int_equal(join_squatter(5, &s), -EACCES);
+	s.behave = as_silent;
+	assert_int_equal(join_squatter(5, &s), -ETIMEDOUT);
+}
+
+/* Another user has the name, and knows all that there is to know. */
+static void squatter_of_another_user(void **state)
+{
+	struct squatter s = member_like(6);
+
+	(void)state;
+	if (geteuid()) {
+		print_message("[  SKIPPED ] only root can become another user\n");
+		skip();
+	}
+	s.uid = STRANGER;
+	assert_int_equal(join_squatter(6, &s), -EACCES);
+	s.behave = as_silent;
+	assert_int_equal(join_squatter(6, &s), -EACCES);
+}
+
+/* Memory that could be cut off below us, memory of another size, and another version of all this. */
+static void other_memory(void **state)
+{
+	static const int seals[] = {0, SEALS & ~F_SEAL_SHRINK, SEALS & ~F_SEAL_GROW, SEALS & ~F_SEAL_SEAL};
+	struct squatter s = member_like(7);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(seals) / sizeof(seals[0]); i++) {
+		s.seals = seals[i];
+		assert_int_equal(join_squatter(7, &s), -EPROTO);
+	}
+	s = member_like(7);
+	s.bytes -= 4096;
+	assert_int_equal(join_squatter(7, &s), -EPROTONOSUPPORT);
+	s = member_like(7);
+	s.size.members = 1;
+	assert_int_equal(join_squatter(7, &s), -EPROTONOSUPPORT);
+	s = member_like(7);
+	s.behave = as_impostor;
+	s.version = 2;
+	assert_int_equal(join_squatter(7, &s), -EPROTONOSUPPORT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(visitor_without_key),
+		cmocka_unit_test(visitor_of_another_user),
+		cmocka_unit_test(silent_visitors),
+		cmocka_unit_test(babbling_visitors),
+		cmocka_unit_test(squatters),
+		cmocka_unit_test(squatter_of_another_user),
+		cmocka_unit_test(other_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
