@@ -212,8 +212,7 @@ static ssize_t cq_sreadfrom(
 	int err;
 
 	if (cq->wait.object == FI_WAIT_NONE) {
-		rwk_warn("fi_cq_sread: the queue was opened with FI_WAIT_NONE; FI_WAIT_UNSPEC or FI_WAIT_FD can be "
-			 "waited for");
+		rwk_warn("fi_cq_sread: the queue was opened with FI_WAIT_NONE; others can be waited for");
 		return -FI_EINVAL;
 	}
 	if (cq->threshold && cond)

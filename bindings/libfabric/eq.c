@@ -97,8 +97,7 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *number, void *buf, size_t 
 	ssize_t ret;
 
 	if (eq_of(fid)->wait_obj == FI_WAIT_NONE) {
-		rwk_warn("fi_eq_sread: the event queue was opened with FI_WAIT_NONE; FI_WAIT_UNSPEC or FI_WAIT_FD can "
-			 "be waited for");
+		rwk_warn("fi_eq_sread: the event queue was opened with FI_WAIT_NONE; others can be waited for");
 		return -FI_EINVAL;
 	}
 	for (;;) {
@@ -136,7 +135,7 @@ static int eq_control(struct fid *fid, int command, void *arg)
 {
 	struct rwk_fi_eq *eq = rwk_container_of(fid, struct rwk_fi_eq, fid.fid);
 
-	if (command == FI_GETWAIT && eq->wait_obj != FI_WAIT_NONE) {
+	if (command == FI_GETWAIT && eq->wait_obj == FI_WAIT_FD) {
 		*(int *)arg = eq->fd;
 		return 0;
 	}
@@ -188,8 +187,10 @@ int rwk_fi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fi
 	struct rwk_fi_eq *eq;
 	int err;
 
-	if (wait != FI_WAIT_NONE && wait != FI_WAIT_UNSPEC && wait != FI_WAIT_FD) {
-		rwk_warn("fi_eq_open: wait object %d; there is FI_WAIT_NONE, FI_WAIT_UNSPEC and FI_WAIT_FD", wait);
+	if (wait != FI_WAIT_NONE && wait != FI_WAIT_UNSPEC && wait != FI_WAIT_FD && wait != FI_WAIT_YIELD) {
+		rwk_warn("fi_eq_open: wait object %d; there is FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD and "
+			 "FI_WAIT_YIELD",
+			wait);
 		return -FI_ENOSYS;
 	}
 	eq = calloc(1, sizeof(*eq));

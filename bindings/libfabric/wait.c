@@ -28,8 +28,13 @@ int rwk_fi_wait_open(struct rwk_fi_wait *w, enum fi_wait_obj wanted, const char 
 	*w = (struct rwk_fi_wait){.object = FI_WAIT_NONE, .epoll_fd = -1, .event_fd = -1};
 	if (wanted == FI_WAIT_NONE)
 		return 0;
+	if (wanted == FI_WAIT_YIELD) {
+		w->object = wanted;
+		return 0;
+	}
 	if (wanted != FI_WAIT_UNSPEC && wanted != FI_WAIT_FD) {
-		rwk_warn("%s: wait object %d; there is FI_WAIT_NONE, FI_WAIT_UNSPEC and FI_WAIT_FD", what, wanted);
+		rwk_warn("%s: wait object %d; there is FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD and FI_WAIT_YIELD",
+			what, wanted);
 		return -FI_ENOSYS;
 	}
 	w->object = FI_WAIT_FD;
@@ -172,7 +177,7 @@ int rwk_fi_wait_for(
 			w->signaled = false;
 			return -FI_EAGAIN;
 		}
-		if (polls < POLLS_BEFORE_SLEEP && timeout)
+		if (polls < POLLS_BEFORE_SLEEP && timeout && w->object != FI_WAIT_YIELD)
 			continue;
 		if (rwk_fi_deadline_past(&end))
 			return -FI_ETIMEDOUT;
@@ -184,7 +189,7 @@ int rwk_fi_wait_control(struct rwk_fi_wait *w, int command, void *arg)
 {
 	switch (command) {
 	case FI_GETWAIT:
-		if (w->object == FI_WAIT_NONE)
+		if (w->object != FI_WAIT_FD)
 			return -FI_ENODATA;
 		*(int *)arg = w->epoll_fd;
 		return 0;

@@ -26,13 +26,13 @@ struct rwk_fi_wait {
 	bool armed;              /* somebody sleeps, or may: an arrival writes the eventfd */
 	struct rwk_completions *done; /* gets nothing without a call while armed; NULL: there is no such queue */
 	bool signaled;           /* the next wait ends at once */
-	enum fi_wait_obj object; /* FI_WAIT_NONE or FI_WAIT_FD */
-	int epoll_fd, event_fd;  /* -1 with FI_WAIT_NONE */
+	enum fi_wait_obj object; /* FI_WAIT_NONE, FI_WAIT_FD or FI_WAIT_YIELD */
+	int epoll_fd, event_fd;  /* -1 without FI_WAIT_FD */
 };
 
 /**
- * `wanted` FI_WAIT_NONE, FI_WAIT_UNSPEC or FI_WAIT_FD: 0. Others: -FI_ENOSYS, logged with `what` ("fi_cq_open"). Or the
- * errno of epoll or eventfd.
+ * `wanted` FI_WAIT_NONE, FI_WAIT_UNSPEC (it becomes FI_WAIT_FD), FI_WAIT_FD or FI_WAIT_YIELD: 0. Others: -FI_ENOSYS,
+ * logged with `what` ("fi_cq_open"). Or the errno of epoll or eventfd.
  */
 int rwk_fi_wait_open(struct rwk_fi_wait *w, enum fi_wait_obj wanted, const char *what);
 void rwk_fi_wait_close(struct rwk_fi_wait *w);
@@ -67,8 +67,8 @@ void rwk_fi_wait_signal(struct rwk_fi_wait *w);
 int rwk_fi_wait_arm(struct rwk_fi_wait *w);
 
 /**
- * Drives the engines until ready(arg), asleep in between where there is a descriptor, else yielding the core. `lock`
- * (or NULL) is held on entry and return. `timeout` in ms, negative for none. 0: ready; -FI_ETIMEDOUT; -FI_EAGAIN:
+ * Drives the engines until ready(arg), asleep in between where there is a descriptor, else yielding the core (with
+ * FI_WAIT_YIELD after each look). `lock` (or NULL) is held on entry and return. `timeout` in ms, negative for none. 0: ready; -FI_ETIMEDOUT; -FI_EAGAIN:
  * signaled.
  */
 int rwk_fi_wait_for(

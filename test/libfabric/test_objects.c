@@ -489,6 +489,26 @@ static void event_queue(void **state)
 	assert_int_equal(fi_close(fid), 0);
 }
 
+/* An event queue that yields the core can be waited for, but has no descriptor; one without a wait object cannot. */
+static void event_queue_waits(void **state)
+{
+	struct fi_eq_attr attr = {.wait_obj = FI_WAIT_YIELD};
+	struct fi_eq_entry out;
+	struct fid_eq *eq;
+	uint32_t event;
+	int fd;
+
+	(void)state;
+	assert_int_equal(fi_eq_open(native.fabric, &attr, &eq, NULL), 0);
+	assert_int_equal(fi_control(&eq->fid, FI_GETWAIT, &fd), -FI_ENOSYS);
+	assert_int_equal(fi_eq_sread(eq, &event, &out, sizeof(out), 1, 0), -FI_EAGAIN);
+	assert_int_equal(fi_close(&eq->fid), 0);
+	attr.wait_obj = FI_WAIT_NONE;
+	assert_int_equal(fi_eq_open(native.fabric, &attr, &eq, NULL), 0);
+	assert_int_equal(fi_eq_sread(eq, &event, &out, sizeof(out), 1, 0), -FI_EINVAL);
+	assert_int_equal(fi_close(&eq->fid), 0);
+}
+
 /* A counter does what it is told, by itself. */
 static void counter_alone(void **state)
 {
@@ -526,6 +546,7 @@ int main(void)
 		cmocka_unit_test(names),
 		cmocka_unit_test(options),
 		cmocka_unit_test(event_queue),
+		cmocka_unit_test(event_queue_waits),
 		cmocka_unit_test(counter_alone),
 	};
 

@@ -11,12 +11,13 @@
 #include <unistd.h>
 
 /*
- * A timeout that passes is -FI_EAGAIN and not shorter than asked for; without a wait object there is nothing to wait
- * for.
+ * A timeout that passes is -FI_EAGAIN and not shorter than asked for. One may wait for a queue that yields the core in
+ * the same way, but it has no descriptor; without a wait object there is nothing to wait for.
  */
 static void timeouts(void **state)
 {
-	struct t_options o = {.wait = FI_WAIT_FD};
+	static const enum fi_wait_obj objects[] = {FI_WAIT_FD, FI_WAIT_YIELD};
+	struct t_options o = {.wait = FI_WAIT_NONE};
 	struct fi_cq_tagged_entry entry;
 	struct t_domain d;
 	struct t_end e;
@@ -24,15 +25,22 @@ static void timeouts(void **state)
 
 	(void)state;
 	t_domain_open(&d, 0, FI_THREAD_SAFE);
-	t_end_open(&e, &d, &o);
-	start = t_now();
-	assert_int_equal(fi_cq_sread(e.cq, &entry, 1, NULL, 30), -FI_EAGAIN);
-	assert_true(t_now() - start >= 29);
-	assert_int_equal(fi_cq_sread(e.cq, &entry, 1, NULL, 0), -FI_EAGAIN);
-	assert_int_equal(fi_cq_signal(e.cq), 0); /* ends the next wait */
-	assert_int_equal(fi_cq_sread(e.cq, &entry, 1, NULL, T_PATIENCE), -FI_EAGAIN);
-	t_end_close(&e);
-	o.wait = FI_WAIT_NONE;
+	for (int i = 0; i < 2; i++) {
+		enum fi_wait_obj told = FI_WAIT_NONE;
+		int fd;
+
+		t_end_open(&e, &d, &(struct t_options){.wait = objects[i]});
+		assert_int_equal(fi_control(&e.cq->fid, FI_GETWAITOBJ, &told), 0);
+		assert_int_equal(told, objects[i]);
+		assert_int_equal(fi_control(&e.cq->fid, FI_GETWAIT, &fd), told == FI_WAIT_FD ? 0 : -FI_ENODATA);
+		start = t_now();
+		assert_int_equal(fi_cq_sread(e.cq, &entry, 1, NULL, 30), -FI_EAGAIN);
+		assert_true(t_now() - start >= 29);
+		assert_int_equal(fi_cq_sread(e.cq, &entry, 1, NULL, 0), -FI_EAGAIN);
+		assert_int_equal(fi_cq_signal(e.cq), 0); /* ends the next wait */
+		assert_int_equal(fi_cq_sread(e.cq, &entry, 1, NULL, T_PATIENCE), -FI_EAGAIN);
+		t_end_close(&e);
+	}
 	t_end_open(&e, &d, &o);
 	assert_int_equal(fi_cq_sread(e.cq, &entry, 1, NULL, 0), -FI_EINVAL);
 	assert_int_equal(fi_cq_signal(e.cq), -FI_ENOSYS);
@@ -199,6 +207,13 @@ static void by_sread(struct role *r, bool first)
 	role_close(r);
 }
 
+static void by_yield(struct role *r, bool first)
+{
+	role_open(r, &(struct t_options){.wait = FI_WAIT_YIELD});
+	ping(r, first, next_by_sread);
+	role_close(r);
+}
+
 static void by_fd(struct role *r, bool first)
 {
 	role_open(r, &(struct t_options){.wait = FI_WAIT_FD});
@@ -210,6 +225,8 @@ static void read_first(struct role *r) { by_read(r, true); }
 static void read_second(struct role *r) { by_read(r, false); }
 static void sread_first(struct role *r) { by_sread(r, true); }
 static void sread_second(struct role *r) { by_sread(r, false); }
+static void yield_first(struct role *r) { by_yield(r, true); }
+static void yield_second(struct role *r) { by_yield(r, false); }
 static void fd_first(struct role *r) { by_fd(r, true); }
 static void fd_second(struct role *r) { by_fd(r, false); }
 
@@ -223,6 +240,12 @@ static void processes_sread(void **state)
 {
 	(void)state;
 	two_processes(sread_first, sread_second);
+}
+
+static void processes_yield(void **state)
+{
+	(void)state;
+	two_processes(yield_first, yield_second);
 }
 
 static void processes_fd(void **state)
@@ -476,6 +499,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(processes_read), /* those that fork come first: no thread has been made yet */
 		cmocka_unit_test(processes_sread),
+		cmocka_unit_test(processes_yield),
 		cmocka_unit_test(processes_fd),
 		cmocka_unit_test(sleeping_process),
 		cmocka_unit_test(peeking_process),
