@@ -35,8 +35,8 @@ static struct rwk_cost src_node(uint64_t nodes, uint64_t ranks)
 		.initiators = each,
 		.targets = each,
 		.machines = machines,
-		.bytes = machines + each * RWK_COST_CHANNEL + (nodes - 1) * RWK_COST_STREAM,
-		.timers = 2 * each,
+		.bytes = machines + each * (RWK_COST_CHANNEL + RWK_COST_TARGET) + (nodes - 1) * RWK_COST_STREAM,
+		.timers = each,
 		.sockets = nodes - 1 + ranks + 2,
 	};
 }

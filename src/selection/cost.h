@@ -19,9 +19,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RWK_COST_REQUESTER 512u  /* bytes of the half of a machine that sends, with its counters: rwk_rc_size */
-#define RWK_COST_RESPONDER 512u  /* and of the half that receives: rwk_rc_responder_size */
-#define RWK_COST_CHANNEL   576u  /* what transports/packet keeps of a peer beside the machine */
+#define RWK_COST_REQUESTER 512u /* bytes of the half of a machine that sends, with its counters: rwk_rc_size */
+#define RWK_COST_RESPONDER 512u /* and of the half that receives: rwk_rc_responder_size */
+#define RWK_COST_CHANNEL   576u /* what transports/packet keeps of a peer beside the machine */
+#define RWK_COST_TARGET    768u /* what a domain keeps of a target beside its responder: a copy to go back to, a lock */
 #define RWK_COST_STREAM    4096u /* an idle TCP stream in the kernel: socket, file, a place in a poll set (3.9 KB) */
 
 /** Of one RC connection, at one end. */
@@ -33,7 +34,7 @@ struct rwk_cost {
 	uint64_t initiators, targets; /* halves that send and that receive: of an RC queue pair both */
 	uint64_t machines;            /* bytes of these halves */
 	uint64_t bytes;               /* in all, the kernel's streams included */
-	uint64_t timers;              /* deadlines: of each half one */
+	uint64_t timers;              /* deadlines: of each requester one, of each of RC's responders one */
 	uint64_t sockets;
 };
 

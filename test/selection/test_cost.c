@@ -37,7 +37,7 @@ static struct rwk_cost counted(uint32_t nodes, uint32_t ranks, bool src)
 		c.sockets += src ? 1 : 2;
 	}
 	c.sockets += src ? 2 : 0;
-	c.timers = c.initiators + c.targets;
+	c.timers = c.initiators + (src ? 0 : c.targets);
 	c.machines = c.initiators * RWK_COST_REQUESTER + c.targets * RWK_COST_RESPONDER;
 	return c;
 }
