@@ -65,6 +65,12 @@ noinst_PROGRAMS += bench/shm_transfer
 bench_shm_transfer_SOURCES = bench/shm_transfer.c test/shm/transfer_pair.c test/shm/transfer_pair.h
 bench_shm_transfer_LDADD = bench/libbench.la libropewalk-core.la
 
+# RC against SRC in large jobs, on the simulated network.
+scale_job = bench/scale_job.c bench/scale_job.h bench/scale_rank.c bench/scale_internal.h
+noinst_PROGRAMS += bench/scale
+bench_scale_SOURCES = bench/scale.c $(scale_job)
+bench_scale_LDADD = bench/libbench.la librwk_sim.la libropewalk-core.la -lm
+
 # The MPI programs. They are compiled by $(MPICC) into $(BENCH_MPI_DIR); for another MPI library:
 #   make bench-mpi MPICC=mpicc.mpich BENCH_MPI_DIR=bench/mpich
 BENCH_MPI_DIR = bench/openmpi
@@ -97,7 +103,7 @@ endif
 clean-local:
 	rm -rf bench/openmpi bench/mpich
 
-EXTRA_DIST += bench/README.md bench/compare bench/comparison/analysis.py bench/comparison/benchmarks.py \
+EXTRA_DIST += bench/README.md bench/scale_plot bench/compare bench/comparison/analysis.py bench/comparison/benchmarks.py \
 	bench/comparison/hosts.py bench/comparison/machine.py \
 	bench/comparison/output.py bench/comparison/runs.py bench/comparison/stacks.py $(bench_mpi_shared) \
 	$(bench_mpi_headers) $(bench_mpi_names:%=bench/mpi/%.c)

@@ -54,3 +54,9 @@ test_rc_test_large_SOURCES = test/rc/test_large.c test/rwk_test.h
 test_rc_test_large_CPPFLAGS = $(TEST_CPPFLAGS)
 test_rc_test_large_LDADD = $(TEST_LDADD)
 TESTS += test/rc/test_large
+
+check_PROGRAMS += test/rc/test_scale
+test_rc_test_scale_SOURCES = test/rc/test_scale.c $(scale_job) test/rwk_test.h
+test_rc_test_scale_CPPFLAGS = $(TEST_CPPFLAGS)
+test_rc_test_scale_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/rc/test_scale
