@@ -4,7 +4,7 @@ EXTRA_DIST += test/fuzz/run test/fuzz/corpus
 
 if HAVE_LIBFUZZER
 FUZZ_CFLAGS = $(RWK_WARNINGS) -fno-strict-aliasing -fno-sanitize-recover=undefined -fsanitize=fuzzer,address,undefined
-FUZZERS = test/fuzz/fuzz_rc test/fuzz/fuzz_uc test/fuzz/fuzz_wire
+FUZZERS = test/fuzz/fuzz_rc test/fuzz/fuzz_rma test/fuzz/fuzz_uc test/fuzz/fuzz_wire
 check_PROGRAMS += $(FUZZERS)
 
 test_fuzz_fuzz_rc_SOURCES = test/fuzz/fuzz_rc.c \
@@ -14,6 +14,15 @@ test_fuzz_fuzz_rc_SOURCES = test/fuzz/fuzz_rc.c \
 test_fuzz_fuzz_rc_CPPFLAGS = $(AM_CPPFLAGS)
 test_fuzz_fuzz_rc_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_rc_LDFLAGS = -fsanitize=fuzzer,address,undefined
+
+test_fuzz_fuzz_rma_SOURCES = test/fuzz/fuzz_rma.c \
+	src/engine/atomic.c src/engine/engine.c src/engine/inbound.c src/engine/match.c src/engine/peer.c \
+	src/engine/receive.c src/engine/region.c src/engine/rendezvous.c src/engine/rma.c src/engine/rma_choice.c \
+	src/engine/rma_direct.c src/engine/rma_request.c src/engine/rma_self.c src/engine/rma_serve.c src/engine/self.c \
+	src/engine/send.c src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c src/base/pool.c
+test_fuzz_fuzz_rma_CPPFLAGS = $(AM_CPPFLAGS)
+test_fuzz_fuzz_rma_CFLAGS = $(FUZZ_CFLAGS)
+test_fuzz_fuzz_rma_LDFLAGS = -fsanitize=fuzzer,address,undefined
 
 test_fuzz_fuzz_uc_SOURCES = test/fuzz/fuzz_uc.c \
 	transports/uc/responder.c transports/uc/uc.c transports/wire/segment.c transports/wire/wire.c src/base/iov.c
