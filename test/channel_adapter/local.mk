@@ -29,5 +29,13 @@ test_channel_adapter_test_src_packets_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_src_packets_LDADD = $(TEST_LDADD)
 TESTS += test/channel_adapter/test_src_packets
 
+# With links/udp replaced by the simulated network.
+check_PROGRAMS += test/channel_adapter/test_src_random
+test_channel_adapter_test_src_random_SOURCES = test/channel_adapter/test_src_random.c \
+	test/channel_adapter/sim_udp.c test/channel_adapter/sim_udp.h $(adapter_ends)
+test_channel_adapter_test_src_random_CPPFLAGS = $(TEST_CPPFLAGS)
+test_channel_adapter_test_src_random_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/channel_adapter/test_src_random
+
 TESTS += test/channel_adapter/test_exports
 EXTRA_DIST += test/channel_adapter/test_exports
