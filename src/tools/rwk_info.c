@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define EVERY_STRAND ((1u << RWK_STRAND_COUNT) - 1)
 
@@ -207,6 +208,16 @@ static void print_memory(const struct rwk_cost c[COSTS])
 	printf("%-14s %14s %12s %14s %12s\n", "memory", text[RANK_RC], text[RANK_SRC], text[NODE_RC], text[NODE_SRC]);
 }
 
+/* Without a stream nothing tells of a peer's death: it matters long before memory does where descriptors are few. */
+static void print_descriptors(const struct rwk_cost c[COSTS])
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && c[RANK_RC].sockets > limit.rlim_cur)
+		printf("RC needs more descriptors than a process may have here; `ulimit -n` is %llu\n",
+			(unsigned long long)limit.rlim_cur);
+}
+
 /* What it takes to reach all other nodes, and what is chosen by it. */
 static void print_costs(const struct request *r, const struct rwk_sel_facts *f)
 {
@@ -231,6 +242,7 @@ static void print_costs(const struct request *r, const struct rwk_sel_facts *f)
 	print_memory(c);
 	print_row("timers", timers, c);
 	print_row("sockets", sockets, c);
+	print_descriptors(c);
 	printf("A process's part with SRC: its own, and its share of what the node's processes have in common.\n");
 	printf("queue pairs of the whole job, all to all: RC %" PRIu64 ", SRC %" PRIu64 "\n",
 		rwk_cost_queue_pairs(r->nodes, r->per_node, false), rwk_cost_queue_pairs(r->nodes, r->per_node, true));
