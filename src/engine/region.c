@@ -17,6 +17,7 @@
 struct rwk_regions {
 	struct rwk_region *by_key;
 	struct rwk_region *last; /* asked for last; NULL: none */
+	uint64_t added;          /* regions, ever */
 };
 
 int rwk_regions_open(struct rwk_regions **t)
@@ -74,6 +75,7 @@ int rwk_region_add(struct rwk_regions *t, const struct rwk_region_attr *attr, st
 	memcpy(r->iov, attr->iov, attr->count * sizeof(*r->iov));
 	r->attr.iov = r->iov;
 	r->key = attr->key;
+	r->serial = t->added++;
 	r->careful = attr->count == 1 && !r->iov[0].iov_base;
 	rwk_list_init(&r->incoming);
 	rwk_list_init(&r->exports);

@@ -66,7 +66,8 @@ void rwk_region_set_reached(struct rwk_region *r, void (*reached)(void *owner, c
 
 /**
  * Takes a region out and frees it. From then on its key is refused, and what is under way does not touch its memory any
- * more: a long write that has come in part is dropped from there on, and its initiator told -EACCES.
+ * more: a long write that has come in part is dropped from there on, and its initiator told -EACCES, also if the key is
+ * another region's by then.
  */
 void rwk_region_remove(struct rwk_regions *t, struct rwk_region *r);
 

@@ -104,16 +104,35 @@ static void ended(struct rwk_rma_state *s, const struct rwk_envelope *env)
 		return;
 	s->bytes = 0;
 	s->refused = false;
+	s->met = 0;
+}
+
+/** A request of several pieces has all of them with the same region, though its key may have come to another. */
+static int meet(struct rwk_rma_state *s, const struct rwk_envelope *env, const struct rwk_region *r)
+{
+	if (rwk_likely(env->flags & RWK_RMA_END && !s->met))
+		return 0;
+	for (uint32_t i = 0; i < s->met; i++) {
+		if (s->regions[i].key == r->key)
+			return s->regions[i].serial == r->serial ? 0 : -EACCES;
+	}
+	if (s->met == RWK_ENGINE_IOV_MAX)
+		return -EACCES;
+	s->regions[s->met].key = r->key;
+	s->regions[s->met++].serial = r->serial;
+	return 0;
 }
 
 static int check(struct rwk_rma_state *s, const struct rwk_envelope *env, size_t len, unsigned access,
 	struct rwk_region **r, uint64_t *at)
 {
 	struct rwk_engine *e = s->peer->engine;
+	int rc;
 
 	if (s->refused)
 		return -EACCES;
-	return rwk_region_check(e->attr.regions, e, env->data, env->tag, len, access, r, at);
+	rc = rwk_region_check(e->attr.regions, e, env->data, env->tag, len, access, r, at);
+	return rc ? rc : meet(s, env, *r);
 }
 
 static void written(struct rwk_rma_state *s, const struct rwk_envelope *env, struct rwk_region *r, size_t len, int rc)

@@ -44,6 +44,7 @@ struct rwk_region {
 	struct rwk_region_attr attr;
 	struct iovec iov[RWK_ENGINE_IOV_MAX];
 	uint64_t key, length;
+	uint64_t serial;          /* unlike the key never that of another one, of this table */
 	bool careful;             /* all memory: what is touched may not be mapped */
 	struct rwk_list incoming; /* rwk_rma_in.link: writes that are coming in pieces */
 	struct rwk_list exports;  /* rwk_rma_export.in_region */
@@ -147,7 +148,11 @@ struct rwk_rma_state {
 	uint32_t giving;           /* DATA that lies with the channel, of `posted` */
 	size_t bytes, range_bytes; /* of the request that is coming, and of its range */
 	bool refused;              /* a piece of that request was */
-	struct rwk_list owing;     /* rwk_engine.owing: there is something to tell */
+	uint32_t met;              /* regions that it has met with, if it has several pieces: */
+	struct {
+		uint64_t key, serial;
+	} regions[RWK_ENGINE_IOV_MAX];
+	struct rwk_list owing; /* rwk_engine.owing: there is something to tell */
 	struct rwk_rma_in in;
 	/* Direct requests. */
 	struct rwk_rma_import *imports;

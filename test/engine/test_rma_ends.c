@@ -300,6 +300,55 @@ static void removed_in_the_middle(void **state)
 	}
 }
 
+static bool all_are(const unsigned char *p, size_t len, int byte)
+{
+	return p[0] == byte && !memcmp(p, p + 1, len - 1);
+}
+
+/*
+ * The region goes in the middle of a long request, and its key is another's in the same moment: the request has all of
+ * the one, or all of the other, or is refused; never a part of each.
+ */
+static void key_reused(void **state)
+{
+	enum { LENGTH = 5 * (MEGA / 16), KEY = 77, MARK = 0x11 };
+	unsigned refusals = 0;
+	struct world w;
+
+	for (int after = 0; after < 80; after++) {
+		enum area_kind kind = after & 1 ? READ : WRITE;
+		unsigned char *buf = malloc(LENGTH);
+		struct area old, fresh;
+		struct task t = {0};
+
+		memset(buf, MARK, LENGTH);
+		area_open_world(&w, *state, 2);
+		area_open_key(&old, &w, 1, LENGTH, 3, true, KEY);
+		assert_int_equal(area_simple(&w, 0, &old, kind, buf, 0, LENGTH, 0, &t), 0);
+		for (int i = 0; i < after / 2 * (w.net ? 23 : 1); i++)
+			world_step(&w);
+		area_remove(&old);
+		area_open_key(&fresh, &w, 1, LENGTH, 3, true, KEY);
+		if (kind == READ)
+			memset(fresh.bytes, MARK + 1, LENGTH);
+		world_wait(&w, &t);
+		world_settle(&w);
+		assert_true(t.c.status == 0 || t.c.status == -EACCES);
+		refusals += t.c.status != 0;
+		if (kind == READ)
+			assert_true(t.c.status || all_are(buf, LENGTH, AREA_FILL) || all_are(buf, LENGTH, MARK + 1));
+		else if (t.c.status)
+			area_check_filled(fresh.bytes, LENGTH);
+		else
+			assert_true(all_are(old.bytes, LENGTH, MARK) || all_are(fresh.bytes, LENGTH, MARK));
+		area_close(&old);
+		area_close(&fresh);
+		world_close(&w);
+		free(buf);
+	}
+	assert_true(refusals > 0 || *state == area_direct || *state == &rwk_shm_transport);
+}
+
 /* The target's process ends in the middle: every request ends once, and the survivor can be closed. */
 static void target_dies(void **state)
 {
@@ -341,6 +390,7 @@ int main(void)
 		AREA_EACH(senseless),
 		AREA_EACH(limit),
 		AREA_EACH(removed_in_the_middle),
+		AREA_EACH(key_reused),
 		AREA_EACH(target_dies),
 	};
 
