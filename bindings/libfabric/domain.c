@@ -7,6 +7,7 @@
 #include "bindings/libfabric/cntr.h"
 #include "bindings/libfabric/cq.h"
 #include "bindings/libfabric/ep.h"
+#include "bindings/libfabric/eq.h"
 #include "bindings/libfabric/mr.h"
 #include "bindings/libfabric/progress.h"
 
@@ -52,12 +53,34 @@ static int endpoint2(struct fid_domain *domain, struct fi_info *info, struct fid
 	return -FI_ENOSYS;
 }
 
+/* An event queue for all endpoints that have none of their own. */
+static int domain_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+	struct rwk_fi_domain *domain = rwk_container_of(fid, struct rwk_fi_domain, fid.fid);
+	struct rwk_fi_eq *eq = rwk_container_of(other, struct rwk_fi_eq, fid.fid);
+
+	if (flags) /* FI_REG_MR: registrations that end later, as an event */
+		return -FI_EBADFLAGS;
+	if (other->fclass != FI_CLASS_EQ || domain->eq || eq->fabric != domain->fabric) {
+		rwk_warn("fi_domain_bind: %s",
+			other->fclass != FI_CLASS_EQ ? "the object is no event queue"
+			: domain->eq                 ? "the domain has an event queue"
+						     : "the event queue is another fabric's");
+		return -FI_EINVAL;
+	}
+	domain->eq = eq;
+	rwk_fi_hold(&eq->refs);
+	return 0;
+}
+
 static int domain_close(struct fid *fid)
 {
 	struct rwk_fi_domain *domain = rwk_container_of(fid, struct rwk_fi_domain, fid.fid);
 
 	if (rwk_fi_busy(&domain->refs))
 		return -FI_EBUSY;
+	if (domain->eq)
+		rwk_fi_drop(&domain->eq->refs);
 	rwk_fi_progress_stop(domain->progress);
 	rwk_fi_wait_close(&domain->engines);
 	rwk_regions_close(domain->regions);
@@ -70,7 +93,7 @@ static int domain_close(struct fid *fid)
 static const struct fi_ops fid_ops = {
 	.size = RWK_FI_OPS_SIZE(struct fi_ops, ops_set),
 	.close = domain_close,
-	.bind = rwk_fi_no_bind,
+	.bind = domain_bind,
 	.control = rwk_fi_mr_control,
 	.ops_open = rwk_fi_no_ops_open,
 	.tostr = rwk_fi_no_tostr,

@@ -13,6 +13,7 @@
 struct rwk_fi_domain {
 	struct fid_domain fid;
 	struct rwk_fi_fabric *fabric;
+	struct rwk_fi_eq *eq;      /* bound, or NULL; nothing is reported to it (eq.h) */
 	struct rwk_fi_mutex *lock; /* &mutex, or NULL: FI_THREAD_DOMAIN without a progress thread; every object of the
 				      domain keeps a copy */
 	struct rwk_fi_mutex mutex;

@@ -20,7 +20,7 @@ struct rwk_fi_eq {
 	int fd;                 /* eventfd, non-zero while events is not empty */
 	enum fi_wait_obj wait_obj;
 	bool can_write;   /* FI_WRITE was asked for */
-	atomic_uint refs; /* endpoints bound */
+	atomic_uint refs; /* endpoints and domains bound */
 };
 
 int rwk_fi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context);

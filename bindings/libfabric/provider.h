@@ -7,6 +7,7 @@
  *
  *   fabric <- domain <- av, cq, cntr, mr, ep        ep holds the av, cqs, cntrs and eq that it is bound to
  *   fabric <- eq                                    mr holds the cntrs, and the ep, that it is bound to
+ *                                                   domain holds the eq that it is bound to
  *
  * Threads: a domain opened with FI_THREAD_DOMAIN and manual progress has no lock, its user serialises all calls on it.
  * In every other case one lock a domain (lock.h) covers its endpoints, queues, counters, address vectors and regions.

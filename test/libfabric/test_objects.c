@@ -489,6 +489,32 @@ static void event_queue(void **state)
 	assert_int_equal(fi_close(fid), 0);
 }
 
+/* A domain takes one event queue of its fabric, and holds it; registrations do not end later. */
+static void event_queue_of_domain(void **state)
+{
+	struct fi_eq_attr attr = {0};
+	struct fid_eq *eq, *other, *foreign;
+	struct t_domain d;
+
+	(void)state;
+	t_domain_open(&d, 0, FI_THREAD_DOMAIN);
+	assert_int_equal(fi_eq_open(d.fabric, &attr, &eq, NULL), 0);
+	assert_int_equal(fi_eq_open(d.fabric, &attr, &other, NULL), 0);
+	assert_int_equal(fi_eq_open(native.fabric, &attr, &foreign, NULL), 0);
+	assert_int_equal(fi_domain_bind(d.domain, &eq->fid, 1ULL << 59), -FI_EBADFLAGS); /* FI_REG_MR */
+	assert_int_equal(fi_domain_bind(d.domain, &d.domain->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_domain_bind(d.domain, &foreign->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_domain_bind(d.domain, &eq->fid, 0), 0);
+	assert_int_equal(fi_domain_bind(d.domain, &other->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_close(&eq->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&d.domain->fid), 0);
+	assert_int_equal(fi_close(&eq->fid), 0);
+	assert_int_equal(fi_close(&other->fid), 0);
+	assert_int_equal(fi_close(&foreign->fid), 0);
+	assert_int_equal(fi_close(&d.fabric->fid), 0);
+	fi_freeinfo(d.info);
+}
+
 /* An event queue that yields the core can be waited for, but has no descriptor; one without a wait object cannot. */
 static void event_queue_waits(void **state)
 {
@@ -547,6 +573,7 @@ int main(void)
 		cmocka_unit_test(options),
 		cmocka_unit_test(event_queue),
 		cmocka_unit_test(event_queue_waits),
+		cmocka_unit_test(event_queue_of_domain),
 		cmocka_unit_test(counter_alone),
 	};
 
