@@ -15,6 +15,8 @@
 
 #define MULTI_MIN 64 /* bytes left at which a multi-receive buffer is released, unless FI_OPT_MIN_MULTI_RECV says */
 
+#define FAREWELL 60000 /* ms, in which a receiver that computes for long should have come by */
+
 static struct rwk_fi_ep *ep_of(struct fid *fid)
 {
 	return rwk_container_of(fid, struct rwk_fi_ep, fid.fid);
@@ -386,6 +388,42 @@ static void unbind_all(struct rwk_fi_ep *ep)
 		rwk_fi_drop(&ep->eq->refs);
 }
 
+struct debt {
+	const struct rwk_engine *engine;
+	size_t owed;
+};
+
+static bool owes_less(const void *arg)
+{
+	const struct debt *d = arg;
+
+	return rwk_engine_owes(d->engine) < d->owed;
+}
+
+/*
+ * Nobody waits for what was injected, and the endpoint may be closed before its peer has answered at all: MPI_Finalize
+ * of MPICH does so. It waits here, and moves on what there is, for as long as one message leaves within FAREWELL.
+ */
+static void pay_debts(struct rwk_fi_ep *ep)
+{
+	struct debt d = {ep->engine, rwk_engine_owes(ep->engine)};
+	struct rwk_fi_wait w;
+	int err;
+
+	if (!d.owed || rwk_fi_wait_open(&w, FI_WAIT_FD, "fi_close"))
+		return;
+	err = rwk_fi_wait_attach(&w, ep->engine);
+	while (!err && d.owed) {
+		err = rwk_fi_wait_for(&w, ep->lock, FAREWELL, owes_less, &d);
+		d.owed = rwk_engine_owes(ep->engine);
+	}
+	if (err)
+		rwk_warn("fi_close: %zu messages are lost, sent by inject; for %d s their receivers, who live, have "
+			 "taken none",
+			d.owed, FAREWELL / 1000);
+	rwk_fi_wait_close(&w);
+}
+
 static int ep_close(struct fid *fid)
 {
 	struct rwk_fi_ep *ep = ep_of(fid);
@@ -397,6 +435,7 @@ static int ep_close(struct fid *fid)
 	}
 	rwk_fi_lock(lock);
 	if (ep->engine) {
+		pay_debts(ep);
 		if (rwk_params.stats)
 			print_stats(ep);
 		detach_all(ep);

@@ -135,8 +135,14 @@ struct rwk_engine_attr {
 int rwk_engine_open(const struct rwk_engine_attr *attr, struct rwk_engine **e);
 
 /**
- * Ends the endpoint: outstanding operations are dropped without completions, peers are told. Messages already sent stay
- * readable for their receivers. Never waits.
+ * How many messages living peers wait for that nobody here does: what was sent with RWK_F_INJECT and has not gone out,
+ * and the engine's word that a long message was read. Progress makes it fewer, and so does the death of a peer.
+ */
+size_t rwk_engine_owes(const struct rwk_engine *e);
+
+/**
+ * Ends the endpoint: outstanding operations, and what it owes, are dropped without completions, peers are told.
+ * Messages already sent stay readable for their receivers. Never waits.
  */
 void rwk_engine_close(struct rwk_engine *e);
 

@@ -136,6 +136,27 @@ bool rwk_peer_sending(const struct rwk_peer *p)
 	return !rwk_list_empty(&p->sends);
 }
 
+static size_t owed_to(const struct rwk_peer *p)
+{
+	size_t n = 0;
+
+	for (const struct rwk_list *l = p->sends.next; l != &p->sends; l = l->next) {
+		const struct rwk_tx *tx = rwk_container_of(l, struct rwk_tx, link);
+
+		n += tx->flags & RWK_F_INJECT || (tx->state == RWK_TX_CONTROL && tx->op.env.kind == RWK_FIN);
+	}
+	return n;
+}
+
+size_t rwk_engine_owes(const struct rwk_engine *e)
+{
+	size_t n = 0;
+
+	for (const struct rwk_peer *p = e->all_peers; p; p = p->next)
+		n += p->self || p->error ? 0 : owed_to(p);
+	return n;
+}
+
 static void attach_channel(struct rwk_peer *p, struct rwk_channel *ch)
 {
 	p->channel = ch;

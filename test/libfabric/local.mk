@@ -82,6 +82,13 @@ test_libfabric_test_progress_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_progress_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_progress
 
+check_PROGRAMS += test/libfabric/test_close
+test_libfabric_test_close_SOURCES = test/libfabric/test_close.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h $(FI_TEST_COMMON)
+test_libfabric_test_close_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_close_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_close_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_close
+
 FI_TARGET = test/libfabric/fi_target.c test/libfabric/fi_target.h test/libfabric/fi_pair.c test/libfabric/fi_pair.h
 
 check_PROGRAMS += test/libfabric/test_rma

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An endpoint is closed while messages that were injected are still on their way: their receivers get them all the
+ * same, and receivers that are no more are not waited for.
+ */
+#include "fi_pair.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define LENGTH 200
+#define TAG    7
+
+static void open_end(struct t_domain *d, struct t_end *e)
+{
+	t_domain_open(d, 0, FI_THREAD_DOMAIN);
+	t_end_open(e, d, NULL);
+}
+
+static void close_end(struct t_domain *d, struct t_end *e)
+{
+	t_end_close(e);
+	t_domain_close(d);
+}
+
+static void inject(struct t_end *e, fi_addr_t to, unsigned count)
+{
+	unsigned char buf[LENGTH];
+
+	for (unsigned i = 0; i < count; i++) {
+		t_fill(buf, sizeof(buf), i);
+		t_post(fi_tinject(e->ep, buf, sizeof(buf), to, TAG), e->cq, NULL);
+	}
+}
+
+static void receive(struct t_end *e, unsigned count)
+{
+	unsigned char buf[LENGTH];
+
+	for (unsigned i = 0; i < count; i++) {
+		t_post(fi_trecv(e->ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, TAG, 0, buf), e->cq, NULL);
+		t_wait(e->cq, NULL, NULL);
+		t_check(buf, sizeof(buf), i);
+	}
+}
+
+/* arg: how many. */
+static void injects_and_closes(struct t_process *p)
+{
+	struct t_domain d;
+	struct t_end e;
+	fi_addr_t to;
+
+	open_end(&d, &e);
+	to = t_greet(p, &e);
+	inject(&e, to, *(const unsigned *)p->arg);
+	t_say(p, "", 1);
+	close_end(&d, &e);
+}
+
+/* The sender closes its endpoint before this one has heard of it. */
+static void comes_late(struct t_process *p)
+{
+	struct t_domain d;
+	struct t_end e;
+	char byte;
+
+	open_end(&d, &e);
+	t_greet(p, &e);
+	t_hear(p, &byte, 1);
+	usleep(200 * 1000);
+	receive(&e, *(const unsigned *)p->arg);
+	close_end(&d, &e);
+}
+
+/* Has contact, but does not receive until the sender is closing: what has no credit stays with the sender. */
+static void receives_late(struct t_process *p)
+{
+	int64_t end;
+	struct t_domain d;
+	struct t_end e;
+	char byte;
+
+	open_end(&d, &e);
+	t_greet(p, &e);
+	t_hear_driving(p, &byte, 1, e.cq);
+	for (end = t_now() + 200; t_now() < end;)
+		t_drive(e.cq);
+	receive(&e, *(const unsigned *)p->arg);
+	close_end(&d, &e);
+}
+
+static void closes_too(struct t_process *p)
+{
+	struct t_domain d;
+	struct t_end e;
+	char byte;
+
+	open_end(&d, &e);
+	t_greet(p, &e);
+	t_hear_driving(p, &byte, 1, e.cq);
+	close_end(&d, &e);
+}
+
+static void is_killed(struct t_process *p)
+{
+	struct t_domain d;
+	struct t_end e;
+	char byte;
+
+	open_end(&d, &e);
+	t_greet(p, &e);
+	t_hear(p, &byte, 1);
+	usleep(200 * 1000);
+	raise(SIGKILL);
+}
+
+static const char *const links[] = {"shm", "udp", "tcp"};
+
+/* Few enough to be sent at once, if there were contact. */
+static void test_before_contact(void **state)
+{
+	static const unsigned count = 70;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		t_two(links[i], injects_and_closes, comes_late, &count);
+}
+
+static void test_without_credit(void **state)
+{
+	static const unsigned count = 200;
+
+	(void)state;
+	setenv("FI_ROPEWALK_EAGER_CREDIT", "4096", 1);
+	for (int i = 0; i < 3; i++)
+		t_two(links[i], injects_and_closes, receives_late, &count);
+	unsetenv("FI_ROPEWALK_EAGER_CREDIT");
+}
+
+/* Those who will not receive are not waited for: each process has T_PATIENCE in all; close alone would take as long. */
+static void test_receiver_closes(void **state)
+{
+	static const unsigned count = 200;
+	int64_t start = t_now();
+
+	(void)state;
+	setenv("FI_ROPEWALK_EAGER_CREDIT", "4096", 1);
+	for (int i = 0; i < 3; i++)
+		t_two(links[i], injects_and_closes, closes_too, &count);
+	unsetenv("FI_ROPEWALK_EAGER_CREDIT");
+	assert_true(t_now() - start < T_PATIENCE);
+}
+
+static void test_receiver_dies(void **state)
+{
+	static const unsigned count = 70;
+	int64_t start = t_now();
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		t_two(links[i], injects_and_closes, is_killed, &count);
+	assert_true(t_now() - start < T_PATIENCE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_before_contact),
+		cmocka_unit_test(test_without_credit),
+		cmocka_unit_test(test_receiver_closes),
+		cmocka_unit_test(test_receiver_dies),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
