@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sodium.h>
+#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -82,18 +83,30 @@ void tell_of(const struct rwk_src_seat *seat, struct told *told)
 		told->cookie = 0;
 }
 
-/* A child of a member, which does not exec, calls what it should not, and stays. */
+/* A child of a member, which does not exec, and stays. Each second one calls what it should not. */
 static pid_t fork_one(struct rwk_src_seat *seat)
 {
+	static unsigned children;
 	pid_t pid = fork();
 
+	children++;
 	if (pid)
 		return pid;
-	for (int i = 0; i < 100; i++)
-		rwk_src_attend(seat);
-	rwk_src_leave(seat);
+	if (children % 2 == 0) {
+		for (int i = 0; i < 100; i++)
+			rwk_src_attend(seat);
+		rwk_src_leave(seat);
+	}
 	sleep(60);
 	_exit(0);
+}
+
+static pid_t spawn_one(void)
+{
+	char *const words[] = {(char *)"sleep", (char *)"60", NULL};
+	pid_t pid;
+
+	return posix_spawnp(&pid, words[0], NULL, NULL, words, environ) ? -1 : pid;
 }
 
 /* Does what it is told; returns when it is to leave, or when its parent has gone. */
@@ -116,8 +129,8 @@ static void obey(int fd, struct rwk_src_seat *seat)
 			continue;
 		if (read(fd, &order, 1) != 1 || order == LEAVE)
 			return;
-		if (order == FORK) {
-			pid_t pid = fork_one(seat);
+		if (order == FORK || order == SPAWN) {
+			pid_t pid = order == FORK ? fork_one(seat) : spawn_one();
 
 			if (write(fd, &pid, sizeof(pid)) != sizeof(pid))
 				return;
@@ -207,14 +220,25 @@ void member_order(struct member *m, enum order order)
 	assert_int_equal(answer, said);
 }
 
-pid_t member_fork(struct member *m)
+static pid_t order_child(struct member *m, enum order order)
 {
-	char said = FORK, answer = 0;
+	char said = (char)order, answer = 0;
 	pid_t pid = 0;
 
 	assert_int_equal(write(m->fd, &said, 1), 1);
 	assert_true(hear(m, &pid, sizeof(pid)) && hear(m, &answer, 1));
+	assert_true(pid > 0);
 	return pid;
+}
+
+pid_t member_fork(struct member *m)
+{
+	return order_child(m, FORK);
+}
+
+pid_t member_spawn(struct member *m)
+{
+	return order_child(m, SPAWN);
 }
 
 void member_leave(struct member *m)

@@ -42,6 +42,7 @@ enum order {
 	ONCE = 'o',    /* attends as soon as there is something, once, and then computes */
 	LEAVE = 'l',   /* leaves and ends with status 0 */
 	FORK = 'f',    /* member_fork */
+	SPAWN = 's',   /* member_spawn */
 };
 
 void key_of(uint8_t number, uint8_t key[32]);
@@ -60,8 +61,10 @@ bool member_hear(struct member *m);
 void member_join(struct member *m, const struct plan *plan);
 /** Gives an order; the member has taken it when this returns (not LEAVE). */
 void member_order(struct member *m, enum order order);
-/** Lets it fork a child that does not exec, calls what it should not, and stays. Returns its pid. */
+/** Lets it fork a child that does not exec, and stays; the second one leaves its parent's seat. Returns its pid. */
 pid_t member_fork(struct member *m);
+/** Lets it start a program that stays; without fork's handlers (posix_spawn). Returns its pid. */
+pid_t member_spawn(struct member *m);
 /** Gives LEAVE and waits; the status must be 0. */
 void member_leave(struct member *m);
 void member_kill(struct member *m);

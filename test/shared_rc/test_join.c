@@ -195,30 +195,55 @@ static void last_one_leaves(void **state)
 	member_leave(&late);
 }
 
-/* A forked child of a member that does not exec neither lets in nor keeps the domain alive, whatever it calls. */
-static void forked_child(void **state)
+/* Forked children of a member that do not exec neither let in nor keep the domain alive, nor harm it, whether they do
+ * nothing or call what they should not. */
+static void forked_children(void **state)
 {
 	const struct plan plan = {.key = 10};
 	struct member m, second, next;
-	pid_t child;
+	pid_t child[2];
 
 	(void)state;
 	member_join(&m, &plan);
-	child = member_fork(&m);
-	/* The parent's domain is as it was. */
+	for (int i = 0; i < 2; i++)
+		child[i] = member_fork(&m);
 	member_join(&second, &plan);
 	assert_true(same_domain(&m.told, &second.told));
 	for (int i = 0; i < 200 && holders_of(&m.told) > 2; i++)
-		sleep_ms(10); /* the child has only begun */
+		sleep_ms(10); /* the children have only begun */
 	assert_int_equal(holders_of(&m.told), 2);
 	member_leave(&second);
 	member_kill(&m);
-	assert_int_equal(kill(child, 0), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(kill(child[i], 0), 0);
 	assert_nothing_left(&m.told, 10);
 	member_join(&next, &plan);
 	assert_true(next.told.made);
 	member_leave(&next);
-	kill(child, SIGKILL);
+	for (int i = 0; i < 2; i++)
+		kill(child[i], SIGKILL);
+}
+
+/* A program that a member starts has nothing of the domain, whether the member has made it or joined it. */
+static void spawned_program(void **state)
+{
+	const struct plan plan = {.key = 16};
+	struct member m[2];
+	pid_t program[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		member_join(&m[i], &plan);
+		program[i] = member_spawn(&m[i]);
+	}
+	assert_int_equal(holders_of(&m[0].told), 2);
+	for (int i = 0; i < 2; i++)
+		member_leave(&m[i]);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(kill(program[i], 0), 0);
+	assert_nothing_left(&m[0].told, 16);
+	for (int i = 0; i < 2; i++)
+		kill(program[i], SIGKILL);
 }
 
 /* A second seat of a process needs nobody else, who might wait for it in turn; it is as good as the first. */
@@ -402,7 +427,8 @@ int main(void)
 		cmocka_unit_test(nobody_looks),
 		cmocka_unit_test(left_standing),
 		cmocka_unit_test(last_one_leaves),
-		cmocka_unit_test(forked_child),
+		cmocka_unit_test(forked_children),
+		cmocka_unit_test(spawned_program),
 		cmocka_unit_test(two_seats),
 		cmocka_unit_test(few_descriptors),
 		cmocka_unit_test(poor_member),

@@ -24,12 +24,14 @@ enum {
 	SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
 	/* What the messages are, as a stranger would know. */
 	MAGIC = 0x43525352,
-	WELCOME_BYTES = 56,
+	NONCE = 32,
+	MAC = 32,
+	TERMS = 24, /* of a welcome, before its MAC */
 };
 
 struct greeting {
 	uint32_t magic, version;
-	uint8_t nonce[32];
+	uint8_t nonce[NONCE];
 };
 
 static struct rwk_src_secret secret_of(uint8_t number, bool knows_key)
@@ -175,6 +177,29 @@ static void silent_visitors(void **state)
 	assert_nothing_left(&m.told, 3);
 }
 
+/* No visitor is greeted with what another was greeted with: what was said once proves nothing later. */
+static void fresh_nonces(void **state)
+{
+	const struct plan plan = {.key = 8};
+	const struct rwk_src_secret secret = secret_of(8, true);
+	struct greeting greeting[2] = {{0}, {0}};
+	struct sockaddr_un a;
+	socklen_t len = address_of(&secret, &a);
+	struct member m;
+
+	(void)state;
+	member_join(&m, &plan);
+	for (int i = 0; i < 2; i++) {
+		int fd = connect_to(&a, len);
+
+		assert_int_equal(recv(fd, &greeting[i], sizeof(greeting[i]), 0), sizeof(greeting[i]));
+		assert_int_equal(greeting[i].magic, MAGIC);
+		close(fd);
+	}
+	assert_memory_not_equal(greeting[0].nonce, greeting[1].nonce, NONCE);
+	member_leave(&m);
+}
+
 /* Visitors who say anything at all, at length or nothing, with descriptors or without, and who hang up at once. */
 static void babbling_visitors(void **state)
 {
@@ -264,10 +289,10 @@ static void as_member(struct squatter *s, int door)
 	}
 }
 
-/* Lets everybody in who says anything, and hands over descriptors with a proof that is none. */
+/* Lets everybody in, and hands over descriptors with what he has just heard as his own proof. */
 static void as_impostor(struct squatter *s, int door)
 {
-	char bytes[256] = {0};
+	char proof[NONCE + MAC], bytes[TERMS + MAC] = {0};
 
 	for (;;) {
 		struct greeting greeting = {.magic = MAGIC, .version = s->version};
@@ -278,7 +303,7 @@ static void as_impostor(struct squatter *s, int door)
 				     .cmsg_type = SCM_RIGHTS,
 				     .cmsg_len = CMSG_LEN(3 * sizeof(int))}};
 		const int things[3] = {door, door, door};
-		struct iovec iov = {bytes, WELCOME_BYTES};
+		struct iovec iov = {bytes, sizeof(bytes)};
 		struct msghdr msg = {.msg_iov = &iov,
 			.msg_iovlen = 1,
 			.msg_control = control.bytes,
@@ -289,8 +314,10 @@ static void as_impostor(struct squatter *s, int door)
 		poll(&p, 1, -1);
 		fd = accept4(door, NULL, NULL, SOCK_CLOEXEC);
 		memcpy(CMSG_DATA(&control.align), things, sizeof(things));
-		if (send(fd, &greeting, sizeof(greeting), MSG_NOSIGNAL) > 0 && recv(fd, bytes, sizeof(bytes), 0) > 0)
+		if (send(fd, &greeting, sizeof(greeting), MSG_NOSIGNAL) > 0 && recv(fd, proof, sizeof(proof), 0) > 0) {
+			memcpy(bytes + TERMS, proof + NONCE, MAC);
 			sendmsg(fd, &msg, MSG_NOSIGNAL);
+		}
 		close(fd);
 	}
 }
@@ -426,6 +453,7 @@ int main(void)
 		cmocka_unit_test(visitor_without_key),
 		cmocka_unit_test(visitor_of_another_user),
 		cmocka_unit_test(silent_visitors),
+		cmocka_unit_test(fresh_nonces),
 		cmocka_unit_test(babbling_visitors),
 		cmocka_unit_test(squatters),
 		cmocka_unit_test(squatter_of_another_user),
