@@ -7,6 +7,8 @@
  *   terms    what both ends must have been told alike: operation, type, size, count, PMTU
  *   passive  the end that answers Reads and atomics: its program has nothing to do but to poll
  *
+ * Over SRC each end has several SRQs in one domain, with the numbers from 1 on, and the messages go to them in turn.
+ *
  * Message i of an end consists of bytes that follow from i and the end; the last byte is another one for i + 1, so that
  * it shows that a Write is there.
  */
@@ -32,6 +34,7 @@
 #define SIZE_MOST  (1u << 30)
 #define COUNT_MOST 10000000u
 #define ADD        3u /* what FETCH_ADD adds */
+#define SRQS       4u
 #define ACCESS     (RWK_ACCESS_READ | RWK_ACCESS_WRITE | RWK_ACCESS_ATOMIC)
 #define LINE       256
 #define TIMEOUT    500000000u /* ns; eight of them: a peer that waits for its core is no dead one */
@@ -49,6 +52,14 @@ static const struct operation {
 	{"read", RWK_REQUEST_READ, true, false},
 	{"compare-swap", RWK_REQUEST_COMPARE_SWAP, true, true},
 	{"fetch-add", RWK_REQUEST_FETCH_ADD, true, true},
+};
+
+static const struct {
+	const char *name, *title;
+} types[] = {
+	[RWK_QP_RC] = {"rc", "RC"},
+	[RWK_QP_UC] = {"uc", "UC"},
+	[RWK_QP_SRC] = {"src", "SRC"},
 };
 
 struct place {
@@ -69,7 +80,8 @@ static struct {
 static struct rwk_adapter *adapter;
 static struct rwk_cq *cq;
 static struct rwk_qp *qp;
-static uint8_t *out, *in; /* the peer reaches `in` */
+static struct rwk_srq *srqs[SRQS]; /* SRC */
+static uint8_t *out, *in;          /* the peer reaches `in` */
 static struct rwk_mr *out_mr, *in_mr;
 static struct place mine, theirs;
 static int talk = -1;   /* with the peer, over TCP; negative: places are typed */
@@ -81,7 +93,7 @@ enum { KEY_PEER = 256, KEY_FIRST };
 
 static const struct argp_option options[] = {
 	{"operation", 'o', "NAME", 0, "send (the default), write, read, compare-swap or fetch-add", 0},
-	{"type", 't', "TYPE", 0, "rc (the default) or uc", 0},
+	{"type", 't', "TYPE", 0, "rc (the default), uc or src", 0},
 	{"size", 's', "BYTES", 0, "bytes of a message, 1 to 1073741824 (8); atomics always have 8", 0},
 	{"count", 'n', "N", 0, "messages there, and back (1000)", 0},
 	{"pmtu", 'm', "BYTES", 0, "256, 512, 1024, 2048 or 4096 (the largest that fits)", 0},
@@ -116,6 +128,15 @@ static const struct operation *find_operation(struct argp_state *state, const ch
 	return NULL;
 }
 
+static enum rwk_qp_type find_type(struct argp_state *state, const char *name)
+{
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (!strcmp(types[i].name, name))
+			return (enum rwk_qp_type)i;
+	argp_error(state, "'%s' is no type: rc, uc or src", name);
+	return RWK_QP_RC;
+}
+
 static void check_together(struct argp_state *state)
 {
 	if (want.type == RWK_QP_UC && want.operation->passive)
@@ -134,9 +155,7 @@ static error_t read_option(int key, char *arg, struct argp_state *state)
 		want.operation = find_operation(state, arg);
 		break;
 	case 't':
-		if (strcmp(arg, "rc") && strcmp(arg, "uc"))
-			argp_error(state, "'%s' is no type: rc or uc", arg);
-		want.type = *arg == 'u' ? RWK_QP_UC : RWK_QP_RC;
+		want.type = find_type(state, arg);
 		break;
 	case 's':
 		want.size = number(state, arg, 1, SIZE_MOST);
@@ -305,10 +324,26 @@ static void check(const uint8_t *bytes, bool first, uint32_t i)
 			error(1, 0, "message %u: byte %zu is 0x%02x, not 0x%02x", i, k, bytes[k], byte_of(first, i, k));
 }
 
+static void open_qp(struct rwk_pd *pd)
+{
+	struct rwk_qp_create_attr create = {
+		.type = want.type, .send_cq = cq, .send_max = 4, .receive_cq = cq, .receive_max = 4};
+	struct rwk_srq_attr srq = {.receive_max = 1, .cq = cq};
+
+	if (want.type == RWK_QP_SRC) {
+		demand(rwk_src_domain_create(adapter, &srq.domain), "the SRC domain");
+		for (srq.number = 1; srq.number <= SRQS; srq.number++)
+			demand(rwk_srq_create(pd, &srq, &srqs[srq.number - 1]), "a shared receive queue");
+		create.domain = srq.domain;
+		create.receive_cq = NULL;
+		create.receive_max = 0;
+	}
+	demand(rwk_qp_create(pd, &create, &qp), "the queue pair");
+}
+
 static void open_all(void)
 {
 	struct rwk_adapter_attr attr = {.port = (uint16_t)want.udp_port};
-	struct rwk_qp_create_attr create = {.type = want.type, .send_max = 4, .receive_max = 4};
 	struct rwk_pd *pd;
 
 	if (want.ip && !text_to_ip(want.ip, attr.ip))
@@ -322,8 +357,7 @@ static void open_all(void)
 	demand(rwk_cq_create(adapter, 16, &cq), "the completion queue");
 	demand(rwk_mr_register(pd, out, want.size, RWK_ACCESS_LOCAL_WRITE, &out_mr), "memory to send from");
 	demand(rwk_mr_register(pd, in, want.size, ACCESS | RWK_ACCESS_LOCAL_WRITE, &in_mr), "memory to receive into");
-	create.send_cq = create.receive_cq = cq;
-	demand(rwk_qp_create(pd, &create, &qp), "the queue pair");
+	open_qp(pd);
 }
 
 static void describe_mine(const uint8_t peer_ip[16])
@@ -338,11 +372,20 @@ static void describe_mine(const uint8_t peer_ip[16])
 	mine.psn &= 0xffffff;
 }
 
-static void post_receive(void)
+/* SRC: the number of the SRQ that message i is for; else 0. */
+static uint32_t srqn_of(uint32_t i)
+{
+	return want.type == RWK_QP_SRC ? 1 + i % SRQS : 0;
+}
+
+/* Where message i will come. */
+static void post_receive(uint32_t i)
 {
 	struct rwk_sge sge = {in, want.size, rwk_mr_key(in_mr)};
+	struct rwk_receive r = {.sge = &sge, .sge_count = 1};
+	uint32_t srqn = srqn_of(i);
 
-	demand(rwk_qp_post_receive(qp, &(struct rwk_receive){.sge = &sge, .sge_count = 1}), "a receive");
+	demand(srqn ? rwk_srq_post_receive(srqs[srqn - 1], &r) : rwk_qp_post_receive(qp, &r), "a receive");
 }
 
 /* What is there before the first message. */
@@ -395,8 +438,8 @@ static void introduce(void)
 	describe_mine(ip);
 	print_place(said, &mine);
 	if (talk >= 0) {
-		snprintf(terms, sizeof(terms), " %s %s %u %u", want.operation->name,
-			want.type == RWK_QP_UC ? "uc" : "rc", want.size, want.count);
+		snprintf(terms, sizeof(terms), " %s %s %u %u", want.operation->name, types[want.type].name, want.size,
+			want.count);
 		strcat(said, terms);
 		exchange(said, heard);
 		rest = parse_place(heard, &theirs);
@@ -411,7 +454,8 @@ static void introduce(void)
 	prepare_memory();
 	connect_qp();
 	if (want.operation->type == RWK_REQUEST_SEND)
-		post_receive();
+		for (uint32_t i = 0; i < (want.type == RWK_QP_SRC ? SRQS : 1); i++)
+			post_receive(i);
 	if (talk >= 0) {
 		exchange("ready", heard);
 		return;
@@ -431,6 +475,7 @@ static double now_us(void)
 }
 
 static bool sent, received;
+static uint32_t received_at; /* the SRQ's number */
 
 /* Polls once; says whether anything completed. The clock is asked now and then. */
 static void step(const char *what, uint32_t i, double *until)
@@ -443,6 +488,8 @@ static void step(const char *what, uint32_t i, double *until)
 		if (wc[k].status)
 			error(1, -wc[k].status, "message %u: %s", i, what);
 		*(wc[k].type == RWK_WC_RECEIVE ? &received : &sent) = true;
+		if (wc[k].type == RWK_WC_RECEIVE)
+			received_at = wc[k].srqn;
 	}
 	if (n || ++polls % 1024)
 		return;
@@ -483,6 +530,8 @@ static void await_message(uint32_t i)
 		while (!received)
 			step("message of the peer's", i, &until);
 		received = false;
+		if (received_at != srqn_of(i))
+			error(1, 0, "message %u came to SRQ %u, not %u", i, received_at, srqn_of(i));
 	}
 }
 
@@ -495,7 +544,8 @@ static void request(uint32_t i)
 		.sge = &sge,
 		.sge_count = 1,
 		.remote = theirs.address,
-		.key = theirs.key};
+		.key = theirs.key,
+		.srqn = srqn_of(i)};
 
 	if (!target)
 		fill(out, want.first, i);
@@ -524,7 +574,7 @@ static void take_message(uint32_t i)
 	await_message(i);
 	check(in, !want.first, i);
 	if (want.operation->type == RWK_REQUEST_SEND)
-		post_receive();
+		post_receive(i); /* the SRQ of i is the next one's to come there, too */
 }
 
 static void one_way_and_back(uint32_t i)
@@ -561,7 +611,7 @@ static void active(void)
 	}
 	qsort(took, want.count, sizeof(*took), by_value);
 	printf("%s over %s: %u of %u bytes, all compared; %s %.2f us, median %.2f, 99 %% below %.2f\n",
-		want.operation->name, want.type == RWK_QP_UC ? "UC" : "RC", want.count, want.size,
+		want.operation->name, types[want.type].title, want.count, want.size,
 		want.operation->passive ? "each takes" : "one way takes", sum / want.count, took[want.count / 2],
 		took[want.count - 1 - want.count / 100]);
 	free(took);
@@ -601,7 +651,7 @@ static void passive(void)
 		error(1, 0, "the value is %" PRIu64 " and should be %" PRIu64, value, expected);
 	if (!want.operation->atomic)
 		check(in, want.first, 0);
-	printf("%s over RC: answered\n", want.operation->name);
+	printf("%s over %s: answered\n", want.operation->name, types[want.type].title);
 }
 
 /* Acknowledgements that the peer still waits for are answered meanwhile. */
