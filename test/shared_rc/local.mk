@@ -25,3 +25,11 @@ test_shared_rc_test_delivery_SOURCES = test/shared_rc/test_delivery.c $(shared_r
 test_shared_rc_test_delivery_CPPFLAGS = $(TEST_CPPFLAGS)
 test_shared_rc_test_delivery_LDADD = $(TEST_LDADD)
 TESTS += test/shared_rc/test_delivery
+
+# Bound at once: the dynamic linker's instructions are not among those that are stepped through.
+check_PROGRAMS += test/shared_rc/test_steps
+test_shared_rc_test_steps_SOURCES = test/shared_rc/test_steps.c $(shared_rc_traffic)
+test_shared_rc_test_steps_CPPFLAGS = $(TEST_CPPFLAGS)
+test_shared_rc_test_steps_LDFLAGS = $(AM_LDFLAGS) -Wl,-z,now
+test_shared_rc_test_steps_LDADD = $(TEST_LDADD)
+TESTS += test/shared_rc/test_steps

@@ -47,6 +47,14 @@ static uint8_t byte_of(const struct message *m, size_t at)
 	return (uint8_t)(m->seed + at * 7 + at / 251);
 }
 
+uint32_t message_length(unsigned speaker, unsigned member, uint32_t n, bool *write)
+{
+	struct message m = message_of(speaker, member, n);
+
+	*write = m.write;
+	return m.len;
+}
+
 /* Where a Write goes: no two to the same place. */
 static uint64_t address_of(uint32_t n)
 {

@@ -54,16 +54,22 @@ static void put64(_Atomic uint64_t *at, uint64_t value)
 	atomic_store_explicit(at, value, memory_order_relaxed);
 }
 
+/* Who this process is, for the others. */
+struct identity {
+	uint32_t pid;
+	uint64_t start, pid_space;
+};
+
 /* Both locks are held. What the last owner has left in the inbox is dropped. */
-static void sit_down(struct rwk_src_view *v, struct rwk_src_member *m)
+static void sit_down(struct rwk_src_view *v, struct rwk_src_member *m, const struct identity *who)
 {
 	uint32_t taken = rwk_glance(&m->taken) + 1;
 
 	v->head = rwk_glance(&m->tail);
 	put64(&m->head, v->head);
-	put64(&m->start, rwk_process_start(getpid()));
-	put64(&m->pid_space, pid_space());
-	atomic_store_explicit(&m->pid, (uint32_t)getpid(), memory_order_relaxed);
+	put64(&m->start, who->start);
+	put64(&m->pid_space, who->pid_space);
+	atomic_store_explicit(&m->pid, who->pid, memory_order_relaxed);
 	atomic_store_explicit(&m->asleep, 0, memory_order_relaxed);
 	v->me = m;
 	v->srqn = number(v->seat, taken);
@@ -71,7 +77,8 @@ static void sit_down(struct rwk_src_view *v, struct rwk_src_member *m)
 	rwk_publish32(&m->srqn, v->srqn);
 }
 
-static int find_seat(struct rwk_src_view *v)
+/* The table's lock is held. */
+static int find_seat(struct rwk_src_view *v, const struct identity *who)
 {
 	uint32_t first = rwk_glance(&v->header->seat);
 
@@ -82,7 +89,7 @@ static int find_seat(struct rwk_src_view *v)
 		m = rwk_src_member(v, v->seat);
 		if (rwk_observe32(&m->srqn) || !rwk_src_lock(v, &m->lock))
 			continue;
-		sit_down(v, m);
+		sit_down(v, m, who);
 		rwk_src_unlock(&m->lock);
 		atomic_store_explicit(&v->header->seat, v->seat + 1, memory_order_relaxed);
 		return 0;
@@ -92,11 +99,12 @@ static int find_seat(struct rwk_src_view *v)
 
 int rwk_src_seat_take(struct rwk_src_view *v)
 {
+	struct identity who = {(uint32_t)getpid(), rwk_process_start(getpid()), pid_space()};
 	int rc;
 
 	if (!rwk_src_lock(v, &v->header->lock))
 		return -EAGAIN;
-	rc = find_seat(v);
+	rc = find_seat(v, &who);
 	rwk_src_unlock(&v->header->lock);
 	return rc;
 }
