@@ -33,3 +33,15 @@ test_shared_rc_test_steps_CPPFLAGS = $(TEST_CPPFLAGS)
 test_shared_rc_test_steps_LDFLAGS = $(AM_LDFLAGS) -Wl,-z,now
 test_shared_rc_test_steps_LDADD = $(TEST_LDADD)
 TESTS += test/shared_rc/test_steps
+
+check_PROGRAMS += test/shared_rc/test_processes
+test_shared_rc_test_processes_SOURCES = test/shared_rc/test_processes.c $(shared_rc_traffic)
+test_shared_rc_test_processes_CPPFLAGS = $(TEST_CPPFLAGS)
+test_shared_rc_test_processes_LDADD = $(TEST_LDADD)
+TESTS += test/shared_rc/test_processes
+
+check_PROGRAMS += test/shared_rc/test_domain
+test_shared_rc_test_domain_SOURCES = test/shared_rc/test_domain.c $(shared_rc_traffic)
+test_shared_rc_test_domain_CPPFLAGS = $(TEST_CPPFLAGS)
+test_shared_rc_test_domain_LDADD = $(TEST_LDADD)
+TESTS += test/shared_rc/test_domain
