@@ -2,7 +2,7 @@
 /*
  * Another's eyes: packets of ours, one or more of every opcode, in a capture file, are what we say they are to tshark
  * too, and none is malformed. Of SRC (XRC), congestion notifications and our own opcodes tshark 4.0 knows no more than
- * BTH: there, only that is compared.
+ * BTH: there, only that is compared; but of SRC it names the operations, and shows what stands behind BTH as it is.
  */
 #include "rwk_test.h"
 
@@ -18,7 +18,7 @@
 /* Dissectors that take a Send's or a datagram's payload for their own are off. */
 #define TSHARK                                                                                                         \
 	"tshark -r %s --disable-protocol rpcordma --disable-protocol iser --disable-protocol nvme-rdma "               \
-	"--disable-protocol smb_direct --disable-protocol infiniband.eoib -T fields -E separator=/t -E occurrence=f"
+	"--disable-protocol smb_direct --disable-protocol infiniband.eoib "
 
 enum { IP_UDP = 28, TEXT = 24, LINE = 1024, PACKETS_MAX = 256 };
 
@@ -225,14 +225,16 @@ static void add(FILE *file, uint8_t opcode, size_t payload)
 	}
 }
 
-/* Every opcode, with each pad and with the payloads at the bounds, as far as it may carry them at a PMTU of 1024. */
-static void add_all(FILE *file)
+/* Every opcode from the one to the other, with each pad and with the payloads at the bounds, as far as it may carry
+ * them at a PMTU of 1024. */
+static void add_all(FILE *file, unsigned from, unsigned to)
 {
 	static const uint32_t head[] = {0xa1b2c3d4, 0x00040002, 0, 0, 65535, 101 /* IP, and nothing below */};
 	static const size_t payloads[] = {0, 1, 7, 1024};
 
+	count = 0;
 	assert_int_equal(fwrite(head, sizeof(head), 1, file), 1);
-	for (unsigned opcode = 0; opcode < 256; opcode++)
+	for (unsigned opcode = from; opcode <= to; opcode++)
 		for (size_t i = 0; i < COUNT(payloads); i++)
 			if (rwk_segment_fits(opcode, payloads[i], 1024))
 				add(file, opcode, payloads[i]);
@@ -257,7 +259,7 @@ static void compare(unsigned n, char *text)
 static unsigned ask_tshark(const char *path, char (*said)[LINE])
 {
 	char command[4096];
-	size_t len = snprintf(command, sizeof(command), TSHARK, path);
+	size_t len = snprintf(command, sizeof(command), TSHARK "-T fields -E separator=/t -E occurrence=f", path);
 	unsigned n = 0;
 	FILE *tshark;
 
@@ -281,7 +283,7 @@ static void tshark_sees_the_same(void **state)
 
 	(void)state;
 	assert_non_null(file);
-	add_all(file);
+	add_all(file, 0, 255);
 	assert_int_equal(fclose(file), 0);
 	n = ask_tshark(path, said);
 	unlink(path);
@@ -291,10 +293,50 @@ static void tshark_sees_the_same(void **state)
 		compare(n, said[n]);
 }
 
+/* S1-4: to tshark our requests and responses of SRC are XRC's, and what stands behind a request's BTH is the SRQ
+ * number. */
+static void tshark_names_src(void **state)
+{
+	char path[] = "/tmp/rwk_wire_XXXXXX", command[1024], text[LINE], expected[2 * TEXT];
+	FILE *file = fdopen(mkstemp(path), "wb"), *tshark;
+	unsigned n = 0, numbers = 0, requests = 0;
+
+	(void)state;
+	assert_non_null(file);
+	add_all(file, RWK_WIRE_SRC, RWK_WIRE_SRC | 0x1f);
+	assert_int_equal(fclose(file), 0);
+	snprintf(command, sizeof(command), TSHARK "-V", path);
+	tshark = popen(command, "r");
+	assert_non_null(tshark);
+	while (fgets(text, LINE, tshark)) {
+		const char *data = strstr(text, "Unknown/Vendor Specific Data: ");
+		unsigned operation;
+
+		if (strstr(text, "Opcode: ")) {
+			operation = (unsigned)atoi(lines[n].field[OPCODE]) & 0x1f;
+			requests += operation < 0x0d || operation > 0x12;
+			snprintf(expected, sizeof(expected), "(%s)", lines[n++].field[OPCODE]);
+			if (!strstr(text, "Extended Reliable Connection (XRC) - ") || !strstr(text, expected))
+				fail_msg("packet %u, opcode %s: %s", n, expected, text);
+		} else if (data && requests > numbers) {
+			snprintf(expected, sizeof(expected), "Data: 00%06x", 0x123400 + n);
+			if (!strstr(text, expected))
+				fail_msg("packet %u: not %s, but %s", n, expected, text);
+			numbers++;
+		}
+	}
+	assert_int_equal(pclose(tshark), 0);
+	unlink(path);
+	assert_int_equal(n, count);
+	assert_int_equal(numbers, requests);
+	assert_true(requests > 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tshark_sees_the_same),
+		cmocka_unit_test(tshark_names_src),
 	};
 
 	if (system("tshark --version >/dev/null 2>&1")) {
