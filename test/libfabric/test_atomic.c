@@ -299,6 +299,10 @@ static void what_there_is(void **state)
 /* As much as the valid calls say at once, and not one more; what the target refuses is as it was. */
 static void limits(struct t_user *u)
 {
+	static const struct {
+		size_t at;
+		enum fi_datatype type;
+	} unaligned[] = {{2, FI_UINT32}, {4, FI_DOUBLE}, {4, FI_FLOAT_COMPLEX}, {8, FI_DOUBLE_COMPLEX}};
 	uint32_t ones[257], result[257], now[256];
 	struct fi_cq_err_entry e;
 	struct t_answer before;
@@ -327,8 +331,12 @@ static void limits(struct t_user *u)
 	t_post(fi_atomic(u->e.ep, ones, 2, NULL, u->to, u->base + T_MEMORY - 4, u->key, FI_UINT32, FI_SUM, ones),
 		u->e.cq, NULL);
 	assert_int_equal(t_failed(u).err, FI_EACCES);
-	t_post(fi_atomic(u->e.ep, ones, 1, NULL, u->to, u->base + 2, u->key, FI_UINT32, FI_SUM, ones), u->e.cq, NULL);
-	assert_int_equal(t_failed(u).err, FI_EINVAL); /* not aligned */
+	for (size_t i = 0; i < sizeof(unaligned) / sizeof(unaligned[0]); i++) {
+		t_post(fi_atomic(u->e.ep, ones, 1, NULL, u->to, u->base + unaligned[i].at, u->key, unaligned[i].type,
+			       FI_SUM, ones),
+			u->e.cq, NULL);
+		assert_int_equal(t_failed(u).err, FI_EINVAL);
+	}
 	assert_memory_equal(before.word, t_ask(u, T_COPY, 0, 0, 0).word, sizeof(before.word));
 }
 
