@@ -10,10 +10,12 @@ struct sender open_sender(uint8_t host)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000000u | host)};
 	struct sender s = {socket(AF_INET, SOCK_DGRAM, 0), host, 0};
+	struct timeval most = {.tv_sec = 20};
 	socklen_t len = sizeof(at);
 
 	assert_int_equal(bind(s.fd, (struct sockaddr *)&at, sizeof(at)), 0);
 	assert_int_equal(getsockname(s.fd, (struct sockaddr *)&at, &len), 0);
+	assert_int_equal(setsockopt(s.fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most)), 0);
 	s.port = ntohs(at.sin_port);
 	return s;
 }

@@ -13,7 +13,8 @@
 #define PACKET 2000u
 #define PSN    0xfffff0u /* what far expects of near */
 
-/* A socket at 127.0.0.`host`, not the adapter's: another UDP port of the same address. */
+/* A socket at 127.0.0.`host`, not the adapter's: another UDP port of the same address. What is read from it waits 20 s
+ * at most. */
 struct sender {
 	int fd;
 	uint8_t host;
