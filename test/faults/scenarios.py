@@ -53,11 +53,11 @@ def many(setup):
 
 # Death.
 
-def kills(setup, count, *args, ranks=6, wait=0.06):
+def kills(setup, count, *args, ranks=6, wait=0.06, env=None):
     """Jobs whose ranks are killed at random, one after the other, until two are left, which then still work."""
     slowest, killed, jobs = 0.0, 0, 0
     while killed < count:
-        with Job(setup, ranks, *args).start() as job:
+        with Job(setup, ranks, *args, env=env).start() as job:
             for _ in range(ranks - 2):
                 job.run_for(random.uniform(0, wait))
                 slowest = max(slowest, job.kill(random.choice(job.living())))
@@ -89,6 +89,42 @@ def kill_waiting(setup):
 def kill_asleep(setup):
     """The survivors sleep in fi_cq_sread."""
     return kills(setup, setup.times(400, 20), "--sread")
+
+
+DIRECT = {"FI_ROPEWALK_LINK": "shm", "FI_ROPEWALK_CMA": "on"}
+MESSAGES = {"FI_ROPEWALK_LINK": "shm", "FI_ROPEWALK_CMA": "off"}
+UDP = {"FI_ROPEWALK_LINK": "udp"}
+
+
+def kill_access(setup, link):
+    return kills(setup, setup.times(1500, 24), "--mix", "access", ranks=10, wait=0.03, env=link)
+
+
+def kill_access_direct(setup):
+    """In the middle of writes, reads and atomics, where cross-memory copies are allowed."""
+    return kill_access(setup, DIRECT)
+
+
+def kill_access_messages(setup):
+    """The same, all by messages."""
+    return kill_access(setup, MESSAGES)
+
+
+def kill_access_udp(setup):
+    """The same, between nodes."""
+    return kill_access(setup, UDP)
+
+
+def regions(setup):
+    """Regions are closed while accesses are under way, and their keys are others' in the next moment; then ranks are killed as well."""
+    seen = []
+    for name, link in (("direct", DIRECT), ("messages", MESSAGES), ("udp", UDP)):
+        with Job(setup, 4, "--mix", "regions", env=link).start() as job:
+            job.expect_progress(30 if setup.full else 2)
+            job.expect_nobody_gone()
+            seen.append(f"{name}: {job.finish()} accesses")
+        seen.append(kills(setup, setup.times(300, 8), "--mix", "regions", env=link))
+    return "; ".join(seen)
 
 
 def kill_early(setup):
@@ -407,7 +443,7 @@ def parameters(setup):
     return f"{len(names)} parameters"
 
 
-QUICK = [traffic, sleepers, kill, kill_large, kill_waiting, stop, cma_denied_later, forks]
-ALL = [traffic, traffic_large, sleepers, many, kill, kill_large, kill_waiting, kill_asleep, kill_early, kill_all, stop, stop_and_kill,
-       two_jobs, two_users, mixed_users, shm_64m, shm_1m, cma_denied, cma_denied_later, cma_denied_one, pidfd_denied,
+QUICK = [traffic, sleepers, kill, kill_large, kill_waiting, kill_access_direct, kill_access_udp, regions, stop, cma_denied_later, forks]
+ALL = [traffic, traffic_large, sleepers, many, kill, kill_large, kill_waiting, kill_asleep, kill_early, kill_all, kill_access_direct,
+       kill_access_messages, kill_access_udp, regions, stop, stop_and_kill, two_jobs, two_users, mixed_users, shm_64m, shm_1m, cma_denied, cma_denied_later, cma_denied_one, pidfd_denied,
        membarrier_denied, user_namespace, descriptors, forks, full_disk, parameters]

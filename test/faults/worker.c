@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 static struct options options = {.provider = "ropewalk", .ranks = 2};
+static const struct traffic *traffic;
 static struct fabric fabric;
 static bool started, stopping, finished, said_done;
 static pid_t child;
@@ -66,14 +67,14 @@ static void obey(char *command)
 		take_peers(command + 6);
 	} else if (!strcmp(command, "go")) {
 		started = true;
-		traffic_start(&fabric, &options);
+		traffic->start(&fabric, &options);
 	} else if (!strcmp(command, "report")) {
-		say("count %llu", (unsigned long long)traffic_messages());
+		say("count %llu", (unsigned long long)traffic->count());
 	} else if (!strcmp(command, "deny")) {
 		deny_calls(options.deny);
 	} else if (!strcmp(command, "stop")) {
 		stopping = true;
-		traffic_stop();
+		traffic->stop();
 	} else if (!strcmp(command, "exit")) {
 		finished = true;
 	} else {
@@ -143,7 +144,7 @@ static void loop(void)
 			listen_to_launcher(1000);
 			continue;
 		}
-		if (traffic_poll())
+		if (traffic->poll())
 			idle = 0;
 		else if (++idle > 100)
 			sched_yield();
@@ -151,9 +152,9 @@ static void loop(void)
 			listen_to_launcher(0);
 		if (options.fork && n % 256 == 0)
 			have_child();
-		if (stopping && !said_done && traffic_done()) {
-			say("done messages=%llu bytes=%llu", (unsigned long long)traffic_messages(),
-				(unsigned long long)traffic_bytes());
+		if (stopping && !said_done && traffic->done()) {
+			say("done messages=%llu bytes=%llu", (unsigned long long)traffic->count(),
+				(unsigned long long)traffic->bytes());
 			said_done = true;
 		}
 	}
@@ -161,13 +162,13 @@ static void loop(void)
 
 static enum mix mix_named(const char *name)
 {
-	static const char *const names[] = {"all", "small", "large", "wait"};
+	static const char *const names[] = {"all", "small", "large", "wait", "access", "regions"};
 
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 6; i++) {
 		if (!strcmp(name, names[i]))
 			return (enum mix)i;
 	}
-	wrong("--mix %s is not one of: all small large wait", name);
+	wrong("--mix %s is not one of: all small large wait access regions", name);
 }
 
 static void parse(int argc, char **argv)
@@ -219,8 +220,14 @@ int main(int argc, char **argv)
 	parse(argc, argv);
 	if (options.deny && options.deny_now)
 		deny_calls(options.deny);
-	fabric_open(&fabric, &options);
+	traffic = options.mix >= MIX_ACCESS ? &access_traffic : &message_traffic;
+	fabric_open(&fabric, &options, traffic->caps);
+	if (traffic->set_up)
+		traffic->set_up(&fabric, &options);
+	fabric_say_address(&fabric);
 	loop();
+	if (traffic->take_down)
+		traffic->take_down();
 	fabric_close(&fabric);
 	return 0;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One process of a fault test: a plain libfabric program, tagged messages over FI_EP_RDM, that exchanges checked
- * messages with all others without end, and tells the launcher (test/faults/job.py) what it sees. It takes commands on
- * standard input, a line each:
+ * One process of a fault test: a plain libfabric program over FI_EP_RDM that exchanges checked tagged messages with all
+ * others without end, or reaches into their memory, and tells the launcher (test/faults/job.py) what it sees. It takes
+ * commands on standard input, a line each:
  *
  *   peers ADDRESS...   the addresses of all ranks in hexadecimal, its own among them; inserted
  *   go                 traffic begins
- *   report             answered by "count MESSAGES"
+ *   report             answered by "count MESSAGES"; of one-sided traffic: accesses
  *   deny               from now on the kernel refuses what --deny names
  *   stop               each peer is told which message was the last
  *   exit               after "done": closes everything and exits
  *
  * and says on standard output: "addr HEX", "ready", "count N", "gone peer=P ..." (a peer's operations have all ended,
- * at least one in error, and so have a receive and a send that were tried after that), "done messages=N bytes=N", or
+ * at least one in error, and so have two that were tried after that), "done messages=N bytes=N", or
  * "wrong ..." before it exits with 1. It ends with its launcher.
  */
 #ifndef RWK_TEST_FAULTS_WORKER_H
@@ -31,12 +31,12 @@
 
 enum { MAX_RANKS = 64, WINDOW = 2, MOST = 4 << 20 };
 
-enum mix { MIX_ALL, MIX_SMALL, MIX_LARGE, MIX_WAIT };
+enum mix { MIX_ALL, MIX_SMALL, MIX_LARGE, MIX_WAIT, MIX_ACCESS, MIX_REGIONS };
 
 struct options {
 	const char *provider;
 	int rank, ranks;
-	enum mix mix;     /* which sizes; MIX_WAIT: nobody sends, all wait */
+	enum mix mix;     /* which sizes; MIX_WAIT: nobody sends, all wait; the last two: one-sided traffic */
 	bool sread;       /* sleep in fi_cq_sread instead of polling */
 	bool fork;        /* have children now and then */
 	const char *deny; /* system calls that `deny` makes the kernel refuse: cma pidfd membarrier */
@@ -60,7 +60,10 @@ _Noreturn void wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)))
 /** A line to the launcher. */
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-void fabric_open(struct fabric *f, const struct options *o);
+/** `caps`: beside those for messages. */
+void fabric_open(struct fabric *f, const struct options *o, uint64_t caps);
+/** Says "addr ...". */
+void fabric_say_address(struct fabric *f);
 void fabric_insert(struct fabric *f, int rank, const char *hex);
 void fabric_close(struct fabric *f);
 
@@ -74,18 +77,25 @@ void message_fill(void *buf, size_t len, int from, int to, uint64_t seq);
 /** Exits with a complaint unless `len` bytes at `buf` are that message. */
 void message_check(const void *buf, size_t len, enum mix mix, int from, int to, uint64_t seq);
 
-void traffic_start(struct fabric *f, const struct options *o);
+/** What is done to the others without end. */
+struct traffic {
+	uint64_t caps; /* of libfabric's that it takes, beside those for messages */
+	/** What there must be before anybody knows our address; NULL: nothing. */
+	void (*set_up)(struct fabric *f, const struct options *o);
+	void (*start)(struct fabric *f, const struct options *o);
+	/** One round of progress; returns true if anything completed. */
+	bool (*poll)(void);
+	/** Nothing further begins; each living peer is told, if it has to know. */
+	void (*stop)(void);
+	/** Whether all of ours has ended, and every living peer has said that it has stopped. */
+	bool (*done)(void);
+	/** Messages received, or accesses that have ended well; their bytes. */
+	uint64_t (*count)(void);
+	uint64_t (*bytes)(void);
+	/** Before the fabric is closed; NULL: nothing. */
+	void (*take_down)(void);
+};
 
-/** One round of progress; returns true if anything completed. */
-bool traffic_poll(void);
-
-/** No further messages; each living peer is told. */
-void traffic_stop(void);
-
-/** Whether every living peer has said that it has stopped and all of ours has been sent. */
-bool traffic_done(void);
-
-uint64_t traffic_messages(void);
-uint64_t traffic_bytes(void);
+extern const struct traffic message_traffic, access_traffic;
 
 #endif

@@ -12,21 +12,22 @@ static void must(int rc, const char *call)
 		wrong("%s: %d (%s)", call, rc, fi_strerror(rc < 0 ? -rc : rc));
 }
 
-static struct fi_info *wanted(const struct options *o)
+static struct fi_info *wanted(const struct options *o, uint64_t caps)
 {
 	struct fi_info *hints = fi_allocinfo();
 
-	hints->caps = FI_TAGGED | FI_DIRECTED_RECV;
+	hints->caps = FI_TAGGED | FI_DIRECTED_RECV | caps;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->domain_attr->mr_mode = 0;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->domain_attr->control_progress = hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS;
 	hints->fabric_attr->prov_name = strdup(o->provider);
 	return hints;
 }
 
-static void say_address(struct fabric *f)
+void fabric_say_address(struct fabric *f)
 {
 	unsigned char addr[256];
 	char hex[2 * sizeof(addr) + 1];
@@ -38,9 +39,9 @@ static void say_address(struct fabric *f)
 	say("addr %s", hex);
 }
 
-void fabric_open(struct fabric *f, const struct options *o)
+void fabric_open(struct fabric *f, const struct options *o, uint64_t caps)
 {
-	struct fi_info *hints = wanted(o);
+	struct fi_info *hints = wanted(o, caps);
 	struct fi_av_attr av = {0};
 	struct fi_cq_attr cq = {
 		.size = 1024, .format = FI_CQ_FORMAT_TAGGED, .wait_obj = o->sread ? FI_WAIT_UNSPEC : FI_WAIT_NONE};
@@ -59,7 +60,6 @@ void fabric_open(struct fabric *f, const struct options *o)
 	must(fi_ep_bind(f->ep, &f->cq->fid, FI_SEND | FI_RECV), "fi_ep_bind to the CQ");
 	must(fi_enable(f->ep), "fi_enable");
 	fi_freeinfo(hints);
-	say_address(f);
 }
 
 void fabric_insert(struct fabric *f, int rank, const char *hex)

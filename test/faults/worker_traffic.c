@@ -47,12 +47,12 @@ static const struct options *opt;
 static bool stop;
 static uint64_t messages, bytes;
 
-uint64_t traffic_messages(void)
+static uint64_t counted(void)
 {
 	return messages;
 }
 
-uint64_t traffic_bytes(void)
+static uint64_t moved(void)
 {
 	return bytes;
 }
@@ -278,7 +278,7 @@ static void bury(struct peer *p, int rank)
 	say("gone peer=%d failed=%d error=%d (%s)", rank, p->failed, p->error, fi_strerror(p->error));
 }
 
-bool traffic_poll(void)
+static bool poll_messages(void)
 {
 	bool any = reap();
 
@@ -293,7 +293,7 @@ bool traffic_poll(void)
 	return any;
 }
 
-void traffic_start(struct fabric *f, const struct options *o)
+static void start(struct fabric *f, const struct options *o)
 {
 	fab = f;
 	opt = o;
@@ -313,12 +313,12 @@ void traffic_start(struct fabric *f, const struct options *o)
 	}
 }
 
-void traffic_stop(void)
+static void stop_messages(void)
 {
 	stop = true;
 }
 
-bool traffic_done(void)
+static bool done(void)
 {
 	for (int r = 0; r < opt->ranks; r++) {
 		struct peer *p = &peers[r];
@@ -330,3 +330,12 @@ bool traffic_done(void)
 	}
 	return true;
 }
+
+const struct traffic message_traffic = {
+	.start = start,
+	.poll = poll_messages,
+	.stop = stop_messages,
+	.done = done,
+	.count = counted,
+	.bytes = moved,
+};
