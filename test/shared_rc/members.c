@@ -34,7 +34,7 @@ void key_of(uint8_t number, uint8_t key[32])
 
 static int open_socket(void *user)
 {
-	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
 
 	*(bool *)user = true;
@@ -142,9 +142,24 @@ static void obey(int fd, struct rwk_src_seat *seat)
 	}
 }
 
+/* A view of the memory, as it is now that we have joined. */
+static struct rwk_src_view *view_of(const struct rwk_src_seat *seat, struct told *told)
+{
+	static const struct rwk_src_host nothing_comes;
+	struct rwk_src_view *view = NULL;
+
+	do {
+		told->rc = rwk_src_view_open(rwk_src_seat_memory(seat), &nothing_comes, NULL, &view);
+	} while (told->rc == -EAGAIN);
+	if (!told->rc)
+		told->srqn = rwk_src_srqn(view);
+	return view;
+}
+
 static void live(int fd, const struct plan *plan)
 {
 	struct rwk_src_seat *seat = NULL;
+	struct rwk_src_view *view = NULL;
 	struct told told = {.rc = 0};
 	struct rwk_src_join_attr attr = attr_of(plan, &told.made);
 
@@ -154,13 +169,17 @@ static void live(int fd, const struct plan *plan)
 		told.rc = plan->before();
 	if (!told.rc)
 		told.rc = rwk_src_join(&attr, &seat);
-	if (!told.rc)
+	if (!told.rc) {
 		tell_of(seat, &told);
+		view = view_of(seat, &told);
+	}
 	if (write(fd, &told, sizeof(told)) != sizeof(told))
 		_exit(98);
 	if (!seat)
 		_exit(0);
 	obey(fd, seat);
+	if (view)
+		rwk_src_view_close(view);
 	rwk_src_leave(seat);
 	_exit(0);
 }
@@ -324,6 +343,11 @@ static bool has_mapped(const char *pid, const struct told *told)
 	if (f)
 		fclose(f);
 	return found;
+}
+
+bool has_memory(const struct told *told)
+{
+	return has_open("self", told);
 }
 
 unsigned holders_of(const struct told *told)

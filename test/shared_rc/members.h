@@ -28,6 +28,7 @@ struct told {
 	int rc;
 	bool made;                  /* it was asked for the socket */
 	uint64_t id, cookie, inode; /* of the domain, its socket, its memory */
+	uint32_t srqn;              /* of the view that it has of the memory */
 };
 
 struct member {
@@ -48,7 +49,7 @@ enum order {
 void key_of(uint8_t number, uint8_t key[32]);
 /** Arguments of a join with the key of that number, of an own UDP socket, which sets *made. */
 struct rwk_src_join_attr attr_of(const struct plan *plan, bool *made);
-/** Fills *told from a seat. */
+/** Fills *told from a seat, but for the number. */
 void tell_of(const struct rwk_src_seat *seat, struct told *told);
 
 /** Starts one, and does not wait for it. */
@@ -72,6 +73,8 @@ bool same_domain(const struct told *a, const struct told *b);
 
 /** Is there a socket of that name in this network namespace? */
 bool name_is_taken(uint8_t key, uid_t uid);
+/** Does this process have the domain's memory open? */
+bool has_memory(const struct told *told);
 /** How many processes have the domain's memory, as a descriptor or mapped. */
 unsigned holders_of(const struct told *told);
 /** Demands that the domain is gone: its name, and its memory everywhere. Waits a little for processes to end. */

@@ -8,7 +8,10 @@
 
 #include "members.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -33,6 +36,8 @@ static void join_at_once(struct member *m, unsigned count, const struct plan *pl
 		assert_int_equal(m[i].told.rc, 0);
 		assert_true(same_domain(&m[i].told, &m[0].told));
 		made += m[i].told.made;
+		for (unsigned j = 0; j < i; j++)
+			assert_int_not_equal(m[i].told.srqn, m[j].told.srqn);
 	}
 	assert_int_equal(made, 1);
 	assert_int_equal(holders_of(&m[0].told), count);
@@ -126,6 +131,29 @@ static void two_users(void **state)
 	assert_true(m[0].told.id != m[1].told.id && m[0].told.inode != m[1].told.inode);
 	for (int i = 0; i < 4; i++)
 		member_leave(&m[i]);
+}
+
+static int leave_network(void)
+{
+	return unshare(CLONE_NEWNET) ? -errno : 0;
+}
+
+/* Nor do processes of two network namespaces, whose sockets are of two hosts. */
+static void two_networks(void **state)
+{
+	const struct plan here = {.key = 17}, there = {.key = 17, .before = leave_network};
+	struct member m[2];
+
+	(void)state;
+	if (geteuid()) {
+		print_message("[  SKIPPED ] only root can have a network namespace of its own\n");
+		skip();
+	}
+	member_join(&m[0], &here);
+	member_join(&m[1], &there);
+	assert_true(m[1].told.made && m[0].told.id != m[1].told.id);
+	member_leave(&m[0]);
+	member_leave(&m[1]);
 }
 
 /* All members compute, or are stopped: a late comer gets -ETIMEDOUT, and can come in when one looks again. */
@@ -222,6 +250,59 @@ static void forked_children(void **state)
 	member_leave(&next);
 	for (int i = 0; i < 2; i++)
 		kill(child[i], SIGKILL);
+}
+
+struct forking {
+	const struct told *told;
+	atomic_bool over;
+	unsigned with_memory; /* children */
+};
+
+/* Forks children, who look whether they have anything of the domain. */
+static void *fork_children(void *arg)
+{
+	struct forking *f = arg;
+
+	for (int i = 0; i < 200; i++) {
+		pid_t pid = fork();
+		int status = 0;
+
+		if (!pid)
+			_exit(has_memory(f->told));
+		waitpid(pid, &status, 0);
+		f->with_memory += status != 0;
+	}
+	atomic_store(&f->over, true);
+	return NULL;
+}
+
+/* One thread forks all the time while another joins, attends and leaves: no child has a descriptor of the domain. */
+static void forks_meanwhile(void **state)
+{
+	const struct plan plan = {.key = 18};
+	struct forking f = {.with_memory = 0};
+	struct member m;
+	unsigned joined = 0;
+	pthread_t thread;
+	bool made;
+	struct rwk_src_join_attr attr = attr_of(&plan, &made);
+
+	(void)state;
+	member_join(&m, &plan);
+	f.told = &m.told;
+	assert_int_equal(pthread_create(&thread, NULL, fork_children, &f), 0);
+	for (; !atomic_load(&f.over); joined++) {
+		struct rwk_src_seat *seat;
+
+		assert_int_equal(rwk_src_join(&attr, &seat), 0);
+		rwk_src_attend(seat);
+		rwk_src_leave(seat);
+	}
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(joined > 10);
+	assert_int_equal(f.with_memory, 0);
+	member_leave(&m);
+	assert_nothing_left(&m.told, 18);
 }
 
 /* A program that a member starts has nothing of the domain, whether the member has made it or joined it. */
@@ -424,10 +505,12 @@ int main(void)
 		cmocka_unit_test(maker_killed),
 		cmocka_unit_test(two_jobs),
 		cmocka_unit_test(two_users),
+		cmocka_unit_test(two_networks),
 		cmocka_unit_test(nobody_looks),
 		cmocka_unit_test(left_standing),
 		cmocka_unit_test(last_one_leaves),
 		cmocka_unit_test(forked_children),
+		cmocka_unit_test(forks_meanwhile),
 		cmocka_unit_test(spawned_program),
 		cmocka_unit_test(two_seats),
 		cmocka_unit_test(few_descriptors),

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE /* accept4, memfd_create */
 #include "rwk_test.h"
 
+#include "base/log.h"
 #include "members.h"
 
 #include <fcntl.h>
@@ -344,7 +345,17 @@ static void as_babbler(struct squatter *s, int door)
 	}
 }
 
-/* What a join says while that squatter is at its door; it leaves no descriptor open. */
+static unsigned lines; /* of the log, at info level */
+
+static void count_line(enum rwk_log_level level, const char *file, int line, const char *text)
+{
+	(void)file;
+	(void)line;
+	(void)text;
+	lines += level == RWK_LOG_INFO;
+}
+
+/* What a join says while that squatter is at its door; it says once why it fails, and leaves no descriptor open. */
 static int join_squatter(uint8_t number, struct squatter *s)
 {
 	const struct plan plan = {.key = number, .wait_ms = SHORT};
@@ -361,7 +372,13 @@ static int join_squatter(uint8_t number, struct squatter *s)
 	pid = child_start(squat, s);
 	assert_int_equal(read(fd[0], &c, 1), 1);
 	before = open_descriptors();
+	lines = 0;
+	rwk_log_set_sink(count_line);
+	rwk_log_set_level(RWK_LOG_INFO);
 	rc = rwk_src_join(&attr, &seat);
+	rwk_log_set_level(RWK_LOG_WARN);
+	rwk_log_set_sink(NULL);
+	assert_int_equal(lines, rc != 0);
 	assert_int_equal(open_descriptors(), before + (rc ? 0 : 4));
 	if (!rc)
 		rwk_src_leave(seat);
