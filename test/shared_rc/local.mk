@@ -45,3 +45,15 @@ test_shared_rc_test_domain_SOURCES = test/shared_rc/test_domain.c $(shared_rc_tr
 test_shared_rc_test_domain_CPPFLAGS = $(TEST_CPPFLAGS)
 test_shared_rc_test_domain_LDADD = $(TEST_LDADD)
 TESTS += test/shared_rc/test_domain
+
+check_PROGRAMS += test/shared_rc/test_threads
+test_shared_rc_test_threads_SOURCES = test/shared_rc/test_threads.c $(shared_rc_traffic)
+test_shared_rc_test_threads_CPPFLAGS = $(TEST_CPPFLAGS)
+test_shared_rc_test_threads_LDADD = $(TEST_LDADD) -lpthread
+TESTS += test/shared_rc/test_threads
+
+check_PROGRAMS += test/shared_rc/test_hostile
+test_shared_rc_test_hostile_SOURCES = test/shared_rc/test_hostile.c $(shared_rc_traffic)
+test_shared_rc_test_hostile_CPPFLAGS = $(TEST_CPPFLAGS)
+test_shared_rc_test_hostile_LDADD = $(TEST_LDADD)
+TESTS += test/shared_rc/test_hostile

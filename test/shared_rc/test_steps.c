@@ -3,7 +3,7 @@
  * A member dies at any instruction. A child serves one packet, or does something else with the segment, under ptrace,
  * and is killed after k instructions, for many k from the first to the last (with the argument `full`: for nearly every
  * one). The survivors take over, the initiator sends again what was not acknowledged, and each message has been heard
- * once.
+ * once. Or it is only stopped there.
  *
  *   this process: speaker, listeners A and B        child: listener C, stepped
  */
@@ -37,7 +37,7 @@ struct scene {
 	void *memory;
 	struct board *board;
 	struct listener listener[LISTENERS];
-	struct speaker speaker;
+	struct speaker speaker, other; /* other: only while the child is stopped */
 	uint32_t qpn;
 	struct packet *queue;
 	unsigned queued;
@@ -66,7 +66,7 @@ static int emit_request(void *user, const struct packet *p)
 static int emit_answer(void *user, const struct packet *p)
 {
 	(void)user;
-	speaker_answer(&scene.speaker, p, scene.now);
+	speaker_answer(p->speaker ? &scene.other : &scene.speaker, p, scene.now);
 	return 0;
 }
 
@@ -181,10 +181,10 @@ static void close_scene(void)
 	free(scene.queue);
 }
 
-/* Everything the speaker has sent is served by B, until all is acknowledged. */
-static void settle(void)
+/* Everything that speaker has sent is served by B, until all is acknowledged. */
+static void settle_one(struct speaker *s)
 {
-	for (unsigned turns = 0; !speaker_idle(&scene.speaker) || scene.queued; turns++) {
+	for (unsigned turns = 0; !speaker_idle(s) || scene.queued; turns++) {
 		assert_true(turns < 20000);
 		for (unsigned i = 0; i < scene.queued; i++)
 			listener_packet(&scene.listener[B], &scene.queue[i], scene.now);
@@ -193,8 +193,13 @@ static void settle(void)
 		rwk_src_drain(scene.listener[A].view, 10);
 		rwk_src_drain(scene.listener[B].view, 10);
 		scene.now += 200000;
-		speaker_speak(&scene.speaker, 0, scene.now);
+		speaker_speak(s, 0, scene.now);
 	}
+}
+
+static void settle(void)
+{
+	settle_one(&scene.speaker);
 }
 
 /* Posts to that member until the next will be a Send, or a Write, of between `from` and `to` bytes. */
@@ -358,6 +363,8 @@ static void check_room(void)
 
 static void check_ears(unsigned long k, const char *what)
 {
+	while (rwk_src_drain(scene.listener[A].view, 10) + rwk_src_drain(scene.listener[B].view, 10))
+		;
 	for (unsigned i = A; i <= B; i++) {
 		const struct ear *e = &scene.board->ear[i];
 
@@ -381,16 +388,13 @@ static void go_on(unsigned long k, const char *what)
 		speaker_speak(&scene.speaker, 0, scene.now);
 	}
 	settle();
-	while (rwk_src_drain(scene.listener[A].view, 10) + rwk_src_drain(scene.listener[B].view, 10))
-		;
 	check_ears(k, what);
 	assert_int_equal(rwk_src_get_counters(scene.listener[B].view)->locked_out, 0);
 	check_room();
 }
 
-/* The child goes on by so many instructions, then it is killed. Returns how many it did; fewer: it had come to the end.
- */
-static unsigned long kill_after(unsigned long k)
+/* The child goes on by so many instructions. Returns how many it did; fewer: it had come to the end. */
+static unsigned long step(unsigned long k)
 {
 	unsigned long n = 0;
 	int status = 0;
@@ -403,10 +407,16 @@ static unsigned long kill_after(unsigned long k)
 			break;
 		assert_int_equal(WSTOPSIG(status), SIGTRAP);
 	}
+	return n;
+}
+
+static void kill_child(void)
+{
+	int status;
+
 	kill(scene.child, SIGKILL);
 	assert_int_equal(waitpid(scene.child, &status, 0), scene.child);
 	assert_true(WIFSIGNALED(status));
-	return n;
 }
 
 struct seen {
@@ -420,7 +430,8 @@ static unsigned long once(const struct kind *kind, unsigned long k)
 	unsigned long n;
 
 	open_scene(kind);
-	n = kill_after(k);
+	n = step(k);
+	kill_child();
 	go_on(k, kind->what);
 	for (unsigned i = A; i <= B; i++) {
 		const struct rwk_src_counters *c = rwk_src_get_counters(scene.listener[i].view);
@@ -486,12 +497,67 @@ static void seats_and_targets(void **state)
 	kills("ending a target and making it anew", nothing, end_and_make_target);
 }
 
+/*
+ * Stopped after so many instructions: what another initiator sends to B is heard; its own initiator's packet is dropped
+ * or taken. Then it goes on to its end, and all is as it should be. Returns how many packets were dropped.
+ */
+static uint64_t stop_once(const struct kind *kind, unsigned long k)
+{
+	struct rwk_src_initiator initiator = speaker_initiator(1, PMTU);
+	struct rwk_src_view *b;
+	uint64_t locked_out;
+	uint32_t qpn;
+	int status;
+
+	open_scene(kind);
+	b = scene.listener[B].view;
+	assert_int_equal(rwk_src_target_make(b, &initiator, &qpn), 0);
+	speaker_open(&scene.other, 1, qpn, PMTU);
+	scene.other.emit = emit_request;
+	scene.other.srqn[B] = rwk_src_srqn(b);
+	step(k);
+	listener_packet(&scene.listener[B], &scene.board->served, scene.now);
+	locked_out = rwk_src_get_counters(b)->locked_out;
+	for (unsigned i = 0; i < 5; i++)
+		speaker_post(&scene.other, B);
+	speaker_speak(&scene.other, 0, scene.now);
+	settle_one(&scene.other);
+	assert_int_equal(rwk_src_bury(b), 0);
+	assert_int_equal(scene.board->ear[B].heard[1], 5);
+	ptrace(PTRACE_CONT, scene.child, NULL, NULL);
+	assert_int_equal(waitpid(scene.child, &status, 0), scene.child);
+	assert_true(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+	settle();
+	check_ears(k, "stopped");
+	kill_child();
+	speaker_close(&scene.other);
+	close_scene();
+	return locked_out;
+}
+
+/* A member is stopped at any instruction, and may hold any lock: others' targets are served meanwhile. */
+static void stopped(void **state)
+{
+	const struct kind kind = {.what = "stopped", .prepare = closes_a_gap, .act = serve};
+	unsigned long n, stride;
+	uint64_t locked_out = 0;
+
+	(void)state;
+	seen = (struct seen){0};
+	n = once(&kind, ULONG_MAX);
+	stride = full ? 7 : n / 12 + 1;
+	for (unsigned long k = 0; k < n; k += stride)
+		locked_out += stop_once(&kind, k);
+	assert_true(locked_out > 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packets),
 		cmocka_unit_test(early_packets),
 		cmocka_unit_test(seats_and_targets),
+		cmocka_unit_test(stopped),
 	};
 
 	full = argc > 1 && !strcmp(argv[1], "full");

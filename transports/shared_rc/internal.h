@@ -61,6 +61,7 @@ struct rwk_src_piece {
 struct rwk_src_step {
 	struct rwk_src_target *target;
 	struct rwk_src_state *from, *to;
+	uint32_t becomes; /* target->active, when it has happened */
 	uint32_t qpn;
 	uint32_t expected;                /* where the responder stood */
 	const struct rwk_wire *packet;    /* NULL: it is for an acknowledgement */

@@ -12,7 +12,6 @@ bool rwk_src_step_begin(struct rwk_src_view *v, uint32_t qpn)
 	struct rwk_src_entry *e = rwk_src_entry(v, rwk_src_place(v, qpn));
 	struct rwk_src_target *t = rwk_src_target(v, rwk_src_place(v, qpn));
 	struct rwk_src_step *s = &v->step;
-	uint32_t active;
 
 	if (rwk_unlikely(!qpn || rwk_observe32(&e->qpn) != qpn)) {
 		v->counters.unknown_target++;
@@ -28,9 +27,9 @@ bool rwk_src_step_begin(struct rwk_src_view *v, uint32_t qpn)
 		v->counters.unknown_target++;
 		return false;
 	}
-	active = rwk_observe32(&t->active);
-	s->from = rwk_src_state(v, t, active);
-	s->to = rwk_src_state(v, t, active ^ 1);
+	s->becomes = (rwk_observe32(&t->active) & 1) ^ 1;
+	s->from = rwk_src_state(v, t, s->becomes ^ 1);
+	s->to = rwk_src_state(v, t, s->becomes);
 	*s->to = *s->from;
 	rwk_rc_copy_responder(s->to->responder, s->from->responder);
 	rwk_rc_lend(v->qp, s->to->responder);
@@ -46,7 +45,7 @@ void rwk_src_step_commit(struct rwk_src_view *v)
 	struct rwk_src_step *s = &v->step;
 
 	s->to->taken += (rwk_rc_expected(v->qp) - s->expected) & RWK_PSN_MASK;
-	rwk_publish32(&s->target->active, (rwk_observe32(&s->target->active) ^ 1) & 1);
+	rwk_publish32(&s->target->active, s->becomes);
 	rwk_src_unlock(&s->target->lock);
 }
 

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A sibling that has gone mad writes into the segment: whatever stands in an inbox, or among the early packets, a
+ * member reads nothing outside of them, and takes up its work again.
+ */
+#include "rwk_test.h"
+
+#include "shared_rc/layout.h"
+#include "shared_rc/traffic.h"
+
+#include <sys/mman.h>
+
+#define PMTU 256u
+
+static const struct rwk_src_size size = {4, 4, 65536};
+
+struct reader {
+	struct rwk_src_view *view;
+	const unsigned char *low, *high; /* what it is told of must lie in there */
+	unsigned pieces;
+};
+
+static void look(struct reader *r, const void *bytes, size_t len)
+{
+	const unsigned char *p = bytes;
+	static volatile unsigned char sink;
+
+	assert_true(p >= r->low && p <= r->high && len <= (size_t)(r->high - p));
+	for (size_t i = 0; i < len; i++)
+		sink = p[i];
+	(void)sink;
+	r->pieces++;
+}
+
+static void on_receive(void *user, uint32_t target, unsigned where, const void *bytes, size_t len)
+{
+	(void)target;
+	(void)where;
+	look(user, bytes, len);
+}
+
+static void on_write(void *user, uint32_t target, uint32_t key, uint64_t address, const void *bytes, size_t len)
+{
+	(void)target;
+	(void)key;
+	(void)address;
+	look(user, bytes, len);
+}
+
+static int on_emit(
+	void *user, const struct rwk_link_address *to, const struct rwk_wire *w, const struct iovec *payload, int count)
+{
+	(void)user;
+	(void)to;
+	(void)w;
+	(void)payload;
+	(void)count;
+	return 0;
+}
+
+static void on_wake(void *user, uint32_t srqn)
+{
+	(void)user;
+	(void)srqn;
+}
+
+static const struct rwk_src_host host = {on_emit, on_receive, on_write, on_wake};
+
+struct fixture {
+	void *memory;
+	struct rwk_src_layout layout;
+	struct reader reader[2];
+	struct rwk_src_member *member;
+	unsigned char *ring; /* of member 0 */
+	uint32_t qpn, psn, seed;
+};
+
+static struct fixture f;
+
+static int setup(void **state)
+{
+	struct rwk_src_initiator i = speaker_initiator(0, PMTU);
+
+	(void)state;
+	f = (struct fixture){.memory = segment(size.members, size.targets, size.inbox_bytes), .psn = i.psn, .seed = 5};
+	assert_int_equal(rwk_src_layout_of(&size, &f.layout), 0);
+	f.member = (struct rwk_src_member *)((char *)f.memory + f.layout.members);
+	f.ring = (unsigned char *)f.memory + f.layout.inboxes;
+	for (unsigned n = 0; n < 2; n++)
+		assert_int_equal(rwk_src_view_open(f.memory, &host, &f.reader[n], &f.reader[n].view), 0);
+	f.reader[0].low = f.ring;
+	f.reader[0].high = f.ring + size.inbox_bytes;
+	assert_int_equal(rwk_src_target_make(f.reader[0].view, &i, &f.qpn), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	for (unsigned n = 0; n < 2; n++)
+		rwk_src_view_close(f.reader[n].view);
+	munmap(f.memory, rwk_src_segment_size(&size));
+	return 0;
+}
+
+/* A packet for member 0's SRQ, taken by member 1. */
+static void serve(uint32_t psn)
+{
+	struct rwk_link_address from = speaker_initiator(0, PMTU).to;
+	uint8_t bytes[PMTU] = {1};
+	struct rwk_wire w = {.opcode = RWK_WIRE_SRC | RWK_WIRE_SEND_ONLY,
+		.qpn = f.qpn,
+		.psn = psn & 0xffffff,
+		.srqn = rwk_src_srqn(f.reader[0].view)};
+
+	rwk_src_packet(f.reader[1].view, &from, &w, bytes, sizeof(bytes), 1000);
+}
+
+/* The inbox works: what is put in now comes out. */
+static void check_works(void)
+{
+	unsigned before;
+
+	while (rwk_src_drain(f.reader[0].view, 1000))
+		;
+	before = f.reader[0].pieces;
+	serve(f.psn++);
+	assert_int_equal(rwk_src_drain(f.reader[0].view, 1000), 1);
+	assert_int_equal(f.reader[0].pieces, before + 1);
+}
+
+static void scribble(unsigned char *at, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		at[i] = (unsigned char)(chance(&f.seed) >> 8);
+}
+
+/* One record with each thing wrong that can be. */
+static void mad_records(void **state)
+{
+	static const struct rwk_src_record cases[] = {
+		{.head = {.bytes = 0, .kind = RWK_SRC_SEND}},
+		{.head = {.bytes = 48, .kind = RWK_SRC_SEND}, .len = 9},
+		{.head = {.bytes = 48, .kind = RWK_SRC_SEND}, .len = UINT32_MAX},
+		{.head = {.bytes = 44, .kind = RWK_SRC_SEND}, .len = 4},
+		{.head = {.bytes = 32, .kind = RWK_SRC_WRITE}},
+		{.head = {.bytes = 0xfffffff8, .kind = RWK_SRC_SEND}, .len = 1 << 20},
+		{.head = {.bytes = 128, .kind = RWK_SRC_SEND}, .len = 80},
+		{.head = {.bytes = 0, .kind = RWK_SRC_FILLER}},
+		{.head = {.bytes = 1 << 17, .kind = RWK_SRC_FILLER}},
+		{.head = {.bytes = 48, .kind = 7}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct rwk_src_counters *c = rwk_src_get_counters(f.reader[0].view);
+		uint64_t tail = atomic_load(&f.member->tail), corrupt = c->corrupt;
+		unsigned before = f.reader[0].pieces;
+
+		memcpy(f.ring + tail % size.inbox_bytes, &cases[i], sizeof(cases[i]));
+		atomic_store(&f.member->tail, tail + 48);
+		assert_int_equal(rwk_src_drain(f.reader[0].view, 10), 0);
+		assert_int_equal(f.reader[0].pieces, before);
+		assert_int_equal(c->corrupt, corrupt + 1);
+		check_works();
+	}
+}
+
+/* A tail that is anywhere, and bytes that are anything. */
+static void mad_inbox(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2000; i++) {
+		uint64_t tail = atomic_load(&f.member->tail);
+		size_t at = chance(&f.seed) % (size.inbox_bytes - 256);
+
+		switch (i % 4) {
+		case 0:
+			scribble(f.ring + tail % size.inbox_bytes % (size.inbox_bytes - 256), 256);
+			atomic_store(&f.member->tail, tail + chance(&f.seed) % 512);
+			break;
+		case 1:
+			atomic_store(&f.member->tail, (uint64_t)chance(&f.seed) << 32 | chance(&f.seed));
+			break;
+		case 2:
+			scribble(f.ring + at, 256);
+			atomic_store(&f.member->tail, tail + size.inbox_bytes);
+			break;
+		default:
+			atomic_store(&f.member->head, (uint64_t)chance(&f.seed) << 32 | chance(&f.seed));
+			serve(f.psn);
+			rwk_src_drain(f.reader[0].view, 1000);
+		}
+		rwk_src_drain(f.reader[0].view, 1000);
+	}
+}
+
+/* Lengths of early packets that were overwritten: no piece is longer than a packet can be. */
+static void mad_early_packets(void **state)
+{
+	struct rwk_src_early *early = (struct rwk_src_early *)((char *)f.memory + f.layout.early);
+
+	(void)state;
+	for (unsigned round = 0; round < 50; round++) {
+		uint32_t target = f.qpn % size.targets;
+		struct rwk_src_early *e = (struct rwk_src_early *)((char *)early + target * f.layout.early_stride);
+
+		for (unsigned i = 1; i < 10; i++) {
+			serve(f.psn + i);
+			e[(f.psn + i) % RWK_RC_WINDOW_MAX].len = i % 2 ? UINT32_MAX : chance(&f.seed);
+		}
+		serve(f.psn);
+		f.psn += 10;
+		assert_int_equal(rwk_src_drain(f.reader[0].view, 1000), 10);
+	}
+	assert_int_equal(rwk_src_get_counters(f.reader[0].view)->corrupt, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(mad_records, setup, teardown),
+		cmocka_unit_test_setup_teardown(mad_inbox, setup, teardown),
+		cmocka_unit_test_setup_teardown(mad_early_packets, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
