@@ -68,7 +68,9 @@ static size_t put_bits(struct rwk_rc *qp, uint8_t *bits)
 static uint32_t put_own(struct rwk_rc *qp, uint8_t *bytes, rwk_time now)
 {
 	size_t len = put_bits(qp, bytes);
-	uint64_t waited = (now - qp->responder->arrived) / RWK_RC_US;
+	/* Of several processes that share a responder one may have looked at the clock before the other. */
+	rwk_time arrived = qp->responder->arrived;
+	uint64_t waited = now > arrived ? (now - arrived) / RWK_RC_US : 0;
 	uint32_t most = (1u << RWK_RC_SHARE_AT) - 1, delay = waited < most ? (uint32_t)waited : most;
 	uint32_t word = (uint32_t)qp->responder->share << RWK_RC_SHARE_AT | delay;
 
