@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include "rwk_test.h"
 
-#include "shared_rc/layout.h"
+#include "shared_rc/internal.h"
 #include "shared_rc/traffic.h"
 
 #include <sys/mman.h>
@@ -205,6 +205,7 @@ static void dead_process(void **state)
 static void next_on_the_seat(void **state)
 {
 	uint32_t seat = rwk_src_srqn(f.listener[1].view) % RWK_SRC_MEMBERS_MAX;
+	struct rwk_src_piece p = {.kind = RWK_SRC_SEND, .target = f.qpn, .number = 1000, .bytes = "", .len = 1};
 	struct ear silent = {.member = 1};
 
 	(void)state;
@@ -218,6 +219,9 @@ static void next_on_the_seat(void **state)
 	} while (rwk_src_srqn(f.listener[2].view) % RWK_SRC_MEMBERS_MAX != seat);
 	f.listener[2].ear = &silent;
 	serve(0, 1);
+	/* Nor what a member had looked up for the last one just before. */
+	assert_int_equal(rwk_src_inbox_put(f.listener[0].view, f.speaker.srqn[1], &p), 0);
+	assert_int_equal(count(0)->for_the_dead, 2);
 	assert_int_equal(rwk_src_drain(f.listener[2].view, 10), 0);
 	assert_int_equal(silent.heard[0] + silent.at[0] + silent.wrong, 0);
 }
@@ -424,6 +428,21 @@ static void link_is_full(void **state)
 	assert_true(speaker_idle(&f.speaker));
 }
 
+/* An acknowledgement by a member that looked at the clock before the packet came says that nobody waited. */
+static void clocks(void **state)
+{
+	struct rwk_link_address from = speaker_initiator(0, PMTU).to;
+
+	(void)state;
+	post(1, 2);
+	serve(0, 0);
+	rwk_src_packet(f.listener[1].view, &from, &f.queue[1].w, f.queue[1].bytes, f.queue[1].len, 9000000);
+	assert_int_equal(rwk_src_pump(f.listener[0].view, 1000), 1);
+	assert_int_equal(f.answer.w.psn, f.queue[1].w.psn);
+	assert_int_equal(f.answer.len, 4);
+	assert_memory_equal(f.answer.bytes, "\0\0\0", 4);
+}
+
 /* Another build's segment, or none, is refused; and sizes that cannot be. */
 static void layouts(void **state)
 {
@@ -487,6 +506,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(early_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(sleeper, setup, teardown),
 		cmocka_unit_test_setup_teardown(link_is_full, setup, teardown),
+		cmocka_unit_test_setup_teardown(clocks, setup, teardown),
 		cmocka_unit_test_setup_teardown(layouts, setup, teardown),
 		cmocka_unit_test(largest),
 	};

@@ -25,7 +25,8 @@
  *     putting something into an inbox, those that send to that SRQ. What cannot be locked within moments is dropped, as
  *     if the network had lost it
  *
- * Pure but for its locks: no socket, no clock, nothing allocated after open; `now` is an argument. A view is for one
+ * Pure but for its locks: no socket, no clock, nothing allocated after open; `now` is an argument, by the same clock in
+ * all members. A view is for one
  * thread at a time. Upcalls come from within rwk_src_packet, rwk_src_pump and rwk_src_drain, never with a lock of the
  * segment held, and must not call the same view again, but rwk_src_target_find.
  */
