@@ -166,6 +166,24 @@ static void mad_records(void **state)
 	}
 }
 
+/* A record that goes on beyond the ring's end, though so much is said to have been put in. */
+static void beyond_the_end(void **state)
+{
+	struct rwk_src_record r = {.head = {.bytes = 1024, .kind = RWK_SRC_SEND}, .len = 900};
+	uint64_t tail;
+
+	(void)state;
+	do {
+		check_works();
+		tail = atomic_load(&f.member->tail);
+	} while (size.inbox_bytes - tail % size.inbox_bytes > 512);
+	memcpy(f.ring + tail % size.inbox_bytes, &r, sizeof(r));
+	atomic_store(&f.member->tail, tail + 1024);
+	assert_int_equal(rwk_src_drain(f.reader[0].view, 10), 0);
+	assert_int_equal(rwk_src_get_counters(f.reader[0].view)->corrupt, 1);
+	check_works();
+}
+
 /* A tail that is anywhere, and bytes that are anything. */
 static void mad_inbox(void **state)
 {
@@ -220,6 +238,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(mad_records, setup, teardown),
+		cmocka_unit_test_setup_teardown(beyond_the_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(mad_inbox, setup, teardown),
 		cmocka_unit_test_setup_teardown(mad_early_packets, setup, teardown),
 	};
