@@ -17,6 +17,7 @@
 struct rwk_rma_import {
 	uint64_t key;
 	enum { ASKED, READY, NEVER } state;
+	unsigned waited; /* requests since it was asked for */
 	struct rwk_rkey rkey;
 	uint64_t base, length;
 	unsigned access;
@@ -24,10 +25,14 @@ struct rwk_rma_import {
 	UT_hash_handle by_key;
 };
 
+/** Who has no memory for an answer, or an import that it was for, does not say so: so many requests later we ask again.
+ */
+#define ASK_AGAIN 1000u
+
 /** A region of ours that a peer has asked for. */
 struct rwk_rma_export {
 	struct rwk_list in_region; /* rwk_region.exports */
-	struct rwk_list in_state;  /* rwk_rma_state.exports */
+	UT_hash_handle by_region;  /* rwk_rma_state.exports */
 	struct rwk_region *region;
 	struct rwk_rma_state *state;
 	int status; /* 0: exposed */
@@ -59,22 +64,31 @@ static struct rwk_rma_import *find(const struct rwk_rma_state *s, uint64_t key)
 	return i;
 }
 
-static void ask(struct rwk_rma_state *s, uint64_t key)
-{
-	struct rwk_rma_import *i = calloc(1, sizeof(*i));
-
-	if (!i)
-		return; /* the next one asks again */
-	i->key = key;
-	i->state = ASKED;
-	HASH_ADD(by_key, s->imports, key, sizeof(i->key), i);
-	rwk_send_control(s->peer, RWK_RMA_IMPORT, key, 0);
-}
-
 static void forget(struct rwk_rma_state *s, struct rwk_rma_import *i)
 {
 	HASH_DELETE(by_key, s->imports, i);
 	free(i);
+}
+
+static void ask(struct rwk_rma_state *s, struct rwk_rma_import *i)
+{
+	const struct rwk_envelope env = {.kind = RWK_RMA_IMPORT, .tag = i->key};
+
+	i->state = ASKED;
+	i->waited = 0;
+	if (rwk_rma_put(s, &env, NULL, 0, 0, NULL, false))
+		forget(s, i); /* the next one asks again */
+}
+
+static void ask_for(struct rwk_rma_state *s, uint64_t key)
+{
+	struct rwk_rma_import *i = calloc(1, sizeof(*i));
+
+	if (!i)
+		return; /* likewise */
+	i->key = key;
+	HASH_ADD(by_key, s->imports, key, sizeof(i->key), i);
+	ask(s, i);
 }
 
 void rwk_rma_exported(struct rwk_rma_state *s, const struct rwk_envelope *env, const void *payload, size_t len)
@@ -86,7 +100,7 @@ void rwk_rma_exported(struct rwk_rma_state *s, const struct rwk_envelope *env, c
 		rwk_info("a region that was not asked for was dropped");
 		return;
 	}
-	if (env->small == EACCES) {
+	if (env->small == EACCES || env->small == ENOMEM) {
 		forget(s, i);
 		return;
 	}
@@ -117,7 +131,12 @@ static bool has(struct rwk_rma_state *s, const struct rwk_remote *range, unsigne
 	uint64_t at;
 
 	if (!i) {
-		ask(s, range->key);
+		ask_for(s, range->key);
+		return false;
+	}
+	if (i->state == ASKED) {
+		if (++i->waited == ASK_AGAIN)
+			ask(s, i);
 		return false;
 	}
 	at = range->address - i->base;
@@ -261,7 +280,7 @@ static void export_free(struct rwk_rma_export *x)
 	struct rwk_peer *p = x->state->peer;
 
 	rwk_list_remove(&x->in_region);
-	rwk_list_remove(&x->in_state);
+	HASH_DELETE(by_region, x->state->exports, x);
 	if (!x->status && p->channel)
 		p->channel->transport->conceal(p->channel, &x->rkey);
 	free(x);
@@ -280,19 +299,16 @@ static struct rwk_rma_export *export_new(struct rwk_rma_state *s, struct rwk_reg
 	if (ch->direct_min && r->attr.access & RWK_ACCESS_WRITE)
 		x->status = ch->transport->expose(ch, r->iov, (uint32_t)r->attr.count, true, &x->rkey);
 	rwk_list_append(&r->exports, &x->in_region);
-	rwk_list_append(&s->exports, &x->in_state);
+	HASH_ADD(by_region, s->exports, region, sizeof(x->region), x);
 	return x;
 }
 
 static struct rwk_rma_export *export_of(struct rwk_rma_state *s, struct rwk_region *r)
 {
-	for (struct rwk_list *l = s->exports.next; l != &s->exports; l = l->next) {
-		struct rwk_rma_export *x = rwk_container_of(l, struct rwk_rma_export, in_state);
+	struct rwk_rma_export *x;
 
-		if (x->region == r)
-			return x;
-	}
-	return export_new(s, r);
+	HASH_FIND(by_region, s->exports, &r, sizeof(r), x);
+	return x ? x : export_new(s, r);
 }
 
 void rwk_rma_export(struct rwk_rma_state *s, uint64_t key)
@@ -324,8 +340,7 @@ void rwk_rma_revoke(struct rwk_region *r)
 		struct rwk_peer *p = x->state->peer;
 
 		export_free(x);
-		if (!p->error)
-			rwk_send_control(p, RWK_RMA_REVOKE, r->key, 0);
+		rwk_rma_say(p->rma, RWK_RMA_REVOKE, r->key, 0);
 	}
 }
 
@@ -372,14 +387,14 @@ void rwk_engine_want_reached(struct rwk_engine *e, bool want)
 
 	e->wants_reached = want;
 	for (struct rwk_peer *p = more ? e->all_peers : NULL; p; p = p->next) {
-		while (p->rma && !rwk_list_empty(&p->rma->exports)) {
-			struct rwk_rma_export *x =
-				rwk_container_of(p->rma->exports.next, struct rwk_rma_export, in_state);
+		struct rwk_rma_export *all = p->rma ? p->rma->exports : NULL, *x, *next;
+
+		HASH_ITER(by_region, all, x, next)
+		{
 			uint64_t key = x->region->key;
 
 			export_free(x); /* who asks again learns of it */
-			if (!p->error)
-				rwk_send_control(p, RWK_RMA_REVOKE, key, 0);
+			rwk_rma_say(p->rma, RWK_RMA_REVOKE, key, 0);
 		}
 	}
 }
@@ -387,11 +402,14 @@ void rwk_engine_want_reached(struct rwk_engine *e, bool want)
 void rwk_rma_direct_end(struct rwk_rma_state *s)
 {
 	struct rwk_rma_import *i, *next;
+	struct rwk_rma_export *x, *further;
 
 	HASH_ITER(by_key, s->imports, i, next)
 	{
 		forget(s, i);
 	}
-	while (!rwk_list_empty(&s->exports))
-		export_free(rwk_container_of(s->exports.next, struct rwk_rma_export, in_state));
+	HASH_ITER(by_region, s->exports, x, further)
+	{
+		export_free(x);
+	}
 }

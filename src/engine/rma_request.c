@@ -21,7 +21,6 @@ struct rwk_rma_state *rwk_rma_state_of(struct rwk_peer *p)
 	s->unsent = &s->requests;
 	rwk_list_init(&s->owing);
 	rwk_list_init(&s->in.link);
-	rwk_list_init(&s->exports);
 	p->rma = s;
 	return s;
 }

@@ -51,8 +51,7 @@ static void answer_lost(struct rwk_rma_state *s)
 	rwk_peer_give_up(s->peer, -ENOMEM, "out of memory for an answer to a one-sided operation");
 }
 
-/** An answer without payload. */
-static void say(struct rwk_rma_state *s, enum rwk_kind kind, uint64_t tag, int status)
+void rwk_rma_say(struct rwk_rma_state *s, enum rwk_kind kind, uint64_t tag, int status)
 {
 	const struct rwk_envelope env = {.kind = (uint8_t)kind, .small = (uint16_t)-status, .tag = tag};
 
@@ -70,14 +69,14 @@ void rwk_rma_tell(struct rwk_engine *e)
 		if (s->told == s->served)
 			continue;
 		s->told = s->served;
-		say(s, RWK_RMA_DONE, s->served, 0);
+		rwk_rma_say(s, RWK_RMA_DONE, s->served, 0);
 	}
 }
 
 static void refuse(struct rwk_rma_state *s, int status)
 {
 	s->refused = true;
-	say(s, RWK_RMA_REFUSED, s->served, status);
+	rwk_rma_say(s, RWK_RMA_REFUSED, s->served, status);
 	s->told = ++s->served;
 }
 

@@ -156,7 +156,7 @@ struct rwk_rma_state {
 	struct rwk_rma_in in;
 	/* Direct requests. */
 	struct rwk_rma_import *imports;
-	struct rwk_list exports;                          /* rwk_rma_export.in_state */
+	struct rwk_rma_export *exports;                   /* by region */
 	struct rwk_rma_choice choice[2][RWK_RMA_LENGTHS]; /* of reads, of writes */
 };
 
@@ -204,6 +204,8 @@ int rwk_rma_atomic(const struct rwk_region *r, uint64_t at, unsigned op, unsigne
 /** A whole access is over: who asked to be told of it is told. */
 void rwk_rma_reached(
 	struct rwk_engine *e, struct rwk_region *r, unsigned access, bool atomic, size_t len, bool range, size_t whole);
+/** Sends a message without payload; for want of memory the peer is given up, who would wait for it or be misled. */
+void rwk_rma_say(struct rwk_rma_state *s, enum rwk_kind kind, uint64_t tag, int status);
 /** A piece has been carried out: the peer is told at the end of this progress. */
 void rwk_rma_granted(struct rwk_rma_state *s);
 /** A peer's write with data is in place. */

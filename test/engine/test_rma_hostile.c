@@ -170,7 +170,8 @@ static void say(struct raw *r, const struct rwk_envelope *env, const void *paylo
 
 	assert_non_null(m);
 	memset(&m->op, 0, sizeof(m->op));
-	memcpy(m->bytes, payload, len);
+	if (len)
+		memcpy(m->bytes, payload, len);
 	m->iov = (struct iovec){m->bytes, len};
 	m->op.type = RWK_OP_SEND;
 	m->op.env = *env;
@@ -603,6 +604,54 @@ static void all_end(void **state)
 	scene_close(&s);
 }
 
+static unsigned imports_heard(struct raw *r)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < r->count; i++)
+		n += r->heard[i].env.kind == RWK_RMA_IMPORT;
+	r->count = 0;
+	return n;
+}
+
+/*
+ * How a region is reached directly is asked for once, while that is not answered now and then, and again as soon as it
+ * is said that there was no memory for an answer.
+ */
+static void asked_again(void **state)
+{
+	static unsigned char buf[SHORT];
+	const struct iovec iov = {buf, sizeof(buf)};
+	const struct rwk_remote remote = {0, sizeof(buf), 9};
+	const struct rwk_envelope none = {.kind = RWK_RMA_EXPORT, .tag = 9, .small = ENOMEM};
+	unsigned heard = 0;
+	struct scene s;
+
+	scene_open(&s, *state);
+	for (uint64_t i = 0; i < 2500; i++) {
+		const struct rwk_envelope done = {.kind = RWK_RMA_DONE, .tag = i + 1};
+		struct task t = {0};
+		const struct rwk_rma_args a = {.peer = rwk_engine_peer(s.w.e[0], &s.raw.address),
+			.iov = &iov,
+			.iov_count = 1,
+			.remote = &remote,
+			.remote_count = 1,
+			.context = &t};
+
+		assert_int_equal(area_request(&s.w, 0, WRITE, &a), 0);
+		settle(&s.raw);
+		heard += imports_heard(&s.raw);
+		assert_int_equal(heard, i < 2300 ? 1 + i / 1000 : 4);
+		say(&s.raw, &done, NULL, 0);
+		if (i == 2299)
+			say(&s.raw, &none, NULL, 0);
+		settle(&s.raw);
+		assert_int_equal(t.times, 1);
+		assert_int_equal(t.c.status, 0);
+	}
+	scene_close(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -610,6 +659,7 @@ int main(void)
 		WORLD_EACH(asking_on),
 		WORLD_EACH(answering),
 		WORLD_EACH(all_end),
+		{"asked_again, direct", asked_again, NULL, NULL, (void *)area_direct},
 	};
 
 	rwk_log_set_sink(no_log);
