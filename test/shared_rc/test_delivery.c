@@ -21,6 +21,7 @@ struct net {
 	struct ear ear[MEMBERS];
 	unsigned speakers, members;
 	uint32_t seed, lost, doubled; /* in a thousand */
+	bool in_order;                /* nothing overtakes */
 	unsigned takers, idle;        /* members that get packets; turns in which nobody looks into its inbox */
 	rwk_time now;
 	struct {
@@ -85,7 +86,7 @@ static void open_net(unsigned speakers, unsigned members, uint32_t inbox_bytes, 
 /* One packet of the first few, by chance. */
 static void deliver(void)
 {
-	unsigned i = chance(&net.seed) % (net.count < 8 ? net.count : 8), last = --net.count;
+	unsigned i = net.in_order ? 0 : chance(&net.seed) % (net.count < 8 ? net.count : 8), last = --net.count;
 	struct packet p = net.bag[i].p;
 	bool answer = net.bag[i].answer;
 	struct listener *l = &net.listener[chance(&net.seed) % net.takers];
@@ -224,12 +225,29 @@ static void small_inboxes(void **state)
 	close_net();
 }
 
+/* Initiators that go back at a loss, by RC's plain rules. */
+static void strict_initiators(void **state)
+{
+	(void)state;
+	speakers_own = RWK_RC_ENDLESS;
+	open_net(4, 4, 1 << 20, 3);
+	net.in_order = true;
+	net.lost = 20;
+	net.doubled = 20;
+	run(100);
+	check_all_heard();
+	assert_int_equal(sum().qp.kept + sum().repeated, 0);
+	close_net();
+	speakers_own = RWK_RC_SELECTIVE | RWK_RC_ENDLESS;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_network),
 		cmocka_unit_test(lossy_network),
 		cmocka_unit_test(small_inboxes),
+		cmocka_unit_test(strict_initiators),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

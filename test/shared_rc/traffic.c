@@ -128,6 +128,8 @@ static void on_failed(void *user, int err)
 
 static const struct rwk_machine_host speaker_host = {.emit = on_speaker_emit, .done = on_done, .failed = on_failed};
 
+uint16_t speakers_own = RWK_RC_SELECTIVE | RWK_RC_ENDLESS;
+
 struct rwk_src_initiator speaker_initiator(unsigned number, uint16_t pmtu)
 {
 	struct rwk_src_initiator i = {.nonce = 1000 + number,
@@ -136,7 +138,7 @@ struct rwk_src_initiator speaker_initiator(unsigned number, uint16_t pmtu)
 		.qpn = 0x100 + number,
 		.psn = (0xffff00u + 64 * number) & 0xffffff,
 		.pmtu = pmtu,
-		.own = RWK_RC_SELECTIVE | RWK_RC_ENDLESS};
+		.own = speakers_own};
 
 	return i;
 }
@@ -151,7 +153,7 @@ void speaker_open(struct speaker *s, unsigned number, uint32_t qpn, uint16_t pmt
 		.retry = 7,
 		.rnr_retry = 7,
 		.service = RWK_WIRE_SRC,
-		.own = RWK_RC_SELECTIVE | RWK_RC_ENDLESS,
+		.own = speakers_own,
 		.timeout = 2000000};
 	void *memory = aligned_alloc(64, (rwk_rc_size() + 63) / 64 * 64);
 

@@ -54,6 +54,9 @@ struct speaker {
 	void *user;
 };
 
+/* What all speakers have agreed with the domain (enum rwk_rc_own); SELECTIVE and ENDLESS to begin with. */
+extern uint16_t speakers_own;
+
 /* Opens a speaker whose target has that QPN; its packets have `pmtu` bytes. */
 void speaker_open(struct speaker *s, unsigned number, uint32_t qpn, uint16_t pmtu);
 /* What it tells the domain of itself. */
