@@ -18,7 +18,7 @@ EXTRA_DIST += \
 	contrib/check contrib/lib.sh contrib/quickstart contrib/virtual-hosts \
 	contrib/hacking.md contrib/dependencies.md \
 	contrib/interop-rxe \
-	contrib/openmpi/README.md contrib/openmpi/ropewalk.conf.in contrib/openshmem/README.md
+	contrib/openmpi/README.md contrib/openmpi/ropewalk.conf.in contrib/openshmem/README.md contrib/mpich/README.md
 
 if HAVE_MPI
 check_PROGRAMS += contrib/examples/ring_pingpong
