@@ -200,90 +200,43 @@ static always_inline bool swap(size_t width, void *at, union element *expected, 
 	}
 }
 
-/* What the CPU has an instruction for, on a word of each width: the old value. The operations are those of instructed.
+/*
+ * What the CPU has an instruction for, on a word of each width: the old value. The operations are those of instructed.
  */
-
-static always_inline uint8_t instruct_8(enum rwk_atomic_op op, uint8_t *at, uint8_t v)
-{
-	switch (op) {
-	case RWK_SUM:
-		return __atomic_fetch_add(at, v, __ATOMIC_SEQ_CST);
-	case RWK_BOR:
-		return __atomic_fetch_or(at, v, __ATOMIC_SEQ_CST);
-	case RWK_BAND:
-		return __atomic_fetch_and(at, v, __ATOMIC_SEQ_CST);
-	case RWK_BXOR:
-		return __atomic_fetch_xor(at, v, __ATOMIC_SEQ_CST);
-	default:
-		return __atomic_exchange_n(at, v, __ATOMIC_SEQ_CST);
+#define INSTRUCT(word)                                                                                                 \
+	switch (op) {                                                                                                  \
+	case RWK_SUM:                                                                                                  \
+		v.word = __atomic_fetch_add((__typeof__(v.word) *)at, v.word, __ATOMIC_SEQ_CST);                       \
+		return v;                                                                                              \
+	case RWK_BOR:                                                                                                  \
+		v.word = __atomic_fetch_or((__typeof__(v.word) *)at, v.word, __ATOMIC_SEQ_CST);                        \
+		return v;                                                                                              \
+	case RWK_BAND:                                                                                                 \
+		v.word = __atomic_fetch_and((__typeof__(v.word) *)at, v.word, __ATOMIC_SEQ_CST);                       \
+		return v;                                                                                              \
+	case RWK_BXOR:                                                                                                 \
+		v.word = __atomic_fetch_xor((__typeof__(v.word) *)at, v.word, __ATOMIC_SEQ_CST);                       \
+		return v;                                                                                              \
+	default:                                                                                                       \
+		v.word = __atomic_exchange_n((__typeof__(v.word) *)at, v.word, __ATOMIC_SEQ_CST);                      \
+		return v;                                                                                              \
 	}
-}
-
-static always_inline uint16_t instruct_16(enum rwk_atomic_op op, uint16_t *at, uint16_t v)
-{
-	switch (op) {
-	case RWK_SUM:
-		return __atomic_fetch_add(at, v, __ATOMIC_SEQ_CST);
-	case RWK_BOR:
-		return __atomic_fetch_or(at, v, __ATOMIC_SEQ_CST);
-	case RWK_BAND:
-		return __atomic_fetch_and(at, v, __ATOMIC_SEQ_CST);
-	case RWK_BXOR:
-		return __atomic_fetch_xor(at, v, __ATOMIC_SEQ_CST);
-	default:
-		return __atomic_exchange_n(at, v, __ATOMIC_SEQ_CST);
-	}
-}
-
-static always_inline uint32_t instruct_32(enum rwk_atomic_op op, uint32_t *at, uint32_t v)
-{
-	switch (op) {
-	case RWK_SUM:
-		return __atomic_fetch_add(at, v, __ATOMIC_SEQ_CST);
-	case RWK_BOR:
-		return __atomic_fetch_or(at, v, __ATOMIC_SEQ_CST);
-	case RWK_BAND:
-		return __atomic_fetch_and(at, v, __ATOMIC_SEQ_CST);
-	case RWK_BXOR:
-		return __atomic_fetch_xor(at, v, __ATOMIC_SEQ_CST);
-	default:
-		return __atomic_exchange_n(at, v, __ATOMIC_SEQ_CST);
-	}
-}
-
-static always_inline uint64_t instruct_64(enum rwk_atomic_op op, uint64_t *at, uint64_t v)
-{
-	switch (op) {
-	case RWK_SUM:
-		return __atomic_fetch_add(at, v, __ATOMIC_SEQ_CST);
-	case RWK_BOR:
-		return __atomic_fetch_or(at, v, __ATOMIC_SEQ_CST);
-	case RWK_BAND:
-		return __atomic_fetch_and(at, v, __ATOMIC_SEQ_CST);
-	case RWK_BXOR:
-		return __atomic_fetch_xor(at, v, __ATOMIC_SEQ_CST);
-	default:
-		return __atomic_exchange_n(at, v, __ATOMIC_SEQ_CST);
-	}
-}
 
 static always_inline union element instruct(enum rwk_atomic_op op, size_t width, void *at, union element v)
 {
 	switch (width) {
 	case 1:
-		v.u8 = instruct_8(op, at, v.u8);
-		return v;
+		INSTRUCT(u8)
 	case 2:
-		v.u16 = instruct_16(op, at, v.u16);
-		return v;
+		INSTRUCT(u16)
 	case 4:
-		v.u32 = instruct_32(op, at, v.u32);
-		return v;
+		INSTRUCT(u32)
 	default:
-		v.u64 = instruct_64(op, at, v.u64);
-		return v;
+		INSTRUCT(u64)
 	}
 }
+
+#undef INSTRUCT
 
 /* Types. */
 
