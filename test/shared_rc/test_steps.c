@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -130,6 +131,7 @@ static void child(const struct kind *k)
 {
 	struct listener *l = &scene.listener[C];
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 	if (rwk_src_view_open(scene.memory, &child_host, scene.board, &l->view))
 		_exit(1);
