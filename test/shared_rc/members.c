@@ -49,11 +49,27 @@ struct rwk_src_join_attr attr_of(const struct plan *plan, bool *made)
 		.size = {.members = 64, .targets = 64, .inbox_bytes = 64 << 10},
 		.socket = open_socket,
 		.user = made,
-		.wait_ms = plan->wait_ms ? plan->wait_ms : 10000,
 	};
 
 	key_of(plan->key, attr.key);
 	return attr;
+}
+
+int join_within(const struct rwk_src_join_attr *attr, unsigned ms, struct rwk_src_seat **seat)
+{
+	const struct timespec nap = {.tv_nsec = 1000000};
+	uint64_t end = rwk_src_ms() + (ms ? ms : 10000);
+	int rc = rwk_src_join(attr, seat);
+
+	if (rc)
+		return rc;
+	while ((rc = rwk_src_join_go_on(*seat)) == -EAGAIN && rwk_src_ms() < end)
+		nanosleep(&nap, NULL);
+	if (!rc)
+		return 0;
+	rwk_src_leave(*seat);
+	*seat = NULL;
+	return rc == -EAGAIN ? -ETIMEDOUT : rc;
 }
 
 /* The inode of what is mapped there. */
@@ -168,7 +184,7 @@ static void live(int fd, const struct plan *plan)
 	if (plan->before)
 		told.rc = plan->before();
 	if (!told.rc)
-		told.rc = rwk_src_join(&attr, &seat);
+		told.rc = join_within(&attr, plan->wait_ms, &seat);
 	if (!told.rc) {
 		tell_of(seat, &told);
 		view = view_of(seat, &told);

@@ -49,6 +49,8 @@ enum order {
 void key_of(uint8_t number, uint8_t key[32]);
 /** Arguments of a join with the key of that number, of an own UDP socket, which sets *made. */
 struct rwk_src_join_attr attr_of(const struct plan *plan, bool *made);
+/** Joins; -ETIMEDOUT: nobody has let us in within so many milliseconds (0: 10 s). */
+int join_within(const struct rwk_src_join_attr *attr, unsigned ms, struct rwk_src_seat **seat);
 /** Fills *told from a seat, but for the number. */
 void tell_of(const struct rwk_src_seat *seat, struct told *told);
 

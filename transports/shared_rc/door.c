@@ -7,7 +7,6 @@
 #include "base/log.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <sodium.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -166,22 +165,6 @@ int rwk_src_door_listen(int door)
  * The visitor.
  */
 
-/* Waits for something to read until `deadline`: 0; -ETIMEDOUT. */
-static int await(int fd, uint64_t deadline)
-{
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-	int n;
-
-	do {
-		uint64_t now = rwk_src_ms(), left = now < deadline ? deadline - now : 0;
-
-		n = poll(&p, 1, left > 1000 ? 1000 : (int)left);
-		if (n < 0 && errno != EINTR)
-			return -errno;
-	} while (n <= 0 && rwk_src_ms() < deadline);
-	return n > 0 ? 0 : -ETIMEDOUT;
-}
-
 /* 0 if a message has the length that it should have. */
 static int check_length(ssize_t n, size_t expected)
 {
@@ -189,17 +172,16 @@ static int check_length(ssize_t n, size_t expected)
 		return 0;
 	if (n > 0)
 		return -EACCES; /* that is not one of us */
+	if (n < 0 && (errno == EINTR || errno == EWOULDBLOCK))
+		return -EAGAIN;
 	return n < 0 && errno != ECONNRESET ? -errno : -ECONNRESET;
 }
 
-static int take_greeting(int fd, uint64_t deadline, struct greeting *g)
+static int take_greeting(int fd, struct greeting *g)
 {
-	int rc = await(fd, deadline);
-	ssize_t n;
+	ssize_t n = recv(fd, g, sizeof(*g), MSG_TRUNC);
+	int rc;
 
-	if (rc)
-		return rc;
-	n = recv(fd, g, sizeof(*g), MSG_TRUNC);
 	if (n >= (ssize_t)offsetof(struct greeting, nonce) && g->magic == MAGIC && g->version != VERSION)
 		return -EPROTONOSUPPORT;
 	rc = check_length(n, sizeof(*g));
@@ -235,18 +217,17 @@ static int receive_welcome(int fd, struct welcome *w, int things[RWK_SRC_THINGS]
 	return rc;
 }
 
-/* Takes the welcome, for which we have said `proof` to that greeting. */
-static int take_welcome(int fd, const struct rwk_src_secret *secret, const struct greeting *g,
-	const struct proof *proof, struct rwk_src_holding *holding)
+static int take_welcome(
+	const struct rwk_src_knock *k, const struct rwk_src_secret *secret, struct rwk_src_holding *holding)
 {
 	struct welcome w;
 	uint8_t expected[MAC];
 	int rc;
 
 	rwk_src_fork_lock();
-	rc = receive_welcome(fd, &w, holding->fd);
+	rc = receive_welcome(k->fd, &w, holding->fd);
 	if (!rc) {
-		make_mac(secret, role_member, g->nonce, proof->nonce, &w.terms, expected);
+		make_mac(secret, role_member, k->member, k->own, &w.terms, expected);
 		rc = sodium_memcmp(w.mac, expected, MAC) ? -EACCES : 0;
 	}
 	if (rc)
@@ -259,44 +240,68 @@ static int take_welcome(int fd, const struct rwk_src_secret *secret, const struc
 	return 0;
 }
 
-static int prove(int fd, const struct rwk_src_secret *secret, const struct greeting *g, struct proof *proof)
+/* A member has come to the door: says who we are. */
+static int meet(struct rwk_src_knock *k, const struct rwk_src_secret *secret, unsigned patience)
 {
-	if (fresh(proof->nonce))
+	struct greeting g;
+	struct proof proof;
+	int rc = take_greeting(k->fd, &g);
+
+	if (rc)
+		return rc;
+	if (fresh(k->own))
 		return -EIO;
-	make_mac(secret, role_visitor, g->nonce, proof->nonce, NULL, proof->mac);
-	return send(fd, proof, sizeof(*proof), MSG_NOSIGNAL) < 0 ? -ECONNRESET : 0;
+	memcpy(k->member, g.nonce, NONCE);
+	memcpy(proof.nonce, k->own, NONCE);
+	make_mac(secret, role_visitor, k->member, k->own, NULL, proof.mac);
+	if (send(k->fd, &proof, sizeof(proof), MSG_NOSIGNAL) < 0)
+		return -ECONNRESET;
+	k->met = true;
+	k->until = rwk_src_ms() + patience;
+	return 0;
 }
 
-static uint64_t soonest(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-int rwk_src_door_knock(
-	const struct rwk_src_secret *secret, uint64_t deadline, unsigned patience, struct rwk_src_holding *holding)
+static int go_to_the_door(struct rwk_src_knock *k, const struct rwk_src_secret *secret)
 {
 	struct sockaddr_un name;
 	socklen_t len = socket_name(secret, &name);
-	struct greeting greeting;
-	struct proof proof;
-	int fd = new_socket(), rc = 0;
+	int fd;
 
+	rwk_src_fork_lock();
+	fd = k->fd = new_socket();
+	rwk_src_fork_unlock();
 	if (fd < 0)
 		return fd;
+	k->met = false;
 	if (connect(fd, (struct sockaddr *)&name, len))
-		rc = -errno;
-	else if (!same_user(fd, secret))
-		rc = -EACCES;
+		return errno == EAGAIN ? -ECONNREFUSED : -errno; /* the queue is full */
+	return same_user(fd, secret) ? 0 : -EACCES;
+}
+
+int rwk_src_door_knock(struct rwk_src_knock *k, const struct rwk_src_secret *secret, unsigned patience,
+	struct rwk_src_holding *holding)
+{
+	int rc = k->fd < 0 ? go_to_the_door(k, secret) : 0;
+
+	if (!rc && !k->met)
+		rc = meet(k, secret, patience);
 	if (!rc)
-		rc = take_greeting(fd, deadline, &greeting);
-	if (!rc)
-		rc = prove(fd, secret, &greeting, &proof);
-	if (!rc && await(fd, soonest(deadline, rwk_src_ms() + patience)))
-		rc = -EAGAIN;
-	if (!rc)
-		rc = take_welcome(fd, secret, &greeting, &proof, holding);
-	close(fd);
+		rc = take_welcome(k, secret, holding);
+	if (rc == -EAGAIN && k->met && rwk_src_ms() >= k->until)
+		rc = -ETIMEDOUT;
+	if (rc != -EAGAIN) {
+		rwk_src_fork_lock();
+		rwk_src_door_leave(k);
+		rwk_src_fork_unlock();
+	}
 	return rc;
+}
+
+void rwk_src_door_leave(struct rwk_src_knock *k)
+{
+	if (k->fd >= 0)
+		close(k->fd);
+	k->fd = -1;
 }
 
 /*

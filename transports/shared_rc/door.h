@@ -17,6 +17,7 @@
 
 #include "shared_rc/shared_rc.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 enum rwk_src_thing { RWK_SRC_MEMORY, RWK_SRC_SOCKET, RWK_SRC_DOOR, RWK_SRC_THINGS };
@@ -33,6 +34,14 @@ struct rwk_src_secret {
 	uint8_t name[16];
 	uint8_t key[32];
 	uid_t uid;
+};
+
+/** A visitor's side. */
+struct rwk_src_knock {
+	int fd;                      /* -1: not at the door */
+	bool met;                    /* by a member, whose welcome it waits for, */
+	uint64_t until;              /* ms, so long */
+	uint8_t member[32], own[32]; /* their nonces */
 };
 
 #define RWK_SRC_VISITORS 16 /* at a time; the others wait in the socket's queue */
@@ -62,14 +71,16 @@ int rwk_src_door_bind(const struct rwk_src_secret *secret);
 /** Opens the door to those who knock. 0; negative errno. */
 int rwk_src_door_listen(int door);
 /**
- * Knocks, and is let in: 0 and *holding set; its descriptors, -1 until then, are the caller's; nobody has looked yet
- * what the memory is. Waits until `deadline` for a member to come to the door, and then `patience` ms for it to let us
- * in, both in ms. -ETIMEDOUT; -EACCES: another user, or one who does not know the key; -EPROTONOSUPPORT; -EMFILE; what
- * may be otherwise the next time: -ECONNREFUSED (nobody listens), -ECONNRESET (it has hung up), -EKEYREJECTED (it has,
- * after our proof), -EAGAIN (the queue is full, or patience is at its end).
+ * Knocks, or goes on with it, as far as it goes without waiting: 0, we are let in, and *holding is set; its
+ * descriptors, -1 until then, are the caller's; nobody has looked yet what the memory is. -EAGAIN: a member has to do
+ * something first. Else the visit is over: -EACCES: another user, or one who does not know the key; -EPROTONOSUPPORT;
+ * -EMFILE; and what may be otherwise the next time: -ECONNREFUSED (nobody listens), -ECONNRESET (it has hung up),
+ * -EKEYREJECTED (it has, after our proof), -ETIMEDOUT (it has met us, and then done nothing for `patience` ms).
  */
-int rwk_src_door_knock(
-	const struct rwk_src_secret *secret, uint64_t deadline, unsigned patience, struct rwk_src_holding *holding);
+int rwk_src_door_knock(struct rwk_src_knock *k, const struct rwk_src_secret *secret, unsigned patience,
+	struct rwk_src_holding *holding);
+/** Goes away; nothing if it is not at the door. With the lock of forked.h. */
+void rwk_src_door_leave(struct rwk_src_knock *k);
 
 /** Begins to look after the door of `holding`. 0; negative errno, and the porch is closed. With the lock of forked.h,
  * as close. */

@@ -23,7 +23,6 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -41,6 +40,10 @@ struct rwk_src_seat {
 	struct rwk_src_secret secret;
 	struct rwk_src_holding holding;
 	struct rwk_src_porch porch;
+	struct rwk_src_join_attr attr;
+	struct rwk_src_knock knock;
+	unsigned patience, refusals;
+	bool in;
 	void *memory; /* NULL in a forked child, where it is not mapped */
 	size_t bytes;
 };
@@ -55,6 +58,7 @@ static void forget(void)
 		struct rwk_src_seat *seat = rwk_container_of(l, struct rwk_src_seat, link);
 
 		rwk_src_porch_forget(&seat->porch);
+		rwk_src_door_leave(&seat->knock);
 		rwk_src_holding_close(&seat->holding);
 		seat->memory = NULL;
 	}
@@ -162,66 +166,46 @@ static int copy_or_make(struct rwk_src_seat *seat, const struct rwk_src_join_att
 	return make(seat, attr);
 }
 
-static int be_let_in(struct rwk_src_seat *seat, uint64_t deadline, unsigned patience)
+/* Can another try end otherwise? It counts those who have sent us away on hearing our proof, one after the other. */
+static bool worth_another(struct rwk_src_seat *seat, int rc)
 {
-	int rc = rwk_src_door_knock(&seat->secret, deadline, patience, &seat->holding);
+	if (rc == -EKEYREJECTED)
+		return ++seat->refusals < REFUSALS;
+	if (rc == -EAGAIN)
+		return true;
+	seat->refusals = 0;
+	if (rc == -ETIMEDOUT && seat->patience < PATIENCE_MAX)
+		seat->patience *= 2;
+	return rc == -ECONNREFUSED || rc == -ECONNRESET || rc == -ETIMEDOUT;
+}
+
+static int be_let_in(struct rwk_src_seat *seat)
+{
+	int rc = rwk_src_door_knock(&seat->knock, &seat->secret, seat->patience, &seat->holding);
 
 	if (rc)
-		return rc;
+		return worth_another(seat, rc) ? -EAGAIN : rc == -EKEYREJECTED ? -EACCES : rc;
 	rwk_src_fork_lock();
 	rc = map(seat);
 	rwk_src_fork_unlock();
 	return rc;
 }
 
-static void nap(unsigned ms)
+static int find_or_make(struct rwk_src_seat *seat)
 {
-	const struct timespec t = {.tv_nsec = (long)ms * 1000000};
+	int rc = OTHERS;
 
-	nanosleep(&t, NULL);
-}
-
-/* Can another try end otherwise? It counts those who have sent us away on hearing our proof, one after the other. */
-static bool worth_another(int rc, unsigned *refusals)
-{
-	if (rc == -EKEYREJECTED)
-		return ++*refusals < REFUSALS;
-	*refusals = 0;
-	return rc == -ECONNREFUSED || rc == -ECONNRESET || rc == -EAGAIN;
-}
-
-static int find_or_make(struct rwk_src_seat *seat, const struct rwk_src_join_attr *attr)
-{
-	uint64_t deadline = rwk_src_ms() + attr->wait_ms;
-	unsigned pause = NAP_FIRST, patience = PATIENCE_FIRST, refusals = 0;
-
-	for (;;) {
-		int rc;
-
+	if (seat->knock.fd < 0) {
 		rwk_src_fork_lock();
-		rc = copy_or_make(seat, attr);
+		rc = copy_or_make(seat, &seat->attr);
 		rwk_src_fork_unlock();
-		if (rc != OTHERS)
-			return rc;
-		rc = be_let_in(seat, deadline, patience);
-		if (!worth_another(rc, &refusals))
-			return rc == -EKEYREJECTED ? -EACCES : rc;
-		if (rwk_src_ms() >= deadline)
-			return -ETIMEDOUT;
-		nap(pause);
-		if (pause < NAP_MAX)
-			pause *= 2;
-		if (rc == -EAGAIN && patience < PATIENCE_MAX)
-			patience *= 2;
 	}
+	return rc == OTHERS ? be_let_in(seat) : rc;
 }
 
-static void explain(int rc, const struct rwk_src_join_attr *attr)
+static void explain(int rc)
 {
-	if (rc == -ETIMEDOUT)
-		rwk_info("SRC: no member of this node's domain has let us in within %u ms: all compute or are stopped",
-			attr->wait_ms);
-	else if (rc == -EACCES)
+	if (rc == -EACCES)
 		rwk_info("SRC: the name of this node's domain is taken by another user, or by a process that does not "
 			 "know the job's key");
 	else if (rc == -EPROTONOSUPPORT)
@@ -237,11 +221,27 @@ static void dissolve(struct rwk_src_seat *seat)
 	rwk_src_fork_lock();
 	rwk_list_remove(&seat->link);
 	rwk_src_porch_close(&seat->porch);
+	rwk_src_door_leave(&seat->knock);
 	rwk_src_holding_close(&seat->holding);
 	rwk_src_fork_unlock();
 	if (seat->memory)
 		munmap(seat->memory, seat->bytes);
 	free(seat);
+}
+
+int rwk_src_join_go_on(struct rwk_src_seat *seat)
+{
+	int rc = seat->in ? 0 : find_or_make(seat);
+
+	if (!rc && !seat->in) {
+		rwk_src_fork_lock();
+		rc = rwk_src_porch_open(&seat->porch, &seat->secret, &seat->holding);
+		rwk_src_fork_unlock();
+		seat->in = !rc;
+	}
+	if (rc && rc != -EAGAIN)
+		explain(rc);
+	return rc;
 }
 
 int rwk_src_join(const struct rwk_src_join_attr *attr, struct rwk_src_seat **out)
@@ -251,23 +251,20 @@ int rwk_src_join(const struct rwk_src_join_attr *attr, struct rwk_src_seat **out
 
 	if (!seat)
 		return -ENOMEM;
+	seat->attr = *attr;
 	rwk_src_secret_draw(attr->key, geteuid(), &seat->secret);
 	for (int i = 0; i < RWK_SRC_THINGS; i++)
 		seat->holding.fd[i] = -1;
 	seat->porch.epoll = -1;
+	seat->knock.fd = -1;
+	seat->patience = PATIENCE_FIRST;
 	rwk_src_fork_lock();
 	rwk_list_append(&seats, &seat->link);
 	rwk_src_fork_unlock();
 	rc = rwk_src_fork_watch(forget);
 	if (!rc)
-		rc = find_or_make(seat, attr);
-	if (!rc) {
-		rwk_src_fork_lock();
-		rc = rwk_src_porch_open(&seat->porch, &seat->secret, &seat->holding);
-		rwk_src_fork_unlock();
-	}
-	if (rc) {
-		explain(rc, attr);
+		rc = rwk_src_join_go_on(seat);
+	if (rc && rc != -EAGAIN) {
 		dissolve(seat);
 		return rc;
 	}

@@ -26,17 +26,19 @@ struct rwk_src_join_attr {
 	 * errno. */
 	int (*socket)(void *user);
 	void *user;
-	unsigned wait_ms; /* at most, for a member that lets us in */
 };
 
 /**
- * Joins, or makes, the domain. 0 and *seat set. -ETIMEDOUT: there is one, but no member of it has let us in within
- * wait_ms (all compute, or are stopped); -EACCES: whoever has the name is another user, or does not know the key;
- * -EPROTONOSUPPORT: made by another layout; -EPROTO: its memory is not sealed; -EINVAL: no such size; -ENOMEM, -EMFILE,
- * -EPERM or what else the system said, what socket said. What went wrong has been logged at info level. Waits, at most
- * wait_ms.
+ * Joins, or makes, the domain; never waits. 0 and *seat set: we are in it, or at its door until a member lets us in
+ * (rwk_src_join_go_on). Else what go_on says, and there is no seat. attr is copied.
  */
 int rwk_src_join(const struct rwk_src_join_attr *attr, struct rwk_src_seat **seat);
+/**
+ * 0: we are in the domain; -EAGAIN: not yet, call it again: no member has looked at the door since we came. -EACCES:
+ * whoever has the name is another user, or does not know the key; -EPROTONOSUPPORT: made by another layout; -ENOMEM,
+ * -EMFILE, what socket said: then the seat is of no use but to be left. What went wrong has been logged at info level.
+ */
+int rwk_src_join_go_on(struct rwk_src_seat *seat);
 /** Lets in who waits; cheap if nobody does. To be called from progress, now and then. */
 void rwk_src_attend(struct rwk_src_seat *seat);
 /** Leaves. May be called in a forked child, where it frees the child's copy alone. The last one out leaves nothing:
