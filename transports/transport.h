@@ -140,6 +140,8 @@ struct rwk_client {
 	void (*end)(void *client, struct rwk_channel *ch, struct rwk_place *place, int status);
 	/** May be NULL: UDP does not get through to the channel's peer, and the channel goes by a stream. */
 	void (*by_stream)(void *client, struct rwk_channel *ch);
+	/** May be NULL: connections were to be shared (rwk_port_attr.shared), and this channel has one of its own. */
+	void (*unshared)(void *client, struct rwk_channel *ch);
 	/** The channel has failed for ever; `err` negative: -ECONNRESET the peer's process ended, -EPROTO it broke the
 	 * protocol. */
 	void (*failed)(void *client, struct rwk_channel *ch, int err);
@@ -149,13 +151,13 @@ struct rwk_client {
 struct rwk_channel {
 	const struct rwk_transport *transport;
 	struct rwk_port *port;
-	void *peer;      /* the client's */
-	size_t send_max; /* longest payload that send and a posted send take */
+	void *peer;        /* the client's */
+	size_t send_max;   /* longest payload that send and a posted send take */
 	size_t direct_min; /* from so many bytes on post of a READ or WRITE of a region that stays exposed goes without
 			      the peer's help and beats messages; 0: never. Becomes 0 when the system turns out to
 			      deny it; what cannot go on ends with -EOPNOTSUPP then, in part perhaps, and may be
 			      done again by messages. Look at it before each post */
-	int error;       /* 0, or why the channel failed */
+	int error;         /* 0, or why the channel failed */
 };
 
 struct rwk_port_attr {
@@ -164,6 +166,8 @@ struct rwk_port_attr {
 	uint32_t local_peers;       /* how many are expected on this node; a hint */
 	uint8_t key[32];            /* the job's: what those who may connect have in common, and nobody is told */
 	bool oversubscribed;        /* more ranks than cores: yield when idle */
+	bool shared;                /* network: connections are to be shared where that is possible (SRC) */
+	uint32_t remote_peers;      /* how many are expected on other nodes; a hint */
 };
 
 /** A service on a link. */
@@ -186,8 +190,8 @@ struct rwk_transport {
 	 * -EHOSTUNREACH: `to` is not reachable by this transport (the reason has been logged at info level).
 	 */
 	int (*connect)(struct rwk_port *port, const struct rwk_address *to, void *peer, struct rwk_channel **ch);
-	/** Ends a channel, failed or not; its ops and places are ended with -ECANCELED first, and all that is exposed to
-	 * it is concealed. */
+	/** Ends a channel, failed or not; its ops and places are ended with -ECANCELED first, and all that is exposed
+	 * to it is concealed. */
 	void (*disconnect)(struct rwk_channel *ch);
 
 	/** Handles what has come and what can go, bounded per call; returns how many things it did, 0 for an empty

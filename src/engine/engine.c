@@ -18,6 +18,7 @@ static const struct rwk_client engine_client = {
 	.begin = rwk_inbound_begin,
 	.end = rwk_inbound_end,
 	.by_stream = rwk_peer_by_stream,
+	.unshared = rwk_peer_unshared,
 	.failed = rwk_peer_failed,
 };
 

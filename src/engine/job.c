@@ -162,6 +162,18 @@ void rwk_job_facts(struct rwk_sel_facts *f)
 	rwk_sel_facts_init(f, job_map, &rwk_params);
 }
 
+/** Would a peer on another node be carried by a shared connection? */
+static bool is_shared(void)
+{
+	struct rwk_sel_choice choice;
+	struct rwk_sel_facts facts;
+
+	rwk_job_facts(&facts);
+	facts.node = RWK_SEL_OTHER;
+	rwk_sel_choose(&facts, &choice);
+	return choice.strand == RWK_STRAND_SRC_UDP;
+}
+
 void rwk_job_describe(struct rwk_port_attr *attr)
 {
 	struct rwk_address *a = &attr->address;
@@ -172,6 +184,8 @@ void rwk_job_describe(struct rwk_port_attr *attr)
 	a->node = job_node;
 	memcpy(attr->key, job_map->key, sizeof(attr->key));
 	attr->local_peers = job_map->local_size - 1;
+	attr->remote_peers = job_map->size - job_map->local_size;
+	attr->shared = is_shared();
 	attr->oversubscribed = job_map->oversubscribed;
 }
 

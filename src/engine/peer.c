@@ -226,6 +226,22 @@ void rwk_peer_by_stream(void *engine, struct rwk_channel *ch)
 		rwk_strand_text(choice.strand));
 }
 
+void rwk_peer_unshared(void *engine, struct rwk_channel *ch)
+{
+	struct rwk_sel_choice choice;
+	struct rwk_sel_facts facts;
+	struct rwk_peer *p = ch->peer;
+
+	(void)engine;
+	if (p->engine->attr.transports)
+		return;
+	facts_of(p, &facts);
+	facts.built &= ~RWK_STRAND_BIT(RWK_STRAND_SRC_UDP);
+	choose(p, &facts, &choice);
+	rwk_info("no connection can be shared with rank %u: %s carries it", rwk_address_rank(&p->address),
+		rwk_strand_text(choice.strand));
+}
+
 int rwk_peer_connect(struct rwk_peer *p)
 {
 	struct rwk_engine *e = p->engine;

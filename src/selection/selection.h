@@ -48,7 +48,7 @@ enum rwk_strand {
 /** The strands that this version of ropewalk has. */
 #define RWK_STRANDS_BUILT                                                                                              \
 	(RWK_STRAND_BIT(RWK_STRAND_SELF) | RWK_STRAND_BIT(RWK_STRAND_UC_SHM) | RWK_STRAND_BIT(RWK_STRAND_RC_UDP) |     \
-		RWK_STRAND_BIT(RWK_STRAND_UC_TCP))
+		RWK_STRAND_BIT(RWK_STRAND_SRC_UDP) | RWK_STRAND_BIT(RWK_STRAND_UC_TCP))
 
 /** RC connections of all ranks of a node may take this part of its memory, */
 #define RWK_SEL_MEMORY_PART 1024

@@ -25,7 +25,8 @@
 #define WORLD_MAX 8
 
 struct world_attr {
-	const struct rwk_transport *transport; /* &rwk_sim_transport, &sim_packet_transport or &rwk_shm_transport */
+	const struct rwk_transport
+		*transport; /* &rwk_sim_transport, &sim_packet_transport, &sim_shared_transport or &rwk_shm_transport */
 	unsigned count;
 	bool strangers;                       /* they do not know each other's addresses: no peer[][] */
 	size_t tx_limit, rx_limit, multi_min; /* 0: 10000, none, 64 */
@@ -124,10 +125,12 @@ void world_check_receive(struct world *w, const struct task *t, unsigned who, un
 size_t world_mixed(unsigned i);
 #define WORLD_MIXED_MAX 200000
 
-/** A test's entries in a list: over the simulated service, packets and shared memory. Its state is the transport. */
+/** A test's entries in a list: over the simulated service, packets, shared connections and shared memory. Its state is
+ * the transport. */
 #define WORLD_EACH(test)                                                                                               \
 	{#test ", simulated", test, NULL, NULL, (void *)&rwk_sim_transport},                                           \
 		{#test ", packets", test, NULL, NULL, (void *)&sim_packet_transport},                                  \
+		{#test ", shared", test, NULL, NULL, (void *)&sim_shared_transport},                                   \
 	{                                                                                                              \
 #test ", shared memory", test, NULL, NULL, (void *)&rwk_shm_transport                                  \
 	}

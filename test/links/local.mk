@@ -6,7 +6,7 @@ test_links_test_sim_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/links/test_sim
 
 # Channel services over the simulated network: its own, and packets.
-links_ends = test/links/ends.c test/links/ends.h test/packet/sim_packet.c test/packet/sim_packet.h test/rwk_test.h
+links_ends = test/links/ends.c test/links/ends.h test/packet/sim_packet.c test/packet/sim_packet.h test/packet/sim_domain.c test/packet/sim_domain.h test/rwk_test.h
 
 check_PROGRAMS += test/links/test_sim_connect
 test_links_test_sim_connect_SOURCES = test/links/test_sim_connect.c $(links_ends)

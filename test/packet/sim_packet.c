@@ -2,6 +2,7 @@
 #include "packet/sim_packet.h"
 
 #include "packet/internal.h"
+#include "packet/sim_domain.h"
 
 #define POLL   1000       /* ns */
 #define LINGER 2000000000 /* ns */
@@ -13,6 +14,7 @@ static rwk_time lingers_until[UINT16_MAX + 1];
 void sim_packet_use(struct rwk_sim *s)
 {
 	sim = s;
+	sim_domain_use(s);
 }
 
 static struct rwk_link *node(const struct rwk_port *port)
@@ -96,6 +98,15 @@ static int open_lossy(struct rwk_port_attr *attr, struct rwk_link **lossy, struc
 	return open_node(attr, lossy);
 }
 
+/** Two hosts, which is what connections are shared by. */
+static int open_host(struct rwk_port_attr *attr, struct rwk_link **lossy, struct rwk_link **stream)
+{
+	static uint32_t opened;
+
+	attr->address.node = opened++ % SIM_HOSTS;
+	return open_lossy(attr, lossy, stream);
+}
+
 static int open_stream(struct rwk_port_attr *attr, struct rwk_link **lossy, struct rwk_link **stream)
 {
 	*lossy = NULL;
@@ -151,6 +162,18 @@ static const struct rwk_packet_ways lossy_ways = {
 	.linger = linger,
 };
 
+static const struct rwk_packet_ways shared_ways = {
+	.simulated = true,
+	.open = open_host,
+	.address = node_address,
+	.split = split,
+	.room = room,
+	.linger = linger,
+	.join = sim_domain_join,
+	.attend = sim_domain_attend,
+	.depart = sim_domain_depart,
+};
+
 static const struct rwk_packet_ways stream_ways = {
 	.simulated = true,
 	.open = open_stream,
@@ -164,6 +187,12 @@ static const struct rwk_packet_ways stream_ways = {
 static int open_rc(struct rwk_port_attr *attr, const struct rwk_client *client, void *cookie, struct rwk_port **port)
 {
 	return rwk_packet_open(&lossy_ways, &sim_packet_transport, attr, client, cookie, port);
+}
+
+static int open_src(struct rwk_port_attr *attr, const struct rwk_client *client, void *cookie, struct rwk_port **port)
+{
+	attr->shared = true;
+	return rwk_packet_open(&shared_ways, &sim_shared_transport, attr, client, cookie, port);
 }
 
 static int open_uc(struct rwk_port_attr *attr, const struct rwk_client *client, void *cookie, struct rwk_port **port)
@@ -182,6 +211,22 @@ static int progress(struct rwk_port *port)
 const struct rwk_transport sim_packet_transport = {
 	.name = "RC/sim",
 	.open = open_rc,
+	.close = rwk_packet_close,
+	.connect = rwk_packet_connect,
+	.disconnect = rwk_packet_disconnect,
+	.progress = progress,
+	.arm = rwk_packet_arm,
+	.wait_fd = rwk_packet_wait_fd,
+	.send = rwk_packet_send,
+	.post = rwk_packet_post,
+	.withdraw = rwk_packet_withdraw,
+	.expose = rwk_packet_expose,
+	.conceal = rwk_packet_conceal,
+};
+
+const struct rwk_transport sim_shared_transport = {
+	.name = "SRC/sim",
+	.open = open_src,
 	.close = rwk_packet_close,
 	.connect = rwk_packet_connect,
 	.disconnect = rwk_packet_disconnect,

@@ -14,6 +14,7 @@
 void sim_packet_use(struct rwk_sim *s);
 
 extern const struct rwk_transport sim_packet_transport; /* RC */
+extern const struct rwk_transport sim_shared_transport; /* SRC: ports share connections by sim_domain.h */
 extern const struct rwk_transport sim_stream_transport; /* UC */
 
 #endif

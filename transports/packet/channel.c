@@ -7,8 +7,9 @@
 #define ACK_DELAY (60 * 1000ull)       /* ns */
 #define ACK_EVERY 16
 
-static uint32_t new_qpn(struct rwk_port *port)
+uint32_t rwk_packet_new_qpn(struct rwk_port *port)
 {
+	struct rwk_packet_initiator *initiator;
 	struct rwk_packet_channel *other;
 	uint32_t qpn;
 
@@ -17,7 +18,8 @@ static uint32_t new_qpn(struct rwk_port *port)
 			return 0;
 		qpn &= RWK_PSN_MASK;
 		HASH_FIND(by_qpn, port->by_qpn, &qpn, sizeof(qpn), other);
-	} while (qpn <= RWK_WIRE_GSI_QPN || other);
+		HASH_FIND(by_qpn, port->initiators, &qpn, sizeof(qpn), initiator);
+	} while (qpn <= RWK_WIRE_GSI_QPN || qpn == RWK_PSN_MASK || other || initiator);
 	return qpn;
 }
 
@@ -27,7 +29,7 @@ struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const s
 
 	if (!ch)
 		return NULL;
-	ch->qpn = new_qpn(port);
+	ch->qpn = rwk_packet_new_qpn(port);
 	if (!ch->qpn || rwk_packet_random(&ch->psn, sizeof(ch->psn)) ||
 		rwk_packet_random(&ch->token, sizeof(ch->token))) {
 		free(ch);
@@ -73,6 +75,12 @@ static void drop_machine(struct rwk_packet_channel *ch)
 		ch->port->by_stream--;
 	}
 	ch->machine = NULL;
+	if (ch->shared) {
+		rwk_packet_release(ch, ch->base.error ? ch->base.error : -ECANCELED);
+		rwk_packet_domain_forget(ch);
+		ch->shared = false;
+		ch->by = NULL;
+	}
 }
 
 void rwk_packet_channel_free(struct rwk_packet_channel *ch)
@@ -97,8 +105,7 @@ void rwk_packet_channel_free(struct rwk_packet_channel *ch)
 	free(ch);
 }
 
-/** One piece of memory: machine, then responder. */
-static void *machine_memory(size_t size, size_t responder, void **responder_at)
+void *rwk_packet_machine_memory(size_t size, size_t responder, void **responder_at)
 {
 	size_t first = (size + RWK_CACHE_LINE - 1) & ~(size_t)(RWK_CACHE_LINE - 1);
 	size_t all = (first + responder + RWK_CACHE_LINE - 1) & ~(size_t)(RWK_CACHE_LINE - 1);
@@ -144,7 +151,7 @@ static int make_rc(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 	void *responder;
 	int rc;
 
-	ch->machine = machine_memory(rwk_rc_size(), rwk_rc_responder_size(), &responder);
+	ch->machine = rwk_packet_machine_memory(rwk_rc_size(), rwk_rc_responder_size(), &responder);
 	if (!ch->machine)
 		return -ENOMEM;
 	ch->rc = rwk_rc_open(ch->machine, responder, &rwk_packet_host, ch);
@@ -167,7 +174,7 @@ static int make_uc(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 	void *responder;
 	int rc;
 
-	ch->machine = machine_memory(rwk_uc_size(), rwk_uc_responder_size(), &responder);
+	ch->machine = rwk_packet_machine_memory(rwk_uc_size(), rwk_uc_responder_size(), &responder);
 	if (!ch->machine)
 		return -ENOMEM;
 	ch->uc = rwk_uc_open(ch->machine, responder, &rwk_packet_host, ch);
@@ -183,6 +190,8 @@ int rwk_packet_machine(struct rwk_packet_channel *ch, const struct rwk_greeting 
 	drop_machine(ch);
 	ch->peer_qpn = g->qpn;
 	ch->pmtu = at_most(g->pmtu, rwk_packet_pmtu(ch->port, ch->path.way, &ch->path.to));
+	if (ch->may_share)
+		return rwk_packet_domain_take(ch, g);
 	return ch->path.way == RWK_WAY_LOSSY ? make_rc(ch, g) : make_uc(ch, g);
 }
 
@@ -190,7 +199,7 @@ void rwk_packet_opened(struct rwk_packet_channel *ch)
 {
 	if (ch->rc)
 		rwk_rc_modify(ch->rc, RWK_QP_RTS, NULL);
-	else
+	else if (ch->uc)
 		rwk_uc_modify(ch->uc, RWK_QP_RTS, NULL);
 	ch->state = RWK_CH_OPEN;
 	rwk_list_remove(&ch->connecting);

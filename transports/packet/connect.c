@@ -31,6 +31,19 @@ static bool is_partial(const struct rwk_address *a)
 	return a->flags_rank & RWK_ADDR_PARTIAL;
 }
 
+/**
+ * SRC: may the connection go by it? Decided before the first greeting about it is written, and said in each: both ends
+ * go by what both have said, and no is final.
+ */
+static bool may_share(struct rwk_packet_channel *ch, int way)
+{
+	if (!ch->decided)
+		ch->may_share = ch->port->view && !is_partial(&ch->address) && ch->address.job == ch->port->address.job;
+	ch->decided = true;
+	return ch->may_share && way == RWK_WAY_LOSSY;
+}
+
+/** `g` has its type. */
 static void terms(struct rwk_packet_channel *ch, int way, struct rwk_greeting *g)
 {
 	struct rwk_port *port = ch->port;
@@ -43,6 +56,8 @@ static void terms(struct rwk_packet_channel *ch, int way, struct rwk_greeting *g
 	g->features = RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_GREETING_MASKED_ID |
 		      RWK_GREETING_RDMA_READ | RWK_GREETING_RDMA_WRITE;
 	g->room = port->room;
+	if (may_share(ch, way) && rwk_packet_domain_terms(ch, (enum rwk_greeting_type)g->type, &g->shared))
+		g->features |= RWK_GREETING_SHARED;
 }
 
 static void send_connect(struct rwk_packet_channel *ch, int way)
@@ -117,12 +132,30 @@ static void reach_stream(struct rwk_packet_channel *ch)
 		channel_word(ch, rc);
 }
 
+/** SRC was wanted, and it is not to be had for this channel. */
+static void unshared(struct rwk_packet_channel *ch)
+{
+	const struct rwk_client *client = ch->port->client;
+
+	if (rwk_params.service == RWK_SERVICE_SRC) {
+		rwk_warn("packets: no connection can be shared with %s, and FI_ROPEWALK_SERVICE=src allows no other: "
+			 "one of "
+			 "the two ends is in no domain, or is known by several addresses",
+			rwk_packet_name(&ch->address));
+		rwk_packet_doom(ch, -EOPNOTSUPP);
+	} else if (client->unshared) {
+		client->unshared(ch->port->cookie, &ch->base);
+	}
+}
+
 /** The peer has the channel too. Who asks for the stream is the same at both ends. */
 static void established(struct rwk_packet_channel *ch)
 {
 	rwk_packet_opened(ch);
 	if (ch->path.way == RWK_WAY_STREAM && ch->port->client->by_stream)
 		ch->port->client->by_stream(ch->port->cookie, &ch->base);
+	else if (ch->port->wants_shared && !ch->shared)
+		unshared(ch);
 	if (nonce_of(&ch->port->address) < ch->nonce)
 		reach_stream(ch);
 	else if (!ch->stream_open && !ch->stream_lost && ch->port->seek_at == RWK_NEVER)
@@ -160,7 +193,7 @@ void rwk_packet_ask(struct rwk_packet_channel *ch, rwk_time now)
 {
 	rwk_time pause = ASK_FIRST << (ch->tries < 6 ? ch->tries : 6);
 
-	if (now < ch->ask_at)
+	if (now < ch->ask_at || ch->port->joining)
 		return;
 	ch->tries++;
 	ch->ask_at = now + (pause < ASK_LAST ? pause : ASK_LAST);
@@ -212,10 +245,31 @@ static int acquainted(struct rwk_packet_channel *ch, const struct rwk_greeting *
 	return ch->port->client->connected(ch->port->cookie, &ch->base, &g->from);
 }
 
+/**
+ * SRC: what the greeting has added to the decision. A peer that has more than one address, and greets from one that it
+ * did not name, is not shared: a target hears one address. Nor is one of another domain than the initiator for its node
+ * is aimed at; there an asker has been promised it already, and finds out when it aims.
+ */
+static void decide(struct rwk_packet_channel *ch, int way, const struct rwk_greeting *g)
+{
+	bool asked = g->type == RWK_GREETING_CONNECT;
+
+	if (!may_share(ch, way) || !(g->features & RWK_GREETING_SHARED) ||
+		(asked && memcmp(&ch->seen, &ch->path.to, sizeof(ch->seen))) ||
+		(asked && ch->by && ch->by->domain && ch->by->domain != g->shared.domain))
+		ch->may_share = false;
+	if (ch->may_share && !ch->by)
+		ch->by = rwk_packet_initiator(ch->port, ch->address.node, g->shared.domain);
+	if (!ch->by)
+		ch->may_share = false;
+}
+
 /** Goes over to the way that the peer has come by, and makes the machine. */
 static int agree(
 	struct rwk_packet_channel *ch, int way, const struct rwk_link_address *from, const struct rwk_greeting *g)
 {
+	int rc;
+
 	ch->path.way = (uint8_t)way;
 	ch->path.to = answer_to(ch->port, way, from, g);
 	ch->seen = *from;
@@ -225,7 +279,38 @@ static int agree(
 		ch->stream_open = true;
 	}
 	ch->peer_token = g->type == RWK_GREETING_CONNECT ? g->echo : 0;
-	return rwk_packet_machine(ch, g);
+	decide(ch, way, g);
+	rc = rwk_packet_machine(ch, g);
+	if (!rc && ch->shared && g->type == RWK_GREETING_ACCEPT)
+		rc = rwk_packet_aim(ch->by, from, g, ch->pmtu);
+	return rc;
+}
+
+/** The peer has accepted what we had accepted: SRC has to learn where to aim, or that the peer has said no. */
+static int settle(
+	struct rwk_packet_channel *ch, int way, const struct rwk_link_address *from, const struct rwk_greeting *g)
+{
+	if (!ch->shared)
+		return 0;
+	if (!(g->features & RWK_GREETING_SHARED))
+		return agree(ch, way, from, g);
+	return rwk_packet_aim(ch->by, from, g, ch->pmtu);
+}
+
+/** The peer's domain is not the one that its node had when we last asked: asks anew, for a connection of our own. */
+static int ask_alone(struct rwk_packet_channel *ch)
+{
+	struct rwk_port *port = ch->port;
+	uint32_t qpn = rwk_packet_new_qpn(port);
+
+	if (!qpn || rwk_packet_random(&ch->token, sizeof(ch->token)))
+		return -EIO;
+	HASH_DELETE(by_qpn, port->by_qpn, ch);
+	ch->qpn = qpn;
+	HASH_ADD(by_qpn, port->by_qpn, qpn, sizeof(ch->qpn), ch);
+	ch->may_share = false;
+	ch->ask_at = 0;
+	return 0;
 }
 
 static struct rwk_packet_channel *new_from(struct rwk_port *port, const struct rwk_greeting *g, int *rc)
@@ -248,6 +333,8 @@ static void take_connect(
 	struct rwk_packet_channel *ch = find_channel(port, from, g);
 	int rc = 0;
 
+	if (port->joining && g->features & RWK_GREETING_SHARED)
+		return; /* it will ask again, and we shall know whether we can */
 	if (ch && ch->state == RWK_CH_OPEN) {
 		if (ch->peer_qpn == g->qpn)
 			send_accept(ch, g->echo); /* it has not heard the first */
@@ -281,33 +368,53 @@ static void take_connect(
 	send_accept(ch, g->echo);
 }
 
+/** An ACCEPT in answer to what we had asked. 0, or why the channel cannot be. */
+static int take_answer(
+	struct rwk_packet_channel *ch, int way, const struct rwk_link_address *from, const struct rwk_greeting *g)
+{
+	int rc = acquainted(ch, g);
+
+	if (!rc)
+		rc = agree(ch, way, from, g);
+	if (rc == -ESTALE)
+		return ask_alone(ch);
+	if (!rc)
+		established(ch);
+	return rc;
+}
+
+/** One that says that our own was heard; its packets leave by the way to us, which its CONNECT need not have taken. */
+static int take_echo(
+	struct rwk_packet_channel *ch, int way, const struct rwk_link_address *from, const struct rwk_greeting *g)
+{
+	int rc = settle(ch, way, from, g);
+
+	if (rc)
+		return rc;
+	if (ch->path.way == way)
+		ch->seen = *from;
+	established(ch);
+	return 0;
+}
+
 static void take_accept(
 	struct rwk_port *port, int way, const struct rwk_link_address *from, const struct rwk_greeting *g)
 {
 	struct rwk_packet_channel *ch = find_channel(port, from, g);
 	bool ours = ch && g->echo == ch->token;
+	int rc = 0;
 
 	if (!ch || ch->state == RWK_CH_FAILED || (!ours && g->echo != ch->peer_token)) {
 		port->count.stale++;
 		return;
 	}
-	if (ch->state == RWK_CH_CONNECTING) {
-		int rc = ours ? acquainted(ch, g) : -EPROTO;
-
-		if (!rc)
-			rc = agree(ch, way, from, g);
-		if (rc) {
-			rwk_packet_doom(ch, rc);
-			return;
-		}
-		established(ch);
-	} else if (ch->state == RWK_CH_ACCEPTING) {
-		if (ch->path.way == way)
-			ch->seen =
-				*from; /* its packets leave by the way to us, which its CONNECT need not have taken */
-		established(ch);
-	}
-	if (ours)
+	if (ch->state == RWK_CH_CONNECTING)
+		rc = ours ? take_answer(ch, way, from, g) : -EPROTO;
+	else if (ch->state == RWK_CH_ACCEPTING)
+		rc = take_echo(ch, way, from, g);
+	if (rc)
+		rwk_packet_doom(ch, rc);
+	else if (ours && ch->state == RWK_CH_OPEN)
 		send_accept(ch, g->echo);
 }
 
@@ -404,6 +511,7 @@ static void channel_word(struct rwk_packet_channel *ch, int status)
 		rwk_info("packets: the stream to %s: %s", rwk_packet_name(&ch->address), strerror(-status));
 	ch->stream_asked = false;
 	ch->stream_open = !status;
+	ch->gone = status == -ESTALE || status == -ECONNRESET || status == -ECONNREFUSED;
 	switch (status) {
 	case 0:
 		ch->ask_at = 0;

@@ -122,13 +122,11 @@ static int begin(struct rwk_packet_channel *ch, const unsigned char *p, const un
 	return piece(ch, RWK_PIECE_FIRST, r.payload, (size_t)(end - r.payload));
 }
 
-static int receive(void *user, const struct rwk_wire *w, unsigned where, const void *bytes, size_t len)
+int rwk_packet_receive(struct rwk_packet_channel *ch, unsigned where, const void *bytes, size_t len)
 {
-	struct rwk_packet_channel *ch = user;
 	const unsigned char *p = bytes;
 	uint32_t word;
 
-	(void)w;
 	if (!(where & RWK_PIECE_FIRST))
 		return piece(ch, where, bytes, len);
 	if (len < RWK_FRAME_HEAD) {
@@ -147,6 +145,12 @@ static int receive(void *user, const struct rwk_wire *w, unsigned where, const v
 	return begin(ch, p, p + len - RWK_FRAME_HEAD);
 }
 
+static int receive(void *user, const struct rwk_wire *w, unsigned where, const void *bytes, size_t len)
+{
+	(void)w;
+	return rwk_packet_receive(user, where, bytes, len);
+}
+
 static int reach(void *user, const struct rwk_wire *w, uint32_t key, uint64_t address, size_t len, unsigned access)
 {
 	struct rwk_packet_channel *ch = user;
@@ -158,20 +162,24 @@ static int reach(void *user, const struct rwk_wire *w, uint32_t key, uint64_t ad
 	return rc;
 }
 
-static int write_piece(
-	void *user, const struct rwk_wire *w, uint32_t key, uint64_t address, const void *bytes, size_t len)
+int rwk_packet_write(struct rwk_packet_channel *ch, uint32_t key, uint64_t address, const void *bytes, size_t len)
 {
-	struct rwk_packet_channel *ch = user;
 	struct iovec iov[RWK_KEYS_IOV];
 	int n = rwk_packet_region_find(ch, key, address, len, RWK_REACH_WRITE, iov, RWK_KEYS_IOV);
 
-	(void)w;
 	if (n < 0) {
 		ch->denied = n;
 		return n;
 	}
 	rwk_iov_scatter(iov, (size_t)n, 0, bytes, len);
 	return 0;
+}
+
+static int write_piece(
+	void *user, const struct rwk_wire *w, uint32_t key, uint64_t address, const void *bytes, size_t len)
+{
+	(void)w;
+	return rwk_packet_write(user, key, address, bytes, len);
 }
 
 static int written(void *user, const struct rwk_wire *w)

@@ -12,6 +12,8 @@
  *   regions.c   memory that peers may reach
  *   share.c     how many packets each of those that send may have under way to us
  *   summary.c   counters for the user
+ *   initiator.c SRC: connections to other nodes that channels share
+ *   domain.c    SRC: what this node's processes take together
  *   pull.c      a Read where the machine has none: asks the peer to write; a Write that nobody answers: asks
  *
  * A channel's states:
@@ -38,6 +40,7 @@
 #include "machine.h"
 #include "memory/keys.h"
 #include "rc/rc.h"
+#include "shared_rc/shared_rc.h"
 #include "uc/uc.h"
 #include "wire/icrc.h"
 #include "wire/psn.h"
@@ -47,7 +50,8 @@
 #include <string.h>
 #include <uthash.h>
 
-enum { RWK_WAY_LOSSY, RWK_WAY_STREAM, RWK_WAYS };
+/* DOMAIN: the socket that this node's processes take SRC's packets by; no channel goes by it. */
+enum { RWK_WAY_LOSSY, RWK_WAY_STREAM, RWK_WAY_DOMAIN, RWK_WAYS };
 
 /* A frame: its own four bytes, then records. */
 #define RWK_FRAME_HEAD      4u
@@ -67,7 +71,7 @@ enum {
 	RWK_KIND_PULL = RWK_KIND_SERVICE, /* please write to me; struct rwk_pull */
 	RWK_KIND_PULLED,                  /* that is done: tag the id, small the positive errno */
 	RWK_KIND_BYE,                     /* the last record: the channel ends in good order */
-	RWK_KIND_WROTE, /* UC: please say (PULLED, with this tag) whether all that I wrote is in place */
+	RWK_KIND_WROTE, /* UC, SRC: please say (PULLED, with this tag) whether all that I wrote is in place */
 };
 
 struct rwk_pull {
@@ -82,14 +86,16 @@ enum rwk_channel_state { RWK_CH_CONNECTING, RWK_CH_ACCEPTING, RWK_CH_OPEN, RWK_C
 /** A work request and what it is for. */
 struct rwk_request {
 	struct rwk_wr wr;
-	struct rwk_list all; /* rwk_packet_channel.requests */
-	struct rwk_packet_channel *ch;
+	struct rwk_list all;           /* rwk_packet_channel.requests */
+	struct rwk_packet_channel *ch; /* NULL: an orphan */
+	struct rwk_pool *home;
 	enum rwk_request_kind {
-		RWK_REQ_FRAME, /* records in `bytes`; nobody waits for it */
-		RWK_REQ_SEND,  /* a long message of op */
-		RWK_REQ_COPY,  /* one whose op was cancelled after it had begun: `copy` has it */
-		RWK_REQ_OP,    /* a part of op, a read or write */
-		RWK_REQ_PULL,  /* a part of what the peer has asked for */
+		RWK_REQ_FRAME,  /* records in `bytes`; nobody waits for it */
+		RWK_REQ_SEND,   /* a long message of op */
+		RWK_REQ_COPY,   /* one whose op was cancelled after it had begun: `copy` has it */
+		RWK_REQ_OP,     /* a part of op, a read or write */
+		RWK_REQ_PULL,   /* a part of what the peer has asked for */
+		RWK_REQ_ORPHAN, /* SRC: its channel is gone, but its packets stand among those of others */
 	} kind;
 	uint32_t used; /* bytes of a frame */
 	struct rwk_op *op;
@@ -107,6 +113,24 @@ struct rwk_packet_path {
 	size_t begun_len;
 };
 
+/**
+ * SRC: what sends to the processes of one other node, for all channels to them. It lives as long as the port, for the
+ * target there does too.
+ */
+struct rwk_packet_initiator {
+	struct rwk_port *port;
+	struct rwk_packet_path path;  /* to the domain there */
+	struct rwk_link_address seen; /* where its acknowledgements come from */
+	uint32_t node;                /* rwk_address.node of those processes */
+	uint64_t domain;              /* theirs; 0: not known yet */
+	uint32_t target;              /* the QP there; 0: not known yet, and rc is NULL */
+	uint32_t qpn, psn;
+	struct rwk_rc *rc; /* lies at the start of its memory */
+	bool failed;
+	struct rwk_list all, dirty;
+	UT_hash_handle by_qpn;
+};
+
 struct rwk_packet_channel {
 	struct rwk_channel base;
 	struct rwk_port *port;
@@ -116,15 +140,21 @@ struct rwk_packet_channel {
 	uint32_t ack;  /* this one */
 	uint32_t qpn, peer_qpn;
 	uint32_t psn;
-	struct rwk_rc *rc; /* one of the two from ACCEPTING or OPEN on; in `machine` */
+	struct rwk_rc *rc; /* one of the two from ACCEPTING or OPEN on, in `machine`; neither if `shared` */
 	struct rwk_uc *uc;
 	void *machine;
-	struct rwk_kept **kept;    /* early packets, from the first loss on */
-	struct rwk_request *frame; /* records gather in it; NULL: none */
-	uint64_t flushed_in;       /* the port's epoch in which a frame was last sent from within a send */
-	uint32_t frames;           /* under way */
-	uint32_t running;          /* requests under way that are no frames */
-	int doom;                  /* 0, or the error with which it fails at the end of this progress */
+	bool may_share, decided;         /* SRC: may this channel go so? Decided once */
+	bool shared;                     /* it does: */
+	struct rwk_packet_initiator *by; /* sends for it, to */
+	uint32_t srqn;                   /* this SRQ; */
+	uint32_t target;                 /* and in our domain this one takes for it */
+	bool gone;                       /* the peer\'s process has ended */
+	struct rwk_kept **kept;          /* early packets, from the first loss on */
+	struct rwk_request *frame;       /* records gather in it; NULL: none */
+	uint64_t flushed_in;             /* the port's epoch in which a frame was last sent from within a send */
+	uint32_t frames;                 /* under way */
+	uint32_t running;                /* requests under way that are no frames */
+	int doom;                        /* 0, or the error with which it fails at the end of this progress */
 
 	struct rwk_packet_path path;
 	struct rwk_link_address seen; /* where packets come from, which need not be the same IP */
@@ -153,8 +183,8 @@ struct rwk_packet_channel {
 	uint32_t pmtu;
 	uint32_t heard_in; /* rwk_port.period in which it last sent something of length */
 	uint64_t last_pull;
-	int denied; /* UC: 0, or why a Write of the peer's was not taken that it has not asked about yet */
-	UT_hash_handle by_qpn;
+	int denied; /* UC, SRC: 0, or why a Write of the peer's was not taken that it has not asked about yet */
+	UT_hash_handle by_qpn, by_target;
 };
 
 struct rwk_port {
@@ -166,9 +196,19 @@ struct rwk_port {
 	struct rwk_address address;
 	uint8_t key[32];
 	struct rwk_packet_channel *by_qpn, *last;      /* last: whose packet came last */
+	struct rwk_packet_channel *by_target;          /* those that are shared */
+	struct rwk_packet_initiator *initiators;       /* by QPN */
 	struct rwk_packet_channel *leader, *favourite; /* of the vote; of the link. NULL: none */
 	uint32_t lead;                                 /* packets that the leader is ahead */
 	struct rwk_list all, dirty, active, connecting;
+	struct rwk_list all_initiators, dirty_initiators;
+	struct rwk_packet_domain domain;
+	struct rwk_src_view *view;     /* of that domain; NULL: it is in none */
+	struct rwk_packet_path answer; /* of the last acknowledgement from there */
+	rwk_time attend_at, bury_at;
+	struct rwk_port_attr attr; /* if shared: as it was opened with */
+	bool joining;              /* nothing is decided yet about connections */
+	rwk_time join_until;
 	struct rwk_keys *keys[RWK_KEY_TABLES]; /* the first key_tables of them exist */
 	uint32_t key_tables;
 	struct rwk_pool requests, frames;
@@ -177,7 +217,7 @@ struct rwk_port {
 	rwk_time stream_at; /* when to look at the streams again */
 	rwk_time seek_at;   /* when to look for channels without one */
 	uint32_t by_stream; /* channels that go by it */
-	bool inside, armed, doomed;
+	bool inside, armed, doomed, wants_shared;
 	uint32_t room;   /* bytes of packets that our receive buffer holds, */
 	uint32_t window; /* so many of the largest */
 	uint32_t period, heard, senders;
@@ -192,9 +232,18 @@ static inline struct rwk_packet_channel *rwk_packet_channel(struct rwk_channel *
 	return (struct rwk_packet_channel *)ch;
 }
 
+/** Bytes of an RDMA request at most; longer ops are several. Of an orphan's all must be copied. */
+static inline size_t rwk_packet_part_max(const struct rwk_packet_channel *ch)
+{
+	return (size_t)1 << (ch->shared ? 20 : 30);
+}
+
 /* port.c */
 /** The time, asked for once a progress. */
 rwk_time rwk_packet_now(struct rwk_port *port);
+/** A packet has come, by that link. */
+void rwk_packet_arrived(
+	struct rwk_port *port, int way, const struct rwk_link_address *from, const void *bytes, size_t len);
 /** Sends a datagram of the handshake. */
 void rwk_packet_greet(struct rwk_port *port, int way, const struct rwk_link_address *to, const struct rwk_greeting *g);
 /** Something is to be sent: the channel is pumped at the end of the progress, or now if we are not in one. */
@@ -219,6 +268,9 @@ void rwk_packet_close_links(struct rwk_port *port);
 /** Who is told what comes while a port is being closed. */
 extern const struct rwk_client rwk_packet_nobody;
 
+/** A number that no QP of this port has; 0: none could be drawn. */
+uint32_t rwk_packet_new_qpn(struct rwk_port *port);
+
 /* connect.c */
 void rwk_packet_greeted(
 	struct rwk_port *port, int way, const struct rwk_link_address *from, const struct rwk_greeting *g);
@@ -236,6 +288,8 @@ struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const s
 void rwk_packet_channel_free(struct rwk_packet_channel *ch);
 /** Makes the machine for the way. 0 or -ENOMEM. */
 int rwk_packet_machine(struct rwk_packet_channel *ch, const struct rwk_greeting *g);
+/** One piece of memory: machine, then responder. NULL: there is none. */
+void *rwk_packet_machine_memory(size_t size, size_t responder, void **responder_at);
 /** It may send. */
 void rwk_packet_opened(struct rwk_packet_channel *ch);
 /** Ends all that is under way with `status`. */
@@ -272,7 +326,48 @@ void rwk_packet_part_done(struct rwk_op *op, int status);
 struct rwk_request *rwk_packet_request(struct rwk_packet_channel *ch, enum rwk_request_kind kind);
 int rwk_packet_start(struct rwk_request *r);
 
+/**
+ * SRC: the channel's requests leave its initiator's queue, or stay in it as orphans if packets of them are made: those
+ * have numbers that others' packets stand behind.
+ */
+void rwk_packet_release(struct rwk_packet_channel *ch, int status);
+
+/* initiator.c */
+/**
+ * The one to that node and domain (0: whichever is there now), made if there is none: NULL for want of memory.
+ */
+struct rwk_packet_initiator *rwk_packet_initiator(struct rwk_port *port, uint32_t node, uint64_t domain);
+/**
+ * Aims it where the peer's ACCEPT says, if it was not yet: 0; -ESTALE: it is aimed at another domain; -ENOMEM.
+ */
+int rwk_packet_aim(struct rwk_packet_initiator *by, const struct rwk_link_address *from, const struct rwk_greeting *g,
+	uint32_t pmtu);
+int rwk_packet_initiator_pump(struct rwk_packet_initiator *by);
+/** A packet to that QPN has come by the lossy way; false: there is no such initiator. */
+bool rwk_packet_initiator_packet(struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_wire *w,
+	const void *payload, size_t len);
+int rwk_packet_initiators_pump(struct rwk_port *port);
+void rwk_packet_initiators_ring(struct rwk_port *port, rwk_time now);
+void rwk_packet_initiators_free(struct rwk_port *port);
+
+/* domain.c */
+/** Joins this node's domain. Without one the port goes on without SRC. */
+void rwk_packet_domain_join(struct rwk_port *port, const struct rwk_port_attr *attr);
+void rwk_packet_domain_leave(struct rwk_port *port);
+/** What the channel's own terms of SRC are; false: there is no memory for them. */
+bool rwk_packet_domain_terms(struct rwk_packet_channel *ch, enum rwk_greeting_type type, struct rwk_greeting_shared *s);
+/** From now on the channel takes by the domain. 0; -ENOSPC: the domain is full. */
+int rwk_packet_domain_take(struct rwk_packet_channel *ch, const struct rwk_greeting *g);
+void rwk_packet_domain_forget(struct rwk_packet_channel *ch);
+void rwk_packet_domain_packet(struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_wire *w,
+	const void *payload, size_t len);
+int rwk_packet_domain_progress(struct rwk_port *port);
+void rwk_packet_domain_by_clock(struct rwk_port *port, rwk_time now);
+
 /* inbound.c */
+/** A piece of a Send, and of a Write, for this channel: 0, or a refusal. */
+int rwk_packet_receive(struct rwk_packet_channel *ch, unsigned where, const void *bytes, size_t len);
+int rwk_packet_write(struct rwk_packet_channel *ch, uint32_t key, uint64_t address, const void *bytes, size_t len);
 extern const struct rwk_machine_host rwk_packet_host;
 void rwk_packet_kept_free(struct rwk_packet_channel *ch);
 
@@ -300,7 +395,7 @@ int rwk_packet_pull(struct rwk_packet_channel *ch, struct rwk_op *op);
 void rwk_packet_pull_asked(struct rwk_packet_channel *ch, const void *bytes, size_t len);
 void rwk_packet_pull_answered(struct rwk_packet_channel *ch, const struct rwk_envelope *env);
 void rwk_packet_pull_part(struct rwk_request *r, int status);
-/** UC: a write that is done when the peer has said that it is in place. 0 or -ENOMEM. */
+/** UC, SRC: a write that is done when the peer has said that it is in place. 0 or -ENOMEM. */
 int rwk_packet_push(struct rwk_packet_channel *ch, struct rwk_op *op);
 void rwk_packet_push_asked(struct rwk_packet_channel *ch, const struct rwk_envelope *env);
 /** Answers those that have been written. */

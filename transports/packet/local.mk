@@ -4,8 +4,10 @@ libropewalk_core_la_SOURCES += \
 	transports/packet/channel.c \
 	transports/packet/close.c \
 	transports/packet/connect.c \
+	transports/packet/domain.c \
 	transports/packet/greeting.c transports/packet/greeting.h \
 	transports/packet/inbound.c \
+	transports/packet/initiator.c \
 	transports/packet/internal.h \
 	transports/packet/network.c \
 	transports/packet/outbound.c \

@@ -9,12 +9,17 @@
 #include "base/param.h"
 #include "links/tcp/tcp.h"
 #include "links/udp/udp.h"
+#include "shared_rc/join.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PORT_TRIES 32
+#define PORT_TRIES    32
+#define SEATS_LEAST   16u
+#define TARGETS_LEAST 256u
+#define INBOX         (1u << 20) /* bytes */
 
 static const uint8_t any_ip[16];
 
@@ -112,6 +117,83 @@ static int open_links(struct rwk_port_attr *attr, struct rwk_link **lossy, struc
 	return rc;
 }
 
+/*
+ * SRC. The domain's socket listens to all addresses, since processes that were told different ones share it.
+ */
+
+static int domain_socket(void *user)
+{
+	const struct rwk_udp_attr udp = {
+		.port_first = rwk_params.ports.first,
+		.port_last = rwk_params.ports.last,
+		.receive_buffer = (int)rwk_params.receive_buffer,
+	};
+	struct rwk_link *l;
+	int fd, rc = rwk_udp_open(&udp, &l);
+
+	(void)user;
+	if (rc)
+		return rc;
+	fd = fcntl(l->ops->wait_fd(l, 0), F_DUPFD_CLOEXEC, 0);
+	rc = fd < 0 ? -errno : fd;
+	l->ops->close(l);
+	return rc;
+}
+
+static uint32_t clamp(uint32_t v, uint32_t least, uint32_t most)
+{
+	return v < least ? least : v > most ? most : v;
+}
+
+/** Room for who is expected twice over: endpoints come and go, and their seats are not taken again at once. */
+static struct rwk_src_size domain_size(const struct rwk_port_attr *attr)
+{
+	struct rwk_src_size size = {
+		.members = clamp(2 * (attr->local_peers + 1), SEATS_LEAST, RWK_SRC_MEMBERS_MAX),
+		.targets = TARGETS_LEAST,
+		.inbox_bytes = INBOX,
+	};
+
+	while (size.targets < 2 * attr->remote_peers && size.targets < RWK_SRC_TARGETS_MAX)
+		size.targets *= 2;
+	return size;
+}
+
+static int join_domain(const struct rwk_port_attr *attr, struct rwk_packet_domain *d)
+{
+	struct rwk_src_join_attr join = {.size = domain_size(attr), .socket = domain_socket};
+	struct rwk_src_seat *seat = d->seat;
+	int rc;
+
+	if (seat) {
+		rc = rwk_src_join_go_on(seat);
+	} else {
+		memcpy(join.key, attr->key, sizeof(join.key));
+		rc = rwk_src_join(&join, &seat);
+		d->seat = rc ? NULL : seat;
+		if (!rc)
+			rc = rwk_src_join_go_on(seat);
+	}
+	if (rc)
+		return rc;
+	d->memory = rwk_src_seat_memory(seat);
+	d->id = rwk_src_seat_id(seat);
+	rc = rwk_udp_adopt(rwk_src_seat_socket(seat), &d->link);
+	if (!rc)
+		d->port = rwk_udp_port(d->link);
+	return rc;
+}
+
+static void attend_domain(const struct rwk_packet_domain *d)
+{
+	rwk_src_attend(d->seat);
+}
+
+static void leave_domain(const struct rwk_packet_domain *d)
+{
+	rwk_src_leave(d->seat);
+}
+
 static struct rwk_link_address link_address(const struct rwk_address *a)
 {
 	return rwk_udp_address(a->ip, rwk_address_port(a));
@@ -125,6 +207,9 @@ static const struct rwk_packet_ways network_ways = {
 	.nonce = rwk_tcp_nonce,
 	.leave = rwk_tcp_leave,
 	.room = rwk_udp_room,
+	.join = join_domain,
+	.attend = attend_domain,
+	.depart = leave_domain,
 };
 
 static int network_open(

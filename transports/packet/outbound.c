@@ -12,15 +12,14 @@ enum { OP_QUEUED = 1, OP_RUNNING };
 #define OP_PARTS  1
 #define OP_STATUS 2
 
-/* Bytes of an RDMA request at most; longer ops are several. */
-#define PART_MAX ((size_t)1 << 30)
-
 struct rwk_request *rwk_packet_request(struct rwk_packet_channel *ch, enum rwk_request_kind kind)
 {
-	struct rwk_request *r = rwk_pool_get(kind == RWK_REQ_FRAME ? &ch->port->frames : &ch->port->requests);
+	struct rwk_pool *home = kind == RWK_REQ_FRAME ? &ch->port->frames : &ch->port->requests;
+	struct rwk_request *r = rwk_pool_get(home);
 
 	if (!r)
 		return NULL;
+	r->home = home;
 	r->wr = (struct rwk_wr){.type = RWK_WR_SEND, .iov = r->iov, .iov_count = 1};
 	r->ch = ch;
 	r->kind = kind;
@@ -33,9 +32,17 @@ struct rwk_request *rwk_packet_request(struct rwk_packet_channel *ch, enum rwk_r
 
 static void free_request(struct rwk_request *r)
 {
-	struct rwk_port *port = r->ch->port;
+	rwk_pool_put(r->home, r);
+}
 
-	rwk_pool_put(r->kind == RWK_REQ_FRAME ? &port->frames : &port->requests, r);
+static int post(struct rwk_packet_channel *ch, struct rwk_wr *wr)
+{
+	if (rwk_likely(ch->rc != NULL))
+		return rwk_rc_post(ch->rc, wr);
+	if (ch->uc)
+		return rwk_uc_post(ch->uc, wr);
+	wr->srqn = ch->srqn;
+	return rwk_rc_post(ch->by->rc, wr);
 }
 
 int rwk_packet_start(struct rwk_request *r)
@@ -46,7 +53,7 @@ int rwk_packet_start(struct rwk_request *r)
 	rwk_list_append(&ch->requests, &r->all);
 	if (r->kind != RWK_REQ_FRAME)
 		ch->running++;
-	rc = ch->rc ? rwk_rc_post(ch->rc, &r->wr) : rwk_uc_post(ch->uc, &r->wr);
+	rc = post(ch, &r->wr);
 	if (rc) {
 		rwk_list_remove(&r->all);
 		if (r->kind != RWK_REQ_FRAME)
@@ -210,7 +217,7 @@ int rwk_packet_rdma(struct rwk_packet_channel *ch, struct rwk_op *op)
 	op->service[OP_STATUS] = 0;
 	do { /* one of no bytes is a request, too */
 		struct rwk_request *r = rwk_packet_request(ch, RWK_REQ_OP);
-		size_t len = op->length - at < PART_MAX ? op->length - at : PART_MAX;
+		size_t len = op->length - at < rwk_packet_part_max(ch) ? op->length - at : rwk_packet_part_max(ch);
 
 		if (!r)
 			break;
@@ -252,15 +259,16 @@ static bool is_short(const struct rwk_packet_channel *ch, const struct rwk_op *o
 }
 
 /**
- * Is that read to be written by the peer? UC has no Read. On RC the peer's Writes flow by acknowledgements, where Reads
- * wait for one another's requests: measured, they are ahead from about four Read Requests' worth on, and at 1 MB by a
- * third. Below, the Read is, which is answered one trip sooner.
+ * Is that read to be written by the peer? UC has no Read, nor do the processes of a domain answer for one another. On
+ * RC the peer's Writes flow by acknowledgements, where Reads wait for one another's requests: measured, they are ahead
+ * from about four Read Requests' worth on, and at 1 MB by a third. Below, the Read is, which is answered one trip
+ * sooner.
  */
 static bool is_pulled(const struct rwk_packet_channel *ch, const struct rwk_op *op)
 {
 	if (op->type != RWK_OP_READ)
 		return false;
-	if (ch->uc || rwk_params.rendezvous == RWK_RENDEZVOUS_WRITE)
+	if (!ch->rc || rwk_params.rendezvous == RWK_RENDEZVOUS_WRITE)
 		return true;
 	return rwk_params.rendezvous == RWK_RENDEZVOUS_AUTO && op->length >= (size_t)4 * RWK_READ_BATCH * ch->pmtu;
 }
@@ -269,7 +277,7 @@ static bool start_access(struct rwk_packet_channel *ch, struct rwk_op *op)
 {
 	if (is_pulled(ch, op))
 		return !rwk_packet_pull(ch, op);
-	if (!ch->uc || op->type != RWK_OP_WRITE)
+	if (ch->rc || op->type != RWK_OP_WRITE)
 		return !rwk_packet_rdma(ch, op);
 	if (rwk_packet_push(ch, op))
 		return false;
@@ -328,14 +336,20 @@ void rwk_packet_part_done(struct rwk_op *op, int status)
 
 void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
 {
-	struct rwk_packet_channel *ch = user;
 	struct rwk_request *r = rwk_container_of(wr, struct rwk_request, wr);
+	struct rwk_packet_channel *ch = r->ch;
 	enum rwk_request_kind kind = r->kind;
 	struct rwk_op *op = r->op;
 
+	(void)user;
+	if (rwk_unlikely(kind == RWK_REQ_ORPHAN)) {
+		free(r->copy);
+		free_request(r);
+		return;
+	}
 	/* The link may read until its next flush. On UC that is what a request waits for; on RC only one that is cut
 	 * off. */
-	if (rwk_unlikely(ch->uc || status) && wr->length > RWK_LINK_COPIED)
+	if (rwk_unlikely((!ch->rc && !ch->shared) || status) && wr->length > RWK_LINK_COPIED)
 		ch->port->link[ch->path.way]->ops->flush(ch->port->link[ch->path.way]);
 	rwk_list_remove(&r->all);
 	if (status && ch->base.error)
@@ -349,28 +363,38 @@ void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
 	if (kind == RWK_REQ_COPY || kind == RWK_REQ_PULL)
 		free(r->copy);
 	free_request(r);
+	if (ch->shared && !rwk_list_empty(&ch->queue))
+		rwk_packet_stir(
+			ch); /* it may wait for room among the frames, and its initiator's packets are not its own */
 	if (kind == RWK_REQ_SEND)
 		op->done(op, status);
 	else if (kind == RWK_REQ_OP)
 		rwk_packet_part_done(op, status);
 }
 
+/** The payload of a long message that runs is copied, and its op no longer needed. False: out of memory. */
+static bool copy_message(struct rwk_request *r)
+{
+	size_t head = r->iov[0].iov_len, len = r->wr.length - head;
+
+	r->copy = malloc(len);
+	if (!r->copy)
+		return false;
+	rwk_iov_gather(r->op->iov, r->op->iov_count, 0, r->copy, len);
+	r->iov[1] = (struct iovec){r->copy, len};
+	r->wr.iov_count = 2;
+	return true;
+}
+
 /** A message that has begun cannot be taken out of the stream: the rest of it is sent from a copy. */
 static bool detach(struct rwk_request *r)
 {
-	size_t head = r->iov[0].iov_len, len = r->wr.length - head;
 	struct rwk_op *op = r->op;
 
 	if (r->kind == RWK_REQ_FRAME || r->kind == RWK_REQ_COPY)
 		return true;
-	if (r->kind != RWK_REQ_SEND)
+	if (r->kind != RWK_REQ_SEND || !copy_message(r))
 		return false;
-	r->copy = malloc(len);
-	if (!r->copy)
-		return false;
-	rwk_iov_gather(op->iov, op->iov_count, 0, r->copy, len);
-	r->iov[1] = (struct iovec){r->copy, len};
-	r->wr.iov_count = 2;
 	r->kind = RWK_REQ_COPY;
 	r->op = NULL;
 	op->done(op, -ECANCELED);
@@ -384,6 +408,59 @@ bool rwk_packet_detach(struct rwk_packet_channel *ch)
 			return false;
 	}
 	return rwk_list_empty(&ch->asked) && rwk_list_empty(&ch->pulls);
+}
+
+/**
+ * What an orphan still has to send: a message's own bytes, since the peer may yet take it as whole; of a Write, whose
+ * end nobody will tell the peer, zeros. False: out of memory.
+ */
+static bool keep_bytes(struct rwk_request *r)
+{
+	if (r->kind == RWK_REQ_FRAME || r->kind == RWK_REQ_COPY || r->copy)
+		return true;
+	if (r->kind == RWK_REQ_SEND)
+		return copy_message(r);
+	r->copy = calloc(1, r->wr.length + 1);
+	if (!r->copy)
+		return false;
+	r->iov[0] = (struct iovec){r->copy, r->wr.length};
+	r->wr.iov_count = 1;
+	return true;
+}
+
+static void orphan(struct rwk_request *r, int status)
+{
+	struct rwk_packet_initiator *by = r->ch->by;
+	enum rwk_request_kind kind = r->kind;
+	struct rwk_op *op = r->op;
+
+	if (!keep_bytes(r)) {
+		r->wr.iov_count = 0; /* it goes nowhere any more: */
+		by->failed = true;
+	}
+	r->kind = RWK_REQ_ORPHAN;
+	rwk_list_remove(&r->all);
+	if (kind == RWK_REQ_PULL)
+		rwk_packet_pull_part(r, status);
+	r->ch = NULL;
+	if (kind == RWK_REQ_SEND)
+		op->done(op, status);
+	else if (kind == RWK_REQ_OP)
+		rwk_packet_part_done(op, status);
+}
+
+void rwk_packet_release(struct rwk_packet_channel *ch, int status)
+{
+	while (!rwk_list_empty(&ch->requests)) {
+		struct rwk_request *r = rwk_container_of(ch->requests.next, struct rwk_request, all);
+
+		if (!rwk_rc_withdraw(ch->by->rc, &r->wr))
+			rwk_packet_done(NULL, &r->wr, status);
+		else
+			orphan(r, status);
+	}
+	if (ch->by->failed && ch->by->rc)
+		rwk_rc_fail(ch->by->rc, -ENOMEM);
 }
 
 int rwk_packet_pump(struct rwk_packet_channel *ch)
@@ -404,6 +481,8 @@ int rwk_packet_pump(struct rwk_packet_channel *ch)
 	if (ch->rc) {
 		n = rwk_rc_pump(ch->rc, now);
 		rwk_packet_deadline(ch, rwk_rc_next(ch->rc));
+	} else if (ch->shared) {
+		n = rwk_packet_initiator_pump(ch->by);
 	} else if (ch->uc) {
 		n = rwk_uc_pump(ch->uc);
 		if (!rwk_uc_idle(ch->uc))

@@ -18,6 +18,15 @@
 #include "link.h"
 #include "transport.h"
 
+/** What a port gets that joins the domain of its node (shared_rc/join.h), for SRC. */
+struct rwk_packet_domain {
+	void *seat;            /* the ways' own */
+	void *memory;          /* a segment that is formatted */
+	struct rwk_link *link; /* its socket */
+	uint64_t id;           /* not 0 */
+	uint16_t port;         /* of the socket */
+};
+
 /** Links for a port, and what only they know. rwk_network_transport has those of the real world, tests have others. */
 struct rwk_packet_ways {
 	bool simulated; /* captures say so */
@@ -38,6 +47,15 @@ struct rwk_packet_ways {
 	void (*leave)(struct rwk_link *stream, const struct rwk_link_address *to);
 	/** Bytes of packets that the lossy link's receive buffer holds for sure. */
 	size_t (*room)(const struct rwk_link *lossy);
+	/**
+	 * May be NULL: there is no SRC. Joins the domain, or makes it: 0 and *d set (which begins as zeros); -EAGAIN:
+	 * nobody has let us in yet, call it again; another negative errno: it cannot be. Never waits.
+	 */
+	int (*join)(const struct rwk_port_attr *attr, struct rwk_packet_domain *d);
+	/** Lets others in; cheap. */
+	void (*attend)(const struct rwk_packet_domain *d);
+	/** Leaves, or gives up joining; the link, if there was one, has been closed before. */
+	void (*depart)(const struct rwk_packet_domain *d);
 	/**
 	 * May be NULL: close waits by itself. Else it leaves the port to this, which has rwk_packet_linger called from
 	 * time to time until it says false, and then rwk_packet_free.
@@ -77,7 +95,8 @@ struct rwk_packet_counters {
 const struct rwk_packet_counters *rwk_packet_counters(const struct rwk_port *port);
 /** The counters of a channel's machine. */
 const struct rwk_qp_counters *rwk_packet_qp_counters(const struct rwk_channel *ch);
-/** Does the channel go by the stream? */
+/** Does the channel go by the stream? By a shared connection? */
 bool rwk_packet_by_stream(const struct rwk_channel *ch);
+bool rwk_packet_is_shared(const struct rwk_channel *ch);
 
 #endif

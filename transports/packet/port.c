@@ -76,6 +76,8 @@ static rwk_noinline void capture(struct rwk_port *port, int way, bool outgoing, 
 	struct rwk_capture_end me = {.port = rwk_address_port(&port->address)}, it = {.port = 0};
 	enum rwk_capture_link link = way == RWK_WAY_STREAM ? RWK_CAPTURE_TCP : RWK_CAPTURE_UDP;
 
+	if (way == RWK_WAY_DOMAIN)
+		me.port = port->domain.port;
 	memcpy(me.ip, port->address.ip, sizeof(me.ip));
 	port->ways->split(peer, it.ip, &it.port);
 	rwk_capture_packet(port->capture, port->ways->simulated ? RWK_CAPTURE_SIM : link, outgoing,
@@ -218,7 +220,8 @@ static void say_again(struct rwk_packet_channel *ch, int way, const struct rwk_l
 	rwk_packet_say_bye(ch);
 }
 
-static void packet(struct rwk_port *port, int way, const struct rwk_link_address *from, const void *bytes, size_t len)
+void rwk_packet_arrived(
+	struct rwk_port *port, int way, const struct rwk_link_address *from, const void *bytes, size_t len)
 {
 	struct rwk_packet_channel *ch;
 	const uint8_t *payload;
@@ -239,11 +242,17 @@ static void packet(struct rwk_port *port, int way, const struct rwk_link_address
 		port->count.wrong_icrc++;
 		return;
 	}
+	if (rwk_unlikely(way == RWK_WAY_DOMAIN)) {
+		rwk_packet_domain_packet(port, from, &w, payload, payload_len);
+		return;
+	}
 	if (w.qpn == RWK_WIRE_GSI_QPN) {
 		management(port, way, from, payload, payload_len);
 		return;
 	}
 	ch = find_qp(port, w.qpn);
+	if (!ch && way == RWK_WAY_LOSSY && rwk_packet_initiator_packet(port, from, &w, payload, payload_len))
+		return;
 	if (!ch || ch->state == RWK_CH_CONNECTING || ch->state == RWK_CH_FAILED || ch->deaf) {
 		port->count.unknown_qp++;
 		if (ch && ch->state == RWK_CH_FAILED)
@@ -261,12 +270,12 @@ static void packet(struct rwk_port *port, int way, const struct rwk_link_address
 
 static void lossy_packet(void *user, const struct rwk_link_address *from, const void *bytes, size_t len)
 {
-	packet(user, RWK_WAY_LOSSY, from, bytes, len);
+	rwk_packet_arrived(user, RWK_WAY_LOSSY, from, bytes, len);
 }
 
 static void stream_packet(void *user, const struct rwk_link_address *from, const void *bytes, size_t len)
 {
-	packet(user, RWK_WAY_STREAM, from, bytes, len);
+	rwk_packet_arrived(user, RWK_WAY_STREAM, from, bytes, len);
 }
 
 static void lossy_word(void *user, const struct rwk_link_address *who, int status)
@@ -334,6 +343,7 @@ static void ring(struct rwk_port *port, rwk_time now)
 		if (!ch->rc)
 			rwk_list_remove(&ch->active);
 	}
+	rwk_packet_initiators_ring(port, now);
 }
 
 static void by_clock(struct rwk_port *port)
@@ -358,17 +368,27 @@ static void by_clock(struct rwk_port *port)
 		port->stream_at = now + STREAM_GAP;
 		s->ops->progress(s, BUDGET);
 	}
+	if (port->wants_shared)
+		rwk_packet_domain_by_clock(port, now);
+}
+
+/** Takes all that has arrived. */
+static void drain(struct rwk_port *port)
+{
+	struct rwk_link *lossy = port->link[RWK_WAY_LOSSY];
+
+	for (int i = 0; lossy && i < DRAIN && (lossy->ops->progress(lossy, BUDGET) > 0 || lossy->ops->arm(lossy)); i++)
+		;
+	for (int i = 0; port->view && i < DRAIN && rwk_packet_domain_progress(port) > 0; i++)
+		;
 }
 
 /** Ends the channels that are doomed. What a dead peer had sent before has been taken by now. */
 static void fail_doomed(struct rwk_port *port)
 {
-	struct rwk_link *lossy = port->link[RWK_WAY_LOSSY];
-
 	port->doomed = false;
 	rwk_packet_flush(port); /* an acknowledgement gives back what the link may have to send again */
-	for (int i = 0; lossy && i < DRAIN && (lossy->ops->progress(lossy, BUDGET) > 0 || lossy->ops->arm(lossy)); i++)
-		;
+	drain(port);
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
 		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
 
@@ -396,10 +416,14 @@ int rwk_packet_progress(struct rwk_port *port)
 		n += lossy->ops->progress(lossy, BUDGET);
 	if (rwk_unlikely(port->by_stream))
 		n += stream->ops->progress(stream, BUDGET);
+	if (port->view)
+		n += rwk_packet_domain_progress(port);
 	if (n || port->epoch % CLOCK_GAP == 0)
 		by_clock(port);
 	if (!rwk_list_empty(&port->dirty))
 		n += pump_dirty(port);
+	if (!rwk_list_empty(&port->dirty_initiators))
+		n += rwk_packet_initiators_pump(port);
 	if (rwk_unlikely(port->doomed))
 		fail_doomed(port);
 	port->inside = false;
@@ -452,6 +476,8 @@ int rwk_packet_open(const struct rwk_packet_ways *ways, const struct rwk_transpo
 	rwk_list_init(&port->dirty);
 	rwk_list_init(&port->active);
 	rwk_list_init(&port->connecting);
+	rwk_list_init(&port->all_initiators);
+	rwk_list_init(&port->dirty_initiators);
 	rwk_pool_init(&port->requests, sizeof(struct rwk_request) + RWK_FRAME_HEAD + RWK_RECORD_MAX, 16, 0);
 	rwk_pool_init(&port->frames, sizeof(struct rwk_request) + RWK_WIRE_PMTU_MAX, 16, 0);
 	rc = 0;
@@ -465,6 +491,7 @@ int rwk_packet_open(const struct rwk_packet_ways *ways, const struct rwk_transpo
 		goto free_port;
 	port->address = attr->address;
 	join_links(port);
+	rwk_packet_domain_join(port, attr);
 	rc = rwk_packet_open_waiting(port);
 	if (rc)
 		goto close_links;
@@ -473,6 +500,7 @@ int rwk_packet_open(const struct rwk_packet_ways *ways, const struct rwk_transpo
 	return 0;
 
 close_links:
+	rwk_packet_domain_leave(port);
 	rwk_packet_close_links(port);
 free_port:
 	free(port);
@@ -545,10 +573,17 @@ const struct rwk_qp_counters *rwk_packet_qp_counters(const struct rwk_channel *c
 {
 	const struct rwk_packet_channel *ch = (const struct rwk_packet_channel *)c;
 
+	if (ch->shared)
+		return ch->by->rc ? rwk_rc_counters(ch->by->rc) : NULL;
 	return ch->rc ? rwk_rc_counters(ch->rc) : ch->uc ? rwk_uc_counters(ch->uc) : NULL;
 }
 
 bool rwk_packet_by_stream(const struct rwk_channel *c)
 {
 	return ((const struct rwk_packet_channel *)c)->path.way == RWK_WAY_STREAM;
+}
+
+bool rwk_packet_is_shared(const struct rwk_channel *c)
+{
+	return ((const struct rwk_packet_channel *)c)->shared;
 }

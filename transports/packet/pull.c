@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A read by asking: the reader exposes where the data is to go and sends PULL; the peer writes it there by RDMA Write
- * and answers PULLED. UC has no Read; on RC it is the other of two ways (FI_ROPEWALK_RENDEZVOUS).
+ * and answers PULLED. UC has no Read, and of SRC we use none; on RC it is the other of two ways
+ * (FI_ROPEWALK_RENDEZVOUS).
  *
  *   asker   rwk_packet_channel.asked: ops, by id, until PULLED
  *   asked   rwk_packet_channel.pulls: one rwk_pulling for each, until its last part is written
  *
- * UC has no answer to a Write either: WROTE asks for one behind it, and PULLED says whether the memory could be
- * reached.
+ * UC has no answer to a Write either, and SRC's says only that the peer's node has it: WROTE asks for one behind it,
+ * and PULLED says whether the memory could be reached.
  */
 #include "packet/internal.h"
 
 #include <stdlib.h>
-
-#define PART_MAX ((size_t)1 << 30)
 
 enum { OP_KEY = 3, OP_ID };
 
@@ -137,7 +136,7 @@ void rwk_packet_pull_part(struct rwk_request *r, int status)
 /** Posts one part; bytes, or negative errno. */
 static ssize_t post_part(struct rwk_packet_channel *ch, struct rwk_pulling *p, size_t at)
 {
-	size_t len = p->ask.length - at < PART_MAX ? p->ask.length - at : PART_MAX;
+	size_t most = rwk_packet_part_max(ch), len = p->ask.length - at < most ? p->ask.length - at : most;
 	struct rwk_request *r;
 	int n, rc;
 

@@ -54,7 +54,9 @@ int rwk_packet_arm(struct rwk_port *port)
 	struct itimerspec when = {{0, 0}, {0, 0}};
 	rwk_time at = rwk_packet_next(port), now;
 
-	if (!rwk_list_empty(&port->dirty) || port->doomed)
+	if (!rwk_list_empty(&port->dirty) || !rwk_list_empty(&port->dirty_initiators) || port->doomed)
+		return -EAGAIN;
+	if (port->joining || (port->view && rwk_src_sleep(port->view)))
 		return -EAGAIN;
 	for (int i = 0; i < RWK_WAYS; i++) {
 		if (port->link[i] && port->link[i]->ops->arm(port->link[i]))

@@ -17,10 +17,14 @@ static void print_channel(const struct rwk_packet_channel *ch, unsigned me)
 		"; NAKs out %" PRIu64 ", in %" PRIu64 "; RNR out %" PRIu64 ", in %" PRIu64 "; duplicates %" PRIu64
 		", early %" PRIu64 " (kept %" PRIu64 "), lost messages %" PRIu64 "; refused: opcode %" PRIu64
 		", length %" PRIu64 ", access %" PRIu64 ", state %" PRIu64 ", number %" PRIu64 "\n",
-		me, ch->path.way == RWK_WAY_LOSSY ? "RC/udp" : "UC/tcp", rwk_packet_name(&ch->address), c->packets_out,
-		c->bytes_out, c->packets_in, c->bytes_in, c->sent_again, c->timeouts, c->probes, c->acks_out,
-		c->acks_in, c->naks_out, c->naks_in, c->rnr_out, c->rnr_in, c->duplicates, c->early, c->kept, c->gaps,
-		c->bad_opcode, c->bad_length, c->bad_access, c->bad_state, c->too_far);
+		me,
+		ch->shared                      ? "SRC/udp"
+		: ch->path.way == RWK_WAY_LOSSY ? "RC/udp"
+						: "UC/tcp",
+		rwk_packet_name(&ch->address), c->packets_out, c->bytes_out, c->packets_in, c->bytes_in, c->sent_again,
+		c->timeouts, c->probes, c->acks_out, c->acks_in, c->naks_out, c->naks_in, c->rnr_out, c->rnr_in,
+		c->duplicates, c->early, c->kept, c->gaps, c->bad_opcode, c->bad_length, c->bad_access, c->bad_state,
+		c->too_far);
 }
 
 void rwk_packet_summary(const struct rwk_port *port)

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Domains on the simulated network: ports of a process that play the processes of two hosts. Those of one
+ * host share one segment and one node of the network. A packet to such a node comes to whichever of its ports asks
+ * first, as with a socket that processes share.
+ */
+#ifndef RWK_TEST_PACKET_SIM_DOMAIN_H
+#define RWK_TEST_PACKET_SIM_DOMAIN_H
+
+#include "links/sim/sim.h"
+#include "packet/packet.h"
+
+/** The network on which domains are made from now on. */
+void sim_domain_use(struct rwk_sim *s);
+#define SIM_HOSTS 2u /* rwk_address.node says which */
+
+/* Of rwk_packet_ways. */
+int sim_domain_join(const struct rwk_port_attr *attr, struct rwk_packet_domain *d);
+void sim_domain_attend(const struct rwk_packet_domain *d);
+void sim_domain_depart(const struct rwk_packet_domain *d);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * SRC, receiving: this process's part in the domain of its node (shared_rc/shared_rc.h). It serves packets that come to
+ * the domain's socket, whoever they are for, and takes what is for its own channels: those that are shared, each found
+ * by the target of its peer.
+ */
+#include "packet/internal.h"
+
+#define BUDGET      64                          /* packets, and pieces, a progress */
+#define JOIN_WITHIN (2 * 1000 * 1000 * 1000ull) /* ns, from the first progress on */
+#define ATTEND_GAP  (2 * 1000 * 1000ull)        /* ns between looks at the door */
+#define BURY_GAP    (250 * 1000 * 1000ull)      /* and after the dead */
+
+static struct rwk_packet_channel *find(struct rwk_port *port, uint32_t target)
+{
+	struct rwk_packet_channel *ch;
+
+	HASH_FIND(by_target, port->by_target, &target, sizeof(target), ch);
+	if (ch && (ch->state == RWK_CH_OPEN || ch->state == RWK_CH_ACCEPTING) && !ch->deaf)
+		return ch;
+	port->count.unknown_qp++;
+	return NULL;
+}
+
+static void receive(void *user, uint32_t target, unsigned where, const void *bytes, size_t len)
+{
+	struct rwk_packet_channel *ch = find(user, target);
+
+	if (!ch)
+		return;
+	rwk_packet_receive(ch, where, bytes, len); /* what it refuses has doomed the channel */
+	rwk_packet_stir(ch);
+}
+
+static void write(void *user, uint32_t target, uint32_t key, uint64_t address, const void *bytes, size_t len)
+{
+	struct rwk_packet_channel *ch = find(user, target);
+
+	if (ch)
+		rwk_packet_write(ch, key, address, bytes, len); /* what it refuses, the peer is told when it asks */
+}
+
+static int emit(
+	void *user, const struct rwk_link_address *to, const struct rwk_wire *w, const struct iovec *payload, int count)
+{
+	struct rwk_port *port = user;
+
+	if (memcmp(&port->answer.to, to, sizeof(*to)))
+		port->answer = (struct rwk_packet_path){.to = *to, .way = RWK_WAY_DOMAIN};
+	return rwk_packet_put(port, &port->answer, w, payload, count);
+}
+
+static void wake(void *user, uint32_t srqn)
+{
+	(void)user;
+	(void)srqn;
+}
+
+static const struct rwk_src_host host = {.emit = emit, .receive = receive, .write = write, .wake = wake};
+
+static void domain_packet(void *user, const struct rwk_link_address *from, const void *bytes, size_t len)
+{
+	rwk_packet_arrived(user, RWK_WAY_DOMAIN, from, bytes, len);
+}
+
+static void give_up(struct rwk_port *port, int rc)
+{
+	port->joining = false;
+	if (port->domain.seat)
+		port->ways->depart(&port->domain);
+	if (rc == -ETIMEDOUT)
+		rwk_info("SRC: no member of this node's domain has let us in within %llu ms: all compute, or are "
+			 "stopped; this process shares no connections",
+			JOIN_WITHIN / 1000000);
+	else
+		rwk_info("SRC: this process shares no connections: %s", strerror(-rc));
+}
+
+/** The port is in the domain now. */
+static void sit_down(struct rwk_port *port)
+{
+	int rc = rwk_src_view_open(port->domain.memory, &host, port, &port->view);
+
+	port->joining = false;
+	if (rc) {
+		rwk_info("SRC: no seat in the domain of this node: %s", strerror(-rc));
+		port->domain.link->ops->close(port->domain.link);
+		port->ways->depart(&port->domain);
+		return;
+	}
+	port->link[RWK_WAY_DOMAIN] = port->domain.link;
+	port->domain.link->packet = domain_packet;
+	port->domain.link->user = port;
+}
+
+static void try_to_join(struct rwk_port *port)
+{
+	int rc = port->ways->join(&port->attr, &port->domain);
+
+	if (!rc)
+		sit_down(port);
+	else if (rc != -EAGAIN)
+		give_up(port, rc);
+}
+
+void rwk_packet_domain_join(struct rwk_port *port, const struct rwk_port_attr *attr)
+{
+	port->wants_shared = attr->shared;
+	if (!attr->shared || !port->ways->join || !port->link[RWK_WAY_LOSSY])
+		return;
+	port->attr = *attr;
+	port->joining = true;
+	try_to_join(port);
+}
+
+/**
+ * Who was let in by nobody when the port was opened tries again for a while. Members let in who knocks from their
+ * progress, and perhaps they wait for us to have opened.
+ */
+static void go_on_joining(struct rwk_port *port, rwk_time now)
+{
+	if (!port->join_until)
+		port->join_until = now + JOIN_WITHIN;
+	if (now >= port->join_until) {
+		give_up(port, -ETIMEDOUT);
+	} else {
+		try_to_join(port);
+	}
+}
+
+void rwk_packet_domain_leave(struct rwk_port *port)
+{
+	if (port->joining && port->domain.seat)
+		port->ways->depart(&port->domain);
+	if (!port->view)
+		return;
+	rwk_src_view_close(port->view);
+	port->view = NULL;
+	port->link[RWK_WAY_DOMAIN]->ops->close(port->link[RWK_WAY_DOMAIN]);
+	port->link[RWK_WAY_DOMAIN] = NULL;
+	port->ways->depart(&port->domain);
+}
+
+bool rwk_packet_domain_terms(struct rwk_packet_channel *ch, enum rwk_greeting_type type, struct rwk_greeting_shared *s)
+{
+	struct rwk_port *port = ch->port;
+
+	if (!ch->by)
+		ch->by = rwk_packet_initiator(port, ch->address.node, 0);
+	if (!ch->by)
+		return false;
+	*s = (struct rwk_greeting_shared){
+		.domain = port->domain.id,
+		.srqn = rwk_src_srqn(port->view),
+		.target = type == RWK_GREETING_ACCEPT ? ch->target : 0,
+		.qpn = ch->by->qpn,
+		.psn = ch->by->psn,
+		.port = port->domain.port,
+	};
+	return true;
+}
+
+int rwk_packet_domain_take(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
+{
+	struct rwk_src_initiator initiator = {
+		.nonce = ch->nonce,
+		.to = ch->path.to,
+		.qpn = g->shared.qpn,
+		.psn = g->shared.psn,
+		.pmtu = (uint16_t)ch->pmtu,
+		.own = (RWK_RC_SELECTIVE | RWK_RC_ENDLESS) & g->features,
+	};
+	struct rwk_packet_channel *other;
+	int rc;
+
+	memcpy(initiator.about, &g->from, sizeof(initiator.about));
+	rc = rwk_src_target_make(ch->port->view, &initiator, &ch->target);
+	if (rc)
+		return rc;
+	HASH_FIND(by_target, ch->port->by_target, &ch->target, sizeof(ch->target), other);
+	if (other)
+		return -EALREADY; /* one process has one channel to us */
+	HASH_ADD(by_target, ch->port->by_target, target, sizeof(ch->target), ch);
+	ch->srqn = g->shared.srqn;
+	ch->shared = true;
+	return 0;
+}
+
+void rwk_packet_domain_forget(struct rwk_packet_channel *ch)
+{
+	HASH_DELETE(by_target, ch->port->by_target, ch);
+	if (ch->gone)
+		rwk_src_target_end(ch->port->view, ch->target);
+}
+
+void rwk_packet_domain_packet(struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_wire *w,
+	const void *payload, size_t len)
+{
+	rwk_src_packet(port->view, from, w, payload, len, rwk_packet_now(port));
+}
+
+int rwk_packet_domain_progress(struct rwk_port *port)
+{
+	struct rwk_link *l = port->link[RWK_WAY_DOMAIN];
+	int n = l->ops->progress(l, BUDGET);
+
+	n += rwk_src_drain(port->view, BUDGET);
+	return n + rwk_src_pump(port->view, rwk_packet_now(port));
+}
+
+void rwk_packet_domain_by_clock(struct rwk_port *port, rwk_time now)
+{
+	if (rwk_unlikely(port->joining))
+		go_on_joining(port, now);
+	if (!port->view)
+		return;
+	if (now >= port->attend_at) {
+		port->attend_at = now + ATTEND_GAP;
+		port->ways->attend(&port->domain);
+	}
+	if (now >= port->bury_at) {
+		port->bury_at = now + BURY_GAP;
+		rwk_src_bury(port->view);
+	}
+}

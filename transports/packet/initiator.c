@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * SRC, sending: one requester for each other node. All channels to processes there post to it; each request names the
+ * SRQ of the process it is for. Acknowledgements come to its own QPN, from the domain's socket.
+ *
+ * It is made when the first greeting to a process of that node is written, since the greeting says its QPN and first
+ * PSN; and aimed when an ACCEPT has told which QP of which domain takes for it.
+ */
+#include "packet/internal.h"
+
+#define TIMEOUT   (2 * 1000 * 1000ull) /* ns, until there are measurements */
+#define ACK_DELAY (60 * 1000ull)       /* ns that the domain may take to acknowledge */
+
+static void failed(void *user, int err)
+{
+	struct rwk_packet_initiator *by = user;
+	struct rwk_port *port = by->port;
+
+	by->failed = true;
+	rwk_warn("packets: the connection to a node that %s shares has failed: %s", "this process", strerror(-err));
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
+
+		if (ch->shared && ch->by == by)
+			rwk_packet_doom(ch, -EPROTO);
+	}
+}
+
+static int emit(void *user, const struct rwk_wire *w, const struct iovec *payload, int count)
+{
+	struct rwk_packet_initiator *by = user;
+
+	return rwk_packet_put(by->port, &by->path, w, payload, count);
+}
+
+/* It takes no requests: rwk_packet_initiator_packet lets none through to it. */
+static const struct rwk_machine_host host = {.emit = emit, .done = rwk_packet_done, .failed = failed};
+
+static struct rwk_packet_initiator *make(struct rwk_port *port, uint32_t node, uint64_t domain)
+{
+	struct rwk_packet_initiator *by = calloc(1, sizeof(*by));
+
+	if (!by)
+		return NULL;
+	by->qpn = rwk_packet_new_qpn(port);
+	if (!by->qpn || rwk_packet_random(&by->psn, sizeof(by->psn))) {
+		free(by);
+		return NULL;
+	}
+	by->psn &= RWK_PSN_MASK;
+	by->port = port;
+	by->node = node;
+	by->domain = domain;
+	by->path.way = RWK_WAY_LOSSY;
+	rwk_list_init(&by->dirty);
+	rwk_list_append(&port->all_initiators, &by->all);
+	HASH_ADD(by_qpn, port->initiators, qpn, sizeof(by->qpn), by);
+	return by;
+}
+
+struct rwk_packet_initiator *rwk_packet_initiator(struct rwk_port *port, uint32_t node, uint64_t domain)
+{
+	struct rwk_packet_initiator *found = NULL;
+
+	for (struct rwk_list *l = port->all_initiators.next; l != &port->all_initiators; l = l->next) {
+		struct rwk_packet_initiator *by = rwk_container_of(l, struct rwk_packet_initiator, all);
+
+		if (by->node == node && !by->failed && (!domain || !by->domain || by->domain == domain))
+			found = by; /* the last: the latest domain of that node */
+	}
+	if (!found)
+		return make(port, node, domain);
+	if (!found->domain)
+		found->domain = domain;
+	return found;
+}
+
+static int open_machine(struct rwk_packet_initiator *by, const struct rwk_greeting *g, uint32_t pmtu)
+{
+	uint32_t window = rwk_params.window ? (uint32_t)rwk_params.window : RWK_RC_WINDOW_MAX;
+	const struct rwk_rc_attr attr = {
+		.peer_qpn = g->shared.target,
+		.send_psn = by->psn,
+		.pmtu = (uint16_t)pmtu,
+		.window = (uint16_t)(g->window < window ? g->window : window),
+		.reads = 1,
+		.retry = 7,
+		.rnr_retry = 7,
+		.service = RWK_WIRE_SRC,
+		.own = (RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS) & g->features,
+		.timeout = TIMEOUT,
+		.ack_delay = ACK_DELAY,
+		.ack_every = 1,
+	};
+	void *memory, *responder;
+	int rc;
+
+	memory = rwk_packet_machine_memory(rwk_rc_size(), rwk_rc_responder_size(), &responder);
+	if (!memory)
+		return -ENOMEM;
+	by->rc = rwk_rc_open(memory, responder, &host, by);
+	rc = rwk_rc_modify(by->rc, RWK_QP_INIT, NULL);
+	if (!rc)
+		rc = rwk_rc_modify(by->rc, RWK_QP_RTR, &attr);
+	if (!rc)
+		rc = rwk_rc_modify(by->rc, RWK_QP_RTS, NULL);
+	if (rc) {
+		free(by->rc);
+		by->rc = NULL;
+	}
+	return rc;
+}
+
+/* The same host, the domain's port. */
+static struct rwk_link_address at_port(struct rwk_port *port, const struct rwk_link_address *host_at, uint16_t number)
+{
+	struct rwk_address a = {.nonce_port = number};
+	uint16_t ignored;
+
+	port->ways->split(host_at, a.ip, &ignored);
+	return port->ways->address(&a);
+}
+
+int rwk_packet_aim(struct rwk_packet_initiator *by, const struct rwk_link_address *from, const struct rwk_greeting *g,
+	uint32_t pmtu)
+{
+	struct rwk_link_address told = by->port->ways->address(&g->from);
+
+	if (by->rc)
+		return by->domain == g->shared.domain && by->target == g->shared.target ? 0 : -ESTALE;
+	if (by->domain && by->domain != g->shared.domain)
+		return -ESTALE;
+	by->path.to = at_port(by->port, &told, g->shared.port);
+	by->seen = at_port(by->port, from, g->shared.port);
+	by->domain = g->shared.domain;
+	by->target = g->shared.target;
+	return open_machine(by, g, pmtu);
+}
+
+int rwk_packet_initiator_pump(struct rwk_packet_initiator *by)
+{
+	rwk_time next;
+	int n;
+
+	rwk_list_remove(&by->dirty);
+	if (!by->rc)
+		return 0;
+	n = rwk_rc_pump(by->rc, rwk_packet_now(by->port));
+	next = rwk_rc_next(by->rc);
+	if (next < by->port->deadline)
+		by->port->deadline = next;
+	return n;
+}
+
+bool rwk_packet_initiator_packet(struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_wire *w,
+	const void *payload, size_t len)
+{
+	unsigned operation = RWK_WIRE_OPERATION(w->opcode);
+	struct rwk_packet_initiator *by;
+
+	HASH_FIND(by_qpn, port->initiators, &w->qpn, sizeof(w->qpn), by);
+	if (!by)
+		return false;
+	if (memcmp(&by->seen, from, sizeof(*from))) {
+		port->count.wrong_sender++;
+		return true;
+	}
+	if (!by->rc || operation < RWK_WIRE_READ_FIRST || operation > RWK_WIRE_ATOMIC_ACK) {
+		port->count.unknown_qp++;
+		return true;
+	}
+	rwk_rc_packet(by->rc, w, payload, len, rwk_packet_now(port));
+	if (rwk_list_empty(&by->dirty))
+		rwk_list_append(&port->dirty_initiators, &by->dirty);
+	return true;
+}
+
+int rwk_packet_initiators_pump(struct rwk_port *port)
+{
+	struct rwk_list *l;
+	int n = 0;
+
+	while ((l = rwk_list_pop(&port->dirty_initiators)))
+		n += rwk_packet_initiator_pump(rwk_container_of(l, struct rwk_packet_initiator, dirty));
+	return n;
+}
+
+void rwk_packet_initiators_ring(struct rwk_port *port, rwk_time now)
+{
+	for (struct rwk_list *l = port->all_initiators.next; l != &port->all_initiators; l = l->next) {
+		struct rwk_packet_initiator *by = rwk_container_of(l, struct rwk_packet_initiator, all);
+		rwk_time at = by->rc ? rwk_rc_next(by->rc) : RWK_NEVER;
+
+		if (at <= now && rwk_list_empty(&by->dirty))
+			rwk_list_append(&port->dirty_initiators, &by->dirty);
+		else if (at > now && at < port->deadline)
+			port->deadline = at;
+	}
+}
+
+void rwk_packet_initiators_free(struct rwk_port *port)
+{
+	struct rwk_list *l;
+
+	while ((l = rwk_list_pop(&port->all_initiators))) {
+		struct rwk_packet_initiator *by = rwk_container_of(l, struct rwk_packet_initiator, all);
+
+		HASH_DELETE(by_qpn, port->initiators, by);
+		rwk_list_remove(&by->dirty);
+		if (by->rc)
+			rwk_rc_close(by->rc);
+		free(by->rc);
+		free(by);
+	}
+}
