@@ -236,7 +236,7 @@ void rwk_peer_unshared(void *engine, struct rwk_channel *ch)
 	if (p->engine->attr.transports)
 		return;
 	facts_of(p, &facts);
-	facts.built &= ~RWK_STRAND_BIT(RWK_STRAND_SRC_UDP);
+	facts.unshared = "one of the two ends is in no domain of its node, or is known by several addresses";
 	choose(p, &facts, &choice);
 	rwk_info("no connection can be shared with rank %u: %s carries it", rwk_address_rank(&p->address),
 		rwk_strand_text(choice.strand));

@@ -151,7 +151,9 @@ static bool reaches(const struct rwk_sel_facts *f, enum rwk_strand s, char *why)
 	case RWK_STRAND_SRC_UDP:
 		if (!f->udp)
 			say(why, "%s", f->no_network ? f->no_network : "UDP does not get through to the peer");
-		return f->udp;
+		else if (s == RWK_STRAND_SRC_UDP && f->unshared)
+			say(why, "no connection can be shared: %s", f->unshared);
+		return f->udp && !(s == RWK_STRAND_SRC_UDP && f->unshared);
 	default:
 		if (!f->tcp)
 			say(why, "%s", f->no_network ? f->no_network : "TCP does not get through to the peer");
@@ -243,6 +245,10 @@ static void say_reason(const struct rwk_sel_facts *f, enum rwk_strand s, char *t
 		break;
 	case RWK_STRAND_RC_UDP:
 	case RWK_STRAND_SRC_UDP:
+		if (f->service == RWK_SERVICE_SRC && !shares_connections(f)) {
+			say(to, "UDP gets through, and FI_ROPEWALK_SERVICE=src asks for it");
+			break;
+		}
 		say_connections(f, count);
 		say(to, "UDP gets through, and %.200s", count);
 		break;

@@ -83,6 +83,7 @@ struct rwk_sel_facts {
 	uint32_t src_limit;  /* RC connections a process beyond which SRC is chosen, by rwk_sel_set_limit */
 	enum rwk_sel_limit limit_from;
 	bool udp, tcp;          /* the peer can be reached so */
+	const char *unshared;   /* why no connection can be shared with it; NULL: nothing is known against it */
 	const char *no_network; /* why nobody can be; NULL: not known, or there is a network */
 	unsigned built;         /* RWK_STRAND_BITs */
 	int service, link;      /* forced: enum rwk_param_service, enum rwk_param_link */

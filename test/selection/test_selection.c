@@ -141,13 +141,14 @@ static void test_other_node(void **state)
 	expect(&f, RWK_STRAND_NONE, -EHOSTUNREACH, "nothing reaches the peer: UDP does not get through to the peer");
 }
 
-/* This version: RC to other nodes, also where SRC would be better. */
+/* This version has every strand; one that lacks SRC says so. */
 static void test_this_version(void **state)
 {
 	struct rwk_sel_facts f = start(RWK_SEL_OTHER);
 
 	(void)state;
-	f.built = RWK_STRANDS_BUILT;
+	assert_int_equal(RWK_STRANDS_BUILT, ALL_BUILT);
+	f.built = ALL_BUILT & ~RWK_STRAND_BIT(RWK_STRAND_SRC_UDP);
 	expect(&f, RWK_STRAND_RC_UDP, 0, "UDP gets through, and RC takes 12 connections a process, not more than 1024");
 	limit(&f, 11);
 	expect(&f, RWK_STRAND_RC_UDP, 0,
@@ -156,6 +157,24 @@ static void test_this_version(void **state)
 	expect_lost(&f, RWK_STRAND_SRC_UDP, "it is not in this version of ropewalk");
 	f.udp = false;
 	expect(&f, RWK_STRAND_UC_TCP, 0, "a byte stream gets through, and nothing better does");
+}
+
+/* A peer that shares no connections is carried by RC, whatever the limit; forced, it cannot be. */
+static void test_unshared(void **state)
+{
+	struct rwk_sel_facts f = start(RWK_SEL_OTHER);
+
+	(void)state;
+	f.built = ALL_BUILT;
+	limit(&f, 11);
+	f.unshared = "the peer's node shares none";
+	expect(&f, RWK_STRAND_RC_UDP, 0,
+		"UDP gets through, and RC would take 12 connections a process, more than 11 (FI_ROPEWALK_SRC_LIMIT); "
+		"SRC takes 3");
+	expect_lost(&f, RWK_STRAND_SRC_UDP, "no connection can be shared: the peer's node shares none");
+	f.service = RWK_SERVICE_SRC;
+	expect(&f, RWK_STRAND_NONE, -EINVAL,
+		"FI_ROPEWALK_SERVICE=src leaves nothing that reaches the peer; auto would take RC/udp");
 }
 
 /* With every strand there: connections decide between RC and SRC, to the one; then UDP, then TCP. */
@@ -476,6 +495,7 @@ int main(void)
 		cmocka_unit_test(test_same_node),
 		cmocka_unit_test(test_other_node),
 		cmocka_unit_test(test_this_version),
+		cmocka_unit_test(test_unshared),
 		cmocka_unit_test(test_connections),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_limit_parameter),
