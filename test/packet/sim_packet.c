@@ -138,6 +138,10 @@ static size_t room(const struct rwk_link *lossy)
 
 static void linger(struct rwk_port *port)
 {
+	if (!rwk_sim_alive(sim, rwk_sim_number(node(port)))) { /* the process has ended: its seat in a domain too */
+		rwk_packet_free(port);
+		return;
+	}
 	lingers_until[rwk_sim_number(node(port))] = rwk_sim_now(sim) + LINGER;
 	rwk_sim_alarm(node(port), 0);
 }
