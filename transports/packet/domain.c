@@ -50,10 +50,17 @@ static int emit(
 	return rwk_packet_put(port, &port->answer, w, payload, count);
 }
 
+/** A sibling sleeps on its own sockets: a datagram of one byte, which is no packet, makes one of them readable. */
 static void wake(void *user, uint32_t srqn)
 {
-	(void)user;
-	(void)srqn;
+	struct rwk_port *port = user;
+	struct rwk_link *l = port->link[RWK_WAY_LOSSY];
+	struct rwk_link_address at = rwk_src_bell(port->view, srqn);
+	uint8_t byte = 0;
+	struct iovec iov = {&byte, sizeof(byte)};
+
+	l->ops->send(l, &at, &iov, 1); /* what is lost, rwk_src_bury makes good */
+	l->ops->flush(l);
 }
 
 static const struct rwk_src_host host = {.emit = emit, .receive = receive, .write = write, .wake = wake};
@@ -79,6 +86,7 @@ static void give_up(struct rwk_port *port, int rc)
 /** The port is in the domain now. */
 static void sit_down(struct rwk_port *port)
 {
+	struct rwk_link_address bell;
 	int rc = rwk_src_view_open(port->domain.memory, &host, port, &port->view);
 
 	port->joining = false;
@@ -91,6 +99,8 @@ static void sit_down(struct rwk_port *port)
 	port->link[RWK_WAY_DOMAIN] = port->domain.link;
 	port->domain.link->packet = domain_packet;
 	port->domain.link->user = port;
+	bell = port->ways->address(&port->address);
+	rwk_src_set_bell(port->view, &bell);
 }
 
 static void try_to_join(struct rwk_port *port)
@@ -168,7 +178,7 @@ int rwk_packet_domain_take(struct rwk_packet_channel *ch, const struct rwk_greet
 		.qpn = g->shared.qpn,
 		.psn = g->shared.psn,
 		.pmtu = (uint16_t)ch->pmtu,
-		.own = (RWK_RC_SELECTIVE | RWK_RC_ENDLESS) & g->features,
+		.own = (RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS) & g->features,
 	};
 	struct rwk_packet_channel *other;
 	int rc;
@@ -203,9 +213,17 @@ int rwk_packet_domain_progress(struct rwk_port *port)
 {
 	struct rwk_link *l = port->link[RWK_WAY_DOMAIN];
 	int n = l->ops->progress(l, BUDGET);
+	rwk_time next;
 
 	n += rwk_src_drain(port->view, BUDGET);
-	return n + rwk_src_pump(port->view, rwk_packet_now(port));
+	next = rwk_src_next(port->view);
+	if (next == RWK_NEVER)
+		return n;
+	n += rwk_src_pump(port->view, rwk_packet_now(port));
+	next = rwk_src_next(port->view);
+	if (next < port->deadline)
+		port->deadline = next;
+	return n;
 }
 
 void rwk_packet_domain_by_clock(struct rwk_port *port, rwk_time now)

@@ -19,6 +19,7 @@
 #define SAY_AGAIN  (1000 * 1000ull)     /* ns between good-byes to who has not heard of the end */
 #define FAVOUR     512                  /* packets ahead of all others that make a favourite, */
 #define UNSEAT     (64 * FAVOUR)        /* if there is none yet, else */
+#define RING       1                    /* bytes: a sibling rings, and the inbox is looked into anyway */
 #define CLOCK_GAP  16                   /* polls between looks at the clock */
 
 int rwk_packet_random(void *to, size_t len)
@@ -228,6 +229,8 @@ void rwk_packet_arrived(
 	struct rwk_wire w;
 	size_t payload_len;
 
+	if (rwk_unlikely(len == RING))
+		return;
 	port->count.packets_in++;
 	if (rwk_unlikely(port->capture != NULL)) {
 		const struct iovec iov = {(void *)bytes, len};
@@ -344,6 +347,8 @@ static void ring(struct rwk_port *port, rwk_time now)
 			rwk_list_remove(&ch->active);
 	}
 	rwk_packet_initiators_ring(port, now);
+	if (port->view && rwk_src_next(port->view) < port->deadline)
+		port->deadline = rwk_src_next(port->view);
 }
 
 static void by_clock(struct rwk_port *port)

@@ -15,10 +15,12 @@
  */
 static int watch_links(struct rwk_port *port, int operation)
 {
-	struct epoll_event e = {.events = EPOLLIN};
 	int rc = 0;
 
 	for (int way = 0; way < RWK_WAYS; way++) {
+		/* Of all who sleep on a domain's socket one is enough: it takes what comes, and rings for the others.
+		 */
+		struct epoll_event e = {.events = EPOLLIN | (way == RWK_WAY_DOMAIN ? EPOLLEXCLUSIVE : 0u)};
 		struct rwk_link *l = port->link[way];
 
 		for (int i = 0, fd; l && (fd = l->ops->wait_fd(l, i)) >= 0; i++) {

@@ -1,20 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Acknowledgements. That one is due stands in the target's state; this view only remembers of which targets it is to
- * ask. One is made in a step of its own and sent when that has happened: it says nothing that is not so. If the link
- * has no room, the one that was made waits here for the next pump.
+ * Acknowledgements. That one is due, or will be, stands in the target's state; this view only remembers of which
+ * targets it is to ask, and when. If it does not, because its process computes or dies, the initiator asks. One is made
+ * in a step of its own and sent when that has happened: it says nothing that is not so. If the link has no room, the
+ * one that was made waits here for the next pump.
  */
 #include "internal.h"
 
 #include <string.h>
 
-void rwk_src_owe(struct rwk_src_view *v, uint32_t qpn)
+void rwk_src_owe(struct rwk_src_view *v, uint32_t qpn, rwk_time at)
 {
-	for (unsigned i = v->owed_count; i-- > 0;)
-		if (v->owed[i] == qpn)
+	for (unsigned i = v->owed_count; i-- > 0;) {
+		if (v->owed[i].qpn == qpn) {
+			v->owed[i].at = at;
 			return;
-	if (v->owed_count < RWK_SRC_OWED)
-		v->owed[v->owed_count++] = qpn;
+		}
+	}
+	if (at != RWK_NEVER && v->owed_count < RWK_SRC_OWED)
+		v->owed[v->owed_count++] = (struct rwk_src_owed){.at = at, .qpn = qpn};
+}
+
+rwk_time rwk_src_next(const struct rwk_src_view *v)
+{
+	rwk_time next = v->answer.ready ? 0 : RWK_NEVER;
+
+	for (unsigned i = 0; i < v->owed_count; i++)
+		next = v->owed[i].at < next ? v->owed[i].at : next;
+	return next;
 }
 
 int rwk_src_answer_put(struct rwk_src_view *v, const struct rwk_wire *w, const struct iovec *payload, int count)
@@ -47,20 +60,22 @@ static bool send_answer(struct rwk_src_view *v)
 	return true;
 }
 
-/* Makes what is due of that target. False: it cannot be locked now. */
-static bool ask(struct rwk_src_view *v, uint32_t qpn, rwk_time now)
+/* Makes what is due of that target, and says when to ask again: 0 if it cannot be locked now. */
+static rwk_time ask(struct rwk_src_view *v, uint32_t qpn, rwk_time now)
 {
 	struct rwk_src_initiator initiator;
 	uint64_t locked_out = v->counters.locked_out;
+	rwk_time next;
 
 	if (!rwk_src_step_begin(v, qpn))
-		return v->counters.locked_out == locked_out;
+		return v->counters.locked_out == locked_out ? RWK_NEVER : 0;
 	rwk_src_initiator_read(v->step.target, &initiator);
 	v->step.packet = NULL;
 	rwk_rc_pump(v->qp, now);
 	v->answer.to = initiator.to;
+	next = rwk_rc_next(v->qp);
 	rwk_src_step_commit(v);
-	return true;
+	return next;
 }
 
 int rwk_src_pump(struct rwk_src_view *v, rwk_time now)
@@ -74,10 +89,15 @@ int rwk_src_pump(struct rwk_src_view *v, rwk_time now)
 		sent++;
 	}
 	for (unsigned i = 0; i < v->owed_count; i++) {
-		if (v->answer.ready || !ask(v, v->owed[i], now))
-			v->owed[left++] = v->owed[i];
-		else if (v->answer.ready)
-			sent += send_answer(v);
+		struct rwk_src_owed *o = &v->owed[i];
+
+		if (o->at <= now && !v->answer.ready) {
+			o->at = ask(v, o->qpn, now);
+			if (v->answer.ready)
+				sent += send_answer(v);
+		}
+		if (o->at != RWK_NEVER)
+			v->owed[left++] = *o;
 	}
 	v->owed_count = left;
 	return sent;

@@ -80,6 +80,12 @@ struct rwk_src_answer {
 	size_t len;
 };
 
+/** A target that this view owes an acknowledgement, and when. */
+struct rwk_src_owed {
+	rwk_time at;
+	uint32_t qpn;
+};
+
 struct rwk_src_view {
 	struct rwk_src_header *header;
 	struct rwk_src_layout layout;
@@ -95,7 +101,7 @@ struct rwk_src_view {
 	uint64_t *has_early; /* a bit for each: this view has kept something there */
 	struct rwk_src_step step;
 	struct rwk_src_answer answer;
-	uint32_t owed[RWK_SRC_OWED]; /* QPNs */
+	struct rwk_src_owed owed[RWK_SRC_OWED];
 	unsigned owed_count;
 	struct rwk_src_counters counters;
 };
@@ -163,8 +169,8 @@ void rwk_src_step_abandon(struct rwk_src_view *v);
 extern const struct rwk_machine_host rwk_src_machine_host;
 
 /* answer.c */
-/** The target with that number is to be acknowledged by the next pump. */
-void rwk_src_owe(struct rwk_src_view *v, uint32_t qpn);
+/** The target with that number is to be acknowledged by the first pump from then on; RWK_NEVER: it is not. */
+void rwk_src_owe(struct rwk_src_view *v, uint32_t qpn, rwk_time at);
 /** As host->emit of the packet machines: puts it by. */
 int rwk_src_answer_put(struct rwk_src_view *v, const struct rwk_wire *w, const struct iovec *payload, int count);
 

@@ -31,7 +31,8 @@ struct rwk_src_member {
 	_Atomic uint32_t pid;
 	_Atomic uint32_t asleep;
 	_Atomic uint64_t start, pid_space; /* of the process (base/process.h); which PID namespace pid is of */
-	unsigned char space[RWK_CACHE_LINE - 32];
+	struct rwk_link_address bell;      /* written by its owner before it first sleeps */
+	unsigned char space[RWK_CACHE_LINE - 56];
 
 	pthread_mutex_t lock; /* of the inbox: who puts something in */
 	unsigned char space2[RWK_CACHE_LINE - sizeof(pthread_mutex_t)];

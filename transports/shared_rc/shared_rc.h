@@ -55,7 +55,7 @@ struct rwk_src_initiator {
 	uint32_t qpn;               /* where it takes them, 24 bits */
 	uint32_t psn;               /* the first that it sends, 24 bits */
 	uint16_t pmtu;              /* bytes: 256 to 4096 */
-	uint16_t own;               /* of enum rwk_rc_own; LAZY is left out, for nobody's clock is a domain's */
+	uint16_t own;               /* of enum rwk_rc_own */
 };
 
 /** What a view tells its owner. */
@@ -70,7 +70,8 @@ struct rwk_src_host {
 	void (*receive)(void *user, uint32_t target, unsigned where, const void *bytes, size_t len);
 	/** A piece of an RDMA Write into this member's memory; whether `key` allows it is for the user to find out. */
 	void (*write)(void *user, uint32_t target, uint32_t key, uint64_t address, const void *bytes, size_t len);
-	/** There is something in the inbox of a sibling that sleeps: its port is to be woken. Perhaps more than once. */
+	/** There is something in the inbox of a sibling that sleeps: its port is to be woken. Perhaps more than once.
+	 */
 	void (*wake)(void *user, uint32_t srqn);
 };
 
@@ -110,11 +111,18 @@ void rwk_src_target_end(struct rwk_src_view *view, uint32_t qpn);
  */
 void rwk_src_packet(struct rwk_src_view *view, const struct rwk_link_address *from, const struct rwk_wire *w,
 	const void *payload, size_t len, rwk_time now);
-/** Acknowledges what this view has taken since the last pump. Returns packets sent. */
+/** Acknowledges what this view has taken and what is due of it by now. Returns packets sent. */
 int rwk_src_pump(struct rwk_src_view *view, rwk_time now);
+/** When pump has something to do, if nothing else happens; 0: at once; RWK_NEVER. */
+rwk_time rwk_src_next(const struct rwk_src_view *view);
 /** Hands over what siblings have taken for this member, at most about `budget` pieces; returns how many. */
 int rwk_src_drain(struct rwk_src_view *view, int budget);
 
+/** Where siblings ring for this member when it sleeps, for their `wake`: an address of its own, before the first sleep.
+ */
+void rwk_src_set_bell(struct rwk_src_view *view, const struct rwk_link_address *at);
+/** That of a sibling that `wake` was told of. */
+struct rwk_link_address rwk_src_bell(const struct rwk_src_view *view, uint32_t srqn);
 /**
  * Before its owner sleeps: siblings are to call wake when they put something into the inbox. True: there is something
  * already, do not sleep. Undone by the next drain.

@@ -202,6 +202,7 @@ void rwk_src_packet(struct rwk_src_view *v, const struct rwk_link_address *from,
 	const void *payload, size_t len, rwk_time now)
 {
 	struct rwk_src_initiator initiator;
+	rwk_time next;
 
 	if (len > RWK_WIRE_PMTU_MAX || !rwk_src_step_begin(v, w->qpn))
 		return;
@@ -213,8 +214,9 @@ void rwk_src_packet(struct rwk_src_view *v, const struct rwk_link_address *from,
 	}
 	v->step.packet = w;
 	rwk_rc_packet(v->qp, w, payload, len, now);
+	next = rwk_rc_next(v->qp);
 	rwk_src_step_commit(v);
-	rwk_src_owe(v, w->qpn);
+	rwk_src_owe(v, w->qpn, next);
 	wake(v);
 	hand_over_own(v);
 }

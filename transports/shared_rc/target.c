@@ -10,7 +10,9 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
-#define RNR_TIMER 8u /* 160 us: an inbox is full until its owner comes by */
+#define ACK_DELAY 60000u /* ns */
+#define ACK_EVERY 16u    /* packets */
+#define RNR_TIMER 8u     /* 160 us: an inbox is full until its owner comes by */
 
 void rwk_src_initiator_read(const struct rwk_src_target *t, struct rwk_src_initiator *initiator)
 {
@@ -73,8 +75,10 @@ static void open_responder(struct rwk_src_view *v, struct rwk_src_state *s, cons
 		.reads = 1,
 		.rnr_timer = RNR_TIMER,
 		.service = RWK_WIRE_SRC,
-		.own = initiator->own & ~(unsigned)RWK_RC_LAZY,
+		.own = initiator->own,
 		.reach = RWK_REACH_WRITE,
+		.ack_delay = ACK_DELAY,
+		.ack_every = ACK_EVERY,
 		.timeout = 1,
 	};
 

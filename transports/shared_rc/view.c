@@ -75,6 +75,16 @@ uint32_t rwk_src_srqn(const struct rwk_src_view *v)
 	return v->srqn;
 }
 
+void rwk_src_set_bell(struct rwk_src_view *v, const struct rwk_link_address *at)
+{
+	v->me->bell = *at;
+}
+
+struct rwk_link_address rwk_src_bell(const struct rwk_src_view *v, uint32_t srqn)
+{
+	return rwk_src_member(v, srqn & (RWK_SRC_MEMBERS_MAX - 1))->bell;
+}
+
 const struct rwk_src_counters *rwk_src_get_counters(const struct rwk_src_view *v)
 {
 	((struct rwk_src_view *)v)->counters.qp = *rwk_rc_counters(v->qp);
