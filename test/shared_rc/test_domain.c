@@ -85,6 +85,18 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* With initiators that need not be acknowledged at once. */
+static int setup_lazy(void **state)
+{
+	uint16_t own = speakers_own;
+	int rc;
+
+	speakers_own |= RWK_RC_LAZY;
+	rc = setup(state);
+	speakers_own = own;
+	return rc;
+}
+
 static void leave(unsigned i)
 {
 	rwk_src_view_close(f.listener[i].view);
@@ -428,6 +440,25 @@ static void link_is_full(void **state)
 	assert_true(speaker_idle(&f.speaker));
 }
 
+/* One message is acknowledged after a while, by whoever took it; many at once, without waiting. */
+static void lazy(void **state)
+{
+	struct rwk_src_view *v = f.listener[0].view;
+	rwk_time due;
+
+	(void)state;
+	assert_true(rwk_src_next(v) == RWK_NEVER);
+	post(0, 1);
+	serve(0, 0);
+	due = rwk_src_next(v);
+	assert_in_range(due, 1, 1000000);
+	assert_int_equal(rwk_src_pump(v, due - 1), 0);
+	assert_int_equal(rwk_src_pump(v, due), 1);
+	assert_int_equal(f.answer.w.psn, f.queue[0].w.psn);
+	assert_true(rwk_src_next(v) == RWK_NEVER);
+	assert_int_equal(rwk_src_pump(v, RWK_NEVER - 1), 0);
+}
+
 /* An acknowledgement by a member that looked at the clock before the packet came says that nobody waited. */
 static void clocks(void **state)
 {
@@ -506,7 +537,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(early_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(sleeper, setup, teardown),
 		cmocka_unit_test_setup_teardown(link_is_full, setup, teardown),
-		cmocka_unit_test_setup_teardown(clocks, setup, teardown),
+		cmocka_unit_test_setup_teardown(lazy, setup_lazy, teardown),
+		cmocka_unit_test_setup_teardown(clocks, setup_lazy, teardown),
 		cmocka_unit_test_setup_teardown(layouts, setup, teardown),
 		cmocka_unit_test(largest),
 	};

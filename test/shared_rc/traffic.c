@@ -154,6 +154,8 @@ void speaker_open(struct speaker *s, unsigned number, uint32_t qpn, uint16_t pmt
 		.rnr_retry = 7,
 		.service = RWK_WIRE_SRC,
 		.own = speakers_own,
+		.ack_delay = 60000,
+		.ack_every = 1,
 		.timeout = 2000000};
 	void *memory = aligned_alloc(64, (rwk_rc_size() + 63) / 64 * 64);
 

@@ -79,6 +79,7 @@ static void drop_machine(struct rwk_packet_channel *ch)
 		rwk_packet_release(ch, ch->base.error ? ch->base.error : -ECANCELED);
 		rwk_packet_domain_forget(ch);
 		ch->shared = false;
+		rwk_packet_initiator_left(ch->by, ch->gone);
 		ch->by = NULL;
 	}
 }
@@ -187,11 +188,18 @@ static int make_uc(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 
 int rwk_packet_machine(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 {
+	int rc;
+
 	drop_machine(ch);
 	ch->peer_qpn = g->qpn;
 	ch->pmtu = at_most(g->pmtu, rwk_packet_pmtu(ch->port, ch->path.way, &ch->path.to));
-	if (ch->may_share)
-		return rwk_packet_domain_take(ch, g);
+	if (ch->may_share) {
+		rc = rwk_packet_domain_take(ch, g);
+		if (rc != -EEXIST)
+			return rc;
+		ch->may_share =
+			false; /* an earlier initiator of its process has the place: it gets a connection of its own */
+	}
 	return ch->path.way == RWK_WAY_LOSSY ? make_rc(ch, g) : make_uc(ch, g);
 }
 

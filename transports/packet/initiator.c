@@ -8,8 +8,9 @@
  */
 #include "packet/internal.h"
 
-#define TIMEOUT   (2 * 1000 * 1000ull) /* ns, until there are measurements */
-#define ACK_DELAY (60 * 1000ull)       /* ns that the domain may take to acknowledge */
+#define TIMEOUT   (2 * 1000 * 1000ull)        /* ns, until there are measurements */
+#define LINGER    (2 * 1000 * 1000 * 1000ull) /* ns that what was sent last is sent again, once no channel is left */
+#define ACK_DELAY (60 * 1000ull)              /* ns that the domain may take to acknowledge */
 
 static void failed(void *user, int err)
 {
@@ -17,7 +18,8 @@ static void failed(void *user, int err)
 	struct rwk_port *port = by->port;
 
 	by->failed = true;
-	rwk_warn("packets: the connection to a node that %s shares has failed: %s", "this process", strerror(-err));
+	if (!by->give_up_at)
+		rwk_warn("packets: the connection to the processes of a node has failed: %s", strerror(-err));
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
 		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
 
@@ -72,6 +74,7 @@ struct rwk_packet_initiator *rwk_packet_initiator(struct rwk_port *port, uint32_
 		return make(port, node, domain);
 	if (!found->domain)
 		found->domain = domain;
+	found->give_up_at = 0;
 	return found;
 }
 
@@ -137,6 +140,27 @@ int rwk_packet_aim(struct rwk_packet_initiator *by, const struct rwk_link_addres
 	return open_machine(by, g, pmtu);
 }
 
+void rwk_packet_initiator_left(struct rwk_packet_initiator *by, bool gone)
+{
+	struct rwk_port *port = by->port;
+
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
+		const struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
+
+		if (ch->shared && ch->by == by)
+			return;
+	}
+	by->give_up_at = rwk_packet_now(port) + (gone ? 0 : LINGER);
+	if (by->give_up_at < port->deadline)
+		port->deadline = by->give_up_at;
+}
+
+/** Nobody is left there who could acknowledge. */
+static bool is_to_be_given_up(struct rwk_packet_initiator *by, rwk_time now)
+{
+	return by->give_up_at && now >= by->give_up_at && by->rc && !rwk_rc_idle(by->rc);
+}
+
 int rwk_packet_initiator_pump(struct rwk_packet_initiator *by)
 {
 	rwk_time next;
@@ -190,6 +214,9 @@ void rwk_packet_initiators_ring(struct rwk_port *port, rwk_time now)
 	for (struct rwk_list *l = port->all_initiators.next; l != &port->all_initiators; l = l->next) {
 		struct rwk_packet_initiator *by = rwk_container_of(l, struct rwk_packet_initiator, all);
 		rwk_time at = by->rc ? rwk_rc_next(by->rc) : RWK_NEVER;
+
+		if (is_to_be_given_up(by, now))
+			rwk_rc_fail(by->rc, -ECONNRESET);
 
 		if (at <= now && rwk_list_empty(&by->dirty))
 			rwk_list_append(&port->dirty_initiators, &by->dirty);

@@ -127,6 +127,7 @@ struct rwk_packet_initiator {
 	uint32_t qpn, psn;
 	struct rwk_rc *rc; /* lies at the start of its memory */
 	bool failed;
+	rwk_time give_up_at; /* no channel is left: what is under way then is given up; 0: there are some */
 	struct rwk_list all, dirty;
 	UT_hash_handle by_qpn;
 };
@@ -342,6 +343,8 @@ struct rwk_packet_initiator *rwk_packet_initiator(struct rwk_port *port, uint32_
  */
 int rwk_packet_aim(struct rwk_packet_initiator *by, const struct rwk_link_address *from, const struct rwk_greeting *g,
 	uint32_t pmtu);
+/** A channel goes by it no more; `gone`: the peer's process has ended. */
+void rwk_packet_initiator_left(struct rwk_packet_initiator *by, bool gone);
 int rwk_packet_initiator_pump(struct rwk_packet_initiator *by);
 /** A packet to that QPN has come by the lossy way; false: there is no such initiator. */
 bool rwk_packet_initiator_packet(struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_wire *w,

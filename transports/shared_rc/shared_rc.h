@@ -97,7 +97,8 @@ uint32_t rwk_src_srqn(const struct rwk_src_view *view);
 /**
  * The target of that initiator: found by its nonce, or made. 0 and *qpn set, the number that its packets are
  * to name (24 bits, above 1, in part drawn at random); -ENOSPC: no room for another; -EINVAL: a value that cannot be;
- * -EAGAIN: somebody who is stopped is just making one, try again later.
+ * -EEXIST: there is one for another QP of its process; -EAGAIN: somebody who is stopped is just making one, try again
+ * later.
  */
 int rwk_src_target_make(struct rwk_src_view *view, const struct rwk_src_initiator *initiator, uint32_t *qpn);
 /** Who that is: 0 and *initiator set; -ENOENT: it has ended, or never was. */

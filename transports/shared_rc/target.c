@@ -132,8 +132,11 @@ static int find_or_make(struct rwk_src_view *v, const struct rwk_src_initiator *
 		const struct rwk_src_entry *e = rwk_src_entry(v, i);
 
 		if (rwk_glance(&e->nonce) == initiator->nonce && rwk_observe32(&e->qpn)) {
+			struct rwk_src_initiator there;
+
+			rwk_src_initiator_read(rwk_src_target(v, i), &there);
 			*qpn = rwk_observe32(&e->qpn);
-			return 0;
+			return there.qpn == initiator->qpn ? 0 : -EEXIST;
 		}
 	}
 	for (i = 0; i < directed && i < v->size.targets; i++) {
