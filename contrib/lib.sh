@@ -71,13 +71,16 @@ transport_options() {
 		provider_dir "$build" >/dev/null || return 1
 		printf '%s\n' --tune "$build/contrib/openmpi/uninstalled.conf"
 		;;
+	ropewalk-src)
+		transport_options ropewalk "$build" && printf '%s\n' -x FI_ROPEWALK_SERVICE=src
+		;;
 	ropewalk-installed:*) printf '%s\n' --tune "${transport#*:}" ;;
 	vader) printf '%s\n' --mca pml ob1 --mca btl vader,self ;;
 	tcp) printf '%s\n' --mca pml ob1 --mca btl tcp,self ;;
 	ucx) printf '%s\n' --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any ;;
 	ofi:*) printf '%s\n' --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include "${transport#ofi:}" ;;
 	*)
-		echo "transport '$transport' is not one of: ropewalk ropewalk-installed:FILE vader tcp ucx ofi:PROVIDER" >&2
+		echo "transport '$transport' is not one of: ropewalk ropewalk-src ropewalk-installed:FILE vader tcp ucx ofi:PROVIDER" >&2
 		return 1
 		;;
 	esac
