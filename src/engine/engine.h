@@ -35,14 +35,14 @@ enum rwk_space { RWK_TAGGED, RWK_PLAIN, RWK_SPACES };
  * who reads a queue need not translate them; the binding asserts it.
  */
 enum {
-	RWK_F_PLAIN = 1 << 1,         /* the message is in the plain space, */
-	RWK_F_RMA = 1 << 2,           /* completion: not of a message but of a read or write, */
-	RWK_F_TAGGED = 1 << 3,        /* (the message is in the tagged space) */
-	RWK_F_ATOMIC = 1 << 4,        /* or of an atomic operation: */
-	RWK_F_READ = 1 << 8,          /* one that brought something, */
-	RWK_F_WRITE = 1 << 9,         /* one that did not, */
-	RWK_F_RECV = 1 << 10,         /* (completion: of a receive, */
-	RWK_F_SEND = 1 << 11,         /* or of a send) */
+	RWK_F_PLAIN = 1 << 1,  /* the message is in the plain space, */
+	RWK_F_RMA = 1 << 2,    /* completion: not of a message but of a read or write, */
+	RWK_F_TAGGED = 1 << 3, /* (the message is in the tagged space) */
+	RWK_F_ATOMIC = 1 << 4, /* or of an atomic operation: */
+	RWK_F_READ = 1 << 8,   /* one that brought something, */
+	RWK_F_WRITE = 1 << 9,  /* one that did not, */
+	RWK_F_RECV = 1 << 10,  /* (completion: of a receive, */
+	RWK_F_SEND = 1 << 11,  /* or of a send) */
 	RWK_F_REMOTE_WRITE = 1 << 13, /* a peer's write with data, with RWK_F_RMA and RWK_F_DATA */
 	RWK_F_MULTI = 1 << 16, /* receive: the buffer takes messages until less than multi_min is left; completion: it
 				  is released, with its last message or alone */
@@ -115,11 +115,11 @@ struct rwk_engine_attr {
 	struct rwk_regions *regions; /* what peers may reach (region.h); NULL: nothing */
 	/** A peer has carried out something on a region; for counters. May be NULL. */
 	void (*reached)(void *owner, const struct rwk_reached *r);
-	uint8_t ip[16];   /* what to put into the address; zero: the host's own by which others reach it, or 127.0.0.1
-			     mapped where there is no network */
-	uint16_t port;    /* 0: any */
-	size_t multi_min; /* bytes; see RWK_F_MULTI */
-	size_t tx_limit;  /* most sends under way; beyond it -EAGAIN */
+	uint8_t ip[16];      /* what to put into the address; zero: the host's own by which others reach it, or 127.0.0.1
+				mapped where there is no network */
+	uint16_t port;       /* 0: any */
+	size_t multi_min;    /* bytes; see RWK_F_MULTI */
+	size_t tx_limit;     /* most sends under way; beyond it -EAGAIN */
 	size_t inject_limit; /* of these, most with RWK_F_INJECT: their payload is kept here, and nobody waits for them
 			      */
 	size_t rx_limit;     /* most receives posted; 0: no limit */

@@ -99,9 +99,9 @@ struct rwk_peer {
 	int error;         /* 0, or negative errno: the peer is dead or cannot be reached */
 	bool self;
 
-	struct rwk_list sends;     /* rwk_tx.link: sends under way */
-	struct rwk_list reads;     /* rwk_rx.link: rendezvous under way */
-	struct rwk_list in_list;   /* rwk_engine.failed: its channel waits to be disconnected */
+	struct rwk_list sends;   /* rwk_tx.link: sends under way */
+	struct rwk_list reads;   /* rwk_rx.link: rendezvous under way */
+	struct rwk_list in_list; /* rwk_engine.failed: its channel waits to be disconnected */
 	struct rwk_rma_state *rma; /* NULL: no one-sided operations so far */
 	struct rwk_engine *engine;
 	struct rwk_address address;
@@ -222,25 +222,25 @@ struct rwk_engine {
 	struct rwk_engine_counters counters;
 	void (*complete)(void *owner, const struct rwk_completion *c);
 	void *owner;
-	bool with_user;     /* completions in queues need the peer's number */
+	bool with_user; /* completions in queues need the peer's number */
 	bool wants_reached; /* `reached` is to be called for direct requests too */
-	bool due;           /* the lists `failed` or `owing` are not empty */
+	bool due;       /* the lists `failed` or `owing` are not empty */
 
 	/* The second port, for peers on other nodes; NULL where there are none. */
 	const struct rwk_transport *network;
 	struct rwk_port *network_port;
-	unsigned network_quiet;  /* progress calls since something last came by it */
-	bool network_fresh;      /* the last call brought something */
-	bool network_used;       /* a peer has come by it */
+	unsigned network_quiet; /* progress calls since something last came by it */
+	bool network_fresh;     /* the last call brought something */
+	bool network_used;      /* a peer has come by it */
 	uint64_t network_looked; /* ns: when it was looked at last, while none has */
-	int wait_fd;             /* of both ports; -1: the first port's own */
+	int wait_fd;            /* of both ports; -1: the first port's own */
 
 	struct rwk_pool tx_pool, unexpected_pool;
 	struct rwk_pool block_pool; /* of RWK_BLOCK bytes: what only some sends and some waiting messages need */
 	size_t injected;            /* sends with RWK_F_INJECT that wait */
 	size_t multi_min;
-	struct rwk_list failed; /* rwk_peer.in_list */
-	struct rwk_list owing;  /* rwk_rma_state.owing */
+	struct rwk_list failed;  /* rwk_peer.in_list */
+	struct rwk_list owing;   /* rwk_rma_state.owing */
 	struct rwk_pool rma_requests, rma_pieces;
 	size_t rma_limit;
 	struct rwk_list claimed; /* rwk_unexpected.claimed */

@@ -325,7 +325,7 @@ static void chain_kept(struct rwk_matcher *m, struct rwk_arrived *a, unsigned sl
 {
 	struct rwk_list *table = m->kept_table + ((size_t)slot << m->kept_bits);
 
-	rwk_list_append(&table[class_hash(&m->class[slot], a -> from, a -> tag, m -> kept_bits)], &a->chain[slot]);
+	rwk_list_append(&table[class_hash(&m->class[slot], a->from, a->tag, m->kept_bits)], &a->chain[slot]);
 }
 
 static void index_class(struct rwk_matcher *m, unsigned slot)

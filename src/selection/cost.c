@@ -23,11 +23,12 @@ static struct rwk_cost rc_node(uint64_t nodes, uint64_t ranks)
 /*
  * Targets are responders alone: a rank serves any of them with one requester half of its own, which stands for it, and
  * all its initiators have one idle responder half. Requests come to one socket of the node, answers to one of each
- * rank; one listens for the node.
+ * rank; the node has another for who wants to join. What a rank keeps of a peer beside, and the stream to it, is not
+ * shared.
  */
 static struct rwk_cost src_node(uint64_t nodes, uint64_t ranks)
 {
-	uint64_t each = ranks * (nodes - 1), own = nodes > 1 ? ranks : 0;
+	uint64_t each = ranks * (nodes - 1), own = nodes > 1 ? ranks : 0, pairs = ranks * each;
 	uint64_t machines = (each + own) * (RWK_COST_REQUESTER + RWK_COST_RESPONDER);
 
 	return (struct rwk_cost){
@@ -35,9 +36,9 @@ static struct rwk_cost src_node(uint64_t nodes, uint64_t ranks)
 		.initiators = each,
 		.targets = each,
 		.machines = machines,
-		.bytes = machines + each * (RWK_COST_CHANNEL + RWK_COST_TARGET) + (nodes - 1) * RWK_COST_STREAM,
+		.bytes = machines + each * RWK_COST_TARGET + pairs * (RWK_COST_CHANNEL + RWK_COST_STREAM),
 		.timers = each,
-		.sockets = nodes - 1 + ranks + 2,
+		.sockets = pairs + 2 * ranks + 2,
 	};
 }
 

@@ -7,7 +7,7 @@
  *                        on other nodes                        each node one to receive with from each rank on
  *                                                              other nodes (target), served by all its ranks
  *   of the whole job     N J * (N - 1) J: O((N J)^2)           2 * N J * (N - 1): O(N^2 J)
- *   streams that tell    a pair of ranks: each rank            a pair of nodes
+ *   streams that tell    a pair of ranks: each rank            the same, for now
  *   of a death           one to each on other nodes
  *
  * Queue pairs, machines' bytes and timers are those of the real machines: bench/scale and test/rc/test_scale.c make
@@ -21,7 +21,7 @@
 
 #define RWK_COST_REQUESTER 512u /* bytes of the half of a machine that sends, with its counters: rwk_rc_size */
 #define RWK_COST_RESPONDER 512u /* and of the half that receives: rwk_rc_responder_size */
-#define RWK_COST_CHANNEL   576u /* what transports/packet keeps of a peer beside the machine */
+#define RWK_COST_CHANNEL   640u /* what transports/packet keeps of a peer beside the machine */
 #define RWK_COST_TARGET    768u /* what a domain keeps of a target beside its responder: a copy to go back to, a lock */
 #define RWK_COST_STREAM    4096u /* an idle TCP stream in the kernel: socket, file, a place in a poll set (3.9 KB) */
 

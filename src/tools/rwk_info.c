@@ -159,11 +159,6 @@ static void print_choice(const char *kind, struct rwk_sel_facts *f)
 		if (c.lost[s][0])
 			printf("    not %s: %s\n", rwk_strand_text(s), c.lost[s]);
 	}
-	if (!c.error && !(RWK_STRANDS_BUILT & RWK_STRAND_BIT(c.strand))) {
-		f->built = RWK_STRANDS_BUILT;
-		rwk_sel_choose(f, &c);
-		printf("    This version has no such strand yet: %s\n", c.error ? c.reason : rwk_strand_text(c.strand));
-	}
 }
 
 enum { RANK_RC, RANK_SRC, NODE_RC, NODE_SRC, COSTS };

@@ -14,8 +14,10 @@
 static struct rwk_packet_channel *find(struct rwk_port *port, uint32_t target)
 {
 	struct rwk_packet_channel *ch;
+	struct rwk_packet_taker *taker;
 
-	HASH_FIND(by_target, port->by_target, &target, sizeof(target), ch);
+	HASH_FIND(by_target, port->by_target, &target, sizeof(target), taker);
+	ch = taker ? taker->ch : NULL;
 	if (ch && (ch->state == RWK_CH_OPEN || ch->state == RWK_CH_ACCEPTING) && !ch->deaf)
 		return ch;
 	port->count.unknown_qp++;
@@ -157,12 +159,12 @@ bool rwk_packet_domain_terms(struct rwk_packet_channel *ch, enum rwk_greeting_ty
 
 	if (!ch->by)
 		ch->by = rwk_packet_initiator(port, ch->address.node, 0);
-	if (!ch->by)
+	if (!ch->by || (type == RWK_GREETING_ACCEPT && !ch->shared))
 		return false;
 	*s = (struct rwk_greeting_shared){
 		.domain = port->domain.id,
 		.srqn = rwk_src_srqn(port->view),
-		.target = type == RWK_GREETING_ACCEPT ? ch->target : 0,
+		.target = type == RWK_GREETING_ACCEPT ? ch->taker->target : 0,
 		.qpn = ch->by->qpn,
 		.psn = ch->by->psn,
 		.port = port->domain.port,
@@ -180,17 +182,24 @@ int rwk_packet_domain_take(struct rwk_packet_channel *ch, const struct rwk_greet
 		.pmtu = (uint16_t)ch->pmtu,
 		.own = (RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS) & g->features,
 	};
-	struct rwk_packet_channel *other;
+	struct rwk_packet_taker *other, *taker = calloc(1, sizeof(*taker));
 	int rc;
 
+	if (!taker)
+		return -ENOMEM;
 	memcpy(initiator.about, &g->from, sizeof(initiator.about));
-	rc = rwk_src_target_make(ch->port->view, &initiator, &ch->target);
-	if (rc)
+	rc = rwk_src_target_make(ch->port->view, &initiator, &taker->target);
+	if (!rc) {
+		HASH_FIND(by_target, ch->port->by_target, &taker->target, sizeof(taker->target), other);
+		rc = other ? -EALREADY : 0; /* one process has one channel to us */
+	}
+	if (rc) {
+		free(taker);
 		return rc;
-	HASH_FIND(by_target, ch->port->by_target, &ch->target, sizeof(ch->target), other);
-	if (other)
-		return -EALREADY; /* one process has one channel to us */
-	HASH_ADD(by_target, ch->port->by_target, target, sizeof(ch->target), ch);
+	}
+	taker->ch = ch;
+	HASH_ADD(by_target, ch->port->by_target, target, sizeof(taker->target), taker);
+	ch->taker = taker;
 	ch->srqn = g->shared.srqn;
 	ch->shared = true;
 	return 0;
@@ -198,9 +207,13 @@ int rwk_packet_domain_take(struct rwk_packet_channel *ch, const struct rwk_greet
 
 void rwk_packet_domain_forget(struct rwk_packet_channel *ch)
 {
-	HASH_DELETE(by_target, ch->port->by_target, ch);
+	struct rwk_port *port = ch->port;
+
+	HASH_DELETE(by_target, port->by_target, ch->taker);
 	if (ch->gone)
-		rwk_src_target_end(ch->port->view, ch->target);
+		rwk_src_target_end(port->view, ch->taker->target);
+	free(ch->taker);
+	ch->taker = NULL;
 }
 
 void rwk_packet_domain_packet(struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_wire *w,

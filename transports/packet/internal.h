@@ -132,6 +132,13 @@ struct rwk_packet_initiator {
 	UT_hash_handle by_qpn;
 };
 
+/** SRC: which channel takes what a target brings. */
+struct rwk_packet_taker {
+	struct rwk_packet_channel *ch;
+	uint32_t target;
+	UT_hash_handle by_target;
+};
+
 struct rwk_packet_channel {
 	struct rwk_channel base;
 	struct rwk_port *port;
@@ -146,10 +153,10 @@ struct rwk_packet_channel {
 	void *machine;
 	bool may_share, decided;         /* SRC: may this channel go so? Decided once */
 	bool shared;                     /* it does: */
-	struct rwk_packet_initiator *by; /* sends for it, to */
-	uint32_t srqn;                   /* this SRQ; */
-	uint32_t target;                 /* and in our domain this one takes for it */
-	bool gone;                       /* the peer\'s process has ended */
+	bool gone;                       /* the peer's process has ended */
+	uint32_t srqn;                   /* it sends to this SRQ */
+	struct rwk_packet_initiator *by; /* by this one, */
+	struct rwk_packet_taker *taker;  /* and this takes for it in our domain */
 	struct rwk_kept **kept;          /* early packets, from the first loss on */
 	struct rwk_request *frame;       /* records gather in it; NULL: none */
 	uint64_t flushed_in;             /* the port's epoch in which a frame was last sent from within a send */
@@ -185,7 +192,7 @@ struct rwk_packet_channel {
 	uint32_t heard_in; /* rwk_port.period in which it last sent something of length */
 	uint64_t last_pull;
 	int denied; /* UC, SRC: 0, or why a Write of the peer's was not taken that it has not asked about yet */
-	UT_hash_handle by_qpn, by_target;
+	UT_hash_handle by_qpn;
 };
 
 struct rwk_port {
@@ -197,7 +204,7 @@ struct rwk_port {
 	struct rwk_address address;
 	uint8_t key[32];
 	struct rwk_packet_channel *by_qpn, *last;      /* last: whose packet came last */
-	struct rwk_packet_channel *by_target;          /* those that are shared */
+	struct rwk_packet_taker *by_target;            /* those that are shared */
 	struct rwk_packet_initiator *initiators;       /* by QPN */
 	struct rwk_packet_channel *leader, *favourite; /* of the vote; of the link. NULL: none */
 	uint32_t lead;                                 /* packets that the leader is ahead */

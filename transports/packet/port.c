@@ -229,7 +229,7 @@ void rwk_packet_arrived(
 	struct rwk_wire w;
 	size_t payload_len;
 
-	if (rwk_unlikely(len == RING))
+	if (rwk_unlikely(len == RING && port->view))
 		return;
 	port->count.packets_in++;
 	if (rwk_unlikely(port->capture != NULL)) {

@@ -5,6 +5,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+static const char *strand(const struct rwk_packet_channel *ch)
+{
+	if (ch->shared)
+		return "SRC/udp";
+	return ch->path.way == RWK_WAY_LOSSY ? "RC/udp" : "UC/tcp";
+}
+
+/* Of a shared connection the numbers are those of all who go by it. */
 static void print_channel(const struct rwk_packet_channel *ch, unsigned me)
 {
 	const struct rwk_qp_counters *c = rwk_packet_qp_counters(&ch->base);
@@ -17,14 +25,10 @@ static void print_channel(const struct rwk_packet_channel *ch, unsigned me)
 		"; NAKs out %" PRIu64 ", in %" PRIu64 "; RNR out %" PRIu64 ", in %" PRIu64 "; duplicates %" PRIu64
 		", early %" PRIu64 " (kept %" PRIu64 "), lost messages %" PRIu64 "; refused: opcode %" PRIu64
 		", length %" PRIu64 ", access %" PRIu64 ", state %" PRIu64 ", number %" PRIu64 "\n",
-		me,
-		ch->shared                      ? "SRC/udp"
-		: ch->path.way == RWK_WAY_LOSSY ? "RC/udp"
-						: "UC/tcp",
-		rwk_packet_name(&ch->address), c->packets_out, c->bytes_out, c->packets_in, c->bytes_in, c->sent_again,
-		c->timeouts, c->probes, c->acks_out, c->acks_in, c->naks_out, c->naks_in, c->rnr_out, c->rnr_in,
-		c->duplicates, c->early, c->kept, c->gaps, c->bad_opcode, c->bad_length, c->bad_access, c->bad_state,
-		c->too_far);
+		me, strand(ch), rwk_packet_name(&ch->address), c->packets_out, c->bytes_out, c->packets_in, c->bytes_in,
+		c->sent_again, c->timeouts, c->probes, c->acks_out, c->acks_in, c->naks_out, c->naks_in, c->rnr_out,
+		c->rnr_in, c->duplicates, c->early, c->kept, c->gaps, c->bad_opcode, c->bad_length, c->bad_access,
+		c->bad_state, c->too_far);
 }
 
 void rwk_packet_summary(const struct rwk_port *port)

@@ -36,8 +36,8 @@ enum {
 	RETRY_FIRST = 10, /* milliseconds; doubles up to */
 	RETRY_MAX = 250,
 	LACKING_MAX = 5000, /* milliseconds without a descriptor to attach with, after which that is an error */
-	OFFERS_MAX = 32,    /* pairs whose descriptors are open at the same time */
-	DATAGRAMS = 64,     /* taken in one go */
+	OFFERS_MAX = 32, /* pairs whose descriptors are open at the same time */
+	DATAGRAMS = 64,  /* taken in one go */
 };
 
 static struct rwk_shm_note note_to(struct rwk_shm_channel *ch, enum rwk_shm_note_type type)
@@ -302,7 +302,7 @@ static void on_offer(struct rwk_port *port, const struct rwk_shm_note *note, con
 		if (s->fds != 2) {
 			if (!port->warned)
 				rwk_warn("shared memory: no file descriptor is left to attach to rank %u (raise "
-					 "`ulimit -n`); will try again",
+					"`ulimit -n`); will try again",
 					rwk_address_rank(&ch->to));
 			port->warned = true;
 			if (lacking_for_long(ch)) {

@@ -53,7 +53,7 @@ struct rwk_shm_channel {
 	struct rwk_shm_tx tx;
 	struct rwk_shm_rx rx;
 	struct rwk_shm_assembly assembly;
-	uint32_t seen; /* messages since the last choice of hot channels */
+	uint32_t seen;     /* messages since the last choice of hot channels */
 	struct rwk_shm_slabs slabs;
 
 	/* What waits: controls go first. In port->busy while either is not empty. */
@@ -68,15 +68,15 @@ struct rwk_shm_channel {
 
 	/* The peer. */
 	struct rwk_address to;
-	uint32_t bell;                /* of ours, that the peer rings: index into port->by_bell */
-	uint32_t peer_bell;           /* of the peer's, that we ring */
-	uint32_t contact;             /* number of this channel of ours: a later one to the same peer has another */
-	uint32_t peer_contact;        /* the peer's; 0: not heard of yet */
-	pid_t pid;                    /* 0: not proven yet */
-	uint64_t start;               /* when that process began, ticks as /proc has it; 0: not known */
-	bool watched;                 /* by a pidfd or through /proc */
-	int pidfd;                    /* -1: none, evidence comes from /proc */
-	int pair_fd;                  /* while OFFERED, else -1 */
+	uint32_t bell;         /* of ours, that the peer rings: index into port->by_bell */
+	uint32_t peer_bell;    /* of the peer's, that we ring */
+	uint32_t contact;      /* number of this channel of ours: a later one to the same peer has another */
+	uint32_t peer_contact; /* the peer's; 0: not heard of yet */
+	pid_t pid;             /* 0: not proven yet */
+	uint64_t start;        /* when that process began, ticks as /proc has it; 0: not known */
+	bool watched;          /* by a pidfd or through /proc */
+	int pidfd;             /* -1: none, evidence comes from /proc */
+	int pair_fd;           /* while OFFERED, else -1 */
 	uint64_t retry_at, retry_gap; /* milliseconds, while ASKING or OFFERED */
 	uint64_t lacking_since;       /* milliseconds: when descriptors were first missed; 0: not so far */
 	uint64_t awaited_since;       /* milliseconds: since when nobody is at a partial address; 0: not so far */
@@ -100,13 +100,13 @@ struct rwk_port {
 	bool have_barrier; /* rwk_barrier_everywhere is allowed */
 	bool string_copy;  /* rwk_copy_has_string */
 	bool timer_set;
-	bool warned;            /* of want of descriptors: once is enough */
-	bool bells_rung;        /* look at the bells once, though no channel is cold */
-	uint32_t unwatched;     /* open channels whose peer has no pidfd here */
-	uint64_t now;           /* milliseconds, as of the last look at the clock */
-	uint64_t evidence_at;   /* when to look for deaths, */
-	uint64_t balance_at;    /* to choose the hot channels anew */
-	uint64_t talk_until;    /* until when handshakes are likely: the socket is looked at more often */
+	bool warned;        /* of want of descriptors: once is enough */
+	bool bells_rung;    /* look at the bells once, though no channel is cold */
+	uint32_t unwatched; /* open channels whose peer has no pidfd here */
+	uint64_t now;          /* milliseconds, as of the last look at the clock */
+	uint64_t evidence_at;  /* when to look for deaths, */
+	uint64_t balance_at;   /* to choose the hot channels anew */
+	uint64_t talk_until;   /* until when handshakes are likely: the socket is looked at more often */
 	uint32_t evidence_next; /* the channel to begin with */
 
 	/* Channels by number, which is their bell too; NULL where free. */

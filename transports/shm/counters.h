@@ -30,11 +30,11 @@ struct rwk_shm_port_counters {
 
 /* Bytes that this process has copied for reads and writes of exposed memory. */
 struct rwk_shm_transfer_counts {
-	uint64_t pulled;    /* by process_vm_readv, into reads of ours */
-	uint64_t pushed;    /* by process_vm_writev, into reads of the peer's */
-	uint64_t written;   /* by process_vm_writev, into regions of the peer's */
-	uint64_t staged;    /* into our area, for reads of the peer's */
-	uint64_t unstaged;  /* out of the peer's area */
+	uint64_t pulled;   /* by process_vm_readv, into reads of ours */
+	uint64_t pushed;   /* by process_vm_writev, into reads of the peer's */
+	uint64_t written;  /* by process_vm_writev, into regions of the peer's */
+	uint64_t staged;   /* into our area, for reads of the peer's */
+	uint64_t unstaged; /* out of the peer's area */
 	uint64_t takeovers; /* pieces pulled because the peer had not staged in time */
 	uint64_t denials;   /* channels that were found not to allow cross-memory copies */
 };

@@ -159,7 +159,8 @@ static bool deliver_control(struct rwk_shm_channel *ch, unsigned kind, const str
 	return !ch->doom;
 }
 
-bool rwk_shm_deliver_other(struct rwk_shm_channel *ch, uint64_t word, const struct rwk_shm_line *line, uint32_t len)
+bool rwk_shm_deliver_other(
+	struct rwk_shm_channel *ch, uint64_t word, const struct rwk_shm_line *line, uint32_t len)
 {
 	unsigned kind = (uint8_t)(word >> 32);
 

@@ -20,7 +20,7 @@ static socklen_t socket_name(struct sockaddr_un *name, uint16_t number)
 	memset(name, 0, sizeof(*name));
 	name->sun_family = AF_UNIX;
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-			   (size_t)snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "ropewalk.%u", number));
+		(size_t)snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "ropewalk.%u", number));
 }
 
 int rwk_shm_note_socket(void)

@@ -20,12 +20,12 @@ struct rwk_shm_note {
 	uint8_t type;
 	int32_t reason; /* of a REFUSE: errno, negative */
 	struct rwk_address from;
-	uint64_t to;         /* nonce_port expected of the receiver; nonce 0 if not known yet */
-	uint32_t contact;    /* the sender's number for this channel */
+	uint64_t to;        /* nonce_port expected of the receiver; nonce 0 if not known yet */
+	uint32_t contact;   /* the sender's number for this channel */
 	uint32_t to_contact; /* the receiver's, 0 if not known yet */
-	uint32_t bell;       /* what the receiver shall ring in the sender's inbox */
-	uint32_t barrier;    /* 1: the sender has joined rwk_barrier_everywhere */
-	uint64_t start;      /* of the sender's process, ticks, 0: not known */
+	uint32_t bell;      /* what the receiver shall ring in the sender's inbox */
+	uint32_t barrier;   /* 1: the sender has joined rwk_barrier_everywhere */
+	uint64_t start;     /* of the sender's process, ticks, 0: not known */
 };
 _Static_assert(offsetof(struct rwk_shm_note, to) == 48 && sizeof(struct rwk_shm_note) == 80, "the note's layout");
 

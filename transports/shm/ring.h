@@ -9,13 +9,13 @@
 
 /** The writer's side. The first line is all that a small send touches. */
 struct rwk_shm_tx {
-	struct rwk_shm_line *next;         /* to be written next */
+	struct rwk_shm_line *next;  /* to be written next */
 	const _Atomic uint32_t *attention; /* of the other side, in shared memory */
-	const uint32_t *here;              /* 0 in a forked child, where the ring is not mapped */
-	uint32_t stamp;                    /* of the next line */
-	uint32_t room;  /* lines that may be written one after the other without looking at anything */
-	uint32_t shut;  /* not 0: nothing goes directly (not open yet, failed, or something is queued) */
-	uint32_t lines; /* in use: a power of two */
+	const uint32_t *here;       /* 0 in a forked child, where the ring is not mapped */
+	uint32_t stamp;             /* of the next line */
+	uint32_t room;              /* lines that may be written one after the other without looking at anything */
+	uint32_t shut;              /* not 0: nothing goes directly (not open yet, failed, or something is queued) */
+	uint32_t lines;             /* in use: a power of two */
 	const _Atomic uint32_t *consumed;
 	/* From here on looked at when room is out. */
 	struct rwk_shm_line *first, *end;

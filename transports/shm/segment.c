@@ -58,7 +58,7 @@ struct rwk_shm_inbox *rwk_shm_inbox_map(int fd)
 	struct rwk_shm_inbox *inbox = rwk_shm_segment_map(fd, &size);
 
 	if (inbox && (rwk_glance(&inbox->magic) != RWK_SHM_INBOX_MAGIC ||
-			     rwk_glance(&inbox->layout) != RWK_SHM_LAYOUT_VERSION)) {
+			rwk_glance(&inbox->layout) != RWK_SHM_LAYOUT_VERSION)) {
 		munmap(inbox, size);
 		errno = EPROTO;
 		return NULL;

@@ -78,7 +78,7 @@ static int send_lines(
 {
 	struct rwk_shm_tx *tx = &ch->tx;
 	uint32_t at = len < body_bytes(env) ? len : body_bytes(env),
-		 more = (len - at + RWK_SHM_MORE - 1) / RWK_SHM_MORE;
+		more = (len - at + RWK_SHM_MORE - 1) / RWK_SHM_MORE;
 	struct rwk_shm_line *line;
 
 	if (!room_for(ch, 1 + more))

@@ -268,10 +268,8 @@ void rwk_shm_both_asked(struct rwk_shm_transfers *t, const struct rwk_shm_push_a
 		return;
 	}
 	/* what is wrong with the key the reader finds out by itself */
-	p = region && !region->direct && ask->offset <= region->length && ask->length <= region->length - ask->offset &&
-			    !t->push_denied
-		    ? rwk_pool_get(&t->push_pool)
-		    : NULL;
+	p = region && !region->direct && ask->offset <= region->length && ask->length <= region->length - ask->offset && !t->push_denied ?
+		rwk_pool_get(&t->push_pool) : NULL;
 	if (!p) {
 		publish(t, ask, 0, true);
 		return;

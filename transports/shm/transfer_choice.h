@@ -30,7 +30,7 @@ enum rwk_shm_method {
 #define RWK_SHM_CLASS_FIRST 12 /* 4 KB and less */
 #define RWK_SHM_CLASSES     16 /* 128 MB and more */
 
-#define RWK_SHM_RUNS_KEPT 8
+#define RWK_SHM_RUNS_KEPT   8
 
 struct rwk_shm_choice {
 	struct rwk_shm_choice_class {

@@ -236,7 +236,8 @@ static void fill_block(struct rwk_shm_transfers *t, struct rwk_shm_area *mine, s
 	struct rwk_shm_block_head *head = &mine->head[place];
 	size_t length = s->end - s->offset < s->block ? s->end - s->offset : s->block;
 
-	rwk_iov_gather(s->region->iov, s->region->count, s->offset, mine->bytes + place * RWK_SHM_BLOCK_BYTES, length);
+	rwk_iov_gather(
+		s->region->iov, s->region->count, s->offset, mine->bytes + place * RWK_SHM_BLOCK_BYTES, length);
 	head->id = s->id;
 	head->length = (uint32_t)length;
 	head->offset = s->offset;

@@ -10,8 +10,8 @@
  *   direct   an op of ours on a region that stays exposed: bytes [0, at) are in place
  *   guard    a page of this side's that each write of the peer's touches first; see transfer_guard.c
  *
- * Reads of a channel are worked in the order of their posts, and so are its direct ops; in no order with each other. At
- * most RWK_SHM_READS_ASKED of them are with the peer at a time, so that what a peer can make us remember is bounded.
+ * Reads of a channel are worked in the order of their posts, and so are its direct ops; in no order with each other. At most RWK_SHM_READS_ASKED of them are with the peer at
+ * a time, so that what a peer can make us remember is bounded.
  *
  * The files: transfer.c the life of a read; transfer_region.c exposure and keys; transfer_pull.c cross-memory copies;
  * transfer_both.c the same by both sides, with claims; transfer_stage.c copies through the transfer area;
@@ -100,10 +100,10 @@ struct rwk_shm_read {
 	uint64_t back;    /* bytes from here to the op's end have come, from the back; the front is op->at */
 	uint64_t started; /* ns: when it was posted */
 	uint32_t id;
-	uint8_t method;     /* enum rwk_shm_method; RWK_SHM_METHODS: finished but for a push that may be under way */
-	uint8_t begun;      /* a method has been chosen: no way back */
-	uint8_t asked;      /* the peer has been asked to stage it */
-	uint8_t alone;      /* an earlier call broke off in it: pull it by itself */
+	uint8_t method; /* enum rwk_shm_method; RWK_SHM_METHODS: finished but for a push that may be under way */
+	uint8_t begun;  /* a method has been chosen: no way back */
+	uint8_t asked;  /* the peer has been asked to stage it */
+	uint8_t alone;  /* an earlier call broke off in it: pull it by itself */
 	uint64_t asked_end; /* the peer was asked to stage up to here */
 	uint8_t claim;      /* place of its claim and 1; 0: it has none */
 	uint8_t direct;     /* it is in the list of direct ops, and none of the others counts */
@@ -122,7 +122,7 @@ struct rwk_shm_port_transfers {
 	struct rwk_list active; /* of rwk_shm_transfers.active */
 	uint64_t random[32];
 	uint32_t random_left;
-	bool peers_let_in;   /* Yama has been asked to */
+	bool peers_let_in; /* Yama has been asked to */
 	uint64_t guard_next; /* where to ask for the next guard page; 0: not drawn yet */
 	struct rwk_shm_transfer_counts counts;
 };
@@ -140,9 +140,9 @@ struct rwk_shm_transfers {
 	uint32_t begun;        /* reads with a method: the first `begun` of the list */
 	uint32_t asked;        /* of these, reads that the peer stages */
 	uint32_t next_id;
-	uint64_t claims_used; /* a bit for each */
-	unsigned force;       /* not 0: allowed methods, for tests and benchmarks */
-	uint64_t last_done;   /* ns: when a read was last finished */
+	uint64_t claims_used;  /* a bit for each */
+	unsigned force;        /* not 0: allowed methods, for tests and benchmarks */
+	uint64_t last_done;    /* ns: when a read was last finished */
 	struct { /* the run that is being measured: finished reads of one method and class, without a pause */
 		uint64_t start; /* ns */
 		size_t length;  /* bytes of its first */
@@ -150,8 +150,8 @@ struct rwk_shm_transfers {
 		unsigned reads;
 		enum rwk_shm_method method;
 	} run;
-	uint64_t last_news;   /* ns: when the peer last staged something for us, or was first asked after a lull */
-	uint64_t blocks_read; /* of the peer's area, ever */
+	uint64_t last_news;    /* ns: when the peer last staged something for us, or was first asked after a lull */
+	uint64_t blocks_read;  /* of the peer's area, ever */
 	struct rwk_shm_choice choice;
 
 	struct rwk_list serves;
@@ -165,8 +165,8 @@ struct rwk_shm_transfers {
 
 	struct rwk_list direct; /* ops, in order of posts */
 	bool direct_denied;
-	void *guard;         /* this side's guard page; NULL: none */
-	bool waited_in_vain; /* for a write of the peer's: not as long again */
+	void *guard;          /* this side's guard page; NULL: none */
+	bool waited_in_vain;  /* for a write of the peer's: not as long again */
 
 	struct rwk_shm_regions regions;
 };
@@ -308,11 +308,10 @@ int rwk_shm_guard_up(struct rwk_shm_transfers *t);
 void rwk_shm_guard_down(struct rwk_shm_transfers *t);
 /**
  * Waits while `pending`, which says whether the peer may be in the middle of a write that must not land later. Ends
- * when that is over or cannot land any more: the peer is dead, or stopped (then the guard page has been changed). A
- * peer that is neither is given a second; true: that was not enough, and memory may still change.
+ * when that is over or cannot land any more: the peer is dead, or stopped (then the guard page has been changed). A peer
+ * that is neither is given a second; true: that was not enough, and memory may still change.
  */
-bool rwk_shm_guard_wait(
-	struct rwk_shm_transfers *t, bool (*pending)(struct rwk_shm_transfers *t, void *arg), void *arg);
+bool rwk_shm_guard_wait(struct rwk_shm_transfers *t, bool (*pending)(struct rwk_shm_transfers *t, void *arg), void *arg);
 /** Where the peer's guard is; to be read before a write is announced. 0: there is none. */
 uint64_t rwk_shm_guard_see(struct rwk_shm_transfers *t);
 /**
