@@ -43,6 +43,7 @@ enum rwk_wr_flag {
 	RWK_WR_INVALIDATE = 1 << 1, /* SEND: the peer invalidates the key `imm` */
 	RWK_WR_SOLICITED = 1 << 2,  /* SEND, WRITE with IMM: ask for a solicited event */
 	RWK_WR_FENCE = 1 << 3,      /* begins only when all Reads and atomics before it have ended */
+	RWK_WR_PROMPT = 1 << 4,     /* SEND, WRITE: somebody waits for its end; LAZY: ask for the acknowledgement */
 };
 
 struct rwk_wr {

@@ -223,6 +223,24 @@ static void lazy_requester(void **state)
 	end_close(e);
 }
 
+/* One whose sender waits for its end asks, and those around it do not. */
+static void lazy_but_prompt(void **state)
+{
+	struct rwk_rc_attr attr = end_own();
+	struct end *e = end_alone(&attr);
+	struct rwk_wr wr[3];
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		wr[i] = (struct rwk_wr){.type = RWK_WR_SEND, .flags = i == 1 ? RWK_WR_PROMPT : 0};
+		end_post(e, &wr[i]);
+	}
+	assert_int_equal(end_sent(e), 3);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(e->out[i].w.ack_request, i == 1);
+	end_close(e);
+}
+
 /* A lazy responder by itself: silent up to ack_every packets or ack_delay, at once when asked. */
 static void lazy_responder(void **state)
 {
@@ -442,6 +460,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(congestion_marked),
 		cmocka_unit_test(lazy_stream),
 		cmocka_unit_test(lazy_requester),
+		cmocka_unit_test(lazy_but_prompt),
 		cmocka_unit_test(lazy_responder),
 		cmocka_unit_test(bitmap),
 		cmocka_unit_test(late_read),

@@ -197,6 +197,7 @@ static bool start_long(struct rwk_packet_channel *ch, struct rwk_op *op)
 	n = rwk_iov_slice(op->iov, op->iov_count, 0, &len, r->iov + 1, RWK_MACHINE_IOV - 1);
 	r->wr.iov_count = (uint16_t)(1 + n);
 	r->wr.length = r->iov[0].iov_len + len;
+	r->wr.flags = ch->shared ? RWK_WR_PROMPT : 0; /* no message of the peer's brings an acknowledgement along */
 	r->op = op;
 	op->service[OP_STATE] = OP_RUNNING;
 	ch->port->count.frames_out++;
@@ -222,6 +223,7 @@ int rwk_packet_rdma(struct rwk_packet_channel *ch, struct rwk_op *op)
 		if (!r)
 			break;
 		r->wr.type = op->type == RWK_OP_READ ? RWK_WR_READ : RWK_WR_WRITE;
+		r->wr.flags = op->type == RWK_OP_WRITE && !ch->uc ? RWK_WR_PROMPT : 0;
 		r->wr.iov_count = (uint16_t)rwk_iov_slice(op->iov, op->iov_count, at, &len, r->iov, RWK_MACHINE_IOV);
 		r->wr.length = len;
 		r->wr.remote = op->offset + at;

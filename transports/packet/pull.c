@@ -145,6 +145,7 @@ static ssize_t post_part(struct rwk_packet_channel *ch, struct rwk_pulling *p, s
 		return -ENOMEM;
 	n = rwk_packet_region_find(ch, p->ask.from, p->ask.offset + at, len, RWK_REACH_READ, r->iov, RWK_KEYS_IOV);
 	r->wr.type = RWK_WR_WRITE;
+	r->wr.flags = ch->uc ? 0 : RWK_WR_PROMPT;
 	r->wr.iov_count = (uint16_t)n;
 	r->wr.length = len;
 	r->wr.remote = at;

@@ -241,8 +241,8 @@ const struct rwk_qp_counters *rwk_rc_counters(const struct rwk_rc *qp)
 static bool is_sound(const struct rwk_wr *wr)
 {
 	static const uint8_t flags[] = {
-		[RWK_WR_SEND] = RWK_WR_IMM | RWK_WR_INVALIDATE | RWK_WR_SOLICITED | RWK_WR_FENCE,
-		[RWK_WR_WRITE] = RWK_WR_IMM | RWK_WR_SOLICITED | RWK_WR_FENCE,
+		[RWK_WR_SEND] = RWK_WR_IMM | RWK_WR_INVALIDATE | RWK_WR_SOLICITED | RWK_WR_FENCE | RWK_WR_PROMPT,
+		[RWK_WR_WRITE] = RWK_WR_IMM | RWK_WR_SOLICITED | RWK_WR_FENCE | RWK_WR_PROMPT,
 		[RWK_WR_READ] = RWK_WR_FENCE,
 		[RWK_WR_COMPARE_SWAP] = RWK_WR_FENCE,
 		[RWK_WR_FETCH_ADD] = RWK_WR_FENCE,

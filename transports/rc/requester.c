@@ -161,6 +161,12 @@ static bool asks(const struct rwk_rc_requester *r, bool last)
 	return last || since >= half || rwk_rc_span(r) + 1 >= r->window || rwk_rc_under_way(r) + 1u >= r->cwnd;
 }
 
+/* Does somebody wait for its end? LAZY: of a short message nobody does, unless it says so. */
+static bool is_awaited(const struct rwk_rc_requester *r, const struct rwk_wr *wr)
+{
+	return !(r->own & RWK_RC_LAZY) || wr->packets > LONG || wr->flags & RWK_WR_PROMPT;
+}
+
 /* What may_send wants to know of the work request that is next; it has not begun before a packet of it is sent. */
 static void prepare(struct rwk_rc_requester *r, struct rwk_wr *wr)
 {
@@ -205,7 +211,7 @@ void rwk_rc_send_new(struct rwk_rc *qp, rwk_time now)
 		count = may_send(qp, wr);
 		if (!count)
 			break;
-		ask = asks(r, wr->count + count == wr->packets && (!(r->own & RWK_RC_LAZY) || wr->packets > LONG));
+		ask = asks(r, wr->count + count == wr->packets && is_awaited(r, wr));
 		if (rwk_rc_send(qp, &o, wr, r->next, &count, ask))
 			break;
 		sent(r, wr, count, ask, now);
