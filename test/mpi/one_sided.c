@@ -157,7 +157,8 @@ static void windows(void)
 	for (int flavour = 0; flavour < FLAVOURS; flavour++) {
 		struct window w;
 
-		if (flavour == SHARED && !near)
+		/* Between nodes a dynamic window of Open MPI 4.1.4 waits for a lock of its own (ompi 10328, 10518). */
+		if ((flavour == SHARED || flavour == DYNAMIC) && !near)
 			continue;
 		window_open(&w, flavour, max * (size_t)ranks);
 		for (int way = 0; way < 3; way++)
