@@ -68,8 +68,8 @@ int rwk_fi_wait_arm(struct rwk_fi_wait *w);
 
 /**
  * Drives the engines until ready(arg), asleep in between where there is a descriptor, else yielding the core (with
- * FI_WAIT_YIELD after each look). `lock` (or NULL) is held on entry and return. `timeout` in ms, negative for none. 0: ready; -FI_ETIMEDOUT; -FI_EAGAIN:
- * signaled.
+ * FI_WAIT_YIELD after each look). `lock` (or NULL) is held on entry and return. `timeout` in ms, negative for none.
+ * 0: ready; -FI_ETIMEDOUT; -FI_EAGAIN: signaled.
  */
 int rwk_fi_wait_for(
 	struct rwk_fi_wait *w, struct rwk_fi_mutex *lock, int timeout, bool (*ready)(const void *arg), const void *arg);

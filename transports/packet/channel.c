@@ -195,10 +195,10 @@ int rwk_packet_machine(struct rwk_packet_channel *ch, const struct rwk_greeting 
 	ch->pmtu = at_most(g->pmtu, rwk_packet_pmtu(ch->port, ch->path.way, &ch->path.to));
 	if (ch->may_share) {
 		rc = rwk_packet_domain_take(ch, g);
-		if (rc != -EEXIST)
+		if (rc != -EEXIST && rc != -ENOSPC)
 			return rc;
-		ch->may_share =
-			false; /* an earlier initiator of its process has the place: it gets a connection of its own */
+		/* An earlier initiator of its process has the place, or all are taken: it gets a connection of its own. */
+		ch->may_share = false;
 	}
 	return ch->path.way == RWK_WAY_LOSSY ? make_rc(ch, g) : make_uc(ch, g);
 }

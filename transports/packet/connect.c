@@ -354,6 +354,11 @@ static void take_connect(
 	}
 	if (!rc)
 		rc = agree(ch, way, from, g);
+	if (ch && rc == -EAGAIN) { /* the domain is busy: what is asked again is answered then, and we ask too */
+		if (rwk_list_empty(&ch->connecting))
+			rwk_list_append(&port->connecting, &ch->connecting);
+		return;
+	}
 	if (rc) {
 		refuse(port, way, from, g, rc);
 		if (ch && ch->state != RWK_CH_FAILED)
@@ -378,6 +383,8 @@ static int take_answer(
 		rc = agree(ch, way, from, g);
 	if (rc == -ESTALE)
 		return ask_alone(ch);
+	if (rc == -EAGAIN) /* the domain is busy: we ask again */
+		return 0;
 	if (!rc)
 		established(ch);
 	return rc;

@@ -91,6 +91,10 @@ static void sit_down(struct rwk_port *port)
 	struct rwk_link_address bell;
 	int rc = rwk_src_view_open(port->domain.memory, &host, port, &port->view);
 
+	if (rc == -EAGAIN) { /* another is just sitting down: as if we had not been let in yet */
+		port->domain.link->ops->close(port->domain.link);
+		return;
+	}
 	port->joining = false;
 	if (rc) {
 		rwk_info("SRC: no seat in the domain of this node: %s", strerror(-rc));

@@ -129,6 +129,9 @@ int rwk_packet_aim(struct rwk_packet_initiator *by, const struct rwk_link_addres
 {
 	struct rwk_link_address told = by->port->ways->address(&g->from);
 
+	if (by->failed)
+		return -ESTALE;
+	by->give_up_at = 0;
 	if (by->rc)
 		return by->domain == g->shared.domain && by->target == g->shared.target ? 0 : -ESTALE;
 	if (by->domain && by->domain != g->shared.domain)
@@ -217,7 +220,6 @@ void rwk_packet_initiators_ring(struct rwk_port *port, rwk_time now)
 
 		if (is_to_be_given_up(by, now))
 			rwk_rc_fail(by->rc, -ECONNRESET);
-
 		if (at <= now && rwk_list_empty(&by->dirty))
 			rwk_list_append(&port->dirty_initiators, &by->dirty);
 		else if (at > now && at < port->deadline)
