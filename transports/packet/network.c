@@ -221,15 +221,6 @@ static int network_open(
 const struct rwk_transport rwk_network_transport = {
 	.name = "RC/udp",
 	.open = network_open,
-	.close = rwk_packet_close,
-	.connect = rwk_packet_connect,
-	.disconnect = rwk_packet_disconnect,
+	RWK_PACKET_CALLS,
 	.progress = rwk_packet_progress,
-	.arm = rwk_packet_arm,
-	.wait_fd = rwk_packet_wait_fd,
-	.send = rwk_packet_send,
-	.post = rwk_packet_post,
-	.withdraw = rwk_packet_withdraw,
-	.expose = rwk_packet_expose,
-	.conceal = rwk_packet_conceal,
 };
