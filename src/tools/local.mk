@@ -4,8 +4,13 @@ rwk_info_SOURCES = src/tools/rwk_info.c
 rwk_info_LDADD = libropewalk-core.la
 dist_man_MANS += contrib/man/rwk_info.1
 
+# How two programs on ropewalk.h find each other: rwk_pingpong, the benchmarks, the examples.
+noinst_LTLIBRARIES += librwk_meet.la
+librwk_meet_la_SOURCES = src/tools/meet.c src/tools/meet.h src/tools/place.c
+
 # On ropewalk.h alone, as any other program.
 bin_PROGRAMS += rwk_pingpong
-rwk_pingpong_SOURCES = src/tools/rwk_pingpong.c
-rwk_pingpong_LDADD = libropewalk.la
+rwk_pingpong_SOURCES = src/tools/rwk_pingpong.c src/tools/rwk_pingpong.h src/tools/rwk_pingpong_end.c \
+	src/tools/rwk_pingpong_options.c
+rwk_pingpong_LDADD = librwk_meet.la libropewalk.la
 dist_man_MANS += contrib/man/rwk_pingpong.1

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two programs meet over TCP. */
+#include "tools/meet.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <error.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TRIES_A_SECOND 50
+
+/* The first that comes to `at`. */
+static int wait_there(const struct addrinfo *at, unsigned port, unsigned seconds)
+{
+	int fd = socket(at->ai_family, SOCK_STREAM, 0), on = 1, off = 0, peer = -ETIMEDOUT;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	if (bind(fd, at->ai_addr, at->ai_addrlen) || listen(fd, 1)) {
+		peer = -errno;
+		error(0, errno, "TCP port %u", port);
+	} else if (poll(&(struct pollfd){fd, POLLIN, 0}, 1, (int)seconds * 1000) != 1) {
+		error(0, 0, "nobody came to TCP port %u within %u s", port, seconds);
+	} else {
+		peer = accept(fd, NULL, NULL);
+		if (peer < 0)
+			peer = -errno;
+	}
+	close(fd);
+	return peer;
+}
+
+static int go_there(const struct addrinfo *at, const char *host, unsigned port, unsigned seconds)
+{
+	const struct timespec pause = {.tv_nsec = 1000000000 / TRIES_A_SECOND};
+
+	for (unsigned tries = seconds * TRIES_A_SECOND;; tries--) {
+		int fd = socket(at->ai_family, SOCK_STREAM, 0), err;
+
+		if (fd >= 0 && !connect(fd, at->ai_addr, at->ai_addrlen))
+			return fd;
+		err = errno;
+		if (fd >= 0)
+			close(fd);
+		if (err != ECONNREFUSED || !tries) {
+			error(0, err, "%s, TCP port %u", host, port);
+			return -err;
+		}
+		nanosleep(&pause, NULL);
+	}
+}
+
+int rwk_meet(const char *host, unsigned port, unsigned seconds)
+{
+	struct addrinfo hints = {.ai_family = AF_INET6, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *at;
+	char service[8];
+	int rc;
+
+	if (host)
+		hints.ai_family = AF_UNSPEC;
+	snprintf(service, sizeof(service), "%u", port);
+	rc = getaddrinfo(host, service, &hints, &at);
+	if (rc) {
+		error(0, 0, "%s: %s", host ? host : "TCP", gai_strerror(rc));
+		return -EHOSTUNREACH;
+	}
+	rc = host ? go_there(at, host, port, seconds) : wait_there(at, port, seconds);
+	freeaddrinfo(at);
+	return rc;
+}
+
+int rwk_meet_peer(int fd, uint8_t ip[16])
+{
+	struct sockaddr_in6 a = {0};
+	socklen_t len = sizeof(a);
+	char text[INET_ADDRSTRLEN];
+
+	if (getpeername(fd, (struct sockaddr *)&a, &len))
+		return -errno;
+	memcpy(ip, &a.sin6_addr, 16);
+	if (a.sin6_family != AF_INET)
+		return 0;
+	inet_ntop(AF_INET, &((struct sockaddr_in *)&a)->sin_addr, text, sizeof(text));
+	return rwk_ip_from_text(text, ip);
+}
