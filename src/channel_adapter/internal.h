@@ -118,6 +118,7 @@ struct rwk_qp {
 		struct rwk_rc *rc;
 		struct rwk_uc *uc;
 	};
+	struct rwk_link *link; /* that its packets go by: the adapter's */
 	struct rwk_link_address peer;
 	uint8_t peer_ip[16];
 	struct rwk_list due;

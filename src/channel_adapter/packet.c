@@ -20,11 +20,11 @@
 #define IP4_BEHIND_ID  22u     /* of them behind the identification: 14 of IP, 8 of UDP */
 
 static uint32_t begin_icrc(
-	struct rwk_adapter *a, const struct rwk_link_address *peer, bool outgoing, size_t len, size_t *pseudo_len)
+	struct rwk_link *l, const struct rwk_link_address *peer, bool outgoing, size_t len, size_t *pseudo_len)
 {
 	uint8_t pseudo[RWK_LINK_PSEUDO_MAX];
 
-	*pseudo_len = a->link->ops->pseudo(a->link, peer, outgoing, len, 0, pseudo);
+	*pseudo_len = l->ops->pseudo(l, peer, outgoing, len, 0, pseudo);
 	return rwk_icrc_begin(pseudo, *pseudo_len);
 }
 
@@ -45,13 +45,13 @@ int rwk_ca_emit(void *user, const struct rwk_wire *w, const struct iovec *payloa
 	}
 	header_len = rwk_wire_pack(w, len, header);
 	pad = -len & 3;
-	icrc = begin_icrc(a, &qp->peer, true, header_len + len + pad + RWK_WIRE_ICRC, &pseudo_len);
+	icrc = begin_icrc(qp->link, &qp->peer, true, header_len + len + pad + RWK_WIRE_ICRC, &pseudo_len);
 	icrc = rwk_icrc_packet(icrc, header, header_len, payload, count, pad);
 	for (unsigned i = 0; i < RWK_WIRE_ICRC; i++)
 		tail[pad + i] = (uint8_t)(icrc >> 8 * i);
 	iov[0] = (struct iovec){header, header_len};
 	iov[1 + count] = (struct iovec){tail, pad + RWK_WIRE_ICRC};
-	rc = a->link->ops->send(a->link, &qp->peer, iov, count + 2);
+	rc = qp->link->ops->send(qp->link, &qp->peer, iov, count + 2);
 	if (rc)
 		qp->link_full = true;
 	else
@@ -59,10 +59,10 @@ int rwk_ca_emit(void *user, const struct rwk_wire *w, const struct iovec *payloa
 	return rc;
 }
 
-static bool icrc_is_right(struct rwk_adapter *a, const struct rwk_link_address *from, const uint8_t *bytes, size_t len)
+static bool icrc_is_right(const struct rwk_qp *qp, const struct rwk_link_address *from, const uint8_t *bytes, size_t len)
 {
 	size_t covered = len - RWK_WIRE_ICRC, pseudo_len;
-	uint32_t computed = rwk_icrc_bytes(begin_icrc(a, from, false, len, &pseudo_len), bytes, covered);
+	uint32_t computed = rwk_icrc_bytes(begin_icrc(qp->link, from, false, len, &pseudo_len), bytes, covered);
 	const uint8_t *end = bytes + covered;
 	uint32_t received = end[0] | end[1] << 8 | end[2] << 16 | (uint32_t)end[3] << 24;
 	uint16_t id;
@@ -71,7 +71,7 @@ static bool icrc_is_right(struct rwk_adapter *a, const struct rwk_link_address *
 		return true;
 	if (pseudo_len != IP4_PSEUDO || rwk_icrc_solve_id(computed, received, covered + IP4_BEHIND_ID, &id))
 		return false;
-	a->counters.id_solved++;
+	qp->adapter->counters.id_solved++;
 	return true;
 }
 
@@ -125,7 +125,7 @@ void rwk_ca_packet(void *user, const struct rwk_link_address *from, const void *
 	qp = addressee(a, from, &w);
 	if (!qp)
 		return;
-	if (rwk_unlikely(!icrc_is_right(a, from, bytes, len))) {
+	if (rwk_unlikely(!icrc_is_right(qp, from, bytes, len))) {
 		a->counters.bad_icrc++;
 		return;
 	}

@@ -129,6 +129,7 @@ int rwk_qp_create(struct rwk_pd *pd, const struct rwk_qp_create_attr *attr, stru
 		.receive_cq = attr->receive_cq,
 		.srq = attr->srq,
 		.domain = attr->domain,
+		.link = pd->adapter->link,
 		.request_max = attr->send_max,
 		.lost = attr->lost,
 		.user = attr->user};
