@@ -91,6 +91,7 @@ RWK_API int rwk_adapter_source(struct rwk_adapter *a, const uint8_t peer[16], ui
  * or there is no way.
  */
 RWK_API uint32_t rwk_adapter_pmtu(struct rwk_adapter *a, const uint8_t peer[16]);
+/** The counters as they are now, from the opening of the adapter on. */
 RWK_API void rwk_adapter_get_counters(const struct rwk_adapter *a, struct rwk_adapter_counters *c);
 
 /* ---- protection domain ---- */
@@ -289,6 +290,7 @@ RWK_API uint32_t rwk_qp_number(const struct rwk_qp *qp);
  * 0; -EINVAL: no such step, or a value out of its range: nothing was done; -ENETUNREACH: no PMTU fits the way there.
  */
 RWK_API int rwk_qp_modify(struct rwk_qp *qp, enum rwk_qps state, const struct rwk_qp_attr *attr);
+/** State and counters of the qp as they are now. */
 RWK_API void rwk_qp_query(const struct rwk_qp *qp, struct rwk_qp_info *info);
 
 enum rwk_request_type {
