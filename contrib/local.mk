@@ -29,3 +29,20 @@ contrib_examples_ring_pingpong_LDADD = $(MPI_LIBS)
 endif
 
 dist_man_MANS += contrib/man/fi_ropewalk.7
+
+# The pages of section 3 are the comments of ropewalk.h. Which there are only the generator knows.
+man_pages = contrib/man/section3.stamp
+$(man_pages): src/include/ropewalk.h contrib/man/from_header
+	$(AM_V_GEN)rm -rf contrib/man/section3 && $(MKDIR_P) contrib/man/section3 && \
+		$(AWK) -f $(srcdir)/contrib/man/from_header -v out=contrib/man/section3 \
+			$(srcdir)/src/include/ropewalk.h && touch $@
+noinst_DATA += $(man_pages)
+CLEANFILES += contrib/man/section3/*.3
+EXTRA_DIST += contrib/man/from_header
+
+install-data-local: $(man_pages)
+	$(MKDIR_P) "$(DESTDIR)$(mandir)/man3" && \
+		$(INSTALL_DATA) contrib/man/section3/*.3 "$(DESTDIR)$(mandir)/man3"
+
+uninstall-local: $(man_pages)
+	cd contrib/man/section3 && for page in *.3; do rm -f "$(DESTDIR)$(mandir)/man3/$$page"; done

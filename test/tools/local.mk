@@ -1,3 +1,3 @@
 # What test/tools adds to the build.
-TESTS += test/tools/test_rwk_info test/tools/test_rwk_pingpong
-EXTRA_DIST += test/tools/test_rwk_info test/tools/test_rwk_pingpong
+TESTS += test/tools/test_rwk_info test/tools/test_rwk_pingpong test/tools/test_man_pages
+EXTRA_DIST += test/tools/test_rwk_info test/tools/test_rwk_pingpong test/tools/test_man_pages
