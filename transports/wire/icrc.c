@@ -18,6 +18,7 @@
 enum {
 	MASKED_SIZE = 8, /* the beginning of BTH, up to the end of the word with the byte that is masked */
 	MASKED_BYTE = 4, /* FECN and BECN are for routers to set */
+	SHORT = 256,     /* bytes that cost less to copy than a second call for them */
 };
 
 /* Polynomials modulo the CRC's: the coefficient of x^0 is the highest bit. */
@@ -32,10 +33,13 @@ uint32_t rwk_icrc_begin(const uint8_t *pseudo, size_t len)
 
 uint32_t rwk_icrc_bytes(uint32_t begun, const uint8_t *bytes, size_t len)
 {
-	uint8_t masked[MASKED_SIZE];
+	size_t copied = len <= SHORT ? len : MASKED_SIZE;
+	uint8_t masked[SHORT];
 
-	memcpy(masked, bytes, MASKED_SIZE);
+	memcpy(masked, bytes, copied);
 	masked[MASKED_BYTE] = 0xff;
+	if (copied == len)
+		return rwk_crc32(begun, masked, len);
 	return rwk_crc32(rwk_crc32(begun, masked, MASKED_SIZE), bytes + MASKED_SIZE, len - MASKED_SIZE);
 }
 
