@@ -10,6 +10,7 @@
 #include "udp_pair.h"
 
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -95,6 +96,57 @@ static void test_favourite(void **state)
 	assert_false(waits_in(b, 0));
 	udp_receive(b, b->arrived + 1);
 	assert_memory_equal(b->pseudo, pseudo, b->pseudo_len);
+	close_ends();
+}
+
+/* Does the kernel join the packets that come by its line? */
+static bool joins(struct udp_end *e)
+{
+	int on = -1;
+	socklen_t len = sizeof(on);
+
+	assert_int_equal(getsockopt(e->link->ops->wait_fd(e->link, 1), IPPROTO_UDP, UDP_GRO, &on, &len), 0);
+	return on;
+}
+
+/* Packets that come one by one: after each the receiver has looked in vain. */
+static void send_singly(struct udp_end *from, struct udp_end *to, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		unsigned before = to->arrived;
+
+		assert_int_equal(udp_send(from, &to->here, i, 100), 0);
+		udp_flush(from);
+		udp_receive(to, before + 1);
+		assert_int_equal(to->arrived, before + 1);
+		assert_int_equal(to->number[before], i);
+		for (int k = 0; k < 20; k++)
+			assert_int_equal(to->link->ops->progress(to->link, 16), 0);
+	}
+}
+
+/* A line on which short packets come one by one is read another way, until they come in runs: nothing is lost of them. */
+static void test_singles(void **state)
+{
+	open_ends(*state);
+	assert_true(joins(b));
+	send_singly(a, b, 31);
+	assert_true(joins(b));
+	send_singly(a, b, 1);
+	assert_false(joins(b));
+	send_singly(a, b, 40);
+	check_way(a, b);
+	assert_true(joins(b));
+	check_way(a, b);
+	check_way(b, a);
+	send_singly(a, b, 40);
+	assert_false(joins(b));
+	check_way(c, b);
+	assert_false(joins(b));
+	favour(b, c); /* another peer's line begins anew */
+	assert_true(joins(b));
+	check_way(c, b);
+	check_way(a, b);
 	close_ends();
 }
 
@@ -289,6 +341,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		EACH(test_favourite),
+		EACH(test_singles),
 		EACH(test_others),
 		EACH(test_another),
 		EACH(test_child),

@@ -9,6 +9,7 @@
  *   notice    an entry of a socket's error queue: an ICMP error, or a packet that was too long
  *   main      the socket that all peers write to and are written to by, but for the one that has the line
  *   line      a socket for the favourite alone (line.c)
+ *   plain     of a call that receives: it brings one packet's bytes, and neither its sender nor control data
  *
  * Invariants: messages [first, messages) are staged; open, if not NULL, is the last of them, for `to`, and can be
  * joined; slots [slot, filled) have not been delivered in full, the first of them up to `offset`.
@@ -63,6 +64,8 @@ struct inlet {
 	int fd;         /* -1: there is none */
 	int width;      /* slots to offer next time */
 	bool streak;    /* the last call brought something */
+	bool plain;     /* the line alone: is read by plain calls, and the kernel joins no packets */
+	uint8_t run;    /* the line alone: packets in a row that spoke for the other way to read it */
 	uint32_t empty; /* calls since then */
 };
 
@@ -114,6 +117,7 @@ struct udp {
 	int slot, filled;
 	uint32_t turn;
 	struct inlet *filler; /* the socket that has filled the slots last */
+	bool plain;           /* by a plain call */
 	uint32_t offset, segment;
 	struct rwk_link_address from; /* of the slot that is being delivered */
 	bool arrived;                 /* `at` is the address that it was sent to */

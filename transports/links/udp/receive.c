@@ -6,6 +6,10 @@
  *
  * If there is a line, the socket that has brought something last is asked each time, and the other before it, as long
  * as it brings something too; else only now and then, since a call that brings nothing costs a third of a microsecond.
+ *
+ * Who waits for each answer wants the cheapest call of all, which brings bytes and nothing else.
+ * All that is on the line is from one peer; so this is enough there as long as the kernel joins no packets. It is told
+ * not to when short packets come one by one, and to do so again when they come in runs.
  */
 #define _GNU_SOURCE /* sendmmsg, in6_pktinfo */
 
@@ -14,11 +18,16 @@
 #include <errno.h>
 #include <linux/errqueue.h>
 #include <netinet/udp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define NOTICES      64          /* heard in one progress, at most */
 #define QUIET        256         /* calls that brought nothing, after which a socket is asked less often: */
-#define SELDOM       4           /* each so many progresses */
+#define SELDOM       16          /* each so many progresses */
 #define LONG_MESSAGE (16u << 10) /* bytes */
+#define SHORT_PACKET 2048        /* bytes */
+#define SINGLES      32          /* short packets that came one by one, after which the line is read by plain calls */
+#define RUN          4           /* packets one behind the other that end this */
 
 static void reset_slot(struct udp *u, int i)
 {
@@ -119,11 +128,58 @@ static int next_width(const struct udp *u, const struct inlet *in, int n)
 	return n < SLOTS / 2 ? 2 * n : SLOTS;
 }
 
+/*
+ * Nothing waits on the line. The kernel says what it has joined only as long as it may join: what came since then would
+ * be one packet to a plain call.
+ */
+static void begin_plain(struct inlet *line)
+{
+	uint8_t byte;
+
+	line->run = 0;
+	rwk_udp_set(line->fd, IPPROTO_UDP, UDP_GRO, 0); /* where it does not know that option it joins nothing */
+	line->plain = recv(line->fd, &byte, sizeof(byte), MSG_PEEK) < 0 && errno == EAGAIN;
+	if (!line->plain)
+		rwk_udp_set(line->fd, IPPROTO_UDP, UDP_GRO, 1);
+}
+
+static void end_plain(struct inlet *line)
+{
+	line->run = 0;
+	line->plain = false;
+	rwk_udp_set(line->fd, IPPROTO_UDP, UDP_GRO, 1);
+}
+
+/* The line has brought n messages, the first of that length: do they speak for the other way to read it? */
+static void judge_line(struct inlet *line, int n, ssize_t len)
+{
+	bool alone = n == 1 && !line->streak && len <= SHORT_PACKET;
+
+	line->run = alone == line->plain ? 0 : line->run + (line->run < SINGLES);
+	if (line->plain && line->run == RUN)
+		end_plain(line);
+}
+
+/*
+ * Bytes or negative, with errno. The call is no point where a thread can be cancelled, other than recv's of the C
+ * library: the host's thread holds our locks here.
+ */
+static ssize_t receive_plain(struct udp *u, int fd)
+{
+	return syscall(SYS_recvfrom, fd, u->in_piece[0].iov_base, (size_t)SLOT_BYTES, 0, NULL, NULL);
+}
+
 static int receive(struct udp *u, struct inlet *in)
 {
 	int n;
 
-	if (in->width == 1) {
+	u->plain = in->plain;
+	if (in->plain) {
+		ssize_t len = receive_plain(u, in->fd);
+
+		u->in[0].msg_len = (unsigned)len;
+		n = len < 0 ? -1 : 1;
+	} else if (in->width == 1) {
 		ssize_t len = recvmsg(in->fd, &u->in[0].msg_hdr, 0);
 
 		u->in[0].msg_len = (unsigned)len;
@@ -137,9 +193,13 @@ static int receive(struct udp *u, struct inlet *in)
 		in->empty++;
 		if (errno != EAGAIN && errno != EINTR)
 			hear(u);
+		else if (in->run == SINGLES && errno == EAGAIN)
+			begin_plain(in);
 		return 0;
 	}
 	u->counters.calls_in++;
+	if (in == &u->line)
+		judge_line(in, n, (ssize_t)u->in[0].msg_len);
 	in->width = next_width(u, in, n);
 	in->streak = true;
 	in->empty = 0;
@@ -175,6 +235,13 @@ static void begin_slot(struct udp *u)
 {
 	struct mmsghdr *m = &u->in[u->slot];
 
+	if (u->plain) {
+		u->from = u->favourite;
+		u->segment = m->msg_len;
+		u->arrived = true;
+		memcpy(u->at, u->line_ip, sizeof(u->at));
+		return;
+	}
 	u->from = rwk_udp_from_name(&u->in_name[u->slot]);
 	u->segment = m->msg_len;
 	u->arrived = u->filler == &u->line;
