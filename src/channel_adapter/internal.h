@@ -66,9 +66,14 @@ struct rwk_cq {
 
 struct request_slot {
 	struct rwk_wr wr;
-	struct iovec iov[RWK_SGE_MAX];
 	uint64_t id;
+	bool unsignalled;
+	struct iovec iov[RWK_SGE_MAX];
 };
+
+/* What a request of one piece touches of it, from its posting to its end. */
+static_assert(offsetof(struct request_slot, iov[1]) <= 2 * RWK_CACHE_LINE, "two lines for a request of one piece");
+static_assert(sizeof(struct rwk_wc) == 40, "a completion is copied twice");
 
 struct receive_slot {
 	struct rwk_list link; /* of its queue */
@@ -131,6 +136,8 @@ struct rwk_qp {
 	/* A ring: head, and how many. */
 	struct request_slot *requests;
 	uint32_t request_max, request_head, request_count;
+	uint32_t inline_max; /* bytes */
+	uint8_t *inlined;    /* so many for each of the ring's slots; NULL: 0 */
 
 	struct receive_queue own;
 	struct receive_slot *taken; /* by the Send that is under way (UC: or was, and has been dropped); NULL */
@@ -146,6 +153,11 @@ extern const struct rwk_machine_host rwk_ca_host;
 static inline bool rwk_ca_is_uc(const struct rwk_qp *qp)
 {
 	return qp->type == RWK_QP_UC;
+}
+
+static inline enum rwk_qps rwk_ca_state(const struct rwk_qp *qp)
+{
+	return (enum rwk_qps)(rwk_ca_is_uc(qp) ? rwk_uc_state(qp->uc) : rwk_rc_state(qp->rc));
 }
 
 /** Makes its machine be pumped before the next flush. */

@@ -6,8 +6,10 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 
-#define REQUEST_FLAGS (RWK_REQUEST_IMM | RWK_REQUEST_SOLICITED | RWK_REQUEST_FENCE)
+#define REQUEST_FLAGS                                                                                                  \
+	(RWK_REQUEST_IMM | RWK_REQUEST_SOLICITED | RWK_REQUEST_FENCE | RWK_REQUEST_UNSIGNALLED | RWK_REQUEST_INLINE)
 
 static_assert((int)RWK_REQUEST_SEND == RWK_WR_SEND && (int)RWK_REQUEST_FETCH_ADD == RWK_WR_FETCH_ADD &&
 		      (int)RWK_WC_SEND == RWK_WR_SEND && (int)RWK_WC_FETCH_ADD == RWK_WR_FETCH_ADD,
@@ -35,6 +37,28 @@ int rwk_ca_find_pieces(struct rwk_pd *pd, const struct rwk_sge *sge, uint32_t co
 	return 0;
 }
 
+/* The bytes themselves: one piece, of the slot's own. */
+static int copy_pieces(
+	struct rwk_qp *qp, struct request_slot *s, const struct rwk_request *r, uint32_t *used, size_t *length)
+{
+	uint8_t *own = qp->inlined ? qp->inlined + (size_t)(s - qp->requests) * qp->inline_max : NULL;
+	size_t sum = 0;
+
+	if (r->sge_count > RWK_SGE_MAX)
+		return -EINVAL;
+	for (uint32_t i = 0; i < r->sge_count; i++) {
+		if (r->sge[i].length > qp->inline_max - sum)
+			return -EMSGSIZE;
+		if (r->sge[i].length)
+			memcpy(own + sum, r->sge[i].address, r->sge[i].length);
+		sum += r->sge[i].length;
+	}
+	s->iov[0] = (struct iovec){own, sum};
+	*used = sum > 0;
+	*length = sum;
+	return 0;
+}
+
 static unsigned flags_of(const struct rwk_request *r)
 {
 	return (r->flags & RWK_REQUEST_IMM ? RWK_WR_IMM : 0) |
@@ -54,12 +78,17 @@ static int fill(struct rwk_qp *qp, struct request_slot *s, const struct rwk_requ
 		return -EINVAL;
 	if (qp->type == RWK_QP_SRC && r->srqn > RWK_CA_NUMBER_MAX)
 		return -EINVAL;
-	rc = rwk_ca_find_pieces(qp->pd, r->sge, r->sge_count, target ? REACH_LOCAL_WRITE : 0, s->iov, &count, &length);
+	if (r->flags & RWK_REQUEST_INLINE)
+		rc = target ? -EINVAL : copy_pieces(qp, s, r, &count, &length);
+	else
+		rc = rwk_ca_find_pieces(
+			qp->pd, r->sge, r->sge_count, target ? REACH_LOCAL_WRITE : 0, s->iov, &count, &length);
 	if (rc)
 		return rc;
 	if (length > RWK_WIRE_LENGTH_MAX || (atomic && (length != sizeof(uint64_t) || count != 1)))
 		return -EMSGSIZE;
 	s->id = r->id;
+	s->unsignalled = r->flags & RWK_REQUEST_UNSIGNALLED;
 	s->wr = (struct rwk_wr){
 		.type = (uint8_t)r->type,
 		.flags = (uint8_t)flags_of(r),
@@ -76,7 +105,8 @@ static int fill(struct rwk_qp *qp, struct request_slot *s, const struct rwk_requ
 	return 0;
 }
 
-int rwk_qp_post(struct rwk_qp *qp, const struct rwk_request *r)
+/* Hands it to the machine, which has not begun with it. */
+static inline int post(struct rwk_qp *qp, const struct rwk_request *r)
 {
 	struct request_slot *s = &qp->requests[(qp->request_head + qp->request_count) % qp->request_max];
 	int rc;
@@ -93,10 +123,33 @@ int rwk_qp_post(struct rwk_qp *qp, const struct rwk_request *r)
 	if (rc) {
 		qp->request_count--;
 		qp->send_cq->claimed--;
-		return rc;
 	}
+	return rc;
+}
+
+static inline void begin(struct rwk_qp *qp)
+{
 	rwk_ca_set_due(qp);
 	qp->adapter->now = qp->adapter->link->ops->now(qp->adapter->link);
 	rwk_ca_pump(qp->adapter);
-	return 0;
+}
+
+int rwk_qp_post(struct rwk_qp *qp, const struct rwk_request *r)
+{
+	int rc = post(qp, r);
+
+	if (rwk_likely(!rc))
+		begin(qp);
+	return rc;
+}
+
+int rwk_qp_post_batch(struct rwk_qp *qp, const struct rwk_request *r, uint32_t count, uint32_t *posted)
+{
+	int rc = 0;
+
+	for (*posted = 0; *posted < count && !rc; *posted += !rc)
+		rc = post(qp, &r[*posted]);
+	if (*posted)
+		begin(qp);
+	return rc;
 }

@@ -59,6 +59,7 @@ static int open_machine(struct rwk_qp *qp)
 static void free_qp(struct rwk_qp *qp)
 {
 	free(qp->requests);
+	free(qp->inlined);
 	rwk_ca_close_receives(&qp->own);
 	free(qp->memory);
 	free(qp->responder);
@@ -88,7 +89,7 @@ static bool good_receives(const struct rwk_adapter *a, const struct rwk_qp_creat
 static bool good_attr(const struct rwk_adapter *a, const struct rwk_qp_create_attr *attr)
 {
 	return (unsigned)attr->type <= RWK_QP_SRC && attr->send_cq && attr->send_cq->adapter == a && attr->send_max &&
-	       attr->send_max <= RWK_QUEUE_MAX && good_receives(a, attr);
+	       attr->send_max <= RWK_QUEUE_MAX && attr->inline_max <= RWK_INLINE_MAX && good_receives(a, attr);
 }
 
 /* Each parent has one child more, or one less. */
@@ -109,6 +110,11 @@ static int open_queues(struct rwk_qp *qp, uint32_t receive_max)
 	qp->requests = calloc(qp->request_max, sizeof(*qp->requests));
 	if (!qp->requests)
 		return -ENOMEM;
+	if (qp->inline_max) {
+		qp->inlined = malloc((size_t)qp->request_max * qp->inline_max);
+		if (!qp->inlined)
+			return -ENOMEM;
+	}
 	return rwk_ca_open_receives(&qp->own, receive_max);
 }
 
@@ -131,6 +137,7 @@ int rwk_qp_create(struct rwk_pd *pd, const struct rwk_qp_create_attr *attr, stru
 		.domain = attr->domain,
 		.link = pd->adapter->link,
 		.request_max = attr->send_max,
+		.inline_max = attr->inline_max,
 		.lost = attr->lost,
 		.user = attr->user};
 	rwk_list_init(&qp->due);
@@ -252,7 +259,7 @@ void rwk_qp_query(const struct rwk_qp *qp, struct rwk_qp_info *info)
 	const struct rwk_qp_counters *c = uc ? rwk_uc_counters(qp->uc) : rwk_rc_counters(qp->rc);
 
 	*info = (struct rwk_qp_info){
-		.state = (enum rwk_qps)(uc ? rwk_uc_state(qp->uc) : rwk_rc_state(qp->rc)),
+		.state = rwk_ca_state(qp),
 		.error = qp->error,
 		.packets_out = c->packets_out,
 		.bytes_out = c->bytes_out,

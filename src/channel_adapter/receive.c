@@ -67,17 +67,34 @@ int rwk_srq_post_receive(struct rwk_srq *srq, const struct rwk_receive *r)
 	return post(&srq->receives, srq->pd, srq->cq, r);
 }
 
+int rwk_srq_post_receive_batch(struct rwk_srq *srq, const struct rwk_receive *r, uint32_t count, uint32_t *posted)
+{
+	int rc = 0;
+
+	for (*posted = 0; *posted < count && !rc; *posted += !rc)
+		rc = rwk_srq_post_receive(srq, &r[*posted]);
+	return rc;
+}
+
 int rwk_qp_post_receive(struct rwk_qp *qp, const struct rwk_receive *r)
 {
-	struct rwk_qp_info info;
+	enum rwk_qps state = rwk_ca_state(qp);
 	int rc;
 
-	rwk_qp_query(qp, &info);
-	if (!qp->own.max || info.state == RWK_QPS_RESET)
+	if (!qp->own.max || state == RWK_QPS_RESET)
 		return -EINVAL;
 	rc = post(&qp->own, qp->pd, qp->receive_cq, r);
-	if (!rc && info.state == RWK_QPS_ERR)
+	if (rwk_unlikely(!rc && state == RWK_QPS_ERR))
 		rwk_ca_flush_receives(qp);
+	return rc;
+}
+
+int rwk_qp_post_receive_batch(struct rwk_qp *qp, const struct rwk_receive *r, uint32_t count, uint32_t *posted)
+{
+	int rc = 0;
+
+	for (*posted = 0; *posted < count && !rc; *posted += !rc)
+		rc = rwk_qp_post_receive(qp, &r[*posted]);
 	return rc;
 }
 

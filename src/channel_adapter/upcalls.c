@@ -18,7 +18,7 @@ static void on_done(void *user, struct rwk_wr *wr, int status)
 	assert(s == &qp->requests[qp->request_head]); /* the machines end them in the order of posting */
 	qp->request_head = (qp->request_head + 1) % qp->request_max;
 	qp->request_count--;
-	if (qp->silent)
+	if (qp->silent || (s->unsignalled && !status))
 		qp->send_cq->claimed--;
 	else
 		rwk_ca_complete(qp->send_cq, &wc);

@@ -39,12 +39,13 @@ extern "C" {
 
 #define RWK_API __attribute__((visibility("default")))
 
-#define RWK_PORT      4791u  /* where others expect RoCEv2 */
-#define RWK_SGE_MAX   10u    /* pieces of a request or a receive */
-#define RWK_QPS_MAX   1024u  /* of an adapter */
-#define RWK_MRS_MAX   1024u  /* of an adapter */
-#define RWK_SRQS_MAX  1024u  /* of an adapter */
-#define RWK_QUEUE_MAX 65536u /* entries of a queue of a qp, of an srq, or of a cq */
+#define RWK_PORT       4791u  /* where others expect RoCEv2 */
+#define RWK_SGE_MAX    10u    /* pieces of a request or a receive */
+#define RWK_QPS_MAX    1024u  /* of an adapter */
+#define RWK_MRS_MAX    1024u  /* of an adapter */
+#define RWK_SRQS_MAX   1024u  /* of an adapter */
+#define RWK_QUEUE_MAX  65536u /* entries of a queue of a qp, of an srq, or of a cq */
+#define RWK_INLINE_MAX 1024u  /* bytes of a request that are copied when it is posted */
 
 struct rwk_adapter;
 struct rwk_pd;
@@ -217,6 +218,9 @@ RWK_API uint32_t rwk_srq_number(const struct rwk_srq *srq);
  * written to; -EAGAIN: receive_max, or the cq is full: poll first.
  */
 RWK_API int rwk_srq_post_receive(struct rwk_srq *srq, const struct rwk_receive *receive);
+/** As rwk_qp_post_receive_batch. */
+RWK_API int rwk_srq_post_receive_batch(
+	struct rwk_srq *srq, const struct rwk_receive *receives, uint32_t count, uint32_t *posted);
 
 /* ---- queue pair ---- */
 
@@ -240,6 +244,8 @@ struct rwk_qp_create_attr {
 	struct rwk_cq *send_cq, *receive_cq; /* may be the same; SRC: no receive_cq */
 	uint32_t send_max, receive_max; /* requests and receives that may be posted, 1 to RWK_QUEUE_MAX; with an srq,
 					   and SRC: receive_max is 0 */
+	uint32_t inline_max;            /* bytes of a request with RWK_REQUEST_INLINE, 0 to RWK_INLINE_MAX: so much
+					   memory is kept for each of send_max */
 	struct rwk_srq *srq;            /* RC, UC, may be NULL: where its receives are; not one for SRC */
 	struct rwk_src_domain *domain;  /* SRC alone, and needed there: whose srqs the peer may name (S1-3) */
 	void (*lost)(
@@ -305,6 +311,16 @@ enum rwk_request_flag {
 	RWK_REQUEST_IMM = 1 << 0,       /* SEND, WRITE: `imm` travels along */
 	RWK_REQUEST_SOLICITED = 1 << 1, /* the peer's completion is solicited */
 	RWK_REQUEST_FENCE = 1 << 2,     /* begins when all Reads and atomics before it have ended */
+	/*
+	 * No completion, unless it fails. That it has ended, and its memory is the client's again, is known when a
+	 * later request of the qp has completed.
+	 */
+	RWK_REQUEST_UNSIGNALLED = 1 << 5,
+	/*
+	 * SEND, WRITE: the bytes are copied, and their memory is the client's again at once; it need not be
+	 * registered, no key is looked at.
+	 */
+	RWK_REQUEST_INLINE = 1 << 6,
 };
 
 struct rwk_request {
@@ -325,16 +341,25 @@ struct rwk_request {
  * Posts a request (S4-3): sge is the caller's again at once, the memory that it names when the request completes. A UC
  * request completes as soon as its last packet is sent (S0-6), an RC or SRC request when the peer has acknowledged it.
  * 0; -EINVAL: not in RTS (or ERR), or a value that does not exist; -EACCES: sge names no such memory of this pd, or
- * memory that may not be written to; -EMSGSIZE: more than 2 GB, or an atomic not of 8 bytes; -EOPNOTSUPP: a READ or an
- * atomic on UC (S0-7); -EAGAIN: the qp's queue is full, or the cq's: poll first.
+ * memory that may not be written to; -EMSGSIZE: more than 2 GB, an atomic not of 8 bytes, or more than inline_max;
+ * -EOPNOTSUPP: a READ or an atomic on UC (S0-7); -EAGAIN: the qp's queue is full, or the cq's, where every request has
+ * an entry until it ends, an unsignalled one too: poll first.
  */
 RWK_API int rwk_qp_post(struct rwk_qp *qp, const struct rwk_request *request);
+/**
+ * Posts `count` of them, in that order, for less than so many calls cost. 0; else what rwk_qp_post says to
+ * requests[*posted]: those before it are posted, it and those behind it are not. *posted is always set.
+ */
+RWK_API int rwk_qp_post_batch(struct rwk_qp *qp, const struct rwk_request *requests, uint32_t count, uint32_t *posted);
 
 /**
  * Posts a receive: taken by the next Send, or the next Write with immediate, that has none yet. 0; -EINVAL: in RESET, a
  * value that does not exist, or the qp's receives are an srq's; -EACCES, -EAGAIN: as rwk_qp_post.
  */
 RWK_API int rwk_qp_post_receive(struct rwk_qp *qp, const struct rwk_receive *receive);
+/** Posts `count` of them, in that order: 0, or what is wrong with receives[*posted], as rwk_qp_post_batch. */
+RWK_API int rwk_qp_post_receive_batch(
+	struct rwk_qp *qp, const struct rwk_receive *receives, uint32_t count, uint32_t *posted);
 
 #ifdef __cplusplus
 }

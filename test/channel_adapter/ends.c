@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 struct end near, far;
+void (*ends_step)(void);
 
 void ends_ip(uint8_t ip[16], uint8_t host)
 {
@@ -40,8 +41,12 @@ static void open_adapter(struct end *e)
 
 void ends_open_one(struct end *e, uint8_t host, enum rwk_qp_type type)
 {
-	struct rwk_qp_create_attr create = {
-		.type = type, .send_max = DEPTH, .receive_max = DEPTH, .lost = on_lost, .user = e};
+	struct rwk_qp_create_attr create = {.type = type,
+		.send_max = DEPTH,
+		.receive_max = DEPTH,
+		.inline_max = INLINE,
+		.lost = on_lost,
+		.user = e};
 
 	memset(e, 0, sizeof(*e));
 	ends_ip(e->ip, host);
@@ -146,6 +151,8 @@ struct rwk_wc ends_await(struct end *e, struct rwk_cq *cq)
 		if (other->adapter) /* takes no completion, only does the work */
 			assert_int_equal(rwk_cq_poll(other->send_cq, NULL, 0), 0);
 		assert_true(seconds() < until);
+		if (ends_step)
+			ends_step();
 	}
 	assert_int_equal(wc.qpn, rwk_qp_number(e->qp));
 	return wc;
@@ -166,7 +173,10 @@ void ends_quiet(void)
 	for (unsigned i = 0; i < 50; i++) {
 		nothing(&near);
 		nothing(&far);
-		nanosleep(&pause, NULL);
+		if (ends_step)
+			ends_step();
+		else
+			nanosleep(&pause, NULL);
 	}
 }
 

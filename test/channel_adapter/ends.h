@@ -19,6 +19,7 @@
 #define PMTU   1024u
 #define REGION 100000u /* bytes of each */
 #define DEPTH  64u
+#define INLINE 100u /* bytes */
 #define ACCESS (RWK_ACCESS_READ | RWK_ACCESS_WRITE | RWK_ACCESS_ATOMIC)
 
 struct end {
@@ -34,6 +35,9 @@ struct end {
 };
 
 extern struct end near, far;
+
+/** Lets time pass on a simulated network, as if both ends slept; NULL: it passes by itself. */
+extern void (*ends_step)(void);
 
 #define JOB_MEMORY 20000u /* bytes */
 

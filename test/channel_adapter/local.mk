@@ -37,5 +37,22 @@ test_channel_adapter_test_src_random_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_src_random_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/channel_adapter/test_src_random
 
+# Each over UDP on loopback, with the library that is installed, and on the simulated network.
+adapter_udp = test/channel_adapter/world_udp.c test/channel_adapter/world.h $(adapter_ends)
+adapter_sim = test/channel_adapter/world_sim.c test/channel_adapter/world.h \
+	test/channel_adapter/sim_udp.c test/channel_adapter/sim_udp.h $(adapter_ends)
+
+check_PROGRAMS += test/channel_adapter/test_requests
+test_channel_adapter_test_requests_SOURCES = test/channel_adapter/test_requests.c $(adapter_udp)
+test_channel_adapter_test_requests_CPPFLAGS = $(TEST_CPPFLAGS)
+test_channel_adapter_test_requests_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/channel_adapter/test_requests
+
+check_PROGRAMS += test/channel_adapter/test_requests_sim
+test_channel_adapter_test_requests_sim_SOURCES = test/channel_adapter/test_requests.c $(adapter_sim)
+test_channel_adapter_test_requests_sim_CPPFLAGS = $(TEST_CPPFLAGS)
+test_channel_adapter_test_requests_sim_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/channel_adapter/test_requests_sim
+
 TESTS += test/channel_adapter/test_exports
 EXTRA_DIST += test/channel_adapter/test_exports

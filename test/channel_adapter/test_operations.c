@@ -407,7 +407,7 @@ static void refused(void **state)
 	r.type = RWK_REQUEST_FETCH_ADD;
 	assert_int_equal(rwk_qp_post(near.qp, &r), -EMSGSIZE);
 	r.type = RWK_REQUEST_SEND;
-	r.flags = 1 << 7;
+	r.flags = 1u << 30;
 	assert_int_equal(rwk_qp_post(near.qp, &r), -EINVAL);
 	rwk_mr_deregister(mr);
 	assert_int_equal(rwk_mr_register(near.pd, near.out, 8, 1 << 7, &mr), -EINVAL);

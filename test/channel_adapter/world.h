@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The link under a test: its program is linked with world_udp.c, for loopback, or with world_sim.c and sim_udp.c, for
+ * the simulated network. Each test opens it before its ends, and closes it behind them.
+ */
+#ifndef RWK_TEST_CHANNEL_ADAPTER_WORLD_H
+#define RWK_TEST_CHANNEL_ADAPTER_WORLD_H
+
+#include "channel_adapter/ends.h"
+
+#include <stdbool.h>
+
+int world_open(void **state);
+int world_close(void **state);
+
+/** Is there a descriptor that the kernel makes readable when a packet comes? */
+extern const bool world_has_fd;
+
+/** A test that opens its ends once; with a service (world_rc, ...), which it asks for by service_of(state). */
+#define in_world(test) cmocka_unit_test_setup_teardown(test, world_open, world_close)
+#define in_world_by(f, service)                                                                                        \
+	{                                                                                                              \
+		.name = #f ", " #service, .test_func = f, .setup_func = world_open, .teardown_func = world_close,      \
+		.initial_state = &service,                                                                             \
+	}
+
+extern enum rwk_qp_type world_rc, world_uc, world_src;
+
+static inline enum rwk_qp_type service_of(void **state)
+{
+	return *(enum rwk_qp_type *)*state;
+}
+
+#endif
