@@ -91,3 +91,10 @@ test_links_test_tcp_ways_SOURCES = test/links/test_tcp_ways.c $(links_tcp_peers)
 test_links_test_tcp_ways_CPPFLAGS = $(TEST_CPPFLAGS)
 test_links_test_tcp_ways_LDADD = $(TEST_LDADD)
 TESTS += test/links/test_tcp_ways
+
+# The link on streams that it is given.
+check_PROGRAMS += test/links/test_stream
+test_links_test_stream_SOURCES = test/links/test_stream.c test/rwk_test.h
+test_links_test_stream_CPPFLAGS = $(TEST_CPPFLAGS)
+test_links_test_stream_LDADD = $(TEST_LDADD)
+TESTS += test/links/test_stream
