@@ -55,8 +55,10 @@ free_adapter:
 
 int rwk_adapter_close(struct rwk_adapter *a)
 {
-	if (a->pds || a->cqs || a->domains)
+	if (a->pds || a->cqs || a->domains || a->channels)
 		return -EBUSY;
+	if (a->streams)
+		a->streams->ops->close(a->streams);
 	a->link->ops->close(a->link);
 	free(a->keys);
 	free(a);
@@ -239,16 +241,24 @@ void rwk_ca_pump(struct rwk_adapter *a)
 	while ((l = rwk_list_pop(&again)))
 		rwk_list_append(&a->due, l);
 	a->link->ops->flush(a->link);
+	if (a->streams)
+		a->streams->ops->flush(a->streams);
+}
+
+void rwk_ca_work(struct rwk_adapter *a)
+{
+	a->now = a->link->ops->now(a->link);
+	a->link->ops->progress(a->link, PACKETS_A_POLL);
+	if (a->streams)
+		a->streams->ops->progress(a->streams, PACKETS_A_POLL);
+	rwk_ca_pump(a);
 }
 
 int rwk_cq_poll(struct rwk_cq *cq, struct rwk_wc *wc, int max)
 {
-	struct rwk_adapter *a = cq->adapter;
 	int n = 0;
 
-	a->now = a->link->ops->now(a->link);
-	a->link->ops->progress(a->link, PACKETS_A_POLL);
-	rwk_ca_pump(a);
+	rwk_ca_work(cq->adapter);
 	for (; n < max && cq->count; cq->count--, cq->head = (cq->head + 1) % cq->entries)
 		wc[n++] = cq->wc[cq->head];
 	return n;

@@ -8,7 +8,7 @@
  *   due     qps whose machine has something to do now: they are pumped before the link is flushed
  *
  * adapter.c has the objects above a qp and what is done when somebody polls; srq.c SRC domains and shared receive
- * queues; packet.c packets from and to the link, and their ICRC; qp.c states; post.c requests; receive.c receives;
+ * queues; packet.c packets from and to the link, and their ICRC; stream.c streams in place of the UDP socket; qp.c states; post.c requests; receive.c receives;
  * upcalls.c what the machines ask of their host.
  */
 #ifndef RWK_CHANNEL_ADAPTER_INTERNAL_H
@@ -18,6 +18,7 @@
 
 #include "base/compiler.h"
 #include "base/list.h"
+#include "channel_adapter/stream.h"
 #include "machine.h"
 #include "memory/keys.h"
 #include "rc/rc.h"
@@ -32,9 +33,10 @@
 
 struct rwk_adapter {
 	struct rwk_link *link;
+	struct rwk_link *streams; /* links/stream; NULL: there is no event channel yet */
 	uint8_t ip[16];
 	struct rwk_keys *keys;
-	uint32_t pds, cqs, domains, srqs;
+	uint32_t pds, cqs, domains, srqs, channels;
 	uint32_t next_pd;
 	struct rwk_list due; /* of rwk_qp.due */
 	rwk_time now;        /* when work began */
@@ -123,7 +125,8 @@ struct rwk_qp {
 		struct rwk_rc *rc;
 		struct rwk_uc *uc;
 	};
-	struct rwk_link *link; /* that its packets go by: the adapter's */
+	struct rwk_link *link;        /* that its packets go by: the adapter's, or its streams */
+	struct rwk_ca_stream *stream; /* of its connection; NULL */
 	struct rwk_link_address peer;
 	uint8_t peer_ip[16];
 	struct rwk_list due;
@@ -170,6 +173,9 @@ static inline void rwk_ca_set_due(struct rwk_qp *qp)
 /** Pumps the qps that are due, and flushes. */
 void rwk_ca_pump(struct rwk_adapter *a);
 void rwk_ca_packet(void *user, const struct rwk_link_address *from, const void *bytes, size_t len);
+void rwk_ca_stream_packet(void *user, const struct rwk_link_address *from, const void *bytes, size_t len);
+/** The qp is reset or destroyed: its connection hears of it. */
+void rwk_ca_forsake_stream(struct rwk_qp *qp);
 int rwk_ca_emit(void *user, const struct rwk_wire *w, const struct iovec *payload, int count);
 
 /** Claims an entry: false, the cq is full. */

@@ -8,6 +8,7 @@ libropewalk_core_la_SOURCES += \
 	src/channel_adapter/qp.c \
 	src/channel_adapter/receive.c \
 	src/channel_adapter/srq.c \
+	src/channel_adapter/stream.c src/channel_adapter/stream.h \
 	src/channel_adapter/upcalls.c \
 	src/include/ropewalk.h
 

@@ -81,12 +81,25 @@ static const uint8_t class_of[] = {
 	[RWK_QP_SRC] = RWK_WIRE_SRC,
 };
 
-/* Whose packet is it? NULL: nobody's, and that is counted. */
-static struct rwk_qp *addressee(struct rwk_adapter *a, const struct rwk_link_address *from, const struct rwk_wire *w)
+/* S0-3. By UDP the port is no part of an address: others change it from flow to flow. */
+static bool is_from_peer(const struct rwk_qp *qp, const struct rwk_link *l, const struct rwk_link_address *from)
 {
-	struct rwk_qp *qp = a->qp[w->qpn % RWK_QPS_MAX];
 	uint8_t ip[16];
 	uint16_t port;
+
+	if (rwk_unlikely(qp->link != l))
+		return false;
+	if (l != qp->adapter->link)
+		return !memcmp(from, &qp->peer, sizeof(*from));
+	rwk_udp_split(from, ip, &port);
+	return !memcmp(ip, qp->peer_ip, sizeof(ip));
+}
+
+/* Whose packet is it? NULL: nobody's, and that is counted. */
+static struct rwk_qp *addressee(struct rwk_adapter *a, const struct rwk_link *l, const struct rwk_link_address *from,
+	const struct rwk_wire *w)
+{
+	struct rwk_qp *qp = a->qp[w->qpn % RWK_QPS_MAX];
 
 	if (rwk_unlikely((w->pkey & PKEY_PARTITION) != (RWK_WIRE_PKEY & PKEY_PARTITION))) {
 		a->counters.wrong_pkey++;
@@ -100,18 +113,16 @@ static struct rwk_qp *addressee(struct rwk_adapter *a, const struct rwk_link_add
 		a->counters.wrong_service++;
 		return NULL;
 	}
-	/* S0-3. The port is no part of an address: others change it from flow to flow. */
-	rwk_udp_split(from, ip, &port);
-	if (rwk_unlikely(memcmp(ip, qp->peer_ip, sizeof(ip)) != 0)) {
+	if (rwk_unlikely(!is_from_peer(qp, l, from))) {
 		a->counters.stranger++;
 		return NULL;
 	}
 	return qp;
 }
 
-void rwk_ca_packet(void *user, const struct rwk_link_address *from, const void *bytes, size_t len)
+static void take(struct rwk_adapter *a, const struct rwk_link *l, const struct rwk_link_address *from, const void *bytes,
+	size_t len)
 {
-	struct rwk_adapter *a = user;
 	const uint8_t *payload;
 	struct rwk_wire w;
 	struct rwk_qp *qp;
@@ -122,7 +133,7 @@ void rwk_ca_packet(void *user, const struct rwk_link_address *from, const void *
 		a->counters.malformed++;
 		return;
 	}
-	qp = addressee(a, from, &w);
+	qp = addressee(a, l, from, &w);
 	if (!qp)
 		return;
 	if (rwk_unlikely(!icrc_is_right(qp, from, bytes, len))) {
@@ -134,4 +145,18 @@ void rwk_ca_packet(void *user, const struct rwk_link_address *from, const void *
 	else
 		rwk_rc_packet(qp->rc, &w, payload, n, a->now);
 	rwk_ca_set_due(qp);
+}
+
+void rwk_ca_packet(void *user, const struct rwk_link_address *from, const void *bytes, size_t len)
+{
+	struct rwk_adapter *a = user;
+
+	take(a, a->link, from, bytes, len);
+}
+
+void rwk_ca_stream_packet(void *user, const struct rwk_link_address *from, const void *bytes, size_t len)
+{
+	struct rwk_adapter *a = user;
+
+	take(a, a->streams, from, bytes, len);
 }

@@ -160,6 +160,7 @@ int rwk_qp_create(struct rwk_pd *pd, const struct rwk_qp_create_attr *attr, stru
 
 void rwk_qp_destroy(struct rwk_qp *qp)
 {
+	rwk_ca_forsake_stream(qp);
 	qp->silent = true;
 	if (rwk_ca_is_uc(qp))
 		rwk_uc_close(qp->uc);
@@ -177,9 +178,22 @@ uint32_t rwk_qp_number(const struct rwk_qp *qp)
 	return qp->number;
 }
 
+static bool on_stream(const struct rwk_qp *qp)
+{
+	return qp->link != qp->adapter->link;
+}
+
+/* Packets that may be under way: a stream loses none, by UDP those that find no room are lost. */
+static size_t room_for(const struct rwk_qp *qp, uint32_t pmtu)
+{
+	if (on_stream(qp))
+		return RWK_RC_WINDOW_MAX;
+	return rwk_udp_room(qp->adapter->link) / (pmtu < RWK_UDP_ROOM_PACKET ? RWK_UDP_ROOM_PACKET : pmtu);
+}
+
 static int connect_rc(struct rwk_qp *qp, const struct rwk_qp_attr *attr, uint32_t pmtu)
 {
-	size_t room = rwk_udp_room(qp->adapter->link) / (pmtu < RWK_UDP_ROOM_PACKET ? RWK_UDP_ROOM_PACKET : pmtu);
+	size_t room = room_for(qp, pmtu);
 	struct rwk_rc_attr rc = {
 		.peer_qpn = attr->peer_qpn,
 		.send_psn = attr->send_psn,
@@ -209,6 +223,7 @@ static int connect_uc(struct rwk_qp *qp, const struct rwk_qp_attr *attr, uint32_
 		.send_psn = attr->send_psn,
 		.receive_psn = attr->receive_psn,
 		.pmtu = (uint16_t)pmtu,
+		.stream = on_stream(qp),
 		.reach = attr->access,
 	};
 
@@ -222,14 +237,14 @@ static int connect_to(struct rwk_qp *qp, const struct rwk_qp_attr *attr)
 
 	if (!attr || attr->access & ~(unsigned)(RWK_ACCESS_READ | RWK_ACCESS_WRITE | RWK_ACCESS_ATOMIC))
 		return -EINVAL;
-	most = rwk_adapter_pmtu(qp->adapter, attr->peer_ip);
+	most = on_stream(qp) ? rwk_ca_stream_pmtu(qp->stream) : rwk_adapter_pmtu(qp->adapter, attr->peer_ip);
 	if (!most || attr->pmtu > most)
 		return -ENETUNREACH;
 	pmtu = attr->pmtu ? attr->pmtu : most;
 	if (pmtu < 256 || pmtu & (pmtu - 1))
 		return -EINVAL;
 	rc = rwk_ca_is_uc(qp) ? connect_uc(qp, attr, pmtu) : connect_rc(qp, attr, pmtu);
-	if (rc)
+	if (rc || on_stream(qp))
 		return rc;
 	qp->peer = rwk_udp_address(attr->peer_ip, attr->peer_port ? attr->peer_port : RWK_PORT);
 	memcpy(qp->peer_ip, attr->peer_ip, sizeof(qp->peer_ip));
@@ -243,6 +258,8 @@ int rwk_qp_modify(struct rwk_qp *qp, enum rwk_qps state, const struct rwk_qp_att
 
 	if (state == RWK_QPS_RTR)
 		return connect_to(qp, attr);
+	if (state == RWK_QPS_RESET)
+		rwk_ca_forsake_stream(qp);
 	qp->silent = state == RWK_QPS_RESET;
 	rc = rwk_ca_is_uc(qp) ? rwk_uc_modify(qp->uc, to, NULL) : rwk_rc_modify(qp->rc, to, NULL);
 	if (!rc && (state == RWK_QPS_RESET || state == RWK_QPS_ERR))

@@ -30,6 +30,8 @@ static void on_failed(void *user, int err)
 
 	qp->error = err;
 	rwk_ca_flush_receives(qp);
+	if (qp->stream)
+		qp->stream->failed(qp->stream, err);
 }
 
 static bool has_imm(const struct rwk_wire *w)
