@@ -468,9 +468,95 @@ static void test_without_checksum(void **state)
 #f " IPv6", f, NULL, NULL, (void *)udp_ip6                                                             \
 	}
 
+/* What arrived last, as its receiver was given it. */
+static struct {
+	unsigned count;
+	uint8_t byte4;
+	size_t len;
+} seen;
+
+static void see(void *user, const struct rwk_link_address *from, const void *bytes, size_t len)
+{
+	(void)user;
+	(void)from;
+	seen.count++;
+	seen.len = len;
+	seen.byte4 = len > 4 ? ((const uint8_t *)bytes)[4] : 0;
+}
+
+static void await(unsigned count)
+{
+	for (int i = 0; i < 50 && seen.count < count; i++) {
+		udp_wait(b, 100);
+		b->link->ops->progress(b->link, 64);
+	}
+	assert_int_equal(seen.count, count);
+}
+
+/* The two bits in the header of what a sends, as a router would set them. */
+static void set_ecn(int value)
+{
+	int fd = a->link->ops->wait_fd(a->link, 0);
+
+	assert_int_equal(setsockopt(fd, IPPROTO_IP, IP_TOS, &value, sizeof(value)), 0);
+	assert_int_equal(setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &value, sizeof(value)), 0);
+}
+
+/*
+ * Congestion marked on the way is FECN for who receives, of each packet of a batch, and of no later one. A packet too
+ * short to be one is left alone.
+ */
+static void test_congestion(void **state)
+{
+	static const uint8_t zeros[300];
+	struct iovec iov = {(void *)zeros, sizeof(zeros)};
+
+	open_ends(*state);
+	b->link->packet = see;
+	memset(&seen, 0, sizeof(seen));
+	set_ecn(3);
+	for (unsigned i = 0; i < 10; i++) {
+		iov.iov_len = i < 9 ? 300 : 4;
+		assert_int_equal(a->link->ops->send(a->link, &b->here, &iov, 1), 0);
+		if (i == 8) {
+			udp_flush(a);
+			await(9);
+			assert_int_equal(seen.byte4, 0x80);
+			assert_int_equal(udp_counters(b).congested, 9);
+		}
+	}
+	udp_flush(a);
+	await(10);
+	assert_int_equal(seen.len, 4);
+	set_ecn(2);
+	iov.iov_len = 300;
+	assert_int_equal(a->link->ops->send(a->link, &b->here, &iov, 1), 0);
+	udp_flush(a);
+	await(11);
+	assert_int_equal(seen.byte4, 0);
+	assert_int_equal(udp_counters(b).congested, 9);
+	close_ends();
+}
+
+/* Routers see that they may mark. */
+static void test_may_be_marked(void **state)
+{
+	int value = -1, fd;
+	socklen_t len = sizeof(value);
+	bool ip4 = *state == udp_ip4;
+
+	open_ends(*state);
+	fd = a->link->ops->wait_fd(a->link, 0);
+	assert_int_equal(getsockopt(fd, ip4 ? IPPROTO_IP : IPPROTO_IPV6, ip4 ? IP_TOS : IPV6_TCLASS, &value, &len), 0);
+	assert_int_equal(value, 2);
+	close_ends();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		BOTH(test_congestion),
+		BOTH(test_may_be_marked),
 		BOTH(test_equal),
 		BOTH(test_different),
 		BOTH(test_alone),

@@ -164,6 +164,28 @@ static void congestion_marked(void **state)
 	end_close(e);
 }
 
+/* A message could take the acknowledgement along, but not the mark: so both go in a packet of their own. */
+static void congestion_is_no_passenger(void **state)
+{
+	struct rwk_rc_attr attr = end_own();
+	struct rwk_wire w = {.opcode = RWK_WIRE_SEND_ONLY, .psn = attr.receive_psn, .ack_request = true};
+	struct end *e;
+	uint32_t word;
+
+	(void)state;
+	e = end_alone(&attr);
+	rwk_rc_packet(e->qp, &w, NULL, 0, e->now);
+	assert_true(rwk_rc_take_ack(e->qp, &word));
+	w.fecn = true;
+	w.psn++;
+	rwk_rc_packet(e->qp, &w, NULL, 0, e->now);
+	assert_false(rwk_rc_take_ack(e->qp, &word));
+	end_pump(e);
+	assert_int_equal(end_sent(e), 1);
+	assert_true(e->out[0].w.becn);
+	end_close(e);
+}
+
 /* A lazy peer: a stream one way never waits for its delay, but at the end; and a message takes the ACK along. */
 static void lazy_stream(void **state)
 {
@@ -458,6 +480,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(window),
 		cmocka_unit_test(share),
 		cmocka_unit_test(congestion_marked),
+		cmocka_unit_test(congestion_is_no_passenger),
 		cmocka_unit_test(lazy_stream),
 		cmocka_unit_test(lazy_requester),
 		cmocka_unit_test(lazy_but_prompt),

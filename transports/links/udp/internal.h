@@ -82,7 +82,7 @@ union segment_control {
 };
 
 union receive_control {
-	char room[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct in6_pktinfo))];
+	char room[2 * CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct in6_pktinfo))];
 	struct cmsghdr align;
 };
 
@@ -121,6 +121,7 @@ struct udp {
 	uint32_t offset, segment;
 	struct rwk_link_address from; /* of the slot that is being delivered */
 	bool arrived;                 /* `at` is the address that it was sent to */
+	bool congested;               /* its packets have met congestion */
 	uint8_t at[16];
 	uint8_t *pool;
 

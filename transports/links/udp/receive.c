@@ -21,6 +21,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define CE           3           /* of a traffic class: a router was congested */
+#define FECN_BYTE    4           /* of a packet (../../wire/FORMAT.md), not covered by its ICRC */
+#define FECN         0x80
 #define NOTICES      64          /* heard in one progress, at most */
 #define QUIET        256         /* calls that brought nothing, after which a socket is asked less often: */
 #define SELDOM       16          /* each so many progresses */
@@ -212,7 +215,7 @@ static int receive(struct udp *u, struct inlet *in)
 static rwk_outline void read_control(struct udp *u, struct msghdr *h)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c)) {
-		int size;
+		int size; /* or traffic class */
 
 		if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO) {
 			memcpy(&size, CMSG_DATA(c), sizeof(size));
@@ -226,6 +229,11 @@ static rwk_outline void read_control(struct udp *u, struct msghdr *h)
 			memset(u->at + 10, 0xff, 2);
 			memcpy(u->at + 12, CMSG_DATA(c) + offsetof(struct in_pktinfo, ipi_addr), 4);
 			u->arrived = true;
+		} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) {
+			u->congested = (*CMSG_DATA(c) & CE) == CE;
+		} else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS) {
+			memcpy(&size, CMSG_DATA(c), sizeof(size));
+			u->congested = (size & CE) == CE;
 		}
 	}
 }
@@ -235,6 +243,7 @@ static void begin_slot(struct udp *u)
 {
 	struct mmsghdr *m = &u->in[u->slot];
 
+	u->congested = false;
 	if (u->plain) {
 		u->from = u->favourite;
 		u->segment = m->msg_len;
@@ -255,7 +264,7 @@ static void begin_slot(struct udp *u)
 /* Hands out the packets of one slot, at most `budget`; returns how many. */
 static int deliver(struct udp *u, int budget)
 {
-	const uint8_t *bytes = u->in_piece[u->slot].iov_base;
+	uint8_t *bytes = u->in_piece[u->slot].iov_base;
 	uint32_t end = u->in[u->slot].msg_len;
 	int done = 0;
 
@@ -266,6 +275,10 @@ static int deliver(struct udp *u, int budget)
 
 		u->offset += len;
 		u->counters.bytes_in += len;
+		if (rwk_unlikely(u->congested) && len > FECN_BYTE) {
+			bytes[at + FECN_BYTE] |= FECN;
+			u->counters.congested++;
+		}
 		u->pub.packet(u->pub.user, &u->from, bytes + at, len);
 		done++;
 	} while (u->offset < end && done < budget);

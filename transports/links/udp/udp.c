@@ -77,6 +77,8 @@ struct rwk_link_address rwk_udp_from_name(const union socket_name *name)
  * The socket.
  */
 
+#define ECT 2 /* of the two bits for ECN: congestion may be marked on our packets, they need not be dropped (RFC 3168) */
+
 /* DF and errors of the path are what the link stands on; the kernel can do without the others. */
 static const struct option {
 	bool ip6, needed;
@@ -89,6 +91,10 @@ static const struct option {
 	{true, true, IPPROTO_IPV6, IPV6_V6ONLY, 0},
 	{true, false, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1}, /* RoCEv2 of other makers has no UDP checksum */
 	{false, false, IPPROTO_UDP, UDP_GRO, 1},
+	{false, false, IPPROTO_IP, IP_TOS, ECT},
+	{false, false, IPPROTO_IP, IP_RECVTOS, 1},
+	{true, false, IPPROTO_IPV6, IPV6_TCLASS, ECT},
+	{true, false, IPPROTO_IPV6, IPV6_RECVTCLASS, 1},
 	{false, false, SOL_SOCKET, SO_SNDBUF, SEND_BUFFER},
 };
 

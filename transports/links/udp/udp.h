@@ -17,6 +17,9 @@
  * a word of ICMP is not noticed. Destinations that the kernel refuses to send to (no route, a firewall) are no error of
  * send either: their packets are dropped (failed).
  *
+ * Routers may mark congestion on our packets (ECN). A packet that comes with that mark is handed on with FECN set in its
+ * BTH, where the machines look for it; on a line that is read in the short way marks are not seen.
+ *
  * Every IPv4 packet has DF set but for the fragments; its identification is 0, in a batch its place there (0, 1, 2,
  * ...), and towards the favourite whatever the kernel likes. IPv6 has none.
  */
@@ -51,6 +54,7 @@ struct rwk_udp_counters {
 	uint64_t failed;                 /* packets dropped because the kernel does not send to that destination */
 	uint64_t too_long;               /* packets dropped because the way there has become narrower */
 	uint64_t notices;                /* ICMP errors heard; those of a closed port are given as word */
+	uint64_t congested;              /* packets in that had been marked on their way */
 	uint64_t lines;                  /* times that a favourite got a line */
 	uint64_t overruns;               /* datagrams for which the kernel had no room in the receive buffer */
 };
