@@ -396,11 +396,37 @@ static void no_favourite(void **state)
 	ends_close();
 }
 
+/*
+ * Who shares connections and sleeps wakes by the clock, though nothing comes: what is in its inbox may be from a member
+ * that died before it rang the bell (test/models/domain.pml, NO_CLOCK).
+ */
+static void in_a_domain(void **state)
+{
+	static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
+	struct rwk_port_attr attr = {
+		.local_peers = 2, .address.version_srq = RWK_ADDR_VERSION << 24, .key = ENDS_KEY, .shared = true};
+	struct end e = {0};
+
+	(void)state;
+	memcpy(attr.address.ip, loopback, sizeof(loopback));
+	assert_int_equal(ends_transport->open(&attr, &ends_client, &e, &e.port), 0);
+	for (int i = 0; i < 3; i++) {
+		for (int tries = 0; ends_transport->arm(e.port); tries++) {
+			assert_in_range(tries, 0, 1000000);
+			ends_transport->progress(e.port);
+		}
+		awake(&e);
+		ends_transport->progress(e.port);
+	}
+	ends_transport->close(e.port);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ENDS_NET(all_sizes),
 		ENDS_NET(sleeping),
+		ENDS_NET(in_a_domain),
 		ENDS_NET(regions),
 		ENDS_NET(denied),
 		ENDS_NET(without_udp),
