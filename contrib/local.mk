@@ -28,6 +28,18 @@ contrib_examples_ring_pingpong_LDFLAGS =
 contrib_examples_ring_pingpong_LDADD = $(MPI_LIBS)
 endif
 
+# Programs on ropewalk.h.
+examples_node = contrib/examples/node.c contrib/examples/node.h
+examples_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/src/include
+examples_LDADD = librwk_meet.la libropewalk.la
+check_PROGRAMS += contrib/examples/disk_read contrib/examples/key_value
+contrib_examples_disk_read_SOURCES = contrib/examples/disk_read.c $(examples_node)
+contrib_examples_disk_read_CPPFLAGS = $(examples_CPPFLAGS)
+contrib_examples_disk_read_LDADD = $(examples_LDADD)
+contrib_examples_key_value_SOURCES = contrib/examples/key_value.c $(examples_node)
+contrib_examples_key_value_CPPFLAGS = $(examples_CPPFLAGS)
+contrib_examples_key_value_LDADD = $(examples_LDADD)
+
 dist_man_MANS += contrib/man/fi_ropewalk.7
 
 # The pages of section 3 are the comments of ropewalk.h. Which there are only the generator knows.

@@ -21,6 +21,7 @@ include test/bench/local.mk
 include test/faults/local.mk
 include test/hosts/local.mk
 include test/tools/local.mk
+include test/examples/local.mk
 include test/fuzz/local.mk
 
 # Which folder may include what.

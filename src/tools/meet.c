@@ -15,27 +15,46 @@
 
 #define TRIES_A_SECOND 50
 
-/* The first that comes to `at`. */
-static int wait_there(const struct addrinfo *at, unsigned port, unsigned seconds)
+/* Of both families. */
+int rwk_meet_listen(unsigned port)
 {
-	int fd = socket(at->ai_family, SOCK_STREAM, 0), on = 1, off = 0, peer = -ETIMEDOUT;
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
+	int fd = socket(AF_INET6, SOCK_STREAM, 0), on = 1, off = 0, err;
 
-	if (fd < 0)
-		return -errno;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	if (bind(fd, at->ai_addr, at->ai_addrlen) || listen(fd, 1)) {
-		peer = -errno;
-		error(0, errno, "TCP port %u", port);
-	} else if (poll(&(struct pollfd){fd, POLLIN, 0}, 1, (int)seconds * 1000) != 1) {
-		error(0, 0, "nobody came to TCP port %u within %u s", port, seconds);
-	} else {
-		peer = accept(fd, NULL, NULL);
-		if (peer < 0)
-			peer = -errno;
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) ||
+		bind(fd, (struct sockaddr *)&at, sizeof(at)) || listen(fd, 16)) {
+		err = errno;
+		error(0, err, "TCP port %u", port);
+		if (fd >= 0)
+			close(fd);
+		return -err;
 	}
-	close(fd);
-	return peer;
+	return fd;
+}
+
+int rwk_meet_next(int listener, unsigned seconds)
+{
+	int fd = -1;
+
+	if (poll(&(struct pollfd){listener, POLLIN, 0}, 1, (int)seconds * 1000) == 1)
+		fd = accept(listener, NULL, NULL);
+	else
+		errno = ETIMEDOUT;
+	return fd < 0 ? -errno : fd;
+}
+
+static int wait_there(unsigned port, unsigned seconds)
+{
+	int listener = rwk_meet_listen(port), fd;
+
+	if (listener < 0)
+		return listener;
+	fd = rwk_meet_next(listener, seconds);
+	if (fd < 0)
+		error(0, 0, "nobody came to TCP port %u within %u s", port, seconds);
+	close(listener);
+	return fd;
 }
 
 static int go_there(const struct addrinfo *at, const char *host, unsigned port, unsigned seconds)
@@ -60,19 +79,19 @@ static int go_there(const struct addrinfo *at, const char *host, unsigned port, 
 
 int rwk_meet(const char *host, unsigned port, unsigned seconds)
 {
-	struct addrinfo hints = {.ai_family = AF_INET6, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *at;
+	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *at;
 	char service[8];
 	int rc;
 
-	if (host)
-		hints.ai_family = AF_UNSPEC;
+	if (!host)
+		return wait_there(port, seconds);
 	snprintf(service, sizeof(service), "%u", port);
 	rc = getaddrinfo(host, service, &hints, &at);
 	if (rc) {
-		error(0, 0, "%s: %s", host ? host : "TCP", gai_strerror(rc));
+		error(0, 0, "%s: %s", host, gai_strerror(rc));
 		return -EHOSTUNREACH;
 	}
-	rc = host ? go_there(at, host, port, seconds) : wait_there(at, port, seconds);
+	rc = go_there(at, host, port, seconds);
 	freeaddrinfo(at);
 	return rc;
 }
