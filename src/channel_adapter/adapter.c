@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Adapter, protection domains, memory regions, completion queues; and the work that is done when somebody polls. */
+/* Adapter, protection domains, memory regions; and the work that is done when somebody polls. */
 #include "channel_adapter/internal.h"
 
 #include "base/compiler.h"
@@ -43,6 +43,7 @@ int rwk_adapter_open(const struct rwk_adapter_attr *attr, struct rwk_adapter **o
 	a->link->user = a;
 	a->next = RWK_NEVER;
 	rwk_list_init(&a->due);
+	rwk_ca_open_sleep(&a->sleep);
 	*out = a;
 	return 0;
 
@@ -57,6 +58,7 @@ int rwk_adapter_close(struct rwk_adapter *a)
 {
 	if (a->pds || a->cqs || a->domains || a->channels)
 		return -EBUSY;
+	rwk_ca_close_sleep(&a->sleep);
 	if (a->streams)
 		a->streams->ops->close(a->streams);
 	a->link->ops->close(a->link);
@@ -151,46 +153,6 @@ uint32_t rwk_mr_key(const struct rwk_mr *mr)
 	return mr->key;
 }
 
-int rwk_cq_create(struct rwk_adapter *a, uint32_t entries, struct rwk_cq **out)
-{
-	struct rwk_cq *cq;
-
-	if (!entries || entries > RWK_QUEUE_MAX)
-		return -EINVAL;
-	cq = calloc(1, sizeof(*cq) + entries * sizeof(cq->wc[0]));
-	if (!cq)
-		return -ENOMEM;
-	cq->adapter = a;
-	cq->entries = entries;
-	a->cqs++;
-	*out = cq;
-	return 0;
-}
-
-int rwk_cq_destroy(struct rwk_cq *cq)
-{
-	if (cq->children)
-		return -EBUSY;
-	cq->adapter->cqs--;
-	free(cq);
-	return 0;
-}
-
-bool rwk_ca_claim(struct rwk_cq *cq)
-{
-	if (cq->claimed + cq->count == cq->entries)
-		return false;
-	cq->claimed++;
-	return true;
-}
-
-void rwk_ca_complete(struct rwk_cq *cq, const struct rwk_wc *wc)
-{
-	assert(cq->claimed);
-	cq->claimed--;
-	cq->wc[(cq->head + cq->count++) % cq->entries] = *wc;
-}
-
 static void pump(struct rwk_qp *qp)
 {
 	struct rwk_adapter *a = qp->adapter;
@@ -243,23 +205,15 @@ void rwk_ca_pump(struct rwk_adapter *a)
 	a->link->ops->flush(a->link);
 	if (a->streams)
 		a->streams->ops->flush(a->streams);
+	if (rwk_unlikely(!rwk_list_empty(&a->sleep.armed)))
+		rwk_ca_set_alarm(a);
 }
 
 void rwk_ca_work(struct rwk_adapter *a)
 {
 	a->now = a->link->ops->now(a->link);
-	a->link->ops->progress(a->link, PACKETS_A_POLL);
+	a->sleep.unread = a->link->ops->progress(a->link, PACKETS_A_POLL) == PACKETS_A_POLL;
 	if (a->streams)
-		a->streams->ops->progress(a->streams, PACKETS_A_POLL);
+		a->sleep.unread |= a->streams->ops->progress(a->streams, PACKETS_A_POLL) == PACKETS_A_POLL;
 	rwk_ca_pump(a);
-}
-
-int rwk_cq_poll(struct rwk_cq *cq, struct rwk_wc *wc, int max)
-{
-	int n = 0;
-
-	rwk_ca_work(cq->adapter);
-	for (; n < max && cq->count; cq->count--, cq->head = (cq->head + 1) % cq->entries)
-		wc[n++] = cq->wc[cq->head];
-	return n;
 }

@@ -7,9 +7,12 @@
  *   claim   an entry of a cq that is kept free for something posted: so a completion always finds room
  *   due     qps whose machine has something to do now: they are pumped before the link is flushed
  *
- * adapter.c has the objects above a qp and what is done when somebody polls; srq.c SRC domains and shared receive
- * queues; packet.c packets from and to the link, and their ICRC; stream.c streams in place of the UDP socket; qp.c states; post.c requests; receive.c receives;
- * upcalls.c what the machines ask of their host.
+ *   sleeper whoever waits for a descriptor, or for a callback: one for each cq
+ *
+ * adapter.c has the objects above a qp and what is done when somebody polls; cq.c completion queues; sleep.c what wakes
+ * a sleeper; srq.c SRC domains and shared receive queues; packet.c packets from and to the link, and their ICRC;
+ * stream.c streams in place of the UDP socket; qp.c states; post.c requests; receive.c receives; upcalls.c what the
+ * machines ask of their host.
  */
 #ifndef RWK_CHANNEL_ADAPTER_INTERNAL_H
 #define RWK_CHANNEL_ADAPTER_INTERNAL_H
@@ -31,6 +34,27 @@
 
 #define RWK_CA_NUMBER_MAX 0xffffffu /* of a qp, of an srq: 24 bits */
 
+/* What wakes the sleepers of an adapter, see sleep.c. */
+struct sleep {
+	struct rwk_list armed;  /* sleepers that have not been woken */
+	struct rwk_list called; /* those woken whose callbacks are to be called */
+	int epoll, timer;       /* descriptors; -1: nobody has asked for one */
+	rwk_time alarm;         /* what the timer is set to; RWK_NEVER */
+	bool watching;          /* the links' descriptors are in epoll's set */
+	bool unread;            /* the last look at the link left something there */
+	bool calling;           /* a callback is being called */
+};
+
+struct sleeper {
+	bool armed;
+	bool rung; /* the bell is readable */
+	int fd;    /* epoll: the bell, and the adapter's; -1: nobody has asked for one */
+	int bell;  /* eventfd */
+	struct rwk_adapter *adapter;
+	struct rwk_list link; /* of sleep.armed or sleep.called */
+	void (*call_back)(struct sleeper *s);
+};
+
 struct rwk_adapter {
 	struct rwk_link *link;
 	struct rwk_link *streams; /* links/stream; NULL: there is no event channel yet */
@@ -41,6 +65,7 @@ struct rwk_adapter {
 	struct rwk_list due; /* of rwk_qp.due */
 	rwk_time now;        /* when work began */
 	rwk_time next;       /* the earliest time that a qp waits for */
+	struct sleep sleep;
 	struct rwk_adapter_counters counters;
 	struct rwk_qp *qp[RWK_QPS_MAX];
 	struct rwk_srq *srq[RWK_SRQS_MAX]; /* those with a number, by its lowest bits */
@@ -63,8 +88,14 @@ struct rwk_cq {
 	uint32_t entries;
 	uint32_t claimed;
 	uint32_t head, count; /* of wc */
+	struct sleeper sleeper;
+	enum rwk_cq_event awaited; /* by the sleeper */
+	void (*event)(void *user, struct rwk_cq *cq);
+	void *user;
 	struct rwk_wc wc[];
 };
+
+static_assert(offsetof(struct rwk_cq, sleeper.armed) < RWK_CACHE_LINE, "one line of a cq, and that of the entry");
 
 struct request_slot {
 	struct rwk_wr wr;
@@ -182,6 +213,32 @@ int rwk_ca_emit(void *user, const struct rwk_wire *w, const struct iovec *payloa
 bool rwk_ca_claim(struct rwk_cq *cq);
 /** Puts a completion into the entry that was claimed for it. */
 void rwk_ca_complete(struct rwk_cq *cq, const struct rwk_wc *wc);
+
+void rwk_ca_open_sleep(struct sleep *s);
+void rwk_ca_close_sleep(struct sleep *s);
+void rwk_ca_open_sleeper(struct sleeper *s, struct rwk_adapter *a);
+void rwk_ca_close_sleeper(struct sleeper *s);
+/** The descriptor that it sleeps with; a negative errno. */
+int rwk_ca_sleeper_fd(struct sleeper *s);
+/** From now on rwk_ca_wake, packets and the time wake it: 0; -EAGAIN: there is something to do already. */
+int rwk_ca_arm(struct sleeper *s);
+/** No longer; and its descriptor is not readable. */
+void rwk_ca_disarm(struct sleeper *s);
+/** What an armed one sleeps for has come: disarms it. */
+void rwk_ca_wake(struct sleeper *s);
+/** Behind all work, if some are armed: when there is more to do. */
+void rwk_ca_set_alarm(struct rwk_adapter *a);
+/** The adapter has another link: who is asleep is woken by that, too. */
+void rwk_ca_watch_again(struct rwk_adapter *a);
+/** Calls the callbacks of those that were woken. */
+void rwk_ca_call_back(struct rwk_adapter *a);
+/** The real time that is so far away. */
+rwk_time rwk_ca_deadline(uint64_t timeout_ns);
+/**
+ * Waits until the descriptor is readable, if `asleep`, and at most until then: 0; -ETIMEDOUT: it is that late; -EINTR:
+ * a signal has come; another negative errno.
+ */
+int rwk_ca_sleep(int fd, bool asleep, rwk_time until);
 
 /**
  * Where the pieces lie, each in an mr of the pd: 0, their number in *used and all their bytes in *length; -EINVAL,

@@ -2,11 +2,13 @@
 # which exports what that header declares.
 libropewalk_core_la_SOURCES += \
 	src/channel_adapter/adapter.c \
+	src/channel_adapter/cq.c \
 	src/channel_adapter/internal.h \
 	src/channel_adapter/packet.c \
 	src/channel_adapter/post.c \
 	src/channel_adapter/qp.c \
 	src/channel_adapter/receive.c \
+	src/channel_adapter/sleep.c \
 	src/channel_adapter/srq.c \
 	src/channel_adapter/stream.c src/channel_adapter/stream.h \
 	src/channel_adapter/upcalls.c \

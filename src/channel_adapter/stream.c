@@ -27,6 +27,7 @@ int rwk_ca_streams_open(struct rwk_adapter *a)
 	a->streams->packet = rwk_ca_stream_packet;
 	a->streams->word = on_word;
 	a->streams->user = a;
+	rwk_ca_watch_again(a);
 	return 0;
 }
 

@@ -48,7 +48,7 @@ void rwk_ca_stream_carry(struct rwk_ca_stream *s);
 /** The largest PMTU of which a packet fits a segment of the stream's; the smallest there is, if none does. */
 uint32_t rwk_ca_stream_pmtu(const struct rwk_ca_stream *s);
 
-/** What rwk_cq_poll does before it takes completions. */
+/** What rwk_cq_poll does before it takes completions: takes what the links have, and pumps. */
 void rwk_ca_work(struct rwk_adapter *a);
 /** So many objects of src/connect belong to the adapter more, or less: with some it is not closed. */
 void rwk_ca_count_channels(struct rwk_adapter *a, int change);

@@ -6,7 +6,8 @@
  *   adapter  a logical adapter: an address on the network, and all objects below, which belong to it (S4-1)
  *   pd       protection domain: queue pairs reach the memory of their own domain alone
  *   mr       memory region: memory that is registered with a pd, and the key that opens it
- *   cq       completion queue: what has become of requests and receives
+ *   cq       completion queue: what has become of requests and receives; and the event dispatcher on top of it, which
+ *            others call EVD: to sleep until something has (S4-10)
  *   srq      shared receive queue: receives for several qps
  *   qp       queue pair: a queue of requests to send, a queue of receives, and a connection to one qp elsewhere
  *   domain   SRC domain: the srqs that a peer reaches by one connection, and the qps that reach them
@@ -173,6 +174,49 @@ RWK_API int rwk_cq_destroy(struct rwk_cq *cq);
  * order, and complete as the messages end that took them. Returns their number. Never waits.
  */
 RWK_API int rwk_cq_poll(struct rwk_cq *cq, struct rwk_wc *wc, int max);
+
+/*
+ * To sleep (S4-10). The adapter works within calls alone: so whoever sleeps is woken when there is work to do, too,
+ *even if it turns out to be for somebody else, and calls then. Arm, sleep if that says 0, and begin again:
+ *
+ *	while (!(n = rwk_cq_poll(cq, wc, max)))
+ *		if (!rwk_cq_arm(cq, RWK_CQ_NEXT))
+ *			poll(&(struct pollfd){.fd = rwk_cq_fd(cq), .events = POLLIN}, 1, timeout);
+ *
+ * No wake-up is lost: what comes after rwk_cq_arm has said 0 makes the descriptor readable, whether it comes before the
+ * sleep or in it, and by whoever's call. It is no harm to poll once more between the two.
+ */
+
+enum rwk_cq_event {
+	RWK_CQ_NEXT,      /* any completion */
+	RWK_CQ_SOLICITED, /* one that the peer asked an event for (RWK_REQUEST_SOLICITED), or that failed */
+};
+
+/**
+ * Does the adapter's work, then arms the cq, once, for a completion of that kind. 0: there is none yet; when one has
+ * come, or there is work to do that may bring one, the descriptor is readable, until the next rwk_cq_arm. When one has
+ * come the callback is called. -EAGAIN: there is one, or work to do: poll, it is not armed; -EINVAL: no such kind.
+ * Never waits.
+ */
+RWK_API int rwk_cq_arm(struct rwk_cq *cq, enum rwk_cq_event what);
+/**
+ * The descriptor to sleep with, in poll and the like: the cq's own, and the same each time; nobody reads it. A negative
+ * errno: -EMFILE, -ENOMEM. Any thread may sleep on it while others use the adapter.
+ */
+RWK_API int rwk_cq_fd(struct rwk_cq *cq);
+/**
+ * Sets the callback, NULL for none: called once for each time that the cq was armed and its completion has come, from
+ * within rwk_cq_poll or rwk_cq_arm for any cq of the adapter, when they have done their work. It may call everything
+ * but rwk_adapter_close, also for the cq itself; callbacks of what comes then are called after it has returned.
+ */
+RWK_API void rwk_cq_on_event(struct rwk_cq *cq, void (*event)(void *user, struct rwk_cq *cq), void *user);
+/**
+ * Sleeps until there is a completion of that kind, which is left for rwk_cq_poll, and does the adapter's work
+ * meanwhile. 0; -ETIMEDOUT: there was none for so many ns; -EINTR: a signal was caught; -EINVAL: no such kind, or the
+ * cq has a callback; -EMFILE, -ENOMEM. The calling thread has the adapter all the time: threads that share one sleep
+ * with rwk_cq_fd.
+ */
+RWK_API int rwk_cq_wait(struct rwk_cq *cq, enum rwk_cq_event what, uint64_t timeout_ns);
 
 /* ---- SRC domain (S1-1) ---- */
 

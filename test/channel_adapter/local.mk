@@ -54,5 +54,17 @@ test_channel_adapter_test_requests_sim_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_requests_sim_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/channel_adapter/test_requests_sim
 
+check_PROGRAMS += test/channel_adapter/test_sleep
+test_channel_adapter_test_sleep_SOURCES = test/channel_adapter/test_sleep.c $(adapter_udp)
+test_channel_adapter_test_sleep_CPPFLAGS = $(TEST_CPPFLAGS)
+test_channel_adapter_test_sleep_LDADD = libropewalk.la $(CMOCKA_LIBS) -lpthread
+TESTS += test/channel_adapter/test_sleep
+
+check_PROGRAMS += test/channel_adapter/test_sleep_sim
+test_channel_adapter_test_sleep_sim_SOURCES = test/channel_adapter/test_sleep.c $(adapter_sim)
+test_channel_adapter_test_sleep_sim_CPPFLAGS = $(TEST_CPPFLAGS)
+test_channel_adapter_test_sleep_sim_LDADD = librwk_sim.la $(TEST_LDADD) -lpthread
+TESTS += test/channel_adapter/test_sleep_sim
+
 TESTS += test/channel_adapter/test_exports
 EXTRA_DIST += test/channel_adapter/test_exports

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Completion queues: a ring of completions, with an entry for all that may still complete. */
+#include "channel_adapter/internal.h"
+
+#include "base/compiler.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+
+int rwk_cq_create(struct rwk_adapter *a, uint32_t entries, struct rwk_cq **out)
+{
+	struct rwk_cq *cq;
+
+	if (!entries || entries > RWK_QUEUE_MAX)
+		return -EINVAL;
+	cq = calloc(1, sizeof(*cq) + entries * sizeof(cq->wc[0]));
+	if (!cq)
+		return -ENOMEM;
+	cq->adapter = a;
+	cq->entries = entries;
+	rwk_ca_open_sleeper(&cq->sleeper, a);
+	a->cqs++;
+	*out = cq;
+	return 0;
+}
+
+int rwk_cq_destroy(struct rwk_cq *cq)
+{
+	if (cq->children)
+		return -EBUSY;
+	rwk_ca_close_sleeper(&cq->sleeper);
+	cq->adapter->cqs--;
+	free(cq);
+	return 0;
+}
+
+bool rwk_ca_claim(struct rwk_cq *cq)
+{
+	if (cq->claimed + cq->count == cq->entries)
+		return false;
+	cq->claimed++;
+	return true;
+}
+
+/* Is it what somebody may sleep for? */
+static bool is_event(const struct rwk_wc *wc, enum rwk_cq_event what)
+{
+	return what == RWK_CQ_NEXT || wc->solicited || wc->status;
+}
+
+void rwk_ca_complete(struct rwk_cq *cq, const struct rwk_wc *wc)
+{
+	assert(cq->claimed);
+	cq->claimed--;
+	cq->wc[(cq->head + cq->count++) % cq->entries] = *wc;
+	if (rwk_unlikely(cq->sleeper.armed) && is_event(wc, cq->awaited))
+		rwk_ca_wake(&cq->sleeper);
+}
+
+int rwk_cq_poll(struct rwk_cq *cq, struct rwk_wc *wc, int max)
+{
+	struct rwk_adapter *a = cq->adapter;
+	int n = 0;
+
+	rwk_ca_work(a);
+	for (; n < max && cq->count; cq->count--, cq->head = (cq->head + 1) % cq->entries)
+		wc[n++] = cq->wc[cq->head];
+	if (rwk_unlikely(!rwk_list_empty(&a->sleep.called)))
+		rwk_ca_call_back(a);
+	return n;
+}
+
+static bool has_event(const struct rwk_cq *cq, enum rwk_cq_event what)
+{
+	uint32_t i = 0;
+
+	while (i < cq->count && !is_event(&cq->wc[(cq->head + i) % cq->entries], what))
+		i++;
+	return i < cq->count;
+}
+
+int rwk_cq_arm(struct rwk_cq *cq, enum rwk_cq_event what)
+{
+	struct rwk_adapter *a = cq->adapter;
+	int rc;
+
+	if ((unsigned)what > RWK_CQ_SOLICITED)
+		return -EINVAL;
+	rwk_ca_disarm(&cq->sleeper);
+	rwk_ca_work(a);
+	cq->awaited = what;
+	rc = has_event(cq, what) ? -EAGAIN : rwk_ca_arm(&cq->sleeper);
+	rwk_ca_call_back(a);
+	return rc;
+}
+
+int rwk_cq_fd(struct rwk_cq *cq)
+{
+	return rwk_ca_sleeper_fd(&cq->sleeper);
+}
+
+static void call_back(struct sleeper *s)
+{
+	struct rwk_cq *cq = rwk_container_of(s, struct rwk_cq, sleeper);
+
+	cq->event(cq->user, cq);
+}
+
+void rwk_cq_on_event(struct rwk_cq *cq, void (*event)(void *user, struct rwk_cq *cq), void *user)
+{
+	cq->event = event;
+	cq->user = user;
+	cq->sleeper.call_back = event ? call_back : NULL;
+}
+
+int rwk_cq_wait(struct rwk_cq *cq, enum rwk_cq_event what, uint64_t timeout_ns)
+{
+	rwk_time until = rwk_ca_deadline(timeout_ns);
+	int fd = rwk_cq_fd(cq), rc;
+
+	if (cq->event || fd < 0)
+		return cq->event ? -EINVAL : fd;
+	do {
+		rc = rwk_cq_arm(cq, what);
+		if (rc == -EAGAIN && has_event(cq, what))
+			return 0;
+		if (!rc || rc == -EAGAIN)
+			rc = rwk_ca_sleep(fd, !rc, until);
+	} while (!rc);
+	rwk_ca_disarm(&cq->sleeper);
+	return rc;
+}

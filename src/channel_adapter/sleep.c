@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What wakes a sleeper: a descriptor that is readable when the sleeper has something to do.
+ *
+ *     sleeper's epoll ---- bell: an eventfd; what it sleeps for has come, by the work of another thread
+ *                     `--- adapter's epoll ---- the links' descriptors: packets have come
+ *                                          `--- timer: a qp waits for a time; a link is full, or has more
+ *
+ * Nobody works while all sleep: so a sleeper is woken by packets, and by the time, that may turn out to be for somebody
+ * else; it does the adapter's work then, arms again and sleeps on. All of these are levels, not edges: what comes
+ * between arming and sleeping makes the descriptor readable just as well, so no wake-up is lost.
+ *
+ * The links' descriptors are in the set only while somebody is armed: a socket that is watched costs whoever sends to
+ * it a microsecond for each packet.
+ */
+#define _GNU_SOURCE /* ppoll */
+#include "channel_adapter/internal.h"
+
+#include "base/compiler.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SECOND    1000000000u /* ns */
+#define LINK_FULL 100000u     /* ns: how long until a link without room is tried again */
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static int add_fd(int epoll, int fd)
+{
+	struct epoll_event e = {.events = EPOLLIN};
+
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+}
+
+/* ---- the adapter's ---- */
+
+void rwk_ca_open_sleep(struct sleep *s)
+{
+	*s = (struct sleep){.epoll = -1, .timer = -1, .alarm = RWK_NEVER};
+	rwk_list_init(&s->armed);
+	rwk_list_init(&s->called);
+}
+
+void rwk_ca_close_sleep(struct sleep *s)
+{
+	close_fd(&s->epoll);
+	close_fd(&s->timer);
+}
+
+static int open_fds(struct sleep *s)
+{
+	int rc;
+
+	if (s->epoll >= 0)
+		return 0;
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	rc = s->epoll < 0 || s->timer < 0 ? -errno : add_fd(s->epoll, s->timer);
+	if (rc)
+		rwk_ca_close_sleep(s);
+	return rc;
+}
+
+static void unwatch_link(int epoll, struct rwk_link *l)
+{
+	for (int i = 0, fd; l && (fd = l->ops->wait_fd(l, i)) >= 0; i++)
+		epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
+static int watch_link(int epoll, struct rwk_link *l)
+{
+	int rc = 0;
+
+	for (int i = 0, fd; !rc && l && (fd = l->ops->wait_fd(l, i)) >= 0; i++)
+		rc = add_fd(epoll, fd);
+	return rc;
+}
+
+static void unwatch(struct rwk_adapter *a)
+{
+	if (!a->sleep.watching)
+		return;
+	a->sleep.watching = false;
+	unwatch_link(a->sleep.epoll, a->link);
+	unwatch_link(a->sleep.epoll, a->streams);
+}
+
+static int watch(struct rwk_adapter *a)
+{
+	int rc;
+
+	if (a->sleep.epoll < 0 || a->sleep.watching)
+		return 0;
+	a->sleep.watching = true;
+	rc = watch_link(a->sleep.epoll, a->link);
+	if (!rc)
+		rc = watch_link(a->sleep.epoll, a->streams);
+	if (rc)
+		unwatch(a);
+	return rc;
+}
+
+void rwk_ca_watch_again(struct rwk_adapter *a)
+{
+	if (!a->sleep.watching)
+		return;
+	unwatch(a);
+	watch(a);
+}
+
+/* When there is something to do, if no packet comes. */
+static rwk_time next_time(const struct rwk_adapter *a)
+{
+	rwk_time next = a->next;
+
+	if (!rwk_list_empty(&a->due) && a->now + LINK_FULL < next)
+		next = a->now + LINK_FULL;
+	return a->sleep.unread || next < a->now ? a->now : next;
+}
+
+void rwk_ca_set_alarm(struct rwk_adapter *a)
+{
+	rwk_time at = next_time(a), in = at - a->now;
+	struct itimerspec when = {{0, 0}, {0, 0}};
+
+	if (a->sleep.epoll < 0 || at == a->sleep.alarm)
+		return;
+	a->sleep.alarm = at;
+	if (at != RWK_NEVER) {
+		when.it_value.tv_sec = (time_t)(in / SECOND);
+		when.it_value.tv_nsec = (long)(in % SECOND) + !in; /* all zero would stop it */
+	}
+	timerfd_settime(a->sleep.timer, 0, &when, NULL);
+}
+
+void rwk_ca_call_back(struct rwk_adapter *a)
+{
+	struct rwk_list *l;
+
+	if (a->sleep.calling)
+		return;
+	a->sleep.calling = true;
+	while ((l = rwk_list_pop(&a->sleep.called))) {
+		struct sleeper *s = rwk_container_of(l, struct sleeper, link);
+
+		s->call_back(s);
+	}
+	a->sleep.calling = false;
+}
+
+/* ---- a sleeper ---- */
+
+void rwk_ca_open_sleeper(struct sleeper *s, struct rwk_adapter *a)
+{
+	*s = (struct sleeper){.fd = -1, .bell = -1, .adapter = a};
+	rwk_list_init(&s->link);
+}
+
+void rwk_ca_close_sleeper(struct sleeper *s)
+{
+	rwk_ca_disarm(s);
+	close_fd(&s->fd);
+	close_fd(&s->bell);
+}
+
+int rwk_ca_sleeper_fd(struct sleeper *s)
+{
+	struct rwk_adapter *a = s->adapter;
+	int rc;
+
+	if (s->fd >= 0)
+		return s->fd;
+	rc = open_fds(&a->sleep);
+	if (rc)
+		return rc;
+	s->fd = epoll_create1(EPOLL_CLOEXEC);
+	s->bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	rc = s->fd < 0 || s->bell < 0 ? -errno : add_fd(s->fd, s->bell);
+	if (!rc)
+		rc = add_fd(s->fd, a->sleep.epoll);
+	if (!rc && !rwk_list_empty(&a->sleep.armed))
+		rc = watch(a);
+	if (rc) {
+		close_fd(&s->fd);
+		close_fd(&s->bell);
+		return rc;
+	}
+	if (!rwk_list_empty(&a->sleep.armed))
+		rwk_ca_set_alarm(a);
+	return s->fd;
+}
+
+static void leave_armed(struct sleeper *s)
+{
+	s->armed = false;
+	rwk_list_remove(&s->link);
+	if (rwk_list_empty(&s->adapter->sleep.armed))
+		unwatch(s->adapter);
+}
+
+void rwk_ca_disarm(struct sleeper *s)
+{
+	eventfd_t count;
+
+	leave_armed(s);
+	if (s->rung)
+		eventfd_read(s->bell, &count);
+	s->rung = false;
+}
+
+int rwk_ca_arm(struct sleeper *s)
+{
+	struct rwk_adapter *a = s->adapter;
+
+	if (a->link->ops->arm(a->link) || (a->streams && a->streams->ops->arm(a->streams)))
+		return -EAGAIN;
+	a->sleep.unread = false;
+	if (next_time(a) <= a->now || watch(a))
+		return -EAGAIN; /* who cannot sleep polls */
+	s->armed = true;
+	rwk_list_append(&a->sleep.armed, &s->link);
+	rwk_ca_set_alarm(a);
+	return 0;
+}
+
+void rwk_ca_wake(struct sleeper *s)
+{
+	leave_armed(s);
+	if (s->bell >= 0) {
+		eventfd_write(s->bell, 1);
+		s->rung = true;
+	}
+	if (s->call_back)
+		rwk_list_append(&s->adapter->sleep.called, &s->link);
+}
+
+/* ---- time ---- */
+
+static rwk_time real_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (rwk_time)t.tv_sec * SECOND + (rwk_time)t.tv_nsec;
+}
+
+rwk_time rwk_ca_deadline(uint64_t timeout_ns)
+{
+	rwk_time now = real_now();
+
+	return timeout_ns < RWK_NEVER - now ? now + timeout_ns : RWK_NEVER;
+}
+
+int rwk_ca_sleep(int fd, bool asleep, rwk_time until)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	rwk_time now = real_now(), left;
+	struct timespec t;
+
+	if (now >= until)
+		return -ETIMEDOUT;
+	left = asleep ? until - now : 0;
+	t = (struct timespec){.tv_sec = (time_t)(left / SECOND), .tv_nsec = (long)(left % SECOND)};
+	return ppoll(&p, 1, &t, NULL) < 0 ? -errno : 0;
+}
