@@ -44,6 +44,8 @@ int rwk_adapter_open(const struct rwk_adapter_attr *attr, struct rwk_adapter **o
 	a->next = RWK_NEVER;
 	rwk_list_init(&a->due);
 	rwk_ca_open_sleep(&a->sleep);
+	rwk_list_init(&a->events);
+	rwk_ca_open_sleeper(&a->event_sleeper, a);
 	*out = a;
 	return 0;
 
@@ -58,6 +60,7 @@ int rwk_adapter_close(struct rwk_adapter *a)
 {
 	if (a->pds || a->cqs || a->domains || a->channels)
 		return -EBUSY;
+	rwk_ca_close_sleeper(&a->event_sleeper);
 	rwk_ca_close_sleep(&a->sleep);
 	if (a->streams)
 		a->streams->ops->close(a->streams);

@@ -10,9 +10,9 @@
  *   sleeper whoever waits for a descriptor, or for a callback: one for each cq
  *
  * adapter.c has the objects above a qp and what is done when somebody polls; cq.c completion queues; sleep.c what wakes
- * a sleeper; srq.c SRC domains and shared receive queues; packet.c packets from and to the link, and their ICRC;
- * stream.c streams in place of the UDP socket; qp.c states; post.c requests; receive.c receives; upcalls.c what the
- * machines ask of their host.
+ * a sleeper; event.c asynchronous events; srq.c SRC domains and shared receive queues; packet.c packets from and to the
+ * link, and their ICRC; stream.c streams in place of the UDP socket; qp.c states; post.c requests; receive.c receives;
+ * upcalls.c what the machines ask of their host.
  */
 #ifndef RWK_CHANNEL_ADAPTER_INTERNAL_H
 #define RWK_CHANNEL_ADAPTER_INTERNAL_H
@@ -47,12 +47,18 @@ struct sleep {
 
 struct sleeper {
 	bool armed;
-	bool rung; /* the bell is readable */
+	bool rung; /* the bell is readable, or will be once there is one */
 	int fd;    /* epoll: the bell, and the adapter's; -1: nobody has asked for one */
 	int bell;  /* eventfd */
 	struct rwk_adapter *adapter;
 	struct rwk_list link; /* of sleep.armed or sleep.called */
 	void (*call_back)(struct sleeper *s);
+};
+
+/* An object's events that nobody has taken yet. */
+struct event_source {
+	struct rwk_list link; /* of the adapter's, if some wait */
+	unsigned waiting;     /* a bit for each type */
 };
 
 struct rwk_adapter {
@@ -66,6 +72,8 @@ struct rwk_adapter {
 	rwk_time now;        /* when work began */
 	rwk_time next;       /* the earliest time that a qp waits for */
 	struct sleep sleep;
+	struct rwk_list events; /* of event_source.link */
+	struct sleeper event_sleeper;
 	struct rwk_adapter_counters counters;
 	struct rwk_qp *qp[RWK_QPS_MAX];
 	struct rwk_srq *srq[RWK_SRQS_MAX]; /* those with a number, by its lowest bits */
@@ -124,6 +132,7 @@ struct receive_queue {
 	struct rwk_list free;
 	struct receive_slot *slots;
 	uint32_t max, used; /* of slots; 0: the qp has no queue of its own */
+	uint32_t count;     /* of posted */
 };
 
 struct rwk_src_domain {
@@ -140,7 +149,9 @@ struct rwk_srq {
 	uint32_t number;
 	uint32_t children; /* qps that were created with it */
 	uint32_t taken;    /* of its receives, with qps now */
+	uint32_t limit;    /* with fewer receives posted there is an event; 0: none */
 	struct receive_queue receives;
+	struct event_source events;
 };
 
 struct rwk_qp {
@@ -164,8 +175,8 @@ struct rwk_qp {
 	bool link_full; /* the link took no more in the last pump */
 	bool silent;    /* what ends now ends without a completion */
 	int error;
-	void (*lost)(void *user);
-	void *user;
+	struct event_source events;
+	uint64_t lost; /* UC: messages since the last event that said so */
 
 	/* A ring: head, and how many. */
 	struct request_slot *requests;
@@ -214,6 +225,11 @@ bool rwk_ca_claim(struct rwk_cq *cq);
 /** Puts a completion into the entry that was claimed for it. */
 void rwk_ca_complete(struct rwk_cq *cq, const struct rwk_wc *wc);
 
+/** An event of that type waits at the source. */
+void rwk_ca_raise(struct rwk_adapter *a, struct event_source *source, enum rwk_event_type type);
+/** Nothing waits at it any more. */
+void rwk_ca_forget_events(struct event_source *source);
+
 void rwk_ca_open_sleep(struct sleep *s);
 void rwk_ca_close_sleep(struct sleep *s);
 void rwk_ca_open_sleeper(struct sleeper *s, struct rwk_adapter *a);
@@ -249,6 +265,9 @@ int rwk_ca_find_pieces(struct rwk_pd *pd, const struct rwk_sge *sge, uint32_t co
 
 /** The srq with that number, whatever its domain; NULL. */
 struct rwk_srq *rwk_ca_find_srq(const struct rwk_adapter *a, uint32_t number);
+
+/** Fewer receives are posted than its limit: says so, once. */
+void rwk_ca_below_limit(struct rwk_srq *srq);
 
 /** Room for `max` receives, which may be 0: 0; -ENOMEM. */
 int rwk_ca_open_receives(struct receive_queue *q, uint32_t max);

@@ -70,7 +70,8 @@ static void on_lost(void *user)
 {
 	struct rwk_qp *qp = user;
 
-	qp->lost(qp->user);
+	qp->lost++;
+	rwk_ca_raise(qp->adapter, &qp->events, RWK_EVENT_QP_LOST);
 }
 
 /* Where do receives come from: the srqs of a domain (S1-3), one srq, or the qp's own queue? */
@@ -137,10 +138,9 @@ int rwk_qp_create(struct rwk_pd *pd, const struct rwk_qp_create_attr *attr, stru
 		.domain = attr->domain,
 		.link = pd->adapter->link,
 		.request_max = attr->send_max,
-		.inline_max = attr->inline_max,
-		.lost = attr->lost,
-		.user = attr->user};
+		.inline_max = attr->inline_max};
 	rwk_list_init(&qp->due);
+	rwk_list_init(&qp->events.link);
 	rc = open_queues(qp, attr->receive_max);
 	if (!rc)
 		rc = draw_number(pd->adapter, &qp->number);
@@ -150,7 +150,7 @@ int rwk_qp_create(struct rwk_pd *pd, const struct rwk_qp_create_attr *attr, stru
 		free_qp(qp);
 		return rc;
 	}
-	if (rwk_ca_is_uc(qp) && qp->lost)
+	if (rwk_ca_is_uc(qp))
 		rwk_uc_on_loss(qp->uc, on_lost);
 	pd->adapter->qp[qp->number % RWK_QPS_MAX] = qp;
 	count_with_parents(qp, 1);
@@ -168,6 +168,7 @@ void rwk_qp_destroy(struct rwk_qp *qp)
 		rwk_rc_close(qp->rc);
 	rwk_ca_flush_receives(qp);
 	rwk_list_remove(&qp->due);
+	rwk_ca_forget_events(&qp->events);
 	qp->adapter->qp[qp->number % RWK_QPS_MAX] = NULL;
 	count_with_parents(qp, -1);
 	free_qp(qp);
@@ -251,9 +252,23 @@ static int connect_to(struct rwk_qp *qp, const struct rwk_qp_attr *attr)
 	return 0;
 }
 
+/* What is posted has ended; what else there was of the connection ends. */
+static void end_connection(struct rwk_qp *qp, enum rwk_qps before, enum rwk_qps state)
+{
+	rwk_ca_flush_receives(qp);
+	if (state == RWK_QPS_RESET) {
+		qp->error = 0;
+		qp->lost = 0;
+		rwk_ca_forget_events(&qp->events);
+	} else if (before != state && qp->srq) {
+		rwk_ca_raise(qp->adapter, &qp->events, RWK_EVENT_QP_LAST_RECEIVE);
+	}
+}
+
 int rwk_qp_modify(struct rwk_qp *qp, enum rwk_qps state, const struct rwk_qp_attr *attr)
 {
 	enum rwk_qp_state to = (enum rwk_qp_state)state;
+	enum rwk_qps before = rwk_ca_state(qp);
 	int rc;
 
 	if (state == RWK_QPS_RTR)
@@ -263,9 +278,7 @@ int rwk_qp_modify(struct rwk_qp *qp, enum rwk_qps state, const struct rwk_qp_att
 	qp->silent = state == RWK_QPS_RESET;
 	rc = rwk_ca_is_uc(qp) ? rwk_uc_modify(qp->uc, to, NULL) : rwk_rc_modify(qp->rc, to, NULL);
 	if (!rc && (state == RWK_QPS_RESET || state == RWK_QPS_ERR))
-		rwk_ca_flush_receives(qp);
-	if (!rc && state == RWK_QPS_RESET)
-		qp->error = 0;
+		end_connection(qp, before, state);
 	qp->silent = false;
 	return rc;
 }

@@ -59,6 +59,7 @@ static int post(struct receive_queue *q, struct rwk_pd *pd, struct rwk_cq *cq, c
 		rc = -EAGAIN;
 	s->id = r->id;
 	rwk_list_append(rc ? &q->free : &q->posted, &s->link);
+	q->count += !rc;
 	return rc;
 }
 
@@ -115,8 +116,12 @@ int rwk_ca_take_receive(struct rwk_qp *qp, struct rwk_srq *srq)
 		return -EAGAIN;
 	qp->taken = pop(&q->posted);
 	qp->taken_of = srq;
-	if (srq)
-		srq->taken++;
+	q->count--;
+	if (!srq)
+		return 0;
+	srq->taken++;
+	if (rwk_unlikely(q->count < srq->limit))
+		rwk_ca_below_limit(srq);
 	return 0;
 }
 
@@ -147,9 +152,11 @@ void rwk_ca_end_receive(struct rwk_qp *qp, struct rwk_wc *wc)
 static void give_back(struct rwk_qp *qp)
 {
 	struct rwk_srq *srq = qp->taken_of;
+	struct receive_queue *q = srq ? &srq->receives : &qp->own;
 	struct receive_slot *s = let_go(qp);
 
-	rwk_list_append((srq ? &srq->receives : &qp->own)->posted.next, &s->link);
+	rwk_list_append(q->posted.next, &s->link);
+	q->count++;
 	if (srq && !srq->cq)
 		qp->receive_cq->claimed--;
 }
@@ -158,6 +165,7 @@ void rwk_ca_drop_receives(struct receive_queue *q, struct rwk_cq *cq)
 {
 	struct receive_slot *s;
 
+	q->count = 0;
 	while ((s = pop(&q->posted))) {
 		rwk_list_append(&q->free, &s->link);
 		if (cq)

@@ -185,7 +185,7 @@ int rwk_ca_sleeper_fd(struct sleeper *s)
 	if (rc)
 		return rc;
 	s->fd = epoll_create1(EPOLL_CLOEXEC);
-	s->bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	s->bell = eventfd(s->rung, EFD_NONBLOCK | EFD_CLOEXEC);
 	rc = s->fd < 0 || s->bell < 0 ? -errno : add_fd(s->fd, s->bell);
 	if (!rc)
 		rc = add_fd(s->fd, a->sleep.epoll);
@@ -214,7 +214,7 @@ void rwk_ca_disarm(struct sleeper *s)
 	eventfd_t count;
 
 	leave_armed(s);
-	if (s->rung)
+	if (s->rung && s->bell >= 0)
 		eventfd_read(s->bell, &count);
 	s->rung = false;
 }
@@ -237,10 +237,9 @@ int rwk_ca_arm(struct sleeper *s)
 void rwk_ca_wake(struct sleeper *s)
 {
 	leave_armed(s);
-	if (s->bell >= 0) {
+	s->rung = true;
+	if (s->bell >= 0)
 		eventfd_write(s->bell, 1);
-		s->rung = true;
-	}
 	if (s->call_back)
 		rwk_list_append(&s->adapter->sleep.called, &s->link);
 }

@@ -107,6 +107,7 @@ int rwk_srq_create(struct rwk_pd *pd, const struct rwk_srq_attr *attr, struct rw
 	if (!srq)
 		return -ENOMEM;
 	*srq = (struct rwk_srq){.adapter = a, .pd = pd, .domain = attr->domain, .cq = attr->cq};
+	rwk_list_init(&srq->events.link);
 	if (attr->domain)
 		rc = choose_number(a, attr->number, &srq->number);
 	if (!rc)
@@ -131,6 +132,7 @@ int rwk_srq_destroy(struct rwk_srq *srq)
 		srq->domain->children--;
 		srq->cq->children--;
 	}
+	rwk_ca_forget_events(&srq->events);
 	rwk_ca_drop_receives(&srq->receives, srq->cq);
 	rwk_ca_close_receives(&srq->receives);
 	free(srq);

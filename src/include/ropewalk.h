@@ -96,6 +96,35 @@ RWK_API uint32_t rwk_adapter_pmtu(struct rwk_adapter *a, const uint8_t peer[16])
 /** The counters as they are now, from the opening of the adapter on. */
 RWK_API void rwk_adapter_get_counters(const struct rwk_adapter *a, struct rwk_adapter_counters *c);
 
+/*
+ * Asynchronous events: what happens to an object without a request of its own that could complete. They wait in the
+ * objects themselves: so none is lost, the same event of the same object is there once until it is taken, and those of
+ * an object that is destroyed (or reset) are gone with it. A cq is never overrun: what may complete has an entry.
+ */
+
+enum rwk_event_type {
+	RWK_EVENT_QP_ERROR,        /* the qp went to ERR by itself; `error` says why */
+	RWK_EVENT_QP_LAST_RECEIVE, /* a qp with an srq is in ERR: what it had taken of the srq has completed, and it
+				      takes no more */
+	RWK_EVENT_QP_LOST,         /* UC: so many messages of the peer's were lost (S0-11), as far as the numbers of
+				      packets tell: `count` */
+	RWK_EVENT_SRQ_LIMIT,       /* the srq has fewer receives than its limit, which is 0 again */
+};
+
+struct rwk_event {
+	enum rwk_event_type type;
+	int error;
+	uint64_t count;
+	struct rwk_qp *qp;   /* whose; NULL: an srq's */
+	struct rwk_srq *srq; /* whose; NULL: a qp's */
+};
+
+/** Does the adapter's work as rwk_cq_poll, then takes at most `max` events. Returns their number. Never waits. */
+RWK_API int rwk_event_poll(struct rwk_adapter *a, struct rwk_event *events, int max);
+/** To sleep until there are events: as rwk_cq_arm and rwk_cq_fd. */
+RWK_API int rwk_event_arm(struct rwk_adapter *a);
+RWK_API int rwk_event_fd(struct rwk_adapter *a);
+
 /* ---- protection domain ---- */
 
 /** 0 and *pd set; -ENOMEM. */
@@ -250,6 +279,11 @@ RWK_API int rwk_srq_create(struct rwk_pd *pd, const struct rwk_srq_attr *attr, s
  * to arrive in a receive of it: let that end, or the qp go to ERR.
  */
 RWK_API int rwk_srq_destroy(struct rwk_srq *srq);
+/**
+ * RWK_EVENT_SRQ_LIMIT comes once, as soon as fewer receives than that are posted, which may be at once; 0: never. 0;
+ * -EINVAL: more than receive_max.
+ */
+RWK_API int rwk_srq_set_limit(struct rwk_srq *srq, uint32_t limit);
 /** The number by which peers name it, 24 bits; 0: it is not for SRC. */
 RWK_API uint32_t rwk_srq_number(const struct rwk_srq *srq);
 /**
@@ -271,7 +305,7 @@ RWK_API int rwk_srq_post_receive_batch(
 enum rwk_qp_type {
 	RWK_QP_RC, /* reliable connection: each request is done once, in order, or the qp fails */
 	RWK_QP_UC, /* unreliable connection: Send and Write; a message that loses a packet is dropped, without a word to
-		      the sender; the receiver counts it and may be told (S0-11) */
+		      the sender; the receiver counts it and has an event (S0-11) */
 	RWK_QP_SRC, /* scalable reliable connection: RC, but that each request names an srq at the peer */
 };
 
@@ -292,9 +326,6 @@ struct rwk_qp_create_attr {
 					   memory is kept for each of send_max */
 	struct rwk_srq *srq;            /* RC, UC, may be NULL: where its receives are; not one for SRC */
 	struct rwk_src_domain *domain;  /* SRC alone, and needed there: whose srqs the peer may name (S1-3) */
-	void (*lost)(
-		void *user); /* UC, may be NULL: called from rwk_cq_poll for each loss; calls no function of ours */
-	void *user;
 };
 
 /** The connection: what RTR needs. S0-2: both ends hold the peer's QP number and its address. */

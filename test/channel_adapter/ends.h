@@ -31,7 +31,6 @@ struct end {
 	uint8_t ip[16];
 	uint8_t *out, *in;             /* REGION bytes each, 8-byte aligned */
 	struct rwk_mr *out_mr, *in_mr; /* out: for our own use; in: for the peer's too */
-	unsigned lost;
 };
 
 extern struct end near, far;
@@ -65,6 +64,9 @@ void ends_close(void);
 struct rwk_wc ends_await(struct end *e, struct rwk_cq *cq);
 /** Polls both ends for a while, and asserts that there is no completion anywhere. */
 void ends_quiet(void);
+
+/** Messages that e's events say were lost, since this was asked before; takes all events. */
+uint64_t ends_lost(const struct end *e);
 
 /** Posts: `len` bytes of e->out from its beginning; or, for Reads and atomics, to there. */
 int ends_request(struct end *e, enum rwk_request_type type, size_t len, uint64_t remote, uint32_t key);

@@ -66,5 +66,17 @@ test_channel_adapter_test_sleep_sim_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_sleep_sim_LDADD = librwk_sim.la $(TEST_LDADD) -lpthread
 TESTS += test/channel_adapter/test_sleep_sim
 
+check_PROGRAMS += test/channel_adapter/test_events
+test_channel_adapter_test_events_SOURCES = test/channel_adapter/test_events.c $(adapter_udp)
+test_channel_adapter_test_events_CPPFLAGS = $(TEST_CPPFLAGS)
+test_channel_adapter_test_events_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/channel_adapter/test_events
+
+check_PROGRAMS += test/channel_adapter/test_events_sim
+test_channel_adapter_test_events_sim_SOURCES = test/channel_adapter/test_events.c $(adapter_sim)
+test_channel_adapter_test_events_sim_CPPFLAGS = $(TEST_CPPFLAGS)
+test_channel_adapter_test_events_sim_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/channel_adapter/test_events_sim
+
 TESTS += test/channel_adapter/test_exports
 EXTRA_DIST += test/channel_adapter/test_exports

@@ -115,7 +115,7 @@ static uint64_t packets_for(enum rwk_qp_type type, size_t len, unsigned ahead)
 		received++;
 	}
 	ends_quiet();
-	assert_int_equal(far.lost, 0);
+	assert_int_equal(ends_lost(&far), 0);
 	rwk_adapter_get_counters(near.adapter, &n);
 	rwk_adapter_get_counters(far.adapter, &f);
 	ends_close();
@@ -301,7 +301,7 @@ static void denied_uc(void **state)
 	rwk_qp_query(far.qp, &info);
 	assert_int_equal(info.bad_access, 2);
 	assert_int_equal(info.state, RWK_QPS_RTS);
-	assert_int_equal(far.lost, 0);
+	assert_int_equal(ends_lost(&far), 0);
 	ends_close();
 }
 
@@ -352,7 +352,7 @@ static void no_receive(void **state)
 	ends_quiet();
 	ends_receive(&far, 1, 3000);
 	ends_quiet();
-	assert_int_equal(far.lost, 1);
+	assert_int_equal(ends_lost(&far), 1);
 	rwk_qp_query(far.qp, &info);
 	assert_int_equal(info.lost, 1);
 	ends_close();
