@@ -116,10 +116,13 @@ static void s3_8_what_does_not_fit(void **state)
 			if (cases[i].operation < 0x20)
 				assert_int_equal(
 					rwk_segment_fits(RWK_WIRE_SRC | cases[i].operation, payload, 1024), fits);
+			if (cases[i].operation <= RWK_WIRE_READ_REQUEST)
+				assert_int_equal(
+					rwk_segment_fits(RWK_WIRE_OWN | cases[i].operation, payload, 1024), fits);
 		}
 	assert_false(rwk_segment_fits(RWK_WIRE_UC | RWK_WIRE_READ_ONLY, 0, 1024));
 	assert_false(rwk_segment_fits(RWK_WIRE_RC | 0x15, 0, 1024));
-	assert_false(rwk_segment_fits(RWK_WIRE_OWN, 0, 1024));
+	assert_false(rwk_segment_fits(RWK_WIRE_OWN | RWK_WIRE_COMPARE_SWAP, 0, 1024));
 }
 
 /* The bounds, by hand: 0, 1, PMTU, PMTU + 1, 2 PMTU, 2 PMTU + 1. */

@@ -218,8 +218,7 @@ static void add(FILE *file, uint8_t opcode, size_t payload)
 	assert_int_equal(fwrite(record, sizeof(record), 1, file), 1);
 	assert_int_equal(fwrite(frame, record[2], 1, file), 1);
 	say_bth(line, &w, payload);
-	if (RWK_WIRE_CLASS(opcode) != RWK_WIRE_SRC && RWK_WIRE_CLASS(opcode) != RWK_WIRE_CNP &&
-		RWK_WIRE_CLASS(opcode) != RWK_WIRE_OWN) {
+	if (RWK_WIRE_CLASS(opcode) != RWK_WIRE_SRC && RWK_WIRE_CLASS(opcode) != RWK_WIRE_CNP && opcode < RWK_WIRE_OWN) {
 		say_rest(line, &w);
 		say(line, ICRC, "0x%02x%02x%02x%02x", bth[len], bth[len + 1], bth[len + 2], bth[len + 3]);
 	}

@@ -76,8 +76,44 @@ static const struct {
 	{0xb4, 44},
 	{0xb6, 20},
 	{0xb7, 20},
-	/* between our own ends: ACK with a bitmap */
+	/* between our own ends: un-ordered requests of RC, each packet of a Write with RETH and OffsetETH; Read responses;
+	 * ACK with a bitmap */
+	{0xc0, 12},
+	{0xc1, 12},
+	{0xc2, 12},
+	{0xc3, 16},
+	{0xc4, 12},
+	{0xc5, 16},
+	{0xc6, 32},
+	{0xc7, 32},
+	{0xc8, 32},
+	{0xc9, 36},
+	{0xca, 32},
+	{0xcb, 36},
+	{0xcc, 28},
+	{0xcd, 16},
+	{0xce, 12},
+	{0xcf, 16},
+	{0xd0, 16},
 	{0xd1, 16},
+	{0xd6, 16},
+	{0xd7, 16},
+	/* un-ordered requests of SRC */
+	{0xe0, 16},
+	{0xe1, 16},
+	{0xe2, 16},
+	{0xe3, 20},
+	{0xe4, 16},
+	{0xe5, 20},
+	{0xe6, 36},
+	{0xe7, 36},
+	{0xe8, 36},
+	{0xe9, 40},
+	{0xea, 36},
+	{0xeb, 40},
+	{0xec, 32},
+	{0xf6, 20},
+	{0xf7, 20},
 };
 
 static size_t size_of(unsigned opcode)
@@ -111,7 +147,7 @@ static bool same(const struct rwk_wire *a, const struct rwk_wire *b)
 	       a->atomic.address == b->atomic.address && a->atomic.key == b->atomic.key &&
 	       a->atomic.swap_add == b->atomic.swap_add && a->atomic.compare == b->atomic.compare &&
 	       a->aeth.syndrome == b->aeth.syndrome && a->aeth.msn == b->aeth.msn && a->atomic_ack == b->atomic_ack &&
-	       a->imm == b->imm && a->invalidate == b->invalidate && a->srqn == b->srqn &&
+	       a->imm == b->imm && a->invalidate == b->invalidate && a->srqn == b->srqn && a->offset == b->offset &&
 	       a->deth.qkey == b->deth.qkey && a->deth.qpn == b->deth.qpn;
 }
 
@@ -199,6 +235,21 @@ static void byte_by_byte(void **state)
 			4, 24,
 			"\x65\x00\xff\xff\x00\x00\x00\x01\x00\x00\x00\x08\x80\x01\x00\x00\x00\x65\x43\x21\xff\xfe\xfd"
 			"\xfc"},
+		{"un-ordered SRC Write Last with immediate: XRCETH, RETH, OffsetETH, ImmDt; pad of 3",
+			{.opcode = 0xe9,
+				.pkey = 0xffff,
+				.qpn = 1,
+				.psn = 2,
+				.srqn = 3,
+				.reth = {0x0102030405060708, 0x090a0b0c, 0x0d0e0f10},
+				.offset = 0x15161718,
+				.imm = 0x11121314},
+			1, 40,
+			"\xe9\x30\xff\xff\x00\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00\x03"
+			"\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10\x15\x16\x17\x18"
+			"\x11\x12\x13\x14"},
+		{"un-ordered RC Send Middle: nothing but BTH", {.opcode = 0xc1, .pkey = 0xffff, .qpn = 9, .psn = 8}, 1024,
+			12, "\xc1\x00\xff\xff\x00\x00\x00\x09\x00\x00\x00\x08"},
 		{"CNP: BTH with BECN, 16 bytes reserved", {.opcode = 0x81, .becn = true, .pkey = 0xffff, .qpn = 9}, 0,
 			28, "\x81\x00\xff\xff\x40\x00\x00\x09\x00\x00\x00\x00\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"},
 	};
@@ -363,7 +414,8 @@ static void bad_fields(void **state)
 		{"CNP without the bytes reserved", 0x81, 0x00, 12, -EBADMSG},
 		{"0x91", 0x91, 0x00, 16, -EOPNOTSUPP},
 		{"SRC 0xb5", 0xb5, 0x00, 16, -EOPNOTSUPP},
-		{"a manufacturer's", 0xc0, 0x00, 16, -EOPNOTSUPP},
+		{"un-ordered Compare and Swap", 0xd3, 0x00, 40, -EOPNOTSUPP},
+		{"un-ordered SRC Acknowledge", 0xf1, 0x00, 16, -EOPNOTSUPP},
 		{"another", 0xff, 0x00, 16, -EOPNOTSUPP},
 	};
 

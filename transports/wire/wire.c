@@ -5,6 +5,8 @@
  */
 #include "wire/wire.h"
 
+#include "base/compiler.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -13,24 +15,25 @@ enum header {
 	XRCETH = 1 << 0,
 	DETH = 1 << 1,
 	RETH = 1 << 2,
-	ATOMIC_ETH = 1 << 3,
-	AETH = 1 << 4,
-	ATOMIC_ACK_ETH = 1 << 5,
-	IMM = 1 << 6,
-	IETH = 1 << 7,
-	CNP_RESERVED = 1 << 8, /* nothing but BTH is said in a congestion notification; 16 zero bytes follow */
-	KNOWN = 1 << 9,        /* no header: the operation exists */
+	OFFSET = 1 << 3, /* between our own ends */
+	ATOMIC_ETH = 1 << 4,
+	AETH = 1 << 5,
+	ATOMIC_ACK_ETH = 1 << 6,
+	IMM = 1 << 7,
+	IETH = 1 << 8,
+	CNP_RESERVED = 1 << 9, /* nothing but BTH is said in a congestion notification; 16 zero bytes follow */
+	KNOWN = 1 << 10,       /* no header: the operation exists */
 };
 
 enum {
 	BTH_SIZE = 12,
 	CNP_RESERVED_SIZE = 16,
 	OPERATIONS = 32,
-	HEADERS = 9,
+	HEADERS = 10,
 };
 
 /* Bytes of each, in the order of the bits. */
-static const uint8_t sizes[HEADERS] = {4, 8, 16, 28, 4, 8, 4, 4, CNP_RESERVED_SIZE};
+static const uint8_t sizes[HEADERS] = {4, 8, 16, 4, 28, 4, 8, 4, 4, CNP_RESERVED_SIZE};
 
 /* By operation. */
 static const uint16_t headers_of[OPERATIONS] = {
@@ -64,7 +67,9 @@ static const uint16_t headers_of[OPERATIONS] = {
 #define RELIABLE         0x00dfffffu /* those, Read, atomics and their answers, Send with Invalidate */
 #define RESPONSES        0x0007e000u /* Read responses, ACK, Atomic ACK */
 #define DATAGRAMS        0x00000030u /* Send Only, with and without Immediate */
-#define OWN              0x00020000u /* ACK with a bitmap */
+#define WRITES           0x00000fc0u
+#define UNORDERED        0x00c01fffu /* Sends, Writes, Read Request: the un-ordered types */
+#define OWN              0x0003e000u /* Read responses to one that came before its turn, ACK with a bitmap */
 #define CNP_OPCODE       (RWK_WIRE_CNP | 1u)
 
 /* What a class has, and what it puts in front of the operation's own headers. */
@@ -76,7 +81,8 @@ static const struct {
 	[RWK_WIRE_UC >> 5] = {SENDS_AND_WRITES, 0, 0},
 	[RWK_WIRE_UD >> 5] = {DATAGRAMS, 0, DETH},
 	[RWK_WIRE_SRC >> 5] = {RELIABLE, XRCETH, 0},
-	[RWK_WIRE_OWN >> 5] = {OWN, 0, 0},
+	[RWK_WIRE_OWN >> 5] = {UNORDERED | OWN, 0, 0},
+	[RWK_WIRE_OWN_SRC >> 5] = {UNORDERED, XRCETH, 0},
 };
 
 /* The headers of a packet with that opcode; 0: there is none such. */
@@ -90,6 +96,9 @@ static unsigned headers(uint8_t opcode)
 	if (!(classes[class].operations & 1u << operation))
 		return 0;
 	have = headers_of[operation] | classes[class].all_have;
+	/* Each packet of an un-ordered Write says where it goes. */
+	if (rwk_unlikely(opcode >= RWK_WIRE_OWN) && WRITES & 1u << operation)
+		have |= RETH | OFFSET;
 	return RESPONSES & 1u << operation ? have : have | classes[class].requests_have;
 }
 
@@ -175,8 +184,11 @@ size_t rwk_wire_pack(const struct rwk_wire *w, size_t payload, uint8_t *out)
 		p = put8_24(p, 0, w->srqn);
 	if (have & DETH)
 		p = put8_24(put32(p, w->deth.qkey), 0, w->deth.qpn);
-	if (have & RETH)
+	if (have & RETH) {
 		p = put32(put32(put64(p, w->reth.address), w->reth.key), w->reth.length);
+		if (rwk_unlikely(have & OFFSET))
+			p = put32(p, w->offset);
+	}
 	if (have & ATOMIC_ETH)
 		p = put64(put64(put32(put64(p, w->atomic.address), w->atomic.key), w->atomic.swap_add),
 			w->atomic.compare);
@@ -225,6 +237,10 @@ static void unpack_rest(struct rwk_wire *w, unsigned have, const uint8_t *p)
 		w->reth.key = get32(p + 8);
 		w->reth.length = get32(p + 12);
 		p += 16;
+		if (rwk_unlikely(have & OFFSET)) {
+			w->offset = get32(p);
+			p += 4;
+		}
 	}
 	if (have & ATOMIC_ETH) {
 		w->atomic.address = get64(p);

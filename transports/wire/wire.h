@@ -6,6 +6,7 @@
  *   BTH     12 bytes in front of every packet: opcode, flags, partition, destination QP, PSN
  *   RETH    what an RDMA request is about; AtomicETH the same for atomics
  *   AETH    an acknowledgement: syndrome and MSN; AtomicAckETH the value that an atomic found
+ *   OffsetETH  where in its message a packet of an un-ordered Write stands
  *   XRCETH  the shared receive queue that an SRC request is meant for
  *   ImmDt   four bytes of the client's; IETH a key to invalidate; DETH Q_Key and source QP of a datagram
  *   ICRC    the invariant CRC behind the payload and its pad (icrc.h)
@@ -32,7 +33,8 @@ enum rwk_wire_class {
 	RWK_WIRE_UD = 0x60,
 	RWK_WIRE_CNP = 0x80, /* 0x81 alone */
 	RWK_WIRE_SRC = 0xa0, /* InfiniBand's XRC */
-	RWK_WIRE_OWN = 0xc0, /* for the manufacturer; 0xe0 too */
+	RWK_WIRE_OWN = 0xc0, /* for the manufacturer: between our own ends, un-ordered requests of RC, and answers */
+	RWK_WIRE_OWN_SRC = 0xe0, /* the same: un-ordered requests of SRC */
 };
 
 /** What it does: the low five bits. */
@@ -99,7 +101,8 @@ struct rwk_wire {
 	uint64_t atomic_ack;
 	uint32_t imm; /* as a number; big-endian on the wire */
 	uint32_t invalidate;
-	uint32_t srqn; /* 24 bits */
+	uint32_t srqn;   /* 24 bits */
+	uint32_t offset; /* bytes */
 	struct {
 		uint32_t qkey, qpn;
 	} deth;
