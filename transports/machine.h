@@ -44,6 +44,9 @@ enum rwk_wr_flag {
 	RWK_WR_SOLICITED = 1 << 2,  /* SEND, WRITE with IMM: ask for a solicited event */
 	RWK_WR_FENCE = 1 << 3,      /* begins only when all Reads and atomics before it have ended */
 	RWK_WR_PROMPT = 1 << 4,     /* SEND, WRITE: somebody waits for its end; LAZY: ask for the acknowledgement */
+	/* Hints, S2-1; at most one of the two and FENCE (S2-6). With neither it is ordered. */
+	RWK_WR_UNORDERED = 1 << 5, /* may be done before un-ordered and half-ordered ones that were posted before it */
+	RWK_WR_HALF = 1 << 6, /* done after all that was posted before it; un-ordered ones behind may overtake it */
 };
 
 struct rwk_wr {
@@ -61,7 +64,8 @@ struct rwk_wr {
 
 	struct rwk_list link; /* the machine's, from here on */
 	uint32_t first_psn, packets;
-	uint32_t state;
+	uint16_t state;
+	uint16_t service; /* rc: the class of its requests' opcodes */
 	uint32_t count; /* rc: packets made so far */
 	uint64_t at;    /* uc: bytes in packets so far */
 };
@@ -90,16 +94,17 @@ struct rwk_machine_host {
 	void (*failed)(void *user, int err);
 
 	/**
-	 * A piece of a Send, in order. 0: taken; -EAGAIN: no receive is posted, nothing was taken (only with
-	 * RWK_PIECE_FIRST, but with any piece from an end of ours); -EMSGSIZE: longer than the receive; -EINVAL:
-	 * refused; -EIO. `where` is of RWK_PIECE_*. For SRC w->srqn says whose. A key to invalidate is in the last
-	 * piece's w.
+	 * A piece of a Send, those of one Send in order and nothing between them. 0: taken; -EAGAIN: no receive is
+	 * posted, nothing was taken (only with RWK_PIECE_FIRST, but with any piece from an end of ours); -EMSGSIZE:
+	 * longer than the receive; -EINVAL: refused; -EIO. `where` is of RWK_PIECE_*. For SRC w->srqn says whose. A key
+	 * to invalidate is in the last piece's w.
 	 */
 	int (*receive)(void *user, const struct rwk_wire *w, unsigned where, const void *bytes, size_t len);
 	/**
 	 * Looks whether [address, address + len) can be reached with `key`: 0; -EACCES. Called for the first packet of
-	 * each Write with its whole length, and for each Read Request and atomic. Not for 0 bytes, which need no key;
-	 * but for SRC then too, since the SRQ w->srqn must be one that may be named, and key and address do not matter.
+	 * each Write with its whole length (of an un-ordered one for each), and for each Read Request and atomic. Not
+	 * for 0 bytes, which need no key; but for SRC then too, since the SRQ w->srqn must be one that may be named,
+	 * and key and address do not matter.
 	 */
 	int (*reach)(void *user, const struct rwk_wire *w, uint32_t key, uint64_t address, size_t len, unsigned access);
 	/**
@@ -123,6 +128,8 @@ struct rwk_machine_host {
 	int (*keep)(void *user, uint32_t slot, const struct rwk_wire *w, const void *bytes, size_t len);
 	const void *(*kept)(void *user, uint32_t slot, struct rwk_wire *w, size_t *len);
 	void (*drop)(void *user, uint32_t slot);
+	/** Un-ordered types: what is kept has these headers from now on, and its payload is not asked for any more. */
+	void (*mark)(void *user, uint32_t slot, const struct rwk_wire *w);
 };
 
 #define RWK_MACHINE_IOV 10 /* pieces of a packet's payload, at most */
@@ -133,6 +140,7 @@ struct rwk_qp_counters {
 	uint64_t sent_again, timeouts, probes;
 	uint64_t acks_out, acks_in, naks_out, naks_in, rnr_out, rnr_in;
 	uint64_t duplicates, early, kept, gaps; /* gaps: UC messages lost */
+	uint64_t before_turn; /* un-ordered packets that were taken although earlier ones were missing */
 	uint64_t bad_opcode, bad_length, bad_access, bad_state, too_far;
 };
 

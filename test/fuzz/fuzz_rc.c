@@ -216,6 +216,14 @@ static void on_drop(void *user, uint32_t slot)
 	e->kept[slot] = NULL;
 }
 
+static void on_mark(void *user, uint32_t slot, const struct rwk_wire *w)
+{
+	struct end *e = user;
+
+	must(slot < RWK_RC_WINDOW_MAX && e->kept[slot]);
+	e->kept[slot]->w = *w;
+}
+
 static const struct rwk_machine_host host = {
 	.emit = on_emit,
 	.done = on_done,
@@ -229,6 +237,7 @@ static const struct rwk_machine_host host = {
 	.keep = on_keep,
 	.kept = on_kept,
 	.drop = on_drop,
+	.mark = on_mark,
 };
 
 static void open_end(struct end *e, const struct rwk_rc_attr *attr)
@@ -269,7 +278,7 @@ static void post(struct end *e, struct input *in)
 	if (i == WRS)
 		return;
 	wr = &e->wrs[i];
-	*wr = (struct rwk_wr){.type = next(in) % 6, .flags = next(in) & 15, .imm = i, .key = KEY};
+	*wr = (struct rwk_wr){.type = next(in) % 6, .flags = next(in) & 0x6f, .imm = i, .key = KEY};
 	wr->length = wr->type >= RWK_WR_COMPARE_SWAP ? 8 : lengths[next(in) % 8];
 	wr->remote = BASE + next(in) * 8u;
 	e->buffers[i] = malloc(wr->length ? wr->length : 1);
@@ -290,7 +299,7 @@ static void change(struct packet *p, struct input *in, const struct end *to)
 {
 	uint32_t v;
 
-	switch (next(in) % 12) {
+	switch (next(in) % 13) {
 	case 0:
 		p->w.opcode = next(in);
 		break;
@@ -324,6 +333,9 @@ static void change(struct packet *p, struct input *in, const struct end *to)
 	case 10:
 		p->w.reth.key = KEY;
 		p->w.reth.length = next(in) * 64u;
+		break;
+	case 12:
+		p->w.offset = next32(in);
 		break;
 	default: /* the bitmap of an acknowledgement of ours */
 		p->len = next(in) % 40;
@@ -421,7 +433,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 		.retry = 3,
 		.rnr_retry = own & 8 ? 7 : 2,
 		.rnr_timer = 1,
-		.own = own & 7,
+		.own = (own & 7) | (own & RWK_RC_SELECTIVE && own & 8 ? RWK_RC_UNORDERED : 0),
 		.reach = RWK_REACH_READ | RWK_REACH_WRITE | RWK_REACH_ATOMIC,
 		.timeout = 100000,
 		.ack_delay = 1000,

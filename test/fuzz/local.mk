@@ -10,7 +10,7 @@ check_PROGRAMS += $(FUZZERS)
 test_fuzz_fuzz_rc_SOURCES = test/fuzz/fuzz_rc.c \
 	transports/rc/ack.c transports/rc/answers.c transports/rc/early.c transports/rc/loss.c transports/rc/marks.c \
 	transports/rc/qp.c transports/rc/reads.c transports/rc/requester.c transports/rc/responder.c \
-	transports/rc/window.c transports/wire/segment.c transports/wire/wire.c src/base/iov.c
+	transports/rc/unordered.c transports/rc/window.c transports/wire/segment.c transports/wire/wire.c src/base/iov.c
 test_fuzz_fuzz_rc_CPPFLAGS = $(AM_CPPFLAGS)
 test_fuzz_fuzz_rc_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_rc_LDFLAGS = -fsanitize=fuzzer,address,undefined

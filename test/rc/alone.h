@@ -25,7 +25,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static void post(struct end *e, unsigned i, unsigned type, size_t len)
+static inline void post(struct end *e, unsigned i, unsigned type, size_t len)
 {
 	wrs[i] = end_wr(type, &iovs[i], type == RWK_WR_READ ? back : bytes, len);
 	end_post(e, &wrs[i]);

@@ -314,6 +314,15 @@ static void on_drop(void *user, uint32_t slot)
 	e->kept_now--;
 }
 
+static void on_mark(void *user, uint32_t slot, const struct rwk_wire *w)
+{
+	struct end *e = user;
+
+	assert_in_range(slot, 0, RWK_RC_WINDOW_MAX - 1);
+	assert_non_null(e->kept[slot]);
+	e->kept[slot]->w = *w;
+}
+
 const struct rwk_machine_host end_host = {
 	.emit = on_emit,
 	.done = on_done,
@@ -327,6 +336,7 @@ const struct rwk_machine_host end_host = {
 	.keep = on_keep,
 	.kept = on_kept,
 	.drop = on_drop,
+	.mark = on_mark,
 };
 
 static struct end *open_end(const struct rwk_rc_attr *attr, uint32_t qpn)

@@ -43,6 +43,12 @@ test_rc_test_states_CPPFLAGS = $(TEST_CPPFLAGS)
 test_rc_test_states_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_states
 
+check_PROGRAMS += test/rc/test_unordered
+test_rc_test_unordered_SOURCES = test/rc/test_unordered.c test/rc/alone.h $(rc_end)
+test_rc_test_unordered_CPPFLAGS = $(TEST_CPPFLAGS)
+test_rc_test_unordered_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/rc/test_unordered
+
 check_PROGRAMS += test/rc/test_shared
 test_rc_test_shared_SOURCES = test/rc/test_shared.c test/rwk_test.h
 test_rc_test_shared_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -52,7 +52,7 @@ static void steps(void **state)
 static void values(void **state)
 {
 	static const struct rwk_rc_attr good = {.peer_qpn = 1, .pmtu = 256, .window = 1, .reads = 1, .timeout = 1};
-	struct rwk_rc_attr bad[23];
+	struct rwk_rc_attr bad[24];
 	unsigned n = 0;
 	struct end *e;
 
@@ -75,7 +75,8 @@ static void values(void **state)
 	bad[n++].rnr_timer = 32;
 	bad[n++].service = RWK_WIRE_UC;
 	bad[n++].service = RWK_WIRE_OWN;
-	bad[n++].own = 8;
+	bad[n++].own = 16;
+	bad[n++].own = RWK_RC_UNORDERED; /* without SELECTIVE */
 	bad[n++].timeout = 0;
 	bad[n++].own = RWK_RC_LAZY; /* without ack_every */
 	bad[n++].read_chunk = 255;

@@ -311,8 +311,14 @@ static void take_selective(
 		answered(qp, wr);
 		return;
 	}
-	rwk_rc_settle(r, w->psn);
-	in_order(qp, rwk_psn_add(w->psn, 1));
+	if (rwk_unlikely(rwk_rc_is_unordered(w))) {
+		/* It was executed before its turn: nothing is said of those before it. */
+		rwk_rc_unmark(r, w->psn, rwk_psn_add(w->psn, 1));
+		rwk_rc_settle(r, w->psn);
+	} else {
+		rwk_rc_settle(r, w->psn);
+		in_order(qp, rwk_psn_add(w->psn, 1));
+	}
 	rwk_rc_move_una(qp);
 }
 
@@ -342,7 +348,7 @@ static void response(struct rwk_rc *qp, const struct rwk_wire *w, const uint8_t 
 		take_selective(qp, wr, w, payload, len);
 	else
 		take_strict(qp, wr, w, payload, len);
-	if (rwk_psn_diff(behind, r->high) > 0)
+	if (rwk_psn_diff(behind, r->high) > 0 && !rwk_rc_is_unordered(w))
 		r->high = behind;
 	news(qp, una, acked, settled, now);
 	if (rwk_unlikely(rwk_psn_diff(behind, r->una) > 0))

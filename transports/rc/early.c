@@ -11,6 +11,22 @@ static bool is_read(const struct rwk_wire *w)
 	return RWK_WIRE_OPERATION(w->opcode) == RWK_WIRE_READ_REQUEST;
 }
 
+static void read_again(struct rwk_rc *qp, const struct rwk_wire *w);
+
+/* What is kept has come again: a Read that was executed before its turn is executed again. */
+static void kept_again(struct rwk_rc *qp, const struct rwk_wire *w)
+{
+	struct rwk_wire before;
+	size_t len;
+
+	qp->counters.duplicates++;
+	if (!rwk_rc_is_unordered(w) || !is_read(w))
+		return;
+	qp->host->kept(qp->user, w->psn % RWK_RC_WINDOW_MAX, &before, &len);
+	if (before.pad == RWK_RC_TAKEN && !before.aeth.syndrome && w->reth.length <= before.reth.length)
+		read_again(qp, w);
+}
+
 static void keep(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len, uint32_t ahead)
 {
 	struct rwk_rc_responder *r = qp->responder;
@@ -22,15 +38,17 @@ static void keep(struct rwk_rc *qp, const struct rwk_wire *w, const void *payloa
 	}
 	rwk_rc_ack_now(r);
 	if (rwk_rc_bit(&r->kept, w->psn)) {
-		qp->counters.duplicates++;
+		kept_again(qp, w);
 		return;
 	}
-	if (qp->host->keep(qp->user, w->psn % RWK_RC_WINDOW_MAX, w, payload, len))
+	if (qp->host->keep(qp->user, w->psn % RWK_RC_WINDOW_MAX, w, payload, rwk_rc_waits(w) ? len : 0))
 		return;
 	rwk_rc_bit_set(&r->kept, w->psn);
 	r->kept_count++;
 	r->kept_reads += is_read(w);
 	qp->counters.kept++;
+	if (rwk_unlikely(rwk_rc_is_unordered(w)))
+		rwk_rc_before_turn(qp, w, payload, len);
 }
 
 void rwk_rc_early(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len, uint32_t ahead)
@@ -49,8 +67,6 @@ void rwk_rc_early(struct rwk_rc *qp, const struct rwk_wire *w, const void *paylo
 	r->refused = r->expected;
 	r->syndrome = RWK_WIRE_NAK_SEQUENCE;
 }
-
-static void read_again(struct rwk_rc *qp, const struct rwk_wire *w);
 
 /*
  * SELECTIVE: a Read's numbers may be asked for in other parts than before, so that a part was there and the rest was
@@ -80,9 +96,7 @@ static void read_again(struct rwk_rc *qp, const struct rwk_wire *w)
 {
 	struct rwk_rc_responder *r = qp->responder;
 
-	if (!(r->reach & RWK_REACH_READ) ||
-		((w->reth.length || r->service == RWK_WIRE_SRC) &&
-			qp->host->reach(qp->user, w, w->reth.key, w->reth.address, w->reth.length, RWK_REACH_READ))) {
+	if (!(r->reach & RWK_REACH_READ) || rwk_rc_reach_read(qp, w)) {
 		qp->counters.bad_access++;
 		if (!(r->own & RWK_RC_SELECTIVE)) /* else: see rwk_rc_result.again */
 			rwk_rc_refuse(qp, w->psn, RWK_WIRE_NAK_ACCESS);
@@ -127,7 +141,7 @@ void rwk_rc_duplicate(struct rwk_rc *qp, const struct rwk_wire *w, rwk_time now)
 	}
 }
 
-static void forget(struct rwk_rc *qp, uint32_t psn, bool read)
+void rwk_rc_forget(struct rwk_rc *qp, uint32_t psn, bool read)
 {
 	struct rwk_rc_responder *r = qp->responder;
 
@@ -147,7 +161,7 @@ void rwk_rc_drop_kept(struct rwk_rc *qp, uint32_t from, uint32_t to)
 
 		if (!rwk_rc_bit(&r->kept, p))
 			continue;
-		forget(qp, p,
+		rwk_rc_forget(qp, p,
 			r->kept_reads && qp->host->kept(qp->user, p % RWK_RC_WINDOW_MAX, &w, &len) && is_read(&w));
 	}
 }
@@ -161,9 +175,10 @@ void rwk_rc_drain(struct rwk_rc *qp, rwk_time now)
 		struct rwk_wire w;
 		size_t len = 0;
 		const void *payload = qp->host->kept(qp->user, psn % RWK_RC_WINDOW_MAX, &w, &len);
-		bool taken = rwk_rc_take(qp, &w, payload, len, now);
+		bool taken = rwk_unlikely(w.pad == RWK_RC_TAKEN) ? rwk_rc_pass(qp, &w)
+								 : rwk_rc_take(qp, &w, payload, len, now);
 
-		forget(qp, psn, is_read(&w));
+		rwk_rc_forget(qp, psn, is_read(&w));
 		if (!taken)
 			return; /* refused, or not ready: then it will be sent again */
 		rwk_rc_drop_kept(qp, rwk_psn_add(psn, 1), r->expected);

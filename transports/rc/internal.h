@@ -10,6 +10,7 @@
  *   window.c     round trips, time-outs, how many packets may be under way
  *   responder.c  requests in order become upcalls
  *   early.c      requests out of order: duplicates, gaps, what is kept for later
+ *   unordered.c  those of an un-ordered type: done before their turn
  *   reads.c      Read responses and atomics' answers
  *   ack.c        acknowledgements: when, and what they say
  *
@@ -114,6 +115,7 @@ struct rwk_rc_requester {
 	uint32_t round_mark;    /* those of sent_before were sent again before this one was new */
 	uint32_t recover;       /* the window was halved when this one was next */
 	uint32_t last_again;    /* SELECTIVE: one behind the last packet sent again after a time-out */
+	uint32_t ordered;       /* UNORDERED: one behind the last packet of an ordered message, or before acked */
 	rwk_time timeout, ack_delay;
 	struct rwk_rc_bits has_settled; /* has come (at the peer out of order; a Read's: the response has) */
 	struct rwk_rc_bits is_lost;     /* to be sent again */
@@ -298,6 +300,14 @@ static inline uint32_t rwk_rc_under_way(const struct rwk_rc_requester *r)
 }
 
 /* responder.c */
+/** Is that the right number of bytes for such a packet? */
+bool rwk_rc_fits(const struct rwk_rc_responder *r, unsigned kind, size_t len);
+/** May the peer read so much, and at all? 0; -EINVAL, -EACCES. */
+int rwk_rc_may_read(struct rwk_rc *qp, const struct rwk_wire *w);
+/** And just that? 0; what the host says. */
+int rwk_rc_reach_read(struct rwk_rc *qp, const struct rwk_wire *w);
+/** The syndrome for what the host says, but not ready; counted. */
+uint8_t rwk_rc_syndrome(struct rwk_rc *qp, int err);
 void rwk_rc_request(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len, rwk_time now);
 /** The packet that is `expected` has come: takes it, and what was kept behind it. */
 void rwk_rc_in_order(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len, rwk_time now);
@@ -309,6 +319,8 @@ void rwk_rc_refuse(struct rwk_rc *qp, uint32_t psn, uint8_t syndrome);
 int rwk_rc_error(unsigned syndrome);
 
 /* early.c */
+/** Drops what is kept under that number; `read`: it is a Read Request. */
+void rwk_rc_forget(struct rwk_rc *qp, uint32_t psn, bool read);
 void rwk_rc_early(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len, uint32_t ahead);
 void rwk_rc_duplicate(struct rwk_rc *qp, const struct rwk_wire *w, rwk_time now);
 /** Takes what was kept and is in order now. */
@@ -316,7 +328,38 @@ void rwk_rc_drain(struct rwk_rc *qp, rwk_time now);
 /** Drops what is kept of the packets from `from` to before `to`. */
 void rwk_rc_drop_kept(struct rwk_rc *qp, uint32_t from, uint32_t to);
 
+/* unordered.c */
+/** In the headers of what the host keeps: it was done before its turn, but for what aeth.syndrome refuses (or 0). */
+#define RWK_RC_TAKEN 4u /* in place of `pad`, which is 3 at most */
+
+static inline bool rwk_rc_is_unordered(const struct rwk_wire *w)
+{
+	return w->opcode >= RWK_WIRE_OWN;
+}
+
+/** The class of un-ordered requests. */
+static inline uint8_t rwk_rc_unordered_class(uint8_t service)
+{
+	return service == RWK_WIRE_SRC ? RWK_WIRE_OWN_SRC : RWK_WIRE_OWN;
+}
+
+/** Places a packet of an un-ordered Write: 0; what the host says, or -EINVAL. */
+int rwk_rc_write_unordered(struct rwk_rc *qp, const struct rwk_wire *w, unsigned kind, const void *payload, size_t len);
+/** Does the host have to keep its payload? */
+bool rwk_rc_waits(const struct rwk_wire *w);
+/** The host keeps that packet from now on: does what can be done before its turn. */
+void rwk_rc_before_turn(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len);
+/** The turn of one has come that is done. False: it is refused. */
+bool rwk_rc_pass(struct rwk_rc *qp, const struct rwk_wire *w);
+/** Refuses in its turn the Read that packet psn belongs to, which was executed before it. */
+void rwk_rc_refuse_later(struct rwk_rc *qp, uint32_t psn, int err);
+
 /* reads.c */
+/** Has its turn not come? */
+static inline bool rwk_rc_is_early(const struct rwk_rc_responder *r, uint32_t psn)
+{
+	return rwk_psn_diff(psn, r->expected) >= 0;
+}
 /** Packets, and numbers, of a Read of so many bytes. */
 static inline uint32_t rwk_rc_read_packets(const struct rwk_rc_responder *r, uint32_t bytes)
 {
@@ -330,7 +373,9 @@ void rwk_rc_atomic_add(struct rwk_rc_responder *r, uint32_t psn, uint64_t before
 void rwk_rc_read_again(struct rwk_rc *qp, const struct rwk_wire *w);
 /** A duplicate of an atomic; of one that is not known it is passed over. */
 void rwk_rc_atomic_again(struct rwk_rc_responder *r, uint32_t psn);
-/** Sends answers in the order of their numbers. False: the link has no room, some are left. */
+/**
+ * Sends answers in the order of their numbers; those whose turn has not come only if no acknowledgement is due, which
+ * has to go before them. False: the link has no room, some are left. */
 bool rwk_rc_send_answers(struct rwk_rc *qp);
 
 /* ack.c */

@@ -3,6 +3,7 @@ libropewalk_core_la_SOURCES += \
 	transports/rc/answers.c \
 	transports/rc/early.c \
 	transports/rc/internal.h \
+	transports/rc/kinds.h \
 	transports/rc/loss.c \
 	transports/rc/marks.c \
 	transports/rc/qp.c \
@@ -10,4 +11,5 @@ libropewalk_core_la_SOURCES += \
 	transports/rc/reads.c \
 	transports/rc/requester.c \
 	transports/rc/responder.c \
+	transports/rc/unordered.c \
 	transports/rc/window.c

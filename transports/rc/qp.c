@@ -121,7 +121,8 @@ static bool attr_is_sound(const struct rwk_rc_attr *a)
 	       a->peer_reads <= RWK_RC_READS_MAX && a->retry <= 7 && a->rnr_retry <= 7 && a->rnr_timer <= 31 &&
 	       (a->service == RWK_WIRE_RC || a->service == RWK_WIRE_SRC) &&
 	       !(a->reach & ~(unsigned)(RWK_REACH_READ | RWK_REACH_WRITE | RWK_REACH_ATOMIC)) &&
-	       !(a->own & ~(unsigned)(RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS)) && a->timeout &&
+	       !(a->own & ~(unsigned)(RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_RC_UNORDERED)) &&
+	       (a->own & RWK_RC_SELECTIVE || !(a->own & RWK_RC_UNORDERED)) && a->timeout &&
 	       a->ack_delay <= UINT32_MAX && (!(a->own & RWK_RC_LAZY) || a->ack_every) && a->read_chunk % a->pmtu == 0;
 }
 
@@ -147,6 +148,7 @@ static void open_requester(struct rwk_rc_requester *r, const struct rwk_rc_attr 
 		.high = a->send_psn,
 		.sure = a->send_psn,
 		.recover = a->send_psn,
+		.ordered = a->send_psn,
 		.asked = rwk_psn_add(a->send_psn, RWK_PSN_MASK),
 		.peer_qpn = a->peer_qpn,
 		.pmtu = a->pmtu,
@@ -237,18 +239,23 @@ const struct rwk_qp_counters *rwk_rc_counters(const struct rwk_rc *qp)
 	return &qp->counters;
 }
 
+#define ORDER (RWK_WR_FENCE | RWK_WR_UNORDERED | RWK_WR_HALF) /* at most one of these: S2-6 */
+
 /* Is it a request that exists? */
 static bool is_sound(const struct rwk_wr *wr)
 {
 	static const uint8_t flags[] = {
-		[RWK_WR_SEND] = RWK_WR_IMM | RWK_WR_INVALIDATE | RWK_WR_SOLICITED | RWK_WR_FENCE | RWK_WR_PROMPT,
-		[RWK_WR_WRITE] = RWK_WR_IMM | RWK_WR_SOLICITED | RWK_WR_FENCE | RWK_WR_PROMPT,
-		[RWK_WR_READ] = RWK_WR_FENCE,
-		[RWK_WR_COMPARE_SWAP] = RWK_WR_FENCE,
-		[RWK_WR_FETCH_ADD] = RWK_WR_FENCE,
+		[RWK_WR_SEND] = RWK_WR_IMM | RWK_WR_INVALIDATE | RWK_WR_SOLICITED | RWK_WR_PROMPT | ORDER,
+		[RWK_WR_WRITE] = RWK_WR_IMM | RWK_WR_SOLICITED | RWK_WR_PROMPT | ORDER,
+		[RWK_WR_READ] = ORDER,
+		[RWK_WR_COMPARE_SWAP] = ORDER,
+		[RWK_WR_FETCH_ADD] = ORDER,
 	};
+	unsigned order = wr->flags & ORDER;
 
 	if (wr->type > RWK_WR_FETCH_ADD || wr->flags & ~flags[wr->type])
+		return false;
+	if (rwk_unlikely(order & (order - 1)))
 		return false;
 	if (wr->flags & RWK_WR_IMM && wr->flags & RWK_WR_INVALIDATE)
 		return false;
@@ -300,6 +307,18 @@ static bool is_answer(uint8_t opcode)
 	return operation >= RWK_WIRE_READ_FIRST && operation <= RWK_WIRE_ATOMIC_ACK;
 }
 
+/* An opcode of our own: have both ends agreed on it? */
+static bool is_agreed(const struct rwk_rc *qp, uint8_t opcode)
+{
+	const struct rwk_rc_requester *r = &qp->req;
+
+	if (opcode == (RWK_WIRE_OWN | RWK_WIRE_ACK))
+		return r->own & RWK_RC_SELECTIVE;
+	return r->own & RWK_RC_UNORDERED &&
+	       RWK_WIRE_CLASS(opcode) ==
+		       (is_answer(opcode) ? (unsigned)RWK_WIRE_OWN : rwk_rc_unordered_class(r->service));
+}
+
 /* In ERR all is dropped; but a peer of ours that never gives up is told again why. */
 static void late_packet(struct rwk_rc *qp, const struct rwk_wire *w)
 {
@@ -318,8 +337,7 @@ void rwk_rc_packet(struct rwk_rc *qp, const struct rwk_wire *w, const void *payl
 		late_packet(qp, w);
 		return;
 	}
-	if (rwk_unlikely(RWK_WIRE_CLASS(w->opcode) != qp->req.service) &&
-		!(w->opcode == (RWK_WIRE_OWN | RWK_WIRE_ACK) && qp->req.own & RWK_RC_SELECTIVE)) {
+	if (rwk_unlikely(RWK_WIRE_CLASS(w->opcode) != qp->req.service) && !is_agreed(qp, w->opcode)) {
 		qp->counters.bad_opcode++;
 		return;
 	}
@@ -346,6 +364,8 @@ static void respond(struct rwk_rc *qp, rwk_time now)
 	if (rwk_unlikely(r->answer == RWK_RC_ANSWER_FATAL) && !qp->blocked) {
 		r->silent = true;
 		rwk_rc_break(qp, NULL, 0, rwk_rc_error(r->syndrome));
+	} else if (rwk_unlikely(r->due) && !qp->blocked) {
+		rwk_rc_send_answers(qp);
 	}
 }
 

@@ -14,6 +14,11 @@
  * window allows: the receiver of the data controls the flow. Without, one Read may go beyond it, and what is posted
  * behind waits until its responses have come.
  *
+ * UNORDERED: what is posted as un-ordered goes by an un-ordered type, if nothing ordered before it waits for its
+ * acknowledgement (S2-9, S2-10). The peer places such a Write, executes such a Read and delivers such a Send, once all
+ * of it is there, although packets before it are missing (S2-11, S2-12). Work requests end in the order of posting all
+ * the same, and what is wrong is said in its turn. Without UNORDERED both hints are passed over.
+ *
  * Of an acknowledgement of our own (SELECTIVE) the payload that emit gets, at most 36 bytes, is valid during the call
  * only; a link copies pieces that short (RWK_LINK_COPIED).
  */
@@ -33,6 +38,8 @@ enum rwk_rc_own {
 				    window runs out */
 	RWK_RC_ENDLESS = 1 << 2, /* silence is not death: retries back off to a second and never end; death is for the
 				    owner to notice */
+	RWK_RC_UNORDERED = 1 << 3, /* with SELECTIVE: requests have un-ordered types (../wire/FORMAT.md), which may be
+				      done before their turn; the host has `mark` */
 };
 
 #define RWK_RC_WINDOW_MAX 256u /* packets under way */
@@ -96,8 +103,9 @@ enum rwk_qp_state rwk_rc_state(const struct rwk_rc *qp);
 
 /**
  * Posts a work request; the packets are made by pump. 0; -EINVAL: not in RTS (in ERR: 0, and done with -ECANCELED in
- * the next pump), a type or flag that does not exist or that the type cannot have, an atomic that is not of 8 bytes, a
- * Send or Write of more than RWK_MACHINE_IOV pieces; -EMSGSIZE: more than RWK_WIRE_LENGTH_MAX.
+ * the next pump), a type or flag that does not exist or that the type cannot have, more than one of FENCE, UNORDERED
+ * and HALF, an atomic that is not of 8 bytes, a Send or Write of more than RWK_MACHINE_IOV pieces; -EMSGSIZE: more than
+ * RWK_WIRE_LENGTH_MAX.
  */
 int rwk_rc_post(struct rwk_rc *qp, struct rwk_wr *wr);
 /** Takes back a posted request of which no packet has been made: 0; -EBUSY. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The answers that carry data, each sent when all with lower numbers are. Reads are run when there is room in the link;
+ * The answers that carry data, each sent when all with lower numbers are (but for what is executed before its turn:
+ * those that are missing come behind it). Reads are run when there is room in the link;
  * an atomic was run when it came, and its value stays, so that a duplicate gets the same answer.
  *
  * The peer has at most RWK_RC_READS_MAX Reads and atomics under way (more are refused), and of duplicates of Reads at
@@ -175,16 +176,21 @@ static uint8_t response_opcode(const struct rwk_rc_result *read, bool last)
 static bool send_piece(struct rwk_rc *qp, struct rwk_rc_out *o, struct rwk_rc_result *read)
 {
 	struct rwk_rc_responder *r = qp->responder;
-	bool last = read->left <= r->pmtu;
+	bool last = read->left <= r->pmtu, early = rwk_rc_is_early(r, read->psn);
 	uint32_t length = last ? read->left : r->pmtu;
 
-	o->w.opcode = r->service | response_opcode(read, last);
+	o->w.opcode = (early ? RWK_WIRE_OWN : r->service) | response_opcode(read, last);
 	o->w.psn = read->psn;
 	put_aeth(&o->w, r);
 	o->length = length;
 	o->count = 0;
 	if (length)
 		o->count = qp->host->read(qp->user, read->key, read->word, length, o->iov, RWK_MACHINE_IOV);
+	if (rwk_unlikely(o->count < 0 && early)) {
+		rwk_rc_refuse_later(qp, read->psn, o->count);
+		read->left = 0;
+		return true;
+	}
 	if (o->count < 0) {
 		qp->counters.bad_access++;
 		if (read->again && r->own & RWK_RC_SELECTIVE) {
@@ -232,6 +238,8 @@ bool rwk_rc_send_answers(struct rwk_rc *qp)
 	while (r->due) {
 		struct rwk_rc_result *x = first_due(r);
 
+		if (rwk_unlikely(rwk_rc_is_early(r, x->psn)) && r->answer == RWK_RC_ANSWER_ACK)
+			return true;
 		if (!(x->kind == RWK_RC_RESULT_READ ? send_read(qp, &o, x) : send_atomic(qp, &o, x))) {
 			if (qp->blocked)
 				return false;

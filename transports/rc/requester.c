@@ -51,7 +51,7 @@ static enum rwk_segment_kind segment_kind(const struct rwk_wr *wr)
 /* Packet i of a Send or a Write. */
 static void make_piece(struct rwk_rc_requester *r, struct rwk_rc_out *o, const struct rwk_wr *wr, uint32_t i)
 {
-	struct rwk_segment s = rwk_segment_at(r->service, segment_kind(wr), (uint32_t)wr->length, r->pmtu, i);
+	struct rwk_segment s = rwk_segment_at((uint8_t)wr->service, segment_kind(wr), (uint32_t)wr->length, r->pmtu, i);
 
 	o->w.opcode = s.opcode;
 	o->length = s.length;
@@ -68,7 +68,8 @@ static void make_piece(struct rwk_rc_requester *r, struct rwk_rc_out *o, const s
 		o->w.solicited = wr->flags & RWK_WR_SOLICITED;
 		o->w.imm = o->w.invalidate = wr->imm;
 	}
-	if (i == 0 && wr->type == RWK_WR_WRITE) {
+	if (wr->type == RWK_WR_WRITE && (i == 0 || wr->service >= RWK_WIRE_OWN)) {
+		o->w.offset = s.offset;
 		o->w.reth.address = wr->remote;
 		o->w.reth.key = wr->key;
 		o->w.reth.length = (uint32_t)wr->length;
@@ -81,7 +82,7 @@ static void make_read(
 {
 	uint64_t from = (uint64_t)i * r->pmtu, to = from + (uint64_t)count * r->pmtu;
 
-	o->w.opcode = r->service | RWK_WIRE_READ_REQUEST;
+	o->w.opcode = (uint8_t)(wr->service | RWK_WIRE_READ_REQUEST);
 	o->w.reth.address = wr->remote + from;
 	o->w.reth.key = wr->key;
 	o->w.reth.length = (uint32_t)((to < wr->length ? to : wr->length) - from);
@@ -167,12 +168,26 @@ static bool is_awaited(const struct rwk_rc_requester *r, const struct rwk_wr *wr
 	return !(r->own & RWK_RC_LAZY) || wr->packets > LONG || wr->flags & RWK_WR_PROMPT;
 }
 
+/*
+ * S2-9: an un-ordered type only for what is un-ordered, and when nothing ordered before it waits for its
+ * acknowledgement. What is half-ordered (S2-10), or un-ordered but went by its plain type, need not be acknowledged.
+ */
+static uint8_t class_of(struct rwk_rc_requester *r, const struct rwk_wr *wr)
+{
+	if (rwk_psn_diff(r->acked, r->ordered) < 0)
+		return r->service;
+	r->ordered = r->acked;
+	return wr->flags & RWK_WR_UNORDERED && wr->type <= RWK_WR_READ ? rwk_rc_unordered_class(r->service)
+								       : r->service;
+}
+
 /* What may_send wants to know of the work request that is next; it has not begun before a packet of it is sent. */
 static void prepare(struct rwk_rc_requester *r, struct rwk_wr *wr)
 {
 	wr->first_psn = r->next;
 	wr->packets = wr->length <= r->pmtu ? 1 : rwk_segment_count((uint32_t)wr->length, r->pmtu);
 	wr->count = 0;
+	wr->service = rwk_unlikely(r->own & RWK_RC_UNORDERED) ? class_of(r, wr) : r->service;
 }
 
 /* Packets of wr from r->next on are with the link. */
@@ -188,6 +203,8 @@ static void sent(struct rwk_rc_requester *r, struct rwk_wr *wr, uint32_t count, 
 	if (r->back == r->next)
 		r->back = rwk_psn_add(r->next, count);
 	r->next = rwk_psn_add(r->next, count);
+	if (rwk_unlikely(r->own & RWK_RC_UNORDERED) && !(wr->flags & (RWK_WR_UNORDERED | RWK_WR_HALF)))
+		r->ordered = r->next;
 	r->reads_out += rwk_rc_is_answered(wr);
 	wr->state = RWK_RC_WR_BEGUN;
 	wr->count += count;

@@ -4,20 +4,9 @@
  * message, its length, then what the host says. A refusal ends the QP (0x61 invalid, 0x62 access, 0x63 operational); a
  * receiver that is not ready does not.
  */
-#include "internal.h"
+#include "kinds.h"
 
-/* What an operation is. */
-enum {
-	FIRST = RWK_PIECE_FIRST,
-	LAST = RWK_PIECE_LAST,
-	SEND = 1 << 2,
-	WRITE = 1 << 3,
-	IMM = 1 << 4,
-	READ = 1 << 5,
-	ATOMIC = 1 << 6,
-};
-
-static const uint8_t kinds[32] = {
+const uint8_t rwk_rc_kinds[32] = {
 	[RWK_WIRE_SEND_FIRST] = SEND | FIRST,
 	[RWK_WIRE_SEND_MIDDLE] = SEND,
 	[RWK_WIRE_SEND_LAST] = SEND | LAST,
@@ -51,31 +40,39 @@ static bool refuse(struct rwk_rc *qp, uint8_t syndrome, uint64_t *counter)
 	return false;
 }
 
+uint8_t rwk_rc_syndrome(struct rwk_rc *qp, int err)
+{
+	switch (err) {
+	case -EACCES:
+		qp->counters.bad_access++;
+		return RWK_WIRE_NAK_ACCESS;
+	case -EMSGSIZE:
+	case -EINVAL:
+		qp->counters.bad_length++;
+		return RWK_WIRE_NAK_INVALID;
+	default:
+		return RWK_WIRE_NAK_OPERATIONAL;
+	}
+}
+
 /* The host did not take it: not ready, or refused. */
 static bool not_taken(struct rwk_rc *qp, int err)
 {
 	struct rwk_rc_responder *r = qp->responder;
 
-	switch (err) {
-	case -EAGAIN:
-		r->answer = RWK_RC_ANSWER_NAK;
-		r->refused = r->expected;
-		r->syndrome = RWK_WIRE_RNR | r->rnr_timer;
-		r->silent = true;
-		return false;
-	case -EACCES:
-		return refuse(qp, RWK_WIRE_NAK_ACCESS, &qp->counters.bad_access);
-	case -EMSGSIZE:
-	case -EINVAL:
-		return refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_length);
-	default:
-		rwk_rc_refuse(qp, r->expected, RWK_WIRE_NAK_OPERATIONAL);
+	if (err != -EAGAIN) {
+		rwk_rc_refuse(qp, r->expected, rwk_rc_syndrome(qp, err));
 		return false;
 	}
+	r->answer = RWK_RC_ANSWER_NAK;
+	r->refused = r->expected;
+	r->syndrome = RWK_WIRE_RNR | r->rnr_timer;
+	r->silent = true;
+	return false;
 }
 
 /* First and Middle carry one PMTU, Last 1 byte to one PMTU, Only nothing to one PMTU; others nothing. */
-static bool fits(const struct rwk_rc_responder *r, unsigned kind, size_t len)
+bool rwk_rc_fits(const struct rwk_rc_responder *r, unsigned kind, size_t len)
 {
 	if (!(kind & (SEND | WRITE)))
 		return len == 0;
@@ -98,6 +95,10 @@ static bool take_write(struct rwk_rc *qp, const struct rwk_wire *w, unsigned kin
 	uint32_t key = kind & FIRST ? w->reth.key : r->key, left = kind & FIRST ? w->reth.length : r->left;
 	int err = 0;
 
+	if (rwk_unlikely(rwk_rc_is_unordered(w))) {
+		err = rwk_rc_write_unordered(qp, w, kind, payload, len);
+		return !err || not_taken(qp, err);
+	}
 	if (left > RWK_WIRE_LENGTH_MAX || (kind & LAST ? left != len : left <= len))
 		return refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_length);
 	if (!(r->reach & RWK_REACH_WRITE))
@@ -126,23 +127,37 @@ static bool has_place(struct rwk_rc *qp)
 	unsigned waiting = rwk_rc_reads_waiting(r);
 
 	if (r->own & RWK_RC_SELECTIVE)
-		return waiting < RWK_RC_READS_MAX || (rwk_rc_send_answers(qp) && r->answer != RWK_RC_ANSWER_FATAL);
+		return waiting < RWK_RC_READS_MAX || (rwk_rc_send_answers(qp) && r->answer != RWK_RC_ANSWER_FATAL &&
+							     rwk_rc_reads_waiting(r) < RWK_RC_READS_MAX);
 	return waiting < r->peer_reads || refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_opcode);
+}
+
+int rwk_rc_may_read(struct rwk_rc *qp, const struct rwk_wire *w)
+{
+	const struct rwk_rc_responder *r = qp->responder;
+
+	if (w->reth.length > RWK_WIRE_LENGTH_MAX)
+		return -EINVAL;
+	return r->reach & RWK_REACH_READ ? 0 : -EACCES;
+}
+
+int rwk_rc_reach_read(struct rwk_rc *qp, const struct rwk_wire *w)
+{
+	if (!w->reth.length && qp->responder->service != RWK_WIRE_SRC)
+		return 0;
+	return qp->host->reach(qp->user, w, w->reth.key, w->reth.address, w->reth.length, RWK_REACH_READ);
 }
 
 static bool take_read(struct rwk_rc *qp, const struct rwk_wire *w, uint32_t *packets)
 {
 	struct rwk_rc_responder *r = qp->responder;
-	int err = 0;
+	int err = rwk_rc_may_read(qp, w);
 
-	if (w->reth.length > RWK_WIRE_LENGTH_MAX)
-		return refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_length);
-	if (!(r->reach & RWK_REACH_READ))
-		return refuse(qp, RWK_WIRE_NAK_ACCESS, &qp->counters.bad_access);
+	if (err)
+		return not_taken(qp, err);
 	if (!has_place(qp))
 		return false;
-	if (w->reth.length || r->service == RWK_WIRE_SRC)
-		err = qp->host->reach(qp->user, w, w->reth.key, w->reth.address, w->reth.length, RWK_REACH_READ);
+	err = rwk_rc_reach_read(qp, w);
 	if (err)
 		return not_taken(qp, err);
 	rwk_rc_read_add(r, w);
@@ -169,23 +184,31 @@ static bool take_atomic(struct rwk_rc *qp, const struct rwk_wire *w)
 	return true;
 }
 
+/* What a packet of a message is in the middle of; each packet of an un-ordered Write stands by itself. */
+static enum rwk_rc_message message_of(const struct rwk_wire *w, unsigned kind)
+{
+	if (kind & SEND)
+		return RWK_RC_MESSAGE_SEND;
+	return rwk_rc_is_unordered(w) ? RWK_RC_MESSAGE_NONE : RWK_RC_MESSAGE_WRITE;
+}
+
 /* Does the operation belong here in the message, or between messages? */
-static bool in_place(const struct rwk_rc_responder *r, unsigned kind)
+static bool in_place(const struct rwk_rc_responder *r, const struct rwk_wire *w, unsigned kind)
 {
 	if (kind & FIRST || !(kind & (SEND | WRITE)))
 		return r->message == RWK_RC_MESSAGE_NONE;
-	return r->message == (kind & SEND ? RWK_RC_MESSAGE_SEND : RWK_RC_MESSAGE_WRITE);
+	return r->message == message_of(w, kind);
 }
 
 bool rwk_rc_take(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len, rwk_time now)
 {
 	struct rwk_rc_responder *r = qp->responder;
-	unsigned kind = kinds[RWK_WIRE_OPERATION(w->opcode)];
+	unsigned kind = rwk_rc_kind(w);
 	uint32_t packets = 1;
 
-	if (rwk_unlikely(!in_place(r, kind)))
+	if (rwk_unlikely(!in_place(r, w, kind)))
 		return refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_opcode);
-	if (rwk_unlikely(!fits(r, kind, len)))
+	if (rwk_unlikely(!rwk_rc_fits(r, kind, len)))
 		return refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_length);
 	if (rwk_likely(kind & SEND)) {
 		if (rwk_unlikely(!take_send(qp, w, kind, payload, len)))
@@ -196,9 +219,7 @@ bool rwk_rc_take(struct rwk_rc *qp, const struct rwk_wire *w, const void *payloa
 		return false;
 	}
 	if (kind & (SEND | WRITE))
-		r->message = kind & LAST   ? RWK_RC_MESSAGE_NONE
-			     : kind & SEND ? RWK_RC_MESSAGE_SEND
-					   : RWK_RC_MESSAGE_WRITE;
+		r->message = kind & LAST ? RWK_RC_MESSAGE_NONE : message_of(w, kind);
 	r->msn = (r->msn + (kind & (LAST | READ | ATOMIC) ? 1 : 0)) & RWK_PSN_MASK;
 	r->expected = rwk_psn_add(r->expected, packets);
 	if (rwk_unlikely(r->silent)) {
@@ -229,7 +250,7 @@ void rwk_rc_request(struct rwk_rc *qp, const struct rwk_wire *w, const void *pay
 	struct rwk_rc_responder *r = qp->responder;
 	int32_t ahead = rwk_psn_diff(w->psn, r->expected);
 
-	if (rwk_unlikely(!kinds[RWK_WIRE_OPERATION(w->opcode)])) {
+	if (rwk_unlikely(!rwk_rc_kind(w))) {
 		qp->counters.bad_opcode++;
 		return;
 	}
