@@ -36,6 +36,12 @@ bench_ofi_fetch_add_latency_LDADD = bench/libpair.la
 bench_ofi_compare_swap_latency_CPPFLAGS = $(bench_libpair_la_CPPFLAGS)
 bench_ofi_compare_swap_latency_LDADD = bench/libpair.la
 
+# A great many addresses.
+noinst_PROGRAMS += bench/ofi/addresses
+bench_ofi_addresses_SOURCES = bench/ofi/addresses.c
+bench_ofi_addresses_CPPFLAGS = $(bench_libpair_la_CPPFLAGS)
+bench_ofi_addresses_LDADD = bench/libbench.la $(LIBFABRIC_LIBS)
+
 # The limits of the machine.
 noinst_PROGRAMS += bench/limits
 bench_limits_SOURCES = bench/machine/copy.c bench/machine/cross.c bench/machine/limits.c bench/machine/line.c \
