@@ -159,6 +159,7 @@ static int make_rc(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 	rc = rwk_rc_modify(ch->rc, RWK_QP_INIT, NULL);
 	if (!rc)
 		rc = rwk_rc_modify(ch->rc, RWK_QP_RTR, &attr);
+	ch->port->count.queue_pairs += !rc;
 	return rc;
 }
 
@@ -183,6 +184,7 @@ static int make_uc(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 	rc = rwk_uc_modify(ch->uc, RWK_QP_INIT, NULL);
 	if (!rc)
 		rc = rwk_uc_modify(ch->uc, RWK_QP_RTR, &attr);
+	ch->port->count.queue_pairs += !rc;
 	return rc;
 }
 

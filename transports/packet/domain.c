@@ -204,6 +204,7 @@ int rwk_packet_domain_take(struct rwk_packet_channel *ch, const struct rwk_greet
 	taker->ch = ch;
 	HASH_ADD(by_target, ch->port->by_target, target, sizeof(taker->target), taker);
 	ch->taker = taker;
+	ch->port->count.targets++;
 	ch->srqn = g->shared.srqn;
 	ch->shared = true;
 	return 0;

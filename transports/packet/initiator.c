@@ -107,6 +107,7 @@ static int open_machine(struct rwk_packet_initiator *by, const struct rwk_greeti
 		rc = rwk_rc_modify(by->rc, RWK_QP_RTR, &attr);
 	if (!rc)
 		rc = rwk_rc_modify(by->rc, RWK_QP_RTS, NULL);
+	by->port->count.initiators += !rc;
 	if (rc) {
 		free(by->rc);
 		by->rc = NULL;

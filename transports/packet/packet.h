@@ -95,8 +95,11 @@ struct rwk_packet_counters {
 	uint64_t malformed, wrong_icrc, unknown_qp, wrong_sender, wrong_key, stale, refused;
 	uint64_t greetings_in, greetings_out;
 	uint64_t frames_out, records_out, frames_in, records_in;
-	uint64_t fell_back;  /* channels that went over to the stream */
-	uint64_t favourites; /* peers that the link was told to favour */
+	uint64_t fell_back;   /* channels that went over to the stream */
+	uint64_t favourites;  /* peers that the link was told to favour */
+	uint64_t queue_pairs; /* made for one peer each */
+	uint64_t initiators;  /* made for all processes of a node each */
+	uint64_t targets;     /* of its node that it has taken from */
 };
 const struct rwk_packet_counters *rwk_packet_counters(const struct rwk_port *port);
 /** The counters of a channel's machine. */
