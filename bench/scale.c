@@ -3,9 +3,12 @@
  * How RC and SRC grow with a job: jobs of real machines on the simulated network, counted (scale_job.h); and larger
  * ones by the formulas that selection and rwk_info have (selection/cost.h), which are held against what was counted.
  */
+#include "base/param.h"
 #include "bench/common/clock.h"
 #include "bench/scale_job.h"
 #include "selection/cost.h"
+#include "selection/selection.h"
+#include "topology/job_map.h"
 
 #include <argp.h>
 #include <ctype.h>
@@ -19,7 +22,7 @@
 
 #define JOBS_MAX 64
 
-enum { KEY_JSON = 256, KEY_PMTU, KEY_RATE, KEY_PACKET_TIME, KEY_LOSS, KEY_SEED, KEY_SRC_LAZY, KEY_BATCH };
+enum { KEY_JSON = 256, KEY_PMTU, KEY_RATE, KEY_PACKET_TIME, KEY_LOSS, KEY_SEED, KEY_SRC_LAZY, KEY_BATCH, KEY_MEMORY };
 
 static const struct argp_option option_table[] = {
 	{"jobs", 'j', "LIST", 0, "Jobs to make and count, as NODESxRANKS (default 2x4,4x8,8x16,16x32)", 0},
@@ -34,6 +37,7 @@ static const struct argp_option option_table[] = {
 	{"seed", KEY_SEED, "N", 0, "Of that chance (default 1)", 0},
 	{"src-lazy", KEY_SRC_LAZY, NULL, 0, "SRC acknowledges late as RC does, which a domain would need a clock for",
 		0},
+	{"memory", KEY_MEMORY, "GIB", 0, "Of a node, for what selection would take (default: this machine's)", 0},
 	{"json", KEY_JSON, "FILE", 0, "Write the results to FILE; scale_plot draws them", 0},
 	{0},
 };
@@ -46,6 +50,7 @@ struct options {
 	struct shape job[JOBS_MAX], beyond[JOBS_MAX];
 	unsigned jobs, beyonds;
 	struct scale_attr attr;
+	double memory; /* GiB; 0: this machine's */
 	const char *json;
 };
 
@@ -144,6 +149,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_SRC_LAZY:
 		o->attr.src_lazy = true;
 		return 0;
+	case KEY_MEMORY:
+		o->memory = read_number(state, "memory", arg, 0.001, 1 << 20);
+		return 0;
 	case KEY_JSON:
 		o->json = arg;
 		return 0;
@@ -240,10 +248,43 @@ static void print_job(const struct both *b)
 	printf("queue pairs, memory and timers are %s by the formulas\n", b->agrees ? "as" : "NOT as");
 }
 
-static void print_beyond(const struct shape *s)
+/* Whether selection would have the ranks of such a job share their connections. */
+static bool is_shared(const struct options *o, const struct shape *s)
+{
+	struct rwk_sel_choice c;
+	struct rwk_sel_facts f;
+	struct rwk_job_map *map;
+	int rc = rwk_job_map_imagine(s->nodes, s->per_node, &map);
+
+	if (!rc)
+		rc = rwk_machine_load(&map->machine);
+	if (rc) {
+		fprintf(stderr, "scale: no map of %ux%u ranks: %s\n", s->nodes, s->per_node, strerror(-rc));
+		exit(2);
+	}
+	rwk_sel_facts_init(&f, map, &rwk_params);
+	rwk_job_map_free(map);
+	if (o->memory > 0)
+		f.memory = (uint64_t)(o->memory * (1 << 30));
+	rwk_sel_set_limit(&f, rwk_params.src_limit);
+	f.node = RWK_SEL_OTHER;
+	rwk_sel_choose(&f, &c);
+	return !c.error && c.strand == RWK_STRAND_SRC_UDP;
+}
+
+static void print_bytes(const char *what, uint64_t rc, uint64_t src)
+{
+	char text[2][RWK_COST_TEXT];
+
+	printf("%-44s %14s %14s", what, rwk_cost_bytes(rc, text[0]), rwk_cost_bytes(src, text[1]));
+	if (rc)
+		printf(" %9.4f", (double)src / (double)rc);
+	printf("\n");
+}
+
+static void print_beyond(const struct options *o, const struct shape *s)
 {
 	struct rwk_cost rank[2], node[2];
-	char text[2][RWK_COST_TEXT];
 
 	for (int src = 0; src < 2; src++) {
 		rank[src] = rwk_cost_of_rank(s->nodes, s->per_node, src);
@@ -255,10 +296,14 @@ static void print_beyond(const struct shape *s)
 		(double)rwk_cost_queue_pairs(s->nodes, s->per_node, true), 0);
 	print_row("queue pairs of a node", (double)node[0].queue_pairs, (double)node[1].queue_pairs, 0);
 	print_row("queue pairs of a rank", (double)rank[0].queue_pairs, (double)rank[1].queue_pairs, 0);
-	printf("%-44s %14s %14s %9.4f\n", "machines' memory of a rank", rwk_cost_bytes(rank[0].machines, text[0]),
-		rwk_cost_bytes(rank[1].machines, text[1]), (double)rank[1].machines / (double)rank[0].machines);
-	printf("%-44s %14s %14s %9.4f\n", "machines' memory of a node", rwk_cost_bytes(node[0].machines, text[0]),
-		rwk_cost_bytes(node[1].machines, text[1]), (double)node[1].machines / (double)node[0].machines);
+	print_bytes("machines' memory of a rank", rank[0].machines, rank[1].machines);
+	print_bytes("machines' memory of a node", node[0].machines, node[1].machines);
+	print_bytes("memory of a rank, the kernel's streams included", rank[0].bytes, rank[1].bytes);
+	print_bytes("memory of a node, the kernel's streams included", node[0].bytes, node[1].bytes);
+	print_row("timers of a rank", (double)rank[0].timers, (double)rank[1].timers, 0);
+	print_row("timers of a node", (double)node[0].timers, (double)node[1].timers, 0);
+	print_row("sockets of a rank", (double)rank[0].sockets, (double)rank[1].sockets, 0);
+	printf("selection takes %s\n", is_shared(o, s) ? "SRC" : "RC");
 }
 
 /*
@@ -282,16 +327,35 @@ static void json_counted(FILE *f, const struct both *b, bool src)
 	fprintf(f, "\"delivered_us\": %.3f, \"done_us\": %.3f}", r->delivered_us, r->done_us);
 }
 
-static void json_formula(FILE *f, const struct shape *s, bool src)
+static void json_cost(FILE *f, const char *of, const struct rwk_cost *c)
 {
-	struct rwk_cost c = rwk_cost_of_node(s->nodes, s->per_node, src);
-
-	fprintf(f, "{\"nodes\": %u, \"ranks_per_node\": %u, \"service\": \"%s\", ", s->nodes, s->per_node,
-		src ? "SRC" : "RC");
 	fprintf(f,
-		"\"queue_pairs\": %" PRIu64 ", \"node_queue_pairs\": %" PRIu64 ", \"node_machines\": %" PRIu64
-		", \"node_bytes\": %" PRIu64 "}",
-		rwk_cost_queue_pairs(s->nodes, s->per_node, src), c.queue_pairs, c.machines, c.bytes);
+		", \"%s_queue_pairs\": %" PRIu64 ", \"%s_machines\": %" PRIu64 ", \"%s_bytes\": %" PRIu64
+		", \"%s_timers\": %" PRIu64 ", \"%s_sockets\": %" PRIu64,
+		of, c->queue_pairs, of, c->machines, of, c->bytes, of, c->timers, of, c->sockets);
+}
+
+static void json_formula(FILE *f, const struct shape *s, bool src, bool taken)
+{
+	struct rwk_cost node = rwk_cost_of_node(s->nodes, s->per_node, src);
+	struct rwk_cost rank = rwk_cost_of_rank(s->nodes, s->per_node, src);
+
+	fprintf(f,
+		"{\"nodes\": %u, \"ranks_per_node\": %u, \"service\": \"%s\", \"taken\": %s, \"queue_pairs\": %" PRIu64,
+		s->nodes, s->per_node, src ? "SRC" : "RC", taken ? "true" : "false",
+		rwk_cost_queue_pairs(s->nodes, s->per_node, src));
+	json_cost(f, "node", &node);
+	json_cost(f, "rank", &rank);
+	fprintf(f, "}");
+}
+
+static void json_both(FILE *f, const struct options *o, const struct shape *s)
+{
+	bool shared = is_shared(o, s);
+
+	json_formula(f, s, false, !shared);
+	fprintf(f, ",\n");
+	json_formula(f, s, true, shared);
 }
 
 /* What was asked for, and enough of N and J to draw lines through. */
@@ -300,17 +364,15 @@ static void json_formulas(FILE *f, const struct options *o)
 	static const uint32_t ranks[] = {1, 8, 32, 128};
 	const char *comma = "";
 
-	for (unsigned i = 0; i < 2 * o->beyonds; i++) {
+	for (unsigned i = 0; i < o->beyonds; i++) {
 		fprintf(f, "%s\n", comma);
-		json_formula(f, &o->beyond[i / 2], i % 2);
+		json_both(f, o, &o->beyond[i]);
 		comma = ",";
 	}
 	for (unsigned i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
 		for (struct shape s = {2, ranks[i]}; s.nodes <= 1024; s.nodes *= 2) {
 			fprintf(f, "%s\n", comma);
-			json_formula(f, &s, false);
-			fprintf(f, ",\n");
-			json_formula(f, &s, true);
+			json_both(f, o, &s);
 			comma = ",";
 		}
 	}
@@ -363,6 +425,7 @@ int main(int argc, char **argv)
 	read_shapes("2x4,4x8,8x16,16x32", SCALE_RANKS_MAX, o.job, &o.jobs);
 	read_shapes("64x64,1024x128", 1 << 24, o.beyond, &o.beyonds);
 	argp_err_exit_status = 2;
+	rwk_param_load();
 	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
 		return 2;
 	printf("# messages of %u bytes, %u in a packet at most; cables of %g Gbit/s; a packet is %u ns of a rank's "
@@ -378,7 +441,7 @@ int main(int argc, char **argv)
 		agrees = agrees && b[i].agrees;
 	}
 	for (unsigned i = 0; i < o.beyonds; i++)
-		print_beyond(&o.beyond[i]);
+		print_beyond(&o, &o.beyond[i]);
 	if (o.json && write_json(&o, b, bench_now() - started))
 		return 2;
 	return agrees ? 0 : 1;
