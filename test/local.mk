@@ -13,6 +13,7 @@ include test/packet/local.mk
 include test/memory/local.mk
 include test/uc/local.mk
 include test/channel_adapter/local.mk
+include test/connect/local.mk
 include test/shared_rc/local.mk
 include test/shm/local.mk
 include test/libfabric/local.mk

@@ -238,7 +238,7 @@ static int connect_to(struct rwk_qp *qp, const struct rwk_qp_attr *attr)
 
 	if (!attr || attr->access & ~(unsigned)(RWK_ACCESS_READ | RWK_ACCESS_WRITE | RWK_ACCESS_ATOMIC))
 		return -EINVAL;
-	most = on_stream(qp) ? rwk_ca_stream_pmtu(qp->stream) : rwk_adapter_pmtu(qp->adapter, attr->peer_ip);
+	most = on_stream(qp) ? RWK_WIRE_PMTU_MAX : rwk_adapter_pmtu(qp->adapter, attr->peer_ip);
 	if (!most || attr->pmtu > most)
 		return -ENETUNREACH;
 	pmtu = attr->pmtu ? attr->pmtu : most;
@@ -259,6 +259,7 @@ static void end_connection(struct rwk_qp *qp, enum rwk_qps before, enum rwk_qps 
 	if (state == RWK_QPS_RESET) {
 		qp->error = 0;
 		qp->lost = 0;
+		qp->link = qp->adapter->link;
 		rwk_ca_forget_events(&qp->events);
 	} else if (before != state && qp->srq) {
 		rwk_ca_raise(qp->adapter, &qp->events, RWK_EVENT_QP_LAST_RECEIVE);

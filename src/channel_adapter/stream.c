@@ -6,8 +6,11 @@
 #include "links/stream/stream.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
-#define FRAME_REST 48u /* bytes of a packet beside its payload: the longest headers, and the ICRC */
+#define FRAME_REST 52u /* bytes of a frame beside the payload: its length, the longest headers, and the ICRC */
 
 static void on_word(void *user, const struct rwk_link_address *at, int status)
 {
@@ -15,6 +18,8 @@ static void on_word(void *user, const struct rwk_link_address *at, int status)
 	struct rwk_ca_stream *s = rwk_streams_owner(a->streams, at);
 
 	s->open = false;
+	if (s->qp && !rwk_qp_modify(s->qp, RWK_QPS_ERR, NULL) && !s->qp->error)
+		s->qp->error = status;
 	s->ended(s, status);
 }
 
@@ -34,6 +39,11 @@ int rwk_ca_streams_open(struct rwk_adapter *a)
 int rwk_ca_streams_fd(const struct rwk_adapter *a)
 {
 	return a->streams->ops->wait_fd(a->streams, 0);
+}
+
+bool rwk_ca_streams_busy(const struct rwk_adapter *a)
+{
+	return a->streams->ops->arm(a->streams) == -EAGAIN;
 }
 
 int rwk_ca_stream_take(struct rwk_ca_stream *s, struct rwk_adapter *a, int fd, bool alone)
@@ -70,7 +80,6 @@ void rwk_ca_stream_part(struct rwk_ca_stream *s)
 	if (!s->qp)
 		return;
 	s->qp->stream = NULL;
-	s->qp->link = s->qp->adapter->link;
 	s->qp = NULL;
 }
 
@@ -90,14 +99,32 @@ void rwk_ca_stream_carry(struct rwk_ca_stream *s)
 	s->qp->peer = s->at;
 }
 
-uint32_t rwk_ca_stream_pmtu(const struct rwk_ca_stream *s)
+uint32_t rwk_ca_stream_pmtu(int fd)
 {
-	size_t most = s->adapter->streams->ops->mtu(s->adapter->streams, &s->at);
 	uint32_t pmtu = RWK_WIRE_PMTU_MAX;
+	int segment;
+	socklen_t len = sizeof(segment);
 
-	while (pmtu > 256 && pmtu + FRAME_REST > most)
+	if (getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &segment, &len))
+		return 0;
+	while (pmtu > 256 && (int)(pmtu + FRAME_REST) > segment)
 		pmtu /= 2;
 	return pmtu;
+}
+
+enum rwk_qp_type rwk_ca_qp_type(const struct rwk_qp *qp)
+{
+	return qp->type;
+}
+
+struct rwk_adapter *rwk_ca_qp_adapter(const struct rwk_qp *qp)
+{
+	return qp->adapter;
+}
+
+const uint8_t *rwk_ca_adapter_ip(const struct rwk_adapter *a)
+{
+	return a->ip;
 }
 
 void rwk_ca_count_channels(struct rwk_adapter *a, int change)

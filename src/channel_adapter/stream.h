@@ -16,8 +16,8 @@ struct rwk_ca_stream {
 	bool open;
 	struct rwk_link_address at;
 	/**
-	 * From the adapter's work: the stream has ended (links/stream/stream.h says by what); it is none any more. It
-	 * calls no function of the adapter's.
+	 * From the adapter's work: the stream has ended (links/stream/stream.h says by what), it is none any more, and
+	 * the qp went to ERR. It may part from the qp.
 	 */
 	void (*ended)(struct rwk_ca_stream *s, int status);
 	/**
@@ -31,6 +31,8 @@ struct rwk_ca_stream {
 int rwk_ca_streams_open(struct rwk_adapter *a);
 /** Readable when there is something on a stream; rwk_ca_work takes it. */
 int rwk_ca_streams_fd(const struct rwk_adapter *a);
+/** Is there something that has been read and waits for the next rwk_ca_work? The descriptor does not tell of that. */
+bool rwk_ca_streams_busy(const struct rwk_adapter *a);
 
 /** The socket is the stream's from now on; errors as rwk_streams_take, and it is the caller's then. */
 int rwk_ca_stream_take(struct rwk_ca_stream *s, struct rwk_adapter *a, int fd, bool alone);
@@ -39,14 +41,23 @@ void rwk_ca_stream_leave(struct rwk_ca_stream *s);
 
 /** The stream, which need not be open yet, and the qp belong together. 0; -EBUSY: the qp has one. */
 int rwk_ca_stream_join(struct rwk_ca_stream *s, struct rwk_qp *qp);
+/** No more. A qp whose packets went by the stream stays without a link until its RESET: so it is in ERR. */
 void rwk_ca_stream_part(struct rwk_ca_stream *s);
 /**
  * From now on the packets of its qp, which is in INIT, go by the (open) stream; the peer_ip and peer_port of its RTR do
  * not matter. Until the qp's RESET.
  */
 void rwk_ca_stream_carry(struct rwk_ca_stream *s);
-/** The largest PMTU of which a packet fits a segment of the stream's; the smallest there is, if none does. */
-uint32_t rwk_ca_stream_pmtu(const struct rwk_ca_stream *s);
+/**
+ * The largest PMTU of which a packet fits a segment of that TCP connection's; the smallest there is, if none does. 0:
+ * it is no TCP socket.
+ */
+uint32_t rwk_ca_stream_pmtu(int fd);
+
+/** What its creator has chosen. */
+enum rwk_qp_type rwk_ca_qp_type(const struct rwk_qp *qp);
+struct rwk_adapter *rwk_ca_qp_adapter(const struct rwk_qp *qp);
+const uint8_t *rwk_ca_adapter_ip(const struct rwk_adapter *a);
 
 /** What rwk_cq_poll does before it takes completions: takes what the links have, and pumps. */
 void rwk_ca_work(struct rwk_adapter *a);

@@ -17,8 +17,8 @@
  * completes into its cq; Writes, Reads and atomics reach the memory of its pd. So one connection serves many receivers
  * (S1-1).
  *
- * The two ends of a connection tell each other address, QP number and first PSN by means of their own, and each puts
- * the other's into its qp (rwk_qp_modify).
+ * The two ends of a connection tell each other address, QP number and first PSN, and each puts the other's into its qp:
+ * by means of their own (rwk_qp_modify), or by the calls under "connections", which do both (rwk_listen, rwk_connect).
  *
  * Functions that return int return 0 or a negative errno; outputs are set only on success. Nothing blocks: work is done
  * by the calls, above all by rwk_cq_poll, and by no thread of ours. An adapter and all that belongs to it is for one
@@ -435,6 +435,180 @@ RWK_API int rwk_qp_post_receive(struct rwk_qp *qp, const struct rwk_receive *rec
 /** Posts `count` of them, in that order: 0, or what is wrong with receives[*posted], as rwk_qp_post_batch. */
 RWK_API int rwk_qp_post_receive_batch(
 	struct rwk_qp *qp, const struct rwk_receive *receives, uint32_t count, uint32_t *posted);
+
+/* ---- connections (S4-11) ---- */
+
+/*
+ * How two qps find each other: above the adapter, the same for all that their packets may go by. One end listens at a
+ * TCP port, the other connects to it; what each has to know of the other travels on that TCP connection, which is kept:
+ * it tells of the other's end, and may carry the packets. Or a program hands in a TCP connection that it has used for
+ * something else before (rwk_convert).
+ *
+ *   event channel  what has happened to connections, taken by rwk_event_channel_poll; works only when that is called
+ *   listener       a TCP port of the adapter's address
+ *   connection     of one qp, from rwk_connect, rwk_convert or a REQUEST to rwk_connection_destroy
+ *   RDMA mode      the qp is in RTS, and if it goes by the stream there are packets on it and nothing else
+ *   streaming      a deferred connection before that: the program sends and receives on the stream what it likes (S4-9)
+ *
+ * Every wait has an end: what takes longer than was allowed is an event, too.
+ */
+
+#define RWK_PRIVATE_MAX 256u /* bytes that a program may add to a request and to its answer */
+
+struct rwk_event_channel;
+struct rwk_listener;
+struct rwk_connection;
+
+/** What the packets go by. */
+enum rwk_transport {
+	RWK_TRANSPORT_UDP,    /* RoCEv2, between the UDP ports of the adapters: RC, UC, SRC */
+	RWK_TRANSPORT_STREAM, /* the connection's own TCP connection: RC, UC */
+};
+
+/** In the order in which they come to one connection: at most one of each, and of those from REJECTED on only one. */
+enum rwk_connection_event_type {
+	RWK_CONNECTION_REQUEST,      /* at a listener: somebody connects; accept, reject or destroy the connection */
+	RWK_CONNECTION_STREAMING,    /* it was asked for deferred, and the peer has agreed */
+	RWK_CONNECTION_ESTABLISHED,  /* RDMA mode */
+	RWK_CONNECTION_REJECTED,     /* by the peer's program */
+	RWK_CONNECTION_UNREACHABLE,  /* rwk_connect: there is nobody, or no way there, or nobody of our kind */
+	RWK_CONNECTION_TIMED_OUT,    /* the peer, or at a listener this program, did not answer in time */
+	RWK_CONNECTION_DISCONNECTED, /* it was a connection, or about to be, and is none any more; its qp is in ERR */
+};
+
+struct rwk_connection_event {
+	enum rwk_connection_event_type type;
+	struct rwk_connection *connection;
+	void *user;                    /* the connection's, from its attr */
+	struct rwk_listener *listener; /* REQUEST: whose */
+	/*
+	 * UNREACHABLE: -ECONNREFUSED, -EHOSTUNREACH and the like from the network, -ECONNRESET: hung up without an
+	 * answer, -EPROTO: an answer that is none. TIMED_OUT: -ETIMEDOUT. DISCONNECTED: 0, this end did it;
+	 * -ESHUTDOWN, the peer, in good order; -ECONNRESET, its process has ended, or it says no good-bye; -EPROTO; or
+	 * why the qp failed (rwk_qp_info.error). Else 0.
+	 */
+	int status;
+	/* REQUEST: what the peer wants; rwk_accept needs a qp of that type. */
+	enum rwk_qp_type service;
+	enum rwk_transport transport;
+	bool deferred;
+	uint8_t peer_ip[16]; /* where the stream comes from, or leads to */
+	uint16_t peer_port;  /* TCP */
+	/* REQUEST, REJECTED, and STREAMING or else ESTABLISHED where the peer has answered: what it has added. */
+	uint32_t private_length;
+	uint8_t private_data[RWK_PRIVATE_MAX];
+};
+
+/** 0 and *ch set; -EMFILE, -ENOMEM. */
+RWK_API int rwk_event_channel_create(struct rwk_adapter *a, struct rwk_event_channel **ch);
+/** 0; -EBUSY: it has listeners or connections. */
+RWK_API int rwk_event_channel_destroy(struct rwk_event_channel *ch);
+/**
+ * A descriptor that is readable while rwk_event_channel_poll has something to do or an event to give, deadlines
+ * included: for poll and epoll, nothing else. It does not tell of packets by UDP, and packets on streams make it
+ * readable too.
+ */
+RWK_API int rwk_event_channel_fd(const struct rwk_event_channel *ch);
+/**
+ * Does what there is to do for connections, and for the adapter as rwk_cq_poll does; then takes the next event into
+ * `event`, if there is one. Those of one connection come in their order. Returns 1 or 0. Never waits.
+ */
+RWK_API int rwk_event_channel_poll(struct rwk_event_channel *ch, struct rwk_connection_event *event);
+
+struct rwk_listen_attr {
+	uint16_t port;       /* TCP; 0: the kernel's choice */
+	uint32_t timeout_ms; /* so long may one who has connected take to say what it wants; and then this program to
+				answer [10000] */
+	uint32_t backlog;    /* so many may be about to say it at once, and so many wait for an answer [128] */
+};
+
+/** Those who came to a listener. */
+struct rwk_listener_counters {
+	uint64_t connected; /* TCP connections */
+	uint64_t requests;  /* that became a REQUEST */
+	uint64_t strangers; /* dropped: what they said is no request */
+	uint64_t silent;    /* dropped: too slow, hung up before it was said, or pushed out by others */
+	uint64_t refused;   /* dropped: too many wait for an answer, or no memory */
+};
+
+/**
+ * Listens at the adapter's address. 0 and *l set; -EADDRINUSE; -EADDRNOTAVAIL; -EACCES: a port below 1024; -EMFILE,
+ * -ENOMEM. Who has connected and says nothing, or nonsense, is dropped without an answer.
+ */
+RWK_API int rwk_listen(struct rwk_event_channel *ch, const struct rwk_listen_attr *attr, struct rwk_listener **l);
+/** The TCP port, in the host's byte order. */
+RWK_API uint16_t rwk_listener_port(const struct rwk_listener *l);
+/** Who has come so far. */
+RWK_API void rwk_listener_get_counters(const struct rwk_listener *l, struct rwk_listener_counters *c);
+/** Listens no more. Connections whose REQUEST was taken stay; who still waits for his is hung up on. */
+RWK_API void rwk_listener_close(struct rwk_listener *l);
+
+/** How a connection is to be. A value that the peer has a say in becomes the smaller one of the two. */
+struct rwk_connection_attr {
+	enum rwk_transport transport; /* rwk_connect */
+	bool deferred;                /* rwk_connect with STREAM, rwk_convert: streaming, until rwk_connection_enter */
+	bool alone;                   /* STREAM: each of our packets has a segment of TCP's to itself (S2-13); else
+					 several may share one (S4-12) */
+	bool told;                    /* rwk_convert: no handshake, both sides know already (S4-8) */
+	/*
+	 * For the qp: access, pmtu (0: what fits), reads, peer_reads, retry, rnr_retry, rnr_timer, timeout_ns. The
+	 * rest is what the ends tell each other; with `told` peer_qpn, send_psn, receive_psn and pmtu are taken too.
+	 */
+	struct rwk_qp_attr qp;
+	uint32_t timeout_ms;      /* until the peer has answered, and its kernel before that [5000] */
+	const void *private_data; /* for the peer's program; copied */
+	uint32_t private_length;  /* 0 to RWK_PRIVATE_MAX */
+	void *user;               /* the caller's, in each event */
+};
+
+/**
+ * Connects the qp, which is in RESET or INIT, to a listener: in one call (S4-6). An event follows: ESTABLISHED, with
+ * the qp in RTS (or STREAMING, if deferred); REJECTED, UNREACHABLE, TIMED_OUT. Requests may be posted from ESTABLISHED
+ * on, receives from now on. 0 and *c set; -EINVAL: a value out of its range, a qp of another adapter or state; -EBUSY:
+ * the qp has a connection; -EOPNOTSUPP: SRC on a stream, deferred on UDP; -ENETUNREACH and the like: there is no way;
+ * -EMFILE, -ENOMEM. The qp must exist as long as the connection; when it is destroyed or reset before, that ends the
+ * connection.
+ */
+RWK_API int rwk_connect(struct rwk_event_channel *ch, struct rwk_qp *qp, const uint8_t ip[16], uint16_t port,
+	const struct rwk_connection_attr *attr, struct rwk_connection **c);
+/**
+ * Grants a REQUEST, with a qp in RESET or INIT of the type that was asked for; of `attr` transport and deferred
+ * are the peer's. ESTABLISHED (or STREAMING) follows when the peer has it; TIMED_OUT, DISCONNECTED. 0; -EINVAL, -EBUSY:
+ * as rwk_connect; -ENOTCONN: the peer is gone already, or it took too long: an event says so. Errors change nothing.
+ */
+RWK_API int rwk_accept(struct rwk_connection *c, struct rwk_qp *qp, const struct rwk_connection_attr *attr);
+/**
+ * Refuses a REQUEST, and destroys the connection: 0. -EINVAL: more than RWK_PRIVATE_MAX bytes, or it is not to
+ * be answered (any more): it stays.
+ */
+RWK_API int rwk_reject(struct rwk_connection *c, const void *private_data, uint32_t private_length);
+
+/**
+ * Makes of a connected TCP socket, on which there may have been anything before, the transport of the qp, which is in
+ * RESET or INIT (S4-7). All that was meant for the program must have been read, and nothing more: from now on, or if
+ * deferred from rwk_connection_enter on, there are packets on it (transports/links/stream/STREAM.md). The peer does the
+ * same: then the two exchange a greeting first, and ESTABLISHED comes with the peer's. Or (`told`) there is none, the
+ * qp is in RTS on return, and the peer need know nothing but packets. The descriptor is the connection's from now on,
+ * which closes it in the end. 0 and *c set; -EINVAL, -EBUSY, -EOPNOTSUPP, -ENOMEM: as rwk_connect, and -EINVAL:
+ * no TCP socket; -ENOTCONN: not connected; it is still the caller's then.
+ */
+RWK_API int rwk_convert(struct rwk_event_channel *ch, struct rwk_qp *qp, int fd, const struct rwk_connection_attr *attr,
+	struct rwk_connection **c);
+/** The descriptor of a connection that is streaming, to send and to receive, not to close; -1: it is not streaming. */
+RWK_API int rwk_connection_fd(const struct rwk_connection *c);
+/**
+ * The streaming is over (S4-9): RDMA mode from now on; ESTABLISHED follows. 0; -EINVAL: it is not streaming; -ENOTCONN,
+ * -ENOMEM: DISCONNECTED follows.
+ */
+RWK_API int rwk_connection_enter(struct rwk_connection *c);
+
+/**
+ * Ends it in good order: the qp goes to ERR, packets that are on the way to a stream still go; DISCONNECTED follows, at
+ * the peer too. 0; -ENOTCONN: it is neither established nor streaming.
+ */
+RWK_API int rwk_disconnect(struct rwk_connection *c);
+/** Ends it, whatever state it is in, as rwk_disconnect does; no more event of it comes. */
+RWK_API void rwk_connection_destroy(struct rwk_connection *c);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A connection's way: its messages, one function a state, its end. In the states in which a message is awaited its
+ * bytes are read one message at a time, exactly: what is behind the last one is left to whoever reads the socket then.
+ */
+#include "connect/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/*
+ * Beginning and end.
+ */
+
+/* The stream has ended, and the qp is in ERR. */
+static void on_ended(struct rwk_ca_stream *s, int status)
+{
+	rwk_cm_over(rwk_container_of(s, struct rwk_connection, stream), RWK_CONNECTION_DISCONNECTED, status);
+}
+
+/* Nothing may be done about it from here. */
+static void on_failed(struct rwk_ca_stream *s, int err)
+{
+	struct rwk_connection *c = rwk_container_of(s, struct rwk_connection, stream);
+
+	c->status = err;
+	rwk_list_remove(&c->lost);
+	rwk_list_append(&c->channel->lost, &c->lost);
+	rwk_cm_ring(c->channel);
+}
+
+struct rwk_connection *rwk_cm_new(struct rwk_event_channel *ch, enum state state, int fd)
+{
+	struct rwk_connection *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->source = CONNECTION;
+	c->state = state;
+	c->channel = ch;
+	c->fd = fd;
+	c->due = NEVER;
+	c->stream.ended = on_ended;
+	c->stream.failed = on_failed;
+	rwk_list_init(&c->visitor);
+	rwk_list_init(&c->ready);
+	rwk_list_init(&c->lost);
+	rwk_list_append(&ch->connections, &c->all);
+	return c;
+}
+
+void rwk_cm_free(struct rwk_connection *c)
+{
+	rwk_list_remove(&c->all);
+	rwk_list_remove(&c->ready);
+	rwk_list_remove(&c->lost);
+	free(c);
+}
+
+void rwk_cm_set_due(struct rwk_connection *c, rwk_time due)
+{
+	c->due = due;
+	rwk_cm_due(c->channel, due);
+}
+
+void rwk_cm_watch_socket(struct rwk_connection *c, unsigned events)
+{
+	if (!rwk_cm_watch(c->channel, c->fd, &c->source, events, c->watched))
+		c->watched = events;
+}
+
+void rwk_cm_tell(struct rwk_connection *c, enum rwk_connection_event_type type)
+{
+	c->events |= 1u << type;
+	if (rwk_list_empty(&c->ready))
+		rwk_list_append(&c->channel->ready, &c->ready);
+	rwk_cm_ring(c->channel);
+}
+
+static void close_socket(struct rwk_connection *c)
+{
+	if (c->fd < 0)
+		return;
+	rwk_cm_watch_socket(c, 0);
+	close(c->fd);
+	c->fd = -1;
+}
+
+/* Nothing is left but what is to be told of it. */
+static void end(struct rwk_connection *c)
+{
+	rwk_cm_leave_listener(c);
+	close_socket(c);
+	c->due = NEVER;
+	rwk_list_remove(&c->lost);
+	rwk_cm_give_back_qp(c);
+	rwk_ca_stream_leave(&c->stream);
+}
+
+void rwk_cm_over(struct rwk_connection *c, enum rwk_connection_event_type type, int status)
+{
+	bool asked = c->events & 1u << RWK_CONNECTION_REQUEST;
+
+	if (asked) { /* of whom the client never heard */
+		rwk_cm_drop(c);
+		return;
+	}
+	end(c);
+	c->state = OVER;
+	c->status = status;
+	rwk_cm_tell(c, type);
+}
+
+void rwk_cm_drop(struct rwk_connection *c)
+{
+	end(c);
+	c->state = DEAD;
+	rwk_list_remove(&c->ready);
+	rwk_list_remove(&c->all);
+	rwk_list_append(&c->channel->dead, &c->all);
+}
+
+void rwk_connection_destroy(struct rwk_connection *c)
+{
+	end(c);
+	c->channel->children--;
+	rwk_cm_free(c);
+}
+
+/*
+ * Messages.
+ */
+
+/* The other end has hung up, has said what it may not say, or cannot be reached. */
+static void broken(struct rwk_connection *c, int err)
+{
+	switch (c->state) {
+	case STRANGER:
+		if (err == -EPROTO || err == -EPROTONOSUPPORT)
+			c->listener->counters.strangers++;
+		else
+			c->listener->counters.silent++;
+		rwk_cm_drop(c);
+		return;
+	case CONNECTING:
+	case REQUESTING:
+		rwk_cm_over(c, RWK_CONNECTION_UNREACHABLE, err);
+		return;
+	default:
+		rwk_cm_over(c, RWK_CONNECTION_DISCONNECTED, err);
+		return;
+	}
+}
+
+void rwk_cm_expired(struct rwk_connection *c)
+{
+	if (c->state == STRANGER)
+		broken(c, -ETIMEDOUT);
+	else
+		rwk_cm_over(c, RWK_CONNECTION_TIMED_OUT, -ETIMEDOUT);
+}
+
+/* All that is to go has gone: true. If it cannot be written, reading will say why. */
+static bool all_sent(struct rwk_connection *c)
+{
+	ssize_t n = 0;
+
+	if (c->out_at < c->out_end)
+		n = send(c->fd, c->out + c->out_at, c->out_end - c->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n > 0)
+		c->out_at += (size_t)n;
+	rwk_cm_watch_socket(c, EPOLLIN | (c->out_at < c->out_end ? EPOLLOUT : 0u));
+	return c->out_at == c->out_end;
+}
+
+void rwk_cm_send(struct rwk_connection *c, enum rwk_cm_type type)
+{
+	struct rwk_cm bare = {.type = type,
+		.private_length = type == RWK_CM_READY ? 0 : c->mine.private_length,
+		.private_data = c->mine.private_data};
+	bool terms = type != RWK_CM_READY && type != RWK_CM_REJECT;
+
+	c->mine.type = type;
+	c->out_at = 0;
+	c->out_end = rwk_cm_pack(terms ? &c->mine : &bare, c->out);
+	all_sent(c);
+}
+
+/* All that had to be said was said: the transition to RDMA mode, now or later (S4-9). */
+static void confirm(struct rwk_connection *c)
+{
+	int rc;
+
+	if (!all_sent(c))
+		return;
+	if (c->mine.deferred) {
+		rwk_cm_watch_socket(c, 0);
+		c->state = STREAMING;
+		rwk_cm_set_due(c, NEVER);
+		rwk_cm_tell(c, RWK_CONNECTION_STREAMING);
+		return;
+	}
+	rc = rwk_cm_enter(c);
+	if (rc)
+		rwk_cm_over(c, RWK_CONNECTION_DISCONNECTED, rc);
+}
+
+static void on_answer(struct rwk_connection *c, const struct rwk_cm *m)
+{
+	if (m->type == RWK_CM_REJECT) {
+		c->theirs = *m;
+		c->answer = 1u << RWK_CONNECTION_REJECTED;
+		rwk_cm_over(c, RWK_CONNECTION_REJECTED, 0);
+		return;
+	}
+	if (m->type != RWK_CM_ACCEPT || !rwk_cm_agrees(c, m)) {
+		broken(c, -EPROTO);
+		return;
+	}
+	c->theirs = *m;
+	c->answer = 1u << (m->deferred ? RWK_CONNECTION_STREAMING : RWK_CONNECTION_ESTABLISHED);
+	c->state = CONFIRMING;
+	rwk_cm_send(c, RWK_CM_READY);
+	confirm(c);
+}
+
+static void on_greeting(struct rwk_connection *c, const struct rwk_cm *m)
+{
+	if (m->type != RWK_CM_GREETING || m->service != c->mine.service) {
+		broken(c, -EPROTO);
+		return;
+	}
+	c->theirs = *m;
+	c->answer = 1u << RWK_CONNECTION_ESTABLISHED;
+	c->state = CONFIRMING;
+	confirm(c);
+}
+
+static void on_message(struct rwk_connection *c, const struct rwk_cm *m)
+{
+	switch (c->state) {
+	case STRANGER:
+		if (m->type != RWK_CM_REQUEST) {
+			broken(c, -EPROTO);
+			return;
+		}
+		c->theirs = *m;
+		c->answer = 1u << RWK_CONNECTION_REQUEST;
+		rwk_cm_request(c);
+		return;
+	case REQUESTING:
+		on_answer(c, m);
+		return;
+	case GREETING:
+		on_greeting(c, m);
+		return;
+	default: /* ANSWERED */
+		if (m->type != RWK_CM_READY) {
+			broken(c, -EPROTO);
+			return;
+		}
+		c->answer = 0;
+		c->state = CONFIRMING;
+		confirm(c);
+		return;
+	}
+}
+
+static void receive(struct rwk_connection *c)
+{
+	struct rwk_cm m;
+	size_t whole = 0;
+	ssize_t n;
+	int err;
+
+	while ((err = rwk_cm_unpack(&m, c->in, c->got, &whole)) == -EAGAIN) {
+		n = recv(c->fd, c->in + c->got, whole - c->got, MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n <= 0) {
+			broken(c, n ? -errno : -ECONNRESET);
+			return;
+		}
+		c->got += (size_t)n;
+	}
+	c->got = 0;
+	if (err)
+		broken(c, err);
+	else
+		on_message(c, &m);
+}
+
+static void connected(struct rwk_connection *c)
+{
+	int rc = rwk_cm_connected(c->fd);
+
+	if (rc == -EAGAIN)
+		return;
+	if (!rc)
+		rc = rwk_cm_make_terms(c);
+	if (rc) {
+		broken(c, rc);
+		return;
+	}
+	c->state = REQUESTING;
+	rwk_cm_send(c, RWK_CM_REQUEST);
+}
+
+void rwk_cm_event(struct rwk_connection *c)
+{
+	switch (c->state) {
+	case CONNECTING:
+		connected(c);
+		return;
+	case REQUESTING:
+	case STRANGER:
+	case ANSWERED:
+	case GREETING:
+		if (c->out_at < c->out_end)
+			all_sent(c);
+		receive(c);
+		return;
+	case CONFIRMING:
+		confirm(c);
+		return;
+	case ASKED: /* asked for nothing but this */
+		broken(c, -ECONNRESET);
+		return;
+	default:
+		return;
+	}
+}

@@ -1,0 +1,11 @@
+# The connection layer, above the channel adapter.
+libropewalk_core_la_SOURCES += \
+	src/connect/agree.c \
+	src/connect/calls.c \
+	src/connect/channel.c \
+	src/connect/connection.c \
+	src/connect/internal.h \
+	src/connect/listener.c \
+	src/connect/message.c src/connect/message.h \
+	src/connect/socket.c
+EXTRA_DIST += src/connect/CONNECT.md
