@@ -133,7 +133,7 @@ int rwk_mr_register(struct rwk_pd *pd, void *address, size_t length, unsigned ac
 	mr = malloc(sizeof(*mr));
 	if (!mr)
 		return -ENOMEM;
-	mr->pd = pd;
+	*mr = (struct rwk_mr){.pd = pd};
 	rc = rwk_keys_add(pd->adapter->keys, pd->number, (uintptr_t)address, &iov, 1, access, &mr->key);
 	if (rc) {
 		free(mr);
@@ -144,11 +144,14 @@ int rwk_mr_register(struct rwk_pd *pd, void *address, size_t length, unsigned ac
 	return 0;
 }
 
-void rwk_mr_deregister(struct rwk_mr *mr)
+int rwk_mr_deregister(struct rwk_mr *mr)
 {
+	if (mr->windows)
+		return -EBUSY;
 	rwk_keys_remove(mr->pd->adapter->keys, mr->key);
 	mr->pd->children--;
 	free(mr);
+	return 0;
 }
 
 uint32_t rwk_mr_key(const struct rwk_mr *mr)

@@ -7,12 +7,13 @@
  *   claim   an entry of a cq that is kept free for something posted: so a completion always finds room
  *   due     qps whose machine has something to do now: they are pumped before the link is flushed
  *
+ *   local   a request of which nothing goes out: done when it is posted, completed in its turn
  *   sleeper whoever waits for a descriptor, or for a callback: one for each cq
  *
  * adapter.c has the objects above a qp and what is done when somebody polls; cq.c completion queues; sleep.c what wakes
  * a sleeper; event.c asynchronous events; srq.c SRC domains and shared receive queues; packet.c packets from and to the
- * link, and their ICRC; stream.c streams in place of the UDP socket; qp.c states; post.c requests; receive.c receives;
- * upcalls.c what the machines ask of their host.
+ * link, and their ICRC; stream.c streams in place of the UDP socket; qp.c states; post.c requests; window.c local ones;
+ * receive.c receives; upcalls.c what the machines ask of their host.
  */
 #ifndef RWK_CHANNEL_ADAPTER_INTERNAL_H
 #define RWK_CHANNEL_ADAPTER_INTERNAL_H
@@ -31,6 +32,9 @@
 
 /** Beside those of enum rwk_reach, in the key table: our own receives and reads may write there. */
 #define REACH_LOCAL_WRITE ((unsigned)RWK_ACCESS_LOCAL_WRITE)
+
+/** In the key table, in place of a pd: what opens such a key is a window, see rwk_ca_reach_window. */
+#define WINDOWS UINT32_MAX
 
 #define RWK_CA_NUMBER_MAX 0xffffffu /* of a qp, of an srq: 24 bits */
 
@@ -77,6 +81,7 @@ struct rwk_adapter {
 	struct rwk_adapter_counters counters;
 	struct rwk_qp *qp[RWK_QPS_MAX];
 	struct rwk_srq *srq[RWK_SRQS_MAX]; /* those with a number, by its lowest bits */
+	struct rwk_mw *mw[RWK_MRS_MAX];    /* those that are bound, by the slot of their key */
 };
 
 struct rwk_pd {
@@ -88,6 +93,16 @@ struct rwk_pd {
 struct rwk_mr {
 	struct rwk_pd *pd;
 	uint32_t key;
+	uint32_t windows; /* that are bound to it */
+};
+
+struct rwk_mw {
+	struct rwk_pd *pd;
+	enum rwk_mw_type type;
+	uint32_t key;
+	struct rwk_mr *mr;    /* NULL: it is not bound */
+	struct rwk_qp *qp;    /* type 2, bound: through which alone it is reached; else NULL */
+	struct rwk_list link; /* of that qp's */
 };
 
 struct rwk_cq {
@@ -109,6 +124,7 @@ struct request_slot {
 	struct rwk_wr wr;
 	uint64_t id;
 	bool unsignalled;
+	int status; /* of local work */
 	struct iovec iov[RWK_SGE_MAX];
 };
 
@@ -176,11 +192,13 @@ struct rwk_qp {
 	bool silent;    /* what ends now ends without a completion */
 	int error;
 	struct event_source events;
-	uint64_t lost; /* UC: messages since the last event that said so */
+	struct rwk_list windows; /* of type 2 that it has bound */
+	uint64_t lost;           /* UC: messages since the last event that said so */
 
 	/* A ring: head, and how many. */
 	struct request_slot *requests;
 	uint32_t request_max, request_head, request_count;
+	uint32_t locals;     /* of them */
 	uint32_t inline_max; /* bytes */
 	uint8_t *inlined;    /* so many for each of the ring's slots; NULL: 0 */
 
@@ -262,6 +280,22 @@ int rwk_ca_sleep(int fd, bool asleep, rwk_time until);
  */
 int rwk_ca_find_pieces(struct rwk_pd *pd, const struct rwk_sge *sge, uint32_t count, unsigned reach, struct iovec *iov,
 	uint32_t *used, size_t *length);
+
+/** Ends the oldest requests, as far as they are local. */
+void rwk_ca_end_locals(struct rwk_qp *qp);
+/** Posts a local request, as rwk_qp_post; `type` is that of the window that it may bind. */
+int rwk_ca_post_local(struct rwk_qp *qp, const struct rwk_request *r, enum rwk_mw_type type);
+/**
+ * As rwk_keys_find, of a peer's packet that came through the qp and reaches that pd: for a key that is none of the pd's
+ * mrs.
+ */
+int rwk_ca_reach_window(const struct rwk_qp *qp, uint32_t pd, uint32_t key, uint64_t address, size_t len,
+	unsigned access, struct iovec *iov, int max);
+/** The window of type 2 that a request through the qp, which reaches that pd, may invalidate; NULL. */
+struct rwk_mw *rwk_ca_find_window(const struct rwk_qp *qp, uint32_t pd, uint32_t key);
+void rwk_ca_unbind(struct rwk_mw *mw);
+/** Those of type 2 that it has bound. */
+void rwk_ca_unbind_all(struct rwk_qp *qp);
 
 /** The srq with that number, whatever its domain; NULL. */
 struct rwk_srq *rwk_ca_find_srq(const struct rwk_adapter *a, uint32_t number);

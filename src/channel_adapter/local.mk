@@ -13,6 +13,7 @@ libropewalk_core_la_SOURCES += \
 	src/channel_adapter/srq.c \
 	src/channel_adapter/stream.c src/channel_adapter/stream.h \
 	src/channel_adapter/upcalls.c \
+	src/channel_adapter/window.c \
 	src/include/ropewalk.h
 
 include_HEADERS += src/include/ropewalk.h

@@ -9,10 +9,12 @@
 #include <string.h>
 
 #define REQUEST_FLAGS                                                                                                  \
-	(RWK_REQUEST_IMM | RWK_REQUEST_SOLICITED | RWK_REQUEST_FENCE | RWK_REQUEST_UNSIGNALLED | RWK_REQUEST_INLINE)
+	(RWK_REQUEST_IMM | RWK_REQUEST_SOLICITED | RWK_REQUEST_FENCE | RWK_REQUEST_UNSIGNALLED | RWK_REQUEST_INLINE |  \
+		RWK_REQUEST_WITH_INVALIDATE)
 
 static_assert((int)RWK_REQUEST_SEND == RWK_WR_SEND && (int)RWK_REQUEST_FETCH_ADD == RWK_WR_FETCH_ADD &&
-		      (int)RWK_WC_SEND == RWK_WR_SEND && (int)RWK_WC_FETCH_ADD == RWK_WR_FETCH_ADD,
+		      (int)RWK_WC_SEND == RWK_WR_SEND && (int)RWK_WC_FETCH_ADD == RWK_WR_FETCH_ADD &&
+		      (int)RWK_WC_LOCAL_INVALIDATE == RWK_REQUEST_LOCAL_INVALIDATE,
 	"requests, completions and the machines' work requests have the same numbers");
 
 int rwk_ca_find_pieces(struct rwk_pd *pd, const struct rwk_sge *sge, uint32_t count, unsigned reach, struct iovec *iov,
@@ -63,7 +65,8 @@ static unsigned flags_of(const struct rwk_request *r)
 {
 	return (r->flags & RWK_REQUEST_IMM ? RWK_WR_IMM : 0) |
 	       (r->flags & RWK_REQUEST_SOLICITED ? RWK_WR_SOLICITED : 0) |
-	       (r->flags & RWK_REQUEST_FENCE ? RWK_WR_FENCE : 0);
+	       (r->flags & RWK_REQUEST_FENCE ? RWK_WR_FENCE : 0) |
+	       (r->flags & RWK_REQUEST_WITH_INVALIDATE ? RWK_WR_INVALIDATE : 0);
 }
 
 static int fill(struct rwk_qp *qp, struct request_slot *s, const struct rwk_request *r)
@@ -74,7 +77,7 @@ static int fill(struct rwk_qp *qp, struct request_slot *s, const struct rwk_requ
 	size_t length;
 	int rc;
 
-	if ((unsigned)r->type > RWK_REQUEST_FETCH_ADD || r->flags & ~(unsigned)REQUEST_FLAGS)
+	if (r->flags & ~(unsigned)REQUEST_FLAGS)
 		return -EINVAL;
 	if (qp->type == RWK_QP_SRC && r->srqn > RWK_CA_NUMBER_MAX)
 		return -EINVAL;
@@ -92,7 +95,7 @@ static int fill(struct rwk_qp *qp, struct request_slot *s, const struct rwk_requ
 	s->wr = (struct rwk_wr){
 		.type = (uint8_t)r->type,
 		.flags = (uint8_t)flags_of(r),
-		.imm = r->imm,
+		.imm = r->flags & RWK_REQUEST_WITH_INVALIDATE ? r->key : r->imm,
 		.iov = s->iov,
 		.iov_count = (uint16_t)count,
 		.length = length,
@@ -111,6 +114,8 @@ static inline int post(struct rwk_qp *qp, const struct rwk_request *r)
 	struct request_slot *s = &qp->requests[(qp->request_head + qp->request_count) % qp->request_max];
 	int rc;
 
+	if (rwk_unlikely((unsigned)r->type > RWK_REQUEST_FETCH_ADD))
+		return rwk_ca_post_local(qp, r, RWK_MW_2);
 	if (qp->request_count == qp->request_max)
 		return -EAGAIN;
 	rc = fill(qp, s, r);

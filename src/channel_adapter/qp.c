@@ -141,6 +141,7 @@ int rwk_qp_create(struct rwk_pd *pd, const struct rwk_qp_create_attr *attr, stru
 		.inline_max = attr->inline_max};
 	rwk_list_init(&qp->due);
 	rwk_list_init(&qp->events.link);
+	rwk_list_init(&qp->windows);
 	rc = open_queues(qp, attr->receive_max);
 	if (!rc)
 		rc = draw_number(pd->adapter, &qp->number);
@@ -169,6 +170,7 @@ void rwk_qp_destroy(struct rwk_qp *qp)
 	rwk_ca_flush_receives(qp);
 	rwk_list_remove(&qp->due);
 	rwk_ca_forget_events(&qp->events);
+	rwk_ca_unbind_all(qp);
 	qp->adapter->qp[qp->number % RWK_QPS_MAX] = NULL;
 	count_with_parents(qp, -1);
 	free_qp(qp);
@@ -261,6 +263,7 @@ static void end_connection(struct rwk_qp *qp, enum rwk_qps before, enum rwk_qps 
 		qp->lost = 0;
 		qp->link = qp->adapter->link;
 		rwk_ca_forget_events(&qp->events);
+		rwk_ca_unbind_all(qp);
 	} else if (before != state && qp->srq) {
 		rwk_ca_raise(qp->adapter, &qp->events, RWK_EVENT_QP_LAST_RECEIVE);
 	}

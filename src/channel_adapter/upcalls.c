@@ -9,19 +9,39 @@
 #include <errno.h>
 #include <string.h>
 
-static void on_done(void *user, struct rwk_wr *wr, int status)
+/* The oldest request has ended. */
+static inline void end_request(struct rwk_qp *qp, const struct request_slot *s, int status)
 {
-	struct rwk_qp *qp = user;
-	struct request_slot *s = rwk_container_of(wr, struct request_slot, wr);
-	struct rwk_wc wc = {.id = s->id, .qpn = qp->number, .type = wr->type, .status = status, .length = wr->length};
+	struct rwk_wc wc = {
+		.id = s->id, .qpn = qp->number, .type = s->wr.type, .status = status, .length = s->wr.length};
 
-	assert(s == &qp->requests[qp->request_head]); /* the machines end them in the order of posting */
 	qp->request_head = (qp->request_head + 1) % qp->request_max;
 	qp->request_count--;
 	if (qp->silent || (s->unsignalled && !status))
 		qp->send_cq->claimed--;
 	else
 		rwk_ca_complete(qp->send_cq, &wc);
+}
+
+void rwk_ca_end_locals(struct rwk_qp *qp)
+{
+	struct request_slot *s;
+
+	while (qp->request_count && (s = &qp->requests[qp->request_head])->wr.type >= RWK_REQUEST_BIND) {
+		qp->locals--;
+		end_request(qp, s, s->status);
+	}
+}
+
+static void on_done(void *user, struct rwk_wr *wr, int status)
+{
+	struct rwk_qp *qp = user;
+	struct request_slot *s = rwk_container_of(wr, struct request_slot, wr);
+
+	assert(s == &qp->requests[qp->request_head]); /* the machines end them in the order of posting */
+	end_request(qp, s, status);
+	if (rwk_unlikely(qp->locals))
+		rwk_ca_end_locals(qp);
 }
 
 static void on_failed(void *user, int err)
@@ -92,6 +112,21 @@ static int find_pd(const struct rwk_qp *qp, const struct rwk_wire *w, bool begin
 	return 0;
 }
 
+/* Where that lies, by the key of an mr or of a window: as rwk_keys_find. */
+static inline int reach(const struct rwk_qp *qp, uint32_t pd, uint32_t key, uint64_t address, size_t len,
+	unsigned access, struct iovec *iov, int max)
+{
+	int n = rwk_keys_find(qp->adapter->keys, pd, key, address, len, access, iov, max);
+
+	return rwk_likely(n != -EACCES) ? n : rwk_ca_reach_window(qp, pd, key, address, len, access, iov, max);
+}
+
+/* The window that a Send invalidates. NULL: there is none that it may. */
+static struct rwk_mw *condemned(const struct rwk_qp *qp, const struct rwk_wire *w, const struct rwk_srq *srq)
+{
+	return rwk_ca_find_window(qp, (qp->type == RWK_QP_SRC ? srq->pd : qp->pd)->number, w->invalidate);
+}
+
 /* The receive that a message takes is here: whatever has been put into it was of one that UC dropped half-way. */
 static int begin_receive(struct rwk_qp *qp, const struct rwk_wire *w, struct rwk_srq *srq)
 {
@@ -108,6 +143,7 @@ static int on_receive(void *user, const struct rwk_wire *w, unsigned where, cons
 {
 	struct rwk_qp *qp = user;
 	struct rwk_wc wc = {.type = RWK_WC_RECEIVE};
+	struct rwk_mw *window = NULL;
 	struct receive_slot *s;
 	struct rwk_srq *srq;
 	int rc = find_srq(qp, w, where & RWK_PIECE_FIRST, &srq);
@@ -117,7 +153,7 @@ static int on_receive(void *user, const struct rwk_wire *w, unsigned where, cons
 	if (rwk_unlikely(rc))
 		return rc;
 	s = qp->taken;
-	if (rwk_unlikely(invalidates(w))) /* a key of an mr's is not the peer's to invalidate */
+	if (rwk_unlikely(invalidates(w) && !(window = condemned(qp, w, srq))))
 		return -EINVAL;
 	if (rwk_unlikely(len > s->length - qp->received)) {
 		wc.status = -EMSGSIZE;
@@ -131,6 +167,11 @@ static int on_receive(void *user, const struct rwk_wire *w, unsigned where, cons
 	wc.length = qp->received;
 	wc.has_imm = has_imm(w);
 	wc.imm = wc.has_imm ? w->imm : 0;
+	if (rwk_unlikely(window)) {
+		wc.invalidated = true;
+		wc.imm = w->invalidate;
+		rwk_ca_unbind(window);
+	}
 	wc.solicited = w->solicited;
 	rwk_ca_end_receive(qp, &wc);
 	return 0;
@@ -139,6 +180,7 @@ static int on_receive(void *user, const struct rwk_wire *w, unsigned where, cons
 static int on_reach(void *user, const struct rwk_wire *w, uint32_t key, uint64_t address, size_t len, unsigned access)
 {
 	struct rwk_qp *qp = user;
+	struct iovec where;
 	uint32_t pd;
 	int rc = find_pd(qp, w, true, &pd);
 
@@ -148,7 +190,8 @@ static int on_reach(void *user, const struct rwk_wire *w, uint32_t key, uint64_t
 		qp->write_length = len;
 		qp->srqn = w->srqn;
 	}
-	return len ? rwk_keys_check(qp->adapter->keys, pd, key, address, len, access) : 0;
+	rc = len ? reach(qp, pd, key, address, len, access, &where, 1) : 0;
+	return rc < 0 ? rc : 0;
 }
 
 static int on_write(void *user, const struct rwk_wire *w, uint32_t key, uint64_t address, const void *bytes, size_t len)
@@ -159,7 +202,7 @@ static int on_write(void *user, const struct rwk_wire *w, uint32_t key, uint64_t
 	int n = find_pd(qp, w, false, &pd);
 
 	if (!n)
-		n = rwk_keys_find(qp->adapter->keys, pd, key, address, len, RWK_REACH_WRITE, &to, 1);
+		n = reach(qp, pd, key, address, len, RWK_REACH_WRITE, &to, 1);
 	if (rwk_unlikely(n < 0))
 		return n;
 	if (n)
@@ -186,14 +229,14 @@ static int on_written(void *user, const struct rwk_wire *w)
 	return 0;
 }
 
-/* SRC: that the key is of the right pd was seen when the request came (on_reach), from the srq that it named. */
+/* SRC: that the key is one that may be named was seen when the request came (on_reach), from its srq. */
 static int on_read(void *user, uint32_t key, uint64_t address, size_t len, struct iovec *iov, int max)
 {
 	struct rwk_qp *qp = user;
 	uint32_t pd = qp->pd->number;
 	int rc = qp->type == RWK_QP_SRC ? rwk_keys_pd(qp->adapter->keys, key, &pd) : 0;
 
-	return rc ? rc : rwk_keys_find(qp->adapter->keys, pd, key, address, len, RWK_REACH_READ, iov, max);
+	return rc ? rc : reach(qp, pd, key, address, len, RWK_REACH_READ, iov, max);
 }
 
 static int on_atomic(void *user, const struct rwk_wire *w, uint64_t *before)
@@ -208,8 +251,7 @@ static int on_atomic(void *user, const struct rwk_wire *w, uint64_t *before)
 		return -EINVAL;
 	n = find_pd(qp, w, true, &pd);
 	if (!n)
-		n = rwk_keys_find(qp->adapter->keys, pd, w->atomic.key, w->atomic.address, sizeof(*at),
-			RWK_REACH_ATOMIC, &where, 1);
+		n = reach(qp, pd, w->atomic.key, w->atomic.address, sizeof(*at), RWK_REACH_ATOMIC, &where, 1);
 	if (n < 0)
 		return n;
 	at = where.iov_base;

@@ -6,6 +6,7 @@
  *   adapter  a logical adapter: an address on the network, and all objects below, which belong to it (S4-1)
  *   pd       protection domain: queue pairs reach the memory of their own domain alone
  *   mr       memory region: memory that is registered with a pd, and the key that opens it
+ *   mw       memory window: a key to a part of an mr, made and revoked while work goes on (S4-4, S0-13)
  *   cq       completion queue: what has become of requests and receives; and the event dispatcher on top of it, which
  *            others call EVD: to sleep until something has (S4-10)
  *   srq      shared receive queue: receives for several qps
@@ -43,7 +44,7 @@ extern "C" {
 #define RWK_PORT       4791u  /* where others expect RoCEv2 */
 #define RWK_SGE_MAX    10u    /* pieces of a request or a receive */
 #define RWK_QPS_MAX    1024u  /* of an adapter */
-#define RWK_MRS_MAX    1024u  /* of an adapter */
+#define RWK_MRS_MAX    1024u  /* of an adapter, bound windows among them */
 #define RWK_SRQS_MAX   1024u  /* of an adapter */
 #define RWK_QUEUE_MAX  65536u /* entries of a queue of a qp, of an srq, or of a cq */
 #define RWK_INLINE_MAX 1024u  /* bytes of a request that are copied when it is posted */
@@ -51,6 +52,7 @@ extern "C" {
 struct rwk_adapter;
 struct rwk_pd;
 struct rwk_mr;
+struct rwk_mw;
 struct rwk_cq;
 struct rwk_src_domain;
 struct rwk_srq;
@@ -129,7 +131,7 @@ RWK_API int rwk_event_fd(struct rwk_adapter *a);
 
 /** 0 and *pd set; -ENOMEM. */
 RWK_API int rwk_pd_create(struct rwk_adapter *a, struct rwk_pd **pd);
-/** 0; -EBUSY: it has mrs, srqs or qps. */
+/** 0; -EBUSY: it has mrs, mws, srqs or qps. */
 RWK_API int rwk_pd_destroy(struct rwk_pd *pd);
 
 /* ---- memory region ---- */
@@ -147,10 +149,44 @@ enum rwk_access {
  * exist; -ENOSPC: RWK_MRS_MAX; -ENOMEM.
  */
 RWK_API int rwk_mr_register(struct rwk_pd *pd, void *address, size_t length, unsigned access, struct rwk_mr **mr);
-/** From now on nobody reaches it. What is posted with it and not completed must not be. */
-RWK_API void rwk_mr_deregister(struct rwk_mr *mr);
+/** From now on nobody reaches it. What is posted with it and not completed must not be. 0; -EBUSY: windows are bound.
+ */
+RWK_API int rwk_mr_deregister(struct rwk_mr *mr);
 /** The key: drawn at random, the same for our own requests and for the peer's. */
 RWK_API uint32_t rwk_mr_key(const struct rwk_mr *mr);
+
+/* ---- memory window ---- */
+
+enum rwk_mw_type {
+	RWK_MW_1, /* bound by rwk_mw_bind, and by the next one elsewhere: whoever reaches its pd reaches it */
+	RWK_MW_2, /* bound by a request of a qp (RWK_REQUEST_BIND), whose peer alone reaches it, until a request of
+		     either end invalidates it (RWK_REQUEST_LOCAL_INVALIDATE, RWK_REQUEST_WITH_INVALIDATE) */
+};
+
+/** The part of an mr that a window is to open to the peer, and for what. */
+struct rwk_bind {
+	struct rwk_mr *mr; /* of the window's pd */
+	void *address;
+	size_t length;   /* bytes, all of them in the mr */
+	unsigned access; /* of READ, WRITE, ATOMIC, and of those that the mr has */
+};
+
+/** A window that opens nothing yet. 0 and *mw set; -EINVAL: no such type; -ENOMEM. */
+RWK_API int rwk_mw_create(struct rwk_pd *pd, enum rwk_mw_type type, struct rwk_mw **mw);
+/** From now on nobody reaches what it was bound to. */
+RWK_API void rwk_mw_destroy(struct rwk_mw *mw);
+/**
+ * The key that the binding drew at random; it is for the peer, our own requests do not take it. It is there as soon as
+ * the binding is posted, so that a Send behind it can tell the peer. Of a window that is not bound: one that opens
+ * nothing.
+ */
+RWK_API uint32_t rwk_mw_key(const struct rwk_mw *mw);
+/**
+ * Binds a window of type 1, as a request of that qp with that id (RWK_WC_BIND) and those flags (RWK_REQUEST_UNSIGNALLED
+ * or 0): from the next request on it has a new key, the one before opens nothing. A length of 0 leaves it unbound. 0;
+ * else as rwk_qp_post says to RWK_REQUEST_BIND.
+ */
+RWK_API int rwk_mw_bind(struct rwk_qp *qp, struct rwk_mw *mw, uint64_t id, unsigned flags, const struct rwk_bind *bind);
 
 /** A piece of registered memory: all of it in one mr of the qp's or the srq's pd. */
 struct rwk_sge {
@@ -173,18 +209,21 @@ enum rwk_wc_type {
 	RWK_WC_READ,
 	RWK_WC_COMPARE_SWAP,
 	RWK_WC_FETCH_ADD,
+	RWK_WC_BIND,
+	RWK_WC_LOCAL_INVALIDATE,
 	RWK_WC_RECEIVE,       /* a Send has come */
 	RWK_WC_RECEIVE_WRITE, /* a Write with immediate has come; the receive's memory is as it was */
 };
 
 /** What has become of a request or a receive, which is the client's again. */
 struct rwk_wc {
-	uint64_t id;    /* the client's, from the request */
-	uint32_t qpn;   /* whose; of a receive of an srq: through which it came */
-	uint32_t srqn;  /* receives of an srq with a number (SRC): that number; else 0 */
-	uint8_t type;   /* enum rwk_wc_type; of a receive that failed RWK_WC_RECEIVE */
-	bool has_imm;   /* receives: `imm` is set */
-	bool solicited; /* receives: the peer asked for an event */
+	uint64_t id;      /* the client's, from the request */
+	uint32_t qpn;     /* whose; of a receive of an srq: through which it came */
+	uint32_t srqn;    /* receives of an srq with a number (SRC): that number; else 0 */
+	uint8_t type;     /* enum rwk_wc_type; of a receive that failed RWK_WC_RECEIVE */
+	bool has_imm;     /* receives: `imm` is set */
+	bool solicited;   /* receives: the peer asked for an event */
+	bool invalidated; /* receives: the peer's Send has invalidated the window whose key is `imm` */
 	int status; /* 0; -ECANCELED: the qp went to the error state before; requests: -EACCES, -EINVAL, -EIO, -EAGAIN:
 		       the peer's NAK (access, SRC: or an srq that is not reached through the peer's qp; invalid
 		       request; its own error; no receive posted there); -ETIMEDOUT: the peer does not answer; receives:
@@ -361,7 +400,10 @@ struct rwk_qp_info {
  * and domain must exist as long as it does.
  */
 RWK_API int rwk_qp_create(struct rwk_pd *pd, const struct rwk_qp_create_attr *attr, struct rwk_qp **qp);
-/** What is posted is the client's again, without completions; those that were not polled stay in the cq. */
+/**
+ * What is posted is the client's again, without completions; those that were not polled stay in the cq. Windows of
+ * type 2 that it has bound are not bound any more: so it is with RESET, too.
+ */
 RWK_API void rwk_qp_destroy(struct rwk_qp *qp);
 /** The number by which the peer names it, 24 bits. */
 RWK_API uint32_t rwk_qp_number(const struct rwk_qp *qp);
@@ -380,6 +422,8 @@ enum rwk_request_type {
 	RWK_REQUEST_READ,
 	RWK_REQUEST_COMPARE_SWAP,
 	RWK_REQUEST_FETCH_ADD,
+	RWK_REQUEST_BIND,             /* binds a window of type 2 (S0-13) */
+	RWK_REQUEST_LOCAL_INVALIDATE, /* from now on the window of type 2 with that key opens nothing */
 };
 
 enum rwk_request_flag {
@@ -396,6 +440,9 @@ enum rwk_request_flag {
 	 * registered, no key is looked at.
 	 */
 	RWK_REQUEST_INLINE = 1 << 6,
+	/* SEND, not UC, not with IMM: the window of type 2 with that `key` at the peer opens nothing when it arrives.
+	 */
+	RWK_REQUEST_WITH_INVALIDATE = 1 << 7,
 };
 
 struct rwk_request {
@@ -407,9 +454,11 @@ struct rwk_request {
 	uint32_t sge_count;        /* 0 to RWK_SGE_MAX */
 	uint32_t imm;
 	uint64_t remote;            /* WRITE, READ, atomics: address in the peer's mr; of an atomic a multiple of 8 */
-	uint32_t key;               /* of the peer's mr */
+	uint32_t key;               /* of the peer's mr or mw; LOCAL_INVALIDATE: of our mw */
 	uint64_t swap_add, compare; /* atomics: the value to swap in or to add; COMPARE_SWAP: what must be there */
 	uint32_t srqn;              /* SRC: the srq at the peer whose receives or memory it is for (S1-4), 24 bits */
+	struct rwk_mw *mw;          /* BIND: what, and to what; both are the caller's again at once */
+	const struct rwk_bind *bind;
 };
 
 /**
@@ -419,6 +468,12 @@ struct rwk_request {
  * memory that may not be written to; -EMSGSIZE: more than 2 GB, an atomic not of 8 bytes, or more than inline_max;
  * -EOPNOTSUPP: a READ or an atomic on UC (S0-7); -EAGAIN: the qp's queue is full, or the cq's, where every request has
  * an entry until it ends, an unsignalled one too: poll first.
+ *
+ * Of BIND and LOCAL_INVALIDATE nothing goes out, and nothing of sge: they are done when they are posted, and complete
+ * behind what was posted before. Their only flag is UNSIGNALLED. -EACCES: the mr's pd, or the window's, is not the
+ * qp's, the range or the access is not all the mr's, or no window that this qp has bound has the key; -EBUSY: the
+ * window is bound; -ENOSPC: RWK_MRS_MAX; -EINVAL: a value that does not exist, or a window of type 1. Whoever tells the
+ * peer of a window over memory that a READ is to fill fences the request that tells.
  */
 RWK_API int rwk_qp_post(struct rwk_qp *qp, const struct rwk_request *request);
 /**

@@ -78,5 +78,17 @@ test_channel_adapter_test_events_sim_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_events_sim_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/channel_adapter/test_events_sim
 
+check_PROGRAMS += test/channel_adapter/test_windows
+test_channel_adapter_test_windows_SOURCES = test/channel_adapter/test_windows.c $(adapter_udp)
+test_channel_adapter_test_windows_CPPFLAGS = $(TEST_CPPFLAGS)
+test_channel_adapter_test_windows_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/channel_adapter/test_windows
+
+check_PROGRAMS += test/channel_adapter/test_windows_sim
+test_channel_adapter_test_windows_sim_SOURCES = test/channel_adapter/test_windows.c $(adapter_sim)
+test_channel_adapter_test_windows_sim_CPPFLAGS = $(TEST_CPPFLAGS)
+test_channel_adapter_test_windows_sim_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/channel_adapter/test_windows_sim
+
 TESTS += test/channel_adapter/test_exports
 EXTRA_DIST += test/channel_adapter/test_exports

@@ -161,8 +161,9 @@ static void full(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 64; i++) {
 		assert_int_equal(rwk_keys_add(t, i, BASE, &iov, 1, ALL, &key[i]), 0);
+		assert_in_range(rwk_keys_slot(t, key[i]), 0, 63);
 		for (unsigned j = 0; j < i; j++)
-			assert_int_not_equal(key[i], key[j]);
+			assert_int_not_equal(rwk_keys_slot(t, key[i]), rwk_keys_slot(t, key[j]));
 	}
 	assert_int_equal(rwk_keys_add(t, 64, BASE, &iov, 1, ALL, &other), -ENOSPC);
 	assert_int_equal(other, 99);

@@ -152,6 +152,11 @@ int rwk_keys_remove(struct rwk_keys *t, uint32_t key)
 	return 0;
 }
 
+uint32_t rwk_keys_slot(const struct rwk_keys *t, uint32_t key)
+{
+	return key & t->mask;
+}
+
 int rwk_keys_pd(const struct rwk_keys *t, uint32_t key, uint32_t *pd)
 {
 	const struct slot *s = &t->slot[key & t->mask];
