@@ -3,6 +3,7 @@
 #include "links/tcp_peers.h"
 
 #include <poll.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 /* An address is laid out as on the udp link: 16 bytes IP, port little-endian, zeros. */
@@ -479,6 +480,67 @@ static void sleeping(void **state)
 	close_peer(b);
 }
 
+static int epoll;
+static uint64_t seen_with_word;
+static int word_seen;
+
+/* What an epoll set of the caller's says: the key of the stream that has ended; 0: none has. */
+static uint64_t watched(void)
+{
+	struct epoll_event e[2];
+	int n = epoll_wait(epoll, e, 2, 0);
+
+	assert_in_range(n, 0, 1);
+	return n ? e[0].data.u64 : 0;
+}
+
+static void on_word(void *user, const struct rwk_link_address *who, int status)
+{
+	(void)user;
+	(void)who;
+	word_seen = status;
+	seen_with_word = watched();
+}
+
+/* A watched stream shows its end until the word is told, whatever comes by it before; one that is left shows nothing. */
+static void watching(void **state)
+{
+	struct rwk_tcp_attr one = tcp_attr(1), two = tcp_attr(2);
+	struct peer *a = open_peer(&one), *b = open_peer(&two);
+	void (*word)(void *, const struct rwk_link_address *, int) = a->l->word;
+
+	(void)state;
+	epoll = epoll_create1(EPOLL_CLOEXEC);
+	assert_int_equal(rwk_tcp_watch(a->l, &b->at, epoll, 7), -ENOTCONN);
+	connect_peers(a, b);
+	assert_int_equal(rwk_tcp_watch(a->l, &b->at, epoll, 7), 0);
+	assert_int_equal(rwk_tcp_watch(a->l, &b->at, epoll, 8), 0);
+	assert_int_equal(send_number(b, &a->at, 0), 0);
+	b->l->ops->flush(b->l);
+	run_for(b, NULL, 20);
+	assert_int_equal(watched(), 0);
+	run_for(a, b, 20);
+	assert_int_equal(a->got, 1);
+	rwk_tcp_leave(b->l, &a->at);
+	assert_int_equal(watched(), 8);
+	assert_int_equal(watched(), 8);
+	a->l->word = on_word;
+	run_for(a, b, 20);
+	assert_int_equal(word_seen, -ESHUTDOWN);
+	assert_int_equal(seen_with_word, 8);
+	assert_int_equal(watched(), 0);
+
+	a->l->word = word;
+	connect_peers(a, b);
+	assert_int_equal(rwk_tcp_watch(a->l, &b->at, epoll, 9), 0);
+	rwk_tcp_leave(a->l, &b->at);
+	run_for(b, a, 20);
+	assert_int_equal(watched(), 0);
+	close_peer(a);
+	close_peer(b);
+	close(epoll);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -499,6 +561,7 @@ int main(void)
 		cmocka_unit_test(meeting),
 		cmocka_unit_test(meeting_elsewhere),
 		cmocka_unit_test(sleeping),
+		cmocka_unit_test(watching),
 	};
 
 	return cmocka_run_group_tests_name("links/tcp", tests, NULL, NULL);

@@ -75,6 +75,8 @@ struct stream {
 	bool say_goodbye; /* LEAVING: it has not been written yet */
 	bool watched;     /* its socket is in the epoll set */
 	bool wants_out;   /* EPOLLOUT is asked for: it connects, or had no room */
+	int watch;        /* the caller's epoll set that `hung`, or else `fd`, is in; -1: none */
+	int hung;         /* the socket of a stream that ended while it was watched; -1: it has not */
 
 	struct challenge challenge;
 	struct proof proof;
@@ -120,6 +122,7 @@ void rwk_stream_end(struct stream *s, int status);  /* with one */
 void rwk_stream_part(struct stream *s);             /* in good order; for those that the peer may take as open */
 void rwk_stream_watch(struct stream *s, bool out);  /* its socket, in the epoll set or new to it */
 void rwk_stream_close_socket(struct stream *s);
+void rwk_stream_unwatch(struct stream *s); /* takes it out of the caller's epoll set */
 
 /* meet.c: all may end the stream */
 void rwk_meet_begin(struct stream *s); /* makes a socket and connects */

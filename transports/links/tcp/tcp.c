@@ -41,7 +41,7 @@ struct stream *rwk_stream_new(struct link *l, enum state state)
 		return NULL;
 	s->link = l;
 	s->state = state;
-	s->fd = -1;
+	s->fd = s->watch = s->hung = -1;
 	s->due = NEVER;
 	rwk_list_init(&s->timed);
 	rwk_list_init(&s->half);
@@ -131,8 +131,21 @@ void rwk_stream_close_socket(struct stream *s)
 	if (s->watched)
 		epoll_ctl(s->link->epoll, EPOLL_CTL_DEL, s->fd, NULL);
 	s->watched = s->wants_out = false;
-	close(s->fd);
+	if (s->watch >= 0 && s->hung < 0)
+		s->hung = s->fd; /* who looks into that set is to find it there until the word is told */
+	else
+		close(s->fd);
 	s->fd = -1;
+}
+
+void rwk_stream_unwatch(struct stream *s)
+{
+	if (s->watch < 0)
+		return;
+	epoll_ctl(s->watch, EPOLL_CTL_DEL, s->hung < 0 ? s->fd : s->hung, NULL);
+	if (s->hung >= 0)
+		close(s->hung);
+	s->watch = s->hung = -1;
 }
 
 /* Out of the table and the lists of work. */
@@ -184,6 +197,7 @@ void rwk_stream_part(struct stream *s)
 
 static void free_stream(struct stream *s)
 {
+	rwk_stream_unwatch(s);
 	rwk_stream_close_socket(s);
 	rwk_list_remove(&s->all);
 	free(s->out);
@@ -581,10 +595,24 @@ void rwk_tcp_leave(struct rwk_link *pub, const struct rwk_link_address *to)
 	forget_words(l, to);
 	if (!s)
 		return;
+	rwk_stream_unwatch(s);
 	if (s->state == OPEN || s->state == PROVEN)
 		rwk_stream_part(s);
 	else
 		rwk_stream_drop(s);
+}
+
+int rwk_tcp_watch(struct rwk_link *pub, const struct rwk_link_address *to, int epoll, uint64_t key)
+{
+	struct epoll_event e = {.events = EPOLLRDHUP, .data.u64 = key};
+	struct stream *s = rwk_stream_find(link_of(pub), to);
+
+	if (!s || s->state != OPEN)
+		return -ENOTCONN;
+	if (epoll_ctl(epoll, s->watch < 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, s->fd, &e))
+		return -errno;
+	s->watch = epoll;
+	return 0;
 }
 
 uint64_t rwk_tcp_nonce(struct rwk_link *l, const struct rwk_link_address *to)

@@ -94,6 +94,14 @@ int rwk_tcp_reach(struct rwk_link *l, const struct rwk_link_address *to, uint64_
 void rwk_tcp_leave(struct rwk_link *l, const struct rwk_link_address *to);
 
 /**
+ * Puts the open stream to `to` into an epoll set of the caller's, which other processes may look into as well, as one
+ * that hangs up (EPOLLRDHUP) with `key` in its event. It is there, as it is then, until the word of its end has been
+ * told, or it is left, or this process ends. 0; -ENOTCONN; -ENOSPC, -ENOMEM: the kernel has no room. Once more: with
+ * another key, in the same set.
+ */
+int rwk_tcp_watch(struct rwk_link *l, const struct rwk_link_address *to, int epoll, uint64_t key);
+
+/**
  * The nonce of the process that the open stream to `to` leads to; 0: there is none. While `word` is told of `to`: of the
  * process that it is about, which need not be the one that is there now; 0: of whoever was there.
  */
