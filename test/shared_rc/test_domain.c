@@ -317,6 +317,39 @@ static void targets(void **state)
 	assert_int_equal(rwk_src_target_make(f.listener[0].view, &bad, &qpn), -EINVAL);
 }
 
+/* Who holds a target: one at a time, who lives, and of this target, not of the one before it on its place. */
+static void holders(void **state)
+{
+	struct rwk_src_initiator i = speaker_initiator(0, PMTU);
+	struct rwk_src_view *a = f.listener[0].view, *b = f.listener[1].view;
+	uint32_t next;
+
+	(void)state;
+	assert_int_equal(rwk_src_holder(a, f.qpn), 0);
+	rwk_src_hold(a, f.qpn);
+	assert_int_equal(rwk_src_holder(a, f.qpn), rwk_src_srqn(a));
+	assert_int_equal(rwk_src_holder(b, f.qpn), rwk_src_srqn(a));
+	rwk_src_hold(b, f.qpn);
+	rwk_src_let_go(a, f.qpn);
+	assert_int_equal(rwk_src_holder(a, f.qpn), rwk_src_srqn(b));
+	rwk_src_let_go(b, f.qpn);
+	assert_int_equal(rwk_src_holder(a, f.qpn), 0);
+
+	rwk_src_hold(b, f.qpn);
+	assert_true(rwk_src_target_lives(a, f.qpn));
+	rwk_src_target_end(a, f.qpn);
+	assert_false(rwk_src_target_lives(b, f.qpn));
+	assert_int_equal(rwk_src_target_make(a, &i, &next), 0);
+	assert_int_equal(rwk_src_holder(a, next), 0);
+	rwk_src_hold(b, f.qpn); /* too late */
+	assert_int_equal(rwk_src_holder(a, next), 0);
+	rwk_src_hold(b, next);
+	assert_int_equal(rwk_src_holder(a, next), rwk_src_srqn(b));
+	rwk_src_view_close(b);
+	f.listener[1].view = NULL;
+	assert_int_equal(rwk_src_holder(a, next), 0);
+}
+
 /* The next initiator on a target's place is heard from its first packet on, though the count goes on. */
 static void next_at_the_place(void **state)
 {
@@ -531,6 +564,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(next_on_the_seat, setup, teardown),
 		cmocka_unit_test_setup_teardown(refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(targets, setup, teardown),
+		cmocka_unit_test_setup_teardown(holders, setup, teardown),
 		cmocka_unit_test_setup_teardown(next_at_the_place, setup, teardown),
 		cmocka_unit_test_setup_teardown(strangers, setup, teardown),
 		cmocka_unit_test_setup_teardown(order, setup, teardown),

@@ -147,6 +147,8 @@ void rwk_src_unlock(pthread_mutex_t *m);
 enum rwk_src_whose { RWK_SRC_NOBODY, RWK_SRC_DEAD, RWK_SRC_LIVING };
 
 enum rwk_src_whose rwk_src_whose(const struct rwk_src_view *v, uint32_t srqn);
+/** Does that member live, and would this process see it die? */
+bool rwk_src_is_seen(const struct rwk_src_view *v, uint32_t srqn);
 /** 0; -ENOSPC. Sets me, seat, srqn and head. */
 int rwk_src_seat_take(struct rwk_src_view *v);
 

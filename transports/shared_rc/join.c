@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -112,6 +113,14 @@ static int make_socket(struct rwk_src_seat *seat, const struct rwk_src_join_attr
 	return fcntl(fd, F_SETFD, FD_CLOEXEC) ? -errno : 0;
 }
 
+static int make_watch(struct rwk_src_seat *seat)
+{
+	int fd = epoll_create1(EPOLL_CLOEXEC);
+
+	seat->holding.fd[RWK_SRC_WATCH] = fd;
+	return fd < 0 ? -errno : 0;
+}
+
 /* Makes the domain, whose name we have. */
 static int make(struct rwk_src_seat *seat, const struct rwk_src_join_attr *attr)
 {
@@ -124,6 +133,8 @@ static int make(struct rwk_src_seat *seat, const struct rwk_src_join_attr *attr)
 	rc = make_memory(seat);
 	if (!rc)
 		rc = make_socket(seat, attr);
+	if (!rc)
+		rc = make_watch(seat);
 	return rc ? rc : rwk_src_door_listen(h->fd[RWK_SRC_DOOR]);
 }
 
@@ -290,6 +301,11 @@ void *rwk_src_seat_memory(const struct rwk_src_seat *seat)
 int rwk_src_seat_socket(const struct rwk_src_seat *seat)
 {
 	return seat->holding.fd[RWK_SRC_SOCKET];
+}
+
+int rwk_src_seat_watch(const struct rwk_src_seat *seat)
+{
+	return seat->holding.fd[RWK_SRC_WATCH];
 }
 
 int rwk_src_seat_door(const struct rwk_src_seat *seat)

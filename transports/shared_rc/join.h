@@ -49,6 +49,13 @@ void rwk_src_leave(struct rwk_src_seat *seat);
 void *rwk_src_seat_memory(const struct rwk_src_seat *seat);
 /** The domain's UDP socket; the seat's, valid until leave. */
 int rwk_src_seat_socket(const struct rwk_src_seat *seat);
+/**
+ * The watch: an epoll set that is the domain's. Who holds a target (shared_rc.h) puts the socket of its evidence into
+ * it, with EPOLLRDHUP, EPOLLET not among what it asks for, and a number that says who holds what; each member looks now
+ * and then what has happened there, so that nobody depends on the holder to run. A member's sockets leave it with the
+ * member. The seat's, valid until leave.
+ */
+int rwk_src_seat_watch(const struct rwk_src_seat *seat);
 /** Becomes readable when somebody waits to be let in; the seat's. */
 int rwk_src_seat_door(const struct rwk_src_seat *seat);
 /** The same for all members and no other domain: drawn at random when it was made. */

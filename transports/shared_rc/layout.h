@@ -21,7 +21,7 @@
 #include <stdatomic.h>
 
 #define RWK_SRC_MAGIC  0x6372736b6c61776full
-#define RWK_SRC_LAYOUT 1u
+#define RWK_SRC_LAYOUT 2u
 #define RWK_SRC_PAGE   4096u
 
 /** Of a member: who it is, and its inbox without the bytes. */
@@ -50,6 +50,7 @@ struct rwk_src_entry {
 	_Atomic uint64_t nonce; /* of its initiator */
 	_Atomic uint32_t qpn;   /* 0: none is here. The word that makes and ends a target */
 	uint32_t last;          /* the number before this one: the next is to differ */
+	_Atomic uint64_t held;  /* the target's number, and below it the SRQ number of its holder; 0: nobody */
 };
 
 /** An initiator, in words that can be read while another is being written. */

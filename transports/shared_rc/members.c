@@ -109,6 +109,16 @@ int rwk_src_seat_take(struct rwk_src_view *v)
 	return rc;
 }
 
+bool rwk_src_is_seen(const struct rwk_src_view *v, uint32_t srqn)
+{
+	const struct rwk_src_member *m;
+
+	if (rwk_src_whose(v, srqn) != RWK_SRC_LIVING)
+		return false;
+	m = rwk_src_member(v, srqn & (RWK_SRC_MEMBERS_MAX - 1));
+	return rwk_glance(&m->pid_space) == rwk_glance(&v->me->pid_space);
+}
+
 static bool is_alive(const struct rwk_src_member *m, uint64_t space)
 {
 	if (rwk_glance(&m->pid_space) != space)

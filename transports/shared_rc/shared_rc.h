@@ -44,7 +44,7 @@ struct rwk_src_size {
 	uint32_t inbox_bytes; /* of each member; a power of two, at least 64 KB */
 };
 
-#define RWK_SRC_MEMBERS_MAX 1024u
+#define RWK_SRC_MEMBERS_MAX 1024u /* the seat is a number's low 10 bits */
 #define RWK_SRC_TARGETS_MAX 65536u
 
 /** An initiator, and what was agreed with it: who it is stays the same for as long as its target lives. */
@@ -93,6 +93,11 @@ int rwk_src_view_open(void *memory, const struct rwk_src_host *host, void *user,
 void rwk_src_view_close(struct rwk_src_view *view);
 /** The SRQ number, 24 bits, never 0; no member has it again soon after. */
 uint32_t rwk_src_srqn(const struct rwk_src_view *view);
+/** The seat that a number is of: the first to join has 0, and so on, as long as nobody leaves. */
+static inline uint32_t rwk_src_seat_of(uint32_t srqn)
+{
+	return srqn & (RWK_SRC_MEMBERS_MAX - 1);
+}
 
 /**
  * The target of that initiator: found by its nonce, or made. 0 and *qpn set, the number that its packets are
@@ -103,8 +108,28 @@ uint32_t rwk_src_srqn(const struct rwk_src_view *view);
 int rwk_src_target_make(struct rwk_src_view *view, const struct rwk_src_initiator *initiator, uint32_t *qpn);
 /** Who that is: 0 and *initiator set; -ENOENT: it has ended, or never was. */
 int rwk_src_target_find(struct rwk_src_view *view, uint32_t qpn, struct rwk_src_initiator *initiator);
-/** Its process has ended, by evidence: the target is nobody's from now on. Whoever says it first ends it. */
+/** Is it still there? Two loads. */
+bool rwk_src_target_lives(const struct rwk_src_view *view, uint32_t qpn);
+/**
+ * Its process has ended, by evidence: the target is nobody's from now on. Whoever says it first ends it, and with that
+ * has told all members, who look whether the targets of their peers live.
+ */
 void rwk_src_target_end(struct rwk_src_view *view, uint32_t qpn);
+
+/*
+ * The holder of a target: the member that has the evidence of the initiator's process, on behalf of all (join.h has the
+ * watch, which makes it theirs even if the holder is stopped). Whose evidence it is, the domain only writes down.
+ */
+
+/**
+ * The SRQ number of the target's holder; 0: it has none, or none that is known to live: who is in another PID namespace
+ * than we are could die unseen.
+ */
+uint32_t rwk_src_holder(const struct rwk_src_view *view, uint32_t qpn);
+/** This member is the holder from now on, whoever was: what it has is in the watch already. */
+void rwk_src_hold(struct rwk_src_view *view, uint32_t qpn);
+/** It is no more, if it was; before what it has leaves the watch. */
+void rwk_src_let_go(struct rwk_src_view *view, uint32_t qpn);
 
 /**
  * A packet of the domain's socket, its ICRC right, not to QPN 1. What is not for any target, or not from where its

@@ -106,6 +106,7 @@ static int settle(struct rwk_src_view *v, uint32_t place, const struct rwk_src_i
 	rwk_publish32(&t->active, 0);
 	write_initiator(t, initiator);
 	e->last = *qpn;
+	atomic_store_explicit(&e->held, 0, memory_order_relaxed);
 	atomic_store_explicit(&e->nonce, initiator->nonce, memory_order_relaxed);
 	rwk_publish32(&e->qpn, *qpn);
 	return 0;
@@ -183,12 +184,45 @@ int rwk_src_target_find(struct rwk_src_view *v, uint32_t qpn, struct rwk_src_ini
 	return 0;
 }
 
+bool rwk_src_target_lives(const struct rwk_src_view *v, uint32_t qpn)
+{
+	return qpn && rwk_observe32(&rwk_src_entry(v, rwk_src_place(v, qpn))->qpn) == qpn;
+}
+
 void rwk_src_target_end(struct rwk_src_view *v, uint32_t qpn)
 {
 	uint32_t expected = qpn;
 
 	if (qpn)
 		atomic_compare_exchange_strong(&rwk_src_entry(v, rwk_src_place(v, qpn))->qpn, &expected, 0);
+}
+
+/* A word that names the target, too: one that comes late, when the place is another's, says nothing of that. */
+static uint64_t held_by(uint32_t qpn, uint32_t srqn)
+{
+	return (uint64_t)qpn << 32 | srqn;
+}
+
+uint32_t rwk_src_holder(const struct rwk_src_view *v, uint32_t qpn)
+{
+	uint64_t held = rwk_observe64(&rwk_src_entry(v, rwk_src_place(v, qpn))->held);
+	uint32_t srqn = (uint32_t)held;
+
+	if (held != held_by(qpn, srqn))
+		return 0;
+	return srqn == v->srqn || rwk_src_is_seen(v, srqn) ? srqn : 0;
+}
+
+void rwk_src_hold(struct rwk_src_view *v, uint32_t qpn)
+{
+	rwk_publish64(&rwk_src_entry(v, rwk_src_place(v, qpn))->held, held_by(qpn, v->srqn));
+}
+
+void rwk_src_let_go(struct rwk_src_view *v, uint32_t qpn)
+{
+	uint64_t mine = held_by(qpn, v->srqn);
+
+	atomic_compare_exchange_strong(&rwk_src_entry(v, rwk_src_place(v, qpn))->held, &mine, 0);
 }
 
 static struct rwk_src_early *early_head(unsigned char *area, uint32_t slot)
