@@ -59,6 +59,12 @@ test_packet_test_network_processes_CPPFLAGS = $(TEST_CPPFLAGS)
 test_packet_test_network_processes_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_network_processes
 
+check_PROGRAMS += test/packet/test_evidence
+test_packet_test_evidence_SOURCES = test/packet/test_evidence.c test/rwk_test.h
+test_packet_test_evidence_CPPFLAGS = $(TEST_CPPFLAGS)
+test_packet_test_evidence_LDADD = $(TEST_LDADD)
+TESTS += test/packet/test_evidence
+
 check_PROGRAMS += test/packet/test_incast
 test_packet_test_incast_SOURCES = test/packet/test_incast.c $(links_ends)
 test_packet_test_incast_CPPFLAGS = $(TEST_CPPFLAGS)

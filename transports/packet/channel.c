@@ -92,6 +92,8 @@ void rwk_packet_channel_free(struct rwk_packet_channel *ch)
 	rwk_packet_kept_free(ch);
 	if (ch->stream_open || ch->stream_asked)
 		port->ways->leave(port->link[RWK_WAY_STREAM], &ch->path.to);
+	if (ch->stream_open)
+		port->ways->leave(port->link[RWK_WAY_STREAM], rwk_packet_stream(ch));
 	if (port->last == ch)
 		port->last = NULL;
 	if (port->leader == ch)

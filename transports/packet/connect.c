@@ -8,8 +8,8 @@
  *               shows that it has heard --> OPEN.
  *
  * Evidence: once a channel is open, one end (that with the smaller nonce) starts a stream. The other does so too if
- * none has come after a second: the peer may have ended before. If the stream breaks or leads to another process, the
- * peer is dead. Where there can be none (a firewall, no descriptors left), the kernel's word that nobody listens on the
+ * none has come after a second: the peer may have ended before. (If it is shared, evidence.c sees to that.) If the
+ * stream breaks or leads to another process, the peer is dead. Where there can be none (a firewall, no descriptors left), the kernel's word that nobody listens on the
  * port must do.
  */
 #include "packet/internal.h"
@@ -118,7 +118,14 @@ static void stream_taken(struct rwk_packet_channel *ch)
 		port->seek_at = rwk_packet_now(port) + SEEK_AFTER;
 }
 
-static void reach_stream(struct rwk_packet_channel *ch)
+const struct rwk_link_address *rwk_packet_stream(const struct rwk_packet_channel *ch)
+{
+	static const struct rwk_link_address none;
+
+	return memcmp(&ch->stream_to, &none, sizeof(none)) ? &ch->stream_to : &ch->path.to;
+}
+
+void rwk_packet_reach(struct rwk_packet_channel *ch)
 {
 	int rc;
 
@@ -156,8 +163,10 @@ static void established(struct rwk_packet_channel *ch)
 		ch->port->client->by_stream(ch->port->cookie, &ch->base);
 	else if (ch->port->wants_shared && !ch->shared)
 		unshared(ch);
-	if (nonce_of(&ch->port->address) < ch->nonce)
-		reach_stream(ch);
+	if (ch->shared)
+		rwk_packet_evidence_begin(ch);
+	else if (nonce_of(&ch->port->address) < ch->nonce)
+		rwk_packet_reach(ch);
 	else if (!ch->stream_open && !ch->stream_lost && ch->port->seek_at == RWK_NEVER)
 		ch->port->seek_at = rwk_packet_now(ch->port) + SEEK_AFTER;
 }
@@ -168,8 +177,8 @@ void rwk_packet_seek(struct rwk_port *port)
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
 		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
 
-		if (ch->state == RWK_CH_OPEN)
-			reach_stream(ch);
+		if (ch->state == RWK_CH_OPEN && !ch->shared)
+			rwk_packet_reach(ch);
 	}
 }
 
@@ -200,7 +209,7 @@ void rwk_packet_ask(struct rwk_packet_channel *ch, rwk_time now)
 	if (ch->state == RWK_CH_ACCEPTING) {
 		send_accept(ch, ch->peer_token);
 		if (ch->tries >= STREAM_TRY)
-			reach_stream(ch); /* perhaps it has ended since it asked */
+			rwk_packet_reach(ch); /* perhaps it has ended since it asked */
 		return;
 	}
 	if (ch->give_up_at && now >= ch->give_up_at) {
@@ -212,7 +221,7 @@ void rwk_packet_ask(struct rwk_packet_channel *ch, rwk_time now)
 	if (ch->port->link[RWK_WAY_LOSSY])
 		send_connect(ch, RWK_WAY_LOSSY);
 	if (ch->tries >= STREAM_TRY || !ch->port->link[RWK_WAY_LOSSY])
-		reach_stream(ch);
+		rwk_packet_reach(ch);
 	if (ch->stream_open && may_fall_back(ch))
 		send_connect(ch, RWK_WAY_STREAM);
 }
@@ -445,6 +454,16 @@ static void take_bye(struct rwk_port *port, const struct rwk_link_address *from,
 		rwk_packet_doom(ch, -ECONNRESET);
 }
 
+/** SRC: the peer does not need the stream that it has sent this by. */
+static void take_release(
+	struct rwk_port *port, int way, const struct rwk_link_address *from, const struct rwk_greeting *g)
+{
+	struct rwk_packet_channel *ch = find_channel(port, from, g);
+
+	if (ch && ch->shared && way == RWK_WAY_STREAM && ch->peer_qpn == g->qpn)
+		ch->release_came = true;
+}
+
 static void take_refuse(struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_greeting *g)
 {
 	struct rwk_packet_channel *ch = NULL;
@@ -488,6 +507,9 @@ void rwk_packet_greeted(
 	case RWK_GREETING_BYE:
 		take_bye(port, from, g);
 		break;
+	case RWK_GREETING_RELEASE:
+		take_release(port, way, from, g);
+		break;
 	default:
 		break;
 	}
@@ -518,6 +540,10 @@ static void channel_word(struct rwk_packet_channel *ch, int status)
 		rwk_info("packets: the stream to %s: %s", rwk_packet_name(&ch->address), strerror(-status));
 	ch->stream_asked = false;
 	ch->stream_open = !status;
+	if (status && ch->shared)
+		rwk_packet_evidence_lost(ch);
+	if (status == -ESHUTDOWN && ch->shared)
+		return; /* the peer does not need it any more; what its process does, evidence.c finds out */
 	ch->gone = status == -ESTALE || status == -ECONNRESET || status == -ECONNREFUSED;
 	switch (status) {
 	case 0:
@@ -568,17 +594,24 @@ void rwk_packet_word(struct rwk_port *port, const struct rwk_link_address *who, 
 	}
 }
 
+/** To its process, or to the domain that it is in. */
+static bool goes_to(const struct rwk_packet_channel *ch, const struct rwk_link_address *who)
+{
+	return !memcmp(&ch->path.to, who, sizeof(*who)) || (ch->shared && !memcmp(&ch->by->path.to, who, sizeof(*who)));
+}
+
 void rwk_packet_hint(struct rwk_port *port, const struct rwk_link_address *who)
 {
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
 		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
 
-		if (ch->state == RWK_CH_FAILED || ch->path.way != RWK_WAY_LOSSY ||
-			memcmp(&ch->path.to, who, sizeof(*who)))
+		if (ch->state == RWK_CH_FAILED || ch->path.way != RWK_WAY_LOSSY || !goes_to(ch, who))
 			continue;
-		if (!ch->stream_lost)
-			reach_stream(ch); /* which tells for sure */
-		else if (!is_partial(&ch->address))
+		if (!ch->stream_lost) {
+			rwk_packet_reach(ch); /* which tells for sure */
+		} else if (!is_partial(&ch->address)) {
+			ch->gone = true;
 			rwk_packet_doom(ch, -ECONNRESET);
+		}
 	}
 }

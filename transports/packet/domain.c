@@ -215,6 +215,7 @@ void rwk_packet_domain_forget(struct rwk_packet_channel *ch)
 	struct rwk_port *port = ch->port;
 
 	HASH_DELETE(by_target, port->by_target, ch->taker);
+	rwk_packet_evidence_lost(ch);
 	if (ch->gone)
 		rwk_src_target_end(port->view, ch->taker->target);
 	free(ch->taker);
@@ -254,6 +255,8 @@ void rwk_packet_domain_by_clock(struct rwk_port *port, rwk_time now)
 		port->attend_at = now + ATTEND_GAP;
 		port->ways->attend(&port->domain);
 	}
+	if (now >= rwk_packet_evidence_next(port))
+		rwk_packet_evidence_by_clock(port, now);
 	if (now >= port->bury_at) {
 		port->bury_at = now + BURY_GAP;
 		rwk_src_bury(port->view);

@@ -167,6 +167,7 @@ static bool good(const struct rwk_greeting *g)
 	case RWK_GREETING_REFUSE:
 		return no_terms(g) && g->reason < 0 && g->reason >= -ERRNO_MAX;
 	case RWK_GREETING_BYE:
+	case RWK_GREETING_RELEASE:
 		return no_terms(g) && !g->reason;
 	default:
 		return false;

@@ -7,6 +7,7 @@
  *   ACCEPT   agreed, on these terms
  *   REFUSE   no; `reason` says why: -ESTALE, you mean another process that had my port before me
  *   BYE      I am closing in good order: what you have not got by now will not come
+ *   RELEASE  SRC, on a stream: I do not need this stream; end it if you do not either
  *
  * A greeting travels as the payload of a UD Send Only to QPN 1 (RWK_WIRE_GSI_QPN). All types have the same size, so an
  * answer is never longer than what it answers. Each ends with a MAC under the job's key: who does not know the key can
@@ -17,7 +18,7 @@
 
 #include "transport.h"
 
-#define RWK_GREETING_VERSION 2u
+#define RWK_GREETING_VERSION 3u
 #define RWK_GREETING_SIZE    164u /* bytes on the wire, all types */
 #define RWK_GREETING_KEY     32u  /* bytes of the job's key */
 
@@ -26,6 +27,7 @@ enum rwk_greeting_type {
 	RWK_GREETING_ACCEPT = 2,
 	RWK_GREETING_REFUSE = 3,
 	RWK_GREETING_BYE = 4,
+	RWK_GREETING_RELEASE = 5,
 };
 
 /**
@@ -54,7 +56,7 @@ struct rwk_greeting_shared {
 };
 
 /**
- * One greeting. The terms (psn to shared) are those of CONNECT and ACCEPT; in REFUSE and BYE they are zero, and qpn is
+ * One greeting. The terms (psn to shared) are those of CONNECT and ACCEPT; in the others they are zero, and qpn is
  * zero or the number that the sender has for this peer. Each end has one qpn and psn for a peer, the same in every
  * CONNECT and ACCEPT to it: so repeated and crossing greetings say nothing new.
  */

@@ -14,6 +14,7 @@
  *   summary.c   counters for the user
  *   initiator.c SRC: connections to other nodes that channels share
  *   domain.c    SRC: what this node's processes take together
+ *   evidence.c  SRC: one stream to a process of another node, for all processes of this one
  *   pull.c      a Read where the machine has none: asks the peer to write; a Write that nobody answers: asks
  *
  * A channel's states:
@@ -186,6 +187,8 @@ struct rwk_packet_channel {
 	rwk_time ask_at, give_up_at;
 	struct rwk_link_address stream_to;
 	bool stream_open, stream_asked;
+	bool release_said, release_came; /* SRC: neither this end, nor the peer, needs the stream that is open */
+	rwk_time alone_at;               /* SRC: from then on it gets a stream if nobody else holds one */
 	bool stream_lost; /* there is no stream, and none will be: no evidence */
 	uint32_t tries_with_stream;
 	uint32_t pmtu;
@@ -213,7 +216,7 @@ struct rwk_port {
 	struct rwk_packet_domain domain;
 	struct rwk_src_view *view;     /* of that domain; NULL: it is in none */
 	struct rwk_packet_path answer; /* of the last acknowledgement from there */
-	rwk_time attend_at, bury_at;
+	rwk_time attend_at, bury_at, evidence_at;
 	struct rwk_port_attr attr; /* if shared: as it was opened with */
 	bool joining;              /* nothing is decided yet about connections */
 	rwk_time join_until;
@@ -290,6 +293,10 @@ void rwk_packet_ask(struct rwk_packet_channel *ch, rwk_time now);
 void rwk_packet_confirmed(struct rwk_packet_channel *ch);
 /** Starts the streams that peers should have started and have not. */
 void rwk_packet_seek(struct rwk_port *port);
+/** Starts a stream to the peer's process, if there is none and there can be one. */
+void rwk_packet_reach(struct rwk_packet_channel *ch);
+/** By what the link knows the stream: it may have come from another address than the peer's first. */
+const struct rwk_link_address *rwk_packet_stream(const struct rwk_packet_channel *ch);
 
 /* channel.c */
 struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const struct rwk_address *to);
@@ -373,6 +380,16 @@ void rwk_packet_domain_packet(struct rwk_port *port, const struct rwk_link_addre
 	const void *payload, size_t len);
 int rwk_packet_domain_progress(struct rwk_port *port);
 void rwk_packet_domain_by_clock(struct rwk_port *port, rwk_time now);
+
+/* evidence.c: all for channels that are shared */
+/** The channel is open: who looks after its peer? */
+void rwk_packet_evidence_begin(struct rwk_packet_channel *ch);
+/** Its stream has ended, or is going to. */
+void rwk_packet_evidence_lost(struct rwk_packet_channel *ch);
+/** Looks who has died, and that every peer is looked after. */
+void rwk_packet_evidence_by_clock(struct rwk_port *port, rwk_time now);
+/** When it is to be called next; RWK_NEVER: there is nothing to look after. */
+rwk_time rwk_packet_evidence_next(const struct rwk_port *port);
 
 /* inbound.c */
 /** A piece of a Send, and of a Write, for this channel: 0, or a refusal. */

@@ -5,6 +5,7 @@ libropewalk_core_la_SOURCES += \
 	transports/packet/close.c \
 	transports/packet/connect.c \
 	transports/packet/domain.c \
+	transports/packet/evidence.c \
 	transports/packet/greeting.c transports/packet/greeting.h \
 	transports/packet/inbound.c \
 	transports/packet/initiator.c \

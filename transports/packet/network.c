@@ -15,11 +15,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #define PORT_TRIES    32
 #define SEATS_LEAST   16u
 #define TARGETS_LEAST 256u
 #define INBOX         (1u << 20) /* bytes */
+#define LOOKS         64
 
 static const uint8_t any_ip[16];
 
@@ -194,6 +196,22 @@ static void leave_domain(const struct rwk_packet_domain *d)
 	rwk_src_leave(d->seat);
 }
 
+static int watch_stream(
+	struct rwk_link *stream, const struct rwk_link_address *to, const struct rwk_packet_domain *d, uint64_t key)
+{
+	return rwk_tcp_watch(stream, to, rwk_src_seat_watch(d->seat), key);
+}
+
+static int look_at_streams(const struct rwk_packet_domain *d, uint64_t *key, int max)
+{
+	struct epoll_event event[LOOKS];
+	int n = epoll_wait(rwk_src_seat_watch(d->seat), event, max < LOOKS ? max : LOOKS, 0);
+
+	for (int i = 0; i < n; i++)
+		key[i] = event[i].data.u64;
+	return n < 0 ? 0 : n;
+}
+
 static struct rwk_link_address link_address(const struct rwk_address *a)
 {
 	return rwk_udp_address(a->ip, rwk_address_port(a));
@@ -209,6 +227,8 @@ static const struct rwk_packet_ways network_ways = {
 	.room = rwk_udp_room,
 	.join = join_domain,
 	.attend = attend_domain,
+	.watch = watch_stream,
+	.look = look_at_streams,
 	.depart = leave_domain,
 };
 

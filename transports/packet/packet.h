@@ -54,6 +54,15 @@ struct rwk_packet_ways {
 	int (*join)(const struct rwk_port_attr *attr, struct rwk_packet_domain *d);
 	/** Lets others in; cheap. */
 	void (*attend)(const struct rwk_packet_domain *d);
+	/**
+	 * SRC, the evidence that a node's processes have together; both may be NULL, where none of them is ever stopped.
+	 * watch: the open stream to `to` is put where all members of the domain see it end, with a key; 0 or a negative
+	 * errno. It is there until the word of its end has been told, or it is left. look: the keys of those that have
+	 * ended, at most `max`; perhaps the same ones again the next time, until who has put them there ends them.
+	 */
+	int (*watch)(struct rwk_link *stream, const struct rwk_link_address *to, const struct rwk_packet_domain *d,
+		uint64_t key);
+	int (*look)(const struct rwk_packet_domain *d, uint64_t *key, int max);
 	/** Leaves, or gives up joining; the link, if there was one, has been closed before. */
 	void (*depart)(const struct rwk_packet_domain *d);
 	/**

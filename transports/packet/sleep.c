@@ -41,6 +41,7 @@ void rwk_packet_disarm(struct rwk_port *port)
 rwk_time rwk_packet_next(const struct rwk_port *port)
 {
 	rwk_time at = port->deadline < port->seek_at ? port->deadline : port->seek_at;
+	rwk_time evidence = rwk_packet_evidence_next(port);
 
 	for (struct rwk_list *l = port->connecting.next; l != &port->connecting; l = l->next) {
 		const struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, connecting);
@@ -48,7 +49,7 @@ rwk_time rwk_packet_next(const struct rwk_port *port)
 		if (ch->ask_at < at)
 			at = ch->ask_at;
 	}
-	return at;
+	return evidence < at ? evidence : at;
 }
 
 int rwk_packet_arm(struct rwk_port *port)

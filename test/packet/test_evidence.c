@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * SRC: the evidence that the processes of a node have together. Ranks are processes that all share one domain, on this
+ * host's loopback: each is connected to each, and has what it knows written into memory that the test looks into. With
+ * `full` as its argument the test goes on, at random, for a minute.
+ */
+#include "rwk_test.h"
+
+#include "base/list.h"
+#include "packet/internal.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RANKS    7
+#define ALL      ((1u << RANKS) - 1)
+#define PATIENCE 20.0 /* s */
+#define DEATH    5.0  /* s: three are promised */
+
+/* What a rank says of itself, and is told. */
+struct rank {
+	pid_t pid;
+	struct rwk_address address;
+	_Atomic bool open, close, closed, reach;
+	_Atomic unsigned heard;   /* a bit for each rank that a message has come from */
+	_Atomic unsigned gone;    /* and that has failed; */
+	_Atomic unsigned strange; /* not as the end of its process */
+	_Atomic uint32_t srqn;
+	_Atomic uint32_t holder[RANKS]; /* SRQ number of each rank's holder, as this one sees it */
+	_Atomic unsigned streams;       /* TCP connections that it has */
+};
+
+static struct rank *ranks;
+static struct rwk_channel *channels[RANKS];
+static unsigned me;
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/*
+ * A rank.
+ */
+
+static int on_connected(void *client, struct rwk_channel *ch, const struct rwk_address *from)
+{
+	(void)client;
+	for (unsigned i = 0; i < RANKS; i++) {
+		if (ranks[i].open && ranks[i].address.nonce_port == from->nonce_port) {
+			ch->peer = &ranks[i];
+			channels[i] = ch;
+			return 0;
+		}
+	}
+	return -EACCES;
+}
+
+static void on_message(
+	void *client, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	(void)client;
+	(void)env;
+	(void)payload;
+	(void)len;
+	ranks[me].heard |= 1u << ((struct rank *)ch->peer - ranks);
+}
+
+static struct rwk_place *on_begin(void *client, struct rwk_channel *ch, const struct rwk_envelope *env, size_t len)
+{
+	static struct rwk_place nowhere;
+
+	(void)client;
+	(void)ch;
+	(void)env;
+	(void)len;
+	return &nowhere;
+}
+
+static void on_end(void *client, struct rwk_channel *ch, struct rwk_place *place, int status)
+{
+	(void)client;
+	(void)ch;
+	(void)place;
+	(void)status;
+}
+
+static void on_failed(void *client, struct rwk_channel *ch, int err)
+{
+	unsigned bit = 1u << ((struct rank *)ch->peer - ranks);
+
+	(void)client;
+	if (err != -ECONNRESET)
+		ranks[me].strange |= bit;
+	ranks[me].gone |= bit;
+}
+
+static const struct rwk_client client = {
+	.connected = on_connected, .message = on_message, .begin = on_begin, .end = on_end, .failed = on_failed};
+
+static unsigned count_streams(void)
+{
+	unsigned count = 0;
+
+	for (int fd = 0; fd < 256; fd++) {
+		struct sockaddr_storage a;
+		socklen_t len = sizeof(a);
+
+		count += !getpeername(fd, (struct sockaddr *)&a, &len) &&
+			 (a.ss_family == AF_INET || a.ss_family == AF_INET6);
+	}
+	return count;
+}
+
+static void tell(struct rwk_port *port)
+{
+	ranks[me].streams = count_streams();
+	for (unsigned i = 0; i < RANKS; i++) {
+		struct rwk_packet_channel *ch = (struct rwk_packet_channel *)channels[i];
+
+		if (ch && ch->taker)
+			ranks[me].holder[i] = rwk_src_holder(port->view, ch->taker->target);
+	}
+}
+
+/* A stream for each pair, as if each had had to look for all others. */
+static void reach_all(void)
+{
+	for (unsigned i = 0; i < RANKS; i++)
+		if (channels[i])
+			rwk_packet_reach((struct rwk_packet_channel *)channels[i]);
+}
+
+static void live(void)
+{
+	struct rwk_port_attr attr = {.local_peers = RANKS,
+		.remote_peers = RANKS,
+		.shared = true,
+		.address = {.version_srq = RWK_ADDR_VERSION << 24, .job = 1, .node = 1},
+		.key = "the key of the witnesses' job"};
+	static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
+	const struct rwk_envelope env = {.kind = 1};
+	struct rwk_port *port;
+	unsigned greeted = 0;
+	double told_at = 0;
+
+	memcpy(attr.address.ip, loopback, sizeof(loopback));
+	if (rwk_network_transport.open(&attr, &client, NULL, &port))
+		_exit(1);
+	ranks[me].address = attr.address;
+	ranks[me].open = true;
+	for (;;) {
+		int n = rwk_network_transport.progress(port);
+
+		for (unsigned i = 0; i < RANKS; i++) {
+			if (i > me && ranks[i].open && !channels[i] && port->view)
+				rwk_network_transport.connect(port, &ranks[i].address, &ranks[i], &channels[i]);
+			if (channels[i] && !(greeted & 1u << i) &&
+				!rwk_network_transport.send(channels[i], &env, NULL, 0))
+				greeted |= 1u << i;
+		}
+		if (port->view)
+			ranks[me].srqn = rwk_src_srqn(port->view);
+		if (ranks[me].reach) {
+			reach_all();
+			ranks[me].reach = false;
+		}
+		if (seconds() > told_at + 0.02) {
+			tell(port);
+			told_at = seconds();
+		}
+		if (ranks[me].close)
+			break;
+		if (!n)
+			usleep(500);
+	}
+	rwk_network_transport.close(port);
+	ranks[me].streams = count_streams();
+	ranks[me].closed = true;
+	for (;;)
+		pause();
+}
+
+/*
+ * The test.
+ */
+
+static unsigned living; /* a bit for each */
+
+static unsigned all_but(unsigned i)
+{
+	return ALL & ~(1u << i);
+}
+
+static void begin(void)
+{
+	double end = seconds() + PATIENCE;
+
+	rwk_param_load();
+	ranks = mmap(NULL, RANKS * sizeof(*ranks), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(ranks != MAP_FAILED);
+	for (me = 0; me < RANKS; me++) {
+		pid_t pid = fork();
+
+		assert_true(pid >= 0);
+		if (pid)
+			ranks[me].pid = pid;
+		if (!pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			live();
+		}
+	}
+	living = ALL;
+	for (unsigned i = 0; i < RANKS;) {
+		assert_true(seconds() < end);
+		i += ranks[i].heard == all_but(i);
+		usleep(1000);
+	}
+}
+
+static void end_rank(unsigned i)
+{
+	kill(ranks[i].pid, SIGKILL);
+	assert_int_equal(waitpid(ranks[i].pid, NULL, 0), ranks[i].pid);
+	living &= ~(1u << i);
+}
+
+static void end(void)
+{
+	for (unsigned i = 0; i < RANKS; i++)
+		if (living & 1u << i)
+			end_rank(i);
+	munmap(ranks, RANKS * sizeof(*ranks));
+}
+
+/* All of `who` hear of the end of exactly `gone` in time, and of it as of an end. */
+static void expect_gone(unsigned who, unsigned gone)
+{
+	double end = seconds() + DEATH;
+
+	for (unsigned i = 0; i < RANKS; i++) {
+		if (!(who & 1u << i))
+			continue;
+		while (ranks[i].gone != gone) {
+			assert_true(seconds() < end);
+			assert_int_equal(ranks[i].gone & ~gone, 0);
+			usleep(1000);
+		}
+		assert_int_equal(ranks[i].strange, 0);
+	}
+}
+
+static unsigned rank_of(uint32_t srqn)
+{
+	for (unsigned i = 0; i < RANKS; i++)
+		if (srqn && (living & 1u << i) && ranks[i].srqn == srqn)
+			return i;
+	return RANKS;
+}
+
+/* Who holds rank i, as all others see it; RANKS: nobody, or they do not agree yet. */
+static unsigned holder_of(unsigned i)
+{
+	unsigned holder = RANKS + 1;
+
+	for (unsigned j = 0; j < RANKS; j++) {
+		unsigned seen = rank_of(ranks[j].holder[i]);
+
+		if (j == i || !(living & 1u << j))
+			continue;
+		holder = holder > RANKS ? seen : holder == seen ? seen : RANKS;
+	}
+	return holder;
+}
+
+static unsigned count_of_streams(void)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < RANKS; i++)
+		count += living & 1u << i ? ranks[i].streams : 0;
+	return count;
+}
+
+/* Every rank has a holder that lives, and there are no more streams than that needs: two ends each. */
+static void settle(void)
+{
+	double end = seconds() + PATIENCE;
+
+	for (unsigned i = 0; i < RANKS;) {
+		assert_true(seconds() < end);
+		if (!(living & 1u << i) || holder_of(i) < RANKS)
+			i++;
+		else
+			usleep(5000);
+	}
+	while (count_of_streams() > 2 * (unsigned)__builtin_popcount(living)) {
+		assert_true(seconds() < end);
+		usleep(5000);
+	}
+}
+
+static void stop_all(unsigned who, int signal)
+{
+	for (unsigned i = 0; i < RANKS; i++)
+		if (who & 1u << i)
+			kill(ranks[i].pid, signal);
+}
+
+/*
+ * S1-9: many streams become few, which are enough: the holder of one that dies is stopped, as all others are but one;
+ * then the holder of one dies together with it; then who made the domain.
+ */
+static void killed(void **state)
+{
+	unsigned victim = 3, holder, witness = 5, stopped;
+
+	(void)state;
+	begin();
+	for (unsigned i = 0; i < RANKS; i++)
+		ranks[i].reach = true;
+	settle();
+	/* No stream between the two, neither for the one nor for the other. */
+	while (holder_of(victim) == witness || holder_of(witness) == victim)
+		witness = (witness + 1) % RANKS == victim ? victim + 1 : (witness + 1) % RANKS;
+	stopped = living & ~(1u << victim | 1u << witness);
+	stop_all(stopped, SIGSTOP);
+	end_rank(victim);
+	expect_gone(1u << witness, 1u << victim);
+	stop_all(stopped, SIGCONT);
+	expect_gone(living, 1u << victim);
+
+	settle();
+	victim = 4;
+	holder = holder_of(victim);
+	assert_in_range(holder, 0, RANKS - 1);
+	stop_all(1u << victim | 1u << holder, SIGSTOP); /* not even it sees the other's end */
+	end_rank(holder);
+	end_rank(victim);
+	expect_gone(living, ALL & ~living);
+	if (living & 1)
+		end_rank(0);
+	expect_gone(living, ALL & ~living);
+	end();
+}
+
+/* Who closes in good order is heard of by all, the others go on being looked after; and the one after the last. */
+static void left(void **state)
+{
+	static const unsigned order[] = {0, 4, 2, 6};
+	unsigned gone = 0;
+
+	(void)state;
+	begin();
+	for (unsigned i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		ranks[order[i]].close = true;
+		gone |= 1u << order[i];
+		expect_gone(all_but(0) & ~gone, gone);
+	}
+	end_rank(5);
+	expect_gone(1u << 1 | 1u << 3, gone | 1u << 5);
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(killed),
+		cmocka_unit_test(left),
+	};
+
+	return cmocka_run_group_tests_name("packet/evidence", tests, NULL, NULL);
+}
