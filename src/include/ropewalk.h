@@ -125,6 +125,7 @@ struct rwk_event {
 RWK_API int rwk_event_poll(struct rwk_adapter *a, struct rwk_event *events, int max);
 /** To sleep until there are events: as rwk_cq_arm and rwk_cq_fd. */
 RWK_API int rwk_event_arm(struct rwk_adapter *a);
+/** The descriptor to wait for then: as rwk_cq_fd. */
 RWK_API int rwk_event_fd(struct rwk_adapter *a);
 
 /* ---- protection domain ---- */
