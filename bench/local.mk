@@ -42,6 +42,16 @@ bench_ofi_addresses_SOURCES = bench/ofi/addresses.c
 bench_ofi_addresses_CPPFLAGS = $(bench_libpair_la_CPPFLAGS)
 bench_ofi_addresses_LDADD = bench/libbench.la $(LIBFABRIC_LIBS)
 
+# The programs on ropewalk.h: linked with what is installed, as any other.
+noinst_LTLIBRARIES += bench/libadapter.la
+bench_libadapter_la_SOURCES = bench/adapter/adapter.h bench/adapter/ends.c bench/adapter/main.c bench/adapter/options.c \
+	bench/adapter/pingpong.c bench/adapter/stream.c bench/adapter/work.c
+bench_libadapter_la_LIBADD = bench/libbench.la librwk_meet.la libropewalk.la
+noinst_PROGRAMS += bench/adapter/latency bench/adapter/bandwidth bench/adapter/rate
+bench_adapter_latency_LDADD = bench/libadapter.la
+bench_adapter_bandwidth_LDADD = bench/libadapter.la
+bench_adapter_rate_LDADD = bench/libadapter.la
+
 # The limits of the machine.
 noinst_PROGRAMS += bench/limits
 bench_limits_SOURCES = bench/machine/copy.c bench/machine/cross.c bench/machine/limits.c bench/machine/line.c \

@@ -71,6 +71,8 @@ struct bench_test {
 	/** Runs the loop and sets the seconds that it took on this rank. Returns 0 or a negative errno, already
 	 * reported. */
 	int (*run)(struct bench_run *r, double *seconds);
+	/** Called on each rank when a size is done and its row printed; may be NULL. */
+	void (*after)(struct bench_run *r);
 };
 
 #endif

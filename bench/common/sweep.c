@@ -127,6 +127,8 @@ static int one_size(
 	row.iterations = r->iterations;
 	row.stats = bench_stats_of(row.sample, row.samples);
 	bench_report_row(report, &row);
+	if (test->after)
+		test->after(r);
 	return 0;
 }
 

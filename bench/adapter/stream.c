@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Bandwidth and rate: as many requests as the depth allows are posted, and one more whenever one completes.
+ *
+ * UC asks nothing of its peer: what does not find room there is lost, and a sender does not know. The ends count what
+ * has arrived, and only that counts in the result.
+ */
+#include "bench/adapter/adapter.h"
+
+#include "bench/common/clock.h"
+#include "bench/common/data.h"
+
+#include <error.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SILENCE 0.02 /* s: what has not come by then was lost */
+
+static bool sends(const struct bench_adapter *p)
+{
+	return !p->team.rank || p->o->bidirectional;
+}
+
+static bool receives(const struct bench_adapter *p)
+{
+	return p->o->operation->echoed && (p->team.rank || p->o->bidirectional);
+}
+
+/* Messages of this round that are here: Writes are known by their bytes alone. */
+static unsigned long arrived(const struct bench_adapter *p)
+{
+	struct rwk_qp_info info;
+
+	if (p->o->operation->type == RWK_REQUEST_SEND)
+		return p->received;
+	rwk_qp_query(p->qp, &info);
+	return (info.bytes_in - p->bytes_before) / p->run->size;
+}
+
+/* UC: what is still on its way. */
+static int let_arrive(struct bench_adapter *p, unsigned long messages)
+{
+	unsigned long before = arrived(p), now;
+	double since = bench_now();
+	int rc = 0;
+
+	while (!rc && before < messages && bench_now() - since < SILENCE) {
+		rc = bench_adapter_poll(p, &(struct bench_adapter_wait){0});
+		now = arrived(p);
+		since = now > before ? bench_now() : since;
+		before = now;
+	}
+	return rc;
+}
+
+/* Writes are looked at when all of the round are there. */
+static void inspect_writes(struct bench_adapter *p, unsigned long messages)
+{
+	struct bench_run *r = p->run;
+
+	for (unsigned long i = messages > r->slots ? messages - r->slots : 0; i < messages; i++)
+		bench_after_recv(r, bench_adapter_slot(p, r->recv, i), r->size,
+			bench_seed(1 - p->team.rank, p->team.rank, p->base + i));
+}
+
+static int move(struct bench_adapter *p, unsigned long messages)
+{
+	bool counted = receives(p) && p->o->operation->type == RWK_REQUEST_SEND && p->o->type != RWK_QP_UC;
+	unsigned long to_send = sends(p) ? messages : 0, to_receive = counted ? messages : 0;
+	struct bench_adapter_wait w = {0};
+	int rc = 0;
+
+	while (!rc && (p->completed < to_send || p->received < to_receive)) {
+		while (!rc && p->posted < to_send && p->posted - p->completed < p->run->window)
+			rc = bench_adapter_post(p);
+		if (!rc)
+			rc = bench_adapter_poll(p, &w);
+	}
+	return rc;
+}
+
+/* The end of a round: how many of ours the other end has, and what came here is looked at. */
+static int settle(struct bench_adapter *p, unsigned long messages, unsigned long *lost)
+{
+	bool uc = p->o->type == RWK_QP_UC, whole = true;
+	uint64_t theirs = messages, ignored;
+	int rc = bench_adapter_exchange(p, 0, &ignored); /* all is sent */
+
+	if (!rc && uc && receives(p))
+		rc = let_arrive(p, messages);
+	if (!rc && uc) {
+		whole = !receives(p) || arrived(p) == messages;
+		rc = bench_adapter_exchange(p, arrived(p), &theirs);
+		theirs = sends(p) ? theirs : messages;
+	}
+	if (rc)
+		return rc;
+	*lost += messages - (theirs < messages ? theirs : messages);
+	if (receives(p) && whole && p->o->operation->type == RWK_REQUEST_WRITE)
+		inspect_writes(p, messages);
+	return 0;
+}
+
+/* Adds to `seconds` what the messages took, without the agreements around them. */
+static int play_round(
+	struct bench_adapter *p, unsigned long base, unsigned long messages, unsigned long *lost, double *seconds)
+{
+	int rc = bench_adapter_begin(p, p->run, base);
+	uint64_t ignored;
+	double start;
+
+	if (!rc && receives(p) && p->o->operation->type == RWK_REQUEST_SEND)
+		rc = bench_adapter_expect(p, messages);
+	if (!rc)
+		rc = bench_adapter_exchange(p, 0, &ignored);
+	start = bench_now();
+	if (!rc)
+		rc = move(p, messages);
+	*seconds += bench_now() - start;
+	return rc ? rc : settle(p, messages, lost);
+}
+
+/* UC: a receive that nothing took is still posted, and must not be there for the next loop. */
+static int forget(struct bench_adapter *p, unsigned long lost)
+{
+	uint64_t theirs;
+	int rc = bench_adapter_exchange(p, lost, &theirs);
+
+	return rc || (!lost && !theirs) ? rc : bench_adapter_reconnect(p);
+}
+
+int bench_adapter_stream(struct bench_run *r, double *seconds)
+{
+	struct bench_adapter *p = (struct bench_adapter *)r->team;
+	unsigned long round = r->touch == BENCH_TOUCH_CHECK ? r->window : r->iterations, lost = 0, n;
+	int rc = 0;
+
+	*seconds = 0;
+	p->run = r;
+	if (p->o->operation->atomic)
+		memset(r->recv, 0, r->size);
+	if (p->o->operation->type == RWK_REQUEST_READ)
+		for (unsigned i = 0; i < r->slots; i++)
+			bench_before_send(
+				r, r->send + i * r->stride, r->size, bench_seed(p->team.rank, 1 - p->team.rank, 0));
+	for (unsigned long base = 0; !rc && base < r->iterations; base += n) {
+		n = r->iterations - base < round ? r->iterations - base : round;
+		rc = play_round(p, base, n, &lost, seconds);
+		if (!rc && p->o->type == RWK_QP_UC)
+			rc = forget(p, lost);
+	}
+	if (rc || !sends(p))
+		return rc;
+	p->sent_in_all += r->iterations;
+	p->lost_in_all += lost;
+	if (lost >= r->iterations) {
+		error(0, 0, "size %zu: none of %lu messages has arrived; take fewer at a time (-t)", r->size,
+			r->iterations);
+		return -EIO;
+	}
+	*seconds *= (double)r->iterations / (double)(r->iterations - lost);
+	return 0;
+}
+
+void bench_adapter_print_lost(struct bench_run *r)
+{
+	struct bench_adapter *p = (struct bench_adapter *)r->team;
+
+	if (p->lost_in_all && !p->team.rank)
+		printf("# size %zu: %lu of %lu messages were lost, and do not count\n", r->size, p->lost_in_all,
+			p->sent_in_all);
+	p->lost_in_all = p->sent_in_all = 0;
+}
