@@ -131,6 +131,53 @@ static void s0_6_completion_when_sent(void **state)
 	world_close(&w);
 }
 
+#define LATE_SENDS 8
+#define LATE_BYTES 30000
+
+/*
+ * The receiver has no CPU, or computes: what is eager completes soon all the same, and arrives as it was though the
+ * buffer is another's by then. Links: the packet service, over connections of its own and shared ones.
+ */
+static void receiver_is_late(void **state)
+{
+	static unsigned char out[LATE_SENDS][LATE_BYTES], in[LATE_BYTES];
+	struct task s[LATE_SENDS] = {0}, r = {0};
+	unsigned done = 0;
+	struct world w;
+	rwk_time end;
+
+	world_open_two(&w, *state);
+	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, HELLO, 1, 0, 0, &r), 0);
+	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, "hello", HELLO, 1, RWK_F_SILENT, NULL), 0);
+	world_wait(&w, &r);
+	world_settle(&w);
+	for (unsigned i = 0; i < LATE_SENDS; i++) {
+		world_fill(out[i], LATE_BYTES, i);
+		assert_int_equal(
+			rwk_engine_send1(w.e[0], out[i], LATE_BYTES, RWK_F_TAGGED, 0, w.peer[0][1], 2, &s[i]), 0);
+	}
+	end = rwk_sim_now(w.net) + 10 * 1000 * 1000; /* ns */
+	while (done < LATE_SENDS && rwk_sim_now(w.net) < end) {
+		world_progress(&w, 0);
+		assert_true(rwk_sim_step(w.net));
+		for (done = 0; done < LATE_SENDS && s[done].times;)
+			done++;
+	}
+	assert_int_equal(done, LATE_SENDS);
+	memset(out, 0xee, sizeof(out));
+	world_settle(&w);
+	for (unsigned i = 0; i < LATE_SENDS; i++) {
+		struct task t = {0};
+
+		assert_int_equal(s[i].times, 1);
+		assert_int_equal(s[i].c.status, 0);
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, LATE_BYTES, 2, 0, 0, &t), 0);
+		world_wait(&w, &t);
+		world_check(in, LATE_BYTES, i);
+	}
+	world_close(&w);
+}
+
 /*
  * A process that sends and dies.
  */
@@ -327,6 +374,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WORLD_EACH(s3_1_target_chooses_the_buffer),
 		cmocka_unit_test(s0_6_completion_when_sent),
+		{"receiver_is_late, packets", receiver_is_late, NULL, NULL, (void *)&sim_packet_transport},
+		{"receiver_is_late, shared", receiver_is_late, NULL, NULL, (void *)&sim_shared_transport},
 		cmocka_unit_test(s4_13_completed_survives_the_sender),
 		cmocka_unit_test(s4_13_not_completed_before),
 	};

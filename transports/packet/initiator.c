@@ -165,15 +165,34 @@ static bool is_to_be_given_up(struct rwk_packet_initiator *by, rwk_time now)
 	return by->give_up_at && now >= by->give_up_at && by->rc && !rwk_rc_idle(by->rc);
 }
 
+/** Those who wait look whether the domain is late. */
+static void stir_waiting(struct rwk_packet_initiator *by)
+{
+	struct rwk_port *port = by->port;
+
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
+
+		if (ch->shared && ch->by == by && ch->running)
+			rwk_packet_stir(ch);
+	}
+}
+
 int rwk_packet_initiator_pump(struct rwk_packet_initiator *by)
 {
+	const struct rwk_qp_counters *c;
+	uint64_t silences;
 	rwk_time next;
 	int n;
 
 	rwk_list_remove(&by->dirty);
 	if (!by->rc)
 		return 0;
+	c = rwk_rc_counters(by->rc);
+	silences = c->probes + c->timeouts;
 	n = rwk_rc_pump(by->rc, rwk_packet_now(by->port));
+	if (rwk_unlikely(c->probes + c->timeouts != silences))
+		stir_waiting(by);
 	next = rwk_rc_next(by->rc);
 	if (next < by->port->deadline)
 		by->port->deadline = next;

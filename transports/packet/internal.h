@@ -320,6 +320,11 @@ void rwk_packet_farewell(struct rwk_packet_channel *ch);
  * is no memory; the channel cannot go on.
  */
 bool rwk_packet_detach(struct rwk_packet_channel *ch);
+/**
+ * Who sends need not wait for a peer that answers late: long messages that run end now, and go on from copies. What the
+ * client's credits allow bounds these. An upcall.
+ */
+void rwk_packet_relieve(struct rwk_packet_channel *ch);
 /** Tells a peer that has said good-bye that it was heard. */
 void rwk_packet_say_bye(struct rwk_packet_channel *ch);
 

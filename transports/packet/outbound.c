@@ -336,6 +336,14 @@ void rwk_packet_part_done(struct rwk_op *op, int status)
 		op->done(op, -(int)op->service[OP_STATUS]);
 }
 
+/** What the link reads where it lies is read: it may be changed. */
+static void end_reading(const struct rwk_packet_channel *ch)
+{
+	struct rwk_link *l = ch->port->link[ch->path.way];
+
+	l->ops->flush(l);
+}
+
 void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
 {
 	struct rwk_request *r = rwk_container_of(wr, struct rwk_request, wr);
@@ -352,7 +360,7 @@ void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
 	/* The link may read until its next flush. On UC that is what a request waits for; on RC only one that is cut
 	 * off. */
 	if (rwk_unlikely((!ch->rc && !ch->shared) || status) && wr->length > RWK_LINK_COPIED)
-		ch->port->link[ch->path.way]->ops->flush(ch->port->link[ch->path.way]);
+		end_reading(ch);
 	rwk_list_remove(&r->all);
 	if (status && ch->base.error)
 		status = ch->base.error; /* why the channel ended says more than that it did */
@@ -388,25 +396,36 @@ static bool copy_message(struct rwk_request *r)
 	return true;
 }
 
-/** A message that has begun cannot be taken out of the stream: the rest of it is sent from a copy. */
-static bool detach(struct rwk_request *r)
+/**
+ * A message that has begun cannot be taken out of the stream: the rest of it is sent from a copy, and its op ends. False:
+ * it is no message, or there is no memory.
+ */
+static bool go_on_from_copy(struct rwk_request *r, int status)
 {
 	struct rwk_op *op = r->op;
 
-	if (r->kind == RWK_REQ_FRAME || r->kind == RWK_REQ_COPY)
-		return true;
 	if (r->kind != RWK_REQ_SEND || !copy_message(r))
 		return false;
 	r->kind = RWK_REQ_COPY;
 	r->op = NULL;
-	op->done(op, -ECANCELED);
+	op->done(op, status);
 	return true;
+}
+
+void rwk_packet_relieve(struct rwk_packet_channel *ch)
+{
+	end_reading(ch);
+	for (struct rwk_list *l = ch->requests.next; l != &ch->requests; l = l->next)
+		go_on_from_copy(rwk_container_of(l, struct rwk_request, all), 0);
 }
 
 bool rwk_packet_detach(struct rwk_packet_channel *ch)
 {
+	end_reading(ch);
 	for (struct rwk_list *l = ch->requests.next; l != &ch->requests; l = l->next) {
-		if (!detach(rwk_container_of(l, struct rwk_request, all)))
+		struct rwk_request *r = rwk_container_of(l, struct rwk_request, all);
+
+		if (r->kind != RWK_REQ_FRAME && r->kind != RWK_REQ_COPY && !go_on_from_copy(r, -ECANCELED))
 			return false;
 	}
 	return rwk_list_empty(&ch->asked) && rwk_list_empty(&ch->pulls);

@@ -310,6 +310,13 @@ void rwk_packet_deadline(struct rwk_packet_channel *ch, rwk_time at)
 		port->deadline = at;
 }
 
+static bool is_late(const struct rwk_packet_channel *ch)
+{
+	const struct rwk_rc *rc = ch->rc ? ch->rc : ch->shared ? ch->by->rc : NULL;
+
+	return rc && rwk_rc_is_late(rc);
+}
+
 /** Pumps all that is dirty now; what becomes so meanwhile is pumped too, but each channel once. */
 static int pump_dirty(struct rwk_port *port)
 {
@@ -324,6 +331,8 @@ static int pump_dirty(struct rwk_port *port)
 
 		rwk_packet_pulls_answer(ch);
 		n += rwk_packet_pump(ch);
+		if (ch->running && is_late(ch))
+			rwk_packet_relieve(ch);
 	}
 	return n;
 }

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define LATE (500 * RWK_RC_US) /* a round trip */
+
 size_t rwk_rc_size(void)
 {
 	return sizeof(struct rwk_rc);
@@ -421,6 +423,13 @@ rwk_time rwk_rc_next(const struct rwk_rc *qp)
 bool rwk_rc_idle(const struct rwk_rc *qp)
 {
 	return rwk_list_empty(&qp->req.queue);
+}
+
+bool rwk_rc_is_late(const struct rwk_rc *qp)
+{
+	const struct rwk_rc_requester *r = &qp->req;
+
+	return r->una != r->next && (r->srtt > LATE || r->timer == RWK_RC_TIMER_RETRY);
 }
 
 bool rwk_rc_take_ack(struct rwk_rc *qp, uint32_t *word)

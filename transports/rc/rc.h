@@ -123,6 +123,11 @@ int rwk_rc_pump(struct rwk_rc *qp, rwk_time now);
 rwk_time rwk_rc_next(const struct rwk_rc *qp);
 /** Has everything posted been sent and acknowledged? */
 bool rwk_rc_idle(const struct rwk_rc *qp);
+/**
+ * Is the peer late with its answers: silent for so long that it has been asked again, or half a millisecond behind as a
+ * rule? Its process has no CPU, then, or computes. Who waits for a request to end waits for that.
+ */
+bool rwk_rc_is_late(const struct rwk_rc *qp);
 
 /**
  * SELECTIVE: the peer may have so many packets under way from now on (127 for more); 0: as many as was agreed. The next
