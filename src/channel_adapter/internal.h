@@ -65,6 +65,8 @@ struct event_source {
 	unsigned waiting;     /* a bit for each type */
 };
 
+struct early_packet;
+
 struct rwk_adapter {
 	struct rwk_link *link;
 	struct rwk_link *streams; /* links/stream; NULL: there is no event channel yet */
@@ -208,9 +210,19 @@ struct rwk_qp {
 	size_t received;            /* bytes of it that are in place */
 	size_t write_length;        /* of the Write that is under way */
 	uint32_t srqn;              /* SRC: which the message that is under way has named */
+	struct early_packet **early; /* RWK_RC_WINDOW_MAX of them; NULL: the un-ordered types are not agreed on */
 };
 
 extern const struct rwk_machine_host rwk_ca_host;
+
+/** Whether the un-ordered types are agreed on, from now on: 0; -ENOMEM. What was kept has been dropped. */
+int rwk_ca_open_early(struct rwk_qp *qp, bool agreed);
+void rwk_ca_close_early(struct rwk_qp *qp);
+/** Upcalls. */
+int rwk_ca_keep(void *user, uint32_t slot, const struct rwk_wire *w, const void *bytes, size_t len);
+const void *rwk_ca_kept(void *user, uint32_t slot, struct rwk_wire *w, size_t *len);
+void rwk_ca_drop(void *user, uint32_t slot);
+void rwk_ca_mark(void *user, uint32_t slot, const struct rwk_wire *w);
 
 /** SRC is RC to the machines, in opcodes of its own and with a number in each request. */
 static inline bool rwk_ca_is_uc(const struct rwk_qp *qp)

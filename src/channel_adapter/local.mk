@@ -3,6 +3,7 @@
 libropewalk_core_la_SOURCES += \
 	src/channel_adapter/adapter.c \
 	src/channel_adapter/cq.c \
+	src/channel_adapter/early.c \
 	src/channel_adapter/event.c \
 	src/channel_adapter/internal.h \
 	src/channel_adapter/packet.c \

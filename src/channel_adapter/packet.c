@@ -109,7 +109,9 @@ static struct rwk_qp *addressee(struct rwk_adapter *a, const struct rwk_link *l,
 		a->counters.unknown_qp++;
 		return NULL;
 	}
-	if (rwk_unlikely(RWK_WIRE_CLASS(w->opcode) != class_of[qp->type])) {
+	/* Which of our own there may be its machine knows, once they are agreed on. */
+	if (rwk_unlikely(RWK_WIRE_CLASS(w->opcode) != class_of[qp->type]) &&
+		!(qp->early && w->opcode >= RWK_WIRE_OWN)) {
 		a->counters.wrong_service++;
 		return NULL;
 	}

@@ -9,8 +9,9 @@
 #include <string.h>
 
 #define REQUEST_FLAGS                                                                                                  \
-	(RWK_REQUEST_IMM | RWK_REQUEST_SOLICITED | RWK_REQUEST_FENCE | RWK_REQUEST_UNSIGNALLED | RWK_REQUEST_INLINE |  \
-		RWK_REQUEST_WITH_INVALIDATE)
+	(RWK_REQUEST_IMM | RWK_REQUEST_SOLICITED | RWK_REQUEST_UNSIGNALLED | RWK_REQUEST_INLINE |                      \
+		RWK_REQUEST_WITH_INVALIDATE | REQUEST_ORDER)
+#define REQUEST_ORDER (RWK_REQUEST_FENCE | RWK_REQUEST_UNORDERED | RWK_REQUEST_HALF_ORDERED) /* S2-6: one, or none */
 
 static_assert((int)RWK_REQUEST_SEND == RWK_WR_SEND && (int)RWK_REQUEST_FETCH_ADD == RWK_WR_FETCH_ADD &&
 		      (int)RWK_WC_SEND == RWK_WR_SEND && (int)RWK_WC_FETCH_ADD == RWK_WR_FETCH_ADD &&
@@ -61,9 +62,18 @@ static int copy_pieces(
 	return 0;
 }
 
-static unsigned flags_of(const struct rwk_request *r)
+/* UC has no use for the hints. */
+static unsigned order_of(const struct rwk_qp *qp, const struct rwk_request *r)
 {
-	return (r->flags & RWK_REQUEST_IMM ? RWK_WR_IMM : 0) |
+	unsigned hints = (r->flags & RWK_REQUEST_UNORDERED ? RWK_WR_UNORDERED : 0) |
+			 (r->flags & RWK_REQUEST_HALF_ORDERED ? RWK_WR_HALF : 0);
+
+	return rwk_ca_is_uc(qp) ? 0 : hints;
+}
+
+static unsigned flags_of(const struct rwk_qp *qp, const struct rwk_request *r)
+{
+	return order_of(qp, r) | (r->flags & RWK_REQUEST_IMM ? RWK_WR_IMM : 0) |
 	       (r->flags & RWK_REQUEST_SOLICITED ? RWK_WR_SOLICITED : 0) |
 	       (r->flags & RWK_REQUEST_FENCE ? RWK_WR_FENCE : 0) |
 	       (r->flags & RWK_REQUEST_WITH_INVALIDATE ? RWK_WR_INVALIDATE : 0);
@@ -73,11 +83,14 @@ static int fill(struct rwk_qp *qp, struct request_slot *s, const struct rwk_requ
 {
 	bool target = r->type != RWK_REQUEST_SEND && r->type != RWK_REQUEST_WRITE;
 	bool atomic = r->type == RWK_REQUEST_COMPARE_SWAP || r->type == RWK_REQUEST_FETCH_ADD;
+	unsigned order = r->flags & REQUEST_ORDER;
 	uint32_t count;
 	size_t length;
 	int rc;
 
 	if (r->flags & ~(unsigned)REQUEST_FLAGS)
+		return -EINVAL;
+	if (rwk_unlikely(order & (order - 1)))
 		return -EINVAL;
 	if (qp->type == RWK_QP_SRC && r->srqn > RWK_CA_NUMBER_MAX)
 		return -EINVAL;
@@ -94,7 +107,7 @@ static int fill(struct rwk_qp *qp, struct request_slot *s, const struct rwk_requ
 	s->unsignalled = r->flags & RWK_REQUEST_UNSIGNALLED;
 	s->wr = (struct rwk_wr){
 		.type = (uint8_t)r->type,
-		.flags = (uint8_t)flags_of(r),
+		.flags = (uint8_t)flags_of(qp, r),
 		.imm = r->flags & RWK_REQUEST_WITH_INVALIDATE ? r->key : r->imm,
 		.iov = s->iov,
 		.iov_count = (uint16_t)count,

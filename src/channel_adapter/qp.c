@@ -60,6 +60,7 @@ static void free_qp(struct rwk_qp *qp)
 {
 	free(qp->requests);
 	free(qp->inlined);
+	rwk_ca_close_early(qp);
 	rwk_ca_close_receives(&qp->own);
 	free(qp->memory);
 	free(qp->responder);
@@ -197,6 +198,7 @@ static size_t room_for(const struct rwk_qp *qp, uint32_t pmtu)
 static int connect_rc(struct rwk_qp *qp, const struct rwk_qp_attr *attr, uint32_t pmtu)
 {
 	size_t room = room_for(qp, pmtu);
+	int err = rwk_ca_open_early(qp, attr->unordered);
 	struct rwk_rc_attr rc = {
 		.peer_qpn = attr->peer_qpn,
 		.send_psn = attr->send_psn,
@@ -211,12 +213,13 @@ static int connect_rc(struct rwk_qp *qp, const struct rwk_qp_attr *attr, uint32_
 		.rnr_retry = attr->rnr_retry,
 		.rnr_timer = attr->rnr_timer,
 		.service = qp->type == RWK_QP_SRC ? RWK_WIRE_SRC : RWK_WIRE_RC,
+		.own = attr->unordered ? RWK_RC_SELECTIVE | RWK_RC_UNORDERED : 0,
 		.reach = attr->access,
 		.timeout = attr->timeout_ns ? attr->timeout_ns : TIMEOUT,
 		.read_chunk = READ_PACKETS * pmtu,
 	};
 
-	return rwk_rc_modify(qp->rc, RWK_QP_RTR, &rc);
+	return err ? err : rwk_rc_modify(qp->rc, RWK_QP_RTR, &rc);
 }
 
 static int connect_uc(struct rwk_qp *qp, const struct rwk_qp_attr *attr, uint32_t pmtu)
@@ -309,6 +312,7 @@ void rwk_qp_query(const struct rwk_qp *qp, struct rwk_qp_info *info)
 		.rnr_out = c->rnr_out,
 		.duplicates = c->duplicates,
 		.early = c->early,
+		.before_turn = c->before_turn,
 		.lost = c->gaps,
 		.bad_opcode = c->bad_opcode,
 		.bad_length = c->bad_length,

@@ -57,6 +57,12 @@ static void on_failed(void *user, int err)
 		qp->stream->failed(qp->stream, err);
 }
 
+/* Each packet of an un-ordered Write says all of it, and may come between packets of other messages. */
+static bool is_unordered(const struct rwk_wire *w)
+{
+	return w->opcode >= RWK_WIRE_OWN;
+}
+
 static bool has_imm(const struct rwk_wire *w)
 {
 	switch (RWK_WIRE_OPERATION(w->opcode)) {
@@ -186,7 +192,7 @@ static int on_reach(void *user, const struct rwk_wire *w, uint32_t key, uint64_t
 
 	if (rwk_unlikely(rc))
 		return rc;
-	if (access & RWK_REACH_WRITE) {
+	if (access & RWK_REACH_WRITE && !is_unordered(w)) {
 		qp->write_length = len;
 		qp->srqn = w->srqn;
 	}
@@ -199,7 +205,7 @@ static int on_write(void *user, const struct rwk_wire *w, uint32_t key, uint64_t
 	struct rwk_qp *qp = user;
 	struct iovec to;
 	uint32_t pd;
-	int n = find_pd(qp, w, false, &pd);
+	int n = find_pd(qp, w, is_unordered(w), &pd);
 
 	if (!n)
 		n = reach(qp, pd, key, address, len, RWK_REACH_WRITE, &to, 1);
@@ -213,9 +219,9 @@ static int on_write(void *user, const struct rwk_wire *w, uint32_t key, uint64_t
 static int on_written(void *user, const struct rwk_wire *w)
 {
 	struct rwk_qp *qp = user;
-	bool only = RWK_WIRE_OPERATION(w->opcode) == RWK_WIRE_WRITE_ONLY_IMM;
+	bool all = RWK_WIRE_OPERATION(w->opcode) == RWK_WIRE_WRITE_ONLY_IMM || is_unordered(w);
 	struct rwk_srq *srq;
-	int rc = find_srq(qp, w, false, &srq);
+	int rc = find_srq(qp, w, is_unordered(w), &srq);
 
 	if (!rc)
 		rc = rwk_ca_take_receive(qp, srq);
@@ -225,7 +231,7 @@ static int on_written(void *user, const struct rwk_wire *w)
 				       .has_imm = true,
 				       .imm = w->imm,
 				       .solicited = w->solicited,
-				       .length = only ? w->reth.length : qp->write_length});
+				       .length = all ? w->reth.length : qp->write_length});
 	return 0;
 }
 
@@ -274,4 +280,8 @@ const struct rwk_machine_host rwk_ca_host = {
 	.written = on_written,
 	.read = on_read,
 	.atomic = on_atomic,
+	.keep = rwk_ca_keep,
+	.kept = rwk_ca_kept,
+	.drop = rwk_ca_drop,
+	.mark = rwk_ca_mark,
 };

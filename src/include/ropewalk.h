@@ -383,6 +383,11 @@ struct rwk_qp_attr {
 	uint8_t rnr_retry;   /* times that the peer may have no receive posted, 0 to 6; 7: for ever */
 	uint8_t rnr_timer;   /* code of the time that a sender waits when we have none, 0 to 31 */
 	uint64_t timeout_ns; /* until silence is noticed [67 ms] */
+	/*
+	 * The peer is a ropewalk too, and its qp has this set as well: what is lost is sent again alone, and un-ordered
+	 * requests may be done before their turn (RWK_REQUEST_UNORDERED). Any other peer would answer nothing.
+	 */
+	bool unordered;
 };
 
 /** Packets of one qp; what is dropped, by reason. */
@@ -392,6 +397,7 @@ struct rwk_qp_info {
 	uint64_t packets_out, bytes_out, packets_in, bytes_in; /* bytes of payload */
 	uint64_t sent_again, timeouts, acks_in, acks_out, naks_in, naks_out, rnr_in, rnr_out;
 	uint64_t duplicates, early, lost; /* lost: UC, messages of the peer's (S0-11) */
+	uint64_t before_turn;             /* un-ordered packets taken although earlier ones were missing */
 	uint64_t bad_opcode, bad_length, bad_access, bad_state;
 };
 
@@ -432,6 +438,21 @@ enum rwk_request_flag {
 	RWK_REQUEST_SOLICITED = 1 << 1, /* the peer's completion is solicited */
 	RWK_REQUEST_FENCE = 1 << 2,     /* begins when all Reads and atomics before it have ended */
 	/*
+	 * Hints on order (S2-1), at most one of them and FENCE. Does the second of two requests wait at the peer until
+	 * the first is done?
+	 *
+	 *     first \ second   neither   HALF_ORDERED   UNORDERED
+	 *     neither          yes       yes            yes
+	 *     HALF_ORDERED     yes       yes            no
+	 *     UNORDERED        yes       yes            no
+	 *
+	 * (but a SEND or WRITE need not wait for a READ, if it has no FENCE). So of two un-ordered SENDs the second may
+	 * take the first receive (S2-7). Requests complete in the order of posting, whatever they are. RC and SRC qps
+	 * with rwk_qp_attr.unordered make use of the hints, others pass them over; so do atomics.
+	 */
+	RWK_REQUEST_UNORDERED = 1 << 3,
+	RWK_REQUEST_HALF_ORDERED = 1 << 4,
+	/*
 	 * No completion, unless it fails. That it has ended, and its memory is the client's again, is known when a
 	 * later request of the qp has completed.
 	 */
@@ -465,10 +486,10 @@ struct rwk_request {
 /**
  * Posts a request (S4-3): sge is the caller's again at once, the memory that it names when the request completes. A UC
  * request completes as soon as its last packet is sent (S0-6), an RC or SRC request when the peer has acknowledged it.
- * 0; -EINVAL: not in RTS (or ERR), or a value that does not exist; -EACCES: sge names no such memory of this pd, or
- * memory that may not be written to; -EMSGSIZE: more than 2 GB, an atomic not of 8 bytes, or more than inline_max;
- * -EOPNOTSUPP: a READ or an atomic on UC (S0-7); -EAGAIN: the qp's queue is full, or the cq's, where every request has
- * an entry until it ends, an unsignalled one too: poll first.
+ * 0; -EINVAL: not in RTS (or ERR), or a value that does not exist, or two flags that exclude each other; -EACCES: sge
+ * names no such memory of this pd, or memory that may not be written to; -EMSGSIZE: more than 2 GB, an atomic not of 8
+ * bytes, or more than inline_max; -EOPNOTSUPP: a READ or an atomic on UC (S0-7); -EAGAIN: the qp's queue is full, or
+ * the cq's, where every request has an entry until it ends, an unsignalled one too: poll first.
  *
  * Of BIND and LOCAL_INVALIDATE nothing goes out, and nothing of sge: they are done when they are posted, and complete
  * behind what was posted before. Their only flag is UNSIGNALLED. -EACCES: the mr's pd, or the window's, is not the

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 struct end near, far;
+bool ends_unordered;
 void (*ends_step)(void);
 
 void ends_ip(uint8_t ip[16], uint8_t host)
@@ -88,6 +89,7 @@ void ends_connect(struct end *e, const struct end *peer, unsigned access)
 		.rnr_retry = 7,
 		.rnr_timer = 1,
 		.timeout_ns = 20000000,
+		.unordered = ends_unordered,
 	};
 
 	memcpy(attr.peer_ip, peer->ip, 16);

@@ -35,6 +35,9 @@ struct end {
 
 extern struct end near, far;
 
+/** Qps that are connected from now on agree on the un-ordered types. */
+extern bool ends_unordered;
+
 /** Lets time pass on a simulated network, as if both ends slept; NULL: it passes by itself. */
 extern void (*ends_step)(void);
 

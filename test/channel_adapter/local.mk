@@ -90,5 +90,12 @@ test_channel_adapter_test_windows_sim_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_windows_sim_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/channel_adapter/test_windows_sim
 
+check_PROGRAMS += test/channel_adapter/test_order
+test_channel_adapter_test_order_SOURCES = test/channel_adapter/test_order.c \
+	test/channel_adapter/sim_udp.c test/channel_adapter/sim_udp.h $(adapter_ends)
+test_channel_adapter_test_order_CPPFLAGS = $(TEST_CPPFLAGS)
+test_channel_adapter_test_order_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/channel_adapter/test_order
+
 TESTS += test/channel_adapter/test_exports
 EXTRA_DIST += test/channel_adapter/test_exports
