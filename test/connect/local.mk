@@ -12,3 +12,22 @@ test_connect_test_connect_sim_SOURCES = test/connect/test_connect.c $(connect_si
 test_connect_test_connect_sim_CPPFLAGS = $(TEST_CPPFLAGS)
 test_connect_test_connect_sim_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/connect/test_connect_sim
+
+# Streams, with packets by hand, for which it needs the format too.
+check_PROGRAMS += test/connect/test_convert
+test_connect_test_convert_SOURCES = test/connect/test_convert.c $(connect_sides) $(adapter_udp)
+test_connect_test_convert_CPPFLAGS = $(TEST_CPPFLAGS)
+test_connect_test_convert_LDADD = $(TEST_LDADD)
+TESTS += test/connect/test_convert
+
+check_PROGRAMS += test/connect/test_message
+test_connect_test_message_SOURCES = test/connect/test_message.c test/rwk_test.h
+test_connect_test_message_CPPFLAGS = $(TEST_CPPFLAGS)
+test_connect_test_message_LDADD = $(TEST_LDADD)
+TESTS += test/connect/test_message
+
+check_PROGRAMS += test/connect/test_strangers
+test_connect_test_strangers_SOURCES = test/connect/test_strangers.c $(connect_sides) $(adapter_udp)
+test_connect_test_strangers_CPPFLAGS = $(TEST_CPPFLAGS)
+test_connect_test_strangers_LDADD = $(TEST_LDADD)
+TESTS += test/connect/test_strangers
