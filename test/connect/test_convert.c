@@ -200,7 +200,8 @@ static void put_packet(int fd, uint8_t opcode, uint32_t psn, const void *payload
 	size_t n = rwk_wire_pack(&w, len, frame + 4);
 	uint32_t crc, whole;
 
-	memcpy(frame + 4 + n, payload, len);
+	if (len)
+		memcpy(frame + 4 + n, payload, len);
 	n += len + (-len & 3);
 	crc = crc_of(frame + 4, n);
 	memcpy(frame + 4 + n, &crc, 4);

@@ -441,11 +441,20 @@ static unsigned frames_in(const uint8_t *p, size_t len)
 	return frames;
 }
 
-/* Takes what was captured from that port; returns how many segments had data. */
+static uint32_t sequence_of(const uint8_t *tcp)
+{
+	return (uint32_t)tcp[4] << 24 | (uint32_t)tcp[5] << 16 | (uint32_t)tcp[6] << 8 | tcp[7];
+}
+
+/*
+ * Takes what was captured from that port; returns how many segments had data. One that is sent again is looked at, too,
+ * and not counted.
+ */
 static unsigned take_apart(int capture, uint16_t port, unsigned *frames, unsigned *most)
 {
 	static uint8_t packet[70000];
 	unsigned segments = 0;
+	uint32_t end = 0; /* of what was there already */
 	ssize_t n;
 
 	while ((n = recv(capture, packet, sizeof(packet), MSG_DONTWAIT)) > 0) {
@@ -458,6 +467,9 @@ static unsigned take_apart(int capture, uint16_t port, unsigned *frames, unsigne
 			continue;
 		assert_true(len <= mss);
 		here = frames_in(data, len);
+		if (segments && (int32_t)(sequence_of(tcp) + len - end) <= 0)
+			continue;
+		end = sequence_of(tcp) + (uint32_t)len;
 		*frames += here;
 		*most = here > *most ? here : *most;
 		segments++;
