@@ -3,7 +3,8 @@
 # What the tests of the examples share. Sourced; in the build folder, or BUILD names it.
 examples=${BUILD:-$PWD}/contrib/examples
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+server=
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$scratch"' EXIT
 export LC_ALL=C
 failed=0
 # One that another run of this test at the same time is not likely to have, and no other test or the kernel gives out.
