@@ -35,7 +35,6 @@ enum rwk_wr_type {
 	RWK_WR_READ,
 	RWK_WR_COMPARE_SWAP,
 	RWK_WR_FETCH_ADD,
-	RWK_WR_LOCAL, /* UC: nothing of it goes out, it is done when its turn comes: the client binds a window then */
 };
 
 enum rwk_wr_flag {

@@ -141,32 +141,6 @@ static void s0_8_numbers(void **state)
 	ends_close();
 }
 
-/* S0-13: Send, Write, and local work that a client binds a window with: done in its turn, and nothing of it goes out.
- */
-static void s0_13(void **state)
-{
-	struct message *m;
-
-	(void)state;
-	ends_open(15, PMTU, NULL);
-	ends_post(RWK_WR_SEND, 0, 2 * PMTU);
-	m = ends_make(RWK_WR_LOCAL, 0, 0);
-	assert_int_equal(rwk_uc_post(sender.qp, &m->wr), 0);
-	ends_post(RWK_WR_WRITE, IMM, 10);
-	sender.room = 1;
-	rwk_uc_pump(sender.qp);
-	assert_int_equal(m->done, 0);
-	sender.room = 1;
-	rwk_uc_pump(sender.qp);
-	assert_int_equal(m->done, 1);
-	assert_int_equal(messages[2].done, 0);
-	sender.room = -1;
-	ends_settle();
-	assert_int_equal(sender.emitted, 3);
-	assert_log(A, A + 2);
-	ends_close();
-}
-
 static unsigned reths;
 
 static void see_reth(const struct rwk_wire *w, size_t len)
@@ -234,7 +208,6 @@ int main(void)
 		cmocka_unit_test(s0_5),
 		cmocka_unit_test(s0_6),
 		cmocka_unit_test(s0_8_numbers),
-		cmocka_unit_test(s0_13),
 		cmocka_unit_test(s3_2),
 		cmocka_unit_test(no_room),
 	};

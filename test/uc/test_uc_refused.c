@@ -54,7 +54,7 @@ static void s0_7(void **state)
 	}
 	assert_int_equal(rwk_uc_pump(sender.qp), 0);
 	assert_int_equal(m->done, 0);
-	m->wr.type = RWK_WR_LOCAL + 1;
+	m->wr.type = RWK_WR_FETCH_ADD + 1;
 	assert_int_equal(rwk_uc_post(sender.qp, &m->wr), -EINVAL);
 	m->wr.type = RWK_WR_SEND;
 	m->wr.flags = RWK_WR_INVALIDATE;

@@ -104,7 +104,6 @@ int rwk_uc_post(struct rwk_uc *qp, struct rwk_wr *wr)
 	switch (wr->type) {
 	case RWK_WR_SEND:
 	case RWK_WR_WRITE:
-	case RWK_WR_LOCAL:
 		break;
 	case RWK_WR_READ:
 	case RWK_WR_COMPARE_SWAP:
@@ -170,8 +169,6 @@ static int emit_next(struct rwk_uc *qp, struct rwk_wr *wr)
 /* Emits what is left of it: have all its packets gone out? */
 static bool send_off(struct rwk_uc *qp, struct rwk_wr *wr, int *emitted)
 {
-	if (wr->type == RWK_WR_LOCAL)
-		return true;
 	do {
 		if (emit_next(qp, wr))
 			return false;

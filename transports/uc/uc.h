@@ -3,8 +3,8 @@
  * The unreliable connection: packets carry numbers, nothing is acknowledged, nothing sent again; a message of which a
  * packet is lost is dropped whole. On a stream (tcp) nothing is lost and the machine only cuts and joins.
  *
- * The same shape as rc.h: post, packet, pump. Send and Write only, and local work (S0-7, S0-13). There is no clock: a
- * UC QP does nothing by itself.
+ * The same shape as rc.h: post, packet, pump. Send and Write only (S0-7). There is no clock: a UC QP does nothing by
+ * itself.
  *
  * What may be lost is told when a later packet shows it: if the last packets of all are lost, nobody hears of it.
  *
