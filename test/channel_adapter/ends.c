@@ -29,12 +29,14 @@ uint64_t ends_lost(const struct end *e)
 
 /* Ports below those that the kernel gives out itself; others than another process's, so that tests can run side by
  * side. */
-static void open_adapter(struct end *e)
+void ends_open_adapter(struct end *e, uint8_t host)
 {
 	static uint16_t next;
 	struct rwk_adapter_attr attr = {0};
 	int rc = -EADDRINUSE;
 
+	memset(e, 0, sizeof(*e));
+	ends_ip(e->ip, host);
 	memcpy(attr.ip, e->ip, 16);
 	if (!next)
 		next = (uint16_t)(10000 + (unsigned)getpid() * 97u % 9000);
@@ -51,9 +53,7 @@ void ends_open_one(struct end *e, uint8_t host, enum rwk_qp_type type)
 	struct rwk_qp_create_attr create = {
 		.type = type, .send_max = DEPTH, .receive_max = DEPTH, .inline_max = INLINE};
 
-	memset(e, 0, sizeof(*e));
-	ends_ip(e->ip, host);
-	open_adapter(e);
+	ends_open_adapter(e, host);
 	e->out = aligned_alloc(8, REGION);
 	e->in = aligned_alloc(8, REGION);
 	assert_true(e->out && e->in);

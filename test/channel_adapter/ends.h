@@ -54,6 +54,8 @@ struct job {
 
 /** 127.0.0.`host`. */
 void ends_ip(uint8_t ip[16], uint8_t host);
+/** An adapter there and nothing else. */
+void ends_open_adapter(struct end *e, uint8_t host);
 /** With a qp in RESET. */
 void ends_open_one(struct end *e, uint8_t host, enum rwk_qp_type type);
 void ends_close_one(struct end *e);
