@@ -22,11 +22,23 @@
  * by means of their own (rwk_qp_modify), or by the calls under "connections", which do both (rwk_listen, rwk_connect).
  *
  * Functions that return int return 0 or a negative errno; outputs are set only on success. Nothing blocks: work is done
- * by the calls, above all by rwk_cq_poll, and by no thread of ours. An adapter and all that belongs to it is for one
- * thread at a time.
+ * by the calls, above all by rwk_cq_poll, and by no thread of ours.
  *
  * What is created is destroyed by its creator, children before parents: a parent that still has some stays, and says
- * -EBUSY.
+ * -EBUSY. In debug builds (--enable-debug) a call that is given an object that was destroyed ends the program and says
+ * which.
+ *
+ * Threads: an adapter and all that belongs to it is for one thread at a time; a lock of the client's for each adapter
+ * is enough. Adapters have nothing to do with each other. Without the lock, while the object exists, any thread may
+ *
+ *   adapter  ask for its port, sleep on the descriptor of its events
+ *   pd       nothing
+ *   mr       ask for its key
+ *   mw       nothing: its key changes
+ *   cq       sleep on its descriptor
+ *   srq      ask for its number
+ *   qp       ask for its number
+ *   domain   nothing
  */
 #ifndef ROPEWALK_H
 #define ROPEWALK_H
@@ -123,9 +135,9 @@ struct rwk_event {
 
 /** Does the adapter's work as rwk_cq_poll, then takes at most `max` events. Returns their number. Never waits. */
 RWK_API int rwk_event_poll(struct rwk_adapter *a, struct rwk_event *events, int max);
-/** To sleep until there are events: as rwk_cq_arm and rwk_cq_fd. */
+/** To sleep until there are events: as rwk_cq_arm for completions. 0: it is armed; -EAGAIN: poll first. */
 RWK_API int rwk_event_arm(struct rwk_adapter *a);
-/** The descriptor to wait for then: as rwk_cq_fd. */
+/** The descriptor to sleep with, as rwk_cq_fd. A negative errno: -EMFILE, -ENOMEM. */
 RWK_API int rwk_event_fd(struct rwk_adapter *a);
 
 /* ---- protection domain ---- */
@@ -262,10 +274,11 @@ enum rwk_cq_event {
 };
 
 /**
- * Does the adapter's work, then arms the cq, once, for a completion of that kind. 0: there is none yet; when one has
- * come, or there is work to do that may bring one, the descriptor is readable, until the next rwk_cq_arm. When one has
- * come the callback is called. -EAGAIN: there is one, or work to do: poll, it is not armed; -EINVAL: no such kind.
- * Never waits.
+ * Does the adapter's work, then arms the cq once for a completion of that kind. When one has come, or there is work to
+ * do that may bring one, the descriptor is readable, until the next rwk_cq_arm; when one has come the callback is
+ * called. Whoever sleeps polls, arms, sleeps if that has said 0, and begins again: what comes behind the arming makes
+ * the descriptor readable, whether it comes before the sleep or in it. Never waits. 0: it is armed; -EAGAIN: there is
+ * such a completion already, or work to do: poll, it is not armed; -EINVAL: no such kind.
  */
 RWK_API int rwk_cq_arm(struct rwk_cq *cq, enum rwk_cq_event what);
 /**
@@ -336,7 +349,7 @@ RWK_API uint32_t rwk_srq_number(const struct rwk_srq *srq);
  * written to; -EAGAIN: receive_max, or the cq is full: poll first.
  */
 RWK_API int rwk_srq_post_receive(struct rwk_srq *srq, const struct rwk_receive *receive);
-/** As rwk_qp_post_receive_batch. */
+/** Posts `count` of them, in that order: 0, or what is wrong with receives[*posted], as rwk_qp_post_batch. */
 RWK_API int rwk_srq_post_receive_batch(
 	struct rwk_srq *srq, const struct rwk_receive *receives, uint32_t count, uint32_t *posted);
 

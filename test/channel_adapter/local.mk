@@ -96,6 +96,7 @@ test_channel_adapter_test_order_SOURCES = test/channel_adapter/test_order.c \
 test_channel_adapter_test_order_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_order_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/channel_adapter/test_order
+
 check_PROGRAMS += test/channel_adapter/test_hierarchy
 test_channel_adapter_test_hierarchy_SOURCES = test/channel_adapter/test_hierarchy.c $(adapter_udp)
 test_channel_adapter_test_hierarchy_CPPFLAGS = $(TEST_CPPFLAGS)
