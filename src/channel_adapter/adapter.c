@@ -28,6 +28,7 @@ int rwk_adapter_open(const struct rwk_adapter_attr *attr, struct rwk_adapter **o
 
 	if (!a)
 		return rc;
+	a->kind = RWK_CA_ADAPTER;
 	memcpy(a->ip, attr->ip, sizeof(a->ip));
 	memcpy(udp.ip, attr->ip, sizeof(udp.ip));
 	a->keys = aligned_alloc(RWK_CACHE_LINE, rwk_keys_size(RWK_MRS_MAX));
@@ -58,6 +59,7 @@ free_adapter:
 
 int rwk_adapter_close(struct rwk_adapter *a)
 {
+	rwk_ca_use(a, RWK_CA_ADAPTER, __func__);
 	if (a->pds || a->cqs || a->domains || a->channels)
 		return -EBUSY;
 	rwk_ca_close_sleeper(&a->event_sleeper);
@@ -66,12 +68,13 @@ int rwk_adapter_close(struct rwk_adapter *a)
 		a->streams->ops->close(a->streams);
 	a->link->ops->close(a->link);
 	free(a->keys);
-	free(a);
+	rwk_ca_free(a);
 	return 0;
 }
 
 uint16_t rwk_adapter_port(const struct rwk_adapter *a)
 {
+	rwk_ca_use(a, RWK_CA_ADAPTER, __func__);
 	return rwk_udp_port(a->link);
 }
 
@@ -79,6 +82,7 @@ int rwk_adapter_source(struct rwk_adapter *a, const uint8_t peer[16], uint8_t ip
 {
 	static const uint8_t any[16];
 
+	rwk_ca_use(a, RWK_CA_ADAPTER, __func__);
 	if (!memcmp(a->ip, any, sizeof(any)))
 		return rwk_udp_route_ip(peer, ip);
 	memcpy(ip, a->ip, sizeof(a->ip));
@@ -91,12 +95,14 @@ uint32_t rwk_adapter_pmtu(struct rwk_adapter *a, const uint8_t peer[16])
 	struct rwk_link_address to = rwk_udp_address(peer, RWK_PORT);
 	size_t packet = a->link->ops->mtu(a->link, &to);
 
+	rwk_ca_use(a, RWK_CA_ADAPTER, __func__);
 	return packet ? rwk_segment_pmtu(packet + (memcmp(peer, mapped, sizeof(mapped)) ? IP6_HEADERS : IP4_HEADERS))
 		      : 0;
 }
 
 void rwk_adapter_get_counters(const struct rwk_adapter *a, struct rwk_adapter_counters *c)
 {
+	rwk_ca_use(a, RWK_CA_ADAPTER, __func__);
 	*c = a->counters;
 }
 
@@ -104,8 +110,10 @@ int rwk_pd_create(struct rwk_adapter *a, struct rwk_pd **out)
 {
 	struct rwk_pd *pd = calloc(1, sizeof(*pd));
 
+	rwk_ca_use(a, RWK_CA_ADAPTER, __func__);
 	if (!pd)
 		return -ENOMEM;
+	pd->kind = RWK_CA_PD;
 	pd->adapter = a;
 	pd->number = a->next_pd++;
 	a->pds++;
@@ -115,10 +123,11 @@ int rwk_pd_create(struct rwk_adapter *a, struct rwk_pd **out)
 
 int rwk_pd_destroy(struct rwk_pd *pd)
 {
+	rwk_ca_use(pd, RWK_CA_PD, __func__);
 	if (pd->children)
 		return -EBUSY;
 	pd->adapter->pds--;
-	free(pd);
+	rwk_ca_free(pd);
 	return 0;
 }
 
@@ -128,12 +137,13 @@ int rwk_mr_register(struct rwk_pd *pd, void *address, size_t length, unsigned ac
 	struct rwk_mr *mr;
 	int rc;
 
+	rwk_ca_use(pd, RWK_CA_PD, __func__);
 	if (access & ~(unsigned)ACCESS_ALL)
 		return -EINVAL;
 	mr = malloc(sizeof(*mr));
 	if (!mr)
 		return -ENOMEM;
-	*mr = (struct rwk_mr){.pd = pd};
+	*mr = (struct rwk_mr){.kind = RWK_CA_MR, .pd = pd};
 	rc = rwk_keys_add(pd->adapter->keys, pd->number, (uintptr_t)address, &iov, 1, access, &mr->key);
 	if (rc) {
 		free(mr);
@@ -146,16 +156,18 @@ int rwk_mr_register(struct rwk_pd *pd, void *address, size_t length, unsigned ac
 
 int rwk_mr_deregister(struct rwk_mr *mr)
 {
+	rwk_ca_use(mr, RWK_CA_MR, __func__);
 	if (mr->windows)
 		return -EBUSY;
 	rwk_keys_remove(mr->pd->adapter->keys, mr->key);
 	mr->pd->children--;
-	free(mr);
+	rwk_ca_free(mr);
 	return 0;
 }
 
 uint32_t rwk_mr_key(const struct rwk_mr *mr)
 {
+	rwk_ca_use(mr, RWK_CA_MR, __func__);
 	return mr->key;
 }
 

@@ -12,11 +12,13 @@ int rwk_cq_create(struct rwk_adapter *a, uint32_t entries, struct rwk_cq **out)
 {
 	struct rwk_cq *cq;
 
+	rwk_ca_use(a, RWK_CA_ADAPTER, __func__);
 	if (!entries || entries > RWK_QUEUE_MAX)
 		return -EINVAL;
 	cq = calloc(1, sizeof(*cq) + entries * sizeof(cq->wc[0]));
 	if (!cq)
 		return -ENOMEM;
+	cq->kind = RWK_CA_CQ;
 	cq->adapter = a;
 	cq->entries = entries;
 	rwk_ca_open_sleeper(&cq->sleeper, a);
@@ -27,11 +29,12 @@ int rwk_cq_create(struct rwk_adapter *a, uint32_t entries, struct rwk_cq **out)
 
 int rwk_cq_destroy(struct rwk_cq *cq)
 {
+	rwk_ca_use(cq, RWK_CA_CQ, __func__);
 	if (cq->children)
 		return -EBUSY;
 	rwk_ca_close_sleeper(&cq->sleeper);
 	cq->adapter->cqs--;
-	free(cq);
+	rwk_ca_free(cq);
 	return 0;
 }
 
@@ -63,6 +66,7 @@ int rwk_cq_poll(struct rwk_cq *cq, struct rwk_wc *wc, int max)
 	struct rwk_adapter *a = cq->adapter;
 	int n = 0;
 
+	rwk_ca_use(cq, RWK_CA_CQ, __func__);
 	rwk_ca_work(a);
 	for (; n < max && cq->count; cq->count--, cq->head = (cq->head + 1) % cq->entries)
 		wc[n++] = cq->wc[cq->head];
@@ -85,6 +89,7 @@ int rwk_cq_arm(struct rwk_cq *cq, enum rwk_cq_event what)
 	struct rwk_adapter *a = cq->adapter;
 	int rc;
 
+	rwk_ca_use(cq, RWK_CA_CQ, __func__);
 	if ((unsigned)what > RWK_CQ_SOLICITED)
 		return -EINVAL;
 	rwk_ca_disarm(&cq->sleeper);
@@ -97,6 +102,7 @@ int rwk_cq_arm(struct rwk_cq *cq, enum rwk_cq_event what)
 
 int rwk_cq_fd(struct rwk_cq *cq)
 {
+	rwk_ca_use(cq, RWK_CA_CQ, __func__);
 	return rwk_ca_sleeper_fd(&cq->sleeper);
 }
 
@@ -109,6 +115,7 @@ static void call_back(struct sleeper *s)
 
 void rwk_cq_on_event(struct rwk_cq *cq, void (*event)(void *user, struct rwk_cq *cq), void *user)
 {
+	rwk_ca_use(cq, RWK_CA_CQ, __func__);
 	cq->event = event;
 	cq->user = user;
 	cq->sleeper.call_back = event ? call_back : NULL;
@@ -119,6 +126,7 @@ int rwk_cq_wait(struct rwk_cq *cq, enum rwk_cq_event what, uint64_t timeout_ns)
 	rwk_time until = rwk_ca_deadline(timeout_ns);
 	int fd = rwk_cq_fd(cq), rc;
 
+	rwk_ca_use(cq, RWK_CA_CQ, __func__);
 	if (cq->event || fd < 0)
 		return cq->event ? -EINVAL : fd;
 	do {

@@ -58,6 +58,7 @@ int rwk_event_poll(struct rwk_adapter *a, struct rwk_event *events, int max)
 {
 	int n = 0;
 
+	rwk_ca_use(a, RWK_CA_ADAPTER, __func__);
 	rwk_ca_work(a);
 	while (n < max && !rwk_list_empty(&a->events))
 		events[n++] = take(a);
@@ -66,6 +67,7 @@ int rwk_event_poll(struct rwk_adapter *a, struct rwk_event *events, int max)
 
 int rwk_event_arm(struct rwk_adapter *a)
 {
+	rwk_ca_use(a, RWK_CA_ADAPTER, __func__);
 	rwk_ca_disarm(&a->event_sleeper);
 	rwk_ca_work(a);
 	return rwk_list_empty(&a->events) ? rwk_ca_arm(&a->event_sleeper) : -EAGAIN;
@@ -73,6 +75,7 @@ int rwk_event_arm(struct rwk_adapter *a)
 
 int rwk_event_fd(struct rwk_adapter *a)
 {
+	rwk_ca_use(a, RWK_CA_ADAPTER, __func__);
 	return rwk_ca_sleeper_fd(&a->event_sleeper);
 }
 
@@ -84,6 +87,7 @@ void rwk_ca_below_limit(struct rwk_srq *srq)
 
 int rwk_srq_set_limit(struct rwk_srq *srq, uint32_t limit)
 {
+	rwk_ca_use(srq, RWK_CA_SRQ, __func__);
 	if (limit > srq->receives.max)
 		return -EINVAL;
 	srq->limit = limit;

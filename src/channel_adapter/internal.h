@@ -38,6 +38,40 @@
 
 #define RWK_CA_NUMBER_MAX 0xffffffu /* of a qp, of an srq: 24 bits */
 
+/*
+ * What an object is: its first word. In debug builds each call looks at it, and what is destroyed stays for a while, so
+ * that a late use is seen (object.c).
+ */
+enum rwk_ca_kind {
+	RWK_CA_DEAD,
+	RWK_CA_ADAPTER = 0x72770001,
+	RWK_CA_PD,
+	RWK_CA_MR,
+	RWK_CA_MW,
+	RWK_CA_CQ,
+	RWK_CA_DOMAIN,
+	RWK_CA_SRQ,
+	RWK_CA_QP,
+};
+
+/** Ends the program: a call was given something that is no such object (any more). */
+void rwk_ca_misused(uint32_t found, enum rwk_ca_kind kind, const char *call) __attribute__((noreturn));
+
+static inline void rwk_ca_use(const void *object, enum rwk_ca_kind kind, const char *call)
+{
+#ifdef NDEBUG
+	(void)object;
+	(void)kind;
+	(void)call;
+#else
+	if (*(const uint32_t *)object != (uint32_t)kind)
+		rwk_ca_misused(*(const uint32_t *)object, kind, call);
+#endif
+}
+
+/** In place of free, for objects. */
+void rwk_ca_free(void *object);
+
 /* What wakes the sleepers of an adapter, see sleep.c. */
 struct sleep {
 	struct rwk_list armed;  /* sleepers that have not been woken */
@@ -68,6 +102,7 @@ struct event_source {
 struct early_packet;
 
 struct rwk_adapter {
+	uint32_t kind;
 	struct rwk_link *link;
 	struct rwk_link *streams; /* links/stream; NULL: there is no event channel yet */
 	uint8_t ip[16];
@@ -87,18 +122,21 @@ struct rwk_adapter {
 };
 
 struct rwk_pd {
+	uint32_t kind;
 	struct rwk_adapter *adapter;
 	uint32_t number;
 	uint32_t children;
 };
 
 struct rwk_mr {
+	uint32_t kind;
 	struct rwk_pd *pd;
 	uint32_t key;
 	uint32_t windows; /* that are bound to it */
 };
 
 struct rwk_mw {
+	uint32_t kind;
 	struct rwk_pd *pd;
 	enum rwk_mw_type type;
 	uint32_t key;
@@ -108,6 +146,7 @@ struct rwk_mw {
 };
 
 struct rwk_cq {
+	uint32_t kind;
 	struct rwk_adapter *adapter;
 	uint32_t children;
 	uint32_t entries;
@@ -154,11 +193,13 @@ struct receive_queue {
 };
 
 struct rwk_src_domain {
+	uint32_t kind;
 	struct rwk_adapter *adapter;
 	uint32_t children;
 };
 
 struct rwk_srq {
+	uint32_t kind;
 	struct rwk_adapter *adapter;
 	struct rwk_pd *pd;
 	struct rwk_src_domain *domain; /* NULL: not for SRC; then there is no number and no cq */
@@ -173,6 +214,7 @@ struct rwk_srq {
 };
 
 struct rwk_qp {
+	uint32_t kind;
 	struct rwk_adapter *adapter;
 	struct rwk_pd *pd;
 	uint32_t number;

@@ -156,6 +156,7 @@ int rwk_qp_post(struct rwk_qp *qp, const struct rwk_request *r)
 {
 	int rc = post(qp, r);
 
+	rwk_ca_use(qp, RWK_CA_QP, __func__);
 	if (rwk_likely(!rc))
 		begin(qp);
 	return rc;
@@ -165,6 +166,7 @@ int rwk_qp_post_batch(struct rwk_qp *qp, const struct rwk_request *r, uint32_t c
 {
 	int rc = 0;
 
+	rwk_ca_use(qp, RWK_CA_QP, __func__);
 	for (*posted = 0; *posted < count && !rc; *posted += !rc)
 		rc = post(qp, &r[*posted]);
 	if (*posted)

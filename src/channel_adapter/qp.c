@@ -64,7 +64,7 @@ static void free_qp(struct rwk_qp *qp)
 	rwk_ca_close_receives(&qp->own);
 	free(qp->memory);
 	free(qp->responder);
-	free(qp);
+	rwk_ca_free(qp);
 }
 
 static void on_lost(void *user)
@@ -86,6 +86,20 @@ static bool good_receives(const struct rwk_adapter *a, const struct rwk_qp_creat
 	if (attr->srq)
 		return attr->srq->adapter == a && !attr->srq->domain && !attr->receive_max;
 	return attr->receive_max && attr->receive_max <= RWK_QUEUE_MAX;
+}
+
+static void look_at_objects(const struct rwk_qp_create_attr *attr)
+{
+	static const char call[] = "rwk_qp_create";
+
+	if (attr->send_cq)
+		rwk_ca_use(attr->send_cq, RWK_CA_CQ, call);
+	if (attr->receive_cq)
+		rwk_ca_use(attr->receive_cq, RWK_CA_CQ, call);
+	if (attr->srq)
+		rwk_ca_use(attr->srq, RWK_CA_SRQ, call);
+	if (attr->domain)
+		rwk_ca_use(attr->domain, RWK_CA_DOMAIN, call);
 }
 
 static bool good_attr(const struct rwk_adapter *a, const struct rwk_qp_create_attr *attr)
@@ -125,12 +139,15 @@ int rwk_qp_create(struct rwk_pd *pd, const struct rwk_qp_create_attr *attr, stru
 	struct rwk_qp *qp;
 	int rc;
 
+	rwk_ca_use(pd, RWK_CA_PD, __func__);
+	look_at_objects(attr);
 	if (!good_attr(pd->adapter, attr))
 		return -EINVAL;
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)
 		return -ENOMEM;
-	*qp = (struct rwk_qp){.adapter = pd->adapter,
+	*qp = (struct rwk_qp){.kind = RWK_CA_QP,
+		.adapter = pd->adapter,
 		.pd = pd,
 		.type = attr->type,
 		.send_cq = attr->send_cq,
@@ -162,6 +179,7 @@ int rwk_qp_create(struct rwk_pd *pd, const struct rwk_qp_create_attr *attr, stru
 
 void rwk_qp_destroy(struct rwk_qp *qp)
 {
+	rwk_ca_use(qp, RWK_CA_QP, __func__);
 	rwk_ca_forsake_stream(qp);
 	qp->silent = true;
 	if (rwk_ca_is_uc(qp))
@@ -179,6 +197,7 @@ void rwk_qp_destroy(struct rwk_qp *qp)
 
 uint32_t rwk_qp_number(const struct rwk_qp *qp)
 {
+	rwk_ca_use(qp, RWK_CA_QP, __func__);
 	return qp->number;
 }
 
@@ -278,6 +297,7 @@ int rwk_qp_modify(struct rwk_qp *qp, enum rwk_qps state, const struct rwk_qp_att
 	enum rwk_qps before = rwk_ca_state(qp);
 	int rc;
 
+	rwk_ca_use(qp, RWK_CA_QP, __func__);
 	if (state == RWK_QPS_RTR)
 		return connect_to(qp, attr);
 	if (state == RWK_QPS_RESET)
@@ -295,6 +315,7 @@ void rwk_qp_query(const struct rwk_qp *qp, struct rwk_qp_info *info)
 	bool uc = rwk_ca_is_uc(qp);
 	const struct rwk_qp_counters *c = uc ? rwk_uc_counters(qp->uc) : rwk_rc_counters(qp->rc);
 
+	rwk_ca_use(qp, RWK_CA_QP, __func__);
 	*info = (struct rwk_qp_info){
 		.state = rwk_ca_state(qp),
 		.error = qp->error,

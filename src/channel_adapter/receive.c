@@ -65,6 +65,7 @@ static int post(struct receive_queue *q, struct rwk_pd *pd, struct rwk_cq *cq, c
 
 int rwk_srq_post_receive(struct rwk_srq *srq, const struct rwk_receive *r)
 {
+	rwk_ca_use(srq, RWK_CA_SRQ, __func__);
 	return post(&srq->receives, srq->pd, srq->cq, r);
 }
 
@@ -72,6 +73,7 @@ int rwk_srq_post_receive_batch(struct rwk_srq *srq, const struct rwk_receive *r,
 {
 	int rc = 0;
 
+	rwk_ca_use(srq, RWK_CA_SRQ, __func__);
 	for (*posted = 0; *posted < count && !rc; *posted += !rc)
 		rc = rwk_srq_post_receive(srq, &r[*posted]);
 	return rc;
@@ -82,6 +84,7 @@ int rwk_qp_post_receive(struct rwk_qp *qp, const struct rwk_receive *r)
 	enum rwk_qps state = rwk_ca_state(qp);
 	int rc;
 
+	rwk_ca_use(qp, RWK_CA_QP, __func__);
 	if (!qp->own.max || state == RWK_QPS_RESET)
 		return -EINVAL;
 	rc = post(&qp->own, qp->pd, qp->receive_cq, r);
@@ -94,6 +97,7 @@ int rwk_qp_post_receive_batch(struct rwk_qp *qp, const struct rwk_receive *r, ui
 {
 	int rc = 0;
 
+	rwk_ca_use(qp, RWK_CA_QP, __func__);
 	for (*posted = 0; *posted < count && !rc; *posted += !rc)
 		rc = rwk_qp_post_receive(qp, &r[*posted]);
 	return rc;

@@ -13,8 +13,10 @@ int rwk_src_domain_create(struct rwk_adapter *a, struct rwk_src_domain **out)
 {
 	struct rwk_src_domain *domain = calloc(1, sizeof(*domain));
 
+	rwk_ca_use(a, RWK_CA_ADAPTER, __func__);
 	if (!domain)
 		return -ENOMEM;
+	domain->kind = RWK_CA_DOMAIN;
 	domain->adapter = a;
 	a->domains++;
 	*out = domain;
@@ -23,10 +25,11 @@ int rwk_src_domain_create(struct rwk_adapter *a, struct rwk_src_domain **out)
 
 int rwk_src_domain_destroy(struct rwk_src_domain *domain)
 {
+	rwk_ca_use(domain, RWK_CA_DOMAIN, __func__);
 	if (domain->children)
 		return -EBUSY;
 	domain->adapter->domains--;
-	free(domain);
+	rwk_ca_free(domain);
 	return 0;
 }
 
@@ -78,7 +81,11 @@ static bool good_attr(const struct rwk_adapter *a, const struct rwk_srq_attr *at
 		return false;
 	if (!attr->domain)
 		return !attr->cq && !attr->number;
-	return attr->cq && attr->cq->adapter == a && attr->domain->adapter == a && attr->number <= RWK_CA_NUMBER_MAX;
+	rwk_ca_use(attr->domain, RWK_CA_DOMAIN, "rwk_srq_create");
+	if (!attr->cq)
+		return false;
+	rwk_ca_use(attr->cq, RWK_CA_CQ, "rwk_srq_create");
+	return attr->cq->adapter == a && attr->domain->adapter == a && attr->number <= RWK_CA_NUMBER_MAX;
 }
 
 /* Makes it known to its parents, and to peers. */
@@ -99,6 +106,7 @@ int rwk_srq_create(struct rwk_pd *pd, const struct rwk_srq_attr *attr, struct rw
 	struct rwk_srq *srq;
 	int rc = 0;
 
+	rwk_ca_use(pd, RWK_CA_PD, __func__);
 	if (!good_attr(a, attr))
 		return -EINVAL;
 	if (a->srqs == RWK_SRQS_MAX)
@@ -106,7 +114,7 @@ int rwk_srq_create(struct rwk_pd *pd, const struct rwk_srq_attr *attr, struct rw
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		return -ENOMEM;
-	*srq = (struct rwk_srq){.adapter = a, .pd = pd, .domain = attr->domain, .cq = attr->cq};
+	*srq = (struct rwk_srq){.kind = RWK_CA_SRQ, .adapter = a, .pd = pd, .domain = attr->domain, .cq = attr->cq};
 	rwk_list_init(&srq->events.link);
 	if (attr->domain)
 		rc = choose_number(a, attr->number, &srq->number);
@@ -123,6 +131,7 @@ int rwk_srq_create(struct rwk_pd *pd, const struct rwk_srq_attr *attr, struct rw
 
 int rwk_srq_destroy(struct rwk_srq *srq)
 {
+	rwk_ca_use(srq, RWK_CA_SRQ, __func__);
 	if (srq->children || srq->taken)
 		return -EBUSY;
 	srq->adapter->srqs--;
@@ -135,11 +144,12 @@ int rwk_srq_destroy(struct rwk_srq *srq)
 	rwk_ca_forget_events(&srq->events);
 	rwk_ca_drop_receives(&srq->receives, srq->cq);
 	rwk_ca_close_receives(&srq->receives);
-	free(srq);
+	rwk_ca_free(srq);
 	return 0;
 }
 
 uint32_t rwk_srq_number(const struct rwk_srq *srq)
 {
+	rwk_ca_use(srq, RWK_CA_SRQ, __func__);
 	return srq->number;
 }

@@ -21,11 +21,13 @@ int rwk_mw_create(struct rwk_pd *pd, enum rwk_mw_type type, struct rwk_mw **out)
 {
 	struct rwk_mw *mw;
 
+	rwk_ca_use(pd, RWK_CA_PD, __func__);
 	if ((unsigned)type > RWK_MW_2)
 		return -EINVAL;
 	mw = calloc(1, sizeof(*mw));
 	if (!mw)
 		return -ENOMEM;
+	mw->kind = RWK_CA_MW;
 	mw->pd = pd;
 	mw->type = type;
 	rwk_list_init(&mw->link);
@@ -36,13 +38,15 @@ int rwk_mw_create(struct rwk_pd *pd, enum rwk_mw_type type, struct rwk_mw **out)
 
 void rwk_mw_destroy(struct rwk_mw *mw)
 {
+	rwk_ca_use(mw, RWK_CA_MW, __func__);
 	rwk_ca_unbind(mw);
 	mw->pd->children--;
-	free(mw);
+	rwk_ca_free(mw);
 }
 
 uint32_t rwk_mw_key(const struct rwk_mw *mw)
 {
+	rwk_ca_use(mw, RWK_CA_MW, __func__);
 	return mw->key;
 }
 
@@ -75,6 +79,7 @@ static int bind_to(struct rwk_qp *qp, struct rwk_mw *mw, const struct rwk_bind *
 	uint32_t key;
 	int rc;
 
+	rwk_ca_use(b->mr, RWK_CA_MR, "rwk_qp_post");
 	if (b->mr->pd != mw->pd || rwk_keys_check(a->keys, mw->pd->number, b->mr->key, address, b->length, b->access))
 		return -EACCES;
 	rc = rwk_keys_add(a->keys, WINDOWS, address, &where, 1, b->access, &key);
@@ -94,7 +99,10 @@ static int bind_to(struct rwk_qp *qp, struct rwk_mw *mw, const struct rwk_bind *
 
 static int bind_window(struct rwk_qp *qp, struct rwk_mw *mw, enum rwk_mw_type type, const struct rwk_bind *b)
 {
-	if (!mw || !b || mw->type != type || b->access & ~(unsigned)WINDOW_ACCESS)
+	if (!mw || !b || b->access & ~(unsigned)WINDOW_ACCESS)
+		return -EINVAL;
+	rwk_ca_use(mw, RWK_CA_MW, "rwk_qp_post");
+	if (mw->type != type)
 		return -EINVAL;
 	if (mw->pd != qp->pd)
 		return -EACCES;
@@ -151,6 +159,7 @@ int rwk_mw_bind(struct rwk_qp *qp, struct rwk_mw *mw, uint64_t id, unsigned flag
 {
 	struct rwk_request r = {.type = RWK_REQUEST_BIND, .id = id, .flags = flags, .mw = mw, .bind = bind};
 
+	rwk_ca_use(qp, RWK_CA_QP, __func__);
 	return rwk_ca_post_local(qp, &r, RWK_MW_1);
 }
 

@@ -109,5 +109,14 @@ test_channel_adapter_test_hierarchy_sim_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_hierarchy_sim_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/channel_adapter/test_hierarchy_sim
 
+# Debug builds alone look.
+if DEBUG
+check_PROGRAMS += test/channel_adapter/test_misuse
+test_channel_adapter_test_misuse_SOURCES = test/channel_adapter/test_misuse.c $(adapter_ends)
+test_channel_adapter_test_misuse_CPPFLAGS = $(TEST_CPPFLAGS)
+test_channel_adapter_test_misuse_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/channel_adapter/test_misuse
+endif
+
 TESTS += test/channel_adapter/test_exports
 EXTRA_DIST += test/channel_adapter/test_exports
