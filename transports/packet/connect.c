@@ -460,8 +460,11 @@ static void take_release(
 {
 	struct rwk_packet_channel *ch = find_channel(port, from, g);
 
-	if (ch && ch->shared && way == RWK_WAY_STREAM && ch->peer_qpn == g->qpn)
-		ch->release_came = true;
+	if (!ch || !ch->shared || way != RWK_WAY_STREAM || ch->peer_qpn != g->qpn)
+		return;
+	ch->release_came = true;
+	ch->stream_open = true; /* it may have opened before we knew the peer */
+	ch->stream_to = *from;
 }
 
 static void take_refuse(struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_greeting *g)
