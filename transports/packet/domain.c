@@ -186,9 +186,12 @@ int rwk_packet_domain_take(struct rwk_packet_channel *ch, const struct rwk_greet
 		.pmtu = (uint16_t)ch->pmtu,
 		.own = (RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS) & g->features,
 	};
-	struct rwk_packet_taker *other, *taker = calloc(1, sizeof(*taker));
+	struct rwk_packet_taker *other, *taker;
 	int rc;
 
+	if (!ch->by) /* it was shared before, on other terms */
+		ch->by = rwk_packet_initiator(ch->port, ch->address.node, g->shared.domain);
+	taker = ch->by ? calloc(1, sizeof(*taker)) : NULL;
 	if (!taker)
 		return -ENOMEM;
 	memcpy(initiator.about, &g->from, sizeof(initiator.about));
@@ -207,6 +210,7 @@ int rwk_packet_domain_take(struct rwk_packet_channel *ch, const struct rwk_greet
 	ch->port->count.targets++;
 	ch->srqn = g->shared.srqn;
 	ch->shared = true;
+	ch->by->channels++;
 	return 0;
 }
 

@@ -148,12 +148,8 @@ void rwk_packet_initiator_left(struct rwk_packet_initiator *by, bool gone)
 {
 	struct rwk_port *port = by->port;
 
-	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
-		const struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
-
-		if (ch->shared && ch->by == by)
-			return;
-	}
+	if (--by->channels)
+		return;
 	by->give_up_at = rwk_packet_now(port) + (gone ? 0 : LINGER);
 	if (by->give_up_at < port->deadline)
 		port->deadline = by->give_up_at;

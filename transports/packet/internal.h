@@ -128,6 +128,7 @@ struct rwk_packet_initiator {
 	uint32_t qpn, psn;
 	struct rwk_rc *rc; /* lies at the start of its memory */
 	bool failed;
+	uint32_t channels;   /* that go by it */
 	rwk_time give_up_at; /* no channel is left: what is under way then is given up; 0: there are some */
 	struct rwk_list all, dirty;
 	UT_hash_handle by_qpn;
