@@ -6,7 +6,11 @@
 #include "shared_rc/internal.h"
 #include "shared_rc/traffic.h"
 
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -172,6 +176,61 @@ static void seats(void **state)
 	assert_false(rwk_src_is_dead(f.listener[0].view, 0));
 	assert_false(rwk_src_is_dead(f.listener[0].view, 0xffffff));
 	assert_int_equal(rwk_src_bury(f.listener[0].view), 0);
+}
+
+/* A member that shows its life, in a PID namespace of its own, becomes another program when it is told. */
+static int show_life_and_exec(void *told)
+{
+	const int *fd = told;
+	struct ear e = {0};
+	struct listener l;
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+	char path[40], c;
+	uint32_t srqn;
+	int life;
+
+	listener_open(&l, f.memory, &e);
+	srqn = rwk_src_srqn(l.view);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", f.fd);
+	life = open(path, O_RDWR | O_CLOEXEC);
+	lock.l_start = rwk_src_seat_of(srqn);
+	if (fcntl(life, F_OFD_SETLK, &lock))
+		_exit(1);
+	rwk_src_show_life(l.view, life);
+	if (write(fd[1], &srqn, sizeof(srqn)) != sizeof(srqn) || read(fd[1], &c, 1) != 1)
+		_exit(1);
+	execlp("sleep", "sleep", "60", NULL);
+	_exit(1);
+}
+
+/* By its lock a member is seen to live and to end, wherever it is, also when its process goes on as another program. */
+static void shows_life(void **state)
+{
+	static unsigned char stack[65536] __attribute__((aligned(16)));
+	char path[40], c = 0;
+	int fd[2], own;
+	uint32_t srqn;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", f.fd);
+	own = open(path, O_RDWR | O_CLOEXEC);
+	rwk_src_show_life(f.listener[0].view, own);
+	pid = clone(show_life_and_exec, stack + sizeof(stack), SIGCHLD | (geteuid() ? 0 : CLONE_NEWPID), fd);
+	assert_true(pid > 0);
+	close(fd[1]);
+	assert_int_equal(read(fd[0], &srqn, sizeof(srqn)), sizeof(srqn));
+	assert_int_equal(rwk_src_bury(f.listener[0].view), 0);
+	assert_int_equal(write(fd[0], &c, 1), 1);
+	assert_int_equal(read(fd[0], &c, 1), 0); /* it is another program */
+	assert_int_equal(kill(pid, 0), 0);
+	assert_int_equal(rwk_src_bury(f.listener[0].view), 1);
+	assert_true(rwk_src_is_dead(f.listener[0].view, srqn));
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close(fd[0]);
+	close(own);
 }
 
 /* A process that has ended is found by one of the others, once, though nobody has waited for it yet. */
@@ -561,6 +620,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(seats, setup, teardown),
 		cmocka_unit_test_setup_teardown(dead_process, setup, teardown),
+		cmocka_unit_test_setup_teardown(shows_life, setup, teardown),
 		cmocka_unit_test_setup_teardown(next_on_the_seat, setup, teardown),
 		cmocka_unit_test_setup_teardown(refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(targets, setup, teardown),

@@ -85,6 +85,17 @@ static void give_up(struct rwk_port *port, int rc)
 		rwk_info("SRC: this process shares no connections: %s", strerror(-rc));
 }
 
+static void show_life(struct rwk_port *port)
+{
+	uint32_t seat = rwk_src_seat_of(rwk_src_srqn(port->view));
+	int fd = port->ways->sit ? port->ways->sit(&port->domain, seat) : -ENOTSUP;
+
+	if (fd >= 0)
+		rwk_src_show_life(port->view, fd);
+	else if (port->ways->sit)
+		rwk_info("SRC: that this process lives is shown by its number alone: %s", strerror(-fd));
+}
+
 /** The port is in the domain now. */
 static void sit_down(struct rwk_port *port)
 {
@@ -107,6 +118,7 @@ static void sit_down(struct rwk_port *port)
 	port->domain.link->user = port;
 	bell = port->ways->address(&port->address);
 	rwk_src_set_bell(port->view, &bell);
+	show_life(port);
 }
 
 static void try_to_join(struct rwk_port *port)

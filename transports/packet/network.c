@@ -186,6 +186,11 @@ static int join_domain(const struct rwk_port_attr *attr, struct rwk_packet_domai
 	return rc;
 }
 
+static int sit_in_domain(const struct rwk_packet_domain *d, uint32_t seat)
+{
+	return rwk_src_seat_sit(d->seat, seat);
+}
+
 static void attend_domain(const struct rwk_packet_domain *d)
 {
 	rwk_src_attend(d->seat);
@@ -226,6 +231,7 @@ static const struct rwk_packet_ways network_ways = {
 	.leave = rwk_tcp_leave,
 	.room = rwk_udp_room,
 	.join = join_domain,
+	.sit = sit_in_domain,
 	.attend = attend_domain,
 	.watch = watch_stream,
 	.look = look_at_streams,

@@ -52,6 +52,8 @@ struct rwk_packet_ways {
 	 * nobody has let us in yet, call it again; another negative errno: it cannot be. Never waits.
 	 */
 	int (*join)(const struct rwk_port_attr *attr, struct rwk_packet_domain *d);
+	/** May be NULL. Shows that this process lives (rwk_src_show_life): a descriptor, not ours, or a negative errno. */
+	int (*sit)(const struct rwk_packet_domain *d, uint32_t seat);
 	/** Lets others in; cheap. */
 	void (*attend)(const struct rwk_packet_domain *d);
 	/**

@@ -96,6 +96,7 @@ struct rwk_src_view {
 	struct rwk_rc *maker; /* another, to make responders by */
 	struct rwk_src_member *me;
 	uint32_t seat, srqn;
+	int life;            /* the descriptor that locks of others are looked for by, the caller's; -1: none */
 	uint64_t head;       /* of the own inbox */
 	uint64_t *next;      /* for each place of the directory: the number of the next piece that was not here yet */
 	uint64_t *has_early; /* a bit for each: this view has kept something there */

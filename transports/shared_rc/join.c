@@ -7,7 +7,7 @@
  * A second seat of the same domain in a process is a copy of the first: nobody but ourselves might let us in, and all
  * of a node who take their second seats at a time would wait for each other.
  */
-#define _GNU_SOURCE /* memfd_create */
+#define _GNU_SOURCE /* memfd_create, F_OFD_SETLK */
 #include "shared_rc/join.h"
 
 #include "shared_rc/door.h"
@@ -18,6 +18,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -45,12 +46,21 @@ struct rwk_src_seat {
 	struct rwk_src_knock knock;
 	unsigned patience, refusals;
 	bool in;
+	int life;     /* by which its place in the memory is locked; -1: not yet */
 	void *memory; /* NULL in a forked child, where it is not mapped */
 	size_t bytes;
 };
 
 /* All of this process, also those that are not complete yet; under the lock of forked.h, as are their descriptors. */
 static struct rwk_list seats = {&seats, &seats};
+
+/* Of this process's descriptors, that which shows that it lives. */
+static void die(struct rwk_src_seat *seat)
+{
+	if (seat->life >= 0)
+		close(seat->life);
+	seat->life = -1;
+}
 
 /* In a forked child, for all seats. */
 static void forget(void)
@@ -61,6 +71,7 @@ static void forget(void)
 		rwk_src_porch_forget(&seat->porch);
 		rwk_src_door_leave(&seat->knock);
 		rwk_src_holding_close(&seat->holding);
+		die(seat);
 		seat->memory = NULL;
 	}
 }
@@ -234,6 +245,7 @@ static void dissolve(struct rwk_src_seat *seat)
 	rwk_src_porch_close(&seat->porch);
 	rwk_src_door_leave(&seat->knock);
 	rwk_src_holding_close(&seat->holding);
+	die(seat);
 	rwk_src_fork_unlock();
 	if (seat->memory)
 		munmap(seat->memory, seat->bytes);
@@ -268,6 +280,7 @@ int rwk_src_join(const struct rwk_src_join_attr *attr, struct rwk_src_seat **out
 		seat->holding.fd[i] = -1;
 	seat->porch.epoll = -1;
 	seat->knock.fd = -1;
+	seat->life = -1;
 	seat->patience = PATIENCE_FIRST;
 	rwk_src_fork_lock();
 	rwk_list_append(&seats, &seat->link);
@@ -296,6 +309,24 @@ void rwk_src_leave(struct rwk_src_seat *seat)
 void *rwk_src_seat_memory(const struct rwk_src_seat *seat)
 {
 	return seat->memory;
+}
+
+/* The memory's descriptor came from another process, with which this one shares its description: that is no one's own. */
+int rwk_src_seat_sit(struct rwk_src_seat *seat, uint32_t number)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = number, .l_len = 1};
+	char path[40];
+	int rc = 0;
+
+	rwk_src_fork_lock();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", seat->holding.fd[RWK_SRC_MEMORY]);
+	seat->life = open(path, O_RDWR | O_CLOEXEC);
+	if (seat->life < 0 || fcntl(seat->life, F_OFD_SETLK, &lock)) {
+		rc = -errno;
+		die(seat);
+	}
+	rwk_src_fork_unlock();
+	return rc ? rc : seat->life;
 }
 
 int rwk_src_seat_socket(const struct rwk_src_seat *seat)

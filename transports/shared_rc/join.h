@@ -47,6 +47,11 @@ void rwk_src_leave(struct rwk_src_seat *seat);
 
 /** The segment, mapped; valid until leave. NULL in a forked child, where it is not mapped. */
 void *rwk_src_seat_memory(const struct rwk_src_seat *seat);
+/**
+ * Shows the others that this process lives, as the member with that seat (rwk_src_show_life): a descriptor, the seat's,
+ * valid until leave; or a negative errno: the kernel does not let us. Once, when in.
+ */
+int rwk_src_seat_sit(struct rwk_src_seat *seat, uint32_t number);
 /** The domain's UDP socket; the seat's, valid until leave. */
 int rwk_src_seat_socket(const struct rwk_src_seat *seat);
 /**

@@ -21,7 +21,7 @@
 #include <stdatomic.h>
 
 #define RWK_SRC_MAGIC  0x6372736b6c61776full
-#define RWK_SRC_LAYOUT 2u
+#define RWK_SRC_LAYOUT 3u
 #define RWK_SRC_PAGE   4096u
 
 /** Of a member: who it is, and its inbox without the bytes. */
@@ -32,7 +32,8 @@ struct rwk_src_member {
 	_Atomic uint32_t asleep;
 	_Atomic uint64_t start, pid_space; /* of the process (base/process.h); which PID namespace pid is of */
 	struct rwk_link_address bell;      /* written by its owner before it first sleeps */
-	unsigned char space[RWK_CACHE_LINE - 56];
+	_Atomic uint32_t shows_life;       /* its SRQ number: while it lives, the byte of its seat is locked */
+	unsigned char space[RWK_CACHE_LINE - 60];
 
 	pthread_mutex_t lock; /* of the inbox: who puts something in */
 	unsigned char space2[RWK_CACHE_LINE - sizeof(pthread_mutex_t)];

@@ -4,13 +4,17 @@
  * on: so whether a number that is nobody's was once somebody's is to be seen from it. Seats are taken in turn, which
  * puts off the time when a number comes again: after 16,383 members on the same seat.
  *
- * That a member has died is known by its process: its pid and when it began, by /proc. One in another PID namespace
- * cannot be seen that way; members of its own namespace see it.
+ * That a member has died is known by the lock that it has on its seat's byte of the memory: an open file description's
+ * lock, which goes with the process, wherever that is, and also if it becomes another program. Where it has none, by its
+ * process: its pid and when it began, by /proc. One in another PID namespace cannot be seen that way; members of its own
+ * namespace see it.
  */
+#define _GNU_SOURCE /* F_OFD_GETLK */
 #include "internal.h"
 
 #include "base/process.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -71,6 +75,7 @@ static void sit_down(struct rwk_src_view *v, struct rwk_src_member *m, const str
 	put64(&m->pid_space, who->pid_space);
 	atomic_store_explicit(&m->pid, who->pid, memory_order_relaxed);
 	atomic_store_explicit(&m->asleep, 0, memory_order_relaxed);
+	atomic_store_explicit(&m->shows_life, 0, memory_order_relaxed);
 	v->me = m;
 	v->srqn = number(v->seat, taken);
 	rwk_publish32(&m->taken, taken);
@@ -109,18 +114,39 @@ int rwk_src_seat_take(struct rwk_src_view *v)
 	return rc;
 }
 
+void rwk_src_show_life(struct rwk_src_view *v, int fd)
+{
+	v->life = fd;
+	rwk_publish32(&v->me->shows_life, v->srqn);
+}
+
+/* Can this process see by a lock whether that member lives? */
+static bool shows_life(const struct rwk_src_view *v, const struct rwk_src_member *m, uint32_t srqn)
+{
+	return v->life >= 0 && rwk_observe32(&m->shows_life) == srqn;
+}
+
 bool rwk_src_is_seen(const struct rwk_src_view *v, uint32_t srqn)
 {
 	const struct rwk_src_member *m;
 
 	if (rwk_src_whose(v, srqn) != RWK_SRC_LIVING)
 		return false;
-	m = rwk_src_member(v, srqn & (RWK_SRC_MEMBERS_MAX - 1));
-	return rwk_glance(&m->pid_space) == rwk_glance(&v->me->pid_space);
+	m = rwk_src_member(v, rwk_src_seat_of(srqn));
+	return shows_life(v, m, srqn) || rwk_glance(&m->pid_space) == rwk_glance(&v->me->pid_space);
 }
 
-static bool is_alive(const struct rwk_src_member *m, uint64_t space)
+static bool is_locked(const struct rwk_src_view *v, uint32_t seat)
 {
+	struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = seat, .l_len = 1};
+
+	return fcntl(v->life, F_OFD_GETLK, &l) || l.l_type != F_UNLCK;
+}
+
+static bool is_alive(const struct rwk_src_view *v, const struct rwk_src_member *m, uint32_t srqn, uint64_t space)
+{
+	if (shows_life(v, m, srqn))
+		return is_locked(v, rwk_src_seat_of(srqn));
 	if (rwk_glance(&m->pid_space) != space)
 		return true;
 	return rwk_process_is_alive((pid_t)rwk_glance(&m->pid), rwk_glance(&m->start));
@@ -150,7 +176,7 @@ int rwk_src_bury(struct rwk_src_view *v)
 
 		/* Of several that find it, one is the first; and a seat that was taken again meanwhile is not touched.
 		 */
-		if (srqn && srqn != v->srqn && !is_alive(m, space))
+		if (srqn && srqn != v->srqn && !is_alive(v, m, srqn, space))
 			found += atomic_compare_exchange_strong(&m->srqn, &srqn, 0);
 	}
 	wake_sleepers(v);

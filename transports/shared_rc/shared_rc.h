@@ -156,11 +156,17 @@ struct rwk_link_address rwk_src_bell(const struct rwk_src_view *view, uint32_t s
 bool rwk_src_sleep(struct rwk_src_view *view);
 
 /**
+ * `fd` has an open file description of its own of the segment's memory, and by it a lock (F_OFD_SETLK) on the byte with
+ * the number of this member's seat: from now on the others know by that whether it lives, wherever they are, and it
+ * knows of them. Once; `fd` stays open until close.
+ */
+void rwk_src_show_life(struct rwk_src_view *view, int fd);
+/**
  * Looks which members have died: their SRQs become tombstones. (Locks that they held are taken over by whoever needs
  * them next.) Wakes those that sleep over a full inbox because whoever filled it died before it told them, and gives
- * back memory that early packets needed. To be called now and then, some times a second: it looks into /proc once for
- * each member, so that a member that is alone in a PID namespace of its own is not seen to die. Returns how many it has
- * found. SRQ numbers of the dead are told by rwk_src_is_dead.
+ * back memory that early packets needed. To be called now and then, some times a second: it makes a system call for
+ * each member, and looks into /proc for those that do not show their life; of these one that is alone in a PID namespace
+ * of its own is not seen to die. Returns how many it has found. SRQ numbers of the dead are told by rwk_src_is_dead.
  */
 int rwk_src_bury(struct rwk_src_view *view);
 bool rwk_src_is_dead(struct rwk_src_view *view, uint32_t srqn);

@@ -47,6 +47,7 @@ int rwk_src_view_open(void *memory, const struct rwk_src_host *host, void *user,
 	v->header = memory;
 	v->host = host;
 	v->user = user;
+	v->life = -1;
 	rc = rwk_src_layout_check(memory, &v->layout);
 	v->size = v->header->size;
 	if (!rc)
