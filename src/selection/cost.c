@@ -23,8 +23,7 @@ static struct rwk_cost rc_node(uint64_t nodes, uint64_t ranks)
 /*
  * Targets are responders alone: a rank serves any of them with one requester half of its own, which stands for it, and
  * all its initiators have one idle responder half. Requests come to one socket of the node, answers to one of each
- * rank; the node has another for who wants to join. What a rank keeps of a peer beside, and the stream to it, is not
- * shared.
+ * rank; the node has another for who wants to join. What a rank keeps of a peer beside is not shared.
  */
 static struct rwk_cost src_node(uint64_t nodes, uint64_t ranks)
 {
@@ -36,9 +35,9 @@ static struct rwk_cost src_node(uint64_t nodes, uint64_t ranks)
 		.initiators = each,
 		.targets = each,
 		.machines = machines,
-		.bytes = machines + each * RWK_COST_TARGET + pairs * (RWK_COST_CHANNEL + RWK_COST_STREAM),
+		.bytes = machines + each * (RWK_COST_TARGET + RWK_COST_STREAM) + pairs * RWK_COST_CHANNEL,
 		.timers = each,
-		.sockets = pairs + 2 * ranks + 2,
+		.sockets = each + 2 * ranks + 2,
 	};
 }
 

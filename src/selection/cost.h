@@ -7,8 +7,8 @@
  *                        on other nodes                        each node one to receive with from each rank on
  *                                                              other nodes (target), served by all its ranks
  *   of the whole job     N J * (N - 1) J: O((N J)^2)           2 * N J * (N - 1): O(N^2 J)
- *   streams that tell    a pair of ranks: each rank            the same, for now
- *   of a death           one to each on other nodes
+ *   streams that tell    a pair of ranks: each rank            each rank one to each node, and what it tells is
+ *   of a death           one to each on other nodes            known to all ranks of its node
  *
  * Queue pairs, machines' bytes and timers are those of the real machines: bench/scale and test/rc/test_scale.c make
  * them and count. What a connection takes beside its machines is that of transports/packet and of the kernel.
