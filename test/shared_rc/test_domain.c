@@ -492,9 +492,14 @@ static void early_memory(void **state)
 	check_heard(1);
 }
 
-/* Who sleeps is woken when something is put into its inbox; who does not is left alone. */
+/*
+ * Who sleeps is woken when something is put into its inbox; who does not is left alone. Who only looks for a seat wakes
+ * nobody: it has no view yet to do it by.
+ */
 static void sleeper(void **state)
 {
+	struct rwk_src_view *none;
+
 	(void)state;
 	post(1, 1);
 	serve_all(0);
@@ -506,6 +511,9 @@ static void sleeper(void **state)
 	serve_all(0);
 	assert_int_equal(f.listener[0].woken, 1);
 	assert_int_equal(f.listener[0].last_woken, rwk_src_srqn(f.listener[1].view));
+	open_listener(2);
+	open_listener(3);
+	assert_int_equal(rwk_src_view_open(f.memory, &(struct rwk_src_host){.wake = NULL}, NULL, &none), -ENOSPC);
 	/* Whoever was to say so may have died: it is said again. */
 	rwk_src_bury(f.listener[0].view);
 	assert_int_equal(f.listener[0].woken, 2);

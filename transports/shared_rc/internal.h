@@ -152,6 +152,8 @@ enum rwk_src_whose rwk_src_whose(const struct rwk_src_view *v, uint32_t srqn);
 bool rwk_src_is_seen(const struct rwk_src_view *v, uint32_t srqn);
 /** 0; -ENOSPC. Sets me, seat, srqn and head. */
 int rwk_src_seat_take(struct rwk_src_view *v);
+/** As rwk_src_bury, but nobody is woken: for a view that is not open yet. */
+int rwk_src_find_dead(struct rwk_src_view *v);
 
 /* target.c */
 void rwk_src_initiator_read(const struct rwk_src_target *t, struct rwk_src_initiator *initiator);

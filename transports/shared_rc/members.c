@@ -165,7 +165,7 @@ static void wake_sleepers(struct rwk_src_view *v)
 	}
 }
 
-int rwk_src_bury(struct rwk_src_view *v)
+int rwk_src_find_dead(struct rwk_src_view *v)
 {
 	uint64_t space = pid_space();
 	int found = 0;
@@ -179,6 +179,13 @@ int rwk_src_bury(struct rwk_src_view *v)
 		if (srqn && srqn != v->srqn && !is_alive(v, m, srqn, space))
 			found += atomic_compare_exchange_strong(&m->srqn, &srqn, 0);
 	}
+	return found;
+}
+
+int rwk_src_bury(struct rwk_src_view *v)
+{
+	int found = rwk_src_find_dead(v);
+
 	wake_sleepers(v);
 	rwk_src_early_tidy(v);
 	return found;

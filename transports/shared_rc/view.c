@@ -29,12 +29,12 @@ static int allocate(struct rwk_src_view *v)
 	return 0;
 }
 
-/* Seats of the dead that nobody has buried yet are free, too. */
+/* Seats of the dead that nobody has buried yet are free, too. No upcall comes before the user has the view. */
 static int take_seat(struct rwk_src_view *v)
 {
 	int rc = rwk_src_seat_take(v);
 
-	return rc == -ENOSPC && rwk_src_bury(v) ? rwk_src_seat_take(v) : rc;
+	return rc == -ENOSPC && rwk_src_find_dead(v) ? rwk_src_seat_take(v) : rc;
 }
 
 int rwk_src_view_open(void *memory, const struct rwk_src_host *host, void *user, struct rwk_src_view **view)
