@@ -15,7 +15,7 @@ contrib/openmpi/uninstalled.conf: contrib/openmpi/ropewalk.conf.in Makefile
 		sed 's|@dir@|$(abs_builddir)/.libs|' $(srcdir)/contrib/openmpi/ropewalk.conf.in > $@
 
 EXTRA_DIST += \
-	contrib/check contrib/lib.sh contrib/quickstart contrib/virtual-hosts \
+	contrib/check contrib/coverage contrib/lib.sh contrib/quickstart contrib/virtual-hosts \
 	contrib/hacking.md contrib/dependencies.md \
 	contrib/interop-rxe \
 	contrib/openmpi/README.md contrib/openmpi/ropewalk.conf.in contrib/openshmem/README.md contrib/mpich/README.md
@@ -58,3 +58,8 @@ install-data-local: $(man_pages)
 
 uninstall-local: $(man_pages)
 	cd contrib/man/section3 && for page in *.3; do rm -f "$(DESTDIR)$(mandir)/man3/$$page"; done
+
+# Lines of protocol code that the unit tests do not reach; in a build of its own.
+coverage:
+	BUILD="$(abs_builddir)/coverage" $(srcdir)/contrib/coverage
+.PHONY: coverage
