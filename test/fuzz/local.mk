@@ -4,8 +4,14 @@ EXTRA_DIST += test/fuzz/run test/fuzz/corpus
 
 if HAVE_LIBFUZZER
 FUZZ_CFLAGS = $(RWK_WARNINGS) -fno-strict-aliasing -fno-sanitize-recover=undefined -fsanitize=fuzzer,address,undefined
-FUZZERS = test/fuzz/fuzz_rc test/fuzz/fuzz_rma test/fuzz/fuzz_uc test/fuzz/fuzz_wire
+FUZZERS = test/fuzz/fuzz_connect test/fuzz/fuzz_rc test/fuzz/fuzz_rma test/fuzz/fuzz_stream test/fuzz/fuzz_uc \
+	test/fuzz/fuzz_wire
 check_PROGRAMS += $(FUZZERS)
+
+test_fuzz_fuzz_connect_SOURCES = test/fuzz/fuzz_connect.c src/connect/message.c
+test_fuzz_fuzz_connect_CPPFLAGS = $(AM_CPPFLAGS)
+test_fuzz_fuzz_connect_CFLAGS = $(FUZZ_CFLAGS)
+test_fuzz_fuzz_connect_LDFLAGS = -fsanitize=fuzzer,address,undefined
 
 test_fuzz_fuzz_rc_SOURCES = test/fuzz/fuzz_rc.c \
 	transports/rc/ack.c transports/rc/answers.c transports/rc/early.c transports/rc/loss.c transports/rc/marks.c \
@@ -23,6 +29,11 @@ test_fuzz_fuzz_rma_SOURCES = test/fuzz/fuzz_rma.c \
 test_fuzz_fuzz_rma_CPPFLAGS = $(AM_CPPFLAGS)
 test_fuzz_fuzz_rma_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_rma_LDFLAGS = -fsanitize=fuzzer,address,undefined
+
+test_fuzz_fuzz_stream_SOURCES = test/fuzz/fuzz_stream.c transports/links/stream/frames.c
+test_fuzz_fuzz_stream_CPPFLAGS = $(AM_CPPFLAGS)
+test_fuzz_fuzz_stream_CFLAGS = $(FUZZ_CFLAGS)
+test_fuzz_fuzz_stream_LDFLAGS = -fsanitize=fuzzer,address,undefined
 
 test_fuzz_fuzz_uc_SOURCES = test/fuzz/fuzz_uc.c \
 	transports/uc/responder.c transports/uc/uc.c transports/wire/segment.c transports/wire/wire.c src/base/iov.c
