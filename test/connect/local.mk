@@ -31,3 +31,9 @@ test_connect_test_strangers_SOURCES = test/connect/test_strangers.c $(connect_si
 test_connect_test_strangers_CPPFLAGS = $(TEST_CPPFLAGS)
 test_connect_test_strangers_LDADD = $(TEST_LDADD)
 TESTS += test/connect/test_strangers
+
+check_PROGRAMS += test/connect/test_processes
+test_connect_test_processes_SOURCES = test/connect/test_processes.c $(connect_sides) $(adapter_udp)
+test_connect_test_processes_CPPFLAGS = $(TEST_CPPFLAGS)
+test_connect_test_processes_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/connect/test_processes

@@ -17,7 +17,7 @@ uint64_t sides_ms(void)
 	return (uint64_t)t.tv_sec * 1000u + (uint64_t)t.tv_nsec / 1000000u;
 }
 
-static void open_side(struct side *s, struct end *e, uint8_t host, enum rwk_qp_type type)
+void sides_open_one(struct side *s, struct end *e, uint8_t host, enum rwk_qp_type type)
 {
 	memset(s, 0, sizeof(*s));
 	ends_open_one(e, host, type);
@@ -27,30 +27,36 @@ static void open_side(struct side *s, struct end *e, uint8_t host, enum rwk_qp_t
 
 void sides_open(enum rwk_qp_type type)
 {
-	open_side(&client, &near, 1, type);
-	open_side(&server, &far, 2, type);
+	sides_open_one(&client, &near, 1, type);
+	sides_open_one(&server, &far, 2, type);
 }
 
-static void close_side(struct side *s)
+static void close_listener(struct side *s)
+{
+	if (!listener || s != &server)
+		return;
+	assert_int_equal(rwk_event_channel_destroy(s->channel), -EBUSY);
+	rwk_listener_close(listener);
+	listener = NULL;
+}
+
+void sides_close_one(struct side *s)
 {
 	assert_int_equal(s->count, 0); /* all events were expected */
+	close_listener(s);
 	if (s->c) {
 		assert_int_equal(rwk_event_channel_destroy(s->channel), -EBUSY);
 		rwk_connection_destroy(s->c);
 	}
 	assert_int_equal(rwk_event_channel_destroy(s->channel), 0);
 	ends_close_one(s->end);
+	s->channel = NULL;
 }
 
 void sides_close(void)
 {
-	if (listener) {
-		assert_int_equal(rwk_event_channel_destroy(server.channel), -EBUSY);
-		rwk_listener_close(listener);
-	}
-	listener = NULL;
-	close_side(&client);
-	close_side(&server);
+	sides_close_one(&client);
+	sides_close_one(&server);
 }
 
 struct rwk_connection_attr sides_attr(enum rwk_transport transport, const char *private_data)

@@ -23,6 +23,9 @@ struct side {
 extern struct side client, server;
 extern struct rwk_listener *listener; /* server's, once there is one */
 
+/** One of them. */
+void sides_open_one(struct side *s, struct end *e, uint8_t host, enum rwk_qp_type type);
+void sides_close_one(struct side *s);
 /** Both, their qps in RESET, with event channels. */
 void sides_open(enum rwk_qp_type type);
 /** Connections that there are still are destroyed, then all else: nothing may be left over. */

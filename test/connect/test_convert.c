@@ -5,9 +5,12 @@
  */
 #include "connect/sides.h"
 
+#include "connect/message.h"
 #include "wire/crc32.h"
 #include "wire/wire.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -230,6 +233,37 @@ static size_t take_packet(int fd, struct rwk_wire *w, uint8_t *payload)
 	return n;
 }
 
+/* A greeting and the first packet in one segment: each is read by who it is for. */
+static void packet_behind_greeting(void **state)
+{
+	struct rwk_cm greeting = {.type = RWK_CM_GREETING,
+		.transport = RWK_TRANSPORT_STREAM,
+		.service = service_of(state),
+		.reads = service_of(state) == RWK_QP_RC,
+		.pmtu = 1024,
+		.qpn = 0x1234,
+		.psn = 7};
+	uint8_t bytes[RWK_CM_MAX];
+	struct rwk_connection_attr attr = stream_attr();
+	int fd[2], one = 1, none = 0;
+
+	sides_open(service_of(state));
+	sides_tcp(fd);
+	assert_int_equal(rwk_qp_modify(far.qp, RWK_QPS_INIT, NULL), 0);
+	ends_receive(&far, 3, 1000);
+	assert_int_equal(setsockopt(fd[0], IPPROTO_TCP, TCP_CORK, &one, sizeof(one)), 0);
+	put(fd[0], bytes, rwk_cm_pack(&greeting, bytes));
+	put_packet(fd[0], (service_of(state) == RWK_QP_RC ? RWK_WIRE_RC : RWK_WIRE_UC) | RWK_WIRE_SEND_ONLY, 7,
+		near.out, 333);
+	assert_int_equal(setsockopt(fd[0], IPPROTO_TCP, TCP_CORK, &none, sizeof(none)), 0);
+	convert(&server, fd[1], &attr);
+	sides_await(&server, RWK_CONNECTION_ESTABLISHED);
+	assert_int_equal(ends_await(&far, far.receive_cq).length, 333);
+	close(fd[0]);
+	sides_await(&server, RWK_CONNECTION_DISCONNECTED);
+	sides_close();
+}
+
 /*
  * S4-8: a peer that is none of ours, does no handshake and says no good-bye: a socket with packets on it. What it sends
  * comes, what it is sent is a packet and nothing else, and its hanging up is the end.
@@ -277,32 +311,44 @@ static void s4_8_peer_by_hand(void **state)
 	sides_close();
 }
 
-/* A frame that is no packet of the connection's is dropped, and counted.
+/* A frame that is no packet of the connection's is dropped, and counted; so is one for the qp of another stream (S0-3).
  */
 static void what_is_dropped(void **state)
 {
 	struct rwk_connection_attr attr = stream_attr();
-	struct rwk_adapter_counters c;
+	struct rwk_qp_create_attr create = {.type = service_of(state), .send_max = 1, .receive_max = 1};
+	struct rwk_adapter_counters c = {0};
 	uint8_t frame[4 + 40] = {40};
-	int fd[2];
+	struct rwk_connection *other;
+	int fd[2], others[2];
+	struct rwk_qp *qp;
 
 	sides_open(service_of(state));
 	sides_tcp(fd);
+	sides_tcp(others);
+	create.send_cq = far.send_cq;
+	create.receive_cq = far.receive_cq;
+	assert_int_equal(rwk_qp_create(far.pd, &create, &qp), 0);
 	tell(&attr, 0x1234, 500, 7);
 	convert(&server, fd[1], &attr);
 	sides_await(&server, RWK_CONNECTION_ESTABLISHED);
+	ends_receive(&far, 1, 100);
+	assert_int_equal(rwk_convert(server.channel, qp, others[1], &attr, &other), 0);
 	put(fd[0], frame, sizeof(frame)); /* no packet: opcode 0, but no partition */
 	put_packet(fd[0], RWK_WIRE_SRC | RWK_WIRE_ACK, 7, NULL, 0);
-	for (uint64_t end = sides_ms() + 20000; sides_ms() < end;) {
-		sides_poll();
+	put_packet(others[0], RWK_WIRE_RC | RWK_WIRE_SEND_ONLY, 7, near.out, 10);
+	for (uint64_t end = sides_ms() + 20000; c.packets_in < 3;) {
+		assert_true(sides_ms() < end);
+		assert_int_equal(rwk_cq_poll(far.send_cq, NULL, 0), 0);
 		rwk_adapter_get_counters(far.adapter, &c);
-		if (c.packets_in == 2)
-			break;
 	}
 	assert_int_equal(c.wrong_pkey, 1);
 	assert_int_equal(c.wrong_service, 1);
-	sides_no_event(&server);
-	close(fd[0]);
+	assert_int_equal(c.stranger, 1);
+	assert_int_equal(sides_state(&server), RWK_QPS_RTS);
+	rwk_connection_destroy(other);
+	rwk_qp_destroy(qp);
+	assert_int_equal(close(fd[0]) | close(others[0]), 0);
 	sides_await(&server, RWK_CONNECTION_DISCONNECTED);
 	sides_close();
 }
@@ -440,6 +486,8 @@ int main(void)
 		by(no_greeting, uc),
 		by(s4_8_both_told, rc),
 		by(s4_8_both_told, uc),
+		by(packet_behind_greeting, rc),
+		by(packet_behind_greeting, uc),
 		by(s4_8_peer_by_hand, rc),
 		by(s4_8_peer_by_hand, uc),
 		by(what_is_dropped, rc),
