@@ -18,7 +18,7 @@ static void on_word(void *user, const struct rwk_link_address *at, int status)
 	struct rwk_ca_stream *s = rwk_streams_owner(a->streams, at);
 
 	s->open = false;
-	if (s->qp && !rwk_qp_modify(s->qp, RWK_QPS_ERR, NULL) && !s->qp->error)
+	if (s->qp && !s->qp->error)
 		s->qp->error = status;
 	s->ended(s, status);
 }

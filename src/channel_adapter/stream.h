@@ -16,8 +16,8 @@ struct rwk_ca_stream {
 	bool open;
 	struct rwk_link_address at;
 	/**
-	 * From the adapter's work: the stream has ended (links/stream/stream.h says by what), it is none any more, and
-	 * the qp went to ERR. It may part from the qp.
+	 * From the adapter's work: the stream has ended (links/stream/stream.h says by what), and is none any more. Who
+	 * is told sends the qp to ERR, and may part from it.
 	 */
 	void (*ended)(struct rwk_ca_stream *s, int status);
 	/**

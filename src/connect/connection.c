@@ -16,7 +16,6 @@
  * Beginning and end.
  */
 
-/* The stream has ended, and the qp is in ERR. */
 static void on_ended(struct rwk_ca_stream *s, int status)
 {
 	rwk_cm_over(rwk_container_of(s, struct rwk_connection, stream), RWK_CONNECTION_DISCONNECTED, status);
