@@ -96,10 +96,7 @@ void rwk_packet_channel_free(struct rwk_packet_channel *ch)
 		port->ways->leave(port->link[RWK_WAY_STREAM], rwk_packet_stream(ch));
 	if (port->last == ch)
 		port->last = NULL;
-	if (port->leader == ch)
-		port->lead = 0;
-	if (port->favourite == ch)
-		port->favourite = NULL;
+	rwk_packet_vote_ends(port, &ch->path);
 	HASH_DELETE(by_qpn, port->by_qpn, ch);
 	rwk_list_remove(&ch->dirty);
 	rwk_list_remove(&ch->active);

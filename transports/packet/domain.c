@@ -252,7 +252,8 @@ int rwk_packet_domain_progress(struct rwk_port *port)
 
 	n += rwk_src_drain(port->view, BUDGET);
 	next = rwk_src_next(port->view);
-	if (next == RWK_NEVER)
+	/* What is due by the clock alone is looked at when the clock is. */
+	if (next == RWK_NEVER || (next && !n && port->epoch % RWK_CLOCK_GAP))
 		return n;
 	n += rwk_src_pump(port->view, rwk_packet_now(port));
 	next = rwk_src_next(port->view);

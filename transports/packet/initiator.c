@@ -212,6 +212,7 @@ bool rwk_packet_initiator_packet(struct rwk_port *port, const struct rwk_link_ad
 		port->count.unknown_qp++;
 		return true;
 	}
+	rwk_packet_vote(port, &by->path, &by->seen, true);
 	rwk_rc_packet(by->rc, w, payload, len, rwk_packet_now(port));
 	if (rwk_list_empty(&by->dirty))
 		rwk_list_append(&port->dirty_initiators, &by->dirty);
@@ -251,6 +252,7 @@ void rwk_packet_initiators_free(struct rwk_port *port)
 		struct rwk_packet_initiator *by = rwk_container_of(l, struct rwk_packet_initiator, all);
 
 		HASH_DELETE(by_qpn, port->initiators, by);
+		rwk_packet_vote_ends(port, &by->path);
 		rwk_list_remove(&by->dirty);
 		if (by->rc)
 			rwk_rc_close(by->rc);

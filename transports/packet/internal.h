@@ -66,6 +66,7 @@ enum { RWK_WAY_LOSSY, RWK_WAY_STREAM, RWK_WAY_DOMAIN, RWK_WAYS };
 #define RWK_RKEY_MARK       0x726f7065u /* in an rkey's second word: it is of this service */
 #define RWK_PACKET_COST     512u        /* bytes that the kernel counts for a packet beside its payload, about */
 #define RWK_PACKET_OVERHEAD 80u         /* bytes of a packet beside its payload, at most */
+#define RWK_CLOCK_GAP       16u         /* progresses between looks at the clock, when nothing comes */
 
 /** Kinds of the service's own records. */
 enum {
@@ -210,7 +211,7 @@ struct rwk_port {
 	struct rwk_packet_channel *by_qpn, *last;      /* last: whose packet came last */
 	struct rwk_packet_taker *by_target;            /* those that are shared */
 	struct rwk_packet_initiator *initiators;       /* by QPN */
-	struct rwk_packet_channel *leader, *favourite; /* of the vote; of the link. NULL: none */
+	const struct rwk_packet_path *leader, *favourite; /* of the vote; of the link. NULL: none */
 	uint32_t lead;                                 /* packets that the leader is ahead */
 	struct rwk_list all, dirty, active, connecting;
 	struct rwk_list all_initiators, dirty_initiators;
@@ -224,7 +225,8 @@ struct rwk_port {
 	struct rwk_keys *keys[RWK_KEY_TABLES]; /* the first key_tables of them exist */
 	uint32_t key_tables;
 	struct rwk_pool requests, frames;
-	uint64_t epoch; /* counts progress */
+	uint64_t epoch;     /* counts progress */
+	uint64_t own_epoch; /* when the process's own socket brought something for a channel */
 	rwk_time now, deadline;
 	rwk_time stream_at; /* when to look at the streams again */
 	rwk_time seek_at;   /* when to look for channels without one */
@@ -261,6 +263,15 @@ void rwk_packet_greet(struct rwk_port *port, int way, const struct rwk_link_addr
 /** Something is to be sent: the channel is pumped at the end of the progress, or now if we are not in one. */
 void rwk_packet_stir(struct rwk_packet_channel *ch);
 void rwk_packet_deadline(struct rwk_packet_channel *ch, rwk_time at);
+/**
+ * By which path do most packets come? Each is a vote for its path and against all others (R. Boyer, J Moore, "MJRTY",
+ * 1981). Whose path is far enough ahead becomes the link's favourite, if it is eligible; it takes more to take another's
+ * place. Called from within the link's `packet`, of one that comes from `seen`.
+ */
+void rwk_packet_vote(
+	struct rwk_port *port, const struct rwk_packet_path *path, const struct rwk_link_address *seen, bool eligible);
+/** The path is no more. */
+void rwk_packet_vote_ends(struct rwk_port *port, const struct rwk_packet_path *path);
 void rwk_packet_flush(struct rwk_port *port);
 int rwk_packet_random(void *to, size_t len);
 /** An address as a user would write it; until the next call of this thread. */

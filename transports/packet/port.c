@@ -17,10 +17,11 @@
 #define GSI_QKEY   0x80010000u          /* of management datagrams */
 #define STREAM_GAP (5 * 1000 * 1000ull) /* ns between looks at streams that carry nothing */
 #define SAY_AGAIN  (1000 * 1000ull)     /* ns between good-byes to who has not heard of the end */
+#define OWN_BUSY   1024                 /* progresses after a packet for a channel, while which all look for more, */
+#define OWN_GAP    4                    /* and then each so many */
 #define FAVOUR     512                  /* packets ahead of all others that make a favourite, */
 #define UNSEAT     (64 * FAVOUR)        /* if there is none yet, else */
 #define RING       1                    /* bytes: a sibling rings, and the inbox is looked into anyway */
-#define CLOCK_GAP  16                   /* polls between looks at the clock */
 
 int rwk_packet_random(void *to, size_t len)
 {
@@ -168,34 +169,46 @@ static struct rwk_packet_channel *find_qp(struct rwk_port *port, uint32_t qpn)
 	return ch;
 }
 
-/**
- * Which channel are most packets of? Each packet is a vote for its channel and against all others (R. Boyer, J Moore,
- * "MJRTY", 1981). Who is far enough ahead becomes the link's favourite; it takes more to take another's place.
- */
-static void vote(struct rwk_packet_channel *ch)
+/** Whom most packets are from becomes the link's favourite. */
+static rwk_noinline void favour(
+	struct rwk_port *port, const struct rwk_packet_path *path, const struct rwk_link_address *seen)
 {
-	struct rwk_port *port = ch->port;
 	const struct rwk_link_ops *ops = port->link[RWK_WAY_LOSSY]->ops;
+
+	port->favourite = path;
+	if (!ops->favour || memcmp(&path->to, seen, sizeof(*seen)))
+		return;
+	port->count.favourites++;
+	ops->favour(port->link[RWK_WAY_LOSSY], &path->to);
+}
+
+void rwk_packet_vote(
+	struct rwk_port *port, const struct rwk_packet_path *path, const struct rwk_link_address *seen, bool eligible)
+{
 	uint32_t enough = port->favourite ? UNSEAT : FAVOUR;
 
 	if (!port->lead)
-		port->leader = ch;
-	if (ch != port->leader) {
+		port->leader = path;
+	if (path != port->leader) {
 		port->lead--;
 		return;
 	}
 	port->lead += port->lead < enough;
-	if (rwk_likely(port->lead < enough || ch == port->favourite || ch->state != RWK_CH_OPEN))
-		return;
-	port->favourite = ch;
-	if (!ops->favour || memcmp(&ch->path.to, &ch->seen, sizeof(ch->path.to)))
-		return;
-	port->count.favourites++;
-	ops->favour(port->link[RWK_WAY_LOSSY], &ch->path.to);
+	if (rwk_unlikely(port->lead >= enough && path != port->favourite && eligible))
+		favour(port, path, seen);
+}
+
+void rwk_packet_vote_ends(struct rwk_port *port, const struct rwk_packet_path *path)
+{
+	if (port->leader == path)
+		port->lead = 0;
+	if (port->favourite == path)
+		port->favourite = NULL;
 }
 
 static void deliver(struct rwk_packet_channel *ch, const struct rwk_wire *w, const uint8_t *payload, size_t len)
 {
+	ch->port->own_epoch = ch->port->epoch;
 	if (ch->state == RWK_CH_ACCEPTING)
 		rwk_packet_confirmed(ch);
 	ch->ack_came = false;
@@ -267,7 +280,7 @@ void rwk_packet_arrived(
 		return;
 	}
 	if (rwk_likely(way == RWK_WAY_LOSSY))
-		vote(ch);
+		rwk_packet_vote(port, &ch->path, &ch->seen, ch->state == RWK_CH_OPEN);
 	deliver(ch, &w, payload, payload_len);
 }
 
@@ -414,6 +427,15 @@ static void fail_doomed(struct rwk_port *port)
 	}
 }
 
+/**
+ * Whether to look at this process's own socket. As long as all that comes there is acknowledgements for the initiators,
+ * these can wait a little, and what somebody waits for comes to the domain's: a call that brings nothing is dear.
+ */
+static bool asks_own(const struct rwk_port *port)
+{
+	return !port->view || port->epoch - port->own_epoch < OWN_BUSY || port->epoch % OWN_GAP == 0;
+}
+
 int rwk_packet_progress(struct rwk_port *port)
 {
 	struct rwk_link *lossy = port->link[RWK_WAY_LOSSY], *stream = port->link[RWK_WAY_STREAM];
@@ -424,15 +446,16 @@ int rwk_packet_progress(struct rwk_port *port)
 	port->inside = true;
 	if (rwk_unlikely(port->armed)) {
 		rwk_packet_disarm(port);
+		port->own_epoch = port->epoch;
 		by_clock(port);
 	}
-	if (lossy)
+	if (lossy && asks_own(port))
 		n += lossy->ops->progress(lossy, BUDGET);
 	if (rwk_unlikely(port->by_stream))
 		n += stream->ops->progress(stream, BUDGET);
 	if (port->view)
 		n += rwk_packet_domain_progress(port);
-	if (n || port->epoch % CLOCK_GAP == 0)
+	if (n || port->epoch % RWK_CLOCK_GAP == 0)
 		by_clock(port);
 	if (!rwk_list_empty(&port->dirty))
 		n += pump_dirty(port);
