@@ -19,6 +19,12 @@ test_rc_test_own_CPPFLAGS = $(TEST_CPPFLAGS)
 test_rc_test_own_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_own
 
+check_PROGRAMS += test/rc/test_nonsense
+test_rc_test_nonsense_SOURCES = test/rc/test_nonsense.c test/rc/alone.h $(rc_end)
+test_rc_test_nonsense_CPPFLAGS = $(TEST_CPPFLAGS)
+test_rc_test_nonsense_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/rc/test_nonsense
+
 check_PROGRAMS += test/rc/test_random
 test_rc_test_random_SOURCES = test/rc/test_random.c $(rc_end)
 test_rc_test_random_CPPFLAGS = $(TEST_CPPFLAGS)
