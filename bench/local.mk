@@ -92,7 +92,7 @@ bench_scale_LDADD = bench/libbench.la librwk_sim.la libropewalk-core.la -lm
 BENCH_MPI_DIR = bench/openmpi
 bench_mpi_names = latency multi_latency bandwidth bidirectional multi_rate allreduce alltoall bcast own_cost \
 	put_latency get_latency put_bandwidth get_bandwidth put_rate accumulate_latency fetch_and_op_latency \
-	compare_and_swap_latency footprint
+	compare_and_swap_latency footprint progress
 bench_mpi_shared = bench/mpi/loops.c bench/mpi/one_sided.c bench/mpi/team.c
 bench_mpi_headers = bench/mpi/one_sided.h bench/mpi/team.h
 bench_mpi_programs = $(bench_mpi_names:%=$(BENCH_MPI_DIR)/%)
@@ -119,7 +119,7 @@ endif
 clean-local:
 	rm -rf bench/openmpi bench/mpich
 
-EXTRA_DIST += bench/README.md bench/scale_plot bench/footprint bench/compare bench/comparison/analysis.py bench/comparison/benchmarks.py \
+EXTRA_DIST += bench/README.md bench/scale_plot bench/footprint bench/progress bench/compare bench/comparison/analysis.py bench/comparison/benchmarks.py \
 	bench/comparison/hosts.py bench/comparison/machine.py \
 	bench/comparison/output.py bench/comparison/runs.py bench/comparison/stacks.py $(bench_mpi_shared) \
 	$(bench_mpi_headers) $(bench_mpi_names:%=bench/mpi/%.c)
