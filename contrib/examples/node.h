@@ -6,6 +6,9 @@
  *   peer   a program elsewhere: a queue pair that is connected with one of its, and the TCP connection over which the
  *          two have told each other how to do that
  *
+ * The steps of a connection are done one by one here, where they can be read: what each end must tell the other, and
+ * the states of a queue pair. rwk_listen, rwk_connect and rwk_accept do all of it for a program that need not see them.
+ *
  * What goes wrong here ends the program with a sentence on stderr: these are examples.
  */
 #ifndef RWK_EXAMPLES_NODE_H
