@@ -357,6 +357,36 @@ static void death_by_rule(void **state)
 	rwk_sim_close(s);
 }
 
+/* What is held goes nowhere until it is let go, in any order; those left over are freed with the network. */
+static void held(void **state)
+{
+	struct rwk_sim *s;
+	struct end *a, *b;
+
+	(void)state;
+	assert_int_equal(rwk_sim_open(&rwk_sim_attr_default, &s), 0);
+	a = open_end(s);
+	b = open_end(s);
+	rwk_sim_hold(s);
+	for (uint32_t n = 0; n < 4; n++)
+		assert_int_equal(put(a, b, n), 0);
+	settle(s, a, b);
+	assert_int_equal(b->count, 0);
+	assert_int_equal(rwk_sim_held(s), 4);
+	rwk_sim_release(s, 2, RWK_SIM_PASS);
+	rwk_sim_release(s, 0, RWK_SIM_DROP);
+	rwk_sim_release(s, 0, RWK_SIM_PASS);
+	settle(s, a, b);
+	assert_int_equal(b->count, 2);
+	assert_int_equal(b->got[0], 2);
+	assert_int_equal(b->got[1], 1);
+	assert_int_equal(rwk_sim_counts(s)->dropped, 1);
+	assert_int_equal(rwk_sim_held(s), 1);
+	close_end(a);
+	close_end(b);
+	rwk_sim_close(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -369,6 +399,7 @@ int main(void)
 		cmocka_unit_test(limits),
 		cmocka_unit_test(death),
 		cmocka_unit_test(death_by_rule),
+		cmocka_unit_test(held),
 	};
 
 	return cmocka_run_group_tests_name("links/sim", tests, NULL, NULL);

@@ -185,6 +185,8 @@ static int on_receive(void *user, const struct rwk_wire *w, unsigned where, cons
 		memcpy(e->partial + e->partial_len, bytes, len);
 	e->partial_len += len;
 	e->in_message = !(where & RWK_PIECE_LAST);
+	if (!e->in_message && e->on_effect)
+		e->on_effect(e, RWK_WR_SEND, 0, e->partial, e->partial_len);
 	if (!e->in_message)
 		add_message(e, w, false);
 	return 0;
@@ -218,6 +220,8 @@ static int on_write(void *user, const struct rwk_wire *w, uint32_t key, uint64_t
 		return err;
 	memcpy(e->region + (address - e->base), bytes, len);
 	e->writes++;
+	if (e->on_effect)
+		e->on_effect(e, RWK_WR_WRITE, address, bytes, len);
 	return 0;
 }
 
@@ -244,6 +248,8 @@ static int on_read(void *user, uint32_t key, uint64_t address, size_t len, struc
 		return err;
 	assert_true(max >= 2);
 	e->reads++;
+	if (e->on_effect)
+		e->on_effect(e, RWK_WR_READ, address, at, len);
 	if (len < 2) {
 		iov[0] = (struct iovec){at, len};
 		return 1;

@@ -73,6 +73,8 @@ struct end {
 	struct rwk_wr *done_last;
 	int done_status[4096], failed_err;
 	void (*on_done)(struct end *e, struct rwk_wr *wr, int status);
+	/* A Send is delivered (its bytes), a piece of a Write placed or of a Read fetched; may be NULL. */
+	void (*on_effect)(struct end *e, unsigned type, uint64_t address, const void *bytes, size_t len);
 	void *user;
 };
 

@@ -13,6 +13,12 @@ test_rc_test_loss_CPPFLAGS = $(TEST_CPPFLAGS)
 test_rc_test_loss_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_loss
 
+check_PROGRAMS += test/rc/test_order
+test_rc_test_order_SOURCES = test/rc/test_order.c $(rc_end)
+test_rc_test_order_CPPFLAGS = $(TEST_CPPFLAGS)
+test_rc_test_order_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/rc/test_order
+
 check_PROGRAMS += test/rc/test_own
 test_rc_test_own_SOURCES = test/rc/test_own.c test/rc/run.h $(rc_end)
 test_rc_test_own_CPPFLAGS = $(TEST_CPPFLAGS)

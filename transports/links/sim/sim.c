@@ -60,6 +60,9 @@ struct rwk_sim {
 	uint64_t order;
 	uint64_t trace;
 	struct rwk_sim_counts counts;
+	struct rwk_list held; /* packets */
+	unsigned held_count;
+	bool hold;
 	struct event **heap;
 	size_t events, heap_size;
 	struct node **nodes; /* number - 1 */
@@ -246,7 +249,12 @@ static void send_copy(struct node *n, struct path *p, uint32_t to, const struct 
 	if (fate == RWK_SIM_CORRUPT && len)
 		e->bytes[rwk_sim_random(n->sim, len)] ^= (uint8_t)(1u << rwk_sim_random(n->sim, 8));
 	n->under_way++;
-	schedule(n->sim, e, arrival(n->sim, p, fate));
+	if (n->sim->hold) {
+		rwk_list_append(&n->sim->held, &e->link);
+		n->sim->held_count++;
+	} else {
+		schedule(n->sim, e, arrival(n->sim, p, fate));
+	}
 }
 
 static void carry_out(struct node *n, struct path *p, uint32_t to, const struct iovec *iov, int count, size_t len,
@@ -355,6 +363,35 @@ static void happen(struct rwk_sim *s, struct event *e)
 	else
 		keep(to, e);
 	wake(to);
+}
+
+void rwk_sim_hold(struct rwk_sim *s)
+{
+	s->hold = true;
+}
+
+unsigned rwk_sim_held(const struct rwk_sim *s)
+{
+	return s->held_count;
+}
+
+void rwk_sim_release(struct rwk_sim *s, unsigned nth, enum rwk_sim_fate fate)
+{
+	struct rwk_list *l = s->held.next;
+	struct event *e;
+
+	while (nth--)
+		l = l->next;
+	e = rwk_container_of(l, struct event, link);
+	rwk_list_remove(l);
+	s->held_count--;
+	if (fate != RWK_SIM_DROP) {
+		happen(s, e);
+		return;
+	}
+	find_node(s, e->from)->under_way--;
+	s->counts.dropped++;
+	free(e);
 }
 
 bool rwk_sim_step(struct rwk_sim *s)
@@ -603,6 +640,7 @@ int rwk_sim_open(const struct rwk_sim_attr *attr, struct rwk_sim **out)
 		return -ENOMEM;
 	s->attr = *attr;
 	s->random = attr->seed;
+	rwk_list_init(&s->held);
 	s->trace = 0xcbf29ce484222325u;
 	*out = s;
 	return 0;
@@ -636,6 +674,8 @@ void rwk_sim_close(struct rwk_sim *s)
 	}
 	while ((e = pop_event(s)))
 		free(e);
+	while (s->held_count)
+		rwk_sim_release(s, 0, RWK_SIM_DROP);
 	for (uint32_t i = 0; i < s->node_count; i++)
 		free_node(s->nodes[i]);
 	free(s->nodes);

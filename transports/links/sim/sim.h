@@ -92,6 +92,15 @@ void rwk_sim_set_paths(struct rwk_sim *s, const struct rwk_sim_path *path);
 
 /** The nth packet from now on (1: the next) on that path has this fate. Of two rules for one packet the first holds. */
 void rwk_sim_rule(struct rwk_sim *s, uint32_t from, uint32_t to, uint64_t nth, enum rwk_sim_fate fate);
+/**
+ * From now on what is sent is held: it neither arrives nor is lost before rwk_sim_release says so. For who wants to see
+ * every order. Rules and chances decide as ever when it is sent, but for its time.
+ */
+void rwk_sim_hold(struct rwk_sim *s);
+/** Packets that are held. */
+unsigned rwk_sim_held(const struct rwk_sim *s);
+/** The nth of them in the order of sending, from 0 on, is lost (RWK_SIM_DROP) or arrives now (any other fate). */
+void rwk_sim_release(struct rwk_sim *s, unsigned nth, enum rwk_sim_fate fate);
 /** Packets sent on that path so far. */
 uint64_t rwk_sim_sent(const struct rwk_sim *s, uint32_t from, uint32_t to);
 
