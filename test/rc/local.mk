@@ -19,6 +19,12 @@ test_rc_test_order_CPPFLAGS = $(TEST_CPPFLAGS)
 test_rc_test_order_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_order
 
+check_PROGRAMS += test/rc/test_order_gain
+test_rc_test_order_gain_SOURCES = test/rc/test_order_gain.c $(rc_end)
+test_rc_test_order_gain_CPPFLAGS = $(TEST_CPPFLAGS)
+test_rc_test_order_gain_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/rc/test_order_gain
+
 check_PROGRAMS += test/rc/test_own
 test_rc_test_own_SOURCES = test/rc/test_own.c test/rc/run.h $(rc_end)
 test_rc_test_own_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -363,6 +363,33 @@ static void response_before_turn(void **state)
 	end_close(e);
 }
 
+/* S2-8: the responses to a Read are placed in the order in which they come, whatever that is; it ends with the last. */
+static void s2_8_responses(void **state)
+{
+	static const unsigned orders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+	static const unsigned operations[] = {RWK_WIRE_READ_FIRST, RWK_WIRE_READ_MIDDLE, RWK_WIRE_READ_LAST};
+
+	for (unsigned flags = 0; flags <= U; flags += U)
+		for (unsigned o = 0; o < 6; o++) {
+			struct end *e;
+
+			setup_own(state);
+			e = end_alone(&attr);
+			memset(back, 0, 3 * PMTU);
+			post_as(e, 0, RWK_WR_READ, 3 * PMTU, flags);
+			for (unsigned i = 0; i < 3; i++) {
+				unsigned k = orders[o][i];
+				struct rwk_wire w = {.opcode = (uint8_t)operations[k], .psn = attr.send_psn + k};
+
+				assert_int_equal(e->done_count, 0);
+				end_give(e, &w, bytes + k * PMTU, PMTU);
+				assert_memory_equal(back + k * PMTU, bytes + k * PMTU, PMTU);
+			}
+			assert_int_equal(e->done_count, 1);
+			end_close(e);
+		}
+}
+
 /* S2-7: of two un-ordered Sends the second comes first, and takes the first receive; the first takes the second. */
 static void s2_7_swapped(void **state)
 {
@@ -597,6 +624,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup(s2_2_s2_3_waits, setup_own),
 		cmocka_unit_test_setup(s2_6_at_most_one, setup_own),
 		cmocka_unit_test_setup(s2_7_swapped, setup_own),
+		cmocka_unit_test_setup(s2_8_responses, setup_own),
 		cmocka_unit_test_setup(s2_9_types, setup_own),
 		cmocka_unit_test_setup(s2_9_s2_10_when, setup_own),
 		cmocka_unit_test_setup(s2_9_again, setup_own),
