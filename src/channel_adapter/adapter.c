@@ -93,9 +93,10 @@ uint32_t rwk_adapter_pmtu(struct rwk_adapter *a, const uint8_t peer[16])
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	struct rwk_link_address to = rwk_udp_address(peer, RWK_PORT);
-	size_t packet = a->link->ops->mtu(a->link, &to);
+	size_t packet;
 
 	rwk_ca_use(a, RWK_CA_ADAPTER, __func__);
+	packet = a->link->ops->mtu(a->link, &to);
 	return packet ? rwk_segment_pmtu(packet + (memcmp(peer, mapped, sizeof(mapped)) ? IP6_HEADERS : IP4_HEADERS))
 		      : 0;
 }

@@ -124,9 +124,10 @@ void rwk_cq_on_event(struct rwk_cq *cq, void (*event)(void *user, struct rwk_cq 
 int rwk_cq_wait(struct rwk_cq *cq, enum rwk_cq_event what, uint64_t timeout_ns)
 {
 	rwk_time until = rwk_ca_deadline(timeout_ns);
-	int fd = rwk_cq_fd(cq), rc;
+	int fd, rc;
 
 	rwk_ca_use(cq, RWK_CA_CQ, __func__);
+	fd = rwk_cq_fd(cq);
 	if (cq->event || fd < 0)
 		return cq->event ? -EINVAL : fd;
 	do {

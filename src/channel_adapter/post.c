@@ -154,9 +154,10 @@ static inline void begin(struct rwk_qp *qp)
 
 int rwk_qp_post(struct rwk_qp *qp, const struct rwk_request *r)
 {
-	int rc = post(qp, r);
+	int rc;
 
 	rwk_ca_use(qp, RWK_CA_QP, __func__);
+	rc = post(qp, r);
 	if (rwk_likely(!rc))
 		begin(qp);
 	return rc;

@@ -294,10 +294,11 @@ static void end_connection(struct rwk_qp *qp, enum rwk_qps before, enum rwk_qps 
 int rwk_qp_modify(struct rwk_qp *qp, enum rwk_qps state, const struct rwk_qp_attr *attr)
 {
 	enum rwk_qp_state to = (enum rwk_qp_state)state;
-	enum rwk_qps before = rwk_ca_state(qp);
+	enum rwk_qps before;
 	int rc;
 
 	rwk_ca_use(qp, RWK_CA_QP, __func__);
+	before = rwk_ca_state(qp);
 	if (state == RWK_QPS_RTR)
 		return connect_to(qp, attr);
 	if (state == RWK_QPS_RESET)

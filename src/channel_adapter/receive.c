@@ -81,10 +81,11 @@ int rwk_srq_post_receive_batch(struct rwk_srq *srq, const struct rwk_receive *r,
 
 int rwk_qp_post_receive(struct rwk_qp *qp, const struct rwk_receive *r)
 {
-	enum rwk_qps state = rwk_ca_state(qp);
+	enum rwk_qps state;
 	int rc;
 
 	rwk_ca_use(qp, RWK_CA_QP, __func__);
+	state = rwk_ca_state(qp);
 	if (!qp->own.max || state == RWK_QPS_RESET)
 		return -EINVAL;
 	rc = post(&qp->own, qp->pd, qp->receive_cq, r);

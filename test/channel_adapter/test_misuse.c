@@ -107,6 +107,18 @@ static void post_batch(void)
 	rwk_qp_post_batch(qp, NULL, 0, &n);
 }
 
+static void receive(void)
+{
+	rwk_qp_post_receive(qp, &(struct rwk_receive){0});
+}
+
+static void query(void)
+{
+	struct rwk_qp_info info;
+
+	rwk_qp_query(qp, &info);
+}
+
 static void other_kind(void)
 {
 	rwk_pd_destroy((struct rwk_pd *)near.send_cq);
@@ -160,6 +172,8 @@ static const struct {
 	{"rwk_qp_post", use_qp},
 	{"rwk_qp_modify", modify_qp},
 	{"rwk_qp_post_batch", post_batch},
+	{"rwk_qp_post_receive", receive},
+	{"rwk_qp_query", query},
 	{"rwk_pd_destroy", other_kind},
 };
 
