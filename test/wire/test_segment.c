@@ -125,7 +125,7 @@ static void s3_8_what_does_not_fit(void **state)
 	assert_false(rwk_segment_fits(RWK_WIRE_OWN | RWK_WIRE_COMPARE_SWAP, 0, 1024));
 }
 
-/* The bounds, by hand: 0, 1, PMTU, PMTU + 1, 2 PMTU, 2 PMTU + 1. */
+/* S3-9. The bounds, by hand: 0, 1, PMTU, PMTU + 1, 2 PMTU, 2 PMTU + 1. */
 static void s3_9_bounds(void **state)
 {
 	(void)state;
