@@ -13,10 +13,11 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define READS_MAX     16u
-#define RETRY_MAX     7u
-#define RNR_TIMER_MAX 31u
-#define REACH         (unsigned)(RWK_ACCESS_READ | RWK_ACCESS_WRITE | RWK_ACCESS_ATOMIC)
+#define READS_MAX      16u
+#define RETRY_MAX      7u
+#define RNR_TIMER_MAX  31u
+#define STREAM_TIMEOUT (4000 * MS) /* nothing is lost there: who is silent is slow */
+#define REACH          (unsigned)(RWK_ACCESS_READ | RWK_ACCESS_WRITE | RWK_ACCESS_ATOMIC)
 
 static bool good_attr(const struct rwk_connection_attr *a)
 {
@@ -123,6 +124,8 @@ int rwk_cm_receive_packets(struct rwk_connection *c)
 	q.pmtu = smaller(c->mine.pmtu, c->theirs.pmtu);
 	q.reads = (uint8_t)smaller(q.reads ? q.reads : READS_MAX, c->theirs.reads);
 	q.peer_reads = c->mine.reads;
+	if (c->mine.transport == RWK_TRANSPORT_STREAM && !q.timeout_ns)
+		q.timeout_ns = STREAM_TIMEOUT;
 	rc = rwk_qp_modify(c->stream.qp, RWK_QPS_RTR, &q);
 	c->taking = !rc;
 	return rc;

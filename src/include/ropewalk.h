@@ -641,8 +641,9 @@ struct rwk_connection_attr {
 					 several may share one (S4-12) */
 	bool told;                    /* rwk_convert: no handshake, both sides know already (S4-8) */
 	/*
-	 * For the qp: access, pmtu (0: what fits), reads, peer_reads, retry, rnr_retry, rnr_timer, timeout_ns. The
-	 * rest is what the ends tell each other; with `told` peer_qpn, send_psn, receive_psn and pmtu are taken too.
+	 * For the qp: access, pmtu (0: what fits), reads, peer_reads, retry, rnr_retry, rnr_timer, timeout_ns [on a
+	 * stream, which loses nothing, 4 s]. The rest is what the ends tell each other; with `told` peer_qpn, send_psn,
+	 * receive_psn and pmtu are taken too.
 	 */
 	struct rwk_qp_attr qp;
 	uint32_t timeout_ms;      /* until the peer has answered, and its kernel before that [5000] */
@@ -684,7 +685,10 @@ RWK_API int rwk_reject(struct rwk_connection *c, const void *private_data, uint3
  */
 RWK_API int rwk_convert(struct rwk_event_channel *ch, struct rwk_qp *qp, int fd, const struct rwk_connection_attr *attr,
 	struct rwk_connection **c);
-/** The descriptor of a connection that is streaming, to send and to receive, not to close; -1: it is not streaming. */
+/**
+ * The descriptor of a connection that is streaming, to send and to receive, not to close; -1: it is not streaming. That
+ * the peer hangs up is for the program to see then.
+ */
 RWK_API int rwk_connection_fd(const struct rwk_connection *c);
 /**
  * The streaming is over (S4-9): RDMA mode from now on; ESTABLISHED follows. 0; -EINVAL: it is not streaming; -ENOTCONN,
@@ -693,8 +697,9 @@ RWK_API int rwk_connection_fd(const struct rwk_connection *c);
 RWK_API int rwk_connection_enter(struct rwk_connection *c);
 
 /**
- * Ends it in good order: the qp goes to ERR, packets that are on the way to a stream still go; DISCONNECTED follows, at
- * the peer too. 0; -ENOTCONN: it is neither established nor streaming.
+ * Ends it in good order (a qp that the program sends to ERR itself ends nothing): the qp goes to ERR, packets that are
+ * on the way to a stream still go; DISCONNECTED follows, at the peer too. 0; -ENOTCONN: it is neither established nor
+ * streaming.
  */
 RWK_API int rwk_disconnect(struct rwk_connection *c);
 /** Ends it, whatever state it is in, as rwk_disconnect does; no more event of it comes. */
