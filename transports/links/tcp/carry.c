@@ -22,8 +22,17 @@
  */
 
 /* Copies to the end of what waits for the socket; rwk_carry_send has seen to it that there is room. */
-static void keep(struct outbox *o, const void *from, size_t len)
+static void keep(struct stream *s, const void *from, size_t len)
 {
+	struct outbox *o = s->out;
+
+	if (!o->bytes)
+		o->bytes = malloc(OUT_BYTES);
+	if (!o->bytes) {
+		s->broke = ENOMEM;
+		shutdown(s->fd, SHUT_RDWR); /* reading finds the end */
+		return;
+	}
 	if (o->end + len > OUT_BYTES) {
 		memmove(o->bytes, o->bytes + o->at, o->end - o->at);
 		o->end -= o->at;
@@ -33,13 +42,15 @@ static void keep(struct outbox *o, const void *from, size_t len)
 	o->end += len;
 }
 
-static void keep_pieces(struct outbox *o, size_t written)
+static void keep_pieces(struct stream *s, size_t written)
 {
+	struct outbox *o = s->out;
+
 	for (int i = 0; i < o->pieces; i++) {
 		const struct iovec *v = &o->piece[i];
 
 		if (written < v->iov_len)
-			keep(o, (const char *)v->iov_base + written, v->iov_len - written);
+			keep(s, (const char *)v->iov_base + written, v->iov_len - written);
 		written -= written < v->iov_len ? written : v->iov_len;
 	}
 	o->pieces = 0;
@@ -66,10 +77,12 @@ static size_t put(struct stream *s, const struct iovec *iov, int count, size_t l
 /* Writes what the socket had no room for before; true if all of it has gone. */
 static bool put_kept(struct outbox *o, struct stream *s)
 {
-	struct iovec v = {o->bytes + o->at, o->end - o->at};
+	struct iovec v = {o->bytes, o->end - o->at};
 
-	if (v.iov_len)
+	if (v.iov_len) {
+		v.iov_base = o->bytes + o->at;
 		o->at += put(s, &v, 1, v.iov_len);
+	}
 	if (o->at < o->end)
 		return false;
 	o->at = o->end = 0;
@@ -90,9 +103,9 @@ void rwk_carry_flush(struct stream *s)
 	if (!o)
 		return;
 	if (put_kept(o, s))
-		keep_pieces(o, o->pieces ? put(s, o->piece, o->pieces, o->in_pieces) : 0);
+		keep_pieces(s, o->pieces ? put(s, o->piece, o->pieces, o->in_pieces) : 0);
 	else
-		keep_pieces(o, 0);
+		keep_pieces(s, 0);
 	watch_time(s);
 	rwk_stream_watch(s, o->end > o->at);
 }

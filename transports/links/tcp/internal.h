@@ -49,8 +49,8 @@ struct outbox {
 	size_t in_pieces; /* bytes */
 	size_t copied;    /* of `copy` */
 	size_t at, end;   /* of `bytes`: what the socket had no room for */
+	uint8_t *bytes;   /* OUT_BYTES; NULL until the socket first had no room */
 	uint8_t copy[OUT_COPIES];
-	uint8_t bytes[OUT_BYTES];
 };
 
 struct stream {

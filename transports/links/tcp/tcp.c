@@ -200,6 +200,8 @@ static void free_stream(struct stream *s)
 	rwk_stream_unwatch(s);
 	rwk_stream_close_socket(s);
 	rwk_list_remove(&s->all);
+	if (s->out)
+		free(s->out->bytes);
 	free(s->out);
 	free(s->part);
 	free(s);
