@@ -9,6 +9,8 @@
 #include "connect/message.h"
 
 #include <arpa/inet.h>
+#include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -158,6 +160,8 @@ static void silence(void **state)
 		hung_up(fd[i]);
 	assert_true(sides_ms() >= begun + 100);
 	assert_int_equal(counted().silent, 6);
+	rwk_listener_close(listener); /* a friend may need longer on a busy machine */
+	sides_listen(&(struct rwk_listen_attr){0});
 	others_are_served();
 	sides_close();
 }
@@ -313,6 +317,38 @@ static void too_many_questions(void **state)
 	sides_close();
 }
 
+/* Without a descriptor for who connects: he waits until there is one, and the listener's descriptor does not burn. */
+static void no_descriptor_left(void **state)
+{
+	struct pollfd p;
+	struct rlimit all, few;
+	int fd, next, readable;
+	uint64_t begun;
+
+	(void)state;
+	open_listening(&(struct rwk_listen_attr){0});
+	p = (struct pollfd){.fd = rwk_event_channel_fd(server.channel), .events = POLLIN};
+	fd = sides_bare();
+	next = dup(fd);
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
+	few = (struct rlimit){.rlim_cur = (rlim_t)next, .rlim_max = all.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(poll(&p, 1, 20000), 1);
+	begun = sides_ms();
+	sides_poll();
+	readable = poll(&p, 1, 0);
+	if (sides_ms() < begun + 50) /* it looks again after 100 ms */
+		assert_int_equal(readable, 0);
+	assert_int_equal(counted().connected, 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+	assert_int_equal(poll(&p, 1, 20000), 1);
+	until_counted(1);
+	close(fd);
+	others_are_served();
+	sides_close();
+}
+
 /* Closing the listener ends those who were not heard, and leaves alone whom the program knows. */
 static void listener_closed(void **state)
 {
@@ -437,6 +473,7 @@ int main(void)
 		cmocka_unit_test(never_ready),
 		cmocka_unit_test(too_many),
 		cmocka_unit_test(too_many_questions),
+		cmocka_unit_test(no_descriptor_left),
 		cmocka_unit_test(listener_closed),
 		cmocka_unit_test(wrong_answers),
 	};
