@@ -20,6 +20,12 @@ test_connect_test_convert_CPPFLAGS = $(TEST_CPPFLAGS)
 test_connect_test_convert_LDADD = $(TEST_LDADD)
 TESTS += test/connect/test_convert
 
+check_PROGRAMS += test/connect/test_sleep
+test_connect_test_sleep_SOURCES = test/connect/test_sleep.c $(connect_sides) $(adapter_udp)
+test_connect_test_sleep_CPPFLAGS = $(TEST_CPPFLAGS)
+test_connect_test_sleep_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/connect/test_sleep
+
 check_PROGRAMS += test/connect/test_message
 test_connect_test_message_SOURCES = test/connect/test_message.c test/rwk_test.h
 test_connect_test_message_CPPFLAGS = $(TEST_CPPFLAGS)
