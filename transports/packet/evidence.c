@@ -21,7 +21,7 @@
 #include "packet/internal.h"
 
 #define LOOK_GAP (200 * 1000 * 1000ull) /* ns between looks */
-#define ALONE    (500 * 1000 * 1000ull) /* ns that others leave to the partner; up to as long again: each at its time */
+#define ALONE    (250 * 1000 * 1000ull) /* ns that others leave to the partner; up to as long again: each at its time */
 #define LOOKS    64
 
 static uint64_t key_of(uint32_t target, uint32_t srqn)
