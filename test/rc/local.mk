@@ -25,6 +25,12 @@ test_rc_test_order_gain_CPPFLAGS = $(TEST_CPPFLAGS)
 test_rc_test_order_gain_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_order_gain
 
+check_PROGRAMS += test/rc/test_order_random
+test_rc_test_order_random_SOURCES = test/rc/test_order_random.c $(rc_end)
+test_rc_test_order_random_CPPFLAGS = $(TEST_CPPFLAGS)
+test_rc_test_order_random_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/rc/test_order_random
+
 check_PROGRAMS += test/rc/test_own
 test_rc_test_own_SOURCES = test/rc/test_own.c test/rc/run.h $(rc_end)
 test_rc_test_own_CPPFLAGS = $(TEST_CPPFLAGS)
