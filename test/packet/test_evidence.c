@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * SRC: the evidence that the processes of a node have together. Ranks are processes that all share one domain, on this
- * host's loopback: each is connected to each, and has what it knows written into memory that the test looks into. With
- * `full` as its argument the test goes on, at random, for a minute.
+ * host's loopback: each is connected to each, and has what it knows written into memory that the test looks into.
  */
 #include "rwk_test.h"
 

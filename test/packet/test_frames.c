@@ -73,7 +73,10 @@ static void lengths(void **state)
 	}
 }
 
-/* Of many small sends between two progress calls the first goes out within the send, the others share a packet. */
+/*
+ * Of many small sends between two progress calls the first four go out within the send, the others share a packet; and
+ * after so many the next time only the first.
+ */
 static void small_ones_share(void **state)
 {
 	static const size_t eight[] = {8};
@@ -85,20 +88,21 @@ static void small_ones_share(void **state)
 	open_two(4224, NULL);
 	packets = rwk_sim_sent(ends_net, 1, 2);
 	frames = counts(0)->frames_out;
-	assert_int_equal(ends_send(ends_side(0, 1)), 0);
-	assert_int_equal(rwk_sim_sent(ends_net, 1, 2), packets + 1);
-	for (int i = 0; i < 100; i++)
+	for (unsigned i = 1; i <= 100; i++) {
 		assert_int_equal(ends_send(ends_side(0, 1)), 0);
-	assert_int_equal(rwk_sim_sent(ends_net, 1, 2), packets + 1);
+		assert_int_equal(rwk_sim_sent(ends_net, 1, 2), packets + (i < 4 ? i : 4));
+	}
 	ends_progress(ends[0]);
-	assert_int_equal(rwk_sim_sent(ends_net, 1, 2), packets + 2);
-	assert_int_equal(counts(0)->frames_out, frames + 2);
-	assert_int_equal(counts(0)->records_out, 101);
-	assert_int_equal(ends_send(ends_side(0, 1)), 0); /* the next at once, too */
-	assert_int_equal(rwk_sim_sent(ends_net, 1, 2), packets + 3);
+	assert_int_equal(rwk_sim_sent(ends_net, 1, 2), packets + 5);
+	assert_int_equal(counts(0)->frames_out, frames + 5);
+	assert_int_equal(counts(0)->records_out, 100);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(ends_send(ends_side(0, 1)), 0);
+		assert_int_equal(rwk_sim_sent(ends_net, 1, 2), packets + 6);
+	}
 	ends_settle();
 	assert_int_equal(ends_side(1, 0)->received, 102);
-	assert_int_equal(counts(1)->frames_in, frames + 3);
+	assert_int_equal(counts(1)->frames_in, frames + 7);
 	assert_int_equal(counts(1)->records_in, 102);
 	ends_close();
 }
@@ -107,20 +111,25 @@ static void small_ones_share(void **state)
 static void full_frame(void **state)
 {
 	static const size_t thirty[] = {30}; /* records of 46 and 54 bytes in turn */
-	uint64_t frames;
+	uint64_t frames, packets;
 
 	(void)state;
 	ends_lengths = thirty;
 	ends_lengths_count = 1;
 	open_two(512, NULL);
-	assert_int_equal(ends_send(ends_side(0, 1)), 0); /* without data, alone */
-	frames = counts(0)->frames_out;
-	for (int i = 0; i < 5; i++) /* 4 + 54 + 46 + 54 + 46 = 204 bytes: the fifth, of 54, does not fit */
+	for (int i = 0; i < 4; i++) /* alone */
 		assert_int_equal(ends_send(ends_side(0, 1)), 0);
+	frames = counts(0)->frames_out;
+	packets = rwk_sim_sent(ends_net, 1, 2);
+	for (int i = 0; i < 5; i++) /* 4 + 46 + 54 + 46 + 54 + 46 = 250 bytes */
+		assert_int_equal(ends_send(ends_side(0, 1)), 0);
+	assert_int_equal(rwk_sim_sent(ends_net, 1, 2), packets);
+	assert_int_equal(ends_send(ends_side(0, 1)), 0); /* of 54: does not fit */
 	assert_int_equal(counts(0)->frames_out, frames + 1);
+	assert_int_equal(rwk_sim_sent(ends_net, 1, 2), packets);
 	ends_settle();
 	assert_int_equal(counts(0)->frames_out, frames + 2);
-	assert_int_equal(ends_side(1, 0)->received, 6);
+	assert_int_equal(ends_side(1, 0)->received, 10);
 	ends_close();
 }
 

@@ -61,6 +61,7 @@ enum { RWK_WAY_LOSSY, RWK_WAY_STREAM, RWK_WAY_DOMAIN, RWK_WAYS };
 #define RWK_FRAMES_MAX      64u         /* frames of a channel that are under way; beyond it send says -EAGAIN */
 #define RWK_READ_BATCH      15u         /* packets of a Read Request: as many as the link sends in one go */
 #define RWK_SEND_MAX        65536u      /* bytes of a message that goes as a Send */
+#define RWK_RELIEF_MAX      (512u << 10) /* bytes of copies for a peer that is late */
 #define RWK_ROOM_PACKET     256u        /* bytes: a longer packet takes room in the receive buffer that counts */
 #define RWK_KEY_TABLES      64u         /* 4 million regions */
 #define RWK_RKEY_MARK       0x726f7065u /* in an rkey's second word: it is of this service */
@@ -162,9 +163,12 @@ struct rwk_packet_channel {
 	struct rwk_packet_taker *taker;  /* and this takes for it in our domain */
 	struct rwk_kept **kept;          /* early packets, from the first loss on */
 	struct rwk_request *frame;       /* records gather in it; NULL: none */
-	uint64_t flushed_in;             /* the port's epoch in which a frame was last sent from within a send */
+	uint64_t sent_in;                /* the port's epoch of the last send, */
+	uint16_t burst;                  /* how many sends it has had, */
+	uint8_t at_once;                 /* and how many more may go within the send */
 	uint32_t frames;                 /* under way */
 	uint32_t running;                /* requests under way that are no frames */
+	uint32_t copied;                 /* bytes of long messages under way that go on from copies */
 	int doom;                        /* 0, or the error with which it fails at the end of this progress */
 
 	struct rwk_packet_path path;
@@ -333,8 +337,8 @@ void rwk_packet_farewell(struct rwk_packet_channel *ch);
  */
 bool rwk_packet_detach(struct rwk_packet_channel *ch);
 /**
- * Who sends need not wait for a peer that answers late: long messages that run end now, and go on from copies. What the
- * client's credits allow bounds these. An upcall.
+ * Who sends need not wait for a peer that answers late: long messages that run end now, and go on from copies, of which
+ * there are at most RWK_RELIEF_MAX. An upcall.
  */
 void rwk_packet_relieve(struct rwk_packet_channel *ch);
 /** Tells a peer that has said good-bye that it was heard. */

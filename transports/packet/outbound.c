@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From messages to packets. A short message is copied into the channel's frame. The first frame after a progress is
- * sent within the send that began it, since somebody may wait for it; what follows before the next progress gathers
- * behind it and goes out together. A long message is a Send of its own, read where it lies until it is acknowledged.
+ * From messages to packets. A short message is copied into the channel's frame. The first few after a progress are sent
+ * within the send, since somebody may wait for them and the client may compute from then on; what follows before the
+ * next progress gathers behind them and goes out together. Of a client that sends by the dozen only the first goes at
+ * once. A long message is a Send of its own, read where it lies until it is acknowledged.
  */
 #include "packet/internal.h"
 
 enum { OP_QUEUED = 1, OP_RUNNING };
+
+#define AT_ONCE 4 /* sends between two progresses that go within the send; one after a burst of more than */
+#define BURST   16
 
 #define OP_STATE  0 /* words of rwk_op.service */
 #define OP_PARTS  1
@@ -142,16 +146,30 @@ static bool append(struct rwk_packet_channel *ch, const struct rwk_envelope *env
 	return true;
 }
 
+/** Another send of the client's: is it one of those that go at once? */
+static bool goes_at_once(struct rwk_packet_channel *ch)
+{
+	if (ch->sent_in != ch->port->epoch) {
+		ch->sent_in = ch->port->epoch;
+		ch->at_once = ch->burst > BURST ? 1 : AT_ONCE;
+		ch->burst = 0;
+	}
+	ch->burst += ch->burst <= BURST;
+	if (!ch->at_once)
+		return false;
+	ch->at_once--;
+	return true;
+}
+
 /** Sends what there is within a call of the client's, if that can be done without an upcall. */
 static void send_now(struct rwk_packet_channel *ch)
 {
 	struct rwk_port *port = ch->port;
 
-	if (port->inside || ch->flushed_in == port->epoch || (ch->uc && ch->running)) {
+	if (port->inside || !goes_at_once(ch) || (ch->uc && ch->running)) {
 		rwk_packet_stir(ch);
 		return;
 	}
-	ch->flushed_in = port->epoch;
 	port->now = 0;
 	port->inside = true;
 	rwk_packet_pump(ch);
@@ -370,6 +388,8 @@ void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
 		ch->running--;
 	if (kind == RWK_REQ_PULL)
 		rwk_packet_pull_part(r, status);
+	if (kind == RWK_REQ_COPY)
+		ch->copied -= (uint32_t)r->iov[1].iov_len;
 	if (kind == RWK_REQ_COPY || kind == RWK_REQ_PULL)
 		free(r->copy);
 	free_request(r);
@@ -406,6 +426,7 @@ static bool go_on_from_copy(struct rwk_request *r, int status)
 
 	if (r->kind != RWK_REQ_SEND || !copy_message(r))
 		return false;
+	r->ch->copied += (uint32_t)op->length;
 	r->kind = RWK_REQ_COPY;
 	r->op = NULL;
 	op->done(op, status);
@@ -414,8 +435,10 @@ static bool go_on_from_copy(struct rwk_request *r, int status)
 
 void rwk_packet_relieve(struct rwk_packet_channel *ch)
 {
+	if (ch->copied >= RWK_RELIEF_MAX)
+		return;
 	end_reading(ch);
-	for (struct rwk_list *l = ch->requests.next; l != &ch->requests; l = l->next)
+	for (struct rwk_list *l = ch->requests.next; l != &ch->requests && ch->copied < RWK_RELIEF_MAX; l = l->next)
 		go_on_from_copy(rwk_container_of(l, struct rwk_request, all), 0);
 }
 
