@@ -29,6 +29,8 @@ static uint8_t reserved(uint8_t opcode, size_t at)
 	switch (RWK_WIRE_CLASS(opcode)) {
 	case RWK_WIRE_SRC: /* XRCETH, where RC has none */
 		return at == 12 && rwk_wire_header_size(opcode) != rwk_wire_header_size(opcode & 0x1f) ? 0xff : 0;
+	case RWK_WIRE_OWN_SRC: /* requests alone, each with XRCETH */
+		return at == 12 ? 0xff : 0;
 	case RWK_WIRE_UD:
 		return at == 16 ? 0xff : 0;
 	case RWK_WIRE_CNP:
