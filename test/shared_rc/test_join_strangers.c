@@ -312,11 +312,11 @@ static void as_impostor(struct squatter *s, int door)
 		struct greeting greeting = {.magic = MAGIC, .version = s->version};
 		union {
 			struct cmsghdr align;
-			char bytes[CMSG_SPACE(3 * sizeof(int))];
+			char bytes[CMSG_SPACE(RWK_SRC_THINGS * sizeof(int))];
 		} control = {.align = {.cmsg_level = SOL_SOCKET,
 				     .cmsg_type = SCM_RIGHTS,
-				     .cmsg_len = CMSG_LEN(3 * sizeof(int))}};
-		const int things[3] = {door, door, door};
+				     .cmsg_len = CMSG_LEN(RWK_SRC_THINGS * sizeof(int))}};
+		const int things[RWK_SRC_THINGS] = {door, door, door, door};
 		struct iovec iov = {bytes, sizeof(bytes)};
 		struct msghdr msg = {.msg_iov = &iov,
 			.msg_iovlen = 1,
