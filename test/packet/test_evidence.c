@@ -32,6 +32,7 @@ struct rank {
 	_Atomic uint32_t srqn;
 	_Atomic uint32_t holder[RANKS]; /* SRQ number of each rank's holder, as this one sees it */
 	_Atomic unsigned streams;       /* TCP connections that it has */
+	_Atomic unsigned with;          /* a bit for each rank that it has a stream with */
 };
 
 static struct rank *ranks;
@@ -121,13 +122,17 @@ static unsigned count_streams(void)
 
 static void tell(struct rwk_port *port)
 {
+	unsigned with = 0;
+
 	ranks[me].streams = count_streams();
 	for (unsigned i = 0; i < RANKS; i++) {
 		struct rwk_packet_channel *ch = (struct rwk_packet_channel *)channels[i];
 
 		if (ch && ch->taker)
 			ranks[me].holder[i] = rwk_src_holder(port->view, ch->taker->target);
+		with |= ch && (ch->stream_open || ch->stream_asked) ? 1u << i : 0;
 	}
+	ranks[me].with = with;
 }
 
 /* A stream for each pair, as if each had had to look for all others. */
@@ -307,6 +312,21 @@ static void settle(void)
 	}
 }
 
+/* One that has no stream with rank i, nor is going to: it neither holds it nor is held by it. */
+static unsigned witness_of(unsigned i)
+{
+	double end = seconds() + PATIENCE;
+
+	for (;;) {
+		for (unsigned j = 0; j < RANKS; j++)
+			if (j != i && !(ranks[j].with & 1u << i) && !(ranks[i].with & 1u << j) && holder_of(i) != j &&
+				holder_of(j) != i)
+				return j;
+		assert_true(seconds() < end);
+		usleep(5000);
+	}
+}
+
 static void stop_all(unsigned who, int signal)
 {
 	for (unsigned i = 0; i < RANKS; i++)
@@ -320,16 +340,14 @@ static void stop_all(unsigned who, int signal)
  */
 static void killed(void **state)
 {
-	unsigned victim = 3, holder, witness = 5, stopped;
+	unsigned victim = 3, holder, witness, stopped;
 
 	(void)state;
 	begin();
 	for (unsigned i = 0; i < RANKS; i++)
 		ranks[i].reach = true;
 	settle();
-	/* No stream between the two, neither for the one nor for the other. */
-	while (holder_of(victim) == witness || holder_of(witness) == victim)
-		witness = (witness + 1) % RANKS == victim ? victim + 1 : (witness + 1) % RANKS;
+	witness = witness_of(victim);
 	stopped = living & ~(1u << victim | 1u << witness);
 	stop_all(stopped, SIGSTOP);
 	end_rank(victim);
