@@ -1,5 +1,6 @@
 libropewalk_core_la_SOURCES += \
 	src/base/barrier.h \
+	src/base/clock.h \
 	src/base/compiler.h \
 	src/base/copy.h \
 	src/base/interfaces.c src/base/interfaces.h \
@@ -8,4 +9,5 @@ libropewalk_core_la_SOURCES += \
 	src/base/log.c src/base/log.h \
 	src/base/param.c src/base/param.h \
 	src/base/pool.c src/base/pool.h \
-	src/base/process.c src/base/process.h
+	src/base/process.c src/base/process.h \
+	src/base/socket.c src/base/socket.h

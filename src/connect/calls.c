@@ -12,7 +12,7 @@
 
 static void start_waiting(struct rwk_connection *c)
 {
-	rwk_cm_set_due(c, rwk_cm_now() + (c->attr.timeout_ms ? c->attr.timeout_ms : TIMEOUT_MS) * MS);
+	rwk_cm_set_due(c, rwk_clock_now() + (c->attr.timeout_ms ? c->attr.timeout_ms : TIMEOUT_MS) * MS);
 }
 
 /* It is the client's: whoever calls it has had no error. */
@@ -51,7 +51,7 @@ static int begin(struct rwk_connection *c)
 		rc = rwk_cm_make_terms(c);
 	if (rc)
 		return rc;
-	rc = rwk_cm_connect(source, c->peer_ip, c->peer_port);
+	rc = rwk_socket_connect(source, c->peer_ip, c->peer_port);
 	if (rc < 0)
 		return rc;
 	c->fd = rc;
@@ -163,7 +163,7 @@ int rwk_convert(struct rwk_event_channel *ch, struct rwk_qp *qp, int fd, const s
 	if (!c)
 		return -ENOMEM;
 	c->mine.transport = RWK_TRANSPORT_STREAM;
-	rc = rwk_cm_peer(fd, c->peer_ip, &c->peer_port);
+	rc = rwk_socket_peer(fd, c->peer_ip, &c->peer_port);
 	if (!rc)
 		rc = rwk_cm_take_qp(c, qp, attr);
 	if (!rc)

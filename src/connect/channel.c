@@ -14,18 +14,9 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #define EVENTS 32
-
-rwk_time rwk_cm_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (rwk_time)t.tv_sec * 1000000000u + (rwk_time)t.tv_nsec;
-}
 
 int rwk_cm_watch(struct rwk_event_channel *ch, int fd, void *source, unsigned events, unsigned before)
 {
@@ -81,7 +72,7 @@ void rwk_cm_free_dead(struct rwk_event_channel *ch)
 
 static void tick(struct rwk_event_channel *ch)
 {
-	rwk_time now = rwk_cm_now();
+	rwk_time now = rwk_clock_now();
 	struct rwk_list *next;
 
 	if (now < ch->due)

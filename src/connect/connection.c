@@ -295,7 +295,7 @@ static void receive(struct rwk_connection *c)
 
 static void connected(struct rwk_connection *c)
 {
-	int rc = rwk_cm_connected(c->fd);
+	int rc = rwk_socket_connected(c->fd);
 
 	if (rc == -EAGAIN)
 		return;

@@ -2,8 +2,7 @@
 /*
  * What the files of the connection layer share. channel.c: event channels, what is done when one is polled, deadlines;
  * listener.c: listeners; connection.c: a connection's way from its beginning to its end; agree.c: what the two ends
- * agree on, and the qp's part; calls.c: what ropewalk.h has of connections; socket.c: what is wanted of the kernel;
- * message.c: the bytes.
+ * agree on, and the qp's part; calls.c: what ropewalk.h has of connections; message.c: the bytes. Sockets are base/socket.h's.
  *
  * A connection, as a client that connects sees it, and as a listener's:
  *
@@ -18,8 +17,10 @@
 
 #include "include/ropewalk.h"
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/list.h"
+#include "base/socket.h"
 #include "channel_adapter/stream.h"
 #include "connect/message.h"
 
@@ -101,7 +102,6 @@ struct rwk_connection {
 };
 
 /* channel.c */
-rwk_time rwk_cm_now(void);
 int rwk_cm_watch(struct rwk_event_channel *ch, int fd, void *source, unsigned events, unsigned before);
 void rwk_cm_due(struct rwk_event_channel *ch, rwk_time due); /* somebody waits until then */
 void rwk_cm_ring(struct rwk_event_channel *ch);
@@ -132,12 +132,5 @@ int rwk_cm_make_terms(struct rwk_connection *c);
 bool rwk_cm_agrees(const struct rwk_connection *c, const struct rwk_cm *accept);
 int rwk_cm_receive_packets(struct rwk_connection *c); /* RTR */
 int rwk_cm_enter(struct rwk_connection *c);           /* RDMA mode */
-
-/* socket.c: negative errno, or a descriptor */
-int rwk_cm_listen(const uint8_t ip[16], uint16_t port, uint16_t *got);
-int rwk_cm_accept_one(int listener, uint8_t ip[16], uint16_t *port);
-int rwk_cm_connect(const uint8_t source[16], const uint8_t ip[16], uint16_t port);
-int rwk_cm_connected(int fd);                            /* 0; -EAGAIN: not yet; why not */
-int rwk_cm_peer(int fd, uint8_t ip[16], uint16_t *port); /* 0; -EINVAL: no TCP; -ENOTCONN; -EBADF */
 
 #endif

@@ -60,7 +60,7 @@ static void welcome(struct rwk_listener *l, int fd, const uint8_t ip[16], uint16
 	c->peer_port = port;
 	l->stranger_count++;
 	rwk_list_append(&l->strangers, &c->visitor);
-	rwk_cm_set_due(c, rwk_cm_now() + l->timeout);
+	rwk_cm_set_due(c, rwk_clock_now() + l->timeout);
 	rwk_cm_watch_socket(c, EPOLLIN);
 	rwk_cm_event(c); /* it may be here already */
 }
@@ -71,10 +71,10 @@ void rwk_cm_accept(struct rwk_listener *l)
 	uint16_t port;
 
 	for (int i = 0; i < A_TURN; i++) {
-		int fd = rwk_cm_accept_one(l->fd, ip, &port);
+		int fd = rwk_socket_accept(l->fd, ip, &port);
 
 		if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS || fd == -ENOMEM) {
-			l->deaf_until = rwk_cm_now() + DEAF;
+			l->deaf_until = rwk_clock_now() + DEAF;
 			rwk_cm_watch(l->channel, l->fd, &l->source, 0, EPOLLIN);
 			rwk_cm_due(l->channel, l->deaf_until);
 		}
@@ -112,7 +112,7 @@ void rwk_cm_request(struct rwk_connection *c)
 	rwk_list_remove(&c->visitor);
 	rwk_list_append(&l->asking, &c->visitor);
 	c->state = ASKED;
-	rwk_cm_set_due(c, rwk_cm_now() + l->timeout);
+	rwk_cm_set_due(c, rwk_clock_now() + l->timeout);
 	rwk_cm_watch_socket(c, EPOLLRDHUP); /* what he says before he is answered stays where it is */
 	rwk_cm_tell(c, RWK_CONNECTION_REQUEST);
 }
@@ -131,7 +131,7 @@ int rwk_listen(struct rwk_event_channel *ch, const struct rwk_listen_attr *attr,
 		.backlog = attr->backlog ? attr->backlog : BACKLOG};
 	rwk_list_init(&l->strangers);
 	rwk_list_init(&l->asking);
-	rc = l->fd = rwk_cm_listen(rwk_ca_adapter_ip(ch->adapter), attr->port, &l->port);
+	rc = l->fd = rwk_socket_listen(rwk_ca_adapter_ip(ch->adapter), attr->port, &l->port);
 	if (rc < 0)
 		goto free_listener;
 	rc = rwk_cm_watch(ch, l->fd, &l->source, EPOLLIN, 0);

@@ -6,6 +6,5 @@ libropewalk_core_la_SOURCES += \
 	src/connect/connection.c \
 	src/connect/internal.h \
 	src/connect/listener.c \
-	src/connect/message.c src/connect/message.h \
-	src/connect/socket.c
+	src/connect/message.c src/connect/message.h
 EXTRA_DIST += src/connect/CONNECT.md

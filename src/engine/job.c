@@ -2,6 +2,7 @@
 #include "engine/job.h"
 
 #include "base/log.h"
+#include "base/socket.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -81,17 +82,9 @@ static struct {
 /* IPv4 or IPv6 into 16 bytes; false for other families. */
 static bool take_ip(const struct sockaddr *from, uint8_t ip[16])
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	uint16_t port;
 
-	if (!from)
-		return false;
-	if (from->sa_family == AF_INET) {
-		memcpy(ip, mapped, sizeof(mapped));
-		memcpy(ip + 12, &((const struct sockaddr_in *)(const void *)from)->sin_addr, 4);
-	} else if (from->sa_family == AF_INET6) {
-		memcpy(ip, &((const struct sockaddr_in6 *)(const void *)from)->sin6_addr, 16);
-	}
-	return from->sa_family == AF_INET || from->sa_family == AF_INET6;
+	return from && rwk_socket_address_parts(from, ip, &port);
 }
 
 /* What cannot be had now is asked for again later; until then the last answer holds. */

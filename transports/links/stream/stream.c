@@ -8,7 +8,9 @@
  */
 #include "links/stream/internal.h"
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/socket.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -17,7 +19,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #define EVENTS        32
@@ -29,14 +30,6 @@
 static struct link *link_of(struct rwk_link *l)
 {
 	return rwk_container_of(l, struct link, pub);
-}
-
-static rwk_time now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (rwk_time)t.tv_sec * 1000000000u + (rwk_time)t.tv_nsec;
 }
 
 /*
@@ -121,7 +114,7 @@ static void free_stream(struct stream *s)
 /* Those that are dead, and those whose time to leave is over. */
 static void clear_away(struct link *l)
 {
-	rwk_time t = l->leaving ? now() : 0;
+	rwk_time t = l->leaving ? rwk_clock_now() : 0;
 	struct rwk_list *next;
 
 	for (struct rwk_list *n = l->all.next; n != &l->all; n = next) {
@@ -219,7 +212,7 @@ static void link_flush(struct rwk_link *pub)
 static rwk_time link_now(struct rwk_link *l)
 {
 	(void)l;
-	return now();
+	return rwk_clock_now();
 }
 
 static size_t link_pseudo(
@@ -297,34 +290,19 @@ int rwk_streams_open(struct rwk_link **out)
 	return 0;
 }
 
-static int set(int fd, int level, int option, int value)
-{
-	return setsockopt(fd, level, option, &value, sizeof(value)) ? -errno : 0;
-}
-
 /* 0 and the bytes of a segment; negative errno: it is no socket that we can use. */
 static int look_at(int fd, size_t *segment)
 {
-	struct sockaddr_storage peer;
-	socklen_t len = sizeof(peer);
-	int bytes, err;
-	socklen_t bytes_len = sizeof(bytes);
+	uint8_t ip[16];
+	uint16_t port;
+	int bytes = 0, err = rwk_socket_peer(fd, ip, &port);
+	socklen_t len = sizeof(bytes);
 
-	if (getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &bytes, &bytes_len))
-		return errno == EBADF ? -EBADF : -EINVAL;
-	if (getpeername(fd, (struct sockaddr *)&peer, &len))
-		return -ENOTCONN;
-	err = set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	if (err)
+		return err;
+	getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &bytes, &len);
 	*segment = bytes > 0 ? (size_t)bytes : 0;
-	return err;
-}
-
-static void keep_alive(int fd)
-{
-	set(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE);
-	set(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEP_INTERVAL);
-	set(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEP_COUNT);
-	set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	return rwk_socket_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 }
 
 int rwk_streams_take(struct rwk_link *pub, int fd, bool alone, void *owner, struct rwk_link_address *at)
@@ -347,7 +325,7 @@ int rwk_streams_take(struct rwk_link *pub, int fd, bool alone, void *owner, stru
 		free(s);
 		return err;
 	}
-	keep_alive(fd);
+	rwk_socket_keep_alive(fd, KEEP_IDLE, KEEP_INTERVAL, KEEP_COUNT);
 	l->taken++;
 	memcpy(s->at.byte, &l->taken, sizeof(l->taken));
 	rwk_list_append(&l->all, &s->all);
@@ -375,7 +353,7 @@ void rwk_streams_leave(struct rwk_link *pub, const struct rwk_link_address *at)
 		return;
 	leave_table(s);
 	s->state = LEAVING;
-	s->due = now() + LINGER;
+	s->due = rwk_clock_now() + LINGER;
 	s->link->leaving++;
 	rwk_frames_put_goodbye(s);
 	go_on_leaving(s);

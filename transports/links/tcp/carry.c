@@ -92,7 +92,7 @@ static bool put_kept(struct outbox *o, struct stream *s)
 static void watch_time(struct stream *s)
 {
 	if (s->due == NEVER)
-		rwk_stream_set_due(s, rwk_socket_now() + LOOK_EVERY);
+		rwk_stream_set_due(s, rwk_clock_now() + LOOK_EVERY);
 }
 
 void rwk_carry_flush(struct stream *s)
@@ -242,7 +242,7 @@ int rwk_carry_deliver(struct link *l, int budget)
 
 static void ended(struct stream *s, int err)
 {
-	int status = rwk_socket_broken(s->broke && s->broke != EPIPE ? s->broke : err);
+	int status = rwk_tcp_broken(s->broke && s->broke != EPIPE ? s->broke : err);
 
 	s->link->counts.broken++;
 	rwk_list_remove(&s->dirty);
@@ -306,12 +306,12 @@ void rwk_carry_leaving(struct stream *s)
 
 void rwk_carry_due(struct stream *s)
 {
-	if (rwk_socket_all_sent(s->fd) && !(s->out && s->out->end > s->out->at)) {
+	if (rwk_tcp_all_sent(s->fd) && !(s->out && s->out->end > s->out->at)) {
 		rwk_stream_set_due(s, NEVER);
-	} else if (rwk_socket_silent(s->fd)) {
+	} else if (rwk_tcp_silent(s->fd)) {
 		rwk_stream_tell(s, -ETIMEDOUT);
 		rwk_stream_part(s);
 	} else {
-		rwk_stream_set_due(s, rwk_socket_now() + LOOK_EVERY);
+		rwk_stream_set_due(s, rwk_clock_now() + LOOK_EVERY);
 	}
 }

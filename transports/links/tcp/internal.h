@@ -6,6 +6,7 @@
 #ifndef RWK_TCP_INTERNAL_H
 #define RWK_TCP_INTERNAL_H
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/list.h"
 #include "links/tcp/hello.h"
@@ -140,14 +141,13 @@ void rwk_carry_leaving(struct stream *s);          /* writes what is left, drops
 void rwk_carry_due(struct stream *s);              /* looks whether the peer's kernel still answers */
 
 /* socket.c: negative errno, or what they say */
-rwk_time rwk_socket_now(void);
-int rwk_socket_listen(struct link *l);
-int rwk_socket_accept(struct link *l, struct rwk_link_address *from); /* descriptor; the port in `from` is 0 */
-int rwk_socket_connect(const struct link *l, const struct rwk_link_address *to); /* descriptor; connects by and by */
-int rwk_socket_connected(int fd); /* 0; -EAGAIN not yet; -ECONNREFUSED, ... */
-void rwk_socket_keep_alive(int fd);
-bool rwk_socket_all_sent(int fd);
-bool rwk_socket_silent(int fd); /* nobody answers what was sent */
-int rwk_socket_broken(int err); /* errno of an open stream's socket to its word */
+int rwk_tcp_listen(struct link *l);
+int rwk_tcp_accept(struct link *l, struct rwk_link_address *from); /* descriptor; the port in `from` is 0 */
+int rwk_tcp_connect(const struct link *l, const struct rwk_link_address *to); /* descriptor; connects by and by */
+int rwk_tcp_connected(int fd); /* 0; -EAGAIN not yet; -ECONNREFUSED, ... */
+void rwk_tcp_keep_alive(int fd);
+bool rwk_tcp_all_sent(int fd);
+bool rwk_tcp_silent(int fd); /* nobody answers what was sent */
+int rwk_tcp_broken(int err); /* errno of an open stream's socket to its word */
 
 #endif

@@ -101,7 +101,7 @@ static void lacks_descriptors(struct link *l, const char *effect)
 
 void rwk_meet_begin(struct stream *s)
 {
-	int fd = rwk_socket_connect(s->link, &s->who);
+	int fd = rwk_tcp_connect(s->link, &s->who);
 
 	if (fd == -EMFILE || fd == -ENFILE) {
 		lacks_descriptors(s->link, "a peer is done without a stream to it");
@@ -114,7 +114,7 @@ void rwk_meet_begin(struct stream *s)
 	s->fd = fd;
 	s->state = CONNECTING;
 	s->got = 0;
-	rwk_stream_set_due(s, rwk_socket_now() + (s->asks ? ASK_TIME : s->link->attr.connect_ms * MS));
+	rwk_stream_set_due(s, rwk_clock_now() + (s->asks ? ASK_TIME : s->link->attr.connect_ms * MS));
 	rwk_stream_watch(s, true);
 }
 
@@ -132,7 +132,7 @@ static void wait_and_begin(struct stream *s, unsigned doublings)
 {
 	rwk_stream_close_socket(s);
 	s->state = WAITING;
-	rwk_stream_set_due(s, rwk_socket_now() + (FIRST_DELAY << (doublings < 6 ? doublings : 6)));
+	rwk_stream_set_due(s, rwk_clock_now() + (FIRST_DELAY << (doublings < 6 ? doublings : 6)));
 }
 
 static void try_again(struct stream *s)
@@ -149,12 +149,12 @@ static void lost_while_meeting(struct stream *s, int err)
 	if (err == -EPIPE || err == -ECONNRESET)
 		try_again(s);
 	else
-		fail(s, rwk_socket_broken(-err));
+		fail(s, rwk_tcp_broken(-err));
 }
 
 static void connecting(struct stream *s)
 {
-	int err = rwk_socket_connected(s->fd);
+	int err = rwk_tcp_connected(s->fd);
 	struct knock k;
 
 	if (err == -EAGAIN)
@@ -166,7 +166,7 @@ static void connecting(struct stream *s)
 			fail(s, err);
 		return;
 	}
-	rwk_socket_keep_alive(s->fd);
+	rwk_tcp_keep_alive(s->fd);
 	rwk_hello_knock(&k);
 	if (!say(s, &k, sizeof(k))) {
 		try_again(s);
@@ -286,7 +286,7 @@ static void stranger(struct stream *s)
 		return;
 	}
 	s->state = CHALLENGED;
-	rwk_stream_set_due(s, rwk_socket_now() + s->link->attr.stranger_ms * MS);
+	rwk_stream_set_due(s, rwk_clock_now() + s->link->attr.stranger_ms * MS);
 }
 
 static bool answer(struct stream *s, enum answer what)
@@ -414,7 +414,7 @@ static bool make_room(struct link *l)
 		return true;
 	oldest = rwk_container_of(l->half.next, struct stream, half);
 	until = oldest->due - l->attr.stranger_ms * MS + STRANGERS_TIME;
-	if (rwk_socket_now() < until) {
+	if (rwk_clock_now() < until) {
 		be_deaf(l, until);
 		return false;
 	}
@@ -435,7 +435,7 @@ static void let_in(struct link *l, int fd, const struct rwk_link_address *from)
 	s->who = *from;
 	rwk_list_append(&l->half, &s->half);
 	l->half_count++;
-	rwk_stream_set_due(s, rwk_socket_now() + l->attr.stranger_ms * MS);
+	rwk_stream_set_due(s, rwk_clock_now() + l->attr.stranger_ms * MS);
 	rwk_stream_watch(s, false);
 	rwk_meet_event(s);
 }
@@ -445,14 +445,14 @@ void rwk_meet_accept(struct link *l)
 	struct rwk_link_address from;
 
 	for (int i = 0; i < ACCEPTS && make_room(l); i++) {
-		int fd = rwk_socket_accept(l, &from);
+		int fd = rwk_tcp_accept(l, &from);
 
 		if (fd >= 0) {
 			let_in(l, fd, &from);
 		} else if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS || fd == -ENOMEM) {
 			lacks_descriptors(l, "peers who connect have to wait");
 			l->counts.accept_full++;
-			be_deaf(l, rwk_socket_now() + DEAF_TIME);
+			be_deaf(l, rwk_clock_now() + DEAF_TIME);
 			return;
 		} else if (fd == -EAGAIN) {
 			return;

@@ -337,7 +337,7 @@ static int link_progress(struct rwk_link *pub, int budget)
 		tell_words(l);
 	}
 	if (l->due != NEVER) {
-		rwk_time now = rwk_socket_now();
+		rwk_time now = rwk_clock_now();
 
 		if (now >= l->due)
 			tick(l, now);
@@ -380,7 +380,7 @@ static void link_flush(struct rwk_link *pub)
 static rwk_time link_now(struct rwk_link *l)
 {
 	(void)l;
-	return rwk_socket_now();
+	return rwk_clock_now();
 }
 
 /** TCP has checked the bytes. */
@@ -471,7 +471,7 @@ static int open_descriptors(struct link *l)
 {
 	int err;
 
-	l->listener = rwk_socket_listen(l);
+	l->listener = rwk_tcp_listen(l);
 	if (l->listener < 0)
 		return l->listener;
 	l->epoll = epoll_create1(EPOLL_CLOEXEC);
