@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Any bytes on a stream of packets (transports/links/stream), coming in pieces that the input chooses. What must hold:
- * no packet is longer than there may be, packets are the bytes that came, in order, and what is no frame ends the
- * stream. What a packet says is for others to look at (fuzz_wire).
+ * Any bytes on a stream of packets (transports/framing.h), coming in pieces that the input chooses. What must hold: no
+ * packet is longer than there may be, packets are the bytes that came, in order, and what is no frame ends the stream.
+ * What a packet says is for others to look at (fuzz_wire).
  */
 #include <errno.h>
 #include <stdint.h>
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "links/stream/internal.h"
+#include "framing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
@@ -26,57 +26,51 @@ static void must(int holds)
 		abort();
 }
 
-/* In place of stream.c. */
-void rwk_streams_end(struct stream *s, int err)
-{
-	must(!status);
-	status = err;
-	s->link->reading = NULL;
-}
-
-void rwk_streams_drop(struct stream *s)
-{
-	(void)s;
-	abort();
-}
-
-void rwk_streams_watch_out(struct stream *s, bool wanted)
-{
-	(void)s;
-	(void)wanted;
-}
-
-static void on_packet(void *user, const struct rwk_link_address *from, const void *packet, size_t len)
+static void look_at_packet(const uint8_t *packet, size_t len)
 {
 	uint32_t written;
 
-	(void)user;
-	(void)from;
-	must(!status && len <= RWK_STREAMS_MTU && delivered + FRAME_HEAD + len <= input_len);
-	memcpy(&written, input + delivered, FRAME_HEAD);
-	must(written == len && !memcmp(packet, input + delivered + FRAME_HEAD, len));
-	delivered += FRAME_HEAD + len;
+	must(len <= RWK_FRAME_MAX && delivered + RWK_FRAME_HEAD + len <= input_len);
+	memcpy(&written, input + delivered, RWK_FRAME_HEAD);
+	must(written == len && !memcmp(packet, input + delivered + RWK_FRAME_HEAD, len));
+	delivered += RWK_FRAME_HEAD + len;
 }
 
 /* What is left when all was read: the beginning of a frame, or what ended the stream. */
-static void look_at_rest(const struct stream *s)
+static void look_at_rest(const struct rwk_frame_part *part)
 {
 	uint32_t next = 0;
 
-	if (status == -ECONNRESET || !status) {
-		must(s->part_len == input_len - delivered && s->part_len < FRAME_HEAD + RWK_STREAMS_MTU);
+	if (!status) {
+		must(part->len == input_len - delivered && part->len < RWK_FRAME_HEAD + RWK_FRAME_MAX);
 		return;
 	}
-	must(input_len - delivered >= FRAME_HEAD);
-	memcpy(&next, input + delivered, FRAME_HEAD);
-	must(status == (next == GOODBYE ? -ESHUTDOWN : -EPROTO));
-	must(next > RWK_STREAMS_MTU);
+	must(input_len - delivered >= RWK_FRAME_HEAD);
+	memcpy(&next, input + delivered, RWK_FRAME_HEAD);
+	must(status == (next == RWK_FRAME_GOODBYE ? -ESHUTDOWN : -EPROTO));
+	must(next > RWK_FRAME_MAX);
+}
+
+/* All that has come. */
+static void deliver(struct rwk_frame_reader *r, struct rwk_frame_part *part, int fd)
+{
+	const uint8_t *packet;
+	size_t len;
+	int err;
+
+	while (!status && rwk_frame_read(r, part, fd) > 0) {
+		while (!(err = rwk_frame_next(r, &packet, &len)))
+			look_at_packet(packet, len);
+		must(!r->part);
+		if (err != -EAGAIN)
+			status = err;
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
-	static struct link link;
-	struct stream s = {.link = &link};
+	static struct rwk_frame_reader reader;
+	struct rwk_frame_part part = {0};
 	size_t step = len ? 1 + bytes[0] * 17u : 1;
 	int pair[2];
 
@@ -84,29 +78,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	input_len = len;
 	delivered = 0;
 	status = 0;
-	link.pub.packet = on_packet;
-	link.reading = NULL;
 	must(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
-	s.fd = pair[0];
 	for (size_t at = 0; at < len && !status; at += step) {
 		size_t n = len - at < step ? len - at : step;
 
 		must(send(pair[1], bytes + at, n, 0) == (ssize_t)n);
-		for (int i = 0; i < 4 && !status; i++) { /* a budget of 1, and of many */
-			if (link.reading)
-				rwk_frames_deliver(&link, i ? 1000000 : 1);
-			else
-				rwk_frames_read(&s, i ? 1000000 : 1);
-		}
+		deliver(&reader, &part, pair[0]);
 	}
+	look_at_rest(&part);
 	close(pair[1]);
-	if (!status)
-		look_at_rest(&s);
-	if (!status)
-		rwk_frames_read(&s, 1000000);
-	must(status);
-	look_at_rest(&s);
+	must(status || rwk_frame_read(&reader, &part, pair[0]) == 0);
 	close(pair[0]);
-	free(s.part);
+	rwk_frame_part_close(&part);
 	return 0;
 }

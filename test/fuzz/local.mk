@@ -30,7 +30,7 @@ test_fuzz_fuzz_rma_CPPFLAGS = $(AM_CPPFLAGS)
 test_fuzz_fuzz_rma_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_rma_LDFLAGS = -fsanitize=fuzzer,address,undefined
 
-test_fuzz_fuzz_stream_SOURCES = test/fuzz/fuzz_stream.c transports/links/stream/frames.c
+test_fuzz_fuzz_stream_SOURCES = test/fuzz/fuzz_stream.c transports/framing.c
 test_fuzz_fuzz_stream_CPPFLAGS = $(AM_CPPFLAGS)
 test_fuzz_fuzz_stream_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_stream_LDFLAGS = -fsanitize=fuzzer,address,undefined

@@ -5,6 +5,12 @@ test_links_test_sim_CPPFLAGS = $(TEST_CPPFLAGS)
 test_links_test_sim_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/links/test_sim
 
+check_PROGRAMS += test/links/test_framing
+test_links_test_framing_SOURCES = test/links/test_framing.c test/rwk_test.h
+test_links_test_framing_CPPFLAGS = $(TEST_CPPFLAGS)
+test_links_test_framing_LDADD = $(TEST_LDADD)
+TESTS += test/links/test_framing
+
 # Channel services over the simulated network: its own, and packets.
 links_ends = test/links/ends.c test/links/ends.h test/packet/sim_packet.c test/packet/sim_packet.h test/packet/sim_domain.c test/packet/sim_domain.h test/rwk_test.h
 

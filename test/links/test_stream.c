@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define GOODBYE UINT32_MAX
+#define GOODBYE RWK_FRAME_GOODBYE
 #define MSS     1460 /* what is asked for */
 
 struct end {

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define GOODBYE UINT32_MAX
+#define GOODBYE RWK_FRAME_GOODBYE
 
 static struct sockaddr_in at_port(uint16_t port)
 {

@@ -5,14 +5,12 @@
 
 #include "base/compiler.h"
 #include "base/list.h"
+#include "framing.h"
 #include "links/stream/stream.h"
 
 #include <uthash.h>
 
-#define READ_BYTES 65536u
-#define FRAME_HEAD 4u         /* bytes: the length of what follows */
-#define GOODBYE    UINT32_MAX /* in place of a length */
-#define OUT_BYTES  262144u
+#define OUT_BYTES 262144u
 
 enum state {
 	OPEN,    /* in the table */
@@ -39,12 +37,10 @@ struct stream {
 	size_t segment; /* bytes */
 	bool alone;     /* one frame a segment */
 	/* What is to go, out[out_at] to out[out_end]: first the rest of a segment that has begun to go, then frames. */
-	uint8_t *out; /* OUT_BYTES + FRAME_HEAD, so that there is always room for the good-bye */
+	uint8_t *out; /* OUT_BYTES + RWK_FRAME_HEAD, so that there is always room for the good-bye */
 	size_t out_at, out_end, rest;
 
-	uint8_t *part; /* the beginning of a frame whose rest has not come; FRAME_HEAD + RWK_STREAMS_MTU bytes, or NULL
-			*/
-	size_t part_len;
+	struct rwk_frame_part part;
 };
 
 struct link {
@@ -57,10 +53,7 @@ struct link {
 	struct rwk_list all, dirty, words;
 	unsigned leaving; /* of `all` */
 	bool any_dead;
-	/* What was read from `reading` and is not delivered yet. */
-	struct stream *reading;
-	size_t read_at, read_end;
-	uint8_t bytes[FRAME_HEAD + RWK_STREAMS_MTU + READ_BYTES];
+	struct rwk_frame_reader in;
 };
 
 /* stream.c */

@@ -56,8 +56,7 @@ static void leave_table(struct stream *s)
 	rwk_list_remove(&s->dirty);
 	if (l->last == s)
 		l->last = NULL;
-	if (l->reading == s)
-		l->reading = NULL;
+	rwk_frame_forget(&l->in, &s->part);
 }
 
 static int watch(struct stream *s, int what, bool out)
@@ -107,7 +106,7 @@ static void free_stream(struct stream *s)
 		close_socket(s);
 	rwk_list_remove(&s->all);
 	free(s->out);
-	free(s->part);
+	rwk_frame_part_close(&s->part);
 	free(s);
 }
 
@@ -167,14 +166,14 @@ static int stream_event(struct stream *s, unsigned events, int budget)
 		return 0;
 	if (events & EPOLLOUT)
 		rwk_frames_flush(s);
-	return budget > 0 && !s->link->reading ? rwk_frames_read(s, budget) : 0;
+	return budget > 0 && !s->link->in.part ? rwk_frames_read(s, budget) : 0;
 }
 
 static int link_progress(struct rwk_link *pub, int budget)
 {
 	struct link *l = link_of(pub);
 	struct epoll_event event[EVENTS];
-	int done = l->reading ? rwk_frames_deliver(l, budget) : 0;
+	int done = l->in.part ? rwk_frames_deliver(l, budget) : 0;
 	int n = epoll_wait(l->epoll, event, EVENTS, 0);
 
 	for (int i = 0; i < n; i++)
@@ -188,7 +187,7 @@ static int link_progress(struct rwk_link *pub, int budget)
 static size_t link_mtu(struct rwk_link *pub, const struct rwk_link_address *to)
 {
 	const struct stream *s = find(link_of(pub), to);
-	size_t most = s && s->segment > FRAME_HEAD ? s->segment - FRAME_HEAD : 0;
+	size_t most = s && s->segment > RWK_FRAME_HEAD ? s->segment - RWK_FRAME_HEAD : 0;
 
 	return most < RWK_STREAMS_MTU ? most : RWK_STREAMS_MTU;
 }
@@ -229,7 +228,7 @@ static size_t link_pseudo(
 
 static int link_arm(struct rwk_link *pub)
 {
-	return link_of(pub)->reading ? -EAGAIN : 0;
+	return link_of(pub)->in.part ? -EAGAIN : 0;
 }
 
 static int link_wait_fd(struct rwk_link *pub, int i)
@@ -318,7 +317,7 @@ int rwk_streams_take(struct rwk_link *pub, int fd, bool alone, void *owner, stru
 	if (!s)
 		return -ENOMEM;
 	*s = (struct stream){.link = l, .fd = fd, .owner = owner, .segment = segment, .alone = alone};
-	s->out = malloc(OUT_BYTES + FRAME_HEAD);
+	s->out = malloc(OUT_BYTES + RWK_FRAME_HEAD);
 	err = s->out ? watch(s, EPOLL_CTL_ADD, false) : -ENOMEM;
 	if (err) {
 		free(s->out);

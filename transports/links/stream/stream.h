@@ -26,11 +26,12 @@
 #ifndef RWK_LINKS_STREAM_H
 #define RWK_LINKS_STREAM_H
 
+#include "framing.h"
 #include "link.h"
 
 #include <stdbool.h>
 
-#define RWK_STREAMS_MTU 4224u /* bytes of the longest packet */
+#define RWK_STREAMS_MTU RWK_FRAME_MAX /* bytes of the longest packet */
 
 /**
  * Makes a link without a stream. `packet`, `word` and `user` of the link are the caller's to set before the first

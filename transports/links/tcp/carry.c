@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An open stream: frames of a length (4 bytes, little-endian) and a packet of so many bytes; the length GOODBYE, with
- * nothing behind it, ends the stream in good order.
+ * An open stream: the frames of framing.h.
  *
  * Out: what send takes lies in pieces until flush, which gives them to the socket at once; what the socket has no room
  * for is copied, and goes when the socket says that there is room. Whoever cannot write any more leaves it to reading
  * to say why: a goodbye may be there to be read.
  *
- * In: the link has one buffer. What was read into it from one stream is delivered before anything else is read; the
- * beginning of a frame whose rest has not come is kept with its stream.
+ * In: framing.h's reader.
  */
 #include "links/tcp/internal.h"
 
@@ -68,7 +66,7 @@ static size_t put(struct stream *s, const struct iovec *iov, int count, size_t l
 	n = sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 	if (n >= 0)
 		return (size_t)n;
-	if (errno == EAGAIN || errno == EINTR || errno == ENOBUFS || errno == ENOMEM)
+	if (rwk_frame_no_room(errno))
 		return 0;
 	s->broke = errno;
 	return len;
@@ -135,20 +133,20 @@ static void copy_piece(struct outbox *o, const void *from, size_t len)
 static bool has_room(const struct outbox *o, int count, size_t copies, size_t len)
 {
 	return o->pieces + count + 1 <= OUT_PIECES && o->copied + copies <= OUT_COPIES &&
-	       o->end - o->at + o->in_pieces + FRAME_HEAD + len <= OUT_BYTES;
+	       o->end - o->at + o->in_pieces + RWK_FRAME_HEAD + len <= OUT_BYTES;
 }
 
 int rwk_carry_send(struct stream *s, const struct iovec *iov, int count)
 {
 	struct outbox *o = s->out;
-	size_t len = 0, copies = FRAME_HEAD;
+	size_t len = 0, copies = RWK_FRAME_HEAD;
 	uint32_t head;
 
 	for (int i = 0; i < count; i++) {
 		len += iov[i].iov_len;
 		copies += iov[i].iov_len <= RWK_LINK_COPIED ? iov[i].iov_len : 0;
 	}
-	if (len > RWK_TCP_MTU || count >= OUT_PIECES)
+	if (len > RWK_FRAME_MAX || count >= OUT_PIECES)
 		return -EMSGSIZE;
 	if (!o)
 		o = s->out = calloc(1, sizeof(*o));
@@ -162,7 +160,7 @@ int rwk_carry_send(struct stream *s, const struct iovec *iov, int count)
 		}
 	}
 	head = (uint32_t)len;
-	copy_piece(o, &head, FRAME_HEAD);
+	copy_piece(o, &head, RWK_FRAME_HEAD);
 	for (int i = 0; i < count; i++) {
 		if (iov[i].iov_len > RWK_LINK_COPIED)
 			add_piece(o, iov[i].iov_base, iov[i].iov_len);
@@ -180,60 +178,26 @@ int rwk_carry_send(struct stream *s, const struct iovec *iov, int count)
  * In.
  */
 
-/* The rest, which is no whole frame, waits with its stream for what follows. */
-static void keep_part(struct link *l, struct stream *s)
-{
-	size_t len = l->read_end - l->read_at;
-
-	l->reading = NULL;
-	if (len && !s->part)
-		s->part = malloc(FRAME_HEAD + RWK_TCP_MTU);
-	if (len && !s->part) {
-		rwk_stream_tell(s, -ENOMEM);
-		rwk_stream_part(s);
-		return;
-	}
-	if (len)
-		memcpy(s->part, l->bytes + l->read_at, len);
-	s->part_len = len;
-}
-
-/* What is wrong with the stream, or -EAGAIN: no whole frame is here; 0 and its length. */
-static int next_frame(const struct link *l, uint32_t *len)
-{
-	size_t here = l->read_end - l->read_at;
-
-	if (here < FRAME_HEAD)
-		return -EAGAIN;
-	memcpy(len, l->bytes + l->read_at, FRAME_HEAD);
-	if (*len == GOODBYE)
-		return -ESHUTDOWN;
-	if (*len > RWK_TCP_MTU)
-		return -EPROTO;
-	return here < FRAME_HEAD + *len ? -EAGAIN : 0;
-}
-
 int rwk_carry_deliver(struct link *l, int budget)
 {
-	struct stream *s = l->reading;
+	struct stream *s = NULL;
+	const uint8_t *packet;
 	int done = 0, err = 0;
-	uint32_t len;
+	size_t len;
 
-	while (s && l->reading == s && done < budget) {
-		err = next_frame(l, &len);
+	while (l->in.part && done < budget) {
+		s = rwk_container_of(l->in.part, struct stream, part);
+		err = rwk_frame_next(&l->in, &packet, &len);
 		if (err)
 			break;
 		l->counts.packets_in++;
 		l->counts.bytes_in += len;
-		l->read_at += FRAME_HEAD + len;
 		done++;
-		l->pub.packet(l->pub.user, &s->who, l->bytes + l->read_at - len, len);
+		l->pub.packet(l->pub.user, &s->who, packet, len);
 	}
-	if (err == -EAGAIN) {
-		keep_part(l, s);
-	} else if (err == -ESHUTDOWN) {
+	if (err == -ESHUTDOWN) {
 		rwk_stream_end(s, err);
-	} else if (err) {
+	} else if (err && err != -EAGAIN) {
 		rwk_stream_tell(s, err);
 		rwk_stream_part(s);
 	}
@@ -254,22 +218,13 @@ static void ended(struct stream *s, int err)
 
 static int receive(struct stream *s, int budget)
 {
-	struct link *l = s->link;
-	ssize_t n = recv(s->fd, l->bytes + s->part_len, READ_BYTES, MSG_DONTWAIT);
+	ssize_t n = rwk_frame_read(&s->link->in, &s->part, s->fd);
 
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return 0;
-	if (n <= 0) {
-		ended(s, n ? errno : 0);
-		return 0;
-	}
-	if (s->part_len)
-		memcpy(l->bytes, s->part, s->part_len);
-	l->reading = s;
-	l->read_at = 0;
-	l->read_end = s->part_len + (size_t)n;
-	s->part_len = 0;
-	return rwk_carry_deliver(l, budget);
+	if (n > 0)
+		return rwk_carry_deliver(s->link, budget);
+	if (n != -EAGAIN)
+		ended(s, (int)-n);
+	return 0;
 }
 
 int rwk_carry_event(struct stream *s, int budget)
@@ -285,22 +240,17 @@ int rwk_carry_event(struct stream *s, int budget)
 
 void rwk_carry_leaving(struct stream *s)
 {
-	static const uint32_t goodbye = GOODBYE;
-	struct iovec v = {(void *)&goodbye, FRAME_HEAD};
-	ssize_t n;
-	int rounds = 16; /* the rest another time */
+	static const uint32_t goodbye = RWK_FRAME_GOODBYE;
+	struct iovec v = {(void *)&goodbye, RWK_FRAME_HEAD};
 
 	if (s->say_goodbye && (!s->out || put_kept(s->out, s))) {
 		/* A socket takes four bytes or none, but for one that is broken. */
-		s->say_goodbye = put(s, &v, 1, FRAME_HEAD) == 0;
+		s->say_goodbye = put(s, &v, 1, RWK_FRAME_HEAD) == 0;
 		if (!s->say_goodbye)
 			shutdown(s->fd, SHUT_WR);
 	}
 	rwk_stream_watch(s, s->say_goodbye);
-	do
-		n = recv(s->fd, s->link->bytes, READ_BYTES, MSG_DONTWAIT | MSG_TRUNC);
-	while (n > 0 && --rounds);
-	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+	if (rwk_frame_drain(&s->link->in, s->fd))
 		rwk_stream_drop(s);
 }
 

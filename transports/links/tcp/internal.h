@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/list.h"
+#include "framing.h"
 #include "links/tcp/hello.h"
 #include "links/tcp/tcp.h"
 
@@ -18,9 +19,6 @@
 
 #define NEVER      UINT64_MAX
 #define MS         1000000ull /* ns */
-#define READ_BYTES 65536u
-#define FRAME_HEAD 4u         /* bytes: the length of what follows */
-#define GOODBYE    UINT32_MAX /* in place of a length */
 #define OUT_BYTES  262144u
 #define OUT_PIECES 64
 #define OUT_COPIES 16384u
@@ -85,8 +83,7 @@ struct stream {
 	size_t got;
 
 	struct outbox *out;
-	uint8_t *part; /* the beginning of a frame whose rest has not come; FRAME_HEAD + RWK_TCP_MTU bytes, or NULL */
-	size_t part_len;
+	struct rwk_frame_part part;
 };
 
 struct link {
@@ -105,10 +102,7 @@ struct link {
 	struct rwk_list all, timed, half, dirty, words;
 	struct stream *telling; /* whose word is being told; else NULL */
 	bool any_dead; /* of `all` */
-	/* What was read from `reading` and is not delivered yet. */
-	struct stream *reading;
-	size_t read_at, read_end;
-	uint8_t bytes[FRAME_HEAD + RWK_TCP_MTU + READ_BYTES];
+	struct rwk_frame_reader in;
 };
 
 /* tcp.c */

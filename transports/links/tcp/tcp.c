@@ -160,8 +160,7 @@ static void retire(struct stream *s)
 		rwk_list_remove(&s->half);
 		l->half_count--;
 	}
-	if (l->reading == s)
-		l->reading = NULL;
+	rwk_frame_forget(&l->in, &s->part);
 }
 
 void rwk_stream_drop(struct stream *s)
@@ -203,7 +202,7 @@ static void free_stream(struct stream *s)
 	if (s->out)
 		free(s->out->bytes);
 	free(s->out);
-	free(s->part);
+	rwk_frame_part_close(&s->part);
 	free(s);
 }
 
@@ -295,7 +294,7 @@ static int stream_event(struct stream *s, int budget)
 {
 	switch (s->state) {
 	case OPEN:
-		return budget > 0 && !s->link->reading ? rwk_carry_event(s, budget) : 0;
+		return budget > 0 && !s->link->in.part ? rwk_carry_event(s, budget) : 0;
 	case LEAVING:
 		rwk_carry_leaving(s);
 		return 0;
@@ -327,7 +326,7 @@ static int link_progress(struct rwk_link *pub, int budget)
 	struct epoll_event event[EVENTS];
 	int done = 0, n;
 
-	if (l->reading) {
+	if (l->in.part) {
 		done = rwk_carry_deliver(l, budget);
 		tell_words(l);
 	}
@@ -401,7 +400,7 @@ static int link_arm(struct rwk_link *pub)
 	struct link *l = link_of(pub);
 	struct itimerspec t = {.it_value = {0, 0}};
 
-	if (l->reading || !rwk_list_empty(&l->words))
+	if (l->in.part || !rwk_list_empty(&l->words))
 		return -EAGAIN;
 	if (l->due != NEVER) {
 		t.it_value.tv_sec = (time_t)(l->due / 1000000000u);

@@ -35,11 +35,12 @@
 #ifndef RWK_LINKS_TCP_H
 #define RWK_LINKS_TCP_H
 
+#include "framing.h"
 #include "link.h"
 
 #include <stdint.h>
 
-#define RWK_TCP_MTU 4224u /* bytes of the longest packet */
+#define RWK_TCP_MTU RWK_FRAME_MAX /* bytes of the longest packet */
 
 struct rwk_tcp_attr {
 	uint8_t ip[16];                 /* where to listen, and where streams come from: IPv6, or IPv4 mapped into it;
