@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-void rwk_ca_raise(struct rwk_adapter *a, struct event_source *source, enum rwk_event_type type)
+void rwk_ca_raise(struct rwk_adapter *a, struct event_source *source, enum rwk_async_event_type type)
 {
 	source->waiting |= 1u << type;
 	if (rwk_list_empty(&source->link))
@@ -24,16 +24,16 @@ void rwk_ca_forget_events(struct event_source *source)
 	rwk_list_remove(&source->link);
 }
 
-static struct rwk_event describe(struct event_source *source, enum rwk_event_type type)
+static struct rwk_async_event describe(struct event_source *source, enum rwk_async_event_type type)
 {
-	struct rwk_event e = {.type = type};
+	struct rwk_async_event e = {.type = type};
 
-	if (type == RWK_EVENT_SRQ_LIMIT) {
+	if (type == RWK_ASYNC_SRQ_LIMIT) {
 		e.srq = rwk_container_of(source, struct rwk_srq, events);
 		return e;
 	}
 	e.qp = rwk_container_of(source, struct rwk_qp, events);
-	if (type == RWK_EVENT_QP_LOST) {
+	if (type == RWK_ASYNC_QP_LOST) {
 		e.count = e.qp->lost;
 		e.qp->lost = 0;
 	} else {
@@ -43,10 +43,10 @@ static struct rwk_event describe(struct event_source *source, enum rwk_event_typ
 }
 
 /* The next one: of the object that has waited longest. */
-static struct rwk_event take(struct rwk_adapter *a)
+static struct rwk_async_event take(struct rwk_adapter *a)
 {
 	struct event_source *source = rwk_container_of(a->events.next, struct event_source, link);
-	enum rwk_event_type type = (enum rwk_event_type)__builtin_ctz(source->waiting);
+	enum rwk_async_event_type type = (enum rwk_async_event_type)__builtin_ctz(source->waiting);
 
 	source->waiting &= source->waiting - 1;
 	if (!source->waiting)
@@ -54,7 +54,7 @@ static struct rwk_event take(struct rwk_adapter *a)
 	return describe(source, type);
 }
 
-int rwk_event_poll(struct rwk_adapter *a, struct rwk_event *events, int max)
+int rwk_async_event_poll(struct rwk_adapter *a, struct rwk_async_event *events, int max)
 {
 	int n = 0;
 
@@ -65,7 +65,7 @@ int rwk_event_poll(struct rwk_adapter *a, struct rwk_event *events, int max)
 	return n;
 }
 
-int rwk_event_arm(struct rwk_adapter *a)
+int rwk_async_event_arm(struct rwk_adapter *a)
 {
 	rwk_ca_use(a, RWK_CA_ADAPTER, __func__);
 	rwk_ca_disarm(&a->event_sleeper);
@@ -73,7 +73,7 @@ int rwk_event_arm(struct rwk_adapter *a)
 	return rwk_list_empty(&a->events) ? rwk_ca_arm(&a->event_sleeper) : -EAGAIN;
 }
 
-int rwk_event_fd(struct rwk_adapter *a)
+int rwk_async_event_fd(struct rwk_adapter *a)
 {
 	rwk_ca_use(a, RWK_CA_ADAPTER, __func__);
 	return rwk_ca_sleeper_fd(&a->event_sleeper);
@@ -82,7 +82,7 @@ int rwk_event_fd(struct rwk_adapter *a)
 void rwk_ca_below_limit(struct rwk_srq *srq)
 {
 	srq->limit = 0;
-	rwk_ca_raise(srq->adapter, &srq->events, RWK_EVENT_SRQ_LIMIT);
+	rwk_ca_raise(srq->adapter, &srq->events, RWK_ASYNC_SRQ_LIMIT);
 }
 
 int rwk_srq_set_limit(struct rwk_srq *srq, uint32_t limit)

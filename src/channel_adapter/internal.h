@@ -298,7 +298,7 @@ bool rwk_ca_claim(struct rwk_cq *cq);
 void rwk_ca_complete(struct rwk_cq *cq, const struct rwk_wc *wc);
 
 /** An event of that type waits at the source. */
-void rwk_ca_raise(struct rwk_adapter *a, struct event_source *source, enum rwk_event_type type);
+void rwk_ca_raise(struct rwk_adapter *a, struct event_source *source, enum rwk_async_event_type type);
 /** Nothing waits at it any more. */
 void rwk_ca_forget_events(struct event_source *source);
 

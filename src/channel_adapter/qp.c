@@ -72,7 +72,7 @@ static void on_lost(void *user)
 	struct rwk_qp *qp = user;
 
 	qp->lost++;
-	rwk_ca_raise(qp->adapter, &qp->events, RWK_EVENT_QP_LOST);
+	rwk_ca_raise(qp->adapter, &qp->events, RWK_ASYNC_QP_LOST);
 }
 
 /* Where do receives come from: the srqs of a domain (S1-3), one srq, or the qp's own queue? */
@@ -287,7 +287,7 @@ static void end_connection(struct rwk_qp *qp, enum rwk_qps before, enum rwk_qps 
 		rwk_ca_forget_events(&qp->events);
 		rwk_ca_unbind_all(qp);
 	} else if (before != state && qp->srq) {
-		rwk_ca_raise(qp->adapter, &qp->events, RWK_EVENT_QP_LAST_RECEIVE);
+		rwk_ca_raise(qp->adapter, &qp->events, RWK_ASYNC_QP_LAST_RECEIVE);
 	}
 }
 

@@ -50,9 +50,9 @@ static void on_failed(void *user, int err)
 
 	qp->error = err;
 	rwk_ca_flush_receives(qp);
-	rwk_ca_raise(qp->adapter, &qp->events, RWK_EVENT_QP_ERROR);
+	rwk_ca_raise(qp->adapter, &qp->events, RWK_ASYNC_QP_ERROR);
 	if (qp->srq)
-		rwk_ca_raise(qp->adapter, &qp->events, RWK_EVENT_QP_LAST_RECEIVE);
+		rwk_ca_raise(qp->adapter, &qp->events, RWK_ASYNC_QP_LAST_RECEIVE);
 	if (qp->stream)
 		qp->stream->failed(qp->stream, err);
 }

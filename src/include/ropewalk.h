@@ -113,20 +113,21 @@ RWK_API void rwk_adapter_get_counters(const struct rwk_adapter *a, struct rwk_ad
 /*
  * Asynchronous events: what happens to an object without a request of its own that could complete. They wait in the
  * objects themselves: so none is lost, the same event of the same object is there once until it is taken, and those of
- * an object that is destroyed (or reset) are gone with it. A cq is never overrun: what may complete has an entry.
+ * an object that is destroyed (or reset) are gone with it. A cq is never overrun: what may complete has an entry. What
+ * happens to connections comes by another way, the event channel (rwk_event_channel_poll).
  */
 
-enum rwk_event_type {
-	RWK_EVENT_QP_ERROR,        /* the qp went to ERR by itself; `error` says why */
-	RWK_EVENT_QP_LAST_RECEIVE, /* a qp with an srq is in ERR: what it had taken of the srq has completed, and it
+enum rwk_async_event_type {
+	RWK_ASYNC_QP_ERROR,        /* the qp went to ERR by itself; `error` says why */
+	RWK_ASYNC_QP_LAST_RECEIVE, /* a qp with an srq is in ERR: what it had taken of the srq has completed, and it
 				      takes no more */
-	RWK_EVENT_QP_LOST,         /* UC: so many messages of the peer's were lost (S0-11), as far as the numbers of
+	RWK_ASYNC_QP_LOST,         /* UC: so many messages of the peer's were lost (S0-11), as far as the numbers of
 				      packets tell: `count` */
-	RWK_EVENT_SRQ_LIMIT,       /* the srq has fewer receives than its limit, which is 0 again */
+	RWK_ASYNC_SRQ_LIMIT,       /* the srq has fewer receives than its limit, which is 0 again */
 };
 
-struct rwk_event {
-	enum rwk_event_type type;
+struct rwk_async_event {
+	enum rwk_async_event_type type;
 	int error;
 	uint64_t count;
 	struct rwk_qp *qp;   /* whose; NULL: an srq's */
@@ -134,11 +135,11 @@ struct rwk_event {
 };
 
 /** Does the adapter's work as rwk_cq_poll, then takes at most `max` events. Returns their number. Never waits. */
-RWK_API int rwk_event_poll(struct rwk_adapter *a, struct rwk_event *events, int max);
+RWK_API int rwk_async_event_poll(struct rwk_adapter *a, struct rwk_async_event *events, int max);
 /** To sleep until there are events: as rwk_cq_arm for completions. 0: it is armed; -EAGAIN: poll first. */
-RWK_API int rwk_event_arm(struct rwk_adapter *a);
+RWK_API int rwk_async_event_arm(struct rwk_adapter *a);
 /** The descriptor to sleep with, as rwk_cq_fd. A negative errno: -EMFILE, -ENOMEM. */
-RWK_API int rwk_event_fd(struct rwk_adapter *a);
+RWK_API int rwk_async_event_fd(struct rwk_adapter *a);
 
 /* ---- protection domain ---- */
 
@@ -333,7 +334,7 @@ RWK_API int rwk_srq_create(struct rwk_pd *pd, const struct rwk_srq_attr *attr, s
  */
 RWK_API int rwk_srq_destroy(struct rwk_srq *srq);
 /**
- * RWK_EVENT_SRQ_LIMIT comes once, as soon as fewer receives than that are posted, which may be at once; 0: never. 0;
+ * RWK_ASYNC_SRQ_LIMIT comes once, as soon as fewer receives than that are posted, which may be at once; 0: never. 0;
  * -EINVAL: more than receive_max.
  */
 RWK_API int rwk_srq_set_limit(struct rwk_srq *srq, uint32_t limit);

@@ -18,11 +18,11 @@ void ends_ip(uint8_t ip[16], uint8_t host)
 
 uint64_t ends_lost(const struct end *e)
 {
-	struct rwk_event event;
+	struct rwk_async_event event;
 	uint64_t lost = 0;
 
-	while (rwk_event_poll(e->adapter, &event, 1))
-		if (event.type == RWK_EVENT_QP_LOST)
+	while (rwk_async_event_poll(e->adapter, &event, 1))
+		if (event.type == RWK_ASYNC_QP_LOST)
 			lost += event.count;
 	return lost;
 }

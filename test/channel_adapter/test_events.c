@@ -9,7 +9,7 @@
 
 static bool is_readable(struct end *e)
 {
-	struct pollfd p = {.fd = rwk_event_fd(e->adapter), .events = POLLIN};
+	struct pollfd p = {.fd = rwk_async_event_fd(e->adapter), .events = POLLIN};
 
 	assert_true(p.fd >= 0);
 	return poll(&p, 1, 0) == 1;
@@ -26,45 +26,45 @@ static void work(void)
 }
 
 /* The only event that there is, after some work. */
-static struct rwk_event only(struct end *e)
+static struct rwk_async_event only(struct end *e)
 {
-	struct rwk_event event[2];
+	struct rwk_async_event event[2];
 
 	work();
-	assert_int_equal(rwk_event_poll(e->adapter, event, 2), 1);
+	assert_int_equal(rwk_async_event_poll(e->adapter, event, 2), 1);
 	return event[0];
 }
 
 static void none(struct end *e)
 {
-	struct rwk_event event;
+	struct rwk_async_event event;
 
 	work();
-	assert_int_equal(rwk_event_poll(e->adapter, &event, 1), 0);
+	assert_int_equal(rwk_async_event_poll(e->adapter, &event, 1), 0);
 }
 
 /* S4-1: an event names its object, and why it failed; the qp at the other end fails by itself, too. */
 static void qp_fails(void **state)
 {
-	struct rwk_event event;
+	struct rwk_async_event event;
 
 	(void)state;
 	ends_open(RWK_QP_RC);
 	none(&near);
-	assert_int_equal(rwk_event_arm(near.adapter), 0);
+	assert_int_equal(rwk_async_event_arm(near.adapter), 0);
 	assert_false(is_readable(&near));
 	assert_int_equal(
 		ends_request(&near, RWK_REQUEST_WRITE, 8, (uintptr_t)far.in, rwk_mr_key(far.in_mr) ^ 1u << 31), 0);
 	work();
 	assert_true(is_readable(&near));
-	assert_int_equal(rwk_event_arm(near.adapter), -EAGAIN);
+	assert_int_equal(rwk_async_event_arm(near.adapter), -EAGAIN);
 	event = only(&near);
-	assert_true(event.type == RWK_EVENT_QP_ERROR && event.qp == near.qp && !event.srq && event.error == -EACCES);
+	assert_true(event.type == RWK_ASYNC_QP_ERROR && event.qp == near.qp && !event.srq && event.error == -EACCES);
 	event = only(&far);
-	assert_true(event.type == RWK_EVENT_QP_ERROR && event.qp == far.qp && event.error == -EACCES);
+	assert_true(event.type == RWK_ASYNC_QP_ERROR && event.qp == far.qp && event.error == -EACCES);
 	none(&near);
 	none(&far);
-	assert_int_equal(rwk_event_arm(near.adapter), 0);
+	assert_int_equal(rwk_async_event_arm(near.adapter), 0);
 	assert_false(is_readable(&near));
 	ends_close();
 }
@@ -94,20 +94,20 @@ static void reset_forgets(void **state)
 /* S0-11: losses that nobody has heard of yet are one event, with their number. */
 static void losses(void **state)
 {
-	struct rwk_event event;
+	struct rwk_async_event event;
 
 	(void)state;
 	ends_open(RWK_QP_UC);
-	assert_int_equal(rwk_event_arm(far.adapter), 0);
+	assert_int_equal(rwk_async_event_arm(far.adapter), 0);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(ends_request(&near, RWK_REQUEST_SEND, 8, 0, 0), 0);
 	work();
 	assert_true(is_readable(&far));
 	event = only(&far);
-	assert_true(event.type == RWK_EVENT_QP_LOST && event.qp == far.qp && event.count == 3);
+	assert_true(event.type == RWK_ASYNC_QP_LOST && event.qp == far.qp && event.count == 3);
 	assert_int_equal(ends_request(&near, RWK_REQUEST_SEND, 8, 0, 0), 0);
 	event = only(&far);
-	assert_true(event.type == RWK_EVENT_QP_LOST && event.count == 1);
+	assert_true(event.type == RWK_ASYNC_QP_LOST && event.count == 1);
 	none(&far);
 	ends_close();
 }
@@ -162,7 +162,7 @@ static void send_some(unsigned count)
 /* The limit of an srq: an event once, as soon as there are fewer receives, and then none before it is set again. */
 static void srq_limit(void **state)
 {
-	struct rwk_event event;
+	struct rwk_async_event event;
 
 	open_with_srq(service_of(state));
 	assert_int_equal(rwk_srq_set_limit(srq, DEPTH + 1), -EINVAL);
@@ -172,13 +172,13 @@ static void srq_limit(void **state)
 	none(&far);
 	send_some(1);
 	event = only(&far);
-	assert_true(event.type == RWK_EVENT_SRQ_LIMIT && event.srq == srq && !event.qp);
+	assert_true(event.type == RWK_ASYNC_SRQ_LIMIT && event.srq == srq && !event.qp);
 	send_some(1);
 	none(&far);
 	assert_int_equal(rwk_srq_set_limit(srq, 1), 0);
 	none(&far);
 	assert_int_equal(rwk_srq_set_limit(srq, 2), 0); /* one is there */
-	assert_int_equal(only(&far).type, RWK_EVENT_SRQ_LIMIT);
+	assert_int_equal(only(&far).type, RWK_ASYNC_SRQ_LIMIT);
 	post_to_srq(2);
 	assert_int_equal(rwk_srq_set_limit(srq, 3), 0);
 	none(&far);
@@ -191,13 +191,13 @@ static void srq_limit(void **state)
 /* A qp of an srq that is in ERR says that it takes no receive any more; the srq's others stay where they are. */
 static void last_receive(void **state)
 {
-	struct rwk_event event;
+	struct rwk_async_event event;
 
 	open_with_srq(service_of(state));
 	post_to_srq(2);
 	assert_int_equal(rwk_qp_modify(far.qp, RWK_QPS_ERR, NULL), 0);
 	event = only(&far);
-	assert_true(event.type == RWK_EVENT_QP_LAST_RECEIVE && event.qp == far.qp && !event.error);
+	assert_true(event.type == RWK_ASYNC_QP_LAST_RECEIVE && event.qp == far.qp && !event.error);
 	assert_int_equal(rwk_qp_modify(far.qp, RWK_QPS_ERR, NULL), 0);
 	none(&far);
 	ends_quiet();
@@ -207,15 +207,15 @@ static void last_receive(void **state)
 /* One that fails by itself says both. */
 static void last_receive_of_failed(void **state)
 {
-	struct rwk_event event[3];
+	struct rwk_async_event event[3];
 
 	(void)state;
 	open_with_srq(RWK_QP_RC);
 	assert_int_equal(
 		ends_request(&near, RWK_REQUEST_WRITE, 8, (uintptr_t)far.in, rwk_mr_key(far.in_mr) ^ 1u << 31), 0);
 	work();
-	assert_int_equal(rwk_event_poll(far.adapter, event, 3), 2);
-	assert_true(event[0].type == RWK_EVENT_QP_ERROR && event[1].type == RWK_EVENT_QP_LAST_RECEIVE);
+	assert_int_equal(rwk_async_event_poll(far.adapter, event, 3), 2);
+	assert_true(event[0].type == RWK_ASYNC_QP_ERROR && event[1].type == RWK_ASYNC_QP_LAST_RECEIVE);
 	assert_true(event[0].qp == far.qp && event[1].qp == far.qp);
 	close_with_srq();
 }
