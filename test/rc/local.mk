@@ -43,6 +43,12 @@ test_rc_test_nonsense_CPPFLAGS = $(TEST_CPPFLAGS)
 test_rc_test_nonsense_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_nonsense
 
+check_PROGRAMS += test/rc/test_overtaken
+test_rc_test_overtaken_SOURCES = test/rc/test_overtaken.c test/rc/run.h $(rc_end)
+test_rc_test_overtaken_CPPFLAGS = $(TEST_CPPFLAGS)
+test_rc_test_overtaken_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/rc/test_overtaken
+
 check_PROGRAMS += test/rc/test_random
 test_rc_test_random_SOURCES = test/rc/test_random.c $(rc_end)
 test_rc_test_random_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -3,8 +3,8 @@
  * What un-ordered requests gain, on the virtual clock: messages of one packet are posted at a steady pace, and each is
  * timed from there to where it is done at the peer. The network loses packets, or has two ways of different length.
  *
- *     a ---- 10 us, some lost, some up to 8 us later ----> b
- *       <--- 10 us ---------------------------------------
+ *     a ---- 10 us, some lost, some up to 8 us later (far apart: 40 us) ----> b
+ *       <--- 10 us ------------------------------------------------------------
  *
  *   test_order_gain full    the figures in bench/README.md
  */
@@ -20,12 +20,14 @@
 static const struct {
 	const char *name;
 	uint32_t drop, reorder;
+	rwk_time by;
 } networks[] = {
-	{"no loss, one way", 0, 0},
-	{"0.1 % lost", 1000, 0},
-	{"1 % lost", 10000, 0},
-	{"two ways", 0, 500000},
-	{"two ways, 0.1 % lost", 1000, 500000},
+	{"no loss, one way", 0, 0, 0},
+	{"0.1 % lost", 1000, 0, 0},
+	{"1 % lost", 10000, 0, 0},
+	{"two ways", 0, 500000, 8000},
+	{"two ways, 0.1 % lost", 1000, 500000, 8000},
+	{"two ways, far apart", 0, 500000, 40000},
 };
 
 static const struct {
@@ -97,7 +99,7 @@ static struct times measure(unsigned network, unsigned way, unsigned type)
 	end_pair(sim, &attr, &a, &b);
 	there.drop = networks[network].drop;
 	there.reorder = networks[network].reorder;
-	there.reorder_by = 8000;
+	there.reorder_by = networks[network].by;
 	rwk_sim_set_path(sim, 1, 2, &there);
 	rwk_sim_set_path(sim, 2, 1, &back);
 	b->on_effect = on_effect;

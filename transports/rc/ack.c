@@ -4,8 +4,8 @@
  * ack_every packets or ack_delay. However many are due, one is sent, for all that is in order; behind the answers that
  * carry data, since it says that they have been sent.
  *
- * Between our own ends (SELECTIVE) its payload is a bitmap of what is kept behind the gap and how long this end has
- * waited (../wire/FORMAT.md).
+ * Between our own ends (SELECTIVE) its payload is a bitmap of what is kept behind the gap, whether something has come twice,
+ * and how long this end has waited (../wire/FORMAT.md).
  */
 #include "internal.h"
 
@@ -71,8 +71,11 @@ static uint32_t put_own(struct rwk_rc *qp, uint8_t *bytes, rwk_time now)
 	/* Of several processes that share a responder one may have looked at the clock before the other. */
 	rwk_time arrived = qp->responder->arrived;
 	uint64_t waited = now > arrived ? (now - arrived) / RWK_RC_US : 0;
-	uint32_t most = (1u << RWK_RC_SHARE_AT) - 1, delay = waited < most ? (uint32_t)waited : most;
+	uint32_t most = RWK_RC_REPEATED - 1, delay = waited < most ? (uint32_t)waited : most;
 	uint32_t word = (uint32_t)qp->responder->share << RWK_RC_SHARE_AT | delay;
+
+	if (qp->responder->repeated)
+		word |= RWK_RC_REPEATED;
 
 	for (unsigned i = 0; i < 4; i++)
 		bytes[len + i] = (uint8_t)(word >> (24 - 8 * i));
@@ -107,5 +110,6 @@ void rwk_rc_send_ack(struct rwk_rc *qp, rwk_time now)
 	r->unacked = 0;
 	r->ack_at = RWK_NEVER;
 	r->congested = false;
+	r->repeated = r->repeated && nak;
 	r->answer = fatal ? RWK_RC_ANSWER_FATAL : RWK_RC_ANSWER_NONE;
 }

@@ -75,9 +75,7 @@ static void late_not_lost(struct rwk_rc_requester *r)
 		for (uint32_t p = r->una; r->lost && p != r->next; p = rwk_psn_add(p, 1))
 			if (rwk_rc_bit(&r->is_lost, p))
 				rwk_rc_unmark(r, p, rwk_psn_add(p, 1));
-		r->ssthresh = r->cwnd_before;
-		r->cwnd = r->ssthresh < r->limit ? r->ssthresh : r->limit;
-		r->recover = r->una;
+		rwk_rc_window_restore(r);
 	}
 	if (!r->lost)
 		r->timed_out = false;
@@ -206,7 +204,9 @@ static void ack(struct rwk_rc *qp, const struct rwk_wire *w, const uint8_t *payl
 	}
 	word = get32(payload + len - 4);
 	share = word >> RWK_RC_SHARE_AT;
-	take_time(&qp->req, upto, now, (rwk_time)(word - (share << RWK_RC_SHARE_AT)) * RWK_RC_US);
+	take_time(&qp->req, upto, now, (rwk_time)(word & (RWK_RC_REPEATED - 1)) * RWK_RC_US);
+	if (rwk_unlikely(word & RWK_RC_REPEATED))
+		rwk_rc_guessed_wrong(&qp->req);
 	acknowledged(qp, w->psn, share, payload, len - 4, now);
 }
 
@@ -337,6 +337,7 @@ static void response(struct rwk_rc *qp, const struct rwk_wire *w, const uint8_t 
 	wr = rwk_psn_diff(w->psn, r->una) < 0 ? NULL : rwk_rc_find(qp, w->psn);
 	if (!wr || (r->own & RWK_RC_SELECTIVE && rwk_rc_bit(&r->has_settled, w->psn))) {
 		qp->counters.duplicates++;
+		rwk_rc_guessed_wrong(r);
 		return;
 	}
 	if (!rwk_rc_is_answered(wr)) {

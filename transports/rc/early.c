@@ -20,6 +20,7 @@ static void kept_again(struct rwk_rc *qp, const struct rwk_wire *w)
 	size_t len;
 
 	qp->counters.duplicates++;
+	qp->responder->repeated = true;
 	if (!rwk_rc_is_unordered(w) || !is_read(w))
 		return;
 	qp->host->kept(qp->user, w->psn % RWK_RC_WINDOW_MAX, &before, &len);
@@ -137,6 +138,7 @@ void rwk_rc_duplicate(struct rwk_rc *qp, const struct rwk_wire *w, rwk_time now)
 		rwk_rc_atomic_again(r, w->psn);
 		break;
 	default:
+		r->repeated = true;
 		rwk_rc_ack_now(r);
 	}
 }

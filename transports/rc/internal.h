@@ -35,8 +35,12 @@
 #define RWK_RC_US 1000u /* of rwk_time */
 #define RWK_RC_MS (1000u * 1000u)
 
-/** The share in the last word of an acknowledgement of our own, and in rwk_rc_take_ack's: the bits from 25 on. */
+/**
+ * The last word of an acknowledgement of our own, and rwk_rc_take_ack's: the share in the bits from 25 on, then one that
+ * says that a packet has come again that was here (always 0 in the latter).
+ */
 #define RWK_RC_SHARE_AT  25
+#define RWK_RC_REPEATED  (1u << 24)
 #define RWK_RC_SHARE_MAX 127u
 
 /** Read chunk without a limit: no message's packets may fill half the number space, with room for what follows. */
@@ -93,6 +97,9 @@ struct rwk_rc_requester {
 	uint8_t reads_out; /* Read Requests and atomics that are not answered in full */
 	bool marked;       /* a bit is set in one of the four below */
 	bool timing;       /* rtt_psn is under way */
+	uint16_t reach;    /* SELECTIVE: packets that may overtake one before it counts as lost */
+	uint8_t patience;  /* and quarters of a round trip that it may be late, */
+	uint8_t calm;      /* both as they are since so many losses */
 	rwk_time deadline; /* of timer */
 	rwk_time rtt_at;   /* when rtt_psn was sent */
 	uint32_t rtt_psn;
@@ -103,10 +110,11 @@ struct rwk_rc_requester {
 	uint8_t tries, rnr_tries;        /* since something was settled */
 	uint8_t backoff;                 /* time-outs in a row */
 	bool implied;                    /* strict: has gone back for a missing response, once for this una */
+	bool guessed;                    /* SELECTIVE: packets were sent again since others had overtaken them */
 	bool timed_out;                  /* SELECTIVE: all was marked lost by the clock, and nothing has come since */
 	uint16_t ssthresh, grown;
 	uint16_t limit;         /* SELECTIVE: what the peer lets us have of `window` now */
-	uint16_t cwnd_before;   /* timed_out: the window before that */
+	uint16_t cwnd_before;   /* timed_out, guessed: the window before that */
 	uint16_t settled, lost; /* bits set */
 	uint32_t chunk;         /* packets of a Read Request at most */
 	uint32_t high;          /* one behind the last packet known to have come, or whose answer has */
@@ -114,6 +122,7 @@ struct rwk_rc_requester {
 	uint32_t reorder_mark;  /* REORDER: holes before it are lost when it rings */
 	uint32_t round_mark;    /* those of sent_before were sent again before this one was new */
 	uint32_t recover;       /* the window was halved when this one was next */
+	uint32_t widened;       /* SELECTIVE: reach and patience were raised when this one was next */
 	uint32_t last_again;    /* SELECTIVE: one behind the last packet sent again after a time-out */
 	uint32_t ordered;       /* UNORDERED: one behind the last packet of an ordered message, or before acked */
 	rwk_time timeout, ack_delay;
@@ -170,6 +179,7 @@ struct rwk_rc_responder {
 	uint8_t syndrome;
 	bool silent;      /* a NAK was sent (or is due): nothing more before `expected` comes */
 	bool congested;   /* the peer is to be told (BECN) */
+	bool repeated;    /* SELECTIVE: a packet has come that was here, which the peer is to be told */
 	uint8_t due;      /* results that are due */
 	uint16_t unacked; /* packets since the last acknowledgement */
 	uint16_t kept_count, kept_reads;
@@ -265,6 +275,13 @@ void rwk_rc_mark_lost(struct rwk_rc_requester *r, uint32_t psn);
 void rwk_rc_mark_again(struct rwk_rc_requester *r, uint32_t psn);
 /** After news: what is lost by it, and whether the clock decides about the rest. */
 void rwk_rc_look_for_lost(struct rwk_rc *qp, rwk_time now);
+#define RWK_RC_PATIENCE_MAX 4 /* quarters of a round trip */
+/** As it is in the beginning: hardly any packet overtakes another. */
+void rwk_rc_expect_order(struct rwk_rc_requester *r);
+/** Packet psn counts as lost, because others have come that were sent later. */
+void rwk_rc_guess_lost(struct rwk_rc_requester *r, uint32_t psn);
+/** The peer has had a packet twice: if it was sent again on a guess, the guess was wrong. */
+void rwk_rc_guessed_wrong(struct rwk_rc_requester *r);
 
 /* loss.c */
 void rwk_rc_ring(struct rwk_rc *qp, rwk_time now);
@@ -280,8 +297,10 @@ void rwk_rc_round_trip(struct rwk_rc_requester *r, rwk_time took);
 void rwk_rc_window_grow(struct rwk_rc_requester *r, uint32_t settled);
 /** The peer's acknowledgement has said how many packets we may have under way; 0: as many as was agreed. */
 void rwk_rc_window_limit(struct rwk_rc_requester *r, uint32_t share);
-/** A packet before `next` was lost, or the network is congested: once for a round trip. */
-void rwk_rc_window_halve(struct rwk_rc_requester *r, uint32_t psn);
+/** A packet before `next` was lost, or the network is congested: once for a round trip. True: it was halved. */
+bool rwk_rc_window_halve(struct rwk_rc_requester *r, uint32_t psn);
+/** There was no loss: the window is as it was, cwnd_before. */
+void rwk_rc_window_restore(struct rwk_rc_requester *r);
 rwk_time rwk_rc_probe_time(const struct rwk_rc_requester *r);
 rwk_time rwk_rc_retry_time(const struct rwk_rc_requester *r);
 rwk_time rwk_rc_reorder_time(const struct rwk_rc_requester *r);

@@ -72,6 +72,7 @@ static void lose_all(struct rwk_rc_requester *r)
 	rwk_rc_window_halve(r, r->una);
 	r->cwnd = 1;
 	r->timed_out = true;
+	r->guessed = false;
 	r->last_again = r->una;
 }
 
@@ -137,6 +138,7 @@ static void probe(struct rwk_rc *qp, rwk_time now)
 	}
 	qp->counters.probes++;
 	r->timing = false;
+	r->guessed = false; /* what comes twice may be this one */
 	r->timer = RWK_RC_TIMER_RETRY;
 	r->deadline = now + rwk_rc_retry_time(r);
 }
@@ -148,8 +150,7 @@ static void reorder(struct rwk_rc *qp, rwk_time now)
 	for (uint32_t p = r->una; rwk_psn_diff(r->reorder_mark, p) > 0; p = rwk_psn_add(p, 1)) {
 		if (rwk_rc_bit(&r->has_settled, p) || rwk_rc_bit(&r->is_lost, p) || rwk_rc_is_again(r, p))
 			continue;
-		rwk_rc_mark_lost(r, p);
-		rwk_rc_window_halve(r, p);
+		rwk_rc_guess_lost(r, p);
 	}
 	r->timer = RWK_RC_TIMER_NONE;
 	rwk_rc_rearm(r, now);

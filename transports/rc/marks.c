@@ -2,23 +2,27 @@
 /*
  * Between our own ends (SELECTIVE): four bits for each packet under way, and what follows from them.
  *
- *   has_settled   the peer has it, or its response is here; it will not be sent again, but it may still stand behind
- * una is_lost       is to be sent again, and no longer counts as under way sent_now      has been sent again;
- * sent_before: the same, before the packet round_mark was new
+ *   has_settled  the peer has it, or its response is here; it will not be sent again, but it may still stand behind una
+ *   is_lost      is to be sent again, and no longer counts as under way
+ *   sent_now     has been sent again; sent_before: the same, before the packet round_mark was new
  *
- * A packet counts as lost if one is known to have come that was sent more than THRESHOLD packets later, or any later
- * one some time ago (the REORDER clock), or one that was sent again (a probe: `sure`). For a packet that was sent again
+ * A packet counts as lost if one is known to have come that was sent more than `reach` packets later, or any later one
+ * some time ago (the REORDER clock), or one that was sent again (a probe: `sure`). For a packet that was sent again
  * itself, "later" are packets from round_mark on: its round.
  * Answers come in the order of their requests (the responder sees to it), so a Read's responses are lost by the same
  * rule, and those of its packets that have no bit are asked for again by one request for each run.
+ *
+ * Some networks let packets overtake each other, and then the rule is a guess. The peer says when something comes twice.
+ * If packets were sent again on a guess before, it was wrong: `reach` is doubled, once a round trip at most, the REORDER
+ * clock given a quarter of a round trip more, up to a whole one, and the window is what it was. After CALM losses that
+ * were none of that kind both are again what they were in the beginning. (The idea is RFC 8985's.)
  *
  * Invariants: a packet has at most one of has_settled, is_lost and (sent_now or sent_before); `marked` is set if there
  * is any bit; packets before una and from next on have none.
  */
 #include "internal.h"
 
-/* Packets that may overtake one. */
-#define THRESHOLD 3
+#define CALM 16 /* losses */
 
 void rwk_rc_settle(struct rwk_rc_requester *r, uint32_t psn)
 {
@@ -76,12 +80,46 @@ void rwk_rc_move_una(struct rwk_rc *qp)
 	rwk_rc_unmark(r, from, r->una);
 }
 
+void rwk_rc_expect_order(struct rwk_rc_requester *r)
+{
+	r->reach = 3;
+	r->patience = 1;
+	r->calm = 0;
+}
+
+void rwk_rc_guess_lost(struct rwk_rc_requester *r, uint32_t psn)
+{
+	uint16_t cwnd = r->cwnd;
+
+	rwk_rc_mark_lost(r, psn);
+	if (!rwk_rc_window_halve(r, psn))
+		return;
+	r->cwnd_before = cwnd;
+	r->guessed = true;
+	if (++r->calm >= CALM)
+		rwk_rc_expect_order(r);
+}
+
+void rwk_rc_guessed_wrong(struct rwk_rc_requester *r)
+{
+	if (!r->guessed || r->timed_out)
+		return;
+	r->guessed = false;
+	r->calm = 0;
+	if (rwk_psn_diff(r->una, r->widened) < 0 || (r->reach >= r->window && r->patience == RWK_RC_PATIENCE_MAX))
+		return;
+	r->widened = r->next;
+	r->reach = 2 * r->reach < r->window ? 2 * r->reach : r->window;
+	r->patience += r->patience < RWK_RC_PATIENCE_MAX;
+	rwk_rc_window_restore(r);
+}
+
 /* Those that were sent again, and packets of the next round are here: lost once more. */
 static void look_at_round(struct rwk_rc_requester *r)
 {
 	struct rwk_rc_bits before = r->sent_before;
 
-	if (!rwk_rc_bits_any(&before) || rwk_psn_diff(r->high, r->round_mark) < THRESHOLD)
+	if (!rwk_rc_bits_any(&before) || rwk_psn_diff(r->high, r->round_mark) < r->reach)
 		return;
 	for (uint32_t p = r->una; p != r->next; p = rwk_psn_add(p, 1))
 		if (rwk_rc_bit(&before, p)) {
@@ -101,7 +139,7 @@ static bool is_overtaken(struct rwk_rc *qp, uint32_t psn)
 
 	if (r->reads_out && rwk_psn_diff(psn, r->acked) >= 0)
 		last = rwk_psn_add(psn, rwk_rc_request_left(qp, rwk_rc_find(qp, psn), psn) - 1);
-	return rwk_psn_diff(r->high, last) > THRESHOLD || rwk_psn_diff(r->sure, psn) > 0;
+	return rwk_psn_diff(r->high, last) > r->reach || rwk_psn_diff(r->sure, psn) > 0;
 }
 
 void rwk_rc_look_for_lost(struct rwk_rc *qp, rwk_time now)
@@ -115,12 +153,10 @@ void rwk_rc_look_for_lost(struct rwk_rc *qp, rwk_time now)
 	for (uint32_t p = r->una; rwk_psn_diff(r->high, p) > 0; p = rwk_psn_add(p, 1)) {
 		if (rwk_rc_bit(&r->has_settled, p) || rwk_rc_bit(&r->is_lost, p) || rwk_rc_is_again(r, p))
 			continue;
-		if (is_overtaken(qp, p)) {
-			rwk_rc_mark_lost(r, p);
-			rwk_rc_window_halve(r, p);
-		} else {
+		if (is_overtaken(qp, p))
+			rwk_rc_guess_lost(r, p);
+		else
 			holes = true;
-		}
 	}
 	if (r->lost)
 		r->timing = false;

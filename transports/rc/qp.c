@@ -437,7 +437,7 @@ bool rwk_rc_take_ack(struct rwk_rc *qp, uint32_t *word)
 	struct rwk_rc_responder *r = qp->responder;
 
 	if (!(r->own & RWK_RC_LAZY) || qp->state < RWK_QP_RTR || qp->state == RWK_QP_ERR || r->due || r->kept_count ||
-		r->congested || r->answer > RWK_RC_ANSWER_ACK || (!r->unacked && r->answer == RWK_RC_ANSWER_NONE))
+		r->congested || r->repeated || r->answer > RWK_RC_ANSWER_ACK || (!r->unacked && r->answer == RWK_RC_ANSWER_NONE))
 		return false;
 	*word = rwk_psn_add(r->expected, RWK_PSN_MASK) | (uint32_t)r->share << RWK_RC_SHARE_AT;
 	rwk_rc_ack_is_out(r);

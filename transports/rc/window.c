@@ -6,7 +6,7 @@
  *   srtt, rttvar   smoothed round trip and its deviation (RFC 6298), less what the responder says it waited
  *   probe          2 srtt, and the peer's ack_delay when it is lazy: the tail may be lost
  *   retry          srtt + 4 rttvar, at least 4 ms, doubled for each time-out in a row up to a second
- *   reorder        srtt / 4: a hole before a packet that has come
+ *   reorder        srtt / 4, or up to four of that (marks.c): a hole before a packet that has come
  */
 #include "internal.h"
 
@@ -29,6 +29,7 @@ void rwk_rc_window_open(struct rwk_rc_requester *r)
 	r->ssthresh = r->limit = r->window;
 	r->cwnd = r->own & RWK_RC_SELECTIVE ? less(r->window, CWND_FIRST) : r->window;
 	r->grown = 0;
+	rwk_rc_expect_order(r);
 }
 
 void rwk_rc_round_trip(struct rwk_rc_requester *r, rwk_time took)
@@ -61,13 +62,23 @@ void rwk_rc_window_grow(struct rwk_rc_requester *r, uint32_t settled)
 	}
 }
 
-void rwk_rc_window_halve(struct rwk_rc_requester *r, uint32_t psn)
+bool rwk_rc_window_halve(struct rwk_rc_requester *r, uint32_t psn)
 {
 	if (!(r->own & RWK_RC_SELECTIVE) || rwk_psn_diff(psn, r->recover) < 0)
-		return;
+		return false;
 	r->recover = r->next;
 	r->ssthresh = r->cwnd / 2 > CWND_MIN ? r->cwnd / 2 : less(CWND_MIN, r->window);
 	r->cwnd = less(r->cwnd, r->ssthresh);
+	return true;
+}
+
+void rwk_rc_window_restore(struct rwk_rc_requester *r)
+{
+	if (r->cwnd_before > r->ssthresh)
+		r->ssthresh = r->cwnd_before;
+	if (r->cwnd_before > r->cwnd)
+		r->cwnd = less(r->cwnd_before, r->limit);
+	r->recover = r->una;
 }
 
 void rwk_rc_window_limit(struct rwk_rc_requester *r, uint32_t share)
@@ -112,7 +123,7 @@ rwk_time rwk_rc_retry_time(const struct rwk_rc_requester *r)
 
 rwk_time rwk_rc_reorder_time(const struct rwk_rc_requester *r)
 {
-	rwk_time t = r->srtt ? r->srtt / 4 : r->timeout / 8;
+	rwk_time t = (rwk_time)(r->srtt ? r->srtt / 4 : r->timeout / 8) * r->patience;
 
 	return t > REORDER_MIN ? t : REORDER_MIN;
 }

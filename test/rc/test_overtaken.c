@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Between our own ends, on networks that let packets overtake each other: what is only late is taken for lost a few
+ * times at most, and the window is not smaller for it; what is lost is found all the same.
+ */
+#include "rc/run.h"
+
+#define DELAY (10 * US)
+
+/* `reads`: the data goes from b to a. */
+static void paths(struct run *r, bool reads, rwk_time reorder_by, uint32_t reorder, uint32_t drop)
+{
+	struct rwk_sim_path data = {.delay = DELAY, .reorder_by = reorder_by, .reorder = reorder, .drop = drop};
+	struct rwk_sim_path answers = {.delay = DELAY};
+
+	rwk_sim_set_path(r->sim, 1, 2, reads ? &answers : &data);
+	rwk_sim_set_path(r->sim, 2, 1, reads ? &data : &answers);
+}
+
+static void begin_own(struct run *r, bool reads, rwk_time reorder_by, uint32_t reorder, uint32_t drop)
+{
+	struct rwk_rc_attr attr = end_own();
+
+	begin(r, &attr);
+	paths(r, reads, reorder_by, reorder, drop);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		r->b->region[i] = (uint8_t)(i * 3 + i / PMTU * 7);
+}
+
+static void more(struct run *r, unsigned type, unsigned n)
+{
+	r->a->done_count = r->b->message_count = 0;
+	post(r->a, type, n);
+	assert_true(end_settle(r->a, r->b, 20 * SEC));
+	check_all_came(r, type, n);
+}
+
+static uint64_t again(const struct run *r)
+{
+	return counters(r->a)->sent_again;
+}
+
+/* A packet is overtaken by many. It is sent again, for nothing, and costs the window nothing in the end; soon it is known
+ * how far they overtake. */
+static void as_far_as_before(void **state)
+{
+	const struct rwk_rc_requester *q;
+	struct run r;
+
+	(void)state;
+	begin_own(&r, false, DELAY / 2, 0, 0);
+	q = &r.a->qp->req;
+	more(&r, RWK_WR_SEND, 30); /* the round trip is known */
+	for (unsigned round = 0; round < 8; round++) {
+		uint16_t cwnd = q->cwnd, reach = q->reach;
+		uint64_t before = again(&r);
+
+		rwk_sim_rule(r.sim, 1, 2, 5, RWK_SIM_DELAY);
+		more(&r, RWK_WR_SEND, 28);
+		while (end_step(r.a, r.b, rwk_sim_now(r.sim) + MS))
+			; /* what came twice is said */
+		assert_true(q->cwnd >= cwnd);
+		if (again(&r) == before) {
+			assert_true(round > 0 && reach > 3);
+			end(&r);
+			return;
+		}
+		assert_true(q->reach > reach);
+	}
+	fail_msg("packets are sent again each time");
+}
+
+struct figures {
+	uint64_t again;
+	double mbyte; /* a second of the virtual clock */
+};
+
+/* So many Sends in a row. */
+static struct figures stream(unsigned type, rwk_time reorder_by, uint32_t reorder, uint32_t drop)
+{
+	struct figures f;
+	struct run r;
+
+	begin_own(&r, type == RWK_WR_READ, reorder_by, reorder, drop);
+	for (unsigned i = 0; i < 20; i++)
+		more(&r, type, MOST);
+	f.again = again(&r);
+	f.mbyte = 20.0 * MOST * PMTU * 1000 / (double)(rwk_sim_now(r.sim) - r.began);
+	end(&r);
+	return f;
+}
+
+/* Half of the packets are late by up to two round trips: hardly any is sent again, and the stream is not slowed down by
+ * more than they are late. */
+static void far_apart(void **state)
+{
+	static const struct {
+		const char *name;
+		rwk_time by;
+		uint32_t reorder, drop;
+	} networks[] = {
+		{"in order", 0, 0, 0},
+		{"in order, 1 % lost", 0, 0, 10000},
+		{"half late by up to 2 us", 2 * US, 500000, 0},
+		{"half late by up to 20 us", 20 * US, 500000, 0},
+		{"half late by up to 40 us", 40 * US, 500000, 0},
+		{"half late by up to 40 us, 1 % lost", 40 * US, 500000, 10000},
+		{"half late by up to 200 us", 200 * US, 500000, 0},
+	};
+
+	(void)state;
+	for (unsigned type = RWK_WR_SEND; type <= RWK_WR_READ; type++)
+		for (unsigned i = 0; i < sizeof(networks) / sizeof(*networks); i++) {
+			struct figures f = stream(type, networks[i].by, networks[i].reorder, networks[i].drop);
+
+			print_message("%s of %u packets, %s: %lu sent again, %.0f MB/s\n",
+				type == RWK_WR_SEND ? "Sends" : type == RWK_WR_WRITE ? "Writes" : "Reads", 20 * MOST,
+				networks[i].name, (unsigned long)f.again, f.mbyte);
+			if (!networks[i].drop)
+				assert_in_range(f.again, 0, networks[i].by <= 40 * US ? 20 * MOST / 20 : 20 * MOST / 4);
+		}
+}
+
+/* A network that has been put in order again: sixteen losses later one is found by three packets, as ever. */
+static void in_order_again(void **state)
+{
+	struct run r;
+
+	(void)state;
+	begin_own(&r, false, 40 * US, 500000, 0);
+	more(&r, RWK_WR_SEND, MOST);
+	more(&r, RWK_WR_SEND, MOST);
+	assert_true(r.a->qp->req.reach > 3 && r.a->qp->req.patience > 1);
+	paths(&r, false, 0, 0, 0);
+	for (unsigned i = 0; i < 17; i++) {
+		uint64_t before = again(&r);
+
+		rwk_sim_rule(r.sim, 1, 2, 5, RWK_SIM_DROP);
+		more(&r, RWK_WR_SEND, 20);
+		assert_int_equal(again(&r), before + 1);
+	}
+	assert_true(r.a->qp->req.reach == 3 && r.a->qp->req.patience == 1);
+	end(&r);
+}
+
+/* A tail that was not lost, its acknowledgement was: the probe comes twice, and says nothing of overtaking. */
+static void probe_is_no_guess(void **state)
+{
+	struct run r;
+
+	(void)state;
+	begin_own(&r, false, 0, 0, 0);
+	more(&r, RWK_WR_SEND, 20);
+	rwk_sim_rule(r.sim, 1, 2, 5, RWK_SIM_DROP);
+	more(&r, RWK_WR_SEND, 20); /* a guess, and right */
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t before = counters(r.a)->probes;
+
+		rwk_sim_rule(r.sim, 2, 1, 1, RWK_SIM_DROP);
+		more(&r, RWK_WR_SEND, 1);
+		assert_int_equal(counters(r.a)->probes, before + 1);
+	}
+	assert_int_equal(r.a->qp->req.reach, 3);
+	assert_true(counters(r.b)->duplicates >= 4);
+	end(&r);
+}
+
+/* What has come twice is said once, and not by a message of the client's, which has no room for it. */
+static void said_once(void **state)
+{
+	struct rwk_wire w = {.opcode = RWK_WIRE_RC | RWK_WIRE_SEND_ONLY, .migrated = true, .pkey = RWK_WIRE_PKEY};
+	struct rwk_rc_attr attr = end_own();
+	struct end *e;
+	uint32_t word;
+
+	(void)state;
+	e = end_alone(&attr);
+	w.psn = attr.receive_psn;
+	w.ack_request = true;
+	end_give(e, &w, NULL, 0);
+	assert_int_equal(end_sent(e), 1);
+	assert_int_equal(e->out[0].payload[e->out[0].len - 4] & 1, 0);
+	rwk_rc_packet(e->qp, &w, NULL, 0, e->now);
+	assert_false(rwk_rc_take_ack(e->qp, &word));
+	end_pump(e);
+	assert_int_equal(end_sent(e), 1);
+	assert_int_equal(e->out[0].payload[e->out[0].len - 4] & 1, 1);
+	w.psn = rwk_psn_add(w.psn, 1);
+	end_give(e, &w, NULL, 0);
+	assert_int_equal(end_sent(e), 1);
+	assert_int_equal(e->out[0].payload[e->out[0].len - 4] & 1, 0);
+	end_close(e);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(as_far_as_before),
+		cmocka_unit_test(far_apart),
+		cmocka_unit_test(in_order_again),
+		cmocka_unit_test(probe_is_no_guess),
+		cmocka_unit_test(said_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
