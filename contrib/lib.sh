@@ -68,13 +68,20 @@ transport_options() {
 
 	case $transport in
 	ropewalk)
-		provider_dir "$build" >/dev/null || return 1
-		printf '%s\n' --tune "$build/contrib/openmpi/uninstalled.conf"
+		provider_dir "$build" >/dev/null &&
+			transport_options "ropewalk-installed:$build/contrib/openmpi/uninstalled.conf" "$build"
 		;;
 	ropewalk-src)
 		transport_options ropewalk "$build" && printf '%s\n' -x FI_ROPEWALK_SERVICE=src
 		;;
-	ropewalk-installed:*) printf '%s\n' --tune "${transport#*:}" ;;
+	ropewalk-installed:*)
+		# mpirun would go on without a parameter file that it does not find, and over whatever transport.
+		[ -e "${transport#*:}" ] || {
+			echo "the parameter file ${transport#*:} is missing" >&2
+			return 1
+		}
+		printf '%s\n' --tune "${transport#*:}"
+		;;
 	vader) printf '%s\n' --mca pml ob1 --mca btl vader,self ;;
 	tcp) printf '%s\n' --mca pml ob1 --mca btl tcp,self ;;
 	ucx) printf '%s\n' --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any ;;
