@@ -22,6 +22,7 @@
 
 #include "base/compiler.h"
 #include "base/list.h"
+#include "channel_adapter/object.h"
 #include "channel_adapter/stream.h"
 #include "machine.h"
 #include "memory/keys.h"
@@ -37,40 +38,6 @@
 #define WINDOWS UINT32_MAX
 
 #define RWK_CA_NUMBER_MAX 0xffffffu /* of a qp, of an srq: 24 bits */
-
-/*
- * What an object is: its first word. In debug builds each call looks at it, and what is destroyed stays for a while, so
- * that a late use is seen (object.c).
- */
-enum rwk_ca_kind {
-	RWK_CA_DEAD,
-	RWK_CA_ADAPTER = 0x72770001,
-	RWK_CA_PD,
-	RWK_CA_MR,
-	RWK_CA_MW,
-	RWK_CA_CQ,
-	RWK_CA_DOMAIN,
-	RWK_CA_SRQ,
-	RWK_CA_QP,
-};
-
-/** Ends the program: a call was given something that is no such object (any more). */
-void rwk_ca_misused(uint32_t found, enum rwk_ca_kind kind, const char *call) __attribute__((noreturn));
-
-static inline void rwk_ca_use(const void *object, enum rwk_ca_kind kind, const char *call)
-{
-#ifdef NDEBUG
-	(void)object;
-	(void)kind;
-	(void)call;
-#else
-	if (*(const uint32_t *)object != (uint32_t)kind)
-		rwk_ca_misused(*(const uint32_t *)object, kind, call);
-#endif
-}
-
-/** In place of free, for objects. */
-void rwk_ca_free(void *object);
 
 /* What wakes the sleepers of an adapter, see sleep.c. */
 struct sleep {

@@ -6,7 +6,7 @@ libropewalk_core_la_SOURCES += \
 	src/channel_adapter/early.c \
 	src/channel_adapter/event.c \
 	src/channel_adapter/internal.h \
-	src/channel_adapter/object.c \
+	src/channel_adapter/object.c src/channel_adapter/object.h \
 	src/channel_adapter/packet.c \
 	src/channel_adapter/post.c \
 	src/channel_adapter/qp.c \

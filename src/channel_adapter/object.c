@@ -3,7 +3,7 @@
  * Objects that are used after they were destroyed. In debug builds (--enable-debug) the last ones that were destroyed
  * are kept, dead, so that whoever uses one meets its first word and not what another object has put there.
  */
-#include "channel_adapter/internal.h"
+#include "channel_adapter/object.h"
 
 #include "base/log.h"
 
@@ -41,7 +41,8 @@ void rwk_ca_free(void *object)
 
 void rwk_ca_misused(uint32_t found, enum rwk_ca_kind kind, const char *call)
 {
-	static const char *const names[] = {"adapter", "pd", "mr", "mw", "cq", "SRC domain", "srq", "qp"};
+	static const char *const names[] = {"adapter", "pd", "mr", "mw", "cq", "SRC domain", "srq", "qp",
+		"event channel", "listener", "connection"};
 
 	rwk_warn("%s: %s, where it needs a living %s", call,
 		found == RWK_CA_DEAD ? "the object was destroyed before" : "no such object",

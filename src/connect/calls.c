@@ -63,9 +63,12 @@ static int begin(struct rwk_connection *c)
 int rwk_connect(struct rwk_event_channel *ch, struct rwk_qp *qp, const uint8_t ip[16], uint16_t port,
 	const struct rwk_connection_attr *attr, struct rwk_connection **out)
 {
-	struct rwk_connection *c = rwk_cm_new(ch, CONNECTING, -1);
+	struct rwk_connection *c;
 	int rc;
 
+	rwk_ca_use(ch, RWK_CA_EVENT_CHANNEL, __func__);
+	rwk_ca_use(qp, RWK_CA_QP, __func__);
+	c = rwk_cm_new(ch, CONNECTING, -1);
 	if (!c)
 		return -ENOMEM;
 	memcpy(c->peer_ip, ip, 16);
@@ -91,6 +94,8 @@ int rwk_accept(struct rwk_connection *c, struct rwk_qp *qp, const struct rwk_con
 {
 	int rc;
 
+	rwk_ca_use(c, RWK_CA_CONNECTION, __func__);
+	rwk_ca_use(qp, RWK_CA_QP, __func__);
 	if (c->state != ASKED)
 		return c->state == OVER ? -ENOTCONN : -EINVAL;
 	if (attr->told || rwk_ca_qp_type(qp) != c->theirs.service)
@@ -122,6 +127,7 @@ give_back:
 
 int rwk_reject(struct rwk_connection *c, const void *private_data, uint32_t private_length)
 {
+	rwk_ca_use(c, RWK_CA_CONNECTION, __func__);
 	if (c->state != ASKED || private_length > RWK_PRIVATE_MAX)
 		return -EINVAL;
 	c->mine.private_length = (uint16_t)private_length;
@@ -157,9 +163,12 @@ static int leave_streaming(struct rwk_connection *c)
 int rwk_convert(struct rwk_event_channel *ch, struct rwk_qp *qp, int fd, const struct rwk_connection_attr *attr,
 	struct rwk_connection **out)
 {
-	struct rwk_connection *c = rwk_cm_new(ch, STREAMING, -1);
+	struct rwk_connection *c;
 	int rc;
 
+	rwk_ca_use(ch, RWK_CA_EVENT_CHANNEL, __func__);
+	rwk_ca_use(qp, RWK_CA_QP, __func__);
+	c = rwk_cm_new(ch, STREAMING, -1);
 	if (!c)
 		return -ENOMEM;
 	c->mine.transport = RWK_TRANSPORT_STREAM;
@@ -185,6 +194,7 @@ int rwk_convert(struct rwk_event_channel *ch, struct rwk_qp *qp, int fd, const s
 
 int rwk_connection_fd(const struct rwk_connection *c)
 {
+	rwk_ca_use(c, RWK_CA_CONNECTION, __func__);
 	return c->state == STREAMING ? c->fd : -1;
 }
 
@@ -192,6 +202,7 @@ int rwk_connection_enter(struct rwk_connection *c)
 {
 	int rc;
 
+	rwk_ca_use(c, RWK_CA_CONNECTION, __func__);
 	if (c->state != STREAMING)
 		return -EINVAL;
 	rc = leave_streaming(c);
@@ -202,6 +213,7 @@ int rwk_connection_enter(struct rwk_connection *c)
 
 int rwk_disconnect(struct rwk_connection *c)
 {
+	rwk_ca_use(c, RWK_CA_CONNECTION, __func__);
 	if (c->state != ESTABLISHED && c->state != STREAMING)
 		return -ENOTCONN;
 	rwk_cm_over(c, RWK_CONNECTION_DISCONNECTED, 0);

@@ -172,6 +172,7 @@ int rwk_event_channel_poll(struct rwk_event_channel *ch, struct rwk_connection_e
 {
 	int n;
 
+	rwk_ca_use(ch, RWK_CA_EVENT_CHANNEL, __func__);
 	work(ch);
 	n = give(ch, event);
 	quiet_bell(ch);
@@ -207,18 +208,24 @@ static void free_channel(struct rwk_event_channel *ch)
 		close(ch->timer);
 	if (ch->epoll >= 0)
 		close(ch->epoll);
-	free(ch);
+	rwk_ca_free(ch);
 }
 
 int rwk_event_channel_create(struct rwk_adapter *a, struct rwk_event_channel **out)
 {
-	struct rwk_event_channel *ch = calloc(1, sizeof(*ch));
+	struct rwk_event_channel *ch;
 	int rc;
 
+	rwk_ca_use(a, RWK_CA_ADAPTER, __func__);
+	ch = calloc(1, sizeof(*ch));
 	if (!ch)
 		return -ENOMEM;
-	*ch = (struct rwk_event_channel){
-		.adapter = a, .due = NEVER, .timer_source = TIMER, .bell_source = BELL, .streams_source = STREAMS};
+	*ch = (struct rwk_event_channel){.kind = RWK_CA_EVENT_CHANNEL,
+		.adapter = a,
+		.due = NEVER,
+		.timer_source = TIMER,
+		.bell_source = BELL,
+		.streams_source = STREAMS};
 	rwk_list_init(&ch->listeners);
 	rwk_list_init(&ch->connections);
 	rwk_list_init(&ch->ready);
@@ -236,6 +243,7 @@ int rwk_event_channel_create(struct rwk_adapter *a, struct rwk_event_channel **o
 
 int rwk_event_channel_destroy(struct rwk_event_channel *ch)
 {
+	rwk_ca_use(ch, RWK_CA_EVENT_CHANNEL, __func__);
 	if (ch->children)
 		return -EBUSY;
 	rwk_ca_count_channels(ch->adapter, -1);
@@ -245,5 +253,6 @@ int rwk_event_channel_destroy(struct rwk_event_channel *ch)
 
 int rwk_event_channel_fd(const struct rwk_event_channel *ch)
 {
+	rwk_ca_use(ch, RWK_CA_EVENT_CHANNEL, __func__);
 	return ch->epoll;
 }

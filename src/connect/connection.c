@@ -38,6 +38,7 @@ struct rwk_connection *rwk_cm_new(struct rwk_event_channel *ch, enum state state
 
 	if (!c)
 		return NULL;
+	c->kind = RWK_CA_CONNECTION;
 	c->source = CONNECTION;
 	c->state = state;
 	c->channel = ch;
@@ -57,7 +58,7 @@ void rwk_cm_free(struct rwk_connection *c)
 	rwk_list_remove(&c->all);
 	rwk_list_remove(&c->ready);
 	rwk_list_remove(&c->lost);
-	free(c);
+	rwk_ca_free(c);
 }
 
 void rwk_cm_set_due(struct rwk_connection *c, rwk_time due)
@@ -125,6 +126,7 @@ void rwk_cm_drop(struct rwk_connection *c)
 
 void rwk_connection_destroy(struct rwk_connection *c)
 {
+	rwk_ca_use(c, RWK_CA_CONNECTION, __func__);
 	end(c);
 	c->channel->children--;
 	rwk_cm_free(c);

@@ -21,16 +21,18 @@
 #include "base/compiler.h"
 #include "base/list.h"
 #include "base/socket.h"
+#include "channel_adapter/object.h"
 #include "channel_adapter/stream.h"
 #include "connect/message.h"
 
 #define NEVER UINT64_MAX
 #define MS    1000000ull /* ns */
 
-/* What an epoll event is about: the first member of the object. */
+/* What an epoll event is about: it points to this word of the object. */
 enum source { TIMER, BELL, STREAMS, LISTENER, CONNECTION };
 
 struct rwk_event_channel {
+	uint32_t kind;
 	struct rwk_adapter *adapter;
 	int epoll, timer, bell;
 	enum source timer_source, bell_source, streams_source;
@@ -44,6 +46,7 @@ struct rwk_event_channel {
 };
 
 struct rwk_listener {
+	uint32_t kind;
 	enum source source;
 	struct rwk_event_channel *channel;
 	struct rwk_list all;       /* of the channel */
@@ -74,6 +77,7 @@ enum state {
 };
 
 struct rwk_connection {
+	uint32_t kind;
 	enum source source;
 	enum state state;
 	struct rwk_event_channel *channel;

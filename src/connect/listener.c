@@ -119,12 +119,15 @@ void rwk_cm_request(struct rwk_connection *c)
 
 int rwk_listen(struct rwk_event_channel *ch, const struct rwk_listen_attr *attr, struct rwk_listener **out)
 {
-	struct rwk_listener *l = calloc(1, sizeof(*l));
+	struct rwk_listener *l;
 	int rc;
 
+	rwk_ca_use(ch, RWK_CA_EVENT_CHANNEL, __func__);
+	l = calloc(1, sizeof(*l));
 	if (!l)
 		return -ENOMEM;
-	*l = (struct rwk_listener){.source = LISTENER,
+	*l = (struct rwk_listener){.kind = RWK_CA_LISTENER,
+		.source = LISTENER,
 		.channel = ch,
 		.deaf_until = NEVER,
 		.timeout = (attr->timeout_ms ? attr->timeout_ms : TIMEOUT_MS) * MS,
@@ -151,11 +154,13 @@ free_listener:
 
 uint16_t rwk_listener_port(const struct rwk_listener *l)
 {
+	rwk_ca_use(l, RWK_CA_LISTENER, __func__);
 	return l->port;
 }
 
 void rwk_listener_get_counters(const struct rwk_listener *l, struct rwk_listener_counters *c)
 {
+	rwk_ca_use(l, RWK_CA_LISTENER, __func__);
 	*c = l->counters;
 }
 
@@ -164,6 +169,7 @@ void rwk_listener_close(struct rwk_listener *l)
 	struct rwk_event_channel *ch = l->channel;
 	struct rwk_list *n;
 
+	rwk_ca_use(l, RWK_CA_LISTENER, __func__);
 	while ((n = rwk_list_pop(&l->strangers)))
 		rwk_cm_drop(visitor_of(n));
 	while ((n = rwk_list_pop(&l->asking))) {
@@ -179,5 +185,5 @@ void rwk_listener_close(struct rwk_listener *l)
 	close(l->fd);
 	rwk_list_remove(&l->all);
 	ch->children--;
-	free(l);
+	rwk_ca_free(l);
 }

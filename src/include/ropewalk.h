@@ -39,6 +39,12 @@
  *   srq      ask for its number
  *   qp       ask for its number
  *   domain   nothing
+ *
+ * and of the objects under "connections"
+ *
+ *   event channel  ask for its descriptor, and sleep on it
+ *   listener       ask for its port
+ *   connection     nothing: its descriptor comes and goes
  */
 #ifndef ROPEWALK_H
 #define ROPEWALK_H

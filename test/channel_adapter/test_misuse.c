@@ -4,10 +4,7 @@
  * another kind; each in a process of its own. Other builds do not look, and do not run this.
  */
 #include "channel_adapter/ends.h"
-
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "channel_adapter/misuse.h"
 
 static struct rwk_adapter *adapter;
 static struct rwk_pd *pd;
@@ -152,10 +149,7 @@ static void make_dead(void)
 	assert_int_equal(rwk_pd_destroy(pd), 0);
 }
 
-static const struct {
-	const char *name; /* of the call that says so */
-	void (*misuse)(void);
-} cases[] = {
+static const struct misuse cases[] = {
 	{"rwk_adapter_close", close_adapter_twice},
 	{"rwk_cq_create", use_adapter},
 	{"rwk_mr_register", use_pd},
@@ -177,42 +171,11 @@ static const struct {
 	{"rwk_pd_destroy", other_kind},
 };
 
-/* What a process says that does it, and by what it ends. */
-static int end_of(void (*misuse)(void), char *said, size_t size)
-{
-	int ends[2], status;
-	ssize_t len;
-	pid_t pid;
-
-	assert_int_equal(pipe(ends), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (!pid) {
-		signal(SIGABRT, SIG_DFL);
-		dup2(ends[1], STDERR_FILENO);
-		misuse();
-		_exit(0);
-	}
-	close(ends[1]);
-	len = read(ends[0], said, size - 1);
-	said[len > 0 ? len : 0] = 0;
-	close(ends[0]);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return status;
-}
-
 static void caught(void **state)
 {
-	char said[1000];
-
 	(void)state;
 	make_dead();
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		int status = end_of(cases[i].misuse, said, sizeof(said));
-
-		if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT || !strstr(said, cases[i].name))
-			fail_msg("case %u (%s): status %#x, it said: %s", i, cases[i].name, (unsigned)status, said);
-	}
+	misuses_are_caught(cases, sizeof(cases) / sizeof(cases[0]));
 	ends_close_one(&near);
 }
 

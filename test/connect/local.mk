@@ -43,3 +43,20 @@ test_connect_test_processes_SOURCES = test/connect/test_processes.c $(connect_si
 test_connect_test_processes_CPPFLAGS = $(TEST_CPPFLAGS)
 test_connect_test_processes_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/connect/test_processes
+
+# The promises of ropewalk.h on threads: contrib/check runs it with TSan, too.
+check_PROGRAMS += test/connect/test_threads
+test_connect_test_threads_SOURCES = test/connect/test_threads.c $(connect_sides) $(adapter_udp)
+test_connect_test_threads_CPPFLAGS = $(TEST_CPPFLAGS)
+test_connect_test_threads_LDADD = libropewalk.la $(CMOCKA_LIBS) -lpthread
+TESTS += test/connect/test_threads
+
+# Debug builds alone look.
+if DEBUG
+check_PROGRAMS += test/connect/test_connect_misuse
+test_connect_test_connect_misuse_SOURCES = test/connect/test_connect_misuse.c test/channel_adapter/misuse.c \
+	test/channel_adapter/misuse.h $(connect_sides) $(adapter_udp)
+test_connect_test_connect_misuse_CPPFLAGS = $(TEST_CPPFLAGS)
+test_connect_test_connect_misuse_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/connect/test_connect_misuse
+endif
