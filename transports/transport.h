@@ -231,7 +231,7 @@ struct rwk_transport {
 	 * copied (at most RWK_EXPOSE_IOV_MAX entries). One entry at NULL, with a length up to SIZE_MAX, is all memory.
 	 * A region that is writable or all memory is one that stays, of which not all need be mapped; of any other the
 	 * peer may ask for help with reading. 0 and *key set; -ENOSPC: too many regions at once; -EINVAL: too many
-	 * entries, or one that wraps.
+	 * entries, or one that wraps; -ENOTCONN: one that stays, and the peer has not answered yet.
 	 */
 	int (*expose)(
 		struct rwk_channel *ch, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key);

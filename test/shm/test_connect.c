@@ -137,6 +137,26 @@ static void partial_address(void **state)
 	}
 }
 
+/* Before the peer has answered a region that stays cannot be exposed, another one can; afterwards both. */
+static void exposed_early(void **state)
+{
+	struct end *a = end_open(0, false), *b = end_open(0, false);
+	struct end_peer *p = end_connect(a, &b->address);
+	struct iovec iov = {state, sizeof(*state)}, all = {NULL, SIZE_MAX};
+	struct rwk_rkey key, early;
+
+	assert_int_equal(rwk_shm_transport.expose(p->ch, &iov, 1, true, &key), -ENOTCONN);
+	assert_int_equal(rwk_shm_transport.expose(p->ch, &all, 1, false, &key), -ENOTCONN);
+	assert_int_equal(rwk_shm_transport.expose(p->ch, &iov, 1, false, &early), 0);
+	assert_int_equal(end_send(a, p, 100, 0, true), 0);
+	assert_true(turn_both(a, b, &p->sent, 1) && turn_both(a, b, &b->peer[0].received, 1));
+	assert_int_equal(rwk_shm_transport.expose(p->ch, &iov, 1, true, &key), 0);
+	rwk_shm_transport.conceal(p->ch, &key);
+	rwk_shm_transport.conceal(p->ch, &early);
+	end_close(a);
+	end_close(b);
+}
+
 /* A port number asked for is had, and cannot be had twice. */
 static void port_numbers(void **state)
 {
@@ -221,6 +241,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_at_once),
 		cmocka_unit_test(partial_address),
+		cmocka_unit_test(exposed_early),
 		cmocka_unit_test(port_numbers),
 		cmocka_unit_test(again_and_again),
 		cmocka_unit_test(accepted_unheard),

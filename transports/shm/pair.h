@@ -64,7 +64,7 @@ enum rwk_shm_control {
 int rwk_shm_control(struct rwk_shm_channel *ch, enum rwk_shm_control kind, const void *body, size_t len);
 
 /** This side's (mine) or the other's transfer area in the mapped pair; RWK_SHM_TRANSFER_BYTES, page-aligned, zero at
- * first. */
+ * first. NULL: the pair is not mapped yet. */
 #define RWK_SHM_TRANSFER_BYTES (1u << 20)
 void *rwk_shm_transfer_area(struct rwk_shm_channel *ch, bool mine);
 

@@ -461,6 +461,8 @@ void **rwk_shm_transfer_port_state(struct rwk_port *port)
 
 void *rwk_shm_transfer_area(struct rwk_shm_channel *ch, bool mine)
 {
+	if (rwk_unlikely(!ch->pair))
+		return NULL;
 	return (unsigned char *)ch->pair + rwk_shm_transfer_at(ch->ring_lines, mine ? ch->side : !ch->side);
 }
 

@@ -149,6 +149,8 @@ static int let_reach(struct rwk_shm_transfers *t, const struct rwk_shm_region *r
 
 	if (region->index >= RWK_SHM_DIRECT_REGIONS)
 		return -ENOSPC;
+	if (!rwk_shm_area_of(t, true))
+		return -ENOTCONN; /* what the peer looks at before each access is not there yet */
 	rc = rwk_shm_guard_up(t);
 	if (!rc)
 		rwk_publish64(&rwk_shm_area_of(t, true)->valid[region->index], region->cookie);
