@@ -58,10 +58,13 @@ static int on_emit(
 	return 0;
 }
 
+static unsigned woken;
+
 static void on_wake(void *user, uint32_t srqn)
 {
 	(void)user;
-	(void)srqn;
+	assert_true(rwk_src_seat_of(srqn) < size.members);
+	woken++;
 }
 
 static const struct rwk_src_host host = {on_emit, on_receive, on_write, on_wake};
@@ -234,6 +237,40 @@ static void mad_early_packets(void **state)
 	assert_int_equal(rwk_src_get_counters(f.reader[0].view)->corrupt, 0);
 }
 
+/* A sleeper whose number is overwritten: who wakes the others looks at no seat that there is not. */
+static void mad_sleepers(void **state)
+{
+	uint32_t srqn = rwk_src_srqn(f.reader[0].view);
+
+	(void)state;
+	assert_false(rwk_src_sleep(f.reader[0].view));
+	serve(f.psn++);
+	woken = 0;
+	rwk_src_bury(f.reader[1].view);
+	assert_int_equal(woken, 1);
+	for (unsigned i = 0; i < 2000; i++) {
+		atomic_store(&f.member->srqn, i % 2 ? chance(&f.seed) : srqn | chance(&f.seed) % RWK_SRC_MEMBERS_MAX);
+		rwk_src_bury(f.reader[1].view);
+	}
+	atomic_store(&f.member->srqn, srqn);
+	check_works();
+}
+
+/* A directory that is overwritten: numbers of targets are those of their places. */
+static void mad_directory(void **state)
+{
+	struct rwk_src_entry *e = (struct rwk_src_entry *)((char *)f.memory + f.layout.directory);
+	struct rwk_src_initiator i = speaker_initiator(0, PMTU);
+	uint32_t qpn = 0;
+
+	(void)state;
+	for (unsigned n = 0; n < 1000; n++) {
+		atomic_store(&e[f.qpn % size.targets].qpn, chance(&f.seed));
+		if (!rwk_src_target_make(f.reader[0].view, &i, &qpn))
+			assert_true(qpn > RWK_WIRE_GSI_QPN && qpn < 0xffffff && rwk_src_target_lives(f.reader[1].view, qpn));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -241,6 +278,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(beyond_the_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(mad_inbox, setup, teardown),
 		cmocka_unit_test_setup_teardown(mad_early_packets, setup, teardown),
+		cmocka_unit_test_setup_teardown(mad_sleepers, setup, teardown),
+		cmocka_unit_test_setup_teardown(mad_directory, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

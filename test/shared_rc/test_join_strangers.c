@@ -263,6 +263,7 @@ struct squatter {
 	struct rwk_src_size size;
 	int seals; /* of the memory that it hands over */
 	size_t bytes;
+	struct rwk_src_size header; /* what its memory says that it is; no members: nothing, as if not formatted */
 	uint32_t version;
 	int ready; /* written to when the door is there */
 };
@@ -281,19 +282,33 @@ static int squat(void *arg)
 	return 4;
 }
 
+/* Memory that says that it is of `header`'s size, whatever it has. */
+static int squatters_memory(const struct squatter *s)
+{
+	int fd = memfd_create("ropewalk src", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	size_t said = rwk_src_segment_size(&s->header), room = said > s->bytes ? said : s->bytes;
+	void *at;
+
+	if (fd < 0 || ftruncate(fd, (off_t)room))
+		return -1;
+	at = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	if (at == MAP_FAILED || (said && rwk_src_segment_format(at, &s->header)))
+		return -1;
+	munmap(at, room);
+	return ftruncate(fd, (off_t)s->bytes) || fcntl(fd, F_ADD_SEALS, s->seals) ? -1 : fd;
+}
+
 /* As a member would: but he has another key, is another user, or has other memory. */
 static void as_member(struct squatter *s, int door)
 {
 	struct rwk_src_holding holding = {.id = 1, .size = s->size};
 	struct rwk_src_porch porch;
-	int memory = memfd_create("ropewalk src", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
-	holding.fd[RWK_SRC_MEMORY] = memory;
+	holding.fd[RWK_SRC_MEMORY] = squatters_memory(s);
 	holding.fd[RWK_SRC_SOCKET] = socket(AF_INET, SOCK_DGRAM, 0);
 	holding.fd[RWK_SRC_DOOR] = door;
 	holding.fd[RWK_SRC_WATCH] = epoll_create1(EPOLL_CLOEXEC);
-	if (memory < 0 || ftruncate(memory, (off_t)s->bytes) || fcntl(memory, F_ADD_SEALS, s->seals) ||
-		rwk_src_porch_open(&porch, &s->secret, &holding))
+	if (holding.fd[RWK_SRC_MEMORY] < 0 || rwk_src_porch_open(&porch, &s->secret, &holding))
 		return;
 	for (;;) {
 		struct pollfd p = {.fd = porch.epoll, .events = POLLIN};
@@ -413,6 +428,7 @@ static struct squatter member_like(uint8_t number)
 		.secret = secret_of(number, true),
 		.behave = as_member,
 		.size = attr.size,
+		.header = attr.size,
 		.bytes = rwk_src_segment_size(&attr.size),
 		.seals = SEALS,
 		.version = 2,
@@ -470,6 +486,12 @@ static void other_memory(void **state)
 	assert_int_equal(join_squatter(7, &s), -EPROTONOSUPPORT);
 	s = member_like(7);
 	s.size.members = 1;
+	assert_int_equal(join_squatter(7, &s), -EPROTONOSUPPORT);
+	s = member_like(7);
+	s.header.members = 0;
+	assert_int_equal(join_squatter(7, &s), -EPROTONOSUPPORT);
+	s = member_like(7);
+	s.header.members *= 2; /* a view of it would reach beyond what is mapped */
 	assert_int_equal(join_squatter(7, &s), -EPROTONOSUPPORT);
 	s = member_like(7);
 	s.behave = as_impostor;

@@ -210,7 +210,8 @@ static int be_let_in(struct rwk_src_seat *seat)
 	rwk_src_fork_lock();
 	rc = map(seat);
 	rwk_src_fork_unlock();
-	return rc;
+	/* What stands in it goes by what is mapped of it: no view of it must reach beyond. */
+	return rc ? rc : rwk_src_segment_check(seat->memory, &seat->holding.size);
 }
 
 static int find_or_make(struct rwk_src_seat *seat)

@@ -41,18 +41,29 @@ static void put_sizes(uint32_t sizes[5])
 	sizes[4] = sizeof(pthread_mutex_t);
 }
 
-int rwk_src_layout_check(const void *memory, struct rwk_src_layout *layout)
+int rwk_src_layout_check(const void *memory, struct rwk_src_size *size, struct rwk_src_layout *layout)
 {
-	const struct rwk_src_header *h = memory;
+	struct rwk_src_header h;
 	struct rwk_src_layout l;
 	uint32_t sizes[5];
 
+	memcpy(&h, memory, sizeof(h)); /* once: a sibling gone mad may write there at any time */
 	put_sizes(sizes);
-	if (h->magic != RWK_SRC_MAGIC || h->layout != RWK_SRC_LAYOUT || memcmp(h->sizes, sizes, sizeof(sizes)) ||
-		rwk_src_layout_of(&h->size, &l) || l.bytes != h->bytes)
+	if (h.magic != RWK_SRC_MAGIC || h.layout != RWK_SRC_LAYOUT || memcmp(h.sizes, sizes, sizeof(sizes)) ||
+		rwk_src_layout_of(&h.size, &l) || l.bytes != h.bytes)
 		return -EPROTONOSUPPORT;
+	*size = h.size;
 	*layout = l;
 	return 0;
+}
+
+int rwk_src_segment_check(const void *memory, const struct rwk_src_size *size)
+{
+	struct rwk_src_layout l;
+	struct rwk_src_size said;
+	int rc = rwk_src_layout_check(memory, &said, &l);
+
+	return rc || !memcmp(&said, size, sizeof(said)) ? rc : -EPROTONOSUPPORT;
 }
 
 size_t rwk_src_segment_size(const struct rwk_src_size *size)

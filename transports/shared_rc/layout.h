@@ -120,7 +120,7 @@ struct rwk_src_layout {
 
 /** 0; -EINVAL: no such size. */
 int rwk_src_layout_of(const struct rwk_src_size *size, struct rwk_src_layout *layout);
-/** 0; -EPROTONOSUPPORT: another layout made it. */
-int rwk_src_layout_check(const void *memory, struct rwk_src_layout *layout);
+/** 0, and the size that it says it has; -EPROTONOSUPPORT: another layout made it. */
+int rwk_src_layout_check(const void *memory, struct rwk_src_size *size, struct rwk_src_layout *layout);
 
 #endif

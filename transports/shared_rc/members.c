@@ -159,7 +159,7 @@ static void wake_sleepers(struct rwk_src_view *v)
 		struct rwk_src_member *m = rwk_src_member(v, i);
 		uint32_t srqn = rwk_observe32(&m->srqn);
 
-		if (srqn && srqn != v->srqn && rwk_observe32(&m->asleep) &&
+		if (srqn && srqn != v->srqn && rwk_src_seat_of(srqn) == i && rwk_observe32(&m->asleep) &&
 			rwk_observe64(&m->tail) != rwk_observe64(&m->head))
 			v->host->wake(v->user, srqn);
 	}

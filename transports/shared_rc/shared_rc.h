@@ -79,6 +79,8 @@ struct rwk_src_host {
 size_t rwk_src_segment_size(const struct rwk_src_size *size);
 /** Makes a segment in zeroed memory, aligned to a page. 0; -EINVAL: no such size. */
 int rwk_src_segment_format(void *memory, const struct rwk_src_size *size);
+/** Is it a formatted one of that size? 0; -EPROTONOSUPPORT: of another, or made by another layout. */
+int rwk_src_segment_check(const void *memory, const struct rwk_src_size *size);
 
 /**
  * Takes a seat in a segment that has been formatted, perhaps by another process, mapped shared. 0 and *view set;

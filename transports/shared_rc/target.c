@@ -131,12 +131,14 @@ static int find_or_make(struct rwk_src_view *v, const struct rwk_src_initiator *
 
 	for (i = 0; i < directed && i < v->size.targets; i++) {
 		const struct rwk_src_entry *e = rwk_src_entry(v, i);
+		uint32_t found = rwk_observe32(&e->qpn); /* once: who ends a target does not take the table's lock */
 
-		if (rwk_glance(&e->nonce) == initiator->nonce && rwk_observe32(&e->qpn)) {
+		if (rwk_glance(&e->nonce) == initiator->nonce && found > RWK_WIRE_GSI_QPN && found < RWK_PSN_MASK &&
+			rwk_src_place(v, found) == i) {
 			struct rwk_src_initiator there;
 
 			rwk_src_initiator_read(rwk_src_target(v, i), &there);
-			*qpn = rwk_observe32(&e->qpn);
+			*qpn = found;
 			return there.qpn == initiator->qpn ? 0 : -EEXIST;
 		}
 	}

@@ -48,8 +48,7 @@ int rwk_src_view_open(void *memory, const struct rwk_src_host *host, void *user,
 	v->host = host;
 	v->user = user;
 	v->life = -1;
-	rc = rwk_src_layout_check(memory, &v->layout);
-	v->size = v->header->size;
+	rc = rwk_src_layout_check(memory, &v->size, &v->layout);
 	if (!rc)
 		rc = allocate(v);
 	if (!rc)
