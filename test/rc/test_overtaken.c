@@ -7,6 +7,8 @@
 
 #define DELAY (10 * US)
 
+static uint32_t first_psn = 1000;
+
 /* `reads`: the data goes from b to a. */
 static void paths(struct run *r, bool reads, rwk_time reorder_by, uint32_t reorder, uint32_t drop)
 {
@@ -21,6 +23,7 @@ static void begin_own(struct run *r, bool reads, rwk_time reorder_by, uint32_t r
 {
 	struct rwk_rc_attr attr = end_own();
 
+	attr.send_psn = first_psn;
 	begin(r, &attr);
 	paths(r, reads, reorder_by, reorder, drop);
 	for (size_t i = 0; i < sizeof(bytes); i++)
@@ -40,14 +43,14 @@ static uint64_t again(const struct run *r)
 	return counters(r->a)->sent_again;
 }
 
-/* A packet is overtaken by many. It is sent again, for nothing, and costs the window nothing in the end; soon it is known
- * how far they overtake. */
-static void as_far_as_before(void **state)
+/* A packet is overtaken by many. It is sent again, for nothing, and costs the window nothing in the end; soon it is
+ * known how far they overtake. */
+static void as_far_as_before_from(uint32_t psn)
 {
 	const struct rwk_rc_requester *q;
 	struct run r;
 
-	(void)state;
+	first_psn = psn;
 	begin_own(&r, false, DELAY / 2, 0, 0);
 	q = &r.a->qp->req;
 	more(&r, RWK_WR_SEND, 30); /* the round trip is known */
@@ -68,6 +71,14 @@ static void as_far_as_before(void **state)
 		assert_true(q->reach > reach);
 	}
 	fail_msg("packets are sent again each time");
+}
+
+static void as_far_as_before(void **state)
+{
+	(void)state;
+	as_far_as_before_from(0xa00000);
+	as_far_as_before_from(0xfffff0);
+	as_far_as_before_from(1000);
 }
 
 struct figures {
@@ -114,8 +125,10 @@ static void far_apart(void **state)
 			struct figures f = stream(type, networks[i].by, networks[i].reorder, networks[i].drop);
 
 			print_message("%s of %u packets, %s: %lu sent again, %.0f MB/s\n",
-				type == RWK_WR_SEND ? "Sends" : type == RWK_WR_WRITE ? "Writes" : "Reads", 20 * MOST,
-				networks[i].name, (unsigned long)f.again, f.mbyte);
+				type == RWK_WR_SEND    ? "Sends"
+				: type == RWK_WR_WRITE ? "Writes"
+						       : "Reads",
+				20 * MOST, networks[i].name, (unsigned long)f.again, f.mbyte);
 			if (!networks[i].drop)
 				assert_in_range(f.again, 0, networks[i].by <= 40 * US ? 20 * MOST / 20 : 20 * MOST / 4);
 		}

@@ -150,6 +150,7 @@ static void open_requester(struct rwk_rc_requester *r, const struct rwk_rc_attr 
 		.high = a->send_psn,
 		.sure = a->send_psn,
 		.recover = a->send_psn,
+		.widened = a->send_psn,
 		.ordered = a->send_psn,
 		.asked = rwk_psn_add(a->send_psn, RWK_PSN_MASK),
 		.peer_qpn = a->peer_qpn,
