@@ -216,8 +216,8 @@ struct rwk_transport {
 	 * `done` means that the buffer may be reused. A read's or write's means that the data is in place; they are in
 	 * no order with sends, nor with each other.
 	 * Errors of reads and writes that leave the channel as it is: -EACCES the key is wrong, concealed by now, or
-	 * not for writing; -EINVAL beyond the region; -EFAULT memory of one of the two sides is not mapped, or not
-	 * writable (a part may have been written); -EOPNOTSUPP as direct_min says.
+	 * not for writing; -EINVAL beyond the region (-EACCES, where packets carry it); -EFAULT memory of one of the
+	 * two sides is not mapped, or not writable (a part may have been written); -EOPNOTSUPP as direct_min says.
 	 */
 	int (*post)(struct rwk_channel *ch, struct rwk_op *op);
 	/**

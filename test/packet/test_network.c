@@ -154,26 +154,26 @@ static void regions_both_ways(void)
 }
 
 /*
- * UC: a write to a region that is concealed, or beyond it, is an error of that write alone, whatever is under way
- * beside it.
+ * A write to a region that is concealed, or beyond it, or a read of it, is an error of that request alone, whatever is
+ * under way beside it.
  */
-static void denied(void **state)
+static void denied_by(int link, enum rwk_op_type type)
 {
-	static uint8_t there[3000], here[3000];
+	static uint8_t there[30000], here[30000];
 	struct iovec iov = {there, sizeof(there)};
 	struct rwk_rkey good, bad;
 	struct ends_op op[4];
 
-	(void)state;
-	rwk_params.link = RWK_LINK_TCP;
+	rwk_params.link = link;
 	open_and_connect();
 	exchange(1);
 	assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &iov, 1, true, &good), 0);
 	assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &iov, 1, true, &bad), 0);
 	ends_transport->conceal(ends_side(1, 0)->ch, &bad);
-	memset(here, 7, sizeof(here));
+	memset(here, type == RWK_OP_WRITE ? 7 : 0, sizeof(here));
+	memset(there, type == RWK_OP_READ ? 7 : 0, sizeof(there));
 	for (int i = 0; i < 4; i++) {
-		ends_make_op(&op[i], RWK_OP_WRITE, here, sizeof(here));
+		ends_make_op(&op[i], type, here, sizeof(here));
 		op[i].op.rkey = i == 1 ? bad : good;
 		op[i].op.offset = i == 2;
 		assert_int_equal(ends_transport->post(ends_side(0, 1)->ch, &op[i].op), 0);
@@ -187,7 +187,16 @@ static void denied(void **state)
 	assert_memory_equal(here, there, sizeof(here));
 	ends_transport->conceal(ends_side(1, 0)->ch, &good);
 	exchange(1);
+	assert_int_equal(ends_side(0, 1)->failed + ends_side(1, 0)->failed, 0);
 	ends_close();
+}
+
+static void denied(void **state)
+{
+	(void)state;
+	denied_by(RWK_LINK_TCP, RWK_OP_WRITE);
+	denied_by(RWK_LINK_UDP, RWK_OP_WRITE);
+	denied_by(RWK_LINK_UDP, RWK_OP_READ);
 }
 
 static void regions(void **state)

@@ -7,6 +7,12 @@ test_rc_test_carry_CPPFLAGS = $(TEST_CPPFLAGS)
 test_rc_test_carry_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_carry
 
+check_PROGRAMS += test/rc/test_denied
+test_rc_test_denied_SOURCES = test/rc/test_denied.c test/rc/run.h $(rc_end)
+test_rc_test_denied_CPPFLAGS = $(TEST_CPPFLAGS)
+test_rc_test_denied_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/rc/test_denied
+
 check_PROGRAMS += test/rc/test_loss
 test_rc_test_loss_SOURCES = test/rc/test_loss.c test/rc/run.h $(rc_end)
 test_rc_test_loss_CPPFLAGS = $(TEST_CPPFLAGS)

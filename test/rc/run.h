@@ -47,7 +47,7 @@ static void end(struct run *r)
 }
 
 /* n Sends of one packet, or one Write or Read of n packets. */
-static void post(struct end *e, unsigned type, unsigned n)
+static inline void post(struct end *e, unsigned type, unsigned n)
 {
 	unsigned messages = type == RWK_WR_SEND ? n : 1;
 
@@ -63,7 +63,7 @@ static void post(struct end *e, unsigned type, unsigned n)
 	end_pump(e);
 }
 
-static void check_all_came(struct run *r, unsigned type, unsigned n)
+static inline void check_all_came(struct run *r, unsigned type, unsigned n)
 {
 	unsigned messages = type == RWK_WR_SEND ? n : 1;
 

@@ -141,7 +141,7 @@ static int make_rc(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 		.rnr_retry = 7,
 		.rnr_timer = 1,
 		.service = RWK_WIRE_RC,
-		.own = (RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS) & g->features,
+		.own = (RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_RC_DENIES) & g->features,
 		.reach = RWK_REACH_READ | RWK_REACH_WRITE,
 		.timeout = TIMEOUT,
 		.ack_delay = ACK_DELAY,

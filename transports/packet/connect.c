@@ -53,7 +53,7 @@ static void terms(struct rwk_packet_channel *ch, int way, struct rwk_greeting *g
 	g->pmtu = (uint16_t)rwk_packet_pmtu(port, way, &ch->path.to);
 	g->window = (uint16_t)(port->window < RWK_RC_WINDOW_MAX ? port->window : RWK_RC_WINDOW_MAX);
 	g->reads = RWK_RC_READS_MAX;
-	g->features = RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_GREETING_MASKED_ID |
+	g->features = RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_RC_DENIES | RWK_GREETING_MASKED_ID |
 		      RWK_GREETING_RDMA_READ | RWK_GREETING_RDMA_WRITE;
 	g->room = port->room;
 	if (may_share(ch, way) && rwk_packet_domain_terms(ch, (enum rwk_greeting_type)g->type, &g->shared))

@@ -4,8 +4,8 @@
  * ack_every packets or ack_delay. However many are due, one is sent, for all that is in order; behind the answers that
  * carry data, since it says that they have been sent.
  *
- * Between our own ends (SELECTIVE) its payload is a bitmap of what is kept behind the gap, whether something has come twice,
- * and how long this end has waited (../wire/FORMAT.md).
+ * Between our own ends (SELECTIVE) its payload is a bitmap of what is kept behind the gap, whether something has come
+ * twice, and how long this end has waited (../wire/FORMAT.md).
  */
 #include "internal.h"
 
@@ -85,10 +85,14 @@ static uint32_t put_own(struct rwk_rc *qp, uint8_t *bytes, rwk_time now)
 void rwk_rc_send_ack(struct rwk_rc *qp, rwk_time now)
 {
 	struct rwk_rc_responder *r = qp->responder;
-	bool nak = r->answer >= RWK_RC_ANSWER_NAK, fatal = r->answer == RWK_RC_ANSWER_FATAL;
 	uint8_t own[OWN_MAX] = {0};
 	struct rwk_rc_out o;
+	bool nak, fatal;
 
+	if (rwk_unlikely(r->message == RWK_RC_MESSAGE_DENIED) && r->answer == RWK_RC_ANSWER_ACK)
+		rwk_rc_deny(qp, r->expected);
+	nak = r->answer >= RWK_RC_ANSWER_NAK;
+	fatal = r->answer == RWK_RC_ANSWER_FATAL;
 	o.w = (struct rwk_wire){.pkey = RWK_WIRE_PKEY, .migrated = true, .qpn = r->peer_qpn, .becn = r->congested};
 	o.w.opcode = r->service | RWK_WIRE_ACK;
 	o.w.psn = nak ? r->refused : rwk_psn_add(r->expected, RWK_PSN_MASK);

@@ -227,6 +227,7 @@ static void nak(struct rwk_rc *qp, const struct rwk_wire *w, rwk_time now)
 	struct rwk_rc_requester *r = &qp->req;
 	uint32_t una = r->una, acked = r->acked;
 	unsigned syndrome = w->aeth.syndrome;
+	bool denied = syndrome == RWK_WIRE_NAK_ACCESS && r->own & RWK_RC_DENIES;
 
 	/* It is about a packet under way; one that is in order there can only be a Read that has lost its region. */
 	if (rwk_psn_diff(w->psn, r->next) >= 0) {
@@ -238,7 +239,11 @@ static void nak(struct rwk_rc *qp, const struct rwk_wire *w, rwk_time now)
 	qp->counters.naks_in += syndrome >= RWK_WIRE_NAK_SEQUENCE;
 	qp->counters.rnr_in += syndrome < RWK_WIRE_NAK_SEQUENCE;
 	in_order(qp, w->psn);
+	if (denied)
+		rwk_rc_denied(qp, w->psn);
 	news(qp, una, acked, r->settled, now);
+	if (denied)
+		return;
 	if (syndrome < RWK_WIRE_NAK_SEQUENCE) {
 		rwk_rc_not_ready(qp, w->psn, syndrome & 0x1f, now);
 	} else if (syndrome > RWK_WIRE_NAK_SEQUENCE) {
@@ -335,7 +340,8 @@ static void response(struct rwk_rc *qp, const struct rwk_wire *w, const uint8_t 
 		return;
 	}
 	wr = rwk_psn_diff(w->psn, r->una) < 0 ? NULL : rwk_rc_find(qp, w->psn);
-	if (!wr || (r->own & RWK_RC_SELECTIVE && rwk_rc_bit(&r->has_settled, w->psn))) {
+	if (!wr || wr->state == RWK_RC_WR_DENIED ||
+		(r->own & RWK_RC_SELECTIVE && rwk_rc_bit(&r->has_settled, w->psn))) {
 		qp->counters.duplicates++;
 		rwk_rc_guessed_wrong(r);
 		return;

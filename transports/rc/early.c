@@ -99,7 +99,9 @@ static void read_again(struct rwk_rc *qp, const struct rwk_wire *w)
 
 	if (!(r->reach & RWK_REACH_READ) || rwk_rc_reach_read(qp, w)) {
 		qp->counters.bad_access++;
-		if (!(r->own & RWK_RC_SELECTIVE)) /* else: see rwk_rc_result.again */
+		if (r->own & RWK_RC_DENIES)
+			rwk_rc_deny(qp, w->psn);
+		else if (!(r->own & RWK_RC_SELECTIVE)) /* else: see rwk_rc_result.again */
 			rwk_rc_refuse(qp, w->psn, RWK_WIRE_NAK_ACCESS);
 		return;
 	}

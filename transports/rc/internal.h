@@ -36,8 +36,8 @@
 #define RWK_RC_MS (1000u * 1000u)
 
 /**
- * The last word of an acknowledgement of our own, and rwk_rc_take_ack's: the share in the bits from 25 on, then one that
- * says that a packet has come again that was here (always 0 in the latter).
+ * The last word of an acknowledgement of our own, and rwk_rc_take_ack's: the share in the bits from 25 on, then one
+ * that says that a packet has come again that was here (always 0 in the latter).
  */
 #define RWK_RC_SHARE_AT  25
 #define RWK_RC_REPEATED  (1u << 24)
@@ -55,8 +55,11 @@ enum rwk_rc_timer {
 	RWK_RC_TIMER_RNR,     /* the peer's receiver was not ready: nothing is sent before */
 };
 
-/** State of a work request: is a packet of it made? */
-enum { RWK_RC_WR_POSTED, RWK_RC_WR_BEGUN };
+/**
+ * State of a work request: is a packet of it made? DENIES: or has the peer refused it? Then empty Writes go by the
+ * numbers of its packets.
+ */
+enum { RWK_RC_WR_POSTED, RWK_RC_WR_BEGUN, RWK_RC_WR_DENIED };
 
 /** A bit for each packet number modulo RWK_RC_WINDOW_MAX. */
 struct rwk_rc_bits {
@@ -141,7 +144,14 @@ enum rwk_rc_answer {
 };
 
 /** The message that a responder is in the middle of. */
-enum rwk_rc_message { RWK_RC_MESSAGE_NONE, RWK_RC_MESSAGE_SEND, RWK_RC_MESSAGE_WRITE };
+enum rwk_rc_message {
+	RWK_RC_MESSAGE_NONE,
+	RWK_RC_MESSAGE_SEND,
+	RWK_RC_MESSAGE_WRITE,
+	RWK_RC_MESSAGE_DENIED, /* DENIES: the packet `expected` is refused; an empty Write in its place says that this
+				  is known */
+	RWK_RC_MESSAGE_REST,   /* and then: what still comes of the Write that was refused is passed over */
+};
 
 enum rwk_rc_result_kind { RWK_RC_RESULT_NONE, RWK_RC_RESULT_READ, RWK_RC_RESULT_ATOMIC };
 
@@ -226,7 +236,7 @@ void rwk_rc_flush(struct rwk_rc *qp, struct rwk_wr *wr, int status);
 /* requester.c */
 static inline bool rwk_rc_is_answered(const struct rwk_wr *wr)
 {
-	return wr->type >= RWK_WR_READ;
+	return wr->type >= RWK_WR_READ && wr->state != RWK_RC_WR_DENIED;
 }
 
 /** How far `psn` is into a work request that has begun; only meaningful below wr->packets. */
@@ -246,6 +256,8 @@ uint32_t rwk_rc_request_left(const struct rwk_rc *qp, const struct rwk_wr *wr, u
 int rwk_rc_send(struct rwk_rc *qp, struct rwk_rc_out *o, struct rwk_wr *wr, uint32_t psn, uint32_t *count, bool ask);
 /** Makes new packets, as many as may be made. */
 void rwk_rc_send_new(struct rwk_rc *qp, rwk_time now);
+/** DENIES: the peer has refused packet psn, and with it the work request that it belongs to. */
+void rwk_rc_denied(struct rwk_rc *qp, uint32_t psn);
 /** Ends the work requests all of whose packets are before una. */
 void rwk_rc_complete(struct rwk_rc *qp);
 
@@ -334,6 +346,8 @@ void rwk_rc_in_order(struct rwk_rc *qp, const struct rwk_wire *w, const void *pa
 bool rwk_rc_take(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len, rwk_time now);
 /** Refuses packet psn for good: the NAK goes out behind the answers that are due, then the QP fails. */
 void rwk_rc_refuse(struct rwk_rc *qp, uint32_t psn, uint8_t syndrome);
+/** DENIES: tells the peer that packet psn may not reach what it names. */
+void rwk_rc_deny(struct rwk_rc *qp, uint32_t psn);
 /** The errno that stands for a NAK. */
 int rwk_rc_error(unsigned syndrome);
 

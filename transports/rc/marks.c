@@ -12,10 +12,10 @@
  * Answers come in the order of their requests (the responder sees to it), so a Read's responses are lost by the same
  * rule, and those of its packets that have no bit are asked for again by one request for each run.
  *
- * Some networks let packets overtake each other, and then the rule is a guess. The peer says when something comes twice.
- * If packets were sent again on a guess before, it was wrong: `reach` is doubled, once a round trip at most, the REORDER
- * clock given a quarter of a round trip more, up to a whole one, and the window is what it was. After CALM losses that
- * were none of that kind both are again what they were in the beginning. (The idea is RFC 8985's.)
+ * Some networks let packets overtake each other, and then the rule is a guess. The peer says when something comes
+ * twice. If packets were sent again on a guess before, it was wrong: `reach` is doubled, once a round trip at most, the
+ * REORDER clock given a quarter of a round trip more, up to a whole one, and the window is what it was. After CALM
+ * losses that were none of that kind both are again what they were in the beginning. (The idea is RFC 8985's.)
  *
  * Invariants: a packet has at most one of has_settled, is_lost and (sent_now or sent_before); `marked` is set if there
  * is any bit; packets before una and from next on have none.

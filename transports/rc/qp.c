@@ -123,9 +123,11 @@ static bool attr_is_sound(const struct rwk_rc_attr *a)
 	       a->peer_reads <= RWK_RC_READS_MAX && a->retry <= 7 && a->rnr_retry <= 7 && a->rnr_timer <= 31 &&
 	       (a->service == RWK_WIRE_RC || a->service == RWK_WIRE_SRC) &&
 	       !(a->reach & ~(unsigned)(RWK_REACH_READ | RWK_REACH_WRITE | RWK_REACH_ATOMIC)) &&
-	       !(a->own & ~(unsigned)(RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_RC_UNORDERED)) &&
-	       (a->own & RWK_RC_SELECTIVE || !(a->own & RWK_RC_UNORDERED)) && a->timeout &&
-	       a->ack_delay <= UINT32_MAX && (!(a->own & RWK_RC_LAZY) || a->ack_every) && a->read_chunk % a->pmtu == 0;
+	       !(a->own & ~(unsigned)(RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_RC_UNORDERED |
+				      RWK_RC_DENIES)) &&
+	       (a->own & RWK_RC_SELECTIVE || !(a->own & (RWK_RC_UNORDERED | RWK_RC_DENIES))) &&
+	       !(a->own & RWK_RC_UNORDERED && a->own & RWK_RC_DENIES) && a->timeout && a->ack_delay <= UINT32_MAX &&
+	       (!(a->own & RWK_RC_LAZY) || a->ack_every) && a->read_chunk % a->pmtu == 0;
 }
 
 static uint32_t chunk_of(const struct rwk_rc_attr *a)
@@ -438,7 +440,8 @@ bool rwk_rc_take_ack(struct rwk_rc *qp, uint32_t *word)
 	struct rwk_rc_responder *r = qp->responder;
 
 	if (!(r->own & RWK_RC_LAZY) || qp->state < RWK_QP_RTR || qp->state == RWK_QP_ERR || r->due || r->kept_count ||
-		r->congested || r->repeated || r->answer > RWK_RC_ANSWER_ACK || (!r->unacked && r->answer == RWK_RC_ANSWER_NONE))
+		r->congested || r->repeated || r->message == RWK_RC_MESSAGE_DENIED || r->answer > RWK_RC_ANSWER_ACK ||
+		(!r->unacked && r->answer == RWK_RC_ANSWER_NONE))
 		return false;
 	*word = rwk_psn_add(r->expected, RWK_PSN_MASK) | (uint32_t)r->share << RWK_RC_SHARE_AT;
 	rwk_rc_ack_is_out(r);

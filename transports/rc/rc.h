@@ -40,6 +40,8 @@ enum rwk_rc_own {
 				    owner to notice */
 	RWK_RC_UNORDERED = 1 << 3, /* with SELECTIVE: requests have un-ordered types (../wire/FORMAT.md), which may be
 				      done before their turn; the host has `mark` */
+	RWK_RC_DENIES = 1 << 4,    /* with SELECTIVE, without UNORDERED: a request that may not reach what it names ends
+				      with -EACCES, alone; all others go on. Without, the QP fails */
 };
 
 #define RWK_RC_WINDOW_MAX 256u /* packets under way */

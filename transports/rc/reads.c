@@ -193,7 +193,9 @@ static bool send_piece(struct rwk_rc *qp, struct rwk_rc_out *o, struct rwk_rc_re
 	}
 	if (o->count < 0) {
 		qp->counters.bad_access++;
-		if (read->again && r->own & RWK_RC_SELECTIVE) {
+		if (r->own & RWK_RC_DENIES)
+			rwk_rc_deny(qp, read->psn);
+		if (r->own & RWK_RC_DENIES || (read->again && r->own & RWK_RC_SELECTIVE)) {
 			read->left = 0;
 			return true;
 		}

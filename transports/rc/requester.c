@@ -31,7 +31,7 @@ uint32_t rwk_rc_request_left(const struct rwk_rc *qp, const struct rwk_wr *wr, u
 {
 	uint32_t i, request, rest;
 
-	if (wr->type != RWK_WR_READ)
+	if (wr->type != RWK_WR_READ || wr->state == RWK_RC_WR_DENIED)
 		return 1;
 	i = rwk_rc_at(wr, psn);
 	request = qp->req.chunk - i % qp->req.chunk;
@@ -76,6 +76,16 @@ static void make_piece(struct rwk_rc_requester *r, struct rwk_rc_out *o, const s
 	}
 }
 
+/* In place of a packet of a request that was refused: a Write of nothing. */
+static void make_nothing(struct rwk_rc_requester *r, struct rwk_rc_out *o)
+{
+	o->w.opcode = r->service | RWK_WIRE_WRITE_ONLY;
+	o->w.reth.address = 0;
+	o->w.reth.key = o->w.reth.length = 0;
+	o->count = 0;
+	o->length = 0;
+}
+
 /* A request for `count` packets of a Read's response, from packet i of it on. */
 static void make_read(
 	struct rwk_rc_requester *r, struct rwk_rc_out *o, const struct rwk_wr *wr, uint32_t i, uint32_t count)
@@ -108,7 +118,10 @@ int rwk_rc_send(struct rwk_rc *qp, struct rwk_rc_out *o, struct rwk_wr *wr, uint
 	o->w.srqn = wr->srqn;
 	if (rwk_likely(!rwk_rc_is_answered(wr))) {
 		*count = 1;
-		make_piece(r, o, wr, i);
+		if (rwk_likely(wr->state != RWK_RC_WR_DENIED))
+			make_piece(r, o, wr, i);
+		else
+			make_nothing(r, o);
 		return rwk_rc_emit(qp, o);
 	}
 	o->count = 0;
@@ -237,6 +250,50 @@ void rwk_rc_send_new(struct rwk_rc *qp, rwk_time now)
 		rwk_rc_rearm(r, now);
 }
 
+/* Read Requests and atomics of wr that are not answered in full. */
+static uint8_t requests_out(const struct rwk_rc_requester *r, const struct rwk_wr *wr)
+{
+	uint32_t done = rwk_rc_at(wr, r->una);
+
+	if (wr->type != RWK_WR_READ)
+		return rwk_rc_is_answered(wr);
+	return (uint8_t)((wr->count - 1) / r->chunk + 1 - (done < wr->count ? done : 0) / r->chunk);
+}
+
+/* It ends with what is made of it: the rest need not be refused too. */
+static void cut_off(struct rwk_rc_requester *r, struct rwk_wr *wr)
+{
+	r->reads_out -= requests_out(r, wr);
+	wr->state = RWK_RC_WR_DENIED;
+	if (r->current != wr)
+		return;
+	wr->packets = wr->count;
+	r->current = wr->link.next == &r->queue ? NULL : rwk_container_of(wr->link.next, struct rwk_wr, link);
+}
+
+void rwk_rc_denied(struct rwk_rc *qp, uint32_t psn)
+{
+	struct rwk_rc_requester *r = &qp->req;
+	struct rwk_wr *wr = rwk_rc_find(qp, psn);
+
+	if (!wr || (wr->state == RWK_RC_WR_DENIED && rwk_rc_is_again(r, psn)))
+		return; /* what says that we know is under way */
+	if (wr->state != RWK_RC_WR_DENIED)
+		cut_off(r, wr);
+	/* What the peer keeps goes again too: a Read Request that is kept there is refused in its turn. */
+	for (uint32_t i = 0; i < wr->packets; i++) {
+		uint32_t p = rwk_psn_add(wr->first_psn, i);
+
+		if (rwk_psn_diff(p, r->una) < 0)
+			continue;
+		if (rwk_psn_diff(p, r->acked) < 0)
+			rwk_rc_settle(r, p);
+		else
+			rwk_rc_mark_lost(r, p);
+	}
+	rwk_rc_move_una(qp);
+}
+
 void rwk_rc_complete(struct rwk_rc *qp)
 {
 	struct rwk_rc_requester *r = &qp->req;
@@ -247,6 +304,6 @@ void rwk_rc_complete(struct rwk_rc *qp)
 		if (wr == r->current || rwk_psn_diff(r->una, rwk_psn_add(wr->first_psn, wr->packets)) < 0)
 			return;
 		rwk_list_remove(&wr->link);
-		qp->host->done(qp->user, wr, 0);
+		qp->host->done(qp->user, wr, wr->state == RWK_RC_WR_DENIED ? -EACCES : 0);
 	}
 }

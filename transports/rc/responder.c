@@ -3,6 +3,10 @@
  * Requests, in order. Each packet is looked at whole before anything is done for it: the operation's place in its
  * message, its length, then what the host says. A refusal ends the QP (0x61 invalid, 0x62 access, 0x63 operational); a
  * receiver that is not ready does not.
+ *
+ * DENIES: nor does 0x62. The refused packet stays the next one, and each acknowledgement is that NAK, until the peer
+ * has put an empty Write into its place. The packets behind it keep their numbers: those of the same Write that are
+ * there already are passed over in their turn (REST), the others are empty Writes too.
  */
 #include "kinds.h"
 
@@ -55,11 +59,37 @@ uint8_t rwk_rc_syndrome(struct rwk_rc *qp, int err)
 	}
 }
 
+void rwk_rc_deny(struct rwk_rc *qp, uint32_t psn)
+{
+	struct rwk_rc_responder *r = qp->responder;
+
+	if (r->answer == RWK_RC_ANSWER_FATAL)
+		return;
+	r->answer = RWK_RC_ANSWER_NAK;
+	r->refused = psn;
+	r->syndrome = RWK_WIRE_NAK_ACCESS;
+}
+
+/* The packet that is expected is refused, and will be until the peer says that it knows. */
+static bool deny(struct rwk_rc *qp)
+{
+	struct rwk_rc_responder *r = qp->responder;
+
+	rwk_rc_deny(qp, r->expected);
+	r->message = RWK_RC_MESSAGE_DENIED;
+	r->silent = true;
+	return false;
+}
+
 /* The host did not take it: not ready, or refused. */
 static bool not_taken(struct rwk_rc *qp, int err)
 {
 	struct rwk_rc_responder *r = qp->responder;
 
+	if (err == -EACCES && r->own & RWK_RC_DENIES) {
+		qp->counters.bad_access++;
+		return deny(qp);
+	}
 	if (err != -EAGAIN) {
 		rwk_rc_refuse(qp, r->expected, rwk_rc_syndrome(qp, err));
 		return false;
@@ -196,8 +226,24 @@ static enum rwk_rc_message message_of(const struct rwk_wire *w, unsigned kind)
 static bool in_place(const struct rwk_rc_responder *r, const struct rwk_wire *w, unsigned kind)
 {
 	if (kind & FIRST || !(kind & (SEND | WRITE)))
-		return r->message == RWK_RC_MESSAGE_NONE;
-	return r->message == message_of(w, kind);
+		return r->message == RWK_RC_MESSAGE_NONE || r->message >= RWK_RC_MESSAGE_DENIED;
+	return r->message == message_of(w, kind) || (r->message >= RWK_RC_MESSAGE_DENIED && kind & WRITE);
+}
+
+/* DENIES: is it a piece of nothing, or of what was refused? */
+static bool is_passed_over(const struct rwk_rc_responder *r, const struct rwk_wire *w, unsigned kind)
+{
+	return kind & WRITE && (kind & FIRST ? kind & LAST && !w->reth.length : r->message == RWK_RC_MESSAGE_REST);
+}
+
+/* The message that the responder is in the middle of behind this packet. */
+static enum rwk_rc_message message_behind(const struct rwk_rc_responder *r, const struct rwk_wire *w, unsigned kind)
+{
+	if (!(kind & (SEND | WRITE)))
+		return r->message;
+	if (rwk_unlikely(r->message >= RWK_RC_MESSAGE_DENIED) && is_passed_over(r, w, kind))
+		return kind & FIRST || !(kind & LAST) ? RWK_RC_MESSAGE_REST : RWK_RC_MESSAGE_NONE;
+	return kind & LAST ? RWK_RC_MESSAGE_NONE : message_of(w, kind);
 }
 
 bool rwk_rc_take(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len, rwk_time now)
@@ -210,16 +256,19 @@ bool rwk_rc_take(struct rwk_rc *qp, const struct rwk_wire *w, const void *payloa
 		return refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_opcode);
 	if (rwk_unlikely(!rwk_rc_fits(r, kind, len)))
 		return refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_length);
+	if (rwk_unlikely(r->message == RWK_RC_MESSAGE_DENIED) && !is_passed_over(r, w, kind))
+		return deny(qp);
 	if (rwk_likely(kind & SEND)) {
 		if (rwk_unlikely(!take_send(qp, w, kind, payload, len)))
 			return false;
+	} else if (rwk_unlikely(r->message >= RWK_RC_MESSAGE_DENIED) && is_passed_over(r, w, kind)) {
+		; /* it only has a number */
 	} else if (!(kind & WRITE        ? take_write(qp, w, kind, payload, len)
 			   : kind & READ ? take_read(qp, w, &packets)
 					 : take_atomic(qp, w))) {
 		return false;
 	}
-	if (kind & (SEND | WRITE))
-		r->message = kind & LAST ? RWK_RC_MESSAGE_NONE : message_of(w, kind);
+	r->message = message_behind(r, w, kind);
 	r->msn = (r->msn + (kind & (LAST | READ | ATOMIC) ? 1 : 0)) & RWK_PSN_MASK;
 	r->expected = rwk_psn_add(r->expected, packets);
 	if (rwk_unlikely(r->silent)) {
