@@ -31,7 +31,7 @@ endif
 # Programs on ropewalk.h.
 examples_node = contrib/examples/node.c contrib/examples/node.h
 examples_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/src/include
-examples_LDADD = librwk_meet.la libropewalk.la
+examples_LDADD = libropewalk.la
 check_PROGRAMS += contrib/examples/disk_read contrib/examples/key_value
 contrib_examples_disk_read_SOURCES = contrib/examples/disk_read.c $(examples_node)
 contrib_examples_disk_read_CPPFLAGS = $(examples_CPPFLAGS)

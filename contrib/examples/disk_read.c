@@ -83,7 +83,7 @@ static void expect_request(struct peer *p, struct request *want, const struct rw
 	demand(rwk_qp_post_receive(p->qp, &r), "a receive");
 }
 
-/* One request after the other, until the client's program ends. False: it went wrong. */
+/* One request after the other, until the client hangs up. False: it went wrong. */
 static bool serve_requests(struct node *n, struct peer *p, int file, char *block, const struct rwk_mr *block_mr,
 	struct request *want, const struct rwk_mr *want_mr)
 {
@@ -92,8 +92,8 @@ static bool serve_requests(struct node *n, struct peer *p, int file, char *block
 	for (;;) {
 		expect_request(p, want, want_mr);
 		do {
-			if (!node_await(n, p, &wc))
-				return true;
+			if (!node_await(n, p, &wc) || wc.status == -ECANCELED)
+				return true; /* what was posted comes back when the connection is over */
 			if (wc.status) {
 				printf("the client's adapter refuses the Write: %s\n", strerror(-wc.status));
 				return false;
@@ -111,9 +111,11 @@ static bool serve_requests(struct node *n, struct peer *p, int file, char *block
 
 static int serve(const char *name, unsigned port)
 {
-	int file = open(name, O_RDONLY), talk;
+	int file = open(name, O_RDONLY);
 	char *block = malloc(BLOCK);
 	struct rwk_mr *want_mr, *block_mr;
+	struct rwk_listen_attr at = {.port = (uint16_t)port};
+	struct rwk_listener *listener;
 	struct request want;
 	struct node n;
 	struct peer p;
@@ -123,15 +125,18 @@ static int serve(const char *name, unsigned port)
 		error(1, errno, "%s", name);
 	if (!block)
 		error(1, ENOMEM, "a block");
-	talk = rwk_meet(NULL, port, PATIENCE);
-	if (talk < 0)
-		return 1;
 	node_open(&n, true);
 	demand(rwk_mr_register(n.pd, &want, sizeof(want), RWK_ACCESS_LOCAL_WRITE, &want_mr), "memory");
 	demand(rwk_mr_register(n.pd, block, BLOCK, 0, &block_mr), "memory"); /* nobody else reaches it */
-	peer_connect(&n, &p, talk, NULL, NULL);
-	well = serve_requests(&n, &p, file, block, block_mr, &want, want_mr);
-	peer_close(&p);
+	demand(rwk_listen(n.channel, &at, &listener), "the TCP port");
+	well = peer_accept(&n, &p, node_await_event(&n, RWK_CONNECTION_REQUEST, PATIENCE).connection, NULL);
+	rwk_listener_close(listener); /* one client is enough: nobody else is heard */
+	if (well) {
+		/* Its request may come before this event; but ours can be posted from now on alone. */
+		node_await_event(&n, RWK_CONNECTION_ESTABLISHED, PATIENCE);
+		well = serve_requests(&n, &p, file, block, block_mr, &want, want_mr);
+		peer_close(&p);
+	}
 	rwk_mr_deregister(block_mr);
 	rwk_mr_deregister(want_mr);
 	node_close(&n);
@@ -150,7 +155,7 @@ struct client {
 	struct rwk_mr *request_mr, *buffer_mr;
 };
 
-static void client_open(struct client *c, int talk)
+static void client_open(struct client *c, const char *host, unsigned port)
 {
 	c->buffer = malloc(BLOCK);
 	if (!c->buffer)
@@ -159,7 +164,7 @@ static void client_open(struct client *c, int talk)
 	node_open(&c->n, false);
 	demand(rwk_mr_register(c->n.pd, &c->request, sizeof(c->request), 0, &c->request_mr), "memory");
 	demand(rwk_mr_register(c->n.pd, c->buffer, BLOCK, RWK_ACCESS_WRITE, &c->buffer_mr), "memory");
-	peer_connect(&c->n, &c->p, talk, NULL, NULL);
+	peer_connect(&c->n, &c->p, host, port, PATIENCE);
 }
 
 static void client_close(struct client *c)
@@ -241,12 +246,9 @@ static void show_wrong_key(struct client *c)
 
 static int fetch(const char *host, const char *name, unsigned port, bool wrong_key)
 {
-	int talk = rwk_meet(host, port, PATIENCE);
 	struct client c;
 
-	if (talk < 0)
-		return 1;
-	client_open(&c, talk);
+	client_open(&c, host, port);
 	if (wrong_key)
 		show_wrong_key(&c);
 	else
@@ -261,9 +263,9 @@ int main(int argc, char **argv)
 
 	argc -= wrong_key;
 	if ((argc == 3 || argc == 4) && !strcmp(argv[1], "serve") && !wrong_key)
-		return serve(argv[2], argc == 4 ? (unsigned)atoi(argv[3]) : RWK_MEET_PORT);
+		return serve(argv[2], argc == 4 ? (unsigned)atoi(argv[3]) : NODE_PORT);
 	if ((argc == 4 || argc == 5) && !strcmp(argv[1], "fetch"))
-		return fetch(argv[2], argv[3], argc == 5 ? (unsigned)atoi(argv[4]) : RWK_MEET_PORT, wrong_key);
+		return fetch(argv[2], argv[3], argc == 5 ? (unsigned)atoi(argv[4]) : NODE_PORT, wrong_key);
 	fprintf(stderr, "usage: disk_read serve FILE [PORT]\n"
 			"       disk_read fetch HOST COPY [PORT] [--wrong-key]\n");
 	return 64;

@@ -5,10 +5,10 @@
  *     key_value serve [--busy] PORT KEY=VALUE...
  *     key_value get HOST PORT KEY [COUNT]
  *
- * The server publishes one table: a memory region that peers may read, whose key and address each of them is told when
- * it connects. A client computes where an entry must be (a hash, then the next places), and reads it. The server's
- * program has no part in a lookup. (With an adapter in software it must poll for the adapter's sake, as the loop in
- * serve() does; with one in hardware it might as well sleep.)
+ * The server publishes one table: a memory region that peers may read, whose key and address each of them is told in
+ * the answer that connects it. A client computes where an entry must be (a hash, then the next places), and reads it.
+ * The server's program has no part in a lookup. (With an adapter in software it must poll for the adapter's sake, as
+ * the loop in serve() does; with one in hardware it might as well sleep.)
  *
  * A Read is not atomic. While the server changes an entry, a client may get some bytes of the old and some of the new
  * value: a torn one. Locks would cost each lookup three round trips. So each entry carries a checksum of all that is in
@@ -144,52 +144,69 @@ static void change_all(struct node *n)
 
 struct server {
 	struct node n;
-	struct rwk_mr *mr; /* of the table */
-	struct peer client[CLIENTS];
-	size_t clients;
+	struct rwk_listener *listener;
+	struct rwk_mr *mr;           /* of the table */
+	struct peer client[CLIENTS]; /* without a connection: it is free */
 };
 
-/* To meet a client blocks, until it has said where it is: a server for many would do it in a thread of its own. */
-static void welcome(struct server *s, int listener)
+/* Somebody wants to look up. Where there is no room, he hears so at once. */
+static void welcome(struct server *s, struct rwk_connection *c)
 {
-	int talk = s->clients < CLIENTS ? rwk_meet_next(listener, 0) : -EAGAIN;
+	struct offer offer = {(uintptr_t)table, rwk_mr_key(s->mr)};
+	struct peer *p = s->client;
 
-	if (talk >= 0)
-		peer_connect(&s->n, &s->client[s->clients++], talk, s->mr, table);
+	while (p < s->client + CLIENTS && p->connection)
+		p++;
+	if (p == s->client + CLIENTS)
+		rwk_reject(c, NULL, 0);
+	else if (!peer_accept(&s->n, p, c, &offer))
+		p->connection = NULL;
 }
 
-static void bid_farewell(struct server *s)
+/* A connection is over, or has come to nothing after all. */
+static void bid_farewell(struct peer *p)
 {
-	for (size_t i = s->clients; i-- > 0;) {
-		if (!peer_gone(&s->client[i]))
-			continue;
-		peer_close(&s->client[i]);
-		s->client[i] = s->client[--s->clients];
+	peer_close(p);
+	p->connection = NULL;
+}
+
+/* What has happened to connections. Nothing blocks here: the clients that are there do not wait for one that comes. */
+static void take_events(struct server *s)
+{
+	struct rwk_connection_event e;
+
+	while (rwk_event_channel_poll(s->n.channel, &e)) {
+		if (e.type == RWK_CONNECTION_REQUEST)
+			welcome(s, e.connection);
+		else if (e.type != RWK_CONNECTION_ESTABLISHED && e.user)
+			bid_farewell(e.user);
+		else if (e.type != RWK_CONNECTION_ESTABLISHED)
+			rwk_connection_destroy(e.connection); /* gone before it was accepted */
 	}
 }
 
 static int serve(unsigned port, bool busy)
 {
-	struct server s = {0};
-	int listener = rwk_meet_listen(port);
+	struct rwk_listen_attr at = {.port = (uint16_t)port};
+	static struct server s;
 
-	if (listener < 0)
-		return 1;
 	signal(SIGTERM, stop);
 	signal(SIGINT, stop);
 	node_open(&s.n, true);
 	demand(rwk_mr_register(s.n.pd, table, sizeof(table), RWK_ACCESS_READ, &s.mr), "the table");
+	demand(rwk_listen(s.n.channel, &at, &s.listener), "the TCP port");
 	for (unsigned turn = 0; !stopped; turn++) {
 		let_adapter_work(&s.n);
 		if (busy)
 			change_all(&s.n);
 		if (turn % 256)
 			continue;
-		welcome(&s, listener);
-		bid_farewell(&s);
+		take_events(&s);
 	}
-	while (s.clients > 0)
-		peer_close(&s.client[--s.clients]);
+	rwk_listener_close(s.listener);
+	for (size_t i = 0; i < CLIENTS; i++)
+		if (s.client[i].connection)
+			bid_farewell(&s.client[i]);
 	rwk_mr_deregister(s.mr);
 	node_close(&s.n);
 	return 0;
@@ -211,8 +228,8 @@ static void read_entry(struct client *c, size_t at)
 	struct rwk_request r = {.type = RWK_REQUEST_READ,
 		.sge = &sge,
 		.sge_count = 1,
-		.remote = c->p.place.address + at * sizeof(struct entry),
-		.key = c->p.place.key};
+		.remote = c->p.offer.address + at * sizeof(struct entry),
+		.key = c->p.offer.key};
 	struct rwk_wc wc;
 
 	demand(rwk_qp_post(c->p.qp, &r), "the Read");
@@ -256,16 +273,13 @@ static void see_whether_whole(const struct entry *e)
 static int get(const char *host, unsigned port, const char *key, unsigned long count)
 {
 	struct client *c = calloc(1, sizeof(*c));
-	int talk = rwk_meet(host, port, PATIENCE);
 	bool there = false;
 
-	if (talk < 0)
-		return 1;
 	if (!c)
 		error(1, ENOMEM, "memory");
 	node_open(&c->n, false);
 	demand(rwk_mr_register(c->n.pd, &c->entry, sizeof(c->entry), RWK_ACCESS_LOCAL_WRITE, &c->mr), "memory");
-	peer_connect(&c->n, &c->p, talk, NULL, NULL);
+	peer_connect(&c->n, &c->p, host, port, PATIENCE);
 	for (unsigned long i = 0; i < count; i++) {
 		there = look_up(c, key);
 		if (there && count > 1)

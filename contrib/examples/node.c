@@ -1,20 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "node.h"
 
+#include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <error.h>
+#include <netdb.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define QUEUE  64u /* requests and receives of a queue pair */
 #define CQ_MAX 1024u
 #define PORTS  4000 /* above 4791 */
 #define TRIES  64
+
+/* An offer on the network: numbers there have an order of bytes, big-endian. */
+struct offer_told {
+	uint64_t address;
+	uint32_t key;
+} __attribute__((packed));
 
 void demand(int rc, const char *what)
 {
@@ -24,7 +32,7 @@ void demand(int rc, const char *what)
 
 /*
  * An adapter has a UDP port. 4791 is the one that RoCEv2 has been given; whoever runs two programs on one host takes
- * another for the second, and tells the peer.
+ * another for the second. The peer is told when it connects.
  */
 void node_open(struct node *n, bool well_known)
 {
@@ -38,103 +46,158 @@ void node_open(struct node *n, bool well_known)
 	demand(rc, "the adapter");
 	demand(rwk_pd_create(n->adapter, &n->pd), "the protection domain");
 	demand(rwk_cq_create(n->adapter, CQ_MAX, &n->cq), "the completion queue");
+	demand(rwk_event_channel_create(n->adapter, &n->channel), "the event channel");
 }
 
 /* Children first: what still has some is busy. */
 void node_close(struct node *n)
 {
+	demand(rwk_event_channel_destroy(n->channel), "the event channel");
 	demand(rwk_cq_destroy(n->cq), "the completion queue");
 	demand(rwk_pd_destroy(n->pd), "the protection domain");
 	demand(rwk_adapter_close(n->adapter), "the adapter");
 }
 
-/* A line each way: neither end goes on before the other has come as far. */
-static void exchange(int talk, const char *say, char hear[RWK_PLACE_LENGTH])
+/*
+ * Events. rwk_event_channel_poll never waits; its descriptor is readable when there is something to do for connections,
+ * deadlines included. (Packets by UDP do not make it readable: while work goes on, poll the completion queue, or sleep
+ * on its descriptor.)
+ */
+struct rwk_connection_event node_await_event(struct node *n, enum rwk_connection_event_type type, unsigned seconds)
 {
-	size_t n = 0;
+	struct pollfd p = {.fd = rwk_event_channel_fd(n->channel), .events = POLLIN};
+	time_t end = time(NULL) + seconds;
+	struct rwk_connection_event e;
 
-	if (dprintf(talk, "%s\n", say) < 0)
-		error(1, errno, "the peer");
-	while (n < RWK_PLACE_LENGTH - 1 && recv(talk, &hear[n], 1, 0) == 1 && hear[n] != '\n')
-		n++;
-	hear[n] = '\0';
-	if (!n)
-		error(1, 0, "the peer's program has ended");
-}
-
-/* Where we are, for the peer: the address by which it reaches us depends on where it is. */
-static void describe(
-	struct node *n, const struct peer *p, const struct rwk_mr *mr, const void *address, struct rwk_place *mine)
-{
-	uint8_t ip[16];
-
-	demand(rwk_meet_peer(p->talk, ip), "the peer's address");
-	demand(rwk_adapter_source(n->adapter, ip, mine->ip), "no way to the peer");
-	mine->port = rwk_adapter_port(n->adapter);
-	mine->qpn = rwk_qp_number(p->qp);
-	if (getrandom(&mine->psn, sizeof(mine->psn), 0) != sizeof(mine->psn))
-		error(1, errno, "a first packet sequence number");
-	mine->psn &= 0xffffff; /* a stranger must guess it to be heard */
-	if (mr) {
-		mine->key = rwk_mr_key(mr);
-		mine->address = (uintptr_t)address;
+	while (!rwk_event_channel_poll(n->channel, &e)) {
+		if (time(NULL) > end)
+			error(1, 0, "nobody came within %u s", seconds);
+		poll(&p, 1, 100);
 	}
+	if (e.type != type)
+		error(1, -e.status, "the connection came to nothing");
+	return e;
 }
 
-void peer_connect(struct node *n, struct peer *p, int talk, const struct rwk_mr *mr, const void *address)
+/* A queue pair may exist before its connection: receives that are posted now are there when the peer's first Send is.
+ */
+static void create_qp(struct node *n, struct peer *p)
 {
 	struct rwk_qp_create_attr create = {
 		.type = RWK_QP_RC, .send_cq = n->cq, .send_max = QUEUE, .receive_cq = n->cq, .receive_max = QUEUE};
-	struct rwk_place mine = {0};
-	char said[RWK_PLACE_LENGTH], heard[RWK_PLACE_LENGTH];
-	struct rwk_qp_attr attr = {
-		.access = RWK_ACCESS_READ | RWK_ACCESS_WRITE, /* to what is registered so, and by its key */
-		.retry = 7,                                   /* times that silence is answered by sending again */
-		.rnr_retry = 7,                               /* a receive that is not there yet is waited for, */
-		.timeout_ns = 500000000,                      /* a peer that waits for a processor is not dead */
-		.rnr_timer = 12 /* 0.64 ms at a time */};
 
-	p->talk = talk;
+	*p = (struct peer){0};
 	demand(rwk_qp_create(n->pd, &create, &p->qp), "the queue pair");
-	describe(n, p, mr, address, &mine);
-	rwk_place_print(said, &mine);
-	exchange(talk, said, heard);
-	if (!rwk_place_parse(heard, &p->place))
-		error(1, 0, "the peer does not say where it is: %s", heard);
-	memcpy(attr.peer_ip, p->place.ip, sizeof(attr.peer_ip));
-	attr.peer_port = (uint16_t)p->place.port;
-	attr.peer_qpn = p->place.qpn;
-	attr.send_psn = mine.psn;
-	attr.receive_psn = p->place.psn;
-	demand(rwk_qp_modify(p->qp, RWK_QPS_INIT, NULL), "INIT");
-	demand(rwk_qp_modify(p->qp, RWK_QPS_RTR, &attr), "ready to receive (RTR)");
-	demand(rwk_qp_modify(p->qp, RWK_QPS_RTS, NULL), "ready to send (RTS)");
-	exchange(talk, "ready", heard); /* what is sent before the peer is in RTR is lost */
 }
 
-/* Nothing is said over TCP after the beginning: what there is to read is its end. */
-bool peer_gone(const struct peer *p)
+/* What this end wants of the connection; numbers, packet size and the like the two ends agree on by themselves. */
+static const struct rwk_connection_attr wanted = {
+	.transport = RWK_TRANSPORT_UDP,
+	.qp =
+		{
+			.access = RWK_ACCESS_READ | RWK_ACCESS_WRITE, /* to what is registered so, and by its key */
+			.retry = 7,              /* times that silence is answered by sending again */
+			.rnr_retry = 7,          /* a receive that is not there yet is waited for, */
+			.rnr_timer = 12,         /* 0.64 ms at a time */
+			.timeout_ns = 500000000, /* who waits for a processor is not dead */
+		},
+};
+
+/* An IPv6 address, or an IPv4 one mapped into it: so does ropewalk.h have them. */
+static void look_up_host(const char *host, uint8_t ip[16])
 {
-	return poll(&(struct pollfd){p->talk, POLLIN, 0}, 1, 0) != 0;
+	struct addrinfo hints = {.ai_family = AF_INET6, .ai_flags = AI_V4MAPPED, .ai_socktype = SOCK_STREAM}, *found;
+	int rc = getaddrinfo(host, NULL, &hints, &found);
+
+	if (rc)
+		error(1, 0, "%s: %s", host, gai_strerror(rc));
+	memcpy(ip, &((const struct sockaddr_in6 *)(const void *)found->ai_addr)->sin6_addr, 16);
+	freeaddrinfo(found);
 }
 
+/* The answer to one attempt; true: connected. */
+static bool try_to_connect(struct node *n, struct peer *p, const uint8_t ip[16], unsigned port)
+{
+	struct pollfd wait = {.fd = rwk_event_channel_fd(n->channel), .events = POLLIN};
+	struct rwk_connection_event e;
+	struct offer_told told;
+
+	demand(rwk_connect(n->channel, p->qp, ip, (uint16_t)port, &wanted, &p->connection), "no way to the peer");
+	while (!rwk_event_channel_poll(n->channel, &e)) /* an answer, or that there is none: it always comes */
+		poll(&wait, 1, -1);
+	if (e.type == RWK_CONNECTION_UNREACHABLE && e.status == -ECONNREFUSED)
+		return false;
+	if (e.type != RWK_CONNECTION_ESTABLISHED)
+		error(1, -e.status, "the peer grants no connection");
+	if (e.private_length == sizeof(told)) {
+		memcpy(&told, e.private_data, sizeof(told));
+		p->offer = (struct offer){be64toh(told.address), be32toh(told.key)};
+	}
+	return true;
+}
+
+void peer_connect(struct node *n, struct peer *p, const char *host, unsigned port, unsigned seconds)
+{
+	const struct timespec pause = {.tv_nsec = 20000000};
+	time_t end = time(NULL) + seconds;
+	uint8_t ip[16];
+
+	look_up_host(host, ip);
+	create_qp(n, p);
+	while (!try_to_connect(n, p, ip, port)) { /* nobody listens there, yet */
+		rwk_connection_destroy(p->connection);
+		if (time(NULL) > end)
+			error(1, ECONNREFUSED, "%s, port %u", host, port);
+		nanosleep(&pause, NULL);
+	}
+}
+
+bool peer_accept(struct node *n, struct peer *p, struct rwk_connection *c, const struct offer *offer)
+{
+	struct rwk_connection_attr attr = wanted;
+	struct offer_told told;
+	int rc;
+
+	create_qp(n, p);
+	p->connection = c;
+	if (offer) {
+		told = (struct offer_told){htobe64(offer->address), htobe32(offer->key)};
+		attr.private_data = &told;
+		attr.private_length = sizeof(told);
+	}
+	attr.user = p; /* in each event of this connection */
+	rc = rwk_accept(c, p->qp, &attr);
+	if (rc && rc != -ENOTCONN)
+		demand(rc, "a connection");
+	if (rc)
+		peer_close(p);
+	return !rc;
+}
+
+/* In this order: a queue pair that is destroyed first would end the connection, too, but as if something had failed. */
 void peer_close(struct peer *p)
 {
+	rwk_connection_destroy(p->connection);
 	rwk_qp_destroy(p->qp);
-	close(p->talk);
 }
 
-/* All work is done by the calls, above all by rwk_cq_poll: who waits polls. */
-bool node_await(struct node *n, const struct peer *p, struct rwk_wc *wc)
+/*
+ * All work is done by the calls, above all by rwk_cq_poll: who waits polls. What has completed is taken before the end
+ * of the connection is: the last request may have completed, and the peer have left then.
+ */
+bool node_await(struct node *n, struct peer *p, struct rwk_wc *wc)
 {
+	struct rwk_connection_event e;
 	unsigned polls = 0;
 
 	while (rwk_cq_poll(n->cq, wc, 1) == 0) {
-		if (++polls % 1024)
+		if (p->over)
+			return false;
+		if (++polls % 256)
 			continue;
 		sched_yield();
-		if (peer_gone(p))
-			return rwk_cq_poll(n->cq, wc, 1) == 1;
+		if (rwk_event_channel_poll(n->channel, &e))
+			p->over = e.type == RWK_CONNECTION_DISCONNECTED;
 	}
 	return true;
 }
