@@ -121,6 +121,20 @@ struct rwk_place {
 	size_t at; /* bytes placed so far, kept by the service */
 };
 
+/** What a connection has carried so far. Of a shared one (SRC): for all who go by it, in this process. */
+struct rwk_traffic {
+	union {
+		struct {
+			uint64_t packets_out, bytes_out, packets_in, bytes_in; /* bytes of payload */
+			uint64_t sent_again, timeouts, probes;
+			uint64_t naks_out, naks_in, rnr_out, rnr_in;
+			uint64_t duplicates, early, lost, refused;
+		};
+		uint64_t count[15];
+	};
+};
+#define RWK_TRAFFIC_COUNTS (sizeof(struct rwk_traffic) / sizeof(uint64_t))
+
 /** What a client is told. `client` is what was given to open. */
 struct rwk_client {
 	/**
@@ -142,6 +156,9 @@ struct rwk_client {
 	void (*by_stream)(void *client, struct rwk_channel *ch);
 	/** May be NULL: connections were to be shared (rwk_port_attr.shared), and this channel has one of its own. */
 	void (*unshared)(void *client, struct rwk_channel *ch);
+	/** May be NULL: from progress, a few times a second at most: time for what needs not be done at once. Not while
+	 * nobody calls progress. */
+	void (*moment)(void *client);
 	/** The channel has failed for ever; `err` negative: -ECONNRESET the peer's process ended, -EPROTO it broke the
 	 * protocol. */
 	void (*failed)(void *client, struct rwk_channel *ch, int err);
@@ -242,6 +259,10 @@ struct rwk_transport {
 	 * that memory may still change.
 	 */
 	void (*conceal)(struct rwk_channel *ch, const struct rwk_rkey *key);
+
+	/** May be NULL, where nothing of the kind is counted. False: there is no connection yet. Also of a failed
+	 * channel. */
+	bool (*traffic)(const struct rwk_channel *ch, struct rwk_traffic *out);
 };
 
 #define RWK_EXPOSE_IOV_MAX 8

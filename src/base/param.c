@@ -26,6 +26,8 @@ const struct rwk_param rwk_param_table[] = {
 		RWK_PARAM_BOOL, .offset = AT(explain)},
 	{"stats", "print a summary of the counters when an endpoint is closed, of its connections to other nodes too",
 		"no", RWK_PARAM_BOOL, .offset = AT(stats)},
+	{"visible", "let rwk_info --pid of the same user show the endpoints of a running process", "yes", RWK_PARAM_BOOL,
+		.offset = AT(visible)},
 	{"log", "the most talkative level of ropewalk's own log lines", "warn", RWK_PARAM_CHOICE, .offset = AT(log),
 		.choices = log_choices},
 	{"service", "force the service towards every other process", "auto", RWK_PARAM_CHOICE, .offset = AT(service),
@@ -283,6 +285,15 @@ int rwk_param_load(void)
 	}
 	rwk_params = v;
 	return refused;
+}
+
+bool rwk_param_is_set(const struct rwk_param *p)
+{
+	struct rwk_params scratch;
+	char name[64], why[160];
+	const char *text = getenv(rwk_param_variable(p, name, sizeof(name)));
+
+	return text && !rwk_param_set(&scratch, p, text, why, sizeof(why));
 }
 
 static void show_ports(const struct rwk_param_ports *v, char *buf, size_t len)

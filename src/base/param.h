@@ -28,6 +28,7 @@ struct rwk_param_ports {
 struct rwk_params {
 	bool explain;
 	bool stats;
+	bool visible;
 	int log;
 	int service;
 	int link;
@@ -95,6 +96,9 @@ int rwk_param_load(void);
  * then nothing was set. The text of an RWK_PARAM_TEXT is not copied: it must stay.
  */
 int rwk_param_set(struct rwk_params *out, const struct rwk_param *p, const char *text, char *why, size_t len);
+
+/** Whether the value in force of `p` is the environment's. One that was refused is not. */
+bool rwk_param_is_set(const struct rwk_param *p);
 
 /** Writes the value in force of `p` as a user would write it into `buf`, of a secret "(set)"; returns `buf`. */
 const char *rwk_param_show(const struct rwk_params *v, const struct rwk_param *p, char *buf, size_t len);

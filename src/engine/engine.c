@@ -19,6 +19,7 @@ static const struct rwk_client engine_client = {
 	.end = rwk_inbound_end,
 	.by_stream = rwk_peer_by_stream,
 	.unshared = rwk_peer_unshared,
+	.moment = rwk_peers_moment,
 	.failed = rwk_peer_failed,
 };
 
@@ -109,6 +110,25 @@ static int open_ports(struct rwk_engine *e)
 	return rc;
 }
 
+/** The engine's memory, all zeros, of which the status page is the end. */
+static struct rwk_engine *engine_new(void)
+{
+	int fd;
+	struct rwk_status *s = rwk_status_make(offsetof(struct rwk_engine, status), &fd);
+	struct rwk_engine *e;
+
+	if (!s)
+		return NULL;
+	e = rwk_container_of(s, struct rwk_engine, status);
+	e->status_fd = fd;
+	return e;
+}
+
+static void engine_free(struct rwk_engine *e)
+{
+	rwk_status_free(&e->status, offsetof(struct rwk_engine, status), e->status_fd);
+}
+
 int rwk_engine_open(const struct rwk_engine_attr *attr, struct rwk_engine **out)
 {
 	struct rwk_engine *e;
@@ -116,10 +136,9 @@ int rwk_engine_open(const struct rwk_engine_attr *attr, struct rwk_engine **out)
 
 	if (rc)
 		return rc;
-	e = aligned_alloc(RWK_CACHE_LINE, (sizeof(*e) + RWK_CACHE_LINE - 1) & ~(size_t)(RWK_CACHE_LINE - 1));
+	e = engine_new();
 	if (!e)
 		return -ENOMEM;
-	memset(e, 0, sizeof(*e));
 	e->attr = *attr;
 	e->complete = attr->complete;
 	e->owner = attr->owner;
@@ -149,6 +168,7 @@ int rwk_engine_open(const struct rwk_engine_attr *attr, struct rwk_engine **out)
 	rc = rwk_peers_open(e);
 	if (rc)
 		goto close_ports;
+	rwk_job_show(&e->status, &e->address);
 	*out = e;
 	return 0;
 
@@ -159,7 +179,7 @@ close_matchers:
 		if (e->matcher[s])
 			rwk_matcher_close(e->matcher[s]);
 	}
-	free(e);
+	engine_free(e);
 	return rc;
 }
 
@@ -203,7 +223,7 @@ void rwk_engine_close(struct rwk_engine *e)
 	rwk_pool_close(&e->block_pool);
 	rwk_pool_close(&e->rma_requests);
 	rwk_pool_close(&e->rma_pieces);
-	free(e);
+	engine_free(e);
 }
 
 void rwk_engine_set_queues(
@@ -305,5 +325,5 @@ void rwk_engine_set_multi_min(struct rwk_engine *e, size_t bytes)
 
 const struct rwk_engine_counters *rwk_engine_counters(const struct rwk_engine *e)
 {
-	return &e->counters;
+	return &e->status.counters;
 }

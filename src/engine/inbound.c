@@ -61,7 +61,7 @@ struct rwk_unexpected *rwk_unexpected_new(
 
 int rwk_unexpected_room(struct rwk_unexpected *u)
 {
-	struct rwk_engine_counters *c = &u->peer->engine->counters;
+	struct rwk_engine_counters *c = &u->peer->engine->status.counters;
 
 	u->payload = u->length <= RWK_BLOCK ? rwk_pool_get(&u->peer->engine->block_pool) : malloc(u->length);
 	if (!u->payload)
@@ -74,14 +74,14 @@ int rwk_unexpected_room(struct rwk_unexpected *u)
 
 void rwk_unexpected_keep(struct rwk_unexpected *u)
 {
-	u->peer->engine->counters.unexpected++;
+	u->peer->engine->status.counters.unexpected++;
 	rwk_match_keep(u->peer->engine->matcher[u->space], &u->arrived);
 }
 
 void rwk_unexpected_free(struct rwk_unexpected *u)
 {
 	if (u->payload) {
-		u->peer->engine->counters.unexpected_bytes_now -= u->length;
+		u->peer->engine->status.counters.unexpected_bytes_now -= u->length;
 		if (u->length <= RWK_BLOCK)
 			rwk_pool_put(&u->peer->engine->block_pool, u->payload);
 		else
@@ -187,8 +187,8 @@ static inline void complete_short(
 		.user = p->user,
 	};
 	rwk_pool_put(&e->rx_pool, rx);
-	e->counters.received++;
-	e->counters.received_bytes += len;
+	e->status.counters.received++;
+	e->status.counters.received_bytes += len;
 	rwk_credit_return(p, len);
 }
 

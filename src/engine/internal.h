@@ -21,6 +21,7 @@
 
 #include "engine/engine.h"
 #include "engine/match.h"
+#include "engine/status.h"
 
 #include "base/compiler.h"
 #include "base/copy.h"
@@ -103,6 +104,7 @@ struct rwk_peer {
 	struct rwk_list reads;   /* rwk_rx.link: rendezvous under way */
 	struct rwk_list in_list; /* rwk_engine.failed: its channel waits to be disconnected */
 	struct rwk_rma_state *rma; /* NULL: no one-sided operations so far */
+	struct rwk_status_peer *shown; /* NULL: not in the status page */
 	struct rwk_engine *engine;
 	struct rwk_address address;
 	uint64_t nonce_key;
@@ -219,7 +221,6 @@ struct rwk_engine {
 	const struct rwk_transport *transport;
 	struct rwk_pool rx_pool;
 	size_t rx_limit; /* SIZE_MAX: no limit */
-	struct rwk_engine_counters counters;
 	void (*complete)(void *owner, const struct rwk_completion *c);
 	void *owner;
 	bool with_user; /* completions in queues need the peer's number */
@@ -259,6 +260,10 @@ struct rwk_engine {
 	struct rwk_engine_attr attr;
 	struct rwk_address address;
 	struct rwk_sel_explainer explainer;
+
+	int status_fd; /* -1: nobody sees the page */
+	struct rwk_peer *listed[RWK_STATUS_PEERS];
+	struct rwk_status status; /* at the end of the memory, where it can be seen from outside */
 };
 
 #define RWK_TX_NONE UINT32_MAX
@@ -311,6 +316,7 @@ int rwk_peer_connected(void *engine, struct rwk_channel *ch, const struct rwk_ad
 void rwk_peer_by_stream(void *engine, struct rwk_channel *ch);
 void rwk_peer_unshared(void *engine, struct rwk_channel *ch);
 void rwk_peer_failed(void *engine, struct rwk_channel *ch, int err);
+void rwk_peers_moment(void *engine);
 /**
  * We end it ourselves, once (warned of): -EPROTO, it broke the protocol; -ENOMEM, it would wait for ever for what we
  * cannot tell it. From within an upcall too: its channel lasts until the end of the progress, what still comes by it is

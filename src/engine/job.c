@@ -194,6 +194,11 @@ static bool descriptors_suffice(void)
 	return false;
 }
 
+void rwk_job_show(struct rwk_status *s, const struct rwk_address *me)
+{
+	rwk_status_open(s, me, job_map);
+}
+
 bool rwk_job_wants_network(void)
 {
 	bool forced = rwk_params.link == RWK_LINK_UDP || rwk_params.link == RWK_LINK_TCP ||

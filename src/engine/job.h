@@ -3,6 +3,7 @@
 #ifndef RWK_ENGINE_JOB_H
 #define RWK_ENGINE_JOB_H
 
+#include "engine/status.h"
 #include "selection/selection.h"
 #include "topology/job_map.h"
 #include "transport.h"
@@ -22,6 +23,9 @@ void rwk_job_facts(struct rwk_sel_facts *f);
  * Fills in job, rank and node of an endpoint's address, and what a port wants to know of the node. After rwk_job_load.
  */
 void rwk_job_describe(struct rwk_port_attr *attr);
+
+/** Opens the status page of the endpoint with that address (rwk_status_open). After rwk_job_load. */
+void rwk_job_show(struct rwk_status *s, const struct rwk_address *me);
 
 /** Can there be peers on other nodes, and do the parameters let a network reach them? After rwk_job_load. */
 bool rwk_job_wants_network(void);

@@ -18,4 +18,5 @@ libropewalk_core_la_SOURCES += \
 	src/engine/rma_serve.c \
 	src/engine/rma_state.h \
 	src/engine/self.c \
-	src/engine/send.c
+	src/engine/send.c \
+	src/engine/status.c src/engine/status.h

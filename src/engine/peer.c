@@ -71,6 +71,8 @@ static void complete_address(struct rwk_engine *e, struct rwk_peer *p, const str
 	if (find_by_port(e, &p->address) == p)
 		HASH_DELETE(by_port, e->peers_by_port, p);
 	p->address = *a;
+	if (p->shown)
+		p->shown->address = *a;
 	index_peer(e, p);
 }
 
@@ -186,9 +188,24 @@ static void facts_of(struct rwk_peer *p, struct rwk_sel_facts *f)
 	}
 }
 
+/** Puts the choice into the status page. */
+static void show(struct rwk_peer *p, const struct rwk_sel_facts *f, const struct rwk_sel_choice *choice)
+{
+	struct rwk_engine *e = p->engine;
+
+	if (p->channel) {
+		rwk_status_changed(&e->status, p->shown, f, choice);
+		return;
+	}
+	p->shown = rwk_status_met(&e->status, &p->address, f, choice);
+	if (p->shown)
+		e->listed[p->shown - e->status.peer] = p;
+}
+
 static void choose(struct rwk_peer *p, const struct rwk_sel_facts *f, struct rwk_sel_choice *choice)
 {
 	rwk_sel_choose(f, choice);
+	show(p, f, choice);
 	if (rwk_params.explain)
 		rwk_sel_explain(&p->engine->explainer, f, choice);
 	if (choice->error)
@@ -301,6 +318,24 @@ int rwk_peer_connected(void *engine, struct rwk_channel *ch, const struct rwk_ad
 	return 0;
 }
 
+static void show_traffic(struct rwk_peer *p, uint64_t now)
+{
+	struct rwk_traffic t;
+
+	if (p->shown && p->channel && p->channel->transport->traffic && p->channel->transport->traffic(p->channel, &t))
+		rwk_status_traffic(p->shown, &t, now);
+}
+
+/** Shows what the connections have carried until now. */
+void rwk_peers_moment(void *engine)
+{
+	struct rwk_engine *e = engine;
+	uint64_t now = rwk_engine_now();
+
+	for (uint32_t i = 0; i < e->status.peers; i++)
+		show_traffic(e->listed[i], now);
+}
+
 void rwk_peer_failed(void *engine, struct rwk_channel *ch, int err)
 {
 	struct rwk_engine *e = engine;
@@ -310,7 +345,10 @@ void rwk_peer_failed(void *engine, struct rwk_channel *ch, int err)
 		return;
 	p->error = err;
 	p->eager_max = -1;
-	e->counters.failed_peers++;
+	if (p->shown)
+		p->shown->error = -err;
+	show_traffic(p, rwk_engine_now());
+	e->status.counters.failed_peers++;
 	rwk_list_append(&e->failed, &p->in_list);
 	e->due = true;
 	rwk_info("peer at port %u, rank %u: %s", rwk_address_port(&p->address), rwk_address_rank(&p->address),

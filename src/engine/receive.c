@@ -110,8 +110,8 @@ void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status)
 		c.overflow = rx->length - rx->room;
 		c.status = -EMSGSIZE;
 	}
-	e->counters.received++;
-	e->counters.received_bytes += c.length;
+	e->status.counters.received++;
+	e->status.counters.received_bytes += c.length;
 	if (rwk_unlikely(parent)) {
 		c.buffer = rx->iov[0].iov_base;
 		if (parent->retired && parent->children == 1 && !parent->ended) {

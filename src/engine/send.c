@@ -162,20 +162,20 @@ static rwk_noinline ssize_t send_slow(struct rwk_engine *e, struct rwk_peer *p, 
 		rc = post_message(tx);
 		if (!rc) {
 			p->credit -= (int64_t)len + RWK_MESSAGE_COST;
-			e->counters.sent_eager++;
+			e->status.counters.sent_eager++;
 		}
 	} else {
 		if ((int64_t)len <= p->eager_max && !(flags & RWK_F_DELIVERED))
-			e->counters.credits_waited++;
+			e->status.counters.credits_waited++;
 		rc = rwk_rendezvous_send(tx, space, tag, data);
 		if (!rc)
-			e->counters.sent_rendezvous++;
+			e->status.counters.sent_rendezvous++;
 	}
 	if (rc) {
 		rwk_tx_put(tx);
 		return rc;
 	}
-	e->counters.sent_bytes += len;
+	e->status.counters.sent_bytes += len;
 	return 0;
 }
 
@@ -200,8 +200,8 @@ static inline bool send_now(struct rwk_engine *e, const void *buf, size_t len, u
 	if (rwk_unlikely(p->send(p->channel, &env, buf, len)))
 		return false;
 	p->credit -= (int64_t)len + RWK_MESSAGE_COST;
-	e->counters.sent_eager++;
-	e->counters.sent_bytes += len;
+	e->status.counters.sent_eager++;
+	e->status.counters.sent_bytes += len;
 	rwk_complete_send(e, flags, context);
 	return true;
 }

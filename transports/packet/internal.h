@@ -239,7 +239,7 @@ struct rwk_port {
 	uint32_t room;   /* bytes of packets that our receive buffer holds, */
 	uint32_t window; /* so many of the largest */
 	uint32_t period, heard, senders;
-	rwk_time period_end;
+	rwk_time period_end, moment_at;
 	int epoll, timer;
 	struct rwk_packet_counters count;
 	struct rwk_capture *capture; /* NULL: none */

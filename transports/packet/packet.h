@@ -93,12 +93,14 @@ int rwk_packet_withdraw(struct rwk_channel *ch, struct rwk_op *op);
 int rwk_packet_expose(
 	struct rwk_channel *ch, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key);
 void rwk_packet_conceal(struct rwk_channel *ch, const struct rwk_rkey *key);
+bool rwk_packet_traffic(const struct rwk_channel *ch, struct rwk_traffic *out);
 
 /** What all transports of this service have alike, in an initializer: name, open and progress are missing. */
 #define RWK_PACKET_CALLS                                                                                               \
 	.close = rwk_packet_close, .connect = rwk_packet_connect, .disconnect = rwk_packet_disconnect,                 \
 	.arm = rwk_packet_arm, .wait_fd = rwk_packet_wait_fd, .send = rwk_packet_send, .post = rwk_packet_post,        \
-	.withdraw = rwk_packet_withdraw, .expose = rwk_packet_expose, .conceal = rwk_packet_conceal
+	.withdraw = rwk_packet_withdraw, .expose = rwk_packet_expose, .conceal = rwk_packet_conceal,                                                    \
+	.traffic = rwk_packet_traffic
 
 /** Datagrams that a port has dropped, by reason, and what it has done. */
 struct rwk_packet_counters {

@@ -11,6 +11,7 @@
 #include "packet/internal.h"
 
 #define PERIOD (2 * 1000 * 1000ull) /* ns */
+#define MOMENT (100 * 1000 * 1000ull) /* ns from one moment of the client's to the next */
 
 static uint32_t senders(const struct rwk_port *port)
 {
@@ -43,4 +44,8 @@ void rwk_packet_period(struct rwk_port *port, rwk_time now)
 	port->heard = 0;
 	port->period++;
 	port->period_end = now + PERIOD;
+	if (now >= port->moment_at && port->client->moment) {
+		port->moment_at = now + MOMENT;
+		port->client->moment(port->cookie);
+	}
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a port and its connections have done, for FI_ROPEWALK_STATS: a few lines to stderr when the port closes. */
+/*
+ * What a port and its connections have done: for FI_ROPEWALK_STATS, a few lines to stderr when the port closes, and of
+ * each connection for its client, at any time.
+ */
 #include "packet/internal.h"
 
 #include <inttypes.h>
@@ -47,4 +50,30 @@ void rwk_packet_summary(const struct rwk_port *port)
 		me, n->packets_out, n->packets_in, n->malformed, n->wrong_icrc, n->unknown_qp, n->wrong_sender,
 		n->wrong_key, n->stale, n->greetings_out, n->greetings_in, n->refused, n->frames_out, n->records_out,
 		n->frames_in, n->records_in, n->fell_back, n->queue_pairs, n->initiators, n->targets);
+}
+
+bool rwk_packet_traffic(const struct rwk_channel *ch, struct rwk_traffic *out)
+{
+	const struct rwk_qp_counters *c = rwk_packet_qp_counters(ch);
+
+	if (!c)
+		return false;
+	*out = (struct rwk_traffic){
+		.packets_out = c->packets_out,
+		.bytes_out = c->bytes_out,
+		.packets_in = c->packets_in,
+		.bytes_in = c->bytes_in,
+		.sent_again = c->sent_again,
+		.timeouts = c->timeouts,
+		.probes = c->probes,
+		.naks_out = c->naks_out,
+		.naks_in = c->naks_in,
+		.rnr_out = c->rnr_out,
+		.rnr_in = c->rnr_in,
+		.duplicates = c->duplicates,
+		.early = c->early,
+		.lost = c->gaps,
+		.refused = c->bad_opcode + c->bad_length + c->bad_access + c->bad_state + c->too_far,
+	};
+	return true;
 }
