@@ -1,6 +1,14 @@
 # What src/tools adds to the build.
 bin_PROGRAMS += rwk_info
-rwk_info_SOURCES = src/tools/rwk_info.c
+rwk_info_SOURCES = src/tools/rwk_info.c src/tools/info.h \
+	src/tools/attach.c src/tools/attach.h \
+	src/tools/doc.c src/tools/doc.h \
+	src/tools/info_devices.c \
+	src/tools/info_drawing.c \
+	src/tools/info_job.c \
+	src/tools/info_map.c \
+	src/tools/info_parameters.c \
+	src/tools/info_process.c
 rwk_info_LDADD = libropewalk-core.la
 dist_man_MANS += contrib/man/rwk_info.1
 

@@ -1,39 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * rwk_info: what ropewalk sees and what it would do, for people: version, parameters, job map, and the choice for each
- * kind of peer.
+ * rwk_info: what ropewalk sees, what it would do, and what it does in a running process: version, parameters, devices,
+ * job map, and the choice for each kind of peer. For people, and as JSON for programs.
  */
 #include "base/param.h"
 #include "config.h"
-#include "selection/cost.h"
-#include "selection/selection.h"
-#include "topology/job_map.h"
+#include "tools/info.h"
 
 #include <argp.h>
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-
-#define EVERY_STRAND ((1u << RWK_STRAND_COUNT) - 1)
 
 const char *argp_program_version = "rwk_info " PACKAGE_VERSION;
 
 struct request {
-	bool parameters, map;
+	bool parameters, map, devices, json, svg;
 	const char *job;  /* NODESxRANKS */
 	const char *file; /* of a job map */
 	uint32_t nodes, per_node;
+	pid_t pid;    /* 0: none */
+	double watch; /* seconds; 0: once */
+	unsigned times;
 };
+
+enum { SVG = 256, TIMES };
 
 static const struct argp_option options[] = {
 	{"parameters", 'p', NULL, 0, "the parameters: values, where they come from, and what they are for", 0},
 	{"map", 'm', NULL, 0, "the job map and the machine as this process sees them", 0},
+	{"devices", 'd', NULL, 0, "network interfaces, RDMA devices, and limits", 0},
 	{"job", 'j', "NODESxRANKS", 0,
 		"what would be chosen in a job of that many nodes with that many ranks each, as 4096x64", 0},
 	{"file", 'f', "FILE", 0, "check a job map file and print what it says", 0},
+	{"pid", 'P', "PID", 0, "a running process: its endpoints, counters, peers, and why they are reached as they are", 0},
+	{"watch", 'w', "SECONDS", 0, "with --pid: what goes out and in, a line each so many seconds", 0},
+	{"times", TIMES, "N", 0, "with --watch: so many lines", 0},
+	{"json", 'J', NULL, 0, "all that is printed is one JSON document", 0},
+	{"svg", SVG, NULL, 0, "the job map (with --file or --job: that one) as a drawing, SVG", 0},
 	{NULL, 0, NULL, 0, NULL, 0},
 };
 
@@ -59,6 +65,40 @@ static bool read_job(struct request *r, const char *text)
 	return true;
 }
 
+/* A whole number from 1 to 2^31 - 1; 0: it is none. */
+static int read_count(const char *text)
+{
+	char *end;
+	long v;
+
+	errno = 0;
+	v = strtol(text, &end, 10);
+	return errno || !isdigit((unsigned char)*text) || *end || v < 1 || v > INT32_MAX ? 0 : (int)v;
+}
+
+static double read_seconds(const char *text)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	return *end || end == text || !isfinite(v) || v < 0.01 || v > 86400 ? 0 : v;
+}
+
+/* What must go together, when all is known. */
+static void check(const struct request *r, struct argp_state *state)
+{
+	bool here = r->parameters || r->map || r->devices;
+
+	if ((r->watch > 0) > (r->pid != 0))
+		argp_error(state, "--watch needs --pid");
+	if (r->times && !(r->watch > 0))
+		argp_error(state, "--times needs --watch");
+	if (r->watch > 0 && (r->json || here || r->job || r->file))
+		argp_error(state, "--watch goes with --pid and --times alone");
+	if (r->svg && (r->json || r->pid || r->parameters || r->devices || (r->job && r->file)))
+		argp_error(state, "--svg draws one job map: this process's, or that of --file or --job");
+}
+
 static error_t read_option(int key, char *arg, struct argp_state *state)
 {
 	struct request *r = state->input;
@@ -70,6 +110,15 @@ static error_t read_option(int key, char *arg, struct argp_state *state)
 	case 'm':
 		r->map = true;
 		return 0;
+	case 'd':
+		r->devices = true;
+		return 0;
+	case 'J':
+		r->json = true;
+		return 0;
+	case SVG:
+		r->svg = true;
+		return 0;
 	case 'j':
 		r->job = arg;
 		if (!read_job(r, arg))
@@ -80,232 +129,162 @@ static error_t read_option(int key, char *arg, struct argp_state *state)
 	case 'f':
 		r->file = arg;
 		return 0;
+	case 'P':
+		r->pid = read_count(arg);
+		if (!r->pid)
+			argp_error(state, "--pid %s is not the number of a process", arg);
+		return 0;
+	case 'w':
+		r->watch = read_seconds(arg);
+		if (!(r->watch > 0))
+			argp_error(state, "--watch %s is not a number of seconds from 0.01 to 86400", arg);
+		return 0;
+	case TIMES:
+		r->times = (unsigned)read_count(arg);
+		if (!r->times)
+			argp_error(state, "--times %s is not a number from 1 on", arg);
+		return 0;
 	case ARGP_KEY_ARG:
 		argp_error(state, "%s is not an option; rwk_info takes options alone", arg);
+		return 0;
+	case ARGP_KEY_END:
+		check(r, state);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-/* Whether the value in force is the environment's. A value that was refused is not, and has been warned about. */
-static bool from_environment(const struct rwk_param *p, const char *variable)
+/* The map of a file, of a job that does not exist, or this process's own; an error has been told. */
+static int get_map(const char *file, const struct request *imagined, struct rwk_job_map **map)
 {
-	const char *text = getenv(variable);
-	struct rwk_params scratch;
-	char why[160];
-
-	return text && !rwk_param_set(&scratch, p, text, why, sizeof(why));
-}
-
-static void print_parameter(const struct rwk_param *p)
-{
-	const char *initial = p->initial ? p->initial : "not set";
-	char variable[64], value[4096], good[100];
-
-	rwk_param_variable(p, variable, sizeof(variable));
-	rwk_param_good(p, good, sizeof(good));
-	rwk_param_show(&rwk_params, p, value, sizeof(value));
-	if (from_environment(p, variable))
-		printf("%s = %s (from the environment; the default is %s)\n", variable, value, initial);
-	else
-		printf("%s = %s (the default)\n", variable, value[0] ? value : initial);
-	printf("    %s", p->help);
-	if (p->type != RWK_PARAM_TEXT || p->form)
-		printf("; %s%s", p->type == RWK_PARAM_BOOL || p->type == RWK_PARAM_CHOICE ? "one of: " : "", good);
-	printf("\n");
-}
-
-static int print_map(void)
-{
-	struct rwk_job_map *map;
-	int rc = rwk_job_map_get(NULL, &map);
-
-	if (rc) {
-		fprintf(stderr, "rwk_info: no job map: %s\n", strerror(-rc));
-		return rc;
-	}
-	rwk_job_map_print(map, stdout);
-	rwk_job_map_free(map);
-	return 0;
-}
-
-static int print_file(const char *path)
-{
-	struct rwk_job_map *map;
 	char why[512] = "";
-	int rc = rwk_job_map_read(path, NULL, &map, why, sizeof(why));
+	int rc;
 
-	if (rc) {
-		fprintf(stderr, "rwk_info: %s\n", why[0] ? why : strerror(-rc));
-		return rc;
-	}
-	rwk_job_map_print(map, stdout);
-	rwk_job_map_free(map);
-	return 0;
+	if (file)
+		rc = rwk_job_map_read(file, NULL, map, why, sizeof(why));
+	else if (imagined)
+		rc = rwk_job_map_imagine(imagined->nodes, imagined->per_node, map);
+	else
+		rc = rwk_job_map_get(NULL, map);
+	if (rc)
+		fprintf(stderr, "rwk_info: %s%s\n", file ? "" : "no job map: ", why[0] ? why : strerror(-rc));
+	return rc;
 }
 
-/* The choice by rights, as if every strand were there, and then whether it is. */
-static void print_choice(const char *kind, struct rwk_sel_facts *f)
+/* As text if there is no document. */
+static int print_map(struct rwk_doc *d, const char *name, const char *file)
 {
-	struct rwk_sel_choice c;
-
-	f->built = EVERY_STRAND;
-	rwk_sel_choose(f, &c);
-	printf("\n%s: %s\n    because %s\n", kind, c.error ? "refused" : rwk_strand_text(c.strand), c.reason);
-	if (c.manner[0])
-		printf("    %s\n", c.manner);
-	for (enum rwk_strand s = 0; s < RWK_STRAND_COUNT; s++) {
-		if (c.lost[s][0])
-			printf("    not %s: %s\n", rwk_strand_text(s), c.lost[s]);
-	}
-}
-
-enum { RANK_RC, RANK_SRC, NODE_RC, NODE_SRC, COSTS };
-
-static void print_row(const char *what, uint64_t (*of)(const struct rwk_cost *), const struct rwk_cost c[COSTS])
-{
-	printf("%-14s %14" PRIu64 " %12" PRIu64 " %14" PRIu64 " %12" PRIu64 "\n", what, of(&c[RANK_RC]),
-		of(&c[RANK_SRC]), of(&c[NODE_RC]), of(&c[NODE_SRC]));
-}
-
-static uint64_t queue_pairs(const struct rwk_cost *c)
-{
-	return c->queue_pairs;
-}
-
-static uint64_t initiators(const struct rwk_cost *c)
-{
-	return c->initiators;
-}
-
-static uint64_t targets(const struct rwk_cost *c)
-{
-	return c->targets;
-}
-
-static uint64_t timers(const struct rwk_cost *c)
-{
-	return c->timers;
-}
-
-static uint64_t sockets(const struct rwk_cost *c)
-{
-	return c->sockets;
-}
-
-static void print_memory(const struct rwk_cost c[COSTS])
-{
-	char text[COSTS][RWK_COST_TEXT];
-
-	for (int i = 0; i < COSTS; i++)
-		rwk_cost_bytes(c[i].bytes, text[i]);
-	printf("%-14s %14s %12s %14s %12s\n", "memory", text[RANK_RC], text[RANK_SRC], text[NODE_RC], text[NODE_SRC]);
-}
-
-/* Without a stream nothing tells of a peer's death: it matters long before memory does where descriptors are few. */
-static void print_descriptors(const struct rwk_cost c[COSTS])
-{
-	struct rlimit limit;
-
-	if (!getrlimit(RLIMIT_NOFILE, &limit) && c[RANK_RC].sockets > limit.rlim_cur)
-		printf("RC needs more descriptors than a process may have here; `ulimit -n` is %llu\n",
-			(unsigned long long)limit.rlim_cur);
-}
-
-/* What it takes to reach all other nodes, and what is chosen by it. */
-static void print_costs(const struct request *r, const struct rwk_sel_facts *f)
-{
-	const struct rwk_cost c[COSTS] = {
-		[RANK_RC] = rwk_cost_of_rank(r->nodes, r->per_node, false),
-		[RANK_SRC] = rwk_cost_of_rank(r->nodes, r->per_node, true),
-		[NODE_RC] = rwk_cost_of_node(r->nodes, r->per_node, false),
-		[NODE_SRC] = rwk_cost_of_node(r->nodes, r->per_node, true),
-	};
-	char memory[RWK_COST_TEXT];
-
-	printf("%u node%s of %u rank%s, %u in all, on nodes like this one", r->nodes, r->nodes == 1 ? "" : "s",
-		r->per_node, r->per_node == 1 ? "" : "s", f->size);
-	printf("%s%s\n", f->memory ? ", with memory of " : "", f->memory ? rwk_cost_bytes(f->memory, memory) : "");
-	if (r->nodes == 1)
-		return;
-	printf("\n%-14s %27s %27s\n", "to other nodes", "a process", "a node");
-	printf("%-14s %14s %12s %14s %12s\n", "", "RC", "SRC", "RC", "SRC");
-	print_row("queue pairs", queue_pairs, c);
-	print_row("  that send", initiators, c);
-	print_row("  that receive", targets, c);
-	print_memory(c);
-	print_row("timers", timers, c);
-	print_row("sockets", sockets, c);
-	print_descriptors(c);
-	printf("A process's part with SRC: its own, and its share of what the node's processes have in common.\n");
-	printf("queue pairs of the whole job, all to all: RC %" PRIu64 ", SRC %" PRIu64 "\n",
-		rwk_cost_queue_pairs(r->nodes, r->per_node, false), rwk_cost_queue_pairs(r->nodes, r->per_node, true));
-	printf("SRC is taken where RC needs more than %u connections a process\n", f->src_limit);
-}
-
-static int print_job(const struct request *r)
-{
-	struct rwk_sel_facts f;
 	struct rwk_job_map *map;
-	char kind[80];
-	int rc = rwk_job_map_imagine(r->nodes, r->per_node, &map);
+	int rc = get_map(file, NULL, &map);
 
-	if (!rc) {
-		rc = rwk_machine_load(&map->machine);
-		if (rc)
-			rwk_job_map_free(map);
-	}
-	if (rc) {
-		fprintf(stderr, "rwk_info: --job %s: %s\n", r->job, strerror(-rc));
+	if (rc)
 		return rc;
-	}
-	rwk_sel_facts_init(&f, map, &rwk_params);
+	if (d)
+		rwk_info_map_doc(d, name, map);
+	else
+		rwk_job_map_print(map, stdout);
 	rwk_job_map_free(map);
-	print_costs(r, &f);
-	f.self = true;
-	print_choice("myself", &f);
-	f.self = false;
-	if (r->per_node > 1) {
-		f.node = RWK_SEL_CLAIMED;
-		snprintf(kind, sizeof(kind), "%u peer%s on this node", r->per_node - 1, r->per_node == 2 ? "" : "s");
-		print_choice(kind, &f);
-	}
-	if (r->nodes > 1) {
-		f.node = RWK_SEL_OTHER;
-		snprintf(kind, sizeof(kind), "%" PRIu64 " peer%s on other nodes", rwk_sel_rc_connections(&f),
-			f.size == 2 ? "" : "s");
-		print_choice(kind, &f);
-	}
 	return 0;
+}
+
+static int print_drawing(const struct request *r)
+{
+	struct rwk_job_map *map;
+	int rc = get_map(r->file, r->job ? r : NULL, &map);
+
+	if (rc)
+		return rc;
+	rwk_info_draw(map, stdout);
+	rwk_job_map_free(map);
+	return 0;
+}
+
+static bool is_everything(const struct request *r)
+{
+	return !r->parameters && !r->map && !r->devices && !r->job && !r->file && !r->pid;
 }
 
 /* What was asked for, or everything about this process. */
-static int print_all(const struct request *r)
+static int print_text(const struct request *r)
 {
-	bool everything = !r->parameters && !r->map && !r->job && !r->file;
+	bool everything = is_everything(r);
+	struct rwk_doc d;
 	int rc = 0;
 
+	rwk_doc_open(&d, stdout, false);
 	if (everything)
 		printf("ropewalk %s\n\n", PACKAGE_VERSION);
-	for (size_t i = 0; (everything || r->parameters) && i < rwk_param_count; i++)
-		print_parameter(&rwk_param_table[i]);
+	if (everything || r->parameters)
+		rwk_info_parameters();
 	if (everything)
 		printf("\n");
 	if (everything || r->map)
-		rc = print_map();
+		rc = print_map(NULL, NULL, NULL);
+	if (everything)
+		printf("\n");
+	if (everything || r->devices)
+		rwk_info_devices(&d);
 	if (!rc && r->file)
-		rc = print_file(r->file);
+		rc = print_map(NULL, NULL, r->file);
 	if (!rc && r->job)
-		rc = print_job(r);
+		rc = rwk_info_job(r->nodes, r->per_node);
+	if (!rc && r->pid)
+		rc = rwk_info_process(&d, r->pid);
+	return rc;
+}
+
+static int print_json(const struct request *r, FILE *to)
+{
+	bool everything = is_everything(r);
+	struct rwk_doc d;
+	int rc = 0;
+
+	rwk_doc_open(&d, to, true);
+	rwk_doc_text(&d, "ropewalk", PACKAGE_VERSION);
+	if (everything || r->parameters)
+		rwk_info_parameters_doc(&d);
+	if (everything || r->map)
+		rc = print_map(&d, "map", NULL);
+	if (everything || r->devices)
+		rwk_info_devices(&d);
+	if (!rc && r->file)
+		rc = print_map(&d, "file", r->file);
+	if (!rc && r->job)
+		rc = rwk_info_job_doc(&d, r->nodes, r->per_node);
+	if (!rc && r->pid)
+		rc = rwk_info_process(&d, r->pid);
+	rwk_doc_close(&d);
+	return rc;
+}
+
+/* Nobody is given a part of a document: it is printed when it is whole. */
+static int print_whole_json(const struct request *r)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *to = open_memstream(&text, &len);
+	int rc;
+
+	if (!to) {
+		fprintf(stderr, "rwk_info: %s\n", strerror(errno));
+		return -errno;
+	}
+	rc = print_json(r, to);
+	if (fclose(to) && !rc)
+		rc = -ENOMEM;
+	if (!rc)
+		fwrite(text, 1, len, stdout);
+	free(text);
 	return rc;
 }
 
 int main(int argc, char **argv)
 {
 	static const struct argp argp = {options, read_option, NULL,
-		"Shows what ropewalk sees: its parameters, the job map and the machine; and what it would choose for a "
-		"job that does not exist. Without options: the version, the parameters and the job map.",
+		"Shows what ropewalk sees: its parameters, the job map, the machine and its devices; what it would choose "
+		"for a job that does not exist; and what a running process does. Without options: the version, the "
+		"parameters, the job map and the devices.",
 		NULL, NULL, NULL};
 	struct request r = {0};
 	int rc;
@@ -313,7 +292,12 @@ int main(int argc, char **argv)
 	if (argp_parse(&argp, argc, argv, 0, NULL, &r))
 		return EXIT_FAILURE;
 	rwk_param_load();
-	rc = print_all(&r);
+	if (r.svg)
+		rc = print_drawing(&r);
+	else if (r.watch > 0)
+		rc = rwk_info_watch(r.pid, r.watch, r.times);
+	else
+		rc = r.json ? print_whole_json(&r) : print_text(&r);
 	if (fflush(stdout) || ferror(stdout)) {
 		fprintf(stderr, "rwk_info: cannot write: %s\n", strerror(errno));
 		return EXIT_FAILURE;

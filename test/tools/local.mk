@@ -1,5 +1,9 @@
 # What test/tools adds to the build.
-TESTS += test/tools/test_rwk_info test/tools/test_rwk_pingpong test/tools/test_man_pages \
+TESTS += test/tools/test_rwk_info test/tools/test_rwk_info_pid test/tools/test_rwk_pingpong test/tools/test_man_pages \
 	test/tools/test_transports_readme
-EXTRA_DIST += test/tools/test_rwk_info test/tools/test_rwk_pingpong test/tools/test_man_pages \
+EXTRA_DIST += test/tools/test_rwk_info test/tools/test_rwk_info_pid test/tools/test_rwk_pingpong test/tools/test_man_pages \
 	test/tools/test_transports_readme
+
+check_PROGRAMS += test/tools/endpoints
+test_tools_endpoints_SOURCES = test/tools/endpoints.c
+test_tools_endpoints_LDADD = libropewalk-core.la
