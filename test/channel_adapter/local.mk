@@ -119,5 +119,5 @@ test_channel_adapter_test_misuse_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_misuse
 endif
 
-TESTS += test/channel_adapter/test_exports
-EXTRA_DIST += test/channel_adapter/test_exports
+TESTS += test/channel_adapter/test_exports test/channel_adapter/test_abi
+EXTRA_DIST += test/channel_adapter/test_exports test/channel_adapter/test_abi test/channel_adapter/abi.txt
