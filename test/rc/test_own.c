@@ -472,6 +472,40 @@ static void not_ready(void **state)
 	end(&r);
 }
 
+/*
+ * The peer has kept what is now the oldest, was not ready when its turn came, and dropped it; the word of that is lost.
+ * A time-out sends it again, whatever else is open: nothing else would.
+ */
+static void not_ready_unheard(void **state)
+{
+	struct rwk_rc_attr attr = end_own();
+	struct rwk_wire ack = {.opcode = RWK_WIRE_OWN | RWK_WIRE_ACK,
+		.psn = attr.send_psn - 1,
+		.aeth.syndrome = RWK_WIRE_ACK_NO_LIMIT};
+	static const uint8_t second_kept[] = {1 << 1, 0, 0, 0, 0}, none_kept[] = {0, 0, 0, 0};
+	struct end *e = end_alone(&attr);
+	bool again = false;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		wrs[i] = end_wr(RWK_WR_SEND, &iovs[i], bytes, 8);
+		end_post(e, &wrs[i]);
+	}
+	end_give(e, &ack, second_kept, sizeof(second_kept));
+	ack.psn = attr.send_psn;
+	end_give(e, &ack, none_kept, sizeof(none_kept));
+	assert_int_equal(e->done_count, 1);
+	end_sent(e);
+	for (unsigned i = 0; i < 5 && !again; i++) {
+		e->now = rwk_rc_next(e->qp);
+		end_pump(e);
+		for (unsigned k = 0, n = end_sent(e); k < n; k++)
+			again |= e->out[k].w.psn == attr.send_psn + 1;
+	}
+	assert_true(again);
+	end_close(e);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -491,6 +525,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(oldest_first),
 		cmocka_unit_test(read_in_other_parts),
 		cmocka_unit_test(not_ready),
+		cmocka_unit_test(not_ready_unheard),
 	};
 
 	if (argc > 1)

@@ -59,13 +59,16 @@ void rwk_rc_not_ready(struct rwk_rc *qp, uint32_t psn, unsigned code, rwk_time n
 		r->back = r->una;
 }
 
-/* All that is not settled is to be sent again; what was kept for an una that is settled itself is not trusted. */
+/*
+ * All that is not settled is to be sent again, and una whatever is known of it: the peer drops what it has kept if it is
+ * not ready when its turn comes, and the word of that may be lost.
+ */
 static void lose_all(struct rwk_rc_requester *r)
 {
 	for (uint32_t p = r->una; p != r->next; p = rwk_psn_add(p, 1))
 		if (!rwk_rc_bit(&r->has_settled, p))
 			rwk_rc_mark_lost(r, p);
-	if (!r->lost)
+	if (!rwk_rc_bit(&r->is_lost, r->una))
 		rwk_rc_mark_lost(r, r->una);
 	if (!r->timed_out)
 		r->cwnd_before = r->cwnd;
