@@ -37,6 +37,14 @@ test_channel_adapter_test_src_random_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_src_random_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/channel_adapter/test_src_random
 
+# A day of the simulated network's time, or some minutes of it.
+check_PROGRAMS += test/channel_adapter/test_day
+test_channel_adapter_test_day_SOURCES = test/channel_adapter/test_day.c \
+	test/channel_adapter/sim_udp.c test/channel_adapter/sim_udp.h $(adapter_ends)
+test_channel_adapter_test_day_CPPFLAGS = $(TEST_CPPFLAGS)
+test_channel_adapter_test_day_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/channel_adapter/test_day
+
 # Each over UDP on loopback, with the library that is installed, and on the simulated network.
 adapter_udp = test/channel_adapter/world_udp.c test/channel_adapter/world.h $(adapter_ends)
 adapter_sim = test/channel_adapter/world_sim.c test/channel_adapter/world.h \
