@@ -17,6 +17,7 @@ contrib/openmpi/uninstalled.conf: contrib/openmpi/ropewalk.conf.in Makefile
 EXTRA_DIST += \
 	contrib/check contrib/coverage contrib/lib.sh contrib/quickstart contrib/virtual-hosts \
 	contrib/hacking.md contrib/dependencies.md \
+	contrib/debian contrib/ropewalk.spec contrib/release.md contrib/spack \
 	contrib/interop-rxe \
 	contrib/openmpi/README.md contrib/openmpi/ropewalk.conf.in contrib/openshmem/README.md contrib/mpich/README.md
 
