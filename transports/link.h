@@ -42,7 +42,9 @@ struct rwk_link_ops {
 	/**
 	 * Hands one packet to the link: the pieces of `iov`, one behind the other. Pieces of at most RWK_LINK_COPIED
 	 * bytes are the caller's again on return; longer ones may be read until the next flush, and stay as they are
-	 * till then. 0; -EAGAIN: no room now, a later progress makes some. A packet that is lost later is no error.
+	 * till then. 0: taken; if it is lost later that is no error. Else nothing of it was taken: -EAGAIN: no room now,
+	 * a later progress makes some; -EMSGSIZE: longer than the link carries; -ENOTCONN: no stream is open to there;
+	 * -EHOSTUNREACH: the simulator has no such node.
 	 */
 	int (*send)(struct rwk_link *l, const struct rwk_link_address *to, const struct iovec *iov, int count);
 	/** Sends off all that send has taken, as far as there is room; what must wait is copied first. */
@@ -57,8 +59,8 @@ struct rwk_link_ops {
 	/**
 	 * What an ICRC between this end and `peer` begins with: 8 bytes of 0xff and the headers below BTH as the ICRC
 	 * sees them (wire/FORMAT.md), for a packet of `len` bytes from BTH to ICRC, `outgoing` or not, into `out`
-	 * (RWK_LINK_PSEUDO_MAX bytes). The identification of IPv4 is written as `id`. Returns their number; 0: the link
-	 * has no such headers, or checks its bytes itself.
+	 * (RWK_LINK_PSEUDO_MAX bytes). The identification of IPv4 is written as `id`. Returns their number. NULL: the
+	 * link has no such headers, or checks its bytes itself; so users call rwk_link_pseudo.
 	 */
 	size_t (*pseudo)(struct rwk_link *l, const struct rwk_link_address *peer, bool outgoing, size_t len,
 		uint16_t id, uint8_t *out);
@@ -91,5 +93,12 @@ struct rwk_link {
 	void (*word)(void *user, const struct rwk_link_address *who, int status);
 	void *user;
 };
+
+/** As ops.pseudo; 0 for a link without such headers. */
+static inline size_t rwk_link_pseudo(
+	struct rwk_link *l, const struct rwk_link_address *peer, bool outgoing, size_t len, uint16_t id, uint8_t *out)
+{
+	return l->ops->pseudo ? l->ops->pseudo(l, peer, outgoing, len, id, out) : 0;
+}
 
 #endif

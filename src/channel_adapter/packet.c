@@ -24,7 +24,7 @@ static uint32_t begin_icrc(
 {
 	uint8_t pseudo[RWK_LINK_PSEUDO_MAX];
 
-	*pseudo_len = l->ops->pseudo(l, peer, outgoing, len, 0, pseudo);
+	*pseudo_len = rwk_link_pseudo(l, peer, outgoing, len, 0, pseudo);
 	return rwk_icrc_begin(pseudo, *pseudo_len);
 }
 

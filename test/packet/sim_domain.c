@@ -75,12 +75,6 @@ static rwk_time tap_now(struct rwk_link *l)
 	return node_of(l)->ops->now(node_of(l));
 }
 
-static size_t tap_pseudo(
-	struct rwk_link *l, const struct rwk_link_address *peer, bool outgoing, size_t len, uint16_t id, uint8_t *out)
-{
-	return node_of(l)->ops->pseudo(node_of(l), peer, outgoing, len, id, out);
-}
-
 static int tap_arm(struct rwk_link *l)
 {
 	return node_of(l)->ops->arm(node_of(l));
@@ -112,7 +106,6 @@ static const struct rwk_link_ops tap_ops = {
 	.flush = tap_flush,
 	.progress = tap_progress,
 	.now = tap_now,
-	.pseudo = tap_pseudo,
 	.arm = tap_arm,
 	.wait_fd = tap_wait_fd,
 	.close = tap_close,

@@ -544,7 +544,7 @@ static uint32_t begun(struct rwk_packet_path *path, struct rwk_link *l, size_t l
 
 	if (path->begun_len != len) {
 		path->begun_len = len;
-		path->begun = rwk_icrc_begin(pseudo, l->ops->pseudo(l, &path->to, true, len, 0, pseudo));
+		path->begun = rwk_icrc_begin(pseudo, rwk_link_pseudo(l, &path->to, true, len, 0, pseudo));
 	}
 	return path->begun;
 }

@@ -116,7 +116,7 @@ void rwk_packet_greet(struct rwk_port *port, int way, const struct rwk_link_addr
 	}
 	len += RWK_GREETING_SIZE;
 	icrc = rwk_icrc_bytes(
-		rwk_icrc_begin(pseudo, l->ops->pseudo(l, to, true, len + RWK_WIRE_ICRC, 0, pseudo)), bytes, len);
+		rwk_icrc_begin(pseudo, rwk_link_pseudo(l, to, true, len + RWK_WIRE_ICRC, 0, pseudo)), bytes, len);
 	memcpy(bytes + len, &icrc, sizeof(icrc));
 	iov = (struct iovec){bytes, len + RWK_WIRE_ICRC};
 	port->count.greetings_out++;
@@ -136,7 +136,7 @@ static bool icrc_right(
 	if (way == RWK_WAY_STREAM)
 		return true; /* TCP has its own */
 	memcpy(&icrc, bytes + len - RWK_WIRE_ICRC, sizeof(icrc));
-	return rwk_icrc_bytes(rwk_icrc_begin(pseudo, l->ops->pseudo(l, from, false, len, 0, pseudo)), bytes,
+	return rwk_icrc_bytes(rwk_icrc_begin(pseudo, rwk_link_pseudo(l, from, false, len, 0, pseudo)), bytes,
 		       len - RWK_WIRE_ICRC) == icrc;
 }
 

@@ -492,19 +492,6 @@ static void node_flush(struct rwk_link *l)
 	(void)l; /* send has copied everything */
 }
 
-/** An ICRC on the simulated link begins with the packet itself. */
-static size_t node_pseudo(
-	struct rwk_link *l, const struct rwk_link_address *peer, bool outgoing, size_t len, uint16_t id, uint8_t *out)
-{
-	(void)l;
-	(void)peer;
-	(void)outgoing;
-	(void)len;
-	(void)id;
-	(void)out;
-	return 0;
-}
-
 static int node_arm(struct rwk_link *l)
 {
 	return rwk_sim_waiting(l) ? -EAGAIN : 0;
@@ -525,7 +512,6 @@ static const struct rwk_link_ops node_ops = {
 	.flush = node_flush,
 	.progress = node_progress,
 	.now = node_now,
-	.pseudo = node_pseudo,
 	.arm = node_arm,
 	.wait_fd = node_wait_fd,
 	.close = node_close,

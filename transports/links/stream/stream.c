@@ -214,18 +214,6 @@ static rwk_time link_now(struct rwk_link *l)
 	return rwk_clock_now();
 }
 
-static size_t link_pseudo(
-	struct rwk_link *l, const struct rwk_link_address *peer, bool outgoing, size_t len, uint16_t id, uint8_t *out)
-{
-	(void)l;
-	(void)peer;
-	(void)outgoing;
-	(void)len;
-	(void)id;
-	(void)out;
-	return 0;
-}
-
 static int link_arm(struct rwk_link *pub)
 {
 	return link_of(pub)->in.part ? -EAGAIN : 0;
@@ -258,7 +246,6 @@ static const struct rwk_link_ops stream_ops = {
 	.flush = link_flush,
 	.progress = link_progress,
 	.now = link_now,
-	.pseudo = link_pseudo,
 	.arm = link_arm,
 	.wait_fd = link_wait_fd,
 	.close = link_close,

@@ -382,19 +382,6 @@ static rwk_time link_now(struct rwk_link *l)
 	return rwk_clock_now();
 }
 
-/** TCP has checked the bytes. */
-static size_t link_pseudo(
-	struct rwk_link *l, const struct rwk_link_address *peer, bool outgoing, size_t len, uint16_t id, uint8_t *out)
-{
-	(void)l;
-	(void)peer;
-	(void)outgoing;
-	(void)len;
-	(void)id;
-	(void)out;
-	return 0;
-}
-
 static int link_arm(struct rwk_link *pub)
 {
 	struct link *l = link_of(pub);
@@ -449,7 +436,6 @@ static const struct rwk_link_ops tcp_ops = {
 	.flush = link_flush,
 	.progress = link_progress,
 	.now = link_now,
-	.pseudo = link_pseudo,
 	.arm = link_arm,
 	.wait_fd = link_wait_fd,
 	.close = link_close,
