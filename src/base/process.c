@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/process.h"
 
+#include "base/log.h"
+#include "base/param.h"
+
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 /* Reads /proc/<pid>/stat: 0 and both outputs; -ESRCH: no such process; another errno: no answer to be had. */
@@ -51,4 +56,61 @@ bool rwk_process_is_alive(pid_t pid, uint64_t start)
 	if (rc)
 		return rc != -ESRCH;
 	return state != 'Z' && state != 'X' && (!start || began == start);
+}
+
+/* The state of a thread as /proc has it; 0: there is none, or no answer. */
+static char state_of(pid_t pid, const char *thread)
+{
+	char path[64], text[512];
+	const char *p;
+	FILE *f;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/stat", (int)pid, thread);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	n = fread(text, 1, sizeof(text) - 1, f);
+	fclose(f);
+	text[n] = 0;
+	p = strrchr(text, ')'); /* the name before it may hold anything */
+	return p && p[1] ? p[2] : 0;
+}
+
+bool rwk_process_is_stopped(pid_t pid)
+{
+	char path[40];
+	struct dirent *d;
+	unsigned stopped = 0;
+	bool all = true;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return false;
+	while (all && (d = readdir(dir))) {
+		char state = d->d_name[0] == '.' ? 'Z' : state_of(pid, d->d_name);
+
+		stopped += state == 'T' || state == 't';
+		all = state == 'T' || state == 't' || state == 'Z' || state == 'X';
+	}
+	closedir(dir);
+	return all && stopped;
+}
+
+void rwk_process_let_in(void)
+{
+	char scope = 0;
+	int fd;
+
+	if (!rwk_params.ptracer || rwk_params.cma == RWK_OFF)
+		return;
+	fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (read(fd, &scope, 1) == 1 && scope == '1' && !prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0))
+		rwk_info("Yama's ptrace_scope is 1: allowed processes of this user to copy from this one "
+			 "(FI_ROPEWALK_PTRACER=no forbids it)");
+	close(fd);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether a process still exists, by /proc: for who knows its pid and when it began, and has no pidfd of it. */
+/*
+ * Other processes: whether one still exists, by /proc, for who knows its pid and when it began, and has no pidfd of it;
+ * whether it is stopped; that others may look into this one.
+ */
 #ifndef RWK_BASE_PROCESS_H
 #define RWK_BASE_PROCESS_H
 
@@ -14,5 +17,16 @@ uint64_t rwk_process_start(pid_t pid);
  * pid is a stranger's. True if there is no answer to be had. Of pids of our own PID namespace alone.
  */
 bool rwk_process_is_alive(pid_t pid, uint64_t start);
+/**
+ * Are all its threads stopped? Then none of them is within a system call, nor will be before it is continued. False if
+ * there is no answer to be had.
+ */
+bool rwk_process_is_stopped(pid_t pid);
+
+/**
+ * Where Yama lets only ancestors look into a process (scope 1), lets the others of the same user do it, if the user does
+ * not forbid it. A child of fork must ask for itself; a stricter scope cannot be loosened.
+ */
+void rwk_process_let_in(void);
 
 #endif

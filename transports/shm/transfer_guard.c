@@ -26,11 +26,10 @@
 #include "shm/transfer_area.h"
 
 #include "base/log.h"
+#include "base/process.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -101,48 +100,6 @@ void rwk_shm_guard_down(struct rwk_shm_transfers *t)
 	t->guard = NULL;
 }
 
-/* The state of a thread as /proc has it; 0: there is none, or no answer. */
-static char state_of(pid_t pid, const char *thread)
-{
-	char path[64], text[512];
-	const char *p;
-	FILE *f;
-	size_t n;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/stat", (int)pid, thread);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = 0;
-	p = strrchr(text, ')'); /* the name before it may hold anything */
-	return p && p[1] ? p[2] : 0;
-}
-
-/* Is no thread of that process in a system call, nor will be before it is continued? */
-static bool all_stopped(pid_t pid)
-{
-	char path[40];
-	struct dirent *d;
-	unsigned stopped = 0;
-	bool all = true;
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	dir = opendir(path);
-	if (!dir)
-		return false;
-	while (all && (d = readdir(dir))) {
-		char state = d->d_name[0] == '.' ? 'Z' : state_of(pid, d->d_name);
-
-		stopped += state == 'T' || state == 't';
-		all = state == 'T' || state == 't' || state == 'Z' || state == 'X';
-	}
-	closedir(dir);
-	return all && stopped;
-}
-
 static void nap(void)
 {
 	const struct timespec ms = {0, 1000000};
@@ -172,7 +129,7 @@ bool rwk_shm_guard_wait(struct rwk_shm_transfers *t, bool (*pending)(struct rwk_
 		if (!replaced)
 			replace_page(t);
 		replaced = true;
-		if (all_stopped(pid)) {
+		if (rwk_process_is_stopped(pid)) {
 			rwk_info("process %d was stopped before it wrote into this one: it will not any more", pid);
 			return false;
 		}

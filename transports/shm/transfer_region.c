@@ -9,16 +9,12 @@
  */
 #include "shm/transfer_area.h"
 
-#include "base/log.h"
-#include "base/param.h"
+#include "base/process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #define LENGTH_BITS  48
 #define LENGTH_VAST  ((1ull << LENGTH_BITS) - 1)
@@ -27,25 +23,13 @@
 #define KEY_DIRECT   2u
 #define KEY_ONE      4u /* piece */
 
-/*
- * Where Yama lets only ancestors look into a process (scope 1), let the others of the same user do it, if the user
- * does not forbid it. Once a port, as a child of fork must ask for itself; a stricter scope cannot be loosened.
- */
+/* Once a port, as a child of fork must ask for itself. */
 static void let_peers_in(struct rwk_shm_port_transfers *p)
 {
-	char scope = 0;
-	int fd;
-
-	if (p->peers_let_in || !rwk_params.ptracer || rwk_params.cma == RWK_OFF)
+	if (p->peers_let_in)
 		return;
 	p->peers_let_in = true;
-	fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	if (read(fd, &scope, 1) == 1 && scope == '1' && !prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0))
-		rwk_info("Yama's ptrace_scope is 1: allowed processes of this user to copy from this one "
-			 "(FI_ROPEWALK_PTRACER=no forbids it)");
-	close(fd);
+	rwk_process_let_in();
 }
 
 int rwk_shm_fresh_random(struct rwk_shm_port_transfers *p, uint64_t *out)
