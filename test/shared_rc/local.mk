@@ -57,3 +57,9 @@ test_shared_rc_test_hostile_SOURCES = test/shared_rc/test_hostile.c $(shared_rc_
 test_shared_rc_test_hostile_CPPFLAGS = $(TEST_CPPFLAGS)
 test_shared_rc_test_hostile_LDADD = $(TEST_LDADD)
 TESTS += test/shared_rc/test_hostile
+
+check_PROGRAMS += test/shared_rc/test_reach
+test_shared_rc_test_reach_SOURCES = test/shared_rc/test_reach.c $(shared_rc_traffic)
+test_shared_rc_test_reach_CPPFLAGS = $(TEST_CPPFLAGS)
+test_shared_rc_test_reach_LDADD = $(TEST_LDADD)
+TESTS += test/shared_rc/test_reach

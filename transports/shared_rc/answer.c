@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Acknowledgements. That one is due, or will be, stands in the target's state; this view only remembers of which
- * targets it is to ask, and when. If it does not, because its process computes or dies, the initiator asks. One is made
- * in a step of its own and sent when that has happened: it says nothing that is not so. If the link has no room, the
- * one that was made waits here for the next pump.
+ * Acknowledgements and answers to Reads. That one is due, or will be, stands in the target's state; this view only
+ * remembers of which targets it is to ask, and when. If it does not, because its process computes or dies, the initiator
+ * asks. One is made in a step of its own and sent when that has happened: it says nothing that is not so. If the link
+ * has no room, the one that was made waits here for the next pump.
  */
 #include "internal.h"
+
+#include "base/iov.h"
 
 #include <string.h>
 
@@ -33,16 +35,15 @@ rwk_time rwk_src_next(const struct rwk_src_view *v)
 int rwk_src_answer_put(struct rwk_src_view *v, const struct rwk_wire *w, const struct iovec *payload, int count)
 {
 	struct rwk_src_answer *a = &v->answer;
+	struct rwk_src_initiator initiator;
+	size_t len = rwk_iov_length(payload, (size_t)count);
 
-	if (a->ready)
+	if (a->ready || len > RWK_WIRE_PMTU_MAX)
 		return -EAGAIN;
-	a->len = 0;
-	for (int i = 0; i < count; i++) {
-		if (payload[i].iov_len > sizeof(a->bytes) - a->len)
-			return -EAGAIN;
-		memcpy(a->bytes + a->len, payload[i].iov_base, payload[i].iov_len);
-		a->len += payload[i].iov_len;
-	}
+	a->slot = (a->slot + 1) % RWK_SRC_SLOTS;
+	a->len = rwk_iov_gather(payload, (size_t)count, 0, v->slots[a->slot], len);
+	rwk_src_initiator_read(v->step.target, &initiator);
+	a->to = initiator.to;
 	a->w = *w;
 	a->ready = true;
 	return 0;
@@ -52,7 +53,7 @@ int rwk_src_answer_put(struct rwk_src_view *v, const struct rwk_wire *w, const s
 static bool send_answer(struct rwk_src_view *v)
 {
 	struct rwk_src_answer *a = &v->answer;
-	struct iovec iov = {a->bytes, a->len};
+	struct iovec iov = {v->slots[a->slot], a->len};
 
 	if (a->ready && v->host->emit(v->user, &a->to, &a->w, &iov, a->len ? 1 : 0))
 		return false;
@@ -63,16 +64,13 @@ static bool send_answer(struct rwk_src_view *v)
 /* Makes what is due of that target, and says when to ask again: 0 if it cannot be locked now. */
 static rwk_time ask(struct rwk_src_view *v, uint32_t qpn, rwk_time now)
 {
-	struct rwk_src_initiator initiator;
 	uint64_t locked_out = v->counters.locked_out;
 	rwk_time next;
 
 	if (!rwk_src_step_begin(v, qpn))
 		return v->counters.locked_out == locked_out ? RWK_NEVER : 0;
-	rwk_src_initiator_read(v->step.target, &initiator);
 	v->step.packet = NULL;
 	rwk_rc_pump(v->qp, now);
-	v->answer.to = initiator.to;
 	next = rwk_rc_next(v->qp);
 	rwk_src_step_commit(v);
 	return next;
@@ -91,10 +89,12 @@ int rwk_src_pump(struct rwk_src_view *v, rwk_time now)
 	for (unsigned i = 0; i < v->owed_count; i++) {
 		struct rwk_src_owed *o = &v->owed[i];
 
-		if (o->at <= now && !v->answer.ready) {
+		/* What a Read asked for is many answers, and each a step: nobody is locked out for long. */
+		while (o->at <= now && !v->answer.ready && sent < (int)RWK_SRC_ANSWERS) {
 			o->at = ask(v, o->qpn, now);
-			if (v->answer.ready)
-				sent += send_answer(v);
+			if (!v->answer.ready)
+				break;
+			sent += send_answer(v);
 		}
 		if (o->at != RWK_NEVER)
 			v->owed[left++] = *o;

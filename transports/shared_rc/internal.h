@@ -8,8 +8,9 @@
  *   members.c  seats, SRQ numbers, who has died
  *   target.c   making, finding, ending; the area for early packets
  *   step.c     a packet: one step of a target's machine, and that it happens whole or not at all
- *   answer.c   acknowledgements
+ *   answer.c   acknowledgements, and answers to Reads
  *   inbox.c    pieces on their way from who has taken them to whose they are
+ *   reach.c    members' memory that all may touch, and who has it
  *
  * Locks, in the order in which they are taken: the table's (header.lock), a target's, an inbox's. None of them is
  * waited for longer than moments (lock.c).
@@ -44,8 +45,12 @@
 /** Targets that a view owes an acknowledgement to. Beyond that an initiator has to ask again. */
 #define RWK_SRC_OWED 256u
 
-/** Payload of an acknowledgement between our own ends. */
-#define RWK_SRC_ANSWER_MAX 64u
+/**
+ * Answers of a pump, at most; and how many have a place for their bytes, which a link may read until its next flush:
+ * one more, that an earlier pump had no room for.
+ */
+#define RWK_SRC_ANSWERS 15u
+#define RWK_SRC_SLOTS   (RWK_SRC_ANSWERS + 1)
 
 /** A piece on its way. */
 struct rwk_src_piece {
@@ -71,12 +76,12 @@ struct rwk_src_step {
 	unsigned told_count;
 };
 
-/** An acknowledgement that was made. */
+/** An acknowledgement, or a piece of what a Read asked for, that was made. */
 struct rwk_src_answer {
 	bool ready;
+	uint32_t slot; /* its bytes */
 	struct rwk_link_address to;
 	struct rwk_wire w;
-	uint8_t bytes[RWK_SRC_ANSWER_MAX];
 	size_t len;
 };
 
@@ -102,6 +107,8 @@ struct rwk_src_view {
 	uint64_t *has_early; /* a bit for each: this view has kept something there */
 	struct rwk_src_step step;
 	struct rwk_src_answer answer;
+	uint8_t (*slots)[RWK_WIRE_PMTU_MAX]; /* RWK_SRC_SLOTS of them, and one for what is being read */
+	void *guard;                         /* RWK_SRC_GUARD bytes; NULL: nothing was published yet */
 	struct rwk_src_owed owed[RWK_SRC_OWED];
 	unsigned owed_count;
 	struct rwk_src_counters counters;
@@ -138,6 +145,16 @@ static inline struct rwk_src_state *rwk_src_state(const struct rwk_src_view *v, 
 	return (struct rwk_src_state *)((char *)(t + 1) + (i & 1) * v->layout.state_bytes);
 }
 
+static inline _Atomic uint64_t *rwk_src_key_word(const struct rwk_src_view *v, uint32_t place)
+{
+	return (_Atomic uint64_t *)((char *)v->header + v->layout.key_words) + place;
+}
+
+static inline struct rwk_src_region *rwk_src_region(const struct rwk_src_view *v, uint32_t place)
+{
+	return (struct rwk_src_region *)((char *)v->header + v->layout.regions) + place;
+}
+
 /* lock.c */
 int rwk_src_lock_init(pthread_mutex_t *m);
 /** False: somebody holds it, and goes on holding it. */
@@ -150,6 +167,8 @@ enum rwk_src_whose { RWK_SRC_NOBODY, RWK_SRC_DEAD, RWK_SRC_LIVING };
 enum rwk_src_whose rwk_src_whose(const struct rwk_src_view *v, uint32_t srqn);
 /** Does that member live, and would this process see it die? */
 bool rwk_src_is_seen(const struct rwk_src_view *v, uint32_t srqn);
+/** Does that process still exist, as far as this one can see? */
+bool rwk_src_is_alive(const struct rwk_src_view *v, uint32_t srqn);
 /** 0; -ENOSPC. Sets me, seat, srqn and head. */
 int rwk_src_seat_take(struct rwk_src_view *v);
 /** As rwk_src_bury, but nobody is woken: for a view that is not open yet. */
@@ -172,6 +191,13 @@ void rwk_src_step_commit(struct rwk_src_view *v);
 void rwk_src_step_abandon(struct rwk_src_view *v);
 /** The packet machine's upcalls. */
 extern const struct rwk_machine_host rwk_src_machine_host;
+
+/* reach.c: for the step under way */
+/** A piece of a Write for that SRQ's owner: it is in place then, or never will be, and the region says so. */
+void rwk_src_reach_write(struct rwk_src_view *v, uint32_t srqn, const struct rwk_src_piece *p);
+/** Up to RWK_WIRE_PMTU_MAX bytes for a Read; zeros, where that cannot be. */
+void rwk_src_reach_read(struct rwk_src_view *v, uint32_t key, uint64_t address, void *to, size_t len);
+void rwk_src_guard_down(struct rwk_src_view *v);
 
 /* answer.c */
 /** The target with that number is to be acknowledged by the first pump from then on; RWK_NEVER: it is not. */

@@ -26,26 +26,31 @@ int rwk_src_layout_of(const struct rwk_src_size *size, struct rwk_src_layout *l)
 	l->members = RWK_SRC_PAGE;
 	l->directory = l->members + size->members * sizeof(struct rwk_src_member);
 	l->targets = up(l->directory + size->targets * sizeof(struct rwk_src_entry), RWK_CACHE_LINE);
-	l->inboxes = up(l->targets + size->targets * l->target_stride, RWK_SRC_PAGE);
+	l->keys = size->targets * RWK_SRC_KEYS_EACH;
+	l->keys = l->keys < RWK_SRC_KEY_TRIES ? RWK_SRC_KEY_TRIES : l->keys;
+	l->key_words = up(l->targets + size->targets * l->target_stride, RWK_SRC_PAGE);
+	l->regions = up(l->key_words + l->keys * sizeof(uint64_t), RWK_CACHE_LINE);
+	l->inboxes = up(l->regions + l->keys * sizeof(struct rwk_src_region), RWK_SRC_PAGE);
 	l->early = l->inboxes + (size_t)size->members * size->inbox_bytes;
 	l->bytes = l->early + size->targets * l->early_stride;
 	return 0;
 }
 
-static void put_sizes(uint32_t sizes[5])
+static void put_sizes(uint32_t sizes[6])
 {
 	sizes[0] = sizeof(struct rwk_src_member);
 	sizes[1] = sizeof(struct rwk_src_target);
 	sizes[2] = sizeof(struct rwk_src_early);
 	sizes[3] = (uint32_t)rwk_rc_responder_size();
 	sizes[4] = sizeof(pthread_mutex_t);
+	sizes[5] = sizeof(struct rwk_src_region);
 }
 
 int rwk_src_layout_check(const void *memory, struct rwk_src_size *size, struct rwk_src_layout *layout)
 {
 	struct rwk_src_header h;
 	struct rwk_src_layout l;
-	uint32_t sizes[5];
+	uint32_t sizes[6];
 
 	memcpy(&h, memory, sizeof(h)); /* once: a sibling gone mad may write there at any time */
 	put_sizes(sizes);

@@ -3,7 +3,7 @@
  * What lies in the segment, byte for byte. Everything is in whole cache lines; what different processes write lies in
  * different ones. No pointers but those that the C library keeps in a lock that is held, for its holder alone.
  *
- *   header | members | directory | targets | inboxes | early packets
+ *   header | members | directory | targets | keys | inboxes | early packets
  *
  * Where each part begins follows from the sizes in the header. The last two begin on pages, and are touched only as
  * they are used. A change of any of it needs a new RWK_SRC_LAYOUT, so that different builds on a node refuse each
@@ -35,8 +35,9 @@ struct rwk_src_member {
 	_Atomic uint32_t shows_life;       /* its SRQ number: while it lives, the byte of its seat is locked */
 	unsigned char space[RWK_CACHE_LINE - 60];
 
-	pthread_mutex_t lock; /* of the inbox: who puts something in */
-	unsigned char space2[RWK_CACHE_LINE - sizeof(pthread_mutex_t)];
+	pthread_mutex_t lock;   /* of the inbox: who puts something in */
+	_Atomic uint64_t guard; /* an address in its process: who touches the memory of that touches this first; 0: none */
+	unsigned char space2[RWK_CACHE_LINE - sizeof(pthread_mutex_t) - 8];
 
 	/* Bytes since the seat was first taken. What lies between the two is in the inbox. */
 	_Atomic uint64_t tail; /* moved under `lock`, and it alone says that a record is there */
@@ -62,6 +63,8 @@ struct rwk_src_target {
 	pthread_mutex_t lock;
 	_Atomic uint32_t active; /* 0 or 1: which of the states is true */
 	uint32_t has_early;      /* the area for its early packets was used */
+	_Atomic uint32_t toucher; /* SRQ number of who is at some member's memory for it, under the lock; 0: nobody */
+	uint32_t space;
 	_Atomic uint64_t initiator[RWK_SRC_WORDS];
 } rwk_aligned;
 
@@ -72,6 +75,25 @@ struct rwk_src_state {
 	uint32_t space;
 	uint64_t responder[];
 };
+
+/** Keys of a segment, for each of its targets; and in how many places, side by side, each may stand. */
+#define RWK_SRC_KEYS_EACH 8u
+#define RWK_SRC_KEY_TRIES 16u
+
+#define RWK_SRC_PIECES 8u /* of a region */
+
+/**
+ * A region that its owner has published (reach.c). Which target's key it is stands in a word of its own, in an array
+ * before all of these: the word that makes and ends it. All in words that can be read while another is being written.
+ */
+struct rwk_src_region {
+	_Atomic uint64_t owner;   /* its SRQ number */
+	_Atomic uint64_t refused; /* something was taken that could not be carried out: from then on nothing is */
+	_Atomic uint64_t count;
+	struct {
+		_Atomic uint64_t at, length;
+	} piece[RWK_SRC_PIECES];
+} rwk_aligned;
 
 /** An early packet, but for its bytes. */
 struct rwk_src_early {
@@ -103,7 +125,7 @@ static_assert(sizeof(struct rwk_src_record_head) == 8 && sizeof(struct rwk_src_r
 struct rwk_src_header {
 	uint64_t magic;
 	uint32_t layout;
-	uint32_t sizes[5]; /* of what lies in here: two builds with other structs are other layouts */
+	uint32_t sizes[6]; /* of what lies in here: two builds with other structs are other layouts */
 	struct rwk_src_size size;
 	uint64_t bytes;
 	pthread_mutex_t lock;      /* of making targets, and of taking seats */
@@ -114,8 +136,9 @@ static_assert(sizeof(struct rwk_src_header) <= RWK_SRC_PAGE, "the header has one
 
 /** Where things are: bytes from the start of the segment, and from one to the next. */
 struct rwk_src_layout {
-	size_t members, directory, targets, inboxes, early, bytes;
+	size_t members, directory, targets, key_words, regions, inboxes, early, bytes;
 	size_t target_stride, state_bytes, early_stride;
+	uint32_t keys;
 };
 
 /** 0; -EINVAL: no such size. */

@@ -76,6 +76,7 @@ static void sit_down(struct rwk_src_view *v, struct rwk_src_member *m, const str
 	atomic_store_explicit(&m->pid, who->pid, memory_order_relaxed);
 	atomic_store_explicit(&m->asleep, 0, memory_order_relaxed);
 	atomic_store_explicit(&m->shows_life, 0, memory_order_relaxed);
+	put64(&m->guard, 0);
 	v->me = m;
 	v->srqn = number(v->seat, taken);
 	rwk_publish32(&m->taken, taken);
@@ -150,6 +151,12 @@ static bool is_alive(const struct rwk_src_view *v, const struct rwk_src_member *
 	if (rwk_glance(&m->pid_space) != space)
 		return true;
 	return rwk_process_is_alive((pid_t)rwk_glance(&m->pid), rwk_glance(&m->start));
+}
+
+bool rwk_src_is_alive(const struct rwk_src_view *v, uint32_t srqn)
+{
+	return rwk_src_whose(v, srqn) == RWK_SRC_LIVING &&
+	       is_alive(v, rwk_src_member(v, rwk_src_seat_of(srqn)), srqn, rwk_glance(&v->me->pid_space));
 }
 
 /* Who put something into an inbox may have died before it told the owner. */

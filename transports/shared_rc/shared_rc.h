@@ -9,6 +9,8 @@
  *   target   the responder of one initiator: a QP of some process of another node. Its state lies in the segment, and
  *            whichever member has got a packet for it takes a step with it, under its lock
  *   inbox    what siblings have taken for a member: pieces of Sends and of Writes, in the order of their targets
+ *   region   memory of a member's that one initiator reaches by a key; where it is published, whoever takes a Write or
+ *            a Read carries it out, whatever its owner does meanwhile
  *   view     a member's own hold on all that
  *
  * The way of a packet: any member receives it from the domain's socket and gives it to rwk_src_packet. The target's
@@ -20,15 +22,17 @@
  *   - each piece is delivered once, and in the order of its target, to its SRQ, or its owner has died
  *   - an acknowledgement is sent only for what is in the hands of its owner, in its inbox, or nobody's because the
  *     owner is dead
+ *   - a Write or a Read of a published region is carried out whether its owner runs or not, and none is once the owner
+ *     has withdrawn the region
  *   - a member that dies, at whatever instruction, stops nobody: the next to come finishes or undoes what it was at
  *   - a member that is stopped stops at most the initiators whose target it had locked at that instant; if it was just
  *     putting something into an inbox, those that send to that SRQ. What cannot be locked within moments is dropped, as
  *     if the network had lost it
  *
- * Pure but for its locks: no socket, no clock, nothing allocated after open; `now` is an argument, by the same clock in
- * all members. A view is for one
- * thread at a time. Upcalls come from within rwk_src_packet, rwk_src_pump and rwk_src_drain, never with a lock of the
- * segment held, and must not call the same view again, but rwk_src_target_find.
+ * Pure but for its locks and for copies between members' memories: no socket, nothing allocated after open; `now` is an
+ * argument, by the same clock in all members. A view is for one thread at a time. Upcalls come from within
+ * rwk_src_packet, rwk_src_pump and rwk_src_drain, never with a lock of the segment held, and must not call the same view
+ * again, but rwk_src_target_find.
  */
 #ifndef RWK_SHARED_RC_H
 #define RWK_SHARED_RC_H
@@ -68,7 +72,10 @@ struct rwk_src_host {
 	 * valid during the call.
 	 */
 	void (*receive)(void *user, uint32_t target, unsigned where, const void *bytes, size_t len);
-	/** A piece of an RDMA Write into this member's memory; whether `key` allows it is for the user to find out. */
+	/**
+	 * A piece of an RDMA Write into this member's memory, but for published regions; whether `key` allows it is for
+	 * the user to find out.
+	 */
 	void (*write)(void *user, uint32_t target, uint32_t key, uint64_t address, const void *bytes, size_t len);
 	/** There is something in the inbox of a sibling that sleeps: its port is to be woken. Perhaps more than once.
 	 */
@@ -146,6 +153,34 @@ rwk_time rwk_src_next(const struct rwk_src_view *view);
 /** Hands over what siblings have taken for this member, at most about `budget` pieces; returns how many. */
 int rwk_src_drain(struct rwk_src_view *view, int budget);
 
+/*
+ * Published regions. The initiator names the bytes of a region by their offsets, with RWK_SRC_REACH set: of such a
+ * Write nothing comes to its owner (host->write). What it takes to touch another process's memory (cross-memory attach)
+ * is found out by doing it; what could not be carried out is dropped, and the region refuses from then on. So an
+ * initiator that has sent Writes, or has got the data of its Reads, reads the word at RWK_SRC_STATUS behind them. 0 says
+ * that all of them were carried out; else they may or may not have been, and the owner is to be asked. 8 bytes, in this
+ * machine's byte order: 0, or an errno: EACCES no such key, EOPNOTSUPP it refuses.
+ */
+#define RWK_SRC_REACH  (1ull << 62)
+#define RWK_SRC_STATUS (1ull << 63)
+
+/**
+ * Lets that target's initiator read and write the region of this member's that iov describes (copied), by a key of the
+ * caller's choice. 0; -ENOSPC: no place for it; -EEXIST: the initiator has such a key; -EINVAL: too many pieces;
+ * -EOPNOTSUPP: copies between processes are forbidden (FI_ROPEWALK_CMA=off); -EAGAIN: somebody who is stopped is just
+ * publishing; -ENOMEM.
+ */
+int rwk_src_publish(
+	struct rwk_src_view *view, uint32_t target, uint32_t key, const struct iovec *iov, uint32_t count);
+/**
+ * Ends that. After return no sibling touches the memory by that key. It waits for one that is at it, which takes some
+ * microseconds while it has its core; who is dead or stopped will not do it any more; of one that neither ends nor is
+ * stopped within a second a warning says that the memory may still change.
+ */
+void rwk_src_withdraw(struct rwk_src_view *view, uint32_t target, uint32_t key);
+/** The same for all that this member has published to that target. */
+void rwk_src_withdraw_all(struct rwk_src_view *view, uint32_t target);
+
 /** Where siblings ring for this member when it sleeps, for their `wake`: an address of its own, before the first sleep.
  */
 void rwk_src_set_bell(struct rwk_src_view *view, const struct rwk_link_address *at);
@@ -179,6 +214,7 @@ struct rwk_src_counters {
 	uint64_t unknown_target, wrong_sender; /* packets dropped */
 	uint64_t locked_out; /* packets dropped, or told to wait, because their target or inbox could not be locked */
 	uint64_t own, handed_on, drained; /* pieces: for this member, at once; put into inboxes; out of its own */
+	uint64_t carried_out, not_carried_out; /* pieces of Writes and Reads of published regions; dropped, or zeros */
 	uint64_t no_room;      /* pieces for which an inbox had no room: the initiator was told to wait (RNR) */
 	uint64_t for_the_dead; /* pieces dropped because their SRQ is a tombstone */
 	uint64_t unknown_srq;  /* pieces for an SRQ number that never was: the target refuses (S1-6) */

@@ -33,6 +33,7 @@ bool rwk_src_step_begin(struct rwk_src_view *v, uint32_t qpn)
 	*s->to = *s->from;
 	rwk_rc_copy_responder(s->to->responder, s->from->responder);
 	rwk_rc_lend(v->qp, s->to->responder);
+	atomic_store_explicit(&t->toucher, 0, memory_order_relaxed); /* whoever was died over it */
 	s->qpn = qpn;
 	s->expected = rwk_rc_expected(v->qp);
 	s->own.kind = RWK_SRC_FILLER;
@@ -100,6 +101,10 @@ static int give(struct rwk_src_view *v, const struct rwk_wire *w, struct rwk_src
 		v->counters.for_the_dead++;
 		return 0;
 	}
+	if (p->kind == RWK_SRC_WRITE && p->address & RWK_SRC_REACH) {
+		rwk_src_reach_write(v, w->srqn, p);
+		return 0;
+	}
 	p->target = s->qpn;
 	p->number = s->from->taken + ((w->psn - s->expected) & RWK_PSN_MASK);
 	if (w->srqn == v->srqn && w == s->packet) {
@@ -120,7 +125,7 @@ static int on_receive(void *user, const struct rwk_wire *w, unsigned where, cons
 	return give(user, w, &p);
 }
 
-/* Whether the key allows it is the owner's to say. */
+/* Whether the key allows it is looked at for each piece, by who places it. */
 static int on_reach(void *user, const struct rwk_wire *w, uint32_t key, uint64_t address, size_t len, unsigned access)
 {
 	bool dead;
@@ -145,6 +150,19 @@ static int on_written(void *user, const struct rwk_wire *w)
 	(void)user;
 	(void)w;
 	return -EINVAL;
+}
+
+/* What cannot be read is zeros: the peer asks behind it whether all was carried out. */
+static int on_read(void *user, uint32_t key, uint64_t address, size_t len, struct iovec *iov, int max)
+{
+	struct rwk_src_view *v = user;
+	uint8_t *bytes = v->slots[RWK_SRC_SLOTS];
+
+	if (max < 1 || len > RWK_WIRE_PMTU_MAX)
+		return -EINVAL;
+	rwk_src_reach_read(v, key, address, bytes, len);
+	iov[0] = (struct iovec){bytes, len};
+	return 1;
 }
 
 static int on_keep(void *user, uint32_t slot, const struct rwk_wire *w, const void *bytes, size_t len)
@@ -182,6 +200,7 @@ const struct rwk_machine_host rwk_src_machine_host = {
 	.reach = on_reach,
 	.write = on_write,
 	.written = on_written,
+	.read = on_read,
 	.keep = on_keep,
 	.kept = on_kept,
 	.drop = on_drop,

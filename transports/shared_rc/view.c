@@ -14,6 +14,7 @@ static void free_view(struct rwk_src_view *v)
 	free(v->maker);
 	free(v->next);
 	free(v->has_early);
+	free(v->slots);
 	free(v);
 }
 
@@ -23,7 +24,8 @@ static int allocate(struct rwk_src_view *v)
 	v->maker = new_shell();
 	v->next = calloc(v->size.targets, sizeof(*v->next));
 	v->has_early = calloc((v->size.targets + 63) / 64, sizeof(*v->has_early));
-	if (!v->qp || !v->maker || !v->next || !v->has_early)
+	v->slots = malloc((RWK_SRC_SLOTS + 1) * sizeof(*v->slots));
+	if (!v->qp || !v->maker || !v->next || !v->has_early || !v->slots)
 		return -ENOMEM;
 	rwk_rc_open(v->qp, NULL, &rwk_src_machine_host, v);
 	return 0;
@@ -66,6 +68,7 @@ void rwk_src_view_close(struct rwk_src_view *v)
 	uint32_t srqn = v->srqn;
 
 	rwk_src_early_tidy(v);
+	rwk_src_guard_down(v);
 	atomic_compare_exchange_strong(&v->me->srqn, &srqn, 0);
 	free_view(v);
 }
