@@ -174,6 +174,7 @@ struct rwk_channel {
 			      the peer's help and beats messages; 0: never. Becomes 0 when the system turns out to
 			      deny it; what cannot go on ends with -EOPNOTSUPP then, in part perhaps, and may be
 			      done again by messages. Look at it before each post */
+	bool direct_always; /* and so it is even where the peer is quick to answer: messages need not be tried */
 	int error;         /* 0, or why the channel failed */
 };
 
@@ -248,7 +249,8 @@ struct rwk_transport {
 	 * copied (at most RWK_EXPOSE_IOV_MAX entries). One entry at NULL, with a length up to SIZE_MAX, is all memory.
 	 * A region that is writable or all memory is one that stays, of which not all need be mapped; of any other the
 	 * peer may ask for help with reading. 0 and *key set; -ENOSPC: too many regions at once; -EINVAL: too many
-	 * entries, or one that wraps; -ENOTCONN: one that stays, and the peer has not answered yet.
+	 * entries, or one that wraps; -ENOTCONN: one that stays, and the peer has not answered yet; -EOPNOTSUPP: all
+	 * memory, by a transport that cannot tell what of it is mapped.
 	 */
 	int (*expose)(
 		struct rwk_channel *ch, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key);

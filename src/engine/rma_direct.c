@@ -151,7 +151,10 @@ static bool can(struct rwk_rma_state *s, struct rwk_rma_request *r)
 	if (!least || r->kind == RWK_RMA_ATOMIC || r->copy || r->flags & RWK_F_FENCE)
 		return false;
 	for (uint32_t i = 0; i < r->ranges; i++) {
-		if (r->remote[i].length < least || !has(s, &r->remote[i], r->access))
+		bool long_enough = r->remote[i].length >= least;
+
+		/* Where it is the rule a short one asks as well, lest the first long one has to wait for the answer. */
+		if ((!long_enough && !s->peer->channel->direct_always) || !has(s, &r->remote[i], r->access) || !long_enough)
 			return false;
 		r->tell |= find(s, r->remote[i].key)->tell;
 	}
@@ -165,7 +168,8 @@ static void over(struct rwk_rma_request *r)
 	int status = r->status;
 
 	r->direct = false;
-	rwk_rma_measure_end(r);
+	if (r->chosen)
+		rwk_rma_measure_end(r);
 	for (uint32_t i = 0; i < r->ranges && status == -EACCES; i++)
 		rwk_rma_revoked(s, r->remote[i].key); /* it may be an old key; messages know for sure */
 	if (status == -EOPNOTSUPP || status == -EACCES) {
@@ -232,16 +236,22 @@ void rwk_rma_measure_end(struct rwk_rma_request *r)
 	rwk_rma_way_ended(choice_of(r), r->way, r->length, rwk_engine_now());
 }
 
+/** By its way if both are tried, and it is measured then. */
+static bool is_chosen(struct rwk_rma_state *s, struct rwk_rma_request *r)
+{
+	if (s->peer->channel->direct_always)
+		return true;
+	r->chosen = true;
+	r->way = rwk_rma_choose(choice_of(r));
+	rwk_rma_way_taken(choice_of(r), r->way, rwk_engine_now());
+	return r->way == RWK_DIRECTLY;
+}
+
 bool rwk_rma_direct(struct rwk_rma_state *s, struct rwk_rma_request *r)
 {
 	size_t at = 0;
 
-	if (!can(s, r))
-		return false;
-	r->chosen = true;
-	r->way = rwk_rma_choose(choice_of(r));
-	rwk_rma_way_taken(choice_of(r), r->way, rwk_engine_now());
-	if (r->way == RWK_BY_MESSAGES)
+	if (!can(s, r) || !is_chosen(s, r))
 		return false;
 	r->direct = true;
 	rwk_list_append(&s->requests, &r->link);

@@ -211,13 +211,15 @@ static void await_ordered(struct world *w, struct ordered *o)
 	*o = (struct ordered){0};
 }
 
-/* Below any service's direct_min. */
+/* Below any service's direct_min; only where that is 0 all are in order. */
 #define SHORT 1000u
+
+static size_t longest;
 
 static void issue_ordered(struct world *w, const struct area *a, unsigned char *model, struct ordered *o)
 {
 	unsigned what = (unsigned)draw() % 3;
-	size_t at = draw() % MODEL, len = draw() % (draw() % 4 ? 64 : w->net ? MODEL : SHORT);
+	size_t at = draw() % MODEL, len = draw() % (draw() % 4 ? 64 : longest);
 
 	if (what == 2) {
 		at &= ~(size_t)7;
@@ -270,6 +272,7 @@ static void order(void **state)
 	memset(o, 0, sizeof(o));
 	random_state = world_seed(1);
 	area_open_world(&w, *state, 2);
+	longest = w.net && *state != &sim_shared_transport ? MODEL : SHORT;
 	area_open(&a, &w, 1, MODEL, 3, false);
 	memset(model, AREA_FILL, MODEL);
 	for (unsigned long i = 0; i < steps; i++) {

@@ -73,8 +73,9 @@ static void on_message(
 {
 	struct raw *r = client;
 
-	(void)ch;
 	(void)payload;
+	if (env->kind == RWK_RMA_IMPORT && ch->direct_always)
+		return; /* comes with the first request, whatever that is */
 	if (r->count < HEARD)
 		r->heard[r->count] = (struct heard){*env, len};
 	r->count++;

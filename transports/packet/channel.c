@@ -210,6 +210,7 @@ void rwk_packet_opened(struct rwk_packet_channel *ch)
 		rwk_rc_modify(ch->rc, RWK_QP_RTS, NULL);
 	else if (ch->uc)
 		rwk_uc_modify(ch->uc, RWK_QP_RTS, NULL);
+	rwk_packet_reach_begin(ch);
 	ch->state = RWK_CH_OPEN;
 	rwk_list_remove(&ch->connecting);
 	rwk_packet_stir(ch);

@@ -231,6 +231,9 @@ void rwk_packet_domain_forget(struct rwk_packet_channel *ch)
 	struct rwk_port *port = ch->port;
 
 	HASH_DELETE(by_target, port->by_target, ch->taker);
+	if (ch->published)
+		rwk_src_withdraw_all(port->view, ch->taker->target);
+	ch->published = false;
 	rwk_packet_evidence_lost(ch);
 	if (ch->gone)
 		rwk_src_target_end(port->view, ch->taker->target);

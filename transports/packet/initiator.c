@@ -86,7 +86,7 @@ static int open_machine(struct rwk_packet_initiator *by, const struct rwk_greeti
 		.send_psn = by->psn,
 		.pmtu = (uint16_t)pmtu,
 		.window = (uint16_t)(g->window < window ? g->window : window),
-		.reads = 1,
+		.reads = RWK_RC_READS_MAX,
 		.retry = 7,
 		.rnr_retry = 7,
 		.service = RWK_WIRE_SRC,
@@ -94,6 +94,7 @@ static int open_machine(struct rwk_packet_initiator *by, const struct rwk_greeti
 		.timeout = TIMEOUT,
 		.ack_delay = ACK_DELAY,
 		.ack_every = 1,
+		.read_chunk = RWK_READ_BATCH * pmtu,
 	};
 	void *memory, *responder;
 	int rc;

@@ -15,6 +15,7 @@
  *   initiator.c SRC: connections to other nodes that channels share
  *   domain.c    SRC: what this node's processes take together
  *   evidence.c  SRC: one stream to a process of another node, for all processes of this one
+ *   reach.c     SRC: reads and writes that the peer's siblings carry out as well as it does
  *   pull.c      a Read where the machine has none: asks the peer to write; a Write that nobody answers: asks
  *
  * A channel's states:
@@ -65,6 +66,7 @@ enum { RWK_WAY_LOSSY, RWK_WAY_STREAM, RWK_WAY_DOMAIN, RWK_WAYS };
 #define RWK_ROOM_PACKET     256u        /* bytes: a longer packet takes room in the receive buffer that counts */
 #define RWK_KEY_TABLES      64u         /* 4 million regions */
 #define RWK_RKEY_MARK       0x726f7065u /* in an rkey's second word: it is of this service */
+#define RWK_RKEY_PUBLISHED  1u          /* its third: SRC's Reads and Writes reach it; the fourth is its length */
 #define RWK_PACKET_COST     512u        /* bytes that the kernel counts for a packet beside its payload, about */
 #define RWK_PACKET_OVERHEAD 80u         /* bytes of a packet beside its payload, at most */
 #define RWK_CLOCK_GAP       16u         /* progresses between looks at the clock, when nothing comes */
@@ -97,6 +99,7 @@ struct rwk_request {
 		RWK_REQ_SEND,   /* a long message of op */
 		RWK_REQ_COPY,   /* one whose op was cancelled after it had begun: `copy` has it */
 		RWK_REQ_OP,     /* a part of op, a read or write */
+		RWK_REQ_STATUS, /* a part of op: have the others been carried out? The answer comes into `bytes` */
 		RWK_REQ_PULL,   /* a part of what the peer has asked for */
 		RWK_REQ_ORPHAN, /* SRC: its channel is gone, but its packets stand among those of others */
 	} kind;
@@ -200,6 +203,7 @@ struct rwk_packet_channel {
 	uint32_t pmtu;
 	uint32_t heard_in; /* rwk_port.period in which it last sent something of length */
 	uint64_t last_pull;
+	bool published; /* SRC: regions of ours, to this peer */
 	int denied; /* UC, SRC: 0, or why a Write of the peer's was not taken that it has not asked about yet */
 	UT_hash_handle by_qpn;
 };
@@ -356,9 +360,10 @@ int rwk_packet_pump(struct rwk_packet_channel *ch);
 bool rwk_packet_control(struct rwk_packet_channel *ch, const struct rwk_envelope *env, const void *bytes, size_t len);
 /** Posts the parts of an RDMA request, each of at most as much as a machine takes. 0 or -ENOMEM. */
 int rwk_packet_rdma(struct rwk_packet_channel *ch, struct rwk_op *op);
-/** Such an op has one part more, or less: with the last it is done. */
+/** Such an op has one part more, or less: with the last it is done. With the first status of a part that failed. */
 void rwk_packet_part_add(struct rwk_op *op);
-void rwk_packet_part_done(struct rwk_op *op, int status);
+void rwk_packet_part_failed(struct rwk_op *op, int status);
+void rwk_packet_part_done(struct rwk_packet_channel *ch, struct rwk_op *op, int status);
 struct rwk_request *rwk_packet_request(struct rwk_packet_channel *ch, enum rwk_request_kind kind);
 int rwk_packet_start(struct rwk_request *r);
 
@@ -428,6 +433,30 @@ int rwk_packet_region_check(struct rwk_packet_channel *ch, uint32_t key, uint64_
 int rwk_packet_region_find(struct rwk_packet_channel *ch, uint32_t key, uint64_t address, size_t len, unsigned reach,
 	struct iovec *iov, int max);
 void rwk_packet_regions_free(struct rwk_port *port);
+
+/* reach.c: SRC */
+/** May long reads and writes go directly? The channel is open. */
+void rwk_packet_reach_begin(struct rwk_packet_channel *ch);
+/** Lets the siblings carry out what the peer does with a region that was added; completes *key. As expose. */
+int rwk_packet_publish(struct rwk_packet_channel *ch, const struct iovec *iov, uint32_t count, struct rwk_rkey *key);
+void rwk_packet_withdraw_key(struct rwk_packet_channel *ch, uint32_t key);
+/** Is that a read or write that the peer's siblings carry out? */
+static inline bool rwk_packet_is_published(const struct rwk_packet_channel *ch, const struct rwk_op *op)
+{
+	return ch->shared && op->rkey.word[2] == RWK_RKEY_PUBLISHED;
+}
+/** Is it beyond the region's end? */
+static inline bool rwk_packet_is_beyond(const struct rwk_packet_channel *ch, const struct rwk_op *op)
+{
+	return rwk_packet_is_published(ch, op) &&
+	       (op->offset > op->rkey.word[3] || op->length > op->rkey.word[3] - op->offset);
+}
+/** Starts one: 0 or -ENOMEM. */
+int rwk_packet_reach_out(struct rwk_packet_channel *ch, struct rwk_op *op);
+/** All parts of a read are there: true, if it is to be asked whether that is so, and it is not done yet. */
+bool rwk_packet_reach_read(struct rwk_packet_channel *ch, struct rwk_op *op);
+/** The answer has come: what it says. */
+int rwk_packet_reach_status(const struct rwk_request *r);
 
 /* share.c */
 /** A packet that takes room has come, the first of its channel in this period. */

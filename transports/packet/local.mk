@@ -15,6 +15,7 @@ libropewalk_core_la_SOURCES += \
 	transports/packet/packet.h \
 	transports/packet/port.c \
 	transports/packet/pull.c \
+	transports/packet/reach.c \
 	transports/packet/regions.c \
 	transports/packet/share.c \
 	transports/packet/sleep.c \

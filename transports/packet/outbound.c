@@ -229,6 +229,7 @@ static bool start_long(struct rwk_packet_channel *ch, struct rwk_op *op)
 
 int rwk_packet_rdma(struct rwk_packet_channel *ch, struct rwk_op *op)
 {
+	bool published = rwk_packet_is_published(ch, op); /* a Read behind it brings the acknowledgement */
 	size_t at = 0;
 
 	op->service[OP_STATE] = OP_RUNNING;
@@ -241,10 +242,10 @@ int rwk_packet_rdma(struct rwk_packet_channel *ch, struct rwk_op *op)
 		if (!r)
 			break;
 		r->wr.type = op->type == RWK_OP_READ ? RWK_WR_READ : RWK_WR_WRITE;
-		r->wr.flags = op->type == RWK_OP_WRITE && !ch->uc ? RWK_WR_PROMPT : 0;
+		r->wr.flags = op->type == RWK_OP_WRITE && !ch->uc && !published ? RWK_WR_PROMPT : 0;
 		r->wr.iov_count = (uint16_t)rwk_iov_slice(op->iov, op->iov_count, at, &len, r->iov, RWK_MACHINE_IOV);
 		r->wr.length = len;
-		r->wr.remote = op->offset + at;
+		r->wr.remote = (op->offset + at) | (published ? RWK_SRC_REACH : 0);
 		r->wr.key = (uint32_t)op->rkey.word[0];
 		r->op = op;
 		if ((!len && op->length) || rwk_packet_start(r)) {
@@ -295,6 +296,8 @@ static bool is_pulled(const struct rwk_packet_channel *ch, const struct rwk_op *
 
 static bool start_access(struct rwk_packet_channel *ch, struct rwk_op *op)
 {
+	if (rwk_packet_is_published(ch, op))
+		return !rwk_packet_reach_out(ch, op);
 	if (is_pulled(ch, op))
 		return !rwk_packet_pull(ch, op);
 	if (ch->rc || op->type != RWK_OP_WRITE)
@@ -324,6 +327,8 @@ int rwk_packet_post(struct rwk_channel *c, struct rwk_op *op)
 		return c->error;
 	if (op->type != RWK_OP_SEND && op->rkey.word[1] != RWK_RKEY_MARK)
 		return -EINVAL;
+	if (op->type != RWK_OP_SEND && rwk_packet_is_beyond(ch, op))
+		return -EINVAL;
 	op->service[OP_STATE] = OP_QUEUED;
 	rwk_list_append(&ch->queue, &op->link);
 	rwk_packet_stir(ch);
@@ -346,12 +351,20 @@ void rwk_packet_part_add(struct rwk_op *op)
 	op->service[OP_PARTS]++;
 }
 
-void rwk_packet_part_done(struct rwk_op *op, int status)
+void rwk_packet_part_failed(struct rwk_op *op, int status)
 {
 	if (status && !op->service[OP_STATUS])
 		op->service[OP_STATUS] = (uint64_t)-status;
-	if (!--op->service[OP_PARTS])
-		op->done(op, -(int)op->service[OP_STATUS]);
+}
+
+void rwk_packet_part_done(struct rwk_packet_channel *ch, struct rwk_op *op, int status)
+{
+	rwk_packet_part_failed(op, status);
+	if (--op->service[OP_PARTS])
+		return;
+	if (ch->shared && !op->service[OP_STATUS] && rwk_packet_reach_read(ch, op))
+		return;
+	op->done(op, -(int)op->service[OP_STATUS]);
 }
 
 /** What the link reads where it lies is read: it may be changed. */
@@ -370,6 +383,8 @@ void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
 	struct rwk_op *op = r->op;
 
 	(void)user;
+	if (kind == RWK_REQ_STATUS && !status)
+		status = rwk_packet_reach_status(r);
 	if (rwk_unlikely(kind == RWK_REQ_ORPHAN)) {
 		free(r->copy);
 		free_request(r);
@@ -398,8 +413,8 @@ void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
 			ch); /* it may wait for room among the frames, and its initiator's packets are not its own */
 	if (kind == RWK_REQ_SEND)
 		op->done(op, status);
-	else if (kind == RWK_REQ_OP)
-		rwk_packet_part_done(op, status);
+	else if (kind == RWK_REQ_OP || kind == RWK_REQ_STATUS)
+		rwk_packet_part_done(ch, op, status);
 }
 
 /** The payload of a long message that runs is copied, and its op no longer needed. False: out of memory. */
@@ -456,7 +471,8 @@ bool rwk_packet_detach(struct rwk_packet_channel *ch)
 
 /**
  * What an orphan still has to send: a message's own bytes, since the peer may yet take it as whole; of a Write, whose
- * end nobody will tell the peer, zeros. False: out of memory.
+ * end nobody will tell the peer, zeros. And where a Read's data goes, which nobody wants any more. False: out of
+ * memory.
  */
 static bool keep_bytes(struct rwk_request *r)
 {
@@ -474,7 +490,8 @@ static bool keep_bytes(struct rwk_request *r)
 
 static void orphan(struct rwk_request *r, int status)
 {
-	struct rwk_packet_initiator *by = r->ch->by;
+	struct rwk_packet_channel *ch = r->ch;
+	struct rwk_packet_initiator *by = ch->by;
 	enum rwk_request_kind kind = r->kind;
 	struct rwk_op *op = r->op;
 
@@ -489,8 +506,8 @@ static void orphan(struct rwk_request *r, int status)
 	r->ch = NULL;
 	if (kind == RWK_REQ_SEND)
 		op->done(op, status);
-	else if (kind == RWK_REQ_OP)
-		rwk_packet_part_done(op, status);
+	else if (kind == RWK_REQ_OP || kind == RWK_REQ_STATUS)
+		rwk_packet_part_done(ch, op, status);
 }
 
 void rwk_packet_release(struct rwk_packet_channel *ch, int status)

@@ -588,8 +588,12 @@ int rwk_packet_expose(
 	if (c->error)
 		return c->error;
 	rc = rwk_packet_region_add(ch, iov, count, RWK_REACH_READ | (writable ? RWK_REACH_WRITE : 0u), &k);
-	if (!rc)
-		*key = (struct rwk_rkey){{k, RWK_RKEY_MARK}};
+	if (rc)
+		return rc;
+	*key = (struct rwk_rkey){{k, RWK_RKEY_MARK}};
+	rc = writable && ch->shared && c->direct_min ? rwk_packet_publish(ch, iov, count, key) : 0;
+	if (rc)
+		rwk_packet_region_remove(ch, k);
 	return rc;
 }
 
@@ -597,6 +601,7 @@ void rwk_packet_conceal(struct rwk_channel *c, const struct rwk_rkey *key)
 {
 	struct rwk_packet_channel *ch = rwk_packet_channel(c);
 
+	rwk_packet_withdraw_key(ch, (uint32_t)key->word[0]);
 	rwk_packet_region_remove(ch, (uint32_t)key->word[0]);
 	rwk_packet_pulls_conceal(ch, (uint32_t)key->word[0]);
 }

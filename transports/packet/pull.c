@@ -49,7 +49,7 @@ int rwk_packet_pull(struct rwk_packet_channel *ch, struct rwk_op *op)
 static void asked_is_over(struct rwk_packet_channel *ch, struct rwk_op *op, int status)
 {
 	if (op->type == RWK_OP_WRITE) {
-		rwk_packet_part_done(op, status);
+		rwk_packet_part_done(ch, op, status);
 		return;
 	}
 	rwk_packet_region_remove(ch, (uint32_t)op->service[OP_KEY]);

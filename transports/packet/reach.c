@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * SRC: reads and writes of a region that stays exposed. It is published in the domain of its process's node
+ * (shared_rc.h), where whoever takes the packets carries them out: the region's process may compute, or be stopped.
+ * They are RDMA Reads and Writes, and a Read of the region's status word behind them, which says whether all of it
+ * could be done; only with that the op is done. Behind a write it follows at once; a read's data must have come before,
+ * as what is sent again may find less than what was sent first.
+ *
+ * What could not be done ends with -EACCES or -EOPNOTSUPP: the client has other ways then (transport.h, direct_min).
+ */
+#include "packet/internal.h"
+
+#define LEAST 1024u /* bytes: shorter ones are to stay in order (see rwk_channel.direct_min) */
+
+enum { OP_ASKED = 3 }; /* a word of rwk_op.service: the status has been asked for */
+
+void rwk_packet_reach_begin(struct rwk_packet_channel *ch)
+{
+	if (!ch->shared || rwk_params.cma == RWK_OFF)
+		return;
+	ch->base.direct_min = LEAST;
+	ch->base.direct_always = true;
+}
+
+int rwk_packet_publish(struct rwk_packet_channel *ch, const struct iovec *iov, uint32_t count, struct rwk_rkey *key)
+{
+	size_t length = rwk_iov_length(iov, count);
+	int rc;
+
+	if (length >= RWK_SRC_REACH)
+		return -EOPNOTSUPP;
+	rc = rwk_src_publish(ch->port->view, ch->taker->target, (uint32_t)key->word[0], iov, count);
+	if (rc)
+		return rc == -EAGAIN ? -ENOSPC : rc;
+	ch->published = true;
+	key->word[2] = RWK_RKEY_PUBLISHED;
+	key->word[3] = length;
+	return 0;
+}
+
+void rwk_packet_withdraw_key(struct rwk_packet_channel *ch, uint32_t key)
+{
+	if (ch->shared && ch->published)
+		rwk_src_withdraw(ch->port->view, ch->taker->target, key);
+}
+
+static int ask(struct rwk_packet_channel *ch, struct rwk_op *op)
+{
+	struct rwk_request *r = rwk_packet_request(ch, RWK_REQ_STATUS);
+
+	if (!r)
+		return -ENOMEM;
+	r->wr.type = RWK_WR_READ;
+	r->wr.length = sizeof(uint64_t);
+	r->wr.remote = RWK_SRC_STATUS;
+	r->wr.key = (uint32_t)op->rkey.word[0];
+	r->iov[0] = (struct iovec){r->bytes, sizeof(uint64_t)};
+	r->op = op;
+	op->service[OP_ASKED] = true;
+	if (rwk_packet_start(r)) {
+		rwk_pool_put(r->home, r);
+		return -ENOMEM;
+	}
+	rwk_packet_part_add(op);
+	return 0;
+}
+
+int rwk_packet_reach_out(struct rwk_packet_channel *ch, struct rwk_op *op)
+{
+	op->service[OP_ASKED] = false;
+	if (rwk_packet_rdma(ch, op))
+		return -ENOMEM;
+	if (op->type == RWK_OP_WRITE && ask(ch, op))
+		rwk_packet_part_failed(op, -ENOMEM); /* its parts are on their way */
+	return 0;
+}
+
+bool rwk_packet_reach_read(struct rwk_packet_channel *ch, struct rwk_op *op)
+{
+	return op->type == RWK_OP_READ && rwk_packet_is_published(ch, op) && !op->service[OP_ASKED] && !ask(ch, op);
+}
+
+int rwk_packet_reach_status(const struct rwk_request *r)
+{
+	uint64_t status;
+
+	memcpy(&status, r->bytes, sizeof(status));
+	if (status != EOPNOTSUPP)
+		return status ? -EACCES : 0;
+	r->ch->base.direct_min = 0;
+	return -EOPNOTSUPP;
+}
