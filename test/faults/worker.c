@@ -162,13 +162,13 @@ static void loop(void)
 
 static enum mix mix_named(const char *name)
 {
-	static const char *const names[] = {"all", "small", "large", "wait", "access", "regions"};
+	static const char *const names[] = {"all", "small", "large", "wait", "access", "regions", "reach"};
 
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 7; i++) {
 		if (!strcmp(name, names[i]))
 			return (enum mix)i;
 	}
-	wrong("--mix %s is not one of: all small large wait access regions", name);
+	wrong("--mix %s is not one of: all small large wait access regions reach", name);
 }
 
 static void parse(int argc, char **argv)

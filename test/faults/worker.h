@@ -12,7 +12,8 @@
  *   exit               after "done": closes everything and exits
  *
  * and says on standard output: "addr HEX", "ready", "count N", "gone peer=P ..." (a peer's operations have all ended,
- * at least one in error, and so have two that were tried after that), "done messages=N bytes=N", or
+ * at least one in error, and so have two that were tried after that), "reached peer=P accesses=N" (with --mix reach, now
+ * and then), "done messages=N bytes=N", or
  * "wrong ..." before it exits with 1. It ends with its launcher.
  */
 #ifndef RWK_TEST_FAULTS_WORKER_H
@@ -31,12 +32,12 @@
 
 enum { MAX_RANKS = 64, WINDOW = 2, MOST = 4 << 20 };
 
-enum mix { MIX_ALL, MIX_SMALL, MIX_LARGE, MIX_WAIT, MIX_ACCESS, MIX_REGIONS };
+enum mix { MIX_ALL, MIX_SMALL, MIX_LARGE, MIX_WAIT, MIX_ACCESS, MIX_REGIONS, MIX_REACH };
 
 struct options {
 	const char *provider;
 	int rank, ranks;
-	enum mix mix;     /* which sizes; MIX_WAIT: nobody sends, all wait; the last two: one-sided traffic */
+	enum mix mix;     /* which sizes; MIX_WAIT: nobody sends, all wait; the last three: one-sided traffic */
 	bool sread;       /* sleep in fi_cq_sread instead of polling */
 	bool fork;        /* have children now and then */
 	const char *deny; /* system calls that `deny` makes the kernel refuse: cma pidfd membarrier */

@@ -9,6 +9,9 @@
  * With MIX_REGIONS each rank closes its region again and again and has another with the same key in the next moment,
  * while accesses are under way. Then they may be refused, and what is in slots and words is not known; but the memory
  * of a region that was closed is touched by nobody.
+ *
+ * With MIX_REACH there are only reads and writes of a length that the target's process need not run for, if the provider
+ * has a way; each 16 of them are told.
  */
 #include "worker.h"
 
@@ -23,6 +26,7 @@
 enum kind { WRITE, BACK, ADD, READ, KINDS };
 
 /* The region: what stays, words, slots. */
+enum { REACH_LEAST = 1024, REACH_TOLD = 16 };
 enum { PART = 128 << 10, WORDS = MAX_RANKS * 8, CLOSED = 0x5a, REGION_KEY = 77 };
 
 struct access {
@@ -39,7 +43,7 @@ enum life { ALIVE, FAILING, PROBED, GONE };
 
 struct peer {
 	struct access accesses[KINDS]; /* BACK is the write's other half: the two take turns */
-	uint64_t writes, adds, reads;
+	uint64_t writes, adds, reads, ended;
 	bool read_back; /* what was written last is to be compared */
 	enum life life;
 	int busy, failed, error, late;
@@ -172,6 +176,8 @@ static size_t length(int from, int to, uint64_t seq)
 {
 	size_t len = message_size(seq & 1 ? MIX_LARGE : MIX_ALL, from, to, seq);
 
+	if (opt->mix == MIX_REACH && len < REACH_LEAST)
+		len = REACH_LEAST;
 	return len < PART ? len : PART;
 }
 
@@ -207,7 +213,8 @@ static void feed(struct peer *p)
 		struct access *a = &p->accesses[kind];
 
 		if (a->busy || (kind == WRITE && (stop || p->read_back || p->accesses[BACK].busy)) ||
-			(kind == BACK && !p->read_back) || (kind > BACK && stop))
+			(kind == BACK && !p->read_back) || (kind > BACK && stop) ||
+			(kind == ADD && opt->mix == MIX_REACH))
 			continue;
 		prepare(p, a);
 		if (!begin(a))
@@ -255,6 +262,8 @@ static void completed(struct access *a)
 		wrong("an access to rank %d succeeded after its death", a->peer);
 	count++;
 	bytes += a->len;
+	if (++p->ended % REACH_TOLD == 0 && opt->mix == MIX_REACH)
+		say("reached peer=%d accesses=%llu", a->peer, (unsigned long long)p->ended);
 	switch (a->kind) {
 	case WRITE:
 		p->writes++;

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Memory of a rank that does not run, between two hosts whose processes share their connections (S1-8).
+
+    test/hosts/reached.py FOLDER
+
+BUILD is the build tree; `hosts`, in the environment, the virtual hosts, two of which are up. FOLDER is for what the ranks say. Ranks of
+test/faults, on both hosts in turn, read and write each other's memory, and compare. One is stopped for two seconds: those of the other
+host go on with its memory, which its siblings see to, also when one of these is killed in the middle. What they find there, and what the
+stopped one finds when it goes on, is what was written.
+"""
+import os
+import signal
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+from deaths import Setup  # noqa: E402
+from job import Job, Wrong  # noqa: E402
+
+RANKS, STOPPED, KILLED, SECONDS, MORE = 6, 1, 3, 2, 200
+
+
+def accesses(worker, peer):
+    """How many accesses to that peer the rank has told."""
+    told = [int(line.rsplit("=", 1)[1]) for line in worker.lines if line.startswith(f"reached peer={peer} ")]
+    return told[-1] if told else 0
+
+
+def wait_for_accesses(job, workers, peer, more, what):
+    """So many more of each."""
+    before, end = {w.rank: accesses(w, peer) for w in workers}, time.monotonic() + 20
+    while slow := [w for w in workers if accesses(w, peer) < before[w.rank] + more]:
+        if time.monotonic() > end:
+            raise Wrong(f"rank {slow[0].rank} has {accesses(slow[0], peer) - before[slow[0].rank]} accesses to rank {peer} {what}")
+        job.pump(0.05)
+    return {w.rank: accesses(w, peer) - before[w.rank] for w in workers}
+
+
+def main():
+    build, hosts = os.path.realpath(os.environ.get("BUILD", ".")), os.environ["hosts"]
+
+    def on_host(rank):
+        return [], {}, [hosts, "exec", str(1 + rank % 2)]
+
+    with Job(Setup(build, sys.argv[1]), RANKS, "--mix", "reach", each=on_host).start() as job:
+        stopped, killed = job.workers[STOPPED], job.workers[KILLED]
+        far = [w for w in job.workers if w.rank % 2 != STOPPED % 2]
+        wait_for_accesses(job, far, STOPPED, MORE, "while it runs")
+        stopped.process.send_signal(signal.SIGSTOP)
+        job.run_for(0.3)  # what it had begun to answer has been answered
+        start = time.monotonic()
+        print("accesses to the stopped rank:", wait_for_accesses(job, far, STOPPED, MORE, "while it is stopped"))
+        killed.died_by_us = True
+        killed.process.kill()
+        print("and with a sibling killed:", wait_for_accesses(job, far, STOPPED, MORE, "while it is stopped and a sibling has died"))
+        job.run_for(max(0, SECONDS - (time.monotonic() - start)))
+        job.expect_nobody_gone(but=(KILLED,))
+        stopped.process.send_signal(signal.SIGCONT)
+        wait_for_accesses(job, far, STOPPED, MORE, "when it runs again")
+        print(f"{job.finish()} accesses")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Wrong as e:
+        sys.exit(f"wrong: {e}")
