@@ -2,6 +2,7 @@
 /* CRC-32 and what is made of it. That the ICRC is the one of others, test_golden shows. */
 #include "rwk_test.h"
 
+#include <stdbool.h>
 #include <sys/uio.h>
 
 #include "wire/crc32.h"
@@ -44,6 +45,45 @@ static void both_agree(void **state)
 			assert_int_equal(one, portable);
 		}
 }
+
+/* The upper halves of the vector registers are as the rest of the process must find them: zero, or each SSE instruction
+ * of a program built without AVX has to keep what is there. */
+#ifdef __x86_64__
+__attribute__((target("avx"))) static bool has_clean_vectors(size_t len)
+{
+	uint8_t upper[8][16];
+	uint32_t crc;
+
+	__builtin_ia32_vzeroupper();
+	crc = rwk_crc32(0, bytes, len);
+	__asm__ volatile("vextractf128 $1, %%ymm0, (%0)\n\tvextractf128 $1, %%ymm1, 16(%0)\n\t"
+			 "vextractf128 $1, %%ymm2, 32(%0)\n\tvextractf128 $1, %%ymm3, 48(%0)\n\t"
+			 "vextractf128 $1, %%ymm4, 64(%0)\n\tvextractf128 $1, %%ymm5, 80(%0)\n\t"
+			 "vextractf128 $1, %%ymm6, 96(%0)\n\tvextractf128 $1, %%ymm7, 112(%0)"
+			 :
+			 : "r"(upper)
+			 : "memory");
+	for (size_t i = 0; i < sizeof(upper); i++)
+		if (upper[i / 16][i % 16])
+			return false;
+	return crc == rwk_crc32_portable(0, bytes, len);
+}
+
+static void leaves_vectors_clean(void **state)
+{
+	(void)state;
+	if (!__builtin_cpu_supports("avx"))
+		skip();
+	for (size_t len = 8; len <= 4096; len *= 2)
+		assert_true(has_clean_vectors(len));
+}
+#else
+static void leaves_vectors_clean(void **state)
+{
+	(void)state;
+	skip();
+}
+#endif
 
 /* In pieces, empty ones among them, and with the pad apart: the same as in one. */
 static void pieces(void **state)
@@ -141,6 +181,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known),
 		cmocka_unit_test(both_agree),
+		cmocka_unit_test(leaves_vectors_clean),
 		cmocka_unit_test(pieces),
 		cmocka_unit_test(what_is_covered),
 		cmocka_unit_test(every_id),
