@@ -114,3 +114,10 @@ TESTS += test/libfabric/test_mr
 
 EXTRA_DIST += test/libfabric/pingpong.sh
 TESTS += test/libfabric/pingpong.sh
+
+check_PROGRAMS += test/libfabric/test_quiet
+test_libfabric_test_quiet_SOURCES = test/libfabric/test_quiet.c $(FI_TEST_COMMON)
+test_libfabric_test_quiet_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_quiet_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_quiet_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_quiet
