@@ -87,6 +87,19 @@ noinst_PROGRAMS += bench/scale
 bench_scale_SOURCES = bench/scale.c $(scale_job)
 bench_scale_LDADD = bench/libbench.la librwk_sim.la libropewalk-core.la -lm
 
+# From nothing to the first message.
+noinst_PROGRAMS += bench/startup/startup
+bench_startup_startup_SOURCES = bench/startup/main.c bench/startup/ofi.c bench/startup/startup.h
+bench_startup_startup_CPPFLAGS = $(bench_libpair_la_CPPFLAGS)
+bench_startup_startup_LDADD = bench/libbench.la $(LIBFABRIC_LIBS)
+if HAVE_UCX
+bench_startup_startup_SOURCES += bench/startup/ucx.c
+bench_startup_startup_CPPFLAGS += -DHAVE_UCX $(UCX_CFLAGS)
+bench_startup_startup_LDADD += $(UCX_LIBS)
+else
+EXTRA_DIST += bench/startup/ucx.c
+endif
+
 # The MPI programs. They are compiled by $(MPICC) into $(BENCH_MPI_DIR); for another MPI library:
 #   make bench-mpi MPICC=mpicc.mpich BENCH_MPI_DIR=bench/mpich
 BENCH_MPI_DIR = bench/openmpi
