@@ -206,6 +206,7 @@ static rwk_time udp_now(struct rwk_link *l)
 	return (rwk_time)t.tv_sec * 1000000000u + (rwk_time)t.tv_nsec;
 }
 
+/** What waits for room is among `messages`: no descriptor tells of room, so whoever has some does not sleep. */
 static int udp_arm(struct rwk_link *l)
 {
 	struct udp *u = rwk_udp_of(l);
