@@ -31,7 +31,7 @@ TESTS += test/channel_adapter/test_src_packets
 
 # With links/udp replaced by the simulated network.
 check_PROGRAMS += test/channel_adapter/test_src_random
-test_channel_adapter_test_src_random_SOURCES = test/channel_adapter/test_src_random.c \
+test_channel_adapter_test_src_random_SOURCES = test/channel_adapter/test_src_random.c test/seeded.h \
 	test/channel_adapter/sim_udp.c test/channel_adapter/sim_udp.h $(adapter_ends)
 test_channel_adapter_test_src_random_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_src_random_LDADD = librwk_sim.la $(TEST_LDADD)

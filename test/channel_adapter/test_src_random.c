@@ -15,6 +15,7 @@
  */
 #include "channel_adapter/ends.h"
 #include "channel_adapter/sim_udp.h"
+#include "seeded.h"
 
 #include <assert.h>
 
@@ -33,15 +34,6 @@
 #define STEP    2000u /* ns */
 
 static_assert(BEHIND + PLACES * LONGEST <= JOB_MEMORY, "what fits where");
-
-static uint64_t seed_now;
-
-#define check(condition)                                                                                               \
-	do {                                                                                                           \
-		if (!(condition))                                                                                      \
-			fail_msg("RWK_TEST_SEED=%llu: %s:%d: %s", (unsigned long long)seed_now, __func__, __LINE__,    \
-				#condition);                                                                           \
-	} while (0)
 
 /* A message that a job has to get. */
 struct message {
@@ -80,17 +72,6 @@ struct side {
 };
 
 static struct side sides[2];
-static uint64_t random_state;
-
-static uint32_t pick(uint64_t bound)
-{
-	uint64_t z = random_state += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return (uint32_t)((z ^ (z >> 31)) % bound);
-}
-
 static uint8_t byte_of(uint32_t number, unsigned qp, size_t i)
 {
 	return (uint8_t)(number * 131 + qp * 67 + i * 7 + i / 253);
@@ -338,7 +319,8 @@ static void run(uint64_t seed, struct rwk_qp_info *sum)
 {
 	struct rwk_sim_attr attr = rwk_sim_attr_default;
 
-	seed_now = random_state = attr.seed = seed;
+	begin_with(seed);
+	attr.seed = seed;
 	attr.mtu = 2000;
 	attr.path = (struct rwk_sim_path){.delay = 2000, .jitter = 500, .reorder_by = 20000};
 	attr.path.drop = attr.path.duplicate = attr.path.reorder = 20000;

@@ -67,6 +67,12 @@ void fabric_open(struct fabric *f, const struct options *o, uint64_t caps);
 void fabric_say_address(struct fabric *f);
 void fabric_insert(struct fabric *f, int rank, const char *hex);
 void fabric_close(struct fabric *f);
+/**
+ * Hands out what has completed, well or in error (an entry that has a context): true if anything has. `wait_ms`: sleeps
+ * so long for it, if need be; 0: polls. Exits with a complaint if the queue is broken.
+ */
+bool fabric_reap(struct fabric *f, int wait_ms, void (*completed)(const struct fi_cq_tagged_entry *e),
+	void (*in_error)(const struct fi_cq_err_entry *e));
 
 /** Makes the kernel answer EPERM to the system calls of that group from now on, in every thread. */
 void deny_calls(const char *group);

@@ -252,8 +252,9 @@ static void check_added(struct peer *p, const struct access *a)
 	p->adds++;
 }
 
-static void completed(struct access *a)
+static void completed(const struct fi_cq_tagged_entry *e)
 {
+	struct access *a = e->op_context;
 	struct peer *p = &peers[a->peer];
 
 	a->busy = false;
@@ -280,39 +281,22 @@ static void completed(struct access *a)
 	}
 }
 
-static void completed_in_error(void)
+static void completed_in_error(const struct fi_cq_err_entry *e)
 {
-	struct fi_cq_err_entry e = {0};
-	struct access *a;
+	struct access *a = e->op_context;
 
-	if (fi_cq_readerr(fab->cq, &e, 0) != 1)
-		return;
-	a = e.op_context;
-	if (!a)
-		wrong("an error entry without a context: %d (%s)", e.err, fi_strerror(e.err));
 	a->busy = false;
 	peers[a->peer].busy--;
-	if (refused(e.err))
+	if (refused(e->err))
 		return;
-	if (!died(e.err))
-		wrong("access %d of rank %d: %s", a->kind, a->peer, fi_strerror(e.err));
-	failed(&peers[a->peer], e.err);
+	if (!died(e->err))
+		wrong("access %d of rank %d: %s", a->kind, a->peer, fi_strerror(e->err));
+	failed(&peers[a->peer], e->err);
 }
 
 static bool reap(void)
 {
-	struct fi_cq_tagged_entry e[16];
-	ssize_t n = fi_cq_read(fab->cq, e, 16);
-
-	if (n == -FI_EAVAIL) {
-		completed_in_error();
-		return true;
-	}
-	if (n < 0 && n != -FI_EAGAIN)
-		wrong("fi_cq_read: %zd (%s)", n, fi_strerror((int)-n));
-	for (ssize_t i = 0; i < n; i++)
-		completed(e[i].op_context);
-	return n > 0;
+	return fabric_reap(fab, 0, completed, completed_in_error);
 }
 
 static void probe(struct access *a)

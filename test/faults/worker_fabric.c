@@ -88,3 +88,25 @@ void fabric_close(struct fabric *f)
 	must(fi_close(&f->fabric->fid), "fi_close of the fabric");
 	fi_freeinfo(f->info);
 }
+
+bool fabric_reap(struct fabric *f, int wait_ms, void (*completed)(const struct fi_cq_tagged_entry *e),
+	void (*in_error)(const struct fi_cq_err_entry *e))
+{
+	struct fi_cq_tagged_entry e[16];
+	struct fi_cq_err_entry bad = {0};
+	ssize_t n = wait_ms ? fi_cq_sread(f->cq, e, 16, NULL, wait_ms) : fi_cq_read(f->cq, e, 16);
+
+	if (n == -FI_EAVAIL) {
+		if (fi_cq_readerr(f->cq, &bad, 0) != 1)
+			return true;
+		if (!bad.op_context)
+			wrong("an error entry without a context: %d (%s)", bad.err, fi_strerror(bad.err));
+		in_error(&bad);
+		return true;
+	}
+	if (n < 0 && n != -FI_EAGAIN && n != -FI_EINTR)
+		wrong("fi_cq_read: %zd (%s)", n, fi_strerror((int)-n));
+	for (ssize_t i = 0; i < n; i++)
+		completed(&e[i]);
+	return n > 0;
+}

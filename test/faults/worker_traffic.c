@@ -213,40 +213,22 @@ static void completed(const struct fi_cq_tagged_entry *e)
 	bytes += e->len;
 }
 
-static void completed_in_error(void)
+static void completed_in_error(const struct fi_cq_err_entry *e)
 {
-	struct fi_cq_err_entry e = {0};
-	struct op *op;
+	struct op *op = e->op_context;
 
-	if (fi_cq_readerr(fab->cq, &e, 0) != 1)
-		return;
-	op = e.op_context;
-	if (!op)
-		wrong("an error entry without a context: %d (%s)", e.err, fi_strerror(e.err));
 	op->busy = false;
 	peers[op->peer].busy--;
-	if (e.err == FI_ECANCELED && op->cancelled)
+	if (e->err == FI_ECANCELED && op->cancelled)
 		return;
-	if (e.err == FI_ETRUNC || e.err == FI_ECANCELED)
-		wrong("operation %llu with rank %d: %s", (unsigned long long)op->seq, op->peer, fi_strerror(e.err));
-	failed(&peers[op->peer], op->kind, e.err);
+	if (e->err == FI_ETRUNC || e->err == FI_ECANCELED)
+		wrong("operation %llu with rank %d: %s", (unsigned long long)op->seq, op->peer, fi_strerror(e->err));
+	failed(&peers[op->peer], op->kind, e->err);
 }
 
 static bool reap(void)
 {
-	struct fi_cq_tagged_entry e[16];
-	ssize_t n;
-
-	n = opt->sread ? fi_cq_sread(fab->cq, e, 16, NULL, 20) : fi_cq_read(fab->cq, e, 16);
-	if (n == -FI_EAVAIL) {
-		completed_in_error();
-		return true;
-	}
-	if (n < 0 && n != -FI_EAGAIN && n != -FI_EINTR)
-		wrong("fi_cq_read: %zd (%s)", n, fi_strerror((int)-n));
-	for (ssize_t i = 0; i < n; i++)
-		completed(&e[i]);
-	return n > 0;
+	return fabric_reap(fab, opt->sread ? 20 : 0, completed, completed_in_error);
 }
 
 static void probe(struct op *op)

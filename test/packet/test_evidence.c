@@ -74,25 +74,6 @@ static void on_message(
 	ranks[me].heard |= 1u << ((struct rank *)ch->peer - ranks);
 }
 
-static struct rwk_place *on_begin(void *client, struct rwk_channel *ch, const struct rwk_envelope *env, size_t len)
-{
-	static struct rwk_place nowhere;
-
-	(void)client;
-	(void)ch;
-	(void)env;
-	(void)len;
-	return &nowhere;
-}
-
-static void on_end(void *client, struct rwk_channel *ch, struct rwk_place *place, int status)
-{
-	(void)client;
-	(void)ch;
-	(void)place;
-	(void)status;
-}
-
 static void on_failed(void *client, struct rwk_channel *ch, int err)
 {
 	unsigned bit = 1u << ((struct rank *)ch->peer - ranks);
@@ -102,9 +83,6 @@ static void on_failed(void *client, struct rwk_channel *ch, int err)
 		ranks[me].strange |= bit;
 	ranks[me].gone |= bit;
 }
-
-static const struct rwk_client client = {
-	.connected = on_connected, .message = on_message, .begin = on_begin, .end = on_end, .failed = on_failed};
 
 static unsigned count_streams(void)
 {
@@ -152,11 +130,15 @@ static void live(void)
 		.key = "the key of the witnesses' job"};
 	static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
 	const struct rwk_envelope env = {.kind = 1};
+	struct rwk_client client = rwk_packet_nobody; /* no message here has a payload */
 	struct rwk_port *port;
 	unsigned greeted = 0;
 	double told_at = 0;
 
 	memcpy(attr.address.ip, loopback, sizeof(loopback));
+	client.connected = on_connected;
+	client.message = on_message;
+	client.failed = on_failed;
 	if (rwk_network_transport.open(&attr, &client, NULL, &port))
 		_exit(1);
 	ranks[me].address = attr.address;

@@ -32,7 +32,7 @@ test_rc_test_order_gain_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_order_gain
 
 check_PROGRAMS += test/rc/test_order_random
-test_rc_test_order_random_SOURCES = test/rc/test_order_random.c $(rc_end)
+test_rc_test_order_random_SOURCES = test/rc/test_order_random.c test/seeded.h $(rc_end)
 test_rc_test_order_random_CPPFLAGS = $(TEST_CPPFLAGS)
 test_rc_test_order_random_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_order_random
@@ -56,7 +56,7 @@ test_rc_test_overtaken_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_overtaken
 
 check_PROGRAMS += test/rc/test_random
-test_rc_test_random_SOURCES = test/rc/test_random.c $(rc_end)
+test_rc_test_random_SOURCES = test/rc/test_random.c test/seeded.h $(rc_end)
 test_rc_test_random_CPPFLAGS = $(TEST_CPPFLAGS)
 test_rc_test_random_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_random

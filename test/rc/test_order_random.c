@@ -9,18 +9,10 @@
 #include "rwk_test.h"
 
 #include "rc/end.h"
+#include "seeded.h"
 
 #define OPS  200u
 #define AREA 4096u /* bytes of the region that one request has for itself */
-
-static uint64_t seed_now, random_state;
-
-#define check(condition)                                                                                               \
-	do {                                                                                                           \
-		if (!(condition))                                                                                      \
-			fail_msg("RWK_TEST_SEED=%llu: %s:%d: %s", (unsigned long long)seed_now, __func__, __LINE__,    \
-				#condition);                                                                           \
-	} while (0)
 
 struct op {
 	struct rwk_wr wr;
@@ -32,15 +24,6 @@ struct op {
 
 static struct op ops[OPS];
 static unsigned effects, ended;
-
-static uint32_t pick(uint64_t bound)
-{
-	uint64_t z = random_state += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return (uint32_t)((z ^ (z >> 31)) % bound);
-}
 
 static uint8_t byte_of(unsigned i, size_t at)
 {
@@ -114,7 +97,8 @@ static uint64_t run(uint64_t seed)
 	uint64_t before_turn;
 	unsigned posted = 0;
 
-	seed_now = random_state = sim_attr.seed = seed;
+	begin_with(seed);
+	sim_attr.seed = seed;
 	sim_attr.mtu = 8192;
 	sim_attr.path = (struct rwk_sim_path){.delay = 5000, .jitter = pick(3000), .reorder_by = 1000 + pick(40000)};
 	sim_attr.path.drop = chances[pick(4)];

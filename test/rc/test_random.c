@@ -14,6 +14,7 @@
 #include "rwk_test.h"
 
 #include "rc/end.h"
+#include "seeded.h"
 
 #include <limits.h>
 
@@ -21,15 +22,6 @@
 #define WORDS       64u
 #define OUTSTANDING 40
 #define MS          1000000ull
-
-static uint64_t seed_now;
-
-#define check(condition)                                                                                               \
-	do {                                                                                                           \
-		if (!(condition))                                                                                      \
-			fail_msg("RWK_TEST_SEED=%llu: %s:%d: %s", (unsigned long long)seed_now, __func__, __LINE__,    \
-				#condition);                                                                           \
-	} while (0)
 
 struct op {
 	struct rwk_wr wr;
@@ -57,17 +49,6 @@ struct side {
 	bool unfenced;            /* a Read of `written` may still be executed */
 	bool carries_acks;
 };
-
-static uint64_t random_state;
-
-static uint32_t pick(uint64_t bound)
-{
-	uint64_t z = random_state += 0x9e3779b97f4a7c15u;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return (uint32_t)((z ^ (z >> 31)) % bound);
-}
 
 static uint8_t constant(size_t i)
 {
@@ -334,7 +315,7 @@ static void run(const struct rwk_rc_attr *base, uint64_t seed, uint64_t steps)
 	struct end *a, *b;
 	uint64_t idle = 0, quiet = 0, ended = 0;
 
-	seed_now = random_state = seed;
+	begin_with(seed);
 	sim.seed = seed;
 	sim.mtu = 8192;
 	sim.path = pick_path();
