@@ -22,7 +22,7 @@ static_assert((int)RWK_ACCESS_READ == RWK_REACH_READ && (int)RWK_ACCESS_WRITE ==
 
 int rwk_adapter_open(const struct rwk_adapter_attr *attr, struct rwk_adapter **out)
 {
-	struct rwk_udp_attr udp = {.port = attr->port ? attr->port : RWK_PORT, .strict = true};
+	struct rwk_udp_attr udp = {.port = attr->port || attr->any_port ? attr->port : RWK_PORT, .strict = true};
 	struct rwk_adapter *a = calloc(1, sizeof(*a));
 	int rc = -ENOMEM;
 

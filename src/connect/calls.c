@@ -43,6 +43,8 @@ static int refuse_transport(const struct rwk_connection *c)
 /* The kernel begins to connect: 0 and c->fd. */
 static int begin(struct rwk_connection *c)
 {
+	static const uint8_t none[16];
+	const uint8_t *wanted = c->attr.source_ip;
 	uint8_t source[16];
 	int rc = rwk_adapter_source(c->channel->adapter, c->peer_ip, source);
 
@@ -51,7 +53,7 @@ static int begin(struct rwk_connection *c)
 		rc = rwk_cm_make_terms(c);
 	if (rc)
 		return rc;
-	rc = rwk_socket_connect(source, c->peer_ip, c->peer_port);
+	rc = rwk_socket_connect(memcmp(wanted, none, sizeof(none)) ? wanted : source, c->peer_ip, c->peer_port);
 	if (rc < 0)
 		return rc;
 	c->fd = rc;

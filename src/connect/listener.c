@@ -119,6 +119,8 @@ void rwk_cm_request(struct rwk_connection *c)
 
 int rwk_listen(struct rwk_event_channel *ch, const struct rwk_listen_attr *attr, struct rwk_listener **out)
 {
+	static const uint8_t none[16];
+	bool own = !memcmp(attr->ip, none, sizeof(none));
 	struct rwk_listener *l;
 	int rc;
 
@@ -134,7 +136,7 @@ int rwk_listen(struct rwk_event_channel *ch, const struct rwk_listen_attr *attr,
 		.backlog = attr->backlog ? attr->backlog : BACKLOG};
 	rwk_list_init(&l->strangers);
 	rwk_list_init(&l->asking);
-	rc = l->fd = rwk_socket_listen(rwk_ca_adapter_ip(ch->adapter), attr->port, &l->port);
+	rc = l->fd = rwk_socket_listen(own ? rwk_ca_adapter_ip(ch->adapter) : attr->ip, attr->port, &l->port);
 	if (rc < 0)
 		goto free_listener;
 	rc = rwk_cm_watch(ch, l->fd, &l->source, EPOLLIN, 0);

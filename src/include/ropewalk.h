@@ -82,6 +82,7 @@ struct rwk_qp;
 struct rwk_adapter_attr {
 	uint8_t ip[16]; /* the address to use; zero: any of this host's, by the route to each peer */
 	uint16_t port;  /* UDP; 0: RWK_PORT. Two adapters of one host and address have different ones. */
+	bool any_port;  /* with port 0: the kernel's choice, for who tells his peers, or goes by streams alone */
 };
 
 /** Packets that were dropped before they reached a qp, by reason; and what was seen beside. */
@@ -613,6 +614,7 @@ RWK_API int rwk_event_channel_fd(const struct rwk_event_channel *ch);
 RWK_API int rwk_event_channel_poll(struct rwk_event_channel *ch, struct rwk_connection_event *event);
 
 struct rwk_listen_attr {
+	uint8_t ip[16];      /* zero: the adapter's */
 	uint16_t port;       /* TCP; 0: the kernel's choice */
 	uint32_t timeout_ms; /* so long may one who has connected take to say what it wants; and then this program to
 				answer [10000] */
@@ -629,8 +631,8 @@ struct rwk_listener_counters {
 };
 
 /**
- * Listens at the adapter's address. 0 and *l set; -EADDRINUSE; -EADDRNOTAVAIL; -EACCES: a port below 1024; -EMFILE,
- * -ENOMEM. Who has connected and says nothing, or nonsense, is dropped without an answer.
+ * Listens at the adapter's address, or at that one of its host's. 0 and *l set; -EADDRINUSE; -EADDRNOTAVAIL; -EACCES: a
+ * port below 1024; -EMFILE, -ENOMEM. Who has connected and says nothing, or nonsense, is dropped without an answer.
  */
 RWK_API int rwk_listen(struct rwk_event_channel *ch, const struct rwk_listen_attr *attr, struct rwk_listener **l);
 /** The TCP port, in the host's byte order. */
@@ -653,6 +655,7 @@ struct rwk_connection_attr {
 	 * receive_psn and pmtu are taken too.
 	 */
 	struct rwk_qp_attr qp;
+	uint8_t source_ip[16];    /* rwk_connect: where the TCP connection comes from; zero: the adapter's */
 	uint32_t timeout_ms;      /* until the peer has answered, and its kernel before that [5000] */
 	const void *private_data; /* for the peer's program; copied */
 	uint32_t private_length;  /* 0 to RWK_PRIVATE_MAX */

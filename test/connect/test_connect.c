@@ -149,6 +149,48 @@ static void nobody_there(void **state)
 	sides_close();
 }
 
+/* A stream between addresses that are neither adapter's own; where the listener is not, nobody is. */
+static void other_addresses(void **state)
+{
+	struct rwk_connection_attr attr = sides_attr(RWK_TRANSPORT_STREAM, NULL);
+	struct rwk_listen_attr at = {.ip = {0}};
+	struct rwk_connection_event e;
+
+	(void)state;
+	sides_open(RWK_QP_RC);
+	ends_ip(at.ip, 3);
+	ends_ip(attr.source_ip, 4);
+	sides_listen(&at);
+	assert_int_equal(
+		rwk_connect(client.channel, near.qp, far.ip, rwk_listener_port(listener), &attr, &client.c), 0);
+	assert_int_equal(sides_await(&client, RWK_CONNECTION_UNREACHABLE).status, -ECONNREFUSED);
+	rwk_connection_destroy(client.c);
+	assert_int_equal(rwk_connect(client.channel, near.qp, at.ip, rwk_listener_port(listener), &attr, &client.c), 0);
+	e = sides_await(&server, RWK_CONNECTION_REQUEST);
+	assert_memory_equal(e.peer_ip, attr.source_ip, 16);
+	server.c = e.connection;
+	assert_int_equal(rwk_accept(server.c, far.qp, &attr), 0);
+	sides_await(&client, RWK_CONNECTION_ESTABLISHED);
+	sides_await(&server, RWK_CONNECTION_ESTABLISHED);
+	sides_exchange();
+	sides_close();
+}
+
+/* Who asks for any port has one that nobody has. */
+static void any_port(void **state)
+{
+	struct rwk_adapter_attr attr = {.any_port = true};
+	struct rwk_adapter *a, *b;
+
+	(void)state;
+	assert_int_equal(rwk_adapter_open(&attr, &a), 0);
+	assert_int_equal(rwk_adapter_open(&attr, &b), 0);
+	assert_int_not_equal(rwk_adapter_port(a), RWK_PORT);
+	assert_int_not_equal(rwk_adapter_port(a), rwk_adapter_port(b));
+	assert_int_equal(rwk_adapter_close(a), 0);
+	assert_int_equal(rwk_adapter_close(b), 0);
+}
+
 /* Waits s's descriptor, and no longer than it must: it becomes readable when there is an event, and only then. */
 static void wait_readable(struct side *s)
 {
@@ -476,6 +518,8 @@ int main(void)
 		by(rejected, rc_stream),
 		by(nobody_there, rc_udp),
 		by(nobody_there, rc_stream),
+		in_world(other_addresses),
+		in_world(any_port),
 		by(timed_out, rc_udp),
 		by(never_answered, rc_stream),
 		by(given_up, rc_udp),
