@@ -25,7 +25,7 @@ struct rwk_cm {
 	enum rwk_cm_type type;
 	/* The terms; zero in REJECT and READY. */
 	enum rwk_qp_type service;
-	enum rwk_transport transport;
+	enum rwk_connection_transport transport;
 	bool deferred;
 	uint8_t reads;     /* Reads and atomics of the peer's that the sender keeps, 1 to 16; UC: 0 */
 	uint16_t udp_port; /* UDP: where the sender takes packets; else 0 */

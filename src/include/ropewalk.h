@@ -558,7 +558,7 @@ struct rwk_listener;
 struct rwk_connection;
 
 /** What the packets go by. */
-enum rwk_transport {
+enum rwk_connection_transport {
 	RWK_TRANSPORT_UDP,    /* RoCEv2, between the UDP ports of the adapters: RC, UC, SRC */
 	RWK_TRANSPORT_STREAM, /* the connection's own TCP connection: RC, UC */
 };
@@ -588,7 +588,7 @@ struct rwk_connection_event {
 	int status;
 	/* REQUEST: what the peer wants; rwk_accept needs a qp of that type. */
 	enum rwk_qp_type service;
-	enum rwk_transport transport;
+	enum rwk_connection_transport transport;
 	bool deferred;
 	uint8_t peer_ip[16]; /* where the stream comes from, or leads to */
 	uint16_t peer_port;  /* TCP */
@@ -644,7 +644,7 @@ RWK_API void rwk_listener_close(struct rwk_listener *l);
 
 /** How a connection is to be. A value that the peer has a say in becomes the smaller one of the two. */
 struct rwk_connection_attr {
-	enum rwk_transport transport; /* rwk_connect */
+	enum rwk_connection_transport transport; /* rwk_connect */
 	bool deferred;                /* rwk_connect with STREAM, rwk_convert: streaming, until rwk_connection_enter */
 	bool alone;                   /* STREAM: each of our packets has a segment of TCP's to itself (S2-13); else
 					 several may share one (S4-12) */

@@ -59,7 +59,7 @@ void sides_close(void)
 	sides_close_one(&server);
 }
 
-struct rwk_connection_attr sides_attr(enum rwk_transport transport, const char *private_data)
+struct rwk_connection_attr sides_attr(enum rwk_connection_transport transport, const char *private_data)
 {
 	return (struct rwk_connection_attr){.transport = transport,
 		.qp = {.access = ACCESS, .retry = 7, .rnr_retry = 7, .rnr_timer = 1},

@@ -32,7 +32,7 @@ void sides_open(enum rwk_qp_type type);
 void sides_close(void);
 
 /** What the tests ask for, with `private_data` (text; NULL: none). */
-struct rwk_connection_attr sides_attr(enum rwk_transport transport, const char *private_data);
+struct rwk_connection_attr sides_attr(enum rwk_connection_transport transport, const char *private_data);
 
 /** Polls both; events are kept. */
 void sides_poll(void);

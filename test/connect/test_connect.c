@@ -9,7 +9,7 @@
 
 static struct way {
 	enum rwk_qp_type service;
-	enum rwk_transport transport;
+	enum rwk_connection_transport transport;
 } rc_udp = {RWK_QP_RC, RWK_TRANSPORT_UDP}, uc_udp = {RWK_QP_UC, RWK_TRANSPORT_UDP},
   rc_stream = {RWK_QP_RC, RWK_TRANSPORT_STREAM}, uc_stream = {RWK_QP_UC, RWK_TRANSPORT_STREAM};
 

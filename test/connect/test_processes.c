@@ -13,7 +13,7 @@
 
 static struct way {
 	enum rwk_qp_type service;
-	enum rwk_transport transport;
+	enum rwk_connection_transport transport;
 } rc_udp = {RWK_QP_RC, RWK_TRANSPORT_UDP}, rc_stream = {RWK_QP_RC, RWK_TRANSPORT_STREAM},
   uc_stream = {RWK_QP_UC, RWK_TRANSPORT_STREAM};
 
@@ -23,7 +23,7 @@ static struct way {
 	}
 
 /* The other program: sends 1000 bytes, and once it has got 2000 goes on until it hears of the end, or is killed. */
-static int be_client(enum rwk_qp_type service, enum rwk_transport transport, uint16_t port)
+static int be_client(enum rwk_qp_type service, enum rwk_connection_transport transport, uint16_t port)
 {
 	struct rwk_connection_attr attr = sides_attr(transport, "another process");
 	uint8_t ip[16];
