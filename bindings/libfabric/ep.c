@@ -91,75 +91,18 @@ static int bind_av(struct rwk_fi_ep *ep, struct rwk_fi_av *av, uint64_t flags)
 	return err;
 }
 
-/* The sides that the bind flags name: FI_TRANSMIT (FI_SEND) and FI_RECV. */
-static bool names_side(uint64_t flags, int side)
-{
-	return flags & (side == RWK_FI_TX ? FI_TRANSMIT : FI_RECV);
-}
-
-static int bind_cq(struct rwk_fi_ep *ep, struct rwk_fi_cq *cq, uint64_t flags)
-{
-	if (flags & ~(uint64_t)(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION) || !(flags & (FI_TRANSMIT | FI_RECV)))
-		return -FI_EBADFLAGS;
-	if (cq->domain != ep->domain) {
-		rwk_warn("fi_ep_bind: the completion queue is another domain's");
-		return -FI_EINVAL;
-	}
-	for (int s = 0; s < RWK_FI_SIDES; s++) {
-		if (names_side(flags, s) && ep->side[s].cq) {
-			rwk_warn("fi_ep_bind: the endpoint has a completion queue for %s",
-				s == RWK_FI_TX ? "sends" : "receives");
-			return -FI_EINVAL;
-		}
-	}
-	for (int s = 0; s < RWK_FI_SIDES; s++) {
-		if (!names_side(flags, s))
-			continue;
-		ep->side[s].cq = cq;
-		ep->side[s].selective = flags & FI_SELECTIVE_COMPLETION;
-		rwk_fi_hold(&cq->refs);
-	}
-	return 0;
-}
-
 #define CNTR_FLAGS ((uint64_t)(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))
-
-static bool counts(uint64_t flags, int kind)
-{
-	return flags & (uint64_t)FI_READ << kind;
-}
-
-static bool is_counted(const struct rwk_fi_ep *ep, uint64_t flags)
-{
-	for (int k = 0; k < RWK_FI_COUNTED; k++) {
-		if (counts(flags, k) && ep->cntr[k])
-			return true;
-	}
-	return false;
-}
 
 /* A counter may come after fi_enable, too: Sandia OpenSHMEM does so. */
 static int bind_cntr(struct rwk_fi_ep *ep, struct rwk_fi_cntr *cntr, uint64_t flags)
 {
-	int err = 0;
+	int err = rwk_fi_check_cntr(ep->cntr, ep->domain, cntr, flags, CNTR_FLAGS);
 
-	if (!flags || flags & ~CNTR_FLAGS) {
-		rwk_warn("fi_ep_bind: a counter of %#llx; there are counters of FI_SEND, FI_RECV, FI_READ, FI_WRITE, "
-			 "FI_REMOTE_READ and FI_REMOTE_WRITE",
-			(unsigned long long)flags);
-		return -FI_EINVAL;
-	}
-	if (cntr->domain != ep->domain) {
-		rwk_warn("fi_ep_bind: the counter is another domain's");
-		return -FI_EINVAL;
-	}
-	if (is_counted(ep, flags)) {
-		rwk_warn("fi_ep_bind: the endpoint has a counter for some of %#llx", (unsigned long long)flags);
-		return -FI_EINVAL;
-	}
+	if (err)
+		return err;
 	rwk_fi_lock(ep->lock);
 	for (int k = 0; k < RWK_FI_COUNTED; k++) {
-		if (!counts(flags, k))
+		if (!rwk_fi_counts(flags, k))
 			continue;
 		err = ep->engine ? rwk_fi_wait_attach(&cntr->wait, ep->engine) : 0;
 		if (err)
@@ -170,17 +113,6 @@ static int bind_cntr(struct rwk_fi_ep *ep, struct rwk_fi_cntr *cntr, uint64_t fl
 	rwk_fi_ep_set_flags(ep);
 	rwk_fi_unlock(ep->lock);
 	return err;
-}
-
-static int bind_eq(struct rwk_fi_ep *ep, struct rwk_fi_eq *eq, uint64_t flags)
-{
-	if (flags)
-		return -FI_EBADFLAGS;
-	if (ep->eq)
-		return -FI_EINVAL;
-	ep->eq = eq;
-	rwk_fi_hold(&eq->refs);
-	return 0;
 }
 
 static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
@@ -195,11 +127,11 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	case FI_CLASS_AV:
 		return bind_av(ep, rwk_container_of(other, struct rwk_fi_av, fid.fid), flags);
 	case FI_CLASS_CQ:
-		return bind_cq(ep, rwk_container_of(other, struct rwk_fi_cq, fid.fid), flags);
+		return rwk_fi_bind_cq(ep->side, ep->domain, rwk_container_of(other, struct rwk_fi_cq, fid.fid), flags);
 	case FI_CLASS_CNTR:
 		return bind_cntr(ep, rwk_container_of(other, struct rwk_fi_cntr, fid.fid), flags);
 	case FI_CLASS_EQ:
-		return bind_eq(ep, rwk_container_of(other, struct rwk_fi_eq, fid.fid), flags);
+		return rwk_fi_bind_eq(&ep->eq, rwk_container_of(other, struct rwk_fi_eq, fid.fid), flags);
 	default:
 		rwk_warn("fi_ep_bind: an object of class %zu; there are address vectors, queues and counters",
 			other->fclass);
@@ -248,20 +180,11 @@ void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep)
 /* What fi_enable cannot do without. */
 static int check_bound(const struct rwk_fi_ep *ep)
 {
-	static const char *const names[] = {"what it starts", "receives"};
-	static const uint64_t directions[] = {FI_SEND | FI_READ | FI_WRITE, FI_RECV};
-
 	if (!ep->av) {
 		rwk_warn("fi_enable: no address vector is bound to the endpoint");
 		return -FI_ENOAV;
 	}
-	for (int s = 0; s < RWK_FI_SIDES; s++) {
-		if (ep->caps & directions[s] && !ep->side[s].cq && !is_counted(ep, directions[s])) {
-			rwk_warn("fi_enable: neither a completion queue nor a counter is bound for %s", names[s]);
-			return -FI_ENOCQ;
-		}
-	}
-	return 0;
+	return rwk_fi_check_bound(ep->side, ep->cntr, ep->caps);
 }
 
 static int attach_all(struct rwk_fi_ep *ep)
@@ -372,22 +295,6 @@ static void print_stats(const struct rwk_fi_ep *ep)
 		(unsigned long long)c->unexpected_bytes_peak, (unsigned long long)c->failed_peers);
 }
 
-static void unbind_all(struct rwk_fi_ep *ep)
-{
-	for (int s = 0; s < RWK_FI_SIDES; s++) {
-		if (ep->side[s].cq)
-			rwk_fi_drop(&ep->side[s].cq->refs);
-	}
-	for (int k = 0; k < RWK_FI_COUNTED; k++) {
-		if (ep->cntr[k])
-			rwk_fi_drop(&ep->cntr[k]->refs);
-	}
-	if (ep->av)
-		rwk_fi_av_detach(ep->av, ep);
-	if (ep->eq)
-		rwk_fi_drop(&ep->eq->refs);
-}
-
 struct debt {
 	const struct rwk_engine *engine;
 	size_t owed;
@@ -441,7 +348,9 @@ static int ep_close(struct fid *fid)
 		detach_all(ep);
 		rwk_engine_close(ep->engine);
 	}
-	unbind_all(ep);
+	rwk_fi_unbind(ep->side, ep->cntr, ep->eq);
+	if (ep->av)
+		rwk_fi_av_detach(ep->av, ep);
 	rwk_fi_unlock(lock);
 	rwk_fi_drop(&ep->domain->refs);
 	free(ep->peers);

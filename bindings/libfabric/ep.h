@@ -11,45 +11,14 @@
 #define RWK_FI_EP_H
 
 #include "bindings/libfabric/av.h"
-#include "bindings/libfabric/cntr.h"
-#include "bindings/libfabric/cq.h"
-#include "bindings/libfabric/eq.h"
+#include "bindings/libfabric/bound.h"
 #include "engine/engine.h"
 #include "engine/region.h"
 
 #include <rdma/fi_endpoint.h>
 
-/* What an operation carries through the engine and gets back in its completion. */
-#define RWK_FI_QUIET       RWK_F_USER        /* no queue entry unless it fails and has a context */
-#define RWK_FI_INJECTED    (RWK_F_USER << 1) /* an inject call: without context, so no queue entry even if it fails */
-#define RWK_FI_NOT_COUNTED (RWK_F_USER << 2) /* peek: nothing was transferred */
-#define RWK_FI_TOLD        (RWK_F_USER << 3) /* a read or write: its completion comes by call, for a counter */
-
 /** Flags of inject calls of reads and writes; as any from RWK_F_USER on they keep completions out of the queue. */
 #define RWK_FI_RMA_INJECT (RWK_F_INJECT | RWK_FI_INJECTED | RWK_FI_QUIET)
-
-/** Where the completions of one direction go. */
-struct rwk_fi_side {
-	struct rwk_fi_cq *cq; /* may be NULL */
-	bool selective;       /* entries only for operations that ask for one (FI_COMPLETION) */
-};
-
-enum { RWK_FI_TX, RWK_FI_RX, RWK_FI_SIDES };
-
-/** Kinds of operations that counters count, in the order of libfabric's flags from FI_READ on. */
-enum rwk_fi_counted {
-	RWK_FI_READS,
-	RWK_FI_WRITES,
-	RWK_FI_RECEIVES,
-	RWK_FI_SENDS,
-	RWK_FI_REMOTE_READS, /* that others have carried out here */
-	RWK_FI_REMOTE_WRITES,
-	RWK_FI_COUNTED
-};
-_Static_assert(FI_READ << RWK_FI_WRITES == FI_WRITE && FI_READ << RWK_FI_RECEIVES == FI_RECV &&
-		       FI_READ << RWK_FI_SENDS == FI_SEND && FI_READ << RWK_FI_REMOTE_READS == FI_REMOTE_READ &&
-		       FI_READ << RWK_FI_REMOTE_WRITES == FI_REMOTE_WRITE,
-	"each kind is a flag");
 
 struct rwk_fi_ep {
 	struct fid_ep fid;

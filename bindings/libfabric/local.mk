@@ -5,6 +5,7 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/address.c bindings/libfabric/address.h \
 	bindings/libfabric/atomic.c \
 	bindings/libfabric/av.c bindings/libfabric/av.h \
+	bindings/libfabric/bound.c bindings/libfabric/bound.h \
 	bindings/libfabric/cntr.c bindings/libfabric/cntr.h \
 	bindings/libfabric/completion.c \
 	bindings/libfabric/cq.c bindings/libfabric/cq.h \
