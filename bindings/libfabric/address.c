@@ -47,11 +47,13 @@ void rwk_fi_address_ip4(uint32_t ip, uint8_t to[16])
 
 void rwk_fi_address_partial(const uint8_t ip[16], uint16_t port, struct rwk_address *a)
 {
+	static const uint8_t unspecified[16];
+
 	memset(a, 0, sizeof(*a));
 	a->version_srq = RWK_ADDR_VERSION << 24;
 	a->flags_rank = RWK_ADDR_PARTIAL;
 	a->nonce_port = port;
-	if (IN6_IS_ADDR_UNSPECIFIED((const struct in6_addr *)(const void *)ip))
+	if (!memcmp(ip, unspecified, sizeof(unspecified)))
 		rwk_fi_address_ip4(INADDR_ANY, a->ip); /* one way to say any */
 	else
 		memcpy(a->ip, ip, sizeof(a->ip));

@@ -3,6 +3,7 @@
 #include "bindings/libfabric/rma.h"
 
 #include "base/log.h"
+#include "bindings/libfabric/msg_domain.h"
 
 #include <rdma/fi_atomic.h>
 
@@ -291,13 +292,14 @@ int rwk_fi_query_atomic(
 	enum family family = flags & FI_COMPARE_ATOMIC ? COMPARE : flags & FI_FETCH_ATOMIC ? FETCH : BASE;
 	int err;
 
-	(void)domain;
 	if (flags & FI_TAGGED)
 		return -FI_EOPNOTSUPP; /* on the buffers of tagged receives */
 	if (flags & ~(FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC))
 		return -FI_EBADFLAGS;
 	if (flags == (FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC))
 		return -FI_EINVAL;
+	if (rwk_fi_domain_of(domain)->device)
+		return rwk_fi_msg_query_atomic(type, op, attr, flags);
 	err = valid(family, type, op, &attr->count);
 	if (!err)
 		attr->size = rwk_atomic_size((enum rwk_atomic_type)type);

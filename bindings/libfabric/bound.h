@@ -48,8 +48,8 @@ static inline bool rwk_fi_counts(uint64_t flags, int kind)
 }
 
 /** Binds a queue to the sides that the flags name: 0; -FI_EBADFLAGS, -FI_EINVAL, logged. */
-int rwk_fi_bind_cq(
-	struct rwk_fi_side side[RWK_FI_SIDES], const struct rwk_fi_domain *domain, struct rwk_fi_cq *cq, uint64_t flags);
+int rwk_fi_bind_cq(struct rwk_fi_side side[RWK_FI_SIDES], const struct rwk_fi_domain *domain, struct rwk_fi_cq *cq,
+	uint64_t flags);
 
 /** May the counter be bound for the kinds that the flags name, of those `known`? 0; -FI_EINVAL, logged. */
 int rwk_fi_check_cntr(struct rwk_fi_cntr *const cntr[RWK_FI_COUNTED], const struct rwk_fi_domain *domain,

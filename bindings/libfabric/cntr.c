@@ -124,6 +124,7 @@ static int cntr_close(struct fid *fid)
 
 	if (rwk_fi_busy(&cntr->refs))
 		return -FI_EBUSY;
+	rwk_fi_domain_undrive(cntr->domain, &cntr->wait);
 	rwk_fi_wait_close(&cntr->wait);
 	rwk_fi_drop(&cntr->domain->refs);
 	free(cntr);
@@ -165,10 +166,11 @@ int rwk_fi_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, s
 	if (!cntr)
 		return -FI_ENOMEM;
 	err = rwk_fi_wait_open(&cntr->wait, attr ? attr->wait_obj : FI_WAIT_NONE, "fi_cntr_open");
-	if (err) {
-		free(cntr);
-		return err;
-	}
+	if (err)
+		goto free_cntr;
+	err = rwk_fi_domain_drive(rwk_fi_domain_of(domain_fid), &cntr->wait);
+	if (err)
+		goto close_wait;
 	cntr->domain = rwk_fi_domain_of(domain_fid);
 	cntr->lock = cntr->domain->lock;
 	rwk_fi_hold(&cntr->domain->refs);
@@ -178,4 +180,10 @@ int rwk_fi_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, s
 	cntr->fid.ops = (struct fi_ops_cntr *)&cntr_ops;
 	*fid = &cntr->fid;
 	return 0;
+
+close_wait:
+	rwk_fi_wait_close(&cntr->wait);
+free_cntr:
+	free(cntr);
+	return err;
 }

@@ -278,6 +278,7 @@ static int cq_close(struct fid *fid)
 
 	if (rwk_fi_busy(&cq->refs))
 		return -FI_EBUSY;
+	rwk_fi_domain_undrive(cq->domain, &cq->wait);
 	rwk_fi_wait_close(&cq->wait);
 	rwk_fi_drop(&cq->domain->refs);
 	free(cq->done.ring);
@@ -365,6 +366,9 @@ int rwk_fi_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struc
 	err = rwk_fi_wait_open(&cq->wait, attr->wait_obj, "fi_cq_open");
 	if (err)
 		goto free_ring;
+	err = rwk_fi_domain_drive(rwk_fi_domain_of(domain_fid), &cq->wait);
+	if (err)
+		goto close_wait;
 	cq->wait.done = &cq->done;
 	rwk_fi_cq_open_up(cq);
 	cq->threshold = attr->wait_cond == FI_CQ_COND_THRESHOLD;
@@ -378,6 +382,8 @@ int rwk_fi_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struc
 	*fid = &cq->fid;
 	return 0;
 
+close_wait:
+	rwk_fi_wait_close(&cq->wait);
 free_ring:
 	free(cq->done.ring);
 free_cq:

@@ -9,6 +9,7 @@
 #include "bindings/libfabric/ep.h"
 #include "bindings/libfabric/eq.h"
 #include "bindings/libfabric/mr.h"
+#include "bindings/libfabric/msg_domain.h"
 #include "bindings/libfabric/progress.h"
 
 #include <rdma/fi_atomic.h>
@@ -46,10 +47,24 @@ static int no_query_collective(
 	return -FI_EOPNOTSUPP;
 }
 
+/* The domain and its endpoints are of one kind. */
+static int endpoint(struct fid_domain *fid, struct fi_info *info, struct fid_ep **ep, void *context)
+{
+	bool connected = rwk_fi_domain_of(fid)->device;
+	enum fi_ep_type type = info->ep_attr ? info->ep_attr->type : FI_EP_UNSPEC;
+
+	if (type != FI_EP_UNSPEC && type != (connected ? FI_EP_MSG : FI_EP_RDM)) {
+		rwk_warn("fi_endpoint: endpoint type %d; the domain was opened for %s", type,
+			connected ? "FI_EP_MSG" : "FI_EP_RDM");
+		return -FI_EINVAL;
+	}
+	return connected ? rwk_fi_msg_ep_open(fid, info, ep, context) : rwk_fi_ep_open(fid, info, ep, context);
+}
+
 static int endpoint2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, uint64_t flags, void *context)
 {
 	if (!flags)
-		return rwk_fi_ep_open(domain, info, ep, context);
+		return endpoint(domain, info, ep, context);
 	return -FI_ENOSYS;
 }
 
@@ -73,6 +88,14 @@ static int domain_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	return 0;
 }
 
+static void close_engines(struct rwk_fi_domain *domain)
+{
+	rwk_fi_progress_stop(domain->progress);
+	rwk_fi_wait_close(&domain->engines);
+	rwk_regions_close(domain->regions);
+	rwk_fi_mutex_destroy(&domain->mutex);
+}
+
 static int domain_close(struct fid *fid)
 {
 	struct rwk_fi_domain *domain = rwk_container_of(fid, struct rwk_fi_domain, fid.fid);
@@ -81,10 +104,10 @@ static int domain_close(struct fid *fid)
 		return -FI_EBUSY;
 	if (domain->eq)
 		rwk_fi_drop(&domain->eq->refs);
-	rwk_fi_progress_stop(domain->progress);
-	rwk_fi_wait_close(&domain->engines);
-	rwk_regions_close(domain->regions);
-	rwk_fi_mutex_destroy(&domain->mutex);
+	if (domain->device)
+		rwk_fi_msg_domain_close(domain);
+	else
+		close_engines(domain);
 	rwk_fi_drop(&domain->fabric->refs);
 	free(domain);
 	return 0;
@@ -104,7 +127,7 @@ static const struct fi_ops_domain domain_ops = {
 	.size = RWK_FI_OPS_SIZE(struct fi_ops_domain, endpoint2),
 	.av_open = rwk_fi_av_open,
 	.cq_open = rwk_fi_cq_open,
-	.endpoint = rwk_fi_ep_open,
+	.endpoint = endpoint,
 	.scalable_ep = no_scalable_ep,
 	.cntr_open = rwk_fi_cntr_open,
 	.poll_open = no_poll_open,
@@ -124,9 +147,9 @@ bool rwk_fi_domain_is_ours(const struct fid_domain *fid)
  * The lock, and who makes progress. Control progress is the same as data progress: a peer that connects is answered by
  * whoever drives the endpoint.
  */
-static int open_progress(struct rwk_fi_domain *domain, const struct fi_domain_attr *attr)
+static int open_progress(struct rwk_fi_domain *domain)
 {
-	bool by_itself = attr->data_progress == FI_PROGRESS_AUTO || attr->control_progress == FI_PROGRESS_AUTO;
+	const bool by_itself = domain->automatic;
 	int err = rwk_fi_wait_open(&domain->engines, by_itself ? FI_WAIT_FD : FI_WAIT_NONE, "fi_domain");
 
 	if (err)
@@ -136,7 +159,7 @@ static int open_progress(struct rwk_fi_domain *domain, const struct fi_domain_at
 	 * FI_THREAD_COMPLETION too has the lock: an endpoint's sends and receives may then come from two threads, one
 	 * for each of its queues, and they share the engine.
 	 */
-	domain->lock = attr->threading == FI_THREAD_DOMAIN && !by_itself ? NULL : &domain->mutex;
+	domain->lock = domain->threading == FI_THREAD_DOMAIN && !by_itself ? NULL : &domain->mutex;
 	if (by_itself)
 		err = rwk_fi_progress_start(domain->lock, &domain->engines, &domain->progress);
 	if (err)
@@ -144,13 +167,58 @@ static int open_progress(struct rwk_fi_domain *domain, const struct fi_domain_at
 	return err;
 }
 
+static int open_engines(struct rwk_fi_domain *domain)
+{
+	int err = rwk_regions_open(&domain->regions);
+
+	if (err)
+		return err;
+	err = open_progress(domain);
+	if (err)
+		rwk_regions_close(domain->regions);
+	return err;
+}
+
+int rwk_fi_domain_drive(struct rwk_fi_domain *domain, struct rwk_fi_wait *w)
+{
+	int err;
+
+	if (!domain->device)
+		return 0;
+	rwk_fi_lock(domain->lock);
+	err = rwk_fi_wait_join(w, domain->device);
+	rwk_fi_unlock(domain->lock);
+	return err;
+}
+
+void rwk_fi_domain_undrive(struct rwk_fi_domain *domain, struct rwk_fi_wait *w)
+{
+	if (!domain->device)
+		return;
+	rwk_fi_lock(domain->lock);
+	rwk_fi_wait_part(w);
+	rwk_fi_unlock(domain->lock);
+}
+
+/* What the info says; an attribute that is not there has the default. */
+static void take_info(struct rwk_fi_domain *domain, const struct fi_info *info)
+{
+	const struct fi_domain_attr *attr = info->domain_attr;
+
+	rwk_list_init(&domain->counted);
+	domain->mr_mode = rwk_fi_mr_bits(attr->mr_mode);
+	domain->addr_format = info->addr_format ? info->addr_format : RWK_FI_ADDR_FORMAT;
+	domain->av_type = attr->av_type;
+	domain->threading = attr->threading;
+	domain->automatic = attr->data_progress == FI_PROGRESS_AUTO || attr->control_progress == FI_PROGRESS_AUTO;
+}
+
 int rwk_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **fid, void *context)
 {
 	struct rwk_fi_domain *domain;
-	uint32_t format = info->addr_format ? info->addr_format : RWK_FI_ADDR_FORMAT;
 	int err;
 
-	if (!info->domain_attr || !rwk_fi_address_size(format)) {
+	if (!info->domain_attr || (info->addr_format && !rwk_fi_address_size(info->addr_format))) {
 		rwk_warn("fi_domain: the info is not one of ropewalk's: %s",
 			info->domain_attr ? "the address format is none of native, FI_SOCKADDR_IN, FI_SOCKADDR_IN6"
 					  : "it has no domain_attr");
@@ -159,17 +227,13 @@ int rwk_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct f
 	domain = calloc(1, sizeof(*domain));
 	if (!domain)
 		return -FI_ENOMEM;
-	err = rwk_regions_open(&domain->regions);
-	if (err)
-		goto free_domain;
-	err = open_progress(domain, info->domain_attr);
-	if (err)
-		goto close_regions;
-	rwk_list_init(&domain->counted);
-	domain->mr_mode = rwk_fi_mr_bits(info->domain_attr->mr_mode);
-	domain->addr_format = format;
-	domain->av_type = info->domain_attr->av_type;
 	domain->fabric = rwk_fi_fabric_of(fabric);
+	take_info(domain, info);
+	err = info->ep_attr && info->ep_attr->type == FI_EP_MSG ? rwk_fi_msg_domain_open(domain) : open_engines(domain);
+	if (err) {
+		free(domain);
+		return err;
+	}
 	rwk_fi_hold(&domain->fabric->refs);
 	domain->fid.fid.fclass = FI_CLASS_DOMAIN;
 	domain->fid.fid.context = context;
@@ -178,10 +242,4 @@ int rwk_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct f
 	domain->fid.mr = (struct fi_ops_mr *)&rwk_fi_mr_ops;
 	*fid = &domain->fid;
 	return 0;
-
-close_regions:
-	rwk_regions_close(domain->regions);
-free_domain:
-	free(domain);
-	return err;
 }

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The domain: the lock, the engines of its endpoints, the address format, and the count of what is open on it. */
+/*
+ * The domain: the lock, the engines of its endpoints, the address format, and the count of what is open on it.
+ *
+ * It is of one kind, that of the info that it was opened with. One of connected endpoints has no engines and no regions
+ * of an engine's: it is a protection domain of the fabric's adapter (device.h), whose lock is its lock. Its queues,
+ * counters and registrations are the same objects; what they ask is whether there is a device.
+ */
 #ifndef RWK_FI_DOMAIN_H
 #define RWK_FI_DOMAIN_H
 
@@ -9,6 +15,10 @@
 
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_domain.h>
+
+struct rwk_fi_device;
+struct rwk_pd;
+struct rwk_mr;
 
 struct rwk_fi_domain {
 	struct fid_domain fid;
@@ -25,6 +35,13 @@ struct rwk_fi_domain {
 	atomic_uint refs;                 /* everything opened on it */
 	uint32_t addr_format;             /* of its address vectors and its endpoints' names */
 	enum fi_av_type av_type;          /* of address vectors that do not say */
+	enum fi_threading threading;
+	bool automatic; /* it makes progress by itself */
+	/* Of connected endpoints; else NULL. */
+	struct rwk_fi_device *device;
+	struct rwk_pd *pd;
+	struct rwk_mr *memory; /* all of the process's, for our own requests alone: what is sent and where it is
+				  received needs no registration */
 };
 
 static inline struct rwk_fi_domain *rwk_fi_domain_of(struct fid_domain *fid)
@@ -33,6 +50,10 @@ static inline struct rwk_fi_domain *rwk_fi_domain_of(struct fid_domain *fid)
 }
 
 int rwk_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context);
+
+/** A queue's or counter's wait drives what the domain has in common; else nothing is done. 0 or negative errno. */
+int rwk_fi_domain_drive(struct rwk_fi_domain *domain, struct rwk_fi_wait *w);
+void rwk_fi_domain_undrive(struct rwk_fi_domain *domain, struct rwk_fi_wait *w);
 
 /** Whether an open domain, of whatever provider, is one of ours. */
 bool rwk_fi_domain_is_ours(const struct fid_domain *fid);

@@ -448,10 +448,10 @@ static int take_info(struct rwk_fi_ep *ep, const struct fi_info *info)
 		rwk_warn("fi_endpoint: the info's address format is not the domain's");
 		return -FI_EINVAL;
 	}
-	ep->caps = rwk_fi_complete_caps(info->caps);
+	ep->caps = rwk_fi_complete_caps(&rwk_fi_rdm, info->caps);
 	ep->want_source = ep->caps & FI_SOURCE;
 	ep->undirected = ep->caps & FI_DIRECTED_RECV ? 0 : FI_ADDR_UNSPEC;
-	ep->tx_size = info->tx_attr && info->tx_attr->size ? info->tx_attr->size : RWK_FI_TX_SIZE;
+	ep->tx_size = info->tx_attr && info->tx_attr->size ? info->tx_attr->size : rwk_fi_rdm.tx_size;
 	ep->op_flags[RWK_FI_TX] = info->tx_attr ? info->tx_attr->op_flags : 0;
 	ep->op_flags[RWK_FI_RX] = info->rx_attr ? info->rx_attr->op_flags : 0;
 	ep->multi_min = MULTI_MIN;
@@ -465,10 +465,6 @@ int rwk_fi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_e
 	struct rwk_fi_ep *ep;
 	int err;
 
-	if (info->ep_attr && info->ep_attr->type != FI_EP_UNSPEC && info->ep_attr->type != FI_EP_RDM) {
-		rwk_warn("fi_endpoint: endpoint type %d; there is FI_EP_RDM", info->ep_attr->type);
-		return -FI_EINVAL;
-	}
 	ep = aligned_alloc(RWK_CACHE_LINE, (sizeof(*ep) + RWK_CACHE_LINE - 1) & ~(size_t)(RWK_CACHE_LINE - 1));
 	if (!ep)
 		return -FI_ENOMEM;

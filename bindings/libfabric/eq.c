@@ -3,18 +3,23 @@
 
 #include "base/log.h"
 #include "bindings/libfabric/deadline.h"
+#include "bindings/libfabric/device.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-struct event {
+struct rwk_fi_event {
 	struct rwk_list link;
 	uint32_t number;
-	size_t len;
+	int err;              /* 0: no error */
+	struct fid *fid;      /* whose; NULL: the program's own event */
+	struct fi_info *info; /* FI_CONNREQ */
+	size_t len, least;    /* of data; of it what a program must have room for */
 	unsigned char data[];
 };
 
@@ -23,49 +28,220 @@ static struct rwk_fi_eq *eq_of(struct fid_eq *fid)
 	return rwk_container_of(fid, struct rwk_fi_eq, fid);
 }
 
-/* The oldest event, left in place with FI_PEEK. Its payload must fit. */
+static struct rwk_fi_event *event_of(struct rwk_list *l)
+{
+	return rwk_container_of(l, struct rwk_fi_event, link);
+}
+
+/* Under the lock from here on to the next such line. */
+
+static struct rwk_fi_event *first(const struct rwk_fi_eq *eq)
+{
+	return rwk_list_empty(&eq->events) ? NULL : event_of(eq->events.next);
+}
+
+static void remove_event(struct rwk_fi_eq *eq, struct rwk_fi_event *ev)
+{
+	uint64_t one;
+
+	rwk_list_remove(&ev->link);
+	if (rwk_list_empty(&eq->events) && read(eq->bell, &one, sizeof(one)) < 0)
+		rwk_debug("event queue: its descriptor was empty already");
+}
+
+static ssize_t take(struct rwk_fi_eq *eq, uint32_t *number, void *buf, size_t len, uint64_t flags)
+{
+	struct rwk_fi_event *ev = first(eq);
+
+	if (!ev)
+		return -FI_EAGAIN;
+	if (ev->err)
+		return -FI_EAVAIL;
+	if (len < ev->least)
+		return -FI_ETOOSMALL;
+	if (len > ev->len)
+		len = ev->len;
+	*number = ev->number;
+	memcpy(buf, ev->data, len);
+	if (flags & FI_PEEK)
+		return (ssize_t)len;
+	remove_event(eq, ev);
+	free(ev);
+	return (ssize_t)len;
+}
+
+/* In the layout of the program's API: with 1.5 it may have a buffer of its own for the data. */
+static void show_error(struct rwk_fi_eq *eq, struct rwk_fi_event *ev, struct fi_eq_err_entry *to)
+{
+	to->fid = ev->fid;
+	to->context = ev->fid->context;
+	to->data = 0;
+	to->err = ev->err;
+	to->prov_errno = ev->err;
+	if (FI_VERSION_LT(eq->fabric->fid.api_version, FI_VERSION(1, 5))) {
+		to->err_data = ev->len ? ev->data : NULL;
+		return;
+	}
+	if (!to->err_data_size) {
+		to->err_data = ev->len ? ev->data : NULL;
+		to->err_data_size = ev->len;
+		return;
+	}
+	if (to->err_data_size > ev->len)
+		to->err_data_size = ev->len;
+	memcpy(to->err_data, ev->data, to->err_data_size);
+}
+
+/* No longer. */
+
+/* What connections have to do is done first, if there is nothing yet. */
+static void look(struct rwk_fi_eq *eq)
+{
+	bool empty;
+
+	pthread_mutex_lock(&eq->lock);
+	empty = !first(eq);
+	pthread_mutex_unlock(&eq->lock);
+	if (empty)
+		rwk_fi_device_look(eq->fabric);
+}
+
+/* The oldest event, left in place with FI_PEEK. Its payload must fit; of a connection's data there comes what does. */
 static ssize_t eq_read(struct fid_eq *fid, uint32_t *number, void *buf, size_t len, uint64_t flags)
 {
 	struct rwk_fi_eq *eq = eq_of(fid);
-	struct event *ev = NULL;
-	ssize_t ret = -FI_EAGAIN;
-	uint64_t one;
+	ssize_t ret;
 
 	if (flags & ~(uint64_t)FI_PEEK)
 		return -FI_EBADFLAGS;
+	look(eq);
 	pthread_mutex_lock(&eq->lock);
-	if (!rwk_list_empty(&eq->events)) {
-		ev = rwk_container_of(eq->events.next, struct event, link);
-		ret = ev->len > len ? -FI_ETOOSMALL : (ssize_t)ev->len;
-	}
-	if (ret < 0)
-		goto unlock;
-	*number = ev->number;
-	memcpy(buf, ev->data, ev->len);
-	if (flags & FI_PEEK)
-		goto unlock;
-	rwk_list_remove(&ev->link);
-	free(ev);
-	if (rwk_list_empty(&eq->events) && read(eq->fd, &one, sizeof(one)) < 0)
-		rwk_debug("event queue: its descriptor was empty already");
-unlock:
+	ret = take(eq, number, buf, len, flags);
 	pthread_mutex_unlock(&eq->lock);
 	return ret;
 }
 
-/* No operation of ours fails by event. */
 static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf, uint64_t flags)
 {
-	(void)fid, (void)buf, (void)flags;
-	return -FI_EAGAIN;
+	struct rwk_fi_eq *eq = eq_of(fid);
+	struct rwk_fi_event *ev;
+	ssize_t ret = -FI_EAGAIN;
+
+	(void)flags;
+	look(eq);
+	pthread_mutex_lock(&eq->lock);
+	ev = first(eq);
+	if (ev && ev->err) {
+		remove_event(eq, ev);
+		free(eq->told);
+		eq->told = ev;
+		show_error(eq, ev, buf);
+		ret = sizeof(*buf);
+	}
+	pthread_mutex_unlock(&eq->lock);
+	return ret;
+}
+
+/* The last of the queue. 0, and it is the queue's; or negative errno. */
+static int append(struct rwk_fi_eq *eq, struct rwk_fi_event *ev)
+{
+	const uint64_t one = 1;
+	int err = 0;
+
+	pthread_mutex_lock(&eq->lock);
+	if (rwk_list_empty(&eq->events) && write(eq->bell, &one, sizeof(one)) < 0)
+		err = -errno;
+	if (!err)
+		rwk_list_append(&eq->events, &ev->link);
+	pthread_mutex_unlock(&eq->lock);
+	if (err)
+		free(ev);
+	return err;
+}
+
+static struct rwk_fi_event *new_event(size_t len)
+{
+	struct rwk_fi_event *ev = calloc(1, sizeof(*ev) + len);
+
+	if (ev)
+		ev->len = len;
+	return ev;
+}
+
+int rwk_fi_eq_put(
+	struct rwk_fi_eq *eq, uint32_t number, struct fid *fid, struct fi_info *info, const void *data, size_t len)
+{
+	const struct fi_eq_cm_entry entry = {.fid = fid, .info = info};
+	struct rwk_fi_event *ev = new_event(sizeof(entry) + len);
+
+	if (!ev)
+		return -FI_ENOMEM;
+	ev->number = number;
+	ev->fid = fid;
+	ev->info = info;
+	ev->least = sizeof(entry);
+	memcpy(ev->data, &entry, sizeof(entry));
+	if (len)
+		memcpy(ev->data + sizeof(entry), data, len);
+	return append(eq, ev);
+}
+
+int rwk_fi_eq_put_error(struct rwk_fi_eq *eq, struct fid *fid, int err, const void *data, size_t len)
+{
+	struct rwk_fi_event *ev = new_event(len);
+
+	if (!ev)
+		return -FI_ENOMEM;
+	ev->err = err;
+	ev->fid = fid;
+	if (len)
+		memcpy(ev->data, data, len);
+	return append(eq, ev);
+}
+
+void rwk_fi_eq_forget(struct rwk_fi_eq *eq, const struct fid *fid, void (*unread)(struct fi_info *info))
+{
+	struct rwk_list *next;
+
+	pthread_mutex_lock(&eq->lock);
+	for (struct rwk_list *l = eq->events.next; l != &eq->events; l = next) {
+		struct rwk_fi_event *ev = event_of(l);
+
+		next = l->next;
+		if (ev->fid != fid)
+			continue;
+		remove_event(eq, ev);
+		if (ev->info)
+			unread(ev->info);
+		free(ev);
+	}
+	pthread_mutex_unlock(&eq->lock);
+}
+
+static int watch(struct rwk_fi_eq *eq, int fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(eq->fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+int rwk_fi_eq_watch(struct rwk_fi_eq *eq, int fd)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&eq->lock);
+	if (!eq->watching)
+		err = watch(eq, fd);
+	eq->watching |= !err;
+	pthread_mutex_unlock(&eq->lock);
+	return err;
 }
 
 static ssize_t eq_write(struct fid_eq *fid, uint32_t number, const void *buf, size_t len, uint64_t flags)
 {
 	struct rwk_fi_eq *eq = eq_of(fid);
-	const uint64_t one = 1;
-	struct event *ev;
-	ssize_t ret = (ssize_t)len;
+	struct rwk_fi_event *ev;
+	int err;
 
 	if (flags)
 		return -FI_EBADFLAGS;
@@ -73,21 +249,14 @@ static ssize_t eq_write(struct fid_eq *fid, uint32_t number, const void *buf, si
 		rwk_warn("fi_eq_write: the event queue was opened without FI_WRITE");
 		return -FI_EINVAL;
 	}
-	ev = malloc(sizeof(*ev) + len);
+	ev = new_event(len);
 	if (!ev)
 		return -FI_ENOMEM;
 	ev->number = number;
-	ev->len = len;
+	ev->least = len;
 	memcpy(ev->data, buf, len);
-	pthread_mutex_lock(&eq->lock);
-	if (rwk_list_empty(&eq->events) && write(eq->fd, &one, sizeof(one)) < 0)
-		ret = -errno;
-	if (ret >= 0)
-		rwk_list_append(&eq->events, &ev->link);
-	else
-		free(ev);
-	pthread_mutex_unlock(&eq->lock);
-	return ret;
+	err = append(eq, ev);
+	return err ? err : (ssize_t)len;
 }
 
 static ssize_t eq_sread(struct fid_eq *fid, uint32_t *number, void *buf, size_t len, int timeout, uint64_t flags)
@@ -125,8 +294,9 @@ int rwk_fi_eq_trywait(struct rwk_fi_eq *eq)
 {
 	int err;
 
+	look(eq);
 	pthread_mutex_lock(&eq->lock);
-	err = rwk_list_empty(&eq->events) ? 0 : -FI_EAGAIN;
+	err = first(eq) ? -FI_EAGAIN : 0;
 	pthread_mutex_unlock(&eq->lock);
 	return err;
 }
@@ -146,6 +316,22 @@ static int eq_control(struct fid *fid, int command, void *arg)
 	return -FI_ENOSYS;
 }
 
+/* 0, or negative errno; those that there are must be closed in any case. */
+static int open_descriptors(struct rwk_fi_eq *eq)
+{
+	eq->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	eq->fd = epoll_create1(EPOLL_CLOEXEC);
+	return eq->bell < 0 || eq->fd < 0 ? -errno : watch(eq, eq->bell);
+}
+
+static void close_descriptors(struct rwk_fi_eq *eq)
+{
+	if (eq->bell >= 0)
+		close(eq->bell);
+	if (eq->fd >= 0)
+		close(eq->fd);
+}
+
 static int eq_close(struct fid *fid)
 {
 	struct rwk_fi_eq *eq = rwk_container_of(fid, struct rwk_fi_eq, fid.fid);
@@ -154,8 +340,9 @@ static int eq_close(struct fid *fid)
 	if (rwk_fi_busy(&eq->refs))
 		return -FI_EBUSY;
 	while ((l = rwk_list_pop(&eq->events)))
-		free(rwk_container_of(l, struct event, link));
-	close(eq->fd);
+		free(event_of(l));
+	free(eq->told);
+	close_descriptors(eq);
 	pthread_mutex_destroy(&eq->lock);
 	rwk_fi_drop(&eq->fabric->refs);
 	free(eq);
@@ -196,9 +383,9 @@ int rwk_fi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fi
 	eq = calloc(1, sizeof(*eq));
 	if (!eq)
 		return -FI_ENOMEM;
-	eq->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (eq->fd < 0) {
-		err = -errno;
+	err = open_descriptors(eq);
+	if (err) {
+		close_descriptors(eq);
 		free(eq);
 		return err;
 	}

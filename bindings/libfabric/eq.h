@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The event queue: a list of events that programs write and read. The provider itself has none to report (address
- * vectors answer at once, there are no connections), so this is for programs that open one as a matter of course. Its
- * own lock, because it belongs to the fabric, and its descriptor is readable while there is an event.
+ * The event queue: a list of events that programs write, and that connections report (address vectors answer at once).
+ * Its own lock, because it belongs to the fabric; where both are held, the device's is taken first. Its descriptor is
+ * readable while there is an event, and while connections have something to do that may bring one: who reads the queue
+ * does it.
  */
 #ifndef RWK_FI_EQ_H
 #define RWK_FI_EQ_H
@@ -16,16 +17,36 @@ struct rwk_fi_eq {
 	struct fid_eq fid;
 	struct rwk_fi_fabric *fabric;
 	pthread_mutex_t lock;
-	struct rwk_list events; /* struct event of eq.c, oldest first */
-	int fd;                 /* eventfd, non-zero while events is not empty */
+	struct rwk_list events;    /* struct rwk_fi_event of eq.c, oldest first */
+	struct rwk_fi_event *told; /* the error whose data the program has last been shown; NULL: none */
+	int bell;                  /* eventfd, non-zero while events is not empty */
+	int fd;                    /* epoll: the bell, and what is watched */
+	bool watching;
 	enum fi_wait_obj wait_obj;
 	bool can_write;   /* FI_WRITE was asked for */
-	atomic_uint refs; /* endpoints and domains bound */
+	atomic_uint refs; /* endpoints, passive ones and domains bound */
 };
 
 int rwk_fi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq, void *context);
 
 /** For fi_trywait: 0, or -FI_EAGAIN if there is an event. */
 int rwk_fi_eq_trywait(struct rwk_fi_eq *eq);
+
+/**
+ * Something has happened to a connection: FI_CONNREQ with the info, which is the queue's until the program has it,
+ * FI_CONNECTED or FI_SHUTDOWN. `data`: what the peer's program has added, copied. 0; -FI_ENOMEM: the info is still the
+ * caller's.
+ */
+int rwk_fi_eq_put(
+	struct rwk_fi_eq *eq, uint32_t number, struct fid *fid, struct fi_info *info, const void *data, size_t len);
+
+/** The same for an error: `err` is a positive FI_E*. */
+int rwk_fi_eq_put_error(struct rwk_fi_eq *eq, struct fid *fid, int err, const void *data, size_t len);
+
+/** The object is gone: nobody reads of it any more. Of a FI_CONNREQ `unread` takes the info. */
+void rwk_fi_eq_forget(struct rwk_fi_eq *eq, const struct fid *fid, void (*unread)(struct fi_info *info));
+
+/** From now on the queue's descriptor is readable whenever that one is: 0 (also once more), or negative errno. */
+int rwk_fi_eq_watch(struct rwk_fi_eq *eq, int fd);
 
 #endif

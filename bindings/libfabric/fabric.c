@@ -4,18 +4,14 @@
 #include "base/log.h"
 #include "bindings/libfabric/cntr.h"
 #include "bindings/libfabric/cq.h"
+#include "bindings/libfabric/device.h"
 #include "bindings/libfabric/domain.h"
 #include "bindings/libfabric/eq.h"
+#include "bindings/libfabric/msg_domain.h"
 
 #include <rdma/fi_endpoint.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int no_passive_ep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep, void *context)
-{
-	(void)fabric, (void)info, (void)pep, (void)context;
-	return -FI_ENOSYS; /* a connected endpoint's; there is FI_EP_RDM alone */
-}
 
 static int no_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **wait)
 {
@@ -62,6 +58,8 @@ static int fabric_close(struct fid *fid)
 
 	if (rwk_fi_busy(&fabric->refs))
 		return -FI_EBUSY;
+	rwk_fi_device_close(atomic_load(&fabric->device));
+	pthread_mutex_destroy(&fabric->opening);
 	free(fabric);
 	return 0;
 }
@@ -79,7 +77,7 @@ static const struct fi_ops fid_ops = {
 static const struct fi_ops_fabric fabric_ops = {
 	.size = RWK_FI_OPS_SIZE(struct fi_ops_fabric, domain2),
 	.domain = rwk_fi_domain_open,
-	.passive_ep = no_passive_ep,
+	.passive_ep = rwk_fi_msg_passive_open,
 	.eq_open = rwk_fi_eq_open,
 	.wait_open = no_wait_open,
 	.trywait = trywait,
@@ -102,6 +100,7 @@ int rwk_fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fid, void *co
 	fabric = calloc(1, sizeof(*fabric));
 	if (!fabric)
 		return -FI_ENOMEM;
+	pthread_mutex_init(&fabric->opening, NULL);
 	fabric->fid.fid.fclass = FI_CLASS_FABRIC;
 	fabric->fid.fid.context = context;
 	fabric->fid.fid.ops = (struct fi_ops *)&fid_ops;

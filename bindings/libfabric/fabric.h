@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The fabric: what domains and event queues are opened on. It owns nothing but its count of them. */
+/* The fabric: what domains, event queues and passive endpoints are opened on. It owns the device (device.h). */
 #ifndef RWK_FI_FABRIC_H
 #define RWK_FI_FABRIC_H
 
@@ -7,9 +7,13 @@
 
 #include <stdbool.h>
 
+struct rwk_fi_device;
+
 struct rwk_fi_fabric {
 	struct fid_fabric fid; /* api_version is set by the core after rwk_fi_fabric */
-	atomic_uint refs;      /* domains and event queues */
+	atomic_uint refs;      /* domains, event queues and passive endpoints */
+	pthread_mutex_t opening;                /* of the device, and its automatic progress */
+	_Atomic(struct rwk_fi_device *) device; /* NULL: nobody needs one yet */
 };
 
 static inline struct rwk_fi_fabric *rwk_fi_fabric_of(struct fid_fabric *fid)

@@ -61,66 +61,66 @@ static int check_name(const char *what, const char *asked)
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
-static int check_tx(const struct fi_tx_attr *tx)
+static int check_tx(const struct rwk_fi_kind *k, const struct fi_tx_attr *tx)
 {
-	static const struct limit limits[] = {
-		{"tx_attr.inject_size", offsetof(struct fi_tx_attr, inject_size), RWK_INJECT_MAX},
-		{"tx_attr.size", offsetof(struct fi_tx_attr, size), RWK_FI_TX_SIZE_MAX},
-		{"tx_attr.iov_limit", offsetof(struct fi_tx_attr, iov_limit), RWK_ENGINE_IOV_MAX},
-		{"tx_attr.rma_iov_limit", offsetof(struct fi_tx_attr, rma_iov_limit), RWK_ENGINE_IOV_MAX},
+	const struct limit limits[] = {
+		{"tx_attr.inject_size", offsetof(struct fi_tx_attr, inject_size), k->inject_size},
+		{"tx_attr.size", offsetof(struct fi_tx_attr, size), k->tx_size_max},
+		{"tx_attr.iov_limit", offsetof(struct fi_tx_attr, iov_limit), k->iov_limit},
+		{"tx_attr.rma_iov_limit", offsetof(struct fi_tx_attr, rma_iov_limit), k->rma_iov_limit},
 	};
 	int err = check_limits(tx, limits, COUNT(limits));
 
-	err |= check_bits("tx_attr.caps", tx->caps, RWK_FI_TX_CAPS | RWK_FI_DOMAIN_CAPS);
-	err |= check_bits("tx_attr.op_flags", tx->op_flags, RWK_FI_TX_OP_FLAGS);
-	err |= check_bits("tx_attr.msg_order", tx->msg_order, RWK_FI_MSG_ORDER);
+	err |= check_bits("tx_attr.caps", tx->caps, k->tx_caps | RWK_FI_DOMAIN_CAPS);
+	err |= check_bits("tx_attr.op_flags", tx->op_flags, k->tx_op_flags);
+	err |= check_bits("tx_attr.msg_order", tx->msg_order, k->msg_order);
 	err |= check_bits("tx_attr.comp_order", tx->comp_order, 0);
 	return err;
 }
 
-static int check_rx(const struct fi_rx_attr *rx)
+static int check_rx(const struct rwk_fi_kind *k, const struct fi_rx_attr *rx)
 {
-	static const struct limit limits[] = {
-		{"rx_attr.size", offsetof(struct fi_rx_attr, size), RWK_FI_RX_SIZE_MAX},
-		{"rx_attr.iov_limit", offsetof(struct fi_rx_attr, iov_limit), RWK_ENGINE_IOV_MAX},
-		{"rx_attr.total_buffered_recv", offsetof(struct fi_rx_attr, total_buffered_recv), RWK_FI_MAX_MSG},
+	const struct limit limits[] = {
+		{"rx_attr.size", offsetof(struct fi_rx_attr, size), k->rx_size_max},
+		{"rx_attr.iov_limit", offsetof(struct fi_rx_attr, iov_limit), k->iov_limit},
+		{"rx_attr.total_buffered_recv", offsetof(struct fi_rx_attr, total_buffered_recv), k->max_buffered},
 	};
 	int err = check_limits(rx, limits, COUNT(limits));
 
-	err |= check_bits("rx_attr.caps", rx->caps, RWK_FI_RX_CAPS | RWK_FI_DOMAIN_CAPS);
-	err |= check_bits("rx_attr.op_flags", rx->op_flags, RWK_FI_RX_OP_FLAGS);
-	err |= check_bits("rx_attr.msg_order", rx->msg_order, RWK_FI_MSG_ORDER);
+	err |= check_bits("rx_attr.caps", rx->caps, k->rx_caps | RWK_FI_DOMAIN_CAPS);
+	err |= check_bits("rx_attr.op_flags", rx->op_flags, k->rx_op_flags);
+	err |= check_bits("rx_attr.msg_order", rx->msg_order, k->msg_order);
 	err |= check_bits("rx_attr.comp_order", rx->comp_order, 0);
 	return err;
 }
 
-static int check_ep(const struct fi_ep_attr *ep)
+static int check_ep(const struct rwk_fi_kind *k, const struct fi_ep_attr *ep)
 {
-	static const struct limit limits[] = {
-		{"ep_attr.max_msg_size", offsetof(struct fi_ep_attr, max_msg_size), RWK_FI_MAX_MSG},
+	const struct limit limits[] = {
+		{"ep_attr.max_msg_size", offsetof(struct fi_ep_attr, max_msg_size), k->max_msg_size},
 		{"ep_attr.msg_prefix_size", offsetof(struct fi_ep_attr, msg_prefix_size), 0},
-		{"ep_attr.max_order_raw_size", offsetof(struct fi_ep_attr, max_order_raw_size), RWK_FI_MAX_ORDER},
-		{"ep_attr.max_order_war_size", offsetof(struct fi_ep_attr, max_order_war_size), RWK_FI_MAX_ORDER},
-		{"ep_attr.max_order_waw_size", offsetof(struct fi_ep_attr, max_order_waw_size), RWK_FI_MAX_ORDER},
+		{"ep_attr.max_order_raw_size", offsetof(struct fi_ep_attr, max_order_raw_size), k->max_order_raw},
+		{"ep_attr.max_order_war_size", offsetof(struct fi_ep_attr, max_order_war_size), k->max_order_war},
+		{"ep_attr.max_order_waw_size", offsetof(struct fi_ep_attr, max_order_waw_size), k->max_order_waw},
 		{"ep_attr.tx_ctx_cnt", offsetof(struct fi_ep_attr, tx_ctx_cnt), 1},
 		{"ep_attr.rx_ctx_cnt", offsetof(struct fi_ep_attr, rx_ctx_cnt), 1},
 		{"ep_attr.auth_key_size", offsetof(struct fi_ep_attr, auth_key_size), 0},
 	};
 	int err = check_limits(ep, limits, COUNT(limits));
 
-	err |= check_choice("ep_attr.type", ep->type, ep->type == FI_EP_UNSPEC || ep->type == FI_EP_RDM, "FI_EP_RDM");
+	err |= check_choice("ep_attr.type", ep->type, ep->type == FI_EP_UNSPEC || ep->type == k->type, k->name);
 	err |= check_choice("ep_attr.protocol", ep->protocol,
-		ep->protocol == FI_PROTO_UNSPEC || ep->protocol == RWK_FI_PROTO, "ropewalk's own");
+		ep->protocol == FI_PROTO_UNSPEC || ep->protocol == k->protocol, "ropewalk's own");
 	err |= check_choice("ep_attr.protocol_version", ep->protocol_version, ep->protocol_version <= 1, "1");
 	return err;
 }
 
-static int check_domain(const struct fi_domain_attr *d)
+static int check_domain(const struct rwk_fi_kind *k, const struct fi_domain_attr *d)
 {
-	static const struct limit limits[] = {
-		{"domain_attr.cq_data_size", offsetof(struct fi_domain_attr, cq_data_size), RWK_FI_DATA_SIZE},
+	const struct limit limits[] = {
+		{"domain_attr.cq_data_size", offsetof(struct fi_domain_attr, cq_data_size), k->data_size},
 		{"domain_attr.cq_cnt", offsetof(struct fi_domain_attr, cq_cnt), RWK_FI_OBJECTS},
-		{"domain_attr.ep_cnt", offsetof(struct fi_domain_attr, ep_cnt), RWK_FI_OBJECTS},
+		{"domain_attr.ep_cnt", offsetof(struct fi_domain_attr, ep_cnt), k->ep_cnt},
 		{"domain_attr.tx_ctx_cnt", offsetof(struct fi_domain_attr, tx_ctx_cnt), RWK_FI_OBJECTS},
 		{"domain_attr.rx_ctx_cnt", offsetof(struct fi_domain_attr, rx_ctx_cnt), RWK_FI_OBJECTS},
 		{"domain_attr.max_ep_tx_ctx", offsetof(struct fi_domain_attr, max_ep_tx_ctx), 1},
@@ -128,7 +128,7 @@ static int check_domain(const struct fi_domain_attr *d)
 		{"domain_attr.max_ep_stx_ctx", offsetof(struct fi_domain_attr, max_ep_stx_ctx), 0},
 		{"domain_attr.max_ep_srx_ctx", offsetof(struct fi_domain_attr, max_ep_srx_ctx), 0},
 		{"domain_attr.cntr_cnt", offsetof(struct fi_domain_attr, cntr_cnt), RWK_FI_OBJECTS},
-		{"domain_attr.mr_iov_limit", offsetof(struct fi_domain_attr, mr_iov_limit), RWK_ENGINE_IOV_MAX},
+		{"domain_attr.mr_iov_limit", offsetof(struct fi_domain_attr, mr_iov_limit), k->mr_iov_limit},
 		{"domain_attr.mr_key_size", offsetof(struct fi_domain_attr, mr_key_size), sizeof(uint64_t)},
 		{"domain_attr.auth_key_size", offsetof(struct fi_domain_attr, auth_key_size), 0},
 	};
@@ -166,9 +166,18 @@ static int check_address(const char *what, uint32_t format, const void *addr, si
 	return check_choice(what, (unsigned)len, len >= rwk_fi_address_size(format), "the length of that format");
 }
 
-int rwk_fi_check_hints(const struct fi_info *hints)
+bool rwk_fi_reaches(const struct rwk_fi_kind *k, const struct fi_domain_attr *d)
 {
-	int err = check_bits("caps", hints->caps, RWK_FI_CAPS);
+	int mode = d ? d->mr_mode : 0;
+
+	if (!k->mr_needed || !mode || mode == RWK_FI_MR_BASIC)
+		return true;
+	return mode != RWK_FI_MR_SCALABLE && !(k->mr_needed & ~mode);
+}
+
+int rwk_fi_check_hints(const struct rwk_fi_kind *k, const struct fi_info *hints)
+{
+	int err = check_bits("caps", hints->caps, rwk_fi_kind_caps(k));
 
 	err |= check_choice("addr_format", hints->addr_format,
 		hints->addr_format == FI_FORMAT_UNSPEC || rwk_fi_address_size(hints->addr_format),
@@ -178,13 +187,17 @@ int rwk_fi_check_hints(const struct fi_info *hints)
 	err |= check_address("src_addrlen", hints->addr_format, hints->src_addr, hints->src_addrlen);
 	err |= check_address("dest_addrlen", hints->addr_format, hints->dest_addr, hints->dest_addrlen);
 	if (hints->tx_attr)
-		err |= check_tx(hints->tx_attr);
+		err |= check_tx(k, hints->tx_attr);
 	if (hints->rx_attr)
-		err |= check_rx(hints->rx_attr);
+		err |= check_rx(k, hints->rx_attr);
 	if (hints->ep_attr)
-		err |= check_ep(hints->ep_attr);
+		err |= check_ep(k, hints->ep_attr);
 	if (hints->domain_attr)
-		err |= check_domain(hints->domain_attr);
+		err |= check_domain(k, hints->domain_attr);
+	if (hints->caps & (FI_RMA | FI_ATOMIC))
+		err |= check_choice("domain_attr.mr_mode",
+			hints->domain_attr ? (unsigned)hints->domain_attr->mr_mode : 0,
+			rwk_fi_reaches(k, hints->domain_attr), "FI_MR_VIRT_ADDR with FI_MR_PROV_KEY for FI_EP_MSG");
 	if (hints->fabric_attr) {
 		err |= check_name("fabric_attr.name", hints->fabric_attr->name);
 		err |= check_choice("fabric_attr.prov_version", hints->fabric_attr->prov_version,

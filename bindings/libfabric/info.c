@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fi_getinfo: one entry for each address format asked for. The entries are made piece by piece with calloc, larger than
- * needed: the core frees them piece by piece, and a newer one copies more than this header knows.
+ * fi_getinfo: one entry for each kind of endpoint and each address format asked for. The entries are made piece by
+ * piece with calloc, larger than needed: the core frees them piece by piece, and a newer one copies more than this
+ * header knows.
  */
 #include "bindings/libfabric/info.h"
 
@@ -25,7 +26,7 @@ struct ends {
 	struct rwk_address src, dest;
 };
 
-static void free_info(struct fi_info *info)
+void rwk_fi_info_free(struct fi_info *info)
 {
 	while (info) {
 		struct fi_info *next = info->next;
@@ -71,23 +72,26 @@ static struct fi_info *alloc_info(void)
 		if (info->domain_attr->name && info->fabric_attr->name)
 			return info;
 	}
-	free_info(info);
+	rwk_fi_info_free(info);
 	return NULL;
 }
 
-uint64_t rwk_fi_complete_caps(uint64_t caps)
+#define MESSAGES  ((uint64_t)(FI_MSG | FI_TAGGED))
+#define ONE_SIDED ((uint64_t)(FI_RMA | FI_ATOMIC))
+#define ACCESSES  ((uint64_t)(FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))
+
+uint64_t rwk_fi_complete_caps(const struct rwk_fi_kind *k, uint64_t caps)
 {
-	const uint64_t messages = FI_MSG | FI_TAGGED, one_sided = FI_RMA | FI_ATOMIC;
-	const uint64_t accesses = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+	uint64_t all = rwk_fi_kind_caps(k);
 
 	if (!caps)
-		return RWK_FI_CAPS;
-	if (!(caps & (messages | one_sided)))
-		caps |= messages;
-	if (caps & messages && !(caps & (FI_SEND | FI_RECV)))
+		return all;
+	if (!(caps & (MESSAGES | ONE_SIDED)))
+		caps |= MESSAGES & all;
+	if (caps & MESSAGES && !(caps & (FI_SEND | FI_RECV)))
 		caps |= FI_SEND | FI_RECV;
-	if (caps & one_sided && !(caps & accesses))
-		caps |= accesses;
+	if (caps & ONE_SIDED && !(caps & ACCESSES))
+		caps |= ACCESSES;
 	return caps | RWK_FI_DOMAIN_CAPS; /* who sits where is not the program's choice */
 }
 
@@ -96,52 +100,54 @@ static size_t or_default(size_t asked, size_t initial)
 	return asked ? asked : initial;
 }
 
-static void fill_tx(struct fi_tx_attr *tx, uint64_t caps, const struct fi_tx_attr *hint)
+static void fill_tx(const struct rwk_fi_kind *k, struct fi_tx_attr *tx, uint64_t caps, const struct fi_tx_attr *hint)
 {
-	tx->caps = (hint && hint->caps ? hint->caps : caps) & RWK_FI_TX_CAPS;
+	tx->caps = (hint && hint->caps ? hint->caps : caps) & k->tx_caps & caps;
 	tx->op_flags = hint ? hint->op_flags : 0;
-	tx->msg_order = RWK_FI_MSG_ORDER;
-	tx->inject_size = RWK_INJECT_MAX;
-	tx->size = or_default(hint ? hint->size : 0, RWK_FI_TX_SIZE);
-	tx->iov_limit = RWK_ENGINE_IOV_MAX;
-	tx->rma_iov_limit = caps & (FI_RMA | FI_ATOMIC) ? RWK_ENGINE_IOV_MAX : 0;
+	tx->msg_order = k->msg_order;
+	tx->inject_size = k->inject_size;
+	tx->size = or_default(hint ? hint->size : 0, k->tx_size);
+	tx->iov_limit = k->iov_limit;
+	tx->rma_iov_limit = caps & ONE_SIDED ? k->rma_iov_limit : 0;
 }
 
-static void fill_rx(struct fi_rx_attr *rx, uint64_t caps, const struct fi_rx_attr *hint)
+static void fill_rx(const struct rwk_fi_kind *k, struct fi_rx_attr *rx, uint64_t caps, const struct fi_rx_attr *hint)
 {
-	rx->caps = (hint && hint->caps ? hint->caps : caps) & RWK_FI_RX_CAPS;
+	rx->caps = (hint && hint->caps ? hint->caps : caps) & k->rx_caps & caps;
 	rx->op_flags = hint ? hint->op_flags : 0;
-	rx->msg_order = RWK_FI_MSG_ORDER;
-	rx->total_buffered_recv = or_default(hint ? hint->total_buffered_recv : 0, rwk_params.eager_credit);
-	rx->size = or_default(hint ? hint->size : 0, RWK_FI_RX_SIZE);
-	rx->iov_limit = RWK_ENGINE_IOV_MAX;
+	rx->msg_order = k->msg_order;
+	if (k->max_buffered)
+		rx->total_buffered_recv = or_default(hint ? hint->total_buffered_recv : 0, rwk_params.eager_credit);
+	rx->size = or_default(hint ? hint->size : 0, k->rx_size);
+	rx->iov_limit = k->iov_limit;
 }
 
-static void fill_ep(struct fi_ep_attr *ep)
+static void fill_ep(const struct rwk_fi_kind *k, struct fi_ep_attr *ep)
 {
-	ep->type = FI_EP_RDM;
-	ep->protocol = RWK_FI_PROTO;
+	ep->type = k->type;
+	ep->protocol = k->protocol;
 	ep->protocol_version = 1;
-	ep->max_msg_size = RWK_FI_MAX_MSG;
-	ep->max_order_raw_size = RWK_FI_MAX_ORDER;
-	ep->max_order_war_size = RWK_FI_MAX_ORDER;
-	ep->max_order_waw_size = RWK_FI_MAX_ORDER;
-	ep->mem_tag_format = RWK_FI_TAG_FORMAT;
+	ep->max_msg_size = k->max_msg_size;
+	ep->max_order_raw_size = k->max_order_raw;
+	ep->max_order_war_size = k->max_order_war;
+	ep->max_order_waw_size = k->max_order_waw;
+	ep->mem_tag_format = k->tag_format;
 	ep->tx_ctx_cnt = 1;
 	ep->rx_ctx_cnt = 1;
 }
 
 /*
- * No mode is needed: those that a program offers and that change what it sees are what it gets. Programs written for an
- * API before 1.5 name one of two modes instead of bits, and want theirs back.
+ * Those that the kind needs, and those that a program offers and that change what it sees. Programs written for an API
+ * before 1.5 name one of two modes instead of bits, and want theirs back.
  */
-static int granted_mr_mode(uint32_t version, const struct fi_domain_attr *hint)
+static int granted_mr_mode(
+	const struct rwk_fi_kind *k, uint32_t version, uint64_t caps, const struct fi_domain_attr *hint)
 {
 	if (hint && (hint->mr_mode == RWK_FI_MR_BASIC || hint->mr_mode == RWK_FI_MR_SCALABLE))
 		return hint->mr_mode;
 	if (FI_VERSION_LT(version, FI_VERSION(1, 5)))
-		return RWK_FI_MR_SCALABLE;
-	return hint ? hint->mr_mode & RWK_FI_MR_GRANTED : 0;
+		return k->mr_needed ? RWK_FI_MR_BASIC : RWK_FI_MR_SCALABLE;
+	return (hint ? hint->mr_mode & k->mr_granted : 0) | (caps & ONE_SIDED ? k->mr_needed : 0);
 }
 
 /*
@@ -153,8 +159,8 @@ static enum fi_progress own_progress(uint64_t asked)
 	return asked & (FI_RMA | FI_ATOMIC) ? FI_PROGRESS_AUTO : FI_PROGRESS_MANUAL;
 }
 
-static void fill_domain(
-	struct fi_domain_attr *d, uint32_t version, uint64_t asked, uint64_t caps, const struct fi_domain_attr *hint)
+static void fill_domain(const struct rwk_fi_kind *k, struct fi_domain_attr *d, uint32_t version, uint64_t asked,
+	uint64_t caps, const struct fi_domain_attr *hint)
 {
 	d->domain = hint ? hint->domain : NULL;
 	d->threading = hint && hint->threading ? hint->threading : FI_THREAD_SAFE;
@@ -162,18 +168,18 @@ static void fill_domain(
 	d->data_progress = hint && hint->data_progress ? hint->data_progress : own_progress(asked);
 	d->resource_mgmt = FI_RM_ENABLED;
 	d->av_type = hint ? hint->av_type : FI_AV_UNSPEC;
-	d->mr_mode = granted_mr_mode(version, hint);
-	d->mr_key_size = sizeof(uint64_t);
-	d->cq_data_size = RWK_FI_DATA_SIZE;
+	d->mr_mode = granted_mr_mode(k, version, caps, hint);
+	d->mr_key_size = k->key_size;
+	d->cq_data_size = k->data_size;
 	d->cq_cnt = RWK_FI_OBJECTS;
-	d->ep_cnt = RWK_FI_OBJECTS;
+	d->ep_cnt = k->ep_cnt;
 	d->tx_ctx_cnt = RWK_FI_OBJECTS;
 	d->rx_ctx_cnt = RWK_FI_OBJECTS;
 	d->max_ep_tx_ctx = 1;
 	d->max_ep_rx_ctx = 1;
 	d->cntr_cnt = RWK_FI_OBJECTS;
-	d->mr_iov_limit = RWK_ENGINE_IOV_MAX;
-	d->mr_cnt = RWK_FI_OBJECTS;
+	d->mr_iov_limit = k->mr_iov_limit;
+	d->mr_cnt = k->mr_cnt;
 	d->caps = (caps | (hint ? hint->caps : 0)) & RWK_FI_DOMAIN_CAPS;
 }
 
@@ -186,27 +192,37 @@ static int give_address(uint32_t format, const struct rwk_address *a, void **add
 	return rwk_fi_address_write(format, a, *addr);
 }
 
-static struct fi_info *make_entry(
-	uint32_t version, uint32_t format, const struct fi_info *hints, const struct ends *ends)
+/* What is not asked for by name is there as far as the mr_mode lets it. */
+static uint64_t caps_for(const struct rwk_fi_kind *k, const struct fi_info *hints)
+{
+	uint64_t caps = rwk_fi_complete_caps(k, hints ? hints->caps : 0);
+
+	return rwk_fi_reaches(k, hints ? hints->domain_attr : NULL) ? caps : caps & ~(ONE_SIDED | ACCESSES);
+}
+
+static struct fi_info *make_entry(const struct rwk_fi_kind *k, uint32_t version, uint32_t format,
+	const struct fi_info *hints, const struct ends *ends)
 {
 	struct fi_info *info = alloc_info();
-	uint64_t caps = rwk_fi_complete_caps(hints ? hints->caps : 0);
+	uint64_t caps = caps_for(k, hints);
 
 	if (!info)
 		return NULL;
 	info->caps = caps;
+	info->mode = hints && caps & FI_RMA ? hints->mode & k->mode : 0;
 	info->addr_format = format;
 	info->handle = hints ? hints->handle : NULL;
-	fill_tx(info->tx_attr, caps, hints ? hints->tx_attr : NULL);
-	fill_rx(info->rx_attr, caps, hints ? hints->rx_attr : NULL);
-	fill_ep(info->ep_attr);
-	fill_domain(info->domain_attr, version, hints ? hints->caps : 0, caps, hints ? hints->domain_attr : NULL);
+	fill_tx(k, info->tx_attr, caps, hints ? hints->tx_attr : NULL);
+	fill_rx(k, info->rx_attr, caps, hints ? hints->rx_attr : NULL);
+	info->rx_attr->mode = info->mode;
+	fill_ep(k, info->ep_attr);
+	fill_domain(k, info->domain_attr, version, hints ? hints->caps : 0, caps, hints ? hints->domain_attr : NULL);
 	info->fabric_attr->fabric = hints && hints->fabric_attr ? hints->fabric_attr->fabric : NULL;
 	info->fabric_attr->prov_version = rwk_fi_provider.version;
 	info->fabric_attr->api_version = version;
 	if (give_address(format, &ends->src, &info->src_addr, &info->src_addrlen) ||
 		(ends->has_dest && give_address(format, &ends->dest, &info->dest_addr, &info->dest_addrlen))) {
-		free_info(info);
+		rwk_fi_info_free(info);
 		return NULL;
 	}
 	return info;
@@ -284,36 +300,80 @@ static bool suits(uint32_t format, uint32_t asked, const struct ends *ends)
 	return (asked == FI_FORMAT_UNSPEC || asked == format) && (format != FI_SOCKADDR_IN || is_ip4(ends));
 }
 
+/*
+ * libfabric's own flag of a call by one of its layers, which makes of FI_EP_MSG what it has not: ofi_rxm would be
+ * listed in front of our own FI_EP_RDM.
+ */
+#define FOR_A_LAYER (1ull << 59)
+
+static bool wants_kind(const struct rwk_fi_kind *k, uint64_t flags, const struct fi_info *hints)
+{
+	if (k == &rwk_fi_msg && flags & FOR_A_LAYER)
+		return false;
+	return !hints || !rwk_fi_check_hints(k, hints);
+}
+
+/* Appends the entries of a kind, one for each format that suits. Returns the new end of the list; NULL: no memory. */
+static struct fi_info **add_entries(struct fi_info **tail, const struct rwk_fi_kind *k, uint32_t version,
+	const uint32_t formats[3], const struct fi_info *hints, const struct ends *ends)
+{
+	uint32_t asked = hints ? hints->addr_format : FI_FORMAT_UNSPEC;
+
+	for (int i = 0; i < 3; i++) {
+		if (!suits(formats[i], asked, ends) || (formats[i] == RWK_FI_ADDR_FORMAT && !k->native))
+			continue;
+		*tail = make_entry(k, version, formats[i], hints, ends);
+		if (!*tail)
+			return NULL;
+		tail = &(*tail)->next;
+	}
+	return tail;
+}
+
 int rwk_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 	struct fi_info **info)
 {
 	/* Who names a node or a service speaks in socket addresses, and gets these first. */
 	static const uint32_t orders[2][3] = {{RWK_FI_ADDR_FORMAT, FI_SOCKADDR_IN, FI_SOCKADDR_IN6},
 		{FI_SOCKADDR_IN, FI_SOCKADDR_IN6, RWK_FI_ADDR_FORMAT}};
-	const uint32_t *formats = orders[node || service];
-	uint32_t asked = hints ? hints->addr_format : FI_FORMAT_UNSPEC;
+	static const struct rwk_fi_kind *const kinds[] = {&rwk_fi_rdm, &rwk_fi_msg};
 	struct fi_info *list = NULL, **tail = &list;
 	struct ends ends = {0};
-	int err = hints ? rwk_fi_check_hints(hints) : 0;
+	int err = hints ? check_objects(hints) : 0;
 
-	if (!err && hints)
-		err = check_objects(hints);
 	if (!err)
 		err = find_ends(node, service, flags, hints, &ends);
 	if (err)
 		return err;
-	for (int i = 0; i < 3; i++) {
-		if (!suits(formats[i], asked, &ends))
-			continue;
-		*tail = make_entry(version, formats[i], hints, &ends);
-		if (!*tail) {
-			free_info(list);
-			return -FI_ENOMEM;
-		}
-		tail = &(*tail)->next;
+	for (int i = 0; i < 2 && tail; i++) {
+		if (wants_kind(kinds[i], flags, hints))
+			tail = add_entries(tail, kinds[i], version, orders[node || service], hints, &ends);
+	}
+	if (!tail) {
+		rwk_fi_info_free(list);
+		return -FI_ENOMEM;
 	}
 	if (!list)
 		return -FI_ENODATA;
 	*info = list;
 	return 0;
+}
+
+struct fi_info *rwk_fi_info_again(
+	uint32_t version, const struct fi_info *like, const struct rwk_address *src, const struct rwk_address *dest)
+{
+	struct ends ends = {.has_src = true, .has_dest = dest, .src = *src};
+	struct fi_info *info;
+
+	if (dest)
+		ends.dest = *dest;
+	info = make_entry(&rwk_fi_msg, version, like->addr_format, like, &ends);
+	if (!info)
+		return NULL;
+	info->handle = NULL;
+	info->fabric_attr->prov_name = strdup(RWK_FI_NAME); /* as the core does in fi_getinfo */
+	if (info->fabric_attr->prov_name)
+		return info;
+	rwk_fi_info_free(info);
+	return NULL;
 }

@@ -9,41 +9,66 @@
 
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
+#include <stdbool.h>
 
-#define RWK_FI_DOMAIN_CAPS (FI_LOCAL_COMM | FI_REMOTE_COMM)
-#define RWK_FI_TX_CAPS \
-	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE | FI_FENCE)
-#define RWK_FI_RX_CAPS \
-	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT | \
-		FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV)
-#define RWK_FI_CAPS (RWK_FI_TX_CAPS | RWK_FI_RX_CAPS | RWK_FI_DOMAIN_CAPS)
-
-#define RWK_FI_TX_OP_FLAGS \
-	(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | \
-		FI_MATCH_COMPLETE)
-#define RWK_FI_RX_OP_FLAGS (FI_COMPLETION | FI_MULTI_RECV)
-
-/* What rma.h promises of reads and writes among themselves, up to RWK_FI_MAX_ORDER; nothing of sends towards them. */
-#define RWK_FI_MSG_ORDER \
-	(FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_RMA_RAR | \
-		FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | \
-		FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
-#define RWK_FI_MAX_ORDER  1024 /* bytes; the least from which on they may go directly (rwk_channel.direct_min) */
-#define RWK_FI_MAX_MSG    (SIZE_MAX / 2)
-#define RWK_FI_TAG_FORMAT 0xaaaaaaaaaaaaaaaaULL /* "generic": all 64 bits can be matched and ignored */
-#define RWK_FI_PROTO      (0x80000000u | 0x52574bu)
-
-#define RWK_FI_TX_SIZE     1024 /* sends under way at an endpoint, unless asked otherwise */
-#define RWK_FI_TX_SIZE_MAX 65536
-#define RWK_FI_RX_SIZE     8192 /* a promise only: the number of receives posted is not limited */
-#define RWK_FI_RX_SIZE_MAX ((size_t)1 << 20)
+#define RWK_FI_DOMAIN_CAPS ((uint64_t)(FI_LOCAL_COMM | FI_REMOTE_COMM))
+#define RWK_FI_MAX_ORDER   1024 /* bytes; the least from which on they may go directly (rwk_channel.direct_min) */
+#define RWK_FI_MAX_MSG     (SIZE_MAX / 2)
+#define RWK_FI_TAG_FORMAT  0xaaaaaaaaaaaaaaaaULL /* "generic": all 64 bits can be matched and ignored */
+#define RWK_FI_PROTO       (0x80000000u | 0x52574bu)
 #define RWK_FI_OBJECTS     65536 /* endpoints, queues, counters of a domain; memory is the real limit */
-#define RWK_FI_DATA_SIZE   8     /* bytes of remote CQ data */
+
+/** What a kind of endpoint has. */
+struct rwk_fi_kind {
+	enum fi_ep_type type;
+	const char *name;
+	uint64_t tx_caps, rx_caps;
+	uint64_t tx_op_flags, rx_op_flags;
+	uint64_t msg_order;
+	uint64_t mode;  /* of the program, without which less works: what it has of it */
+	int mr_needed;  /* bits of mr_mode without which no peer can reach memory */
+	int mr_granted; /* bits that are given to who asks */
+	uint32_t protocol;
+	size_t inject_size; /* bytes */
+	size_t iov_limit, rma_iov_limit, mr_iov_limit;
+	size_t tx_size, tx_size_max; /* operations under way, unless asked otherwise; and if asked */
+	size_t rx_size, rx_size_max; /* receives posted */
+	size_t max_buffered;         /* bytes that total_buffered_recv may ask for */
+	size_t max_msg_size;
+	size_t max_order_raw, max_order_war, max_order_waw;
+	uint64_t tag_format;
+	size_t data_size, key_size; /* bytes of remote CQ data, of a key */
+	size_t ep_cnt, mr_cnt;
+	bool native; /* addresses of ropewalk's own format, beside the two of sockets */
+};
+
+/** FI_EP_RDM and FI_EP_MSG. */
+extern const struct rwk_fi_kind rwk_fi_rdm, rwk_fi_msg;
+
+static inline uint64_t rwk_fi_kind_caps(const struct rwk_fi_kind *k)
+{
+	return k->tx_caps | k->rx_caps | RWK_FI_DOMAIN_CAPS;
+}
 
 /** Capabilities completed: none are all, and what is not restricted to a direction has both. */
-uint64_t rwk_fi_complete_caps(uint64_t caps);
+uint64_t rwk_fi_complete_caps(const struct rwk_fi_kind *k, uint64_t caps);
 
-/** Whether what we have covers the hints: 0, or -FI_ENODATA with each mismatch logged at info level. */
-int rwk_fi_check_hints(const struct fi_info *hints);
+/** Whether what the kind has covers the hints: 0, or -FI_ENODATA with each mismatch logged at info level. */
+int rwk_fi_check_hints(const struct rwk_fi_kind *k, const struct fi_info *hints);
+
+/** Whether peers can reach registered memory in the mr_mode that is asked for (0, NULL: it is not said). */
+bool rwk_fi_reaches(const struct rwk_fi_kind *k, const struct fi_domain_attr *d);
+
+struct rwk_address;
+
+/**
+ * An info like that one, an endpoint's of FI_EP_MSG, between those two ends (`dest` NULL: from there to anyone), for a
+ * program of that API version. NULL: no memory, or an end has no form in the info's address format. To be freed with
+ * rwk_fi_info_free, or by the program.
+ */
+struct fi_info *rwk_fi_info_again(
+	uint32_t version, const struct fi_info *like, const struct rwk_address *src, const struct rwk_address *dest);
+/** NULL: nothing. */
+void rwk_fi_info_free(struct fi_info *info);
 
 #endif

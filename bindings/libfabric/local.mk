@@ -10,6 +10,7 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/completion.c \
 	bindings/libfabric/cq.c bindings/libfabric/cq.h \
 	bindings/libfabric/deadline.h \
+	bindings/libfabric/device.c bindings/libfabric/device.h \
 	bindings/libfabric/disabled.c \
 	bindings/libfabric/domain.c bindings/libfabric/domain.h \
 	bindings/libfabric/ep.c bindings/libfabric/ep.h \
@@ -17,10 +18,22 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/fabric.c bindings/libfabric/fabric.h \
 	bindings/libfabric/hints.c \
 	bindings/libfabric/info.c bindings/libfabric/info.h \
+	bindings/libfabric/kind.c \
 	bindings/libfabric/message.c \
 	bindings/libfabric/legacy.h \
 	bindings/libfabric/lock.h \
 	bindings/libfabric/mr.c bindings/libfabric/mr.h \
+	bindings/libfabric/msg.h \
+	bindings/libfabric/msg_atomic.c \
+	bindings/libfabric/msg_cm.c \
+	bindings/libfabric/msg_complete.c \
+	bindings/libfabric/msg_domain.c bindings/libfabric/msg_domain.h \
+	bindings/libfabric/msg_ep.c \
+	bindings/libfabric/msg_event.c \
+	bindings/libfabric/msg_message.c \
+	bindings/libfabric/msg_passive.c \
+	bindings/libfabric/msg_post.c \
+	bindings/libfabric/msg_rma.c \
 	bindings/libfabric/name.c \
 	bindings/libfabric/progress.c bindings/libfabric/progress.h \
 	bindings/libfabric/provider.c bindings/libfabric/provider.h \

@@ -5,6 +5,7 @@
 #include "bindings/libfabric/cntr.h"
 #include "bindings/libfabric/ep.h"
 #include "bindings/libfabric/legacy.h"
+#include "bindings/libfabric/msg_domain.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@ struct rwk_fi_mr {
 	struct fid_mr fid;
 	struct rwk_fi_domain *domain;
 	struct rwk_region *region; /* NULL: disabled, or no peer may reach it */
+	struct rwk_mr *mr;         /* the same in a domain of connected endpoints */
 	struct rwk_fi_ep *ep;      /* with FI_MR_ENDPOINT: the one it is reached through */
 	struct rwk_fi_cntr *cntr[COUNTED];
 	struct rwk_list link; /* rwk_fi_domain.counted, with a counter */
@@ -82,6 +84,8 @@ static int add_region(struct rwk_fi_mr *mr)
 
 	if (!(mr->access & REMOTE_ACCESS))
 		return 0;
+	if (mr->domain->device)
+		return rwk_fi_msg_mr_add(mr->domain, &mr->iov[0], mr->access, &mr->mr, &mr->fid.key);
 	err = rwk_region_add(mr->domain->regions, &attr, &mr->region);
 	if (err == -ENOKEY) {
 		rwk_warn("fi_mr_reg: the key %#llx is in use", (unsigned long long)mr->wanted_key);
@@ -175,6 +179,10 @@ static int bind_cntr(struct rwk_fi_mr *mr, struct rwk_fi_cntr *cntr, uint64_t fl
 
 	if (!flags || flags & ~REMOTE_ACCESS)
 		return -FI_EBADFLAGS;
+	if (mr->domain->device) {
+		rwk_warn("fi_mr_bind: what peers do to the memory of connected endpoints is not counted");
+		return -FI_EOPNOTSUPP;
+	}
 	if ((flags & FI_REMOTE_READ && mr->cntr[READS]) || (flags & FI_REMOTE_WRITE && mr->cntr[WRITES]) ||
 		cntr->domain != mr->domain) {
 		rwk_warn("fi_mr_bind: %s", cntr->domain != mr->domain ? "the counter is another domain's"
@@ -280,6 +288,8 @@ static int mr_close(struct fid *fid)
 	rwk_fi_lock(domain->lock);
 	if (mr->region)
 		rwk_region_remove(domain->regions, mr->region);
+	if (mr->mr)
+		rwk_fi_msg_mr_remove(mr->mr);
 	for (int k = 0; k < COUNTED; k++) {
 		if (mr->cntr[k])
 			detach_counter(mr, k);
@@ -303,8 +313,10 @@ static const struct fi_ops fid_ops = {
 	.ops_set = rwk_fi_no_ops_set,
 };
 
-static int check_request(const struct fi_mr_attr *attr, uint64_t flags)
+static int check_request(const struct rwk_fi_domain *domain, const struct fi_mr_attr *attr, uint64_t flags)
 {
+	size_t most = domain->device ? 1 : RWK_ENGINE_IOV_MAX;
+
 	if (flags & ~(uint64_t)FI_RMA_EVENT) {
 		rwk_info("fi_mr_reg: flags %#llx; there is FI_RMA_EVENT", (unsigned long long)flags);
 		return -FI_EBADFLAGS;
@@ -315,9 +327,9 @@ static int check_request(const struct fi_mr_attr *attr, uint64_t flags)
 			(unsigned long long)attr->access);
 		return -FI_EINVAL;
 	}
-	if (attr->offset || !attr->iov_count || attr->iov_count > RWK_ENGINE_IOV_MAX) {
-		rwk_warn("fi_mr_reg: offset %llu, %zu pieces; there is offset 0 and 1 to %d pieces",
-			(unsigned long long)attr->offset, attr->iov_count, RWK_ENGINE_IOV_MAX);
+	if (attr->offset || !attr->iov_count || attr->iov_count > most) {
+		rwk_warn("fi_mr_reg: offset %llu, %zu pieces; there is offset 0 and 1 to %zu pieces",
+			(unsigned long long)attr->offset, attr->iov_count, most);
 		return -FI_EINVAL;
 	}
 	return 0;
@@ -329,7 +341,7 @@ static int regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flag
 	struct rwk_fi_domain *domain = rwk_container_of(fid, struct rwk_fi_domain, fid.fid);
 	bool later = domain->mr_mode & FI_MR_ENDPOINT || (domain->mr_mode & FI_MR_RMA_EVENT && flags & FI_RMA_EVENT);
 	struct rwk_fi_mr *mr;
-	int err = check_request(attr, flags);
+	int err = check_request(domain, attr, flags);
 
 	if (err)
 		return err;

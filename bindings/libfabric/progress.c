@@ -62,12 +62,8 @@ rwk_noinline void rwk_fi_lock_rouse(struct rwk_fi_mutex *lock)
 /* Drives the engines once and arms them after enough empty polls: true, if it is time to sleep. Under the lock. */
 static bool turn(struct rwk_fi_progress *p, unsigned *empty)
 {
-	int n = 0;
-
 	p->lock->asleep = NULL;
-	for (unsigned i = 0; i < p->engines->count; i++)
-		n += rwk_engine_progress(p->engines->engines[i]);
-	*empty = n ? 0 : *empty + 1;
+	*empty = rwk_fi_wait_progress(p->engines) ? 0 : *empty + 1;
 	if (*empty < POLLS_BEFORE_SLEEP || rwk_fi_wait_arm(p->engines))
 		return false;
 	p->lock->asleep = p->engines;

@@ -6,11 +6,15 @@
  * -FI_EBUSY):
  *
  *   fabric <- domain <- av, cq, cntr, mr, ep        ep holds the av, cqs, cntrs and eq that it is bound to
- *   fabric <- eq                                    mr holds the cntrs, and the ep, that it is bound to
- *                                                   domain holds the eq that it is bound to
+ *   fabric <- eq, passive ep                        mr holds the cntrs, and the ep, that it is bound to
+ *                                                   domain and passive ep hold the eq that they are bound to
  *
- * Threads: a domain opened with FI_THREAD_DOMAIN and manual progress has no lock, its user serialises all calls on it.
- * In every other case one lock a domain (lock.h) covers its endpoints, queues, counters, address vectors and regions.
+ * Two kinds of endpoints: FI_EP_RDM (ep.h) is an engine, FI_EP_MSG (msg.h) a qp of the fabric's adapter (device.h). A
+ * domain has endpoints of one kind; all else is the same objects for both.
+ *
+ * Threads: a domain of FI_EP_RDM opened with FI_THREAD_DOMAIN and manual progress has no lock, its user serialises all
+ * calls on it. In every other case one lock a domain (lock.h), with FI_EP_MSG one a fabric, covers its endpoints,
+ * queues, counters, address vectors and regions.
  *
  * libfabric's structures have grown over time. A hint comes in the running library's layout, an application's structure
  * in that of fabric->api_version; no member younger than API 1.5 is touched without a look at the version. What we hand

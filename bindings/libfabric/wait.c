@@ -2,6 +2,7 @@
 #include "bindings/libfabric/wait.h"
 
 #include "base/log.h"
+#include "bindings/libfabric/device.h"
 #include "bindings/libfabric/provider.h"
 
 #include <errno.h>
@@ -26,6 +27,7 @@ int rwk_fi_wait_open(struct rwk_fi_wait *w, enum fi_wait_obj wanted, const char 
 	int err;
 
 	*w = (struct rwk_fi_wait){.object = FI_WAIT_NONE, .epoll_fd = -1, .event_fd = -1};
+	rwk_list_init(&w->of_device);
 	if (wanted == FI_WAIT_NONE)
 		return 0;
 	if (wanted == FI_WAIT_YIELD) {
@@ -117,6 +119,28 @@ void rwk_fi_wait_detach(struct rwk_fi_wait *w, struct rwk_engine *e)
 	w->uses[i] = w->uses[w->count];
 }
 
+int rwk_fi_wait_join(struct rwk_fi_wait *w, struct rwk_fi_device *device)
+{
+	int err = 0;
+
+	if (w->object == FI_WAIT_FD) {
+		err = watch(w, device->cq_fd);
+		if (!err)
+			err = watch(w, rwk_event_channel_fd(device->channel));
+	}
+	if (err)
+		return err;
+	w->device = device;
+	rwk_list_append(&device->waits, &w->of_device);
+	return 0;
+}
+
+void rwk_fi_wait_part(struct rwk_fi_wait *w)
+{
+	rwk_list_remove(&w->of_device);
+	w->device = NULL;
+}
+
 void rwk_fi_wait_ring(struct rwk_fi_wait *w)
 {
 	const uint64_t one = 1;
@@ -144,6 +168,8 @@ int rwk_fi_wait_arm(struct rwk_fi_wait *w)
 		if (rwk_engine_arm(w->engines[i]))
 			return -FI_EAGAIN;
 	}
+	if (w->device && rwk_fi_device_arm(w->device))
+		return -FI_EAGAIN;
 	w->armed = true;
 	if (w->done)
 		w->done->limit = w->done->tail;

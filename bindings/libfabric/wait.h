@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What a completion queue and a counter have in common: the engines whose completions come to it, which it must drive,
- * and how to sleep until one of them has something.
+ * and how to sleep until one of them has something. In a domain of connected endpoints they have no engine, but the
+ * device (device.h).
  *
  * Sleeping: the epoll descriptor (the one FI_GETWAIT gives away) holds each engine's wait_fd and an eventfd of our own.
  * Arm the engines, set `armed`, and sleep; what arrives from a peer wakes through the engine, what another thread's
@@ -12,12 +13,15 @@
 #define RWK_FI_WAIT_H
 
 #include "base/compiler.h"
+#include "base/list.h"
 #include "bindings/libfabric/deadline.h"
 #include "bindings/libfabric/lock.h"
 #include "engine/engine.h"
 
 #include <rdma/fi_eq.h>
 #include <stdbool.h>
+
+struct rwk_fi_device;
 
 struct rwk_fi_wait {
 	struct rwk_engine **engines; /* each once */
@@ -28,6 +32,8 @@ struct rwk_fi_wait {
 	bool signaled;           /* the next wait ends at once */
 	enum fi_wait_obj object; /* FI_WAIT_NONE, FI_WAIT_FD or FI_WAIT_YIELD */
 	int epoll_fd, event_fd;  /* -1 without FI_WAIT_FD */
+	struct rwk_fi_device *device; /* NULL: engines */
+	struct rwk_list of_device;    /* its waits */
 };
 
 /**
@@ -42,11 +48,24 @@ int rwk_fi_wait_attach(struct rwk_fi_wait *w, struct rwk_engine *e);
 /** The reverse. */
 void rwk_fi_wait_detach(struct rwk_fi_wait *w, struct rwk_engine *e);
 
-/** Drives every engine once. */
-static inline void rwk_fi_wait_progress(struct rwk_fi_wait *w)
+/** From now on it drives the device: 0, or the errno of epoll. Under the device's lock, as the reverse. */
+int rwk_fi_wait_join(struct rwk_fi_wait *w, struct rwk_fi_device *device);
+/** The reverse, if it does. */
+void rwk_fi_wait_part(struct rwk_fi_wait *w);
+
+/** In device.c. */
+int rwk_fi_device_progress(struct rwk_fi_device *device);
+
+/** Drives every engine once, or the device: how much there was. */
+static inline int rwk_fi_wait_progress(struct rwk_fi_wait *w)
 {
+	int n = 0;
+
 	for (unsigned i = 0; i < w->count; i++)
-		rwk_engine_progress(w->engines[i]);
+		n += rwk_engine_progress(w->engines[i]);
+	if (rwk_unlikely(w->device != NULL))
+		n += rwk_fi_device_progress(w->device);
+	return n;
 }
 
 /** Makes the descriptor readable until the next arm. */

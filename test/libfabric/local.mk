@@ -112,6 +112,36 @@ test_libfabric_test_mr_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_mr_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_mr
 
+FI_MSG = test/libfabric/fi_msg.c test/libfabric/fi_msg.h $(FI_TEST_COMMON)
+
+check_PROGRAMS += test/libfabric/test_msg_connect
+test_libfabric_test_msg_connect_SOURCES = test/libfabric/test_msg_connect.c $(FI_MSG)
+test_libfabric_test_msg_connect_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_msg_connect_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_msg_connect_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_msg_connect
+
+check_PROGRAMS += test/libfabric/test_msg_transfer
+test_libfabric_test_msg_transfer_SOURCES = test/libfabric/test_msg_transfer.c $(FI_MSG)
+test_libfabric_test_msg_transfer_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_msg_transfer_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_msg_transfer_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_msg_transfer
+
+check_PROGRAMS += test/libfabric/test_msg_rma
+test_libfabric_test_msg_rma_SOURCES = test/libfabric/test_msg_rma.c $(FI_MSG)
+test_libfabric_test_msg_rma_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_msg_rma_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_msg_rma_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_msg_rma
+
+check_PROGRAMS += test/libfabric/test_msg_death
+test_libfabric_test_msg_death_SOURCES = test/libfabric/test_msg_death.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h $(FI_MSG)
+test_libfabric_test_msg_death_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_msg_death_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_msg_death_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_msg_death
+
 EXTRA_DIST += test/libfabric/pingpong.sh
 TESTS += test/libfabric/pingpong.sh
 

@@ -90,7 +90,26 @@ static void parameters_listed(void **state)
 	assert_true(ours >= 10);
 }
 
-/* Without hints there is an entry for each address format, and no utility provider on top. */
+/* The entries of FI_EP_MSG that follow: for sockets' addresses, with no more than works. */
+static void check_connected(const struct fi_info *at)
+{
+	static const uint32_t formats[] = {FI_SOCKADDR_IN, FI_SOCKADDR_IN6};
+
+	for (int i = 0; i < 2; i++, at = at->next) {
+		assert_string_equal(at->fabric_attr->prov_name, "ropewalk");
+		assert_int_equal(at->ep_attr->type, FI_EP_MSG);
+		assert_int_equal(at->addr_format, formats[i]);
+		assert_int_equal(at->mode, 0);
+		assert_false((at->tx_attr->caps | at->rx_attr->caps) & ~at->caps);
+		assert_int_equal(at->domain_attr->mr_mode, FI_MR_VIRT_ADDR | FI_MR_PROV_KEY);
+		assert_int_equal(at->domain_attr->cq_data_size, 4);
+		assert_int_equal(at->caps & ONE_SIDED, ONE_SIDED);
+		assert_false(at->caps & (FI_TAGGED | FI_MULTI_RECV | FI_SOURCE | FI_RMA_EVENT));
+	}
+	assert_null(at);
+}
+
+/* Without hints there is an entry for each address format, those of FI_EP_RDM first, and no utility provider on top. */
 static void no_hints(void **state)
 {
 	static const uint32_t formats[] = {NATIVE, FI_SOCKADDR_IN, FI_SOCKADDR_IN6};
@@ -101,12 +120,14 @@ static void no_hints(void **state)
 	hints->fabric_attr->prov_name = strdup("ropewalk");
 	assert_int_equal(t_getinfo(hints, &info), 0);
 	at = info;
-	assert_int_equal(count_infos(info), 3);
+	assert_int_equal(count_infos(info), 5);
 	for (int i = 0; i < 3; i++, at = at->next) {
+		assert_int_equal(at->ep_attr->type, FI_EP_RDM);
 		assert_int_equal(at->addr_format, formats[i]);
 		assert_int_equal(at->src_addrlen, lengths[i]);
 	}
-	for (struct fi_info *i = info; i; i = i->next) {
+	check_connected(at);
+	for (struct fi_info *i = info; i != at; i = i->next) {
 		assert_string_equal(i->fabric_attr->prov_name, "ropewalk");
 		assert_int_equal(i->mode, 0);
 		assert_false((i->tx_attr->caps | i->rx_attr->caps) & ~i->caps);
@@ -120,6 +141,32 @@ static void no_hints(void **state)
 		assert_false(i->caps & FI_HMEM);
 	}
 	fi_freeinfo(info);
+	fi_freeinfo(hints);
+}
+
+/* libfabric's layer that makes FI_EP_RDM of FI_EP_MSG has nothing of ours: no provider but ropewalk itself is there. */
+static void no_layer(void **state)
+{
+	struct fi_info *hints = t_hints(), *info;
+
+	(void)state;
+	free(hints->fabric_attr->prov_name);
+	hints->fabric_attr->prov_name = NULL;
+	for (int type = 0; type < 2; type++) {
+		bool found = false;
+
+		hints->ep_attr->type = type ? FI_EP_UNSPEC : FI_EP_RDM;
+		assert_int_equal(t_getinfo(hints, &info), 0);
+		for (struct fi_info *i = info; i; i = i->next) {
+			found |= !strcmp(i->fabric_attr->prov_name, "ropewalk");
+			assert_null(strstr(i->fabric_attr->prov_name, "ropewalk;"));
+		}
+		assert_true(found);
+		fi_freeinfo(info);
+	}
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->fabric_attr->prov_name = strdup("ropewalk;ofi_rxm");
+	assert_int_equal(t_getinfo(hints, &info), -FI_ENODATA);
 	fi_freeinfo(hints);
 }
 
@@ -148,6 +195,10 @@ static void open_mpi(void **state)
 
 /* Bits of mr_mode that are left as they are; the others are not needed. */
 #define MR_MODES (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_RMA_EVENT)
+
+/* Of those, what FI_EP_MSG leaves, and what it needs for its peers to reach memory. */
+#define MSG_NEEDED (FI_MR_VIRT_ADDR | FI_MR_PROV_KEY)
+#define MSG_MODES  (MSG_NEEDED | FI_MR_ALLOCATED)
 
 /* One change to the hints each, and whether there is anything for it. */
 struct hint_case {
@@ -225,7 +276,7 @@ static const struct hint_case hint_cases[] = {
 	{"FI_MSG", msg_only, true},
 	{"sends alone", send_only, true},
 	{"multi-receive with source", multi_recv, true},
-	{"FI_EP_MSG", ep_msg, false},
+	{"FI_EP_MSG", ep_msg, true},
 	{"FI_EP_DGRAM", ep_dgram, false},
 	{"any endpoint", ep_any, true},
 	{"two contexts", two_contexts, false},
@@ -260,28 +311,135 @@ static const struct hint_case hint_cases[] = {
 	{"an old mr_mode and a bit", mr_mixed, false},
 };
 
-static void hint_table(void **state)
+/* An entry has what was asked for; mr_mode has bits beyond that only where no peer could reach memory without. */
+static void check_entry(const struct fi_info *hints, const struct fi_info *one)
 {
-	(void)state;
-	for (size_t i = 0; i < sizeof(hint_cases) / sizeof(hint_cases[0]); i++) {
-		const struct hint_case *c = &hint_cases[i];
+	bool connected = one->ep_attr->type == FI_EP_MSG;
+	int asked = hints->domain_attr->mr_mode & (connected ? MSG_MODES : MR_MODES);
+	int needed = connected && one->caps & (FI_RMA | FI_ATOMIC) ? MSG_NEEDED : 0;
+
+	assert_int_equal(one->caps & hints->caps, hints->caps);
+	assert_int_equal(one->domain_attr->mr_mode, asked | needed);
+	if (hints->ep_attr->type != FI_EP_UNSPEC)
+		assert_int_equal(one->ep_attr->type, hints->ep_attr->type);
+	if (hints->domain_attr->threading)
+		assert_int_equal(one->domain_attr->threading, hints->domain_attr->threading);
+}
+
+static void check_hints(const struct hint_case *cases, size_t count, enum fi_ep_type type)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct hint_case *c = &cases[i];
 		struct fi_info *hints = t_hints(), *info;
 		int err;
 
+		hints->ep_attr->type = type;
 		c->set(hints);
 		err = t_getinfo(hints, &info);
 		if (err != (c->good ? 0 : -FI_ENODATA))
 			fail_msg("%s: fi_getinfo says %d", c->what, err);
-		for (struct fi_info *one = info; one; one = one->next) {
-			assert_int_equal(one->caps & hints->caps, hints->caps);
-			assert_int_equal(one->domain_attr->mr_mode, hints->domain_attr->mr_mode & MR_MODES);
-			if (hints->domain_attr->threading)
-				assert_int_equal(one->domain_attr->threading, hints->domain_attr->threading);
-		}
+		for (struct fi_info *one = info; one; one = one->next)
+			check_entry(hints, one);
 		if (info)
 			fi_freeinfo(info);
 		fi_freeinfo(hints);
 	}
+}
+
+static void hint_table(void **state)
+{
+	(void)state;
+	check_hints(hint_cases, sizeof(hint_cases) / sizeof(hint_cases[0]), FI_EP_RDM);
+}
+
+/* The same for FI_EP_MSG. */
+static void tagged(struct fi_info *h) { h->caps = FI_TAGGED; }
+static void directed(struct fi_info *h) { h->caps = FI_MSG | FI_DIRECTED_RECV; }
+static void ranges_1(struct fi_info *h) { h->tx_attr->rma_iov_limit = 1; }
+static void ranges_2(struct fi_info *h) { h->tx_attr->rma_iov_limit = 2; }
+static void war(struct fi_info *h) { h->tx_attr->msg_order = FI_ORDER_WAR; }
+static void order_2g(struct fi_info *h) { h->ep_attr->max_order_waw_size = (size_t)1 << 31; }
+static void messages_2g(struct fi_info *h) { h->ep_attr->max_msg_size = (size_t)1 << 31; }
+static void tx_8192(struct fi_info *h) { h->tx_attr->size = 8192; }
+static void tx_8193(struct fi_info *h) { h->tx_attr->size = 8193; }
+static void data_4(struct fi_info *h) { h->domain_attr->cq_data_size = 4; }
+static void buffered(struct fi_info *h) { h->rx_attr->total_buffered_recv = 1; }
+static void one_sided_with(struct fi_info *h, int mr_mode)
+{
+	h->caps = FI_MSG | FI_RMA;
+	h->domain_attr->mr_mode = mr_mode;
+}
+static void rma_unsaid(struct fi_info *h) { one_sided_with(h, 0); }
+static void rma_bits(struct fi_info *h) { one_sided_with(h, FI_MR_LOCAL | MSG_NEEDED); }
+static void rma_no_key(struct fi_info *h) { one_sided_with(h, FI_MR_LOCAL | FI_MR_VIRT_ADDR); }
+static void rma_scalable(struct fi_info *h) { one_sided_with(h, T_MR_SCALABLE); }
+static void local_bit(struct fi_info *h) { h->domain_attr->mr_mode = FI_MR_LOCAL; }
+
+static const struct hint_case msg_cases[] = {
+	{"messages", msg_only, true},
+	{"tags", tagged, false},
+	{"directed receives", directed, false},
+	{"multi-receive with source", multi_recv, false},
+	{"RMA, nothing said of mr_mode", rma_unsaid, true},
+	{"RMA, with what it needs", rma_bits, true},
+	{"RMA, with less", rma_no_key, false},
+	{"RMA, with the keys of a scalable mr_mode", rma_scalable, false},
+	{"whatever goes without mr_mode's bits", local_bit, true},
+	{"atomics", atomics, true},
+	{"events of RMA", rma_event, false},
+	{"one range", ranges_1, true},
+	{"two ranges", ranges_2, false},
+	{"sends after writes in order", send_order, true},
+	{"writes after reads in order", war, false},
+	{"2 GiB in order", order_2g, true},
+	{"messages of 2 GiB", messages_2g, true},
+	{"messages of 1 TiB", big_messages, false},
+	{"a shared context", shared_context, false},
+	{"inject 256", inject_256, true},
+	{"inject 257", inject_257, false},
+	{"8 pieces", iov_8, true},
+	{"9 pieces", iov_9, false},
+	{"8192 sends", tx_8192, true},
+	{"8193 sends", tx_8193, false},
+	{"delivery complete", delivery, true},
+	{"automatic data progress", auto_data, true},
+	{"4 bytes of data", data_4, true},
+	{"8 bytes of data", data_8, false},
+	{"buffered receives", buffered, false},
+	{"FI_SOCKADDR", sockaddr, true},
+	{"FI_SOCKADDR_IN6", sockaddr_in6, true},
+	{"native addresses", native, false},
+};
+
+static void msg_hint_table(void **state)
+{
+	(void)state;
+	check_hints(msg_cases, sizeof(msg_cases) / sizeof(msg_cases[0]), FI_EP_MSG);
+}
+
+/* Without the bits of mr_mode that reaching memory needs there are messages alone; a mode is given to who has it. */
+static void msg_modes(void **state)
+{
+	struct fi_info *hints = t_hints(), *info;
+
+	(void)state;
+	hints->ep_attr->type = FI_EP_MSG;
+	local_bit(hints);
+	hints->mode = FI_RX_CQ_DATA | FI_CONTEXT;
+	assert_int_equal(t_getinfo(hints, &info), 0);
+	assert_int_equal(info->caps, FI_MSG | FI_SEND | FI_RECV | FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM);
+	assert_int_equal(info->mode, 0);
+	fi_freeinfo(info);
+	rma_bits(hints);
+	assert_int_equal(t_getinfo(hints, &info), 0);
+	assert_int_equal(info->mode, FI_RX_CQ_DATA);
+	assert_int_equal(info->rx_attr->mode, FI_RX_CQ_DATA);
+	fi_freeinfo(info);
+	hints->domain_attr->mr_mode = T_MR_BASIC;
+	assert_int_equal(fi_getinfo(FI_VERSION(1, 1), NULL, NULL, 0, hints, &info), 0);
+	assert_int_equal(info->domain_attr->mr_mode, T_MR_BASIC);
+	fi_freeinfo(info);
+	fi_freeinfo(hints);
 }
 
 /* FI_SOCKADDR is answered with FI_SOCKADDR_IN alone, unless an address of IPv6 is named. */
@@ -383,7 +541,10 @@ int main(void)
 		cmocka_unit_test(parameters_listed),
 		cmocka_unit_test(no_hints),
 		cmocka_unit_test(open_mpi),
+		cmocka_unit_test(no_layer),
 		cmocka_unit_test(hint_table),
+		cmocka_unit_test(msg_hint_table),
+		cmocka_unit_test(msg_modes),
 		cmocka_unit_test(completed_caps),
 		cmocka_unit_test(generic_sockaddr),
 		cmocka_unit_test(node_and_service),

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bindings/libfabric/device.h"
+
+#include "base/log.h"
+#include "bindings/libfabric/msg.h"
+#include "bindings/libfabric/progress.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define A_POLL        32 /* completions */
+#define CONNECTIONS   8  /* turns from one look at them to the next: it is a system call */
+#define EVENTS_A_TURN 64
+
+/* All completions that there are, to whom they belong. */
+static int take_completions(struct rwk_fi_device *d)
+{
+	struct rwk_wc wc[A_POLL];
+	int n, all = 0;
+
+	do {
+		n = rwk_cq_poll(d->cq, wc, A_POLL);
+		for (int i = 0; i < n; i++)
+			rwk_fi_msg_complete(&wc[i]);
+		all += n;
+	} while (n == A_POLL);
+	return all;
+}
+
+static int take_events(struct rwk_fi_device *d)
+{
+	struct rwk_connection_event e;
+	int n = 0;
+
+	while (n < EVENTS_A_TURN && rwk_event_channel_poll(d->channel, &e)) {
+		rwk_fi_msg_event(d, &e);
+		n++;
+	}
+	return n;
+}
+
+int rwk_fi_device_progress(struct rwk_fi_device *d)
+{
+	int n = 0;
+
+	if (!(d->turns++ % CONNECTIONS))
+		n = take_events(d);
+	return n + take_completions(d);
+}
+
+void rwk_fi_device_look(struct rwk_fi_fabric *fabric)
+{
+	struct rwk_fi_device *d = atomic_load_explicit(&fabric->device, memory_order_acquire);
+
+	if (!d)
+		return;
+	rwk_fi_lock(&d->lock);
+	take_events(d);
+	take_completions(d);
+	rwk_fi_unlock(&d->lock);
+}
+
+/* Those that sleep look for themselves. */
+static void rouse(struct rwk_fi_device *d)
+{
+	for (struct rwk_list *l = d->waits.next; l != &d->waits; l = l->next)
+		rwk_fi_wait_arrived(rwk_container_of(l, struct rwk_fi_wait, of_device));
+}
+
+int rwk_fi_device_arm(struct rwk_fi_device *d)
+{
+	if (!take_events(d) && !rwk_cq_arm(d->cq, RWK_CQ_NEXT))
+		return 0;
+	rouse(d);
+	return -FI_EAGAIN;
+}
+
+static int open_adapter(struct rwk_fi_device *d)
+{
+	int err = rwk_adapter_open(&(struct rwk_adapter_attr){.any_port = true}, &d->adapter);
+
+	if (err)
+		return err;
+	/* Each request and receive that is posted has an entry: as many as there can be, of memory that is used once
+	 * it is needed. */
+	err = rwk_cq_create(d->adapter, RWK_QUEUE_MAX, &d->cq);
+	if (err)
+		goto close_adapter;
+	err = d->cq_fd = rwk_cq_fd(d->cq);
+	if (err < 0)
+		goto destroy_cq;
+	err = rwk_event_channel_create(d->adapter, &d->channel);
+	if (err)
+		goto destroy_cq;
+	return 0;
+
+destroy_cq:
+	rwk_cq_destroy(d->cq);
+close_adapter:
+	rwk_adapter_close(d->adapter);
+	return err;
+}
+
+static void close_adapter(struct rwk_fi_device *d)
+{
+	rwk_event_channel_destroy(d->channel);
+	rwk_cq_destroy(d->cq);
+	rwk_adapter_close(d->adapter);
+}
+
+static struct rwk_fi_device *open_device(void)
+{
+	struct rwk_fi_device *d = calloc(1, sizeof(*d));
+	int err;
+
+	if (!d)
+		return NULL;
+	rwk_list_init(&d->waits);
+	rwk_list_init(&d->passives);
+	rwk_list_init(&d->requests);
+	err = open_adapter(d);
+	if (err) {
+		rwk_warn("connected endpoints: no adapter can be opened: %s", fi_strerror(-err));
+		free(d);
+		errno = -err;
+		return NULL;
+	}
+	rwk_fi_mutex_init(&d->lock);
+	return d;
+}
+
+int rwk_fi_device_get(struct rwk_fi_fabric *fabric, struct rwk_fi_device **out)
+{
+	struct rwk_fi_device *d;
+	int err = 0;
+
+	pthread_mutex_lock(&fabric->opening);
+	d = atomic_load_explicit(&fabric->device, memory_order_relaxed);
+	if (!d) {
+		d = open_device();
+		err = d ? 0 : -errno;
+		atomic_store_explicit(&fabric->device, d, memory_order_release);
+	}
+	pthread_mutex_unlock(&fabric->opening);
+	if (!err)
+		*out = d;
+	return err;
+}
+
+void rwk_fi_device_close(struct rwk_fi_device *d)
+{
+	if (!d)
+		return;
+	rwk_fi_msg_drop_requests(d);
+	close_adapter(d);
+	rwk_fi_mutex_destroy(&d->lock);
+	free(d);
+}
+
+/* The progress thread sleeps as others do. */
+static int open_engines(struct rwk_fi_device *d)
+{
+	int err = rwk_fi_wait_open(&d->engines, FI_WAIT_FD, "fi_domain");
+
+	if (err)
+		return err;
+	rwk_fi_lock(&d->lock);
+	err = rwk_fi_wait_join(&d->engines, d);
+	rwk_fi_unlock(&d->lock);
+	if (err)
+		rwk_fi_wait_close(&d->engines);
+	return err;
+}
+
+static void close_engines(struct rwk_fi_device *d)
+{
+	rwk_fi_lock(&d->lock);
+	rwk_fi_wait_part(&d->engines);
+	rwk_fi_unlock(&d->lock);
+	rwk_fi_wait_close(&d->engines);
+}
+
+static int start_progress(struct rwk_fi_device *d)
+{
+	int err = open_engines(d);
+
+	if (err)
+		return err;
+	err = rwk_fi_progress_start(&d->lock, &d->engines, &d->progress);
+	if (err)
+		close_engines(d);
+	return err;
+}
+
+int rwk_fi_device_start(struct rwk_fi_fabric *fabric)
+{
+	struct rwk_fi_device *d = atomic_load_explicit(&fabric->device, memory_order_acquire);
+	int err;
+
+	pthread_mutex_lock(&fabric->opening);
+	err = d->automatic ? 0 : start_progress(d);
+	if (!err)
+		d->automatic++;
+	pthread_mutex_unlock(&fabric->opening);
+	return err;
+}
+
+void rwk_fi_device_stop(struct rwk_fi_fabric *fabric)
+{
+	struct rwk_fi_device *d = atomic_load_explicit(&fabric->device, memory_order_acquire);
+
+	pthread_mutex_lock(&fabric->opening);
+	if (!--d->automatic) {
+		rwk_fi_progress_stop(d->progress);
+		close_engines(d);
+	}
+	pthread_mutex_unlock(&fabric->opening);
+}

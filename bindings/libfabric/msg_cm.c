@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The calls that connect an endpoint, end its connection, and say whose ends it has. */
+#include "bindings/libfabric/msg.h"
+
+#include "base/log.h"
+#include "base/param.h"
+#include "bindings/libfabric/address.h"
+
+#include <rdma/fi_cm.h>
+#include <string.h>
+
+#define ALWAYS    7                              /* of the adapter's counts of attempts: without end */
+#define RNR_TIMER 10                             /* 0.32 ms: so long waits who finds no receive posted */
+#define SILENCE   ((uint64_t)3600 * 1000000000u) /* ns; the stream loses nothing, so who is silent is only slow */
+#define FAREWELL  1000 /* ms, in which a peer that is at work takes what it has a receive for */
+
+uint32_t rwk_fi_msg_patience(void)
+{
+	return 1000 * (rwk_params.connect_wait ? (uint32_t)rwk_params.connect_wait : 1);
+}
+
+static struct rwk_fi_msg_ep *ep_of(fid_t fid)
+{
+	return rwk_container_of(fid, struct rwk_fi_msg_ep, fid.fid);
+}
+
+/* The address to connect from; of its port the kernel decides. */
+static int setname(fid_t fid, void *addr, size_t addrlen)
+{
+	struct rwk_fi_msg_ep *ep = ep_of(fid);
+	uint32_t format = ep->domain->addr_format;
+	int err = -FI_EOPBADSTATE;
+
+	if (addrlen < rwk_fi_address_size(format))
+		return -FI_EINVAL;
+	rwk_fi_lock(ep->lock);
+	if (ep->state == RWK_FI_IDLE)
+		err = rwk_fi_address_read(format, addr, &ep->source);
+	rwk_fi_unlock(ep->lock);
+	return err;
+}
+
+/* The address that it connects from; any, if none was given: without a port, which the peer alone sees. */
+static int getname(fid_t fid, void *addr, size_t *addrlen)
+{
+	static const uint8_t any[16];
+	struct rwk_fi_msg_ep *ep = ep_of(fid);
+	struct rwk_address name;
+
+	rwk_fi_lock(ep->lock);
+	name = ep->source;
+	rwk_fi_unlock(ep->lock);
+	if (!name.version_srq)
+		rwk_fi_address_partial(any, 0, &name);
+	return rwk_fi_address_give(ep->domain->addr_format, &name, addr, addrlen);
+}
+
+static int getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)
+{
+	struct rwk_fi_msg_ep *ep = rwk_fi_msg_ep_of(fid);
+	struct rwk_address peer;
+	bool connected;
+
+	rwk_fi_lock(ep->lock);
+	peer = ep->peer;
+	connected = ep->state == RWK_FI_CONNECTED;
+	rwk_fi_unlock(ep->lock);
+	return connected ? rwk_fi_address_give(ep->domain->addr_format, &peer, addr, addrlen) : -FI_ENOTCONN;
+}
+
+/* Takes what an endpoint needs before it connects: 0 or negative errno. */
+static int prepare(struct rwk_fi_msg_ep *ep, const char *call, size_t paramlen)
+{
+	if (paramlen > RWK_PRIVATE_MAX) {
+		rwk_warn("%s: %zu bytes of data; there is room for %u (FI_OPT_CM_DATA_SIZE)", call, paramlen,
+			RWK_PRIVATE_MAX);
+		return -FI_EINVAL;
+	}
+	if (ep->state != RWK_FI_IDLE) {
+		rwk_warn("%s: an endpoint connects once", call);
+		return -FI_EISCONN;
+	}
+	if (!ep->eq) {
+		rwk_warn("%s: no event queue is bound to the endpoint", call);
+		return -FI_ENOEQ;
+	}
+	return ep->qp ? 0 : rwk_fi_msg_enable(ep);
+}
+
+static unsigned access_of(uint64_t caps)
+{
+	return (caps & FI_RMA && caps & FI_REMOTE_READ ? (unsigned)RWK_ACCESS_READ : 0) |
+	       (caps & FI_RMA && caps & FI_REMOTE_WRITE ? (unsigned)RWK_ACCESS_WRITE : 0) |
+	       (caps & FI_ATOMIC && caps & FI_REMOTE_WRITE ? (unsigned)RWK_ACCESS_ATOMIC : 0);
+}
+
+static struct rwk_connection_attr terms(struct rwk_fi_msg_ep *ep, const void *param, size_t paramlen)
+{
+	static const uint8_t any[16] = {[10] = 0xff, [11] = 0xff};
+	struct rwk_connection_attr attr = {
+		.transport = RWK_TRANSPORT_STREAM,
+		.qp = {.access = access_of(ep->caps),
+			.retry = ALWAYS,
+			.rnr_retry = ALWAYS,
+			.rnr_timer = RNR_TIMER,
+			.timeout_ns = SILENCE},
+		.timeout_ms = rwk_fi_msg_patience(),
+		.private_data = param,
+		.private_length = (uint32_t)paramlen,
+		.user = ep,
+	};
+
+	if (ep->source.version_srq && memcmp(ep->source.ip, any, sizeof(any)) != 0)
+		memcpy(attr.source_ip, ep->source.ip, sizeof(attr.source_ip));
+	return attr;
+}
+
+static int start(struct rwk_fi_msg_ep *ep, const struct rwk_address *to, const void *param, size_t paramlen)
+{
+	struct rwk_connection_attr attr;
+	int err = ep->request ? -FI_EOPBADSTATE : prepare(ep, "fi_connect", paramlen);
+
+	if (err)
+		return err;
+	attr = terms(ep, param, paramlen);
+	err = rwk_connect(ep->device->channel, ep->qp, to->ip, rwk_address_port(to), &attr, &ep->connection);
+	if (err)
+		return err;
+	ep->peer = *to;
+	ep->state = RWK_FI_CONNECTING;
+	return 0;
+}
+
+static int ep_connect(struct fid_ep *fid, const void *addr, const void *param, size_t paramlen)
+{
+	struct rwk_fi_msg_ep *ep = rwk_fi_msg_ep_of(fid);
+	struct rwk_address to;
+	int err = addr ? rwk_fi_address_read(ep->domain->addr_format, addr, &to) : -FI_EINVAL;
+
+	if (err)
+		return err;
+	rwk_fi_lock(ep->lock);
+	err = start(ep, &to, param, paramlen);
+	rwk_fi_unlock(ep->lock);
+	return err;
+}
+
+static int answer(struct rwk_fi_msg_ep *ep, const void *param, size_t paramlen)
+{
+	struct rwk_fi_msg_request *r = ep->request;
+	struct rwk_connection_attr attr;
+	int err;
+
+	if (!r) {
+		rwk_warn("fi_accept: the endpoint was not opened with the info of a FI_CONNREQ");
+		return -FI_EOPBADSTATE;
+	}
+	err = prepare(ep, "fi_accept", paramlen);
+	if (err)
+		return err;
+	attr = terms(ep, param, paramlen);
+	err = r->connection ? rwk_accept(r->connection, ep->qp, &attr) : -FI_ENOTCONN;
+	if (err)
+		return err;
+	ep->connection = r->connection;
+	ep->state = RWK_FI_CONNECTING;
+	r->connection = NULL;
+	ep->request = NULL;
+	rwk_fi_msg_drop_request(r);
+	return 0;
+}
+
+static int ep_accept(struct fid_ep *fid, const void *param, size_t paramlen)
+{
+	struct rwk_fi_msg_ep *ep = rwk_fi_msg_ep_of(fid);
+	int err;
+
+	rwk_fi_lock(ep->lock);
+	err = answer(ep, param, paramlen);
+	rwk_fi_unlock(ep->lock);
+	return err;
+}
+
+static bool owes_nothing(const void *arg)
+{
+	const struct rwk_fi_msg_ep *ep = arg;
+
+	return !ep->owed || ep->state != RWK_FI_CONNECTED;
+}
+
+/* Nobody here waits for what was injected; a peer that takes it is given the time to do so. */
+static void pay_debts(struct rwk_fi_msg_ep *ep)
+{
+	struct rwk_fi_wait w;
+	int err;
+
+	if (owes_nothing(ep) || rwk_fi_wait_open(&w, FI_WAIT_FD, "fi_close"))
+		return;
+	err = rwk_fi_wait_join(&w, ep->device);
+	if (!err)
+		err = rwk_fi_wait_for(&w, ep->lock, FAREWELL, owes_nothing, ep);
+	if (err)
+		rwk_warn(
+			"fi_close: %zu messages are lost, sent by inject, for which the peer has no receive", ep->owed);
+	rwk_fi_wait_part(&w);
+	rwk_fi_wait_close(&w);
+}
+
+void rwk_fi_msg_disconnect(struct rwk_fi_msg_ep *ep)
+{
+	pay_debts(ep);
+	if (ep->connection)
+		rwk_connection_destroy(ep->connection);
+	ep->connection = NULL;
+	ep->state = RWK_FI_OVER;
+	rwk_qp_modify(ep->qp, RWK_QPS_ERR, NULL);
+}
+
+/* What is cancelled has its entries before it returns. */
+static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
+{
+	struct rwk_fi_msg_ep *ep = rwk_fi_msg_ep_of(fid);
+	int err = -FI_ENOTCONN;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	rwk_fi_lock(ep->lock);
+	if (ep->state == RWK_FI_CONNECTED) {
+		rwk_fi_msg_disconnect(ep);
+		rwk_fi_device_progress(ep->device);
+		err = 0;
+	}
+	rwk_fi_unlock(ep->lock);
+	return err;
+}
+
+static int no_listen(struct fid_pep *pep)
+{
+	(void)pep;
+	return -FI_ENOSYS;
+}
+
+static int no_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t paramlen)
+{
+	(void)pep, (void)handle, (void)param, (void)paramlen;
+	return -FI_ENOSYS;
+}
+
+static int no_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc, void *context)
+{
+	(void)ep, (void)addr, (void)flags, (void)mc, (void)context;
+	return -FI_ENOSYS;
+}
+
+const struct fi_ops_cm rwk_fi_msg_cm_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops_cm, join),
+	.setname = setname,
+	.getname = getname,
+	.getpeer = getpeer,
+	.connect = ep_connect,
+	.listen = no_listen,
+	.accept = ep_accept,
+	.reject = no_reject,
+	.shutdown = ep_shutdown,
+	.join = no_join,
+};

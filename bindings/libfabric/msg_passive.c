@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Passive endpoints: they listen, and hand to the program who connects. */
+#include "bindings/libfabric/msg.h"
+
+#include "base/log.h"
+#include "bindings/libfabric/address.h"
+#include "bindings/libfabric/info.h"
+#include "bindings/libfabric/msg_domain.h"
+
+#include <netinet/in.h>
+#include <rdma/fi_cm.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct rwk_fi_msg_passive *pep_of(fid_t fid)
+{
+	return rwk_container_of(fid, struct rwk_fi_msg_passive, fid.fid);
+}
+
+void rwk_fi_msg_drop_request(struct rwk_fi_msg_request *r)
+{
+	if (r->connection)
+		rwk_connection_destroy(r->connection);
+	rwk_list_remove(&r->link);
+	free(r);
+}
+
+void rwk_fi_msg_drop_requests(struct rwk_fi_device *d)
+{
+	while (!rwk_list_empty(&d->requests))
+		rwk_fi_msg_drop_request(rwk_container_of(d->requests.next, struct rwk_fi_msg_request, link));
+}
+
+static struct rwk_fi_msg_request *request_of(struct fid *handle)
+{
+	return rwk_container_of(handle, struct rwk_fi_msg_request, fid);
+}
+
+/* A FI_CONNREQ that nobody has read. */
+static void drop_unread(struct fi_info *info)
+{
+	rwk_fi_msg_drop_request(request_of(info->handle));
+	rwk_fi_info_free(info);
+}
+
+/*
+ * The name of this end towards a peer: the address that is listened at, or for any the one that the peer sees, with the
+ * port.
+ */
+static void own_end(struct rwk_fi_msg_passive *pep, const uint8_t peer[16], struct rwk_address *a)
+{
+	static const uint8_t any[16] = {[10] = 0xff, [11] = 0xff};
+	uint8_t ip[16];
+
+	memcpy(ip, pep->source.ip, sizeof(ip));
+	if (!memcmp(ip, any, sizeof(any)))
+		rwk_adapter_source(pep->device->adapter, peer, ip);
+	rwk_fi_address_partial(ip, rwk_listener_port(pep->listener), a);
+}
+
+static struct rwk_fi_msg_request *new_request(struct rwk_fi_msg_passive *pep, const struct rwk_connection_event *e)
+{
+	struct rwk_fi_msg_request *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return NULL;
+	r->fid.fclass = FI_CLASS_CONNREQ;
+	r->device = pep->device;
+	r->connection = e->connection;
+	rwk_fi_address_partial(e->peer_ip, e->peer_port, &r->peer);
+	rwk_list_append(&pep->device->requests, &r->link);
+	return r;
+}
+
+/* From one of our own kind: by a stream, for an RC qp. Others are told no. */
+void rwk_fi_msg_ask(struct rwk_fi_msg_passive *pep, const struct rwk_connection_event *e)
+{
+	struct rwk_fi_msg_request *r;
+	struct rwk_address own;
+	struct fi_info *info;
+
+	if (e->service != RWK_QP_RC || e->transport != RWK_TRANSPORT_STREAM || e->deferred) {
+		rwk_info("fi_listen: somebody asks for a service that endpoints do not have");
+		if (rwk_reject(e->connection, NULL, 0))
+			rwk_connection_destroy(e->connection);
+		return;
+	}
+	r = new_request(pep, e);
+	if (!r) {
+		rwk_connection_destroy(e->connection);
+		return;
+	}
+	own_end(pep, e->peer_ip, &own);
+	info = rwk_fi_info_again(pep->fabric->fid.api_version, pep->info, &own, &r->peer);
+	if (info)
+		info->handle = &r->fid;
+	if (info && !rwk_fi_eq_put(pep->eq, FI_CONNREQ, &pep->fid.fid, info, e->private_data, e->private_length))
+		return;
+	rwk_warn("event queue: a connection is refused for want of memory, or as its address has no form in the "
+		 "program's format");
+	rwk_fi_info_free(info);
+	rwk_fi_msg_drop_request(r);
+}
+
+/* The address to listen at, as the connection layer has it: any of both families is all zero, any of IPv4 is not. */
+static void listen_ip(const struct rwk_fi_msg_passive *pep, uint8_t ip[16])
+{
+	static const uint8_t any[16] = {[10] = 0xff, [11] = 0xff};
+
+	if (pep->info->addr_format == FI_SOCKADDR_IN6 && !memcmp(pep->source.ip, any, sizeof(any)))
+		memset(ip, 0, 16);
+	else
+		memcpy(ip, pep->source.ip, 16);
+}
+
+static int start(struct rwk_fi_msg_passive *pep)
+{
+	struct rwk_listen_attr attr = {
+		.port = rwk_address_port(&pep->source), .timeout_ms = rwk_fi_msg_patience(), .backlog = pep->backlog};
+	int err;
+
+	if (pep->listener)
+		return -FI_EOPBADSTATE;
+	if (!pep->eq) {
+		rwk_warn("fi_listen: no event queue is bound to the passive endpoint");
+		return -FI_ENOEQ;
+	}
+	listen_ip(pep, attr.ip);
+	err = rwk_listen(pep->device->channel, &attr, &pep->listener);
+	if (err) {
+		rwk_warn("fi_listen: port %u: %s", attr.port, fi_strerror(-err));
+		return err;
+	}
+	rwk_list_append(&pep->device->passives, &pep->link);
+	return 0;
+}
+
+static int pep_listen(struct fid_pep *fid)
+{
+	struct rwk_fi_msg_passive *pep = pep_of(&fid->fid);
+	int err;
+
+	rwk_fi_lock(&pep->device->lock);
+	err = start(pep);
+	rwk_fi_unlock(&pep->device->lock);
+	return err;
+}
+
+static int pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size_t paramlen)
+{
+	struct rwk_fi_msg_passive *pep = pep_of(&fid->fid);
+	struct rwk_fi_msg_request *r = request_of(handle);
+
+	if (handle->fclass != FI_CLASS_CONNREQ || r->device != pep->device || r->taken || paramlen > RWK_PRIVATE_MAX)
+		return -FI_EINVAL;
+	rwk_fi_lock(&pep->device->lock);
+	if (r->connection && !rwk_reject(r->connection, param, (uint32_t)paramlen))
+		r->connection = NULL;
+	rwk_fi_msg_drop_request(r);
+	rwk_fi_unlock(&pep->device->lock);
+	return 0;
+}
+
+static int pep_setname(fid_t fid, void *addr, size_t addrlen)
+{
+	struct rwk_fi_msg_passive *pep = pep_of(fid);
+	uint32_t format = pep->info->addr_format;
+
+	if (pep->listener)
+		return -FI_EOPBADSTATE;
+	if (addrlen < rwk_fi_address_size(format))
+		return -FI_EINVAL;
+	return rwk_fi_address_read(format, addr, &pep->source);
+}
+
+/* Where it listens: the port is known once it does. */
+static int pep_getname(fid_t fid, void *addr, size_t *addrlen)
+{
+	struct rwk_fi_msg_passive *pep = pep_of(fid);
+	struct rwk_address name = pep->source;
+
+	if (pep->listener)
+		rwk_fi_address_partial(pep->source.ip, rwk_listener_port(pep->listener), &name);
+	return rwk_fi_address_give(pep->info->addr_format, &name, addr, addrlen);
+}
+
+static int pep_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+	struct rwk_fi_msg_passive *pep = pep_of(fid);
+	struct rwk_fi_eq *eq = rwk_container_of(other, struct rwk_fi_eq, fid.fid);
+	int err;
+
+	if (other->fclass != FI_CLASS_EQ || eq->fabric != pep->fabric) {
+		rwk_warn("fi_pep_bind: %s", other->fclass != FI_CLASS_EQ ? "the object is no event queue"
+									 : "the event queue is another fabric's");
+		return -FI_EINVAL;
+	}
+	err = rwk_fi_eq_watch(eq, rwk_event_channel_fd(pep->device->channel));
+	return err ? err : rwk_fi_bind_eq(&pep->eq, eq, flags);
+}
+
+static int pep_control(struct fid *fid, int command, void *arg)
+{
+	struct rwk_fi_msg_passive *pep = pep_of(fid);
+
+	if (command != FI_BACKLOG)
+		return -FI_ENOSYS;
+	if (*(const int *)arg < 0)
+		return -FI_EINVAL;
+	pep->backlog = (uint32_t) * (const int *)arg;
+	return 0;
+}
+
+static int pep_close(struct fid *fid)
+{
+	struct rwk_fi_msg_passive *pep = pep_of(fid);
+
+	rwk_fi_lock(&pep->device->lock);
+	if (pep->listener)
+		rwk_listener_close(pep->listener);
+	rwk_list_remove(&pep->link);
+	if (pep->eq)
+		rwk_fi_eq_forget(pep->eq, fid, drop_unread);
+	rwk_fi_unlock(&pep->device->lock);
+	if (pep->eq)
+		rwk_fi_drop(&pep->eq->refs);
+	rwk_fi_drop(&pep->fabric->refs);
+	rwk_fi_info_free(pep->info);
+	free(pep);
+	return 0;
+}
+
+static ssize_t no_cancel(fid_t fid, void *context)
+{
+	(void)fid, (void)context;
+	return -FI_ENOSYS;
+}
+
+static int no_ctx_tx(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struct fid_ep **tx, void *context)
+{
+	(void)ep, (void)index, (void)attr, (void)tx, (void)context;
+	return -FI_ENOSYS;
+}
+
+static int no_ctx_rx(struct fid_ep *ep, int index, struct fi_rx_attr *attr, struct fid_ep **rx, void *context)
+{
+	(void)ep, (void)index, (void)attr, (void)rx, (void)context;
+	return -FI_ENOSYS;
+}
+
+static ssize_t no_size_left(struct fid_ep *ep)
+{
+	(void)ep;
+	return -FI_ENOSYS;
+}
+
+static int no_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)
+{
+	(void)ep, (void)addr, (void)addrlen;
+	return -FI_ENOSYS;
+}
+
+static int no_connect(struct fid_ep *ep, const void *addr, const void *param, size_t paramlen)
+{
+	(void)ep, (void)addr, (void)param, (void)paramlen;
+	return -FI_ENOSYS;
+}
+
+static int no_accept(struct fid_ep *ep, const void *param, size_t paramlen)
+{
+	(void)ep, (void)param, (void)paramlen;
+	return -FI_ENOSYS;
+}
+
+static int no_shutdown(struct fid_ep *ep, uint64_t flags)
+{
+	(void)ep, (void)flags;
+	return -FI_ENOSYS;
+}
+
+static int no_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc, void *context)
+{
+	(void)ep, (void)addr, (void)flags, (void)mc, (void)context;
+	return -FI_ENOSYS;
+}
+
+static const struct fi_ops fid_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops, ops_set),
+	.close = pep_close,
+	.bind = pep_bind,
+	.control = pep_control,
+	.ops_open = rwk_fi_no_ops_open,
+	.tostr = rwk_fi_no_tostr,
+	.ops_set = rwk_fi_no_ops_set,
+};
+
+static const struct fi_ops_ep pep_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops_ep, tx_size_left),
+	.cancel = no_cancel,
+	.getopt = rwk_fi_msg_getopt,
+	.setopt = rwk_fi_msg_setopt,
+	.tx_ctx = no_ctx_tx,
+	.rx_ctx = no_ctx_rx,
+	.rx_size_left = no_size_left,
+	.tx_size_left = no_size_left,
+};
+
+static const struct fi_ops_cm cm_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops_cm, join),
+	.setname = pep_setname,
+	.getname = pep_getname,
+	.getpeer = no_getpeer,
+	.connect = no_connect,
+	.listen = pep_listen,
+	.accept = no_accept,
+	.reject = pep_reject,
+	.shutdown = no_shutdown,
+	.join = no_join,
+};
+
+/* A copy of the info, and the address in it. */
+static int take_info(struct rwk_fi_msg_passive *pep, const struct fi_info *info)
+{
+	static const uint8_t any[16];
+	uint32_t format = info->addr_format;
+
+	if (!info->ep_attr || info->ep_attr->type != FI_EP_MSG || format == RWK_FI_ADDR_FORMAT ||
+		!rwk_fi_address_size(format)) {
+		rwk_warn("fi_passive_ep: the info is none of FI_EP_MSG with addresses of FI_SOCKADDR_IN or "
+			 "FI_SOCKADDR_IN6");
+		return -FI_EINVAL;
+	}
+	rwk_fi_address_partial(any, 0, &pep->source);
+	if (info->src_addr && (info->src_addrlen < rwk_fi_address_size(format) ||
+				      rwk_fi_address_read(format, info->src_addr, &pep->source)))
+		return -FI_EINVAL;
+	pep->info = rwk_fi_info_again(pep->fabric->fid.api_version, info, &pep->source, NULL);
+	return pep->info ? 0 : -FI_ENOMEM;
+}
+
+int rwk_fi_msg_passive_open(struct fid_fabric *fid, struct fi_info *info, struct fid_pep **out, void *context)
+{
+	struct rwk_fi_msg_passive *pep = calloc(1, sizeof(*pep));
+	int err;
+
+	if (!pep)
+		return -FI_ENOMEM;
+	pep->fabric = rwk_fi_fabric_of(fid);
+	rwk_list_init(&pep->link);
+	err = take_info(pep, info);
+	if (err)
+		goto free_pep;
+	err = rwk_fi_device_get(pep->fabric, &pep->device);
+	if (err)
+		goto free_info;
+	rwk_fi_hold(&pep->fabric->refs);
+	pep->fid.fid.fclass = FI_CLASS_PEP;
+	pep->fid.fid.context = context;
+	pep->fid.fid.ops = (struct fi_ops *)&fid_ops;
+	pep->fid.ops = (struct fi_ops_ep *)&pep_ops;
+	pep->fid.cm = (struct fi_ops_cm *)&cm_ops;
+	*out = &pep->fid;
+	return 0;
+
+free_info:
+	rwk_fi_info_free(pep->info);
+free_pep:
+	free(pep);
+	return err;
+}
