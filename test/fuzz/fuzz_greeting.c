@@ -34,7 +34,7 @@ static void must(bool holds)
 
 static void look_at(const struct rwk_greeting *g, const uint8_t *bytes)
 {
-	uint8_t out[RWK_GREETING_SIZE];
+	uint8_t out[RWK_WIRE_PMTU_MAX];
 	struct rwk_address other = g->from;
 	struct rwk_greeting answer;
 
@@ -45,7 +45,7 @@ static void look_at(const struct rwk_greeting *g, const uint8_t *bytes)
 		(g->type > RWK_GREETING_ACCEPT || (g->pmtu >= 256 && g->window && g->reads)));
 	must(g->shared.srqn <= 0xffffff && g->shared.qpn <= 0xffffff && g->shared.target <= 0xffffff);
 	must(!rwk_greeting_pack(g, key, out));
-	must(!memcmp(out, bytes, sizeof(out)));
+	must(!memcmp(out, bytes, RWK_GREETING_SIZE + g->pad));
 	must(!rwk_greeting_meant(g, &g->to));
 	if (g->to.flags_rank & RWK_ADDR_PARTIAL)
 		return;
@@ -70,7 +70,7 @@ static void greet(uint8_t *bytes, size_t len, bool known)
 	must(rc != -EPROTONOSUPPORT || version != RWK_GREETING_VERSION);
 	if (rc)
 		return;
-	must(len == RWK_GREETING_SIZE && version == RWK_GREETING_VERSION);
+	must(len == RWK_GREETING_SIZE + g.pad && version == RWK_GREETING_VERSION);
 	look_at(&g, bytes);
 }
 

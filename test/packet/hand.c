@@ -121,10 +121,10 @@ void hand_greet_bytes(struct hand *h, const void *bytes, size_t len)
 
 void hand_greet(struct hand *h, const struct rwk_greeting *g)
 {
-	uint8_t bytes[RWK_GREETING_SIZE];
+	uint8_t bytes[RWK_WIRE_PMTU_MAX];
 
 	assert_int_equal(rwk_greeting_pack(g, h->key, bytes), 0);
-	hand_greet_bytes(h, bytes, sizeof(bytes));
+	hand_greet_bytes(h, bytes, RWK_GREETING_SIZE + g->pad);
 }
 
 void hand_connect(struct hand *h)

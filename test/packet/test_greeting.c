@@ -43,7 +43,7 @@ static const struct rwk_greeting sample = {
 };
 
 /* The sample's bytes by the table in HANDSHAKE.md; the MAC is another implementation's of BLAKE2b. */
-static const uint8_t sample_bytes[RWK_GREETING_SIZE] = {0x52, 0x57, 0x4b, 0x47, 0x03, 0x01, 0x00, 0x00, 0x07, 0x00,
+static const uint8_t sample_bytes[RWK_GREETING_SIZE] = {0x52, 0x57, 0x4b, 0x47, 0x04, 0x01, 0x00, 0x00, 0x07, 0x00,
 	0x00, 0x01, 0x05, 0x00, 0x00, 0x00, 0x14, 0x13, 0x12, 0x11, 0x24, 0x23, 0x22, 0x21, 0x50, 0xc3, 0x36, 0x35,
 	0x34, 0x33, 0x32, 0x31, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0x0a, 0x01,
 	0x02, 0x03, 0x00, 0x00, 0x00, 0x01, 0x09, 0x00, 0x00, 0x00, 0x14, 0x13, 0x12, 0x11, 0x44, 0x43, 0x42, 0x41,
@@ -51,8 +51,8 @@ static const uint8_t sample_bytes[RWK_GREETING_SIZE] = {0x52, 0x57, 0x4b, 0x47, 
 	0x00, 0x00, 0x00, 0x00, 0x00, 0x01, 0xef, 0xcd, 0xab, 0x00, 0x56, 0x34, 0x12, 0x00, 0x00, 0x04, 0xc8, 0x00,
 	0x10, 0x00, 0x00, 0x00, 0x07, 0x00, 0x0b, 0x00, 0x00, 0x40, 0x03, 0x00, 0x08, 0x07, 0x06, 0x05, 0x04, 0x03,
 	0x02, 0x01, 0x68, 0x67, 0x66, 0x65, 0x64, 0x63, 0x62, 0x61, 0x73, 0x72, 0x71, 0x00, 0x00, 0x00, 0x00, 0x00,
-	0x83, 0x82, 0x81, 0x00, 0x93, 0x92, 0x91, 0x00, 0x52, 0xc3, 0x00, 0x00, 0xea, 0x43, 0xfe, 0xf4, 0xaa, 0xf6,
-	0x64, 0xb4, 0x0f, 0xc3, 0x12, 0x1c, 0xd4, 0x25, 0x51, 0xbe};
+	0x83, 0x82, 0x81, 0x00, 0x93, 0x92, 0x91, 0x00, 0x52, 0xc3, 0x00, 0x00, 0xeb, 0x75, 0xef, 0xfb, 0x53, 0xf1,
+	0xa9, 0xdd, 0xd0, 0x4a, 0xd5, 0xa2, 0xa3, 0xbc, 0xd4, 0xc9};
 
 /* A right MAC for `len` bytes in all, as somebody of the job who builds greetings in another way would make it. */
 static void seal(uint8_t *bytes, size_t len)
@@ -73,6 +73,7 @@ static void assert_same(const struct rwk_greeting *a, const struct rwk_greeting 
 	assert_int_equal(a->reads, b->reads);
 	assert_int_equal(a->features, b->features);
 	assert_int_equal(a->room, b->room);
+	assert_int_equal(a->pad, b->pad);
 	assert_int_equal(a->shared.domain, b->shared.domain);
 	assert_int_equal(a->shared.srqn, b->shared.srqn);
 	assert_int_equal(a->shared.target, b->shared.target);
@@ -222,7 +223,8 @@ static const struct wrong wrongs[] = {
 	{"initiator 1", RWK_GREETING_CONNECT, 136, 4, 1},
 	{"a shared PSN of 25 bits", RWK_GREETING_CONNECT, 140, 4, 0x1000000},
 	{"no port of the domain", RWK_GREETING_CONNECT, 144, 2, 0},
-	{"the last spare bytes", RWK_GREETING_CONNECT, 146, 2, 0x100},
+	{"padding that is not there", RWK_GREETING_CONNECT, 146, 2, 0x100},
+	{"padding of a BYE", RWK_GREETING_BYE, 146, 2, 1},
 	{"a reason in a RELEASE", RWK_GREETING_RELEASE, 6, 2, 0xffff},
 	{"a PSN in a RELEASE", RWK_GREETING_RELEASE, 92, 4, 1},
 	{"a domain in a BYE", RWK_GREETING_BYE, 120, 8, 1},
@@ -368,6 +370,37 @@ static void lengths(void **state)
 	}
 }
 
+/* As long as a packet: zeros and nothing else behind the fields, as many as it says, and the MAC is the end. */
+static void padded(void **state)
+{
+	static const uint16_t pads[] = {4, 92, 860, RWK_GREETING_PAD_MAX};
+	static uint8_t out[RWK_WIRE_PMTU_MAX + 1];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pads) / sizeof(*pads); i++) {
+		struct rwk_greeting g = sample, back;
+		size_t len = RWK_GREETING_SIZE + pads[i];
+
+		g.pad = pads[i];
+		assert_int_equal(rwk_greeting_pack(&g, key, out), 0);
+		assert_int_equal(rwk_greeting_unpack(out, len, key, &back, NULL), 0);
+		assert_same(&back, &g);
+		for (size_t wrong = len - 1; wrong <= len + 1; wrong += 2) {
+			assert_int_equal(rwk_greeting_unpack(out, wrong, key, &back, NULL), -EACCES);
+			seal(out, wrong);
+			assert_int_equal(rwk_greeting_unpack(out, wrong, key, &back, NULL), -EBADMSG);
+			assert_int_equal(rwk_greeting_pack(&g, key, out), 0);
+		}
+		out[148 + pads[i] / 2] = 1;
+		seal(out, len);
+		assert_int_equal(rwk_greeting_unpack(out, len, key, &back, NULL), -EBADMSG);
+		g.pad = RWK_GREETING_PAD_MAX + 4;
+		assert_int_equal(rwk_greeting_pack(&g, key, out), -EINVAL);
+		g.pad = 6;
+		assert_int_equal(rwk_greeting_pack(&g, key, out), -EINVAL);
+	}
+}
+
 /* Another version is told from a stranger, whatever its length, and says which it is. */
 static void versions(void **state)
 {
@@ -473,6 +506,7 @@ int main(void)
 		cmocka_unit_test(changed_bits),
 		cmocka_unit_test(other_keys),
 		cmocka_unit_test(lengths),
+		cmocka_unit_test(padded),
 		cmocka_unit_test(versions),
 		cmocka_unit_test(random_fields),
 		cmocka_unit_test(epochs),

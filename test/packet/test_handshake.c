@@ -333,6 +333,49 @@ static void terms(void **state)
 	assert_int_equal(op.done, 1);
 }
 
+/*
+ * A CONNECT is as long as the packets that it asks for, so that a way that swallows those swallows it too; the ACCEPT
+ * in answer is as long as they will be, but never longer than the CONNECT.
+ */
+static void as_long_as_packets(void **state)
+{
+	static const uint16_t pads[] = {0, 100, 4096 - RWK_GREETING_SIZE};
+	struct side guest;
+	struct rwk_greeting g;
+	struct hand h;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(pads) / sizeof(*pads); i++) {
+		guest = (struct side){.peer = 5};
+		ends_open(&(struct rwk_sim_attr){.seed = 1, .mtu = 4224, .path.delay = 1000}, NULL, 1);
+		ends_guest = &guest;
+		hand_open(&h, 0);
+		g = hand_greeting(&h, RWK_GREETING_CONNECT);
+		g.pmtu = 1024;
+		g.pad = pads[i];
+		hand_greet(&h, &g);
+		hand_pass(&h, 3000);
+		assert_int_equal(h.accepts, 1);
+		assert_int_equal(h.greeting.pmtu, 4096);
+		assert_int_equal(
+			h.greeting.pad, pads[i] < 1024 - RWK_GREETING_SIZE ? pads[i] : 1024 - RWK_GREETING_SIZE);
+		hand_close(&h);
+		ends_close();
+	}
+	guest = (struct side){.peer = 5};
+	ends_open(&(struct rwk_sim_attr){.seed = 1, .mtu = 4224, .path.delay = 1000}, NULL, 1);
+	ends_guest = &guest;
+	hand_open(&h, 0);
+	guest.end = ends[0];
+	assert_int_equal(ends_transport->connect(ends[0]->port, &h.address, &guest, &guest.ch), 0);
+	hand_pass(&h, 3000);
+	assert_int_equal(h.greeting.type, RWK_GREETING_CONNECT);
+	assert_int_equal(h.greeting.pmtu, 4096);
+	assert_int_equal(h.greeting.pad, 4096 - RWK_GREETING_SIZE);
+	hand_close(&h);
+	ends_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -346,6 +389,7 @@ int main(void)
 		ENDS_RC(client_refuses),
 		ENDS_RC(wrong_answers),
 		ENDS_RC(terms),
+		ENDS_RC(as_long_as_packets),
 	};
 
 	return cmocka_run_group_tests_name("packet/handshake", tests, NULL, NULL);

@@ -193,7 +193,7 @@ int rwk_packet_machine(struct rwk_packet_channel *ch, const struct rwk_greeting 
 
 	drop_machine(ch);
 	ch->peer_qpn = g->qpn;
-	ch->pmtu = at_most(g->pmtu, rwk_packet_pmtu(ch->port, ch->path.way, &ch->path.to));
+	ch->pmtu = at_most(g->pmtu, rwk_packet_path_pmtu(ch, ch->path.way));
 	if (ch->may_share) {
 		rc = rwk_packet_domain_take(ch, g);
 		if (rc != -EEXIST && rc != -ENOSPC)

@@ -17,7 +17,9 @@
 #define ASK_FIRST      (10 * 1000 * 1000ull)   /* ns: until the second greeting, */
 #define ASK_LAST       (500 * 1000 * 1000ull)  /* and between greetings at most */
 #define STREAM_TRY     2                       /* greetings without an answer before the stream is tried */
-#define FALL_BACK      4                       /* greetings that an open stream outlives before UDP counts as blocked */
+#define NARROW         2                       /* greetings that an open stream outlives before short ones go too, */
+#define FALL_BACK      4                       /* and before UDP counts as blocked */
+#define PMTU_LEAST     256                     /* bytes */
 #define SEEK_AFTER     (1000 * 1000 * 1000ull) /* ns that an end waits for the stream that the peer is to start */
 #define WITHOUT_STREAM (30 * 1000 * 1000 * 1000ull) /* ns: neither answers: the peer cannot be reached */
 
@@ -43,6 +45,19 @@ static bool may_share(struct rwk_packet_channel *ch, int way)
 	return ch->may_share && way == RWK_WAY_LOSSY;
 }
 
+uint32_t rwk_packet_path_pmtu(const struct rwk_packet_channel *ch, int way)
+{
+	uint32_t pmtu = rwk_packet_pmtu(ch->port, way, &ch->path.to);
+
+	return way == RWK_WAY_LOSSY && ch->pmtu_most && ch->pmtu_most < pmtu ? ch->pmtu_most : pmtu;
+}
+
+/** What makes a greeting as long as a packet. */
+static uint16_t pad_to(uint32_t pmtu)
+{
+	return pmtu > RWK_GREETING_SIZE ? (uint16_t)(pmtu - RWK_GREETING_SIZE) : 0;
+}
+
 /** `g` has its type. */
 static void terms(struct rwk_packet_channel *ch, int way, struct rwk_greeting *g)
 {
@@ -50,7 +65,7 @@ static void terms(struct rwk_packet_channel *ch, int way, struct rwk_greeting *g
 
 	g->qpn = ch->qpn;
 	g->psn = ch->psn;
-	g->pmtu = (uint16_t)rwk_packet_pmtu(port, way, &ch->path.to);
+	g->pmtu = (uint16_t)rwk_packet_path_pmtu(ch, way);
 	g->window = (uint16_t)(port->window < RWK_RC_WINDOW_MAX ? port->window : RWK_RC_WINDOW_MAX);
 	g->reads = RWK_RC_READS_MAX;
 	g->features = RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_RC_DENIES | RWK_GREETING_MASKED_ID |
@@ -60,12 +75,14 @@ static void terms(struct rwk_packet_channel *ch, int way, struct rwk_greeting *g
 		g->features |= RWK_GREETING_SHARED;
 }
 
-static void send_connect(struct rwk_packet_channel *ch, int way)
+/** `whole`: as long as a packet. */
+static void send_connect(struct rwk_packet_channel *ch, int way, bool whole)
 {
 	struct rwk_greeting g = {
 		.type = RWK_GREETING_CONNECT, .from = ch->port->address, .to = ch->address, .echo = ch->token};
 
 	terms(ch, way, &g);
+	g.pad = whole ? pad_to(g.pmtu) : 0;
 	rwk_packet_greet(ch->port, way, &ch->path.to, &g);
 }
 
@@ -76,6 +93,9 @@ static void send_accept(struct rwk_packet_channel *ch, uint64_t echo)
 		.type = RWK_GREETING_ACCEPT, .from = ch->port->address, .to = ch->address, .echo = echo};
 
 	terms(ch, ch->path.way, &g);
+	g.pad = pad_to(ch->pmtu);
+	if (g.pad > ch->peer_pad)
+		g.pad = ch->peer_pad;
 	rwk_packet_greet(ch->port, ch->path.way, &ch->path.to, &g);
 }
 
@@ -155,10 +175,19 @@ static void unshared(struct rwk_packet_channel *ch)
 	}
 }
 
+static void say_narrow(const struct rwk_packet_channel *ch)
+{
+	rwk_warn("packets: those of %u bytes do not get through to %s, and nobody says why (an MTU is too large for "
+		 "the way, or a firewall drops ICMP): they have %u",
+		rwk_packet_pmtu(ch->port, RWK_WAY_LOSSY, &ch->path.to), rwk_packet_name(&ch->address), ch->pmtu);
+}
+
 /** The peer has the channel too. Who asks for the stream is the same at both ends. */
 static void established(struct rwk_packet_channel *ch)
 {
 	rwk_packet_opened(ch);
+	if (ch->path.way == RWK_WAY_LOSSY && ch->pmtu_most)
+		say_narrow(ch);
 	if (ch->path.way == RWK_WAY_STREAM && ch->port->client->by_stream)
 		ch->port->client->by_stream(ch->port->cookie, &ch->base);
 	else if (ch->port->wants_shared && !ch->shared)
@@ -188,6 +217,37 @@ void rwk_packet_confirmed(struct rwk_packet_channel *ch)
 		established(ch);
 }
 
+/** Asks anew, for a connection of our own: what answers what we asked before is not believed any more. */
+static int ask_alone(struct rwk_packet_channel *ch)
+{
+	struct rwk_port *port = ch->port;
+	uint32_t qpn = rwk_packet_new_qpn(port);
+
+	if (!qpn || rwk_packet_random(&ch->token, sizeof(ch->token)))
+		return -EIO;
+	HASH_DELETE(by_qpn, port->by_qpn, ch);
+	ch->qpn = qpn;
+	HASH_ADD(by_qpn, port->by_qpn, qpn, sizeof(ch->qpn), ch);
+	ch->may_share = false;
+	return 0;
+}
+
+/**
+ * A short greeting has been answered, and those as long as a packet have not, nor was the answer long: the way swallows
+ * what is long. We ask anew for a connection with shorter packets.
+ */
+static bool narrowed(struct rwk_packet_channel *ch, int way, const struct rwk_greeting *g)
+{
+	uint32_t pmtu = rwk_packet_path_pmtu(ch, way);
+
+	if (way != RWK_WAY_LOSSY || g->pad || ch->tries_with_stream < NARROW || pmtu <= PMTU_LEAST || ask_alone(ch))
+		return false;
+	ch->pmtu_most = pmtu / 4 > PMTU_LEAST ? pmtu / 4 : PMTU_LEAST;
+	ch->tries_with_stream = 0;
+	ch->ask_at = 0;
+	return true;
+}
+
 /** A greeting more has had no answer, though a stream is open. */
 static bool may_fall_back(struct rwk_packet_channel *ch)
 {
@@ -195,7 +255,7 @@ static bool may_fall_back(struct rwk_packet_channel *ch)
 		return true;
 	if (rwk_params.link == RWK_LINK_UDP || rwk_params.service == RWK_SERVICE_RC)
 		return false;
-	return ch->tries_with_stream++ >= FALL_BACK;
+	return ch->tries_with_stream > FALL_BACK;
 }
 
 void rwk_packet_ask(struct rwk_packet_channel *ch, rwk_time now)
@@ -218,12 +278,15 @@ void rwk_packet_ask(struct rwk_packet_channel *ch, rwk_time now)
 		rwk_packet_doom(ch, -ECONNREFUSED);
 		return;
 	}
+	ch->tries_with_stream += ch->stream_open;
 	if (ch->port->link[RWK_WAY_LOSSY])
-		send_connect(ch, RWK_WAY_LOSSY);
+		send_connect(ch, RWK_WAY_LOSSY, true);
+	if (ch->port->link[RWK_WAY_LOSSY] && ch->tries_with_stream >= NARROW)
+		send_connect(ch, RWK_WAY_LOSSY, false);
 	if (ch->tries >= STREAM_TRY || !ch->port->link[RWK_WAY_LOSSY])
 		rwk_packet_reach(ch);
 	if (ch->stream_open && may_fall_back(ch))
-		send_connect(ch, RWK_WAY_STREAM);
+		send_connect(ch, RWK_WAY_STREAM, false);
 }
 
 /** The channel to who has sent this greeting: by its nonce, or by where it is while that is all we know. */
@@ -288,6 +351,7 @@ static int agree(
 		ch->stream_open = true;
 	}
 	ch->peer_token = g->type == RWK_GREETING_CONNECT ? g->echo : 0;
+	ch->peer_pad = g->type == RWK_GREETING_CONNECT ? g->pad : 0;
 	decide(ch, way, g);
 	rc = rwk_packet_machine(ch, g);
 	if (!rc && ch->shared && g->type == RWK_GREETING_ACCEPT)
@@ -300,26 +364,10 @@ static int settle(
 	struct rwk_packet_channel *ch, int way, const struct rwk_link_address *from, const struct rwk_greeting *g)
 {
 	if (!ch->shared)
-		return 0;
+		return g->qpn == ch->peer_qpn ? 0 : agree(ch, way, from, g); /* it had asked anew meanwhile */
 	if (!(g->features & RWK_GREETING_SHARED))
 		return agree(ch, way, from, g);
 	return rwk_packet_aim(ch->by, from, g, ch->pmtu);
-}
-
-/** The peer's domain is not the one that its node had when we last asked: asks anew, for a connection of our own. */
-static int ask_alone(struct rwk_packet_channel *ch)
-{
-	struct rwk_port *port = ch->port;
-	uint32_t qpn = rwk_packet_new_qpn(port);
-
-	if (!qpn || rwk_packet_random(&ch->token, sizeof(ch->token)))
-		return -EIO;
-	HASH_DELETE(by_qpn, port->by_qpn, ch);
-	ch->qpn = qpn;
-	HASH_ADD(by_qpn, port->by_qpn, qpn, sizeof(ch->qpn), ch);
-	ch->may_share = false;
-	ch->ask_at = 0;
-	return 0;
 }
 
 static struct rwk_packet_channel *new_from(struct rwk_port *port, const struct rwk_greeting *g, int *rc)
@@ -354,6 +402,7 @@ static void take_connect(
 	if (ch && ch->state == RWK_CH_FAILED)
 		rc = ch->base.error;
 	else if (ch && ch->state == RWK_CH_ACCEPTING && ch->path.way == way && ch->peer_qpn == g->qpn) {
+		ch->peer_pad = g->pad;
 		send_accept(ch, g->echo);
 		return;
 	} else if (ch) {
@@ -388,10 +437,14 @@ static int take_answer(
 {
 	int rc = acquainted(ch, g);
 
+	if (!rc && narrowed(ch, way, g))
+		return 0;
 	if (!rc)
 		rc = agree(ch, way, from, g);
-	if (rc == -ESTALE)
+	if (rc == -ESTALE) {
+		ch->ask_at = 0;
 		return ask_alone(ch);
+	}
 	if (rc == -EAGAIN) /* the domain is busy: we ask again */
 		return 0;
 	if (!rc)

@@ -37,11 +37,11 @@ enum place {
 	AT_SHARED_QPN = 136,
 	AT_SHARED_PSN = 140,
 	AT_SHARED_PORT = 144,
-	AT_SHARED_ZERO = 146, /* two bytes */
-	AT_MAC = 148,
+	AT_PAD = 146,
+	AT_END = 148, /* so many zero bytes as AT_PAD says, then the MAC */
 };
 
-_Static_assert(AT_MAC + MAC == RWK_GREETING_SIZE, "the MAC ends a greeting");
+_Static_assert(AT_END + MAC == RWK_GREETING_SIZE, "the MAC ends a greeting");
 
 static void put16(uint8_t *to, uint16_t v)
 {
@@ -126,6 +126,13 @@ static bool pmtu_good(uint16_t pmtu)
 	return pmtu >= 256 && pmtu <= RWK_WIRE_PMTU_MAX && !(pmtu & (pmtu - 1));
 }
 
+static bool all_zero(const uint8_t *bytes, size_t len)
+{
+	while (len && !bytes[len - 1])
+		len--;
+	return !len;
+}
+
 static bool none_shared(const struct rwk_greeting_shared *s)
 {
 	return !s->domain && !s->srqn && !s->target && !s->qpn && !s->psn && !s->port;
@@ -144,14 +151,15 @@ static bool shared_good(const struct rwk_greeting *g)
 
 static bool terms_good(const struct rwk_greeting *g)
 {
-	return !g->reason && qpn_good(g->qpn) && g->psn <= 0xffffffu && pmtu_good(g->pmtu) && g->window &&
-	       g->window <= RWK_RC_WINDOW_MAX && g->reads && g->reads <= RWK_RC_READS_MAX && shared_good(g);
+	return !g->reason && g->pad <= RWK_GREETING_PAD_MAX && g->pad % 4 == 0 && qpn_good(g->qpn) &&
+	       g->psn <= 0xffffffu && pmtu_good(g->pmtu) && g->window && g->window <= RWK_RC_WINDOW_MAX && g->reads &&
+	       g->reads <= RWK_RC_READS_MAX && shared_good(g);
 }
 
 static bool no_terms(const struct rwk_greeting *g)
 {
 	return (!g->qpn || qpn_good(g->qpn)) && !g->psn && !g->pmtu && !g->window && !g->reads && !g->features &&
-	       !g->room && none_shared(&g->shared);
+	       !g->room && !g->pad && none_shared(&g->shared);
 }
 
 static bool good(const struct rwk_greeting *g)
@@ -199,15 +207,15 @@ int rwk_greeting_pack(const struct rwk_greeting *g, const uint8_t *key, uint8_t 
 	put32(out + AT_SHARED_QPN, g->shared.qpn);
 	put32(out + AT_SHARED_PSN, g->shared.psn);
 	put16(out + AT_SHARED_PORT, g->shared.port);
-	put16(out + AT_SHARED_ZERO, 0);
-	make_mac(out, AT_MAC, key, out + AT_MAC);
+	put16(out + AT_PAD, g->pad);
+	memset(out + AT_END, 0, g->pad);
+	make_mac(out, AT_END + g->pad, key, out + AT_END + g->pad);
 	return 0;
 }
 
-/* The fields of a greeting of this version and of the right length. */
-static int read_fields(const uint8_t *bytes, struct rwk_greeting *g)
+/* The fields of a greeting of this version. */
+static int read_fields(const uint8_t *bytes, size_t len, struct rwk_greeting *g)
 {
-	static const uint8_t zero[AT_FEATURES - AT_ZERO];
 	struct rwk_greeting r = {
 		.type = bytes[AT_TYPE],
 		.reason = (int16_t)get16(bytes + AT_REASON),
@@ -218,6 +226,7 @@ static int read_fields(const uint8_t *bytes, struct rwk_greeting *g)
 		.reads = bytes[AT_READS],
 		.features = get32(bytes + AT_FEATURES),
 		.room = get32(bytes + AT_ROOM),
+		.pad = get16(bytes + AT_PAD),
 		.echo = get64(bytes + AT_ECHO),
 		.shared = {.domain = get64(bytes + AT_SHARED_DOMAIN),
 			.srqn = get32(bytes + AT_SHARED_SRQN),
@@ -229,7 +238,8 @@ static int read_fields(const uint8_t *bytes, struct rwk_greeting *g)
 
 	memcpy(&r.from, bytes + AT_FROM, sizeof(r.from));
 	memcpy(&r.to, bytes + AT_TO, sizeof(r.to));
-	if (!good(&r) || memcmp(bytes + AT_ZERO, zero, sizeof(zero)) != 0 || get16(bytes + AT_SHARED_ZERO))
+	if (!good(&r) || len != RWK_GREETING_SIZE + r.pad || !all_zero(bytes + AT_ZERO, AT_FEATURES - AT_ZERO) ||
+		!all_zero(bytes + AT_END, r.pad))
 		return -EBADMSG;
 	*g = r;
 	return 0;
@@ -248,7 +258,7 @@ int rwk_greeting_unpack(const uint8_t *bytes, size_t len, const uint8_t *key, st
 		*version = bytes[AT_VERSION];
 	if (bytes[AT_VERSION] != RWK_GREETING_VERSION)
 		return -EPROTONOSUPPORT;
-	return len == RWK_GREETING_SIZE ? read_fields(bytes, g) : -EBADMSG;
+	return len >= RWK_GREETING_SIZE ? read_fields(bytes, len, g) : -EBADMSG;
 }
 
 int rwk_greeting_meant(const struct rwk_greeting *g, const struct rwk_address *me)

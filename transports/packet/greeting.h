@@ -9,18 +9,21 @@
  *   BYE      I am closing in good order: what you have not got by now will not come
  *   RELEASE  SRC, on a stream: I do not need this stream; end it if you do not either
  *
- * A greeting travels as the payload of a UD Send Only to QPN 1 (RWK_WIRE_GSI_QPN). All types have the same size, so an
- * answer is never longer than what it answers. Each ends with a MAC under the job's key: who does not know the key can
+ * A greeting travels as the payload of a UD Send Only to QPN 1 (RWK_WIRE_GSI_QPN). All types have the same size, but
+ * that CONNECT and ACCEPT may be made as long as the packets that they agree on; an answer is never longer than what it
+ * answers. Each ends with a MAC under the job's key: who does not know the key can
  * neither make nor change one, and is not answered.
  */
 #ifndef RWK_PACKET_GREETING_H
 #define RWK_PACKET_GREETING_H
 
 #include "transport.h"
+#include "wire/wire.h"
 
-#define RWK_GREETING_VERSION 3u
-#define RWK_GREETING_SIZE    164u /* bytes on the wire, all types */
-#define RWK_GREETING_KEY     32u  /* bytes of the job's key */
+#define RWK_GREETING_VERSION 4u
+#define RWK_GREETING_SIZE    164u /* bytes on the wire, all types, without `pad` */
+#define RWK_GREETING_PAD_MAX (RWK_WIRE_PMTU_MAX - RWK_GREETING_SIZE)
+#define RWK_GREETING_KEY     32u /* bytes of the job's key */
 
 enum rwk_greeting_type {
 	RWK_GREETING_CONNECT = 1,
@@ -72,13 +75,14 @@ struct rwk_greeting {
 	uint8_t reads;           /* Reads and atomics of the peer's that it keeps, 1 to RWK_RC_READS_MAX */
 	uint32_t features;       /* enum rwk_greeting_feature */
 	uint32_t room;           /* bytes of its link's receive buffer, which all its connections share; 0: not known */
+	uint16_t pad; /* zero bytes more, a multiple of 4: what is as long as a packet shows that packets get through */
 	struct rwk_greeting_shared shared;
 	uint64_t echo; /* CONNECT: of the sender's choice (its clock); answers: that of what they answer */
 };
 
 /**
- * Writes a greeting of RWK_GREETING_SIZE bytes to `out`, with its MAC under `key` (RWK_GREETING_KEY bytes). 0; -EINVAL:
- * a member is out of its range, and unpack would refuse it (nothing was written).
+ * Writes a greeting of RWK_GREETING_SIZE + g->pad bytes to `out`, with its MAC under `key` (RWK_GREETING_KEY bytes). 0;
+ * -EINVAL: a member is out of its range, and unpack would refuse it (nothing was written).
  */
 int rwk_greeting_pack(const struct rwk_greeting *g, const uint8_t *key, uint8_t *out);
 

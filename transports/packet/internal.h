@@ -201,6 +201,8 @@ struct rwk_packet_channel {
 	bool stream_lost; /* there is no stream, and none will be: no evidence */
 	uint32_t tries_with_stream;
 	uint32_t pmtu;
+	uint32_t pmtu_most; /* as much as has got through, or may; 0: what the link says */
+	uint16_t peer_pad;  /* of the CONNECT that is being answered */
 	uint32_t heard_in; /* rwk_port.period in which it last sent something of length */
 	uint64_t last_pull;
 	bool published; /* SRC: regions of ours, to this peer */
@@ -317,6 +319,9 @@ void rwk_packet_seek(struct rwk_port *port);
 void rwk_packet_reach(struct rwk_packet_channel *ch);
 /** By what the link knows the stream: it may have come from another address than the peer's first. */
 const struct rwk_link_address *rwk_packet_stream(const struct rwk_packet_channel *ch);
+
+/** Payload of the largest packet that the channel may send by that way. */
+uint32_t rwk_packet_path_pmtu(const struct rwk_packet_channel *ch, int way);
 
 /* channel.c */
 struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const struct rwk_address *to);

@@ -104,9 +104,9 @@ void rwk_packet_greet(struct rwk_port *port, int way, const struct rwk_link_addr
 		.psn = (uint32_t)port->count.greetings_out & RWK_PSN_MASK,
 		.deth = {GSI_QKEY, RWK_WIRE_GSI_QPN},
 	};
-	uint8_t bytes[RWK_WIRE_HEADER_MAX + RWK_GREETING_SIZE + RWK_WIRE_ICRC], pseudo[RWK_LINK_PSEUDO_MAX];
+	uint8_t bytes[RWK_WIRE_HEADER_MAX + RWK_WIRE_PMTU_MAX + RWK_WIRE_ICRC], pseudo[RWK_LINK_PSEUDO_MAX];
 	struct rwk_link *l = port->link[way];
-	size_t len = rwk_wire_pack(&w, RWK_GREETING_SIZE, bytes);
+	size_t size = RWK_GREETING_SIZE + g->pad, len = rwk_wire_pack(&w, size, bytes);
 	struct iovec iov;
 	uint32_t icrc;
 
@@ -114,7 +114,7 @@ void rwk_packet_greet(struct rwk_port *port, int way, const struct rwk_link_addr
 		rwk_warn("packets: a greeting of ours is not valid; nothing was sent");
 		return;
 	}
-	len += RWK_GREETING_SIZE;
+	len += size;
 	icrc = rwk_icrc_bytes(
 		rwk_icrc_begin(pseudo, rwk_link_pseudo(l, to, true, len + RWK_WIRE_ICRC, 0, pseudo)), bytes, len);
 	memcpy(bytes + len, &icrc, sizeof(icrc));
