@@ -265,6 +265,7 @@ struct squatter {
 	size_t bytes;
 	struct rwk_src_size header; /* what its memory says that it is; no members: nothing, as if not formatted */
 	uint32_t version;
+	bool empty; /* what comes with the descriptors */
 	int ready; /* written to when the door is there */
 };
 
@@ -345,6 +346,7 @@ static void as_impostor(struct squatter *s, int door)
 		memcpy(CMSG_DATA(&control.align), things, sizeof(things));
 		if (send(fd, &greeting, sizeof(greeting), MSG_NOSIGNAL) > 0 && recv(fd, proof, sizeof(proof), 0) > 0) {
 			memcpy(bytes + TERMS, proof + NONCE, MAC);
+			iov.iov_len = s->empty ? 0 : sizeof(bytes);
 			sendmsg(fd, &msg, MSG_NOSIGNAL);
 		}
 		close(fd);
@@ -447,6 +449,8 @@ static void squatters(void **state)
 
 	s = member_like(5);
 	s.behave = as_impostor;
+	assert_int_equal(join_squatter(5, &s), -EACCES);
+	s.empty = true;
 	assert_int_equal(join_squatter(5, &s), -EACCES);
 	s.behave = as_babbler;
 	assert_int_equal(join_squatter(5, &s), -EACCES);

@@ -210,7 +210,8 @@ static int receive_welcome(int fd, struct welcome *w, int things[RWK_SRC_THINGS]
 	struct msghdr msg = {
 		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control)};
 	ssize_t n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | MSG_TRUNC);
-	int rc = n > 0 ? take_things(&msg, things) : 0, wrong = check_length(n, sizeof(*w));
+	/* What has no bytes may have descriptors, too. */
+	int rc = n >= 0 ? take_things(&msg, things) : 0, wrong = check_length(n, sizeof(*w));
 
 	if (wrong)
 		return wrong == -ECONNRESET ? -EKEYREJECTED : wrong;
