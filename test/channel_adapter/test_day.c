@@ -22,6 +22,7 @@
 #define PLACES   6u  /* of receives of one half; of an srq so many for each half */
 #define LONGEST  3000u
 #define AREA     512u /* bytes that a half writes and reads at its peer; a word for atomics behind them */
+#define AGAIN    500  /* one connection in so many begins anew though it is well: with the ordering bits, or without */
 #define QUIET    20   /* s: up to so long between two rounds */
 #define MS       1000000ull
 #define S        (1000 * MS)
@@ -453,7 +454,7 @@ static void settle(void)
 	}
 	for (unsigned i = 0; i < NODES; i++)
 		for (unsigned k = 0; k < HALVES; k++)
-			if (nodes[i].half[k].failed)
+			if (nodes[i].half[k].failed || !pick(AGAIN))
 				restart(&nodes[i].half[k]);
 	may_fail = false;
 	for (unsigned i = 0; i < NODES; i++)
