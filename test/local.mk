@@ -26,7 +26,7 @@ include test/examples/local.mk
 include test/fuzz/local.mk
 
 # Which folder may include what.
-TESTS += test/test_includes
-EXTRA_DIST += test/test_includes test/include-table.txt
+TESTS += test/test_includes test/test_rows
+EXTRA_DIST += test/test_includes test/test_rows test/rows.txt test/include-table.txt
 # The whole folder: a mutant is added by adding its file.
 EXTRA_DIST += test/mutants

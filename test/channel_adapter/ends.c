@@ -7,6 +7,8 @@
 struct end near, far;
 bool ends_unordered;
 void (*ends_step)(void);
+void (*ends_join)(void);
+void (*ends_leave)(const struct end *e);
 
 void ends_ip(uint8_t ip[16], uint8_t host)
 {
@@ -102,6 +104,10 @@ void ends_open(enum rwk_qp_type type)
 {
 	ends_open_one(&near, 1, type);
 	ends_open_one(&far, 2, type);
+	if (ends_join) {
+		ends_join();
+		return;
+	}
 	ends_connect(&near, &far, ACCESS);
 	ends_connect(&far, &near, ACCESS);
 }
@@ -109,6 +115,8 @@ void ends_open(enum rwk_qp_type type)
 /* A parent with children stays. */
 void ends_close_one(struct end *e)
 {
+	if (ends_leave)
+		ends_leave(e);
 	assert_int_equal(rwk_adapter_close(e->adapter), -EBUSY);
 	assert_int_equal(rwk_cq_destroy(e->send_cq), -EBUSY);
 	if (e->domain)

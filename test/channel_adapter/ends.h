@@ -41,6 +41,10 @@ extern bool ends_unordered;
 /** Lets time pass on a simulated network, as if both ends slept; NULL: it passes by itself. */
 extern void (*ends_step)(void);
 
+/** What connects both in place of ends_connect, and ends that for one of them; NULL: by number and address. */
+extern void (*ends_join)(void);
+extern void (*ends_leave)(const struct end *e);
+
 #define JOB_MEMORY 20000u /* bytes */
 
 struct job {

@@ -1,8 +1,14 @@
 # What test/channel_adapter adds to the build: programs on ropewalk.h, linked with the library that is installed.
 adapter_ends = test/channel_adapter/ends.c test/channel_adapter/ends.h test/rwk_test.h
 
+adapter_udp = test/channel_adapter/world_udp.c test/channel_adapter/world.h $(adapter_ends)
+adapter_sim = test/channel_adapter/world_sim.c test/channel_adapter/world.h \
+	test/channel_adapter/sim_udp.c test/channel_adapter/sim_udp.h $(adapter_ends)
+# On a TCP connection.
+adapter_tcp = test/channel_adapter/world_tcp.c test/channel_adapter/world.h $(adapter_ends)
+
 check_PROGRAMS += test/channel_adapter/test_operations
-test_channel_adapter_test_operations_SOURCES = test/channel_adapter/test_operations.c $(adapter_ends)
+test_channel_adapter_test_operations_SOURCES = test/channel_adapter/test_operations.c $(adapter_udp)
 test_channel_adapter_test_operations_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_operations_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_operations
@@ -46,10 +52,6 @@ test_channel_adapter_test_day_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/channel_adapter/test_day
 
 # Each over UDP on loopback, with the library that is installed, and on the simulated network.
-adapter_udp = test/channel_adapter/world_udp.c test/channel_adapter/world.h $(adapter_ends)
-adapter_sim = test/channel_adapter/world_sim.c test/channel_adapter/world.h \
-	test/channel_adapter/sim_udp.c test/channel_adapter/sim_udp.h $(adapter_ends)
-
 check_PROGRAMS += test/channel_adapter/test_requests
 test_channel_adapter_test_requests_SOURCES = test/channel_adapter/test_requests.c $(adapter_udp)
 test_channel_adapter_test_requests_CPPFLAGS = $(TEST_CPPFLAGS)
@@ -116,6 +118,37 @@ test_channel_adapter_test_hierarchy_sim_SOURCES = test/channel_adapter/test_hier
 test_channel_adapter_test_hierarchy_sim_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_hierarchy_sim_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/channel_adapter/test_hierarchy_sim
+
+# The same on TCP connections.
+check_PROGRAMS += test/channel_adapter/test_operations_tcp
+test_channel_adapter_test_operations_tcp_SOURCES = test/channel_adapter/test_operations.c $(adapter_tcp)
+test_channel_adapter_test_operations_tcp_CPPFLAGS = $(TEST_CPPFLAGS)
+test_channel_adapter_test_operations_tcp_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/channel_adapter/test_operations_tcp
+
+check_PROGRAMS += test/channel_adapter/test_requests_tcp
+test_channel_adapter_test_requests_tcp_SOURCES = test/channel_adapter/test_requests.c $(adapter_tcp)
+test_channel_adapter_test_requests_tcp_CPPFLAGS = $(TEST_CPPFLAGS)
+test_channel_adapter_test_requests_tcp_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/channel_adapter/test_requests_tcp
+
+check_PROGRAMS += test/channel_adapter/test_windows_tcp
+test_channel_adapter_test_windows_tcp_SOURCES = test/channel_adapter/test_windows.c $(adapter_tcp)
+test_channel_adapter_test_windows_tcp_CPPFLAGS = $(TEST_CPPFLAGS)
+test_channel_adapter_test_windows_tcp_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/channel_adapter/test_windows_tcp
+
+check_PROGRAMS += test/channel_adapter/test_hierarchy_tcp
+test_channel_adapter_test_hierarchy_tcp_SOURCES = test/channel_adapter/test_hierarchy.c $(adapter_tcp)
+test_channel_adapter_test_hierarchy_tcp_CPPFLAGS = $(TEST_CPPFLAGS)
+test_channel_adapter_test_hierarchy_tcp_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/channel_adapter/test_hierarchy_tcp
+
+check_PROGRAMS += test/channel_adapter/test_events_tcp
+test_channel_adapter_test_events_tcp_SOURCES = test/channel_adapter/test_events.c $(adapter_tcp)
+test_channel_adapter_test_events_tcp_CPPFLAGS = $(TEST_CPPFLAGS)
+test_channel_adapter_test_events_tcp_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/channel_adapter/test_events_tcp
 
 # Debug builds alone look.
 if DEBUG

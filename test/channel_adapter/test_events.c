@@ -2,6 +2,8 @@
 /*
  * Asynchronous events: what they tell, once, and whom they wake (S0-11, S4-1, S4-10). Over UDP and on the simulated
  * network.
+ *
+ * Links: udp, sim, tcp.
  */
 #include "channel_adapter/world.h"
 

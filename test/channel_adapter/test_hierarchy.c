@@ -2,6 +2,8 @@
 /*
  * S4-1, S4-2: the objects of a logical adapter: each belongs to one, is found there alone, and stays while it has
  * children. S4-5: what two qps can do, with and without the target's doing. Over UDP and on the simulated network.
+ *
+ * Links: udp, sim, tcp.
  */
 #include "channel_adapter/world.h"
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Operations between two adapters, over UDP on loopback: what each does, in which order, and what is refused. */
-#include "channel_adapter/ends.h"
+/*
+ * Operations between two adapters, over UDP and on a TCP connection: what each does, in which order, and what is refused.
+ *
+ * Links: udp, tcp.
+ */
+#include "channel_adapter/world.h"
 
 static const size_t lengths[] = {0, 1, 3, PMTU - 1, PMTU, PMTU + 1, 2 * PMTU, 2 * PMTU + 1, 70000};
 
@@ -547,22 +551,22 @@ static void limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(send_rc),
-		cmocka_unit_test(send_uc),
-		cmocka_unit_test(write_rc),
-		cmocka_unit_test(write_uc),
-		cmocka_unit_test(fewer_packets),
-		cmocka_unit_test(reads),
-		cmocka_unit_test(atomics),
-		cmocka_unit_test(denied),
-		cmocka_unit_test(denied_uc),
-		cmocka_unit_test(in_order),
-		cmocka_unit_test(no_receive),
-		cmocka_unit_test(too_long),
-		cmocka_unit_test(refused),
-		cmocka_unit_test(states),
-		cmocka_unit_test(nobody),
-		cmocka_unit_test(limits),
+		in_world(send_rc),
+		in_world(send_uc),
+		in_world(write_rc),
+		in_world(write_uc),
+		in_world(fewer_packets),
+		in_world(reads),
+		in_world(atomics),
+		in_world(denied),
+		in_world(denied_uc),
+		in_world(in_order),
+		in_world(no_receive),
+		in_world(too_long),
+		in_world(refused),
+		in_world(states),
+		in_world(nobody),
+		in_world(limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

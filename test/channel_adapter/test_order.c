@@ -4,6 +4,8 @@
  * them when a packet is lost. (On a stream, and on shm, nothing comes out of order.)
  *
  *     near   qp ---- first packet lost ----> qp   far
+ *
+ * Links: sim.
  */
 #include "channel_adapter/ends.h"
 #include "channel_adapter/sim_udp.h"

@@ -2,6 +2,8 @@
 /*
  * Packets made by hand, from ordinary sockets, to an adapter: which it takes, and what it drops, counted by reason,
  * with nothing touched.
+ *
+ * Links: udp.
  */
 #include "channel_adapter/by_hand.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How requests are posted: many at once, without a completion, with their bytes. Over UDP and on the simulated network.
+ *
+ * Links: udp, sim, tcp.
  */
 #include "channel_adapter/world.h"
 

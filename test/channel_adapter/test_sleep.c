@@ -2,6 +2,8 @@
 /*
  * S4-10: a cq as an event dispatcher: to sleep until something has completed, with a descriptor, a callback, or in a
  * call. Over UDP, and, as far as no packet has to wake anybody, on the simulated network.
+ *
+ * Links: udp, sim.
  */
 #include "channel_adapter/world.h"
 

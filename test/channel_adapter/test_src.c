@@ -2,6 +2,8 @@
 /*
  * The scalable reliable connection between two adapters, over UDP on loopback: its objects, what reaches whom by the
  * SRQ number, and what does not; and srqs that RC and UC qps share.
+ *
+ * Links: udp.
  */
 #include "channel_adapter/ends.h"
 

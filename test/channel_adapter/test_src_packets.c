@@ -2,6 +2,8 @@
 /*
  * SRC, packet by packet: what a requester puts on the wire, byte by byte; and what a responder makes of packets by
  * hand, of honest peers and of others.
+ *
+ * Links: udp.
  */
 #include "channel_adapter/by_hand.h"
 

@@ -12,6 +12,8 @@
  * twice, or out of order, or elsewhere, shows. Receives are posted now and then, so that senders have to wait for them.
  *
  * A failure prints its seed: RWK_TEST_SEED=<seed> runs it alone.
+ *
+ * Links: sim.
  */
 #include "channel_adapter/ends.h"
 #include "channel_adapter/sim_udp.h"

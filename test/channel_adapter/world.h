@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The link under a test: its program is linked with world_udp.c, for loopback, or with world_sim.c and sim_udp.c, for
- * the simulated network. Each test opens it before its ends, and closes it behind them.
+ * The link under a test: its program is linked with world_udp.c, for loopback, with world_tcp.c, for TCP connections
+ * there, or with world_sim.c and sim_udp.c, for the simulated network. Each test opens it before its ends, and closes it behind them.
  */
 #ifndef RWK_TEST_CHANNEL_ADAPTER_WORLD_H
 #define RWK_TEST_CHANNEL_ADAPTER_WORLD_H
@@ -17,6 +17,9 @@ int world_close(void **state);
 extern const bool world_has_fd;
 
 /** A test that opens its ends once; with a service (world_rc, ...), which it asks for by service_of(state). */
+/** SRC has no connections on streams. */
+extern const bool world_has_src;
+
 #define in_world(test) cmocka_unit_test_setup_teardown(test, world_open, world_close)
 #define in_world_by(f, service)                                                                                        \
 	{                                                                                                              \

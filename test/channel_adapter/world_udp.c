@@ -3,6 +3,7 @@
 
 enum rwk_qp_type world_rc = RWK_QP_RC, world_uc = RWK_QP_UC, world_src = RWK_QP_SRC;
 const bool world_has_fd = true;
+const bool world_has_src = true;
 
 int world_open(void **state)
 {

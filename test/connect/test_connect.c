@@ -2,6 +2,8 @@
 /*
  * Connecting: what a program sees of rwk_connect, rwk_listen, accept and reject, and of the events, with packets by
  * UDP, on the simulated network (test_connect_sim) and on streams. One set of calls for all of them (S4-11).
+ *
+ * Links: udp, sim, tcp.
  */
 #include "connect/sides.h"
 

@@ -2,6 +2,8 @@
 /*
  * Streams that become the transport of a qp: converted after other use (S4-7), with a peer that says nothing but
  * packets (S4-8), now or later (S4-9). Real TCP connections on loopback; on the simulated network there are none.
+ *
+ * Links: tcp.
  */
 #include "connect/sides.h"
 

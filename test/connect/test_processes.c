@@ -4,6 +4,8 @@
  * or is killed.
  *
  *     client: near 127.0.0.1  ----->  server: far 127.0.0.2, this process
+ *
+ * Links: udp, tcp.
  */
 #include "connect/sides.h"
 

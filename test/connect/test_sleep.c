@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* S4-10: who sleeps on a cq is woken by packets that come by a stream, as by those of UDP. Streams alone. */
+/*
+ * S4-10: who sleeps on a cq is woken by packets that come by a stream, as by those of UDP. Streams alone.
+ *
+ * Links: tcp.
+ */
 #include "connect/sides.h"
 
 #include <poll.h>

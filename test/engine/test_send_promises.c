@@ -1,8 +1,12 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: BSD-3-Clause *
+ * Links: shm, sim.
+ */
 /*
  * What a Send promises, on real engines: rows S0-6, S3-1 and S4-13 of the acceptance list. Each test says on which
  * links; shared memory is the one link of today's services. The simulated service is no service of ours, but the engine
  * above it is the same.
+ *
+ * Links: shm, sim.
  */
 #define _GNU_SOURCE
 #include "engine/world.h"

@@ -6,6 +6,8 @@
  *
  * Segments of TCP's are looked at twice: the kernel counts those that it has sent, and where this may be done (as root,
  * in a network of this process's own) each is captured and taken apart.
+ *
+ * Links: tcp.
  */
 #define _GNU_SOURCE /* unshare */
 #include "rwk_test.h"

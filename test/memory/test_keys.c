@@ -2,6 +2,8 @@
 /*
  * The key table: who reaches what with which key, and that nobody else does (S3-6); keys that cannot be guessed from
  * others; one table in two processes that see it at different addresses.
+ *
+ * Links: none: what the machines of all links ask.
  */
 #define _GNU_SOURCE /* memfd_create */
 #include "rwk_test.h"

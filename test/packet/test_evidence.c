@@ -2,6 +2,8 @@
 /*
  * SRC: the evidence that the processes of a node have together. Ranks are processes that all share one domain, on this
  * host's loopback: each is connected to each, and has what it knows written into memory that the test looks into.
+ *
+ * Links: udp.
  */
 #include "rwk_test.h"
 

@@ -2,6 +2,8 @@
 /*
  * What a reliable connection carries when nothing is lost, over the simulated network with real packets: strict ends,
  * and our own.
+ *
+ * Links: sim.
  */
 #include "rwk_test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Exactly one packet lost, or repeated, at every place, and what is sent again for it. */
+/* Exactly one packet lost, or repeated, at every place, and what is sent again for it. Links: sim. */
 #include "rc/run.h"
 
 /* One of n packets lost: exactly one is sent again, and before a time-out. */

@@ -17,6 +17,8 @@
  *
  *   test_order           one packet each; then two for one of them, with fewer losses
  *   test_order full      more losses and rings; three requests. Takes minutes
+ *
+ * Links: sim.
  */
 #include "rwk_test.h"
 

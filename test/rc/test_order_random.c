@@ -5,6 +5,8 @@
  * of posting.
  *
  * A failure prints its seed: RWK_TEST_SEED=<seed> runs it alone; RWK_TEST_SEEDS=<number> of seeds.
+ *
+ * Links: sim.
  */
 #include "rwk_test.h"
 

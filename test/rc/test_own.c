@@ -2,6 +2,8 @@
 /*
  * Between our own ends: silence, the window, lazy acknowledgements, what an acknowledgement says. Two ends over the
  * simulated network, or one alone.
+ *
+ * Links: sim.
  */
 #include "rc/run.h"
 

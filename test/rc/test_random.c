@@ -10,6 +10,8 @@
  *
  * A failure prints its seed: RWK_TEST_SEED=<seed> runs it alone; RWK_TEST_STEPS=<number> of operations for each seed;
  * RWK_TEST_SEEDS=<number> of seeds for each pair of ends.
+ *
+ * Links: sim.
  */
 #include "rwk_test.h"
 

@@ -2,6 +2,8 @@
 /*
  * RC's rules on the wire for a responder, one by one, of a strict end by itself: the test is its peer, and looks at
  * every packet.
+ *
+ * Links: sim.
  */
 #include "rc/alone.h"
 

@@ -3,6 +3,8 @@
  * How many queue pairs a job takes, counted from machines that exist and carry something: each rank sends one message
  * to each rank on another node, by RC and by SRC, over the simulated network. And the formulas that selection and
  * rwk_info have for jobs that do not exist, against what was counted.
+ *
+ * Links: sim.
  */
 #include "rwk_test.h"
 

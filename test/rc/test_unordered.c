@@ -5,6 +5,8 @@
  *
  * The machines know no link. The ids hold on links that lose or reorder packets (udp, sim); on tcp and shm packets come
  * in order, so that nothing is ever done before its turn there.
+ *
+ * Links: sim.
  */
 #include "rc/alone.h"
 

@@ -6,6 +6,8 @@
  *   speaker ---\               /---> listener (view, ear)
  *   speaker ----> a bag of packets ---> listener
  *   speaker ---/               \---> listener
+ *
+ * Links: none: packets are handed over by hand.
  */
 #include "rwk_test.h"
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The domain's parts one by one: seats and their numbers, the dead, targets, who sleeps, what is refused. */
+/*
+ * The domain's parts one by one: seats and their numbers, the dead, targets, who sleeps, what is refused.
+ *
+ * Links: none: packets are handed over by hand.
+ */
 #define _GNU_SOURCE
 #include "rwk_test.h"
 

@@ -6,6 +6,8 @@
  *   this process: speakers <---- datagrams ----> one socket: members 0 to 3 (4 processes)
  *
  * With the argument `full` thousands are killed.
+ *
+ * Links: none: datagrams of a Unix socket, in place of those of UDP.
  */
 #define _GNU_SOURCE /* MSG_DONTWAIT with unix sockets' flags, ppoll */
 #include "rwk_test.h"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* S0-4: messages of 2 GB, by Send and by Write. All bytes are compared; no memory of that size is allocated. */
+/*
+ * S0-4: messages of 2 GB, by Send and by Write. All bytes are compared; no memory of that size is allocated.
+ *
+ * Links: sim.
+ */
 #include "uc/ends.h"
 
 static void large(unsigned type)

@@ -7,6 +7,8 @@
  *   a packet is accepted if none with its number or a later one was before
  *   a message ends if, when its last packet is accepted, all of it were accepted one behind the other
  *   each accepted packet that is not the one after the last accepted is a loss
+ *
+ * Links: sim.
  */
 #include "uc/ends.h"
 

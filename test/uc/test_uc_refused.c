@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the unreliable connection does not take, from its client and from the wire; it never answers. */
+/* What the unreliable connection does not take, from its client and from the wire; it never answers. Links: sim. */
 #include "uc/ends.h"
 
 #define PMTU 256u

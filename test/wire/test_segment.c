@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages cut into packets, and PSNs; the rules of chapter 3 of the acceptance list by their ids. */
+/*
+ * Messages cut into packets, and PSNs; the rules of chapter 3 of the acceptance list by their ids.
+ *
+ * Links: none: bytes alone.
+ */
 #include "rwk_test.h"
 
 #include "wire/psn.h"

@@ -3,6 +3,8 @@
  * Another's eyes: packets of ours, one or more of every opcode, in a capture file, are what we say they are to tshark
  * too, and none is malformed. Of SRC (XRC), congestion notifications and our own opcodes tshark 4.0 knows no more than
  * BTH: there, only that is compared; but of SRC it names the operations, and shows what stands behind BTH as it is.
+ *
+ * Links: none: bytes alone.
  */
 #include "rwk_test.h"
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets of our own making, and what is not a packet. Those of others are in test_golden. */
+/*
+ * Packets of our own making, and what is not a packet. Those of others are in test_golden.
+ *
+ * Links: none: bytes alone.
+ */
 #include "rwk_test.h"
 
 #include "wire/wire.h"
