@@ -3,20 +3,29 @@
  * A sibling gone mad, and any packets (transports/shared_rc): it writes what it likes into the segment of the domain,
  * while the members take packets, hand them on, look who has died, leave and come back. What must hold: nothing outside
  * the segment is read or written (pages that nobody may touch lie around it), no piece is longer than a packet, and no
- * member waits for ever. What the C library keeps in its locks stays as it is: who writes there can do more than this.
+ * member waits for ever. Two things stay as they are, and are believed: what the C library keeps in its locks, and what
+ * the packet machine keeps of a target between two packets.
  *
  *   steps, of which byte 0 says what
  */
 #define _GNU_SOURCE
+#undef process_vm_readv
+#undef process_vm_writev
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 
+#include "shared_rc/door.h"
 #include "shared_rc/internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
+ssize_t fuzz_readv(pid_t pid, const struct iovec *local, unsigned long locals, const struct iovec *remote,
+	unsigned long remotes, unsigned long flags);
+ssize_t fuzz_writev(pid_t pid, const struct iovec *local, unsigned long locals, const struct iovec *remote,
+	unsigned long remotes, unsigned long flags);
 
 #define MEMBERS  3u
 #define TARGETS  4u
@@ -36,7 +45,8 @@ static struct {
 	uint32_t srqn[MEMBERS];             /* that it had at last */
 	uint32_t qpn[SPEAKERS], psn[SPEAKERS];
 	rwk_time now;
-	bool refuse; /* the link takes nothing */
+	uint64_t ms;
+	bool refuse; /* the link takes nothing, and no memory of others is there */
 } s;
 
 static void must(bool holds)
@@ -106,6 +116,45 @@ static void on_wake(void *user, uint32_t srqn)
 	struct rwk_link_address bell = rwk_src_bell(*(struct rwk_src_view **)user, srqn);
 
 	(void)bell;
+}
+
+/* Another process's memory, by whatever pid and address stand in the segment: of ours all is read, or written. */
+ssize_t fuzz_readv(pid_t pid, const struct iovec *local, unsigned long locals, const struct iovec *remote,
+	unsigned long remotes, unsigned long flags)
+{
+	ssize_t sum = 0;
+
+	(void)pid;
+	(void)remote;
+	(void)remotes;
+	(void)flags;
+	for (unsigned long i = 0; i < locals; i++) {
+		memset(local[i].iov_base, 0, local[i].iov_len);
+		sum += (ssize_t)local[i].iov_len;
+	}
+	return s.refuse ? (errno = EFAULT, -1) : sum;
+}
+
+ssize_t fuzz_writev(pid_t pid, const struct iovec *local, unsigned long locals, const struct iovec *remote,
+	unsigned long remotes, unsigned long flags)
+{
+	ssize_t sum = 0;
+
+	(void)pid;
+	(void)remote;
+	(void)remotes;
+	(void)flags;
+	for (unsigned long i = 0; i < locals; i++) {
+		read_all(local[i].iov_base, local[i].iov_len);
+		sum += (ssize_t)local[i].iov_len;
+	}
+	return s.refuse ? (errno = EFAULT, -1) : sum;
+}
+
+/* In place of door.c's: time is what we say. */
+uint64_t rwk_src_ms(void)
+{
+	return ++s.ms;
 }
 
 static const struct rwk_src_host host = {on_emit, on_receive, on_write, on_wake};
@@ -195,16 +244,19 @@ static bool in_lock(size_t at, size_t lock)
 	return at + 8 > lock && at < lock + sizeof(pthread_mutex_t);
 }
 
-static bool in_a_lock(size_t at)
+static bool is_believed(size_t at)
 {
 	bool in = in_lock(at, offsetof(struct rwk_src_header, lock));
 
 	for (unsigned i = 0; i < MEMBERS; i++)
 		in |= in_lock(at,
 			s.layout.members + i * sizeof(struct rwk_src_member) + offsetof(struct rwk_src_member, lock));
-	for (unsigned i = 0; i < TARGETS; i++)
-		in |= in_lock(
-			at, s.layout.targets + i * s.layout.target_stride + offsetof(struct rwk_src_target, lock));
+	for (unsigned i = 0; i < TARGETS; i++) {
+		size_t target = s.layout.targets + i * s.layout.target_stride;
+
+		in |= at + 8 > target + sizeof(struct rwk_src_target) && at < target + s.layout.target_stride;
+		in |= in_lock(at, target + offsetof(struct rwk_src_target, lock));
+	}
 	return in;
 }
 
@@ -247,7 +299,7 @@ static void scribble(void)
 		room = s.bytes;
 	}
 	at += (number() * 8) % (room & ~(size_t)7);
-	if (in_a_lock(at))
+	if (is_believed(at))
 		return;
 	memcpy(&word, s.memory + at, sizeof(word));
 	word = where & 64 ? word ^ (uint64_t)1 << next() % 64 : where & 128 ? word + number() : number();

@@ -164,9 +164,9 @@ static void say(struct visitor *v)
 		message[i] = s.at < s.end ? *s.at++ : (uint8_t)i;
 	if (how & 2 && v->met && len == NONCE + MAC)
 		make_mac("visitor", v->member, message, NULL, message + NONCE);
-	if (len && send(v->fd, message, len, MSG_NOSIGNAL) == (ssize_t)len && how & 2 && v->met && len == NONCE + MAC &&
-		!v->proven)
-		v->welcome = true;
+	if (!len || send(v->fd, message, len, MSG_NOSIGNAL) != (ssize_t)len)
+		return;
+	v->welcome |= how & 2 && v->met && len == NONCE + MAC && !v->proven;
 	v->proven = true; /* what he says first decides */
 }
 

@@ -21,15 +21,14 @@ test_fuzz_fuzz_connect_LDFLAGS = -fsanitize=fuzzer,address,undefined
 
 test_fuzz_fuzz_domain_SOURCES = test/fuzz/fuzz_domain.c \
 	transports/shared_rc/answer.c transports/shared_rc/inbox.c transports/shared_rc/layout.c \
-	transports/shared_rc/lock.c transports/shared_rc/members.c transports/shared_rc/step.c \
+	transports/shared_rc/lock.c transports/shared_rc/members.c transports/shared_rc/reach.c transports/shared_rc/step.c \
 	transports/shared_rc/target.c transports/shared_rc/view.c \
 	transports/rc/ack.c transports/rc/answers.c transports/rc/early.c transports/rc/loss.c transports/rc/marks.c \
 	transports/rc/qp.c transports/rc/reads.c transports/rc/requester.c transports/rc/responder.c \
 	transports/rc/unordered.c transports/rc/window.c transports/wire/segment.c transports/wire/wire.c \
 	src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c src/base/process.c
-test_fuzz_fuzz_domain_CPPFLAGS = $(AM_CPPFLAGS)
-# What stands in the segment may be neither true nor false.
-test_fuzz_fuzz_domain_CFLAGS = $(FUZZ_CFLAGS) -fno-sanitize=bool,enum
+test_fuzz_fuzz_domain_CPPFLAGS = $(AM_CPPFLAGS) -Dprocess_vm_readv=fuzz_readv -Dprocess_vm_writev=fuzz_writev
+test_fuzz_fuzz_domain_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_domain_LDFLAGS = -fsanitize=fuzzer,address,undefined
 test_fuzz_fuzz_domain_LDADD = -lpthread
 

@@ -6,7 +6,7 @@
  *   this process: the initiator  <--- packets --->  one socket: siblings (processes that take and answer)
  *   owner: a process whose memory is written and read; it never looks at the socket
  *
- * With the argument `full` more siblings are killed.
+ * With the argument `full` more siblings are killed. Links: none: datagrams of a Unix socket, in place of those of UDP.
  */
 #define _GNU_SOURCE /* MSG_DONTWAIT with unix sockets' flags */
 #include "rwk_test.h"
