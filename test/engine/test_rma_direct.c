@@ -124,6 +124,50 @@ static void fence_untold(void **state)
 	free(got);
 }
 
+/*
+ * Shared connections: a target that computes is written to and read from, as its sibling carries it out, and each time
+ * (S1-8). Engines 0 and 2 are on one host, 1 and 3 on the other; 1 has been met.
+ */
+static void unattended(void **state)
+{
+	enum { LENGTH = 100000 };
+	unsigned char *memory = calloc(1, LENGTH), *buf = malloc(LENGTH), *got = malloc(LENGTH);
+	struct iovec iov = {memory, LENGTH};
+	struct rwk_region_attr attr = {.iov = &iov, .count = 1, .access = 3, .own_key = true, .key = 9};
+	struct area a = {.who = 1, .key = 9};
+	struct task met[2] = {{0}};
+	struct rwk_region *r;
+	struct world w;
+
+	area_open_world(&w, *state, 4);
+	rwk_engine_want_reached(w.e[1], false);
+	assert_int_equal(rwk_region_add(w.regions[1], &attr, &r), 0);
+	for (int i = 0; i < 2; i++) { /* the first connects, the second asks */
+		assert_int_equal(area_simple(&w, 0, &a, READ, got, 0, 8, 0, &met[i]), 0);
+		world_settle(&w);
+	}
+	w.computes[1] = true;
+	for (unsigned i = 0; i < 20; i++) {
+		size_t at = i * 50, len = i & 1 ? LENGTH - at : 1024;
+		struct task t[2] = {{0}};
+
+		world_fill(buf, len, i);
+		assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, at, len, 0, &t[0]), 0);
+		world_wait(&w, &t[0]);
+		world_check(memory + at, len, i);
+		assert_int_equal(area_simple(&w, 0, &a, READ, got, at, len, 0, &t[1]), 0);
+		world_wait(&w, &t[1]);
+		assert_true(!t[0].c.status && !t[1].c.status);
+		world_check(got, len, i);
+	}
+	w.computes[1] = false;
+	rwk_region_remove(w.regions[1], r);
+	world_close(&w);
+	free(memory);
+	free(buf);
+	free(got);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +175,7 @@ int main(void)
 		AREA_EACH(direct_untold),
 		AREA_EACH(fence),
 		AREA_EACH(fence_untold),
+		{"unattended, shared", unattended, NULL, NULL, (void *)&sim_shared_transport},
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

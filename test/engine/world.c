@@ -187,7 +187,7 @@ int world_poll(struct world *w)
 	int n = 0;
 
 	for (unsigned i = 0; i < w->attr.count; i++)
-		if (w->e[i] && !(w->net && !rwk_sim_alive(w->net, w->node[i])))
+		if (w->e[i] && !w->computes[i] && !(w->net && !rwk_sim_alive(w->net, w->node[i])))
 			n += world_progress(w, i);
 	return n;
 }

@@ -52,6 +52,7 @@ struct world {
 	struct rwk_peer *peer[WORLD_MAX][WORLD_MAX]; /* [who][whom] */
 	uint32_t node[WORLD_MAX];                    /* on the simulated network */
 	bool dead[WORLD_MAX];
+	bool computes[WORLD_MAX]; /* it makes no progress while this is set */
 	bool met[WORLD_MAX][WORLD_MAX]; /* who has been asked to talk to whom */
 	double contact;                 /* on shared memory: when that was last new, seconds */
 	unsigned new_peers[WORLD_MAX];
