@@ -51,7 +51,8 @@ const struct rwk_param rwk_param_table[] = {
 	{"cma",
 		"copy large messages across address spaces (process_vm_readv): auto measures whether that or shared "
 		"memory is faster, "
-		"on does it wherever it is not denied, off never does it",
+		"on does it wherever it is not denied, off never does it; unless off, ranks that share connections carry "
+		"out what comes from other nodes for the memory of one that computes",
 		"auto", RWK_PARAM_CHOICE, .offset = AT(cma), .choices = auto_choices},
 	{"ptracer", "where the Yama module restricts it, allow processes of the same job to copy (PR_SET_PTRACER)",
 		"yes", RWK_PARAM_BOOL, .offset = AT(ptracer)},

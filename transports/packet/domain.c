@@ -6,6 +6,8 @@
  */
 #include "packet/internal.h"
 
+#include "base/process.h"
+
 #define BUDGET      64                          /* packets, and pieces, a progress */
 #define JOIN_WITHIN (2 * 1000 * 1000 * 1000ull) /* ns, from the first progress on */
 #define ATTEND_GAP  (2 * 1000 * 1000ull)        /* ns between looks at the door */
@@ -119,6 +121,7 @@ static void sit_down(struct rwk_port *port)
 	bell = port->ways->address(&port->address);
 	rwk_src_set_bell(port->view, &bell);
 	show_life(port);
+	rwk_process_let_in(); /* siblings are to see to our memory while we do not */
 }
 
 static void try_to_join(struct rwk_port *port)
