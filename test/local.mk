@@ -29,4 +29,4 @@ include test/fuzz/local.mk
 TESTS += test/test_includes test/test_rows
 EXTRA_DIST += test/test_includes test/test_rows test/rows.txt test/include-table.txt
 # The whole folder: a mutant is added by adding its file.
-EXTRA_DIST += test/mutants
+EXTRA_DIST += test/mutants test/COVERAGE.md
