@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests that the service carries out by itself, what the target is told of them, and fences, which wait for them. */
+/*
+ * Requests that the service carries out by itself, what the target is told of them, and fences, which wait for them.
+ *
+ * Links: shm, sim.
+ */
 #include "engine/area.h"
 
 /* A request that names a region again: the first goes by messages, and asks; the others are direct, until it goes. */
