@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define NODES 4u
+#define FREE  49152u /* a port that is any, of node 0 */
 
 struct rwk_sim *sim_udp;
 static uint16_t ports[NODES + 1]; /* by node */
@@ -15,7 +16,7 @@ int rwk_udp_open(const struct rwk_udp_attr *attr, struct rwk_link **l)
 	int rc = rwk_sim_node(sim_udp, l);
 
 	if (!rc)
-		ports[rwk_sim_number(*l)] = attr->port;
+		ports[rwk_sim_number(*l)] = attr->port ? attr->port : (uint16_t)(FREE + rwk_sim_number(*l));
 	return rc;
 }
 
