@@ -216,7 +216,10 @@ void rwk_fi_msg_disconnect(struct rwk_fi_msg_ep *ep)
 	rwk_qp_modify(ep->qp, RWK_QPS_ERR, NULL);
 }
 
-/* What is cancelled has its entries before it returns. */
+/*
+ * What is cancelled has its entries before it returns. FI_SHUTDOWN comes here too, as programs expect of whom both ends
+ * call it at once and then wait for the event.
+ */
 static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
 {
 	struct rwk_fi_msg_ep *ep = rwk_fi_msg_ep_of(fid);
@@ -228,7 +231,7 @@ static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
 	if (ep->state == RWK_FI_CONNECTED) {
 		rwk_fi_msg_disconnect(ep);
 		rwk_fi_device_progress(ep->device);
-		err = 0;
+		err = rwk_fi_eq_put(ep->eq, FI_SHUTDOWN, &ep->fid.fid, NULL, NULL, 0);
 	}
 	rwk_fi_unlock(ep->lock);
 	return err;

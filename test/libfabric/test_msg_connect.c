@@ -74,7 +74,7 @@ static void connects_by_ipv6(void **state)
 	t_sides_close(&client, &server);
 }
 
-/* The peer hears of fi_shutdown and of fi_close, who calls it hears nothing; then nothing goes any more. */
+/* The peer hears of fi_shutdown and of fi_close, and who calls fi_shutdown too; then nothing goes any more. */
 static void shuts_down(void **state)
 {
 	struct t_event e;
@@ -89,6 +89,7 @@ static void shuts_down(void **state)
 		} else {
 			assert_int_equal(fi_shutdown(client.ep, 0), 0);
 			assert_int_equal(fi_shutdown(client.ep, 0), -FI_ENOTCONN);
+			assert_ptr_equal(t_side_event(&client, NULL, FI_SHUTDOWN).fid, &client.ep->fid);
 			assert_int_equal(fi_send(client.ep, &byte, 1, NULL, 0, NULL), -FI_ENOTCONN);
 			assert_int_equal(fi_recv(client.ep, &byte, 1, NULL, 0, NULL), -FI_ENOTCONN);
 		}
@@ -98,6 +99,20 @@ static void shuts_down(void **state)
 		t_side_no_event(&client, &server);
 		t_sides_close(&client, &server);
 	}
+}
+
+/* Both ends end it, neither has heard of the other: each has one event. */
+static void both_shut_down(void **state)
+{
+	(void)state;
+	t_sides_open(&client, &server, NULL);
+	assert_int_equal(fi_shutdown(client.ep, 0), 0);
+	assert_int_equal(fi_shutdown(server.ep, 0), 0);
+	t_side_event(&client, &server, FI_SHUTDOWN);
+	t_side_event(&server, &client, FI_SHUTDOWN);
+	t_side_no_event(&client, &server);
+	t_side_no_event(&server, &client);
+	t_sides_close(&client, &server);
 }
 
 /* The server's program says no, with a reason; another try of somebody else is another matter. */
@@ -449,6 +464,7 @@ int main(void)
 		cmocka_unit_test(connects),
 		cmocka_unit_test(connects_by_ipv6),
 		cmocka_unit_test(shuts_down),
+		cmocka_unit_test(both_shut_down),
 		cmocka_unit_test(rejects),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(times_out),
