@@ -85,6 +85,12 @@ void rwk_job_facts(struct rwk_sel_facts *f)
 	(void)f;
 }
 
+void rwk_job_show(struct rwk_status *st, const struct rwk_address *me)
+{
+	(void)st;
+	(void)me;
+}
+
 void rwk_job_describe(struct rwk_port_attr *attr)
 {
 	(void)attr;
