@@ -333,6 +333,41 @@ static void terms(void **state)
 	assert_int_equal(op.done, 1);
 }
 
+/* Who comes back while the peer has not heard yet that the connection before has ended is refused, and asks again. */
+static void too_early(void **state)
+{
+	struct side guest = {.peer = 5};
+	struct rwk_greeting g;
+	struct hand h;
+
+	(void)state;
+	ends_open(NULL, NULL, 1);
+	ends_guest = &guest;
+	hand_open(&h, 0);
+	guest.end = ends[0];
+	assert_int_equal(ends_transport->connect(ends[0]->port, &h.address, &guest, &guest.ch), 0);
+	for (unsigned i = 0; i < 5; i++) {
+		unsigned before = h.packets_in;
+
+		hand_pass(&h, 600 * 1000 * 1000);
+		assert_true(h.packets_in > before);
+		assert_int_equal(h.greeting.type, RWK_GREETING_CONNECT);
+		g = hand_greeting(&h, RWK_GREETING_REFUSE);
+		g.echo = h.greeting.echo;
+		g.reason = -EALREADY;
+		hand_greet(&h, &g);
+		hand_pass(&h, 3000);
+		assert_int_equal(guest.failed, 0);
+	}
+	g = hand_greeting(&h, RWK_GREETING_ACCEPT);
+	g.echo = h.greeting.echo;
+	hand_greet(&h, &g);
+	hand_pass(&h, 3000);
+	assert_int_equal(ends_transport->send(guest.ch, &(struct rwk_envelope){.kind = 1}, "", 0), 0);
+	hand_close(&h);
+	ends_close();
+}
+
 /*
  * A CONNECT is as long as the packets that it asks for, so that a way that swallows those swallows it too; the ACCEPT
  * in answer is as long as they will be, but never longer than the CONNECT.
@@ -390,6 +425,7 @@ int main(void)
 		ENDS_RC(wrong_answers),
 		ENDS_RC(terms),
 		ENDS_RC(as_long_as_packets),
+		ENDS_RC(too_early),
 	};
 
 	return cmocka_run_group_tests_name("packet/handshake", tests, NULL, NULL);

@@ -535,6 +535,12 @@ static void take_refuse(struct rwk_port *port, const struct rwk_link_address *fr
 		port->count.stale++;
 		return;
 	}
+	if (g->reason == -EALREADY && ch->state == RWK_CH_CONNECTING) {
+		/* It has not heard yet that the connection before this one has ended. */
+		if (!ch->give_up_at)
+			ch->give_up_at = rwk_packet_now(port) + WITHOUT_STREAM;
+		return;
+	}
 	rwk_warn("packets: %s refuses the connection: %s", rwk_packet_name(&ch->address),
 		g->reason == -ESTALE ? "the process that had this address is gone" : strerror(-g->reason));
 	rwk_packet_doom(ch, g->reason == -ESTALE ? -ECONNRESET : g->reason);
