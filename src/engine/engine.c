@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #define NETWORK_QUIET  256   /* empty looks at the network, beyond which */
-#define NETWORK_SELDOM 8     /* only each so many calls look, */
-#define NETWORK_UNUSED 64    /* or so many, as long as no peer has come by it, */
-#define NETWORK_REST   50000 /* ns, and not within this time */
+#define NETWORK_SELDOM 1000  /* ns pass between two, */
+#define NETWORK_REST   50000 /* or these, as long as no peer has come by it, */
+#define NETWORK_UNUSED 8     /* and only each so many calls look at the clock then */
 
 static const struct rwk_client engine_client = {
 	.connected = rwk_peer_connected,
@@ -252,15 +252,23 @@ const struct rwk_address *rwk_engine_address(const struct rwk_engine *e)
 	return &e->address;
 }
 
-/** Is it time to see whether anybody wants to make contact by the network? */
-static rwk_noinline bool is_rested(struct rwk_engine *e)
+/* By the clock and not by calls: who gives the core away between two may be away for milliseconds. */
+static rwk_noinline bool is_rested(struct rwk_engine *e, uint64_t rest)
 {
 	uint64_t now = rwk_engine_now();
 
-	if (now - e->network_looked < NETWORK_REST)
+	if (now - e->network_looked < rest)
 		return false;
 	e->network_looked = now;
 	return true;
+}
+
+/** Is it time to look at a network by which nothing has come for long? */
+static bool looks_again(struct rwk_engine *e)
+{
+	if (rwk_likely(e->network_used))
+		return is_rested(e, NETWORK_SELDOM);
+	return ++e->network_quiet % NETWORK_UNUSED == 0 && is_rested(e, NETWORK_REST);
 }
 
 /**
@@ -270,14 +278,13 @@ static rwk_noinline bool is_rested(struct rwk_engine *e)
  */
 static int network_progress(struct rwk_engine *e)
 {
-	unsigned seldom = e->network_used ? NETWORK_SELDOM : NETWORK_UNUSED;
 	int n;
 
 	if (e->network_fresh) {
 		e->network_fresh = false;
 		return 0;
 	}
-	if (e->network_quiet >= NETWORK_QUIET && (++e->network_quiet % seldom || (!e->network_used && !is_rested(e))))
+	if (e->network_quiet >= NETWORK_QUIET && !looks_again(e))
 		return 0;
 	n = e->network->progress(e->network_port);
 	e->network_fresh = n;
