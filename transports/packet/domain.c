@@ -258,8 +258,7 @@ int rwk_packet_domain_progress(struct rwk_port *port)
 
 	n += rwk_src_drain(port->view, BUDGET);
 	next = rwk_src_next(port->view);
-	/* What is due by the clock alone is looked at when the clock is. */
-	if (next == RWK_NEVER || (next && !n && port->epoch % RWK_CLOCK_GAP))
+	if (next == RWK_NEVER || (!n && next > rwk_packet_now(port)))
 		return n;
 	n += rwk_src_pump(port->view, rwk_packet_now(port));
 	next = rwk_src_next(port->view);

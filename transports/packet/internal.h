@@ -246,6 +246,7 @@ struct rwk_port {
 	uint32_t window; /* so many of the largest */
 	uint32_t period, heard, senders;
 	rwk_time period_end, moment_at;
+	rwk_time late_until; /* a peer is, or was late a moment ago: it may need this core; 0: none */
 	int epoll, timer;
 	struct rwk_packet_counters count;
 	struct rwk_capture *capture; /* NULL: none */

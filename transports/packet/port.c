@@ -9,6 +9,7 @@
 #include "packet/internal.h"
 
 #include <arpa/inet.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/random.h>
 
@@ -17,6 +18,7 @@
 #define GSI_QKEY   0x80010000u          /* of management datagrams */
 #define STREAM_GAP (5 * 1000 * 1000ull) /* ns between looks at streams that carry nothing */
 #define SAY_AGAIN  (1000 * 1000ull)     /* ns between good-byes to who has not heard of the end */
+#define LATE_WORD  (50 * 1000 * 1000ull) /* ns that a peer's being late is held for news */
 #define OWN_BUSY   1024                 /* progresses after a packet for a channel, while which all look for more, */
 #define OWN_GAP    4                    /* and then each so many */
 #define FAVOUR     512                  /* packets ahead of all others that make a favourite, */
@@ -344,7 +346,10 @@ static int pump_dirty(struct rwk_port *port)
 
 		rwk_packet_pulls_answer(ch);
 		n += rwk_packet_pump(ch);
-		if (ch->running && is_late(ch))
+		if (!is_late(ch))
+			continue;
+		port->late_until = rwk_packet_now(port) + LATE_WORD;
+		if (ch->running)
 			rwk_packet_relieve(ch);
 	}
 	return n;
@@ -436,6 +441,18 @@ static bool asks_own(const struct rwk_port *port)
 	return !port->view || port->epoch - port->own_epoch < OWN_BUSY || port->epoch % OWN_GAP == 0;
 }
 
+/**
+ * Nothing has come, and a peer was late a moment ago: it lacks a CPU. That may be this one, if it is in a container of its
+ * own on this machine, which the job map does not show.
+ */
+static rwk_noinline void wait_for_late(struct rwk_port *port)
+{
+	if (rwk_packet_now(port) < port->late_until)
+		sched_yield();
+	else
+		port->late_until = 0;
+}
+
 int rwk_packet_progress(struct rwk_port *port)
 {
 	struct rwk_link *lossy = port->link[RWK_WAY_LOSSY], *stream = port->link[RWK_WAY_STREAM];
@@ -455,7 +472,7 @@ int rwk_packet_progress(struct rwk_port *port)
 		n += stream->ops->progress(stream, BUDGET);
 	if (port->view)
 		n += rwk_packet_domain_progress(port);
-	if (n || port->epoch % RWK_CLOCK_GAP == 0)
+	if (n || port->late_until || port->epoch % RWK_CLOCK_GAP == 0)
 		by_clock(port);
 	if (!rwk_list_empty(&port->dirty))
 		n += pump_dirty(port);
@@ -466,6 +483,8 @@ int rwk_packet_progress(struct rwk_port *port)
 	port->inside = false;
 	if (n)
 		rwk_packet_flush(port);
+	else if (rwk_unlikely(port->late_until))
+		wait_for_late(port);
 	return n;
 }
 
