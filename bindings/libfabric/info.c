@@ -237,7 +237,7 @@ static int hinted_address(uint32_t format, const void *from, size_t len, struct 
 		format = len == sizeof(struct rwk_address)             ? RWK_FI_ADDR_FORMAT
 			 : len == rwk_fi_address_size(FI_SOCKADDR_IN6) ? FI_SOCKADDR_IN6
 								       : FI_SOCKADDR_IN;
-	err = rwk_fi_address_read(format, from, a);
+	err = len < rwk_fi_address_size(format) ? -FI_EINVAL : rwk_fi_address_read(format, from, a);
 	if (err) {
 		rwk_info("getinfo: the %zu bytes of address in the hints are no address of format %#x", len, format);
 		return -FI_ENODATA;
