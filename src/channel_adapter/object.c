@@ -13,11 +13,12 @@
 #ifndef NDEBUG
 #define KEPT 256u
 
+static void *kept[KEPT];
+
 /* Adapters of several threads bury here. */
 static void *exchange(void *object)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static void *kept[KEPT];
 	static unsigned next;
 	void *oldest;
 
@@ -27,6 +28,13 @@ static void *exchange(void *object)
 	next = (next + 1) % KEPT;
 	pthread_mutex_unlock(&lock);
 	return oldest;
+}
+
+/* Where the library is unloaded, as a provider is. */
+__attribute__((destructor)) static void let_go(void)
+{
+	for (unsigned i = 0; i < KEPT; i++)
+		free(kept[i]);
 }
 #endif
 
