@@ -413,7 +413,7 @@ BAD_VALUES = {
     "CMA": ("maybe", "auto"), "PTRACER": ("", "yes"), "CONNECT_WAIT": ("86401", "86400"), "RING_LINES": ("1", "64"), "SPIN": ("x", "0"),
     "INTERFACES": ("eth0,10.0.0.0/99", "10.0.0.0/8"), "PORTS": ("9-1", "65535"), "UDP": ("perhaps", "yes"), "TCP": ("2", "yes"),
     "PMTU": ("1500", "4096"), "RECEIVE_BUFFER": ("lots", "1073741824"), "WINDOW": ("257", "256"), "RENDEZVOUS": ("push", "write"),
-    "SRC_LIMIT": ("many", "16777216"),
+    "SRC_LIMIT": ("many", "16777216"), "VISIBLE": ("never", "yes"),
 }
 TEXTS = {"JOB_FILE", "JOB_KEY", "PCAP"} # any value may be right
 
