@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/param.h"
+#include "bindings/libfabric/absent_calls.h"
 #include "bindings/libfabric/address.h"
 #include "bindings/libfabric/info.h"
 #include "bindings/libfabric/mr.h"
@@ -400,24 +401,6 @@ static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t l
 	return 0;
 }
 
-static int no_tx_ctx(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struct fid_ep **tx, void *context)
-{
-	(void)ep, (void)index, (void)attr, (void)tx, (void)context;
-	return -FI_ENOSYS;
-}
-
-static int no_rx_ctx(struct fid_ep *ep, int index, struct fi_rx_attr *attr, struct fid_ep **rx, void *context)
-{
-	(void)ep, (void)index, (void)attr, (void)rx, (void)context;
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_size_left(struct fid_ep *ep)
-{
-	(void)ep;
-	return -FI_ENOSYS; /* deprecated, and -FI_EAGAIN says when there is none */
-}
-
 static const struct fi_ops fid_ops = {
 	.size = RWK_FI_OPS_SIZE(struct fi_ops, ops_set),
 	.close = ep_close,
@@ -433,10 +416,10 @@ static const struct fi_ops_ep ep_ops = {
 	.cancel = ep_cancel,
 	.getopt = ep_getopt,
 	.setopt = ep_setopt,
-	.tx_ctx = no_tx_ctx,
-	.rx_ctx = no_rx_ctx,
-	.rx_size_left = no_size_left,
-	.tx_size_left = no_size_left,
+	.tx_ctx = rwk_fi_no_tx_ctx,
+	.rx_ctx = rwk_fi_no_rx_ctx,
+	.rx_size_left = rwk_fi_no_size_left,
+	.tx_size_left = rwk_fi_no_size_left,
 };
 
 /* Takes what matters from the info; an attribute that is not there has the default. */

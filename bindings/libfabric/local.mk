@@ -1,6 +1,7 @@
 # The libfabric provider: a module that libfabric loads. It exports fi_prov_ini and nothing else.
 provider_LTLIBRARIES += libropewalk-fi.la
 libropewalk_fi_la_SOURCES = \
+	bindings/libfabric/absent_calls.c bindings/libfabric/absent_calls.h \
 	bindings/libfabric/absent_collective.c \
 	bindings/libfabric/address.c bindings/libfabric/address.h \
 	bindings/libfabric/atomic.c \

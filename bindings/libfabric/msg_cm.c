@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/param.h"
+#include "bindings/libfabric/absent_calls.h"
 #include "bindings/libfabric/address.h"
 
 #include <rdma/fi_cm.h>
@@ -237,33 +238,15 @@ static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
 	return err;
 }
 
-static int no_listen(struct fid_pep *pep)
-{
-	(void)pep;
-	return -FI_ENOSYS;
-}
-
-static int no_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t paramlen)
-{
-	(void)pep, (void)handle, (void)param, (void)paramlen;
-	return -FI_ENOSYS;
-}
-
-static int no_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc, void *context)
-{
-	(void)ep, (void)addr, (void)flags, (void)mc, (void)context;
-	return -FI_ENOSYS;
-}
-
 const struct fi_ops_cm rwk_fi_msg_cm_ops = {
 	.size = RWK_FI_OPS_SIZE(struct fi_ops_cm, join),
 	.setname = setname,
 	.getname = getname,
 	.getpeer = getpeer,
 	.connect = ep_connect,
-	.listen = no_listen,
+	.listen = rwk_fi_no_listen,
 	.accept = ep_accept,
-	.reject = no_reject,
+	.reject = rwk_fi_no_reject,
 	.shutdown = ep_shutdown,
-	.join = no_join,
+	.join = rwk_fi_no_join,
 };

@@ -2,6 +2,7 @@
 #include "bindings/libfabric/msg.h"
 
 #include "base/log.h"
+#include "bindings/libfabric/absent_calls.h"
 #include "bindings/libfabric/address.h"
 #include "bindings/libfabric/info.h"
 #include "bindings/libfabric/msg_domain.h"
@@ -160,12 +161,6 @@ static int ep_close(struct fid *fid)
 	return 0;
 }
 
-static ssize_t no_cancel(fid_t fid, void *context)
-{
-	(void)fid, (void)context;
-	return -FI_ENOSYS; /* what is posted to a qp stays there */
-}
-
 int rwk_fi_msg_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 {
 	(void)fid;
@@ -185,24 +180,6 @@ int rwk_fi_msg_setopt(fid_t fid, int level, int name, const void *value, size_t 
 	return -FI_ENOPROTOOPT;
 }
 
-static int no_tx_ctx(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struct fid_ep **tx, void *context)
-{
-	(void)ep, (void)index, (void)attr, (void)tx, (void)context;
-	return -FI_ENOSYS;
-}
-
-static int no_rx_ctx(struct fid_ep *ep, int index, struct fi_rx_attr *attr, struct fid_ep **rx, void *context)
-{
-	(void)ep, (void)index, (void)attr, (void)rx, (void)context;
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_size_left(struct fid_ep *ep)
-{
-	(void)ep;
-	return -FI_ENOSYS; /* deprecated, and -FI_EAGAIN says when there is none */
-}
-
 static const struct fi_ops fid_ops = {
 	.size = RWK_FI_OPS_SIZE(struct fi_ops, ops_set),
 	.close = ep_close,
@@ -215,13 +192,13 @@ static const struct fi_ops fid_ops = {
 
 static const struct fi_ops_ep ep_ops = {
 	.size = RWK_FI_OPS_SIZE(struct fi_ops_ep, tx_size_left),
-	.cancel = no_cancel,
+	.cancel = rwk_fi_no_cancel, /* what is posted to a qp stays there */
 	.getopt = rwk_fi_msg_getopt,
 	.setopt = rwk_fi_msg_setopt,
-	.tx_ctx = no_tx_ctx,
-	.rx_ctx = no_rx_ctx,
-	.rx_size_left = no_size_left,
-	.tx_size_left = no_size_left,
+	.tx_ctx = rwk_fi_no_tx_ctx,
+	.rx_ctx = rwk_fi_no_rx_ctx,
+	.rx_size_left = rwk_fi_no_size_left,
+	.tx_size_left = rwk_fi_no_size_left,
 };
 
 /* The request in the info's handle is the endpoint's from now on. */

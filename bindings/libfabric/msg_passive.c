@@ -3,6 +3,7 @@
 #include "bindings/libfabric/msg.h"
 
 #include "base/log.h"
+#include "bindings/libfabric/absent_calls.h"
 #include "bindings/libfabric/address.h"
 #include "bindings/libfabric/info.h"
 #include "bindings/libfabric/msg_domain.h"
@@ -230,60 +231,6 @@ static int pep_close(struct fid *fid)
 	return 0;
 }
 
-static ssize_t no_cancel(fid_t fid, void *context)
-{
-	(void)fid, (void)context;
-	return -FI_ENOSYS;
-}
-
-static int no_ctx_tx(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struct fid_ep **tx, void *context)
-{
-	(void)ep, (void)index, (void)attr, (void)tx, (void)context;
-	return -FI_ENOSYS;
-}
-
-static int no_ctx_rx(struct fid_ep *ep, int index, struct fi_rx_attr *attr, struct fid_ep **rx, void *context)
-{
-	(void)ep, (void)index, (void)attr, (void)rx, (void)context;
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_size_left(struct fid_ep *ep)
-{
-	(void)ep;
-	return -FI_ENOSYS;
-}
-
-static int no_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)
-{
-	(void)ep, (void)addr, (void)addrlen;
-	return -FI_ENOSYS;
-}
-
-static int no_connect(struct fid_ep *ep, const void *addr, const void *param, size_t paramlen)
-{
-	(void)ep, (void)addr, (void)param, (void)paramlen;
-	return -FI_ENOSYS;
-}
-
-static int no_accept(struct fid_ep *ep, const void *param, size_t paramlen)
-{
-	(void)ep, (void)param, (void)paramlen;
-	return -FI_ENOSYS;
-}
-
-static int no_shutdown(struct fid_ep *ep, uint64_t flags)
-{
-	(void)ep, (void)flags;
-	return -FI_ENOSYS;
-}
-
-static int no_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc, void *context)
-{
-	(void)ep, (void)addr, (void)flags, (void)mc, (void)context;
-	return -FI_ENOSYS;
-}
-
 static const struct fi_ops fid_ops = {
 	.size = RWK_FI_OPS_SIZE(struct fi_ops, ops_set),
 	.close = pep_close,
@@ -296,26 +243,26 @@ static const struct fi_ops fid_ops = {
 
 static const struct fi_ops_ep pep_ops = {
 	.size = RWK_FI_OPS_SIZE(struct fi_ops_ep, tx_size_left),
-	.cancel = no_cancel,
+	.cancel = rwk_fi_no_cancel,
 	.getopt = rwk_fi_msg_getopt,
 	.setopt = rwk_fi_msg_setopt,
-	.tx_ctx = no_ctx_tx,
-	.rx_ctx = no_ctx_rx,
-	.rx_size_left = no_size_left,
-	.tx_size_left = no_size_left,
+	.tx_ctx = rwk_fi_no_tx_ctx,
+	.rx_ctx = rwk_fi_no_rx_ctx,
+	.rx_size_left = rwk_fi_no_size_left,
+	.tx_size_left = rwk_fi_no_size_left,
 };
 
 static const struct fi_ops_cm cm_ops = {
 	.size = RWK_FI_OPS_SIZE(struct fi_ops_cm, join),
 	.setname = pep_setname,
 	.getname = pep_getname,
-	.getpeer = no_getpeer,
-	.connect = no_connect,
+	.getpeer = rwk_fi_no_getpeer,
+	.connect = rwk_fi_no_connect,
 	.listen = pep_listen,
-	.accept = no_accept,
+	.accept = rwk_fi_no_accept,
 	.reject = pep_reject,
-	.shutdown = no_shutdown,
-	.join = no_join,
+	.shutdown = rwk_fi_no_shutdown,
+	.join = rwk_fi_no_join,
 };
 
 /* A copy of the info, and the address in it. */

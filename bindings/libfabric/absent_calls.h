@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Calls that one kind of endpoint or another does not have: each returns -FI_ENOSYS. One kind has what another has not,
+ * so there is no table for all.
+ */
+#ifndef RWK_FI_ABSENT_CALLS_H
+#define RWK_FI_ABSENT_CALLS_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_endpoint.h>
+
+ssize_t rwk_fi_no_cancel(fid_t fid, void *context);
+int rwk_fi_no_tx_ctx(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struct fid_ep **tx, void *context);
+int rwk_fi_no_rx_ctx(struct fid_ep *ep, int index, struct fi_rx_attr *attr, struct fid_ep **rx, void *context);
+/** Deprecated; and -FI_EAGAIN says when there is none. */
+ssize_t rwk_fi_no_size_left(struct fid_ep *ep);
+int rwk_fi_no_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen);
+int rwk_fi_no_connect(struct fid_ep *ep, const void *addr, const void *param, size_t paramlen);
+int rwk_fi_no_listen(struct fid_pep *pep);
+int rwk_fi_no_accept(struct fid_ep *ep, const void *param, size_t paramlen);
+int rwk_fi_no_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t paramlen);
+int rwk_fi_no_shutdown(struct fid_ep *ep, uint64_t flags);
+int rwk_fi_no_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc, void *context);
+
+#endif
