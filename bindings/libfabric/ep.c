@@ -254,6 +254,7 @@ static int ep_enable(struct rwk_fi_ep *ep)
 	err = open_engine(ep, &ep->engine);
 	if (err)
 		goto unlock;
+	ep->inbox = rwk_engine_inbox(ep->engine);
 	err = attach_all(ep);
 	if (err)
 		goto close_engine;
@@ -396,7 +397,7 @@ static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t l
 	rwk_fi_lock(ep->lock);
 	ep->multi_min = *(const size_t *)value;
 	if (ep->engine)
-		rwk_engine_set_multi_min(ep->engine, ep->multi_min);
+		rwk_inbox_set_multi_min(rwk_engine_inbox(ep->engine), ep->multi_min);
 	rwk_fi_unlock(ep->lock);
 	return 0;
 }

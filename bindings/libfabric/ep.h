@@ -24,6 +24,7 @@ struct rwk_fi_ep {
 	struct fid_ep fid;
 	/* What each send and receive reads. */
 	struct rwk_engine *engine; /* NULL until enabled */
+	struct rwk_inbox *inbox;   /* the engine's */
 	struct rwk_fi_mutex *lock;
 	struct rwk_peer **peers;
 	size_t peer_room;

@@ -52,7 +52,7 @@ ssize_t rwk_fi_recvv(struct rwk_fi_ep *ep, enum rwk_space space, const struct io
 	if (from != FI_ADDR_UNSPEC)
 		err = rwk_fi_ep_peer(ep, from, &peer);
 	if (rwk_likely(!err))
-		err = rwk_engine_recv(ep->engine, space, peer, iov, count, tag, ignore, flags, context);
+		err = rwk_inbox_recv(ep->inbox, space, peer, iov, count, tag, ignore, flags, context);
 	rwk_fi_unlock(ep->lock);
 	return err;
 }

@@ -65,7 +65,7 @@ static inline ssize_t rwk_fi_recv1(struct rwk_fi_ep *ep, void *buf, size_t len, 
 		if (rwk_unlikely(!peer))
 			return rwk_fi_recv1_any(ep, buf, len, flags, from, tag, ignore, context);
 	}
-	return rwk_engine_recv1(ep->engine, buf, len, flags, peer, tag, ignore, context);
+	return rwk_inbox_recv1(ep->inbox, buf, len, flags, peer, tag, ignore, context);
 }
 
 /** The slow half of rwk_fi_recvmsg_flags: any flags. */

@@ -129,6 +129,23 @@ static void engine_free(struct rwk_engine *e)
 	rwk_status_free(&e->status, offsetof(struct rwk_engine, status), e->status_fd);
 }
 
+static int open_inbox(struct rwk_engine *e)
+{
+	const struct rwk_inbox_attr own = {
+		.complete = e->complete,
+		.owner = e->owner,
+		.rx_limit = e->attr.rx_limit,
+		.multi_min = e->attr.multi_min,
+	};
+	int rc = e->attr.inbox ? 0 : rwk_inbox_begin(&e->own_inbox, &own);
+
+	if (rc)
+		return rc;
+	e->inbox = e->attr.inbox ? e->attr.inbox : &e->own_inbox;
+	memcpy(e->matcher, e->inbox->matcher, sizeof(e->matcher));
+	return 0;
+}
+
 int rwk_engine_open(const struct rwk_engine_attr *attr, struct rwk_engine **out)
 {
 	struct rwk_engine *e;
@@ -142,29 +159,23 @@ int rwk_engine_open(const struct rwk_engine_attr *attr, struct rwk_engine **out)
 	e->attr = *attr;
 	e->complete = attr->complete;
 	e->owner = attr->owner;
-	e->rx_limit = attr->rx_limit ? attr->rx_limit : SIZE_MAX;
-	e->multi_min = attr->multi_min;
 	rwk_engine_set_queues(e, NULL, NULL, false);
 	e->tx_free = RWK_TX_NONE;
 	rwk_list_init(&e->failed);
-	rwk_list_init(&e->claimed);
 	rwk_list_init(&e->owing);
 	e->wants_reached = attr->reached;
 	e->rma_limit = attr->rma_limit ? attr->rma_limit : RWK_RMA_LIMIT;
 	rwk_pool_init(&e->rma_requests, sizeof(struct rwk_rma_request), 32, 0);
 	rwk_pool_init(&e->rma_pieces, sizeof(struct rwk_rma_piece), 32, 0);
-	rwk_pool_init(&e->rx_pool, sizeof(struct rwk_rx), 32, 0);
 	rwk_pool_init(&e->tx_pool, sizeof(struct rwk_tx), 32, 0);
 	rwk_pool_init(&e->unexpected_pool, sizeof(struct rwk_unexpected), 32, 0);
 	rwk_pool_init(&e->block_pool, RWK_BLOCK, 32, 0);
-	for (enum rwk_space s = 0; s < RWK_SPACES; s++) {
-		rc = rwk_matcher_open(&e->matcher[s]);
-		if (rc)
-			goto close_matchers;
-	}
+	rc = open_inbox(e);
+	if (rc)
+		goto free_engine;
 	rc = open_ports(e);
 	if (rc)
-		goto close_matchers;
+		goto leave_inbox;
 	rc = rwk_peers_open(e);
 	if (rc)
 		goto close_ports;
@@ -174,50 +185,35 @@ int rwk_engine_open(const struct rwk_engine_attr *attr, struct rwk_engine **out)
 
 close_ports:
 	close_ports(e);
-close_matchers:
-	for (enum rwk_space s = 0; s < RWK_SPACES; s++) {
-		if (e->matcher[s])
-			rwk_matcher_close(e->matcher[s]);
-	}
+leave_inbox:
+	rwk_inbox_leave(e);
+free_engine:
 	engine_free(e);
 	return rc;
 }
 
-/** A completion that nobody wants any more. */
+/** A completion that nobody wants any more, unless it tells of a buffer that was meant for others' messages too. */
 static void ignore(void *owner, const struct rwk_completion *c)
 {
-	(void)owner;
-	(void)c;
-}
+	struct rwk_engine *e = owner;
 
-static int free_kept(struct rwk_arrived *a, void *arg)
-{
-	struct rwk_engine *e = arg;
-	struct rwk_unexpected *u = rwk_container_of(a, struct rwk_unexpected, arrived);
-
-	rwk_match_take(e->matcher[u->space], a);
-	rwk_unexpected_free(u);
-	return 0;
+	if (rwk_inbox_is_shared(e) && c->flags & RWK_F_RECV)
+		e->attr.complete(e->attr.owner, c);
 }
 
 void rwk_engine_close(struct rwk_engine *e)
 {
-	struct rwk_list *l;
-
 	e->complete = ignore;
+	e->owner = e;
+	e->own_inbox.complete = ignore;
+	e->own_inbox.owner = e;
 	rwk_engine_set_queues(e, NULL, NULL, false);
 	for (struct rwk_peer *p = e->all_peers; p; p = p->next)
 		p->error = -ECANCELED;
 	close_ports(e);
-	for (enum rwk_space s = 0; s < RWK_SPACES; s++) {
-		rwk_match_each_kept(e->matcher[s], free_kept, e);
-		rwk_matcher_close(e->matcher[s]);
-	}
-	while ((l = rwk_list_pop(&e->claimed)))
-		rwk_unexpected_free(rwk_container_of(l, struct rwk_unexpected, claimed));
+	rwk_inbox_leave(e);
 	rwk_peers_close(e);
 	free(e->tx_table);
-	rwk_pool_close(&e->rx_pool);
 	rwk_pool_close(&e->tx_pool);
 	rwk_pool_close(&e->unexpected_pool);
 	rwk_pool_close(&e->block_pool);
@@ -325,9 +321,9 @@ int rwk_engine_wait_fd(struct rwk_engine *e)
 	return e->wait_fd >= 0 ? e->wait_fd : e->transport->wait_fd(e->port);
 }
 
-void rwk_engine_set_multi_min(struct rwk_engine *e, size_t bytes)
+struct rwk_inbox *rwk_engine_inbox(struct rwk_engine *e)
 {
-	e->multi_min = bytes;
+	return e->inbox;
 }
 
 const struct rwk_engine_counters *rwk_engine_counters(const struct rwk_engine *e)

@@ -5,9 +5,11 @@
  * completions into CQ entries. Nothing here knows libfabric.
  *
  *   peer   another endpoint as seen from this one; exists from the first address insert that names it, first message or
- * first receive directed at it; has a channel from first contact on space  tagged messages and plain ones match apart
+ *          first receive directed at it; has a channel from first contact on
+ *   space  tagged messages and plain ones match apart
+ *   inbox  where receives wait for messages, and messages for receives: an engine's own, or one that several share
  *
- * Threads: the caller holds the endpoint's lock for every call. Nothing blocks. Completions come through `complete`,
+ * Threads: the caller holds the endpoint's lock for every call; engines that share an inbox have one lock. Nothing blocks. Completions come through `complete`,
  * from rwk_engine_progress or from within the call that started the operation; the callee may start new operations but
  * must not call progress or close.
  */
@@ -23,6 +25,7 @@
 #include <sys/uio.h>
 
 struct rwk_engine;
+struct rwk_inbox;
 struct rwk_peer;
 
 #define RWK_ENGINE_IOV_MAX 8
@@ -118,7 +121,9 @@ struct rwk_engine_attr {
 	uint8_t ip[16];      /* what to put into the address; zero: the host's own by which others reach it, or 127.0.0.1
 				mapped where there is no network */
 	uint16_t port;       /* 0: any */
-	size_t multi_min;    /* bytes; see RWK_F_MULTI */
+	/** Shared with other engines, the caller's and open until this engine is closed; NULL: one of its own. */
+	struct rwk_inbox *inbox;
+	size_t multi_min;    /* bytes; see RWK_F_MULTI. Of its own inbox, as rx_limit */
 	size_t tx_limit;     /* most sends under way; beyond it -EAGAIN */
 	size_t inject_limit; /* of these, most with RWK_F_INJECT: their payload is kept here, and nobody waits for them
 			      */
@@ -142,7 +147,9 @@ size_t rwk_engine_owes(const struct rwk_engine *e);
 
 /**
  * Ends the endpoint: outstanding operations, and what it owes, are dropped without completions, peers are told.
- * Messages already sent stay readable for their receivers. Never waits.
+ * Messages already sent stay readable for their receivers. Of a shared inbox the messages that have come by this engine
+ * are dropped, receives that wait stay, and those whose message was on its way into their buffers complete with
+ * -ECANCELED, by calls of `complete`. Never waits.
  */
 void rwk_engine_close(struct rwk_engine *e);
 
@@ -180,18 +187,41 @@ ssize_t rwk_engine_send(struct rwk_engine *e, enum rwk_space space, struct rwk_p
 ssize_t rwk_engine_send1(struct rwk_engine *e, const void *buf, size_t len, uint32_t flags, uint64_t data,
 	struct rwk_peer *to, uint64_t tag, void *context);
 
+struct rwk_inbox_attr {
+	/** Called for each receive that ends without a message: cancelled, or a peek that found none. */
+	void (*complete)(void *owner, const struct rwk_completion *c);
+	void *owner;
+	size_t rx_limit, multi_min; /* as in rwk_engine_attr */
+};
+
+/** Makes one for several engines: 0 and *box set; -ENOMEM. */
+int rwk_inbox_open(const struct rwk_inbox_attr *attr, struct rwk_inbox **box);
+
+/** Ends it, which no engine has any more; receives that wait are dropped without completions. */
+void rwk_inbox_close(struct rwk_inbox *box);
+
+/** The engine's; the same until it is closed. */
+struct rwk_inbox *rwk_engine_inbox(struct rwk_engine *e);
+
 /**
- * Receives: from `from`, or from anyone (NULL), what has `tag` in the bits not set in `ignore` (tagged space only). 0:
- * a completion will follow (or has: a waiting message completes at once). -EAGAIN: rx_limit. With PEEK, CLAIM, DISCARD
- * as FI_PEEK and the rest (a message claimed is kept with `context` until the CLAIM or DISCARD that names the same
- * one).
+ * Receives: from `from`, or from anyone (NULL, as in a shared inbox always), what has `tag` in the bits not set in
+ * `ignore` (tagged space only). 0: a completion will follow (or has: a waiting message completes at once), told of by
+ * the engine that the message came by. -EAGAIN: rx_limit. With PEEK, CLAIM, DISCARD as FI_PEEK and the rest (a message
+ * claimed is kept with `context` until the CLAIM or DISCARD that names the same one).
  */
-ssize_t rwk_engine_recv(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *from, const struct iovec *iov,
+ssize_t rwk_inbox_recv(struct rwk_inbox *box, enum rwk_space space, struct rwk_peer *from, const struct iovec *iov,
 	size_t count, uint64_t tag, uint64_t ignore, uint32_t flags, void *context);
 
 /** The same for one buffer: the fast path, as rwk_engine_send1. */
-ssize_t rwk_engine_recv1(struct rwk_engine *e, void *buf, size_t len, uint32_t flags, struct rwk_peer *from,
+ssize_t rwk_inbox_recv1(struct rwk_inbox *box, void *buf, size_t len, uint32_t flags, struct rwk_peer *from,
 	uint64_t tag, uint64_t ignore, void *context);
+
+/** The same for who has an engine. */
+static inline ssize_t rwk_engine_recv(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *from,
+	const struct iovec *iov, size_t count, uint64_t tag, uint64_t ignore, uint32_t flags, void *context)
+{
+	return rwk_inbox_recv(rwk_engine_inbox(e), space, from, iov, count, tag, ignore, flags, context);
+}
 
 /**
  * Where completions of sends and of receives go if nothing is to be said of them but what an entry holds: straight into
@@ -201,8 +231,10 @@ ssize_t rwk_engine_recv1(struct rwk_engine *e, void *buf, size_t len, uint32_t f
 void rwk_engine_set_queues(
 	struct rwk_engine *e, struct rwk_completions *sends, struct rwk_completions *receives, bool with_user);
 
-/** Cancels one receive or not yet started send with that context: 0, its completion has -ECANCELED; -ENOENT: none, or
- * too late. */
+/** Cancels one receive with that context: 0, its completion has -ECANCELED; -ENOENT: none, or too late. */
+int rwk_inbox_cancel(struct rwk_inbox *box, void *context);
+
+/** The same for one receive of the engine's own inbox, or not yet started send. */
 int rwk_engine_cancel(struct rwk_engine *e, void *context);
 
 /** Moves everything that can move; returns how much was done, 0 for an empty poll. Yields the core at times when
@@ -213,7 +245,7 @@ int rwk_engine_progress(struct rwk_engine *e);
 int rwk_engine_arm(struct rwk_engine *e);
 int rwk_engine_wait_fd(struct rwk_engine *e);
 
-void rwk_engine_set_multi_min(struct rwk_engine *e, size_t bytes);
+void rwk_inbox_set_multi_min(struct rwk_inbox *box, size_t bytes);
 
 /** Event counts since open, for summaries and tests. */
 struct rwk_engine_counters {

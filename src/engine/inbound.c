@@ -12,7 +12,7 @@ static struct rwk_rx *matched(
 	struct rwk_engine *e, struct rwk_peer *p, struct rwk_rx *rx, const struct rwk_envelope *env, size_t len)
 {
 	if (rx->flags & RWK_F_MULTI) {
-		rx = rwk_rx_part(e, rx, len);
+		rx = rwk_rx_part(e->inbox, rx, len);
 		if (!rx)
 			return NULL;
 	}
@@ -186,7 +186,7 @@ static inline void complete_short(
 		.tag = env->tag,
 		.user = p->user,
 	};
-	rwk_pool_put(&e->rx_pool, rx);
+	rwk_pool_put(&e->inbox->rx_pool, rx);
 	e->status.counters.received++;
 	e->status.counters.received_bytes += len;
 	rwk_credit_return(p, len);

@@ -4,6 +4,7 @@
  *
  *   peer.c        who the peers are, contact, death
  *   send.c        from a send call to a message on a channel
+ *   inbox.c       where receives and messages wait for one another; one an engine, or one for several
  *   receive.c     from a receive call to a posted receive or a waiting message; peek, claim, cancel
  *   inbound.c     from a message on a channel to a completed receive
  *   rendezvous.c  messages that wait at the sender until the receiver reads them
@@ -205,7 +206,7 @@ struct rwk_unexpected {
 	struct rwk_rx *rx;
 	bool discard;            /* COMING: dropped at the end */
 	void *claimed_by;        /* context of the PEEK with CLAIM */
-	struct rwk_list claimed; /* rwk_engine.claimed */
+	struct rwk_list claimed; /* rwk_inbox.claimed */
 	struct rwk_rts rts;
 	struct rwk_tx *tx;
 	struct rwk_incoming incoming;
@@ -213,14 +214,25 @@ struct rwk_unexpected {
 	void *payload; /* up to RWK_BLOCK bytes of rwk_engine.block_pool, else malloc'ed; NULL: none */
 };
 
+/** Where receives and messages wait for one another. What waits in it names the engine that it came by (its peer's). */
+struct rwk_inbox {
+	struct rwk_matcher *matcher[RWK_SPACES];
+	struct rwk_pool rx_pool;
+	size_t rx_limit; /* SIZE_MAX: no limit */
+	size_t multi_min;
+	struct rwk_list claimed; /* rwk_unexpected.claimed */
+	/* Of receives that end without a message; of all others the engine's. */
+	void (*complete)(void *owner, const struct rwk_completion *c);
+	void *owner;
+};
+
 struct rwk_engine {
 	/* The fast path's line. */
-	struct rwk_matcher *matcher[RWK_SPACES];
+	struct rwk_matcher *matcher[RWK_SPACES]; /* the inbox's */
 	struct rwk_completions *sends, *receives; /* never NULL; see rwk_engine_set_queues */
 	struct rwk_port *port;
 	const struct rwk_transport *transport;
-	struct rwk_pool rx_pool;
-	size_t rx_limit; /* SIZE_MAX: no limit */
+	struct rwk_inbox *inbox; /* &own_inbox, or one that it shares */
 	void (*complete)(void *owner, const struct rwk_completion *c);
 	void *owner;
 	bool with_user; /* completions in queues need the peer's number */
@@ -239,12 +251,11 @@ struct rwk_engine {
 	struct rwk_pool tx_pool, unexpected_pool;
 	struct rwk_pool block_pool; /* of RWK_BLOCK bytes: what only some sends and some waiting messages need */
 	size_t injected;            /* sends with RWK_F_INJECT that wait */
-	size_t multi_min;
+	struct rwk_inbox own_inbox;
 	struct rwk_list failed;  /* rwk_peer.in_list */
 	struct rwk_list owing;   /* rwk_rma_state.owing */
 	struct rwk_pool rma_requests, rma_pieces;
 	size_t rma_limit;
-	struct rwk_list claimed; /* rwk_unexpected.claimed */
 
 	struct rwk_incoming nowhere; /* takes the bytes of a message in pieces that cannot be kept */
 	/* Sends that wait for FIN, by the index that is in their id; free entries are a list through `next`. */
@@ -366,18 +377,30 @@ void rwk_unexpected_keep(struct rwk_unexpected *u);
 int rwk_unexpected_room(struct rwk_unexpected *u);
 void rwk_unexpected_free(struct rwk_unexpected *u);
 
+/* inbox.c */
+/** Makes one in that memory; ends it. 0; -ENOMEM. */
+int rwk_inbox_begin(struct rwk_inbox *box, const struct rwk_inbox_attr *attr);
+void rwk_inbox_end(struct rwk_inbox *box);
+/** The engine's ports are closed: what has come by it is dropped, and so is its inbox, unless it is shared. */
+void rwk_inbox_leave(struct rwk_engine *e);
+
+static inline bool rwk_inbox_is_shared(const struct rwk_engine *e)
+{
+	return e->inbox != &e->own_inbox;
+}
+
 /* receive.c */
 /** The part of a RWK_F_MULTI buffer for a message of `len` bytes; NULL when out of memory. */
-struct rwk_rx *rwk_rx_part(struct rwk_engine *e, struct rwk_rx *parent, size_t len);
-struct rwk_rx *rwk_rx_get(struct rwk_engine *e);
+struct rwk_rx *rwk_rx_part(struct rwk_inbox *box, struct rwk_rx *parent, size_t len);
+struct rwk_rx *rwk_rx_get(struct rwk_inbox *box);
 /** Completes a receive whose message is in place (or has failed), and frees it. */
 void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status);
 /** Gives a waiting message, already taken out of the matcher, to a receive; frees it when that is done. */
 void rwk_rx_deliver(struct rwk_rx *rx, struct rwk_unexpected *u);
 /** Takes a posted receive out of the matcher: no more messages for it. With RWK_F_MULTI it ends with its last child. */
-void rwk_rx_retire(struct rwk_engine *e, struct rwk_rx *rx);
+void rwk_rx_retire(struct rwk_inbox *box, struct rwk_rx *rx);
 /** A retired receive ends with an error, once the messages that it has taken are complete. */
-void rwk_rx_end(struct rwk_engine *e, struct rwk_rx *rx, int status);
+void rwk_rx_end(struct rwk_inbox *box, struct rwk_rx *rx, int status);
 /** Copies into the receive's buffer as much as fits. */
 void rwk_rx_fill(struct rwk_rx *rx, const void *payload, size_t len);
 

@@ -3,6 +3,7 @@ libropewalk_core_la_SOURCES += \
 	src/engine/atomic.c src/engine/atomic.h \
 	src/engine/engine.c src/engine/engine.h \
 	src/engine/inbound.c \
+	src/engine/inbox.c \
 	src/engine/internal.h \
 	src/engine/job.c src/engine/job.h \
 	src/engine/match.c src/engine/match.h \

@@ -376,7 +376,7 @@ static int take_directed(struct rwk_posted *posted, void *arg)
 
 	if (posted->from != d->from)
 		return 0;
-	rwk_rx_retire(d->from->engine, rwk_container_of(posted, struct rwk_rx, posted));
+	rwk_rx_retire(d->from->engine->inbox, rwk_container_of(posted, struct rwk_rx, posted));
 	rwk_list_append(&d->found, &posted->all);
 	return 0;
 }
@@ -394,7 +394,7 @@ static void end_receives(struct rwk_peer *p)
 	for (enum rwk_space s = 0; s < RWK_SPACES; s++)
 		rwk_match_each_posted(p->engine->matcher[s], take_directed, &d);
 	while ((l = rwk_list_pop(&d.found)))
-		rwk_rx_end(p->engine, rwk_container_of(l, struct rwk_rx, posted.all), p->error);
+		rwk_rx_end(p->engine->inbox, rwk_container_of(l, struct rwk_rx, posted.all), p->error);
 }
 
 /** Ends the sends that the channel has not ended itself: those that wait for FIN. */

@@ -7,9 +7,9 @@
  */
 #include "engine/internal.h"
 
-struct rwk_rx *rwk_rx_get(struct rwk_engine *e)
+struct rwk_rx *rwk_rx_get(struct rwk_inbox *box)
 {
-	struct rwk_rx *rx = rwk_pool_get(&e->rx_pool);
+	struct rwk_rx *rx = rwk_pool_get(&box->rx_pool);
 
 	if (rwk_unlikely(!rx))
 		return NULL;
@@ -29,15 +29,15 @@ void rwk_rx_fill(struct rwk_rx *rx, const void *payload, size_t len)
 		memcpy(rx->iov[0].iov_base, payload, n);
 }
 
-void rwk_rx_retire(struct rwk_engine *e, struct rwk_rx *rx)
+void rwk_rx_retire(struct rwk_inbox *box, struct rwk_rx *rx)
 {
-	rwk_match_unpost(e->matcher[rwk_space_of(rx->flags)], &rx->posted);
+	rwk_match_unpost(box->matcher[rwk_space_of(rx->flags)], &rx->posted);
 	rx->retired = true;
 }
 
-struct rwk_rx *rwk_rx_part(struct rwk_engine *e, struct rwk_rx *parent, size_t len)
+struct rwk_rx *rwk_rx_part(struct rwk_inbox *box, struct rwk_rx *parent, size_t len)
 {
-	struct rwk_rx *rx = rwk_rx_get(e);
+	struct rwk_rx *rx = rwk_rx_get(box);
 	struct iovec *left = parent->iov;
 
 	if (!rx) {
@@ -53,14 +53,14 @@ struct rwk_rx *rwk_rx_part(struct rwk_engine *e, struct rwk_rx *parent, size_t l
 	parent->children++;
 	left->iov_base = (char *)left->iov_base + rx->room;
 	left->iov_len -= rx->room;
-	if (left->iov_len < e->multi_min || !left->iov_len)
-		rwk_rx_retire(e, parent);
+	if (left->iov_len < box->multi_min || !left->iov_len)
+		rwk_rx_retire(box, parent);
 	return rx;
 }
 
-static void rx_free(struct rwk_engine *e, struct rwk_rx *rx)
+static void rx_free(struct rwk_inbox *box, struct rwk_rx *rx)
 {
-	rwk_pool_put(&e->rx_pool, rx);
+	rwk_pool_put(&box->rx_pool, rx);
 }
 
 /** What the completion of a receive with these flags shows in any case. */
@@ -70,7 +70,7 @@ static uint32_t receive_flags(uint32_t flags)
 }
 
 /** A posted receive ends without a message. */
-static void complete_without(struct rwk_engine *e, struct rwk_rx *rx, int status)
+static void complete_without(struct rwk_inbox *box, struct rwk_rx *rx, int status)
 {
 	const struct rwk_completion c = {
 		.context = rx->context,
@@ -78,19 +78,19 @@ static void complete_without(struct rwk_engine *e, struct rwk_rx *rx, int status
 		.status = status,
 	};
 
-	rx_free(e, rx);
-	e->complete(e->owner, &c);
+	rx_free(box, rx);
+	box->complete(box->owner, &c);
 }
 
 /**
  * One child less. The buffer ends here if it was cancelled, or retired from within the completion of what now is its
  * last child; otherwise its last child's own completion has released it.
  */
-static void child_done(struct rwk_engine *e, struct rwk_rx *parent)
+static void child_done(struct rwk_inbox *box, struct rwk_rx *parent)
 {
 	parent->children--;
 	if (parent->retired && !parent->children)
-		complete_without(e, parent, parent->ended);
+		complete_without(box, parent, parent->ended);
 }
 
 void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status)
@@ -116,14 +116,14 @@ void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status)
 		c.buffer = rx->iov[0].iov_base;
 		if (parent->retired && parent->children == 1 && !parent->ended) {
 			c.flags |= RWK_F_MULTI;
-			rx_free(e, parent);
+			rx_free(e->inbox, parent);
 			parent = NULL;
 		}
 	}
-	rx_free(e, rx);
+	rx_free(e->inbox, rx);
 	e->complete(e->owner, &c);
 	if (rwk_unlikely(parent))
-		child_done(e, parent);
+		child_done(e->inbox, parent);
 }
 
 void rwk_rx_deliver(struct rwk_rx *rx, struct rwk_unexpected *u)
@@ -184,37 +184,41 @@ static void discard(struct rwk_unexpected *u)
 	rwk_unexpected_free(u);
 }
 
-static ssize_t peek(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *from, uint64_t tag, uint64_t ignore,
+static ssize_t peek(struct rwk_inbox *box, enum rwk_space space, struct rwk_peer *from, uint64_t tag, uint64_t ignore,
 	uint32_t flags, void *context)
 {
-	struct rwk_arrived *a = rwk_match_find(e->matcher[space], from, tag, ignore);
+	struct rwk_arrived *a = rwk_match_find(box->matcher[space], from, tag, ignore);
 	struct rwk_completion c = {.context = context, .flags = receive_flags(flags), .status = -ENOMSG, .tag = tag};
 	struct rwk_unexpected *u;
+	struct rwk_engine *e;
 
-	if (a) {
-		u = rwk_container_of(a, struct rwk_unexpected, arrived);
-		c.peer = u->peer;
-		c.length = u->length;
-		c.tag = a->tag;
-		c.data = u->data;
-		c.flags |= u->came;
-		c.status = 0;
-		if (flags & (RWK_F_CLAIM | RWK_F_DISCARD))
-			rwk_match_take(e->matcher[space], a);
-		if (flags & RWK_F_DISCARD) {
-			discard(u);
-		} else if (flags & RWK_F_CLAIM) {
-			u->claimed_by = context;
-			rwk_list_append(&e->claimed, &u->claimed);
-		}
+	if (!a) {
+		box->complete(box->owner, &c);
+		return 0;
+	}
+	u = rwk_container_of(a, struct rwk_unexpected, arrived);
+	e = u->peer->engine;
+	c.peer = u->peer;
+	c.length = u->length;
+	c.tag = a->tag;
+	c.data = u->data;
+	c.flags |= u->came;
+	c.status = 0;
+	if (flags & (RWK_F_CLAIM | RWK_F_DISCARD))
+		rwk_match_take(box->matcher[space], a);
+	if (flags & RWK_F_DISCARD) {
+		discard(u);
+	} else if (flags & RWK_F_CLAIM) {
+		u->claimed_by = context;
+		rwk_list_append(&box->claimed, &u->claimed);
 	}
 	e->complete(e->owner, &c);
 	return 0;
 }
 
-static struct rwk_unexpected *claimed(struct rwk_engine *e, enum rwk_space space, const void *context)
+static struct rwk_unexpected *claimed(struct rwk_inbox *box, enum rwk_space space, const void *context)
 {
-	for (struct rwk_list *l = e->claimed.next; l != &e->claimed; l = l->next) {
+	for (struct rwk_list *l = box->claimed.next; l != &box->claimed; l = l->next) {
 		struct rwk_unexpected *u = rwk_container_of(l, struct rwk_unexpected, claimed);
 
 		if (u->claimed_by == context && u->space == space) {
@@ -226,9 +230,9 @@ static struct rwk_unexpected *claimed(struct rwk_engine *e, enum rwk_space space
 }
 
 /** A receive into `iov`, not yet posted; NULL when out of memory. */
-static struct rwk_rx *rx_new(struct rwk_engine *e, const struct iovec *iov, size_t count, uint32_t flags, void *context)
+static struct rwk_rx *rx_new(struct rwk_inbox *box, const struct iovec *iov, size_t count, uint32_t flags, void *context)
 {
-	struct rwk_rx *rx = rwk_rx_get(e);
+	struct rwk_rx *rx = rwk_rx_get(box);
 
 	if (rwk_unlikely(!rx))
 		return NULL;
@@ -245,36 +249,38 @@ static struct rwk_rx *rx_new(struct rwk_engine *e, const struct iovec *iov, size
 }
 
 /** CLAIM without PEEK: receives, or drops, the message that was claimed for this context. */
-static ssize_t receive_claimed(struct rwk_engine *e, enum rwk_space space, const struct iovec *iov, size_t count,
+static ssize_t receive_claimed(struct rwk_inbox *box, enum rwk_space space, const struct iovec *iov, size_t count,
 	uint32_t flags, void *context)
 {
-	struct rwk_unexpected *u = claimed(e, space, context);
+	struct rwk_unexpected *u = claimed(box, space, context);
 	struct rwk_completion c = {.context = context, .flags = receive_flags(flags)};
+	struct rwk_engine *e;
 	struct rwk_rx *rx;
 
 	if (!u)
 		return -EINVAL;
 	if (flags & RWK_F_DISCARD) {
+		e = u->peer->engine;
 		c.peer = u->peer;
 		c.tag = u->arrived.tag;
 		discard(u);
 		e->complete(e->owner, &c);
 		return 0;
 	}
-	rx = rx_new(e, iov, count, flags & ~(uint32_t)RWK_F_MULTI, context);
+	rx = rx_new(box, iov, count, flags & ~(uint32_t)RWK_F_MULTI, context);
 	if (!rx) {
-		rwk_list_append(&e->claimed, &u->claimed);
+		rwk_list_append(&box->claimed, &u->claimed);
 		return -EAGAIN;
 	}
 	rwk_rx_deliver(rx, u);
 	return 0;
 }
 
-void rwk_rx_end(struct rwk_engine *e, struct rwk_rx *rx, int status)
+void rwk_rx_end(struct rwk_inbox *box, struct rwk_rx *rx, int status)
 {
 	rx->ended = status;
 	if (!rx->children)
-		complete_without(e, rx, status);
+		complete_without(box, rx, status);
 }
 
 /**
@@ -282,15 +288,15 @@ void rwk_rx_end(struct rwk_engine *e, struct rwk_rx *rx, int status)
  * is why) it ends with that. A completion may cancel or fill it: the loop counts as a child of it, until the message
  * that retires it is delivered.
  */
-static void fill_multi(struct rwk_engine *e, struct rwk_rx *rx, int error)
+static void fill_multi(struct rwk_inbox *box, struct rwk_rx *rx, int error)
 {
-	struct rwk_matcher *m = e->matcher[rwk_space_of(rx->flags)];
+	struct rwk_matcher *m = box->matcher[rwk_space_of(rx->flags)];
 	struct rwk_arrived *a;
 
 	rx->children++;
 	while (!rx->retired && (a = rwk_match_find(m, rx->posted.from, rx->posted.tag, rx->posted.ignore))) {
 		struct rwk_unexpected *u = rwk_container_of(a, struct rwk_unexpected, arrived);
-		struct rwk_rx *part = rwk_rx_part(e, rx, u->length);
+		struct rwk_rx *part = rwk_rx_part(box, rx, u->length);
 
 		if (!part)
 			break;
@@ -303,10 +309,10 @@ static void fill_multi(struct rwk_engine *e, struct rwk_rx *rx, int error)
 		rwk_rx_deliver(part, u);
 	}
 	if (error && !rx->retired) {
-		rwk_rx_retire(e, rx);
-		rwk_rx_end(e, rx, error);
+		rwk_rx_retire(box, rx);
+		rwk_rx_end(box, rx, error);
 	}
-	child_done(e, rx);
+	child_done(box, rx);
 }
 
 /**
@@ -321,25 +327,25 @@ static int meet(struct rwk_peer *from)
 }
 
 /** A receive of any kind. */
-static rwk_noinline ssize_t receive_any(struct rwk_engine *e, struct rwk_peer *from, const struct iovec *iov,
+static rwk_noinline ssize_t receive_any(struct rwk_inbox *box, struct rwk_peer *from, const struct iovec *iov,
 	size_t count, uint64_t tag, uint64_t ignore, uint32_t flags, void *context)
 {
 	enum rwk_space space = rwk_space_of(flags);
-	struct rwk_matcher *m = e->matcher[space];
+	struct rwk_matcher *m = box->matcher[space];
 	struct rwk_arrived *a;
 	struct rwk_rx *rx;
 	int rc;
 
 	if (flags & (RWK_F_PEEK | RWK_F_CLAIM | RWK_F_DISCARD)) {
 		if (flags & RWK_F_PEEK)
-			return peek(e, space, from, tag, ignore, flags, context);
-		return flags & RWK_F_CLAIM ? receive_claimed(e, space, iov, count, flags, context) : -EINVAL;
+			return peek(box, space, from, tag, ignore, flags, context);
+		return flags & RWK_F_CLAIM ? receive_claimed(box, space, iov, count, flags, context) : -EINVAL;
 	}
 	if (count > RWK_ENGINE_IOV_MAX || (flags & RWK_F_MULTI && count != 1))
 		return -EINVAL;
-	if (e->rx_pool.used >= e->rx_limit)
+	if (box->rx_pool.used >= box->rx_limit)
 		return -EAGAIN;
-	rx = rx_new(e, iov, count, flags, context);
+	rx = rx_new(box, iov, count, flags, context);
 	if (!rx)
 		return -EAGAIN;
 	a = flags & RWK_F_MULTI ? NULL : rwk_match_find(m, from, tag, ignore);
@@ -350,7 +356,7 @@ static rwk_noinline ssize_t receive_any(struct rwk_engine *e, struct rwk_peer *f
 	}
 	rc = from ? meet(from) : 0;
 	if (rc && !(flags & RWK_F_MULTI)) {
-		rx_free(e, rx);
+		rx_free(box, rx);
 		return rc;
 	}
 	rx->posted.tag = tag;
@@ -358,29 +364,29 @@ static rwk_noinline ssize_t receive_any(struct rwk_engine *e, struct rwk_peer *f
 	rx->posted.from = from;
 	rwk_match_post(m, &rx->posted);
 	if (flags & RWK_F_MULTI)
-		fill_multi(e, rx, rc);
+		fill_multi(box, rx, rc);
 	return 0;
 }
 
-static rwk_noinline ssize_t receive_any1(struct rwk_engine *e, void *buf, size_t len, uint32_t flags,
+static rwk_noinline ssize_t receive_any1(struct rwk_inbox *box, void *buf, size_t len, uint32_t flags,
 	struct rwk_peer *from, uint64_t tag, uint64_t ignore, void *context)
 {
 	const struct iovec iov = {buf, len};
 
-	return receive_any(e, from, &iov, 1, tag, ignore, flags, context);
+	return receive_any(box, from, &iov, 1, tag, ignore, flags, context);
 }
 
-ssize_t rwk_engine_recv1(struct rwk_engine *e, void *buf, size_t len, uint32_t flags, struct rwk_peer *from,
+ssize_t rwk_inbox_recv1(struct rwk_inbox *box, void *buf, size_t len, uint32_t flags, struct rwk_peer *from,
 	uint64_t tag, uint64_t ignore, void *context)
 {
-	struct rwk_matcher *m = e->matcher[rwk_space_of(flags)];
+	struct rwk_matcher *m = box->matcher[rwk_space_of(flags)];
 	struct rwk_rx *rx;
 
 	if (rwk_unlikely(flags & (RWK_F_PEEK | RWK_F_CLAIM | RWK_F_DISCARD | RWK_F_MULTI) || rwk_match_any_kept(m) ||
-			 !e->rx_pool.free || e->rx_pool.used >= e->rx_limit ||
+			 !box->rx_pool.free || box->rx_pool.used >= box->rx_limit ||
 			 (from && (!from->channel || from->error))))
-		return receive_any1(e, buf, len, flags, from, tag, ignore, context);
-	rx = rwk_rx_get(e); /* there is one */
+		return receive_any1(box, buf, len, flags, from, tag, ignore, context);
+	rx = rwk_rx_get(box); /* there is one */
 	rx->context = context;
 	rx->flags = flags;
 	rx->room = len;
@@ -394,13 +400,13 @@ ssize_t rwk_engine_recv1(struct rwk_engine *e, void *buf, size_t len, uint32_t f
 	return 0;
 }
 
-ssize_t rwk_engine_recv(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *from, const struct iovec *iov,
+ssize_t rwk_inbox_recv(struct rwk_inbox *box, enum rwk_space space, struct rwk_peer *from, const struct iovec *iov,
 	size_t count, uint64_t tag, uint64_t ignore, uint32_t flags, void *context)
 {
 	flags |= rwk_space_flag(space);
 	if (count == 1)
-		return rwk_engine_recv1(e, iov->iov_base, iov->iov_len, flags, from, tag, ignore, context);
-	return receive_any(e, from, iov, count, tag, ignore, flags, context);
+		return rwk_inbox_recv1(box, iov->iov_base, iov->iov_len, flags, from, tag, ignore, context);
+	return receive_any(box, from, iov, count, tag, ignore, flags, context);
 }
 
 struct by_context {
@@ -435,17 +441,24 @@ static int cancel_send(struct rwk_peer *p, const void *context)
 	return -ENOENT;
 }
 
-int rwk_engine_cancel(struct rwk_engine *e, void *context)
+int rwk_inbox_cancel(struct rwk_inbox *box, void *context)
 {
 	struct by_context want = {.context = context};
 
 	for (enum rwk_space s = 0; s < RWK_SPACES; s++) {
-		if (rwk_match_each_posted(e->matcher[s], find_context, &want)) {
-			rwk_rx_retire(e, want.rx);
-			rwk_rx_end(e, want.rx, -ECANCELED);
+		if (rwk_match_each_posted(box->matcher[s], find_context, &want)) {
+			rwk_rx_retire(box, want.rx);
+			rwk_rx_end(box, want.rx, -ECANCELED);
 			return 0;
 		}
 	}
+	return -ENOENT;
+}
+
+int rwk_engine_cancel(struct rwk_engine *e, void *context)
+{
+	if (!rwk_inbox_is_shared(e) && !rwk_inbox_cancel(e->inbox, context))
+		return 0;
 	for (struct rwk_peer *p = e->all_peers; p; p = p->next) {
 		if (!cancel_send(p, context))
 			return 0;

@@ -292,7 +292,7 @@ static void multi_receive(void **state)
 		w.on_complete = take;
 		taken_count = 0;
 		memset(multi, 0x5a, sizeof(multi));
-		rwk_engine_set_multi_min(w.e[1], MULTI_MIN);
+		rwk_inbox_set_multi_min(rwk_engine_inbox(w.e[1]), MULTI_MIN);
 		send_multi(&w, 0, early);
 		for (unsigned b = 0; b < 2; b++)
 			assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_PLAIN, multi[b], sizeof(multi[b]), 0, 0,
@@ -339,7 +339,7 @@ static void multi_receive_again(void **state)
 	for (; early <= 300; early += 150) {
 		world_open_two(&w, *state);
 		w.on_complete = take_and_repost;
-		rwk_engine_set_multi_min(w.e[1], sizeof(out[0]));
+		rwk_inbox_set_multi_min(rwk_engine_inbox(w.e[1]), sizeof(out[0]));
 		taken_count = reposts = 0;
 		for (unsigned i = 0; i < 300; i++) {
 			if (i == early) {
@@ -411,7 +411,7 @@ static void multi_receive_in_completion(void **state)
 		world_open_two(&w, *state);
 		w.on_complete = take_and_act;
 		taken_count = 0;
-		rwk_engine_set_multi_min(w.e[1], in_completion == POST_PLAIN ? 950 : 200);
+		rwk_inbox_set_multi_min(rwk_engine_inbox(w.e[1]), in_completion == POST_PLAIN ? 950 : 200);
 		if (!wait)
 			assert_int_equal(
 				world_recv(&w, 1, WORLD_ANY, RWK_PLAIN, in, sizeof(in), 0, 0, RWK_F_MULTI, in), 0);

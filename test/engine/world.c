@@ -37,6 +37,7 @@ static void complete(struct world_owner *o, const struct rwk_completion *c)
 		fail_msg("a completion without a context: flags %x, status %d", c->flags, c->status);
 	t->times++;
 	t->c = *c;
+	t->who = o->who;
 	t->order = ++completions;
 }
 
@@ -99,6 +100,18 @@ static void open_net(struct world *w)
 	sim_packet_use(w->net);
 }
 
+static void open_inbox(struct world *w)
+{
+	const struct rwk_inbox_attr attr = {
+		.complete = on_complete,
+		.owner = &w->owner[0],
+		.rx_limit = w->attr.rx_limit,
+		.multi_min = w->attr.multi_min ? w->attr.multi_min : 64,
+	};
+
+	assert_int_equal(rwk_inbox_open(&attr, &w->inbox), 0);
+}
+
 void world_open(struct world *w, const struct world_attr *attr)
 {
 
@@ -110,6 +123,8 @@ void world_open(struct world *w, const struct world_attr *attr)
 	rwk_params.eager_credit = attr->eager_credit ? attr->eager_credit : 1 << 20;
 	if (attr->transport != &rwk_shm_transport)
 		open_net(w);
+	if (attr->sharing)
+		open_inbox(w);
 	for (unsigned i = 0; i < attr->count; i++) {
 		struct rwk_engine_attr a = {
 			.complete = on_complete,
@@ -121,6 +136,7 @@ void world_open(struct world *w, const struct world_attr *attr)
 			.rx_limit = attr->rx_limit,
 			.multi_min = attr->multi_min ? attr->multi_min : 64,
 			.transports = w->transports,
+			.inbox = i < attr->sharing ? w->inbox : NULL,
 		};
 
 		w->owner[i] = (struct world_owner){.w = w, .who = i};
@@ -167,6 +183,8 @@ void world_close(struct world *w)
 	for (unsigned i = 0; i < w->attr.count; i++)
 		if (w->e[i])
 			world_engine_close(w, i);
+	if (w->inbox)
+		rwk_inbox_close(w->inbox);
 	if (w->net) {
 		rwk_sim_transport_use(NULL, NULL);
 		sim_packet_use(NULL);

@@ -31,6 +31,7 @@ struct world_attr {
 	bool strangers;                       /* they do not know each other's addresses: no peer[][] */
 	size_t tx_limit, rx_limit, multi_min; /* 0: 10000, none, 64 */
 	size_t eager_max, eager_credit;       /* 0: 64 KB, 1 MB */
+	unsigned sharing;                     /* so many engines, the first, share the world's inbox */
 	unsigned queue;                       /* entries of the queues of completions, a power of two; 0: none */
 	struct rwk_sim_attr net;              /* mtu 0: the defaults */
 	struct rwk_sim_service service;       /* window 0: the defaults */
@@ -48,6 +49,7 @@ struct world {
 	struct world_attr attr;
 	const struct rwk_transport *transports[2];
 	struct rwk_sim *net; /* NULL: not simulated */
+	struct rwk_inbox *inbox; /* what it tells of is the first engine's */
 	struct rwk_engine *e[WORLD_MAX];
 	struct rwk_peer *peer[WORLD_MAX][WORLD_MAX]; /* [who][whom] */
 	uint32_t node[WORLD_MAX];                    /* on the simulated network */
@@ -69,6 +71,7 @@ struct world {
 struct task {
 	unsigned times; /* completions */
 	struct rwk_completion c;
+	unsigned who; /* which engine has told of it */
 	uint64_t order; /* of the completion, in its world's life */
 };
 
