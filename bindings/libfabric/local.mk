@@ -45,3 +45,6 @@ libropewalk_fi_la_SOURCES = \
 libropewalk_fi_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
 libropewalk_fi_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -no-undefined -Wl,--as-needed -export-symbols-regex '^fi_prov_ini$$'
 libropewalk_fi_la_LIBADD = libropewalk-core.la $(LIBFABRIC_LIBS) -lpthread
+
+# The tables of README.md.
+EXTRA_DIST += bindings/libfabric/README.md bindings/libfabric/conformance bindings/libfabric/conformance.notes

@@ -151,3 +151,12 @@ test_libfabric_test_quiet_CPPFLAGS = $(FI_TEST_CPPFLAGS)
 test_libfabric_test_quiet_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_quiet_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_quiet
+
+# What the provider says to everything that libfabric has: for the table of bindings/libfabric/README.md.
+check_PROGRAMS += test/libfabric/try_all
+test_libfabric_try_all_SOURCES = test/libfabric/try_all.c test/libfabric/try.h test/libfabric/try_calls.c \
+	test/libfabric/try_connection.c test/libfabric/try_flags.c test/libfabric/try_hints.c \
+	test/libfabric/try_objects.c test/libfabric/try_transfers.c $(FI_MSG)
+test_libfabric_try_all_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_try_all_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_try_all_DEPENDENCIES = libropewalk-fi.la
