@@ -12,6 +12,7 @@ include test/wire/local.mk
 include test/packet/local.mk
 include test/memory/local.mk
 include test/uc/local.mk
+include test/ud/local.mk
 include test/channel_adapter/local.mk
 include test/connect/local.mk
 include test/shared_rc/local.mk
