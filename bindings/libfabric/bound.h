@@ -47,6 +47,12 @@ static inline bool rwk_fi_counts(uint64_t flags, int kind)
 	return flags & (uint64_t)FI_READ << kind;
 }
 
+/** The flag of an operation of the program's: RWK_FI_QUIET or none. `asked`: FI_COMPLETION. */
+static inline uint32_t rwk_fi_quiet(const struct rwk_fi_side *s, bool asked)
+{
+	return !s->cq || (s->selective && !asked) ? RWK_FI_QUIET : 0;
+}
+
 /** Binds a queue to the sides that the flags name: 0; -FI_EBADFLAGS, -FI_EINVAL, logged. */
 int rwk_fi_bind_cq(struct rwk_fi_side side[RWK_FI_SIDES], const struct rwk_fi_domain *domain, struct rwk_fi_cq *cq,
 	uint64_t flags);

@@ -126,8 +126,6 @@ void rwk_fi_msg_complete(const struct rwk_wc *wc);
 /** The pieces as the adapter wants them: their number; -FI_EINVAL: too many. */
 int rwk_fi_msg_pieces(
 	const struct rwk_fi_msg_ep *ep, const struct iovec *iov, size_t count, struct rwk_sge sge[RWK_FI_MSG_IOV]);
-/** The queue flag of an operation of the program's: RWK_FI_QUIET or none. `asked`: FI_COMPLETION. */
-uint32_t rwk_fi_msg_quiet(const struct rwk_fi_msg_ep *ep, int side, bool asked);
 /**
  * Posts a request, whose id is set here. With `fetch` NULL an atomic's old value goes nowhere. 0; -FI_ENOTCONN: it is
  * not connected (any more); -FI_EAGAIN; -FI_EOPNOTSUPP: `needs` are not all among the endpoint's capabilities; as

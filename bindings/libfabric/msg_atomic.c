@@ -83,7 +83,7 @@ static ssize_t post(struct rwk_fi_msg_ep *ep, const struct operation *o)
 /* A call without flags of its own has the endpoint's. */
 static uint32_t own_flags(const struct rwk_fi_msg_ep *ep)
 {
-	return rwk_fi_msg_quiet(ep, RWK_FI_TX, ep->op_flags[RWK_FI_TX] & FI_COMPLETION);
+	return rwk_fi_quiet(&ep->side[RWK_FI_TX], ep->op_flags[RWK_FI_TX] & FI_COMPLETION);
 }
 
 static size_t most(size_t a, size_t b, size_t c)

@@ -6,7 +6,7 @@
 
 static uint32_t recv_flags(const struct rwk_fi_msg_ep *ep)
 {
-	return rwk_fi_msg_quiet(ep, RWK_FI_RX, ep->op_flags[RWK_FI_RX] & FI_COMPLETION);
+	return rwk_fi_quiet(&ep->side[RWK_FI_RX], ep->op_flags[RWK_FI_RX] & FI_COMPLETION);
 }
 
 static ssize_t message_recvv(
@@ -32,7 +32,7 @@ static ssize_t message_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uin
 	if (flags & ~(uint64_t)(FI_COMPLETION | FI_MORE))
 		return -FI_EBADFLAGS;
 	return rwk_fi_msg_post_receive(
-		ep, msg->msg_iov, msg->iov_count, rwk_fi_msg_quiet(ep, RWK_FI_RX, flags & FI_COMPLETION), msg->context);
+		ep, msg->msg_iov, msg->iov_count, rwk_fi_quiet(&ep->side[RWK_FI_RX], flags & FI_COMPLETION), msg->context);
 }
 
 /* A send of pieces; `request` and `flags` as of rwk_fi_msg_flags. */
@@ -60,7 +60,7 @@ static ssize_t plain(
 
 	if (asked & FI_INJECT)
 		request |= RWK_REQUEST_INLINE;
-	return post(ep, iov, count, data, request, rwk_fi_msg_quiet(ep, RWK_FI_TX, asked & FI_COMPLETION), context);
+	return post(ep, iov, count, data, request, rwk_fi_quiet(&ep->side[RWK_FI_TX], asked & FI_COMPLETION), context);
 }
 
 static ssize_t message_sendv(

@@ -18,13 +18,6 @@ int rwk_fi_msg_pieces(
 	return (int)count;
 }
 
-uint32_t rwk_fi_msg_quiet(const struct rwk_fi_msg_ep *ep, int side, bool asked)
-{
-	const struct rwk_fi_side *s = &ep->side[side];
-
-	return !s->cq || (s->selective && !asked) ? RWK_FI_QUIET : 0;
-}
-
 int rwk_fi_msg_flags(const struct rwk_fi_msg_ep *ep, const char *call, uint64_t asked, uint64_t known,
 	unsigned *request, uint32_t *flags)
 {
@@ -38,7 +31,7 @@ int rwk_fi_msg_flags(const struct rwk_fi_msg_ep *ep, const char *call, uint64_t 
 	*request = (asked & FI_FENCE ? (unsigned)RWK_REQUEST_FENCE : 0) |
 		   (asked & FI_INJECT ? (unsigned)RWK_REQUEST_INLINE : 0) |
 		   (asked & FI_REMOTE_CQ_DATA ? (unsigned)RWK_REQUEST_IMM : 0);
-	*flags = rwk_fi_msg_quiet(ep, RWK_FI_TX, asked & FI_COMPLETION);
+	*flags = rwk_fi_quiet(&ep->side[RWK_FI_TX], asked & FI_COMPLETION);
 	return 0;
 }
 
