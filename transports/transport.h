@@ -35,7 +35,8 @@ struct rwk_op;
 
 /**
  * Where an endpoint is: 40 bytes, the same on every machine (little-endian words), handed to users as it is.
- * A peer known only by IP and port (a socket address) has RWK_ADDR_PARTIAL set and job, rank, node, nonce zero.
+ * A peer known only by IP and port (a socket address) has RWK_ADDR_PARTIAL set and job, rank, node, nonce zero. That of
+ * a datagram's queue pair is one of these, and may have a QPN in place of the SRQ number and a Q_Key in place of the job.
  */
 struct rwk_address {
 	uint32_t version_srq; /* version in the top 8 bits, SRQ number in the low 24 */

@@ -9,6 +9,8 @@
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_endpoint.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
 
 ssize_t rwk_fi_no_cancel(fid_t fid, void *context);
 int rwk_fi_no_tx_ctx(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struct fid_ep **tx, void *context);
@@ -22,5 +24,9 @@ int rwk_fi_no_accept(struct fid_ep *ep, const void *param, size_t paramlen);
 int rwk_fi_no_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t paramlen);
 int rwk_fi_no_shutdown(struct fid_ep *ep, uint64_t flags);
 int rwk_fi_no_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc, void *context);
+
+/** Access to a peer's memory: -FI_EOPNOTSUPP, as of an endpoint without the capability. */
+extern const struct fi_ops_rma rwk_fi_no_rma_ops;
+extern const struct fi_ops_atomic rwk_fi_no_atomic_ops;
 
 #endif

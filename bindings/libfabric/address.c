@@ -192,7 +192,9 @@ size_t rwk_fi_address_show(const struct rwk_address *a, char *buf, size_t len)
 
 	inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? a->ip + 12 : a->ip, ip, sizeof(ip));
 	snprintf(at, sizeof(at), v4 ? "%s:%u" : "[%s]:%u", ip, rwk_address_port(a));
-	if (a->flags_rank & RWK_ADDR_PARTIAL)
+	if (a->flags_rank & RWK_ADDR_PARTIAL && a->version_srq & 0xffffff)
+		n = snprintf(buf, len, "ropewalk://%s/qpn=%06x/qkey=%08x", at, a->version_srq & 0xffffff, a->job);
+	else if (a->flags_rank & RWK_ADDR_PARTIAL)
 		n = snprintf(buf, len, "fi_sockaddr_in%s://%s", v4 ? "" : "6", at);
 	else if (rwk_address_rank(a) == RWK_ADDR_NO_RANK)
 		n = snprintf(buf, len, "ropewalk://%s/node=%08x/nonce=%012llx", at, a->node,

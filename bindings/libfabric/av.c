@@ -157,6 +157,13 @@ const struct rwk_address *rwk_fi_av_address(struct rwk_fi_av *av, fi_addr_t numb
 	return &av->loopback;
 }
 
+const struct rwk_address *rwk_fi_av_inserted(const struct rwk_fi_av *av, fi_addr_t number)
+{
+	const struct rwk_fi_av_entry *entry = entry_of(av, number);
+
+	return entry ? &entry->address : NULL;
+}
+
 static uint32_t find_full(const struct rwk_fi_av *av, const struct rwk_address *a)
 {
 	uint32_t i = *chain_of(av, a, false);
@@ -401,7 +408,7 @@ static int av_close(struct fid *fid)
 {
 	struct rwk_fi_av *av = rwk_container_of(fid, struct rwk_fi_av, fid.fid);
 
-	if (av->ep_count)
+	if (av->ep_count || rwk_fi_busy(&av->refs))
 		return -FI_EBUSY;
 	rwk_fi_drop(&av->domain->refs);
 	free(av->eps);

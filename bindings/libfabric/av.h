@@ -39,12 +39,16 @@ struct rwk_fi_av {
 	uint32_t *heads;             /* hash chains; as many as `room`, a power of two */
 	struct rwk_fi_ep **eps;      /* bound to it: told of removals */
 	uint32_t ep_count, ep_room;
+	atomic_uint refs; /* datagram endpoints bound to it: they remember nothing of it */
 };
 
 int rwk_fi_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
 
 /** The address of a number, or NULL. Under the lock; valid until the next call. */
 const struct rwk_address *rwk_fi_av_address(struct rwk_fi_av *av, fi_addr_t number);
+
+/** The same as it was inserted, which a socket that is bound to an IP wants. */
+const struct rwk_address *rwk_fi_av_inserted(const struct rwk_fi_av *av, fi_addr_t number);
 
 /** The number of an address, or FI_ADDR_NOTAVAIL. Under the lock. */
 fi_addr_t rwk_fi_av_find(const struct rwk_fi_av *av, const struct rwk_address *a);

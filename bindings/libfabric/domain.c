@@ -6,6 +6,7 @@
 #include "bindings/libfabric/av.h"
 #include "bindings/libfabric/cntr.h"
 #include "bindings/libfabric/cq.h"
+#include "bindings/libfabric/dgram.h"
 #include "bindings/libfabric/ep.h"
 #include "bindings/libfabric/eq.h"
 #include "bindings/libfabric/mr.h"
@@ -50,15 +51,20 @@ static int no_query_collective(
 /* The domain and its endpoints are of one kind. */
 static int endpoint(struct fid_domain *fid, struct fi_info *info, struct fid_ep **ep, void *context)
 {
-	bool connected = rwk_fi_domain_of(fid)->device;
+	enum fi_ep_type own = rwk_fi_domain_of(fid)->type;
 	enum fi_ep_type type = info->ep_attr ? info->ep_attr->type : FI_EP_UNSPEC;
 
-	if (type != FI_EP_UNSPEC && type != (connected ? FI_EP_MSG : FI_EP_RDM)) {
+	if (type != FI_EP_UNSPEC && type != own) {
 		rwk_warn("fi_endpoint: endpoint type %d; the domain was opened for %s", type,
-			connected ? "FI_EP_MSG" : "FI_EP_RDM");
+			own == FI_EP_MSG     ? "FI_EP_MSG"
+			: own == FI_EP_DGRAM ? "FI_EP_DGRAM"
+					     : "FI_EP_RDM");
 		return -FI_EINVAL;
 	}
-	return connected ? rwk_fi_msg_ep_open(fid, info, ep, context) : rwk_fi_ep_open(fid, info, ep, context);
+	if (own == FI_EP_MSG)
+		return rwk_fi_msg_ep_open(fid, info, ep, context);
+	return own == FI_EP_DGRAM ? rwk_fi_dgram_ep_open(fid, info, ep, context)
+				  : rwk_fi_ep_open(fid, info, ep, context);
 }
 
 static int endpoint2(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, uint64_t flags, void *context)
@@ -208,6 +214,7 @@ static void take_info(struct rwk_fi_domain *domain, const struct fi_info *info)
 	rwk_list_init(&domain->counted);
 	domain->mr_mode = rwk_fi_mr_bits(attr->mr_mode);
 	domain->addr_format = info->addr_format ? info->addr_format : RWK_FI_ADDR_FORMAT;
+	domain->type = info->ep_attr && info->ep_attr->type ? info->ep_attr->type : FI_EP_RDM;
 	domain->av_type = attr->av_type;
 	domain->threading = attr->threading;
 	domain->automatic = attr->data_progress == FI_PROGRESS_AUTO || attr->control_progress == FI_PROGRESS_AUTO;
@@ -229,7 +236,7 @@ int rwk_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct f
 		return -FI_ENOMEM;
 	domain->fabric = rwk_fi_fabric_of(fabric);
 	take_info(domain, info);
-	err = info->ep_attr && info->ep_attr->type == FI_EP_MSG ? rwk_fi_msg_domain_open(domain) : open_engines(domain);
+	err = domain->type == FI_EP_MSG ? rwk_fi_msg_domain_open(domain) : open_engines(domain);
 	if (err) {
 		free(domain);
 		return err;

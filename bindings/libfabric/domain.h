@@ -4,7 +4,8 @@
  *
  * It is of one kind, that of the info that it was opened with. One of connected endpoints has no engines and no regions
  * of an engine's: it is a protection domain of the fabric's adapter (device.h), whose lock is its lock. Its queues,
- * counters and registrations are the same objects; what they ask is whether there is a device.
+ * counters and registrations are the same objects; what they ask is whether there is a device. One of datagram endpoints
+ * (dgram.h) is as one of engines, which has none.
  */
 #ifndef RWK_FI_DOMAIN_H
 #define RWK_FI_DOMAIN_H
@@ -36,7 +37,8 @@ struct rwk_fi_domain {
 	uint32_t addr_format;             /* of its address vectors and its endpoints' names */
 	enum fi_av_type av_type;          /* of address vectors that do not say */
 	enum fi_threading threading;
-	bool automatic; /* it makes progress by itself */
+	enum fi_ep_type type; /* of its endpoints */
+	bool automatic;       /* it makes progress by itself */
 	/* Of connected endpoints; else NULL. */
 	struct rwk_fi_device *device;
 	struct rwk_pd *pd;

@@ -97,7 +97,7 @@ static int check_rx(const struct rwk_fi_kind *k, const struct fi_rx_attr *rx)
 static int check_ep(const struct rwk_fi_kind *k, const struct fi_ep_attr *ep)
 {
 	const struct limit limits[] = {
-		{"ep_attr.max_msg_size", offsetof(struct fi_ep_attr, max_msg_size), k->max_msg_size},
+		{"ep_attr.max_msg_size", offsetof(struct fi_ep_attr, max_msg_size), rwk_fi_kind_max_msg(k)},
 		{"ep_attr.msg_prefix_size", offsetof(struct fi_ep_attr, msg_prefix_size), 0},
 		{"ep_attr.max_order_raw_size", offsetof(struct fi_ep_attr, max_order_raw_size), k->max_order_raw},
 		{"ep_attr.max_order_war_size", offsetof(struct fi_ep_attr, max_order_war_size), k->max_order_war},

@@ -127,7 +127,7 @@ static void fill_ep(const struct rwk_fi_kind *k, struct fi_ep_attr *ep)
 	ep->type = k->type;
 	ep->protocol = k->protocol;
 	ep->protocol_version = 1;
-	ep->max_msg_size = k->max_msg_size;
+	ep->max_msg_size = rwk_fi_kind_max_msg(k);
 	ep->max_order_raw_size = k->max_order_raw;
 	ep->max_order_war_size = k->max_order_war;
 	ep->max_order_waw_size = k->max_order_waw;
@@ -301,14 +301,14 @@ static bool suits(uint32_t format, uint32_t asked, const struct ends *ends)
 }
 
 /*
- * libfabric's own flag of a call by one of its layers, which makes of FI_EP_MSG what it has not: ofi_rxm would be
- * listed in front of our own FI_EP_RDM.
+ * libfabric's own flag of a call by one of its layers, which makes of FI_EP_MSG or FI_EP_DGRAM what these have not:
+ * ofi_rxm and ofi_rxd would be listed in front of our own FI_EP_RDM.
  */
 #define FOR_A_LAYER (1ull << 59)
 
 static bool wants_kind(const struct rwk_fi_kind *k, uint64_t flags, const struct fi_info *hints)
 {
-	if (k == &rwk_fi_msg && flags & FOR_A_LAYER)
+	if (k != &rwk_fi_rdm && flags & FOR_A_LAYER)
 		return false;
 	return !hints || !rwk_fi_check_hints(k, hints);
 }
@@ -336,7 +336,7 @@ int rwk_fi_getinfo(uint32_t version, const char *node, const char *service, uint
 	/* Who names a node or a service speaks in socket addresses, and gets these first. */
 	static const uint32_t orders[2][3] = {{RWK_FI_ADDR_FORMAT, FI_SOCKADDR_IN, FI_SOCKADDR_IN6},
 		{FI_SOCKADDR_IN, FI_SOCKADDR_IN6, RWK_FI_ADDR_FORMAT}};
-	static const struct rwk_fi_kind *const kinds[] = {&rwk_fi_rdm, &rwk_fi_msg};
+	static const struct rwk_fi_kind *const kinds[] = {&rwk_fi_rdm, &rwk_fi_msg, &rwk_fi_dgram};
 	struct fi_info *list = NULL, **tail = &list;
 	struct ends ends = {0};
 	int err = hints ? check_objects(hints) : 0;
@@ -345,7 +345,7 @@ int rwk_fi_getinfo(uint32_t version, const char *node, const char *service, uint
 		err = find_ends(node, service, flags, hints, &ends);
 	if (err)
 		return err;
-	for (int i = 0; i < 2 && tail; i++) {
+	for (int i = 0; i < 3 && tail; i++) {
 		if (wants_kind(kinds[i], flags, hints))
 			tail = add_entries(tail, kinds[i], version, orders[node || service], hints, &ends);
 	}

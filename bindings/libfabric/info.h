@@ -34,7 +34,7 @@ struct rwk_fi_kind {
 	size_t tx_size, tx_size_max; /* operations under way, unless asked otherwise; and if asked */
 	size_t rx_size, rx_size_max; /* receives posted */
 	size_t max_buffered;         /* bytes that total_buffered_recv may ask for */
-	size_t max_msg_size;
+	size_t max_msg_size;         /* 0: what a datagram carries */
 	size_t max_order_raw, max_order_war, max_order_waw;
 	uint64_t tag_format;
 	size_t data_size, key_size; /* bytes of remote CQ data, of a key */
@@ -42,8 +42,11 @@ struct rwk_fi_kind {
 	bool native; /* addresses of ropewalk's own format, beside the two of sockets */
 };
 
-/** FI_EP_RDM and FI_EP_MSG. */
-extern const struct rwk_fi_kind rwk_fi_rdm, rwk_fi_msg;
+/** FI_EP_RDM, FI_EP_MSG and FI_EP_DGRAM. */
+extern const struct rwk_fi_kind rwk_fi_rdm, rwk_fi_msg, rwk_fi_dgram;
+
+/** Bytes of its longest message: a datagram's are what the parameters say. */
+size_t rwk_fi_kind_max_msg(const struct rwk_fi_kind *k);
 
 static inline uint64_t rwk_fi_kind_caps(const struct rwk_fi_kind *k)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The two kinds of endpoints, side by side. */
+/* The kinds of endpoints, side by side. */
 #include "bindings/libfabric/info.h"
 #include "bindings/libfabric/mr.h"
 #include "bindings/libfabric/msg.h"
+#include "ud/ud.h"
 
 /* What rma.h promises of reads and writes among themselves, up to RWK_FI_MAX_ORDER; nothing of sends towards them. */
 #define RDM_ORDER                                                                                                      \
@@ -82,3 +83,32 @@ const struct rwk_fi_kind rwk_fi_msg = {
 	.ep_cnt = RWK_QPS_MAX,
 	.mr_cnt = RWK_MRS_MAX - 1,
 };
+
+/* A send is done once the kernel has it: nobody tells of more. Nothing is ordered. */
+const struct rwk_fi_kind rwk_fi_dgram = {
+	.type = FI_EP_DGRAM,
+	.name = "FI_EP_DGRAM",
+	.tx_caps = FI_MSG | FI_SEND,
+	.rx_caps = FI_MSG | FI_RECV | FI_SOURCE,
+	.tx_op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE,
+	.rx_op_flags = FI_COMPLETION,
+	.mr_granted = RWK_FI_MR_GRANTED,
+	.protocol = FI_PROTO_IB_UD,
+	.inject_size = RWK_UD_MTU_LEAST,
+	.iov_limit = RWK_UD_IOV,
+	.mr_iov_limit = RWK_ENGINE_IOV_MAX,
+	.tx_size = 256, /* a promise only: no send is under way when its call returns */
+	.tx_size_max = 8192,
+	.rx_size = 512,
+	.rx_size_max = 8192,
+	.data_size = sizeof(uint32_t),
+	.key_size = sizeof(uint64_t),
+	.ep_cnt = RWK_FI_OBJECTS,
+	.mr_cnt = RWK_FI_OBJECTS,
+	.native = true,
+};
+
+size_t rwk_fi_kind_max_msg(const struct rwk_fi_kind *k)
+{
+	return k->max_msg_size ? k->max_msg_size : rwk_ud_mtu();
+}

@@ -3,6 +3,7 @@ provider_LTLIBRARIES += libropewalk-fi.la
 libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/absent_calls.c bindings/libfabric/absent_calls.h \
 	bindings/libfabric/absent_collective.c \
+	bindings/libfabric/absent_memory.c \
 	bindings/libfabric/address.c bindings/libfabric/address.h \
 	bindings/libfabric/atomic.c \
 	bindings/libfabric/av.c bindings/libfabric/av.h \
@@ -12,6 +13,7 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/cq.c bindings/libfabric/cq.h \
 	bindings/libfabric/deadline.h \
 	bindings/libfabric/device.c bindings/libfabric/device.h \
+	bindings/libfabric/dgram.h bindings/libfabric/dgram_ep.c bindings/libfabric/dgram_message.c \
 	bindings/libfabric/disabled.c \
 	bindings/libfabric/domain.c bindings/libfabric/domain.h \
 	bindings/libfabric/ep.c bindings/libfabric/ep.h \

@@ -9,8 +9,9 @@
  *   fabric <- eq, passive ep                        mr holds the cntrs, and the ep, that it is bound to
  *                                                   domain and passive ep hold the eq that they are bound to
  *
- * Two kinds of endpoints: FI_EP_RDM (ep.h) is an engine, FI_EP_MSG (msg.h) a qp of the fabric's adapter (device.h). A
- * domain has endpoints of one kind; all else is the same objects for both.
+ * The kinds of endpoints: FI_EP_RDM (ep.h) is an engine, FI_EP_MSG (msg.h) a qp of the fabric's adapter (device.h),
+ * FI_EP_DGRAM (dgram.h) a queue pair of the datagram service. A domain has endpoints of one kind; all else is the same
+ * objects for all.
  *
  * Threads: a domain of FI_EP_RDM opened with FI_THREAD_DOMAIN and manual progress has no lock, its user serialises all
  * calls on it. In every other case one lock a domain (lock.h), with FI_EP_MSG one a fabric, covers its endpoints,

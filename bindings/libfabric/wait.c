@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "bindings/libfabric/device.h"
 #include "bindings/libfabric/provider.h"
+#include "ud/ud.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -141,6 +142,40 @@ void rwk_fi_wait_part(struct rwk_fi_wait *w)
 	w->device = NULL;
 }
 
+int rwk_fi_wait_take(struct rwk_fi_wait *w, struct rwk_fi_datagrams *d, struct rwk_ud *ud)
+{
+	int err = w->object == FI_WAIT_FD ? watch(w, rwk_ud_fd(ud)) : 0;
+
+	if (err)
+		return err;
+	*d = (struct rwk_fi_datagrams){.next = w->datagrams, .wait = w, .ud = ud};
+	w->datagrams = d;
+	return 0;
+}
+
+void rwk_fi_wait_leave(struct rwk_fi_datagrams *d)
+{
+	struct rwk_fi_datagrams **at;
+
+	if (!d->wait)
+		return;
+	if (d->wait->object == FI_WAIT_FD)
+		epoll_ctl(d->wait->epoll_fd, EPOLL_CTL_DEL, rwk_ud_fd(d->ud), NULL);
+	for (at = &d->wait->datagrams; *at != d;)
+		at = &(*at)->next;
+	*at = d->next;
+	d->wait = NULL;
+}
+
+int rwk_fi_wait_datagrams(struct rwk_fi_wait *w)
+{
+	int n = 0;
+
+	for (struct rwk_fi_datagrams *d = w->datagrams; d; d = d->next)
+		n += rwk_ud_progress(d->ud);
+	return n;
+}
+
 void rwk_fi_wait_ring(struct rwk_fi_wait *w)
 {
 	const uint64_t one = 1;
@@ -170,6 +205,10 @@ int rwk_fi_wait_arm(struct rwk_fi_wait *w)
 	}
 	if (w->device && rwk_fi_device_arm(w->device))
 		return -FI_EAGAIN;
+	for (struct rwk_fi_datagrams *d = w->datagrams; d; d = d->next) {
+		if (rwk_ud_arm(d->ud))
+			return -FI_EAGAIN;
+	}
 	w->armed = true;
 	if (w->done)
 		w->done->limit = w->done->tail;

@@ -22,6 +22,15 @@
 #include <stdbool.h>
 
 struct rwk_fi_device;
+struct rwk_fi_wait;
+struct rwk_ud;
+
+/** A datagram endpoint (dgram.h) that a wait drives, beside its engines. */
+struct rwk_fi_datagrams {
+	struct rwk_fi_datagrams *next; /* of the same wait */
+	struct rwk_fi_wait *wait;      /* NULL: none */
+	struct rwk_ud *ud;
+};
 
 struct rwk_fi_wait {
 	struct rwk_engine **engines; /* each once */
@@ -34,6 +43,7 @@ struct rwk_fi_wait {
 	int epoll_fd, event_fd;  /* -1 without FI_WAIT_FD */
 	struct rwk_fi_device *device; /* NULL: engines */
 	struct rwk_list of_device;    /* its waits */
+	struct rwk_fi_datagrams *datagrams;
 };
 
 /**
@@ -53,6 +63,13 @@ int rwk_fi_wait_join(struct rwk_fi_wait *w, struct rwk_fi_device *device);
 /** The reverse, if it does. */
 void rwk_fi_wait_part(struct rwk_fi_wait *w);
 
+/** From now on it drives that datagram endpoint, too: 0, or the errno of epoll. */
+int rwk_fi_wait_take(struct rwk_fi_wait *w, struct rwk_fi_datagrams *d, struct rwk_ud *ud);
+/** The reverse, if it does. */
+void rwk_fi_wait_leave(struct rwk_fi_datagrams *d);
+/** Drives them. */
+int rwk_fi_wait_datagrams(struct rwk_fi_wait *w);
+
 /** In device.c. */
 int rwk_fi_device_progress(struct rwk_fi_device *device);
 
@@ -65,6 +82,8 @@ static inline int rwk_fi_wait_progress(struct rwk_fi_wait *w)
 		n += rwk_engine_progress(w->engines[i]);
 	if (rwk_unlikely(w->device != NULL))
 		n += rwk_fi_device_progress(w->device);
+	if (rwk_unlikely(w->datagrams != NULL))
+		n += rwk_fi_wait_datagrams(w);
 	return n;
 }
 

@@ -90,6 +90,25 @@ static void parameters_listed(void **state)
 	assert_true(ours >= 10);
 }
 
+/* The entries of FI_EP_DGRAM, the last ones: for all addresses, with messages alone. */
+static void check_datagrams(const struct fi_info *at)
+{
+	static const uint32_t formats[] = {NATIVE, FI_SOCKADDR_IN, FI_SOCKADDR_IN6};
+
+	for (int i = 0; i < 3; i++, at = at->next) {
+		assert_string_equal(at->fabric_attr->prov_name, "ropewalk");
+		assert_int_equal(at->ep_attr->type, FI_EP_DGRAM);
+		assert_int_equal(at->addr_format, formats[i]);
+		assert_int_equal(at->mode, 0);
+		assert_int_equal(at->caps, FI_MSG | FI_SEND | FI_RECV | FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM);
+		assert_int_equal(at->ep_attr->max_msg_size, 1024);
+		assert_int_equal(at->ep_attr->msg_prefix_size, 0);
+		assert_int_equal(at->tx_attr->msg_order | at->rx_attr->msg_order, 0);
+		assert_int_equal(at->domain_attr->cq_data_size, 4);
+	}
+	assert_null(at);
+}
+
 /* The entries of FI_EP_MSG that follow: for sockets' addresses, with no more than works. */
 static void check_connected(const struct fi_info *at)
 {
@@ -106,7 +125,7 @@ static void check_connected(const struct fi_info *at)
 		assert_int_equal(at->caps & ONE_SIDED, ONE_SIDED);
 		assert_false(at->caps & (FI_TAGGED | FI_MULTI_RECV | FI_SOURCE | FI_RMA_EVENT));
 	}
-	assert_null(at);
+	check_datagrams(at);
 }
 
 /* Without hints there is an entry for each address format, those of FI_EP_RDM first, and no utility provider on top. */
@@ -120,7 +139,7 @@ static void no_hints(void **state)
 	hints->fabric_attr->prov_name = strdup("ropewalk");
 	assert_int_equal(t_getinfo(hints, &info), 0);
 	at = info;
-	assert_int_equal(count_infos(info), 5);
+	assert_int_equal(count_infos(info), 8);
 	for (int i = 0; i < 3; i++, at = at->next) {
 		assert_int_equal(at->ep_attr->type, FI_EP_RDM);
 		assert_int_equal(at->addr_format, formats[i]);
@@ -144,7 +163,7 @@ static void no_hints(void **state)
 	fi_freeinfo(hints);
 }
 
-/* libfabric's layer that makes FI_EP_RDM of FI_EP_MSG has nothing of ours: no provider but ropewalk itself is there. */
+/* libfabric's layers that make FI_EP_RDM of FI_EP_MSG or FI_EP_DGRAM have nothing of ours: no provider but ropewalk itself is there. */
 static void no_layer(void **state)
 {
 	struct fi_info *hints = t_hints(), *info;
@@ -166,6 +185,9 @@ static void no_layer(void **state)
 	}
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->fabric_attr->prov_name = strdup("ropewalk;ofi_rxm");
+	assert_int_equal(t_getinfo(hints, &info), -FI_ENODATA);
+	free(hints->fabric_attr->prov_name);
+	hints->fabric_attr->prov_name = strdup("ropewalk;ofi_rxd");
 	assert_int_equal(t_getinfo(hints, &info), -FI_ENODATA);
 	fi_freeinfo(hints);
 }
@@ -277,7 +299,7 @@ static const struct hint_case hint_cases[] = {
 	{"sends alone", send_only, true},
 	{"multi-receive with source", multi_recv, true},
 	{"FI_EP_MSG", ep_msg, true},
-	{"FI_EP_DGRAM", ep_dgram, false},
+	{"FI_EP_DGRAM", ep_dgram, true},
 	{"any endpoint", ep_any, true},
 	{"two contexts", two_contexts, false},
 	{"a shared context", shared_context, false},
@@ -417,6 +439,52 @@ static void msg_hint_table(void **state)
 	check_hints(msg_cases, sizeof(msg_cases) / sizeof(msg_cases[0]), FI_EP_MSG);
 }
 
+/* The same for FI_EP_DGRAM. */
+static void with_source(struct fi_info *h) { h->caps = FI_MSG | FI_SOURCE; }
+static void messages_1k(struct fi_info *h) { h->ep_attr->max_msg_size = 1024; }
+static void messages_more(struct fi_info *h) { h->ep_attr->max_msg_size = 1025; }
+static void by_ud(struct fi_info *h) { h->ep_attr->protocol = FI_PROTO_IB_UD; }
+static void by_rdma(struct fi_info *h) { h->ep_attr->protocol = FI_PROTO_RDMA_CM_IB_RC; }
+static void transmitted(struct fi_info *h) { h->tx_attr->op_flags = FI_TRANSMIT_COMPLETE | FI_INJECT; }
+static void in_order(struct fi_info *h) { h->tx_attr->msg_order = FI_ORDER_SAS; }
+static void prefix(struct fi_info *h) { h->ep_attr->msg_prefix_size = 40; }
+
+static const struct hint_case dgram_cases[] = {
+	{"messages", msg_only, true},
+	{"with source", with_source, true},
+	{"tags", tagged, false},
+	{"RMA", rma_unsaid, false},
+	{"atomics", atomics, false},
+	{"directed receives", directed, false},
+	{"multi-receive", multi_recv, false},
+	{"1 KiB", messages_1k, true},
+	{"1 KiB and a byte", messages_more, false},
+	{"a prefix", prefix, false},
+	{"UD", by_ud, true},
+	{"RC", by_rdma, false},
+	{"in order", in_order, false},
+	{"with the kernel", transmitted, true},
+	{"delivery complete", delivery, false},
+	{"inject 256", inject_256, true},
+	{"inject 257", inject_257, false},
+	{"8 pieces", iov_8, true},
+	{"9 pieces", iov_9, false},
+	{"4 bytes of data", data_4, true},
+	{"8 bytes of data", data_8, false},
+	{"a shared context", shared_context, false},
+	{"automatic data progress", auto_data, true},
+	{"FI_SOCKADDR", sockaddr, true},
+	{"FI_SOCKADDR_IN6", sockaddr_in6, true},
+	{"native addresses", native, true},
+	{"mr_mode bits", mr_bits, true},
+};
+
+static void dgram_hint_table(void **state)
+{
+	(void)state;
+	check_hints(dgram_cases, sizeof(dgram_cases) / sizeof(dgram_cases[0]), FI_EP_DGRAM);
+}
+
 /* Without the bits of mr_mode that reaching memory needs there are messages alone; a mode is given to who has it. */
 static void msg_modes(void **state)
 {
@@ -544,6 +612,7 @@ int main(void)
 		cmocka_unit_test(no_layer),
 		cmocka_unit_test(hint_table),
 		cmocka_unit_test(msg_hint_table),
+		cmocka_unit_test(dgram_hint_table),
 		cmocka_unit_test(msg_modes),
 		cmocka_unit_test(completed_caps),
 		cmocka_unit_test(generic_sockaddr),

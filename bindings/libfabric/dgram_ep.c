@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bindings/libfabric/dgram.h"
+
+#include "base/log.h"
+#include "base/param.h"
+#include "bindings/libfabric/absent_calls.h"
+#include "bindings/libfabric/address.h"
+#include "bindings/libfabric/info.h"
+
+#include <rdma/fi_cm.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CNTR_FLAGS ((uint64_t)(FI_SEND | FI_RECV | FI_READ | FI_WRITE))
+#define DRIVEN     (sizeof(((struct rwk_fi_dgram_ep *)0)->driven) / sizeof(struct rwk_fi_datagrams))
+
+static struct rwk_fi_dgram_ep *ep_of(struct fid *fid)
+{
+	return rwk_container_of(fid, struct rwk_fi_dgram_ep, fid.fid);
+}
+
+/* Lets a wait drive the endpoint; once, for however many directions it is bound. */
+static int attach(struct rwk_fi_dgram_ep *ep, struct rwk_fi_wait *w)
+{
+	size_t i = 0;
+
+	while (i < DRIVEN && ep->driven[i].wait && ep->driven[i].wait != w)
+		i++;
+	return ep->driven[i].wait ? 0 : rwk_fi_wait_take(w, &ep->driven[i], ep->ud);
+}
+
+static void detach_all(struct rwk_fi_dgram_ep *ep)
+{
+	for (size_t i = 0; i < DRIVEN; i++)
+		rwk_fi_wait_leave(&ep->driven[i]);
+}
+
+static int attach_all(struct rwk_fi_dgram_ep *ep)
+{
+	int err = attach(ep, &ep->domain->engines);
+
+	for (int s = 0; s < RWK_FI_SIDES && !err; s++) {
+		if (ep->side[s].cq)
+			err = attach(ep, &ep->side[s].cq->wait);
+	}
+	for (int k = 0; k < RWK_FI_COUNTED && !err; k++) {
+		if (ep->cntr[k])
+			err = attach(ep, &ep->cntr[k]->wait);
+	}
+	if (err)
+		detach_all(ep);
+	return err;
+}
+
+static int bind_av(struct rwk_fi_dgram_ep *ep, struct rwk_fi_av *av, uint64_t flags)
+{
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (ep->av || av->domain != ep->domain) {
+		rwk_warn("fi_ep_bind: %s",
+			ep->av ? "the endpoint has an address vector" : "the address vector is another domain's");
+		return -FI_EINVAL;
+	}
+	ep->av = av;
+	rwk_fi_hold(&av->refs);
+	return 0;
+}
+
+/* A counter may come after fi_enable, too. */
+static int bind_cntr(struct rwk_fi_dgram_ep *ep, struct rwk_fi_cntr *cntr, uint64_t flags)
+{
+	int err = rwk_fi_check_cntr(ep->cntr, ep->domain, cntr, flags, CNTR_FLAGS);
+
+	if (err)
+		return err;
+	rwk_fi_lock(ep->lock);
+	if (ep->ud)
+		err = attach(ep, &cntr->wait);
+	for (int k = 0; k < RWK_FI_COUNTED && !err; k++) {
+		if (!rwk_fi_counts(flags, k))
+			continue;
+		ep->cntr[k] = cntr;
+		rwk_fi_hold(&cntr->refs);
+	}
+	rwk_fi_unlock(ep->lock);
+	return err;
+}
+
+static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+	struct rwk_fi_dgram_ep *ep = ep_of(fid);
+
+	if (ep->ud && other->fclass != FI_CLASS_CNTR) {
+		rwk_warn("fi_ep_bind: the endpoint is enabled; only counters can be bound now");
+		return -FI_EOPBADSTATE;
+	}
+	switch (other->fclass) {
+	case FI_CLASS_AV:
+		return bind_av(ep, rwk_container_of(other, struct rwk_fi_av, fid.fid), flags);
+	case FI_CLASS_CQ:
+		return rwk_fi_bind_cq(ep->side, ep->domain, rwk_container_of(other, struct rwk_fi_cq, fid.fid), flags);
+	case FI_CLASS_CNTR:
+		return bind_cntr(ep, rwk_container_of(other, struct rwk_fi_cntr, fid.fid), flags);
+	case FI_CLASS_EQ:
+		return rwk_fi_bind_eq(&ep->eq, rwk_container_of(other, struct rwk_fi_eq, fid.fid), flags);
+	default:
+		rwk_warn("fi_ep_bind: an object of class %zu; there are address vectors, queues and counters",
+			other->fclass);
+		return -FI_EINVAL;
+	}
+}
+
+static int open_receives(struct rwk_fi_dgram_ep *ep)
+{
+	ep->receives = calloc(ep->rx_size, sizeof(*ep->receives));
+	if (!ep->receives)
+		return -FI_ENOMEM;
+	rwk_list_init(&ep->unused);
+	for (size_t i = 0; i < ep->rx_size; i++)
+		rwk_list_append(&ep->unused, &ep->receives[i].place.link);
+	return 0;
+}
+
+static int open_ud(struct rwk_fi_dgram_ep *ep)
+{
+	static const uint8_t any[16] = {[10] = 0xff, [11] = 0xff};
+	struct rwk_ud_attr attr = {
+		.own.port = rwk_address_port(&ep->source),
+		.own.qpn = ep->source.version_srq & 0xffffff,
+		.own.qkey = ep->source.job,
+		.received = rwk_fi_dgram_received,
+		.user = ep,
+	};
+
+	if (memcmp(ep->source.ip, any, sizeof(any)))
+		memcpy(attr.own.ip, ep->source.ip, sizeof(attr.own.ip));
+	return rwk_ud_open(&attr, &ep->ud);
+}
+
+/* What fi_enable opens. */
+static int open_all(struct rwk_fi_dgram_ep *ep)
+{
+	int err = open_receives(ep);
+
+	if (err)
+		return err;
+	err = open_ud(ep);
+	if (err)
+		goto free_receives;
+	err = attach_all(ep);
+	if (err)
+		goto close_ud;
+	ep->fid.msg = (struct fi_ops_msg *)&rwk_fi_dgram_message_ops;
+	return 0;
+
+close_ud:
+	rwk_ud_close(ep->ud);
+	ep->ud = NULL;
+free_receives:
+	free(ep->receives);
+	ep->receives = NULL;
+	return err;
+}
+
+static int ep_enable(struct rwk_fi_dgram_ep *ep)
+{
+	int err;
+
+	if (ep->ud) {
+		rwk_warn("fi_enable: the endpoint is enabled already");
+		return -FI_EOPBADSTATE;
+	}
+	if (!ep->av) {
+		rwk_warn("fi_enable: no address vector is bound to the endpoint");
+		return -FI_ENOAV;
+	}
+	err = rwk_fi_check_bound(ep->side, ep->cntr, ep->caps);
+	if (err)
+		return err;
+	rwk_fi_lock(ep->lock);
+	err = open_all(ep);
+	rwk_fi_unlock(ep->lock);
+	return err;
+}
+
+static int ep_control(struct fid *fid, int command, void *arg)
+{
+	(void)arg;
+	return command == FI_ENABLE ? ep_enable(ep_of(fid)) : -FI_ENOSYS;
+}
+
+static void own_address(const struct rwk_fi_dgram_ep *ep, struct rwk_address *a)
+{
+	const struct rwk_ud_address *own = rwk_ud_own(ep->ud);
+
+	rwk_fi_address_partial(own->ip, own->port, a);
+	a->version_srq |= own->qpn;
+	a->job = own->qkey;
+}
+
+/* FI_ROPEWALK_STATS. */
+static void print_stats(const struct rwk_fi_dgram_ep *ep)
+{
+	struct rwk_ud_counters c;
+	struct rwk_address a;
+	char name[128];
+
+	own_address(ep, &a);
+	rwk_fi_address_show(&a, name, sizeof(name));
+	rwk_ud_get_counters(ep->ud, &c);
+	fprintf(stderr,
+		"ropewalk: %s: sent %llu datagrams, received %llu; dropped %llu that found no receive, %llu damaged, "
+		"%llu of strangers, %llu longer than our MTU\n",
+		name, (unsigned long long)c.sent, (unsigned long long)c.received, (unsigned long long)c.no_receive,
+		(unsigned long long)c.bad_icrc,
+		(unsigned long long)(c.malformed + c.unknown_qpn + c.wrong_pkey + c.wrong_qkey),
+		(unsigned long long)c.too_long);
+}
+
+static void close_ud(struct rwk_fi_dgram_ep *ep)
+{
+	rwk_fi_lock(ep->lock);
+	if (rwk_params.stats)
+		print_stats(ep);
+	detach_all(ep);
+	rwk_ud_close(ep->ud);
+	rwk_fi_unlock(ep->lock);
+}
+
+/* What is posted ends without a word. */
+static int ep_close(struct fid *fid)
+{
+	struct rwk_fi_dgram_ep *ep = ep_of(fid);
+
+	if (ep->ud)
+		close_ud(ep);
+	rwk_fi_unbind(ep->side, ep->cntr, ep->eq);
+	if (ep->av)
+		rwk_fi_drop(&ep->av->refs);
+	rwk_fi_drop(&ep->domain->refs);
+	free(ep->receives);
+	free(ep);
+	return 0;
+}
+
+static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
+{
+	(void)fid, (void)level, (void)name, (void)value, (void)len;
+	return -FI_ENOPROTOOPT;
+}
+
+static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t len)
+{
+	(void)fid, (void)value, (void)len;
+	rwk_info("fi_setopt: a datagram endpoint has no option %d of level %d", name, level);
+	return -FI_ENOPROTOOPT;
+}
+
+/* The address to bind to, until the endpoint is enabled. */
+static int setname(fid_t fid, void *addr, size_t addrlen)
+{
+	struct rwk_fi_dgram_ep *ep = ep_of(fid);
+	uint32_t format = ep->domain->addr_format;
+
+	if (ep->ud)
+		return -FI_EOPBADSTATE;
+	return addrlen < rwk_fi_address_size(format) ? -FI_EINVAL : rwk_fi_address_read(format, addr, &ep->source);
+}
+
+/* The endpoint's address; it has none before it is enabled. */
+static int getname(fid_t fid, void *addr, size_t *addrlen)
+{
+	struct rwk_fi_dgram_ep *ep = ep_of(fid);
+	struct rwk_address a;
+
+	if (!ep->ud)
+		return -FI_EOPBADSTATE;
+	own_address(ep, &a);
+	return rwk_fi_address_give(ep->domain->addr_format, &a, addr, addrlen);
+}
+
+static const struct fi_ops_cm cm_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops_cm, join),
+	.setname = setname,
+	.getname = getname,
+	.getpeer = rwk_fi_no_getpeer,
+	.connect = rwk_fi_no_connect,
+	.listen = rwk_fi_no_listen,
+	.accept = rwk_fi_no_accept,
+	.reject = rwk_fi_no_reject,
+	.shutdown = rwk_fi_no_shutdown,
+	.join = rwk_fi_no_join,
+};
+
+static const struct fi_ops fid_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops, ops_set),
+	.close = ep_close,
+	.bind = ep_bind,
+	.control = ep_control,
+	.ops_open = rwk_fi_no_ops_open,
+	.tostr = rwk_fi_no_tostr,
+	.ops_set = rwk_fi_no_ops_set,
+};
+
+static const struct fi_ops_ep ep_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops_ep, tx_size_left),
+	.cancel = rwk_fi_dgram_cancel,
+	.getopt = ep_getopt,
+	.setopt = ep_setopt,
+	.tx_ctx = rwk_fi_no_tx_ctx,
+	.rx_ctx = rwk_fi_no_rx_ctx,
+	.rx_size_left = rwk_fi_no_size_left,
+	.tx_size_left = rwk_fi_no_size_left,
+};
+
+/* Takes what matters from the info; an attribute that is not there has the default. */
+static int take_info(struct rwk_fi_dgram_ep *ep, const struct fi_info *info)
+{
+	const struct fi_rx_attr *rx = info->rx_attr;
+	uint32_t format = ep->domain->addr_format;
+
+	ep->caps = rwk_fi_complete_caps(&rwk_fi_dgram, info->caps);
+	ep->rx_size = rx && rx->size ? rx->size : rwk_fi_dgram.rx_size;
+	if (ep->rx_size > rwk_fi_dgram.rx_size_max)
+		return -FI_EINVAL;
+	ep->op_flags[RWK_FI_TX] = info->tx_attr ? info->tx_attr->op_flags : 0;
+	ep->op_flags[RWK_FI_RX] = rx ? rx->op_flags : 0;
+	if (info->src_addr && info->src_addrlen >= rwk_fi_address_size(format))
+		return rwk_fi_address_read(format, info->src_addr, &ep->source);
+	return 0;
+}
+
+int rwk_fi_dgram_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **fid, void *context)
+{
+	static const uint8_t any[16];
+	struct rwk_fi_dgram_ep *ep = calloc(1, sizeof(*ep));
+	int err;
+
+	if (!ep)
+		return -FI_ENOMEM;
+	ep->domain = rwk_fi_domain_of(domain);
+	rwk_fi_address_partial(any, 0, &ep->source);
+	err = take_info(ep, info);
+	if (err) {
+		free(ep);
+		return err;
+	}
+	ep->lock = ep->domain->lock;
+	rwk_fi_hold(&ep->domain->refs);
+	ep->fid.fid.fclass = FI_CLASS_EP;
+	ep->fid.fid.context = context;
+	ep->fid.fid.ops = (struct fi_ops *)&fid_ops;
+	ep->fid.ops = (struct fi_ops_ep *)&ep_ops;
+	ep->fid.cm = (struct fi_ops_cm *)&cm_ops;
+	ep->fid.msg = (struct fi_ops_msg *)&rwk_fi_no_msg_ops;
+	ep->fid.tagged = (struct fi_ops_tagged *)&rwk_fi_no_tagged_ops;
+	ep->fid.rma = (struct fi_ops_rma *)&rwk_fi_no_rma_ops;
+	ep->fid.atomic = (struct fi_ops_atomic *)&rwk_fi_no_atomic_ops;
+	ep->fid.collective = (struct fi_ops_collective *)&rwk_fi_no_collective_ops;
+	*fid = &ep->fid;
+	return 0;
+}
