@@ -2,6 +2,7 @@
 #include "bindings/libfabric/cntr.h"
 
 #include "base/log.h"
+#include "bindings/libfabric/wait_set.h"
 
 #include <stdlib.h>
 
@@ -124,6 +125,7 @@ static int cntr_close(struct fid *fid)
 
 	if (rwk_fi_busy(&cntr->refs))
 		return -FI_EBUSY;
+	rwk_fi_wait_set_leave(cntr->wait.set, fid, cntr->wait.epoll_fd);
 	rwk_fi_domain_undrive(cntr->domain, &cntr->wait);
 	rwk_fi_wait_close(&cntr->wait);
 	rwk_fi_drop(&cntr->domain->refs);
@@ -165,7 +167,8 @@ int rwk_fi_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, s
 	cntr = calloc(1, sizeof(*cntr));
 	if (!cntr)
 		return -FI_ENOMEM;
-	err = rwk_fi_wait_open(&cntr->wait, attr ? attr->wait_obj : FI_WAIT_NONE, "fi_cntr_open");
+	err = rwk_fi_wait_open_in(&cntr->wait, attr ? attr->wait_obj : FI_WAIT_NONE, attr ? attr->wait_set : NULL,
+		&rwk_fi_domain_of(domain_fid)->fabric->fid, "fi_cntr_open");
 	if (err)
 		goto free_cntr;
 	err = rwk_fi_domain_drive(rwk_fi_domain_of(domain_fid), &cntr->wait);
@@ -178,6 +181,11 @@ int rwk_fi_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, s
 	cntr->fid.fid.context = context;
 	cntr->fid.fid.ops = (struct fi_ops *)&fid_ops;
 	cntr->fid.ops = (struct fi_ops_cntr *)&cntr_ops;
+	err = rwk_fi_wait_set_enter(cntr->wait.set, &cntr->fid.fid, cntr->wait.epoll_fd);
+	if (err) {
+		cntr_close(&cntr->fid.fid);
+		return err;
+	}
 	*fid = &cntr->fid;
 	return 0;
 

@@ -2,6 +2,7 @@
 #include "bindings/libfabric/cq.h"
 
 #include "base/log.h"
+#include "bindings/libfabric/wait_set.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -215,7 +216,7 @@ static ssize_t cq_sreadfrom(
 		rwk_warn("fi_cq_sread: the queue was opened with FI_WAIT_NONE; others can be waited for");
 		return -FI_EINVAL;
 	}
-	if (cq->threshold && cond)
+	if (cq->threshold && cond && *(const size_t *)cond)
 		want.entries = *(const size_t *)cond;
 	rwk_fi_lock(cq->lock);
 	err = rwk_fi_wait_for(&cq->wait, cq->lock, timeout, enough, &want);
@@ -261,10 +262,23 @@ int rwk_fi_cq_trywait(struct rwk_fi_cq *cq)
 
 	rwk_fi_lock(cq->lock);
 	rwk_fi_wait_progress(&cq->wait);
-	if (is_empty(cq) && !cq->overrun)
+	if (cq->wait.signaled)
+		cq->wait.signaled = false; /* it has ended this wait */
+	else if (is_empty(cq) && !cq->overrun)
 		err = rwk_fi_wait_arm(&cq->wait);
 	rwk_fi_unlock(cq->lock);
 	return err;
+}
+
+bool rwk_fi_cq_look(struct rwk_fi_cq *cq)
+{
+	bool found;
+
+	rwk_fi_lock(cq->lock);
+	rwk_fi_wait_progress(&cq->wait);
+	found = !is_empty(cq) || cq->overrun;
+	rwk_fi_unlock(cq->lock);
+	return found;
 }
 
 static int cq_control(struct fid *fid, int command, void *arg)
@@ -278,6 +292,7 @@ static int cq_close(struct fid *fid)
 
 	if (rwk_fi_busy(&cq->refs))
 		return -FI_EBUSY;
+	rwk_fi_wait_set_leave(cq->wait.set, fid, cq->wait.epoll_fd);
 	rwk_fi_domain_undrive(cq->domain, &cq->wait);
 	rwk_fi_wait_close(&cq->wait);
 	rwk_fi_drop(&cq->domain->refs);
@@ -363,7 +378,8 @@ int rwk_fi_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struc
 	cq->done.ring = aligned_alloc(RWK_CACHE_LINE, size * sizeof(*cq->done.ring));
 	if (!cq->done.ring)
 		goto free_cq;
-	err = rwk_fi_wait_open(&cq->wait, attr->wait_obj, "fi_cq_open");
+	err = rwk_fi_wait_open_in(&cq->wait, attr->wait_obj, attr->wait_set,
+		&rwk_fi_domain_of(domain_fid)->fabric->fid, "fi_cq_open");
 	if (err)
 		goto free_ring;
 	err = rwk_fi_domain_drive(rwk_fi_domain_of(domain_fid), &cq->wait);
@@ -379,6 +395,11 @@ int rwk_fi_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struc
 	cq->fid.fid.context = context;
 	cq->fid.fid.ops = (struct fi_ops *)&fid_ops;
 	cq->fid.ops = (struct fi_ops_cq *)&cq_ops;
+	err = rwk_fi_wait_set_enter(cq->wait.set, &cq->fid.fid, cq->wait.epoll_fd);
+	if (err) {
+		cq_close(&cq->fid.fid);
+		return err;
+	}
 	*fid = &cq->fid;
 	return 0;
 

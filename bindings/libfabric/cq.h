@@ -27,8 +27,11 @@ _Static_assert(offsetof(struct rwk_fi_cq, wait) <= 2 * RWK_CACHE_LINE, "what a r
 
 int rwk_fi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq, void *context);
 
-/** For fi_trywait: 0, or -FI_EAGAIN if there is an entry or something to do. */
+/** For fi_trywait: 0, or -FI_EAGAIN if there is an entry or something to do, or for a signal, once. */
 int rwk_fi_cq_trywait(struct rwk_fi_cq *cq);
+
+/** For sets: drives what is behind it; is there something to read? */
+bool rwk_fi_cq_look(struct rwk_fi_cq *cq);
 
 /** Doubles the ring. False when out of memory: the completion is lost, the queue overrun, and that is logged. */
 bool rwk_fi_cq_grow(struct rwk_fi_cq *cq);

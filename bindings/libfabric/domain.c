@@ -11,6 +11,7 @@
 #include "bindings/libfabric/eq.h"
 #include "bindings/libfabric/mr.h"
 #include "bindings/libfabric/msg_domain.h"
+#include "bindings/libfabric/poll_set.h"
 #include "bindings/libfabric/progress.h"
 
 #include <rdma/fi_atomic.h>
@@ -20,12 +21,6 @@
 static int no_scalable_ep(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context)
 {
 	(void)domain, (void)info, (void)ep, (void)context;
-	return -FI_ENOSYS;
-}
-
-static int no_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **poll)
-{
-	(void)domain, (void)attr, (void)poll;
 	return -FI_ENOSYS;
 }
 
@@ -136,7 +131,7 @@ static const struct fi_ops_domain domain_ops = {
 	.endpoint = endpoint,
 	.scalable_ep = no_scalable_ep,
 	.cntr_open = rwk_fi_cntr_open,
-	.poll_open = no_poll_open,
+	.poll_open = rwk_fi_poll_set_open,
 	.stx_ctx = no_stx_ctx,
 	.srx_ctx = no_srx_ctx,
 	.query_atomic = rwk_fi_query_atomic,

@@ -305,6 +305,8 @@ static int eq_control(struct fid *fid, int command, void *arg)
 {
 	struct rwk_fi_eq *eq = rwk_container_of(fid, struct rwk_fi_eq, fid.fid);
 
+	if (command == FI_GETWAIT && eq->set)
+		return rwk_fi_wait_set_control(eq->set, command, arg);
 	if (command == FI_GETWAIT && eq->wait_obj == FI_WAIT_FD) {
 		*(int *)arg = eq->fd;
 		return 0;
@@ -339,6 +341,10 @@ static int eq_close(struct fid *fid)
 
 	if (rwk_fi_busy(&eq->refs))
 		return -FI_EBUSY;
+	if (eq->set) {
+		rwk_fi_wait_set_leave(eq->set, fid, eq->fd);
+		rwk_fi_wait_set_drop(eq->set);
+	}
 	while ((l = rwk_list_pop(&eq->events)))
 		free(event_of(l));
 	free(eq->told);
@@ -374,8 +380,8 @@ int rwk_fi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fi
 	struct rwk_fi_eq *eq;
 	int err;
 
-	if (wait != FI_WAIT_NONE && wait != FI_WAIT_UNSPEC && wait != FI_WAIT_FD && wait != FI_WAIT_YIELD) {
-		rwk_warn("fi_eq_open: wait object %d; there is FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_FD and "
+	if (wait > FI_WAIT_YIELD || wait == FI_WAIT_MUTEX_COND) {
+		rwk_warn("fi_eq_open: wait object %d; there is FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_SET, FI_WAIT_FD and "
 			 "FI_WAIT_YIELD",
 			wait);
 		return -FI_ENOSYS;
@@ -384,10 +390,13 @@ int rwk_fi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fi
 	if (!eq)
 		return -FI_ENOMEM;
 	err = open_descriptors(eq);
-	if (err) {
-		close_descriptors(eq);
-		free(eq);
-		return err;
+	if (err)
+		goto close_eq;
+	if (wait == FI_WAIT_SET) {
+		eq->set = rwk_fi_wait_set_hold(attr->wait_set, fabric, "fi_eq_open");
+		err = -FI_EINVAL;
+		if (!eq->set)
+			goto close_eq;
 	}
 	pthread_mutex_init(&eq->lock, NULL);
 	rwk_list_init(&eq->events);
@@ -399,6 +408,16 @@ int rwk_fi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fi
 	eq->fid.fid.context = context;
 	eq->fid.fid.ops = (struct fi_ops *)&fid_ops;
 	eq->fid.ops = (struct fi_ops_eq *)&eq_ops;
+	err = rwk_fi_wait_set_enter(eq->set, &eq->fid.fid, eq->fd);
+	if (err) {
+		eq_close(&eq->fid.fid);
+		return err;
+	}
 	*fid = &eq->fid;
 	return 0;
+
+close_eq:
+	close_descriptors(eq);
+	free(eq);
+	return err;
 }

@@ -10,6 +10,7 @@
 
 #include "base/list.h"
 #include "bindings/libfabric/fabric.h"
+#include "bindings/libfabric/wait_set.h"
 
 #include <rdma/fi_eq.h>
 
@@ -23,6 +24,7 @@ struct rwk_fi_eq {
 	int fd;                    /* epoll: the bell, and what is watched */
 	bool watching;
 	enum fi_wait_obj wait_obj;
+	struct rwk_fi_wait_set *set; /* in which it was opened, and which it holds; NULL: in none */
 	bool can_write;   /* FI_WRITE was asked for */
 	atomic_uint refs; /* endpoints, passive ones and domains bound */
 };

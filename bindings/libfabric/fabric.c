@@ -8,16 +8,11 @@
 #include "bindings/libfabric/domain.h"
 #include "bindings/libfabric/eq.h"
 #include "bindings/libfabric/msg_domain.h"
+#include "bindings/libfabric/wait_set.h"
 
 #include <rdma/fi_endpoint.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int no_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **wait)
-{
-	(void)fabric, (void)attr, (void)wait;
-	return -FI_ENOSYS; /* wait sets are deprecated: queues and counters have descriptors */
-}
 
 static int no_domain2(
 	struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, uint64_t flags, void *context)
@@ -44,8 +39,11 @@ static int trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 		case FI_CLASS_EQ:
 			err = rwk_fi_eq_trywait(rwk_container_of(fids[i], struct rwk_fi_eq, fid.fid));
 			break;
+		case FI_CLASS_WAIT:
+			err = rwk_fi_wait_set_trywait(rwk_container_of(fids[i], struct fid_wait, fid));
+			break;
 		default:
-			rwk_warn("fi_trywait: object %d is neither a queue nor a counter", i);
+			rwk_warn("fi_trywait: object %d is neither a queue, a counter nor a wait set", i);
 			err = -FI_EINVAL;
 		}
 	}
@@ -79,7 +77,7 @@ static const struct fi_ops_fabric fabric_ops = {
 	.domain = rwk_fi_domain_open,
 	.passive_ep = rwk_fi_msg_passive_open,
 	.eq_open = rwk_fi_eq_open,
-	.wait_open = no_wait_open,
+	.wait_open = rwk_fi_wait_set_open,
 	.trywait = trywait,
 	.domain2 = no_domain2,
 };

@@ -38,12 +38,16 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/msg_post.c \
 	bindings/libfabric/msg_rma.c \
 	bindings/libfabric/name.c \
+	bindings/libfabric/poll_set.c bindings/libfabric/poll_set.h \
 	bindings/libfabric/progress.c bindings/libfabric/progress.h \
 	bindings/libfabric/provider.c bindings/libfabric/provider.h \
 	bindings/libfabric/rma.c bindings/libfabric/rma.h \
 	bindings/libfabric/tagged.c \
 	bindings/libfabric/transfer.c bindings/libfabric/transfer.h \
-	bindings/libfabric/wait.c bindings/libfabric/wait.h
+	bindings/libfabric/wait.c bindings/libfabric/wait.h \
+	bindings/libfabric/wait_set.c bindings/libfabric/wait_set.h \
+	bindings/libfabric/waker.c bindings/libfabric/waker.h \
+	bindings/libfabric/watched.c bindings/libfabric/watched.h
 libropewalk_fi_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
 libropewalk_fi_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -no-undefined -Wl,--as-needed -export-symbols-regex '^fi_prov_ini$$'
 libropewalk_fi_la_LIBADD = libropewalk-core.la $(LIBFABRIC_LIBS) -lpthread

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "bindings/libfabric/device.h"
 #include "bindings/libfabric/provider.h"
+#include "bindings/libfabric/wait_set.h"
 #include "ud/ud.h"
 
 #include <errno.h>
@@ -57,6 +58,8 @@ void rwk_fi_wait_close(struct rwk_fi_wait *w)
 		close(w->event_fd);
 	if (w->epoll_fd >= 0)
 		close(w->epoll_fd);
+	if (w->set)
+		rwk_fi_wait_set_drop(w->set);
 	free(w->engines);
 	free(w->uses);
 }
@@ -254,12 +257,14 @@ int rwk_fi_wait_control(struct rwk_fi_wait *w, int command, void *arg)
 {
 	switch (command) {
 	case FI_GETWAIT:
+		if (w->set)
+			return rwk_fi_wait_set_control(w->set, command, arg);
 		if (w->object != FI_WAIT_FD)
 			return -FI_ENODATA;
 		*(int *)arg = w->epoll_fd;
 		return 0;
 	case FI_GETWAITOBJ:
-		*(enum fi_wait_obj *)arg = w->object;
+		*(enum fi_wait_obj *)arg = w->set ? FI_WAIT_SET : w->object;
 		return 0;
 	default:
 		return -FI_ENOSYS;

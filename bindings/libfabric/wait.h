@@ -23,6 +23,7 @@
 
 struct rwk_fi_device;
 struct rwk_fi_wait;
+struct rwk_fi_wait_set;
 struct rwk_ud;
 
 /** A datagram endpoint (dgram.h) that a wait drives, beside its engines. */
@@ -41,6 +42,7 @@ struct rwk_fi_wait {
 	bool signaled;           /* the next wait ends at once */
 	enum fi_wait_obj object; /* FI_WAIT_NONE, FI_WAIT_FD or FI_WAIT_YIELD */
 	int epoll_fd, event_fd;  /* -1 without FI_WAIT_FD */
+	struct rwk_fi_wait_set *set;  /* in which it was opened, and which it holds; NULL: in none */
 	struct rwk_fi_device *device; /* NULL: engines */
 	struct rwk_list of_device;    /* its waits */
 	struct rwk_fi_datagrams *datagrams;
@@ -112,7 +114,7 @@ int rwk_fi_wait_arm(struct rwk_fi_wait *w);
 int rwk_fi_wait_for(
 	struct rwk_fi_wait *w, struct rwk_fi_mutex *lock, int timeout, bool (*ready)(const void *arg), const void *arg);
 
-/** FI_GETWAIT and FI_GETWAITOBJ; -FI_ENOSYS for the rest. */
+/** FI_GETWAIT (in a set: what the set has) and FI_GETWAITOBJ; -FI_ENOSYS for the rest. */
 int rwk_fi_wait_control(struct rwk_fi_wait *w, int command, void *arg);
 
 #endif

@@ -160,3 +160,10 @@ test_libfabric_try_all_SOURCES = test/libfabric/try_all.c test/libfabric/try.h t
 test_libfabric_try_all_CPPFLAGS = $(FI_TEST_CPPFLAGS)
 test_libfabric_try_all_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_try_all_DEPENDENCIES = libropewalk-fi.la
+
+check_PROGRAMS += test/libfabric/test_wait_set
+test_libfabric_test_wait_set_SOURCES = test/libfabric/test_wait_set.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h $(FI_TEST_COMMON)
+test_libfabric_test_wait_set_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_wait_set_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_wait_set_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_wait_set
