@@ -158,6 +158,7 @@ static error_t read_option(int key, char *arg, struct argp_state *state)
 /* The map of a file, of a job that does not exist, or this process's own; an error has been told. */
 static int get_map(const char *file, const struct request *imagined, struct rwk_job_map **map)
 {
+	static const struct rwk_job_env own = {.machine = RWK_JOB_WHOLE};
 	char why[512] = "";
 	int rc;
 
@@ -166,7 +167,7 @@ static int get_map(const char *file, const struct request *imagined, struct rwk_
 	else if (imagined)
 		rc = rwk_job_map_imagine(imagined->nodes, imagined->per_node, map);
 	else
-		rc = rwk_job_map_get(NULL, map);
+		rc = rwk_job_map_get(&own, map);
 	if (rc)
 		fprintf(stderr, "rwk_info: %s%s\n", file ? "" : "no job map: ", why[0] ? why : strerror(-rc));
 	return rc;

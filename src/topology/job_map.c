@@ -148,6 +148,16 @@ static int ask_sources(const struct rwk_job_env *env, struct rwk_job_map *m)
 	return stand_alone(env, m);
 }
 
+static int take_machine(const struct rwk_job_env *env, struct rwk_machine *m)
+{
+	if (env->machine == RWK_JOB_NO_MACHINE)
+		return 0;
+	if (env->machine == RWK_JOB_WHOLE || rwk_machine_described())
+		return rwk_machine_load(m);
+	rwk_machine_count(m);
+	return 0;
+}
+
 int rwk_job_map_get(const struct rwk_job_env *env, struct rwk_job_map **out)
 {
 	static const struct rwk_job_env own;
@@ -159,8 +169,8 @@ int rwk_job_map_get(const struct rwk_job_env *env, struct rwk_job_map **out)
 	if (!env)
 		env = &own;
 	rc = ask_sources(env, m);
-	if (!rc && !env->no_machine)
-		rc = rwk_machine_load(&m->machine);
+	if (!rc)
+		rc = take_machine(env, &m->machine);
 	if (rc) {
 		rwk_job_map_free(m);
 		return rc;

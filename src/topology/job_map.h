@@ -55,6 +55,13 @@ enum rwk_where {
 	RWK_WHERE_UNKNOWN, /* the address decides */
 };
 
+/** What a map says of the machine. */
+enum rwk_job_machine {
+	RWK_JOB_COUNTED, /* processors and memory: what a running job asks for */
+	RWK_JOB_WHOLE,   /* all that hwloc knows */
+	RWK_JOB_NO_MACHINE,
+};
+
 struct rwk_job_map {
 	enum rwk_job_source source;
 	char *id; /* the job as its launcher names it, never NULL; "none" without one */
@@ -101,15 +108,16 @@ struct rwk_job_env {
 	void *arg;
 	const struct rwk_params *params; /* job_file, job_key and pmix; NULL: rwk_params */
 	bool no_pmix;                    /* do not look for PMIx in the process */
-	bool no_machine;                 /* do not ask hwloc: the machine stays zeroed, locality unknown */
+	enum rwk_job_machine machine;    /* zeroed: RWK_JOB_COUNTED */
 	const uid_t *uid;                /* NULL: geteuid() */
 	/* A number that names the process which made the socket `fd`, 0 if there is none; NULL: asks the kernel. */
 	uint64_t (*socket_maker)(void *arg, int fd);
 };
 
 /**
- * Makes the map. Blocks for some milliseconds (hwloc), never on the network. `env` may be NULL: the process's own.
- * Wrong or half-set sources are warned about and passed over. Returns 0, or -ENOMEM; `*out` is set only on success.
+ * Makes the map. Blocks for some milliseconds where hwloc is asked, never on the network. `env` may be NULL: the
+ * process's own. Wrong or half-set sources are warned about and passed over. Returns 0, or -ENOMEM; `*out` is set only
+ * on success.
  */
 int rwk_job_map_get(const struct rwk_job_env *env, struct rwk_job_map **out);
 

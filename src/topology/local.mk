@@ -1,5 +1,6 @@
 # What src/topology adds to the build.
 libropewalk_core_la_SOURCES += \
+	src/topology/count.c \
 	src/topology/file.c \
 	src/topology/job_key.c \
 	src/topology/job_map.c src/topology/job_map.h \

@@ -90,7 +90,8 @@ static int list_processors(struct rwk_machine *m, hwloc_topology_t t)
 	m->packages = count_objects(t, HWLOC_OBJ_PACKAGE);
 	m->numa_nodes = count_objects(t, HWLOC_OBJ_NUMANODE);
 	m->l3_caches = count_objects(t, HWLOC_OBJ_L3CACHE);
-	m->memory = hwloc_get_root_obj(t)->total_memory;
+	if (!m->this_system)
+		m->memory = hwloc_get_root_obj(t)->total_memory;
 	return 0;
 }
 
@@ -117,6 +118,7 @@ static void find_mine(struct rwk_machine *m)
 	struct processor_set set;
 	bool all = !m->this_system || read_binding(getpid(), &set);
 
+	m->my_processors = 0;
 	for (uint32_t i = 0; i < m->processors; i++) {
 		m->mine[i] = all || in_set(&set, m->list[i].os_index);
 		m->my_processors += m->mine[i];
@@ -151,11 +153,12 @@ static void list_nics(struct rwk_machine *m, hwloc_topology_t t)
 }
 
 /*
- * Only what is asked for above: caches, cores, and network devices without the PCI tree or any accelerator's library.
+ * Only what is asked for above: caches, cores, and network devices without the PCI tree or any accelerator's library,
+ * and without asking each processor itself (x86), which sends the process to one after the other.
  */
 static hwloc_topology_t load_topology(void)
 {
-	static const char *const unwanted[] = {"opencl", "cuda", "nvml", "rsmi", "levelzero", "gl", "pci"};
+	static const char *const unwanted[] = {"opencl", "cuda", "nvml", "rsmi", "levelzero", "gl", "pci", "x86"};
 	hwloc_topology_t t;
 
 	if (hwloc_topology_init(&t))
@@ -171,40 +174,26 @@ static hwloc_topology_t load_topology(void)
 	return NULL;
 }
 
+static const char *const wishes[] = {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC"};
+
 /* hwloc takes this machine in silence where it cannot read the one that it was told of. */
 static void check_wish(bool this_system)
 {
-	static const char *const names[] = {"HWLOC_XMLFILE", "HWLOC_SYNTHETIC"};
 	static const char *const right[] = {
 		"a file that lstopo has written", "a description such as \"pack:2 core:4 pu:2\""};
 
 	for (int i = 0; i < 2 && this_system && !getenv("HWLOC_THISSYSTEM"); i++) {
-		const char *text = getenv(names[i]);
+		const char *text = getenv(wishes[i]);
 
 		if (text)
-			rwk_warn("%s=%s is not understood by hwloc; %s would be right; this machine is taken", names[i],
-				text, right[i]);
+			rwk_warn("%s=%s is not understood by hwloc; %s would be right; this machine is taken",
+				wishes[i], text, right[i]);
 	}
 }
 
-/* Without hwloc: numbers from the C library, no distances. */
-static void count_without_hwloc(struct rwk_machine *m)
+bool rwk_machine_described(void)
 {
-	long online = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-	struct processor_set set;
-
-	rwk_info("hwloc cannot tell about this machine; cores are counted by the C library, distances are not known");
-	m->this_system = true;
-	m->cores = m->processors = online > 0 ? (uint32_t)online : 1;
-	m->my_cores = m->my_processors = m->processors;
-	m->memory = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
-	if (read_binding(getpid(), &set))
-		return;
-	m->my_processors = 0;
-	for (uint32_t i = 0; i < SET_PROCESSORS; i++)
-		m->my_processors += in_set(&set, i);
-	m->my_cores = m->my_processors;
-	m->bound = m->my_processors < m->processors;
+	return getenv(wishes[0]) || getenv(wishes[1]);
 }
 
 int rwk_machine_load(struct rwk_machine *m)
@@ -212,9 +201,9 @@ int rwk_machine_load(struct rwk_machine *m)
 	hwloc_topology_t t = load_topology();
 	int rc = 0;
 
-	memset(m, 0, sizeof(*m));
+	rwk_machine_count(m);
 	if (!t) {
-		count_without_hwloc(m);
+		rwk_info("hwloc cannot tell about this machine; cores are counted, distances are not known");
 		return 0;
 	}
 	m->this_system = hwloc_topology_is_thissystem(t);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What hwloc says about this node, boiled down to plain numbers: hwloc is loaded, asked and freed inside
- * rwk_machine_load (some milliseconds), nothing of it stays. HWLOC_SYNTHETIC and HWLOC_XMLFILE are honoured as
+ * rwk_machine_load, nothing of it stays. That takes milliseconds, and all ranks of a node begin at once: what needs no
+ * more than numbers counts instead. HWLOC_SYNTHETIC and HWLOC_XMLFILE are honoured as
  * everywhere; the machine is then somebody else's: the process counts as not bound, and distances to living processes
  * are not known.
  */
@@ -40,7 +41,8 @@ struct rwk_processor {
 #define RWK_NO_OBJECT UINT16_MAX
 
 struct rwk_machine {
-	bool known; /* false: hwloc could not be asked; counts are the operating system's, distances are not known */
+	bool known; /* false: hwloc was not asked, or had no answer; counts are the operating system's, distances are
+		       not known */
 	bool this_system;                 /* false: HWLOC_SYNTHETIC or HWLOC_XMLFILE describes another one */
 	bool bound;                       /* this process may use only some of the node's cores */
 	uint32_t cores, processors;       /* of the node, those that the container allows */
@@ -54,8 +56,23 @@ struct rwk_machine {
 	bool nic_near[RWK_MACHINE_NICS];          /* on a NUMA node that this process may use */
 };
 
-/** Asks hwloc. Never fails for want of hwloc: what it cannot say is taken from the C library. Returns 0 or -ENOMEM. */
+/** Asks hwloc. Never fails for want of hwloc: what it cannot say is counted. Returns 0 or -ENOMEM. */
 int rwk_machine_load(struct rwk_machine *m);
+
+/**
+ * Numbers alone, of this system: processors, memory, and the binding; cores are taken to have one processor each.
+ * There is nothing to be freed.
+ */
+void rwk_machine_count(struct rwk_machine *m);
+
+/** Whether hwloc's variables describe a machine, which may be another one: then it has to be asked. */
+bool rwk_machine_described(void);
+
+/**
+ * Processors of this process's container, whatever it is bound to; at least 1. `root` is "", or a test's folder in
+ * which /proc and /sys are looked for.
+ */
+uint32_t rwk_machine_processors(const char *root);
 
 void rwk_machine_free(struct rwk_machine *m);
 

@@ -163,8 +163,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	static int fd = -1;
 	struct rwk_params params = {.job_file = ""};
 	uid_t uid = 1000;
-	struct rwk_job_env env = {
-		.get = get, .params = &params, .no_pmix = true, .no_machine = true, .uid = &uid, .socket_maker = maker};
+	struct rwk_job_env env = {.get = get,
+		.params = &params,
+		.no_pmix = true,
+		.machine = RWK_JOB_NO_MACHINE,
+		.uid = &uid,
+		.socket_maker = maker};
 	const uint8_t *mark = memmem(bytes, len, FILE_MARK, strlen(FILE_MARK));
 	size_t head = mark ? (size_t)(mark - bytes) : len;
 

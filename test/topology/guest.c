@@ -59,7 +59,7 @@ static int check_mpi(const struct rwk_job_map *map)
 
 int main(int argc, char **argv)
 {
-	struct rwk_job_env env = {.params = &rwk_params, .no_machine = true};
+	struct rwk_job_env env = {.params = &rwk_params, .machine = RWK_JOB_NO_MACHINE};
 	bool mpi = false, linger = false, alive;
 	struct rwk_job_map *map;
 	int rc = 0;

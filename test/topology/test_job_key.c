@@ -71,7 +71,7 @@ static bool key_of(struct world w, uint8_t key[32])
 		.arg = &w,
 		.params = &params,
 		.no_pmix = true,
-		.no_machine = true,
+		.machine = RWK_JOB_NO_MACHINE,
 		.uid = &w.uid,
 		.socket_maker = world_socket_maker};
 	struct rwk_job_map *map;

@@ -137,7 +137,7 @@ static char *run_case(struct map_case *c)
 		.arg = c,
 		.params = &c->params,
 		.no_pmix = true,
-		.no_machine = !c->machine,
+		.machine = c->machine ? RWK_JOB_WHOLE : RWK_JOB_NO_MACHINE,
 		.uid = &uid,
 		.socket_maker = case_socket_maker};
 	struct rwk_job_map *map;
@@ -203,8 +203,12 @@ static void test_cases(void **state)
 static uint64_t hash_of(const char *name, uid_t uid)
 {
 	struct map_case c;
-	struct rwk_job_env env = {
-		.get = case_getenv, .arg = &c, .params = &c.params, .no_pmix = true, .no_machine = true, .uid = &uid};
+	struct rwk_job_env env = {.get = case_getenv,
+		.arg = &c,
+		.params = &c.params,
+		.no_pmix = true,
+		.machine = RWK_JOB_NO_MACHINE,
+		.uid = &uid};
 	struct rwk_job_map *map;
 	uint64_t hash;
 
@@ -233,6 +237,27 @@ static void test_hashes(void **state)
 	assert_true(hash_of("ompi-other-launch.txt", 1000) != hash);
 }
 
+/* A job's own map counts, and asks hwloc only where its variables describe a machine. */
+static void test_counted(void **state)
+{
+	static const struct rwk_params params;
+	struct rwk_job_env env = {.params = &params, .no_pmix = true};
+	struct rwk_job_map *map;
+
+	(void)state;
+	unsetenv("HWLOC_XMLFILE");
+	unsetenv("HWLOC_SYNTHETIC");
+	assert_int_equal(rwk_job_map_get(&env, &map), 0);
+	assert_true(map->machine.processors && map->machine.memory && !map->machine.known);
+	rwk_job_map_free(map);
+	setenv("HWLOC_SYNTHETIC", "core:7 pu:1", 1);
+	assert_int_equal(rwk_job_map_get(&env, &map), 0);
+	assert_true(map->machine.known);
+	assert_int_equal(map->machine.processors, 7);
+	rwk_job_map_free(map);
+	unsetenv("HWLOC_SYNTHETIC");
+}
+
 /* Where peers are, with whole, local and no knowledge. */
 static void test_where(void **state)
 {
@@ -257,8 +282,11 @@ static void test_where(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct map_case c;
-		struct rwk_job_env env = {
-			.get = case_getenv, .arg = &c, .params = &c.params, .no_pmix = true, .no_machine = true};
+		struct rwk_job_env env = {.get = case_getenv,
+			.arg = &c,
+			.params = &c.params,
+			.no_pmix = true,
+			.machine = RWK_JOB_NO_MACHINE};
 		struct rwk_job_map *map;
 
 		read_case(&c, cases[i].name);
@@ -360,6 +388,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cases),
 		cmocka_unit_test(test_hashes),
+		cmocka_unit_test(test_counted),
 		cmocka_unit_test(test_where),
 		cmocka_unit_test(test_file_errors),
 		cmocka_unit_test(test_million),

@@ -5,7 +5,10 @@
 #include "base/log.h"
 #include "topology/machine.h"
 
+#include <errno.h>
+#include <ftw.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -147,12 +150,130 @@ static void test_bound(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* Without hwloc the numbers are the same. */
+static void test_count(void **state)
+{
+	struct rwk_machine whole, counted;
+
+	(void)state;
+	load(&whole, NULL, NULL);
+	assert_false(rwk_machine_described());
+	rwk_machine_count(&counted);
+	assert_false(counted.known);
+	assert_true(counted.this_system);
+	assert_int_equal(counted.processors, whole.processors);
+	assert_int_equal(counted.my_processors, whole.my_processors);
+	assert_int_equal(counted.bound, whole.bound);
+	assert_true(counted.memory && counted.memory == whole.memory);
+	rwk_machine_free(&whole);
+	setenv("HWLOC_XMLFILE", "machine.xml", 1);
+	assert_true(rwk_machine_described());
+	unsetenv("HWLOC_XMLFILE");
+}
+
+/* The same for a process that is bound to one processor. */
+static int check_count_bound(void)
+{
+	struct rwk_machine m;
+
+	bind_to_first();
+	rwk_machine_count(&m);
+	return m.my_processors != 1 || m.my_cores != 1 || m.bound != (m.processors > 1);
+}
+
+static void test_count_bound(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(check_count_bound());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* Writes a file of a stand-in for the system's folders, whose parents it makes. */
+static void put(const char *root, const char *path, const char *text)
+{
+	char name[256];
+	FILE *f;
+
+	snprintf(name, sizeof(name), "%s%s", root, path);
+	for (char *c = name + strlen(root) + 1; (c = strchr(c, '/')); c++) {
+		*c = 0;
+		if (mkdir(name, 0700))
+			assert_int_equal(errno, EEXIST);
+		*c = '/';
+	}
+	f = fopen(name, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static int drop(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st, (void)type, (void)ftw;
+	return remove(path);
+}
+
+#define CPUS   "/sys/devices/system/cpu/online"
+#define GROUPS "/proc/self/cgroup"
+#define V2     "/sys/fs/cgroup"
+#define V1     "/sys/fs/cgroup/cpuset"
+
+/* The processors of a container, by what the system's files say. */
+static void test_container(void **state)
+{
+	static const struct {
+		uint32_t expected;
+		const char *file[4][2];
+	} cases[] = {
+		{8, {{CPUS, "0-7\n"}}},
+		{3, {{CPUS, "0,2-3\n"}}},
+		{4, {{CPUS, "0-7\n"}, {GROUPS, "0::/job/step\n"}, {V2 "/job/step/cpuset.cpus.effective", "2-5\n"}}},
+		/* The group has no cpuset of its own. */
+		{2, {{CPUS, "0-7\n"}, {GROUPS, "0::/job/step\n"}, {V2 "/job/cpuset.cpus.effective", "2,5\n"}}},
+		/* The container is at the top of what it sees. */
+		{1, {{CPUS, "0-7\n"}, {GROUPS, "0::/\n"}, {V2 "/cpuset.cpus.effective", "6\n"}}},
+		{1, {{CPUS, "0-7\n"}, {GROUPS, "0::/../other\n"}, {V2 "/cpuset.cpus.effective", "6\n"}}},
+		/* Version 1, alone and beside version 2. */
+		{5, {{CPUS, "0-7\n"}, {GROUPS, "4:memory:/a\n3:cpuset,cpu:/b\n"}, {V1 "/b/cpuset.cpus", "0-3,6\n"}}},
+		{6, {{CPUS, "0-7\n"}, {GROUPS, "2:cpu,cpuset:/b\n0::/b\n"}, {V1 "/cpuset.cpus", "0-5\n"}}},
+		/* Another controller's name begins like it. */
+		{8, {{CPUS, "0-7\n"}, {GROUPS, "3:cpusets:/b\n"}, {V1 "/b/cpuset.cpus", "0-3\n"}}},
+		/* Nothing, or nothing that can be read, is no limit. */
+		{8, {{CPUS, "0-7\n"}, {GROUPS, "0::/job\n"}, {V2 "/job/cpuset.cpus.effective", "\n"}}},
+		{8, {{CPUS, "0-7\n"}, {GROUPS, "0::/job\n"}, {V2 "/job/cpuset.cpus.effective", "0-3 or so\n"}}},
+		{8, {{CPUS, "0-7\n"}, {GROUPS, "no groups\n:\n\n"}}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char root[] = "/tmp/rwk-machine-XXXXXX";
+		uint32_t n;
+
+		assert_non_null(mkdtemp(root));
+		for (int k = 0; k < 4 && cases[i].file[k][0]; k++)
+			put(root, cases[i].file[k][0], cases[i].file[k][1]);
+		n = rwk_machine_processors(root);
+		assert_int_equal(nftw(root, drop, 8, FTW_DEPTH | FTW_PHYS), 0);
+		if (n != cases[i].expected)
+			fail_msg("case %zu: %u processors, not %u", i, n, cases[i].expected);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_distance),
 		cmocka_unit_test(test_wrong_variables),
 		cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_count),
+		cmocka_unit_test(test_count_bound),
+		cmocka_unit_test(test_container),
 	};
 	const char *srcdir = getenv("srcdir");
 	char maps[4096];

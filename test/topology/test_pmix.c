@@ -47,7 +47,7 @@ static void reset(void)
 static struct rwk_job_map *get(void)
 {
 	static const struct rwk_params params;
-	struct rwk_job_env env = {.get = no_variables, .params = &params, .no_machine = true};
+	struct rwk_job_env env = {.get = no_variables, .params = &params, .machine = RWK_JOB_NO_MACHINE};
 	struct rwk_job_map *map = NULL;
 
 	rwk_log_set_sink(keep_warning);
