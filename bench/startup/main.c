@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long it takes from nothing to the first message, and what a rank takes at rest then: by ropewalk and by others, one
- * after the other, for 1, 2, 4 and so on ranks of this node. Each rank sends its first message to the next one.
+ * How long it takes from nothing to the first message, and what a rank takes at rest then: by ropewalk and by others,
+ * one after the other, for 1, 2, 4 and so on ranks of this node. Each rank sends its first message to the next one.
  *
+ *   find      from the first call until it is known what there is: fi_getinfo, which asks all that libfabric has,
+ *             whichever is wanted; ucp_init
  *   open      from the first call until the endpoint has an address
  *   message   from the first call until a message has come and one has gone; the wait for the others' addresses is part
  *   KiB       PSS, what is shared counted in parts: what the stack has added to the bare process
@@ -40,7 +42,7 @@ struct team {
 	unsigned arrived; /* at all barriers so far */
 	struct startup_address address[STARTUP_RANKS];
 	struct result {
-		double open, message; /* seconds */
+		double find, open, message; /* seconds */
 		struct counts before, after;
 		char why[160]; /* what went wrong; empty: nothing */
 	} of[STARTUP_RANKS];
@@ -82,8 +84,11 @@ static const char *begin(struct team *t, unsigned me, const struct startup_stack
 {
 	struct result *r = &t->of[me];
 	double start = bench_now();
-	const char *why = s->open(name, &t->address[me]);
+	const char *why = s->find(name);
 
+	r->find = bench_now() - start;
+	if (!why)
+		why = s->open(&t->address[me]);
 	r->open = bench_now() - start;
 	barrier(t, 2);
 	if (!why)
@@ -151,6 +156,11 @@ static double median(const struct team *t, double (*of)(const struct result *))
 	return v[t->ranks / 2];
 }
 
+static double of_find(const struct result *r)
+{
+	return 1e3 * r->find;
+}
+
 static double of_open(const struct result *r)
 {
 	return 1e3 * r->open;
@@ -190,8 +200,9 @@ static void print_row(const struct team *t, const char *name, bool well)
 	}
 	for (unsigned i = 0; i < t->ranks; i++)
 		last = t->of[i].message > last ? t->of[i].message : last;
-	printf("%-10s %5u %10.2f %12.2f %12.2f %12.0f %8.0f %8.0f\n", name, t->ranks, median(t, of_open),
-		median(t, of_message), 1e3 * last, median(t, of_memory), median(t, of_files), median(t, of_threads));
+	printf("%-10s %5u %10.2f %10.2f %12.2f %12.2f %12.0f %8.0f %8.0f\n", name, t->ranks, median(t, of_find),
+		median(t, of_open), median(t, of_message), 1e3 * last, median(t, of_memory), median(t, of_files),
+		median(t, of_threads));
 }
 
 static const struct argp_option options[] = {
@@ -236,8 +247,8 @@ int main(int argc, char **argv)
 
 	if (argp_parse(&argp, argc, argv, 0, NULL, &r) || t == MAP_FAILED)
 		return EXIT_FAILURE;
-	printf("%-10s %5s %10s %12s %12s %12s %8s %8s\n", "", "ranks", "open ms", "message ms", "the last ms", "KiB a rank",
-		"files", "threads");
+	printf("%-10s %5s %10s %10s %12s %12s %12s %8s %8s\n", "", "ranks", "find ms", "open ms", "message ms",
+		"the last ms", "KiB a rank", "files", "threads");
 	for (unsigned ranks = 1; ranks <= r.ranks; ranks *= 2) {
 		for (unsigned i = 0; i < (r.stack ? 1 : sizeof(all) / sizeof(all[0])); i++) {
 			const char *name = r.stack ? r.stack : all[i];

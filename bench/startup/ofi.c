@@ -16,6 +16,7 @@ static struct fid_ep *ep;
 static struct fid_cq *cq;
 static struct fid_av *av;
 static fi_addr_t *peer;
+static struct fi_info *info;
 
 static const char *wrong(const char *what, long err)
 {
@@ -25,7 +26,7 @@ static const char *wrong(const char *what, long err)
 	return text;
 }
 
-static const char *open_endpoint(struct fi_info *info)
+static const char *open_endpoint(void)
 {
 	struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_TAGGED, .size = 4 * STARTUP_RANKS};
 	struct fi_av_attr av_attr = {.type = FI_AV_TABLE, .count = STARTUP_RANKS};
@@ -49,10 +50,9 @@ static const char *open_endpoint(struct fi_info *info)
 	return err ? wrong("fi_enable", err) : NULL;
 }
 
-static const char *ofi_open(const char *name, struct startup_address *own)
+static const char *ofi_find(const char *name)
 {
-	struct fi_info *hints = fi_allocinfo(), *info;
-	const char *why;
+	struct fi_info *hints = fi_allocinfo();
 	int err;
 
 	if (!hints)
@@ -64,9 +64,14 @@ static const char *ofi_open(const char *name, struct startup_address *own)
 	hints->fabric_attr->prov_name = strdup(name);
 	err = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info);
 	fi_freeinfo(hints);
-	if (err)
-		return wrong("fi_getinfo", err);
-	why = open_endpoint(info);
+	return err ? wrong("fi_getinfo", err) : NULL;
+}
+
+static const char *ofi_open(struct startup_address *own)
+{
+	const char *why = open_endpoint();
+	int err;
+
 	fi_freeinfo(info);
 	if (why)
 		return why;
@@ -121,4 +126,4 @@ static const char *ofi_exchange(unsigned to)
 	return why;
 }
 
-const struct startup_stack startup_ofi = {ofi_open, ofi_meet, ofi_exchange};
+const struct startup_stack startup_ofi = {ofi_find, ofi_open, ofi_meet, ofi_exchange};

@@ -18,7 +18,9 @@ struct startup_address {
 
 /** A stack. Each call returns 0, or what went wrong as text; what a rank has open is the stack's own, and lasts. */
 struct startup_stack {
-	const char *(*open)(const char *name, struct startup_address *own);
+	/** What there is: fi_getinfo, ucp_init. */
+	const char *(*find)(const char *name);
+	const char *(*open)(struct startup_address *own);
 	/** Knows all of `n` ranks from now on. */
 	const char *(*meet)(const struct startup_address *all, unsigned n);
 	/** Sends eight bytes to rank `to`, and returns when eight bytes have come from anybody and the send is complete. */

@@ -6,22 +6,26 @@
 #include <string.h>
 #include <ucp/api/ucp.h>
 
+static ucp_context_h context;
 static ucp_worker_h worker;
 static ucp_ep_h *peer;
 
-static const char *ucx_open(const char *name, struct startup_address *own)
+static const char *ucx_find(const char *name)
 {
 	const ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES, .features = UCP_FEATURE_TAG};
+	ucs_status_t err = ucp_init(&params, NULL, &context);
+
+	(void)name;
+	return err ? ucs_status_string(err) : NULL;
+}
+
+static const char *ucx_open(struct startup_address *own)
+{
 	const ucp_worker_params_t worker_params = {
 		.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE, .thread_mode = UCS_THREAD_MODE_SINGLE};
 	ucp_address_t *address;
-	ucp_context_h context;
-	ucs_status_t err;
+	ucs_status_t err = ucp_worker_create(context, &worker_params, &worker);
 
-	(void)name;
-	err = ucp_init(&params, NULL, &context);
-	if (!err)
-		err = ucp_worker_create(context, &worker_params, &worker);
 	if (!err)
 		err = ucp_worker_get_address(worker, &address, &own->len);
 	if (err)
@@ -74,4 +78,4 @@ static const char *ucx_exchange(unsigned to)
 	return why ? why : wait_for(receive);
 }
 
-const struct startup_stack startup_ucx = {ucx_open, ucx_meet, ucx_exchange};
+const struct startup_stack startup_ucx = {ucx_find, ucx_open, ucx_meet, ucx_exchange};
