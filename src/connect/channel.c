@@ -92,12 +92,24 @@ static void tick(struct rwk_event_channel *ch)
 	set_timer(ch);
 }
 
-static void one_event(enum source *source)
+/*
+ * Those who are in before those who come: a client that was accepted, and connects once more at once, is established
+ * before it asks again, in whatever order the kernel found that out.
+ */
+static void take_events(const struct epoll_event *event, int n)
 {
-	if (*source == LISTENER)
-		rwk_cm_accept(rwk_container_of(source, struct rwk_listener, source));
-	else if (*source == CONNECTION)
-		rwk_cm_event(rwk_container_of(source, struct rwk_connection, source));
+	for (int i = 0; i < n; i++) {
+		enum source *source = event[i].data.ptr;
+
+		if (*source == CONNECTION)
+			rwk_cm_event(rwk_container_of(source, struct rwk_connection, source));
+	}
+	for (int i = 0; i < n; i++) {
+		enum source *source = event[i].data.ptr;
+
+		if (*source == LISTENER)
+			rwk_cm_accept(rwk_container_of(source, struct rwk_listener, source));
+	}
 }
 
 static void work(struct rwk_event_channel *ch)
@@ -108,8 +120,7 @@ static void work(struct rwk_event_channel *ch)
 
 	rwk_ca_work(ch->adapter);
 	n = epoll_wait(ch->epoll, event, EVENTS, 0);
-	for (int i = 0; i < n; i++)
-		one_event(event[i].data.ptr);
+	take_events(event, n);
 	while ((l = rwk_list_pop(&ch->lost))) {
 		struct rwk_connection *c = rwk_container_of(l, struct rwk_connection, lost);
 

@@ -458,6 +458,33 @@ static void many(void **state)
 	t_sides_close(&client, &server);
 }
 
+/* One whom the server has accepted is connected before another one asks, though that one was heard of first. */
+static void accepted_before_asked(void **state)
+{
+	struct t_side late;
+	struct t_event e;
+
+	(void)state;
+	open_both(NULL);
+	t_side_open(&late, NULL);
+	t_side_endpoint(&client, NULL);
+	t_side_endpoint(&late, NULL);
+	assert_int_equal(fi_connect(client.ep, &server.name, NULL, 0), 0);
+	e = t_side_event(&server, &client, FI_CONNREQ);
+	t_side_endpoint(&server, e.info);
+	fi_freeinfo(e.info);
+	assert_int_equal(fi_accept(server.ep, NULL, 0), 0);
+	assert_int_equal(fi_connect(late.ep, &server.name, NULL, 0), 0);
+	t_side_no_event(&late, NULL);
+	t_side_event(&client, NULL, FI_CONNECTED);
+	assert_ptr_equal(t_side_event(&server, NULL, FI_CONNECTED).fid, &server.ep->fid);
+	e = t_side_event(&server, NULL, FI_CONNREQ);
+	assert_int_equal(fi_reject(server.pep, e.info->handle, NULL, 0), 0);
+	fi_freeinfo(e.info);
+	t_side_close(&late);
+	t_sides_close(&client, &server);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -475,6 +502,7 @@ int main(void)
 		cmocka_unit_test(refused_at_once),
 		cmocka_unit_test(sleeps),
 		cmocka_unit_test(many),
+		cmocka_unit_test(accepted_before_asked),
 	};
 
 	setenv("FI_ROPEWALK_CONNECT_WAIT", "1", 1);
