@@ -162,6 +162,8 @@ int rwk_engine_open(const struct rwk_engine_attr *attr, struct rwk_engine **out)
 	rwk_engine_set_queues(e, NULL, NULL, false);
 	e->tx_free = RWK_TX_NONE;
 	rwk_list_init(&e->failed);
+	rwk_list_init(&e->to_offer);
+	rwk_list_init(&e->held);
 	rwk_list_init(&e->owing);
 	e->wants_reached = attr->reached;
 	e->rma_limit = attr->rma_limit ? attr->rma_limit : RWK_RMA_LIMIT;
@@ -192,12 +194,15 @@ free_engine:
 	return rc;
 }
 
-/** A completion that nobody wants any more, unless it tells of a buffer that was meant for others' messages too. */
+/**
+ * A completion that nobody wants any more, unless it tells of a buffer that was meant for others' messages too, or that
+ * is somebody else's.
+ */
 static void ignore(void *owner, const struct rwk_completion *c)
 {
 	struct rwk_engine *e = owner;
 
-	if (rwk_inbox_is_shared(e) && c->flags & RWK_F_RECV)
+	if ((rwk_inbox_is_shared(e) || e->foreign) && c->flags & RWK_F_RECV)
 		e->attr.complete(e->attr.owner, c);
 }
 
@@ -211,6 +216,7 @@ void rwk_engine_close(struct rwk_engine *e)
 	for (struct rwk_peer *p = e->all_peers; p; p = p->next)
 		p->error = -ECANCELED;
 	close_ports(e);
+	rwk_foreign_leave(e);
 	rwk_inbox_leave(e);
 	rwk_peers_close(e);
 	free(e->tx_table);
@@ -294,6 +300,7 @@ static rwk_noinline void do_what_is_due(struct rwk_engine *e)
 	rwk_rma_tell(e);
 	if (!rwk_list_empty(&e->failed))
 		rwk_peers_reap(e);
+	rwk_foreign_self(e);
 }
 
 int rwk_engine_progress(struct rwk_engine *e)
@@ -309,8 +316,11 @@ int rwk_engine_progress(struct rwk_engine *e)
 
 int rwk_engine_arm(struct rwk_engine *e)
 {
-	int rc = e->network ? e->network->arm(e->network_port) : 0;
+	int rc;
 
+	if (!rwk_list_empty(&e->to_offer))
+		return -EAGAIN;
+	rc = e->network ? e->network->arm(e->network_port) : 0;
 	e->network_quiet = 0;
 	e->network_fresh = false;
 	return rc ? rc : e->transport->arm(e->port);

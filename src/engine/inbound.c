@@ -29,7 +29,9 @@ struct rwk_rx *rwk_inbound_match(
 {
 	struct rwk_posted *posted = rwk_match_message(e->matcher[space], p, env->tag);
 
-	return posted ? matched(e, p, rwk_container_of(posted, struct rwk_rx, posted), env, len) : NULL;
+	if (posted)
+		return matched(e, p, rwk_container_of(posted, struct rwk_rx, posted), env, len);
+	return rwk_unlikely(e->foreign != NULL) ? rwk_foreign_match(e, p, space, env, len) : NULL;
 }
 
 struct rwk_unexpected *rwk_unexpected_new(
@@ -40,6 +42,7 @@ struct rwk_unexpected *rwk_unexpected_new(
 
 	if (!u) {
 		rwk_warn("out of memory: a message of %zu bytes could not be kept and is lost", len);
+		rwk_foreign_not_kept(e);
 		return NULL;
 	}
 	u->arrived.tag = env->tag;
@@ -74,8 +77,13 @@ int rwk_unexpected_room(struct rwk_unexpected *u)
 
 void rwk_unexpected_keep(struct rwk_unexpected *u)
 {
-	u->peer->engine->status.counters.unexpected++;
-	rwk_match_keep(u->peer->engine->matcher[u->space], &u->arrived);
+	struct rwk_engine *e = u->peer->engine;
+
+	e->status.counters.unexpected++;
+	if (rwk_unlikely(e->foreign != NULL))
+		rwk_foreign_keep(u);
+	else
+		rwk_match_keep(e->matcher[u->space], &u->arrived);
 }
 
 void rwk_unexpected_free(struct rwk_unexpected *u)
@@ -153,11 +161,10 @@ static rwk_noinline void other_message(
 	}
 }
 
-/** A message for a receive that has been found, whatever the two are like. */
-static rwk_noinline void take(struct rwk_engine *e, struct rwk_peer *p, struct rwk_rx *rx,
-	const struct rwk_envelope *env, const void *payload, size_t len)
+/** A message that has its receive, whatever the two are like; or none (NULL). */
+static void give(struct rwk_engine *e, struct rwk_peer *p, struct rwk_rx *rx, const struct rwk_envelope *env,
+	const void *payload, size_t len)
 {
-	rx = matched(e, p, rx, env, len);
 	if (!rx) {
 		keep_eager(p, env, payload, len);
 		return;
@@ -165,6 +172,24 @@ static rwk_noinline void take(struct rwk_engine *e, struct rwk_peer *p, struct r
 	rwk_rx_fill(rx, payload, len);
 	rwk_credit_return(p, len);
 	rwk_rx_complete(e, rx, 0);
+}
+
+/** A message for a receive that has been found. */
+static rwk_noinline void take(struct rwk_engine *e, struct rwk_peer *p, struct rwk_rx *rx,
+	const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	give(e, p, matched(e, p, rx, env, len), env, payload, len);
+}
+
+/** A message for which nothing is posted. */
+static void not_posted(struct rwk_engine *e, struct rwk_peer *p, const struct rwk_envelope *env, const void *payload,
+	size_t len)
+{
+	struct rwk_rx *rx = NULL;
+
+	if (rwk_unlikely(e->foreign != NULL))
+		rx = rwk_foreign_match(e, p, env->kind, env, len);
+	give(e, p, rx, env, payload, len);
 }
 
 /** Has a message of this length for this receive the short way: one buffer, room, nobody to be told but the queue? */
@@ -205,7 +230,7 @@ static rwk_outline void message_any(
 	}
 	posted = rwk_match_message(e->matcher[env->kind], p, env->tag);
 	if (!posted) {
-		keep_eager(p, env, payload, len);
+		not_posted(e, p, env, payload, len);
 		return;
 	}
 	rx = rwk_container_of(posted, struct rwk_rx, posted);

@@ -7,6 +7,7 @@
  *   inbox.c       where receives and messages wait for one another; one an engine, or one for several
  *   receive.c     from a receive call to a posted receive or a waiting message; peek, claim, cancel
  *   inbound.c     from a message on a channel to a completed receive
+ *   foreign.c     receives that another provider owns
  *   rendezvous.c  messages that wait at the sender until the receiver reads them
  *   self.c        messages to oneself
  *   rma.c and the like  one-sided operations, see rma_state.h
@@ -21,6 +22,7 @@
 #define RWK_ENGINE_INTERNAL_H
 
 #include "engine/engine.h"
+#include "engine/foreign.h"
 #include "engine/match.h"
 #include "engine/status.h"
 
@@ -206,7 +208,7 @@ struct rwk_unexpected {
 	struct rwk_rx *rx;
 	bool discard;            /* COMING: dropped at the end */
 	void *claimed_by;        /* context of the PEEK with CLAIM */
-	struct rwk_list claimed; /* rwk_inbox.claimed */
+	struct rwk_list claimed; /* rwk_inbox.claimed; with a foreign owner rwk_engine.to_offer or held */
 	struct rwk_rts rts;
 	struct rwk_tx *tx;
 	struct rwk_incoming incoming;
@@ -237,7 +239,7 @@ struct rwk_engine {
 	void *owner;
 	bool with_user; /* completions in queues need the peer's number */
 	bool wants_reached; /* `reached` is to be called for direct requests too */
-	bool due;       /* the lists `failed` or `owing` are not empty */
+	bool due;       /* the lists `failed`, `owing` or `to_offer` are not empty */
 
 	/* The second port, for peers on other nodes; NULL where there are none. */
 	const struct rwk_transport *network;
@@ -256,6 +258,9 @@ struct rwk_engine {
 	struct rwk_list owing;   /* rwk_rma_state.owing */
 	struct rwk_pool rma_requests, rma_pieces;
 	size_t rma_limit;
+	const struct rwk_foreign *foreign; /* NULL: receives are posted here */
+	void *offered;            /* the handle of the message that was just offered and is about to be kept */
+	struct rwk_list to_offer, held; /* messages to oneself, and those that the owner knows: rwk_unexpected.claimed */
 
 	struct rwk_incoming nowhere; /* takes the bytes of a message in pieces that cannot be kept */
 	/* Sends that wait for FIN, by the index that is in their id; free entries are a list through `next`. */
@@ -389,6 +394,18 @@ static inline bool rwk_inbox_is_shared(const struct rwk_engine *e)
 	return e->inbox != &e->own_inbox;
 }
 
+/* foreign.c; with an owner of receives only */
+/** As rwk_inbound_match, of the owner's receives; if it has none, what is to be kept is offered already. */
+struct rwk_rx *rwk_foreign_match(
+	struct rwk_engine *e, struct rwk_peer *p, enum rwk_space space, const struct rwk_envelope *env, size_t len);
+void rwk_foreign_keep(struct rwk_unexpected *u);
+/** What was just offered cannot be kept. */
+void rwk_foreign_not_kept(struct rwk_engine *e);
+/** Offers the messages to oneself. */
+void rwk_foreign_self(struct rwk_engine *e);
+/** The engine's ports are closed: what is held is dropped. */
+void rwk_foreign_leave(struct rwk_engine *e);
+
 /* receive.c */
 /** The part of a RWK_F_MULTI buffer for a message of `len` bytes; NULL when out of memory. */
 struct rwk_rx *rwk_rx_part(struct rwk_inbox *box, struct rwk_rx *parent, size_t len);
@@ -397,6 +414,8 @@ struct rwk_rx *rwk_rx_get(struct rwk_inbox *box);
 void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status);
 /** Gives a waiting message, already taken out of the matcher, to a receive; frees it when that is done. */
 void rwk_rx_deliver(struct rwk_rx *rx, struct rwk_unexpected *u);
+/** Drops a waiting message that nobody has any more. */
+void rwk_unexpected_drop(struct rwk_unexpected *u);
 /** Takes a posted receive out of the matcher: no more messages for it. With RWK_F_MULTI it ends with its last child. */
 void rwk_rx_retire(struct rwk_inbox *box, struct rwk_rx *rx);
 /** A retired receive ends with an error, once the messages that it has taken are complete. */

@@ -163,8 +163,7 @@ void rwk_rx_deliver(struct rwk_rx *rx, struct rwk_unexpected *u)
 	}
 }
 
-/** Drops a waiting message that has been taken out of the matcher. */
-static void discard(struct rwk_unexpected *u)
+void rwk_unexpected_drop(struct rwk_unexpected *u)
 {
 	switch (u->state) {
 	case RWK_U_COMING:
@@ -207,7 +206,7 @@ static ssize_t peek(struct rwk_inbox *box, enum rwk_space space, struct rwk_peer
 	if (flags & (RWK_F_CLAIM | RWK_F_DISCARD))
 		rwk_match_take(box->matcher[space], a);
 	if (flags & RWK_F_DISCARD) {
-		discard(u);
+		rwk_unexpected_drop(u);
 	} else if (flags & RWK_F_CLAIM) {
 		u->claimed_by = context;
 		rwk_list_append(&box->claimed, &u->claimed);
@@ -263,7 +262,7 @@ static ssize_t receive_claimed(struct rwk_inbox *box, enum rwk_space space, cons
 		e = u->peer->engine;
 		c.peer = u->peer;
 		c.tag = u->arrived.tag;
-		discard(u);
+		rwk_unexpected_drop(u);
 		e->complete(e->owner, &c);
 		return 0;
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages to oneself. A short one that nobody waits for is copied, as from any peer and against the same credit; a
- * long one waits in its send until a receive takes it.
+ * long one waits in its send until a receive takes it. Where somebody else owns the receives, each waits until the next
+ * progress offers it.
  */
 #include "engine/internal.h"
 
@@ -61,7 +62,7 @@ ssize_t rwk_self_send(struct rwk_engine *e, enum rwk_space space, const struct i
 		.tag = tag,
 		.data = flags & RWK_F_DATA ? data : 0,
 	};
-	struct rwk_rx *rx = rwk_inbound_match(e, e->me, space, &env, len);
+	struct rwk_rx *rx = e->foreign ? NULL : rwk_inbound_match(e, e->me, space, &env, len);
 
 	if (!rx)
 		return keep(e, space, &env, iov, count, len, flags, context);
