@@ -2,6 +2,7 @@
 #include "bindings/libfabric/bound.h"
 
 #include "base/log.h"
+#include "bindings/libfabric/peer.h"
 
 #include <errno.h>
 
@@ -138,8 +139,13 @@ static int error_of(int status)
 
 void rwk_fi_put_entry(struct rwk_fi_cq *cq, const struct rwk_completion *c, fi_addr_t source)
 {
-	struct rwk_completion *entry = rwk_fi_cq_room(cq);
+	struct rwk_completion *entry;
 
+	if (rwk_unlikely(cq->owner != NULL)) {
+		rwk_fi_peer_cq_put(cq, c, source);
+		return;
+	}
+	entry = rwk_fi_cq_room(cq);
 	if (!entry)
 		return;
 	*entry = *c;

@@ -3,12 +3,13 @@
 #include "bindings/libfabric/ep.h"
 
 #include "base/log.h"
+#include "bindings/libfabric/peer.h"
 
 /*
  * The number of who sent it. A peer that wrote to us before it was inserted has none yet: it is looked up until it is
  * found, so that an insert need not know who has written already.
  */
-static rwk_noinline fi_addr_t source_of(struct rwk_fi_ep *ep, struct rwk_peer *peer)
+rwk_noinline fi_addr_t rwk_fi_source(struct rwk_fi_ep *ep, struct rwk_peer *peer)
 {
 	uint64_t number = rwk_peer_user(peer);
 
@@ -26,9 +27,13 @@ void rwk_fi_complete(void *owner, const struct rwk_completion *c)
 	bool came = c->flags & (RWK_F_RECV | RWK_F_REMOTE_WRITE);
 	struct rwk_fi_cq *cq = ep->side[came ? RWK_FI_RX : RWK_FI_TX].cq;
 
+	if (rwk_unlikely(c->flags & RWK_FI_ENTRY)) {
+		rwk_fi_peer_received(ep, c);
+		return;
+	}
 	rwk_fi_count(ep->cntr, c);
 	if (rwk_fi_wants_entry(cq, c))
-		rwk_fi_put_entry(cq, c, ep->want_source && c->peer ? source_of(ep, c->peer) : FI_ADDR_NOTAVAIL);
+		rwk_fi_put_entry(cq, c, ep->want_source && c->peer ? rwk_fi_source(ep, c->peer) : FI_ADDR_NOTAVAIL);
 }
 
 /* An atomic that fetches counts as a read, as at its initiator. */

@@ -2,6 +2,7 @@
 #include "bindings/libfabric/cq.h"
 
 #include "base/log.h"
+#include "bindings/libfabric/peer.h"
 #include "bindings/libfabric/wait_set.h"
 
 #include <stdlib.h>
@@ -363,8 +364,8 @@ int rwk_fi_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struc
 	if (!attr)
 		attr = &defaults;
 	size = format_size(attr->format);
-	if (!size || attr->flags & ~(uint64_t)FI_AFFINITY) {
-		rwk_warn("fi_cq_open: format %d, flags %#llx; there are the formats 1 to 4, and FI_AFFINITY",
+	if (!size || attr->flags & ~(uint64_t)(FI_AFFINITY | FI_PEER)) {
+		rwk_warn("fi_cq_open: format %d, flags %#llx; there are the formats 1 to 4, FI_AFFINITY and FI_PEER",
 			attr->format, (unsigned long long)attr->flags);
 		return size ? -FI_EBADFLAGS : -FI_ENOSYS;
 	}
@@ -395,7 +396,9 @@ int rwk_fi_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struc
 	cq->fid.fid.context = context;
 	cq->fid.fid.ops = (struct fi_ops *)&fid_ops;
 	cq->fid.ops = (struct fi_ops_cq *)&cq_ops;
-	err = rwk_fi_wait_set_enter(cq->wait.set, &cq->fid.fid, cq->wait.epoll_fd);
+	err = attr->flags & FI_PEER ? rwk_fi_peer_cq_import(cq, context) : 0;
+	if (!err)
+		err = rwk_fi_wait_set_enter(cq->wait.set, &cq->fid.fid, cq->wait.epoll_fd);
 	if (err) {
 		cq_close(&cq->fid.fid);
 		return err;

@@ -19,6 +19,7 @@ struct rwk_fi_cq {
 	size_t entry_words;          /* 8-byte words of an entry in the program's format: 1, 3, 5 or 6 */
 	struct rwk_fi_wait wait;
 	struct rwk_fi_domain *domain;
+	struct fid_peer_cq *owner; /* another provider's, that the entries go to (peer.h); NULL: they stay here */
 	bool overrun;     /* a completion was lost for want of memory: every further read says so */
 	bool threshold;   /* sread's condition is a number of entries */
 	atomic_uint refs; /* endpoints bound */

@@ -11,6 +11,7 @@
 #include "bindings/libfabric/eq.h"
 #include "bindings/libfabric/mr.h"
 #include "bindings/libfabric/msg_domain.h"
+#include "bindings/libfabric/peer.h"
 #include "bindings/libfabric/poll_set.h"
 #include "bindings/libfabric/progress.h"
 
@@ -30,10 +31,12 @@ static int no_stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr, struct
 	return -FI_ENOSYS;
 }
 
-static int no_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **ep, void *context)
+/* Receive contexts that endpoints share are other providers' (FI_PEER). */
+static int srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **ep, void *context)
 {
-	(void)domain, (void)attr, (void)ep, (void)context;
-	return -FI_ENOSYS;
+	if (!attr || !(attr->op_flags & FI_PEER) || rwk_fi_domain_of(domain)->device)
+		return -FI_ENOSYS;
+	return rwk_fi_peer_srx_open(domain, attr, ep, context);
 }
 
 static int no_query_collective(
@@ -133,7 +136,7 @@ static const struct fi_ops_domain domain_ops = {
 	.cntr_open = rwk_fi_cntr_open,
 	.poll_open = rwk_fi_poll_set_open,
 	.stx_ctx = no_stx_ctx,
-	.srx_ctx = no_srx_ctx,
+	.srx_ctx = srx_ctx,
 	.query_atomic = rwk_fi_query_atomic,
 	.query_collective = no_query_collective,
 	.endpoint2 = endpoint2,

@@ -7,6 +7,7 @@
 #include "bindings/libfabric/address.h"
 #include "bindings/libfabric/info.h"
 #include "bindings/libfabric/mr.h"
+#include "bindings/libfabric/peer.h"
 #include "engine/rma.h"
 
 #include <rdma/fi_cm.h>
@@ -133,11 +134,21 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 		return bind_cntr(ep, rwk_container_of(other, struct rwk_fi_cntr, fid.fid), flags);
 	case FI_CLASS_EQ:
 		return rwk_fi_bind_eq(&ep->eq, rwk_container_of(other, struct rwk_fi_eq, fid.fid), flags);
+	case FI_CLASS_SRX_CTX:
+		if (rwk_fi_peer_srx_of(other))
+			return rwk_fi_peer_srx_bind(ep, rwk_fi_peer_srx_of(other), flags);
+		return -FI_EINVAL;
 	default:
 		rwk_warn("fi_ep_bind: an object of class %zu; there are address vectors, queues and counters",
 			other->fclass);
 		return -FI_EINVAL;
 	}
+}
+
+/* Where the engine may write by itself, because nobody has to be told; or NULL. */
+static struct rwk_completions *queue_alone(struct rwk_fi_cq *cq, const struct rwk_fi_cntr *cntr)
+{
+	return cq && !cq->owner && !cntr ? &cq->done : NULL;
 }
 
 /* Engine flags of the calls without flags of their own, from what is bound and from the default flags in the info. */
@@ -174,8 +185,8 @@ void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep)
 	if (!ep->engine)
 		return;
 	rwk_engine_want_reached(ep->engine, ep->cntr[RWK_FI_REMOTE_READS] || ep->cntr[RWK_FI_REMOTE_WRITES]);
-	rwk_engine_set_queues(ep->engine, tx->cq && !ep->cntr[RWK_FI_SENDS] ? &tx->cq->done : NULL,
-		rx->cq && !ep->cntr[RWK_FI_RECEIVES] ? &rx->cq->done : NULL, ep->want_source);
+	rwk_engine_set_queues(ep->engine, queue_alone(tx->cq, ep->cntr[RWK_FI_SENDS]),
+		queue_alone(rx->cq, ep->cntr[RWK_FI_RECEIVES]), ep->want_source);
 }
 
 /* What fi_enable cannot do without. */
@@ -190,7 +201,8 @@ static int check_bound(const struct rwk_fi_ep *ep)
 
 static int attach_all(struct rwk_fi_ep *ep)
 {
-	int err = rwk_fi_wait_attach(&ep->domain->engines, ep->engine);
+	/* Who owns the receives says when a message may be offered, and a thread of ours does not ask. */
+	int err = ep->peer_srx ? 0 : rwk_fi_wait_attach(&ep->domain->engines, ep->engine);
 
 	if (!err)
 		err = rwk_fi_mr_attach(ep->domain, ep->engine);
@@ -207,7 +219,8 @@ static int attach_all(struct rwk_fi_ep *ep)
 
 static void detach_all(struct rwk_fi_ep *ep)
 {
-	rwk_fi_wait_detach(&ep->domain->engines, ep->engine);
+	if (!ep->peer_srx)
+		rwk_fi_wait_detach(&ep->domain->engines, ep->engine);
 	rwk_fi_mr_detach(ep->domain, ep->engine);
 	for (int s = 0; s < RWK_FI_SIDES; s++) {
 		if (ep->side[s].cq)
@@ -261,6 +274,8 @@ static int ep_enable(struct rwk_fi_ep *ep)
 	rwk_fi_ep_set_flags(ep);
 	ep->fid.msg = (struct fi_ops_msg *)&rwk_fi_msg_ops;
 	ep->fid.tagged = (struct fi_ops_tagged *)&rwk_fi_tagged_ops;
+	if (ep->peer_srx)
+		rwk_fi_peer_srx_enable(ep);
 	rwk_fi_unlock(ep->lock);
 	return 0;
 
@@ -353,6 +368,8 @@ static int ep_close(struct fid *fid)
 	rwk_fi_unbind(ep->side, ep->cntr, ep->eq);
 	if (ep->av)
 		rwk_fi_av_detach(ep->av, ep);
+	if (ep->peer_srx)
+		rwk_fi_drop(&ep->peer_srx->refs);
 	rwk_fi_unlock(lock);
 	rwk_fi_drop(&ep->domain->refs);
 	free(ep->peers);

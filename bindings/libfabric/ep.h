@@ -47,6 +47,7 @@ struct rwk_fi_ep {
 	uint64_t caps; /* of info, tx_attr and rx_attr together */
 	/* The rest. */
 	struct rwk_fi_eq *eq;
+	struct rwk_fi_peer_srx *peer_srx; /* another provider's receives (peer.h), or NULL */
 	struct rwk_fi_domain *domain;
 	struct rwk_address source; /* to bind to: IP and port, as far as asked for */
 	uint64_t op_flags[RWK_FI_SIDES];
@@ -88,6 +89,9 @@ static inline int rwk_fi_ep_peer(struct rwk_fi_ep *ep, fi_addr_t number, struct 
 
 /** Remembers that `peer` is the one of that number: 0 or -FI_ENOMEM. */
 int rwk_fi_ep_know(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer *peer);
+
+/** The number of who sent something, or FI_ADDR_NOTAVAIL. In completion.c. */
+fi_addr_t rwk_fi_source(struct rwk_fi_ep *ep, struct rwk_peer *peer);
 
 /** The engine's upcalls, in completion.c; `owner` is the endpoint. */
 void rwk_fi_complete(void *owner, const struct rwk_completion *c);

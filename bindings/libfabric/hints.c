@@ -135,7 +135,7 @@ static int check_domain(const struct rwk_fi_kind *k, const struct fi_domain_attr
 	int err = check_limits(d, limits, COUNT(limits));
 
 	err |= check_name("domain_attr.name", d->name);
-	err |= check_bits("domain_attr.caps", d->caps, RWK_FI_DOMAIN_CAPS);
+	err |= check_bits("domain_attr.caps", d->caps, rwk_fi_domain_caps(k));
 	err |= check_choice(
 		"domain_attr.threading", d->threading, d->threading <= FI_THREAD_ENDPOINT, "every model up to 5");
 	/* 3: FI_PROGRESS_CONTROL_UNIFIED of 2.x. */

@@ -13,6 +13,7 @@
 #include "bindings/libfabric/fabric.h"
 #include "bindings/libfabric/legacy.h"
 #include "bindings/libfabric/mr.h"
+#include "bindings/libfabric/peer.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -79,6 +80,13 @@ static struct fi_info *alloc_info(void)
 #define MESSAGES  ((uint64_t)(FI_MSG | FI_TAGGED))
 #define ONE_SIDED ((uint64_t)(FI_RMA | FI_ATOMIC))
 #define ACCESSES  ((uint64_t)(FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))
+
+uint64_t rwk_fi_domain_caps(const struct rwk_fi_kind *k)
+{
+	uint64_t absent = rwk_fi_peer_known() ? 0 : FI_PEER;
+
+	return RWK_FI_DOMAIN_CAPS | (k->domain_caps & ~absent);
+}
 
 uint64_t rwk_fi_complete_caps(const struct rwk_fi_kind *k, uint64_t caps)
 {
@@ -180,7 +188,7 @@ static void fill_domain(const struct rwk_fi_kind *k, struct fi_domain_attr *d, u
 	d->cntr_cnt = RWK_FI_OBJECTS;
 	d->mr_iov_limit = k->mr_iov_limit;
 	d->mr_cnt = k->mr_cnt;
-	d->caps = (caps | (hint ? hint->caps : 0)) & RWK_FI_DOMAIN_CAPS;
+	d->caps = (caps | (hint ? hint->caps : 0)) & rwk_fi_domain_caps(k);
 }
 
 static int give_address(uint32_t format, const struct rwk_address *a, void **addr, size_t *len)

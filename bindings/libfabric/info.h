@@ -23,6 +23,7 @@ struct rwk_fi_kind {
 	enum fi_ep_type type;
 	const char *name;
 	uint64_t tx_caps, rx_caps;
+	uint64_t domain_caps; /* beside RWK_FI_DOMAIN_CAPS */
 	uint64_t tx_op_flags, rx_op_flags;
 	uint64_t msg_order;
 	uint64_t mode;  /* of the program, without which less works: what it has of it */
@@ -48,9 +49,12 @@ extern const struct rwk_fi_kind rwk_fi_rdm, rwk_fi_msg, rwk_fi_dgram;
 /** Bytes of its longest message: a datagram's are what the parameters say. */
 size_t rwk_fi_kind_max_msg(const struct rwk_fi_kind *k);
 
+/** Those of its domain: with the libfabric that runs. */
+uint64_t rwk_fi_domain_caps(const struct rwk_fi_kind *k);
+
 static inline uint64_t rwk_fi_kind_caps(const struct rwk_fi_kind *k)
 {
-	return k->tx_caps | k->rx_caps | RWK_FI_DOMAIN_CAPS;
+	return k->tx_caps | k->rx_caps | rwk_fi_domain_caps(k);
 }
 
 /** Capabilities completed: none are all, and what is not restricted to a direction has both. */

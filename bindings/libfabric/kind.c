@@ -26,6 +26,7 @@ const struct rwk_fi_kind rwk_fi_rdm = {
 	.tx_caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE | FI_FENCE,
 	.rx_caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT |
 		   FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV,
+	.domain_caps = FI_PEER,
 	.tx_op_flags = LEVELS,
 	.rx_op_flags = FI_COMPLETION | FI_MULTI_RECV,
 	.msg_order = RDM_ORDER,

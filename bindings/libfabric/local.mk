@@ -38,6 +38,9 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/msg_post.c \
 	bindings/libfabric/msg_rma.c \
 	bindings/libfabric/name.c \
+	bindings/libfabric/peer.h bindings/libfabric/peer_cq.c \
+	bindings/libfabric/peer_entry.c bindings/libfabric/peer_entry.h \
+	bindings/libfabric/peer_srx.c \
 	bindings/libfabric/poll_set.c bindings/libfabric/poll_set.h \
 	bindings/libfabric/progress.c bindings/libfabric/progress.h \
 	bindings/libfabric/provider.c bindings/libfabric/provider.h \

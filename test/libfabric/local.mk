@@ -112,6 +112,13 @@ test_libfabric_test_mr_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_mr_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_mr
 
+check_PROGRAMS += test/libfabric/test_peer
+test_libfabric_test_peer_SOURCES = test/libfabric/test_peer.c test/libfabric/fi_owner.c test/libfabric/fi_owner.h test/libfabric/fi_pair.c test/libfabric/fi_pair.h $(FI_TEST_COMMON)
+test_libfabric_test_peer_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_peer_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_peer_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_peer
+
 FI_MSG = test/libfabric/fi_msg.c test/libfabric/fi_msg.h $(FI_TEST_COMMON)
 
 check_PROGRAMS += test/libfabric/test_msg_connect

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Providers that serve one another (fi_peer(3)): another one, the owner, opens queues, counters and receive contexts of
+ * its own with us (FI_PEER), and what happens on our endpoints goes there. So lnx makes one endpoint of several
+ * providers', with one queue and one order of receives.
+ *
+ *   peer_cq.c    a queue whose entries the owner writes; nothing is to be read from ours, which only makes progress
+ *   peer_cntr.c  a counter that the owner counts
+ *   peer_srx.c   a receive context whose receives the owner has: src/engine/foreign.h has what becomes of messages
+ *
+ * Locks: the owner holds whatever lock it needs when it calls us, and takes none that it holds around such a call from
+ * within what we call. We offer a message from within calls that make progress alone.
+ *
+ * The structures of receives are not the same in all libfabrics, and say so nowhere. What counts is the libfabric that
+ * runs, not the one whose headers we see: "first" is that of 1.17, "second" that of 2.x; with others in between there
+ * are no such receive contexts.
+ */
+#ifndef RWK_FI_PEER_H
+#define RWK_FI_PEER_H
+
+#include "bindings/libfabric/ep.h"
+
+#include <rdma/fi_ext.h>
+#include <rdma/fi_tagged.h>
+#if __has_include(<rdma/providers/fi_peer.h>)
+#include <rdma/providers/fi_peer.h>
+#endif
+
+/** What an operation carries that goes into the owner's receive: its context is the entry. */
+#define RWK_FI_ENTRY (RWK_F_USER << 4)
+
+/** A receive context of another provider's, imported. */
+struct rwk_fi_peer_srx {
+	struct fid_ep fid;
+	struct fid_peer_srx *srx; /* the owner's */
+	struct rwk_fi_domain *domain;
+	atomic_uint refs; /* endpoints bound */
+	/* The calls of endpoints that it is bound to, which are ours, and its own, which are none: nothing is posted. */
+	struct rwk_fi_peer_calls {
+		struct fi_ops_msg msg;
+		struct fi_ops_tagged tagged;
+	} of_endpoint, own;
+};
+
+/** Are there receive contexts of others with the libfabric that runs? */
+bool rwk_fi_peer_known(void);
+
+/** fi_srx_context with FI_PEER in op_flags: 0; -FI_EINVAL, -FI_ENOSYS, logged; -FI_ENOMEM. */
+int rwk_fi_peer_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **ep, void *context);
+
+/** NULL: the fid is not one of these. */
+struct rwk_fi_peer_srx *rwk_fi_peer_srx_of(struct fid *fid);
+
+/** Binds it to an endpoint that is not enabled: 0; -FI_EINVAL, -FI_EBADFLAGS, logged. */
+int rwk_fi_peer_srx_bind(struct rwk_fi_ep *ep, struct rwk_fi_peer_srx *srx, uint64_t flags);
+
+/** The endpoint, which has it, is being enabled: its engine takes its receives from there. */
+void rwk_fi_peer_srx_enable(struct rwk_fi_ep *ep);
+
+/** A receive of the owner's is complete. */
+void rwk_fi_peer_received(struct rwk_fi_ep *ep, const struct rwk_completion *c);
+
+/** Makes of a fresh queue one of the owner's that `context` names: 0; -FI_EINVAL, logged. */
+int rwk_fi_peer_cq_import(struct rwk_fi_cq *cq, const struct fi_peer_cq_context *context);
+
+/** Has the owner write an entry. */
+void rwk_fi_peer_cq_put(const struct rwk_fi_cq *cq, const struct rwk_completion *c, fi_addr_t source);
+
+#endif
