@@ -5,7 +5,8 @@ EXTRA_DIST += test/fuzz/run test/fuzz/corpus
 if HAVE_LIBFUZZER
 FUZZ_CFLAGS = $(RWK_WARNINGS) -fno-strict-aliasing -fno-sanitize-recover=undefined -fsanitize=fuzzer,address,undefined
 FUZZERS = test/fuzz/fuzz_address test/fuzz/fuzz_connect test/fuzz/fuzz_domain test/fuzz/fuzz_door test/fuzz/fuzz_greeting \
-	test/fuzz/fuzz_rc test/fuzz/fuzz_rma test/fuzz/fuzz_shm test/fuzz/fuzz_stream test/fuzz/fuzz_topology test/fuzz/fuzz_uc test/fuzz/fuzz_wire
+	test/fuzz/fuzz_rc test/fuzz/fuzz_rma test/fuzz/fuzz_shm test/fuzz/fuzz_stream test/fuzz/fuzz_topology test/fuzz/fuzz_uc test/fuzz/fuzz_ud \
+	test/fuzz/fuzz_wire
 check_PROGRAMS += $(FUZZERS)
 
 test_fuzz_fuzz_address_SOURCES = test/fuzz/fuzz_address.c bindings/libfabric/address.c src/base/log.c \
@@ -100,6 +101,13 @@ test_fuzz_fuzz_uc_SOURCES = test/fuzz/fuzz_uc.c \
 test_fuzz_fuzz_uc_CPPFLAGS = $(AM_CPPFLAGS)
 test_fuzz_fuzz_uc_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_uc_LDFLAGS = -fsanitize=fuzzer,address,undefined
+
+test_fuzz_fuzz_ud_SOURCES = test/fuzz/fuzz_ud.c transports/ud/ud.c \
+	transports/wire/crc32.c transports/wire/icrc.c transports/wire/wire.c src/base/iov.c
+test_fuzz_fuzz_ud_CPPFLAGS = $(AM_CPPFLAGS) $(ISAL_CFLAGS)
+test_fuzz_fuzz_ud_CFLAGS = $(FUZZ_CFLAGS)
+test_fuzz_fuzz_ud_LDFLAGS = -fsanitize=fuzzer,address,undefined
+test_fuzz_fuzz_ud_LDADD = $(ISAL_LIBS) -lpthread
 
 test_fuzz_fuzz_wire_SOURCES = test/fuzz/fuzz_wire.c \
 	transports/wire/crc32.c transports/wire/icrc.c transports/wire/segment.c transports/wire/wire.c

@@ -82,8 +82,3 @@ int rwk_ud_open(const struct rwk_ud_attr *attr, struct rwk_ud **ud)
 		link->ops->close(link);
 	return err;
 }
-
-void rwk_ud_get_counters(const struct rwk_ud *ud, struct rwk_ud_counters *c)
-{
-	*c = ud->count;
-}

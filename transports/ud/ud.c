@@ -72,15 +72,13 @@ static void deliver(struct rwk_ud *ud, const struct rwk_link_address *from, cons
 		.has_imm = RWK_WIRE_OPERATION(w->opcode) == RWK_WIRE_SEND_ONLY_IMM,
 		.imm = w->imm,
 	};
-	size_t room;
 
 	if (!l) {
 		ud->count.no_receive++;
 		return;
 	}
 	r = rwk_container_of(l, struct rwk_ud_receive, link);
-	room = rwk_iov_length(r->iov, r->count);
-	rwk_iov_scatter(r->iov, r->count, 0, payload, len < room ? len : room);
+	rwk_iov_scatter(r->iov, r->count, 0, payload, len);
 	rwk_udp_split(from, a.from.ip, &a.from.port);
 	ud->count.received++;
 	ud->attr.received(ud->attr.user, r, &a);
@@ -133,6 +131,11 @@ void rwk_ud_close(struct rwk_ud *ud)
 const struct rwk_ud_address *rwk_ud_own(const struct rwk_ud *ud)
 {
 	return &ud->attr.own;
+}
+
+void rwk_ud_get_counters(const struct rwk_ud *ud, struct rwk_ud_counters *c)
+{
+	*c = ud->count;
 }
 
 /* The headers, the payload as it lies with the client, the pad and the ICRC. */
