@@ -10,6 +10,13 @@ test_libfabric_test_info_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_info_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_info
 
+check_PROGRAMS += test/libfabric/test_dgram
+test_libfabric_test_dgram_SOURCES = test/libfabric/test_dgram.c $(FI_TEST_COMMON)
+test_libfabric_test_dgram_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_dgram_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_dgram_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_dgram
+
 check_PROGRAMS += test/libfabric/test_objects
 test_libfabric_test_objects_SOURCES = test/libfabric/test_objects.c $(FI_TEST_COMMON)
 test_libfabric_test_objects_CPPFLAGS = $(FI_TEST_CPPFLAGS)
