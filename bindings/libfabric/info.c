@@ -318,6 +318,10 @@ static bool wants_kind(const struct rwk_fi_kind *k, uint64_t flags, const struct
 {
 	if (k != &rwk_fi_rdm && flags & FOR_A_LAYER)
 		return false;
+	if (k == &rwk_fi_dgram && !rwk_params.udp) {
+		rwk_info("getinfo: FI_EP_DGRAM is not there: FI_ROPEWALK_UDP=no");
+		return false;
+	}
 	return !hints || !rwk_fi_check_hints(k, hints);
 }
 

@@ -17,6 +17,13 @@ test_libfabric_test_dgram_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_dgram_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_dgram
 
+check_PROGRAMS += test/libfabric/test_dgram_pair
+test_libfabric_test_dgram_pair_SOURCES = test/libfabric/test_dgram_pair.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h $(FI_TEST_COMMON)
+test_libfabric_test_dgram_pair_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_dgram_pair_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_dgram_pair_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_dgram_pair
+
 check_PROGRAMS += test/libfabric/test_objects
 test_libfabric_test_objects_SOURCES = test/libfabric/test_objects.c $(FI_TEST_COMMON)
 test_libfabric_test_objects_CPPFLAGS = $(FI_TEST_CPPFLAGS)
