@@ -79,7 +79,7 @@ static int close_and(int fd, int err)
 	return err;
 }
 
-static int listen_at(const uint8_t ip[16], uint16_t port, uint16_t *got)
+static int open_at(const uint8_t ip[16], uint16_t port, bool listening, uint16_t *got)
 {
 	union rwk_socket_address a;
 	socklen_t len = rwk_socket_address(&a, ip, port);
@@ -91,19 +91,29 @@ static int listen_at(const uint8_t ip[16], uint16_t port, uint16_t *got)
 	rwk_socket_set(fd, SOL_SOCKET, SO_REUSEADDR, 1); /* connections of a process before do not matter */
 	if (a.any.sa_family == AF_INET6)
 		rwk_socket_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, !rwk_ip_is_any(ip));
-	if (bind(fd, &a.any, len) || listen(fd, BACKLOG) || getsockname(fd, &a.any, &len))
+	if (bind(fd, &a.any, len) || (listening && listen(fd, BACKLOG)) || getsockname(fd, &a.any, &len))
 		return close_and(fd, -errno);
 	rwk_socket_address_parts(&a.any, own, got);
 	return fd;
 }
 
-int rwk_socket_listen(const uint8_t ip[16], uint16_t port, uint16_t *got)
+static int open_somewhere(const uint8_t ip[16], uint16_t port, bool listening, uint16_t *got)
 {
-	int fd = listen_at(ip, port, got);
+	int fd = open_at(ip, port, listening, got);
 
 	if ((fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL) && rwk_ip_is_any(ip))
-		fd = listen_at(any_v4, port, got);
+		fd = open_at(any_v4, port, listening, got);
 	return fd;
+}
+
+int rwk_socket_listen(const uint8_t ip[16], uint16_t port, uint16_t *got)
+{
+	return open_somewhere(ip, port, true, got);
+}
+
+int rwk_socket_reserve(const uint8_t ip[16], uint16_t port, uint16_t *got)
+{
+	return open_somewhere(ip, port, false, got);
 }
 
 int rwk_socket_accept(int listener, uint8_t ip[16], uint16_t *port)
@@ -119,7 +129,7 @@ int rwk_socket_accept(int listener, uint8_t ip[16], uint16_t *port)
 	return fd;
 }
 
-int rwk_socket_connect(const uint8_t source[16], const uint8_t ip[16], uint16_t port)
+int rwk_socket_connect(const uint8_t source[16], uint16_t source_port, const uint8_t ip[16], uint16_t port)
 {
 	union rwk_socket_address own, to;
 	socklen_t own_len, to_len = rwk_socket_address(&to, ip, port);
@@ -129,8 +139,11 @@ int rwk_socket_connect(const uint8_t source[16], const uint8_t ip[16], uint16_t 
 		return -errno;
 	rwk_socket_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	if (source) {
-		own_len = rwk_socket_address(&own, source, 0);
-		rwk_socket_set(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+		own_len = rwk_socket_address(&own, source, source_port);
+		if (source_port)
+			rwk_socket_set(fd, SOL_SOCKET, SO_REUSEADDR, 1); /* it may be reserved */
+		else
+			rwk_socket_set(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
 		if (bind(fd, &own.any, own_len))
 			return close_and(fd, -errno);
 	}

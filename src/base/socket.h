@@ -43,14 +43,20 @@ void rwk_socket_keep_alive(int fd, int idle, int interval, int count);
  */
 int rwk_socket_listen(const uint8_t ip[16], uint16_t port, uint16_t *got);
 
+/**
+ * A socket that holds an address and port (0: the kernel's choice) for who of this process listens or connects there
+ * later: its descriptor, and the port in *got; -EADDRINUSE, -EADDRNOTAVAIL and the like.
+ */
+int rwk_socket_reserve(const uint8_t ip[16], uint16_t port, uint16_t *got);
+
 /** One that has connected: its descriptor, and where it came from; -EAGAIN: there is none. Sends without delay. */
 int rwk_socket_accept(int listener, uint8_t ip[16], uint16_t *port);
 
 /**
- * A socket that connects from `source` (NULL: by the route), or has done so: its descriptor; else what the kernel said.
- * Sends without delay.
+ * A socket that connects from `source` (NULL: by the route) and `source_port` (0: the kernel's choice; else with a
+ * source), or has done so: its descriptor; else what the kernel said. Sends without delay.
  */
-int rwk_socket_connect(const uint8_t source[16], const uint8_t ip[16], uint16_t port);
+int rwk_socket_connect(const uint8_t source[16], uint16_t source_port, const uint8_t ip[16], uint16_t port);
 
 /**
  * Whether it has connected: 0; -EAGAIN: not yet; else why not. -ECONNREFUSED, too, if it has connected to itself, which

@@ -53,7 +53,8 @@ static int begin(struct rwk_connection *c)
 		rc = rwk_cm_make_terms(c);
 	if (rc)
 		return rc;
-	rc = rwk_socket_connect(memcmp(wanted, none, sizeof(none)) ? wanted : source, c->peer_ip, c->peer_port);
+	rc = rwk_socket_connect(memcmp(wanted, none, sizeof(none)) ? wanted : source, c->attr.source_port, c->peer_ip,
+		c->peer_port);
 	if (rc < 0)
 		return rc;
 	c->fd = rc;

@@ -47,13 +47,44 @@ static void addresses(void **state)
 	assert_false(rwk_socket_address_parts(&(struct sockaddr){.sa_family = AF_UNIX}, NULL, NULL));
 }
 
+/* A reserved port is nobody else's by chance; who reserved it can listen there, and connect from there. */
+static void reserves(void **state)
+{
+	static const uint8_t loopback[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
+	uint16_t port, got, from_port, other;
+	uint8_t from[16];
+	int fd = rwk_socket_reserve(loopback, 0, &port), second, listener, client;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_not_equal(port, 0);
+	second = rwk_socket_reserve(loopback, 0, &other);
+	assert_true(second >= 0);
+	assert_int_not_equal(other, port);
+	listener = rwk_socket_listen(loopback, other, &got);
+	assert_true(listener >= 0);
+	assert_int_equal(got, other);
+	assert_int_equal(rwk_socket_reserve(loopback, other, &got), -EADDRINUSE);
+	client = rwk_socket_connect(loopback, port, loopback, other);
+	assert_true(client >= 0);
+	assert_int_equal(poll(&(struct pollfd){.fd = listener, .events = POLLIN}, 1, 5000), 1);
+	close(second);
+	second = rwk_socket_accept(listener, from, &from_port);
+	assert_true(second >= 0);
+	assert_int_equal(from_port, port);
+	close(second);
+	close(client);
+	close(listener);
+	close(fd);
+}
+
 /* Connects, waits until that is done, and says what became of it; *other: the end at the listener. */
 static int meet(int listener, const uint8_t source[16], const uint8_t to[16], uint16_t port, int *other)
 {
 	struct pollfd p = {.events = POLLIN};
 	uint8_t from[16], peer[16];
 	uint16_t from_port, peer_port;
-	int fd = rwk_socket_connect(source, to, port), rc;
+	int fd = rwk_socket_connect(source, 0, to, port), rc;
 
 	if (fd < 0)
 		return fd;
@@ -139,6 +170,7 @@ int main(void)
 		cmocka_unit_test(listening),
 		cmocka_unit_test(itself),
 		cmocka_unit_test(no_connection),
+		cmocka_unit_test(reserves),
 	};
 
 	return cmocka_run_group_tests_name("base/socket", tests, NULL, NULL);

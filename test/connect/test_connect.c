@@ -151,7 +151,21 @@ static void nobody_there(void **state)
 	sides_close();
 }
 
-/* A stream between addresses that are neither adapter's own; where the listener is not, nobody is. */
+/* One that somebody listened at a moment ago. */
+static uint16_t free_port(const uint8_t ip[16])
+{
+	struct rwk_listen_attr at = {.ip = {0}};
+	struct rwk_listener *l;
+	uint16_t port;
+
+	memcpy(at.ip, ip, 16);
+	assert_int_equal(rwk_listen(client.channel, &at, &l), 0);
+	port = rwk_listener_port(l);
+	rwk_listener_close(l);
+	return port;
+}
+
+/* A stream between addresses that are neither adapter's own, from a port of choice; where the listener is not, nobody is. */
 static void other_addresses(void **state)
 {
 	struct rwk_connection_attr attr = sides_attr(RWK_TRANSPORT_STREAM, NULL);
@@ -162,6 +176,7 @@ static void other_addresses(void **state)
 	sides_open(RWK_QP_RC);
 	ends_ip(at.ip, 3);
 	ends_ip(attr.source_ip, 4);
+	attr.source_port = free_port(attr.source_ip);
 	sides_listen(&at);
 	assert_int_equal(
 		rwk_connect(client.channel, near.qp, far.ip, rwk_listener_port(listener), &attr, &client.c), 0);
@@ -170,6 +185,7 @@ static void other_addresses(void **state)
 	assert_int_equal(rwk_connect(client.channel, near.qp, at.ip, rwk_listener_port(listener), &attr, &client.c), 0);
 	e = sides_await(&server, RWK_CONNECTION_REQUEST);
 	assert_memory_equal(e.peer_ip, attr.source_ip, 16);
+	assert_int_equal(e.peer_port, attr.source_port);
 	server.c = e.connection;
 	assert_int_equal(rwk_accept(server.c, far.qp, &attr), 0);
 	sides_await(&client, RWK_CONNECTION_ESTABLISHED);

@@ -76,7 +76,7 @@ int rwk_tcp_connect(const struct link *l, const struct rwk_link_address *to)
 	const uint8_t *ip = l->attr.ip;
 	uint16_t port = (uint16_t)(to->byte[16] << 8 | to->byte[17]);
 	bool bound = !rwk_ip_is_any(ip) && rwk_ip_is_v4(ip) == rwk_ip_is_v4(to->byte);
-	int fd = rwk_socket_connect(bound ? ip : NULL, to->byte, port);
+	int fd = rwk_socket_connect(bound ? ip : NULL, 0, to->byte, port);
 
 	switch (fd) {
 	case -ECONNREFUSED:
