@@ -75,6 +75,7 @@ struct rwk_fi_msg_ep {
 	struct rwk_connection *connection;
 	struct rwk_fi_msg_request *request; /* that it was opened with, and has not accepted */
 	struct rwk_address source, peer;    /* partial; `peer` zeroed while it is not known */
+	int reserved;                       /* holds source's port for it; -1: of the port the kernel decides */
 	uint64_t caps;                      /* of info, tx_attr and rx_attr together */
 	uint64_t op_flags[RWK_FI_SIDES];
 	size_t tx_size, rx_size;
@@ -89,6 +90,7 @@ struct rwk_fi_msg_passive {
 	struct rwk_list link;          /* rwk_fi_device.passives */
 	struct fi_info *info;          /* what it was opened with, for those of requests */
 	struct rwk_address source;
+	int reserved;     /* holds source's port, which the program was told before it listens; -1: nobody asked */
 	uint32_t backlog; /* 0: the connection layer's */
 };
 
@@ -115,6 +117,10 @@ void rwk_fi_msg_disconnect(struct rwk_fi_msg_ep *ep);
 void rwk_fi_msg_drop_request(struct rwk_fi_msg_request *r);
 /** All of them: before the device is closed. */
 void rwk_fi_msg_drop_requests(struct rwk_fi_device *device);
+/** An endpoint opened with a passive one that does not listen: it connects from there. 0; -FI_EINVAL; no such address. */
+int rwk_fi_msg_inherit(struct rwk_fi_msg_ep *ep, fid_t passive);
+/** Gives up what is reserved, if anything is. */
+void rwk_fi_msg_release(int *reserved);
 /** Somebody connects: the program is told. */
 void rwk_fi_msg_ask(struct rwk_fi_msg_passive *pep, const struct rwk_connection_event *e);
 

@@ -25,7 +25,7 @@ static struct rwk_fi_msg_ep *ep_of(fid_t fid)
 	return rwk_container_of(fid, struct rwk_fi_msg_ep, fid.fid);
 }
 
-/* The address to connect from; of its port the kernel decides. */
+/* The address to connect from; of its port the kernel decides, unless it was a passive endpoint's. */
 static int setname(fid_t fid, void *addr, size_t addrlen)
 {
 	struct rwk_fi_msg_ep *ep = ep_of(fid);
@@ -35,8 +35,10 @@ static int setname(fid_t fid, void *addr, size_t addrlen)
 	if (addrlen < rwk_fi_address_size(format))
 		return -FI_EINVAL;
 	rwk_fi_lock(ep->lock);
-	if (ep->state == RWK_FI_IDLE)
+	if (ep->state == RWK_FI_IDLE) {
+		rwk_fi_msg_release(&ep->reserved);
 		err = rwk_fi_address_read(format, addr, &ep->source);
+	}
 	rwk_fi_unlock(ep->lock);
 	return err;
 }
@@ -113,6 +115,8 @@ static struct rwk_connection_attr terms(struct rwk_fi_msg_ep *ep, const void *pa
 
 	if (ep->source.version_srq && memcmp(ep->source.ip, any, sizeof(any)) != 0)
 		memcpy(attr.source_ip, ep->source.ip, sizeof(attr.source_ip));
+	if (ep->reserved >= 0)
+		attr.source_port = rwk_address_port(&ep->source);
 	return attr;
 }
 

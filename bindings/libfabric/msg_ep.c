@@ -151,6 +151,7 @@ static int ep_close(struct fid *fid)
 		close_qp(ep);
 	if (ep->request)
 		rwk_fi_msg_drop_request(ep->request);
+	rwk_fi_msg_release(&ep->reserved);
 	if (ep->eq)
 		rwk_fi_eq_forget(ep->eq, &ep->fid.fid, NULL);
 	rwk_fi_unbind(ep->side, ep->cntr, ep->eq);
@@ -216,6 +217,12 @@ static int take_request(struct rwk_fi_msg_ep *ep, struct fid *handle)
 	return 0;
 }
 
+/* It answers a FI_CONNREQ, or takes the place of a passive endpoint. */
+static int take_handle(struct rwk_fi_msg_ep *ep, struct fid *handle)
+{
+	return handle->fclass == FI_CLASS_PEP ? rwk_fi_msg_inherit(ep, handle) : take_request(ep, handle);
+}
+
 /* Takes what matters from the info; an attribute that is not there has the default. */
 static int take_info(struct rwk_fi_msg_ep *ep, const struct fi_info *info)
 {
@@ -234,7 +241,7 @@ static int take_info(struct rwk_fi_msg_ep *ep, const struct fi_info *info)
 	if (info->src_addr && info->src_addrlen >= rwk_fi_address_size(format) &&
 		rwk_fi_address_read(format, info->src_addr, &ep->source))
 		return -FI_EINVAL;
-	return info->handle ? take_request(ep, info->handle) : 0;
+	return info->handle ? take_handle(ep, info->handle) : 0;
 }
 
 int rwk_fi_msg_ep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **out, void *context)
@@ -246,6 +253,7 @@ int rwk_fi_msg_ep_open(struct fid_domain *fid, struct fi_info *info, struct fid_
 		return -FI_ENOMEM;
 	ep->domain = rwk_fi_domain_of(fid);
 	ep->device = ep->domain->device;
+	ep->reserved = -1;
 	err = take_info(ep, info);
 	if (err) {
 		free(ep);

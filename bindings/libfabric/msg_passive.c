@@ -8,10 +8,13 @@
 #include "bindings/libfabric/info.h"
 #include "bindings/libfabric/msg_domain.h"
 
+#include "base/socket.h"
+
 #include <netinet/in.h>
 #include <rdma/fi_cm.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct rwk_fi_msg_passive *pep_of(fid_t fid)
 {
@@ -114,6 +117,51 @@ static void listen_ip(const struct rwk_fi_msg_passive *pep, uint8_t ip[16])
 		memcpy(ip, pep->source.ip, 16);
 }
 
+void rwk_fi_msg_release(int *reserved)
+{
+	if (*reserved >= 0)
+		close(*reserved);
+	*reserved = -1;
+}
+
+/* Its port is its own from now on, before it listens; the kernel chooses it, unless the program has. */
+static int reserve(struct rwk_fi_msg_passive *pep)
+{
+	uint8_t ip[16];
+	uint16_t port;
+	int fd;
+
+	if (pep->listener || pep->reserved >= 0)
+		return 0;
+	listen_ip(pep, ip);
+	fd = rwk_socket_reserve(ip, rwk_address_port(&pep->source), &port);
+	if (fd < 0)
+		return fd;
+	pep->reserved = fd;
+	rwk_fi_address_partial(ip, port, &pep->source);
+	return 0;
+}
+
+int rwk_fi_msg_inherit(struct rwk_fi_msg_ep *ep, fid_t passive)
+{
+	struct rwk_fi_msg_passive *pep = pep_of(passive);
+	int err = -FI_EINVAL;
+
+	rwk_fi_lock(&pep->device->lock);
+	if (pep->device == ep->device && !pep->listener)
+		err = reserve(pep);
+	else
+		rwk_warn("fi_endpoint: the passive endpoint in the info's handle %s",
+			pep->listener ? "listens" : "is another fabric's");
+	if (!err) {
+		ep->source = pep->source;
+		ep->reserved = pep->reserved;
+		pep->reserved = -1;
+	}
+	rwk_fi_unlock(&pep->device->lock);
+	return err;
+}
+
 static int start(struct rwk_fi_msg_passive *pep)
 {
 	struct rwk_listen_attr attr = {
@@ -132,6 +180,7 @@ static int start(struct rwk_fi_msg_passive *pep)
 		rwk_warn("fi_listen: port %u: %s", attr.port, fi_strerror(-err));
 		return err;
 	}
+	rwk_fi_msg_release(&pep->reserved);
 	rwk_list_append(&pep->device->passives, &pep->link);
 	return 0;
 }
@@ -171,18 +220,25 @@ static int pep_setname(fid_t fid, void *addr, size_t addrlen)
 		return -FI_EOPBADSTATE;
 	if (addrlen < rwk_fi_address_size(format))
 		return -FI_EINVAL;
+	rwk_fi_msg_release(&pep->reserved);
 	return rwk_fi_address_read(format, addr, &pep->source);
 }
 
-/* Where it listens: the port is known once it does. */
+/* Where it listens, or will listen: a port that is told is reserved. */
 static int pep_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	struct rwk_fi_msg_passive *pep = pep_of(fid);
-	struct rwk_address name = pep->source;
+	struct rwk_address name;
+	int err = 0;
 
+	rwk_fi_lock(&pep->device->lock);
+	if (!rwk_address_port(&pep->source))
+		err = reserve(pep);
+	name = pep->source;
 	if (pep->listener)
 		rwk_fi_address_partial(pep->source.ip, rwk_listener_port(pep->listener), &name);
-	return rwk_fi_address_give(pep->info->addr_format, &name, addr, addrlen);
+	rwk_fi_unlock(&pep->device->lock);
+	return err ? err : rwk_fi_address_give(pep->info->addr_format, &name, addr, addrlen);
 }
 
 static int pep_bind(struct fid *fid, struct fid *other, uint64_t flags)
@@ -219,6 +275,7 @@ static int pep_close(struct fid *fid)
 	rwk_fi_lock(&pep->device->lock);
 	if (pep->listener)
 		rwk_listener_close(pep->listener);
+	rwk_fi_msg_release(&pep->reserved);
 	rwk_list_remove(&pep->link);
 	if (pep->eq)
 		rwk_fi_eq_forget(pep->eq, fid, drop_unread);
@@ -293,6 +350,7 @@ int rwk_fi_msg_passive_open(struct fid_fabric *fid, struct fi_info *info, struct
 	if (!pep)
 		return -FI_ENOMEM;
 	pep->fabric = rwk_fi_fabric_of(fid);
+	pep->reserved = -1;
 	rwk_list_init(&pep->link);
 	err = take_info(pep, info);
 	if (err)

@@ -485,6 +485,75 @@ static void accepted_before_asked(void **state)
 	t_sides_close(&client, &server);
 }
 
+/* Of one that is at loopback. */
+static uint16_t port_of(struct fid *fid)
+{
+	struct sockaddr_in name;
+	size_t len = sizeof(name);
+
+	assert_int_equal(fi_getname(fid, &name, &len), 0);
+	assert_int_equal(ntohl(name.sin_addr.s_addr), INADDR_LOOPBACK);
+	return ntohs(name.sin_port);
+}
+
+/* A passive endpoint has a port as soon as somebody asks for it, and listens there; nobody else has it meanwhile. */
+static void named_before_it_listens(void **state)
+{
+	struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct fid_pep *pep[2];
+	uint16_t port[2];
+
+	(void)state;
+	t_side_open(&server, NULL);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(fi_passive_ep(server.fabric, server.info, &pep[i], NULL), 0);
+		assert_int_equal(fi_setname(&pep[i]->fid, &name, sizeof(name)), 0);
+		port[i] = port_of(&pep[i]->fid);
+		assert_int_not_equal(port[i], 0);
+		assert_int_equal(fi_pep_bind(pep[i], &server.eq->fid, 0), 0);
+	}
+	assert_int_not_equal(port[0], port[1]);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(fi_listen(pep[i]), 0);
+		assert_int_equal(port_of(&pep[i]->fid), port[i]);
+		assert_int_equal(fi_close(&pep[i]->fid), 0);
+	}
+	t_side_close(&server);
+}
+
+/* An endpoint that is opened with a passive one takes its name, and connects from there; one that listens gives none. */
+static void takes_the_place_of_a_passive_one(void **state)
+{
+	struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct fid_ep *none;
+	struct t_event e;
+	uint16_t port;
+
+	(void)state;
+	open_both(NULL);
+	server.info->handle = &server.pep->fid;
+	assert_int_equal(fi_endpoint(server.domain, server.info, &none, NULL), -FI_EINVAL);
+	server.info->handle = NULL;
+	assert_int_equal(fi_passive_ep(client.fabric, client.info, &client.pep, NULL), 0);
+	assert_int_equal(fi_setname(&client.pep->fid, &name, sizeof(name)), 0);
+	port = port_of(&client.pep->fid);
+	client.info->handle = &client.pep->fid;
+	t_side_endpoint(&client, NULL);
+	client.info->handle = NULL;
+	assert_int_equal(fi_close(&client.pep->fid), 0);
+	client.pep = NULL;
+	assert_int_equal(port_of(&client.ep->fid), port);
+	assert_int_equal(fi_connect(client.ep, &server.name, NULL, 0), 0);
+	e = t_side_event(&server, &client, FI_CONNREQ);
+	assert_int_equal(ntohs(((struct sockaddr_in *)e.info->dest_addr)->sin_port), port);
+	t_side_endpoint(&server, e.info);
+	fi_freeinfo(e.info);
+	assert_int_equal(fi_accept(server.ep, NULL, 0), 0);
+	t_side_event(&client, &server, FI_CONNECTED);
+	assert_int_equal(port_of(&client.ep->fid), port);
+	t_sides_close(&client, &server);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -503,6 +572,8 @@ int main(void)
 		cmocka_unit_test(sleeps),
 		cmocka_unit_test(many),
 		cmocka_unit_test(accepted_before_asked),
+		cmocka_unit_test(named_before_it_listens),
+		cmocka_unit_test(takes_the_place_of_a_passive_one),
 	};
 
 	setenv("FI_ROPEWALK_CONNECT_WAIT", "1", 1);
