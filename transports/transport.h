@@ -187,6 +187,8 @@ struct rwk_port_attr {
 	bool oversubscribed;        /* more ranks than cores: yield when idle */
 	bool shared;                /* network: connections are to be shared where that is possible (SRC) */
 	uint32_t remote_peers;      /* how many are expected on other nodes; a hint */
+	uint32_t machine;           /* names the running kernel, in every container alike, 24 bits; 0: not known */
+	uint32_t processors;        /* hardware threads that this node's ranks may use; 0: not known */
 };
 
 /** A service on a link. */

@@ -21,7 +21,9 @@
 
 static pthread_mutex_t job_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rwk_job_map *job_map;
-static uint32_t job_node;
+static uint32_t job_node, job_machine;
+
+#define FOLD_START 0xcbf29ce484222325u
 
 /** FNV-1a, to fold names into the words of an address. */
 static uint64_t fold(uint64_t h, const void *bytes, size_t len)
@@ -33,24 +35,29 @@ static uint64_t fold(uint64_t h, const void *bytes, size_t len)
 	return h;
 }
 
-/**
- * What the processes of one booted system and one network namespace share, and nobody else: the kernel's boot id and
- * the namespace's inode. Never 0.
- */
-static uint32_t node_hash(void)
+/** Of the kernel's boot id, which all containers of a running system see; 0: it cannot be read. */
+static uint64_t boot_hash(void)
 {
-	uint64_t h = 0xcbf29ce484222325u;
 	char boot_id[64];
-	struct stat st;
-	ssize_t n;
+	ssize_t n = 0;
 	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 
 	if (fd >= 0) {
 		n = read(fd, boot_id, sizeof(boot_id));
-		if (n > 0)
-			h = fold(h, boot_id, (size_t)n);
 		close(fd);
 	}
+	return n > 0 ? fold(FOLD_START, boot_id, (size_t)n) : 0;
+}
+
+/**
+ * What the processes of one booted system and one network namespace share, and nobody else: the kernel's boot id and
+ * the namespace's inode. Never 0.
+ */
+static uint32_t node_hash(uint64_t boot)
+{
+	uint64_t h = boot ? boot : FOLD_START;
+	struct stat st;
+
 	if (!stat("/proc/self/ns/net", &st))
 		h = fold(h, &st.st_ino, sizeof(st.st_ino));
 	h ^= h >> 32;
@@ -59,12 +66,15 @@ static uint32_t node_hash(void)
 
 int rwk_job_load(void)
 {
+	uint64_t boot;
 	int rc = 0;
 
 	pthread_mutex_lock(&job_lock);
 	if (!job_map) {
 		rc = rwk_job_map_get(NULL, &job_map);
-		job_node = node_hash();
+		boot = boot_hash();
+		job_node = node_hash(boot);
+		job_machine = (uint32_t)(boot ^ boot >> 32) & 0xffffffu;
 	}
 	pthread_mutex_unlock(&job_lock);
 	return rc;
@@ -180,6 +190,8 @@ void rwk_job_describe(struct rwk_port_attr *attr)
 	attr->remote_peers = job_map->size - job_map->local_size;
 	attr->shared = is_shared();
 	attr->oversubscribed = job_map->oversubscribed;
+	attr->machine = job_machine;
+	attr->processors = job_map->machine.processors;
 }
 
 /** Where nobody says that there are other nodes, the few descriptors of a process are for those on this one. */

@@ -46,6 +46,12 @@ test_packet_test_strangers_CPPFLAGS = $(TEST_CPPFLAGS)
 test_packet_test_strangers_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_strangers
 
+check_PROGRAMS += test/packet/test_crowd
+test_packet_test_crowd_SOURCES = test/packet/test_crowd.c $(links_ends)
+test_packet_test_crowd_CPPFLAGS = $(TEST_CPPFLAGS)
+test_packet_test_crowd_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/packet/test_crowd
+
 # The service on real sockets.
 check_PROGRAMS += test/packet/test_network
 test_packet_test_network_SOURCES = test/packet/test_network.c $(links_ends)

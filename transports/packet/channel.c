@@ -89,6 +89,7 @@ void rwk_packet_channel_free(struct rwk_packet_channel *ch)
 	struct rwk_port *port = ch->port;
 
 	drop_machine(ch);
+	port->crowd -= ch->on_this_machine;
 	rwk_packet_kept_free(ch);
 	if (ch->stream_open || ch->stream_asked)
 		port->ways->leave(port->link[RWK_WAY_STREAM], &ch->path.to);

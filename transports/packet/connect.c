@@ -71,6 +71,7 @@ static void terms(struct rwk_packet_channel *ch, int way, struct rwk_greeting *g
 	g->features = RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_RC_DENIES | RWK_GREETING_MASKED_ID |
 		      RWK_GREETING_RDMA_READ | RWK_GREETING_RDMA_WRITE;
 	g->room = port->room;
+	g->machine = port->machine;
 	if (may_share(ch, way) && rwk_packet_domain_terms(ch, (enum rwk_greeting_type)g->type, &g->shared))
 		g->features |= RWK_GREETING_SHARED;
 }
@@ -336,6 +337,15 @@ static void decide(struct rwk_packet_channel *ch, int way, const struct rwk_gree
 		ch->may_share = false;
 }
 
+/** The peer may be in another container of this machine. The job map shows that to nobody: the kernel's name does. */
+static void place(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
+{
+	bool here = g->machine && g->machine == ch->port->machine;
+
+	ch->port->crowd += here - ch->on_this_machine;
+	ch->on_this_machine = here;
+}
+
 /** Goes over to the way that the peer has come by, and makes the machine. */
 static int agree(
 	struct rwk_packet_channel *ch, int way, const struct rwk_link_address *from, const struct rwk_greeting *g)
@@ -352,6 +362,7 @@ static int agree(
 	}
 	ch->peer_token = g->type == RWK_GREETING_CONNECT ? g->echo : 0;
 	ch->peer_pad = g->type == RWK_GREETING_CONNECT ? g->pad : 0;
+	place(ch, g);
 	decide(ch, way, g);
 	rc = rwk_packet_machine(ch, g);
 	if (!rc && ch->shared && g->type == RWK_GREETING_ACCEPT)

@@ -27,7 +27,7 @@ enum place {
 	AT_PMTU = 96,
 	AT_WINDOW = 98,
 	AT_READS = 100,
-	AT_ZERO = 101, /* three bytes */
+	AT_MACHINE = 101, /* three bytes */
 	AT_FEATURES = 104,
 	AT_ROOM = 108,
 	AT_ECHO = 112,
@@ -49,6 +49,12 @@ static void put16(uint8_t *to, uint16_t v)
 	memcpy(to, &v, sizeof(v));
 }
 
+static void put24(uint8_t *to, uint32_t v)
+{
+	v = htole32(v);
+	memcpy(to, &v, 3);
+}
+
 static void put32(uint8_t *to, uint32_t v)
 {
 	v = htole32(v);
@@ -67,6 +73,14 @@ static uint16_t get16(const uint8_t *from)
 
 	memcpy(&v, from, sizeof(v));
 	return le16toh(v);
+}
+
+static uint32_t get24(const uint8_t *from)
+{
+	uint32_t v = 0;
+
+	memcpy(&v, from, 3);
+	return le32toh(v);
 }
 
 static uint32_t get32(const uint8_t *from)
@@ -153,13 +167,13 @@ static bool terms_good(const struct rwk_greeting *g)
 {
 	return !g->reason && g->pad <= RWK_GREETING_PAD_MAX && g->pad % 4 == 0 && qpn_good(g->qpn) &&
 	       g->psn <= 0xffffffu && pmtu_good(g->pmtu) && g->window && g->window <= RWK_RC_WINDOW_MAX && g->reads &&
-	       g->reads <= RWK_RC_READS_MAX && shared_good(g);
+	       g->reads <= RWK_RC_READS_MAX && g->machine <= 0xffffffu && shared_good(g);
 }
 
 static bool no_terms(const struct rwk_greeting *g)
 {
-	return (!g->qpn || qpn_good(g->qpn)) && !g->psn && !g->pmtu && !g->window && !g->reads && !g->features &&
-	       !g->room && !g->pad && none_shared(&g->shared);
+	return (!g->qpn || qpn_good(g->qpn)) && !g->psn && !g->pmtu && !g->window && !g->reads && !g->machine &&
+	       !g->features && !g->room && !g->pad && none_shared(&g->shared);
 }
 
 static bool good(const struct rwk_greeting *g)
@@ -197,7 +211,7 @@ int rwk_greeting_pack(const struct rwk_greeting *g, const uint8_t *key, uint8_t 
 	put16(out + AT_PMTU, g->pmtu);
 	put16(out + AT_WINDOW, g->window);
 	out[AT_READS] = g->reads;
-	memset(out + AT_ZERO, 0, AT_FEATURES - AT_ZERO);
+	put24(out + AT_MACHINE, g->machine);
 	put32(out + AT_FEATURES, g->features);
 	put32(out + AT_ROOM, g->room);
 	put64(out + AT_ECHO, g->echo);
@@ -224,6 +238,7 @@ static int read_fields(const uint8_t *bytes, size_t len, struct rwk_greeting *g)
 		.pmtu = get16(bytes + AT_PMTU),
 		.window = get16(bytes + AT_WINDOW),
 		.reads = bytes[AT_READS],
+		.machine = get24(bytes + AT_MACHINE),
 		.features = get32(bytes + AT_FEATURES),
 		.room = get32(bytes + AT_ROOM),
 		.pad = get16(bytes + AT_PAD),
@@ -238,8 +253,7 @@ static int read_fields(const uint8_t *bytes, size_t len, struct rwk_greeting *g)
 
 	memcpy(&r.from, bytes + AT_FROM, sizeof(r.from));
 	memcpy(&r.to, bytes + AT_TO, sizeof(r.to));
-	if (!good(&r) || len != RWK_GREETING_SIZE + r.pad || !all_zero(bytes + AT_ZERO, AT_FEATURES - AT_ZERO) ||
-		!all_zero(bytes + AT_END, r.pad))
+	if (!good(&r) || len != RWK_GREETING_SIZE + r.pad || !all_zero(bytes + AT_END, r.pad))
 		return -EBADMSG;
 	*g = r;
 	return 0;

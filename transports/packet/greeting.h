@@ -20,7 +20,7 @@
 #include "transport.h"
 #include "wire/wire.h"
 
-#define RWK_GREETING_VERSION 4u
+#define RWK_GREETING_VERSION 5u
 #define RWK_GREETING_SIZE    164u /* bytes on the wire, all types, without `pad` */
 #define RWK_GREETING_PAD_MAX (RWK_WIRE_PMTU_MAX - RWK_GREETING_SIZE)
 #define RWK_GREETING_KEY     32u /* bytes of the job's key */
@@ -73,6 +73,7 @@ struct rwk_greeting {
 	uint16_t pmtu;           /* the largest payload it takes: 256, 512, 1024, 2048 or 4096; the smaller holds */
 	uint16_t window;         /* packets that it takes unacknowledged, 1 to RWK_RC_WINDOW_MAX */
 	uint8_t reads;           /* Reads and atomics of the peer's that it keeps, 1 to RWK_RC_READS_MAX */
+	uint32_t machine;        /* what names the running kernel under the sender, 24 bits; 0: not known */
 	uint32_t features;       /* enum rwk_greeting_feature */
 	uint32_t room;           /* bytes of its link's receive buffer, which all its connections share; 0: not known */
 	uint16_t pad; /* zero bytes more, a multiple of 4: what is as long as a packet shows that packets get through */

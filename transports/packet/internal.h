@@ -203,6 +203,7 @@ struct rwk_packet_channel {
 	uint32_t pmtu;
 	uint32_t pmtu_most; /* as much as has got through, or may; 0: what the link says */
 	uint16_t peer_pad;  /* of the CONNECT that is being answered */
+	bool on_this_machine; /* in whichever container */
 	uint32_t heard_in; /* rwk_port.period in which it last sent something of length */
 	uint64_t last_pull;
 	bool published; /* SRC: regions of ours, to this peer */
@@ -246,7 +247,9 @@ struct rwk_port {
 	uint32_t window; /* so many of the largest */
 	uint32_t period, heard, senders;
 	rwk_time period_end, moment_at;
-	rwk_time late_until; /* a peer is, or was late a moment ago: it may need this core; 0: none */
+	uint32_t machine, processors; /* as in rwk_port_attr */
+	uint32_t crowd;      /* processes of the job that are known to be on this machine, this one too */
+	rwk_time late_until; /* and more than it has processors: a peer is, or was late a moment ago; 0: none */
 	int epoll, timer;
 	struct rwk_packet_counters count;
 	struct rwk_capture *capture; /* NULL: none */

@@ -348,7 +348,8 @@ static int pump_dirty(struct rwk_port *port)
 		n += rwk_packet_pump(ch);
 		if (!is_late(ch))
 			continue;
-		port->late_until = rwk_packet_now(port) + LATE_WORD;
+		if (port->crowd > port->processors)
+			port->late_until = rwk_packet_now(port) + LATE_WORD;
 		if (ch->running)
 			rwk_packet_relieve(ch);
 	}
@@ -442,8 +443,9 @@ static bool asks_own(const struct rwk_port *port)
 }
 
 /**
- * Nothing has come, and a peer was late a moment ago: it lacks a CPU. That may be this one, if it is in a container of its
- * own on this machine, which the job map does not show.
+ * Nothing has come, and a peer was late a moment ago: it lacks a CPU. That may be this one, for the job has more processes
+ * on this machine than there are processors, though the job map may not show it: each may be in a container of its own.
+ * Where each can have a processor it is not yielded: it is others who have the peer's then, and would have this one, too.
  */
 static rwk_noinline void wait_for_late(struct rwk_port *port)
 {
@@ -528,6 +530,9 @@ int rwk_packet_open(const struct rwk_packet_ways *ways, const struct rwk_transpo
 	port->deadline = RWK_NEVER;
 	port->seek_at = RWK_NEVER;
 	memcpy(port->key, attr->key, sizeof(port->key));
+	port->machine = attr->machine;
+	port->processors = attr->processors ? attr->processors : UINT32_MAX;
+	port->crowd = 1 + attr->local_peers;
 	rwk_list_init(&port->all);
 	rwk_list_init(&port->dirty);
 	rwk_list_init(&port->active);
