@@ -11,14 +11,16 @@
  */
 rwk_noinline fi_addr_t rwk_fi_source(struct rwk_fi_ep *ep, struct rwk_peer *peer)
 {
-	uint64_t number = rwk_peer_user(peer);
+	uint64_t user = rwk_peer_user(peer);
+	fi_addr_t number;
 
-	if (rwk_unlikely(number == FI_ADDR_NOTAVAIL)) {
+	if (rwk_unlikely(user == FI_ADDR_NOTAVAIL)) {
 		number = rwk_fi_av_find(ep->av, rwk_peer_address(peer));
 		if (number != FI_ADDR_NOTAVAIL && rwk_fi_ep_know(ep, number, peer))
 			rwk_info("no memory to remember the number of a peer");
+		user = rwk_fi_av_user(ep->av, number);
 	}
-	return number;
+	return user;
 }
 
 void rwk_fi_complete(void *owner, const struct rwk_completion *c)

@@ -42,10 +42,11 @@ static fi_addr_t source_of(const struct rwk_fi_dgram_ep *ep, const struct rwk_ud
 	rwk_fi_address_partial(from->ip, from->port, &a);
 	number = rwk_fi_av_find(ep->av, &a);
 	if (number != FI_ADDR_NOTAVAIL)
-		return number;
+		return rwk_fi_av_user(ep->av, number);
 	rwk_fi_address_partial(from->ip, ROCE_PORT, &a);
 	number = rwk_fi_av_find(ep->av, &a);
-	return is_qpn(rwk_fi_av_inserted(ep->av, number), from->qpn) ? number : FI_ADDR_NOTAVAIL;
+	return is_qpn(rwk_fi_av_inserted(ep->av, number), from->qpn) ? rwk_fi_av_user(ep->av, number)
+									     : FI_ADDR_NOTAVAIL;
 }
 
 static void give_back(struct rwk_fi_dgram_ep *ep, struct rwk_fi_dgram_receive *r)

@@ -27,7 +27,7 @@ static struct rwk_fi_ep *ep_of(struct fid *fid)
 /* Makes `peers` as large as the address vector's table. Fresh memory from calloc: what is not used is not touched. */
 static int grow_peers(struct rwk_fi_ep *ep)
 {
-	size_t room = ep->av->room;
+	size_t room = ep->av->table.counts->room;
 	struct rwk_peer **peers = calloc(room, sizeof(*peers));
 
 	if (!peers)
@@ -46,7 +46,7 @@ int rwk_fi_ep_know(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer *peer
 
 	if (err)
 		return err;
-	rwk_peer_set_user(peer, number);
+	rwk_peer_set_user(peer, rwk_fi_av_user(ep->av, number));
 	ep->peers[number] = peer;
 	return 0;
 }
@@ -70,7 +70,7 @@ void rwk_fi_ep_forget(struct rwk_fi_ep *ep, fi_addr_t number)
 	if (!peer)
 		return;
 	ep->peers[number] = NULL;
-	if (rwk_peer_user(peer) == number)
+	if (rwk_peer_user(peer) == rwk_fi_av_user(ep->av, number))
 		rwk_peer_set_user(peer, FI_ADDR_NOTAVAIL);
 }
 

@@ -18,6 +18,8 @@ struct rwk_fi_event {
 	uint32_t number;
 	int err;              /* 0: no error */
 	struct fid *fid;      /* whose; NULL: the program's own event */
+	void *context;        /* of an error */
+	uint64_t value;       /* the same: what stands in its `data` */
 	struct fi_info *info; /* FI_CONNREQ */
 	size_t len, least;    /* of data; of it what a program must have room for */
 	unsigned char data[];
@@ -74,8 +76,8 @@ static ssize_t take(struct rwk_fi_eq *eq, uint32_t *number, void *buf, size_t le
 static void show_error(struct rwk_fi_eq *eq, struct rwk_fi_event *ev, struct fi_eq_err_entry *to)
 {
 	to->fid = ev->fid;
-	to->context = ev->fid->context;
-	to->data = 0;
+	to->context = ev->context;
+	to->data = ev->value;
 	to->err = ev->err;
 	to->prov_errno = ev->err;
 	if (FI_VERSION_LT(eq->fabric->fid.api_version, FI_VERSION(1, 5))) {
@@ -194,8 +196,27 @@ int rwk_fi_eq_put_error(struct rwk_fi_eq *eq, struct fid *fid, int err, const vo
 		return -FI_ENOMEM;
 	ev->err = err;
 	ev->fid = fid;
+	ev->context = fid->context;
 	if (len)
 		memcpy(ev->data, data, len);
+	return append(eq, ev);
+}
+
+int rwk_fi_eq_put_insert(struct rwk_fi_eq *eq, struct fid *fid, void *context, uint64_t value, int err)
+{
+	const struct fi_eq_entry entry = {.fid = fid, .context = context, .data = value};
+	struct rwk_fi_event *ev = new_event(err ? 0 : sizeof(entry));
+
+	if (!ev)
+		return -FI_ENOMEM;
+	ev->number = FI_AV_COMPLETE;
+	ev->err = err;
+	ev->fid = fid;
+	ev->context = context;
+	ev->value = value;
+	ev->least = ev->len;
+	if (!err)
+		memcpy(ev->data, &entry, sizeof(entry));
 	return append(eq, ev);
 }
 

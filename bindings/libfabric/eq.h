@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The event queue: a list of events that programs write, and that connections report (address vectors answer at once).
+ * The event queue: a list of events that programs write, and that connections and address vectors report.
  * Its own lock, because it belongs to the fabric; where both are held, the device's is taken first. Its descriptor is
  * readable while there is an event, and while connections have something to do that may bring one: who reads the queue
  * does it.
@@ -44,6 +44,12 @@ int rwk_fi_eq_put(
 
 /** The same for an error: `err` is a positive FI_E*. */
 int rwk_fi_eq_put_error(struct rwk_fi_eq *eq, struct fid *fid, int err, const void *data, size_t len);
+
+/**
+ * Of an insertion into an address vector: one address has failed, `value` its index, `err` a positive FI_E*; or, `err`
+ * 0, all is done, `value` how many are in. 0 or -FI_ENOMEM.
+ */
+int rwk_fi_eq_put_insert(struct rwk_fi_eq *eq, struct fid *fid, void *context, uint64_t value, int err);
 
 /** The object is gone: nobody reads of it any more. Of a FI_CONNREQ `unread` takes the info. */
 void rwk_fi_eq_forget(struct rwk_fi_eq *eq, const struct fid *fid, void (*unread)(struct fi_info *info));

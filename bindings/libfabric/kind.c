@@ -26,7 +26,7 @@ const struct rwk_fi_kind rwk_fi_rdm = {
 	.tx_caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE | FI_FENCE,
 	.rx_caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT |
 		   FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV,
-	.domain_caps = FI_PEER,
+	.domain_caps = FI_PEER | RWK_FI_AV_CAPS,
 	.tx_op_flags = LEVELS,
 	.rx_op_flags = FI_COMPLETION | FI_MULTI_RECV,
 	.msg_order = RDM_ORDER,
@@ -89,6 +89,7 @@ const struct rwk_fi_kind rwk_fi_msg = {
 const struct rwk_fi_kind rwk_fi_dgram = {
 	.type = FI_EP_DGRAM,
 	.name = "FI_EP_DGRAM",
+	.domain_caps = RWK_FI_AV_CAPS,
 	.tx_caps = FI_MSG | FI_SEND,
 	.rx_caps = FI_MSG | FI_RECV | FI_SOURCE,
 	.tx_op_flags = FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE,

@@ -7,6 +7,9 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/address.c bindings/libfabric/address.h \
 	bindings/libfabric/atomic.c \
 	bindings/libfabric/av.c bindings/libfabric/av.h \
+	bindings/libfabric/av_insert.c \
+	bindings/libfabric/av_shared.c bindings/libfabric/av_shared.h \
+	bindings/libfabric/av_table.c bindings/libfabric/av_table.h \
 	bindings/libfabric/bound.c bindings/libfabric/bound.h \
 	bindings/libfabric/cntr.c bindings/libfabric/cntr.h \
 	bindings/libfabric/completion.c \

@@ -188,3 +188,17 @@ test_libfabric_test_wait_set_CPPFLAGS = $(FI_TEST_CPPFLAGS)
 test_libfabric_test_wait_set_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_wait_set_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_wait_set
+
+check_PROGRAMS += test/libfabric/test_av
+test_libfabric_test_av_SOURCES = test/libfabric/test_av.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h $(FI_TEST_COMMON)
+test_libfabric_test_av_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_av_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_av_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_av
+
+check_PROGRAMS += test/libfabric/test_av_shared
+test_libfabric_test_av_shared_SOURCES = test/libfabric/test_av_shared.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h $(FI_TEST_COMMON)
+test_libfabric_test_av_shared_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_av_shared_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_av_shared_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_av_shared

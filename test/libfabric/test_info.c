@@ -100,7 +100,8 @@ static void check_datagrams(const struct fi_info *at)
 		assert_int_equal(at->ep_attr->type, FI_EP_DGRAM);
 		assert_int_equal(at->addr_format, formats[i]);
 		assert_int_equal(at->mode, 0);
-		assert_int_equal(at->caps, FI_MSG | FI_SEND | FI_RECV | FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM);
+		assert_int_equal(at->caps, FI_MSG | FI_SEND | FI_RECV | FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM |
+							FI_SHARED_AV | FI_AV_USER_ID);
 		assert_int_equal(at->ep_attr->max_msg_size, 1024);
 		assert_int_equal(at->ep_attr->msg_prefix_size, 0);
 		assert_int_equal(at->tx_attr->msg_order | at->rx_attr->msg_order, 0);

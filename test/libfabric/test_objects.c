@@ -182,7 +182,7 @@ static void foreign_objects(void **state)
 /* What cannot be opened says so. */
 static void refused_attributes(void **state)
 {
-	struct fi_av_attr events = {.flags = FI_EVENT}, named = {.name = "shared"}, contexts = {.rx_ctx_bits = 4};
+	struct fi_av_attr flags = {.flags = FI_MORE}, nameless = {.flags = FI_READ}, contexts = {.rx_ctx_bits = 4};
 	struct fi_cq_attr set = {.wait_obj = FI_WAIT_SET}, format = {.format = (enum fi_cq_format)9};
 	struct fi_cntr_attr mutex = {.wait_obj = FI_WAIT_MUTEX_COND};
 	struct fid_cntr *cntr;
@@ -190,8 +190,8 @@ static void refused_attributes(void **state)
 	struct fid_av *av;
 
 	(void)state;
-	assert_int_equal(fi_av_open(native.domain, &events, &av, NULL), -FI_ENOSYS);
-	assert_int_equal(fi_av_open(native.domain, &named, &av, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_av_open(native.domain, &flags, &av, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_av_open(native.domain, &nameless, &av, NULL), -FI_EINVAL);
 	assert_int_equal(fi_av_open(native.domain, &contexts, &av, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_cq_open(native.domain, &set, &cq, NULL), -FI_EINVAL); /* there is none */
 	assert_int_equal(fi_cq_open(native.domain, &format, &cq, NULL), -FI_ENOSYS);
@@ -241,7 +241,7 @@ static void av_table(void **state)
 	assert_int_equal(fi_av_lookup(av, 1, &out, &len), -FI_EINVAL);
 	assert_int_equal(fi_av_insert(av, &in[1], 1, &number[1], 0, NULL), 1);
 	assert_int_equal(number[1], 1);
-	assert_int_equal(fi_av_insert(av, &in[0], 1, NULL, FI_AV_USER_ID, NULL), -FI_EBADFLAGS);
+	assert_int_equal(fi_av_insert(av, &in[0], 1, NULL, FI_AV_USER_ID, NULL), -FI_EINVAL);
 	assert_int_equal(fi_av_insert(av, NULL, 1, &number[1], 0, NULL), -FI_EINVAL);
 	len = sizeof(text);
 	assert_string_equal(fi_av_straddr(av, &in[0], text, &len), "fi_sockaddr_in://127.0.0.1:5000");

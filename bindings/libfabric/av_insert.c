@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Addresses come into an address vector, and what becomes of each is told. */
+#include "bindings/libfabric/av.h"
+
+#include "base/log.h"
+#include "bindings/libfabric/address.h"
+#include "bindings/libfabric/eq.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How a list of addresses is taken in: what the program wants to know of each. */
+struct results {
+	struct rwk_fi_av *av;
+	fi_addr_t *numbers; /* or NULL */
+	bool named;         /* FI_AV_USER_ID: they are what shall stand for each first */
+	int *errors;        /* with FI_SYNC_ERR, else NULL */
+	void *context;
+	int inserted;
+	bool lost; /* no memory for an event */
+};
+
+static int begin(struct results *r, struct rwk_fi_av *av, fi_addr_t *numbers, uint64_t flags, void *context)
+{
+	if (flags & ~(uint64_t)(FI_MORE | FI_SYNC_ERR | FI_AV_USER_ID))
+		return -FI_EBADFLAGS;
+	if (av->read_only)
+		return -FI_EACCES;
+	if (av->events && !av->eq)
+		return -FI_ENOEQ;
+	if ((flags & FI_SYNC_ERR && (av->events || !context)) || (flags & FI_AV_USER_ID && !numbers))
+		return -FI_EINVAL;
+	*r = (struct results){.av = av,
+		.numbers = numbers,
+		.named = flags & FI_AV_USER_ID,
+		.errors = flags & FI_SYNC_ERR ? context : NULL,
+		.context = context};
+	return 0;
+}
+
+/* Of the address with that index. */
+static void note(struct results *r, size_t i, int err, fi_addr_t number)
+{
+	if (r->numbers)
+		r->numbers[i] = err ? FI_ADDR_NOTAVAIL : number;
+	if (r->errors)
+		r->errors[i] = -err;
+	if (err && r->av->events)
+		r->lost |= rwk_fi_eq_put_insert(r->av->eq, &r->av->fid.fid, r->context, i, -err) != 0;
+	r->inserted += !err;
+}
+
+/* What the call returns. */
+static int end(struct results *r)
+{
+	if (!r->av->events)
+		return r->inserted;
+	r->lost |= rwk_fi_eq_put_insert(r->av->eq, &r->av->fid.fid, r->context, (uint64_t)r->inserted, 0) != 0;
+	return r->lost ? -FI_ENOMEM : 0;
+}
+
+/* Remembers what shall stand for a number. */
+static int set_user(struct rwk_fi_av *av, fi_addr_t number, uint64_t user)
+{
+	size_t room = av->table.counts->room;
+	uint64_t *users;
+
+	if (number >= av->user_room) {
+		users = realloc(av->users, room * sizeof(*users));
+		if (!users)
+			return -FI_ENOMEM;
+		for (size_t i = av->user_room; i < room; i++)
+			users[i] = i;
+		av->users = users;
+		av->user_room = room;
+	}
+	av->users[number] = user;
+	return 0;
+}
+
+static int add(struct results *r, size_t i, const struct rwk_address *a, fi_addr_t *number)
+{
+	int err = rwk_fi_av_begin(r->av);
+
+	if (err)
+		return err;
+	err = rwk_fi_av_add(&r->av->table, a, number);
+	if (!err && r->named) {
+		err = set_user(r->av, *number, r->numbers[i]);
+		if (err)
+			rwk_fi_av_take(&r->av->table, (uint32_t)*number);
+	}
+	rwk_fi_av_end(r->av);
+	return err;
+}
+
+/* Reads and adds one address. A bad one is logged: it is a program's mistake. */
+static int insert_one(struct results *r, size_t i, const void *from, fi_addr_t *number)
+{
+	uint32_t format = r->av->domain->addr_format;
+	struct rwk_address a;
+	int err = rwk_fi_address_read(format, from, &a);
+
+	if (!err && !rwk_address_port(&a))
+		err = -FI_EINVAL;
+	if (!err)
+		return add(r, i, &a, number);
+	rwk_info("fi_av_insert: not an address of this vector's format (%s) with a port",
+		rwk_fi_address_format_name(format));
+	return err;
+}
+
+int rwk_fi_av_insert(
+	struct fid_av *fid, const void *addr, size_t count, fi_addr_t *numbers, uint64_t flags, void *context)
+{
+	struct rwk_fi_av *av = rwk_fi_av_of(fid);
+	size_t size = rwk_fi_address_size(av->domain->addr_format);
+	struct results r;
+	int err = begin(&r, av, numbers, flags, context);
+
+	if (!err && count && !addr) {
+		rwk_warn("fi_av_insert: the addresses are at NULL");
+		err = -FI_EINVAL;
+	}
+	if (err)
+		return err;
+	rwk_fi_lock(av->lock);
+	for (size_t i = 0; i < count; i++) {
+		fi_addr_t number = FI_ADDR_NOTAVAIL;
+
+		err = insert_one(&r, i, (const char *)addr + i * size, &number);
+		note(&r, i, err, number);
+	}
+	rwk_fi_unlock(av->lock);
+	return end(&r);
+}
+
+static void insert_resolved(struct results *r, size_t i, const struct rwk_address *a)
+{
+	fi_addr_t number = FI_ADDR_NOTAVAIL;
+	int err = -FI_EINVAL;
+
+	rwk_fi_lock(r->av->lock);
+	if (rwk_address_port(a))
+		err = add(r, i, a, &number);
+	note(r, i, err, number);
+	rwk_fi_unlock(r->av->lock);
+}
+
+/* No such node or service: that is the call's own error, unless there are events. */
+static int unresolved(struct results *r, size_t count, int err)
+{
+	for (size_t i = 0; i < count; i++)
+		note(r, i, err, FI_ADDR_NOTAVAIL);
+	return r->av->events ? end(r) : err;
+}
+
+int rwk_fi_av_insertsvc(
+	struct fid_av *fid, const char *node, const char *service, fi_addr_t *number, uint64_t flags, void *context)
+{
+	struct rwk_fi_av *av = rwk_fi_av_of(fid);
+	struct rwk_address a;
+	struct results r;
+	int err = begin(&r, av, number, flags, context);
+
+	if (err)
+		return err;
+	err = rwk_fi_address_resolve(av->domain->addr_format, node, service, false, false, &a);
+	if (err)
+		return unresolved(&r, 1, err);
+	insert_resolved(&r, 0, &a);
+	return end(&r);
+}
+
+/* "node" and "service" stand for themselves and the numbers after them: addresses by IP, ports by number. */
+int rwk_fi_av_insertsym(struct fid_av *fid, const char *node, size_t nodes, const char *service, size_t services,
+	fi_addr_t *numbers, uint64_t flags, void *context)
+{
+	struct rwk_fi_av *av = rwk_fi_av_of(fid);
+	struct rwk_address first, a;
+	struct results r;
+	uint32_t ip;
+	int err = begin(&r, av, numbers, flags, context);
+
+	if (err)
+		return err;
+	err = rwk_fi_address_resolve(av->domain->addr_format, node, service, false, false, &first);
+	if (err)
+		return unresolved(&r, nodes * services, err);
+	memcpy(&ip, first.ip + 12, sizeof(ip));
+	for (size_t n = 0; n < nodes; n++) {
+		for (size_t s = 0; s < services; s++) {
+			size_t port = rwk_address_port(&first) + s;
+			uint32_t next = htonl(ntohl(ip) + (uint32_t)n);
+
+			memcpy(first.ip + 12, &next, sizeof(next));
+			rwk_fi_address_partial(first.ip, port <= UINT16_MAX ? (uint16_t)port : 0, &a);
+			insert_resolved(&r, n * services + s, &a);
+		}
+	}
+	return end(&r);
+}

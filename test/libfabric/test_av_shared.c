@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Address vectors that processes share by name: what one puts in all find under the same number, some may only read, the
+ * name goes with the last of them, and who is killed leaves nothing that stands in anybody's way.
+ */
+#include "fi_pair.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pid_t test_process;
+
+/* A name of this test's own; a slash is as good as any letter. */
+static const char *name_of(const char *what)
+{
+	static char name[64];
+
+	snprintf(name, sizeof(name), "test/%s-%d", what, (int)test_process);
+	return name;
+}
+
+static bool is_left(const char *what)
+{
+	char object[128];
+	int fd;
+
+	snprintf(object, sizeof(object), "/ropewalk-av-%u-test%%2f%s-%d", (unsigned)geteuid(), what, (int)test_process);
+	fd = shm_open(object, O_RDONLY, 0);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static int open_av(struct t_domain *d, const char *what, uint64_t flags, size_t *count, struct fid_av **av)
+{
+	struct fi_av_attr attr = {.name = name_of(what), .flags = flags};
+	int err = fi_av_open(d->domain, &attr, av, NULL);
+
+	if (!err)
+		assert_non_null(attr.map_addr);
+	if (count)
+		*count = attr.count;
+	return err;
+}
+
+static struct sockaddr_in address(unsigned i)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)(1 + i % 60000))};
+
+	in.sin_addr.s_addr = htonl(0x0a000001 + i / 60000);
+	return in;
+}
+
+static void assert_at(struct fid_av *av, fi_addr_t number, unsigned i)
+{
+	struct sockaddr_in want = address(i), got;
+	size_t len = sizeof(got);
+
+	assert_int_equal(fi_av_lookup(av, number, &got, &len), 0);
+	assert_memory_equal(&got, &want, sizeof(got));
+}
+
+#define MANY 1000 /* more than the table has room for at first */
+
+/* The one who makes it. */
+static void maker(struct t_process *p)
+{
+	struct sockaddr_in in;
+	struct t_domain d;
+	struct fid_av *av;
+	fi_addr_t number;
+	size_t count;
+
+	t_domain_open(&d, FI_SOCKADDR_IN, FI_THREAD_DOMAIN);
+	assert_int_equal(open_av(&d, "one", FI_READ, NULL, &av), -FI_ENOENT);
+	assert_int_equal(open_av(&d, "one", 0, &count, &av), 0);
+	assert_int_equal(count, 0);
+	in = address(0);
+	assert_int_equal(fi_av_insert(av, &in, 1, &number, 0, NULL), 1);
+	assert_int_equal(number, 0);
+	t_meet(p, NULL); /* it is open */
+	t_meet(p, NULL); /* the reader has seen the first */
+	for (unsigned i = 1; i < MANY; i++) {
+		in = address(i);
+		assert_int_equal(fi_av_insert(av, &in, 1, &number, 0, NULL), 1);
+		assert_int_equal(number, i);
+	}
+	number = 5;
+	assert_int_equal(fi_av_remove(av, &number, 1, 0), 0);
+	in = address(MANY);
+	assert_int_equal(fi_av_insert(av, &in, 1, &number, 0, NULL), 1);
+	assert_int_equal(number, MANY); /* others may know 5 still as what it was */
+	t_meet(p, NULL);
+	t_meet(p, NULL); /* the reader has seen that it is gone */
+	in = address(5);
+	assert_int_equal(fi_av_insert(av, &in, 1, &number, 0, NULL), 1);
+	assert_int_equal(number, 5);
+	assert_int_equal(fi_close(&av->fid), 0);
+	assert_true(is_left("one")); /* the reader's */
+	t_meet(p, NULL);
+	t_domain_close(&d);
+}
+
+static void reader(struct t_process *p)
+{
+	struct sockaddr_in in = address(0);
+	struct t_domain d;
+	struct fid_av *av, *again;
+	fi_addr_t number = 0;
+	size_t count, len = sizeof(in);
+
+	t_domain_open(&d, FI_SOCKADDR_IN, FI_THREAD_SAFE);
+	t_meet(p, NULL);
+	assert_int_equal(open_av(&d, "one", FI_READ, &count, &av), 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(fi_av_insert(av, &in, 1, &number, 0, NULL), -FI_EACCES);
+	assert_int_equal(fi_av_remove(av, &number, 1, 0), -FI_EACCES);
+	assert_at(av, 0, 0);
+	t_meet(p, NULL);
+	t_meet(p, NULL);
+	assert_int_equal(fi_av_lookup(av, 5, &in, &len), -FI_EINVAL);
+	for (unsigned i = 0; i <= MANY; i++) {
+		if (i != 5)
+			assert_at(av, i, i);
+	}
+	t_meet(p, NULL);
+	t_meet(p, NULL);
+	for (unsigned i = 0; i <= MANY; i++)
+		assert_at(av, i, i);
+	assert_int_equal(open_av(&d, "one", 0, &count, &again), 0); /* once more, by the same process */
+	assert_int_equal(count, MANY + 1);
+	in = address(MANY + 1);
+	assert_int_equal(fi_av_insert(again, &in, 1, &number, 0, NULL), 1);
+	assert_int_equal(number, MANY + 1);
+	assert_at(av, number, MANY + 1);
+	assert_int_equal(fi_close(&av->fid), 0);
+	assert_true(is_left("one"));
+	assert_at(again, number, MANY + 1);
+	assert_int_equal(fi_close(&again->fid), 0);
+	assert_false(is_left("one"));
+	t_domain_close(&d);
+}
+
+static void shared_by_two(void **state)
+{
+	(void)state;
+	t_two(NULL, maker, reader, NULL);
+}
+
+/* Ends with a vector open. */
+static void killed_maker(struct t_process *p)
+{
+	struct sockaddr_in in = address(3);
+	struct t_domain d;
+	struct fid_av *av;
+
+	t_domain_open(&d, FI_SOCKADDR_IN, FI_THREAD_DOMAIN);
+	assert_int_equal(open_av(&d, "left", 0, NULL, &av), 0);
+	assert_int_equal(fi_av_insert(av, &in, 1, NULL, 0, NULL), 1);
+	t_say(p, "", 1);
+	kill(getpid(), SIGKILL);
+}
+
+static void heir(struct t_process *p)
+{
+	struct t_domain d;
+	struct fid_av *av;
+	size_t count;
+	int64_t end = t_now() + T_PATIENCE;
+	char byte;
+
+	t_domain_open(&d, FI_SOCKADDR_IN, FI_THREAD_DOMAIN);
+	t_hear(p, &byte, 1);
+	while (recv(p->fd, &byte, 1, 0) > 0) /* until it has gone */
+		assert_true(t_now() < end);
+	assert_true(is_left("left"));
+	assert_int_equal(open_av(&d, "left", FI_READ, NULL, &av), -FI_ENOENT);
+	assert_false(is_left("left"));
+	assert_int_equal(open_av(&d, "left", 0, &count, &av), 0);
+	assert_int_equal(count, 0);
+	assert_int_equal(fi_close(&av->fid), 0);
+	assert_false(is_left("left"));
+	t_domain_close(&d);
+}
+
+static void left_by_killed(void **state)
+{
+	(void)state;
+	t_two(NULL, killed_maker, heir, NULL);
+}
+
+static unsigned kills = 8;
+
+/* Puts in and takes out until it is killed, at any instruction. */
+static void churn(struct t_domain *d)
+{
+	struct sockaddr_in in;
+	struct fid_av *av;
+	fi_addr_t number;
+
+	alarm(T_PATIENCE / 1000);
+	assert_int_equal(open_av(d, "churn", 0, NULL, &av), 0);
+	for (unsigned i = (unsigned)getpid() * 1000u % 1000000u;; i++) {
+		in = address(i);
+		assert_int_equal(fi_av_insert(av, &in, 1, &number, 0, NULL), 1);
+		if (i % 3 == 0)
+			assert_int_equal(fi_av_remove(av, &number, 1, 0), 0);
+	}
+}
+
+/* Each number has an address or none; and an address that is put in is found. */
+static void assert_sound(struct fid_av *av, unsigned round)
+{
+	struct sockaddr_in in = address(2000000 + round), got;
+	size_t len = sizeof(got), seen = 0;
+	fi_addr_t number, last;
+
+	assert_int_equal(fi_av_insert(av, &in, 1, &last, 0, NULL), 1);
+	for (number = 0; number <= last; number++) {
+		int err = fi_av_lookup(av, number, &got, &len);
+
+		assert_true(!err || err == -FI_EINVAL);
+		if (!err) {
+			assert_int_equal(got.sin_family, AF_INET);
+			assert_int_not_equal(got.sin_port, 0);
+			seen++;
+		}
+	}
+	assert_true(seen > round);
+	assert_int_equal(fi_av_remove(av, &last, 1, 0), 0);
+	assert_int_equal(fi_av_insert(av, &in, 1, &number, 0, NULL), 1);
+	assert_int_equal(number, last);
+}
+
+static void undertaker(struct t_process *p)
+{
+	struct t_domain d;
+	struct fid_av *av;
+	int status;
+	pid_t pid;
+
+	(void)p;
+	t_domain_open(&d, FI_SOCKADDR_IN, FI_THREAD_DOMAIN);
+	setenv("CMOCKA_TEST_ABORT", "1", 1);
+	assert_int_equal(open_av(&d, "churn", 0, NULL, &av), 0);
+	for (unsigned i = 0; i < kills; i++) {
+		pid = fork();
+		assert_true(pid >= 0);
+		if (!pid)
+			churn(&d);
+		usleep(2000 + i * 317);
+		assert_int_equal(kill(pid, SIGKILL), 0);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		assert_sound(av, i);
+	}
+	assert_int_equal(fi_close(&av->fid), 0);
+	t_domain_close(&d);
+}
+
+static void bystander(struct t_process *p)
+{
+	(void)p;
+}
+
+/* Who is killed while he changes the vector leaves it as good as it was, for those who have it and those who come. */
+static void killed_within(void **state)
+{
+	(void)state;
+	t_two(NULL, undertaker, bystander, NULL);
+}
+
+/* An endpoint with a shared vector. */
+static void open_end(struct t_end *e, struct t_domain *d, uint64_t flags)
+{
+	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED};
+
+	*e = (struct t_end){.d = d, .name_len = sizeof(e->name)};
+	assert_int_equal(open_av(d, "talk", flags, NULL, &e->av), 0);
+	assert_int_equal(fi_cq_open(d->domain, &attr, &e->cq, NULL), 0);
+	assert_int_equal(fi_endpoint(d->domain, d->info, &e->ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(e->ep, &e->av->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(e->ep, &e->cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_enable(e->ep), 0);
+	assert_int_equal(fi_getname(&e->ep->fid, e->name, &e->name_len), 0);
+}
+
+/* A byte to the other one, and one from it, which has that number; the numbers are 0 and 1. */
+static void talk(struct t_end *e, fi_addr_t other)
+{
+	fi_addr_t source;
+	char in;
+
+	assert_int_equal(fi_trecv(e->ep, &in, 1, NULL, other, 1, 0, &in), 0);
+	t_post(fi_tinject(e->ep, "x", 1, other, 1), e->cq, NULL);
+	assert_ptr_equal(t_wait(e->cq, NULL, &source).op_context, &in);
+	assert_int_equal(source, other);
+}
+
+static void first_talks(struct t_process *p)
+{
+	unsigned char name[64];
+	struct t_domain d;
+	struct t_end e;
+	fi_addr_t other = 1;
+
+	t_domain_open(&d, 0, FI_THREAD_DOMAIN);
+	open_end(&e, &d, 0);
+	t_say(p, "", 1);
+	t_hear(p, name, sizeof(name));
+	assert_int_equal(t_insert(&e, e.name), 0);
+	assert_int_equal(t_insert(&e, name), 1);
+	t_meet(p, NULL);
+	talk(&e, 1);
+	t_meet(p, e.cq);
+	assert_int_equal(fi_av_remove(e.av, &other, 1, 0), 0);
+	assert_int_equal(fi_tinject(e.ep, "x", 1, 1, 1), -FI_EINVAL);
+	assert_int_equal(t_insert(&e, name), 1);
+	t_meet(p, e.cq);
+	talk(&e, 1);
+	t_meet(p, e.cq);
+	t_end_close(&e);
+	t_domain_close(&d);
+}
+
+static void second_talks(struct t_process *p)
+{
+	struct t_domain d;
+	struct t_end e;
+	char byte;
+
+	t_domain_open(&d, 0, FI_THREAD_DOMAIN);
+	t_hear(p, &byte, 1);
+	open_end(&e, &d, FI_READ);
+	assert_int_equal(fi_tinject(e.ep, "x", 1, 0, 2), -FI_EINVAL); /* nothing is in yet */
+	t_say(p, e.name, sizeof(e.name));
+	t_meet(p, NULL);
+	talk(&e, 0);
+	t_meet(p, e.cq);
+	t_meet(p, e.cq);
+	talk(&e, 0);
+	t_meet(p, e.cq);
+	t_end_close(&e);
+	t_domain_close(&d);
+}
+
+/* Endpoints of two processes that have one vector, in which one of them has put both. */
+static void talks(void **state)
+{
+	(void)state;
+	t_two("shm", first_talks, second_talks, NULL);
+	t_two("udp", first_talks, second_talks, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(shared_by_two),
+		cmocka_unit_test(left_by_killed),
+		cmocka_unit_test(killed_within),
+		cmocka_unit_test(talks),
+	};
+
+	test_process = getpid();
+	if (argc > 1 && !strcmp(argv[1], "full"))
+		kills = 500;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
