@@ -30,6 +30,7 @@ static struct rwk_sim_attr slow_attr(void)
 static unsigned yields_for(unsigned peer)
 {
 	struct side *s = ends_side(0, peer);
+	uint64_t counted;
 
 	for (int i = 0; i < 8; i++) {
 		assert_in_range(ends_post(s), 0, 1);
@@ -37,8 +38,10 @@ static unsigned yields_for(unsigned peer)
 	}
 	assert_in_range(ends_post(s), 0, 1);
 	yields = 0;
+	counted = rwk_packet_counters(ends[0]->port)->yields;
 	for (int i = 0; i < 100; i++)
 		ends_progress(ends[0]);
+	assert_int_equal(rwk_packet_counters(ends[0]->port)->yields - counted, yields);
 	return yields;
 }
 

@@ -348,7 +348,7 @@ static int pump_dirty(struct rwk_port *port)
 		n += rwk_packet_pump(ch);
 		if (!is_late(ch))
 			continue;
-		if (port->crowd > port->processors)
+		if (port->processors && port->crowd > port->processors)
 			port->late_until = rwk_packet_now(port) + LATE_WORD;
 		if (ch->running)
 			rwk_packet_relieve(ch);
@@ -449,10 +449,12 @@ static bool asks_own(const struct rwk_port *port)
  */
 static rwk_noinline void wait_for_late(struct rwk_port *port)
 {
-	if (rwk_packet_now(port) < port->late_until)
-		sched_yield();
-	else
+	if (rwk_packet_now(port) >= port->late_until) {
 		port->late_until = 0;
+		return;
+	}
+	port->count.yields++;
+	sched_yield();
 }
 
 int rwk_packet_progress(struct rwk_port *port)
@@ -531,7 +533,7 @@ int rwk_packet_open(const struct rwk_packet_ways *ways, const struct rwk_transpo
 	port->seek_at = RWK_NEVER;
 	memcpy(port->key, attr->key, sizeof(port->key));
 	port->machine = attr->machine;
-	port->processors = attr->processors ? attr->processors : UINT32_MAX;
+	port->processors = attr->processors;
 	port->crowd = 1 + attr->local_peers;
 	rwk_list_init(&port->all);
 	rwk_list_init(&port->dirty);

@@ -46,10 +46,13 @@ void rwk_packet_summary(const struct rwk_port *port)
 		", wrong ICRC %" PRIu64 ", unknown QP %" PRIu64 ", wrong sender %" PRIu64 ", wrong key %" PRIu64
 		", stale %" PRIu64 "; greetings out %" PRIu64 ", in %" PRIu64 ", refused %" PRIu64
 		"; frames out %" PRIu64 " with %" PRIu64 " records, in %" PRIu64 " with %" PRIu64 "; by stream %" PRIu64
-		"; queue pairs of its own %" PRIu64 ", initiators %" PRIu64 ", targets taken from %" PRIu64 "\n",
+		"; queue pairs of its own %" PRIu64 ", initiators %" PRIu64 ", targets taken from %" PRIu64
+		"; processes of the job on this machine %" PRIu32 ", processors %" PRIu32 ", core given away %" PRIu64
+		" times\n",
 		me, n->packets_out, n->packets_in, n->malformed, n->wrong_icrc, n->unknown_qp, n->wrong_sender,
 		n->wrong_key, n->stale, n->greetings_out, n->greetings_in, n->refused, n->frames_out, n->records_out,
-		n->frames_in, n->records_in, n->fell_back, n->queue_pairs, n->initiators, n->targets);
+		n->frames_in, n->records_in, n->fell_back, n->queue_pairs, n->initiators, n->targets,
+		port->crowd, port->processors, n->yields);
 }
 
 bool rwk_packet_traffic(const struct rwk_channel *ch, struct rwk_traffic *out)
