@@ -166,16 +166,18 @@ static int check_address(const char *what, uint32_t format, const void *addr, si
 	return check_choice(what, (unsigned)len, len >= rwk_fi_address_size(format), "the length of that format");
 }
 
-bool rwk_fi_reaches(const struct rwk_fi_kind *k, const struct fi_domain_attr *d)
+bool rwk_fi_reaches(const struct rwk_fi_kind *k, uint32_t version, const struct fi_domain_attr *d)
 {
 	int mode = d ? d->mr_mode : 0;
 
-	if (!k->mr_needed || !mode || mode == RWK_FI_MR_BASIC)
+	if (!k->mr_needed || !d || mode == RWK_FI_MR_BASIC)
 		return true;
+	if (!mode) /* before 1.5: either of the two that there were */
+		return FI_VERSION_LT(version, FI_VERSION(1, 5));
 	return mode != RWK_FI_MR_SCALABLE && !(k->mr_needed & ~mode);
 }
 
-int rwk_fi_check_hints(const struct rwk_fi_kind *k, const struct fi_info *hints)
+int rwk_fi_check_hints(const struct rwk_fi_kind *k, uint32_t version, const struct fi_info *hints)
 {
 	int err = check_bits("caps", hints->caps, rwk_fi_kind_caps(k));
 
@@ -197,7 +199,7 @@ int rwk_fi_check_hints(const struct rwk_fi_kind *k, const struct fi_info *hints)
 	if (hints->caps & (FI_RMA | FI_ATOMIC))
 		err |= check_choice("domain_attr.mr_mode",
 			hints->domain_attr ? (unsigned)hints->domain_attr->mr_mode : 0,
-			rwk_fi_reaches(k, hints->domain_attr), "FI_MR_VIRT_ADDR with FI_MR_PROV_KEY for FI_EP_MSG");
+			rwk_fi_reaches(k, version, hints->domain_attr), "FI_MR_VIRT_ADDR with FI_MR_PROV_KEY for FI_EP_MSG");
 	if (hints->fabric_attr) {
 		err |= check_name("fabric_attr.name", hints->fabric_attr->name);
 		err |= check_choice("fabric_attr.prov_version", hints->fabric_attr->prov_version,

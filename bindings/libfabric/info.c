@@ -201,18 +201,18 @@ static int give_address(uint32_t format, const struct rwk_address *a, void **add
 }
 
 /* What is not asked for by name is there as far as the mr_mode lets it. */
-static uint64_t caps_for(const struct rwk_fi_kind *k, const struct fi_info *hints)
+static uint64_t caps_for(const struct rwk_fi_kind *k, uint32_t version, const struct fi_info *hints)
 {
 	uint64_t caps = rwk_fi_complete_caps(k, hints ? hints->caps : 0);
 
-	return rwk_fi_reaches(k, hints ? hints->domain_attr : NULL) ? caps : caps & ~(ONE_SIDED | ACCESSES);
+	return rwk_fi_reaches(k, version, hints ? hints->domain_attr : NULL) ? caps : caps & ~(ONE_SIDED | ACCESSES);
 }
 
 static struct fi_info *make_entry(const struct rwk_fi_kind *k, uint32_t version, uint32_t format,
 	const struct fi_info *hints, const struct ends *ends)
 {
 	struct fi_info *info = alloc_info();
-	uint64_t caps = caps_for(k, hints);
+	uint64_t caps = caps_for(k, version, hints);
 
 	if (!info)
 		return NULL;
@@ -314,7 +314,7 @@ static bool suits(uint32_t format, uint32_t asked, const struct ends *ends)
  */
 #define FOR_A_LAYER (1ull << 59)
 
-static bool wants_kind(const struct rwk_fi_kind *k, uint64_t flags, const struct fi_info *hints)
+static bool wants_kind(const struct rwk_fi_kind *k, uint32_t version, uint64_t flags, const struct fi_info *hints)
 {
 	if (k != &rwk_fi_rdm && flags & FOR_A_LAYER)
 		return false;
@@ -322,7 +322,7 @@ static bool wants_kind(const struct rwk_fi_kind *k, uint64_t flags, const struct
 		rwk_info("getinfo: FI_EP_DGRAM is not there: FI_ROPEWALK_UDP=no");
 		return false;
 	}
-	return !hints || !rwk_fi_check_hints(k, hints);
+	return !hints || !rwk_fi_check_hints(k, version, hints);
 }
 
 /* Appends the entries of a kind, one for each format that suits. Returns the new end of the list; NULL: no memory. */
@@ -358,7 +358,7 @@ int rwk_fi_getinfo(uint32_t version, const char *node, const char *service, uint
 	if (err)
 		return err;
 	for (int i = 0; i < 3 && tail; i++) {
-		if (wants_kind(kinds[i], flags, hints))
+		if (wants_kind(kinds[i], version, flags, hints))
 			tail = add_entries(tail, kinds[i], version, orders[node || service], hints, &ends);
 	}
 	if (!tail) {

@@ -62,10 +62,10 @@ static inline uint64_t rwk_fi_kind_caps(const struct rwk_fi_kind *k)
 uint64_t rwk_fi_complete_caps(const struct rwk_fi_kind *k, uint64_t caps);
 
 /** Whether what the kind has covers the hints: 0, or -FI_ENODATA with each mismatch logged at info level. */
-int rwk_fi_check_hints(const struct rwk_fi_kind *k, const struct fi_info *hints);
+int rwk_fi_check_hints(const struct rwk_fi_kind *k, uint32_t version, const struct fi_info *hints);
 
-/** Whether peers can reach registered memory in the mr_mode that is asked for (0, NULL: it is not said). */
-bool rwk_fi_reaches(const struct rwk_fi_kind *k, const struct fi_domain_attr *d);
+/** Whether peers can reach registered memory in the mr_mode that a program of that API version offers (NULL: any). */
+bool rwk_fi_reaches(const struct rwk_fi_kind *k, uint32_t version, const struct fi_domain_attr *d);
 
 struct rwk_address;
 

@@ -110,7 +110,7 @@ static void check_datagrams(const struct fi_info *at)
 	assert_null(at);
 }
 
-/* The entries of FI_EP_MSG that follow: for sockets' addresses, with no more than works. */
+/* The entries of FI_EP_MSG that follow: for sockets' addresses, with no more than works for who offers no mr_mode. */
 static void check_connected(const struct fi_info *at)
 {
 	static const uint32_t formats[] = {FI_SOCKADDR_IN, FI_SOCKADDR_IN6};
@@ -121,9 +121,9 @@ static void check_connected(const struct fi_info *at)
 		assert_int_equal(at->addr_format, formats[i]);
 		assert_int_equal(at->mode, 0);
 		assert_false((at->tx_attr->caps | at->rx_attr->caps) & ~at->caps);
-		assert_int_equal(at->domain_attr->mr_mode, FI_MR_VIRT_ADDR | FI_MR_PROV_KEY);
+		assert_int_equal(at->domain_attr->mr_mode, 0);
 		assert_int_equal(at->domain_attr->cq_data_size, 4);
-		assert_int_equal(at->caps & ONE_SIDED, ONE_SIDED);
+		assert_int_equal(at->caps & ONE_SIDED, 0);
 		assert_false(at->caps & (FI_TAGGED | FI_MULTI_RECV | FI_SOURCE | FI_RMA_EVENT));
 	}
 	check_datagrams(at);
@@ -160,6 +160,11 @@ static void no_hints(void **state)
 		assert_int_equal(i->caps & ONE_SIDED, ONE_SIDED);
 		assert_false(i->caps & FI_HMEM);
 	}
+	fi_freeinfo(info);
+	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_PROV_KEY;
+	hints->ep_attr->type = FI_EP_MSG;
+	assert_int_equal(t_getinfo(hints, &info), 0);
+	assert_int_equal(info->caps & ONE_SIDED, ONE_SIDED);
 	fi_freeinfo(info);
 	fi_freeinfo(hints);
 }
@@ -392,8 +397,13 @@ static void one_sided_with(struct fi_info *h, int mr_mode)
 	h->caps = FI_MSG | FI_RMA;
 	h->domain_attr->mr_mode = mr_mode;
 }
-static void rma_unsaid(struct fi_info *h) { one_sided_with(h, 0); }
+static void rma_bare(struct fi_info *h) { one_sided_with(h, 0); }
 static void rma_bits(struct fi_info *h) { one_sided_with(h, FI_MR_LOCAL | MSG_NEEDED); }
+static void atomics_bits(struct fi_info *h)
+{
+	atomics(h);
+	h->domain_attr->mr_mode = MSG_NEEDED;
+}
 static void rma_no_key(struct fi_info *h) { one_sided_with(h, FI_MR_LOCAL | FI_MR_VIRT_ADDR); }
 static void rma_scalable(struct fi_info *h) { one_sided_with(h, T_MR_SCALABLE); }
 static void local_bit(struct fi_info *h) { h->domain_attr->mr_mode = FI_MR_LOCAL; }
@@ -403,12 +413,12 @@ static const struct hint_case msg_cases[] = {
 	{"tags", tagged, false},
 	{"directed receives", directed, false},
 	{"multi-receive with source", multi_recv, false},
-	{"RMA, nothing said of mr_mode", rma_unsaid, true},
+	{"RMA, with nothing that it needs", rma_bare, false},
 	{"RMA, with what it needs", rma_bits, true},
 	{"RMA, with less", rma_no_key, false},
 	{"RMA, with the keys of a scalable mr_mode", rma_scalable, false},
 	{"whatever goes without mr_mode's bits", local_bit, true},
-	{"atomics", atomics, true},
+	{"atomics, with what they need", atomics_bits, true},
 	{"events of RMA", rma_event, false},
 	{"one range", ranges_1, true},
 	{"two ranges", ranges_2, false},
@@ -454,7 +464,7 @@ static const struct hint_case dgram_cases[] = {
 	{"messages", msg_only, true},
 	{"with source", with_source, true},
 	{"tags", tagged, false},
-	{"RMA", rma_unsaid, false},
+	{"RMA", rma_bare, false},
 	{"atomics", atomics, false},
 	{"directed receives", directed, false},
 	{"multi-receive", multi_recv, false},
@@ -495,6 +505,19 @@ static void msg_modes(void **state)
 	hints->ep_attr->type = FI_EP_MSG;
 	local_bit(hints);
 	hints->mode = FI_RX_CQ_DATA | FI_CONTEXT;
+	for (int offered = 0; offered < 2; offered++) { /* nothing, and not enough */
+		if (!offered)
+			hints->domain_attr->mr_mode = 0;
+		else
+			local_bit(hints);
+		hints->caps = FI_RMA;
+		assert_int_equal(t_getinfo(hints, &info), -FI_ENODATA);
+		hints->caps = 0;
+		assert_int_equal(t_getinfo(hints, &info), 0);
+		assert_int_equal(info->domain_attr->mr_mode, 0);
+		assert_false(info->caps & FI_RMA);
+		fi_freeinfo(info);
+	}
 	assert_int_equal(t_getinfo(hints, &info), 0);
 	assert_int_equal(info->caps, FI_MSG | FI_SEND | FI_RECV | FI_FENCE | FI_LOCAL_COMM | FI_REMOTE_COMM);
 	assert_int_equal(info->mode, 0);
