@@ -160,7 +160,7 @@ void rwk_fi_device_close(struct rwk_fi_device *d)
 /* The progress thread sleeps as others do. */
 static int open_engines(struct rwk_fi_device *d)
 {
-	int err = rwk_fi_wait_open(&d->engines, FI_WAIT_FD, "fi_domain");
+	int err = rwk_fi_wait_open(&d->engines, FI_WAIT_FD, "fi_endpoint");
 
 	if (err)
 		return err;
@@ -192,27 +192,30 @@ static int start_progress(struct rwk_fi_device *d)
 	return err;
 }
 
-int rwk_fi_device_start(struct rwk_fi_fabric *fabric)
+int rwk_fi_device_start(struct rwk_fi_fabric *fabric, bool *started)
 {
 	struct rwk_fi_device *d = atomic_load_explicit(&fabric->device, memory_order_acquire);
 	int err;
 
 	pthread_mutex_lock(&fabric->opening);
 	err = d->automatic ? 0 : start_progress(d);
-	if (!err)
+	if (!err && !*started) {
 		d->automatic++;
+		*started = true;
+	}
 	pthread_mutex_unlock(&fabric->opening);
 	return err;
 }
 
-void rwk_fi_device_stop(struct rwk_fi_fabric *fabric)
+void rwk_fi_device_stop(struct rwk_fi_fabric *fabric, bool *started)
 {
 	struct rwk_fi_device *d = atomic_load_explicit(&fabric->device, memory_order_acquire);
 
 	pthread_mutex_lock(&fabric->opening);
-	if (!--d->automatic) {
+	if (*started && !--d->automatic) {
 		rwk_fi_progress_stop(d->progress);
 		close_engines(d);
 	}
+	*started = false;
 	pthread_mutex_unlock(&fabric->opening);
 }

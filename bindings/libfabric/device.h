@@ -47,9 +47,12 @@ int rwk_fi_device_get(struct rwk_fi_fabric *fabric, struct rwk_fi_device **devic
 /** With the fabric, which has neither domains nor passive endpoints any more. NULL: it never had one. */
 void rwk_fi_device_close(struct rwk_fi_device *device);
 
-/** A domain makes progress by itself from now on, or does no more. Without the device's lock. 0 or negative errno. */
-int rwk_fi_device_start(struct rwk_fi_fabric *fabric);
-void rwk_fi_device_stop(struct rwk_fi_fabric *fabric);
+/**
+ * A domain makes progress by itself from now on, or does no more; nothing is done if *started says that it is so.
+ * Without the device's lock. 0 or negative errno.
+ */
+int rwk_fi_device_start(struct rwk_fi_fabric *fabric, bool *started);
+void rwk_fi_device_stop(struct rwk_fi_fabric *fabric, bool *started);
 
 /** Drives the adapter, and now and then the connections: the completions and events that there were. Under the lock. */
 int rwk_fi_device_progress(struct rwk_fi_device *device);

@@ -46,11 +46,41 @@ static int no_query_collective(
 	return -FI_EOPNOTSUPP;
 }
 
+static int start_progress(struct rwk_fi_domain *domain)
+{
+	int err = rwk_fi_wait_open(&domain->engines, FI_WAIT_FD, "fi_endpoint");
+
+	if (!err) {
+		err = rwk_fi_progress_start(domain->lock, &domain->engines, &domain->progress);
+		if (err)
+			rwk_fi_wait_close(&domain->engines);
+	}
+	if (err)
+		rwk_fi_wait_open(&domain->engines, FI_WAIT_NONE, "fi_endpoint");
+	return err;
+}
+
+/* The first endpoint brings the thread that makes progress, where it is wanted: before there is nothing to drive. */
+static int begin_progress(struct rwk_fi_domain *domain)
+{
+	int err;
+
+	if (!domain->automatic)
+		return 0;
+	if (domain->device)
+		return rwk_fi_msg_domain_start(domain);
+	rwk_fi_lock(domain->lock);
+	err = domain->progress ? 0 : start_progress(domain);
+	rwk_fi_unlock(domain->lock);
+	return err;
+}
+
 /* The domain and its endpoints are of one kind. */
 static int endpoint(struct fid_domain *fid, struct fi_info *info, struct fid_ep **ep, void *context)
 {
 	enum fi_ep_type own = rwk_fi_domain_of(fid)->type;
 	enum fi_ep_type type = info->ep_attr ? info->ep_attr->type : FI_EP_UNSPEC;
+	int err;
 
 	if (type != FI_EP_UNSPEC && type != own) {
 		rwk_warn("fi_endpoint: endpoint type %d; the domain was opened for %s", type,
@@ -59,6 +89,9 @@ static int endpoint(struct fid_domain *fid, struct fi_info *info, struct fid_ep 
 					     : "FI_EP_RDM");
 		return -FI_EINVAL;
 	}
+	err = begin_progress(rwk_fi_domain_of(fid));
+	if (err)
+		return err;
 	if (own == FI_EP_MSG)
 		return rwk_fi_msg_ep_open(fid, info, ep, context);
 	return own == FI_EP_DGRAM ? rwk_fi_dgram_ep_open(fid, info, ep, context)
@@ -148,27 +181,18 @@ bool rwk_fi_domain_is_ours(const struct fid_domain *fid)
 }
 
 /*
- * The lock, and who makes progress. Control progress is the same as data progress: a peer that connects is answered by
- * whoever drives the endpoint.
+ * The lock, and the engines, none so far. Control progress is the same as data progress: a peer that connects is
+ * answered by whoever drives the endpoint.
  */
-static int open_progress(struct rwk_fi_domain *domain)
+static void open_lock(struct rwk_fi_domain *domain)
 {
-	const bool by_itself = domain->automatic;
-	int err = rwk_fi_wait_open(&domain->engines, by_itself ? FI_WAIT_FD : FI_WAIT_NONE, "fi_domain");
-
-	if (err)
-		return err;
+	rwk_fi_wait_open(&domain->engines, FI_WAIT_NONE, "fi_domain");
 	rwk_fi_mutex_init(&domain->mutex);
 	/*
 	 * FI_THREAD_COMPLETION too has the lock: an endpoint's sends and receives may then come from two threads, one
 	 * for each of its queues, and they share the engine.
 	 */
-	domain->lock = domain->threading == FI_THREAD_DOMAIN && !by_itself ? NULL : &domain->mutex;
-	if (by_itself)
-		err = rwk_fi_progress_start(domain->lock, &domain->engines, &domain->progress);
-	if (err)
-		rwk_fi_wait_close(&domain->engines);
-	return err;
+	domain->lock = domain->threading == FI_THREAD_DOMAIN && !domain->automatic ? NULL : &domain->mutex;
 }
 
 static int open_engines(struct rwk_fi_domain *domain)
@@ -177,10 +201,8 @@ static int open_engines(struct rwk_fi_domain *domain)
 
 	if (err)
 		return err;
-	err = open_progress(domain);
-	if (err)
-		rwk_regions_close(domain->regions);
-	return err;
+	open_lock(domain);
+	return 0;
 }
 
 int rwk_fi_domain_drive(struct rwk_fi_domain *domain, struct rwk_fi_wait *w)

@@ -29,7 +29,7 @@ struct rwk_fi_domain {
 				      domain keeps a copy */
 	struct rwk_fi_mutex mutex;
 	struct rwk_fi_wait engines;       /* of all enabled endpoints; under the lock */
-	struct rwk_fi_progress *progress; /* NULL: the program makes it */
+	struct rwk_fi_progress *progress; /* NULL: the program makes it, or there has been no endpoint */
 	struct rwk_regions *regions;      /* what peers may reach */
 	struct rwk_list counted;          /* registrations with counters (mr.c) */
 	int mr_mode;                      /* bits alone */
@@ -41,6 +41,7 @@ struct rwk_fi_domain {
 	bool automatic;       /* it makes progress by itself */
 	/* Of connected endpoints; else NULL. */
 	struct rwk_fi_device *device;
+	bool started; /* the device makes progress by itself for this domain */
 	struct rwk_pd *pd;
 	struct rwk_mr *memory; /* all of the process's, for our own requests alone: what is sent and where it is
 				  received needs no registration */

@@ -43,18 +43,17 @@ int rwk_fi_msg_domain_open(struct rwk_fi_domain *domain)
 	rwk_fi_lock(domain->lock);
 	err = open_pd(domain);
 	rwk_fi_unlock(domain->lock);
-	if (err || !domain->automatic)
-		return err;
-	err = rwk_fi_device_start(domain->fabric);
-	if (err)
-		close_pd(domain);
 	return err;
+}
+
+int rwk_fi_msg_domain_start(struct rwk_fi_domain *domain)
+{
+	return rwk_fi_device_start(domain->fabric, &domain->started);
 }
 
 void rwk_fi_msg_domain_close(struct rwk_fi_domain *domain)
 {
-	if (domain->automatic)
-		rwk_fi_device_stop(domain->fabric);
+	rwk_fi_device_stop(domain->fabric, &domain->started);
 	close_pd(domain);
 }
 

@@ -14,6 +14,9 @@
 int rwk_fi_msg_domain_open(struct rwk_fi_domain *domain);
 void rwk_fi_msg_domain_close(struct rwk_fi_domain *domain);
 
+/** It makes progress by itself from now on, if it does not yet. Without its lock. 0 or negative errno. */
+int rwk_fi_msg_domain_start(struct rwk_fi_domain *domain);
+
 /** Opens memory to the peers as `access` (FI_REMOTE_READ, FI_REMOTE_WRITE) says: 0, *mr and *key set. Under the lock.
  */
 int rwk_fi_msg_mr_add(

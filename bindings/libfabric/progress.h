@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Automatic progress: a thread that a domain has if it was opened with FI_PROGRESS_AUTO, and only then. It drives the
- * endpoints under the domain's lock while the program calls nothing, and sleeps on their descriptors when nothing
- * comes. While the program itself is at work it looks in now and then, no more.
+ * Automatic progress: a thread that a domain has from its first endpoint on if it was opened with FI_PROGRESS_AUTO, and
+ * only then. It drives the endpoints under the domain's lock while the program calls nothing, and sleeps on their
+ * descriptors when nothing comes. While the program itself is at work it looks in now and then, no more.
  *
  * A child that the program forks has no such thread, and nothing is done there in its stead.
  */

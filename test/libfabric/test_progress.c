@@ -153,11 +153,11 @@ static void a_manual_receiver(void **state)
 	t_two(NULL, passive, active, &manual);
 }
 
-/* The thread is there from opening the domain to closing it. */
+/* The thread is there from a domain's first endpoint until the domain is closed. */
 static void thread_comes_and_goes(struct t_process *p)
 {
 	struct t_domain d;
-	struct t_end e;
+	struct t_end e, other;
 
 	(void)p;
 	domain_open(&d, FI_PROGRESS_MANUAL, FI_THREAD_SAFE);
@@ -167,9 +167,12 @@ static void thread_comes_and_goes(struct t_process *p)
 	t_domain_close(&d);
 	for (int i = 0; i < 20; i++) {
 		domain_open(&d, FI_PROGRESS_AUTO, FI_THREAD_SAFE);
+		assert_int_equal(threads(), 0);
 		t_end_open(&e, &d, NULL);
+		t_end_open(&other, &d, NULL);
 		assert_int_equal(threads(), 1);
 		t_end_close(&e);
+		t_end_close(&other);
 		t_domain_close(&d);
 		assert_int_equal(threads(), 0);
 	}
@@ -193,9 +196,12 @@ static void forks(struct t_process *p)
 		assert_int_equal(threads(), 0);
 #ifndef __SANITIZE_THREAD__ /* it ends a process that starts threads after such a fork */
 		struct t_domain own;
+		struct t_end ours;
 
 		domain_open(&own, FI_PROGRESS_AUTO, FI_THREAD_DOMAIN);
+		t_end_open(&ours, &own, NULL);
 		assert_int_equal(threads(), 1);
+		t_end_close(&ours);
 		t_domain_close(&own);
 #endif
 		exit(0); /* libfabric's own end runs here too */
