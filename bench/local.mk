@@ -36,6 +36,12 @@ bench_ofi_fetch_add_latency_LDADD = bench/libpair.la
 bench_ofi_compare_swap_latency_CPPFLAGS = $(bench_libpair_la_CPPFLAGS)
 bench_ofi_compare_swap_latency_LDADD = bench/libpair.la
 
+# Threads that send at once.
+noinst_PROGRAMS += bench/ofi/threads
+bench_ofi_threads_SOURCES = bench/ofi/threads.c
+bench_ofi_threads_CPPFLAGS = $(bench_libpair_la_CPPFLAGS)
+bench_ofi_threads_LDADD = $(LIBFABRIC_LIBS) -lpthread
+
 # A great many addresses.
 noinst_PROGRAMS += bench/ofi/addresses
 bench_ofi_addresses_SOURCES = bench/ofi/addresses.c
