@@ -31,22 +31,27 @@ static bool is_qpn(const struct rwk_address *a, uint32_t qpn)
 	return a && (a->version_srq & 0xffffff) == qpn;
 }
 
-/* The number of who sent it: by IP and port; of another maker's queue pair by IP and QPN. */
-static fi_addr_t source_of(const struct rwk_fi_dgram_ep *ep, const struct rwk_ud_address *from)
+/* The number of an address by IP and port; of another maker's queue pair by IP and QPN. */
+static fi_addr_t find(const struct rwk_fi_dgram_ep *ep, const struct rwk_ud_address *from)
 {
 	struct rwk_address a;
 	fi_addr_t number;
 
-	if (!(ep->caps & FI_SOURCE))
-		return FI_ADDR_NOTAVAIL;
 	rwk_fi_address_partial(from->ip, from->port, &a);
 	number = rwk_fi_av_find(ep->av, &a);
 	if (number != FI_ADDR_NOTAVAIL)
-		return rwk_fi_av_user(ep->av, number);
+		return number;
 	rwk_fi_address_partial(from->ip, ROCE_PORT, &a);
 	number = rwk_fi_av_find(ep->av, &a);
-	return is_qpn(rwk_fi_av_inserted(ep->av, number), from->qpn) ? rwk_fi_av_user(ep->av, number)
-									     : FI_ADDR_NOTAVAIL;
+	return is_qpn(rwk_fi_av_inserted(ep->av, number), from->qpn) ? number : FI_ADDR_NOTAVAIL;
+}
+
+/* What stands for who sent it. */
+static fi_addr_t source_of(const struct rwk_fi_dgram_ep *ep, const struct rwk_ud_address *from)
+{
+	fi_addr_t number = ep->caps & FI_SOURCE ? find(ep, from) : FI_ADDR_NOTAVAIL;
+
+	return number == FI_ADDR_NOTAVAIL ? number : rwk_fi_av_user(ep->av, number);
 }
 
 static void give_back(struct rwk_fi_dgram_ep *ep, struct rwk_fi_dgram_receive *r)

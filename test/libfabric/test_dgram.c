@@ -408,6 +408,18 @@ static void others(void **state)
 	close_all();
 }
 
+/* What a program has given for an address stands for it. */
+static void named_by_the_program(void **state)
+{
+	fi_addr_t number = 0xabcdef;
+
+	(void)state;
+	open_with(NULL, NULL);
+	assert_int_equal(fi_av_insert(b.av, a.name, 1, &number, FI_AV_USER_ID, NULL), 1);
+	exchange(4, 1, 0xabcdef);
+	close_all();
+}
+
 /* Who closes with receives posted, and datagrams unread, leaves its peer in peace; another may take its place. */
 static void closed(void **state)
 {
@@ -566,6 +578,7 @@ int main(void)
 		cmocka_unit_test(posted),
 		cmocka_unit_test(strangers),
 		cmocka_unit_test(others),
+		cmocka_unit_test(named_by_the_program),
 		cmocka_unit_test(closed),
 		cmocka_unit_test(counters),
 		cmocka_unit_test(asleep),
