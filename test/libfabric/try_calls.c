@@ -69,8 +69,7 @@ static void try_sets(struct t_target *t)
 
 static void try_endpoints(struct t_target *t)
 {
-	struct fid_ep *ep, *alias, *sep;
-	struct fid_stx *stx;
+	struct fid_ep *ep, *alias;
 	struct fid *fid;
 	unsigned char name[64];
 	size_t len = sizeof(name);
@@ -89,11 +88,6 @@ static void try_endpoints(struct t_target *t)
 	called(t, "fi_setname", fi_setname(&ep->fid, name, len));
 	t_opened(0, &ep);
 	called(t, "fi_endpoint2", t_opened(fi_endpoint2(t->domain, t->info, &ep, FI_PEER, NULL), &ep));
-	called(t, "fi_scalable_ep", t_opened(fi_scalable_ep(t->domain, t->info, &sep, NULL), &sep));
-	called(t, "fi_tx_context", t_opened(fi_tx_context(t->ep, 0, NULL, &ep, NULL), &ep));
-	called(t, "fi_rx_context", t_opened(fi_rx_context(t->ep, 0, NULL, &ep, NULL), &ep));
-	called(t, "fi_stx_context", t_opened(fi_stx_context(t->domain, NULL, &stx, NULL), &stx));
-	called(t, "fi_srx_context", t_opened(fi_srx_context(t->domain, NULL, &ep, NULL), &ep));
 	called(t, "fi_alias", t_opened(fi_alias(&t->ep->fid, &fid, FI_TRANSMIT), &fid));
 	called(t, "fi_ep_alias", t_opened(fi_ep_alias(t->ep, &alias, FI_TRANSMIT), &alias));
 	len = sizeof(size_t);
@@ -103,14 +97,32 @@ static void try_endpoints(struct t_target *t)
 	called(t, "fi_setopt", fi_setopt(&t->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &len, sizeof(len)));
 }
 
+/* Contexts of a scalable endpoint, or of a plain one where there are none, and such as endpoints share. */
+static void try_contexts(struct t_target *t)
+{
+	struct fid_ep *sep, *tx, *rx;
+	struct fid_stx *stx;
+	long err = fi_scalable_ep(t->domain, t->info, &sep, NULL);
+
+	called(t, "fi_scalable_ep", err);
+	if (!err && t->av)
+		called(t, "fi_scalable_ep_bind", fi_scalable_ep_bind(sep, &t->av->fid, 0));
+	called(t, "fi_tx_context", t_opened(fi_tx_context(err ? t->ep : sep, 0, NULL, &tx, NULL), &tx));
+	called(t, "fi_rx_context", t_opened(fi_rx_context(err ? t->ep : sep, 0, NULL, &rx, NULL), &rx));
+	t_opened(err, &sep);
+	called(t, "fi_stx_context", t_opened(fi_stx_context(t->domain, t->info->tx_attr, &stx, NULL), &stx));
+	called(t, "fi_srx_context", t_opened(fi_srx_context(t->domain, t->info->rx_attr, &rx, NULL), &rx));
+}
+
 static void try_vector(struct t_target *t)
 {
-	struct fi_av_attr attr = {.type = FI_AV_TABLE};
+	struct fi_av_attr attr = {.type = FI_AV_TABLE}, with_events = {.type = FI_AV_TABLE, .flags = FI_EVENT};
 	struct fid_av *av;
 	fi_addr_t number[4];
 	unsigned char name[64];
 	char text[128];
 	size_t len = sizeof(name);
+	long err;
 
 	if (!t->av)
 		return;
@@ -123,8 +135,10 @@ static void try_vector(struct t_target *t)
 	called(t, "fi_av_insertsvc", fi_av_insertsvc(av, "127.0.0.1", "5000", number, 0, NULL) == 1 ? 0 : -FI_EOTHER);
 	called(t, "fi_av_insertsym",
 		fi_av_insertsym(av, "127.0.0.1", 2, "5000", 2, number, 0, NULL) == 4 ? 0 : -FI_EOTHER);
-	called(t, "fi_av_bind", fi_av_bind(av, &t->eq->fid, 0));
 	t_opened(0, &av);
+	err = fi_av_open(t->domain, &with_events, &av, NULL);
+	called(t, "fi_av_bind", err ? err : fi_av_bind(av, &t->eq->fid, 0));
+	t_opened(err, &av);
 }
 
 static void try_memory(struct t_target *t)
@@ -211,6 +225,7 @@ void t_try_calls(struct t_target *t)
 	try_fabric(t);
 	try_sets(t);
 	try_endpoints(t);
+	try_contexts(t);
 	try_vector(t);
 	try_memory(t);
 	try_queues(t);

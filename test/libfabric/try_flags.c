@@ -142,10 +142,13 @@ static ssize_t av_insert_with(struct t_target *t, uint64_t flags)
 
 static ssize_t cq_open_with(struct t_target *t, uint64_t flags)
 {
-	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_MSG, .flags = flags};
+	static struct fi_ops_cq_owner ops = {.size = sizeof(ops)}; /* of a queue that never has an entry */
+	static struct fid_peer_cq owner = {.fid = {.fclass = FI_CLASS_PEER_CQ}, .owner_ops = &ops};
+	struct fi_peer_cq_context peer = {.size = sizeof(peer), .cq = &owner};
+	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED, .flags = flags};
 	struct fid_cq *cq;
 
-	return t_opened(fi_cq_open(t->domain, &attr, &cq, NULL), &cq);
+	return t_opened(fi_cq_open(t->domain, &attr, &cq, flags & FI_PEER ? &peer : NULL), &cq);
 }
 
 static ssize_t cntr_open_with(struct t_target *t, uint64_t flags)
