@@ -301,6 +301,16 @@ static rwk_noinline void do_what_is_due(struct rwk_engine *e)
 	if (!rwk_list_empty(&e->failed))
 		rwk_peers_reap(e);
 	rwk_foreign_self(e);
+	if (e->again) {
+		e->again = false;
+		e->attr.again(e->owner);
+	}
+}
+
+void rwk_engine_call_again(struct rwk_engine *e)
+{
+	e->again = true;
+	e->due = true;
 }
 
 int rwk_engine_progress(struct rwk_engine *e)

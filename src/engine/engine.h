@@ -118,6 +118,8 @@ struct rwk_engine_attr {
 	struct rwk_regions *regions; /* what peers may reach (region.h); NULL: nothing */
 	/** A peer has carried out something on a region; for counters. May be NULL. */
 	void (*reached)(void *owner, const struct rwk_reached *r);
+	/** What rwk_engine_call_again has asked for; it may start operations. May be NULL if nobody asks. */
+	void (*again)(void *owner);
 	uint8_t ip[16];      /* what to put into the address; zero: the host's own by which others reach it, or 127.0.0.1
 				mapped where there is no network */
 	uint16_t port;       /* 0: any */
@@ -240,6 +242,12 @@ int rwk_engine_cancel(struct rwk_engine *e, void *context);
 /** Moves everything that can move; returns how much was done, 0 for an empty poll. Yields the core at times when
  * oversubscribed. */
 int rwk_engine_progress(struct rwk_engine *e);
+
+/**
+ * The next progress calls `again` at its end, once: for operations that could not start (-EAGAIN) where nobody is there to
+ * try anew.
+ */
+void rwk_engine_call_again(struct rwk_engine *e);
 
 /** To sleep: see rwk_transport.arm. */
 int rwk_engine_arm(struct rwk_engine *e);

@@ -239,7 +239,8 @@ struct rwk_engine {
 	void *owner;
 	bool with_user; /* completions in queues need the peer's number */
 	bool wants_reached; /* `reached` is to be called for direct requests too */
-	bool due;       /* the lists `failed`, `owing` or `to_offer` are not empty */
+	bool due;       /* the lists `failed`, `owing` or `to_offer` are not empty, or `again` is set */
+	bool again;     /* attr.again is to be called */
 
 	/* The second port, for peers on other nodes; NULL where there are none. */
 	const struct rwk_transport *network;
