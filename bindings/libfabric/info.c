@@ -13,6 +13,7 @@
 #include "bindings/libfabric/fabric.h"
 #include "bindings/libfabric/legacy.h"
 #include "bindings/libfabric/mr.h"
+#include "bindings/libfabric/nic.h"
 #include "bindings/libfabric/peer.h"
 
 #include <arpa/inet.h>
@@ -45,6 +46,8 @@ void rwk_fi_info_free(struct fi_info *info)
 		free(info->tx_attr);
 		free(info->dest_addr);
 		free(info->src_addr);
+		if (info->nic)
+			fi_close(&info->nic->fid);
 		free(info);
 		info = next;
 	}
@@ -342,6 +345,17 @@ static struct fi_info **add_entries(struct fi_info **tail, const struct rwk_fi_k
 	return tail;
 }
 
+/* The interface that the entries' source goes out by, if it is a device; nobody fails for want of memory for it. */
+static void add_nic(struct fi_info *list, const struct ends *ends)
+{
+	struct fid_nic *nic = rwk_fi_nic_of(ends->src.ip);
+
+	for (; list; list = list->next)
+		list->nic = rwk_fi_nic_again(nic);
+	if (nic)
+		fi_close(&nic->fid);
+}
+
 int rwk_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 	struct fi_info **info)
 {
@@ -367,6 +381,7 @@ int rwk_fi_getinfo(uint32_t version, const char *node, const char *service, uint
 	}
 	if (!list)
 		return -FI_ENODATA;
+	add_nic(list, &ends);
 	*info = list;
 	return 0;
 }

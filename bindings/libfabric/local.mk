@@ -44,6 +44,8 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/peer.h bindings/libfabric/peer_cq.c \
 	bindings/libfabric/peer_entry.c bindings/libfabric/peer_entry.h \
 	bindings/libfabric/peer_srx.c \
+	bindings/libfabric/nic.c bindings/libfabric/nic.h \
+	bindings/libfabric/nic_source.c \
 	bindings/libfabric/poll_set.c bindings/libfabric/poll_set.h \
 	bindings/libfabric/progress.c bindings/libfabric/progress.h \
 	bindings/libfabric/provider.c bindings/libfabric/provider.h \

@@ -202,3 +202,10 @@ test_libfabric_test_av_shared_CPPFLAGS = $(FI_TEST_CPPFLAGS)
 test_libfabric_test_av_shared_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_av_shared_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_av_shared
+
+check_PROGRAMS += test/libfabric/test_nic
+test_libfabric_test_nic_SOURCES = test/libfabric/test_nic.c bindings/libfabric/nic.c bindings/libfabric/nic.h $(FI_TEST_COMMON)
+test_libfabric_test_nic_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_nic_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_nic_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_nic

@@ -8,6 +8,7 @@
 #include "links/udp/udp.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,22 +21,27 @@ uint32_t rwk_ud_mtu(void)
 	return mtu ? mtu : RWK_UD_MTU;
 }
 
-/* Which of this host's addresses others are told, unless the client has named one. */
-static int publish_ip(uint8_t ip[16])
+int rwk_ud_own_ip(uint8_t ip[16], char *why, size_t size)
 {
 	size_t room = rwk_params.interfaces ? strlen(rwk_params.interfaces) + 1 : 1;
-	char *lists, why[200];
+	char *lists = malloc(2 * room);
 	int err;
 
-	if (memcmp(ip, any_ip, sizeof(any_ip)))
-		return 0;
-	lists = malloc(2 * room);
+	snprintf(why, size, "no memory");
 	if (!lists)
 		return -ENOMEM;
 	rwk_interfaces_split(rwk_params.interfaces, lists, lists + room);
-	err = rwk_udp_own_ip(lists, lists + room, ip, why, sizeof(why));
+	err = rwk_udp_own_ip(lists, lists + room, ip, why, size);
 	free(lists);
-	if (!err)
+	return err;
+}
+
+/* Which of this host's addresses others are told, unless the client has named one. */
+static int publish_ip(uint8_t ip[16])
+{
+	char why[200];
+
+	if (memcmp(ip, any_ip, sizeof(any_ip)) || !rwk_ud_own_ip(ip, why, sizeof(why)))
 		return 0;
 	rwk_warn("datagrams: %s", why);
 	return -ENETDOWN;

@@ -80,6 +80,9 @@ struct rwk_ud_counters {
 /** Bytes of payload of a datagram at most: what the parameter pmtu says, or RWK_UD_MTU. */
 uint32_t rwk_ud_mtu(void);
 
+/** The IP of this host's that others are told where none is named, as rwk_udp_own_ip with the parameter `interfaces`. */
+int rwk_ud_own_ip(uint8_t ip[16], char *why, size_t size);
+
 /**
  * Opens a queue pair on a new socket: 0 and *ud set. As rwk_udp_open; -ENETDOWN: no interface has an address that the
  * parameters allow, or UDP is not to be used.
