@@ -130,6 +130,14 @@ static ssize_t any(struct rwk_fi_ep *ep, enum family family, const struct fi_msg
 static const struct fi_msg_compare no_compare;
 static const struct fi_msg_fetch no_result;
 
+ssize_t rwk_fi_atomic_message(struct rwk_fi_ep *ep, const struct fi_msg_atomic *msg,
+	const struct fi_msg_compare *compare, const struct fi_msg_fetch *result, uint32_t flags)
+{
+	enum family family = compare ? COMPARE : result ? FETCH : BASE;
+
+	return any(ep, family, msg, compare ? compare : &no_compare, result ? result : &no_result, flags);
+}
+
 static size_t elements(const struct fi_ioc *iov, size_t count)
 {
 	size_t sum = 0;

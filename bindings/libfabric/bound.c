@@ -102,7 +102,7 @@ int rwk_fi_check_bound(
 }
 
 /* What others do here comes by rwk_fi_reached. */
-static struct rwk_fi_cntr *counter_of(struct rwk_fi_cntr *const cntr[RWK_FI_COUNTED], uint32_t flags)
+struct rwk_fi_cntr *rwk_fi_counter_of(struct rwk_fi_cntr *const cntr[RWK_FI_COUNTED], uint32_t flags)
 {
 	if (flags & (RWK_F_REMOTE_WRITE | RWK_FI_NOT_COUNTED))
 		return NULL;
@@ -113,7 +113,7 @@ static struct rwk_fi_cntr *counter_of(struct rwk_fi_cntr *const cntr[RWK_FI_COUN
 
 void rwk_fi_count(struct rwk_fi_cntr *const cntr[RWK_FI_COUNTED], const struct rwk_completion *c)
 {
-	struct rwk_fi_cntr *counter = counter_of(cntr, c->flags);
+	struct rwk_fi_cntr *counter = rwk_fi_counter_of(cntr, c->flags);
 
 	if (counter)
 		rwk_fi_cntr_count(counter, c->status);

@@ -17,6 +17,8 @@
 #define RWK_FI_INJECTED    (RWK_F_USER << 1) /* an inject call: without context, so no queue entry even if it fails */
 #define RWK_FI_NOT_COUNTED (RWK_F_USER << 2) /* peek: nothing was transferred */
 #define RWK_FI_TOLD        (RWK_F_USER << 3) /* a read or write: its completion comes by call, for a counter */
+#define RWK_FI_TRIGGERED   (RWK_F_USER << 5) /* it has not begun: it waits for a counter (deferred.h) */
+#define RWK_FI_DEFERRED    (RWK_F_USER << 6) /* its context is a struct rwk_fi_work */
 
 /** Where the completions of one direction go. */
 struct rwk_fi_side {
@@ -73,7 +75,10 @@ bool rwk_fi_is_counted(struct rwk_fi_cntr *const cntr[RWK_FI_COUNTED], uint64_t 
 int rwk_fi_check_bound(
 	const struct rwk_fi_side side[RWK_FI_SIDES], struct rwk_fi_cntr *const cntr[RWK_FI_COUNTED], uint64_t caps);
 
-/** The counter of what this endpoint has started or received counts it, if there is one. */
+/** The counter of what this endpoint has started or received, by the flags of its completion; or NULL. */
+struct rwk_fi_cntr *rwk_fi_counter_of(struct rwk_fi_cntr *const cntr[RWK_FI_COUNTED], uint32_t flags);
+
+/** It counts that, if there is one. */
 void rwk_fi_count(struct rwk_fi_cntr *const cntr[RWK_FI_COUNTED], const struct rwk_completion *c);
 
 /** Is there to be an entry in the queue (or NULL)? */

@@ -36,12 +36,12 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
 	return errors;
 }
 
-/* Changes one of the two numbers; whoever waits looks again. */
+/* Changes one of the two numbers; whoever waits looks again, and so do works. */
 static int change(struct rwk_fi_cntr *cntr, uint64_t *number, uint64_t value)
 {
 	rwk_fi_lock(cntr->lock);
 	*number = value;
-	rwk_fi_wait_arrived(&cntr->wait);
+	rwk_fi_cntr_moved(cntr);
 	rwk_fi_unlock(cntr->lock);
 	return 0;
 }
@@ -50,7 +50,7 @@ static int add(struct rwk_fi_cntr *cntr, uint64_t *number, uint64_t value)
 {
 	rwk_fi_lock(cntr->lock);
 	*number += value;
-	rwk_fi_wait_arrived(&cntr->wait);
+	rwk_fi_cntr_moved(cntr);
 	rwk_fi_unlock(cntr->lock);
 	return 0;
 }
@@ -127,6 +127,9 @@ static int cntr_close(struct fid *fid)
 		return -FI_EBUSY;
 	rwk_fi_wait_set_leave(cntr->wait.set, fid, cntr->wait.epoll_fd);
 	rwk_fi_domain_undrive(cntr->domain, &cntr->wait);
+	rwk_fi_lock(cntr->lock);
+	rwk_list_remove(&cntr->of_works);
+	rwk_fi_unlock(cntr->lock);
 	rwk_fi_wait_close(&cntr->wait);
 	rwk_fi_drop(&cntr->domain->refs);
 	free(cntr);
@@ -176,6 +179,8 @@ int rwk_fi_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, s
 		goto close_wait;
 	cntr->domain = rwk_fi_domain_of(domain_fid);
 	cntr->lock = cntr->domain->lock;
+	rwk_list_init(&cntr->works);
+	rwk_list_init(&cntr->of_works);
 	rwk_fi_hold(&cntr->domain->refs);
 	cntr->fid.fid.fclass = FI_CLASS_CNTR;
 	cntr->fid.fid.context = context;

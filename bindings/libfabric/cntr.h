@@ -11,14 +11,27 @@ struct rwk_fi_cntr {
 	struct rwk_fi_mutex *lock;
 	uint64_t value, errors;
 	struct rwk_fi_wait wait;
+	struct rwk_list works; /* that wait for it (deferred.h) */
 	struct rwk_fi_domain *domain;
-	atomic_uint refs; /* endpoints bound, once for each kind of operation */
+	struct rwk_list of_works; /* rwk_fi_works.counters */
+	atomic_uint refs;         /* endpoints bound, once for each kind of operation; and what its works hold */
 };
 
 int rwk_fi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context);
 
 /** For fi_trywait: 0, or -FI_EAGAIN if there is something to do. */
 int rwk_fi_cntr_trywait(struct rwk_fi_cntr *cntr);
+
+/** Begins the works that are due. Under the lock; in deferred.c. */
+void rwk_fi_cntr_look(struct rwk_fi_cntr *cntr);
+
+/** To be called after each change of the numbers. Under the lock. */
+static inline void rwk_fi_cntr_moved(struct rwk_fi_cntr *cntr)
+{
+	rwk_fi_wait_arrived(&cntr->wait);
+	if (rwk_unlikely(!rwk_list_empty(&cntr->works)))
+		rwk_fi_cntr_look(cntr);
+}
 
 /** Counts one operation. Under the lock. */
 static inline void rwk_fi_cntr_count(struct rwk_fi_cntr *cntr, bool failed)
@@ -27,7 +40,7 @@ static inline void rwk_fi_cntr_count(struct rwk_fi_cntr *cntr, bool failed)
 		cntr->errors++;
 	else
 		cntr->value++;
-	rwk_fi_wait_arrived(&cntr->wait);
+	rwk_fi_cntr_moved(cntr);
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Completions that the engine does not write into a queue by itself: errors, and what somebody must be told of. */
-#include "bindings/libfabric/ep.h"
+#include "bindings/libfabric/deferred.h"
 
 #include "base/log.h"
 #include "bindings/libfabric/peer.h"
@@ -29,8 +29,8 @@ void rwk_fi_complete(void *owner, const struct rwk_completion *c)
 	bool came = c->flags & (RWK_F_RECV | RWK_F_REMOTE_WRITE);
 	struct rwk_fi_cq *cq = ep->side[came ? RWK_FI_RX : RWK_FI_TX].cq;
 
-	if (rwk_unlikely(c->flags & RWK_FI_ENTRY)) {
-		rwk_fi_peer_received(ep, c);
+	if (rwk_unlikely(c->flags & (RWK_FI_ENTRY | RWK_FI_DEFERRED))) {
+		(c->flags & RWK_FI_DEFERRED ? rwk_fi_work_done : rwk_fi_peer_received)(ep, c);
 		return;
 	}
 	rwk_fi_count(ep->cntr, c);

@@ -14,6 +14,7 @@
 #include "bindings/libfabric/peer.h"
 #include "bindings/libfabric/poll_set.h"
 #include "bindings/libfabric/progress.h"
+#include "bindings/libfabric/work_queue.h"
 
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_collective.h>
@@ -125,6 +126,18 @@ static int domain_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	return 0;
 }
 
+static int domain_control(struct fid *fid, int command, void *arg)
+{
+	switch (command) {
+	case FI_QUEUE_WORK:
+	case FI_CANCEL_WORK:
+	case FI_FLUSH_WORK:
+		return rwk_fi_work_control(rwk_container_of(fid, struct rwk_fi_domain, fid.fid), command, arg);
+	default:
+		return rwk_fi_mr_control(fid, command, arg);
+	}
+}
+
 static void close_engines(struct rwk_fi_domain *domain)
 {
 	rwk_fi_progress_stop(domain->progress);
@@ -154,7 +167,7 @@ static const struct fi_ops fid_ops = {
 	.size = RWK_FI_OPS_SIZE(struct fi_ops, ops_set),
 	.close = domain_close,
 	.bind = domain_bind,
-	.control = rwk_fi_mr_control,
+	.control = domain_control,
 	.ops_open = rwk_fi_no_ops_open,
 	.tostr = rwk_fi_no_tostr,
 	.ops_set = rwk_fi_no_ops_set,
@@ -232,6 +245,9 @@ static void take_info(struct rwk_fi_domain *domain, const struct fi_info *info)
 	const struct fi_domain_attr *attr = info->domain_attr;
 
 	rwk_list_init(&domain->counted);
+	rwk_list_init(&domain->works.all);
+	rwk_list_init(&domain->works.due);
+	rwk_list_init(&domain->works.counters);
 	domain->mr_mode = rwk_fi_mr_bits(attr->mr_mode);
 	domain->addr_format = info->addr_format ? info->addr_format : RWK_FI_ADDR_FORMAT;
 	domain->type = info->ep_attr && info->ep_attr->type ? info->ep_attr->type : FI_EP_RDM;

@@ -21,6 +21,19 @@ struct rwk_fi_device;
 struct rwk_pd;
 struct rwk_mr;
 
+/** Operations that wait for counters (deferred.h). */
+struct rwk_fi_works {
+	struct rwk_list all;
+	struct rwk_list due;      /* to begin, one after the other */
+	struct rwk_list counters; /* that have had some */
+	size_t count;
+	bool beginning; /* somebody is at `due` */
+};
+
+/** An endpoint's engine has come, or goes: those counters drive it. 0 or negative errno. Under the lock. */
+int rwk_fi_works_attach(struct rwk_fi_works *works, struct rwk_engine *engine);
+void rwk_fi_works_detach(struct rwk_fi_works *works, struct rwk_engine *engine);
+
 struct rwk_fi_domain {
 	struct fid_domain fid;
 	struct rwk_fi_fabric *fabric;
@@ -32,6 +45,7 @@ struct rwk_fi_domain {
 	struct rwk_fi_progress *progress; /* NULL: the program makes it, or there has been no endpoint */
 	struct rwk_regions *regions;      /* what peers may reach */
 	struct rwk_list counted;          /* registrations with counters (mr.c) */
+	struct rwk_fi_works works;
 	int mr_mode;                      /* bits alone */
 	atomic_uint refs;                 /* everything opened on it */
 	uint32_t addr_format;             /* of its address vectors and its endpoints' names */

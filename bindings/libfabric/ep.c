@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "bindings/libfabric/ep.h"
+#include "bindings/libfabric/deferred.h"
 
 #include "base/log.h"
 #include "base/param.h"
@@ -206,6 +206,8 @@ static int attach_all(struct rwk_fi_ep *ep)
 
 	if (!err)
 		err = rwk_fi_mr_attach(ep->domain, ep->engine);
+	if (!err)
+		err = rwk_fi_works_attach(&ep->domain->works, ep->engine);
 	for (int s = 0; s < RWK_FI_SIDES && !err; s++) {
 		if (ep->side[s].cq)
 			err = rwk_fi_wait_attach(&ep->side[s].cq->wait, ep->engine);
@@ -222,6 +224,7 @@ static void detach_all(struct rwk_fi_ep *ep)
 	if (!ep->peer_srx)
 		rwk_fi_wait_detach(&ep->domain->engines, ep->engine);
 	rwk_fi_mr_detach(ep->domain, ep->engine);
+	rwk_fi_works_detach(&ep->domain->works, ep->engine);
 	for (int s = 0; s < RWK_FI_SIDES; s++) {
 		if (ep->side[s].cq)
 			rwk_fi_wait_detach(&ep->side[s].cq->wait, ep->engine);
@@ -246,6 +249,7 @@ static int open_engine(struct rwk_fi_ep *ep, struct rwk_engine **engine)
 		.rma_limit = ep->tx_size,
 		.regions = ep->caps & (FI_REMOTE_READ | FI_REMOTE_WRITE) ? ep->domain->regions : NULL,
 		.reached = rwk_fi_reached,
+		.again = rwk_fi_work_again,
 	};
 
 	if (ep->source.version_srq && memcmp(ep->source.ip, any, sizeof(any)))
@@ -364,6 +368,7 @@ static int ep_close(struct fid *fid)
 			print_stats(ep);
 		detach_all(ep);
 		rwk_engine_close(ep->engine);
+		rwk_fi_work_drop(ep);
 	}
 	rwk_fi_unbind(ep->side, ep->cntr, ep->eq);
 	if (ep->av)
@@ -386,6 +391,8 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 		return -FI_EOPBADSTATE;
 	rwk_fi_lock(ep->lock);
 	err = rwk_engine_cancel(ep->engine, context);
+	if (err == -FI_ENOENT)
+		err = rwk_fi_work_cancel_operation(ep, context);
 	rwk_fi_unlock(ep->lock);
 	return err;
 }
@@ -477,6 +484,7 @@ int rwk_fi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_e
 		return err;
 	}
 	ep->lock = ep->domain->lock;
+	rwk_list_init(&ep->stalled);
 	rwk_fi_hold(&ep->domain->refs);
 	ep->fid.fid.fclass = FI_CLASS_EP;
 	ep->fid.fid.context = context;

@@ -51,6 +51,7 @@ struct rwk_fi_ep {
 	struct rwk_fi_domain *domain;
 	struct rwk_address source; /* to bind to: IP and port, as far as asked for */
 	uint64_t op_flags[RWK_FI_SIDES];
+	struct rwk_list stalled; /* works that could not begin yet (deferred.h) */
 	size_t tx_size;
 	size_t multi_min;
 	atomic_uint mrs; /* registrations bound to it */

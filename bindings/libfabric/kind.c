@@ -23,9 +23,9 @@
 const struct rwk_fi_kind rwk_fi_rdm = {
 	.type = FI_EP_RDM,
 	.name = "FI_EP_RDM",
-	.tx_caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE | FI_FENCE,
+	.tx_caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_TRIGGER,
 	.rx_caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT |
-		   FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV,
+		   FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV | FI_TRIGGER,
 	.domain_caps = FI_PEER | RWK_FI_AV_CAPS,
 	.tx_op_flags = LEVELS,
 	.rx_op_flags = FI_COMPLETION | FI_MULTI_RECV,

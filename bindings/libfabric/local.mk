@@ -10,11 +10,13 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/av_insert.c \
 	bindings/libfabric/av_shared.c bindings/libfabric/av_shared.h \
 	bindings/libfabric/av_table.c bindings/libfabric/av_table.h \
+	bindings/libfabric/begin.c \
 	bindings/libfabric/bound.c bindings/libfabric/bound.h \
 	bindings/libfabric/cntr.c bindings/libfabric/cntr.h \
 	bindings/libfabric/completion.c \
 	bindings/libfabric/cq.c bindings/libfabric/cq.h \
 	bindings/libfabric/deadline.h \
+	bindings/libfabric/deferred.c bindings/libfabric/deferred.h \
 	bindings/libfabric/device.c bindings/libfabric/device.h \
 	bindings/libfabric/dgram.h bindings/libfabric/dgram_ep.c bindings/libfabric/dgram_message.c \
 	bindings/libfabric/disabled.c \
@@ -52,10 +54,13 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/rma.c bindings/libfabric/rma.h \
 	bindings/libfabric/tagged.c \
 	bindings/libfabric/transfer.c bindings/libfabric/transfer.h \
+	bindings/libfabric/trigger.c bindings/libfabric/trigger.h \
 	bindings/libfabric/wait.c bindings/libfabric/wait.h \
 	bindings/libfabric/wait_set.c bindings/libfabric/wait_set.h \
 	bindings/libfabric/waker.c bindings/libfabric/waker.h \
-	bindings/libfabric/watched.c bindings/libfabric/watched.h
+	bindings/libfabric/watched.c bindings/libfabric/watched.h \
+	bindings/libfabric/work.h \
+	bindings/libfabric/work_queue.c bindings/libfabric/work_queue.h
 libropewalk_fi_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
 libropewalk_fi_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shared -no-undefined -Wl,--as-needed -export-symbols-regex '^fi_prov_ini$$'
 libropewalk_fi_la_LIBADD = libropewalk-core.la $(LIBFABRIC_LIBS) -lpthread

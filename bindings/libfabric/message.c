@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fi_send, fi_recv and the rest of the calls without tags. */
 #include "bindings/libfabric/transfer.h"
+#include "bindings/libfabric/trigger.h"
 
 #include <rdma/fi_endpoint.h>
 
@@ -28,7 +29,7 @@ static ssize_t plain_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint6
 	int err = rwk_fi_recvmsg_flags(ep, RWK_PLAIN, flags, &f);
 
 	if (rwk_unlikely(err))
-		return err;
+		return err < 0 ? err : rwk_fi_trigger_recv(ep, msg, f);
 	if (rwk_unlikely(f & RWK_F_PEEK))
 		rwk_fi_look(ep);
 	return rwk_fi_recvv(ep, RWK_PLAIN, msg->msg_iov, msg->iov_count, msg->addr, 0, 0, f, msg->context);
@@ -58,7 +59,7 @@ static ssize_t plain_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint6
 	int err = rwk_fi_sendmsg_flags(ep, RWK_PLAIN, flags, msg->addr, &f);
 
 	if (rwk_unlikely(err))
-		return err;
+		return err < 0 ? err : rwk_fi_trigger_send(ep, msg, f);
 	if (rwk_likely(msg->iov_count == 1))
 		return rwk_fi_send1(
 			ep, msg->msg_iov->iov_base, msg->msg_iov->iov_len, f, msg->data, msg->addr, 0, msg->context);

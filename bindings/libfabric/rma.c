@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fi_read, fi_write and their kin. */
-#include "bindings/libfabric/rma.h"
+#include "bindings/libfabric/trigger.h"
 
 #include "base/iov.h"
 #include "base/log.h"
@@ -14,10 +14,14 @@ _Static_assert(sizeof(struct fi_rma_iov) == sizeof(struct rwk_remote) &&
 #define READ  ((uint64_t)(FI_RMA | FI_READ))
 #define WRITE ((uint64_t)(FI_RMA | FI_WRITE))
 
-static rwk_noinline ssize_t refuse(const struct rwk_fi_ep *ep, uint64_t needs)
+/* Later, or never. */
+static rwk_noinline ssize_t not_now(
+	struct rwk_fi_ep *ep, uint64_t needs, fi_addr_t to, const struct rwk_rma_args *a, rwk_fi_starter *start)
 {
 	if (!ep->engine)
 		return -FI_EOPBADSTATE;
+	if (!(needs & ~ep->caps))
+		return rwk_fi_trigger_access(ep, to, a, start, needs & FI_ATOMIC);
 	rwk_info("the endpoint was opened without the capabilities %#llx", (unsigned long long)(needs & ~ep->caps));
 	return -FI_EOPNOTSUPP;
 }
@@ -27,8 +31,8 @@ ssize_t rwk_fi_rma_start(
 {
 	ssize_t err;
 
-	if (rwk_unlikely(!ep->engine || needs & ~ep->caps))
-		return refuse(ep, needs);
+	if (rwk_unlikely(!ep->engine || (needs & ~ep->caps) | (a->flags & RWK_FI_TRIGGERED)))
+		return not_now(ep, needs, to, a, start);
 	rwk_fi_lock(ep->lock);
 	err = rwk_fi_ep_peer(ep, to, &a->peer);
 	if (rwk_likely(!err) && rwk_unlikely(a->flags & RWK_F_FENCE && rwk_peer_sending(a->peer)))
@@ -46,6 +50,11 @@ int rwk_fi_rma_flags(const struct rwk_fi_ep *ep, const char *call, uint64_t flag
 		return -FI_EBADFLAGS;
 	}
 	*out = ep->rmamsg_flags[!!(flags & FI_COMPLETION)];
+	if (flags & FI_TRIGGER) {
+		if (flags & FI_INJECT)
+			return -FI_EINVAL; /* the buffer is looked at when it begins */
+		*out |= RWK_FI_TRIGGERED;
+	}
 	if (flags & FI_INJECT)
 		*out |= RWK_F_INJECT;
 	if (flags & FI_REMOTE_CQ_DATA)
@@ -76,8 +85,7 @@ static ssize_t one_range(struct rwk_fi_ep *ep, uint64_t needs, const struct iove
 	return rwk_fi_rma_start(ep, needs, to, &a, needs == READ ? rwk_engine_read : rwk_engine_write);
 }
 
-static ssize_t message(
-	struct rwk_fi_ep *ep, uint64_t needs, const struct fi_msg_rma *msg, uint32_t flags, rwk_fi_starter *start)
+ssize_t rwk_fi_rma_message(struct rwk_fi_ep *ep, bool read, const struct fi_msg_rma *msg, uint32_t flags)
 {
 	struct rwk_rma_args a = {
 		.iov = msg->msg_iov,
@@ -89,7 +97,7 @@ static ssize_t message(
 		.context = msg->context,
 	};
 
-	return rwk_fi_rma_start(ep, needs, msg->addr, &a, start);
+	return rwk_fi_rma_start(ep, read ? READ : WRITE, msg->addr, &a, read ? rwk_engine_read : rwk_engine_write);
 }
 
 static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t from, uint64_t address,
@@ -117,7 +125,7 @@ static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uin
 	uint32_t f;
 	int err = rwk_fi_rma_flags(ep, "fi_readmsg", flags, RWK_FI_RMA_FLAGS, &f);
 
-	return err ? err : message(ep, READ, msg, f, rwk_engine_read);
+	return err ? err : rwk_fi_rma_message(ep, true, msg, f);
 }
 
 static ssize_t rma_write(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t to, uint64_t address,
@@ -145,7 +153,7 @@ static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, ui
 	uint32_t f;
 	int err = rwk_fi_rma_flags(ep, "fi_writemsg", flags, RWK_FI_RMA_FLAGS | FI_INJECT | FI_REMOTE_CQ_DATA, &f);
 
-	return err ? err : message(ep, WRITE, msg, f, rwk_engine_write);
+	return err ? err : rwk_fi_rma_message(ep, false, msg, f);
 }
 
 static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t to, uint64_t address, uint64_t key)

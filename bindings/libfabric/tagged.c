@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fi_tsend, fi_trecv and the rest of the tagged calls. */
 #include "bindings/libfabric/transfer.h"
+#include "bindings/libfabric/trigger.h"
 
 #include <rdma/fi_tagged.h>
 
@@ -29,7 +30,7 @@ static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 	int err = rwk_fi_recvmsg_flags(ep, RWK_TAGGED, flags, &f);
 
 	if (rwk_unlikely(err))
-		return err;
+		return err < 0 ? err : rwk_fi_trigger_trecv(ep, msg, f);
 	if (rwk_unlikely(f & RWK_F_PEEK))
 		rwk_fi_look(ep);
 	return rwk_fi_recvv(
@@ -61,7 +62,7 @@ static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 	int err = rwk_fi_sendmsg_flags(ep, RWK_TAGGED, flags, msg->addr, &f);
 
 	if (rwk_unlikely(err))
-		return err;
+		return err < 0 ? err : rwk_fi_trigger_tsend(ep, msg, f);
 	if (rwk_likely(msg->iov_count == 1))
 		return rwk_fi_send1(ep, msg->msg_iov->iov_base, msg->msg_iov->iov_len, f, msg->data, msg->addr,
 			msg->tag, msg->context);

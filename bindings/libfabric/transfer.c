@@ -7,8 +7,8 @@
 /* The flags that there are. FI_MORE is a hint, not taken. */
 #define SENDMSG_FLAGS                                                                                                  \
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |         \
-		FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE)
-#define RECVMSG_FLAGS  (FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV)
+		FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE | FI_TRIGGER)
+#define RECVMSG_FLAGS  (FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV | FI_TRIGGER)
 #define SENDMSG_LEVELS (FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 
 rwk_noinline ssize_t rwk_fi_send1_any(struct rwk_fi_ep *ep, const void *buf, size_t len, uint32_t flags, uint64_t data,
@@ -103,6 +103,10 @@ rwk_noinline int rwk_fi_sendmsg_any(struct rwk_fi_ep *ep, uint64_t flags, fi_add
 		*out |= RWK_F_DELIVERED;
 	else if (!(flags & SENDMSG_LEVELS))
 		*out |= ep->sendmsg_delivered;
+	if (flags & FI_TRIGGER) {
+		*out |= flags & FI_FENCE ? RWK_F_FENCE : 0;
+		return flags & FI_INJECT ? -FI_EINVAL : RWK_FI_WAITS; /* the buffer is looked at when it begins */
+	}
 	return flags & FI_FENCE ? fence(ep, to) : 0;
 }
 
@@ -119,7 +123,7 @@ rwk_noinline int rwk_fi_recvmsg_any(enum rwk_space space, uint64_t flags, uint32
 		*out |= RWK_F_MULTI;
 	}
 	if (flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)) {
-		if (flags & FI_MULTI_RECV || !(flags & (FI_PEEK | FI_CLAIM)))
+		if (flags & (FI_MULTI_RECV | FI_TRIGGER) || !(flags & (FI_PEEK | FI_CLAIM)))
 			return -FI_EINVAL;
 		if (flags & FI_PEEK) /* a peek is for its completion */
 			*out = (*out & ~RWK_FI_QUIET) | RWK_F_PEEK | RWK_FI_NOT_COUNTED;
@@ -128,5 +132,5 @@ rwk_noinline int rwk_fi_recvmsg_any(enum rwk_space space, uint64_t flags, uint32
 		if (flags & FI_DISCARD)
 			*out |= RWK_F_DISCARD;
 	}
-	return 0;
+	return flags & FI_TRIGGER ? RWK_FI_WAITS : 0;
 }

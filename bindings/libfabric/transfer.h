@@ -29,11 +29,13 @@ static inline ssize_t rwk_fi_send1(struct rwk_fi_ep *ep, const void *buf, size_t
 ssize_t rwk_fi_sendv(struct rwk_fi_ep *ep, enum rwk_space space, const struct iovec *iov, size_t count, fi_addr_t to,
 	uint64_t tag, uint64_t data, uint32_t flags, void *context);
 
+#define RWK_FI_WAITS 1 /* FI_TRIGGER: to be passed on to trigger.h */
+
 /** The slow half of rwk_fi_sendmsg_flags: any flags. */
 int rwk_fi_sendmsg_any(struct rwk_fi_ep *ep, uint64_t flags, fi_addr_t to, uint32_t *out);
 
 /** The engine's flags for fi_sendmsg's: 0 and *out set, or -FI_EBADFLAGS; -FI_EAGAIN: what FI_FENCE waits for is under
- * way. */
+ * way; RWK_FI_WAITS. */
 static inline int rwk_fi_sendmsg_flags(
 	struct rwk_fi_ep *ep, enum rwk_space space, uint64_t flags, fi_addr_t to, uint32_t *out)
 {
@@ -74,7 +76,8 @@ int rwk_fi_recvmsg_any(enum rwk_space space, uint64_t flags, uint32_t *out);
 /** Looks for messages that have come: before a peek, whose caller may do nothing else in a loop. */
 void rwk_fi_look(struct rwk_fi_ep *ep);
 
-/** The engine's flags for fi_recvmsg's: 0 and *out set, or -FI_EBADFLAGS, or -FI_EINVAL for a senseless combination. */
+/** The engine's flags for fi_recvmsg's: 0 and *out set, or -FI_EBADFLAGS, or -FI_EINVAL for a senseless combination; or
+ * RWK_FI_WAITS. */
 static inline int rwk_fi_recvmsg_flags(const struct rwk_fi_ep *ep, enum rwk_space space, uint64_t flags, uint32_t *out)
 {
 	*out = ep->recvmsg_flags[!!(flags & FI_COMPLETION)] | rwk_space_flag(space);

@@ -54,6 +54,20 @@ test_libfabric_test_completion_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_completion_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_completion
 
+check_PROGRAMS += test/libfabric/test_trigger
+test_libfabric_test_trigger_SOURCES = test/libfabric/test_trigger.c $(FI_PAIR)
+test_libfabric_test_trigger_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_trigger_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_trigger_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_trigger
+
+check_PROGRAMS += test/libfabric/test_deferred
+test_libfabric_test_deferred_SOURCES = test/libfabric/test_deferred.c $(FI_PAIR)
+test_libfabric_test_deferred_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_deferred_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_deferred_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_deferred
+
 check_PROGRAMS += test/libfabric/test_wait
 test_libfabric_test_wait_SOURCES = test/libfabric/test_wait.c $(FI_TEST_COMMON)
 test_libfabric_test_wait_CPPFLAGS = $(FI_TEST_CPPFLAGS)
