@@ -9,6 +9,18 @@ ssize_t rwk_fi_no_cancel(fid_t fid, void *context)
 	return -FI_ENOSYS;
 }
 
+int rwk_fi_no_getopt(fid_t fid, int level, int name, void *value, size_t *len)
+{
+	(void)fid, (void)level, (void)name, (void)value, (void)len;
+	return -FI_ENOSYS;
+}
+
+int rwk_fi_no_setopt(fid_t fid, int level, int name, const void *value, size_t len)
+{
+	(void)fid, (void)level, (void)name, (void)value, (void)len;
+	return -FI_ENOSYS;
+}
+
 int rwk_fi_no_tx_ctx(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struct fid_ep **tx, void *context)
 {
 	(void)ep, (void)index, (void)attr, (void)tx, (void)context;

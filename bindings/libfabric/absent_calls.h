@@ -12,7 +12,11 @@
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 
+extern const struct fi_ops_collective rwk_fi_no_collective_ops; /* -FI_EOPNOTSUPP */
+
 ssize_t rwk_fi_no_cancel(fid_t fid, void *context);
+int rwk_fi_no_getopt(fid_t fid, int level, int name, void *value, size_t *len);
+int rwk_fi_no_setopt(fid_t fid, int level, int name, const void *value, size_t len);
 int rwk_fi_no_tx_ctx(struct fid_ep *ep, int index, struct fi_tx_attr *attr, struct fid_ep **tx, void *context);
 int rwk_fi_no_rx_ctx(struct fid_ep *ep, int index, struct fi_rx_attr *attr, struct fid_ep **rx, void *context);
 /** Deprecated; and -FI_EAGAIN says when there is none. */

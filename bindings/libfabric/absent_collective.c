@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Collectives: not claimed by fi_getinfo, and answered with -FI_EOPNOTSUPP by whoever calls them all the same. */
-#include "bindings/libfabric/ep.h"
+#include "bindings/libfabric/absent_calls.h"
+#include "bindings/libfabric/provider.h"
 
 #include <rdma/fi_collective.h>
 

@@ -19,6 +19,7 @@
 #define RWK_FI_TOLD        (RWK_F_USER << 3) /* a read or write: its completion comes by call, for a counter */
 #define RWK_FI_TRIGGERED   (RWK_F_USER << 5) /* it has not begun: it waits for a counter (deferred.h) */
 #define RWK_FI_DEFERRED    (RWK_F_USER << 6) /* its context is a struct rwk_fi_work */
+#define RWK_FI_ASKED       (1u << 31)        /* a shared receive that asks for an entry (FI_COMPLETION) */
 
 /** Where the completions of one direction go. */
 struct rwk_fi_side {
@@ -80,6 +81,16 @@ struct rwk_fi_cntr *rwk_fi_counter_of(struct rwk_fi_cntr *const cntr[RWK_FI_COUN
 
 /** It counts that, if there is one. */
 void rwk_fi_count(struct rwk_fi_cntr *const cntr[RWK_FI_COUNTED], const struct rwk_completion *c);
+
+/** A completion as the endpoint sees it that tells of it: of a shared receive the side says whether that is quiet. */
+static inline struct rwk_completion rwk_fi_as_told(const struct rwk_fi_side *side, const struct rwk_completion *c)
+{
+	struct rwk_completion told = *c;
+
+	if (side->selective && !(c->flags & (RWK_FI_ASKED | RWK_FI_NOT_COUNTED)))
+		told.flags |= RWK_FI_QUIET;
+	return told;
+}
 
 /** Is there to be an entry in the queue (or NULL)? */
 bool rwk_fi_wants_entry(const struct rwk_fi_cq *cq, const struct rwk_completion *c);

@@ -23,9 +23,8 @@ rwk_noinline fi_addr_t rwk_fi_source(struct rwk_fi_ep *ep, struct rwk_peer *peer
 	return user;
 }
 
-void rwk_fi_complete(void *owner, const struct rwk_completion *c)
+static void complete(struct rwk_fi_ep *ep, const struct rwk_completion *c)
 {
-	struct rwk_fi_ep *ep = owner;
 	bool came = c->flags & (RWK_F_RECV | RWK_F_REMOTE_WRITE);
 	struct rwk_fi_cq *cq = ep->side[came ? RWK_FI_RX : RWK_FI_TX].cq;
 
@@ -36,6 +35,19 @@ void rwk_fi_complete(void *owner, const struct rwk_completion *c)
 	rwk_fi_count(ep->cntr, c);
 	if (rwk_fi_wants_entry(cq, c))
 		rwk_fi_put_entry(cq, c, ep->want_source && c->peer ? rwk_fi_source(ep, c->peer) : FI_ADDR_NOTAVAIL);
+}
+
+void rwk_fi_complete(void *owner, const struct rwk_completion *c)
+{
+	struct rwk_fi_ep *ep = owner;
+	struct rwk_completion told;
+
+	if (rwk_likely(!ep->srx || !(c->flags & RWK_F_RECV))) {
+		complete(ep, c);
+		return;
+	}
+	told = rwk_fi_as_told(&ep->side[RWK_FI_RX], c);
+	complete(ep, &told);
 }
 
 /* An atomic that fetches counts as a read, as at its initiator. */

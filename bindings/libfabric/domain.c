@@ -26,18 +26,21 @@ static int no_scalable_ep(struct fid_domain *domain, struct fi_info *info, struc
 	return -FI_ENOSYS;
 }
 
-static int no_stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx, void *context)
+static int stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx, void *context)
 {
-	(void)domain, (void)attr, (void)stx, (void)context;
-	return -FI_ENOSYS;
+	if (rwk_fi_domain_of(domain)->type == FI_EP_DGRAM)
+		return -FI_ENOSYS;
+	return rwk_fi_stx_open(domain, attr, stx, context);
 }
 
-/* Receive contexts that endpoints share are other providers' (FI_PEER). */
+/* Of the domain's own, or (FI_PEER) another provider's. */
 static int srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **ep, void *context)
 {
-	if (!attr || !(attr->op_flags & FI_PEER) || rwk_fi_domain_of(domain)->device)
+	if (rwk_fi_domain_of(domain)->type != FI_EP_RDM)
 		return -FI_ENOSYS;
-	return rwk_fi_peer_srx_open(domain, attr, ep, context);
+	if (attr && attr->op_flags & FI_PEER)
+		return rwk_fi_peer_srx_open(domain, attr, ep, context);
+	return rwk_fi_srx_open(domain, attr, ep, context);
 }
 
 static int no_query_collective(
@@ -181,7 +184,7 @@ static const struct fi_ops_domain domain_ops = {
 	.scalable_ep = no_scalable_ep,
 	.cntr_open = rwk_fi_cntr_open,
 	.poll_open = rwk_fi_poll_set_open,
-	.stx_ctx = no_stx_ctx,
+	.stx_ctx = stx_ctx,
 	.srx_ctx = srx_ctx,
 	.query_atomic = rwk_fi_query_atomic,
 	.query_collective = no_query_collective,

@@ -15,8 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MULTI_MIN 64 /* bytes left at which a multi-receive buffer is released, unless FI_OPT_MIN_MULTI_RECV says */
-
 #define FAREWELL 60000 /* ms, in which a receiver that computes for long should have come by */
 
 static struct rwk_fi_ep *ep_of(struct fid *fid)
@@ -117,6 +115,22 @@ static int bind_cntr(struct rwk_fi_ep *ep, struct rwk_fi_cntr *cntr, uint64_t fl
 	return err;
 }
 
+static int bind_srx(struct rwk_fi_ep *ep, struct rwk_fi_srx *srx, uint64_t flags)
+{
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (ep->srx || ep->peer_srx || srx->domain != ep->domain) {
+		rwk_warn("fi_ep_bind: %s", ep->srx || ep->peer_srx ? "the endpoint has a shared receive context"
+						   : "the shared receive context is another domain's");
+		return -FI_EINVAL;
+	}
+	rwk_fi_lock(ep->lock);
+	ep->srx = srx;
+	rwk_list_append(&srx->eps, &ep->of_srx);
+	rwk_fi_unlock(ep->lock);
+	return 0;
+}
+
 static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
 	struct rwk_fi_ep *ep = ep_of(fid);
@@ -136,10 +150,14 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 		return rwk_fi_bind_eq(&ep->eq, rwk_container_of(other, struct rwk_fi_eq, fid.fid), flags);
 	case FI_CLASS_SRX_CTX:
 		if (rwk_fi_peer_srx_of(other))
-			return rwk_fi_peer_srx_bind(ep, rwk_fi_peer_srx_of(other), flags);
-		return -FI_EINVAL;
+			return ep->srx ? -FI_EINVAL : rwk_fi_peer_srx_bind(ep, rwk_fi_peer_srx_of(other), flags);
+		return bind_srx(ep, rwk_container_of(other, struct rwk_fi_srx, fid.fid), flags);
+	case FI_CLASS_STX_CTX:
+		return rwk_fi_bind_stx(
+			&ep->stx, ep->domain, rwk_container_of(other, struct rwk_fi_stx, fid.fid), flags);
 	default:
-		rwk_warn("fi_ep_bind: an object of class %zu; there are address vectors, queues and counters",
+		rwk_warn("fi_ep_bind: an object of class %zu; there are address vectors, queues, counters and shared "
+			 "contexts",
 			other->fclass);
 		return -FI_EINVAL;
 	}
@@ -159,6 +177,8 @@ void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep)
 	/* With a counter the engine has to tell of every send; without one, of those that want an entry or fail. */
 	uint32_t silent = RWK_FI_QUIET | (ep->cntr[RWK_FI_SENDS] ? 0 : RWK_F_SILENT);
 	uint32_t told = ep->cntr[RWK_FI_READS] || ep->cntr[RWK_FI_WRITES] ? RWK_FI_TOLD : 0;
+	/* Whether a shared receive wants an entry is known when it completes: then it has to be asked of. */
+	bool rx_asked = ep->srx && rx->selective;
 	uint32_t send, recv = 0;
 
 	ep->sendmsg_delivered = tx_flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE) ? RWK_F_DELIVERED : 0;
@@ -186,7 +206,7 @@ void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep)
 		return;
 	rwk_engine_want_reached(ep->engine, ep->cntr[RWK_FI_REMOTE_READS] || ep->cntr[RWK_FI_REMOTE_WRITES]);
 	rwk_engine_set_queues(ep->engine, queue_alone(tx->cq, ep->cntr[RWK_FI_SENDS]),
-		queue_alone(rx->cq, ep->cntr[RWK_FI_RECEIVES]), ep->want_source);
+		rx_asked ? NULL : queue_alone(rx->cq, ep->cntr[RWK_FI_RECEIVES]), ep->want_source);
 }
 
 /* What fi_enable cannot do without. */
@@ -195,6 +215,11 @@ static int check_bound(const struct rwk_fi_ep *ep)
 	if (!ep->av) {
 		rwk_warn("fi_enable: no address vector is bound to the endpoint");
 		return -FI_ENOAV;
+	}
+	if ((ep->shares_rx && !ep->srx) || (ep->shares_tx && !ep->stx)) {
+		rwk_warn("fi_enable: the endpoint was opened for a shared %s context, and none is bound",
+			ep->shares_rx && !ep->srx ? "receive" : "transmit");
+		return -FI_EOPBADSTATE;
 	}
 	return rwk_fi_check_bound(ep->side, ep->cntr, ep->caps);
 }
@@ -242,6 +267,7 @@ static int open_engine(struct rwk_fi_ep *ep, struct rwk_engine **engine)
 		.complete = rwk_fi_complete,
 		.owner = ep,
 		.port = rwk_address_port(&ep->source),
+		.inbox = ep->srx ? ep->srx->inbox : NULL,
 		.multi_min = ep->multi_min,
 		/* MPI's Isends must not wait for one another: each has a request, which is limit enough. */
 		.tx_limit = SIZE_MAX,
@@ -276,8 +302,8 @@ static int ep_enable(struct rwk_fi_ep *ep)
 	if (err)
 		goto close_engine;
 	rwk_fi_ep_set_flags(ep);
-	ep->fid.msg = (struct fi_ops_msg *)&rwk_fi_msg_ops;
-	ep->fid.tagged = (struct fi_ops_tagged *)&rwk_fi_tagged_ops;
+	ep->fid.msg = (struct fi_ops_msg *)(ep->srx ? &rwk_fi_msg_send_ops : &rwk_fi_msg_ops);
+	ep->fid.tagged = (struct fi_ops_tagged *)(ep->srx ? &rwk_fi_tagged_send_ops : &rwk_fi_tagged_ops);
 	if (ep->peer_srx)
 		rwk_fi_peer_srx_enable(ep);
 	rwk_fi_unlock(ep->lock);
@@ -370,6 +396,9 @@ static int ep_close(struct fid *fid)
 		rwk_engine_close(ep->engine);
 		rwk_fi_work_drop(ep);
 	}
+	rwk_list_remove(&ep->of_srx);
+	if (ep->stx)
+		rwk_fi_drop(&ep->stx->refs);
 	rwk_fi_unbind(ep->side, ep->cntr, ep->eq);
 	if (ep->av)
 		rwk_fi_av_detach(ep->av, ep);
@@ -397,30 +426,46 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	return err;
 }
 
-static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
+int rwk_fi_get_multi_min(size_t bytes, int level, int name, void *value, size_t *len)
 {
 	if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV)
 		return -FI_ENOPROTOOPT;
 	if (*len < sizeof(size_t))
 		return -FI_ETOOSMALL;
-	*(size_t *)value = ep_of(fid)->multi_min;
+	*(size_t *)value = bytes;
 	*len = sizeof(size_t);
 	return 0;
 }
 
-static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t len)
+int rwk_fi_set_multi_min(size_t *bytes, int level, int name, const void *value, size_t len)
 {
-	struct rwk_fi_ep *ep = ep_of(fid);
-
 	if (level != FI_OPT_ENDPOINT || name != FI_OPT_MIN_MULTI_RECV) {
 		rwk_info("fi_setopt: there is no option %d of level %d, there is FI_OPT_MIN_MULTI_RECV", name, level);
 		return -FI_ENOPROTOOPT;
 	}
 	if (len != sizeof(size_t))
 		return -FI_EINVAL;
+	*bytes = *(const size_t *)value;
+	return 0;
+}
+
+static int ep_getopt(fid_t fid, int level, int name, void *value, size_t *len)
+{
+	return rwk_fi_get_multi_min(ep_of(fid)->multi_min, level, name, value, len);
+}
+
+/* With a shared receive context that has the option; the endpoint has no receives. */
+static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t len)
+{
+	struct rwk_fi_ep *ep = ep_of(fid);
+	size_t bytes;
+	int err = rwk_fi_set_multi_min(&bytes, level, name, value, len);
+
+	if (err)
+		return err;
 	rwk_fi_lock(ep->lock);
-	ep->multi_min = *(const size_t *)value;
-	if (ep->engine)
+	ep->multi_min = bytes;
+	if (ep->engine && !ep->srx)
 		rwk_inbox_set_multi_min(rwk_engine_inbox(ep->engine), ep->multi_min);
 	rwk_fi_unlock(ep->lock);
 	return 0;
@@ -457,12 +502,14 @@ static int take_info(struct rwk_fi_ep *ep, const struct fi_info *info)
 		return -FI_EINVAL;
 	}
 	ep->caps = rwk_fi_complete_caps(&rwk_fi_rdm, info->caps);
+	ep->shares_rx = info->ep_attr && info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
+	ep->shares_tx = info->ep_attr && info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT;
 	ep->want_source = ep->caps & FI_SOURCE;
 	ep->undirected = ep->caps & FI_DIRECTED_RECV ? 0 : FI_ADDR_UNSPEC;
 	ep->tx_size = info->tx_attr && info->tx_attr->size ? info->tx_attr->size : rwk_fi_rdm.tx_size;
 	ep->op_flags[RWK_FI_TX] = info->tx_attr ? info->tx_attr->op_flags : 0;
 	ep->op_flags[RWK_FI_RX] = info->rx_attr ? info->rx_attr->op_flags : 0;
-	ep->multi_min = MULTI_MIN;
+	ep->multi_min = RWK_FI_MULTI_MIN;
 	if (info->src_addr && info->src_addrlen >= rwk_fi_address_size(format))
 		return rwk_fi_address_read(format, info->src_addr, &ep->source);
 	return 0;
@@ -485,6 +532,7 @@ int rwk_fi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_e
 	}
 	ep->lock = ep->domain->lock;
 	rwk_list_init(&ep->stalled);
+	rwk_list_init(&ep->of_srx);
 	rwk_fi_hold(&ep->domain->refs);
 	ep->fid.fid.fclass = FI_CLASS_EP;
 	ep->fid.fid.context = context;

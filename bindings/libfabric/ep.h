@@ -12,6 +12,8 @@
 
 #include "bindings/libfabric/av.h"
 #include "bindings/libfabric/bound.h"
+#include "bindings/libfabric/disabled.h"
+#include "bindings/libfabric/shared.h"
 #include "engine/engine.h"
 #include "engine/region.h"
 
@@ -46,6 +48,10 @@ struct rwk_fi_ep {
 	uint32_t rmamsg_flags[2];
 	uint64_t caps; /* of info, tx_attr and rx_attr together */
 	/* The rest. */
+	struct rwk_fi_srx *srx;  /* where its receives are; NULL: in an inbox of its own */
+	struct rwk_list of_srx;  /* rwk_fi_srx.eps */
+	struct rwk_fi_stx *stx;  /* or NULL */
+	bool shares_rx, shares_tx; /* opened for such contexts: it is not enabled without */
 	struct rwk_fi_eq *eq;
 	struct rwk_fi_peer_srx *peer_srx; /* another provider's receives (peer.h), or NULL */
 	struct rwk_fi_domain *domain;
@@ -94,16 +100,22 @@ int rwk_fi_ep_know(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer *peer
 /** The number of who sent something, or FI_ADDR_NOTAVAIL. In completion.c. */
 fi_addr_t rwk_fi_source(struct rwk_fi_ep *ep, struct rwk_peer *peer);
 
+/** Bytes left at which a multi-receive buffer is released, unless FI_OPT_MIN_MULTI_RECV says. */
+#define RWK_FI_MULTI_MIN 64
+
+/** FI_OPT_MIN_MULTI_RECV, the one option: as fi_getopt and fi_setopt; set: 0 and *bytes set. */
+int rwk_fi_get_multi_min(size_t bytes, int level, int name, void *value, size_t *len);
+int rwk_fi_set_multi_min(size_t *bytes, int level, int name, const void *value, size_t len);
+
 /** The engine's upcalls, in completion.c; `owner` is the endpoint. */
 void rwk_fi_complete(void *owner, const struct rwk_completion *c);
 void rwk_fi_reached(void *owner, const struct rwk_reached *r);
 
-/* Tables of calls: those of an enabled endpoint, those before that, and those that are not there. */
-extern const struct fi_ops_msg rwk_fi_msg_ops, rwk_fi_no_msg_ops;
-extern const struct fi_ops_tagged rwk_fi_tagged_ops, rwk_fi_no_tagged_ops;
+/* Tables of calls: those of an enabled endpoint, and those of one that has no receives of its own. */
+extern const struct fi_ops_msg rwk_fi_msg_ops, rwk_fi_msg_send_ops;
+extern const struct fi_ops_tagged rwk_fi_tagged_ops, rwk_fi_tagged_send_ops;
 extern const struct fi_ops_rma rwk_fi_rma_ops; /* they look for themselves whether they may */
 extern const struct fi_ops_atomic rwk_fi_atomic_ops;
-extern const struct fi_ops_collective rwk_fi_no_collective_ops;
 extern const struct fi_ops_cm rwk_fi_cm_ops;
 
 #endif

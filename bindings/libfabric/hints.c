@@ -94,6 +94,12 @@ static int check_rx(const struct rwk_fi_kind *k, const struct fi_rx_attr *rx)
 	return err;
 }
 
+static int check_contexts(const char *what, size_t asked, size_t shared)
+{
+	return check_choice(what, (unsigned)asked, asked <= 1 || (asked == FI_SHARED_CONTEXT && shared),
+		shared ? "1, or FI_SHARED_CONTEXT" : "1");
+}
+
 static int check_ep(const struct rwk_fi_kind *k, const struct fi_ep_attr *ep)
 {
 	const struct limit limits[] = {
@@ -102,12 +108,12 @@ static int check_ep(const struct rwk_fi_kind *k, const struct fi_ep_attr *ep)
 		{"ep_attr.max_order_raw_size", offsetof(struct fi_ep_attr, max_order_raw_size), k->max_order_raw},
 		{"ep_attr.max_order_war_size", offsetof(struct fi_ep_attr, max_order_war_size), k->max_order_war},
 		{"ep_attr.max_order_waw_size", offsetof(struct fi_ep_attr, max_order_waw_size), k->max_order_waw},
-		{"ep_attr.tx_ctx_cnt", offsetof(struct fi_ep_attr, tx_ctx_cnt), 1},
-		{"ep_attr.rx_ctx_cnt", offsetof(struct fi_ep_attr, rx_ctx_cnt), 1},
 		{"ep_attr.auth_key_size", offsetof(struct fi_ep_attr, auth_key_size), 0},
 	};
 	int err = check_limits(ep, limits, COUNT(limits));
 
+	err |= check_contexts("ep_attr.tx_ctx_cnt", ep->tx_ctx_cnt, k->stx_cnt);
+	err |= check_contexts("ep_attr.rx_ctx_cnt", ep->rx_ctx_cnt, k->srx_cnt);
 	err |= check_choice("ep_attr.type", ep->type, ep->type == FI_EP_UNSPEC || ep->type == k->type, k->name);
 	err |= check_choice("ep_attr.protocol", ep->protocol,
 		ep->protocol == FI_PROTO_UNSPEC || ep->protocol == k->protocol, "ropewalk's own");
@@ -125,8 +131,8 @@ static int check_domain(const struct rwk_fi_kind *k, const struct fi_domain_attr
 		{"domain_attr.rx_ctx_cnt", offsetof(struct fi_domain_attr, rx_ctx_cnt), RWK_FI_OBJECTS},
 		{"domain_attr.max_ep_tx_ctx", offsetof(struct fi_domain_attr, max_ep_tx_ctx), 1},
 		{"domain_attr.max_ep_rx_ctx", offsetof(struct fi_domain_attr, max_ep_rx_ctx), 1},
-		{"domain_attr.max_ep_stx_ctx", offsetof(struct fi_domain_attr, max_ep_stx_ctx), 0},
-		{"domain_attr.max_ep_srx_ctx", offsetof(struct fi_domain_attr, max_ep_srx_ctx), 0},
+		{"domain_attr.max_ep_stx_ctx", offsetof(struct fi_domain_attr, max_ep_stx_ctx), k->stx_cnt},
+		{"domain_attr.max_ep_srx_ctx", offsetof(struct fi_domain_attr, max_ep_srx_ctx), k->srx_cnt},
 		{"domain_attr.cntr_cnt", offsetof(struct fi_domain_attr, cntr_cnt), RWK_FI_OBJECTS},
 		{"domain_attr.mr_iov_limit", offsetof(struct fi_domain_attr, mr_iov_limit), k->mr_iov_limit},
 		{"domain_attr.mr_key_size", offsetof(struct fi_domain_attr, mr_key_size), sizeof(uint64_t)},
@@ -177,6 +183,21 @@ bool rwk_fi_reaches(const struct rwk_fi_kind *k, uint32_t version, const struct 
 	return mode != RWK_FI_MR_SCALABLE && !(k->mr_needed & ~mode);
 }
 
+bool rwk_fi_shares_receives(const struct fi_info *hints)
+{
+	return hints && hints->ep_attr && hints->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
+}
+
+/* A shared receive context does not know whom a receive is directed at. */
+static int check_shared(const struct fi_info *hints)
+{
+	uint64_t caps = hints->caps | (hints->rx_attr ? hints->rx_attr->caps : 0);
+
+	if (!rwk_fi_shares_receives(hints))
+		return 0;
+	return check_bits("caps with a shared receive context", caps & FI_DIRECTED_RECV, 0);
+}
+
 int rwk_fi_check_hints(const struct rwk_fi_kind *k, uint32_t version, const struct fi_info *hints)
 {
 	int err = check_bits("caps", hints->caps, rwk_fi_kind_caps(k));
@@ -194,6 +215,7 @@ int rwk_fi_check_hints(const struct rwk_fi_kind *k, uint32_t version, const stru
 		err |= check_rx(k, hints->rx_attr);
 	if (hints->ep_attr)
 		err |= check_ep(k, hints->ep_attr);
+	err |= check_shared(hints);
 	if (hints->domain_attr)
 		err |= check_domain(k, hints->domain_attr);
 	if (hints->caps & (FI_RMA | FI_ATOMIC))

@@ -133,7 +133,13 @@ static void fill_rx(const struct rwk_fi_kind *k, struct fi_rx_attr *rx, uint64_t
 	rx->iov_limit = k->iov_limit;
 }
 
-static void fill_ep(const struct rwk_fi_kind *k, struct fi_ep_attr *ep)
+/* One context of each direction, or a shared one for who asks for that. */
+static size_t contexts(size_t asked)
+{
+	return asked == FI_SHARED_CONTEXT ? asked : 1;
+}
+
+static void fill_ep(const struct rwk_fi_kind *k, struct fi_ep_attr *ep, const struct fi_ep_attr *hint)
 {
 	ep->type = k->type;
 	ep->protocol = k->protocol;
@@ -143,8 +149,8 @@ static void fill_ep(const struct rwk_fi_kind *k, struct fi_ep_attr *ep)
 	ep->max_order_war_size = k->max_order_war;
 	ep->max_order_waw_size = k->max_order_waw;
 	ep->mem_tag_format = k->tag_format;
-	ep->tx_ctx_cnt = 1;
-	ep->rx_ctx_cnt = 1;
+	ep->tx_ctx_cnt = contexts(hint ? hint->tx_ctx_cnt : 0);
+	ep->rx_ctx_cnt = contexts(hint ? hint->rx_ctx_cnt : 0);
 }
 
 /*
@@ -188,6 +194,8 @@ static void fill_domain(const struct rwk_fi_kind *k, struct fi_domain_attr *d, u
 	d->rx_ctx_cnt = RWK_FI_OBJECTS;
 	d->max_ep_tx_ctx = 1;
 	d->max_ep_rx_ctx = 1;
+	d->max_ep_stx_ctx = k->stx_cnt;
+	d->max_ep_srx_ctx = k->srx_cnt;
 	d->cntr_cnt = RWK_FI_OBJECTS;
 	d->mr_iov_limit = k->mr_iov_limit;
 	d->mr_cnt = k->mr_cnt;
@@ -208,6 +216,8 @@ static uint64_t caps_for(const struct rwk_fi_kind *k, uint32_t version, const st
 {
 	uint64_t caps = rwk_fi_complete_caps(k, hints ? hints->caps : 0);
 
+	if (rwk_fi_shares_receives(hints))
+		caps &= ~(uint64_t)FI_DIRECTED_RECV;
 	return rwk_fi_reaches(k, version, hints ? hints->domain_attr : NULL) ? caps : caps & ~(ONE_SIDED | ACCESSES);
 }
 
@@ -226,7 +236,7 @@ static struct fi_info *make_entry(const struct rwk_fi_kind *k, uint32_t version,
 	fill_tx(k, info->tx_attr, caps, hints ? hints->tx_attr : NULL);
 	fill_rx(k, info->rx_attr, caps, hints ? hints->rx_attr : NULL);
 	info->rx_attr->mode = info->mode;
-	fill_ep(k, info->ep_attr);
+	fill_ep(k, info->ep_attr, hints ? hints->ep_attr : NULL);
 	fill_domain(k, info->domain_attr, version, hints ? hints->caps : 0, caps, hints ? hints->domain_attr : NULL);
 	info->fabric_attr->fabric = hints && hints->fabric_attr ? hints->fabric_attr->fabric : NULL;
 	info->fabric_attr->prov_version = rwk_fi_provider.version;

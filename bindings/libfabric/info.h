@@ -40,7 +40,7 @@ struct rwk_fi_kind {
 	size_t max_order_raw, max_order_war, max_order_waw;
 	uint64_t tag_format;
 	size_t data_size, key_size; /* bytes of remote CQ data, of a key */
-	size_t ep_cnt, mr_cnt;
+	size_t ep_cnt, mr_cnt, srx_cnt, stx_cnt; /* of a domain's: objects of which there may be so many */
 	bool native; /* addresses of ropewalk's own format, beside the two of sockets */
 };
 
@@ -66,6 +66,9 @@ int rwk_fi_check_hints(const struct rwk_fi_kind *k, uint32_t version, const stru
 
 /** Whether peers can reach registered memory in the mr_mode that a program of that API version offers (NULL: any). */
 bool rwk_fi_reaches(const struct rwk_fi_kind *k, uint32_t version, const struct fi_domain_attr *d);
+
+/** Whether the hints (or NULL) ask for an endpoint of a shared receive context. */
+bool rwk_fi_shares_receives(const struct fi_info *hints);
 
 struct rwk_address;
 

@@ -50,6 +50,8 @@ const struct rwk_fi_kind rwk_fi_rdm = {
 	.key_size = sizeof(uint64_t),
 	.ep_cnt = RWK_FI_OBJECTS,
 	.mr_cnt = RWK_FI_OBJECTS,
+	.srx_cnt = RWK_FI_OBJECTS,
+	.stx_cnt = RWK_FI_OBJECTS,
 	.native = true,
 };
 
@@ -83,6 +85,7 @@ const struct rwk_fi_kind rwk_fi_msg = {
 	/* A fabric's, and a registration of each domain's is its own. */
 	.ep_cnt = RWK_QPS_MAX,
 	.mr_cnt = RWK_MRS_MAX - 1,
+	.stx_cnt = RWK_FI_OBJECTS,
 };
 
 /* A send is done once the kernel has it: nobody tells of more. Nothing is ordered. */

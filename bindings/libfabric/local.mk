@@ -19,7 +19,7 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/deferred.c bindings/libfabric/deferred.h \
 	bindings/libfabric/device.c bindings/libfabric/device.h \
 	bindings/libfabric/dgram.h bindings/libfabric/dgram_ep.c bindings/libfabric/dgram_message.c \
-	bindings/libfabric/disabled.c \
+	bindings/libfabric/disabled.c bindings/libfabric/disabled.h \
 	bindings/libfabric/domain.c bindings/libfabric/domain.h \
 	bindings/libfabric/ep.c bindings/libfabric/ep.h \
 	bindings/libfabric/eq.c bindings/libfabric/eq.h \
@@ -52,6 +52,9 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/progress.c bindings/libfabric/progress.h \
 	bindings/libfabric/provider.c bindings/libfabric/provider.h \
 	bindings/libfabric/rma.c bindings/libfabric/rma.h \
+	bindings/libfabric/shared.h \
+	bindings/libfabric/srx.c \
+	bindings/libfabric/stx.c \
 	bindings/libfabric/tagged.c \
 	bindings/libfabric/transfer.c bindings/libfabric/transfer.h \
 	bindings/libfabric/trigger.c bindings/libfabric/trigger.h \

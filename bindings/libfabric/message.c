@@ -26,7 +26,7 @@ static ssize_t plain_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint6
 {
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 	uint32_t f;
-	int err = rwk_fi_recvmsg_flags(ep, RWK_PLAIN, flags, &f);
+	int err = rwk_fi_recvmsg_flags(ep->recvmsg_flags, RWK_PLAIN, flags, &f);
 
 	if (rwk_unlikely(err))
 		return err < 0 ? err : rwk_fi_trigger_recv(ep, msg, f);
@@ -94,6 +94,19 @@ const struct fi_ops_msg rwk_fi_msg_ops = {
 	.recv = plain_recv,
 	.recvv = plain_recvv,
 	.recvmsg = plain_recvmsg,
+	.send = plain_send,
+	.sendv = plain_sendv,
+	.sendmsg = plain_sendmsg,
+	.inject = plain_inject,
+	.senddata = plain_senddata,
+	.injectdata = plain_injectdata,
+};
+
+const struct fi_ops_msg rwk_fi_msg_send_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops_msg, injectdata),
+	.recv = rwk_fi_cannot_recv,
+	.recvv = rwk_fi_cannot_recvv,
+	.recvmsg = rwk_fi_cannot_recvmsg,
 	.send = plain_send,
 	.sendv = plain_sendv,
 	.sendmsg = plain_sendmsg,

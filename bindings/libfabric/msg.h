@@ -25,6 +25,8 @@
 
 #include "bindings/libfabric/bound.h"
 #include "bindings/libfabric/device.h"
+#include "bindings/libfabric/disabled.h"
+#include "bindings/libfabric/shared.h"
 #include "transport.h"
 
 #include <rdma/fi_endpoint.h>
@@ -72,6 +74,8 @@ struct rwk_fi_msg_ep {
 	struct rwk_fi_side side[RWK_FI_SIDES];
 	struct rwk_fi_cntr *cntr[RWK_FI_COUNTED];
 	struct rwk_fi_eq *eq;
+	struct rwk_fi_stx *stx; /* or NULL */
+	bool shares_tx;         /* opened for one: it is not enabled without */
 	struct rwk_connection *connection;
 	struct rwk_fi_msg_request *request; /* that it was opened with, and has not accepted */
 	struct rwk_address source, peer;    /* partial; `peer` zeroed while it is not known */
@@ -149,9 +153,5 @@ int rwk_fi_msg_flags(const struct rwk_fi_msg_ep *ep, const char *call, uint64_t 
 extern const struct fi_ops_msg rwk_fi_msg_message_ops;
 extern const struct fi_ops_rma rwk_fi_msg_rma_ops;
 extern const struct fi_ops_atomic rwk_fi_msg_atomic_ops;
-/* Those of an endpoint that is not enabled yet, and those that are not there; ep.h has them too. */
-extern const struct fi_ops_msg rwk_fi_no_msg_ops;
-extern const struct fi_ops_tagged rwk_fi_no_tagged_ops;
-extern const struct fi_ops_collective rwk_fi_no_collective_ops;
 
 #endif

@@ -59,8 +59,12 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 		return bind_cntr(ep, rwk_container_of(other, struct rwk_fi_cntr, fid.fid), flags);
 	case FI_CLASS_EQ:
 		return bind_eq(ep, rwk_container_of(other, struct rwk_fi_eq, fid.fid), flags);
+	case FI_CLASS_STX_CTX:
+		return rwk_fi_bind_stx(
+			&ep->stx, ep->domain, rwk_container_of(other, struct rwk_fi_stx, fid.fid), flags);
 	default:
-		rwk_warn("fi_ep_bind: an object of class %zu; a connected endpoint has queues and counters",
+		rwk_warn("fi_ep_bind: an object of class %zu; a connected endpoint has queues, counters and shared "
+			 "contexts",
 			other->fclass);
 		return -FI_EINVAL;
 	}
@@ -95,9 +99,18 @@ static int open_qp(struct rwk_fi_msg_ep *ep)
 	return err ? err : rwk_qp_modify(ep->qp, RWK_QPS_INIT, NULL);
 }
 
+static int check_bound(const struct rwk_fi_msg_ep *ep)
+{
+	if (ep->shares_tx && !ep->stx) {
+		rwk_warn("fi_enable: the endpoint was opened for a shared transmit context, and none is bound");
+		return -FI_EOPBADSTATE;
+	}
+	return rwk_fi_check_bound(ep->side, ep->cntr, ep->caps);
+}
+
 int rwk_fi_msg_enable(struct rwk_fi_msg_ep *ep)
 {
-	int err = rwk_fi_check_bound(ep->side, ep->cntr, ep->caps);
+	int err = check_bound(ep);
 
 	if (!err)
 		err = open_ops(ep);
@@ -154,6 +167,8 @@ static int ep_close(struct fid *fid)
 	rwk_fi_msg_release(&ep->reserved);
 	if (ep->eq)
 		rwk_fi_eq_forget(ep->eq, &ep->fid.fid, NULL);
+	if (ep->stx)
+		rwk_fi_drop(&ep->stx->refs);
 	rwk_fi_unbind(ep->side, ep->cntr, ep->eq);
 	rwk_fi_unlock(lock);
 	rwk_fi_drop(&ep->domain->refs);
@@ -231,6 +246,7 @@ static int take_info(struct rwk_fi_msg_ep *ep, const struct fi_info *info)
 	uint32_t format = ep->domain->addr_format;
 
 	ep->caps = rwk_fi_complete_caps(&rwk_fi_msg, info->caps);
+	ep->shares_tx = info->ep_attr && info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT;
 	ep->tx_size = tx && tx->size ? tx->size : rwk_fi_msg.tx_size;
 	ep->rx_size = rx && rx->size ? rx->size : rwk_fi_msg.rx_size;
 	if (ep->tx_size > rwk_fi_msg.tx_size_max || ep->rx_size > rwk_fi_msg.rx_size_max)

@@ -27,7 +27,7 @@ static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 {
 	struct rwk_fi_ep *ep = rwk_fi_ep_of(fid);
 	uint32_t f;
-	int err = rwk_fi_recvmsg_flags(ep, RWK_TAGGED, flags, &f);
+	int err = rwk_fi_recvmsg_flags(ep->recvmsg_flags, RWK_TAGGED, flags, &f);
 
 	if (rwk_unlikely(err))
 		return err < 0 ? err : rwk_fi_trigger_trecv(ep, msg, f);
@@ -99,6 +99,19 @@ const struct fi_ops_tagged rwk_fi_tagged_ops = {
 	.recv = tagged_recv,
 	.recvv = tagged_recvv,
 	.recvmsg = tagged_recvmsg,
+	.send = tagged_send,
+	.sendv = tagged_sendv,
+	.sendmsg = tagged_sendmsg,
+	.inject = tagged_inject,
+	.senddata = tagged_senddata,
+	.injectdata = tagged_injectdata,
+};
+
+const struct fi_ops_tagged rwk_fi_tagged_send_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops_tagged, injectdata),
+	.recv = rwk_fi_cannot_trecv,
+	.recvv = rwk_fi_cannot_trecvv,
+	.recvmsg = rwk_fi_cannot_trecvmsg,
 	.send = tagged_send,
 	.sendv = tagged_sendv,
 	.sendmsg = tagged_sendmsg,

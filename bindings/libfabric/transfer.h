@@ -76,11 +76,14 @@ int rwk_fi_recvmsg_any(enum rwk_space space, uint64_t flags, uint32_t *out);
 /** Looks for messages that have come: before a peek, whose caller may do nothing else in a loop. */
 void rwk_fi_look(struct rwk_fi_ep *ep);
 
-/** The engine's flags for fi_recvmsg's: 0 and *out set, or -FI_EBADFLAGS, or -FI_EINVAL for a senseless combination; or
- * RWK_FI_WAITS. */
-static inline int rwk_fi_recvmsg_flags(const struct rwk_fi_ep *ep, enum rwk_space space, uint64_t flags, uint32_t *out)
+/**
+ * The engine's flags for fi_recvmsg's, with those of the endpoint (rwk_fi_ep.recvmsg_flags): 0 and *out set, or
+ * -FI_EBADFLAGS, or -FI_EINVAL for a senseless combination; or RWK_FI_WAITS.
+ */
+static inline int rwk_fi_recvmsg_flags(
+	const uint32_t recvmsg_flags[2], enum rwk_space space, uint64_t flags, uint32_t *out)
 {
-	*out = ep->recvmsg_flags[!!(flags & FI_COMPLETION)] | rwk_space_flag(space);
+	*out = recvmsg_flags[!!(flags & FI_COMPLETION)] | rwk_space_flag(space);
 	if (rwk_likely(!(flags & ~(uint64_t)FI_COMPLETION)))
 		return 0;
 	return rwk_fi_recvmsg_any(space, flags, out);

@@ -48,11 +48,11 @@ static int message_flags(const struct rwk_fi_domain *domain, struct fid_ep *fid,
 
 	if (err)
 		return err;
-	if (!sends && rwk_fi_ep_of(fid)->peer_srx)
-		return -FI_ENOSYS; /* its receives are another provider's */
+	if (!sends && (rwk_fi_ep_of(fid)->peer_srx || rwk_fi_ep_of(fid)->srx))
+		return -FI_ENOSYS; /* it has no receives of its own */
 	/* What a fence waits for is looked at when its time has come. */
 	err = sends ? rwk_fi_sendmsg_flags(rwk_fi_ep_of(fid), space, flags & ~FI_FENCE, FI_ADDR_UNSPEC, out)
-		    : rwk_fi_recvmsg_flags(rwk_fi_ep_of(fid), space, flags, out);
+		    : rwk_fi_recvmsg_flags(rwk_fi_ep_of(fid)->recvmsg_flags, space, flags, out);
 	*out = (*out & (RWK_F_USER - 1u) & ~(uint32_t)RWK_F_SILENT) | RWK_FI_DEFERRED |
 	       (flags & FI_FENCE ? RWK_F_FENCE : 0);
 	return err;

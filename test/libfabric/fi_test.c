@@ -83,6 +83,10 @@ void t_end_open(struct t_end *e, struct t_domain *d, const struct t_options *o)
 	d->info->tx_attr->op_flags = op_flags;
 	assert_int_equal(fi_ep_bind(e->ep, &e->av->fid, 0), 0);
 	assert_int_equal(fi_ep_bind(e->ep, &e->cq->fid, FI_TRANSMIT | FI_RECV | o->bind_flags), 0);
+	if (o->srx)
+		assert_int_equal(fi_ep_bind(e->ep, &o->srx->fid, 0), 0);
+	if (o->stx)
+		assert_int_equal(fi_ep_bind(e->ep, &o->stx->fid, 0), 0);
 	if (o->tx_cntr)
 		/* As programs do that count whatever they start. */
 		assert_int_equal(fi_ep_bind(e->ep, &o->tx_cntr->fid, FI_SEND | FI_READ | FI_WRITE), 0);

@@ -50,6 +50,8 @@ struct t_options {
 	uint64_t tx_op_flags;
 	struct fid_cntr *tx_cntr, *rx_cntr;
 	struct fid_cq *cq; /* a queue to share */
+	struct fid_ep *srx;
+	struct fid_stx *stx;
 };
 
 /** Makes libfabric load the provider under test. To be called first in main. */

@@ -47,6 +47,13 @@ test_libfabric_test_receive_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_receive_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_receive
 
+check_PROGRAMS += test/libfabric/test_shared_rx
+test_libfabric_test_shared_rx_SOURCES = test/libfabric/test_shared_rx.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h $(FI_TEST_COMMON)
+test_libfabric_test_shared_rx_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_shared_rx_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_shared_rx_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_shared_rx
+
 check_PROGRAMS += test/libfabric/test_completion
 test_libfabric_test_completion_SOURCES = test/libfabric/test_completion.c $(FI_PAIR)
 test_libfabric_test_completion_CPPFLAGS = $(FI_TEST_CPPFLAGS)

@@ -308,7 +308,7 @@ static const struct hint_case hint_cases[] = {
 	{"FI_EP_DGRAM", ep_dgram, true},
 	{"any endpoint", ep_any, true},
 	{"two contexts", two_contexts, false},
-	{"a shared context", shared_context, false},
+	{"a shared context", shared_context, true},
 	{"messages of 1 TiB", big_messages, true},
 	{"a key", auth_key, false},
 	{"inject 256", inject_256, true},
