@@ -36,9 +36,14 @@ static int stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr, struct fi
 /* Of the domain's own, or (FI_PEER) another provider's. */
 static int srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **ep, void *context)
 {
-	if (rwk_fi_domain_of(domain)->type != FI_EP_RDM)
+	enum fi_ep_type type = rwk_fi_domain_of(domain)->type;
+	bool peer = attr && attr->op_flags & FI_PEER;
+
+	if (type == FI_EP_DGRAM || (type == FI_EP_MSG && peer))
 		return -FI_ENOSYS;
-	if (attr && attr->op_flags & FI_PEER)
+	if (type == FI_EP_MSG)
+		return rwk_fi_msg_srx_open(domain, attr, ep, context);
+	if (peer)
 		return rwk_fi_peer_srx_open(domain, attr, ep, context);
 	return rwk_fi_srx_open(domain, attr, ep, context);
 }

@@ -85,6 +85,7 @@ const struct rwk_fi_kind rwk_fi_msg = {
 	/* A fabric's, and a registration of each domain's is its own. */
 	.ep_cnt = RWK_QPS_MAX,
 	.mr_cnt = RWK_MRS_MAX - 1,
+	.srx_cnt = RWK_SRQS_MAX,
 	.stx_cnt = RWK_FI_OBJECTS,
 };
 

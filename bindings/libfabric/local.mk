@@ -42,6 +42,7 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/msg_passive.c \
 	bindings/libfabric/msg_post.c \
 	bindings/libfabric/msg_rma.c \
+	bindings/libfabric/msg_srx.c \
 	bindings/libfabric/name.c \
 	bindings/libfabric/peer.h bindings/libfabric/peer_cq.c \
 	bindings/libfabric/peer_entry.c bindings/libfabric/peer_entry.h \

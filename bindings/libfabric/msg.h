@@ -17,7 +17,7 @@
  * lock.
  *
  * msg_ep.c opens, binds, enables and closes endpoints; msg_cm.c connects them; msg_passive.c listens; msg_event.c turns
- * the connections' events into those of event queues; msg_post.c posts, msg_complete.c takes back what has completed;
+ * the connections' events into those of event queues; msg_srx.c has shared receives; msg_post.c posts, msg_complete.c takes back what has completed;
  * msg_message.c, msg_rma.c and msg_atomic.c are the calls that move data.
  */
 #ifndef RWK_FI_MSG_H
@@ -31,6 +31,7 @@
 
 #include <rdma/fi_endpoint.h>
 #include <sys/uio.h>
+#include <uthash.h>
 
 #define RWK_FI_MSG_INJECT 256u /* bytes that inject takes; each send under way has so much memory for it */
 #define RWK_FI_MSG_IOV    8u   /* pieces */
@@ -43,6 +44,7 @@ struct rwk_fi_msg_ep;
 struct rwk_fi_msg_op {
 	struct rwk_list link; /* free ones */
 	struct rwk_fi_msg_ep *ep;
+	struct rwk_fi_msg_srx *srx; /* whose it is in place of an endpoint's; NULL */
 	void *context;
 	void *buffer;    /* a receive's */
 	uint64_t before; /* an atomic that fetches nothing: what stood there; nobody looks */
@@ -74,8 +76,11 @@ struct rwk_fi_msg_ep {
 	struct rwk_fi_side side[RWK_FI_SIDES];
 	struct rwk_fi_cntr *cntr[RWK_FI_COUNTED];
 	struct rwk_fi_eq *eq;
-	struct rwk_fi_stx *stx; /* or NULL */
-	bool shares_tx;         /* opened for one: it is not enabled without */
+	struct rwk_fi_stx *stx;     /* or NULL */
+	struct rwk_fi_msg_srx *srx; /* where its receives are; NULL: in its qp */
+	uint32_t qpn;               /* its qp's, for: */
+	UT_hash_handle of_srx;
+	bool shares_rx, shares_tx; /* opened for such contexts: it is not enabled without */
 	struct rwk_connection *connection;
 	struct rwk_fi_msg_request *request; /* that it was opened with, and has not accepted */
 	struct rwk_address source, peer;    /* partial; `peer` zeroed while it is not known */
@@ -83,6 +88,19 @@ struct rwk_fi_msg_ep {
 	uint64_t caps;                      /* of info, tx_attr and rx_attr together */
 	uint64_t op_flags[RWK_FI_SIDES];
 	size_t tx_size, rx_size;
+};
+
+/** A shared receive context. */
+struct rwk_fi_msg_srx {
+	struct fid_ep fid;
+	struct rwk_fi_domain *domain;
+	struct rwk_fi_mutex *lock;
+	struct rwk_srq *srq;
+	uint32_t recv_flags;       /* of calls that have no flags of their own: RWK_FI_ASKED or none */
+	struct rwk_list unused;    /* ops */
+	struct rwk_fi_msg_op *ops;
+	struct rwk_fi_msg_ep *eps; /* those that have it and a qp, by qpn */
+	atomic_uint refs;          /* endpoints bound */
 };
 
 struct rwk_fi_msg_passive {
@@ -116,6 +134,15 @@ uint32_t rwk_fi_msg_patience(void);
 /** Ends the connection, if there is one; what was posted is cancelled. What was injected has a moment to go out. */
 void rwk_fi_msg_disconnect(struct rwk_fi_msg_ep *ep);
 
+/* msg_srx.c */
+/** As fi_ep_bind. */
+int rwk_fi_msg_bind_srx(struct rwk_fi_msg_ep *ep, struct fid *srx, uint64_t flags);
+/** The endpoint, which has one bound, has got its qp; and is closed, its qp gone, if there was one. Under the lock. */
+void rwk_fi_msg_srx_enter(struct rwk_fi_msg_ep *ep);
+void rwk_fi_msg_srx_leave(struct rwk_fi_msg_ep *ep);
+/** Whose qp has that number. */
+struct rwk_fi_msg_ep *rwk_fi_msg_srx_find(struct rwk_fi_msg_srx *srx, uint32_t qpn);
+
 /* msg_passive.c */
 /** Drops a request, whose peer is hung up on if he still waits. */
 void rwk_fi_msg_drop_request(struct rwk_fi_msg_request *r);
@@ -133,9 +160,9 @@ void rwk_fi_msg_event(struct rwk_fi_device *device, const struct rwk_connection_
 void rwk_fi_msg_complete(const struct rwk_wc *wc);
 
 /* msg_post.c */
-/** The pieces as the adapter wants them: their number; -FI_EINVAL: too many. */
+/** The pieces, of memory with that key, as the adapter wants them: their number; -FI_EINVAL: too many. */
 int rwk_fi_msg_pieces(
-	const struct rwk_fi_msg_ep *ep, const struct iovec *iov, size_t count, struct rwk_sge sge[RWK_FI_MSG_IOV]);
+	uint32_t key, const struct iovec *iov, size_t count, struct rwk_sge sge[RWK_FI_MSG_IOV]);
 /**
  * Posts a request, whose id is set here. With `fetch` NULL an atomic's old value goes nowhere. 0; -FI_ENOTCONN: it is
  * not connected (any more); -FI_EAGAIN; -FI_EOPNOTSUPP: `needs` are not all among the endpoint's capabilities; as
@@ -151,6 +178,7 @@ int rwk_fi_msg_flags(const struct rwk_fi_msg_ep *ep, const char *call, uint64_t 
 
 /* Tables of calls of an enabled endpoint; RMA and atomics look for themselves. */
 extern const struct fi_ops_msg rwk_fi_msg_message_ops;
+extern const struct fi_ops_msg rwk_fi_msg_message_send_ops; /* with a shared receive context */
 extern const struct fi_ops_rma rwk_fi_msg_rma_ops;
 extern const struct fi_ops_atomic rwk_fi_msg_atomic_ops;
 

@@ -26,15 +26,17 @@ static void fill_receive(struct rwk_completion *c, const struct rwk_fi_msg_op *o
 void rwk_fi_msg_complete(const struct rwk_wc *wc)
 {
 	struct rwk_fi_msg_op *op = (struct rwk_fi_msg_op *)(uintptr_t)wc->id;
-	struct rwk_fi_msg_ep *ep = op->ep;
+	struct rwk_fi_msg_ep *ep = op->srx ? rwk_fi_msg_srx_find(op->srx, wc->qpn) : op->ep;
 	struct rwk_completion c = {.context = op->context, .flags = op->flags, .status = wc->status};
 	struct rwk_fi_cq *cq = ep->side[is_receive(wc) ? RWK_FI_RX : RWK_FI_TX].cq;
 
+	if (op->srx)
+		c = rwk_fi_as_told(&ep->side[RWK_FI_RX], &c);
 	if (is_receive(wc) && !wc->status)
 		fill_receive(&c, op, wc);
 	ep->owed -= !!(op->flags & RWK_FI_INJECTED);
-	rwk_list_append(&ep->unused, &op->link);
-	if (ep->closing)
+	rwk_list_append(op->srx ? &op->srx->unused : &ep->unused, &op->link);
+	if (ep->closing && !op->srx) /* a shared buffer's end nobody else would tell of */
 		return;
 	rwk_fi_count(ep->cntr, &c);
 	if (rwk_fi_wants_entry(cq, &c))

@@ -24,8 +24,9 @@ int rwk_fi_msg_mr_add(
 /** Under the lock. */
 void rwk_fi_msg_mr_remove(struct rwk_mr *mr);
 
-/** fi_endpoint, fi_passive_ep and fi_query_atomic. */
+/** fi_endpoint, fi_srx_context, fi_passive_ep and fi_query_atomic. */
 int rwk_fi_msg_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+int rwk_fi_msg_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx, void *context);
 int rwk_fi_msg_passive_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep, void *context);
 int rwk_fi_msg_query_atomic(enum fi_datatype type, enum fi_op op, struct fi_atomic_attr *attr, uint64_t flags);
 

@@ -59,6 +59,8 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 		return bind_cntr(ep, rwk_container_of(other, struct rwk_fi_cntr, fid.fid), flags);
 	case FI_CLASS_EQ:
 		return bind_eq(ep, rwk_container_of(other, struct rwk_fi_eq, fid.fid), flags);
+	case FI_CLASS_SRX_CTX:
+		return rwk_fi_msg_bind_srx(ep, other, flags);
 	case FI_CLASS_STX_CTX:
 		return rwk_fi_bind_stx(
 			&ep->stx, ep->domain, rwk_container_of(other, struct rwk_fi_stx, fid.fid), flags);
@@ -72,7 +74,7 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 
 static int open_ops(struct rwk_fi_msg_ep *ep)
 {
-	size_t count = ep->tx_size + ep->rx_size;
+	size_t count = ep->tx_size + (ep->srx ? 0 : ep->rx_size);
 
 	ep->ops = calloc(count, sizeof(*ep->ops));
 	if (!ep->ops)
@@ -91,7 +93,8 @@ static int open_qp(struct rwk_fi_msg_ep *ep)
 		.send_cq = ep->device->cq,
 		.receive_cq = ep->device->cq,
 		.send_max = (uint32_t)ep->tx_size,
-		.receive_max = (uint32_t)ep->rx_size,
+		.srq = ep->srx ? ep->srx->srq : NULL,
+		.receive_max = ep->srx ? 0 : (uint32_t)ep->rx_size,
 		.inline_max = RWK_FI_MSG_INJECT,
 	};
 	int err = rwk_qp_create(ep->domain->pd, &attr, &ep->qp);
@@ -101,8 +104,9 @@ static int open_qp(struct rwk_fi_msg_ep *ep)
 
 static int check_bound(const struct rwk_fi_msg_ep *ep)
 {
-	if (ep->shares_tx && !ep->stx) {
-		rwk_warn("fi_enable: the endpoint was opened for a shared transmit context, and none is bound");
+	if ((ep->shares_rx && !ep->srx) || (ep->shares_tx && !ep->stx)) {
+		rwk_warn("fi_enable: the endpoint was opened for a shared %s context, and none is bound",
+			ep->shares_rx && !ep->srx ? "receive" : "transmit");
 		return -FI_EOPBADSTATE;
 	}
 	return rwk_fi_check_bound(ep->side, ep->cntr, ep->caps);
@@ -123,7 +127,9 @@ int rwk_fi_msg_enable(struct rwk_fi_msg_ep *ep)
 		ep->ops = NULL;
 		return err;
 	}
-	ep->fid.msg = (struct fi_ops_msg *)&rwk_fi_msg_message_ops;
+	if (ep->srx)
+		rwk_fi_msg_srx_enter(ep);
+	ep->fid.msg = (struct fi_ops_msg *)(ep->srx ? &rwk_fi_msg_message_send_ops : &rwk_fi_msg_message_ops);
 	return 0;
 }
 
@@ -167,6 +173,8 @@ static int ep_close(struct fid *fid)
 	rwk_fi_msg_release(&ep->reserved);
 	if (ep->eq)
 		rwk_fi_eq_forget(ep->eq, &ep->fid.fid, NULL);
+	if (ep->srx)
+		rwk_fi_msg_srx_leave(ep);
 	if (ep->stx)
 		rwk_fi_drop(&ep->stx->refs);
 	rwk_fi_unbind(ep->side, ep->cntr, ep->eq);
@@ -246,6 +254,7 @@ static int take_info(struct rwk_fi_msg_ep *ep, const struct fi_info *info)
 	uint32_t format = ep->domain->addr_format;
 
 	ep->caps = rwk_fi_complete_caps(&rwk_fi_msg, info->caps);
+	ep->shares_rx = info->ep_attr && info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
 	ep->shares_tx = info->ep_attr && info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT;
 	ep->tx_size = tx && tx->size ? tx->size : rwk_fi_msg.tx_size;
 	ep->rx_size = rx && rx->size ? rx->size : rwk_fi_msg.rx_size;

@@ -40,7 +40,7 @@ static ssize_t post(struct rwk_fi_msg_ep *ep, const struct iovec *iov, size_t co
 	uint32_t flags, void *context)
 {
 	struct rwk_sge sge[RWK_FI_MSG_IOV];
-	int n = rwk_fi_msg_pieces(ep, iov, count, sge);
+	int n = rwk_fi_msg_pieces(ep->key, iov, count, sge);
 	struct rwk_request r = {
 		.type = RWK_REQUEST_SEND,
 		.flags = request,
@@ -121,6 +121,19 @@ const struct fi_ops_msg rwk_fi_msg_message_ops = {
 	.recv = message_recv,
 	.recvv = message_recvv,
 	.recvmsg = message_recvmsg,
+	.send = message_send,
+	.sendv = message_sendv,
+	.sendmsg = message_sendmsg,
+	.inject = message_inject,
+	.senddata = message_senddata,
+	.injectdata = message_injectdata,
+};
+
+const struct fi_ops_msg rwk_fi_msg_message_send_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops_msg, injectdata),
+	.recv = rwk_fi_cannot_recv,
+	.recvv = rwk_fi_cannot_recvv,
+	.recvmsg = rwk_fi_cannot_recvmsg,
 	.send = message_send,
 	.sendv = message_sendv,
 	.sendmsg = message_sendmsg,

@@ -9,12 +9,12 @@
 #define NOT_CONNECTED (-FI_ENOTCONN)
 
 int rwk_fi_msg_pieces(
-	const struct rwk_fi_msg_ep *ep, const struct iovec *iov, size_t count, struct rwk_sge sge[RWK_FI_MSG_IOV])
+	uint32_t key, const struct iovec *iov, size_t count, struct rwk_sge sge[RWK_FI_MSG_IOV])
 {
 	if (count > RWK_FI_MSG_IOV)
 		return -FI_EINVAL;
 	for (size_t i = 0; i < count; i++)
-		sge[i] = (struct rwk_sge){iov[i].iov_base, iov[i].iov_len, ep->key};
+		sge[i] = (struct rwk_sge){iov[i].iov_base, iov[i].iov_len, key};
 	return (int)count;
 }
 
@@ -124,7 +124,7 @@ ssize_t rwk_fi_msg_post_receive(
 	struct rwk_fi_msg_ep *ep, const struct iovec *iov, size_t count, uint32_t flags, void *context)
 {
 	struct rwk_sge sge[RWK_FI_MSG_IOV];
-	int n = rwk_fi_msg_pieces(ep, iov, count, sge);
+	int n = rwk_fi_msg_pieces(ep->key, iov, count, sge);
 	struct rwk_receive r = {.sge = sge, .sge_count = (uint32_t)n};
 	ssize_t ret;
 

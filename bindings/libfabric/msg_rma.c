@@ -26,7 +26,7 @@ static ssize_t post(struct rwk_fi_msg_ep *ep, const struct iovec *iov, size_t co
 {
 	bool read = a->type == RWK_REQUEST_READ;
 	struct rwk_sge sge[RWK_FI_MSG_IOV];
-	int n = rwk_fi_msg_pieces(ep, iov, count, sge);
+	int n = rwk_fi_msg_pieces(ep->key, iov, count, sge);
 	struct rwk_request r = {
 		.type = a->type,
 		.flags = a->request,

@@ -86,6 +86,8 @@ void t_side_endpoint(struct t_side *s, struct fi_info *info)
 	attr.wait_obj = s->o.wait;
 	assert_int_equal(fi_endpoint(s->domain, info ? info : s->info, &s->ep, s), 0);
 	assert_int_equal(fi_ep_bind(s->ep, &s->eq->fid, 0), 0);
+	if (s->srx)
+		assert_int_equal(fi_ep_bind(s->ep, &s->srx->fid, 0), 0);
 	if (s->o.cntrs) {
 		bind_cntrs(s);
 	} else {

@@ -37,6 +37,7 @@ struct t_side {
 	struct fid_cq *cq;
 	struct fid_cntr *tx_cntr, *rx_cntr;
 	struct fid_ep *ep;
+	struct fid_ep *srx; /* the test's: endpoints are bound to it, if it is there */
 	struct sockaddr_storage name; /* of pep */
 };
 

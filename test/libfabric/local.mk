@@ -170,6 +170,13 @@ test_libfabric_test_msg_transfer_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_msg_transfer_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_msg_transfer
 
+check_PROGRAMS += test/libfabric/test_msg_shared_rx
+test_libfabric_test_msg_shared_rx_SOURCES = test/libfabric/test_msg_shared_rx.c $(FI_MSG)
+test_libfabric_test_msg_shared_rx_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_msg_shared_rx_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_msg_shared_rx_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_msg_shared_rx
+
 check_PROGRAMS += test/libfabric/test_msg_rma
 test_libfabric_test_msg_rma_SOURCES = test/libfabric/test_msg_rma.c $(FI_MSG)
 test_libfabric_test_msg_rma_CPPFLAGS = $(FI_TEST_CPPFLAGS)

@@ -427,7 +427,7 @@ static const struct hint_case msg_cases[] = {
 	{"2 GiB in order", order_2g, true},
 	{"messages of 2 GiB", messages_2g, true},
 	{"messages of 1 TiB", big_messages, false},
-	{"a shared context", shared_context, false},
+	{"a shared context", shared_context, true},
 	{"inject 256", inject_256, true},
 	{"inject 257", inject_257, false},
 	{"8 pieces", iov_8, true},

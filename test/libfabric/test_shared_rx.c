@@ -283,6 +283,7 @@ static void rules(void **state)
 	assert_int_equal(fi_trecv(g.of[0].ep, &c, 1, NULL, FI_ADDR_UNSPEC, 1, 0, NULL), -FI_EOPBADSTATE);
 	assert_int_equal(fi_send(g.srx, &c, 1, NULL, 0, NULL), -FI_EOPBADSTATE);
 	assert_int_equal(fi_tinject(g.srx, &c, 1, 0, 1), -FI_EOPBADSTATE);
+	assert_int_equal(fi_recvmsg(g.srx, &(struct fi_msg){0}, FI_TRIGGER), -FI_EBADFLAGS);
 	assert_int_equal(fi_srx_context(domain.domain, &directed, &srx, NULL), -FI_EOPNOTSUPP);
 	assert_int_equal(fi_srx_context(domain.domain, &many, &srx, NULL), -FI_EINVAL);
 	assert_int_equal(fi_stx_context(domain.domain, &much, &stx, NULL), -FI_EINVAL);

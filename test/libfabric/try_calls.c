@@ -100,6 +100,7 @@ static void try_endpoints(struct t_target *t)
 /* Contexts of a scalable endpoint, or of a plain one where there are none, and such as endpoints share. */
 static void try_contexts(struct t_target *t)
 {
+	struct fi_rx_attr shared = *t->info->rx_attr;
 	struct fid_ep *sep, *tx, *rx;
 	struct fid_stx *stx;
 	long err = fi_scalable_ep(t->domain, t->info, &sep, NULL);
@@ -111,7 +112,8 @@ static void try_contexts(struct t_target *t)
 	called(t, "fi_rx_context", t_opened(fi_rx_context(err ? t->ep : sep, 0, NULL, &rx, NULL), &rx));
 	t_opened(err, &sep);
 	called(t, "fi_stx_context", t_opened(fi_stx_context(t->domain, t->info->tx_attr, &stx, NULL), &stx));
-	called(t, "fi_srx_context", t_opened(fi_srx_context(t->domain, t->info->rx_attr, &rx, NULL), &rx));
+	shared.caps &= ~(uint64_t)FI_DIRECTED_RECV; /* who hints at a shared context is not offered it */
+	called(t, "fi_srx_context", t_opened(fi_srx_context(t->domain, &shared, &rx, NULL), &rx));
 }
 
 static void try_vector(struct t_target *t)
