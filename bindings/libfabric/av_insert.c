@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "bindings/libfabric/address.h"
 #include "bindings/libfabric/eq.h"
+#include "bindings/libfabric/peer.h"
 
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -54,6 +55,7 @@ static void note(struct results *r, size_t i, int err, fi_addr_t number)
 /* What the call returns. */
 static int end(struct results *r)
 {
+	rwk_fi_peer_told(r->av);
 	if (!r->av->events)
 		return r->inserted;
 	r->lost |= rwk_fi_eq_put_insert(r->av->eq, &r->av->fid.fid, r->context, (uint64_t)r->inserted, 0) != 0;

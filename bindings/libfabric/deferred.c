@@ -149,6 +149,8 @@ int rwk_fi_defer_send(struct rwk_fi_ep *ep, const struct rwk_fi_letter *l, const
 
 int rwk_fi_defer_recv(struct rwk_fi_ep *ep, const struct rwk_fi_letter *l, const struct rwk_fi_when *when)
 {
+	if (ep->peer_srx)
+		return -FI_ENOSYS; /* its receives are another provider's */
 	return defer_message(ep, RWK_FI_RECEIVE, l, when);
 }
 

@@ -57,11 +57,20 @@ int rwk_fi_peer_srx_bind(struct rwk_fi_ep *ep, struct rwk_fi_peer_srx *srx, uint
 /** The endpoint, which has it, is being enabled: its engine takes its receives from there. */
 void rwk_fi_peer_srx_enable(struct rwk_fi_ep *ep);
 
+/**
+ * Addresses have come into the vector: the owners of its endpoints' receives are told who sent what came before that.
+ * Without the lock, which they need not have; the owner takes its own.
+ */
+void rwk_fi_peer_told(struct rwk_fi_av *av);
+
 /** A receive of the owner's is complete. */
 void rwk_fi_peer_received(struct rwk_fi_ep *ep, const struct rwk_completion *c);
 
 /** Makes of a fresh queue one of the owner's that `context` names: 0; -FI_EINVAL, logged. */
 int rwk_fi_peer_cq_import(struct rwk_fi_cq *cq, const struct fi_peer_cq_context *context);
+
+/** As rwk_fi_peer_cq_import of a fresh counter; -FI_EINVAL with a libfabric before 2, too. */
+int rwk_fi_peer_cntr_import(struct rwk_fi_cntr *cntr, const void *context);
 
 /** Has the owner write an entry. */
 void rwk_fi_peer_cq_put(const struct rwk_fi_cq *cq, const struct rwk_completion *c, fi_addr_t source);

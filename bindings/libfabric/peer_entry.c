@@ -122,6 +122,12 @@ void rwk_fi_entry_tell_data(struct fi_peer_rx_entry *entry, const struct rwk_off
 		((struct second_entry *)entry)->data = m->data;
 }
 
+void rwk_fi_entry_ask_unknown(struct fid_peer_srx *srx, fi_addr_t (*number)(struct fi_peer_rx_entry *entry))
+{
+	if (!is_first())
+		second_of(srx)->foreach_unspec_addr(srx, number);
+}
+
 void rwk_fi_entry_free(struct fid_peer_srx *srx, struct fi_peer_rx_entry *entry)
 {
 	if (is_first())

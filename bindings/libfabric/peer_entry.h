@@ -35,6 +35,9 @@ int rwk_fi_entry_queue(struct fid_peer_srx *srx, enum rwk_space space, struct fi
 /** Puts the message's data into such an entry, where it has a place. */
 void rwk_fi_entry_tell_data(struct fi_peer_rx_entry *entry, const struct rwk_offer *m);
 
+/** Has the owner ask `number` about each message whose sender it does not know, where it has a call for that. */
+void rwk_fi_entry_ask_unknown(struct fid_peer_srx *srx, fi_addr_t (*number)(struct fi_peer_rx_entry *entry));
+
 /** Gives an entry back. */
 void rwk_fi_entry_free(struct fid_peer_srx *srx, struct fi_peer_rx_entry *entry);
 

@@ -106,6 +106,43 @@ static int discard(struct fi_peer_rx_entry *entry)
 	return 0;
 }
 
+/* Whose messages the owner asks about. It may ask about those of other providers, too. */
+static _Thread_local struct rwk_fi_ep *asked;
+
+static fi_addr_t number_of(struct fi_peer_rx_entry *entry)
+{
+	const struct rwk_unexpected *u = rwk_fi_entry_receive(entry)->peer_context;
+	fi_addr_t number = FI_ADDR_UNSPEC;
+	struct rwk_offer m;
+
+	rwk_fi_lock(asked->lock);
+	if (u && rwk_engine_holds(asked->engine, u)) {
+		rwk_held_offer(u, &m);
+		number = rwk_fi_source(asked, m.from);
+	}
+	rwk_fi_unlock(asked->lock);
+	return number;
+}
+
+void rwk_fi_peer_told(struct rwk_fi_av *av)
+{
+	for (uint32_t i = 0;; i++) {
+		struct rwk_fi_peer_srx *srx = NULL;
+		bool last;
+
+		rwk_fi_lock(av->lock);
+		last = i >= av->ep_count;
+		asked = last ? NULL : av->eps[i];
+		if (asked && asked->engine && rwk_engine_holds(asked->engine, NULL))
+			srx = asked->peer_srx;
+		rwk_fi_unlock(av->lock);
+		if (last)
+			return;
+		if (srx)
+			rwk_fi_entry_ask_unknown(srx->srx, number_of);
+	}
+}
+
 static const struct fi_ops_srx_peer peer_ops = {
 	.size = sizeof(peer_ops),
 	.start_msg = start,

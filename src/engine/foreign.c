@@ -144,6 +144,15 @@ void rwk_engine_drop(struct rwk_unexpected *u)
 	rwk_unexpected_drop(u);
 }
 
+bool rwk_engine_holds(const struct rwk_engine *e, const struct rwk_unexpected *u)
+{
+	for (const struct rwk_list *l = e->held.next; l != &e->held; l = l->next) {
+		if (!u || l == &u->claimed)
+			return true;
+	}
+	return false;
+}
+
 void rwk_held_offer(const struct rwk_unexpected *u, struct rwk_offer *m)
 {
 	*m = (struct rwk_offer){

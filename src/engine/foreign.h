@@ -63,6 +63,9 @@ int rwk_engine_start(struct rwk_unexpected *u, const struct rwk_given *g);
 /** Drops a held message; there is no completion. */
 void rwk_engine_drop(struct rwk_unexpected *u);
 
+/** Does it hold that message? NULL: any? */
+bool rwk_engine_holds(const struct rwk_engine *e, const struct rwk_unexpected *u);
+
 /** What it was offered as, and the owner of the engine that holds it. */
 void rwk_held_offer(const struct rwk_unexpected *u, struct rwk_offer *m);
 void *rwk_held_owner(const struct rwk_unexpected *u);
