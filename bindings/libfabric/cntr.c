@@ -2,6 +2,7 @@
 #include "bindings/libfabric/cntr.h"
 
 #include "base/log.h"
+#include "bindings/libfabric/peer.h"
 #include "bindings/libfabric/wait_set.h"
 
 #include <stdlib.h>
@@ -162,10 +163,10 @@ int rwk_fi_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, s
 	struct rwk_fi_cntr *cntr;
 	int err;
 
-	if (attr && (attr->events != FI_CNTR_EVENTS_COMP || attr->flags)) {
-		rwk_warn("fi_cntr_open: events %d, flags %#llx; there is FI_CNTR_EVENTS_COMP without flags",
+	if (attr && (attr->events != FI_CNTR_EVENTS_COMP || attr->flags & ~(uint64_t)FI_PEER)) {
+		rwk_warn("fi_cntr_open: events %d, flags %#llx; there is FI_CNTR_EVENTS_COMP, and FI_PEER",
 			attr->events, (unsigned long long)attr->flags);
-		return attr->flags ? -FI_EBADFLAGS : -FI_ENOSYS;
+		return attr->flags & ~(uint64_t)FI_PEER ? -FI_EBADFLAGS : -FI_ENOSYS;
 	}
 	cntr = calloc(1, sizeof(*cntr));
 	if (!cntr)
@@ -186,7 +187,9 @@ int rwk_fi_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, s
 	cntr->fid.fid.context = context;
 	cntr->fid.fid.ops = (struct fi_ops *)&fid_ops;
 	cntr->fid.ops = (struct fi_ops_cntr *)&cntr_ops;
-	err = rwk_fi_wait_set_enter(cntr->wait.set, &cntr->fid.fid, cntr->wait.epoll_fd);
+	err = attr && attr->flags & FI_PEER ? rwk_fi_peer_cntr_import(cntr, context) : 0;
+	if (!err)
+		err = rwk_fi_wait_set_enter(cntr->wait.set, &cntr->fid.fid, cntr->wait.epoll_fd);
 	if (err) {
 		cntr_close(&cntr->fid.fid);
 		return err;

@@ -13,6 +13,7 @@ struct rwk_fi_cntr {
 	struct rwk_fi_wait wait;
 	struct rwk_list works; /* that wait for it (deferred.h) */
 	struct rwk_fi_domain *domain;
+	struct fid_peer_cntr *owner; /* another provider's, that counts in its place (peer.h), or NULL */
 	struct rwk_list of_works; /* rwk_fi_works.counters */
 	atomic_uint refs;         /* endpoints bound, once for each kind of operation; and what its works hold */
 };
@@ -33,9 +34,16 @@ static inline void rwk_fi_cntr_moved(struct rwk_fi_cntr *cntr)
 		rwk_fi_cntr_look(cntr);
 }
 
+/** Has the owner count; in peer_cntr.c. */
+void rwk_fi_peer_cntr_count(const struct rwk_fi_cntr *cntr, bool failed);
+
 /** Counts one operation. Under the lock. */
 static inline void rwk_fi_cntr_count(struct rwk_fi_cntr *cntr, bool failed)
 {
+	if (rwk_unlikely(cntr->owner != NULL)) {
+		rwk_fi_peer_cntr_count(cntr, failed);
+		return;
+	}
 	if (rwk_unlikely(failed))
 		cntr->errors++;
 	else

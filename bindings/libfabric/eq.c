@@ -407,6 +407,10 @@ int rwk_fi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fi
 			wait);
 		return -FI_ENOSYS;
 	}
+	if (attr && attr->flags & FI_PEER) {
+		rwk_warn("fi_eq_open: events of connections go into no other provider's queue");
+		return -FI_EINVAL;
+	}
 	eq = calloc(1, sizeof(*eq));
 	if (!eq)
 		return -FI_ENOMEM;

@@ -44,7 +44,7 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/msg_rma.c \
 	bindings/libfabric/msg_srx.c \
 	bindings/libfabric/name.c \
-	bindings/libfabric/peer.h bindings/libfabric/peer_cq.c \
+	bindings/libfabric/peer.h bindings/libfabric/peer_cntr.c bindings/libfabric/peer_cq.c \
 	bindings/libfabric/peer_entry.c bindings/libfabric/peer_entry.h \
 	bindings/libfabric/peer_srx.c \
 	bindings/libfabric/nic.c bindings/libfabric/nic.h \
