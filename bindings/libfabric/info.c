@@ -122,7 +122,21 @@ static void fill_tx(const struct rwk_fi_kind *k, struct fi_tx_attr *tx, uint64_t
 	tx->rma_iov_limit = caps & ONE_SIDED ? k->rma_iov_limit : 0;
 }
 
-static void fill_rx(const struct rwk_fi_kind *k, struct fi_rx_attr *rx, uint64_t caps, const struct fi_rx_attr *hint)
+/*
+ * Under another provider the receives are that one's, and so are promises about them. These are what lnx has itself; it
+ * passes ours on as its own, and refuses more.
+ */
+static void leave_to_owner(struct fi_rx_attr *rx)
+{
+	rx->total_buffered_recv = 0;
+	if (rx->size > 1024)
+		rx->size = 1024;
+	if (rx->iov_limit > 4)
+		rx->iov_limit = 4;
+}
+
+static void fill_rx(const struct rwk_fi_kind *k, struct fi_rx_attr *rx, uint64_t asked, uint64_t caps,
+	const struct fi_rx_attr *hint)
 {
 	rx->caps = (hint && hint->caps ? hint->caps : caps) & k->rx_caps & caps;
 	rx->op_flags = hint ? hint->op_flags : 0;
@@ -131,6 +145,8 @@ static void fill_rx(const struct rwk_fi_kind *k, struct fi_rx_attr *rx, uint64_t
 		rx->total_buffered_recv = or_default(hint ? hint->total_buffered_recv : 0, rwk_params.eager_credit);
 	rx->size = or_default(hint ? hint->size : 0, k->rx_size);
 	rx->iov_limit = k->iov_limit;
+	if (asked & FI_PEER)
+		leave_to_owner(rx);
 }
 
 /* One context of each direction, or a shared one for who asks for that. */
@@ -234,7 +250,7 @@ static struct fi_info *make_entry(const struct rwk_fi_kind *k, uint32_t version,
 	info->addr_format = format;
 	info->handle = hints ? hints->handle : NULL;
 	fill_tx(k, info->tx_attr, caps, hints ? hints->tx_attr : NULL);
-	fill_rx(k, info->rx_attr, caps, hints ? hints->rx_attr : NULL);
+	fill_rx(k, info->rx_attr, hints ? hints->caps : 0, caps, hints ? hints->rx_attr : NULL);
 	info->rx_attr->mode = info->mode;
 	fill_ep(k, info->ep_attr, hints ? hints->ep_attr : NULL);
 	fill_domain(k, info->domain_attr, version, hints ? hints->caps : 0, caps, hints ? hints->domain_attr : NULL);

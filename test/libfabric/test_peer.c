@@ -23,24 +23,29 @@ static unsigned char out[300000], in[LENGTHS][300000], in_plain[LENGTHS][300000]
 static struct t_domain domain;
 static struct o_owner owner;
 
+#define SOURCE 4242 /* what stands for the other process where it has sent something, as lnx wants it */
+
+/* The number to send to. */
 static fi_addr_t insert(const void *name)
 {
-	fi_addr_t number = FI_ADDR_UNSPEC;
+	fi_addr_t number = SOURCE;
 
-	assert_int_equal(fi_av_insert(owner.av, name, 1, &number, 0, NULL), 1);
+	assert_int_equal(fi_av_insert(owner.av, name, 1, &number, FI_AV_USER_ID, NULL), 1);
+	assert_int_not_equal(number, SOURCE);
 	return number;
 }
 
-/* The other process's number. */
+/* The number to send to the other process by; NULL: to ourselves. */
 static fi_addr_t begin(struct t_process *p, uint64_t bind_flags)
 {
 	unsigned char name[sizeof(owner.name)];
 	struct fi_info *hints = t_hints();
 
-	hints->caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_SOURCE | FI_PEER;
+	hints->caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_SOURCE | FI_PEER | FI_AV_USER_ID;
 	hints->domain_attr->threading = FI_THREAD_SAFE;
 	t_domain_open_with(&domain, hints);
 	assert_true(domain.info->caps & FI_PEER);
+	assert_int_equal(domain.info->rx_attr->total_buffered_recv, 0); /* lnx refuses such a promise */
 	o_open(&owner, &domain, bind_flags);
 	if (!p)
 		return insert(owner.name);
@@ -129,8 +134,9 @@ static void sends(struct t_process *p)
 
 static void receives_posted(struct t_process *p)
 {
-	fi_addr_t from = begin(p, 0);
+	fi_addr_t from = SOURCE;
 
+	begin(p, 0);
 	for (size_t i = 0; i < LENGTHS; i++) {
 		fi_addr_t any = i & 1 ? from : FI_ADDR_UNSPEC;
 
@@ -175,8 +181,9 @@ static void sends_ahead(struct t_process *p)
 
 static void receives_late(struct t_process *p)
 {
-	fi_addr_t from = begin(p, 0);
+	fi_addr_t from = SOURCE;
 
+	begin(p, 0);
 	wait_queued(2 * LENGTHS);
 	assert_true(o_first_queued(&owner)->entry.flags & FI_REMOTE_CQ_DATA);
 	if (FI_MAJOR_VERSION > 1)
@@ -239,9 +246,10 @@ static void test_discarded(void **state)
 
 static void receives_too_little(struct t_process *p)
 {
-	fi_addr_t from = begin(p, FI_SELECTIVE_COMPLETION);
+	fi_addr_t from = SOURCE;
 	struct o_done d;
 
+	begin(p, FI_SELECTIVE_COMPLETION);
 	for (size_t i = 0; i < LENGTHS; i++) /* the empty one is told of only if that is asked for */
 		o_receive(&owner, O_TAGGED, in[i], lengths[i] / 2, from, TAG, 0, i ? 0 : FI_COMPLETION);
 	meet(p);
@@ -278,15 +286,15 @@ static void to_itself(struct t_process *p)
 		const size_t len = lengths[i];
 
 		t_fill(out, len, (unsigned)len);
-		o_receive(&owner, O_TAGGED, in[0], len, me, TAG, 0, 0);
+		o_receive(&owner, O_TAGGED, in[0], len, SOURCE, TAG, 0, 0);
 		send_to(fi_tsenddata(owner.ep, out, len, NULL, 99, me, TAG, out));
 		while (owner.written < owner.taken + 2)
 			o_drive(&owner);
 		if (owner.done[owner.taken].entry.flags & FI_SEND) {
 			check_sent(out, FI_TAGGED);
-			check_received(in[0], len, FI_TAGGED | FI_REMOTE_CQ_DATA, me);
+			check_received(in[0], len, FI_TAGGED | FI_REMOTE_CQ_DATA, SOURCE);
 		} else {
-			check_received(in[0], len, FI_TAGGED | FI_REMOTE_CQ_DATA, me);
+			check_received(in[0], len, FI_TAGGED | FI_REMOTE_CQ_DATA, SOURCE);
 			check_sent(out, FI_TAGGED);
 		}
 		send_to(fi_inject(owner.ep, out, len < 100 ? len : 100, me));
@@ -405,16 +413,55 @@ static void test_given_back(void **state)
 	t_two("udp", sends_long, closes_with_given, NULL);
 }
 
+static void sends_as_stranger(struct t_process *p)
+{
+	fi_addr_t to = begin(p, 0);
+
+	send_to(fi_tinject(owner.ep, out, 8, to, TAG));
+	meet(p);
+	end();
+}
+
+static void inserts_late(struct t_process *p)
+{
+	unsigned char name[sizeof(owner.name)];
+
+	begin(NULL, 0);
+	t_say(p, owner.name, sizeof(name));
+	t_hear(p, name, sizeof(name));
+	wait_queued(1);
+	assert_int_equal(o_first_queued(&owner)->entry.addr, FI_ADDR_UNSPEC);
+	insert(name);
+	if (FI_MAJOR(fi_version()) > 1) /* before that the owner has no call to be told by */
+		assert_int_equal(o_first_queued(&owner)->entry.addr, SOURCE);
+	o_receive(&owner, O_TAGGED, in[0], 8, FI_MAJOR(fi_version()) > 1 ? SOURCE : FI_ADDR_UNSPEC, TAG, 0, 0);
+	assert_int_equal(o_wait(&owner).source, SOURCE);
+	meet(p);
+	end();
+}
+
+/* The owner hears who has sent what came before its sender was known. */
+static void test_strangers(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 3; i++)
+		t_two(links[i], sends_as_stranger, inserts_late, NULL);
+}
+
 static void refuses(struct t_process *p)
 {
 	struct fi_peer_srx_context srx_context = {.size = sizeof(srx_context)};
 	struct fi_peer_cq_context cq_context = {.size = sizeof(cq_context)};
+	struct fi_cntr_attr cntr_attr = {.flags = FI_PEER};
+	struct fi_eq_attr eq_attr = {.flags = FI_PEER};
 	struct fi_cq_attr cq_attr = o_cq_attr();
 	struct fi_rx_attr srx_attr = o_srx_attr();
 	struct fi_cq_err_entry err = {0};
 	struct fi_cq_tagged_entry entry;
 	struct fid_ep *ep;
+	struct fid_cntr *cntr;
 	struct fid_cq *cq;
+	struct fid_eq *eq;
 	fi_addr_t from;
 
 	(void)p;
@@ -432,6 +479,8 @@ static void refuses(struct t_process *p)
 	assert_int_equal(fi_cq_open(domain.domain, &cq_attr, &cq, NULL), -FI_EINVAL);
 	assert_int_equal(fi_srx_context(domain.domain, &srx_attr, &ep, &srx_context), -FI_EINVAL);
 	assert_int_equal(fi_srx_context(domain.domain, &srx_attr, &ep, NULL), -FI_EINVAL);
+	assert_int_equal(fi_cntr_open(domain.domain, &cntr_attr, &cntr, NULL), -FI_EINVAL);
+	assert_int_equal(fi_eq_open(domain.fabric, &eq_attr, &eq, NULL), -FI_EINVAL);
 	assert_int_equal(fi_endpoint(domain.domain, domain.info, &ep, NULL), 0);
 	assert_int_equal(fi_ep_bind(ep, &owner.srx_ep->fid, FI_SEND), -FI_EBADFLAGS);
 	assert_int_equal(fi_ep_bind(ep, &owner.srx_ep->fid, 0), 0);
@@ -439,6 +488,57 @@ static void refuses(struct t_process *p)
 	assert_int_equal(fi_close(&ep->fid), 0);
 	end();
 }
+
+#if FI_MAJOR_VERSION >= 2
+struct count {
+	struct fid_peer_cntr cntr;
+	unsigned good, bad;
+};
+
+static void inc(struct fid_peer_cntr *cntr)
+{
+	((struct count *)cntr)->good++;
+}
+
+static void incerr(struct fid_peer_cntr *cntr)
+{
+	((struct count *)cntr)->bad++;
+}
+
+static void counts(struct t_process *p)
+{
+	static struct fi_ops_cntr_owner ops = {.size = sizeof(ops), .inc = inc, .incerr = incerr};
+	struct count count = {.cntr.owner_ops = &ops};
+	struct fi_peer_cntr_context context = {.size = sizeof(context), .cntr = &count.cntr};
+	struct fi_cntr_attr attr = {.flags = FI_PEER};
+	struct fid_cntr *cntr;
+	fi_addr_t me = begin(NULL, 0);
+
+	(void)p;
+	assert_int_equal(fi_cntr_open(domain.domain, &attr, &cntr, &context), 0);
+	assert_int_equal(fi_ep_bind(owner.ep, &cntr->fid, FI_SEND | FI_RECV), 0);
+	assert_int_equal(fi_cntr_set(cntr, 1), -FI_ENOSYS);
+	assert_int_equal(fi_cntr_wait(cntr, 1, 0), -FI_ENOSYS);
+	o_receive(&owner, O_PLAIN, in[0], 8, FI_ADDR_UNSPEC, 0, 0, 0);
+	o_receive(&owner, O_PLAIN, in[0], 4, FI_ADDR_UNSPEC, 0, 0, 0);
+	send_to(fi_send(owner.ep, out, 8, NULL, me, out));
+	send_to(fi_send(owner.ep, out, 8, NULL, me, out));
+	owner.calling = true;
+	while (owner.written < 4)
+		assert_int_equal(fi_cntr_read(cntr), 0);
+	assert_int_equal(count.good, 3);
+	assert_int_equal(count.bad, 1);
+	assert_int_equal(fi_close(&owner.ep->fid), 0);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
+/* What a peer counter counts, its owner counts. */
+static void test_counted(void **state)
+{
+	(void)state;
+	t_two(NULL, counts, idle, NULL);
+}
+#endif
 
 static void test_refused(void **state)
 {
@@ -457,6 +557,10 @@ int main(void)
 		cmocka_unit_test(test_death),
 		cmocka_unit_test(test_closed),
 		cmocka_unit_test(test_given_back),
+		cmocka_unit_test(test_strangers),
+#if FI_MAJOR_VERSION >= 2
+		cmocka_unit_test(test_counted),
+#endif
 		cmocka_unit_test(test_refused),
 	};
 
