@@ -214,6 +214,7 @@ static int av_close(struct fid *fid)
 	rwk_fi_drop(&av->domain->refs);
 	free_table(av);
 	free(av->users);
+	free(av->numbers);
 	free(av->eps);
 	free(av);
 	return 0;
@@ -290,7 +291,36 @@ static int open_own(struct rwk_fi_av *av, size_t wanted)
 	return err;
 }
 
-/* What the program is told: how many addresses there are, and a base that is the same for all numbers of the vector. */
+/*
+ * What programs look for at map_addr: the fi_addr_t of the first address, the second and so on. Here each is its own
+ * number; there are as many as the table has room for when it is opened.
+ */
+static int list_numbers(struct rwk_fi_av *av, uint32_t room)
+{
+	av->numbers = malloc(room * sizeof(*av->numbers));
+	for (uint32_t i = 0; av->numbers && i < room; i++)
+		av->numbers[i] = i;
+	return av->numbers ? 0 : -FI_ENOMEM;
+}
+
+static int look_into(struct rwk_fi_av *av, struct fi_av_attr *attr)
+{
+	int err = rwk_fi_av_shared_lock(av->shared);
+	const struct rwk_fi_av_counts *c = av->table.counts;
+
+	if (err)
+		return err;
+	if (!attr->map_addr)
+		err = list_numbers(av, c->room);
+	if (!err) {
+		av->removals = c->removals;
+		attr->count = c->count;
+	}
+	rwk_fi_av_shared_unlock(av->shared);
+	return err;
+}
+
+/* The program is told how many addresses there are. */
 static int open_shared(struct rwk_fi_av *av, struct fi_av_attr *attr)
 {
 	int err = rwk_fi_av_shared_open(
@@ -298,17 +328,12 @@ static int open_shared(struct rwk_fi_av *av, struct fi_av_attr *attr)
 
 	if (err)
 		return err;
-	err = rwk_fi_av_shared_lock(av->shared);
-	if (err) {
+	err = look_into(av, attr);
+	if (err)
 		rwk_fi_av_shared_close(av->shared);
-		return err;
-	}
-	attr->count = av->table.counts->count;
-	av->removals = av->table.counts->removals;
-	rwk_fi_av_shared_unlock(av->shared);
-	if (!attr->map_addr)
-		attr->map_addr = av->table.counts;
-	return 0;
+	else if (!attr->map_addr)
+		attr->map_addr = av->numbers;
+	return err;
 }
 
 int rwk_fi_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct fid_av **fid, void *context)

@@ -32,6 +32,7 @@ struct rwk_fi_av {
 	struct rwk_address answer;       /* what rwk_fi_av_address gives */
 	uint64_t *users;                 /* by number, for those below user_room: what stands for it in completions */
 	size_t user_room;
+	fi_addr_t *numbers;     /* of a shared vector: what map_addr is */
 	struct rwk_fi_eq *eq;   /* bound, or NULL */
 	bool events;            /* FI_EVENT */
 	bool read_only;         /* FI_READ */
