@@ -56,7 +56,7 @@ static void open_connected(struct t_target *t)
 	t->eq = t->client.eq;
 	t->ep = t->client.ep;
 	t->cq = t->client.cq;
-	for (int i = 0; i < 64; i++)
+	for (int i = 0; i < 256; i++)
 		assert_int_equal(fi_recv(t->server.ep, memory, sizeof(memory), NULL, 0, NULL), 0);
 	expose(t, t->server.domain);
 }
