@@ -4,11 +4,12 @@
 #include "base/log.h"
 #include "engine/rma.h"
 
-/* The flags that there are. FI_MORE is a hint, not taken. */
+/* The flags that there are. FI_MORE is a hint, not taken; a receive that is complete is so on every level. */
 #define SENDMSG_FLAGS                                                                                                  \
 	(FI_COMPLETION | FI_INJECT | FI_REMOTE_CQ_DATA | FI_MORE | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |         \
 		FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE | FI_FENCE | FI_TRIGGER)
-#define RECVMSG_FLAGS  (FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV | FI_TRIGGER)
+#define RECVMSG_FLAGS                                                                                                  \
+	(FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV | FI_TRANSMIT_COMPLETE | FI_TRIGGER)
 #define SENDMSG_LEVELS (FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 
 rwk_noinline ssize_t rwk_fi_send1_any(struct rwk_fi_ep *ep, const void *buf, size_t len, uint32_t flags, uint64_t data,

@@ -61,6 +61,20 @@ test_libfabric_test_completion_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_completion_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_completion
 
+check_PROGRAMS += test/libfabric/test_flags
+test_libfabric_test_flags_SOURCES = test/libfabric/test_flags.c $(FI_PAIR)
+test_libfabric_test_flags_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_flags_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_flags_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_flags
+
+check_PROGRAMS += test/libfabric/test_cntr
+test_libfabric_test_cntr_SOURCES = test/libfabric/test_cntr.c $(FI_TEST_COMMON)
+test_libfabric_test_cntr_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_cntr_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_cntr_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_cntr
+
 check_PROGRAMS += test/libfabric/test_trigger
 test_libfabric_test_trigger_SOURCES = test/libfabric/test_trigger.c $(FI_PAIR)
 test_libfabric_test_trigger_CPPFLAGS = $(FI_TEST_CPPFLAGS)
