@@ -154,6 +154,13 @@ test_libfabric_test_atomic_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_atomic_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_atomic
 
+check_PROGRAMS += test/libfabric/test_work_links
+test_libfabric_test_work_links_SOURCES = test/libfabric/test_work_links.c $(FI_TARGET) $(FI_TEST_COMMON)
+test_libfabric_test_work_links_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_work_links_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_work_links_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_work_links
+
 check_PROGRAMS += test/libfabric/test_mr
 test_libfabric_test_mr_SOURCES = test/libfabric/test_mr.c $(FI_TARGET) $(FI_TEST_COMMON)
 test_libfabric_test_mr_CPPFLAGS = $(FI_TEST_CPPFLAGS)
