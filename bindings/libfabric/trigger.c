@@ -26,6 +26,8 @@ static int read_condition(const struct rwk_fi_ep *ep, void *context, struct rwk_
 						  : "the counter is another domain's");
 		return -FI_EINVAL;
 	}
+	if (when->cntr->owner)
+		return -FI_ENOSYS; /* another provider has its numbers */
 	when->threshold = c->trigger.threshold.threshold;
 	return 0;
 }

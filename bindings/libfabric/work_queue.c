@@ -149,6 +149,8 @@ static int queue_count(
 	if (!cntr || cntr->domain != domain || when->completion)
 		return wrong(when->completion ? "a counter operation has no completion counter"
 					      : "the counter to change is missing, or another domain's");
+	if (cntr->owner)
+		return -FI_ENOSYS; /* another provider has its numbers */
 	rwk_fi_lock(domain->lock);
 	err = rwk_fi_defer_count(cntr, op->value, add, when);
 	rwk_fi_unlock(domain->lock);
@@ -198,6 +200,8 @@ static int queue(struct rwk_fi_domain *domain, const struct fi_deferred_work *wo
 		when.completion = rwk_container_of(work->completion_cntr, struct rwk_fi_cntr, fid);
 	if (when.cntr->domain != domain || (when.completion && when.completion->domain != domain))
 		return wrong("a counter of it is another domain's");
+	if (when.cntr->owner)
+		return -FI_ENOSYS; /* another provider has its numbers */
 	return queue_operation(domain, work, &when);
 }
 

@@ -2,6 +2,7 @@
 /* Deferred work: operations given to the domain, which begin when a counter has come to a number. */
 #include "pair.h"
 
+#include <pthread.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_trigger.h>
@@ -218,12 +219,20 @@ static void shown(void **state)
 	close_counter(cntr);
 }
 
-/* Counters that set one another: those of one threshold before what they bring about, and errors count as well. */
+static void *add_one(void *cntr)
+{
+	assert_int_equal(fi_cntr_add(cntr, 1), 0);
+	return NULL;
+}
+
+/* Counters that set one another: those of one threshold before what they bring about; errors count as well. */
 static void counters(void **state)
 {
 	struct fid_cntr *cntr = new_counter(), *other = new_counter();
 	struct fi_op_cntr add_1 = {cntr, 1}, set_50 = {other, 50}, add_7 = {other, 7}, self;
 	struct fi_deferred_work work[4], many;
+	pthread_attr_t small;
+	pthread_t thread;
 
 	(void)state;
 	assert_int_equal(queue_count(&work[0], &add_7, FI_OP_CNTR_ADD, cntr, 3), 0);
@@ -240,7 +249,12 @@ static void counters(void **state)
 	assert_int_equal(fi_cntr_set(other, 0), 0);
 	for (uint64_t i = 1; i <= 10000; i++)
 		assert_int_equal(queue_count(&many, &self, FI_OP_CNTR_ADD, other, i), 0);
-	assert_int_equal(fi_cntr_add(other, 1), 0);
+	/* A long chain takes no long stack. */
+	assert_int_equal(pthread_attr_init(&small), 0);
+	assert_int_equal(pthread_attr_setstacksize(&small, 256 << 10), 0);
+	assert_int_equal(pthread_create(&thread, &small, add_one, other), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	pthread_attr_destroy(&small);
 	assert_int_equal(fi_cntr_read(other), 10001);
 	close_counter(cntr);
 	close_counter(other);
