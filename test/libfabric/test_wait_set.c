@@ -7,6 +7,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 static struct t_domain domain;
@@ -191,6 +192,21 @@ static void sleep_on_descriptor(struct fid_wait *set)
 		assert_int_equal(poll(&p, 1, T_PATIENCE), 1);
 }
 
+/* The program's own epoll descriptor, one more on top of those below. */
+static void sleep_on_epoll(struct fid_wait *set)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+	int fd, own = epoll_create1(EPOLL_CLOEXEC);
+	struct fid *fid = &set->fid;
+
+	assert_true(own >= 0);
+	assert_int_equal(fi_control(fid, FI_GETWAIT, &fd), 0);
+	assert_int_equal(epoll_ctl(own, EPOLL_CTL_ADD, fd, &ev), 0);
+	if (!fi_trywait(domain.fabric, &fid, 1))
+		assert_int_equal(epoll_wait(own, &ev, 1, T_PATIENCE), 1);
+	close(own);
+}
+
 static void sleep_on_condition(struct fid_wait *set)
 {
 	struct fid *fid = &set->fid;
@@ -273,12 +289,37 @@ static void waker(struct t_process *p)
 static void sleeping_process(void **state)
 {
 	static const struct way ways[] = {{FI_WAIT_UNSPEC, sleep_in_wait}, {FI_WAIT_FD, sleep_on_descriptor},
-		{FI_WAIT_MUTEX_COND, sleep_on_condition}};
+		{FI_WAIT_MUTEX_COND, sleep_on_condition}, {FI_WAIT_FD, sleep_on_epoll}};
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
 		t_two("shm", sleeper, waker, &ways[i]);
-	t_two("udp", sleeper, waker, &ways[0]);
+	t_two("udp", sleeper, waker, &ways[3]);
+}
+
+/* The queues of connected endpoints, which stand on a device, and of datagrams are in a set as others are. */
+static void other_kinds(void **state)
+{
+	static const enum fi_ep_type types[] = {FI_EP_MSG, FI_EP_DGRAM};
+	struct fi_wait_attr attr = {.wait_obj = FI_WAIT_FD};
+	struct fi_info *hints;
+	struct fid_wait *set;
+	struct fid_cq *cq;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		hints = t_hints();
+		hints->ep_attr->type = types[i];
+		t_domain_open_with(&domain, hints);
+		assert_int_equal(fi_wait_open(domain.fabric, &attr, &set), 0);
+		cq = open_cq(set, NULL);
+		sleeps(set);
+		assert_int_equal(fi_cq_signal(cq), 0);
+		assert_int_equal(fi_wait(set, T_PATIENCE), 0);
+		assert_int_equal(fi_close(&cq->fid), 0);
+		assert_int_equal(fi_close(&set->fid), 0);
+		t_domain_close(&domain);
+	}
 }
 
 static int compare(const void *a, const void *b)
@@ -441,6 +482,9 @@ int main(void)
 	const struct CMUnitTest processes[] = {
 		cmocka_unit_test(sleeping_process),
 	};
+	const struct CMUnitTest kinds[] = {
+		cmocka_unit_test(other_kinds),
+	};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_member),
 		cmocka_unit_test(wait_objects),
@@ -451,5 +495,6 @@ int main(void)
 	int failed = cmocka_run_group_tests_name("processes", processes, NULL, NULL);
 
 	t_use_provider();
+	failed += cmocka_run_group_tests_name("other kinds", kinds, NULL, NULL);
 	return failed + cmocka_run_group_tests_name("one process", tests, open_domain, close_domain);
 }
