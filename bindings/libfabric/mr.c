@@ -232,7 +232,10 @@ static int mr_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	case FI_CLASS_CNTR:
 		return bind_cntr(mr, rwk_container_of(other, struct rwk_fi_cntr, fid.fid), flags);
 	case FI_CLASS_EP:
-		return bind_ep(mr, rwk_container_of(other, struct rwk_fi_ep, fid.fid), flags);
+		if (rwk_container_of(other, struct fid_ep, fid)->rma == &rwk_fi_rma_ops)
+			return bind_ep(mr, rwk_container_of(other, struct rwk_fi_ep, fid.fid), flags);
+		rwk_warn("fi_mr_bind: an endpoint that is none of FI_EP_RDM");
+		return -FI_EINVAL;
 	default:
 		rwk_warn("fi_mr_bind: an object of class %zu; there are counters and endpoints", other->fclass);
 		return -FI_EINVAL;

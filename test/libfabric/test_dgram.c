@@ -201,6 +201,7 @@ static void opening(void **state)
 	struct fid_ep *ep;
 	struct fid_av *av;
 	struct fid_cq *cq;
+	struct fid_mr *mr;
 
 	(void)state;
 	t_domain_open_with(&d, hints_for(&(struct how){0}));
@@ -220,6 +221,9 @@ static void opening(void **state)
 	assert_int_equal(fi_cancel(&ep->fid, NULL), -FI_EOPBADSTATE);
 	assert_int_equal(fi_enable(ep), 0);
 	assert_int_equal(fi_enable(ep), -FI_EOPBADSTATE);
+	assert_int_equal(fi_mr_reg(d.domain, in, 9, FI_SEND | FI_RECV, 0, 1, 0, &mr, NULL), 0);
+	assert_int_equal(fi_mr_bind(mr, &ep->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_close(&mr->fid), 0);
 	len = 5;
 	assert_int_equal(fi_getname(&ep->fid, in, &len), -FI_ETOOSMALL);
 	assert_int_equal(len, 40);
