@@ -10,12 +10,21 @@ test_libfabric_test_info_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_info_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_info
 
+FI_DGRAM = test/libfabric/fi_dgram.c test/libfabric/fi_dgram.h $(FI_TEST_COMMON)
+
 check_PROGRAMS += test/libfabric/test_dgram
-test_libfabric_test_dgram_SOURCES = test/libfabric/test_dgram.c $(FI_TEST_COMMON)
+test_libfabric_test_dgram_SOURCES = test/libfabric/test_dgram.c $(FI_DGRAM)
 test_libfabric_test_dgram_CPPFLAGS = $(FI_TEST_CPPFLAGS)
 test_libfabric_test_dgram_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_dgram_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_dgram
+
+check_PROGRAMS += test/libfabric/test_dgram_peers
+test_libfabric_test_dgram_peers_SOURCES = test/libfabric/test_dgram_peers.c $(FI_DGRAM)
+test_libfabric_test_dgram_peers_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_dgram_peers_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_dgram_peers_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_dgram_peers
 
 check_PROGRAMS += test/libfabric/test_dgram_pair
 test_libfabric_test_dgram_pair_SOURCES = test/libfabric/test_dgram_pair.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h $(FI_TEST_COMMON)

@@ -140,12 +140,42 @@ static void without_udp(void **state)
 	unsetenv("FI_ROPEWALK_UDP");
 }
 
+/* FI_ROPEWALK_STATS: what became of the datagrams is said when the endpoint is closed. */
+static void is_asked(struct t_process *p)
+{
+	char text[2048] = "";
+	struct t_domain d;
+	struct t_end e;
+	int fd[2], kept = dup(STDERR_FILENO);
+
+	(void)p;
+	assert_int_equal(pipe(fd), 0);
+	dup2(fd[1], STDERR_FILENO);
+	open_end(&d, &e);
+	send_many(&e, t_insert(&e, e.name), 3);
+	t_nothing(e.cq, NULL);
+	close_end(&d, &e);
+	dup2(kept, STDERR_FILENO);
+	assert_true(read(fd[0], text, sizeof(text) - 1) > 0);
+	if (!strstr(text, "sent 3 datagrams, received 0; dropped 3 that found no receive, 0 damaged"))
+		fail_msg("it says: %s", text);
+}
+
+static void statistics(void **state)
+{
+	(void)state;
+	setenv("FI_ROPEWALK_STATS", "yes", 1);
+	t_two(NULL, is_asked, is_asked, NULL);
+	unsetenv("FI_ROPEWALK_STATS");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(death),
 		cmocka_unit_test(longest),
 		cmocka_unit_test(without_udp),
+		cmocka_unit_test(statistics),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
