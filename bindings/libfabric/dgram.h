@@ -9,7 +9,8 @@
  * in place of the SRQ number, the Q_Key in place of the job, 0 for those that go with the port. So queue pairs of
  * others can be named, too.
  *
- * dgram_ep.c opens, binds, enables and closes endpoints, dgram_message.c has the calls that move data.
+ * dgram_ep.c opens, binds, enables and closes endpoints, dgram_name.c has their addresses, dgram_message.c has the
+ * calls that move data.
  */
 #ifndef RWK_FI_DGRAM_H
 #define RWK_FI_DGRAM_H
@@ -53,6 +54,15 @@ static inline struct rwk_fi_dgram_ep *rwk_fi_dgram_ep_of(struct fid_ep *fid)
 
 /** fi_endpoint. */
 int rwk_fi_dgram_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+
+/* In dgram_name.c. */
+extern const struct fi_ops_cm rwk_fi_dgram_cm_ops;
+/** Who is meant by a number: 0 and *peer set; -FI_EINVAL, logged: nobody, or no datagram endpoint. */
+int rwk_fi_dgram_peer(const struct rwk_fi_dgram_ep *ep, fi_addr_t to, struct rwk_ud_address *peer);
+/** What stands for who has sent: FI_ADDR_NOTAVAIL: it is not known, or FI_SOURCE not asked for. */
+fi_addr_t rwk_fi_dgram_source(const struct rwk_fi_dgram_ep *ep, const struct rwk_ud_address *from);
+/** FI_ROPEWALK_STATS. */
+void rwk_fi_dgram_print(const struct rwk_fi_dgram_ep *ep);
 
 /* In dgram_message.c. */
 /** From the service: a datagram has taken a receive. `user` is the endpoint. */

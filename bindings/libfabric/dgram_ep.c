@@ -7,8 +7,6 @@
 #include "bindings/libfabric/address.h"
 #include "bindings/libfabric/info.h"
 
-#include <rdma/fi_cm.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,39 +188,11 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	return command == FI_ENABLE ? ep_enable(ep_of(fid)) : -FI_ENOSYS;
 }
 
-static void own_address(const struct rwk_fi_dgram_ep *ep, struct rwk_address *a)
-{
-	const struct rwk_ud_address *own = rwk_ud_own(ep->ud);
-
-	rwk_fi_address_partial(own->ip, own->port, a);
-	a->version_srq |= own->qpn;
-	a->job = own->qkey;
-}
-
-/* FI_ROPEWALK_STATS. */
-static void print_stats(const struct rwk_fi_dgram_ep *ep)
-{
-	struct rwk_ud_counters c;
-	struct rwk_address a;
-	char name[128];
-
-	own_address(ep, &a);
-	rwk_fi_address_show(&a, name, sizeof(name));
-	rwk_ud_get_counters(ep->ud, &c);
-	fprintf(stderr,
-		"ropewalk: %s: sent %llu datagrams, received %llu; dropped %llu that found no receive, %llu damaged, "
-		"%llu of strangers, %llu longer than our MTU\n",
-		name, (unsigned long long)c.sent, (unsigned long long)c.received, (unsigned long long)c.no_receive,
-		(unsigned long long)c.bad_icrc,
-		(unsigned long long)(c.malformed + c.unknown_qpn + c.wrong_pkey + c.wrong_qkey),
-		(unsigned long long)c.too_long);
-}
-
 static void close_ud(struct rwk_fi_dgram_ep *ep)
 {
 	rwk_fi_lock(ep->lock);
 	if (rwk_params.stats)
-		print_stats(ep);
+		rwk_fi_dgram_print(ep);
 	detach_all(ep);
 	rwk_ud_close(ep->ud);
 	rwk_fi_unlock(ep->lock);
@@ -256,42 +226,6 @@ static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t l
 	rwk_info("fi_setopt: a datagram endpoint has no option %d of level %d", name, level);
 	return -FI_ENOPROTOOPT;
 }
-
-/* The address to bind to, until the endpoint is enabled. */
-static int setname(fid_t fid, void *addr, size_t addrlen)
-{
-	struct rwk_fi_dgram_ep *ep = ep_of(fid);
-	uint32_t format = ep->domain->addr_format;
-
-	if (ep->ud)
-		return -FI_EOPBADSTATE;
-	return addrlen < rwk_fi_address_size(format) ? -FI_EINVAL : rwk_fi_address_read(format, addr, &ep->source);
-}
-
-/* The endpoint's address; it has none before it is enabled. */
-static int getname(fid_t fid, void *addr, size_t *addrlen)
-{
-	struct rwk_fi_dgram_ep *ep = ep_of(fid);
-	struct rwk_address a;
-
-	if (!ep->ud)
-		return -FI_EOPBADSTATE;
-	own_address(ep, &a);
-	return rwk_fi_address_give(ep->domain->addr_format, &a, addr, addrlen);
-}
-
-static const struct fi_ops_cm cm_ops = {
-	.size = RWK_FI_OPS_SIZE(struct fi_ops_cm, join),
-	.setname = setname,
-	.getname = getname,
-	.getpeer = rwk_fi_no_getpeer,
-	.connect = rwk_fi_no_connect,
-	.listen = rwk_fi_no_listen,
-	.accept = rwk_fi_no_accept,
-	.reject = rwk_fi_no_reject,
-	.shutdown = rwk_fi_no_shutdown,
-	.join = rwk_fi_no_join,
-};
 
 static const struct fi_ops fid_ops = {
 	.size = RWK_FI_OPS_SIZE(struct fi_ops, ops_set),
@@ -352,7 +286,7 @@ int rwk_fi_dgram_ep_open(struct fid_domain *domain, struct fi_info *info, struct
 	ep->fid.fid.context = context;
 	ep->fid.fid.ops = (struct fi_ops *)&fid_ops;
 	ep->fid.ops = (struct fi_ops_ep *)&ep_ops;
-	ep->fid.cm = (struct fi_ops_cm *)&cm_ops;
+	ep->fid.cm = (struct fi_ops_cm *)&rwk_fi_dgram_cm_ops;
 	ep->fid.msg = (struct fi_ops_msg *)&rwk_fi_no_msg_ops;
 	ep->fid.tagged = (struct fi_ops_tagged *)&rwk_fi_no_tagged_ops;
 	ep->fid.rma = (struct fi_ops_rma *)&rwk_fi_no_rma_ops;

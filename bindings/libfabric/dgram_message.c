@@ -4,13 +4,10 @@
 
 #include "base/iov.h"
 #include "base/log.h"
-#include "bindings/libfabric/address.h"
 #include "bindings/libfabric/info.h"
 
 #include <errno.h>
 #include <string.h>
-
-#define ROCE_PORT 4791 /* where all others receive, whatever port they send from */
 
 /* No level beyond "the kernel has it", and FI_MORE is a hint, not taken. */
 #define SENDMSG_FLAGS                                                                                                  \
@@ -24,34 +21,6 @@ static void complete(struct rwk_fi_dgram_ep *ep, int side, const struct rwk_comp
 	rwk_fi_count(ep->cntr, c);
 	if (rwk_fi_wants_entry(cq, c))
 		rwk_fi_put_entry(cq, c, source);
-}
-
-static bool is_qpn(const struct rwk_address *a, uint32_t qpn)
-{
-	return a && (a->version_srq & 0xffffff) == qpn;
-}
-
-/* The number of an address by IP and port; of another maker's queue pair by IP and QPN. */
-static fi_addr_t find(const struct rwk_fi_dgram_ep *ep, const struct rwk_ud_address *from)
-{
-	struct rwk_address a;
-	fi_addr_t number;
-
-	rwk_fi_address_partial(from->ip, from->port, &a);
-	number = rwk_fi_av_find(ep->av, &a);
-	if (number != FI_ADDR_NOTAVAIL)
-		return number;
-	rwk_fi_address_partial(from->ip, ROCE_PORT, &a);
-	number = rwk_fi_av_find(ep->av, &a);
-	return is_qpn(rwk_fi_av_inserted(ep->av, number), from->qpn) ? number : FI_ADDR_NOTAVAIL;
-}
-
-/* What stands for who sent it. */
-static fi_addr_t source_of(const struct rwk_fi_dgram_ep *ep, const struct rwk_ud_address *from)
-{
-	fi_addr_t number = ep->caps & FI_SOURCE ? find(ep, from) : FI_ADDR_NOTAVAIL;
-
-	return number == FI_ADDR_NOTAVAIL ? number : rwk_fi_av_user(ep->av, number);
 }
 
 static void give_back(struct rwk_fi_dgram_ep *ep, struct rwk_fi_dgram_receive *r)
@@ -79,7 +48,7 @@ void rwk_fi_dgram_received(void *user, struct rwk_ud_receive *place, const struc
 		c.overflow = a->length - room;
 	}
 	give_back(ep, r);
-	complete(ep, RWK_FI_RX, &c, source_of(ep, &a->from));
+	complete(ep, RWK_FI_RX, &c, rwk_fi_dgram_source(ep, &a->from));
 }
 
 static ssize_t post_receive(
@@ -169,25 +138,6 @@ ssize_t rwk_fi_dgram_cancel(fid_t fid, void *context)
 	return r ? 0 : -FI_ENOENT;
 }
 
-/* Who is meant: an address by IP and port has the QPN and Q_Key that go with these. */
-static int peer_of(const struct rwk_fi_dgram_ep *ep, fi_addr_t to, struct rwk_ud_address *peer)
-{
-	const struct rwk_address *a = rwk_fi_av_inserted(ep->av, to);
-
-	if (!a || !(a->flags_rank & RWK_ADDR_PARTIAL)) {
-		rwk_warn("fi_addr %#llx is %s", (unsigned long long)to,
-			a ? "no datagram endpoint's" : "not in the address vector");
-		return -FI_EINVAL;
-	}
-	memcpy(peer->ip, a->ip, sizeof(peer->ip));
-	peer->port = rwk_address_port(a);
-	peer->qpn = a->version_srq & 0xffffff;
-	if (!peer->qpn)
-		peer->qpn = rwk_ud_qpn(peer->port);
-	peer->qkey = a->job ? a->job : RWK_UD_QKEY;
-	return 0;
-}
-
 /* A datagram, and its completion: the kernel has it, or it will. `flags`: RWK_FI_*, RWK_F_DATA. */
 static ssize_t post_send(struct rwk_fi_dgram_ep *ep, const struct iovec *iov, size_t count, fi_addr_t to, uint64_t data,
 	uint32_t flags, void *context)
@@ -195,7 +145,7 @@ static ssize_t post_send(struct rwk_fi_dgram_ep *ep, const struct iovec *iov, si
 	const struct rwk_completion c = {.context = context, .flags = (flags & ~RWK_F_DATA) | RWK_F_SEND | RWK_F_PLAIN};
 	const uint32_t imm = (uint32_t)data;
 	struct rwk_ud_address peer;
-	int err = peer_of(ep, to, &peer);
+	int err = rwk_fi_dgram_peer(ep, to, &peer);
 
 	if (err)
 		return err;

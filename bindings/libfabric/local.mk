@@ -19,6 +19,7 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/deferred.c bindings/libfabric/deferred.h \
 	bindings/libfabric/device.c bindings/libfabric/device.h \
 	bindings/libfabric/dgram.h bindings/libfabric/dgram_ep.c bindings/libfabric/dgram_message.c \
+	bindings/libfabric/dgram_name.c \
 	bindings/libfabric/disabled.c bindings/libfabric/disabled.h \
 	bindings/libfabric/domain.c bindings/libfabric/domain.h \
 	bindings/libfabric/ep.c bindings/libfabric/ep.h \
