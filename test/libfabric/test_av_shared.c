@@ -358,6 +358,61 @@ static void talks(void **state)
 	t_two("udp", first_talks, second_talks, NULL);
 }
 
+/* One byte to number 0, which `to` gets. */
+static void reach(struct t_end *from, struct t_end *to)
+{
+	char in = 0;
+
+	assert_int_equal(fi_trecv(to->ep, &in, 1, NULL, FI_ADDR_UNSPEC, 1, 0, &in), 0);
+	t_post(fi_tinject(from->ep, "x", 1, 0, 1), from->cq, to->cq);
+	t_wait(to->cq, from->cq, NULL);
+	assert_int_equal(in, 'x');
+}
+
+static void hears_of_removal(struct t_process *p)
+{
+	struct sockaddr_in *own;
+	struct t_end e, peer;
+	struct t_domain d;
+	struct fid_av *other;
+	struct sockaddr_in found;
+	size_t len = sizeof(found);
+	fi_addr_t number = 0;
+	char in;
+
+	(void)p;
+	t_domain_open(&d, FI_SOCKADDR_IN, FI_THREAD_DOMAIN);
+	own = d.info->src_addr;
+	own->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	open_end(&e, &d, 0);
+	assert_int_equal(open_av(&d, "talk", 0, NULL, &other), 0);
+	t_end_open(&peer, &d, NULL);
+	assert_int_equal(fi_av_insert(other, peer.name, 1, &number, 0, NULL), 1);
+	assert_int_equal(number, 0);
+	reach(&e, &peer);
+	assert_int_equal(fi_trecv(e.ep, &in, 1, NULL, 0, 2, 0, &in), 0);
+	own->sin_port = ((struct sockaddr_in *)(void *)peer.name)->sin_port;
+	t_end_close(&peer);
+	assert_ptr_equal(t_wait_error(e.cq, NULL).op_context, &in);
+	t_end_open(&peer, &d, NULL);
+	assert_int_equal(fi_av_remove(other, &number, 1, 0), 0);
+	assert_int_equal(fi_av_insert(other, peer.name, 1, &number, 0, NULL), 1);
+	assert_int_equal(number, 0);
+	assert_int_equal(fi_av_lookup(e.av, 0, &found, &len), 0); /* a call of the vector, by which it hears of the removal */
+	reach(&e, &peer);
+	assert_int_equal(fi_close(&other->fid), 0);
+	t_end_close(&peer);
+	t_end_close(&e);
+	t_domain_close(&d);
+}
+
+/* Somebody else takes out a peer that has begun anew at the same IP and port, and puts it in: it is reached again. */
+static void removed_by_others(void **state)
+{
+	(void)state;
+	t_two("shm", hears_of_removal, bystander, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -365,6 +420,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(left_by_killed),
 		cmocka_unit_test(killed_within),
 		cmocka_unit_test(talks),
+		cmocka_unit_test(removed_by_others),
 	};
 
 	test_process = getpid();
