@@ -5,6 +5,7 @@
 #include "base/param.h"
 #include "bindings/libfabric/absent_calls.h"
 #include "bindings/libfabric/address.h"
+#include "bindings/libfabric/alias.h"
 #include "bindings/libfabric/info.h"
 #include "bindings/libfabric/mr.h"
 #include "bindings/libfabric/peer.h"
@@ -320,8 +321,11 @@ unlock:
 
 static int ep_control(struct fid *fid, int command, void *arg)
 {
-	(void)arg;
-	return command == FI_ENABLE ? ep_enable(ep_of(fid)) : -FI_ENOSYS;
+	struct rwk_fi_ep *ep = ep_of(fid);
+
+	if (command == FI_ALIAS)
+		return rwk_fi_alias_open(&ep->fid, &ep->aliases, &rwk_fi_rdm, ep->op_flags, arg);
+	return command == FI_ENABLE ? ep_enable(ep) : -FI_ENOSYS;
 }
 
 /* FI_ROPEWALK_STATS. */
@@ -385,6 +389,10 @@ static int ep_close(struct fid *fid)
 
 	if (rwk_fi_busy(&ep->mrs)) {
 		rwk_warn("fi_close: regions are bound to the endpoint; they must be closed first");
+		return -FI_EBUSY;
+	}
+	if (rwk_fi_busy(&ep->aliases)) {
+		rwk_warn("fi_close: the endpoint has aliases; they must be closed first");
 		return -FI_EBUSY;
 	}
 	rwk_fi_lock(lock);

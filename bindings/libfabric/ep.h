@@ -61,6 +61,7 @@ struct rwk_fi_ep {
 	size_t tx_size;
 	size_t multi_min;
 	atomic_uint mrs; /* registrations bound to it */
+	atomic_uint aliases;
 };
 _Static_assert(sizeof(struct fid_ep) == 80 && offsetof(struct rwk_fi_ep, side) <= 3 * RWK_CACHE_LINE,
 	"a send reads the second and third cache line");

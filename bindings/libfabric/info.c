@@ -385,7 +385,7 @@ static void add_nic(struct fi_info *list, const struct ends *ends)
 int rwk_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 	struct fi_info **info)
 {
-	/* Who names a node or a service speaks in socket addresses, and gets these first. */
+	/* Who names a node or a service, or says of which end they are, speaks in socket addresses: these come first. */
 	static const uint32_t orders[2][3] = {{RWK_FI_ADDR_FORMAT, FI_SOCKADDR_IN, FI_SOCKADDR_IN6},
 		{FI_SOCKADDR_IN, FI_SOCKADDR_IN6, RWK_FI_ADDR_FORMAT}};
 	static const struct rwk_fi_kind *const kinds[] = {&rwk_fi_rdm, &rwk_fi_msg, &rwk_fi_dgram};
@@ -399,7 +399,7 @@ int rwk_fi_getinfo(uint32_t version, const char *node, const char *service, uint
 		return err;
 	for (int i = 0; i < 3 && tail; i++) {
 		if (wants_kind(kinds[i], version, flags, hints))
-			tail = add_entries(tail, kinds[i], version, orders[node || service], hints, &ends);
+			tail = add_entries(tail, kinds[i], version, orders[node || service || flags & FI_SOURCE], hints, &ends);
 	}
 	if (!tail) {
 		rwk_fi_info_free(list);

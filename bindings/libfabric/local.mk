@@ -5,6 +5,8 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/absent_collective.c \
 	bindings/libfabric/absent_memory.c \
 	bindings/libfabric/address.c bindings/libfabric/address.h \
+	bindings/libfabric/alias.c bindings/libfabric/alias.h \
+	bindings/libfabric/alias_atomic.c bindings/libfabric/alias_message.c bindings/libfabric/alias_rma.c \
 	bindings/libfabric/atomic.c \
 	bindings/libfabric/av.c bindings/libfabric/av.h \
 	bindings/libfabric/av_insert.c \

@@ -88,6 +88,7 @@ struct rwk_fi_msg_ep {
 	uint64_t caps;                      /* of info, tx_attr and rx_attr together */
 	uint64_t op_flags[RWK_FI_SIDES];
 	size_t tx_size, rx_size;
+	atomic_uint aliases;
 };
 
 /** A shared receive context. */

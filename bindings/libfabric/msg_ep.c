@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "bindings/libfabric/absent_calls.h"
 #include "bindings/libfabric/address.h"
+#include "bindings/libfabric/alias.h"
 #include "bindings/libfabric/info.h"
 #include "bindings/libfabric/msg_domain.h"
 
@@ -138,7 +139,8 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	struct rwk_fi_msg_ep *ep = ep_of(fid);
 	int err = -FI_EOPBADSTATE;
 
-	(void)arg;
+	if (command == FI_ALIAS)
+		return rwk_fi_alias_open(&ep->fid, &ep->aliases, &rwk_fi_msg, ep->op_flags, arg);
 	if (command != FI_ENABLE)
 		return -FI_ENOSYS;
 	rwk_fi_lock(ep->lock);
@@ -165,6 +167,10 @@ static int ep_close(struct fid *fid)
 	struct rwk_fi_msg_ep *ep = ep_of(fid);
 	struct rwk_fi_mutex *lock = ep->lock;
 
+	if (rwk_fi_busy(&ep->aliases)) {
+		rwk_warn("fi_close: the endpoint has aliases; they must be closed first");
+		return -FI_EBUSY;
+	}
 	rwk_fi_lock(lock);
 	if (ep->qp)
 		close_qp(ep);

@@ -207,6 +207,13 @@ test_libfabric_test_msg_shared_rx_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_msg_shared_rx_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_msg_shared_rx
 
+check_PROGRAMS += test/libfabric/test_alias
+test_libfabric_test_alias_SOURCES = test/libfabric/test_alias.c $(FI_MSG)
+test_libfabric_test_alias_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_alias_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_alias_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_alias
+
 check_PROGRAMS += test/libfabric/test_msg_rma
 test_libfabric_test_msg_rma_SOURCES = test/libfabric/test_msg_rma.c $(FI_MSG)
 test_libfabric_test_msg_rma_CPPFLAGS = $(FI_TEST_CPPFLAGS)
