@@ -66,8 +66,12 @@ int rwk_fi_works_attach(struct rwk_fi_works *works, struct rwk_engine *engine)
 {
 	int err = 0;
 
-	for (struct rwk_list *l = works->counters.next; l != &works->counters && !err; l = l->next)
-		err = rwk_fi_wait_attach(&rwk_container_of(l, struct rwk_fi_cntr, of_works)->wait, engine);
+	for (struct rwk_list *l = works->counters.next; l != &works->counters && !err; l = l->next) {
+		struct rwk_fi_wait *w = &rwk_container_of(l, struct rwk_fi_cntr, of_works)->wait;
+
+		err = rwk_fi_wait_attach(w, engine);
+		rwk_fi_wait_arrived(w); /* as in drive_all */
+	}
 	return err;
 }
 

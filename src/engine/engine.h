@@ -9,9 +9,9 @@
  *   space  tagged messages and plain ones match apart
  *   inbox  where receives wait for messages, and messages for receives: an engine's own, or one that several share
  *
- * Threads: the caller holds the endpoint's lock for every call; engines that share an inbox have one lock. Nothing blocks. Completions come through `complete`,
- * from rwk_engine_progress or from within the call that started the operation; the callee may start new operations but
- * must not call progress or close.
+ * Threads: the caller holds the endpoint's lock for every call; engines that share an inbox have one lock. Nothing
+ * blocks. Completions come through `complete`, from rwk_engine_progress or from within the call that started the
+ * operation; what it calls, and `reached`, may start new operations but must not call progress or close.
  */
 #ifndef RWK_ENGINE_ENGINE_H
 #define RWK_ENGINE_ENGINE_H

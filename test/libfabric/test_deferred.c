@@ -260,6 +260,45 @@ static void counters(void **state)
 	close_counter(other);
 }
 
+/* What a peer does to memory sets off works, which may be about the same peer: an answer, and a write back. */
+static void set_off_by_a_peer(void **state)
+{
+	struct fid_cntr *written = new_counter(), *end = new_counter();
+	uint64_t memory[2] = {0}, one = 1, answer = 0;
+	struct job j[2] = {0};
+	struct fid_mr *mr;
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, NULL);
+	assert_int_equal(fi_ep_bind(p.b.ep, &written->fid, FI_REMOTE_WRITE), 0);
+	assert_int_equal(
+		fi_mr_reg(pair_domain.domain, memory, sizeof(memory), FI_REMOTE_WRITE, 0, KEY, 0, &mr, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		fill_in(&j[i], i ? FI_OP_WRITE : FI_OP_TSEND, p.b.ep, p.to_a, 8, 0, NULL);
+		j[i].data = 30 + (uint64_t)i;
+		condition(&j[i], written, 2, end);
+		assert_int_equal(queue(&j[i].work), 0);
+	}
+	assert_int_equal(fi_trecv(p.a.ep, &answer, sizeof(answer), NULL, FI_ADDR_UNSPEC, TAG, 0, &answer), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(fi_cntr_read(end), 0);
+		t_post(fi_write(p.a.ep, &one, sizeof(one), NULL, p.to_b, 0, KEY, &one), p.a.cq, p.b.cq);
+		if (i == 0)
+			assert_ptr_equal(t_wait(p.a.cq, p.b.cq, NULL).op_context, &one);
+	}
+	wait_for(end, 2);
+	for (int i = 0; i < 2; i++)
+		t_wait(p.a.cq, p.b.cq, NULL);
+	assert_int_equal(answer, 30);
+	assert_int_equal(memory[0], 1);
+	assert_int_equal(memory[1], 31);
+	pair_close(&p);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	close_counter(written);
+	close_counter(end);
+}
+
 /* What is cancelled does not begin; what is flushed neither, all or those of one counter. A counter is free then. */
 static void cancelled_and_flushed(void **state)
 {
@@ -470,6 +509,7 @@ int main(void)
 		cmocka_unit_test(every_operation),
 		cmocka_unit_test(shown),
 		cmocka_unit_test(counters),
+		cmocka_unit_test(set_off_by_a_peer),
 		cmocka_unit_test(cancelled_and_flushed),
 		cmocka_unit_test(failures),
 		cmocka_unit_test(fenced),
