@@ -236,6 +236,33 @@ static void accepted_unheard(void **state)
 	end_close(low);
 }
 
+/*
+ * A handshake takes a few turns, however rare they are: who gives his core away after each empty poll has one a time
+ * slice. Both connect; or one does, where processes are known to be more than processors.
+ */
+static void test_few_turns(void **state)
+{
+	(void)state;
+	for (int both = 0; both < 2; both++) {
+		struct end *a = end_open(0, !both), *b = end_open(0, !both);
+		struct end_peer *p = end_connect(a, &b->address);
+		unsigned turns = 0;
+
+		if (both)
+			end_connect(b, &a->address);
+		assert_int_equal(end_send(a, p, 20, 0, true), 0);
+		for (; turns < 32 && !(b->peers && b->peer[0].received); turns++) {
+			rwk_shm_transport.progress(a->port);
+			rwk_shm_transport.progress(b->port);
+			usleep(5000);
+		}
+		if (turns == 32)
+			fail_msg("no message after %u turns; %s", turns, both ? "both connect" : "one connects");
+		end_close(a);
+		end_close(b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +272,7 @@ int main(void)
 		cmocka_unit_test(port_numbers),
 		cmocka_unit_test(again_and_again),
 		cmocka_unit_test(accepted_unheard),
+		cmocka_unit_test(test_few_turns),
 	};
 
 	return cmocka_run_group_tests_name("shm/connect", tests, NULL, NULL);

@@ -448,7 +448,7 @@ int rwk_shm_attach_poll(struct rwk_port *port)
 	for (int i = 0; i < DATAGRAMS && receive(port, &notes); i++)
 		;
 	if (notes)
-		port->talk_until = port->now + 1000;
+		port->talk_until = port->now + RWK_SHM_TALK;
 	return notes;
 }
 

@@ -24,6 +24,7 @@
 
 #define RWK_SHM_HOT_MAX 16u
 #define RWK_SHM_NO_BELL UINT32_MAX
+#define RWK_SHM_TALK    1000 /* ms after a sign of a handshake in which there may be more */
 
 enum rwk_shm_state { RWK_SHM_ASKING, RWK_SHM_OFFERED, RWK_SHM_OPEN, RWK_SHM_FAILED };
 

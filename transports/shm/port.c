@@ -81,7 +81,7 @@ static int shm_open_port(
 	if (rc)
 		goto err_here;
 	port->now = clock_ms();
-	port->talk_until = port->now + 1000;
+	port->talk_until = port->now + RWK_SHM_TALK;
 	attr->address = port->address;
 	*out = port;
 	return 0;
@@ -146,6 +146,7 @@ struct rwk_shm_channel *rwk_shm_channel_new(struct rwk_port *port, const struct 
 	rwk_list_init(&ch->failing);
 	rwk_list_init(&ch->connecting);
 	rwk_list_append(&port->connecting, &ch->connecting);
+	port->talk_until = clock_ms() + RWK_SHM_TALK;
 	port->by_bell[bell] = ch;
 	port->count.channels++;
 	return ch;
@@ -391,6 +392,16 @@ static int transfers(struct rwk_port *port)
 	return n;
 }
 
+/*
+ * A program that gives its core away after each empty poll has as many turns to wait for, between two looks at the
+ * socket, as there are polls; each step of a handshake takes one look. So while a handshake is likely each empty poll
+ * is a look: for a second, as the peer may be at work elsewhere.
+ */
+static inline bool awaits_handshake(const struct rwk_port *port)
+{
+	return (port->oversubscribed || !rwk_list_empty(&port->connecting)) && port->now < port->talk_until;
+}
+
 static int shm_progress(struct rwk_port *port)
 {
 	int n = 0;
@@ -415,7 +426,7 @@ static int shm_progress(struct rwk_port *port)
 		n += send_all_queued(port);
 	if (port->transfer)
 		n += transfers(port);
-	if (rwk_unlikely((++port->polls & 63) == 0))
+	if (rwk_unlikely((++port->polls & 63) == 0 || (!n && awaits_handshake(port))))
 		n += housekeeping(port);
 	if (rwk_unlikely(!rwk_list_empty(&port->failing)))
 		n += fail_doomed(port);
