@@ -656,8 +656,8 @@ struct rwk_connection_attr {
 	 */
 	struct rwk_qp_attr qp;
 	uint8_t source_ip[16];    /* rwk_connect: where the TCP connection comes from; zero: the adapter's */
-	uint16_t source_port;     /* rwk_connect: and from which port; 0: any */
 	uint32_t timeout_ms;      /* until the peer has answered, and its kernel before that [5000] */
+	uint16_t source_port;     /* rwk_connect: and from which port; 0: any */
 	const void *private_data; /* for the peer's program; copied */
 	uint32_t private_length;  /* 0 to RWK_PRIVATE_MAX */
 	void *user;               /* the caller's, in each event */
