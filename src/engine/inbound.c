@@ -182,8 +182,8 @@ static rwk_noinline void take(struct rwk_engine *e, struct rwk_peer *p, struct r
 }
 
 /** A message for which nothing is posted. */
-static void not_posted(struct rwk_engine *e, struct rwk_peer *p, const struct rwk_envelope *env, const void *payload,
-	size_t len)
+static rwk_noinline void not_posted(struct rwk_engine *e, struct rwk_peer *p, const struct rwk_envelope *env,
+	const void *payload, size_t len)
 {
 	struct rwk_rx *rx = NULL;
 
