@@ -246,6 +246,7 @@ test_libfabric_try_all_SOURCES = test/libfabric/try_all.c test/libfabric/try.h t
 test_libfabric_try_all_CPPFLAGS = $(FI_TEST_CPPFLAGS)
 test_libfabric_try_all_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_try_all_DEPENDENCIES = libropewalk-fi.la
+TESTS += bindings/libfabric/conformance
 
 check_PROGRAMS += test/libfabric/test_wait_set
 test_libfabric_test_wait_set_SOURCES = test/libfabric/test_wait_set.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h $(FI_TEST_COMMON)
