@@ -147,8 +147,9 @@ int rwk_fi_alias_open(struct fid_ep *ep, atomic_uint *refs, const struct rwk_fi_
 
 	if (!a)
 		return -FI_ENOMEM;
-	a->known[RWK_FI_TX] = kind->tx_op_flags;
-	a->known[RWK_FI_RX] = kind->rx_op_flags;
+	/* Its calls are all made with flags, and so may wait (trigger.h), as those of an endpoint may not. */
+	a->known[RWK_FI_TX] = kind->tx_op_flags | (kind->tx_caps & FI_TRIGGER);
+	a->known[RWK_FI_RX] = kind->rx_op_flags | (kind->rx_caps & FI_TRIGGER);
 	for (int s = 0; s < RWK_FI_SIDES; s++)
 		a->op_flags[s] = op_flags[s];
 	err = set_flags(a, alias->flags);

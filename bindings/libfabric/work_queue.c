@@ -2,6 +2,7 @@
 #include "bindings/libfabric/work_queue.h"
 
 #include "base/log.h"
+#include "bindings/libfabric/alias.h"
 #include "bindings/libfabric/deferred.h"
 #include "bindings/libfabric/transfer.h"
 
@@ -14,6 +15,16 @@ static int wrong(const char *what)
 	return -FI_EINVAL;
 }
 
+static struct fid_ep *unaliased(struct fid_ep *fid)
+{
+	return rwk_container_of(rwk_fi_unaliased(&fid->fid), struct fid_ep, fid);
+}
+
+static struct rwk_fi_ep *ep_of(struct fid_ep *fid)
+{
+	return rwk_fi_ep_of(unaliased(fid));
+}
+
 /* What every operation of an endpoint must have. */
 static int check_ep(const struct rwk_fi_domain *domain, struct fid_ep *fid, uint64_t needs, uint64_t flags)
 {
@@ -21,9 +32,9 @@ static int check_ep(const struct rwk_fi_domain *domain, struct fid_ep *fid, uint
 
 	if (!fid || fid->fid.fclass != FI_CLASS_EP)
 		return wrong("it has no endpoint");
-	if (fid->rma != &rwk_fi_rma_ops)
+	if (unaliased(fid)->rma != &rwk_fi_rma_ops)
 		return -FI_ENOSYS; /* one of datagrams */
-	ep = rwk_fi_ep_of(fid);
+	ep = ep_of(fid);
 	if (ep->domain != domain)
 		return wrong("its endpoint is another domain's");
 	if (!ep->engine)
@@ -48,11 +59,11 @@ static int message_flags(const struct rwk_fi_domain *domain, struct fid_ep *fid,
 
 	if (err)
 		return err;
-	if (!sends && (rwk_fi_ep_of(fid)->peer_srx || rwk_fi_ep_of(fid)->srx))
+	if (!sends && (ep_of(fid)->peer_srx || ep_of(fid)->srx))
 		return -FI_ENOSYS; /* it has no receives of its own */
 	/* What a fence waits for is looked at when its time has come. */
-	err = sends ? rwk_fi_sendmsg_flags(rwk_fi_ep_of(fid), space, flags & ~FI_FENCE, FI_ADDR_UNSPEC, out)
-		    : rwk_fi_recvmsg_flags(rwk_fi_ep_of(fid)->recvmsg_flags, space, flags, out);
+	err = sends ? rwk_fi_sendmsg_flags(ep_of(fid), space, flags & ~FI_FENCE, FI_ADDR_UNSPEC, out)
+		    : rwk_fi_recvmsg_flags(ep_of(fid)->recvmsg_flags, space, flags, out);
 	*out = (*out & (RWK_F_USER - 1u) & ~(uint32_t)RWK_F_SILENT) | RWK_FI_DEFERRED |
 	       (flags & FI_FENCE ? RWK_F_FENCE : 0);
 	return err;
@@ -65,7 +76,7 @@ static int access_flags(const struct rwk_fi_domain *domain, struct fid_ep *fid, 
 	int err = check_ep(domain, fid, needs, flags);
 
 	if (!err)
-		err = rwk_fi_rma_flags(rwk_fi_ep_of(fid), "deferred work", flags, known, out);
+		err = rwk_fi_rma_flags(ep_of(fid), "deferred work", flags, known, out);
 	if (!err)
 		*out = (*out & (RWK_F_USER - 1u)) | RWK_FI_DEFERRED | RWK_FI_TRIGGERED;
 	return err;
@@ -83,7 +94,7 @@ static int queue_message(struct rwk_fi_domain *domain, const struct fi_op_msg *o
 	when->context = op->msg.context;
 	when->shown = op->flags & FI_COMPLETION;
 	rwk_fi_lock(domain->lock);
-	err = (sends ? rwk_fi_defer_send : rwk_fi_defer_recv)(rwk_fi_ep_of(op->ep), &l, when);
+	err = (sends ? rwk_fi_defer_send : rwk_fi_defer_recv)(ep_of(op->ep), &l, when);
 	rwk_fi_unlock(domain->lock);
 	return err;
 }
@@ -101,7 +112,7 @@ static int queue_tagged(
 	when->context = op->msg.context;
 	when->shown = op->flags & FI_COMPLETION;
 	rwk_fi_lock(domain->lock);
-	err = (sends ? rwk_fi_defer_send : rwk_fi_defer_recv)(rwk_fi_ep_of(op->ep), &l, when);
+	err = (sends ? rwk_fi_defer_send : rwk_fi_defer_recv)(ep_of(op->ep), &l, when);
 	rwk_fi_unlock(domain->lock);
 	return err;
 }
@@ -119,7 +130,7 @@ static int queue_rma(struct rwk_fi_domain *domain, const struct fi_op_rma *op, b
 	when->context = op->msg.context;
 	when->shown = op->flags & FI_COMPLETION;
 	msg.context = when;
-	return (int)rwk_fi_rma_message(rwk_fi_ep_of(op->ep), reads, &msg, flags);
+	return (int)rwk_fi_rma_message(ep_of(op->ep), reads, &msg, flags);
 }
 
 /* The three structures of atomics begin alike. */
@@ -137,7 +148,7 @@ static int queue_atomic(struct rwk_fi_domain *domain, struct fid_ep *ep, const s
 	when->context = given->context;
 	when->shown = op_flags & FI_COMPLETION;
 	msg.context = when;
-	return (int)rwk_fi_atomic_message(rwk_fi_ep_of(ep), &msg, compare, fetch, flags);
+	return (int)rwk_fi_atomic_message(ep_of(ep), &msg, compare, fetch, flags);
 }
 
 static int queue_count(

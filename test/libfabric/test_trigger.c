@@ -220,6 +220,33 @@ static void accesses(void **state)
 	assert_int_equal(fi_close(&cntr->fid), 0);
 }
 
+/* An alias whose default flags have FI_TRIGGER: its calls without flags wait. */
+static void alias(void **state)
+{
+	struct fid_cntr *cntr = new_counter();
+	struct fi_triggered_context first = when(cntr, 1), second = when(cntr, 2);
+	struct fid_ep *waiting = NULL;
+	struct pair p;
+	char in[3] = "";
+
+	(void)state;
+	pair_open(&p, NULL);
+	post(&p, in, 3);
+	assert_int_equal(fi_ep_alias(p.a.ep, &waiting, FI_TRANSMIT | FI_TRIGGER), 0);
+	assert_int_equal(fi_send(waiting, "c", 1, NULL, p.to_b, &second), 0);
+	assert_int_equal(fi_send(waiting, "b", 1, NULL, p.to_b, &first), 0);
+	t_post(fi_send(p.a.ep, "a", 1, NULL, p.to_b, &p), p.a.cq, p.b.cq);
+	t_wait(p.b.cq, p.a.cq, NULL);
+	t_nothing(p.b.cq, p.a.cq);
+	assert_int_equal(fi_cntr_add(cntr, 2), 0);
+	for (int i = 0; i < 2; i++)
+		t_wait(p.b.cq, p.a.cq, NULL);
+	assert_memory_equal(in, "abc", 3);
+	assert_int_equal(fi_close(&waiting->fid), 0);
+	pair_close(&p);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
 /* While works wait for it a counter does not close; an endpoint that does drops its own, and none of them begins. */
 static void closed_while_waiting(void **state)
 {
@@ -284,6 +311,7 @@ int main(void)
 		cmocka_unit_test(failures_do_not_count),
 		cmocka_unit_test(cancelled_and_failed),
 		cmocka_unit_test(accesses),
+		cmocka_unit_test(alias),
 		cmocka_unit_test(closed_while_waiting),
 		cmocka_unit_test(refused),
 	};
