@@ -60,7 +60,8 @@ test_fuzz_fuzz_rc_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_rc_LDFLAGS = -fsanitize=fuzzer,address,undefined
 
 test_fuzz_fuzz_rma_SOURCES = test/fuzz/fuzz_rma.c \
-	src/engine/atomic.c src/engine/engine.c src/engine/inbound.c src/engine/match.c src/engine/peer.c \
+	src/engine/atomic.c src/engine/engine.c src/engine/foreign.c src/engine/inbound.c src/engine/inbox.c \
+	src/engine/match.c src/engine/peer.c \
 	src/engine/receive.c src/engine/region.c src/engine/rendezvous.c src/engine/rma.c src/engine/rma_choice.c \
 	src/engine/rma_direct.c src/engine/rma_request.c src/engine/rma_self.c src/engine/rma_serve.c src/engine/self.c \
 	src/engine/send.c src/engine/status.c src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c \
@@ -88,7 +89,7 @@ test_fuzz_fuzz_stream_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_stream_LDFLAGS = -fsanitize=fuzzer,address,undefined
 
 test_fuzz_fuzz_topology_SOURCES = test/fuzz/fuzz_topology.c \
-	src/topology/file.c src/topology/job_key.c src/topology/job_map.c src/topology/launchers.c src/topology/machine.c \
+	src/topology/file.c src/topology/job_key.c src/topology/job_map.c src/topology/launchers.c src/topology/count.c src/topology/machine.c \
 	src/topology/node_map.c src/topology/pmix.c src/topology/slurm.c src/topology/source.c src/base/interfaces.c \
 	src/base/log.c src/base/param.c
 test_fuzz_fuzz_topology_CPPFLAGS = $(AM_CPPFLAGS) $(HWLOC_CFLAGS) $(PMIX_CFLAGS) $(SODIUM_CFLAGS)
