@@ -13,7 +13,7 @@ size_t ends_longest = 4096;
 const size_t *ends_lengths;
 size_t ends_lengths_count;
 struct side *ends_guest;
-uint32_t ends_machine, ends_processors;
+uint32_t ends_machine, ends_processors, ends_node;
 struct rwk_sim *ends_net;
 struct end *ends[ENDS];
 unsigned ends_interleaved;
@@ -35,7 +35,7 @@ int ends_use(void **state)
 	ends_longest = 4096;
 	ends_lengths_count = 0;
 	ends_guest = NULL;
-	ends_machine = ends_processors = 0;
+	ends_machine = ends_processors = ends_node = 0;
 	return 0;
 }
 
@@ -299,6 +299,7 @@ struct end *ends_add_at(uint16_t port)
 {
 	struct rwk_port_attr attr = {.local_peers = 2,
 		.address.version_srq = RWK_ADDR_VERSION << 24,
+		.address.node = ends_node,
 		.key = ENDS_KEY,
 		.machine = ends_machine,
 		.processors = ends_processors};

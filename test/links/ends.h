@@ -59,8 +59,8 @@ extern size_t ends_longest;
 /** Lengths to take in turn instead, set to none by ends_use. */
 extern const size_t *ends_lengths;
 extern size_t ends_lengths_count;
-/** Of the ends that are added next: their machine and its processors (rwk_port_attr), not known by ends_use. */
-extern uint32_t ends_machine, ends_processors;
+/** Of the ends that are added next: their machine, its processors (rwk_port_attr) and their node; 0 by ends_use. */
+extern uint32_t ends_machine, ends_processors, ends_node;
 /** Who may connect that is none of the ends; NULL: nobody. */
 extern struct side *ends_guest;
 extern struct rwk_sim *ends_net;

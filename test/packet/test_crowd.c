@@ -45,8 +45,9 @@ static unsigned yields_for(unsigned peer)
 	return yields;
 }
 
-static void add(uint32_t machine, uint32_t processors)
+static void add(uint32_t machine, uint32_t processors, uint32_t node)
 {
+	ends_node = node;
 	ends_machine = machine;
 	ends_processors = processors;
 	ends_add();
@@ -56,14 +57,15 @@ static void by_crowd(void **state)
 {
 	static const struct {
 		uint32_t machine, peers_machine, processors;
-		bool yields;
+		bool yields, one_node;
 	} cases[] = {
-		{0xabcdef, 0xabcdef, HERE, true},
-		{0xabcdef, 0xabcdef, HERE + 1, false}, /* one each */
-		{0xabcdef, 0xabcdee, HERE, false},     /* the peer is somewhere else */
-		{0xabcdef, 0xabcdee, HERE - 1, true},  /* those of its own node suffice */
-		{0, 0, HERE, false},                   /* nobody knows where it is */
-		{0xabcdef, 0xabcdef, 0, false},        /* or how many there are */
+		{0xabcdef, 0xabcdef, HERE, true, false},
+		{0xabcdef, 0xabcdef, HERE, false, true}, /* the peer is one of those two */
+		{0xabcdef, 0xabcdef, HERE + 1, false, false}, /* one each */
+		{0xabcdef, 0xabcdee, HERE, false, false},     /* the peer is somewhere else */
+		{0xabcdef, 0xabcdee, HERE - 1, true, false},  /* those of its own node suffice */
+		{0, 0, HERE, false, false},                   /* nobody knows where it is */
+		{0xabcdef, 0xabcdef, 0, false, false},        /* or how many there are */
 	};
 	const struct rwk_sim_attr attr = slow_attr();
 
@@ -72,8 +74,8 @@ static void by_crowd(void **state)
 		unsigned n;
 
 		ends_open(&attr, NULL, 0);
-		add(cases[i].machine, cases[i].processors);
-		add(cases[i].peers_machine, cases[i].processors);
+		add(cases[i].machine, cases[i].processors, 1);
+		add(cases[i].peers_machine, cases[i].processors, cases[i].one_node ? 1 : 2);
 		ends_connect(0, 1);
 		n = yields_for(1);
 		if (cases[i].yields ? n < 90 : n)
@@ -89,9 +91,9 @@ static void crowd_shrinks(void **state)
 
 	(void)state;
 	ends_open(&attr, NULL, 0);
-	add(0xabcdef, HERE);
-	add(0xabcdef, HERE);
-	add(0x123456, HERE);
+	add(0xabcdef, HERE, 1);
+	add(0xabcdef, HERE, 2);
+	add(0x123456, HERE, 3);
 	ends_connect(0, 1);
 	assert_in_range(yields_for(1), 90, 100);
 	ends_settle();

@@ -337,10 +337,13 @@ static void decide(struct rwk_packet_channel *ch, int way, const struct rwk_gree
 		ch->may_share = false;
 }
 
-/** The peer may be in another container of this machine. The job map shows that to nobody: the kernel's name does. */
+/**
+ * The peer may be in another container of this machine. The job map shows that to nobody: the kernel's name does. Those
+ * of this node are counted already, as local_peers.
+ */
 static void place(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 {
-	bool here = g->machine && g->machine == ch->port->machine;
+	bool here = g->machine && g->machine == ch->port->machine && g->from.node != ch->port->address.node;
 
 	ch->port->crowd += here - ch->on_this_machine;
 	ch->on_this_machine = here;
