@@ -120,9 +120,9 @@ static int bind_srx(struct rwk_fi_ep *ep, struct rwk_fi_srx *srx, uint64_t flags
 {
 	if (flags)
 		return -FI_EBADFLAGS;
-	if (ep->srx || ep->peer_srx || srx->domain != ep->domain) {
+	if (ep->srx || ep->peer_srx || !srx || srx->domain != ep->domain) {
 		rwk_warn("fi_ep_bind: %s", ep->srx || ep->peer_srx ? "the endpoint has a shared receive context"
-						   : "the shared receive context is another domain's");
+						   : "the shared receive context is not of this domain");
 		return -FI_EINVAL;
 	}
 	rwk_fi_lock(ep->lock);
@@ -152,7 +152,7 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	case FI_CLASS_SRX_CTX:
 		if (rwk_fi_peer_srx_of(other))
 			return ep->srx ? -FI_EINVAL : rwk_fi_peer_srx_bind(ep, rwk_fi_peer_srx_of(other), flags);
-		return bind_srx(ep, rwk_container_of(other, struct rwk_fi_srx, fid.fid), flags);
+		return bind_srx(ep, rwk_fi_srx_of(other), flags);
 	case FI_CLASS_STX_CTX:
 		return rwk_fi_bind_stx(
 			&ep->stx, ep->domain, rwk_container_of(other, struct rwk_fi_stx, fid.fid), flags);

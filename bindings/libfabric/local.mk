@@ -49,6 +49,8 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/name.c \
 	bindings/libfabric/peer.h bindings/libfabric/peer_cntr.c bindings/libfabric/peer_cq.c \
 	bindings/libfabric/peer_entry.c bindings/libfabric/peer_entry.h \
+	bindings/libfabric/peer_forms.h \
+	bindings/libfabric/peer_lent.c \
 	bindings/libfabric/peer_srx.c \
 	bindings/libfabric/nic.c bindings/libfabric/nic.h \
 	bindings/libfabric/nic_source.c \

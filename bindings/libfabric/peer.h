@@ -8,6 +8,9 @@
  *   peer_cntr.c  a counter that the owner counts
  *   peer_srx.c   a receive context whose receives the owner has: src/engine/foreign.h has what becomes of messages
  *
+ *   peer_lent.c  the other way: we own a receive context (srx.c), and lend its receives to other providers;
+ *                src/engine/guest.h has what becomes of their messages
+ *
  * Locks: the owner holds whatever lock it needs when it calls us, and takes none that it holds around such a call from
  * within what we call. We offer a message from within calls that make progress alone.
  *
@@ -65,6 +68,17 @@ void rwk_fi_peer_told(struct rwk_fi_av *av);
 
 /** A receive of the owner's is complete. */
 void rwk_fi_peer_received(struct rwk_fi_ep *ep, const struct rwk_completion *c);
+
+/**
+ * fi_export_fid of a shared receive context, once for each provider that imports it: a struct fid_peer_srx, by its first
+ * member, for the fi_peer_srx_context that goes to that provider's fi_srx_context. 0; -FI_EBADFLAGS: any but
+ * FI_SELECTIVE_COMPLETION, which has the provider tell of those receives alone that ask for it; -FI_ENOSYS, logged;
+ * -FI_ENOMEM. It is closed after all of that provider's that uses it, and before the context.
+ */
+int rwk_fi_lent_open(struct rwk_fi_srx *srx, struct fi_fid_export *export);
+
+/** Tells the providers which of their messages have found receives, or were dropped. Without the lock. */
+void rwk_fi_lent_tell(struct rwk_fi_srx *srx);
 
 /** Makes of a fresh queue one of the owner's that `context` names: 0; -FI_EINVAL, logged. */
 int rwk_fi_peer_cq_import(struct rwk_fi_cq *cq, const struct fi_peer_cq_context *context);

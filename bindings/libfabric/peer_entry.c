@@ -1,59 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "bindings/libfabric/peer_entry.h"
-
-/* The first run: the message. */
-struct message {
-	struct fid_peer_srx *srx;
-	fi_addr_t addr;
-	size_t size;
-	uint64_t tag;
-};
-
-struct first_entry {
-	void *link[2];
-	struct message message;
-	struct rwk_fi_receive receive;
-};
-
-struct second_entry {
-	struct message message;
-	uint64_t data;
-	struct rwk_fi_receive receive;
-};
-
-struct second_match {
-	fi_addr_t addr;
-	size_t size;
-	uint64_t tag;
-};
-
-struct first_owner {
-	size_t size;
-	int (*get_msg)(struct fid_peer_srx *srx, fi_addr_t addr, size_t size, struct fi_peer_rx_entry **entry);
-	int (*get_tag)(struct fid_peer_srx *srx, fi_addr_t addr, uint64_t tag, struct fi_peer_rx_entry **entry);
-	int (*queue_msg)(struct fi_peer_rx_entry *entry);
-	int (*queue_tag)(struct fi_peer_rx_entry *entry);
-	void (*free_entry)(struct fi_peer_rx_entry *entry);
-};
-
-struct second_owner {
-	size_t size;
-	int (*get_msg)(struct fid_peer_srx *srx, struct second_match *match, struct fi_peer_rx_entry **entry);
-	int (*get_tag)(struct fid_peer_srx *srx, struct second_match *match, struct fi_peer_rx_entry **entry);
-	int (*queue_msg)(struct fi_peer_rx_entry *entry);
-	int (*queue_tag)(struct fi_peer_rx_entry *entry);
-	void (*foreach_unspec_addr)(
-		struct fid_peer_srx *srx, fi_addr_t (*get_addr)(struct fi_peer_rx_entry *entry));
-	void (*free_entry)(struct fi_peer_rx_entry *entry);
-};
+#include "bindings/libfabric/peer_forms.h"
 
 /* Of the headers that we see, whichever they are. */
 #if FI_MAJOR_VERSION < 2
-#define SEEN_ENTRY struct first_entry
-#define SEEN_OWNER struct first_owner
+#define SEEN_ENTRY struct rwk_fi_first_entry
+#define SEEN_OWNER struct rwk_fi_first_owner
 #else
-#define SEEN_ENTRY struct second_entry
-#define SEEN_OWNER struct second_owner
+#define SEEN_ENTRY struct rwk_fi_second_entry
+#define SEEN_OWNER struct rwk_fi_second_owner
 #endif
 _Static_assert(sizeof(SEEN_ENTRY) == sizeof(struct fi_peer_rx_entry) &&
 		       offsetof(SEEN_ENTRY, message.tag) == offsetof(struct fi_peer_rx_entry, tag) &&
@@ -64,43 +18,40 @@ _Static_assert(sizeof(SEEN_ENTRY) == sizeof(struct fi_peer_rx_entry) &&
 		       offsetof(SEEN_OWNER, free_entry) == offsetof(struct fi_ops_srx_owner, free_entry),
 	"the form is that of the headers");
 
-static bool is_first(void)
-{
-	return FI_MAJOR(fi_version()) == 1;
-}
-
 bool rwk_fi_peer_known(void)
 {
 	return FI_MAJOR(fi_version()) > 1 || fi_version() == FI_VERSION(1, 17);
 }
 
-static const struct first_owner *first_of(const struct fid_peer_srx *srx)
+static const struct rwk_fi_first_owner *first_of(const struct fid_peer_srx *srx)
 {
-	return (const struct first_owner *)srx->owner_ops;
+	return (const struct rwk_fi_first_owner *)srx->owner_ops;
 }
 
-static const struct second_owner *second_of(const struct fid_peer_srx *srx)
+static const struct rwk_fi_second_owner *second_of(const struct fid_peer_srx *srx)
 {
-	return (const struct second_owner *)srx->owner_ops;
+	return (const struct rwk_fi_second_owner *)srx->owner_ops;
 }
 
 struct rwk_fi_receive *rwk_fi_entry_receive(struct fi_peer_rx_entry *entry)
 {
-	return is_first() ? &((struct first_entry *)entry)->receive : &((struct second_entry *)entry)->receive;
+	return rwk_fi_is_first() ? &((struct rwk_fi_first_entry *)entry)->receive
+				 : &((struct rwk_fi_second_entry *)entry)->receive;
 }
 
 bool rwk_fi_entry_owner_is_whole(const struct fid_peer_srx *srx)
 {
-	return srx->owner_ops && first_of(srx)->size >= (is_first() ? sizeof(struct first_owner)
-								     : sizeof(struct second_owner));
+	size_t whole = rwk_fi_is_first() ? sizeof(struct rwk_fi_first_owner) : sizeof(struct rwk_fi_second_owner);
+
+	return srx->owner_ops && first_of(srx)->size >= whole;
 }
 
 int rwk_fi_entry_get(
 	struct fid_peer_srx *srx, const struct rwk_offer *m, fi_addr_t from, struct fi_peer_rx_entry **entry)
 {
-	struct second_match match = {.addr = from, .size = m->length, .tag = m->space == RWK_TAGGED ? m->tag : 0};
+	struct rwk_fi_second_match match = {.addr = from, .size = m->length, .tag = m->space == RWK_TAGGED ? m->tag : 0};
 
-	if (!is_first())
+	if (!rwk_fi_is_first())
 		return (m->space == RWK_TAGGED ? second_of(srx)->get_tag : second_of(srx)->get_msg)(srx, &match, entry);
 	if (m->space == RWK_TAGGED)
 		return first_of(srx)->get_tag(srx, from, m->tag, entry);
@@ -118,19 +69,19 @@ void rwk_fi_entry_tell_data(struct fi_peer_rx_entry *entry, const struct rwk_off
 	if (!m->has_data)
 		return;
 	rwk_fi_entry_receive(entry)->flags |= FI_REMOTE_CQ_DATA;
-	if (!is_first())
-		((struct second_entry *)entry)->data = m->data;
+	if (!rwk_fi_is_first())
+		((struct rwk_fi_second_entry *)entry)->data = m->data;
 }
 
 void rwk_fi_entry_ask_unknown(struct fid_peer_srx *srx, fi_addr_t (*number)(struct fi_peer_rx_entry *entry))
 {
-	if (!is_first())
+	if (!rwk_fi_is_first())
 		second_of(srx)->foreach_unspec_addr(srx, number);
 }
 
 void rwk_fi_entry_free(struct fid_peer_srx *srx, struct fi_peer_rx_entry *entry)
 {
-	if (is_first())
+	if (rwk_fi_is_first())
 		first_of(srx)->free_entry(entry);
 	else
 		second_of(srx)->free_entry(entry);

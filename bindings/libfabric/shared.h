@@ -32,7 +32,8 @@ struct rwk_fi_srx {
 	uint32_t recv_flags[RWK_SPACES]; /* as of struct rwk_fi_ep, but whether an entry is wanted its endpoints know */
 	uint32_t recvmsg_flags[2];
 	struct rwk_fi_domain *domain;
-	struct rwk_list eps; /* rwk_fi_ep.of_srx: those bound. Under the lock */
+	struct rwk_list eps;  /* rwk_fi_ep.of_srx: those bound. Under the lock */
+	struct rwk_list lent; /* to other providers (peer_lent.c). Under the lock */
 	size_t multi_min;
 };
 
@@ -44,6 +45,9 @@ struct rwk_fi_stx {
 
 /** May a shared receive context be opened with these attributes (or NULL)? 0; -FI_EINVAL, -FI_EOPNOTSUPP, logged. */
 int rwk_fi_check_srx(const struct rwk_fi_kind *k, const struct fi_rx_attr *attr);
+
+/** NULL: the fid is not one of FI_EP_RDM's. */
+struct rwk_fi_srx *rwk_fi_srx_of(struct fid *fid);
 
 int rwk_fi_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx, void *context);
 int rwk_fi_stx_open(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx, void *context);

@@ -6,7 +6,9 @@
 #include "bindings/libfabric/absent_calls.h"
 #include "bindings/libfabric/ep.h"
 #include "bindings/libfabric/info.h"
+#include "bindings/libfabric/peer.h"
 #include "bindings/libfabric/transfer.h"
+#include "engine/guest.h"
 
 #include <rdma/fi_tagged.h>
 #include <stdlib.h>
@@ -36,10 +38,14 @@ static ssize_t receive(struct rwk_fi_srx *srx, enum rwk_space space, const struc
 	uint64_t tag, uint64_t ignore, uint32_t flags, void *context)
 {
 	ssize_t err;
+	bool due;
 
 	rwk_fi_lock(srx->lock);
 	err = rwk_inbox_recv(srx->inbox, space, NULL, iov, count, tag, ignore, flags, context);
+	due = rwk_guest_is_due(srx->inbox);
 	rwk_fi_unlock(srx->lock);
+	if (rwk_unlikely(due))
+		rwk_fi_lent_tell(srx);
 	return err;
 }
 
@@ -141,14 +147,9 @@ static const struct fi_ops_tagged tagged_ops = {
 	.injectdata = rwk_fi_cannot_tinjectdata,
 };
 
-static struct rwk_fi_srx *srx_of_fid(struct fid *fid)
-{
-	return rwk_container_of(fid, struct rwk_fi_srx, fid.fid);
-}
-
 static ssize_t srx_cancel(fid_t fid, void *context)
 {
-	struct rwk_fi_srx *srx = srx_of_fid(fid);
+	struct rwk_fi_srx *srx = rwk_container_of(fid, struct rwk_fi_srx, fid.fid);
 	ssize_t err;
 
 	rwk_fi_lock(srx->lock);
@@ -159,12 +160,12 @@ static ssize_t srx_cancel(fid_t fid, void *context)
 
 static int srx_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 {
-	return rwk_fi_get_multi_min(srx_of_fid(fid)->multi_min, level, name, value, len);
+	return rwk_fi_get_multi_min(rwk_container_of(fid, struct rwk_fi_srx, fid.fid)->multi_min, level, name, value, len);
 }
 
 static int srx_setopt(fid_t fid, int level, int name, const void *value, size_t len)
 {
-	struct rwk_fi_srx *srx = srx_of_fid(fid);
+	struct rwk_fi_srx *srx = rwk_container_of(fid, struct rwk_fi_srx, fid.fid);
 	size_t bytes;
 	int err = rwk_fi_set_multi_min(&bytes, level, name, value, len);
 
@@ -179,11 +180,11 @@ static int srx_setopt(fid_t fid, int level, int name, const void *value, size_t 
 
 static int srx_close(struct fid *fid)
 {
-	struct rwk_fi_srx *srx = srx_of_fid(fid);
+	struct rwk_fi_srx *srx = rwk_container_of(fid, struct rwk_fi_srx, fid.fid);
 	bool busy;
 
 	rwk_fi_lock(srx->lock);
-	busy = !rwk_list_empty(&srx->eps);
+	busy = !rwk_list_empty(&srx->eps) || !rwk_list_empty(&srx->lent);
 	rwk_fi_unlock(srx->lock);
 	if (busy)
 		return -FI_EBUSY;
@@ -193,15 +194,27 @@ static int srx_close(struct fid *fid)
 	return 0;
 }
 
+static int srx_control(struct fid *fid, int command, void *arg)
+{
+	if (command != FI_EXPORT_FID)
+		return -FI_ENOSYS;
+	return rwk_fi_lent_open(rwk_container_of(fid, struct rwk_fi_srx, fid.fid), arg);
+}
+
 static const struct fi_ops fid_ops = {
 	.size = RWK_FI_OPS_SIZE(struct fi_ops, ops_set),
 	.close = srx_close,
 	.bind = rwk_fi_no_bind,
-	.control = rwk_fi_no_control,
+	.control = srx_control,
 	.ops_open = rwk_fi_no_ops_open,
 	.tostr = rwk_fi_no_tostr,
 	.ops_set = rwk_fi_no_ops_set,
 };
+
+struct rwk_fi_srx *rwk_fi_srx_of(struct fid *fid)
+{
+	return fid->ops == &fid_ops ? rwk_container_of(fid, struct rwk_fi_srx, fid.fid) : NULL;
+}
 
 static const struct fi_ops_ep srx_ops = {
 	.size = RWK_FI_OPS_SIZE(struct fi_ops_ep, tx_size_left),
@@ -257,6 +270,7 @@ int rwk_fi_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct f
 	srx->lock = srx->domain->lock;
 	srx->multi_min = RWK_FI_MULTI_MIN;
 	rwk_list_init(&srx->eps);
+	rwk_list_init(&srx->lent);
 	set_flags(srx, attr ? attr->op_flags : 0);
 	rwk_fi_hold(&srx->domain->refs);
 	srx->fid.fid.fclass = FI_CLASS_SRX_CTX;

@@ -17,6 +17,7 @@ int rwk_inbox_begin(struct rwk_inbox *box, const struct rwk_inbox_attr *attr)
 		.multi_min = attr->multi_min,
 	};
 	rwk_list_init(&box->claimed);
+	rwk_list_init(&box->due);
 	rwk_pool_init(&box->rx_pool, sizeof(struct rwk_rx), 32, 0);
 	for (enum rwk_space s = 0; s < RWK_SPACES && !rc; s++)
 		rc = rwk_matcher_open(&box->matcher[s]);
@@ -57,12 +58,17 @@ void rwk_inbox_set_multi_min(struct rwk_inbox *box, size_t bytes)
 	box->multi_min = bytes;
 }
 
+static bool came_by(const struct rwk_unexpected *u, const struct rwk_engine *e)
+{
+	return u->peer && u->peer->engine == e;
+}
+
 static int free_kept(struct rwk_arrived *a, void *arg)
 {
 	struct rwk_engine *e = arg;
 	struct rwk_unexpected *u = rwk_container_of(a, struct rwk_unexpected, arrived);
 
-	if (u->peer->engine != e)
+	if (!came_by(u, e))
 		return 0;
 	rwk_match_take(e->inbox->matcher[u->space], a);
 	rwk_unexpected_free(u);
@@ -79,7 +85,7 @@ void rwk_inbox_leave(struct rwk_engine *e)
 		struct rwk_unexpected *u = rwk_container_of(l, struct rwk_unexpected, claimed);
 
 		next = l->next;
-		if (u->peer->engine == e)
+		if (came_by(u, e))
 			rwk_unexpected_free(u);
 	}
 	if (!rwk_inbox_is_shared(e))

@@ -8,6 +8,7 @@
  *   receive.c     from a receive call to a posted receive or a waiting message; peek, claim, cancel
  *   inbound.c     from a message on a channel to a completed receive
  *   foreign.c     receives that another provider owns
+ *   guest.c       receives that another provider is given
  *   rendezvous.c  messages that wait at the sender until the receiver reads them
  *   self.c        messages to oneself
  *   rma.c and the like  one-sided operations, see rma_state.h
@@ -23,6 +24,7 @@
 
 #include "engine/engine.h"
 #include "engine/foreign.h"
+#include "engine/guest.h"
 #include "engine/match.h"
 #include "engine/status.h"
 
@@ -192,7 +194,7 @@ _Static_assert(
 /** A message that nobody has asked for yet. */
 struct rwk_unexpected {
 	struct rwk_arrived arrived;
-	struct rwk_peer *peer;
+	struct rwk_peer *peer; /* NULL: a guest's */
 	size_t length;
 	uint64_t data;
 	uint32_t came;
@@ -203,6 +205,7 @@ struct rwk_unexpected {
 		RWK_U_RTS,    /* waits at the sender */
 		RWK_U_SELF,   /* waits in a send of our own */
 		RWK_U_LOST,   /* its payload could not be kept: -ENOMEM, or the sender died */
+		RWK_U_GUEST, /* another provider has it (guest.c) */
 	} state;
 	int error;
 	struct rwk_rx *rx;
@@ -216,13 +219,17 @@ struct rwk_unexpected {
 	void *payload; /* up to RWK_BLOCK bytes of rwk_engine.block_pool, else malloc'ed; NULL: none */
 };
 
-/** Where receives and messages wait for one another. What waits in it names the engine that it came by (its peer's). */
+/**
+ * Where receives and messages wait for one another. What waits in it names the engine that it came by (its peer's), or
+ * is a guest's.
+ */
 struct rwk_inbox {
 	struct rwk_matcher *matcher[RWK_SPACES];
 	struct rwk_pool rx_pool;
 	size_t rx_limit; /* SIZE_MAX: no limit */
 	size_t multi_min;
 	struct rwk_list claimed; /* rwk_unexpected.claimed */
+	struct rwk_list due;     /* of these, what guests are to be told of (guest.c) */
 	/* Of receives that end without a message; of all others the engine's. */
 	void (*complete)(void *owner, const struct rwk_completion *c);
 	void *owner;
@@ -407,10 +414,17 @@ void rwk_foreign_self(struct rwk_engine *e);
 /** The engine's ports are closed: what is held is dropped. */
 void rwk_foreign_leave(struct rwk_engine *e);
 
+/* guest.c */
+/** As rwk_rx_deliver and rwk_unexpected_drop, of a message in state RWK_U_GUEST: the guest is to be told. */
+void rwk_guest_deliver(struct rwk_rx *rx, struct rwk_unexpected *u);
+void rwk_guest_drop(struct rwk_unexpected *u);
+
 /* receive.c */
 /** The part of a RWK_F_MULTI buffer for a message of `len` bytes; NULL when out of memory. */
 struct rwk_rx *rwk_rx_part(struct rwk_inbox *box, struct rwk_rx *parent, size_t len);
 struct rwk_rx *rwk_rx_get(struct rwk_inbox *box);
+/** Frees a receive that somebody else has told of; the buffer that it was the last part of ends with it. */
+void rwk_rx_release(struct rwk_inbox *box, struct rwk_rx *rx);
 /** Completes a receive whose message is in place (or has failed), and frees it. */
 void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status);
 /** Gives a waiting message, already taken out of the matcher, to a receive; frees it when that is done. */

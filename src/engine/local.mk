@@ -3,6 +3,7 @@ libropewalk_core_la_SOURCES += \
 	src/engine/atomic.c src/engine/atomic.h \
 	src/engine/engine.c src/engine/engine.h \
 	src/engine/foreign.c src/engine/foreign.h \
+	src/engine/guest.c src/engine/guest.h \
 	src/engine/inbound.c \
 	src/engine/inbox.c \
 	src/engine/internal.h \

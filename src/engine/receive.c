@@ -93,6 +93,15 @@ static void child_done(struct rwk_inbox *box, struct rwk_rx *parent)
 		complete_without(box, parent, parent->ended);
 }
 
+void rwk_rx_release(struct rwk_inbox *box, struct rwk_rx *rx)
+{
+	struct rwk_rx *parent = rx->parent;
+
+	rx_free(box, rx);
+	if (parent)
+		child_done(box, parent);
+}
+
 void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status)
 {
 	struct rwk_rx *parent = rx->parent;
@@ -128,9 +137,14 @@ void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status)
 
 void rwk_rx_deliver(struct rwk_rx *rx, struct rwk_unexpected *u)
 {
-	struct rwk_engine *e = u->peer->engine;
+	struct rwk_engine *e;
 	struct rwk_rts rts;
 
+	if (rwk_unlikely(u->state == RWK_U_GUEST)) {
+		rwk_guest_deliver(rx, u);
+		return;
+	}
+	e = u->peer->engine;
 	rx->peer = u->peer;
 	rx->length = u->length;
 	rx->tag = u->arrived.tag;
@@ -160,6 +174,8 @@ void rwk_rx_deliver(struct rwk_rx *rx, struct rwk_unexpected *u)
 	case RWK_U_SELF:
 		rwk_self_receive(rx, u);
 		return;
+	case RWK_U_GUEST:
+		return;
 	}
 }
 
@@ -168,6 +184,9 @@ void rwk_unexpected_drop(struct rwk_unexpected *u)
 	switch (u->state) {
 	case RWK_U_COMING:
 		u->discard = true;
+		return;
+	case RWK_U_GUEST:
+		rwk_guest_drop(u);
 		return;
 	case RWK_U_RTS:
 		rwk_rendezvous_drop(u);
@@ -183,20 +202,29 @@ void rwk_unexpected_drop(struct rwk_unexpected *u)
 	rwk_unexpected_free(u);
 }
 
+/** Tells of what was done with a waiting message: its engine, or of a guest's the inbox. */
+static void tell(struct rwk_inbox *box, const struct rwk_completion *c)
+{
+	struct rwk_engine *e = c->peer ? c->peer->engine : NULL;
+
+	if (e)
+		e->complete(e->owner, c);
+	else
+		box->complete(box->owner, c);
+}
+
 static ssize_t peek(struct rwk_inbox *box, enum rwk_space space, struct rwk_peer *from, uint64_t tag, uint64_t ignore,
 	uint32_t flags, void *context)
 {
 	struct rwk_arrived *a = rwk_match_find(box->matcher[space], from, tag, ignore);
 	struct rwk_completion c = {.context = context, .flags = receive_flags(flags), .status = -ENOMSG, .tag = tag};
 	struct rwk_unexpected *u;
-	struct rwk_engine *e;
 
 	if (!a) {
-		box->complete(box->owner, &c);
+		tell(box, &c);
 		return 0;
 	}
 	u = rwk_container_of(a, struct rwk_unexpected, arrived);
-	e = u->peer->engine;
 	c.peer = u->peer;
 	c.length = u->length;
 	c.tag = a->tag;
@@ -211,7 +239,7 @@ static ssize_t peek(struct rwk_inbox *box, enum rwk_space space, struct rwk_peer
 		u->claimed_by = context;
 		rwk_list_append(&box->claimed, &u->claimed);
 	}
-	e->complete(e->owner, &c);
+	tell(box, &c);
 	return 0;
 }
 
@@ -253,17 +281,15 @@ static ssize_t receive_claimed(struct rwk_inbox *box, enum rwk_space space, cons
 {
 	struct rwk_unexpected *u = claimed(box, space, context);
 	struct rwk_completion c = {.context = context, .flags = receive_flags(flags)};
-	struct rwk_engine *e;
 	struct rwk_rx *rx;
 
 	if (!u)
 		return -EINVAL;
 	if (flags & RWK_F_DISCARD) {
-		e = u->peer->engine;
 		c.peer = u->peer;
 		c.tag = u->arrived.tag;
 		rwk_unexpected_drop(u);
-		e->complete(e->owner, &c);
+		tell(box, &c);
 		return 0;
 	}
 	rx = rx_new(box, iov, count, flags & ~(uint32_t)RWK_F_MULTI, context);

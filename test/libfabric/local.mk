@@ -177,6 +177,13 @@ test_libfabric_test_mr_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_mr_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_mr
 
+check_PROGRAMS += test/libfabric/test_lent
+test_libfabric_test_lent_SOURCES = test/libfabric/test_lent.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h $(FI_TEST_COMMON)
+test_libfabric_test_lent_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_lent_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_lent_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_lent
+
 check_PROGRAMS += test/libfabric/test_peer
 test_libfabric_test_peer_SOURCES = test/libfabric/test_peer.c test/libfabric/fi_owner.c test/libfabric/fi_owner.h test/libfabric/fi_pair.c test/libfabric/fi_pair.h $(FI_TEST_COMMON)
 test_libfabric_test_peer_CPPFLAGS = $(FI_TEST_CPPFLAGS)

@@ -34,7 +34,6 @@ static void try_fabric(struct t_target *t)
 	called(t, "fi_control", fi_control(&t->cq->fid, FI_GETWAITOBJ, &(enum fi_wait_obj){0}));
 	called(t, "fi_get_val", fi_get_val(&t->ep->fid, 0, &(uint64_t[8]){0}));
 	called(t, "fi_set_val", fi_set_val(&t->ep->fid, 0, &(uint64_t[8]){0}));
-	called(t, "fi_export_fid", fi_export_fid(&t->domain->fid, 0, &fids[0], NULL));
 }
 
 /* A wait set of a queue, a poll set of a queue; what holds them is closed before they are. */
@@ -103,6 +102,7 @@ static void try_contexts(struct t_target *t)
 	struct fi_rx_attr shared = *t->info->rx_attr;
 	struct fid_ep *sep, *tx, *rx;
 	struct fid_stx *stx;
+	struct fid *exported;
 	long err = fi_scalable_ep(t->domain, t->info, &sep, NULL);
 
 	called(t, "fi_scalable_ep", err);
@@ -113,7 +113,11 @@ static void try_contexts(struct t_target *t)
 	t_opened(err, &sep);
 	called(t, "fi_stx_context", t_opened(fi_stx_context(t->domain, t->info->tx_attr, &stx, NULL), &stx));
 	shared.caps &= ~(uint64_t)FI_DIRECTED_RECV; /* who hints at a shared context is not offered it */
-	called(t, "fi_srx_context", t_opened(fi_srx_context(t->domain, &shared, &rx, NULL), &rx));
+	err = fi_srx_context(t->domain, &shared, &rx, NULL);
+	called(t, "fi_srx_context", err);
+	called(t, "fi_export_fid",
+		t_opened(fi_export_fid(err ? &t->ep->fid : &rx->fid, 0, &exported, NULL), &exported));
+	t_opened(err, &rx);
 }
 
 static void try_vector(struct t_target *t)
