@@ -65,7 +65,7 @@ static bool pmi_secret_is_good(const char *text)
 	return !errno && !*end && v > UINT32_MAX;
 }
 
-/* Hydra on several nodes has a hash on each: what the nodes have in common is the user. */
+/* A Hydra that names no job has a hash on each node: what the nodes have in common is the user. */
 static void key_from_name(const struct rwk_job_env *env, struct rwk_job_map *m)
 {
 	uint32_t uid = htole32(env->uid ? *env->uid : geteuid());

@@ -71,7 +71,7 @@ struct rwk_job_map {
 	 * that it has spawned.
 	 */
 	uint64_t hash;
-	bool hash_node_only; /* no name for the job (Hydra on several nodes): the hash is equal within a node alone */
+	bool hash_node_only; /* no name for the job (a Hydra that gives none): the hash is equal within a node alone */
 
 	/*
 	 * What those who may connect have in common: equal in all processes of a job, whatever source each of them had,
@@ -112,6 +112,8 @@ struct rwk_job_env {
 	const uid_t *uid;                /* NULL: geteuid() */
 	/* A number that names the process which made the socket `fd`, 0 if there is none; NULL: asks the kernel. */
 	uint64_t (*socket_maker)(void *arg, int fd);
+	/* That process's command line, each word ended by a NUL; returns its length. NULL: asks the kernel. */
+	size_t (*socket_maker_words)(void *arg, int fd, char *to, size_t room);
 };
 
 /**

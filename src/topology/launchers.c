@@ -74,34 +74,98 @@ static uint64_t start_time(pid_t pid)
 
 /*
  * A socket pair carries the credentials of the process that made it, here the daemon that started all ranks of this
- * node.
+ * node. 0: it is none, or its maker cannot be seen from here.
  */
-static uint64_t socket_maker(int fd)
+static pid_t socket_maker(int fd)
 {
 	socklen_t len = sizeof(struct ucred);
 	struct ucred c;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c, &len) || c.pid <= 0)
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &c, &len) || c.pid <= 0 ? 0 : c.pid;
+}
+
+/* The words of the command line of `pid`, each ended by a NUL, as far as there is room; returns their length. */
+static size_t read_words(pid_t pid, char *to, size_t room)
+{
+	char path[64];
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
 		return 0;
-	return start_time(c.pid) << 22 | (uint32_t)c.pid;
+	n = fread(to, 1, room, f);
+	fclose(f);
+	return n;
+}
+
+/* What follows the word `option`, NULL if nothing does. */
+static const char *word_after(const char *option, const char *words, size_t len)
+{
+	const char *at = words, *last, *next;
+
+	for (; (last = memchr(at, 0, (size_t)(words + len - at))); at = next) {
+		next = last + 1;
+		if (!strcmp(at, option))
+			return next < words + len && memchr(next, 0, (size_t)(words + len - next)) ? next : NULL;
+	}
+	return NULL;
 }
 
 /*
- * Hydra names no job. PMI_PORT, where it is used, is one address for the whole job. Else the ranks of a node have the
- * daemon in common that made their PMI sockets: good within the node, which is what hash_node_only says if there are
- * others.
+ * The daemon of each node was told where mpiexec listens, HOST:PORT: that is the name of the launch on all nodes, with
+ * Hydra 4.2 and later also in the jobs that MPI_Comm_spawn adds (before, each of them had a port of its own).
+ */
+static int identify_by_mpiexec(const struct rwk_job_env *env, struct rwk_job_map *draft, int fd)
+{
+	char words[4096], id[256];
+	const char *listens;
+	size_t len;
+
+	len = env->socket_maker_words ? env->socket_maker_words(env->arg, fd, words, sizeof(words))
+				      : read_words(socket_maker(fd), words, sizeof(words));
+	listens = word_after("--control-port", words, len);
+	if (!listens || !*listens)
+		return 0;
+	snprintf(id, sizeof(id), "hydra-%s", listens);
+	return rwk_job_identify(env, draft, id, NULL) ? -ENOMEM : 1;
+}
+
+/* A number for the daemon of this node, 0 if there is none. */
+static uint64_t daemon_number(const struct rwk_job_env *env, int fd)
+{
+	pid_t pid;
+
+	if (env->socket_maker)
+		return env->socket_maker(env->arg, fd);
+	pid = socket_maker(fd);
+	return pid ? start_time(pid) << 22 | (uint32_t)pid : 0;
+}
+
+/*
+ * Hydra's environment names no job: its daemon's command line does. Else the ranks of a node have that daemon in
+ * common, as the maker of their PMI sockets or by its address (PMI_PORT): good within the node, which is what
+ * hash_node_only says if there are others.
  */
 static int identify_hydra(const struct rwk_job_env *env, struct rwk_job_map *draft, const char *who)
 {
 	const char *port = rwk_job_getenv(env, "PMI_PORT"), *fd_text = rwk_job_getenv(env, "PMI_FD"), *at = fd_text;
+	bool have_fd;
 	uint64_t maker = 0;
 	uint32_t fd;
 	char id[64];
+	int rc;
 
+	have_fd = fd_text && !rwk_read_number(&at, INT32_MAX, &fd) && !*at;
+	rc = have_fd ? identify_by_mpiexec(env, draft, (int)fd) : 0;
+	if (rc)
+		return rc < 0 ? rc : 0;
+	draft->hash_node_only = draft->local_size < draft->size;
 	if (port && *port)
 		return rwk_job_identify(env, draft, port, NULL);
-	if (fd_text && !rwk_read_number(&at, INT32_MAX, &fd) && !*at)
-		maker = env->socket_maker ? env->socket_maker(env->arg, (int)fd) : socket_maker((int)fd);
+	if (have_fd)
+		maker = daemon_number(env, (int)fd);
 	if (!maker) {
 		rwk_warn("%s: PMI_FD=%s is not a socket of the launcher's (nor is PMI_PORT set), so nothing tells this "
 			 "job from others; this source of the job map is passed over",
@@ -109,7 +173,6 @@ static int identify_hydra(const struct rwk_job_env *env, struct rwk_job_map *dra
 		return -EINVAL;
 	}
 	snprintf(id, sizeof(id), "hydra-%" PRIx64, maker);
-	draft->hash_node_only = draft->local_size < draft->size;
 	return rwk_job_identify(env, draft, id, NULL);
 }
 

@@ -5,6 +5,7 @@
  * may say
  *     @job_file=<file>       the parameter job_file
  *     @socket_maker=<n>      who made the socket of PMI_FD
+ *     @maker_words=<a b ...> its command line
  *     @machine               ask hwloc too; its variables (HWLOC_...) are set for real
  * With RWK_WRITE_EXPECTED=1 the second halves are written anew, to be read with care.
  */
@@ -14,6 +15,8 @@
 #include "topology/job_map.h"
 
 #include <dirent.h>
+#include <limits.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define MAX_VARIABLES 40
@@ -29,6 +32,7 @@ struct map_case {
 	int variables;
 	bool machine;
 	uint64_t socket_maker;
+	const char *maker_words;
 	struct rwk_params params;
 };
 
@@ -57,6 +61,21 @@ static uint64_t case_socket_maker(void *arg, int fd)
 {
 	(void)fd;
 	return ((const struct map_case *)arg)->socket_maker;
+}
+
+static size_t case_maker_words(void *arg, int fd, char *to, size_t room)
+{
+	const struct map_case *c = arg;
+	size_t len;
+
+	(void)fd;
+	if (!c->maker_words)
+		return 0;
+	len = strlen(c->maker_words) + 1;
+	assert_true(len <= room);
+	for (size_t i = 0; i < len; i++)
+		to[i] = c->maker_words[i] == ' ' ? 0 : c->maker_words[i];
+	return len;
 }
 
 static char *read_all(const char *path)
@@ -90,6 +109,8 @@ static void read_variable(struct map_case *c, char *line)
 		c->params.job_file = value;
 	} else if (!strcmp(line, "@socket_maker")) {
 		c->socket_maker = strtoull(value, NULL, 10);
+	} else if (!strcmp(line, "@maker_words")) {
+		c->maker_words = value;
 	} else {
 		assert_true(c->variables < MAX_VARIABLES);
 		c->variable[c->variables].name = line;
@@ -139,7 +160,8 @@ static char *run_case(struct map_case *c)
 		.no_pmix = true,
 		.machine = c->machine ? RWK_JOB_WHOLE : RWK_JOB_NO_MACHINE,
 		.uid = &uid,
-		.socket_maker = case_socket_maker};
+		.socket_maker = case_socket_maker,
+		.socket_maker_words = case_maker_words};
 	struct rwk_job_map *map;
 	char *text = NULL;
 	size_t len;
@@ -208,7 +230,9 @@ static uint64_t hash_of(const char *name, uid_t uid)
 		.params = &c.params,
 		.no_pmix = true,
 		.machine = RWK_JOB_NO_MACHINE,
-		.uid = &uid};
+		.uid = &uid,
+		.socket_maker = case_socket_maker,
+		.socket_maker_words = case_maker_words};
 	struct rwk_job_map *map;
 	uint64_t hash;
 
@@ -235,6 +259,9 @@ static void test_hashes(void **state)
 	assert_true(hash_of("ompi-one-node.txt", 1001) != hash);
 	assert_true(hash_of("ompi-other-job.txt", 1000) != hash);
 	assert_true(hash_of("ompi-other-launch.txt", 1000) != hash);
+	hash = hash_of("hydra-told.txt", 1000);
+	assert_true(hash_of("hydra-told-spawned.txt", 1000) == hash);
+	assert_true(hash_of("hydra-told-other-launch.txt", 1000) != hash);
 }
 
 /* A job's own map counts, and asks hwloc only where its variables describe a machine. */
@@ -383,7 +410,49 @@ static void test_million(void **state)
 	assert_int_equal(rwk_job_map_imagine(1 << 20, 1 << 20, &map), -EINVAL);
 }
 
-int main(void)
+/* This program as a daemon of Hydra's: it makes a rank's socket, and says what the rank calls the job. */
+static int be_daemon(void)
+{
+	static const struct rwk_params params;
+	struct rwk_job_env env = {.params = &params, .no_pmix = true, .machine = RWK_JOB_NO_MACHINE};
+	struct rwk_job_map *map;
+	char number[16];
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds))
+		return 1;
+	snprintf(number, sizeof(number), "%d", fds[1]);
+	setenv("PMI_FD", number, 1);
+	setenv("PMI_RANK", "0", 1);
+	setenv("PMI_SIZE", "4", 1);
+	setenv("MPI_LOCALNRANKS", "2", 1);
+	setenv("MPI_LOCALRANKID", "0", 1);
+	if (rwk_job_map_get(&env, &map))
+		return 1;
+	puts(map->id);
+	rwk_job_map_free(map);
+	return 0;
+}
+
+/* The launch is known by what the process that made the socket was told. */
+static void test_daemon(void **state)
+{
+	char command[PATH_MAX + 64], id[256] = "";
+	ssize_t n;
+	FILE *f;
+
+	(void)state;
+	n = readlink("/proc/self/exe", command, PATH_MAX);
+	assert_true(n > 0);
+	snprintf(command + n, 64, " --control-port alpha:33441 --rmk user");
+	f = popen(command, "r");
+	assert_non_null(f);
+	assert_non_null(fgets(id, sizeof(id), f));
+	assert_int_equal(pclose(f), 0);
+	assert_string_equal(id, "hydra-alpha:33441\n");
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cases),
@@ -392,10 +461,13 @@ int main(void)
 		cmocka_unit_test(test_where),
 		cmocka_unit_test(test_file_errors),
 		cmocka_unit_test(test_million),
+		cmocka_unit_test(test_daemon),
 	};
 	const char *srcdir = getenv("srcdir");
 	char maps[4096];
 
+	if (argc > 1 && !strcmp(argv[1], "--control-port"))
+		return be_daemon();
 	snprintf(maps, sizeof(maps), "%s/test/topology/maps", srcdir ? srcdir : ".");
 	if (chdir(maps)) {
 		perror(maps);
