@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bindings/libfabric/absent_calls.h"
 
+#include "bindings/libfabric/provider.h"
+
 #include <rdma/fi_errno.h>
 
 ssize_t rwk_fi_no_cancel(fid_t fid, void *context)
@@ -38,6 +40,17 @@ ssize_t rwk_fi_no_size_left(struct fid_ep *ep)
 	(void)ep;
 	return -FI_ENOSYS;
 }
+
+const struct fi_ops_ep rwk_fi_no_ep_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops_ep, tx_size_left),
+	.cancel = rwk_fi_no_cancel,
+	.getopt = rwk_fi_no_getopt,
+	.setopt = rwk_fi_no_setopt,
+	.tx_ctx = rwk_fi_no_tx_ctx,
+	.rx_ctx = rwk_fi_no_rx_ctx,
+	.rx_size_left = rwk_fi_no_size_left,
+	.tx_size_left = rwk_fi_no_size_left,
+};
 
 int rwk_fi_no_getpeer(struct fid_ep *ep, void *addr, size_t *addrlen)
 {

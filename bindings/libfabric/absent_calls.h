@@ -11,6 +11,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
 
 extern const struct fi_ops_collective rwk_fi_no_collective_ops; /* -FI_EOPNOTSUPP */
 
@@ -28,6 +29,13 @@ int rwk_fi_no_accept(struct fid_ep *ep, const void *param, size_t paramlen);
 int rwk_fi_no_reject(struct fid_pep *pep, fid_t handle, const void *param, size_t paramlen);
 int rwk_fi_no_shutdown(struct fid_ep *ep, uint64_t flags);
 int rwk_fi_no_join(struct fid_ep *ep, const void *addr, uint64_t flags, struct fid_mc **mc, void *context);
+
+/** Of a receive context without options. */
+extern const struct fi_ops_ep rwk_fi_no_ep_ops;
+
+/** Not of an endpoint that is not enabled yet (disabled.h). */
+extern const struct fi_ops_msg rwk_fi_absent_msg_ops;
+extern const struct fi_ops_tagged rwk_fi_absent_tagged_ops;
 
 /** Access to a peer's memory: -FI_EOPNOTSUPP, as of an endpoint without the capability. */
 extern const struct fi_ops_rma rwk_fi_no_rma_ops;

@@ -230,8 +230,34 @@ static const struct fi_ops fid_ops = {
 	.ops_set = rwk_fi_no_ops_set,
 };
 
-static const struct fi_ops_av av_ops = {
-	.size = RWK_FI_OPS_SIZE(struct fi_ops_av, av_set),
+static int no_insert_auth_key(
+	struct fid_av *av, const void *auth_key, size_t auth_key_size, fi_addr_t *number, uint64_t flags)
+{
+	(void)av, (void)auth_key, (void)auth_key_size, (void)number, (void)flags;
+	return -FI_ENOSYS;
+}
+
+static int no_lookup_auth_key(struct fid_av *av, fi_addr_t number, void *auth_key, size_t *auth_key_size)
+{
+	(void)av, (void)number, (void)auth_key, (void)auth_key_size;
+	return -FI_ENOSYS;
+}
+
+/* fi_ops_av as it is since libfabric 1.20, whichever headers we see. */
+static const struct {
+	size_t size;
+	typeof(rwk_fi_av_insert) *insert;
+	typeof(rwk_fi_av_insertsvc) *insertsvc;
+	typeof(rwk_fi_av_insertsym) *insertsym;
+	typeof(av_remove) *remove;
+	typeof(av_lookup) *lookup;
+	typeof(av_straddr) *straddr;
+	typeof(no_av_set) *av_set;
+	typeof(no_insert_auth_key) *insert_auth_key;
+	typeof(no_lookup_auth_key) *lookup_auth_key;
+	typeof(rwk_fi_av_set_user_id) *set_user_id;
+} av_ops = {
+	.size = sizeof(av_ops),
 	.insert = rwk_fi_av_insert,
 	.insertsvc = rwk_fi_av_insertsvc,
 	.insertsym = rwk_fi_av_insertsym,
@@ -239,7 +265,13 @@ static const struct fi_ops_av av_ops = {
 	.lookup = av_lookup,
 	.straddr = av_straddr,
 	.av_set = no_av_set,
+	.insert_auth_key = no_insert_auth_key,
+	.lookup_auth_key = no_lookup_auth_key,
+	.set_user_id = rwk_fi_av_set_user_id,
 };
+_Static_assert(offsetof(typeof(av_ops), av_set) == offsetof(struct fi_ops_av, av_set) &&
+		       sizeof(av_ops) >= sizeof(struct fi_ops_av),
+	"the calls are where the headers have them");
 
 static int check_attr(const struct rwk_fi_domain *domain, const struct fi_av_attr *attr)
 {

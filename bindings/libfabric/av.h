@@ -79,4 +79,7 @@ int rwk_fi_av_insertsvc(
 int rwk_fi_av_insertsym(struct fid_av *fid, const char *node, size_t nodes, const char *service, size_t services,
 	fi_addr_t *numbers, uint64_t flags, void *context);
 
+/** Has `user` stand for a number in completions, as FI_AV_USER_ID does: 0; -FI_EINVAL: no such number; -FI_ENOMEM. */
+int rwk_fi_av_set_user_id(struct fid_av *fid, fi_addr_t number, fi_addr_t user, uint64_t flags);
+
 #endif

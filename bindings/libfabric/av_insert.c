@@ -81,6 +81,29 @@ static int set_user(struct rwk_fi_av *av, fi_addr_t number, uint64_t user)
 	return 0;
 }
 
+int rwk_fi_av_set_user_id(struct fid_av *fid, fi_addr_t number, fi_addr_t user, uint64_t flags)
+{
+	struct rwk_fi_av *av = rwk_fi_av_of(fid);
+	int err;
+
+	if (flags)
+		return -FI_EBADFLAGS;
+	rwk_fi_lock(av->lock);
+	err = rwk_fi_av_begin(av);
+	if (!err) {
+		err = rwk_fi_av_entry(&av->table, number) ? set_user(av, number, user) : -FI_EINVAL;
+		rwk_fi_av_end(av);
+	}
+	for (uint32_t e = 0; e < av->ep_count && !err; e++) {
+		struct rwk_peer *peer = rwk_fi_ep_known(av->eps[e], number);
+
+		if (peer)
+			err = rwk_fi_ep_know(av->eps[e], number, peer);
+	}
+	rwk_fi_unlock(av->lock);
+	return err;
+}
+
 static int add(struct results *r, size_t i, const struct rwk_address *a, fi_addr_t *number)
 {
 	int err = rwk_fi_av_begin(r->av);

@@ -286,6 +286,7 @@ static int open_engine(struct rwk_fi_ep *ep, struct rwk_engine **engine)
 
 static int ep_enable(struct rwk_fi_ep *ep)
 {
+	bool shared = ep->srx || ep->peer_srx;
 	int err = check_bound(ep);
 
 	if (err)
@@ -303,8 +304,8 @@ static int ep_enable(struct rwk_fi_ep *ep)
 	if (err)
 		goto close_engine;
 	rwk_fi_ep_set_flags(ep);
-	ep->fid.msg = (struct fi_ops_msg *)(ep->srx ? &rwk_fi_msg_send_ops : &rwk_fi_msg_ops);
-	ep->fid.tagged = (struct fi_ops_tagged *)(ep->srx ? &rwk_fi_tagged_send_ops : &rwk_fi_tagged_ops);
+	ep->fid.msg = (struct fi_ops_msg *)(shared ? &rwk_fi_msg_send_ops : &rwk_fi_msg_ops);
+	ep->fid.tagged = (struct fi_ops_tagged *)(shared ? &rwk_fi_tagged_send_ops : &rwk_fi_tagged_ops);
 	if (ep->peer_srx)
 		rwk_fi_peer_srx_enable(ep);
 	rwk_fi_unlock(ep->lock);

@@ -412,6 +412,12 @@ int rwk_fi_getinfo(uint32_t version, const char *node, const char *service, uint
 	return 0;
 }
 
+/* One that the program has put there may lack what libfabric leaves open. */
+static struct fid_nic *like_nic(const struct fid_nic *nic)
+{
+	return nic && nic->device_attr && nic->bus_attr && nic->link_attr ? rwk_fi_nic_again(nic) : NULL;
+}
+
 struct fi_info *rwk_fi_info_again(
 	uint32_t version, const struct fi_info *like, const struct rwk_address *src, const struct rwk_address *dest)
 {
@@ -424,6 +430,7 @@ struct fi_info *rwk_fi_info_again(
 	if (!info)
 		return NULL;
 	info->handle = NULL;
+	info->nic = like_nic(like->nic);
 	info->fabric_attr->prov_name = strdup(RWK_FI_NAME); /* as the core does in fi_getinfo */
 	if (info->fabric_attr->prov_name)
 		return info;

@@ -4,6 +4,7 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/absent_calls.c bindings/libfabric/absent_calls.h \
 	bindings/libfabric/absent_collective.c \
 	bindings/libfabric/absent_memory.c \
+	bindings/libfabric/absent_message.c \
 	bindings/libfabric/address.c bindings/libfabric/address.h \
 	bindings/libfabric/alias.c bindings/libfabric/alias.h \
 	bindings/libfabric/alias_atomic.c bindings/libfabric/alias_message.c bindings/libfabric/alias_rma.c \

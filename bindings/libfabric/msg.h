@@ -7,7 +7,8 @@
  *   endpoint  fi_endpoint .. fi_close; it has a qp from fi_enable, fi_connect or fi_accept on
  *   passive   an endpoint that listens; it belongs to the fabric
  *   request   what somebody who connects has said: the handle in the info of FI_CONNREQ. It belongs to the program,
- *             until it is rejected, or an endpoint that was opened with it has it
+ *             until it is rejected or closed (fi_close), or an endpoint that was opened with it has it; at last to the
+ *             fabric. Its connection waits no longer than rwk_fi_msg_patience
  *   op        an operation from its posting to its completion; the id of its request
  *
  *   IDLE - fi_connect, fi_accept - CONNECTING - FI_CONNECTED - CONNECTED - FI_SHUTDOWN, fi_shutdown - OVER

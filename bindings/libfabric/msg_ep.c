@@ -300,7 +300,7 @@ int rwk_fi_msg_ep_open(struct fid_domain *fid, struct fi_info *info, struct fid_
 	ep->fid.ops = (struct fi_ops_ep *)&ep_ops;
 	ep->fid.cm = (struct fi_ops_cm *)&rwk_fi_msg_cm_ops;
 	ep->fid.msg = (struct fi_ops_msg *)&rwk_fi_no_msg_ops;
-	ep->fid.tagged = (struct fi_ops_tagged *)&rwk_fi_no_tagged_ops;
+	ep->fid.tagged = (struct fi_ops_tagged *)&rwk_fi_absent_tagged_ops;
 	ep->fid.rma = (struct fi_ops_rma *)&rwk_fi_msg_rma_ops;
 	ep->fid.atomic = (struct fi_ops_atomic *)&rwk_fi_msg_atomic_ops;
 	ep->fid.collective = (struct fi_ops_collective *)&rwk_fi_no_collective_ops;

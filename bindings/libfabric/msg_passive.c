@@ -62,6 +62,31 @@ static void own_end(struct rwk_fi_msg_passive *pep, const uint8_t peer[16], stru
 	rwk_fi_address_partial(ip, rwk_listener_port(pep->listener), a);
 }
 
+/* A program that will not answer: the peer is hung up on. */
+static int request_close(struct fid *fid)
+{
+	struct rwk_fi_msg_request *r = request_of(fid);
+	struct rwk_fi_mutex *lock = &r->device->lock;
+	bool taken;
+
+	rwk_fi_lock(lock);
+	taken = r->taken;
+	if (!taken)
+		rwk_fi_msg_drop_request(r);
+	rwk_fi_unlock(lock);
+	return taken ? -FI_EBUSY : 0;
+}
+
+static const struct fi_ops request_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops, ops_set),
+	.close = request_close,
+	.bind = rwk_fi_no_bind,
+	.control = rwk_fi_no_control,
+	.ops_open = rwk_fi_no_ops_open,
+	.tostr = rwk_fi_no_tostr,
+	.ops_set = rwk_fi_no_ops_set,
+};
+
 static struct rwk_fi_msg_request *new_request(struct rwk_fi_msg_passive *pep, const struct rwk_connection_event *e)
 {
 	struct rwk_fi_msg_request *r = calloc(1, sizeof(*r));
@@ -69,6 +94,7 @@ static struct rwk_fi_msg_request *new_request(struct rwk_fi_msg_passive *pep, co
 	if (!r)
 		return NULL;
 	r->fid.fclass = FI_CLASS_CONNREQ;
+	r->fid.ops = (struct fi_ops *)&request_ops;
 	r->device = pep->device;
 	r->connection = e->connection;
 	rwk_fi_address_partial(e->peer_ip, e->peer_port, &r->peer);

@@ -154,17 +154,6 @@ static const struct fi_ops fid_ops = {
 	.ops_set = rwk_fi_no_ops_set,
 };
 
-static const struct fi_ops_ep srx_ops = {
-	.size = RWK_FI_OPS_SIZE(struct fi_ops_ep, tx_size_left),
-	.cancel = rwk_fi_no_cancel, /* what is posted to an srq stays there */
-	.getopt = rwk_fi_no_getopt,
-	.setopt = rwk_fi_no_setopt,
-	.tx_ctx = rwk_fi_no_tx_ctx,
-	.rx_ctx = rwk_fi_no_rx_ctx,
-	.rx_size_left = rwk_fi_no_size_left,
-	.tx_size_left = rwk_fi_no_size_left,
-};
-
 static int open_queue(struct rwk_fi_msg_srx *srx, size_t size)
 {
 	const struct rwk_srq_attr attr = {.receive_max = (uint32_t)size};
@@ -208,9 +197,9 @@ int rwk_fi_msg_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, stru
 	srx->fid.fid.fclass = FI_CLASS_SRX_CTX;
 	srx->fid.fid.context = context;
 	srx->fid.fid.ops = (struct fi_ops *)&fid_ops;
-	srx->fid.ops = (struct fi_ops_ep *)&srx_ops;
+	srx->fid.ops = (struct fi_ops_ep *)&rwk_fi_no_ep_ops; /* what is posted to an srq stays there */
 	srx->fid.msg = (struct fi_ops_msg *)&msg_ops;
-	srx->fid.tagged = (struct fi_ops_tagged *)&rwk_fi_no_tagged_ops;
+	srx->fid.tagged = (struct fi_ops_tagged *)&rwk_fi_absent_tagged_ops;
 	*out = &srx->fid;
 	return 0;
 }

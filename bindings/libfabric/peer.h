@@ -38,11 +38,6 @@ struct rwk_fi_peer_srx {
 	struct fid_peer_srx *srx; /* the owner's */
 	struct rwk_fi_domain *domain;
 	atomic_uint refs; /* endpoints bound */
-	/* The calls of endpoints that it is bound to, which are ours, and its own, which are none: nothing is posted. */
-	struct rwk_fi_peer_calls {
-		struct fi_ops_msg msg;
-		struct fi_ops_tagged tagged;
-	} of_endpoint, own;
 };
 
 /** Are there receive contexts of others with the libfabric that runs? */

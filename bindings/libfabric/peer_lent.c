@@ -361,8 +361,8 @@ int rwk_fi_lent_open(struct rwk_fi_srx *srx, struct fi_fid_export *export)
 	l->fid.ep_fid.fid.fclass = FI_CLASS_SRX_CTX;
 	l->fid.ep_fid.fid.context = export->context;
 	l->fid.ep_fid.fid.ops = (struct fi_ops *)&fid_ops;
-	l->fid.ep_fid.msg = (struct fi_ops_msg *)&rwk_fi_no_msg_ops;
-	l->fid.ep_fid.tagged = (struct fi_ops_tagged *)&rwk_fi_no_tagged_ops;
+	l->fid.ep_fid.msg = (struct fi_ops_msg *)&rwk_fi_absent_msg_ops;
+	l->fid.ep_fid.tagged = (struct fi_ops_tagged *)&rwk_fi_absent_tagged_ops;
 	l->fid.owner_ops = rwk_fi_is_first() ? (struct fi_ops_srx_owner *)&first_ops
 					     : (struct fi_ops_srx_owner *)&second_ops;
 	rwk_fi_lock(srx->lock);

@@ -151,83 +151,6 @@ static const struct fi_ops_srx_peer peer_ops = {
 	.discard_tag = discard,
 };
 
-/* Nothing is posted here, but at the owner. */
-
-static ssize_t no_recv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t from, void *context)
-{
-	(void)ep, (void)buf, (void)len, (void)desc, (void)from, (void)context;
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_recvv(
-	struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t from, void *context)
-{
-	(void)ep, (void)iov, (void)desc, (void)count, (void)from, (void)context;
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_recvmsg(struct fid_ep *ep, const struct fi_msg *msg, uint64_t flags)
-{
-	(void)ep, (void)msg, (void)flags;
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_trecv(struct fid_ep *ep, void *buf, size_t len, void *desc, fi_addr_t from, uint64_t tag,
-	uint64_t ignore, void *context)
-{
-	(void)ep, (void)buf, (void)len, (void)desc, (void)from, (void)tag, (void)ignore, (void)context;
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_trecvv(struct fid_ep *ep, const struct iovec *iov, void **desc, size_t count, fi_addr_t from,
-	uint64_t tag, uint64_t ignore, void *context)
-{
-	(void)ep, (void)iov, (void)desc, (void)count, (void)from, (void)tag, (void)ignore, (void)context;
-	return -FI_ENOSYS;
-}
-
-static ssize_t no_trecvmsg(struct fid_ep *ep, const struct fi_msg_tagged *msg, uint64_t flags)
-{
-	(void)ep, (void)msg, (void)flags;
-	return -FI_ENOSYS;
-}
-
-static void set_calls(
-	struct rwk_fi_peer_calls *c, const struct fi_ops_msg *msg, const struct fi_ops_tagged *tagged)
-{
-	c->msg = *msg;
-	c->msg.recv = no_recv;
-	c->msg.recvv = no_recvv;
-	c->msg.recvmsg = no_recvmsg;
-	c->tagged = *tagged;
-	c->tagged.recv = no_trecv;
-	c->tagged.recvv = no_trecvv;
-	c->tagged.recvmsg = no_trecvmsg;
-}
-
-static int no_getopt(fid_t fid, int level, int name, void *value, size_t *len)
-{
-	(void)fid, (void)level, (void)name, (void)value, (void)len;
-	return -FI_ENOPROTOOPT;
-}
-
-static int no_setopt(fid_t fid, int level, int name, const void *value, size_t len)
-{
-	(void)fid, (void)level, (void)name, (void)value, (void)len;
-	return -FI_ENOPROTOOPT;
-}
-
-static const struct fi_ops_ep srx_ops = {
-	.size = RWK_FI_OPS_SIZE(struct fi_ops_ep, tx_size_left),
-	.cancel = rwk_fi_no_cancel,
-	.getopt = no_getopt,
-	.setopt = no_setopt,
-	.tx_ctx = rwk_fi_no_tx_ctx,
-	.rx_ctx = rwk_fi_no_rx_ctx,
-	.rx_size_left = rwk_fi_no_size_left,
-	.tx_size_left = rwk_fi_no_size_left,
-};
-
 static int srx_close(struct fid *fid)
 {
 	struct rwk_fi_peer_srx *srx = rwk_fi_peer_srx_of(fid);
@@ -276,13 +199,11 @@ int rwk_fi_peer_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, str
 	srx->srx->peer_ops = (struct fi_ops_srx_peer *)&peer_ops;
 	srx->domain = rwk_fi_domain_of(domain);
 	rwk_fi_hold(&srx->domain->refs);
-	set_calls(&srx->of_endpoint, &rwk_fi_msg_ops, &rwk_fi_tagged_ops);
-	set_calls(&srx->own, &rwk_fi_no_msg_ops, &rwk_fi_no_tagged_ops);
 	srx->fid.fid.fclass = FI_CLASS_SRX_CTX;
 	srx->fid.fid.ops = (struct fi_ops *)&fid_ops;
-	srx->fid.ops = (struct fi_ops_ep *)&srx_ops;
-	srx->fid.msg = &srx->own.msg;
-	srx->fid.tagged = &srx->own.tagged;
+	srx->fid.ops = (struct fi_ops_ep *)&rwk_fi_no_ep_ops; /* all is posted at the owner */
+	srx->fid.msg = (struct fi_ops_msg *)&rwk_fi_absent_msg_ops;
+	srx->fid.tagged = (struct fi_ops_tagged *)&rwk_fi_absent_tagged_ops;
 	*fid = &srx->fid;
 	return 0;
 }
@@ -304,6 +225,4 @@ int rwk_fi_peer_srx_bind(struct rwk_fi_ep *ep, struct rwk_fi_peer_srx *srx, uint
 void rwk_fi_peer_srx_enable(struct rwk_fi_ep *ep)
 {
 	rwk_engine_set_foreign(ep->engine, &foreign);
-	ep->fid.msg = &ep->peer_srx->of_endpoint.msg;
-	ep->fid.tagged = &ep->peer_srx->of_endpoint.tagged;
 }

@@ -71,6 +71,7 @@ static void opening(void **state)
 	assert_int_equal(fi_enable(ep), -FI_ENOCQ);
 	assert_int_equal(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
 	assert_int_equal(fi_recv(ep, in, 1, NULL, 0, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(fi_trecv(ep, in, 1, NULL, 0, 0, 0, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_getname(&ep->fid, in, &len), -FI_EOPBADSTATE);
 	assert_int_equal(fi_cancel(&ep->fid, NULL), -FI_EOPBADSTATE);
 	assert_int_equal(fi_enable(ep), 0);

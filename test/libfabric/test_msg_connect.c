@@ -217,6 +217,40 @@ static void withdrawn(void **state)
 	}
 }
 
+/* What a request's info says of the interface is what that says by which the program listens. */
+static void tells_of_the_nic(void **state)
+{
+	struct fi_device_attr device = {.name = (char *)"made-up"};
+	struct fi_bus_attr bus = {.bus_type = FI_BUS_UNKNOWN};
+	struct fi_link_attr link = {.mtu = 4321};
+	struct fid_nic nic = {.device_attr = &device, .bus_attr = &bus, .link_attr = &link}, bare = {.link_attr = &link};
+	struct fid_nic *said[] = {&nic, &bare, NULL};
+	struct t_event e;
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct fid_nic *own;
+
+		t_side_open(&server, NULL);
+		own = server.info->nic;
+		server.info->nic = said[i];
+		t_side_listen(&server);
+		server.info->nic = own;
+		t_side_open(&client, NULL);
+		t_side_endpoint(&client, NULL);
+		assert_int_equal(fi_connect(client.ep, &server.name, NULL, 0), 0);
+		e = t_side_event(&server, &client, FI_CONNREQ);
+		assert_int_equal(e.info->nic != NULL, said[i] == &nic);
+		if (e.info->nic) {
+			assert_string_equal(e.info->nic->device_attr->name, "made-up");
+			assert_int_equal(e.info->nic->link_attr->mtu, 4321);
+		}
+		assert_int_equal(fi_reject(server.pep, e.info->handle, NULL, 0), 0);
+		fi_freeinfo(e.info);
+		t_sides_close(&client, &server);
+	}
+}
+
 /* Who listens goes: requests that its program has not read are hung up on, and so is one that it has not answered. */
 static void nobody_answers(void **state)
 {
@@ -224,7 +258,7 @@ static void nobody_answers(void **state)
 	struct t_event e;
 
 	(void)state;
-	for (int read = 0; read < 3; read++) {
+	for (int read = 0; read < 4; read++) {
 		open_both(NULL);
 		t_side_endpoint(&client, NULL);
 		assert_int_equal(fi_connect(client.ep, &server.name, NULL, 0), 0);
@@ -232,9 +266,12 @@ static void nobody_answers(void **state)
 			e = t_side_event(&server, &client, FI_CONNREQ);
 			if (read == 2) { /* by an endpoint that is closed without an answer */
 				t_side_endpoint(&server, e.info);
+				assert_int_equal(fi_close(e.info->handle), -FI_EBUSY);
 				assert_int_equal(fi_close(&server.ep->fid), 0);
 				server.ep = NULL;
 			}
+			if (read == 3) /* the request itself is closed */
+				assert_int_equal(fi_close(e.info->handle), 0);
 			fi_freeinfo(e.info);
 		} else {
 			for (int i = 0; i < 100; i++) {
@@ -246,7 +283,7 @@ static void nobody_answers(void **state)
 			t_side_close(&server);
 		assert_int_equal(t_side_error(&client, NULL, data).err, FI_ECONNRESET);
 		t_side_close(&client);
-		if (read == 2)
+		if (read >= 2)
 			t_side_close(&server);
 	}
 }
@@ -354,6 +391,7 @@ static void refused_at_once(void **state)
 	assert_int_equal(fi_reject(server.pep, &server.pep->fid, NULL, 0), -FI_EINVAL);
 	assert_int_equal(fi_endpoint(client.domain, client.info, &ep, NULL), 0);
 	assert_int_equal(fi_send(ep, &byte, 1, NULL, 0, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(fi_tsend(ep, &byte, 1, NULL, 0, 0, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_read(ep, &byte, 1, NULL, 0, 0, 0, NULL), -FI_EOPBADSTATE);
 	assert_int_equal(fi_enable(ep), -FI_ENOCQ);
 	assert_int_equal(fi_connect(ep, &server.name, NULL, 0), -FI_ENOEQ);
@@ -565,6 +603,7 @@ int main(void)
 		cmocka_unit_test(refused),
 		cmocka_unit_test(times_out),
 		cmocka_unit_test(withdrawn),
+		cmocka_unit_test(tells_of_the_nic),
 		cmocka_unit_test(nobody_answers),
 		cmocka_unit_test(strangers),
 		cmocka_unit_test(closes_in_any_state),

@@ -472,8 +472,8 @@ static void refuses(struct t_process *p)
 	assert_int_equal(fi_cq_sread(owner.cq, &entry, 1, NULL, 0), -FI_ENOSYS);
 	assert_int_equal(fi_cq_sreadfrom(owner.cq, &entry, 1, &from, NULL, 0), -FI_ENOSYS);
 	assert_int_equal(fi_cq_signal(owner.cq), -FI_ENOSYS);
-	assert_int_equal(fi_recv(owner.ep, in, 8, NULL, FI_ADDR_UNSPEC, NULL), -FI_ENOSYS);
-	assert_int_equal(fi_trecv(owner.ep, in, 8, NULL, FI_ADDR_UNSPEC, 0, 0, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_recv(owner.ep, in, 8, NULL, FI_ADDR_UNSPEC, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(fi_trecv(owner.ep, in, 8, NULL, FI_ADDR_UNSPEC, 0, 0, NULL), -FI_EOPBADSTATE);
 	assert_int_equal(fi_trecv(owner.srx_ep, in, 8, NULL, FI_ADDR_UNSPEC, 0, 0, NULL), -FI_ENOSYS);
 	assert_int_equal(fi_cq_open(domain.domain, &cq_attr, &cq, &cq_context), -FI_EINVAL);
 	assert_int_equal(fi_cq_open(domain.domain, &cq_attr, &cq, NULL), -FI_EINVAL);
