@@ -10,4 +10,7 @@ test_mpi_mpi_tests_CFLAGS = $(RWK_WARNINGS) $(MPI_CFLAGS)
 test_mpi_mpi_tests_LDFLAGS =
 test_mpi_mpi_tests_LDADD = $(MPI_LIBS) -lpthread
 endif
+dist_check_SCRIPTS += test/mpi/tune_file
+TESTS += test/mpi/tune_file
+
 EXTRA_DIST += test/mpi/run test/mpi/run_hpcc test/mpi/run_netpipe test/mpi/objects.py
