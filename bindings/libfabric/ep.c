@@ -132,12 +132,27 @@ static int bind_srx(struct rwk_fi_ep *ep, struct rwk_fi_srx *srx, uint64_t flags
 	return 0;
 }
 
+/*
+ * A shared transmit context may come after fi_enable, too, and is not held then: Sandia OpenSHMEM binds one to an
+ * endpoint that has long been enabled, and closes it before the endpoint.
+ */
+static int bind_stx(struct rwk_fi_ep *ep, struct rwk_fi_stx *stx, uint64_t flags)
+{
+	struct rwk_fi_stx *bound = ep->stx;
+	int err = rwk_fi_bind_stx(ep->engine ? &bound : &ep->stx, ep->domain, stx, flags);
+
+	if (!err && ep->engine)
+		rwk_fi_drop(&stx->refs);
+	return err;
+}
+
 static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
 	struct rwk_fi_ep *ep = ep_of(fid);
 
-	if (ep->engine && other->fclass != FI_CLASS_CNTR) {
-		rwk_warn("fi_ep_bind: the endpoint is enabled; only counters can be bound now");
+	if (ep->engine && other->fclass != FI_CLASS_CNTR && other->fclass != FI_CLASS_STX_CTX) {
+		rwk_warn("fi_ep_bind: the endpoint is enabled; only counters and shared transmit contexts can be bound "
+			 "now");
 		return -FI_EOPBADSTATE;
 	}
 	switch (other->fclass) {
@@ -154,8 +169,7 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 			return ep->srx ? -FI_EINVAL : rwk_fi_peer_srx_bind(ep, rwk_fi_peer_srx_of(other), flags);
 		return bind_srx(ep, rwk_fi_srx_of(other), flags);
 	case FI_CLASS_STX_CTX:
-		return rwk_fi_bind_stx(
-			&ep->stx, ep->domain, rwk_container_of(other, struct rwk_fi_stx, fid.fid), flags);
+		return bind_stx(ep, rwk_container_of(other, struct rwk_fi_stx, fid.fid), flags);
 	default:
 		rwk_warn("fi_ep_bind: an object of class %zu; there are address vectors, queues, counters and shared "
 			 "contexts",

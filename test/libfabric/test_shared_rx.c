@@ -391,6 +391,25 @@ static void a_sender_dies(void **state)
 		t_two(links[i], two_receive, sends_and_dies, NULL);
 }
 
+/*
+ * A transmit context may be bound to an endpoint that is enabled, as Sandia OpenSHMEM does, and closed before it; what
+ * was bound before stays.
+ */
+static void bound_late(void **state)
+{
+	struct fid_stx *stx;
+	struct group g;
+
+	(void)state;
+	open_group(&g, NULL);
+	assert_int_equal(fi_stx_context(domain.domain, NULL, &stx, NULL), 0);
+	assert_int_equal(fi_ep_bind(g.sender.ep, &stx->fid, 0), 0);
+	assert_int_equal(fi_close(&stx->fid), 0);
+	assert_int_equal(fi_ep_bind(g.of[0].ep, &g.stx->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_ep_bind(g.of[0].ep, &g.srx->fid, 0), -FI_EOPBADSTATE);
+	close_group(&g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -403,6 +422,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_is_closed, open_domain, close_domain),
 		cmocka_unit_test_setup_teardown(rules, open_domain, close_domain),
 		cmocka_unit_test_setup_teardown(asked_for, open_domain, close_domain),
+		cmocka_unit_test_setup_teardown(bound_late, open_domain, close_domain),
 	};
 
 	t_use_provider();
