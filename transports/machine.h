@@ -94,9 +94,10 @@ struct rwk_machine_host {
 
 	/**
 	 * A piece of a Send, those of one Send in order and nothing between them. 0: taken; -EAGAIN: no receive is
-	 * posted, nothing was taken (only with RWK_PIECE_FIRST, but with any piece from an end of ours); -EMSGSIZE:
-	 * longer than the receive; -EINVAL: refused; -EIO. `where` is of RWK_PIECE_*. For SRC w->srqn says whose. A key
-	 * to invalidate is in the last piece's w.
+	 * posted, nothing was taken (only with RWK_PIECE_FIRST, but with any piece from an end of ours); -EBUSY: the
+	 * same, of this SRQ alone (where that was not agreed it is as -EAGAIN); -EMSGSIZE: longer than the receive;
+	 * -EINVAL: refused; -EIO. `where` is of RWK_PIECE_*. For SRC w->srqn says whose. A key to invalidate is in the
+	 * last piece's w.
 	 */
 	int (*receive)(void *user, const struct rwk_wire *w, unsigned where, const void *bytes, size_t len);
 	/**

@@ -3,8 +3,7 @@
  * A sibling gone mad, and any packets (transports/shared_rc): it writes what it likes into the segment of the domain,
  * while the members take packets, hand them on, look who has died, leave and come back. What must hold: nothing outside
  * the segment is read or written (pages that nobody may touch lie around it), no piece is longer than a packet, and no
- * member waits for ever. Two things stay as they are, and are believed: what the C library keeps in its locks, and what
- * the packet machine keeps of a target between two packets.
+ * member waits for ever. One thing stays as it is, and is believed: what the C library keeps in its locks.
  *
  *   steps, of which byte 0 says what
  */
@@ -254,7 +253,6 @@ static bool is_believed(size_t at)
 	for (unsigned i = 0; i < TARGETS; i++) {
 		size_t target = s.layout.targets + i * s.layout.target_stride;
 
-		in |= at + 8 > target + sizeof(struct rwk_src_target) && at < target + s.layout.target_stride;
 		in |= in_lock(at, target + offsetof(struct rwk_src_target, lock));
 	}
 	return in;

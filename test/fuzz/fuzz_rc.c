@@ -119,11 +119,10 @@ static int on_receive(void *user, const struct rwk_wire *w, unsigned where, cons
 	struct end *e = user;
 	uint8_t copy[RWK_WIRE_PMTU_MAX];
 
-	(void)w;
 	must(len <= e->attr.pmtu);
 	must(!(where & RWK_PIECE_FIRST) == e->in_message);
 	if (where & RWK_PIECE_FIRST && !e->receives)
-		return -EAGAIN;
+		return w->srqn & 1 ? -EBUSY : -EAGAIN;
 	e->receives -= where & RWK_PIECE_FIRST ? 1 : 0;
 	if (len)
 		memcpy(copy, bytes, len);
@@ -243,8 +242,8 @@ static const struct rwk_machine_host host = {
 static void open_end(struct end *e, const struct rwk_rc_attr *attr)
 {
 	*e = (struct end){.attr = *attr, .room = 100, .receives = 10};
-	e->memory = aligned_alloc(64, (rwk_rc_size() + 63) / 64 * 64);
-	e->responder = calloc(1, rwk_rc_responder_size());
+	e->memory = aligned_alloc(64, (rwk_rc_size() + RWK_RC_BUSY_SIZE + 63) / 64 * 64);
+	e->responder = calloc(1, rwk_rc_responder_size() + RWK_RC_BUSY_RESPONDER_SIZE);
 	e->region = calloc(1, REGION);
 	must(e->memory && e->responder && e->region);
 	e->qp = rwk_rc_open(e->memory, e->responder, &host, e);
@@ -278,7 +277,7 @@ static void post(struct end *e, struct input *in)
 	if (i == WRS)
 		return;
 	wr = &e->wrs[i];
-	*wr = (struct rwk_wr){.type = next(in) % 6, .flags = next(in) & 0x6f, .imm = i, .key = KEY};
+	*wr = (struct rwk_wr){.type = next(in) % 6, .flags = next(in) & 0x6f, .imm = i, .key = KEY, .srqn = i % 4};
 	wr->length = wr->type >= RWK_WR_COMPARE_SWAP ? 8 : lengths[next(in) % 8];
 	wr->remote = BASE + next(in) * 8u;
 	e->buffers[i] = malloc(wr->length ? wr->length : 1);
@@ -434,6 +433,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 		.rnr_retry = own & 8 ? 7 : 2,
 		.rnr_timer = 1,
 		.own = (own & 7) | (own & RWK_RC_SELECTIVE && own & 8 ? RWK_RC_UNORDERED : 0),
+		.service = RWK_WIRE_RC,
 		.reach = RWK_REACH_READ | RWK_REACH_WRITE | RWK_REACH_ATOMIC,
 		.timeout = 100000,
 		.ack_delay = 1000,
@@ -443,6 +443,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	rwk_time now = 0;
 	struct end a, b;
 
+	if ((own & 0x29) == (0x20 | RWK_RC_SELECTIVE)) {
+		attr.own |= RWK_RC_BUSY;
+		attr.service = RWK_WIRE_SRC;
+	}
 	open_end(&a, &attr);
 	attr.send_psn = 0x10;
 	attr.receive_psn = 0xffffc0;

@@ -24,9 +24,9 @@ test_fuzz_fuzz_domain_SOURCES = test/fuzz/fuzz_domain.c \
 	transports/shared_rc/answer.c transports/shared_rc/inbox.c transports/shared_rc/layout.c \
 	transports/shared_rc/lock.c transports/shared_rc/members.c transports/shared_rc/reach.c transports/shared_rc/step.c \
 	transports/shared_rc/target.c transports/shared_rc/view.c \
-	transports/rc/ack.c transports/rc/answers.c transports/rc/early.c transports/rc/loss.c transports/rc/marks.c \
-	transports/rc/qp.c transports/rc/reads.c transports/rc/requester.c transports/rc/responder.c \
-	transports/rc/unordered.c transports/rc/window.c transports/wire/segment.c transports/wire/wire.c \
+	transports/rc/ack.c transports/rc/answers.c transports/rc/busy.c transports/rc/early.c transports/rc/loss.c \
+	transports/rc/marks.c transports/rc/qp.c transports/rc/reads.c transports/rc/requester.c transports/rc/responder.c \
+	transports/rc/sound.c transports/rc/unordered.c transports/rc/window.c transports/wire/segment.c transports/wire/wire.c \
 	src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c src/base/process.c
 test_fuzz_fuzz_domain_CPPFLAGS = $(AM_CPPFLAGS) -Dprocess_vm_readv=fuzz_readv -Dprocess_vm_writev=fuzz_writev
 test_fuzz_fuzz_domain_CFLAGS = $(FUZZ_CFLAGS)
@@ -36,9 +36,9 @@ test_fuzz_fuzz_domain_LDADD = -lpthread
 test_fuzz_fuzz_door_SOURCES = test/fuzz/fuzz_door.c \
 	transports/shared_rc/door.c transports/shared_rc/forked.c transports/shared_rc/join.c transports/shared_rc/layout.c \
 	transports/shared_rc/lock.c \
-	transports/rc/ack.c transports/rc/answers.c transports/rc/early.c transports/rc/loss.c transports/rc/marks.c \
-	transports/rc/qp.c transports/rc/reads.c transports/rc/requester.c transports/rc/responder.c \
-	transports/rc/unordered.c transports/rc/window.c transports/wire/segment.c transports/wire/wire.c \
+	transports/rc/ack.c transports/rc/answers.c transports/rc/busy.c transports/rc/early.c transports/rc/loss.c \
+	transports/rc/marks.c transports/rc/qp.c transports/rc/reads.c transports/rc/requester.c transports/rc/responder.c \
+	transports/rc/sound.c transports/rc/unordered.c transports/rc/window.c transports/wire/segment.c transports/wire/wire.c \
 	src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c src/base/process.c
 test_fuzz_fuzz_door_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS) -Dclock_gettime=fuzz_clock_gettime
 test_fuzz_fuzz_door_CFLAGS = $(FUZZ_CFLAGS)
@@ -52,9 +52,9 @@ test_fuzz_fuzz_greeting_LDFLAGS = -fsanitize=fuzzer,address,undefined
 test_fuzz_fuzz_greeting_LDADD = $(SODIUM_LIBS)
 
 test_fuzz_fuzz_rc_SOURCES = test/fuzz/fuzz_rc.c \
-	transports/rc/ack.c transports/rc/answers.c transports/rc/early.c transports/rc/loss.c transports/rc/marks.c \
-	transports/rc/qp.c transports/rc/reads.c transports/rc/requester.c transports/rc/responder.c \
-	transports/rc/unordered.c transports/rc/window.c transports/wire/segment.c transports/wire/wire.c src/base/iov.c
+	transports/rc/ack.c transports/rc/answers.c transports/rc/busy.c transports/rc/early.c transports/rc/loss.c \
+	transports/rc/marks.c transports/rc/qp.c transports/rc/reads.c transports/rc/requester.c transports/rc/responder.c \
+	transports/rc/sound.c transports/rc/unordered.c transports/rc/window.c transports/wire/segment.c transports/wire/wire.c src/base/iov.c
 test_fuzz_fuzz_rc_CPPFLAGS = $(AM_CPPFLAGS)
 test_fuzz_fuzz_rc_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_rc_LDFLAGS = -fsanitize=fuzzer,address,undefined

@@ -172,6 +172,8 @@ static int on_receive(void *user, const struct rwk_wire *w, unsigned where, cons
 	if (e->receive_says)
 		return e->receive_says;
 	assert_int_equal(!!(where & RWK_PIECE_FIRST), !e->in_message);
+	if (where & RWK_PIECE_FIRST && e->busy >> w->srqn % 64 & 1)
+		return -EBUSY;
 	if (where & RWK_PIECE_FIRST) {
 		if (!e->receives)
 			return -EAGAIN;
@@ -350,8 +352,8 @@ static struct end *open_end(const struct rwk_rc_attr *attr, uint32_t qpn)
 	struct end *e = calloc(1, sizeof(*e));
 
 	assert_non_null(e);
-	e->memory = aligned_alloc(64, (rwk_rc_size() + 63) / 64 * 64);
-	e->responder = calloc(1, rwk_rc_responder_size());
+	e->memory = aligned_alloc(64, (rwk_rc_size() + RWK_RC_BUSY_SIZE + 63) / 64 * 64);
+	e->responder = calloc(1, rwk_rc_responder_size() + RWK_RC_BUSY_RESPONDER_SIZE);
 	e->region = calloc(1, END_REGION);
 	assert_true(e->memory && e->responder && e->region);
 	e->attr = *attr;

@@ -50,6 +50,7 @@ struct end {
 	uint32_t domain;  /* of the SRQs here: another srqn is refused with -EACCES; 0: any */
 	bool revoked;     /* the region is gone */
 	int receive_says; /* what a Send hears; 0: the truth */
+	uint64_t busy;    /* a bit for each SRQ that turns Sends away */
 
 	unsigned receives; /* posted; UINT_MAX: always */
 	size_t receive_size;

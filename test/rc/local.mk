@@ -7,6 +7,12 @@ test_rc_test_carry_CPPFLAGS = $(TEST_CPPFLAGS)
 test_rc_test_carry_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_carry
 
+check_PROGRAMS += test/rc/test_busy
+test_rc_test_busy_SOURCES = test/rc/test_busy.c test/rc/run.h $(rc_end)
+test_rc_test_busy_CPPFLAGS = $(TEST_CPPFLAGS)
+test_rc_test_busy_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/rc/test_busy
+
 check_PROGRAMS += test/rc/test_denied
 test_rc_test_denied_SOURCES = test/rc/test_denied.c test/rc/run.h $(rc_end)
 test_rc_test_denied_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -155,6 +155,7 @@ static struct rwk_src_counters sum(void)
 		s.own += c->own;
 		s.handed_on += c->handed_on;
 		s.drained += c->drained;
+		s.turned_away += c->turned_away;
 		s.no_room += c->no_room;
 		s.repeated += c->repeated;
 		s.locked_out += c->locked_out;
@@ -227,6 +228,76 @@ static void small_inboxes(void **state)
 	close_net();
 }
 
+static void run_for(unsigned turns)
+{
+	while (turns--) {
+		net.now += 1000;
+		if (net.count)
+			deliver();
+		for (unsigned i = 0; turns % 16 == 0 && i < net.speakers; i++)
+			speaker_speak(&net.speaker[i], 0, net.now);
+		for (unsigned i = 0; turns % 8 == 0 && i + 1 < net.members; i++) {
+			rwk_src_drain(net.listener[i].view, 20);
+			rwk_src_pump(net.listener[i].view, net.now);
+		}
+	}
+}
+
+/*
+ * A member computes, and its inbox is full: what the same initiators send to its siblings arrives meanwhile, all of it,
+ * though it was posted behind; then it looks, and has all that is its own.
+ */
+static void one_is_full(void **state)
+{
+	struct rwk_src_counters c;
+
+	(void)state;
+	speakers_own |= RWK_RC_BUSY;
+	for (uint32_t seed = 1; seed <= 4; seed++) {
+		open_net(4, 4, 1 << 18, seed);
+		net.lost = 10 * (seed - 1);
+		net.takers = 3;
+		for (unsigned i = 0; i < net.speakers; i++) {
+			for (unsigned n = 0; n < 60; n++)
+				speaker_post(&net.speaker[i], 3);
+			for (unsigned n = 0; n < 90; n++)
+				speaker_post(&net.speaker[i], n % 3);
+		}
+		run_for(200000);
+		c = sum();
+		assert_int_equal(c.no_room, 0);
+		assert_true(c.turned_away > 0);
+		for (unsigned i = 0; i < net.speakers; i++) {
+			assert_false(speaker_idle(&net.speaker[i]));
+			for (unsigned j = 0; j < 3; j++)
+				assert_int_equal(net.ear[j].heard[i], net.speaker[i].posted[j]);
+			assert_int_equal(net.ear[3].heard[i], 0);
+		}
+		run(0);
+		check_all_heard();
+		assert_int_equal(sum().repeated + sum().corrupt, 0);
+		close_net();
+	}
+	speakers_own &= (uint16_t)~RWK_RC_BUSY;
+}
+
+/* The same with inboxes that fill all the time. */
+static void all_are_small(void **state)
+{
+	(void)state;
+	speakers_own |= RWK_RC_BUSY;
+	open_net(4, 3, 65536, 7);
+	net.lost = 10;
+	net.takers = 1;
+	net.idle = 400;
+	run(200);
+	check_all_heard();
+	assert_true(sum().turned_away > 0);
+	assert_int_equal(sum().repeated + sum().corrupt, 0);
+	close_net();
+	speakers_own &= (uint16_t)~RWK_RC_BUSY;
+}
+
 /* Initiators that go back at a loss, by RC's plain rules. */
 static void strict_initiators(void **state)
 {
@@ -249,6 +320,8 @@ int main(void)
 		cmocka_unit_test(whole_network),
 		cmocka_unit_test(lossy_network),
 		cmocka_unit_test(small_inboxes),
+		cmocka_unit_test(one_is_full),
+		cmocka_unit_test(all_are_small),
 		cmocka_unit_test(strict_initiators),
 	};
 

@@ -5,6 +5,7 @@
  */
 #include "rwk_test.h"
 
+#include "rc/internal.h"
 #include "shared_rc/layout.h"
 #include "shared_rc/traffic.h"
 
@@ -237,6 +238,89 @@ static void mad_early_packets(void **state)
 	assert_int_equal(rwk_src_get_counters(f.reader[0].view)->corrupt, 0);
 }
 
+static struct rwk_rc_responder *state_of(uint32_t qpn)
+{
+	struct rwk_src_target *t = (struct rwk_src_target *)((char *)f.memory + f.layout.targets +
+							     qpn % size.targets * f.layout.target_stride);
+	char *states = (char *)(t + 1);
+
+	return (struct rwk_rc_responder *)((struct rwk_src_state *)(states + (t->active & 1) * f.layout.state_bytes))
+		->responder;
+}
+
+/* One thing that no machine leaves so. */
+static void spoil(struct rwk_rc_responder *r, unsigned what)
+{
+	switch (what) {
+	case 0:
+		r->pmtu = 0; /* it is divided by */
+		break;
+	case 1:
+		r->pmtu = 8192;
+		break;
+	case 2:
+		r->own |= RWK_RC_UNORDERED; /* there is no such upcall */
+		break;
+	case 3:
+		r->reach |= RWK_REACH_ATOMIC; /* nor such */
+		break;
+	case 4:
+		r->due = 1; /* there is none */
+		break;
+	case 5:
+		for (unsigned i = 0; i < RWK_RC_RESULTS; i++) { /* no place is left */
+			r->results[i].kind = RWK_RC_RESULT_READ;
+			r->results[i].due = 1;
+		}
+		r->due = RWK_RC_RESULTS;
+		break;
+	case 6:
+		r->kept_count = 3;
+		break;
+	case 7:
+		r->expected = UINT32_MAX;
+		break;
+	default:
+		r->results[0] = (struct rwk_rc_result){.kind = RWK_RC_RESULT_READ, .due = 1, .left = UINT32_MAX};
+		r->due = 1;
+	}
+}
+#define SPOILED 9u
+
+/* A machine's state that makes no sense is not believed: its target has ended, and there is another one. */
+static void mad_states(void **state)
+{
+	const struct rwk_src_counters *c = rwk_src_get_counters(f.reader[1].view);
+	struct rwk_src_initiator i = speaker_initiator(0, PMTU);
+
+	(void)state;
+	for (unsigned what = 0; what < SPOILED; what++) {
+		spoil(state_of(f.qpn), what);
+		serve(f.psn);
+		assert_int_equal(c->broken_targets, what + 1);
+		assert_false(rwk_src_target_lives(f.reader[0].view, f.qpn));
+		assert_int_equal(rwk_src_pump(f.reader[1].view, 1000000000), 0);
+		assert_int_equal(rwk_src_target_make(f.reader[0].view, &i, &f.qpn), 0);
+		f.psn = i.psn;
+		check_works();
+	}
+	/* And whatever stands there: it is survived. */
+	for (unsigned n = 0; n < 5000; n++) {
+		unsigned char *r = (unsigned char *)state_of(f.qpn);
+
+		scribble(r + chance(&f.seed) % rwk_rc_responder_size(), 1 + chance(&f.seed) % 4);
+		for (unsigned k = 0; k < 3; k++)
+			serve(f.psn + k);
+		rwk_src_pump(f.reader[1].view, 1000000000);
+		rwk_src_drain(f.reader[0].view, 1000);
+		if (n % 16 == 0) {
+			rwk_src_target_end(f.reader[0].view, f.qpn);
+			assert_int_equal(rwk_src_target_make(f.reader[0].view, &i, &f.qpn), 0);
+			f.psn = i.psn;
+		}
+	}
+}
+
 /* A sleeper whose number is overwritten: who wakes the others looks at no seat that there is not. */
 static void mad_sleepers(void **state)
 {
@@ -278,6 +362,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(beyond_the_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(mad_inbox, setup, teardown),
 		cmocka_unit_test_setup_teardown(mad_early_packets, setup, teardown),
+		cmocka_unit_test_setup_teardown(mad_states, setup, teardown),
 		cmocka_unit_test_setup_teardown(mad_sleepers, setup, teardown),
 		cmocka_unit_test_setup_teardown(mad_directory, setup, teardown),
 	};

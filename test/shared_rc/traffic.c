@@ -28,18 +28,22 @@ static uint32_t mix(uint32_t a, uint32_t b, uint32_t c)
 	return h ? h : 1;
 }
 
+uint16_t speakers_own = RWK_RC_SELECTIVE | RWK_RC_ENDLESS;
+
 struct message {
 	uint32_t seed, len;
 	bool write;
 };
 
-/* One byte to 64 KB, short ones mostly. */
+/* One byte to 64 KB, short ones mostly. Writes are in no order with Sends that wait for a busy SRQ: then there are none. */
 static struct message message_of(unsigned speaker, unsigned member, uint32_t n)
 {
 	uint32_t seed = mix(speaker, member, n), kind = seed >> 8 & 15;
 	uint32_t most = kind == 0 ? LONGEST : kind < 5 ? 5000 : 200;
 
-	return (struct message){.seed = seed, .len = 1 + (seed >> 3) % most, .write = seed % 3 == 0};
+	return (struct message){.seed = seed,
+		.len = 1 + (seed >> 3) % most,
+		.write = !(speakers_own & RWK_RC_BUSY) && seed % 3 == 0};
 }
 
 static uint8_t byte_of(const struct message *m, size_t at)
@@ -128,8 +132,6 @@ static void on_failed(void *user, int err)
 
 static const struct rwk_machine_host speaker_host = {.emit = on_speaker_emit, .done = on_done, .failed = on_failed};
 
-uint16_t speakers_own = RWK_RC_SELECTIVE | RWK_RC_ENDLESS;
-
 struct rwk_src_initiator speaker_initiator(unsigned number, uint16_t pmtu)
 {
 	struct rwk_src_initiator i = {.nonce = 1000 + number,
@@ -157,10 +159,10 @@ void speaker_open(struct speaker *s, unsigned number, uint32_t qpn, uint16_t pmt
 		.ack_delay = 60000,
 		.ack_every = 1,
 		.timeout = 2000000};
-	void *memory = aligned_alloc(64, (rwk_rc_size() + 63) / 64 * 64);
+	void *memory = aligned_alloc(64, (rwk_rc_size() + RWK_RC_BUSY_SIZE + 63) / 64 * 64);
 
 	*s = (struct speaker){.number = number, .qpn = qpn, .most = MESSAGES_MOST, .seed = mix(number, 99, 1)};
-	s->responder = calloc(1, rwk_rc_responder_size());
+	s->responder = calloc(1, rwk_rc_responder_size() + RWK_RC_BUSY_RESPONDER_SIZE);
 	assert_true(memory && s->responder);
 	s->qp = rwk_rc_open(memory, s->responder, &speaker_host, s);
 	assert_int_equal(rwk_rc_modify(s->qp, RWK_QP_INIT, NULL), 0);

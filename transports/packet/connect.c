@@ -68,8 +68,8 @@ static void terms(struct rwk_packet_channel *ch, int way, struct rwk_greeting *g
 	g->pmtu = (uint16_t)rwk_packet_path_pmtu(ch, way);
 	g->window = (uint16_t)(port->window < RWK_RC_WINDOW_MAX ? port->window : RWK_RC_WINDOW_MAX);
 	g->reads = RWK_RC_READS_MAX;
-	g->features = RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_RC_DENIES | RWK_GREETING_MASKED_ID |
-		      RWK_GREETING_RDMA_READ | RWK_GREETING_RDMA_WRITE;
+	g->features = RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_RC_DENIES | RWK_RC_BUSY |
+		      RWK_GREETING_MASKED_ID | RWK_GREETING_RDMA_READ | RWK_GREETING_RDMA_WRITE;
 	g->room = port->room;
 	g->machine = port->machine;
 	if (may_share(ch, way) && rwk_packet_domain_terms(ch, (enum rwk_greeting_type)g->type, &g->shared))

@@ -199,7 +199,7 @@ int rwk_packet_domain_take(struct rwk_packet_channel *ch, const struct rwk_greet
 		.qpn = g->shared.qpn,
 		.psn = g->shared.psn,
 		.pmtu = (uint16_t)ch->pmtu,
-		.own = (RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS) & g->features,
+		.own = RWK_PACKET_SRC_OWN & g->features,
 	};
 	struct rwk_packet_taker *other, *taker;
 	int rc;

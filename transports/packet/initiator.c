@@ -90,7 +90,7 @@ static int open_machine(struct rwk_packet_initiator *by, const struct rwk_greeti
 		.retry = 7,
 		.rnr_retry = 7,
 		.service = RWK_WIRE_SRC,
-		.own = (RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS) & g->features,
+		.own = RWK_PACKET_SRC_OWN & g->features,
 		.timeout = TIMEOUT,
 		.ack_delay = ACK_DELAY,
 		.ack_every = 1,
@@ -99,7 +99,8 @@ static int open_machine(struct rwk_packet_initiator *by, const struct rwk_greeti
 	void *memory, *responder;
 	int rc;
 
-	memory = rwk_packet_machine_memory(rwk_rc_size(), rwk_rc_responder_size(), &responder);
+	memory = rwk_packet_machine_memory(
+		rwk_rc_size() + RWK_RC_BUSY_SIZE, rwk_rc_responder_size() + RWK_RC_BUSY_RESPONDER_SIZE, &responder);
 	if (!memory)
 		return -ENOMEM;
 	by->rc = rwk_rc_open(memory, responder, &host, by);

@@ -70,6 +70,7 @@ enum { RWK_WAY_LOSSY, RWK_WAY_STREAM, RWK_WAY_DOMAIN, RWK_WAYS };
 #define RWK_PACKET_COST     512u        /* bytes that the kernel counts for a packet beside its payload, about */
 #define RWK_PACKET_OVERHEAD 80u         /* bytes of a packet beside its payload, at most */
 #define RWK_CLOCK_GAP       16u         /* progresses between looks at the clock, when nothing comes */
+#define RWK_PACKET_SRC_OWN  (RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_RC_BUSY) /* SRC, if both have it */
 
 /** Kinds of the service's own records. */
 enum {

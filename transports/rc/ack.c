@@ -91,6 +91,8 @@ void rwk_rc_send_ack(struct rwk_rc *qp, rwk_time now)
 
 	if (rwk_unlikely(r->message == RWK_RC_MESSAGE_DENIED) && r->answer == RWK_RC_ANSWER_ACK)
 		rwk_rc_deny(qp, r->expected);
+	if (rwk_unlikely(r->message == RWK_RC_MESSAGE_TURNED) && r->answer == RWK_RC_ANSWER_ACK)
+		rwk_rc_say_busy(r);
 	nak = r->answer >= RWK_RC_ANSWER_NAK;
 	fatal = r->answer == RWK_RC_ANSWER_FATAL;
 	o.w = (struct rwk_wire){.pkey = RWK_WIRE_PKEY, .migrated = true, .qpn = r->peer_qpn, .becn = r->congested};

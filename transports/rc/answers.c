@@ -94,6 +94,8 @@ static void news(struct rwk_rc *qp, uint32_t una, uint32_t acked, uint16_t settl
 		if (r->cwnd < r->limit)
 			rwk_rc_window_grow(r, (r->una - una) & RWK_PSN_MASK);
 	}
+	if (rwk_unlikely(qp->holds) && r->una != una)
+		rwk_rc_hold_passed(qp, una, r->una);
 	if (r->una != una || r->acked != acked || r->settled != settled) {
 		r->backoff = 0;
 		if (rwk_unlikely(r->timed_out))
@@ -244,7 +246,9 @@ static void nak(struct rwk_rc *qp, const struct rwk_wire *w, rwk_time now)
 	news(qp, una, acked, r->settled, now);
 	if (denied)
 		return;
-	if (syndrome < RWK_WIRE_NAK_SEQUENCE) {
+	if (syndrome == RWK_RC_NAK_BUSY) {
+		rwk_rc_turned_away(qp, w->psn, now);
+	} else if (syndrome < RWK_WIRE_NAK_SEQUENCE) {
 		rwk_rc_not_ready(qp, w->psn, syndrome & 0x1f, now);
 	} else if (syndrome > RWK_WIRE_NAK_SEQUENCE) {
 		rwk_rc_break(qp, rwk_rc_find(qp, w->psn), rwk_rc_error(syndrome), rwk_rc_error(syndrome));
@@ -373,7 +377,8 @@ void rwk_rc_answer(struct rwk_rc *qp, const struct rwk_wire *w, const uint8_t *p
 		if (w->aeth.syndrome < RWK_WIRE_RNR)
 			ack(qp, w, payload, len, now);
 		else if (w->aeth.syndrome <= RWK_WIRE_NAK_OPERATIONAL &&
-			 (w->aeth.syndrome < 0x40 || w->aeth.syndrome >= RWK_WIRE_NAK_SEQUENCE))
+			 (w->aeth.syndrome < 0x40 || w->aeth.syndrome >= RWK_WIRE_NAK_SEQUENCE ||
+				 (w->aeth.syndrome == RWK_RC_NAK_BUSY && qp->holds)))
 			nak(qp, w, now);
 		else
 			qp->counters.bad_opcode++;

@@ -13,6 +13,8 @@
  *   unordered.c  those of an un-ordered type: done before their turn
  *   reads.c      Read responses and atomics' answers
  *   ack.c        acknowledgements: when, and what they say
+ *   sound.c      is a responder one that could be?
+ *   busy.c       SRC: an SRQ that takes no more holds up what is for it alone
  *
  * Packet numbers of the requester, each at or behind the next one:
  *
@@ -57,9 +59,12 @@ enum rwk_rc_timer {
 
 /**
  * State of a work request: is a packet of it made? DENIES: or has the peer refused it? Then empty Writes go by the
- * numbers of its packets.
+ * numbers of its packets. BUSY: or does it wait for its SRQ, outside the queue?
  */
-enum { RWK_RC_WR_POSTED, RWK_RC_WR_BEGUN, RWK_RC_WR_DENIED };
+enum { RWK_RC_WR_POSTED, RWK_RC_WR_BEGUN, RWK_RC_WR_DENIED, RWK_RC_WR_HELD };
+
+/** BUSY, in AETH's syndrome; the standard has no 0x40 to 0x5f. */
+#define RWK_RC_NAK_BUSY 0x40u
 
 /** A bit for each packet number modulo RWK_RC_WINDOW_MAX. */
 struct rwk_rc_bits {
@@ -148,6 +153,7 @@ enum rwk_rc_message {
 	RWK_RC_MESSAGE_NONE,
 	RWK_RC_MESSAGE_SEND,
 	RWK_RC_MESSAGE_WRITE,
+	RWK_RC_MESSAGE_TURNED, /* BUSY: the Send `expected` was turned away (busy.c) */
 	RWK_RC_MESSAGE_DENIED, /* DENIES: the packet `expected` is refused; an empty Write in its place says that this
 				  is known */
 	RWK_RC_MESSAGE_REST,   /* and then: what still comes of the Write that was refused is passed over */
@@ -181,19 +187,20 @@ struct rwk_rc_responder {
 	uint16_t pmtu, ack_every;
 	uint8_t service, own, reach;
 	uint8_t peer_reads, rnr_timer;
-	bool open; /* the rest is in use */
+	uint8_t open; /* the rest is in use. No bool, as below: others may write here (shared_rc) */
 
 	/* Where it stands. */
 	uint8_t message; /* enum rwk_rc_message */
 	uint8_t answer;  /* enum rwk_rc_answer */
 	uint8_t syndrome;
-	bool silent;      /* a NAK was sent (or is due): nothing more before `expected` comes */
-	bool congested;   /* the peer is to be told (BECN) */
-	bool repeated;    /* SELECTIVE: a packet has come that was here, which the peer is to be told */
+	uint8_t silent;   /* a NAK was sent (or is due): nothing more before `expected` comes */
+	uint8_t congested; /* the peer is to be told (BECN) */
+	uint8_t repeated; /* SELECTIVE: a packet has come that was here, which the peer is to be told */
 	uint8_t due;      /* results that are due */
 	uint16_t unacked; /* packets since the last acknowledgement */
 	uint16_t kept_count, kept_reads;
 	uint8_t share;          /* SELECTIVE: packets that the peer may have under way; 0: as agreed */
+	uint8_t skips;          /* BUSY: SRQs of which Sends are passed over (busy.c) */
 	uint32_t expected, msn; /* 24 bits */
 	uint32_t refused;       /* the packet that a NAK is about */
 	uint32_t key, left;     /* of the Write under way; bytes */
@@ -211,6 +218,7 @@ struct rwk_rc {
 	uint8_t state; /* enum rwk_qp_state */
 	bool failed;   /* the host was told */
 	bool blocked;  /* the link had no room in the last pump */
+	bool holds;    /* BUSY was agreed for the requester: busy.c has its part behind this */
 	struct rwk_rc_requester req;
 	struct rwk_qp_counters counters;
 } rwk_aligned;
@@ -386,6 +394,36 @@ void rwk_rc_before_turn(struct rwk_rc *qp, const struct rwk_wire *w, const void 
 bool rwk_rc_pass(struct rwk_rc *qp, const struct rwk_wire *w);
 /** Refuses in its turn the Read that packet psn belongs to, which was executed before it. */
 void rwk_rc_refuse_later(struct rwk_rc *qp, uint32_t psn, int err);
+
+/* busy.c, the requester: only with `holds` */
+void rwk_rc_hold_open(struct rwk_rc *qp);
+bool rwk_rc_hold_empty(const struct rwk_rc *qp);
+/** When there is something to try; RWK_NEVER. */
+rwk_time rwk_rc_hold_next(const struct rwk_rc *qp);
+/** A new one: true, it waits, since others to its SRQ do. */
+bool rwk_rc_hold_back(struct rwk_rc *qp, struct rwk_wr *wr);
+/** Tries those whose time has come. */
+void rwk_rc_hold_try(struct rwk_rc *qp, rwk_time now);
+/** A work request has left the queue: it was taken, or taken back by its owner. */
+void rwk_rc_hold_left(struct rwk_rc *qp, const struct rwk_wr *wr, bool taken);
+/** What waits is in the queue again, to be flushed with it. */
+void rwk_rc_hold_flush(struct rwk_rc *qp);
+/** Packet psn is the first of a Send that was turned away. */
+void rwk_rc_turned_away(struct rwk_rc *qp, uint32_t psn, rwk_time now);
+/** The work request, DENIED, of a packet that is an empty Write; NULL: it is none. */
+struct rwk_wr *rwk_rc_nothing(struct rwk_rc *qp, uint32_t psn);
+/** The address of that empty Write. */
+uint64_t rwk_rc_says(const struct rwk_rc *qp, uint32_t psn);
+/** una has moved. */
+void rwk_rc_hold_passed(struct rwk_rc *qp, uint32_t from, uint32_t to);
+/* and the responder */
+/** The Send to that SRQ which is expected is turned away. False: it cannot be, without BUSY. */
+bool rwk_rc_turn_away(struct rwk_rc *qp, uint32_t srqn);
+void rwk_rc_say_busy(struct rwk_rc_responder *r);
+/** TURNED, and this packet comes in its place: does it say that this is known? Else it is said again. */
+bool rwk_rc_is_known(struct rwk_rc *qp, const struct rwk_wire *w);
+/** Is that Send one that its requester has taken back? */
+bool rwk_rc_is_skipped(const struct rwk_rc *qp, const struct rwk_wire *w);
 
 /* reads.c */
 /** Has its turn not come? */

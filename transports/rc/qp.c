@@ -46,6 +46,8 @@ void rwk_rc_copy_responder(void *to, const void *from)
 	bool whole = r->reach & (RWK_REACH_READ | RWK_REACH_ATOMIC);
 
 	memcpy(to, from, whole ? sizeof(*r) : offsetof(struct rwk_rc_responder, results));
+	if (rwk_unlikely(r->skips))
+		memcpy((char *)to + sizeof(*r), r + 1, RWK_RC_BUSY_RESPONDER_SIZE);
 }
 
 uint32_t rwk_rc_expected(const struct rwk_rc *qp)
@@ -56,9 +58,12 @@ uint32_t rwk_rc_expected(const struct rwk_rc *qp)
 void rwk_rc_flush(struct rwk_rc *qp, struct rwk_wr *wr, int status)
 {
 	struct rwk_rc_requester *r = &qp->req;
-	struct rwk_list *last = r->queue.prev, *l;
+	struct rwk_list *last, *l;
 
 	r->current = NULL;
+	if (rwk_unlikely(qp->holds))
+		rwk_rc_hold_flush(qp);
+	last = r->queue.prev;
 	if (rwk_list_empty(&r->queue))
 		return;
 	do {
@@ -124,7 +129,9 @@ static bool attr_is_sound(const struct rwk_rc_attr *a)
 	       (a->service == RWK_WIRE_RC || a->service == RWK_WIRE_SRC) &&
 	       !(a->reach & ~(unsigned)(RWK_REACH_READ | RWK_REACH_WRITE | RWK_REACH_ATOMIC)) &&
 	       !(a->own & ~(unsigned)(RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_RC_UNORDERED |
-				      RWK_RC_DENIES)) &&
+				      RWK_RC_DENIES | RWK_RC_BUSY)) &&
+	       !(a->own & RWK_RC_BUSY && (a->own & (RWK_RC_UNORDERED | RWK_RC_DENIES) || a->service != RWK_WIRE_SRC ||
+						 !(a->own & RWK_RC_SELECTIVE))) &&
 	       (a->own & RWK_RC_SELECTIVE || !(a->own & (RWK_RC_UNORDERED | RWK_RC_DENIES))) &&
 	       !(a->own & RWK_RC_UNORDERED && a->own & RWK_RC_DENIES) && a->timeout && a->ack_delay <= UINT32_MAX &&
 	       (!(a->own & RWK_RC_LAZY) || a->ack_every) && a->read_chunk % a->pmtu == 0;
@@ -220,6 +227,9 @@ int rwk_rc_modify(struct rwk_rc *qp, enum rwk_qp_state state, const struct rwk_r
 		if (qp->state != RWK_QP_INIT || !attr || !attr_is_sound(attr))
 			return -EINVAL;
 		open_requester(&qp->req, attr);
+		qp->holds = false;
+		if (attr->own & RWK_RC_BUSY)
+			rwk_rc_hold_open(qp);
 		open_responder(qp->responder, attr);
 		break;
 	case RWK_QP_INIT:
@@ -275,6 +285,8 @@ int rwk_rc_post(struct rwk_rc *qp, struct rwk_wr *wr)
 		return -EINVAL;
 	if (rwk_unlikely(wr->length > RWK_WIRE_LENGTH_MAX))
 		return -EMSGSIZE;
+	if (rwk_unlikely(qp->holds) && qp->state == RWK_QP_RTS && rwk_rc_hold_back(qp, wr))
+		return 0;
 	wr->state = RWK_RC_WR_POSTED;
 	rwk_list_append(&qp->req.queue, &wr->link);
 	if (!qp->req.current)
@@ -291,6 +303,8 @@ int rwk_rc_withdraw(struct rwk_rc *qp, struct rwk_wr *wr)
 	if (r->current == wr)
 		r->current = wr->link.next == &r->queue ? NULL : rwk_container_of(wr->link.next, struct rwk_wr, link);
 	rwk_list_remove(&wr->link);
+	if (rwk_unlikely(qp->holds))
+		rwk_rc_hold_left(qp, wr, false);
 	return 0;
 }
 
@@ -400,6 +414,8 @@ int rwk_rc_pump(struct rwk_rc *qp, rwk_time now)
 		pump_broken(qp, now);
 	if (rwk_unlikely(qp->state != RWK_QP_RTS))
 		return (int)(qp->counters.packets_out - before);
+	if (rwk_unlikely(qp->holds))
+		rwk_rc_hold_try(qp, now);
 	if (rwk_unlikely(r->lost || r->back != r->next))
 		rwk_rc_send_again(qp, now);
 	if (r->current && r->timer != RWK_RC_TIMER_RNR && r->back == r->next)
@@ -411,6 +427,7 @@ rwk_time rwk_rc_next(const struct rwk_rc *qp)
 {
 	const struct rwk_rc_requester *q = &qp->req;
 	const struct rwk_rc_responder *r = qp->responder;
+	rwk_time at;
 
 	if (qp->state == RWK_QP_ERR)
 		return !rwk_list_empty(&q->queue) || (r->answer == RWK_RC_ANSWER_FATAL && !r->silent) ? 0 : RWK_NEVER;
@@ -420,12 +437,13 @@ rwk_time rwk_rc_next(const struct rwk_rc *qp)
 		return 0;
 	if (q->timer != RWK_RC_TIMER_RNR && (q->back != q->next || (q->lost && rwk_rc_under_way(q) < q->cwnd)))
 		return 0;
-	return q->deadline < r->ack_at ? q->deadline : r->ack_at;
+	at = q->deadline < r->ack_at ? q->deadline : r->ack_at;
+	return rwk_unlikely(qp->holds) && rwk_rc_hold_next(qp) < at ? rwk_rc_hold_next(qp) : at;
 }
 
 bool rwk_rc_idle(const struct rwk_rc *qp)
 {
-	return rwk_list_empty(&qp->req.queue);
+	return rwk_list_empty(&qp->req.queue) && (!qp->holds || rwk_rc_hold_empty(qp));
 }
 
 bool rwk_rc_is_late(const struct rwk_rc *qp)
@@ -440,7 +458,8 @@ bool rwk_rc_take_ack(struct rwk_rc *qp, uint32_t *word)
 	struct rwk_rc_responder *r = qp->responder;
 
 	if (!(r->own & RWK_RC_LAZY) || qp->state < RWK_QP_RTR || qp->state == RWK_QP_ERR || r->due || r->kept_count ||
-		r->congested || r->repeated || r->message == RWK_RC_MESSAGE_DENIED || r->answer > RWK_RC_ANSWER_ACK ||
+		r->congested || r->repeated || r->message == RWK_RC_MESSAGE_TURNED ||
+		r->message == RWK_RC_MESSAGE_DENIED || r->answer > RWK_RC_ANSWER_ACK ||
 		(!r->unacked && r->answer == RWK_RC_ANSWER_NONE))
 		return false;
 	*word = rwk_psn_add(r->expected, RWK_PSN_MASK) | (uint32_t)r->share << RWK_RC_SHARE_AT;

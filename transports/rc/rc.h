@@ -42,6 +42,9 @@ enum rwk_rc_own {
 				      done before their turn; the host has `mark` */
 	RWK_RC_DENIES = 1 << 4,    /* with SELECTIVE, without UNORDERED: a request that may not reach what it names ends
 				      with -EACCES, alone; all others go on. Without, the QP fails */
+	RWK_RC_BUSY = 1 << 5,      /* SRC with SELECTIVE, without the two before: if an SRQ turns a Send away (busy.c),
+				      the Sends to it wait at their requester, in order, and all others go on. So work
+				      requests to one SRQ end in the order of posting, those to two need not */
 };
 
 #define RWK_RC_WINDOW_MAX 256u /* packets under way */
@@ -71,11 +74,14 @@ struct rwk_rc_attr {
 /** Bytes of a QP's memory: the requester's, and the responder's (which may lie elsewhere, see rwk_rc_open). */
 size_t rwk_rc_size(void);
 size_t rwk_rc_responder_size(void);
+/** BUSY: so many more, of each of the two. */
+#define RWK_RC_BUSY_SIZE           256u
+#define RWK_RC_BUSY_RESPONDER_SIZE 32u
 
 /**
  * Makes a QP in `memory` (rwk_rc_size bytes, cache-line aligned), with its responder in `responder`
  * (rwk_rc_responder_size bytes, 8-byte aligned, zeroed for a new one; it holds no pointer). State RESET. The caller
- * frees both after rwk_rc_close.
+ * frees both after rwk_rc_close. For who is going to agree on BUSY both have to be longer (above).
  *
  * A responder that is in use by another process (under a lock of theirs) is opened the same way: the step to RTR leaves
  * it where it stands, whatever PSN attr has. The step to RESET, and close, are for its last user: they drop what is
@@ -90,6 +96,11 @@ struct rwk_rc *rwk_rc_open(void *memory, void *responder, const struct rwk_machi
 void rwk_rc_lend(struct rwk_rc *qp, void *responder);
 /** Copies a responder; its saved answers only if its peer may read or do atomics. */
 void rwk_rc_copy_responder(void *to, const void *from);
+/**
+ * Could that be a responder of SRC, without atomics, that was used by nobody but this machine? For one that has lain
+ * where others can write; false: it must not be lent.
+ */
+bool rwk_rc_responder_is_sound(const void *responder);
 /** The number of the next packet that the responder takes, 24 bits. */
 uint32_t rwk_rc_expected(const struct rwk_rc *qp);
 /** Flushes what is posted (done with -ECANCELED), drops what is kept. */

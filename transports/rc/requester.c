@@ -24,7 +24,7 @@ struct rwk_wr *rwk_rc_find(struct rwk_rc *qp, uint32_t psn)
 		if (rwk_rc_at(wr, psn) < wr->packets)
 			return wr;
 	}
-	return NULL;
+	return rwk_unlikely(qp->holds) ? rwk_rc_nothing(qp, psn) : NULL;
 }
 
 uint32_t rwk_rc_request_left(const struct rwk_rc *qp, const struct rwk_wr *wr, uint32_t psn)
@@ -70,17 +70,17 @@ static void make_piece(struct rwk_rc_requester *r, struct rwk_rc_out *o, const s
 	}
 	if (wr->type == RWK_WR_WRITE && (i == 0 || wr->service >= RWK_WIRE_OWN)) {
 		o->w.offset = s.offset;
-		o->w.reth.address = wr->remote;
+		o->w.reth.address = wr->length || !(r->own & RWK_RC_BUSY) ? wr->remote : 0;
 		o->w.reth.key = wr->key;
 		o->w.reth.length = (uint32_t)wr->length;
 	}
 }
 
-/* In place of a packet of a request that was refused: a Write of nothing. */
-static void make_nothing(struct rwk_rc_requester *r, struct rwk_rc_out *o)
+/* In place of a packet of a request that was refused, or taken back: a Write of nothing. */
+static void make_nothing(const struct rwk_rc *qp, struct rwk_rc_out *o)
 {
-	o->w.opcode = r->service | RWK_WIRE_WRITE_ONLY;
-	o->w.reth.address = 0;
+	o->w.opcode = qp->req.service | RWK_WIRE_WRITE_ONLY;
+	o->w.reth.address = qp->holds ? rwk_rc_says(qp, o->w.psn) : 0;
 	o->w.reth.key = o->w.reth.length = 0;
 	o->count = 0;
 	o->length = 0;
@@ -121,7 +121,7 @@ int rwk_rc_send(struct rwk_rc *qp, struct rwk_rc_out *o, struct rwk_wr *wr, uint
 		if (rwk_likely(wr->state != RWK_RC_WR_DENIED))
 			make_piece(r, o, wr, i);
 		else
-			make_nothing(r, o);
+			make_nothing(qp, o);
 		return rwk_rc_emit(qp, o);
 	}
 	o->count = 0;
@@ -304,6 +304,8 @@ void rwk_rc_complete(struct rwk_rc *qp)
 		if (wr == r->current || rwk_psn_diff(r->una, rwk_psn_add(wr->first_psn, wr->packets)) < 0)
 			return;
 		rwk_list_remove(&wr->link);
+		if (rwk_unlikely(qp->holds))
+			rwk_rc_hold_left(qp, wr, true);
 		qp->host->done(qp->user, wr, wr->state == RWK_RC_WR_DENIED ? -EACCES : 0);
 	}
 }

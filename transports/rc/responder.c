@@ -6,7 +6,7 @@
  *
  * DENIES: nor does 0x62. The refused packet stays the next one, and each acknowledgement is that NAK, until the peer
  * has put an empty Write into its place. The packets behind it keep their numbers: those of the same Write that are
- * there already are passed over in their turn (REST), the others are empty Writes too.
+ * there already are passed over in their turn (REST), the others are empty Writes too. BUSY: busy.c.
  */
 #include "kinds.h"
 
@@ -115,7 +115,11 @@ static bool take_send(struct rwk_rc *qp, const struct rwk_wire *w, unsigned kind
 {
 	int err = qp->host->receive(qp->user, w, kind & (FIRST | LAST), payload, len);
 
-	return rwk_likely(err == 0) || not_taken(qp, err);
+	if (rwk_likely(err == 0))
+		return true;
+	if (err != -EBUSY)
+		return not_taken(qp, err);
+	return kind & FIRST && rwk_rc_turn_away(qp, w->srqn) ? false : not_taken(qp, -EAGAIN);
 }
 
 static bool take_write(struct rwk_rc *qp, const struct rwk_wire *w, unsigned kind, const void *payload, size_t len)
@@ -246,12 +250,31 @@ static enum rwk_rc_message message_behind(const struct rwk_rc_responder *r, cons
 	return kind & LAST ? RWK_RC_MESSAGE_NONE : message_of(w, kind);
 }
 
+/* It is done: the next is the one so many numbers behind. */
+static void go_on(struct rwk_rc_responder *r, const struct rwk_wire *w, uint32_t packets, rwk_time now)
+{
+	r->expected = rwk_psn_add(r->expected, packets);
+	if (rwk_unlikely(r->silent)) {
+		r->silent = false;
+		if (r->answer == RWK_RC_ANSWER_NAK)
+			r->answer = RWK_RC_ANSWER_ACK;
+	}
+	r->congested |= w->fecn;
+	rwk_rc_ack_later(r, w, now);
+}
+
 bool rwk_rc_take(struct rwk_rc *qp, const struct rwk_wire *w, const void *payload, size_t len, rwk_time now)
 {
 	struct rwk_rc_responder *r = qp->responder;
 	unsigned kind = rwk_rc_kind(w);
 	uint32_t packets = 1;
 
+	if (rwk_unlikely(r->message == RWK_RC_MESSAGE_TURNED) && !rwk_rc_is_known(qp, w))
+		return false;
+	if (rwk_unlikely(r->skips) && kind & SEND && rwk_rc_is_skipped(qp, w)) {
+		go_on(r, w, 1, now);
+		return true;
+	}
 	if (rwk_unlikely(!in_place(r, w, kind)))
 		return refuse(qp, RWK_WIRE_NAK_INVALID, &qp->counters.bad_opcode);
 	if (rwk_unlikely(!rwk_rc_fits(r, kind, len)))
@@ -270,14 +293,7 @@ bool rwk_rc_take(struct rwk_rc *qp, const struct rwk_wire *w, const void *payloa
 	}
 	r->message = message_behind(r, w, kind);
 	r->msn = (r->msn + (kind & (LAST | READ | ATOMIC) ? 1 : 0)) & RWK_PSN_MASK;
-	r->expected = rwk_psn_add(r->expected, packets);
-	if (rwk_unlikely(r->silent)) {
-		r->silent = false;
-		if (r->answer == RWK_RC_ANSWER_NAK)
-			r->answer = RWK_RC_ANSWER_ACK;
-	}
-	r->congested |= w->fecn;
-	rwk_rc_ack_later(r, w, now);
+	go_on(r, w, packets, now);
 	return true;
 }
 

@@ -30,6 +30,12 @@ static void write_record(unsigned char *at, const struct rwk_src_piece *p, uint3
 		memcpy(at + sizeof(r), p->bytes, p->len);
 }
 
+/* A message that begins can be turned away, one that has begun must not be: the second half of an inbox is for those. */
+static bool begins(const struct rwk_src_piece *p)
+{
+	return p->kind == RWK_SRC_SEND && p->where & RWK_PIECE_FIRST;
+}
+
 /* The lock is held. */
 static int put(struct rwk_src_view *v, struct rwk_src_member *m, unsigned char *ring, const struct rwk_src_piece *p)
 {
@@ -40,6 +46,10 @@ static int put(struct rwk_src_view *v, struct rwk_src_member *m, unsigned char *
 	if (used > size || size - used < fill + bytes) {
 		v->counters.no_room++;
 		return -EAGAIN;
+	}
+	if (begins(p) && used > size / 2) {
+		v->counters.turned_away++;
+		return -EBUSY;
 	}
 	if (fill) {
 		struct rwk_src_record_head filler = {.bytes = fill, .kind = RWK_SRC_FILLER};
@@ -60,7 +70,7 @@ int rwk_src_inbox_put(struct rwk_src_view *v, uint32_t srqn, const struct rwk_sr
 
 	if (!rwk_src_lock(v, &m->lock)) {
 		v->counters.locked_out++;
-		return -EAGAIN;
+		return begins(p) ? -EBUSY : -EAGAIN;
 	}
 	if (rwk_likely(rwk_observe32(&m->srqn) == srqn)) {
 		rc = put(v, m, rwk_src_inbox(v, seat), p);

@@ -15,10 +15,11 @@
  * Locks, in the order in which they are taken: the table's (header.lock), a target's, an inbox's. None of them is
  * waited for longer than moments (lock.c).
  *
- * Exactly once, whoever dies when. A target has two states, and `active` says which is true. A step copies it to the
- * other, runs the machine on that, and by one store makes it the true one: the step has happened, or it has not. What
- * it has put into inboxes has its own single store each, the inbox's tail. So a step that was cut off may have put some
- * pieces into inboxes and not have happened; then nothing was acknowledged, its packets come again, and the next step
+ * Exactly once, whoever dies when. A target has two states, and `active` says which is true. A step runs the machine on
+ * a copy of its own, which it has looked at (a sibling gone mad may write anything there at any time), writes that to
+ * the other one, and by one store makes it the true one: the step has happened, or it has not. What it has put into
+ * inboxes has its own single store each, the inbox's tail. So a step that was cut off may have put some pieces into
+ * inboxes and not have happened; then nothing was acknowledged, its packets come again, and the next step
  * does all of it once more. That a piece is then in an inbox twice is for the owner to see: each carries the number of
  * its packet in a count that never goes back for a place in the directory, whoever the target there is; pieces of a
  * target come in that order but for such repetitions; and the member passes over what is not beyond the last it was
@@ -97,7 +98,8 @@ struct rwk_src_view {
 	struct rwk_src_size size; /* as it was when the view was opened: what lies in the segment may be overwritten */
 	const struct rwk_src_host *host;
 	void *user;
-	struct rwk_rc *qp;    /* a shell: each step lends it a responder */
+	struct rwk_rc *qp;    /* a shell, to which the responder is lent */
+	void *responder;      /* of the step under way: a copy, since what lies in the segment may be overwritten */
 	struct rwk_rc *maker; /* another, to make responders by */
 	struct rwk_src_member *me;
 	uint32_t seat, srqn;
@@ -206,7 +208,10 @@ void rwk_src_owe(struct rwk_src_view *v, uint32_t qpn, rwk_time at);
 int rwk_src_answer_put(struct rwk_src_view *v, const struct rwk_wire *w, const struct iovec *payload, int count);
 
 /* inbox.c */
-/** Into the inbox of that SRQ. 0, of one that has just left too; -EAGAIN: no room, or it cannot be locked. */
+/**
+ * Into the inbox of that SRQ. 0, of one that has just left too; -EAGAIN: no room, or it cannot be locked; -EBUSY: the
+ * same, but nothing of this message has been taken yet.
+ */
 int rwk_src_inbox_put(struct rwk_src_view *v, uint32_t srqn, const struct rwk_src_piece *p);
 /** Hands over what is in the own inbox before `until`, at most `budget` pieces; returns how many. */
 int rwk_src_inbox_take(struct rwk_src_view *v, uint64_t until, int budget);

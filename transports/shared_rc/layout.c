@@ -19,7 +19,7 @@ int rwk_src_layout_of(const struct rwk_src_size *size, struct rwk_src_layout *l)
 		size->targets > RWK_SRC_TARGETS_MAX || !is_power(size->inbox_bytes) ||
 		size->inbox_bytes < RWK_SRC_INBOX_MIN)
 		return -EINVAL;
-	l->state_bytes = up(sizeof(struct rwk_src_state) + rwk_rc_responder_size(), RWK_CACHE_LINE);
+	l->state_bytes = up(sizeof(struct rwk_src_state) + RWK_SRC_RESPONDER, RWK_CACHE_LINE);
 	l->target_stride = sizeof(struct rwk_src_target) + 2 * l->state_bytes;
 	l->early_stride = up(RWK_RC_WINDOW_MAX * sizeof(struct rwk_src_early), RWK_SRC_PAGE) +
 			  RWK_RC_WINDOW_MAX * RWK_WIRE_PMTU_MAX;
@@ -41,7 +41,7 @@ static void put_sizes(uint32_t sizes[6])
 	sizes[0] = sizeof(struct rwk_src_member);
 	sizes[1] = sizeof(struct rwk_src_target);
 	sizes[2] = sizeof(struct rwk_src_early);
-	sizes[3] = (uint32_t)rwk_rc_responder_size();
+	sizes[3] = (uint32_t)RWK_SRC_RESPONDER;
 	sizes[4] = sizeof(pthread_mutex_t);
 	sizes[5] = sizeof(struct rwk_src_region);
 }

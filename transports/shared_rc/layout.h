@@ -21,7 +21,7 @@
 #include <stdatomic.h>
 
 #define RWK_SRC_MAGIC  0x6372736b6c61776full
-#define RWK_SRC_LAYOUT 4u
+#define RWK_SRC_LAYOUT 5u
 #define RWK_SRC_PAGE   4096u
 
 /** Of a member: who it is, and its inbox without the bytes. */
@@ -68,7 +68,8 @@ struct rwk_src_target {
 	_Atomic uint64_t initiator[RWK_SRC_WORDS];
 } rwk_aligned;
 
-/** Where a target stands. A responder of rwk_rc_responder_size() follows. */
+/** Where a target stands. A responder follows, of so many bytes: */
+#define RWK_SRC_RESPONDER (rwk_rc_responder_size() + RWK_RC_BUSY_RESPONDER_SIZE)
 struct rwk_src_state {
 	uint64_t taken; /* packets that were taken in order, counted on from target to target of the same place */
 	uint32_t early; /* packets that are kept */

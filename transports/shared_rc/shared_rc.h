@@ -25,9 +25,16 @@
  *   - a Write or a Read of a published region is carried out whether its owner runs or not, and none is once the owner
  *     has withdrawn the region
  *   - a member that dies, at whatever instruction, stops nobody: the next to come finishes or undoes what it was at
+ *   - a member that does not look into its inbox stops nobody: from half full on it turns messages away before they
+ *     begin (RWK_RC_BUSY), which wait at their initiators, while what is for its siblings goes on. The other half is
+ *     for those that have begun, of 64 KB each, and for Writes of what is not published; if that is full too, the
+ *     initiator is told to wait with all (RNR), as one is that has not agreed to be turned away
  *   - a member that is stopped stops at most the initiators whose target it had locked at that instant; if it was just
  *     putting something into an inbox, those that send to that SRQ. What cannot be locked within moments is dropped, as
  *     if the network had lost it
+ *   - whatever a member gone mad writes into the segment, no other reads or writes outside of it for that, divides by
+ *     zero or calls what there is not: what stands there is looked at before it is used, in a copy of one's own. Only
+ *     what the C library keeps in its locks is believed
  *
  * Pure but for its locks and for copies between members' memories: no socket, nothing allocated after open; `now` is an
  * argument, by the same clock in all members. A view is for one thread at a time. Upcalls come from within
@@ -215,11 +222,13 @@ struct rwk_src_counters {
 	uint64_t locked_out; /* packets dropped, or told to wait, because their target or inbox could not be locked */
 	uint64_t own, handed_on, drained; /* pieces: for this member, at once; put into inboxes; out of its own */
 	uint64_t carried_out, not_carried_out; /* pieces of Writes and Reads of published regions; dropped, or zeros */
-	uint64_t no_room;      /* pieces for which an inbox had no room: the initiator was told to wait (RNR) */
+	uint64_t turned_away;  /* Sends for which an inbox was half full: the initiator keeps what is for that SRQ */
+	uint64_t no_room;      /* pieces for which one had no room: the initiator was told to wait with all (RNR) */
 	uint64_t for_the_dead; /* pieces dropped because their SRQ is a tombstone */
 	uint64_t unknown_srq;  /* pieces for an SRQ number that never was: the target refuses (S1-6) */
 	uint64_t repeated;     /* pieces that had been handed over already, by a step that was cut off by a death */
 	uint64_t corrupt;      /* times that the own inbox made no sense, and was emptied */
+	uint64_t broken_targets; /* whose state made no sense, and that were ended */
 	uint64_t recovered;    /* locks taken over from the dead */
 };
 const struct rwk_src_counters *rwk_src_get_counters(const struct rwk_src_view *view);

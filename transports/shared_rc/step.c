@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A packet: one step of its target's machine, on a copy of the true state, which it becomes by one store. What is for
- * this member itself is handed over when the lock is released again.
+ * this member itself is handed over when the lock is released again. A state that no machine can have left so was
+ * written by a sibling gone mad: then the target has ended.
  */
 #include "internal.h"
 
@@ -30,9 +31,15 @@ bool rwk_src_step_begin(struct rwk_src_view *v, uint32_t qpn)
 	s->becomes = (rwk_observe32(&t->active) & 1) ^ 1;
 	s->from = rwk_src_state(v, t, s->becomes ^ 1);
 	s->to = rwk_src_state(v, t, s->becomes);
+	rwk_rc_copy_responder(v->responder, s->from->responder);
+	if (rwk_unlikely(!rwk_rc_responder_is_sound(v->responder))) {
+		rwk_src_step_abandon(v);
+		rwk_src_target_end(v, qpn);
+		v->counters.broken_targets++;
+		return false;
+	}
 	*s->to = *s->from;
-	rwk_rc_copy_responder(s->to->responder, s->from->responder);
-	rwk_rc_lend(v->qp, s->to->responder);
+	rwk_rc_lend(v->qp, v->responder);
 	atomic_store_explicit(&t->toucher, 0, memory_order_relaxed); /* whoever was died over it */
 	s->qpn = qpn;
 	s->expected = rwk_rc_expected(v->qp);
@@ -45,6 +52,7 @@ void rwk_src_step_commit(struct rwk_src_view *v)
 {
 	struct rwk_src_step *s = &v->step;
 
+	rwk_rc_copy_responder(s->to->responder, v->responder);
 	s->to->taken += (rwk_rc_expected(v->qp) - s->expected) & RWK_PSN_MASK;
 	rwk_publish32(&s->target->active, s->becomes);
 	rwk_src_unlock(&s->target->lock);

@@ -51,7 +51,8 @@ static bool is_sound(const struct rwk_src_initiator *i)
 {
 	return i->nonce && i->qpn <= RWK_PSN_MASK && i->psn <= RWK_PSN_MASK && i->pmtu >= 256 &&
 	       i->pmtu <= RWK_WIRE_PMTU_MAX && !(i->pmtu & (i->pmtu - 1)) &&
-	       !(i->own & ~(RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS));
+	       !(i->own & ~(RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_RC_BUSY)) &&
+	       (i->own & RWK_RC_SELECTIVE || !(i->own & RWK_RC_BUSY));
 }
 
 /* The place in the low bits, the rest drawn. Neither 0 nor 1, nor all ones (a multicast's), nor the last one there. */
@@ -83,7 +84,7 @@ static void open_responder(struct rwk_src_view *v, struct rwk_src_state *s, cons
 		.timeout = 1,
 	};
 
-	memset(s->responder, 0, rwk_rc_responder_size());
+	memset(s->responder, 0, RWK_SRC_RESPONDER);
 	rwk_rc_open(v->maker, s->responder, &rwk_src_machine_host, v);
 	rwk_rc_modify(v->maker, RWK_QP_INIT, NULL);
 	rwk_rc_modify(v->maker, RWK_QP_RTR, &a);
@@ -272,6 +273,9 @@ const void *rwk_src_early_kept(struct rwk_src_view *v, uint32_t slot, struct rwk
 	size_t pmtu = pmtu_of(v->step.target), kept = rwk_glance(&early_head(area, slot)->len);
 
 	*w = early_head(area, slot)->w;
+	w->pad &= 3;
+	for (size_t i = offsetof(struct rwk_wire, solicited); i <= offsetof(struct rwk_wire, becn); i++)
+		((uint8_t *)w)[i] &= 1; /* all bools */
 	*len = kept < pmtu ? kept : pmtu;
 	return early_bytes(v, area, slot, pmtu);
 }

@@ -5,12 +5,15 @@
 
 static struct rwk_rc *new_shell(void)
 {
-	return aligned_alloc(RWK_CACHE_LINE, (rwk_rc_size() + RWK_CACHE_LINE - 1) / RWK_CACHE_LINE * RWK_CACHE_LINE);
+	size_t bytes = rwk_rc_size() + RWK_RC_BUSY_SIZE;
+
+	return aligned_alloc(RWK_CACHE_LINE, (bytes + RWK_CACHE_LINE - 1) / RWK_CACHE_LINE * RWK_CACHE_LINE);
 }
 
 static void free_view(struct rwk_src_view *v)
 {
 	free(v->qp);
+	free(v->responder);
 	free(v->maker);
 	free(v->next);
 	free(v->has_early);
@@ -21,11 +24,12 @@ static void free_view(struct rwk_src_view *v)
 static int allocate(struct rwk_src_view *v)
 {
 	v->qp = new_shell();
+	v->responder = calloc(1, RWK_SRC_RESPONDER);
 	v->maker = new_shell();
 	v->next = calloc(v->size.targets, sizeof(*v->next));
 	v->has_early = calloc((v->size.targets + 63) / 64, sizeof(*v->has_early));
 	v->slots = malloc((RWK_SRC_SLOTS + 1) * sizeof(*v->slots));
-	if (!v->qp || !v->maker || !v->next || !v->has_early || !v->slots)
+	if (!v->qp || !v->responder || !v->maker || !v->next || !v->has_early || !v->slots)
 		return -ENOMEM;
 	rwk_rc_open(v->qp, NULL, &rwk_src_machine_host, v);
 	return 0;
