@@ -331,6 +331,37 @@ static void test_overrun(void **state)
 	close_ends();
 }
 
+/*
+ * By the line a packet goes at once, but not past one that is staged, nor if it is longer than the way carries; nor to
+ * anybody else.
+ */
+static void test_hasten(void **state)
+{
+	uint8_t bytes[64];
+	unsigned before;
+
+	open_ends(*state);
+	assert_int_equal(udp_send(a, &b->here, 1, sizeof(bytes)), 0);
+	udp_flush(a);
+	udp_receive(b, b->arrived + 1);
+	before = b->arrived;
+	udp_fill(bytes, sizeof(bytes), 2);
+	memcpy(bytes, &(uint32_t){2}, 4);
+	assert_int_equal(a->link->ops->hasten(a->link, &b->here, bytes, sizeof(bytes)), 0);
+	udp_receive(b, before + 1);
+	assert_int_equal(b->arrived, before + 1);
+	assert_int_equal(b->number[before], 2);
+	assert_int_equal(b->damaged, 0);
+	assert_int_equal(a->link->ops->hasten(a->link, &c->here, bytes, sizeof(bytes)), -EAGAIN);
+	assert_int_equal(udp_send(a, &b->here, 3, sizeof(bytes)), 0);
+	assert_int_equal(a->link->ops->hasten(a->link, &b->here, bytes, sizeof(bytes)), -EAGAIN);
+	udp_flush(a);
+	udp_receive(b, before + 2);
+	assert_int_equal(b->number[before + 1], 3);
+	assert_int_equal(udp_counters(a).packets_out, 4);
+	close_ends();
+}
+
 #define EACH(f)                                                                                                        \
 	{#f " IPv4", f, NULL, NULL, (void *)udp_ip4}, {#f " IPv6", f, NULL, NULL, (void *)udp_ip6},                    \
 	{                                                                                                              \
@@ -351,6 +382,7 @@ int main(void)
 		EACH(test_no_descriptors),
 		EACH(test_strict),
 		EACH(test_overrun),
+		EACH(test_hasten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

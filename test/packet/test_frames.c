@@ -332,6 +332,99 @@ static void edges_are_taken(void **state)
 	ends_close();
 }
 
+/* Frames of that end's that its machine has not been told the end of. */
+static uint32_t unsettled(unsigned from, unsigned to)
+{
+	const struct rwk_packet_channel *ch = (const struct rwk_packet_channel *)ends_side(from, to)->ch;
+
+	return ch->frames;
+}
+
+static void arrives(unsigned at, unsigned from)
+{
+	unsigned before = ends_side(at, from)->received;
+
+	rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + 3000);
+	ends_progress(ends[at]);
+	assert_true(ends_side(at, from)->received > before);
+}
+
+/*
+ * What a message brings along of the peer's, that ours has arrived, can wait until the client has had it and has answered:
+ * the answer goes out first. Once: then it is seen to, whether the client has answered or not, and whether more has come.
+ */
+static void answer_first(void **state)
+{
+	static const size_t eight[] = {8};
+	uint64_t packets;
+
+	(void)state;
+	ends_lengths = eight;
+	ends_lengths_count = 1;
+	open_two(4224, NULL);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(ends_send(ends_side(0, 1)), 0);
+		arrives(1, 0);
+		assert_int_equal(ends_send(ends_side(1, 0)), 0);
+		arrives(0, 1);
+		assert_int_equal(unsettled(0, 1), 1);
+		packets = rwk_sim_sent(ends_net, 1, 2);
+		assert_int_equal(ends_send(ends_side(0, 1)), 0);
+		assert_int_equal(rwk_sim_sent(ends_net, 1, 2), packets + 1);
+		assert_int_equal(unsettled(0, 1), 2);
+		ends_progress(ends[0]);
+		assert_int_equal(unsettled(0, 1), 1);
+		arrives(1, 0);
+		assert_int_equal(ends_send(ends_side(1, 0)), 0);
+		assert_int_equal(ends_send(ends_side(1, 0)), 0);
+		arrives(0, 1); /* both at once */
+		assert_int_equal(unsettled(0, 1), 1);
+		ends_progress(ends[0]);
+		assert_int_equal(unsettled(0, 1), 0);
+		ends_settle();
+	}
+	ends_close();
+}
+
+/* The peer's messages come without a pause: what we have under way is settled all the same. */
+static void answer_in_stream(void **state)
+{
+	static const size_t eight[] = {8};
+
+	(void)state;
+	ends_lengths = eight;
+	ends_lengths_count = 1;
+	open_two(4224, NULL);
+	assert_int_equal(ends_send(ends_side(0, 1)), 0);
+	arrives(1, 0);
+	assert_int_equal(ends_send(ends_side(1, 0)), 0);
+	arrives(0, 1);
+	assert_int_equal(unsettled(0, 1), 1);
+	assert_int_equal(ends_send(ends_side(1, 0)), 0);
+	arrives(0, 1);
+	assert_int_equal(unsettled(0, 1), 0);
+	ends_close();
+}
+
+/* A message that went the shortest way is lost, and nothing else is under way: it is sent again. */
+static void hurried_is_awaited(void **state)
+{
+	static const size_t eight[] = {8};
+
+	(void)state;
+	ends_lengths = eight;
+	ends_lengths_count = 1;
+	open_two(4224, NULL);
+	assert_int_equal(ends_send(ends_side(0, 1)), 0);
+	ends_settle();
+	rwk_sim_rule(ends_net, 1, 2, 1, RWK_SIM_DROP);
+	assert_int_equal(ends_send(ends_side(0, 1)), 0);
+	ends_settle();
+	assert_int_equal(ends_side(1, 0)->received, 2);
+	assert_int_equal(qp_counts(0, 1)->sent_again, 1);
+	ends_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +435,9 @@ int main(void)
 		ENDS_RC(full_frame),
 		ENDS_RC(no_acks_in_exchange),
 		ENDS_RC(ack_alone),
+		ENDS_RC(answer_first),
+		ENDS_RC(answer_in_stream),
+		ENDS_RC(hurried_is_awaited),
 		ENDS_RC(broken_frames),
 		ENDS_RC(edges_are_taken),
 	};

@@ -152,8 +152,8 @@ struct rwk_packet_channel {
 	struct rwk_port *port;
 	enum rwk_channel_state state;
 	bool deaf;     /* the peer has said good-bye, or broken the protocol: nothing more is taken */
-	bool ack_came; /* the frame being taken has brought an acknowledgement, */
-	uint32_t ack;  /* this one */
+	bool ack_came; /* frames have brought acknowledgements that the machine has not been told, */
+	uint32_t ack;  /* the last one */
 	uint32_t qpn, peer_qpn;
 	uint32_t psn;
 	struct rwk_rc *rc; /* one of the two from ACCEPTING or OPEN on, in `machine`; neither if `shared` */
@@ -244,6 +244,9 @@ struct rwk_port {
 	rwk_time seek_at;   /* when to look for channels without one */
 	uint32_t by_stream; /* channels that go by it */
 	bool inside, armed, doomed, wants_shared;
+	bool pressing; /* of what is dirty, something does not wait; */
+	bool waited;   /* what can has, for a progress */
+	bool hurry;    /* what is sent now is one packet, for which somebody may wait: at once, all else after it */
 	uint32_t room;   /* bytes of packets that our receive buffer holds, */
 	uint32_t window; /* so many of the largest */
 	uint32_t period, heard, senders;
@@ -254,6 +257,11 @@ struct rwk_port {
 	int epoll, timer;
 	struct rwk_packet_counters count;
 	struct rwk_capture *capture; /* NULL: none */
+	struct {
+		struct rwk_link_address from;
+		size_t len; /* 0: none */
+		uint32_t crc;
+	} begun; /* with what the ICRC of the last packet began: senders and lengths repeat */
 };
 
 static inline struct rwk_packet_channel *rwk_packet_channel(struct rwk_channel *ch)

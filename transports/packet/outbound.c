@@ -161,6 +161,28 @@ static bool goes_at_once(struct rwk_packet_channel *ch)
 	return true;
 }
 
+/**
+ * One short message alone, and somebody may wait for it: the link has its packet before anything else is seen to. False:
+ * it is not alone, or does not go.
+ */
+static bool hurry(struct rwk_packet_channel *ch)
+{
+	struct rwk_port *port = ch->port;
+	int n;
+
+	if (!ch->rc || !ch->frame || ch->running || !rwk_list_empty(&ch->queue) || !rwk_rc_at_rest(ch->rc))
+		return false;
+	close_frame(ch);
+	port->hurry = true;
+	n = rwk_rc_hurry(ch->rc);
+	port->hurry = false;
+	if (!n)
+		return false;
+	rwk_rc_hurried(ch->rc, rwk_packet_now(port));
+	rwk_packet_deadline(ch, rwk_rc_next(ch->rc));
+	return true;
+}
+
 /** Sends what there is within a call of the client's, if that can be done without an upcall. */
 static void send_now(struct rwk_packet_channel *ch)
 {
@@ -172,7 +194,8 @@ static void send_now(struct rwk_packet_channel *ch)
 	}
 	port->now = 0;
 	port->inside = true;
-	rwk_packet_pump(ch);
+	if (!hurry(ch))
+		rwk_packet_pump(ch);
 	port->inside = false;
 	rwk_packet_flush(port);
 }
@@ -540,6 +563,10 @@ int rwk_packet_pump(struct rwk_packet_channel *ch)
 			close_frame(ch);
 	}
 	if (ch->rc) {
+		if (ch->ack_came) {
+			ch->ack_came = false;
+			rwk_rc_acked(ch->rc, ch->ack, now);
+		}
 		n = rwk_rc_pump(ch->rc, now);
 		rwk_packet_deadline(ch, rwk_rc_next(ch->rc));
 	} else if (ch->shared) {
@@ -569,11 +596,15 @@ static uint32_t begun(struct rwk_packet_path *path, struct rwk_link *l, size_t l
 static int hand_over(struct rwk_port *port, const struct rwk_packet_path *path, struct rwk_link *l,
 	const struct iovec *iov, int count)
 {
-	int rc = l->ops->send(l, &path->to, iov, count);
+	bool hastens = port->hurry && count == 1 && l->ops->hasten;
+	int rc = hastens ? l->ops->hasten(l, &path->to, iov->iov_base, iov->iov_len) : -EAGAIN;
 
-	if (!rc)
-		rwk_packet_sent(port, path->way, &path->to, iov, count);
-	return rc;
+	if (rc)
+		rc = l->ops->send(l, &path->to, iov, count);
+	if (rc)
+		return rc;
+	rwk_packet_sent(port, path->way, &path->to, iov, count);
+	return 0;
 }
 
 int rwk_packet_put(struct rwk_port *port, struct rwk_packet_path *path, const struct rwk_wire *w,

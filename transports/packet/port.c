@@ -138,8 +138,14 @@ static bool icrc_right(
 	if (way == RWK_WAY_STREAM)
 		return true; /* TCP has its own */
 	memcpy(&icrc, bytes + len - RWK_WIRE_ICRC, sizeof(icrc));
-	return rwk_icrc_bytes(rwk_icrc_begin(pseudo, rwk_link_pseudo(l, from, false, len, 0, pseudo)), bytes,
-		       len - RWK_WIRE_ICRC) == icrc;
+	if (len == port->begun.len && !memcmp(from, &port->begun.from, sizeof(*from)) &&
+		rwk_icrc_bytes(port->begun.crc, bytes, len - RWK_WIRE_ICRC) == icrc)
+		return true;
+	/* Another sender or length, or another address of ours; or it is wrong. */
+	port->begun.from = *from;
+	port->begun.len = len;
+	port->begun.crc = rwk_icrc_begin(pseudo, rwk_link_pseudo(l, from, false, len, 0, pseudo));
+	return rwk_icrc_bytes(port->begun.crc, bytes, len - RWK_WIRE_ICRC) == icrc;
 }
 
 static void management(
@@ -208,21 +214,35 @@ void rwk_packet_vote_ends(struct rwk_port *port, const struct rwk_packet_path *p
 		port->favourite = NULL;
 }
 
+static void enlist(struct rwk_packet_channel *ch)
+{
+	if (rwk_list_empty(&ch->dirty) && ch->state != RWK_CH_FAILED)
+		rwk_list_append(&ch->port->dirty, &ch->dirty);
+}
+
+/**
+ * A packet has come: can all that is left to do wait for the next progress? That is so if it was a message, which the
+ * client has now, and what is left is that each end hears what the other has got. The client's answer goes out sooner.
+ */
+static bool can_wait(const struct rwk_packet_channel *ch)
+{
+	return ch->rc && !ch->running && rwk_list_empty(&ch->queue) && rwk_rc_at_rest(ch->rc);
+}
+
 static void deliver(struct rwk_packet_channel *ch, const struct rwk_wire *w, const uint8_t *payload, size_t len)
 {
 	ch->port->own_epoch = ch->port->epoch;
 	if (ch->state == RWK_CH_ACCEPTING)
 		rwk_packet_confirmed(ch);
-	ch->ack_came = false;
 	if (rwk_unlikely(ch->heard_in != ch->port->period && len > RWK_ROOM_PACKET))
 		rwk_packet_heard(ch);
 	if (rwk_likely(ch->rc))
 		rwk_rc_packet(ch->rc, w, payload, len, rwk_packet_now(ch->port));
 	else
 		rwk_uc_packet(ch->uc, w, payload, len);
-	if (ch->ack_came && ch->rc)
-		rwk_rc_acked(ch->rc, ch->ack, rwk_packet_now(ch->port));
-	rwk_packet_stir(ch);
+	enlist(ch);
+	if (!can_wait(ch))
+		ch->port->pressing = true;
 }
 
 /** The peer has not heard that the connection has ended: what told it was lost. Once a millisecond at most. */
@@ -309,8 +329,8 @@ static void stream_word(void *user, const struct rwk_link_address *who, int stat
 
 void rwk_packet_stir(struct rwk_packet_channel *ch)
 {
-	if (rwk_list_empty(&ch->dirty) && ch->state != RWK_CH_FAILED)
-		rwk_list_append(&ch->port->dirty, &ch->dirty);
+	ch->port->pressing = true;
+	enlist(ch);
 }
 
 void rwk_packet_deadline(struct rwk_packet_channel *ch, rwk_time at)
@@ -338,6 +358,7 @@ static int pump_dirty(struct rwk_port *port)
 	struct rwk_list mine, *l;
 	int n = 0;
 
+	port->pressing = false;
 	rwk_list_init(&mine);
 	while ((l = rwk_list_pop(&port->dirty)))
 		rwk_list_append(&mine, l);
@@ -457,6 +478,12 @@ static rwk_noinline void wait_for_late(struct rwk_port *port)
 	sched_yield();
 }
 
+/** Packets have come: can what is left to do about them wait once, until the client has had its turn? */
+static bool may_wait(const struct rwk_port *port)
+{
+	return !port->waited && !port->pressing && !port->doomed && rwk_list_empty(&port->dirty_initiators);
+}
+
 int rwk_packet_progress(struct rwk_port *port)
 {
 	struct rwk_link *lossy = port->link[RWK_WAY_LOSSY], *stream = port->link[RWK_WAY_STREAM];
@@ -476,6 +503,11 @@ int rwk_packet_progress(struct rwk_port *port)
 		n += stream->ops->progress(stream, BUDGET);
 	if (port->view)
 		n += rwk_packet_domain_progress(port);
+	port->waited = n && may_wait(port);
+	if (port->waited) {
+		port->inside = false;
+		return n;
+	}
 	if (n || port->late_until || port->epoch % RWK_CLOCK_GAP == 0)
 		by_clock(port);
 	if (!rwk_list_empty(&port->dirty))

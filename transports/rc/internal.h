@@ -262,8 +262,9 @@ uint32_t rwk_rc_request_left(const struct rwk_rc *qp, const struct rwk_wr *wr, u
  * to how many. 0; -EAGAIN.
  */
 int rwk_rc_send(struct rwk_rc *qp, struct rwk_rc_out *o, struct rwk_wr *wr, uint32_t psn, uint32_t *count, bool ask);
-/** Makes new packets, as many as may be made. */
-void rwk_rc_send_new(struct rwk_rc *qp, rwk_time now);
+/** Makes new packets, as many as may be made; then they are to be awaited, if there were any. */
+void rwk_rc_make_new(struct rwk_rc *qp, rwk_time now);
+void rwk_rc_await_new(struct rwk_rc_requester *r, rwk_time now);
 /** DENIES: the peer has refused packet psn, and with it the work request that it belongs to. */
 void rwk_rc_denied(struct rwk_rc *qp, uint32_t psn);
 /** Ends the work requests all of whose packets are before una. */

@@ -418,8 +418,13 @@ int rwk_rc_pump(struct rwk_rc *qp, rwk_time now)
 		rwk_rc_hold_try(qp, now);
 	if (rwk_unlikely(r->lost || r->back != r->next))
 		rwk_rc_send_again(qp, now);
-	if (r->current && r->timer != RWK_RC_TIMER_RNR && r->back == r->next)
-		rwk_rc_send_new(qp, now);
+	if (r->current && r->timer != RWK_RC_TIMER_RNR && r->back == r->next) {
+		uint32_t next = r->next;
+
+		rwk_rc_make_new(qp, now);
+		if (r->next != next)
+			rwk_rc_await_new(r, now);
+	}
 	return (int)(qp->counters.packets_out - before);
 }
 
@@ -439,6 +444,28 @@ rwk_time rwk_rc_next(const struct rwk_rc *qp)
 		return 0;
 	at = q->deadline < r->ack_at ? q->deadline : r->ack_at;
 	return rwk_unlikely(qp->holds) && rwk_rc_hold_next(qp) < at ? rwk_rc_hold_next(qp) : at;
+}
+
+bool rwk_rc_at_rest(const struct rwk_rc *qp)
+{
+	return qp->state == RWK_QP_RTS && !qp->req.current && qp->req.timer != RWK_RC_TIMER_RNR && rwk_rc_next(qp);
+}
+
+int rwk_rc_hurry(struct rwk_rc *qp)
+{
+	uint64_t before = qp->counters.packets_out;
+
+	rwk_rc_make_new(qp, RWK_NEVER);
+	return (int)(qp->counters.packets_out - before);
+}
+
+void rwk_rc_hurried(struct rwk_rc *qp, rwk_time now)
+{
+	struct rwk_rc_requester *r = &qp->req;
+
+	if (r->timing && r->rtt_at == RWK_NEVER)
+		r->rtt_at = now;
+	rwk_rc_await_new(r, now);
 }
 
 bool rwk_rc_idle(const struct rwk_rc *qp)

@@ -225,12 +225,12 @@ static void sent(struct rwk_rc_requester *r, struct rwk_wr *wr, uint32_t count, 
 		r->current = wr->link.next == &r->queue ? NULL : rwk_container_of(wr->link.next, struct rwk_wr, link);
 }
 
-void rwk_rc_send_new(struct rwk_rc *qp, rwk_time now)
+void rwk_rc_make_new(struct rwk_rc *qp, rwk_time now)
 {
 	struct rwk_rc_requester *r = &qp->req;
 	struct rwk_rc_out o;
 	struct rwk_wr *wr;
-	uint32_t count, before = r->next;
+	uint32_t count;
 
 	o.w = (struct rwk_wire){.pkey = RWK_WIRE_PKEY, .migrated = true, .qpn = r->peer_qpn};
 	while ((wr = r->current)) {
@@ -246,7 +246,11 @@ void rwk_rc_send_new(struct rwk_rc *qp, rwk_time now)
 			break;
 		sent(r, wr, count, ask, now);
 	}
-	if (r->next != before && (r->timer == RWK_RC_TIMER_NONE || r->timer == RWK_RC_TIMER_PROBE))
+}
+
+void rwk_rc_await_new(struct rwk_rc_requester *r, rwk_time now)
+{
+	if (r->timer == RWK_RC_TIMER_NONE || r->timer == RWK_RC_TIMER_PROBE)
 		rwk_rc_rearm(r, now);
 }
 

@@ -183,6 +183,7 @@ void rwk_udp_line_end(struct udp *u);
 
 size_t rwk_udp_mtu(struct rwk_link *l, const struct rwk_link_address *to);
 int rwk_udp_send(struct rwk_link *l, const struct rwk_link_address *to, const struct iovec *iov, int count);
+int rwk_udp_hasten(struct rwk_link *l, const struct rwk_link_address *to, const void *bytes, size_t len);
 void rwk_udp_flush(struct rwk_link *l);
 int rwk_udp_progress(struct rwk_link *l, int budget);
 void rwk_udp_init_receive(struct udp *u);
