@@ -17,7 +17,7 @@
 
 /** What to open, on both sides; zeroed: as fi_getinfo gives it for all capabilities. */
 struct t_setup {
-	int mr_mode;
+	int mr_mode;      /* of the hints, and as the domain is opened with */
 	uint32_t version; /* 0: 1.17 */
 	uint64_t caps;
 	enum fi_progress progress;

@@ -222,7 +222,7 @@ static void open_mpi(void **state)
 }
 
 /* Bits of mr_mode that are left as they are; the others are not needed. */
-#define MR_MODES (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_RMA_EVENT)
+#define MR_MODES (FI_MR_ALLOCATED | FI_MR_RMA_EVENT)
 
 /* Of those, what FI_EP_MSG leaves, and what it needs for its peers to reach memory. */
 #define MSG_NEEDED (FI_MR_VIRT_ADDR | FI_MR_PROV_KEY)

@@ -362,6 +362,35 @@ static void raw_keys(struct t_process *p)
 	own_close(&o);
 }
 
+/* Who offers modes that nobody needs names offsets and keys of its own all the same, as libfabric's own providers have it:
+ * programs take a mode that is left set as one that they cannot do without. */
+static void offered_modes(struct t_process *p)
+{
+	enum { KEYS = 4 };
+	static const uint64_t keys[KEYS] = {0, 1, 0xc0de, UINT64_MAX - 1};
+	struct fi_info *hints = t_hints();
+	unsigned char memory[KEYS];
+	struct fid_mr *mr[KEYS];
+	struct t_domain d;
+
+	(void)p;
+	hints->caps = FI_RMA | FI_RMA_EVENT | FI_MSG;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	assert_int_equal(t_getinfo(hints, &d.info), 0);
+	fi_freeinfo(hints);
+	assert_int_equal(d.info->domain_attr->mr_mode, FI_MR_ALLOCATED);
+	assert_int_equal(fi_fabric(d.info->fabric_attr, &d.fabric, NULL), 0);
+	assert_int_equal(fi_domain(d.fabric, d.info, &d.domain, NULL), 0);
+	for (int i = 0; i < KEYS; i++) {
+		assert_int_equal(
+			fi_mr_reg(d.domain, &memory[i], 1, FI_REMOTE_WRITE, 0, keys[i], 0, &mr[i], NULL), 0);
+		assert_int_equal(fi_mr_key(mr[i]), keys[i]);
+	}
+	for (int i = 0; i < KEYS; i++)
+		assert_int_equal(fi_close(&mr[i]->fid), 0);
+	t_domain_close(&d);
+}
+
 static void idle(struct t_process *p)
 {
 	(void)p;
@@ -370,7 +399,7 @@ static void idle(struct t_process *p)
 static void rules(void **state)
 {
 	static void (*const all[])(struct t_process *) = {
-		keys, all_memory, pieces, of_an_endpoint, with_counters, with_events, raw_keys};
+		keys, all_memory, pieces, of_an_endpoint, with_counters, with_events, raw_keys, offered_modes};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
