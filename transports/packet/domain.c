@@ -33,7 +33,7 @@ static void receive(void *user, uint32_t target, unsigned where, const void *byt
 	if (!ch)
 		return;
 	rwk_packet_receive(ch, where, bytes, len); /* what it refuses has doomed the channel */
-	rwk_packet_stir(ch);
+	rwk_packet_stir_for_message(ch);
 }
 
 static void write(void *user, uint32_t target, uint32_t key, uint64_t address, const void *bytes, size_t len)
@@ -259,6 +259,10 @@ int rwk_packet_domain_progress(struct rwk_port *port)
 	n += rwk_src_drain(port->view, BUDGET);
 	next = rwk_src_next(port->view);
 	if (next == RWK_NEVER || (!n && next > rwk_packet_now(port)))
+		return n;
+	/* The client's answer first: what is due waits for one progress. */
+	port->answers_waited = n && !port->answers_waited;
+	if (port->answers_waited)
 		return n;
 	n += rwk_src_pump(port->view, rwk_packet_now(port));
 	next = rwk_src_next(port->view);

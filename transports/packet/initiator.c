@@ -176,11 +176,18 @@ static void stir_waiting(struct rwk_packet_initiator *by)
 	}
 }
 
+void rwk_packet_initiator_deadline(struct rwk_packet_initiator *by)
+{
+	rwk_time next = rwk_rc_next(by->rc);
+
+	if (next < by->port->deadline)
+		by->port->deadline = next;
+}
+
 int rwk_packet_initiator_pump(struct rwk_packet_initiator *by)
 {
 	const struct rwk_qp_counters *c;
 	uint64_t silences;
-	rwk_time next;
 	int n;
 
 	rwk_list_remove(&by->dirty);
@@ -191,9 +198,7 @@ int rwk_packet_initiator_pump(struct rwk_packet_initiator *by)
 	n = rwk_rc_pump(by->rc, rwk_packet_now(by->port));
 	if (rwk_unlikely(c->probes + c->timeouts != silences))
 		stir_waiting(by);
-	next = rwk_rc_next(by->rc);
-	if (next < by->port->deadline)
-		by->port->deadline = next;
+	rwk_packet_initiator_deadline(by);
 	return n;
 }
 

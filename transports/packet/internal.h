@@ -245,7 +245,8 @@ struct rwk_port {
 	uint32_t by_stream; /* channels that go by it */
 	bool inside, armed, doomed, wants_shared;
 	bool pressing; /* of what is dirty, something does not wait; */
-	bool waited;   /* what can has, for a progress */
+	bool waited;   /* what can has, for a progress; */
+	bool answers_waited; /* SRC: and so have the acknowledgements that this process owes for the domain */
 	bool hurry;    /* what is sent now is one packet, for which somebody may wait: at once, all else after it */
 	uint32_t room;   /* bytes of packets that our receive buffer holds, */
 	uint32_t window; /* so many of the largest */
@@ -269,6 +270,12 @@ static inline struct rwk_packet_channel *rwk_packet_channel(struct rwk_channel *
 	return (struct rwk_packet_channel *)ch;
 }
 
+/** The machine that carries what the channel sends, if that is RC or SRC; else NULL. */
+static inline struct rwk_rc *rwk_packet_requester(const struct rwk_packet_channel *ch)
+{
+	return ch->shared ? ch->by->rc : ch->rc;
+}
+
 /** Bytes of an RDMA request at most; longer ops are several. Of an orphan's all must be copied. */
 static inline size_t rwk_packet_part_max(const struct rwk_packet_channel *ch)
 {
@@ -285,6 +292,8 @@ void rwk_packet_arrived(
 void rwk_packet_greet(struct rwk_port *port, int way, const struct rwk_link_address *to, const struct rwk_greeting *g);
 /** Something is to be sent: the channel is pumped at the end of the progress, or now if we are not in one. */
 void rwk_packet_stir(struct rwk_packet_channel *ch);
+/** The same, after a message has come: at the end of this progress or, if that can wait, of the next. */
+void rwk_packet_stir_for_message(struct rwk_packet_channel *ch);
 void rwk_packet_deadline(struct rwk_packet_channel *ch, rwk_time at);
 /**
  * By which path do most packets come? Each is a vote for its path and against all others (R. Boyer, J Moore, "MJRTY",
@@ -404,6 +413,8 @@ int rwk_packet_aim(struct rwk_packet_initiator *by, const struct rwk_link_addres
 /** A channel goes by it no more; `gone`: the peer's process has ended. */
 void rwk_packet_initiator_left(struct rwk_packet_initiator *by, bool gone);
 int rwk_packet_initiator_pump(struct rwk_packet_initiator *by);
+/** The port wakes when the machine wants to be pumped. */
+void rwk_packet_initiator_deadline(struct rwk_packet_initiator *by);
 /** A packet to that QPN has come by the lossy way; false: there is no such initiator. */
 bool rwk_packet_initiator_packet(struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_wire *w,
 	const void *payload, size_t len);

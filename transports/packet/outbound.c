@@ -167,19 +167,23 @@ static bool goes_at_once(struct rwk_packet_channel *ch)
  */
 static bool hurry(struct rwk_packet_channel *ch)
 {
+	struct rwk_rc *rc = rwk_packet_requester(ch);
 	struct rwk_port *port = ch->port;
 	int n;
 
-	if (!ch->rc || !ch->frame || ch->running || !rwk_list_empty(&ch->queue) || !rwk_rc_at_rest(ch->rc))
+	if (!rc || !ch->frame || ch->running || !rwk_list_empty(&ch->queue) || !rwk_rc_at_rest(rc))
 		return false;
 	close_frame(ch);
 	port->hurry = true;
-	n = rwk_rc_hurry(ch->rc);
+	n = rwk_rc_hurry(rc);
 	port->hurry = false;
 	if (!n)
 		return false;
-	rwk_rc_hurried(ch->rc, rwk_packet_now(port));
-	rwk_packet_deadline(ch, rwk_rc_next(ch->rc));
+	rwk_rc_hurried(rc, rwk_packet_now(port));
+	if (ch->rc)
+		rwk_packet_deadline(ch, rwk_rc_next(rc));
+	else
+		rwk_packet_initiator_deadline(ch->by);
 	return true;
 }
 

@@ -221,12 +221,16 @@ static void enlist(struct rwk_packet_channel *ch)
 }
 
 /**
- * A packet has come: can all that is left to do wait for the next progress? That is so if it was a message, which the
- * client has now, and what is left is that each end hears what the other has got. The client's answer goes out sooner.
+ * What is left to do about a packet can wait for the next progress if it was a message, which the client has now, and
+ * what is left is that each end hears what the other has got. The client's answer goes out sooner.
  */
-static bool can_wait(const struct rwk_packet_channel *ch)
+void rwk_packet_stir_for_message(struct rwk_packet_channel *ch)
 {
-	return ch->rc && !ch->running && rwk_list_empty(&ch->queue) && rwk_rc_at_rest(ch->rc);
+	const struct rwk_rc *rc = rwk_packet_requester(ch);
+
+	enlist(ch);
+	if (!rc || ch->running || !rwk_list_empty(&ch->queue) || !rwk_rc_at_rest(rc))
+		ch->port->pressing = true;
 }
 
 static void deliver(struct rwk_packet_channel *ch, const struct rwk_wire *w, const uint8_t *payload, size_t len)
@@ -240,9 +244,7 @@ static void deliver(struct rwk_packet_channel *ch, const struct rwk_wire *w, con
 		rwk_rc_packet(ch->rc, w, payload, len, rwk_packet_now(ch->port));
 	else
 		rwk_uc_packet(ch->uc, w, payload, len);
-	enlist(ch);
-	if (!can_wait(ch))
-		ch->port->pressing = true;
+	rwk_packet_stir_for_message(ch);
 }
 
 /** The peer has not heard that the connection has ended: what told it was lost. Once a millisecond at most. */
@@ -347,7 +349,7 @@ void rwk_packet_deadline(struct rwk_packet_channel *ch, rwk_time at)
 
 static bool is_late(const struct rwk_packet_channel *ch)
 {
-	const struct rwk_rc *rc = ch->rc ? ch->rc : ch->shared ? ch->by->rc : NULL;
+	const struct rwk_rc *rc = rwk_packet_requester(ch);
 
 	return rc && rwk_rc_is_late(rc);
 }
