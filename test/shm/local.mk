@@ -69,6 +69,12 @@ test_shm_test_direct_guard_CPPFLAGS = $(TEST_CPPFLAGS)
 test_shm_test_direct_guard_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_direct_guard
 
+check_PROGRAMS += test/shm/test_direct_help
+test_shm_test_direct_help_SOURCES = test/shm/test_direct_help.c $(transfer_pair)
+test_shm_test_direct_help_CPPFLAGS = $(TEST_CPPFLAGS)
+test_shm_test_direct_help_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_direct_help
+
 SHM_ENDS = test/shm/ends.c test/shm/ends.h test/rwk_test.h
 check_PROGRAMS += test/shm/test_transfer_service
 test_shm_test_transfer_service_SOURCES = test/shm/test_transfer_service.c $(SHM_ENDS)

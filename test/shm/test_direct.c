@@ -363,7 +363,7 @@ static int vast_user(struct rwk_shm_channel *ch, const void *arg)
 {
 	const struct rwk_rkey *key = tp_side(ch, false)->key;
 	struct rwk_shm_ask stage = {.length = 8192, .id = 1000};
-	struct rwk_shm_push_ask push = {.length = 65536, .id = 1001};
+	struct rwk_shm_help_ask push = {.length = 65536, .id = 1001};
 	uint64_t base, got;
 
 	(void)arg;

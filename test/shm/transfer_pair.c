@@ -50,6 +50,11 @@ bool rwk_shm_here(const struct rwk_shm_channel *ch)
 	return true;
 }
 
+bool rwk_shm_peer_polls(const struct rwk_shm_channel *ch)
+{
+	return !ch->theirs->word[15];
+}
+
 pid_t rwk_shm_peer_pid(const struct rwk_shm_channel *ch)
 {
 	return ch->theirs->pid;

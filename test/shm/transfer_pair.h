@@ -18,7 +18,7 @@
 struct tp_side {
 	_Atomic uint64_t posted rwk_aligned; /* records put */
 	_Atomic uint64_t taken rwk_aligned;  /* of the other side's records */
-	_Atomic uint64_t word[16] rwk_aligned; /* for the tests to talk to each other */
+	_Atomic uint64_t word[16] rwk_aligned; /* for the tests to talk to each other; the last one: 1, it sleeps */
 	struct rwk_rkey key[256];
 	pid_t pid;
 	struct {

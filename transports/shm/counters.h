@@ -32,6 +32,7 @@ struct rwk_shm_port_counters {
 struct rwk_shm_transfer_counts {
 	uint64_t pulled;   /* by process_vm_readv, into reads of ours */
 	uint64_t pushed;   /* by process_vm_writev, into reads of the peer's */
+	uint64_t fetched;  /* by process_vm_readv, out of writes of the peer's into regions of ours */
 	uint64_t written;  /* by process_vm_writev, into regions of the peer's */
 	uint64_t staged;   /* into our area, for reads of the peer's */
 	uint64_t unstaged; /* out of the peer's area */

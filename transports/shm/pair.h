@@ -10,7 +10,8 @@
  *   slab     payload of messages too long for the ring's lines; belongs to one side at a time and changes hands with
  *   the message transfer a read of an exposed region: cross-memory copies by one side or both, or copies through the
  *   transfer area
- *   direct   a read or write of a region that stays exposed: a cross-memory copy by who asks for it, alone
+ *   direct   a read or write of a region that stays exposed: a cross-memory copy by who asks for it, of a long one
+ *            together with a peer that polls
  *   inbox    one page of each port, mapped by its peers: the flags for sleeping and the doorbell bits
  *
  * Nothing in shared memory is trusted: a word is read once into local memory, checked, then used. What each side
@@ -32,7 +33,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#define RWK_SHM_LAYOUT_VERSION 2u
+#define RWK_SHM_LAYOUT_VERSION 3u
 
 struct rwk_shm_pair_header; /* first page of the pair's segment: magic, layout version, sizes; see layout.h */
 
@@ -70,6 +71,9 @@ void *rwk_shm_transfer_area(struct rwk_shm_channel *ch, bool mine);
 
 /** The peer's process, proven at attach. */
 pid_t rwk_shm_peer_pid(const struct rwk_shm_channel *ch);
+
+/** Does the peer poll, as far as can be told? False: it sleeps, and a control record would wake it. */
+bool rwk_shm_peer_polls(const struct rwk_shm_channel *ch);
 
 /** False in a forked child: there the pair is not mapped. */
 bool rwk_shm_here(const struct rwk_shm_channel *ch);

@@ -228,6 +228,8 @@ static void shm_close(struct rwk_port *port)
 		if (port->by_bell[i])
 			shm_disconnect(&port->by_bell[i]->base);
 	}
+	if (rwk_params.stats)
+		rwk_shm_transfer_summary(port, rwk_address_rank(&port->address));
 	rwk_shm_transfer_port_stop(port);
 	rwk_shm_attach_close(port);
 	munmap((void *)port->here, RWK_SHM_PAGE);

@@ -13,11 +13,11 @@
 #include "base/param.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define RUN_BYTES      ((size_t)2 << 20) /* a run that goes on is measured after so many bytes */
-#define RUN_READS      8                 /* and reads */
 #define GRACE_LEAST    5000u             /* ns */
 #define GRACE_MOST     200000u           /* ns: a peer that lost its core is not waited for */
 #define PULL_GUESS     100.0f            /* ns a KB, before one has been measured */
@@ -59,7 +59,7 @@ struct rwk_shm_transfers *rwk_shm_transfers_of(struct rwk_shm_channel *ch)
 	rwk_list_init(&t->reads);
 	rwk_list_init(&t->direct);
 	rwk_shm_stage_open(t);
-	rwk_shm_both_open(t);
+	rwk_shm_help_open(t);
 	*state = t;
 	return t;
 }
@@ -98,7 +98,7 @@ void rwk_shm_reads_begin(struct rwk_shm_transfers *t)
 		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
 		struct rwk_shm_read *r = rwk_shm_read_of(op);
 
-		r->method = (uint8_t)rwk_shm_choice_pick(&t->choice, op->length, allowed_methods(t, op));
+		r->method = (uint8_t)rwk_shm_choice_pick(&t->pace.choice, op->length, allowed_methods(t, op));
 		if (r->method == RWK_SHM_STAGE && rwk_shm_stage_ask(t, op))
 			return; /* no memory to ask: again in the next progress */
 		r->begun = true;
@@ -141,37 +141,10 @@ int rwk_shm_transfer_post(struct rwk_shm_channel *ch, struct rwk_op *op)
 int rwk_shm_transfer_withdraw(struct rwk_shm_channel *ch, struct rwk_op *op)
 {
 	(void)ch;
-	if (rwk_shm_read_of(op)->direct ? op->at : rwk_shm_read_of(op)->begun)
+	if (rwk_shm_read_of(op)->begun)
 		return -EBUSY;
 	rwk_list_remove(&op->link);
 	return 0;
-}
-
-static void run_close(struct rwk_shm_transfers *t, uint64_t end)
-{
-	if (t->run.bytes)
-		rwk_shm_choice_record(&t->choice, t->run.method, t->run.length, t->run.bytes, end - t->run.start);
-	t->run.bytes = 0;
-}
-
-/* The read, still in the list, has all its bytes: it is part of a run. */
-static void measure(struct rwk_shm_transfers *t, const struct rwk_op *op, const struct rwk_shm_read *r)
-{
-	uint64_t now = rwk_shm_now();
-
-	if (t->run.bytes && (t->run.method != r->method || !rwk_shm_choice_alike(t->run.length, op->length)))
-		run_close(t, t->last_done);
-	if (!t->run.bytes) {
-		t->run.start = r->started > t->last_done ? r->started : t->last_done;
-		t->run.method = r->method;
-		t->run.length = op->length;
-		t->run.reads = 0;
-	}
-	t->run.bytes += op->length;
-	t->run.reads++;
-	t->last_done = now;
-	if ((t->run.bytes >= RUN_BYTES && t->run.reads >= RUN_READS) || t->reads.next->next == &t->reads)
-		run_close(t, now);
 }
 
 void rwk_shm_read_finish(struct rwk_shm_transfers *t, struct rwk_op *op, int status)
@@ -179,7 +152,8 @@ void rwk_shm_read_finish(struct rwk_shm_transfers *t, struct rwk_op *op, int sta
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
 
 	if (!status && r->method < RWK_SHM_METHODS)
-		measure(t, op, r);
+		rwk_shm_pace_done(&t->pace, r->method, op->length, r->started, rwk_shm_now(),
+			t->reads.next->next != &t->reads);
 	rwk_shm_stage_leave(t, op);
 	if (!rwk_shm_both_leave(t, op)) {
 		r->method = RWK_SHM_METHODS;
@@ -222,7 +196,7 @@ static int take_over(struct rwk_shm_transfers *t)
 
 	if (t->cma_denied || t->force == 1u << RWK_SHM_STAGE)
 		return 0;
-	grace = rwk_shm_choice_expect(&t->choice, RWK_SHM_PULL, left, PULL_GUESS);
+	grace = rwk_shm_choice_expect(&t->pace.choice, RWK_SHM_PULL, left, PULL_GUESS);
 	grace = grace < GRACE_LEAST ? GRACE_LEAST : grace > GRACE_MOST ? GRACE_MOST : grace;
 	if (rwk_shm_now() - t->last_news < grace)
 		return 0;
@@ -258,7 +232,7 @@ static int work_on_first(struct rwk_shm_transfers *t, bool news)
 
 static int channel_progress(struct rwk_shm_transfers *t)
 {
-	int n = rwk_shm_stage_write(t) + rwk_shm_both_write(t) + rwk_shm_direct_progress(t), news;
+	int n = rwk_shm_stage_write(t) + rwk_shm_help(t) + rwk_shm_direct_progress(t), news;
 
 	if (t->broken || rwk_list_empty(&t->reads))
 		return n;
@@ -271,7 +245,7 @@ static int channel_progress(struct rwk_shm_transfers *t)
 
 static bool idle(const struct rwk_shm_transfers *t)
 {
-	return rwk_list_empty(&t->reads) && rwk_list_empty(&t->serves) && rwk_list_empty(&t->pushes) &&
+	return rwk_list_empty(&t->reads) && rwk_list_empty(&t->serves) && rwk_list_empty(&t->helps) &&
 	       rwk_list_empty(&t->direct);
 }
 
@@ -348,13 +322,14 @@ void rwk_shm_transfer_control(struct rwk_shm_channel *ch, unsigned kind, const v
 {
 	static const size_t lengths[] = {
 		[RWK_SHM_STAGE_ASK - RWK_SHM_TRANSFER_FIRST] = sizeof(struct rwk_shm_ask),
-		[RWK_SHM_PUSH_ASK - RWK_SHM_TRANSFER_FIRST] = sizeof(struct rwk_shm_push_ask),
+		[RWK_SHM_PUSH_ASK - RWK_SHM_TRANSFER_FIRST] = sizeof(struct rwk_shm_help_ask),
+		[RWK_SHM_FETCH_ASK - RWK_SHM_TRANSFER_FIRST] = sizeof(struct rwk_shm_help_ask),
 		[RWK_SHM_READ_STOP - RWK_SHM_TRANSFER_FIRST] = sizeof(struct rwk_shm_verdict),
 		[RWK_SHM_READ_REFUSED - RWK_SHM_TRANSFER_FIRST] = sizeof(struct rwk_shm_verdict),
 	};
 	struct rwk_shm_transfers *t = rwk_shm_transfers_of(ch);
 	struct rwk_shm_verdict verdict;
-	struct rwk_shm_push_ask push_ask;
+	struct rwk_shm_help_ask help_ask;
 	struct rwk_shm_ask stage_ask;
 
 	if (!t || t->broken || t->stopped)
@@ -370,8 +345,9 @@ void rwk_shm_transfer_control(struct rwk_shm_channel *ch, unsigned kind, const v
 		rwk_shm_stage_asked(t, &stage_ask);
 		break;
 	case RWK_SHM_PUSH_ASK:
-		memcpy(&push_ask, body, sizeof(push_ask));
-		rwk_shm_both_asked(t, &push_ask);
+	case RWK_SHM_FETCH_ASK:
+		memcpy(&help_ask, body, sizeof(help_ask));
+		rwk_shm_help_asked(t, &help_ask, kind == RWK_SHM_FETCH_ASK);
 		break;
 	case RWK_SHM_READ_STOP:
 		memcpy(&verdict, body, sizeof(verdict));
@@ -398,7 +374,19 @@ size_t rwk_shm_transfer_explain(struct rwk_shm_channel *ch, char *buf, size_t le
 
 	if (len)
 		buf[0] = 0;
-	return t ? rwk_shm_choice_print(&t->choice, buf, len) : 0;
+	return t ? rwk_shm_choice_print(&t->pace.choice, buf, len) : 0;
+}
+
+void rwk_shm_transfer_summary(struct rwk_port *port, unsigned rank)
+{
+	const struct rwk_shm_transfer_counts *n = rwk_shm_transfer_counters(port);
+
+	if (n->pulled + n->pushed + n->fetched + n->written + n->staged + n->unstaged)
+		fprintf(stderr,
+			"ropewalk: rank %u: memory of this node: bytes copied for reads of its own %" PRIu64
+			", writes %" PRIu64 ", for reads of peers %" PRIu64 ", writes %" PRIu64
+			"; through shared memory out %" PRIu64 ", in %" PRIu64 "\n",
+			rank, n->pulled, n->written, n->pushed, n->fetched, n->staged, n->unstaged);
 }
 
 void rwk_shm_transfer_stop(struct rwk_shm_channel *ch, int status)
@@ -420,10 +408,11 @@ void rwk_shm_transfer_stop(struct rwk_shm_channel *ch, int status)
 	while ((n = rwk_list_pop(&t->direct))) {
 		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
 
+		rwk_shm_both_abandon(t, op);
 		op->done(op, status);
 	}
 	rwk_shm_stage_close(t);
-	rwk_pool_close(&t->push_pool);
+	rwk_pool_close(&t->help_pool);
 	rwk_shm_regions_close(t);
 	rwk_shm_guard_down(t);
 	free(t);

@@ -4,8 +4,9 @@
  *
  * Direct: a region that was exposed writable, or that is all memory, stays exposed and is reached again and again
  * (nobody exposes a message so). Who reads or writes it copies by himself, with process_vm_readv and process_vm_writev,
- * at once or chunk by chunk; his peer may be busy, or stopped. Where that is denied the operation ends with
- * -EOPNOTSUPP, and direct_min becomes 0. What guards the memory after conceal stands in transfer_guard.c.
+ * at once or chunk by chunk; his peer may be busy, or stopped. One that polls is asked to help with what is long, and
+ * joins in from the other end (as in `both` below, and where that has been found faster). Where copies are denied the
+ * operation ends with -EOPNOTSUPP, and direct_min becomes 0. What guards the memory after conceal stands in transfer_guard.c.
  *
  * Read: of any other region. The reader posts; its peer may help.
  *
@@ -15,8 +16,8 @@
  *   both     reader and peer copy at once, claiming chunks from both ends; the peer pushes with process_vm_writev
  *   stage    the peer copies into its transfer area, the reader out of it, in a pipeline of blocks
  * The reader alone can always finish a pull, and goes on by pulling where a peer does not stage in time. A chunk that
- * a stopped peer is about to push is waited for: were it copied twice, the late copy could land in memory that has
- * been given back. Cross-memory copies may be denied at start or in the middle (EPERM, ESRCH of another namespace,
+ * the peer is about to push is waited for: were it copied twice, the late copy could land in memory that has been given
+ * back. Only where the peer is seen stopped, and its push can be kept out, the reader copies that chunk, too. Cross-memory copies may be denied at start or in the middle (EPERM, ESRCH of another namespace,
  * ENOSYS, seccomp): then the transfer goes on from where it was by stage.
  */
 #ifndef RWK_SHM_TRANSFER_H
@@ -32,7 +33,7 @@ int rwk_shm_expose(
 void rwk_shm_conceal(struct rwk_shm_channel *ch, const struct rwk_rkey *key);
 
 /**
- * direct_min for a channel to be opened, as measured now (some 30 us): see transfer_direct.c. 0: cross-memory copies
+ * direct_min for a channel to be opened, as measured now (some 30 us): see transfer_least.c. 0: cross-memory copies
  * are forbidden or denied.
  */
 size_t rwk_shm_direct_least(void);
@@ -56,6 +57,9 @@ bool rwk_shm_transfer_can_go(struct rwk_port *port);
  * speed of each. Writes it into buf (terminated), returns its length; 0 if there is nothing to tell.
  */
 size_t rwk_shm_transfer_explain(struct rwk_shm_channel *ch, char *buf, size_t len);
+
+/** FI_ROPEWALK_STATS: what this process has copied, for itself and for its peers, to stderr; nothing if it has not. */
+void rwk_shm_transfer_summary(struct rwk_port *port, unsigned rank);
 
 /** The channel has failed or ends: completes its ops with `status` (negative), frees its state. */
 void rwk_shm_transfer_stop(struct rwk_shm_channel *ch, int status);

@@ -5,8 +5,8 @@
  *
  *   given_back   how many of the other side's blocks this side, as a reader, has emptied
  *   head, bytes  the blocks that this side stages for the other: block k of its history sits in place k % BLOCKS
- *   claim        one for each of this side's reads that both sides copy: who copies which chunk
- *   pushed       how much of the other side's reads this side has copied; in the place of the other's claim
+ *   claim        one for each of this side's ops that both sides copy: who copies which chunk
+ *   pushed       how much of the other side's ops this side has copied; in the place of the other's claim
  *   writing      the region of the other side's that this side is writing into at the moment: its cookie; 0: none
  *   guard        address of this side's guard page (transfer_guard.c); 0: there is none
  *   valid        the cookies of this side's regions that the other side may reach directly, by index; 0: none
@@ -18,7 +18,8 @@
 
 #define RWK_SHM_BLOCKS         8u
 #define RWK_SHM_BLOCK_BYTES    ((size_t)32 << 10)
-#define RWK_SHM_CLAIMS         RWK_SHM_READS_ASKED
+#define RWK_SHM_CLAIMS         (RWK_SHM_READS_ASKED + 1)
+#define RWK_SHM_CLAIM_DIRECT   RWK_SHM_READS_ASKED /* the direct op's */
 #define RWK_SHM_DIRECT_REGIONS (1u << 16) /* with an index below this a region can be reached directly */
 
 /* What stands before a block: a line of its own, so that the reader's poll brings everything it needs to know. */

@@ -5,6 +5,8 @@
 
 #define TRIALS     3
 #define ASIDE_PART 64 /* 1/64 of the time goes into trying others */
+#define RUN_BYTES  ((size_t)2 << 20) /* a run that goes on is measured after so many bytes */
+#define RUN_TRANSFERS 8              /* and transfers */
 
 static unsigned class_of(size_t length)
 {
@@ -84,6 +86,31 @@ void rwk_shm_choice_record(struct rwk_shm_choice *c, enum rwk_shm_method m, size
 bool rwk_shm_choice_alike(size_t a, size_t b)
 {
 	return class_of(a) == class_of(b);
+}
+
+static void run_close(struct rwk_shm_pace *p, uint64_t end)
+{
+	if (p->run.bytes)
+		rwk_shm_choice_record(&p->choice, p->run.method, p->run.length, p->run.bytes, end - p->run.start);
+	p->run.bytes = 0;
+}
+
+void rwk_shm_pace_done(
+	struct rwk_shm_pace *p, enum rwk_shm_method m, size_t length, uint64_t started, uint64_t now, bool more)
+{
+	if (p->run.bytes && (p->run.method != m || !rwk_shm_choice_alike(p->run.length, length)))
+		run_close(p, p->last_done);
+	if (!p->run.bytes) {
+		p->run.start = started > p->last_done ? started : p->last_done;
+		p->run.method = m;
+		p->run.length = length;
+		p->run.transfers = 0;
+	}
+	p->run.bytes += length;
+	p->run.transfers++;
+	p->last_done = now;
+	if ((p->run.bytes >= RUN_BYTES && p->run.transfers >= RUN_TRANSFERS) || !more)
+		run_close(p, now);
 }
 
 uint64_t rwk_shm_choice_expect(const struct rwk_shm_choice *c, enum rwk_shm_method m, size_t length, float otherwise)

@@ -44,6 +44,26 @@ struct rwk_shm_choice {
 	} class[RWK_SHM_CLASSES];
 };
 
+/** What is measured of one kind of transfers; zero at first. */
+struct rwk_shm_pace {
+	struct rwk_shm_choice choice;
+	uint64_t last_done; /* ns: when one was last finished */
+	struct { /* the run that is being measured: finished transfers of one method and class, without a pause */
+		uint64_t start; /* ns */
+		size_t length;  /* bytes of its first */
+		size_t bytes;   /* of all; 0: there is none */
+		unsigned transfers;
+		enum rwk_shm_method method;
+	} run;
+};
+
+/**
+ * A transfer that was posted at `started` is whole at `now`, ns; `more`: others are waiting already, so that the run
+ * may go on.
+ */
+void rwk_shm_pace_done(
+	struct rwk_shm_pace *p, enum rwk_shm_method m, size_t length, uint64_t started, uint64_t now, bool more);
+
 /** The method for `length` bytes among those whose bit (1 << method) is set in `allowed` (not 0). */
 enum rwk_shm_method rwk_shm_choice_pick(struct rwk_shm_choice *c, size_t length, unsigned allowed);
 

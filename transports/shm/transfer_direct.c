@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Direct: reads and writes of a region that stays exposed, by cross-memory copies of who asks for them, alone.
+ * Direct: reads and writes of a region that stays exposed, by cross-memory copies of who asks for them; alone, or, of a
+ * long one, from the back, while a peer that polls copies from the front (transfer_both.c).
  *
  * A read brings the region's cookie behind its bytes, as a pull does. A write is announced: the writer sees where the
  * peer's guard is, the cookie goes into `writing` of our area, then, after a full barrier, the peer's `valid` must
  * still name it; then a chunk is written behind that guard, and the announcement withdrawn. See transfer_guard.c.
  *
- * What goes at once ends in post. The rest waits in a list and goes on in progress, in order, a chunk a call.
+ * What goes at once ends in post. The rest waits in a list and goes on in progress, in order, a chunk a call. Only the
+ * first is shared, as those behind it may need what it brings.
  */
-#define _GNU_SOURCE /* process_vm_readv */
 #include "shm/transfer_area.h"
 
 #include "base/log.h"
@@ -16,88 +17,9 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #define CHUNK       RWK_SHM_PULL_MOST /* bytes a call: so long conceal waits, and progress takes */
 #define OPS_MOST    32                /* a progress */
-#define LEAST_LEAST ((size_t)1 << 10)
-#define LEAST_MOST  ((size_t)64 << 10)
-#define TRIALS      8
-#define TRIAL_BYTES ((size_t)4 << 10)
-
-/* Out of this core's caches with them: so lines are that another core has written. Where that cannot be had they stay.
- */
-static void flush(const unsigned char *at, size_t length)
-{
-	for (size_t i = 0; i < length; i += RWK_CACHE_LINE) {
-#if defined(__x86_64__)
-		__builtin_ia32_clflush(at + i);
-#elif defined(__aarch64__)
-		__asm__ volatile("dc civac, %0" : : "r"(at + i) : "memory");
-#endif
-	}
-	rwk_barrier_full();
-}
-
-/* ns that a call takes which copies next to nothing; 0: denied. */
-static uint64_t call_takes(void)
-{
-	uint64_t word = 1, got = 0, least = UINT64_MAX;
-	struct iovec local = {&got, sizeof(got)}, remote = {&word, sizeof(word)};
-	pid_t self = getpid();
-
-	for (int i = 0; i < TRIALS; i++) {
-		uint64_t start = rwk_shm_now(), took;
-
-		if (process_vm_readv(self, &local, 1, &remote, 1, 0) != sizeof(got))
-			return 0;
-		took = rwk_shm_now() - start;
-		least = took < least ? took : least;
-	}
-	return least ? least : 1;
-}
-
-/* ns that it takes to copy `bytes` from and to `at`, of which there are twice as many. */
-static uint64_t copy_takes(unsigned char *at, size_t bytes)
-{
-	uint64_t least = UINT64_MAX;
-
-	for (int i = 0; i < TRIALS; i++) {
-		uint64_t start, took;
-
-		memset(at, i, 2 * bytes);
-		flush(at, 2 * bytes);
-		start = rwk_shm_now();
-		memcpy(at + bytes, at, bytes);
-		__asm__ volatile("" : : "r"(at) : "memory"); /* it is wanted */
-		took = rwk_shm_now() - start;
-		least = took < least ? took : least;
-	}
-	return least ? least : 1;
-}
-
-/*
- * From which size on. A message copies its payload twice where a direct copy does it once, but that is a call of the
- * kernel's, which costs as much for a byte as for a page. So direct pays from the size on that is copied in the time
- * of such a call; rounded up to a power of two, as a peer who polls copies his half of a message by himself. Both are
- * measured here, the call on this process itself: it takes the same way through the kernel as one into another process,
- * and can be had before there is a peer. The least of some trials: who loses the core in between has not measured
- * anything. Not below 1 KB, where a message is a few lines and its copies cost nothing; not above 64 KB, the longest
- * that usually goes as a message at all.
- */
-size_t rwk_shm_direct_least(void)
-{
-	uint64_t call = rwk_params.cma == RWK_OFF ? 0 : call_takes(), copy;
-	unsigned char page[2 * TRIAL_BYTES] rwk_aligned;
-	size_t least = LEAST_LEAST;
-
-	if (!call)
-		return 0;
-	copy = copy_takes(page, TRIAL_BYTES);
-	while (least < LEAST_MOST && least * copy < call * TRIAL_BYTES)
-		least *= 2;
-	return least;
-}
 
 void rwk_shm_direct_deny(struct rwk_shm_transfers *t)
 {
@@ -184,18 +106,54 @@ static ssize_t write_chunk(struct rwk_shm_transfers *t, struct rwk_op *op, struc
 	return valid(t, cookie) ? -ECONNRESET : -EACCES;
 }
 
+/* Its turn has come: alone, or with the peer's help. */
+static void begin(struct rwk_shm_transfers *t, struct rwk_op *op)
+{
+	struct rwk_shm_read *r = rwk_shm_read_of(op);
+	unsigned allowed = 1u << RWK_SHM_PULL | 1u << RWK_SHM_BOTH;
+
+	r->begun = true;
+	r->method = RWK_SHM_PULL;
+	if (!rwk_shm_both_possible(op) || !rwk_shm_both_listens(t))
+		return;
+	r->started = rwk_shm_now();
+	r->method = (uint8_t)rwk_shm_choice_pick(
+		&t->direct_pace[op->type == RWK_OP_WRITE].choice, op->length, t->force ? t->force : allowed);
+	if (r->method == RWK_SHM_BOTH && !rwk_shm_both_ask_direct(t, op))
+		r->started = 0;
+}
+
+/* Which bytes to move next: sets *at, returns how many; 0: the peer's must be waited for. */
+static size_t next_chunk(struct rwk_shm_transfers *t, struct rwk_op *op, size_t *at)
+{
+	struct rwk_shm_read *r = rwk_shm_read_of(op);
+	size_t left = r->back - op->at;
+
+	*at = op->at;
+	if (!r->claim)
+		return left < CHUNK ? left : CHUNK;
+	left = rwk_shm_both_part(t, op);
+	*at = r->back - left;
+	return left;
+}
+
 /* Moves a chunk of the op: how many bytes that was, or what the op ends with. */
 static ssize_t move(struct rwk_shm_transfers *t, struct rwk_op *op)
 {
-	size_t left = op->length - op->at;
 	bool write = op->type == RWK_OP_WRITE; /* the guard goes first, the cookie last */
+	struct rwk_shm_read *r = rwk_shm_read_of(op);
+	size_t at, length;
 	struct chunk c;
 	ssize_t n;
 
 	if (t->direct_denied || t->cma_denied)
 		return -EOPNOTSUPP;
-	n = rwk_shm_op_pieces(
-		t, op, op->at, left < CHUNK ? left : CHUNK, c.local + write, &c.locals, c.remote + write, &c.remotes);
+	length = next_chunk(t, op, &at);
+	if (!length)
+		return 0;
+	n = rwk_shm_op_pieces(t, op, at, length, c.local + write, &c.locals, c.remote + write, &c.remotes);
+	if (n > 0 && r->claim && (size_t)n < length)
+		n = -EFAULT; /* one piece here and no more there than fit */
 	if (n > 0) {
 		c.length = (size_t)n;
 		c.locals += write;
@@ -204,25 +162,65 @@ static ssize_t move(struct rwk_shm_transfers *t, struct rwk_op *op)
 	}
 	if (n < 0)
 		return n == -ECONNRESET ? n : failed(t, (int)n);
-	op->at += (size_t)n;
+	if (r->claim)
+		r->back -= (size_t)n;
+	else
+		op->at += (size_t)n;
 	return n;
+}
+
+/* True: the op is over, and nobody copies for it any more. False: the peer still does; what it ends with is kept. */
+static bool end(struct rwk_shm_transfers *t, struct rwk_op *op, int status)
+{
+	struct rwk_shm_read *r = rwk_shm_read_of(op);
+
+	r->status = status;
+	if (!rwk_shm_both_leave(t, op)) {
+		r->method = RWK_SHM_METHODS;
+		return false;
+	}
+	if (!status && r->started)
+		rwk_shm_pace_done(&t->direct_pace[op->type == RWK_OP_WRITE], r->method, op->length, r->started,
+			rwk_shm_now(), !rwk_list_empty(&t->direct) && t->direct.next->next != &t->direct);
+	return true;
+}
+
+/*
+ * Moves what can be moved of the first op, about `most` bytes: true if it is over, with r->status. *moved counts its
+ * bytes.
+ */
+static bool work(struct rwk_shm_transfers *t, struct rwk_op *op, size_t most, size_t *moved)
+{
+	struct rwk_shm_read *r = rwk_shm_read_of(op);
+	ssize_t n;
+
+	if (r->method == RWK_SHM_METHODS)
+		return end(t, op, r->status);
+	if (!r->begun)
+		begin(t, op);
+	do {
+		n = move(t, op);
+		if (n < 0)
+			return end(t, op, (int)n);
+		*moved += (size_t)n;
+		if (!t->broken && op->at >= r->back)
+			return end(t, op, 0);
+	} while (n && *moved < most);
+	return false;
 }
 
 int rwk_shm_direct_post(struct rwk_shm_transfers *t, struct rwk_op *op, const struct rwk_shm_key *key)
 {
-	ssize_t n;
+	struct rwk_shm_read *r = rwk_shm_read_of(op);
+	size_t moved = 0;
 
 	if (op->type == RWK_OP_WRITE && !key->writable)
 		return -EACCES;
 	op->at = 0;
-	rwk_shm_read_of(op)->direct = true;
-	if (rwk_list_empty(&t->direct)) {
-		n = move(t, op);
-		if (n < 0)
-			return (int)n;
-		if (op->at == op->length)
-			return 1;
-	}
+	r->direct = true;
+	r->back = op->length;
+	if (rwk_list_empty(&t->direct) && work(t, op, CHUNK, &moved))
+		return r->status ? r->status : 1;
 	rwk_list_append(&t->direct, &op->link);
 	rwk_shm_transfers_activate(t);
 	return 0;
@@ -235,16 +233,13 @@ int rwk_shm_direct_progress(struct rwk_shm_transfers *t)
 
 	while (!rwk_list_empty(&t->direct) && moved < CHUNK && did < OPS_MOST) {
 		struct rwk_op *op = rwk_container_of(t->direct.next, struct rwk_op, link);
-		ssize_t n = move(t, op);
+		size_t before = moved;
 
+		if (!work(t, op, CHUNK, &moved))
+			return did + (moved > before);
 		did++;
-		if (n >= 0 && op->at < op->length) {
-			moved += n ? (size_t)n : CHUNK;
-			continue;
-		}
-		moved += n > 0 ? (size_t)n : 0;
 		rwk_list_remove(&op->link);
-		op->done(op, n < 0 ? (int)n : 0);
+		op->done(op, rwk_shm_read_of(op)->status);
 	}
 	return did;
 }

@@ -3,8 +3,11 @@
  * The guard: what keeps a write by process_vm_writev out of memory that has been given back, and out of a process that
  * is not the one that was meant. A read can be looked at afterwards (transfer_pull.c), a write cannot.
  *
- * The guard page is a page of the exposer's at a random address; its address stands in the exposer's area. Each call
- * that writes has it as its first entry. The kernel copies entry after entry and stops at the first that fails, so
+ * And of a read that the peer makes for a write of this side's (transfer_help.c): what it brings too late would land in
+ * the peer's own region, where it is not meant any more.
+ *
+ * The guard page is a page of the exposer's at a random address; its address stands in the exposer's area. Each such
+ * call has it as its first entry. The kernel copies entry after entry and stops at the first that fails, so
  * where that page is not mapped nothing is written: not in another program after exec, not in another process that has
  * the number now. The forked children of the exposer do not have it.
  *
@@ -36,6 +39,7 @@
 #define GUARD_BYTES ((size_t)64 << 10) /* a page, whatever the size of one is */
 #define SPINS       64u                /* looks between two that cost a system call */
 #define PATIENCE    2000000u           /* ns before a writer is suspected: a chunk takes less than a tenth */
+#define AGAIN       1000000u           /* ns between two looks whether it is stopped, which cost system calls */
 #define LONGEST     1000000000u        /* ns */
 
 /*
@@ -88,6 +92,7 @@ static void replace_page(struct rwk_shm_transfers *t)
 	if (!old)
 		return;
 	t->guard = new_page(t->port);
+	t->guard_since = rwk_shm_now();
 	publish(t);
 	if (mprotect(old, GUARD_BYTES, PROT_NONE))
 		rwk_warn("a page cannot be protected (%s): a write that comes late may land", strerror(errno));
@@ -147,6 +152,20 @@ bool rwk_shm_guard_wait(struct rwk_shm_transfers *t, bool (*pending)(struct rwk_
 	return false;
 }
 
+bool rwk_shm_guard_shuts_out(struct rwk_shm_transfers *t, uint64_t *since)
+{
+	uint64_t now = rwk_shm_now();
+
+	if (!*since)
+		*since = now;
+	if (now - *since < PATIENCE || now - t->stopped_asked < AGAIN)
+		return false;
+	if (t->guard_since < *since)
+		replace_page(t);
+	t->stopped_asked = now;
+	return rwk_process_is_stopped((int)rwk_shm_peer_pid(t->ch));
+}
+
 /*
  * The writer.
  */
@@ -156,18 +175,34 @@ uint64_t rwk_shm_guard_see(struct rwk_shm_transfers *t)
 	return rwk_observe64(&rwk_shm_area_of(t, false)->guard.word);
 }
 
+/* What the kernel has said: bytes beside the guard's entry, or negative errno. */
+static ssize_t outcome(ssize_t moved)
+{
+	if (moved < 0)
+		return errno == EFAULT ? -ESTALE : errno == EACCES ? -EPERM : -errno;
+	return moved < (ssize_t)sizeof(uint64_t) ? -ESTALE : moved - (ssize_t)sizeof(uint64_t);
+}
+
 ssize_t rwk_shm_guarded_write(struct rwk_shm_transfers *t, uint64_t guard, struct iovec *local, unsigned locals,
 	struct iovec *remote, unsigned remotes)
 {
-	static uint64_t knock;
-	ssize_t put;
+	uint64_t knock = 0;
 
 	if (!guard)
 		return -ENOMEM; /* it could not make another one */
 	local[0] = (struct iovec){&knock, sizeof(knock)};
 	remote[0] = (struct iovec){(void *)(uintptr_t)guard, sizeof(knock)};
-	put = process_vm_writev(rwk_shm_peer_pid(t->ch), local, locals, remote, remotes, 0);
-	if (put < 0)
-		return errno == EFAULT ? -ESTALE : errno == EACCES ? -EPERM : -errno;
-	return put < (ssize_t)sizeof(knock) ? -ESTALE : put - (ssize_t)sizeof(knock);
+	return outcome(process_vm_writev(rwk_shm_peer_pid(t->ch), local, locals, remote, remotes, 0));
+}
+
+ssize_t rwk_shm_guarded_read(struct rwk_shm_transfers *t, uint64_t guard, struct iovec *local, unsigned locals,
+	struct iovec *remote, unsigned remotes)
+{
+	uint64_t knock;
+
+	if (!guard)
+		return -ENOMEM;
+	local[0] = (struct iovec){&knock, sizeof(knock)};
+	remote[0] = (struct iovec){(void *)(uintptr_t)guard, sizeof(knock)};
+	return outcome(process_vm_readv(rwk_shm_peer_pid(t->ch), local, locals, remote, remotes, 0));
 }

@@ -167,6 +167,7 @@ int rwk_shm_expose(
 	region->count = count;
 	region->length = length;
 	region->direct = writable || length >= LENGTH_VAST;
+	region->writable = writable;
 	region->cookie = 1ull << 63 | random << RWK_SHM_INDEX_BITS | region->index; /* never 0 */
 	rc = region->direct ? let_reach(t, region) : 0;
 	if (rc) {
@@ -217,7 +218,7 @@ void rwk_shm_conceal(struct rwk_shm_channel *ch, const struct rwk_rkey *key)
 		rwk_shm_guard_wait(t, being_written, &cookie);
 	region_put(&t->regions, region);
 	rwk_shm_stage_concealed(t, cookie);
-	rwk_shm_both_concealed(t, cookie);
+	rwk_shm_help_concealed(t, cookie);
 }
 
 void rwk_shm_regions_close(struct rwk_shm_transfers *t)

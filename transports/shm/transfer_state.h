@@ -7,14 +7,17 @@
  *            when they meet
  *   serve    a read of the peer's that this side stages
  *   block    a piece of this side's transfer area on its way to the peer
- *   direct   an op of ours on a region that stays exposed: bytes [0, at) are in place
+ *   direct   an op of ours on a region that stays exposed: bytes [0, at) and [back, length) are in place
+ *   help     a read or write of the peer's of which this side copies a part
  *   guard    a page of this side's that each write of the peer's touches first; see transfer_guard.c
  *
- * Reads of a channel are worked in the order of their posts, and so are its direct ops; in no order with each other. At most RWK_SHM_READS_ASKED of them are with the peer at
- * a time, so that what a peer can make us remember is bounded.
+ * Reads of a channel are worked in the order of their posts, and so are its direct ops; in no order with each other. At
+ * most RWK_SHM_READS_ASKED of them are with the peer at a time, and one direct op, so that what a peer can make us
+ * remember is bounded.
  *
  * The files: transfer.c the life of a read; transfer_region.c exposure and keys; transfer_pull.c cross-memory copies;
- * transfer_both.c the same by both sides, with claims; transfer_stage.c copies through the transfer area;
+ * transfer_both.c the same by both sides, with claims (transfer_claim.h), transfer_help.c the other side of that;
+ * transfer_stage.c copies through the transfer area;
  * transfer_choice.c which method has been fastest; transfer_direct.c direct reads and writes; transfer_guard.c what
  * keeps late writes out.
  */
@@ -32,7 +35,7 @@
 
 #include <time.h>
 
-#define RWK_SHM_READS_ASKED 64u
+#define RWK_SHM_READS_ASKED 63u
 #define RWK_SHM_SERVES      (2 * RWK_SHM_READS_ASKED) /* twice: a stop that could not be sent is no hostility */
 
 /** The service's records that are ours. */
@@ -40,7 +43,8 @@ enum rwk_shm_transfer_control_kind {
 	RWK_SHM_STAGE_ASK = RWK_SHM_TRANSFER_FIRST, /* struct rwk_shm_ask: put these bytes into blocks */
 	RWK_SHM_READ_STOP,                          /* struct rwk_shm_verdict: no more of this, status 0 */
 	RWK_SHM_READ_REFUSED,                       /* struct rwk_shm_verdict: your read cannot be had */
-	RWK_SHM_PUSH_ASK,                           /* struct rwk_shm_push_ask: help me to copy */
+	RWK_SHM_PUSH_ASK,                           /* struct rwk_shm_help_ask: help me to read */
+	RWK_SHM_FETCH_ASK,                          /* struct rwk_shm_help_ask: help me to write */
 };
 
 struct rwk_shm_ask {
@@ -51,12 +55,12 @@ struct rwk_shm_ask {
 	uint32_t spare;
 };
 
-struct rwk_shm_push_ask {
+struct rwk_shm_help_ask {
 	uint64_t cookie;
 	uint64_t offset, length; /* in the region */
-	uint64_t target;         /* the reader's address for the first byte */
+	uint64_t target;         /* the asker's address for the first byte */
 	uint32_t id;
-	uint32_t place; /* of the claim in the reader's area */
+	uint32_t place; /* of the claim in the asker's area */
 };
 
 struct rwk_shm_verdict {
@@ -73,7 +77,8 @@ struct rwk_shm_region {
 	uint64_t length;
 	uint32_t count;
 	uint32_t index;
-	bool direct; /* reached without this side's help: neither staged nor pushed, as parts may not be mapped */
+	bool direct; /* stays exposed: never staged, as parts may not be mapped */
+	bool writable;
 	struct iovec iov[RWK_EXPOSE_IOV_MAX];
 	struct rwk_shm_region *next_free;
 };
@@ -100,15 +105,16 @@ struct rwk_shm_read {
 	uint64_t back;    /* bytes from here to the op's end have come, from the back; the front is op->at */
 	uint64_t started; /* ns: when it was posted */
 	uint32_t id;
-	uint8_t method; /* enum rwk_shm_method; RWK_SHM_METHODS: finished but for a push that may be under way */
+	uint8_t method; /* enum rwk_shm_method; RWK_SHM_METHODS: finished but for a copy of the peer's under way */
 	uint8_t begun;  /* a method has been chosen: no way back */
 	uint8_t asked;  /* the peer has been asked to stage it */
 	uint8_t alone;  /* an earlier call broke off in it: pull it by itself */
 	uint64_t asked_end; /* the peer was asked to stage up to here */
 	uint8_t claim;      /* place of its claim and 1; 0: it has none */
-	uint8_t direct;     /* it is in the list of direct ops, and none of the others counts */
+	uint8_t direct;     /* it is in the list of direct ops */
 	uint16_t pulled;    /* chunks of the claim that are ours */
-	int32_t status;     /* what to finish with once no push is under way */
+	int32_t status;     /* what to finish with once no copy of the peer's is under way */
+	uint64_t waits;     /* ns: since when for nothing but the peer's chunks; 0: not yet */
 };
 _Static_assert(sizeof(struct rwk_shm_read) <= sizeof(((struct rwk_op *)0)->service), "a read's state fits into its op");
 
@@ -142,30 +148,26 @@ struct rwk_shm_transfers {
 	uint32_t next_id;
 	uint64_t claims_used;  /* a bit for each */
 	unsigned force;        /* not 0: allowed methods, for tests and benchmarks */
-	uint64_t last_done;    /* ns: when a read was last finished */
-	struct { /* the run that is being measured: finished reads of one method and class, without a pause */
-		uint64_t start; /* ns */
-		size_t length;  /* bytes of its first */
-		size_t bytes;   /* of all; 0: there is none */
-		unsigned reads;
-		enum rwk_shm_method method;
-	} run;
+	struct rwk_shm_pace pace; /* of reads */
 	uint64_t last_news;    /* ns: when the peer last staged something for us, or was first asked after a lull */
 	uint64_t blocks_read;  /* of the peer's area, ever */
-	struct rwk_shm_choice choice;
 
 	struct rwk_list serves;
 	struct rwk_pool serve_pool;
 	uint64_t blocks_written; /* of my area, ever */
 	uint64_t blocks_back;    /* of these, given back by the peer */
 
-	struct rwk_list pushes;
-	struct rwk_pool push_pool;
-	bool push_denied;
+	struct rwk_list helps;
+	struct rwk_pool help_pool;
+	bool help_denied;
 
 	struct rwk_list direct; /* ops, in order of posts */
+	struct rwk_shm_pace direct_pace[2]; /* of reads, of writes */
+	uint32_t direct_asked;  /* id of the last one that the peer was asked to share */
 	bool direct_denied;
-	void *guard;          /* this side's guard page; NULL: none */
+	void *guard;            /* this side's guard page; NULL: none */
+	uint64_t guard_since;   /* ns: when it was last replaced, */
+	uint64_t stopped_asked; /* and when the peer was last looked at whether it is stopped */
 	bool waited_in_vain;  /* for a write of the peer's: not as long again */
 
 	struct rwk_shm_regions regions;
@@ -251,27 +253,43 @@ ssize_t rwk_shm_op_pieces(struct rwk_shm_transfers *t, const struct rwk_op *op, 
 
 /* transfer_both.c */
 
-void rwk_shm_both_open(struct rwk_shm_transfers *t);
-/** Can this read be copied by both? Its target must be of one piece, and worth two chunks. */
+/** Can this op be copied by both? The asker's memory must be of one piece, and worth two chunks. */
 bool rwk_shm_both_possible(const struct rwk_op *op);
 /**
- * Asks for the first read, and for the second so that the exposer need not pause between them. No more: were the
- * exposer far ahead of the reader, nobody could say how long a read takes. False if the first could not be asked for.
+ * Asks for the first read, and for the second so that the helper need not pause between them. No more: were the
+ * helper far ahead of the reader, nobody could say how long a read takes. False if the first could not be asked for.
  */
 bool rwk_shm_both_ask_for_two(struct rwk_shm_transfers *t);
+/**
+ * Is the peer likely to answer, so that a direct op may ask for help? It does not sleep, and has seen what it was last
+ * asked for: one that computes finds one ask when it is back.
+ */
+bool rwk_shm_both_listens(struct rwk_shm_transfers *t);
+/** Asks for the first direct op; false: it could not be asked for. */
+bool rwk_shm_both_ask_direct(struct rwk_shm_transfers *t, struct rwk_op *op);
+/**
+ * The bytes before r->back of an op with a claim that the asker is to copy next; 0: none. Then it is whole
+ * (op->at has met r->back), or the helper's chunks must be waited for.
+ */
+size_t rwk_shm_both_part(struct rwk_shm_transfers *t, struct rwk_op *op);
 /** Copies a chunk of the first read, which is copied by both. Returns whether it did anything. */
 int rwk_shm_both_read(struct rwk_shm_transfers *t);
 /** The reader cannot pull any more: lets no further push begin and sets the front to what has been pushed. */
 void rwk_shm_both_give_up(struct rwk_shm_transfers *t, struct rwk_op *op);
-/** Lets no further push begin; true if none is under way: the op may be given back. */
+/** Lets no further copy begin; true if none is under way: the op may be given back. */
 bool rwk_shm_both_leave(struct rwk_shm_transfers *t, struct rwk_op *op);
-/** The same, and waits a little for a push under way. */
+/** The same, and waits a little for a copy under way. */
 void rwk_shm_both_abandon(struct rwk_shm_transfers *t, struct rwk_op *op);
-/** The peer's ask; and a chunk of the first one that waits, returns whether it did anything. */
-void rwk_shm_both_asked(struct rwk_shm_transfers *t, const struct rwk_shm_push_ask *ask);
-int rwk_shm_both_write(struct rwk_shm_transfers *t);
+
+/* transfer_help.c */
+
+void rwk_shm_help_open(struct rwk_shm_transfers *t);
+/** The peer's ask, with `fetch` for a write of its. */
+void rwk_shm_help_asked(struct rwk_shm_transfers *t, const struct rwk_shm_help_ask *ask, bool fetch);
+/** Copies a chunk of the first one that waits; returns whether it did anything. */
+int rwk_shm_help(struct rwk_shm_transfers *t);
 /** The region is no more. */
-void rwk_shm_both_concealed(struct rwk_shm_transfers *t, uint64_t cookie);
+void rwk_shm_help_concealed(struct rwk_shm_transfers *t, uint64_t cookie);
 
 /* transfer_stage.c */
 
@@ -312,6 +330,11 @@ void rwk_shm_guard_down(struct rwk_shm_transfers *t);
  * that is neither is given a second; true: that was not enough, and memory may still change.
  */
 bool rwk_shm_guard_wait(struct rwk_shm_transfers *t, bool (*pending)(struct rwk_shm_transfers *t, void *arg), void *arg);
+/**
+ * The same without waiting: asked again and again about a copy of the peer's that had begun when it was first asked,
+ * with *since 0. True: the peer is stopped, and the copy will not be made any more.
+ */
+bool rwk_shm_guard_shuts_out(struct rwk_shm_transfers *t, uint64_t *since);
 /** Where the peer's guard is; to be read before a write is announced. 0: there is none. */
 uint64_t rwk_shm_guard_see(struct rwk_shm_transfers *t);
 /**
@@ -320,6 +343,9 @@ uint64_t rwk_shm_guard_see(struct rwk_shm_transfers *t);
  * not there, nothing was written; or another negative errno.
  */
 ssize_t rwk_shm_guarded_write(struct rwk_shm_transfers *t, uint64_t guard, struct iovec *local, unsigned locals,
+	struct iovec *remote, unsigned remotes);
+/** The same for process_vm_readv. */
+ssize_t rwk_shm_guarded_read(struct rwk_shm_transfers *t, uint64_t guard, struct iovec *local, unsigned locals,
 	struct iovec *remote, unsigned remotes);
 
 #endif

@@ -66,6 +66,11 @@ static void set_attention(struct rwk_shm_channel *ch, uint32_t bell)
 	rwk_publish32(&rwk_shm_my_side(ch)->attention, bell | fence);
 }
 
+bool rwk_shm_peer_polls(const struct rwk_shm_channel *ch)
+{
+	return ch->inbox && !rwk_glance(&ch->inbox->asleep);
+}
+
 static void barrier_for_both(struct rwk_port *port)
 {
 	if (!port->have_barrier || !rwk_barrier_everywhere())

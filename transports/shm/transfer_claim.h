@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The words by which two sides share out the chunks of one transfer. The one who asked takes from the back, its helper
+ * from the front, until all chunks are claimed.
+ *
+ * Claims and done-counts are apart. The claim word says how many chunks each side has taken; it is the only word that
+ * both write, by compare-and-swap, and carries the transfer's id, so that a late helper cannot claim in a later one's
+ * name. What the helper has finished stands in its own area.
+ *
+ * claim word:  id (32 bits) | helper's chunks (16) | asker's chunks (16)
+ * pushed word: id (32 bits) | gave up (1 of 16)    | chunks finished (16)
+ */
+#ifndef RWK_SHM_TRANSFER_CLAIM_H
+#define RWK_SHM_TRANSFER_CLAIM_H
+
+#include <stdint.h>
+
+#define RWK_SHM_CHUNK_LEAST ((uint64_t)32 << 10)
+#define RWK_SHM_CHUNK_MOST  ((uint64_t)1 << 20)
+#define RWK_SHM_CHUNKS_MOST 0xffffu
+
+struct rwk_shm_claim {
+	uint32_t id, theirs, mine; /* theirs: the helper's chunks; mine: the asker's */
+};
+
+static inline uint64_t rwk_shm_claim_pack(uint32_t id, uint32_t high, uint32_t low)
+{
+	return (uint64_t)id << 32 | high << 16 | low;
+}
+
+static inline struct rwk_shm_claim rwk_shm_claim_unpack(uint64_t word)
+{
+	return (struct rwk_shm_claim){
+		.id = (uint32_t)(word >> 32), .theirs = (word >> 16) & 0xffff, .mine = word & 0xffff};
+}
+
+/** Bytes of a chunk, the last one aside. Both sides compute it from the length. */
+static inline uint64_t rwk_shm_chunk_for(uint64_t length)
+{
+	uint64_t c = (length / 8 + 4095) / 4096 * 4096;
+
+	return c < RWK_SHM_CHUNK_LEAST ? RWK_SHM_CHUNK_LEAST : c > RWK_SHM_CHUNK_MOST ? RWK_SHM_CHUNK_MOST : c;
+}
+
+static inline uint64_t rwk_shm_chunks_in(uint64_t length)
+{
+	uint64_t c = rwk_shm_chunk_for(length);
+
+	return (length + c - 1) / c;
+}
+
+#endif

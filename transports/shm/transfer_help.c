@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Help: what this side does for a transfer that the peer has asked it to share (transfer_both.c). It takes chunks from
+ * the front and copies them between its region and the peer's memory: pushes them into a read of the peer's, fetches
+ * them out of a write of the peer's.
+ *
+ * The peer names its own memory, and the region by its cookie: that the region is exposed to it, has that range, and
+ * may be written is looked at here, whatever the peer has looked at before; and a region that goes takes the help with
+ * it. All copies are calls of the kernel's, for parts of either memory may not be mapped; and they go behind the peer's
+ * guard (transfer_guard.c), so that a late one neither lands in memory that has been given back nor brings bytes that
+ * are not meant any more.
+ */
+#include "shm/transfer_area.h"
+#include "shm/transfer_claim.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* A transfer of the peer's that this side shares. */
+struct help {
+	struct rwk_list link;
+	struct rwk_shm_region *region;
+	struct rwk_shm_help_ask ask;
+	bool fetch;        /* it is a write */
+	uint32_t finished; /* chunks */
+};
+
+void rwk_shm_help_open(struct rwk_shm_transfers *t)
+{
+	rwk_list_init(&t->helps);
+	rwk_pool_init(&t->help_pool, sizeof(struct help), 8, RWK_SHM_SERVES);
+}
+
+static void publish(struct rwk_shm_transfers *t, const struct rwk_shm_help_ask *ask, uint32_t finished, bool give_up)
+{
+	atomic_store_explicit(&rwk_shm_area_of(t, true)->pushed[ask->place].word,
+		rwk_shm_claim_pack(ask->id, give_up, finished), memory_order_release);
+}
+
+/* The region, if the peer may have that of it; NULL: what is wrong with the key the peer finds out by itself. */
+static struct rwk_shm_region *region_for(struct rwk_shm_transfers *t, const struct rwk_shm_help_ask *ask, bool fetch)
+{
+	struct rwk_shm_region *region = rwk_shm_region_find(t, ask->cookie);
+
+	if (!region || (fetch && !region->writable))
+		return NULL;
+	return ask->offset <= region->length && ask->length <= region->length - ask->offset ? region : NULL;
+}
+
+void rwk_shm_help_asked(struct rwk_shm_transfers *t, const struct rwk_shm_help_ask *ask, bool fetch)
+{
+	struct rwk_shm_region *region;
+	struct help *h;
+
+	if (ask->place >= RWK_SHM_CLAIMS || !ask->length || rwk_shm_chunks_in(ask->length) > RWK_SHM_CHUNKS_MOST ||
+		t->help_pool.used == RWK_SHM_SERVES) {
+		rwk_shm_transfers_broken(t, "a transfer to share that cannot be");
+		return;
+	}
+	region = t->help_denied ? NULL : region_for(t, ask, fetch);
+	h = region ? rwk_pool_get(&t->help_pool) : NULL;
+	if (!h) {
+		publish(t, ask, 0, true);
+		return;
+	}
+	*h = (struct help){.region = region, .ask = *ask, .fetch = fetch};
+	rwk_list_append(&t->helps, &h->link);
+	rwk_shm_transfers_activate(t);
+	if (ask->place == RWK_SHM_CLAIM_DIRECT)
+		publish(t, ask, 0, false); /* who asks for many, one after the other, sees that we listen */
+}
+
+static void help_end(struct rwk_shm_transfers *t, struct help *h)
+{
+	rwk_list_remove(&h->link);
+	rwk_pool_put(&t->help_pool, h);
+}
+
+/* Takes the next chunk; false if there is none left for us. *again: somebody was faster. */
+static bool take_chunk(struct rwk_shm_transfers *t, const struct help *h, bool *again)
+{
+	_Atomic uint64_t *claim = &rwk_shm_area_of(t, false)->claim[h->ask.place].word;
+	uint64_t word = atomic_load_explicit(claim, memory_order_acquire);
+	struct rwk_shm_claim c = rwk_shm_claim_unpack(word);
+
+	if (c.id != h->ask.id || c.theirs != h->finished || c.theirs + c.mine >= rwk_shm_chunks_in(h->ask.length))
+		return false;
+	*again = !atomic_compare_exchange_strong(claim, &word, rwk_shm_claim_pack(c.id, c.theirs + 1, c.mine));
+	return true;
+}
+
+/* Copies a claimed chunk; the peer's guard was there when it was claimed. */
+static int copy_chunk(struct rwk_shm_transfers *t, struct help *h, uint64_t guard)
+{
+	uint64_t chunk = rwk_shm_chunk_for(h->ask.length), at = h->finished * chunk;
+	size_t length = h->ask.length - at < chunk ? h->ask.length - at : chunk, given = length;
+	struct iovec local[1 + RWK_EXPOSE_IOV_MAX];
+	struct iovec remote[2] = {[1] = {(void *)(uintptr_t)(h->ask.target + at), length}};
+	unsigned n = rwk_iov_slice(
+		h->region->iov, h->region->count, h->ask.offset + at, &given, local + 1, RWK_EXPOSE_IOV_MAX);
+	ssize_t done = h->fetch ? rwk_shm_guarded_read(t, guard, local, 1 + n, remote, 2)
+				: rwk_shm_guarded_write(t, guard, local, 1 + n, remote, 2);
+
+	if (done < 0)
+		return done == -ESTALE ? -EFAULT : (int)done;
+	if ((size_t)done != length)
+		return -EFAULT;
+	*(h->fetch ? &t->port->counts.fetched : &t->port->counts.pushed) += length;
+	return 0;
+}
+
+static void denied(struct rwk_shm_transfers *t, int err)
+{
+	if (t->help_denied)
+		return;
+	t->help_denied = true;
+	t->port->counts.denials++;
+	rwk_info("copies to and from process %d for what it reads and writes are denied (%s)",
+		(int)rwk_shm_peer_pid(t->ch), strerror(-err));
+}
+
+int rwk_shm_help(struct rwk_shm_transfers *t)
+{
+	struct help *h = rwk_container_of(t->helps.next, struct help, link);
+	bool again = false;
+	uint64_t guard;
+	int rc;
+
+	if (rwk_list_empty(&t->helps))
+		return 0;
+	guard = rwk_shm_guard_see(t);
+	if (!take_chunk(t, h, &again)) {
+		help_end(t, h);
+		return 1;
+	}
+	if (again)
+		return 1;
+	rc = copy_chunk(t, h, guard);
+	if (!rc) {
+		publish(t, &h->ask, ++h->finished, false);
+		return 1;
+	}
+	if (rc != -EFAULT)
+		denied(t, rc);
+	publish(t, &h->ask, h->finished, true);
+	help_end(t, h);
+	return 1;
+}
+
+void rwk_shm_help_concealed(struct rwk_shm_transfers *t, uint64_t cookie)
+{
+	struct rwk_list *n, *next;
+
+	for (n = t->helps.next; n != &t->helps; n = next) {
+		struct help *h = rwk_container_of(n, struct help, link);
+
+		next = n->next;
+		if (h->ask.cookie != cookie)
+			continue;
+		publish(t, &h->ask, h->finished, true);
+		help_end(t, h);
+	}
+}
