@@ -173,7 +173,7 @@ static struct rwk_src_initiator initiator(unsigned i)
 {
 	struct rwk_src_initiator r = {.nonce = 100 + i, .qpn = 20 + i, .psn = 0xfffff0, .pmtu = PMTU};
 
-	r.own = RWK_RC_SELECTIVE | RWK_RC_ENDLESS;
+	r.own = RWK_RC_SELECTIVE | RWK_RC_ENDLESS | RWK_RC_BUSY;
 	r.to.byte[0] = (unsigned char)(1 + i);
 	return r;
 }

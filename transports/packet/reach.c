@@ -7,6 +7,13 @@
  * as what is sent again may find less than what was sent first.
  *
  * What could not be done ends with -EACCES or -EOPNOTSUPP: the client has other ways then (transport.h, direct_min).
+ *
+ * Short ones go by messages, which wait for the region's process to look, and so do atomics. Of short ones the client
+ * promises order, with each other and with atomics, and that holds only among requests that one end carries out, one
+ * after the other: a Write that went directly would overtake all that stands in the inbox of a process that computes.
+ * (Many short ones also share a frame, where each of these would be two packets.) And an atomic by somebody else than
+ * the process whose memory it is would have to be one against that process's own processor: cross-memory copies are
+ * not, and its memory is not mapped anywhere else.
  */
 #include "packet/internal.h"
 
