@@ -260,7 +260,8 @@ struct rwk_engine_counters {
 	uint64_t sent_eager, sent_rendezvous, sent_bytes; /* to others */
 	uint64_t received, received_bytes;
 	uint64_t unexpected, unexpected_bytes_now, unexpected_bytes_peak;
-	uint64_t credits_waited; /* sends that became a rendezvous for want of credit */
+	uint64_t credits_waited; /* sends that became a rendezvous for want of credit, */
+	uint64_t sent_late;      /* and those of them that were sent without being read */
 	uint64_t failed_peers;
 };
 const struct rwk_engine_counters *rwk_engine_counters(const struct rwk_engine *e);

@@ -56,9 +56,11 @@ struct rwk_unexpected *rwk_unexpected_new(
 	u->rx = NULL;
 	u->discard = false;
 	u->claimed_by = NULL;
+	u->announced = false;
 	u->tx = NULL;
 	u->payload = NULL;
 	rwk_list_init(&u->claimed);
+	rwk_list_init(&u->late);
 	return u;
 }
 
@@ -96,6 +98,7 @@ void rwk_unexpected_free(struct rwk_unexpected *u)
 			free(u->payload);
 	}
 	rwk_list_remove(&u->claimed);
+	rwk_list_remove(&u->late);
 	rwk_pool_put(&u->peer->engine->unexpected_pool, u);
 }
 
@@ -136,6 +139,8 @@ static void rts(struct rwk_peer *p, const struct rwk_envelope *env, const void *
 		return;
 	u->state = RWK_U_RTS;
 	u->rts = body;
+	if (env->small)
+		rwk_list_append(&p->late_in, &u->late);
 	rwk_unexpected_keep(u);
 }
 
@@ -151,7 +156,10 @@ static rwk_noinline void other_message(
 		rwk_rendezvous_fin(p, env);
 		break;
 	case RWK_CREDIT:
-		p->credit += (int64_t)(env->tag & INT32_MAX);
+		rwk_late_credit(p, env);
+		break;
+	case RWK_LATE:
+		rwk_late_message(p, env, payload, len);
 		break;
 	default:
 		if (rwk_is_rma(env->kind))
@@ -270,6 +278,15 @@ void rwk_inbound_message(
 	complete_short(e, p, rx, env, len);
 }
 
+/** The pieces of a message that waits have a place. */
+static struct rwk_place *begin_coming(struct rwk_unexpected *u)
+{
+	u->state = RWK_U_COMING;
+	u->iov = (struct iovec){u->payload, u->error ? 0 : u->length};
+	u->incoming = (struct rwk_incoming){.place = {&u->iov, 1, 0}, .unexpected = u};
+	return &u->incoming.place;
+}
+
 struct rwk_place *rwk_inbound_begin(void *engine, struct rwk_channel *ch, const struct rwk_envelope *env, size_t len)
 {
 	struct rwk_engine *e = engine;
@@ -283,6 +300,10 @@ struct rwk_place *rwk_inbound_begin(void *engine, struct rwk_channel *ch, const 
 
 		return place ? place : &e->nowhere.place;
 	}
+	if (env->kind == RWK_LATE) {
+		u = rwk_late_begin(p, env, len);
+		return u ? begin_coming(u) : &e->nowhere.place;
+	}
 	if (env->kind >= RWK_SPACES) {
 		rwk_info("a message of kind %u came in pieces and was dropped", env->kind);
 		return &e->nowhere.place;
@@ -295,10 +316,8 @@ struct rwk_place *rwk_inbound_begin(void *engine, struct rwk_channel *ch, const 
 	u = rwk_unexpected_new(p, env->kind, env, len);
 	if (!u)
 		return &e->nowhere.place;
-	u->state = RWK_U_COMING;
 	u->error = rwk_unexpected_room(u);
-	u->iov = (struct iovec){u->payload, u->error ? 0 : len};
-	u->incoming = (struct rwk_incoming){.place = {&u->iov, 1, 0}, .unexpected = u};
+	begin_coming(u);
 	rwk_unexpected_keep(u);
 	return &u->incoming.place;
 }
@@ -311,6 +330,8 @@ static void unexpected_end(struct rwk_unexpected *u, int status)
 	if (status && !u->error)
 		u->error = status;
 	u->state = u->error ? RWK_U_LOST : RWK_U_WHOLE;
+	if (u->announced)
+		rwk_rendezvous_drop(u);
 	if (u->discard) {
 		rwk_credit_return(u->peer, u->length);
 		rwk_unexpected_free(u);

@@ -10,6 +10,7 @@
  *   foreign.c     receives that another provider owns
  *   guest.c       receives that another provider is given
  *   rendezvous.c  messages that wait at the sender until the receiver reads them
+ *   late.c        short ones among them, sent after all when there is credit
  *   self.c        messages to oneself
  *   rma.c and the like  one-sided operations, see rma_state.h
  *   engine.c      the endpoint itself
@@ -45,10 +46,11 @@
 enum rwk_kind {
 	RWK_EAGER_TAGGED = RWK_TAGGED, /* payload: the message. RWK_TAGGED and RWK_PLAIN are 0 and 1 */
 	RWK_EAGER_PLAIN = RWK_PLAIN,
-	RWK_RTS_TAGGED = RWK_SPACES + RWK_TAGGED, /* payload: struct rwk_rts */
+	RWK_RTS_TAGGED = RWK_SPACES + RWK_TAGGED, /* payload: struct rwk_rts; small: not 0: its payload may come late */
 	RWK_RTS_PLAIN = RWK_SPACES + RWK_PLAIN,
 	RWK_FIN,    /* tag: the RTS's id; small: positive errno of the read, 0 if it went well */
-	RWK_CREDIT, /* tag: bytes of credit that the receiver gives back */
+	RWK_CREDIT, /* tag: bytes of credit that the receiver gives back; data: see late.c */
+	RWK_LATE,   /* tag: the RTS's id; payload: the message */
 	/* One-sided operations, see rma_state.h. Of the first four: tag: address, data: key; flags: RWK_RMA_* */
 	RWK_RMA_CHECK,   /* payload: the length of a range, a word; small: the access that pieces behind this need */
 	RWK_RMA_WRITE,   /* payload: the bytes */
@@ -108,6 +110,10 @@ struct rwk_peer {
 	struct rwk_list sends;   /* rwk_tx.link: sends under way */
 	struct rwk_list reads;   /* rwk_rx.link: rendezvous under way */
 	struct rwk_list in_list; /* rwk_engine.failed: its channel waits to be disconnected */
+	struct rwk_list late_out; /* rwk_tx.late: short sends that wait for credit, in order */
+	struct rwk_list late_in;  /* rwk_unexpected.late: such of the peer's, in order */
+	bool late_wanted;         /* the peer's last CREDIT has named one of late_out */
+	bool late_asked;          /* our last CREDIT has named one of late_in */
 	struct rwk_rma_state *rma; /* NULL: no one-sided operations so far */
 	struct rwk_status_peer *shown; /* NULL: not in the status page */
 	struct rwk_engine *engine;
@@ -136,7 +142,7 @@ struct rwk_tx {
 	uint32_t flags;
 	enum rwk_tx_state {
 		RWK_TX_EAGER,    /* op is posted; done completes it */
-		RWK_TX_RTS,      /* op, the RTS, is posted; done and FIN will come, mostly in this order */
+		RWK_TX_RTS,      /* op, the RTS or a LATE, is posted; done and FIN will come, mostly in this order */
 		RWK_TX_FIN,      /* the RTS is out; FIN completes it */
 		RWK_TX_ANSWERED, /* FIN has come before done; done completes it */
 		RWK_TX_CONTROL,  /* op is a FIN or CREDIT of the engine's; no completion */
@@ -145,6 +151,7 @@ struct rwk_tx {
 	uint32_t index; /* in rwk_engine.tx_table, while in state RTS, FIN or ANSWERED */
 	int answer;     /* FIN's status, in state ANSWERED */
 	size_t length;
+	struct rwk_list late; /* rwk_peer.late_out; valid while it has an index */
 	struct rwk_rts rts;
 	struct iovec rts_iov;
 	uint32_t iov_count;
@@ -210,8 +217,10 @@ struct rwk_unexpected {
 	int error;
 	struct rwk_rx *rx;
 	bool discard;            /* COMING: dropped at the end */
+	bool announced;          /* COMING: an RTS has come before it, which FIN answers at the end */
 	void *claimed_by;        /* context of the PEEK with CLAIM */
 	struct rwk_list claimed; /* rwk_inbox.claimed; with a foreign owner rwk_engine.to_offer or held */
+	struct rwk_list late;    /* rwk_peer.late_in */
 	struct rwk_rts rts;
 	struct rwk_tx *tx;
 	struct rwk_incoming incoming;
@@ -369,7 +378,13 @@ void rwk_tx_put(struct rwk_tx *tx);
 /** Completes a send as its flags want it, and frees it. */
 void rwk_tx_complete(struct rwk_tx *tx, int status);
 /** Sends a message of the engine's own without payload, now or as soon as there is room. */
-void rwk_send_control(struct rwk_peer *p, enum rwk_kind kind, uint64_t tag, uint16_t small);
+void rwk_send_own(struct rwk_peer *p, const struct rwk_envelope *env);
+static inline void rwk_send_control(struct rwk_peer *p, enum rwk_kind kind, uint64_t tag, uint16_t small)
+{
+	const struct rwk_envelope env = {.kind = (uint8_t)kind, .small = small, .tag = tag};
+
+	rwk_send_own(p, &env);
+}
 
 /* inbound.c */
 void rwk_inbound_message(
@@ -443,11 +458,29 @@ void rwk_rx_fill(struct rwk_rx *rx, const void *payload, size_t len);
 int rwk_rendezvous_send(struct rwk_tx *tx, enum rwk_space space, uint64_t tag, uint64_t data);
 /** An RTS has been matched: reads the payload and answers. */
 void rwk_rendezvous_read(struct rwk_rx *rx, const struct rwk_rts *rts);
-/** A message in RWK_U_RTS state is dropped: lets the sender go. */
+/** A message that an RTS has announced is dropped, or is whole: lets the sender go. */
 void rwk_rendezvous_drop(struct rwk_unexpected *u);
+/** The send to that peer which waits for FIN under that id; NULL: none. */
+struct rwk_tx *rwk_rendezvous_find(struct rwk_peer *p, uint64_t id);
+/** Posts a message of a send in state FIN, in which it is again afterwards, or will be. */
+void rwk_rendezvous_post(
+	struct rwk_tx *tx, enum rwk_kind kind, const struct iovec *iov, uint32_t iov_count, size_t len);
 void rwk_rendezvous_fin(struct rwk_peer *p, const struct rwk_envelope *env);
 /** Ends one whose peer has died. */
 void rwk_rendezvous_abandon(struct rwk_tx *tx);
+
+/* late.c */
+/** The peer's CREDIT has come. */
+void rwk_late_credit(struct rwk_peer *p, const struct rwk_envelope *env);
+/** Sends what is wanted of late_out and can go. */
+void rwk_late_go_on(struct rwk_peer *p);
+/** A receive has taken a message that waits at the peer: asks for those behind it, if that was not done. */
+void rwk_late_ask(struct rwk_peer *p);
+/** Gives back the credit that is owed. */
+void rwk_credit_send(struct rwk_peer *p);
+/** A LATE has come, whole or in pieces. begin: the message that gets them; NULL: none. */
+void rwk_late_message(struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len);
+struct rwk_unexpected *rwk_late_begin(struct rwk_peer *p, const struct rwk_envelope *env, size_t len);
 
 /* self.c */
 /** Gives a message in state RWK_U_SELF to a receive; completes both. */
@@ -474,12 +507,8 @@ void rwk_rma_close(struct rwk_peer *p);
 static inline void rwk_credit_return(struct rwk_peer *p, size_t len)
 {
 	p->owed += len + RWK_MESSAGE_COST;
-	if (rwk_unlikely(p->owed >= p->owed_limit)) {
-		size_t owed = p->owed;
-
-		p->owed = 0;
-		rwk_send_control(p, RWK_CREDIT, owed, 0);
-	}
+	if (rwk_unlikely(p->owed >= p->owed_limit))
+		rwk_credit_send(p);
 }
 
 #endif

@@ -8,6 +8,7 @@ libropewalk_core_la_SOURCES += \
 	src/engine/inbox.c \
 	src/engine/internal.h \
 	src/engine/job.c src/engine/job.h \
+	src/engine/late.c \
 	src/engine/match.c src/engine/match.h \
 	src/engine/peer.c \
 	src/engine/receive.c \

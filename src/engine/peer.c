@@ -93,6 +93,8 @@ static struct rwk_peer *peer_new(struct rwk_engine *e, const struct rwk_address 
 	rwk_list_init(&p->sends);
 	rwk_list_init(&p->reads);
 	rwk_list_init(&p->in_list);
+	rwk_list_init(&p->late_out);
+	rwk_list_init(&p->late_in);
 	p->next = e->all_peers;
 	e->all_peers = p;
 	index_peer(e, p);

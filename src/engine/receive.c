@@ -137,6 +137,7 @@ void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status)
 
 void rwk_rx_deliver(struct rwk_rx *rx, struct rwk_unexpected *u)
 {
+	struct rwk_peer *p = u->peer;
 	struct rwk_engine *e;
 	struct rwk_rts rts;
 
@@ -144,8 +145,8 @@ void rwk_rx_deliver(struct rwk_rx *rx, struct rwk_unexpected *u)
 		rwk_guest_deliver(rx, u);
 		return;
 	}
-	e = u->peer->engine;
-	rx->peer = u->peer;
+	e = p->engine;
+	rx->peer = p;
 	rx->length = u->length;
 	rx->tag = u->arrived.tag;
 	rx->data = u->data;
@@ -170,6 +171,7 @@ void rwk_rx_deliver(struct rwk_rx *rx, struct rwk_unexpected *u)
 		rts = u->rts;
 		rwk_unexpected_free(u);
 		rwk_rendezvous_read(rx, &rts);
+		rwk_late_ask(p);
 		return;
 	case RWK_U_SELF:
 		rwk_self_receive(rx, u);

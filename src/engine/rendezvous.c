@@ -6,7 +6,7 @@
  *   receiver  matched: read what fits (nothing, if nothing fits) --> FIN, complete
  *
  * An id names a slot of the sender's table and the slot's generation, so that a FIN that is late, doubled or made up
- * finds nothing. A tx is in the table from RTS to FIN, and nowhere else.
+ * finds nothing. A tx is in the table from RTS to FIN, and nowhere else. What is short comes late at times, see late.c.
  */
 #include "engine/internal.h"
 
@@ -31,6 +31,7 @@ static int slot_take(struct rwk_engine *e, struct rwk_tx *tx)
 	e->tx_free = slot->next;
 	slot->tx = tx;
 	tx->rts.id = (uint64_t)slot->generation << 32 | tx->index;
+	rwk_list_init(&tx->late);
 	return 0;
 }
 
@@ -39,6 +40,7 @@ static void slot_give(struct rwk_tx *tx)
 	struct rwk_engine *e = tx->peer->engine;
 	struct rwk_tx_slot *slot = &e->tx_table[tx->index];
 
+	rwk_list_remove(&tx->late);
 	slot->tx = NULL;
 	slot->generation++;
 	slot->next = e->tx_free;
@@ -55,6 +57,13 @@ static struct rwk_tx *slot_find(struct rwk_engine *e, uint64_t id)
 	return e->tx_table[index].tx;
 }
 
+struct rwk_tx *rwk_rendezvous_find(struct rwk_peer *p, uint64_t id)
+{
+	struct rwk_tx *tx = slot_find(p->engine, id);
+
+	return tx && tx->peer == p ? tx : NULL;
+}
+
 /** Takes back what the peer was given, and the slot. */
 static void conceal(struct rwk_tx *tx)
 {
@@ -63,16 +72,50 @@ static void conceal(struct rwk_tx *tx)
 	slot_give(tx);
 }
 
-static void rts_done(struct rwk_op *op, int status)
+static void posted_done(struct rwk_op *op, int status)
 {
 	struct rwk_tx *tx = rwk_container_of(op, struct rwk_tx, op);
+	struct rwk_peer *p = tx->peer;
 
 	if (!status && tx->state == RWK_TX_RTS) {
 		tx->state = RWK_TX_FIN;
-		return;
+	} else {
+		conceal(tx);
+		rwk_tx_complete(tx, tx->state == RWK_TX_ANSWERED ? tx->answer : rwk_peer_status(p, status));
 	}
-	conceal(tx);
-	rwk_tx_complete(tx, tx->state == RWK_TX_ANSWERED ? tx->answer : rwk_peer_status(tx->peer, status));
+	rwk_late_go_on(p);
+}
+
+/** Posts a message of a rendezvous; what the channel says, and the state according to that. */
+static int post(struct rwk_tx *tx, const struct iovec *iov, uint32_t iov_count, size_t len)
+{
+	struct rwk_channel *ch = tx->peer->channel;
+	int rc;
+
+	tx->op.type = RWK_OP_SEND;
+	tx->op.iov = iov;
+	tx->op.iov_count = iov_count;
+	tx->op.length = len;
+	tx->op.done = posted_done;
+	rc = ch->transport->post(ch, &tx->op);
+	tx->state = rc ? RWK_TX_FIN : RWK_TX_RTS;
+	return rc < 0 ? rc : 0;
+}
+
+void rwk_rendezvous_post(
+	struct rwk_tx *tx, enum rwk_kind kind, const struct iovec *iov, uint32_t iov_count, size_t len)
+{
+	tx->op.env = (struct rwk_envelope){.kind = (uint8_t)kind, .tag = tx->rts.id};
+	post(tx, iov, iov_count, len); /* if the channel has failed, it ends with the peer */
+}
+
+/** May its payload come late? Not where the receiver reads it by itself, without waiting for anybody. */
+static bool may_be_late(const struct rwk_tx *tx)
+{
+	const struct rwk_channel *ch = tx->peer->channel;
+	bool read_alone = ch->direct_min && !ch->direct_always;
+
+	return (int64_t)tx->length <= tx->peer->eager_max && !(tx->flags & RWK_F_DELIVERED) && !read_alone;
 }
 
 int rwk_rendezvous_send(struct rwk_tx *tx, enum rwk_space space, uint64_t tag, uint64_t data)
@@ -81,6 +124,7 @@ int rwk_rendezvous_send(struct rwk_tx *tx, enum rwk_space space, uint64_t tag, u
 	const struct rwk_envelope env = {
 		.kind = (uint8_t)(RWK_SPACES + space),
 		.flags = tx->flags & RWK_F_DATA ? RWK_ENV_DATA : 0,
+		.small = may_be_late(tx),
 		.tag = tag,
 		.data = data,
 	};
@@ -97,23 +141,17 @@ int rwk_rendezvous_send(struct rwk_tx *tx, enum rwk_space space, uint64_t tag, u
 			return rc == -ENOSPC ? -EAGAIN : rc;
 		}
 	}
+	if (env.small)
+		rwk_list_append(&tx->peer->late_out, &tx->late);
 	tx->state = RWK_TX_FIN;
 	if (!tx->peer->send(ch, &env, &tx->rts, sizeof(tx->rts)))
 		return 0;
-	tx->state = RWK_TX_RTS;
 	tx->rts_iov = (struct iovec){&tx->rts, sizeof(tx->rts)};
-	tx->op.type = RWK_OP_SEND;
 	tx->op.env = env;
-	tx->op.iov = &tx->rts_iov;
-	tx->op.iov_count = 1;
-	tx->op.length = sizeof(tx->rts);
-	tx->op.done = rts_done;
-	rc = ch->transport->post(ch, &tx->op);
-	if (rc == 1)
-		tx->state = RWK_TX_FIN;
-	if (rc < 0)
+	rc = post(tx, &tx->rts_iov, 1, sizeof(tx->rts));
+	if (rc)
 		conceal(tx);
-	return rc < 0 ? rc : 0;
+	return rc;
 }
 
 void rwk_rendezvous_abandon(struct rwk_tx *tx)

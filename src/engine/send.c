@@ -117,14 +117,11 @@ static int post_message(struct rwk_tx *tx)
 	return rc < 0 ? rc : 0;
 }
 
-void rwk_send_control(struct rwk_peer *p, enum rwk_kind kind, uint64_t tag, uint16_t small)
+void rwk_send_own(struct rwk_peer *p, const struct rwk_envelope *env)
 {
-	const struct rwk_envelope env = {.kind = (uint8_t)kind, .small = small, .tag = tag};
 	struct rwk_tx *tx;
 
-	if (p->self && kind == RWK_CREDIT)
-		p->credit += (int64_t)tag;
-	if (p->error || p->self || !p->send(p->channel, &env, NULL, 0))
+	if (p->error || p->self || !p->send(p->channel, env, NULL, 0))
 		return;
 	tx = rwk_tx_get(p, RWK_F_SILENT, NULL);
 	if (!tx) {
@@ -132,7 +129,7 @@ void rwk_send_control(struct rwk_peer *p, enum rwk_kind kind, uint64_t tag, uint
 		return;
 	}
 	tx->state = RWK_TX_CONTROL;
-	tx->op.env = env;
+	tx->op.env = *env;
 	if (post_message(tx))
 		rwk_tx_put(tx);
 }

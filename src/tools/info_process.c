@@ -38,6 +38,7 @@ static void counters_doc(struct rwk_doc *d, const struct rwk_engine_counters *c)
 	rwk_doc_number(d, "sent_eager", c->sent_eager);
 	rwk_doc_number(d, "sent_rendezvous", c->sent_rendezvous);
 	rwk_doc_count(d, "sent_without_credit", c->credits_waited);
+	rwk_doc_count(d, "sent_late", c->sent_late);
 	rwk_doc_number(d, "received", c->received);
 	rwk_doc_number(d, "received_bytes", c->received_bytes);
 	rwk_doc_number(d, "unexpected", c->unexpected);

@@ -51,6 +51,12 @@ test_engine_test_inbox_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_inbox_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_inbox
 
+check_PROGRAMS += test/engine/test_late
+test_engine_test_late_SOURCES = test/engine/test_late.c $(engine_world)
+test_engine_test_late_CPPFLAGS = $(TEST_CPPFLAGS)
+test_engine_test_late_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/engine/test_late
+
 check_PROGRAMS += test/engine/test_soak
 test_engine_test_soak_SOURCES = test/engine/test_soak.c $(engine_world)
 test_engine_test_soak_CPPFLAGS = $(TEST_CPPFLAGS)
