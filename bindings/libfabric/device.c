@@ -5,7 +5,6 @@
 #include "bindings/libfabric/msg.h"
 #include "bindings/libfabric/progress.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #define A_POLL        32 /* completions */
@@ -43,6 +42,8 @@ int rwk_fi_device_progress(struct rwk_fi_device *d)
 {
 	int n = 0;
 
+	if (rwk_unlikely(!d->adapter))
+		return 0;
 	if (!(d->turns++ % CONNECTIONS))
 		n = take_events(d);
 	return n + take_completions(d);
@@ -55,8 +56,10 @@ void rwk_fi_device_look(struct rwk_fi_fabric *fabric)
 	if (!d)
 		return;
 	rwk_fi_lock(&d->lock);
-	take_events(d);
-	take_completions(d);
+	if (d->adapter) {
+		take_events(d);
+		take_completions(d);
+	}
 	rwk_fi_unlock(&d->lock);
 }
 
@@ -69,7 +72,7 @@ static void rouse(struct rwk_fi_device *d)
 
 int rwk_fi_device_arm(struct rwk_fi_device *d)
 {
-	if (!take_events(d) && !rwk_cq_arm(d->cq, RWK_CQ_NEXT))
+	if (!d->adapter || (!take_events(d) && !rwk_cq_arm(d->cq, RWK_CQ_NEXT)))
 		return 0;
 	rouse(d);
 	return -FI_EAGAIN;
@@ -98,6 +101,7 @@ destroy_cq:
 	rwk_cq_destroy(d->cq);
 close_adapter:
 	rwk_adapter_close(d->adapter);
+	d->adapter = NULL;
 	return err;
 }
 
@@ -106,25 +110,47 @@ static void close_adapter(struct rwk_fi_device *d)
 	rwk_event_channel_destroy(d->channel);
 	rwk_cq_destroy(d->cq);
 	rwk_adapter_close(d->adapter);
+	d->adapter = NULL;
+}
+
+/* Those that have joined watch it from now on; who sleeps already looks again, and arms it. */
+static int join_waits(struct rwk_fi_device *d)
+{
+	int err = 0;
+
+	for (struct rwk_list *l = d->waits.next; l != &d->waits && !err; l = l->next)
+		err = rwk_fi_wait_watch(rwk_container_of(l, struct rwk_fi_wait, of_device), d);
+	if (!err)
+		rouse(d);
+	return err;
+}
+
+int rwk_fi_device_use(struct rwk_fi_device *d)
+{
+	int err;
+
+	if (d->adapter)
+		return 0;
+	err = open_adapter(d);
+	if (!err) {
+		err = join_waits(d);
+		if (err)
+			close_adapter(d);
+	}
+	if (err)
+		rwk_warn("connected endpoints: no adapter can be opened: %s", fi_strerror(-err));
+	return err;
 }
 
 static struct rwk_fi_device *open_device(void)
 {
 	struct rwk_fi_device *d = calloc(1, sizeof(*d));
-	int err;
 
 	if (!d)
 		return NULL;
 	rwk_list_init(&d->waits);
 	rwk_list_init(&d->passives);
 	rwk_list_init(&d->requests);
-	err = open_adapter(d);
-	if (err) {
-		rwk_warn("connected endpoints: no adapter can be opened: %s", fi_strerror(-err));
-		free(d);
-		errno = -err;
-		return NULL;
-	}
 	rwk_fi_mutex_init(&d->lock);
 	return d;
 }
@@ -138,7 +164,7 @@ int rwk_fi_device_get(struct rwk_fi_fabric *fabric, struct rwk_fi_device **out)
 	d = atomic_load_explicit(&fabric->device, memory_order_relaxed);
 	if (!d) {
 		d = open_device();
-		err = d ? 0 : -errno;
+		err = d ? 0 : -FI_ENOMEM;
 		atomic_store_explicit(&fabric->device, d, memory_order_release);
 	}
 	pthread_mutex_unlock(&fabric->opening);
@@ -152,8 +178,8 @@ void rwk_fi_device_close(struct rwk_fi_device *d)
 	if (!d)
 		return;
 	rwk_fi_msg_drop_requests(d);
-	close_adapter(d);
-	rwk_fi_mutex_destroy(&d->lock);
+	if (d->adapter)
+		close_adapter(d);
 	free(d);
 }
 

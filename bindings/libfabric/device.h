@@ -28,7 +28,7 @@ struct rwk_fi_progress;
 
 struct rwk_fi_device {
 	struct rwk_fi_mutex lock; /* of all that follows */
-	struct rwk_adapter *adapter;
+	struct rwk_adapter *adapter; /* NULL, as the next ones, until there is an endpoint or what else needs it */
 	struct rwk_cq *cq;
 	int cq_fd;
 	struct rwk_event_channel *channel;
@@ -42,8 +42,10 @@ struct rwk_fi_device {
 	unsigned automatic; /* such domains */
 };
 
-/** The fabric's, opened if need be: 0 and *device set; negative errno. It stays until the fabric is closed. */
+/** The fabric's, made if need be: 0 and *device set; -FI_ENOMEM. It stays until the fabric is closed. */
 int rwk_fi_device_get(struct rwk_fi_fabric *fabric, struct rwk_fi_device **device);
+/** Opens its adapter, its sockets and descriptors with it, if they are not: 0 or negative errno. Under the lock. */
+int rwk_fi_device_use(struct rwk_fi_device *device);
 /** With the fabric, which has neither domains nor passive endpoints any more. NULL: it never had one. */
 void rwk_fi_device_close(struct rwk_fi_device *device);
 

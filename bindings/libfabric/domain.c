@@ -74,10 +74,10 @@ static int begin_progress(struct rwk_fi_domain *domain)
 {
 	int err;
 
-	if (!domain->automatic)
-		return 0;
 	if (domain->device)
 		return rwk_fi_msg_domain_start(domain);
+	if (!domain->automatic)
+		return 0;
 	rwk_fi_lock(domain->lock);
 	err = domain->progress ? 0 : start_progress(domain);
 	rwk_fi_unlock(domain->lock);
@@ -151,7 +151,6 @@ static void close_engines(struct rwk_fi_domain *domain)
 	rwk_fi_progress_stop(domain->progress);
 	rwk_fi_wait_close(&domain->engines);
 	rwk_regions_close(domain->regions);
-	rwk_fi_mutex_destroy(&domain->mutex);
 }
 
 static int domain_close(struct fid *fid)

@@ -15,16 +15,20 @@ static int open_pd(struct rwk_fi_domain *domain)
 	if (err)
 		return err;
 	err = rwk_mr_register(domain->pd, NULL, SIZE_MAX, RWK_ACCESS_LOCAL_WRITE, &domain->memory);
-	if (err)
+	if (err) {
 		rwk_pd_destroy(domain->pd);
+		domain->pd = NULL;
+	}
 	return err;
 }
 
 static void close_pd(struct rwk_fi_domain *domain)
 {
 	rwk_fi_lock(domain->lock);
-	rwk_mr_deregister(domain->memory);
-	rwk_pd_destroy(domain->pd);
+	if (domain->pd) {
+		rwk_mr_deregister(domain->memory);
+		rwk_pd_destroy(domain->pd);
+	}
 	rwk_fi_unlock(domain->lock);
 }
 
@@ -40,15 +44,24 @@ int rwk_fi_msg_domain_open(struct rwk_fi_domain *domain)
 	if (err)
 		return err;
 	domain->lock = &domain->device->lock;
-	rwk_fi_lock(domain->lock);
-	err = open_pd(domain);
-	rwk_fi_unlock(domain->lock);
-	return err;
+	return 0;
+}
+
+int rwk_fi_msg_domain_use(struct rwk_fi_domain *domain)
+{
+	int err = rwk_fi_device_use(domain->device);
+
+	return err || domain->pd ? err : open_pd(domain);
 }
 
 int rwk_fi_msg_domain_start(struct rwk_fi_domain *domain)
 {
-	return rwk_fi_device_start(domain->fabric, &domain->started);
+	int err;
+
+	rwk_fi_lock(domain->lock);
+	err = rwk_fi_msg_domain_use(domain);
+	rwk_fi_unlock(domain->lock);
+	return err || !domain->automatic ? err : rwk_fi_device_start(domain->fabric, &domain->started);
 }
 
 void rwk_fi_msg_domain_close(struct rwk_fi_domain *domain)
@@ -62,7 +75,11 @@ int rwk_fi_msg_mr_add(
 	struct rwk_fi_domain *domain, const struct iovec *iov, uint64_t access, struct rwk_mr **mr, uint64_t *key)
 {
 	bool read = access & FI_REMOTE_READ, write = access & FI_REMOTE_WRITE;
-	int err = rwk_mr_register(domain->pd, iov->iov_base, iov->iov_len,
+	int err = rwk_fi_msg_domain_use(domain);
+
+	if (err)
+		return err;
+	err = rwk_mr_register(domain->pd, iov->iov_base, iov->iov_len,
 		(read ? (unsigned)RWK_ACCESS_READ : 0) | (write ? (unsigned)RWK_ACCESS_WRITE : 0) |
 			(read && write ? (unsigned)RWK_ACCESS_ATOMIC : 0),
 		mr);

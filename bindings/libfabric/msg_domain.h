@@ -10,11 +10,17 @@
 
 #include <sys/uio.h>
 
-/** The rest of a domain whose info has been taken: its device, pd and memory. 0 or negative errno. */
+/** The rest of a domain whose info has been taken: its device. 0 or negative errno. */
 int rwk_fi_msg_domain_open(struct rwk_fi_domain *domain);
 void rwk_fi_msg_domain_close(struct rwk_fi_domain *domain);
 
-/** It makes progress by itself from now on, if it does not yet. Without its lock. 0 or negative errno. */
+/**
+ * Its device is open from now on, and it has its pd and memory: for the first endpoint, receive context or registration,
+ * and not before. 0 or negative errno. Under the lock.
+ */
+int rwk_fi_msg_domain_use(struct rwk_fi_domain *domain);
+
+/** The same for an endpoint, with progress by itself if it has that. Without its lock. 0 or negative errno. */
 int rwk_fi_msg_domain_start(struct rwk_fi_domain *domain);
 
 /** Opens memory to the peers as `access` (FI_REMOTE_READ, FI_REMOTE_WRITE) says: 0, *mr and *key set. Under the lock.

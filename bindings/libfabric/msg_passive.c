@@ -368,6 +368,16 @@ static int take_info(struct rwk_fi_msg_passive *pep, const struct fi_info *info)
 	return pep->info ? 0 : -FI_ENOMEM;
 }
 
+static int use(struct rwk_fi_device *device)
+{
+	int err;
+
+	rwk_fi_lock(&device->lock);
+	err = rwk_fi_device_use(device);
+	rwk_fi_unlock(&device->lock);
+	return err;
+}
+
 int rwk_fi_msg_passive_open(struct fid_fabric *fid, struct fi_info *info, struct fid_pep **out, void *context)
 {
 	struct rwk_fi_msg_passive *pep = calloc(1, sizeof(*pep));
@@ -382,6 +392,8 @@ int rwk_fi_msg_passive_open(struct fid_fabric *fid, struct fi_info *info, struct
 	if (err)
 		goto free_pep;
 	err = rwk_fi_device_get(pep->fabric, &pep->device);
+	if (!err)
+		err = use(pep->device);
 	if (err)
 		goto free_info;
 	rwk_fi_hold(&pep->fabric->refs);

@@ -167,7 +167,9 @@ static int open_queue(struct rwk_fi_msg_srx *srx, size_t size)
 		rwk_list_append(&srx->unused, &srx->ops[i].link);
 	}
 	rwk_fi_lock(srx->lock);
-	err = rwk_srq_create(srx->domain->pd, &attr, &srx->srq);
+	err = rwk_fi_msg_domain_use(srx->domain);
+	if (!err)
+		err = rwk_srq_create(srx->domain->pd, &attr, &srx->srq);
 	rwk_fi_unlock(srx->lock);
 	return err;
 }

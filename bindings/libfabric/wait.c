@@ -123,15 +123,17 @@ void rwk_fi_wait_detach(struct rwk_fi_wait *w, struct rwk_engine *e)
 	w->uses[i] = w->uses[w->count];
 }
 
+int rwk_fi_wait_watch(struct rwk_fi_wait *w, struct rwk_fi_device *device)
+{
+	int err = w->object == FI_WAIT_FD ? watch(w, device->cq_fd) : 0;
+
+	return err || w->object != FI_WAIT_FD ? err : watch(w, rwk_event_channel_fd(device->channel));
+}
+
 int rwk_fi_wait_join(struct rwk_fi_wait *w, struct rwk_fi_device *device)
 {
-	int err = 0;
+	int err = device->adapter ? rwk_fi_wait_watch(w, device) : 0;
 
-	if (w->object == FI_WAIT_FD) {
-		err = watch(w, device->cq_fd);
-		if (!err)
-			err = watch(w, rwk_event_channel_fd(device->channel));
-	}
 	if (err)
 		return err;
 	w->device = device;

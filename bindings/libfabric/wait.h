@@ -62,6 +62,8 @@ void rwk_fi_wait_detach(struct rwk_fi_wait *w, struct rwk_engine *e);
 
 /** From now on it drives the device: 0, or the errno of epoll. Under the device's lock, as the reverse. */
 int rwk_fi_wait_join(struct rwk_fi_wait *w, struct rwk_fi_device *device);
+/** The device's adapter has been opened since: its descriptors wake who waits. */
+int rwk_fi_wait_watch(struct rwk_fi_wait *w, struct rwk_fi_device *device);
 /** The reverse, if it does. */
 void rwk_fi_wait_part(struct rwk_fi_wait *w);
 

@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <rdma/fi_eq.h>
+#include <stdio.h>
 
 /** Entries of a folder of /proc/self; that of descriptors has its own among them, each time. */
 static unsigned entries(const char *path)
@@ -132,9 +133,10 @@ static void no_thread_before_an_endpoint(void **state)
 	close_all(&w, &none);
 }
 
-/* So it does for connected endpoints, whose device the domain opens. */
-static void no_thread_before_a_connected_endpoint(void **state)
+/* So it does for connected endpoints, and so do the descriptors. */
+static void nothing_before_a_connected_endpoint(void **state)
 {
+	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_MSG};
 	struct fi_info *hints = t_hints();
 	struct taken none = now();
 	struct what w;
@@ -148,14 +150,65 @@ static void no_thread_before_a_connected_endpoint(void **state)
 	assert_int_equal(fi_fabric(w.info->fabric_attr, &w.fabric, NULL), 0);
 	same_as(&none, "fi_getinfo, fi_fabric");
 	assert_int_equal(fi_domain(w.fabric, w.info, &w.domain, NULL), 0);
-	assert_int_equal(now().threads, none.threads);
+	assert_int_equal(fi_cq_open(w.domain, &attr, &w.cq, NULL), 0);
+	assert_int_equal(fi_cq_read(w.cq, NULL, 0), -FI_EAGAIN);
+	same_as(&none, "fi_domain, fi_cq_open");
 	assert_int_equal(fi_endpoint(w.domain, w.info, &w.ep, NULL), 0);
 	assert_int_equal(now().threads, none.threads + 1);
+	assert_true(now().descriptors > none.descriptors);
 	assert_int_equal(fi_close(&w.ep->fid), 0);
+	assert_int_equal(fi_close(&w.cq->fid), 0);
 	assert_int_equal(fi_close(&w.domain->fid), 0);
 	assert_int_equal(now().threads, none.threads);
 	assert_int_equal(fi_close(&w.fabric->fid), 0);
 	same_as(&none, "after all is closed");
+	fi_freeinfo(w.info);
+	fi_freeinfo(hints);
+}
+
+/** How many descriptors that one of epoll looks at. */
+static unsigned watched(int epoll)
+{
+	char path[64], line[256];
+	unsigned n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", epoll);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		n += !strncmp(line, "tfd:", 4);
+	fclose(f);
+	return n;
+}
+
+/* A queue that is older than the adapter is woken by it all the same. */
+static void older_queue_is_woken(void **state)
+{
+	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_FD};
+	struct fi_info *hints = t_hints();
+	int older, younger;
+	struct fid_cq *second;
+	struct what w;
+
+	(void)state;
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->caps = FI_MSG;
+	assert_int_equal(t_getinfo(hints, &w.info), 0);
+	assert_int_equal(fi_fabric(w.info->fabric_attr, &w.fabric, NULL), 0);
+	assert_int_equal(fi_domain(w.fabric, w.info, &w.domain, NULL), 0);
+	assert_int_equal(fi_cq_open(w.domain, &attr, &w.cq, NULL), 0);
+	assert_int_equal(fi_endpoint(w.domain, w.info, &w.ep, NULL), 0);
+	assert_int_equal(fi_cq_open(w.domain, &attr, &second, NULL), 0);
+	assert_int_equal(fi_control(&w.cq->fid, FI_GETWAIT, &older), 0);
+	assert_int_equal(fi_control(&second->fid, FI_GETWAIT, &younger), 0);
+	assert_true(watched(younger) > 1); /* than by other threads */
+	assert_int_equal(watched(older), watched(younger));
+	assert_int_equal(fi_close(&w.ep->fid), 0);
+	assert_int_equal(fi_close(&second->fid), 0);
+	assert_int_equal(fi_close(&w.cq->fid), 0);
+	assert_int_equal(fi_close(&w.domain->fid), 0);
+	assert_int_equal(fi_close(&w.fabric->fid), 0);
 	fi_freeinfo(w.info);
 	fi_freeinfo(hints);
 }
@@ -165,7 +218,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_before_an_endpoint),
 		cmocka_unit_test(no_thread_before_an_endpoint),
-		cmocka_unit_test(no_thread_before_a_connected_endpoint),
+		cmocka_unit_test(nothing_before_a_connected_endpoint),
+		cmocka_unit_test(older_queue_is_woken),
 	};
 
 	t_use_provider();
