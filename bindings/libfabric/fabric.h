@@ -5,6 +5,7 @@
 
 #include "bindings/libfabric/provider.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 
 struct rwk_fi_device;

@@ -33,7 +33,7 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/kind.c \
 	bindings/libfabric/message.c \
 	bindings/libfabric/legacy.h \
-	bindings/libfabric/lock.h \
+	bindings/libfabric/lock.c bindings/libfabric/lock.h \
 	bindings/libfabric/mr.c bindings/libfabric/mr.h \
 	bindings/libfabric/msg.h \
 	bindings/libfabric/msg_atomic.c \

@@ -8,10 +8,10 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define POLLS_BEFORE_SLEEP 100 /* a sleep and its wake-up cost several microseconds on both sides */
@@ -32,26 +32,6 @@ struct rwk_fi_progress {
 static struct rwk_list running = {&running, &running};
 static pthread_mutex_t running_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(pid_t) owner;
-
-void rwk_fi_mutex_init(struct rwk_fi_mutex *lock)
-{
-	pthread_mutex_init(&lock->mutex, NULL);
-	atomic_init(&lock->waiting, 0);
-	lock->turns = 0;
-	lock->asleep = NULL;
-}
-
-void rwk_fi_mutex_destroy(struct rwk_fi_mutex *lock)
-{
-	pthread_mutex_destroy(&lock->mutex);
-}
-
-rwk_noinline void rwk_fi_lock_wait(struct rwk_fi_mutex *lock)
-{
-	atomic_fetch_add_explicit(&lock->waiting, 1, memory_order_relaxed);
-	pthread_mutex_lock(&lock->mutex);
-	atomic_fetch_sub_explicit(&lock->waiting, 1, memory_order_relaxed);
-}
 
 rwk_noinline void rwk_fi_lock_rouse(struct rwk_fi_mutex *lock)
 {
@@ -74,18 +54,8 @@ static bool turn(struct rwk_fi_progress *p, unsigned *empty)
  * wait for what only progress gives them. */
 static bool take_lock(struct rwk_fi_mutex *lock, unsigned *refusals)
 {
-	struct timespec end;
-
-	if (!rwk_fi_lock_try(lock)) {
-		if (++*refusals < REFUSALS)
-			return false;
-		clock_gettime(CLOCK_REALTIME, &end);
-		end.tv_nsec += PATIENCE * 1000000;
-		end.tv_sec += end.tv_nsec / 1000000000;
-		end.tv_nsec %= 1000000000;
-		if (pthread_mutex_timedlock(&lock->mutex, &end))
-			return false;
-	}
+	if (!rwk_fi_lock_try(lock) && (++*refusals < REFUSALS || !rwk_fi_lock_wait_for(lock, PATIENCE)))
+		return false;
 	*refusals = 0;
 	return true;
 }

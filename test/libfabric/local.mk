@@ -170,6 +170,12 @@ test_libfabric_test_work_links_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_work_links_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_work_links
 
+check_PROGRAMS += test/libfabric/test_lock
+test_libfabric_test_lock_SOURCES = test/libfabric/test_lock.c bindings/libfabric/lock.c test/rwk_test.h
+test_libfabric_test_lock_CPPFLAGS = $(TEST_CPPFLAGS)
+test_libfabric_test_lock_LDADD = $(CMOCKA_LIBS) -lpthread
+TESTS += test/libfabric/test_lock
+
 check_PROGRAMS += test/libfabric/test_mr
 test_libfabric_test_mr_SOURCES = test/libfabric/test_mr.c $(FI_TARGET) $(FI_TEST_COMMON)
 test_libfabric_test_mr_CPPFLAGS = $(FI_TEST_CPPFLAGS)
