@@ -19,7 +19,8 @@ EXTRA_DIST += \
 	contrib/hacking.md contrib/dependencies.md \
 	contrib/debian contrib/ropewalk.spec contrib/release.md contrib/spack \
 	contrib/interop-rxe \
-	contrib/openmpi/README.md contrib/openmpi/ropewalk.conf.in contrib/openshmem/README.md contrib/mpich/README.md
+	contrib/openmpi/README.md contrib/openmpi/ropewalk.conf.in contrib/openshmem/README.md contrib/mpich/README.md \
+	contrib/gasnet/README.md
 
 if HAVE_MPI
 check_PROGRAMS += contrib/examples/ring_pingpong
