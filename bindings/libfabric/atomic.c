@@ -189,7 +189,8 @@ static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, 
 	const struct fi_rma_ioc range = {address, count, key};
 	const struct fi_msg_atomic msg = one_range(&iov, 1, to, &range, type, op, NULL);
 
-	return any(rwk_fi_ep_of(fid), BASE, &msg, &no_compare, &no_result, RWK_FI_RMA_INJECT);
+	return any(rwk_fi_ep_of(fid), BASE, &msg, &no_compare, &no_result,
+		rwk_fi_rma_inject(rwk_fi_ep_of(fid)));
 }
 
 static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, uint64_t flags)

@@ -273,13 +273,20 @@ _Static_assert(offsetof(typeof(av_ops), av_set) == offsetof(struct fi_ops_av, av
 		       sizeof(av_ops) >= sizeof(struct fi_ops_av),
 	"the calls are where the headers have them");
 
+#define CONTEXT_BITS 16 /* at most: more than there are contexts, far from what a number takes */
+
 static int check_attr(const struct rwk_fi_domain *domain, const struct fi_av_attr *attr)
 {
 	const uint64_t known = FI_EVENT | FI_READ | FI_SYMMETRIC;
 
-	if (attr->flags & ~known || attr->rx_ctx_bits) {
-		rwk_info("fi_av_open: there are no %s", attr->rx_ctx_bits ? "receive contexts" : "these flags");
+	if (attr->flags & ~known) {
+		rwk_info("fi_av_open: there are no flags %#llx", (unsigned long long)(attr->flags & ~known));
 		return -FI_ENOSYS;
+	}
+	if (attr->rx_ctx_bits < 0 || attr->rx_ctx_bits > CONTEXT_BITS) {
+		rwk_warn("fi_av_open: %d bits of an fi_addr_t for the receive context, there are %d", attr->rx_ctx_bits,
+			CONTEXT_BITS);
+		return -FI_EINVAL;
 	}
 	if (attr->flags & FI_READ && !attr->name) {
 		rwk_warn("fi_av_open: FI_READ without the name of a shared address vector");
@@ -388,6 +395,7 @@ int rwk_fi_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struc
 		attr->type = domain->av_type ? domain->av_type : FI_AV_TABLE;
 	av->events = attr && attr->flags & FI_EVENT;
 	av->read_only = attr && attr->flags & FI_READ;
+	av->context_bits = attr ? (unsigned)attr->rx_ctx_bits : 0;
 	av->domain = domain;
 	av->lock = domain->lock;
 	rwk_fi_hold(&domain->refs);

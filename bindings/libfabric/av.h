@@ -4,7 +4,8 @@
  * (av_shared.h). No peer is made here: an endpoint does that when it first sends to an address or directs a receive at
  * it; it takes 8 bytes an address more.
  *
- * An fi_addr_t is the number of the entry, for FI_AV_MAP as for FI_AV_TABLE. What is removed is forgotten by the
+ * An fi_addr_t is the number of the entry, for FI_AV_MAP as for FI_AV_TABLE; above it, in rx_ctx_bits, is the receive
+ * context of a scalable endpoint that it names. What is removed is forgotten by the
  * endpoints; what is under way with such a peer ends as if it were there. That another process has removed something
  * from a shared vector is seen at the next call of it, or at the next use of a number or a peer that is new.
  *
@@ -36,6 +37,7 @@ struct rwk_fi_av {
 	struct rwk_fi_eq *eq;   /* bound, or NULL */
 	bool events;            /* FI_EVENT */
 	bool read_only;         /* FI_READ */
+	unsigned context_bits;  /* at the top of an fi_addr_t: which receive context it names */
 	struct rwk_fi_ep **eps; /* bound to it: told of removals */
 	uint32_t ep_count, ep_room;
 	atomic_uint refs; /* datagram endpoints bound to it: they remember nothing of it */
@@ -56,6 +58,17 @@ const struct rwk_address *rwk_fi_av_inserted(struct rwk_fi_av *av, fi_addr_t num
 
 /** The number of an address, or FI_ADDR_NOTAVAIL. Under the lock. */
 fi_addr_t rwk_fi_av_find(struct rwk_fi_av *av, const struct rwk_address *a);
+
+/** Of an fi_addr_t that may name a receive context (fi_rx_addr): the number, and the context. */
+static inline fi_addr_t rwk_fi_av_whole(const struct rwk_fi_av *av, fi_addr_t number)
+{
+	return av->context_bits ? number & UINT64_MAX >> av->context_bits : number;
+}
+
+static inline unsigned rwk_fi_av_context(const struct rwk_fi_av *av, fi_addr_t number)
+{
+	return av->context_bits ? (unsigned)(number >> (64 - av->context_bits)) : 0;
+}
 
 /** What stands for a number in completions: itself, or what was given with FI_AV_USER_ID. */
 static inline uint64_t rwk_fi_av_user(const struct rwk_fi_av *av, fi_addr_t number)

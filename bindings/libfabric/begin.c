@@ -33,31 +33,40 @@ static void *context_of(struct rwk_fi_work *w)
 	return w->when.id ? w : w->when.context;
 }
 
+/* Is something under way to it, so that a fence has to wait? */
+static bool is_busy(struct rwk_fi_ep *ep, fi_addr_t to)
+{
+	struct rwk_peer *peer;
+
+	return !rwk_fi_ep_whole(ep, to, &peer) && (rwk_peer_sending(peer) || rwk_peer_accessing(peer));
+}
+
 static ssize_t begin_message(struct rwk_fi_work *w)
 {
 	const struct rwk_fi_letter *l = &w->message.letter;
 	enum rwk_space space = rwk_space_of(l->flags);
-	struct rwk_engine *e = w->ep->engine;
 	struct rwk_peer *peer = NULL;
 	int err = 0;
 
-	if (w->deed == RWK_FI_SEND || (l->peer | w->ep->undirected) != FI_ADDR_UNSPEC)
+	if (w->deed == RWK_FI_SEND)
 		err = rwk_fi_ep_peer(w->ep, l->peer, &peer);
+	else if ((l->peer | w->ep->undirected) != FI_ADDR_UNSPEC)
+		err = rwk_fi_ep_whole(w->ep, l->peer, &peer);
 	if (err)
 		return err;
 	if (w->deed == RWK_FI_RECEIVE)
-		return rwk_engine_recv(
-			e, space, peer, w->message.iov, l->count, l->tag, l->ignore, l->flags, context_of(w));
-	if (l->flags & RWK_F_FENCE && (rwk_peer_sending(peer) || rwk_peer_accessing(peer)))
+		return rwk_inbox_recv(w->ep->inbox, space, peer, w->message.iov, l->count, l->tag, l->ignore, l->flags,
+			context_of(w));
+	if (l->flags & RWK_F_FENCE && is_busy(w->ep, l->peer))
 		return -FI_EAGAIN;
-	return rwk_engine_send(e, space, peer, w->message.iov, l->count, l->tag, l->data,
+	return rwk_engine_send(w->ep->engine, space, peer, w->message.iov, l->count, l->tag, l->data,
 		l->flags & ~(uint32_t)RWK_F_FENCE, context_of(w));
 }
 
 static ssize_t begin_access(struct rwk_fi_work *w)
 {
 	struct rwk_rma_args *a = &w->access.args.rma;
-	int err = rwk_fi_ep_peer(w->ep, w->access.to, &a->peer);
+	int err = rwk_fi_ep_whole(w->ep, w->access.to, &a->peer);
 
 	if (err)
 		return err;

@@ -14,17 +14,12 @@
 #include "bindings/libfabric/peer.h"
 #include "bindings/libfabric/poll_set.h"
 #include "bindings/libfabric/progress.h"
+#include "bindings/libfabric/scalable.h"
 #include "bindings/libfabric/work_queue.h"
 
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_collective.h>
 #include <stdlib.h>
-
-static int no_scalable_ep(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context)
-{
-	(void)domain, (void)info, (void)ep, (void)context;
-	return -FI_ENOSYS;
-}
 
 static int stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx, void *context)
 {
@@ -85,20 +80,39 @@ static int begin_progress(struct rwk_fi_domain *domain)
 }
 
 /* The domain and its endpoints are of one kind. */
+static int begin_endpoint(struct rwk_fi_domain *domain, const char *call, const struct fi_info *info)
+{
+	enum fi_ep_type type = info->ep_attr ? info->ep_attr->type : FI_EP_UNSPEC;
+
+	if (type != FI_EP_UNSPEC && type != domain->type) {
+		rwk_warn("%s: endpoint type %d; the domain was opened for %s", call, type,
+			domain->type == FI_EP_MSG     ? "FI_EP_MSG"
+			: domain->type == FI_EP_DGRAM ? "FI_EP_DGRAM"
+						      : "FI_EP_RDM");
+		return -FI_EINVAL;
+	}
+	return begin_progress(domain);
+}
+
+static int scalable_ep(struct fid_domain *fid, struct fi_info *info, struct fid_ep **ep, void *context)
+{
+	struct rwk_fi_domain *domain = rwk_fi_domain_of(fid);
+	int err;
+
+	if (domain->type != FI_EP_RDM) {
+		rwk_warn("fi_scalable_ep: the domain was opened for %s; there are scalable endpoints of FI_EP_RDM",
+			domain->type == FI_EP_MSG ? "FI_EP_MSG" : "FI_EP_DGRAM");
+		return -FI_ENOSYS;
+	}
+	err = begin_endpoint(domain, "fi_scalable_ep", info);
+	return err ? err : rwk_fi_sep_open(domain, info, ep, context);
+}
+
 static int endpoint(struct fid_domain *fid, struct fi_info *info, struct fid_ep **ep, void *context)
 {
 	enum fi_ep_type own = rwk_fi_domain_of(fid)->type;
-	enum fi_ep_type type = info->ep_attr ? info->ep_attr->type : FI_EP_UNSPEC;
-	int err;
+	int err = begin_endpoint(rwk_fi_domain_of(fid), "fi_endpoint", info);
 
-	if (type != FI_EP_UNSPEC && type != own) {
-		rwk_warn("fi_endpoint: endpoint type %d; the domain was opened for %s", type,
-			own == FI_EP_MSG     ? "FI_EP_MSG"
-			: own == FI_EP_DGRAM ? "FI_EP_DGRAM"
-					     : "FI_EP_RDM");
-		return -FI_EINVAL;
-	}
-	err = begin_progress(rwk_fi_domain_of(fid));
 	if (err)
 		return err;
 	if (own == FI_EP_MSG)
@@ -185,7 +199,7 @@ static const struct fi_ops_domain domain_ops = {
 	.av_open = rwk_fi_av_open,
 	.cq_open = rwk_fi_cq_open,
 	.endpoint = endpoint,
-	.scalable_ep = no_scalable_ep,
+	.scalable_ep = scalable_ep,
 	.cntr_open = rwk_fi_cntr_open,
 	.poll_open = rwk_fi_poll_set_open,
 	.stx_ctx = stx_ctx,

@@ -50,16 +50,38 @@ int rwk_fi_ep_know(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer *peer
 	return 0;
 }
 
-rwk_noinline int rwk_fi_ep_meet(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer **peer)
+rwk_noinline int rwk_fi_ep_meet_whole(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer **peer)
 {
-	const struct rwk_address *a = rwk_fi_av_address(ep->av, number);
+	const struct rwk_address *a;
 
+	number = rwk_fi_av_whole(ep->av, number);
+	*peer = rwk_fi_ep_known(ep, number);
+	if (*peer)
+		return 0;
+	a = rwk_fi_av_address(ep->av, number);
 	if (!a) {
 		rwk_warn("fi_addr %#llx is not in the address vector", (unsigned long long)number);
 		return -FI_EINVAL;
 	}
 	*peer = rwk_engine_peer(ep->engine, a);
 	return *peer ? rwk_fi_ep_know(ep, number, *peer) : -FI_ENOMEM;
+}
+
+/* What stands for a receive context is the engine's to find: it is asked for with each send. */
+rwk_noinline int rwk_fi_ep_meet(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer **peer)
+{
+	unsigned room = rwk_fi_av_context(ep->av, number);
+	int err = rwk_fi_ep_meet_whole(ep, number, peer);
+
+	if (err || !room)
+		return err;
+	if (room >= RWK_ROOMS) {
+		rwk_warn("fi_addr %#llx names receive context %u; an endpoint has %d at most",
+			(unsigned long long)number, room, RWK_ROOMS);
+		return -FI_EINVAL;
+	}
+	*peer = rwk_peer_room(*peer, room);
+	return *peer ? 0 : -FI_ENOMEM;
 }
 
 void rwk_fi_ep_forget(struct rwk_fi_ep *ep, fi_addr_t number)
@@ -95,7 +117,7 @@ static int bind_av(struct rwk_fi_ep *ep, struct rwk_fi_av *av, uint64_t flags)
 #define CNTR_FLAGS ((uint64_t)(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))
 
 /* A counter may come after fi_enable, too: Sandia OpenSHMEM does so. */
-static int bind_cntr(struct rwk_fi_ep *ep, struct rwk_fi_cntr *cntr, uint64_t flags)
+int rwk_fi_ep_bind_cntr(struct rwk_fi_ep *ep, struct rwk_fi_cntr *cntr, uint64_t flags)
 {
 	int err = rwk_fi_check_cntr(ep->cntr, ep->domain, cntr, flags, CNTR_FLAGS);
 
@@ -161,7 +183,7 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	case FI_CLASS_CQ:
 		return rwk_fi_bind_cq(ep->side, ep->domain, rwk_container_of(other, struct rwk_fi_cq, fid.fid), flags);
 	case FI_CLASS_CNTR:
-		return bind_cntr(ep, rwk_container_of(other, struct rwk_fi_cntr, fid.fid), flags);
+		return rwk_fi_ep_bind_cntr(ep, rwk_container_of(other, struct rwk_fi_cntr, fid.fid), flags);
 	case FI_CLASS_EQ:
 		return rwk_fi_bind_eq(&ep->eq, rwk_container_of(other, struct rwk_fi_eq, fid.fid), flags);
 	case FI_CLASS_SRX_CTX:
@@ -194,30 +216,30 @@ void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep)
 	uint32_t told = ep->cntr[RWK_FI_READS] || ep->cntr[RWK_FI_WRITES] ? RWK_FI_TOLD : 0;
 	/* Whether a shared receive wants an entry is known when it completes: then it has to be asked of. */
 	bool rx_asked = ep->srx && rx->selective;
-	uint32_t send, recv = 0;
+	uint32_t send, recv = ep->room_flag;
 
 	ep->sendmsg_delivered = tx_flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE) ? RWK_F_DELIVERED : 0;
-	send = ep->sendmsg_delivered | (tx_flags & FI_INJECT ? RWK_F_INJECT : 0);
+	send = ep->room_flag | ep->sendmsg_delivered | (tx_flags & FI_INJECT ? RWK_F_INJECT : 0);
 	if (!tx->cq || (tx->selective && !(tx_flags & FI_COMPLETION)))
 		send |= silent;
 	if (!rx->cq || (rx->selective && !(rx_flags & FI_COMPLETION)))
-		recv = RWK_FI_QUIET;
+		recv |= RWK_FI_QUIET;
 	for (enum rwk_space s = 0; s < RWK_SPACES; s++) {
 		ep->send_flags[s] = rwk_space_flag(s) | send;
-		ep->inject_flags[s] = rwk_space_flag(s) | RWK_F_INJECT | RWK_FI_INJECTED | silent;
+		ep->inject_flags[s] = rwk_space_flag(s) | ep->room_flag | RWK_F_INJECT | RWK_FI_INJECTED | silent;
 		ep->recv_flags[s] = rwk_space_flag(s) | recv;
 	}
 	if (rx_flags & FI_MULTI_RECV)
 		ep->recv_flags[RWK_PLAIN] |= RWK_F_MULTI;
 	for (int asked = 0; asked < 2; asked++) {
-		ep->sendmsg_flags[asked] = !tx->cq || (tx->selective && !asked) ? silent : 0;
-		ep->recvmsg_flags[asked] = !rx->cq || (rx->selective && !asked) ? RWK_FI_QUIET : 0;
-		ep->rmamsg_flags[asked] = (ep->sendmsg_flags[asked] & RWK_FI_QUIET) | told;
+		ep->sendmsg_flags[asked] = ep->room_flag | (!tx->cq || (tx->selective && !asked) ? silent : 0);
+		ep->recvmsg_flags[asked] = ep->room_flag | (!rx->cq || (rx->selective && !asked) ? RWK_FI_QUIET : 0);
+		ep->rmamsg_flags[asked] = ep->room_flag | (ep->sendmsg_flags[asked] & RWK_FI_QUIET) | told;
 	}
 	ep->read_flags = ep->rmamsg_flags[!!(tx_flags & FI_COMPLETION)];
 	ep->write_flags = ep->read_flags | (tx_flags & FI_INJECT ? RWK_F_INJECT : 0);
-	/* A counter has to be told of each completion. */
-	if (!ep->engine)
+	/* A counter has to be told of each completion, a scalable endpoint of all. */
+	if (!ep->engine || ep->sep)
 		return;
 	rwk_engine_want_reached(ep->engine, ep->cntr[RWK_FI_REMOTE_READS] || ep->cntr[RWK_FI_REMOTE_WRITES]);
 	rwk_engine_set_queues(ep->engine, queue_alone(tx->cq, ep->cntr[RWK_FI_SENDS]),
@@ -239,15 +261,23 @@ static int check_bound(const struct rwk_fi_ep *ep)
 	return rwk_fi_check_bound(ep->side, ep->cntr, ep->caps);
 }
 
-static int attach_all(struct rwk_fi_ep *ep)
+int rwk_fi_engine_attach(struct rwk_fi_domain *domain, struct rwk_engine *engine)
 {
-	/* Who owns the receives says when a message may be offered, and a thread of ours does not ask. */
-	int err = ep->peer_srx ? 0 : rwk_fi_wait_attach(&ep->domain->engines, ep->engine);
+	int err = rwk_fi_mr_attach(domain, engine);
 
-	if (!err)
-		err = rwk_fi_mr_attach(ep->domain, ep->engine);
-	if (!err)
-		err = rwk_fi_works_attach(&ep->domain->works, ep->engine);
+	return err ? err : rwk_fi_works_attach(&domain->works, engine);
+}
+
+void rwk_fi_engine_detach(struct rwk_fi_domain *domain, struct rwk_engine *engine)
+{
+	rwk_fi_mr_detach(domain, engine);
+	rwk_fi_works_detach(&domain->works, engine);
+}
+
+int rwk_fi_ep_attach(struct rwk_fi_ep *ep)
+{
+	int err = 0;
+
 	for (int s = 0; s < RWK_FI_SIDES && !err; s++) {
 		if (ep->side[s].cq)
 			err = rwk_fi_wait_attach(&ep->side[s].cq->wait, ep->engine);
@@ -259,12 +289,8 @@ static int attach_all(struct rwk_fi_ep *ep)
 	return err;
 }
 
-static void detach_all(struct rwk_fi_ep *ep)
+void rwk_fi_ep_detach(struct rwk_fi_ep *ep)
 {
-	if (!ep->peer_srx)
-		rwk_fi_wait_detach(&ep->domain->engines, ep->engine);
-	rwk_fi_mr_detach(ep->domain, ep->engine);
-	rwk_fi_works_detach(&ep->domain->works, ep->engine);
 	for (int s = 0; s < RWK_FI_SIDES; s++) {
 		if (ep->side[s].cq)
 			rwk_fi_wait_detach(&ep->side[s].cq->wait, ep->engine);
@@ -275,27 +301,51 @@ static void detach_all(struct rwk_fi_ep *ep)
 	}
 }
 
-static int open_engine(struct rwk_fi_ep *ep, struct rwk_engine **engine)
+static int attach_all(struct rwk_fi_ep *ep)
+{
+	/* Who owns the receives says when a message may be offered, and a thread of ours does not ask. */
+	int err = ep->peer_srx ? 0 : rwk_fi_wait_attach(&ep->domain->engines, ep->engine);
+
+	if (!err)
+		err = rwk_fi_engine_attach(ep->domain, ep->engine);
+	return err ? err : rwk_fi_ep_attach(ep);
+}
+
+static void detach_all(struct rwk_fi_ep *ep)
+{
+	if (!ep->peer_srx)
+		rwk_fi_wait_detach(&ep->domain->engines, ep->engine);
+	rwk_fi_engine_detach(ep->domain, ep->engine);
+	rwk_fi_ep_detach(ep);
+}
+
+int rwk_fi_engine_open(struct rwk_fi_domain *domain, const struct rwk_address *source, uint64_t caps, size_t tx_size,
+	struct rwk_engine_attr *attr, struct rwk_engine **engine)
 {
 	static const unsigned char any[16] = {[10] = 0xff, [11] = 0xff};
+
+	attr->port = rwk_address_port(source);
+	/* MPI's Isends must not wait for one another: each has a request, which is limit enough. */
+	attr->tx_limit = SIZE_MAX;
+	attr->inject_limit = attr->rma_limit = tx_size;
+	attr->regions = caps & (FI_REMOTE_READ | FI_REMOTE_WRITE) ? domain->regions : NULL;
+	if (source->version_srq && memcmp(source->ip, any, sizeof(any)))
+		memcpy(attr->ip, source->ip, sizeof(attr->ip));
+	return rwk_engine_open(attr, engine);
+}
+
+static int open_engine(struct rwk_fi_ep *ep, struct rwk_engine **engine)
+{
 	struct rwk_engine_attr attr = {
 		.complete = rwk_fi_complete,
 		.owner = ep,
-		.port = rwk_address_port(&ep->source),
 		.inbox = ep->srx ? ep->srx->inbox : NULL,
 		.multi_min = ep->multi_min,
-		/* MPI's Isends must not wait for one another: each has a request, which is limit enough. */
-		.tx_limit = SIZE_MAX,
-		.inject_limit = ep->tx_size,
-		.rma_limit = ep->tx_size,
-		.regions = ep->caps & (FI_REMOTE_READ | FI_REMOTE_WRITE) ? ep->domain->regions : NULL,
 		.reached = rwk_fi_reached,
 		.again = rwk_fi_work_again,
 	};
 
-	if (ep->source.version_srq && memcmp(ep->source.ip, any, sizeof(any)))
-		memcpy(attr.ip, ep->source.ip, sizeof(attr.ip));
-	return rwk_engine_open(&attr, engine);
+	return rwk_fi_engine_open(ep->domain, &ep->source, ep->caps, ep->tx_size, &attr, engine);
 }
 
 static int ep_enable(struct rwk_fi_ep *ep)
@@ -329,6 +379,7 @@ close_engine:
 	detach_all(ep);
 	rwk_engine_close(ep->engine);
 	ep->engine = NULL;
+	ep->inbox = NULL;
 unlock:
 	rwk_fi_unlock(ep->lock);
 	return err;
@@ -344,12 +395,12 @@ static int ep_control(struct fid *fid, int command, void *arg)
 }
 
 /* FI_ROPEWALK_STATS. */
-static void print_stats(const struct rwk_fi_ep *ep)
+static void print_stats(const struct rwk_engine *engine)
 {
-	const struct rwk_engine_counters *c = rwk_engine_counters(ep->engine);
+	const struct rwk_engine_counters *c = rwk_engine_counters(engine);
 	char name[128];
 
-	rwk_fi_address_show(rwk_engine_address(ep->engine), name, sizeof(name));
+	rwk_fi_address_show(rwk_engine_address(engine), name, sizeof(name));
 	fprintf(stderr,
 		"ropewalk: %s: sent %llu messages, %llu bytes (%llu eager, %llu rendezvous, %llu of these for want of "
 		"credit and %llu of those sent late); received %llu, %llu bytes (%llu unexpected, at most %llu bytes of them at once); %llu peers "
@@ -377,24 +428,31 @@ static bool owes_less(const void *arg)
  * Nobody waits for what was injected, and the endpoint may be closed before its peer has answered at all: MPI_Finalize
  * of MPICH does so. It waits here, and moves on what there is, for as long as one message leaves within FAREWELL.
  */
-static void pay_debts(struct rwk_fi_ep *ep)
+static void pay_debts(struct rwk_engine *engine, struct rwk_fi_mutex *lock)
 {
-	struct debt d = {ep->engine, rwk_engine_owes(ep->engine)};
+	struct debt d = {engine, rwk_engine_owes(engine)};
 	struct rwk_fi_wait w;
 	int err;
 
 	if (!d.owed || rwk_fi_wait_open(&w, FI_WAIT_FD, "fi_close"))
 		return;
-	err = rwk_fi_wait_attach(&w, ep->engine);
+	err = rwk_fi_wait_attach(&w, engine);
 	while (!err && d.owed) {
-		err = rwk_fi_wait_for(&w, ep->lock, FAREWELL, owes_less, &d);
-		d.owed = rwk_engine_owes(ep->engine);
+		err = rwk_fi_wait_for(&w, lock, FAREWELL, owes_less, &d);
+		d.owed = rwk_engine_owes(engine);
 	}
 	if (err)
 		rwk_warn("fi_close: %zu messages are lost, sent by inject; for %d s their receivers, who live, have "
 			 "taken none",
 			d.owed, FAREWELL / 1000);
 	rwk_fi_wait_close(&w);
+}
+
+void rwk_fi_engine_finish(struct rwk_engine *engine, struct rwk_fi_mutex *lock)
+{
+	pay_debts(engine, lock);
+	if (rwk_params.stats)
+		print_stats(engine);
 }
 
 static int ep_close(struct fid *fid)
@@ -412,9 +470,7 @@ static int ep_close(struct fid *fid)
 	}
 	rwk_fi_lock(lock);
 	if (ep->engine) {
-		pay_debts(ep);
-		if (rwk_params.stats)
-			print_stats(ep);
+		rwk_fi_engine_finish(ep->engine, lock);
 		detach_all(ep);
 		rwk_engine_close(ep->engine);
 		rwk_fi_work_drop(ep);
@@ -434,6 +490,14 @@ static int ep_close(struct fid *fid)
 	return 0;
 }
 
+/* A context has receives or sends; those of others are none of its business. */
+static int cancel(struct rwk_fi_ep *ep, void *context)
+{
+	if (!ep->sep)
+		return rwk_engine_cancel(ep->engine, context);
+	return ep->inbox ? rwk_inbox_cancel(ep->inbox, context) : rwk_engine_cancel_send(ep->engine, context);
+}
+
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
 	struct rwk_fi_ep *ep = ep_of(fid);
@@ -442,7 +506,7 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 	if (!ep->engine)
 		return -FI_EOPBADSTATE;
 	rwk_fi_lock(ep->lock);
-	err = rwk_engine_cancel(ep->engine, context);
+	err = cancel(ep, context);
 	if (err == -FI_ENOENT)
 		err = rwk_fi_work_cancel_operation(ep, context);
 	rwk_fi_unlock(ep->lock);
@@ -488,8 +552,8 @@ static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t l
 		return err;
 	rwk_fi_lock(ep->lock);
 	ep->multi_min = bytes;
-	if (ep->engine && !ep->srx)
-		rwk_inbox_set_multi_min(rwk_engine_inbox(ep->engine), ep->multi_min);
+	if (ep->inbox && !ep->srx)
+		rwk_inbox_set_multi_min(ep->inbox, ep->multi_min);
 	rwk_fi_unlock(ep->lock);
 	return 0;
 }
@@ -504,7 +568,7 @@ static const struct fi_ops fid_ops = {
 	.ops_set = rwk_fi_no_ops_set,
 };
 
-static const struct fi_ops_ep ep_ops = {
+const struct fi_ops_ep rwk_fi_ep_ops = {
 	.size = RWK_FI_OPS_SIZE(struct fi_ops_ep, tx_size_left),
 	.cancel = ep_cancel,
 	.getopt = ep_getopt,
@@ -538,7 +602,7 @@ static int take_info(struct rwk_fi_ep *ep, const struct fi_info *info)
 	return 0;
 }
 
-int rwk_fi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **fid, void *context)
+int rwk_fi_ep_make(struct rwk_fi_domain *domain, const struct fi_info *info, void *context, struct rwk_fi_ep **made)
 {
 	struct rwk_fi_ep *ep;
 	int err;
@@ -547,7 +611,7 @@ int rwk_fi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_e
 	if (!ep)
 		return -FI_ENOMEM;
 	memset(ep, 0, sizeof(*ep));
-	ep->domain = rwk_fi_domain_of(domain);
+	ep->domain = domain;
 	err = take_info(ep, info);
 	if (err) {
 		free(ep);
@@ -557,16 +621,27 @@ int rwk_fi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_e
 	rwk_list_init(&ep->stalled);
 	rwk_list_init(&ep->of_srx);
 	rwk_fi_hold(&ep->domain->refs);
-	ep->fid.fid.fclass = FI_CLASS_EP;
 	ep->fid.fid.context = context;
-	ep->fid.fid.ops = (struct fi_ops *)&fid_ops;
-	ep->fid.ops = (struct fi_ops_ep *)&ep_ops;
+	ep->fid.ops = (struct fi_ops_ep *)&rwk_fi_ep_ops;
 	ep->fid.cm = (struct fi_ops_cm *)&rwk_fi_cm_ops;
 	ep->fid.msg = (struct fi_ops_msg *)&rwk_fi_no_msg_ops;
 	ep->fid.tagged = (struct fi_ops_tagged *)&rwk_fi_no_tagged_ops;
 	ep->fid.rma = (struct fi_ops_rma *)&rwk_fi_rma_ops;
 	ep->fid.atomic = (struct fi_ops_atomic *)&rwk_fi_atomic_ops;
 	ep->fid.collective = (struct fi_ops_collective *)&rwk_fi_no_collective_ops;
+	*made = ep;
+	return 0;
+}
+
+int rwk_fi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **fid, void *context)
+{
+	struct rwk_fi_ep *ep;
+	int err = rwk_fi_ep_make(rwk_fi_domain_of(domain), info, context, &ep);
+
+	if (err)
+		return err;
+	ep->fid.fid.fclass = FI_CLASS_EP;
+	ep->fid.fid.ops = (struct fi_ops *)&fid_ops;
 	*fid = &ep->fid;
 	return 0;
 }

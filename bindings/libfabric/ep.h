@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The endpoint: an engine with libfabric's face. ep.c opens, binds, enables and closes it, completion.c turns the
+ * The endpoint: an engine with libfabric's face; or a context of a scalable endpoint, several of which have one engine
+ * (scalable.h). ep.c opens, binds, enables and closes it, completion.c turns the
  * engine's completions into queue entries and counts, message.c, tagged.c, rma.c and atomic.c are the calls that move
  * data.
  *
@@ -19,14 +20,13 @@
 
 #include <rdma/fi_endpoint.h>
 
-/** Flags of inject calls of reads and writes; as any from RWK_F_USER on they keep completions out of the queue. */
-#define RWK_FI_RMA_INJECT (RWK_F_INJECT | RWK_FI_INJECTED | RWK_FI_QUIET)
+struct rwk_fi_sep;
 
 struct rwk_fi_ep {
 	struct fid_ep fid;
 	/* What each send and receive reads. */
 	struct rwk_engine *engine; /* NULL until enabled */
-	struct rwk_inbox *inbox;   /* the engine's */
+	struct rwk_inbox *inbox;   /* the engine's, or that of a context */
 	struct rwk_fi_mutex *lock;
 	struct rwk_peer **peers;
 	size_t peer_room;
@@ -47,7 +47,9 @@ struct rwk_fi_ep {
 	uint32_t read_flags, write_flags; /* of atomics: those that fetch, and those that do not */
 	uint32_t rmamsg_flags[2];
 	uint64_t caps; /* of info, tx_attr and rx_attr together */
+	uint32_t room_flag; /* of all its operations: which context it is; 0: none, or the first */
 	/* The rest. */
+	struct rwk_fi_sep *sep;  /* whose context it is, or NULL */
 	struct rwk_fi_srx *srx;  /* where its receives are; NULL: in an inbox of its own */
 	struct rwk_list of_srx;  /* rwk_fi_srx.eps */
 	struct rwk_fi_stx *stx;  /* or NULL */
@@ -71,7 +73,30 @@ static inline struct rwk_fi_ep *rwk_fi_ep_of(struct fid_ep *fid)
 	return rwk_container_of(fid, struct rwk_fi_ep, fid);
 }
 
+/** Flags of inject calls of reads and writes; as any from RWK_F_USER on they keep completions out of the queue. */
+static inline uint32_t rwk_fi_rma_inject(const struct rwk_fi_ep *ep)
+{
+	return ep->room_flag | RWK_F_INJECT | RWK_FI_INJECTED | RWK_FI_QUIET;
+}
+
 int rwk_fi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+
+/* What endpoints and contexts of scalable ones have in common. */
+/** An endpoint that is not enabled; its calls to close, bind and enable are for the caller to fill in. */
+int rwk_fi_ep_make(struct rwk_fi_domain *domain, const struct fi_info *info, void *context, struct rwk_fi_ep **ep);
+int rwk_fi_ep_bind_cntr(struct rwk_fi_ep *ep, struct rwk_fi_cntr *cntr, uint64_t flags);
+/** The queues and counters that are bound drive the engine, or not any more. Under the lock. 0 or negative errno. */
+int rwk_fi_ep_attach(struct rwk_fi_ep *ep);
+void rwk_fi_ep_detach(struct rwk_fi_ep *ep);
+/** Opens an engine at that IP and port, with what of `attr` the caller has filled in. 0 or negative errno. */
+int rwk_fi_engine_open(struct rwk_fi_domain *domain, const struct rwk_address *source, uint64_t caps, size_t tx_size,
+	struct rwk_engine_attr *attr, struct rwk_engine **engine);
+/** The domain's counters and registrations know the engine, or not any more. Under the lock. 0 or negative errno. */
+int rwk_fi_engine_attach(struct rwk_fi_domain *domain, struct rwk_engine *engine);
+void rwk_fi_engine_detach(struct rwk_fi_domain *domain, struct rwk_engine *engine);
+/** Before it is closed: waits until what was injected has left, prints its counters if that is wanted. Under the lock. */
+void rwk_fi_engine_finish(struct rwk_engine *engine, struct rwk_fi_mutex *lock);
+extern const struct fi_ops_ep rwk_fi_ep_ops;
 
 /** Works out send_flags, the engine's queues and the like from what is bound and the endpoint's default flags. */
 void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep);
@@ -82,17 +107,27 @@ void rwk_fi_ep_forget(struct rwk_fi_ep *ep, fi_addr_t number);
 /** The slow half of rwk_fi_ep_peer: makes the peer. 0; -FI_EINVAL: no such address; -FI_ENOMEM. */
 int rwk_fi_ep_meet(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer **peer);
 
+/** The same of rwk_fi_ep_whole. */
+int rwk_fi_ep_meet_whole(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer **peer);
+
 /** The peer of an address that has been used before; NULL: rwk_fi_ep_peer may find it. */
 static inline struct rwk_peer *rwk_fi_ep_known(const struct rwk_fi_ep *ep, fi_addr_t number)
 {
 	return rwk_likely(number < ep->peer_room) ? ep->peers[number] : NULL;
 }
 
-/** The peer of an address: 0 and *peer set, or as rwk_fi_ep_meet. */
+/** Whom a send to that address goes to: 0 and *peer set, or as rwk_fi_ep_meet. */
 static inline int rwk_fi_ep_peer(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer **peer)
 {
 	*peer = rwk_fi_ep_known(ep, number);
 	return rwk_likely(*peer != NULL) ? 0 : rwk_fi_ep_meet(ep, number, peer);
+}
+
+/** The peer itself, whichever of its receive contexts the address names: all but sends are to do with that. */
+static inline int rwk_fi_ep_whole(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer **peer)
+{
+	*peer = rwk_fi_ep_known(ep, number);
+	return rwk_likely(*peer != NULL) ? 0 : rwk_fi_ep_meet_whole(ep, number, peer);
 }
 
 /** Remembers that `peer` is the one of that number: 0 or -FI_ENOMEM. */
@@ -112,9 +147,9 @@ int rwk_fi_set_multi_min(size_t *bytes, int level, int name, const void *value, 
 void rwk_fi_complete(void *owner, const struct rwk_completion *c);
 void rwk_fi_reached(void *owner, const struct rwk_reached *r);
 
-/* Tables of calls: those of an enabled endpoint, and those of one that has no receives of its own. */
-extern const struct fi_ops_msg rwk_fi_msg_ops, rwk_fi_msg_send_ops;
-extern const struct fi_ops_tagged rwk_fi_tagged_ops, rwk_fi_tagged_send_ops;
+/* Tables of calls: those of an enabled endpoint, and those of one that has no receives of its own, or no sends. */
+extern const struct fi_ops_msg rwk_fi_msg_ops, rwk_fi_msg_send_ops, rwk_fi_msg_recv_ops;
+extern const struct fi_ops_tagged rwk_fi_tagged_ops, rwk_fi_tagged_send_ops, rwk_fi_tagged_recv_ops;
 extern const struct fi_ops_rma rwk_fi_rma_ops; /* they look for themselves whether they may */
 extern const struct fi_ops_atomic rwk_fi_atomic_ops;
 extern const struct fi_ops_cm rwk_fi_cm_ops;

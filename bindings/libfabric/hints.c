@@ -94,10 +94,13 @@ static int check_rx(const struct rwk_fi_kind *k, const struct fi_rx_attr *rx)
 	return err;
 }
 
-static int check_contexts(const char *what, size_t asked, size_t shared)
+static int check_contexts(const struct rwk_fi_kind *k, const char *what, size_t asked, size_t shared)
 {
-	return check_choice(what, (unsigned)asked, asked <= 1 || (asked == FI_SHARED_CONTEXT && shared),
-		shared ? "1, or FI_SHARED_CONTEXT" : "1");
+	if (asked <= k->contexts || (asked == FI_SHARED_CONTEXT && shared))
+		return 0;
+	rwk_info("getinfo: %s asks for %zu, there is 1 to %zu%s", what, asked, k->contexts,
+		shared ? ", or FI_SHARED_CONTEXT" : "");
+	return -FI_ENODATA;
 }
 
 static int check_ep(const struct rwk_fi_kind *k, const struct fi_ep_attr *ep)
@@ -112,8 +115,8 @@ static int check_ep(const struct rwk_fi_kind *k, const struct fi_ep_attr *ep)
 	};
 	int err = check_limits(ep, limits, COUNT(limits));
 
-	err |= check_contexts("ep_attr.tx_ctx_cnt", ep->tx_ctx_cnt, k->stx_cnt);
-	err |= check_contexts("ep_attr.rx_ctx_cnt", ep->rx_ctx_cnt, k->srx_cnt);
+	err |= check_contexts(k, "ep_attr.tx_ctx_cnt", ep->tx_ctx_cnt, k->stx_cnt);
+	err |= check_contexts(k, "ep_attr.rx_ctx_cnt", ep->rx_ctx_cnt, k->srx_cnt);
 	err |= check_choice("ep_attr.type", ep->type, ep->type == FI_EP_UNSPEC || ep->type == k->type, k->name);
 	err |= check_choice("ep_attr.protocol", ep->protocol,
 		ep->protocol == FI_PROTO_UNSPEC || ep->protocol == k->protocol, "ropewalk's own");
@@ -129,8 +132,8 @@ static int check_domain(const struct rwk_fi_kind *k, const struct fi_domain_attr
 		{"domain_attr.ep_cnt", offsetof(struct fi_domain_attr, ep_cnt), k->ep_cnt},
 		{"domain_attr.tx_ctx_cnt", offsetof(struct fi_domain_attr, tx_ctx_cnt), RWK_FI_OBJECTS},
 		{"domain_attr.rx_ctx_cnt", offsetof(struct fi_domain_attr, rx_ctx_cnt), RWK_FI_OBJECTS},
-		{"domain_attr.max_ep_tx_ctx", offsetof(struct fi_domain_attr, max_ep_tx_ctx), 1},
-		{"domain_attr.max_ep_rx_ctx", offsetof(struct fi_domain_attr, max_ep_rx_ctx), 1},
+		{"domain_attr.max_ep_tx_ctx", offsetof(struct fi_domain_attr, max_ep_tx_ctx), k->contexts},
+		{"domain_attr.max_ep_rx_ctx", offsetof(struct fi_domain_attr, max_ep_rx_ctx), k->contexts},
 		{"domain_attr.max_ep_stx_ctx", offsetof(struct fi_domain_attr, max_ep_stx_ctx), k->stx_cnt},
 		{"domain_attr.max_ep_srx_ctx", offsetof(struct fi_domain_attr, max_ep_srx_ctx), k->srx_cnt},
 		{"domain_attr.cntr_cnt", offsetof(struct fi_domain_attr, cntr_cnt), RWK_FI_OBJECTS},

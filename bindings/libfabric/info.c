@@ -95,8 +95,9 @@ uint64_t rwk_fi_complete_caps(const struct rwk_fi_kind *k, uint64_t caps)
 {
 	uint64_t all = rwk_fi_kind_caps(k);
 
+	/* Who sees named contexts unasked takes scalable endpoints for the better choice (MPICH): they are for who asks. */
 	if (!caps)
-		return all;
+		return all & ~(uint64_t)FI_NAMED_RX_CTX;
 	if (!(caps & (MESSAGES | ONE_SIDED)))
 		caps |= MESSAGES & all;
 	if (caps & MESSAGES && !(caps & (FI_SEND | FI_RECV)))
@@ -149,10 +150,10 @@ static void fill_rx(const struct rwk_fi_kind *k, struct fi_rx_attr *rx, uint64_t
 		leave_to_owner(rx);
 }
 
-/* One context of each direction, or a shared one for who asks for that. */
+/* One context of each direction, or as many as are asked for, which may be a shared one. */
 static size_t contexts(size_t asked)
 {
-	return asked == FI_SHARED_CONTEXT ? asked : 1;
+	return asked ? asked : 1;
 }
 
 static void fill_ep(const struct rwk_fi_kind *k, struct fi_ep_attr *ep, const struct fi_ep_attr *hint)
@@ -208,8 +209,8 @@ static void fill_domain(const struct rwk_fi_kind *k, struct fi_domain_attr *d, u
 	d->ep_cnt = k->ep_cnt;
 	d->tx_ctx_cnt = RWK_FI_OBJECTS;
 	d->rx_ctx_cnt = RWK_FI_OBJECTS;
-	d->max_ep_tx_ctx = 1;
-	d->max_ep_rx_ctx = 1;
+	d->max_ep_tx_ctx = k->contexts;
+	d->max_ep_rx_ctx = k->contexts;
 	d->max_ep_stx_ctx = k->stx_cnt;
 	d->max_ep_srx_ctx = k->srx_cnt;
 	d->cntr_cnt = RWK_FI_OBJECTS;

@@ -41,6 +41,7 @@ struct rwk_fi_kind {
 	uint64_t tag_format;
 	size_t data_size, key_size; /* bytes of remote CQ data, of a key */
 	size_t ep_cnt, mr_cnt, srx_cnt, stx_cnt; /* of a domain's: objects of which there may be so many */
+	size_t contexts; /* of each direction that an endpoint may have, if it is a scalable one */
 	bool native; /* addresses of ropewalk's own format, beside the two of sockets */
 };
 

@@ -23,7 +23,8 @@
 const struct rwk_fi_kind rwk_fi_rdm = {
 	.type = FI_EP_RDM,
 	.name = "FI_EP_RDM",
-	.tx_caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_TRIGGER,
+	.tx_caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_READ | FI_WRITE | FI_FENCE | FI_TRIGGER |
+		   FI_NAMED_RX_CTX,
 	.rx_caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT |
 		   FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV | FI_TRIGGER,
 	.domain_caps = FI_PEER | RWK_FI_AV_CAPS,
@@ -52,6 +53,7 @@ const struct rwk_fi_kind rwk_fi_rdm = {
 	.mr_cnt = RWK_FI_OBJECTS,
 	.srx_cnt = RWK_FI_OBJECTS,
 	.stx_cnt = RWK_FI_OBJECTS,
+	.contexts = RWK_ROOMS,
 	.native = true,
 };
 
@@ -87,6 +89,7 @@ const struct rwk_fi_kind rwk_fi_msg = {
 	.mr_cnt = RWK_MRS_MAX - 1,
 	.srx_cnt = RWK_SRQS_MAX,
 	.stx_cnt = RWK_FI_OBJECTS,
+	.contexts = 1,
 };
 
 /* A send is done once the kernel has it: nobody tells of more. Nothing is ordered. */
@@ -111,6 +114,7 @@ const struct rwk_fi_kind rwk_fi_dgram = {
 	.key_size = sizeof(uint64_t),
 	.ep_cnt = RWK_FI_OBJECTS,
 	.mr_cnt = RWK_FI_OBJECTS,
+	.contexts = 1,
 	.native = true,
 };
 

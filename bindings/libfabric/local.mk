@@ -59,6 +59,8 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/progress.c bindings/libfabric/progress.h \
 	bindings/libfabric/provider.c bindings/libfabric/provider.h \
 	bindings/libfabric/rma.c bindings/libfabric/rma.h \
+	bindings/libfabric/scalable.c bindings/libfabric/scalable.h \
+	bindings/libfabric/scalable_context.c \
 	bindings/libfabric/shared.h \
 	bindings/libfabric/srx.c \
 	bindings/libfabric/stx.c \

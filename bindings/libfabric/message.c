@@ -114,3 +114,16 @@ const struct fi_ops_msg rwk_fi_msg_send_ops = {
 	.senddata = plain_senddata,
 	.injectdata = plain_injectdata,
 };
+
+const struct fi_ops_msg rwk_fi_msg_recv_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops_msg, injectdata),
+	.recv = plain_recv,
+	.recvv = plain_recvv,
+	.recvmsg = plain_recvmsg,
+	.send = rwk_fi_cannot_send,
+	.sendv = rwk_fi_cannot_sendv,
+	.sendmsg = rwk_fi_cannot_sendmsg,
+	.inject = rwk_fi_cannot_inject,
+	.senddata = rwk_fi_cannot_senddata,
+	.injectdata = rwk_fi_cannot_injectdata,
+};

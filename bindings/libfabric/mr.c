@@ -233,6 +233,7 @@ static int mr_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	case FI_CLASS_CNTR:
 		return bind_cntr(mr, rwk_container_of(other, struct rwk_fi_cntr, fid.fid), flags);
 	case FI_CLASS_EP:
+	case FI_CLASS_RX_CTX:
 		other = rwk_fi_unaliased(other);
 		if (rwk_container_of(other, struct fid_ep, fid)->rma == &rwk_fi_rma_ops)
 			return bind_ep(mr, rwk_container_of(other, struct rwk_fi_ep, fid.fid), flags);

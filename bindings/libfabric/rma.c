@@ -34,7 +34,7 @@ ssize_t rwk_fi_rma_start(
 	if (rwk_unlikely(!ep->engine || (needs & ~ep->caps) | (a->flags & RWK_FI_TRIGGERED)))
 		return not_now(ep, needs, to, a, start);
 	rwk_fi_lock(ep->lock);
-	err = rwk_fi_ep_peer(ep, to, &a->peer);
+	err = rwk_fi_ep_whole(ep, to, &a->peer);
 	if (rwk_likely(!err) && rwk_unlikely(a->flags & RWK_F_FENCE && rwk_peer_sending(a->peer)))
 		err = -FI_EAGAIN; /* the engine's fence is one of reads and writes */
 	if (rwk_likely(!err))
@@ -160,7 +160,8 @@ static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_ad
 {
 	const struct iovec iov = {(void *)(uintptr_t)buf, len};
 
-	return one_range(rwk_fi_ep_of(fid), WRITE, &iov, 1, to, address, key, 0, RWK_FI_RMA_INJECT, NULL);
+	return one_range(
+		rwk_fi_ep_of(fid), WRITE, &iov, 1, to, address, key, 0, rwk_fi_rma_inject(rwk_fi_ep_of(fid)), NULL);
 }
 
 static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data, fi_addr_t to,
@@ -179,7 +180,8 @@ static ssize_t rma_injectdata(
 	const struct iovec iov = {(void *)(uintptr_t)buf, len};
 
 	return one_range(
-		rwk_fi_ep_of(fid), WRITE, &iov, 1, to, address, key, data, RWK_FI_RMA_INJECT | RWK_F_DATA, NULL);
+		rwk_fi_ep_of(fid), WRITE, &iov, 1, to, address, key, data,
+		rwk_fi_rma_inject(rwk_fi_ep_of(fid)) | RWK_F_DATA, NULL);
 }
 
 const struct fi_ops_rma rwk_fi_rma_ops = {

@@ -119,3 +119,16 @@ const struct fi_ops_tagged rwk_fi_tagged_send_ops = {
 	.senddata = tagged_senddata,
 	.injectdata = tagged_injectdata,
 };
+
+const struct fi_ops_tagged rwk_fi_tagged_recv_ops = {
+	.size = RWK_FI_OPS_SIZE(struct fi_ops_tagged, injectdata),
+	.recv = tagged_recv,
+	.recvv = tagged_recvv,
+	.recvmsg = tagged_recvmsg,
+	.send = rwk_fi_cannot_tsend,
+	.sendv = rwk_fi_cannot_tsendv,
+	.sendmsg = rwk_fi_cannot_tsendmsg,
+	.inject = rwk_fi_cannot_tinject,
+	.senddata = rwk_fi_cannot_tsenddata,
+	.injectdata = rwk_fi_cannot_tinjectdata,
+};

@@ -51,7 +51,7 @@ ssize_t rwk_fi_recvv(struct rwk_fi_ep *ep, enum rwk_space space, const struct io
 	from |= ep->undirected;
 	rwk_fi_lock(ep->lock);
 	if (from != FI_ADDR_UNSPEC)
-		err = rwk_fi_ep_peer(ep, from, &peer);
+		err = rwk_fi_ep_whole(ep, from, &peer);
 	if (rwk_likely(!err))
 		err = rwk_inbox_recv(ep->inbox, space, peer, iov, count, tag, ignore, flags, context);
 	rwk_fi_unlock(ep->lock);
@@ -74,14 +74,14 @@ rwk_noinline void rwk_fi_look(struct rwk_fi_ep *ep)
 }
 
 /* A fenced send waits for all that is under way to its peer: 0; -FI_EAGAIN: the program makes progress and tries again;
- * or as rwk_fi_ep_peer. */
+ * or as rwk_fi_ep_whole. */
 static int fence(struct rwk_fi_ep *ep, fi_addr_t to)
 {
 	struct rwk_peer *peer;
 	int err;
 
 	rwk_fi_lock(ep->lock);
-	err = rwk_fi_ep_peer(ep, to, &peer);
+	err = rwk_fi_ep_whole(ep, to, &peer);
 	if (!err && (rwk_peer_sending(peer) || rwk_peer_accessing(peer)))
 		err = -FI_EAGAIN;
 	rwk_fi_unlock(ep->lock);

@@ -143,7 +143,8 @@ static int open_inbox(struct rwk_engine *e)
 		return rc;
 	e->inbox = e->attr.inbox ? e->attr.inbox : &e->own_inbox;
 	memcpy(e->matcher, e->inbox->matcher, sizeof(e->matcher));
-	return 0;
+	e->rooms[0] = e->inbox;
+	return rwk_rooms_open(e);
 }
 
 int rwk_engine_open(const struct rwk_engine_attr *attr, struct rwk_engine **out)
@@ -173,9 +174,8 @@ int rwk_engine_open(const struct rwk_engine_attr *attr, struct rwk_engine **out)
 	rwk_pool_init(&e->unexpected_pool, sizeof(struct rwk_unexpected), 32, 0);
 	rwk_pool_init(&e->block_pool, RWK_BLOCK, 32, 0);
 	rc = open_inbox(e);
-	if (rc)
-		goto free_engine;
-	rc = open_ports(e);
+	if (!rc)
+		rc = open_ports(e);
 	if (rc)
 		goto leave_inbox;
 	rc = rwk_peers_open(e);
@@ -189,7 +189,6 @@ close_ports:
 	close_ports(e);
 leave_inbox:
 	rwk_inbox_leave(e);
-free_engine:
 	engine_free(e);
 	return rc;
 }
@@ -212,6 +211,7 @@ void rwk_engine_close(struct rwk_engine *e)
 	e->owner = e;
 	e->own_inbox.complete = ignore;
 	e->own_inbox.owner = e;
+	rwk_rooms_complete(e, ignore);
 	rwk_engine_set_queues(e, NULL, NULL, false);
 	for (struct rwk_peer *p = e->all_peers; p; p = p->next)
 		p->error = -ECANCELED;
@@ -242,7 +242,7 @@ rwk_noinline void rwk_complete_send_call(struct rwk_engine *e, uint32_t flags, v
 {
 	const struct rwk_completion c = {
 		.context = context,
-		.flags = (flags & (RWK_F_PLAIN | RWK_F_TAGGED | ~(RWK_F_USER - 1u))) | RWK_F_SEND,
+		.flags = (flags & (RWK_F_PLAIN | RWK_F_TAGGED | RWK_F_ROOM | ~(RWK_F_USER - 1u))) | RWK_F_SEND,
 		.status = status,
 	};
 
@@ -339,6 +339,11 @@ int rwk_engine_arm(struct rwk_engine *e)
 int rwk_engine_wait_fd(struct rwk_engine *e)
 {
 	return e->wait_fd >= 0 ? e->wait_fd : e->transport->wait_fd(e->port);
+}
+
+struct rwk_inbox *rwk_engine_room(struct rwk_engine *e, unsigned room)
+{
+	return e->rooms[room];
 }
 
 struct rwk_inbox *rwk_engine_inbox(struct rwk_engine *e)

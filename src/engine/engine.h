@@ -8,6 +8,7 @@
  *          first receive directed at it; has a channel from first contact on
  *   space  tagged messages and plain ones match apart
  *   inbox  where receives wait for messages, and messages for receives: an engine's own, or one that several share
+ *   room   one of several inboxes of an engine: who sends says to which of them; that of plain sends is the first, 0
  *
  * Threads: the caller holds the endpoint's lock for every call; engines that share an inbox have one lock. Nothing
  * blocks. Completions come through `complete`, from rwk_engine_progress or from within the call that started the
@@ -31,6 +32,8 @@ struct rwk_peer;
 #define RWK_ENGINE_IOV_MAX 8
 #define RWK_INJECT_MAX     256 /* bytes that inject takes */
 
+#define RWK_ROOMS          8   /* of an engine, at most */
+
 enum rwk_space { RWK_TAGGED, RWK_PLAIN, RWK_SPACES };
 
 /**
@@ -42,6 +45,7 @@ enum {
 	RWK_F_RMA = 1 << 2,    /* completion: not of a message but of a read or write, */
 	RWK_F_TAGGED = 1 << 3, /* (the message is in the tagged space) */
 	RWK_F_ATOMIC = 1 << 4, /* or of an atomic operation: */
+	RWK_F_ROOM = 7 << 5,   /* of a receive its room's number; of others the caller's, as from RWK_F_USER on */
 	RWK_F_READ = 1 << 8,   /* one that brought something, */
 	RWK_F_WRITE = 1 << 9,  /* one that did not, */
 	RWK_F_RECV = 1 << 10,  /* (completion: of a receive, */
@@ -63,6 +67,17 @@ enum {
 	RWK_F_USER = 1 << 24,      /* from here on the caller's, handed back to `complete` */
 };
 
+/** The flags of a room's receives, and back. */
+static inline uint32_t rwk_room_flag(unsigned room)
+{
+	return room << 5;
+}
+
+static inline unsigned rwk_room_of(uint32_t flags)
+{
+	return (flags & RWK_F_ROOM) >> 5;
+}
+
 /** The flag that says of a message in which space it is, and back. */
 static inline uint32_t rwk_space_flag(enum rwk_space space)
 {
@@ -77,7 +92,8 @@ static inline enum rwk_space rwk_space_of(uint32_t flags)
 /** One finished operation: a cache line. */
 struct rwk_completion {
 	void *context;  /* the caller's, from the operation */
-	uint32_t flags; /* what RWK_F_SHOWN names; in a call of `complete` the operation's from RWK_F_USER on too */
+	uint32_t flags; /* what RWK_F_SHOWN names; in a call of `complete` the operation's RWK_F_ROOM and from RWK_F_USER
+			   on too */
 	int status; /* 0; -EMSGSIZE truncated, -ECANCELED, -ECONNRESET the peer is dead, -ENOMSG nothing to peek at */
 	size_t length;         /* of a receive: bytes of the message placed in the buffer (PEEK: of the message) */
 	void *buffer;          /* of a receive with RWK_F_MULTI: where this message begins */
@@ -125,7 +141,8 @@ struct rwk_engine_attr {
 	uint16_t port;       /* 0: any */
 	/** Shared with other engines, the caller's and open until this engine is closed; NULL: one of its own. */
 	struct rwk_inbox *inbox;
-	size_t multi_min;    /* bytes; see RWK_F_MULTI. Of its own inbox, as rx_limit */
+	unsigned rooms;      /* 2 to RWK_ROOMS: so many, the first is its own inbox; else that is the only one */
+	size_t multi_min;    /* bytes; see RWK_F_MULTI. Of its own inbox, and of each room, as rx_limit */
 	size_t tx_limit;     /* most sends under way; beyond it -EAGAIN */
 	size_t inject_limit; /* of these, most with RWK_F_INJECT: their payload is kept here, and nobody waits for them
 			      */
@@ -170,6 +187,12 @@ void rwk_peer_set_user(struct rwk_peer *p, uint64_t user);
 uint64_t rwk_peer_user(const struct rwk_peer *p);
 const struct rwk_address *rwk_peer_address(const struct rwk_peer *p);
 
+/**
+ * What stands for that peer in sends to one of its rooms, and in nothing else; NULL when out of memory. For room 0 it is
+ * the peer. That the peer has no such room its engine finds: a long message ends with -EINVAL, a short one is dropped.
+ */
+struct rwk_peer *rwk_peer_room(struct rwk_peer *p, unsigned room);
+
 /** Are sends to it under way? */
 bool rwk_peer_sending(const struct rwk_peer *p);
 
@@ -205,6 +228,9 @@ void rwk_inbox_close(struct rwk_inbox *box);
 /** The engine's; the same until it is closed. */
 struct rwk_inbox *rwk_engine_inbox(struct rwk_engine *e);
 
+/** One of its rooms, below attr.rooms. Its receives have rwk_room_flag. */
+struct rwk_inbox *rwk_engine_room(struct rwk_engine *e, unsigned room);
+
 /**
  * Receives: from `from`, or from anyone (NULL, as in a shared inbox always), what has `tag` in the bits not set in
  * `ignore` (tagged space only). 0: a completion will follow (or has: a waiting message completes at once), told of by
@@ -238,6 +264,13 @@ int rwk_inbox_cancel(struct rwk_inbox *box, void *context);
 
 /** The same for one receive of the engine's own inbox, or not yet started send. */
 int rwk_engine_cancel(struct rwk_engine *e, void *context);
+
+/** The same for sends alone. */
+int rwk_engine_cancel_send(struct rwk_engine *e, const void *context);
+
+/** Cancels all receives that wait in an inbox, and all sends with that RWK_F_ROOM that have not started. */
+void rwk_inbox_cancel_all(struct rwk_inbox *box);
+void rwk_engine_cancel_sends(struct rwk_engine *e, unsigned room);
 
 /** Moves everything that can move; returns how much was done, 0 for an empty poll. Yields the core at times when
  * oversubscribed. */

@@ -7,12 +7,14 @@
  */
 #include "engine/internal.h"
 
+#include <inttypes.h>
+
 /** What a matched receive will have to say of its message; with RWK_F_MULTI, the part of it that the message gets. */
 static struct rwk_rx *matched(
 	struct rwk_engine *e, struct rwk_peer *p, struct rwk_rx *rx, const struct rwk_envelope *env, size_t len)
 {
 	if (rx->flags & RWK_F_MULTI) {
-		rx = rwk_rx_part(e->inbox, rx, len);
+		rx = rwk_rx_part(rwk_rx_inbox(e, rx), rx, len);
 		if (!rx)
 			return NULL;
 	}
@@ -24,10 +26,10 @@ static struct rwk_rx *matched(
 	return rx;
 }
 
-struct rwk_rx *rwk_inbound_match(
-	struct rwk_engine *e, struct rwk_peer *p, enum rwk_space space, const struct rwk_envelope *env, size_t len)
+struct rwk_rx *rwk_inbound_match(struct rwk_engine *e, struct rwk_peer *p, unsigned room, enum rwk_space space,
+	const struct rwk_envelope *env, size_t len)
 {
-	struct rwk_posted *posted = rwk_match_message(e->matcher[space], p, env->tag);
+	struct rwk_posted *posted = rwk_match_message(e->rooms[room]->matcher[space], p, env->tag);
 
 	if (posted)
 		return matched(e, p, rwk_container_of(posted, struct rwk_rx, posted), env, len);
@@ -35,7 +37,7 @@ struct rwk_rx *rwk_inbound_match(
 }
 
 struct rwk_unexpected *rwk_unexpected_new(
-	struct rwk_peer *p, enum rwk_space space, const struct rwk_envelope *env, size_t len)
+	struct rwk_peer *p, unsigned room, enum rwk_space space, const struct rwk_envelope *env, size_t len)
 {
 	struct rwk_engine *e = p->engine;
 	struct rwk_unexpected *u = rwk_pool_get(&e->unexpected_pool);
@@ -51,6 +53,7 @@ struct rwk_unexpected *rwk_unexpected_new(
 	u->length = len;
 	u->data = env->data;
 	u->came = rwk_data_flag(env);
+	u->room = room;
 	u->space = space;
 	u->error = 0;
 	u->rx = NULL;
@@ -85,7 +88,7 @@ void rwk_unexpected_keep(struct rwk_unexpected *u)
 	if (rwk_unlikely(e->foreign != NULL))
 		rwk_foreign_keep(u);
 	else
-		rwk_match_keep(e->matcher[u->space], &u->arrived);
+		rwk_match_keep(e->rooms[u->room]->matcher[u->space], &u->arrived);
 }
 
 void rwk_unexpected_free(struct rwk_unexpected *u)
@@ -102,9 +105,21 @@ void rwk_unexpected_free(struct rwk_unexpected *u)
 	rwk_pool_put(&u->peer->engine->unexpected_pool, u);
 }
 
+/** The space of an eager message. */
+static enum rwk_space space_of(const struct rwk_envelope *env)
+{
+	return env->kind < RWK_SPACES ? env->kind : env->kind - RWK_ROOM_TAGGED;
+}
+
+/** The room of one. */
+static unsigned room_of(const struct rwk_envelope *env)
+{
+	return env->kind < RWK_SPACES ? 0 : env->small;
+}
+
 static rwk_noinline void keep_eager(struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len)
 {
-	struct rwk_unexpected *u = rwk_unexpected_new(p, env->kind, env, len);
+	struct rwk_unexpected *u = rwk_unexpected_new(p, room_of(env), space_of(env), env, len);
 
 	if (!u)
 		return;
@@ -120,6 +135,7 @@ static rwk_noinline void keep_eager(struct rwk_peer *p, const struct rwk_envelop
 static void rts(struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len)
 {
 	enum rwk_space space = env->kind - RWK_SPACES;
+	unsigned room = env->small >> 1;
 	struct rwk_unexpected *u;
 	struct rwk_rts body;
 	struct rwk_rx *rx;
@@ -129,19 +145,55 @@ static void rts(struct rwk_peer *p, const struct rwk_envelope *env, const void *
 		return;
 	}
 	memcpy(&body, payload, sizeof(body));
-	rx = rwk_inbound_match(p->engine, p, space, env, body.length);
+	if (!rwk_room_exists(p->engine, room)) {
+		rwk_info("a message of %" PRIu64 " bytes for receive context %u was refused", body.length, room);
+		rwk_send_control(p, RWK_FIN, body.id, EINVAL);
+		return;
+	}
+	rx = rwk_inbound_match(p->engine, p, room, space, env, body.length);
 	if (rx) {
 		rwk_rendezvous_read(rx, &body);
 		return;
 	}
-	u = rwk_unexpected_new(p, space, env, body.length);
+	u = rwk_unexpected_new(p, room, space, env, body.length);
 	if (!u)
 		return;
 	u->state = RWK_U_RTS;
 	u->rts = body;
-	if (env->small)
+	if (env->small & 1)
 		rwk_list_append(&p->late_in, &u->late);
 	rwk_unexpected_keep(u);
+}
+
+/** An eager message for a room that is not there. */
+static void no_room(struct rwk_peer *p, const struct rwk_envelope *env, size_t len)
+{
+	rwk_info("a message of %zu bytes for receive context %u was dropped", len, env->small);
+	rwk_credit_return(p, len);
+}
+
+/** A message that has its receive, whatever the two are like; or none (NULL). */
+static void give(struct rwk_engine *e, struct rwk_peer *p, struct rwk_rx *rx, const struct rwk_envelope *env,
+	const void *payload, size_t len)
+{
+	if (!rx) {
+		keep_eager(p, env, payload, len);
+		return;
+	}
+	rwk_rx_fill(rx, payload, len);
+	rwk_credit_return(p, len);
+	rwk_rx_complete(e, rx, 0);
+}
+
+/** An eager message for a room that is named. */
+static void into_room(struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	struct rwk_engine *e = p->engine;
+
+	if (rwk_room_exists(e, env->small))
+		give(e, p, rwk_inbound_match(e, p, env->small, space_of(env), env, len), env, payload, len);
+	else
+		no_room(p, env, len);
 }
 
 static rwk_noinline void other_message(
@@ -151,6 +203,10 @@ static rwk_noinline void other_message(
 	case RWK_RTS_TAGGED:
 	case RWK_RTS_PLAIN:
 		rts(p, env, payload, len);
+		break;
+	case RWK_ROOM_TAGGED:
+	case RWK_ROOM_PLAIN:
+		into_room(p, env, payload, len);
 		break;
 	case RWK_FIN:
 		rwk_rendezvous_fin(p, env);
@@ -167,19 +223,6 @@ static rwk_noinline void other_message(
 		else
 			rwk_info("a message of unknown kind %u was dropped", env->kind);
 	}
-}
-
-/** A message that has its receive, whatever the two are like; or none (NULL). */
-static void give(struct rwk_engine *e, struct rwk_peer *p, struct rwk_rx *rx, const struct rwk_envelope *env,
-	const void *payload, size_t len)
-{
-	if (!rx) {
-		keep_eager(p, env, payload, len);
-		return;
-	}
-	rwk_rx_fill(rx, payload, len);
-	rwk_credit_return(p, len);
-	rwk_rx_complete(e, rx, 0);
 }
 
 /** A message for a receive that has been found. */
@@ -304,16 +347,20 @@ struct rwk_place *rwk_inbound_begin(void *engine, struct rwk_channel *ch, const 
 		u = rwk_late_begin(p, env, len);
 		return u ? begin_coming(u) : &e->nowhere.place;
 	}
-	if (env->kind >= RWK_SPACES) {
+	if (env->kind >= RWK_SPACES && env->kind != RWK_ROOM_TAGGED && env->kind != RWK_ROOM_PLAIN) {
 		rwk_info("a message of kind %u came in pieces and was dropped", env->kind);
 		return &e->nowhere.place;
 	}
-	rx = rwk_inbound_match(e, p, env->kind, env, len);
+	if (!rwk_room_exists(e, room_of(env))) {
+		no_room(p, env, len);
+		return &e->nowhere.place;
+	}
+	rx = rwk_inbound_match(e, p, room_of(env), space_of(env), env, len);
 	if (rx) {
 		rx->incoming = (struct rwk_incoming){.place = {rx->iov, rx->iov_count, 0}, .rx = rx};
 		return &rx->incoming.place;
 	}
-	u = rwk_unexpected_new(p, env->kind, env, len);
+	u = rwk_unexpected_new(p, room_of(env), space_of(env), env, len);
 	if (!u)
 		return &e->nowhere.place;
 	u->error = rwk_unexpected_room(u);

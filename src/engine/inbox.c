@@ -70,15 +70,14 @@ static int free_kept(struct rwk_arrived *a, void *arg)
 
 	if (!came_by(u, e))
 		return 0;
-	rwk_match_take(e->inbox->matcher[u->space], a);
+	rwk_match_take(e->rooms[u->room]->matcher[u->space], a);
 	rwk_unexpected_free(u);
 	return 0;
 }
 
-void rwk_inbox_leave(struct rwk_engine *e)
+/** What waits there and has come by the engine is dropped. */
+static void leave(struct rwk_engine *e, struct rwk_inbox *box)
 {
-	struct rwk_inbox *box = e->inbox;
-
 	for (enum rwk_space s = 0; s < RWK_SPACES; s++)
 		rwk_match_each_kept(box->matcher[s], free_kept, e);
 	for (struct rwk_list *l = box->claimed.next, *next; l != &box->claimed; l = next) {
@@ -88,6 +87,14 @@ void rwk_inbox_leave(struct rwk_engine *e)
 		if (came_by(u, e))
 			rwk_unexpected_free(u);
 	}
+}
+
+void rwk_inbox_leave(struct rwk_engine *e)
+{
+	for (unsigned i = 0; rwk_room_exists(e, i); i++)
+		leave(e, e->rooms[i]);
+	for (unsigned i = 1; rwk_room_exists(e, i); i++)
+		rwk_inbox_close(e->rooms[i]);
 	if (!rwk_inbox_is_shared(e))
-		rwk_inbox_end(box);
+		rwk_inbox_end(e->inbox);
 }

@@ -5,6 +5,7 @@
  *   peer.c        who the peers are, contact, death
  *   send.c        from a send call to a message on a channel
  *   inbox.c       where receives and messages wait for one another; one an engine, or one for several
+ *   room.c        several inboxes of one engine, and peers as their rooms are named
  *   receive.c     from a receive call to a posted receive or a waiting message; peek, claim, cancel
  *   inbound.c     from a message on a channel to a completed receive
  *   foreign.c     receives that another provider owns
@@ -46,7 +47,8 @@
 enum rwk_kind {
 	RWK_EAGER_TAGGED = RWK_TAGGED, /* payload: the message. RWK_TAGGED and RWK_PLAIN are 0 and 1 */
 	RWK_EAGER_PLAIN = RWK_PLAIN,
-	RWK_RTS_TAGGED = RWK_SPACES + RWK_TAGGED, /* payload: struct rwk_rts; small: not 0: its payload may come late */
+	RWK_RTS_TAGGED = RWK_SPACES + RWK_TAGGED, /* payload: struct rwk_rts; small: 1 if its payload may come late, and
+						     twice its room */
 	RWK_RTS_PLAIN = RWK_SPACES + RWK_PLAIN,
 	RWK_FIN,    /* tag: the RTS's id; small: positive errno of the read, 0 if it went well */
 	RWK_CREDIT, /* tag: bytes of credit that the receiver gives back; data: see late.c */
@@ -65,6 +67,8 @@ enum rwk_kind {
 	RWK_RMA_IMPORT,   /* how is that reached? */
 	RWK_RMA_EXPORT,   /* payload: thus; small: positive errno */
 	RWK_RMA_REVOKE,   /* not any more */
+	RWK_ROOM_TAGGED,  /* as RWK_EAGER_*, for the room in small */
+	RWK_ROOM_PLAIN,
 	RWK_KINDS,
 };
 
@@ -125,7 +129,10 @@ struct rwk_peer {
 		uint8_t zero[6];
 	} port_key;
 	UT_hash_handle by_nonce, by_port;
-	struct rwk_peer *next; /* rwk_engine.all_peers */
+	struct rwk_peer *next; /* rwk_engine.all_peers; of one that stands for a room: the next of the same peer */
+	struct rwk_peer *rooms; /* what stands for its rooms */
+	struct rwk_peer *of;    /* it stands for a room of that peer; NULL: it is one itself */
+	unsigned room;
 };
 _Static_assert(offsetof(struct rwk_peer, sends) == RWK_CACHE_LINE, "the send path reads one line of a peer");
 
@@ -205,6 +212,7 @@ struct rwk_unexpected {
 	size_t length;
 	uint64_t data;
 	uint32_t came;
+	unsigned room;
 	enum rwk_space space;
 	enum rwk_unexpected_state {
 		RWK_U_WHOLE,  /* payload is here */
@@ -271,6 +279,7 @@ struct rwk_engine {
 	struct rwk_pool block_pool; /* of RWK_BLOCK bytes: what only some sends and some waiting messages need */
 	size_t injected;            /* sends with RWK_F_INJECT that wait */
 	struct rwk_inbox own_inbox;
+	struct rwk_inbox *rooms[RWK_ROOMS]; /* the first is `inbox`; NULL beyond the last */
 	struct rwk_list failed;  /* rwk_peer.in_list */
 	struct rwk_list owing;   /* rwk_rma_state.owing */
 	struct rwk_pool rma_requests, rma_pieces;
@@ -377,6 +386,8 @@ struct rwk_tx *rwk_tx_new(
 void rwk_tx_put(struct rwk_tx *tx);
 /** Completes a send as its flags want it, and frees it. */
 void rwk_tx_complete(struct rwk_tx *tx, int status);
+/** Cancels one in state RWK_TX_EAGER: 0, or -ENOENT: too late. In receive.c. */
+int rwk_tx_withdraw(struct rwk_tx *tx);
 /** Sends a message of the engine's own without payload, now or as soon as there is room. */
 void rwk_send_own(struct rwk_peer *p, const struct rwk_envelope *env);
 static inline void rwk_send_control(struct rwk_peer *p, enum rwk_kind kind, uint64_t tag, uint16_t small)
@@ -395,11 +406,11 @@ void rwk_inbound_end(void *engine, struct rwk_channel *ch, struct rwk_place *pla
  * The posted receive for a message of `len` bytes (with RWK_F_MULTI: a part of the buffer, an rx of its own), its peer,
  * tag and the rest filled in; NULL if there is none.
  */
-struct rwk_rx *rwk_inbound_match(
-	struct rwk_engine *e, struct rwk_peer *p, enum rwk_space space, const struct rwk_envelope *env, size_t len);
+struct rwk_rx *rwk_inbound_match(struct rwk_engine *e, struct rwk_peer *p, unsigned room, enum rwk_space space,
+	const struct rwk_envelope *env, size_t len);
 /** A new waiting message; NULL when out of memory (warned of). The caller sets state and payload and keeps it. */
 struct rwk_unexpected *rwk_unexpected_new(
-	struct rwk_peer *p, enum rwk_space space, const struct rwk_envelope *env, size_t len);
+	struct rwk_peer *p, unsigned room, enum rwk_space space, const struct rwk_envelope *env, size_t len);
 void rwk_unexpected_keep(struct rwk_unexpected *u);
 /** Gives it room for its payload; -ENOMEM. Counts it. */
 int rwk_unexpected_room(struct rwk_unexpected *u);
@@ -409,12 +420,30 @@ void rwk_unexpected_free(struct rwk_unexpected *u);
 /** Makes one in that memory; ends it. 0; -ENOMEM. */
 int rwk_inbox_begin(struct rwk_inbox *box, const struct rwk_inbox_attr *attr);
 void rwk_inbox_end(struct rwk_inbox *box);
-/** The engine's ports are closed: what has come by it is dropped, and so is its inbox, unless it is shared. */
+/** The engine's ports are closed: what has come by it is dropped, and so are its inboxes, but one that is shared. */
 void rwk_inbox_leave(struct rwk_engine *e);
 
 static inline bool rwk_inbox_is_shared(const struct rwk_engine *e)
 {
 	return e->inbox != &e->own_inbox;
+}
+
+/* room.c */
+/** The engine's first inbox is there: makes the others. 0; -ENOMEM, then rwk_inbox_leave drops what there is. */
+int rwk_rooms_open(struct rwk_engine *e);
+/** From now on their receives that end do so by a call of this. */
+void rwk_rooms_complete(struct rwk_engine *e, void (*complete)(void *owner, const struct rwk_completion *c));
+void rwk_peer_rooms_close(struct rwk_peer *p);
+
+static inline bool rwk_room_exists(const struct rwk_engine *e, unsigned room)
+{
+	return room < RWK_ROOMS && e->rooms[room];
+}
+
+/** The inbox that a receive is in. */
+static inline struct rwk_inbox *rwk_rx_inbox(const struct rwk_engine *e, const struct rwk_rx *rx)
+{
+	return e->rooms[rwk_room_of(rx->flags)];
 }
 
 /* foreign.c; with an owner of receives only */
@@ -455,7 +484,7 @@ void rwk_rx_fill(struct rwk_rx *rx, const void *payload, size_t len);
 
 /* rendezvous.c */
 /** Sends the RTS of a send whose iov, length and env are set; 0 or negative errno (then the tx is the caller's). */
-int rwk_rendezvous_send(struct rwk_tx *tx, enum rwk_space space, uint64_t tag, uint64_t data);
+int rwk_rendezvous_send(struct rwk_tx *tx, unsigned room, enum rwk_space space, uint64_t tag, uint64_t data);
 /** An RTS has been matched: reads the payload and answers. */
 void rwk_rendezvous_read(struct rwk_rx *rx, const struct rwk_rts *rts);
 /** A message that an RTS has announced is dropped, or is whole: lets the sender go. */
@@ -485,13 +514,13 @@ struct rwk_unexpected *rwk_late_begin(struct rwk_peer *p, const struct rwk_envel
 /* self.c */
 /** Gives a message in state RWK_U_SELF to a receive; completes both. */
 void rwk_self_receive(struct rwk_rx *rx, struct rwk_unexpected *u);
-ssize_t rwk_self_send(struct rwk_engine *e, enum rwk_space space, const struct iovec *iov, size_t count, size_t len,
+ssize_t rwk_self_send(struct rwk_engine *e, unsigned room, const struct iovec *iov, size_t count, size_t len,
 	uint64_t tag, uint64_t data, uint32_t flags, void *context);
 
 /* rma.c, rma_serve.c */
 static inline bool rwk_is_rma(unsigned kind)
 {
-	return kind >= RWK_RMA_CHECK && kind < RWK_KINDS;
+	return kind >= RWK_RMA_CHECK && kind <= RWK_RMA_REVOKE;
 }
 /** The upcalls of transport.h for these kinds; begin: NULL when out of memory. */
 void rwk_rma_message(struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len);

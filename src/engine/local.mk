@@ -21,6 +21,7 @@ libropewalk_core_la_SOURCES += \
 	src/engine/rma_self.c \
 	src/engine/rma_serve.c \
 	src/engine/rma_state.h \
+	src/engine/room.c \
 	src/engine/self.c \
 	src/engine/send.c \
 	src/engine/status.c src/engine/status.h

@@ -374,11 +374,12 @@ struct directed {
 
 static int take_directed(struct rwk_posted *posted, void *arg)
 {
+	struct rwk_rx *rx = rwk_container_of(posted, struct rwk_rx, posted);
 	struct directed *d = arg;
 
 	if (posted->from != d->from)
 		return 0;
-	rwk_rx_retire(d->from->engine->inbox, rwk_container_of(posted, struct rwk_rx, posted));
+	rwk_rx_retire(rwk_rx_inbox(d->from->engine, rx), rx);
 	rwk_list_append(&d->found, &posted->all);
 	return 0;
 }
@@ -393,10 +394,15 @@ static void end_receives(struct rwk_peer *p)
 	struct rwk_list *l;
 
 	rwk_list_init(&d.found);
-	for (enum rwk_space s = 0; s < RWK_SPACES; s++)
-		rwk_match_each_posted(p->engine->matcher[s], take_directed, &d);
-	while ((l = rwk_list_pop(&d.found)))
-		rwk_rx_end(p->engine->inbox, rwk_container_of(l, struct rwk_rx, posted.all), p->error);
+	for (unsigned i = 0; rwk_room_exists(p->engine, i); i++) {
+		for (enum rwk_space s = 0; s < RWK_SPACES; s++)
+			rwk_match_each_posted(p->engine->rooms[i]->matcher[s], take_directed, &d);
+	}
+	while ((l = rwk_list_pop(&d.found))) {
+		struct rwk_rx *rx = rwk_container_of(l, struct rwk_rx, posted.all);
+
+		rwk_rx_end(rwk_rx_inbox(p->engine, rx), rx, p->error);
+	}
 }
 
 /** Ends the sends that the channel has not ended itself: those that wait for FIN. */
@@ -450,6 +456,7 @@ void rwk_peers_close(struct rwk_engine *e)
 		struct rwk_peer *next = p->next;
 
 		rwk_rma_close(p);
+		rwk_peer_rooms_close(p);
 		free(p);
 		p = next;
 	}

@@ -66,7 +66,7 @@ static void rx_free(struct rwk_inbox *box, struct rwk_rx *rx)
 /** What the completion of a receive with these flags shows in any case. */
 static uint32_t receive_flags(uint32_t flags)
 {
-	return RWK_F_RECV | (flags & (RWK_F_PLAIN | RWK_F_TAGGED | ~(RWK_F_USER - 1u)));
+	return RWK_F_RECV | (flags & (RWK_F_PLAIN | RWK_F_TAGGED | RWK_F_ROOM | ~(RWK_F_USER - 1u)));
 }
 
 /** A posted receive ends without a message. */
@@ -104,6 +104,7 @@ void rwk_rx_release(struct rwk_inbox *box, struct rwk_rx *rx)
 
 void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status)
 {
+	struct rwk_inbox *box = rwk_rx_inbox(e, rx);
 	struct rwk_rx *parent = rx->parent;
 	struct rwk_completion c = {
 		.context = rx->context,
@@ -125,14 +126,14 @@ void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status)
 		c.buffer = rx->iov[0].iov_base;
 		if (parent->retired && parent->children == 1 && !parent->ended) {
 			c.flags |= RWK_F_MULTI;
-			rx_free(e->inbox, parent);
+			rx_free(box, parent);
 			parent = NULL;
 		}
 	}
-	rx_free(e->inbox, rx);
+	rx_free(box, rx);
 	e->complete(e->owner, &c);
 	if (rwk_unlikely(parent))
-		child_done(e->inbox, parent);
+		child_done(box, parent);
 }
 
 void rwk_rx_deliver(struct rwk_rx *rx, struct rwk_unexpected *u)
@@ -452,18 +453,24 @@ static int find_context(struct rwk_posted *posted, void *arg)
 	return 1;
 }
 
+int rwk_tx_withdraw(struct rwk_tx *tx)
+{
+	struct rwk_peer *p = tx->peer;
+
+	if (p->channel->transport->withdraw(p->channel, &tx->op))
+		return -ENOENT;
+	p->credit += (int64_t)tx->length + RWK_MESSAGE_COST;
+	rwk_tx_complete(tx, -ECANCELED);
+	return 0;
+}
+
 static int cancel_send(struct rwk_peer *p, const void *context)
 {
 	for (struct rwk_list *l = p->sends.next; l != &p->sends; l = l->next) {
 		struct rwk_tx *tx = rwk_container_of(l, struct rwk_tx, link);
 
-		if (tx->context != context || tx->state != RWK_TX_EAGER)
-			continue;
-		if (p->channel->transport->withdraw(p->channel, &tx->op))
-			return -ENOENT;
-		p->credit += (int64_t)tx->length + RWK_MESSAGE_COST;
-		rwk_tx_complete(tx, -ECANCELED);
-		return 0;
+		if (tx->context == context && tx->state == RWK_TX_EAGER)
+			return rwk_tx_withdraw(tx);
 	}
 	return -ENOENT;
 }
@@ -482,13 +489,39 @@ int rwk_inbox_cancel(struct rwk_inbox *box, void *context)
 	return -ENOENT;
 }
 
-int rwk_engine_cancel(struct rwk_engine *e, void *context)
+static int take_posted(struct rwk_posted *posted, void *found)
 {
-	if (!rwk_inbox_is_shared(e) && !rwk_inbox_cancel(e->inbox, context))
-		return 0;
+	rwk_list_append(found, &rwk_container_of(posted, struct rwk_rx, posted)->link);
+	return 0;
+}
+
+void rwk_inbox_cancel_all(struct rwk_inbox *box)
+{
+	struct rwk_list found, *l;
+
+	rwk_list_init(&found);
+	for (enum rwk_space s = 0; s < RWK_SPACES; s++)
+		rwk_match_each_posted(box->matcher[s], take_posted, &found);
+	while ((l = rwk_list_pop(&found))) {
+		struct rwk_rx *rx = rwk_container_of(l, struct rwk_rx, link);
+
+		rwk_rx_retire(box, rx);
+		rwk_rx_end(box, rx, -ECANCELED);
+	}
+}
+
+int rwk_engine_cancel_send(struct rwk_engine *e, const void *context)
+{
 	for (struct rwk_peer *p = e->all_peers; p; p = p->next) {
 		if (!cancel_send(p, context))
 			return 0;
 	}
 	return -ENOENT;
+}
+
+int rwk_engine_cancel(struct rwk_engine *e, void *context)
+{
+	if (!rwk_inbox_is_shared(e) && !rwk_inbox_cancel(e->inbox, context))
+		return 0;
+	return rwk_engine_cancel_send(e, context);
 }

@@ -118,13 +118,13 @@ static bool may_be_late(const struct rwk_tx *tx)
 	return (int64_t)tx->length <= tx->peer->eager_max && !(tx->flags & RWK_F_DELIVERED) && !read_alone;
 }
 
-int rwk_rendezvous_send(struct rwk_tx *tx, enum rwk_space space, uint64_t tag, uint64_t data)
+int rwk_rendezvous_send(struct rwk_tx *tx, unsigned room, enum rwk_space space, uint64_t tag, uint64_t data)
 {
 	struct rwk_channel *ch = tx->peer->channel;
 	const struct rwk_envelope env = {
 		.kind = (uint8_t)(RWK_SPACES + space),
 		.flags = tx->flags & RWK_F_DATA ? RWK_ENV_DATA : 0,
-		.small = may_be_late(tx),
+		.small = (uint16_t)(room << 1 | may_be_late(tx)),
 		.tag = tag,
 		.data = data,
 	};
@@ -141,7 +141,7 @@ int rwk_rendezvous_send(struct rwk_tx *tx, enum rwk_space space, uint64_t tag, u
 			return rc == -ENOSPC ? -EAGAIN : rc;
 		}
 	}
-	if (env.small)
+	if (env.small & 1)
 		rwk_list_append(&tx->peer->late_out, &tx->late);
 	tx->state = RWK_TX_FIN;
 	if (!tx->peer->send(ch, &env, &tx->rts, sizeof(tx->rts)))

@@ -137,9 +137,9 @@ void rwk_rma_complete(struct rwk_engine *e, uint32_t flags, void *context, int s
 		*rwk_queue_next(e->sends) = (struct rwk_completion){.context = context, .flags = flags & shown};
 		return;
 	}
-	e->complete(
-		e->owner, &(struct rwk_completion){
-				  .context = context, .flags = flags & (shown | ~(RWK_F_USER - 1u)), .status = status});
+	e->complete(e->owner, &(struct rwk_completion){.context = context,
+				      .flags = flags & (shown | RWK_F_ROOM | ~(RWK_F_USER - 1u)),
+				      .status = status});
 }
 
 void rwk_rma_request_free(struct rwk_engine *e, struct rwk_rma_request *r)

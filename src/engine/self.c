@@ -18,12 +18,12 @@ static void copy(const struct rwk_rx *rx, const struct iovec *iov, size_t count)
 }
 
 /** Keeps a message that no receive waits for: in a copy, or in the send. */
-static ssize_t keep(struct rwk_engine *e, enum rwk_space space, const struct rwk_envelope *env, const struct iovec *iov,
+static ssize_t keep(struct rwk_engine *e, unsigned room, const struct rwk_envelope *env, const struct iovec *iov,
 	size_t count, size_t len, uint32_t flags, void *context)
 {
 	struct rwk_peer *me = e->me;
 	bool eager = len <= rwk_params.eager_max && me->credit >= (int64_t)len && !(flags & RWK_F_DELIVERED);
-	struct rwk_unexpected *u = rwk_unexpected_new(me, space, env, len);
+	struct rwk_unexpected *u = rwk_unexpected_new(me, room, env->kind, env, len);
 	int rc;
 
 	if (!u)
@@ -53,19 +53,23 @@ free_unexpected:
 	return rc;
 }
 
-ssize_t rwk_self_send(struct rwk_engine *e, enum rwk_space space, const struct iovec *iov, size_t count, size_t len,
+ssize_t rwk_self_send(struct rwk_engine *e, unsigned room, const struct iovec *iov, size_t count, size_t len,
 	uint64_t tag, uint64_t data, uint32_t flags, void *context)
 {
+	enum rwk_space space = rwk_space_of(flags);
 	const struct rwk_envelope env = {
 		.kind = (uint8_t)space,
 		.flags = flags & RWK_F_DATA ? RWK_ENV_DATA : 0,
 		.tag = tag,
 		.data = flags & RWK_F_DATA ? data : 0,
 	};
-	struct rwk_rx *rx = e->foreign ? NULL : rwk_inbound_match(e, e->me, space, &env, len);
+	struct rwk_rx *rx;
 
+	if (!rwk_room_exists(e, room))
+		return -EINVAL;
+	rx = e->foreign ? NULL : rwk_inbound_match(e, e->me, room, space, &env, len);
 	if (!rx)
-		return keep(e, space, &env, iov, count, len, flags, context);
+		return keep(e, room, &env, iov, count, len, flags, context);
 	copy(rx, iov, count);
 	rwk_rx_complete(e, rx, 0);
 	rwk_complete_send(e, flags, context);

@@ -134,18 +134,32 @@ void rwk_send_own(struct rwk_peer *p, const struct rwk_envelope *env)
 		rwk_tx_put(tx);
 }
 
+/** As rwk_eager_head, of a message for that room. */
+static uint64_t slow_head(uint32_t flags, unsigned room)
+{
+	struct rwk_envelope env = {.head = rwk_eager_head(flags)};
+
+	if (room) {
+		env.kind = (uint8_t)(RWK_ROOM_TAGGED + env.kind);
+		env.small = (uint16_t)room;
+	}
+	return env.head;
+}
+
 /** A send that the fast path could not finish. */
 static rwk_noinline ssize_t send_slow(struct rwk_engine *e, struct rwk_peer *p, const struct iovec *iov, size_t count,
 	size_t len, uint64_t tag, uint64_t data, uint32_t flags, void *context)
 {
-	enum rwk_space space = rwk_space_of(flags);
+	unsigned room = p->room;
 	struct rwk_tx *tx;
 	int rc;
 
 	if (flags & RWK_F_INJECT && len > RWK_INJECT_MAX)
 		return -EMSGSIZE;
+	if (p->of)
+		p = p->of;
 	if (p->self)
-		return rwk_self_send(e, space, iov, count, len, tag, data, flags, context);
+		return rwk_self_send(e, room, iov, count, len, tag, data, flags, context);
 	if (!p->error && !p->channel)
 		rwk_peer_connect(p);
 	if (p->error)
@@ -155,7 +169,7 @@ static rwk_noinline ssize_t send_slow(struct rwk_engine *e, struct rwk_peer *p, 
 		return -EAGAIN;
 	if ((int64_t)len <= p->eager_max && p->credit >= (int64_t)len && !(flags & RWK_F_DELIVERED)) {
 		tx->state = RWK_TX_EAGER;
-		tx->op.env = (struct rwk_envelope){.head = rwk_eager_head(flags), .tag = tag, .data = data};
+		tx->op.env = (struct rwk_envelope){.head = slow_head(flags, room), .tag = tag, .data = data};
 		rc = post_message(tx);
 		if (!rc) {
 			p->credit -= (int64_t)len + RWK_MESSAGE_COST;
@@ -164,7 +178,7 @@ static rwk_noinline ssize_t send_slow(struct rwk_engine *e, struct rwk_peer *p, 
 	} else {
 		if ((int64_t)len <= p->eager_max && !(flags & RWK_F_DELIVERED))
 			e->status.counters.credits_waited++;
-		rc = rwk_rendezvous_send(tx, space, tag, data);
+		rc = rwk_rendezvous_send(tx, room, rwk_space_of(flags), tag, data);
 		if (!rc)
 			e->status.counters.sent_rendezvous++;
 	}

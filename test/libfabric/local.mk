@@ -63,6 +63,29 @@ test_libfabric_test_shared_rx_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_shared_rx_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_shared_rx
 
+FI_SEP = test/libfabric/fi_sep.c test/libfabric/fi_sep.h $(FI_TEST_COMMON)
+
+check_PROGRAMS += test/libfabric/test_scalable
+test_libfabric_test_scalable_SOURCES = test/libfabric/test_scalable.c $(FI_SEP)
+test_libfabric_test_scalable_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_scalable_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_scalable_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_scalable
+
+check_PROGRAMS += test/libfabric/test_scalable_pair
+test_libfabric_test_scalable_pair_SOURCES = test/libfabric/test_scalable_pair.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h $(FI_SEP)
+test_libfabric_test_scalable_pair_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_scalable_pair_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_scalable_pair_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_scalable_pair
+
+check_PROGRAMS += test/libfabric/test_scalable_open
+test_libfabric_test_scalable_open_SOURCES = test/libfabric/test_scalable_open.c $(FI_SEP)
+test_libfabric_test_scalable_open_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_scalable_open_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_scalable_open_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_scalable_open
+
 check_PROGRAMS += test/libfabric/test_completion
 test_libfabric_test_completion_SOURCES = test/libfabric/test_completion.c $(FI_PAIR)
 test_libfabric_test_completion_CPPFLAGS = $(FI_TEST_CPPFLAGS)

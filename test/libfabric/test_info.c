@@ -256,6 +256,7 @@ static void ep_msg(struct fi_info *h) { h->ep_attr->type = FI_EP_MSG; }
 static void ep_dgram(struct fi_info *h) { h->ep_attr->type = FI_EP_DGRAM; }
 static void ep_any(struct fi_info *h) { h->ep_attr->type = FI_EP_UNSPEC; }
 static void two_contexts(struct fi_info *h) { h->ep_attr->tx_ctx_cnt = 2; }
+static void contexts_9(struct fi_info *h) { h->ep_attr->rx_ctx_cnt = 9; }
 static void shared_context(struct fi_info *h) { h->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT; }
 static void big_messages(struct fi_info *h) { h->ep_attr->max_msg_size = (size_t)1 << 40; }
 static void auth_key(struct fi_info *h) { h->ep_attr->auth_key_size = 4; }
@@ -307,7 +308,8 @@ static const struct hint_case hint_cases[] = {
 	{"FI_EP_MSG", ep_msg, true},
 	{"FI_EP_DGRAM", ep_dgram, true},
 	{"any endpoint", ep_any, true},
-	{"two contexts", two_contexts, false},
+	{"two contexts", two_contexts, true},
+	{"9 contexts", contexts_9, false},
 	{"a shared context", shared_context, true},
 	{"messages of 1 TiB", big_messages, true},
 	{"a key", auth_key, false},

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Rooms: several inboxes of one engine, each with receives of its own, behind one address. A message for another room
+ * than the first says so: an eager one is of a kind of its own, so that those for the first pay nothing.
+ *
+ * Who sends to a room names, in place of the peer, what stands for it there: a struct rwk_peer that has no channel and
+ * takes nothing eagerly, so that the fast path hands it on to the slow one (send.c), which goes on with the peer.
+ */
+#include "engine/internal.h"
+
+#include <stdlib.h>
+
+int rwk_rooms_open(struct rwk_engine *e)
+{
+	const struct rwk_inbox_attr attr = {
+		.complete = e->complete,
+		.owner = e->owner,
+		.rx_limit = e->attr.rx_limit,
+		.multi_min = e->attr.multi_min,
+	};
+	int rc = 0;
+
+	for (unsigned i = 1; i < e->attr.rooms && i < RWK_ROOMS && !rc; i++)
+		rc = rwk_inbox_open(&attr, &e->rooms[i]);
+	return rc;
+}
+
+void rwk_rooms_complete(struct rwk_engine *e, void (*complete)(void *owner, const struct rwk_completion *c))
+{
+	for (unsigned i = 1; rwk_room_exists(e, i); i++) {
+		e->rooms[i]->complete = complete;
+		e->rooms[i]->owner = e;
+	}
+}
+
+static void cancel_sends(struct rwk_peer *p, unsigned room)
+{
+	struct rwk_list *l = p->sends.next;
+
+	while (l != &p->sends) {
+		struct rwk_tx *tx = rwk_container_of(l, struct rwk_tx, link);
+
+		l = l->next;
+		if (rwk_room_of(tx->flags) == room && tx->state == RWK_TX_EAGER)
+			rwk_tx_withdraw(tx);
+	}
+}
+
+void rwk_engine_cancel_sends(struct rwk_engine *e, unsigned room)
+{
+	for (struct rwk_peer *p = e->all_peers; p; p = p->next)
+		cancel_sends(p, room);
+}
+
+struct rwk_peer *rwk_peer_room(struct rwk_peer *p, unsigned room)
+{
+	struct rwk_peer *r;
+
+	if (!room)
+		return p;
+	for (r = p->rooms; r; r = r->next) {
+		if (r->room == room)
+			return r;
+	}
+	r = aligned_alloc(RWK_CACHE_LINE, (sizeof(*r) + RWK_CACHE_LINE - 1) & ~(size_t)(RWK_CACHE_LINE - 1));
+	if (!r)
+		return NULL;
+	memset(r, 0, sizeof(*r));
+	r->engine = p->engine;
+	r->user = RWK_NO_USER;
+	r->eager_max = -1;
+	r->of = p;
+	r->room = room;
+	r->next = p->rooms;
+	p->rooms = r;
+	return r;
+}
+
+void rwk_peer_rooms_close(struct rwk_peer *p)
+{
+	while (p->rooms) {
+		struct rwk_peer *r = p->rooms;
+
+		p->rooms = r->next;
+		free(r);
+	}
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Scalable endpoints, two of one process: A sends with two contexts to the three receive contexts of B.
+ *
+ *   A  tx 0, tx 1 ----> fi_rx_addr(B, 0 ... 2)  rx 0, rx 1, rx 2  B
+ */
+#include "fi_sep.h"
+
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_rma.h>
+#include <stdlib.h>
+
+#define LONG ((size_t)300000)
+
+static struct t_domain domain;
+static struct t_sep a, b;
+static fi_addr_t to_b, from_a; /* A's number of B, B's of A */
+static unsigned char in[LONG], out[LONG];
+
+static int open_both(void **state)
+{
+	(void)state;
+	t_domain_open_with(&domain, t_sep_hints());
+	t_sep_open(&a, &domain);
+	t_sep_open(&b, &domain);
+	t_sep_insert(&a, a.name); /* so that numbers are not equal by chance */
+	to_b = t_sep_insert(&a, b.name);
+	from_a = t_sep_insert(&b, a.name);
+	return 0;
+}
+
+static int close_both(void **state)
+{
+	(void)state;
+	t_sep_close(&a);
+	t_sep_close(&b);
+	t_domain_close(&domain);
+	return 0;
+}
+
+static fi_addr_t context(unsigned rx)
+{
+	return fi_rx_addr(to_b, (int)rx, T_BITS);
+}
+
+/* Of a message from tx to rx: who hears of it, and that nobody else does. */
+static void check_told(unsigned tx, unsigned rx, size_t len, uint64_t kind)
+{
+	struct fi_cq_tagged_entry entry;
+	fi_addr_t source;
+
+	entry = t_wait(b.rxq[rx], a.txq[0], &source);
+	assert_ptr_equal(entry.op_context, in);
+	assert_int_equal(entry.len, len);
+	assert_int_equal(entry.flags & (FI_RECV | FI_MSG | FI_TAGGED), FI_RECV | kind);
+	assert_int_equal(source, from_a);
+	entry = t_wait(a.txq[tx], b.rxq[0], NULL);
+	assert_ptr_equal(entry.op_context, out);
+	assert_int_equal(entry.flags & (FI_SEND | FI_MSG | FI_TAGGED), FI_SEND | kind);
+	t_sep_nothing(&a);
+	t_sep_nothing(&b);
+}
+
+static void let_arrive(void)
+{
+	for (int i = 0; i < 200; i++) {
+		t_drive(a.txq[0]);
+		t_drive(b.rxq[0]);
+	}
+}
+
+static void post_receive(unsigned rx, size_t len, bool tagged, unsigned tag)
+{
+	memset(in, 0, len);
+	if (tagged)
+		assert_int_equal(fi_trecv(b.rx[rx], in, len, NULL, FI_ADDR_UNSPEC, tag, 0, in), 0);
+	else
+		assert_int_equal(fi_recv(b.rx[rx], in, len, NULL, FI_ADDR_UNSPEC, in), 0);
+}
+
+static void post_send(unsigned tx, unsigned rx, size_t len, bool tagged, unsigned tag)
+{
+	t_fill(out, len, tag);
+	if (tagged)
+		t_post(fi_tsend(a.tx[tx], out, len, NULL, context(rx), tag, out), a.txq[0], b.rxq[0]);
+	else
+		t_post(fi_send(a.tx[tx], out, len, NULL, context(rx), out), a.txq[0], b.rxq[0]);
+}
+
+/*
+ * Each transmit context reaches each receive context, and that one alone, whatever the message's length and space,
+ * posted for before it comes or after; the queues of the two contexts tell of it, and of the endpoint that sent it.
+ */
+static void each_context(void **state)
+{
+	static const size_t lengths[] = {0, 8, 200, 5000, LONG};
+	unsigned n = 0;
+
+	(void)state;
+	for (unsigned l = 0; l < 5; l++) {
+		for (unsigned k = 0; k < 4 * T_TX * T_RX; k++, n++) {
+			unsigned tx = k / 4 % T_TX, rx = k / (4 * T_TX);
+			bool early = k & 1, tagged = k & 2;
+
+			if (!early)
+				post_receive(rx, lengths[l], tagged, n);
+			post_send(tx, rx, lengths[l], tagged, n);
+			if (early) {
+				let_arrive();
+				post_receive(rx, lengths[l], tagged, n);
+			}
+			check_told(tx, rx, lengths[l], tagged ? FI_TAGGED : FI_MSG);
+			t_check(in, lengths[l], n);
+		}
+	}
+}
+
+/* An endpoint reaches its own receive contexts, too. */
+static void to_itself(void **state)
+{
+	static const size_t lengths[] = {8, LONG};
+
+	(void)state;
+	for (unsigned k = 0; k < 4; k++) {
+		size_t len = lengths[k / 2];
+		fi_addr_t source;
+
+		t_fill(out, len, k);
+		if (k & 1)
+			assert_int_equal(fi_recv(a.rx[2], in, len, NULL, FI_ADDR_UNSPEC, in), 0);
+		assert_int_equal(fi_send(a.tx[1], out, len, NULL, fi_rx_addr(0, 2, T_BITS), out), 0);
+		if (!(k & 1))
+			assert_int_equal(fi_recv(a.rx[2], in, len, NULL, FI_ADDR_UNSPEC, in), 0);
+		assert_ptr_equal(t_wait(a.rxq[2], NULL, &source).op_context, in);
+		assert_int_equal(source, 0);
+		assert_ptr_equal(t_wait(a.txq[1], NULL, NULL).op_context, out);
+		t_check(in, len, k);
+		t_sep_nothing(&a);
+	}
+}
+
+/* Plain endpoints name receive contexts likewise, and get answers: by the number that their vector has of the endpoint.
+ */
+static void from_a_plain_endpoint(void **state)
+{
+	struct fi_av_attr attr = {.type = FI_AV_TABLE, .rx_ctx_bits = T_BITS};
+	struct t_end plain;
+	fi_addr_t number, source;
+
+	(void)state;
+	t_end_open(&plain, &domain, NULL);
+	number = t_sep_insert(&b, plain.name);
+	assert_int_equal(fi_close(&plain.ep->fid), 0);
+	assert_int_equal(fi_close(&plain.av->fid), 0);
+	assert_int_equal(fi_av_open(domain.domain, &attr, &plain.av, NULL), 0);
+	assert_int_equal(fi_endpoint(domain.domain, domain.info, &plain.ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(plain.ep, &plain.cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_ep_bind(plain.ep, &plain.av->fid, 0), 0);
+	assert_int_equal(fi_enable(plain.ep), 0);
+	assert_int_equal(fi_av_remove(b.av, &number, 1, 0), 0);
+	plain.name_len = sizeof(plain.name);
+	assert_int_equal(fi_getname(&plain.ep->fid, plain.name, &plain.name_len), 0);
+	number = t_sep_insert(&b, plain.name);
+	t_insert(&plain, b.name);
+
+	assert_int_equal(fi_recv(b.rx[1], in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
+	assert_int_equal(fi_send(plain.ep, "plainly", 8, NULL, fi_rx_addr(0, 1, T_BITS), NULL), 0);
+	assert_int_equal(t_wait(b.rxq[1], plain.cq, &source).len, 8);
+	assert_int_equal(source, number);
+	assert_string_equal((char *)in, "plainly");
+	t_wait(plain.cq, NULL, NULL);
+	assert_int_equal(fi_recv(plain.ep, in, 8, NULL, fi_rx_addr(0, 2, T_BITS), in), 0);
+	assert_int_equal(fi_send(b.tx[1], "answers", 8, NULL, number, NULL), 0);
+	assert_int_equal(t_wait(plain.cq, b.txq[1], &source).len, 8);
+	assert_int_equal(source, 0);
+	t_wait(b.txq[1], plain.cq, NULL);
+	t_end_close(&plain);
+}
+
+/* A receive directed at an endpoint takes what any of its contexts sends, and nobody else's. */
+static void directed(void **state)
+{
+	struct t_sep other;
+	fi_addr_t source, to_b_too;
+
+	(void)state;
+	t_sep_open(&other, &domain);
+	to_b_too = t_sep_insert(&other, b.name);
+	t_sep_insert(&b, other.name);
+	for (unsigned k = 0; k < 8; k++) {
+		unsigned tx = k % 2;
+		/* Which context is named does not matter. */
+		fi_addr_t from = k & 2 ? fi_rx_addr(from_a, 2, T_BITS) : from_a;
+
+		assert_int_equal(fi_trecv(b.rx[1], in, 8, NULL, from, 7, 0, in), 0);
+		assert_int_equal(
+			fi_tsend(other.tx[tx], "strange", 8, NULL, fi_rx_addr(to_b_too, 1, T_BITS), 7, NULL), 0);
+		t_wait(other.txq[tx], b.rxq[0], NULL);
+		t_nothing(b.rxq[1], other.txq[0]);
+		assert_int_equal(fi_tsend(a.tx[tx], "fitting", 8, NULL, context(1), 7, NULL), 0);
+		t_wait(b.rxq[1], a.txq[0], &source);
+		assert_int_equal(source, from_a);
+		assert_string_equal((char *)in, "fitting");
+		t_wait(a.txq[tx], NULL, NULL);
+		assert_int_equal(fi_trecv(b.rx[1], in, 8, NULL, FI_ADDR_UNSPEC, 7, 0, in), 0);
+		t_wait(b.rxq[1], other.txq[0], NULL);
+		assert_string_equal((char *)in, "strange");
+	}
+	t_sep_close(&other);
+}
+
+/* Peek, claim, cancel and multi-receive look at their own context. */
+static void receives_of_a_context(void **state)
+{
+	struct fi_msg_tagged msg = {.addr = FI_ADDR_UNSPEC, .tag = 3, .context = in};
+	struct iovec iov = {in, 4096};
+	struct fi_msg many = {.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = in};
+	struct fi_cq_tagged_entry entry;
+
+	(void)state;
+	post_send(0, 1, 100, true, 3);
+	t_wait(a.txq[0], b.rxq[0], NULL);
+	assert_int_equal(fi_trecvmsg(b.rx[2], &msg, FI_PEEK), 0);
+	assert_int_equal(t_wait_error(b.rxq[2], NULL).err, FI_ENOMSG);
+	do {
+		struct fi_cq_err_entry err;
+
+		assert_int_equal(fi_trecvmsg(b.rx[1], &msg, FI_PEEK | FI_CLAIM), 0);
+		if (fi_cq_read(b.rxq[1], &entry, 1) == 1)
+			break;
+		err = t_wait_error(b.rxq[1], a.txq[0]);
+		assert_int_equal(err.err, FI_ENOMSG);
+	} while (true);
+	msg.msg_iov = &iov;
+	msg.iov_count = 1;
+	assert_int_equal(fi_trecvmsg(b.rx[1], &msg, FI_CLAIM), 0);
+	assert_int_equal(t_wait(b.rxq[1], a.txq[0], NULL).len, 100);
+	t_check(in, 100, 3);
+
+	assert_int_equal(fi_recv(b.rx[0], in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
+	assert_int_equal(fi_recv(b.rx[2], in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
+	assert_int_equal(fi_cancel(&b.rx[2]->fid, in), 0);
+	assert_int_equal(t_wait_error(b.rxq[2], NULL).err, FI_ECANCELED);
+	assert_int_equal(fi_cancel(&b.tx[0]->fid, in), -FI_ENOENT); /* the receive is not its own */
+	assert_int_equal(fi_cancel(&b.rx[0]->fid, in), 0);
+	assert_int_equal(t_wait_error(b.rxq[0], NULL).err, FI_ECANCELED);
+
+	assert_int_equal(fi_recvmsg(b.rx[2], &many, FI_MULTI_RECV), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		post_send(1, 2, 1024, false, i);
+		entry = t_wait(b.rxq[2], a.txq[0], NULL);
+		assert_ptr_equal(entry.buf, in + 1024 * i);
+		assert_int_equal(!!(entry.flags & FI_MULTI_RECV), i == 3);
+		t_check(in + 1024 * i, 1024, i);
+		t_wait(a.txq[1], NULL, NULL);
+	}
+	t_sep_nothing(&b);
+}
+
+/* Inject, data, several pieces, triggered sends. */
+static void other_sends(void **state)
+{
+	struct iovec iov[2] = {{out, 100}, {out + 100, 200}};
+	struct fi_msg_tagged msg = {.msg_iov = iov, .iov_count = 2, .addr = context(2), .tag = 5, .data = 0x1234};
+	struct fi_cq_tagged_entry entry;
+
+	(void)state;
+	t_fill(out, 300, 1);
+	assert_int_equal(fi_tinject(a.tx[1], out, 100, context(2), 5), 0);
+	assert_int_equal(fi_tsendmsg(a.tx[1], &msg, FI_REMOTE_CQ_DATA | FI_DELIVERY_COMPLETE), 0);
+	assert_int_equal(fi_injectdata(a.tx[0], out, 60, 77, context(2)), 0);
+	assert_int_equal(fi_trecv(b.rx[2], in, 300, NULL, FI_ADDR_UNSPEC, 5, 0, in), 0);
+	assert_int_equal(t_wait(b.rxq[2], a.txq[0], NULL).len, 100);
+	assert_int_equal(fi_trecv(b.rx[2], in, 300, NULL, FI_ADDR_UNSPEC, 5, 0, in), 0);
+	entry = t_wait(b.rxq[2], a.txq[0], NULL);
+	assert_int_equal(entry.len, 300);
+	assert_int_equal(entry.data, 0x1234);
+	t_check(in, 300, 1);
+	assert_int_equal(fi_recv(b.rx[2], in, 300, NULL, FI_ADDR_UNSPEC, in), 0);
+	entry = t_wait(b.rxq[2], a.txq[0], NULL);
+	assert_int_equal(entry.data, 77);
+	t_wait(a.txq[1], b.rxq[0], NULL);
+	t_sep_nothing(&a);
+	t_sep_nothing(&b);
+}
+
+/* Reads, writes and atomics of each context reach the endpoint's memory, by whichever of its contexts it is named. */
+static void memory(void **state)
+{
+	static uint64_t target[64];
+	uint64_t one = 1, before;
+	struct fid_mr *mr;
+	struct fi_cq_tagged_entry entry;
+
+	(void)state;
+	assert_int_equal(
+		fi_mr_reg(domain.domain, target, sizeof(target), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 17, 0, &mr, NULL),
+		0);
+	for (unsigned k = 0; k < T_TX * T_RX; k++) {
+		unsigned tx = k % T_TX;
+		fi_addr_t to = context(k / T_TX);
+
+		t_fill(out, sizeof(target), k);
+		assert_int_equal(fi_write(a.tx[tx], out, sizeof(target), NULL, to, 0, 17, out), 0);
+		assert_int_equal(t_wait(a.txq[tx], b.rxq[0], NULL).flags & (FI_RMA | FI_WRITE), FI_RMA | FI_WRITE);
+		t_check(target, sizeof(target), k);
+		memset(in, 0, sizeof(target));
+		assert_int_equal(fi_read(a.tx[tx], in, sizeof(target), NULL, to, 0, 17, in), 0);
+		assert_int_equal(t_wait(a.txq[tx], b.rxq[0], NULL).flags & (FI_RMA | FI_READ), FI_RMA | FI_READ);
+		t_check(in, sizeof(target), k);
+		target[1] = 41;
+		assert_int_equal(
+			fi_fetch_atomic(a.tx[tx], &one, 1, NULL, &before, NULL, to, 8, 17, FI_UINT64, FI_SUM, NULL), 0);
+		t_wait(a.txq[tx], b.rxq[0], NULL);
+		assert_int_equal(before, 41);
+		assert_int_equal(target[1], 42);
+		assert_int_equal(fi_inject_write(a.tx[tx], &one, 8, to, 16, 17), 0);
+		assert_int_equal(fi_writedata(a.tx[tx], out, 8, NULL, 99 + k, to, 0, 17, out), 0);
+		entry = t_wait(b.rxq[0], a.txq[0], NULL);
+		assert_int_equal(entry.data, 99 + k);
+		t_wait(a.txq[tx], b.rxq[0], NULL);
+		assert_int_equal(target[2], 1);
+		t_sep_nothing(&a);
+		t_sep_nothing(&b);
+	}
+	assert_int_equal(fi_read(b.rx[0], in, 8, NULL, from_a, 0, 17, in), -FI_EOPNOTSUPP);
+	assert_int_equal(fi_close(&mr->fid), 0);
+}
+
+/* Contexts that are not there. */
+static void wrong_index(void **state)
+{
+	struct fid_ep *ep;
+
+	(void)state;
+	assert_int_equal(fi_tx_context(a.sep, -1, NULL, &ep, NULL), -FI_EINVAL);
+	assert_int_equal(fi_tx_context(a.sep, T_TX, NULL, &ep, NULL), -FI_EINVAL);
+	assert_int_equal(fi_rx_context(a.sep, T_RX, NULL, &ep, NULL), -FI_EINVAL);
+	assert_int_equal(fi_rx_context(a.sep, 0, NULL, &ep, NULL), -FI_EBUSY);
+	/* B has no context 5: the endpoint that has it knows. What is short is gone, and what is long is refused. */
+	assert_int_equal(fi_send(a.tx[0], out, 8, NULL, context(5), NULL), 0);
+	t_wait(a.txq[0], b.rxq[0], NULL);
+	assert_int_equal(fi_send(a.tx[1], out, LONG, NULL, context(5), NULL), 0);
+	assert_int_equal(t_wait_error(a.txq[1], b.rxq[0]).err, FI_EINVAL);
+	assert_int_equal(fi_send(a.tx[0], out, 8, NULL, fi_rx_addr(0, 5, T_BITS), NULL), -FI_EINVAL); /* itself */
+	assert_int_equal(fi_send(a.tx[0], out, 8, NULL, 12345, NULL), -FI_EINVAL);
+	assert_int_equal(fi_send(a.tx[0], out, 8, NULL, fi_rx_addr(12345, 1, T_BITS), NULL), -FI_EINVAL);
+	post_receive(1, 8, false, 0);
+	post_send(0, 1, 8, false, 4);
+	check_told(0, 1, 8, FI_MSG);
+}
+
+/* However much is sent to a context that is not there, the sender's credit comes back. */
+static void nothing_is_lost(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		t_post(fi_send(a.tx[0], out, 20000, NULL, context(6), out), a.txq[0], b.rxq[0]);
+		t_wait(a.txq[0], b.rxq[0], NULL);
+		let_arrive();
+	}
+	post_receive(2, 20000, false, 0);
+	post_send(1, 2, 20000, false, 4);
+	check_told(1, 2, 20000, FI_MSG);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_context),
+		cmocka_unit_test(to_itself),
+		cmocka_unit_test(from_a_plain_endpoint),
+		cmocka_unit_test(directed),
+		cmocka_unit_test(receives_of_a_context),
+		cmocka_unit_test(other_sends),
+		cmocka_unit_test(memory),
+		cmocka_unit_test(wrong_index),
+		cmocka_unit_test(nothing_is_lost),
+	};
+
+	t_use_provider();
+	return cmocka_run_group_tests(tests, open_both, close_both);
+}

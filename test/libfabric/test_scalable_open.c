@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Scalable endpoints: what fi_getinfo says of them, how they and their contexts are opened, bound, enabled and closed.
+ */
+#include "fi_sep.h"
+
+#include <rdma/fi_rma.h>
+
+static struct t_domain domain;
+
+static int open_domain(void **state)
+{
+	(void)state;
+	t_domain_open_with(&domain, t_sep_hints());
+	return 0;
+}
+
+static int close_domain(void **state)
+{
+	(void)state;
+	t_domain_close(&domain);
+	return 0;
+}
+
+/* Who does not ask has one context of each kind, as ever; who does gets as many as there may be, and not more. */
+static void announced(void **state)
+{
+	struct fi_info *hints = t_hints(), *info;
+	size_t most;
+
+	(void)state;
+	assert_int_equal(t_getinfo(hints, &info), 0);
+	assert_int_equal(info->ep_attr->tx_ctx_cnt, 1);
+	assert_int_equal(info->ep_attr->rx_ctx_cnt, 1);
+	assert_false(info->caps & FI_NAMED_RX_CTX);
+	most = info->domain_attr->max_ep_tx_ctx;
+	assert_true(most >= 2);
+	assert_int_equal(info->domain_attr->max_ep_rx_ctx, most);
+	fi_freeinfo(info);
+	hints->caps = FI_TAGGED;
+	assert_int_equal(t_getinfo(hints, &info), 0);
+	assert_false(info->caps & FI_NAMED_RX_CTX);
+	fi_freeinfo(info);
+	hints->caps |= FI_NAMED_RX_CTX;
+	hints->ep_attr->tx_ctx_cnt = most;
+	hints->ep_attr->rx_ctx_cnt = 2;
+	assert_int_equal(t_getinfo(hints, &info), 0);
+	assert_true(info->caps & FI_NAMED_RX_CTX);
+	assert_int_equal(info->ep_attr->tx_ctx_cnt, most);
+	assert_int_equal(info->ep_attr->rx_ctx_cnt, 2);
+	fi_freeinfo(info);
+	hints->ep_attr->rx_ctx_cnt = most + 1;
+	assert_int_equal(t_getinfo(hints, &info), -FI_ENODATA);
+	hints->ep_attr->rx_ctx_cnt = 2;
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->caps = FI_MSG;
+	assert_int_equal(t_getinfo(hints, &info), -FI_ENODATA);
+	fi_freeinfo(hints);
+}
+
+/* What cannot be had is refused when it is opened. */
+static void refused(void **state)
+{
+	struct fi_av_attr av = {.rx_ctx_bits = 40};
+	struct fi_ep_attr *ep = domain.info->ep_attr;
+	struct fid_ep *sep;
+	struct fid_av *none;
+
+	(void)state;
+	ep->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	assert_int_equal(fi_scalable_ep(domain.domain, domain.info, &sep, NULL), -FI_EOPNOTSUPP);
+	ep->rx_ctx_cnt = 1000;
+	assert_int_equal(fi_scalable_ep(domain.domain, domain.info, &sep, NULL), -FI_EINVAL);
+	ep->rx_ctx_cnt = T_RX;
+	assert_int_equal(fi_av_open(domain.domain, &av, &none, NULL), -FI_EINVAL);
+	av.rx_ctx_bits = -1;
+	assert_int_equal(fi_av_open(domain.domain, &av, &none, NULL), -FI_EINVAL);
+}
+
+/* A context has its own queues and no vector, the endpoint a vector and no queues. */
+static void bound(void **state)
+{
+	struct fi_cq_attr attr = {0};
+	struct fid_cq *cq;
+	struct t_sep s;
+
+	(void)state;
+	t_sep_make(&s, &domain);
+	assert_int_equal(fi_cq_open(domain.domain, &attr, &cq, NULL), 0);
+	assert_int_equal(fi_scalable_ep_bind(s.sep, &cq->fid, FI_TRANSMIT), -FI_EBADFLAGS);
+	assert_int_equal(fi_scalable_ep_bind(s.sep, &cq->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_scalable_ep_bind(s.sep, &s.av->fid, 0), -FI_EINVAL); /* it has one */
+	assert_int_equal(fi_ep_bind(s.tx[0], &s.av->fid, 0), -FI_EINVAL);
+	assert_int_equal(fi_ep_bind(s.tx[0], &cq->fid, FI_RECV), -FI_EINVAL);
+	assert_int_equal(fi_ep_bind(s.rx[0], &cq->fid, FI_TRANSMIT), -FI_EINVAL);
+	assert_int_equal(fi_ep_bind(s.tx[0], &cq->fid, FI_TRANSMIT), -FI_EINVAL); /* it has one */
+	assert_int_equal(fi_close(&cq->fid), 0);
+	t_sep_close(&s);
+}
+
+/* Nothing can be sent or received before, nor a context enabled that nobody hears of, nor anything twice. */
+static void enabled(void **state)
+{
+	struct fid_ep *sep, *tx, *rx;
+	unsigned char name[64];
+	size_t len = sizeof(name);
+	struct fid_cq *cq;
+	struct t_sep s;
+
+	(void)state;
+	t_sep_make(&s, &domain);
+	assert_int_equal(fi_getname(&s.sep->fid, name, &len), -FI_EOPBADSTATE);
+	assert_int_equal(fi_send(s.tx[0], name, 1, NULL, 0, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(fi_recv(s.rx[0], name, 1, NULL, FI_ADDR_UNSPEC, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(fi_enable(s.tx[1]), 0); /* the endpoint has its name from here on */
+	assert_int_equal(fi_enable(s.tx[1]), -FI_EOPBADSTATE);
+	assert_int_equal(fi_getname(&s.sep->fid, name, &len), 0);
+	assert_int_equal(fi_enable(s.sep), 0);
+	assert_int_equal(fi_enable(s.sep), -FI_EOPBADSTATE);
+	assert_int_equal(fi_send(s.tx[0], name, 1, NULL, 0, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(fi_recv(s.tx[1], name, 1, NULL, FI_ADDR_UNSPEC, NULL), -FI_EOPBADSTATE);
+	assert_int_equal(fi_enable(s.rx[0]), 0);
+	assert_int_equal(fi_send(s.rx[0], name, 1, NULL, 0, NULL), -FI_EOPBADSTATE);
+	t_sep_close(&s);
+
+	assert_int_equal(fi_scalable_ep(domain.domain, domain.info, &sep, NULL), 0);
+	assert_int_equal(fi_enable(sep), -FI_ENOAV);
+	assert_int_equal(fi_tx_context(sep, 0, NULL, &tx, NULL), 0);
+	assert_int_equal(fi_enable(tx), -FI_ENOCQ);
+	assert_int_equal(fi_rx_context(sep, 0, NULL, &rx, NULL), 0);
+	assert_int_equal(fi_enable(rx), -FI_ENOCQ);
+	assert_int_equal(fi_cq_open(domain.domain, &(struct fi_cq_attr){0}, &cq, NULL), 0);
+	assert_int_equal(fi_ep_bind(tx, &cq->fid, FI_TRANSMIT), 0);
+	assert_int_equal(fi_enable(tx), -FI_ENOAV);
+	assert_int_equal(fi_close(&tx->fid), 0);
+	assert_int_equal(fi_close(&rx->fid), 0);
+	assert_int_equal(fi_close(&cq->fid), 0);
+	assert_int_equal(fi_close(&sep->fid), 0);
+}
+
+/* Contexts before the endpoint, and the endpoint before its vector. What a closed context still had is dropped. */
+static void closed(void **state)
+{
+	static char buf[64], big[300000];
+	struct fid_ep *again;
+	struct t_sep s;
+
+	(void)state;
+	t_sep_open(&s, &domain);
+	t_sep_insert(&s, s.name);
+	assert_int_equal(fi_close(&s.sep->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&s.av->fid), -FI_EBUSY);
+	assert_int_equal(fi_close(&s.txq[0]->fid), -FI_EBUSY);
+	assert_int_equal(fi_recv(s.rx[1], buf, 8, NULL, FI_ADDR_UNSPEC, NULL), 0);
+	assert_int_equal(fi_send(s.tx[0], big, sizeof(big), NULL, fi_rx_addr(0, 2, T_BITS), NULL), 0);
+	assert_int_equal(fi_close(&s.rx[1]->fid), 0);
+	assert_int_equal(fi_close(&s.tx[0]->fid), 0);
+	assert_int_equal(fi_rx_context(s.sep, 1, NULL, &again, NULL), -FI_EBUSY);
+	/* The others go on, and what is sent to the closed one bothers nobody. */
+	assert_int_equal(fi_send(s.tx[1], "for none", 9, NULL, fi_rx_addr(0, 1, T_BITS), NULL), 0);
+	t_wait(s.txq[1], NULL, NULL);
+	assert_int_equal(fi_recv(s.rx[0], buf, 8, NULL, FI_ADDR_UNSPEC, NULL), 0);
+	assert_int_equal(fi_send(s.tx[1], "for one", 8, NULL, 0, NULL), 0);
+	t_wait(s.rxq[0], NULL, NULL);
+	assert_string_equal(buf, "for one");
+	t_wait(s.txq[1], NULL, NULL);
+	t_sep_nothing(&s);
+	assert_int_equal(fi_close(&s.sep->fid), -FI_EBUSY);
+	for (int i = 0; i < T_RX; i++)
+		assert_int_equal(i == 1 ? 0 : fi_close(&s.rx[i]->fid), 0);
+	assert_int_equal(fi_close(&s.tx[1]->fid), 0);
+	for (int i = 0; i < T_RX; i++)
+		assert_int_equal(fi_close(&s.rxq[i]->fid), 0);
+	for (int i = 0; i < T_TX; i++)
+		assert_int_equal(fi_close(&s.txq[i]->fid), 0);
+	assert_int_equal(fi_close(&s.sep->fid), 0);
+	assert_int_equal(fi_close(&s.av->fid), 0);
+}
+
+/* A context may have less than its endpoint, and is told what it has. */
+static void attributes(void **state)
+{
+	struct fi_tx_attr tx = {.caps = FI_MSG, .size = 16}, none = {.caps = FI_RECV};
+	struct fi_rx_attr rx = {0};
+	struct fid_ep *sep, *ep[2];
+
+	(void)state;
+	assert_int_equal(fi_scalable_ep(domain.domain, domain.info, &sep, NULL), 0);
+	assert_int_equal(fi_tx_context(sep, 0, &none, &ep[0], NULL), -FI_EINVAL);
+	assert_int_equal(fi_tx_context(sep, 0, &tx, &ep[0], NULL), 0);
+	assert_int_equal(tx.size, 16);
+	assert_int_equal(tx.caps & (FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_RMA), FI_MSG | FI_SEND);
+	assert_int_equal(fi_rx_context(sep, 0, &rx, &ep[1], NULL), 0);
+	assert_true(rx.size > 0);
+	assert_int_equal(rx.caps & (FI_MSG | FI_TAGGED | FI_SEND | FI_RECV), FI_MSG | FI_TAGGED | FI_RECV);
+	assert_int_equal(fi_close(&ep[0]->fid), 0);
+	assert_int_equal(fi_close(&ep[1]->fid), 0);
+	assert_int_equal(fi_close(&sep->fid), 0);
+}
+
+static struct fid_cntr *open_cntr(struct fid_ep *ep, uint64_t flags)
+{
+	struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_NONE};
+	struct fid_cntr *cntr;
+
+	assert_int_equal(fi_cntr_open(domain.domain, &attr, &cntr, NULL), 0);
+	assert_int_equal(fi_ep_bind(ep, &cntr->fid, flags), 0);
+	return cntr;
+}
+
+static void count(struct fid_cntr *cntr, uint64_t n)
+{
+	int64_t end = t_now() + T_PATIENCE;
+
+	while (fi_cntr_read(cntr) < n && t_now() < end)
+		;
+	assert_int_equal(fi_cntr_read(cntr), n);
+}
+
+/* Counters count what their own context does; those of peers' accesses, what comes to the endpoint. */
+static void counted(void **state)
+{
+	static uint64_t target, in;
+	struct fid_cntr *sent[2], *came[2], *written;
+	struct fid_mr *mr;
+	struct t_sep s;
+
+	(void)state;
+	t_sep_open(&s, &domain);
+	t_sep_insert(&s, s.name);
+	for (int i = 0; i < 2; i++) {
+		sent[i] = open_cntr(s.tx[i], FI_SEND | FI_WRITE);
+		came[i] = open_cntr(s.rx[i], FI_RECV);
+	}
+	written = open_cntr(s.rx[2], FI_REMOTE_WRITE);
+	assert_int_equal(fi_mr_reg(domain.domain, &target, 8, FI_REMOTE_WRITE, 0, 3, 0, &mr, NULL), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(fi_recv(s.rx[1], &in, 8, NULL, FI_ADDR_UNSPEC, NULL), 0);
+		assert_int_equal(fi_inject(s.tx[0], "counted", 8, fi_rx_addr(0, 1, T_BITS)), 0);
+		count(came[1], (uint64_t)i + 1);
+		assert_int_equal(fi_inject_write(s.tx[1], "written", 8, 0, 0, 3), 0);
+		count(written, (uint64_t)i + 1);
+	}
+	count(sent[0], 3);
+	count(sent[1], 3);
+	count(came[0], 0);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	t_sep_close(&s);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(fi_close(&sent[i]->fid), 0);
+		assert_int_equal(fi_close(&came[i]->fid), 0);
+	}
+	assert_int_equal(fi_close(&written->fid), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(announced),
+		cmocka_unit_test(refused),
+		cmocka_unit_test(bound),
+		cmocka_unit_test(enabled),
+		cmocka_unit_test(closed),
+		cmocka_unit_test(attributes),
+		cmocka_unit_test(counted),
+	};
+
+	t_use_provider();
+	return cmocka_run_group_tests(tests, open_domain, close_domain);
+}
