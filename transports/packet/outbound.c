@@ -551,6 +551,14 @@ void rwk_packet_release(struct rwk_packet_channel *ch, int status)
 		rwk_rc_fail(ch->by->rc, -ENOMEM);
 }
 
+void rwk_packet_take_ack(struct rwk_packet_channel *ch)
+{
+	if (!ch->ack_came || !ch->rc) /* a peer on UC has no business to send one */
+		return;
+	ch->ack_came = false;
+	rwk_rc_acked(ch->rc, ch->ack, rwk_packet_now(ch->port));
+}
+
 int rwk_packet_pump(struct rwk_packet_channel *ch)
 {
 	rwk_time now = rwk_packet_now(ch->port);
@@ -567,10 +575,7 @@ int rwk_packet_pump(struct rwk_packet_channel *ch)
 			close_frame(ch);
 	}
 	if (ch->rc) {
-		if (ch->ack_came) {
-			ch->ack_came = false;
-			rwk_rc_acked(ch->rc, ch->ack, now);
-		}
+		rwk_packet_take_ack(ch);
 		n = rwk_rc_pump(ch->rc, now);
 		rwk_packet_deadline(ch, rwk_rc_next(ch->rc));
 	} else if (ch->shared) {

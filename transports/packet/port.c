@@ -244,6 +244,8 @@ static void deliver(struct rwk_packet_channel *ch, const struct rwk_wire *w, con
 		rwk_rc_packet(ch->rc, w, payload, len, rwk_packet_now(ch->port));
 	else
 		rwk_uc_packet(ch->uc, w, payload, len);
+	if (ch->running) /* the client hears of its operations in the order in which the peer has seen to them */
+		rwk_packet_take_ack(ch);
 	rwk_packet_stir_for_message(ch);
 }
 
