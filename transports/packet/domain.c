@@ -262,8 +262,11 @@ int rwk_packet_domain_progress(struct rwk_port *port)
 		return n;
 	/* The client's answer first: what is due waits for one progress. */
 	port->answers_waited = n && !port->answers_waited;
-	if (port->answers_waited)
+	if (port->answers_waited) {
+		if (next < port->deadline)
+			port->deadline = next; /* nor does the process sleep over it */
 		return n;
+	}
 	n += rwk_src_pump(port->view, rwk_packet_now(port));
 	next = rwk_src_next(port->view);
 	if (next < port->deadline)
