@@ -406,6 +406,61 @@ static void answer_in_stream(void **state)
 	ends_close();
 }
 
+/* A long message whose end says how many of the peer's had come by then. */
+struct told {
+	struct rwk_op op;
+	struct iovec iov;
+	uint8_t bytes[6000];
+	uint64_t came;
+	unsigned done;
+};
+
+static void told_end(struct rwk_op *op, int status)
+{
+	struct told *t = rwk_container_of(op, struct told, op);
+
+	assert_int_equal(status, 0);
+	t->came = ends_side(0, 1)->received;
+	t->done++;
+}
+
+/*
+ * The client hears of the end of what it has posted before the messages that the peer has sent later, though they come in
+ * the same progress, and though it was a message that brought the acknowledgement.
+ */
+static void ends_in_order(void **state)
+{
+	static const size_t long_and_short[] = {sizeof(((struct told *)0)->bytes), 8, 8, 8};
+	struct told t = {.iov = {t.bytes, sizeof(t.bytes)}};
+	struct side *s;
+
+	(void)state;
+	ends_lengths = long_and_short;
+	ends_lengths_count = 4;
+	open_two(4224, NULL);
+	assert_in_range(ends_post(ends_side(1, 0)), 0, 1);
+	ends_settle();
+	s = ends_side(0, 1);
+	ends_fill(s, t.bytes, sizeof(t.bytes));
+	t.op = (struct rwk_op){.type = RWK_OP_SEND,
+		.iov_count = 1,
+		.iov = &t.iov,
+		.length = sizeof(t.bytes),
+		.env = ends_envelope(s),
+		.done = told_end};
+	assert_int_equal(s->ch->transport->post(s->ch, &t.op), 0);
+	ends_progress(ends[0]);
+	arrives(1, 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(ends_send(ends_side(1, 0)), 0);
+	assert_int_equal(qp_counts(1, 0)->acks_out, 0);
+	arrives(0, 1);
+	assert_int_equal(s->received, 4);
+	assert_int_equal(t.done, 1);
+	assert_int_equal(t.came, 2);
+	ends_close();
+}
+
 /* A message that went the shortest way is lost, and nothing else is under way: it is sent again. */
 static void hurried_is_awaited(void **state)
 {
@@ -437,6 +492,7 @@ int main(void)
 		ENDS_RC(ack_alone),
 		ENDS_RC(answer_first),
 		ENDS_RC(answer_in_stream),
+		ENDS_RC(ends_in_order),
 		ENDS_RC(hurried_is_awaited),
 		ENDS_RC(broken_frames),
 		ENDS_RC(edges_are_taken),

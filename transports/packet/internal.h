@@ -381,9 +381,9 @@ int rwk_packet_put(struct rwk_port *port, struct rwk_packet_path *path, const st
 	const struct iovec *payload, int count);
 int rwk_packet_emit(void *user, const struct rwk_wire *w, const struct iovec *payload, int count);
 void rwk_packet_done(void *user, struct rwk_wr *wr, int status);
-/** Moves what waits: ops into requests, requests into packets. Returns packets made. */
 /** Tells the machine of the acknowledgements that frames have brought. */
 void rwk_packet_take_ack(struct rwk_packet_channel *ch);
+/** Moves what waits: ops into requests, requests into packets. Returns packets made. */
 int rwk_packet_pump(struct rwk_packet_channel *ch);
 /** A record of the service's own; false: out of memory. */
 bool rwk_packet_control(struct rwk_packet_channel *ch, const struct rwk_envelope *env, const void *bytes, size_t len);
