@@ -13,8 +13,9 @@
  * Memory is the endpoint's: an address of any of its contexts reaches it. What peers do there the receive contexts'
  * counters count, each of them; data that comes along (fi_writedata) is told of by the first context, number 0.
  *
- * What waits for a receive context that is not open yet is kept. A context that is closed drops its operations without
- * completions; of those that have begun, the memory is in use until the endpoint is closed. It cannot be opened again.
+ * What waits for a receive context that is not open is kept. A context that is closed drops its operations without
+ * completions; of those that have begun, the memory is in use until they have ended, or the endpoint is closed. Its
+ * index can be opened again once they have: nobody takes what an old one has begun for the new one's (-FI_EBUSY).
  */
 #ifndef RWK_FI_SCALABLE_H
 #define RWK_FI_SCALABLE_H
@@ -30,7 +31,6 @@ struct rwk_fi_sep {
 	bool enabled; /* itself */
 	unsigned counts[RWK_FI_SIDES];
 	struct rwk_fi_ep *contexts[RWK_FI_SIDES][RWK_ROOMS]; /* under the lock */
-	bool spent[RWK_FI_SIDES][RWK_ROOMS];                 /* opened once */
 	/* What contexts have that ask for nothing else. */
 	uint64_t caps;
 	struct fi_tx_attr tx;

@@ -12,11 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a context of the other direction does. */
-#define NOT_TX                                                                                                         \
-	((uint64_t)(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT | FI_DIRECTED_RECV | FI_SOURCE |         \
-		    FI_MULTI_RECV))
-#define NOT_RX ((uint64_t)(FI_SEND | FI_READ | FI_WRITE | FI_FENCE))
+/* What the contexts of each direction are, and what is the other's. */
+static const struct direction {
+	const char *name, *call;
+	size_t class;
+	uint64_t others;
+} directions[RWK_FI_SIDES] = {
+	[RWK_FI_TX] = {"transmit", "fi_tx_context", FI_CLASS_TX_CTX,
+		FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_RMA_EVENT | FI_DIRECTED_RECV | FI_SOURCE |
+			FI_MULTI_RECV},
+	[RWK_FI_RX] = {"receive", "fi_rx_context", FI_CLASS_RX_CTX, FI_SEND | FI_READ | FI_WRITE | FI_FENCE},
+};
 
 static struct rwk_fi_ep *ep_of(struct fid *fid)
 {
@@ -34,8 +40,7 @@ static int bind_cq(struct rwk_fi_ep *ep, struct rwk_fi_cq *cq, uint64_t flags)
 	uint64_t other = side_of(ep) == RWK_FI_TX ? FI_RECV : FI_TRANSMIT;
 
 	if (flags & other) {
-		rwk_warn("fi_ep_bind: a %s context has no completion queue for %s",
-			side_of(ep) == RWK_FI_TX ? "transmit" : "receive",
+		rwk_warn("fi_ep_bind: a %s context has no completion queue for %s", directions[side_of(ep)].name,
 			side_of(ep) == RWK_FI_TX ? "FI_RECV" : "FI_TRANSMIT");
 		return -FI_EINVAL;
 	}
@@ -196,81 +201,109 @@ static const struct fi_ops_cm cm_ops = {
 	.join = rwk_fi_no_join,
 };
 
-static int make(struct rwk_fi_sep *sep, const struct fi_info *info, size_t class, unsigned index,
-	struct rwk_fi_ep **made, void *context)
+static int make(struct rwk_fi_sep *sep, int side, unsigned index, const struct fi_info *info, void *context,
+	struct rwk_fi_ep **made)
 {
 	struct rwk_fi_ep *ep;
 	int err = rwk_fi_ep_make(sep->domain, info, context, &ep);
 
 	if (err)
 		return err;
-	ep->fid.fid.fclass = class;
+	ep->fid.fid.fclass = directions[side].class;
 	ep->fid.fid.ops = (struct fi_ops *)&fid_ops;
 	ep->fid.cm = (struct fi_ops_cm *)&cm_ops;
-	ep->caps &= sep->caps & ~(class == FI_CLASS_TX_CTX ? NOT_TX : NOT_RX);
+	ep->caps &= sep->caps & ~directions[side].others;
 	ep->room_flag = rwk_room_flag(index);
 	ep->sep = sep;
 	*made = ep;
 	return 0;
 }
 
-/* A context that is open, or was, keeps its index. */
-static int open_context(struct rwk_fi_sep *sep, const char *call, size_t class, int index, const struct fi_info *info,
-	struct fid_ep **fid, void *context)
+/* May there be a context of that index? 0; -FI_EINVAL, -FI_EBUSY. Under the lock. */
+static int check_index(const struct rwk_fi_sep *sep, int side, unsigned index)
 {
-	int side = class == FI_CLASS_TX_CTX ? RWK_FI_TX : RWK_FI_RX, err;
-	struct rwk_fi_ep *ep;
+	const char *call = directions[side].call;
 
-	if (index < 0 || (unsigned)index >= sep->counts[side]) {
-		rwk_warn("%s: index %d, the endpoint has %u of these contexts", call, index, sep->counts[side]);
+	if (index >= sep->counts[side]) {
+		rwk_warn("%s: index %d, the endpoint has %u of these contexts", call, (int)index, sep->counts[side]);
 		return -FI_EINVAL;
 	}
-	if (sep->spent[side][index]) {
-		rwk_warn("%s: index %d %s", call, index, sep->contexts[side][index] ? "is open" : "was closed");
+	if (sep->contexts[side][index]) {
+		rwk_warn("%s: index %u is open", call, index);
 		return -FI_EBUSY;
 	}
-	err = make(sep, info, class, (unsigned)index, &ep, context);
-	if (err)
-		return err;
-	rwk_fi_lock(sep->lock);
-	sep->contexts[side][index] = ep;
-	sep->spent[side][index] = true;
-	rwk_fi_unlock(sep->lock);
-	*fid = &ep->fid;
+	if (sep->engine && (side == RWK_FI_TX ? rwk_engine_sends_from(sep->engine, index)
+					      : rwk_inbox_receives(rwk_engine_room(sep->engine, index)))) {
+		rwk_info("%s: index %u was closed, and what it has begun is under way", call, index);
+		return -FI_EBUSY;
+	}
 	return 0;
 }
 
-static int check_attr(const char *call, uint64_t caps, uint64_t known_caps, uint64_t op_flags, uint64_t known_flags,
-	size_t size, size_t size_max)
+/* What a context of its own is asked for; the endpoint's, where that is 0. */
+struct wish {
+	uint64_t caps, op_flags;
+	size_t size;
+};
+
+static int check_wish(const struct rwk_fi_sep *sep, int side, const struct wish *w)
 {
-	if (!(caps & ~known_caps) && !(op_flags & ~known_flags) && size <= size_max)
+	uint64_t caps = w->caps & ~(sep->caps & ~directions[side].others);
+	uint64_t flags = w->op_flags & ~(side == RWK_FI_TX ? rwk_fi_rdm.tx_op_flags : rwk_fi_rdm.rx_op_flags);
+	size_t most = side == RWK_FI_TX ? rwk_fi_rdm.tx_size_max : rwk_fi_rdm.rx_size_max;
+
+	if (!caps && !flags && w->size <= most)
 		return 0;
 	rwk_warn(
 		"%s: more is asked for than the endpoint has: capabilities %#llx, flags %#llx, size %zu of at most %zu",
-		call, (unsigned long long)(caps & ~known_caps), (unsigned long long)(op_flags & ~known_flags), size,
-		size_max);
+		directions[side].call, (unsigned long long)caps, (unsigned long long)flags, w->size, most);
 	return -FI_EINVAL;
 }
 
-/* The endpoint's, but for what is asked for; that is told to who has asked. */
-int rwk_fi_sep_tx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, struct fid_ep **tx, void *context)
+/* `info` has the attributes of its direction. */
+static int open_context(struct rwk_fi_sep *sep, int side, int index, const struct wish *w, struct fi_info *info,
+	struct fid_ep **fid, void *context)
 {
-	struct rwk_fi_sep *sep = rwk_container_of(fid, struct rwk_fi_sep, fid);
-	struct fi_tx_attr mine = sep->tx;
-	struct fi_info info = {.caps = sep->caps, .tx_attr = &mine, .addr_format = sep->domain->addr_format};
-	int err = attr ? check_attr("fi_tx_context", attr->caps, sep->caps & ~NOT_TX, attr->op_flags,
-				 rwk_fi_rdm.tx_op_flags, attr->size, rwk_fi_rdm.tx_size_max)
-		       : 0;
+	int err = w ? check_wish(sep, side, w) : 0;
+	struct rwk_fi_ep *ep;
 
 	if (err)
 		return err;
-	if (attr) {
-		info.caps = attr->caps ? attr->caps : sep->caps;
-		mine.op_flags = attr->op_flags;
-		mine.size = attr->size ? attr->size : mine.size;
-	}
-	err = open_context(sep, "fi_tx_context", FI_CLASS_TX_CTX, index, &info, tx, context);
-	if (!err && attr) {
+	info->caps = w && w->caps ? w->caps : sep->caps;
+	info->addr_format = sep->domain->addr_format;
+	rwk_fi_lock(sep->lock);
+	err = check_index(sep, side, (unsigned)index);
+	if (!err)
+		err = make(sep, side, (unsigned)index, info, context, &ep);
+	if (!err)
+		sep->contexts[side][index] = ep;
+	rwk_fi_unlock(sep->lock);
+	if (!err)
+		*fid = &ep->fid;
+	return err;
+}
+
+static struct rwk_fi_sep *sep_of(struct fid_ep *fid)
+{
+	return rwk_container_of(fid, struct rwk_fi_sep, fid);
+}
+
+/* Who asks for something is told what there is. */
+int rwk_fi_sep_tx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, struct fid_ep **tx, void *context)
+{
+	struct rwk_fi_sep *sep = sep_of(fid);
+	struct fi_tx_attr mine = sep->tx;
+	struct fi_info info = {.tx_attr = &mine};
+	struct wish w;
+	int err;
+
+	if (!attr)
+		return open_context(sep, RWK_FI_TX, index, NULL, &info, tx, context);
+	w = (struct wish){attr->caps, attr->op_flags, attr->size};
+	mine.op_flags = w.op_flags;
+	mine.size = w.size ? w.size : mine.size;
+	err = open_context(sep, RWK_FI_TX, index, &w, &info, tx, context);
+	if (!err) {
 		*attr = mine;
 		attr->caps = rwk_container_of(*tx, struct rwk_fi_ep, fid)->caps;
 	}
@@ -279,22 +312,19 @@ int rwk_fi_sep_tx(struct fid_ep *fid, int index, struct fi_tx_attr *attr, struct
 
 int rwk_fi_sep_rx(struct fid_ep *fid, int index, struct fi_rx_attr *attr, struct fid_ep **rx, void *context)
 {
-	struct rwk_fi_sep *sep = rwk_container_of(fid, struct rwk_fi_sep, fid);
+	struct rwk_fi_sep *sep = sep_of(fid);
 	struct fi_rx_attr mine = sep->rx;
-	struct fi_info info = {.caps = sep->caps, .rx_attr = &mine, .addr_format = sep->domain->addr_format};
-	int err = attr ? check_attr("fi_rx_context", attr->caps, sep->caps & ~NOT_RX, attr->op_flags,
-				 rwk_fi_rdm.rx_op_flags, attr->size, rwk_fi_rdm.rx_size_max)
-		       : 0;
+	struct fi_info info = {.rx_attr = &mine};
+	struct wish w;
+	int err;
 
-	if (err)
-		return err;
-	if (attr) {
-		info.caps = attr->caps ? attr->caps : sep->caps;
-		mine.op_flags = attr->op_flags;
-		mine.size = attr->size ? attr->size : mine.size;
-	}
-	err = open_context(sep, "fi_rx_context", FI_CLASS_RX_CTX, index, &info, rx, context);
-	if (!err && attr) {
+	if (!attr)
+		return open_context(sep, RWK_FI_RX, index, NULL, &info, rx, context);
+	w = (struct wish){attr->caps, attr->op_flags, attr->size};
+	mine.op_flags = w.op_flags;
+	mine.size = w.size ? w.size : mine.size;
+	err = open_context(sep, RWK_FI_RX, index, &w, &info, rx, context);
+	if (!err) {
 		*attr = mine;
 		attr->caps = rwk_container_of(*rx, struct rwk_fi_ep, fid)->caps;
 	}

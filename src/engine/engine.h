@@ -272,6 +272,10 @@ int rwk_engine_cancel_send(struct rwk_engine *e, const void *context);
 void rwk_inbox_cancel_all(struct rwk_inbox *box);
 void rwk_engine_cancel_sends(struct rwk_engine *e, unsigned room);
 
+/** Are receives of the inbox posted or under way; sends, reads, writes or atomics with that RWK_F_ROOM? */
+bool rwk_inbox_receives(const struct rwk_inbox *box);
+bool rwk_engine_sends_from(const struct rwk_engine *e, unsigned room);
+
 /** Moves everything that can move; returns how much was done, 0 for an empty poll. Yields the core at times when
  * oversubscribed. */
 int rwk_engine_progress(struct rwk_engine *e);

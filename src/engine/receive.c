@@ -510,6 +510,11 @@ void rwk_inbox_cancel_all(struct rwk_inbox *box)
 	}
 }
 
+bool rwk_inbox_receives(const struct rwk_inbox *box)
+{
+	return box->rx_pool.used;
+}
+
 int rwk_engine_cancel_send(struct rwk_engine *e, const void *context)
 {
 	for (struct rwk_peer *p = e->all_peers; p; p = p->next) {

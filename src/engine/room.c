@@ -6,7 +6,7 @@
  * Who sends to a room names, in place of the peer, what stands for it there: a struct rwk_peer that has no channel and
  * takes nothing eagerly, so that the fast path hands it on to the slow one (send.c), which goes on with the peer.
  */
-#include "engine/internal.h"
+#include "engine/rma_state.h"
 
 #include <stdlib.h>
 
@@ -50,6 +50,37 @@ void rwk_engine_cancel_sends(struct rwk_engine *e, unsigned room)
 {
 	for (struct rwk_peer *p = e->all_peers; p; p = p->next)
 		cancel_sends(p, room);
+}
+
+static bool sends_from(const struct rwk_peer *p, unsigned room)
+{
+	for (const struct rwk_list *l = p->sends.next; l != &p->sends; l = l->next) {
+		const struct rwk_tx *tx = rwk_container_of(l, struct rwk_tx, link);
+
+		if (tx->state != RWK_TX_CONTROL && rwk_room_of(tx->flags) == room)
+			return true;
+	}
+	return false;
+}
+
+static bool accesses_from(const struct rwk_rma_state *s, unsigned room)
+{
+	for (const struct rwk_list *l = s->requests.next; l != &s->requests; l = l->next) {
+		const struct rwk_rma_request *r = rwk_container_of(l, struct rwk_rma_request, link);
+
+		if (rwk_room_of(r->flags) == room)
+			return true;
+	}
+	return false;
+}
+
+bool rwk_engine_sends_from(const struct rwk_engine *e, unsigned room)
+{
+	for (const struct rwk_peer *p = e->all_peers; p; p = p->next) {
+		if (sends_from(p, room) || (p->rma && accesses_from(p->rma, room)))
+			return true;
+	}
+	return false;
 }
 
 struct rwk_peer *rwk_peer_room(struct rwk_peer *p, unsigned room)

@@ -154,7 +154,7 @@ static void closed(void **state)
 	assert_int_equal(fi_send(s.tx[0], big, sizeof(big), NULL, fi_rx_addr(0, 2, T_BITS), NULL), 0);
 	assert_int_equal(fi_close(&s.rx[1]->fid), 0);
 	assert_int_equal(fi_close(&s.tx[0]->fid), 0);
-	assert_int_equal(fi_rx_context(s.sep, 1, NULL, &again, NULL), -FI_EBUSY);
+	assert_int_equal(fi_tx_context(s.sep, 0, NULL, &again, NULL), -FI_EBUSY); /* its send is under way */
 	/* The others go on, and what is sent to the closed one bothers nobody. */
 	assert_int_equal(fi_send(s.tx[1], "for none", 9, NULL, fi_rx_addr(0, 1, T_BITS), NULL), 0);
 	t_wait(s.txq[1], NULL, NULL);
@@ -174,6 +174,66 @@ static void closed(void **state)
 		assert_int_equal(fi_close(&s.txq[i]->fid), 0);
 	assert_int_equal(fi_close(&s.sep->fid), 0);
 	assert_int_equal(fi_close(&s.av->fid), 0);
+}
+
+/* Waits until what has been begun there is done, and makes the context anew. */
+static void open_again(struct t_sep *s, bool tx, unsigned i)
+{
+	struct fid_ep **ep = tx ? &s->tx[i] : &s->rx[i];
+	struct fid_cq *cq = tx ? s->txq[i] : s->rxq[i];
+	struct fi_cq_tagged_entry none;
+	int64_t end = t_now() + T_PATIENCE;
+	int err;
+
+	do {
+		fi_cq_read(cq, &none, 1); /* it is the endpoint's that moves */
+		err = tx ? fi_tx_context(s->sep, (int)i, NULL, ep, NULL) : fi_rx_context(s->sep, (int)i, NULL, ep, NULL);
+	} while (err == -FI_EBUSY && t_now() < end);
+	assert_int_equal(err, 0);
+	assert_int_equal(fi_ep_bind(*ep, &cq->fid, tx ? FI_TRANSMIT : FI_RECV), 0);
+	assert_int_equal(fi_enable(*ep), 0);
+}
+
+/*
+ * A context that was closed is opened again: it gets what has come in between, and nothing of what the one before it had
+ * begun; while that is under way it is refused.
+ */
+static void opened_again(void **state)
+{
+	static char big[300000], in[300000], old[64], new[64];
+	struct fi_cq_tagged_entry entry;
+	struct fid_ep *again;
+	struct t_sep s;
+
+	(void)state;
+	t_sep_open(&s, &domain);
+	t_sep_insert(&s, s.name);
+	assert_int_equal(fi_tx_context(s.sep, 0, NULL, &again, NULL), -FI_EBUSY);
+	assert_int_equal(fi_recv(s.rx[1], old, 64, NULL, FI_ADDR_UNSPEC, old), 0);
+	assert_int_equal(fi_send(s.tx[0], big, sizeof(big), NULL, fi_rx_addr(0, 2, T_BITS), big), 0);
+	assert_int_equal(fi_close(&s.rx[1]->fid), 0);
+	assert_int_equal(fi_close(&s.tx[0]->fid), 0);
+	assert_int_equal(fi_tx_context(s.sep, 0, NULL, &again, NULL), -FI_EBUSY);
+	assert_int_equal(fi_send(s.tx[1], "in between", 11, NULL, fi_rx_addr(0, 1, T_BITS), NULL), 0);
+	t_wait(s.txq[1], NULL, NULL);
+
+	open_again(&s, false, 1);
+	assert_int_equal(fi_recv(s.rx[1], new, 64, NULL, FI_ADDR_UNSPEC, new), 0);
+	entry = t_wait(s.rxq[1], NULL, NULL);
+	assert_ptr_equal(entry.op_context, new);
+	assert_string_equal(new, "in between");
+	assert_int_equal(fi_recv(s.rx[2], in, sizeof(in), NULL, FI_ADDR_UNSPEC, NULL), 0);
+	t_wait(s.rxq[2], NULL, NULL);
+	open_again(&s, true, 0);
+	t_sep_nothing(&s);
+	assert_int_equal(fi_send(s.tx[0], "anew", 5, NULL, 0, new), 0);
+	assert_int_equal(fi_recv(s.rx[0], old, 64, NULL, FI_ADDR_UNSPEC, NULL), 0);
+	t_wait(s.rxq[0], NULL, NULL);
+	assert_string_equal(old, "anew");
+	entry = t_wait(s.txq[0], NULL, NULL);
+	assert_ptr_equal(entry.op_context, new);
+	t_sep_nothing(&s);
+	t_sep_close(&s);
 }
 
 /* A context may have less than its endpoint, and is told what it has. */
@@ -260,6 +320,7 @@ int main(void)
 		cmocka_unit_test(bound),
 		cmocka_unit_test(enabled),
 		cmocka_unit_test(closed),
+		cmocka_unit_test(opened_again),
 		cmocka_unit_test(attributes),
 		cmocka_unit_test(counted),
 	};
