@@ -134,6 +134,75 @@ static void far_apart(void **state)
 		}
 }
 
+/* Packets go on overtaking each other while others are lost: however many that are, what is late is waited for. */
+static void late_and_lost(void **state)
+{
+	uint64_t before = 0;
+	struct run r;
+
+	(void)state;
+	first_psn = 1000;
+	begin_own(&r, false, DELAY / 2, 0, 0);
+	for (unsigned i = 0; i < 48; i++) {
+		if (i == 8) /* it is known by now how far they overtake */
+			before = again(&r);
+		rwk_sim_rule(r.sim, 1, 2, 5, RWK_SIM_DELAY);
+		if (i >= 8)
+			rwk_sim_rule(r.sim, 1, 2, 150, RWK_SIM_DROP);
+		more(&r, RWK_WR_SEND, MOST);
+		while (end_step(r.a, r.b, rwk_sim_now(r.sim) + MS))
+			; /* what came twice is said */
+	}
+	print_message("40 lost among 40 late: %lu sent again\n", (unsigned long)(again(&r) - before));
+	assert_in_range(again(&r) - before, 40, 42);
+	end(&r);
+}
+
+#define LONG 4000u
+
+/* LONG packets, all posted at once: MB a second of the virtual clock. */
+static double goodput(unsigned type, uint32_t reorder, uint32_t drop)
+{
+	static struct rwk_wr all[LONG];
+	static struct iovec iov[LONG];
+	unsigned each = type == RWK_WR_READ ? MOST : 1;
+	double mbyte;
+	struct run r;
+
+	first_psn = 1000;
+	begin_own(&r, type == RWK_WR_READ, 200 * US, reorder, drop);
+	for (unsigned i = 0; i < LONG / each; i++) {
+		all[i] = end_wr(type, &iov[i], type == RWK_WR_READ ? back : bytes, each * PMTU);
+		assert_int_equal(rwk_rc_post(r.a->qp, &all[i]), 0);
+	}
+	end_pump(r.a);
+	assert_true(end_settle(r.a, r.b, 20 * SEC));
+	assert_int_equal(r.a->done_count, LONG / each);
+	mbyte = (double)LONG * PMTU * 1000 / (double)(rwk_sim_now(r.sim) - r.began);
+	print_message("%s: %2u %% late by up to 200 us, %u %% lost: %.0f MB/s\n",
+		type == RWK_WR_READ ? "Reads" : "Sends", reorder / 10000, drop / 10000, mbyte);
+	end(&r);
+	return mbyte;
+}
+
+/*
+ * Some packets are late by up to ten round trips, longer than anybody waits for them. That slows a stream down as it
+ * must: what is behind waits for them at the other end. But the window is not smaller for it.
+ */
+static void far_too_late(void **state)
+{
+	static const uint32_t drop[] = {0, 10000, 50000};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		for (unsigned type = RWK_WR_SEND; type <= RWK_WR_READ; type += RWK_WR_READ - RWK_WR_SEND) {
+			double least = drop[i] == 50000 ? 25 : 120;
+
+			assert_true(goodput(type, 50000, drop[i]) > least);
+			assert_true(goodput(type, 500000, drop[i]) > least);
+		}
+}
+
 /* A network that has been put in order again: sixteen losses later one is found by three packets, as ever. */
 static void in_order_again(void **state)
 {
@@ -210,6 +279,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(as_far_as_before),
 		cmocka_unit_test(far_apart),
+		cmocka_unit_test(late_and_lost),
+		cmocka_unit_test(far_too_late),
 		cmocka_unit_test(in_order_again),
 		cmocka_unit_test(probe_is_no_guess),
 		cmocka_unit_test(said_once),

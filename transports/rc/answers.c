@@ -32,12 +32,12 @@ static void in_order(struct rwk_rc *qp, uint32_t upto)
 
 	if (rwk_psn_diff(upto, r->acked) <= 0)
 		return;
-	if (rwk_psn_diff(upto, r->high) > 0)
-		r->high = upto;
 	if (rwk_likely(!r->reads_out)) {
-		if (r->marked)
-			rwk_rc_unmark(r, r->una, upto);
+		if (rwk_unlikely(r->marked))
+			rwk_rc_settle_to(r, upto);
 		r->una = r->acked = upto;
+		if (rwk_psn_diff(upto, r->high) > 0)
+			r->high = upto;
 		return;
 	}
 	if (r->own & RWK_RC_SELECTIVE) {
@@ -55,6 +55,8 @@ static void in_order(struct rwk_rc *qp, uint32_t upto)
 		r->acked = upto;
 		move_strict(qp);
 	}
+	if (rwk_psn_diff(upto, r->high) > 0)
+		r->high = upto;
 }
 
 /* A packet that nobody sent again was on its way: how long? `delay`: what the peer waited, ns. */

@@ -107,7 +107,7 @@ struct rwk_rc_requester {
 	bool timing;       /* rtt_psn is under way */
 	uint16_t reach;    /* SELECTIVE: packets that may overtake one before it counts as lost */
 	uint8_t patience;  /* and quarters of a round trip that it may be late, */
-	uint8_t calm;      /* both as they are since so many losses */
+	uint8_t calm;      /* both as they are since so many losses, none late */
 	rwk_time deadline; /* of timer */
 	rwk_time rtt_at;   /* when rtt_psn was sent */
 	uint32_t rtt_psn;
@@ -288,6 +288,8 @@ static inline void rwk_rc_has_come_again(struct rwk_rc_requester *r, uint32_t ps
 
 /** Packet psn has come, or its answer has. */
 void rwk_rc_settle(struct rwk_rc_requester *r, uint32_t psn);
+/** All before `upto` has come and will be before una. */
+void rwk_rc_settle_to(struct rwk_rc_requester *r, uint32_t upto);
 /** Forgets the marks of the packets from `from` to before `to`. */
 void rwk_rc_unmark(struct rwk_rc_requester *r, uint32_t from, uint32_t to);
 /** Moves una over what is settled and in order at the peer. */
@@ -296,7 +298,7 @@ void rwk_rc_mark_lost(struct rwk_rc_requester *r, uint32_t psn);
 void rwk_rc_mark_again(struct rwk_rc_requester *r, uint32_t psn);
 /** After news: what is lost by it, and whether the clock decides about the rest. */
 void rwk_rc_look_for_lost(struct rwk_rc *qp, rwk_time now);
-#define RWK_RC_PATIENCE_MAX 4 /* quarters of a round trip */
+#define RWK_RC_PATIENCE_MAX 8 /* quarters of a round trip */
 /** As it is in the beginning: hardly any packet overtakes another. */
 void rwk_rc_expect_order(struct rwk_rc_requester *r);
 /** Packet psn counts as lost, because others have come that were sent later. */

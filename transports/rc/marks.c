@@ -13,21 +13,31 @@
  * rule, and those of its packets that have no bit are asked for again by one request for each run.
  *
  * Some networks let packets overtake each other, and then the rule is a guess. The peer says when something comes
- * twice. If packets were sent again on a guess before, it was wrong: `reach` is doubled, once a round trip at most, the
- * REORDER clock given a quarter of a round trip more, up to a whole one, and the window is what it was. After CALM
- * losses that were none of that kind both are again what they were in the beginning. (The idea is RFC 8985's.)
+ * twice. If packets were sent again on a guess before, it was wrong: the window is what it was, and, once a round trip
+ * at most, `reach` is doubled and the REORDER clock given a quarter of a round trip more, up to two. After CALM losses
+ * among which no packet was late, that had been sent but once, both are again what they were in the beginning: losses
+ * alone say nothing of the order. (The idea is RFC 8985's.)
  *
  * Invariants: a packet has at most one of has_settled, is_lost and (sent_now or sent_before); `marked` is set if there
  * is any bit; packets before una and from next on have none.
  */
 #include "internal.h"
 
-#define CALM 16 /* losses */
+#define CALM      16 /* losses */
+#define REACH_MIN 3  /* packets */
+
+/* Packet psn has come. If it was sent but once, and others that were sent later had come before: it was late. */
+static void look_at_order(struct rwk_rc_requester *r, uint32_t psn)
+{
+	if (rwk_psn_diff(r->high, psn) > REACH_MIN && !rwk_rc_is_again(r, psn))
+		r->calm = 0;
+}
 
 void rwk_rc_settle(struct rwk_rc_requester *r, uint32_t psn)
 {
 	if (rwk_rc_bit(&r->has_settled, psn))
 		return;
+	look_at_order(r, psn);
 	if (rwk_rc_is_again(r, psn))
 		rwk_rc_has_come_again(r, psn);
 	rwk_rc_unmark(r, psn, rwk_psn_add(psn, 1));
@@ -47,6 +57,14 @@ void rwk_rc_unmark(struct rwk_rc_requester *r, uint32_t from, uint32_t to)
 		rwk_rc_bit_clear(&r->sent_before, p);
 	}
 	r->marked = r->settled || r->lost || rwk_rc_bits_any(&r->sent_now) || rwk_rc_bits_any(&r->sent_before);
+}
+
+void rwk_rc_settle_to(struct rwk_rc_requester *r, uint32_t upto)
+{
+	for (uint32_t p = r->una; p != upto; p = rwk_psn_add(p, 1))
+		if (!rwk_rc_bit(&r->has_settled, p))
+			look_at_order(r, p);
+	rwk_rc_unmark(r, r->una, upto);
 }
 
 void rwk_rc_mark_lost(struct rwk_rc_requester *r, uint32_t psn)
@@ -82,7 +100,7 @@ void rwk_rc_move_una(struct rwk_rc *qp)
 
 void rwk_rc_expect_order(struct rwk_rc_requester *r)
 {
-	r->reach = 3;
+	r->reach = REACH_MIN;
 	r->patience = 1;
 	r->calm = 0;
 }
@@ -106,12 +124,12 @@ void rwk_rc_guessed_wrong(struct rwk_rc_requester *r)
 		return;
 	r->guessed = false;
 	r->calm = 0;
-	if (rwk_psn_diff(r->una, r->widened) < 0 || (r->reach >= r->window && r->patience == RWK_RC_PATIENCE_MAX))
+	rwk_rc_window_restore(r);
+	if (rwk_psn_diff(r->una, r->widened) < 0)
 		return;
 	r->widened = r->next;
 	r->reach = 2 * r->reach < r->window ? 2 * r->reach : r->window;
 	r->patience += r->patience < RWK_RC_PATIENCE_MAX;
-	rwk_rc_window_restore(r);
 }
 
 /* Those that were sent again, and packets of the next round are here: lost once more. */

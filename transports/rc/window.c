@@ -6,7 +6,7 @@
  *   srtt, rttvar   smoothed round trip and its deviation (RFC 6298), less what the responder says it waited
  *   probe          2 srtt, and the peer's ack_delay when it is lazy: the tail may be lost
  *   retry          srtt + 4 rttvar, at least 4 ms, doubled for each time-out in a row up to a second
- *   reorder        srtt / 4, or up to four of that (marks.c): a hole before a packet that has come
+ *   reorder        srtt / 4, or up to eight of that (marks.c): a hole before a packet that has come
  */
 #include "internal.h"
 
