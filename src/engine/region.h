@@ -27,10 +27,10 @@ enum { RWK_ACCESS_READ = 1, RWK_ACCESS_WRITE = 2 };
 
 /** What has been done to a region by a peer, or by this process through the same calls. */
 struct rwk_reached {
-	struct rwk_region *region;
+	struct rwk_region *region; /* NULL, where an endpoint is told of an operation */
 	unsigned access; /* RWK_ACCESS_* of this request: what was done */
 	bool atomic;
-	size_t length; /* bytes */
+	size_t length; /* bytes, of that region or of the whole operation */
 };
 
 struct rwk_region_attr {
@@ -42,8 +42,8 @@ struct rwk_region_attr {
 	bool own_key;            /* `key` is asked for; else one is drawn at random */
 	uint64_t key;
 	struct rwk_engine *only; /* reached through this endpoint alone; NULL: through all of the domain */
-	/** Called after each access that has been granted and carried out, in progress; NULL: nobody asks. It must not
-	 * remove regions. */
+	/** Called after each operation of which a part was an access to this region, that has been granted and carried
+	 * out, in progress: once, however many ranges it names; NULL: nobody asks. It must not remove regions. */
 	void (*reached)(void *owner, const struct rwk_reached *r);
 	void *owner;
 };

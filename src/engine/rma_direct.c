@@ -369,7 +369,8 @@ static bool take_account(struct account *a, const void *payload, size_t len)
 void rwk_rma_accessed(struct rwk_rma_state *s, const struct rwk_envelope *env, const void *payload, size_t len)
 {
 	struct rwk_engine *e = s->peer->engine;
-	struct rwk_region *r = NULL;
+	struct rwk_rma_met met = {0};
+	struct rwk_region *r;
 	struct account a;
 	size_t whole = 0;
 
@@ -382,10 +383,11 @@ void rwk_rma_accessed(struct rwk_rma_state *s, const struct rwk_envelope *env, c
 		uint64_t at;
 
 		whole += range->length;
-		if (!rwk_region_check(e->attr.regions, e, range->key, range->address, range->length, a.access, &r, &at))
-			rwk_rma_reached(e, r, a.access, false, range->length, true, SIZE_MAX);
+		if (!rwk_region_check(e->attr.regions, e, range->key, range->address, range->length, a.access, &r, &at) &&
+			!rwk_rma_meet(&met, r))
+			rwk_rma_met_access(&met, r, range->length);
 	}
-	rwk_rma_reached(e, r, a.access, false, 0, false, whole);
+	rwk_rma_reached(e, NULL, &met, a.access, false, whole);
 	if (env->small)
 		rwk_rma_data_came(s, env->data, whole);
 	rwk_rma_granted(s);

@@ -284,8 +284,7 @@ static int send_piece(struct rwk_rma_state *s, struct rwk_rma_request *r)
 	unsigned n = payload(r, &len, &word, iov);
 	int rc;
 
-	if (pass(r, &next, covers))
-		env.flags |= RWK_RMA_RANGE;
+	pass(r, &next, covers);
 	if (next.range == r->ranges && !(r->flags & RWK_F_DATA))
 		env.flags |= RWK_RMA_END;
 	if (r->kind == RWK_RMA_ATOMIC && r->fetches)

@@ -23,26 +23,31 @@ static int copy_here(
 	return rc;
 }
 
-/** May the request have all of its ranges? */
-static int check_here(struct rwk_engine *e, const struct rwk_rma_args *a, unsigned access)
+/** May the request have all of its ranges? Meets with their regions. */
+static int check_here(struct rwk_engine *e, const struct rwk_rma_args *a, unsigned access, struct rwk_rma_met *met)
 {
 	struct rwk_region *r;
 	uint64_t at;
 	int rc = 0;
 
-	for (size_t i = 0; i < a->remote_count && !rc; i++)
+	met->count = 0;
+	for (size_t i = 0; i < a->remote_count && !rc; i++) {
 		rc = rwk_region_check(e->attr.regions, e, a->remote[i].key, a->remote[i].address, a->remote[i].length,
 			access, &r, &at);
+		if (!rc)
+			rc = rwk_rma_meet(met, r);
+	}
 	return rc;
 }
 
 ssize_t rwk_rma_move_here(struct rwk_engine *e, const struct rwk_rma_args *a, size_t whole, bool store)
 {
 	unsigned access = store ? RWK_ACCESS_WRITE : RWK_ACCESS_READ;
+	struct rwk_rma_met met;
 	struct rwk_region *r;
 	uint64_t offset;
 	size_t at = 0;
-	int rc = check_here(e, a, access);
+	int rc = check_here(e, a, access, &met);
 
 	for (size_t i = 0; i < a->remote_count && !rc; i++) {
 		const struct rwk_remote *to = &a->remote[i];
@@ -51,10 +56,11 @@ ssize_t rwk_rma_move_here(struct rwk_engine *e, const struct rwk_rma_args *a, si
 		if (!rc)
 			rc = copy_here(a, at, r, offset, to->length, store);
 		if (!rc)
-			rwk_rma_reached(
-				e, r, access, false, to->length, true, i + 1 < a->remote_count ? SIZE_MAX : whole);
+			rwk_rma_met_access(&met, r, to->length);
 		at += to->length;
 	}
+	if (!rc)
+		rwk_rma_reached(e, NULL, &met, access, false, whole);
 	if (!rc && store && a->flags & RWK_F_DATA)
 		e->complete(e->owner, &(struct rwk_completion){.flags = RWK_F_RMA | RWK_F_REMOTE_WRITE | RWK_F_DATA,
 					      .length = whole,
@@ -67,10 +73,11 @@ ssize_t rwk_rma_atomic_here(struct rwk_engine *e, const struct rwk_atomic_args *
 {
 	char operands[2 * RWK_ATOMIC_BYTES], results[RWK_ATOMIC_BYTES];
 	unsigned access = rwk_rma_access(a->op, a->result);
+	struct rwk_rma_met met;
 	struct rwk_region *r;
 	uint64_t offset;
 	size_t at = 0;
-	int rc = check_here(e, &a->rma, access);
+	int rc = check_here(e, &a->rma, access, &met);
 
 	rwk_rma_operands(a, whole, operands);
 	for (size_t i = 0; i < a->rma.remote_count && !rc; i++) {
@@ -81,10 +88,11 @@ ssize_t rwk_rma_atomic_here(struct rwk_engine *e, const struct rwk_atomic_args *
 			rc = rwk_rma_atomic(r, offset, a->op, a->type, operands + at, operands + whole + at,
 				results + at, to->length);
 		if (!rc)
-			rwk_rma_reached(
-				e, r, access, true, to->length, true, i + 1 < a->rma.remote_count ? SIZE_MAX : whole);
+			rwk_rma_met_access(&met, r, to->length);
 		at += to->length;
 	}
+	if (!rc)
+		rwk_rma_reached(e, NULL, &met, access, true, whole);
 	if (!rc && a->result)
 		rwk_iov_scatter(a->result, a->result_count, 0, results, whole);
 	return done_here(e, &a->rma, RWK_F_ATOMIC | (a->result ? RWK_F_READ : RWK_F_WRITE), rc);

@@ -7,18 +7,6 @@
 
 #include <stdlib.h>
 
-void rwk_rma_reached(
-	struct rwk_engine *e, struct rwk_region *r, unsigned access, bool atomic, size_t len, bool range, size_t whole)
-{
-	struct rwk_reached reached = {.region = r, .access = access, .atomic = atomic, .length = len};
-
-	if (range && r->attr.reached)
-		r->attr.reached(r->attr.owner, &reached);
-	reached.length = whole;
-	if (whole != SIZE_MAX && e->attr.reached)
-		e->attr.reached(e->owner, &reached);
-}
-
 /** The peer is told at the end of this progress how far we have come. */
 static void owe(struct rwk_rma_state *s)
 {
@@ -84,42 +72,31 @@ static void refuse(struct rwk_rma_state *s, int status)
 static void carried_out(
 	struct rwk_rma_state *s, const struct rwk_envelope *env, struct rwk_region *r, unsigned access, size_t len)
 {
-	bool end = env->flags & RWK_RMA_END;
+	bool several = s->met.count;
 
 	s->served++;
 	s->bytes += len;
-	s->range_bytes += len;
-	if (r && !s->refused)
-		rwk_rma_reached(s->peer->engine, r, access, env->kind == RWK_RMA_ATOMIC, s->range_bytes,
-			env->flags & RWK_RMA_RANGE, end ? s->bytes : SIZE_MAX);
+	if (several)
+		rwk_rma_met_access(&s->met, r, len);
+	if (env->flags & RWK_RMA_END)
+		rwk_rma_reached(s->peer->engine, several ? NULL : r, &s->met, access, env->kind == RWK_RMA_ATOMIC,
+			s->bytes);
 }
 
-/** Forgets of the request that is coming what its last piece, or its range's, ends. */
+/** Forgets of the request that is coming what its last piece ends. */
 static void ended(struct rwk_rma_state *s, const struct rwk_envelope *env)
 {
-	if (env->flags & (RWK_RMA_RANGE | RWK_RMA_END))
-		s->range_bytes = 0;
 	if (!(env->flags & RWK_RMA_END))
 		return;
 	s->bytes = 0;
 	s->refused = false;
-	s->met = 0;
+	s->met.count = 0;
 }
 
 /** A request of several pieces has all of them with the same region, though its key may have come to another. */
 static int meet(struct rwk_rma_state *s, const struct rwk_envelope *env, const struct rwk_region *r)
 {
-	if (rwk_likely(env->flags & RWK_RMA_END && !s->met))
-		return 0;
-	for (uint32_t i = 0; i < s->met; i++) {
-		if (s->regions[i].key == r->key)
-			return s->regions[i].serial == r->serial ? 0 : -EACCES;
-	}
-	if (s->met == RWK_ENGINE_IOV_MAX)
-		return -EACCES;
-	s->regions[s->met].key = r->key;
-	s->regions[s->met++].serial = r->serial;
-	return 0;
+	return rwk_likely(env->flags & RWK_RMA_END && !s->met.count) ? 0 : rwk_rma_meet(&s->met, r);
 }
 
 static int check(struct rwk_rma_state *s, const struct rwk_envelope *env, size_t len, unsigned access,
@@ -183,9 +160,7 @@ static void serve_tell(struct rwk_rma_state *s, const struct rwk_envelope *env)
 	struct rwk_engine *e = s->peer->engine;
 
 	if (!s->refused && !env->small) {
-		if (e->attr.reached)
-			e->attr.reached(
-				e->owner, &(struct rwk_reached){.access = RWK_ACCESS_WRITE, .length = s->bytes});
+		rwk_rma_reached(e, NULL, &s->met, RWK_ACCESS_WRITE, false, s->bytes);
 		rwk_rma_data_came(s, env->data, s->bytes);
 	}
 	rwk_rma_granted(s);

@@ -6,6 +6,7 @@
  *   rma.c          calls, which make requests
  *   rma_request.c  the initiator: a request on its way, and its answers
  *   rma_serve.c    the target: from a request to an access, and the answer
+ *   rma_met.c      the regions that one request accesses, and who asked to be told
  *   rma_direct.c   long requests that the service carries out by itself
  *   rma_choice.c   whether it should
  *   rma_self.c     what concerns our own memory
@@ -36,7 +37,6 @@
 
 /* Flags in an envelope, beside RWK_ENV_DATA. */
 #define RWK_RMA_END    1u /* the request's last piece; of DATA: the piece's last part */
-#define RWK_RMA_RANGE  2u /* the last piece for its range */
 #define RWK_RMA_RESULT 4u /* of an atomic: answer with what stood there */
 
 /** A region, see region.h. */
@@ -112,6 +112,16 @@ struct rwk_rma_request {
 	struct rwk_remote remote[RWK_ENGINE_IOV_MAX];
 };
 
+/** Regions that a request has met with. */
+struct rwk_rma_met {
+	uint32_t count;
+	struct {
+		uint64_t key, serial;
+		size_t bytes;  /* of it that have been accessed, */
+		bool accessed; /* if it has been */
+	} region[RWK_ENGINE_IOV_MAX];
+};
+
 /** A message that the channel could not take at once. */
 struct rwk_rma_piece {
 	struct rwk_op op;
@@ -146,13 +156,10 @@ struct rwk_rma_state {
 	/* As the target. */
 	uint64_t served, told;     /* pieces: carried out, and the peer knows of */
 	uint32_t giving;           /* DATA that lies with the channel, of `posted` */
-	size_t bytes, range_bytes; /* of the request that is coming, and of its range */
+	size_t bytes;              /* of the request that is coming */
 	bool refused;              /* a piece of that request was */
-	uint32_t met;              /* regions that it has met with, if it has several pieces: */
-	struct {
-		uint64_t key, serial;
-	} regions[RWK_ENGINE_IOV_MAX];
-	struct rwk_list owing; /* rwk_engine.owing: there is something to tell */
+	struct rwk_rma_met met;    /* if it has several pieces */
+	struct rwk_list owing;     /* rwk_engine.owing: there is something to tell */
 	struct rwk_rma_in in;
 	/* Direct requests. */
 	struct rwk_rma_import *imports;
@@ -197,13 +204,22 @@ struct rwk_rma_request *rwk_rma_answered(struct rwk_rma_state *s, uint64_t piece
 /** They have come for that request (NULL: were dropped), with `last` the end of the piece. */
 void rwk_rma_came(struct rwk_rma_state *s, struct rwk_rma_request *r, uint64_t piece, size_t len, bool last);
 
+/* rma_met.c */
+/** The request is about that region: 0; -EACCES: its key was another's before, or it is one too many. */
+int rwk_rma_meet(struct rwk_rma_met *m, const struct rwk_region *r);
+/** Of that region, which it has met with, so many bytes have been accessed. */
+void rwk_rma_met_access(struct rwk_rma_met *m, const struct rwk_region *r, size_t len);
+/**
+ * A whole access of so many bytes is over: who asked to be told of it is told, once for each region: of `r` alone, or,
+ * if that is NULL, of those in `m`.
+ */
+void rwk_rma_reached(struct rwk_engine *e, struct rwk_region *r, const struct rwk_rma_met *m, unsigned access,
+	bool atomic, size_t whole);
+
 /* rma_serve.c */
 /** Carries out an atomic at an address of our own: 0 or negative errno. `compare` and `result` may be NULL. */
 int rwk_rma_atomic(const struct rwk_region *r, uint64_t at, unsigned op, unsigned type, const void *operand,
 	const void *compare, void *result, size_t len);
-/** A whole access is over: who asked to be told of it is told. */
-void rwk_rma_reached(
-	struct rwk_engine *e, struct rwk_region *r, unsigned access, bool atomic, size_t len, bool range, size_t whole);
 /** Sends a message without payload; for want of memory the peer is given up, who would wait for it or be misled. */
 void rwk_rma_say(struct rwk_rma_state *s, enum rwk_kind kind, uint64_t tag, int status);
 /** A piece has been carried out: the peer is told at the end of this progress. */

@@ -78,7 +78,7 @@ static void scattered(void **state)
 	}
 	world_check(in, LENGTH, 1);
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(a[i].reached, 2); /* each range of each request */
+		assert_int_equal(a[i].reached, 2); /* each request */
 		assert_int_equal(a[i].reached_bytes, 2 * there[i]);
 		area_close(&a[i]);
 	}
@@ -87,6 +87,62 @@ static void scattered(void **state)
 	world_close(&w);
 	free(out);
 	free(in);
+}
+
+/* As many requests, of each kind, as there are calls: that is how often a region, and the endpoint, are told. */
+static void count_requests(struct world *w, struct area *a, const struct rwk_remote *remote, size_t count)
+{
+	static const enum { A_WRITE, A_READ, WITH_DATA, AN_ATOMIC } kinds[] = {A_WRITE, A_READ, WITH_DATA, AN_ATOMIC, A_WRITE};
+	unsigned target = a->who, before = w->reached[target];
+	unsigned char buf[300] = {0};
+
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		const struct iovec iov = {buf, 100 * count};
+		struct task t = {0};
+		const struct rwk_rma_args args = {.peer = w->peer[0][target],
+			.iov = &iov,
+			.iov_count = 1,
+			.remote = remote,
+			.remote_count = count,
+			.flags = kinds[i] == WITH_DATA ? RWK_F_DATA : 0,
+			.context = &t};
+		const struct rwk_atomic_args atomic = {.rma = args, .op = RWK_SUM, .type = RWK_UINT8};
+
+		if (kinds[i] == AN_ATOMIC)
+			assert_int_equal(area_atomic(w, 0, &atomic), 0);
+		else
+			assert_int_equal(area_request(w, 0, kinds[i] == A_READ ? READ : WRITE, &args), 0);
+		world_wait(w, &t);
+		assert_int_equal(t.c.status, 0);
+		world_settle(w);
+		assert_int_equal(w->reached[target], before + i + 1);
+		assert_int_equal(a->reached, i + 1);
+	}
+}
+
+/* An operation that names several ranges of a region is one to it, whatever it is and however it goes. */
+static void told_once(void **state)
+{
+	struct world w;
+
+	area_open_world(&w, *state, 2);
+	for (unsigned target = 0; target < 2; target++) {
+		struct area a, other;
+		struct rwk_remote remote[3];
+
+		area_open(&a, &w, target, 300, RWK_ACCESS_READ | RWK_ACCESS_WRITE, true);
+		area_open(&other, &w, target, 300, RWK_ACCESS_READ | RWK_ACCESS_WRITE, true);
+		remote[0] = (struct rwk_remote){200, 100, a.key};
+		remote[1] = (struct rwk_remote){0, 100, other.key};
+		remote[2] = (struct rwk_remote){0, 100, a.key};
+		count_requests(&w, &a, remote, 3);
+		assert_int_equal(a.reached_bytes, 5 * 200);
+		assert_int_equal(other.reached, 5);
+		assert_int_equal(other.reached_bytes, 5 * 100);
+		area_close(&a);
+		area_close(&other);
+	}
+	world_close(&w);
 }
 
 /* A region of several pieces is one range to peers. */
@@ -393,6 +449,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		AREA_EACH(every_size),
 		AREA_EACH(scattered),
+		AREA_EACH(told_once),
 		AREA_EACH(region_of_pieces),
 		AREA_EACH(with_data),
 		AREA_EACH(inject),
