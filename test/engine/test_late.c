@@ -6,6 +6,8 @@
  */
 #include "engine/world.h"
 
+#include <stdlib.h>
+
 enum { COUNT = 400, LENGTH = 500, CREDIT = 32 << 10, TAG = 5, OTHER = 9 };
 
 static unsigned char out[COUNT][LENGTH], in[COUNT][LENGTH];
@@ -163,7 +165,7 @@ static void copied_across(void **state)
 	(void)state;
 	memset(sent, 0, sizeof(sent));
 	memset(got, 0, sizeof(got));
-	rwk_params.cma = RWK_ON;
+	setenv("FI_ROPEWALK_CMA", "on", 1);
 	world_open(&w, &(struct world_attr){.transport = &rwk_shm_transport, .count = 2, .eager_credit = CREDIT});
 	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out[0], 8, OTHER, 0, &sent[0]), 0);
 	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in[0], 8, OTHER, 0, 0, &got[0]), 0);
@@ -177,7 +179,7 @@ static void copied_across(void **state)
 	assert_int_equal(counters(&w, 0)->sent_late, 0);
 	check_at_rest(&w);
 	world_close(&w);
-	rwk_params.cma = RWK_OFF;
+	setenv("FI_ROPEWALK_CMA", "off", 1);
 }
 
 /*
@@ -268,6 +270,79 @@ static void dropped_and_claimed(void **state)
 	world_close(&w);
 }
 
+enum { ROOMS = 3 };
+
+/* Message i is for room i % ROOMS of that engine. */
+static void send_to_room(struct world *w, unsigned to, unsigned i)
+{
+	const struct iovec iov = {out[i], LENGTH};
+	struct rwk_peer *room = rwk_peer_room(w->peer[0][to], i % ROOMS);
+
+	world_fill(out[i], LENGTH, i);
+	assert_int_equal(
+		rwk_engine_send(w->e[0], RWK_TAGGED, room, &iov, 1, TAG + i, WORLD_DATA(TAG + i), RWK_F_DATA, &sent[i]), 0);
+}
+
+static void receive_in_room(struct world *w, unsigned who, unsigned i)
+{
+	struct rwk_inbox *room = rwk_engine_room(w->e[who], i % ROOMS);
+	const struct iovec iov = {in[i], LENGTH};
+
+	memset(in[i], 0, LENGTH);
+	assert_int_equal(rwk_inbox_recv(room, RWK_TAGGED, NULL, &iov, 1, 0, ~0ull, 0, &got[i]), 0);
+	world_wait(w, &got[i]);
+	world_check_receive(w, &got[i], who, 0, RWK_TAGGED, LENGTH, TAG + i, true);
+	world_check(in[i], LENGTH, i);
+	world_wait(w, &sent[i]);
+}
+
+/* For several rooms in turn, of another engine or our own: each finds its own, whichever is received first. */
+static void rooms(struct world *w, const void *transport, unsigned to)
+{
+	memset(sent, 0, sizeof(sent));
+	memset(got, 0, sizeof(got));
+	world_open(w, &(struct world_attr){
+			      .transport = transport, .count = 2, .eager_credit = CREDIT, .rooms = ROOMS});
+	assert_int_equal(world_send(w, 0, to, RWK_TAGGED, NULL, 0, OTHER, 0, &sent[0]), 0);
+	assert_int_equal(world_recv(w, to, 0, RWK_TAGGED, NULL, 0, OTHER, 0, 0, &got[0]), 0);
+	world_wait(w, &got[0]);
+	world_wait(w, &sent[0]);
+	sent[0] = got[0] = (struct task){0};
+	for (unsigned i = 0; i < COUNT; i++)
+		send_to_room(w, to, i);
+	world_settle(w);
+	for (unsigned i = 0; i < COUNT / 2; i++)
+		receive_in_room(w, to, i);
+	for (unsigned room = ROOMS; room--;) {
+		for (unsigned i = COUNT / 2; i < COUNT; i++)
+			if (i % ROOMS == room)
+				receive_in_room(w, to, i);
+	}
+}
+
+static void into_rooms(void **state)
+{
+	struct world w;
+
+	rooms(&w, *state, 1);
+	assert_true(counters(&w, 0)->credits_waited > COUNT / 2);
+	assert_true(counters(&w, 0)->sent_late > 0);
+	check_at_rest(&w);
+	world_close(&w);
+}
+
+/* Our own messages wait in their sends: nothing comes late, and what waits finds its room all the same. */
+static void into_own_rooms(void **state)
+{
+	struct world w;
+
+	rooms(&w, *state, 0);
+	assert_int_equal(counters(&w, 0)->sent_late, 0);
+	assert_int_equal(counters(&w, 0)->unexpected_bytes_now, 0);
+	assert_true(counters(&w, 0)->unexpected_bytes_peak <= CREDIT + LENGTH);
+	world_close(&w);
+}
+
 /* So long that they come in pieces. */
 static void in_pieces(void **state)
 {
@@ -355,11 +430,13 @@ int main(void)
 		WORLD_EACH(empty),
 		cmocka_unit_test(copied_across),
 		WORLD_EACH(dropped_and_claimed),
+		WORLD_EACH(into_rooms),
+		{"into_own_rooms", into_own_rooms, NULL, NULL, (void *)&rwk_sim_transport},
 		WORLD_EACH(in_pieces),
 		WORLD_EACH(sender_dies),
 		WORLD_EACH(receiver_dies),
 	};
 
-	rwk_params.cma = RWK_OFF; /* else shared memory sends nothing late */
+	setenv("FI_ROPEWALK_CMA", "off", 1); /* else shared memory sends nothing late */
 	return cmocka_run_group_tests_name("late payload", tests, NULL, NULL);
 }

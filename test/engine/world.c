@@ -134,6 +134,7 @@ void world_open(struct world *w, const struct world_attr *attr)
 			.tx_limit = attr->tx_limit ? attr->tx_limit : 10000,
 			.inject_limit = attr->tx_limit ? attr->tx_limit : 10000,
 			.rx_limit = attr->rx_limit,
+			.rooms = attr->rooms,
 			.multi_min = attr->multi_min ? attr->multi_min : 64,
 			.transports = w->transports,
 			.inbox = i < attr->sharing ? w->inbox : NULL,
