@@ -120,6 +120,8 @@ static int context_enable(struct rwk_fi_ep *ep)
 		}
 		rwk_fi_ep_set_flags(ep);
 		open_calls(ep);
+		rwk_info("%s context %u of a scalable endpoint is enabled", directions[side_of(ep)].name,
+			rwk_room_of(ep->room_flag));
 	}
 	rwk_fi_unlock(ep->lock);
 	return err;

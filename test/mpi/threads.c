@@ -98,11 +98,12 @@ static void threads(void)
 	}
 	for (int i = 0; i < n; i++)
 		pthread_join(jobs[i].thread, NULL);
-	MPI_Comm_free(&own);
+	if (!option("keep", 0))
+		MPI_Comm_free(&own);
 	free(jobs);
 }
 
 const struct mpi_test thread_tests[] = {
-	{"threads", 2, MPI_THREAD_MULTIPLE, threads, "threads= threads a rank, rounds= each"},
+	{"threads", 2, MPI_THREAD_MULTIPLE, threads, "threads= threads a rank, rounds= each; keep=1: frees no communicator"},
 	{0},
 };
