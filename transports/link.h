@@ -80,6 +80,8 @@ struct rwk_link_ops {
 	 */
 	int (*arm)(struct rwk_link *l);
 	int (*wait_fd)(struct rwk_link *l, int i);
+	/** May be NULL, and then it is so: has all that send has taken come to the peers' hosts? */
+	bool (*sent)(struct rwk_link *l);
 	void (*close)(struct rwk_link *l);
 };
 

@@ -178,7 +178,19 @@ static void stopped(void **state)
 	}
 }
 
-/* What send has taken arrives though the port is closed at once, one message or many; then the peer hears of the end.
+/* Lets the process go on in a fifth of a second, whatever this one does. */
+static void wake_later(pid_t pid)
+{
+	if (fork())
+		return;
+	usleep(200000);
+	kill(pid, SIGCONT);
+	_exit(0);
+}
+
+/*
+ * What send has taken arrives though the port is closed at once, one message or many; then the peer hears of the end. It
+ * is stopped at first, so that what it does not read yet fills buffers on both sides.
  */
 static void closed_with_messages(void **state)
 {
@@ -191,6 +203,8 @@ static void closed_with_messages(void **state)
 		rwk_params.link = how >= 3 ? RWK_LINK_TCP : RWK_LINK_AUTO;
 		c = begin(true, small, 1);
 		s = ends_side(0, 1);
+		kill(c.pid, SIGSTOP);
+		wake_later(c.pid);
 		for (int i = 0; i < (how % 3 == 0 ? 1 : how % 3 == 1 ? 20 : 10000) && !ends_send(s); i++)
 			;
 		assert_true(s->sent > 0);
@@ -201,6 +215,7 @@ static void closed_with_messages(void **state)
 		assert_int_equal(c.told->error, -ECONNRESET);
 		assert_int_equal(c.told->received, s->sent);
 		end(&c);
+		wait(NULL);
 	}
 }
 

@@ -18,15 +18,18 @@ void rwk_packet_close_links(struct rwk_port *port)
 	}
 }
 
+/* What a stream has taken is the peer's only when it has come there: a close cuts it off. */
 static bool all_idle(const struct rwk_port *port)
 {
+	struct rwk_link *stream = port->link[RWK_WAY_STREAM];
+
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
 		const struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
 
 		if (ch->state == RWK_CH_OPEN && !ch->doom && !rwk_packet_idle(ch))
 			return false;
 	}
-	return true;
+	return !stream || !stream->ops->sent || stream->ops->sent(stream);
 }
 
 static int nobody_connected(void *client, struct rwk_channel *ch, const struct rwk_address *from)

@@ -254,6 +254,11 @@ void rwk_carry_leaving(struct stream *s)
 		rwk_stream_drop(s);
 }
 
+bool rwk_carry_all_sent(const struct stream *s)
+{
+	return !s->out || s->broke || (s->out->end == s->out->at && !s->out->pieces && rwk_tcp_all_sent(s->fd));
+}
+
 void rwk_carry_due(struct stream *s)
 {
 	if (rwk_tcp_all_sent(s->fd) && !(s->out && s->out->end > s->out->at)) {

@@ -131,6 +131,7 @@ int rwk_carry_send(struct stream *s, const struct iovec *iov, int count);
 void rwk_carry_flush(struct stream *s);
 int rwk_carry_event(struct stream *s, int budget); /* returns how many packets were delivered */
 int rwk_carry_deliver(struct link *l, int budget); /* those read already */
+bool rwk_carry_all_sent(const struct stream *s);   /* the peer's kernel has all that send has taken */
 void rwk_carry_leaving(struct stream *s);          /* writes what is left, drops what comes */
 void rwk_carry_due(struct stream *s);              /* looks whether the peer's kernel still answers */
 

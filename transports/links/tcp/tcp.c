@@ -428,6 +428,19 @@ static void link_close(struct rwk_link *pub)
 	free(l);
 }
 
+static bool link_sent(struct rwk_link *pub)
+{
+	const struct link *l = link_of(pub);
+
+	for (const struct rwk_list *n = l->all.next; n != &l->all; n = n->next) {
+		const struct stream *s = rwk_container_of(n, struct stream, all);
+
+		if ((s->state == OPEN || s->state == LEAVING) && !rwk_carry_all_sent(s))
+			return false;
+	}
+	return true;
+}
+
 static const struct rwk_link_ops tcp_ops = {
 	.name = "tcp",
 	.traits = RWK_LINK_IS_STREAM,
@@ -438,6 +451,7 @@ static const struct rwk_link_ops tcp_ops = {
 	.now = link_now,
 	.arm = link_arm,
 	.wait_fd = link_wait_fd,
+	.sent = link_sent,
 	.close = link_close,
 };
 
