@@ -37,7 +37,8 @@ void rwk_fi_av_end(struct rwk_fi_av *av)
 }
 
 /* What stands at a number, copied: of a shared vector it may be another's in the next moment. */
-static const struct rwk_address *look_up(struct rwk_fi_av *av, fi_addr_t number, bool *here)
+static const struct rwk_address *look_up(
+	struct rwk_fi_av *av, fi_addr_t number, struct rwk_address *room, bool *here)
 {
 	const struct rwk_fi_av_entry *entry;
 
@@ -45,28 +46,28 @@ static const struct rwk_address *look_up(struct rwk_fi_av *av, fi_addr_t number,
 		return NULL;
 	entry = rwk_fi_av_entry(&av->table, number);
 	if (entry) {
-		av->answer = entry->address;
+		*room = entry->address;
 		*here = entry->here;
 	}
 	rwk_fi_av_end(av);
-	return entry ? &av->answer : NULL;
+	return entry ? room : NULL;
 }
 
-const struct rwk_address *rwk_fi_av_address(struct rwk_fi_av *av, fi_addr_t number)
+const struct rwk_address *rwk_fi_av_address(struct rwk_fi_av *av, fi_addr_t number, struct rwk_address *room)
 {
 	bool here = false;
-	const struct rwk_address *a = look_up(av, number, &here);
+	const struct rwk_address *a = look_up(av, number, room, &here);
 
 	if (here)
-		memcpy(av->answer.ip, rwk_fi_av_loopback, sizeof(rwk_fi_av_loopback));
+		memcpy(room->ip, rwk_fi_av_loopback, sizeof(rwk_fi_av_loopback));
 	return a;
 }
 
-const struct rwk_address *rwk_fi_av_inserted(struct rwk_fi_av *av, fi_addr_t number)
+const struct rwk_address *rwk_fi_av_inserted(struct rwk_fi_av *av, fi_addr_t number, struct rwk_address *room)
 {
 	bool here;
 
-	return look_up(av, number, &here);
+	return look_up(av, number, room, &here);
 }
 
 fi_addr_t rwk_fi_av_find(struct rwk_fi_av *av, const struct rwk_address *a)
@@ -104,14 +105,14 @@ static int av_remove(struct fid_av *fid, fi_addr_t *numbers, size_t count, uint6
 		return -FI_EBADFLAGS;
 	if (av->read_only)
 		return -FI_EACCES;
-	rwk_fi_lock(av->lock);
+	rwk_fi_domain_stop(av->domain);
 	err = rwk_fi_av_begin(av);
 	if (!err) {
 		for (size_t i = 0; i < count && !err; i++)
 			err = remove_one(av, numbers[i]);
 		rwk_fi_av_end(av);
 	}
-	rwk_fi_unlock(av->lock);
+	rwk_fi_domain_go(av->domain);
 	return err;
 }
 
@@ -119,13 +120,14 @@ static int av_lookup(struct fid_av *fid, fi_addr_t number, void *addr, size_t *l
 {
 	struct rwk_fi_av *av = av_of(fid);
 	const struct rwk_address *a;
+	struct rwk_address found;
 	int err = -FI_EINVAL;
 
-	rwk_fi_lock(av->lock);
-	a = rwk_fi_av_inserted(av, number);
+	rwk_fi_domain_stop(av->domain);
+	a = rwk_fi_av_inserted(av, number, &found);
 	if (a) /* As much as fits; that it was too little shows in *len alone, by this call's definition. */
 		err = rwk_fi_address_give(av->domain->addr_format, a, addr, len);
-	rwk_fi_unlock(av->lock);
+	rwk_fi_domain_go(av->domain);
 	return err == -FI_ETOOSMALL ? 0 : err;
 }
 
@@ -211,6 +213,7 @@ static int av_close(struct fid *fid)
 		return -FI_EBUSY;
 	if (av->eq)
 		rwk_fi_drop(&av->eq->refs);
+	rwk_fi_part(&av->domain->groups, &av->member);
 	rwk_fi_drop(&av->domain->refs);
 	free_table(av);
 	free(av->users);
@@ -387,6 +390,11 @@ int rwk_fi_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struc
 	if (!av)
 		return -FI_ENOMEM;
 	err = attr && attr->name ? open_shared(av, attr) : open_own(av, attr ? attr->count : 0);
+	if (!err && av->shared) {
+		err = rwk_fi_domain_join(domain, &av->member, &av->lock);
+		if (err)
+			rwk_fi_av_shared_close(av->shared);
+	}
 	if (err) {
 		free(av);
 		return err;
@@ -397,7 +405,6 @@ int rwk_fi_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struc
 	av->read_only = attr && attr->flags & FI_READ;
 	av->context_bits = attr ? (unsigned)attr->rx_ctx_bits : 0;
 	av->domain = domain;
-	av->lock = domain->lock;
 	rwk_fi_hold(&domain->refs);
 	av->fid.fid.fclass = FI_CLASS_AV;
 	av->fid.fid.context = context;

@@ -24,13 +24,13 @@ struct rwk_fi_eq;
 
 struct rwk_fi_av {
 	struct fid_av fid;
-	struct rwk_fi_mutex *lock;
 	struct rwk_fi_domain *domain;
 	struct rwk_fi_av_table table;
 	struct rwk_fi_av_counts own;     /* the table's, unless it is shared */
 	struct rwk_fi_av_shared *shared; /* NULL: it is not */
+	struct rwk_fi_guard lock;        /* of a shared one: its endpoints' */
+	struct rwk_fi_member member;
 	uint32_t removals;               /* of the table that the endpoints have heard of */
-	struct rwk_address answer;       /* what rwk_fi_av_address gives */
 	uint64_t *users;                 /* by number, for those below user_room: what stands for it in completions */
 	size_t user_room;
 	fi_addr_t *numbers;     /* of a shared vector: what map_addr is */
@@ -50,13 +50,13 @@ static inline struct rwk_fi_av *rwk_fi_av_of(struct fid_av *fid)
 
 int rwk_fi_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
 
-/** The address of a number, or NULL; one of this host's by its loopback. Under the lock; valid until the next call. */
-const struct rwk_address *rwk_fi_av_address(struct rwk_fi_av *av, fi_addr_t number);
+/** The address of a number, copied to *room, or NULL; one of this host's by its loopback. Under an endpoint's lock. */
+const struct rwk_address *rwk_fi_av_address(struct rwk_fi_av *av, fi_addr_t number, struct rwk_address *room);
 
 /** The same as it was inserted, which a socket that is bound to an IP wants. */
-const struct rwk_address *rwk_fi_av_inserted(struct rwk_fi_av *av, fi_addr_t number);
+const struct rwk_address *rwk_fi_av_inserted(struct rwk_fi_av *av, fi_addr_t number, struct rwk_address *room);
 
-/** The number of an address, or FI_ADDR_NOTAVAIL. Under the lock. */
+/** The number of an address, or FI_ADDR_NOTAVAIL. Under an endpoint's lock. */
 fi_addr_t rwk_fi_av_find(struct rwk_fi_av *av, const struct rwk_address *a);
 
 /** Of an fi_addr_t that may name a receive context (fi_rx_addr): the number, and the context. */
@@ -76,11 +76,12 @@ static inline uint64_t rwk_fi_av_user(const struct rwk_fi_av *av, fi_addr_t numb
 	return number < av->user_room ? av->users[number] : number;
 }
 
-/** Around each use of the table; under the lock. 0, or -FI_ENOMEM. */
+/** Around each use of the table; under an endpoint's lock to look at it, while all are stopped to change it. 0, or
+ * -FI_ENOMEM. */
 int rwk_fi_av_begin(struct rwk_fi_av *av);
 void rwk_fi_av_end(struct rwk_fi_av *av);
 
-/** Ties an endpoint to the vector, until detached: 0 or -FI_ENOMEM. */
+/** Ties an endpoint to the vector, until detached: 0 or -FI_ENOMEM. While all are stopped. */
 int rwk_fi_av_attach(struct rwk_fi_av *av, struct rwk_fi_ep *ep);
 void rwk_fi_av_detach(struct rwk_fi_av *av, struct rwk_fi_ep *ep);
 

@@ -88,7 +88,7 @@ int rwk_fi_av_set_user_id(struct fid_av *fid, fi_addr_t number, fi_addr_t user, 
 
 	if (flags)
 		return -FI_EBADFLAGS;
-	rwk_fi_lock(av->lock);
+	rwk_fi_domain_stop(av->domain);
 	err = rwk_fi_av_begin(av);
 	if (!err) {
 		err = rwk_fi_av_entry(&av->table, number) ? set_user(av, number, user) : -FI_EINVAL;
@@ -100,7 +100,7 @@ int rwk_fi_av_set_user_id(struct fid_av *fid, fi_addr_t number, fi_addr_t user, 
 		if (peer)
 			err = rwk_fi_ep_know(av->eps[e], number, peer);
 	}
-	rwk_fi_unlock(av->lock);
+	rwk_fi_domain_go(av->domain);
 	return err;
 }
 
@@ -150,14 +150,14 @@ int rwk_fi_av_insert(
 	}
 	if (err)
 		return err;
-	rwk_fi_lock(av->lock);
+	rwk_fi_domain_stop(av->domain);
 	for (size_t i = 0; i < count; i++) {
 		fi_addr_t number = FI_ADDR_NOTAVAIL;
 
 		err = insert_one(&r, i, (const char *)addr + i * size, &number);
 		note(&r, i, err, number);
 	}
-	rwk_fi_unlock(av->lock);
+	rwk_fi_domain_go(av->domain);
 	return end(&r);
 }
 
@@ -166,11 +166,11 @@ static void insert_resolved(struct results *r, size_t i, const struct rwk_addres
 	fi_addr_t number = FI_ADDR_NOTAVAIL;
 	int err = -FI_EINVAL;
 
-	rwk_fi_lock(r->av->lock);
+	rwk_fi_domain_stop(r->av->domain);
 	if (rwk_address_port(a))
 		err = add(r, i, a, &number);
 	note(r, i, err, number);
-	rwk_fi_unlock(r->av->lock);
+	rwk_fi_domain_go(r->av->domain);
 }
 
 /* No such node or service: that is the call's own error, unless there are events. */

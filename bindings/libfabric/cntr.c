@@ -18,10 +18,10 @@ static uint64_t cntr_read(struct fid_cntr *fid)
 	struct rwk_fi_cntr *cntr = cntr_of(fid);
 	uint64_t value;
 
-	rwk_fi_lock(cntr->lock);
+	rwk_fi_enter(&cntr->lock);
 	rwk_fi_wait_progress(&cntr->wait);
 	value = cntr->value;
-	rwk_fi_unlock(cntr->lock);
+	rwk_fi_leave(&cntr->lock);
 	return value;
 }
 
@@ -30,29 +30,29 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
 	struct rwk_fi_cntr *cntr = cntr_of(fid);
 	uint64_t errors;
 
-	rwk_fi_lock(cntr->lock);
+	rwk_fi_enter(&cntr->lock);
 	rwk_fi_wait_progress(&cntr->wait);
 	errors = cntr->errors;
-	rwk_fi_unlock(cntr->lock);
+	rwk_fi_leave(&cntr->lock);
 	return errors;
 }
 
 /* Changes one of the two numbers; whoever waits looks again, and so do works. */
 static int change(struct rwk_fi_cntr *cntr, uint64_t *number, uint64_t value)
 {
-	rwk_fi_lock(cntr->lock);
+	rwk_fi_enter(&cntr->lock);
 	*number = value;
 	rwk_fi_cntr_moved(cntr);
-	rwk_fi_unlock(cntr->lock);
+	rwk_fi_leave(&cntr->lock);
 	return 0;
 }
 
 static int add(struct rwk_fi_cntr *cntr, uint64_t *number, uint64_t value)
 {
-	rwk_fi_lock(cntr->lock);
+	rwk_fi_enter(&cntr->lock);
 	*number += value;
 	rwk_fi_cntr_moved(cntr);
-	rwk_fi_unlock(cntr->lock);
+	rwk_fi_leave(&cntr->lock);
 	return 0;
 }
 
@@ -95,12 +95,12 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	struct want want = {cntr, threshold, 0};
 	int err;
 
-	rwk_fi_lock(cntr->lock);
+	rwk_fi_enter(&cntr->lock);
 	want.errors = cntr->errors;
-	err = rwk_fi_wait_for(&cntr->wait, cntr->lock, timeout, reached, &want);
+	err = rwk_fi_wait_for(&cntr->wait, &cntr->lock, timeout, reached, &want);
 	if (!err && cntr->value < threshold)
 		err = -FI_EAVAIL;
-	rwk_fi_unlock(cntr->lock);
+	rwk_fi_leave(&cntr->lock);
 	return err;
 }
 
@@ -108,10 +108,10 @@ int rwk_fi_cntr_trywait(struct rwk_fi_cntr *cntr)
 {
 	int err;
 
-	rwk_fi_lock(cntr->lock);
+	rwk_fi_enter(&cntr->lock);
 	rwk_fi_wait_progress(&cntr->wait);
 	err = rwk_fi_wait_arm(&cntr->wait);
-	rwk_fi_unlock(cntr->lock);
+	rwk_fi_leave(&cntr->lock);
 	return err;
 }
 
@@ -128,10 +128,11 @@ static int cntr_close(struct fid *fid)
 		return -FI_EBUSY;
 	rwk_fi_wait_set_leave(cntr->wait.set, fid, cntr->wait.epoll_fd);
 	rwk_fi_domain_undrive(cntr->domain, &cntr->wait);
-	rwk_fi_lock(cntr->lock);
+	rwk_fi_enter(&cntr->lock);
 	rwk_list_remove(&cntr->of_works);
-	rwk_fi_unlock(cntr->lock);
+	rwk_fi_leave(&cntr->lock);
 	rwk_fi_wait_close(&cntr->wait);
+	rwk_fi_part(&cntr->domain->groups, &cntr->member);
 	rwk_fi_drop(&cntr->domain->refs);
 	free(cntr);
 	return 0;
@@ -178,8 +179,10 @@ int rwk_fi_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, s
 	err = rwk_fi_domain_drive(rwk_fi_domain_of(domain_fid), &cntr->wait);
 	if (err)
 		goto close_wait;
+	err = rwk_fi_domain_join(rwk_fi_domain_of(domain_fid), &cntr->member, &cntr->lock);
+	if (err)
+		goto undrive;
 	cntr->domain = rwk_fi_domain_of(domain_fid);
-	cntr->lock = cntr->domain->lock;
 	rwk_list_init(&cntr->works);
 	rwk_list_init(&cntr->of_works);
 	rwk_fi_hold(&cntr->domain->refs);
@@ -197,6 +200,8 @@ int rwk_fi_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, s
 	*fid = &cntr->fid;
 	return 0;
 
+undrive:
+	rwk_fi_domain_undrive(rwk_fi_domain_of(domain_fid), &cntr->wait);
 close_wait:
 	rwk_fi_wait_close(&cntr->wait);
 free_cntr:

@@ -8,13 +8,14 @@
 
 struct rwk_fi_cntr {
 	struct fid_cntr fid;
-	struct rwk_fi_mutex *lock;
+	struct rwk_fi_guard lock;
 	uint64_t value, errors;
 	struct rwk_fi_wait wait;
 	struct rwk_list works; /* that wait for it (deferred.h) */
 	struct rwk_fi_domain *domain;
 	struct fid_peer_cntr *owner; /* another provider's, that counts in its place (peer.h), or NULL */
 	struct rwk_list of_works; /* rwk_fi_works.counters */
+	struct rwk_fi_member member;
 	atomic_uint refs;         /* endpoints bound, once for each kind of operation; and what its works hold */
 };
 

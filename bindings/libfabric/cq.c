@@ -134,24 +134,29 @@ static rwk_noinline ssize_t read_locked(struct rwk_fi_cq *cq, void *buf, size_t 
 {
 	ssize_t n;
 
-	rwk_fi_lock(cq->lock);
+	rwk_fi_enter(&cq->lock);
 	n = read_from(cq, buf, count, source);
-	rwk_fi_unlock(cq->lock);
+	rwk_fi_leave(&cq->lock);
 	return n;
+}
+
+static inline bool is_locked(const struct rwk_fi_cq *cq)
+{
+	return rwk_unlikely(rwk_fi_mutex_of(&cq->lock) != NULL);
 }
 
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
 	struct rwk_fi_cq *cq = cq_of(fid);
 
-	return rwk_unlikely(cq->lock != NULL) ? read_locked(cq, buf, count, NULL) : read_from(cq, buf, count, NULL);
+	return is_locked(cq) ? read_locked(cq, buf, count, NULL) : read_from(cq, buf, count, NULL);
 }
 
 static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source)
 {
 	struct rwk_fi_cq *cq = cq_of(fid);
 
-	return rwk_unlikely(cq->lock != NULL) ? read_locked(cq, buf, count, source) : read_from(cq, buf, count, source);
+	return is_locked(cq) ? read_locked(cq, buf, count, source) : read_from(cq, buf, count, source);
 }
 
 /* Writes an error entry in the layout of the program's API: err_data_size came with 1.5, and what came later is not
@@ -179,7 +184,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
 	ssize_t n = -FI_EAGAIN;
 
 	(void)flags;
-	rwk_fi_lock(cq->lock);
+	rwk_fi_enter(&cq->lock);
 	if (is_empty(cq))
 		rwk_fi_wait_progress(&cq->wait); /* some programs call nothing else while they wait */
 	if (has_error(cq)) {
@@ -187,7 +192,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
 		cq->done.head++;
 		n = 1;
 	}
-	rwk_fi_unlock(cq->lock);
+	rwk_fi_leave(&cq->lock);
 	return n;
 }
 
@@ -219,12 +224,12 @@ static ssize_t cq_sreadfrom(
 	}
 	if (cq->threshold && cond && *(const size_t *)cond)
 		want.entries = *(const size_t *)cond;
-	rwk_fi_lock(cq->lock);
-	err = rwk_fi_wait_for(&cq->wait, cq->lock, timeout, enough, &want);
+	rwk_fi_enter(&cq->lock);
+	err = rwk_fi_wait_for(&cq->wait, &cq->lock, timeout, enough, &want);
 	n = (ssize_t)take(cq, buf, count, source);
 	if (!n)
 		n = err ? -FI_EAGAIN : took_nothing(cq);
-	rwk_fi_unlock(cq->lock);
+	rwk_fi_leave(&cq->lock);
 	return n;
 }
 
@@ -239,9 +244,9 @@ static int cq_signal(struct fid_cq *fid)
 
 	if (cq->wait.object == FI_WAIT_NONE)
 		return -FI_ENOSYS;
-	rwk_fi_lock(cq->lock);
+	rwk_fi_enter(&cq->lock);
 	rwk_fi_wait_signal(&cq->wait);
-	rwk_fi_unlock(cq->lock);
+	rwk_fi_leave(&cq->lock);
 	return 0;
 }
 
@@ -261,13 +266,13 @@ int rwk_fi_cq_trywait(struct rwk_fi_cq *cq)
 {
 	int err = -FI_EAGAIN;
 
-	rwk_fi_lock(cq->lock);
+	rwk_fi_enter(&cq->lock);
 	rwk_fi_wait_progress(&cq->wait);
 	if (cq->wait.signaled)
 		cq->wait.signaled = false; /* it has ended this wait */
 	else if (is_empty(cq) && !cq->overrun)
 		err = rwk_fi_wait_arm(&cq->wait);
-	rwk_fi_unlock(cq->lock);
+	rwk_fi_leave(&cq->lock);
 	return err;
 }
 
@@ -275,10 +280,10 @@ bool rwk_fi_cq_look(struct rwk_fi_cq *cq)
 {
 	bool found;
 
-	rwk_fi_lock(cq->lock);
+	rwk_fi_enter(&cq->lock);
 	rwk_fi_wait_progress(&cq->wait);
 	found = !is_empty(cq) || cq->overrun;
-	rwk_fi_unlock(cq->lock);
+	rwk_fi_leave(&cq->lock);
 	return found;
 }
 
@@ -296,6 +301,7 @@ static int cq_close(struct fid *fid)
 	rwk_fi_wait_set_leave(cq->wait.set, fid, cq->wait.epoll_fd);
 	rwk_fi_domain_undrive(cq->domain, &cq->wait);
 	rwk_fi_wait_close(&cq->wait);
+	rwk_fi_part(&cq->domain->groups, &cq->member);
 	rwk_fi_drop(&cq->domain->refs);
 	free(cq->done.ring);
 	free(cq);
@@ -386,11 +392,13 @@ int rwk_fi_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struc
 	err = rwk_fi_domain_drive(rwk_fi_domain_of(domain_fid), &cq->wait);
 	if (err)
 		goto close_wait;
+	err = rwk_fi_domain_join(rwk_fi_domain_of(domain_fid), &cq->member, &cq->lock);
+	if (err)
+		goto undrive;
 	cq->wait.done = &cq->done;
 	rwk_fi_cq_open_up(cq);
 	cq->threshold = attr->wait_cond == FI_CQ_COND_THRESHOLD;
 	cq->domain = rwk_fi_domain_of(domain_fid);
-	cq->lock = cq->domain->lock;
 	rwk_fi_hold(&cq->domain->refs);
 	cq->fid.fid.fclass = FI_CLASS_CQ;
 	cq->fid.fid.context = context;
@@ -406,6 +414,8 @@ int rwk_fi_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struc
 	*fid = &cq->fid;
 	return 0;
 
+undrive:
+	rwk_fi_domain_undrive(rwk_fi_domain_of(domain_fid), &cq->wait);
 close_wait:
 	rwk_fi_wait_close(&cq->wait);
 free_ring:

@@ -14,7 +14,7 @@
 
 struct rwk_fi_cq {
 	struct fid_cq fid;
-	struct rwk_fi_mutex *lock;
+	struct rwk_fi_guard lock;
 	struct rwk_completions done; /* `status` is a positive FI_E* here; `user` is an fi_addr_t */
 	size_t entry_words;          /* 8-byte words of an entry in the program's format: 1, 3, 5 or 6 */
 	struct rwk_fi_wait wait;
@@ -22,6 +22,7 @@ struct rwk_fi_cq {
 	struct fid_peer_cq *owner; /* another provider's, that the entries go to (peer.h); NULL: they stay here */
 	bool overrun;     /* a completion was lost for want of memory: every further read says so */
 	bool threshold;   /* sread's condition is a number of entries */
+	struct rwk_fi_member member;
 	atomic_uint refs; /* endpoints bound */
 };
 _Static_assert(offsetof(struct rwk_fi_cq, wait) <= 2 * RWK_CACHE_LINE, "what a read and a completion use is together");

@@ -44,7 +44,7 @@ void rwk_fi_work_free(struct rwk_fi_work *w)
 /* From now on whoever waits for it drives all endpoints. */
 static int drive_all(struct rwk_fi_cntr *cntr)
 {
-	struct rwk_fi_wait *engines = &cntr->domain->engines;
+	struct rwk_fi_wait *engines = rwk_fi_domain_engines(cntr->domain);
 
 	if (!rwk_list_empty(&cntr->of_works))
 		return 0;

@@ -15,7 +15,7 @@
  *
  * A counter that has had a work drives all endpoints of the domain from then on: what it waits for may be their works.
  *
- * All under the domain's lock.
+ * All under the lock of the domain, which is one group from the first work on (group.h).
  */
 #ifndef RWK_FI_DEFERRED_H
 #define RWK_FI_DEFERRED_H

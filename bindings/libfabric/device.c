@@ -55,12 +55,12 @@ void rwk_fi_device_look(struct rwk_fi_fabric *fabric)
 
 	if (!d)
 		return;
-	rwk_fi_lock(&d->lock);
+	rwk_fi_lock(&d->group.mutex);
 	if (d->adapter) {
 		take_events(d);
 		take_completions(d);
 	}
-	rwk_fi_unlock(&d->lock);
+	rwk_fi_unlock(&d->group.mutex);
 }
 
 /* Those that sleep look for themselves. */
@@ -151,7 +151,7 @@ static struct rwk_fi_device *open_device(void)
 	rwk_list_init(&d->waits);
 	rwk_list_init(&d->passives);
 	rwk_list_init(&d->requests);
-	rwk_fi_mutex_init(&d->lock);
+	rwk_fi_group_init(&d->group);
 	return d;
 }
 
@@ -186,24 +186,24 @@ void rwk_fi_device_close(struct rwk_fi_device *d)
 /* The progress thread sleeps as others do. */
 static int open_engines(struct rwk_fi_device *d)
 {
-	int err = rwk_fi_wait_open(&d->engines, FI_WAIT_FD, "fi_endpoint");
+	int err = rwk_fi_wait_open(&d->group.engines, FI_WAIT_FD, "fi_endpoint");
 
 	if (err)
 		return err;
-	rwk_fi_lock(&d->lock);
-	err = rwk_fi_wait_join(&d->engines, d);
-	rwk_fi_unlock(&d->lock);
+	rwk_fi_lock(&d->group.mutex);
+	err = rwk_fi_wait_join(&d->group.engines, d);
+	rwk_fi_unlock(&d->group.mutex);
 	if (err)
-		rwk_fi_wait_close(&d->engines);
+		rwk_fi_wait_close(&d->group.engines);
 	return err;
 }
 
 static void close_engines(struct rwk_fi_device *d)
 {
-	rwk_fi_lock(&d->lock);
-	rwk_fi_wait_part(&d->engines);
-	rwk_fi_unlock(&d->lock);
-	rwk_fi_wait_close(&d->engines);
+	rwk_fi_lock(&d->group.mutex);
+	rwk_fi_wait_part(&d->group.engines);
+	rwk_fi_unlock(&d->group.mutex);
+	rwk_fi_wait_close(&d->group.engines);
 }
 
 static int start_progress(struct rwk_fi_device *d)
@@ -212,7 +212,7 @@ static int start_progress(struct rwk_fi_device *d)
 
 	if (err)
 		return err;
-	err = rwk_fi_progress_start(&d->lock, &d->engines, &d->progress);
+	err = rwk_fi_progress_start(&d->group, &d->progress);
 	if (err)
 		close_engines(d);
 	return err;

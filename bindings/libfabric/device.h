@@ -18,7 +18,7 @@
 #define RWK_FI_DEVICE_H
 
 #include "bindings/libfabric/fabric.h"
-#include "bindings/libfabric/wait.h"
+#include "bindings/libfabric/group.h"
 #include "base/list.h"
 #include "include/ropewalk.h"
 
@@ -27,7 +27,8 @@
 struct rwk_fi_progress;
 
 struct rwk_fi_device {
-	struct rwk_fi_mutex lock; /* of all that follows */
+	struct rwk_fi_group group; /* whose lock is of all that follows; its engines are the device itself, while some
+				      domain has automatic progress */
 	struct rwk_adapter *adapter; /* NULL, as the next ones, until there is an endpoint or what else needs it */
 	struct rwk_cq *cq;
 	int cq_fd;
@@ -36,8 +37,7 @@ struct rwk_fi_device {
 	struct rwk_list passives; /* struct rwk_fi_msg_passive, those that listen */
 	struct rwk_list requests; /* struct rwk_fi_msg_request, not answered */
 	unsigned turns;           /* of progress */
-	/* Automatic progress, while some domain has it; coming and going is under the fabric's `opening`. */
-	struct rwk_fi_wait engines;
+	/* Automatic progress; coming and going is under the fabric's `opening`. */
 	struct rwk_fi_progress *progress;
 	unsigned automatic; /* such domains */
 };

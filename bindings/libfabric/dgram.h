@@ -32,7 +32,8 @@ struct rwk_fi_dgram_receive {
 struct rwk_fi_dgram_ep {
 	struct fid_ep fid;
 	struct rwk_fi_domain *domain;
-	struct rwk_fi_mutex *lock;
+	struct rwk_fi_guard lock;
+	struct rwk_fi_member member;
 	struct rwk_ud *ud; /* NULL until enabled */
 	struct rwk_fi_av *av;
 	struct rwk_fi_side side[RWK_FI_SIDES];

@@ -34,9 +34,18 @@ static void detach_all(struct rwk_fi_dgram_ep *ep)
 		rwk_fi_wait_leave(&ep->driven[i]);
 }
 
+/* All are in one: its wait has descriptors from the first on, if there is a progress thread. */
+static int attach_group(struct rwk_fi_dgram_ep *ep)
+{
+	struct rwk_fi_groups *all = &ep->domain->groups;
+	int err = rwk_fi_group_watch(all, ep->member.group);
+
+	return err ? err : attach(ep, &ep->member.group->engines);
+}
+
 static int attach_all(struct rwk_fi_dgram_ep *ep)
 {
-	int err = attach(ep, &ep->domain->engines);
+	int err = attach_group(ep);
 
 	for (int s = 0; s < RWK_FI_SIDES && !err; s++) {
 		if (ep->side[s].cq)
@@ -72,7 +81,7 @@ static int bind_cntr(struct rwk_fi_dgram_ep *ep, struct rwk_fi_cntr *cntr, uint6
 
 	if (err)
 		return err;
-	rwk_fi_lock(ep->lock);
+	rwk_fi_enter(&ep->lock);
 	if (ep->ud)
 		err = attach(ep, &cntr->wait);
 	for (int k = 0; k < RWK_FI_COUNTED && !err; k++) {
@@ -81,7 +90,7 @@ static int bind_cntr(struct rwk_fi_dgram_ep *ep, struct rwk_fi_cntr *cntr, uint6
 		ep->cntr[k] = cntr;
 		rwk_fi_hold(&cntr->refs);
 	}
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 	return err;
 }
 
@@ -176,9 +185,9 @@ static int ep_enable(struct rwk_fi_dgram_ep *ep)
 	err = rwk_fi_check_bound(ep->side, ep->cntr, ep->caps);
 	if (err)
 		return err;
-	rwk_fi_lock(ep->lock);
+	rwk_fi_enter(&ep->lock);
 	err = open_all(ep);
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 	return err;
 }
 
@@ -190,12 +199,12 @@ static int ep_control(struct fid *fid, int command, void *arg)
 
 static void close_ud(struct rwk_fi_dgram_ep *ep)
 {
-	rwk_fi_lock(ep->lock);
+	rwk_fi_enter(&ep->lock);
 	if (rwk_params.stats)
 		rwk_fi_dgram_print(ep);
 	detach_all(ep);
 	rwk_ud_close(ep->ud);
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 }
 
 /* What is posted ends without a word. */
@@ -208,6 +217,7 @@ static int ep_close(struct fid *fid)
 	rwk_fi_unbind(ep->side, ep->cntr, ep->eq);
 	if (ep->av)
 		rwk_fi_drop(&ep->av->refs);
+	rwk_fi_part(&ep->domain->groups, &ep->member);
 	rwk_fi_drop(&ep->domain->refs);
 	free(ep->receives);
 	free(ep);
@@ -276,11 +286,12 @@ int rwk_fi_dgram_ep_open(struct fid_domain *domain, struct fi_info *info, struct
 	ep->domain = rwk_fi_domain_of(domain);
 	rwk_fi_address_partial(any, 0, &ep->source);
 	err = take_info(ep, info);
+	if (!err)
+		err = rwk_fi_join(&ep->domain->groups, &ep->member, &ep->lock);
 	if (err) {
 		free(ep);
 		return err;
 	}
-	ep->lock = ep->domain->lock;
 	rwk_fi_hold(&ep->domain->refs);
 	ep->fid.fid.fclass = FI_CLASS_EP;
 	ep->fid.fid.context = context;

@@ -80,9 +80,9 @@ static ssize_t receive(struct rwk_fi_dgram_ep *ep, const struct iovec *iov, size
 		return -FI_EINVAL;
 	if (!(ep->caps & FI_RECV))
 		return -FI_EOPNOTSUPP;
-	rwk_fi_lock(ep->lock);
+	rwk_fi_enter(&ep->lock);
 	err = post_receive(ep, iov, count, rwk_fi_quiet(&ep->side[RWK_FI_RX], asked), context);
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 	return err;
 }
 
@@ -126,7 +126,7 @@ ssize_t rwk_fi_dgram_cancel(fid_t fid, void *context)
 
 	if (!ep->ud)
 		return -FI_EOPBADSTATE;
-	rwk_fi_lock(ep->lock);
+	rwk_fi_enter(&ep->lock);
 	r = find_posted(ep, context);
 	if (r) {
 		rwk_ud_cancel(ep->ud, &r->place);
@@ -134,7 +134,7 @@ ssize_t rwk_fi_dgram_cancel(fid_t fid, void *context)
 		c.flags = r->flags;
 		complete(ep, RWK_FI_RX, &c, FI_ADDR_NOTAVAIL);
 	}
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 	return r ? 0 : -FI_ENOENT;
 }
 
@@ -166,9 +166,9 @@ static ssize_t send_pieces(struct rwk_fi_dgram_ep *ep, const struct iovec *iov, 
 		return -FI_EINVAL;
 	if (!(ep->caps & FI_SEND))
 		return -FI_EOPNOTSUPP;
-	rwk_fi_lock(ep->lock);
+	rwk_fi_enter(&ep->lock);
 	err = post_send(ep, iov, count, to, data, flags, context);
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 	return err;
 }
 

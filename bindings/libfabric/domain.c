@@ -50,20 +50,6 @@ static int no_query_collective(
 	return -FI_EOPNOTSUPP;
 }
 
-static int start_progress(struct rwk_fi_domain *domain)
-{
-	int err = rwk_fi_wait_open(&domain->engines, FI_WAIT_FD, "fi_endpoint");
-
-	if (!err) {
-		err = rwk_fi_progress_start(domain->lock, &domain->engines, &domain->progress);
-		if (err)
-			rwk_fi_wait_close(&domain->engines);
-	}
-	if (err)
-		rwk_fi_wait_open(&domain->engines, FI_WAIT_NONE, "fi_endpoint");
-	return err;
-}
-
 /* The first endpoint brings the thread that makes progress, where it is wanted: before there is nothing to drive. */
 static int begin_progress(struct rwk_fi_domain *domain)
 {
@@ -73,9 +59,9 @@ static int begin_progress(struct rwk_fi_domain *domain)
 		return rwk_fi_msg_domain_start(domain);
 	if (!domain->automatic)
 		return 0;
-	rwk_fi_lock(domain->lock);
-	err = domain->progress ? 0 : start_progress(domain);
-	rwk_fi_unlock(domain->lock);
+	rwk_fi_stop(&domain->groups);
+	err = domain->groups.progress ? 0 : rwk_fi_progress_start(&domain->groups.first, &domain->groups.progress);
+	rwk_fi_go(&domain->groups);
 	return err;
 }
 
@@ -162,8 +148,7 @@ static int domain_control(struct fid *fid, int command, void *arg)
 
 static void close_engines(struct rwk_fi_domain *domain)
 {
-	rwk_fi_progress_stop(domain->progress);
-	rwk_fi_wait_close(&domain->engines);
+	rwk_fi_groups_close(&domain->groups);
 	rwk_regions_close(domain->regions);
 }
 
@@ -215,28 +200,44 @@ bool rwk_fi_domain_is_ours(const struct fid_domain *fid)
 }
 
 /*
- * The lock, and the engines, none so far. Control progress is the same as data progress: a peer that connects is
- * answered by whoever drives the endpoint.
+ * Control progress is the same as data progress: a peer that connects is answered by whoever drives the endpoint.
+ *
+ * FI_THREAD_COMPLETION too has locks: an endpoint's sends and receives may then come from two threads, one for each of
+ * its queues, and they share the engine.
  */
-static void open_lock(struct rwk_fi_domain *domain)
-{
-	rwk_fi_wait_open(&domain->engines, FI_WAIT_NONE, "fi_domain");
-	rwk_fi_mutex_init(&domain->mutex);
-	/*
-	 * FI_THREAD_COMPLETION too has the lock: an endpoint's sends and receives may then come from two threads, one
-	 * for each of its queues, and they share the engine.
-	 */
-	domain->lock = domain->threading == FI_THREAD_DOMAIN && !domain->automatic ? NULL : &domain->mutex;
-}
-
 static int open_engines(struct rwk_fi_domain *domain)
 {
+	bool single = domain->threading == FI_THREAD_DOMAIN;
 	int err = rwk_regions_open(&domain->regions);
 
-	if (err)
-		return err;
-	open_lock(domain);
+	if (!err)
+		rwk_fi_groups_init(
+			&domain->groups, !single || domain->automatic, single || domain->type == FI_EP_DGRAM);
+	return err;
+}
+
+int rwk_fi_domain_join(struct rwk_fi_domain *domain, struct rwk_fi_member *m, struct rwk_fi_guard *guard)
+{
+	if (!domain->device)
+		return rwk_fi_join(&domain->groups, m, guard);
+	atomic_init(&guard->mutex, domain->lock);
 	return 0;
+}
+
+void rwk_fi_domain_stop(struct rwk_fi_domain *domain)
+{
+	if (domain->device)
+		rwk_fi_lock(domain->lock);
+	else
+		rwk_fi_stop(&domain->groups);
+}
+
+void rwk_fi_domain_go(struct rwk_fi_domain *domain)
+{
+	if (domain->device)
+		rwk_fi_unlock(domain->lock);
+	else
+		rwk_fi_go(&domain->groups);
 }
 
 int rwk_fi_domain_drive(struct rwk_fi_domain *domain, struct rwk_fi_wait *w)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The domain: the lock, the engines of its endpoints, the address format, and the count of what is open on it.
+ * The domain: the locks, the engines of its endpoints, the address format, and the count of what is open on it.
  *
  * It is of one kind, that of the info that it was opened with. One of connected endpoints has no engines and no regions
  * of an engine's: it is a protection domain of the fabric's adapter (device.h), whose lock is its lock. Its queues,
@@ -11,7 +11,7 @@
 #define RWK_FI_DOMAIN_H
 
 #include "bindings/libfabric/fabric.h"
-#include "bindings/libfabric/wait.h"
+#include "bindings/libfabric/group.h"
 #include "base/list.h"
 
 #include <rdma/fi_atomic.h>
@@ -30,7 +30,7 @@ struct rwk_fi_works {
 	bool beginning; /* somebody is at `due` */
 };
 
-/** An endpoint's engine has come, or goes: those counters drive it. 0 or negative errno. Under the lock. */
+/** An endpoint's engine has come, or goes: those counters drive it. 0 or negative errno. Under its lock. */
 int rwk_fi_works_attach(struct rwk_fi_works *works, struct rwk_engine *engine);
 void rwk_fi_works_detach(struct rwk_fi_works *works, struct rwk_engine *engine);
 
@@ -38,12 +38,8 @@ struct rwk_fi_domain {
 	struct fid_domain fid;
 	struct rwk_fi_fabric *fabric;
 	struct rwk_fi_eq *eq;      /* bound, or NULL; nothing is reported to it (eq.h) */
-	struct rwk_fi_mutex *lock; /* &mutex, or NULL: FI_THREAD_DOMAIN without a progress thread; every object of the
-				      domain keeps a copy */
-	struct rwk_fi_mutex mutex;
-	struct rwk_fi_wait engines;       /* of all enabled endpoints; under the lock */
-	struct rwk_fi_progress *progress; /* NULL: the program makes it, or there has been no endpoint */
-	struct rwk_regions *regions;      /* what peers may reach */
+	struct rwk_fi_groups groups;  /* which lock its objects have, and who drives the engines */
+	struct rwk_regions *regions;  /* what peers may reach */
 	struct rwk_list counted;          /* registrations with counters (mr.c) */
 	struct rwk_fi_works works;
 	int mr_mode;                      /* bits alone */
@@ -55,6 +51,7 @@ struct rwk_fi_domain {
 	bool automatic;       /* it makes progress by itself */
 	/* Of connected endpoints; else NULL. */
 	struct rwk_fi_device *device;
+	struct rwk_fi_mutex *lock; /* the device's, which all objects have */
 	bool started; /* the device makes progress by itself for this domain */
 	struct rwk_pd *pd;
 	struct rwk_mr *memory; /* all of the process's, for our own requests alone: what is sent and where it is
@@ -67,6 +64,19 @@ static inline struct rwk_fi_domain *rwk_fi_domain_of(struct fid_domain *fid)
 }
 
 int rwk_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context);
+
+/** An object opens, and closes, as rwk_fi_join and rwk_fi_part; of connected endpoints all have the device's lock. */
+int rwk_fi_domain_join(struct rwk_fi_domain *domain, struct rwk_fi_member *m, struct rwk_fi_guard *guard);
+
+/** For what the whole domain looks at: takes all locks that its objects have, and gives them back. */
+void rwk_fi_domain_stop(struct rwk_fi_domain *domain);
+void rwk_fi_domain_go(struct rwk_fi_domain *domain);
+
+/** The engines of all endpoints of a domain that has been made one group (rwk_fi_unite). Under its lock. */
+static inline struct rwk_fi_wait *rwk_fi_domain_engines(struct rwk_fi_domain *domain)
+{
+	return &domain->groups.first.engines;
+}
 
 /** A queue's or counter's wait drives what the domain has in common; else nothing is done. 0 or negative errno. */
 int rwk_fi_domain_drive(struct rwk_fi_domain *domain, struct rwk_fi_wait *w);

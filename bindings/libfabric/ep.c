@@ -53,12 +53,13 @@ int rwk_fi_ep_know(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer *peer
 rwk_noinline int rwk_fi_ep_meet_whole(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer **peer)
 {
 	const struct rwk_address *a;
+	struct rwk_address found;
 
 	number = rwk_fi_av_whole(ep->av, number);
 	*peer = rwk_fi_ep_known(ep, number);
 	if (*peer)
 		return 0;
-	a = rwk_fi_av_address(ep->av, number);
+	a = rwk_fi_av_address(ep->av, number, &found);
 	if (!a) {
 		rwk_warn("fi_addr %#llx is not in the address vector", (unsigned long long)number);
 		return -FI_EINVAL;
@@ -106,12 +107,22 @@ static int bind_av(struct rwk_fi_ep *ep, struct rwk_fi_av *av, uint64_t flags)
 			ep->av ? "the endpoint has an address vector" : "the address vector is another domain's");
 		return -FI_EINVAL;
 	}
-	rwk_fi_lock(ep->lock);
+	err = av->shared ? rwk_fi_tie(&ep->domain->groups, &ep->member, &av->member) : 0;
+	if (err)
+		return err;
+	rwk_fi_domain_stop(ep->domain);
 	err = rwk_fi_av_attach(av, ep);
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_domain_go(ep->domain);
 	if (!err)
 		ep->av = av;
 	return err;
+}
+
+int rwk_fi_ep_bind_cq(struct rwk_fi_ep *ep, struct rwk_fi_cq *cq, uint64_t flags)
+{
+	int err = cq->domain == ep->domain ? rwk_fi_tie(&ep->domain->groups, &ep->member, &cq->member) : 0;
+
+	return err ? err : rwk_fi_bind_cq(ep->side, ep->domain, cq, flags);
 }
 
 #define CNTR_FLAGS ((uint64_t)(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))
@@ -121,9 +132,11 @@ int rwk_fi_ep_bind_cntr(struct rwk_fi_ep *ep, struct rwk_fi_cntr *cntr, uint64_t
 {
 	int err = rwk_fi_check_cntr(ep->cntr, ep->domain, cntr, flags, CNTR_FLAGS);
 
+	if (!err)
+		err = rwk_fi_tie(&ep->domain->groups, &ep->member, &cntr->member);
 	if (err)
 		return err;
-	rwk_fi_lock(ep->lock);
+	rwk_fi_enter(&ep->lock);
 	for (int k = 0; k < RWK_FI_COUNTED; k++) {
 		if (!rwk_fi_counts(flags, k))
 			continue;
@@ -134,12 +147,14 @@ int rwk_fi_ep_bind_cntr(struct rwk_fi_ep *ep, struct rwk_fi_cntr *cntr, uint64_t
 		rwk_fi_hold(&cntr->refs);
 	}
 	rwk_fi_ep_set_flags(ep);
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 	return err;
 }
 
 static int bind_srx(struct rwk_fi_ep *ep, struct rwk_fi_srx *srx, uint64_t flags)
 {
+	int err;
+
 	if (flags)
 		return -FI_EBADFLAGS;
 	if (ep->srx || ep->peer_srx || !srx || srx->domain != ep->domain) {
@@ -147,10 +162,13 @@ static int bind_srx(struct rwk_fi_ep *ep, struct rwk_fi_srx *srx, uint64_t flags
 						   : "the shared receive context is not of this domain");
 		return -FI_EINVAL;
 	}
-	rwk_fi_lock(ep->lock);
+	err = rwk_fi_tie(&ep->domain->groups, &ep->member, &srx->member);
+	if (err)
+		return err;
+	rwk_fi_enter(&ep->lock);
 	ep->srx = srx;
 	rwk_list_append(&srx->eps, &ep->of_srx);
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 	return 0;
 }
 
@@ -181,7 +199,7 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	case FI_CLASS_AV:
 		return bind_av(ep, rwk_container_of(other, struct rwk_fi_av, fid.fid), flags);
 	case FI_CLASS_CQ:
-		return rwk_fi_bind_cq(ep->side, ep->domain, rwk_container_of(other, struct rwk_fi_cq, fid.fid), flags);
+		return rwk_fi_ep_bind_cq(ep, rwk_container_of(other, struct rwk_fi_cq, fid.fid), flags);
 	case FI_CLASS_CNTR:
 		return rwk_fi_ep_bind_cntr(ep, rwk_container_of(other, struct rwk_fi_cntr, fid.fid), flags);
 	case FI_CLASS_EQ:
@@ -304,7 +322,7 @@ void rwk_fi_ep_detach(struct rwk_fi_ep *ep)
 static int attach_all(struct rwk_fi_ep *ep)
 {
 	/* Who owns the receives says when a message may be offered, and a thread of ours does not ask. */
-	int err = ep->peer_srx ? 0 : rwk_fi_wait_attach(&ep->domain->engines, ep->engine);
+	int err = ep->peer_srx ? 0 : rwk_fi_group_attach(&ep->domain->groups, &ep->member, ep->engine);
 
 	if (!err)
 		err = rwk_fi_engine_attach(ep->domain, ep->engine);
@@ -314,7 +332,7 @@ static int attach_all(struct rwk_fi_ep *ep)
 static void detach_all(struct rwk_fi_ep *ep)
 {
 	if (!ep->peer_srx)
-		rwk_fi_wait_detach(&ep->domain->engines, ep->engine);
+		rwk_fi_group_detach(&ep->member, ep->engine);
 	rwk_fi_engine_detach(ep->domain, ep->engine);
 	rwk_fi_ep_detach(ep);
 }
@@ -359,7 +377,7 @@ static int ep_enable(struct rwk_fi_ep *ep)
 		rwk_warn("fi_enable: the endpoint is enabled already");
 		return -FI_EOPBADSTATE;
 	}
-	rwk_fi_lock(ep->lock);
+	rwk_fi_enter(&ep->lock);
 	err = open_engine(ep, &ep->engine);
 	if (err)
 		goto unlock;
@@ -372,7 +390,7 @@ static int ep_enable(struct rwk_fi_ep *ep)
 	ep->fid.tagged = (struct fi_ops_tagged *)(shared ? &rwk_fi_tagged_send_ops : &rwk_fi_tagged_ops);
 	if (ep->peer_srx)
 		rwk_fi_peer_srx_enable(ep);
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 	return 0;
 
 close_engine:
@@ -381,7 +399,7 @@ close_engine:
 	ep->engine = NULL;
 	ep->inbox = NULL;
 unlock:
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 	return err;
 }
 
@@ -428,7 +446,7 @@ static bool owes_less(const void *arg)
  * Nobody waits for what was injected, and the endpoint may be closed before its peer has answered at all: MPI_Finalize
  * of MPICH does so. It waits here, and moves on what there is, for as long as one message leaves within FAREWELL.
  */
-static void pay_debts(struct rwk_engine *engine, struct rwk_fi_mutex *lock)
+static void pay_debts(struct rwk_engine *engine, const struct rwk_fi_guard *lock)
 {
 	struct debt d = {engine, rwk_engine_owes(engine)};
 	struct rwk_fi_wait w;
@@ -448,17 +466,33 @@ static void pay_debts(struct rwk_engine *engine, struct rwk_fi_mutex *lock)
 	rwk_fi_wait_close(&w);
 }
 
-void rwk_fi_engine_finish(struct rwk_engine *engine, struct rwk_fi_mutex *lock)
+void rwk_fi_engine_finish(struct rwk_engine *engine, const struct rwk_fi_guard *lock)
 {
 	pay_debts(engine, lock);
 	if (rwk_params.stats)
 		print_stats(engine);
 }
 
+static void finish(struct rwk_fi_ep *ep)
+{
+	rwk_fi_enter(&ep->lock);
+	rwk_fi_engine_finish(ep->engine, &ep->lock);
+	rwk_fi_leave(&ep->lock);
+}
+
+/* From now on nobody tells it of removals: before its engine and its peers are gone. */
+static void leave_av(struct rwk_fi_ep *ep)
+{
+	if (!ep->av)
+		return;
+	rwk_fi_domain_stop(ep->domain);
+	rwk_fi_av_detach(ep->av, ep);
+	rwk_fi_domain_go(ep->domain);
+}
+
 static int ep_close(struct fid *fid)
 {
 	struct rwk_fi_ep *ep = ep_of(fid);
-	struct rwk_fi_mutex *lock = ep->lock;
 
 	if (rwk_fi_busy(&ep->mrs)) {
 		rwk_warn("fi_close: regions are bound to the endpoint; they must be closed first");
@@ -468,9 +502,11 @@ static int ep_close(struct fid *fid)
 		rwk_warn("fi_close: the endpoint has aliases; they must be closed first");
 		return -FI_EBUSY;
 	}
-	rwk_fi_lock(lock);
+	if (ep->engine)
+		finish(ep);
+	leave_av(ep);
+	rwk_fi_enter(&ep->lock);
 	if (ep->engine) {
-		rwk_fi_engine_finish(ep->engine, lock);
 		detach_all(ep);
 		rwk_engine_close(ep->engine);
 		rwk_fi_work_drop(ep);
@@ -479,11 +515,10 @@ static int ep_close(struct fid *fid)
 	if (ep->stx)
 		rwk_fi_drop(&ep->stx->refs);
 	rwk_fi_unbind(ep->side, ep->cntr, ep->eq);
-	if (ep->av)
-		rwk_fi_av_detach(ep->av, ep);
 	if (ep->peer_srx)
 		rwk_fi_drop(&ep->peer_srx->refs);
-	rwk_fi_unlock(lock);
+	rwk_fi_leave(&ep->lock);
+	rwk_fi_part(&ep->domain->groups, &ep->member);
 	rwk_fi_drop(&ep->domain->refs);
 	free(ep->peers);
 	free(ep);
@@ -505,11 +540,11 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 
 	if (!ep->engine)
 		return -FI_EOPBADSTATE;
-	rwk_fi_lock(ep->lock);
+	rwk_fi_enter(&ep->lock);
 	err = cancel(ep, context);
 	if (err == -FI_ENOENT)
 		err = rwk_fi_work_cancel_operation(ep, context);
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 	return err;
 }
 
@@ -550,11 +585,11 @@ static int ep_setopt(fid_t fid, int level, int name, const void *value, size_t l
 
 	if (err)
 		return err;
-	rwk_fi_lock(ep->lock);
+	rwk_fi_enter(&ep->lock);
 	ep->multi_min = bytes;
 	if (ep->inbox && !ep->srx)
 		rwk_inbox_set_multi_min(ep->inbox, ep->multi_min);
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 	return 0;
 }
 
@@ -613,11 +648,12 @@ int rwk_fi_ep_make(struct rwk_fi_domain *domain, const struct fi_info *info, voi
 	memset(ep, 0, sizeof(*ep));
 	ep->domain = domain;
 	err = take_info(ep, info);
+	if (!err)
+		err = rwk_fi_join(&domain->groups, &ep->member, &ep->lock);
 	if (err) {
 		free(ep);
 		return err;
 	}
-	ep->lock = ep->domain->lock;
 	rwk_list_init(&ep->stalled);
 	rwk_list_init(&ep->of_srx);
 	rwk_fi_hold(&ep->domain->refs);

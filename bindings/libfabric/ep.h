@@ -27,7 +27,7 @@ struct rwk_fi_ep {
 	/* What each send and receive reads. */
 	struct rwk_engine *engine; /* NULL until enabled */
 	struct rwk_inbox *inbox;   /* the engine's, or that of a context */
-	struct rwk_fi_mutex *lock;
+	struct rwk_fi_guard lock;
 	struct rwk_peer **peers;
 	size_t peer_room;
 	uint32_t send_flags[RWK_SPACES]; /* of calls that have no flags of their own: RWK_F_*, RWK_FI_* */
@@ -52,6 +52,7 @@ struct rwk_fi_ep {
 	struct rwk_fi_sep *sep;  /* whose context it is, or NULL */
 	struct rwk_fi_srx *srx;  /* where its receives are; NULL: in an inbox of its own */
 	struct rwk_list of_srx;  /* rwk_fi_srx.eps */
+	struct rwk_fi_member member;
 	struct rwk_fi_stx *stx;  /* or NULL */
 	bool shares_rx, shares_tx; /* opened for such contexts: it is not enabled without */
 	struct rwk_fi_eq *eq;
@@ -84,6 +85,7 @@ int rwk_fi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_e
 /* What endpoints and contexts of scalable ones have in common. */
 /** An endpoint that is not enabled; its calls to close, bind and enable are for the caller to fill in. */
 int rwk_fi_ep_make(struct rwk_fi_domain *domain, const struct fi_info *info, void *context, struct rwk_fi_ep **ep);
+int rwk_fi_ep_bind_cq(struct rwk_fi_ep *ep, struct rwk_fi_cq *cq, uint64_t flags);
 int rwk_fi_ep_bind_cntr(struct rwk_fi_ep *ep, struct rwk_fi_cntr *cntr, uint64_t flags);
 /** The queues and counters that are bound drive the engine, or not any more. Under the lock. 0 or negative errno. */
 int rwk_fi_ep_attach(struct rwk_fi_ep *ep);
@@ -95,7 +97,7 @@ int rwk_fi_engine_open(struct rwk_fi_domain *domain, const struct rwk_address *s
 int rwk_fi_engine_attach(struct rwk_fi_domain *domain, struct rwk_engine *engine);
 void rwk_fi_engine_detach(struct rwk_fi_domain *domain, struct rwk_engine *engine);
 /** Before it is closed: waits until what was injected has left, prints its counters if that is wanted. Under the lock. */
-void rwk_fi_engine_finish(struct rwk_engine *engine, struct rwk_fi_mutex *lock);
+void rwk_fi_engine_finish(struct rwk_engine *engine, const struct rwk_fi_guard *lock);
 extern const struct fi_ops_ep rwk_fi_ep_ops;
 
 /** Works out send_flags, the engine's queues and the like from what is bound and the endpoint's default flags. */

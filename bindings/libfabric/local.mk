@@ -28,6 +28,7 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/ep.c bindings/libfabric/ep.h \
 	bindings/libfabric/eq.c bindings/libfabric/eq.h \
 	bindings/libfabric/fabric.c bindings/libfabric/fabric.h \
+	bindings/libfabric/group.c bindings/libfabric/group.h \
 	bindings/libfabric/hints.c \
 	bindings/libfabric/info.c bindings/libfabric/info.h \
 	bindings/libfabric/kind.c \

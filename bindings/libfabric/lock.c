@@ -80,3 +80,13 @@ rwk_noinline void rwk_fi_lock_wake(struct rwk_fi_mutex *lock)
 	if (atomic_exchange_explicit(&lock->sleeping, 0, memory_order_relaxed))
 		syscall(SYS_futex, &lock->held, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
+
+rwk_noinline void rwk_fi_enter_again(const struct rwk_fi_guard *g, struct rwk_fi_mutex *taken)
+{
+	struct rwk_fi_mutex *m;
+
+	for (; (m = rwk_fi_mutex_of(g)) != taken; taken = m) {
+		rwk_fi_unlock(taken);
+		rwk_fi_lock(m);
+	}
+}

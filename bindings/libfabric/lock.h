@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The domain's lock. The program's threads take it with rwk_fi_lock and go before the thread that makes progress by
+ * Locks. Objects of a domain that are bound to one another share a lock, others do not: group.h says which, and what
+ * more than one object has in common. A call that moves data takes the lock of its object, and no second one; what
+ * changes something that several groups look at takes all of them (rwk_fi_stop).
+ *
+ * An object says where its lock is (its guard), since a bind may give it another one. That happens under both, so
+ * whoever has taken a lock looks whether it is still that of the object: then it stays so until he gives it back.
+ * Memory that was a lock stays one until the domain is closed, so one that comes late takes the wrong lock for a moment
+ * and finds out. The guard of a domain that needs no lock has none, and a guard that has one always has one.
+ *
+ * The program's threads take a lock with rwk_fi_lock or rwk_fi_enter and go before the thread that makes progress by
  * itself (progress.c), which takes it only when nobody else wants it, and is told of their turns: what a program does
  * may leave something to be moved on, and takes back what had been armed before a sleep.
  *
@@ -43,7 +52,7 @@ void rwk_fi_lock_wake(struct rwk_fi_mutex *lock);
 /** Wakes the progress thread. Under the lock. In progress.c. */
 void rwk_fi_lock_rouse(struct rwk_fi_mutex *lock);
 
-/** The domain's lock, or NULL where none is needed. */
+/** NULL where none is needed. */
 static inline void rwk_fi_lock(struct rwk_fi_mutex *lock)
 {
 	if (rwk_likely(!lock))
@@ -69,6 +78,37 @@ static inline bool rwk_fi_lock_try(struct rwk_fi_mutex *lock)
 {
 	return !atomic_load_explicit(&lock->waiting, memory_order_relaxed) &&
 	       !atomic_exchange_explicit(&lock->held, 1, memory_order_acquire);
+}
+
+/** Where an object's lock is; it changes under the lock that it was and the one that it becomes. */
+struct rwk_fi_guard {
+	struct rwk_fi_mutex *_Atomic mutex;
+};
+
+/** NULL: none is needed. */
+static inline struct rwk_fi_mutex *rwk_fi_mutex_of(const struct rwk_fi_guard *g)
+{
+	return atomic_load_explicit(&g->mutex, memory_order_relaxed);
+}
+
+/** It is not `taken` any more, which is given back. */
+void rwk_fi_enter_again(const struct rwk_fi_guard *g, struct rwk_fi_mutex *taken);
+
+/** Takes an object's lock. */
+static inline void rwk_fi_enter(const struct rwk_fi_guard *g)
+{
+	struct rwk_fi_mutex *m = rwk_fi_mutex_of(g);
+
+	if (rwk_likely(!m))
+		return;
+	rwk_fi_lock(m);
+	if (rwk_unlikely(rwk_fi_mutex_of(g) != m))
+		rwk_fi_enter_again(g, m);
+}
+
+static inline void rwk_fi_leave(const struct rwk_fi_guard *g)
+{
+	rwk_fi_unlock(rwk_fi_mutex_of(g));
 }
 
 #endif

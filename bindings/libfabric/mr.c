@@ -107,17 +107,17 @@ static int enable(struct rwk_fi_mr *mr)
 		rwk_warn("fi_mr_enable: the region is bound to no endpoint that is enabled");
 		return -FI_EOPBADSTATE;
 	}
-	rwk_fi_lock(mr->domain->lock);
+	rwk_fi_domain_stop(mr->domain);
 	if (!mr->enabled)
 		err = add_region(mr);
 	mr->enabled |= !err;
-	rwk_fi_unlock(mr->domain->lock);
+	rwk_fi_domain_go(mr->domain);
 	return err;
 }
 
 static void detach_counter(struct rwk_fi_mr *mr, int kind)
 {
-	const struct rwk_fi_wait *engines = &mr->domain->engines;
+	const struct rwk_fi_wait *engines = rwk_fi_domain_engines(mr->domain);
 
 	for (unsigned i = 0; i < engines->count; i++)
 		rwk_fi_wait_detach(&mr->cntr[kind]->wait, engines->engines[i]);
@@ -127,7 +127,7 @@ static void detach_counter(struct rwk_fi_mr *mr, int kind)
 
 static int attach_counter(struct rwk_fi_mr *mr, int kind, struct rwk_fi_cntr *cntr)
 {
-	const struct rwk_fi_wait *engines = &mr->domain->engines;
+	const struct rwk_fi_wait *engines = rwk_fi_domain_engines(mr->domain);
 
 	for (unsigned i = 0; i < engines->count; i++) {
 		int err = rwk_fi_wait_attach(&cntr->wait, engines->engines[i]);
@@ -190,7 +190,10 @@ static int bind_cntr(struct rwk_fi_mr *mr, struct rwk_fi_cntr *cntr, uint64_t fl
 								      : "the region has a counter for that");
 		return -FI_EINVAL;
 	}
-	rwk_fi_lock(mr->domain->lock);
+	err = rwk_fi_unite(&mr->domain->groups);
+	if (err)
+		return err;
+	rwk_fi_domain_stop(mr->domain);
 	if (!has_counter(mr))
 		rwk_list_append(&mr->domain->counted, &mr->link);
 	if (flags & FI_REMOTE_READ)
@@ -201,7 +204,7 @@ static int bind_cntr(struct rwk_fi_mr *mr, struct rwk_fi_cntr *cntr, uint64_t fl
 		rwk_list_remove(&mr->link);
 	else if (mr->region)
 		rwk_region_set_reached(mr->region, reached);
-	rwk_fi_unlock(mr->domain->lock);
+	rwk_fi_domain_go(mr->domain);
 	return err;
 }
 
@@ -291,7 +294,7 @@ static int mr_close(struct fid *fid)
 	struct rwk_fi_mr *mr = mr_of(fid);
 	struct rwk_fi_domain *domain = mr->domain;
 
-	rwk_fi_lock(domain->lock);
+	rwk_fi_domain_stop(domain);
 	if (mr->region)
 		rwk_region_remove(domain->regions, mr->region);
 	if (mr->mr)
@@ -301,7 +304,7 @@ static int mr_close(struct fid *fid)
 			detach_counter(mr, k);
 	}
 	rwk_list_remove(&mr->link);
-	rwk_fi_unlock(domain->lock);
+	rwk_fi_domain_go(domain);
 	if (mr->ep)
 		rwk_fi_drop(&mr->ep->mrs);
 	rwk_fi_drop(&domain->refs);

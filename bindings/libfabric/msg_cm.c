@@ -203,7 +203,7 @@ static void pay_debts(struct rwk_fi_msg_ep *ep)
 		return;
 	err = rwk_fi_wait_join(&w, ep->device);
 	if (!err)
-		err = rwk_fi_wait_for(&w, ep->lock, FAREWELL, owes_nothing, ep);
+		err = rwk_fi_wait_for(&w, &(struct rwk_fi_guard){ep->lock}, FAREWELL, owes_nothing, ep);
 	if (err)
 		rwk_warn(
 			"fi_close: %zu messages are lost, sent by inject, for which the peer has no receive", ep->owed);

@@ -43,7 +43,7 @@ int rwk_fi_msg_domain_open(struct rwk_fi_domain *domain)
 	err = rwk_fi_device_get(domain->fabric, &domain->device);
 	if (err)
 		return err;
-	domain->lock = &domain->device->lock;
+	domain->lock = &domain->device->group.mutex;
 	return 0;
 }
 

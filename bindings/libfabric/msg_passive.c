@@ -66,7 +66,7 @@ static void own_end(struct rwk_fi_msg_passive *pep, const uint8_t peer[16], stru
 static int request_close(struct fid *fid)
 {
 	struct rwk_fi_msg_request *r = request_of(fid);
-	struct rwk_fi_mutex *lock = &r->device->lock;
+	struct rwk_fi_mutex *lock = &r->device->group.mutex;
 	bool taken;
 
 	rwk_fi_lock(lock);
@@ -173,7 +173,7 @@ int rwk_fi_msg_inherit(struct rwk_fi_msg_ep *ep, fid_t passive)
 	struct rwk_fi_msg_passive *pep = pep_of(passive);
 	int err = -FI_EINVAL;
 
-	rwk_fi_lock(&pep->device->lock);
+	rwk_fi_lock(&pep->device->group.mutex);
 	if (pep->device == ep->device && !pep->listener)
 		err = reserve(pep);
 	else
@@ -184,7 +184,7 @@ int rwk_fi_msg_inherit(struct rwk_fi_msg_ep *ep, fid_t passive)
 		ep->reserved = pep->reserved;
 		pep->reserved = -1;
 	}
-	rwk_fi_unlock(&pep->device->lock);
+	rwk_fi_unlock(&pep->device->group.mutex);
 	return err;
 }
 
@@ -216,9 +216,9 @@ static int pep_listen(struct fid_pep *fid)
 	struct rwk_fi_msg_passive *pep = pep_of(&fid->fid);
 	int err;
 
-	rwk_fi_lock(&pep->device->lock);
+	rwk_fi_lock(&pep->device->group.mutex);
 	err = start(pep);
-	rwk_fi_unlock(&pep->device->lock);
+	rwk_fi_unlock(&pep->device->group.mutex);
 	return err;
 }
 
@@ -229,11 +229,11 @@ static int pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size
 
 	if (handle->fclass != FI_CLASS_CONNREQ || r->device != pep->device || r->taken || paramlen > RWK_PRIVATE_MAX)
 		return -FI_EINVAL;
-	rwk_fi_lock(&pep->device->lock);
+	rwk_fi_lock(&pep->device->group.mutex);
 	if (r->connection && !rwk_reject(r->connection, param, (uint32_t)paramlen))
 		r->connection = NULL;
 	rwk_fi_msg_drop_request(r);
-	rwk_fi_unlock(&pep->device->lock);
+	rwk_fi_unlock(&pep->device->group.mutex);
 	return 0;
 }
 
@@ -257,13 +257,13 @@ static int pep_getname(fid_t fid, void *addr, size_t *addrlen)
 	struct rwk_address name;
 	int err = 0;
 
-	rwk_fi_lock(&pep->device->lock);
+	rwk_fi_lock(&pep->device->group.mutex);
 	if (!rwk_address_port(&pep->source))
 		err = reserve(pep);
 	name = pep->source;
 	if (pep->listener)
 		rwk_fi_address_partial(pep->source.ip, rwk_listener_port(pep->listener), &name);
-	rwk_fi_unlock(&pep->device->lock);
+	rwk_fi_unlock(&pep->device->group.mutex);
 	return err ? err : rwk_fi_address_give(pep->info->addr_format, &name, addr, addrlen);
 }
 
@@ -298,14 +298,14 @@ static int pep_close(struct fid *fid)
 {
 	struct rwk_fi_msg_passive *pep = pep_of(fid);
 
-	rwk_fi_lock(&pep->device->lock);
+	rwk_fi_lock(&pep->device->group.mutex);
 	if (pep->listener)
 		rwk_listener_close(pep->listener);
 	rwk_fi_msg_release(&pep->reserved);
 	rwk_list_remove(&pep->link);
 	if (pep->eq)
 		rwk_fi_eq_forget(pep->eq, fid, drop_unread);
-	rwk_fi_unlock(&pep->device->lock);
+	rwk_fi_unlock(&pep->device->group.mutex);
 	if (pep->eq)
 		rwk_fi_drop(&pep->eq->refs);
 	rwk_fi_drop(&pep->fabric->refs);
@@ -372,9 +372,9 @@ static int use(struct rwk_fi_device *device)
 {
 	int err;
 
-	rwk_fi_lock(&device->lock);
+	rwk_fi_lock(&device->group.mutex);
 	err = rwk_fi_device_use(device);
-	rwk_fi_unlock(&device->lock);
+	rwk_fi_unlock(&device->group.mutex);
 	return err;
 }
 

@@ -30,9 +30,9 @@ static uint64_t cntr_read(struct fid_cntr *fid)
 {
 	struct rwk_fi_cntr *cntr = rwk_container_of(fid, struct rwk_fi_cntr, fid);
 
-	rwk_fi_lock(cntr->lock);
+	rwk_fi_enter(&cntr->lock);
 	rwk_fi_wait_progress(&cntr->wait);
-	rwk_fi_unlock(cntr->lock);
+	rwk_fi_leave(&cntr->lock);
 	return 0;
 }
 
@@ -80,7 +80,7 @@ int rwk_fi_peer_cntr_import(struct rwk_fi_cntr *cntr, const void *context)
 	}
 	cntr->owner = c->cntr;
 	cntr->fid.ops = (struct fi_ops_cntr *)&peer_cntr_ops;
-	return 0;
+	return rwk_fi_unite(&cntr->domain->groups);
 }
 
 void rwk_fi_peer_cntr_count(const struct rwk_fi_cntr *cntr, bool failed)

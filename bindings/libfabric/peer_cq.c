@@ -12,9 +12,9 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 
 	if (buf || count)
 		return -FI_ENOSYS;
-	rwk_fi_lock(cq->lock);
+	rwk_fi_enter(&cq->lock);
 	rwk_fi_wait_progress(&cq->wait);
-	rwk_fi_unlock(cq->lock);
+	rwk_fi_leave(&cq->lock);
 	return -FI_EAGAIN;
 }
 
@@ -76,7 +76,7 @@ int rwk_fi_peer_cq_import(struct rwk_fi_cq *cq, const struct fi_peer_cq_context 
 	}
 	cq->owner = context->cq;
 	cq->fid.ops = (struct fi_ops_cq *)&peer_cq_ops;
-	return 0;
+	return rwk_fi_unite(&cq->domain->groups);
 }
 
 /* An error entry, as long as one of any libfabric: the owner copies its own length. */

@@ -124,7 +124,7 @@ static int get(
 	struct entry *e;
 	int err = -FI_ENOMEM;
 
-	rwk_fi_lock(l->srx->lock);
+	rwk_fi_enter(&l->srx->lock);
 	e = new_entry(l, m, from);
 	if (e)
 		err = rwk_guest_match(l->srx->inbox, m, &rx);
@@ -134,7 +134,7 @@ static int get(
 		*out = shown(e);
 	else if (e)
 		put_entry(e);
-	rwk_fi_unlock(l->srx->lock);
+	rwk_fi_leave(&l->srx->lock);
 	return err;
 }
 
@@ -152,12 +152,12 @@ static int queue(struct fi_peer_rx_entry *entry)
 	bool due;
 	int err;
 
-	rwk_fi_lock(srx->lock);
+	rwk_fi_enter(&srx->lock);
 	err = rwk_guest_keep(srx->inbox, &m, e, &e->kept);
 	if (!err)
 		e->state = QUEUED;
 	due = rwk_guest_is_due(srx->inbox);
-	rwk_fi_unlock(srx->lock);
+	rwk_fi_leave(&srx->lock);
 	if (due)
 		rwk_fi_lent_tell(srx);
 	return err;
@@ -177,11 +177,11 @@ static void end(struct entry *e, int status)
 
 static void free_entry(struct fi_peer_rx_entry *entry)
 {
-	struct rwk_fi_mutex *lock = entry_of(entry)->lent->srx->lock;
+	struct rwk_fi_srx *srx = entry_of(entry)->lent->srx;
 
-	rwk_fi_lock(lock);
+	rwk_fi_enter(&srx->lock);
 	end(entry_of(entry), 0);
-	rwk_fi_unlock(lock);
+	rwk_fi_leave(&srx->lock);
 }
 
 /* Each entry goes round the list once, and is asked about without the lock: the answer takes the provider's. */
@@ -190,7 +190,7 @@ static void foreach_unspec_addr(struct fid_peer_srx *srx, fi_addr_t (*get_addr)(
 	struct lent *l = lent_of(srx);
 	size_t count;
 
-	rwk_fi_lock(l->srx->lock);
+	rwk_fi_enter(&l->srx->lock);
 	count = l->pool.used;
 	while (count-- > 0 && !rwk_list_empty(&l->entries)) {
 		struct entry *e = rwk_container_of(rwk_list_pop(&l->entries), struct entry, link);
@@ -198,11 +198,11 @@ static void foreach_unspec_addr(struct fid_peer_srx *srx, fi_addr_t (*get_addr)(
 		rwk_list_append(&l->entries, &e->link);
 		if (e->state != QUEUED || message_of(e)->addr != FI_ADDR_UNSPEC)
 			continue;
-		rwk_fi_unlock(l->srx->lock);
+		rwk_fi_leave(&l->srx->lock);
 		message_of(e)->addr = get_addr(shown(e));
-		rwk_fi_lock(l->srx->lock);
+		rwk_fi_enter(&l->srx->lock);
 	}
-	rwk_fi_unlock(l->srx->lock);
+	rwk_fi_leave(&l->srx->lock);
 }
 
 static int first_get_msg(struct fid_peer_srx *srx, fi_addr_t from, size_t size, struct fi_peer_rx_entry **entry)
@@ -273,10 +273,10 @@ static void start(struct entry *e)
 	if (!err)
 		return;
 	rwk_warn("another provider's message is lost: it cannot be started: %s", fi_strerror(-err));
-	rwk_fi_lock(l->srx->lock);
+	rwk_fi_enter(&l->srx->lock);
 	if (is_out(l, e))
 		end(e, err);
-	rwk_fi_unlock(l->srx->lock);
+	rwk_fi_leave(&l->srx->lock);
 }
 
 static void discard(struct entry *e)
@@ -287,9 +287,9 @@ static void discard(struct entry *e)
 
 	if (err)
 		rwk_warn("another provider cannot drop a message: %s", fi_strerror(-err));
-	rwk_fi_lock(l->srx->lock);
+	rwk_fi_enter(&l->srx->lock);
 	put_entry(e);
-	rwk_fi_unlock(l->srx->lock);
+	rwk_fi_leave(&l->srx->lock);
 }
 
 void rwk_fi_lent_tell(struct rwk_fi_srx *srx)
@@ -298,13 +298,13 @@ void rwk_fi_lent_tell(struct rwk_fi_srx *srx)
 	struct entry *e;
 
 	for (;;) {
-		rwk_fi_lock(srx->lock);
+		rwk_fi_enter(&srx->lock);
 		e = rwk_guest_next(srx->inbox, &due) ? due.handle : NULL;
 		if (e && due.rx)
 			give(e, due.rx);
 		else if (e)
 			e->state = DROPPED;
-		rwk_fi_unlock(srx->lock);
+		rwk_fi_leave(&srx->lock);
 		if (!e)
 			return;
 		(due.rx ? start : discard)(e);
@@ -317,13 +317,13 @@ void rwk_fi_lent_tell(struct rwk_fi_srx *srx)
 static int lent_close(struct fid *fid)
 {
 	struct lent *l = rwk_container_of(fid, struct lent, fid.ep_fid.fid);
-	struct rwk_fi_mutex *lock = l->srx->lock;
+	struct rwk_fi_srx *srx = l->srx;
 
-	rwk_fi_lock(lock);
+	rwk_fi_enter(&srx->lock);
 	while (!rwk_list_empty(&l->entries))
 		end(rwk_container_of(l->entries.next, struct entry, link), -ECANCELED);
 	rwk_list_remove(&l->of_srx);
-	rwk_fi_unlock(lock);
+	rwk_fi_leave(&srx->lock);
 	rwk_pool_close(&l->pool);
 	free(l);
 	return 0;
@@ -365,9 +365,9 @@ int rwk_fi_lent_open(struct rwk_fi_srx *srx, struct fi_fid_export *export)
 	l->fid.ep_fid.tagged = (struct fi_ops_tagged *)&rwk_fi_absent_tagged_ops;
 	l->fid.owner_ops = rwk_fi_is_first() ? (struct fi_ops_srx_owner *)&first_ops
 					     : (struct fi_ops_srx_owner *)&second_ops;
-	rwk_fi_lock(srx->lock);
+	rwk_fi_enter(&srx->lock);
 	rwk_list_append(&srx->lent, &l->of_srx);
-	rwk_fi_unlock(srx->lock);
+	rwk_fi_leave(&srx->lock);
 	*export->fid = &l->fid.ep_fid.fid;
 	return 0;
 }

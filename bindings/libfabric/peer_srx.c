@@ -89,9 +89,9 @@ static int start(struct fi_peer_rx_entry *entry)
 	const struct rwk_given g = {.handle = entry, .iov = r->iov, .count = r->count, .flags = RWK_FI_ENTRY};
 	int err;
 
-	rwk_fi_lock(ep->lock);
+	rwk_fi_enter(&ep->lock);
 	err = rwk_engine_start(u, &g);
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 	return err;
 }
 
@@ -100,9 +100,9 @@ static int discard(struct fi_peer_rx_entry *entry)
 	struct rwk_unexpected *u = rwk_fi_entry_receive(entry)->peer_context;
 	struct rwk_fi_ep *ep = rwk_held_owner(u);
 
-	rwk_fi_lock(ep->lock);
+	rwk_fi_enter(&ep->lock);
 	rwk_engine_drop(u);
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 	return 0;
 }
 
@@ -115,12 +115,12 @@ static fi_addr_t number_of(struct fi_peer_rx_entry *entry)
 	fi_addr_t number = FI_ADDR_UNSPEC;
 	struct rwk_offer m;
 
-	rwk_fi_lock(asked->lock);
+	rwk_fi_enter(&asked->lock);
 	if (u && rwk_engine_holds(asked->engine, u)) {
 		rwk_held_offer(u, &m);
 		number = rwk_fi_source(asked, m.from);
 	}
-	rwk_fi_unlock(asked->lock);
+	rwk_fi_leave(&asked->lock);
 	return number;
 }
 
@@ -130,12 +130,12 @@ void rwk_fi_peer_told(struct rwk_fi_av *av)
 		struct rwk_fi_peer_srx *srx = NULL;
 		bool last;
 
-		rwk_fi_lock(av->lock);
+		rwk_fi_domain_stop(av->domain);
 		last = i >= av->ep_count;
 		asked = last ? NULL : av->eps[i];
 		if (asked && asked->engine && rwk_engine_holds(asked->engine, NULL))
 			srx = asked->peer_srx;
-		rwk_fi_unlock(av->lock);
+		rwk_fi_domain_go(av->domain);
 		if (last)
 			return;
 		if (srx)
@@ -181,6 +181,7 @@ int rwk_fi_peer_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, str
 {
 	const struct fi_peer_srx_context *c = context;
 	struct rwk_fi_peer_srx *srx;
+	int err;
 
 	(void)attr;
 	if (!rwk_fi_peer_known()) {
@@ -192,6 +193,9 @@ int rwk_fi_peer_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, str
 		rwk_warn("fi_srx_context: with FI_PEER the context is a struct fi_peer_srx_context with the owner's calls");
 		return -FI_EINVAL;
 	}
+	err = rwk_fi_unite(&rwk_fi_domain_of(domain)->groups);
+	if (err)
+		return err;
 	srx = calloc(1, sizeof(*srx));
 	if (!srx)
 		return -FI_ENOMEM;

@@ -5,6 +5,7 @@
 
 #include "base/list.h"
 #include "base/log.h"
+#include "bindings/libfabric/group.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,17 +13,21 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #define POLLS_BEFORE_SLEEP 100 /* a sleep and its wake-up cost several microseconds on both sides */
-#define NAP                1   /* ms, while the program has or wants the lock */
+#define NAP                1   /* ms, while the program has or wants a lock */
 #define REFUSALS           10  /* naps in a row without having had the lock, after which it is waited for */
 #define PATIENCE           10  /* ms, then */
 
 struct rwk_fi_progress {
-	struct rwk_fi_mutex *lock;
-	struct rwk_fi_wait *engines;
+	struct rwk_fi_group *first;
+	int event_fd; /* to be rung */
 	atomic_bool stop;
+	/* The thread's own: what it sleeps on, event_fd first. */
+	struct pollfd *fds;
+	unsigned count, room;
 	pthread_t thread;
 	pid_t process;
 	struct rwk_list link; /* running */
@@ -39,18 +44,7 @@ rwk_noinline void rwk_fi_lock_rouse(struct rwk_fi_mutex *lock)
 	lock->asleep = NULL;
 }
 
-/* Drives the engines once and arms them after enough empty polls: true, if it is time to sleep. Under the lock. */
-static bool turn(struct rwk_fi_progress *p, unsigned *empty)
-{
-	p->lock->asleep = NULL;
-	*empty = rwk_fi_wait_progress(p->engines) ? 0 : *empty + 1;
-	if (*empty < POLLS_BEFORE_SLEEP || rwk_fi_wait_arm(p->engines))
-		return false;
-	p->lock->asleep = p->engines;
-	return true;
-}
-
-/* Takes the lock if the program leaves it alone, or has not for long: threads that try the same call again and again
+/* Takes a lock if the program leaves it alone, or has not for long: threads that try the same call again and again
  * wait for what only progress gives them. */
 static bool take_lock(struct rwk_fi_mutex *lock, unsigned *refusals)
 {
@@ -60,28 +54,98 @@ static bool take_lock(struct rwk_fi_mutex *lock, unsigned *refusals)
 	return true;
 }
 
+/* When a group wants its next visit. */
+enum next { NOW, SOON, WHEN_RUNG };
+
+/* Visits a group. One that has had no endpoints has nothing to sleep on. */
+static enum next drive(struct rwk_fi_group *g)
+{
+	bool busy;
+
+	if (!take_lock(&g->mutex, &g->refusals))
+		return SOON;
+	busy = g->mutex.turns != g->turns;
+	g->turns = g->mutex.turns;
+	g->mutex.asleep = NULL;
+	g->empty = rwk_fi_wait_progress(&g->engines) || busy ? 0 : g->empty + 1;
+	if (g->engines.object != FI_WAIT_FD)
+		g->empty = POLLS_BEFORE_SLEEP;
+	rwk_fi_unlock(&g->mutex);
+	return busy ? SOON : g->empty < POLLS_BEFORE_SLEEP ? NOW : WHEN_RUNG;
+}
+
+/* Sleeps on that, too; false: no memory. */
+static bool watch(struct rwk_fi_progress *p, int fd)
+{
+	unsigned room = p->room ? 2 * p->room : 8;
+	struct pollfd *fds;
+
+	if (p->count == p->room) {
+		fds = realloc(p->fds, room * sizeof(*fds));
+		if (!fds)
+			return false;
+		p->fds = fds;
+		p->room = room;
+	}
+	p->fds[p->count++] = (struct pollfd){.fd = fd, .events = POLLIN};
+	return true;
+}
+
+/* Prepares to sleep on a group that has had nothing for long. */
+static enum next arm(struct rwk_fi_progress *p, struct rwk_fi_group *g)
+{
+	enum next next = SOON;
+
+	if (!rwk_fi_lock_try(&g->mutex))
+		return next;
+	if (g->engines.object != FI_WAIT_FD) {
+		next = WHEN_RUNG;
+	} else if (g->mutex.turns == g->turns) {
+		next = rwk_fi_wait_arm(&g->engines) ? NOW : watch(p, g->engines.epoll_fd) ? WHEN_RUNG : SOON;
+		g->mutex.asleep = next == WHEN_RUNG ? &g->engines : NULL;
+	}
+	rwk_fi_unlock(&g->mutex);
+	return next;
+}
+
+static enum next sooner(enum next a, enum next b)
+{
+	return a < b ? a : b;
+}
+
+static struct rwk_fi_group *after(const struct rwk_fi_group *g)
+{
+	return atomic_load_explicit(&g->next, memory_order_acquire);
+}
+
+/* To arm a group takes system calls: that is done when no group has anything. */
+static enum next visit_all(struct rwk_fi_progress *p)
+{
+	enum next next = WHEN_RUNG;
+	struct rwk_fi_group *g;
+
+	p->count = 1;
+	for (g = p->first; g; g = after(g))
+		next = sooner(next, drive(g));
+	for (g = p->first; g && next != NOW; g = after(g)) {
+		if (g->empty >= POLLS_BEFORE_SLEEP)
+			next = sooner(next, arm(p, g));
+	}
+	return next;
+}
+
 static void *run(void *arg)
 {
 	struct rwk_fi_progress *p = arg;
-	unsigned empty = 0, refusals = 0;
-	uint64_t turns = 0;
+	uint64_t rung;
 
 	while (!atomic_load(&p->stop)) {
-		struct pollfd wake = {.fd = p->engines->epoll_fd, .events = POLLIN};
-		bool sleep = false, nap = true;
+		enum next next = visit_all(p);
 
-		if (take_lock(p->lock, &refusals)) {
-			nap = p->lock->turns != turns;
-			turns = p->lock->turns;
-			empty = nap ? 0 : empty;
-			sleep = turn(p, &empty);
-			rwk_fi_unlock(p->lock);
-		}
-		/* Who stops us rings after setting `stop`: seen here, or by the descriptor. */
-		if (sleep && !atomic_load(&p->stop))
-			poll(&wake, 1, -1);
-		else if (nap)
-			poll(NULL, 0, NAP);
+		if (next != NOW)
+			poll(p->fds, p->count, next == SOON ? NAP : -1);
+		if (next != NOW && p->fds->revents && read(p->event_fd, &rung, sizeof(rung)) < 0)
+			rwk_debug("automatic progress: the descriptor was empty");
 	}
 	return NULL;
 }
@@ -101,16 +165,22 @@ static int start_thread(struct rwk_fi_progress *p)
 	return err;
 }
 
-int rwk_fi_progress_start(struct rwk_fi_mutex *lock, struct rwk_fi_wait *engines, struct rwk_fi_progress **out)
+static void give_up(struct rwk_fi_progress *p)
 {
-	struct rwk_fi_progress *p = calloc(1, sizeof(*p));
+	if (p->event_fd >= 0)
+		close(p->event_fd);
+	free(p->fds);
+	free(p);
+}
+
+static int start(struct rwk_fi_progress *p)
+{
 	int err;
 
-	if (!p)
+	if (p->event_fd < 0)
+		return -errno;
+	if (!watch(p, p->event_fd))
 		return -ENOMEM;
-	p->lock = lock;
-	p->engines = engines;
-	p->process = getpid();
 	pthread_mutex_lock(&running_lock);
 	if (atomic_load(&owner) != p->process)
 		rwk_list_init(&running); /* what a parent has left there does not run here */
@@ -119,22 +189,41 @@ int rwk_fi_progress_start(struct rwk_fi_mutex *lock, struct rwk_fi_wait *engines
 	if (!err)
 		rwk_list_append(&running, &p->link);
 	pthread_mutex_unlock(&running_lock);
+	return err;
+}
+
+int rwk_fi_progress_start(struct rwk_fi_group *first, struct rwk_fi_progress **out)
+{
+	struct rwk_fi_progress *p = calloc(1, sizeof(*p));
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	p->first = first;
+	p->process = getpid();
+	p->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = start(p);
 	if (err) {
 		rwk_warn("automatic progress: no thread can be started: %s", strerror(-err));
-		free(p);
+		give_up(p);
 		return err;
 	}
 	*out = p;
 	return 0;
 }
 
-static void end_thread(struct rwk_fi_progress *p)
+void rwk_fi_progress_ring(struct rwk_fi_progress *p)
 {
 	const uint64_t one = 1;
 
-	atomic_store(&p->stop, true);
-	if (write(p->engines->event_fd, &one, sizeof(one)) < 0)
+	if (write(p->event_fd, &one, sizeof(one)) < 0)
 		rwk_debug("automatic progress: the descriptor is full, so the thread is awake");
+}
+
+static void end_thread(struct rwk_fi_progress *p)
+{
+	atomic_store(&p->stop, true);
+	rwk_fi_progress_ring(p);
 	pthread_join(p->thread, NULL);
 	rwk_list_remove(&p->link);
 }
@@ -148,7 +237,7 @@ void rwk_fi_progress_stop(struct rwk_fi_progress *p)
 		end_thread(p);
 		pthread_mutex_unlock(&running_lock);
 	}
-	free(p);
+	give_up(p);
 }
 
 void rwk_fi_progress_stop_all(void)

@@ -33,13 +33,13 @@ ssize_t rwk_fi_rma_start(
 
 	if (rwk_unlikely(!ep->engine || (needs & ~ep->caps) | (a->flags & RWK_FI_TRIGGERED)))
 		return not_now(ep, needs, to, a, start);
-	rwk_fi_lock(ep->lock);
+	rwk_fi_enter(&ep->lock);
 	err = rwk_fi_ep_whole(ep, to, &a->peer);
 	if (rwk_likely(!err) && rwk_unlikely(a->flags & RWK_F_FENCE && rwk_peer_sending(a->peer)))
 		err = -FI_EAGAIN; /* the engine's fence is one of reads and writes */
 	if (rwk_likely(!err))
 		err = start(ep->engine, a);
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 	return err;
 }
 

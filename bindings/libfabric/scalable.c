@@ -55,14 +55,14 @@ static void again(void *owner)
 
 static int attach(struct rwk_fi_sep *sep)
 {
-	int err = rwk_fi_wait_attach(&sep->domain->engines, sep->engine);
+	int err = rwk_fi_group_attach(&sep->domain->groups, &sep->member, sep->engine);
 
 	return err ? err : rwk_fi_engine_attach(sep->domain, sep->engine);
 }
 
 static void detach(struct rwk_fi_sep *sep)
 {
-	rwk_fi_wait_detach(&sep->domain->engines, sep->engine);
+	rwk_fi_group_detach(&sep->member, sep->engine);
 	rwk_fi_engine_detach(sep->domain, sep->engine);
 }
 
@@ -109,9 +109,9 @@ static int sep_control(struct fid *fid, int command, void *arg)
 		rwk_warn("fi_enable: the scalable endpoint is enabled already");
 		return -FI_EOPBADSTATE;
 	}
-	rwk_fi_lock(sep->lock);
+	rwk_fi_enter(&sep->lock);
 	err = rwk_fi_sep_start(sep);
-	rwk_fi_unlock(sep->lock);
+	rwk_fi_leave(&sep->lock);
 	sep->enabled = !err;
 	return err;
 }
@@ -121,6 +121,7 @@ static int sep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
 	struct rwk_fi_sep *sep = sep_of(fid);
 	struct rwk_fi_av *av = rwk_container_of(other, struct rwk_fi_av, fid.fid);
+	int err;
 
 	if (flags)
 		return -FI_EBADFLAGS;
@@ -133,6 +134,9 @@ static int sep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 				  : "the address vector is another domain's");
 		return -FI_EINVAL;
 	}
+	err = av->shared ? rwk_fi_tie(&sep->domain->groups, &sep->member, &av->member) : 0;
+	if (err)
+		return err;
 	sep->av = av;
 	rwk_fi_hold(&av->refs);
 	return 0;
@@ -150,20 +154,20 @@ static bool has_contexts(const struct rwk_fi_sep *sep)
 static int sep_close(struct fid *fid)
 {
 	struct rwk_fi_sep *sep = sep_of(fid);
-	struct rwk_fi_mutex *lock = sep->lock;
 
-	rwk_fi_lock(lock);
+	rwk_fi_enter(&sep->lock);
 	if (has_contexts(sep)) {
-		rwk_fi_unlock(lock);
+		rwk_fi_leave(&sep->lock);
 		rwk_warn("fi_close: the scalable endpoint has contexts; they must be closed first");
 		return -FI_EBUSY;
 	}
 	if (sep->engine) {
-		rwk_fi_engine_finish(sep->engine, lock);
+		rwk_fi_engine_finish(sep->engine, &sep->lock);
 		detach(sep);
 		rwk_engine_close(sep->engine);
 	}
-	rwk_fi_unlock(lock);
+	rwk_fi_leave(&sep->lock);
+	rwk_fi_part(&sep->domain->groups, &sep->member);
 	if (sep->av)
 		rwk_fi_drop(&sep->av->refs);
 	rwk_fi_drop(&sep->domain->refs);
@@ -274,8 +278,9 @@ int rwk_fi_sep_open(struct rwk_fi_domain *domain, struct fi_info *info, struct f
 	if (!sep)
 		return -FI_ENOMEM;
 	sep->domain = domain;
-	sep->lock = domain->lock;
 	err = take_info(sep, info);
+	if (!err)
+		err = rwk_fi_join(&domain->groups, &sep->member, &sep->lock);
 	if (err) {
 		free(sep);
 		return err;

@@ -25,7 +25,8 @@
 struct rwk_fi_sep {
 	struct fid_ep fid;
 	struct rwk_engine *engine; /* NULL: nothing is enabled yet */
-	struct rwk_fi_mutex *lock;
+	struct rwk_fi_guard lock;
+	struct rwk_fi_member member; /* its contexts are bound to it */
 	struct rwk_fi_domain *domain;
 	struct rwk_fi_av *av;
 	bool enabled; /* itself */

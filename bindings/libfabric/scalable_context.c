@@ -44,7 +44,7 @@ static int bind_cq(struct rwk_fi_ep *ep, struct rwk_fi_cq *cq, uint64_t flags)
 			side_of(ep) == RWK_FI_TX ? "FI_RECV" : "FI_TRANSMIT");
 		return -FI_EINVAL;
 	}
-	return rwk_fi_bind_cq(ep->side, ep->domain, cq, flags);
+	return rwk_fi_ep_bind_cq(ep, cq, flags);
 }
 
 static int context_bind(struct fid *fid, struct fid *other, uint64_t flags)
@@ -111,7 +111,7 @@ static int context_enable(struct rwk_fi_ep *ep)
 		rwk_warn("fi_enable: the context is enabled already");
 		return -FI_EOPBADSTATE;
 	}
-	rwk_fi_lock(ep->lock);
+	rwk_fi_domain_stop(ep->domain); /* the address vector is to know it */
 	err = join_engine(ep);
 	if (!err) {
 		if (side_of(ep) == RWK_FI_RX) {
@@ -123,7 +123,7 @@ static int context_enable(struct rwk_fi_ep *ep)
 		rwk_info("%s context %u of a scalable endpoint is enabled", directions[side_of(ep)].name,
 			rwk_room_of(ep->room_flag));
 	}
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_domain_go(ep->domain);
 	return err;
 }
 
@@ -145,24 +145,29 @@ static void leave_engine(struct rwk_fi_ep *ep)
 	rwk_fi_av_detach(ep->av, ep);
 }
 
+static void unmake(struct rwk_fi_ep *ep)
+{
+	rwk_fi_part(&ep->domain->groups, &ep->member);
+	rwk_fi_drop(&ep->domain->refs);
+	free(ep);
+}
+
 static int context_close(struct fid *fid)
 {
 	struct rwk_fi_ep *ep = ep_of(fid);
-	struct rwk_fi_mutex *lock = ep->lock;
 
 	if (rwk_fi_busy(&ep->mrs)) {
 		rwk_warn("fi_close: regions are bound to the context; they must be closed first");
 		return -FI_EBUSY;
 	}
-	rwk_fi_lock(lock);
+	rwk_fi_domain_stop(ep->domain); /* the address vector knows it */
 	ep->sep->contexts[side_of(ep)][rwk_room_of(ep->room_flag)] = NULL;
 	if (ep->engine)
 		leave_engine(ep);
 	rwk_fi_unbind(ep->side, ep->cntr, ep->eq);
-	rwk_fi_unlock(lock);
-	rwk_fi_drop(&ep->domain->refs);
+	rwk_fi_domain_go(ep->domain);
 	free(ep->peers);
-	free(ep);
+	unmake(ep);
 	return 0;
 }
 
@@ -211,6 +216,11 @@ static int make(struct rwk_fi_sep *sep, int side, unsigned index, const struct f
 
 	if (err)
 		return err;
+	err = rwk_fi_tie(&sep->domain->groups, &ep->member, &sep->member);
+	if (err) {
+		unmake(ep);
+		return err;
+	}
 	ep->fid.fid.fclass = directions[side].class;
 	ep->fid.fid.ops = (struct fi_ops *)&fid_ops;
 	ep->fid.cm = (struct fi_ops_cm *)&cm_ops;
@@ -240,6 +250,19 @@ static int check_index(const struct rwk_fi_sep *sep, int side, unsigned index)
 		return -FI_EBUSY;
 	}
 	return 0;
+}
+
+/* The context, if there is one already, gets that index, if it may. */
+static int claim(struct rwk_fi_sep *sep, int side, unsigned index, struct rwk_fi_ep *ep)
+{
+	int err;
+
+	rwk_fi_enter(&sep->lock);
+	err = check_index(sep, side, index);
+	if (!err)
+		sep->contexts[side][index] = ep;
+	rwk_fi_leave(&sep->lock);
+	return err;
 }
 
 /* What a context of its own is asked for; the endpoint's, where that is 0. */
@@ -273,14 +296,15 @@ static int open_context(struct rwk_fi_sep *sep, int side, int index, const struc
 		return err;
 	info->caps = w && w->caps ? w->caps : sep->caps;
 	info->addr_format = sep->domain->addr_format;
-	rwk_fi_lock(sep->lock);
-	err = check_index(sep, side, (unsigned)index);
+	err = claim(sep, side, (unsigned)index, NULL);
 	if (!err)
 		err = make(sep, side, (unsigned)index, info, context, &ep);
-	if (!err)
-		sep->contexts[side][index] = ep;
-	rwk_fi_unlock(sep->lock);
-	if (!err)
+	if (err)
+		return err;
+	err = claim(sep, side, (unsigned)index, ep); /* another thread may have been faster */
+	if (err)
+		unmake(ep);
+	else
 		*fid = &ep->fid;
 	return err;
 }

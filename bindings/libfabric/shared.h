@@ -28,7 +28,8 @@ struct rwk_fi_kind;
 struct rwk_fi_srx {
 	struct fid_ep fid;
 	struct rwk_inbox *inbox;
-	struct rwk_fi_mutex *lock;
+	struct rwk_fi_guard lock;
+	struct rwk_fi_member member;
 	uint32_t recv_flags[RWK_SPACES]; /* as of struct rwk_fi_ep, but whether an entry is wanted its endpoints know */
 	uint32_t recvmsg_flags[2];
 	struct rwk_fi_domain *domain;

@@ -40,10 +40,10 @@ static ssize_t receive(struct rwk_fi_srx *srx, enum rwk_space space, const struc
 	ssize_t err;
 	bool due;
 
-	rwk_fi_lock(srx->lock);
+	rwk_fi_enter(&srx->lock);
 	err = rwk_inbox_recv(srx->inbox, space, NULL, iov, count, tag, ignore, flags, context);
 	due = rwk_guest_is_due(srx->inbox);
-	rwk_fi_unlock(srx->lock);
+	rwk_fi_leave(&srx->lock);
 	if (rwk_unlikely(due))
 		rwk_fi_lent_tell(srx);
 	return err;
@@ -52,14 +52,14 @@ static ssize_t receive(struct rwk_fi_srx *srx, enum rwk_space space, const struc
 /* Who peeks may do nothing else in a loop. */
 static void look(struct rwk_fi_srx *srx)
 {
-	rwk_fi_lock(srx->lock);
+	rwk_fi_enter(&srx->lock);
 	for (struct rwk_list *l = srx->eps.next; l != &srx->eps; l = l->next) {
 		struct rwk_fi_ep *ep = rwk_container_of(l, struct rwk_fi_ep, of_srx);
 
 		if (ep->engine)
 			rwk_engine_progress(ep->engine);
 	}
-	rwk_fi_unlock(srx->lock);
+	rwk_fi_leave(&srx->lock);
 }
 
 static ssize_t plain_recvv(
@@ -152,9 +152,9 @@ static ssize_t srx_cancel(fid_t fid, void *context)
 	struct rwk_fi_srx *srx = rwk_container_of(fid, struct rwk_fi_srx, fid.fid);
 	ssize_t err;
 
-	rwk_fi_lock(srx->lock);
+	rwk_fi_enter(&srx->lock);
 	err = rwk_inbox_cancel(srx->inbox, context);
-	rwk_fi_unlock(srx->lock);
+	rwk_fi_leave(&srx->lock);
 	return err;
 }
 
@@ -171,10 +171,10 @@ static int srx_setopt(fid_t fid, int level, int name, const void *value, size_t 
 
 	if (err)
 		return err;
-	rwk_fi_lock(srx->lock);
+	rwk_fi_enter(&srx->lock);
 	srx->multi_min = bytes;
 	rwk_inbox_set_multi_min(srx->inbox, bytes);
-	rwk_fi_unlock(srx->lock);
+	rwk_fi_leave(&srx->lock);
 	return 0;
 }
 
@@ -183,12 +183,13 @@ static int srx_close(struct fid *fid)
 	struct rwk_fi_srx *srx = rwk_container_of(fid, struct rwk_fi_srx, fid.fid);
 	bool busy;
 
-	rwk_fi_lock(srx->lock);
+	rwk_fi_enter(&srx->lock);
 	busy = !rwk_list_empty(&srx->eps) || !rwk_list_empty(&srx->lent);
-	rwk_fi_unlock(srx->lock);
+	rwk_fi_leave(&srx->lock);
 	if (busy)
 		return -FI_EBUSY;
 	rwk_inbox_close(srx->inbox);
+	rwk_fi_part(&srx->domain->groups, &srx->member);
 	rwk_fi_drop(&srx->domain->refs);
 	free(srx);
 	return 0;
@@ -261,13 +262,13 @@ int rwk_fi_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct f
 	if (!srx)
 		return -FI_ENOMEM;
 	inbox.owner = srx;
-	err = rwk_inbox_open(&inbox, &srx->inbox);
-	if (err) {
-		free(srx);
-		return err;
-	}
 	srx->domain = rwk_fi_domain_of(domain);
-	srx->lock = srx->domain->lock;
+	err = rwk_inbox_open(&inbox, &srx->inbox);
+	if (err)
+		goto free_srx;
+	err = rwk_fi_join(&srx->domain->groups, &srx->member, &srx->lock);
+	if (err)
+		goto close_inbox;
 	srx->multi_min = RWK_FI_MULTI_MIN;
 	rwk_list_init(&srx->eps);
 	rwk_list_init(&srx->lent);
@@ -281,4 +282,10 @@ int rwk_fi_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct f
 	srx->fid.tagged = (struct fi_ops_tagged *)&tagged_ops;
 	*out = &srx->fid;
 	return 0;
+
+close_inbox:
+	rwk_inbox_close(srx->inbox);
+free_srx:
+	free(srx);
+	return err;
 }

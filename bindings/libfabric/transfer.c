@@ -18,11 +18,11 @@ rwk_noinline ssize_t rwk_fi_send1_any(struct rwk_fi_ep *ep, const void *buf, siz
 	struct rwk_peer *peer;
 	ssize_t err;
 
-	rwk_fi_lock(ep->lock);
+	rwk_fi_enter(&ep->lock);
 	err = rwk_fi_ep_peer(ep, to, &peer);
 	if (rwk_likely(!err))
 		err = rwk_engine_send1(ep->engine, buf, len, flags, data, peer, tag, context);
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 	return err;
 }
 
@@ -34,11 +34,11 @@ ssize_t rwk_fi_sendv(struct rwk_fi_ep *ep, enum rwk_space space, const struct io
 
 	if (rwk_unlikely(count > RWK_ENGINE_IOV_MAX))
 		return -FI_EINVAL;
-	rwk_fi_lock(ep->lock);
+	rwk_fi_enter(&ep->lock);
 	err = rwk_fi_ep_peer(ep, to, &peer);
 	if (rwk_likely(!err))
 		err = rwk_engine_send(ep->engine, space, peer, iov, count, tag, data, flags, context);
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 	return err;
 }
 
@@ -49,12 +49,12 @@ ssize_t rwk_fi_recvv(struct rwk_fi_ep *ep, enum rwk_space space, const struct io
 	ssize_t err = 0;
 
 	from |= ep->undirected;
-	rwk_fi_lock(ep->lock);
+	rwk_fi_enter(&ep->lock);
 	if (from != FI_ADDR_UNSPEC)
 		err = rwk_fi_ep_whole(ep, from, &peer);
 	if (rwk_likely(!err))
 		err = rwk_inbox_recv(ep->inbox, space, peer, iov, count, tag, ignore, flags, context);
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 	return err;
 }
 
@@ -68,9 +68,9 @@ rwk_noinline ssize_t rwk_fi_recv1_any(struct rwk_fi_ep *ep, void *buf, size_t le
 
 rwk_noinline void rwk_fi_look(struct rwk_fi_ep *ep)
 {
-	rwk_fi_lock(ep->lock);
+	rwk_fi_enter(&ep->lock);
 	rwk_engine_progress(ep->engine);
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 }
 
 /* A fenced send waits for all that is under way to its peer: 0; -FI_EAGAIN: the program makes progress and tries again;
@@ -80,11 +80,11 @@ static int fence(struct rwk_fi_ep *ep, fi_addr_t to)
 	struct rwk_peer *peer;
 	int err;
 
-	rwk_fi_lock(ep->lock);
+	rwk_fi_enter(&ep->lock);
 	err = rwk_fi_ep_whole(ep, to, &peer);
 	if (!err && (rwk_peer_sending(peer) || rwk_peer_accessing(peer)))
 		err = -FI_EAGAIN;
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 	return err;
 }
 

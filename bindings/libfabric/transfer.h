@@ -18,7 +18,7 @@ ssize_t rwk_fi_send1_any(struct rwk_fi_ep *ep, const void *buf, size_t len, uint
 static inline ssize_t rwk_fi_send1(struct rwk_fi_ep *ep, const void *buf, size_t len, uint32_t flags, uint64_t data,
 	fi_addr_t to, uint64_t tag, void *context)
 {
-	struct rwk_peer *peer = rwk_unlikely(ep->lock != NULL) ? NULL : rwk_fi_ep_known(ep, to);
+	struct rwk_peer *peer = rwk_unlikely(rwk_fi_mutex_of(&ep->lock) != NULL) ? NULL : rwk_fi_ep_known(ep, to);
 
 	if (rwk_unlikely(!peer))
 		return rwk_fi_send1_any(ep, buf, len, flags, data, to, tag, context);
@@ -59,7 +59,7 @@ static inline ssize_t rwk_fi_recv1(struct rwk_fi_ep *ep, void *buf, size_t len, 
 {
 	struct rwk_peer *peer = NULL;
 
-	if (rwk_unlikely(ep->lock != NULL))
+	if (rwk_unlikely(rwk_fi_mutex_of(&ep->lock) != NULL))
 		return rwk_fi_recv1_any(ep, buf, len, flags, from, tag, ignore, context);
 	from |= ep->undirected;
 	if (from != FI_ADDR_UNSPEC) {

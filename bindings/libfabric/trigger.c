@@ -39,11 +39,13 @@ static ssize_t message(struct rwk_fi_ep *ep, const struct rwk_fi_letter *l, void
 	struct rwk_fi_when when;
 	int err = read_condition(ep, context, &when);
 
+	if (!err)
+		err = rwk_fi_unite(&ep->domain->groups);
 	if (err)
 		return err;
-	rwk_fi_lock(ep->lock);
+	rwk_fi_enter(&ep->lock);
 	err = defer(ep, l, &when);
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 	return err;
 }
 
@@ -85,10 +87,12 @@ ssize_t rwk_fi_trigger_access(
 		when = *(const struct rwk_fi_when *)a->context;
 	else
 		err = read_condition(ep, a->context, &when);
+	if (!err)
+		err = rwk_fi_unite(&ep->domain->groups);
 	if (err)
 		return err;
-	rwk_fi_lock(ep->lock);
+	rwk_fi_enter(&ep->lock);
 	err = rwk_fi_defer_access(ep, to, a, start, atomic, &when);
-	rwk_fi_unlock(ep->lock);
+	rwk_fi_leave(&ep->lock);
 	return err;
 }

@@ -221,21 +221,21 @@ int rwk_fi_wait_arm(struct rwk_fi_wait *w)
 }
 
 /* Gives the core away with the lock open: until the descriptor is readable, or for a moment. */
-static void rest(struct rwk_fi_wait *w, struct rwk_fi_mutex *lock, const struct rwk_fi_deadline *end)
+static void rest(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, const struct rwk_fi_deadline *end)
 {
 	struct pollfd p = {.fd = w->epoll_fd, .events = POLLIN};
 	bool sleep = w->object == FI_WAIT_FD && !rwk_fi_wait_arm(w);
 
-	rwk_fi_unlock(lock);
+	rwk_fi_leave(lock);
 	if (sleep)
 		poll(&p, 1, rwk_fi_deadline_left(end));
 	else
 		sched_yield();
-	rwk_fi_lock(lock);
+	rwk_fi_enter(lock);
 }
 
 int rwk_fi_wait_for(
-	struct rwk_fi_wait *w, struct rwk_fi_mutex *lock, int timeout, bool (*ready)(const void *arg), const void *arg)
+	struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, int timeout, bool (*ready)(const void *arg), const void *arg)
 {
 	struct rwk_fi_deadline end = rwk_fi_deadline(timeout);
 

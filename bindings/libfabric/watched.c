@@ -27,12 +27,12 @@ static bool look_at_counter(struct rwk_fi_watched *w)
 	struct rwk_fi_cntr *cntr = cntr_of(w);
 	bool changed;
 
-	rwk_fi_lock(cntr->lock);
+	rwk_fi_enter(&cntr->lock);
 	rwk_fi_wait_progress(&cntr->wait);
 	changed = cntr->value != w->value || cntr->errors != w->errors;
 	w->value = cntr->value;
 	w->errors = cntr->errors;
-	rwk_fi_unlock(cntr->lock);
+	rwk_fi_leave(&cntr->lock);
 	return changed;
 }
 

@@ -93,9 +93,9 @@ static int queue_message(struct rwk_fi_domain *domain, const struct fi_op_msg *o
 	l = rwk_fi_letter(&op->msg, flags);
 	when->context = op->msg.context;
 	when->shown = op->flags & FI_COMPLETION;
-	rwk_fi_lock(domain->lock);
+	rwk_fi_domain_stop(domain);
 	err = (sends ? rwk_fi_defer_send : rwk_fi_defer_recv)(ep_of(op->ep), &l, when);
-	rwk_fi_unlock(domain->lock);
+	rwk_fi_domain_go(domain);
 	return err;
 }
 
@@ -111,9 +111,9 @@ static int queue_tagged(
 	l = rwk_fi_tagged_letter(&op->msg, flags);
 	when->context = op->msg.context;
 	when->shown = op->flags & FI_COMPLETION;
-	rwk_fi_lock(domain->lock);
+	rwk_fi_domain_stop(domain);
 	err = (sends ? rwk_fi_defer_send : rwk_fi_defer_recv)(ep_of(op->ep), &l, when);
-	rwk_fi_unlock(domain->lock);
+	rwk_fi_domain_go(domain);
 	return err;
 }
 
@@ -162,9 +162,9 @@ static int queue_count(
 					      : "the counter to change is missing, or another domain's");
 	if (cntr->owner)
 		return -FI_ENOSYS; /* another provider has its numbers */
-	rwk_fi_lock(domain->lock);
+	rwk_fi_domain_stop(domain);
 	err = rwk_fi_defer_count(cntr, op->value, add, when);
-	rwk_fi_unlock(domain->lock);
+	rwk_fi_domain_go(domain);
 	return err;
 }
 
@@ -203,6 +203,7 @@ static int queue_operation(struct rwk_fi_domain *domain, const struct fi_deferre
 static int queue(struct rwk_fi_domain *domain, const struct fi_deferred_work *work)
 {
 	struct rwk_fi_when when = {.threshold = work->threshold, .id = work};
+	int err;
 
 	if (!work->triggering_cntr || !work->op.msg)
 		return wrong("it has no triggering counter, or no operation");
@@ -213,7 +214,8 @@ static int queue(struct rwk_fi_domain *domain, const struct fi_deferred_work *wo
 		return wrong("a counter of it is another domain's");
 	if (when.cntr->owner)
 		return -FI_ENOSYS; /* another provider has its numbers */
-	return queue_operation(domain, work, &when);
+	err = rwk_fi_unite(&domain->groups);
+	return err ? err : queue_operation(domain, work, &when);
 }
 
 static int flush(struct rwk_fi_domain *domain, struct fid *arg)
@@ -222,9 +224,9 @@ static int flush(struct rwk_fi_domain *domain, struct fid *arg)
 
 	if (cntr && (arg->fclass != FI_CLASS_CNTR || cntr->domain != domain))
 		return wrong("FI_FLUSH_WORK takes a counter of the domain, or NULL");
-	rwk_fi_lock(domain->lock);
+	rwk_fi_domain_stop(domain);
 	rwk_fi_work_flush(domain, cntr);
-	rwk_fi_unlock(domain->lock);
+	rwk_fi_domain_go(domain);
 	return 0;
 }
 
@@ -240,8 +242,8 @@ int rwk_fi_work_control(struct rwk_fi_domain *domain, int command, void *arg)
 		return wrong("it is NULL");
 	if (command == FI_QUEUE_WORK)
 		return queue(domain, arg);
-	rwk_fi_lock(domain->lock);
+	rwk_fi_domain_stop(domain);
 	err = rwk_fi_work_cancel(domain, arg);
-	rwk_fi_unlock(domain->lock);
+	rwk_fi_domain_go(domain);
 	return err;
 }

@@ -3,6 +3,8 @@
 
 #include "engine/rma_state.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -16,19 +18,38 @@
 
 struct rwk_regions {
 	struct rwk_region *by_key;
-	struct rwk_region *last; /* asked for last; NULL: none */
-	uint64_t added;          /* regions, ever */
+	struct rwk_region *_Atomic last; /* asked for last, by whichever engine; NULL: none */
+	uint64_t added;                  /* regions, ever */
+	pthread_mutex_t noting;          /* of the regions' lists */
 };
 
 int rwk_regions_open(struct rwk_regions **t)
 {
 	*t = calloc(1, sizeof(**t));
-	return *t ? 0 : -ENOMEM;
+	if (!*t)
+		return -ENOMEM;
+	pthread_mutex_init(&(*t)->noting, NULL);
+	return 0;
 }
 
 void rwk_regions_close(struct rwk_regions *t)
 {
+	pthread_mutex_destroy(&t->noting);
 	free(t);
+}
+
+void rwk_region_note(struct rwk_region *r, struct rwk_list *list, struct rwk_list *link)
+{
+	pthread_mutex_lock(&r->table->noting);
+	rwk_list_append(list, link);
+	pthread_mutex_unlock(&r->table->noting);
+}
+
+void rwk_region_unnote(struct rwk_region *r, struct rwk_list *link)
+{
+	pthread_mutex_lock(&r->table->noting);
+	rwk_list_remove(link);
+	pthread_mutex_unlock(&r->table->noting);
 }
 
 static struct rwk_region *find(const struct rwk_regions *t, uint64_t key)
@@ -74,6 +95,7 @@ int rwk_region_add(struct rwk_regions *t, const struct rwk_region_attr *attr, st
 	r->attr = *attr;
 	memcpy(r->iov, attr->iov, attr->count * sizeof(*r->iov));
 	r->attr.iov = r->iov;
+	r->table = t;
 	r->key = attr->key;
 	r->serial = t->added++;
 	r->careful = attr->count == 1 && !r->iov[0].iov_base;
@@ -119,8 +141,8 @@ void rwk_region_remove(struct rwk_regions *t, struct rwk_region *r)
 	struct rwk_list *l;
 
 	HASH_DELETE(by_key, t->by_key, r);
-	if (t->last == r)
-		t->last = NULL;
+	if (atomic_load_explicit(&t->last, memory_order_relaxed) == r)
+		atomic_store_explicit(&t->last, NULL, memory_order_relaxed);
 	while ((l = rwk_list_pop(&r->incoming))) {
 		struct rwk_rma_in *in = rwk_container_of(l, struct rwk_rma_in, link);
 
@@ -134,14 +156,17 @@ void rwk_region_remove(struct rwk_regions *t, struct rwk_region *r)
 
 int rwk_region_find(struct rwk_regions *t, const struct rwk_engine *e, uint64_t key, struct rwk_region **region)
 {
-	struct rwk_region *r;
+	struct rwk_region *r, *last;
 
 	if (!t)
 		return -EACCES;
-	r = t->last && t->last->key == key ? t->last : find(t, key);
+	last = atomic_load_explicit(&t->last, memory_order_relaxed);
+	r = last && last->key == key ? last : find(t, key);
 	if (!r || (r->attr.only && r->attr.only != e))
 		return -EACCES;
-	*region = t->last = r;
+	if (r != last)
+		atomic_store_explicit(&t->last, r, memory_order_relaxed);
+	*region = r;
 	return 0;
 }
 

@@ -7,7 +7,9 @@
  * for is checked on each request: the key, the whole range, the kind of access. What fails is refused as a whole, and
  * nothing is touched.
  *
- * Threads: the caller holds the lock that serialises the domain's endpoints, for every call. Nothing blocks.
+ * Threads: endpoints that look up regions of a table, each under its own lock, may do so at once: what they note in a
+ * region has a mutex. Calls that change the table, or a region, are the caller's to keep apart from all of them, as
+ * are those that free either. Nothing blocks.
  */
 #ifndef RWK_ENGINE_REGION_H
 #define RWK_ENGINE_REGION_H

@@ -289,7 +289,7 @@ static void export_free(struct rwk_rma_export *x)
 {
 	struct rwk_peer *p = x->state->peer;
 
-	rwk_list_remove(&x->in_region);
+	rwk_region_unnote(x->region, &x->in_region);
 	HASH_DELETE(by_region, x->state->exports, x);
 	if (!x->status && p->channel)
 		p->channel->transport->conceal(p->channel, &x->rkey);
@@ -308,7 +308,7 @@ static struct rwk_rma_export *export_new(struct rwk_rma_state *s, struct rwk_reg
 	x->status = -EOPNOTSUPP;
 	if (ch->direct_min && r->attr.access & RWK_ACCESS_WRITE)
 		x->status = ch->transport->expose(ch, r->iov, (uint32_t)r->attr.count, true, &x->rkey);
-	rwk_list_append(&r->exports, &x->in_region);
+	rwk_region_note(r, &r->exports, &x->in_region);
 	HASH_ADD(by_region, s->exports, region, sizeof(x->region), x);
 	return x;
 }

@@ -385,7 +385,7 @@ static void begin_write(struct rwk_rma_state *s, struct rwk_rma_in *in)
 	}
 	__atomic_thread_fence(__ATOMIC_RELEASE); /* as rwk_region_store */
 	in->incoming.place.iov_count = rwk_region_slice(in->region, in->at, in->length, in->iov);
-	rwk_list_append(&in->region->incoming, &in->link);
+	rwk_region_note(in->region, &in->region->incoming, &in->link);
 }
 
 static void begin_data(struct rwk_rma_state *s, struct rwk_rma_in *in)
@@ -434,7 +434,8 @@ struct rwk_place *rwk_rma_begin(struct rwk_peer *p, const struct rwk_envelope *e
 
 void rwk_rma_in_drop(struct rwk_rma_in *in)
 {
-	rwk_list_remove(&in->link);
+	if (in->region)
+		rwk_region_unnote(in->region, &in->link);
 	free(in->bytes);
 	in->bytes = NULL;
 	in->region = NULL;

@@ -46,6 +46,8 @@ struct rwk_region {
 	uint64_t key, length;
 	uint64_t serial;          /* unlike the key never that of another one, of this table */
 	bool careful;             /* all memory: what is touched may not be mapped */
+	struct rwk_regions *table;
+	/* Under the table's mutex, since engines come and go in them: */
 	struct rwk_list incoming; /* rwk_rma_in.link: writes that are coming in pieces */
 	struct rwk_list exports;  /* rwk_rma_export.in_region */
 	UT_hash_handle by_key;
@@ -59,6 +61,9 @@ int rwk_region_find(struct rwk_regions *t, const struct rwk_engine *e, uint64_t 
  */
 int rwk_region_check(struct rwk_regions *t, const struct rwk_engine *e, uint64_t key, uint64_t address, size_t len,
 	unsigned access, struct rwk_region **region, uint64_t *at);
+/** Notes something in one of a region's lists, and the reverse. */
+void rwk_region_note(struct rwk_region *r, struct rwk_list *list, struct rwk_list *link);
+void rwk_region_unnote(struct rwk_region *r, struct rwk_list *link);
 /** Pieces of memory of a range that was checked, at most RWK_ENGINE_IOV_MAX. */
 unsigned rwk_region_slice(const struct rwk_region *r, uint64_t at, size_t len, struct iovec *iov);
 /** Copies in and out: 0; -EFAULT. 1, 2, 4 and 8 bytes where they are aligned go in one step. */

@@ -135,6 +135,13 @@ test_libfabric_test_threads_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_threads_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_threads
 
+check_PROGRAMS += test/libfabric/test_groups
+test_libfabric_test_groups_SOURCES = test/libfabric/test_groups.c $(FI_TEST_COMMON)
+test_libfabric_test_groups_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_groups_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_groups_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_groups
+
 check_PROGRAMS += test/libfabric/test_again
 test_libfabric_test_again_SOURCES = test/libfabric/test_again.c $(FI_TEST_COMMON)
 test_libfabric_test_again_CPPFLAGS = $(FI_TEST_CPPFLAGS)
@@ -198,6 +205,13 @@ test_libfabric_test_lock_SOURCES = test/libfabric/test_lock.c bindings/libfabric
 test_libfabric_test_lock_CPPFLAGS = $(TEST_CPPFLAGS)
 test_libfabric_test_lock_LDADD = $(CMOCKA_LIBS) -lpthread
 TESTS += test/libfabric/test_lock
+
+check_PROGRAMS += test/libfabric/test_group
+test_libfabric_test_group_SOURCES = test/libfabric/test_group.c bindings/libfabric/group.c bindings/libfabric/lock.c \
+	test/rwk_test.h
+test_libfabric_test_group_CPPFLAGS = $(TEST_CPPFLAGS) $(LIBFABRIC_CFLAGS)
+test_libfabric_test_group_LDADD = $(CMOCKA_LIBS) -lpthread
+TESTS += test/libfabric/test_group
 
 check_PROGRAMS += test/libfabric/test_mr
 test_libfabric_test_mr_SOURCES = test/libfabric/test_mr.c $(FI_TARGET) $(FI_TEST_COMMON)
