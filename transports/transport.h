@@ -97,7 +97,8 @@ enum rwk_op_type { RWK_OP_SEND, RWK_OP_READ, RWK_OP_WRITE };
  */
 struct rwk_op {
 	enum rwk_op_type type;
-	uint32_t iov_count;
+	uint16_t iov_count;
+	bool arrival;            /* RWK_OP_SEND: `done` waits until the message is with the peer's port */
 	const struct iovec *iov; /* local memory: source of a send or write, target of a read */
 	size_t length;           /* bytes in all: the sum of iov, or less */
 	struct rwk_envelope env; /* RWK_OP_SEND */
@@ -175,6 +176,8 @@ struct rwk_channel {
 			      the peer's help and beats messages; 0: never. Becomes 0 when the system turns out to
 			      deny it; what cannot go on ends with -EOPNOTSUPP then, in part perhaps, and may be
 			      done again by messages. Look at it before each post */
+	bool send_arrives;  /* what send has taken, or a post has done with, is with the peer's port, and stays there if
+			       this process ends; else a post with rwk_op.arrival tells when it is */
 	bool direct_always; /* and so it is even where the peer is quick to answer: messages need not be tried */
 	int error;         /* 0, or why the channel failed */
 };
@@ -234,8 +237,8 @@ struct rwk_transport {
 	 * Starts an op: 1, it is finished already (done is not called, status 0); 0, done will be called; negative:
 	 * refused or failed at once, done is not called (the channel has failed, or the rkey is none of this
 	 * transport's; for a read or write also any of the errors below). Sends are taken in order with send. A send's
-	 * `done` means that the buffer may be reused. A read's or write's means that the data is in place; they are in
-	 * no order with sends, nor with each other.
+	 * `done` means that the buffer may be reused; with op->arrival that the message is with the peer's port. A
+	 * read's or write's means that the data is in place; they are in no order with sends, nor with each other.
 	 * Errors of reads and writes that leave the channel as it is: -EACCES the key is wrong, concealed by now, or
 	 * not for writing; -EINVAL beyond the region (-EACCES, where packets carry it); -EFAULT memory of one of the
 	 * two sides is not mapped, or not writable (a part may have been written); -EOPNOTSUPP as direct_min says.

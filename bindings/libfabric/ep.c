@@ -236,8 +236,8 @@ void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep)
 	bool rx_asked = ep->srx && rx->selective;
 	uint32_t send, recv = ep->room_flag;
 
-	ep->sendmsg_delivered = tx_flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE) ? RWK_F_DELIVERED : 0;
-	send = ep->room_flag | ep->sendmsg_delivered | (tx_flags & FI_INJECT ? RWK_F_INJECT : 0);
+	ep->sendmsg_level = rwk_fi_send_level(tx_flags);
+	send = ep->room_flag | ep->sendmsg_level | (tx_flags & FI_INJECT ? RWK_F_INJECT : 0);
 	if (!tx->cq || (tx->selective && !(tx_flags & FI_COMPLETION)))
 		send |= silent;
 	if (!rx->cq || (rx->selective && !(rx_flags & FI_COMPLETION)))

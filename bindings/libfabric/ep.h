@@ -35,7 +35,7 @@ struct rwk_fi_ep {
 	uint32_t recv_flags[RWK_SPACES];
 	uint32_t sendmsg_flags[2]; /* of calls with flags: without and with FI_COMPLETION */
 	uint32_t recvmsg_flags[2];
-	uint32_t sendmsg_delivered; /* RWK_F_DELIVERED if calls with flags that name no level get it from here */
+	uint32_t sendmsg_level; /* RWK_F_DELIVERED, RWK_F_ARRIVED: of calls with flags that name no level */
 	fi_addr_t undirected; /* or-ed to a receive's source: all ones, so that it is FI_ADDR_UNSPEC, without
 				 FI_DIRECTED_RECV */
 	/* What completions by call read. */
@@ -100,6 +100,8 @@ void rwk_fi_engine_detach(struct rwk_fi_domain *domain, struct rwk_engine *engin
 void rwk_fi_engine_finish(struct rwk_engine *engine, const struct rwk_fi_guard *lock);
 extern const struct fi_ops_ep rwk_fi_ep_ops;
 
+/** The engine's flag for the level of completion that libfabric's flags name; 0: none, or when the buffer is free. */
+uint32_t rwk_fi_send_level(uint64_t flags);
 /** Works out send_flags, the engine's queues and the like from what is bound and the endpoint's default flags. */
 void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep);
 

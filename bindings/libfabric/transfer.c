@@ -88,6 +88,14 @@ static int fence(struct rwk_fi_ep *ep, fi_addr_t to)
 	return err;
 }
 
+/* Matched is less than delivered, and delivered is what the engine has. */
+uint32_t rwk_fi_send_level(uint64_t flags)
+{
+	if (flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
+		return RWK_F_DELIVERED;
+	return flags & FI_TRANSMIT_COMPLETE ? RWK_F_ARRIVED : 0;
+}
+
 rwk_noinline int rwk_fi_sendmsg_any(struct rwk_fi_ep *ep, uint64_t flags, fi_addr_t to, uint32_t *out)
 {
 	if (flags & ~(uint64_t)SENDMSG_FLAGS) {
@@ -99,11 +107,7 @@ rwk_noinline int rwk_fi_sendmsg_any(struct rwk_fi_ep *ep, uint64_t flags, fi_add
 		*out |= RWK_F_INJECT;
 	if (flags & FI_REMOTE_CQ_DATA)
 		*out |= RWK_F_DATA;
-	/* Matched is less than delivered, and delivered is what the engine has. */
-	if (flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
-		*out |= RWK_F_DELIVERED;
-	else if (!(flags & SENDMSG_LEVELS))
-		*out |= ep->sendmsg_delivered;
+	*out |= flags & SENDMSG_LEVELS ? rwk_fi_send_level(flags) : ep->sendmsg_level;
 	if (flags & FI_TRIGGER) {
 		*out |= flags & FI_FENCE ? RWK_F_FENCE : 0;
 		return flags & FI_INJECT ? -FI_EINVAL : RWK_FI_WAITS; /* the buffer is looked at when it begins */

@@ -40,7 +40,7 @@ static inline int rwk_fi_sendmsg_flags(
 	struct rwk_fi_ep *ep, enum rwk_space space, uint64_t flags, fi_addr_t to, uint32_t *out)
 {
 	*out = ep->sendmsg_flags[!!(flags & FI_COMPLETION)] | rwk_space_flag(space);
-	if (rwk_likely(!(flags & ~(uint64_t)FI_COMPLETION) && !ep->sendmsg_delivered))
+	if (rwk_likely(!(flags & ~(uint64_t)FI_COMPLETION) && !ep->sendmsg_level))
 		return 0;
 	return rwk_fi_sendmsg_any(ep, flags, to, out);
 }

@@ -51,6 +51,7 @@ enum {
 	RWK_F_RECV = 1 << 10,  /* (completion: of a receive, */
 	RWK_F_SEND = 1 << 11,  /* or of a send) */
 	RWK_F_REMOTE_WRITE = 1 << 13, /* a peer's write with data, with RWK_F_RMA and RWK_F_DATA */
+	RWK_F_ARRIVED = 1 << 14, /* send: complete once the message is with the peer, which need not have received it */
 	RWK_F_MULTI = 1 << 16, /* receive: the buffer takes messages until less than multi_min is left; completion: it
 				  is released, with its last message or alone */
 	RWK_F_DATA = 1 << 17,  /* send: `data` travels along; completion of a receive: data came */

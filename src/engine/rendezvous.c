@@ -93,6 +93,7 @@ static int post(struct rwk_tx *tx, const struct iovec *iov, uint32_t iov_count, 
 	int rc;
 
 	tx->op.type = RWK_OP_SEND;
+	tx->op.arrival = false;
 	tx->op.iov = iov;
 	tx->op.iov_count = iov_count;
 	tx->op.length = len;

@@ -89,6 +89,7 @@ static rwk_noinline int post(struct rwk_rma_state *s, const struct rwk_envelope 
 		return -ENOMEM;
 	}
 	piece->op.type = RWK_OP_SEND;
+	piece->op.arrival = false;
 	piece->op.env = *env;
 	piece->op.iov = piece->iov;
 	piece->op.length = len;

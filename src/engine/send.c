@@ -107,6 +107,7 @@ static int post_message(struct rwk_tx *tx)
 	int rc;
 
 	tx->op.type = RWK_OP_SEND;
+	tx->op.arrival = tx->flags & RWK_F_ARRIVED && tx->state == RWK_TX_EAGER;
 	tx->op.iov = tx->iov;
 	tx->op.iov_count = tx->iov_count;
 	tx->op.length = tx->length;
@@ -198,13 +199,24 @@ static rwk_noinline ssize_t send1_slow(struct rwk_engine *e, const void *buf, si
 	return send_slow(e, p, &iov, 1, len, tag, data, flags, context);
 }
 
+#define LEVELS (RWK_F_DELIVERED | RWK_F_ARRIVED)
+
+/** May a message with a level go at once, and be complete then? */
+static rwk_noinline bool is_reached(const struct rwk_peer *p, uint32_t flags, size_t len)
+{
+	if (flags & RWK_F_DELIVERED || (flags & RWK_F_INJECT && len > RWK_INJECT_MAX))
+		return false;
+	return p->channel && p->channel->send_arrives;
+}
+
 /** Sends one buffer eagerly if that is possible at once. */
 static inline bool send_now(struct rwk_engine *e, const void *buf, size_t len, uint32_t flags, uint64_t data,
 	struct rwk_peer *p, uint64_t tag, void *context)
 {
 	const struct rwk_envelope env = {.head = rwk_eager_head(flags), .tag = tag, .data = data};
 
-	if (rwk_unlikely(flags & (RWK_F_INJECT | RWK_F_DELIVERED)) && (flags & RWK_F_DELIVERED || len > RWK_INJECT_MAX))
+	if (rwk_unlikely(flags & (RWK_F_INJECT | LEVELS)) &&
+		!(flags & LEVELS ? is_reached(p, flags, len) : len <= RWK_INJECT_MAX))
 		return false;
 	if (rwk_unlikely((int64_t)len > p->eager_max || p->credit < (int64_t)len))
 		return false;

@@ -309,6 +309,47 @@ static void check_killed(pid_t child)
 }
 
 /*
+ * RWK_F_ARRIVED. While the receiver makes no progress such a send does not complete, others do; then it does, though
+ * nobody has asked for the message. One that has not is no reason not to close. Links: the packet service.
+ */
+static void told_of_arrival(void **state)
+{
+	static const size_t sizes[] = {0, 8, 300, 5000, LATE_BYTES};
+	static unsigned char out[LATE_BYTES], in[LATE_BYTES];
+	struct task free_at_once = {0}, last = {0}, r = {0};
+	struct world w;
+	rwk_time end;
+
+	world_open_two(&w, *state);
+	world_fill(out, LATE_BYTES, 5);
+	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, HELLO, 1, 0, 0, &r), 0);
+	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, "hello", HELLO, 1, RWK_F_SILENT, NULL), 0);
+	world_wait(&w, &r);
+	world_settle(&w);
+	for (unsigned i = 0; i < 5; i++) {
+		struct task s = {0}, t = {0};
+
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, sizes[i], 2, RWK_F_ARRIVED, &s), 0);
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, 8, 3, 0, &free_at_once), 0);
+		end = rwk_sim_now(w.net) + 10 * 1000 * 1000; /* ns */
+		while (rwk_sim_now(w.net) < end && rwk_sim_step(w.net))
+			world_progress(&w, 0);
+		assert_int_equal(s.times, 0);
+		world_settle(&w);
+		assert_int_equal(free_at_once.times, i + 1);
+		assert_int_equal(s.times, 1);
+		assert_int_equal(s.c.status, 0);
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, LATE_BYTES, 2, 0, 0, &t), 0);
+		world_wait(&w, &t);
+		assert_int_equal(t.c.length, sizes[i]);
+		world_check(in, sizes[i], 5);
+	}
+	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, 8, 2, RWK_F_ARRIVED, &last), 0);
+	world_close(&w);
+	assert_int_equal(last.times, 0);
+}
+
+/*
  * S4-13. A Send completes once its delivery is guaranteed: what has been completed arrives whole, though the sender is
  * killed in the same moment, before the receiver has looked for it even once. Links: shared memory.
  */
@@ -380,6 +421,9 @@ int main(void)
 		cmocka_unit_test(s0_6_completion_when_sent),
 		{"receiver_is_late, packets", receiver_is_late, NULL, NULL, (void *)&sim_packet_transport},
 		{"receiver_is_late, shared", receiver_is_late, NULL, NULL, (void *)&sim_shared_transport},
+		{"told_of_arrival, packets", told_of_arrival, NULL, NULL, (void *)&sim_packet_transport},
+		{"told_of_arrival, shared", told_of_arrival, NULL, NULL, (void *)&sim_shared_transport},
+		{"told_of_arrival, stream", told_of_arrival, NULL, NULL, (void *)&sim_stream_transport},
 		cmocka_unit_test(s4_13_completed_survives_the_sender),
 		cmocka_unit_test(s4_13_not_completed_before),
 	};

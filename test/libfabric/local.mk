@@ -177,6 +177,13 @@ test_libfabric_test_close_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_close_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_close
 
+check_PROGRAMS += test/libfabric/test_levels
+test_libfabric_test_levels_SOURCES = test/libfabric/test_levels.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h $(FI_TEST_COMMON)
+test_libfabric_test_levels_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_levels_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_levels_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_levels
+
 FI_TARGET = test/libfabric/fi_target.c test/libfabric/fi_target.h test/libfabric/fi_pair.c test/libfabric/fi_pair.h
 
 check_PROGRAMS += test/libfabric/test_rma

@@ -224,8 +224,26 @@ bool rwk_packet_control(struct rwk_packet_channel *ch, const struct rwk_envelope
 	return true;
 }
 
-/** A long message: a Send of its own, its head in the request. False: out of memory. */
-static bool start_long(struct rwk_packet_channel *ch, struct rwk_op *op)
+/** Is a posted send to be told of only when the peer has said that it has come? UC's machine does not know. */
+static bool asks_for_arrival(const struct rwk_packet_channel *ch, const struct rwk_op *op)
+{
+	return ch->uc && op->arrival;
+}
+
+/** A Send has ended. */
+static void send_over(struct rwk_packet_channel *ch, struct rwk_op *op, int status)
+{
+	if (asks_for_arrival(ch, op))
+		rwk_packet_part_done(ch, op, status);
+	else
+		op->done(op, status);
+}
+
+/**
+ * A long message, or one whose arrival is waited for: a Send of its own, its head in the request. False: out of memory,
+ * or of room for the question behind it.
+ */
+static bool start_alone(struct rwk_packet_channel *ch, struct rwk_op *op)
 {
 	struct rwk_request *r = rwk_packet_request(ch, RWK_REQ_SEND);
 	size_t len = op->length;
@@ -236,18 +254,26 @@ static bool start_long(struct rwk_packet_channel *ch, struct rwk_op *op)
 		return false;
 	if (ch->frame)
 		close_frame(ch);
+	op->service[OP_PARTS] = 1;
+	op->service[OP_STATUS] = 0;
+	if (asks_for_arrival(ch, op) && !rwk_packet_ask_behind(ch, op)) {
+		free_request(r);
+		return false;
+	}
 	word = frame_word(ch);
 	memcpy(r->bytes, &word, sizeof(word));
 	r->iov[0] = (struct iovec){r->bytes, RWK_FRAME_HEAD + put_head(r->bytes + RWK_FRAME_HEAD, &op->env, len)};
 	n = rwk_iov_slice(op->iov, op->iov_count, 0, &len, r->iov + 1, RWK_MACHINE_IOV - 1);
 	r->wr.iov_count = (uint16_t)(1 + n);
 	r->wr.length = r->iov[0].iov_len + len;
-	r->wr.flags = ch->shared ? RWK_WR_PROMPT : 0; /* no message of the peer's brings an acknowledgement along */
+	/* Somebody waits for its acknowledgement, or no message of the peer's brings that along. */
+	r->wr.flags = !ch->uc && (op->arrival || ch->shared) ? RWK_WR_PROMPT : 0;
 	r->op = op;
 	op->service[OP_STATE] = OP_RUNNING;
 	ch->port->count.frames_out++;
 	ch->port->count.records_out++;
 	if (rwk_packet_start(r)) {
+		rwk_list_remove(&op->link); /* the answer is nobody's then */
 		free_request(r);
 		return false;
 	}
@@ -303,7 +329,7 @@ static bool start_short(struct rwk_packet_channel *ch, struct rwk_op *op)
 
 static bool is_short(const struct rwk_packet_channel *ch, const struct rwk_op *op)
 {
-	return op->type == RWK_OP_SEND && RWK_FRAME_HEAD + record_size(&op->env, op->length) <= ch->pmtu;
+	return op->type == RWK_OP_SEND && !op->arrival && RWK_FRAME_HEAD + record_size(&op->env, op->length) <= ch->pmtu;
 }
 
 /**
@@ -339,7 +365,7 @@ static bool start_access(struct rwk_packet_channel *ch, struct rwk_op *op)
 static bool start_first(struct rwk_packet_channel *ch, struct rwk_op *op)
 {
 	rwk_list_remove(&op->link);
-	if (op->type == RWK_OP_SEND ? start_long(ch, op) : start_access(ch, op))
+	if (op->type == RWK_OP_SEND ? start_alone(ch, op) : start_access(ch, op))
 		return true;
 	op->service[OP_STATE] = OP_QUEUED;
 	rwk_list_append(ch->queue.next, &op->link); /* in front of what is first now */
@@ -439,7 +465,7 @@ void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
 		rwk_packet_stir(
 			ch); /* it may wait for room among the frames, and its initiator's packets are not its own */
 	if (kind == RWK_REQ_SEND)
-		op->done(op, status);
+		send_over(ch, op, status);
 	else if (kind == RWK_REQ_OP || kind == RWK_REQ_STATUS)
 		rwk_packet_part_done(ch, op, status);
 }
@@ -471,7 +497,7 @@ static bool go_on_from_copy(struct rwk_request *r, int status)
 	r->ch->copied += (uint32_t)op->length;
 	r->kind = RWK_REQ_COPY;
 	r->op = NULL;
-	op->done(op, status);
+	send_over(r->ch, op, status);
 	return true;
 }
 
@@ -480,13 +506,18 @@ void rwk_packet_relieve(struct rwk_packet_channel *ch)
 	if (ch->copied >= RWK_RELIEF_MAX)
 		return;
 	end_reading(ch);
-	for (struct rwk_list *l = ch->requests.next; l != &ch->requests && ch->copied < RWK_RELIEF_MAX; l = l->next)
-		go_on_from_copy(rwk_container_of(l, struct rwk_request, all), 0);
+	for (struct rwk_list *l = ch->requests.next; l != &ch->requests && ch->copied < RWK_RELIEF_MAX; l = l->next) {
+		struct rwk_request *r = rwk_container_of(l, struct rwk_request, all);
+
+		if (!r->op || !r->op->arrival)
+			go_on_from_copy(r, 0);
+	}
 }
 
 bool rwk_packet_detach(struct rwk_packet_channel *ch)
 {
 	end_reading(ch);
+	rwk_packet_sends_unasked(ch);
 	for (struct rwk_list *l = ch->requests.next; l != &ch->requests; l = l->next) {
 		struct rwk_request *r = rwk_container_of(l, struct rwk_request, all);
 

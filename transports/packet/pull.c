@@ -8,7 +8,7 @@
  *   asked   rwk_packet_channel.pulls: one rwk_pulling for each, until its last part is written
  *
  * UC has no answer to a Write either, and SRC's says only that the peer's node has it: WROTE asks for one behind it,
- * and PULLED says whether the memory could be reached.
+ * and PULLED says whether the memory could be reached. So it is asked on UC whether a Send has come.
  */
 #include "packet/internal.h"
 
@@ -45,10 +45,10 @@ int rwk_packet_pull(struct rwk_packet_channel *ch, struct rwk_op *op)
 	return 0;
 }
 
-/** A write that runs has the answer as one of its parts; a read is nothing else. */
+/** A write or send that runs has the answer as one of its parts; a read is nothing else. */
 static void asked_is_over(struct rwk_packet_channel *ch, struct rwk_op *op, int status)
 {
-	if (op->type == RWK_OP_WRITE) {
+	if (op->type != RWK_OP_READ) {
 		rwk_packet_part_done(ch, op, status);
 		return;
 	}
@@ -67,6 +67,31 @@ int rwk_packet_push(struct rwk_packet_channel *ch, struct rwk_op *op)
 	op->service[OP_ID] = env.tag;
 	rwk_list_append(&ch->asked, &op->link);
 	return 0;
+}
+
+bool rwk_packet_ask_behind(struct rwk_packet_channel *ch, struct rwk_op *op)
+{
+	const struct rwk_envelope env = {.kind = RWK_KIND_WROTE, .tag = ++ch->last_pull};
+
+	if (!rwk_packet_control(ch, &env, NULL, 0))
+		return false;
+	rwk_packet_part_add(op);
+	op->service[OP_ID] = env.tag;
+	rwk_list_append(&ch->asked, &op->link);
+	return true;
+}
+
+void rwk_packet_sends_unasked(struct rwk_packet_channel *ch)
+{
+	for (struct rwk_list *l = ch->asked.next, *next; l != &ch->asked; l = next) {
+		struct rwk_op *op = rwk_container_of(l, struct rwk_op, link);
+
+		next = l->next;
+		if (op->type != RWK_OP_SEND)
+			continue;
+		rwk_list_remove(&op->link);
+		rwk_packet_part_done(ch, op, -ECANCELED);
+	}
 }
 
 void rwk_packet_push_asked(struct rwk_packet_channel *ch, const struct rwk_envelope *env)

@@ -129,6 +129,7 @@ struct rwk_shm_channel *rwk_shm_channel_new(struct rwk_port *port, const struct 
 	ch->base.transport = &rwk_shm_transport;
 	ch->base.port = port;
 	ch->base.peer = peer;
+	ch->base.send_arrives = true;
 	ch->base.send_max = rwk_params.eager_max < RWK_SHM_MESSAGE_MAX ? rwk_params.eager_max : RWK_SHM_MESSAGE_MAX;
 	ch->to = *to;
 	ch->partial = to->flags_rank & RWK_ADDR_PARTIAL;
