@@ -62,7 +62,7 @@ static int exposer(struct rwk_shm_channel *ch)
 static uint64_t reads(struct rwk_shm_channel *ch, struct tp_op *op, unsigned count, char *buf, size_t size)
 {
 	struct iovec iov = {buf, size};
-	uint64_t start = rwk_shm_now();
+	uint64_t start = rwk_clock_now();
 
 	for (unsigned i = 0; i < count; i++) {
 		if (tp_read(ch, &op[i], &tp_side(ch, false)->key[0], 0, &iov, 1, size))
@@ -72,7 +72,7 @@ static uint64_t reads(struct rwk_shm_channel *ch, struct tp_op *op, unsigned cou
 		if (tp_finish(ch, &op[i], 10000))
 			return 0;
 	}
-	return rwk_shm_now() - start;
+	return rwk_clock_now() - start;
 }
 
 static int by_value(const void *a, const void *b)

@@ -3,20 +3,17 @@
 #ifndef RWK_FI_DEADLINE_H
 #define RWK_FI_DEADLINE_H
 
+#include "base/clock.h"
+
 #include <stdbool.h>
-#include <stdint.h>
-#include <time.h>
 
 struct rwk_fi_deadline {
-	int64_t at; /* CLOCK_MONOTONIC, ns; negative: never */
+	int64_t at; /* by rwk_clock_now; negative: never */
 };
 
 static inline int64_t rwk_fi_now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+	return (int64_t)rwk_clock_now();
 }
 
 static inline struct rwk_fi_deadline rwk_fi_deadline(int timeout)

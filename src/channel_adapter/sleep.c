@@ -16,6 +16,7 @@
 #define _GNU_SOURCE /* ppoll */
 #include "channel_adapter/internal.h"
 
+#include "base/clock.h"
 #include "base/compiler.h"
 
 #include <errno.h>
@@ -246,17 +247,9 @@ void rwk_ca_wake(struct sleeper *s)
 
 /* ---- time ---- */
 
-static rwk_time real_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (rwk_time)t.tv_sec * SECOND + (rwk_time)t.tv_nsec;
-}
-
 rwk_time rwk_ca_deadline(uint64_t timeout_ns)
 {
-	rwk_time now = real_now();
+	rwk_time now = rwk_clock_now();
 
 	return timeout_ns < RWK_NEVER - now ? now + timeout_ns : RWK_NEVER;
 }
@@ -264,7 +257,7 @@ rwk_time rwk_ca_deadline(uint64_t timeout_ns)
 int rwk_ca_sleep(int fd, bool asleep, rwk_time until)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
-	rwk_time now = real_now(), left;
+	rwk_time now = rwk_clock_now(), left;
 	struct timespec t;
 
 	if (now >= until)

@@ -257,7 +257,7 @@ const struct rwk_address *rwk_engine_address(const struct rwk_engine *e)
 /* By the clock and not by calls: who gives the core away between two may be away for milliseconds. */
 static rwk_noinline bool is_rested(struct rwk_engine *e, uint64_t rest)
 {
-	uint64_t now = rwk_engine_now();
+	uint64_t now = rwk_clock_now();
 
 	if (now - e->network_looked < rest)
 		return false;

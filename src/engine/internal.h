@@ -30,6 +30,7 @@
 #include "engine/match.h"
 #include "engine/status.h"
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/copy.h"
 #include "base/iov.h"
@@ -309,15 +310,6 @@ struct rwk_engine {
 };
 
 #define RWK_TX_NONE UINT32_MAX
-
-/** Nanoseconds of a clock that nobody sets. */
-static inline uint64_t rwk_engine_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* engine.c */
 /** Completes a send by a call of `complete`. */

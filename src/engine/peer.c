@@ -332,7 +332,7 @@ static void show_traffic(struct rwk_peer *p, uint64_t now)
 void rwk_peers_moment(void *engine)
 {
 	struct rwk_engine *e = engine;
-	uint64_t now = rwk_engine_now();
+	uint64_t now = rwk_clock_now();
 
 	for (uint32_t i = 0; i < e->status.peers; i++)
 		show_traffic(e->listed[i], now);
@@ -349,7 +349,7 @@ void rwk_peer_failed(void *engine, struct rwk_channel *ch, int err)
 	p->eager_max = -1;
 	if (p->shown)
 		p->shown->error = -err;
-	show_traffic(p, rwk_engine_now());
+	show_traffic(p, rwk_clock_now());
 	e->status.counters.failed_peers++;
 	rwk_list_append(&e->failed, &p->in_list);
 	e->due = true;

@@ -233,7 +233,7 @@ static struct rwk_rma_choice *choice_of(struct rwk_rma_request *r)
 void rwk_rma_measure_end(struct rwk_rma_request *r)
 {
 	r->chosen = false;
-	rwk_rma_way_ended(choice_of(r), r->way, r->length, rwk_engine_now());
+	rwk_rma_way_ended(choice_of(r), r->way, r->length, rwk_clock_now());
 }
 
 /** By its way if both are tried, and it is measured then. */
@@ -243,7 +243,7 @@ static bool is_chosen(struct rwk_rma_state *s, struct rwk_rma_request *r)
 		return true;
 	r->chosen = true;
 	r->way = rwk_rma_choose(choice_of(r));
-	rwk_rma_way_taken(choice_of(r), r->way, rwk_engine_now());
+	rwk_rma_way_taken(choice_of(r), r->way, rwk_clock_now());
 	return r->way == RWK_DIRECTLY;
 }
 

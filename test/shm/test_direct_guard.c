@@ -42,7 +42,7 @@ static bool is(const unsigned char *p, size_t n, unsigned char value)
 
 static void spin(uint64_t ns)
 {
-	for (uint64_t end = rwk_shm_now() + ns; rwk_shm_now() < end;)
+	for (uint64_t end = rwk_clock_now() + ns; rwk_clock_now() < end;)
 		rwk_cpu_relax();
 }
 
@@ -85,12 +85,12 @@ static int next_round(struct rwk_shm_channel *ch, unsigned char *buf, size_t len
 /* Waits until the peer has written into it at least once, and a random while. */
 static bool written(struct rwk_shm_channel *ch, const volatile unsigned char *buf, size_t length)
 {
-	uint64_t end = rwk_shm_now() + 10000000000u;
+	uint64_t end = rwk_clock_now() + 10000000000u;
 
 	for (unsigned n = 0; !buf[length - 1]; n++) {
 		if (n % 256 == 255)
 			sched_yield();
-		if (rwk_shm_now() > end || !rwk_shm_peer_alive(ch))
+		if (rwk_clock_now() > end || !rwk_shm_peer_alive(ch))
 			return false;
 	}
 	spin((uint64_t)rand() % 20000);
@@ -115,10 +115,10 @@ static int concealer(struct rwk_shm_channel *ch, const void *arg)
 {
 	const struct race *race = arg;
 	unsigned char *buf = malloc(race->length);
-	uint64_t end = rwk_shm_now() + TIME_MOST;
+	uint64_t end = rwk_clock_now() + TIME_MOST;
 
 	CHECK(buf);
-	for (uint64_t round = 1; round <= race->rounds && rwk_shm_now() < end; round++) {
+	for (uint64_t round = 1; round <= race->rounds && rwk_clock_now() < end; round++) {
 		int rc = next_round(ch, buf, race->length, round);
 
 		CHECK(!rc);
@@ -174,11 +174,11 @@ static int stopper(struct rwk_shm_channel *ch, const void *arg)
 {
 	const struct race *race = arg;
 	unsigned char *buf = malloc(race->length);
-	uint64_t end = rwk_shm_now() + TIME_MOST;
+	uint64_t end = rwk_clock_now() + TIME_MOST;
 	pid_t peer;
 
 	CHECK(buf);
-	for (uint64_t round = 1; round <= race->rounds && rwk_shm_now() < end; round += 2) {
+	for (uint64_t round = 1; round <= race->rounds && rwk_clock_now() < end; round += 2) {
 		int rc = next_round(ch, buf, race->length, round);
 
 		CHECK(!rc);
@@ -312,7 +312,7 @@ static void stopped_before_the_end(void **state)
 /* Waits for a word without making progress. */
 static bool deaf_wait(struct rwk_shm_channel *ch, unsigned word)
 {
-	for (uint64_t end = rwk_shm_now() + 10000000000u; !tp_heard(ch, word) && rwk_shm_now() < end;)
+	for (uint64_t end = rwk_clock_now() + 10000000000u; !tp_heard(ch, word) && rwk_clock_now() < end;)
 		sched_yield();
 	return tp_heard(ch, word);
 }

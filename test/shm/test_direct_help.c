@@ -42,7 +42,7 @@ static bool is(const unsigned char *p, size_t n, unsigned char value)
 /* Waits for a word without making progress. */
 static bool deaf_wait(struct rwk_shm_channel *ch, unsigned word, uint64_t value)
 {
-	for (uint64_t end = rwk_shm_now() + 20000000000u; tp_heard(ch, word) < value && rwk_shm_now() < end;)
+	for (uint64_t end = rwk_clock_now() + 20000000000u; tp_heard(ch, word) < value && rwk_clock_now() < end;)
 		sched_yield();
 	return tp_heard(ch, word) >= value;
 }
@@ -487,7 +487,7 @@ static bool given_up(struct rwk_shm_channel *ch, enum rwk_shm_transfer_control_k
 	mine->claim[PLACE].word = rwk_shm_claim_pack(ask->id, 0, 0);
 	if (rwk_shm_tell(rwk_shm_transfers_of(ch), kind, ask, sizeof(*ask)))
 		return false;
-	for (uint64_t end = rwk_shm_now() + 20000000000u; rwk_shm_now() < end && !(c.id == ask->id && c.theirs);)
+	for (uint64_t end = rwk_clock_now() + 20000000000u; rwk_clock_now() < end && !(c.id == ask->id && c.theirs);)
 		c = rwk_shm_claim_unpack(theirs->pushed[PLACE].word);
 	return c.id == ask->id && c.theirs && !c.mine;
 }

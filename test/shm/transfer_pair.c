@@ -192,12 +192,12 @@ uint64_t tp_heard(struct rwk_shm_channel *ch, unsigned word)
 
 static bool late(uint64_t end)
 {
-	return rwk_shm_now() > end;
+	return rwk_clock_now() > end;
 }
 
 bool tp_wait(struct rwk_shm_channel *ch, unsigned word, uint64_t value)
 {
-	uint64_t end = rwk_shm_now() + 10000000000u;
+	uint64_t end = rwk_clock_now() + 10000000000u;
 
 	for (unsigned n = 1; tp_heard(ch, word) < value; n++) {
 		if (tp_progress(ch))
@@ -251,7 +251,7 @@ int tp_write(struct rwk_shm_channel *ch, struct tp_op *o, const struct rwk_rkey 
 
 int tp_finish(struct rwk_shm_channel *ch, struct tp_op *o, unsigned ms)
 {
-	uint64_t end = rwk_shm_now() + ms * 1000000ull;
+	uint64_t end = rwk_clock_now() + ms * 1000000ull;
 
 	for (unsigned n = 1; o->status == 1; n++) {
 		if (tp_progress(ch))

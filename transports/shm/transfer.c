@@ -131,7 +131,7 @@ int rwk_shm_transfer_post(struct rwk_shm_channel *ch, struct rwk_op *op)
 	op->at = 0;
 	r->back = op->length;
 	r->id = t->next_id++;
-	r->started = rwk_shm_now();
+	r->started = rwk_clock_now();
 	rwk_list_append(&t->reads, &op->link);
 	rwk_shm_transfers_activate(t);
 	rwk_shm_reads_begin(t);
@@ -152,7 +152,7 @@ void rwk_shm_read_finish(struct rwk_shm_transfers *t, struct rwk_op *op, int sta
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
 
 	if (!status && r->method < RWK_SHM_METHODS)
-		rwk_shm_pace_done(&t->pace, r->method, op->length, r->started, rwk_shm_now(),
+		rwk_shm_pace_done(&t->pace, r->method, op->length, r->started, rwk_clock_now(),
 			t->reads.next->next != &t->reads);
 	rwk_shm_stage_leave(t, op);
 	if (!rwk_shm_both_leave(t, op)) {
@@ -198,7 +198,7 @@ static int take_over(struct rwk_shm_transfers *t)
 		return 0;
 	grace = rwk_shm_choice_expect(&t->pace.choice, RWK_SHM_PULL, left, PULL_GUESS);
 	grace = grace < GRACE_LEAST ? GRACE_LEAST : grace > GRACE_MOST ? GRACE_MOST : grace;
-	if (rwk_shm_now() - t->last_news < grace)
+	if (rwk_clock_now() - t->last_news < grace)
 		return 0;
 	if (left < 2 * TAKEOVER_LEAST)
 		chunk = left;

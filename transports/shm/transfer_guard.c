@@ -92,7 +92,7 @@ static void replace_page(struct rwk_shm_transfers *t)
 	if (!old)
 		return;
 	t->guard = new_page(t->port);
-	t->guard_since = rwk_shm_now();
+	t->guard_since = rwk_clock_now();
 	publish(t);
 	if (mprotect(old, GUARD_BYTES, PROT_NONE))
 		rwk_warn("a page cannot be protected (%s): a write that comes late may land", strerror(errno));
@@ -127,8 +127,8 @@ bool rwk_shm_guard_wait(struct rwk_shm_transfers *t, bool (*pending)(struct rwk_
 		sched_yield();
 		if (!rwk_shm_peer_alive(t->ch))
 			return false;
-		start = start ? start : rwk_shm_now();
-		waited = rwk_shm_now() - start;
+		start = start ? start : rwk_clock_now();
+		waited = rwk_clock_now() - start;
 		if (waited < PATIENCE)
 			continue;
 		if (!replaced)
@@ -154,7 +154,7 @@ bool rwk_shm_guard_wait(struct rwk_shm_transfers *t, bool (*pending)(struct rwk_
 
 bool rwk_shm_guard_shuts_out(struct rwk_shm_transfers *t, uint64_t *since)
 {
-	uint64_t now = rwk_shm_now();
+	uint64_t now = rwk_clock_now();
 
 	if (!*since)
 		*since = now;

@@ -43,11 +43,11 @@ static uint64_t call_takes(void)
 	pid_t self = getpid();
 
 	for (int i = 0; i < TRIALS; i++) {
-		uint64_t start = rwk_shm_now(), took;
+		uint64_t start = rwk_clock_now(), took;
 
 		if (process_vm_readv(self, &local, 1, &remote, 1, 0) != sizeof(got))
 			return 0;
-		took = rwk_shm_now() - start;
+		took = rwk_clock_now() - start;
 		least = took < least ? took : least;
 	}
 	return least ? least : 1;
@@ -63,10 +63,10 @@ static uint64_t copy_takes(unsigned char *at, size_t bytes)
 
 		memset(at, i, 2 * bytes);
 		flush(at, 2 * bytes);
-		start = rwk_shm_now();
+		start = rwk_clock_now();
 		memcpy(at + bytes, at, bytes);
 		__asm__ volatile("" : : "r"(at) : "memory"); /* it is wanted */
-		took = rwk_shm_now() - start;
+		took = rwk_clock_now() - start;
 		least = took < least ? took : least;
 	}
 	return least ? least : 1;

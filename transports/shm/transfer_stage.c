@@ -56,7 +56,7 @@ int rwk_shm_stage_ask(struct rwk_shm_transfers *t, struct rwk_op *op)
 	if (rc)
 		return rc;
 	if (!t->asked++)
-		t->last_news = rwk_shm_now();
+		t->last_news = rwk_clock_now();
 	r->method = RWK_SHM_STAGE;
 	r->asked = true;
 	r->asked_end = r->back;
@@ -128,7 +128,7 @@ int rwk_shm_stage_read(struct rwk_shm_transfers *t)
 			rwk_shm_read_finish_if_whole(t, op);
 	}
 	if (n)
-		t->last_news = rwk_shm_now();
+		t->last_news = rwk_clock_now();
 	return n;
 }
 

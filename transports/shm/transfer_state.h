@@ -28,12 +28,12 @@
 #include "shm/transfer.h"
 #include "shm/transfer_choice.h"
 
+#include "base/clock.h"
 #include "base/iov.h"
 #include "base/list.h"
 #include "base/pool.h"
 #include "base/barrier.h"
 
-#include <time.h>
 
 #define RWK_SHM_READS_ASKED 63u
 #define RWK_SHM_SERVES      (2 * RWK_SHM_READS_ASKED) /* twice: a stop that could not be sent is no hostility */
@@ -179,14 +179,6 @@ struct rwk_shm_transfers {
 static inline uint32_t rwk_shm_cookie_index(uint64_t cookie)
 {
 	return (uint32_t)(cookie & ((1u << RWK_SHM_INDEX_BITS) - 1));
-}
-
-static inline uint64_t rwk_shm_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /** As rwk_shm_control, for a kind of ours. */

@@ -4,6 +4,7 @@
 
 #include "links/udp/internal.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <arpa/inet.h>
@@ -199,11 +200,8 @@ static int bind_socket(struct udp *u, const struct rwk_udp_attr *attr)
 
 static rwk_time udp_now(struct rwk_link *l)
 {
-	struct timespec t;
-
 	(void)l;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (rwk_time)t.tv_sec * 1000000000u + (rwk_time)t.tv_nsec;
+	return rwk_clock_now();
 }
 
 /** What waits for room is among `messages`: no descriptor tells of room, so whoever has some does not sleep. */
