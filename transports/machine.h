@@ -93,6 +93,12 @@ struct rwk_machine_host {
 	void (*failed)(void *user, int err);
 
 	/**
+	 * Between our own ends, at each time-out in a row from the second on: the peer has been silent for some time.
+	 * It may compute, or what is long does not get through. May be NULL.
+	 */
+	void (*silent)(void *user);
+
+	/**
 	 * A piece of a Send, those of one Send in order and nothing between them. 0: taken; -EAGAIN: no receive is
 	 * posted, nothing was taken (only with RWK_PIECE_FIRST, but with any piece from an end of ours); -EBUSY: the
 	 * same, of this SRQ alone (where that was not agreed it is as -EAGAIN); -EMSGSIZE: longer than the receive;

@@ -53,6 +53,12 @@ test_packet_test_crowd_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_crowd
 
 # The service on real sockets.
+check_PROGRAMS += test/packet/test_narrow
+test_packet_test_narrow_SOURCES = test/packet/test_narrow.c test/packet/hand.c test/packet/hand.h $(links_ends)
+test_packet_test_narrow_CPPFLAGS = $(TEST_CPPFLAGS)
+test_packet_test_narrow_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/packet/test_narrow
+
 check_PROGRAMS += test/packet/test_network
 test_packet_test_network_SOURCES = test/packet/test_network.c $(links_ends)
 test_packet_test_network_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -94,6 +94,51 @@ static void window(void **state)
 	end(&r);
 }
 
+/* Reads with never more packets of responses under way than that. */
+static void read_within(struct run *r, uint32_t most)
+{
+	uint32_t seen = 0;
+
+	r->a->done_count = 0;
+	memset(back, 0, sizeof(back));
+	post(r->a, RWK_WR_READ, MOST);
+	memcpy(r->b->region, bytes, sizeof(bytes));
+	while (!r->a->done_count) {
+		assert_in_range(rwk_rc_span(&r->a->qp->req), 0, most);
+		seen = rwk_rc_span(&r->a->qp->req) > seen ? rwk_rc_span(&r->a->qp->req) : seen;
+		assert_true(end_step(r->a, r->b, 3 * SEC));
+	}
+	assert_true(seen > most / 2);
+	check_all_came(r, RWK_WR_READ, MOST);
+	assert_int_equal(r->a->qp->req.reads_out, 0);
+	assert_in_range(counters(r->a)->sent_again, 0, 0);
+}
+
+/*
+ * It is the reader who has to have room for what it reads: its own read_window counts beside the peer's, and its share
+ * of a buffer that others fill too. Where there is not even room for one request, parts of it are asked for.
+ */
+static void read_window(void **state)
+{
+	static const uint16_t windows[] = {1, 3, 31, 32, 33, 70, 100};
+	struct rwk_rc_attr attr = end_own();
+	struct run r;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(windows) / sizeof(*windows); i++) {
+		attr.read_window = windows[i];
+		begin(&r, &attr);
+		read_within(&r, windows[i]);
+		rwk_rc_share(r.a->qp, 2);
+		read_within(&r, windows[i] < 2 ? windows[i] : 2);
+		rwk_rc_share(r.a->qp, 9);
+		read_within(&r, windows[i] < 9 ? windows[i] : 9);
+		rwk_rc_share(r.a->qp, 0);
+		read_within(&r, windows[i]);
+		end(&r);
+	}
+}
+
 /*
  * The peer's receive buffer is for others too: its acknowledgements say what our share of it is, those that travel with
  * messages as well. An old one says nothing any more.
@@ -514,6 +559,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(stopped_for_a_minute),
 		cmocka_unit_test(retries_end),
 		cmocka_unit_test(window),
+		cmocka_unit_test(read_window),
 		cmocka_unit_test(share),
 		cmocka_unit_test(congestion_marked),
 		cmocka_unit_test(congestion_is_no_passenger),

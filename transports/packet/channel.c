@@ -128,7 +128,6 @@ static int make_rc(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 {
 	struct rwk_port *port = ch->port;
 	uint32_t chunk = RWK_READ_BATCH * ch->pmtu;
-	uint32_t reads = port->window / RWK_READ_BATCH;
 	uint32_t window = rwk_params.window ? (uint32_t)rwk_params.window : RWK_RC_WINDOW_MAX;
 	const struct rwk_rc_attr attr = {
 		.peer_qpn = g->qpn,
@@ -136,7 +135,8 @@ static int make_rc(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 		.receive_psn = g->psn,
 		.pmtu = (uint16_t)ch->pmtu,
 		.window = (uint16_t)at_most(g->window, window),
-		.reads = (uint8_t)(reads < 1 ? 1 : at_most(reads, g->reads)),
+		.read_window = (uint16_t)at_most(port->window, RWK_RC_WINDOW_MAX),
+		.reads = g->reads,
 		.peer_reads = RWK_RC_READS_MAX,
 		.retry = 7,
 		.rnr_retry = 7,
@@ -194,6 +194,7 @@ int rwk_packet_machine(struct rwk_packet_channel *ch, const struct rwk_greeting 
 
 	drop_machine(ch);
 	ch->peer_qpn = g->qpn;
+	ch->takes_pieces = g->features & RWK_GREETING_PIECES;
 	ch->pmtu = at_most(g->pmtu, rwk_packet_path_pmtu(ch, ch->path.way));
 	if (ch->may_share) {
 		rc = rwk_packet_domain_take(ch, g);

@@ -69,7 +69,7 @@ static void terms(struct rwk_packet_channel *ch, int way, struct rwk_greeting *g
 	g->window = (uint16_t)(port->window < RWK_RC_WINDOW_MAX ? port->window : RWK_RC_WINDOW_MAX);
 	g->reads = RWK_RC_READS_MAX;
 	g->features = RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_RC_DENIES | RWK_RC_BUSY |
-		      RWK_GREETING_MASKED_ID | RWK_GREETING_RDMA_READ | RWK_GREETING_RDMA_WRITE;
+		      RWK_GREETING_MASKED_ID | RWK_GREETING_RDMA_READ | RWK_GREETING_RDMA_WRITE | RWK_GREETING_PIECES;
 	g->room = port->room;
 	g->machine = port->machine;
 	if (may_share(ch, way) && rwk_packet_domain_terms(ch, (enum rwk_greeting_type)g->type, &g->shared))
@@ -534,6 +534,20 @@ static void take_release(
 	ch->stream_to = *from;
 }
 
+/** Only of a connection that stands, and by the way that it is about. */
+static void take_probe(
+	struct rwk_port *port, int way, const struct rwk_link_address *from, const struct rwk_greeting *g)
+{
+	struct rwk_packet_channel *ch = find_channel(port, from, g);
+
+	if (!ch || ch->state != RWK_CH_OPEN || ch->peer_qpn != g->qpn || way != RWK_WAY_LOSSY || ch->path.way != way)
+		port->count.stale++;
+	else if (g->type == RWK_GREETING_PROBE)
+		rwk_packet_probe_came(ch, g);
+	else
+		rwk_packet_probed(ch, g);
+}
+
 static void take_refuse(struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_greeting *g)
 {
 	struct rwk_packet_channel *ch = NULL;
@@ -582,6 +596,10 @@ void rwk_packet_greeted(
 		break;
 	case RWK_GREETING_BYE:
 		take_bye(port, from, g);
+		break;
+	case RWK_GREETING_PROBE:
+	case RWK_GREETING_PROBED:
+		take_probe(port, way, from, g);
 		break;
 	case RWK_GREETING_RELEASE:
 		take_release(port, way, from, g);

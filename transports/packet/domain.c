@@ -50,7 +50,8 @@ static int emit(
 	struct rwk_port *port = user;
 
 	if (memcmp(&port->answer.to, to, sizeof(*to)))
-		port->answer = (struct rwk_packet_path){.to = *to, .way = RWK_WAY_DOMAIN};
+		port->answer = (struct rwk_packet_path){
+			.to = *to, .way = RWK_WAY_DOMAIN, .cut = rwk_packet_cut(port, to)};
 	return rwk_packet_put(port, &port->answer, w, payload, count);
 }
 
@@ -247,6 +248,11 @@ void rwk_packet_domain_forget(struct rwk_packet_channel *ch)
 void rwk_packet_domain_packet(struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_wire *w,
 	const void *payload, size_t len)
 {
+	if (rwk_unlikely(w->qpn == RWK_WIRE_GSI_QPN)) {
+		if (rwk_packet_is_piece(payload, len))
+			rwk_packet_piece(port, RWK_WAY_DOMAIN, from, payload, len);
+		return;
+	}
 	rwk_src_packet(port->view, from, w, payload, len, rwk_packet_now(port));
 }
 

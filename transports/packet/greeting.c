@@ -170,6 +170,13 @@ static bool terms_good(const struct rwk_greeting *g)
 	       g->reads <= RWK_RC_READS_MAX && g->machine <= 0xffffffu && shared_good(g);
 }
 
+/* Nothing but a QPN, what is believed, and a length. */
+static bool probe_good(const struct rwk_greeting *g)
+{
+	return qpn_good(g->qpn) && !g->psn && !g->window && !g->reads && !g->machine && !g->features && !g->room &&
+	       !g->reason && g->pad <= RWK_GREETING_PAD_MAX && g->pad % 4 == 0 && none_shared(&g->shared);
+}
+
 static bool no_terms(const struct rwk_greeting *g)
 {
 	return (!g->qpn || qpn_good(g->qpn)) && !g->psn && !g->pmtu && !g->window && !g->reads && !g->machine &&
@@ -188,6 +195,10 @@ static bool good(const struct rwk_greeting *g)
 		return terms_good(g);
 	case RWK_GREETING_REFUSE:
 		return no_terms(g) && g->reason < 0 && g->reason >= -ERRNO_MAX;
+	case RWK_GREETING_PROBE:
+		return probe_good(g) && pmtu_good(g->pmtu);
+	case RWK_GREETING_PROBED:
+		return probe_good(g) && !g->pmtu;
 	case RWK_GREETING_BYE:
 	case RWK_GREETING_RELEASE:
 		return no_terms(g) && !g->reason;

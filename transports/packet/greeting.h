@@ -7,12 +7,14 @@
  *   ACCEPT   agreed, on these terms
  *   REFUSE   no; `reason` says why: -ESTALE, you mean another process that had my port before me
  *   BYE      I am closing in good order: what you have not got by now will not come
+ *   PROBE    does what is as long as this get through? `pmtu`: what I believe to
+ *   PROBED   this did, and its answer is as long
  *   RELEASE  SRC, on a stream: I do not need this stream; end it if you do not either
  *
  * A greeting travels as the payload of a UD Send Only to QPN 1 (RWK_WIRE_GSI_QPN). All types have the same size, but
- * that CONNECT and ACCEPT may be made as long as the packets that they agree on; an answer is never longer than what it
- * answers. Each ends with a MAC under the job's key: who does not know the key can
- * neither make nor change one, and is not answered.
+ * that CONNECT, ACCEPT and the probes may be made as long as the packets that they are about; an answer is never longer
+ * than what it answers. Each ends with a MAC under the job's key: who does not know the key can neither make nor change
+ * one, and is not answered.
  */
 #ifndef RWK_PACKET_GREETING_H
 #define RWK_PACKET_GREETING_H
@@ -31,6 +33,8 @@ enum rwk_greeting_type {
 	RWK_GREETING_REFUSE = 3,
 	RWK_GREETING_BYE = 4,
 	RWK_GREETING_RELEASE = 5,
+	RWK_GREETING_PROBE = 6,
+	RWK_GREETING_PROBED = 7,
 };
 
 /**
@@ -42,6 +46,7 @@ enum rwk_greeting_feature {
 	RWK_GREETING_MASKED_ID = 1 << 16,  /* the ICRC takes the identification of IPv4 as 0 */
 	RWK_GREETING_RDMA_READ = 1 << 17,  /* Reads of exposed regions are answered */
 	RWK_GREETING_RDMA_WRITE = 1 << 18, /* Writes to exposed regions are taken */
+	RWK_GREETING_PIECES = 1 << 20,     /* packets that come in pieces are joined; PROBE is answered */
 	RWK_GREETING_SHARED = 1 << 19,     /* SRC: the end is in a domain, and its terms are complete (below) */
 };
 

@@ -267,10 +267,16 @@ static void failed(void *user, int err)
 	rwk_packet_doom(ch, -EPROTO);
 }
 
+static void silent(void *user)
+{
+	rwk_packet_silent(user);
+}
+
 const struct rwk_machine_host rwk_packet_host = {
 	.emit = rwk_packet_emit,
 	.done = rwk_packet_done,
 	.failed = failed,
+	.silent = silent,
 	.receive = receive,
 	.reach = reach,
 	.write = write_piece,

@@ -35,8 +35,22 @@ static int emit(void *user, const struct rwk_wire *w, const struct iovec *payloa
 	return rwk_packet_put(by->port, &by->path, w, payload, count);
 }
 
+static void silent(void *user)
+{
+	struct rwk_packet_initiator *by = user;
+	struct rwk_port *port = by->port;
+
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
+
+		if (ch->shared && ch->by == by)
+			rwk_packet_silent(ch);
+	}
+}
+
 /* It takes no requests: rwk_packet_initiator_packet lets none through to it. */
-static const struct rwk_machine_host host = {.emit = emit, .done = rwk_packet_done, .failed = failed};
+static const struct rwk_machine_host host = {
+	.emit = emit, .done = rwk_packet_done, .failed = failed, .silent = silent};
 
 static struct rwk_packet_initiator *make(struct rwk_port *port, uint32_t node, uint64_t domain)
 {
@@ -86,6 +100,7 @@ static int open_machine(struct rwk_packet_initiator *by, const struct rwk_greeti
 		.send_psn = by->psn,
 		.pmtu = (uint16_t)pmtu,
 		.window = (uint16_t)(g->window < window ? g->window : window),
+		.read_window = (uint16_t)(by->port->window < window ? by->port->window : window),
 		.reads = RWK_RC_READS_MAX,
 		.retry = 7,
 		.rnr_retry = 7,

@@ -16,6 +16,8 @@
  *   domain.c    SRC: what this node's processes take together
  *   evidence.c  SRC: one stream to a process of another node, for all processes of this one
  *   reach.c     SRC: reads and writes that the peer's siblings carry out as well as it does
+ *   narrow.c    ways that have become narrower than what was agreed
+ *   pieces.c    packets in pieces, for those
  *   pull.c      a Read where the machine has none: asks the peer to write; a Write that nobody answers: asks
  *
  * A channel's states:
@@ -69,6 +71,8 @@ enum { RWK_WAY_LOSSY, RWK_WAY_STREAM, RWK_WAY_DOMAIN, RWK_WAYS };
 #define RWK_RKEY_PUBLISHED  1u          /* its third: SRC's Reads and Writes reach it; the fourth is its length */
 #define RWK_PACKET_COST     512u        /* bytes that the kernel counts for a packet beside its payload, about */
 #define RWK_PACKET_OVERHEAD 80u         /* bytes of a packet beside its payload, at most */
+#define RWK_PACKET_GSI_QKEY 0x80010000u /* of management datagrams */
+#define RWK_PACKET_PROBED   20u         /* headers of a probe; what is not longer than it gets through */
 #define RWK_CLOCK_GAP       16u         /* progresses between looks at the clock, when nothing comes */
 #define RWK_PACKET_SRC_OWN  (RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_RC_BUSY) /* SRC, if both have it */
 
@@ -116,6 +120,7 @@ struct rwk_request {
 struct rwk_packet_path {
 	struct rwk_link_address to;
 	uint8_t way;
+	uint16_t cut;   /* longer payloads go in pieces of so many bytes (narrow.c); 0: all packets are whole */
 	uint32_t begun; /* ICRC's beginning for packets of begun_len bytes */
 	size_t begun_len;
 };
@@ -205,6 +210,13 @@ struct rwk_packet_channel {
 	uint32_t pmtu_most; /* as much as has got through, or may; 0: what the link says */
 	uint16_t peer_pad;  /* of the CONNECT that is being answered */
 	bool on_this_machine; /* in whichever container */
+	bool takes_pieces;    /* the peer joins packets that come in pieces */
+	struct {
+		uint64_t token, heard; /* of our last round of probes; of the peer's last belief that was taken */
+		rwk_time wider_at;
+		uint16_t best;         /* the longest probe of this round that was answered */
+		uint8_t rounds, asked; /* that said the way is narrow; without an answer */
+	} narrow;
 	uint32_t heard_in; /* rwk_port.period in which it last sent something of length */
 	uint64_t last_pull;
 	bool published; /* SRC: regions of ours, to this peer */
@@ -252,6 +264,9 @@ struct rwk_port {
 	uint32_t window; /* so many of the largest */
 	uint32_t period, heard, senders;
 	rwk_time period_end, moment_at;
+	rwk_time wider_at; /* when to ask whether a narrow way is wide again */
+	struct rwk_packet_puzzle *puzzles; /* packets of which pieces have come; NULL: none ever has */
+	uint32_t next_puzzle, cut_serial;
 	uint32_t machine, processors; /* as in rwk_port_attr */
 	uint32_t crowd;      /* processes of the job that are known to be on this machine, this one too */
 	rwk_time late_until; /* and more than it has processors: a peer is, or was late a moment ago; 0: none */
@@ -401,6 +416,26 @@ int rwk_packet_start(struct rwk_request *r);
  * have numbers that others' packets stand behind.
  */
 void rwk_packet_release(struct rwk_packet_channel *ch, int status);
+
+/* narrow.c */
+/** The machine waits in vain for an answer, and has for some time: an upcall. */
+void rwk_packet_silent(struct rwk_packet_channel *ch);
+/** What is believed of the way to that address: rwk_packet_path.cut. */
+uint16_t rwk_packet_cut(const struct rwk_port *port, const struct rwk_link_address *to);
+/** PROBE and PROBED have come from the channel's peer. */
+void rwk_packet_probe_came(struct rwk_packet_channel *ch, const struct rwk_greeting *g);
+void rwk_packet_probed(struct rwk_packet_channel *ch, const struct rwk_greeting *g);
+/** Asks whether narrow ways are wide again; at port->wider_at. */
+void rwk_packet_wider(struct rwk_port *port, rwk_time now);
+
+/* pieces.c */
+/** Sends a packet of `len` bytes, all that it consists of in iov, in pieces: 0 or -EAGAIN. */
+int rwk_packet_put_pieces(
+	struct rwk_port *port, const struct rwk_packet_path *path, const struct iovec *iov, int count, size_t len);
+/** Is that, the payload of a datagram to QPN 1, a piece of a packet? Then: it has come. */
+bool rwk_packet_is_piece(const void *payload, size_t len);
+void rwk_packet_piece(
+	struct rwk_port *port, int way, const struct rwk_link_address *from, const uint8_t *payload, size_t len);
 
 /* initiator.c */
 /**

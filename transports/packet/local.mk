@@ -10,9 +10,11 @@ libropewalk_core_la_SOURCES += \
 	transports/packet/inbound.c \
 	transports/packet/initiator.c \
 	transports/packet/internal.h \
+	transports/packet/narrow.c \
 	transports/packet/network.c \
 	transports/packet/outbound.c \
 	transports/packet/packet.h \
+	transports/packet/pieces.c \
 	transports/packet/port.c \
 	transports/packet/pull.c \
 	transports/packet/reach.c \

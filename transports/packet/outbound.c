@@ -672,6 +672,8 @@ int rwk_packet_put(struct rwk_port *port, struct rwk_packet_path *path, const st
 	for (int i = 0; i < count; i++)
 		iov[i + 1] = payload[i];
 	iov[count + 1] = (struct iovec){trailer, pad + RWK_WIRE_ICRC};
+	if (rwk_unlikely(path->cut && covered > path->cut + RWK_PACKET_PROBED))
+		return rwk_packet_put_pieces(port, path, iov, count + 2, covered + RWK_WIRE_ICRC);
 	return hand_over(port, path, l, iov, count + 2);
 }
 

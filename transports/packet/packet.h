@@ -113,6 +113,8 @@ struct rwk_packet_counters {
 	uint64_t queue_pairs; /* made for one peer each */
 	uint64_t initiators;  /* made for all processes of a node each */
 	uint64_t targets;     /* of its node that it has taken from */
+	uint64_t narrowed;    /* times that a way was found to carry less than was agreed */
+	uint64_t pieces_out, pieces_in; /* of packets that it does not carry */
 	uint64_t yields;      /* of its core, for a peer that was late */
 };
 const struct rwk_packet_counters *rwk_packet_counters(const struct rwk_port *port);

@@ -15,7 +15,6 @@
 
 #define BUDGET     64                   /* packets a progress and link */
 #define DRAIN      256                  /* such rounds after a death: more than a receive buffer holds */
-#define GSI_QKEY   0x80010000u          /* of management datagrams */
 #define STREAM_GAP (5 * 1000 * 1000ull) /* ns between looks at streams that carry nothing */
 #define SAY_AGAIN  (1000 * 1000ull)     /* ns between good-byes to who has not heard of the end */
 #define LATE_WORD  (50 * 1000 * 1000ull) /* ns that a peer's being late is held for news */
@@ -104,7 +103,7 @@ void rwk_packet_greet(struct rwk_port *port, int way, const struct rwk_link_addr
 		.pkey = RWK_WIRE_PKEY,
 		.qpn = RWK_WIRE_GSI_QPN,
 		.psn = (uint32_t)port->count.greetings_out & RWK_PSN_MASK,
-		.deth = {GSI_QKEY, RWK_WIRE_GSI_QPN},
+		.deth = {RWK_PACKET_GSI_QKEY, RWK_WIRE_GSI_QPN},
 	};
 	uint8_t bytes[RWK_WIRE_HEADER_MAX + RWK_WIRE_PMTU_MAX + RWK_WIRE_ICRC], pseudo[RWK_LINK_PSEUDO_MAX];
 	struct rwk_link *l = port->link[way];
@@ -153,8 +152,13 @@ static void management(
 {
 	struct rwk_greeting g;
 	uint8_t version;
-	int rc = rwk_greeting_unpack(payload, len, port->key, &g, &version);
+	int rc;
 
+	if (rwk_packet_is_piece(payload, len)) {
+		rwk_packet_piece(port, way, from, payload, len);
+		return;
+	}
+	rc = rwk_greeting_unpack(payload, len, port->key, &g, &version);
 	if (!rc) {
 		rwk_packet_greeted(port, way, from, &g);
 		return;
@@ -567,6 +571,7 @@ int rwk_packet_open(const struct rwk_packet_ways *ways, const struct rwk_transpo
 	port->cookie = cookie;
 	port->deadline = RWK_NEVER;
 	port->seek_at = RWK_NEVER;
+	port->wider_at = RWK_NEVER;
 	memcpy(port->key, attr->key, sizeof(port->key));
 	port->machine = attr->machine;
 	port->processors = attr->processors;

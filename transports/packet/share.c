@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * All who send to this port share its receive buffer. A sender alone may fill it. As soon as there are several, each is
- * told a share of its own (rwk_rc_share), and one share stays free for who comes next: without it the buffer would be
- * full of those who are at it, and a newcomer's packets, or those of one that has lost all, would be dropped time and
- * again.
+ * All who send to this port share its receive buffer, and so do those of whom it reads. A sender alone may fill it. As
+ * soon as there are several, each is told a share of its own (rwk_rc_share), and one share stays free for who comes
+ * next: without it the buffer would be full of those who are at it, and a newcomer's packets, or those of one that has
+ * lost all, would be dropped time and again. Of what is read no more is asked for than such a share.
  *
  *   sender   a channel from which a long packet has come in this period or the last
  *   period   a few milliseconds: longer than the pauses of somebody who sends all the time
@@ -18,10 +18,18 @@ static uint32_t senders(const struct rwk_port *port)
 	return port->heard > port->senders ? port->heard : port->senders;
 }
 
+/* Of one that comes in pieces, each counts for itself, and in memory for about twice as much as it is long. */
+static uint32_t cost_of(const struct rwk_packet_channel *ch)
+{
+	uint32_t cut = ch->path.cut;
+
+	return cut ? ch->pmtu / cut * (cut + 2 * RWK_PACKET_COST) : ch->pmtu + RWK_PACKET_COST;
+}
+
 /* Packets of the channel that the receive buffer holds; port.c says why twice as many as the link says. */
 static uint32_t all_of(const struct rwk_packet_channel *ch)
 {
-	return 2 * ch->port->room / (ch->pmtu + RWK_PACKET_COST);
+	return 2 * ch->port->room / cost_of(ch);
 }
 
 void rwk_packet_heard(struct rwk_packet_channel *ch)
@@ -34,8 +42,8 @@ void rwk_packet_heard(struct rwk_packet_channel *ch)
 	n = senders(port);
 	if (!ch->rc)
 		return;
-	share = n == 1 ? 0 : all_of(ch) / (n + 1);
-	rwk_rc_share(ch->rc, n > 1 && !share ? 1 : share);
+	share = n == 1 ? (ch->path.cut ? all_of(ch) : 0) : all_of(ch) / (n + 1);
+	rwk_rc_share(ch->rc, (n > 1 || ch->path.cut) && !share ? 1 : share);
 }
 
 void rwk_packet_period(struct rwk_port *port, rwk_time now)
@@ -44,6 +52,8 @@ void rwk_packet_period(struct rwk_port *port, rwk_time now)
 	port->heard = 0;
 	port->period++;
 	port->period_end = now + PERIOD;
+	if (now >= port->wider_at)
+		rwk_packet_wider(port, now);
 	if (now >= port->moment_at && port->client->moment) {
 		port->moment_at = now + MOMENT;
 		port->client->moment(port->cookie);

@@ -120,6 +120,7 @@ struct rwk_rc_requester {
 	bool implied;                    /* strict: has gone back for a missing response, once for this una */
 	bool guessed;                    /* SELECTIVE: packets were sent again since others had overtaken them */
 	bool timed_out;                  /* SELECTIVE: all was marked lost by the clock, and nothing has come since */
+	uint8_t read_window;             /* SELECTIVE: packets of Read responses under way at most; 0: as `window` */
 	uint16_t ssthresh, grown;
 	uint16_t limit;         /* SELECTIVE: what the peer lets us have of `window` now */
 	uint16_t cwnd_before;   /* timed_out, guessed: the window before that */
@@ -199,7 +200,7 @@ struct rwk_rc_responder {
 	uint8_t due;      /* results that are due */
 	uint16_t unacked; /* packets since the last acknowledgement */
 	uint16_t kept_count, kept_reads;
-	uint8_t share;          /* SELECTIVE: packets that the peer may have under way; 0: as agreed */
+	uint8_t share;          /* SELECTIVE: packets that the peer may have under way, and Reads; 0: as agreed */
 	uint8_t skips;          /* BUSY: SRQs of which Sends are passed over (busy.c) */
 	uint32_t expected, msn; /* 24 bits */
 	uint32_t refused;       /* the packet that a NAK is about */

@@ -91,6 +91,8 @@ static void retry(struct rwk_rc *qp, rwk_time now)
 			return;
 		r->timing = false;
 		lose_all(r);
+		if (r->backoff > 1 && qp->host->silent)
+			qp->host->silent(qp->user);
 	} else if (!rwk_rc_go_back(qp, r->una)) {
 		return;
 	}

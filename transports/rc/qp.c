@@ -168,6 +168,7 @@ static void open_requester(struct rwk_rc_requester *r, const struct rwk_rc_attr 
 		.service = a->service,
 		.own = (uint8_t)a->own,
 		.reads = a->reads,
+		.read_window = (uint8_t)(a->read_window < UINT8_MAX ? a->read_window : UINT8_MAX),
 		.retry = a->retry,
 		.rnr_retry = a->rnr_retry,
 		.chunk = chunk_of(a),

@@ -11,7 +11,8 @@
  *         may leave from rwk_rc_packet.)
  *
  * A Read counts in the window for the packets of its response. With SELECTIVE no more of them are under way than the
- * window allows: the receiver of the data controls the flow. Without, one Read may go beyond it, and what is posted
+ * window and read_window allow: the receiver of the data controls the flow. Where there is less room than for a whole
+ * request, several ask for its parts. Without, one Read may go beyond it, and what is posted
  * behind waits until its responses have come.
  *
  * UNORDERED: what is posted as un-ordered goes by an un-ordered type, if nothing ordered before it waits for its
@@ -56,6 +57,8 @@ struct rwk_rc_attr {
 	uint16_t pmtu;                  /* 256, 512, 1024, 2048 or 4096 */
 	uint16_t window;     /* packets that may be under way, 1 to RWK_RC_WINDOW_MAX; with SELECTIVE the machine
 				begins with 32 and halves at losses */
+	uint16_t read_window; /* SELECTIVE: packets of Read responses that may be under way to us, which is for this
+				end to say; 0: as many as `window` allows */
 	uint8_t reads;       /* Reads and atomics of ours that may be under way, 1 to RWK_RC_READS_MAX */
 	uint8_t peer_reads;  /* and of the peer's, that the responder has room for, 0 to RWK_RC_READS_MAX */
 	uint8_t retry;       /* 0 to 7; not with ENDLESS */
@@ -152,7 +155,8 @@ bool rwk_rc_is_late(const struct rwk_rc *qp);
 
 /**
  * SELECTIVE: the peer may have so many packets under way from now on (127 for more); 0: as many as was agreed. The next
- * acknowledgement says so. It is for who has one receive buffer for several peers.
+ * acknowledgement says so; and so many packets of Read responses may be under way to us. It is for who has one receive
+ * buffer for several peers.
  */
 void rwk_rc_share(struct rwk_rc *qp, uint32_t packets);
 

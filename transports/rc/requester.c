@@ -137,10 +137,40 @@ int rwk_rc_send(struct rwk_rc *qp, struct rwk_rc_out *o, struct rwk_wr *wr, uint
 	return rwk_rc_emit(qp, o);
 }
 
+/* Packets of Read responses that are under way, or lost and to be asked for again. */
+static uint32_t read_packets_out(const struct rwk_rc_requester *r)
+{
+	uint32_t n = 0;
+
+	for (struct rwk_list *l = r->queue.next; r->reads_out && l != &r->queue; l = l->next) {
+		struct rwk_wr *wr = rwk_container_of(l, struct rwk_wr, link);
+		uint32_t done = rwk_rc_at(wr, r->una);
+
+		if (wr->state == RWK_RC_WR_POSTED)
+			break;
+		if (wr->type == RWK_WR_READ && wr->state == RWK_RC_WR_BEGUN)
+			n += wr->count - (done <= wr->count ? done : 0);
+	}
+	return n;
+}
+
+/* SELECTIVE: how many of the `count` packets of a Read Request fit into our own receive buffer; 0: it has to wait. */
+static uint32_t read_room(const struct rwk_rc *qp, uint32_t count)
+{
+	uint32_t most = qp->req.read_window, share = qp->responder->share, part;
+
+	if (!most || (share && share < most))
+		most = share;
+	if (!most)
+		return count;
+	part = count < most ? count : most;
+	return read_packets_out(&qp->req) + part <= most ? part : 0;
+}
+
 /*
  * How many packets may be sent of `wr` now, all of a Read Request or one; 0: none. A Read Request counts for the
  * packets of its response: it is the receiver of data who limits it. Without SELECTIVE a Read may go beyond the window;
- * with it, beyond what is free of cwnd, but never beyond attr.window, the room that there is here.
+ * with it, beyond what is free of cwnd, but never beyond attr.window, nor the room that there is here.
  */
 static uint32_t may_send(const struct rwk_rc *qp, const struct rwk_wr *wr)
 {
@@ -156,9 +186,11 @@ static uint32_t may_send(const struct rwk_rc *qp, const struct rwk_wr *wr)
 	if (r->reads_out >= r->reads)
 		return 0;
 	count = rwk_rc_request_left(qp, wr, r->next);
-	if (r->own & RWK_RC_SELECTIVE && span + count > r->window)
-		return 0;
-	return count;
+	if (!(r->own & RWK_RC_SELECTIVE))
+		return count;
+	if (wr->type == RWK_WR_READ)
+		count = read_room(qp, count);
+	return span + count > r->window ? 0 : count;
 }
 
 /* Does a new packet ask for an acknowledgement? `last`: of its message. */
@@ -218,7 +250,8 @@ static void sent(struct rwk_rc_requester *r, struct rwk_wr *wr, uint32_t count, 
 	r->next = rwk_psn_add(r->next, count);
 	if (rwk_unlikely(r->own & RWK_RC_UNORDERED) && !(wr->flags & (RWK_WR_UNORDERED | RWK_WR_HALF)))
 		r->ordered = r->next;
-	r->reads_out += rwk_rc_is_answered(wr);
+	/* A Read Request that is asked for in parts is one. */
+	r->reads_out += rwk_rc_is_answered(wr) && (wr->type != RWK_WR_READ || wr->count % r->chunk == 0);
 	wr->state = RWK_RC_WR_BEGUN;
 	wr->count += count;
 	if (wr->count == wr->packets)

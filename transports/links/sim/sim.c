@@ -98,6 +98,8 @@ static int node_send(struct rwk_link *l, const struct rwk_link_address *address,
 	s->counts.sent++;
 	p = rwk_sim_find_path(s, n->number, to);
 	fate = rwk_sim_decide(s, p);
+	if (p->how.most && len > p->how.most)
+		fate = RWK_SIM_DROP;
 	put_trace(s, s->now);
 	put_trace(s, (uint64_t)n->number << 32 | to);
 	put_trace(s, (uint64_t)len << 8 | fate);

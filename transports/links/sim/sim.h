@@ -27,6 +27,7 @@ struct rwk_sim_path {
 	rwk_time jitter;     /* and up to this much longer, without overtaking */
 	rwk_time reorder_by; /* a reordered packet takes up to this much longer still, and others overtake it */
 	uint32_t drop, duplicate, corrupt, reorder;
+	size_t most;         /* bytes: what is longer is lost without a word; 0: no limit */
 };
 
 enum rwk_sim_fate {

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A way that becomes narrow while a connection is up, and says nothing, on the simulated network:
+ *
+ *   end 0 ---- what is longer than `most` is lost ----> end 1
+ *         <--- the same, or not ---------------------
+ *
+ * Everything comes all the same, once and whole; the ends find out how much gets through, and send no more at once
+ * until the way is wide again (transports/packet/narrow.c, pieces.c).
+ */
+#include "packet/hand.h"
+
+#include "packet/internal.h"
+
+#include "base/param.h"
+
+#define MS     1000000ull
+#define SECOND (1000 * MS)
+#define READ   100000u
+
+static const struct rwk_packet_counters *counts(unsigned end)
+{
+	return rwk_packet_counters(ends[end]->port);
+}
+
+static uint32_t number(unsigned end)
+{
+	return rwk_sim_number(ends[end]->port->link[RWK_WAY_LOSSY]);
+}
+
+static struct rwk_packet_channel *channel(unsigned from, unsigned to)
+{
+	return rwk_packet_channel(ends_side(from, to)->ch);
+}
+
+/* What gets through from now on; 0: all. */
+static void width(unsigned from, unsigned to, size_t most, uint32_t drop)
+{
+	const struct rwk_sim_path path = {.delay = 5000, .most = most, .drop = drop};
+
+	rwk_sim_set_path(ends_net, number(from), number(to), &path);
+}
+
+static void open_two(uint32_t drop)
+{
+	struct rwk_sim_attr attr = rwk_sim_attr_default;
+
+	attr.mtu = 4096 + 80;
+	attr.path = (struct rwk_sim_path){.delay = 5000, .drop = drop};
+	ends_open(&attr, NULL, 2);
+	ends_connect(0, 1);
+	ends_settle();
+}
+
+static void send_some(unsigned from, unsigned to, unsigned n)
+{
+	uint64_t before = ends_side(to, from)->received;
+
+	for (unsigned i = 0; i < n; i++)
+		assert_in_range(ends_post(ends_side(from, to)), 0, 1);
+	ends_settle();
+	assert_int_equal(ends_side(to, from)->received, before + n);
+	assert_int_equal(ends_side(from, to)->failed + ends_side(to, from)->failed, 0);
+}
+
+/* Lets so much time pass, with a little traffic. */
+static void pass(rwk_time time)
+{
+	for (rwk_time until = rwk_sim_now(ends_net) + time; rwk_sim_now(ends_net) < until;) {
+		rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + SECOND);
+		ends_progress_all();
+		ends_settle();
+	}
+}
+
+static const size_t lengths[] = {64, 4000, 65536, 9000, 100, 20000};
+
+static void use_lengths(void)
+{
+	ends_lengths = lengths;
+	ends_lengths_count = sizeof(lengths) / sizeof(*lengths);
+}
+
+/* Long messages, in one direction or both, over a way that becomes narrow, narrower, and wide again. */
+static void messages(void **state)
+{
+	(void)state;
+	for (unsigned ways = 1; ways < 4; ways++) {
+		use_lengths();
+		open_two(0);
+		send_some(0, 1, 12);
+		send_some(1, 0, 12);
+		assert_int_equal(counts(0)->narrowed + counts(1)->narrowed, 0);
+		width(0, 1, ways & 1 ? 1472 : 0, 0);
+		width(1, 0, ways & 2 ? 1472 : 0, 0);
+		send_some(0, 1, 24);
+		send_some(1, 0, 24);
+		assert_int_equal(channel(0, 1)->path.cut, 1024);
+		assert_int_equal(channel(1, 0)->path.cut, 1024);
+		send_some(0, 1, 6);
+		assert_true(counts(0)->pieces_out && counts(1)->pieces_out);
+		width(0, 1, ways & 1 ? 548 : 0, 0);
+		width(1, 0, ways & 2 ? 548 : 0, 0);
+		send_some(0, 1, 24);
+		send_some(1, 0, 24);
+		assert_int_equal(channel(0, 1)->path.cut, 256);
+		assert_int_equal(channel(1, 0)->path.cut, 256);
+		width(0, 1, 0, 0);
+		width(1, 0, 0, 0);
+		for (unsigned i = 0; i < 30; i++) {
+			send_some(0, 1, 6);
+			pass(SECOND);
+		}
+		assert_int_equal(channel(0, 1)->path.cut, 0);
+		assert_int_equal(channel(1, 0)->path.cut, 0);
+		ends_close();
+	}
+}
+
+/* What is lost beside changes nothing of that. */
+static void and_lossy(void **state)
+{
+	(void)state;
+	use_lengths();
+	open_two(50000);
+	send_some(0, 1, 12);
+	width(0, 1, 1472, 50000);
+	width(1, 0, 1472, 50000);
+	send_some(0, 1, 60);
+	send_some(1, 0, 60);
+	assert_int_equal(channel(0, 1)->path.cut, 1024);
+	ends_close();
+}
+
+/* A Read: who waits sends only what is short, and its peer what is long. And a Write that the reader asks for. */
+static void reads(void **state)
+{
+	(void)state;
+	for (int way = RWK_RENDEZVOUS_READ; way <= RWK_RENDEZVOUS_WRITE; way++) {
+		struct ends_op op;
+		struct rwk_rkey key;
+		uint8_t *there = malloc(READ), *here = calloc(1, READ);
+		struct iovec iov = {there, READ};
+
+		rwk_params.rendezvous = way;
+		for (uint32_t i = 0; i < READ; i++)
+			there[i] = (uint8_t)(i * 7 + i / 251);
+		open_two(0);
+		send_some(0, 1, 1);
+		assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &iov, 1, false, &key), 0);
+		width(1, 0, 1472, 0);
+		ends_make_op(&op, RWK_OP_READ, here, READ);
+		op.op.rkey = key;
+		assert_int_equal(ends_transport->post(ends_side(0, 1)->ch, &op.op), 0);
+		ends_settle();
+		assert_int_equal(op.done, 1);
+		assert_int_equal(op.status, 0);
+		assert_memory_equal(here, there, READ);
+		assert_int_equal(channel(1, 0)->path.cut, 1024);
+		ends_close();
+		free(there);
+		free(here);
+	}
+	rwk_params.rendezvous = RWK_RENDEZVOUS_AUTO;
+}
+
+/* A peer that does not answer, because it computes, makes no way narrow; nor does one that loses its long packets for
+ * a while. */
+static void silence(void **state)
+{
+	(void)state;
+	use_lengths();
+	open_two(0);
+	send_some(0, 1, 12);
+	for (unsigned i = 0; i < 4; i++)
+		assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
+	for (unsigned i = 0; i < 20000; i++) { /* end 1 takes nothing */
+		ends_progress(ends[0]);
+		rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + MS);
+	}
+	ends_settle();
+	assert_int_equal(ends_side(1, 0)->received, 16);
+	send_some(0, 1, 12);
+	assert_int_equal(counts(0)->narrowed + counts(1)->narrowed, 0);
+	assert_true(counts(0)->greetings_out < 60);
+	ends_close();
+}
+
+static void put_head(uint8_t *to, uint32_t serial, uint16_t at, uint16_t of, uint16_t unit)
+{
+	memcpy(to, "RWKP", 4);
+	memcpy(to + 4, &serial, 4);
+	memcpy(to + 8, &at, 2);
+	memcpy(to + 10, &of, 2);
+	memcpy(to + 12, &unit, 2);
+	memset(to + 14, 0, 2);
+}
+
+/* Pieces that fit nowhere are dropped and counted, and so is what is no packet in the end. */
+static void nonsense(void **state)
+{
+	static const struct {
+		uint16_t at, of, unit;
+		size_t len;
+	} wrong[] = {
+		{0, 100, 0, 50},       /* no unit */
+		{25, 100, 50, 50},     /* between two */
+		{100, 100, 50, 50},    /* behind the end */
+		{50, 100, 50, 49},     /* too short */
+		{0, 100, 50, 51},      /* too long */
+		{0, 60, 100, 100},     /* longer than the packet */
+		{0, 5000, 400, 400}, /* a packet that is too long */
+		{0, 8000, 300, 300},   /* the same */
+		{0, 4096, 100, 100},   /* too many */
+		{0, 0, 1, 1},          /* of nothing */
+	};
+	uint8_t bytes[5000] = {0};
+	struct hand h;
+
+	(void)state;
+	ends_open(NULL, NULL, 1);
+	hand_open(&h, 0);
+	for (unsigned i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		uint64_t before = counts(0)->malformed;
+
+		put_head(bytes, i, wrong[i].at, wrong[i].of, wrong[i].unit);
+		if (16 + wrong[i].len > 480)
+			continue;
+		hand_greet_bytes(&h, bytes, 16 + wrong[i].len);
+		hand_pass(&h, MS);
+		assert_int_equal(counts(0)->malformed, before + 1);
+	}
+	assert_int_equal(counts(0)->pieces_in, 0);
+	/* A packet in two pieces, which says of itself that it is such a datagram: of pieces no pieces are made. */
+	for (unsigned at = 0; at < 100; at += 50) {
+		uint64_t before = counts(0)->malformed;
+
+		put_head(bytes, 77, (uint16_t)at, 100, 50);
+		bytes[16] = 0x64;
+		hand_greet_bytes(&h, bytes, 16 + 50);
+		hand_pass(&h, MS);
+		assert_int_equal(counts(0)->malformed, before + (at == 50));
+	}
+	assert_int_equal(counts(0)->pieces_in, 2);
+	hand_close(&h);
+	ends_close();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ENDS_RC(messages),
+		ENDS_RC(and_lossy),
+		ENDS_RC(reads),
+		ENDS_RC(silence),
+		ENDS_RC(nonsense),
+	};
+
+	return cmocka_run_group_tests_name("packet/narrow", tests, NULL, NULL);
+}
