@@ -179,6 +179,7 @@ struct rwk_channel {
 	bool send_arrives;  /* what send has taken, or a post has done with, is with the peer's port, and stays there if
 			       this process ends; else a post with rwk_op.arrival tells when it is */
 	bool direct_always; /* and so it is even where the peer is quick to answer: messages need not be tried */
+	bool answered;      /* the peer has: from now on send says -EAGAIN for lack of room alone */
 	int error;         /* 0, or why the channel failed */
 };
 

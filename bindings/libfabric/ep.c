@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FAREWELL 60000 /* ms, in which a receiver that computes for long should have come by */
+#define INJECT_WAIT 1000000000 /* ns, in which a peer that is in MPI, too, has answered */
+#define FAREWELL    60000      /* ms, in which a receiver that computes for long should have come by */
 
 static struct rwk_fi_ep *ep_of(struct fid *fid)
 {
@@ -346,6 +347,7 @@ int rwk_fi_engine_open(struct rwk_fi_domain *domain, const struct rwk_address *s
 	/* MPI's Isends must not wait for one another: each has a request, which is limit enough. */
 	attr->tx_limit = SIZE_MAX;
 	attr->inject_limit = attr->rma_limit = tx_size;
+	attr->inject_wait = INJECT_WAIT;
 	attr->regions = caps & (FI_REMOTE_READ | FI_REMOTE_WRITE) ? domain->regions : NULL;
 	if (source->version_srq && memcmp(source->ip, any, sizeof(any)))
 		memcpy(attr->ip, source->ip, sizeof(attr->ip));

@@ -147,6 +147,7 @@ struct rwk_engine_attr {
 	size_t tx_limit;     /* most sends under way; beyond it -EAGAIN */
 	size_t inject_limit; /* of these, most with RWK_F_INJECT: their payload is kept here, and nobody waits for them
 			      */
+	uint64_t inject_wait; /* nanoseconds: for so long after first contact -EAGAIN in place of keeping it */
 	size_t rx_limit;     /* most receives posted; 0: no limit */
 	size_t rma_limit;    /* most reads, writes and atomics under way (rma.h); beyond it -EAGAIN; 0: 1024 */
 	const struct rwk_transport *const
@@ -200,8 +201,8 @@ bool rwk_peer_sending(const struct rwk_peer *p);
 /**
  * Sends. `iov` is copied, what it points to is the engine's until completion (or return, with RWK_F_INJECT: length at
  * most RWK_INJECT_MAX). 0: started, one completion will follow (none with RWK_F_SILENT unless it fails); -EAGAIN:
- * tx_limit, inject_limit or out of memory: make progress and try again; -EMSGSIZE; -ECONNRESET: the peer is dead;
- * -EHOSTUNREACH: no transport reaches it.
+ * tx_limit, inject_limit, inject_wait or out of memory: make progress and try again; -EMSGSIZE; -ECONNRESET: the peer
+ * is dead; -EHOSTUNREACH: no transport reaches it.
  */
 ssize_t rwk_engine_send(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *to, const struct iovec *iov,
 	size_t count, uint64_t tag, uint64_t data, uint32_t flags, void *context);

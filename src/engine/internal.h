@@ -123,6 +123,7 @@ struct rwk_peer {
 	struct rwk_status_peer *shown; /* NULL: not in the status page */
 	struct rwk_engine *engine;
 	struct rwk_address address;
+	uint64_t contacted; /* when it got its channel; see rwk_clock_now */
 	uint64_t nonce_key;
 	struct rwk_place_key {
 		uint8_t ip[16]; /* zero on this node, whichever of its IPs was named */

@@ -165,6 +165,7 @@ static void attach_channel(struct rwk_peer *p, struct rwk_channel *ch)
 {
 	p->channel = ch;
 	p->send = ch->transport->send;
+	p->contacted = rwk_clock_now();
 	p->engine->network_used |= ch->port == p->engine->network_port;
 	p->eager_max = (int64_t)(ch->send_max < rwk_params.eager_max ? ch->send_max : rwk_params.eager_max);
 }

@@ -147,6 +147,16 @@ static uint64_t slow_head(uint32_t flags, unsigned room)
 	return env.head;
 }
 
+/*
+ * Nobody hears when an injected message has gone out: who has injected one may go to sleep elsewhere, and the message
+ * with it (Open MPI does, while it connects jobs). So as long as an answer can be expected soon it is not taken: the
+ * caller makes progress then. Not for ever: the peer may compute, or sleep until we do something else.
+ */
+static bool answer_is_due(const struct rwk_peer *p)
+{
+	return !p->channel->answered && rwk_clock_now() - p->contacted < p->engine->attr.inject_wait;
+}
+
 /** A send that the fast path could not finish. */
 static rwk_noinline ssize_t send_slow(struct rwk_engine *e, struct rwk_peer *p, const struct iovec *iov, size_t count,
 	size_t len, uint64_t tag, uint64_t data, uint32_t flags, void *context)
@@ -165,6 +175,8 @@ static rwk_noinline ssize_t send_slow(struct rwk_engine *e, struct rwk_peer *p, 
 		rwk_peer_connect(p);
 	if (p->error)
 		return p->error;
+	if (flags & RWK_F_INJECT && answer_is_due(p))
+		return -EAGAIN;
 	tx = rwk_tx_new(p, iov, count, len, flags, context);
 	if (!tx)
 		return -EAGAIN;

@@ -82,6 +82,50 @@ static void inject(void **state)
 	world_close(&w);
 }
 
+static ssize_t inject_word(struct world *w)
+{
+	return rwk_engine_send1(
+		w->e[0], &(uint32_t){4711}, 4, RWK_F_TAGGED | RWK_F_INJECT | RWK_F_SILENT, 0, w->peer[0][1], 1, NULL);
+}
+
+/* What was injected is with a peer that has answered, and one that has not is waited for: the sender may sleep then. */
+static void inject_and_sleep(void **state)
+{
+	struct world_retry retry = {0};
+	struct task r = {0};
+	uint32_t in = 0;
+	struct world w;
+
+	world_open(&w, &(struct world_attr){.transport = *state, .count = 2, .inject_wait = UINT64_MAX});
+	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, &in, 4, 1, 0, 0, &r), 0);
+	assert_int_equal(inject_word(&w), -EAGAIN);
+	assert_int_equal(inject_word(&w), -EAGAIN);
+	while (inject_word(&w) == -EAGAIN)
+		assert_true(world_retry(&w, 0, 1, &retry));
+	w.computes[0] = true;
+	world_wait(&w, &r);
+	assert_int_equal(in, 4711);
+	w.computes[0] = false;
+	world_close(&w);
+}
+
+/* One that does not answer for long is not waited for: the message is kept. */
+static void inject_to_sleeper(void **state)
+{
+	struct task r = {0};
+	struct world w;
+	uint32_t in = 0;
+	unsigned n = 0;
+
+	world_open(&w, &(struct world_attr){.transport = *state, .count = 2, .inject_wait = 1});
+	while (inject_word(&w) == -EAGAIN)
+		assert_true(n++ < 1000);
+	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, &in, 4, 1, 0, 0, &r), 0);
+	world_wait(&w, &r);
+	assert_int_equal(in, 4711);
+	world_close(&w);
+}
+
 /* Delivered means delivered: no completion before the message has been received. */
 static void delivered(void **state)
 {
@@ -357,6 +401,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WORLD_EACH(every_size),
 		WORLD_EACH(inject),
+		WORLD_EACH(inject_and_sleep),
+		WORLD_EACH(inject_to_sleeper),
 		WORLD_EACH(delivered),
 		WORLD_EACH(user_flags),
 		WORLD_EACH(no_buffer),

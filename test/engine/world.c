@@ -133,6 +133,7 @@ void world_open(struct world *w, const struct world_attr *attr)
 			.owner = &w->owner[i],
 			.tx_limit = attr->tx_limit ? attr->tx_limit : 10000,
 			.inject_limit = attr->tx_limit ? attr->tx_limit : 10000,
+			.inject_wait = attr->inject_wait,
 			.rx_limit = attr->rx_limit,
 			.rooms = attr->rooms,
 			.multi_min = attr->multi_min ? attr->multi_min : 64,

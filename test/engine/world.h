@@ -31,6 +31,7 @@ struct world_attr {
 	bool strangers;                       /* they do not know each other's addresses: no peer[][] */
 	size_t tx_limit, rx_limit, multi_min; /* 0: 10000, none, 64 */
 	size_t eager_max, eager_credit;       /* 0: 64 KB, 1 MB */
+	uint64_t inject_wait;                 /* nanoseconds */
 	unsigned sharing;                     /* so many engines, the first, share the world's inbox */
 	unsigned rooms;                       /* of each engine (rwk_engine_attr) */
 	unsigned queue;                       /* entries of the queues of completions, a power of two; 0: none */

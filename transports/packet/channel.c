@@ -214,6 +214,7 @@ void rwk_packet_opened(struct rwk_packet_channel *ch)
 		rwk_uc_modify(ch->uc, RWK_QP_RTS, NULL);
 	rwk_packet_reach_begin(ch);
 	ch->state = RWK_CH_OPEN;
+	ch->base.answered = true;
 	rwk_list_remove(&ch->connecting);
 	rwk_packet_stir(ch);
 }

@@ -175,6 +175,7 @@ static void opened(struct channel *ch, uint64_t peer_id, const struct rwk_addres
 	bool partial = ch->address.flags_rank & RWK_ADDR_PARTIAL;
 
 	ch->state = OPEN;
+	ch->pub.answered = true;
 	ch->peer_id = peer_id;
 	ch->address = *from;
 	ch->timer = 0;
