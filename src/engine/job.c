@@ -218,7 +218,7 @@ bool rwk_job_wants_network(void)
 
 	if (rwk_params.link == RWK_LINK_SHM)
 		return false;
-	if (forced || job_map->nodes > 1)
+	if (forced || job_map->nodes > 1 || job_map->spawned)
 		return true;
 	return job_map->source == RWK_JOB_NONE && descriptors_suffice();
 }

@@ -148,6 +148,14 @@ static int ask_sources(const struct rwk_job_env *env, struct rwk_job_map *m)
 	return stand_alone(env, m);
 }
 
+/* Open MPI tells what it spawns where the parents wait; Hydra says no more than this. */
+static bool is_spawned(const struct rwk_job_env *env)
+{
+	const char *hydra = rwk_job_getenv(env, "PMI_SPAWNED");
+
+	return rwk_job_getenv(env, "OMPI_PARENT_PORT") || (hydra && !strcmp(hydra, "1"));
+}
+
 static int take_machine(const struct rwk_job_env *env, struct rwk_machine *m)
 {
 	if (env->machine == RWK_JOB_NO_MACHINE)
@@ -176,6 +184,7 @@ int rwk_job_map_get(const struct rwk_job_env *env, struct rwk_job_map **out)
 		return rc;
 	}
 	m->oversubscribed = m->machine.processors && m->local_size > m->machine.processors;
+	m->spawned = m->source != RWK_JOB_NONE && is_spawned(env);
 	rwk_info("job map: source %s, job %s, rank %u of %u, %u on this node", rwk_job_source_text(m->source), m->id,
 		m->rank, m->size, m->local_size);
 	rwk_job_make_key(env, m);
@@ -266,7 +275,7 @@ static void print_nodes(const struct rwk_job_map *m, FILE *to)
 void rwk_job_map_print(const struct rwk_job_map *m, FILE *to)
 {
 	fprintf(to, "source: %s\n", rwk_job_source_text(m->source));
-	fprintf(to, "job: %s\n", m->id);
+	fprintf(to, "job: %s%s\n", m->id, m->spawned ? " (spawned)" : "");
 	fprintf(to, "hash: %016" PRIx64 "%s\n", m->hash, m->hash_node_only ? " (this node only)" : "");
 	if (m->rank == RWK_RANK_NONE)
 		fprintf(to, "rank: none of %u\n", m->size);

@@ -71,6 +71,7 @@ struct rwk_job_map {
 	 * that it has spawned.
 	 */
 	uint64_t hash;
+	bool spawned;        /* by another job (MPI_Comm_spawn), which may have ranks on other nodes than this one's */
 	bool hash_node_only; /* no name for the job (a Hydra that gives none): the hash is equal within a node alone */
 
 	/*

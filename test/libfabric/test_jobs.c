@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Two jobs of one user on one node: a process reaches those of its own job, and is told at once that it does not reach
- * those of another, whether it has their addresses in full or IP and port alone.
+ * those of another, whether it has their addresses in full or IP and port alone. A job on one node opens no network,
+ * unless it was spawned: its parents may be elsewhere.
  */
 #include "fi_test.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -136,11 +139,72 @@ static void other_job(void **state)
 	assert_int_equal(send_between("oakum", "hemp", FI_SOCKADDR_IN), -FI_EACCES);
 }
 
+/* Is there a socket of that port in the list? */
+static int listed(const char *path, unsigned port)
+{
+	FILE *f = fopen(path, "re");
+	char line[256];
+	unsigned at;
+	int found = 0;
+
+	if (!f)
+		return 0;
+	while (fgets(line, sizeof(line), f))
+		found |= sscanf(line, " %*u: %*x:%x", &at) == 1 && at == port;
+	fclose(f);
+	return found;
+}
+
+/* A rank of a job on this node alone: has its endpoint a network? */
+static int has_network(const char *job, uint32_t format, int fd)
+{
+	const struct sockaddr_in *in;
+	struct t_domain d;
+	struct t_end e;
+	int rc;
+
+	(void)fd;
+	join(job, 0);
+	t_domain_open(&d, format, FI_THREAD_DOMAIN);
+	t_end_open(&e, &d, NULL);
+	unlink(getenv("FI_ROPEWALK_JOB_FILE"));
+	in = (const void *)e.name;
+	rc = listed("/proc/self/net/udp", ntohs(in->sin_port)) || listed("/proc/self/net/udp6", ntohs(in->sin_port));
+	t_end_close(&e);
+	t_domain_close(&d);
+	return rc;
+}
+
+static int network_of_job(void)
+{
+	int status;
+	pid_t pid = start(has_network, "oakum", FI_SOCKADDR_IN, -1);
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void spawned_job(void **state)
+{
+	(void)state;
+	assert_int_equal(network_of_job(), 0);
+	setenv("OMPI_PARENT_PORT", "1889730561.0:2145698", 1);
+	assert_int_equal(network_of_job(), 1);
+	unsetenv("OMPI_PARENT_PORT");
+	setenv("PMI_SPAWNED", "0", 1);
+	assert_int_equal(network_of_job(), 0);
+	setenv("PMI_SPAWNED", "1", 1);
+	assert_int_equal(network_of_job(), 1);
+	unsetenv("PMI_SPAWNED");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(own_job),
 		cmocka_unit_test(other_job),
+		cmocka_unit_test(spawned_job),
 	};
 
 	/* The test's own process never uses libfabric: each of its children reads the variables anew. */
