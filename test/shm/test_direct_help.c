@@ -30,6 +30,9 @@ struct plan {
 	bool stop; /* the channel, rather than to wait */
 };
 
+/* In one piece. */
+static const struct plan write_and_read[] = {{true, 1, false}, {false, 1, false}};
+
 static bool is(const unsigned char *p, size_t n, unsigned char value)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -321,11 +324,9 @@ static int refused_user(struct rwk_shm_channel *ch, const void *arg)
 /* A region that goes while both copy: the op fails, and its memory does not change any more. */
 static void concealed(void **state)
 {
-	static const struct plan plans[] = {{true, 1, false}, {false, 1, false}};
-
 	(void)state;
 	for (int i = 0; i < 2; i++)
-		tp_run(concealing_helper, refused_user, &plans[i]);
+		tp_run(concealing_helper, refused_user, &write_and_read[i]);
 }
 
 /*
@@ -369,11 +370,9 @@ static int user_of_denied(struct rwk_shm_channel *ch, const void *arg)
 /* A helper that may not copy leaves all to the other one; who may not is told so in the middle. */
 static void denied(void **state)
 {
-	static const struct plan plans[] = {{true, 1, false}, {false, 1, false}};
-
 	(void)state;
 	for (int i = 0; i < 2; i++)
-		tp_run(denied_helper, user_of_denied, &plans[i]);
+		tp_run(denied_helper, user_of_denied, &write_and_read[i]);
 }
 
 /*
@@ -440,12 +439,10 @@ static int surviving_helper(struct rwk_shm_channel *ch, const void *arg)
 /* Either side killed in the middle: the other one learns of it, or need not. */
 static void killed(void **state)
 {
-	static const struct plan plans[] = {{true, 1, false}, {false, 1, false}};
-
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		tp_run_mortal(mortal_helper, surviving_user, &plans[i]);
-		tp_run_mortal(mortal_user, surviving_helper, &plans[i]);
+		tp_run_mortal(mortal_helper, surviving_user, &write_and_read[i]);
+		tp_run_mortal(mortal_user, surviving_helper, &write_and_read[i]);
 	}
 }
 
