@@ -142,6 +142,13 @@ test_libfabric_test_groups_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_groups_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_groups
 
+check_PROGRAMS += test/libfabric/test_apart
+test_libfabric_test_apart_SOURCES = test/libfabric/test_apart.c $(FI_TEST_COMMON)
+test_libfabric_test_apart_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_apart_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_apart_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_apart
+
 check_PROGRAMS += test/libfabric/test_again
 test_libfabric_test_again_SOURCES = test/libfabric/test_again.c $(FI_TEST_COMMON)
 test_libfabric_test_again_CPPFLAGS = $(FI_TEST_CPPFLAGS)
