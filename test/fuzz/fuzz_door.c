@@ -230,6 +230,7 @@ static void at_a_member(void)
 
 	h.fd[RWK_SRC_MEMORY] = memory(0);
 	h.fd[RWK_SRC_SOCKET] = a_socket();
+	h.fd[RWK_SRC_LINE] = a_socket();
 	h.fd[RWK_SRC_WATCH] = epoll_create1(EPOLL_CLOEXEC);
 	h.fd[RWK_SRC_DOOR] = the_door();
 	must(!rwk_src_porch_open(&porch, &s.secret, &h));
@@ -310,9 +311,10 @@ static void greet(int to, uint8_t *member)
 	send_with(to, message, len, NULL, 0);
 }
 
-static int no_socket(void *user)
+static int no_socket(void *user, int fd[2])
 {
 	(void)user;
+	(void)fd;
 	return -EACCES;
 }
 

@@ -362,6 +362,93 @@ static void test_hasten(void **state)
 	close_ends();
 }
 
+/* Two links on one socket and one line; `line` is said by the link that made them, and is this process's. */
+static struct udp_end *open_shared(const uint8_t ip[16], struct udp_end *shared[2])
+{
+	struct udp_end *made = udp_end_open(ip, 0);
+	int line = rwk_udp_spare(made->link, made->here.byte);
+
+	assert_true(line >= 0);
+	for (int i = 0; i < 2; i++)
+		shared[i] = udp_end_adopt(made, line);
+	close(line);
+	return made;
+}
+
+/* A short packet that comes alone is taken by that end, from where it should be. Did it come by the line? */
+static bool comes_by_line(struct udp_end *from, struct udp_end *to)
+{
+	unsigned before = to->arrived;
+	bool by_line;
+
+	assert_int_equal(udp_send(from, &to->here, before, 100), 0);
+	udp_flush(from);
+	assert_true(udp_wait(to, 5000));
+	by_line = waits_in(to, 1);
+	assert_int_not_equal(by_line, waits_in(to, 0));
+	udp_receive(to, before + 1);
+	for (int i = 0; i < 20; i++) /* in vain: the next comes alone too */
+		assert_int_equal(to->link->ops->progress(to->link, 16), 0);
+	assert_int_equal(to->arrived, before + 1);
+	assert_int_equal(to->damaged, 0);
+	assert_memory_equal(&to->from, &from->here, sizeof(from->here));
+	return by_line;
+}
+
+/*
+ * A line of several: it is turned to who sends short packets one by one, to whichever of them, and all of them get what
+ * comes by it; it is turned away when packets come in runs, and to another who sends one by one then.
+ */
+static void test_shared(void **state)
+{
+	struct udp_end *shared[2], *made = open_shared(*state, shared);
+	uint8_t pseudo[RWK_LINK_PSEUDO_MAX];
+
+	a = udp_end_open(*state, 0);
+	c = udp_end_open(*state, 0);
+	for (int i = 0; i < 32; i++)
+		assert_false(comes_by_line(a, shared[0]));
+	memcpy(pseudo, shared[0]->pseudo, shared[0]->pseudo_len);
+	for (int i = 0; i < 40; i++) {
+		assert_true(comes_by_line(a, shared[i & 1]));
+		assert_memory_equal(shared[i & 1]->pseudo, pseudo, shared[i & 1]->pseudo_len);
+	}
+	assert_false(comes_by_line(c, shared[1]));
+	check_way(a, shared[0]);
+	assert_false(comes_by_line(a, shared[1]));
+	check_way(shared[1], a);
+	for (int i = 0; i < 32; i++)
+		assert_false(comes_by_line(c, shared[1]));
+	assert_true(comes_by_line(c, shared[0]));
+	assert_false(comes_by_line(a, shared[0]));
+	assert_int_equal(udp_counters(shared[0]).lines, 1);
+	assert_int_equal(udp_counters(shared[1]).lines, 1);
+	udp_end_close(shared[0]); /* it stays the other's */
+	assert_true(comes_by_line(c, shared[1]));
+	udp_end_close(shared[1]);
+	udp_end_close(made);
+	udp_end_close(a);
+	udp_end_close(c);
+}
+
+/* Who sends one by one, but with others between, does not get the line; nor does who sends long packets. */
+static void test_shared_by_many(void **state)
+{
+	struct udp_end *shared[2], *made = open_shared(*state, shared);
+
+	a = udp_end_open(*state, 0);
+	c = udp_end_open(*state, 0);
+	for (int i = 0; i < 200; i++)
+		assert_false(comes_by_line(i % 20 ? a : c, shared[0]));
+	favour(shared[0], a);
+	assert_int_equal(udp_counters(shared[0]).lines, 0);
+	for (int i = 0; i < 2; i++)
+		udp_end_close(shared[i]);
+	udp_end_close(made);
+	udp_end_close(a);
+	udp_end_close(c);
+}
+
 #define EACH(f)                                                                                                        \
 	{#f " IPv4", f, NULL, NULL, (void *)udp_ip4}, {#f " IPv6", f, NULL, NULL, (void *)udp_ip6},                    \
 	{                                                                                                              \
@@ -383,6 +470,8 @@ int main(void)
 		EACH(test_strict),
 		EACH(test_overrun),
 		EACH(test_hasten),
+		EACH(test_shared),
+		EACH(test_shared_by_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

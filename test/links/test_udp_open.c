@@ -406,7 +406,7 @@ static void share_socket(const uint8_t bound_to[16])
 
 	memcpy(attr.ip, bound_to, 16);
 	first = udp_end_open_with(&attr);
-	second = udp_end_adopt(first);
+	second = udp_end_adopt(first, -1);
 	assert_int_equal(rwk_udp_port(second->link), rwk_udp_port(first->link));
 	len = first->link->ops->pseudo(first->link, &other->here, true, 100, 0, pseudo[0]);
 	assert_int_equal(second->link->ops->pseudo(second->link, &other->here, true, 100, 0, pseudo[1]), len);
@@ -454,7 +454,7 @@ static void test_adopted_what(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(fd) / sizeof(*fd); i++) {
-		assert_int_equal(rwk_udp_adopt(fd[i], &l), -EINVAL);
+		assert_int_equal(rwk_udp_adopt(fd[i], -1, &l), -EINVAL);
 		assert_null(l);
 		if (fd[i] >= 0)
 			close(fd[i]);

@@ -97,12 +97,12 @@ struct udp_end *udp_end_open(const uint8_t ip[16], int receive_buffer)
 	return udp_end_open_with(&attr);
 }
 
-struct udp_end *udp_end_adopt(const struct udp_end *first)
+struct udp_end *udp_end_adopt(const struct udp_end *first, int line)
 {
 	struct rwk_link *l;
 	struct udp_end *e;
 
-	assert_int_equal(rwk_udp_adopt(first->link->ops->wait_fd(first->link, 0), &l), 0);
+	assert_int_equal(rwk_udp_adopt(first->link->ops->wait_fd(first->link, 0), line, &l), 0);
 	e = end_of(l);
 	e->here = first->here;
 	return e;

@@ -33,8 +33,8 @@ extern const uint8_t udp_ip4[16], udp_ip6[16]; /* loopback */
  * skips it. */
 struct udp_end *udp_end_open(const uint8_t ip[16], int receive_buffer);
 struct udp_end *udp_end_open_with(const struct rwk_udp_attr *attr);
-/** Another link on the socket of `first`. */
-struct udp_end *udp_end_adopt(const struct udp_end *first);
+/** Another link on the socket of `first`, and on that line; -1: none. */
+struct udp_end *udp_end_adopt(const struct udp_end *first, int line);
 void udp_end_close(struct udp_end *e);
 
 /** 16 bytes of "10.1.2.3" or "fd00::1". */

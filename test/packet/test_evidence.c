@@ -92,9 +92,11 @@ static unsigned count_streams(void)
 
 	for (int fd = 0; fd < 256; fd++) {
 		struct sockaddr_storage a;
-		socklen_t len = sizeof(a);
+		socklen_t len = sizeof(a), type_len = sizeof(int);
+		int type = 0;
 
-		count += !getpeername(fd, (struct sockaddr *)&a, &len) &&
+		getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_len);
+		count += type == SOCK_STREAM && !getpeername(fd, (struct sockaddr *)&a, &len) &&
 			 (a.ss_family == AF_INET || a.ss_family == AF_INET6);
 	}
 	return count;

@@ -32,22 +32,24 @@ void key_of(uint8_t number, uint8_t key[32])
 	crypto_generichash(key, 32, (const uint8_t *)from, sizeof(from), run, sizeof(run));
 }
 
-static int open_socket(void *user)
+static int open_sockets(void *user, int fd[2])
 {
 	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
 
 	*(bool *)user = true;
-	if (fd >= 0 && !bind(fd, (struct sockaddr *)&any, sizeof(any)))
-		return fd;
-	return -errno;
+	for (int i = 0; i < 2; i++) {
+		fd[i] = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+		if (fd[i] < 0 || bind(fd[i], (struct sockaddr *)&any, sizeof(any)))
+			return -errno;
+	}
+	return 0;
 }
 
 struct rwk_src_join_attr attr_of(const struct plan *plan, bool *made)
 {
 	struct rwk_src_join_attr attr = {
 		.size = {.members = 64, .targets = 64, .inbox_bytes = 64 << 10},
-		.socket = open_socket,
+		.socket = open_sockets,
 		.user = made,
 	};
 

@@ -93,7 +93,7 @@ static int knock_until_answered(const struct visit *v, struct rwk_src_holding *h
 static int visit(void *arg)
 {
 	const struct visit *v = arg;
-	struct rwk_src_holding holding = {.fd = {-1, -1, -1, -1}};
+	struct rwk_src_holding holding = {.fd = {-1, -1, -1, -1, -1}};
 	unsigned before = open_descriptors();
 	int rc;
 
@@ -307,6 +307,7 @@ static void as_member(struct squatter *s, int door)
 
 	holding.fd[RWK_SRC_MEMORY] = squatters_memory(s);
 	holding.fd[RWK_SRC_SOCKET] = socket(AF_INET, SOCK_DGRAM, 0);
+	holding.fd[RWK_SRC_LINE] = socket(AF_INET, SOCK_DGRAM, 0);
 	holding.fd[RWK_SRC_DOOR] = door;
 	holding.fd[RWK_SRC_WATCH] = epoll_create1(EPOLL_CLOEXEC);
 	if (holding.fd[RWK_SRC_MEMORY] < 0 || rwk_src_porch_open(&porch, &s->secret, &holding))
@@ -332,7 +333,7 @@ static void as_impostor(struct squatter *s, int door)
 		} control = {.align = {.cmsg_level = SOL_SOCKET,
 				     .cmsg_type = SCM_RIGHTS,
 				     .cmsg_len = CMSG_LEN(RWK_SRC_THINGS * sizeof(int))}};
-		const int things[RWK_SRC_THINGS] = {door, door, door, door};
+		const int things[RWK_SRC_THINGS] = {door, door, door, door, door};
 		struct iovec iov = {bytes, sizeof(bytes)};
 		struct msghdr msg = {.msg_iov = &iov,
 			.msg_iovlen = 1,
@@ -433,7 +434,7 @@ static struct squatter member_like(uint8_t number)
 		.header = attr.size,
 		.bytes = rwk_src_segment_size(&attr.size),
 		.seals = SEALS,
-		.version = 2,
+		.version = 3,
 	};
 }
 
@@ -499,7 +500,7 @@ static void other_memory(void **state)
 	assert_int_equal(join_squatter(7, &s), -EPROTONOSUPPORT);
 	s = member_like(7);
 	s.behave = as_impostor;
-	s.version = 3;
+	s.version = 4;
 	assert_int_equal(join_squatter(7, &s), -EPROTONOSUPPORT);
 }
 

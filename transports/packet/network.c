@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #define PORT_TRIES    32
 #define SEATS_LEAST   16u
@@ -123,23 +124,31 @@ static int open_links(struct rwk_port_attr *attr, struct rwk_link **lossy, struc
  * SRC. The domain's socket listens to all addresses, since processes that were told different ones share it.
  */
 
-static int domain_socket(void *user)
+static int domain_sockets(void *user, int fd[2])
 {
+	const struct rwk_port_attr *attr = user;
 	const struct rwk_udp_attr udp = {
 		.port_first = rwk_params.ports.first,
 		.port_last = rwk_params.ports.last,
 		.receive_buffer = (int)rwk_params.receive_buffer,
 	};
 	struct rwk_link *l;
-	int fd, rc = rwk_udp_open(&udp, &l);
+	int rc = rwk_udp_open(&udp, &l);
 
-	(void)user;
 	if (rc)
 		return rc;
-	fd = fcntl(l->ops->wait_fd(l, 0), F_DUPFD_CLOEXEC, 0);
-	rc = fd < 0 ? -errno : fd;
+	fd[0] = fcntl(l->ops->wait_fd(l, 0), F_DUPFD_CLOEXEC, 0);
+	fd[1] = rwk_udp_spare(l, attr->address.ip);
+	if (fd[1] < 0) /* then nobody is favoured */
+		fd[1] = fcntl(l->ops->wait_fd(l, 0), F_DUPFD_CLOEXEC, 0);
 	l->ops->close(l);
-	return rc;
+	if (fd[0] >= 0 && fd[1] >= 0)
+		return 0;
+	for (int i = 0; i < 2; i++) {
+		if (fd[i] >= 0)
+			close(fd[i]);
+	}
+	return -EMFILE;
 }
 
 static uint32_t clamp(uint32_t v, uint32_t least, uint32_t most)
@@ -163,7 +172,7 @@ static struct rwk_src_size domain_size(const struct rwk_port_attr *attr)
 
 static int join_domain(const struct rwk_port_attr *attr, struct rwk_packet_domain *d)
 {
-	struct rwk_src_join_attr join = {.size = domain_size(attr), .socket = domain_socket};
+	struct rwk_src_join_attr join = {.size = domain_size(attr), .socket = domain_sockets, .user = (void *)attr};
 	struct rwk_src_seat *seat = d->seat;
 	int rc;
 
@@ -180,7 +189,7 @@ static int join_domain(const struct rwk_port_attr *attr, struct rwk_packet_domai
 		return rc;
 	d->memory = rwk_src_seat_memory(seat);
 	d->id = rwk_src_seat_id(seat);
-	rc = rwk_udp_adopt(rwk_src_seat_socket(seat), &d->link);
+	rc = rwk_udp_adopt(rwk_src_seat_socket(seat), rwk_src_seat_line(seat), &d->link);
 	if (!rc)
 		d->port = rwk_udp_port(d->link);
 	return rc;

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 enum {
-	VERSION = 2, /* of what is said here */
+	VERSION = 3, /* of what is said here */
 	NONCE = 32,
 	MAC = 32,
 	VISIT = 100, /* ms that a visitor may take if others wait for its place */

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-enum rwk_src_thing { RWK_SRC_MEMORY, RWK_SRC_SOCKET, RWK_SRC_DOOR, RWK_SRC_WATCH, RWK_SRC_THINGS };
+enum rwk_src_thing { RWK_SRC_MEMORY, RWK_SRC_SOCKET, RWK_SRC_LINE, RWK_SRC_DOOR, RWK_SRC_WATCH, RWK_SRC_THINGS };
 
 /** A domain, as it is handed from one process to another. */
 struct rwk_src_holding {

@@ -114,14 +114,15 @@ static int make_memory(struct rwk_src_seat *seat)
 	return rc ? rc : rwk_src_segment_format(seat->memory, &seat->holding.size);
 }
 
-static int make_socket(struct rwk_src_seat *seat, const struct rwk_src_join_attr *attr)
+static int make_sockets(struct rwk_src_seat *seat, const struct rwk_src_join_attr *attr)
 {
-	int fd = attr->socket(attr->user);
+	int fd[2], rc = attr->socket(attr->user, fd);
 
-	if (fd < 0)
-		return fd;
-	seat->holding.fd[RWK_SRC_SOCKET] = fd;
-	return fcntl(fd, F_SETFD, FD_CLOEXEC) ? -errno : 0;
+	if (rc)
+		return rc;
+	seat->holding.fd[RWK_SRC_SOCKET] = fd[0];
+	seat->holding.fd[RWK_SRC_LINE] = fd[1];
+	return fcntl(fd[0], F_SETFD, FD_CLOEXEC) || fcntl(fd[1], F_SETFD, FD_CLOEXEC) ? -errno : 0;
 }
 
 static int make_watch(struct rwk_src_seat *seat)
@@ -143,7 +144,7 @@ static int make(struct rwk_src_seat *seat, const struct rwk_src_join_attr *attr)
 		return -EIO;
 	rc = make_memory(seat);
 	if (!rc)
-		rc = make_socket(seat, attr);
+		rc = make_sockets(seat, attr);
 	if (!rc)
 		rc = make_watch(seat);
 	return rc ? rc : rwk_src_door_listen(h->fd[RWK_SRC_DOOR]);
@@ -333,6 +334,11 @@ int rwk_src_seat_sit(struct rwk_src_seat *seat, uint32_t number)
 int rwk_src_seat_socket(const struct rwk_src_seat *seat)
 {
 	return seat->holding.fd[RWK_SRC_SOCKET];
+}
+
+int rwk_src_seat_line(const struct rwk_src_seat *seat)
+{
+	return seat->holding.fd[RWK_SRC_LINE];
 }
 
 int rwk_src_seat_watch(const struct rwk_src_seat *seat)

@@ -22,9 +22,9 @@ struct rwk_src_seat;
 struct rwk_src_join_attr {
 	uint8_t key[32];          /* the job's; it is not told to anybody */
 	struct rwk_src_size size; /* if it is to be made */
-	/** Makes the socket that a new domain receives by: its descriptor, which is the domain's then, or a negative
-	 * errno. */
-	int (*socket)(void *user);
+	/** Makes the two sockets that a new domain receives by, of which the second is for a favourite: 0, and their
+	 * descriptors, which are the domain's then; or a negative errno, and there is none. */
+	int (*socket)(void *user, int fd[2]);
 	void *user;
 };
 
@@ -52,8 +52,9 @@ void *rwk_src_seat_memory(const struct rwk_src_seat *seat);
  * valid until leave; or a negative errno: the kernel does not let us. Once, when in.
  */
 int rwk_src_seat_sit(struct rwk_src_seat *seat, uint32_t number);
-/** The domain's UDP socket; the seat's, valid until leave. */
+/** The domain's UDP sockets, the second the favourite's; the seat's, valid until leave. */
 int rwk_src_seat_socket(const struct rwk_src_seat *seat);
+int rwk_src_seat_line(const struct rwk_src_seat *seat);
 /**
  * The watch: an epoll set that is the domain's. Who holds a target (shared_rc.h) puts the socket of its evidence into
  * it, with EPOLLRDHUP, EPOLLET not among what it asks for, and a number that says who holds what; each member looks now

@@ -36,6 +36,8 @@
 #define SLOTS      16             /* of the receive pool */
 #define SLOT_BYTES (65536u + 192) /* any datagram; the rest keeps slots out of each other's cache sets */
 #define ROUTES     1024           /* of the cache, a power of two */
+#define SINGLES    32             /* short packets that came one by one, after which a line is read by plain calls */
+#define RUN        4              /* packets one behind the other that end this */
 
 union socket_name {
 	struct sockaddr any;
@@ -92,6 +94,7 @@ struct udp {
 	int family;    /* of main: AF_INET6, which carries IPv4 too; AF_INET where there is no IPv6 */
 	bool wildcard; /* bound to no IP */
 	bool strict;
+	bool shared; /* main and line are other processes' too; favourite: who sent the last packet by main */
 	bool gso; /* the kernel cuts batches */
 	uint16_t port;
 	uint8_t ip[16]; /* bound to */
@@ -118,6 +121,7 @@ struct udp {
 	uint32_t turn;
 	struct inlet *filler; /* the socket that has filled the slots last */
 	bool plain;           /* by a plain call */
+	bool alone;           /* it brought one short packet, the call before none */
 	uint32_t offset, segment;
 	struct rwk_link_address from; /* of the slot that is being delivered */
 	bool arrived;                 /* `at` is the address that it was sent to */
@@ -178,6 +182,13 @@ int rwk_udp_set(int fd, int level, int name, int value);
 void rwk_udp_read_drops(const struct inlet *in, uint64_t *drops);
 
 void rwk_udp_favour(struct rwk_link *l, const struct rwk_link_address *peer);
+/** That socket is the line from now on, if it is one for the port; else there is none. */
+void rwk_udp_adopt_line(struct udp *u, int fd);
+/**
+ * A call has brought something to who shares main, the packet whose sender is `from` first: a short one, and nothing
+ * before or behind it (`alone`)? Perhaps the line is turned to its sender, or away.
+ */
+void rwk_udp_judge_shared(struct udp *u, bool alone);
 /** Ends the line, if there is one: what is staged for it goes by main. */
 void rwk_udp_line_end(struct udp *u);
 

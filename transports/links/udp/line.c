@@ -11,12 +11,21 @@
  * packet's sender, as on main. It ends with an error that main might not have (our address has gone, say; or a
  * packet is too long, which main sends in fragments then), or when there is another favourite; what still waits in it
  * then is lost.
+ *
+ * Processes that share main share a line, too, which was there before them and ends with the last of them. It is for
+ * who sends one short packet at a time: whoever has got SINGLES of them by main, with none between, connects the line
+ * to their sender, and who finds that packets come by it in runs connects it to itself, where nothing comes. So its
+ * packets are never joined, and all read them by plain calls. Nobody knows what another has done a moment ago: so each
+ * asks for the sender, and sends by main alone.
  */
 #define _GNU_SOURCE /* sendmmsg, in6_pktinfo */
 
 #include "links/udp/internal.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/udp.h>
 #include <unistd.h>
 
 static int allow_second(int fd, int value)
@@ -81,6 +90,11 @@ void rwk_udp_line_end(struct udp *u)
 		h->msg_namelen = u->family == AF_INET ? sizeof(u->out_name->in) : sizeof(u->out_name->in6);
 	}
 	rwk_udp_read_drops(&u->line, &u->counters.overruns);
+	if (u->shared) {
+		close(u->line.fd);
+		u->line.fd = -1;
+		return;
+	}
 	/* A child of this process may have it open too: then it must not keep the peer's packets for itself. */
 	connect_to(u->line.fd, rwk_udp_is_ip4(u->line_ip) ? AF_INET : AF_INET6, &own);
 	close(u->line.fd);
@@ -110,7 +124,7 @@ void rwk_udp_favour(struct rwk_link *l, const struct rwk_link_address *peer)
 	uint8_t ip[16];
 	int fd;
 
-	if (u->strict || u->fragments || rwk_udp_place(peer).scope || !same_ip(u, peer, ip))
+	if (u->shared || u->strict || u->fragments || rwk_udp_place(peer).scope || !same_ip(u, peer, ip))
 		return;
 	rwk_udp_line_end(u);
 	own = rwk_udp_address(ip, u->port);
@@ -122,4 +136,69 @@ void rwk_udp_favour(struct rwk_link *l, const struct rwk_link_address *peer)
 	memcpy(u->line_ip, ip, sizeof(ip));
 	memset(&u->to, 0, sizeof(u->to));
 	u->counters.lines++;
+}
+
+/*
+ * A line that is shared.
+ */
+
+int rwk_udp_spare(struct rwk_link *l, const uint8_t ip[16])
+{
+	struct udp *u = rwk_udp_of(l);
+	struct rwk_link_address own = rwk_udp_address(ip, u->port);
+	int fd = open_line(u, &own, &own);
+
+	if (fd >= 0)
+		rwk_udp_set(fd, IPPROTO_UDP, UDP_GRO, 0);
+	return fd;
+}
+
+void rwk_udp_adopt_line(struct udp *u, int fd)
+{
+	union socket_name name, peer;
+	socklen_t len = sizeof(name), peer_len = sizeof(peer);
+	struct rwk_link_address a;
+
+	if (fd < 0 || getsockname(fd, &name.any, &len) || getpeername(fd, &peer.any, &peer_len))
+		return;
+	a = rwk_udp_from_name(&name);
+	if (ntohs(rwk_udp_place(&a).port) != u->port)
+		return;
+	memcpy(u->line_ip, rwk_udp_place(&a).ip, sizeof(u->line_ip));
+	u->line = (struct inlet){.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0), .width = 1, .plain = true};
+}
+
+static void turn_line(struct udp *u, const struct rwk_link_address *peer)
+{
+	connect_to(u->line.fd, rwk_udp_is_ip4(u->line_ip) ? AF_INET : AF_INET6, peer);
+}
+
+/* A short packet alone by main, and its sender has sent the one before it so: is it for the line from now on? */
+static bool earns_line(struct udp *u)
+{
+	const uint8_t *at = u->arrived ? u->at : u->ip;
+
+	return ++u->main.run == SINGLES && !memcmp(at, u->line_ip, sizeof(u->line_ip)) &&
+	       !rwk_udp_place(&u->from).scope;
+}
+
+void rwk_udp_judge_shared(struct udp *u, bool alone)
+{
+	struct rwk_link_address own = rwk_udp_address(u->line_ip, u->port);
+
+	if (u->line.fd < 0)
+		return;
+	if (u->filler == &u->line) {
+		u->line.run = alone ? 0 : u->line.run + 1;
+		if (u->line.run == RUN)
+			turn_line(u, &own);
+	} else if (!alone) {
+		u->main.run = 0;
+	} else if (u->main.run % SINGLES == 0 || memcmp(&u->from, &u->favourite, sizeof(u->from))) {
+		u->favourite = u->from;
+		u->main.run = 1;
+	} else if (earns_line(u)) {
+		turn_line(u, &u->from);
+		u->counters.lines++;
+	}
 }

@@ -29,8 +29,6 @@
 #define SELDOM       16          /* each so many progresses */
 #define LONG_MESSAGE (16u << 10) /* bytes */
 #define SHORT_PACKET 2048        /* bytes */
-#define SINGLES      32          /* short packets that came one by one, after which the line is read by plain calls */
-#define RUN          4           /* packets one behind the other that end this */
 
 static void reset_slot(struct udp *u, int i)
 {
@@ -169,7 +167,8 @@ static void judge_line(struct inlet *line, int n, ssize_t len)
  */
 static ssize_t receive_plain(struct udp *u, int fd)
 {
-	return syscall(SYS_recvfrom, fd, u->in_piece[0].iov_base, (size_t)SLOT_BYTES, 0, NULL, NULL);
+	return syscall(SYS_recvfrom, fd, u->in_piece[0].iov_base, (size_t)SLOT_BYTES, 0,
+		u->shared ? &u->in_name[0] : NULL, u->shared ? &u->in[0].msg_hdr.msg_namelen : NULL);
 }
 
 static int receive(struct udp *u, struct inlet *in)
@@ -196,13 +195,14 @@ static int receive(struct udp *u, struct inlet *in)
 		in->empty++;
 		if (errno != EAGAIN && errno != EINTR)
 			hear(u);
-		else if (in->run == SINGLES && errno == EAGAIN)
+		else if (in->run == SINGLES && errno == EAGAIN && !u->shared)
 			begin_plain(in);
 		return 0;
 	}
 	u->counters.calls_in++;
-	if (in == &u->line)
+	if (in == &u->line && !u->shared)
 		judge_line(in, n, (ssize_t)u->in[0].msg_len);
+	u->alone = n == 1 && !in->streak && u->in[0].msg_len <= SHORT_PACKET;
 	in->width = next_width(u, in, n);
 	in->streak = true;
 	in->empty = 0;
@@ -246,6 +246,10 @@ static void begin_slot(struct udp *u)
 	u->congested = false;
 	if (u->plain) {
 		u->from = u->favourite;
+		if (u->shared) {
+			u->from = rwk_udp_from_name(&u->in_name[0]);
+			reset_slot(u, 0);
+		}
 		u->segment = m->msg_len;
 		u->arrived = true;
 		memcpy(u->at, u->line_ip, sizeof(u->at));
@@ -270,6 +274,8 @@ static int deliver(struct udp *u, int budget)
 
 	if (!u->offset)
 		begin_slot(u);
+	if (rwk_unlikely(u->shared) && !u->offset && !u->slot)
+		rwk_udp_judge_shared(u, u->alone);
 	do {
 		uint32_t at = u->offset, len = end - at < u->segment ? end - at : u->segment;
 

@@ -33,7 +33,7 @@ static rwk_noinline void aim(struct udp *u, const struct rwk_link_address *to)
 	if (!u->strict && u->limit < u->longest)
 		u->limit = u->longest; /* in fragments, if the way has become narrower */
 	u->to = *to;
-	u->by_line = u->line.fd >= 0 && !memcmp(to, &u->favourite, sizeof(*to));
+	u->by_line = u->line.fd >= 0 && !u->shared && !memcmp(to, &u->favourite, sizeof(*to));
 	u->open = NULL;
 }
 

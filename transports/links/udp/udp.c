@@ -339,7 +339,7 @@ static int read_socket(struct udp *u)
 	return u->port ? 0 : -EINVAL;
 }
 
-int rwk_udp_adopt(int fd, struct rwk_link **l)
+int rwk_udp_adopt(int fd, int line, struct rwk_link **l)
 {
 	struct udp *u = new_link();
 	int err;
@@ -355,6 +355,8 @@ int rwk_udp_adopt(int fd, struct rwk_link **l)
 		return err == -EBADF ? -EINVAL : err;
 	}
 	rwk_udp_init_receive(u);
+	u->shared = true;
+	rwk_udp_adopt_line(u, line);
 	*l = &u->pub;
 	return 0;
 }

@@ -69,10 +69,16 @@ int rwk_udp_open(const struct rwk_udp_attr *attr, struct rwk_link **l);
 
 /**
  * A link on a socket that is open already: one that rwk_udp_open has made, here or in another process of this host,
- * which shares it. A packet goes to one of those who ask for it. The descriptor stays the caller's. 0 and *l set;
- * -EINVAL: it is no such socket; -EMFILE, -ENOMEM.
+ * which shares it. A packet goes to one of those who ask for it. `line` is what rwk_udp_spare has made for it; if it is
+ * anything else, the link never has a favourite. The descriptors stay the caller's. 0 and *l set; -EINVAL: `fd` is no
+ * such socket; -EMFILE, -ENOMEM.
  */
-int rwk_udp_adopt(int fd, struct rwk_link **l);
+int rwk_udp_adopt(int fd, int line, struct rwk_link **l);
+/**
+ * A socket for the favourite of those who will share that link's: its descriptor, the caller's; or a negative errno.
+ * `ip` is that of this host which peers write to. To be made before anybody does: a packet may be lost.
+ */
+int rwk_udp_spare(struct rwk_link *l, const uint8_t ip[16]);
 
 /** The port the link is bound to. */
 uint16_t rwk_udp_port(const struct rwk_link *l);
