@@ -377,11 +377,62 @@ static void own(void **state)
 	two_processes(RWK_RC_SELECTIVE);
 }
 
+/* A step on a copy of that responder, as it is done where several are taken in turn: that Read comes, and is answered.
+ */
+static void step(struct rwk_rc *qp, void *copy, struct shared *s, uint32_t length)
+{
+	const struct rwk_wire read = {.opcode = RWK_WIRE_RC | RWK_WIRE_READ_REQUEST,
+		.psn = FIRST,
+		.reth = {.address = BASE, .key = KEY, .length = length}};
+
+	rwk_rc_copy_responder(copy, s->responder);
+	rwk_rc_lend(qp, copy);
+	if (length)
+		rwk_rc_packet(qp, &read, NULL, 0, 1000);
+	rwk_rc_pump(qp, 1000);
+	rwk_rc_copy_responder(s->responder, copy);
+}
+
+/* Who takes many responders in turn by one copy gives none of them answers that are another's, and forgets none. */
+static void copies(void **state)
+{
+	struct shared *each = calloc(2, sizeof(*each));
+	void *copy = calloc(1, sizeof(each->responder)), *memory[3];
+	struct rwk_rc_attr a = attr(RWK_RC_SELECTIVE);
+	struct rwk_rc *qp = NULL;
+
+	(void)state;
+	a.reach &= ~(unsigned)RWK_REACH_ATOMIC;
+	for (int i = 0; i < 3; i++) {
+		memory[i] = aligned_alloc(64, (rwk_rc_size() + 63) & ~(size_t)63);
+		assert_non_null(memory[i]);
+		qp = rwk_rc_open(memory[i], i < 2 ? (void *)each[i].responder : copy, &host, &each[1]);
+		assert_int_equal(rwk_rc_modify(qp, RWK_QP_INIT, NULL), 0);
+		assert_int_equal(rwk_rc_modify(qp, RWK_QP_RTR, &a), 0);
+	}
+	step(qp, copy, &each[0], 2 * PMTU); /* the link has no room */
+	assert_int_equal(each[1].out_count, 0);
+	each[1].room = 64;
+	step(qp, copy, &each[1], PMTU);
+	assert_int_equal(each[1].out_count, 1);
+	assert_int_equal(each[1].out[0].w.opcode, RWK_WIRE_RC | RWK_WIRE_READ_ONLY);
+	step(qp, copy, &each[1], 0);
+	assert_int_equal(each[1].out_count, 1);
+	step(qp, copy, &each[0], 0);
+	assert_int_equal(each[1].out_count, 3);
+	assert_int_equal(each[1].out[2].w.opcode, RWK_WIRE_RC | RWK_WIRE_READ_LAST);
+	for (int i = 0; i < 3; i++)
+		free(memory[i]);
+	free(copy);
+	free(each);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(strict),
 		cmocka_unit_test(own),
+		cmocka_unit_test(copies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

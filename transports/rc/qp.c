@@ -40,16 +40,6 @@ void rwk_rc_lend(struct rwk_rc *qp, void *responder)
 	qp->req.own = r->own;
 }
 
-void rwk_rc_copy_responder(void *to, const void *from)
-{
-	const struct rwk_rc_responder *r = from;
-	bool whole = r->reach & (RWK_REACH_READ | RWK_REACH_ATOMIC);
-
-	memcpy(to, from, whole ? sizeof(*r) : offsetof(struct rwk_rc_responder, results));
-	if (rwk_unlikely(r->skips))
-		memcpy((char *)to + sizeof(*r), r + 1, RWK_RC_BUSY_RESPONDER_SIZE);
-}
-
 uint32_t rwk_rc_expected(const struct rwk_rc *qp)
 {
 	return qp->responder->expected;

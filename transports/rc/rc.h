@@ -97,7 +97,10 @@ struct rwk_rc *rwk_rc_open(void *memory, void *responder, const struct rwk_machi
  * refused something and said so.
  */
 void rwk_rc_lend(struct rwk_rc *qp, void *responder);
-/** Copies a responder; its saved answers only if its peer may read or do atomics. */
+/**
+ * Copies a responder to where another has been, or to zeroed memory; its saved answers only if there may be some. The
+ * copy has none of the other's.
+ */
 void rwk_rc_copy_responder(void *to, const void *from);
 /**
  * Could that be a responder of SRC, without atomics, that was used by nobody but this machine? For one that has lain

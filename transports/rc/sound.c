@@ -1,9 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A responder that lies where others may write (shared_rc): is there anything in it that the machine would stumble
- * over? What is only wrong, and not dangerous, is for its peer to find out.
+ * over? What is only wrong, and not dangerous, is for its peer to find out. It is copied for that, and the copy is
+ * looked at: so all of it costs each packet something, and what is seldom in use is left out.
  */
 #include "internal.h"
+
+#include <string.h>
+
+/* Results that were or may be in use there. An atomic's stays when it is sent; so do those behind a refusal. */
+static bool has_results(const struct rwk_rc_responder *r)
+{
+	return r->due || r->reach & RWK_REACH_ATOMIC || r->answer == RWK_RC_ANSWER_FATAL;
+}
+
+/* What is there may change meanwhile: after its first part is copied, only the copy is asked. */
+void rwk_rc_copy_responder(void *to, const void *from)
+{
+	const struct rwk_rc_responder *r = from;
+	struct rwk_rc_responder *copy = to;
+	bool had_results = has_results(copy);
+
+	memcpy(copy, r, offsetof(struct rwk_rc_responder, results));
+	if (rwk_unlikely(has_results(copy)))
+		memcpy(copy->results, r->results, sizeof(r->results));
+	else if (rwk_unlikely(had_results))
+		memset(copy->results, 0, sizeof(copy->results));
+	if (rwk_unlikely(copy->skips))
+		memcpy(copy + 1, r + 1, RWK_RC_BUSY_RESPONDER_SIZE);
+}
 
 static bool is_agreed(const struct rwk_rc_responder *r)
 {
@@ -17,6 +42,8 @@ static unsigned count(const struct rwk_rc_bits *b)
 {
 	unsigned n = 0;
 
+	if (rwk_likely(!rwk_rc_bits_any(b)))
+		return 0;
 	for (unsigned i = 0; i < RWK_RC_WINDOW_MAX / 64; i++)
 		n += (unsigned)__builtin_popcountll(b->word[i]);
 	return n;
@@ -27,7 +54,7 @@ static bool results_are_sound(const struct rwk_rc_responder *r)
 {
 	unsigned due = 0, again = 0;
 
-	if (!r->due && !(r->reach & RWK_REACH_READ))
+	if (rwk_likely(!has_results(r)))
 		return true; /* they are not even copied */
 	for (const struct rwk_rc_result *x = r->results; x < r->results + RWK_RC_RESULTS; x++) {
 		if (x->kind > RWK_RC_RESULT_READ || (x->due && x->kind == RWK_RC_RESULT_NONE) ||

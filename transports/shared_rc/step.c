@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+static_assert(offsetof(struct rwk_src_initiator, to) % 8 == 0 && sizeof(struct rwk_link_address) % 8 == 0,
+	"an initiator's address is in words of its own");
+
 bool rwk_src_step_begin(struct rwk_src_view *v, uint32_t qpn)
 {
 	struct rwk_src_entry *e = rwk_src_entry(v, rwk_src_place(v, qpn));
@@ -225,16 +228,25 @@ static void hand_over_own(struct rwk_src_view *v)
 	rwk_src_hand_over(v, &p);
 }
 
+/* Is that where the target's initiator sends from? */
+static bool is_from(const struct rwk_src_target *t, const struct rwk_link_address *from)
+{
+	uint64_t words[sizeof(*from) / 8], wrong = 0;
+
+	memcpy(words, from, sizeof(words));
+	for (unsigned i = 0; i < sizeof(words) / 8; i++)
+		wrong |= words[i] ^ rwk_glance(&t->initiator[offsetof(struct rwk_src_initiator, to) / 8 + i]);
+	return !wrong;
+}
+
 void rwk_src_packet(struct rwk_src_view *v, const struct rwk_link_address *from, const struct rwk_wire *w,
 	const void *payload, size_t len, rwk_time now)
 {
-	struct rwk_src_initiator initiator;
 	rwk_time next;
 
 	if (len > RWK_WIRE_PMTU_MAX || !rwk_src_step_begin(v, w->qpn))
 		return;
-	rwk_src_initiator_read(v->step.target, &initiator);
-	if (rwk_unlikely(memcmp(&initiator.to, from, sizeof(*from)))) {
+	if (rwk_unlikely(!is_from(v->step.target, from))) {
 		rwk_src_step_abandon(v);
 		v->counters.wrong_sender++;
 		return;
