@@ -563,6 +563,37 @@ static void lazy(void **state)
 	assert_int_equal(rwk_src_pump(v, RWK_NEVER - 1), 0);
 }
 
+/*
+ * Acknowledgements of several packets may travel with messages, and none is sent then; that of few is not worth a step,
+ * and after some that have travelled one goes alone.
+ */
+static void rides(void **state)
+{
+	struct rwk_src_view *v = f.listener[0].view;
+	uint32_t word = 0;
+	unsigned n = 0;
+
+	(void)state;
+	for (unsigned ride = 0; ride < 17; ride++) {
+		for (unsigned i = 0; i < 4; i++) {
+			assert_false(rwk_src_take_ack(v, f.qpn, &word));
+			post(0, 1);
+			serve(0, n++);
+		}
+		assert_int_equal(rwk_src_take_ack(v, f.qpn, &word), ride < 16);
+		if (ride < 16) {
+			assert_int_equal(word, f.queue[n - 1].w.psn);
+			assert_true(rwk_src_next(v) == RWK_NEVER);
+			rwk_rc_acked(f.speaker.qp, word, 2000);
+			assert_true(rwk_rc_idle(f.speaker.qp));
+		}
+		assert_false(rwk_src_take_ack(v, f.qpn, &word));
+	}
+	assert_int_equal(rwk_src_pump(v, RWK_NEVER - 1), 1);
+	assert_int_equal(f.answer.w.psn, f.queue[n - 1].w.psn);
+	assert_int_equal(f.ear[0].wrong, 0);
+}
+
 /* An acknowledgement by a member that looked at the clock before the packet came says that nobody waited. */
 static void clocks(void **state)
 {
@@ -644,6 +675,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(sleeper, setup, teardown),
 		cmocka_unit_test_setup_teardown(link_is_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(lazy, setup_lazy, teardown),
+		cmocka_unit_test_setup_teardown(rides, setup_lazy, teardown),
 		cmocka_unit_test_setup_teardown(clocks, setup_lazy, teardown),
 		cmocka_unit_test_setup_teardown(layouts, setup, teardown),
 		cmocka_unit_test(largest),

@@ -71,7 +71,10 @@ static uint32_t frame_word(struct rwk_packet_channel *ch)
 {
 	uint32_t ack;
 
-	return ch->rc && rwk_rc_take_ack(ch->rc, &ack) ? RWK_FRAME_ACK | ack : 0;
+	if (ch->shared ? !rwk_src_take_ack(ch->port->view, ch->taker->target, &ack)
+		       : !ch->rc || !rwk_rc_take_ack(ch->rc, &ack))
+		return 0;
+	return RWK_FRAME_ACK | ack;
 }
 
 /** The frame is full, or due. */
@@ -584,10 +587,12 @@ void rwk_packet_release(struct rwk_packet_channel *ch, int status)
 
 void rwk_packet_take_ack(struct rwk_packet_channel *ch)
 {
-	if (!ch->ack_came || !ch->rc) /* a peer on UC has no business to send one */
+	struct rwk_rc *rc = rwk_packet_requester(ch);
+
+	if (!ch->ack_came || !rc) /* a peer on UC has no business to send one */
 		return;
 	ch->ack_came = false;
-	rwk_rc_acked(ch->rc, ch->ack, rwk_packet_now(ch->port));
+	rwk_rc_acked(rc, ch->ack, rwk_packet_now(ch->port));
 }
 
 int rwk_packet_pump(struct rwk_packet_channel *ch)

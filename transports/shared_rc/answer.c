@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Acknowledgements and answers to Reads. That one is due, or will be, stands in the target's state; this view only
- * remembers of which targets it is to ask, and when. If it does not, because its process computes or dies, the initiator
- * asks. One is made in a step of its own and sent when that has happened: it says nothing that is not so. If the link
- * has no room, the one that was made waits here for the next pump.
+ * remembers of which targets it is to ask, and when. If it does not, because its process computes or dies, the
+ * initiator asks. One is made in a step of its own and sent when that has happened: it says nothing that is not so. If
+ * the link has no room, the one that was made waits here for the next pump. One of some packets may travel with a
+ * message to the initiator's process (rwk_src_take_ack) before its time.
  */
 #include "internal.h"
 
@@ -11,16 +12,49 @@
 
 #include <string.h>
 
-void rwk_src_owe(struct rwk_src_view *v, uint32_t qpn, rwk_time at)
+#define WORTH_A_STEP 4  /* packets since the last one, whose acknowledgement a message takes along */
+#define IN_A_ROW     16 /* taken along, then one goes alone: a link learns from it which way they come */
+
+static struct rwk_src_owed *find(struct rwk_src_view *v, uint32_t qpn)
 {
 	for (unsigned i = v->owed_count; i-- > 0;) {
-		if (v->owed[i].qpn == qpn) {
-			v->owed[i].at = at;
-			return;
-		}
+		if (rwk_likely(v->owed[i].qpn == qpn))
+			return &v->owed[i];
 	}
-	if (at != RWK_NEVER && v->owed_count < RWK_SRC_OWED)
-		v->owed[v->owed_count++] = (struct rwk_src_owed){.at = at, .qpn = qpn};
+	return NULL;
+}
+
+void rwk_src_owe(struct rwk_src_view *v, uint32_t qpn, rwk_time at)
+{
+	struct rwk_src_owed *o = find(v, qpn);
+
+	if (rwk_likely(o != NULL)) {
+		o->at = at;
+		o->packets++;
+	} else if (at != RWK_NEVER && v->owed_count < RWK_SRC_OWED) {
+		v->owed[v->owed_count++] = (struct rwk_src_owed){.at = at, .qpn = qpn, .packets = 1};
+	}
+}
+
+bool rwk_src_take_ack(struct rwk_src_view *v, uint32_t qpn, uint32_t *word)
+{
+	struct rwk_src_owed *o = find(v, qpn);
+	bool taken;
+
+	if (!o || o->packets < WORTH_A_STEP || o->rides == IN_A_ROW)
+		return false;
+	o->packets = 0;
+	if (!rwk_src_step_begin(v, qpn))
+		return false;
+	taken = rwk_rc_take_ack(v->qp, word);
+	if (taken) {
+		o->at = rwk_rc_next(v->qp);
+		o->rides++;
+		rwk_src_step_commit(v);
+	} else {
+		rwk_src_step_abandon(v);
+	}
+	return taken;
 }
 
 rwk_time rwk_src_next(const struct rwk_src_view *v)
@@ -92,6 +126,7 @@ int rwk_src_pump(struct rwk_src_view *v, rwk_time now)
 		/* What a Read asked for is many answers, and each a step: nobody is locked out for long. */
 		while (o->at <= now && !v->answer.ready && sent < (int)RWK_SRC_ANSWERS) {
 			o->at = ask(v, o->qpn, now);
+			o->packets = o->rides = 0;
 			if (!v->answer.ready)
 				break;
 			sent += send_answer(v);

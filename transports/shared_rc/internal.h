@@ -90,6 +90,8 @@ struct rwk_src_answer {
 struct rwk_src_owed {
 	rwk_time at;
 	uint32_t qpn;
+	uint32_t packets; /* that this view has taken since the last one; */
+	uint32_t rides;   /* of which so many in a row have travelled with a message */
 };
 
 struct rwk_src_view {

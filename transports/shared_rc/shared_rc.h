@@ -41,8 +41,8 @@
  *
  * Pure but for its locks and for copies between members' memories: no socket, nothing allocated after open; `now` is an
  * argument, by the same clock in all members. A view is for one thread at a time. Upcalls come from within
- * rwk_src_packet, rwk_src_pump and rwk_src_drain, never with a lock of the segment held, and must not call the same view
- * again, but rwk_src_target_find.
+ * rwk_src_packet, rwk_src_pump and rwk_src_drain, never with a lock of the segment held, and must not call the same
+ * view again, but rwk_src_target_find and, from receive and write, rwk_src_take_ack.
  */
 #ifndef RWK_SHARED_RC_H
 #define RWK_SHARED_RC_H
@@ -158,6 +158,12 @@ void rwk_src_packet(struct rwk_src_view *view, const struct rwk_link_address *fr
 	const void *payload, size_t len, rwk_time now);
 /** Acknowledges what this view has taken and what is due of it by now. Returns packets sent. */
 int rwk_src_pump(struct rwk_src_view *view, rwk_time now);
+/**
+ * The acknowledgement of what has been taken for that target, to travel with a message to its initiator's process:
+ * true, and *word as rwk_rc_take_ack's; none will be sent for it. False: none is due, or of so few packets that it is
+ * not worth a step.
+ */
+bool rwk_src_take_ack(struct rwk_src_view *view, uint32_t target, uint32_t *word);
 /** When pump has something to do, if nothing else happens; 0: at once; RWK_NEVER. */
 rwk_time rwk_src_next(const struct rwk_src_view *view);
 /** Hands over what siblings have taken for this member, at most about `budget` pieces; returns how many. */
