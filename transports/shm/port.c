@@ -29,7 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DELIVER_BUDGET = 64, BALANCE_GAP = 10, EVIDENCE_GAP = 100 };
+enum { DELIVER_BUDGET = 64, LOOKS = 2, BALANCE_GAP = 10, EVIDENCE_GAP = 100 };
 
 static uint64_t clock_ms(void)
 {
@@ -370,7 +370,7 @@ static rwk_noinline int housekeeping(struct rwk_port *port)
 
 static rwk_noinline void idle(struct rwk_port *port)
 {
-	if (!port->oversubscribed || ++port->idle_polls < rwk_params.spin)
+	if (++port->idle_polls < rwk_params.spin || !port->oversubscribed)
 		return;
 	port->idle_polls = 0;
 	port->count.yields++;
@@ -405,14 +405,10 @@ static inline bool awaits_handshake(const struct rwk_port *port)
 	return (port->oversubscribed || !rwk_list_empty(&port->connecting)) && port->now < port->talk_until;
 }
 
-static int shm_progress(struct rwk_port *port)
+static inline int poll_hot(struct rwk_port *port)
 {
 	int n = 0;
 
-	if (rwk_unlikely(!*port->here))
-		return 0;
-	if (rwk_unlikely(port->armed))
-		n += wake_up(port);
 	for (uint32_t i = 0; i < port->hot_count; i++) {
 		struct rwk_shm_channel *ch = port->hot[i];
 
@@ -421,6 +417,36 @@ static int shm_progress(struct rwk_port *port)
 		else
 			rwk_shm_rx_expect(&ch->rx);
 	}
+	return n;
+}
+
+/*
+ * Nothing has come, nor had it the time before: looks again, with a rest before each look. The processor may be half of a
+ * core, whose other half is just writing what is awaited here; and a look is sooner back than a caller who has to ask
+ * again. Few, since who asks may have better things to do.
+ */
+static rwk_noinline int look_again(struct rwk_port *port)
+{
+	int n = 0;
+
+	for (unsigned i = 0; i < LOOKS && !n; i++) {
+		rwk_cpu_relax();
+		n = poll_hot(port);
+	}
+	return n;
+}
+
+static int shm_progress(struct rwk_port *port)
+{
+	int n = 0;
+
+	if (rwk_unlikely(!*port->here))
+		return 0;
+	if (rwk_unlikely(port->armed))
+		n += wake_up(port);
+	n += poll_hot(port);
+	if (!n && port->idle_polls && port->hot_count)
+		n += look_again(port);
 	if (rwk_unlikely(port->cold_count || port->bells_rung)) {
 		port->bells_rung = false;
 		n += rwk_shm_poll_bells(port);
