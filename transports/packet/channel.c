@@ -91,6 +91,7 @@ void rwk_packet_channel_free(struct rwk_packet_channel *ch)
 	drop_machine(ch);
 	port->crowd -= ch->on_this_machine;
 	rwk_packet_kept_free(ch);
+	free(ch->narrow);
 	if (ch->stream_open || ch->stream_asked)
 		port->ways->leave(port->link[RWK_WAY_STREAM], &ch->path.to);
 	if (ch->stream_open)

@@ -152,6 +152,14 @@ struct rwk_packet_taker {
 	UT_hash_handle by_target;
 };
 
+/** narrow.c: what is known of how long packets may be now. */
+struct rwk_packet_narrow {
+	uint64_t token, heard; /* of our last round of probes; of the peer's last belief that was taken */
+	rwk_time wider_at;
+	uint16_t best;         /* the longest probe of this round that was answered */
+	uint8_t rounds, asked; /* that said the way is narrow; without an answer */
+};
+
 struct rwk_packet_channel {
 	struct rwk_channel base;
 	struct rwk_port *port;
@@ -211,12 +219,7 @@ struct rwk_packet_channel {
 	uint16_t peer_pad;  /* of the CONNECT that is being answered */
 	bool on_this_machine; /* in whichever container */
 	bool takes_pieces;    /* the peer joins packets that come in pieces */
-	struct {
-		uint64_t token, heard; /* of our last round of probes; of the peer's last belief that was taken */
-		rwk_time wider_at;
-		uint16_t best;         /* the longest probe of this round that was answered */
-		uint8_t rounds, asked; /* that said the way is narrow; without an answer */
-	} narrow;
+	struct rwk_packet_narrow *narrow; /* NULL: nobody has had a doubt yet that packets get through */
 	uint32_t heard_in; /* rwk_port.period in which it last sent something of length */
 	uint64_t last_pull;
 	bool published; /* SRC: regions of ours, to this peer */
