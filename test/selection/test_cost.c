@@ -17,6 +17,7 @@ static void test_sizes(void **state)
 	assert_int_equal(rwk_rc_responder_size(), RWK_COST_RESPONDER);
 	/* What malloc adds comes to it. */
 	assert_in_range(sizeof(struct rwk_packet_channel), RWK_COST_CHANNEL - 64, RWK_COST_CHANNEL);
+	assert_in_range(sizeof(struct rwk_packet_initiator), RWK_COST_INITIATOR - 64, RWK_COST_INITIATOR);
 }
 
 /* Node 0 of a job, its queue pairs counted one by one. */

@@ -33,7 +33,7 @@
  *     putting something into an inbox, those that send to that SRQ. What cannot be locked within moments is dropped, as
  *     if the network had lost it. It lasts until the member goes on or dies: a lock is not taken away from who may go
  *     on, since then it would go on in the middle of a step, with copies into inboxes and into others' memory that
- *     nobody can call back. A step is short, 1,200 to 1,600 instructions of the some 1,770 that a packet takes here
+ *     nobody can call back. A step is short, some 790 instructions of the 1,210 that a packet takes here
  *     (test_steps), and who waits for packets has no lock: so a signal rarely meets one
  *   - whatever a member gone mad writes into the segment, no other reads or writes outside of it for that, divides by
  *     zero or calls what there is not: what stands there is looked at before it is used, in a copy of one's own. Only
