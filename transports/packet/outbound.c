@@ -512,7 +512,7 @@ void rwk_packet_relieve(struct rwk_packet_channel *ch)
 	for (struct rwk_list *l = ch->requests.next; l != &ch->requests && ch->copied < RWK_RELIEF_MAX; l = l->next) {
 		struct rwk_request *r = rwk_container_of(l, struct rwk_request, all);
 
-		if (!r->op || !r->op->arrival)
+		if (r->kind == RWK_REQ_SEND && !r->op->arrival)
 			go_on_from_copy(r, 0);
 	}
 }
