@@ -11,7 +11,7 @@
 struct poll_set {
 	struct fid_poll fid;
 	struct rwk_fi_domain *domain;
-	pthread_mutex_t lock; /* of the list; taken before the domain's */
+	pthread_mutex_t lock; /* of the list; taken before a member's */
 	struct rwk_fi_watched_list list;
 	size_t turn; /* where the next look begins, so that a short array of contexts starves nobody */
 };

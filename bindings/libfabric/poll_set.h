@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The poll set: several completion queues and counters of one domain, driven and asked in one call. It holds its
- * members. Under the domain's lock; each member takes it for itself.
+ * members. It has a lock of its own, and each member takes that of its group.
  */
 #ifndef RWK_FI_POLL_SET_H
 #define RWK_FI_POLL_SET_H

@@ -6,8 +6,8 @@
  *
  * Sleeping: the epoll descriptor (the one FI_GETWAIT gives away) holds each engine's wait_fd and an eventfd of our own.
  * Arm the engines, set `armed`, and sleep; what arrives from a peer wakes through the engine, what another thread's
- * call completes, and fi_cq_signal, wake through the eventfd. All members are under the domain's lock, which is not
- * held while asleep.
+ * call completes, and fi_cq_signal, wake through the eventfd. All members are under the lock of the queue or counter
+ * (group.h), which is not held while asleep.
  */
 #ifndef RWK_FI_WAIT_H
 #define RWK_FI_WAIT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The domain's lock by itself (bindings/libfabric/lock.h). */
+/* A lock by itself (bindings/libfabric/lock.h). */
 #include "rwk_test.h"
 
 #include "bindings/libfabric/lock.h"
