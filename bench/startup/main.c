@@ -114,6 +114,8 @@ static void run_rank(struct team *t, unsigned me, const struct startup_stack *s,
 	barrier(t, 3);
 	r->after = taken();
 	barrier(t, 4); /* nobody's memory goes before all have counted */
+	if (s->end)
+		s->end();
 	_exit(why ? 1 : 0);
 }
 

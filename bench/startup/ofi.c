@@ -126,4 +126,11 @@ static const char *ofi_exchange(unsigned to)
 	return why;
 }
 
-const struct startup_stack startup_ofi = {ofi_find, ofi_open, ofi_meet, ofi_exchange};
+/** Some providers' endpoints have files. */
+static void ofi_end(void)
+{
+	if (ep)
+		fi_close(&ep->fid);
+}
+
+const struct startup_stack startup_ofi = {ofi_find, ofi_open, ofi_meet, ofi_exchange, ofi_end};

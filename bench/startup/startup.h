@@ -25,6 +25,8 @@ struct startup_stack {
 	const char *(*meet)(const struct startup_address *all, unsigned n);
 	/** Sends eight bytes to rank `to`, and returns when eight bytes have come from anybody and the send is complete. */
 	const char *(*exchange)(unsigned to);
+	/** May be NULL: gives back what the kernel does not, when a process ends. */
+	void (*end)(void);
 };
 
 extern const struct startup_stack startup_ofi; /* name: a libfabric provider */

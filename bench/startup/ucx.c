@@ -78,4 +78,4 @@ static const char *ucx_exchange(unsigned to)
 	return why ? why : wait_for(receive);
 }
 
-const struct startup_stack startup_ucx = {ucx_find, ucx_open, ucx_meet, ucx_exchange};
+const struct startup_stack startup_ucx = {ucx_find, ucx_open, ucx_meet, ucx_exchange, NULL};
