@@ -121,7 +121,7 @@ struct udp {
 	uint32_t turn;
 	struct inlet *filler; /* the socket that has filled the slots last */
 	bool plain;           /* by a plain call */
-	bool alone;           /* it brought one short packet, the call before none */
+	bool alone;           /* of a shared line's: it brought one short packet, the call before none */
 	uint32_t offset, segment;
 	struct rwk_link_address from; /* of the slot that is being delivered */
 	bool arrived;                 /* `at` is the address that it was sent to */

@@ -151,11 +151,15 @@ static void end_plain(struct inlet *line)
 	rwk_udp_set(line->fd, IPPROTO_UDP, UDP_GRO, 1);
 }
 
-/* The line has brought n messages, the first of that length: do they speak for the other way to read it? */
-static void judge_line(struct inlet *line, int n, ssize_t len)
+/* Of the n messages that have come by `in`: is it one short packet, and the call before brought none? */
+static bool came_alone(const struct udp *u, const struct inlet *in, int n)
 {
-	bool alone = n == 1 && !line->streak && len <= SHORT_PACKET;
+	return n == 1 && !in->streak && u->in[0].msg_len <= SHORT_PACKET;
+}
 
+/* The line has brought packets: do they speak for the other way to read it? */
+static void judge_line(struct inlet *line, bool alone)
+{
 	line->run = alone == line->plain ? 0 : line->run + (line->run < SINGLES);
 	if (line->plain && line->run == RUN)
 		end_plain(line);
@@ -200,9 +204,10 @@ static int receive(struct udp *u, struct inlet *in)
 		return 0;
 	}
 	u->counters.calls_in++;
-	if (in == &u->line && !u->shared)
-		judge_line(in, n, (ssize_t)u->in[0].msg_len);
-	u->alone = n == 1 && !in->streak && u->in[0].msg_len <= SHORT_PACKET;
+	if (rwk_unlikely(u->shared))
+		u->alone = came_alone(u, in, n);
+	else if (in == &u->line)
+		judge_line(in, came_alone(u, in, n));
 	in->width = next_width(u, in, n);
 	in->streak = true;
 	in->empty = 0;
