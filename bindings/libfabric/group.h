@@ -19,6 +19,7 @@
  *
  * Locks are taken in this order: `control`, groups. Who has not got `control` takes one group at most. Under it groups
  * come and objects get and leave theirs; the program's threads alone take it, never while they hold a group.
+ * test/models/group.pml is this, with what goes wrong without one part or the other.
  *
  * FI_THREAD_DOMAIN is one group from the start, without lock unless there is a progress thread; so is a domain of
  * datagram endpoints, with one. Connected endpoints have the lock of their device (device.h), which is a group, too.
