@@ -31,7 +31,7 @@
 
 #define SIZE_MAX_BYTES 65536u
 
-static const size_t sizes[] = {0, 8, 40, 48, 64, 104, 128, 256, 272, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
+static const size_t sizes[] = {0, 8, 40, 48, 64, 104, 128, 160, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
 
 /* Shared by both processes beside what is measured. */
 struct board {

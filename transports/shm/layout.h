@@ -38,7 +38,11 @@
 #define RWK_SHM_BODY      48u /* payload in a message's first line, */
 #define RWK_SHM_BODY_DATA 40u /* if the envelope's data travels too, */
 #define RWK_SHM_MORE      56u /* and in each continuation line, */
-#define RWK_SHM_MORE_MAX  4u  /* of which there are at most so many */
+/*
+ * Of which there are at most so many. What is longer goes into a slab, whose lines the sender has in its cache already:
+ * a third line more costs as much as all the lines of a slab, on cores of their own as on halves of one.
+ */
+#define RWK_SHM_MORE_MAX 2u
 
 struct rwk_shm_line {
 	_Atomic uint64_t word;

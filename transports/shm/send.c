@@ -69,9 +69,9 @@ static inline struct rwk_shm_line *line_ahead(struct rwk_shm_tx *tx, uint32_t n)
 }
 
 /*
- * A message of at most four lines more than the first. The first is published last: the reader polls it and nothing
- * else, so it does not take the others away while they are being written. They have stamps all the same: what they
- * hold now must not look like a line of the next lap.
+ * A message of at most RWK_SHM_MORE_MAX lines more than the first. The first is published last: the reader polls it
+ * and nothing else, so it does not take the others away while they are being written. They have stamps all the same:
+ * what they hold now must not look like a line of the next lap.
  */
 static int send_lines(
 	struct rwk_shm_channel *ch, const struct rwk_envelope *env, const unsigned char *from, uint32_t len)
