@@ -480,6 +480,34 @@ static void hurried_is_awaited(void **state)
 	ends_close();
 }
 
+static bool stream_sent;
+
+static bool is_sent(struct rwk_link *l)
+{
+	(void)l;
+	return stream_sent;
+}
+
+/* A port that is closed goes on while its stream has something that has not come to the peers' hosts, and no longer. */
+static void stream_is_awaited(void **state)
+{
+	struct rwk_link_ops ops;
+	struct rwk_link *stream;
+
+	(void)state;
+	open_two(4224, NULL);
+	assert_int_equal(ends_send(ends_side(0, 1)), 0);
+	ends_settle();
+	stream = ends[0]->port->link[RWK_WAY_STREAM];
+	ops = *stream->ops;
+	ops.sent = is_sent;
+	stream->ops = &ops;
+	assert_true(rwk_packet_linger(ends[0]->port));
+	stream_sent = true;
+	assert_false(rwk_packet_linger(ends[0]->port));
+	ends_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -494,6 +522,7 @@ int main(void)
 		ENDS_RC(answer_in_stream),
 		ENDS_RC(ends_in_order),
 		ENDS_RC(hurried_is_awaited),
+		ENDS_UC(stream_is_awaited),
 		ENDS_RC(broken_frames),
 		ENDS_RC(edges_are_taken),
 	};
