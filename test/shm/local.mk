@@ -9,6 +9,12 @@ test_shm_test_transfer_choice_CPPFLAGS = $(TEST_CPPFLAGS)
 test_shm_test_transfer_choice_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_transfer test/shm/test_transfer_choice
 
+check_PROGRAMS += test/shm/test_fill
+test_shm_test_fill_SOURCES = test/shm/test_fill.c test/rwk_test.h
+test_shm_test_fill_CPPFLAGS = $(TEST_CPPFLAGS)
+test_shm_test_fill_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_fill
+
 check_PROGRAMS += test/shm/test_transfer_sides
 test_shm_test_transfer_sides_SOURCES = test/shm/test_transfer_sides.c $(transfer_pair)
 test_shm_test_transfer_sides_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -13,6 +13,7 @@
 #define RWK_SHM_CHANNEL_H
 
 #include "shm/counters.h"
+#include "shm/fill.h"
 #include "shm/ring.h"
 #include "shm/slab.h"
 
@@ -48,7 +49,6 @@ struct rwk_shm_channel {
 	bool hot;
 	bool partial;          /* the peer's full address is not known yet */
 	bool peer_has_barrier; /* joined rwk_barrier_everywhere */
-	bool string_copy;      /* the port's */
 	unsigned side;         /* of the pair: 0 its creator */
 
 	struct rwk_shm_tx tx;
@@ -56,6 +56,7 @@ struct rwk_shm_channel {
 	struct rwk_shm_assembly assembly;
 	uint32_t seen;     /* messages since the last choice of hot channels */
 	struct rwk_shm_slabs slabs;
+	struct rwk_shm_fill fill; /* of slabs that the peer has read last */
 
 	/* What waits: controls go first. In port->busy while either is not empty. */
 	struct rwk_list controls, ops;

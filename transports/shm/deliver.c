@@ -16,7 +16,7 @@ static void take_slab(struct rwk_shm_channel *ch, uint32_t id)
 {
 	uint16_t back[RWK_SHM_SLABS_BATCH];
 
-	rwk_shm_slab_got(&ch->slabs, id);
+	rwk_shm_slab_got(&ch->slabs, id, false);
 	if (rwk_likely(ch->slabs.count < RWK_SHM_SLABS_KEEP + RWK_SHM_SLABS_BATCH))
 		return;
 	rwk_shm_slabs_give_back(&ch->slabs, back);
@@ -35,7 +35,7 @@ static void slabs_came_back(struct rwk_shm_channel *ch, const unsigned char *bod
 			rwk_shm_protocol_error(ch, "it gave back a slab that was not its own");
 			return;
 		}
-		rwk_shm_slab_got(&ch->slabs, id[i]);
+		rwk_shm_slab_got(&ch->slabs, id[i], true);
 	}
 }
 

@@ -133,7 +133,7 @@ struct rwk_shm_channel *rwk_shm_channel_new(struct rwk_port *port, const struct 
 	ch->base.send_max = rwk_params.eager_max < RWK_SHM_MESSAGE_MAX ? rwk_params.eager_max : RWK_SHM_MESSAGE_MAX;
 	ch->to = *to;
 	ch->partial = to->flags_rank & RWK_ADDR_PARTIAL;
-	ch->string_copy = port->string_copy;
+	ch->fill.string = port->string_copy;
 	ch->tx.here = port->here;
 	ch->tx.shut = 1;
 	ch->pidfd = ch->pair_fd = -1;

@@ -124,6 +124,17 @@ static void send_slab(
 	published(ch);
 }
 
+/* From one piece of memory. What we have read last is in our caches. */
+static void fill_slab(struct rwk_shm_channel *ch, uint32_t id, const void *from, size_t n)
+{
+	unsigned char *slab = rwk_shm_slab(&ch->slabs, id);
+
+	if (rwk_shm_slab_was_read(&ch->slabs, id))
+		rwk_shm_fill(&ch->fill, slab, from, n);
+	else
+		rwk_copy_away(slab, from, n, ch->fill.string);
+}
+
 static int send_in_slab(struct rwk_shm_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len)
 {
 	uint32_t id;
@@ -133,7 +144,7 @@ static int send_in_slab(struct rwk_shm_channel *ch, const struct rwk_envelope *e
 	id = rwk_shm_slab_take(&ch->slabs);
 	if (id == RWK_SHM_NO_SLAB)
 		return -EAGAIN;
-	rwk_copy_away(rwk_shm_slab(&ch->slabs, id), buf, len, ch->string_copy);
+	fill_slab(ch, id, buf, len);
 	send_slab(ch, env, id, (uint32_t)len, len);
 	return 0;
 }
@@ -164,7 +175,10 @@ static int send_some(struct rwk_shm_channel *ch, struct rwk_op *op)
 		id = rwk_shm_slab_take(&ch->slabs);
 		if (id == RWK_SHM_NO_SLAB)
 			return 0;
-		rwk_iov_gather(op->iov, op->iov_count, op->at, rwk_shm_slab(&ch->slabs, id), n);
+		if (op->iov_count == 1)
+			fill_slab(ch, id, (const char *)op->iov->iov_base + op->at, n);
+		else
+			rwk_iov_gather(op->iov, op->iov_count, op->at, rwk_shm_slab(&ch->slabs, id), n);
 		if (op->at) {
 			const struct rwk_envelope next = {.kind = RWK_SHM_PIECE};
 

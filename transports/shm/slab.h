@@ -7,6 +7,7 @@
  *   home    each side mints slabs out of its own home, one by one as it runs out, up to RWK_SHM_SLABS
  *   mine    a bit for each slab of the pair: belongs to this side or is not minted yet. Private memory: a peer that
  *           names a slab that is not his breaks the protocol
+ *   read    a bit for each slab of this side's: the other one has read it last, and given it back
  *   stack   the slabs of this side that are free, hottest on top. A side that only receives gives the coldest back
  *           (SLABS_BACK) when it has KEEP + BATCH of them. KEEP + BATCH < RWK_SHM_SLABS, so a sender that has minted
  *           all gets some back
@@ -27,6 +28,7 @@ _Static_assert(
 struct rwk_shm_slabs {
 	unsigned char *base; /* slab 0 of the pair, mapped here */
 	uint64_t mine[2];
+	uint64_t read[2];
 	uint32_t count;  /* on the stack */
 	uint32_t minted; /* of this side's home */
 	uint32_t home;   /* number of the first slab of this side's home */
@@ -75,11 +77,18 @@ static inline bool rwk_shm_slab_is_his(const struct rwk_shm_slabs *s, uint32_t i
 	return id < 2 * RWK_SHM_SLABS && !(s->mine[id / 64] >> id % 64 & 1);
 }
 
-/** A slab of his, checked, becomes ours. */
-static inline void rwk_shm_slab_got(struct rwk_shm_slabs *s, uint32_t id)
+/** A slab of his, checked, becomes ours: we have read it, or (`back`) he has and gives it back. */
+static inline void rwk_shm_slab_got(struct rwk_shm_slabs *s, uint32_t id, bool back)
 {
 	s->mine[id / 64] |= 1ull << id % 64;
+	s->read[id / 64] = (s->read[id / 64] & ~(1ull << id % 64)) | (uint64_t)back << id % 64;
 	s->stack[s->count++] = (uint16_t)id;
+}
+
+/** Has the other side read it last? */
+static inline bool rwk_shm_slab_was_read(const struct rwk_shm_slabs *s, uint32_t id)
+{
+	return s->read[id / 64] >> id % 64 & 1;
 }
 
 #endif

@@ -236,8 +236,12 @@ static void fill_block(struct rwk_shm_transfers *t, struct rwk_shm_area *mine, s
 	struct rwk_shm_block_head *head = &mine->head[place];
 	size_t length = s->end - s->offset < s->block ? s->end - s->offset : s->block;
 
-	rwk_iov_gather(
-		s->region->iov, s->region->count, s->offset, mine->bytes + place * RWK_SHM_BLOCK_BYTES, length);
+	if (s->region->count == 1)
+		rwk_shm_fill(&t->fill, mine->bytes + place * RWK_SHM_BLOCK_BYTES,
+			(const char *)s->region->iov->iov_base + s->offset, length);
+	else
+		rwk_iov_gather(s->region->iov, s->region->count, s->offset, mine->bytes + place * RWK_SHM_BLOCK_BYTES,
+			length);
 	head->id = s->id;
 	head->length = (uint32_t)length;
 	head->offset = s->offset;

@@ -25,6 +25,7 @@
 #define RWK_SHM_TRANSFER_STATE_H
 
 #include "shm/counters.h"
+#include "shm/fill.h"
 #include "shm/transfer.h"
 #include "shm/transfer_choice.h"
 
@@ -156,6 +157,7 @@ struct rwk_shm_transfers {
 	struct rwk_pool serve_pool;
 	uint64_t blocks_written; /* of my area, ever */
 	uint64_t blocks_back;    /* of these, given back by the peer */
+	struct rwk_shm_fill fill; /* of blocks */
 
 	struct rwk_list helps;
 	struct rwk_pool help_pool;
