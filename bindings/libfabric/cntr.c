@@ -13,28 +13,28 @@ static struct rwk_fi_cntr *cntr_of(struct fid_cntr *fid)
 }
 
 /* Reading drives the engines: a program may call nothing else while it waits. */
-static uint64_t cntr_read(struct fid_cntr *fid)
+static uint64_t look(struct rwk_fi_cntr *cntr, const uint64_t *number)
 {
-	struct rwk_fi_cntr *cntr = cntr_of(fid);
 	uint64_t value;
+	bool tired;
 
 	rwk_fi_enter(&cntr->lock);
-	rwk_fi_wait_progress(&cntr->wait);
-	value = cntr->value;
+	tired = !rwk_fi_wait_progress(&cntr->wait) && rwk_fi_wait_tires(&cntr->wait);
+	value = *number;
 	rwk_fi_leave(&cntr->lock);
+	if (rwk_unlikely(tired))
+		rwk_fi_rest();
 	return value;
+}
+
+static uint64_t cntr_read(struct fid_cntr *fid)
+{
+	return look(cntr_of(fid), &cntr_of(fid)->value);
 }
 
 static uint64_t cntr_readerr(struct fid_cntr *fid)
 {
-	struct rwk_fi_cntr *cntr = cntr_of(fid);
-	uint64_t errors;
-
-	rwk_fi_enter(&cntr->lock);
-	rwk_fi_wait_progress(&cntr->wait);
-	errors = cntr->errors;
-	rwk_fi_leave(&cntr->lock);
-	return errors;
+	return look(cntr_of(fid), &cntr_of(fid)->errors);
 }
 
 /* Changes one of the two numbers; whoever waits looks again, and so do works. */

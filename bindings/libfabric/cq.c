@@ -132,11 +132,24 @@ static inline ssize_t read_from(struct rwk_fi_cq *cq, void *buf, size_t count, f
 
 static rwk_noinline ssize_t read_locked(struct rwk_fi_cq *cq, void *buf, size_t count, fi_addr_t *source)
 {
+	bool tired;
 	ssize_t n;
 
 	rwk_fi_enter(&cq->lock);
 	n = read_from(cq, buf, count, source);
+	tired = n == -FI_EAGAIN && rwk_fi_wait_tires(&cq->wait);
 	rwk_fi_leave(&cq->lock);
+	if (rwk_unlikely(tired))
+		rwk_fi_rest();
+	return n;
+}
+
+static inline ssize_t read_alone(struct rwk_fi_cq *cq, void *buf, size_t count, fi_addr_t *source)
+{
+	ssize_t n = read_from(cq, buf, count, source);
+
+	if (n == -FI_EAGAIN && rwk_unlikely(rwk_fi_wait_tires(&cq->wait)))
+		rwk_fi_rest();
 	return n;
 }
 
@@ -149,14 +162,14 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
 	struct rwk_fi_cq *cq = cq_of(fid);
 
-	return is_locked(cq) ? read_locked(cq, buf, count, NULL) : read_from(cq, buf, count, NULL);
+	return is_locked(cq) ? read_locked(cq, buf, count, NULL) : read_alone(cq, buf, count, NULL);
 }
 
 static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source)
 {
 	struct rwk_fi_cq *cq = cq_of(fid);
 
-	return is_locked(cq) ? read_locked(cq, buf, count, source) : read_from(cq, buf, count, source);
+	return is_locked(cq) ? read_locked(cq, buf, count, source) : read_alone(cq, buf, count, source);
 }
 
 /* Writes an error entry in the layout of the program's API: err_data_size came with 1.5, and what came later is not

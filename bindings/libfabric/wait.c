@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bindings/libfabric/wait.h"
 
+#include "base/crowd.h"
 #include "base/log.h"
 #include "bindings/libfabric/device.h"
 #include "bindings/libfabric/provider.h"
 #include "bindings/libfabric/wait_set.h"
+#include "engine/job.h"
 #include "ud/ud.h"
 
 #include <errno.h>
@@ -13,6 +15,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #define POLLS_BEFORE_SLEEP 1000 /* a sleep and its wake-up cost several microseconds on both sides */
@@ -179,6 +182,15 @@ int rwk_fi_wait_datagrams(struct rwk_fi_wait *w)
 	for (struct rwk_fi_datagrams *d = w->datagrams; d; d = d->next)
 		n += rwk_ud_progress(d->ud);
 	return n;
+}
+
+rwk_noinline void rwk_fi_rest(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	if (rwk_job_is_crowd(rwk_crowd_count((uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000)))
+		sched_yield();
 }
 
 void rwk_fi_wait_ring(struct rwk_fi_wait *w)

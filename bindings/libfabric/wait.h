@@ -14,6 +14,7 @@
 
 #include "base/compiler.h"
 #include "base/list.h"
+#include "base/param.h"
 #include "bindings/libfabric/deadline.h"
 #include "bindings/libfabric/lock.h"
 #include "engine/engine.h"
@@ -37,6 +38,7 @@ struct rwk_fi_wait {
 	struct rwk_engine **engines; /* each once */
 	unsigned *uses;              /* how often each was attached: an endpoint may bind a queue for both directions */
 	unsigned count, room;
+	unsigned vain;           /* looks of the program at it that found nothing, up to rwk_params.spin */
 	bool armed;              /* somebody sleeps, or may: an arrival writes the eventfd */
 	struct rwk_completions *done; /* gets nothing without a call while armed; NULL: there is no such queue */
 	bool signaled;           /* the next wait ends at once */
@@ -90,6 +92,21 @@ static inline int rwk_fi_wait_progress(struct rwk_fi_wait *w)
 		n += rwk_fi_wait_datagrams(w);
 	return n;
 }
+
+/**
+ * A look of the program found nothing; true: it is time for rwk_fi_rest, without the lock, which gives the core away if
+ * there are more threads that look like this than processors. (Of ranks that are more than these the job map tells, and
+ * the transports do it.)
+ */
+static inline bool rwk_fi_wait_tires(struct rwk_fi_wait *w)
+{
+	if (rwk_likely(++w->vain < rwk_params.spin))
+		return false;
+	w->vain = 0;
+	return true;
+}
+
+void rwk_fi_rest(void);
 
 /** Makes the descriptor readable until the next arm. */
 void rwk_fi_wait_ring(struct rwk_fi_wait *w);

@@ -62,7 +62,7 @@ const struct rwk_param rwk_param_table[] = {
 		"10", RWK_PARAM_SIZE, .offset = AT(connect_wait), .min = 0, .max = 86400},
 	{"ring_lines", "largest ring towards a peer on the node, in cache lines", "4096", RWK_PARAM_SIZE,
 		.offset = AT(ring_lines), .min = 64, .max = 65536},
-	{"spin", "empty polls before a process yields its core when ranks outnumber cores", "200", RWK_PARAM_SIZE,
+	{"spin", "empty polls before a process yields its core when ranks or threads outnumber cores", "200", RWK_PARAM_SIZE,
 		.offset = AT(spin), .min = 0, .max = (size_t)1 << 30},
 	{"interfaces",
 		"the network interfaces to use, by name or network; with ! in front: not to use; if none is "

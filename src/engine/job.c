@@ -194,6 +194,16 @@ void rwk_job_describe(struct rwk_port_attr *attr)
 	attr->processors = job_map->machine.processors;
 }
 
+bool rwk_job_is_crowd(unsigned threads)
+{
+	const struct rwk_machine *m = job_map ? &job_map->machine : NULL;
+
+	if (!m)
+		return false;
+	return (m->my_processors && threads > m->my_processors) ||
+	       (m->processors && threads + job_map->local_size - 1 > m->processors);
+}
+
 /** Where nobody says that there are other nodes, the few descriptors of a process are for those on this one. */
 static bool descriptors_suffice(void)
 {

@@ -24,6 +24,9 @@ void rwk_job_facts(struct rwk_sel_facts *f);
  */
 void rwk_job_describe(struct rwk_port_attr *attr);
 
+/** Have `threads` of this process, and one of each other rank on the node, less than a processor each? */
+bool rwk_job_is_crowd(unsigned threads);
+
 /** Opens the status page of the endpoint with that address (rwk_status_open). After rwk_job_load. */
 void rwk_job_show(struct rwk_status *s, const struct rwk_address *me);
 

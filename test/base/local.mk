@@ -22,3 +22,9 @@ test_base_param_tables_CPPFLAGS = $(TEST_CPPFLAGS)
 test_base_param_tables_LDADD = libropewalk-core.la
 dist_check_SCRIPTS += test/base/params_documented
 TESTS += test/base/params_documented
+
+check_PROGRAMS += test/base/test_crowd
+test_base_test_crowd_SOURCES = test/base/test_crowd.c test/rwk_test.h
+test_base_test_crowd_CPPFLAGS = $(TEST_CPPFLAGS)
+test_base_test_crowd_LDADD = $(TEST_LDADD)
+TESTS += test/base/test_crowd

@@ -135,6 +135,14 @@ test_libfabric_test_threads_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_threads_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_threads
 
+check_PROGRAMS += test/libfabric/test_crowded
+test_libfabric_test_crowded_SOURCES = test/libfabric/test_crowded.c $(FI_TEST_COMMON)
+test_libfabric_test_crowded_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_crowded_LDADD = $(FI_TEST_LDADD)
+test_libfabric_test_crowded_LDFLAGS = -export-dynamic
+EXTRA_test_libfabric_test_crowded_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_crowded
+
 check_PROGRAMS += test/libfabric/test_groups
 test_libfabric_test_groups_SOURCES = test/libfabric/test_groups.c $(FI_TEST_COMMON)
 test_libfabric_test_groups_CPPFLAGS = $(FI_TEST_CPPFLAGS)
