@@ -82,11 +82,12 @@ static void read_all(const void *bytes, size_t len)
 		sum = (uint8_t)(sum + ((const uint8_t *)bytes)[i]);
 }
 
-static int on_emit(
-	void *user, const struct rwk_link_address *to, const struct rwk_wire *w, const struct iovec *payload, int count)
+static int on_emit(void *user, const struct rwk_link_address *to, uint32_t cut, const struct rwk_wire *w,
+	const struct iovec *payload, int count)
 {
 	(void)user;
 	(void)to;
+	must(!cut || (cut >= 256 && cut < RWK_WIRE_PMTU_MAX));
 	(void)w;
 	for (int i = 0; i < count; i++)
 		read_all(payload[i].iov_base, payload[i].iov_len);

@@ -544,6 +544,94 @@ static void link_is_full(void **state)
 	assert_true(speaker_idle(&f.speaker));
 }
 
+static uint32_t next_cut(unsigned member)
+{
+	f.queued = 0;
+	post(member, 1);
+	serve(member, 0);
+	assert_int_equal(rwk_src_pump(f.listener[member].view, 1000), 1);
+	speaker_answer(&f.speaker, &f.answer, 2000);
+	return f.answer.cut;
+}
+
+/* How long its answers may be is what the initiator said last, by its own clock, whoever heard it and whoever answers. */
+static void cuts(void **state)
+{
+	struct rwk_src_view *v[2] = {f.listener[0].view, f.listener[1].view};
+	struct rwk_src_target *t = rwk_src_target(v[0], rwk_src_place(v[0], f.qpn));
+
+	(void)state;
+	assert_int_equal(next_cut(0), 0);
+	assert_int_equal(rwk_src_target_cut(v[1], f.qpn, 1024, 10), 0);
+	assert_int_equal(next_cut(0), 1024);
+	assert_int_equal(next_cut(1), 1024);
+	assert_int_equal(rwk_src_target_cut(v[0], f.qpn, 0, 9), 0); /* it has lain there for a while */
+	assert_int_equal(next_cut(0), 1024);
+	assert_int_equal(rwk_src_target_cut(v[0], f.qpn ^ 0x800000, 256, 20), 0); /* somebody else's */
+	assert_int_equal(next_cut(1), 1024);
+	assert_true(rwk_src_lock(v[1], &t->lock));
+	assert_int_equal(rwk_src_target_cut(v[0], f.qpn, 0, 20), -EAGAIN);
+	rwk_src_unlock(&t->lock);
+	assert_int_equal(rwk_src_target_cut(v[0], f.qpn, 0, 20), 0);
+	assert_int_equal(next_cut(1), 0);
+	for (uint32_t wrong = 1; wrong < 256; wrong += 3) {
+		t->cut = wrong;
+		assert_int_equal(next_cut(0), 0);
+	}
+}
+
+static uint8_t whole[RWK_PUZZLE_MAX];
+
+/* A piece of a packet of three, of which the last is shorter; its bytes follow from the number. */
+static size_t put_piece(unsigned member, uint8_t sender, uint32_t serial, unsigned n)
+{
+	const struct rwk_link_address from = {{sender}};
+	uint8_t bytes[1000];
+	struct rwk_piece piece = {.serial = serial,
+		.at = (uint16_t)(n * 1000),
+		.of = 2500,
+		.unit = 1000,
+		.len = n == 2 ? 500 : 1000,
+		.bytes = bytes};
+
+	assert_true(rwk_piece_is_sound(&piece));
+	memset(bytes, (int)(serial + n), sizeof(bytes));
+	return rwk_src_piece(f.listener[member].view, &from, &piece, whole);
+}
+
+static void assert_whole(uint32_t serial)
+{
+	for (unsigned i = 0; i < 2500; i++)
+		assert_int_equal(whole[i], (uint8_t)(serial + i / 1000));
+}
+
+/* Pieces that siblings have got one each make a packet, in any order and twice; each packet's stay apart. */
+static void pieces(void **state)
+{
+	static const unsigned orders[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}};
+
+	(void)state;
+	for (uint32_t serial = 0; serial < 300; serial++) {
+		const unsigned *order = orders[serial % 3];
+
+		assert_int_equal(put_piece(0, 1, serial, order[0]), 0);
+		assert_int_equal(put_piece(1, 1, serial + 1000, order[1]), 0);
+		assert_int_equal(put_piece(1, 1, serial, order[0]), 0);
+		assert_int_equal(put_piece(1, 1, serial, order[1]), 0);
+		assert_int_equal(put_piece(serial & 1, 1, serial, order[2]), 2500);
+		assert_whole(serial);
+		assert_int_equal(put_piece(0, 1, serial + 1000, order[0]), 0);
+		assert_int_equal(put_piece(0, 1, serial + 1000, order[2]), 2500);
+		assert_whole(serial + 1000);
+	}
+	assert_int_equal(put_piece(0, 1, 5, 0), 0); /* another packet takes its place: */
+	assert_int_equal(put_piece(0, 1, 5 + RWK_SRC_PUZZLES, 0), 0);
+	assert_int_equal(put_piece(0, 1, 5, 1), 0);
+	assert_int_equal(put_piece(0, 1, 5, 2), 0);
+	assert_int_equal(put_piece(0, 1, 5, 0), 2500);
+	assert_whole(5);
+}
+
 /* One message is acknowledged after a while, by whoever took it; many at once, without waiting. */
 static void lazy(void **state)
 {
@@ -674,6 +762,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(early_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(sleeper, setup, teardown),
 		cmocka_unit_test_setup_teardown(link_is_full, setup, teardown),
+		cmocka_unit_test_setup_teardown(cuts, setup, teardown),
+		cmocka_unit_test_setup_teardown(pieces, setup, teardown),
 		cmocka_unit_test_setup_teardown(lazy, setup_lazy, teardown),
 		cmocka_unit_test_setup_teardown(rides, setup_lazy, teardown),
 		cmocka_unit_test_setup_teardown(clocks, setup_lazy, teardown),

@@ -48,11 +48,12 @@ static void on_write(void *user, uint32_t target, uint32_t key, uint64_t address
 	look(user, bytes, len);
 }
 
-static int on_emit(
-	void *user, const struct rwk_link_address *to, const struct rwk_wire *w, const struct iovec *payload, int count)
+static int on_emit(void *user, const struct rwk_link_address *to, uint32_t cut, const struct rwk_wire *w,
+	const struct iovec *payload, int count)
 {
 	(void)user;
 	(void)to;
+	assert_true(!cut || (cut >= 256 && cut < RWK_WIRE_PMTU_MAX));
 	(void)w;
 	(void)payload;
 	(void)count;

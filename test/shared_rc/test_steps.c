@@ -74,8 +74,8 @@ static int emit_answer(void *user, const struct packet *p)
 /* The child's upcalls are short, since they are stepped through too. What it has sent is in the network, and outlives
  * it.
  */
-static int child_emit(
-	void *user, const struct rwk_link_address *to, const struct rwk_wire *w, const struct iovec *payload, int count)
+static int child_emit(void *user, const struct rwk_link_address *to, uint32_t cut, const struct rwk_wire *w,
+	const struct iovec *payload, int count)
 {
 	struct board *b = user;
 	uint32_t n = atomic_load(&b->answers);
@@ -84,6 +84,7 @@ static int child_emit(
 	if (n == ANSWERS)
 		return -EAGAIN;
 	p->speaker = to->byte[0];
+	p->cut = cut;
 	p->w = *w;
 	p->len = count ? (uint32_t)payload->iov_len : 0;
 	if (count)

@@ -229,11 +229,11 @@ void speaker_close(struct speaker *s)
 	free(s->responder);
 }
 
-static int on_listener_emit(
-	void *user, const struct rwk_link_address *to, const struct rwk_wire *w, const struct iovec *payload, int count)
+static int on_listener_emit(void *user, const struct rwk_link_address *to, uint32_t cut, const struct rwk_wire *w,
+	const struct iovec *payload, int count)
 {
 	struct listener *l = user;
-	struct packet p = {.speaker = to->byte[0], .w = *w};
+	struct packet p = {.speaker = to->byte[0], .w = *w, .cut = cut};
 
 	for (int i = 0; i < count; i++) {
 		memcpy(p.bytes + p.len, payload[i].iov_base, payload[i].iov_len);

@@ -18,7 +18,7 @@
 #define LONGEST 65536u
 
 struct packet {
-	uint32_t speaker, len;
+	uint32_t speaker, len, cut;
 	struct rwk_wire w;
 	uint8_t bytes[RWK_WIRE_PMTU_MAX];
 };

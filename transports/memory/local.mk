@@ -1,2 +1,3 @@
 libropewalk_core_la_SOURCES += \
-	transports/memory/keys.h transports/memory/keys.c
+	transports/memory/keys.h transports/memory/keys.c \
+	transports/memory/puzzle.h transports/memory/puzzle.c

@@ -47,14 +47,14 @@ static void write(void *user, uint32_t target, uint32_t key, uint64_t address, c
 		rwk_packet_write(ch, key, address, bytes, len); /* what it refuses, the peer is told when it asks */
 }
 
-static int emit(
-	void *user, const struct rwk_link_address *to, const struct rwk_wire *w, const struct iovec *payload, int count)
+static int emit(void *user, const struct rwk_link_address *to, uint32_t cut, const struct rwk_wire *w,
+	const struct iovec *payload, int count)
 {
 	struct rwk_port *port = user;
 
 	if (memcmp(&port->answer.to, to, sizeof(*to)))
-		port->answer = (struct rwk_packet_path){
-			.to = *to, .way = RWK_WAY_DOMAIN, .cut = rwk_packet_cut(port, to)};
+		port->answer = (struct rwk_packet_path){.to = *to, .way = RWK_WAY_DOMAIN};
+	port->answer.cut = (uint16_t)cut;
 	return rwk_packet_put(port, &port->answer, w, payload, count);
 }
 

@@ -22,7 +22,7 @@
 #include "transport.h"
 #include "wire/wire.h"
 
-#define RWK_GREETING_VERSION 7u
+#define RWK_GREETING_VERSION 8u
 #define RWK_GREETING_SIZE    164u /* bytes on the wire, all types, without `pad` */
 #define RWK_GREETING_PAD_MAX (RWK_WIRE_PMTU_MAX - RWK_GREETING_SIZE)
 #define RWK_GREETING_KEY     32u /* bytes of the job's key */

@@ -37,15 +37,7 @@ static int emit(void *user, const struct rwk_wire *w, const struct iovec *payloa
 
 static void silent(void *user)
 {
-	struct rwk_packet_initiator *by = user;
-	struct rwk_port *port = by->port;
-
-	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
-		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
-
-		if (ch->shared && ch->by == by)
-			rwk_packet_silent(ch);
-	}
+	rwk_packet_node_silent(user);
 }
 
 /* It takes no requests: rwk_packet_initiator_packet lets none through to it. */
@@ -158,6 +150,7 @@ int rwk_packet_aim(struct rwk_packet_initiator *by, const struct rwk_link_addres
 	by->seen = at_port(by->port, from, g->shared.port);
 	by->domain = g->shared.domain;
 	by->target = g->shared.target;
+	by->pmtu = pmtu;
 	return open_machine(by, g, pmtu);
 }
 
@@ -279,6 +272,7 @@ void rwk_packet_initiators_free(struct rwk_port *port)
 		if (by->rc)
 			rwk_rc_close(by->rc);
 		free(by->rc);
+		free(by->narrow);
 		free(by);
 	}
 }

@@ -43,6 +43,7 @@
 #include "base/pool.h"
 #include "machine.h"
 #include "memory/keys.h"
+#include "memory/puzzle.h"
 #include "rc/rc.h"
 #include "shared_rc/shared_rc.h"
 #include "uc/uc.h"
@@ -125,6 +126,16 @@ struct rwk_packet_path {
 	size_t begun_len;
 };
 
+/** narrow.c: what is known of how long packets may be now. */
+struct rwk_packet_narrow {
+	uint64_t token;        /* of our last round of probes */
+	rwk_time wider_at;
+	uint32_t whom;         /* SRC: the channel whose peer was asked, by its number */
+	uint16_t best;         /* the longest probe of this round that was answered */
+	uint8_t rounds, asked; /* that said the way is narrow; without an answer */
+	bool untold;           /* SRC: the domain there may not know what we believe now */
+};
+
 /**
  * SRC: what sends to the processes of one other node, for all channels to them. It lives as long as the port, for the
  * target there does too.
@@ -138,6 +149,8 @@ struct rwk_packet_initiator {
 	uint32_t target;              /* the QP there; 0: not known yet, and rc is NULL */
 	uint32_t qpn, psn;
 	struct rwk_rc *rc; /* lies at the start of its memory */
+	uint32_t pmtu;
+	struct rwk_packet_narrow *narrow; /* as a channel's */
 	bool failed;
 	uint32_t channels;   /* that go by it */
 	rwk_time give_up_at; /* no channel is left: what is under way then is given up; 0: there are some */
@@ -150,14 +163,6 @@ struct rwk_packet_taker {
 	struct rwk_packet_channel *ch;
 	uint32_t target;
 	UT_hash_handle by_target;
-};
-
-/** narrow.c: what is known of how long packets may be now. */
-struct rwk_packet_narrow {
-	uint64_t token, heard; /* of our last round of probes; of the peer's last belief that was taken */
-	rwk_time wider_at;
-	uint16_t best;         /* the longest probe of this round that was answered */
-	uint8_t rounds, asked; /* that said the way is narrow; without an answer */
 };
 
 struct rwk_packet_channel {
@@ -219,7 +224,8 @@ struct rwk_packet_channel {
 	uint16_t peer_pad;  /* of the CONNECT that is being answered */
 	bool on_this_machine; /* in whichever container */
 	bool takes_pieces;    /* the peer joins packets that come in pieces */
-	struct rwk_packet_narrow *narrow; /* NULL: nobody has had a doubt yet that packets get through */
+	struct rwk_packet_narrow *narrow; /* NULL: nobody has had a doubt yet that packets get through, or it is shared */
+	uint64_t heard;       /* narrow.c: when the peer had what it last told us to believe, by its clock */
 	uint32_t heard_in; /* rwk_port.period in which it last sent something of length */
 	uint64_t last_pull;
 	bool published; /* SRC: regions of ours, to this peer */
@@ -268,7 +274,7 @@ struct rwk_port {
 	uint32_t period, heard, senders;
 	rwk_time period_end, moment_at;
 	rwk_time wider_at; /* when to ask whether a narrow way is wide again */
-	struct rwk_packet_puzzle *puzzles; /* packets of which pieces have come; NULL: none ever has */
+	struct rwk_puzzle *puzzles; /* packets of which pieces have come; NULL: none ever has */
 	uint32_t next_puzzle, cut_serial;
 	uint32_t machine, processors; /* as in rwk_port_attr */
 	uint32_t crowd;      /* processes of the job that are known to be on this machine, this one too */
@@ -423,8 +429,8 @@ void rwk_packet_release(struct rwk_packet_channel *ch, int status);
 /* narrow.c */
 /** The machine waits in vain for an answer, and has for some time: an upcall. */
 void rwk_packet_silent(struct rwk_packet_channel *ch);
-/** What is believed of the way to that address: rwk_packet_path.cut. */
-uint16_t rwk_packet_cut(const struct rwk_port *port, const struct rwk_link_address *to);
+/** The same, of an initiator's. */
+void rwk_packet_node_silent(struct rwk_packet_initiator *by);
 /** PROBE and PROBED have come from the channel's peer. */
 void rwk_packet_probe_came(struct rwk_packet_channel *ch, const struct rwk_greeting *g);
 void rwk_packet_probed(struct rwk_packet_channel *ch, const struct rwk_greeting *g);

@@ -10,6 +10,10 @@
  *   round   probes of some sizes, at each time-out from the second on; judged at the next
  *
  * From time to time a long probe finds out whether the way is as wide again as it was.
+ *
+ * SRC: what is known is an initiator's, and it asks one process of that node for all of them: who has answered is asked
+ * again, else the next in turn, since some may compute. Each PROBE also says to the domain there (rwk_src_target_cut)
+ * how long the answers to this initiator may be, whichever process sends them; it is said again until it was heard.
  */
 #include "packet/internal.h"
 
@@ -18,30 +22,44 @@
 #define LEAST    256u                            /* bytes */
 #define ROUNDS   2                               /* that say the same */
 #define WIDER_IN (10 * 1000 * 1000 * 1000ull) /* ns */
+#define TELL_IN  (1000 * 1000 * 1000ull) /* ns; the same, as long as it is not known that the peer's domain was told */
 
 static struct rwk_packet_path *path_of(struct rwk_packet_channel *ch)
 {
 	return ch->shared ? &ch->by->path : &ch->path;
 }
 
+static struct rwk_packet_narrow **place_of(struct rwk_packet_channel *ch)
+{
+	return ch->shared ? &ch->by->narrow : &ch->narrow;
+}
+
+/** What was agreed; 0: nothing yet. */
+static uint32_t agreed(const struct rwk_packet_channel *ch)
+{
+	return ch->shared ? ch->by->pmtu : ch->pmtu;
+}
+
 static uint32_t size_of(struct rwk_packet_channel *ch)
 {
 	uint32_t cut = path_of(ch)->cut;
 
-	return cut && cut < ch->pmtu ? cut : ch->pmtu;
+	return cut && cut < agreed(ch) ? cut : agreed(ch);
 }
 
 static bool can_probe(const struct rwk_packet_channel *ch)
 {
-	return ch->takes_pieces && ch->state == RWK_CH_OPEN && ch->path.way == RWK_WAY_LOSSY && ch->pmtu > LEAST;
+	return ch->takes_pieces && ch->state == RWK_CH_OPEN && ch->path.way == RWK_WAY_LOSSY && agreed(ch) > LEAST;
 }
 
-/** False: out of memory, and all stays as it is. */
-static bool remember(struct rwk_packet_channel *ch)
+/** NULL: out of memory, and all stays as it is. */
+static struct rwk_packet_narrow *known_of(struct rwk_packet_channel *ch)
 {
-	if (!ch->narrow)
-		ch->narrow = calloc(1, sizeof(*ch->narrow));
-	return ch->narrow;
+	struct rwk_packet_narrow **n = place_of(ch);
+
+	if (!*n)
+		*n = calloc(1, sizeof(**n));
+	return *n;
 }
 
 /** As long as a packet of that size; it says what we believe. */
@@ -53,7 +71,7 @@ static void probe(struct rwk_packet_channel *ch, uint32_t size)
 		.qpn = ch->qpn,
 		.pmtu = (uint16_t)size_of(ch),
 		.pad = size > RWK_GREETING_SIZE ? (uint16_t)(size - RWK_GREETING_SIZE) : 0,
-		.echo = ch->narrow->token};
+		.echo = (*place_of(ch))->token};
 
 	rwk_packet_greet(ch->port, ch->path.way, &ch->path.to, &g);
 }
@@ -61,108 +79,155 @@ static void probe(struct rwk_packet_channel *ch, uint32_t size)
 /** A new question: what answers an earlier one counts no more. It grows, so that the peer can tell which is later. */
 static void begin(struct rwk_packet_channel *ch)
 {
+	struct rwk_packet_narrow *n = *place_of(ch);
 	rwk_time now = rwk_packet_now(ch->port);
 
-	ch->narrow->token = now > ch->narrow->token ? now : ch->narrow->token + 1;
-	ch->narrow->best = 0;
+	n->token = now > n->token ? now : n->token + 1;
+	n->best = 0;
+	n->whom = ch->qpn;
 }
 
 static void believe(struct rwk_packet_channel *ch, uint32_t size)
 {
+	struct rwk_packet_narrow *n = *place_of(ch);
 	struct rwk_packet_path *path = path_of(ch);
 	struct rwk_port *port = ch->port;
 
-	ch->narrow->rounds = 0;
-	path->cut = size < ch->pmtu ? (uint16_t)size : 0;
-	port->answer = (struct rwk_packet_path){.cut = 0}; /* found anew with the next acknowledgement */
+	n->rounds = 0;
+	n->untold = ch->shared;
+	n->wider_at = rwk_packet_now(port) + (n->untold ? TELL_IN : WIDER_IN);
+	if (n->wider_at < port->wider_at)
+		port->wider_at = n->wider_at;
+	path->cut = size < agreed(ch) ? (uint16_t)size : 0;
+	begin(ch);
 	if (!path->cut) {
 		rwk_info("packets: those to %s get through whole again", rwk_packet_name(&ch->address));
 		return;
 	}
-	ch->narrow->wider_at = rwk_packet_now(port) + WIDER_IN;
-	if (ch->narrow->wider_at < port->wider_at)
-		port->wider_at = ch->narrow->wider_at;
 	port->count.narrowed++;
 	rwk_warn("packets: those of %u bytes do not get through to %s any more, and nobody says why (an MTU on the way "
-		 "was lowered, and ICMP does not get through): %s. Raise the MTU again, or start the job with "
-		 "FI_ROPEWALK_PMTU=%u",
-		ch->pmtu, rwk_packet_name(&ch->address),
-		ch->shared ? "this connection is a shared one, and stands still until they do"
-			   : "they go in shorter pieces, which is slow",
-		size);
+		 "was lowered, and ICMP does not get through): they go in shorter pieces, which is slow. Raise the MTU "
+		 "again, or start the job with FI_ROPEWALK_PMTU=%u",
+		agreed(ch), rwk_packet_name(&ch->address), size);
 }
 
-uint16_t rwk_packet_cut(const struct rwk_port *port, const struct rwk_link_address *to)
-{
-	for (struct rwk_list *l = port->all.next; port->count.narrowed && l != &port->all; l = l->next) {
-		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
-
-		if (can_probe(ch) && path_of(ch)->cut && !memcmp(&ch->path.to, to, sizeof(*to)))
-			return path_of(ch)->cut;
-	}
-	return 0;
-}
-
+/** A round counts if long ones were asked. */
 static void judge(struct rwk_packet_channel *ch)
 {
-	uint32_t best = ch->narrow->best;
+	struct rwk_packet_narrow *n = *place_of(ch);
 
-	if (best >= size_of(ch))
-		ch->narrow->rounds = 0;
-	else if (best && ++ch->narrow->rounds >= ROUNDS)
-		believe(ch, best);
+	if (n->best >= size_of(ch))
+		n->rounds = 0;
+	else if (n->best && n->asked <= ROUNDS && ++n->rounds >= ROUNDS)
+		believe(ch, n->best);
 }
 
 void rwk_packet_silent(struct rwk_packet_channel *ch)
 {
+	struct rwk_packet_narrow *n;
 	uint32_t size;
 	bool answered;
 
-	if (!can_probe(ch) || !remember(ch))
+	if (!can_probe(ch))
 		return;
-	answered = ch->narrow->best;
+	n = known_of(ch);
+	if (!n)
+		return;
+	answered = n->best;
 	judge(ch);
 	begin(ch);
 	/* Who answers nothing is not there, or computes: its buffer is not to be filled with long ones. */
-	ch->narrow->asked = answered ? 1 : (uint8_t)(ch->narrow->asked + (ch->narrow->asked < UINT8_MAX));
+	n->asked = answered ? 1 : (uint8_t)(n->asked + (n->asked < UINT8_MAX));
 	for (size = size_of(ch); size > LEAST; size = size / 4 > LEAST ? size / 4 : LEAST)
-		if (ch->narrow->asked <= ROUNDS)
+		if (n->asked <= ROUNDS)
 			probe(ch, size);
 	probe(ch, LEAST);
+}
+
+/** Whom to ask for all who go by that initiator; NULL: nobody can be. */
+static struct rwk_packet_channel *whom(const struct rwk_packet_initiator *by)
+{
+	struct rwk_packet_channel *first = NULL, *last = NULL;
+
+	for (struct rwk_list *l = by->port->all.next; l != &by->port->all; l = l->next) {
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
+
+		if (!ch->shared || ch->by != by || !can_probe(ch))
+			continue;
+		if (!by->narrow || last)
+			return ch;
+		if (ch->qpn == by->narrow->whom && by->narrow->best)
+			return ch;
+		if (ch->qpn == by->narrow->whom)
+			last = ch;
+		if (!first)
+			first = ch;
+	}
+	return first;
+}
+
+void rwk_packet_node_silent(struct rwk_packet_initiator *by)
+{
+	struct rwk_packet_channel *ch = whom(by);
+
+	if (ch)
+		rwk_packet_silent(ch);
 }
 
 void rwk_packet_probe_came(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 {
 	struct rwk_greeting a;
 
+	if (ch->shared && rwk_src_target_cut(ch->port->view, ch->taker->target,
+				  g->pmtu < ch->pmtu ? g->pmtu : 0, g->echo))
+		return; /* it asks again */
 	rwk_greeting_answer(&a, g, RWK_GREETING_PROBED, &ch->port->address);
 	a.qpn = ch->qpn;
 	a.pad = g->pad;
 	rwk_packet_greet(ch->port, ch->path.way, &ch->path.to, &a);
-	if (!can_probe(ch) || g->pmtu == size_of(ch) || g->pmtu > ch->pmtu)
+	if (!can_probe(ch) || g->pmtu == size_of(ch) || g->pmtu > agreed(ch))
 		return;
 	/* That it is narrow is believed at once; that it is wide, if what says so is as long. */
 	if (g->pmtu > size_of(ch) && RWK_GREETING_SIZE + g->pad < g->pmtu)
 		return;
-	if (!remember(ch) || g->echo < ch->narrow->heard)
+	if (!known_of(ch) || g->echo < ch->heard)
 		return;
-	ch->narrow->heard = g->echo;
+	ch->heard = g->echo;
 	believe(ch, g->pmtu);
 }
 
 void rwk_packet_probed(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 {
+	struct rwk_packet_narrow *n = *place_of(ch);
 	uint32_t size = g->pad ? RWK_GREETING_SIZE + g->pad : LEAST;
 
-	if (!can_probe(ch) || !ch->narrow || g->echo != ch->narrow->token || size > ch->pmtu)
+	if (!can_probe(ch) || !n || g->echo != n->token || size > agreed(ch))
 		return;
-	if (size > ch->narrow->best)
-		ch->narrow->best = (uint16_t)size;
+	n->untold = false;
+	if (size > n->best)
+		n->best = (uint16_t)size;
 	if (size <= size_of(ch))
 		return;
 	believe(ch, size);
-	begin(ch);
 	probe(ch, size); /* so the peer hears of it */
+}
+
+/** Asks, if it is time, and says when it is to be asked again. */
+static void widen(struct rwk_packet_channel *ch, rwk_time now)
+{
+	struct rwk_packet_narrow *n = *place_of(ch);
+	uint32_t all = agreed(ch);
+
+	if (size_of(ch) == all && !n->untold)
+		return;
+	if (now >= n->wider_at) {
+		n->wider_at = now + (n->untold ? TELL_IN : WIDER_IN);
+		begin(ch);
+		probe(ch, all);
+		probe(ch, all / 4 > LEAST ? all / 4 : LEAST);
+	}
+	if (n->wider_at < ch->port->wider_at)
+		ch->port->wider_at = n->wider_at;
 }
 
 void rwk_packet_wider(struct rwk_port *port, rwk_time now)
@@ -171,15 +236,14 @@ void rwk_packet_wider(struct rwk_port *port, rwk_time now)
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
 		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
 
-		if (!can_probe(ch) || !ch->narrow || size_of(ch) == ch->pmtu)
-			continue;
-		if (now >= ch->narrow->wider_at) {
-			ch->narrow->wider_at = now + WIDER_IN;
-			begin(ch);
-			probe(ch, ch->pmtu);
-			probe(ch, ch->pmtu / 4 > LEAST ? ch->pmtu / 4 : LEAST);
-		}
-		if (ch->narrow->wider_at < port->wider_at)
-			port->wider_at = ch->narrow->wider_at;
+		if (!ch->shared && ch->narrow && can_probe(ch))
+			widen(ch, now);
+	}
+	for (struct rwk_list *l = port->all_initiators.next; l != &port->all_initiators; l = l->next) {
+		struct rwk_packet_initiator *by = rwk_container_of(l, struct rwk_packet_initiator, all);
+		struct rwk_packet_channel *ch = by->narrow ? whom(by) : NULL;
+
+		if (ch)
+			widen(ch, now);
 	}
 }

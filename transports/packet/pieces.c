@@ -2,20 +2,20 @@
 /*
  * Packets that a way does not carry whole any more (narrow.c) go in pieces, each a datagram to QPN 1 like a greeting;
  * HANDSHAKE.md has the layout. Who has all of them has the packet, with its ICRC, as if it had come whole. What is lost
- * of one is lost with it: the machines send it again. Of the packets whose pieces come, the last PUZZLES are kept.
+ * of one is lost with it: the machines send it again. Of the packets whose pieces come, the last PUZZLES are kept; of
+ * those that come to a domain's socket, of which each of its processes may get some pieces, the domain keeps them
+ * (shared_rc.h).
  */
 #include "packet/internal.h"
 
 #include <assert.h>
 #include <endian.h>
 
-#define MAGIC      "RWKP"
-#define HEAD       16u /* bytes in front of a piece */
-#define PIECES_MAX 32u
-#define PUZZLES    8u
-#define PACKET_MAX (RWK_WIRE_HEADER_MAX + RWK_WIRE_PMTU_MAX + 3 + RWK_WIRE_ICRC)
+#define MAGIC   "RWKP"
+#define HEAD    16u /* bytes in front of a piece */
+#define PUZZLES 32u
 
-static_assert(PACKET_MAX <= PIECES_MAX * (256 - HEAD), "the shortest pieces are not too many");
+static_assert(RWK_PUZZLE_MAX <= RWK_PUZZLE_PIECES * (256 - HEAD), "the shortest pieces are not too many");
 
 /** As on the wire; little-endian. */
 struct head {
@@ -27,14 +27,6 @@ struct head {
 };
 
 static_assert(sizeof(struct head) == HEAD, "a piece's head has no gaps");
-
-struct rwk_packet_puzzle {
-	struct rwk_link_address from;
-	uint32_t serial, have; /* a bit for each piece; 0: this one is free */
-	uint16_t of, unit;
-	uint8_t way;
-	uint8_t bytes[PACKET_MAX];
-};
 
 bool rwk_packet_is_piece(const void *payload, size_t len)
 {
@@ -80,11 +72,12 @@ int rwk_packet_put_pieces(
 	struct rwk_port *port, const struct rwk_packet_path *path, const struct iovec *iov, int count, size_t len)
 {
 	size_t unit = path->cut - HEAD;
-	struct head head = {.magic = MAGIC,
-		.serial = htole32(++port->cut_serial),
-		.of = htole16((uint16_t)len),
-		.unit = htole16((uint16_t)unit)};
+	struct head head = {.magic = MAGIC, .of = htole16((uint16_t)len), .unit = htole16((uint16_t)unit)};
 
+	/* Siblings send from the same address: each begins somewhere. */
+	if (!port->cut_serial && rwk_packet_random(&port->cut_serial, sizeof(port->cut_serial)))
+		return -EAGAIN;
+	head.serial = htole32(++port->cut_serial);
 	for (size_t at = 0; at < len; at += unit) {
 		struct iovec part[RWK_MACHINE_IOV + 2];
 		size_t n = len - at < unit ? len - at : unit;
@@ -99,62 +92,59 @@ int rwk_packet_put_pieces(
 	return 0;
 }
 
-/** The packet that the piece is of, or a free place, or the one that has had its place for longest. */
-static struct rwk_packet_puzzle *find(
-	struct rwk_port *port, int way, const struct rwk_link_address *from, const struct head *head)
+/** The packet that the piece is of, or the place of the one that has had its own for longest. */
+static struct rwk_puzzle *find(
+	struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_piece *piece)
 {
-	struct rwk_packet_puzzle *p;
-
-	for (p = port->puzzles; p < port->puzzles + PUZZLES; p++)
-		if (p->have && p->serial == head->serial && p->way == way && p->of == le16toh(head->of) &&
-			p->unit == le16toh(head->unit) && !memcmp(&p->from, from, sizeof(*from)))
+	for (struct rwk_puzzle *p = port->puzzles; p < port->puzzles + PUZZLES; p++)
+		if (rwk_puzzle_is_of(p, from, piece))
 			return p;
-	p = &port->puzzles[port->next_puzzle++ % PUZZLES];
-	p->from = *from;
-	p->serial = head->serial;
-	p->have = 0;
-	p->of = le16toh(head->of);
-	p->unit = le16toh(head->unit);
-	p->way = (uint8_t)way;
-	return p;
+	return &port->puzzles[port->next_puzzle++ % PUZZLES];
 }
 
-static bool is_sound(const struct head *head, size_t len)
+/** A sound piece has come to our own socket: the packet, if that is whole now, and its length; else 0. */
+static size_t take_own(struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_piece *piece,
+	const uint8_t **whole)
 {
-	size_t at = le16toh(head->at), of = le16toh(head->of), unit = le16toh(head->unit);
+	struct rwk_puzzle *p;
 
-	if (head->zero || !unit || at % unit || at >= of || of > PACKET_MAX || (of - 1) / unit >= PIECES_MAX)
-		return false;
-	return len == (of - at < unit ? of - at : unit);
+	if (!port->puzzles)
+		port->puzzles = calloc(PUZZLES, sizeof(*port->puzzles));
+	if (!port->puzzles)
+		return 0; /* lost, as on the way */
+	p = find(port, from, piece);
+	*whole = p->bytes;
+	return rwk_puzzle_put(p, from, piece);
 }
 
 void rwk_packet_piece(
 	struct rwk_port *port, int way, const struct rwk_link_address *from, const uint8_t *payload, size_t len)
 {
-	struct rwk_packet_puzzle *p;
-	uint32_t all;
+	uint8_t joined[RWK_PUZZLE_MAX];
+	const uint8_t *whole = joined;
+	struct rwk_piece piece;
 	struct head head;
+	size_t of;
 
 	memcpy(&head, payload, HEAD);
-	if (way == RWK_WAY_STREAM || !is_sound(&head, len - HEAD)) {
+	piece = (struct rwk_piece){.serial = head.serial,
+		.at = le16toh(head.at),
+		.of = le16toh(head.of),
+		.unit = le16toh(head.unit),
+		.len = (uint16_t)(len - HEAD),
+		.bytes = payload + HEAD};
+	if (way == RWK_WAY_STREAM || head.zero || len - HEAD > RWK_PUZZLE_MAX || !rwk_piece_is_sound(&piece)) {
 		port->count.malformed++;
 		return;
 	}
-	if (!port->puzzles)
-		port->puzzles = calloc(PUZZLES, sizeof(*port->puzzles));
-	if (!port->puzzles)
-		return; /* lost, as on the way */
 	port->count.pieces_in++;
-	p = find(port, way, from, &head);
-	memcpy(p->bytes + le16toh(head.at), payload + HEAD, len - HEAD);
-	p->have |= 1u << le16toh(head.at) / p->unit;
-	all = UINT32_MAX >> (31 - (p->of - 1) / p->unit);
-	if (p->have != all)
+	of = way == RWK_WAY_DOMAIN ? rwk_src_piece(port->view, from, &piece, joined)
+				   : take_own(port, from, &piece, &whole);
+	if (!of)
 		return;
-	p->have = 0;
-	if (p->bytes[0] == (RWK_WIRE_UD | RWK_WIRE_SEND_ONLY)) { /* of pieces no pieces are made */
+	if (*whole == (RWK_WIRE_UD | RWK_WIRE_SEND_ONLY)) { /* of pieces no pieces are made */
 		port->count.malformed++;
 		return;
 	}
-	rwk_packet_arrived(port, way, from, p->bytes, p->of);
+	rwk_packet_arrived(port, way, from, whole, of);
 }

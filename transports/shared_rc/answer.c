@@ -66,6 +66,14 @@ rwk_time rwk_src_next(const struct rwk_src_view *v)
 	return next;
 }
 
+/* What no initiator can have said was written by a sibling gone mad. */
+static uint32_t cut_of(const struct rwk_src_target *t)
+{
+	uint32_t cut = *(const volatile uint32_t *)&t->cut;
+
+	return cut >= RWK_SRC_CUT_LEAST && cut < RWK_WIRE_PMTU_MAX ? cut : 0;
+}
+
 int rwk_src_answer_put(struct rwk_src_view *v, const struct rwk_wire *w, const struct iovec *payload, int count)
 {
 	struct rwk_src_answer *a = &v->answer;
@@ -78,6 +86,7 @@ int rwk_src_answer_put(struct rwk_src_view *v, const struct rwk_wire *w, const s
 	a->len = rwk_iov_gather(payload, (size_t)count, 0, v->slots[a->slot], len);
 	rwk_src_initiator_read(v->step.target, &initiator);
 	a->to = initiator.to;
+	a->cut = cut_of(v->step.target);
 	a->w = *w;
 	a->ready = true;
 	return 0;
@@ -89,7 +98,7 @@ static bool send_answer(struct rwk_src_view *v)
 	struct rwk_src_answer *a = &v->answer;
 	struct iovec iov = {v->slots[a->slot], a->len};
 
-	if (a->ready && v->host->emit(v->user, &a->to, &a->w, &iov, a->len ? 1 : 0))
+	if (a->ready && v->host->emit(v->user, &a->to, a->cut, &a->w, &iov, a->len ? 1 : 0))
 		return false;
 	a->ready = false;
 	return true;

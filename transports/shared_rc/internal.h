@@ -10,10 +10,11 @@
  *   step.c     a packet: one step of a target's machine, and that it happens whole or not at all
  *   answer.c   acknowledgements, and answers to Reads
  *   inbox.c    pieces on their way from who has taken them to whose they are
+ *   pieces.c   packets that come in pieces, since their way has become narrow (an inbox's pieces are others)
  *   reach.c    members' memory that all may touch, and who has it
  *
- * Locks, in the order in which they are taken: the table's (header.lock), a target's, an inbox's. None of them is
- * waited for longer than moments (lock.c).
+ * Locks, in the order in which they are taken: the table's (header.lock), a target's, an inbox's; a puzzle's alone. None
+ * of them is waited for longer than moments (lock.c).
  *
  * Exactly once, whoever dies when. A target has two states, and `active` says which is true. A step runs the machine on
  * a copy of its own, which it has looked at (a sibling gone mad may write anything there at any time), writes that to
@@ -42,6 +43,7 @@
 #include <errno.h>
 
 #define RWK_SRC_INBOX_MIN 65536u /* bytes */
+#define RWK_SRC_CUT_LEAST 256u   /* the same: of a packet, which may have more pieces otherwise than can be joined */
 
 /** Targets that a view owes an acknowledgement to. Beyond that an initiator has to ask again. */
 #define RWK_SRC_OWED 256u
@@ -82,6 +84,7 @@ struct rwk_src_answer {
 	bool ready;
 	uint32_t slot; /* its bytes */
 	struct rwk_link_address to;
+	uint32_t cut; /* as host->emit's */
 	struct rwk_wire w;
 	size_t len;
 };
@@ -157,6 +160,16 @@ static inline _Atomic uint64_t *rwk_src_key_word(const struct rwk_src_view *v, u
 static inline struct rwk_src_region *rwk_src_region(const struct rwk_src_view *v, uint32_t place)
 {
 	return (struct rwk_src_region *)((char *)v->header + v->layout.regions) + place;
+}
+
+static inline struct rwk_src_puzzle_lock *rwk_src_puzzle_lock(const struct rwk_src_view *v, uint32_t place)
+{
+	return (struct rwk_src_puzzle_lock *)((char *)v->header + v->layout.puzzle_locks) + place;
+}
+
+static inline struct rwk_puzzle *rwk_src_puzzle(const struct rwk_src_view *v, uint32_t place)
+{
+	return (struct rwk_puzzle *)((char *)v->header + v->layout.puzzles + place * RWK_SRC_PUZZLE);
 }
 
 /* lock.c */

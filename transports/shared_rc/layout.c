@@ -30,13 +30,15 @@ int rwk_src_layout_of(const struct rwk_src_size *size, struct rwk_src_layout *l)
 	l->keys = l->keys < RWK_SRC_KEY_TRIES ? RWK_SRC_KEY_TRIES : l->keys;
 	l->key_words = up(l->targets + size->targets * l->target_stride, RWK_SRC_PAGE);
 	l->regions = up(l->key_words + l->keys * sizeof(uint64_t), RWK_CACHE_LINE);
-	l->inboxes = up(l->regions + l->keys * sizeof(struct rwk_src_region), RWK_SRC_PAGE);
-	l->early = l->inboxes + (size_t)size->members * size->inbox_bytes;
+	l->puzzle_locks = up(l->regions + l->keys * sizeof(struct rwk_src_region), RWK_CACHE_LINE);
+	l->inboxes = up(l->puzzle_locks + RWK_SRC_PUZZLES * sizeof(struct rwk_src_puzzle_lock), RWK_SRC_PAGE);
+	l->puzzles = l->inboxes + (size_t)size->members * size->inbox_bytes;
+	l->early = up(l->puzzles + RWK_SRC_PUZZLES * RWK_SRC_PUZZLE, RWK_SRC_PAGE);
 	l->bytes = l->early + size->targets * l->early_stride;
 	return 0;
 }
 
-static void put_sizes(uint32_t sizes[6])
+static void put_sizes(uint32_t sizes[7])
 {
 	sizes[0] = sizeof(struct rwk_src_member);
 	sizes[1] = sizeof(struct rwk_src_target);
@@ -44,13 +46,14 @@ static void put_sizes(uint32_t sizes[6])
 	sizes[3] = (uint32_t)RWK_SRC_RESPONDER;
 	sizes[4] = sizeof(pthread_mutex_t);
 	sizes[5] = sizeof(struct rwk_src_region);
+	sizes[6] = sizeof(struct rwk_puzzle);
 }
 
 int rwk_src_layout_check(const void *memory, struct rwk_src_size *size, struct rwk_src_layout *layout)
 {
 	struct rwk_src_header h;
 	struct rwk_src_layout l;
-	uint32_t sizes[6];
+	uint32_t sizes[7];
 
 	memcpy(&h, memory, sizeof(h)); /* once: a sibling gone mad may write there at any time */
 	put_sizes(sizes);
@@ -81,6 +84,7 @@ size_t rwk_src_segment_size(const struct rwk_src_size *size)
 int rwk_src_segment_format(void *memory, const struct rwk_src_size *size)
 {
 	struct rwk_src_header *h = memory;
+	struct rwk_src_puzzle_lock *puzzle;
 	struct rwk_src_member *m;
 	struct rwk_src_layout l;
 	int rc = rwk_src_layout_of(size, &l);
@@ -92,6 +96,9 @@ int rwk_src_segment_format(void *memory, const struct rwk_src_size *size)
 	m = (struct rwk_src_member *)((char *)memory + l.members);
 	for (uint32_t i = 0; i < size->members && !rc; i++)
 		rc = rwk_src_lock_init(&m[i].lock);
+	puzzle = (struct rwk_src_puzzle_lock *)((char *)memory + l.puzzle_locks);
+	for (uint32_t i = 0; i < RWK_SRC_PUZZLES && !rc; i++)
+		rc = rwk_src_lock_init(&puzzle[i].lock);
 	if (rc)
 		return rc;
 	h->layout = RWK_SRC_LAYOUT;

@@ -3,9 +3,9 @@
  * What lies in the segment, byte for byte. Everything is in whole cache lines; what different processes write lies in
  * different ones. No pointers but those that the C library keeps in a lock that is held, for its holder alone.
  *
- *   header | members | directory | targets | keys | inboxes | early packets
+ *   header | members | directory | targets | keys | locks of puzzles | inboxes | puzzles | early packets
  *
- * Where each part begins follows from the sizes in the header. The last two begin on pages, and are touched only as
+ * Where each part begins follows from the sizes in the header. The last three begin on pages, and are touched only as
  * they are used. A change of any of it needs a new RWK_SRC_LAYOUT, so that different builds on a node refuse each
  * other.
  */
@@ -13,6 +13,7 @@
 #define RWK_SHARED_RC_LAYOUT_H
 
 #include "base/compiler.h"
+#include "memory/puzzle.h"
 #include "rc/rc.h"
 #include "shared_rc/shared_rc.h"
 
@@ -21,7 +22,7 @@
 #include <stdatomic.h>
 
 #define RWK_SRC_MAGIC  0x6372736b6c61776full
-#define RWK_SRC_LAYOUT 5u
+#define RWK_SRC_LAYOUT 6u
 #define RWK_SRC_PAGE   4096u
 
 /** Of a member: who it is, and its inbox without the bytes. */
@@ -64,7 +65,8 @@ struct rwk_src_target {
 	_Atomic uint32_t active; /* 0 or 1: which of the states is true */
 	uint32_t has_early;      /* the area for its early packets was used */
 	_Atomic uint32_t toucher; /* SRQ number of who is at some member's memory for it, under the lock; 0: nobody */
-	uint32_t space;
+	uint32_t cut;             /* answers of longer payload go in pieces of so many bytes; 0: whole */
+	uint64_t cut_said;        /* when its initiator has said so, by its own clock */
 	_Atomic uint64_t initiator[RWK_SRC_WORDS];
 } rwk_aligned;
 
@@ -94,6 +96,13 @@ struct rwk_src_region {
 	struct {
 		_Atomic uint64_t at, length;
 	} piece[RWK_SRC_PIECES];
+} rwk_aligned;
+
+/** Packets whose pieces come (pieces.c): so many places, each a struct rwk_puzzle in whole lines. */
+#define RWK_SRC_PUZZLES 128u
+#define RWK_SRC_PUZZLE  ((sizeof(struct rwk_puzzle) + RWK_CACHE_LINE - 1) / RWK_CACHE_LINE * RWK_CACHE_LINE)
+struct rwk_src_puzzle_lock {
+	pthread_mutex_t lock;
 } rwk_aligned;
 
 /** An early packet, but for its bytes. */
@@ -126,7 +135,7 @@ static_assert(sizeof(struct rwk_src_record_head) == 8 && sizeof(struct rwk_src_r
 struct rwk_src_header {
 	uint64_t magic;
 	uint32_t layout;
-	uint32_t sizes[6]; /* of what lies in here: two builds with other structs are other layouts */
+	uint32_t sizes[7]; /* of what lies in here: two builds with other structs are other layouts */
 	struct rwk_src_size size;
 	uint64_t bytes;
 	pthread_mutex_t lock;      /* of making targets, and of taking seats */
@@ -137,7 +146,7 @@ static_assert(sizeof(struct rwk_src_header) <= RWK_SRC_PAGE, "the header has one
 
 /** Where things are: bytes from the start of the segment, and from one to the next. */
 struct rwk_src_layout {
-	size_t members, directory, targets, key_words, regions, inboxes, early, bytes;
+	size_t members, directory, targets, key_words, regions, puzzle_locks, inboxes, puzzles, early, bytes;
 	size_t target_stride, state_bytes, early_stride;
 	uint32_t keys;
 };

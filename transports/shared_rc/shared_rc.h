@@ -48,6 +48,7 @@
 #define RWK_SHARED_RC_H
 
 #include "machine.h"
+#include "memory/puzzle.h"
 
 struct rwk_src_view;
 
@@ -74,8 +75,11 @@ struct rwk_src_initiator {
 
 /** What a view tells its owner. */
 struct rwk_src_host {
-	/** Sends a packet (an acknowledgement) from the domain's socket, as rwk_machine_host.emit: 0 or -EAGAIN. */
-	int (*emit)(void *user, const struct rwk_link_address *to, const struct rwk_wire *w,
+	/**
+	 * Sends a packet (an acknowledgement, or what a Read asked for) from the domain's socket, as
+	 * rwk_machine_host.emit: 0 or -EAGAIN. `cut`: what rwk_src_target_cut was told of its target.
+	 */
+	int (*emit)(void *user, const struct rwk_link_address *to, uint32_t cut, const struct rwk_wire *w,
 		const struct iovec *payload, int count);
 	/**
 	 * A piece of a Send for this member, of the initiator with that target: `where` is of RWK_PIECE_*; bytes are
@@ -134,6 +138,12 @@ bool rwk_src_target_lives(const struct rwk_src_view *view, uint32_t qpn);
  * has told all members, who look whether the targets of their peers live.
  */
 void rwk_src_target_end(struct rwk_src_view *view, uint32_t qpn);
+/**
+ * Its initiator has said, at `said` by its own clock, that the way carries payloads of so many bytes at most; 0: all.
+ * What was said before that counts no more, whoever hears of it. 0; -EAGAIN: nobody has taken note, somebody who is
+ * stopped has just locked it.
+ */
+int rwk_src_target_cut(struct rwk_src_view *view, uint32_t qpn, uint32_t cut, uint64_t said);
 
 /*
  * The holder of a target: the member that has the evidence of the initiator's process, on behalf of all (join.h has the
@@ -156,6 +166,12 @@ void rwk_src_let_go(struct rwk_src_view *view, uint32_t qpn);
  */
 void rwk_src_packet(struct rwk_src_view *view, const struct rwk_link_address *from, const struct rwk_wire *w,
 	const void *payload, size_t len, rwk_time now);
+/**
+ * A sound piece of a packet, of which siblings may have others, has come to the domain's socket. Bytes of the packet,
+ * copied to `whole` (RWK_PUZZLE_MAX of them), if it was the last that was missing; else 0.
+ */
+size_t rwk_src_piece(struct rwk_src_view *view, const struct rwk_link_address *from, const struct rwk_piece *piece,
+	void *whole);
 /** Acknowledges what this view has taken and what is due of it by now. Returns packets sent. */
 int rwk_src_pump(struct rwk_src_view *view, rwk_time now);
 /**

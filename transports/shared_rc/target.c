@@ -106,6 +106,8 @@ static int settle(struct rwk_src_view *v, uint32_t place, const struct rwk_src_i
 	s->taken = other->taken = taken + 2 * RWK_RC_WINDOW_MAX;
 	s->early = 0;
 	rwk_publish32(&t->active, 0);
+	t->cut = 0;
+	t->cut_said = 0;
 	write_initiator(t, initiator);
 	e->last = *qpn;
 	atomic_store_explicit(&e->held, 0, memory_order_relaxed);
@@ -185,6 +187,20 @@ int rwk_src_target_find(struct rwk_src_view *v, uint32_t qpn, struct rwk_src_ini
 	if (rwk_glance(&e->qpn) != qpn)
 		return -ENOENT;
 	*initiator = found;
+	return 0;
+}
+
+int rwk_src_target_cut(struct rwk_src_view *v, uint32_t qpn, uint32_t cut, uint64_t said)
+{
+	struct rwk_src_target *t = rwk_src_target(v, rwk_src_place(v, qpn));
+
+	if (!rwk_src_lock(v, &t->lock))
+		return -EAGAIN;
+	if (rwk_src_target_lives(v, qpn) && said >= t->cut_said) {
+		t->cut = cut;
+		t->cut_said = said;
+	}
+	rwk_src_unlock(&t->lock);
 	return 0;
 }
 
