@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#define _GNU_SOURCE /* memfd_create */
+#define _GNU_SOURCE /* F_ADD_SEALS */
 #include "engine/status.h"
 
 #include "base/log.h"
 #include "base/process.h"
+#include "base/shared.h"
 #include "config.h"
 
 #include <errno.h>
@@ -66,11 +67,11 @@ static bool are_few(int fd)
 /** Puts memory that can be seen in the place of the page at `at`; its descriptor, or a negative errno. */
 static int show(void *at, size_t size)
 {
-	int fd = memfd_create(RWK_STATUS_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING), rc;
+	int fd = rwk_shared_make(RWK_STATUS_NAME, size), rc;
 
 	if (fd < 0)
-		return -errno;
-	rc = are_few(fd) ? -EMFILE : ftruncate(fd, (off_t)size) ? -errno : 0;
+		return fd;
+	rc = are_few(fd) ? -EMFILE : 0;
 	if (!rc && mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
 		rc = -errno;
 	if (!rc && fcntl(fd, F_ADD_SEALS, SEALS))

@@ -389,6 +389,61 @@ def descriptors(setup):
     return "; ".join(seen)
 
 
+def file_size(setup):
+    """No file may be made, and memory that processes share counts as one: said, and no rank is ended by a signal."""
+    def each(_rank):
+        return [], {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))}, []
+
+    with Job(setup, 2, each=each, env={"FI_ROPEWALK_LINK": "shm"}) as job:
+        try:
+            job.start().expect_progress(limit=5)
+        except Wrong as e:
+            if "ended with -" in str(e):
+                raise
+        if not all("raise `ulimit -f`" in w.stderr() for w in job.workers):
+            raise Wrong("nobody says that `ulimit -f` is too low")
+    with Job(setup, 2, each=each, env={"FI_ROPEWALK_LINK": "udp"}).start() as job:
+        job.expect_progress()
+        return f"by UDP {job.finish()} messages"
+
+
+def pid_namespaces(setup):
+    """Each rank in a PID namespace of its own, as containers are: what to do is said, and with it they reach each other."""
+    need_root()
+    prefix = ["unshare", "--pid", "--fork", "--kill-child"]
+    with Job(setup, 2, each=lambda _: ([], {}, prefix)) as job:
+        try:
+            job.start().expect_progress(limit=5)
+            raise Wrong("processes that cannot see each other share memory")
+        except Wrong as e:
+            if "received nothing" not in str(e):
+                raise
+        if not all("FI_ROPEWALK_LINK=udp" in w.stderr() for w in job.workers):
+            raise Wrong("a rank does not say what can be done about its PID namespace")
+    with Job(setup, 2, env={"FI_ROPEWALK_LINK": "udp"}, each=lambda _: ([], {}, prefix)).start() as job:
+        job.expect_progress()
+        return f"by UDP {job.finish()} messages"
+
+
+def no_proc(setup):
+    """There is no /proc."""
+    need_root()
+    prefix = in_namespace("mount -t tmpfs tmpfs /proc")
+    with Job(setup, 3, "--mix", "all", each=lambda _: ([], {}, prefix)).start() as job:
+        job.expect_progress()
+        return f"{job.finish()} messages"
+
+
+def full_capture(setup):
+    """The device that a capture is written to is full: said, and the job goes on."""
+    with Job(setup, 2, env={"FI_ROPEWALK_LINK": "udp", "FI_ROPEWALK_PCAP": "/dev/full"}).start() as job:
+        job.expect_progress()
+        job.finish()
+        if not all("FI_ROPEWALK_PCAP: /dev/full: No space left" in w.stderr() for w in job.workers):
+            raise Wrong("a rank does not say that its capture ends")
+        return "said"
+
+
 def forks(setup):
     """Children of the host program, also such that become other programs, disturb nothing."""
     with Job(setup, 3, "--fork").start() as job:
@@ -447,4 +502,4 @@ def parameters(setup):
 QUICK = [traffic, sleepers, kill, kill_large, kill_waiting, kill_access_direct, kill_access_udp, regions, stop, cma_denied_later, forks]
 ALL = [traffic, traffic_large, sleepers, many, kill, kill_large, kill_waiting, kill_asleep, kill_early, kill_all, kill_access_direct,
        kill_access_messages, kill_access_udp, regions, stop, stop_and_kill, two_jobs, two_users, mixed_users, shm_64m, shm_1m, cma_denied, cma_denied_later, cma_denied_one, pidfd_denied,
-       membarrier_denied, user_namespace, descriptors, forks, full_disk, parameters]
+       membarrier_denied, user_namespace, pid_namespaces, no_proc, descriptors, file_size, forks, full_disk, full_capture, parameters]

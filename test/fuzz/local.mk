@@ -39,7 +39,7 @@ test_fuzz_fuzz_door_SOURCES = test/fuzz/fuzz_door.c \
 	transports/rc/ack.c transports/rc/answers.c transports/rc/busy.c transports/rc/early.c transports/rc/loss.c \
 	transports/rc/marks.c transports/rc/qp.c transports/rc/reads.c transports/rc/requester.c transports/rc/responder.c \
 	transports/rc/sound.c transports/rc/unordered.c transports/rc/window.c transports/wire/segment.c transports/wire/wire.c \
-	src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c src/base/process.c
+	src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c src/base/process.c src/base/shared.c
 test_fuzz_fuzz_door_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS) -Dclock_gettime=fuzz_clock_gettime
 test_fuzz_fuzz_door_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_door_LDFLAGS = -fsanitize=fuzzer,address,undefined
@@ -65,7 +65,7 @@ test_fuzz_fuzz_rma_SOURCES = test/fuzz/fuzz_rma.c \
 	src/engine/receive.c src/engine/region.c src/engine/rendezvous.c src/engine/rma.c src/engine/rma_choice.c \
 	src/engine/rma_direct.c src/engine/rma_met.c src/engine/rma_request.c src/engine/rma_self.c src/engine/rma_serve.c src/engine/room.c src/engine/self.c \
 	src/engine/send.c src/engine/status.c src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c \
-	src/base/pool.c src/base/process.c
+	src/base/pool.c src/base/process.c src/base/shared.c
 test_fuzz_fuzz_rma_CPPFLAGS = $(AM_CPPFLAGS)
 test_fuzz_fuzz_rma_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_rma_LDFLAGS = -fsanitize=fuzzer,address,undefined
@@ -78,7 +78,7 @@ test_fuzz_fuzz_shm_SOURCES = test/fuzz/fuzz_shm.c \
 	transports/shm/transfer_least.c transports/shm/transfer_pull.c \
 	transports/shm/transfer_region.c transports/shm/transfer_stage.c transports/shm/wake.c \
 	src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c src/base/pool.c \
-	src/base/process.c
+	src/base/process.c src/base/shared.c
 test_fuzz_fuzz_shm_CPPFLAGS = $(AM_CPPFLAGS) -Dmmap=fuzz_mmap -Dmunmap=fuzz_munmap -Dprocess_vm_readv=fuzz_readv \
 	-Dprocess_vm_writev=fuzz_writev -Dclock_gettime=fuzz_clock_gettime -Dnanosleep=fuzz_nanosleep
 test_fuzz_fuzz_shm_CFLAGS = $(FUZZ_CFLAGS)

@@ -7,7 +7,7 @@
  * A second seat of the same domain in a process is a copy of the first: nobody but ourselves might let us in, and all
  * of a node who take their second seats at a time would wait for each other.
  */
-#define _GNU_SOURCE /* memfd_create, F_OFD_SETLK */
+#define _GNU_SOURCE /* F_ADD_SEALS, F_OFD_SETLK */
 #include "shared_rc/join.h"
 
 #include "shared_rc/door.h"
@@ -15,6 +15,7 @@
 
 #include "base/list.h"
 #include "base/log.h"
+#include "base/shared.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -104,11 +105,11 @@ static int make_memory(struct rwk_src_seat *seat)
 
 	if (!bytes)
 		return -EINVAL;
-	fd = memfd_create("ropewalk src", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	fd = rwk_shared_make("ropewalk src", bytes);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	seat->holding.fd[RWK_SRC_MEMORY] = fd;
-	if (ftruncate(fd, (off_t)bytes) || fcntl(fd, F_ADD_SEALS, SEALS))
+	if (fcntl(fd, F_ADD_SEALS, SEALS))
 		return -errno;
 	rc = map(seat);
 	return rc ? rc : rwk_src_segment_format(seat->memory, &seat->holding.size);

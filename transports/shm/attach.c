@@ -387,7 +387,7 @@ static void unseen(struct rwk_port *port, const struct rwk_shm_note *note)
 	if (!ch || ch->doom || ch->state == RWK_SHM_OPEN)
 		return;
 	rwk_warn("shared memory cannot reach rank %u, port %u: it is in another PID namespace "
-		 "(containers can share one: `--pid=host`)",
+		 "(start the containers with `--pid=host`, or set FI_ROPEWALK_LINK=udp for all of the job)",
 		rwk_address_rank(&note->from), rwk_address_port(&note->from));
 	rwk_shm_doom(ch, -EHOSTUNREACH);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#define _GNU_SOURCE /* memfd_create */
+#define _GNU_SOURCE /* F_ADD_SEALS */
 #include "shm/segment.h"
 
 #include "base/param.h"
+#include "base/shared.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,11 +24,9 @@ enum {
 
 int rwk_shm_segment_make(const char *name, size_t size)
 {
-	int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING), rc;
+	int fd = rwk_shared_make(name, size), rc;
 
-	if (fd < 0)
-		return -errno;
-	if (!ftruncate(fd, (off_t)size) && !fcntl(fd, F_ADD_SEALS, SEALS))
+	if (fd < 0 || !fcntl(fd, F_ADD_SEALS, SEALS))
 		return fd;
 	rc = -errno;
 	close(fd);

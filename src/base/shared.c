@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE /* memfd_create */
+#include "base/shared.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* To ask the kernel for more than the limit is answered by a signal that ends the process (SIGXFSZ). */
+static int allowed(const char *name, size_t size)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) || size <= limit.rlim_cur)
+		return 0;
+	rwk_warn("%s: no memory that can be shared, of %zu bytes: this process may make files of %llu bytes; raise `ulimit -f`",
+		name, size, (unsigned long long)limit.rlim_cur);
+	return -EFBIG;
+}
+
+int rwk_shared_make(const char *name, size_t size)
+{
+	int rc = allowed(name, size), fd;
+
+	if (rc)
+		return rc;
+	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	if (!ftruncate(fd, (off_t)size))
+		return fd;
+	rc = -errno;
+	close(fd);
+	return rc;
+}
