@@ -99,6 +99,13 @@ int rwk_fi_address_read(uint32_t format, const void *from, struct rwk_address *a
 	return 0;
 }
 
+int rwk_fi_address_bind(uint32_t format, const void *from, size_t len, bool enabled, struct rwk_address *a)
+{
+	if (enabled)
+		return -FI_EOPBADSTATE;
+	return len < rwk_fi_address_size(format) ? -FI_EINVAL : rwk_fi_address_read(format, from, a);
+}
+
 static void write_in6(const struct rwk_address *a, void *to)
 {
 	static const uint8_t any[4];

@@ -89,11 +89,8 @@ void rwk_fi_dgram_print(const struct rwk_fi_dgram_ep *ep)
 static int setname(fid_t fid, void *addr, size_t addrlen)
 {
 	struct rwk_fi_dgram_ep *ep = rwk_container_of(fid, struct rwk_fi_dgram_ep, fid.fid);
-	uint32_t format = ep->domain->addr_format;
 
-	if (ep->ud)
-		return -FI_EOPBADSTATE;
-	return addrlen < rwk_fi_address_size(format) ? -FI_EINVAL : rwk_fi_address_read(format, addr, &ep->source);
+	return rwk_fi_address_bind(ep->domain->addr_format, addr, addrlen, ep->ud, &ep->source);
 }
 
 /* The endpoint's address; it has none before it is enabled. */

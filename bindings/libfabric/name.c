@@ -11,13 +11,8 @@
 static int setname(fid_t fid, void *addr, size_t addrlen)
 {
 	struct rwk_fi_ep *ep = rwk_container_of(fid, struct rwk_fi_ep, fid.fid);
-	uint32_t format = ep->domain->addr_format;
 
-	if (ep->engine)
-		return -FI_EOPBADSTATE;
-	if (addrlen < rwk_fi_address_size(format))
-		return -FI_EINVAL;
-	return rwk_fi_address_read(format, addr, &ep->source);
+	return rwk_fi_address_bind(ep->domain->addr_format, addr, addrlen, ep->engine, &ep->source);
 }
 
 /* The endpoint's address; it has none before it is enabled. */

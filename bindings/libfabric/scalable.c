@@ -178,13 +178,8 @@ static int sep_close(struct fid *fid)
 static int setname(fid_t fid, void *addr, size_t addrlen)
 {
 	struct rwk_fi_sep *sep = sep_of(fid);
-	uint32_t format = sep->domain->addr_format;
 
-	if (sep->engine)
-		return -FI_EOPBADSTATE;
-	if (addrlen < rwk_fi_address_size(format))
-		return -FI_EINVAL;
-	return rwk_fi_address_read(format, addr, &sep->source);
+	return rwk_fi_address_bind(sep->domain->addr_format, addr, addrlen, sep->engine, &sep->source);
 }
 
 static int getname(fid_t fid, void *addr, size_t *addrlen)

@@ -20,8 +20,6 @@
 
 #define PACKETS_A_TURN 64
 #define PKEY_PARTITION 0x7fffu /* the bit above says: a full member */
-#define IP4_PSEUDO     36u     /* bytes of what is covered before BTH */
-#define IP4_BEHIND_ID  22u     /* of them behind the identification: 14 of IP, 8 of UDP */
 
 static uint32_t begin_icrc(
 	struct rwk_link *l, const struct rwk_link_address *peer, bool outgoing, size_t len, size_t *pseudo_len)
@@ -38,10 +36,8 @@ static bool icrc_is_right(struct rwk_link *l, const struct rwk_link_address *fro
 	uint32_t computed = rwk_icrc_bytes(begin_icrc(l, from, false, len, &pseudo_len), bytes, covered);
 	const uint8_t *end = bytes + covered;
 	uint32_t received = end[0] | end[1] << 8 | end[2] << 16 | (uint32_t)end[3] << 24;
-	uint16_t id;
 
-	return computed == received ||
-	       (pseudo_len == IP4_PSEUDO && !rwk_icrc_solve_id(computed, received, covered + IP4_BEHIND_ID, &id));
+	return computed == received || rwk_icrc_has_id(computed, received, pseudo_len, covered);
 }
 
 /* The counter of what is wrong with a packet; NULL: nothing. */

@@ -16,9 +16,11 @@
 #include "wire/wire.h"
 
 enum {
-	MASKED_SIZE = 8, /* the beginning of BTH, up to the end of the word with the byte that is masked */
-	MASKED_BYTE = 4, /* FECN and BECN are for routers to set */
-	SHORT = 256,     /* bytes that cost less to copy than a second call for them */
+	MASKED_SIZE = 8,    /* the beginning of BTH, up to the end of the word with the byte that is masked */
+	MASKED_BYTE = 4,    /* FECN and BECN are for routers to set */
+	SHORT = 256,        /* bytes that cost less to copy than a second call for them */
+	IP4_PSEUDO = 36,    /* of what is covered before BTH over IPv4, */
+	IP4_BEHIND_ID = 22, /* and of them behind the identification: 14 of IP, 8 of UDP */
 };
 
 /* Polynomials modulo the CRC's: the coefficient of x^0 is the highest bit. */
@@ -88,4 +90,11 @@ int rwk_icrc_solve_id(uint32_t computed, uint32_t received, size_t covered, uint
 		return -EBADMSG;
 	*id = (uint16_t)((m >> 16 & 0xff) << 8 | m >> 24);
 	return 0;
+}
+
+bool rwk_icrc_has_id(uint32_t computed, uint32_t received, size_t pseudo, size_t covered)
+{
+	uint16_t id;
+
+	return pseudo == IP4_PSEUDO && !rwk_icrc_solve_id(computed, received, covered + IP4_BEHIND_ID, &id);
 }

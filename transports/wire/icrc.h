@@ -6,6 +6,7 @@
 #ifndef RWK_WIRE_ICRC_H
 #define RWK_WIRE_ICRC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
@@ -34,5 +35,11 @@ uint32_t rwk_icrc_bytes(uint32_t begun, const uint8_t *bytes, size_t len);
  * of 16 bits.
  */
 int rwk_icrc_solve_id(uint32_t computed, uint32_t received, size_t covered, uint16_t *id);
+
+/**
+ * Is there one for a packet of `covered` bytes from BTH on, less its ICRC, before which that many of `pseudo` were
+ * covered? Never over IPv6, which has no identification.
+ */
+bool rwk_icrc_has_id(uint32_t computed, uint32_t received, size_t pseudo, size_t covered);
 
 #endif
