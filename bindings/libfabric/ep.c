@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INJECT_WAIT 1000000000 /* ns, in which a peer that is in MPI, too, has answered */
+#define INJECT_WAIT 1000000000 /* ns, in which a peer that is in MPI, too, has answered (fi_ropewalk.7) */
 #define FAREWELL    60000      /* ms, in which a receiver that computes for long should have come by */
 
 static struct rwk_fi_ep *ep_of(struct fid *fid)
