@@ -45,7 +45,7 @@ static int exposer(struct rwk_shm_channel *ch)
 	char *buf = buffer(1);
 	struct iovec iov = {buf, size_most};
 
-	if (rwk_shm_expose(ch, &iov, 1, false, &tp_side(ch, true)->key[0]))
+	if (rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ, &tp_side(ch, true)->key[0]))
 		return 1;
 	tp_say(ch, WORD_ROUND, 1);
 	for (uint64_t round = 2; tp_wait(ch, WORD_ROUND, round); round++) {

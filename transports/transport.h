@@ -252,15 +252,16 @@ struct rwk_transport {
 	int (*withdraw)(struct rwk_channel *ch, struct rwk_op *op);
 
 	/**
-	 * Lets the channel's peer read (and write, if `writable`) the region described by iov until conceal; iov is
-	 * copied (at most RWK_EXPOSE_IOV_MAX entries). One entry at NULL, with a length up to SIZE_MAX, is all memory.
-	 * A region that is writable or all memory is one that stays, of which not all need be mapped; of any other the
-	 * peer may ask for help with reading. 0 and *key set; -ENOSPC: too many regions at once; -EINVAL: too many
-	 * entries, or one that wraps; -ENOTCONN: one that stays, and the peer has not answered yet; -EOPNOTSUPP: all
-	 * memory, by a transport that cannot tell what of it is mapped.
+	 * Lets the channel's peer read or write the region described by iov until conceal, or both (RWK_EXPOSE_*); what
+	 * it may not do ends with -EACCES. iov is copied (at most RWK_EXPOSE_IOV_MAX entries). One entry at NULL, with
+	 * a length up to SIZE_MAX, is all memory. A region that is writable or all memory is one that stays, of which not
+	 * all need be mapped; of any other the peer may ask for help with reading. 0 and *key set; -ENOSPC: too many
+	 * regions at once; -EINVAL: too many entries, or one that wraps; -ENOTCONN: one that stays, and the peer has
+	 * not answered yet; -EOPNOTSUPP: all memory, by a transport that cannot tell what of it is mapped, or writing
+	 * without reading, by one that lets others carry out both.
 	 */
 	int (*expose)(
-		struct rwk_channel *ch, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key);
+		struct rwk_channel *ch, const struct iovec *iov, uint32_t count, unsigned access, struct rwk_rkey *key);
 	/**
 	 * Ends that. After return no access through `key` begins, none is under way in this process, and no write of
 	 * the peer's lands any more. Waits for a write that is under way, which takes some 100 us at most while the
@@ -275,6 +276,9 @@ struct rwk_transport {
 };
 
 #define RWK_EXPOSE_IOV_MAX 8
+
+/** What a region is exposed for, as bits. */
+enum { RWK_EXPOSE_READ = 1, RWK_EXPOSE_WRITE = 2 };
 
 /** UC on shared memory: the peers of this node. */
 extern const struct rwk_transport rwk_shm_transport;

@@ -136,7 +136,7 @@ int rwk_rendezvous_send(struct rwk_tx *tx, unsigned room, enum rwk_space space, 
 	tx->rts.length = tx->length;
 	memset(&tx->rts.key, 0, sizeof(tx->rts.key));
 	if (tx->length) {
-		rc = ch->transport->expose(ch, tx->iov, tx->iov_count, false, &tx->rts.key);
+		rc = ch->transport->expose(ch, tx->iov, tx->iov_count, RWK_EXPOSE_READ, &tx->rts.key);
 		if (rc) {
 			slot_give(tx);
 			return rc == -ENOSPC ? -EAGAIN : rc;

@@ -296,6 +296,10 @@ static void export_free(struct rwk_rma_export *x)
 	free(x);
 }
 
+_Static_assert((unsigned)RWK_ACCESS_READ == (unsigned)RWK_EXPOSE_READ &&
+		       (unsigned)RWK_ACCESS_WRITE == (unsigned)RWK_EXPOSE_WRITE,
+	"what a region grants is what it is exposed for");
+
 static struct rwk_rma_export *export_new(struct rwk_rma_state *s, struct rwk_region *r)
 {
 	struct rwk_channel *ch = s->peer->channel;
@@ -307,7 +311,7 @@ static struct rwk_rma_export *export_new(struct rwk_rma_state *s, struct rwk_reg
 	x->state = s;
 	x->status = -EOPNOTSUPP;
 	if (ch->direct_min && r->attr.access & RWK_ACCESS_WRITE)
-		x->status = ch->transport->expose(ch, r->iov, (uint32_t)r->attr.count, true, &x->rkey);
+		x->status = ch->transport->expose(ch, r->iov, (uint32_t)r->attr.count, r->attr.access, &x->rkey);
 	rwk_region_note(r, &r->exports, &x->in_region);
 	HASH_ADD(by_region, s->exports, region, sizeof(x->region), x);
 	return x;

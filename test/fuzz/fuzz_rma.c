@@ -243,11 +243,11 @@ static int channel_post(struct rwk_channel *ch, struct rwk_op *op)
 }
 
 static int channel_expose(
-	struct rwk_channel *ch, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key)
+	struct rwk_channel *ch, const struct iovec *iov, uint32_t count, unsigned access, struct rwk_rkey *key)
 {
 	(void)iov;
 	(void)count;
-	must(ch == &s.ch && s.open && writable);
+	must(ch == &s.ch && s.open && access & RWK_EXPOSE_WRITE);
 	s.exposed++;
 	*key = (struct rwk_rkey){{1, 2, 3, 4}};
 	return 0;

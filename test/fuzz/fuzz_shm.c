@@ -355,7 +355,7 @@ static void expose(struct party *p)
 	must(p->region[i] != NULL);
 	iov[0] = (struct iovec){p->region[i], len / 3};
 	iov[1] = (struct iovec){p->region[i] + len / 3, len - len / 3};
-	if (rwk_shm_transport.expose(p->ch, iov, 1 + (how & 1), how & 2, &p->key[i])) {
+	if (rwk_shm_transport.expose(p->ch, iov, 1 + (how & 1), 1u + how / 2 % 3, &p->key[i])) {
 		free(p->region[i]);
 		p->region[i] = NULL;
 	}

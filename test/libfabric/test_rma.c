@@ -298,6 +298,8 @@ static void permissions(struct t_user *u)
 		u->key = a.word[1];
 		refused(u, true, u->base, some[i], u->key);
 		one_way(u, &ways[0], some[i], 20);
+		one_way(u, &ways[0], some[i], 21);
+		refused(u, true, u->base, some[i], u->key); /* also where the region is known and written directly */
 		t_ask(u, T_CLOSE, 0, 0, 0);
 		a = t_ask(u, T_REGISTER, 0, 0x1000, 0);
 		refused(u, true, u->base, some[i], 0x1000);

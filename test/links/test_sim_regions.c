@@ -49,7 +49,8 @@ static void try_case(const struct region_case *c, uint8_t *there, uint8_t *here,
 	for (size_t n = 0; n < BIG; n++)
 		there[n] = (uint8_t)(n * 11 + n / 256), here[n] = (uint8_t)(n * 3 + 1);
 	memcpy(was, there, BIG);
-	assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, iov, 3, c->writable, &key), 0);
+	assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, iov, 3,
+		RWK_EXPOSE_READ | (c->writable ? RWK_EXPOSE_WRITE : 0u), &key), 0);
 	used = key;
 	used.word[ends_packets() ? 0 : 1] += c->wrong_key;
 	try_region(&op, c->type, &used, c->offset, here, c->length);
@@ -105,11 +106,11 @@ static void region_limit(void **state)
 	how.regions = 2;
 	ends_open(NULL, &how, 2);
 	ends_connect(0, 1);
-	assert_int_equal(ends_transport->expose(ends_side(0, 1)->ch, &iov, 1, false, &key[0]), 0);
-	assert_int_equal(ends_transport->expose(ends_side(0, 1)->ch, &iov, 1, false, &key[1]), 0);
-	assert_int_equal(ends_transport->expose(ends_side(0, 1)->ch, &iov, 1, false, &key[2]), -ENOSPC);
+	assert_int_equal(ends_transport->expose(ends_side(0, 1)->ch, &iov, 1, RWK_EXPOSE_READ, &key[0]), 0);
+	assert_int_equal(ends_transport->expose(ends_side(0, 1)->ch, &iov, 1, RWK_EXPOSE_READ, &key[1]), 0);
+	assert_int_equal(ends_transport->expose(ends_side(0, 1)->ch, &iov, 1, RWK_EXPOSE_READ, &key[2]), -ENOSPC);
 	ends_transport->conceal(ends_side(0, 1)->ch, &key[0]);
-	assert_int_equal(ends_transport->expose(ends_side(0, 1)->ch, &iov, 1, false, &key[2]), 0);
+	assert_int_equal(ends_transport->expose(ends_side(0, 1)->ch, &iov, 1, RWK_EXPOSE_READ, &key[2]), 0);
 	ends_close();
 }
 
@@ -127,7 +128,7 @@ static void many_regions(void **state)
 		struct iovec iov = {&there[i], sizeof(there[i])};
 
 		there[i] = i;
-		assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &iov, 1, false, &key[i]), 0);
+		assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &iov, 1, RWK_EXPOSE_READ, &key[i]), 0);
 	}
 	for (uint32_t i = 0; i < MANY; i += 997) {
 		try_region(&op, RWK_OP_READ, &key[i], 0, &here, sizeof(here));
@@ -162,7 +163,7 @@ static void conceal_in_the_middle(void **state)
 	memset(there, 0x5a, BIG);
 	memset(here, 0, BIG);
 	ends_open_two();
-	assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &iov, 1, false, &key), 0);
+	assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &iov, 1, RWK_EXPOSE_READ, &key), 0);
 	ends_make_op(&op, RWK_OP_READ, here, BIG);
 	op.op.rkey = key;
 	assert_int_equal(ends_side(0, 1)->ch->transport->post(ends_side(0, 1)->ch, &op.op), 0);

@@ -83,7 +83,7 @@ static void expose(const struct setting *how, unsigned from)
 
 	*f = (struct fetched){.there = iov.iov_base, .here = malloc(how->length)};
 	assert_true(f->there && f->here);
-	assert_int_equal(ends_transport->expose(ends_side(from, 0)->ch, &iov, 1, false, &f->key), 0);
+	assert_int_equal(ends_transport->expose(ends_side(from, 0)->ch, &iov, 1, RWK_EXPOSE_READ, &f->key), 0);
 }
 
 static void send_on(unsigned from)

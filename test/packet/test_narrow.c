@@ -148,7 +148,7 @@ static void reads(void **state)
 			there[i] = (uint8_t)(i * 7 + i / 251);
 		open_two(0);
 		send_some(0, 1, 1);
-		assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &iov, 1, false, &key), 0);
+		assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &iov, 1, RWK_EXPOSE_READ, &key), 0);
 		width(1, 0, 1472, 0);
 		ends_make_op(&op, RWK_OP_READ, here, READ);
 		op.op.rkey = key;

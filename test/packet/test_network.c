@@ -137,7 +137,8 @@ static void regions_both_ways(void)
 	for (size_t i = 0; i < BIG; i++)
 		there[i] = (uint8_t)(i * 7 + i / 251);
 	memset(here, 0, BIG);
-	assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &iov, 1, true, &key), 0);
+	assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &iov, 1,
+		RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &key), 0);
 	for (int write = 0; write < 2; write++) {
 		ends_make_op(&op, write ? RWK_OP_WRITE : RWK_OP_READ, here, BIG - 5);
 		op.op.rkey = key;
@@ -154,38 +155,41 @@ static void regions_both_ways(void)
 }
 
 /*
- * A write to a region that is concealed, or beyond it, or a read of it, is an error of that request alone, whatever is
- * under way beside it.
+ * A write to a region that is concealed, or beyond it, or to one that is to be read only, is an error of that request
+ * alone, whatever is under way beside it; and the like for a read.
  */
 static void denied_by(int link, enum rwk_op_type type)
 {
 	static uint8_t there[30000], here[30000];
 	struct iovec iov = {there, sizeof(there)};
-	struct rwk_rkey good, bad;
-	struct ends_op op[4];
+	unsigned wanted = type == RWK_OP_READ ? RWK_EXPOSE_READ : RWK_EXPOSE_WRITE;
+	struct rwk_rkey good, bad, other;
+	struct ends_op op[5];
 
 	rwk_params.link = link;
 	open_and_connect();
 	exchange(1);
-	assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &iov, 1, true, &good), 0);
-	assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &iov, 1, true, &bad), 0);
+	assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &iov, 1, wanted, &good), 0);
+	assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &iov, 1, wanted, &bad), 0);
+	assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &iov, 1, wanted ^ 3, &other), 0);
 	ends_transport->conceal(ends_side(1, 0)->ch, &bad);
 	memset(here, type == RWK_OP_WRITE ? 7 : 0, sizeof(here));
 	memset(there, type == RWK_OP_READ ? 7 : 0, sizeof(there));
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		ends_make_op(&op[i], type, here, sizeof(here));
-		op[i].op.rkey = i == 1 ? bad : good;
+		op[i].op.rkey = i == 1 ? bad : i == 3 ? other : good;
 		op[i].op.offset = i == 2;
 		assert_int_equal(ends_transport->post(ends_side(0, 1)->ch, &op[i].op), 0);
 	}
-	while (!op[3].done)
+	while (!op[4].done)
 		ends_progress_all();
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		assert_int_equal(op[i].done, 1);
-		assert_int_equal(op[i].status, i == 1 || i == 2 ? -EACCES : 0);
+		assert_int_equal(op[i].status, i && i < 4 ? -EACCES : 0);
 	}
 	assert_memory_equal(here, there, sizeof(here));
 	ends_transport->conceal(ends_side(1, 0)->ch, &good);
+	ends_transport->conceal(ends_side(1, 0)->ch, &other);
 	exchange(1);
 	assert_int_equal(ends_side(0, 1)->failed + ends_side(1, 0)->failed, 0);
 	ends_close();

@@ -145,12 +145,12 @@ static void exposed_early(void **state)
 	struct iovec iov = {state, sizeof(*state)}, all = {NULL, SIZE_MAX};
 	struct rwk_rkey key, early;
 
-	assert_int_equal(rwk_shm_transport.expose(p->ch, &iov, 1, true, &key), -ENOTCONN);
-	assert_int_equal(rwk_shm_transport.expose(p->ch, &all, 1, false, &key), -ENOTCONN);
-	assert_int_equal(rwk_shm_transport.expose(p->ch, &iov, 1, false, &early), 0);
+	assert_int_equal(rwk_shm_transport.expose(p->ch, &iov, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &key), -ENOTCONN);
+	assert_int_equal(rwk_shm_transport.expose(p->ch, &all, 1, RWK_EXPOSE_READ, &key), -ENOTCONN);
+	assert_int_equal(rwk_shm_transport.expose(p->ch, &iov, 1, RWK_EXPOSE_READ, &early), 0);
 	assert_int_equal(end_send(a, p, 100, 0, true), 0);
 	assert_true(turn_both(a, b, &p->sent, 1) && turn_both(a, b, &b->peer[0].received, 1));
-	assert_int_equal(rwk_shm_transport.expose(p->ch, &iov, 1, true, &key), 0);
+	assert_int_equal(rwk_shm_transport.expose(p->ch, &iov, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &key), 0);
 	rwk_shm_transport.conceal(p->ch, &key);
 	rwk_shm_transport.conceal(p->ch, &early);
 	end_close(a);

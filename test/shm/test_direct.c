@@ -56,7 +56,7 @@ static int sizes_exposer(struct rwk_shm_channel *ch, const void *arg)
 		iov[k] = (struct iovec){buf + GUARD + at, end - at};
 		at = end;
 	}
-	CHECK(!rwk_shm_expose(ch, iov, pieces, true, &tp_side(ch, true)->key[0]));
+	CHECK(!rwk_shm_expose(ch, iov, pieces, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
 	for (unsigned i = 0; i < SIZES; i++) {
 		size_t from = (LARGEST - sizes[i]) / 2 + GUARD;
@@ -135,7 +135,7 @@ static int queue_exposer(struct rwk_shm_channel *ch, const void *arg)
 
 	(void)arg;
 	CHECK(buf);
-	CHECK(!rwk_shm_expose(ch, &iov, 1, true, &tp_side(ch, true)->key[0]));
+	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
 	CHECK(idle_wait(ch, 2, 1));
 	for (unsigned i = 0; i < LONGS; i++) {
@@ -199,25 +199,26 @@ static void in_order(void **state)
 static int keys_exposer(struct rwk_shm_channel *ch, const void *arg)
 {
 	struct tp_side *mine = tp_side(ch, true);
-	static unsigned char buf[3][8192];
-	struct iovec iov[3] = {{buf[0], 8192}, {buf[1], 8192}, {buf[2], 8192}},
+	static unsigned char buf[4][8192];
+	struct iovec iov[4] = {{buf[0], 8192}, {buf[1], 8192}, {buf[2], 8192}, {buf[3], 8192}},
 		     wraps = {buf[0], SIZE_MAX - (uintptr_t)buf[0] + 1},
 		     long_ones[2] = {{buf[0], 1ull << 47}, {buf[0], 1ull << 47}};
 
 	(void)arg;
 	tp_fill(buf[0], sizeof(buf[0]), 0);
-	CHECK(rwk_shm_expose(ch, iov, 0, true, &mine->key[0]) == -EINVAL);
-	CHECK(rwk_shm_expose(ch, &wraps, 1, true, &mine->key[0]) == -EINVAL);
-	CHECK(rwk_shm_expose(ch, long_ones, 2, true, &mine->key[0]) == -EINVAL);
-	CHECK(!rwk_shm_expose(ch, &iov[0], 1, false, &mine->key[0]));
-	CHECK(!rwk_shm_expose(ch, &iov[1], 1, true, &mine->key[1]));
-	CHECK(!rwk_shm_expose(ch, &iov[2], 1, true, &mine->key[2]));
+	CHECK(rwk_shm_expose(ch, iov, 0, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &mine->key[0]) == -EINVAL);
+	CHECK(rwk_shm_expose(ch, &wraps, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &mine->key[0]) == -EINVAL);
+	CHECK(rwk_shm_expose(ch, long_ones, 2, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &mine->key[0]) == -EINVAL);
+	CHECK(!rwk_shm_expose(ch, &iov[0], 1, RWK_EXPOSE_READ, &mine->key[0]));
+	CHECK(!rwk_shm_expose(ch, &iov[1], 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &mine->key[1]));
+	CHECK(!rwk_shm_expose(ch, &iov[2], 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &mine->key[2]));
+	CHECK(!rwk_shm_expose(ch, &iov[3], 1, RWK_EXPOSE_WRITE, &mine->key[3]));
 	rwk_shm_conceal(ch, &mine->key[1]);
 	tp_say(ch, 1, 1);
 	CHECK(tp_wait(ch, 2, 1));
 	CHECK(tp_same(buf[0], 8192, 0, 0));
 	for (int i = 0; i < 8192; i++)
-		CHECK(!buf[1][i] && buf[2][i] == (i >= 10 && i < 14 ? 0x11 : 0));
+		CHECK(!buf[1][i] && buf[2][i] == (i >= 10 && i < 14 ? 0x11 : 0) && buf[3][i] == buf[2][i]);
 	return 0;
 }
 
@@ -239,6 +240,8 @@ static int keys_user(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(tp_wait(ch, 1, 1));
 	CHECK(flipped(ch, true, 0, 0, 0) == -EACCES);          /* to be read only */
 	CHECK(flipped(ch, true, 0, 3, 3ull << 48) == -EACCES); /* though somebody says otherwise */
+	CHECK(flipped(ch, false, 3, 0, 0) == -EACCES); /* to be written only */
+	CHECK(flipped(ch, true, 3, 0, 0) == 0);
 	CHECK(flipped(ch, true, 1, 0, 0) == -EACCES);
 	CHECK(flipped(ch, false, 1, 0, 0) == -EACCES);
 	for (int write = 0; write < 2; write++) {
@@ -256,7 +259,7 @@ static int keys_user(struct rwk_shm_channel *ch, const void *arg)
 	return 0;
 }
 
-/* Keys that were concealed, forged or stretched, and such that are to be read only: nothing is touched. */
+/* Keys that were concealed, forged or stretched, and such for the other kind of access: nothing is touched. */
 static void keys(void **state)
 {
 	(void)state;
@@ -280,7 +283,7 @@ static int holes_exposer(struct rwk_shm_channel *ch, const void *arg)
 	if (pieces == 1)
 		iov[0].iov_len = PAGES * PAGE;
 	CHECK(!munmap(buf + HOLE * PAGE, PAGE) && !mprotect(buf + READ_ONLY * PAGE, PAGE, PROT_READ));
-	CHECK(!rwk_shm_expose(ch, iov, pieces, true, &tp_side(ch, true)->key[0]));
+	CHECK(!rwk_shm_expose(ch, iov, pieces, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
 	CHECK(idle_wait(ch, 2, 1));
 	for (int i = 0; i < PAGE; i++)
@@ -344,9 +347,9 @@ static int vast_exposer(struct rwk_shm_channel *ch, const void *arg)
 
 	(void)arg;
 	CHECK(buf != MAP_FAILED);
-	CHECK(!rwk_shm_expose(ch, &sparse, 1, true, &mine->key[0]));
-	CHECK(!rwk_shm_expose(ch, &all, 1, true, &mine->key[1]));
-	CHECK(!rwk_shm_expose(ch, &all, 1, false, &mine->key[2]));
+	CHECK(!rwk_shm_expose(ch, &sparse, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &mine->key[0]));
+	CHECK(!rwk_shm_expose(ch, &all, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &mine->key[1]));
+	CHECK(!rwk_shm_expose(ch, &all, 1, RWK_EXPOSE_READ, &mine->key[2]));
 	tp_say(ch, 5, (uint64_t)(uintptr_t)buf);
 	tp_say(ch, 1, 1);
 	CHECK(tp_wait(ch, 2, 1));
@@ -419,19 +422,19 @@ static int many_exposer(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(buf);
 	for (unsigned i = 0; i < MANY; i++) {
 		iov = (struct iovec){&buf[i], sizeof(buf[i])};
-		CHECK(!rwk_shm_expose(ch, &iov, 1, true, &many_keys[i]));
+		CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &many_keys[i]));
 	}
 	tp_say(ch, 1, 1);
 	CHECK(idle_wait(ch, 2, 1));
 	for (unsigned i = 0; i < MANY; i++)
 		CHECK(buf[i] == i + 1);
-	while (!(rc = rwk_shm_expose(ch, &iov, 1, true, &last)))
+	while (!(rc = rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &last)))
 		made++;
 	CHECK(rc == -ENOSPC && made == RWK_SHM_DIRECT_REGIONS);
-	CHECK(!rwk_shm_expose(ch, &iov, 1, false, &key));
+	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ, &key));
 	rwk_shm_conceal(ch, &many_keys[7]);
-	CHECK(!rwk_shm_expose(ch, &iov, 1, true, &key));
-	CHECK(rwk_shm_expose(ch, &iov, 1, true, &last) == -ENOSPC);
+	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &key));
+	CHECK(rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &last) == -ENOSPC);
 	free(buf);
 	return 0;
 }

@@ -49,8 +49,8 @@ static int exposer(struct rwk_shm_channel *ch, const void *arg)
 	(void)arg;
 	CHECK(buf);
 	tp_fill(buf + SIZE, SIZE, 5);
-	CHECK(!rwk_shm_expose(ch, &iov[0], 1, true, &tp_side(ch, true)->key[0]));
-	CHECK(!rwk_shm_expose(ch, &iov[1], 1, false, &tp_side(ch, true)->key[1]));
+	CHECK(!rwk_shm_expose(ch, &iov[0], 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[0]));
+	CHECK(!rwk_shm_expose(ch, &iov[1], 1, RWK_EXPOSE_READ, &tp_side(ch, true)->key[1]));
 	tp_say(ch, 1, 1);
 	CHECK(tp_wait(ch, 2, 1));
 	rwk_shm_conceal(ch, &tp_side(ch, true)->key[0]);
@@ -120,7 +120,7 @@ static int closing_exposer(struct rwk_shm_channel *ch, const void *arg)
 	struct iovec iov = {buf, SIZE};
 
 	(void)arg;
-	CHECK(!rwk_shm_expose(ch, &iov, 1, true, &tp_side(ch, true)->key[0]));
+	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
 	CHECK(tp_wait(ch, 3, 1));
 	CHECK(!prctl(PR_SET_DUMPABLE, 0, 0, 0, 0));

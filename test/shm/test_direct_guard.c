@@ -76,7 +76,7 @@ static int next_round(struct rwk_shm_channel *ch, unsigned char *buf, size_t len
 	struct iovec iov = {buf, length};
 
 	memset(buf, 0, length);
-	CHECK(!rwk_shm_expose(ch, &iov, 1, true, &tp_side(ch, true)->key[round % KEYS]));
+	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[round % KEYS]));
 	tp_say(ch, 5, round);
 	tp_say(ch, 1, 1);
 	return 0;
@@ -270,7 +270,7 @@ static int patient_exposer(struct rwk_shm_channel *ch, const void *arg)
 	pid_t peer = tp_side(ch, false)->pid;
 
 	for (int i = 0; i < 2; i++)
-		CHECK(!rwk_shm_expose(ch, &iov[i], 1, true, &tp_side(ch, true)->key[i]));
+		CHECK(!rwk_shm_expose(ch, &iov[i], 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[i]));
 	tp_say(ch, 1, 1);
 	while (!((struct rwk_shm_area *)rwk_shm_transfer_area(ch, false))->writing.word)
 		sched_yield();
@@ -326,7 +326,7 @@ static int stopped_with_a_claim(struct rwk_shm_channel *ch, const void *arg)
 
 	(void)arg;
 	memset(shared_place, 0x11, MOST);
-	CHECK(!rwk_shm_expose(ch, &from, 1, false, &tp_side(ch, true)->key[0]));
+	CHECK(!rwk_shm_expose(ch, &from, 1, RWK_EXPOSE_READ, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
 	CHECK(deaf_wait(ch, 3));
 	remote[0] = (struct iovec){(void *)(uintptr_t)theirs->guard.word, 8};
@@ -505,7 +505,7 @@ static int changing_exposer(struct rwk_shm_channel *ch, const void *arg)
 	struct iovec all = {NULL, SIZE_MAX};
 
 	(void)arg;
-	CHECK(!rwk_shm_expose(ch, &all, 1, true, &tp_side(ch, true)->key[0]));
+	CHECK(!rwk_shm_expose(ch, &all, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[0]));
 	CHECK(!next_round(ch, shared_place, 64, 1));
 	CHECK(tp_wait(ch, 3, 1));
 	execlp("sleep", "sleep", "1", (char *)NULL);

@@ -100,7 +100,7 @@ static int helper(struct rwk_shm_channel *ch, const void *arg)
 		iov[k] = (struct iovec){buf + MARGIN + at, end - at};
 		at = end;
 	}
-	CHECK(!rwk_shm_expose(ch, iov, p->pieces, true, &tp_side(ch, true)->key[0]));
+	CHECK(!rwk_shm_expose(ch, iov, p->pieces, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[0]));
 	for (unsigned i = 0; i < SIZES; i++) {
 		memset(buf + MARGIN, 0xee, LONG);
 		if (!p->write)
@@ -168,7 +168,7 @@ static int deaf_exposer(struct rwk_shm_channel *ch, const void *arg)
 	struct iovec iov = {shared_place, 65536};
 
 	(void)arg;
-	CHECK(!rwk_shm_expose(ch, &iov, 1, true, &tp_side(ch, true)->key[0]));
+	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
 	CHECK(deaf_wait(ch, 3, 1));
 	CHECK(is(shared_place, 65536, 3));
@@ -233,7 +233,7 @@ static int stopped_helper(struct rwk_shm_channel *ch, const void *arg)
 	ssize_t moved;
 
 	memset(shared_place, 0x11, LONG);
-	CHECK(!rwk_shm_expose(ch, &all, 1, true, &tp_side(ch, true)->key[0]));
+	CHECK(!rwk_shm_expose(ch, &all, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
 	CHECK(deaf_wait(ch, 3, 1));
 	local[0] = (struct iovec){&word, 8};
@@ -294,7 +294,7 @@ static int concealing_helper(struct rwk_shm_channel *ch, const void *arg)
 	struct iovec all = {shared_place, LONG};
 
 	(void)arg;
-	CHECK(!rwk_shm_expose(ch, &all, 1, true, &tp_side(ch, true)->key[0]));
+	CHECK(!rwk_shm_expose(ch, &all, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
 	CHECK(deaf_wait(ch, 3, 1));
 	while (!helped(ch) && rwk_shm_peer_alive(ch))
@@ -339,7 +339,7 @@ static int denied_helper(struct rwk_shm_channel *ch, const void *arg)
 
 	(void)arg;
 	CHECK(!tp_deny_copies(EPERM));
-	CHECK(!rwk_shm_expose(ch, &all, 1, true, &tp_side(ch, true)->key[0]));
+	CHECK(!rwk_shm_expose(ch, &all, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
 	while (!tp_heard(ch, 2) && rwk_shm_peer_alive(ch)) {
 		tp_progress(ch);
@@ -385,7 +385,7 @@ static int mortal_helper(struct rwk_shm_channel *ch, const void *arg)
 	struct iovec all = {shared_place, LONG};
 
 	(void)arg;
-	CHECK(!rwk_shm_expose(ch, &all, 1, true, &tp_side(ch, true)->key[0]));
+	CHECK(!rwk_shm_expose(ch, &all, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
 	CHECK(deaf_wait(ch, 3, 1));
 	((struct rwk_shm_area *)rwk_shm_transfer_area(ch, false))->claim[PLACE].word += 1 << 16;
@@ -425,7 +425,7 @@ static int surviving_helper(struct rwk_shm_channel *ch, const void *arg)
 	struct iovec all = {shared_place, LONG};
 
 	(void)arg;
-	CHECK(!rwk_shm_expose(ch, &all, 1, true, &tp_side(ch, true)->key[0]));
+	CHECK(!rwk_shm_expose(ch, &all, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
 	CHECK(deaf_wait(ch, 3, 1));
 	while (rwk_shm_peer_alive(ch))
@@ -452,14 +452,15 @@ static void killed(void **state)
 
 static int careful_helper(struct rwk_shm_channel *ch, const void *arg)
 {
-	static unsigned char buf[2][65536];
-	struct iovec iov[3] = {{buf[0], 65536}, {buf[1], 65536}, {NULL, SIZE_MAX}};
+	static unsigned char buf[3][65536];
+	struct iovec iov[4] = {{buf[0], 65536}, {buf[1], 65536}, {NULL, SIZE_MAX}, {buf[2], 65536}};
 	struct tp_side *mine = tp_side(ch, true);
 
 	(void)arg;
-	CHECK(!rwk_shm_expose(ch, &iov[0], 1, false, &mine->key[0]));
-	CHECK(!rwk_shm_expose(ch, &iov[1], 1, true, &mine->key[1]));
-	CHECK(!rwk_shm_expose(ch, &iov[2], 1, false, &mine->key[2]));
+	CHECK(!rwk_shm_expose(ch, &iov[0], 1, RWK_EXPOSE_READ, &mine->key[0]));
+	CHECK(!rwk_shm_expose(ch, &iov[1], 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &mine->key[1]));
+	CHECK(!rwk_shm_expose(ch, &iov[2], 1, RWK_EXPOSE_READ, &mine->key[2]));
+	CHECK(!rwk_shm_expose(ch, &iov[3], 1, RWK_EXPOSE_WRITE, &mine->key[3]));
 	tp_say(ch, 5, (uintptr_t)buf[0]);
 	tp_say(ch, 1, 1);
 	while (!tp_heard(ch, 2) && rwk_shm_peer_alive(ch))
@@ -499,6 +500,8 @@ static int lying_user(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(tp_wait(ch, 1, 1) && !rwk_shm_guard_up(rwk_shm_transfers_of(ch)));
 	ask.cookie = key[0].word[0];
 	CHECK(given_up(ch, RWK_SHM_FETCH_ASK, &ask)); /* to be read only */
+	ask.cookie = key[3].word[0];
+	CHECK(given_up(ch, RWK_SHM_PUSH_ASK, &ask)); /* to be written only */
 	ask.cookie = key[2].word[0];
 	ask.offset = tp_heard(ch, 5);
 	CHECK(given_up(ch, RWK_SHM_FETCH_ASK, &ask)); /* all memory, to be read only */

@@ -38,7 +38,8 @@ static int exposer(int fd, void *arg)
 	for (unsigned i = 0; i < REGIONS; i++) {
 		struct iovec iov = {memory + (size_t)i * SIZE, SIZE};
 
-		if (ch->transport->expose(ch, &iov, 1, i < REGIONS - 1, &told.key[i]))
+		if (ch->transport->expose(ch, &iov, 1,
+			RWK_EXPOSE_READ | (i < REGIONS - 1 ? RWK_EXPOSE_WRITE : 0u), &told.key[i]))
 			return 102;
 	}
 	told.direct = ch->direct_min != 0;

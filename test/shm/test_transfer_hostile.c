@@ -21,7 +21,7 @@ static int scribbler(struct rwk_shm_channel *ch, const void *arg)
 
 	CHECK(buf);
 	srand(*(const unsigned *)arg);
-	CHECK(!rwk_shm_expose(ch, &iov, 1, false, &mine->key[0]));
+	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ, &mine->key[0]));
 	tp_say(ch, 1, 1);
 	for (unsigned i = 0; !tp_heard(ch, 2); i++) {
 		tp_progress(ch);
@@ -88,7 +88,7 @@ static int lying_exposer(struct rwk_shm_channel *ch, const void *arg)
 	static unsigned char buf[65536];
 	struct iovec iov = {buf, sizeof(buf)};
 
-	CHECK(!rwk_shm_expose(ch, &iov, 1, false, &tp_side(ch, true)->key[0]));
+	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
 	CHECK(deaf_wait(ch, 3));
 	switch (lie) {
@@ -145,7 +145,7 @@ static int holding_exposer(struct rwk_shm_channel *ch, const void *arg)
 
 	(void)arg;
 	tp_fill(buf, sizeof(buf), 0);
-	CHECK(!rwk_shm_expose(ch, &iov, 1, false, &tp_side(ch, true)->key[0]));
+	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
 	CHECK(deaf_wait(ch, 3));
 	theirs->claim[0].word = 1 << 16;
@@ -224,7 +224,7 @@ static int garbage_taker(struct rwk_shm_channel *ch, const void *arg)
 
 	(void)arg;
 	CHECK(buf);
-	CHECK(!rwk_shm_expose(ch, &iov, 1, false, &tp_side(ch, true)->key[0]));
+	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
 	for (uint64_t end = rwk_clock_now() + 5000000000u; !tp_protocol_error(ch) && rwk_clock_now() < end;)
 		tp_progress(ch);

@@ -21,7 +21,7 @@ static int huge_exposer(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(buf != MAP_FAILED);
 	for (int i = 0; i < MARKS; i++)
 		memcpy(buf + mark[i], &mark[i], 8);
-	CHECK(!rwk_shm_expose(ch, &iov, 1, false, &tp_side(ch, true)->key[0]));
+	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
 	for (int i = 0; i < 4 && !tp_wait(ch, 2, 1); i++)
 		; /* the reader may take 50 seconds */

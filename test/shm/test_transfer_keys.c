@@ -14,16 +14,16 @@ static int keys_exposer(struct rwk_shm_channel *ch, const void *arg)
 
 	(void)arg;
 	tp_fill(buf, sizeof(buf), 0);
-	CHECK(rwk_shm_expose(ch, iov, 0, false, &mine->key[0]) == -EINVAL);
-	CHECK(rwk_shm_expose(ch, iov, RWK_EXPOSE_IOV_MAX + 1, false, &mine->key[0]) == -EINVAL);
+	CHECK(rwk_shm_expose(ch, iov, 0, RWK_EXPOSE_READ, &mine->key[0]) == -EINVAL);
+	CHECK(rwk_shm_expose(ch, iov, RWK_EXPOSE_IOV_MAX + 1, RWK_EXPOSE_READ, &mine->key[0]) == -EINVAL);
 	/* the first two are concealed again; the third takes the place of the second */
-	CHECK(!rwk_shm_expose(ch, iov, 2, false, &mine->key[0]));
-	CHECK(!rwk_shm_expose(ch, iov, 1, false, &mine->key[1]));
+	CHECK(!rwk_shm_expose(ch, iov, 2, RWK_EXPOSE_READ, &mine->key[0]));
+	CHECK(!rwk_shm_expose(ch, iov, 1, RWK_EXPOSE_READ, &mine->key[1]));
 	rwk_shm_conceal(ch, &mine->key[0]);
 	rwk_shm_conceal(ch, &mine->key[1]);
 	rwk_shm_conceal(ch, &mine->key[1]);
-	CHECK(!rwk_shm_expose(ch, iov, 1, false, &mine->key[2]));
-	CHECK(!rwk_shm_expose(ch, iov, 2, false, &mine->key[3]));
+	CHECK(!rwk_shm_expose(ch, iov, 1, RWK_EXPOSE_READ, &mine->key[2]));
+	CHECK(!rwk_shm_expose(ch, iov, 2, RWK_EXPOSE_READ, &mine->key[3]));
 	tp_say(ch, 1, 1);
 	CHECK(tp_wait(ch, 2, 1));
 	return 0;
@@ -88,7 +88,7 @@ static int concealing_exposer(struct rwk_shm_channel *ch, const void *arg)
 
 	(void)arg;
 	CHECK(buf != MAP_FAILED);
-	CHECK(!rwk_shm_expose(ch, &iov, 1, false, &mine->key[0]));
+	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ, &mine->key[0]));
 	tp_say(ch, 1, 1);
 	while (!tp_counts(ch)->staged && !tp_counts(ch)->pushed && !tp_heard(ch, 2))
 		tp_progress(ch);

@@ -31,7 +31,7 @@ static int exposer(int fd, void *arg)
 		if (!buf)
 			return 102;
 		pattern_fill(buf, i, SIZE);
-		if (ch->transport->expose(ch, iov, 2, false, &key[i]))
+		if (ch->transport->expose(ch, iov, 2, RWK_EXPOSE_READ, &key[i]))
 			return 103;
 	}
 	if (!tell(fd, key, sizeof(key)) || !end_until_failed(e, &e->peer[0], 60000))

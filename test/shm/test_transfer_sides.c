@@ -37,7 +37,7 @@ static int halves_exposer(struct rwk_shm_channel *ch, const void *arg)
 	(void)arg;
 	CHECK(buf);
 	tp_fill(buf, LARGE, 0);
-	CHECK(!rwk_shm_expose(ch, &iov, 1, false, &tp_side(ch, true)->key[0]));
+	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
 	while (!tp_heard(ch, 2)) {
 		tp_progress(ch);

@@ -22,7 +22,7 @@ static int stopped_exposer(struct rwk_shm_channel *ch, const void *arg)
 
 	CHECK(buf);
 	tp_fill(buf, LARGE, 0);
-	CHECK(!rwk_shm_expose(ch, &iov, 1, false, &tp_side(ch, true)->key[0]));
+	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
 	while (tp_counts(ch)->staged + tp_counts(ch)->pushed < after)
 		tp_progress(ch);

@@ -50,7 +50,7 @@ int tp_expose_and_serve(struct rwk_shm_channel *ch, unsigned count, size_t size,
 			iov[k] = (struct iovec){buf[i] + at, end - at};
 			at = end;
 		}
-		CHECK(!rwk_shm_expose(ch, iov, pieces, false, &mine->key[i]));
+		CHECK(!rwk_shm_expose(ch, iov, pieces, RWK_EXPOSE_READ, &mine->key[i]));
 	}
 	tp_say(ch, 1, 1);
 	CHECK(tp_wait(ch, 2, 1));

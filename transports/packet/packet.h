@@ -91,7 +91,7 @@ int rwk_packet_send(struct rwk_channel *ch, const struct rwk_envelope *env, cons
 int rwk_packet_post(struct rwk_channel *ch, struct rwk_op *op);
 int rwk_packet_withdraw(struct rwk_channel *ch, struct rwk_op *op);
 int rwk_packet_expose(
-	struct rwk_channel *ch, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key);
+	struct rwk_channel *ch, const struct iovec *iov, uint32_t count, unsigned access, struct rwk_rkey *key);
 void rwk_packet_conceal(struct rwk_channel *ch, const struct rwk_rkey *key);
 bool rwk_packet_traffic(const struct rwk_channel *ch, struct rwk_traffic *out);
 

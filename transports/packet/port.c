@@ -646,7 +646,7 @@ void rwk_packet_disconnect(struct rwk_channel *c)
 }
 
 int rwk_packet_expose(
-	struct rwk_channel *c, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key)
+	struct rwk_channel *c, const struct iovec *iov, uint32_t count, unsigned access, struct rwk_rkey *key)
 {
 	struct rwk_packet_channel *ch = rwk_packet_channel(c);
 	uint32_t k;
@@ -654,11 +654,15 @@ int rwk_packet_expose(
 
 	if (c->error)
 		return c->error;
-	rc = rwk_packet_region_add(ch, iov, count, RWK_REACH_READ | (writable ? RWK_REACH_WRITE : 0u), &k);
+	if (ch->shared && !(access & RWK_EXPOSE_READ))
+		return -EOPNOTSUPP; /* the siblings do both or nothing */
+	rc = rwk_packet_region_add(ch, iov, count,
+		(access & RWK_EXPOSE_READ ? RWK_REACH_READ : 0u) | (access & RWK_EXPOSE_WRITE ? RWK_REACH_WRITE : 0u),
+		&k);
 	if (rc)
 		return rc;
 	*key = (struct rwk_rkey){{k, RWK_RKEY_MARK}};
-	rc = writable && ch->shared && c->direct_min ? rwk_packet_publish(ch, iov, count, key) : 0;
+	rc = access & RWK_EXPOSE_WRITE && ch->shared && c->direct_min ? rwk_packet_publish(ch, iov, count, key) : 0;
 	if (rc)
 		rwk_packet_region_remove(ch, k);
 	return rc;

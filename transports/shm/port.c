@@ -472,11 +472,11 @@ static int shm_wait_fd(struct rwk_port *port)
 }
 
 static int shm_expose(
-	struct rwk_channel *c, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key)
+	struct rwk_channel *c, const struct iovec *iov, uint32_t count, unsigned access, struct rwk_rkey *key)
 {
 	if (!*rwk_shm_channel(c)->tx.here)
 		return -ECHILD;
-	return c->error ? c->error : rwk_shm_expose(rwk_shm_channel(c), iov, count, writable, key);
+	return c->error ? c->error : rwk_shm_expose(rwk_shm_channel(c), iov, count, access, key);
 }
 
 static void shm_conceal(struct rwk_channel *c, const struct rwk_rkey *key)

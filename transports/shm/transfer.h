@@ -29,7 +29,7 @@
 int rwk_shm_transfer_post(struct rwk_shm_channel *ch, struct rwk_op *op);
 int rwk_shm_transfer_withdraw(struct rwk_shm_channel *ch, struct rwk_op *op);
 int rwk_shm_expose(
-	struct rwk_shm_channel *ch, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key);
+	struct rwk_shm_channel *ch, const struct iovec *iov, uint32_t count, unsigned access, struct rwk_rkey *key);
 void rwk_shm_conceal(struct rwk_shm_channel *ch, const struct rwk_rkey *key);
 
 /**

@@ -214,7 +214,7 @@ int rwk_shm_direct_post(struct rwk_shm_transfers *t, struct rwk_op *op, const st
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
 	size_t moved = 0;
 
-	if (op->type == RWK_OP_WRITE && !key->writable)
+	if (!(key->access & (op->type == RWK_OP_WRITE ? RWK_EXPOSE_WRITE : RWK_EXPOSE_READ)))
 		return -EACCES;
 	op->at = 0;
 	r->direct = true;

@@ -44,7 +44,7 @@ static struct rwk_shm_region *region_for(struct rwk_shm_transfers *t, const stru
 {
 	struct rwk_shm_region *region = rwk_shm_region_find(t, ask->cookie);
 
-	if (!region || (fetch && !region->writable))
+	if (!region || !(region->access & (fetch ? RWK_EXPOSE_WRITE : RWK_EXPOSE_READ)))
 		return NULL;
 	return ask->offset <= region->length && ask->length <= region->length - ask->offset ? region : NULL;
 }

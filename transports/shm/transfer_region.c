@@ -22,6 +22,7 @@
 #define KEY_WRITABLE 1u
 #define KEY_DIRECT   2u
 #define KEY_ONE      4u /* piece */
+#define KEY_UNREAD   8u /* is not to be read */
 
 /* Once a port, as a child of fork must ask for itself. */
 static void let_peers_in(struct rwk_shm_port_transfers *p)
@@ -81,10 +82,11 @@ static void region_put(struct rwk_shm_regions *r, struct rwk_shm_region *region)
 	r->free = region;
 }
 
-static void key_pack(const struct rwk_shm_region *region, bool writable, struct rwk_rkey *key)
+static void key_pack(const struct rwk_shm_region *region, struct rwk_rkey *key)
 {
-	uint64_t flags =
-		(writable ? KEY_WRITABLE : 0) | (region->direct ? KEY_DIRECT : 0) | (region->count == 1 ? KEY_ONE : 0);
+	uint64_t flags = (region->access & RWK_EXPOSE_WRITE ? KEY_WRITABLE : 0) |
+			 (region->access & RWK_EXPOSE_READ ? 0 : KEY_UNREAD) | (region->direct ? KEY_DIRECT : 0) |
+			 (region->count == 1 ? KEY_ONE : 0);
 
 	key->word[0] = region->cookie;
 	key->word[1] = (uint64_t)(uintptr_t)region;
@@ -104,7 +106,8 @@ int rwk_shm_key_unpack(const struct rwk_rkey *rkey, struct rwk_shm_key *key)
 	if (key->length == LENGTH_VAST)
 		key->length = UINT64_MAX - key->address;
 	key->one = rkey->word[3] >> LENGTH_BITS & KEY_ONE;
-	key->writable = rkey->word[3] >> LENGTH_BITS & KEY_WRITABLE;
+	key->access = (rkey->word[3] >> LENGTH_BITS & KEY_WRITABLE ? RWK_EXPOSE_WRITE : 0u) |
+		      (rkey->word[3] >> LENGTH_BITS & KEY_UNREAD ? 0u : RWK_EXPOSE_READ);
 	key->direct = rkey->word[3] >> LENGTH_BITS & KEY_DIRECT;
 	return 0;
 }
@@ -142,7 +145,7 @@ static int let_reach(struct rwk_shm_transfers *t, const struct rwk_shm_region *r
 }
 
 int rwk_shm_expose(
-	struct rwk_shm_channel *ch, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key)
+	struct rwk_shm_channel *ch, const struct iovec *iov, uint32_t count, unsigned access, struct rwk_rkey *key)
 {
 	struct rwk_shm_transfers *t = rwk_shm_transfers_of(ch);
 	struct rwk_shm_region *region;
@@ -166,8 +169,8 @@ int rwk_shm_expose(
 	memcpy(region->iov, iov, count * sizeof(*iov));
 	region->count = count;
 	region->length = length;
-	region->direct = writable || length >= LENGTH_VAST;
-	region->writable = writable;
+	region->direct = access & RWK_EXPOSE_WRITE || length >= LENGTH_VAST;
+	region->access = (uint8_t)access;
 	region->cookie = 1ull << 63 | random << RWK_SHM_INDEX_BITS | region->index; /* never 0 */
 	rc = region->direct ? let_reach(t, region) : 0;
 	if (rc) {
@@ -176,7 +179,7 @@ int rwk_shm_expose(
 		region_put(&t->regions, region);
 		return rc;
 	}
-	key_pack(region, writable, key);
+	key_pack(region, key);
 	return 0;
 }
 

@@ -79,7 +79,7 @@ struct rwk_shm_region {
 	uint32_t count;
 	uint32_t index;
 	bool direct; /* stays exposed: never staged, as parts may not be mapped */
-	bool writable;
+	uint8_t access; /* RWK_EXPOSE_* */
 	struct iovec iov[RWK_EXPOSE_IOV_MAX];
 	struct rwk_shm_region *next_free;
 };
@@ -98,7 +98,8 @@ struct rwk_shm_key {
 	uint64_t address; /* of its only piece */
 	uint64_t length;
 	bool one; /* piece */
-	bool writable, direct;
+	bool direct;
+	unsigned access; /* RWK_EXPOSE_* */
 };
 
 /** Lives in op->service while the op is under way. */

@@ -94,7 +94,7 @@ struct region {
 	struct channel *channel;
 	uint64_t key;
 	size_t length;
-	bool writable;
+	unsigned access; /* RWK_EXPOSE_* */
 	uint32_t count;
 	struct iovec iov[RWK_EXPOSE_IOV_MAX];
 };

@@ -61,14 +61,14 @@ void rwk_sim_free_region(struct rwk_port *p, struct region *r)
 }
 
 /*
- * May the peer do what the head asks for? 0, or -EACCES (no such region for this peer, or read-only), or -EINVAL (out
- * of range).
+ * May the peer do what the head asks for? 0, or -EACCES (no such region for this peer, or not for that), or -EINVAL
+ * (out of range).
  */
 static int permitted(struct channel *ch, const struct head *h, bool write)
 {
 	struct region *r = rwk_sim_region(ch, h->key);
 
-	if (!r || (write && !r->writable))
+	if (!r || !(r->access & (write ? RWK_EXPOSE_WRITE : RWK_EXPOSE_READ)))
 		return -EACCES;
 	return h->offset <= r->length && h->amount <= r->length - h->offset ? 0 : -EINVAL;
 }

@@ -339,7 +339,7 @@ static int channel_withdraw(struct rwk_channel *c, struct rwk_op *op)
  */
 
 static int channel_expose(
-	struct rwk_channel *c, const struct iovec *iov, uint32_t count, bool writable, struct rwk_rkey *key)
+	struct rwk_channel *c, const struct iovec *iov, uint32_t count, unsigned access, struct rwk_rkey *key)
 {
 	struct rwk_port *p = c->port;
 	struct region *r;
@@ -352,7 +352,7 @@ static int channel_expose(
 		return -ENOSPC;
 	r->channel = of(c);
 	r->key = rwk_sim_random(p->sim, UINT64_MAX);
-	r->writable = writable;
+	r->access = access;
 	r->count = count;
 	memcpy(r->iov, iov, count * sizeof(*iov));
 	for (uint32_t i = 0; i < count; i++)
