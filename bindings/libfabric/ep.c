@@ -423,8 +423,8 @@ static void print_stats(const struct rwk_engine *engine)
 	rwk_fi_address_show(rwk_engine_address(engine), name, sizeof(name));
 	fprintf(stderr,
 		"ropewalk: %s: sent %llu messages, %llu bytes (%llu eager, %llu rendezvous, %llu of these for want of "
-		"credit and %llu of those sent late); received %llu, %llu bytes (%llu unexpected, at most %llu bytes of them at once); %llu peers "
-		"failed\n",
+		"credit and %llu of those sent late); received %llu, %llu bytes (%llu unexpected, at most "
+		"%llu bytes of them at once); %llu peers failed\n",
 		name, (unsigned long long)(c->sent_eager + c->sent_rendezvous), (unsigned long long)c->sent_bytes,
 		(unsigned long long)c->sent_eager, (unsigned long long)c->sent_rendezvous,
 		(unsigned long long)c->credits_waited, (unsigned long long)c->sent_late,

@@ -18,8 +18,8 @@
  * lock.
  *
  * msg_ep.c opens, binds, enables and closes endpoints; msg_cm.c connects them; msg_passive.c listens; msg_event.c turns
- * the connections' events into those of event queues; msg_srx.c has shared receives; msg_post.c posts, msg_complete.c takes back what has completed;
- * msg_message.c, msg_rma.c and msg_atomic.c are the calls that move data.
+ * the connections' events into those of event queues; msg_srx.c has shared receives; msg_post.c posts, msg_complete.c
+ * takes back what has completed; msg_message.c, msg_rma.c and msg_atomic.c are the calls that move data.
  */
 #ifndef RWK_FI_MSG_H
 #define RWK_FI_MSG_H

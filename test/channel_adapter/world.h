@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The link under a test: its program is linked with world_udp.c, for loopback, with world_tcp.c, for TCP connections
- * there, or with world_sim.c and sim_udp.c, for the simulated network. Each test opens it before its ends, and closes it behind them.
+ * there, or with world_sim.c and sim_udp.c, for the simulated network. Each test opens it before its ends, and closes
+ * it behind them.
  */
 #ifndef RWK_TEST_CHANNEL_ADAPTER_WORLD_H
 #define RWK_TEST_CHANNEL_ADAPTER_WORLD_H

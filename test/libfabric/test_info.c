@@ -169,7 +169,10 @@ static void no_hints(void **state)
 	fi_freeinfo(hints);
 }
 
-/* libfabric's layers that make FI_EP_RDM of FI_EP_MSG or FI_EP_DGRAM have nothing of ours: no provider but ropewalk itself is there. */
+/*
+ * libfabric's layers that make FI_EP_RDM of FI_EP_MSG or FI_EP_DGRAM have nothing of ours: no provider but ropewalk itself
+ * is there.
+ */
 static void no_layer(void **state)
 {
 	struct fi_info *hints = t_hints(), *info;

@@ -9,8 +9,8 @@
  *
  * Evidence: once a channel is open, one end (that with the smaller nonce) starts a stream. The other does so too if
  * none has come after a second: the peer may have ended before. (If it is shared, evidence.c sees to that.) If the
- * stream breaks or leads to another process, the peer is dead. Where there can be none (a firewall, no descriptors left), the kernel's word that nobody listens on the
- * port must do.
+ * stream breaks or leads to another process, the peer is dead. Where there can be none (a firewall, no descriptors
+ * left), the kernel's word that nobody listens on the port must do.
  */
 #include "packet/internal.h"
 

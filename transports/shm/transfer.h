@@ -17,8 +17,9 @@
  *   stage    the peer copies into its transfer area, the reader out of it, in a pipeline of blocks
  * The reader alone can always finish a pull, and goes on by pulling where a peer does not stage in time. A chunk that
  * the peer is about to push is waited for: were it copied twice, the late copy could land in memory that has been given
- * back. Only where the peer is seen stopped, and its push can be kept out, the reader copies that chunk, too. Cross-memory copies may be denied at start or in the middle (EPERM, ESRCH of another namespace,
- * ENOSYS, seccomp): then the transfer goes on from where it was by stage.
+ * back. Only where the peer is seen stopped, and its push can be kept out, the reader copies that chunk, too.
+ * Cross-memory copies may be denied at start or in the middle (EPERM, ESRCH of another namespace, ENOSYS, seccomp):
+ * then the transfer goes on from where it was by stage.
  */
 #ifndef RWK_SHM_TRANSFER_H
 #define RWK_SHM_TRANSFER_H
