@@ -165,6 +165,49 @@ static void no_acks_in_exchange(void **state)
 	ends_close();
 }
 
+/* Packets that the domain of `from` has sent to the process of `to`: acknowledgements that travelled alone. */
+static uint64_t sent_alone(unsigned from, unsigned to)
+{
+	return rwk_sim_sent(ends_net, ends[from]->port->domain.port, rwk_address_port(&ends[to]->address));
+}
+
+/*
+ * SRC: the answer to some messages, each in a packet of its own, brings their acknowledgement along; a packet is sent for
+ * it but now and then. What it says is what has come: the sender has nothing to send again, and none is left waiting.
+ */
+static void acks_ride(void **state)
+{
+	static const size_t lengths_of[] = {3000};
+	uint64_t alone, acks;
+
+	(void)state;
+	ends_lengths = lengths_of;
+	ends_lengths_count = 1;
+	open_two(4224, NULL);
+	assert_true(rwk_packet_is_shared(ends_side(0, 1)->ch) && rwk_packet_is_shared(ends_side(1, 0)->ch));
+	alone = sent_alone(1, 0);
+	acks = qp_counts(0, 1)->acks_in;
+	for (unsigned i = 0; i < 340; i++) {
+		for (unsigned k = 0; k < 5; k++)
+			assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
+		while (ends_side(1, 0)->received < ends_side(0, 1)->sent) {
+			ends_progress_all();
+			rwk_sim_step(ends_net);
+		}
+		assert_int_equal(ends_send(ends_side(1, 0)), 0);
+		while (ends_side(0, 1)->received < ends_side(1, 0)->sent) {
+			ends_progress_all();
+			rwk_sim_step(ends_net);
+		}
+	}
+	assert_in_range(sent_alone(1, 0) - alone, 340 / 34, 340 / 8);
+	assert_in_range(qp_counts(0, 1)->acks_in - acks, 300, 400);
+	ends_settle();
+	assert_int_equal(qp_counts(0, 1)->sent_again + qp_counts(1, 0)->sent_again, 0);
+	assert_true(rwk_rc_idle(rwk_packet_channel(ends_side(0, 1)->ch)->by->rc));
+	ends_close();
+}
+
 /* Nobody answers: an acknowledgement goes by itself after a while, and nothing is sent again. */
 static void ack_alone(void **state)
 {
@@ -517,6 +560,7 @@ int main(void)
 		ENDS_UC(small_ones_share),
 		ENDS_RC(full_frame),
 		ENDS_RC(no_acks_in_exchange),
+		ENDS_ON(acks_ride, "SRC", sim_shared_transport),
 		ENDS_RC(ack_alone),
 		ENDS_RC(answer_first),
 		ENDS_RC(answer_in_stream),
