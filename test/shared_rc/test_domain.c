@@ -440,6 +440,92 @@ static void next_at_the_place(void **state)
 	assert_int_equal(f.ear[1].wrong + count(1)->repeated, 0);
 }
 
+#define MANY 4096u
+
+/* The longest chain; each target that is known is in one, once. */
+static uint32_t longest_chain(struct rwk_src_view *v, const uint32_t *qpn)
+{
+	uint32_t longest = 0, found = 0, known = 0;
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		uint32_t n = 0;
+
+		known += qpn[i] != 0;
+		for (uint32_t next = *rwk_src_chain(v, i); next; next = rwk_src_entry(v, next - 1)->next) {
+			assert_in_range(next, 1, MANY);
+			assert_true(++n <= MANY);
+			found += rwk_src_entry(v, next - 1)->qpn != 0;
+		}
+		longest = n > longest ? n : longest;
+	}
+	assert_int_equal(found, known);
+	return longest;
+}
+
+/*
+ * Many initiators come and go, as a list says: each has one target as long as it lives, whichever member asks; a place
+ * that has become free is used before one that never was, and there is room as long as there is a place. Looking for one
+ * takes a few steps.
+ */
+static void many_targets(void **state)
+{
+	static uint32_t qpn[MANY];
+	void *m = segment(2, MANY, 65536);
+	uint32_t seed = 1, most = 0, now = 0;
+	struct ear e[2] = {0};
+	struct listener l[2];
+
+	(void)state;
+	memset(qpn, 0, sizeof(qpn));
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(listener_open(&l[i], m, &e[i]), 0);
+	for (unsigned step = 0; step < 6 * MANY; step++) {
+		uint32_t i = chance(&seed) % MANY, got = 0;
+		struct rwk_src_initiator who = speaker_initiator(0, PMTU);
+		struct rwk_src_view *v = l[step & 1].view;
+
+		who.nonce = (i + 1) * 0x100000001ull;
+		if (step > MANY && !(chance(&seed) % 3) && qpn[i]) {
+			rwk_src_target_end(v, qpn[i]);
+			rwk_src_target_end(l[0].view, qpn[i]);
+			qpn[i] = 0;
+			now--;
+			continue;
+		}
+		assert_int_equal(rwk_src_target_make(v, &who, &got), 0);
+		if (qpn[i])
+			assert_int_equal(got, qpn[i]);
+		now += !qpn[i];
+		qpn[i] = got;
+		most = now > most ? now : most;
+		assert_int_equal(l[0].view->header->directed, most);
+	}
+	assert_in_range(longest_chain(l[0].view, qpn), 2, 16);
+	for (uint32_t i = 0; i <= MANY; i++) { /* all there is room for */
+		struct rwk_src_initiator who = speaker_initiator(0, PMTU);
+		uint32_t got = 0;
+
+		who.nonce = (i + 1) * 0x100000001ull;
+		assert_int_equal(rwk_src_target_make(l[1].view, &who, &got), i < MANY ? 0 : -ENOSPC);
+		if (i < MANY && qpn[i])
+			assert_int_equal(got, qpn[i]);
+		if (i < MANY)
+			qpn[i] = got;
+	}
+	/* Whoever ended one died before it was counted. */
+	atomic_store(&rwk_src_entry(l[0].view, rwk_src_place(l[0].view, qpn[77]))->qpn, 0);
+	for (unsigned n = 0; n < 2; n++) {
+		struct rwk_src_initiator who = speaker_initiator(0, PMTU);
+		uint32_t got;
+
+		who.nonce = UINT64_MAX - n;
+		assert_int_equal(rwk_src_target_make(l[1].view, &who, &got), n ? -ENOSPC : 0);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		rwk_src_view_close(l[i].view);
+	munmap(m, rwk_src_segment_size(&(struct rwk_src_size){2, MANY, 65536}));
+}
+
 /* A packet for no target, and one that does not come from where its initiator is. */
 static void strangers(void **state)
 {
@@ -757,6 +843,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(targets, setup, teardown),
 		cmocka_unit_test_setup_teardown(holders, setup, teardown),
 		cmocka_unit_test_setup_teardown(next_at_the_place, setup, teardown),
+		cmocka_unit_test(many_targets),
 		cmocka_unit_test_setup_teardown(strangers, setup, teardown),
 		cmocka_unit_test_setup_teardown(order, setup, teardown),
 		cmocka_unit_test_setup_teardown(early_memory, setup, teardown),

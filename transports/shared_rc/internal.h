@@ -142,6 +142,12 @@ static inline struct rwk_src_entry *rwk_src_entry(const struct rwk_src_view *v, 
 	return (struct rwk_src_entry *)((char *)v->header + v->layout.directory) + place;
 }
 
+/** Where the chain with that number, one for each place of the directory, begins: a place and 1; 0: nothing is in it. */
+static inline _Atomic uint32_t *rwk_src_chain(const struct rwk_src_view *v, uint32_t i)
+{
+	return (_Atomic uint32_t *)((char *)v->header + v->layout.chains) + i;
+}
+
 static inline struct rwk_src_target *rwk_src_target(const struct rwk_src_view *v, uint32_t place)
 {
 	return (struct rwk_src_target *)((char *)v->header + v->layout.targets + place * v->layout.target_stride);

@@ -25,7 +25,8 @@ int rwk_src_layout_of(const struct rwk_src_size *size, struct rwk_src_layout *l)
 			  RWK_RC_WINDOW_MAX * RWK_WIRE_PMTU_MAX;
 	l->members = RWK_SRC_PAGE;
 	l->directory = l->members + size->members * sizeof(struct rwk_src_member);
-	l->targets = up(l->directory + size->targets * sizeof(struct rwk_src_entry), RWK_CACHE_LINE);
+	l->chains = l->directory + size->targets * sizeof(struct rwk_src_entry);
+	l->targets = up(l->chains + size->targets * sizeof(uint32_t), RWK_CACHE_LINE);
 	l->keys = size->targets * RWK_SRC_KEYS_EACH;
 	l->keys = l->keys < RWK_SRC_KEY_TRIES ? RWK_SRC_KEY_TRIES : l->keys;
 	l->key_words = up(l->targets + size->targets * l->target_stride, RWK_SRC_PAGE);

@@ -3,7 +3,7 @@
  * What lies in the segment, byte for byte. Everything is in whole cache lines; what different processes write lies in
  * different ones. No pointers but those that the C library keeps in a lock that is held, for its holder alone.
  *
- *   header | members | directory | targets | keys | locks of puzzles | inboxes | puzzles | early packets
+ *   header | members | directory | chains | targets | keys | locks of puzzles | inboxes | puzzles | early packets
  *
  * Where each part begins follows from the sizes in the header. The last three begin on pages, and are touched only as
  * they are used. A change of any of it needs a new RWK_SRC_LAYOUT, so that different builds on a node refuse each
@@ -22,7 +22,7 @@
 #include <stdatomic.h>
 
 #define RWK_SRC_MAGIC  0x6372736b6c61776full
-#define RWK_SRC_LAYOUT 6u
+#define RWK_SRC_LAYOUT 7u
 #define RWK_SRC_PAGE   4096u
 
 /** Of a member: who it is, and its inbox without the bytes. */
@@ -54,6 +54,8 @@ struct rwk_src_entry {
 	_Atomic uint32_t qpn;   /* 0: none is here. The word that makes and ends a target */
 	uint32_t last;          /* the number before this one: the next is to differ */
 	_Atomic uint64_t held;  /* the target's number, and below it the SRQ number of its holder; 0: nobody */
+	_Atomic uint32_t next;  /* of the same chain: a place and 1; 0: none */
+	uint32_t space;
 };
 
 /** An initiator, in words that can be read while another is being written. */
@@ -140,13 +142,16 @@ struct rwk_src_header {
 	uint64_t bytes;
 	pthread_mutex_t lock;      /* of making targets, and of taking seats */
 	_Atomic uint32_t seat;     /* where the search for a free seat begins */
-	_Atomic uint32_t directed; /* entries of the directory that have ever been used */
+	_Atomic uint32_t directed; /* entries of the directory that have ever been used, */
+	_Atomic uint32_t ended;    /* how often one became free, */
+	_Atomic uint32_t reused;   /* how often one was used again, */
+	_Atomic uint32_t vacant;   /* and where the search for a free one begins */
 };
 static_assert(sizeof(struct rwk_src_header) <= RWK_SRC_PAGE, "the header has one page");
 
 /** Where things are: bytes from the start of the segment, and from one to the next. */
 struct rwk_src_layout {
-	size_t members, directory, targets, key_words, regions, puzzle_locks, inboxes, puzzles, early, bytes;
+	size_t members, directory, chains, targets, key_words, regions, puzzle_locks, inboxes, puzzles, early, bytes;
 	size_t target_stride, state_bytes, early_stride;
 	uint32_t keys;
 };

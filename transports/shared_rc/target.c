@@ -3,6 +3,10 @@
  * Targets: the directory, in which a number makes and ends one by a single store, and the area for early packets. The
  * directory is written under the table's lock, but for the end of a target, which anybody may say who has the evidence.
  * Its place is used again only when it can be locked, so that nobody is in the middle of a step there.
+ *
+ * A target is found by its initiator's nonce: entries whose nonces have the same hash are a chain. One that has ended
+ * stays in its chain until its place is used again. A place leaves a chain, and joins another, by one store each, and is
+ * in its chain before its number makes it a target: so who dies in between leaves nothing to be mended.
  */
 #include "internal.h"
 
@@ -90,6 +94,39 @@ static void open_responder(struct rwk_src_view *v, struct rwk_src_state *s, cons
 	rwk_rc_modify(v->maker, RWK_QP_RTR, &a);
 }
 
+static _Atomic uint32_t *chain_of(const struct rwk_src_view *v, uint64_t nonce)
+{
+	return rwk_src_chain(v, (uint32_t)(nonce * 0x9e3779b97f4a7c15ull >> 40) & (v->size.targets - 1));
+}
+
+/* The table's lock is held, here and below. However a sibling gone mad has tied it, a walk along a chain ends. */
+static void unchain(struct rwk_src_view *v, uint32_t place)
+{
+	struct rwk_src_entry *e = rwk_src_entry(v, place);
+	_Atomic uint32_t *at = chain_of(v, rwk_glance(&e->nonce));
+
+	for (uint32_t i = 0; i < v->size.targets; i++) {
+		uint32_t next = rwk_observe32(at);
+
+		if (!next || next > v->size.targets)
+			return;
+		if (next == place + 1) {
+			rwk_publish32(at, rwk_observe32(&e->next));
+			return;
+		}
+		at = &rwk_src_entry(v, next - 1)->next;
+	}
+}
+
+static void chain(struct rwk_src_view *v, uint32_t place)
+{
+	struct rwk_src_entry *e = rwk_src_entry(v, place);
+	_Atomic uint32_t *head = chain_of(v, rwk_glance(&e->nonce));
+
+	rwk_publish32(&e->next, rwk_observe32(head));
+	rwk_publish32(head, place + 1);
+}
+
 /* Both locks are held. The count of packets goes on beyond all that a step cut off may have given away. */
 static int settle(struct rwk_src_view *v, uint32_t place, const struct rwk_src_initiator *initiator, uint32_t *qpn)
 {
@@ -111,7 +148,9 @@ static int settle(struct rwk_src_view *v, uint32_t place, const struct rwk_src_i
 	write_initiator(t, initiator);
 	e->last = *qpn;
 	atomic_store_explicit(&e->held, 0, memory_order_relaxed);
+	unchain(v, place);
 	atomic_store_explicit(&e->nonce, initiator->nonce, memory_order_relaxed);
+	chain(v, place);
 	rwk_publish32(&e->qpn, *qpn);
 	return 0;
 }
@@ -128,35 +167,69 @@ static int settle_new(struct rwk_src_view *v, uint32_t place, const struct rwk_s
 	return rc;
 }
 
+/* The target of the initiator with that nonce; 0: there is none. */
+static uint32_t find(struct rwk_src_view *v, uint64_t nonce)
+{
+	uint32_t next = rwk_observe32(chain_of(v, nonce));
+
+	for (uint32_t i = 0; i < v->size.targets && next && next <= v->size.targets; i++) {
+		const struct rwk_src_entry *e = rwk_src_entry(v, next - 1);
+		uint32_t qpn = rwk_observe32(&e->qpn); /* once: who ends a target does not take the table's lock */
+
+		if (rwk_glance(&e->nonce) == nonce && qpn > RWK_WIRE_GSI_QPN && qpn < RWK_PSN_MASK &&
+			rwk_src_place(v, qpn) == next - 1)
+			return qpn;
+		next = rwk_observe32(&e->next);
+	}
+	return 0;
+}
+
+/*
+ * Settles at a place that has become free; -ENOSPC: there is none. It is looked for if there is one by the count of
+ * those that have ended, or no other place is left: who ended one may have died before it was counted.
+ */
+static int settle_again(struct rwk_src_view *v, const struct rwk_src_initiator *initiator, uint32_t *qpn)
+{
+	struct rwk_src_header *h = v->header;
+	uint32_t directed = rwk_observe32(&h->directed), ended = rwk_observe32(&h->ended), first = rwk_glance(&h->vacant);
+
+	if (directed > v->size.targets)
+		directed = v->size.targets;
+	if (ended == rwk_glance(&h->reused) && directed < v->size.targets)
+		return -ENOSPC;
+	for (uint32_t i = 0; i < directed; i++) {
+		uint32_t place = (uint32_t)(((uint64_t)first + i) % directed);
+		struct rwk_src_target *t = rwk_src_target(v, place);
+		int rc;
+
+		if (rwk_observe32(&rwk_src_entry(v, place)->qpn) || !rwk_src_lock(v, &t->lock))
+			continue;
+		rc = settle(v, place, initiator, qpn);
+		rwk_src_unlock(&t->lock);
+		if (ended != rwk_glance(&h->reused))
+			atomic_fetch_add_explicit(&h->reused, 1, memory_order_relaxed);
+		atomic_store_explicit(&h->vacant, place + 1, memory_order_relaxed);
+		return rc;
+	}
+	atomic_store_explicit(&h->reused, ended, memory_order_relaxed);
+	return -ENOSPC;
+}
+
 /* The table's lock is held. */
 static int find_or_make(struct rwk_src_view *v, const struct rwk_src_initiator *initiator, uint32_t *qpn)
 {
-	uint32_t directed = rwk_observe32(&v->header->directed), i;
+	uint32_t found = find(v, initiator->nonce);
+	int rc;
 
-	for (i = 0; i < directed && i < v->size.targets; i++) {
-		const struct rwk_src_entry *e = rwk_src_entry(v, i);
-		uint32_t found = rwk_observe32(&e->qpn); /* once: who ends a target does not take the table's lock */
+	if (found) {
+		struct rwk_src_initiator there;
 
-		if (rwk_glance(&e->nonce) == initiator->nonce && found > RWK_WIRE_GSI_QPN && found < RWK_PSN_MASK &&
-			rwk_src_place(v, found) == i) {
-			struct rwk_src_initiator there;
-
-			rwk_src_initiator_read(rwk_src_target(v, i), &there);
-			*qpn = found;
-			return there.qpn == initiator->qpn ? 0 : -EEXIST;
-		}
+		rwk_src_initiator_read(rwk_src_target(v, rwk_src_place(v, found)), &there);
+		*qpn = found;
+		return there.qpn == initiator->qpn ? 0 : -EEXIST;
 	}
-	for (i = 0; i < directed && i < v->size.targets; i++) {
-		struct rwk_src_target *t = rwk_src_target(v, i);
-		int rc;
-
-		if (rwk_observe32(&rwk_src_entry(v, i)->qpn) || !rwk_src_lock(v, &t->lock))
-			continue;
-		rc = settle(v, i, initiator, qpn);
-		rwk_src_unlock(&t->lock);
-		return rc;
-	}
-	return settle_new(v, directed, initiator, qpn);
+	rc = settle_again(v, initiator, qpn);
+	return rc == -ENOSPC ? settle_new(v, rwk_observe32(&v->header->directed), initiator, qpn) : rc;
 }
 
 int rwk_src_target_make(struct rwk_src_view *v, const struct rwk_src_initiator *initiator, uint32_t *qpn)
@@ -213,8 +286,8 @@ void rwk_src_target_end(struct rwk_src_view *v, uint32_t qpn)
 {
 	uint32_t expected = qpn;
 
-	if (qpn)
-		atomic_compare_exchange_strong(&rwk_src_entry(v, rwk_src_place(v, qpn))->qpn, &expected, 0);
+	if (qpn && atomic_compare_exchange_strong(&rwk_src_entry(v, rwk_src_place(v, qpn))->qpn, &expected, 0))
+		atomic_fetch_add_explicit(&v->header->ended, 1, memory_order_release);
 }
 
 /* A word that names the target, too: one that comes late, when the place is another's, says nothing of that. */
