@@ -60,12 +60,13 @@ static struct rwk_region *find(const struct rwk_regions *t, uint64_t key)
 	return r;
 }
 
-/** Adds up the pieces: false, if there are too many bytes for an address to name. */
+/** Adds up the pieces: false, if one of them wraps, or there are too many bytes for an address to name. */
 static bool measure(struct rwk_region *r)
 {
 	r->length = 0;
 	for (size_t i = 0; i < r->attr.count; i++) {
-		if (r->iov[i].iov_len > UINT64_MAX - r->length)
+		if (r->iov[i].iov_len > UINTPTR_MAX - (uintptr_t)r->iov[i].iov_base ||
+			r->iov[i].iov_len > UINT64_MAX - r->length)
 			return false;
 		r->length += r->iov[i].iov_len;
 	}

@@ -56,8 +56,8 @@ int rwk_regions_open(struct rwk_regions **t);
 void rwk_regions_close(struct rwk_regions *t);
 
 /**
- * Adds a region: 0 and *region set; -ENOKEY: the key asked for is in use; -EINVAL: too many pieces, or the range wraps;
- * -ENOMEM.
+ * Adds a region: 0 and *region set; -ENOKEY: the key asked for is in use; -EINVAL: no pieces or too many, or one
+ * of them wraps, or the range of addresses; -ENOMEM.
  */
 int rwk_region_add(struct rwk_regions *t, const struct rwk_region_attr *attr, struct rwk_region **region);
 uint64_t rwk_region_key(const struct rwk_region *r);

@@ -15,8 +15,11 @@ static bool measure(const struct rwk_rma_args *a, const struct iovec *iov, size_
 	*len = 0;
 	if (count > RWK_ENGINE_IOV_MAX || !a->remote_count || a->remote_count > RWK_ENGINE_IOV_MAX)
 		return false;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		if (iov[i].iov_len > SIZE_MAX / 2 - local)
+			return false;
 		local += iov[i].iov_len;
+	}
 	for (size_t i = 0; i < a->remote_count; i++) {
 		if (a->remote[i].length > SIZE_MAX / 2 - *len)
 			return false;

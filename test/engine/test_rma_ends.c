@@ -217,6 +217,12 @@ static void senseless(void **state)
 	a.remote_count = 1;
 	a.iov_count = RWK_ENGINE_IOV_MAX + 1;
 	assert_int_equal(rwk_engine_write(w.e[0], &a), -EINVAL);
+	a.iov_count = 2;
+	iov[0].iov_len = SIZE_MAX - 7; /* together 8 bytes, if nobody looks */
+	iov[1] = (struct iovec){buf, 16};
+	assert_int_equal(rwk_engine_write(w.e[0], &a), -EINVAL);
+	assert_int_equal(rwk_engine_read(w.e[0], &a), -EINVAL);
+	iov[0].iov_len = 8;
 	atom.op = RWK_MSWAP + 1;
 	assert_int_equal(rwk_engine_atomic(w.e[0], &atom), -EOPNOTSUPP);
 	atom.op = RWK_BOR;
@@ -228,6 +234,43 @@ static void senseless(void **state)
 	iov[0].iov_len = remote[0].length = 12;
 	assert_int_equal(rwk_engine_atomic(w.e[0], &atom), -EINVAL);
 	world_close(&w);
+}
+
+/* No memory, memory in too many pieces, and such that wraps, by itself or where peers name it: no region. */
+static void senseless_regions(void **state)
+{
+	static char buf[8];
+	static const struct {
+		struct iovec iov[2];
+		size_t count;
+		uint64_t base;
+		int rc;
+	} cases[] = {
+		{{{buf, 8}}, 0, 0, -EINVAL},
+		{{{buf, SIZE_MAX}}, 1, 0, -EINVAL},
+		{{{buf, SIZE_MAX / 2}, {buf, SIZE_MAX / 2}}, 2, 16, -EINVAL},
+		{{{buf, 8}, {buf, SIZE_MAX}}, 2, 0, -EINVAL},
+		{{{buf, 8}}, 1, UINT64_MAX - 6, -EINVAL},
+		{{{NULL, SIZE_MAX}}, 1, 1, 0},
+		{{{NULL, SIZE_MAX}}, 1, 2, -EINVAL},
+		{{{buf, 8}}, 1, UINT64_MAX - 7, 0},
+		{{{buf, 8}}, RWK_ENGINE_IOV_MAX + 1, 0, -EINVAL},
+	};
+	struct rwk_regions *t;
+
+	(void)state;
+	assert_int_equal(rwk_regions_open(&t), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct iovec iov[RWK_ENGINE_IOV_MAX + 1] = {cases[i].iov[0], cases[i].iov[1]};
+		const struct rwk_region_attr attr = {
+			.iov = iov, .count = cases[i].count, .base = cases[i].base, .access = 3, .own_key = true};
+		struct rwk_region *r = NULL;
+
+		assert_int_equal(rwk_region_add(t, &attr, &r), cases[i].rc);
+		if (r)
+			rwk_region_remove(t, r);
+	}
+	rwk_regions_close(t);
 }
 
 /* As many as may be under way, then -EAGAIN; all of them complete. */
@@ -388,6 +431,7 @@ int main(void)
 		WORLD_EACH(all_memory),
 		WORLD_EACH(all_memory_atomic),
 		AREA_EACH(senseless),
+		cmocka_unit_test(senseless_regions),
 		AREA_EACH(limit),
 		AREA_EACH(removed_in_the_middle),
 		AREA_EACH(key_reused),
