@@ -24,19 +24,14 @@ void rwk_fi_groups_init(struct rwk_fi_groups *all, bool locked, bool one)
 	all->progress = NULL;
 }
 
-static struct rwk_fi_group *after(const struct rwk_fi_group *g)
-{
-	return atomic_load_explicit(&g->next, memory_order_relaxed);
-}
-
 void rwk_fi_groups_close(struct rwk_fi_groups *all)
 {
 	struct rwk_fi_group *g, *next;
 
 	rwk_fi_progress_stop(all->progress);
 	rwk_fi_wait_close(&all->first.engines);
-	for (g = after(&all->first); g; g = next) {
-		next = after(g);
+	for (g = rwk_fi_group_after(&all->first); g; g = next) {
+		next = rwk_fi_group_after(g);
 		rwk_fi_wait_close(&g->engines);
 		free(g);
 	}
@@ -58,7 +53,7 @@ static struct rwk_fi_group *free_group(struct rwk_fi_groups *all)
 	const size_t size = (sizeof(struct rwk_fi_group) + RWK_CACHE_LINE - 1) & ~(size_t)(RWK_CACHE_LINE - 1);
 	struct rwk_fi_group *g = &all->first, *last = g;
 
-	for (; g && !rwk_list_empty(&g->members); g = after(g))
+	for (; g && !rwk_list_empty(&g->members); g = rwk_fi_group_after(g))
 		last = g;
 	if (g)
 		return g;
@@ -180,7 +175,7 @@ int rwk_fi_unite(struct rwk_fi_groups *all)
 	int err = 0;
 
 	take_control(all);
-	for (struct rwk_fi_group *g = after(&all->first); g && !all->one && !err; g = after(g)) {
+	for (struct rwk_fi_group *g = rwk_fi_group_after(&all->first); g && !all->one && !err; g = rwk_fi_group_after(g)) {
 		rwk_fi_lock(&all->first.mutex);
 		rwk_fi_lock(&g->mutex);
 		err = merge(all, &all->first, g);
@@ -197,7 +192,7 @@ void rwk_fi_stop(struct rwk_fi_groups *all)
 	if (!all->locked)
 		return;
 	rwk_fi_lock(&all->control);
-	for (struct rwk_fi_group *g = &all->first; g; g = after(g))
+	for (struct rwk_fi_group *g = &all->first; g; g = rwk_fi_group_after(g))
 		rwk_fi_lock(&g->mutex);
 }
 
@@ -205,7 +200,7 @@ void rwk_fi_go(struct rwk_fi_groups *all)
 {
 	if (!all->locked)
 		return;
-	for (struct rwk_fi_group *g = &all->first; g; g = after(g))
+	for (struct rwk_fi_group *g = &all->first; g; g = rwk_fi_group_after(g))
 		rwk_fi_unlock(&g->mutex);
 	rwk_fi_unlock(&all->control);
 }

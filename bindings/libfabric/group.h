@@ -41,7 +41,8 @@ struct rwk_fi_group {
 	struct rwk_list members; /* under `control`; empty: the group is free for the next object */
 	/* The progress thread's own (progress.c). */
 	uint64_t turns;
-	unsigned empty, refusals;
+	uint64_t left_since; /* since when it has been left to the program, ns; 0: it had its last visit */
+	unsigned empty;
 };
 
 /** An object's part in a group. */
@@ -61,6 +62,12 @@ struct rwk_fi_groups {
 };
 
 void rwk_fi_group_init(struct rwk_fi_group *g);
+
+/** The next one of the domain; NULL: there is none. With or without `control`. */
+static inline struct rwk_fi_group *rwk_fi_group_after(const struct rwk_fi_group *g)
+{
+	return atomic_load_explicit(&g->next, memory_order_acquire);
+}
 
 void rwk_fi_groups_init(struct rwk_fi_groups *all, bool locked, bool one);
 /** All objects have left. Stops the progress thread. */

@@ -80,6 +80,13 @@ static inline bool rwk_fi_lock_try(struct rwk_fi_mutex *lock)
 	       !atomic_exchange_explicit(&lock->held, 1, memory_order_acquire);
 }
 
+/** For the progress thread, when it has had to leave it for long: takes it unless somebody has it. */
+static inline bool rwk_fi_lock_insist(struct rwk_fi_mutex *lock)
+{
+	return !atomic_load_explicit(&lock->held, memory_order_relaxed) &&
+	       !atomic_exchange_explicit(&lock->held, 1, memory_order_acquire);
+}
+
 /** Where an object's lock is; it changes under the lock that it was and the one that it becomes. */
 struct rwk_fi_guard {
 	struct rwk_fi_mutex *_Atomic mutex;

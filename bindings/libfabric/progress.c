@@ -3,6 +3,7 @@
 
 #include "bindings/libfabric/progress.h"
 
+#include "base/clock.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "bindings/libfabric/group.h"
@@ -18,8 +19,7 @@
 
 #define POLLS_BEFORE_SLEEP 100 /* a sleep and its wake-up cost several microseconds on both sides */
 #define NAP                1   /* ms, while the program has or wants a lock */
-#define REFUSALS           10  /* naps in a row without having had the lock, after which it is waited for */
-#define PATIENCE           10  /* ms, then */
+#define PATIENCE           (10 * 1000 * 1000) /* ns that a group is left to the program; then its lock is insisted on */
 
 struct rwk_fi_progress {
 	struct rwk_fi_group *first;
@@ -28,6 +28,7 @@ struct rwk_fi_progress {
 	/* The thread's own: what it sleeps on, event_fd first. */
 	struct pollfd *fds;
 	unsigned count, room;
+	struct rwk_fi_group *starving; /* has been left to the program longest; NULL: none, for long */
 	pthread_t thread;
 	pid_t process;
 	struct rwk_list link; /* running */
@@ -44,27 +45,34 @@ rwk_noinline void rwk_fi_lock_rouse(struct rwk_fi_mutex *lock)
 	lock->asleep = NULL;
 }
 
-/* Takes a lock if the program leaves it alone, or has not for long: threads that try the same call again and again
+/* Whether a group that is left to the program has been for too long: threads that try the same call again and again
  * wait for what only progress gives them. */
-static bool take_lock(struct rwk_fi_mutex *lock, unsigned *refusals)
+static bool is_starving(struct rwk_fi_group *g)
 {
-	if (!rwk_fi_lock_try(lock) && (++*refusals < REFUSALS || !rwk_fi_lock_wait_for(lock, PATIENCE)))
+	uint64_t now = rwk_clock_now();
+
+	if (!g->left_since)
+		g->left_since = now;
+	return now - g->left_since >= PATIENCE;
+}
+
+/* Takes a group's lock if the program leaves it alone, or has not for long. Never waits: others have work. */
+static bool take_lock(struct rwk_fi_group *g)
+{
+	if (!rwk_fi_lock_try(&g->mutex) && !(is_starving(g) && rwk_fi_lock_insist(&g->mutex)))
 		return false;
-	*refusals = 0;
+	g->left_since = 0;
 	return true;
 }
 
 /* When a group wants its next visit. */
 enum next { NOW, SOON, WHEN_RUNG };
 
-/* Visits a group. One that has had no endpoints has nothing to sleep on. */
+/* With its lock, which it gives back. One that has had no endpoints has nothing to sleep on. */
 static enum next drive(struct rwk_fi_group *g)
 {
-	bool busy;
+	bool busy = g->mutex.turns != g->turns;
 
-	if (!take_lock(&g->mutex, &g->refusals))
-		return SOON;
-	busy = g->mutex.turns != g->turns;
 	g->turns = g->mutex.turns;
 	g->mutex.asleep = NULL;
 	g->empty = rwk_fi_wait_progress(&g->engines) || busy ? 0 : g->empty + 1;
@@ -108,14 +116,24 @@ static enum next arm(struct rwk_fi_progress *p, struct rwk_fi_group *g)
 	return next;
 }
 
+/* No group has anything, but the program has or wants the lock of one: if that one is starving, the nap is a wait for
+ * its lock. */
+static void nap(struct rwk_fi_progress *p)
+{
+	struct rwk_fi_group *g = p->starving;
+
+	p->fds->revents = 0;
+	if (!g) {
+		poll(p->fds, p->count, NAP);
+	} else if (rwk_fi_lock_wait_for(&g->mutex, NAP)) {
+		g->left_since = 0;
+		drive(g);
+	}
+}
+
 static enum next sooner(enum next a, enum next b)
 {
 	return a < b ? a : b;
-}
-
-static struct rwk_fi_group *after(const struct rwk_fi_group *g)
-{
-	return atomic_load_explicit(&g->next, memory_order_acquire);
 }
 
 /* To arm a group takes system calls: that is done when no group has anything. */
@@ -125,9 +143,13 @@ static enum next visit_all(struct rwk_fi_progress *p)
 	struct rwk_fi_group *g;
 
 	p->count = 1;
-	for (g = p->first; g; g = after(g))
-		next = sooner(next, drive(g));
-	for (g = p->first; g && next != NOW; g = after(g)) {
+	p->starving = NULL;
+	for (g = p->first; g; g = rwk_fi_group_after(g)) {
+		next = sooner(next, take_lock(g) ? drive(g) : SOON);
+		if (g->left_since && is_starving(g) && (!p->starving || g->left_since < p->starving->left_since))
+			p->starving = g;
+	}
+	for (g = p->first; g && next != NOW; g = rwk_fi_group_after(g)) {
 		if (g->empty >= POLLS_BEFORE_SLEEP)
 			next = sooner(next, arm(p, g));
 	}
@@ -142,8 +164,10 @@ static void *run(void *arg)
 	while (!atomic_load(&p->stop)) {
 		enum next next = visit_all(p);
 
-		if (next != NOW)
-			poll(p->fds, p->count, next == SOON ? NAP : -1);
+		if (next == SOON)
+			nap(p);
+		else if (next == WHEN_RUNG)
+			poll(p->fds, p->count, -1);
 		if (next != NOW && p->fds->revents && read(p->event_fd, &rung, sizeof(rung)) < 0)
 			rwk_debug("automatic progress: the descriptor was empty");
 	}

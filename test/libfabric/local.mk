@@ -228,6 +228,13 @@ test_libfabric_test_lock_CPPFLAGS = $(TEST_CPPFLAGS)
 test_libfabric_test_lock_LDADD = $(CMOCKA_LIBS) -lpthread
 TESTS += test/libfabric/test_lock
 
+check_PROGRAMS += test/libfabric/test_progress_groups
+test_libfabric_test_progress_groups_SOURCES = test/libfabric/test_progress_groups.c bindings/libfabric/progress.c \
+	bindings/libfabric/group.c bindings/libfabric/lock.c src/base/log.c test/rwk_test.h
+test_libfabric_test_progress_groups_CPPFLAGS = $(TEST_CPPFLAGS) $(LIBFABRIC_CFLAGS)
+test_libfabric_test_progress_groups_LDADD = $(CMOCKA_LIBS) -lpthread
+TESTS += test/libfabric/test_progress_groups
+
 check_PROGRAMS += test/libfabric/test_group
 test_libfabric_test_group_SOURCES = test/libfabric/test_group.c bindings/libfabric/group.c bindings/libfabric/lock.c \
 	test/rwk_test.h

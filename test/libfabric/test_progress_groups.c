@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The progress thread by itself, with two groups (bindings/libfabric/progress.c): one that the program keeps, and another.
+ * Engines are counters of how often they are driven.
+ */
+#include "rwk_test.h"
+
+#include "bindings/libfabric/group.h"
+#include "bindings/libfabric/progress.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KEPT     300   /* ms */
+#define PATIENCE 60000 /* ms */
+
+static atomic_uint driven[2];
+static atomic_bool busy[2];
+
+/* What others have for it. */
+static unsigned number(const struct rwk_engine *e)
+{
+	return *(const unsigned char *)e;
+}
+
+int rwk_engine_progress(struct rwk_engine *e)
+{
+	atomic_fetch_add(&driven[number(e)], 1);
+	return atomic_load(&busy[number(e)]);
+}
+
+int rwk_fi_device_progress(struct rwk_fi_device *d)
+{
+	(void)d;
+	return 0;
+}
+
+int rwk_fi_wait_datagrams(struct rwk_fi_wait *w)
+{
+	(void)w;
+	return 0;
+}
+
+int rwk_fi_wait_open(struct rwk_fi_wait *w, enum fi_wait_obj wanted, const char *what)
+{
+	(void)what;
+	*w = (struct rwk_fi_wait){.object = wanted, .epoll_fd = -1, .event_fd = -1};
+	if (wanted == FI_WAIT_FD)
+		w->epoll_fd = eventfd(0, EFD_CLOEXEC);
+	return 0;
+}
+
+void rwk_fi_wait_close(struct rwk_fi_wait *w)
+{
+	if (w->epoll_fd >= 0)
+		close(w->epoll_fd);
+	free(w->engines);
+}
+
+int rwk_fi_wait_attach(struct rwk_fi_wait *w, struct rwk_engine *e)
+{
+	w->engines = malloc(sizeof(struct rwk_engine *));
+	assert_non_null(w->engines);
+	w->engines[0] = e;
+	w->count = 1;
+	return 0;
+}
+
+void rwk_fi_wait_detach(struct rwk_fi_wait *w, struct rwk_engine *e)
+{
+	(void)e;
+	w->count = 0;
+}
+
+int rwk_fi_wait_arm(struct rwk_fi_wait *w)
+{
+	(void)w;
+	return 0;
+}
+
+void rwk_fi_wait_ring(struct rwk_fi_wait *w)
+{
+	const uint64_t one = 1;
+
+	assert_int_equal(write(w->epoll_fd, &one, sizeof(one)), sizeof(one));
+}
+
+static struct rwk_fi_groups all;
+static struct rwk_fi_guard guard[2];
+static struct rwk_fi_member member[2];
+static unsigned char engine[2] = {0, 1};
+
+static int start(void **state)
+{
+	(void)state;
+	rwk_fi_groups_init(&all, true, false);
+	assert_int_equal(rwk_fi_progress_start(&all.first, &all.progress), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		atomic_store(&driven[i], 0);
+		atomic_store(&busy[i], false);
+		assert_int_equal(rwk_fi_join(&all, &member[i], &guard[i]), 0);
+		rwk_fi_enter(&guard[i]);
+		assert_int_equal(rwk_fi_group_attach(&all, &member[i], (struct rwk_engine *)&engine[i]), 0);
+		rwk_fi_leave(&guard[i]);
+	}
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++)
+		rwk_fi_part(&all, &member[i]);
+	rwk_fi_groups_close(&all);
+	return 0;
+}
+
+static int64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static bool is_driven(unsigned i, unsigned times)
+{
+	unsigned from = atomic_load(&driven[i]);
+
+	for (int64_t end = now() + PATIENCE; atomic_load(&driven[i]) - from < times;) {
+		if (now() > end)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+/* The program keeps the one group's lock; the other one's work goes on as if it did not. */
+static void others_go_on(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	atomic_store(&busy[1], true);
+	assert_true(is_driven(1, 100));
+	rwk_fi_enter(&guard[0]);
+	usleep(50000); /* whoever is patient with it is not any more */
+	before = atomic_load(&driven[1]);
+	usleep(KEPT * 1000);
+	assert_true(atomic_load(&driven[1]) - before > 3 * KEPT);
+	rwk_fi_leave(&guard[0]);
+	assert_true(is_driven(0, 1));
+}
+
+/* Somebody always waits for the one group's lock: it has its turn all the same, whether the other one has work or not. */
+static void the_kept_one_has_its_turn(void **state)
+{
+	struct rwk_fi_mutex *lock = rwk_fi_mutex_of(&guard[0]);
+
+	(void)state;
+	for (int work = 0; work < 2; work++) {
+		atomic_store(&busy[1], work);
+		atomic_fetch_add(&lock->waiting, 1);
+		assert_true(is_driven(0, 3));
+		atomic_fetch_sub(&lock->waiting, 1);
+	}
+}
+
+static void wait_until_asleep(unsigned i)
+{
+	unsigned before;
+
+	do {
+		before = atomic_load(&driven[i]);
+		usleep(30000);
+	} while (atomic_load(&driven[i]) != before);
+}
+
+/* When there is nothing it sleeps; whoever takes a lock wakes it for that group. */
+static void sleeps(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		wait_until_asleep(i);
+		rwk_fi_enter(&guard[i]);
+		atomic_store(&busy[i], true);
+		rwk_fi_leave(&guard[i]);
+		assert_true(is_driven(i, 10));
+		atomic_store(&busy[i], false);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(others_go_on, start, stop),
+		cmocka_unit_test_setup_teardown(the_kept_one_has_its_turn, start, stop),
+		cmocka_unit_test_setup_teardown(sleeps, start, stop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
