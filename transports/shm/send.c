@@ -69,25 +69,21 @@ static inline struct rwk_shm_line *line_ahead(struct rwk_shm_tx *tx, uint32_t n)
 }
 
 /*
- * A message of at most RWK_SHM_MORE_MAX lines more than the first. The first is published last: the reader polls it
- * and nothing else, so it does not take the others away while they are being written. They have stamps all the same:
+ * A message of at most RWK_SHM_MORE_MAX lines more than the first. The first is written last, all of it: the reader
+ * polls it and nothing else, so it takes no line away while that is being written. The others have stamps all the same:
  * what they hold now must not look like a line of the next lap.
  */
 static int send_lines(
 	struct rwk_shm_channel *ch, const struct rwk_envelope *env, const unsigned char *from, uint32_t len)
 {
 	struct rwk_shm_tx *tx = &ch->tx;
-	uint32_t at = len < body_bytes(env) ? len : body_bytes(env),
-		more = (len - at + RWK_SHM_MORE - 1) / RWK_SHM_MORE;
+	uint32_t first = len < body_bytes(env) ? len : body_bytes(env), at = first,
+		 more = (len - at + RWK_SHM_MORE - 1) / RWK_SHM_MORE;
 	struct rwk_shm_line *line;
 
 	if (!room_for(ch, 1 + more))
 		return -EAGAIN;
 	line = next_line(ch);
-	line->tag = env->tag;
-	if (env->flags & RWK_ENV_DATA)
-		line->data = env->data;
-	rwk_copy_short(env->flags & RWK_ENV_DATA ? line->body_data : line->body, from, at);
 	for (uint32_t i = 1; i <= more; i++) {
 		uint32_t n = len - at < RWK_SHM_MORE ? len - at : RWK_SHM_MORE;
 		struct rwk_shm_line *next = line_ahead(tx, i);
@@ -96,6 +92,10 @@ static int send_lines(
 		rwk_publish64(&next->word, tx->stamp + i * RWK_SHM_STAMP_STEP);
 		at += n;
 	}
+	line->tag = env->tag;
+	if (env->flags & RWK_ENV_DATA)
+		line->data = env->data;
+	rwk_copy_short(env->flags & RWK_ENV_DATA ? line->body_data : line->body, from, first);
 	rwk_publish64(&line->word, env->head << 32 | (tx->stamp + len));
 	rwk_shm_tx_skip(tx, 1 + more);
 	published(ch);
