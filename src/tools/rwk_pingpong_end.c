@@ -92,6 +92,7 @@ void open_end(void)
 {
 	struct rwk_adapter_attr attr = {.port = (uint16_t)want.udp_port};
 	struct rwk_pd *pd;
+	int err;
 
 	if (want.ip && rwk_ip_from_text(want.ip, attr.ip))
 		error(1, 0, "'%s' is not an IP address", want.ip);
@@ -99,7 +100,10 @@ void open_end(void)
 	in = aligned_alloc(4096, (want.size + 4095) & ~4095u);
 	if (!out || !in)
 		error(1, ENOMEM, "%u bytes", want.size);
-	demand(rwk_adapter_open(&attr, &adapter), "the adapter");
+	err = rwk_adapter_open(&attr, &adapter);
+	if (err == -EADDRINUSE)
+		error(1, -err, "the adapter; two programs on one host need a UDP port each (--udp-port)");
+	demand(err, "the adapter");
 	demand(rwk_pd_create(adapter, &pd), "the protection domain");
 	demand(rwk_cq_create(adapter, 16, &cq), "the completion queue");
 	demand(rwk_mr_register(pd, out, want.size, RWK_ACCESS_LOCAL_WRITE, &out_mr), "memory to send from");
