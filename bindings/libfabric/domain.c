@@ -208,7 +208,7 @@ bool rwk_fi_domain_is_ours(const struct fid_domain *fid)
 static int open_engines(struct rwk_fi_domain *domain)
 {
 	bool single = domain->threading == FI_THREAD_DOMAIN;
-	int err = rwk_regions_open(&domain->regions);
+	int err = rwk_regions_open(&domain->regions, !single);
 
 	if (!err)
 		rwk_fi_groups_init(

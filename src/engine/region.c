@@ -20,14 +20,16 @@ struct rwk_regions {
 	struct rwk_region *by_key;
 	struct rwk_region *_Atomic last; /* asked for last, by whichever engine; NULL: none */
 	uint64_t added;                  /* regions, ever */
+	bool shared;                     /* by engines that do not have one lock in common: */
 	pthread_mutex_t noting;          /* of the regions' lists */
 };
 
-int rwk_regions_open(struct rwk_regions **t)
+int rwk_regions_open(struct rwk_regions **t, bool shared)
 {
 	*t = calloc(1, sizeof(**t));
 	if (!*t)
 		return -ENOMEM;
+	(*t)->shared = shared;
 	pthread_mutex_init(&(*t)->noting, NULL);
 	return 0;
 }
@@ -38,18 +40,30 @@ void rwk_regions_close(struct rwk_regions *t)
 	free(t);
 }
 
+static void lock_notes(struct rwk_regions *t)
+{
+	if (t->shared)
+		pthread_mutex_lock(&t->noting);
+}
+
+static void unlock_notes(struct rwk_regions *t)
+{
+	if (t->shared)
+		pthread_mutex_unlock(&t->noting);
+}
+
 void rwk_region_note(struct rwk_region *r, struct rwk_list *list, struct rwk_list *link)
 {
-	pthread_mutex_lock(&r->table->noting);
+	lock_notes(r->table);
 	rwk_list_append(list, link);
-	pthread_mutex_unlock(&r->table->noting);
+	unlock_notes(r->table);
 }
 
 void rwk_region_unnote(struct rwk_region *r, struct rwk_list *link)
 {
-	pthread_mutex_lock(&r->table->noting);
+	lock_notes(r->table);
 	rwk_list_remove(link);
-	pthread_mutex_unlock(&r->table->noting);
+	unlock_notes(r->table);
 }
 
 static struct rwk_region *find(const struct rwk_regions *t, uint64_t key)

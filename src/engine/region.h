@@ -7,9 +7,9 @@
  * for is checked on each request: the key, the whole range, the kind of access. What fails is refused as a whole, and
  * nothing is touched.
  *
- * Threads: endpoints that look up regions of a table, each under its own lock, may do so at once: what they note in a
- * region has a mutex. Calls that change the table, or a region, are the caller's to keep apart from all of them, as
- * are those that free either. Nothing blocks.
+ * Threads: endpoints that look up regions of a table, each under its own lock, may do so at once where the table was
+ * opened for that: what they note in a region has a mutex then. Calls that change the table, or a region, are the
+ * caller's to keep apart from all of them, as are those that free either. Nothing blocks.
  */
 #ifndef RWK_ENGINE_REGION_H
 #define RWK_ENGINE_REGION_H
@@ -50,8 +50,8 @@ struct rwk_region_attr {
 	void *owner;
 };
 
-/** An empty table: 0 or -ENOMEM. */
-int rwk_regions_open(struct rwk_regions **t);
+/** An empty table, `shared` if its endpoints may be called by several threads at a time: 0 or -ENOMEM. */
+int rwk_regions_open(struct rwk_regions **t, bool shared);
 /** Frees it; there are no regions in it and no endpoints use it any more. */
 void rwk_regions_close(struct rwk_regions *t);
 

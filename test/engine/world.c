@@ -142,7 +142,7 @@ void world_open(struct world *w, const struct world_attr *attr)
 		};
 
 		w->owner[i] = (struct world_owner){.w = w, .who = i};
-		assert_int_equal(rwk_regions_open(&w->regions[i]), 0);
+		assert_int_equal(rwk_regions_open(&w->regions[i], false), 0);
 		a.regions = w->regions[i];
 		assert_int_equal(rwk_engine_open(&a, &w->e[i]), 0);
 		if (attr->queue)

@@ -471,7 +471,7 @@ static void set_up(void)
 
 	rwk_log_set_sink(no_log);
 	rwk_param_load();
-	must(!rwk_regions_open(&s.regions));
+	must(!rwk_regions_open(&s.regions, false));
 	attr.regions = s.regions;
 	for (unsigned i = 0; i < REGIONS; i++)
 		region_turn(i);
