@@ -10,6 +10,12 @@ test_base_test_interfaces_CPPFLAGS = $(TEST_CPPFLAGS)
 test_base_test_interfaces_LDADD = $(TEST_LDADD)
 TESTS += test/base/test_interfaces
 
+check_PROGRAMS += test/base/test_shared
+test_base_test_shared_SOURCES = test/base/test_shared.c test/rwk_test.h
+test_base_test_shared_CPPFLAGS = $(TEST_CPPFLAGS)
+test_base_test_shared_LDADD = $(TEST_LDADD)
+TESTS += test/base/test_shared
+
 check_PROGRAMS += test/base/test_socket
 test_base_test_socket_SOURCES = test/base/test_socket.c test/rwk_test.h
 test_base_test_socket_CPPFLAGS = $(TEST_CPPFLAGS)
