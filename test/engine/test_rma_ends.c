@@ -259,7 +259,7 @@ static void senseless_regions(void **state)
 	struct rwk_regions *t;
 
 	(void)state;
-	assert_int_equal(rwk_regions_open(&t), 0);
+	assert_int_equal(rwk_regions_open(&t, false), 0);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct iovec iov[RWK_ENGINE_IOV_MAX + 1] = {cases[i].iov[0], cases[i].iov[1]};
 		const struct rwk_region_attr attr = {
