@@ -18,10 +18,10 @@
  * believes about the other (positions, owners of slabs) is kept in private memory; the shared copies are only hints
  * that it checks.
  *
- * The files: layout.h what lies in shared memory, channel.h what does not; ring.* the rings, slab.* the payload,
- * send.c what goes, deliver.c what comes, port.c the port and its polling, attach.c handshake and identity,
- * evidence.c death, wake.c bells and sleeping, transfer.* reads and writes of exposed memory. ring, slab and transfer
- * know a pair; only port and attach know how a pair comes to be.
+ * The files: layout.h what lies in shared memory, channel.h what does not; ring.* the rings, slab.* the payload, fill.*
+ * how it is stored there, send.c what goes, deliver.c what comes, port.c the port and its polling, attach.c handshake
+ * and identity, evidence.c death, wake.c bells and sleeping, transfer.* reads and writes of exposed memory. ring, slab
+ * and transfer know a pair; only port and attach know how a pair comes to be.
  */
 #ifndef RWK_SHM_PAIR_H
 #define RWK_SHM_PAIR_H
