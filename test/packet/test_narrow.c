@@ -397,12 +397,12 @@ static void nodes_messages(void **state)
 				assert_true(counts(i)->pieces_out);
 			else
 				assert_true(counts(i)->pieces_in);
-		node_width(true, ways & 1 ? 548 : 0, 20000);
-		node_width(false, ways & 2 ? 548 : 0, 20000);
+		node_width(true, ways & 1 ? 548 : 0, 0);
+		node_width(false, ways & 2 ? 548 : 0, 0);
 		all_send(true, true, 24);
 		all_send(true, false, 12);
 		all_send(false, false, 12);
-		pass_in_turn(4 * SECOND); /* what was lost of it is said again */
+		pass_in_turn(30 * SECOND); /* what was lost of it is said again */
 		assert_cut_as(ways, 256);
 		node_width(true, 0, 0);
 		node_width(false, 0, 0);
