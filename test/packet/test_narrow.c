@@ -429,7 +429,8 @@ static void nodes_access(void **state)
 		for (uint32_t i = 0; i < READ; i++)
 			(writes ? here : there)[i] = (uint8_t)(i * 7 + i / 251);
 		open_nodes();
-		assert_int_equal(ends_transport->expose(ends_side(1, 2)->ch, &iov, 1, writes || published, &key), 0);
+		assert_int_equal(ends_transport->expose(ends_side(1, 2)->ch, &iov, 1,
+				 RWK_EXPOSE_READ | (writes || published ? RWK_EXPOSE_WRITE : 0u), &key), 0);
 		assert_int_equal(published, key.word[2] == RWK_RKEY_PUBLISHED);
 		node_width(!to_first, 1472, how & 4 ? 20000 : 0);
 		ends_make_op(&op, writes ? RWK_OP_WRITE : RWK_OP_READ, here, READ);
