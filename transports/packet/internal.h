@@ -224,12 +224,12 @@ struct rwk_packet_channel {
 	uint16_t peer_pad;  /* of the CONNECT that is being answered */
 	bool on_this_machine; /* in whichever container */
 	bool takes_pieces;    /* the peer joins packets that come in pieces */
+	bool published;       /* SRC: regions of ours, to this peer */
 	struct rwk_packet_narrow *narrow; /* NULL: nobody has had a doubt yet that packets get through, or it is shared */
 	uint64_t heard;       /* narrow.c: when the peer had what it last told us to believe, by its clock */
 	uint32_t heard_in; /* rwk_port.period in which it last sent something of length */
-	uint64_t last_pull;
-	bool published; /* SRC: regions of ours, to this peer */
 	int denied; /* UC, SRC: 0, or why a Write of the peer's was not taken that it has not asked about yet */
+	uint64_t last_pull;
 	UT_hash_handle by_qpn;
 };
 
