@@ -8,6 +8,7 @@
 #include "bindings/libfabric/group.h"
 #include "bindings/libfabric/progress.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ int rwk_fi_wait_open(struct rwk_fi_wait *w, enum fi_wait_obj wanted, const char 
 	(void)what;
 	*w = (struct rwk_fi_wait){.object = wanted, .epoll_fd = -1, .event_fd = -1};
 	if (wanted == FI_WAIT_FD)
-		w->epoll_fd = eventfd(0, EFD_CLOEXEC);
+		w->epoll_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return 0;
 }
 
@@ -77,10 +78,12 @@ void rwk_fi_wait_detach(struct rwk_fi_wait *w, struct rwk_engine *e)
 	w->count = 0;
 }
 
+/* Who is rung is rung once. */
 int rwk_fi_wait_arm(struct rwk_fi_wait *w)
 {
-	(void)w;
-	return 0;
+	uint64_t rung;
+
+	return read(w->epoll_fd, &rung, sizeof(rung)) < 0 && errno != EAGAIN ? -errno : 0;
 }
 
 void rwk_fi_wait_ring(struct rwk_fi_wait *w)
@@ -173,9 +176,11 @@ static void the_kept_one_has_its_turn(void **state)
 
 static void wait_until_asleep(unsigned i)
 {
+	int64_t end = now() + PATIENCE;
 	unsigned before;
 
 	do {
+		assert_true(now() < end);
 		before = atomic_load(&driven[i]);
 		usleep(30000);
 	} while (atomic_load(&driven[i]) != before);
