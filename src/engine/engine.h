@@ -145,8 +145,9 @@ struct rwk_engine_attr {
 	unsigned rooms;      /* 2 to RWK_ROOMS: so many, the first is its own inbox; else that is the only one */
 	size_t multi_min;    /* bytes; see RWK_F_MULTI. Of its own inbox, and of each room, as rx_limit */
 	size_t tx_limit;     /* most sends under way; beyond it -EAGAIN */
-	size_t inject_limit; /* of these, most with RWK_F_INJECT: their payload is kept here, and nobody waits for them
-			      */
+	size_t inject_limit; /* of these, most with RWK_F_INJECT: their payload is kept here, and nobody waits for them;
+				beyond it -EAGAIN while some of them go, else one more each 10 ms: their receiver may
+				wait for that one before it takes the others */
 	uint64_t inject_wait; /* nanoseconds: for so long after first contact -EAGAIN in place of keeping it */
 	size_t rx_limit;     /* most receives posted; 0: no limit */
 	size_t rma_limit;    /* most reads, writes and atomics under way (rma.h); beyond it -EAGAIN; 0: 1024 */

@@ -280,6 +280,7 @@ struct rwk_engine {
 	struct rwk_pool tx_pool, unexpected_pool;
 	struct rwk_pool block_pool; /* of RWK_BLOCK bytes: what only some sends and some waiting messages need */
 	size_t injected;            /* sends with RWK_F_INJECT that wait */
+	uint64_t inject_refused;    /* ns: since when one more is refused and none of them goes; 0: none is */
 	struct rwk_inbox own_inbox;
 	struct rwk_inbox *rooms[RWK_ROOMS]; /* the first is `inbox`; NULL beyond the last */
 	struct rwk_list failed;  /* rwk_peer.in_list */

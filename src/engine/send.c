@@ -6,6 +6,8 @@
  */
 #include "engine/internal.h"
 
+#define INJECT_STANDSTILL 10000000 /* ns */
+
 struct rwk_tx *rwk_tx_get(struct rwk_peer *p, uint32_t flags, void *context)
 {
 	struct rwk_tx *tx = rwk_pool_get(&p->engine->tx_pool);
@@ -74,6 +76,27 @@ static bool take_payload(struct rwk_tx *tx, const struct iovec *iov, size_t coun
 	return true;
 }
 
+/*
+ * As many injected messages as may be kept are kept. That holds the sender back, but not for ever: where their receiver
+ * waits for this very message before it takes those, none of them goes. So if none has gone for long, one more is kept.
+ */
+static bool injects_enough(struct rwk_engine *e)
+{
+	uint64_t now;
+
+	if (e->injected < e->attr.inject_limit) {
+		e->inject_refused = 0;
+		return false;
+	}
+	now = rwk_clock_now();
+	if (!e->inject_refused)
+		e->inject_refused = now;
+	if (now - e->inject_refused < INJECT_STANDSTILL)
+		return true;
+	e->inject_refused = now;
+	return false;
+}
+
 struct rwk_tx *rwk_tx_new(
 	struct rwk_peer *p, const struct iovec *iov, size_t count, size_t len, uint32_t flags, void *context)
 {
@@ -81,7 +104,7 @@ struct rwk_tx *rwk_tx_new(
 	bool inject = flags & RWK_F_INJECT;
 	struct rwk_tx *tx;
 
-	if (e->tx_pool.used >= e->attr.tx_limit || (inject && e->injected >= e->attr.inject_limit))
+	if (e->tx_pool.used >= e->attr.tx_limit || (inject && injects_enough(e)))
 		return NULL;
 	tx = rwk_tx_get(p, flags, context);
 	if (!tx)

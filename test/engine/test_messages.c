@@ -6,6 +6,8 @@
  */
 #include "engine/world.h"
 
+#include "base/clock.h"
+
 #define MEGA (1u << 20)
 
 /* The first message of a size to be sent, in both spaces, in every way; posted before it comes and after. */
@@ -123,6 +125,50 @@ static void inject_to_sleeper(void **state)
 	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, &in, 4, 1, 0, 0, &r), 0);
 	world_wait(&w, &r);
 	assert_int_equal(in, 4711);
+	world_close(&w);
+}
+
+#define KEPT 4
+
+/* As inject_word, of that tag; the world goes on while it is refused, for 20 seconds of the real clock. */
+static void inject_in_the_end(struct world *w, uint64_t tag)
+{
+	uint64_t end = rwk_clock_now() + 20000000000u;
+
+	while (rwk_engine_send1(w->e[0], &(uint32_t){4711}, 4, RWK_F_TAGGED | RWK_F_INJECT | RWK_F_SILENT, 0,
+		       w->peer[0][1], tag, NULL) == -EAGAIN) {
+		assert_true(rwk_clock_now() < end);
+		world_step(w);
+	}
+}
+
+/*
+ * As many as may be kept are injected without credit, and the next is refused: its sender is held back. But if that one
+ * is what the receiver waits for before it takes the others, it comes.
+ */
+static void inject_before_others(void **state)
+{
+	struct task wanted = {0}, r[KEPT + 2] = {0};
+	uint32_t in = 0, others[KEPT + 2] = {0};
+	unsigned n = 0;
+	struct world w;
+
+	world_open(&w, &(struct world_attr){
+				.transport = *state, .count = 2, .eager_credit = 1, .inject_limit = KEPT});
+	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, &in, 4, 2, 0, 0, &wanted), 0);
+	while (n < KEPT + 2 && !inject_word(&w)) {
+		n++;
+		world_settle(&w);
+	}
+	assert_true(n >= KEPT && n < KEPT + 2);
+	inject_in_the_end(&w, 2);
+	world_wait(&w, &wanted);
+	assert_int_equal(in, 4711);
+	for (unsigned i = 0; i < n; i++) {
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, &others[i], 4, 1, 0, 0, &r[i]), 0);
+		world_wait(&w, &r[i]);
+		assert_int_equal(others[i], 4711);
+	}
 	world_close(&w);
 }
 
@@ -403,6 +449,7 @@ int main(void)
 		WORLD_EACH(inject),
 		WORLD_EACH(inject_and_sleep),
 		WORLD_EACH(inject_to_sleeper),
+		WORLD_EACH(inject_before_others),
 		WORLD_EACH(delivered),
 		WORLD_EACH(user_flags),
 		WORLD_EACH(no_buffer),

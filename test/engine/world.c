@@ -126,13 +126,14 @@ void world_open(struct world *w, const struct world_attr *attr)
 	if (attr->sharing)
 		open_inbox(w);
 	for (unsigned i = 0; i < attr->count; i++) {
+		size_t tx_limit = attr->tx_limit ? attr->tx_limit : 10000;
 		struct rwk_engine_attr a = {
 			.complete = on_complete,
 			.new_peer = on_new_peer,
 			.reached = on_reached,
 			.owner = &w->owner[i],
-			.tx_limit = attr->tx_limit ? attr->tx_limit : 10000,
-			.inject_limit = attr->tx_limit ? attr->tx_limit : 10000,
+			.tx_limit = tx_limit,
+			.inject_limit = attr->inject_limit ? attr->inject_limit : tx_limit,
 			.inject_wait = attr->inject_wait,
 			.rx_limit = attr->rx_limit,
 			.rooms = attr->rooms,

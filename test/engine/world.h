@@ -31,6 +31,7 @@ struct world_attr {
 	bool strangers;                       /* they do not know each other's addresses: no peer[][] */
 	size_t tx_limit, rx_limit, multi_min; /* 0: 10000, none, 64 */
 	size_t eager_max, eager_credit;       /* 0: 64 KB, 1 MB */
+	size_t inject_limit;                  /* 0: tx_limit */
 	uint64_t inject_wait;                 /* nanoseconds */
 	unsigned sharing;                     /* so many engines, the first, share the world's inbox */
 	unsigned rooms;                       /* of each engine (rwk_engine_attr) */
