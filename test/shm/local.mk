@@ -154,7 +154,7 @@ test_shm_test_many_CPPFLAGS = $(TEST_CPPFLAGS) -I$(srcdir)/test/shm
 test_shm_test_many_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_many
 
-# The ring, the wake-up protocol, the guard and SRC's domain as models; skipped where spin is missing.
+# The ring, the wake-up protocol, the guard, SRC's domain and groups of objects as models; skipped where spin is missing.
 TESTS += test/models/run
 EXTRA_DIST += test/models/run test/models/ring.pml test/models/wake.pml test/models/direct.pml \
-	test/models/domain.pml
+	test/models/domain.pml test/models/group.pml
