@@ -341,17 +341,24 @@ static void mad_sleepers(void **state)
 	check_works();
 }
 
-/* A directory that is overwritten: numbers of targets are those of their places. */
+/*
+ * A directory that is overwritten: numbers of targets are those of their places. One that is not its place's leads to
+ * nobody else's target, and does not stand in the way of the next one.
+ */
 static void mad_directory(void **state)
 {
 	struct rwk_src_entry *e = (struct rwk_src_entry *)((char *)f.memory + f.layout.directory);
 	struct rwk_src_initiator i = speaker_initiator(0, PMTU);
-	uint32_t qpn = 0;
+	uint32_t qpn = f.qpn;
 
 	(void)state;
 	for (unsigned n = 0; n < 1000; n++) {
-		atomic_store(&e[f.qpn % size.targets].qpn, chance(&f.seed));
-		if (!rwk_src_target_make(f.reader[0].view, &i, &qpn))
+		int rc;
+
+		atomic_store(&e[qpn % size.targets].qpn, n % 4 ? chance(&f.seed) & 0xffffff : 0);
+		rc = rwk_src_target_make(f.reader[0].view, &i, &qpn);
+		assert_int_not_equal(rc, -EEXIST);
+		if (!rc)
 			assert_true(qpn > RWK_WIRE_GSI_QPN && qpn < 0xffffff && rwk_src_target_lives(f.reader[1].view, qpn));
 	}
 }
