@@ -14,6 +14,11 @@ static const struct rwk_packet_counters *counts(unsigned end)
 	return rwk_packet_counters(ends[end]->port);
 }
 
+static bool is_shared(void)
+{
+	return ends_transport == &sim_shared_transport;
+}
+
 /* Both ends have one channel, open, and one message gets through in each direction. */
 static void check_channel(void)
 {
@@ -25,39 +30,51 @@ static void check_channel(void)
 		assert_int_equal(s->ops, 0);
 		assert_int_equal(s->sent, 1);
 		assert_int_equal(ends_side(1 - i, i)->received, 1);
-		assert_int_equal(counts(i)->wrong_key + counts(i)->refused, 0);
+		assert_int_equal(counts(i)->wrong_key, 0);
+		assert_true(!counts(i)->refused || is_shared());
+		assert_int_equal(rwk_packet_is_shared(s->ch), is_shared());
 	}
 }
 
-enum { ONE_ASKS, BOTH_ASK, PARTIAL };
+enum { ONE_ASKS, BOTH_ASK, PARTIAL, BOTH_PARTIAL };
+
+static int ask_by_place(unsigned from, unsigned to)
+{
+	const struct rwk_address place = {
+		.flags_rank = RWK_ADDR_PARTIAL, .nonce_port = rwk_address_port(&ends[to]->address)};
+	struct side *s = ends_side(from, to);
+
+	return ends_transport->connect(ends[from]->port, &place, s, &s->ch);
+}
 
 /* The first greetings of each direction have these fates; the second end asks `later` ns after the first. */
 static void meet(int how, const unsigned *fate, unsigned count, rwk_time later)
 {
 	struct rwk_sim_attr attr = rwk_sim_attr_default;
-	struct rwk_address to = {.flags_rank = RWK_ADDR_PARTIAL};
+	bool both = how == BOTH_ASK || how == BOTH_PARTIAL;
 
 	attr.path.reorder_by = 30 * 1000 * 1000; /* longer than it takes to ask again */
 	ends_open(&attr, NULL, 2);
 	for (unsigned n = 0; n < count; n++)
 		rwk_sim_rule(ends_net, 1 + n % 2, 2 - n % 2, 1 + n / 2, fates[fate[n]]);
-	to.nonce_port = rwk_address_port(&ends[1]->address);
-	if (how == PARTIAL)
-		assert_int_equal(ends_transport->connect(ends[0]->port, &to, ends_side(0, 1), &ends_side(0, 1)->ch), 0);
+	if (how == PARTIAL || how == BOTH_PARTIAL)
+		assert_int_equal(ask_by_place(0, 1), 0);
 	else
 		ends_connect(0, 1);
 	assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
-	if (how == BOTH_ASK) {
+	if (both) {
 		while (rwk_sim_now(ends_net) < later && rwk_sim_step(ends_net))
 			ends_progress_all();
-		if (!ends_side(1, 0)->ch)
+		if (!ends_side(1, 0)->ch && how == BOTH_PARTIAL)
+			assert_int_equal(ask_by_place(1, 0), 0);
+		else if (!ends_side(1, 0)->ch)
 			ends_connect(1, 0);
 		assert_in_range(ends_post(ends_side(1, 0)), 0, 1);
 	}
 	ends_settle();
-	assert_int_equal(ends[0]->connects, how == PARTIAL);
-	assert_int_equal(ends[1]->connects, how != BOTH_ASK || ends[1]->connects);
-	if (how != BOTH_ASK) {
+	assert_int_equal(ends[0]->connects, how == PARTIAL || how == BOTH_PARTIAL);
+	assert_int_equal(ends[1]->connects, !both || ends[1]->connects);
+	if (!both) {
 		assert_in_range(ends_post(ends_side(1, 0)), 0, 1);
 		ends_settle();
 	}
@@ -90,6 +107,16 @@ static void partial(void **state)
 {
 	(void)state;
 	every_fate(PARTIAL, 4, 0);
+}
+
+/* Both know but IP and port: with SRC each is told the name first. */
+static void both_partial(void **state)
+{
+	static const rwk_time later[] = {0, 500, 1500, 2500};
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++)
+		every_fate(BOTH_PARTIAL, 4, later[i]);
 }
 
 /* Both ask: at once, while the other's greeting is under way, when it has arrived, when it has been answered. */
@@ -417,6 +444,9 @@ int main(void)
 		ENDS_RC(three_greetings),
 		ENDS_RC(one_asks),
 		ENDS_RC(partial),
+		ENDS_ON(partial, "SRC", sim_shared_transport),
+		ENDS_RC(both_partial),
+		ENDS_ON(both_partial, "SRC", sim_shared_transport),
 		ENDS_RC(both_ask),
 		ENDS_RC(later_losses),
 		ENDS_RC(stale_epoch),

@@ -33,14 +33,22 @@ static bool is_partial(const struct rwk_address *a)
 	return a->flags_rank & RWK_ADDR_PARTIAL;
 }
 
+/** SRC: which initiator serves the peer hangs on its node, and where it is alone does not tell that. */
+static bool lacks_name(const struct rwk_packet_channel *ch, int way)
+{
+	return ch->port->view && is_partial(&ch->address) && way == RWK_WAY_LOSSY;
+}
+
 /**
- * SRC: may the connection go by it? Decided before the first greeting about it is written, and said in each: both ends
- * go by what both have said, and no is final.
+ * SRC: may the connection go by it? Decided before the first greeting about it is written that knows the peer's name,
+ * and said in each: both ends go by what both have said, and no is final.
  */
 static bool may_share(struct rwk_packet_channel *ch, int way)
 {
+	if (lacks_name(ch, way))
+		return false;
 	if (!ch->decided)
-		ch->may_share = ch->port->view && !is_partial(&ch->address) && ch->address.job == ch->port->address.job;
+		ch->may_share = ch->port->view && ch->address.job == ch->port->address.job;
 	ch->decided = true;
 	return ch->may_share && way == RWK_WAY_LOSSY;
 }
@@ -72,7 +80,9 @@ static void terms(struct rwk_packet_channel *ch, int way, struct rwk_greeting *g
 		      RWK_GREETING_MASKED_ID | RWK_GREETING_RDMA_READ | RWK_GREETING_RDMA_WRITE | RWK_GREETING_PIECES;
 	g->room = port->room;
 	g->machine = port->machine;
-	if (may_share(ch, way) && rwk_packet_domain_terms(ch, (enum rwk_greeting_type)g->type, &g->shared))
+	if (lacks_name(ch, way))
+		g->features |= RWK_GREETING_UNNAMED;
+	else if (may_share(ch, way) && rwk_packet_domain_terms(ch, (enum rwk_greeting_type)g->type, &g->shared))
 		g->features |= RWK_GREETING_SHARED;
 }
 
@@ -404,8 +414,12 @@ static void take_connect(
 	struct rwk_packet_channel *ch = find_channel(port, from, g);
 	int rc = 0;
 
-	if (port->joining && g->features & RWK_GREETING_SHARED)
+	if (port->joining && g->features & (RWK_GREETING_SHARED | RWK_GREETING_UNNAMED))
 		return; /* it will ask again, and we shall know whether we can */
+	if (port->view && g->features & RWK_GREETING_UNNAMED) {
+		refuse(port, way, from, g, -EDESTADDRREQ);
+		return;
+	}
 	if (ch && ch->state == RWK_CH_OPEN) {
 		if (ch->peer_qpn == g->qpn)
 			send_accept(ch, g->echo); /* it has not heard the first */
@@ -548,6 +562,22 @@ static void take_probe(
 		rwk_packet_probed(ch, g);
 }
 
+/** Where we ask somebody is, who takes us by SRC if we ask for him by name: there is somebody, and that is the name. */
+static void take_name(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
+{
+	int rc;
+
+	if (ch->nonce)
+		return; /* we ask so already */
+	rc = acquainted(ch, g);
+	if (rc) {
+		rwk_packet_doom(ch, rc);
+		return;
+	}
+	ch->give_up_at = 0;
+	ch->ask_at = 0;
+}
+
 static void take_refuse(struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_greeting *g)
 {
 	struct rwk_packet_channel *ch = NULL;
@@ -561,6 +591,10 @@ static void take_refuse(struct rwk_port *port, const struct rwk_link_address *fr
 	(void)from;
 	if (!ch) {
 		port->count.stale++;
+		return;
+	}
+	if (g->reason == -EDESTADDRREQ && ch->state == RWK_CH_CONNECTING) {
+		take_name(ch, g);
 		return;
 	}
 	if (g->reason == -EALREADY && ch->state == RWK_CH_CONNECTING) {

@@ -5,7 +5,8 @@
  *
  *   CONNECT  I want a connection with you, on these terms
  *   ACCEPT   agreed, on these terms
- *   REFUSE   no; `reason` says why: -ESTALE, you mean another process that had my port before me
+ *   REFUSE   no; `reason` says why: -ESTALE, you mean another process that had my port before me; -EDESTADDRREQ, ask
+ *            again by my name, which stands in `from`
  *   BYE      I am closing in good order: what you have not got by now will not come
  *   PROBE    does what is as long as this get through? `pmtu`: what I believe to
  *   PROBED   this did, and its answer is as long
@@ -22,7 +23,7 @@
 #include "transport.h"
 #include "wire/wire.h"
 
-#define RWK_GREETING_VERSION 8u
+#define RWK_GREETING_VERSION 9u
 #define RWK_GREETING_SIZE    164u /* bytes on the wire, all types, without `pad` */
 #define RWK_GREETING_PAD_MAX (RWK_WIRE_PMTU_MAX - RWK_GREETING_SIZE)
 #define RWK_GREETING_KEY     32u /* bytes of the job's key */
@@ -48,6 +49,7 @@ enum rwk_greeting_feature {
 	RWK_GREETING_RDMA_WRITE = 1 << 18, /* Writes to exposed regions are taken */
 	RWK_GREETING_PIECES = 1 << 20,     /* packets that come in pieces are joined; PROBE is answered */
 	RWK_GREETING_SHARED = 1 << 19,     /* SRC: the end is in a domain, and its terms are complete (below) */
+	RWK_GREETING_UNNAMED = 1 << 21,    /* a CONNECT that would be SHARED if its sender knew whom it asks */
 };
 
 /**
