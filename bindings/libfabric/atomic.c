@@ -59,13 +59,19 @@ struct array {
 	size_t count;
 };
 
+/* As count > RWK_ATOMIC_BYTES / element, which takes a division. */
+static inline bool too_many(size_t count, size_t element)
+{
+	return count > RWK_ATOMIC_BYTES || count * element > RWK_ATOMIC_BYTES;
+}
+
 /* 0; -FI_EINVAL: too many pieces; -FI_EMSGSIZE: too many elements. */
 static int to_bytes(struct array *to, const struct fi_ioc *from, size_t count, size_t element)
 {
 	if (count > RWK_ENGINE_IOV_MAX)
 		return -FI_EINVAL;
 	for (size_t i = 0; i < count; i++) {
-		if (from[i].count > RWK_ATOMIC_BYTES / element)
+		if (too_many(from[i].count, element))
 			return -FI_EMSGSIZE;
 		to->iov[i] = (struct iovec){from[i].addr, from[i].count * element};
 	}
@@ -79,7 +85,7 @@ static int to_ranges(struct rwk_remote *to, const struct fi_rma_ioc *from, size_
 	if (count > RWK_ENGINE_IOV_MAX)
 		return -FI_EINVAL;
 	for (size_t i = 0; i < count; i++) {
-		if (from[i].count > RWK_ATOMIC_BYTES / element)
+		if (too_many(from[i].count, element))
 			return -FI_EMSGSIZE;
 		to[i] = (struct rwk_remote){from[i].addr, from[i].count * element, from[i].key};
 	}

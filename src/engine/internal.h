@@ -264,7 +264,7 @@ struct rwk_engine {
 	void (*complete)(void *owner, const struct rwk_completion *c);
 	void *owner;
 	bool with_user; /* completions in queues need the peer's number */
-	bool wants_reached; /* `reached` is to be called for direct requests too */
+	bool wants_reached; /* attr.reached is to be called */
 	bool due;       /* the lists `failed`, `owing` or `to_offer` are not empty, or `again` is set */
 	bool again;     /* attr.again is to be called */
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 /** Adds up local memory and ranges; false: they differ, or there are too many. */
-static bool measure(const struct rwk_rma_args *a, const struct iovec *iov, size_t count, size_t *len)
+static rwk_outline bool measure_all(const struct rwk_rma_args *a, const struct iovec *iov, size_t count, size_t *len)
 {
 	size_t local = 0;
 
@@ -28,8 +28,25 @@ static bool measure(const struct rwk_rma_args *a, const struct iovec *iov, size_
 	return local == *len;
 }
 
+static inline bool measure(const struct rwk_rma_args *a, const struct iovec *iov, size_t count, size_t *len)
+{
+	if (rwk_unlikely(count != 1 || a->remote_count != 1))
+		return measure_all(a, iov, count, len);
+	*len = a->remote->length;
+	return *len == iov->iov_len && *len <= SIZE_MAX / 2;
+}
+
+/** In two halves, each of which is cleared by a few moves, where one would be by a string instruction. */
+static inline void clear(struct rwk_rma_request *r)
+{
+	const size_t kind = offsetof(struct rwk_rma_request, kind), asking = offsetof(struct rwk_rma_request, asking);
+
+	memset((char *)r + kind, 0, asking - kind);
+	memset((char *)r + asking, 0, offsetof(struct rwk_rma_request, iov) - asking);
+}
+
 /** A request to a peer that can be talked to: 0 and *out; -EAGAIN at a limit; or why it cannot. */
-static int request_new(
+static inline int request_new(
 	const struct rwk_rma_args *a, const struct iovec *iov, size_t count, size_t len, struct rwk_rma_request **out)
 {
 	struct rwk_peer *p = a->peer;
@@ -45,7 +62,7 @@ static int request_new(
 	r = s && e->rma_requests.used < e->rma_limit ? rwk_pool_get(&e->rma_requests) : NULL;
 	if (!r)
 		return -EAGAIN;
-	memset(r, 0, offsetof(struct rwk_rma_request, iov));
+	clear(r);
 	r->state = s;
 	r->context = a->context;
 	r->flags = a->flags;
@@ -53,9 +70,10 @@ static int request_new(
 	r->length = len;
 	r->data = a->data;
 	r->iov_count = (uint32_t)count;
-	if (count)
-		memcpy(r->iov, iov, count * sizeof(*iov));
-	memcpy(r->remote, a->remote, a->remote_count * sizeof(*a->remote));
+	for (size_t i = 0; i < count; i++)
+		r->iov[i] = iov[i];
+	for (size_t i = 0; i < a->remote_count; i++)
+		r->remote[i] = a->remote[i];
 	rwk_list_init(&r->link);
 	*out = r;
 	return 0;
@@ -71,8 +89,11 @@ static bool copy_room(struct rwk_engine *e, struct rwk_rma_request *r, size_t le
 
 static void set_off(struct rwk_rma_request *r)
 {
-	if (!rwk_rma_direct(r->state, r))
-		rwk_rma_start(r->state, r);
+	const struct rwk_channel *ch = r->state->peer->channel;
+	bool too_short = r->length < ch->direct_min && !ch->direct_always;
+
+	if (too_short || !rwk_rma_direct(r->state, r))
+		rwk_rma_begin_request(r->state, r);
 }
 
 ssize_t rwk_engine_write(struct rwk_engine *e, const struct rwk_rma_args *a)
@@ -125,13 +146,22 @@ ssize_t rwk_engine_read(struct rwk_engine *e, const struct rwk_rma_args *a)
 	return 0;
 }
 
-/** An atomic's operands, and behind them its comparands. */
+static inline void gather(const struct iovec *iov, size_t count, char *to, size_t len)
+{
+	if (rwk_likely(count == 1 && len <= RWK_COPY_SHORT_MAX))
+		rwk_copy_short(to, iov->iov_base, len);
+	else
+		rwk_iov_gather(iov, count, 0, to, len);
+}
+
 void rwk_rma_operands(const struct rwk_atomic_args *a, size_t len, char *to)
 {
-	memset(to, 0, len);
-	rwk_iov_gather(a->rma.iov, a->rma.iov_count, 0, to, len);
+	if (rwk_unlikely(a->op == RWK_ATOMIC_READ))
+		memset(to, 0, len);
+	else
+		gather(a->rma.iov, a->rma.iov_count, to, len);
 	if (rwk_atomic_compares(a->op))
-		rwk_iov_gather(a->compare, a->compare_count, 0, to + len, len);
+		gather(a->compare, a->compare_count, to + len, len);
 }
 
 uint8_t rwk_rma_access(unsigned op, bool fetches)
@@ -156,7 +186,7 @@ static ssize_t check_atomic(const struct rwk_atomic_args *a, size_t *len)
 	if (a->result && (a->result_count > RWK_ENGINE_IOV_MAX || rwk_iov_length(a->result, a->result_count) != *len))
 		return -EINVAL;
 	for (size_t i = 0; i < a->rma.remote_count; i++) {
-		if (a->rma.remote[i].length % element)
+		if (a->rma.remote[i].length & (element - 1)) /* a power of two */
 			return -EINVAL;
 	}
 	return *len > RWK_ATOMIC_BYTES ? -EMSGSIZE : 0;
@@ -188,7 +218,7 @@ ssize_t rwk_engine_atomic(struct rwk_engine *e, const struct rwk_atomic_args *a)
 		return -EAGAIN;
 	}
 	rwk_rma_operands(a, len, r->copy);
-	rwk_rma_start(r->state, r);
+	rwk_rma_begin_request(r->state, r);
 	return 0;
 }
 

@@ -77,8 +77,8 @@ ssize_t rwk_engine_atomic(struct rwk_engine *e, const struct rwk_atomic_args *a)
 bool rwk_peer_accessing(const struct rwk_peer *p);
 
 /**
- * Whether rwk_engine_attr.reached is to be called for direct requests as well: peers then say what they have done,
- * which costs them a message and us progress. At first: only if attr.reached is set.
+ * Whether rwk_engine_attr.reached is to be called, if it is set; at first it is. For direct requests as well: peers
+ * then say what they have done, which costs them a message and us progress.
  */
 void rwk_engine_want_reached(struct rwk_engine *e, bool want);
 

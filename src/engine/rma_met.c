@@ -59,6 +59,6 @@ void rwk_rma_reached(struct rwk_engine *e, struct rwk_region *r, const struct rw
 		tell(r, reached);
 	else
 		tell_all(e, m, reached);
-	if (e->attr.reached)
+	if (e->attr.reached && e->wants_reached)
 		e->attr.reached(e->owner, &reached);
 }

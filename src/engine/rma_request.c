@@ -463,6 +463,25 @@ struct rwk_rma_request *rwk_rma_answered(struct rwk_rma_state *s, uint64_t piece
 	return r->status ? NULL : r;
 }
 
+bool rwk_rma_answered_whole(struct rwk_rma_state *s, uint64_t piece, const void *payload, size_t len)
+{
+	struct rwk_rma_request *r = rwk_container_of(s->requests.next, struct rwk_rma_request, link);
+
+	if (rwk_list_empty(&s->requests) || !r->sent || r->posted || piece != s->answered)
+		return false;
+	if (r->first != piece || r->last != piece || r->fetched != piece + 1 || r->iov_count != 1 || len != r->length)
+		return false;
+	if (rwk_likely(len <= RWK_COPY_SHORT_MAX))
+		rwk_copy_short(r->iov->iov_base, payload, len);
+	else
+		memcpy(r->iov->iov_base, payload, len);
+	s->answered++;
+	s->fetching--;
+	rwk_rma_finish(r, 0);
+	rwk_rma_pump(s);
+	return true;
+}
+
 /** All of a piece must have come. */
 static bool is_whole(struct rwk_rma_request *r)
 {
@@ -517,6 +536,52 @@ void rwk_rma_start(struct rwk_rma_state *s, struct rwk_rma_request *r)
 		r->checks = r->unchecked = r->ranges;
 	line_up(s, r, first);
 	rwk_rma_pump(s);
+}
+
+/** Is it one message of memory in one piece, which may go now? */
+static inline bool is_simple(const struct rwk_rma_state *s, const struct rwk_rma_request *r)
+{
+	const struct rwk_channel *ch = s->peer->channel;
+	size_t most = ch->send_max < RWK_RMA_PIECE ? ch->send_max : RWK_RMA_PIECE;
+
+	return rwk_likely(r->ranges == 1 && r->iov_count <= 1 && !(r->flags & (RWK_F_FENCE | RWK_F_DATA)) &&
+			  s->unsent == &s->requests && r->length <= (r->compares ? most / 2 : most) && may_send(s, r));
+}
+
+/** Sends it, if the channel takes it at once. */
+static bool send_simple(struct rwk_rma_state *s, struct rwk_rma_request *r)
+{
+	const struct rwk_envelope env = {.kind = r->kind,
+		.flags = RWK_ENV_DATA | RWK_RMA_END |
+			 (r->kind == RWK_RMA_ATOMIC && r->fetches ? RWK_RMA_RESULT : 0),
+		.small = r->small,
+		.tag = r->remote->address,
+		.data = r->remote->key};
+	uint64_t word = r->length;
+	const void *from = r->copy ? r->copy : r->iov_count ? r->iov->iov_base : NULL;
+	size_t len = r->compares ? 2 * r->length : r->length; /* comparands are behind the operands */
+
+	if (r->kind == RWK_RMA_READ) {
+		from = &word;
+		len = sizeof(word);
+	}
+	if (rwk_unlikely(s->peer->error || s->peer->send(s->peer->channel, &env, from, len)))
+		return false;
+	rwk_list_append(&s->requests, &r->link);
+	asked_for(s, r, true);
+	r->at = r->length;
+	r->asking.range = 1;
+	if (r->fetches) {
+		s->fetching++;
+		r->fetched = s->asked;
+	}
+	return true;
+}
+
+void rwk_rma_begin_request(struct rwk_rma_state *s, struct rwk_rma_request *r)
+{
+	if (!is_simple(s, r) || !send_simple(s, r))
+		rwk_rma_start(s, r);
 }
 
 /*

@@ -78,7 +78,7 @@ static void carried_out(
 	s->bytes += len;
 	if (several)
 		rwk_rma_met_access(&s->met, r, len);
-	if (env->flags & RWK_RMA_END)
+	if (env->flags & RWK_RMA_END && (several || r->attr.reached || s->peer->engine->wants_reached))
 		rwk_rma_reached(s->peer->engine, several ? NULL : r, &s->met, access, env->kind == RWK_RMA_ATOMIC,
 			s->bytes);
 }
@@ -168,7 +168,7 @@ static void serve_tell(struct rwk_rma_state *s, const struct rwk_envelope *env)
 }
 
 /** Answers with bytes of a region, in as many parts as the channel wants. */
-static int answer(struct rwk_rma_state *s, const struct rwk_region *r, uint64_t at, size_t len)
+static rwk_outline int answer_parts(struct rwk_rma_state *s, const struct rwk_region *r, uint64_t at, size_t len)
 {
 	size_t most = s->peer->channel->send_max, done = 0;
 	struct rwk_envelope env = {.kind = RWK_RMA_DATA, .tag = s->served};
@@ -198,6 +198,16 @@ static int answer(struct rwk_rma_state *s, const struct rwk_region *r, uint64_t 
 	return rc;
 }
 
+static inline int answer(struct rwk_rma_state *s, const struct rwk_region *r, uint64_t at, size_t len)
+{
+	const struct rwk_envelope env = {.kind = RWK_RMA_DATA, .flags = RWK_RMA_END, .tag = s->served};
+	const struct iovec iov = {(char *)r->iov->iov_base + at, len};
+
+	if (rwk_unlikely(r->careful || r->attr.count > 1 || len > s->peer->channel->send_max))
+		return answer_parts(s, r, at, len);
+	return rwk_rma_put(s, &env, &iov, 1, len, NULL, true);
+}
+
 /** No peer of ours has more under way: one that asks and does not take our answers would fill our memory with them. */
 static bool asks_too_much(const struct rwk_rma_state *s)
 {
@@ -225,8 +235,9 @@ static void serve_read(struct rwk_rma_state *s, const struct rwk_envelope *env, 
 	ended(s, env);
 }
 
-int rwk_rma_atomic(const struct rwk_region *r, uint64_t at, unsigned op, unsigned type, const void *operand,
-	const void *compare, void *result, size_t len)
+/** Of memory in several pieces, or of which some may not be there. */
+static rwk_outline int atomic_pieces(const struct rwk_region *r, uint64_t at, unsigned op, unsigned type,
+	const void *operand, const void *compare, void *result, size_t len)
 {
 	struct iovec iov[RWK_ENGINE_IOV_MAX];
 	unsigned n = rwk_region_slice(r, at, len, iov);
@@ -244,6 +255,20 @@ int rwk_rma_atomic(const struct rwk_region *r, uint64_t at, unsigned op, unsigne
 			iov[i].iov_len / element);
 		done += iov[i].iov_len;
 	}
+	return 0;
+}
+
+int rwk_rma_atomic(const struct rwk_region *r, uint64_t at, unsigned op, unsigned type, const void *operand,
+	const void *compare, void *result, size_t len)
+{
+	size_t element = rwk_atomic_size(type); /* a power of two: to divide by it takes longer than all else here */
+	char *memory = (char *)r->iov->iov_base + at;
+
+	if (r->attr.count > 1 || r->careful)
+		return atomic_pieces(r, at, op, type, operand, compare, result, len);
+	if ((uintptr_t)memory & (element - 1))
+		return -EINVAL;
+	rwk_atomic_do(op, type, memory, operand, compare, result, len >> __builtin_ctzl(element));
 	return 0;
 }
 
@@ -277,7 +302,7 @@ static void serve_atomic(struct rwk_rma_state *s, const struct rwk_envelope *env
 	uint64_t at;
 	int rc = -EOPNOTSUPP;
 
-	if (rwk_atomic_valid(op, type) && bytes <= sizeof(results) && !(len % (rwk_atomic_size(type) * arrays)))
+	if (rwk_atomic_valid(op, type) && bytes <= sizeof(results) && !(len & (rwk_atomic_size(type) * arrays - 1)))
 		rc = fetches && asks_too_much(s) ? -ENOBUFS : check(s, env, bytes, access, &r, &at);
 	if (!rc)
 		rc = rwk_rma_atomic(
@@ -301,8 +326,11 @@ static void serve_atomic(struct rwk_rma_state *s, const struct rwk_envelope *env
 
 static void take_data(struct rwk_rma_state *s, const struct rwk_envelope *env, const void *payload, size_t len)
 {
-	struct rwk_rma_request *r = rwk_rma_answered(s, env->tag, len);
+	struct rwk_rma_request *r;
 
+	if (rwk_likely(env->flags & RWK_RMA_END) && rwk_rma_answered_whole(s, env->tag, payload, len))
+		return;
+	r = rwk_rma_answered(s, env->tag, len);
 	if (r)
 		rwk_iov_scatter(r->iov, r->iov_count, r->came, payload, len);
 	rwk_rma_came(s, r, env->tag, len, env->flags & RWK_RMA_END);

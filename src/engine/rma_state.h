@@ -84,6 +84,13 @@ struct rwk_rma_request {
 	struct rwk_rma_state *state;
 	void *context;
 	uint32_t flags; /* the operation's, and of its completion RWK_F_RMA and the like */
+	uint32_t ranges;
+	size_t length; /* bytes in all */
+	uint64_t data;
+	uint64_t first, last; /* pieces */
+	size_t copied;        /* bytes at `copy` */
+	uint32_t iov_count;
+	/* Zero at first, from here to `iov`. */
 	uint8_t kind;   /* RWK_RMA_WRITE, _READ, _ATOMIC */
 	bool fetches;   /* its pieces are answered with data */
 	bool begun;     /* `first` is set */
@@ -101,18 +108,13 @@ struct rwk_rma_request {
 	uint32_t posted;    /* pieces that lie with the channel */
 	uint32_t checks;    /* its first pieces, that only check a range each */
 	uint32_t unchecked; /* of these, to be sent yet */
-	uint32_t ranges;
-	uint64_t first, last;          /* pieces */
 	uint64_t fetched;              /* the piece behind the last that fetches */
 	struct rwk_rma_cursor asking;  /* the next piece */
 	struct rwk_rma_cursor answers; /* the piece whose data is coming */
-	size_t length, at;             /* bytes in all, and asked for */
+	size_t at;                     /* bytes asked for */
 	size_t came, in_piece;         /* of `at`: have come; of these, of the piece that is coming */
-	uint64_t data;
 	void *copy; /* what is sent, if that is not the user's memory any more; of an atomic: operands, then comparands
 		     */
-	size_t copied;
-	uint32_t iov_count;
 	struct iovec iov[RWK_ENGINE_IOV_MAX]; /* local memory: where from, or for what is fetched where to */
 	struct rwk_remote remote[RWK_ENGINE_IOV_MAX];
 };
@@ -191,7 +193,9 @@ struct rwk_rma_state *rwk_rma_state_of(struct rwk_peer *p);
  */
 int rwk_rma_put(struct rwk_rma_state *s, const struct rwk_envelope *env, const struct iovec *iov, unsigned n,
 	size_t len, struct rwk_rma_request *r, bool keep);
-/** Lets a request go by messages: a new one, or one that has been with the service. */
+/** Lets a new request go by messages. */
+void rwk_rma_begin_request(struct rwk_rma_state *s, struct rwk_rma_request *r);
+/** The same for one that has to wait or takes several, or has been with the service. */
 void rwk_rma_start(struct rwk_rma_state *s, struct rwk_rma_request *r);
 /** Sends what can be sent: whenever something that others may wait for has ended. */
 void rwk_rma_pump(struct rwk_rma_state *s);
@@ -204,6 +208,8 @@ void rwk_rma_piece_free(struct rwk_rma_piece *piece);
 /** Answers. One that fits nothing that was asked for ends the channel: -EPROTO. */
 void rwk_rma_done(struct rwk_rma_state *s, uint64_t n);
 void rwk_rma_refused(struct rwk_rma_state *s, uint64_t piece, int status);
+/** The short way of an answer: false, it was not all that the first request waits for. */
+bool rwk_rma_answered_whole(struct rwk_rma_state *s, uint64_t piece, const void *payload, size_t len);
 /** The request for which `len` bytes of this piece come now; NULL: they are dropped. */
 struct rwk_rma_request *rwk_rma_answered(struct rwk_rma_state *s, uint64_t piece, size_t len);
 /** They have come for that request (NULL: were dropped), with `last` the end of the piece. */
