@@ -358,6 +358,19 @@ void rwk_rma_revoke(struct rwk_region *r)
 	}
 }
 
+/** Ranges of a length that one call may have: what a program is told is no sum that has wrapped. */
+static bool adds_up(const struct account *a)
+{
+	size_t whole = 0;
+
+	for (uint32_t i = 0; i < a->ranges; i++) {
+		if (a->range[i].length > SIZE_MAX / 2 - whole)
+			return false;
+		whole += a->range[i].length;
+	}
+	return true;
+}
+
 /** An account that is what it should be: one kind of access, to as many ranges as there are bytes for. */
 static bool take_account(struct account *a, const void *payload, size_t len)
 {
@@ -367,7 +380,7 @@ static bool take_account(struct account *a, const void *payload, size_t len)
 		return false;
 	memcpy(a, payload, len);
 	return len == head + a->ranges * sizeof(*a->range) &&
-	       (a->access == RWK_ACCESS_READ || a->access == RWK_ACCESS_WRITE);
+	       (a->access == RWK_ACCESS_READ || a->access == RWK_ACCESS_WRITE) && adds_up(a);
 }
 
 void rwk_rma_accessed(struct rwk_rma_state *s, const struct rwk_envelope *env, const void *payload, size_t len)

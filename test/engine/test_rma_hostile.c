@@ -321,6 +321,8 @@ static const struct asked {
 		ENDED},
 	{"an account of a region that is not", RWK_RMA_ACCESSED, RWK_RMA_END, NOBODY, 0, 0, 8 + 24,
 		RWK_ACCESS_WRITE | 1ull << 32, DONE},
+	{"an account of more than memory has", RWK_RMA_ACCESSED, RWK_RMA_END, NOBODY, SIZE_MAX / 2 + 1, 0, 8 + 24,
+		RWK_ACCESS_WRITE | 1ull << 32, ENDED},
 	{"how is nothing reached", RWK_RMA_IMPORT, 0, NOBODY, 1, 0, 0, 0, RWK_RMA_EXPORT << 16 | EACCES},
 	{"an answer to no question", RWK_RMA_EXPORT, 0, NOBODY, 1, 0, 56, 1, NOTHING},
 	{"an answer, short", RWK_RMA_EXPORT, 0, NOBODY, 1, 0, 0, 0, NOTHING},
@@ -341,6 +343,8 @@ static void ask(struct scene *s, const struct asked *a)
 		env.data = areas[a->whose]->key;
 	}
 	memcpy(payload, &a->word, sizeof(a->word));
+	if (a->kind == RWK_RMA_ACCESSED)
+		memcpy(payload + 16, &a->at, sizeof(a->at)); /* the length of its first range */
 	say(&s->raw, &env, payload, a->len);
 	settle(&s->raw);
 }
