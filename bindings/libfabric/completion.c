@@ -55,7 +55,7 @@ void rwk_fi_reached(void *owner, const struct rwk_reached *r)
 {
 	struct rwk_fi_ep *ep = owner;
 	struct rwk_fi_cntr *cntr =
-		ep->cntr[r->access & RWK_ACCESS_READ ? RWK_FI_REMOTE_READS : RWK_FI_REMOTE_WRITES];
+		ep->cntr[r->access & RWK_REGION_READ ? RWK_FI_REMOTE_READS : RWK_FI_REMOTE_WRITES];
 
 	if (cntr)
 		rwk_fi_cntr_count(cntr, false);

@@ -57,8 +57,8 @@ static bool has_counter(const struct rwk_fi_mr *mr)
 static void reached(void *owner, const struct rwk_reached *r)
 {
 	struct rwk_fi_mr *mr = owner;
-	struct rwk_fi_cntr *read = r->access & RWK_ACCESS_READ ? mr->cntr[READS] : NULL;
-	struct rwk_fi_cntr *written = r->access & RWK_ACCESS_WRITE ? mr->cntr[WRITES] : NULL;
+	struct rwk_fi_cntr *read = r->access & RWK_REGION_READ ? mr->cntr[READS] : NULL;
+	struct rwk_fi_cntr *written = r->access & RWK_REGION_WRITE ? mr->cntr[WRITES] : NULL;
 
 	if (read)
 		rwk_fi_cntr_count(read, false);
@@ -73,8 +73,8 @@ static int add_region(struct rwk_fi_mr *mr)
 		.iov = mr->iov,
 		.count = mr->count,
 		.base = base_of(mr),
-		.access = (mr->access & FI_REMOTE_READ ? RWK_ACCESS_READ : 0) |
-			  (mr->access & FI_REMOTE_WRITE ? RWK_ACCESS_WRITE : 0),
+		.access = (mr->access & FI_REMOTE_READ ? RWK_REGION_READ : 0) |
+			  (mr->access & FI_REMOTE_WRITE ? RWK_REGION_WRITE : 0),
 		.own_key = !(mr->domain->mr_mode & FI_MR_PROV_KEY),
 		.key = mr->wanted_key,
 		.only = mr->ep ? mr->ep->engine : NULL,

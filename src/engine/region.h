@@ -25,12 +25,12 @@ struct rwk_region;
 
 /** Kinds of access, as bits: what a region grants, what a request needs. An atomic that changes memory needs WRITE, one
  * that fetches READ. */
-enum { RWK_ACCESS_READ = 1, RWK_ACCESS_WRITE = 2 };
+enum { RWK_REGION_READ = 1, RWK_REGION_WRITE = 2 };
 
 /** What has been done to a region by a peer, or by this process through the same calls. */
 struct rwk_reached {
 	struct rwk_region *region; /* NULL, where an endpoint is told of an operation */
-	unsigned access; /* RWK_ACCESS_* of this request: what was done */
+	unsigned access; /* RWK_REGION_* of this request: what was done */
 	bool atomic;
 	size_t length; /* bytes, of that region or of the whole operation */
 };
@@ -40,7 +40,7 @@ struct rwk_region_attr {
 				    all memory: of it what is not mapped answers -EFAULT to who touches it */
 	size_t count;            /* 1 to RWK_ENGINE_IOV_MAX */
 	uint64_t base;           /* the address by which peers name its first byte: that byte's own, or 0 for offsets */
-	unsigned access;         /* RWK_ACCESS_*; 0: none, the key is known and refuses all */
+	unsigned access;         /* RWK_REGION_*; 0: none, the key is known and refuses all */
 	bool own_key;            /* `key` is asked for; else one is drawn at random */
 	uint64_t key;
 	struct rwk_engine *only; /* reached through this endpoint alone; NULL: through all of the domain */

@@ -112,7 +112,7 @@ ssize_t rwk_engine_write(struct rwk_engine *e, const struct rwk_rma_args *a)
 	if (rc)
 		return rc;
 	r->kind = RWK_RMA_WRITE;
-	r->access = RWK_ACCESS_WRITE;
+	r->access = RWK_REGION_WRITE;
 	r->flags |= RWK_F_RMA | RWK_F_WRITE;
 	if (a->flags & RWK_F_INJECT) {
 		if (!copy_room(e, r, len)) {
@@ -139,7 +139,7 @@ ssize_t rwk_engine_read(struct rwk_engine *e, const struct rwk_rma_args *a)
 	if (rc)
 		return rc;
 	r->kind = RWK_RMA_READ;
-	r->access = RWK_ACCESS_READ;
+	r->access = RWK_REGION_READ;
 	r->fetches = true;
 	r->flags = (r->flags & ~(uint32_t)RWK_F_DATA) | RWK_F_RMA | RWK_F_READ;
 	set_off(r);
@@ -168,7 +168,7 @@ uint8_t rwk_rma_access(unsigned op, bool fetches)
 {
 	bool reads = op == RWK_ATOMIC_READ;
 
-	return (reads ? 0 : RWK_ACCESS_WRITE) | (reads || fetches ? RWK_ACCESS_READ : 0);
+	return (reads ? 0 : RWK_REGION_WRITE) | (reads || fetches ? RWK_REGION_READ : 0);
 }
 
 /** Do the arrays of an atomic fit together? Its bytes in *len. */

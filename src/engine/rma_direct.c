@@ -296,8 +296,8 @@ static void export_free(struct rwk_rma_export *x)
 	free(x);
 }
 
-_Static_assert((unsigned)RWK_ACCESS_READ == (unsigned)RWK_EXPOSE_READ &&
-		       (unsigned)RWK_ACCESS_WRITE == (unsigned)RWK_EXPOSE_WRITE,
+_Static_assert((unsigned)RWK_REGION_READ == (unsigned)RWK_EXPOSE_READ &&
+		       (unsigned)RWK_REGION_WRITE == (unsigned)RWK_EXPOSE_WRITE,
 	"what a region grants is what it is exposed for");
 
 static struct rwk_rma_export *export_new(struct rwk_rma_state *s, struct rwk_region *r)
@@ -310,7 +310,7 @@ static struct rwk_rma_export *export_new(struct rwk_rma_state *s, struct rwk_reg
 	x->region = r;
 	x->state = s;
 	x->status = -EOPNOTSUPP;
-	if (ch->direct_min && r->attr.access & RWK_ACCESS_WRITE)
+	if (ch->direct_min && r->attr.access & RWK_REGION_WRITE)
 		x->status = ch->transport->expose(ch, r->iov, (uint32_t)r->attr.count, r->attr.access, &x->rkey);
 	rwk_region_note(r, &r->exports, &x->in_region);
 	HASH_ADD(by_region, s->exports, region, sizeof(x->region), x);
@@ -380,7 +380,7 @@ static bool take_account(struct account *a, const void *payload, size_t len)
 		return false;
 	memcpy(a, payload, len);
 	return len == head + a->ranges * sizeof(*a->range) &&
-	       (a->access == RWK_ACCESS_READ || a->access == RWK_ACCESS_WRITE) && adds_up(a);
+	       (a->access == RWK_REGION_READ || a->access == RWK_REGION_WRITE) && adds_up(a);
 }
 
 void rwk_rma_accessed(struct rwk_rma_state *s, const struct rwk_envelope *env, const void *payload, size_t len)

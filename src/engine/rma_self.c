@@ -42,7 +42,7 @@ static int check_here(struct rwk_engine *e, const struct rwk_rma_args *a, unsign
 
 ssize_t rwk_rma_move_here(struct rwk_engine *e, const struct rwk_rma_args *a, size_t whole, bool store)
 {
-	unsigned access = store ? RWK_ACCESS_WRITE : RWK_ACCESS_READ;
+	unsigned access = store ? RWK_REGION_WRITE : RWK_REGION_READ;
 	struct rwk_rma_met met;
 	struct rwk_region *r;
 	uint64_t offset;

@@ -116,7 +116,7 @@ static void written(struct rwk_rma_state *s, const struct rwk_envelope *env, str
 	if (rc) {
 		refuse(s, rc);
 	} else {
-		carried_out(s, env, r, RWK_ACCESS_WRITE, len);
+		carried_out(s, env, r, RWK_REGION_WRITE, len);
 		owe(s);
 	}
 	ended(s, env);
@@ -148,7 +148,7 @@ static void serve_write(struct rwk_rma_state *s, const struct rwk_envelope *env,
 {
 	struct rwk_region *r = NULL;
 	uint64_t at;
-	int rc = check(s, env, len, RWK_ACCESS_WRITE, &r, &at);
+	int rc = check(s, env, len, RWK_REGION_WRITE, &r, &at);
 
 	if (!rc)
 		rc = rwk_region_store(r, at, payload, len);
@@ -160,7 +160,7 @@ static void serve_tell(struct rwk_rma_state *s, const struct rwk_envelope *env)
 	struct rwk_engine *e = s->peer->engine;
 
 	if (!s->refused && !env->small) {
-		rwk_rma_reached(e, NULL, &s->met, RWK_ACCESS_WRITE, false, s->bytes);
+		rwk_rma_reached(e, NULL, &s->met, RWK_REGION_WRITE, false, s->bytes);
 		rwk_rma_data_came(s, env->data, s->bytes);
 	}
 	rwk_rma_granted(s);
@@ -223,13 +223,13 @@ static void serve_read(struct rwk_rma_state *s, const struct rwk_envelope *env, 
 	int rc = -EMSGSIZE;
 
 	if (take_length(payload, len, &length) && length <= RWK_RMA_PIECE)
-		rc = asks_too_much(s) ? -ENOBUFS : check(s, env, length, RWK_ACCESS_READ, &r, &at);
+		rc = asks_too_much(s) ? -ENOBUFS : check(s, env, length, RWK_REGION_READ, &r, &at);
 	if (!rc)
 		rc = answer(s, r, at, length);
 	if (rc) {
 		refuse(s, rc);
 	} else {
-		carried_out(s, env, r, RWK_ACCESS_READ, length);
+		carried_out(s, env, r, RWK_REGION_READ, length);
 		s->told = s->served;
 	}
 	ended(s, env);
@@ -400,7 +400,7 @@ static void begin_write(struct rwk_rma_state *s, struct rwk_rma_in *in)
 {
 	in->status = in->length > RWK_RMA_PIECE
 			     ? -EMSGSIZE
-			     : check(s, &in->env, in->length, RWK_ACCESS_WRITE, &in->region, &in->at);
+			     : check(s, &in->env, in->length, RWK_REGION_WRITE, &in->region, &in->at);
 	if (in->status) {
 		in->region = NULL;
 		return;

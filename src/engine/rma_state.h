@@ -101,7 +101,7 @@ struct rwk_rma_request {
 	bool chosen;    /* it is measured, */
 	uint8_t way;    /* enum rwk_rma_way: this one */
 	bool compares;
-	uint8_t access; /* RWK_ACCESS_* that it needs */
+	uint8_t access; /* RWK_REGION_* that it needs */
 	uint16_t small; /* of an atomic: operation << 8 | type */
 	uint16_t element;
 	int status;

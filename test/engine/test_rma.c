@@ -22,7 +22,7 @@ static void every_size(void **state)
 			struct task written = {0}, got = {0};
 			struct area a;
 
-			area_open(&a, &w, target, len + 100, RWK_ACCESS_READ | RWK_ACCESS_WRITE, i & 1);
+			area_open(&a, &w, target, len + 100, RWK_REGION_READ | RWK_REGION_WRITE, i & 1);
 			world_fill(out, len, i + 1);
 			in[len] = AREA_FILL;
 			assert_int_equal(area_simple(&w, 0, &a, WRITE, out, at, len, 0, &written), 0);
@@ -58,7 +58,7 @@ static void scattered(void **state)
 	area_open_world(&w, *state, 2);
 	world_fill(out, LENGTH, 1);
 	for (int i = 0; i < 3; i++) {
-		area_open(&a[i], &w, 1, there[i] + 5, RWK_ACCESS_READ | RWK_ACCESS_WRITE, i & 1);
+		area_open(&a[i], &w, 1, there[i] + 5, RWK_REGION_READ | RWK_REGION_WRITE, i & 1);
 		remote[i] = (struct rwk_remote){a[i].base + 5, there[i], a[i].key};
 	}
 	for (int kind = WRITE; kind <= READ; kind++) {
@@ -130,8 +130,8 @@ static void told_once(void **state)
 		struct area a, other;
 		struct rwk_remote remote[3];
 
-		area_open(&a, &w, target, 300, RWK_ACCESS_READ | RWK_ACCESS_WRITE, true);
-		area_open(&other, &w, target, 300, RWK_ACCESS_READ | RWK_ACCESS_WRITE, true);
+		area_open(&a, &w, target, 300, RWK_REGION_READ | RWK_REGION_WRITE, true);
+		area_open(&other, &w, target, 300, RWK_REGION_READ | RWK_REGION_WRITE, true);
 		remote[0] = (struct rwk_remote){200, 100, a.key};
 		remote[1] = (struct rwk_remote){0, 100, other.key};
 		remote[2] = (struct rwk_remote){0, 100, a.key};
@@ -153,7 +153,7 @@ static void region_of_pieces(void **state)
 	struct rwk_region_attr attr = {.iov = iov,
 		.count = 3,
 		.base = 1000,
-		.access = RWK_ACCESS_READ | RWK_ACCESS_WRITE,
+		.access = RWK_REGION_READ | RWK_REGION_WRITE,
 		.own_key = true,
 		.key = 7};
 	struct task written = {0}, got = {0};
@@ -192,7 +192,7 @@ static void with_data(void **state)
 		struct task t = {0};
 		struct area a;
 
-		area_open(&a, &w, 1, lengths[i], RWK_ACCESS_WRITE, false);
+		area_open(&a, &w, 1, lengths[i], RWK_REGION_WRITE, false);
 		world_fill(out, lengths[i], i);
 		assert_int_equal(area_simple(&w, 0, &a, WRITE, out, 0, lengths[i], RWK_F_DATA, &t), 0);
 		world_wait(&w, &t);

@@ -76,7 +76,7 @@ static void permission(void **state)
 	for (unsigned access = 0; access < 4; access++) {
 		for (int way = 0; way < 5; way++) {
 			bool reads = way == 1 || way == 3 || way == 4, writes = way != 1 && way != 4;
-			unsigned needs = (reads ? RWK_ACCESS_READ : 0) | (writes ? RWK_ACCESS_WRITE : 0);
+			unsigned needs = (reads ? RWK_REGION_READ : 0) | (writes ? RWK_REGION_WRITE : 0);
 			struct task t = {0};
 			struct area a;
 

@@ -193,8 +193,8 @@ static void scene_open(struct scene *s, void *state)
 	area_open_world(&s->w, state, 2);
 	raw_open(&s->raw, &s->w);
 	area_open(&s->area, &s->w, 0, LENGTH, 3, false);
-	area_open(&s->read_only, &s->w, 0, LENGTH, RWK_ACCESS_READ, true);
-	area_open(&s->write_only, &s->w, 0, LENGTH, RWK_ACCESS_WRITE, true);
+	area_open(&s->read_only, &s->w, 0, LENGTH, RWK_REGION_READ, true);
+	area_open(&s->write_only, &s->w, 0, LENGTH, RWK_REGION_WRITE, true);
 	area_open(&s->none, &s->w, 0, LENGTH, 0, true);
 	area_open(&s->other, &s->w, 0, 3 * LENGTH, 3, true);
 }
@@ -312,17 +312,17 @@ static const struct asked {
 	{"all is done", RWK_RMA_DONE, 0, NOBODY, UINT64_MAX, 0, 0, 0, ENDED},
 	{"nothing is done", RWK_RMA_DONE, 0, NOBODY, 0, 0, 0, 0, ENDED},
 	{"an account of nothing", RWK_RMA_ACCESSED, RWK_RMA_END, NOBODY, 0, 0, 0, 0, ENDED},
-	{"an account without ranges", RWK_RMA_ACCESSED, RWK_RMA_END, NOBODY, 0, 0, 8, RWK_ACCESS_WRITE, DONE},
-	{"an account of many", RWK_RMA_ACCESSED, RWK_RMA_END, NOBODY, 0, 0, 8 + 24, RWK_ACCESS_WRITE | UINT64_MAX << 32,
+	{"an account without ranges", RWK_RMA_ACCESSED, RWK_RMA_END, NOBODY, 0, 0, 8, RWK_REGION_WRITE, DONE},
+	{"an account of many", RWK_RMA_ACCESSED, RWK_RMA_END, NOBODY, 0, 0, 8 + 24, RWK_REGION_WRITE | UINT64_MAX << 32,
 		ENDED},
 	{"an account of too many", RWK_RMA_ACCESSED, RWK_RMA_END, NOBODY, 0, 0, 8 + 24 * (RWK_ENGINE_IOV_MAX + 1),
-		RWK_ACCESS_WRITE | (uint64_t)(RWK_ENGINE_IOV_MAX + 1) << 32, ENDED},
+		RWK_REGION_WRITE | (uint64_t)(RWK_ENGINE_IOV_MAX + 1) << 32, ENDED},
 	{"an account of another kind of access", RWK_RMA_ACCESSED, RWK_RMA_END, NOBODY, 0, 0, 8 + 24, 7 | 1ull << 32,
 		ENDED},
 	{"an account of a region that is not", RWK_RMA_ACCESSED, RWK_RMA_END, NOBODY, 0, 0, 8 + 24,
-		RWK_ACCESS_WRITE | 1ull << 32, DONE},
+		RWK_REGION_WRITE | 1ull << 32, DONE},
 	{"an account of more than memory has", RWK_RMA_ACCESSED, RWK_RMA_END, NOBODY, SIZE_MAX / 2 + 1, 0, 8 + 24,
-		RWK_ACCESS_WRITE | 1ull << 32, ENDED},
+		RWK_REGION_WRITE | 1ull << 32, ENDED},
 	{"how is nothing reached", RWK_RMA_IMPORT, 0, NOBODY, 1, 0, 0, 0, RWK_RMA_EXPORT << 16 | EACCES},
 	{"an answer to no question", RWK_RMA_EXPORT, 0, NOBODY, 1, 0, 56, 1, NOTHING},
 	{"an answer, short", RWK_RMA_EXPORT, 0, NOBODY, 1, 0, 0, 0, NOTHING},

@@ -317,7 +317,7 @@ static void on_reached(void *owner, const struct rwk_reached *r)
 
 static void region_open(unsigned which)
 {
-	static const unsigned access[] = {3, RWK_ACCESS_READ, RWK_ACCESS_WRITE, 3};
+	static const unsigned access[] = {3, RWK_REGION_READ, RWK_REGION_WRITE, 3};
 	struct iovec iov[2] = {{s.memory[which], BYTES}, {s.memory[which], 0}};
 	const struct rwk_region_attr attr = {.iov = iov,
 		.count = which == PIECES ? 2 : 1,
