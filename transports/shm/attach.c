@@ -38,6 +38,7 @@ enum {
 	LACKING_MAX = 5000, /* milliseconds without a descriptor to attach with, after which that is an error */
 	OFFERS_MAX = 32, /* pairs whose descriptors are open at the same time */
 	DATAGRAMS = 64,  /* taken in one go */
+	UNSEEN = -ESRCH, /* why a process is refused that is in another PID namespace */
 };
 
 static struct rwk_shm_note note_to(struct rwk_shm_channel *ch, enum rwk_shm_note_type type)
@@ -354,6 +355,14 @@ static void on_accept(struct rwk_port *port, const struct rwk_shm_note *note, co
 	become_open(ch);
 }
 
+static void doom_unseen(struct rwk_shm_channel *ch, const struct rwk_shm_note *note)
+{
+	rwk_warn("shared memory cannot reach rank %u, port %u: it is in another PID namespace "
+		 "(start the containers with `--pid=host`, or set FI_ROPEWALK_LINK=udp for all of the job)",
+		rwk_address_rank(&note->from), rwk_address_port(&note->from));
+	rwk_shm_doom(ch, -EHOSTUNREACH);
+}
+
 static void on_refuse(struct rwk_port *port, const struct rwk_shm_note *note)
 {
 	struct rwk_shm_channel *ch = find(port, &note->from);
@@ -367,6 +376,10 @@ static void on_refuse(struct rwk_port *port, const struct rwk_shm_note *note)
 	}
 	if (!ch || ch->contact != note->to_contact || ch->state == RWK_SHM_OPEN || ch->state == RWK_SHM_FAILED)
 		return;
+	if (note->reason == UNSEEN) {
+		doom_unseen(ch, note);
+		return;
+	}
 	if (note->reason == -EACCES || note->reason == -EPROTONOSUPPORT)
 		rwk_warn("shared memory: port %u cannot be reached: it %s", rwk_address_port(&ch->to),
 			note->reason == -EACCES ? "belongs to another job" : "has another version of ropewalk");
@@ -383,13 +396,9 @@ static void unseen(struct rwk_port *port, const struct rwk_shm_note *note)
 {
 	struct rwk_shm_channel *ch = find(port, &note->from);
 
-	stranger(port, note, -EHOSTUNREACH, "of a process that cannot be seen from here");
-	if (!ch || ch->doom || ch->state == RWK_SHM_OPEN)
-		return;
-	rwk_warn("shared memory cannot reach rank %u, port %u: it is in another PID namespace "
-		 "(start the containers with `--pid=host`, or set FI_ROPEWALK_LINK=udp for all of the job)",
-		rwk_address_rank(&note->from), rwk_address_port(&note->from));
-	rwk_shm_doom(ch, -EHOSTUNREACH);
+	stranger(port, note, UNSEEN, "of a process that cannot be seen from here");
+	if (ch && !ch->doom && ch->state != RWK_SHM_OPEN)
+		doom_unseen(ch, note);
 }
 
 static void handle_note(struct rwk_port *port, const struct rwk_shm_note *note, const struct rwk_shm_sender *s)
