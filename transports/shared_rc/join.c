@@ -31,8 +31,6 @@
 enum {
 	OTHERS = 1,
 	SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
-	NAP_FIRST = 1, /* ms between two tries; doubles up to */
-	NAP_MAX = 16,
 	REFUSALS = 8,         /* a member may die, or leave, while it lets us in; so many in a row do not */
 	PATIENCE_FIRST = 100, /* ms with a member that has met us and then does nothing; doubles up to */
 	PATIENCE_MAX = 3200,
@@ -48,8 +46,9 @@ struct rwk_src_seat {
 	unsigned patience, refusals;
 	bool in;
 	int life;     /* by which its place in the memory is locked; -1: not yet */
-	void *memory; /* NULL in a forked child, where it is not mapped */
+	void *memory; /* mapped once for all seats of the process in that domain; NULL in a forked child: not at all */
 	size_t bytes;
+	ino_t file; /* that it is of */
 };
 
 /* All of this process, also those that are not complete yet; under the lock of forked.h, as are their descriptors. */
@@ -77,7 +76,19 @@ static void forget(void)
 	}
 }
 
-/* Maps the memory, if it is what a domain of that size has, and cannot be taken away again. */
+/* Where another seat of this process has that file mapped; NULL: none has. With the lock. */
+static void *mapped(const struct rwk_src_seat *seat, ino_t file)
+{
+	for (struct rwk_list *l = seats.next; l != &seats; l = l->next) {
+		const struct rwk_src_seat *other = rwk_container_of(l, struct rwk_src_seat, link);
+
+		if (other != seat && other->memory && other->file == file)
+			return other->memory;
+	}
+	return NULL;
+}
+
+/* Maps the memory, if it is what a domain of that size has, and cannot be taken away again. With the lock. */
 static int map(struct rwk_src_seat *seat)
 {
 	size_t bytes = rwk_src_segment_size(&seat->holding.size);
@@ -89,12 +100,16 @@ static int map(struct rwk_src_seat *seat)
 		return -EPROTO;
 	if (!bytes || fstat(fd, &st) || st.st_size != (off_t)bytes)
 		return -EPROTONOSUPPORT;
-	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (at == MAP_FAILED)
-		return -errno;
-	madvise(at, bytes, MADV_DONTFORK);
+	at = mapped(seat, st.st_ino);
+	if (!at) {
+		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (at == MAP_FAILED)
+			return -errno;
+		madvise(at, bytes, MADV_DONTFORK);
+	}
 	seat->memory = at;
 	seat->bytes = bytes;
+	seat->file = st.st_ino;
 	return 0;
 }
 
@@ -243,14 +258,17 @@ static void explain(int rc)
 /* Closes and frees all that there is of a seat. */
 static void dissolve(struct rwk_src_seat *seat)
 {
+	bool last;
+
 	rwk_src_fork_lock();
 	rwk_list_remove(&seat->link);
 	rwk_src_porch_close(&seat->porch);
 	rwk_src_door_leave(&seat->knock);
 	rwk_src_holding_close(&seat->holding);
 	die(seat);
+	last = seat->memory && !mapped(seat, seat->file);
 	rwk_src_fork_unlock();
-	if (seat->memory)
+	if (last)
 		munmap(seat->memory, seat->bytes);
 	free(seat);
 }

@@ -45,7 +45,10 @@ void rwk_src_attend(struct rwk_src_seat *seat);
  * memory, sockets and the name are gone with it. */
 void rwk_src_leave(struct rwk_src_seat *seat);
 
-/** The segment, mapped; valid until leave. NULL in a forked child, where it is not mapped. */
+/**
+ * The segment, mapped once for all seats of the process in this domain; valid until leave. NULL in a forked child, where
+ * it is not mapped.
+ */
 void *rwk_src_seat_memory(const struct rwk_src_seat *seat);
 /**
  * Shows the others that this process lives, as the member with that seat (rwk_src_show_life): a descriptor, the seat's,
