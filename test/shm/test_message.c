@@ -150,7 +150,7 @@ static int sink_child(int fd, void *arg)
 	uint64_t goal = *(uint64_t *)arg;
 
 	if (!tell(fd, &e->address, sizeof(e->address)) || !end_until_peers(e, 1, 10000) ||
-		!end_until(e, &e->peer[0].received, goal, 60000))
+		!end_until(e, &e->peer[0].received, goal, 180000))
 		return 101;
 	if (!tell(fd, &goal, sizeof(goal)) || !end_until_failed(e, &e->peer[0], 10000))
 		return 102;
