@@ -46,6 +46,7 @@ static inline int rwk_shm_deliver_inline(struct rwk_shm_channel *ch, int budget)
 		}
 	} while (++n < budget);
 	ch->seen += (uint32_t)n;
+	ch->tx.streaming = false;
 	return n;
 }
 
