@@ -9,16 +9,15 @@
  */
 #include "wire/icrc.h"
 
+#include "base/compiler.h"
+
 #include <errno.h>
-#include <string.h>
 
 #include "wire/crc32.h"
 #include "wire/wire.h"
 
 enum {
-	MASKED_SIZE = 8,    /* the beginning of BTH, up to the end of the word with the byte that is masked */
 	MASKED_BYTE = 4,    /* FECN and BECN are for routers to set */
-	SHORT = 256,        /* bytes that cost less to copy than a second call for them */
 	IP4_PSEUDO = 36,    /* of what is covered before BTH over IPv4, */
 	IP4_BEHIND_ID = 22, /* and of them behind the identification: 14 of IP, 8 of UDP */
 };
@@ -28,32 +27,17 @@ enum {
 #define ONE        0x80000000u
 #define X_INVERSE  0xdb710641u /* times x it is one */
 
+/*
+ * What the register is to begin with otherwise, so that BTH with 0 in the byte that is masked leads to the CRC that it
+ * has with 0xff there: those bits, times x^-32 for the four bytes before it. Neither a copy of the packet is needed then
+ * nor a second call for its beginning.
+ */
+#define X_INVERSE_32 0x5b358fd3u
+#define MASK_OF_ZERO 0x0f6a70d9u
+
 uint32_t rwk_icrc_begin(const uint8_t *pseudo, size_t len)
 {
 	return rwk_crc32(0, pseudo, len);
-}
-
-uint32_t rwk_icrc_bytes(uint32_t begun, const uint8_t *bytes, size_t len)
-{
-	size_t copied = len <= SHORT ? len : MASKED_SIZE;
-	uint8_t masked[SHORT];
-
-	memcpy(masked, bytes, copied);
-	masked[MASKED_BYTE] = 0xff;
-	if (copied == len)
-		return rwk_crc32(begun, masked, len);
-	return rwk_crc32(rwk_crc32(begun, masked, MASKED_SIZE), bytes + MASKED_SIZE, len - MASKED_SIZE);
-}
-
-uint32_t rwk_icrc_packet(
-	uint32_t begun, const uint8_t *header, size_t header_len, const struct iovec *iov, int count, unsigned pad)
-{
-	static const uint8_t zeros[3];
-	uint32_t crc = rwk_icrc_bytes(begun, header, header_len);
-
-	for (int i = 0; i < count; i++)
-		crc = rwk_crc32(crc, iov[i].iov_base, iov[i].iov_len);
-	return pad ? rwk_crc32(crc, zeros, pad) : crc;
 }
 
 static uint32_t times(uint32_t a, uint32_t b)
@@ -66,6 +50,28 @@ static uint32_t times(uint32_t a, uint32_t b)
 		b = b >> 1 ^ (b & 1 ? POLYNOMIAL : 0);
 	}
 	return product;
+}
+
+/* Where the CRC begins for a packet whose masked byte is `byte`. Few have a mark there. */
+static uint32_t mask(uint32_t begun, uint8_t byte)
+{
+	return begun ^ (rwk_likely(!byte) ? MASK_OF_ZERO : times(byte ^ 0xffu, X_INVERSE_32));
+}
+
+uint32_t rwk_icrc_bytes(uint32_t begun, const uint8_t *bytes, size_t len)
+{
+	return rwk_crc32(mask(begun, bytes[MASKED_BYTE]), bytes, len);
+}
+
+uint32_t rwk_icrc_packet(
+	uint32_t begun, const uint8_t *header, size_t header_len, const struct iovec *iov, int count, unsigned pad)
+{
+	static const uint8_t zeros[3];
+	uint32_t crc = rwk_icrc_bytes(begun, header, header_len);
+
+	for (int i = 0; i < count; i++)
+		crc = rwk_crc32(crc, iov[i].iov_base, iov[i].iov_len);
+	return pad ? rwk_crc32(crc, zeros, pad) : crc;
 }
 
 /* x^-n, by squaring. */
