@@ -48,8 +48,8 @@ struct rwk_link_ops {
 	 */
 	int (*send)(struct rwk_link *l, const struct rwk_link_address *to, const struct iovec *iov, int count);
 	/**
-	 * May be NULL: as send of one piece, at most RWK_LINK_COPIED bytes, and flush, by the shortest way. 0: it is sent;
-	 * else nothing was done, and send says why not, or does it.
+	 * May be NULL: as send of one piece and flush, by the shortest way, after which the piece is the caller's again.
+	 * 0: it is sent; else nothing was done, and send says why not, or does it.
 	 */
 	int (*hasten)(struct rwk_link *l, const struct rwk_link_address *to, const void *bytes, size_t len);
 	/** Sends off all that send has taken, as far as there is room; what must wait is copied first. */

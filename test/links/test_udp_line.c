@@ -332,33 +332,38 @@ static void test_overrun(void **state)
 }
 
 /*
- * By the line a packet goes at once, but not past one that is staged, nor if it is longer than the way carries; nor to
- * anybody else.
+ * By the line, or to anybody else, a packet goes at once, but not past one that is staged, nor if it is longer than the
+ * way carries.
  */
 static void test_hasten(void **state)
 {
-	uint8_t bytes[64];
+	static uint8_t bytes[65508];
+	const size_t len = 64;
 	unsigned before;
 
 	open_ends(*state);
-	assert_int_equal(udp_send(a, &b->here, 1, sizeof(bytes)), 0);
+	assert_int_equal(udp_send(a, &b->here, 1, len), 0);
 	udp_flush(a);
 	udp_receive(b, b->arrived + 1);
 	before = b->arrived;
-	udp_fill(bytes, sizeof(bytes), 2);
+	udp_fill(bytes, len, 2);
 	memcpy(bytes, &(uint32_t){2}, 4);
-	assert_int_equal(a->link->ops->hasten(a->link, &b->here, bytes, sizeof(bytes)), 0);
+	assert_int_equal(a->link->ops->hasten(a->link, &b->here, bytes, len), 0);
 	udp_receive(b, before + 1);
 	assert_int_equal(b->arrived, before + 1);
 	assert_int_equal(b->number[before], 2);
 	assert_int_equal(b->damaged, 0);
-	assert_int_equal(a->link->ops->hasten(a->link, &c->here, bytes, sizeof(bytes)), -EAGAIN);
-	assert_int_equal(udp_send(a, &b->here, 3, sizeof(bytes)), 0);
-	assert_int_equal(a->link->ops->hasten(a->link, &b->here, bytes, sizeof(bytes)), -EAGAIN);
+	assert_int_equal(a->link->ops->hasten(a->link, &b->here, bytes, sizeof(bytes)), -EMSGSIZE);
+	assert_int_equal(udp_send(a, &b->here, 3, len), 0);
+	assert_int_equal(a->link->ops->hasten(a->link, &b->here, bytes, len), -EAGAIN);
 	udp_flush(a);
 	udp_receive(b, before + 2);
 	assert_int_equal(b->number[before + 1], 3);
-	assert_int_equal(udp_counters(a).packets_out, 4);
+	before = c->arrived;
+	assert_int_equal(a->link->ops->hasten(a->link, &c->here, bytes, len), 0);
+	udp_receive(c, before + 1);
+	assert_int_equal(c->number[before], 2);
+	assert_int_equal(udp_counters(a).packets_out, 5);
 	close_ends();
 }
 

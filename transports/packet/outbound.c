@@ -12,6 +12,8 @@ enum { OP_QUEUED = 1, OP_RUNNING };
 #define AT_ONCE 4 /* sends between two progresses that go within the send; one after a burst of more than */
 #define BURST   16
 
+#define JOINED_MAX 2048u /* bytes of a packet that goes at once, up to which a copy is cheaper than several pieces */
+
 #define OP_STATE  0 /* words of rwk_op.service */
 #define OP_PARTS  1
 #define OP_STATUS 2
@@ -638,48 +640,54 @@ static uint32_t begun(struct rwk_packet_path *path, struct rwk_link *l, size_t l
 	return path->begun;
 }
 
-static int hand_over(struct rwk_port *port, const struct rwk_packet_path *path, struct rwk_link *l,
-	const struct iovec *iov, int count)
+/** The link copies it anyway, or takes it at once: headers, payload, pad and ICRC in one piece. */
+static void join(uint8_t *packet, size_t header_len, const struct iovec *payload, int count, size_t covered, uint32_t crc)
 {
-	bool hastens = port->hurry && count == 1 && l->ops->hasten;
-	int rc = hastens ? l->ops->hasten(l, &path->to, iov->iov_base, iov->iov_len) : -EAGAIN;
+	size_t len = rwk_iov_gather(payload, (size_t)count, 0, packet + header_len, covered - header_len);
 
-	if (rc)
-		rc = l->ops->send(l, &path->to, iov, count);
-	if (rc)
-		return rc;
-	rwk_packet_sent(port, path->way, &path->to, iov, count);
-	return 0;
+	memset(packet + header_len + len, 0, covered - header_len - len);
+	crc = rwk_icrc_bytes(crc, packet, covered);
+	memcpy(packet + covered, &crc, RWK_WIRE_ICRC);
+}
+
+/** The packet is with the link, which says so, or why not. */
+static int handed_over(
+	struct rwk_port *port, const struct rwk_packet_path *path, const struct iovec *iov, int count, int rc)
+{
+	if (!rc)
+		rwk_packet_sent(port, path->way, &path->to, iov, count);
+	return rc;
 }
 
 int rwk_packet_put(struct rwk_port *port, struct rwk_packet_path *path, const struct rwk_wire *w,
 	const struct iovec *payload, int count)
 {
 	struct rwk_link *l = port->link[path->way];
+	bool hastens = port->hurry && l->ops->hasten && !path->cut;
 	struct iovec iov[RWK_MACHINE_IOV + 2];
-	uint8_t header[RWK_LINK_COPIED], trailer[3 + RWK_WIRE_ICRC] = {0};
+	uint8_t header[JOINED_MAX], trailer[3 + RWK_WIRE_ICRC] = {0};
 	size_t len = rwk_iov_length(payload, (size_t)count), header_len = rwk_wire_pack(w, len, header);
 	unsigned pad = -len & 3;
-	size_t covered = header_len + len + pad;
-	uint32_t crc = begun(path, l, covered + RWK_WIRE_ICRC);
+	size_t covered = header_len + len + pad, size = covered + RWK_WIRE_ICRC;
+	uint32_t crc = begun(path, l, size);
 
-	iov[0] = (struct iovec){header, header_len};
-	if (covered + RWK_WIRE_ICRC <= sizeof(header)) { /* in one piece: the link copies it anyway */
-		rwk_iov_gather(payload, (size_t)count, 0, header + header_len, len);
-		memset(header + header_len + len, 0, pad);
-		crc = rwk_icrc_bytes(crc, header, covered);
-		memcpy(header + covered, &crc, RWK_WIRE_ICRC);
-		iov[0].iov_len = covered + RWK_WIRE_ICRC;
-		return hand_over(port, path, l, iov, 1);
+	if (size <= (hastens ? JOINED_MAX : RWK_LINK_COPIED)) {
+		join(header, header_len, payload, count, covered, crc);
+		iov[0] = (struct iovec){header, size};
+		if (hastens && !l->ops->hasten(l, &path->to, header, size))
+			return handed_over(port, path, iov, 1, 0);
+		if (size <= RWK_LINK_COPIED)
+			return handed_over(port, path, iov, 1, l->ops->send(l, &path->to, iov, 1));
 	}
 	crc = rwk_icrc_packet(crc, header, header_len, payload, count, pad);
 	memcpy(trailer + pad, &crc, RWK_WIRE_ICRC);
+	iov[0] = (struct iovec){header, header_len};
 	for (int i = 0; i < count; i++)
 		iov[i + 1] = payload[i];
 	iov[count + 1] = (struct iovec){trailer, pad + RWK_WIRE_ICRC};
 	if (rwk_unlikely(path->cut && covered > path->cut + RWK_PACKET_PROBED))
-		return rwk_packet_put_pieces(port, path, iov, count + 2, covered + RWK_WIRE_ICRC);
-	return hand_over(port, path, l, iov, count + 2);
+		return rwk_packet_put_pieces(port, path, iov, count + 2, size);
+	return handed_over(port, path, iov, count + 2, l->ops->send(l, &path->to, iov, count + 2));
 }
 
 int rwk_packet_emit(void *user, const struct rwk_wire *w, const struct iovec *payload, int count)

@@ -149,14 +149,24 @@ int rwk_udp_send(struct rwk_link *l, const struct rwk_link_address *to, const st
 	return 0;
 }
 
-/* By the line alone. The call is no point where a thread can be cancelled, as receive_plain's is none. */
+/* The call is no point where a thread can be cancelled, as receive_plain's is none. */
 int rwk_udp_hasten(struct rwk_link *l, const struct rwk_link_address *to, const void *bytes, size_t len)
 {
 	struct udp *u = rwk_udp_of(l);
+	union socket_name name;
+	long r;
 
-	if (u->messages || !u->by_line || memcmp(to, &u->to, sizeof(*to)) || len > u->limit)
+	if (u->messages)
 		return -EAGAIN;
-	if (syscall(SYS_sendto, u->line.fd, bytes, len, 0, NULL, 0) < 0)
+	if (rwk_unlikely(memcmp(to, &u->to, sizeof(*to))))
+		aim(u, to);
+	if (len > u->limit)
+		return -EMSGSIZE;
+	if (rwk_likely(u->by_line))
+		r = syscall(SYS_sendto, u->line.fd, bytes, len, 0, NULL, 0);
+	else
+		r = syscall(SYS_sendto, u->main.fd, bytes, len, 0, &name.any, rwk_udp_to_name(u->family, to, &name));
+	if (r < 0)
 		return -errno; /* perhaps that of an earlier packet */
 	u->counters.calls_out++;
 	u->counters.packets_out++;
