@@ -99,13 +99,22 @@ static void test_favourite(void **state)
 	close_ends();
 }
 
-/* Does the kernel join the packets that come by its line? */
+static int option(int fd, int level, int name)
+{
+	int value = -1;
+	socklen_t len = sizeof(value);
+
+	assert_int_equal(getsockopt(fd, level, name, &value, &len), 0);
+	return value;
+}
+
+/* Does the kernel join the packets that come by its line? Then it says which have met congestion, too. */
 static bool joins(struct udp_end *e)
 {
-	int on = -1;
-	socklen_t len = sizeof(on);
+	int fd = e->link->ops->wait_fd(e->link, 1), on = option(fd, IPPROTO_UDP, UDP_GRO);
+	bool ip6 = option(fd, SOL_SOCKET, SO_DOMAIN) == AF_INET6;
 
-	assert_int_equal(getsockopt(e->link->ops->wait_fd(e->link, 1), IPPROTO_UDP, UDP_GRO, &on, &len), 0);
+	assert_int_equal(ip6 ? option(fd, IPPROTO_IPV6, IPV6_RECVTCLASS) : option(fd, IPPROTO_IP, IP_RECVTOS), on);
 	return on;
 }
 

@@ -25,7 +25,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/udp.h>
 #include <unistd.h>
 
 static int allow_second(int fd, int value)
@@ -149,7 +148,7 @@ int rwk_udp_spare(struct rwk_link *l, const uint8_t ip[16])
 	int fd = open_line(u, &own, &own);
 
 	if (fd >= 0)
-		rwk_udp_set(fd, IPPROTO_UDP, UDP_GRO, 0);
+		rwk_udp_join(fd, false);
 	return fd;
 }
 

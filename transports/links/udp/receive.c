@@ -129,6 +129,13 @@ static int next_width(const struct udp *u, const struct inlet *in, int n)
 	return n < SLOTS / 2 ? 2 * n : SLOTS;
 }
 
+void rwk_udp_join(int fd, bool may)
+{
+	rwk_udp_set(fd, IPPROTO_UDP, UDP_GRO, may); /* where it does not know that option it joins nothing */
+	rwk_udp_set(fd, IPPROTO_IP, IP_RECVTOS, may);
+	rwk_udp_set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, may);
+}
+
 /*
  * Nothing waits on the line. The kernel says what it has joined only as long as it may join: what came since then would
  * be one packet to a plain call.
@@ -138,17 +145,17 @@ static void begin_plain(struct inlet *line)
 	uint8_t byte;
 
 	line->run = 0;
-	rwk_udp_set(line->fd, IPPROTO_UDP, UDP_GRO, 0); /* where it does not know that option it joins nothing */
+	rwk_udp_join(line->fd, false);
 	line->plain = recv(line->fd, &byte, sizeof(byte), MSG_PEEK) < 0 && errno == EAGAIN;
 	if (!line->plain)
-		rwk_udp_set(line->fd, IPPROTO_UDP, UDP_GRO, 1);
+		rwk_udp_join(line->fd, true);
 }
 
 static void end_plain(struct inlet *line)
 {
 	line->run = 0;
 	line->plain = false;
-	rwk_udp_set(line->fd, IPPROTO_UDP, UDP_GRO, 1);
+	rwk_udp_join(line->fd, true);
 }
 
 /* Of the n messages that have come by `in`: is it one short packet, and the call before brought none? */
