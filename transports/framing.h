@@ -37,8 +37,8 @@ struct rwk_frame_reader {
 };
 
 /**
- * Reads once from the socket of the stream that `part` is of, into a reader that has nothing: the number of bytes, which
- * rwk_frame_next takes apart; 0: the stream has ended; -EAGAIN: nothing is here now; else what the kernel said.
+ * Reads once from the socket of the stream that `part` is of, into a reader that has nothing: the number of bytes,
+ * which rwk_frame_next takes apart; 0: the stream has ended; -EAGAIN: nothing is here now; else what the kernel said.
  */
 ssize_t rwk_frame_read(struct rwk_frame_reader *r, struct rwk_frame_part *part, int fd);
 
@@ -56,8 +56,8 @@ void rwk_frame_forget(struct rwk_frame_reader *r, const struct rwk_frame_part *p
 void rwk_frame_part_close(struct rwk_frame_part *part);
 
 /**
- * Drops what has come on a TCP stream that is being left, a bounded amount at once: true when the peer has ended it, too,
- * or it is broken. What the reader has of another stream stays.
+ * Drops what has come on a TCP stream that is being left, a bounded amount at once: true when the peer has ended it,
+ * too, or it is broken. What the reader has of another stream stays.
  */
 bool rwk_frame_drain(struct rwk_frame_reader *r, int fd);
 

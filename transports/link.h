@@ -42,14 +42,14 @@ struct rwk_link_ops {
 	/**
 	 * Hands one packet to the link: the pieces of `iov`, one behind the other. Pieces of at most RWK_LINK_COPIED
 	 * bytes are the caller's again on return; longer ones may be read until the next flush, and stay as they are
-	 * till then. 0: taken; if it is lost later that is no error. Else nothing of it was taken: -EAGAIN: no room now,
-	 * a later progress makes some; -EMSGSIZE: longer than the link carries; -ENOTCONN: no stream is open to there;
-	 * -EHOSTUNREACH: the simulator has no such node.
+	 * till then. 0: taken; if it is lost later that is no error. Else nothing of it was taken: -EAGAIN: no room
+	 * now, a later progress makes some; -EMSGSIZE: longer than the link carries; -ENOTCONN: no stream is open to
+	 * there; -EHOSTUNREACH: the simulator has no such node.
 	 */
 	int (*send)(struct rwk_link *l, const struct rwk_link_address *to, const struct iovec *iov, int count);
 	/**
-	 * May be NULL: as send of one piece and flush, by the shortest way, after which the piece is the caller's again.
-	 * 0: it is sent; else nothing was done, and send says why not, or does it.
+	 * May be NULL: as send of one piece and flush, by the shortest way, after which the piece is the caller's
+	 * again. 0: it is sent; else nothing was done, and send says why not, or does it.
 	 */
 	int (*hasten)(struct rwk_link *l, const struct rwk_link_address *to, const void *bytes, size_t len);
 	/** Sends off all that send has taken, as far as there is room; what must wait is copied first. */

@@ -36,7 +36,8 @@ struct rwk_op;
 /**
  * Where an endpoint is: 40 bytes, the same on every machine (little-endian words), handed to users as it is.
  * A peer known only by IP and port (a socket address) has RWK_ADDR_PARTIAL set and job, rank, node, nonce zero. That of
- * a datagram's queue pair is one of these, and may have a QPN in place of the SRQ number and a Q_Key in place of the job.
+ * a datagram's queue pair is one of these, and may have a QPN in place of the SRQ number and a Q_Key in place
+ * of the job.
  */
 struct rwk_address {
 	uint32_t version_srq; /* version in the top 8 bits, SRQ number in the low 24 */
@@ -254,11 +255,11 @@ struct rwk_transport {
 	/**
 	 * Lets the channel's peer read or write the region described by iov until conceal, or both (RWK_EXPOSE_*); what
 	 * it may not do ends with -EACCES. iov is copied (at most RWK_EXPOSE_IOV_MAX entries). One entry at NULL, with
-	 * a length up to SIZE_MAX, is all memory. A region that is writable or all memory is one that stays, of which not
-	 * all need be mapped; of any other the peer may ask for help with reading. 0 and *key set; -ENOSPC: too many
-	 * regions at once; -EINVAL: too many entries, or one that wraps; -ENOTCONN: one that stays, and the peer has
-	 * not answered yet; -EOPNOTSUPP: all memory, by a transport that cannot tell what of it is mapped, or writing
-	 * without reading, by one that lets others carry out both.
+	 * a length up to SIZE_MAX, is all memory. A region that is writable or all memory is one that stays, of which
+	 * not all need be mapped; of any other the peer may ask for help with reading. 0 and *key set; -ENOSPC: too
+	 * many regions at once; -EINVAL: too many entries, or one that wraps; -ENOTCONN: one that stays, and the peer
+	 * has not answered yet; -EOPNOTSUPP: all memory, by a transport that cannot tell what of it is mapped, or
+	 * writing without reading, by one that lets others carry out both.
 	 */
 	int (*expose)(
 		struct rwk_channel *ch, const struct iovec *iov, uint32_t count, unsigned access, struct rwk_rkey *key);

@@ -254,7 +254,10 @@ int main(int argc, char **argv)
 		MPI_Abort(MPI_COMM_WORLD, 2);
 	memset(j.buf, 1, (size_t)WINDOW * LARGEST);
 	memset(j.memory, 1, (size_t)WINDOW * LARGEST);
-	/* Of its own: what MPI allocates for a window is shared by the ranks of a node, and another rank may serve it. */
+	/*
+	 * Of its own: what MPI allocates for a window is shared by the ranks of a node, and another rank
+	 * may serve it.
+	 */
 	MPI_Win_create(j.memory, (MPI_Aint)WINDOW * LARGEST, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &j.win);
 	MPI_Win_lock_all(0, j.win);
 	MPI_Barrier(MPI_COMM_WORLD);

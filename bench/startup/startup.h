@@ -23,7 +23,10 @@ struct startup_stack {
 	const char *(*open)(struct startup_address *own);
 	/** Knows all of `n` ranks from now on. */
 	const char *(*meet)(const struct startup_address *all, unsigned n);
-	/** Sends eight bytes to rank `to`, and returns when eight bytes have come from anybody and the send is complete. */
+	/**
+	 * Sends eight bytes to rank `to`, and returns when eight bytes have come from anybody and the
+	 * send is complete.
+	 */
 	const char *(*exchange)(unsigned to);
 	/** May be NULL: gives back what the kernel does not, when a process ends. */
 	void (*end)(void);

@@ -24,8 +24,8 @@ size_t rwk_fi_address_size(uint32_t format);
 int rwk_fi_address_read(uint32_t format, const void *from, struct rwk_address *a);
 
 /**
- * The same of an address that a program gives, of `len` bytes, for an endpoint to be bound to. 0 and *a set; -FI_EINVAL;
- * -FI_EOPBADSTATE: it is `enabled`, and has one already.
+ * The same of an address that a program gives, of `len` bytes, for an endpoint to be bound to. 0 and *a set;
+ * -FI_EINVAL; -FI_EOPBADSTATE: it is `enabled`, and has one already.
  */
 int rwk_fi_address_bind(uint32_t format, const void *from, size_t len, bool enabled, struct rwk_address *a);
 

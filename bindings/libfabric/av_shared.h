@@ -30,9 +30,10 @@ struct rwk_fi_av_shared {
 };
 
 /**
- * Opens the table of that name, or makes it, with `room` entries, and sets up *table, which is the caller's. `existing`:
- * -FI_ENOENT unless somebody has it open. -FI_EINVAL: no such name can be, or another build has it; -FI_EACCES: it is
- * another user's; -FI_ENOMEM; the errno of what it opens. All but the first are logged. Blocks while others open and close it.
+ * Opens the table of that name, or makes it, with `room` entries, and sets up *table, which is the caller's.
+ * `existing`: -FI_ENOENT unless somebody has it open. -FI_EINVAL: no such name can be, or another build has it;
+ * -FI_EACCES: it is another user's; -FI_ENOMEM; the errno of what it opens. All but the first are logged. Blocks while
+ * others open and close it.
  */
 int rwk_fi_av_shared_open(
 	const char *name, bool existing, uint32_t room, struct rwk_fi_av_table *table, struct rwk_fi_av_shared **out);

@@ -4,8 +4,8 @@
  *
  * It is of one kind, that of the info that it was opened with. One of connected endpoints has no engines and no regions
  * of an engine's: it is a protection domain of the fabric's adapter (device.h), whose lock is its lock. Its queues,
- * counters and registrations are the same objects; what they ask is whether there is a device. One of datagram endpoints
- * (dgram.h) is as one of engines, which has none.
+ * counters and registrations are the same objects; what they ask is whether there is a device. One of datagram
+ * endpoints (dgram.h) is as one of engines, which has none.
  */
 #ifndef RWK_FI_DOMAIN_H
 #define RWK_FI_DOMAIN_H

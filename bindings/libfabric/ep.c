@@ -428,8 +428,9 @@ static void print_stats(const struct rwk_engine *engine)
 		name, (unsigned long long)(c->sent_eager + c->sent_rendezvous), (unsigned long long)c->sent_bytes,
 		(unsigned long long)c->sent_eager, (unsigned long long)c->sent_rendezvous,
 		(unsigned long long)c->credits_waited, (unsigned long long)c->sent_late,
-		(unsigned long long)c->received, (unsigned long long)c->received_bytes, (unsigned long long)c->unexpected,
-		(unsigned long long)c->unexpected_bytes_peak, (unsigned long long)c->failed_peers);
+		(unsigned long long)c->received, (unsigned long long)c->received_bytes,
+		(unsigned long long)c->unexpected, (unsigned long long)c->unexpected_bytes_peak,
+		(unsigned long long)c->failed_peers);
 }
 
 struct debt {

@@ -96,7 +96,10 @@ int rwk_fi_engine_open(struct rwk_fi_domain *domain, const struct rwk_address *s
 /** The domain's counters and registrations know the engine, or not any more. Under the lock. 0 or negative errno. */
 int rwk_fi_engine_attach(struct rwk_fi_domain *domain, struct rwk_engine *engine);
 void rwk_fi_engine_detach(struct rwk_fi_domain *domain, struct rwk_engine *engine);
-/** Before it is closed: waits until what was injected has left, prints its counters if that is wanted. Under the lock. */
+/**
+ * Before it is closed: waits until what was injected has left, prints its counters if that is wanted.
+ * Under the lock.
+ */
 void rwk_fi_engine_finish(struct rwk_engine *engine, const struct rwk_fi_guard *lock);
 extern const struct fi_ops_ep rwk_fi_ep_ops;
 

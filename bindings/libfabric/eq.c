@@ -402,8 +402,8 @@ int rwk_fi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fi
 	int err;
 
 	if (wait > FI_WAIT_YIELD || wait == FI_WAIT_MUTEX_COND) {
-		rwk_warn("fi_eq_open: wait object %d; there is FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_SET, FI_WAIT_FD and "
-			 "FI_WAIT_YIELD",
+		rwk_warn("fi_eq_open: wait object %d; there is FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_SET, FI_WAIT_FD "
+			 "and FI_WAIT_YIELD",
 			wait);
 		return -FI_ENOSYS;
 	}

@@ -175,7 +175,8 @@ int rwk_fi_unite(struct rwk_fi_groups *all)
 	int err = 0;
 
 	take_control(all);
-	for (struct rwk_fi_group *g = rwk_fi_group_after(&all->first); g && !all->one && !err; g = rwk_fi_group_after(g)) {
+	for (struct rwk_fi_group *g = rwk_fi_group_after(&all->first); g && !all->one && !err;
+		g = rwk_fi_group_after(g)) {
 		rwk_fi_lock(&all->first.mutex);
 		rwk_fi_lock(&g->mutex);
 		err = merge(all, &all->first, g);

@@ -6,16 +6,18 @@
  *
  * What several groups touch, and why they may:
  *
- *   address vector     read by all; changed while all are stopped. A shared one (av_shared.h) tells its endpoints of what
- *                      other processes have removed, in whichever call that is seen: it is of the group of its endpoints
- *   registrations      looked up by all, changed while all are stopped; what engines note in them has a mutex (region.h)
- *   counters of        drive all endpoints of the domain, deferred and triggered work moves what is bound to none of its
- *   registrations,     own, and an owner of peer objects (peer.h) need not be called by several at a time: the first of
- *   work, peer objects these makes the domain one group, also of what is opened later (rwk_fi_unite)
+ *   address vector     read by all; changed while all are stopped. A shared one (av_shared.h) tells its endpoints of
+ *                      what other processes have removed, in whichever call that is seen: it is of the group of its
+ *                      endpoints
+ *   registrations      looked up by all, changed while all are stopped; what engines note in them has a mutex
+ *                      (region.h)
+ *   counters of        drive all endpoints of the domain, deferred and triggered work moves what is bound to none of
+ *   registrations,     its own, and an owner of peer objects (peer.h) need not be called by several at a time: the
+ *   work, peer objects first of these makes the domain one group, also of what is opened later (rwk_fi_unite)
  *   event queues, sets have mutexes of their own, taken before these
  *   reference counts   are atomic
- *   the rest           of what endpoints of a process share (job map, ports of the node, captures, logs) is that of several
- *                      domains, too, and they have never had a lock in common
+ *   the rest           of what endpoints of a process share (job map, ports of the node, captures, logs) is that of
+ *                      several domains, too, and they have never had a lock in common
  *
  * Locks are taken in this order: `control`, groups. Who has not got `control` takes one group at most. Under it groups
  * come and objects get and leave theirs; the program's threads alone take it, never while they hold a group.

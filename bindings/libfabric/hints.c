@@ -224,7 +224,8 @@ int rwk_fi_check_hints(const struct rwk_fi_kind *k, uint32_t version, const stru
 	if (hints->caps & (FI_RMA | FI_ATOMIC))
 		err |= check_choice("domain_attr.mr_mode",
 			hints->domain_attr ? (unsigned)hints->domain_attr->mr_mode : 0,
-			rwk_fi_reaches(k, version, hints->domain_attr), "FI_MR_VIRT_ADDR with FI_MR_PROV_KEY for FI_EP_MSG");
+			rwk_fi_reaches(k, version, hints->domain_attr),
+			"FI_MR_VIRT_ADDR with FI_MR_PROV_KEY for FI_EP_MSG");
 	if (hints->fabric_attr) {
 		err |= check_name("fabric_attr.name", hints->fabric_attr->name);
 		err |= check_choice("fabric_attr.prov_version", hints->fabric_attr->prov_version,

@@ -95,7 +95,10 @@ uint64_t rwk_fi_complete_caps(const struct rwk_fi_kind *k, uint64_t caps)
 {
 	uint64_t all = rwk_fi_kind_caps(k);
 
-	/* Who sees named contexts unasked takes scalable endpoints for the better choice (MPICH): they are for who asks. */
+	/*
+	 * Who sees named contexts unasked takes scalable endpoints for the better choice (MPICH): they are
+	 * for who asks.
+	 */
 	if (!caps)
 		return all & ~(uint64_t)FI_NAMED_RX_CTX;
 	if (!(caps & (MESSAGES | ONE_SIDED)))
@@ -386,7 +389,10 @@ static void add_nic(struct fi_info *list, const struct ends *ends)
 int rwk_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 	struct fi_info **info)
 {
-	/* Who names a node or a service, or says of which end they are, speaks in socket addresses: these come first. */
+	/*
+	 * Who names a node or a service, or says of which end they are, speaks in socket addresses:
+	 * these come first.
+	 */
 	static const uint32_t orders[2][3] = {{RWK_FI_ADDR_FORMAT, FI_SOCKADDR_IN, FI_SOCKADDR_IN6},
 		{FI_SOCKADDR_IN, FI_SOCKADDR_IN6, RWK_FI_ADDR_FORMAT}};
 	static const struct rwk_fi_kind *const kinds[] = {&rwk_fi_rdm, &rwk_fi_msg, &rwk_fi_dgram};
@@ -400,7 +406,8 @@ int rwk_fi_getinfo(uint32_t version, const char *node, const char *service, uint
 		return err;
 	for (int i = 0; i < 3 && tail; i++) {
 		if (wants_kind(kinds[i], version, flags, hints))
-			tail = add_entries(tail, kinds[i], version, orders[node || service || flags & FI_SOURCE], hints, &ends);
+			tail = add_entries(
+				tail, kinds[i], version, orders[node || service || flags & FI_SOURCE], hints, &ends);
 	}
 	if (!tail) {
 		rwk_fi_info_free(list);

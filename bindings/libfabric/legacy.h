@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names that programs for old versions of the API still ask by, and that libfabric 2's headers warn of wherever used. */
+/*
+ * Names that programs for old versions of the API still ask by, and that libfabric 2's headers warn
+ * of wherever used.
+ */
 #ifndef RWK_FI_LEGACY_H
 #define RWK_FI_LEGACY_H
 

@@ -17,10 +17,10 @@ struct rwk_fi_ep;
 
 /**
  * The mr_mode bits that a domain heeds. A region needs none of them: peers have offsets and keys of the program's own.
- * A bit that fi_getinfo leaves set says to libfabric's programs that the provider cannot do without, and many that offer
- * one go on without it (fabtests: keys and offsets of their own, regions bound to no endpoint), while all must be able
- * to. So those that change what peers name are not left set; a program that wants one sets it in the info that it opens
- * the domain with.
+ * A bit that fi_getinfo leaves set says to libfabric's programs that the provider cannot do without, and many that
+ * offer one go on without it (fabtests: keys and offsets of their own, regions bound to no endpoint), while all must be
+ * able to. So those that change what peers name are not left set; a program that wants one sets it in the info that it
+ * opens the domain with.
  */
 #define RWK_FI_MR_MODES   (RWK_FI_MR_GRANTED | FI_MR_VIRT_ADDR | FI_MR_PROV_KEY | FI_MR_ENDPOINT)
 #define RWK_FI_MR_GRANTED (FI_MR_ALLOCATED | FI_MR_RMA_EVENT)

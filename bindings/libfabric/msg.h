@@ -150,7 +150,10 @@ struct rwk_fi_msg_ep *rwk_fi_msg_srx_find(struct rwk_fi_msg_srx *srx, uint32_t q
 void rwk_fi_msg_drop_request(struct rwk_fi_msg_request *r);
 /** All of them: before the device is closed. */
 void rwk_fi_msg_drop_requests(struct rwk_fi_device *device);
-/** An endpoint opened with a passive one that does not listen: it connects from there. 0; -FI_EINVAL; no such address. */
+/**
+ * An endpoint opened with a passive one that does not listen: it connects from there. 0; -FI_EINVAL;
+ * no such address.
+ */
 int rwk_fi_msg_inherit(struct rwk_fi_msg_ep *ep, fid_t passive);
 /** Gives up what is reserved, if anything is. */
 void rwk_fi_msg_release(int *reserved);

@@ -15,8 +15,8 @@ int rwk_fi_msg_domain_open(struct rwk_fi_domain *domain);
 void rwk_fi_msg_domain_close(struct rwk_fi_domain *domain);
 
 /**
- * Its device is open from now on, and it has its pd and memory: for the first endpoint, receive context or registration,
- * and not before. 0 or negative errno. Under the lock.
+ * Its device is open from now on, and it has its pd and memory: for the first endpoint, receive context or
+ * registration, and not before. 0 or negative errno. Under the lock.
  */
 int rwk_fi_msg_domain_use(struct rwk_fi_domain *domain);
 

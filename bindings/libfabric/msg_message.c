@@ -31,8 +31,8 @@ static ssize_t message_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uin
 
 	if (flags & ~(uint64_t)(FI_COMPLETION | FI_MORE))
 		return -FI_EBADFLAGS;
-	return rwk_fi_msg_post_receive(
-		ep, msg->msg_iov, msg->iov_count, rwk_fi_quiet(&ep->side[RWK_FI_RX], flags & FI_COMPLETION), msg->context);
+	return rwk_fi_msg_post_receive(ep, msg->msg_iov, msg->iov_count,
+		rwk_fi_quiet(&ep->side[RWK_FI_RX], flags & FI_COMPLETION), msg->context);
 }
 
 /* A send of pieces; `request` and `flags` as of rwk_fi_msg_flags. */

@@ -65,8 +65,8 @@ void rwk_fi_peer_told(struct rwk_fi_av *av);
 void rwk_fi_peer_received(struct rwk_fi_ep *ep, const struct rwk_completion *c);
 
 /**
- * fi_export_fid of a shared receive context, once for each provider that imports it: a struct fid_peer_srx, by its first
- * member, for the fi_peer_srx_context that goes to that provider's fi_srx_context. 0; -FI_EBADFLAGS: any but
+ * fi_export_fid of a shared receive context, once for each provider that imports it: a struct fid_peer_srx, by its
+ * first member, for the fi_peer_srx_context that goes to that provider's fi_srx_context. 0; -FI_EBADFLAGS: any but
  * FI_SELECTIVE_COMPLETION, which has the provider tell of those receives alone that ask for it; -FI_ENOSYS, logged;
  * -FI_ENOMEM. It is closed after all of that provider's that uses it, and before the context.
  */

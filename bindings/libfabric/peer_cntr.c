@@ -75,7 +75,8 @@ int rwk_fi_peer_cntr_import(struct rwk_fi_cntr *cntr, const void *context)
 		return -FI_EINVAL;
 	}
 	if (!c || c->size < sizeof(*c) || !c->cntr || !ops_of(c->cntr)) {
-		rwk_warn("fi_cntr_open: with FI_PEER the context is a struct fi_peer_cntr_context with the owner's counter");
+		rwk_warn("fi_cntr_open: with FI_PEER the context is a struct fi_peer_cntr_context with the owner's "
+			 "counter");
 		return -FI_EINVAL;
 	}
 	cntr->owner = c->cntr;

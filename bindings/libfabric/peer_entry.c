@@ -49,7 +49,8 @@ bool rwk_fi_entry_owner_is_whole(const struct fid_peer_srx *srx)
 int rwk_fi_entry_get(
 	struct fid_peer_srx *srx, const struct rwk_offer *m, fi_addr_t from, struct fi_peer_rx_entry **entry)
 {
-	struct rwk_fi_second_match match = {.addr = from, .size = m->length, .tag = m->space == RWK_TAGGED ? m->tag : 0};
+	struct rwk_fi_second_match match = {
+		.addr = from, .size = m->length, .tag = m->space == RWK_TAGGED ? m->tag : 0};
 
 	if (!rwk_fi_is_first())
 		return (m->space == RWK_TAGGED ? second_of(srx)->get_tag : second_of(srx)->get_msg)(srx, &match, entry);

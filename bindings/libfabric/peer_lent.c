@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A shared receive context of ours, lent to other providers: for each a fid_peer_srx, with the calls by which it asks for
- * receives and tells of messages that find none.
+ * A shared receive context of ours, lent to other providers: for each a fid_peer_srx, with the calls by which it asks
+ * for receives and tells of messages that find none.
  *
  *   ASKED    a message has come there, and found no receive; the provider may go on to queue it
  *   QUEUED   it waits in our inbox, its payload with the provider
@@ -9,8 +9,8 @@
  *   DROPPED  we are about to say that it is dropped
  *
  * Locks: what a provider calls takes ours; what we call of it, start and discard, is called without. Who drives it from
- * one thread and posts receives from another has to keep a post away from between its get and queue, as fi_peer(3) says;
- * a receive that comes there all the same is found by queue, which then starts the message from within.
+ * one thread and posts receives from another has to keep a post away from between its get and queue, as fi_peer(3)
+ * says; a receive that comes there all the same is found by queue, which then starts the message from within.
  */
 #include "bindings/libfabric/peer_forms.h"
 

@@ -75,7 +75,8 @@ void rwk_fi_peer_received(struct rwk_fi_ep *ep, const struct rwk_completion *c)
 		shown.flags |= RWK_FI_QUIET;
 	rwk_fi_count(ep->cntr, &shown);
 	if (rwk_fi_wants_entry(rx->cq, &shown))
-		rwk_fi_put_entry(rx->cq, &shown, ep->want_source && c->peer ? rwk_fi_source(ep, c->peer) : FI_ADDR_NOTAVAIL);
+		rwk_fi_put_entry(
+			rx->cq, &shown, ep->want_source && c->peer ? rwk_fi_source(ep, c->peer) : FI_ADDR_NOTAVAIL);
 	rwk_fi_entry_free(ep->peer_srx->srx, entry);
 }
 
@@ -190,7 +191,8 @@ int rwk_fi_peer_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, str
 		return -FI_ENOSYS;
 	}
 	if (!c || c->size < sizeof(*c) || !c->srx || !rwk_fi_entry_owner_is_whole(c->srx)) {
-		rwk_warn("fi_srx_context: with FI_PEER the context is a struct fi_peer_srx_context with the owner's calls");
+		rwk_warn("fi_srx_context: with FI_PEER the context is a struct fi_peer_srx_context with the owner's "
+			 "calls");
 		return -FI_EINVAL;
 	}
 	err = rwk_fi_unite(&rwk_fi_domain_of(domain)->groups);

@@ -50,7 +50,8 @@ static int poll_add(struct fid_poll *fid, struct fid *member, uint64_t flags)
 		return -FI_EBADFLAGS;
 	if (!refs || domain != set->domain) {
 		rwk_warn("fi_poll_add: %s",
-			refs ? "the object is another domain's" : "the object is neither a completion queue nor a counter");
+			refs ? "the object is another domain's"
+			     : "the object is neither a completion queue nor a counter");
 		return -FI_EINVAL;
 	}
 	pthread_mutex_lock(&set->lock);

@@ -119,7 +119,10 @@ static void define_param(const struct rwk_param *p)
 		p->initial ? p->initial : "none");
 }
 
-/* The value libfabric has for *p: its registry may know more sources than the environment. But it logs what it gives. */
+/*
+ * The value libfabric has for *p: its registry may know more sources than the environment. But it logs
+ * what it gives.
+ */
 static void take_param(const struct rwk_param *p)
 {
 	char *text = NULL, *kept;

@@ -14,8 +14,8 @@
  * objects for all.
  *
  * Threads: a domain of FI_EP_RDM opened with FI_THREAD_DOMAIN and manual progress has no lock, its user serialises all
- * calls on it. In every other case objects that are bound to one another share a lock (lock.h, group.h); with FI_EP_DGRAM
- * there is one a domain, with FI_EP_MSG one a fabric.
+ * calls on it. In every other case objects that are bound to one another share a lock (lock.h, group.h); with
+ * FI_EP_DGRAM there is one a domain, with FI_EP_MSG one a fabric.
  *
  * libfabric's structures have grown over time. A hint comes in the running library's layout, an application's structure
  * in that of fabric->api_version; no member younger than API 1.5 is touched without a look at the version. What we hand

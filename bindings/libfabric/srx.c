@@ -160,7 +160,8 @@ static ssize_t srx_cancel(fid_t fid, void *context)
 
 static int srx_getopt(fid_t fid, int level, int name, void *value, size_t *len)
 {
-	return rwk_fi_get_multi_min(rwk_container_of(fid, struct rwk_fi_srx, fid.fid)->multi_min, level, name, value, len);
+	return rwk_fi_get_multi_min(
+		rwk_container_of(fid, struct rwk_fi_srx, fid.fid)->multi_min, level, name, value, len);
 }
 
 static int srx_setopt(fid_t fid, int level, int name, const void *value, size_t len)

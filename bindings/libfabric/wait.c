@@ -246,8 +246,8 @@ static void rest(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, const s
 	rwk_fi_enter(lock);
 }
 
-int rwk_fi_wait_for(
-	struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, int timeout, bool (*ready)(const void *arg), const void *arg)
+int rwk_fi_wait_for(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, int timeout, bool (*ready)(const void *arg),
+	const void *arg)
 {
 	struct rwk_fi_deadline end = rwk_fi_deadline(timeout);
 

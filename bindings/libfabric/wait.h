@@ -130,8 +130,8 @@ int rwk_fi_wait_arm(struct rwk_fi_wait *w);
  * FI_WAIT_YIELD after each look). `lock` (or NULL) is held on entry and return. `timeout` in ms, negative for none.
  * 0: ready; -FI_ETIMEDOUT; -FI_EAGAIN: signaled.
  */
-int rwk_fi_wait_for(
-	struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, int timeout, bool (*ready)(const void *arg), const void *arg);
+int rwk_fi_wait_for(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, int timeout, bool (*ready)(const void *arg),
+	const void *arg);
 
 /** FI_GETWAIT (in a set: what the set has) and FI_GETWAITOBJ; -FI_ENOSYS for the rest. */
 int rwk_fi_wait_control(struct rwk_fi_wait *w, int command, void *arg);

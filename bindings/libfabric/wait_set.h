@@ -4,8 +4,8 @@
  * with FI_WAIT_SET and leave it when they are closed. Its epoll descriptor holds theirs, which they have as with
  * FI_WAIT_FD; with FI_WAIT_YIELD there are none.
  *
- * With FI_WAIT_MUTEX_COND a program sleeps on a condition variable, which follows the descriptor (waker.h): it holds the
- * mutex from before fi_trywait, that has found nothing, until it sleeps.
+ * With FI_WAIT_MUTEX_COND a program sleeps on a condition variable, which follows the descriptor (waker.h): it holds
+ * the mutex from before fi_trywait, that has found nothing, until it sleeps.
  */
 #ifndef RWK_FI_WAIT_SET_H
 #define RWK_FI_WAIT_SET_H

@@ -109,8 +109,8 @@ static inline void rwk_prefetch(const void *line)
 
 /**
  * Asks for the line to write into it: the other core's copy is taken away in the meantime. Only a hint. On x86-64 as an
- * instruction, since compilers for the processors of every kind make a prefetch to read of the builtin, and writing then
- * waits for the line a second time; processors that do not know it take it for none.
+ * instruction, since compilers for the processors of every kind make a prefetch to read of the builtin, and writing
+ * then waits for the line a second time; processors that do not know it take it for none.
  */
 static inline void rwk_prefetch_write(const void *line)
 {

@@ -26,8 +26,8 @@ const struct rwk_param rwk_param_table[] = {
 		RWK_PARAM_BOOL, .offset = AT(explain)},
 	{"stats", "print a summary of the counters when an endpoint is closed, of its connections to other nodes too",
 		"no", RWK_PARAM_BOOL, .offset = AT(stats)},
-	{"visible", "let rwk_info --pid of the same user show the endpoints of a running process", "yes", RWK_PARAM_BOOL,
-		.offset = AT(visible)},
+	{"visible", "let rwk_info --pid of the same user show the endpoints of a running process", "yes",
+		RWK_PARAM_BOOL, .offset = AT(visible)},
 	{"log", "the most talkative level of ropewalk's own log lines", "warn", RWK_PARAM_CHOICE, .offset = AT(log),
 		.choices = log_choices},
 	{"service", "force the service towards every other process", "auto", RWK_PARAM_CHOICE, .offset = AT(service),
@@ -50,9 +50,8 @@ const struct rwk_param rwk_param_table[] = {
 		"1M", RWK_PARAM_SIZE, .offset = AT(eager_credit), .min = 4096, .max = (size_t)1 << 30},
 	{"cma",
 		"copy large messages across address spaces (process_vm_readv): auto measures whether that or shared "
-		"memory is faster, "
-		"on does it wherever it is not denied, off never does it; unless off, ranks that share connections carry "
-		"out what comes from other nodes for the memory of one that computes",
+		"memory is faster, on does it wherever it is not denied, off never does it; unless off, ranks that "
+		"share connections carry out what comes from other nodes for the memory of one that computes",
 		"auto", RWK_PARAM_CHOICE, .offset = AT(cma), .choices = auto_choices},
 	{"ptracer", "where the Yama module restricts it, allow processes of the same job to copy (PR_SET_PTRACER)",
 		"yes", RWK_PARAM_BOOL, .offset = AT(ptracer)},
@@ -62,8 +61,8 @@ const struct rwk_param rwk_param_table[] = {
 		"10", RWK_PARAM_SIZE, .offset = AT(connect_wait), .min = 0, .max = 86400},
 	{"ring_lines", "largest ring towards a peer on the node, in cache lines", "4096", RWK_PARAM_SIZE,
 		.offset = AT(ring_lines), .min = 64, .max = 65536},
-	{"spin", "empty polls before a process yields its core when ranks or threads outnumber cores", "200", RWK_PARAM_SIZE,
-		.offset = AT(spin), .min = 0, .max = (size_t)1 << 30},
+	{"spin", "empty polls before a process yields its core when ranks or threads outnumber cores", "200",
+		RWK_PARAM_SIZE, .offset = AT(spin), .min = 0, .max = (size_t)1 << 30},
 	{"interfaces",
 		"the network interfaces to use, by name or network; with ! in front: not to use; if none is "
 		"named to be used: all others",

@@ -24,8 +24,8 @@ bool rwk_process_is_alive(pid_t pid, uint64_t start);
 bool rwk_process_is_stopped(pid_t pid);
 
 /**
- * Where Yama lets only ancestors look into a process (scope 1), lets the others of the same user do it, if the user does
- * not forbid it. A child of fork must ask for itself; a stricter scope cannot be loosened.
+ * Where Yama lets only ancestors look into a process (scope 1), lets the others of the same user do it, if the user
+ * does not forbid it. A child of fork must ask for itself; a stricter scope cannot be loosened.
  */
 void rwk_process_let_in(void);
 

@@ -16,7 +16,8 @@ static int allowed(const char *name, size_t size)
 
 	if (getrlimit(RLIMIT_FSIZE, &limit) || size <= limit.rlim_cur)
 		return 0;
-	rwk_warn("%s: no memory that can be shared, of %zu bytes: this process may make files of %llu bytes; raise `ulimit -f`",
+	rwk_warn("%s: no memory that can be shared, of %zu bytes: this process may make files of %llu bytes; "
+		 "raise `ulimit -f`",
 		name, size, (unsigned long long)limit.rlim_cur);
 	return -EFBIG;
 }

@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 /**
- * New memory of `size` bytes, zero, which can be sealed: a descriptor, the caller's, closed on exec; or a negative errno.
- * -EFBIG, logged: it counts as a file, and is larger than this process may make one (`ulimit -f`).
+ * New memory of `size` bytes, zero, which can be sealed: a descriptor, the caller's, closed on exec; or a negative
+ * errno. -EFBIG, logged: it counts as a file, and is larger than this process may make one (`ulimit -f`).
  */
 int rwk_shared_make(const char *name, size_t size);
 

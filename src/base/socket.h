@@ -33,8 +33,10 @@ bool rwk_socket_address_parts(const struct sockaddr *a, uint8_t ip[16], uint16_t
 /** Sets an option that is an int: 0 or a negative errno. */
 int rwk_socket_set(int fd, int level, int option, int value);
 
-/** Has the kernel ask the peer's, after `idle` seconds of silence, each `interval` seconds; `count` without an answer end
- * it. A stopped process's kernel answers. */
+/**
+ * Has the kernel ask the peer's, after `idle` seconds of silence, each `interval` seconds; `count` without an answer
+ * end it. A stopped process's kernel answers.
+ */
 void rwk_socket_keep_alive(int fd, int idle, int interval, int count);
 
 /**

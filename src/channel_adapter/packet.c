@@ -57,7 +57,8 @@ int rwk_ca_emit(void *user, const struct rwk_wire *w, const struct iovec *payloa
 	return rc;
 }
 
-static bool icrc_is_right(const struct rwk_qp *qp, const struct rwk_link_address *from, const uint8_t *bytes, size_t len)
+static bool icrc_is_right(
+	const struct rwk_qp *qp, const struct rwk_link_address *from, const uint8_t *bytes, size_t len)
 {
 	size_t covered = len - RWK_WIRE_ICRC, pseudo_len;
 	uint32_t computed = rwk_icrc_bytes(begin_icrc(qp->link, from, false, len, &pseudo_len), bytes, covered);
@@ -119,8 +120,8 @@ static struct rwk_qp *addressee(struct rwk_adapter *a, const struct rwk_link *l,
 	return qp;
 }
 
-static void take(struct rwk_adapter *a, const struct rwk_link *l, const struct rwk_link_address *from, const void *bytes,
-	size_t len)
+static void take(struct rwk_adapter *a, const struct rwk_link *l, const struct rwk_link_address *from,
+	const void *bytes, size_t len)
 {
 	const uint8_t *payload;
 	struct rwk_wire w;

@@ -2,7 +2,8 @@
 /*
  * What the files of the connection layer share. channel.c: event channels, what is done when one is polled, deadlines;
  * listener.c: listeners; connection.c: a connection's way from its beginning to its end; agree.c: what the two ends
- * agree on, and the qp's part; calls.c: what ropewalk.h has of connections; message.c: the bytes. Sockets are base/socket.h's.
+ * agree on, and the qp's part; calls.c: what ropewalk.h has of connections; message.c: the bytes.
+ * Sockets are base/socket.h's.
  *
  * A connection, as a client that connects sees it, and as a listener's:
  *

@@ -93,8 +93,8 @@ static inline enum rwk_space rwk_space_of(uint32_t flags)
 /** One finished operation: a cache line. */
 struct rwk_completion {
 	void *context;  /* the caller's, from the operation */
-	uint32_t flags; /* what RWK_F_SHOWN names; in a call of `complete` the operation's RWK_F_ROOM and from RWK_F_USER
-			   on too */
+	uint32_t flags; /* what RWK_F_SHOWN names; in a call of `complete` the operation's RWK_F_ROOM, and from
+			   RWK_F_USER on, too */
 	int status; /* 0; -EMSGSIZE truncated, -ECANCELED, -ECONNRESET the peer is dead, -ENOMSG nothing to peek at */
 	size_t length;         /* of a receive: bytes of the message placed in the buffer (PEEK: of the message) */
 	void *buffer;          /* of a receive with RWK_F_MULTI: where this message begins */
@@ -137,8 +137,8 @@ struct rwk_engine_attr {
 	void (*reached)(void *owner, const struct rwk_reached *r);
 	/** What rwk_engine_call_again has asked for; it may start operations. May be NULL if nobody asks. */
 	void (*again)(void *owner);
-	uint8_t ip[16];      /* what to put into the address; zero: the host's own by which others reach it, or 127.0.0.1
-				mapped where there is no network */
+	uint8_t ip[16];      /* what to put into the address; zero: the host's own by which others reach it, or
+				127.0.0.1 mapped where there is no network */
 	uint16_t port;       /* 0: any */
 	/** Shared with other engines, the caller's and open until this engine is closed; NULL: one of its own. */
 	struct rwk_inbox *inbox;
@@ -191,8 +191,9 @@ uint64_t rwk_peer_user(const struct rwk_peer *p);
 const struct rwk_address *rwk_peer_address(const struct rwk_peer *p);
 
 /**
- * What stands for that peer in sends to one of its rooms, and in nothing else; NULL when out of memory. For room 0 it is
- * the peer. That the peer has no such room its engine finds: a long message ends with -EINVAL, a short one is dropped.
+ * What stands for that peer in sends to one of its rooms, and in nothing else; NULL when out of memory. For room 0 it
+ * is the peer. That the peer has no such room its engine finds: a long message ends with -EINVAL, a short
+ * one is dropped.
  */
 struct rwk_peer *rwk_peer_room(struct rwk_peer *p, unsigned room);
 
@@ -284,8 +285,8 @@ bool rwk_engine_sends_from(const struct rwk_engine *e, unsigned room);
 int rwk_engine_progress(struct rwk_engine *e);
 
 /**
- * The next progress calls `again` at its end, once: for operations that could not start (-EAGAIN) where nobody is there to
- * try anew.
+ * The next progress calls `again` at its end, once: for operations that could not start (-EAGAIN) where nobody is there
+ * to try anew.
  */
 void rwk_engine_call_again(struct rwk_engine *e);
 

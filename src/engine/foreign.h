@@ -57,7 +57,10 @@ struct rwk_foreign {
 /** From now on, before the first message, receives come from the owner; rwk_engine_recv is not to be called. */
 void rwk_engine_set_foreign(struct rwk_engine *e, const struct rwk_foreign *foreign);
 
-/** Gives a held message to that receive: 0, a completion follows or has come; -EINVAL: pieces; -ENOMEM: it is held on. */
+/**
+ * Gives a held message to that receive: 0, a completion follows or has come; -EINVAL: pieces; -ENOMEM: it
+ * is held on.
+ */
 int rwk_engine_start(struct rwk_unexpected *u, const struct rwk_given *g);
 
 /** Drops a held message; there is no completion. */

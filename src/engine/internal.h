@@ -289,7 +289,8 @@ struct rwk_engine {
 	size_t rma_limit;
 	const struct rwk_foreign *foreign; /* NULL: receives are posted here */
 	void *offered;            /* the handle of the message that was just offered and is about to be kept */
-	struct rwk_list to_offer, held; /* messages to oneself, and those that the owner knows: rwk_unexpected.claimed */
+	struct rwk_list to_offer; /* messages to oneself */
+	struct rwk_list held;     /* messages that the owner knows: rwk_unexpected.claimed */
 
 	struct rwk_incoming nowhere; /* takes the bytes of a message in pieces that cannot be kept */
 	/* Sends that wait for FIN, by the index that is in their id; free entries are a list through `next`. */

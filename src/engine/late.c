@@ -5,12 +5,12 @@
  * where many wait, their sender is told of it with the credit that it gets back, and sends of them what the credit
  * allows after all, behind their RTS and in the order of these.
  *
- *   receiver  RTS, nobody waits for it --> peer.late_in. A CREDIT names the first that is there; one of no bytes is sent
- *             when a receive takes one of them, others wait, and the last CREDIT has named none
+ *   receiver  RTS, nobody waits for it --> peer.late_in. A CREDIT names the first that is there; one of no bytes is
+ *             sent when a receive takes one of them, others wait, and the last CREDIT has named none
  *   sender    RTS --> peer.late_out. Named: those before it are being read, and forgotten here; it and the ones behind
  *             it are sent as LATE, as far as credit reaches, now and with each CREDIT that names one
- *   receiver  LATE, and it is the first of late_in --> the message is whole, FIN. Else its receive has come meanwhile, it
- *             is being read or was dropped, and this payload is nobody's
+ *   receiver  LATE, and it is the first of late_in --> the message is whole, FIN. Else its receive has come meanwhile,
+ *             it is being read or was dropped, and this payload is nobody's
  *
  * A message that is sent so is exposed until FIN all the same, since it may be being read. What it takes of the
  * receiver's memory is under credit like all that was sent eagerly.

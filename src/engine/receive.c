@@ -260,7 +260,8 @@ static struct rwk_unexpected *claimed(struct rwk_inbox *box, enum rwk_space spac
 }
 
 /** A receive into `iov`, not yet posted; NULL when out of memory. */
-static struct rwk_rx *rx_new(struct rwk_inbox *box, const struct iovec *iov, size_t count, uint32_t flags, void *context)
+static struct rwk_rx *rx_new(
+	struct rwk_inbox *box, const struct iovec *iov, size_t count, uint32_t flags, void *context)
 {
 	struct rwk_rx *rx = rwk_rx_get(box);
 

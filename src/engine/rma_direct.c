@@ -154,7 +154,8 @@ static bool can(struct rwk_rma_state *s, struct rwk_rma_request *r)
 		bool long_enough = r->remote[i].length >= least;
 
 		/* Where it is the rule a short one asks as well, lest the first long one has to wait for the answer. */
-		if ((!long_enough && !s->peer->channel->direct_always) || !has(s, &r->remote[i], r->access) || !long_enough)
+		if ((!long_enough && !s->peer->channel->direct_always) || !has(s, &r->remote[i], r->access) ||
+			!long_enough)
 			return false;
 		r->tell |= find(s, r->remote[i].key)->tell;
 	}
@@ -400,7 +401,8 @@ void rwk_rma_accessed(struct rwk_rma_state *s, const struct rwk_envelope *env, c
 		uint64_t at;
 
 		whole += range->length;
-		if (!rwk_region_check(e->attr.regions, e, range->key, range->address, range->length, a.access, &r, &at) &&
+		if (!rwk_region_check(
+			    e->attr.regions, e, range->key, range->address, range->length, a.access, &r, &at) &&
 			!rwk_rma_meet(&met, r))
 			rwk_rma_met_access(&met, r, range->length);
 	}

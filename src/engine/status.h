@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What an endpoint lets others see of it while it runs: `rwk_info --pid` reads it. One page of memory an endpoint, a
- * memfd named RWK_STATUS_NAME among the process's descriptors; whoever the kernel lets into /proc/PID/fd (the same user,
- * and root) opens it there and maps it, for reading alone: it is sealed against writing and against another size.
+ * memfd named RWK_STATUS_NAME among the process's descriptors; whoever the kernel lets into /proc/PID/fd (the same
+ * user, and root) opens it there and maps it, for reading alone: it is sealed against writing and against another size.
  *
  * The host program pays nothing for it. No thread, signal, lock or system call serves a reader, and nobody is told that
- * there is one. The engine's counters are kept in place: the page is the tail of struct rwk_engine (rwk_status_make), so
- * that they are counted where the reader finds them, by the instructions that counted them in private memory. All else
- * is written when an endpoint opens, meets a peer or loses one; what connections between nodes have carried is copied a
- * few times a second at most, on the way of the port's own clock.
+ * there is one. The engine's counters are kept in place: the page is the tail of struct rwk_engine (rwk_status_make),
+ * so that they are counted where the reader finds them, by the instructions that counted them in private memory. All
+ * else is written when an endpoint opens, meets a peer or loses one; what connections between nodes have carried is
+ * copied a few times a second at most, on the way of the port's own clock.
  *
  * For the reader. A page may be that of a process that has ended, at any instruction, or whose memory is damaged: each
  * number and text is to be checked. What is written once is there before the count that covers it (`peers`, `kinds`,
  * release; read them with acquire); what changes is single words, each by itself: numbers of one moment do not need to
  * agree. Without a reader's pid to trust, `pid` and `start` tell whose page it is: a child of fork has its parent's.
  *
- * Layout: `head` is the same in every version. Any change of what follows changes RWK_STATUS_LAYOUT; a reader of another
- * one says so, and names the version that can read it.
+ * Layout: `head` is the same in every version. Any change of what follows changes RWK_STATUS_LAYOUT; a reader of
+ * another one says so, and names the version that can read it.
  */
 #ifndef RWK_ENGINE_STATUS_H
 #define RWK_ENGINE_STATUS_H
@@ -94,9 +94,9 @@ _Static_assert(sizeof(struct rwk_status_peer) == 176 && sizeof(struct rwk_status
 	"another layout takes another RWK_STATUS_LAYOUT");
 
 /**
- * Memory that is zero: `before` bytes (a multiple of 64) of the caller's own, then a page. Returns where the page begins,
- * a multiple of 64; NULL when out of memory. *fd is the page's descriptor, or -1 if nobody can see it: the parameter
- * `visible` is no, descriptors are too few, or the system has no such seals.
+ * Memory that is zero: `before` bytes (a multiple of 64) of the caller's own, then a page. Returns where the page
+ * begins, a multiple of 64; NULL when out of memory. *fd is the page's descriptor, or -1 if nobody can see it: the
+ * parameter `visible` is no, descriptors are too few, or the system has no such seals.
  */
 struct rwk_status *rwk_status_make(size_t before, int *fd);
 /** Frees both, closes the descriptor. */

@@ -35,7 +35,8 @@ static struct rwk_cost src_node(uint64_t nodes, uint64_t ranks)
 		.initiators = each,
 		.targets = each,
 		.machines = machines,
-		.bytes = machines + each * (RWK_COST_INITIATOR + RWK_COST_TARGET + RWK_COST_STREAM) + pairs * RWK_COST_CHANNEL,
+		.bytes = machines + each * (RWK_COST_INITIATOR + RWK_COST_TARGET + RWK_COST_STREAM) +
+			 pairs * RWK_COST_CHANNEL,
 		.timers = each,
 		.sockets = each + 2 * ranks + 2,
 	};

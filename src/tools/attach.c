@@ -98,7 +98,8 @@ static enum found judge(struct rwk_attached *a, const struct rwk_status *s, size
 		return STRANGE;
 	if (!is_owner(a, s)) {
 		refuse(why, 0,
-			"process %ld has no endpoint of its own, it was forked by process %" PRId64 ": look at that one",
+			"process %ld has no endpoint of its own, it was forked by process %" PRId64
+			": look at that one",
 			(long)a->pid, s->pid);
 		return INHERITED;
 	}
@@ -171,8 +172,8 @@ int rwk_attach(pid_t pid, struct rwk_attached *a, char *why)
 		err = errno;
 		if (err == EACCES || err == EPERM)
 			return refuse(why, -EACCES,
-				"process %ld may not be looked into: it is another user's, or protected; its user and root "
-				"may",
+				"process %ld may not be looked into: it is another user's, or protected; its user and "
+				"root may",
 				(long)pid);
 		return refuse(why, err == ENOENT ? -ESRCH : -err, "process %ld cannot be looked into: %s", (long)pid,
 			strerror(err));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Looking at a running process from outside: its endpoints' status pages (engine/status.h), which it does not notice. */
+/*
+ * Looking at a running process from outside: its endpoints' status pages (engine/status.h), which it
+ * does not notice.
+ */
 #ifndef RWK_TOOLS_ATTACH_H
 #define RWK_TOOLS_ATTACH_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A document of names and values, written as it is told: JSON for programs, or indented lines ("name: value") for people.
- * The names are those of the JSON, lower case with underscores, which the lines show as blanks. In an object each value
- * has a name, in a list none has one; the lines of a list's objects begin with the name that the object is given there.
- * Text that is no UTF-8 or would move a terminal's cursor is shown with ? in its place.
+ * A document of names and values, written as it is told: JSON for programs, or indented lines ("name: value") for
+ * people. The names are those of the JSON, lower case with underscores, which the lines show as blanks. In an object
+ * each value has a name, in a list none has one; the lines of a list's objects begin with the name that the object is
+ * given there. Text that is no UTF-8 or would move a terminal's cursor is shown with ? in its place.
  */
 #ifndef RWK_TOOLS_DOC_H
 #define RWK_TOOLS_DOC_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The job map as a drawing: each node a box, each rank a square in it, coloured by what would carry this process's
- * messages to it. Ranks whose node is not known have a box to themselves. The places are worked out in one pass over the
- * ranks: a box is as high as its ranks need, a row of boxes as high as its highest.
+ * messages to it. Ranks whose node is not known have a box to themselves. The places are worked out in one pass over
+ * the ranks: a box is as high as its ranks need, a row of boxes as high as its highest.
  */
 #include "selection/selection.h"
 #include "tools/info.h"

@@ -35,7 +35,8 @@ static const struct argp_option options[] = {
 	{"job", 'j', "NODESxRANKS", 0,
 		"what would be chosen in a job of that many nodes with that many ranks each, as 4096x64", 0},
 	{"file", 'f', "FILE", 0, "check a job map file and print what it says", 0},
-	{"pid", 'P', "PID", 0, "a running process: its endpoints, counters, peers, and why they are reached as they are", 0},
+	{"pid", 'P', "PID", 0,
+		"a running process: its endpoints, counters, peers, and why they are reached as they are", 0},
 	{"watch", 'w', "SECONDS", 0, "with --pid: what goes out and in, a line each so many seconds", 0},
 	{"times", TIMES, "N", 0, "with --watch: so many lines", 0},
 	{"json", 'J', NULL, 0, "all that is printed is one JSON document", 0},
@@ -283,9 +284,9 @@ static int print_whole_json(const struct request *r)
 int main(int argc, char **argv)
 {
 	static const struct argp argp = {options, read_option, NULL,
-		"Shows what ropewalk sees: its parameters, the job map, the machine and its devices; what it would choose "
-		"for a job that does not exist; and what a running process does. Without options: the version, the "
-		"parameters, the job map and the devices.",
+		"Shows what ropewalk sees: its parameters, the job map, the machine and its devices; what it would "
+		"choose for a job that does not exist; and what a running process does. Without options: the version, "
+		"the parameters, the job map and the devices.",
 		NULL, NULL, NULL};
 	struct request r = {0};
 	int rc;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Operations between two adapters, over UDP and on a TCP connection: what each does, in which order, and what is refused.
+ * Operations between two adapters, over UDP and on a TCP connection: what each does, in which order, and
+ * what is refused.
  *
  * Links: udp, tcp.
  */

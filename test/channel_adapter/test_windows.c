@@ -132,7 +132,10 @@ static bool writes(size_t at, size_t len, uint32_t key)
 	return does(RWK_REQUEST_WRITE, at, len, key, 0, far.in);
 }
 
-/* S0-13, S4-4: what lies within the window, to the byte; what the window grants, and no more. Also in several packets. */
+/*
+ * S0-13, S4-4: what lies within the window, to the byte; what the window grants, and no more. Also
+ * in several packets.
+ */
 static void range_and_rights(void **state, enum rwk_mw_type type)
 {
 	static const struct {

@@ -165,7 +165,10 @@ static uint16_t free_port(const uint8_t ip[16])
 	return port;
 }
 
-/* A stream between addresses that are neither adapter's own, from a port of choice; where the listener is not, nobody is. */
+/*
+ * A stream between addresses that are neither adapter's own, from a port of choice; where the listener is
+ * not, nobody is.
+ */
 static void other_addresses(void **state)
 {
 	struct rwk_connection_attr attr = sides_attr(RWK_TRANSPORT_STREAM, NULL);

@@ -401,7 +401,8 @@ static unsigned refused;
 static void receive_again(struct world *w, unsigned who, const struct rwk_completion *c)
 {
 	assert_int_equal(c->status, -ECONNRESET);
-	assert_int_equal(rwk_inbox_recv1(rwk_engine_inbox(w->e[who]), NULL, 0, RWK_F_TAGGED, w->peer[who][1 - who], 2, 0, c->context),
+	assert_int_equal(rwk_inbox_recv1(rwk_engine_inbox(w->e[who]), NULL, 0, RWK_F_TAGGED, w->peer[who][1 - who], 2,
+				 0, c->context),
 		-ECONNRESET);
 	refused++;
 }

@@ -183,8 +183,8 @@ static void copied_across(void **state)
 }
 
 /*
- * What was sent eagerly is received as it comes, and its credit given back before any waits: who takes one of those that
- * wait then asks for the others.
+ * What was sent eagerly is received as it comes, and its credit given back before any waits: who takes one of those
+ * that wait then asks for the others.
  */
 static void asked_for(void **state)
 {
@@ -280,7 +280,8 @@ static void send_to_room(struct world *w, unsigned to, unsigned i)
 
 	world_fill(out[i], LENGTH, i);
 	assert_int_equal(
-		rwk_engine_send(w->e[0], RWK_TAGGED, room, &iov, 1, TAG + i, WORLD_DATA(TAG + i), RWK_F_DATA, &sent[i]), 0);
+		rwk_engine_send(w->e[0], RWK_TAGGED, room, &iov, 1, TAG + i, WORLD_DATA(TAG + i), RWK_F_DATA, &sent[i]),
+		0);
 }
 
 static void receive_in_room(struct world *w, unsigned who, unsigned i)

@@ -92,7 +92,8 @@ static void scattered(void **state)
 /* As many requests, of each kind, as there are calls: that is how often a region, and the endpoint, are told. */
 static void count_requests(struct world *w, struct area *a, const struct rwk_remote *remote, size_t count)
 {
-	static const enum { A_WRITE, A_READ, WITH_DATA, AN_ATOMIC } kinds[] = {A_WRITE, A_READ, WITH_DATA, AN_ATOMIC, A_WRITE};
+	static const enum { A_WRITE, A_READ, WITH_DATA, AN_ATOMIC } kinds[] = {
+		A_WRITE, A_READ, WITH_DATA, AN_ATOMIC, A_WRITE};
 	unsigned target = a->who, before = w->reached[target];
 	unsigned char buf[300] = {0};
 

@@ -12,8 +12,8 @@
  *   exit               after "done": closes everything and exits
  *
  * and says on standard output: "addr HEX", "ready", "count N", "gone peer=P ..." (a peer's operations have all ended,
- * at least one in error, and so have two that were tried after that), "reached peer=P accesses=N" (with --mix reach, now
- * and then), "done messages=N bytes=N", or
+ * at least one in error, and so have two that were tried after that), "reached peer=P accesses=N" (with --mix reach,
+ * now and then), "done messages=N bytes=N", or
  * "wrong ..." before it exits with 1. It ends with its launcher.
  */
 #ifndef RWK_TEST_FAULTS_WORKER_H

@@ -10,8 +10,8 @@
  * while accesses are under way. Then they may be refused, and what is in slots and words is not known; but the memory
  * of a region that was closed is touched by nobody.
  *
- * With MIX_REACH there are only reads and writes of a length that the target's process need not run for, if the provider
- * has a way; each 16 of them are told.
+ * With MIX_REACH there are only reads and writes of a length that the target's process need not run for, if the
+ * provider has a way; each 16 of them are told.
  */
 #include "worker.h"
 

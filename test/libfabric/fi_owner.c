@@ -270,8 +270,8 @@ unsigned o_queued(const struct o_owner *o)
 void o_discard(struct o_owner *o, struct o_entry *e)
 {
 	e->state = O_BACK;
-	assert_int_equal((e->space == O_TAGGED ? o->srx.peer_ops->discard_tag : o->srx.peer_ops->discard_msg)(&e->entry),
-		0);
+	assert_int_equal(
+		(e->space == O_TAGGED ? o->srx.peer_ops->discard_tag : o->srx.peer_ops->discard_msg)(&e->entry), 0);
 }
 
 struct o_done o_wait(struct o_owner *o)

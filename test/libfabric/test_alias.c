@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Aliases (fi_ep_alias): with queues of selective completion, what is started by an alias with FI_COMPLETION has an entry
- * in the endpoint's queue, and what is started by the endpoint has none.
+ * Aliases (fi_ep_alias): with queues of selective completion, what is started by an alias with FI_COMPLETION has an
+ * entry in the endpoint's queue, and what is started by the endpoint has none.
  */
 #include "fi_msg.h"
 
@@ -140,7 +140,8 @@ static void one_sided(void **state)
 			t_post(fi_atomic(tx, &ten, 1, NULL, number, 0, key, FI_UINT64, FI_SUM, &here), from.cq, to.cq);
 			break;
 		case 4:
-			t_post(fi_fetch_atomic(tx, &ten, 1, NULL, &here, NULL, number, 0, key, FI_UINT64, FI_SUM, &here),
+			t_post(fi_fetch_atomic(
+				       tx, &ten, 1, NULL, &here, NULL, number, 0, key, FI_UINT64, FI_SUM, &here),
 				from.cq, to.cq);
 			break;
 		case 5:
@@ -149,8 +150,8 @@ static void one_sided(void **state)
 				from.cq, to.cq);
 			break;
 		case 6:
-			t_post(fi_fetch_atomic(
-				       tx, NULL, 1, NULL, &here, NULL, number, 8, key, FI_UINT64, FI_ATOMIC_READ, &here),
+			t_post(fi_fetch_atomic(tx, NULL, 1, NULL, &here, NULL, number, 8, key, FI_UINT64,
+				       FI_ATOMIC_READ, &here),
 				from.cq, to.cq);
 			break;
 		}

@@ -145,7 +145,10 @@ static void queues(void **state)
 	assert_true(passes(&other.cq->fid, from.ep));
 	assert_true(passes(&to.cq->fid, from.ep));
 	assert_true(waits(&from.cq->fid, from.ep));
-	/* Another endpoint has that queue for its sends, and for receives that of one that had nothing to do with it. */
+	/*
+	 * Another endpoint has that queue for its sends, and for receives that of one that had nothing to
+	 * do with it.
+	 */
 	assert_int_equal(fi_endpoint(d.domain, d.info, &between, NULL), 0);
 	assert_int_equal(fi_ep_bind(between, &from.cq->fid, FI_TRANSMIT), 0);
 	assert_int_equal(fi_ep_bind(between, &other.cq->fid, FI_RECV), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Address vectors beyond a table of numbers: insertion that is told of by events, numbers of the program's own, peers that
- * are taken out and put in again. The vectors that processes share are in test_av_shared.c.
+ * Address vectors beyond a table of numbers: insertion that is told of by events, numbers of the program's own, peers
+ * that are taken out and put in again. The vectors that processes share are in test_av_shared.c.
  */
 #include "fi_pair.h"
 
@@ -58,8 +58,8 @@ static void assert_done(struct fid_eq *eq, struct fid_av *av, void *context, uin
 }
 
 /*
- * With FI_EVENT each insertion has one event at its end, before it one for each address that has failed, and all have the
- * call's context. What the program is told is right also when the vector has been closed in the meantime.
+ * With FI_EVENT each insertion has one event at its end, before it one for each address that has failed, and all have
+ * the call's context. What the program is told is right also when the vector has been closed in the meantime.
  */
 static void events(void **state)
 {
@@ -142,8 +142,8 @@ static int set_user_id(struct fid_av *av, fi_addr_t number, fi_addr_t user, uint
 }
 
 /*
- * What a program gives with FI_AV_USER_ID is a message's source, also of a peer that has written before; sends go to the
- * number. An address that is put in again without one has its number as others have.
+ * What a program gives with FI_AV_USER_ID is a message's source, also of a peer that has written before; sends go to
+ * the number. An address that is put in again without one has its number as others have.
  */
 static void user_ids(void **state)
 {
@@ -190,8 +190,8 @@ static void user_ids(void **state)
 #define LONG ((size_t)4 << 20)
 
 /*
- * Who is taken out while messages to and from him are under way gets and sends them all the same; what comes later has no
- * number, until he is put in again: then it is his, also if somebody else has the old one.
+ * Who is taken out while messages to and from him are under way gets and sends them all the same; what comes later has
+ * no number, until he is put in again: then it is his, also if somebody else has the old one.
  */
 static void removed_under_way(void **state)
 {

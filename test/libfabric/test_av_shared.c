@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Address vectors that processes share by name: what one puts in all find under the same number, some may only read, the
- * name goes with the last of them, and who is killed leaves nothing that stands in anybody's way.
+ * Address vectors that processes share by name: what one puts in all find under the same number, some may only read,
+ * the name goes with the last of them, and who is killed leaves nothing that stands in anybody's way.
  */
 #include "fi_pair.h"
 
@@ -398,7 +398,8 @@ static void hears_of_removal(struct t_process *p)
 	assert_int_equal(fi_av_remove(other, &number, 1, 0), 0);
 	assert_int_equal(fi_av_insert(other, peer.name, 1, &number, 0, NULL), 1);
 	assert_int_equal(number, 0);
-	assert_int_equal(fi_av_lookup(e.av, 0, &found, &len), 0); /* a call of the vector, by which it hears of the removal */
+	/* a call of the vector, by which it hears of the removal */
+	assert_int_equal(fi_av_lookup(e.av, 0, &found, &len), 0);
 	reach(&e, &peer);
 	assert_int_equal(fi_close(&other->fid), 0);
 	t_end_close(&peer);

@@ -247,7 +247,10 @@ static void progress_hears_of_groups(void **state)
 static atomic_bool done;
 static atomic_uint collisions;
 
-/* Goes through the objects; an object, and all that is tied to it before the threads start, has one of them at a time. */
+/*
+ * Goes through the objects; an object, and all that is tied to it before the threads start, has one of them
+ * at a time.
+ */
 static void *hammer(void *arg)
 {
 	const unsigned *tied = arg;

@@ -156,7 +156,8 @@ static void no_hints(void **state)
 		assert_int_equal(i->domain_attr->cq_data_size, 8);
 		assert_true(i->caps & FI_TAGGED);
 		assert_true(i->caps & FI_REMOTE_COMM);
-		assert_int_equal(i->domain_attr->data_progress, FI_PROGRESS_MANUAL); /* no thread for who does not ask */
+		/* no thread for who does not ask */
+		assert_int_equal(i->domain_attr->data_progress, FI_PROGRESS_MANUAL);
 		assert_int_equal(i->caps & ONE_SIDED, ONE_SIDED);
 		assert_false(i->caps & FI_HMEM);
 	}
@@ -170,8 +171,8 @@ static void no_hints(void **state)
 }
 
 /*
- * libfabric's layers that make FI_EP_RDM of FI_EP_MSG or FI_EP_DGRAM have nothing of ours: no provider but ropewalk itself
- * is there.
+ * libfabric's layers that make FI_EP_RDM of FI_EP_MSG or FI_EP_DGRAM have nothing of ours: no provider but ropewalk
+ * itself is there.
  */
 static void no_layer(void **state)
 {

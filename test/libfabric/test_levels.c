@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Levels of completion of sends, on each link: FI_TRANSMIT_COMPLETE that is asked for by name, by the endpoint's default
- * flags or by a call's own, means that the peer's end has the message, though nobody there receives it;
+ * Levels of completion of sends, on each link: FI_TRANSMIT_COMPLETE that is asked for by name, by the endpoint's
+ * default flags or by a call's own, means that the peer's end has the message, though nobody there receives it;
  * FI_INJECT_COMPLETE, and what asks for nothing, that the buffer is free; FI_DELIVERY_COMPLETE that it is received.
  */
 #include "fi_pair.h"

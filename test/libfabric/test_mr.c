@@ -362,8 +362,8 @@ static void raw_keys(struct t_process *p)
 	own_close(&o);
 }
 
-/* Who offers modes that nobody needs names offsets and keys of its own all the same, as libfabric's own providers have it:
- * programs take a mode that is left set as one that they cannot do without. */
+/* Who offers modes that nobody needs names offsets and keys of its own all the same, as libfabric's own providers have
+ * it: programs take a mode that is left set as one that they cannot do without. */
 static void offered_modes(struct t_process *p)
 {
 	enum { KEYS = 4 };

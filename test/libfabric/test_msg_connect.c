@@ -223,7 +223,8 @@ static void tells_of_the_nic(void **state)
 	struct fi_device_attr device = {.name = (char *)"made-up"};
 	struct fi_bus_attr bus = {.bus_type = FI_BUS_UNKNOWN};
 	struct fi_link_attr link = {.mtu = 4321};
-	struct fid_nic nic = {.device_attr = &device, .bus_attr = &bus, .link_attr = &link}, bare = {.link_attr = &link};
+	struct fid_nic nic = {.device_attr = &device, .bus_attr = &bus, .link_attr = &link},
+		       bare = {.link_attr = &link};
 	struct fid_nic *said[] = {&nic, &bare, NULL};
 	struct t_event e;
 
@@ -559,7 +560,10 @@ static void named_before_it_listens(void **state)
 	t_side_close(&server);
 }
 
-/* An endpoint that is opened with a passive one takes its name, and connects from there; one that listens gives none. */
+/*
+ * An endpoint that is opened with a passive one takes its name, and connects from there; one that
+ * listens gives none.
+ */
 static void takes_the_place_of_a_passive_one(void **state)
 {
 	struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

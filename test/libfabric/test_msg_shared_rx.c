@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A shared receive context of FI_EP_MSG: two endpoints of one side have it, each with a queue of its own, and two clients
- * are connected to them.
+ * A shared receive context of FI_EP_MSG: two endpoints of one side have it, each with a queue of its own, and two
+ * clients are connected to them.
  */
 #include "fi_msg.h"
 
@@ -185,7 +185,10 @@ static void no_buffer_is_lost(void **state)
 	free(out);
 }
 
-/* Who has it has no receives of his own, and it sends nothing; it is of its domain, and as large as it is asked to be. */
+/*
+ * Who has it has no receives of his own, and it sends nothing; it is of its domain, and as large as it is
+ * asked to be.
+ */
 static void rules(void **state)
 {
 	struct fi_rx_attr two = {.size = 2}, many = {.size = SIZE_MAX / 2}, tagged = {.caps = FI_TAGGED};

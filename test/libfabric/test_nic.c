@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What fi_info says of a network interface: of devices in a folder like /sys that the test makes, and of what this machine
- * has.
+ * What fi_info says of a network interface: of devices in a folder like /sys that the test makes, and of what this
+ * machine has.
  */
 #include "fi_test.h"
 
@@ -55,8 +55,8 @@ static int make_root(void **state)
 	      "ln -s ../../devices/virtual/net/veth0 veth0 && ln -s ../../devices/platform/soc/net/soc0 soc0");
 	shell("cd sys/devices/pci0001:3a/0001:3a:02.0/0001:3b:1f.5 && echo 0x1af4 >vendor && echo 0x1041 >device && "
 	      "echo 0x01 >revision && ln -s ../../../../../drivers/fastnet driver && cd virtio3/net/fast0 && "
-	      "ln -s ../../../virtio3 device && echo 02:00:00:00:00:07 >address && echo 9000 >mtu && echo 25000 >speed && "
-	      "echo up >operstate && echo 1 >type");
+	      "ln -s ../../../virtio3 device && echo 02:00:00:00:00:07 >address && echo 9000 >mtu && "
+	      "echo 25000 >speed && echo up >operstate && echo 1 >type");
 	shell("ln -s ../.. sys/devices/platform/soc/net/soc0/device");
 	return 0;
 }
@@ -139,7 +139,10 @@ static void no_pci_device(void **state)
 	assert_null(rwk_fi_nic_again(NULL));
 }
 
-/* The name of the one interface that leads out of this machine; "": there are several or none, or it is no PCI device. */
+/*
+ * The name of the one interface that leads out of this machine; "": there are several or none, or it is
+ * no PCI device.
+ */
 static void only_interface(char name[IF_NAMESIZE])
 {
 	char path[128], to[4096];

@@ -98,7 +98,8 @@ static void absent_calls(void **state)
 	assert_int_equal(fi_connect(e.ep, e.name, NULL, 0), -FI_ENOSYS);
 	assert_int_equal(fi_mr_reg(native.domain, &word, 8, FI_MULTI_RECV, 0, 0, 0, &mr, NULL), -FI_EINVAL);
 	assert_int_equal(fi_mr_reg(native.domain, &word, 8, FI_REMOTE_READ, 8, 0, 0, &mr, NULL), -FI_EINVAL);
-	assert_int_equal(fi_mr_reg(native.domain, &word, 8, FI_REMOTE_READ, 0, 0, FI_RMA_PMEM, &mr, NULL), -FI_EBADFLAGS);
+	assert_int_equal(
+		fi_mr_reg(native.domain, &word, 8, FI_REMOTE_READ, 0, 0, FI_RMA_PMEM, &mr, NULL), -FI_EBADFLAGS);
 	assert_int_equal(word, 5);
 	t_end_close(&e);
 }

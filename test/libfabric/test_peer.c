@@ -269,7 +269,10 @@ static void receives_too_little(struct t_process *p)
 	end();
 }
 
-/* A receive that is too short is told of as an error; of others with FI_COMPLETION alone, where the owner wants it so. */
+/*
+ * A receive that is too short is told of as an error; of others with FI_COMPLETION alone, where the owner
+ * wants it so.
+ */
 static void test_too_short(void **state)
 {
 	(void)state;

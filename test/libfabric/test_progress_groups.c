@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The progress thread by itself, with two groups (bindings/libfabric/progress.c): one that the program keeps, and another.
- * Engines are counters of how often they are driven.
+ * The progress thread by itself, with two groups (bindings/libfabric/progress.c): one that the program keeps, and
+ * another. Engines are counters of how often they are driven.
  */
 #include "rwk_test.h"
 
@@ -160,7 +160,10 @@ static void others_go_on(void **state)
 	assert_true(is_driven(0, 1));
 }
 
-/* Somebody always waits for the one group's lock: it has its turn all the same, whether the other one has work or not. */
+/*
+ * Somebody always waits for the one group's lock: it has its turn all the same, whether the other one has
+ * work or not.
+ */
 static void the_kept_one_has_its_turn(void **state)
 {
 	struct rwk_fi_mutex *lock = rwk_fi_mutex_of(&guard[0]);

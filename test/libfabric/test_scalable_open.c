@@ -187,7 +187,8 @@ static void open_again(struct t_sep *s, bool tx, unsigned i)
 
 	do {
 		fi_cq_read(cq, &none, 1); /* it is the endpoint's that moves */
-		err = tx ? fi_tx_context(s->sep, (int)i, NULL, ep, NULL) : fi_rx_context(s->sep, (int)i, NULL, ep, NULL);
+		err = tx ? fi_tx_context(s->sep, (int)i, NULL, ep, NULL)
+			 : fi_rx_context(s->sep, (int)i, NULL, ep, NULL);
 	} while (err == -FI_EBUSY && t_now() < end);
 	assert_int_equal(err, 0);
 	assert_int_equal(fi_ep_bind(*ep, &cq->fid, tx ? FI_TRANSMIT : FI_RECV), 0);
@@ -195,8 +196,8 @@ static void open_again(struct t_sep *s, bool tx, unsigned i)
 }
 
 /*
- * A context that was closed is opened again: it gets what has come in between, and nothing of what the one before it had
- * begun; while that is under way it is refused.
+ * A context that was closed is opened again: it gets what has come in between, and nothing of what the one before it
+ * had begun; while that is under way it is refused.
  */
 static void opened_again(void **state)
 {

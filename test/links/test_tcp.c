@@ -508,7 +508,10 @@ static void on_word(void *user, const struct rwk_link_address *who, int status)
 	seen_with_word = watched();
 }
 
-/* A watched stream shows its end until the word is told, whatever comes by it before; one that is left shows nothing. */
+/*
+ * A watched stream shows its end until the word is told, whatever comes by it before; one that is
+ * left shows nothing.
+ */
 static void watching(void **state)
 {
 	struct rwk_tcp_attr one = tcp_attr(1), two = tcp_attr(2);

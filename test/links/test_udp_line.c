@@ -134,7 +134,10 @@ static void send_singly(struct udp_end *from, struct udp_end *to, uint32_t n)
 	}
 }
 
-/* A line on which short packets come one by one is read another way, until they come in runs: nothing is lost of them. */
+/*
+ * A line on which short packets come one by one is read another way, until they come in runs: nothing is
+ * lost of them.
+ */
 static void test_singles(void **state)
 {
 	open_ends(*state);

@@ -104,6 +104,7 @@ static void threads(void)
 }
 
 const struct mpi_test thread_tests[] = {
-	{"threads", 2, MPI_THREAD_MULTIPLE, threads, "threads= threads a rank, rounds= each; keep=1: frees no communicator"},
+	{"threads", 2, MPI_THREAD_MULTIPLE, threads,
+		"threads= threads a rank, rounds= each; keep=1: frees no communicator"},
 	{0},
 };

@@ -172,8 +172,9 @@ static uint64_t sent_alone(unsigned from, unsigned to)
 }
 
 /*
- * SRC: the answer to some messages, each in a packet of its own, brings their acknowledgement along; a packet is sent for
- * it but now and then. What it says is what has come: the sender has nothing to send again, and none is left waiting.
+ * SRC: the answer to some messages, each in a packet of its own, brings their acknowledgement along; a packet is sent
+ * for it but now and then. What it says is what has come: the sender has nothing to send again, and none
+ * is left waiting.
  */
 static void acks_ride(void **state)
 {
@@ -393,8 +394,9 @@ static void arrives(unsigned at, unsigned from)
 }
 
 /*
- * What a message brings along of the peer's, that ours has arrived, can wait until the client has had it and has answered:
- * the answer goes out first. Once: then it is seen to, whether the client has answered or not, and whether more has come.
+ * What a message brings along of the peer's, that ours has arrived, can wait until the client has had it and has
+ * answered: the answer goes out first. Once: then it is seen to, whether the client has answered or not, and whether
+ * more has come.
  */
 static void answer_first(void **state)
 {
@@ -468,8 +470,8 @@ static void told_end(struct rwk_op *op, int status)
 }
 
 /*
- * The client hears of the end of what it has posted before the messages that the peer has sent later, though they come in
- * the same progress, and though it was a message that brought the acknowledgement.
+ * The client hears of the end of what it has posted before the messages that the peer has sent later, though they come
+ * in the same progress, and though it was a message that brought the acknowledgement.
  */
 static void ends_in_order(void **state)
 {

@@ -248,8 +248,8 @@ static void nonsense(void **state)
 }
 
 /*
- * SRC: two nodes with a domain each. Whoever looks first takes what has come to its node's domain, so that of a packet's
- * pieces each member has some.
+ * SRC: two nodes with a domain each. Whoever looks first takes what has come to its node's domain, so that of a
+ * packet's pieces each member has some.
  *
  *   ends 0 and 2, node 0 ---- what is longer than `most` is lost ----> ends 1 and 3, node 1
  *                        <--- the same, or not ---------------------

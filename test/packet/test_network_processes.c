@@ -203,8 +203,8 @@ static void send_up_to(struct side *s, int most)
 }
 
 /*
- * What send has taken arrives though the port is closed at once, one message or many; then the peer hears of the end. It
- * is stopped at first, so that what it does not read yet fills buffers on both sides.
+ * What send has taken arrives though the port is closed at once, one message or many; then the peer hears of the end.
+ * It is stopped at first, so that what it does not read yet fills buffers on both sides.
  */
 static void closed_with_messages(void **state)
 {

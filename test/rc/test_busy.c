@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Between our own ends (RWK_RC_BUSY): an SRQ that turns Sends away holds up those that are for it. All others on the same
- * QP arrive, and when it takes again, so do its own: each once, and in the order of posting.
+ * Between our own ends (RWK_RC_BUSY): an SRQ that turns Sends away holds up those that are for it. All others on the
+ * same QP arrive, and when it takes again, so do its own: each once, and in the order of posting.
  *
  *   test_busy [full | SEED]
  */

@@ -68,7 +68,10 @@ static void test_formulas(void **state)
 	}
 }
 
-/* A process that has talked to all of 4,096 ranks, 64 to a node, has a tenth of RC's machines and less, and of its streams. */
+/*
+ * A process that has talked to all of 4,096 ranks, 64 to a node, has a tenth of RC's machines and less, and
+ * of its streams.
+ */
 static void test_share(void **state)
 {
 	struct rwk_cost rc = rwk_cost_of_rank(64, 64, false), src = rwk_cost_of_rank(64, 64, true);

@@ -464,8 +464,8 @@ static uint32_t longest_chain(struct rwk_src_view *v, const uint32_t *qpn)
 
 /*
  * Many initiators come and go, as a list says: each has one target as long as it lives, whichever member asks; a place
- * that has become free is used before one that never was, and there is room as long as there is a place. Looking for one
- * takes a few steps.
+ * that has become free is used before one that never was, and there is room as long as there is a place. Looking for
+ * one takes a few steps.
  */
 static void many_targets(void **state)
 {
@@ -640,7 +640,10 @@ static uint32_t next_cut(unsigned member)
 	return f.answer.cut;
 }
 
-/* How long its answers may be is what the initiator said last, by its own clock, whoever heard it and whoever answers. */
+/*
+ * How long its answers may be is what the initiator said last, by its own clock, whoever heard it
+ * and whoever answers.
+ */
 static void cuts(void **state)
 {
 	struct rwk_src_view *v[2] = {f.listener[0].view, f.listener[1].view};

@@ -359,7 +359,8 @@ static void mad_directory(void **state)
 		rc = rwk_src_target_make(f.reader[0].view, &i, &qpn);
 		assert_int_not_equal(rc, -EEXIST);
 		if (!rc)
-			assert_true(qpn > RWK_WIRE_GSI_QPN && qpn < 0xffffff && rwk_src_target_lives(f.reader[1].view, qpn));
+			assert_true(qpn > RWK_WIRE_GSI_QPN && qpn < 0xffffff &&
+				    rwk_src_target_lives(f.reader[1].view, qpn));
 	}
 }
 

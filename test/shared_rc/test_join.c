@@ -328,8 +328,9 @@ static void spawned_program(void **state)
 }
 
 /*
- * A second seat of a process needs nobody else, who might wait for it in turn; it is as good as the first. Both have the
- * memory at one address, until the last of them leaves: a thread sanitizer would not know two addresses for one lock.
+ * A second seat of a process needs nobody else, who might wait for it in turn; it is as good as the first. Both have
+ * the memory at one address, until the last of them leaves: a thread sanitizer would not know two addresses
+ * for one lock.
  */
 static void two_seats(void **state)
 {

@@ -35,7 +35,10 @@ struct message {
 	bool write;
 };
 
-/* One byte to 64 KB, short ones mostly. Writes are in no order with Sends that wait for a busy SRQ: then there are none. */
+/*
+ * One byte to 64 KB, short ones mostly. Writes are in no order with Sends that wait for a busy SRQ: then
+ * there are none.
+ */
 static struct message message_of(unsigned speaker, unsigned member, uint32_t n)
 {
 	uint32_t seed = mix(speaker, member, n), kind = seed >> 8 & 15;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Transfers from an exposer that is killed: the right bytes or an error, never a hang, and never another process's bytes. */
+/*
+ * Transfers from an exposer that is killed: the right bytes or an error, never a hang, and never
+ * another process's bytes.
+ */
 #include "rwk_test.h"
 
 #include "transfer_roles.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Transfers with a peer that lies or scribbles: an error, or the right bytes; no byte is written outside the target, and
- * nothing hangs.
+ * Transfers with a peer that lies or scribbles: an error, or the right bytes; no byte is written outside the target,
+ * and nothing hangs.
  */
 #define _GNU_SOURCE
 #include "rwk_test.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Packets of the unreliable connection that are lost, damaged, late or doubled. On the simulated link: S0-9 to S0-11 can
- * occur there and on udp; on shm and tcp nothing is lost.
+ * Packets of the unreliable connection that are lost, damaged, late or doubled. On the simulated link: S0-9 to S0-11
+ * can occur there and on udp; on shm and tcp nothing is lost.
  *
  * Links: sim.
  */

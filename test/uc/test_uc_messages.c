@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the unreliable connection sends, packet by packet, and when that is done. Of the acceptance list; S0-1 is asserted
- * at the end of every test: the receiver has sent nothing. S0-2 and S0-3, who may send to a QP, are the channel
- * adapter's: test/channel_adapter.
+ * What the unreliable connection sends, packet by packet, and when that is done. Of the acceptance list; S0-1 is
+ * asserted at the end of every test: the receiver has sent nothing. S0-2 and S0-3, who may send to a QP, are the
+ * channel adapter's: test/channel_adapter.
  *
  * Links: sim.
  */

@@ -34,8 +34,9 @@ static void s0_1(void **state)
 	assert_true(ends_counters(&receiver)->gaps > 0);
 	assert_int_equal(receiver.failed, 0);
 	assert_int_equal(rwk_uc_state(receiver.qp), RWK_QP_RTS);
-	assert_int_equal(
-		ends_counters(&receiver)->acks_out + ends_counters(&receiver)->naks_out + ends_counters(&receiver)->rnr_out, 0);
+	assert_int_equal(ends_counters(&receiver)->acks_out, 0);
+	assert_int_equal(ends_counters(&receiver)->naks_out, 0);
+	assert_int_equal(ends_counters(&receiver)->rnr_out, 0);
 	ends_close();
 }
 
@@ -205,7 +206,8 @@ static void senseless(void **state)
 		w.reth.key = KEY;
 		w.reth.length = 2 * PMTU;
 		ends_inject(&receiver, &w, bytes, PMTU);
-		if (ends_counters(&receiver)->bad_opcode != packets[i].breaches || receiver.blind_ends != packets[i].ends)
+		if (ends_counters(&receiver)->bad_opcode != packets[i].breaches ||
+			receiver.blind_ends != packets[i].ends)
 			fail_msg("packet %u", i);
 	}
 	assert_int_equal(receiver.failed, 0);

@@ -28,7 +28,10 @@ static const struct kind {
 	{RWK_SEGMENT_READ, 0x0d, 0x0e, 0x0f, 0x10},
 };
 
-/* S3-7. The largest PMTU for an interface: of each the narrowest one that has it, and one byte less. Never above 4 KB. */
+/*
+ * S3-7. The largest PMTU for an interface: of each the narrowest one that has it, and one byte less. Never
+ * above 4 KB.
+ */
 static void s3_7_path_mtu(void **state)
 {
 	static const struct {

@@ -80,8 +80,8 @@ static const struct {
 	{0xb4, 44},
 	{0xb6, 20},
 	{0xb7, 20},
-	/* between our own ends: un-ordered requests of RC, each packet of a Write with RETH and OffsetETH; Read responses;
-	 * ACK with a bitmap */
+	/* between our own ends: un-ordered requests of RC, each packet of a Write with RETH and OffsetETH; Read
+	 * responses; ACK with a bitmap */
 	{0xc0, 12},
 	{0xc1, 12},
 	{0xc2, 12},
@@ -252,8 +252,8 @@ static void byte_by_byte(void **state)
 			"\xe9\x30\xff\xff\x00\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00\x03"
 			"\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\x10\x15\x16\x17\x18"
 			"\x11\x12\x13\x14"},
-		{"un-ordered RC Send Middle: nothing but BTH", {.opcode = 0xc1, .pkey = 0xffff, .qpn = 9, .psn = 8}, 1024,
-			12, "\xc1\x00\xff\xff\x00\x00\x00\x09\x00\x00\x00\x08"},
+		{"un-ordered RC Send Middle: nothing but BTH", {.opcode = 0xc1, .pkey = 0xffff, .qpn = 9, .psn = 8},
+			1024, 12, "\xc1\x00\xff\xff\x00\x00\x00\x09\x00\x00\x00\x08"},
 		{"CNP: BTH with BECN, 16 bytes reserved", {.opcode = 0x81, .becn = true, .pkey = 0xffff, .qpn = 9}, 0,
 			28, "\x81\x00\xff\xff\x40\x00\x00\x09\x00\x00\x00\x00\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"},
 	};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A packet that comes in pieces (../packet/HANDSHAKE.md), in any order and perhaps more than once. Fixed-size and without
- * a pointer, so that it can lie in a segment where several processes put in what each has received; under a lock of
- * theirs. What somebody gone mad writes there makes a wrong packet at most: its place in memory follows from the piece
- * alone.
+ * A packet that comes in pieces (../packet/HANDSHAKE.md), in any order and perhaps more than once. Fixed-size and
+ * without a pointer, so that it can lie in a segment where several processes put in what each has received; under a
+ * lock of theirs. What somebody gone mad writes there makes a wrong packet at most: its place in memory follows from
+ * the piece alone.
  */
 #ifndef RWK_MEMORY_PUZZLE_H
 #define RWK_MEMORY_PUZZLE_H
@@ -36,8 +36,8 @@ bool rwk_piece_is_sound(const struct rwk_piece *piece);
 /** Has it pieces of the same packet of that sender? */
 bool rwk_puzzle_is_of(const struct rwk_puzzle *p, const struct rwk_link_address *from, const struct rwk_piece *piece);
 /**
- * Puts a sound piece in; if it has pieces of another packet, these are dropped. The packet's length, if that was the last
- * piece that was missing: it lies in p->bytes until the next one comes; else 0.
+ * Puts a sound piece in; if it has pieces of another packet, these are dropped. The packet's length, if that was the
+ * last piece that was missing: it lies in p->bytes until the next one comes; else 0.
  */
 size_t rwk_puzzle_put(struct rwk_puzzle *p, const struct rwk_link_address *from, const struct rwk_piece *piece);
 

@@ -201,7 +201,10 @@ int rwk_packet_machine(struct rwk_packet_channel *ch, const struct rwk_greeting 
 		rc = rwk_packet_domain_take(ch, g);
 		if (rc != -EEXIST && rc != -ENOSPC)
 			return rc;
-		/* An earlier initiator of its process has the place, or all are taken: it gets a connection of its own. */
+		/*
+		 * An earlier initiator of its process has the place, or all are taken: it gets a connection
+		 * of its own.
+		 */
 		ch->may_share = false;
 	}
 	return ch->path.way == RWK_WAY_LOSSY ? make_rc(ch, g) : make_uc(ch, g);

@@ -225,7 +225,7 @@ struct rwk_packet_channel {
 	bool on_this_machine; /* in whichever container */
 	bool takes_pieces;    /* the peer joins packets that come in pieces */
 	bool published;       /* SRC: regions of ours, to this peer */
-	struct rwk_packet_narrow *narrow; /* NULL: nobody has had a doubt yet that packets get through, or it is shared */
+	struct rwk_packet_narrow *narrow; /* NULL: no doubt yet that packets get through, or it is shared */
 	uint64_t heard;       /* narrow.c: when the peer had what it last told us to believe, by its clock */
 	uint32_t heard_in; /* rwk_port.period in which it last sent something of length */
 	int denied; /* UC, SRC: 0, or why a Write of the peer's was not taken that it has not asked about yet */
@@ -321,8 +321,8 @@ void rwk_packet_stir_for_message(struct rwk_packet_channel *ch);
 void rwk_packet_deadline(struct rwk_packet_channel *ch, rwk_time at);
 /**
  * By which path do most packets come? Each is a vote for its path and against all others (R. Boyer, J Moore, "MJRTY",
- * 1981). Whose path is far enough ahead becomes the link's favourite, if it is eligible; it takes more to take another's
- * place. Called from within the link's `packet`, of one that comes from `seen`.
+ * 1981). Whose path is far enough ahead becomes the link's favourite, if it is eligible; it takes more to take
+ * another's place. Called from within the link's `packet`, of one that comes from `seen`.
  */
 void rwk_packet_vote(
 	struct rwk_port *port, const struct rwk_packet_path *path, const struct rwk_link_address *seen, bool eligible);

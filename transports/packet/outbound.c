@@ -167,8 +167,8 @@ static bool goes_at_once(struct rwk_packet_channel *ch)
 }
 
 /**
- * One short message alone, and somebody may wait for it: the link has its packet before anything else is seen to. False:
- * it is not alone, or does not go.
+ * One short message alone, and somebody may wait for it: the link has its packet before anything else is seen to.
+ * False: it is not alone, or does not go.
  */
 static bool hurry(struct rwk_packet_channel *ch)
 {
@@ -334,7 +334,8 @@ static bool start_short(struct rwk_packet_channel *ch, struct rwk_op *op)
 
 static bool is_short(const struct rwk_packet_channel *ch, const struct rwk_op *op)
 {
-	return op->type == RWK_OP_SEND && !op->arrival && RWK_FRAME_HEAD + record_size(&op->env, op->length) <= ch->pmtu;
+	return op->type == RWK_OP_SEND && !op->arrival &&
+	       RWK_FRAME_HEAD + record_size(&op->env, op->length) <= ch->pmtu;
 }
 
 /**
@@ -490,8 +491,8 @@ static bool copy_message(struct rwk_request *r)
 }
 
 /**
- * A message that has begun cannot be taken out of the stream: the rest of it is sent from a copy, and its op ends. False:
- * it is no message, or there is no memory.
+ * A message that has begun cannot be taken out of the stream: the rest of it is sent from a copy, and its op ends.
+ * False: it is no message, or there is no memory.
  */
 static bool go_on_from_copy(struct rwk_request *r, int status)
 {
@@ -641,7 +642,8 @@ static uint32_t begun(struct rwk_packet_path *path, struct rwk_link *l, size_t l
 }
 
 /** The link copies it anyway, or takes it at once: headers, payload, pad and ICRC in one piece. */
-static void join(uint8_t *packet, size_t header_len, const struct iovec *payload, int count, size_t covered, uint32_t crc)
+static void join(
+	uint8_t *packet, size_t header_len, const struct iovec *payload, int count, size_t covered, uint32_t crc)
 {
 	size_t len = rwk_iov_gather(payload, (size_t)count, 0, packet + header_len, covered - header_len);
 

@@ -52,15 +52,19 @@ struct rwk_packet_ways {
 	 * nobody has let us in yet, call it again; another negative errno: it cannot be. Never waits.
 	 */
 	int (*join)(const struct rwk_port_attr *attr, struct rwk_packet_domain *d);
-	/** May be NULL. Shows that this process lives (rwk_src_show_life): a descriptor, not ours, or a negative errno. */
+	/**
+	 * May be NULL. Shows that this process lives (rwk_src_show_life): a descriptor, not ours, or
+	 * a negative errno.
+	 */
 	int (*sit)(const struct rwk_packet_domain *d, uint32_t seat);
 	/** Lets others in; cheap. */
 	void (*attend)(const struct rwk_packet_domain *d);
 	/**
-	 * SRC, the evidence that a node's processes have together; both may be NULL, where none of them is ever stopped.
-	 * watch: the open stream to `to` is put where all members of the domain see it end, with a key; 0 or a negative
-	 * errno. It is there until the word of its end has been told, or it is left. look: the keys of those that have
-	 * ended, at most `max`; perhaps the same ones again the next time, until who has put them there ends them.
+	 * SRC, the evidence that a node's processes have together; both may be NULL, where none of them is ever
+	 * stopped. watch: the open stream to `to` is put where all members of the domain see it end, with a key; 0 or a
+	 * negative errno. It is there until the word of its end has been told, or it is left. look: the keys of those
+	 * that have ended, at most `max`; perhaps the same ones again the next time, until who has put them
+	 * there ends them.
 	 */
 	int (*watch)(struct rwk_link *stream, const struct rwk_link_address *to, const struct rwk_packet_domain *d,
 		uint64_t key);
@@ -99,7 +103,7 @@ bool rwk_packet_traffic(const struct rwk_channel *ch, struct rwk_traffic *out);
 #define RWK_PACKET_CALLS                                                                                               \
 	.close = rwk_packet_close, .connect = rwk_packet_connect, .disconnect = rwk_packet_disconnect,                 \
 	.arm = rwk_packet_arm, .wait_fd = rwk_packet_wait_fd, .send = rwk_packet_send, .post = rwk_packet_post,        \
-	.withdraw = rwk_packet_withdraw, .expose = rwk_packet_expose, .conceal = rwk_packet_conceal,                                                    \
+	.withdraw = rwk_packet_withdraw, .expose = rwk_packet_expose, .conceal = rwk_packet_conceal,                   \
 	.traffic = rwk_packet_traffic
 
 /** Datagrams that a port has dropped, by reason, and what it has done. */

@@ -472,9 +472,9 @@ static bool asks_own(const struct rwk_port *port)
 }
 
 /**
- * Looks for packets. Most looks find none, and between two of them stands the way up to the program's loop and down again:
- * so one that finds none is repeated, where packets came a moment ago and no process of this machine waits to be looked
- * at meanwhile.
+ * Looks for packets. Most looks find none, and between two of them stands the way up to the program's loop and down
+ * again: so one that finds none is repeated, where packets came a moment ago and no process of this machine waits to be
+ * looked at meanwhile.
  */
 static int look(struct rwk_port *port)
 {
@@ -487,9 +487,10 @@ static int look(struct rwk_port *port)
 }
 
 /**
- * Nothing has come, and a peer was late a moment ago: it lacks a CPU. That may be this one, for the job has more processes
- * on this machine than there are processors, though the job map may not show it: each may be in a container of its own.
- * Where each can have a processor it is not yielded: it is others who have the peer's then, and would have this one, too.
+ * Nothing has come, and a peer was late a moment ago: it lacks a CPU. That may be this one, for the job has more
+ * processes on this machine than there are processors, though the job map may not show it: each may be in a container
+ * of its own. Where each can have a processor it is not yielded: it is others who have the peer's then, and would have
+ * this one, too.
  */
 static rwk_noinline void wait_for_late(struct rwk_port *port)
 {

@@ -60,8 +60,8 @@ void rwk_rc_not_ready(struct rwk_rc *qp, uint32_t psn, unsigned code, rwk_time n
 }
 
 /*
- * All that is not settled is to be sent again, and una whatever is known of it: the peer drops what it has kept if it is
- * not ready when its turn comes, and the word of that may be lost.
+ * All that is not settled is to be sent again, and una whatever is known of it: the peer drops what it has kept if it
+ * is not ready when its turn comes, and the word of that may be lost.
  */
 static void lose_all(struct rwk_rc_requester *r)
 {

@@ -143,8 +143,8 @@ rwk_time rwk_rc_next(const struct rwk_rc *qp);
 /** Would a pump do nothing now, but for what the clock may demand? All that is posted is sent, and no answer is due. */
 bool rwk_rc_at_rest(const struct rwk_rc *qp);
 /**
- * A pump's short form, of a machine that was at rest before something was posted: makes the new packets, and asks for the
- * time when they are on their way. Returns how many it emitted; then rwk_rc_hurried is to be called.
+ * A pump's short form, of a machine that was at rest before something was posted: makes the new packets, and asks for
+ * the time when they are on their way. Returns how many it emitted; then rwk_rc_hurried is to be called.
  */
 int rwk_rc_hurry(struct rwk_rc *qp);
 void rwk_rc_hurried(struct rwk_rc *qp, rwk_time now);

@@ -30,7 +30,10 @@ static void write_record(unsigned char *at, const struct rwk_src_piece *p, uint3
 		memcpy(at + sizeof(r), p->bytes, p->len);
 }
 
-/* A message that begins can be turned away, one that has begun must not be: the second half of an inbox is for those. */
+/*
+ * A message that begins can be turned away, one that has begun must not be: the second half of an inbox
+ * is for those.
+ */
 static bool begins(const struct rwk_src_piece *p)
 {
 	return p->kind == RWK_SRC_SEND && p->where & RWK_PIECE_FIRST;

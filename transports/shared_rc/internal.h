@@ -13,8 +13,8 @@
  *   pieces.c   packets that come in pieces, since their way has become narrow (an inbox's pieces are others)
  *   reach.c    members' memory that all may touch, and who has it
  *
- * Locks, in the order in which they are taken: the table's (header.lock), a target's, an inbox's; a puzzle's alone. None
- * of them is waited for longer than moments (lock.c).
+ * Locks, in the order in which they are taken: the table's (header.lock), a target's, an inbox's; a puzzle's alone.
+ * None of them is waited for longer than moments (lock.c).
  *
  * Exactly once, whoever dies when. A target has two states, and `active` says which is true. A step runs the machine on
  * a copy of its own, which it has looked at (a sibling gone mad may write anything there at any time), writes that to
@@ -142,7 +142,10 @@ static inline struct rwk_src_entry *rwk_src_entry(const struct rwk_src_view *v, 
 	return (struct rwk_src_entry *)((char *)v->header + v->layout.directory) + place;
 }
 
-/** Where the chain with that number, one for each place of the directory, begins: a place and 1; 0: nothing is in it. */
+/**
+ * Where the chain with that number, one for each place of the directory, begins: a place and 1; 0: nothing
+ * is in it.
+ */
 static inline _Atomic uint32_t *rwk_src_chain(const struct rwk_src_view *v, uint32_t i)
 {
 	return (_Atomic uint32_t *)((char *)v->header + v->layout.chains) + i;

@@ -332,7 +332,10 @@ void *rwk_src_seat_memory(const struct rwk_src_seat *seat)
 	return seat->memory;
 }
 
-/* The memory's descriptor came from another process, with which this one shares its description: that is no one's own. */
+/*
+ * The memory's descriptor came from another process, with which this one shares its description: that is
+ * no one's own.
+ */
 int rwk_src_seat_sit(struct rwk_src_seat *seat, uint32_t number)
 {
 	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = number, .l_len = 1};

@@ -46,8 +46,8 @@ void rwk_src_attend(struct rwk_src_seat *seat);
 void rwk_src_leave(struct rwk_src_seat *seat);
 
 /**
- * The segment, mapped once for all seats of the process in this domain; valid until leave. NULL in a forked child, where
- * it is not mapped.
+ * The segment, mapped once for all seats of the process in this domain; valid until leave. NULL in a forked child,
+ * where it is not mapped.
  */
 void *rwk_src_seat_memory(const struct rwk_src_seat *seat);
 /**

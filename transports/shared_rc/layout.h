@@ -37,7 +37,8 @@ struct rwk_src_member {
 	unsigned char space[RWK_CACHE_LINE - 60];
 
 	pthread_mutex_t lock;   /* of the inbox: who puts something in */
-	_Atomic uint64_t guard; /* an address in its process: who touches the memory of that touches this first; 0: none */
+	/* An address in its process: who touches the memory of that touches this first; 0: none. */
+	_Atomic uint64_t guard;
 	unsigned char space2[RWK_CACHE_LINE - sizeof(pthread_mutex_t) - 8];
 
 	/* Bytes since the seat was first taken. What lies between the two is in the inbox. */

@@ -5,9 +5,9 @@
  * puts off the time when a number comes again: after 16,383 members on the same seat.
  *
  * That a member has died is known by the lock that it has on its seat's byte of the memory: an open file description's
- * lock, which goes with the process, wherever that is, and also if it becomes another program. Where it has none, by its
- * process: its pid and when it began, by /proc. One in another PID namespace cannot be seen that way; members of its own
- * namespace see it.
+ * lock, which goes with the process, wherever that is, and also if it becomes another program. Where it has none, by
+ * its process: its pid and when it began, by /proc. One in another PID namespace cannot be seen that way; members of
+ * its own namespace see it.
  */
 #define _GNU_SOURCE /* F_OFD_GETLK */
 #include "internal.h"

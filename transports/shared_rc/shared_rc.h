@@ -189,9 +189,9 @@ int rwk_src_drain(struct rwk_src_view *view, int budget);
  * Published regions. The initiator names the bytes of a region by their offsets, with RWK_SRC_REACH set: of such a
  * Write nothing comes to its owner (host->write). What it takes to touch another process's memory (cross-memory attach)
  * is found out by doing it; what could not be carried out is dropped, and the region refuses from then on. So an
- * initiator that has sent Writes, or has got the data of its Reads, reads the word at RWK_SRC_STATUS behind them. 0 says
- * that all of them were carried out; else they may or may not have been, and the owner is to be asked. 8 bytes, in this
- * machine's byte order: 0, or an errno: EACCES no such key, EOPNOTSUPP it refuses.
+ * initiator that has sent Writes, or has got the data of its Reads, reads the word at RWK_SRC_STATUS behind them. 0
+ * says that all of them were carried out; else they may or may not have been, and the owner is to be asked. 8 bytes, in
+ * this machine's byte order: 0, or an errno: EACCES no such key, EOPNOTSUPP it refuses.
  */
 #define RWK_SRC_REACH  (1ull << 62)
 #define RWK_SRC_STATUS (1ull << 63)
@@ -234,8 +234,9 @@ void rwk_src_show_life(struct rwk_src_view *view, int fd);
  * Looks which members have died: their SRQs become tombstones. (Locks that they held are taken over by whoever needs
  * them next.) Wakes those that sleep over a full inbox because whoever filled it died before it told them, and gives
  * back memory that early packets needed. To be called now and then, some times a second: it makes a system call for
- * each member, and looks into /proc for those that do not show their life; of these one that is alone in a PID namespace
- * of its own is not seen to die. Returns how many it has found. SRQ numbers of the dead are told by rwk_src_is_dead.
+ * each member, and looks into /proc for those that do not show their life; of these one that is alone in a PID
+ * namespace of its own is not seen to die. Returns how many it has found. SRQ numbers of the dead are
+ * told by rwk_src_is_dead.
  */
 int rwk_src_bury(struct rwk_src_view *view);
 bool rwk_src_is_dead(struct rwk_src_view *view, uint32_t srqn);

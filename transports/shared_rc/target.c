@@ -5,8 +5,8 @@
  * Its place is used again only when it can be locked, so that nobody is in the middle of a step there.
  *
  * A target is found by its initiator's nonce: entries whose nonces have the same hash are a chain. One that has ended
- * stays in its chain until its place is used again. A place leaves a chain, and joins another, by one store each, and is
- * in its chain before its number makes it a target: so who dies in between leaves nothing to be mended.
+ * stays in its chain until its place is used again. A place leaves a chain, and joins another, by one store each, and
+ * is in its chain before its number makes it a target: so who dies in between leaves nothing to be mended.
  */
 #include "internal.h"
 
@@ -191,7 +191,8 @@ static uint32_t find(struct rwk_src_view *v, uint64_t nonce)
 static int settle_again(struct rwk_src_view *v, const struct rwk_src_initiator *initiator, uint32_t *qpn)
 {
 	struct rwk_src_header *h = v->header;
-	uint32_t directed = rwk_observe32(&h->directed), ended = rwk_observe32(&h->ended), first = rwk_glance(&h->vacant);
+	uint32_t directed = rwk_observe32(&h->directed), ended = rwk_observe32(&h->ended),
+		 first = rwk_glance(&h->vacant);
 
 	if (directed > v->size.targets)
 		directed = v->size.targets;

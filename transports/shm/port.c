@@ -421,8 +421,8 @@ static inline int poll_hot(struct rwk_port *port)
 }
 
 /*
- * Nothing has come, nor had it the time before: looks again, with a rest before each look. The processor may be half of a
- * core, whose other half is just writing what is awaited here; and a look is sooner back than a caller who has to ask
+ * Nothing has come, nor had it the time before: looks again, with a rest before each look. The processor may be half of
+ * a core, whose other half is just writing what is awaited here; and a look is sooner back than a caller who has to ask
  * again. Few, since who asks may have better things to do.
  */
 static rwk_noinline int look_again(struct rwk_port *port)

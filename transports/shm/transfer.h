@@ -6,7 +6,8 @@
  * (nobody exposes a message so). Who reads or writes it copies by himself, with process_vm_readv and process_vm_writev,
  * at once or chunk by chunk; his peer may be busy, or stopped. One that polls is asked to help with what is long, and
  * joins in from the other end (as in `both` below, and where that has been found faster). Where copies are denied the
- * operation ends with -EOPNOTSUPP, and direct_min becomes 0. What guards the memory after conceal stands in transfer_guard.c.
+ * operation ends with -EOPNOTSUPP, and direct_min becomes 0. What guards the memory after conceal
+ * stands in transfer_guard.c.
  *
  * Read: of any other region. The reader posts; its peer may help.
  *

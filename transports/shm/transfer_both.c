@@ -2,7 +2,8 @@
 /*
  * Both: who reads or writes and its peer copy at once, across address spaces, chunk by chunk (transfer_claim.h). This
  * file is the asker: a read of memory that was exposed for it, which the peer pushes from the front with
- * process_vm_writev while the reader pulls from the back; or a direct op, of which the peer pushes or fetches the front.
+ * process_vm_writev while the reader pulls from the back; or a direct op, of which the peer pushes or
+ * fetches the front.
  *
  * A helper that never comes leaves all chunks to the asker; one that cannot copy says so, and the asker copies what was
  * claimed in vain.
@@ -125,8 +126,8 @@ static uint32_t pushed(struct rwk_shm_transfers *t, const struct rwk_shm_read *r
 }
 
 /*
- * Of the helper's `claimed` chunks, when no more can be claimed: no copy is under way, and *done of them are in place. A
- * helper that is stopped is not waited for.
+ * Of the helper's `claimed` chunks, when no more can be claimed: no copy is under way, and *done of them are in place.
+ * A helper that is stopped is not waited for.
  */
 static bool settled(struct rwk_shm_transfers *t, struct rwk_shm_read *r, uint32_t claimed, uint32_t *done)
 {

@@ -321,10 +321,11 @@ int rwk_shm_guard_up(struct rwk_shm_transfers *t);
 void rwk_shm_guard_down(struct rwk_shm_transfers *t);
 /**
  * Waits while `pending`, which says whether the peer may be in the middle of a write that must not land later. Ends
- * when that is over or cannot land any more: the peer is dead, or stopped (then the guard page has been changed). A peer
- * that is neither is given a second; true: that was not enough, and memory may still change.
+ * when that is over or cannot land any more: the peer is dead, or stopped (then the guard page has been changed). A
+ * peer that is neither is given a second; true: that was not enough, and memory may still change.
  */
-bool rwk_shm_guard_wait(struct rwk_shm_transfers *t, bool (*pending)(struct rwk_shm_transfers *t, void *arg), void *arg);
+bool rwk_shm_guard_wait(
+	struct rwk_shm_transfers *t, bool (*pending)(struct rwk_shm_transfers *t, void *arg), void *arg);
 /**
  * The same without waiting: asked again and again about a copy of the peer's that had begun when it was first asked,
  * with *since 0. True: the peer is stopped, and the copy will not be made any more.

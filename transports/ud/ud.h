@@ -80,7 +80,10 @@ struct rwk_ud_counters {
 /** Bytes of payload of a datagram at most: what the parameter pmtu says, or RWK_UD_MTU. */
 uint32_t rwk_ud_mtu(void);
 
-/** The IP of this host's that others are told where none is named, as rwk_udp_own_ip with the parameter `interfaces`. */
+/**
+ * The IP of this host's that others are told where none is named, as rwk_udp_own_ip with
+ * the parameter `interfaces`.
+ */
 int rwk_ud_own_ip(uint8_t ip[16], char *why, size_t size);
 
 /**

@@ -29,8 +29,8 @@ enum {
 
 /*
  * What the register is to begin with otherwise, so that BTH with 0 in the byte that is masked leads to the CRC that it
- * has with 0xff there: those bits, times x^-32 for the four bytes before it. Neither a copy of the packet is needed then
- * nor a second call for its beginning.
+ * has with 0xff there: those bits, times x^-32 for the four bytes before it. Neither a copy of the packet is needed
+ * then nor a second call for its beginning.
  */
 #define X_INVERSE_32 0x5b358fd3u
 #define MASK_OF_ZERO 0x0f6a70d9u

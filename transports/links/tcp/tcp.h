@@ -103,8 +103,8 @@ void rwk_tcp_leave(struct rwk_link *l, const struct rwk_link_address *to);
 int rwk_tcp_watch(struct rwk_link *l, const struct rwk_link_address *to, int epoll, uint64_t key);
 
 /**
- * The nonce of the process that the open stream to `to` leads to; 0: there is none. While `word` is told of `to`: of the
- * process that it is about, which need not be the one that is there now; 0: of whoever was there.
+ * The nonce of the process that the open stream to `to` leads to; 0: there is none. While `word` is told of `to`: of
+ * the process that it is about, which need not be the one that is there now; 0: of whoever was there.
  */
 uint64_t rwk_tcp_nonce(struct rwk_link *l, const struct rwk_link_address *to);
 

@@ -78,7 +78,8 @@ struct rwk_link_address rwk_udp_from_name(const union socket_name *name)
  * The socket.
  */
 
-#define ECT 2 /* of the two bits for ECN: congestion may be marked on our packets, they need not be dropped (RFC 3168) */
+/* Of the two bits for ECN: congestion may be marked on our packets, they need not be dropped (RFC 3168). */
+#define ECT 2
 
 /* DF and errors of the path are what the link stands on; the kernel can do without the others. */
 static const struct option {

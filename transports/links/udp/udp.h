@@ -17,8 +17,8 @@
  * a word of ICMP is not noticed here (but by ../../packet/narrow.c). Destinations that the kernel refuses to send to
  * (no route, a firewall) are no error of send either: their packets are dropped (failed).
  *
- * Routers may mark congestion on our packets (ECN). A packet that comes with that mark is handed on with FECN set in its
- * BTH, where the machines look for it; on a line that is read in the short way marks are not seen.
+ * Routers may mark congestion on our packets (ECN). A packet that comes with that mark is handed on with FECN set in
+ * its BTH, where the machines look for it; on a line that is read in the short way marks are not seen.
  *
  * Every IPv4 packet has DF set but for the fragments; its identification is 0, in a batch its place there (0, 1, 2,
  * ...), and towards the favourite whatever the kernel likes. IPv6 has none.
