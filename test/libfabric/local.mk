@@ -215,6 +215,13 @@ test_libfabric_test_atomic_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_atomic_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_atomic
 
+check_PROGRAMS += test/libfabric/test_hammer
+test_libfabric_test_hammer_SOURCES = test/libfabric/test_hammer.c $(FI_TARGET) $(FI_TEST_COMMON)
+test_libfabric_test_hammer_CPPFLAGS = $(FI_TEST_CPPFLAGS)
+test_libfabric_test_hammer_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_hammer_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_hammer
+
 check_PROGRAMS += test/libfabric/test_work_links
 test_libfabric_test_work_links_SOURCES = test/libfabric/test_work_links.c $(FI_TARGET) $(FI_TEST_COMMON)
 test_libfabric_test_work_links_CPPFLAGS = $(FI_TEST_CPPFLAGS)
