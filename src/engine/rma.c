@@ -36,13 +36,11 @@ static inline bool measure(const struct rwk_rma_args *a, const struct iovec *iov
 	return *len == iov->iov_len && *len <= SIZE_MAX / 2;
 }
 
-/** In two halves, each of which is cleared by a few moves, where one would be by a string instruction. */
 static inline void clear(struct rwk_rma_request *r)
 {
-	const size_t kind = offsetof(struct rwk_rma_request, kind), asking = offsetof(struct rwk_rma_request, asking);
+	const size_t from = offsetof(struct rwk_rma_request, kind);
 
-	memset((char *)r + kind, 0, asking - kind);
-	memset((char *)r + asking, 0, offsetof(struct rwk_rma_request, iov) - asking);
+	memset((char *)r + from, 0, offsetof(struct rwk_rma_request, iov) - from);
 }
 
 /** A request to a peer that can be talked to: 0 and *out; -EAGAIN at a limit; or why it cannot. */
