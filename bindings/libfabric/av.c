@@ -37,37 +37,17 @@ void rwk_fi_av_end(struct rwk_fi_av *av)
 }
 
 /* What stands at a number, copied: of a shared vector it may be another's in the next moment. */
-static const struct rwk_address *look_up(
-	struct rwk_fi_av *av, fi_addr_t number, struct rwk_address *room, bool *here)
+const struct rwk_address *rwk_fi_av_address(struct rwk_fi_av *av, fi_addr_t number, struct rwk_address *room)
 {
 	const struct rwk_fi_av_entry *entry;
 
 	if (rwk_fi_av_begin(av))
 		return NULL;
 	entry = rwk_fi_av_entry(&av->table, number);
-	if (entry) {
+	if (entry)
 		*room = entry->address;
-		*here = entry->here;
-	}
 	rwk_fi_av_end(av);
 	return entry ? room : NULL;
-}
-
-const struct rwk_address *rwk_fi_av_address(struct rwk_fi_av *av, fi_addr_t number, struct rwk_address *room)
-{
-	bool here = false;
-	const struct rwk_address *a = look_up(av, number, room, &here);
-
-	if (here)
-		memcpy(room->ip, rwk_fi_av_loopback, sizeof(rwk_fi_av_loopback));
-	return a;
-}
-
-const struct rwk_address *rwk_fi_av_inserted(struct rwk_fi_av *av, fi_addr_t number, struct rwk_address *room)
-{
-	bool here;
-
-	return look_up(av, number, room, &here);
 }
 
 fi_addr_t rwk_fi_av_find(struct rwk_fi_av *av, const struct rwk_address *a)
@@ -124,7 +104,7 @@ static int av_lookup(struct fid_av *fid, fi_addr_t number, void *addr, size_t *l
 	int err = -FI_EINVAL;
 
 	rwk_fi_domain_stop(av->domain);
-	a = rwk_fi_av_inserted(av, number, &found);
+	a = rwk_fi_av_address(av, number, &found);
 	if (a) /* As much as fits; that it was too little shows in *len alone, by this call's definition. */
 		err = rwk_fi_address_give(av->domain->addr_format, a, addr, len);
 	rwk_fi_domain_go(av->domain);

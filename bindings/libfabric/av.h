@@ -50,11 +50,8 @@ static inline struct rwk_fi_av *rwk_fi_av_of(struct fid_av *fid)
 
 int rwk_fi_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
 
-/** The address of a number, copied to *room, or NULL; one of this host's by its loopback. Under an endpoint's lock. */
+/** The address of a number as it was inserted, copied to *room, or NULL. Under an endpoint's lock. */
 const struct rwk_address *rwk_fi_av_address(struct rwk_fi_av *av, fi_addr_t number, struct rwk_address *room);
-
-/** The same as it was inserted, which a socket that is bound to an IP wants. */
-const struct rwk_address *rwk_fi_av_inserted(struct rwk_fi_av *av, fi_addr_t number, struct rwk_address *room);
 
 /** The number of an address, or FI_ADDR_NOTAVAIL. Under an endpoint's lock. */
 fi_addr_t rwk_fi_av_find(struct rwk_fi_av *av, const struct rwk_address *a);

@@ -9,7 +9,8 @@
 
 #define HINT_MAX ((size_t)1 << 20) /* entries that a program's wish may reserve */
 
-const uint8_t rwk_fi_av_loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
+/** The IP that stands for all of this host's. */
+static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
 
 static bool is_partial(const struct rwk_address *a)
 {
@@ -28,14 +29,14 @@ static struct rwk_address by_port(const struct rwk_address *a)
 
 	if (!rwk_address_is_here(a))
 		return *a;
-	rwk_fi_address_partial(rwk_fi_av_loopback, rwk_address_port(a), &here);
+	rwk_fi_address_partial(loopback, rwk_address_port(a), &here);
 	return here;
 }
 
 /* The IP by which an entry is indexed. */
 static const uint8_t *indexed_ip(const struct rwk_fi_av_entry *entry)
 {
-	return entry->here ? rwk_fi_av_loopback : entry->address.ip;
+	return entry->here ? loopback : entry->address.ip;
 }
 
 static uint64_t mix(uint64_t h, uint64_t word)

@@ -69,7 +69,4 @@ const struct rwk_fi_av_entry *rwk_fi_av_entry(const struct rwk_fi_av_table *t, f
 /** The number of an address, or RWK_FI_AV_NONE. */
 uint32_t rwk_fi_av_search(const struct rwk_fi_av_table *t, const struct rwk_address *a);
 
-/** The IP that stands for all of this host's. */
-extern const uint8_t rwk_fi_av_loopback[16];
-
 #endif

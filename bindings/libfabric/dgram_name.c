@@ -29,7 +29,7 @@ static fi_addr_t find(const struct rwk_fi_dgram_ep *ep, const struct rwk_ud_addr
 		return number;
 	rwk_fi_address_partial(from->ip, ROCE_PORT, &a);
 	number = rwk_fi_av_find(ep->av, &a);
-	return is_qpn(rwk_fi_av_inserted(ep->av, number, &a), from->qpn) ? number : FI_ADDR_NOTAVAIL;
+	return is_qpn(rwk_fi_av_address(ep->av, number, &a), from->qpn) ? number : FI_ADDR_NOTAVAIL;
 }
 
 fi_addr_t rwk_fi_dgram_source(const struct rwk_fi_dgram_ep *ep, const struct rwk_ud_address *from)
@@ -42,7 +42,7 @@ fi_addr_t rwk_fi_dgram_source(const struct rwk_fi_dgram_ep *ep, const struct rwk
 int rwk_fi_dgram_peer(const struct rwk_fi_dgram_ep *ep, fi_addr_t to, struct rwk_ud_address *peer)
 {
 	struct rwk_address found;
-	const struct rwk_address *a = rwk_fi_av_inserted(ep->av, to, &found);
+	const struct rwk_address *a = rwk_fi_av_address(ep->av, to, &found);
 
 	if (!a || !(a->flags_rank & RWK_ADDR_PARTIAL)) {
 		rwk_warn("fi_addr %#llx is %s", (unsigned long long)to,

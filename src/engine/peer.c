@@ -262,6 +262,17 @@ void rwk_peer_unshared(void *engine, struct rwk_channel *ch)
 		rwk_strand_text(choice.strand));
 }
 
+/** Who is known by IP and port: of this host's IPs shared memory knows but the loopback's and its own. */
+static int connect_here(struct rwk_peer *p, struct rwk_channel **ch)
+{
+	static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
+	struct rwk_address to = p->address;
+
+	if (is_partial(&to) && rwk_ip_is_local(to.ip))
+		memcpy(to.ip, loopback, sizeof(to.ip));
+	return p->engine->transport->connect(p->engine->port, &to, p, ch);
+}
+
 int rwk_peer_connect(struct rwk_peer *p)
 {
 	struct rwk_engine *e = p->engine;
@@ -273,7 +284,7 @@ int rwk_peer_connect(struct rwk_peer *p)
 	if (!rc && network)
 		rc = e->network->connect(e->network_port, &p->address, p, &ch);
 	else if (!rc)
-		rc = e->transport->connect(e->port, &p->address, p, &ch);
+		rc = connect_here(p, &ch);
 	if (rc) {
 		p->error = rc;
 		return rc;

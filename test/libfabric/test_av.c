@@ -330,6 +330,60 @@ static void restarted(void **state)
 	t_two("udp", survivor, mortals, NULL);
 }
 
+/* An endpoint that is bound to its IP, which the name of one that is not says. */
+static void open_named(struct t_process *p, struct t_domain *d, struct t_end *e, fi_addr_t *to)
+{
+	struct sockaddr_in *own;
+
+	t_domain_open(d, FI_SOCKADDR_IN, FI_THREAD_DOMAIN);
+	own = d->info->src_addr;
+	t_end_open(e, d, NULL);
+	memcpy(own, e->name, sizeof(*own));
+	own->sin_port = 0;
+	t_end_close(e);
+	t_end_open(e, d, NULL);
+	*to = t_greet(p, e);
+}
+
+static void asks(struct t_process *p)
+{
+	struct t_domain d;
+	struct t_end e;
+	fi_addr_t to;
+
+	open_named(p, &d, &e, &to);
+	exchange(&e, to);
+	t_meet(p, e.cq);
+	t_end_close(&e);
+	t_domain_close(&d);
+}
+
+static void answers(struct t_process *p)
+{
+	struct t_domain d;
+	struct t_end e;
+	fi_addr_t to;
+	char in;
+
+	open_named(p, &d, &e, &to);
+	assert_int_equal(fi_trecv(e.ep, &in, 1, NULL, to, 1, 0, NULL), 0);
+	t_wait(e.cq, NULL, NULL);
+	t_post(fi_tsend(e.ep, &in, 1, NULL, to, 2, NULL), e.cq, NULL);
+	t_wait(e.cq, NULL, NULL);
+	t_meet(p, e.cq);
+	t_end_close(&e);
+	t_domain_close(&d);
+}
+
+/* Who has one IP of his host's is reached by that one, from the same host too, by whichever link. */
+static void one_of_its_ips(void **state)
+{
+	(void)state;
+	t_two("shm", asks, answers, NULL);
+	t_two("udp", asks, answers, NULL);
+	t_two("tcp", asks, answers, NULL);
+}
+
 static int open_domain(void **state)
 {
 	struct fi_info *hints = t_hints();
@@ -354,6 +408,7 @@ int main(void)
 	static uint32_t native = 0, sockets = FI_SOCKADDR_IN;
 	const struct CMUnitTest processes[] = {
 		cmocka_unit_test(restarted),
+		cmocka_unit_test(one_of_its_ips),
 	};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_prestate_setup_teardown(events, open_domain, close_domain, &sockets),
