@@ -16,7 +16,7 @@
 #define TRIES_A_SECOND 50
 
 /* Of both families. */
-int rwk_meet_listen(unsigned port)
+static int listen_at(unsigned port)
 {
 	struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
 	int fd = socket(AF_INET6, SOCK_STREAM, 0), on = 1, off = 0, err;
@@ -33,24 +33,17 @@ int rwk_meet_listen(unsigned port)
 	return fd;
 }
 
-int rwk_meet_next(int listener, unsigned seconds)
-{
-	int fd = -1;
-
-	if (poll(&(struct pollfd){listener, POLLIN, 0}, 1, (int)seconds * 1000) == 1)
-		fd = accept(listener, NULL, NULL);
-	else
-		errno = ETIMEDOUT;
-	return fd < 0 ? -errno : fd;
-}
-
 static int wait_there(unsigned port, unsigned seconds)
 {
-	int listener = rwk_meet_listen(port), fd;
+	int listener = listen_at(port), fd = -ETIMEDOUT;
 
 	if (listener < 0)
 		return listener;
-	fd = rwk_meet_next(listener, seconds);
+	if (poll(&(struct pollfd){listener, POLLIN, 0}, 1, (int)seconds * 1000) == 1) {
+		fd = accept(listener, NULL, NULL);
+		if (fd < 0)
+			fd = -errno;
+	}
 	if (fd < 0)
 		error(0, 0, "nobody came to TCP port %u within %u s", port, seconds);
 	close(listener);

@@ -35,9 +35,6 @@ const char *rwk_place_parse(const char *text, struct rwk_place *p);
  * negative errno, told on stderr.
  */
 int rwk_meet(const char *host, unsigned port, unsigned seconds);
-/** The two steps of the same, for who is met by several: listens at that port; takes the next that comes. */
-int rwk_meet_listen(unsigned port);
-int rwk_meet_next(int listener, unsigned seconds);
 /** The address of who is at the other end of that connection: 0, or a negative errno. */
 int rwk_meet_peer(int fd, uint8_t ip[16]);
 
