@@ -180,8 +180,8 @@ void rwk_udp_forget_route(struct udp *u, const struct rwk_link_address *to);
 int rwk_udp_set_options(int fd, int family, int receive_buffer);
 int rwk_udp_set(int fd, int level, int name, int value);
 /**
- * May the kernel join the socket's packets, and say so, and which of them have met congestion? Plain calls take neither,
- * and what it says to nobody costs it 25 ns for each packet.
+ * May the kernel join the socket's packets, and say so, and which of them have met congestion? Plain calls take
+ * neither, and what it says to nobody costs it 25 ns for each packet.
  */
 void rwk_udp_join(int fd, bool may);
 void rwk_udp_read_drops(const struct inlet *in, uint64_t *drops);
