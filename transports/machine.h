@@ -94,9 +94,10 @@ struct rwk_machine_host {
 
 	/**
 	 * Between our own ends, at each time-out in a row from the second on: the peer has been silent for some time.
-	 * It may compute, or what is long does not get through. May be NULL.
+	 * It may compute, or what is long does not get through. `anew`: it is the second, so something had come since the
+	 * last time this was said. May be NULL.
 	 */
-	void (*silent)(void *user);
+	void (*silent)(void *user, bool anew);
 
 	/**
 	 * A piece of a Send, those of one Send in order and nothing between them. 0: taken; -EAGAIN: no receive is

@@ -187,6 +187,29 @@ static void silence(void **state)
 	ends_close();
 }
 
+/*
+ * A peer that runs seldom, and a way that loses one packet of ten: there are silences, and rounds of probes that only a
+ * short one comes back from, but no two of one silence.
+ */
+static void late_and_lossy(void **state)
+{
+	(void)state;
+	use_lengths();
+	open_two(100000);
+	for (unsigned i = 0; i < 4000; i++) {
+		assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
+		for (unsigned k = 0; k < 10; k++) {
+			ends_progress(ends[0]);
+			rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + MS);
+		}
+		ends_progress(ends[1]);
+	}
+	ends_settle();
+	assert_int_equal(ends_side(1, 0)->received, 4000);
+	assert_int_equal(counts(0)->narrowed + counts(1)->narrowed, 0);
+	ends_close();
+}
+
 static void put_head(uint8_t *to, uint32_t serial, uint16_t at, uint16_t of, uint16_t unit)
 {
 	memcpy(to, "RWKP", 4);
@@ -506,6 +529,7 @@ int main(void)
 		ENDS_RC(and_lossy),
 		ENDS_RC(reads),
 		ENDS_RC(silence),
+		ENDS_RC(late_and_lossy),
 		ENDS_RC(nonsense),
 		ENDS_ON(nodes_messages, "SRC", sim_shared_transport),
 		ENDS_ON(nodes_access, "SRC", sim_shared_transport),

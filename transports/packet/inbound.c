@@ -267,9 +267,9 @@ static void failed(void *user, int err)
 	rwk_packet_doom(ch, -EPROTO);
 }
 
-static void silent(void *user)
+static void silent(void *user, bool anew)
 {
-	rwk_packet_silent(user);
+	rwk_packet_silent(user, anew);
 }
 
 const struct rwk_machine_host rwk_packet_host = {

@@ -35,9 +35,9 @@ static int emit(void *user, const struct rwk_wire *w, const struct iovec *payloa
 	return rwk_packet_put(by->port, &by->path, w, payload, count);
 }
 
-static void silent(void *user)
+static void silent(void *user, bool anew)
 {
-	rwk_packet_node_silent(user);
+	rwk_packet_node_silent(user, anew);
 }
 
 /* It takes no requests: rwk_packet_initiator_packet lets none through to it. */

@@ -427,10 +427,10 @@ int rwk_packet_start(struct rwk_request *r);
 void rwk_packet_release(struct rwk_packet_channel *ch, int status);
 
 /* narrow.c */
-/** The machine waits in vain for an answer, and has for some time: an upcall. */
-void rwk_packet_silent(struct rwk_packet_channel *ch);
+/** The machine waits in vain for an answer, and has for some time: an upcall. `anew`: something came since the last. */
+void rwk_packet_silent(struct rwk_packet_channel *ch, bool anew);
 /** The same, of an initiator's. */
-void rwk_packet_node_silent(struct rwk_packet_initiator *by);
+void rwk_packet_node_silent(struct rwk_packet_initiator *by, bool anew);
 /** PROBE and PROBED have come from the channel's peer. */
 void rwk_packet_probe_came(struct rwk_packet_channel *ch, const struct rwk_greeting *g);
 void rwk_packet_probed(struct rwk_packet_channel *ch, const struct rwk_greeting *g);

@@ -7,7 +7,8 @@
  * short ones come back, twice in a row, packets are cut in pieces of that length from then on (pieces.c), at both ends.
  *
  *   size    bytes of payload of the packets that pass whole: what was agreed, a quarter of it, a sixteenth, down to 256
- *   round   probes of some sizes, at each time-out from the second on; judged at the next
+ *   round   probes of some sizes, at each time-out in a row from the second on; judged at the next. What came to nothing
+ *           in an earlier silence does not count in this one: then packets were lost, and the peer was late
  *
  * From time to time a long probe finds out whether the way is as wide again as it was.
  *
@@ -122,7 +123,7 @@ static void judge(struct rwk_packet_channel *ch)
 		believe(ch, n->best);
 }
 
-void rwk_packet_silent(struct rwk_packet_channel *ch)
+void rwk_packet_silent(struct rwk_packet_channel *ch, bool anew)
 {
 	struct rwk_packet_narrow *n;
 	uint32_t size;
@@ -133,8 +134,11 @@ void rwk_packet_silent(struct rwk_packet_channel *ch)
 	n = known_of(ch);
 	if (!n)
 		return;
-	answered = n->best;
-	judge(ch);
+	answered = anew || n->best;
+	if (anew)
+		n->rounds = 0;
+	else
+		judge(ch);
 	begin(ch);
 	/* Who answers nothing is not there, or computes: its buffer is not to be filled with long ones. */
 	n->asked = answered ? 1 : (uint8_t)(n->asked + (n->asked < UINT8_MAX));
@@ -166,12 +170,12 @@ static struct rwk_packet_channel *whom(const struct rwk_packet_initiator *by)
 	return first;
 }
 
-void rwk_packet_node_silent(struct rwk_packet_initiator *by)
+void rwk_packet_node_silent(struct rwk_packet_initiator *by, bool anew)
 {
 	struct rwk_packet_channel *ch = whom(by);
 
 	if (ch)
-		rwk_packet_silent(ch);
+		rwk_packet_silent(ch, anew);
 }
 
 void rwk_packet_probe_came(struct rwk_packet_channel *ch, const struct rwk_greeting *g)

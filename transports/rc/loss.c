@@ -92,7 +92,7 @@ static void retry(struct rwk_rc *qp, rwk_time now)
 		r->timing = false;
 		lose_all(r);
 		if (r->backoff > 1 && qp->host->silent)
-			qp->host->silent(qp->user);
+			qp->host->silent(qp->user, r->backoff == 2);
 	} else if (!rwk_rc_go_back(qp, r->una)) {
 		return;
 	}
