@@ -131,7 +131,8 @@ struct rwk_packet_narrow {
 	uint64_t token;        /* of our last round of probes */
 	rwk_time wider_at;
 	uint32_t whom;         /* SRC: the channel whose peer was asked, by its number */
-	uint16_t best;         /* the longest probe of this round that was answered */
+	uint16_t best;         /* the longest probe of this round that was answered, */
+	uint16_t widest;       /* and of those rounds that said the way is narrow */
 	uint8_t rounds, asked; /* that said the way is narrow; without an answer */
 	bool untold;           /* SRC: the domain there may not know what we believe now */
 };

@@ -88,13 +88,21 @@ static void begin(struct rwk_packet_channel *ch)
 	n->whom = ch->qpn;
 }
 
+/** Nothing is held against the way. */
+static void acquit(struct rwk_packet_narrow *n)
+{
+	n->rounds = 0;
+	n->widest = 0;
+}
+
 static void believe(struct rwk_packet_channel *ch, uint32_t size)
 {
 	struct rwk_packet_narrow *n = *place_of(ch);
 	struct rwk_packet_path *path = path_of(ch);
 	struct rwk_port *port = ch->port;
+	bool wider = path->cut && size > path->cut;
 
-	n->rounds = 0;
+	acquit(n);
 	n->untold = ch->shared;
 	n->wider_at = rwk_packet_now(port) + (n->untold ? TELL_IN : WIDER_IN);
 	if (n->wider_at < port->wider_at)
@@ -105,6 +113,10 @@ static void believe(struct rwk_packet_channel *ch, uint32_t size)
 		rwk_info("packets: those to %s get through whole again", rwk_packet_name(&ch->address));
 		return;
 	}
+	if (wider) {
+		rwk_info("packets: those of %u bytes get through to %s, too", size, rwk_packet_name(&ch->address));
+		return;
+	}
 	port->count.narrowed++;
 	rwk_warn("packets: those of %u bytes do not get through to %s any more, and nobody says why (an MTU on the way "
 		 "was lowered, and ICMP does not get through): they go in shorter pieces, which is slow. Raise the MTU "
@@ -112,15 +124,19 @@ static void believe(struct rwk_packet_channel *ch, uint32_t size)
 		agreed(ch), rwk_packet_name(&ch->address), size);
 }
 
-/** A round counts if long ones were asked. */
+/** A round counts if long ones were asked. One of a middle length may be lost, as any: each round has tried it. */
 static void judge(struct rwk_packet_channel *ch)
 {
 	struct rwk_packet_narrow *n = *place_of(ch);
 
-	if (n->best >= size_of(ch))
-		n->rounds = 0;
-	else if (n->best && n->asked <= ROUNDS && ++n->rounds >= ROUNDS)
-		believe(ch, n->best);
+	if (n->best >= size_of(ch)) {
+		acquit(n);
+	} else if (n->best && n->asked <= ROUNDS) {
+		if (n->best > n->widest)
+			n->widest = n->best;
+		if (++n->rounds >= ROUNDS)
+			believe(ch, n->widest);
+	}
 }
 
 void rwk_packet_silent(struct rwk_packet_channel *ch, bool anew)
@@ -136,7 +152,7 @@ void rwk_packet_silent(struct rwk_packet_channel *ch, bool anew)
 		return;
 	answered = anew || n->best;
 	if (anew)
-		n->rounds = 0;
+		acquit(n);
 	else
 		judge(ch);
 	begin(ch);
