@@ -188,7 +188,10 @@ static int take_greeting(int fd, struct greeting *g)
 	return !rc && g->magic != MAGIC ? -EACCES : rc;
 }
 
-/* Takes the descriptors that came with a message: as many as there are things, or it is an error. */
+/*
+ * Takes the descriptors that came with a message: as many as there are things, or it is an error. There are no more of
+ * them, for the kernel has no room to hand over another.
+ */
 static int take_things(struct msghdr *msg, int fd[RWK_SRC_THINGS])
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
@@ -199,7 +202,7 @@ static int take_things(struct msghdr *msg, int fd[RWK_SRC_THINGS])
 	if (count)
 		memcpy(fd, CMSG_DATA(c), count * sizeof(int));
 	if (count == RWK_SRC_THINGS)
-		return 0;
+		return msg->msg_flags & MSG_CTRUNC ? -EACCES : 0;
 	return msg->msg_flags & MSG_CTRUNC ? -EMFILE : -EACCES;
 }
 
@@ -208,7 +211,9 @@ static int receive_welcome(int fd, struct welcome *w, int things[RWK_SRC_THINGS]
 	union control control;
 	struct iovec iov = {w, sizeof(*w)};
 	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control)};
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes,
+		/* Without the padding, into which the kernel would put one descriptor more than there are things. */
+		.msg_controllen = CMSG_LEN(RWK_SRC_THINGS * sizeof(int))};
 	ssize_t n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | MSG_TRUNC);
 	/* What has no bytes may have descriptors, too. */
 	int rc = n >= 0 ? take_things(&msg, things) : 0, wrong = check_length(n, sizeof(*w));
