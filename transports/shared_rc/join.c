@@ -48,7 +48,8 @@ struct rwk_src_seat {
 	int life;     /* by which its place in the memory is locked; -1: not yet */
 	void *memory; /* mapped once for all seats of the process in that domain; NULL in a forked child: not at all */
 	size_t bytes;
-	ino_t file; /* that it is of */
+	dev_t device; /* the file that it is of: inodes of huge pages are counted apart */
+	ino_t file;
 };
 
 /* All of this process, also those that are not complete yet; under the lock of forked.h, as are their descriptors. */
@@ -77,12 +78,12 @@ static void forget(void)
 }
 
 /* Where another seat of this process has that file mapped; NULL: none has. With the lock. */
-static void *mapped(const struct rwk_src_seat *seat, ino_t file)
+static void *mapped(const struct rwk_src_seat *seat, dev_t device, ino_t file)
 {
 	for (struct rwk_list *l = seats.next; l != &seats; l = l->next) {
 		const struct rwk_src_seat *other = rwk_container_of(l, struct rwk_src_seat, link);
 
-		if (other != seat && other->memory && other->file == file)
+		if (other != seat && other->memory && other->device == device && other->file == file)
 			return other->memory;
 	}
 	return NULL;
@@ -100,7 +101,7 @@ static int map(struct rwk_src_seat *seat)
 		return -EPROTO;
 	if (!bytes || fstat(fd, &st) || st.st_size != (off_t)bytes)
 		return -EPROTONOSUPPORT;
-	at = mapped(seat, st.st_ino);
+	at = mapped(seat, st.st_dev, st.st_ino);
 	if (!at) {
 		at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (at == MAP_FAILED)
@@ -109,6 +110,7 @@ static int map(struct rwk_src_seat *seat)
 	}
 	seat->memory = at;
 	seat->bytes = bytes;
+	seat->device = st.st_dev;
 	seat->file = st.st_ino;
 	return 0;
 }
@@ -266,7 +268,7 @@ static void dissolve(struct rwk_src_seat *seat)
 	rwk_src_door_leave(&seat->knock);
 	rwk_src_holding_close(&seat->holding);
 	die(seat);
-	last = seat->memory && !mapped(seat, seat->file);
+	last = seat->memory && !mapped(seat, seat->device, seat->file);
 	rwk_src_fork_unlock();
 	if (last)
 		munmap(seat->memory, seat->bytes);
