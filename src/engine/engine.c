@@ -25,7 +25,7 @@ static const struct rwk_client engine_client = {
 
 #define PORT_TRIES 32
 
-static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
+const uint8_t rwk_engine_loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
 static const uint8_t unset_ip[16];
 
 /**
@@ -98,7 +98,7 @@ static int open_ports(struct rwk_engine *e)
 	rc = !e->attr.transports && rwk_job_wants_network() ? open_both(e, &attr) : -ENETDOWN;
 	if (rc == -ENETDOWN) {
 		if (!memcmp(attr.address.ip, unset_ip, 16))
-			memcpy(attr.address.ip, loopback, 16);
+			memcpy(attr.address.ip, rwk_engine_loopback, 16);
 		rc = e->transport->open(&attr, &engine_client, e, &e->port);
 	}
 	if (rc)

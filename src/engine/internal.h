@@ -254,6 +254,9 @@ struct rwk_inbox {
 	void *owner;
 };
 
+/** 127.0.0.1, mapped into IPv6. */
+extern const uint8_t rwk_engine_loopback[16];
+
 struct rwk_engine {
 	/* The fast path's line. */
 	struct rwk_matcher *matcher[RWK_SPACES]; /* the inbox's */

@@ -265,11 +265,10 @@ void rwk_peer_unshared(void *engine, struct rwk_channel *ch)
 /** Who is known by IP and port: of this host's IPs shared memory knows but the loopback's and its own. */
 static int connect_here(struct rwk_peer *p, struct rwk_channel **ch)
 {
-	static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
 	struct rwk_address to = p->address;
 
 	if (is_partial(&to) && rwk_ip_is_local(to.ip))
-		memcpy(to.ip, loopback, sizeof(to.ip));
+		memcpy(to.ip, rwk_engine_loopback, sizeof(to.ip));
 	return p->engine->transport->connect(p->engine->port, &to, p, ch);
 }
 
