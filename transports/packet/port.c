@@ -472,21 +472,6 @@ static bool asks_own(const struct rwk_port *port)
 }
 
 /**
- * Looks for packets. Most looks find none, and between two of them stands the way up to the program's loop and down
- * again: so one that finds none is repeated, where packets came a moment ago and no process of this machine waits to be
- * looked at meanwhile.
- */
-static int look(struct rwk_port *port)
-{
-	struct rwk_link *lossy = port->link[RWK_WAY_LOSSY];
-	int n = lossy->ops->progress(lossy, BUDGET);
-
-	if (n || port->crowd > 1 || port->epoch - port->own_epoch >= OWN_BUSY)
-		return n;
-	return lossy->ops->progress(lossy, BUDGET);
-}
-
-/**
  * Nothing has come, and a peer was late a moment ago: it lacks a CPU. That may be this one, for the job has more
  * processes on this machine than there are processors, though the job map may not show it: each may be in a container
  * of its own. Where each can have a processor it is not yielded: it is others who have the peer's then, and would have
@@ -510,7 +495,7 @@ static bool may_wait(const struct rwk_port *port)
 
 int rwk_packet_progress(struct rwk_port *port)
 {
-	struct rwk_link *stream = port->link[RWK_WAY_STREAM];
+	struct rwk_link *lossy = port->link[RWK_WAY_LOSSY], *stream = port->link[RWK_WAY_STREAM];
 	int n = 0;
 
 	port->epoch++;
@@ -521,8 +506,8 @@ int rwk_packet_progress(struct rwk_port *port)
 		port->own_epoch = port->epoch;
 		by_clock(port);
 	}
-	if (port->link[RWK_WAY_LOSSY] && asks_own(port))
-		n += look(port);
+	if (lossy && asks_own(port))
+		n += lossy->ops->progress(lossy, BUDGET);
 	if (rwk_unlikely(port->by_stream))
 		n += stream->ops->progress(stream, BUDGET);
 	if (port->view)
