@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * SRC: evidence of death. A stream to a process (connect.c) tells for sure whether it lives; but a stream for each pair
+ * SRC: evidence of death. A stream to a process (streams.c) tells for sure whether it lives; but a stream for each pair
  * of processes is what SRC is there to do without. What one process of a node knows of a peer is good for all of them,
  * so one of them has the stream: the *holder* of the peer's target in the domain.
  *

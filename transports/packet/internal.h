@@ -2,10 +2,16 @@
 /*
  * The packet service from inside.
  *
- *   port.c      links, packets in and to whom they go, timers
+ *   port.c      links, the clock, what the client asks of a port
+ *   progress.c  looking: what a progress does, timers
+ *   arrive.c    packets in, and to whom they go
+ *   vote.c      whom most packets are from
  *   sleep.c     the descriptor to sleep on
  *   close.c     the end of a port
  *   connect.c   the handshake, and which way a channel goes
+ *   terms.c     what a greeting says of our end, and what both have agreed on
+ *   names.c     which channel a greeting is about, and what the peer's name is
+ *   streams.c   streams to peers' processes, and what is heard of them
  *   channel.c   a channel's life: made, open, failed, gone
  *   outbound.c  messages into frames, ops into work requests, packets out
  *   inbound.c   frames into messages; what the peer's RDMA touches
@@ -310,16 +316,35 @@ static inline size_t rwk_packet_part_max(const struct rwk_packet_channel *ch)
 /* port.c */
 /** The time, asked for once a progress. */
 rwk_time rwk_packet_now(struct rwk_port *port);
+/** Sends a datagram of the handshake. */
+void rwk_packet_greet(struct rwk_port *port, int way, const struct rwk_link_address *to, const struct rwk_greeting *g);
+void rwk_packet_flush(struct rwk_port *port);
+int rwk_packet_random(void *to, size_t len);
+/** An address as a user would write it; until the next call of this thread. */
+const char *rwk_packet_name(const struct rwk_address *a);
+/** Payload of the largest packet that reaches `to` by that way. */
+uint32_t rwk_packet_pmtu(struct rwk_port *port, int way, const struct rwk_link_address *to);
+/** Writes a packet, from or to `peer`, into port->capture, which there must be. */
+void rwk_packet_capture(struct rwk_port *port, int way, bool outgoing, const struct rwk_link_address *peer,
+	const struct iovec *iov, int count);
+/** The link has taken a packet. */
+void rwk_packet_sent(
+	struct rwk_port *port, int way, const struct rwk_link_address *to, const struct iovec *iov, int count);
+
+/* arrive.c */
 /** A packet has come, by that link. */
 void rwk_packet_arrived(
 	struct rwk_port *port, int way, const struct rwk_link_address *from, const void *bytes, size_t len);
-/** Sends a datagram of the handshake. */
-void rwk_packet_greet(struct rwk_port *port, int way, const struct rwk_link_address *to, const struct rwk_greeting *g);
+
+/* progress.c */
 /** Something is to be sent: the channel is pumped at the end of the progress, or now if we are not in one. */
 void rwk_packet_stir(struct rwk_packet_channel *ch);
 /** The same, after a message has come: at the end of this progress or, if that can wait, of the next. */
 void rwk_packet_stir_for_message(struct rwk_packet_channel *ch);
+/** The machine wants to be pumped then. */
 void rwk_packet_deadline(struct rwk_packet_channel *ch, rwk_time at);
+
+/* vote.c */
 /**
  * By which path do most packets come? Each is a vote for its path and against all others (R. Boyer, J Moore, "MJRTY",
  * 1981). Whose path is far enough ahead becomes the link's favourite, if it is eligible; it takes more to take
@@ -329,15 +354,6 @@ void rwk_packet_vote(
 	struct rwk_port *port, const struct rwk_packet_path *path, const struct rwk_link_address *seen, bool eligible);
 /** The path is no more. */
 void rwk_packet_vote_ends(struct rwk_port *port, const struct rwk_packet_path *path);
-void rwk_packet_flush(struct rwk_port *port);
-int rwk_packet_random(void *to, size_t len);
-/** An address as a user would write it; until the next call of this thread. */
-const char *rwk_packet_name(const struct rwk_address *a);
-/** Payload of the largest packet that reaches `to` by that way. */
-uint32_t rwk_packet_pmtu(struct rwk_port *port, int way, const struct rwk_link_address *to);
-/** The link has taken a packet. */
-void rwk_packet_sent(
-	struct rwk_port *port, int way, const struct rwk_link_address *to, const struct iovec *iov, int count);
 
 /* sleep.c */
 int rwk_packet_open_waiting(struct rwk_port *port);
@@ -354,21 +370,63 @@ uint32_t rwk_packet_new_qpn(struct rwk_port *port);
 /* connect.c */
 void rwk_packet_greeted(
 	struct rwk_port *port, int way, const struct rwk_link_address *from, const struct rwk_greeting *g);
-void rwk_packet_word(struct rwk_port *port, const struct rwk_link_address *who, int status);
-void rwk_packet_hint(struct rwk_port *port, const struct rwk_link_address *who);
 /** Asks again who has not answered. */
 void rwk_packet_ask(struct rwk_packet_channel *ch, rwk_time now);
+/** Whether the peer is there cannot be told for sure: it is asked for half a minute more, and given up then. */
+void rwk_packet_ask_on(struct rwk_packet_channel *ch);
 /** A packet of the channel's QP has come: the peer has heard our answer. */
 void rwk_packet_confirmed(struct rwk_packet_channel *ch);
+
+/* terms.c */
+/** Payload of the largest packet that the channel may send by that way. */
+uint32_t rwk_packet_path_pmtu(const struct rwk_packet_channel *ch, int way);
+/** Writes our terms into a greeting that goes by that way and has its type. */
+void rwk_packet_terms(struct rwk_packet_channel *ch, int way, struct rwk_greeting *g);
+/**
+ * SRC: what the greeting has added to the decision. A peer that has more than one address, and greets from one that it
+ * did not name, is not shared: a target hears one address. Nor is one of another domain than the initiator for its node
+ * is aimed at; there an asker has been promised it already, and finds out when it aims.
+ */
+void rwk_packet_decide(struct rwk_packet_channel *ch, int way, const struct rwk_greeting *g);
+/**
+ * The peer may be in another container of this machine. The job map shows that to nobody: the kernel's name does. Those
+ * of this node are counted already, as local_peers.
+ */
+void rwk_packet_place(struct rwk_packet_channel *ch, const struct rwk_greeting *g);
+
+/* names.c */
+static inline uint64_t rwk_packet_nonce(const struct rwk_address *a)
+{
+	return a->nonce_port >> 16;
+}
+/** Is that all that is known: where it is? */
+static inline bool rwk_packet_is_partial(const struct rwk_address *a)
+{
+	return a->flags_rank & RWK_ADDR_PARTIAL;
+}
+/** The channel to who has sent this greeting: by its nonce, or by where it is while that is all we know; or NULL. */
+struct rwk_packet_channel *rwk_packet_find(
+	struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_greeting *g);
+/** The peer's full address is known now. 0, or why the client does not want it. An upcall. */
+int rwk_packet_acquainted(struct rwk_packet_channel *ch, const struct rwk_greeting *g);
+/** A new channel to who has sent this greeting; NULL, and *rc says why there is none. An upcall. */
+struct rwk_packet_channel *rwk_packet_channel_from(struct rwk_port *port, const struct rwk_greeting *g, int *rc);
+/** Where we ask somebody is, who takes us by SRC if we ask for him by name: there is somebody, and that is the name. */
+void rwk_packet_take_name(struct rwk_packet_channel *ch, const struct rwk_greeting *g);
+
+/* streams.c */
+/** The link's word of a stream: 0, it is open; else why it is not. */
+void rwk_packet_word(struct rwk_port *port, const struct rwk_link_address *who, int status);
+/** The kernel there says that nobody has that port. */
+void rwk_packet_hint(struct rwk_port *port, const struct rwk_link_address *who);
+/** The channel is open, and not shared: one end starts the stream, and both know which. */
+void rwk_packet_stream_begin(struct rwk_packet_channel *ch);
 /** Starts the streams that peers should have started and have not. */
 void rwk_packet_seek(struct rwk_port *port);
 /** Starts a stream to the peer's process, if there is none and there can be one. */
 void rwk_packet_reach(struct rwk_packet_channel *ch);
 /** By what the link knows the stream: it may have come from another address than the peer's first. */
 const struct rwk_link_address *rwk_packet_stream(const struct rwk_packet_channel *ch);
-
-/** Payload of the largest packet that the channel may send by that way. */
-uint32_t rwk_packet_path_pmtu(const struct rwk_packet_channel *ch, int way);
 
 /* channel.c */
 struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const struct rwk_address *to);

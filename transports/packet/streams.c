@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Streams to peers' processes, and what becomes of a channel by what is heard of its stream.
+ *
+ * Evidence: once a channel is open, one end (that with the smaller nonce) starts a stream. The other does so too if
+ * none has come after a second: the peer may have ended before. (If it is shared, evidence.c sees to that.) If the
+ * stream breaks or leads to another process, the peer is dead. Where there can be none (a firewall, no descriptors
+ * left), the kernel's word that nobody listens on the port must do.
+ */
+#include "packet/internal.h"
+
+#define SEEK_AFTER (1000 * 1000 * 1000ull) /* ns that an end waits for the stream that the peer is to start */
+
+/**
+ * There is a stream to another process at that address: one of the two has ended, and which is not known before that
+ * stream ends, or our peer answers otherwise. We try again.
+ */
+static void stream_taken(struct rwk_packet_channel *ch)
+{
+	struct rwk_port *port = ch->port;
+
+	ch->stream_asked = false;
+	if (ch->state == RWK_CH_CONNECTING)
+		rwk_packet_ask_on(ch);
+	if (port->seek_at == RWK_NEVER)
+		port->seek_at = rwk_packet_now(port) + SEEK_AFTER;
+}
+
+const struct rwk_link_address *rwk_packet_stream(const struct rwk_packet_channel *ch)
+{
+	static const struct rwk_link_address none;
+
+	return memcmp(&ch->stream_to, &none, sizeof(none)) ? &ch->stream_to : &ch->path.to;
+}
+
+/** No stream will come: what that means for a channel. */
+static void without_stream(struct rwk_packet_channel *ch, int status)
+{
+	ch->stream_lost = true;
+	if (ch->path.way == RWK_WAY_STREAM && ch->state == RWK_CH_OPEN) {
+		rwk_packet_doom(ch, -ECONNRESET);
+	} else if (ch->state == RWK_CH_CONNECTING) {
+		if (!ch->port->link[RWK_WAY_LOSSY])
+			rwk_packet_doom(ch, -EHOSTUNREACH);
+		else
+			rwk_packet_ask_on(ch);
+	} else {
+		rwk_info("packets: no stream to %s (%s): its death can be told only by its kernel's refusals",
+			rwk_packet_name(&ch->address), strerror(-status));
+	}
+}
+
+static void channel_word(struct rwk_packet_channel *ch, int status)
+{
+	bool partial = rwk_packet_is_partial(&ch->address);
+
+	if (status)
+		rwk_info("packets: the stream to %s: %s", rwk_packet_name(&ch->address), strerror(-status));
+	ch->stream_asked = false;
+	ch->stream_open = !status;
+	if (status && ch->shared)
+		rwk_packet_evidence_lost(ch);
+	if (status == -ESHUTDOWN && ch->shared)
+		return; /* the peer does not need it any more; what its process does, evidence.c finds out */
+	ch->gone = status == -ESTALE || status == -ECONNRESET || status == -ECONNREFUSED;
+	switch (status) {
+	case 0:
+		ch->ask_at = 0;
+		if (ch->state == RWK_CH_CONNECTING)
+			rwk_packet_stir(ch);
+		break;
+	case -EACCES:
+	case -EPROTONOSUPPORT:
+		if (ch->state != RWK_CH_CONNECTING)
+			break;
+		rwk_warn("packets: %s does not know this job's key: it is of another job or user, or of another "
+			 "version (FI_ROPEWALK_JOB_KEY makes jobs one)",
+			rwk_packet_name(&ch->address));
+		rwk_packet_doom(ch, -EACCES);
+		break;
+	case -ECONNREFUSED:
+		if (!partial)
+			rwk_packet_doom(ch, -ECONNRESET); /* it had an address, so it was there */
+		break;
+	case -ESTALE:
+	case -ECONNRESET:
+	case -ESHUTDOWN:
+	case -EPROTO:
+		if (ch->state != RWK_CH_CONNECTING || !partial)
+			rwk_packet_doom(ch, -ECONNRESET);
+		break;
+	default:
+		without_stream(ch, status);
+	}
+}
+
+void rwk_packet_reach(struct rwk_packet_channel *ch)
+{
+	int rc;
+
+	if (ch->stream_asked || ch->stream_open || ch->stream_lost)
+		return;
+	ch->stream_asked = true;
+	rc = ch->port->ways->reach(ch->port->link[RWK_WAY_STREAM], &ch->path.to, ch->nonce);
+	if (rc == -EEXIST)
+		stream_taken(ch);
+	else if (rc)
+		channel_word(ch, rc);
+}
+
+void rwk_packet_stream_begin(struct rwk_packet_channel *ch)
+{
+	if (rwk_packet_nonce(&ch->port->address) < ch->nonce)
+		rwk_packet_reach(ch);
+	else if (!ch->stream_open && !ch->stream_lost && ch->port->seek_at == RWK_NEVER)
+		ch->port->seek_at = rwk_packet_now(ch->port) + SEEK_AFTER;
+}
+
+void rwk_packet_seek(struct rwk_port *port)
+{
+	port->seek_at = RWK_NEVER;
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
+
+		if (ch->state == RWK_CH_OPEN && !ch->shared)
+			rwk_packet_reach(ch);
+	}
+}
+
+void rwk_packet_word(struct rwk_port *port, const struct rwk_link_address *who, int status)
+{
+	uint64_t nonce = port->ways->nonce ? port->ways->nonce(port->link[RWK_WAY_STREAM], who) : 0;
+
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
+
+		if (ch->state == RWK_CH_FAILED)
+			continue;
+		if (nonce && ch->nonce && ch->nonce != nonce)
+			continue; /* one was there, and another is there now */
+		if (!status && nonce && ch->nonce == nonce)
+			ch->stream_to = *who; /* it may have come from another of its IPs */
+		if (!memcmp(&ch->path.to, who, sizeof(*who)) || !memcmp(&ch->stream_to, who, sizeof(*who)))
+			channel_word(ch, status);
+	}
+}
+
+/** To its process, or to the domain that it is in. */
+static bool goes_to(const struct rwk_packet_channel *ch, const struct rwk_link_address *who)
+{
+	return !memcmp(&ch->path.to, who, sizeof(*who)) || (ch->shared && !memcmp(&ch->by->path.to, who, sizeof(*who)));
+}
+
+void rwk_packet_hint(struct rwk_port *port, const struct rwk_link_address *who)
+{
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
+
+		if (ch->state == RWK_CH_FAILED || ch->path.way != RWK_WAY_LOSSY || !goes_to(ch, who))
+			continue;
+		if (!ch->stream_lost) {
+			rwk_packet_reach(ch); /* which tells for sure */
+		} else if (!rwk_packet_is_partial(&ch->address)) {
+			ch->gone = true;
+			rwk_packet_doom(ch, -ECONNRESET);
+		}
+	}
+}
