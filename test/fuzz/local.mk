@@ -34,8 +34,8 @@ test_fuzz_fuzz_domain_LDFLAGS = -fsanitize=fuzzer,address,undefined
 test_fuzz_fuzz_domain_LDADD = -lpthread
 
 test_fuzz_fuzz_door_SOURCES = test/fuzz/fuzz_door.c \
-	transports/shared_rc/door.c transports/shared_rc/forked.c transports/shared_rc/join.c transports/shared_rc/layout.c \
-	transports/shared_rc/lock.c \
+	transports/shared_rc/card.c transports/shared_rc/door.c transports/shared_rc/forked.c transports/shared_rc/join.c \
+	transports/shared_rc/layout.c transports/shared_rc/lock.c \
 	transports/rc/ack.c transports/rc/answers.c transports/rc/busy.c transports/rc/early.c transports/rc/loss.c \
 	transports/rc/marks.c transports/rc/qp.c transports/rc/reads.c transports/rc/requester.c transports/rc/responder.c \
 	transports/rc/sound.c transports/rc/unordered.c transports/rc/window.c transports/wire/segment.c transports/wire/wire.c \

@@ -8,6 +8,8 @@
 
 #include "members.h"
 
+#include "shared_rc/card.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -156,10 +158,37 @@ static void two_networks(void **state)
 	member_leave(&m[1]);
 }
 
-/* All members compute, or are stopped: a late comer gets -ETIMEDOUT, and can come in when one looks again. */
+/* A system call fails from now on, with a first argument that is `argument` in the bits of `mask`. */
+static int deny(unsigned call, unsigned mask, unsigned argument, unsigned err)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, argument, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | err),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -errno;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ? -errno : 0;
+}
+
+/* As where Yama or a seccomp filter forbids it. */
+static int deny_taking(void)
+{
+	return deny(__NR_pidfd_getfd, 0, 0, EPERM);
+}
+
+/* All members compute, or are stopped, and the kernel does not let a late comer help itself: it gets -ETIMEDOUT, and can
+ * come in when one looks again. */
 static void nobody_looks(void **state)
 {
-	const struct plan plan = {.key = 7}, hasty = {.key = 7, .wait_ms = SHORT};
+	const struct plan plan = {.key = 7}, hasty = {.key = 7, .wait_ms = SHORT, .before = deny_taking};
+	const struct plan patient = {.key = 7, .before = deny_taking};
 	struct member m[2], late;
 
 	(void)state;
@@ -173,7 +202,7 @@ static void nobody_looks(void **state)
 	assert_false(late.told.made);
 	member_leave(&late);
 
-	member_start(&late, &plan);
+	member_start(&late, &patient);
 	kill(m[1].pid, SIGCONT);
 	assert_true(member_hear(&late));
 	assert_int_equal(late.told.rc, 0);
@@ -183,10 +212,143 @@ static void nobody_looks(void **state)
 	member_leave(&m[1]);
 }
 
+/*
+ * One member looks at nothing but a pipe, the other, which came last, is stopped: a late comer takes what it needs by
+ * itself, and is as good a member as they are. It lets in others.
+ */
+static void nobody_needed(void **state)
+{
+	const struct plan plan = {.key = 19}, denied = {.key = 19, .before = deny_taking};
+	struct member m[2], late[2];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		member_join(&m[i], &plan);
+		member_order(&m[i], COMPUTE);
+	}
+	kill(m[1].pid, SIGSTOP);
+	member_join(&late[0], &plan);
+	assert_false(late[0].told.made);
+	assert_true(same_domain(&late[0].told, &m[0].told));
+	assert_int_equal(holders_of(&m[0].told), 3);
+	member_join(&late[1], &denied); /* by late[0], which looks */
+	assert_true(same_domain(&late[1].told, &m[0].told));
+	kill(m[1].pid, SIGCONT);
+	for (int i = 0; i < 2; i++) {
+		member_leave(&m[i]);
+		member_leave(&late[i]);
+	}
+	assert_nothing_left(&m[0].told, 19);
+}
+
+/* The member that listened last, whom the kernel names, has died: the others are met when they look, nothing hangs. */
+static void named_one_died(void **state)
+{
+	const struct plan plan = {.key = 20}, hasty = {.key = 20, .wait_ms = SHORT};
+	struct member m[2], late;
+
+	(void)state;
+	member_join(&m[0], &plan);
+	member_join(&m[1], &plan);
+	member_order(&m[0], COMPUTE);
+	member_kill(&m[1]);
+	member_start(&late, &hasty);
+	assert_true(member_hear(&late));
+	assert_int_equal(late.told.rc, -ETIMEDOUT);
+	member_leave(&late);
+	member_start(&late, &plan);
+	member_order(&m[0], ATTEND);
+	assert_true(member_hear(&late));
+	assert_int_equal(late.told.rc, 0);
+	assert_true(same_domain(&late.told, &m[0].told));
+	member_leave(&late);
+	member_leave(&m[0]);
+}
+
+/* A program that puts other things under numbers that are not its own. */
+static void replace_memory(void)
+{
+	for (int fd = 3; fd < 64; fd++) {
+		char to[64] = "", path[32];
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		if (readlink(path, to, sizeof(to) - 1) > 0 && strstr(to, "/memfd:ropewalk src"))
+			dup2(0, fd);
+	}
+}
+
+/*
+ * The member's numbers are other things' by now: its card is not believed. The child of a fork has no card, nor has one
+ * of another job, or one that does not have the job's key.
+ */
+static void other_things(void **state)
+{
+	const struct plan plan = {.key = 21};
+	struct rwk_src_holding holding;
+	struct rwk_src_secret secret, other;
+	struct rwk_src_seat *seat;
+	struct told told;
+	uint8_t key[32];
+	bool made;
+	struct rwk_src_join_attr attr = attr_of(&plan, &made);
+
+	(void)state;
+	assert_int_equal(rwk_src_join(&attr, &seat), 0);
+	tell_of(seat, &told);
+	rwk_src_secret_draw(attr.key, geteuid(), &secret);
+	key_of(22, key);
+	rwk_src_secret_draw(key, geteuid(), &other);
+	memset(holding.fd, 0xff, sizeof(holding.fd));
+	assert_int_equal(rwk_src_card_take(getpid(), &secret, &holding), 0);
+	assert_true(holding.id == told.id);
+	rwk_src_holding_close(&holding);
+	assert_int_equal(rwk_src_card_take(getpid(), &other, &holding), -ENOENT);
+	memcpy(other.name, secret.name, sizeof(other.name)); /* it knows the name, which is public, and not the key */
+	assert_int_equal(rwk_src_card_take(getpid(), &other, &holding), -ENOENT);
+	assert_int_equal(rwk_src_card_take(getppid(), &secret, &holding), -ENOENT);
+	assert_int_equal(rwk_src_card_take(-1, &secret, &holding), -ESRCH);
+	replace_memory();
+	assert_int_equal(rwk_src_card_take(getpid(), &secret, &holding), -EACCES);
+	for (int i = 0; i < RWK_SRC_THINGS; i++)
+		assert_int_equal(holding.fd[i], -1);
+	rwk_src_leave(seat);
+}
+
+/* Nobody lets it in, and it has waited enough: it is alone, and so is the next seat of its process, at once. */
+static void alone(void **state)
+{
+	const struct plan plan = {.key = 23};
+	bool made[2] = {false, false};
+	struct rwk_src_join_attr attr[2] = {attr_of(&plan, &made[0]), attr_of(&plan, &made[1])};
+	struct rwk_src_seat *seat[2];
+	struct told told[2];
+	struct member m;
+	unsigned before;
+
+	(void)state;
+	member_join(&m, &plan);
+	member_order(&m, COMPUTE);
+	before = open_descriptors();
+	assert_int_equal(rwk_src_join(&attr[0], &seat[0]), 0);
+	assert_int_equal(rwk_src_join_go_on(seat[0]), -EAGAIN);
+	assert_int_equal(rwk_src_join_alone(seat[0]), 0);
+	assert_int_equal(rwk_src_join_alone(seat[0]), -EALREADY);
+	assert_int_equal(rwk_src_join(&attr[1], &seat[1]), 0);
+	for (int i = 0; i < 2; i++)
+		tell_of(seat[i], &told[i]);
+	assert_true(made[0] && !made[1] && same_domain(&told[0], &told[1]));
+	assert_true(told[0].id != m.told.id && told[0].inode != m.told.inode);
+	rwk_src_leave(seat[0]);
+	rwk_src_leave(seat[1]);
+	assert_int_equal(open_descriptors(), before);
+	member_leave(&m);
+	assert_nothing_left(&m.told, 23);
+}
+
 /* The member that has come to the door goes away in the middle of a visit: the visitor knocks again, another opens. */
 static void left_standing(void **state)
 {
-	const struct plan plan = {.key = 8};
+	const struct plan plan = {.key = 8}, visit = {.key = 8, .before = deny_taking};
 	struct member m[2], late;
 
 	(void)state;
@@ -194,7 +356,7 @@ static void left_standing(void **state)
 	member_join(&m[1], &plan);
 	member_order(&m[0], ONCE);
 	member_order(&m[1], COMPUTE);
-	member_start(&late, &plan);
+	member_start(&late, &visit);
 	sleep_ms(50); /* it has been met, or will be: either way it is let in */
 	member_order(&m[1], ATTEND);
 	assert_true(member_hear(&late));
@@ -208,13 +370,13 @@ static void left_standing(void **state)
 /* The last one leaves while one waits in the queue, who then makes a domain of its own. */
 static void last_one_leaves(void **state)
 {
-	const struct plan plan = {.key = 9};
+	const struct plan plan = {.key = 9}, visit = {.key = 9, .before = deny_taking};
 	struct member m, late;
 
 	(void)state;
 	member_join(&m, &plan);
 	member_order(&m, COMPUTE);
-	member_start(&late, &plan);
+	member_start(&late, &visit);
 	sleep_ms(30);
 	member_leave(&m);
 	assert_true(member_hear(&late));
@@ -400,7 +562,7 @@ static void few_descriptors(void **state)
 /* A member that has no descriptor for a visitor is in nobody's way. */
 static void poor_member(void **state)
 {
-	const struct plan plan = {.key = 13};
+	const struct plan plan = {.key = 13}, visit = {.key = 13, .before = deny_taking};
 	const struct rlimit none = {3, 3};
 	struct member m[2], late;
 
@@ -409,7 +571,7 @@ static void poor_member(void **state)
 	member_join(&m[1], &plan);
 	assert_int_equal(prlimit(m[0].pid, RLIMIT_NOFILE, &none, NULL), 0);
 	member_order(&m[1], COMPUTE);
-	member_start(&late, &plan);
+	member_start(&late, &visit);
 	sleep_ms(50);
 	member_order(&m[1], ATTEND);
 	assert_true(member_hear(&late));
@@ -417,25 +579,6 @@ static void poor_member(void **state)
 	member_leave(&late);
 	member_leave(&m[0]);
 	member_leave(&m[1]);
-}
-
-/* A system call fails from now on, with a first argument that is `argument` in the bits of `mask`. */
-static int deny(unsigned call, unsigned mask, unsigned argument, unsigned err)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 4),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
-		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, argument, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | err),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-	};
-	struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
-
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
-		return -errno;
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ? -errno : 0;
 }
 
 static int deny_memory(void)
@@ -512,6 +655,10 @@ int main(void)
 		cmocka_unit_test(two_users),
 		cmocka_unit_test(two_networks),
 		cmocka_unit_test(nobody_looks),
+		cmocka_unit_test(nobody_needed),
+		cmocka_unit_test(named_one_died),
+		cmocka_unit_test(other_things),
+		cmocka_unit_test(alone),
 		cmocka_unit_test(left_standing),
 		cmocka_unit_test(last_one_leaves),
 		cmocka_unit_test(forked_children),

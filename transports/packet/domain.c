@@ -8,6 +8,8 @@
 
 #include "base/process.h"
 
+#include <stdio.h>
+
 #define BUDGET      64                          /* packets, and pieces, a progress */
 #define JOIN_WITHIN (2 * 1000 * 1000 * 1000ull) /* ns, from the first progress on */
 #define ATTEND_GAP  (2 * 1000 * 1000ull)        /* ns between looks at the door */
@@ -148,6 +150,33 @@ void rwk_packet_domain_join(struct rwk_port *port, const struct rwk_port_attr *a
 	try_to_join(port);
 }
 
+static const char *why_not_taken(int why)
+{
+	if (why == -EPERM)
+		return "the kernel does not let this process take from them (Yama's ptrace_scope, a seccomp filter)";
+	return why == -ESRCH ? "they are not to be seen from here (another PID namespace, or no /proc)" : strerror(-why);
+}
+
+/* Connections are shared with nobody then, but others' who share theirs meet us as one who does. */
+static void be_alone(struct rwk_port *port)
+{
+	int why = 0, rc = port->ways->join_alone(&port->attr, &port->domain, &why);
+	char words[300];
+
+	snprintf(words, sizeof(words),
+		"SRC: no member of this node's domain has let us in within %llu ms: all compute, or are stopped%s%s; "
+		"this process has a domain of its own and shares no connections with its siblings",
+		JOIN_WITHIN / 1000000, why ? ", and " : "", why ? why_not_taken(why) : "");
+	if (rc) {
+		give_up(port, rc);
+		return;
+	}
+	rwk_info("%s", words);
+	if (rwk_params.explain)
+		fprintf(stderr, "ropewalk: %s\n", words);
+	sit_down(port);
+}
+
 /**
  * Who was let in by nobody when the port was opened tries again for a while. Members let in who knocks from their
  * progress, and perhaps they wait for us to have opened.
@@ -156,11 +185,12 @@ static void go_on_joining(struct rwk_port *port, rwk_time now)
 {
 	if (!port->join_until)
 		port->join_until = now + JOIN_WITHIN;
-	if (now >= port->join_until) {
-		give_up(port, -ETIMEDOUT);
-	} else {
+	if (now < port->join_until)
 		try_to_join(port);
-	}
+	else if (port->ways->join_alone && port->domain.seat)
+		be_alone(port);
+	else
+		give_up(port, -ETIMEDOUT);
 }
 
 void rwk_packet_domain_leave(struct rwk_port *port)

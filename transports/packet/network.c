@@ -170,6 +170,18 @@ static struct rwk_src_size domain_size(const struct rwk_port_attr *attr)
 	return size;
 }
 
+/* We have a seat in it. */
+static int enter_domain(struct rwk_packet_domain *d)
+{
+	int rc = rwk_udp_adopt(rwk_src_seat_socket(d->seat), rwk_src_seat_line(d->seat), &d->link);
+
+	d->memory = rwk_src_seat_memory(d->seat);
+	d->id = rwk_src_seat_id(d->seat);
+	if (!rc)
+		d->port = rwk_udp_port(d->link);
+	return rc;
+}
+
 static int join_domain(const struct rwk_port_attr *attr, struct rwk_packet_domain *d)
 {
 	struct rwk_src_join_attr join = {.size = domain_size(attr), .socket = domain_sockets, .user = (void *)attr};
@@ -185,14 +197,17 @@ static int join_domain(const struct rwk_port_attr *attr, struct rwk_packet_domai
 		if (!rc)
 			rc = rwk_src_join_go_on(seat);
 	}
-	if (rc)
-		return rc;
-	d->memory = rwk_src_seat_memory(seat);
-	d->id = rwk_src_seat_id(seat);
-	rc = rwk_udp_adopt(rwk_src_seat_socket(seat), rwk_src_seat_line(seat), &d->link);
-	if (!rc)
-		d->port = rwk_udp_port(d->link);
-	return rc;
+	return rc ? rc : enter_domain(d);
+}
+
+static int join_alone(const struct rwk_port_attr *attr, struct rwk_packet_domain *d, int *why)
+{
+	int rc;
+
+	(void)attr;
+	*why = rwk_src_why_not_taken(d->seat);
+	rc = rwk_src_join_alone(d->seat);
+	return rc ? rc : enter_domain(d);
 }
 
 static int sit_in_domain(const struct rwk_packet_domain *d, uint32_t seat)
@@ -240,6 +255,7 @@ static const struct rwk_packet_ways network_ways = {
 	.leave = rwk_tcp_leave,
 	.room = rwk_udp_room,
 	.join = join_domain,
+	.join_alone = join_alone,
 	.sit = sit_in_domain,
 	.attend = attend_domain,
 	.watch = watch_stream,

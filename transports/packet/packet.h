@@ -53,6 +53,11 @@ struct rwk_packet_ways {
 	 */
 	int (*join)(const struct rwk_port_attr *attr, struct rwk_packet_domain *d);
 	/**
+	 * May be NULL. After -EAGAIN: makes a domain of our own, and from then on goes on as join. Before, *why is set:
+	 * what stood in the way of helping ourselves, a negative errno; 0: nothing is known.
+	 */
+	int (*join_alone)(const struct rwk_port_attr *attr, struct rwk_packet_domain *d, int *why);
+	/**
 	 * May be NULL. Shows that this process lives (rwk_src_show_life): a descriptor, not ours, or
 	 * a negative errno.
 	 */

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* accept4, struct ucred */
 #include "shared_rc/door.h"
 
+#include "shared_rc/card.h"
 #include "shared_rc/forked.h"
 
 #include "base/log.h"
@@ -127,13 +128,13 @@ static socklen_t socket_name(const struct rwk_src_secret *secret, struct sockadd
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(text));
 }
 
-/* Is the other end of a connection the same user's? Of a door: who made it. */
-static bool same_user(int fd, const struct rwk_src_secret *secret)
+/* The process at the other end of a connection, if it is the same user's, else -1. Of a door: who last listened. */
+static pid_t same_user(int fd, const struct rwk_src_secret *secret)
 {
 	struct ucred other;
 	socklen_t len = sizeof(other);
 
-	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &len) && other.uid == secret->uid;
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &len) && other.uid == secret->uid ? other.pid : -1;
 }
 
 static int new_socket(void)
@@ -267,7 +268,7 @@ static int meet(struct rwk_src_knock *k, const struct rwk_src_secret *secret, un
 	return 0;
 }
 
-static int go_to_the_door(struct rwk_src_knock *k, const struct rwk_src_secret *secret)
+static int go_to_the_door(struct rwk_src_knock *k, const struct rwk_src_secret *secret, unsigned patience)
 {
 	struct sockaddr_un name;
 	socklen_t len = socket_name(secret, &name);
@@ -279,22 +280,38 @@ static int go_to_the_door(struct rwk_src_knock *k, const struct rwk_src_secret *
 	if (fd < 0)
 		return fd;
 	k->met = false;
+	k->until = rwk_src_ms() + patience / 2;
 	if (connect(fd, (struct sockaddr *)&name, len))
 		return errno == EAGAIN ? -ECONNREFUSED : -errno; /* the queue is full */
-	return same_user(fd, secret) ? 0 : -EACCES;
+	k->listener = same_user(fd, secret);
+	return k->listener < 0 ? -EACCES : 0;
+}
+
+/* Nobody looks: takes what the member has that listened last. */
+static int help_oneself(struct rwk_src_knock *k, const struct rwk_src_secret *secret, struct rwk_src_holding *holding)
+{
+	int rc;
+
+	rwk_src_fork_lock();
+	rc = rwk_src_card_take(k->listener, secret, holding);
+	rwk_src_fork_unlock();
+	k->helped = rc;
+	if (!rc)
+		rwk_debug("SRC: nobody looks at the door; what process %d has is taken", (int)k->listener);
+	return rc ? -ETIMEDOUT : 0;
 }
 
 int rwk_src_door_knock(struct rwk_src_knock *k, const struct rwk_src_secret *secret, unsigned patience,
 	struct rwk_src_holding *holding)
 {
-	int rc = k->fd < 0 ? go_to_the_door(k, secret) : 0;
+	int rc = k->fd < 0 ? go_to_the_door(k, secret, patience) : 0;
 
 	if (!rc && !k->met)
 		rc = meet(k, secret, patience);
 	if (!rc)
 		rc = take_welcome(k, secret, holding);
-	if (rc == -EAGAIN && k->met && rwk_src_ms() >= k->until)
-		rc = -ETIMEDOUT;
+	if (rc == -EAGAIN && rwk_src_ms() >= k->until)
+		rc = help_oneself(k, secret, holding);
 	if (rc != -EAGAIN) {
 		rwk_src_fork_lock();
 		rwk_src_door_leave(k);
@@ -364,7 +381,7 @@ static bool open_to_one(struct rwk_src_porch *porch)
 		return false;
 	v->since = now;
 	watch(porch, EPOLL_CTL_ADD, v->fd, v);
-	if (!same_user(v->fd, porch->secret)) {
+	if (same_user(v->fd, porch->secret) < 0) {
 		rwk_debug("SRC: a visitor of another user is sent away");
 		send_away(porch, v);
 	} else if (fresh(v->nonce)) {
@@ -419,6 +436,25 @@ static void hear(struct rwk_src_porch *porch, struct rwk_src_visitor *v)
 	send_away(porch, v);
 }
 
+/* Visitors are told by the kernel that it is we who listen. Without a card they wait for somebody who looks. */
+static void show_card(struct rwk_src_porch *porch)
+{
+	porch->card = rwk_src_card_make(porch->secret, porch->holding);
+	if (porch->card < 0)
+		rwk_debug("SRC: who comes finds no card with us: %s", strerror(-porch->card));
+	else
+		rwk_src_door_listen(porch->holding->fd[RWK_SRC_DOOR]);
+}
+
+static void withdraw(struct rwk_src_porch *porch)
+{
+	if (porch->card >= 0)
+		close(porch->card);
+	porch->card = -1;
+	close(porch->epoll);
+	porch->epoll = -1;
+}
+
 int rwk_src_porch_open(
 	struct rwk_src_porch *porch, const struct rwk_src_secret *secret, const struct rwk_src_holding *holding)
 {
@@ -429,11 +465,14 @@ int rwk_src_porch_open(
 	porch->holding = holding;
 	for (int i = 0; i < RWK_SRC_VISITORS; i++)
 		porch->visitor[i].fd = -1;
+	porch->card = -1;
 	porch->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (porch->epoll < 0)
 		return -errno;
-	if (!epoll_ctl(porch->epoll, EPOLL_CTL_ADD, holding->fd[RWK_SRC_DOOR], &event))
+	if (!epoll_ctl(porch->epoll, EPOLL_CTL_ADD, holding->fd[RWK_SRC_DOOR], &event)) {
+		show_card(porch);
 		return 0;
+	}
 	rc = -errno;
 	close(porch->epoll);
 	porch->epoll = -1;
@@ -467,8 +506,7 @@ void rwk_src_porch_close(struct rwk_src_porch *porch)
 		if (porch->visitor[i].fd >= 0)
 			send_away(porch, &porch->visitor[i]);
 	}
-	close(porch->epoll);
-	porch->epoll = -1;
+	withdraw(porch);
 }
 
 void rwk_src_porch_forget(struct rwk_src_porch *porch)
@@ -480,6 +518,5 @@ void rwk_src_porch_forget(struct rwk_src_porch *porch)
 			close(porch->visitor[i].fd);
 		porch->visitor[i].fd = -1;
 	}
-	close(porch->epoll);
-	porch->epoll = -1;
+	withdraw(porch);
 }

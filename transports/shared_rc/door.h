@@ -10,7 +10,9 @@
  *     | <------ WELCOME ----------- |   a MAC of the other role; the domain's id, size and descriptors
  *
  * Between GREETING and WELCOME the visitor depends on one member, who may begin to compute in the meantime: so it does
- * not wait long for the WELCOME, but knocks again.
+ * not wait long for the WELCOME. Nor does it for the GREETING: all members may stand where only the visitor's own
+ * messages would wake them. Then it helps itself (card.h), where the kernel lets it, or knocks again. Each member
+ * listens anew when it has come in, so that visitors are told of one who probably lives.
  */
 #ifndef RWK_SHARED_RC_DOOR_H
 #define RWK_SHARED_RC_DOOR_H
@@ -39,8 +41,10 @@ struct rwk_src_secret {
 /** A visitor's side. */
 struct rwk_src_knock {
 	int fd;                      /* -1: not at the door */
-	bool met;                    /* by a member, whose welcome it waits for, */
-	uint64_t until;              /* ms, so long */
+	bool met;                    /* by a member, whose welcome it waits for */
+	int helped;                  /* the last time it helped itself: what came of it, negative errno */
+	pid_t listener;              /* who listened last, when it came */
+	uint64_t until;              /* ms; then it helps itself */
 	uint8_t member[32], own[32]; /* their nonces */
 };
 
@@ -57,6 +61,7 @@ struct rwk_src_porch {
 	const struct rwk_src_secret *secret;
 	const struct rwk_src_holding *holding;
 	int epoll; /* the door and the visitors; -1: closed */
+	int card;  /* -1: none (card.h) */
 	struct rwk_src_visitor visitor[RWK_SRC_VISITORS];
 };
 
@@ -75,7 +80,8 @@ int rwk_src_door_listen(int door);
  * descriptors, -1 until then, are the caller's; nobody has looked yet what the memory is. -EAGAIN: a member has to do
  * something first. Else the visit is over: -EACCES: another user, or one who does not know the key; -EPROTONOSUPPORT;
  * -EMFILE; and what may be otherwise the next time: -ECONNREFUSED (nobody listens), -ECONNRESET (it has hung up),
- * -EKEYREJECTED (it has, after our proof), -ETIMEDOUT (it has met us, and then done nothing for `patience` ms).
+ * -EKEYREJECTED (it has, after our proof), -ETIMEDOUT (it has met us, and then done nothing for `patience` ms, or
+ * nobody has come for half as long; and we could not help ourselves).
  */
 int rwk_src_door_knock(struct rwk_src_knock *k, const struct rwk_src_secret *secret, unsigned patience,
 	struct rwk_src_holding *holding);

@@ -168,13 +168,14 @@ static int make(struct rwk_src_seat *seat, const struct rwk_src_join_attr *attr)
 	return rc ? rc : rwk_src_door_listen(h->fd[RWK_SRC_DOOR]);
 }
 
-/* Another seat of the same domain in this process; NULL: none. */
+/* Another seat of the same job in this process, which may be alone in a domain of its own; NULL: none. */
 static const struct rwk_src_seat *neighbour(const struct rwk_src_seat *seat)
 {
 	for (struct rwk_list *l = seats.next; l != &seats; l = l->next) {
 		const struct rwk_src_seat *other = rwk_container_of(l, struct rwk_src_seat, link);
 
-		if (other->memory && !memcmp(other->secret.key, seat->secret.key, sizeof(seat->secret.key)))
+		if (other != seat && other->memory && other->secret.uid == seat->secret.uid &&
+			!memcmp(other->attr.key, seat->attr.key, sizeof(seat->attr.key)))
 			return other;
 	}
 	return NULL;
@@ -317,6 +318,26 @@ int rwk_src_join(const struct rwk_src_join_attr *attr, struct rwk_src_seat **out
 	}
 	*out = seat;
 	return 0;
+}
+
+int rwk_src_join_alone(struct rwk_src_seat *seat)
+{
+	uint8_t drawn[32];
+
+	if (seat->in)
+		return -EALREADY;
+	if (getrandom(drawn, sizeof(drawn), 0) != sizeof(drawn))
+		return -EIO;
+	rwk_src_fork_lock();
+	rwk_src_door_leave(&seat->knock);
+	rwk_src_secret_draw(drawn, seat->secret.uid, &seat->secret);
+	rwk_src_fork_unlock();
+	return rwk_src_join_go_on(seat);
+}
+
+int rwk_src_why_not_taken(const struct rwk_src_seat *seat)
+{
+	return seat->knock.helped;
 }
 
 void rwk_src_attend(struct rwk_src_seat *seat)

@@ -3,14 +3,15 @@
  * Finding the domain of one's job and user on this node, or making it. Who asks first makes it: a memfd of fixed,
  * sealed size and an UDP socket. The others get both by a Unix socket, whose name in the abstract name space is drawn
  * from the job's key, the user and nothing else; so two jobs and two users never meet, and nothing is left on a disk.
- * The listening socket is handed round too: any member can let late comers in, and the maker may die.
+ * The listening socket is handed round too: any member can let late comers in, and the maker may die. Where none of
+ * them looks, a visitor takes what it may by the kernel's leave (card.h).
  *
  * A second seat of a process in the same domain is had from the first, without anybody's help. A child forked by a
  * member has no part in the domain: it closes what it has inherited (forked.h), and what it calls with its parent's
  * seat does nothing.
  *
  * Who lets in and who comes in each see the other's user by the kernel's word (SO_PEERCRED), and that the other knows
- * the job's key, before anything is handed over.
+ * the job's key, before anything is handed over. Who helps himself sees the same of the member that he takes from.
  */
 #ifndef RWK_SHARED_RC_JOIN_H
 #define RWK_SHARED_RC_JOIN_H
@@ -39,6 +40,13 @@ int rwk_src_join(const struct rwk_src_join_attr *attr, struct rwk_src_seat **sea
  * -EMFILE, what socket said: then the seat is of no use but to be left. What went wrong has been logged at info level.
  */
 int rwk_src_join_go_on(struct rwk_src_seat *seat);
+/**
+ * At the door, and no longer willing to wait: makes a domain of one's own under a name that nobody else draws. Later
+ * seats of this process for that job are in it, too. 0, or what go_on says but -EAGAIN; -EALREADY: it is in. Never waits.
+ */
+int rwk_src_join_alone(struct rwk_src_seat *seat);
+/** At the door: why it could not help itself (card.h), a negative errno; 0: it has not tried yet. */
+int rwk_src_why_not_taken(const struct rwk_src_seat *seat);
 /** Lets in who waits; cheap if nobody does. To be called from progress, now and then. */
 void rwk_src_attend(struct rwk_src_seat *seat);
 /** Leaves. May be called in a forked child, where it frees the child's copy alone. The last one out leaves nothing:

@@ -1,5 +1,7 @@
 libropewalk_core_la_SOURCES += \
 	transports/shared_rc/answer.c \
+	transports/shared_rc/card.c \
+	transports/shared_rc/card.h \
 	transports/shared_rc/door.c \
 	transports/shared_rc/door.h \
 	transports/shared_rc/forked.c \
