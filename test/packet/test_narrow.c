@@ -133,6 +133,30 @@ static void and_lossy(void **state)
 	ends_close();
 }
 
+/* An answer of middle length is lost in the round that decides: the one before has shown that so much gets through. */
+static void middle_lost(void **state)
+{
+	(void)state;
+	use_lengths();
+	open_two(0);
+	send_some(0, 1, 12);
+	width(0, 1, 1472, 0);
+	for (unsigned i = 0; i < 6; i++)
+		assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
+	while (!counts(0)->narrowed) {
+		const struct rwk_packet_narrow *n = channel(0, 1)->narrow;
+
+		width(1, 0, n && n->rounds == 1 ? 548 : 0, 0);
+		ends_progress_all();
+		assert_true(rwk_sim_step(ends_net));
+	}
+	width(1, 0, 0, 0);
+	ends_settle();
+	assert_int_equal(ends_side(1, 0)->received, 18);
+	assert_int_equal(channel(0, 1)->path.cut, 1024);
+	ends_close();
+}
+
 /* A Read: who waits sends only what is short, and its peer what is long. And a Write that the reader asks for. */
 static void reads(void **state)
 {
@@ -527,6 +551,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ENDS_RC(messages),
 		ENDS_RC(and_lossy),
+		ENDS_RC(middle_lost),
 		ENDS_RC(reads),
 		ENDS_RC(silence),
 		ENDS_RC(late_and_lossy),
