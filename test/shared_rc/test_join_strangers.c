@@ -265,7 +265,8 @@ struct squatter {
 	size_t bytes;
 	struct rwk_src_size header; /* what its memory says that it is; no members: nothing, as if not formatted */
 	uint32_t version;
-	bool empty; /* what comes with the descriptors */
+	bool empty; /* what comes with the descriptors, */
+	unsigned things; /* of which it hands over so many */
 	int ready; /* written to when the door is there */
 };
 
@@ -320,6 +321,8 @@ static void as_member(struct squatter *s, int door)
 	}
 }
 
+#define HANDED_MAX (RWK_SRC_THINGS + 1)
+
 /* Lets everybody in, and hands over descriptors with what he has just heard as his own proof. */
 static void as_impostor(struct squatter *s, int door)
 {
@@ -329,22 +332,22 @@ static void as_impostor(struct squatter *s, int door)
 		struct greeting greeting = {.magic = MAGIC, .version = s->version};
 		union {
 			struct cmsghdr align;
-			char bytes[CMSG_SPACE(RWK_SRC_THINGS * sizeof(int))];
+			char bytes[CMSG_SPACE(HANDED_MAX * sizeof(int))];
 		} control = {.align = {.cmsg_level = SOL_SOCKET,
 				     .cmsg_type = SCM_RIGHTS,
-				     .cmsg_len = CMSG_LEN(RWK_SRC_THINGS * sizeof(int))}};
-		const int things[RWK_SRC_THINGS] = {door, door, door, door, door};
+				     .cmsg_len = CMSG_LEN(s->things * sizeof(int))}};
+		const int things[HANDED_MAX] = {door, door, door, door, door, door};
 		struct iovec iov = {bytes, sizeof(bytes)};
 		struct msghdr msg = {.msg_iov = &iov,
 			.msg_iovlen = 1,
 			.msg_control = control.bytes,
-			.msg_controllen = sizeof(control)};
+			.msg_controllen = CMSG_SPACE(s->things * sizeof(int))};
 		struct pollfd p = {.fd = door, .events = POLLIN};
 		int fd;
 
 		poll(&p, 1, -1);
 		fd = accept4(door, NULL, NULL, SOCK_CLOEXEC);
-		memcpy(CMSG_DATA(&control.align), things, sizeof(things));
+		memcpy(CMSG_DATA(&control.align), things, s->things * sizeof(int));
 		if (send(fd, &greeting, sizeof(greeting), MSG_NOSIGNAL) > 0 && recv(fd, proof, sizeof(proof), 0) > 0) {
 			memcpy(bytes + TERMS, proof + NONCE, MAC);
 			iov.iov_len = s->empty ? 0 : sizeof(bytes);
@@ -435,6 +438,7 @@ static struct squatter member_like(uint8_t number)
 		.bytes = rwk_src_segment_size(&attr.size),
 		.seals = SEALS,
 		.version = 3,
+		.things = RWK_SRC_THINGS,
 	};
 }
 
@@ -450,9 +454,12 @@ static void squatters(void **state)
 
 	s = member_like(5);
 	s.behave = as_impostor;
-	assert_int_equal(join_squatter(5, &s), -EACCES);
-	s.empty = true;
-	assert_int_equal(join_squatter(5, &s), -EACCES);
+	for (s.things = 1; s.things <= HANDED_MAX; s.things++) { /* none of them stays open, the one too many neither */
+		s.empty = false;
+		assert_int_equal(join_squatter(5, &s), -EACCES);
+		s.empty = true;
+		assert_int_equal(join_squatter(5, &s), -EACCES);
+	}
 	s.behave = as_babbler;
 	assert_int_equal(join_squatter(5, &s), -EACCES);
 	s.behave = as_silent;
