@@ -414,6 +414,19 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	return command == FI_ENABLE ? ep_enable(ep) : -FI_ENOSYS;
 }
 
+/* A line of its own, if there was any: most programs do nothing of that kind. */
+static void print_rma(const char *name, const struct rwk_engine_counters *c)
+{
+	if (!c->reads && !c->writes && !c->atomics)
+		return;
+	fprintf(stderr,
+		"ropewalk: %s: of others' memory read %llu times, %llu bytes; written %llu times, %llu bytes; changed by "
+		"%llu atomics, %llu bytes\n",
+		name, (unsigned long long)c->reads, (unsigned long long)c->read_bytes, (unsigned long long)c->writes,
+		(unsigned long long)c->written_bytes, (unsigned long long)c->atomics,
+		(unsigned long long)c->atomic_bytes);
+}
+
 /* FI_ROPEWALK_STATS. */
 static void print_stats(const struct rwk_engine *engine)
 {
@@ -431,6 +444,7 @@ static void print_stats(const struct rwk_engine *engine)
 		(unsigned long long)c->received, (unsigned long long)c->received_bytes,
 		(unsigned long long)c->unexpected, (unsigned long long)c->unexpected_bytes_peak,
 		(unsigned long long)c->failed_peers);
+	print_rma(name, c);
 }
 
 struct debt {

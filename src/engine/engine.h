@@ -304,6 +304,7 @@ struct rwk_engine_counters {
 	uint64_t credits_waited; /* sends that became a rendezvous for want of credit, */
 	uint64_t sent_late;      /* and those of them that were sent without being read */
 	uint64_t failed_peers;
+	uint64_t reads, read_bytes, writes, written_bytes, atomics, atomic_bytes; /* begun, towards others */
 };
 const struct rwk_engine_counters *rwk_engine_counters(const struct rwk_engine *e);
 

@@ -119,6 +119,8 @@ ssize_t rwk_engine_write(struct rwk_engine *e, const struct rwk_rma_args *a)
 		}
 		rwk_iov_gather(a->iov, a->iov_count, 0, r->copy, len);
 	}
+	e->status.counters.writes++;
+	e->status.counters.written_bytes += len;
 	set_off(r);
 	return 0;
 }
@@ -140,6 +142,8 @@ ssize_t rwk_engine_read(struct rwk_engine *e, const struct rwk_rma_args *a)
 	r->access = RWK_REGION_READ;
 	r->fetches = true;
 	r->flags = (r->flags & ~(uint32_t)RWK_F_DATA) | RWK_F_RMA | RWK_F_READ;
+	e->status.counters.reads++;
+	e->status.counters.read_bytes += len;
 	set_off(r);
 	return 0;
 }
@@ -216,6 +220,8 @@ ssize_t rwk_engine_atomic(struct rwk_engine *e, const struct rwk_atomic_args *a)
 		return -EAGAIN;
 	}
 	rwk_rma_operands(a, len, r->copy);
+	e->status.counters.atomics++;
+	e->status.counters.atomic_bytes += len;
 	rwk_rma_begin_request(r->state, r);
 	return 0;
 }

@@ -28,7 +28,7 @@
 
 #define RWK_STATUS_NAME   "ropewalk status"
 #define RWK_STATUS_MAGIC  "rwkstat" /* with its zero, 8 bytes */
-#define RWK_STATUS_LAYOUT 2u
+#define RWK_STATUS_LAYOUT 3u
 
 #define RWK_STATUS_PEERS 1024 /* peers that are listed; memory is taken only for those that there are */
 #define RWK_STATUS_KINDS 16

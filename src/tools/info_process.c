@@ -45,6 +45,12 @@ static void counters_doc(struct rwk_doc *d, const struct rwk_engine_counters *c)
 	rwk_doc_count(d, "unexpected_bytes_now", c->unexpected_bytes_now);
 	rwk_doc_count(d, "unexpected_bytes_peak", c->unexpected_bytes_peak);
 	rwk_doc_count(d, "failed_peers", c->failed_peers);
+	rwk_doc_count(d, "reads", c->reads);
+	rwk_doc_count(d, "read_bytes", c->read_bytes);
+	rwk_doc_count(d, "writes", c->writes);
+	rwk_doc_count(d, "written_bytes", c->written_bytes);
+	rwk_doc_count(d, "atomics", c->atomics);
+	rwk_doc_count(d, "atomic_bytes", c->atomic_bytes);
 	rwk_doc_end(d);
 }
 

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DATA    0x8877665544332211u
 #define LONGEST ((size_t)1 << 20)
@@ -625,6 +626,52 @@ static void killed_target(void **state)
 		t_with_target(t_links[i], &setup, outlive);
 }
 
+/* Two writes of 8 bytes, a read of 100, an atomic of 16. */
+static void some_of_each(struct t_user *u)
+{
+	uint64_t buf[16] = {0};
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(fi_write(u->e.ep, buf, 8, NULL, u->to, u->base, u->key, buf), 0);
+		t_done(u);
+	}
+	assert_int_equal(fi_read(u->e.ep, buf, 100, NULL, u->to, u->base, u->key, buf), 0);
+	t_done(u);
+	assert_int_equal(fi_atomic(u->e.ep, buf, 2, NULL, u->to, u->base, u->key, FI_UINT64, FI_SUM, buf), 0);
+	t_done(u);
+}
+
+/* FI_ROPEWALK_STATS: what the endpoint has done to others' memory is said when it is closed; nothing, if nothing. */
+static void statistics(void **state)
+{
+	static const char line[] = "of others' memory read 1 times, 100 bytes; written 2 times, 16 bytes; changed by 1 "
+				   "atomics, 16 bytes";
+	static const struct t_setup setup = {.caps = 0};
+
+	(void)state;
+	for (int i = 0; i < T_LINKS; i++) {
+		char text[8192] = "", *first;
+		int fd[2], kept = dup(STDERR_FILENO);
+		ssize_t n;
+
+		if (!strcmp(t_links[i], "self"))
+			continue;
+		assert_int_equal(pipe(fd), 0);
+		dup2(fd[1], STDERR_FILENO);
+		setenv("FI_ROPEWALK_STATS", "yes", 1);
+		t_with_target(t_links[i], &setup, some_of_each);
+		unsetenv("FI_ROPEWALK_STATS");
+		dup2(kept, STDERR_FILENO);
+		n = read(fd[0], text, sizeof(text) - 1);
+		for (int k = 0; k < 2; k++)
+			close(fd[k]);
+		close(kept);
+		first = n > 0 ? strstr(text, line) : NULL;
+		if (!first || strstr(first + 1, "of others' memory"))
+			fail_msg("it says: %s", text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -638,6 +685,7 @@ int main(void)
 		cmocka_unit_test(formats),
 		cmocka_unit_test(order),
 		cmocka_unit_test(killed_target),
+		cmocka_unit_test(statistics),
 	};
 
 	return cmocka_run_group_tests_name("libfabric/rma", tests, NULL, NULL);
