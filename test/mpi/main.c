@@ -46,6 +46,22 @@ long option(const char *name, long otherwise)
 	return otherwise;
 }
 
+/* Whether the test's next run is its last: the file of option until= is there, or there is no such option. */
+static bool last_run(void)
+{
+	int last = 1;
+
+	for (int i = 0; arguments[i]; i++) {
+		if (strncmp(arguments[i], "until=", 6))
+			continue;
+		asked_for[i] = true;
+		if (rank == 0)
+			last = !access(arguments[i] + 6, F_OK);
+		MPI_Bcast(&last, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	}
+	return last;
+}
+
 static uint64_t mix(uint64_t x)
 {
 	x = (x ^ (x >> 31)) * 0x9e3779b97f4a7c15ULL;
@@ -136,7 +152,8 @@ static const struct mpi_test *find(const char *name)
 
 static int usage(void)
 {
-	fprintf(stderr, "mpi_tests NAME [option=number...]; the tests:\n");
+	fprintf(stderr, "mpi_tests NAME [option=number...] [until=FILE]; until: over and over, once more when the file is "
+		"there; the tests:\n");
 	for (int s = 0; s < SUBJECTS; s++) {
 		for (const struct mpi_test *t = subjects[s]; t->name; t++)
 			fprintf(stderr, "  %-14s %s\n", t->name, t->about);
@@ -147,6 +164,7 @@ static int usage(void)
 int main(int argc, char **argv)
 {
 	const struct mpi_test *t = argc > 1 ? find(argv[1]) : NULL;
+	bool last;
 	int level;
 
 	if (!t || argc > MAX_OPTIONS)
@@ -158,7 +176,10 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	EXPECT(level >= t->thread, "MPI gives thread level %d, the test needs %d", level, t->thread);
 	EXPECT(ranks >= t->min_ranks, "the test needs %d ranks", t->min_ranks);
-	t->run();
+	do {
+		last = last_run();
+		t->run();
+	} while (!last);
 	for (int i = 0; arguments[i]; i++)
 		EXPECT(asked_for[i], "the test has no option '%s'", arguments[i]);
 	MPI_Barrier(MPI_COMM_WORLD);

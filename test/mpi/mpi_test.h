@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The MPI tests are one program, `mpi_tests NAME [option=number...]`, a test a function, a subject a file. Nothing in
+ * The MPI tests are one program, `mpi_tests NAME [option=number...] [until=FILE]`, a test a function, a subject a file;
+ * `until` repeats the test, and once more when that file is there: it ends after what it is to meet. Nothing in
  * them knows of ropewalk: they hold over any transport, which is how they were found to be right. A test that sees
  * something wrong says where and what and aborts the job, so that mpirun's exit code is not 0; test/mpi/run limits the
  * time.
