@@ -4,10 +4,19 @@ EXTRA_DIST += test/fuzz/run test/fuzz/corpus
 
 if HAVE_LIBFUZZER
 FUZZ_CFLAGS = $(RWK_WARNINGS) -fno-strict-aliasing -fno-sanitize-recover=undefined -fsanitize=fuzzer,address,undefined
-FUZZERS = test/fuzz/fuzz_address test/fuzz/fuzz_connect test/fuzz/fuzz_domain test/fuzz/fuzz_door test/fuzz/fuzz_greeting \
-	test/fuzz/fuzz_rc test/fuzz/fuzz_rma test/fuzz/fuzz_shm test/fuzz/fuzz_stream test/fuzz/fuzz_topology test/fuzz/fuzz_uc test/fuzz/fuzz_ud \
-	test/fuzz/fuzz_wire
+FUZZERS = test/fuzz/fuzz_address test/fuzz/fuzz_connect test/fuzz/fuzz_domain test/fuzz/fuzz_door \
+	test/fuzz/fuzz_greeting test/fuzz/fuzz_rc test/fuzz/fuzz_rma test/fuzz/fuzz_shm test/fuzz/fuzz_stream \
+	test/fuzz/fuzz_topology test/fuzz/fuzz_uc test/fuzz/fuzz_ud test/fuzz/fuzz_wire
 check_PROGRAMS += $(FUZZERS)
+
+# RC's machines, which three of them drive.
+check_LTLIBRARIES += test/fuzz/librc.la
+test_fuzz_librc_la_SOURCES = \
+	transports/rc/ack.c transports/rc/answers.c transports/rc/busy.c transports/rc/early.c transports/rc/loss.c \
+	transports/rc/marks.c transports/rc/qp.c transports/rc/reads.c transports/rc/requester.c transports/rc/responder.c \
+	transports/rc/sound.c transports/rc/unordered.c transports/rc/window.c transports/wire/segment.c transports/wire/wire.c \
+	src/base/iov.c
+test_fuzz_librc_la_CFLAGS = $(FUZZ_CFLAGS)
 
 test_fuzz_fuzz_address_SOURCES = test/fuzz/fuzz_address.c bindings/libfabric/address.c src/base/log.c \
 	src/base/interfaces.c src/base/param.c
@@ -24,26 +33,20 @@ test_fuzz_fuzz_domain_SOURCES = test/fuzz/fuzz_domain.c \
 	transports/shared_rc/answer.c transports/shared_rc/inbox.c transports/shared_rc/layout.c \
 	transports/shared_rc/lock.c transports/shared_rc/members.c transports/shared_rc/reach.c transports/shared_rc/step.c \
 	transports/shared_rc/target.c transports/shared_rc/view.c \
-	transports/rc/ack.c transports/rc/answers.c transports/rc/busy.c transports/rc/early.c transports/rc/loss.c \
-	transports/rc/marks.c transports/rc/qp.c transports/rc/reads.c transports/rc/requester.c transports/rc/responder.c \
-	transports/rc/sound.c transports/rc/unordered.c transports/rc/window.c transports/wire/segment.c transports/wire/wire.c \
-	src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c src/base/process.c
+	src/base/interfaces.c src/base/log.c src/base/param.c src/base/process.c
 test_fuzz_fuzz_domain_CPPFLAGS = $(AM_CPPFLAGS) -Dprocess_vm_readv=fuzz_readv -Dprocess_vm_writev=fuzz_writev
 test_fuzz_fuzz_domain_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_domain_LDFLAGS = -fsanitize=fuzzer,address,undefined
-test_fuzz_fuzz_domain_LDADD = -lpthread
+test_fuzz_fuzz_domain_LDADD = test/fuzz/librc.la -lpthread
 
 test_fuzz_fuzz_door_SOURCES = test/fuzz/fuzz_door.c \
 	transports/shared_rc/card.c transports/shared_rc/door.c transports/shared_rc/forked.c transports/shared_rc/join.c \
 	transports/shared_rc/layout.c transports/shared_rc/lock.c \
-	transports/rc/ack.c transports/rc/answers.c transports/rc/busy.c transports/rc/early.c transports/rc/loss.c \
-	transports/rc/marks.c transports/rc/qp.c transports/rc/reads.c transports/rc/requester.c transports/rc/responder.c \
-	transports/rc/sound.c transports/rc/unordered.c transports/rc/window.c transports/wire/segment.c transports/wire/wire.c \
-	src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c src/base/process.c src/base/shared.c
+	src/base/interfaces.c src/base/log.c src/base/param.c src/base/process.c src/base/shared.c
 test_fuzz_fuzz_door_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS) -Dclock_gettime=fuzz_clock_gettime
 test_fuzz_fuzz_door_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_door_LDFLAGS = -fsanitize=fuzzer,address,undefined
-test_fuzz_fuzz_door_LDADD = $(SODIUM_LIBS) -lpthread
+test_fuzz_fuzz_door_LDADD = test/fuzz/librc.la $(SODIUM_LIBS) -lpthread
 
 test_fuzz_fuzz_greeting_SOURCES = test/fuzz/fuzz_greeting.c transports/packet/greeting.c transports/links/tcp/hello.c
 test_fuzz_fuzz_greeting_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS)
@@ -51,13 +54,11 @@ test_fuzz_fuzz_greeting_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_greeting_LDFLAGS = -fsanitize=fuzzer,address,undefined
 test_fuzz_fuzz_greeting_LDADD = $(SODIUM_LIBS)
 
-test_fuzz_fuzz_rc_SOURCES = test/fuzz/fuzz_rc.c \
-	transports/rc/ack.c transports/rc/answers.c transports/rc/busy.c transports/rc/early.c transports/rc/loss.c \
-	transports/rc/marks.c transports/rc/qp.c transports/rc/reads.c transports/rc/requester.c transports/rc/responder.c \
-	transports/rc/sound.c transports/rc/unordered.c transports/rc/window.c transports/wire/segment.c transports/wire/wire.c src/base/iov.c
+test_fuzz_fuzz_rc_SOURCES = test/fuzz/fuzz_rc.c
 test_fuzz_fuzz_rc_CPPFLAGS = $(AM_CPPFLAGS)
 test_fuzz_fuzz_rc_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_rc_LDFLAGS = -fsanitize=fuzzer,address,undefined
+test_fuzz_fuzz_rc_LDADD = test/fuzz/librc.la
 
 test_fuzz_fuzz_rma_SOURCES = test/fuzz/fuzz_rma.c \
 	src/engine/atomic.c src/engine/engine.c src/engine/foreign.c src/engine/guest.c src/engine/inbound.c src/engine/inbox.c \
