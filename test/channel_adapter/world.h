@@ -28,7 +28,7 @@ extern const bool world_has_src;
 		.initial_state = &service,                                                                             \
 	}
 
-extern enum rwk_qp_type world_rc, world_uc, world_src;
+extern enum rwk_qp_type world_rc, world_uc;
 
 static inline enum rwk_qp_type service_of(void **state)
 {

@@ -4,7 +4,7 @@
 
 #define STEP 2000u /* ns */
 
-enum rwk_qp_type world_rc = RWK_QP_RC, world_uc = RWK_QP_UC, world_src = RWK_QP_SRC;
+enum rwk_qp_type world_rc = RWK_QP_RC, world_uc = RWK_QP_UC;
 const bool world_has_fd = false;
 const bool world_has_src = true;
 

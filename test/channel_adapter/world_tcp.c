@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum rwk_qp_type world_rc = RWK_QP_RC, world_uc = RWK_QP_UC, world_src = RWK_QP_SRC;
+enum rwk_qp_type world_rc = RWK_QP_RC, world_uc = RWK_QP_UC;
 const bool world_has_fd = true;
 const bool world_has_src = false;
 

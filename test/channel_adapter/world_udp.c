@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "channel_adapter/world.h"
 
-enum rwk_qp_type world_rc = RWK_QP_RC, world_uc = RWK_QP_UC, world_src = RWK_QP_SRC;
+enum rwk_qp_type world_rc = RWK_QP_RC, world_uc = RWK_QP_UC;
 const bool world_has_fd = true;
 const bool world_has_src = true;
 

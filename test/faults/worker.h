@@ -81,9 +81,6 @@ void deny_calls(const char *group);
 size_t message_size(enum mix mix, int from, int to, uint64_t seq);
 void message_fill(void *buf, size_t len, int from, int to, uint64_t seq);
 
-/** Exits with a complaint unless `len` bytes at `buf` are that message. */
-void message_check(const void *buf, size_t len, enum mix mix, int from, int to, uint64_t seq);
-
 /** What is done to the others without end. */
 struct traffic {
 	uint64_t caps; /* of libfabric's that it takes, beside those for messages */

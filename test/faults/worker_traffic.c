@@ -95,7 +95,8 @@ void message_fill(void *buf, size_t len, int from, int to, uint64_t seq)
 	}
 }
 
-void message_check(const void *buf, size_t len, enum mix mix, int from, int to, uint64_t seq)
+/* Exits with a complaint unless `len` bytes at `buf` are that message. */
+static void message_check(const void *buf, size_t len, enum mix mix, int from, int to, uint64_t seq)
 {
 	uint64_t key = seed_of(from, to, seq), word;
 	size_t expected = message_size(mix, from, to, seq);

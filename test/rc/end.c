@@ -331,7 +331,7 @@ static void on_mark(void *user, uint32_t slot, const struct rwk_wire *w)
 	e->kept[slot]->w = *w;
 }
 
-const struct rwk_machine_host end_host = {
+static const struct rwk_machine_host end_host = {
 	.emit = on_emit,
 	.done = on_done,
 	.failed = on_failed,

@@ -77,7 +77,8 @@ static void is_wrong(struct ear *e, unsigned speaker, const char *what, size_t i
 			e->member, speaker, e->heard[speaker], e->at[speaker], what, is, wanted);
 }
 
-void ear_piece(
+/* A piece of that speaker's. */
+static void ear_piece(
 	struct ear *e, unsigned speaker, bool write, unsigned where, uint64_t address, const void *bytes, size_t len)
 {
 	struct message m = message_of(speaker, e->member, e->heard[speaker]);

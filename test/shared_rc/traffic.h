@@ -35,10 +35,6 @@ struct ear {
 /* Bytes of the n-th message of that speaker to that member; is it a Write? */
 uint32_t message_length(unsigned speaker, unsigned member, uint32_t n, bool *write);
 
-/* A piece of that speaker's. */
-void ear_piece(
-	struct ear *e, unsigned speaker, bool write, unsigned where, uint64_t address, const void *bytes, size_t len);
-
 struct speaker {
 	unsigned number, members;
 	struct rwk_rc *qp;

@@ -154,7 +154,8 @@ int tp_progress(struct rwk_shm_channel *ch)
 	return did;
 }
 
-void tp_check_peer(struct rwk_shm_channel *ch)
+/* As the port does when it learns of the peer's death. */
+static void tp_check_peer(struct rwk_shm_channel *ch)
 {
 	if (!ch->base.error && !rwk_shm_peer_alive(ch))
 		stop(ch, -ECONNRESET);

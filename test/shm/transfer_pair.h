@@ -42,8 +42,6 @@ struct rwk_shm_channel *tp_open(struct tp_shared *s, int side);
 void tp_close(struct rwk_shm_channel *ch, int status);
 /** Polls records and moves transfers; a peer that broke the protocol gets its channel stopped with -EPROTO. */
 int tp_progress(struct rwk_shm_channel *ch);
-/** As the port does when it learns of the peer's death. */
-void tp_check_peer(struct rwk_shm_channel *ch);
 const char *tp_protocol_error(struct rwk_shm_channel *ch); /* NULL if there was none */
 struct rwk_shm_transfer_counts *tp_counts(struct rwk_shm_channel *ch);
 /** Only this method from now on (enum rwk_shm_method), on this side; -1: measured choice among all. */

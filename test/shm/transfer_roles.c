@@ -98,7 +98,8 @@ int tp_serve_large(struct rwk_shm_channel *ch, const void *arg)
 	return tp_expose_and_serve(ch, 1, LARGE, 1);
 }
 
-pid_t tp_start(struct tp_shared *s, int side, tp_role f, const void *arg)
+/* Forks a process that plays the role on this side (1: exposer, 0: reader), with 60 s to live. */
+static pid_t tp_start(struct tp_shared *s, int side, tp_role f, const void *arg)
 {
 	struct rwk_shm_channel *ch;
 	pid_t pid = fork();

@@ -13,8 +13,6 @@
 
 typedef int (*tp_role)(struct rwk_shm_channel *ch, const void *arg);
 
-/** Forks a process that plays the role on this side (1: exposer, 0: reader), with 60 s to live. */
-pid_t tp_start(struct tp_shared *s, int side, tp_role f, const void *arg);
 /** Runs both and expects both to end well; `mortal`: the exposer may be killed by a signal. */
 void tp_run(tp_role exposer, tp_role reader, const void *arg);
 void tp_run_mortal(tp_role exposer, tp_role reader, const void *arg);
