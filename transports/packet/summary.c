@@ -34,6 +34,22 @@ static void print_channel(const struct rwk_packet_channel *ch, unsigned me)
 		c->bad_state, c->too_far);
 }
 
+/* What it did for its node, whoever it was for. */
+static void print_domain(const struct rwk_src_view *view, unsigned me)
+{
+	const struct rwk_src_counters *c = rwk_src_get_counters(view);
+
+	fprintf(stderr,
+		"ropewalk: rank %u: SRC domain: pieces for itself %" PRIu64 ", for siblings %" PRIu64
+		", from siblings %" PRIu64 ", put into memory %" PRIu64 ", not put %" PRIu64 "; ACKs out %" PRIu64
+		", duplicates %" PRIu64 ", early %" PRIu64 " (kept %" PRIu64 "); locked out %" PRIu64
+		", turned away %" PRIu64 ", no room %" PRIu64 ", for the dead %" PRIu64 ", unknown target %" PRIu64
+		", wrong sender %" PRIu64 "\n",
+		me, c->own, c->handed_on, c->drained, c->carried_out, c->not_carried_out, c->qp.acks_out,
+		c->qp.duplicates, c->qp.early, c->qp.kept, c->locked_out, c->turned_away, c->no_room, c->for_the_dead,
+		c->unknown_target, c->wrong_sender);
+}
+
 void rwk_packet_summary(const struct rwk_port *port)
 {
 	const struct rwk_packet_counters *n = &port->count;
@@ -41,6 +57,8 @@ void rwk_packet_summary(const struct rwk_port *port)
 
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next)
 		print_channel(rwk_container_of(l, struct rwk_packet_channel, all), me);
+	if (port->view)
+		print_domain(port->view, me);
 	fprintf(stderr,
 		"ropewalk: rank %u: network: packets out %" PRIu64 ", in %" PRIu64 "; dropped: malformed %" PRIu64
 		", wrong ICRC %" PRIu64 ", unknown QP %" PRIu64 ", wrong sender %" PRIu64 ", wrong key %" PRIu64
