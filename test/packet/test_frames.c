@@ -209,6 +209,34 @@ static void acks_ride(void **state)
 	ends_close();
 }
 
+/*
+ * SRC: the acknowledgement of a long message is heard of in the first progress after it has come; what else comes to
+ * the own socket may wait for a few.
+ */
+static void long_ack_at_once(void **state)
+{
+	static const size_t lengths_of[] = {40000};
+
+	(void)state;
+	ends_lengths = lengths_of;
+	ends_lengths_count = 1;
+	open_two(4224, NULL);
+	for (int i = 0; i < 2000; i++) /* nothing has come to the own socket for long */
+		ends_progress(ends[0]);
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(ends_post(ends_side(0, 1)), 0);
+		for (int k = 0; k < 16; k++) {
+			ends_progress(ends[1]);
+			rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + 10 * 1000);
+		}
+		assert_int_equal(ends_side(0, 1)->ops, 1);
+		ends_progress(ends[0]);
+		assert_int_equal(ends_side(0, 1)->ops, 0);
+	}
+	assert_int_equal(ends[0]->port->running, 0);
+	ends_close();
+}
+
 /* Nobody answers: an acknowledgement goes by itself after a while, and nothing is sent again. */
 static void ack_alone(void **state)
 {
@@ -563,6 +591,7 @@ int main(void)
 		ENDS_RC(full_frame),
 		ENDS_RC(no_acks_in_exchange),
 		ENDS_ON(acks_ride, "SRC", sim_shared_transport),
+		ENDS_ON(long_ack_at_once, "SRC", sim_shared_transport),
 		ENDS_RC(ack_alone),
 		ENDS_RC(answer_first),
 		ENDS_RC(answer_in_stream),

@@ -271,6 +271,7 @@ struct rwk_port {
 	rwk_time stream_at; /* when to look at the streams again */
 	rwk_time seek_at;   /* when to look for channels without one */
 	uint32_t by_stream; /* channels that go by it */
+	uint32_t running;   /* of all channels: each waits for an acknowledgement, or for the data of a Read */
 	bool inside, armed, doomed, wants_shared;
 	bool pressing; /* of what is dirty, something does not wait; */
 	bool waited;   /* what can has, for a progress; */

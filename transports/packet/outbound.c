@@ -51,19 +51,26 @@ static int post(struct rwk_packet_channel *ch, struct rwk_wr *wr)
 	return rwk_rc_post(ch->by->rc, wr);
 }
 
+/** A request that is no frame begins or ends. */
+static void count_running(const struct rwk_request *r, int one)
+{
+	if (r->kind == RWK_REQ_FRAME)
+		return;
+	r->ch->running += (uint32_t)one;
+	r->ch->port->running += (uint32_t)one;
+}
+
 int rwk_packet_start(struct rwk_request *r)
 {
 	struct rwk_packet_channel *ch = r->ch;
 	int rc;
 
 	rwk_list_append(&ch->requests, &r->all);
-	if (r->kind != RWK_REQ_FRAME)
-		ch->running++;
+	count_running(r, 1);
 	rc = post(ch, &r->wr);
 	if (rc) {
 		rwk_list_remove(&r->all);
-		if (r->kind != RWK_REQ_FRAME)
-			ch->running--;
+		count_running(r, -1);
 	}
 	return rc;
 }
@@ -458,8 +465,7 @@ void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
 		status = ch->base.error; /* why the channel ended says more than that it did */
 	if (kind == RWK_REQ_FRAME)
 		ch->frames--;
-	else
-		ch->running--;
+	count_running(r, -1);
 	if (kind == RWK_REQ_PULL)
 		rwk_packet_pull_part(r, status);
 	if (kind == RWK_REQ_COPY)
@@ -563,6 +569,7 @@ static void orphan(struct rwk_request *r, int status)
 		r->wr.iov_count = 0; /* it goes nowhere any more: */
 		by->failed = true;
 	}
+	count_running(r, -1);
 	r->kind = RWK_REQ_ORPHAN;
 	rwk_list_remove(&r->all);
 	if (kind == RWK_REQ_PULL)

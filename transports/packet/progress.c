@@ -166,12 +166,13 @@ static void fail_doomed(struct rwk_port *port)
 }
 
 /**
- * Whether to look at this process's own socket. As long as all that comes there is acknowledgements for the initiators,
- * these can wait a little, and what somebody waits for comes to the domain's: a call that brings nothing is dear.
+ * Whether to look at this process's own socket. As long as all that comes there is acknowledgements of frames, these
+ * can wait a little, and what somebody waits for comes to the domain's: a call that brings nothing is dear. For that of
+ * a long message its sender waits, and where processes share a processor all have their turn between two progresses.
  */
 static bool asks_own(const struct rwk_port *port)
 {
-	return !port->view || port->epoch - port->own_epoch < OWN_BUSY || port->epoch % OWN_GAP == 0;
+	return !port->view || port->running || port->epoch - port->own_epoch < OWN_BUSY || port->epoch % OWN_GAP == 0;
 }
 
 /**
