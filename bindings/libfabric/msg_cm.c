@@ -102,6 +102,7 @@ static struct rwk_connection_attr terms(struct rwk_fi_msg_ep *ep, const void *pa
 	static const uint8_t any[16] = {[10] = 0xff, [11] = 0xff};
 	struct rwk_connection_attr attr = {
 		.transport = RWK_TRANSPORT_STREAM,
+		.patient = true, /* silence is not death */
 		.qp = {.access = access_of(ep->caps),
 			.retry = ALWAYS,
 			.rnr_retry = ALWAYS,

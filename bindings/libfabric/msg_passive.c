@@ -190,8 +190,10 @@ int rwk_fi_msg_inherit(struct rwk_fi_msg_ep *ep, fid_t passive)
 
 static int start(struct rwk_fi_msg_passive *pep)
 {
-	struct rwk_listen_attr attr = {
-		.port = rwk_address_port(&pep->source), .timeout_ms = rwk_fi_msg_patience(), .backlog = pep->backlog};
+	struct rwk_listen_attr attr = {.port = rwk_address_port(&pep->source),
+		.patient = true,
+		.timeout_ms = rwk_fi_msg_patience(),
+		.backlog = pep->backlog};
 	int err;
 
 	if (pep->listener)

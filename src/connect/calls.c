@@ -10,9 +10,9 @@
 #define TIMEOUT_MS 5000u
 #define READS_MAX  16u
 
-static void start_waiting(struct rwk_connection *c)
+static rwk_time timeout_of(const struct rwk_connection *c)
 {
-	rwk_cm_set_due(c, rwk_clock_now() + (c->attr.timeout_ms ? c->attr.timeout_ms : TIMEOUT_MS) * MS);
+	return (c->attr.timeout_ms ? c->attr.timeout_ms : TIMEOUT_MS) * MS;
 }
 
 /* It is the client's: whoever calls it has had no error. */
@@ -59,7 +59,7 @@ static int begin(struct rwk_connection *c)
 		return rc;
 	c->fd = rc;
 	rwk_cm_watch_socket(c, EPOLLOUT);
-	start_waiting(c);
+	rwk_cm_set_due(c, rwk_clock_now() + timeout_of(c));
 	return 0;
 }
 
@@ -119,7 +119,7 @@ int rwk_accept(struct rwk_connection *c, struct rwk_qp *qp, const struct rwk_con
 		goto give_back;
 	rwk_cm_leave_listener(c);
 	c->state = ANSWERED;
-	start_waiting(c);
+	rwk_cm_await(c, c->attr.patient, timeout_of(c));
 	rwk_cm_send(c, RWK_CM_ACCEPT);
 	return 0;
 
@@ -158,7 +158,7 @@ static int leave_streaming(struct rwk_connection *c)
 	if (c->attr.told || c->theirs.type)
 		return rwk_cm_enter(c);
 	c->state = GREETING;
-	start_waiting(c);
+	rwk_cm_await(c, c->attr.patient, timeout_of(c));
 	rwk_cm_send(c, RWK_CM_GREETING);
 	return 0;
 }

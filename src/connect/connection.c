@@ -12,6 +12,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* s: a peer's kernel is asked after so much silence, each, and so often in vain. */
+#define KEEP_IDLE     5
+#define KEEP_INTERVAL 1
+#define KEEP_COUNT    5
+
 /*
  * Beginning and end.
  */
@@ -65,6 +70,13 @@ void rwk_cm_set_due(struct rwk_connection *c, rwk_time due)
 {
 	c->due = due;
 	rwk_cm_due(c->channel, due);
+}
+
+void rwk_cm_await(struct rwk_connection *c, bool patient, rwk_time timeout)
+{
+	if (patient)
+		rwk_socket_keep_alive(c->fd, KEEP_IDLE, KEEP_INTERVAL, KEEP_COUNT);
+	rwk_cm_set_due(c, patient ? NEVER : rwk_clock_now() + timeout);
 }
 
 void rwk_cm_watch_socket(struct rwk_connection *c, unsigned events)
@@ -308,6 +320,8 @@ static void connected(struct rwk_connection *c)
 		return;
 	}
 	c->state = REQUESTING;
+	if (c->attr.patient)
+		rwk_cm_await(c, true, 0);
 	rwk_cm_send(c, RWK_CM_REQUEST);
 }
 

@@ -11,7 +11,8 @@
  *                                         +- (STREAMING) -+- ESTABLISHED - OVER        +- (STREAMING) - ...
  *   (rwk_convert) GREETING - CONFIRMING --+
  *
- * Each but STREAMING, ESTABLISHED and OVER has a deadline.
+ * Each but STREAMING, ESTABLISHED and OVER has a deadline. Where it is wanted (`patient`), CONNECTING and STRANGER alone
+ * have one: what is awaited of a program may take its time, as long as its kernel says that it is there.
  */
 #ifndef RWK_CONNECT_INTERNAL_H
 #define RWK_CONNECT_INTERNAL_H
@@ -59,6 +60,7 @@ struct rwk_listener {
 	uint32_t asked;
 	rwk_time deaf_until; /* for lack of descriptors; NEVER: it is not deaf */
 	rwk_time timeout;
+	bool patient;
 	uint32_t backlog;
 	struct rwk_listener_counters counters;
 };
@@ -122,6 +124,7 @@ void rwk_cm_request(struct rwk_connection *c);        /* a STRANGER has said wha
 struct rwk_connection *rwk_cm_new(struct rwk_event_channel *ch, enum state state, int fd);
 void rwk_cm_free(struct rwk_connection *c); /* what it has is gone */
 void rwk_cm_set_due(struct rwk_connection *c, rwk_time due);
+void rwk_cm_await(struct rwk_connection *c, bool patient, rwk_time timeout); /* a program is to say something */
 void rwk_cm_watch_socket(struct rwk_connection *c, unsigned events);
 void rwk_cm_send(struct rwk_connection *c, enum rwk_cm_type type); /* the message `mine`, or one without terms */
 void rwk_cm_event(struct rwk_connection *c);                       /* something may have happened at its socket */

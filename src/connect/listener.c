@@ -112,7 +112,7 @@ void rwk_cm_request(struct rwk_connection *c)
 	rwk_list_remove(&c->visitor);
 	rwk_list_append(&l->asking, &c->visitor);
 	c->state = ASKED;
-	rwk_cm_set_due(c, rwk_clock_now() + l->timeout);
+	rwk_cm_await(c, l->patient, l->timeout);
 	rwk_cm_watch_socket(c, EPOLLRDHUP); /* what he says before he is answered stays where it is */
 	rwk_cm_tell(c, RWK_CONNECTION_REQUEST);
 }
@@ -133,6 +133,7 @@ int rwk_listen(struct rwk_event_channel *ch, const struct rwk_listen_attr *attr,
 		.channel = ch,
 		.deaf_until = NEVER,
 		.timeout = (attr->timeout_ms ? attr->timeout_ms : TIMEOUT_MS) * MS,
+		.patient = attr->patient,
 		.backlog = attr->backlog ? attr->backlog : BACKLOG};
 	rwk_list_init(&l->strangers);
 	rwk_list_init(&l->asking);

@@ -616,6 +616,7 @@ RWK_API int rwk_event_channel_poll(struct rwk_event_channel *ch, struct rwk_conn
 struct rwk_listen_attr {
 	uint8_t ip[16];      /* zero: the adapter's */
 	uint16_t port;       /* TCP; 0: the kernel's choice */
+	bool patient;        /* this program may take as long as it likes, and who waits for it is there or is gone */
 	uint32_t timeout_ms; /* so long may one who has connected take to say what it wants; and then this program to
 				answer [10000] */
 	uint32_t backlog;    /* so many may be about to say it at once, and so many wait for an answer [128] */
@@ -649,6 +650,8 @@ struct rwk_connection_attr {
 	bool alone;                   /* STREAM: each of our packets has a segment of TCP's to itself (S2-13); else
 					 several may share one (S4-12) */
 	bool told;                    /* rwk_convert: no handshake, both sides know already (S4-8) */
+	bool patient; /* the peer's program may take as long as it likes: its kernel says whether it lives. timeout_ms
+			 is for that kernel then */
 	/*
 	 * For the qp: access, pmtu (0: what fits), reads, peer_reads, retry, rnr_retry, rnr_timer, timeout_ns [on a
 	 * stream, which loses nothing, 4 s]. The rest is what the ends tell each other; with `told` peer_qpn, send_psn,

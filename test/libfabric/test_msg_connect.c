@@ -11,6 +11,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#define SLOW 1500 /* ms: more than FI_ROPEWALK_CONNECT_WAIT */
+
 static struct t_side client, server;
 
 static void open_both(const struct t_msg_options *o)
@@ -174,21 +176,76 @@ static void refused(void **state)
 	t_sides_close(&client, &server);
 }
 
-/* The server's kernel connects, its program never looks: after FI_ROPEWALK_CONNECT_WAIT that is an error. */
+/* A socket that listens, of a program that never looks: its queue is full, so its kernel does not answer. */
+static int full_queue(int waiting[2], struct sockaddr_in *at)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(*at);
+
+	*at = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	assert_true(fd >= 0 && !bind(fd, (struct sockaddr *)at, len) && !listen(fd, 0));
+	assert_int_equal(getsockname(fd, (struct sockaddr *)at, &len), 0);
+	for (int i = 0; i < 2; i++) {
+		waiting[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		connect(waiting[i], (struct sockaddr *)at, len);
+	}
+	return fd;
+}
+
+/* Not even the kernel answers there: after FI_ROPEWALK_CONNECT_WAIT that is an error. */
 static void times_out(void **state)
 {
 	const struct t_msg_options o = {.wait = FI_WAIT_FD};
 	struct fi_eq_err_entry err = {0};
+	struct sockaddr_in at;
 	struct t_event e;
 	uint32_t number;
+	int waiting[2], fd = full_queue(waiting, &at);
+
+	(void)state;
+	open_both(&o);
+	t_side_endpoint(&client, NULL);
+	assert_int_equal(fi_connect(client.ep, &at, NULL, 0), 0);
+	assert_int_equal(fi_eq_sread(client.eq, &number, &e, sizeof(e), T_PATIENCE, 0), -FI_EAVAIL);
+	assert_int_equal(fi_eq_readerr(client.eq, &err, 0), sizeof(err));
+	assert_int_equal(err.err, FI_ETIMEDOUT);
+	t_sides_close(&client, &server);
+	close(fd);
+	for (int i = 0; i < 2; i++)
+		close(waiting[i]);
+}
+
+static void nothing_for(struct t_side *s, int ms)
+{
+	struct t_event e;
+	uint32_t number;
+
+	assert_int_equal(fi_eq_sread(s->eq, &number, &e, sizeof(e), ms, 0), -FI_EAGAIN);
+}
+
+/*
+ * Programs that take longer than FI_ROPEWALK_CONNECT_WAIT, a second here: the server to look, and then to accept (it
+ * touches its memory); the client to hear that it was.
+ */
+static void slow_programs(void **state)
+{
+	const struct t_msg_options o = {.wait = FI_WAIT_FD};
+	struct t_event e;
 
 	(void)state;
 	open_both(&o);
 	t_side_endpoint(&client, NULL);
 	assert_int_equal(fi_connect(client.ep, &server.name, NULL, 0), 0);
-	assert_int_equal(fi_eq_sread(client.eq, &number, &e, sizeof(e), T_PATIENCE, 0), -FI_EAVAIL);
-	assert_int_equal(fi_eq_readerr(client.eq, &err, 0), sizeof(err));
-	assert_int_equal(err.err, FI_ETIMEDOUT);
+	nothing_for(&client, SLOW);
+	e = t_side_event(&server, &client, FI_CONNREQ);
+	nothing_for(&client, SLOW);
+	nothing_for(&server, 1); /* the request stands */
+	t_side_endpoint(&server, e.info);
+	fi_freeinfo(e.info);
+	assert_int_equal(fi_accept(server.ep, NULL, 0), 0);
+	nothing_for(&server, SLOW);
+	t_side_event(&client, &server, FI_CONNECTED);
+	t_side_event(&server, &client, FI_CONNECTED);
 	t_sides_close(&client, &server);
 }
 
@@ -606,6 +663,7 @@ int main(void)
 		cmocka_unit_test(rejects),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(times_out),
+		cmocka_unit_test(slow_programs),
 		cmocka_unit_test(withdrawn),
 		cmocka_unit_test(tells_of_the_nic),
 		cmocka_unit_test(nobody_answers),
