@@ -40,11 +40,25 @@ test_shared_rc_test_processes_CPPFLAGS = $(TEST_CPPFLAGS)
 test_shared_rc_test_processes_LDADD = $(TEST_LDADD)
 TESTS += test/shared_rc/test_processes
 
+shared_rc_two = test/shared_rc/two.c test/shared_rc/two.h $(shared_rc_traffic)
+
 check_PROGRAMS += test/shared_rc/test_domain
-test_shared_rc_test_domain_SOURCES = test/shared_rc/test_domain.c $(shared_rc_traffic)
+test_shared_rc_test_domain_SOURCES = test/shared_rc/test_domain.c $(shared_rc_two)
 test_shared_rc_test_domain_CPPFLAGS = $(TEST_CPPFLAGS)
 test_shared_rc_test_domain_LDADD = $(TEST_LDADD)
 TESTS += test/shared_rc/test_domain
+
+check_PROGRAMS += test/shared_rc/test_seats
+test_shared_rc_test_seats_SOURCES = test/shared_rc/test_seats.c $(shared_rc_two)
+test_shared_rc_test_seats_CPPFLAGS = $(TEST_CPPFLAGS)
+test_shared_rc_test_seats_LDADD = $(TEST_LDADD)
+TESTS += test/shared_rc/test_seats
+
+check_PROGRAMS += test/shared_rc/test_targets
+test_shared_rc_test_targets_SOURCES = test/shared_rc/test_targets.c $(shared_rc_two)
+test_shared_rc_test_targets_CPPFLAGS = $(TEST_CPPFLAGS)
+test_shared_rc_test_targets_LDADD = $(TEST_LDADD)
+TESTS += test/shared_rc/test_targets
 
 check_PROGRAMS += test/shared_rc/test_threads
 test_shared_rc_test_threads_SOURCES = test/shared_rc/test_threads.c $(shared_rc_traffic)

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A domain's seats and their numbers, the dead, and what is refused. Links: none: packets are handed over by hand. */
+#define _GNU_SOURCE
+#include "rwk_test.h"
+
+#include "shared_rc/two.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Seats have numbers that differ, and a seat taken again has another; those that were given and are gone are dead. */
+static void seats(void **state)
+{
+	uint32_t number[40];
+	struct rwk_src_view *none;
+
+	(void)state;
+	open_listener(2);
+	open_listener(3);
+	assert_int_equal(rwk_src_view_open(f.memory, &(struct rwk_src_host){.wake = NULL}, NULL, &none), -ENOSPC);
+	for (unsigned i = 0; i < 40; i++) {
+		number[i] = rwk_src_srqn(f.listener[3].view);
+		assert_in_range(number[i], 1, 0xffffff);
+		assert_false(rwk_src_is_dead(f.listener[0].view, number[i]));
+		leave(3);
+		assert_true(rwk_src_is_dead(f.listener[0].view, number[i]));
+		open_listener(3);
+		for (unsigned j = 0; j <= i; j++) {
+			assert_int_not_equal(rwk_src_srqn(f.listener[3].view), number[j]);
+			assert_true(rwk_src_is_dead(f.listener[0].view, number[j]));
+		}
+	}
+	assert_false(rwk_src_is_dead(f.listener[0].view, 0));
+	assert_false(rwk_src_is_dead(f.listener[0].view, 0xffffff));
+	assert_int_equal(rwk_src_bury(f.listener[0].view), 0);
+}
+
+/* A member that shows its life, in a PID namespace of its own, becomes another program when it is told. */
+static int show_life_and_exec(void *told)
+{
+	const int *fd = told;
+	struct ear e = {0};
+	struct listener l;
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};
+	char path[40], c;
+	uint32_t srqn;
+	int life;
+
+	listener_open(&l, f.memory, &e);
+	srqn = rwk_src_srqn(l.view);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", f.fd);
+	life = open(path, O_RDWR | O_CLOEXEC);
+	lock.l_start = rwk_src_seat_of(srqn);
+	if (fcntl(life, F_OFD_SETLK, &lock))
+		_exit(1);
+	rwk_src_show_life(l.view, life);
+	if (write(fd[1], &srqn, sizeof(srqn)) != sizeof(srqn) || read(fd[1], &c, 1) != 1)
+		_exit(1);
+	execlp("sleep", "sleep", "60", NULL);
+	_exit(1);
+}
+
+/* By its lock a member is seen to live and to end, wherever it is, also when its process goes on as another program. */
+static void shows_life(void **state)
+{
+	static unsigned char stack[65536] __attribute__((aligned(16)));
+	char path[40], c = 0;
+	int fd[2], own;
+	uint32_t srqn;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", f.fd);
+	own = open(path, O_RDWR | O_CLOEXEC);
+	rwk_src_show_life(f.listener[0].view, own);
+	pid = clone(show_life_and_exec, stack + sizeof(stack), SIGCHLD | (geteuid() ? 0 : CLONE_NEWPID), fd);
+	assert_true(pid > 0);
+	close(fd[1]);
+	assert_int_equal(read(fd[0], &srqn, sizeof(srqn)), sizeof(srqn));
+	assert_int_equal(rwk_src_bury(f.listener[0].view), 0);
+	assert_int_equal(write(fd[0], &c, 1), 1);
+	assert_int_equal(read(fd[0], &c, 1), 0); /* it is another program */
+	assert_int_equal(kill(pid, 0), 0);
+	assert_int_equal(rwk_src_bury(f.listener[0].view), 1);
+	assert_true(rwk_src_is_dead(f.listener[0].view, srqn));
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	close(fd[0]);
+	close(own);
+}
+
+/* A process that has ended is found by one of the others, once, though nobody has waited for it yet. */
+static void dead_process(void **state)
+{
+	int status, ready[2];
+	uint32_t srqn;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		struct ear e = {0};
+		struct listener l;
+		bool sent;
+
+		listener_open(&l, f.memory, &e);
+		srqn = rwk_src_srqn(l.view);
+		sent = write(ready[1], &srqn, sizeof(srqn)) == sizeof(srqn);
+		_exit(!sent);
+	}
+	assert_int_equal(read(ready[0], &srqn, sizeof(srqn)), sizeof(srqn));
+	assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT), 0);
+	assert_int_equal(rwk_src_bury(f.listener[0].view), 1);
+	assert_int_equal(rwk_src_bury(f.listener[1].view), 0);
+	assert_true(rwk_src_is_dead(f.listener[1].view, srqn));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	/* What is sent to it is acknowledged, and nobody's. */
+	f.speaker.srqn[2] = srqn;
+	post(2, 3);
+	serve_all(1);
+	assert_true(speaker_idle(&f.speaker));
+	assert_int_equal(count(1)->for_the_dead, 3);
+	assert_int_equal(count(1)->handed_on, 0);
+	close(ready[0]);
+	close(ready[1]);
+}
+
+/* What was for a member that has left does not come to the next one on its seat. */
+static void next_on_the_seat(void **state)
+{
+	uint32_t seat = rwk_src_srqn(f.listener[1].view) % RWK_SRC_MEMBERS_MAX;
+	struct rwk_src_piece p = {.kind = RWK_SRC_SEND, .target = f.qpn, .number = 1000, .bytes = "", .len = 1};
+	struct ear silent = {.member = 1};
+
+	(void)state;
+	post(1, 2);
+	serve(0, 0);
+	leave(1);
+	do {
+		if (f.listener[2].view)
+			leave(2);
+		open_listener(2);
+	} while (rwk_src_srqn(f.listener[2].view) % RWK_SRC_MEMBERS_MAX != seat);
+	f.listener[2].ear = &silent;
+	serve(0, 1);
+	/* Nor what a member had looked up for the last one just before. */
+	assert_int_equal(rwk_src_inbox_put(f.listener[0].view, f.speaker.srqn[1], &p), 0);
+	assert_int_equal(count(0)->for_the_dead, 2);
+	assert_int_equal(rwk_src_drain(f.listener[2].view, 10), 0);
+	assert_int_equal(silent.heard[0] + silent.at[0] + silent.wrong, 0);
+}
+
+/* S1-6: an SRQ that never was: a NAK goes back, the target is in the error state; other targets are not. */
+static void refused(void **state)
+{
+	struct rwk_src_initiator other = speaker_initiator(1, PMTU);
+	uint32_t qpn;
+
+	(void)state;
+	f.speaker.srqn[2] = 3 | 77 << 10;
+	post(2, 2);
+	serve(0, 0);
+	assert_int_equal(rwk_src_pump(f.listener[0].view, 1000), 1);
+	assert_int_equal(f.answer.w.opcode, RWK_WIRE_SRC | RWK_WIRE_ACK);
+	assert_int_equal(f.answer.w.aeth.syndrome, RWK_WIRE_NAK_INVALID);
+	assert_int_equal(count(0)->unknown_srq, 1);
+	/* It takes nothing more, whoever serves it, and says so again. */
+	f.queue[1].w.srqn = f.speaker.srqn[1];
+	serve(1, 1);
+	assert_int_equal(rwk_src_pump(f.listener[1].view, 1000), 1);
+	assert_int_equal(f.answer.w.aeth.syndrome, RWK_WIRE_NAK_INVALID);
+	assert_int_equal(f.ear[1].at[0] + f.ear[1].heard[0], 0);
+	speaker_answer(&f.speaker, &f.answer, 2000);
+	assert_int_equal(f.speaker.failed, -EINVAL);
+	/* An unknown SRQ is refused for a Write too. */
+	assert_int_equal(rwk_src_target_make(f.listener[0].view, &other, &qpn), 0);
+	f.queue[0].w = (struct rwk_wire){.opcode = RWK_WIRE_SRC | RWK_WIRE_WRITE_ONLY,
+		.qpn = qpn,
+		.psn = other.psn,
+		.srqn = f.speaker.srqn[2],
+		.reth.length = 5};
+	f.queue[0].speaker = 1;
+	f.queue[0].len = 5;
+	serve(1, 0);
+	assert_int_equal(rwk_src_pump(f.listener[1].view, 1000), 1);
+	assert_int_equal(f.answer.w.aeth.syndrome, RWK_WIRE_NAK_INVALID);
+	assert_int_equal(count(1)->unknown_srq, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		with_two(seats),
+		with_two(dead_process),
+		with_two(shows_life),
+		with_two(next_on_the_seat),
+		with_two(refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
