@@ -337,11 +337,14 @@ static void node_width(bool from_first, size_t most, uint32_t drop)
 	}
 }
 
-static void open_nodes(void)
+/* Each node holds so many bytes of packets that wait, of which each counts as a kernel counts it; 0: no limit. */
+static void open_nodes_holding(size_t inbox)
 {
 	struct rwk_sim_attr attr = rwk_sim_attr_default;
 
 	attr.mtu = 4096 + 80;
+	attr.inbox = inbox;
+	attr.cost = inbox ? 400 : 0;
 	attr.path = (struct rwk_sim_path){.delay = 5000, .jitter = 2000};
 	ends_open(&attr, NULL, MEMBERS);
 	for (unsigned i = 0; i < MEMBERS; i++)
@@ -353,6 +356,11 @@ static void open_nodes(void)
 		for (unsigned j = 0; j < MEMBERS; j++)
 			if (on_first_node(i) != on_first_node(j))
 				assert_true(channel(i, j)->shared);
+}
+
+static void open_nodes(void)
+{
+	open_nodes_holding(0);
 }
 
 /* From each process of one node, or of both, to each of the other. */
@@ -462,6 +470,69 @@ static void nodes_messages(void **state)
 	}
 }
 
+/* Time passes: those of that node look one time of twenty. */
+static void look_rarely(bool first_node, unsigned time)
+{
+	for (unsigned k = 0; k < MEMBERS; k++)
+		if (time % 20 == 0 || on_first_node(k) != first_node)
+			ends_progress(ends[k]);
+	rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + MS / 100);
+}
+
+/* One streams to another node and reads from there, and whoever takes that looks rarely: nothing is overrun. */
+static void stream_and_read(void)
+{
+	static const size_t longest = 65536;
+	uint64_t overrun = rwk_sim_counts(ends_net)->overrun, received = ends_side(1, 0)->received;
+	uint8_t *there = calloc(1, READ), *here = calloc(1, READ);
+	struct iovec iov = {there, READ};
+	struct rwk_rkey key;
+	struct ends_op op;
+
+	assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &iov, 1, RWK_EXPOSE_READ, &key), 0);
+	ends_lengths = &longest;
+	ends_lengths_count = 1;
+	for (unsigned i = 0; i < 20; i++)
+		assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
+	for (unsigned i = 0; i < 100000 && ends_side(1, 0)->received < received + 20; i++)
+		look_rarely(false, i);
+	settle_in_turn();
+	assert_int_equal(rwk_sim_counts(ends_net)->overrun, overrun);
+
+	ends_make_op(&op, RWK_OP_READ, here, READ);
+	op.op.rkey = key;
+	assert_int_equal(ends_transport->post(ends_side(0, 1)->ch, &op.op), 0);
+	for (unsigned i = 0; i < 100000 && !op.done; i++)
+		look_rarely(true, i);
+	settle_in_turn();
+	assert_int_equal(op.done, 1);
+	assert_int_equal(rwk_sim_counts(ends_net)->overrun, overrun);
+	ends_transport->conceal(ends_side(1, 0)->ch, &key);
+	free(there);
+	free(here);
+	use_lengths();
+}
+
+/* Pieces take more room than the packet would: as many are under way as there is room for. */
+static void nodes_room(void **state)
+{
+	(void)state;
+	use_lengths();
+	open_nodes_holding(104 * 1024);
+	stream_and_read();
+	for (unsigned cut = 1024; cut >= 256; cut /= 4) {
+		node_width(true, cut == 1024 ? 1472 : 548, 0);
+		node_width(false, cut == 1024 ? 1472 : 548, 0);
+		all_send(true, true, 24);
+		all_send(true, false, 12);
+		all_send(false, false, 12);
+		pass_in_turn(5 * SECOND);
+		assert_cut_as(3, cut);
+		stream_and_read();
+	}
+	ends_close();
+}
+
 /* Reads and Writes that any process of the other node carries out, and such as its own does. */
 static void nodes_access(void **state)
 {
@@ -557,6 +628,7 @@ int main(void)
 		ENDS_RC(late_and_lossy),
 		ENDS_RC(nonsense),
 		ENDS_ON(nodes_messages, "SRC", sim_shared_transport),
+		ENDS_ON(nodes_room, "SRC", sim_shared_transport),
 		ENDS_ON(nodes_access, "SRC", sim_shared_transport),
 		ENDS_ON(nodes_silence, "SRC", sim_shared_transport),
 		ENDS_ON(nodes_one_computes, "SRC", sim_shared_transport),

@@ -110,6 +110,7 @@ static int open_machine(struct rwk_packet_initiator *by, const struct rwk_greeti
 		rwk_rc_size() + RWK_RC_BUSY_SIZE, rwk_rc_responder_size() + RWK_RC_BUSY_RESPONDER_SIZE, &responder);
 	if (!memory)
 		return -ENOMEM;
+	by->window = attr.window;
 	by->rc = rwk_rc_open(memory, responder, &host, by);
 	rc = rwk_rc_modify(by->rc, RWK_QP_INIT, NULL);
 	if (!rc)

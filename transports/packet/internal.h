@@ -159,6 +159,7 @@ struct rwk_packet_initiator {
 	uint32_t pmtu;
 	struct rwk_packet_narrow *narrow; /* as a channel's */
 	bool failed;
+	uint16_t window;     /* packets that may be under way, as agreed */
 	uint32_t channels;   /* that go by it */
 	rwk_time give_up_at; /* no channel is left: what is under way then is given up; 0: there are some */
 	struct rwk_list all, dirty;
@@ -596,6 +597,8 @@ int rwk_packet_reach_status(const struct rwk_request *r);
 /* share.c */
 /** A packet that takes room has come, the first of its channel in this period. */
 void rwk_packet_heard(struct rwk_packet_channel *ch);
+/** SRC: an initiator's packets are cut, or cut otherwise: as many are under way as the domain there has room for. */
+void rwk_packet_recount(struct rwk_packet_initiator *by);
 /** A period is over. */
 void rwk_packet_period(struct rwk_port *port, rwk_time now);
 

@@ -108,6 +108,8 @@ static void believe(struct rwk_packet_channel *ch, uint32_t size)
 	if (n->wider_at < port->wider_at)
 		port->wider_at = n->wider_at;
 	path->cut = size < agreed(ch) ? (uint16_t)size : 0;
+	if (ch->shared && ch->by->rc)
+		rwk_packet_recount(ch->by);
 	begin(ch);
 	if (!path->cut) {
 		rwk_info("packets: those to %s get through whole again", rwk_packet_name(&ch->address));

@@ -5,6 +5,9 @@
  * next: without it the buffer would be full of those who are at it, and a newcomer's packets, or those of one that has
  * lost all, would be dropped time and again. Of what is read no more is asked for than such a share.
  *
+ * SRC's targets are their domain's, which tells nobody a share. So an initiator bounds itself where its packets go in
+ * pieces, which take more of the domain's buffer than was thought when the window was agreed.
+ *
  *   sender   a channel from which a long packet has come in this period or the last
  *   period   a few milliseconds: longer than the pauses of somebody who sends all the time
  */
@@ -19,17 +22,20 @@ static uint32_t senders(const struct rwk_port *port)
 }
 
 /* Of one that comes in pieces, each counts for itself, and in memory for about twice as much as it is long. */
-static uint32_t cost_of(const struct rwk_packet_channel *ch)
+static uint32_t cost_of(uint32_t pmtu, uint32_t cut)
 {
-	uint32_t cut = ch->path.cut;
-
-	return cut ? ch->pmtu / cut * (cut + 2 * RWK_PACKET_COST) : ch->pmtu + RWK_PACKET_COST;
+	return cut ? pmtu / cut * (cut + 2 * RWK_PACKET_COST) : pmtu + RWK_PACKET_COST;
 }
 
 /* Packets of the channel that the receive buffer holds; port.c says why twice as many as the link says. */
 static uint32_t all_of(const struct rwk_packet_channel *ch)
 {
-	return 2 * ch->port->room / cost_of(ch);
+	return 2 * ch->port->room / cost_of(ch->pmtu, ch->path.cut);
+}
+
+static uint32_t at_least_one(uint32_t packets)
+{
+	return packets ? packets : 1;
 }
 
 void rwk_packet_heard(struct rwk_packet_channel *ch)
@@ -43,7 +49,15 @@ void rwk_packet_heard(struct rwk_packet_channel *ch)
 	if (!ch->rc)
 		return;
 	share = n == 1 ? (ch->path.cut ? all_of(ch) : 0) : all_of(ch) / (n + 1);
-	rwk_rc_share(ch->rc, (n > 1 || ch->path.cut) && !share ? 1 : share);
+	rwk_rc_share(ch->rc, n > 1 || ch->path.cut ? at_least_one(share) : 0);
+}
+
+/* What was agreed was said of whole packets. */
+void rwk_packet_recount(struct rwk_packet_initiator *by)
+{
+	uint32_t whole = cost_of(by->pmtu, 0), cost = cost_of(by->pmtu, by->path.cut);
+
+	rwk_rc_bound(by->rc, by->path.cut ? at_least_one(by->window * whole / cost) : 0);
 }
 
 void rwk_packet_period(struct rwk_port *port, rwk_time now)

@@ -122,7 +122,8 @@ struct rwk_rc_requester {
 	bool timed_out;                  /* SELECTIVE: all was marked lost by the clock, and nothing has come since */
 	uint8_t read_window;             /* SELECTIVE: packets of Read responses under way at most; 0: as `window` */
 	uint16_t ssthresh, grown;
-	uint16_t limit;         /* SELECTIVE: what the peer lets us have of `window` now */
+	uint16_t limit;         /* SELECTIVE: what the peer lets us have of `window` now, and `bound` does */
+	uint16_t bound;         /* SELECTIVE: what this end's client lets us have; 0: all */
 	uint16_t cwnd_before;   /* timed_out, guessed: the window before that */
 	uint16_t settled, lost; /* bits set */
 	uint32_t chunk;         /* packets of a Read Request at most */

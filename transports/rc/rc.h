@@ -162,6 +162,11 @@ bool rwk_rc_is_late(const struct rwk_rc *qp);
  * buffer for several peers.
  */
 void rwk_rc_share(struct rwk_rc *qp, uint32_t packets);
+/**
+ * SELECTIVE: no more packets than that are under way from now on, whatever was agreed and the peer says; 0: no such
+ * bound. It is for who knows that each takes more room at the peer than was thought when the window was agreed.
+ */
+void rwk_rc_bound(struct rwk_rc *qp, uint32_t packets);
 
 /**
  * LAZY: the acknowledgement that is due, to travel with a message of the client's: true, *word the number of the last

@@ -84,7 +84,17 @@ void rwk_rc_window_restore(struct rwk_rc_requester *r)
 void rwk_rc_window_limit(struct rwk_rc_requester *r, uint32_t share)
 {
 	r->limit = share && share < r->window ? (uint16_t)share : r->window;
+	if (r->bound)
+		r->limit = less(r->limit, r->bound);
 	r->cwnd = less(r->cwnd, r->limit);
+}
+
+void rwk_rc_bound(struct rwk_rc *qp, uint32_t packets)
+{
+	struct rwk_rc_requester *r = &qp->req;
+
+	r->bound = packets < r->window ? (uint16_t)packets : 0;
+	rwk_rc_window_limit(r, r->limit == r->window ? 0 : r->limit); /* what is more is let go with an acknowledgement */
 }
 
 void rwk_rc_share(struct rwk_rc *qp, uint32_t packets)

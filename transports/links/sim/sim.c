@@ -128,9 +128,15 @@ static void overrun(struct rwk_sim *s, struct event *e)
 	free(e);
 }
 
+/* Of the inbox. Packets alone take something: word has no bytes. */
+static size_t takes(const struct rwk_sim *s, const struct event *e)
+{
+	return e->len ? e->len + s->attr.cost : 0;
+}
+
 static void keep(struct node *n, struct event *e)
 {
-	n->waiting += e->len; /* of packets alone: word has none */
+	n->waiting += takes(n->sim, e);
 	rwk_list_append(&n->inbox, &e->link);
 }
 
@@ -150,7 +156,7 @@ static void happen(struct rwk_sim *s, struct event *e)
 	}
 	if (e->kind == ALARM)
 		free(e);
-	else if (e->kind == PACKET && s->attr.inbox && to->waiting + e->len > s->attr.inbox)
+	else if (e->kind == PACKET && s->attr.inbox && to->waiting + takes(s, e) > s->attr.inbox)
 		overrun(s, e);
 	else
 		keep(to, e);
@@ -214,7 +220,7 @@ static int node_progress(struct rwk_link *l, int budget)
 		struct event *e = rwk_container_of(rwk_list_pop(&n->inbox), struct event, link);
 		struct rwk_link_address from = rwk_sim_address(e->from);
 
-		n->waiting -= e->len;
+		n->waiting -= takes(n->sim, e);
 		if (e->kind == GONE) {
 			if (n->hooks.gone)
 				n->hooks.gone(l->user, &from);

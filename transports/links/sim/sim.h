@@ -45,6 +45,7 @@ struct rwk_sim_attr {
 	size_t mtu;    /* bytes */
 	uint32_t room; /* packets of one node that may be under way; beyond it send says -EAGAIN; 0: no limit */
 	size_t inbox;  /* bytes of packets that wait for a node's progress; what comes beyond is lost; 0: no limit */
+	size_t cost;   /* bytes that a packet takes of it beside its own, as a kernel's do */
 	rwk_time word; /* how long after a death the other nodes hear of it */
 	struct rwk_sim_path path; /* every path to begin with */
 };
