@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *argp_program_version = "rwk_info " PACKAGE_VERSION;
+/* The C library looks for it; hidden, as all is by default, there is no --version. */
+__attribute__((visibility("default"))) const char *argp_program_version = "rwk_info " PACKAGE_VERSION;
 
 struct request {
 	bool parameters, map, devices, json, svg;

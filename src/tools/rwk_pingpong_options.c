@@ -11,7 +11,8 @@
 #define SIZE_MOST  (1u << 30)
 #define COUNT_MOST 10000000u
 
-const char *argp_program_version = "rwk_pingpong " PACKAGE_VERSION;
+/* The C library looks for it; hidden, as all is by default, there is no --version. */
+__attribute__((visibility("default"))) const char *argp_program_version = "rwk_pingpong " PACKAGE_VERSION;
 
 static const struct operation operations[] = {
 	{"send", RWK_REQUEST_SEND, false, false},
