@@ -59,7 +59,7 @@ struct world {
 	bool dead[WORLD_MAX];
 	bool computes[WORLD_MAX]; /* it makes no progress while this is set */
 	bool met[WORLD_MAX][WORLD_MAX]; /* who has been asked to talk to whom */
-	double contact;                 /* on shared memory: when that was last new, seconds */
+	double contact, looked;         /* on shared memory: seconds left for a first contact, as of `looked` */
 	unsigned new_peers[WORLD_MAX];
 	struct rwk_regions *regions[WORLD_MAX];
 	unsigned reached[WORLD_MAX];              /* calls of rwk_engine_attr.reached, */
