@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from deaths import Setup  # noqa: E402
 from job import Job, Wrong  # noqa: E402
 
-RANKS, STOPPED, KILLED, SECONDS, MORE = 6, 1, 3, 2, 200
+RANKS, STOPPED, KILLED, SECONDS, MORE = 6, 1, 3, 2, 64
 TRIES = 5  # to stop it at a moment at which it has no lock
 
 
@@ -32,7 +32,7 @@ def accesses(worker, peer):
     return told[-1] if told else 0
 
 
-def wait_for_accesses(job, workers, peer, more, what, seconds=20):
+def wait_for_accesses(job, workers, peer, more, what, seconds=60):
     """So many more of each."""
     before, end = {w.rank: accesses(w, peer) for w in workers}, time.monotonic() + seconds
     while slow := [w for w in workers if accesses(w, peer) < before[w.rank] + more]:
@@ -49,7 +49,7 @@ def stop(job, stopped, far):
         job.run_for(0.3)  # what it had begun to answer has been answered
         start = time.monotonic()
         try:
-            return start, wait_for_accesses(job, far, STOPPED, MORE, "while it is stopped", 5)
+            return start, wait_for_accesses(job, far, STOPPED, MORE, "while it is stopped", 8)
         except Wrong:
             if not left:
                 raise
