@@ -8,8 +8,8 @@
  * receives that fit a message the one posted first takes it. So, with the messages in the order of sending: whatever
  * receive took a message, each earlier message that fits that receive was taken by one posted earlier.
  *
- * A failure prints its seed: RWK_TEST_SEED=<seed> runs it again; RWK_TEST_STEPS=<number> runs longer; an argument picks
- * the tests.
+ * A failure prints its seed: RWK_TEST_SEED=<seed> runs it again; RWK_TEST_STEPS=<number> runs longer,
+ * RWK_TEST_SEEDS=<most> fewer; an argument picks the tests.
  */
 #include "engine/world.h"
 
@@ -625,8 +625,11 @@ static uint64_t run(const struct rwk_transport *transport, uint64_t seed, unsign
 
 static void several(const struct rwk_transport *transport, unsigned seeds, unsigned long steps, bool death)
 {
+	const char *most = getenv("RWK_TEST_SEEDS");
 	uint64_t first = world_seed(0);
 
+	if (most && strtoul(most, NULL, 0) < seeds)
+		seeds = (unsigned)strtoul(most, NULL, 0);
 	operations = 0;
 	steps = world_steps(steps);
 	if (first)
