@@ -25,6 +25,8 @@ struct tap {
 
 static struct rwk_sim *sim;
 static struct domain domains[SIM_HOSTS];
+static struct domain own; /* of who is let in nowhere */
+static bool shut;
 static uint64_t last_id;
 
 void sim_domain_use(struct rwk_sim *s)
@@ -133,9 +135,13 @@ static int make(struct domain *d)
 	return 0;
 }
 
-int sim_domain_join(const struct rwk_port_attr *attr, struct rwk_packet_domain *out)
+void sim_domain_shut(bool now)
 {
-	struct domain *d = &domains[attr->address.node];
+	shut = now;
+}
+
+static int enter(struct domain *d, struct rwk_packet_domain *out)
+{
 	struct tap *t = malloc(sizeof(*t));
 	int rc;
 
@@ -154,6 +160,18 @@ int sim_domain_join(const struct rwk_port_attr *attr, struct rwk_packet_domain *
 		.id = d->id,
 		.port = (uint16_t)rwk_sim_number(d->node)};
 	return 0;
+}
+
+int sim_domain_join(const struct rwk_port_attr *attr, struct rwk_packet_domain *out)
+{
+	return shut ? -EAGAIN : enter(&domains[attr->address.node], out);
+}
+
+int sim_domain_join_alone(const struct rwk_port_attr *attr, struct rwk_packet_domain *out, int *why)
+{
+	(void)attr;
+	*why = -EPERM;
+	return enter(&own, out);
 }
 
 void sim_domain_attend(const struct rwk_packet_domain *d)

@@ -14,8 +14,12 @@
 void sim_domain_use(struct rwk_sim *s);
 #define SIM_HOSTS 2u /* rwk_address.node says which */
 
+/** From now on nobody is let in any more, until it is false again; one port at a time can be alone. */
+void sim_domain_shut(bool now);
+
 /* Of rwk_packet_ways. */
 int sim_domain_join(const struct rwk_port_attr *attr, struct rwk_packet_domain *d);
+int sim_domain_join_alone(const struct rwk_port_attr *attr, struct rwk_packet_domain *d, int *why);
 void sim_domain_attend(const struct rwk_packet_domain *d);
 void sim_domain_depart(const struct rwk_packet_domain *d);
 

@@ -177,6 +177,7 @@ static const struct rwk_packet_ways shared_ways = {
 	.room = room,
 	.linger = linger,
 	.join = sim_domain_join,
+	.join_alone = sim_domain_join_alone,
 	.attend = sim_domain_attend,
 	.depart = sim_domain_depart,
 };

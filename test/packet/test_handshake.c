@@ -5,6 +5,9 @@
 #include "packet/hand.h"
 
 #include "machine.h"
+#include "packet/sim_domain.h"
+
+#define SECOND 1000000000ull /* ns */
 
 static const enum rwk_sim_fate fates[] = {
 	RWK_SIM_PASS, RWK_SIM_DROP, RWK_SIM_DUPLICATE, RWK_SIM_DELAY, RWK_SIM_CORRUPT};
@@ -117,6 +120,27 @@ static void both_partial(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 4; i++)
 		every_fate(BOTH_PARTIAL, 4, later[i]);
+}
+
+/*
+ * Nobody lets the second end into the domain, and it cannot help itself. For two seconds it decides nothing; then it
+ * has a domain of its own, and shares its connections as everybody does.
+ */
+static void left_outside(void **state)
+{
+	(void)state;
+	ends_open(&rwk_sim_attr_default, NULL, 1);
+	sim_domain_shut(true);
+	ends_add();
+	ends_connect(0, 1);
+	assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
+	ends_settle();
+	assert_true(rwk_sim_now(ends_net) >= 2 * SECOND);
+	assert_in_range(ends_post(ends_side(1, 0)), 0, 1);
+	ends_settle();
+	check_channel();
+	sim_domain_shut(false);
+	ends_close();
 }
 
 /* Both ask: at once, while the other's greeting is under way, when it has arrived, when it has been answered. */
@@ -447,6 +471,7 @@ int main(void)
 		ENDS_ON(partial, "SRC", sim_shared_transport),
 		ENDS_RC(both_partial),
 		ENDS_ON(both_partial, "SRC", sim_shared_transport),
+		ENDS_ON(left_outside, "SRC", sim_shared_transport),
 		ENDS_RC(both_ask),
 		ENDS_RC(later_losses),
 		ENDS_RC(stale_epoch),

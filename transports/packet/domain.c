@@ -187,7 +187,7 @@ static void go_on_joining(struct rwk_port *port, rwk_time now)
 		port->join_until = now + JOIN_WITHIN;
 	if (now < port->join_until)
 		try_to_join(port);
-	else if (port->ways->join_alone && port->domain.seat)
+	else if (port->ways->join_alone)
 		be_alone(port);
 	else
 		give_up(port, -ETIMEDOUT);
