@@ -1,5 +1,5 @@
-# What test/fuzz adds to the build: fuzzers, where the compiler has libFuzzer. What they look at is compiled once more, with the
-# sanitizers.
+# What test/fuzz adds to the build: fuzzers, where the compiler has libFuzzer. What they look at is compiled once
+# more, with the sanitizers.
 EXTRA_DIST += test/fuzz/run test/fuzz/corpus
 
 if HAVE_LIBFUZZER

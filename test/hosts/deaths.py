@@ -4,9 +4,9 @@
 
     test/hosts/deaths.py FOLDER
 
-BUILD is the build tree; `hosts`, in the environment, the virtual hosts, two of which are up. FOLDER is for what the ranks say. Ranks of
-test/faults, on both hosts in turn, wait for each other: first for long enough that each is known by one stream to each host, then they
-die. Whoever waits must have heard of it within three seconds, as in test/faults.
+BUILD is the build tree; `hosts`, in the environment, the virtual hosts, two of which are up. FOLDER is for what the
+ranks say. Ranks of test/faults, on both hosts in turn, wait for each other: first for long enough that each is known by
+one stream to each host, then they die. Whoever waits must have heard of it within three seconds, as in test/faults.
 """
 import glob
 import os
@@ -25,9 +25,11 @@ class Setup:
 
     def __init__(self, build, folder):
         self.scratch = folder
-        self.worker = next(p for p in (f"{build}/test/faults/.libs/worker", f"{build}/test/faults/worker") if os.path.exists(p))
+        programs = f"{build}/test/faults/.libs/worker", f"{build}/test/faults/worker"
+        self.worker = next(p for p in programs if os.path.exists(p))
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith(("FI_", "OMPI_", "PMI", "SLURM_"))}
-        self.environment |= {"FI_PROVIDER_PATH": f"{build}/.libs", "FI_ROPEWALK_SERVICE": "src", "FI_ROPEWALK_LINK": "udp"}
+        self.environment |= {"FI_PROVIDER_PATH": f"{build}/.libs", "FI_ROPEWALK_SERVICE": "src",
+                             "FI_ROPEWALK_LINK": "udp"}
 
 
 def streams(worker):
@@ -41,7 +43,8 @@ def streams(worker):
     count = 0
     for name in "tcp", "tcp6":
         with open(f"/proc/{worker.pid}/net/{name}") as f:
-            count += sum(fields[3] == "01" and f"socket:[{fields[9]}]" in mine for fields in map(str.split, list(f)[1:]))
+            rows = [line.split() for line in list(f)[1:]]
+        count += sum(row[3] == "01" and f"socket:[{row[9]}]" in mine for row in rows)
     return count
 
 

@@ -4,13 +4,13 @@
 
     test/hosts/reached.py FOLDER
 
-BUILD is the build tree; `hosts`, in the environment, the virtual hosts, two of which are up. FOLDER is for what the ranks say. Ranks of
-test/faults, on both hosts in turn, read and write each other's memory, and compare. One is stopped for two seconds: those of the other
-host go on with its memory, which its siblings see to, also when one of these is killed in the middle. What they find there, and what the
-stopped one finds when it goes on, is what was written.
+BUILD is the build tree; `hosts`, in the environment, the virtual hosts, two of which are up. FOLDER is for what the
+ranks say. Ranks of test/faults, on both hosts in turn, read and write each other's memory, and compare. One is stopped
+for two seconds: those of the other host go on with its memory, which its siblings see to, also when one of these is
+killed in the middle. What they find there, and what the stopped one finds when it goes on, is what was written.
 
-Who is stopped while it does the node's work itself has the lock of a target, and holds up the one whose target it is: then it runs on,
-and is stopped at another moment.
+Who is stopped while it does the node's work itself has the lock of a target, and holds up the one whose target it is:
+then it runs on, and is stopped at another moment.
 """
 import os
 import signal
@@ -37,7 +37,8 @@ def wait_for_accesses(job, workers, peer, more, what, seconds=60):
     before, end = {w.rank: accesses(w, peer) for w in workers}, time.monotonic() + seconds
     while slow := [w for w in workers if accesses(w, peer) < before[w.rank] + more]:
         if time.monotonic() > end:
-            raise Wrong(f"rank {slow[0].rank} has {accesses(slow[0], peer) - before[slow[0].rank]} accesses to rank {peer} {what}")
+            count = accesses(slow[0], peer) - before[slow[0].rank]
+            raise Wrong(f"rank {slow[0].rank} has {count} accesses to rank {peer} {what}")
         job.pump(0.05)
     return {w.rank: accesses(w, peer) - before[w.rank] for w in workers}
 
@@ -72,7 +73,8 @@ def main():
         print("accesses to the stopped rank:", count)
         killed.died_by_us = True
         killed.process.kill()
-        print("and with a sibling killed:", wait_for_accesses(job, far, STOPPED, MORE, "while it is stopped and a sibling has died"))
+        count = wait_for_accesses(job, far, STOPPED, MORE, "while it is stopped and a sibling has died")
+        print("and with a sibling killed:", count)
         job.run_for(max(0, SECONDS - (time.monotonic() - start)))
         job.expect_nobody_gone(but=(KILLED,))
         stopped.process.send_signal(signal.SIGCONT)
