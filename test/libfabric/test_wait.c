@@ -482,13 +482,18 @@ static void told_of_a_send(void **state)
 	assert_int_equal(fi_control(&a.cq->fid, FI_GETWAIT, &fd), 0);
 	for (uint64_t i = 0; i < 6; i++) {
 		struct fi_cq_tagged_entry e;
+		int64_t end = t_now() + T_PATIENCE;
 
 		assert_int_equal(fi_trecv(b.ep, &in, 1, NULL, FI_ADDR_UNSPEC, i, 0, &in), 0);
-		fall_asleep(&a);
-		if (i % 2)
-			assert_int_equal(fi_cq_sread(a.cq, &e, 1, NULL, 0), -FI_EAGAIN);
-		if (i) /* the first one makes contact */
-			assert_int_equal(readable(fd), 0);
+		for (;;) {
+			fall_asleep(&a);
+			if (i % 2)
+				assert_int_equal(fi_cq_sread(a.cq, &e, 1, NULL, 0), -FI_EAGAIN);
+			if (!i || !readable(fd)) /* the first one makes contact */
+				break;
+			assert_true(t_now() < end);
+			t_drive(a.cq); /* it was a clock, or something of the service's own */
+		}
 		t_post(fi_tsend(a.ep, "s", 1, NULL, to_b, i, &a), a.cq, b.cq);
 		if (i)
 			assert_int_equal(readable(fd), 1);

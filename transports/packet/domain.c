@@ -292,7 +292,7 @@ void rwk_packet_domain_packet(struct rwk_port *port, const struct rwk_link_addre
 int rwk_packet_domain_progress(struct rwk_port *port)
 {
 	struct rwk_link *l = port->link[RWK_WAY_DOMAIN];
-	int n = l->ops->progress(l, BUDGET);
+	int n = l->ops->progress(l, BUDGET), sent;
 	rwk_time next;
 
 	n += rwk_src_drain(port->view, BUDGET);
@@ -306,7 +306,10 @@ int rwk_packet_domain_progress(struct rwk_port *port)
 			port->deadline = next; /* nor does the process sleep over it */
 		return n;
 	}
-	n += rwk_src_pump(port->view, rwk_packet_now(port));
+	sent = rwk_src_pump(port->view, rwk_packet_now(port));
+	if (sent)
+		l->ops->flush(l); /* the progress may end here, and the next one find nothing */
+	n += sent;
 	next = rwk_src_next(port->view);
 	if (next < port->deadline)
 		port->deadline = next;
