@@ -359,7 +359,7 @@ static void *run(void *arg)
 		if (sent < ROUNDS && !fi_tinject(t->e.ep, &word, 8, t->peer, sent))
 			sent++;
 		if (fi_cq_read(t->e.cq, &e, 1) == 1) {
-			/* Not always in order: who waited for credit may be done after who came when there was some again. */
+			/* In any order: what waited for credit may end after what came when there was some again. */
 			t->failed |= e.op_context != &in[e.tag % 16] || in[e.tag % 16] != e.tag || !used[e.tag % 16];
 			used[e.tag % 16] = false;
 			if (++t->received == ROUNDS)
