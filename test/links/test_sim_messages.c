@@ -87,12 +87,12 @@ static void each_pmtu(void **state)
 	}
 }
 
-/* The number of the first message from 0 to 1 that is longer than a packet. */
+/* The number of the first message from 0 to 1 that is too long to be copied when nothing comes. */
 static uint64_t first_long(void)
 {
 	uint64_t n = 0;
 
-	while (ends_length(0, 1, n) < 1000)
+	while (ends_length(0, 1, n) <= 16384)
 		n++;
 	return n;
 }

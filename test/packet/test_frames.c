@@ -483,7 +483,7 @@ static void answer_in_stream(void **state)
 struct told {
 	struct rwk_op op;
 	struct iovec iov;
-	uint8_t bytes[6000];
+	uint8_t bytes[20000]; /* longer than what is copied when nothing comes */
 	uint64_t came;
 	unsigned done;
 };
@@ -531,6 +531,80 @@ static void ends_in_order(void **state)
 	assert_int_equal(s->received, 4);
 	assert_int_equal(t.done, 1);
 	assert_int_equal(t.came, 2);
+	ends_close();
+}
+
+/*
+ * A message that is alone under way ends when nothing comes, whether the peer looks or not, and its bytes are those it
+ * had, though they have to be sent again. Of several that are under way the first does; and none that is too long, or
+ * is to end when it has arrived.
+ */
+static void lone_ends(void **state)
+{
+	static const size_t lengths_of[] = {5000, 5000, 5000, LENGTH, 5000};
+	uint8_t bytes[5000];
+	struct ends_op arrival;
+	struct side *s;
+
+	(void)state;
+	ends_lengths = lengths_of;
+	ends_lengths_count = 5;
+	open_two(4224, NULL);
+	s = ends_side(0, 1);
+	rwk_sim_rule(ends_net, 1, 2, 1, RWK_SIM_DROP);
+	assert_int_equal(ends_post(s), 0);
+	assert_int_equal(s->ops, 1);
+	ends_progress(ends[0]);
+	assert_int_equal(s->ops, 0);
+	assert_int_equal(ends_post(s), 0);
+	assert_int_equal(ends_post(s), 0);
+	for (int i = 0; i < 10; i++)
+		ends_progress(ends[0]);
+	assert_int_equal(s->ops, 1);
+	ends_settle();
+	assert_int_equal(s->ops, 0);
+	if (ends_transport == &sim_packet_transport) /* SRC's packets go another way */
+		assert_true(qp_counts(0, 1)->sent_again > 0);
+	assert_int_equal(ends_post(s), 0);
+	for (int i = 0; i < 10; i++)
+		ends_progress(ends[0]);
+	assert_int_equal(s->ops, 1);
+	ends_settle();
+	ends_make_op(&arrival, RWK_OP_SEND, bytes, sizeof(bytes));
+	ends_fill(s, bytes, sizeof(bytes));
+	arrival.op.env = ends_envelope(s);
+	arrival.op.arrival = true;
+	assert_int_equal(s->ch->transport->post(s->ch, &arrival.op), 0);
+	for (int i = 0; i < 10; i++)
+		ends_progress(ends[0]);
+	assert_int_equal(arrival.done, 0);
+	ends_settle();
+	assert_int_equal(arrival.done, 1);
+	assert_int_equal(ends_side(1, 0)->received, 5);
+	ends_close();
+}
+
+/* The peer takes nothing: who sends on and on to it is not let go on from copies without end. */
+static void lone_are_bounded(void **state)
+{
+	static const size_t lengths_of[] = {16384};
+	struct side *s;
+	unsigned i;
+
+	(void)state;
+	ends_lengths = lengths_of;
+	ends_lengths_count = 1;
+	open_two(4224, NULL);
+	s = ends_side(0, 1);
+	for (i = 0; i < 100 && !s->ops; i++) {
+		assert_int_equal(ends_post(s), 0);
+		ends_progress(ends[0]);
+		ends_progress(ends[0]);
+	}
+	assert_int_equal(i, RWK_RELIEF_MAX / 16384 + 1);
+	ends_settle();
+	assert_int_equal(ends_side(1, 0)->received, i);
+	assert_int_equal(s->ops, 0);
 	ends_close();
 }
 
@@ -596,6 +670,9 @@ int main(void)
 		ENDS_RC(answer_first),
 		ENDS_RC(answer_in_stream),
 		ENDS_RC(ends_in_order),
+		ENDS_RC(lone_ends),
+		ENDS_ON(lone_ends, "SRC", sim_shared_transport),
+		ENDS_RC(lone_are_bounded),
 		ENDS_RC(hurried_is_awaited),
 		ENDS_UC(stream_is_awaited),
 		ENDS_RC(broken_frames),

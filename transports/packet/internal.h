@@ -197,7 +197,7 @@ struct rwk_packet_channel {
 	uint16_t burst;                  /* how many sends it has had, */
 	uint8_t at_once;                 /* and how many more may go within the send */
 	uint32_t frames;                 /* under way */
-	uint32_t running;                /* requests under way that are no frames */
+	uint32_t running;                /* requests under way that are neither frames nor go on from copies */
 	uint32_t copied;                 /* bytes of long messages under way that go on from copies */
 	int doom;                        /* 0, or the error with which it fails at the end of this progress */
 
@@ -273,6 +273,7 @@ struct rwk_port {
 	rwk_time seek_at;   /* when to look for channels without one */
 	uint32_t by_stream; /* channels that go by it */
 	uint32_t running;   /* of all channels: each waits for an acknowledgement, or for the data of a Read */
+	struct rwk_request *lone; /* one of those, posted while there was no other: it is copied when nothing comes */
 	bool inside, armed, doomed, wants_shared;
 	bool pressing; /* of what is dirty, something does not wait; */
 	bool waited;   /* what can has, for a progress; */
@@ -457,6 +458,8 @@ bool rwk_packet_detach(struct rwk_packet_channel *ch);
  * there are at most RWK_RELIEF_MAX. An upcall.
  */
 void rwk_packet_relieve(struct rwk_packet_channel *ch);
+/** The same for rwk_port.lone, which there is. Returns whether it has ended. */
+bool rwk_packet_relieve_lone(struct rwk_port *port);
 /** Tells a peer that has said good-bye that it was heard. */
 void rwk_packet_say_bye(struct rwk_packet_channel *ch);
 

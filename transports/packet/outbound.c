@@ -3,7 +3,9 @@
  * From messages to packets. A short message is copied into the channel's frame. The first few after a progress are sent
  * within the send, since somebody may wait for them and the client may compute from then on; what follows before the
  * next progress gathers behind them and goes out together. Of a client that sends by the dozen only the first goes at
- * once. A long message is a Send of its own, read where it lies until it is acknowledged.
+ * once. A long message is a Send of its own, read where it lies until it is acknowledged. One that is alone under way
+ * and not very long is copied when nothing comes, since there is nothing else to do then: whoever waits for its end need
+ * not wait for the peer.
  */
 #include "packet/internal.h"
 
@@ -11,6 +13,8 @@ enum { OP_QUEUED = 1, OP_RUNNING };
 
 #define AT_ONCE 4 /* sends between two progresses that go within the send; one after a burst of more than */
 #define BURST   16
+
+#define LONE_MAX (16u << 10) /* bytes of a message up to which it takes less to copy it than to hear that it has come */
 
 #define JOINED_MAX 2048u /* bytes of a packet that goes at once, up to which a copy is cheaper than several pieces */
 
@@ -51,13 +55,30 @@ static int post(struct rwk_packet_channel *ch, struct rwk_wr *wr)
 	return rwk_rc_post(ch->by->rc, wr);
 }
 
-/** A request that is no frame begins or ends. */
-static void count_running(const struct rwk_request *r, int one)
+/** Does somebody wait to hear of that request? */
+static bool is_awaited(const struct rwk_request *r)
 {
-	if (r->kind == RWK_REQ_FRAME)
+	return r->kind != RWK_REQ_FRAME && r->kind != RWK_REQ_COPY;
+}
+
+static void begins(const struct rwk_request *r)
+{
+	if (!is_awaited(r))
 		return;
-	r->ch->running += (uint32_t)one;
-	r->ch->port->running += (uint32_t)one;
+	r->ch->running++;
+	r->ch->port->running++;
+}
+
+static void ends(const struct rwk_request *r)
+{
+	struct rwk_port *port = r->ch->port;
+
+	if (!is_awaited(r))
+		return;
+	r->ch->running--;
+	port->running--;
+	if (port->lone == r)
+		port->lone = NULL;
 }
 
 int rwk_packet_start(struct rwk_request *r)
@@ -66,11 +87,11 @@ int rwk_packet_start(struct rwk_request *r)
 	int rc;
 
 	rwk_list_append(&ch->requests, &r->all);
-	count_running(r, 1);
+	begins(r);
 	rc = post(ch, &r->wr);
 	if (rc) {
 		rwk_list_remove(&r->all);
-		count_running(r, -1);
+		ends(r);
 	}
 	return rc;
 }
@@ -251,6 +272,13 @@ static void send_over(struct rwk_packet_channel *ch, struct rwk_op *op, int stat
 		op->done(op, status);
 }
 
+/** One that will be copied need not be acknowledged at once. UC has nothing that keeps a copy until it has come. */
+static bool is_lone(const struct rwk_packet_channel *ch, const struct rwk_op *op)
+{
+	return !ch->port->running && !ch->uc && !op->arrival && op->length <= LONE_MAX &&
+	       ch->copied + op->length <= RWK_RELIEF_MAX;
+}
+
 /**
  * A long message, or one whose arrival is waited for: a Send of its own, its head in the request. False: out of memory,
  * or of room for the question behind it.
@@ -261,6 +289,7 @@ static bool start_alone(struct rwk_packet_channel *ch, struct rwk_op *op)
 	size_t len = op->length;
 	uint32_t word;
 	unsigned n;
+	bool lone;
 
 	if (!r)
 		return false;
@@ -279,7 +308,8 @@ static bool start_alone(struct rwk_packet_channel *ch, struct rwk_op *op)
 	r->wr.iov_count = (uint16_t)(1 + n);
 	r->wr.length = r->iov[0].iov_len + len;
 	/* Somebody waits for its acknowledgement, or no message of the peer's brings that along. */
-	r->wr.flags = !ch->uc && (op->arrival || ch->shared) ? RWK_WR_PROMPT : 0;
+	lone = is_lone(ch, op);
+	r->wr.flags = !ch->uc && (op->arrival || (ch->shared && !lone)) ? RWK_WR_PROMPT : 0;
 	r->op = op;
 	op->service[OP_STATE] = OP_RUNNING;
 	ch->port->count.frames_out++;
@@ -289,6 +319,8 @@ static bool start_alone(struct rwk_packet_channel *ch, struct rwk_op *op)
 		free_request(r);
 		return false;
 	}
+	if (lone)
+		ch->port->lone = r;
 	return true;
 }
 
@@ -465,7 +497,7 @@ void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
 		status = ch->base.error; /* why the channel ended says more than that it did */
 	if (kind == RWK_REQ_FRAME)
 		ch->frames--;
-	count_running(r, -1);
+	ends(r);
 	if (kind == RWK_REQ_PULL)
 		rwk_packet_pull_part(r, status);
 	if (kind == RWK_REQ_COPY)
@@ -507,6 +539,7 @@ static bool go_on_from_copy(struct rwk_request *r, int status)
 	if (r->kind != RWK_REQ_SEND || !copy_message(r))
 		return false;
 	r->ch->copied += (uint32_t)op->length;
+	ends(r);
 	r->kind = RWK_REQ_COPY;
 	r->op = NULL;
 	send_over(r->ch, op, status);
@@ -524,6 +557,15 @@ void rwk_packet_relieve(struct rwk_packet_channel *ch)
 		if (r->kind == RWK_REQ_SEND && !r->op->arrival)
 			go_on_from_copy(r, 0);
 	}
+}
+
+bool rwk_packet_relieve_lone(struct rwk_port *port)
+{
+	struct rwk_request *r = port->lone;
+
+	port->lone = NULL;
+	end_reading(r->ch);
+	return go_on_from_copy(r, 0);
 }
 
 bool rwk_packet_detach(struct rwk_packet_channel *ch)
@@ -569,7 +611,7 @@ static void orphan(struct rwk_request *r, int status)
 		r->wr.iov_count = 0; /* it goes nowhere any more: */
 		by->failed = true;
 	}
-	count_running(r, -1);
+	ends(r);
 	r->kind = RWK_REQ_ORPHAN;
 	rwk_list_remove(&r->all);
 	if (kind == RWK_REQ_PULL)

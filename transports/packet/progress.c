@@ -229,6 +229,8 @@ int rwk_packet_progress(struct rwk_port *port)
 		n += rwk_packet_initiators_pump(port);
 	if (rwk_unlikely(port->doomed))
 		fail_doomed(port);
+	if (!n && port->lone)
+		n += rwk_packet_relieve_lone(port);
 	port->inside = false;
 	if (n)
 		rwk_packet_flush(port);
