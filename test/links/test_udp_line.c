@@ -379,6 +379,8 @@ static void test_hasten(void **state)
 	close_ends();
 }
 
+static _Atomic uint32_t agreed;
+
 /* Two links on one socket and one line; `line` is said by the link that made them, and is this process's. */
 static struct udp_end *open_shared(const uint8_t ip[16], struct udp_end *shared[2])
 {
@@ -386,8 +388,11 @@ static struct udp_end *open_shared(const uint8_t ip[16], struct udp_end *shared[
 	int line = rwk_udp_spare(made->link, made->here.byte);
 
 	assert_true(line >= 0);
-	for (int i = 0; i < 2; i++)
+	agreed = 0;
+	for (int i = 0; i < 2; i++) {
 		shared[i] = udp_end_adopt(made, line);
+		rwk_udp_agree(shared[i]->link, &agreed);
+	}
 	close(line);
 	return made;
 }
@@ -413,8 +418,8 @@ static bool comes_by_line(struct udp_end *from, struct udp_end *to)
 }
 
 /*
- * A line of several: it is turned to who sends short packets one by one, to whichever of them, and all of them get what
- * comes by it; it is turned away when packets come in runs, and to another who sends one by one then.
+ * A line of several: it is turned to who sends, and all of them get what comes by it, in the way of reading it that the
+ * last packets spoke for, whichever of them had those; and it is turned to another.
  */
 static void test_shared(void **state)
 {
@@ -426,14 +431,25 @@ static void test_shared(void **state)
 	for (int i = 0; i < 32; i++)
 		assert_false(comes_by_line(a, shared[0]));
 	memcpy(pseudo, shared[0]->pseudo, shared[0]->pseudo_len);
+	for (int i = 0; i < 32; i++) {
+		assert_true(joins(shared[1]));
+		assert_true(comes_by_line(a, shared[0]));
+	}
+	assert_false(joins(shared[1]));
 	for (int i = 0; i < 40; i++) {
 		assert_true(comes_by_line(a, shared[i & 1]));
 		assert_memory_equal(shared[i & 1]->pseudo, pseudo, shared[i & 1]->pseudo_len);
 	}
-	assert_false(comes_by_line(c, shared[1]));
 	check_way(a, shared[0]);
-	assert_false(comes_by_line(a, shared[1]));
+	assert_true(joins(shared[1]));
+	check_way(a, shared[1]);
+	check_way(a, shared[0]);
+	assert_true(udp_counters(shared[0]).batches_in + udp_counters(shared[1]).batches_in >= 1);
 	check_way(shared[1], a);
+	for (int i = 0; i < 40; i++) {
+		assert_false(comes_by_line(c, shared[1]));
+		assert_true(comes_by_line(a, shared[1]));
+	}
 	for (int i = 0; i < 32; i++)
 		assert_false(comes_by_line(c, shared[1]));
 	assert_true(comes_by_line(c, shared[0]));
@@ -448,7 +464,29 @@ static void test_shared(void **state)
 	udp_end_close(c);
 }
 
-/* Who sends one by one, but with others between, does not get the line; nor does who sends long packets. */
+/* Whatever is written into the word that was agreed on, no packet is taken for another; without it all go by, too. */
+static void test_agreed_wrongly(void **state)
+{
+	struct udp_end *shared[2], *made = open_shared(*state, shared);
+
+	a = udp_end_open(*state, 0);
+	for (int i = 0; i < 32; i++)
+		assert_false(comes_by_line(a, shared[0]));
+	for (int i = 0; i < 40; i++) {
+		agreed = i % 3 ? 0xffffffff : 0;
+		assert_true(comes_by_line(a, shared[i & 1]));
+	}
+	rwk_udp_agree(shared[1]->link, NULL);
+	for (int i = 0; i < 80; i++)
+		assert_true(comes_by_line(a, shared[1]));
+	check_way(a, shared[1]);
+	for (int i = 0; i < 2; i++)
+		udp_end_close(shared[i]);
+	udp_end_close(made);
+	udp_end_close(a);
+}
+
+/* Who sends, but with others between, does not get the line; nor does who is favoured by one of them. */
 static void test_shared_by_many(void **state)
 {
 	struct udp_end *shared[2], *made = open_shared(*state, shared);
@@ -488,6 +526,7 @@ int main(void)
 		EACH(test_overrun),
 		EACH(test_hasten),
 		EACH(test_shared),
+		EACH(test_agreed_wrongly),
 		EACH(test_shared_by_many),
 	};
 

@@ -124,6 +124,8 @@ static void sit_down(struct rwk_port *port)
 	port->link[RWK_WAY_DOMAIN] = port->domain.link;
 	port->domain.link->packet = domain_packet;
 	port->domain.link->user = port;
+	if (port->ways->agree)
+		port->ways->agree(&port->domain, rwk_src_socket_word(port->view));
 	bell = port->ways->address(&port->address);
 	rwk_src_set_bell(port->view, &bell);
 	show_life(port);

@@ -215,6 +215,11 @@ static int sit_in_domain(const struct rwk_packet_domain *d, uint32_t seat)
 	return rwk_src_seat_sit(d->seat, seat);
 }
 
+static void agree_in_domain(const struct rwk_packet_domain *d, _Atomic uint32_t *word)
+{
+	rwk_udp_agree(d->link, word);
+}
+
 static void attend_domain(const struct rwk_packet_domain *d)
 {
 	rwk_src_attend(d->seat);
@@ -257,6 +262,7 @@ static const struct rwk_packet_ways network_ways = {
 	.join = join_domain,
 	.join_alone = join_alone,
 	.sit = sit_in_domain,
+	.agree = agree_in_domain,
 	.attend = attend_domain,
 	.watch = watch_stream,
 	.look = look_at_streams,

@@ -62,6 +62,8 @@ struct rwk_packet_ways {
 	 * a negative errno.
 	 */
 	int (*sit)(const struct rwk_packet_domain *d, uint32_t seat);
+	/** May be NULL. A word for the domain's members to agree by on their sockets, as long as there is d->link. */
+	void (*agree)(const struct rwk_packet_domain *d, _Atomic uint32_t *word);
 	/** Lets others in; cheap. */
 	void (*attend)(const struct rwk_packet_domain *d);
 	/**

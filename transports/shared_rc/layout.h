@@ -22,7 +22,7 @@
 #include <stdatomic.h>
 
 #define RWK_SRC_MAGIC  0x6372736b6c61776full
-#define RWK_SRC_LAYOUT 7u
+#define RWK_SRC_LAYOUT 8u
 #define RWK_SRC_PAGE   4096u
 
 /** Of a member: who it is, and its inbox without the bytes. */
@@ -147,6 +147,8 @@ struct rwk_src_header {
 	_Atomic uint32_t ended;    /* how often one became free, */
 	_Atomic uint32_t reused;   /* how often one was used again, */
 	_Atomic uint32_t vacant;   /* and where the search for a free one begins */
+	unsigned char space[RWK_CACHE_LINE];
+	_Atomic uint32_t socket_word; /* looked at before each look at the sockets, seldom written */
 };
 static_assert(sizeof(struct rwk_src_header) <= RWK_SRC_PAGE, "the header has one page");
 

@@ -213,6 +213,9 @@ void rwk_src_withdraw(struct rwk_src_view *view, uint32_t target, uint32_t key);
 /** The same for all that this member has published to that target. */
 void rwk_src_withdraw_all(struct rwk_src_view *view, uint32_t target);
 
+/** A word for those who share the domain's sockets to agree by; 0 at first. It lies in the domain's memory. */
+_Atomic uint32_t *rwk_src_socket_word(struct rwk_src_view *view);
+
 /** Where siblings ring for this member when it sleeps, for their `wake`: an address of its own, before the first sleep.
  */
 void rwk_src_set_bell(struct rwk_src_view *view, const struct rwk_link_address *at);

@@ -82,6 +82,11 @@ uint32_t rwk_src_srqn(const struct rwk_src_view *v)
 	return v->srqn;
 }
 
+_Atomic uint32_t *rwk_src_socket_word(struct rwk_src_view *v)
+{
+	return &v->header->socket_word;
+}
+
 void rwk_src_set_bell(struct rwk_src_view *v, const struct rwk_link_address *at)
 {
 	v->me->bell = *at;

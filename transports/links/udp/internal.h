@@ -66,8 +66,10 @@ struct inlet {
 	int fd;         /* -1: there is none */
 	int width;      /* slots to offer next time */
 	bool streak;    /* the last call brought something */
-	bool plain;     /* the line alone: is read by plain calls, and the kernel joins no packets */
-	uint8_t run;    /* the line alone: packets in a row that spoke for the other way to read it */
+	bool plain;     /* the line alone: is read by plain calls, and the kernel joins no packets. Of one that is shared
+			   it stands in what was agreed by, and this is what it said last */
+	uint8_t run;    /* of the line: packets in a row that spoke for the other way to read it; of main, if it is shared:
+			   messages in a row from one sender */
 	uint32_t empty; /* calls since then */
 };
 
@@ -101,6 +103,7 @@ struct udp {
 	int receive_buffer;
 	struct rwk_link_address favourite; /* zero: nobody */
 	uint8_t line_ip[16];               /* ours, of the line */
+	_Atomic uint32_t *agreed;          /* of a line that is shared: whether it is read by plain calls; or NULL */
 
 	/* Sending. */
 	bool waiting;
@@ -121,7 +124,6 @@ struct udp {
 	uint32_t turn;
 	struct inlet *filler; /* the socket that has filled the slots last */
 	bool plain;           /* by a plain call */
-	bool alone;           /* of a shared line's: it brought one short packet, the call before none */
 	uint32_t offset, segment;
 	struct rwk_link_address from; /* of the slot that is being delivered */
 	bool arrived;                 /* `at` is the address that it was sent to */
@@ -189,11 +191,8 @@ void rwk_udp_read_drops(const struct inlet *in, uint64_t *drops);
 void rwk_udp_favour(struct rwk_link *l, const struct rwk_link_address *peer);
 /** That socket is the line from now on, if it is one for the port; else there is none. */
 void rwk_udp_adopt_line(struct udp *u, int fd);
-/**
- * A call has brought something to who shares main, the packet whose sender is `from` first: a short one, and nothing
- * before or behind it (`alone`)? Perhaps the line is turned to its sender, or away.
- */
-void rwk_udp_judge_shared(struct udp *u, bool alone);
+/** Main has brought something to who shares it, what `from` has sent first: perhaps the line is turned to it. */
+void rwk_udp_judge_shared(struct udp *u);
 /** Ends the line, if there is one: what is staged for it goes by main. */
 void rwk_udp_line_end(struct udp *u);
 

@@ -12,11 +12,11 @@
  * packet is too long, which main sends in fragments then), or when there is another favourite; what still waits in it
  * then is lost.
  *
- * Processes that share main share a line, too, which was there before them and ends with the last of them. It is for
- * who sends one short packet at a time: whoever has got SINGLES of them by main, with none between, connects the line
- * to their sender, and who finds that packets come by it in runs connects it to itself, where nothing comes. So its
- * packets are never joined, and all read them by plain calls. Nobody knows what another has done a moment ago: so each
- * asks for the sender, and sends by main alone.
+ * Processes that share main share a line, too, which was there before them and ends with the last of them. Whoever has
+ * got SINGLES messages of the kernel's by main from one sender, with nothing between, connects the line to it. Nobody
+ * knows what another has done a moment ago: so each asks for the sender, and sends by main alone. How the line is read
+ * stands in a word that they share. Who has not seen in time that another has changed it may take packets that were
+ * joined for one: they are lost, as any may be.
  */
 #define _GNU_SOURCE /* sendmmsg, in6_pktinfo */
 
@@ -147,8 +147,6 @@ int rwk_udp_spare(struct rwk_link *l, const uint8_t ip[16])
 	struct rwk_link_address own = rwk_udp_address(ip, u->port);
 	int fd = open_line(u, &own, &own);
 
-	if (fd >= 0)
-		rwk_udp_join(fd, false);
 	return fd;
 }
 
@@ -164,7 +162,12 @@ void rwk_udp_adopt_line(struct udp *u, int fd)
 	if (ntohs(rwk_udp_place(&a).port) != u->port)
 		return;
 	memcpy(u->line_ip, rwk_udp_place(&a).ip, sizeof(u->line_ip));
-	u->line = (struct inlet){.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0), .width = 1, .plain = true};
+	u->line = (struct inlet){.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0), .width = 1};
+}
+
+void rwk_udp_agree(struct rwk_link *l, _Atomic uint32_t *plain)
+{
+	rwk_udp_of(l)->agreed = plain;
 }
 
 static void turn_line(struct udp *u, const struct rwk_link_address *peer)
@@ -172,7 +175,7 @@ static void turn_line(struct udp *u, const struct rwk_link_address *peer)
 	connect_to(u->line.fd, rwk_udp_is_ip4(u->line_ip) ? AF_INET : AF_INET6, peer);
 }
 
-/* A short packet alone by main, and its sender has sent the one before it so: is it for the line from now on? */
+/* Its sender has sent all that came by main of late: is it for the line from now on? */
 static bool earns_line(struct udp *u)
 {
 	const uint8_t *at = u->arrived ? u->at : u->ip;
@@ -181,17 +184,11 @@ static bool earns_line(struct udp *u)
 	       !rwk_udp_place(&u->from).scope;
 }
 
-void rwk_udp_judge_shared(struct udp *u, bool alone)
+void rwk_udp_judge_shared(struct udp *u)
 {
-	struct rwk_link_address own = rwk_udp_address(u->line_ip, u->port);
-
 	if (u->line.fd < 0)
 		return;
-	if (u->filler == &u->line) {
-		u->line.run = alone ? 0 : u->line.run + 1;
-		if (u->line.run == RUN)
-			turn_line(u, &own);
-	} else if (!alone) {
+	if (u->filled > 1) {
 		u->main.run = 0;
 	} else if (u->main.run % SINGLES == 0 || memcmp(&u->from, &u->favourite, sizeof(u->from))) {
 		u->favourite = u->from;

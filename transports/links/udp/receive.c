@@ -136,26 +136,42 @@ void rwk_udp_join(int fd, bool may)
 	rwk_udp_set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, may);
 }
 
+/* Those who share a line read it all in the same way. If they have not agreed on a word, in the one that is always
+ * right. */
+static void see_plain(struct udp *u)
+{
+	if (u->shared)
+		u->line.plain = u->agreed && atomic_load_explicit(u->agreed, memory_order_relaxed);
+}
+
+static void set_plain(struct udp *u, bool plain)
+{
+	u->line.plain = plain;
+	if (u->shared)
+		atomic_store_explicit(u->agreed, plain, memory_order_relaxed);
+}
+
 /*
  * Nothing waits on the line. The kernel says what it has joined only as long as it may join: what came since then would
  * be one packet to a plain call.
  */
-static void begin_plain(struct inlet *line)
+static void begin_plain(struct udp *u)
 {
 	uint8_t byte;
 
-	line->run = 0;
-	rwk_udp_join(line->fd, false);
-	line->plain = recv(line->fd, &byte, sizeof(byte), MSG_PEEK) < 0 && errno == EAGAIN;
-	if (!line->plain)
-		rwk_udp_join(line->fd, true);
+	u->line.run = 0;
+	rwk_udp_join(u->line.fd, false);
+	if (recv(u->line.fd, &byte, sizeof(byte), MSG_PEEK) < 0 && errno == EAGAIN)
+		set_plain(u, true);
+	else
+		rwk_udp_join(u->line.fd, true);
 }
 
-static void end_plain(struct inlet *line)
+static void end_plain(struct udp *u)
 {
-	line->run = 0;
-	line->plain = false;
-	rwk_udp_join(line->fd, true);
+	u->line.run = 0;
+	set_plain(u, false);
+	rwk_udp_join(u->line.fd, true);
 }
 
 /* Of the n messages that have come by `in`: is it one short packet, and the call before brought none? */
@@ -165,11 +181,19 @@ static bool came_alone(const struct udp *u, const struct inlet *in, int n)
 }
 
 /* The line has brought packets: do they speak for the other way to read it? */
-static void judge_line(struct inlet *line, bool alone)
+static void judge_line(struct udp *u, bool alone)
 {
+	struct inlet *line = &u->line;
+
 	line->run = alone == line->plain ? 0 : line->run + (line->run < SINGLES);
 	if (line->plain && line->run == RUN)
-		end_plain(line);
+		end_plain(u);
+}
+
+/* The line has brought nothing. */
+static bool may_be_plain(const struct udp *u)
+{
+	return u->line.run == SINGLES && !u->line.plain && (!u->shared || u->agreed);
 }
 
 /*
@@ -186,6 +210,8 @@ static int receive(struct udp *u, struct inlet *in)
 {
 	int n;
 
+	if (in == &u->line)
+		see_plain(u);
 	u->plain = in->plain;
 	if (in->plain) {
 		ssize_t len = receive_plain(u, in->fd);
@@ -206,15 +232,15 @@ static int receive(struct udp *u, struct inlet *in)
 		in->empty++;
 		if (errno != EAGAIN && errno != EINTR)
 			hear(u);
-		else if (in->run == SINGLES && errno == EAGAIN && !u->shared)
-			begin_plain(in);
+		else if (in == &u->line && errno == EAGAIN && may_be_plain(u))
+			begin_plain(u);
 		return 0;
 	}
 	u->counters.calls_in++;
-	if (rwk_unlikely(u->shared))
-		u->alone = came_alone(u, in, n);
-	else if (in == &u->line)
-		judge_line(in, came_alone(u, in, n));
+	if (in == &u->line) {
+		u->main.run = 0;
+		judge_line(u, came_alone(u, in, n));
+	}
 	in->width = next_width(u, in, n);
 	in->streak = true;
 	in->empty = 0;
@@ -286,8 +312,8 @@ static int deliver(struct udp *u, int budget)
 
 	if (!u->offset)
 		begin_slot(u);
-	if (rwk_unlikely(u->shared) && !u->offset && !u->slot)
-		rwk_udp_judge_shared(u, u->alone);
+	if (rwk_unlikely(u->shared) && !u->offset && !u->slot && u->filler == &u->main)
+		rwk_udp_judge_shared(u);
 	do {
 		uint32_t at = u->offset, len = end - at < u->segment ? end - at : u->segment;
 

@@ -28,6 +28,8 @@
 
 #include "link.h"
 
+#include <stdatomic.h>
+
 #define RWK_UDP_RECEIVE_BUFFER (4u << 20) /* bytes: what is asked for by default */
 #define RWK_UDP_ROOM_PACKET    1024u      /* bytes: what the shortest packet counts as in rwk_udp_room */
 
@@ -79,6 +81,13 @@ int rwk_udp_adopt(int fd, int line, struct rwk_link **l);
  * `ip` is that of this host which peers write to. To be made before anybody does: a packet may be lost.
  */
 int rwk_udp_spare(struct rwk_link *l, const uint8_t ip[16]);
+
+/**
+ * Those who share a line agree on how to read it by a word that they share, which is 0 at first. Before the first
+ * progress; the word has to be there as long as the link makes progress. Whatever is written into it, packets are lost
+ * at worst. Without it the line is read in the dearer way.
+ */
+void rwk_udp_agree(struct rwk_link *l, _Atomic uint32_t *plain);
 
 /** The port the link is bound to. */
 uint16_t rwk_udp_port(const struct rwk_link *l);
