@@ -1,5 +1,4 @@
 # Unit tests mirror the tree: test/<folder>/test_<subject>.c, one program each, written with cmocka.
-TEST_CPPFLAGS = $(AM_CPPFLAGS) -I$(srcdir)/test $(CMOCKA_CFLAGS)
 TEST_LDADD = libropewalk-core.la $(CMOCKA_LIBS)
 
 include test/base/local.mk

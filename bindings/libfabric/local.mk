@@ -74,7 +74,7 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/watched.c bindings/libfabric/watched.h \
 	bindings/libfabric/work.h \
 	bindings/libfabric/work_queue.c bindings/libfabric/work_queue.h
-libropewalk_fi_la_CPPFLAGS = $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
+libropewalk_fi_la_CPPFLAGS = $(LIBRARY_CPPFLAGS) $(LIBFABRIC_CFLAGS)
 # It stays mapped once libfabric has closed it: an info has a fi_nic, whose close is ours, and lnx frees its infos after that.
 libropewalk_fi_la_LDFLAGS = $(AM_LDFLAGS) -Wl,-z,nodelete -module -avoid-version -shared -no-undefined -Wl,--as-needed -export-symbols-regex '^fi_prov_ini$$'
 libropewalk_fi_la_LIBADD = libropewalk-core.la $(LIBFABRIC_LIBS) -lpthread

@@ -1,36 +1,30 @@
 check_PROGRAMS += test/base/test_param
 test_base_test_param_SOURCES = test/base/test_param.c test/rwk_test.h
-test_base_test_param_CPPFLAGS = $(TEST_CPPFLAGS)
 test_base_test_param_LDADD = $(TEST_LDADD)
 TESTS += test/base/test_param
 
 check_PROGRAMS += test/base/test_interfaces
 test_base_test_interfaces_SOURCES = test/base/test_interfaces.c test/rwk_test.h
-test_base_test_interfaces_CPPFLAGS = $(TEST_CPPFLAGS)
 test_base_test_interfaces_LDADD = $(TEST_LDADD)
 TESTS += test/base/test_interfaces
 
 check_PROGRAMS += test/base/test_shared
 test_base_test_shared_SOURCES = test/base/test_shared.c test/rwk_test.h
-test_base_test_shared_CPPFLAGS = $(TEST_CPPFLAGS)
 test_base_test_shared_LDADD = $(TEST_LDADD)
 TESTS += test/base/test_shared
 
 check_PROGRAMS += test/base/test_socket
 test_base_test_socket_SOURCES = test/base/test_socket.c test/rwk_test.h
-test_base_test_socket_CPPFLAGS = $(TEST_CPPFLAGS)
 test_base_test_socket_LDADD = $(TEST_LDADD)
 TESTS += test/base/test_socket
 
 check_PROGRAMS += test/base/param_tables
 test_base_param_tables_SOURCES = test/base/param_tables.c
-test_base_param_tables_CPPFLAGS = $(TEST_CPPFLAGS)
 test_base_param_tables_LDADD = libropewalk-core.la
 dist_check_SCRIPTS += test/base/params_documented
 TESTS += test/base/params_documented
 
 check_PROGRAMS += test/base/test_crowd
 test_base_test_crowd_SOURCES = test/base/test_crowd.c test/rwk_test.h
-test_base_test_crowd_CPPFLAGS = $(TEST_CPPFLAGS)
 test_base_test_crowd_LDADD = $(TEST_LDADD)
 TESTS += test/base/test_crowd

@@ -9,7 +9,6 @@ adapter_tcp = test/channel_adapter/world_tcp.c test/channel_adapter/world.h $(ad
 
 check_PROGRAMS += test/channel_adapter/test_operations
 test_channel_adapter_test_operations_SOURCES = test/channel_adapter/test_operations.c $(adapter_udp)
-test_channel_adapter_test_operations_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_operations_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_operations
 
@@ -18,20 +17,17 @@ adapter_by_hand = test/channel_adapter/by_hand.c test/channel_adapter/by_hand.h 
 
 check_PROGRAMS += test/channel_adapter/test_packets
 test_channel_adapter_test_packets_SOURCES = test/channel_adapter/test_packets.c $(adapter_by_hand)
-test_channel_adapter_test_packets_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_packets_LDADD = $(TEST_LDADD)
 TESTS += test/channel_adapter/test_packets
 
 # SRC: operations; packets by hand.
 check_PROGRAMS += test/channel_adapter/test_src
 test_channel_adapter_test_src_SOURCES = test/channel_adapter/test_src.c $(adapter_ends)
-test_channel_adapter_test_src_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_src_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_src
 
 check_PROGRAMS += test/channel_adapter/test_src_packets
 test_channel_adapter_test_src_packets_SOURCES = test/channel_adapter/test_src_packets.c $(adapter_by_hand)
-test_channel_adapter_test_src_packets_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_src_packets_LDADD = $(TEST_LDADD)
 TESTS += test/channel_adapter/test_src_packets
 
@@ -39,7 +35,6 @@ TESTS += test/channel_adapter/test_src_packets
 check_PROGRAMS += test/channel_adapter/test_src_random
 test_channel_adapter_test_src_random_SOURCES = test/channel_adapter/test_src_random.c test/seeded.h \
 	test/channel_adapter/sim_udp.c test/channel_adapter/sim_udp.h $(adapter_ends)
-test_channel_adapter_test_src_random_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_src_random_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/channel_adapter/test_src_random
 
@@ -47,106 +42,89 @@ TESTS += test/channel_adapter/test_src_random
 check_PROGRAMS += test/channel_adapter/test_day
 test_channel_adapter_test_day_SOURCES = test/channel_adapter/test_day.c \
 	test/channel_adapter/sim_udp.c test/channel_adapter/sim_udp.h $(adapter_ends)
-test_channel_adapter_test_day_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_day_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/channel_adapter/test_day
 
 # Each over UDP on loopback, with the library that is installed, and on the simulated network.
 check_PROGRAMS += test/channel_adapter/test_requests
 test_channel_adapter_test_requests_SOURCES = test/channel_adapter/test_requests.c $(adapter_udp)
-test_channel_adapter_test_requests_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_requests_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_requests
 
 check_PROGRAMS += test/channel_adapter/test_requests_sim
 test_channel_adapter_test_requests_sim_SOURCES = test/channel_adapter/test_requests.c $(adapter_sim)
-test_channel_adapter_test_requests_sim_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_requests_sim_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/channel_adapter/test_requests_sim
 
 check_PROGRAMS += test/channel_adapter/test_sleep
 test_channel_adapter_test_sleep_SOURCES = test/channel_adapter/test_sleep.c $(adapter_udp)
-test_channel_adapter_test_sleep_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_sleep_LDADD = libropewalk.la $(CMOCKA_LIBS) -lpthread
 TESTS += test/channel_adapter/test_sleep
 
 check_PROGRAMS += test/channel_adapter/test_sleep_sim
 test_channel_adapter_test_sleep_sim_SOURCES = test/channel_adapter/test_sleep.c $(adapter_sim)
-test_channel_adapter_test_sleep_sim_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_sleep_sim_LDADD = librwk_sim.la $(TEST_LDADD) -lpthread
 TESTS += test/channel_adapter/test_sleep_sim
 
 check_PROGRAMS += test/channel_adapter/test_events
 test_channel_adapter_test_events_SOURCES = test/channel_adapter/test_events.c $(adapter_udp)
-test_channel_adapter_test_events_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_events_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_events
 
 check_PROGRAMS += test/channel_adapter/test_events_sim
 test_channel_adapter_test_events_sim_SOURCES = test/channel_adapter/test_events.c $(adapter_sim)
-test_channel_adapter_test_events_sim_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_events_sim_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/channel_adapter/test_events_sim
 
 check_PROGRAMS += test/channel_adapter/test_windows
 test_channel_adapter_test_windows_SOURCES = test/channel_adapter/test_windows.c $(adapter_udp)
-test_channel_adapter_test_windows_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_windows_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_windows
 
 check_PROGRAMS += test/channel_adapter/test_windows_sim
 test_channel_adapter_test_windows_sim_SOURCES = test/channel_adapter/test_windows.c $(adapter_sim)
-test_channel_adapter_test_windows_sim_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_windows_sim_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/channel_adapter/test_windows_sim
 
 check_PROGRAMS += test/channel_adapter/test_order
 test_channel_adapter_test_order_SOURCES = test/channel_adapter/test_order.c \
 	test/channel_adapter/sim_udp.c test/channel_adapter/sim_udp.h $(adapter_ends)
-test_channel_adapter_test_order_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_order_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/channel_adapter/test_order
 
 check_PROGRAMS += test/channel_adapter/test_hierarchy
 test_channel_adapter_test_hierarchy_SOURCES = test/channel_adapter/test_hierarchy.c $(adapter_udp)
-test_channel_adapter_test_hierarchy_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_hierarchy_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_hierarchy
 
 check_PROGRAMS += test/channel_adapter/test_hierarchy_sim
 test_channel_adapter_test_hierarchy_sim_SOURCES = test/channel_adapter/test_hierarchy.c $(adapter_sim)
-test_channel_adapter_test_hierarchy_sim_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_hierarchy_sim_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/channel_adapter/test_hierarchy_sim
 
 # The same on TCP connections.
 check_PROGRAMS += test/channel_adapter/test_operations_tcp
 test_channel_adapter_test_operations_tcp_SOURCES = test/channel_adapter/test_operations.c $(adapter_tcp)
-test_channel_adapter_test_operations_tcp_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_operations_tcp_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_operations_tcp
 
 check_PROGRAMS += test/channel_adapter/test_requests_tcp
 test_channel_adapter_test_requests_tcp_SOURCES = test/channel_adapter/test_requests.c $(adapter_tcp)
-test_channel_adapter_test_requests_tcp_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_requests_tcp_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_requests_tcp
 
 check_PROGRAMS += test/channel_adapter/test_windows_tcp
 test_channel_adapter_test_windows_tcp_SOURCES = test/channel_adapter/test_windows.c $(adapter_tcp)
-test_channel_adapter_test_windows_tcp_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_windows_tcp_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_windows_tcp
 
 check_PROGRAMS += test/channel_adapter/test_hierarchy_tcp
 test_channel_adapter_test_hierarchy_tcp_SOURCES = test/channel_adapter/test_hierarchy.c $(adapter_tcp)
-test_channel_adapter_test_hierarchy_tcp_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_hierarchy_tcp_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_hierarchy_tcp
 
 check_PROGRAMS += test/channel_adapter/test_events_tcp
 test_channel_adapter_test_events_tcp_SOURCES = test/channel_adapter/test_events.c $(adapter_tcp)
-test_channel_adapter_test_events_tcp_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_events_tcp_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_events_tcp
 
@@ -155,7 +133,6 @@ if DEBUG
 check_PROGRAMS += test/channel_adapter/test_misuse
 test_channel_adapter_test_misuse_SOURCES = test/channel_adapter/test_misuse.c test/channel_adapter/misuse.c test/channel_adapter/misuse.h \
 	$(adapter_ends)
-test_channel_adapter_test_misuse_CPPFLAGS = $(TEST_CPPFLAGS)
 test_channel_adapter_test_misuse_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_misuse
 endif

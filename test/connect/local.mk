@@ -3,51 +3,43 @@ connect_sides = test/connect/sides.c test/connect/sides.h
 
 check_PROGRAMS += test/connect/test_connect
 test_connect_test_connect_SOURCES = test/connect/test_connect.c $(connect_sides) $(adapter_udp)
-test_connect_test_connect_CPPFLAGS = $(TEST_CPPFLAGS)
 test_connect_test_connect_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/connect/test_connect
 
 check_PROGRAMS += test/connect/test_connect_sim
 test_connect_test_connect_sim_SOURCES = test/connect/test_connect.c $(connect_sides) $(adapter_sim)
-test_connect_test_connect_sim_CPPFLAGS = $(TEST_CPPFLAGS)
 test_connect_test_connect_sim_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/connect/test_connect_sim
 
 # Streams, with packets by hand, for which it needs the format too.
 check_PROGRAMS += test/connect/test_convert
 test_connect_test_convert_SOURCES = test/connect/test_convert.c $(connect_sides) $(adapter_udp)
-test_connect_test_convert_CPPFLAGS = $(TEST_CPPFLAGS)
 test_connect_test_convert_LDADD = $(TEST_LDADD)
 TESTS += test/connect/test_convert
 
 check_PROGRAMS += test/connect/test_sleep
 test_connect_test_sleep_SOURCES = test/connect/test_sleep.c $(connect_sides) $(adapter_udp)
-test_connect_test_sleep_CPPFLAGS = $(TEST_CPPFLAGS)
 test_connect_test_sleep_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/connect/test_sleep
 
 check_PROGRAMS += test/connect/test_message
 test_connect_test_message_SOURCES = test/connect/test_message.c test/rwk_test.h
-test_connect_test_message_CPPFLAGS = $(TEST_CPPFLAGS)
 test_connect_test_message_LDADD = $(TEST_LDADD)
 TESTS += test/connect/test_message
 
 check_PROGRAMS += test/connect/test_strangers
 test_connect_test_strangers_SOURCES = test/connect/test_strangers.c $(connect_sides) $(adapter_udp)
-test_connect_test_strangers_CPPFLAGS = $(TEST_CPPFLAGS)
 test_connect_test_strangers_LDADD = $(TEST_LDADD)
 TESTS += test/connect/test_strangers
 
 check_PROGRAMS += test/connect/test_processes
 test_connect_test_processes_SOURCES = test/connect/test_processes.c $(connect_sides) $(adapter_udp)
-test_connect_test_processes_CPPFLAGS = $(TEST_CPPFLAGS)
 test_connect_test_processes_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/connect/test_processes
 
 # The promises of ropewalk.h on threads: contrib/check runs it with TSan, too.
 check_PROGRAMS += test/connect/test_threads
 test_connect_test_threads_SOURCES = test/connect/test_threads.c $(connect_sides) $(adapter_udp)
-test_connect_test_threads_CPPFLAGS = $(TEST_CPPFLAGS)
 test_connect_test_threads_LDADD = libropewalk.la $(CMOCKA_LIBS) -lpthread
 TESTS += test/connect/test_threads
 
@@ -56,7 +48,6 @@ if DEBUG
 check_PROGRAMS += test/connect/test_connect_misuse
 test_connect_test_connect_misuse_SOURCES = test/connect/test_connect_misuse.c test/channel_adapter/misuse.c \
 	test/channel_adapter/misuse.h $(connect_sides) $(adapter_udp)
-test_connect_test_connect_misuse_CPPFLAGS = $(TEST_CPPFLAGS)
 test_connect_test_connect_misuse_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/connect/test_connect_misuse
 endif

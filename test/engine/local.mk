@@ -1,13 +1,11 @@
 # What test/engine adds to the build.
 check_PROGRAMS += test/engine/test_atomic
 test_engine_test_atomic_SOURCES = test/engine/test_atomic.c test/rwk_test.h
-test_engine_test_atomic_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_atomic_LDADD = $(TEST_LDADD) -lm
 TESTS += test/engine/test_atomic
 
 check_PROGRAMS += test/engine/test_atomic_threads
 test_engine_test_atomic_threads_SOURCES = test/engine/test_atomic_threads.c test/rwk_test.h
-test_engine_test_atomic_threads_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_atomic_threads_LDADD = $(TEST_LDADD)
 TESTS += test/engine/test_atomic_threads
 
@@ -15,19 +13,16 @@ match_inside = test/engine/match_inside.h test/rwk_test.h
 
 check_PROGRAMS += test/engine/test_match
 test_engine_test_match_SOURCES = test/engine/test_match.c $(match_inside)
-test_engine_test_match_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_match_LDADD = $(CMOCKA_LIBS)
 TESTS += test/engine/test_match
 
 check_PROGRAMS += test/engine/test_match_random
 test_engine_test_match_random_SOURCES = test/engine/test_match_random.c $(match_inside)
-test_engine_test_match_random_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_match_random_LDADD = $(CMOCKA_LIBS)
 TESTS += test/engine/test_match_random
 
 check_PROGRAMS += test/engine/test_own_ips
 test_engine_test_own_ips_SOURCES = test/engine/test_own_ips.c test/rwk_test.h
-test_engine_test_own_ips_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_own_ips_LDADD = $(TEST_LDADD)
 TESTS += test/engine/test_own_ips
 
@@ -35,55 +30,46 @@ engine_world = test/engine/world.c test/engine/world.h test/packet/sim_packet.c 
 
 check_PROGRAMS += test/engine/test_messages
 test_engine_test_messages_SOURCES = test/engine/test_messages.c $(engine_world)
-test_engine_test_messages_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_messages_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_messages
 
 check_PROGRAMS += test/engine/test_receives
 test_engine_test_receives_SOURCES = test/engine/test_receives.c $(engine_world)
-test_engine_test_receives_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_receives_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_receives
 
 check_PROGRAMS += test/engine/test_inbox
 test_engine_test_inbox_SOURCES = test/engine/test_inbox.c $(engine_world)
-test_engine_test_inbox_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_inbox_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_inbox
 
 check_PROGRAMS += test/engine/test_late
 test_engine_test_late_SOURCES = test/engine/test_late.c $(engine_world)
-test_engine_test_late_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_late_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_late
 
 check_PROGRAMS += test/engine/test_soak
 test_engine_test_soak_SOURCES = test/engine/test_soak.c $(engine_world)
-test_engine_test_soak_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_soak_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_soak
 
 check_PROGRAMS += test/engine/test_failures
 test_engine_test_failures_SOURCES = test/engine/test_failures.c $(engine_world)
-test_engine_test_failures_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_failures_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_failures
 
 check_PROGRAMS += test/engine/test_bounds
 test_engine_test_bounds_SOURCES = test/engine/test_bounds.c $(engine_world)
-test_engine_test_bounds_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_bounds_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_bounds
 
 check_PROGRAMS += test/engine/test_strangers
 test_engine_test_strangers_SOURCES = test/engine/test_strangers.c $(engine_world)
-test_engine_test_strangers_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_strangers_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_strangers
 
 check_PROGRAMS += test/engine/test_send_promises
 test_engine_test_send_promises_SOURCES = test/engine/test_send_promises.c $(engine_world)
-test_engine_test_send_promises_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_send_promises_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_send_promises
 
@@ -91,30 +77,25 @@ engine_area = test/engine/area.c test/engine/area.h $(engine_world)
 
 check_PROGRAMS += test/engine/test_rma
 test_engine_test_rma_SOURCES = test/engine/test_rma.c $(engine_area)
-test_engine_test_rma_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_rma_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_rma
 
 check_PROGRAMS += test/engine/test_rma_direct
 test_engine_test_rma_direct_SOURCES = test/engine/test_rma_direct.c $(engine_area)
-test_engine_test_rma_direct_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_rma_direct_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_rma_direct
 
 check_PROGRAMS += test/engine/test_rma_ends
 test_engine_test_rma_ends_SOURCES = test/engine/test_rma_ends.c $(engine_area)
-test_engine_test_rma_ends_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_rma_ends_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_rma_ends
 
 check_PROGRAMS += test/engine/test_rma_hostile
 test_engine_test_rma_hostile_SOURCES = test/engine/test_rma_hostile.c $(engine_area)
-test_engine_test_rma_hostile_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_rma_hostile_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_rma_hostile
 
 check_PROGRAMS += test/engine/test_rma_choice
 test_engine_test_rma_choice_SOURCES = test/engine/test_rma_choice.c test/rwk_test.h
-test_engine_test_rma_choice_CPPFLAGS = $(TEST_CPPFLAGS)
 test_engine_test_rma_choice_LDADD = $(TEST_LDADD)
 TESTS += test/engine/test_rma_choice

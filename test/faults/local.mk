@@ -4,6 +4,5 @@ check_PROGRAMS += test/faults/worker
 test_faults_worker_SOURCES = \
 	test/faults/worker.c test/faults/worker.h test/faults/worker_deny.c test/faults/worker_fabric.c \
 	test/faults/worker_access.c test/faults/worker_traffic.c
-test_faults_worker_CPPFLAGS = $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
 test_faults_worker_LDADD = $(LIBFABRIC_LIBS)
 EXTRA_DIST += test/faults/run test/faults/job.py test/faults/scenarios.py

@@ -1,7 +1,6 @@
 # What test/packet adds to the build.
 check_PROGRAMS += test/packet/test_greeting
 test_packet_test_greeting_SOURCES = test/packet/test_greeting.c test/rwk_test.h
-test_packet_test_greeting_CPPFLAGS = $(TEST_CPPFLAGS) $(SODIUM_CFLAGS)
 test_packet_test_greeting_LDADD = $(TEST_LDADD) $(SODIUM_LIBS)
 TESTS += test/packet/test_greeting
 
@@ -9,19 +8,16 @@ captured = test/packet/captured.c test/packet/captured.h test/rwk_test.h
 
 check_PROGRAMS += test/packet/test_capture
 test_packet_test_capture_SOURCES = test/packet/test_capture.c $(captured)
-test_packet_test_capture_CPPFLAGS = $(TEST_CPPFLAGS)
 test_packet_test_capture_LDADD = $(TEST_LDADD) -lpthread
 TESTS += test/packet/test_capture
 
 check_PROGRAMS += test/packet/test_capture_file
 test_packet_test_capture_file_SOURCES = test/packet/test_capture_file.c $(captured)
-test_packet_test_capture_file_CPPFLAGS = $(TEST_CPPFLAGS)
 test_packet_test_capture_file_LDADD = $(TEST_LDADD) -lpthread
 TESTS += test/packet/test_capture_file
 
 check_PROGRAMS += test/packet/test_capture_full
 test_packet_test_capture_full_SOURCES = test/packet/test_capture_full.c $(captured)
-test_packet_test_capture_full_CPPFLAGS = $(TEST_CPPFLAGS)
 test_packet_test_capture_full_LDADD = $(TEST_LDADD) -lpthread
 TESTS += test/packet/test_capture_full
 
@@ -30,55 +26,46 @@ packet_ends = test/packet/hand.c test/packet/hand.h $(links_ends)
 
 check_PROGRAMS += test/packet/test_frames
 test_packet_test_frames_SOURCES = test/packet/test_frames.c $(packet_ends)
-test_packet_test_frames_CPPFLAGS = $(TEST_CPPFLAGS)
 test_packet_test_frames_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_frames
 
 check_PROGRAMS += test/packet/test_handshake
 test_packet_test_handshake_SOURCES = test/packet/test_handshake.c $(packet_ends)
-test_packet_test_handshake_CPPFLAGS = $(TEST_CPPFLAGS)
 test_packet_test_handshake_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_handshake
 
 check_PROGRAMS += test/packet/test_strangers
 test_packet_test_strangers_SOURCES = test/packet/test_strangers.c $(packet_ends)
-test_packet_test_strangers_CPPFLAGS = $(TEST_CPPFLAGS)
 test_packet_test_strangers_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_strangers
 
 check_PROGRAMS += test/packet/test_crowd
 test_packet_test_crowd_SOURCES = test/packet/test_crowd.c $(links_ends)
-test_packet_test_crowd_CPPFLAGS = $(TEST_CPPFLAGS)
 test_packet_test_crowd_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_crowd
 
 # The service on real sockets.
 check_PROGRAMS += test/packet/test_narrow
 test_packet_test_narrow_SOURCES = test/packet/test_narrow.c test/packet/hand.c test/packet/hand.h $(links_ends)
-test_packet_test_narrow_CPPFLAGS = $(TEST_CPPFLAGS)
 test_packet_test_narrow_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_narrow
 
 check_PROGRAMS += test/packet/test_network
 test_packet_test_network_SOURCES = test/packet/test_network.c $(links_ends)
-test_packet_test_network_CPPFLAGS = $(TEST_CPPFLAGS)
 test_packet_test_network_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_network
 
 check_PROGRAMS += test/packet/test_network_processes
 test_packet_test_network_processes_SOURCES = test/packet/test_network_processes.c $(links_ends)
-test_packet_test_network_processes_CPPFLAGS = $(TEST_CPPFLAGS)
 test_packet_test_network_processes_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_network_processes
 
 check_PROGRAMS += test/packet/test_evidence
 test_packet_test_evidence_SOURCES = test/packet/test_evidence.c test/rwk_test.h
-test_packet_test_evidence_CPPFLAGS = $(TEST_CPPFLAGS)
 test_packet_test_evidence_LDADD = $(TEST_LDADD)
 TESTS += test/packet/test_evidence
 
 check_PROGRAMS += test/packet/test_incast
 test_packet_test_incast_SOURCES = test/packet/test_incast.c $(links_ends)
-test_packet_test_incast_CPPFLAGS = $(TEST_CPPFLAGS)
 test_packet_test_incast_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_incast

@@ -1,16 +1,12 @@
 # What test/topology adds to the build.
 check_PROGRAMS += test/topology/test_job_key test/topology/test_job_map test/topology/test_machine test/topology/test_node_map
 test_topology_test_job_key_SOURCES = test/topology/test_job_key.c test/rwk_test.h
-test_topology_test_job_key_CPPFLAGS = $(TEST_CPPFLAGS)
 test_topology_test_job_key_LDADD = $(TEST_LDADD)
 test_topology_test_job_map_SOURCES = test/topology/test_job_map.c test/rwk_test.h
-test_topology_test_job_map_CPPFLAGS = $(TEST_CPPFLAGS)
 test_topology_test_job_map_LDADD = $(TEST_LDADD)
 test_topology_test_machine_SOURCES = test/topology/test_machine.c test/rwk_test.h
-test_topology_test_machine_CPPFLAGS = $(TEST_CPPFLAGS)
 test_topology_test_machine_LDADD = $(TEST_LDADD)
 test_topology_test_node_map_SOURCES = test/topology/test_node_map.c test/rwk_test.h
-test_topology_test_node_map_CPPFLAGS = $(TEST_CPPFLAGS)
 test_topology_test_node_map_LDADD = $(TEST_LDADD)
 TESTS += test/topology/test_job_key test/topology/test_job_map test/topology/test_machine test/topology/test_node_map
 # The cases of test_job_map, with the job files and the machine that they name.
@@ -32,7 +28,6 @@ endif
 if HAVE_PMIX
 check_PROGRAMS += test/topology/test_pmix
 test_topology_test_pmix_SOURCES = test/topology/test_pmix.c test/topology/fake_pmix.h test/rwk_test.h
-test_topology_test_pmix_CPPFLAGS = $(TEST_CPPFLAGS)
 test_topology_test_pmix_LDADD = $(TEST_LDADD) -ldl
 test_topology_test_pmix_DEPENDENCIES = libropewalk-core.la test/topology/libpmix-fake.so
 TESTS += test/topology/test_pmix
