@@ -209,6 +209,57 @@ static void acks_ride(void **state)
 	ends_close();
 }
 
+static const struct rwk_link_ops *under;
+static bool unsent; /* the domain's link has been given something that it was not told to send off */
+
+static int keep(struct rwk_link *l, const struct rwk_link_address *to, const struct iovec *iov, int count)
+{
+	unsent = true;
+	return under->send(l, to, iov, count);
+}
+
+static void let_go(struct rwk_link *l)
+{
+	unsent = false;
+	under->flush(l);
+}
+
+/* SRC: once a progress says that there is nothing to do, no acknowledgement lies in the domain's link. */
+static void acks_do_not_stay(void **state)
+{
+	static const size_t lengths_of[] = {8, 3000, 40000};
+	struct rwk_link_ops ops;
+	struct rwk_link *domain;
+	uint64_t acks;
+
+	(void)state;
+	ends_lengths = lengths_of;
+	ends_lengths_count = 3;
+	open_two(4224, NULL);
+	domain = ends[1]->port->link[RWK_WAY_DOMAIN];
+	under = domain->ops;
+	ops = *under;
+	ops.send = keep;
+	ops.flush = let_go;
+	domain->ops = &ops;
+	unsent = false;
+	acks = qp_counts(0, 1)->acks_in;
+	for (int i = 0; i < 60; i++) {
+		assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
+		for (int k = 0; k < 40; k++) {
+			while (ends_progress(ends[1]))
+				;
+			assert_false(unsent);
+			rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + 1000);
+			ends_progress(ends[0]);
+		}
+	}
+	ends_settle();
+	assert_in_range(qp_counts(0, 1)->acks_in - acks, 40, 600);
+	domain->ops = under;
+	ends_close();
+}
+
 /*
  * SRC: the acknowledgement of a long message is heard of in the first progress after it has come; what else comes to
  * the own socket may wait for a few.
@@ -665,6 +716,7 @@ int main(void)
 		ENDS_RC(full_frame),
 		ENDS_RC(no_acks_in_exchange),
 		ENDS_ON(acks_ride, "SRC", sim_shared_transport),
+		ENDS_ON(acks_do_not_stay, "SRC", sim_shared_transport),
 		ENDS_ON(long_ack_at_once, "SRC", sim_shared_transport),
 		ENDS_RC(ack_alone),
 		ENDS_RC(answer_first),
