@@ -39,6 +39,11 @@ test_packet_test_strangers_SOURCES = test/packet/test_strangers.c $(packet_ends)
 test_packet_test_strangers_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_strangers
 
+check_PROGRAMS += test/packet/test_summary
+test_packet_test_summary_SOURCES = test/packet/test_summary.c $(links_ends)
+test_packet_test_summary_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/packet/test_summary
+
 check_PROGRAMS += test/packet/test_crowd
 test_packet_test_crowd_SOURCES = test/packet/test_crowd.c $(links_ends)
 test_packet_test_crowd_LDADD = librwk_sim.la $(TEST_LDADD)
