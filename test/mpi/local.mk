@@ -9,6 +9,13 @@ test_mpi_mpi_tests_SOURCES = \
 test_mpi_mpi_tests_CFLAGS = $(RWK_WARNINGS) $(MPI_CFLAGS)
 test_mpi_mpi_tests_LDFLAGS =
 test_mpi_mpi_tests_LDADD = $(MPI_LIBS) -lpthread
+
+# Preloaded into hpcc; the -rpath makes libtool build a module.
+check_LTLIBRARIES += test/mpi/hpcc_in_order.la
+test_mpi_hpcc_in_order_la_SOURCES = test/mpi/hpcc_in_order.c
+test_mpi_hpcc_in_order_la_CFLAGS = $(RWK_WARNINGS) $(MPI_CFLAGS)
+test_mpi_hpcc_in_order_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+test_mpi_hpcc_in_order_la_LIBADD = $(MPI_LIBS)
 endif
 dist_check_SCRIPTS += test/mpi/tune_file
 TESTS += test/mpi/tune_file
