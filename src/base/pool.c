@@ -28,7 +28,8 @@ void rwk_pool_close(struct rwk_pool *p)
 	rwk_pool_init(p, p->size, p->per_chunk, p->limit);
 }
 
-void *rwk_pool_get_slow(struct rwk_pool *p)
+/* 0: out of memory, or at the limit. */
+static size_t make_chunk(struct rwk_pool *p)
 {
 	size_t n = p->per_chunk;
 	char *chunk;
@@ -36,19 +37,29 @@ void *rwk_pool_get_slow(struct rwk_pool *p)
 	if (p->limit && p->limit - p->total < n)
 		n = p->limit - p->total;
 	if (!n)
-		return NULL;
+		return 0;
 	chunk = aligned_alloc(
 		RWK_CACHE_LINE, (RWK_CACHE_LINE + n * p->size + RWK_CACHE_LINE - 1) & ~(size_t)(RWK_CACHE_LINE - 1));
 	if (!chunk)
-		return NULL;
+		return 0;
 	*(void **)chunk = p->chunks;
 	p->chunks = chunk;
+	p->fresh = chunk + RWK_CACHE_LINE;
 	p->total += n;
-	for (size_t i = n; i-- > 0;) {
-		void *o = chunk + RWK_CACHE_LINE + i * p->size;
+	return n;
+}
 
-		*(void **)o = p->free;
-		p->free = o;
-	}
-	return rwk_pool_get(p);
+void *rwk_pool_get_slow(struct rwk_pool *p)
+{
+	void *o;
+
+	if (!p->untouched)
+		p->untouched = make_chunk(p);
+	if (!p->untouched)
+		return NULL;
+	o = p->fresh;
+	p->fresh += p->size;
+	p->untouched--;
+	p->used++;
+	return o;
 }

@@ -13,6 +13,8 @@
 struct rwk_pool {
 	void *free;       /* singly linked through the first word of each free object */
 	void *chunks;     /* singly linked through the first word of each chunk */
+	char *fresh;      /* in the last chunk: the first of those that were never handed out; memory that is not touched */
+	size_t untouched; /* how many those are */
 	size_t size;      /* bytes of an object, a multiple of a cache line if larger than half of one */
 	size_t per_chunk; /* objects a chunk */
 	size_t limit;     /* most objects in all; 0: no limit */
@@ -26,7 +28,7 @@ void rwk_pool_init(struct rwk_pool *p, size_t size, size_t per_chunk, size_t lim
 /** Frees every chunk; objects handed out are gone too. */
 void rwk_pool_close(struct rwk_pool *p);
 
-/** The slow half of rwk_pool_get: makes a chunk; NULL when out of memory or at the limit. */
+/** The slow half of rwk_pool_get: an object that nobody has had yet; NULL when out of memory or at the limit. */
 void *rwk_pool_get_slow(struct rwk_pool *p);
 
 /** An object, its content undefined; NULL when out of memory or at the limit. */

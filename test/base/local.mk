@@ -3,6 +3,11 @@ test_base_test_param_SOURCES = test/base/test_param.c test/rwk_test.h
 test_base_test_param_LDADD = $(TEST_LDADD)
 TESTS += test/base/test_param
 
+check_PROGRAMS += test/base/test_pool
+test_base_test_pool_SOURCES = test/base/test_pool.c test/rwk_test.h
+test_base_test_pool_LDADD = $(TEST_LDADD)
+TESTS += test/base/test_pool
+
 check_PROGRAMS += test/base/test_interfaces
 test_base_test_interfaces_SOURCES = test/base/test_interfaces.c test/rwk_test.h
 test_base_test_interfaces_LDADD = $(TEST_LDADD)
