@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The TCP link between two ends of one process: opening, carrying, leaving, meeting each other half-way. */
+#include "links/tcp/internal.h"
 #include "links/tcp_peers.h"
 
 #include <poll.h>
@@ -198,6 +199,50 @@ static void full(void **state)
 	}
 	close_peer(a);
 	close_peer(b);
+}
+
+static unsigned outboxes(const struct rwk_link *pub)
+{
+	const struct link *l = rwk_container_of(pub, struct link, pub);
+	unsigned n = 0;
+
+	for (const struct outbox *o = l->spare; o; o = o->next)
+		n++;
+	for (const struct rwk_list *i = l->all.next; i != &l->all; i = i->next)
+		n += rwk_container_of(i, struct stream, all)->out != NULL;
+	return n;
+}
+
+/* Streams need memory for what they send only while it waits: all together for as many as send at once. */
+static void few_outboxes(void **state)
+{
+	struct rwk_tcp_attr attr_a = tcp_attr(11);
+	struct peer *a = open_peer(&attr_a), *b[6];
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 6; i++) {
+		struct rwk_tcp_attr attr_b = tcp_attr(22 + i);
+
+		b[i] = open_peer(&attr_b);
+		connect_peers(a, b[i]);
+	}
+	assert_int_equal(outboxes(a->l), 0);
+	for (i = 0; i < 6; i++) {
+		assert_int_equal(send_number(a, &b[i]->at, 0), 0);
+		a->l->ops->flush(a->l);
+		assert_int_equal(outboxes(a->l), 1);
+	}
+	for (i = 0; i < 3; i++)
+		assert_int_equal(send_number(a, &b[i]->at, 1), 0);
+	a->l->ops->flush(a->l);
+	assert_int_equal(outboxes(a->l), 3);
+	for (i = 0; i < 6; i++) {
+		while (b[i]->got < (i < 3 ? 2 : 1))
+			run_for(a, b[i], 1);
+		close_peer(b[i]);
+	}
+	close_peer(a);
 }
 
 /* Who leaves hears nothing more; the other hears -ESHUTDOWN, after all packets sent before. Both may begin anew. */
@@ -560,6 +605,7 @@ int main(void)
 		cmocka_unit_test(any_address),
 		cmocka_unit_test(too_long),
 		cmocka_unit_test(full),
+		cmocka_unit_test(few_outboxes),
 		cmocka_unit_test(leaving),
 		cmocka_unit_test(leaving_full),
 		cmocka_unit_test(closing),

@@ -93,6 +93,35 @@ static void watch_time(struct stream *s)
 		rwk_stream_set_due(s, rwk_clock_now() + LOOK_EVERY);
 }
 
+/* NULL: no memory. */
+static struct outbox *outbox_of(struct stream *s)
+{
+	struct outbox *o = s->out ? s->out : s->link->spare;
+
+	if (!o) {
+		o = malloc(sizeof(*o));
+		if (o)
+			memset(o, 0, offsetof(struct outbox, piece)); /* the rest is touched as it is used */
+	} else if (!s->out) {
+		s->link->spare = o->next;
+	}
+	if (o)
+		o->next = NULL;
+	s->out = o;
+	return o;
+}
+
+void rwk_carry_free(struct outbox *o)
+{
+	while (o) {
+		struct outbox *next = o->next;
+
+		free(o->bytes);
+		free(o);
+		o = next;
+	}
+}
+
 void rwk_carry_flush(struct stream *s)
 {
 	struct outbox *o = s->out;
@@ -106,6 +135,11 @@ void rwk_carry_flush(struct stream *s)
 		keep_pieces(s, 0);
 	watch_time(s);
 	rwk_stream_watch(s, o->end > o->at);
+	if (o->end == o->at) { /* most streams carry a few greetings, ever */
+		s->out = NULL;
+		o->next = s->link->spare;
+		s->link->spare = o;
+	}
 }
 
 /* Adds to the last piece where that is one of ours and ends where this one begins. */
@@ -138,7 +172,7 @@ static bool has_room(const struct outbox *o, int count, size_t copies, size_t le
 
 int rwk_carry_send(struct stream *s, const struct iovec *iov, int count)
 {
-	struct outbox *o = s->out;
+	struct outbox *o;
 	size_t len = 0, copies = RWK_FRAME_HEAD;
 	uint32_t head;
 
@@ -148,17 +182,18 @@ int rwk_carry_send(struct stream *s, const struct iovec *iov, int count)
 	}
 	if (len > RWK_FRAME_MAX || count >= OUT_PIECES)
 		return -EMSGSIZE;
-	if (!o)
-		o = s->out = calloc(1, sizeof(*o));
+	o = outbox_of(s);
 	if (!o)
 		return -ENOMEM;
 	if (!has_room(o, count, copies, len)) {
 		rwk_carry_flush(s);
-		if (!has_room(o, count, copies, len)) {
+		o = outbox_of(s);
+		if (!o || !has_room(o, count, copies, len)) {
 			s->link->counts.full++;
 			return -EAGAIN;
 		}
 	}
+	s->wrote = true;
 	head = (uint32_t)len;
 	copy_piece(o, &head, RWK_FRAME_HEAD);
 	for (int i = 0; i < count; i++) {
@@ -256,7 +291,7 @@ void rwk_carry_leaving(struct stream *s)
 
 bool rwk_carry_all_sent(const struct stream *s)
 {
-	return !s->out || s->broke || (s->out->end == s->out->at && !s->out->pieces && rwk_tcp_all_sent(s->fd));
+	return !s->wrote || s->broke || (!s->out && rwk_tcp_all_sent(s->fd));
 }
 
 void rwk_carry_due(struct stream *s)

@@ -41,14 +41,15 @@ enum state {
 	DEAD,    /* nothing but memory that an upper call may still look at; freed by the end of progress */
 };
 
-/* What waits to be sent on a stream; exists once something was. */
+/* What waits to be sent on a stream; there is none while nothing does. */
 struct outbox {
-	struct iovec piece[OUT_PIECES]; /* since the last flush, behind what is in `bytes` */
+	struct outbox *next; /* of link.spare */
 	int pieces;
 	size_t in_pieces; /* bytes */
 	size_t copied;    /* of `copy` */
 	size_t at, end;   /* of `bytes`: what the socket had no room for */
-	uint8_t *bytes;   /* OUT_BYTES; NULL until the socket first had no room */
+	uint8_t *bytes;   /* OUT_BYTES; NULL until a socket first had no room */
+	struct iovec piece[OUT_PIECES]; /* since the last flush, behind what is in `bytes` */
 	uint8_t copy[OUT_COPIES];
 };
 
@@ -71,6 +72,7 @@ struct stream {
 	UT_hash_handle hh;
 	bool in_table;
 	bool asks;        /* was open and broke; what is begun is to learn whether its process has ended */
+	bool wrote;       /* something was sent, ever */
 	bool say_goodbye; /* LEAVING: it has not been written yet */
 	bool watched;     /* its socket is in the epoll set */
 	bool wants_out;   /* EPOLLOUT is asked for: it connects, or had no room */
@@ -100,6 +102,7 @@ struct link {
 	struct stream *table;
 	struct stream *last; /* that send found last */
 	struct rwk_list all, timed, half, dirty, words;
+	struct outbox *spare; /* in which nothing waits: as many as there were streams at once with something to send */
 	struct stream *telling; /* whose word is being told; else NULL */
 	bool any_dead; /* of `all` */
 	struct rwk_frame_reader in;
@@ -129,6 +132,7 @@ void rwk_meet_accept(struct link *l);
 /* carry.c */
 int rwk_carry_send(struct stream *s, const struct iovec *iov, int count);
 void rwk_carry_flush(struct stream *s);
+void rwk_carry_free(struct outbox *o); /* and those behind it; NULL: none */
 int rwk_carry_event(struct stream *s, int budget); /* returns how many packets were delivered */
 int rwk_carry_deliver(struct link *l, int budget); /* those read already */
 bool rwk_carry_all_sent(const struct stream *s);   /* the peer's kernel has all that send has taken */

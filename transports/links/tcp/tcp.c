@@ -199,9 +199,7 @@ static void free_stream(struct stream *s)
 	rwk_stream_unwatch(s);
 	rwk_stream_close_socket(s);
 	rwk_list_remove(&s->all);
-	if (s->out)
-		free(s->out->bytes);
-	free(s->out);
+	rwk_carry_free(s->out);
 	rwk_frame_part_close(&s->part);
 	free(s);
 }
@@ -424,6 +422,7 @@ static void link_close(struct rwk_link *pub)
 		rwk_stream_leave_table(s);
 		free_stream(s);
 	}
+	rwk_carry_free(l->spare);
 	close_descriptors(l);
 	free(l);
 }
