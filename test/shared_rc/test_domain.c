@@ -97,6 +97,28 @@ static void link_is_full(void **state)
 	assert_true(speaker_idle(&f.speaker));
 }
 
+/*
+ * Reads of a few bytes, answered one by one, use the memory for one answer, and no more of it. (There is no such region:
+ * what they bring is zeros.)
+ */
+static void answers_memory(void **state)
+{
+	struct packet p = {.w = {.opcode = RWK_WIRE_SRC | RWK_WIRE_READ_REQUEST,
+				   .qpn = f.qpn,
+				   .psn = speaker_initiator(0, PMTU).psn,
+				   .srqn = f.speaker.srqn[0],
+				   .reth = {.address = RWK_SRC_REACH, .key = 5, .length = 8}}};
+
+	(void)state;
+	for (unsigned i = 0; i < 40; i++) {
+		listener_packet(&f.listener[1], &p, 1000);
+		assert_int_equal(rwk_src_pump(f.listener[1].view, 1000), 1);
+		assert_int_equal(f.answer.len, 8);
+		assert_int_equal(f.listener[1].view->answer.slot, 0);
+		p.w.psn = (p.w.psn + 1) & RWK_PSN_MASK;
+	}
+}
+
 static uint32_t next_cut(unsigned member)
 {
 	f.queued = 0;
@@ -309,6 +331,7 @@ int main(void)
 		with_two(early_memory),
 		with_two(sleeper),
 		with_two(link_is_full),
+		with_two(answers_memory),
 		with_two(cuts),
 		with_two(pieces),
 		cmocka_unit_test_setup_teardown(lazy, two_open_lazy, two_close),

@@ -82,7 +82,8 @@ int rwk_src_answer_put(struct rwk_src_view *v, const struct rwk_wire *w, const s
 
 	if (a->ready || len > RWK_WIRE_PMTU_MAX)
 		return -EAGAIN;
-	a->slot = (a->slot + 1) % RWK_SRC_SLOTS;
+	if (len)
+		a->slot = (a->slot + 1) % RWK_SRC_SLOTS;
 	a->len = rwk_iov_gather(payload, (size_t)count, 0, v->slots[a->slot], len);
 	rwk_src_initiator_read(v->step.target, &initiator);
 	a->to = initiator.to;
@@ -128,6 +129,8 @@ int rwk_src_pump(struct rwk_src_view *v, rwk_time now)
 		if (!send_answer(v))
 			return 0;
 		sent++;
+	} else {
+		v->answer.slot = RWK_SRC_SLOTS - 1; /* the first ones again: they are in the cache, others in no memory */
 	}
 	for (unsigned i = 0; i < v->owed_count; i++) {
 		struct rwk_src_owed *o = &v->owed[i];

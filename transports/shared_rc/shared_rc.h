@@ -172,7 +172,10 @@ void rwk_src_packet(struct rwk_src_view *view, const struct rwk_link_address *fr
  */
 size_t rwk_src_piece(struct rwk_src_view *view, const struct rwk_link_address *from, const struct rwk_piece *piece,
 	void *whole);
-/** Acknowledges what this view has taken and what is due of it by now. Returns packets sent. */
+/**
+ * Acknowledges what this view has taken and what is due of it by now. Returns packets sent, whose payloads stay where
+ * they are until the next call.
+ */
 int rwk_src_pump(struct rwk_src_view *view, rwk_time now);
 /**
  * The acknowledgement of what has been taken for that target, to travel with a message to its initiator's process:
