@@ -49,6 +49,69 @@ static void early_memory(void **state)
 	check_heard(1);
 }
 
+static long pages(void)
+{
+	struct stat s;
+
+	assert_int_equal(fstat(f.fd, &s), 0);
+	return (long)s.st_blocks * 512 / (long)RWK_SRC_PAGE;
+}
+
+/* The inbox of a member that keeps up goes round in a few pages, whatever has gone through it. */
+static void inbox_memory(void **state)
+{
+	long before = pages();
+
+	(void)state;
+	for (unsigned i = 0; i < 400; i++) {
+		post(1, 2);
+		serve_all(0);
+		assert_int_equal(rwk_src_drain(f.listener[1].view, 10), 2);
+	}
+	check_heard(1);
+	assert_in_range(pages() - before, 1, 6);
+}
+
+static unsigned taken, served;
+
+static void take_and_serve(void *user, uint32_t target, unsigned where, const void *bytes, size_t len)
+{
+	(void)user;
+	(void)target;
+	(void)where;
+	(void)bytes;
+	(void)len;
+	taken++;
+	if (served < f.queued)
+		serve(0, served++);
+}
+
+/* What is put in while the last before it is handed over is there, also where the inbox would go round. */
+static void inbox_meanwhile(void **state)
+{
+	static const struct rwk_src_host host = {.receive = take_and_serve};
+	struct rwk_src_view *v;
+
+	(void)state;
+	assert_int_equal(rwk_src_view_open(f.memory, &host, NULL, &v), 0);
+	f.speaker.srqn[2] = rwk_src_srqn(v);
+	taken = 0;
+	for (unsigned i = 1; i <= 300; i++) {
+		post(2, 1);
+		post(2, 1);
+		assert_int_equal(f.queued, 2);
+		serve(0, 0);
+		served = 1;
+		assert_int_equal(rwk_src_drain(v, 10), 1);
+		assert_int_equal(rwk_src_drain(v, 10), 1);
+		assert_int_equal(taken, 2 * i);
+		f.queued = 0;
+		if (rwk_src_pump(f.listener[0].view, 1000))
+			speaker_answer(&f.speaker, &f.answer, 2000);
+	}
+	rwk_src_view_close(v);
+}
+
 /*
  * Who sleeps is woken when something is put into its inbox; who does not is left alone. Who only looks for a seat wakes
  * nobody: it has no view yet to do it by.
@@ -329,6 +392,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_two(order),
 		with_two(early_memory),
+		with_two(inbox_memory),
+		with_two(inbox_meanwhile),
 		with_two(sleeper),
 		with_two(link_is_full),
 		with_two(answers_memory),

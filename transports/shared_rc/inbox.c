@@ -4,10 +4,15 @@
  * store of the tail, so that a record is there whole or not at all. The member takes records out without a lock. What
  * it reads may have been written by a process gone mad: it looks at each length before it believes it, and what does
  * not make sense is dropped up to the tail.
+ *
+ * A member that keeps up has an inbox of few pages: when it is empty the member lets it begin anew at the first of
+ * them, before all of the ring has been touched, which else stays in memory (and in nobody's cache).
  */
 #include "internal.h"
 
 #include <string.h>
+
+#define WALK (16u << 10) /* bytes of the ring that are used before it begins anew */
 
 static uint32_t up8(size_t bytes)
 {
@@ -168,10 +173,32 @@ int rwk_src_inbox_take(struct rwk_src_view *v, uint64_t until, int budget)
 	return n;
 }
 
+/* The bytes to the end of the ring count as put in and taken out. */
+static rwk_noinline void begin_anew(struct rwk_src_view *v)
+{
+	struct rwk_src_member *m = v->me;
+
+	if (!rwk_src_try_lock(v, &m->lock))
+		return;
+	if (rwk_glance(&m->tail) == v->head) {
+		v->head = (v->head | (v->size.inbox_bytes - 1)) + 1;
+		rwk_publish64(&m->tail, v->head);
+		rwk_publish64(&m->head, v->head);
+	}
+	rwk_src_unlock(&m->lock);
+}
+
 int rwk_src_drain(struct rwk_src_view *v, int budget)
 {
+	uint64_t tail;
+	int n;
+
 	atomic_store_explicit(&v->me->asleep, 0, memory_order_relaxed);
-	return rwk_src_inbox_take(v, rwk_observe64(&v->me->tail), budget);
+	tail = rwk_observe64(&v->me->tail);
+	n = rwk_src_inbox_take(v, tail, budget);
+	if (rwk_unlikely((tail & (v->size.inbox_bytes - 1)) >= WALK && v->head == tail))
+		begin_anew(v);
+	return n;
 }
 
 bool rwk_src_sleep(struct rwk_src_view *v)

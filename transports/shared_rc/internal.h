@@ -183,8 +183,9 @@ static inline struct rwk_puzzle *rwk_src_puzzle(const struct rwk_src_view *v, ui
 
 /* lock.c */
 int rwk_src_lock_init(pthread_mutex_t *m);
-/** False: somebody holds it, and goes on holding it. */
+/** False: somebody holds it, and goes on holding it; or just holds it now. */
 bool rwk_src_lock(struct rwk_src_view *v, pthread_mutex_t *m);
+bool rwk_src_try_lock(struct rwk_src_view *v, pthread_mutex_t *m);
 void rwk_src_unlock(pthread_mutex_t *m);
 
 /* members.c */

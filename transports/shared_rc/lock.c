@@ -31,20 +31,24 @@ int rwk_src_lock_init(pthread_mutex_t *m)
 	return -rc;
 }
 
+bool rwk_src_try_lock(struct rwk_src_view *v, pthread_mutex_t *m)
+{
+	int rc = pthread_mutex_trylock(m);
+
+	if (rc == EOWNERDEAD) {
+		pthread_mutex_consistent(m);
+		v->counters.recovered++;
+	}
+	return !rc || rc == EOWNERDEAD;
+}
+
 bool rwk_src_lock(struct rwk_src_view *v, pthread_mutex_t *m)
 {
 	for (int i = 0; i < TRIES; i++) {
-		switch (pthread_mutex_trylock(m)) {
-		case 0:
+		if (rwk_src_try_lock(v, m))
 			return true;
-		case EOWNERDEAD:
-			pthread_mutex_consistent(m);
-			v->counters.recovered++;
-			return true;
-		default:
-			for (int j = 0; j < PAUSES; j++)
-				rwk_cpu_relax();
-		}
+		for (int j = 0; j < PAUSES; j++)
+			rwk_cpu_relax();
 	}
 	return false;
 }
