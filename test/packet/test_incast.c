@@ -7,7 +7,7 @@
  *   end 8 --/
  *
  * All of them together keep 80 % of what one of them has alone, and each has at least half of its share. Times are the
- * network's own: the numbers are the same in each run.
+ * network's own: the numbers are the same in each run. RWK_TEST_SHORT: one setting of each kind.
  */
 #include "links/ends.h"
 
@@ -189,7 +189,12 @@ static void shared_out(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
 		const struct setting *how = &settings[i];
-		struct outcome one = measure(how, 1), all = measure(how, SENDERS);
+		struct outcome one, all;
+
+		if (i && how->kind == how[-1].kind && getenv("RWK_TEST_SHORT"))
+			continue;
+		one = measure(how, 1);
+		all = measure(how, SENDERS);
 
 		print_message("%s: one %llu, all %llu, the least %llu\n", how->name, (unsigned long long)one.sum,
 			(unsigned long long)all.sum, (unsigned long long)all.least);
