@@ -462,6 +462,39 @@ static void as_long_as_packets(void **state)
 	ends_close();
 }
 
+/*
+ * A peer's packets leave by another of its addresses than its CONNECT has done: they are taken from where the greeting
+ * comes that says that it has heard us.
+ */
+static void from_another_address(void **state)
+{
+	struct side guest = {.peer = 5};
+	struct hand asking, h;
+	struct rwk_greeting g;
+
+	(void)state;
+	ends_open(NULL, NULL, 1);
+	ends_guest = &guest;
+	hand_open(&asking, 0);
+	hand_open(&h, 0);
+	h.address = asking.address;
+	g = hand_greeting(&asking, RWK_GREETING_CONNECT);
+	hand_greet(&asking, &g);
+	hand_pass(&asking, 5000);
+	assert_int_equal(asking.accepts, 1);
+	h.qpn = asking.greeting.qpn;
+	g.type = RWK_GREETING_ACCEPT;
+	hand_greet(&h, &g);
+	hand_send(&h, RWK_WIRE_SEND_ONLY, 1, NULL, 0); /* behind a gap: it is answered, and given to nobody */
+	hand_pass(&h, 5000);
+	assert_int_equal(hand_counts(&h)->wrong_sender, 0);
+	hand_poll(&asking);
+	assert_int_equal(asking.acks, 1);
+	hand_close(&h);
+	hand_close(&asking);
+	ends_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -480,6 +513,7 @@ int main(void)
 		ENDS_RC(wrong_answers),
 		ENDS_RC(terms),
 		ENDS_RC(as_long_as_packets),
+		ENDS_RC(from_another_address),
 		ENDS_RC(too_early),
 	};
 
