@@ -50,8 +50,8 @@ bench_ofi_addresses_LDADD = bench/libbench.la $(LIBFABRIC_LIBS)
 
 # The programs on ropewalk.h: linked with what is installed, as any other.
 noinst_LTLIBRARIES += bench/libadapter.la
-bench_libadapter_la_SOURCES = bench/adapter/adapter.h bench/adapter/ends.c bench/adapter/main.c bench/adapter/options.c \
-	bench/adapter/pingpong.c bench/adapter/stream.c bench/adapter/work.c
+bench_libadapter_la_SOURCES = bench/adapter/adapter.h bench/adapter/ends.c bench/adapter/main.c \
+	bench/adapter/options.c bench/adapter/pingpong.c bench/adapter/stream.c bench/adapter/work.c
 bench_libadapter_la_LIBADD = bench/libbench.la librwk_meet.la libropewalk.la
 noinst_PROGRAMS += bench/adapter/latency bench/adapter/bandwidth bench/adapter/rate
 bench_adapter_latency_LDADD = bench/libadapter.la
@@ -138,7 +138,8 @@ endif
 clean-local:
 	rm -rf bench/openmpi bench/mpich
 
-EXTRA_DIST += bench/README.md bench/scale_plot bench/footprint bench/progress bench/compare bench/comparison/analysis.py bench/comparison/benchmarks.py \
+EXTRA_DIST += bench/README.md bench/scale_plot bench/footprint bench/progress bench/compare \
+	bench/comparison/analysis.py bench/comparison/benchmarks.py \
 	bench/comparison/hosts.py bench/comparison/machine.py \
 	bench/comparison/output.py bench/comparison/runs.py bench/comparison/stacks.py $(bench_mpi_shared) \
 	$(bench_mpi_headers) $(bench_mpi_names:%=bench/mpi/%.c)

@@ -87,7 +87,8 @@ transport_options() {
 	ucx) printf '%s\n' --mca pml ucx --mca pml_ucx_tls any --mca pml_ucx_devices any ;;
 	ofi:*) printf '%s\n' --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include "${transport#ofi:}" ;;
 	*)
-		echo "transport '$transport' is not one of: ropewalk ropewalk-src ropewalk-installed:FILE vader tcp ucx ofi:PROVIDER" >&2
+		echo "transport '$transport' is not one of:" \
+			"ropewalk ropewalk-src ropewalk-installed:FILE vader tcp ucx ofi:PROVIDER" >&2
 		return 1
 		;;
 	esac

@@ -75,8 +75,10 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/work.h \
 	bindings/libfabric/work_queue.c bindings/libfabric/work_queue.h
 libropewalk_fi_la_CPPFLAGS = $(LIBRARY_CPPFLAGS) $(LIBFABRIC_CFLAGS)
-# It stays mapped once libfabric has closed it: an info has a fi_nic, whose close is ours, and lnx frees its infos after that.
-libropewalk_fi_la_LDFLAGS = $(AM_LDFLAGS) -Wl,-z,nodelete -module -avoid-version -shared -no-undefined -Wl,--as-needed -export-symbols-regex '^fi_prov_ini$$'
+# It stays mapped once libfabric has closed it: an info has a fi_nic, whose close is ours, and lnx frees its infos after
+# that.
+libropewalk_fi_la_LDFLAGS = $(AM_LDFLAGS) -Wl,-z,nodelete -module -avoid-version -shared -no-undefined \
+	-Wl,--as-needed -export-symbols-regex '^fi_prov_ini$$'
 libropewalk_fi_la_LIBADD = libropewalk-core.la $(LIBFABRIC_LIBS) -lpthread
 
 # The tables of README.md.

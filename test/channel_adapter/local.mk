@@ -131,7 +131,8 @@ TESTS += test/channel_adapter/test_events_tcp
 # Debug builds alone look.
 if DEBUG
 check_PROGRAMS += test/channel_adapter/test_misuse
-test_channel_adapter_test_misuse_SOURCES = test/channel_adapter/test_misuse.c test/channel_adapter/misuse.c test/channel_adapter/misuse.h \
+test_channel_adapter_test_misuse_SOURCES = test/channel_adapter/test_misuse.c test/channel_adapter/misuse.c \
+	test/channel_adapter/misuse.h \
 	$(adapter_ends)
 test_channel_adapter_test_misuse_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_misuse

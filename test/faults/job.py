@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Starts, drives and watches the workers of one job (test/faults/worker.h says what they understand). No mpirun: that would end the
-job when a rank dies, and what the others then see is what is tested here."""
+"""Starts, drives and watches the workers of one job (test/faults/worker.h says what they understand). No mpirun: that
+would end the job when a rank dies, and what the others then see is what is tested here."""
 import os
 import selectors
 import signal
 import subprocess
 import time
 
-SLACK = float(os.environ.get("FAULTS_SLACK", "1"))  # all waits but the death's 3 s are multiplied by this (sanitizers, slow machines)
+# All waits but the death's 3 s are multiplied by this (sanitizers, slow machines).
+SLACK = float(os.environ.get("FAULTS_SLACK", "1"))
 
 
 class Wrong(Exception):
@@ -19,7 +20,8 @@ class Worker:
         self.job, self.rank, self.lines, self.partial = job, rank, [], b""
         self.stderr_path = os.path.join(job.folder, f"stderr.{rank}")
         with open(options.pop("stderr", self.stderr_path), "wb") as err:
-            self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err, cwd=job.folder, **options)
+            self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=err,
+                                            cwd=job.folder, **options)
         self.died_by_us = self.ended = False
 
     @property
@@ -51,7 +53,8 @@ class Worker:
 
 
 class Job:
-    """`ranks` workers. args: worker's options for all; each(rank) -> further (arguments, Popen options, command prefix)."""
+    """`ranks` workers. args: worker's options for all; each(rank) -> further (arguments, Popen options, command
+    prefix)."""
 
     count = 0
 
@@ -65,7 +68,8 @@ class Job:
         environment = {**setup.environment, **(env or {})}
         for rank in range(ranks):
             more, options, prefix = each(rank) if each else ([], {}, [])
-            argv = [*prefix, setup.worker, "--provider", setup.provider, "--rank", str(rank), "--ranks", str(ranks), *args, *more]
+            argv = [*prefix, setup.worker, "--provider", setup.provider, "--rank", str(rank), "--ranks", str(ranks),
+                    *args, *more]
             worker = Worker(self, rank, argv, {"env": environment, **options})
             self.workers.append(worker)
             self.selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
@@ -104,7 +108,8 @@ class Job:
         while missing := [w for w in workers if not w.has(start)]:
             gone = [w for w in missing if w.ended]
             if gone:
-                raise Wrong(f"rank {gone[0].rank} ended with {gone[0].process.wait()} before '{start}'{self.complaint(gone[0])}")
+                raise Wrong(f"rank {gone[0].rank} ended with {gone[0].process.wait()} before '{start}'"
+                            f"{self.complaint(gone[0])}")
             if time.monotonic() > end:
                 raise Wrong(f"no '{start}' within {seconds * SLACK:g} s from rank(s) {[w.rank for w in missing]}"
                             f"{what or ''}{self.complaint(missing[0])}")
@@ -149,21 +154,23 @@ class Job:
             self.run_for(0.2)
 
     def kill(self, worker):
-        """SIGKILL, and every living rank must have noticed within 3 seconds: all that waits for the dead one has ended in error.
-        Returns the longest that it took."""
+        """SIGKILL, and every living rank must have noticed within 3 seconds: all that waits for the dead one has ended
+        in error. Returns the longest that it took."""
         worker.died_by_us = True
         others = self.living()
         start = time.monotonic()
         worker.process.send_signal(signal.SIGKILL)
         worker.process.wait()
         try:
-            self.wait_for(f"gone peer={worker.rank} ", others, seconds=3.0 / SLACK, what=f" after rank {worker.rank} was killed")
+            self.wait_for(f"gone peer={worker.rank} ", others, seconds=3.0 / SLACK,
+                          what=f" after rank {worker.rank} was killed")
         except Wrong as e:
             raise Wrong(f"{e}; {self.late_or_never(worker, others, start)}") from None
         return time.monotonic() - start
 
     def late_or_never(self, worker, others, start):
-        """A death was not noticed in time: was it later? A rank that hangs and one that had no processor are different defects."""
+        """A death was not noticed in time: was it later? A rank that hangs and one that had no processor are different
+        defects."""
         try:
             self.wait_for(f"gone peer={worker.rank} ", others, seconds=30.0)
         except Wrong:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The faults. Each function is a scenario: it raises Wrong, or returns a line that says what was seen. `setup.full` asks for the long form."""
+"""The faults. Each function is a scenario: it raises Wrong, or returns a line that says what was seen. `setup.full`
+asks for the long form."""
 import contextlib
 import os
 import random
@@ -116,7 +117,8 @@ def kill_access_udp(setup):
 
 
 def regions(setup):
-    """Regions are closed while accesses are under way, and their keys are others' in the next moment; then ranks are killed as well."""
+    """Regions are closed while accesses are under way, and their keys are others' in the next moment; then ranks are
+    killed as well."""
     seen = []
     for name, link in (("direct", DIRECT), ("messages", MESSAGES), ("udp", UDP)):
         with Job(setup, 4, "--mix", "regions", env=link).start() as job:
@@ -178,7 +180,8 @@ def stop(setup):
 
 
 def stop_and_kill(setup):
-    """A rank that dies while it is stopped is dead to all; one that is stopped while another dies learns of it when it wakes."""
+    """A rank that dies while it is stopped is dead to all; one that is stopped while another dies learns of it
+    when it wakes."""
     with Job(setup, 4).start() as job:
         job.expect_progress(0.2)
         job.workers[2].process.send_signal(signal.SIGSTOP)
@@ -214,7 +217,8 @@ def as_nobody(_rank):
 
 
 def abstract_sockets():
-    """(kind, name) of the abstract Unix sockets of this network namespace that belong to ropewalk or, in one of our own, to anyone."""
+    """(kind, name) of the abstract Unix sockets of this network namespace that belong to ropewalk or, in one of our
+    own, to anyone."""
     with open("/proc/net/unix", encoding="latin-1") as f:
         for line in list(f)[1:]:
             fields = line.split(None, 7)
@@ -223,8 +227,8 @@ def abstract_sockets():
 
 
 def intrude(name, kind):
-    """In a process of its own, as nobody: connects, sends rubbish and asks for descriptors. Returns its number; it exits with how many
-    came back."""
+    """In a process of its own, as nobody: connects, sends rubbish and asks for descriptors. Returns its number; it
+    exits with how many came back."""
     pid = os.fork()
     if pid:
         return pid
@@ -249,7 +253,8 @@ def intrude(name, kind):
 
 
 def two_users(setup):
-    """A job of another user runs beside; that user gets nothing out of the sockets of the first job and does it no harm."""
+    """A job of another user runs beside; that user gets nothing out of the sockets of the first job and does it
+    no harm."""
     need_root()
     with Job(setup, 3).start() as mine, Job(setup, 3, each=as_nobody).start() as theirs:
         mine.expect_progress(0.5)
@@ -260,8 +265,10 @@ def two_users(setup):
             if got := os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]):
                 raise Wrong(f"user nobody was given {got} descriptors by the socket {name}")
         for worker in mine.workers:
-            if subprocess.run(["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups", "sh", "-c",
-                               f"cat /proc/{worker.pid}/fd/* /dev/shm/*"], stdin=subprocess.DEVNULL, capture_output=True).stdout:
+            looked = subprocess.run(["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups",
+                                     "sh", "-c", f"cat /proc/{worker.pid}/fd/* /dev/shm/*"],
+                                    stdin=subprocess.DEVNULL, capture_output=True)
+            if looked.stdout:
                 raise Wrong(f"user nobody can read what rank {worker.rank} shares")
         mine.expect_progress(0.5)
         mine.expect_nobody_gone()
@@ -271,7 +278,8 @@ def two_users(setup):
 
 
 def mixed_users(setup):
-    """Ranks of two users in one job do not share memory: each is refused to the other with an error, and nobody hangs."""
+    """Ranks of two users in one job do not share memory: each is refused to the other with an error, and
+    nobody hangs."""
     need_root()
     with Job(setup, 2, each=lambda rank: as_nobody(rank) if rank else ([], {}, [])) as job:
         job.connect()
@@ -340,7 +348,8 @@ def cma_denied_later(setup):
 
 
 def cma_denied_one(setup):
-    return denied(setup, "cma", True, lambda rank: rank == 0) + ", " + denied(setup, "cma", False, lambda rank: rank == 1)
+    first = denied(setup, "cma", True, lambda rank: rank == 0)
+    return first + ", " + denied(setup, "cma", False, lambda rank: rank == 1)
 
 
 def pidfd_denied(setup):
@@ -408,7 +417,8 @@ def file_size(setup):
 
 
 def pid_namespaces(setup):
-    """Each rank in a PID namespace of its own, as containers are: what to do is said, and with it they reach each other."""
+    """Each rank in a PID namespace of its own, as containers are: what to do is said, and with it they reach
+    each other."""
     need_root()
     prefix = ["unshare", "--pid", "--fork", "--kill-child"]
     with Job(setup, 2, each=lambda _: ([], {}, prefix)) as job:
@@ -455,8 +465,10 @@ def forks(setup):
 def full_disk(setup):
     """Nothing can be written: the current folder and TMPDIR are full, and so is what standard error goes to."""
     need_root()
-    prefix = in_namespace("mount -t tmpfs -o size=16k tmpfs /mnt", "cd /mnt", "head -c 100000 /dev/zero >fill 2>/dev/null || true")
-    env = {"TMPDIR": "/mnt", "HOME": "/mnt", "FI_ROPEWALK_EXPLAIN": "1", "FI_ROPEWALK_STATS": "1", "FI_ROPEWALK_LOG": "debug"}
+    prefix = in_namespace("mount -t tmpfs -o size=16k tmpfs /mnt", "cd /mnt",
+                          "head -c 100000 /dev/zero >fill 2>/dev/null || true")
+    env = {"TMPDIR": "/mnt", "HOME": "/mnt", "FI_ROPEWALK_EXPLAIN": "1", "FI_ROPEWALK_STATS": "1",
+           "FI_ROPEWALK_LOG": "debug"}
     with Job(setup, 3, env=env, each=lambda _: ([], {"stderr": "/dev/full"}, prefix)).start() as job:
         job.expect_progress()
         return f"{job.finish()} messages"
@@ -464,19 +476,23 @@ def full_disk(setup):
 
 BAD_VALUES = {
     "EXPLAIN": ("perhaps", "yes"), "STATS": ("2", "yes"), "LOG": ("loud", "debug"), "SERVICE": ("air-mail", "uc"),
-    "LINK": ("carrier-pigeon", "shm"), "PMIX": ("sure", "auto"), "EAGER_MAX": ("1T", "256"), "EAGER_CREDIT": ("-5", "4096"),
-    "CMA": ("maybe", "auto"), "PTRACER": ("", "yes"), "CONNECT_WAIT": ("86401", "86400"), "RING_LINES": ("1", "64"), "SPIN": ("x", "0"),
-    "INTERFACES": ("eth0,10.0.0.0/99", "10.0.0.0/8"), "PORTS": ("9-1", "65535"), "UDP": ("perhaps", "yes"), "TCP": ("2", "yes"),
-    "PMTU": ("1500", "4096"), "RECEIVE_BUFFER": ("lots", "1073741824"), "WINDOW": ("257", "256"), "RENDEZVOUS": ("push", "write"),
-    "SRC_LIMIT": ("many", "16777216"), "VISIBLE": ("never", "yes"),
+    "LINK": ("carrier-pigeon", "shm"), "PMIX": ("sure", "auto"), "EAGER_MAX": ("1T", "256"),
+    "EAGER_CREDIT": ("-5", "4096"), "CMA": ("maybe", "auto"), "PTRACER": ("", "yes"),
+    "CONNECT_WAIT": ("86401", "86400"), "RING_LINES": ("1", "64"), "SPIN": ("x", "0"),
+    "INTERFACES": ("eth0,10.0.0.0/99", "10.0.0.0/8"), "PORTS": ("9-1", "65535"), "UDP": ("perhaps", "yes"),
+    "TCP": ("2", "yes"), "PMTU": ("1500", "4096"), "RECEIVE_BUFFER": ("lots", "1073741824"), "WINDOW": ("257", "256"),
+    "RENDEZVOUS": ("push", "write"), "SRC_LIMIT": ("many", "16777216"), "VISIBLE": ("never", "yes"),
 }
 TEXTS = {"JOB_FILE", "JOB_KEY", "PCAP"} # any value may be right
 
 
 def parameters(setup):
-    """A wrong value of each parameter: a warning names variable and good values, and the job runs on with the default."""
-    listed = subprocess.run(["fi_info", "-e", "-g", "ropewalk"], env=setup.environment, capture_output=True, text=True).stdout
-    names = {line.split("FI_ROPEWALK_")[1].split(":")[0].split()[0] for line in listed.splitlines() if "FI_ROPEWALK_" in line}
+    """A wrong value of each parameter: a warning names variable and good values, and the job runs on with
+    the default."""
+    listed = subprocess.run(["fi_info", "-e", "-g", "ropewalk"], env=setup.environment, capture_output=True,
+                            text=True).stdout
+    named = [line.split("FI_ROPEWALK_")[1] for line in listed.splitlines() if "FI_ROPEWALK_" in line]
+    names = {text.split(":")[0].split()[0] for text in named}
     if unknown := names - set(BAD_VALUES) - TEXTS:
         raise Wrong(f"parameters that this test has no wrong value for: {sorted(unknown)}")
     if not names:
@@ -499,7 +515,9 @@ def parameters(setup):
     return f"{len(names)} parameters"
 
 
-QUICK = [traffic, sleepers, kill, kill_large, kill_waiting, kill_access_direct, kill_access_udp, regions, stop, cma_denied_later, forks]
-ALL = [traffic, traffic_large, sleepers, many, kill, kill_large, kill_waiting, kill_asleep, kill_early, kill_all, kill_access_direct,
-       kill_access_messages, kill_access_udp, regions, stop, stop_and_kill, two_jobs, two_users, mixed_users, shm_64m, shm_1m, cma_denied, cma_denied_later, cma_denied_one, pidfd_denied,
-       membarrier_denied, user_namespace, pid_namespaces, no_proc, descriptors, file_size, forks, full_disk, full_capture, parameters]
+QUICK = [traffic, sleepers, kill, kill_large, kill_waiting, kill_access_direct, kill_access_udp, regions, stop,
+         cma_denied_later, forks]
+ALL = [traffic, traffic_large, sleepers, many, kill, kill_large, kill_waiting, kill_asleep, kill_early, kill_all,
+       kill_access_direct, kill_access_messages, kill_access_udp, regions, stop, stop_and_kill, two_jobs, two_users,
+       mixed_users, shm_64m, shm_1m, cma_denied, cma_denied_later, cma_denied_one, pidfd_denied, membarrier_denied,
+       user_namespace, pid_namespaces, no_proc, descriptors, file_size, forks, full_disk, full_capture, parameters]

@@ -14,7 +14,8 @@ check_LTLIBRARIES += test/fuzz/librc.la
 test_fuzz_librc_la_SOURCES = \
 	transports/rc/ack.c transports/rc/answers.c transports/rc/busy.c transports/rc/early.c transports/rc/loss.c \
 	transports/rc/marks.c transports/rc/qp.c transports/rc/reads.c transports/rc/requester.c transports/rc/responder.c \
-	transports/rc/sound.c transports/rc/unordered.c transports/rc/window.c transports/wire/segment.c transports/wire/wire.c \
+	transports/rc/sound.c transports/rc/unordered.c transports/rc/window.c transports/wire/segment.c \
+	transports/wire/wire.c \
 	src/base/iov.c
 test_fuzz_librc_la_CFLAGS = $(FUZZ_CFLAGS)
 
@@ -61,10 +62,12 @@ test_fuzz_fuzz_rc_LDFLAGS = -fsanitize=fuzzer,address,undefined
 test_fuzz_fuzz_rc_LDADD = test/fuzz/librc.la
 
 test_fuzz_fuzz_rma_SOURCES = test/fuzz/fuzz_rma.c \
-	src/engine/atomic.c src/engine/engine.c src/engine/foreign.c src/engine/guest.c src/engine/inbound.c src/engine/inbox.c \
+	src/engine/atomic.c src/engine/engine.c src/engine/foreign.c src/engine/guest.c src/engine/inbound.c \
+	src/engine/inbox.c \
 	src/engine/late.c src/engine/match.c src/engine/peer.c \
 	src/engine/receive.c src/engine/region.c src/engine/rendezvous.c src/engine/rma.c src/engine/rma_choice.c \
-	src/engine/rma_direct.c src/engine/rma_met.c src/engine/rma_request.c src/engine/rma_self.c src/engine/rma_serve.c src/engine/room.c src/engine/self.c \
+	src/engine/rma_direct.c src/engine/rma_met.c src/engine/rma_request.c src/engine/rma_self.c src/engine/rma_serve.c \
+	src/engine/room.c src/engine/self.c \
 	src/engine/send.c src/engine/status.c src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c \
 	src/base/pool.c src/base/process.c src/base/shared.c
 test_fuzz_fuzz_rma_CPPFLAGS = $(AM_CPPFLAGS)
@@ -72,7 +75,8 @@ test_fuzz_fuzz_rma_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_rma_LDFLAGS = -fsanitize=fuzzer,address,undefined
 
 test_fuzz_fuzz_shm_SOURCES = test/fuzz/fuzz_shm.c \
-	transports/shm/attach.c transports/shm/deliver.c transports/shm/evidence.c transports/shm/fill.c transports/shm/note.c \
+	transports/shm/attach.c transports/shm/deliver.c transports/shm/evidence.c transports/shm/fill.c \
+	transports/shm/note.c \
 	transports/shm/port.c transports/shm/ring.c transports/shm/segment.c transports/shm/send.c transports/shm/slab.c \
 	transports/shm/transfer.c transports/shm/transfer_both.c transports/shm/transfer_choice.c \
 	transports/shm/transfer_direct.c transports/shm/transfer_guard.c transports/shm/transfer_help.c \
@@ -91,7 +95,8 @@ test_fuzz_fuzz_stream_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_stream_LDFLAGS = -fsanitize=fuzzer,address,undefined
 
 test_fuzz_fuzz_topology_SOURCES = test/fuzz/fuzz_topology.c \
-	src/topology/file.c src/topology/job_key.c src/topology/job_map.c src/topology/launchers.c src/topology/count.c src/topology/machine.c \
+	src/topology/file.c src/topology/job_key.c src/topology/job_map.c src/topology/launchers.c src/topology/count.c \
+	src/topology/machine.c \
 	src/topology/node_map.c src/topology/pmix.c src/topology/slurm.c src/topology/source.c src/base/interfaces.c \
 	src/base/log.c src/base/param.c
 test_fuzz_fuzz_topology_CPPFLAGS = $(AM_CPPFLAGS) $(HWLOC_CFLAGS) $(PMIX_CFLAGS) $(SODIUM_CFLAGS)

@@ -25,7 +25,8 @@ EXTRA_test_libfabric_test_dgram_peers_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_dgram_peers
 
 check_PROGRAMS += test/libfabric/test_dgram_pair
-test_libfabric_test_dgram_pair_SOURCES = test/libfabric/test_dgram_pair.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h
+test_libfabric_test_dgram_pair_SOURCES = test/libfabric/test_dgram_pair.c test/libfabric/fi_pair.c \
+	test/libfabric/fi_pair.h
 test_libfabric_test_dgram_pair_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_dgram_pair_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_dgram_pair
@@ -51,7 +52,8 @@ EXTRA_test_libfabric_test_receive_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_receive
 
 check_PROGRAMS += test/libfabric/test_shared_rx
-test_libfabric_test_shared_rx_SOURCES = test/libfabric/test_shared_rx.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h
+test_libfabric_test_shared_rx_SOURCES = test/libfabric/test_shared_rx.c test/libfabric/fi_pair.c \
+	test/libfabric/fi_pair.h
 test_libfabric_test_shared_rx_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_shared_rx_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_shared_rx
@@ -65,7 +67,8 @@ EXTRA_test_libfabric_test_scalable_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_scalable
 
 check_PROGRAMS += test/libfabric/test_scalable_pair
-test_libfabric_test_scalable_pair_SOURCES = test/libfabric/test_scalable_pair.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h $(FI_SEP)
+test_libfabric_test_scalable_pair_SOURCES = test/libfabric/test_scalable_pair.c test/libfabric/fi_pair.c \
+	test/libfabric/fi_pair.h $(FI_SEP)
 test_libfabric_test_scalable_pair_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_scalable_pair_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_scalable_pair
@@ -229,7 +232,8 @@ EXTRA_test_libfabric_test_lent_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_lent
 
 check_PROGRAMS += test/libfabric/test_peer
-test_libfabric_test_peer_SOURCES = test/libfabric/test_peer.c test/libfabric/fi_owner.c test/libfabric/fi_owner.h test/libfabric/fi_pair.c test/libfabric/fi_pair.h
+test_libfabric_test_peer_SOURCES = test/libfabric/test_peer.c test/libfabric/fi_owner.c test/libfabric/fi_owner.h \
+	test/libfabric/fi_pair.c test/libfabric/fi_pair.h
 test_libfabric_test_peer_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_peer_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_peer
@@ -267,7 +271,8 @@ EXTRA_test_libfabric_test_msg_rma_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_msg_rma
 
 check_PROGRAMS += test/libfabric/test_msg_death
-test_libfabric_test_msg_death_SOURCES = test/libfabric/test_msg_death.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h $(FI_MSG)
+test_libfabric_test_msg_death_SOURCES = test/libfabric/test_msg_death.c test/libfabric/fi_pair.c \
+	test/libfabric/fi_pair.h $(FI_MSG)
 test_libfabric_test_msg_death_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_msg_death_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_msg_death
@@ -303,7 +308,8 @@ EXTRA_test_libfabric_test_av_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_av
 
 check_PROGRAMS += test/libfabric/test_av_shared
-test_libfabric_test_av_shared_SOURCES = test/libfabric/test_av_shared.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h
+test_libfabric_test_av_shared_SOURCES = test/libfabric/test_av_shared.c test/libfabric/fi_pair.c \
+	test/libfabric/fi_pair.h
 test_libfabric_test_av_shared_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_av_shared_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_av_shared

@@ -10,7 +10,8 @@ test_links_test_framing_LDADD = $(TEST_LDADD)
 TESTS += test/links/test_framing
 
 # Channel services over the simulated network: its own, and packets.
-links_ends = test/links/ends.c test/links/ends.h test/packet/sim_packet.c test/packet/sim_packet.h test/packet/sim_domain.c test/packet/sim_domain.h test/rwk_test.h
+links_ends = test/links/ends.c test/links/ends.h test/packet/sim_packet.c test/packet/sim_packet.h \
+	test/packet/sim_domain.c test/packet/sim_domain.h test/rwk_test.h
 
 check_PROGRAMS += test/links/test_sim_connect
 test_links_test_sim_connect_SOURCES = test/links/test_sim_connect.c $(links_ends)
@@ -51,12 +52,14 @@ test_links_test_udp_open_LDADD = $(TEST_LDADD)
 TESTS += test/links/test_udp_open
 
 check_PROGRAMS += test/links/test_udp_hosts
-test_links_test_udp_hosts_SOURCES = test/links/test_udp_hosts.c test/links/udp_hosts.c test/links/udp_hosts.h $(links_udp_pair)
+test_links_test_udp_hosts_SOURCES = test/links/test_udp_hosts.c test/links/udp_hosts.c test/links/udp_hosts.h \
+	$(links_udp_pair)
 test_links_test_udp_hosts_LDADD = $(TEST_LDADD)
 TESTS += test/links/test_udp_hosts
 
 check_PROGRAMS += test/links/test_udp_pseudo
-test_links_test_udp_pseudo_SOURCES = test/links/test_udp_pseudo.c test/links/udp_hosts.c test/links/udp_hosts.h $(links_udp_pair)
+test_links_test_udp_pseudo_SOURCES = test/links/test_udp_pseudo.c test/links/udp_hosts.c test/links/udp_hosts.h \
+	$(links_udp_pair)
 test_links_test_udp_pseudo_LDADD = $(TEST_LDADD)
 TESTS += test/links/test_udp_pseudo
 

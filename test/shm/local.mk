@@ -1,5 +1,6 @@
 # What test/shm adds to the build.
-transfer_pair = test/shm/transfer_pair.c test/shm/transfer_pair.h test/shm/transfer_roles.c test/shm/transfer_roles.h test/rwk_test.h
+transfer_pair = test/shm/transfer_pair.c test/shm/transfer_pair.h test/shm/transfer_roles.c test/shm/transfer_roles.h \
+	test/rwk_test.h
 check_PROGRAMS += test/shm/test_transfer test/shm/test_transfer_choice
 test_shm_test_transfer_SOURCES = test/shm/test_transfer.c $(transfer_pair)
 test_shm_test_transfer_LDADD = $(TEST_LDADD)
@@ -128,7 +129,8 @@ test_shm_test_many_SOURCES = test/shm/test_many.c $(SHM_ENDS)
 test_shm_test_many_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_many
 
-# The ring, the wake-up protocol, the guard, SRC's domain and groups of objects as models; skipped where spin is missing.
+# The ring, the wake-up protocol, the guard, SRC's domain and groups of objects as models; skipped where spin is
+# missing.
 TESTS += test/models/run
 EXTRA_DIST += test/models/run test/models/ring.pml test/models/wake.pml test/models/direct.pml \
 	test/models/domain.pml test/models/group.pml

@@ -1,5 +1,6 @@
 # What test/topology adds to the build.
-check_PROGRAMS += test/topology/test_job_key test/topology/test_job_map test/topology/test_machine test/topology/test_node_map
+check_PROGRAMS += test/topology/test_job_key test/topology/test_job_map test/topology/test_machine \
+	test/topology/test_node_map
 test_topology_test_job_key_SOURCES = test/topology/test_job_key.c test/rwk_test.h
 test_topology_test_job_key_LDADD = $(TEST_LDADD)
 test_topology_test_job_map_SOURCES = test/topology/test_job_map.c test/rwk_test.h
