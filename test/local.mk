@@ -28,5 +28,8 @@ include test/fuzz/local.mk
 # Which folder may include what.
 TESTS += test/test_includes test/test_rows
 EXTRA_DIST += test/test_includes test/test_rows test/rows.txt test/include-table.txt
+# What the packages are made by.
+TESTS += test/test_recipes
+EXTRA_DIST += test/test_recipes
 # The whole folder: a mutant is added by adding its file.
 EXTRA_DIST += test/mutants test/COVERAGE.md

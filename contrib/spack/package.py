@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Spack's recipe. Put the folder into a repository of recipes of your own as packages/ropewalk, with a release's archive
-beside it or its url filled in."""
+"""Spack's recipe, for Spack from 0.23 on. Put the folder into a repository of recipes of your own as packages/ropewalk,
+and a release's archive where the url says, or its place into the url; `spack install --no-checksum ropewalk`."""
 
 from spack.package import *
+
+try:
+    from spack_repo.builtin.build_systems.autotools import AutotoolsPackage
+except ImportError:
+    pass  # before Spack 1.0 it comes with spack.package
 
 
 class Ropewalk(AutotoolsPackage):
