@@ -87,7 +87,7 @@ static void each_pmtu(void **state)
 	}
 }
 
-/* The number of the first message from 0 to 1 that is longer than a packet, and too long to be copied when nothing comes. */
+/* The number of the first message from 0 to 1 that is too long for a packet, and to be copied when nothing comes. */
 static uint64_t first_long(void)
 {
 	uint64_t n = 0;
