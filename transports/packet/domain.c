@@ -291,16 +291,6 @@ void rwk_packet_domain_packet(struct rwk_port *port, const struct rwk_link_addre
 	rwk_src_packet(port->view, from, w, payload, len, rwk_packet_now(port));
 }
 
-/** Is an acknowledgement due, perhaps at `next`? While nothing comes the clock is looked at as seldom as for all else. */
-static bool owes(struct rwk_port *port, rwk_time next, bool came)
-{
-	if (next == RWK_NEVER)
-		return false;
-	if (!next || came)
-		return true;
-	return port->epoch % RWK_CLOCK_GAP == 0 && next <= rwk_packet_now(port);
-}
-
 int rwk_packet_domain_progress(struct rwk_port *port)
 {
 	struct rwk_link *l = port->link[RWK_WAY_DOMAIN];
@@ -309,7 +299,7 @@ int rwk_packet_domain_progress(struct rwk_port *port)
 
 	n += rwk_src_drain(port->view, BUDGET);
 	next = rwk_src_next(port->view);
-	if (!owes(port, next, n))
+	if (next == RWK_NEVER || (!n && next > rwk_packet_now(port)))
 		return n;
 	/* The client's answer first: what is due waits for one progress. */
 	port->answers_waited = n && !port->answers_waited;

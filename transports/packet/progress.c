@@ -17,7 +17,7 @@
 #define STREAM_GAP (5 * 1000 * 1000ull)  /* ns between looks at streams that carry nothing */
 #define LATE_WORD  (50 * 1000 * 1000ull) /* ns that a peer's being late is held for news */
 #define OWN_BUSY   1024                  /* progresses after a packet for a channel, while which all look for more, */
-#define OWN_GAP    16                    /* and then each so many */
+#define OWN_GAP    4                     /* and then each so many */
 
 static void enlist(struct rwk_packet_channel *ch)
 {
