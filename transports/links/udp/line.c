@@ -145,9 +145,8 @@ int rwk_udp_spare(struct rwk_link *l, const uint8_t ip[16])
 {
 	struct udp *u = rwk_udp_of(l);
 	struct rwk_link_address own = rwk_udp_address(ip, u->port);
-	int fd = open_line(u, &own, &own);
 
-	return fd;
+	return open_line(u, &own, &own);
 }
 
 void rwk_udp_adopt_line(struct udp *u, int fd)
