@@ -110,8 +110,8 @@ static void tell(struct rwk_port *port)
 	for (unsigned i = 0; i < RANKS; i++) {
 		struct rwk_packet_channel *ch = (struct rwk_packet_channel *)channels[i];
 
-		if (ch && ch->taker)
-			ranks[me].holder[i] = rwk_src_holder(port->view, ch->taker->target);
+		if (ch && ch->shared)
+			ranks[me].holder[i] = rwk_src_holder(port->view, ch->target);
 		with |= ch && (ch->stream_open || ch->stream_asked) ? 1u << i : 0;
 	}
 	ranks[me].with = with;

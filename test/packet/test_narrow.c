@@ -399,7 +399,7 @@ static uint32_t cut_of_target(unsigned from, unsigned to)
 {
 	struct rwk_src_view *v = ends[from]->port->view;
 
-	return rwk_src_target(v, rwk_src_place(v, channel(from, to)->taker->target))->cut;
+	return rwk_src_target(v, rwk_src_place(v, channel(from, to)->target))->cut;
 }
 
 /* Of who sends from that node, and of the answers that it gets. */

@@ -9,6 +9,8 @@
 #include "rc/rc.h"
 #include "selection/cost.h"
 
+#include <malloc.h>
+
 /* The bytes are those of the structures. */
 static void test_sizes(void **state)
 {
@@ -16,8 +18,48 @@ static void test_sizes(void **state)
 	assert_int_equal(rwk_rc_size(), RWK_COST_REQUESTER);
 	assert_int_equal(rwk_rc_responder_size(), RWK_COST_RESPONDER);
 	/* What malloc adds comes to it. */
-	assert_in_range(sizeof(struct rwk_packet_channel), RWK_COST_CHANNEL - 64, RWK_COST_CHANNEL);
 	assert_in_range(sizeof(struct rwk_packet_initiator), RWK_COST_INITIATOR - 64, RWK_COST_INITIATOR);
+}
+
+static struct rwk_link_address nowhere(const struct rwk_address *a)
+{
+	(void)a;
+	return (struct rwk_link_address){{0}};
+}
+
+/* As many peers as the tables of numbers hold before they grow, each found by its QPN and by its target: what malloc has given for all of them. */
+static void test_channels(void **state)
+{
+	enum { PEERS = 4096 };
+	static const struct rwk_address to = {.version_srq = RWK_ADDR_VERSION << 24, .nonce_port = 1 << 16 | 1};
+	static struct rwk_packet_channel *channels[PEERS];
+	const struct rwk_packet_ways ways = {.address = nowhere};
+	struct rwk_port *port = calloc(1, sizeof(*port));
+	size_t before = mallinfo2().uordblks, each;
+
+	(void)state;
+	assert_non_null(port);
+	port->ways = &ways;
+	rwk_list_init(&port->all);
+	for (uint32_t i = 0; i < PEERS; i++) {
+		channels[i] = rwk_packet_channel_new(port, &to);
+		assert_non_null(channels[i]);
+		channels[i]->target = 1 << 20 | i;
+		assert_int_equal(rwk_packet_number_add(channels[i], RWK_BY_TARGET), 0);
+	}
+	each = (mallinfo2().uordblks - before) / PEERS;
+	if (each) /* a sanitizer's malloc does not say */
+		assert_in_range(each, RWK_COST_CHANNEL - 16, RWK_COST_CHANNEL);
+	for (uint32_t i = 0; i < PEERS; i++) {
+		assert_ptr_equal(rwk_packet_numbered(port, RWK_BY_QPN, channels[i]->qpn), channels[i]);
+		assert_ptr_equal(rwk_packet_numbered(port, RWK_BY_TARGET, channels[i]->target), channels[i]);
+		assert_null(rwk_packet_numbered(port, RWK_BY_TARGET, 2 << 20 | i));
+		rwk_packet_number_remove(channels[i], RWK_BY_TARGET);
+		assert_null(rwk_packet_numbered(port, RWK_BY_TARGET, channels[i]->target));
+		rwk_packet_channel_free(channels[i]);
+	}
+	rwk_packet_numbers_free(port);
+	free(port);
 }
 
 /* Node 0 of a job, its queue pairs counted one by one. */
@@ -106,6 +148,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_channels),
 		cmocka_unit_test(test_formulas),
 		cmocka_unit_test(test_share),
 		cmocka_unit_test(test_bytes),

@@ -57,7 +57,7 @@ static struct rwk_packet_channel *find_qp(struct rwk_port *port, uint32_t qpn)
 
 	if (rwk_likely(ch && ch->qpn == qpn))
 		return ch;
-	HASH_FIND(by_qpn, port->by_qpn, &qpn, sizeof(qpn), ch);
+	ch = rwk_packet_numbered(port, RWK_BY_QPN, qpn);
 	if (ch)
 		port->last = ch;
 	return ch;
@@ -84,7 +84,7 @@ static void say_again(struct rwk_packet_channel *ch, int way, const struct rwk_l
 {
 	rwk_time now = rwk_packet_now(ch->port);
 
-	if (ch->path.way != way || memcmp(&ch->seen, from, sizeof(*from)) || now < ch->ask_at)
+	if (ch->path.way != way || memcmp(rwk_packet_seen(ch), from, sizeof(*from)) || now < ch->ask_at)
 		return;
 	ch->ask_at = now + SAY_AGAIN;
 	rwk_packet_say_bye(ch);
@@ -131,11 +131,11 @@ void rwk_packet_arrived(
 			say_again(ch, way, from);
 		return;
 	}
-	if (ch->path.way != way || memcmp(&ch->seen, from, sizeof(*from))) {
+	if (ch->path.way != way || memcmp(rwk_packet_seen(ch), from, sizeof(*from))) {
 		port->count.wrong_sender++;
 		return;
 	}
 	if (rwk_likely(way == RWK_WAY_LOSSY))
-		rwk_packet_vote(port, &ch->path, &ch->seen, ch->state == RWK_CH_OPEN);
+		rwk_packet_vote(port, &ch->path, rwk_packet_seen(ch), ch->state == RWK_CH_OPEN);
 	deliver(ch, &w, payload, payload_len);
 }

@@ -10,16 +10,15 @@
 uint32_t rwk_packet_new_qpn(struct rwk_port *port)
 {
 	struct rwk_packet_initiator *initiator;
-	struct rwk_packet_channel *other;
 	uint32_t qpn;
 
 	do {
 		if (rwk_packet_random(&qpn, sizeof(qpn)))
 			return 0;
 		qpn &= RWK_PSN_MASK;
-		HASH_FIND(by_qpn, port->by_qpn, &qpn, sizeof(qpn), other);
 		HASH_FIND(by_qpn, port->initiators, &qpn, sizeof(qpn), initiator);
-	} while (qpn <= RWK_WIRE_GSI_QPN || qpn == RWK_PSN_MASK || other || initiator);
+	} while (qpn <= RWK_WIRE_GSI_QPN || qpn == RWK_PSN_MASK || initiator ||
+		 rwk_packet_numbered(port, RWK_BY_QPN, qpn));
 	return qpn;
 }
 
@@ -29,9 +28,10 @@ struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const s
 
 	if (!ch)
 		return NULL;
+	ch->port = port;
 	ch->qpn = rwk_packet_new_qpn(port);
 	if (!ch->qpn || rwk_packet_random(&ch->psn, sizeof(ch->psn)) ||
-		rwk_packet_random(&ch->token, sizeof(ch->token))) {
+		rwk_packet_random(&ch->token, sizeof(ch->token)) || rwk_packet_number_add(ch, RWK_BY_QPN)) {
 		free(ch);
 		return NULL;
 	}
@@ -39,12 +39,10 @@ struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const s
 	ch->base.transport = port->transport;
 	ch->base.port = port;
 	ch->base.send_max = RWK_SEND_MAX;
-	ch->port = port;
 	ch->state = RWK_CH_CONNECTING;
 	ch->path.way = port->link[RWK_WAY_LOSSY] ? RWK_WAY_LOSSY : RWK_WAY_STREAM;
 	ch->path.to = port->ways->address(to);
 	ch->address = *to;
-	ch->nonce = to->flags_rank & RWK_ADDR_PARTIAL ? 0 : to->nonce_port >> 16;
 	ch->stream_lost = !port->link[RWK_WAY_STREAM];
 	rwk_list_init(&ch->queue);
 	rwk_list_init(&ch->requests);
@@ -54,7 +52,6 @@ struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const s
 	rwk_list_init(&ch->active);
 	rwk_list_init(&ch->connecting);
 	rwk_list_append(&port->all, &ch->all);
-	HASH_ADD(by_qpn, port->by_qpn, qpn, sizeof(ch->qpn), ch);
 	return ch;
 }
 
@@ -66,15 +63,14 @@ static void drop_machine(struct rwk_packet_channel *ch)
 	if (rc) {
 		rwk_rc_close(rc);
 		ch->rc = NULL;
-		free(ch->machine);
+		free(rc);
 	}
 	if (uc) {
 		rwk_uc_close(uc);
 		ch->uc = NULL;
-		free(ch->machine);
+		free(uc);
 		ch->port->by_stream--;
 	}
-	ch->machine = NULL;
 	if (ch->shared) {
 		rwk_packet_release(ch, ch->base.error ? ch->base.error : -ECANCELED);
 		rwk_packet_domain_forget(ch);
@@ -92,6 +88,7 @@ void rwk_packet_channel_free(struct rwk_packet_channel *ch)
 	port->crowd -= ch->on_this_machine;
 	rwk_packet_kept_free(ch);
 	free(ch->narrow);
+	rwk_packet_number_remove(ch, RWK_BY_QPN);
 	if (ch->stream_open || ch->stream_asked)
 		port->ways->leave(port->link[RWK_WAY_STREAM], &ch->path.to);
 	if (ch->stream_open)
@@ -99,11 +96,11 @@ void rwk_packet_channel_free(struct rwk_packet_channel *ch)
 	if (port->last == ch)
 		port->last = NULL;
 	rwk_packet_vote_ends(port, &ch->path);
-	HASH_DELETE(by_qpn, port->by_qpn, ch);
 	rwk_list_remove(&ch->dirty);
 	rwk_list_remove(&ch->active);
 	rwk_list_remove(&ch->connecting);
 	rwk_list_remove(&ch->all);
+	free(ch->elsewhere);
 	free(ch);
 }
 
@@ -150,13 +147,13 @@ static int make_rc(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 		.ack_every = ACK_EVERY,
 		.read_chunk = chunk,
 	};
-	void *responder;
+	void *machine, *responder;
 	int rc;
 
-	ch->machine = rwk_packet_machine_memory(rwk_rc_size(), rwk_rc_responder_size(), &responder);
-	if (!ch->machine)
+	machine = rwk_packet_machine_memory(rwk_rc_size(), rwk_rc_responder_size(), &responder);
+	if (!machine)
 		return -ENOMEM;
-	ch->rc = rwk_rc_open(ch->machine, responder, &rwk_packet_host, ch);
+	ch->rc = rwk_rc_open(machine, responder, &rwk_packet_host, ch);
 	rc = rwk_rc_modify(ch->rc, RWK_QP_INIT, NULL);
 	if (!rc)
 		rc = rwk_rc_modify(ch->rc, RWK_QP_RTR, &attr);
@@ -174,13 +171,13 @@ static int make_uc(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 		.reach = RWK_REACH_WRITE,
 		.stream = true,
 	};
-	void *responder;
+	void *machine, *responder;
 	int rc;
 
-	ch->machine = rwk_packet_machine_memory(rwk_uc_size(), rwk_uc_responder_size(), &responder);
-	if (!ch->machine)
+	machine = rwk_packet_machine_memory(rwk_uc_size(), rwk_uc_responder_size(), &responder);
+	if (!machine)
 		return -ENOMEM;
-	ch->uc = rwk_uc_open(ch->machine, responder, &rwk_packet_host, ch);
+	ch->uc = rwk_uc_open(machine, responder, &rwk_packet_host, ch);
 	ch->port->by_stream++;
 	rc = rwk_uc_modify(ch->uc, RWK_QP_INIT, NULL);
 	if (!rc)
@@ -227,7 +224,7 @@ void rwk_packet_doom(struct rwk_packet_channel *ch, int err)
 {
 	if (ch->doom || ch->state == RWK_CH_FAILED)
 		return;
-	ch->doom = err;
+	ch->doom = (int16_t)err;
 	ch->port->doomed = true;
 }
 

@@ -131,6 +131,7 @@ void rwk_packet_free(struct rwk_port *port)
 		rwk_packet_channel_free(ch);
 	}
 	rwk_packet_initiators_free(port);
+	rwk_packet_numbers_free(port);
 	rwk_packet_domain_leave(port);
 	rwk_capture_close(port->capture);
 	close(port->epoll);

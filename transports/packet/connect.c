@@ -122,11 +122,10 @@ static int ask_alone(struct rwk_packet_channel *ch)
 
 	if (!qpn || rwk_packet_random(&ch->token, sizeof(ch->token)))
 		return -EIO;
-	HASH_DELETE(by_qpn, port->by_qpn, ch);
+	rwk_packet_number_remove(ch, RWK_BY_QPN);
 	ch->qpn = qpn;
-	HASH_ADD(by_qpn, port->by_qpn, qpn, sizeof(ch->qpn), ch);
 	ch->may_share = false;
-	return 0;
+	return rwk_packet_number_add(ch, RWK_BY_QPN);
 }
 
 /**
@@ -139,7 +138,7 @@ static bool narrowed(struct rwk_packet_channel *ch, int way, const struct rwk_gr
 
 	if (way != RWK_WAY_LOSSY || g->pad || ch->tries_with_stream < NARROW || pmtu <= PMTU_LEAST || ask_alone(ch))
 		return false;
-	ch->pmtu_most = pmtu / 4 > PMTU_LEAST ? pmtu / 4 : PMTU_LEAST;
+	ch->pmtu_most = (uint16_t)(pmtu / 4 > PMTU_LEAST ? pmtu / 4 : PMTU_LEAST);
 	ch->tries_with_stream = 0;
 	ch->ask_at = 0;
 	return true;
@@ -167,7 +166,7 @@ void rwk_packet_ask(struct rwk_packet_channel *ch, rwk_time now)
 
 	if (now < ch->ask_at || ch->port->joining)
 		return;
-	ch->tries++;
+	ch->tries += ch->tries < UINT8_MAX;
 	ch->ask_at = now + (pause < ASK_LAST ? pause : ASK_LAST);
 	if (ch->state == RWK_CH_ACCEPTING) {
 		send_accept(ch, ch->peer_token);
@@ -181,7 +180,7 @@ void rwk_packet_ask(struct rwk_packet_channel *ch, rwk_time now)
 		rwk_packet_doom(ch, -ECONNREFUSED);
 		return;
 	}
-	ch->tries_with_stream += ch->stream_open;
+	ch->tries_with_stream += ch->stream_open && ch->tries_with_stream < UINT8_MAX;
 	if (ch->port->link[RWK_WAY_LOSSY])
 		send_connect(ch, RWK_WAY_LOSSY, true);
 	if (ch->port->link[RWK_WAY_LOSSY] && ch->tries_with_stream >= NARROW)
@@ -196,12 +195,12 @@ void rwk_packet_ask(struct rwk_packet_channel *ch, rwk_time now)
 static int agree(
 	struct rwk_packet_channel *ch, int way, const struct rwk_link_address *from, const struct rwk_greeting *g)
 {
-	int rc;
+	struct rwk_link_address to = answer_to(ch->port, way, from, g);
+	int rc = rwk_packet_goes(ch, &to, from);
 
+	if (rc)
+		return rc;
 	ch->path.way = (uint8_t)way;
-	ch->path.to = answer_to(ch->port, way, from, g);
-	ch->seen = *from;
-	ch->path.begun_len = 0;
 	if (way == RWK_WAY_STREAM) {
 		ch->port->count.fell_back++;
 		ch->stream_open = true;
@@ -308,7 +307,9 @@ static int take_echo(
 	if (rc)
 		return rc;
 	if (ch->path.way == way)
-		ch->seen = *from;
+		rc = rwk_packet_set_seen(ch, from);
+	if (rc)
+		return rc;
 	established(ch);
 	return 0;
 }
@@ -360,11 +361,10 @@ static void take_release(
 {
 	struct rwk_packet_channel *ch = rwk_packet_find(port, from, g);
 
-	if (!ch || !ch->shared || way != RWK_WAY_STREAM || ch->peer_qpn != g->qpn)
+	if (!ch || !ch->shared || way != RWK_WAY_STREAM || ch->peer_qpn != g->qpn || rwk_packet_set_stream(ch, from))
 		return;
 	ch->release_came = true;
 	ch->stream_open = true; /* it may have opened before we knew the peer */
-	ch->stream_to = *from;
 }
 
 /** Only of a connection that stands, and by the way that it is about. */

@@ -17,11 +17,8 @@
 
 static struct rwk_packet_channel *find(struct rwk_port *port, uint32_t target)
 {
-	struct rwk_packet_channel *ch;
-	struct rwk_packet_taker *taker;
+	struct rwk_packet_channel *ch = rwk_packet_numbered(port, RWK_BY_TARGET, target);
 
-	HASH_FIND(by_target, port->by_target, &target, sizeof(target), taker);
-	ch = taker ? taker->ch : NULL;
 	if (ch && (ch->state == RWK_CH_OPEN || ch->state == RWK_CH_ACCEPTING) && !ch->deaf)
 		return ch;
 	port->count.unknown_qp++;
@@ -219,7 +216,7 @@ bool rwk_packet_domain_terms(struct rwk_packet_channel *ch, enum rwk_greeting_ty
 	*s = (struct rwk_greeting_shared){
 		.domain = port->domain.id,
 		.srqn = rwk_src_srqn(port->view),
-		.target = type == RWK_GREETING_ACCEPT ? ch->taker->target : 0,
+		.target = type == RWK_GREETING_ACCEPT ? ch->target : 0,
 		.qpn = ch->by->qpn,
 		.psn = ch->by->psn,
 		.port = port->domain.port,
@@ -230,34 +227,32 @@ bool rwk_packet_domain_terms(struct rwk_packet_channel *ch, enum rwk_greeting_ty
 int rwk_packet_domain_take(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 {
 	struct rwk_src_initiator initiator = {
-		.nonce = ch->nonce,
+		.nonce = rwk_packet_peer_nonce(ch),
 		.to = ch->path.to,
 		.qpn = g->shared.qpn,
 		.psn = g->shared.psn,
 		.pmtu = (uint16_t)ch->pmtu,
 		.own = RWK_PACKET_SRC_OWN & g->features,
 	};
-	struct rwk_packet_taker *other, *taker;
+	uint32_t target;
 	int rc;
 
 	if (!ch->by) /* it was shared before, on other terms */
 		ch->by = rwk_packet_initiator(ch->port, ch->address.node, g->shared.domain);
-	taker = ch->by ? calloc(1, sizeof(*taker)) : NULL;
-	if (!taker)
+	if (!ch->by)
 		return -ENOMEM;
 	memcpy(initiator.about, &g->from, sizeof(initiator.about));
-	rc = rwk_src_target_make(ch->port->view, &initiator, &taker->target);
-	if (!rc) {
-		HASH_FIND(by_target, ch->port->by_target, &taker->target, sizeof(taker->target), other);
-		rc = other ? -EALREADY : 0; /* one process has one channel to us */
-	}
+	rc = rwk_src_target_make(ch->port->view, &initiator, &target);
+	if (!rc && rwk_packet_numbered(ch->port, RWK_BY_TARGET, target))
+		rc = -EALREADY; /* one process has one channel to us */
+	if (rc)
+		return rc;
+	ch->target = target;
+	rc = rwk_packet_number_add(ch, RWK_BY_TARGET);
 	if (rc) {
-		free(taker);
+		ch->target = 0;
 		return rc;
 	}
-	taker->ch = ch;
-	HASH_ADD(by_target, ch->port->by_target, target, sizeof(taker->target), taker);
-	ch->taker = taker;
 	ch->port->count.targets++;
 	ch->srqn = g->shared.srqn;
 	ch->shared = true;
@@ -269,15 +264,14 @@ void rwk_packet_domain_forget(struct rwk_packet_channel *ch)
 {
 	struct rwk_port *port = ch->port;
 
-	HASH_DELETE(by_target, port->by_target, ch->taker);
+	rwk_packet_number_remove(ch, RWK_BY_TARGET);
 	if (ch->published)
-		rwk_src_withdraw_all(port->view, ch->taker->target);
+		rwk_src_withdraw_all(port->view, ch->target);
 	ch->published = false;
 	rwk_packet_evidence_lost(ch);
 	if (ch->gone)
-		rwk_src_target_end(port->view, ch->taker->target);
-	free(ch->taker);
-	ch->taker = NULL;
+		rwk_src_target_end(port->view, ch->target);
+	ch->target = 0;
 }
 
 void rwk_packet_domain_packet(struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_wire *w,

@@ -42,14 +42,14 @@ void rwk_packet_evidence_begin(struct rwk_packet_channel *ch)
 void rwk_packet_evidence_lost(struct rwk_packet_channel *ch)
 {
 	ch->release_said = ch->release_came = false;
-	rwk_src_let_go(ch->port->view, ch->taker->target);
+	rwk_src_let_go(ch->port->view, ch->target);
 }
 
 /** The stream that is open tells all processes of this node from now on. */
 static void hold(struct rwk_packet_channel *ch)
 {
 	struct rwk_port *port = ch->port;
-	uint32_t target = ch->taker->target;
+	uint32_t target = ch->target;
 	int rc = port->ways->watch(port->link[RWK_WAY_STREAM], rwk_packet_stream(ch), &port->domain,
 		key_of(target, rwk_src_srqn(port->view)));
 
@@ -81,14 +81,14 @@ static void look_after(struct rwk_packet_channel *ch, rwk_time now)
 	struct rwk_src_view *view = ch->port->view;
 	uint32_t holder;
 
-	if (!rwk_src_target_lives(view, ch->taker->target)) {
+	if (!rwk_src_target_lives(view, ch->target)) {
 		ch->gone = true;
 		rwk_packet_doom(ch, -ECONNRESET);
 		return;
 	}
 	if (ch->state != RWK_CH_OPEN || ch->stream_lost)
 		return;
-	holder = rwk_src_holder(view, ch->taker->target);
+	holder = rwk_src_holder(view, ch->target);
 	if (holder == rwk_src_srqn(view))
 		return;
 	if (ch->stream_open) {
@@ -105,17 +105,16 @@ static void look_after(struct rwk_packet_channel *ch, rwk_time now)
 static void stream_ended(struct rwk_port *port, uint64_t key)
 {
 	uint32_t target = (uint32_t)key, holder = (uint32_t)(key >> 32);
-	struct rwk_packet_taker *taker;
+	struct rwk_packet_channel *ch = rwk_packet_numbered(port, RWK_BY_TARGET, target);
 
-	HASH_FIND(by_target, port->by_target, &target, sizeof(target), taker);
-	if (!taker || taker->ch->state != RWK_CH_OPEN)
+	if (!ch || ch->state != RWK_CH_OPEN)
 		return;
 	if (holder == rwk_src_srqn(port->view) || holder != rwk_src_holder(port->view, target))
 		return;
-	if (taker->ch->stream_open)
-		hold(taker->ch);
+	if (ch->stream_open)
+		hold(ch);
 	else
-		rwk_packet_reach(taker->ch);
+		rwk_packet_reach(ch);
 }
 
 void rwk_packet_evidence_by_clock(struct rwk_port *port, rwk_time now)
@@ -126,13 +125,15 @@ void rwk_packet_evidence_by_clock(struct rwk_port *port, rwk_time now)
 	port->evidence_at = now + LOOK_GAP;
 	for (int i = 0; i < n; i++)
 		stream_ended(port, key[i]);
-	for (struct rwk_packet_taker *t = port->by_target, *next; t; t = next) {
-		next = t->by_target.next;
-		look_after(t->ch, now);
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
+
+		if (ch->shared)
+			look_after(ch, now);
 	}
 }
 
 rwk_time rwk_packet_evidence_next(const struct rwk_port *port)
 {
-	return port->view && port->ways->look && port->by_target ? port->evidence_at : RWK_NEVER;
+	return port->view && port->ways->look && port->numbers[RWK_BY_TARGET].count ? port->evidence_at : RWK_NEVER;
 }

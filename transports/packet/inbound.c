@@ -93,7 +93,7 @@ static int piece(struct rwk_packet_channel *ch, unsigned where, const void *byte
 	}
 	rwk_iov_scatter(place->iov, place->iov_count, place->at, bytes, len);
 	place->at += len;
-	ch->arrived += len;
+	ch->arrived += (uint32_t)len;
 	if (!(where & RWK_PIECE_LAST))
 		return 0;
 	if (ch->arrived != ch->expected) {
@@ -158,7 +158,7 @@ static int reach(void *user, const struct rwk_wire *w, uint32_t key, uint64_t ad
 
 	(void)w;
 	if (rc)
-		ch->denied = rc;
+		ch->denied = (int16_t)rc;
 	return rc;
 }
 
@@ -168,7 +168,7 @@ int rwk_packet_write(struct rwk_packet_channel *ch, uint32_t key, uint64_t addre
 	int n = rwk_packet_region_find(ch, key, address, len, RWK_REACH_WRITE, iov, RWK_KEYS_IOV);
 
 	if (n < 0) {
-		ch->denied = n;
+		ch->denied = (int16_t)n;
 		return n;
 	}
 	rwk_iov_scatter(iov, (size_t)n, 0, bytes, len);

@@ -12,6 +12,8 @@
  *   terms.c     what a greeting says of our end, and what both have agreed on
  *   names.c     which channel a greeting is about, and what the peer's name is
  *   streams.c   streams to peers' processes, and what is heard of them
+ *   numbers.c   which channel has a QPN, or a target
+ *   places.c    peers that are at more than one place
  *   channel.c   a channel's life: made, open, failed, gone
  *   outbound.c  messages into frames, ops into work requests, packets out
  *   inbound.c   frames into messages; what the peer's RDMA touches
@@ -129,7 +131,7 @@ struct rwk_packet_path {
 	uint8_t way;
 	uint16_t cut;   /* longer payloads go in pieces of so many bytes (narrow.c); 0: all packets are whole */
 	uint32_t begun; /* ICRC's beginning for packets of begun_len bytes */
-	size_t begun_len;
+	uint32_t begun_len;
 };
 
 /** narrow.c: what is known of how long packets may be now. */
@@ -166,79 +168,106 @@ struct rwk_packet_initiator {
 	UT_hash_handle by_qpn;
 };
 
-/** SRC: which channel takes what a target brings. */
-struct rwk_packet_taker {
-	struct rwk_packet_channel *ch;
-	uint32_t target;
-	UT_hash_handle by_target;
+/** Where a peer is that is not at one place. */
+struct rwk_packet_elsewhere {
+	struct rwk_link_address seen;   /* its packets come from there, */
+	struct rwk_link_address stream; /* and its stream leads there */
 };
 
+/** By what a channel is found (numbers.c). */
+enum rwk_packet_number { RWK_BY_QPN, RWK_BY_TARGET, RWK_NUMBERS };
+
+/**
+ * There is one for each peer, of which there may be as many as a job has ranks: it is kept small, and in the order in
+ * which it is used. What an SRC message touches, out or in, lies in the first three lines, one of RC in the first four;
+ * the rest is for what is rare.
+ */
 struct rwk_packet_channel {
 	struct rwk_channel base;
 	struct rwk_port *port;
-	enum rwk_channel_state state;
+	union {
+		struct {
+			uint32_t qpn;
+			uint32_t target; /* SRC: of our domain, what takes from the peer; 0: it is not shared */
+		};
+		uint32_t number[RWK_NUMBERS];
+	};
+
+	struct rwk_rc *rc; /* one of the two from ACCEPTING or OPEN on, at the start of its memory; neither if `shared` */
+	struct rwk_uc *uc;
+	struct rwk_packet_initiator *by; /* SRC: it sends by this one, */
+	uint32_t srqn;                   /* to this SRQ, */
+	bool shared;                     /* if it goes so at all */
 	bool deaf;     /* the peer has said good-bye, or broken the protocol: nothing more is taken */
 	bool ack_came; /* frames have brought acknowledgements that the machine has not been told, */
-	uint32_t ack;  /* the last one */
-	uint32_t qpn, peer_qpn;
-	uint32_t psn;
-	struct rwk_rc *rc; /* one of the two from ACCEPTING or OPEN on, in `machine`; neither if `shared` */
-	struct rwk_uc *uc;
-	void *machine;
-	bool may_share, decided;         /* SRC: may this channel go so? Decided once */
-	bool shared;                     /* it does: */
-	bool gone;                       /* the peer's process has ended */
-	uint32_t srqn;                   /* it sends to this SRQ */
-	struct rwk_packet_initiator *by; /* by this one, */
-	struct rwk_packet_taker *taker;  /* and this takes for it in our domain */
-	struct rwk_kept **kept;          /* early packets, from the first loss on */
+	uint8_t frames; /* under way; at most RWK_FRAMES_MAX and a good-bye */
+	uint32_t ack;  /* the last of those */
+	uint32_t pmtu;
 	struct rwk_request *frame;       /* records gather in it; NULL: none */
-	uint64_t sent_in;                /* the port's epoch of the last send, */
-	uint16_t burst;                  /* how many sends it has had, */
-	uint8_t at_once;                 /* and how many more may go within the send */
-	uint32_t frames;                 /* under way */
-	uint32_t running;                /* requests under way that are neither frames nor go on from copies */
-	uint32_t copied;                 /* bytes of long messages under way that go on from copies */
-	int doom;                        /* 0, or the error with which it fails at the end of this progress */
-
-	struct rwk_packet_path path;
-	struct rwk_link_address seen; /* where packets come from, which need not be the same IP */
+	enum rwk_channel_state state;
+	uint32_t running; /* requests under way that are neither frames nor go on from copies */
+	uint32_t sent_in; /* the port's epoch of the last send, its low bits, */
+	uint8_t burst;    /* how many sends it has had, */
+	uint8_t at_once;  /* and how many more may go within the send */
+	int16_t doom;     /* 0, or the error with which it fails at the end of this progress */
 
 	struct rwk_list queue;    /* rwk_op.link: sends in order; reads and writes stand behind the sends before them */
 	struct rwk_list requests; /* rwk_request.all: posted to the machine */
-	struct rwk_list pulls;    /* rwk_pulling.link */
-	struct rwk_list asked;    /* rwk_op.link: reads that the peer is asked to write */
-	struct rwk_list dirty, active, all, connecting;
+	struct rwk_list dirty;
+	struct rwk_list pulls; /* rwk_pulling.link */
+
+	struct rwk_packet_path path;
+	uint32_t heard_in;                      /* rwk_port.period in which it last sent something of length */
+	struct rwk_packet_elsewhere *elsewhere; /* NULL: the peer is where `path` leads, with all that is its */
+	struct rwk_list active;
+
+	struct rwk_list asked; /* rwk_op.link: reads that the peer is asked to write */
+	struct rwk_list all, connecting;
+	struct rwk_packet_channel *next[RWK_NUMBERS]; /* numbers.c */
 
 	/* A message in several packets that is arriving. */
 	struct rwk_place *place;
-	bool incoming;
-	size_t expected, arrived;
+	uint32_t expected, arrived; /* bytes */
+
+	uint32_t copied;    /* bytes of long messages under way that go on from copies */
+	int16_t denied;     /* UC, SRC: 0, or why a Write of the peer's was not taken that it has not asked about yet */
+	uint16_t pmtu_most; /* as much as has got through, or may; 0: what the link says */
+	struct rwk_kept **kept;           /* early packets, from the first loss on */
+	struct rwk_packet_narrow *narrow; /* NULL: no doubt yet that packets get through, or it is shared */
+	uint64_t heard; /* narrow.c: when the peer had what it last told us to believe, by its clock */
 
 	/* The handshake. */
 	struct rwk_address address; /* the peer's, perhaps partial */
-	uint64_t nonce;             /* of it; 0: not known */
 	uint64_t token, peer_token; /* of our CONNECT and the peer's */
-	uint32_t tries;
-	rwk_time ask_at, give_up_at;
-	struct rwk_link_address stream_to;
-	bool stream_open, stream_asked;
-	bool release_said, release_came; /* SRC: neither this end, nor the peer, needs the stream that is open */
-	rwk_time alone_at;               /* SRC: from then on it gets a stream if nobody else holds one */
-	bool stream_lost; /* there is no stream, and none will be: no evidence */
-	uint32_t tries_with_stream;
-	uint32_t pmtu;
-	uint32_t pmtu_most; /* as much as has got through, or may; 0: what the link says */
-	uint16_t peer_pad;  /* of the CONNECT that is being answered */
-	bool on_this_machine; /* in whichever container */
-	bool takes_pieces;    /* the peer joins packets that come in pieces */
-	bool published;       /* SRC: regions of ours, to this peer */
-	struct rwk_packet_narrow *narrow; /* NULL: no doubt yet that packets get through, or it is shared */
-	uint64_t heard;       /* narrow.c: when the peer had what it last told us to believe, by its clock */
-	uint32_t heard_in; /* rwk_port.period in which it last sent something of length */
-	int denied; /* UC, SRC: 0, or why a Write of the peer's was not taken that it has not asked about yet */
-	uint64_t last_pull;
-	UT_hash_handle by_qpn;
+	rwk_time ask_at;
+	union {
+		rwk_time give_up_at; /* CONNECTING */
+		rwk_time alone_at;   /* SRC, OPEN: from then on it gets a stream if nobody else holds one */
+	};
+	uint32_t peer_qpn, psn;
+	uint16_t peer_pad; /* of the CONNECT that is being answered */
+	uint8_t tries, tries_with_stream; /* greetings without an answer; the last number stands for more, too */
+	bool may_share : 1, decided : 1;  /* SRC: may this channel go so? Decided once */
+	bool gone : 1;                    /* the peer's process has ended */
+	bool published : 1;               /* SRC: regions of ours, to this peer */
+	bool stream_open : 1, stream_asked : 1;
+	bool release_said : 1, release_came : 1; /* SRC: neither this end, nor the peer, needs the stream that is open */
+	bool stream_lost : 1;                    /* there is no stream, and none will be: no evidence */
+	bool on_this_machine : 1;                /* in whichever container */
+	bool takes_pieces : 1;                   /* the peer joins packets that come in pieces */
+};
+_Static_assert(offsetof(struct rwk_packet_channel, rc) == RWK_CACHE_LINE &&
+		       offsetof(struct rwk_packet_channel, queue) == 2 * RWK_CACHE_LINE &&
+		       offsetof(struct rwk_packet_channel, path) == 3 * RWK_CACHE_LINE &&
+		       offsetof(struct rwk_packet_channel, asked) == 4 * RWK_CACHE_LINE,
+	"a message touches the first lines of its channel");
+_Static_assert(sizeof(struct rwk_packet_channel) <= 456, "a process may have a channel for each rank (cost.h)");
+
+/** The channels that have a number of one kind: lists of those whose number ends in the same bits. */
+struct rwk_packet_numbers {
+	struct rwk_packet_channel **first;
+	uint32_t mask; /* `first` has one more; NULL: none has such a number, */
+	uint32_t count;
 };
 
 struct rwk_port {
@@ -249,8 +278,8 @@ struct rwk_port {
 	void *cookie;
 	struct rwk_address address;
 	uint8_t key[32];
-	struct rwk_packet_channel *by_qpn, *last;      /* last: whose packet came last */
-	struct rwk_packet_taker *by_target;            /* those that are shared */
+	struct rwk_packet_numbers numbers[RWK_NUMBERS];
+	struct rwk_packet_channel *last;               /* whose packet came last */
 	struct rwk_packet_initiator *initiators;       /* by QPN */
 	const struct rwk_packet_path *leader, *favourite; /* of the vote; of the link. NULL: none */
 	uint32_t lead;                                 /* packets that the leader is ahead */
@@ -266,6 +295,7 @@ struct rwk_port {
 	struct rwk_keys *keys[RWK_KEY_TABLES]; /* the first key_tables of them exist */
 	uint32_t key_tables;
 	struct rwk_pool requests, frames;
+	uint64_t last_pull; /* number of a question that a peer will answer */
 	uint64_t epoch;     /* counts progress */
 	uint64_t own_epoch; /* when the process's own socket brought something for a channel */
 	rwk_time now, deadline;
@@ -397,6 +427,41 @@ void rwk_packet_decide(struct rwk_packet_channel *ch, int way, const struct rwk_
  */
 void rwk_packet_place(struct rwk_packet_channel *ch, const struct rwk_greeting *g);
 
+/* numbers.c */
+/** The channel that has that number; NULL: none has. */
+static inline struct rwk_packet_channel *rwk_packet_numbered(
+	const struct rwk_port *port, enum rwk_packet_number kind, uint32_t number)
+{
+	const struct rwk_packet_numbers *n = &port->numbers[kind];
+	struct rwk_packet_channel *ch = n->first ? n->first[number & n->mask] : NULL;
+
+	while (ch && rwk_unlikely(ch->number[kind] != number))
+		ch = ch->next[kind];
+	return ch;
+}
+/** The channel is found by its number from now on, which nobody else has: 0 or -ENOMEM. */
+int rwk_packet_number_add(struct rwk_packet_channel *ch, enum rwk_packet_number kind);
+void rwk_packet_number_remove(struct rwk_packet_channel *ch, enum rwk_packet_number kind);
+void rwk_packet_numbers_free(struct rwk_port *port);
+
+/* places.c */
+/** Where packets of the peer come from, which need not be where ours go: it may have several IPs. */
+static inline const struct rwk_link_address *rwk_packet_seen(const struct rwk_packet_channel *ch)
+{
+	return rwk_unlikely(ch->elsewhere != NULL) ? &ch->elsewhere->seen : &ch->path.to;
+}
+/** By what the link knows the stream: it may have come from another address than the peer's first. */
+static inline const struct rwk_link_address *rwk_packet_stream(const struct rwk_packet_channel *ch)
+{
+	return ch->elsewhere ? &ch->elsewhere->stream : &ch->path.to;
+}
+/** The channel's packets go there from now on, and the peer's come from there: 0 or -ENOMEM. */
+int rwk_packet_goes(
+	struct rwk_packet_channel *ch, const struct rwk_link_address *to, const struct rwk_link_address *from);
+/** The peer's packets come from there; its stream leads there. 0 or -ENOMEM. */
+int rwk_packet_set_seen(struct rwk_packet_channel *ch, const struct rwk_link_address *from);
+int rwk_packet_set_stream(struct rwk_packet_channel *ch, const struct rwk_link_address *at);
+
 /* names.c */
 static inline uint64_t rwk_packet_nonce(const struct rwk_address *a)
 {
@@ -406,6 +471,11 @@ static inline uint64_t rwk_packet_nonce(const struct rwk_address *a)
 static inline bool rwk_packet_is_partial(const struct rwk_address *a)
 {
 	return a->flags_rank & RWK_ADDR_PARTIAL;
+}
+/** The peer's nonce; 0: not known yet. */
+static inline uint64_t rwk_packet_peer_nonce(const struct rwk_packet_channel *ch)
+{
+	return rwk_packet_is_partial(&ch->address) ? 0 : rwk_packet_nonce(&ch->address);
 }
 /** The channel to who has sent this greeting: by its nonce, or by where it is while that is all we know; or NULL. */
 struct rwk_packet_channel *rwk_packet_find(
@@ -428,8 +498,6 @@ void rwk_packet_stream_begin(struct rwk_packet_channel *ch);
 void rwk_packet_seek(struct rwk_port *port);
 /** Starts a stream to the peer's process, if there is none and there can be one. */
 void rwk_packet_reach(struct rwk_packet_channel *ch);
-/** By what the link knows the stream: it may have come from another address than the peer's first. */
-const struct rwk_link_address *rwk_packet_stream(const struct rwk_packet_channel *ch);
 
 /* channel.c */
 struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const struct rwk_address *to);

@@ -12,6 +12,8 @@ libropewalk_core_la_SOURCES += \
 	transports/packet/initiator.c \
 	transports/packet/internal.h \
 	transports/packet/names.c \
+	transports/packet/numbers.c \
+	transports/packet/places.c \
 	transports/packet/narrow.c \
 	transports/packet/network.c \
 	transports/packet/outbound.c \

@@ -13,10 +13,11 @@ struct rwk_packet_channel *rwk_packet_find(
 
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
 		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
+		uint64_t known = rwk_packet_peer_nonce(ch);
 
-		if (ch->nonce ? ch->nonce == nonce
-			      : ch->token == g->echo || !memcmp(&ch->path.to, from, sizeof(*from)) ||
-					!memcmp(&ch->path.to, &told, sizeof(told)))
+		if (known ? known == nonce
+			  : ch->token == g->echo || !memcmp(&ch->path.to, from, sizeof(*from)) ||
+				    !memcmp(&ch->path.to, &told, sizeof(told)))
 			return ch;
 	}
 	return NULL;
@@ -24,9 +25,8 @@ struct rwk_packet_channel *rwk_packet_find(
 
 int rwk_packet_acquainted(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 {
-	if (ch->nonce)
+	if (rwk_packet_peer_nonce(ch))
 		return 0;
-	ch->nonce = rwk_packet_nonce(&g->from);
 	ch->address = g->from;
 	return ch->port->client->connected(ch->port->cookie, &ch->base, &g->from);
 }
@@ -49,7 +49,7 @@ void rwk_packet_take_name(struct rwk_packet_channel *ch, const struct rwk_greeti
 {
 	int rc;
 
-	if (ch->nonce)
+	if (rwk_packet_peer_nonce(ch))
 		return; /* we ask so already */
 	rc = rwk_packet_acquainted(ch, g);
 	if (rc) {

@@ -200,7 +200,7 @@ void rwk_packet_probe_came(struct rwk_packet_channel *ch, const struct rwk_greet
 {
 	struct rwk_greeting a;
 
-	if (ch->shared && rwk_src_target_cut(ch->port->view, ch->taker->target,
+	if (ch->shared && rwk_src_target_cut(ch->port->view, ch->target,
 				  g->pmtu < ch->pmtu ? g->pmtu : 0, g->echo))
 		return; /* it asks again */
 	rwk_greeting_answer(&a, g, RWK_GREETING_PROBED, &ch->port->address);

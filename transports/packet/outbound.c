@@ -101,7 +101,7 @@ static uint32_t frame_word(struct rwk_packet_channel *ch)
 {
 	uint32_t ack;
 
-	if (ch->shared ? !rwk_src_take_ack(ch->port->view, ch->taker->target, &ack)
+	if (ch->shared ? !rwk_src_take_ack(ch->port->view, ch->target, &ack)
 		       : !ch->rc || !rwk_rc_take_ack(ch->rc, &ack))
 		return 0;
 	return RWK_FRAME_ACK | ack;
@@ -182,8 +182,10 @@ static bool append(struct rwk_packet_channel *ch, const struct rwk_envelope *env
 /** Another send of the client's: is it one of those that go at once? */
 static bool goes_at_once(struct rwk_packet_channel *ch)
 {
-	if (ch->sent_in != ch->port->epoch) {
-		ch->sent_in = ch->port->epoch;
+	uint32_t epoch = (uint32_t)ch->port->epoch;
+
+	if (ch->sent_in != epoch) {
+		ch->sent_in = epoch;
 		ch->at_once = ch->burst > BURST ? 1 : AT_ONCE;
 		ch->burst = 0;
 	}
@@ -684,7 +686,7 @@ static uint32_t begun(struct rwk_packet_path *path, struct rwk_link *l, size_t l
 	uint8_t pseudo[RWK_LINK_PSEUDO_MAX];
 
 	if (path->begun_len != len) {
-		path->begun_len = len;
+		path->begun_len = (uint32_t)len;
 		path->begun = rwk_icrc_begin(pseudo, rwk_link_pseudo(l, &path->to, true, len, 0, pseudo));
 	}
 	return path->begun;

@@ -25,7 +25,7 @@ struct rwk_pulling {
 
 int rwk_packet_pull(struct rwk_packet_channel *ch, struct rwk_op *op)
 {
-	struct rwk_pull ask = {.id = ++ch->last_pull, .offset = op->offset, .length = op->length};
+	struct rwk_pull ask = {.id = ++ch->port->last_pull, .offset = op->offset, .length = op->length};
 	const struct rwk_envelope env = {.kind = RWK_KIND_PULL};
 	struct iovec iov[RWK_KEYS_IOV];
 	size_t len = op->length;
@@ -58,7 +58,7 @@ static void asked_is_over(struct rwk_packet_channel *ch, struct rwk_op *op, int 
 
 int rwk_packet_push(struct rwk_packet_channel *ch, struct rwk_op *op)
 {
-	const struct rwk_envelope env = {.kind = RWK_KIND_WROTE, .tag = ++ch->last_pull};
+	const struct rwk_envelope env = {.kind = RWK_KIND_WROTE, .tag = ++ch->port->last_pull};
 
 	/* The record is in a frame that is sent behind what is posted now. */
 	if (!rwk_packet_control(ch, &env, NULL, 0) || rwk_packet_rdma(ch, op))
@@ -71,7 +71,7 @@ int rwk_packet_push(struct rwk_packet_channel *ch, struct rwk_op *op)
 
 bool rwk_packet_ask_behind(struct rwk_packet_channel *ch, struct rwk_op *op)
 {
-	const struct rwk_envelope env = {.kind = RWK_KIND_WROTE, .tag = ++ch->last_pull};
+	const struct rwk_envelope env = {.kind = RWK_KIND_WROTE, .tag = ++ch->port->last_pull};
 
 	if (!rwk_packet_control(ch, &env, NULL, 0))
 		return false;

@@ -36,7 +36,7 @@ int rwk_packet_publish(struct rwk_packet_channel *ch, const struct iovec *iov, u
 
 	if (length >= RWK_SRC_REACH)
 		return -EOPNOTSUPP;
-	rc = rwk_src_publish(ch->port->view, ch->taker->target, (uint32_t)key->word[0], iov, count);
+	rc = rwk_src_publish(ch->port->view, ch->target, (uint32_t)key->word[0], iov, count);
 	if (rc)
 		return rc == -EAGAIN ? -ENOSPC : rc;
 	ch->published = true;
@@ -48,7 +48,7 @@ int rwk_packet_publish(struct rwk_packet_channel *ch, const struct iovec *iov, u
 void rwk_packet_withdraw_key(struct rwk_packet_channel *ch, uint32_t key)
 {
 	if (ch->shared && ch->published)
-		rwk_src_withdraw(ch->port->view, ch->taker->target, key);
+		rwk_src_withdraw(ch->port->view, ch->target, key);
 }
 
 static int ask(struct rwk_packet_channel *ch, struct rwk_op *op)

@@ -26,13 +26,6 @@ static void stream_taken(struct rwk_packet_channel *ch)
 		port->seek_at = rwk_packet_now(port) + SEEK_AFTER;
 }
 
-const struct rwk_link_address *rwk_packet_stream(const struct rwk_packet_channel *ch)
-{
-	static const struct rwk_link_address none;
-
-	return memcmp(&ch->stream_to, &none, sizeof(none)) ? &ch->stream_to : &ch->path.to;
-}
-
 /** No stream will come: what that means for a channel. */
 static void without_stream(struct rwk_packet_channel *ch, int status)
 {
@@ -101,7 +94,8 @@ void rwk_packet_reach(struct rwk_packet_channel *ch)
 	if (ch->stream_asked || ch->stream_open || ch->stream_lost)
 		return;
 	ch->stream_asked = true;
-	rc = ch->port->ways->reach(ch->port->link[RWK_WAY_STREAM], &ch->path.to, ch->nonce);
+	rc = ch->port->ways->reach(ch->port->link[RWK_WAY_STREAM], &ch->path.to,
+		rwk_packet_peer_nonce(ch));
 	if (rc == -EEXIST)
 		stream_taken(ch);
 	else if (rc)
@@ -110,7 +104,7 @@ void rwk_packet_reach(struct rwk_packet_channel *ch)
 
 void rwk_packet_stream_begin(struct rwk_packet_channel *ch)
 {
-	if (rwk_packet_nonce(&ch->port->address) < ch->nonce)
+	if (rwk_packet_nonce(&ch->port->address) < rwk_packet_peer_nonce(ch))
 		rwk_packet_reach(ch);
 	else if (!ch->stream_open && !ch->stream_lost && ch->port->seek_at == RWK_NEVER)
 		ch->port->seek_at = rwk_packet_now(ch->port) + SEEK_AFTER;
@@ -133,14 +127,15 @@ void rwk_packet_word(struct rwk_port *port, const struct rwk_link_address *who, 
 
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
 		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
+		uint64_t known = rwk_packet_peer_nonce(ch);
 
 		if (ch->state == RWK_CH_FAILED)
 			continue;
-		if (nonce && ch->nonce && ch->nonce != nonce)
+		if (nonce && known && known != nonce)
 			continue; /* one was there, and another is there now */
-		if (!status && nonce && ch->nonce == nonce)
-			ch->stream_to = *who; /* it may have come from another of its IPs */
-		if (!memcmp(&ch->path.to, who, sizeof(*who)) || !memcmp(&ch->stream_to, who, sizeof(*who)))
+		if (!status && nonce && known == nonce && rwk_packet_set_stream(ch, who))
+			rwk_packet_doom(ch, -ENOMEM); /* else it may have come from another of its IPs */
+		if (!memcmp(&ch->path.to, who, sizeof(*who)) || !memcmp(rwk_packet_stream(ch), who, sizeof(*who)))
 			channel_word(ch, status);
 	}
 }

@@ -55,7 +55,7 @@ void rwk_packet_decide(struct rwk_packet_channel *ch, int way, const struct rwk_
 	bool asked = g->type == RWK_GREETING_CONNECT;
 
 	if (!may_share(ch, way) || !(g->features & RWK_GREETING_SHARED) ||
-		(asked && memcmp(&ch->seen, &ch->path.to, sizeof(ch->seen))) ||
+		(asked && memcmp(rwk_packet_seen(ch), &ch->path.to, sizeof(ch->path.to))) ||
 		(asked && ch->by && ch->by->domain && ch->by->domain != g->shared.domain))
 		ch->may_share = false;
 	if (ch->may_share && !ch->by)
