@@ -111,12 +111,13 @@ static void test_formulas(void **state)
 }
 
 /*
- * A process that has talked to all of 4,096 ranks, 64 to a node, has a tenth of RC's machines and less, and
- * of its streams.
+ * A process that has talked to all of 4,096 ranks, 64 to a node, has a tenth of RC's machines and less, of its
+ * streams, and of all that they and the channels take; and so has one of 131,072 ranks, 128 to a node.
  */
 static void test_share(void **state)
 {
 	struct rwk_cost rc = rwk_cost_of_rank(64, 64, false), src = rwk_cost_of_rank(64, 64, true);
+	struct rwk_cost more = rwk_cost_of_rank(1024, 128, false), less = rwk_cost_of_rank(1024, 128, true);
 
 	(void)state;
 	assert_int_equal(rc.queue_pairs, 4032);
@@ -124,7 +125,8 @@ static void test_share(void **state)
 	assert_int_equal(src.targets, 63);
 	assert_true(src.machines * 10 <= rc.machines);
 	assert_true(src.sockets * 10 <= rc.sockets);
-	assert_true(src.bytes * 5 <= rc.bytes);
+	assert_true(src.bytes * 10 <= rc.bytes);
+	assert_true(less.bytes * 10 <= more.bytes);
 }
 
 static void test_bytes(void **state)

@@ -236,11 +236,11 @@ static void test_memory(void **state)
 		const char *reason;
 	} cases[] = {
 		{16, 32, 256 * GIB, RWK_STRAND_RC_UDP,
-			"UDP gets through, and RC takes 480 connections a process, 84.4 MiB on this node, not more "
+			"UDP gets through, and RC takes 480 connections a process, 81.6 MiB on this node, not more "
 			"than "
 			"256 MiB (1/1024 of its memory)"},
 		{64, 32, 256 * GIB, RWK_STRAND_SRC_UDP,
-			"UDP gets through, and RC would take 2016 connections a process, 354 MiB on this node, more "
+			"UDP gets through, and RC would take 2016 connections a process, 343 MiB on this node, more "
 			"than "
 			"256 MiB (1/1024 of its memory); SRC takes 63"},
 		{16, 128, 256 * GIB, RWK_STRAND_SRC_UDP,
@@ -248,19 +248,19 @@ static void test_memory(void **state)
 			"than "
 			"256 MiB (1/1024 of its memory); SRC takes 15"},
 		{16, 32, 64 * GIB, RWK_STRAND_SRC_UDP,
-			"UDP gets through, and RC would take 480 connections a process, 84.4 MiB on this node, more "
+			"UDP gets through, and RC would take 480 connections a process, 81.6 MiB on this node, more "
 			"than "
 			"64.0 MiB (1/1024 of its memory); SRC takes 15"},
 		{16, 32, (uint64_t)480 * 32 * RWK_COST_RC * 1024, RWK_STRAND_RC_UDP,
-			"UDP gets through, and RC takes 480 connections a process, 84.4 MiB on this node, not more "
+			"UDP gets through, and RC takes 480 connections a process, 81.6 MiB on this node, not more "
 			"than "
-			"84.4 MiB (1/1024 of its memory)"},
+			"81.6 MiB (1/1024 of its memory)"},
 		{16, 32, (uint64_t)480 * 32 * RWK_COST_RC * 1024 - 1, RWK_STRAND_SRC_UDP,
-			"UDP gets through, and RC would take 480 connections a process, 84.4 MiB on this node, more "
+			"UDP gets through, and RC would take 480 connections a process, 81.6 MiB on this node, more "
 			"than "
-			"84.4 MiB (1/1024 of its memory); SRC takes 15"},
+			"81.6 MiB (1/1024 of its memory); SRC takes 15"},
 		{2, 1, 1 << 20, RWK_STRAND_RC_UDP,
-			"UDP gets through, and RC takes 1 connection a process, 5.6 KiB on this node, more than 1.0 "
+			"UDP gets through, and RC takes 1 connection a process, 5.4 KiB on this node, more than 1.0 "
 			"KiB "
 			"(1/1024 of its memory), but SRC would take as many"},
 		{16, 64, 0, RWK_STRAND_RC_UDP,
@@ -270,7 +270,7 @@ static void test_memory(void **state)
 		{18, 64, 0, RWK_STRAND_SRC_UDP,
 			"UDP gets through, and RC would take 1088 connections a process, more than 1024; SRC takes 17"},
 		{262144, 64, GIB, RWK_STRAND_SRC_UDP,
-			"UDP gets through, and RC would take 16777152 connections a process, 5.6 TiB on this node, "
+			"UDP gets through, and RC would take 16777152 connections a process, 5.4 TiB on this node, "
 			"more "
 			"than 1.0 MiB (1/1024 of its memory); SRC takes 262143"},
 	};

@@ -28,7 +28,7 @@ struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const s
 
 	if (!ch)
 		return NULL;
-	ch->port = port;
+	ch->base.port = port;
 	ch->qpn = rwk_packet_new_qpn(port);
 	if (!ch->qpn || rwk_packet_random(&ch->psn, sizeof(ch->psn)) ||
 		rwk_packet_random(&ch->token, sizeof(ch->token)) || rwk_packet_number_add(ch, RWK_BY_QPN)) {
@@ -37,7 +37,6 @@ struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const s
 	}
 	ch->psn &= RWK_PSN_MASK;
 	ch->base.transport = port->transport;
-	ch->base.port = port;
 	ch->base.send_max = RWK_SEND_MAX;
 	ch->state = RWK_CH_CONNECTING;
 	ch->path.way = port->link[RWK_WAY_LOSSY] ? RWK_WAY_LOSSY : RWK_WAY_STREAM;
@@ -46,11 +45,9 @@ struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const s
 	ch->stream_lost = !port->link[RWK_WAY_STREAM];
 	rwk_list_init(&ch->queue);
 	rwk_list_init(&ch->requests);
-	rwk_list_init(&ch->pulls);
 	rwk_list_init(&ch->asked);
 	rwk_list_init(&ch->dirty);
-	rwk_list_init(&ch->active);
-	rwk_list_init(&ch->connecting);
+	rwk_list_init(&ch->timed);
 	rwk_list_append(&port->all, &ch->all);
 	return ch;
 }
@@ -97,8 +94,7 @@ void rwk_packet_channel_free(struct rwk_packet_channel *ch)
 		port->last = NULL;
 	rwk_packet_vote_ends(port, &ch->path);
 	rwk_list_remove(&ch->dirty);
-	rwk_list_remove(&ch->active);
-	rwk_list_remove(&ch->connecting);
+	rwk_list_remove(&ch->timed);
 	rwk_list_remove(&ch->all);
 	free(ch->elsewhere);
 	free(ch);
@@ -216,7 +212,7 @@ void rwk_packet_opened(struct rwk_packet_channel *ch)
 	rwk_packet_reach_begin(ch);
 	ch->state = RWK_CH_OPEN;
 	ch->base.answered = true;
-	rwk_list_remove(&ch->connecting);
+	rwk_list_remove(&ch->timed);
 	rwk_packet_stir(ch);
 }
 
@@ -255,8 +251,7 @@ void rwk_packet_stop(struct rwk_packet_channel *ch, int status)
 
 	ch->state = RWK_CH_FAILED;
 	ch->base.error = status;
-	rwk_list_remove(&ch->connecting);
-	rwk_list_remove(&ch->active);
+	rwk_list_remove(&ch->timed);
 	rwk_list_remove(&ch->dirty);
 	drop_machine(ch);
 	if (ch->frame)

@@ -259,8 +259,8 @@ static void take_connect(
 	if (!rc)
 		rc = agree(ch, way, from, g);
 	if (ch && rc == -EAGAIN) { /* the domain is busy: what is asked again is answered then, and we ask too */
-		if (rwk_list_empty(&ch->connecting))
-			rwk_list_append(&port->connecting, &ch->connecting);
+		if (rwk_list_empty(&ch->timed))
+			rwk_list_append(&port->connecting, &ch->timed);
 		return;
 	}
 	if (rc) {
@@ -272,8 +272,8 @@ static void take_connect(
 	ch->state = RWK_CH_ACCEPTING;
 	ch->tries = 0;
 	ch->ask_at = rwk_packet_now(port) + ASK_FIRST;
-	rwk_list_remove(&ch->connecting);
-	rwk_list_append(&port->connecting, &ch->connecting);
+	rwk_list_remove(&ch->timed);
+	rwk_list_append(&port->connecting, &ch->timed);
 	send_accept(ch, g->echo);
 }
 
@@ -386,7 +386,7 @@ static void take_refuse(struct rwk_port *port, const struct rwk_link_address *fr
 	struct rwk_packet_channel *ch = NULL;
 
 	for (struct rwk_list *l = port->connecting.next; l != &port->connecting; l = l->next) {
-		struct rwk_packet_channel *c = rwk_container_of(l, struct rwk_packet_channel, connecting);
+		struct rwk_packet_channel *c = rwk_container_of(l, struct rwk_packet_channel, timed);
 
 		if (g->echo == (c->state == RWK_CH_CONNECTING ? c->token : c->peer_token))
 			ch = c;

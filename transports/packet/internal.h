@@ -183,8 +183,13 @@ enum rwk_packet_number { RWK_BY_QPN, RWK_BY_TARGET, RWK_NUMBERS };
  * the rest is for what is rare.
  */
 struct rwk_packet_channel {
-	struct rwk_channel base;
-	struct rwk_port *port;
+	union {
+		struct rwk_channel base;
+		struct {
+			const struct rwk_transport *transport;
+			struct rwk_port *port;
+		};
+	};
 	union {
 		struct {
 			uint32_t qpn;
@@ -192,18 +197,19 @@ struct rwk_packet_channel {
 		};
 		uint32_t number[RWK_NUMBERS];
 	};
+	struct rwk_packet_initiator *by; /* SRC: it sends by this one, */
 
+	uint32_t srqn;  /* to this SRQ, */
+	bool shared;    /* if it goes so at all */
+	bool deaf;      /* the peer has said good-bye, or broken the protocol: nothing more is taken */
+	bool ack_came;  /* frames have brought acknowledgements that the machine has not been told, */
+	uint8_t frames; /* under way; at most RWK_FRAMES_MAX and a good-bye */
+	uint32_t ack;   /* the last of those */
+	uint32_t pmtu;
 	struct rwk_rc *rc; /* one of the two from ACCEPTING or OPEN on, at the start of its memory; neither if `shared` */
 	struct rwk_uc *uc;
-	struct rwk_packet_initiator *by; /* SRC: it sends by this one, */
-	uint32_t srqn;                   /* to this SRQ, */
-	bool shared;                     /* if it goes so at all */
-	bool deaf;     /* the peer has said good-bye, or broken the protocol: nothing more is taken */
-	bool ack_came; /* frames have brought acknowledgements that the machine has not been told, */
-	uint8_t frames; /* under way; at most RWK_FRAMES_MAX and a good-bye */
-	uint32_t ack;  /* the last of those */
-	uint32_t pmtu;
-	struct rwk_request *frame;       /* records gather in it; NULL: none */
+	struct rwk_request *frame; /* records gather in it; NULL: none */
+	struct rwk_pulling *pulls; /* what the peer has asked for, in order */
 	enum rwk_channel_state state;
 	uint32_t running; /* requests under way that are neither frames nor go on from copies */
 	uint32_t sent_in; /* the port's epoch of the last send, its low bits, */
@@ -214,21 +220,17 @@ struct rwk_packet_channel {
 	struct rwk_list queue;    /* rwk_op.link: sends in order; reads and writes stand behind the sends before them */
 	struct rwk_list requests; /* rwk_request.all: posted to the machine */
 	struct rwk_list dirty;
-	struct rwk_list pulls; /* rwk_pulling.link */
+	struct rwk_place *place;    /* of a message in several packets that is arriving */
+	uint32_t expected, arrived; /* bytes of it */
 
 	struct rwk_packet_path path;
 	uint32_t heard_in;                      /* rwk_port.period in which it last sent something of length */
 	struct rwk_packet_elsewhere *elsewhere; /* NULL: the peer is where `path` leads, with all that is its */
-	struct rwk_list active;
+	struct rwk_list timed;                  /* rwk_port.connecting, until it is open; then active */
 
 	struct rwk_list asked; /* rwk_op.link: reads that the peer is asked to write */
-	struct rwk_list all, connecting;
+	struct rwk_list all;
 	struct rwk_packet_channel *next[RWK_NUMBERS]; /* numbers.c */
-
-	/* A message in several packets that is arriving. */
-	struct rwk_place *place;
-	uint32_t expected, arrived; /* bytes */
-
 	uint32_t copied;    /* bytes of long messages under way that go on from copies */
 	int16_t denied;     /* UC, SRC: 0, or why a Write of the peer's was not taken that it has not asked about yet */
 	uint16_t pmtu_most; /* as much as has got through, or may; 0: what the link says */
@@ -256,12 +258,13 @@ struct rwk_packet_channel {
 	bool on_this_machine : 1;                /* in whichever container */
 	bool takes_pieces : 1;                   /* the peer joins packets that come in pieces */
 };
-_Static_assert(offsetof(struct rwk_packet_channel, rc) == RWK_CACHE_LINE &&
+_Static_assert(offsetof(struct rwk_packet_channel, port) == offsetof(struct rwk_channel, port), "port is base.port");
+_Static_assert(offsetof(struct rwk_packet_channel, srqn) == RWK_CACHE_LINE &&
 		       offsetof(struct rwk_packet_channel, queue) == 2 * RWK_CACHE_LINE &&
 		       offsetof(struct rwk_packet_channel, path) == 3 * RWK_CACHE_LINE &&
 		       offsetof(struct rwk_packet_channel, asked) == 4 * RWK_CACHE_LINE,
 	"a message touches the first lines of its channel");
-_Static_assert(sizeof(struct rwk_packet_channel) <= 456, "a process may have a channel for each rank (cost.h)");
+_Static_assert(sizeof(struct rwk_packet_channel) <= 424, "a process may have a channel for each rank (cost.h)");
 
 /** The channels that have a number of one kind: lists of those whose number ends in the same bits. */
 struct rwk_packet_numbers {
@@ -283,7 +286,7 @@ struct rwk_port {
 	struct rwk_packet_initiator *initiators;       /* by QPN */
 	const struct rwk_packet_path *leader, *favourite; /* of the vote; of the link. NULL: none */
 	uint32_t lead;                                 /* packets that the leader is ahead */
-	struct rwk_list all, dirty, active, connecting;
+	struct rwk_list all, dirty, active, connecting; /* of channels: the last two by `timed` */
 	struct rwk_list all_initiators, dirty_initiators;
 	struct rwk_packet_domain domain;
 	struct rwk_src_view *view;     /* of that domain; NULL: it is in none */

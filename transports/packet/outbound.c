@@ -580,7 +580,7 @@ bool rwk_packet_detach(struct rwk_packet_channel *ch)
 		if (r->kind != RWK_REQ_FRAME && r->kind != RWK_REQ_COPY && !go_on_from_copy(r, -ECANCELED))
 			return false;
 	}
-	return rwk_list_empty(&ch->asked) && rwk_list_empty(&ch->pulls);
+	return rwk_list_empty(&ch->asked) && !ch->pulls;
 }
 
 /**

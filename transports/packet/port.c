@@ -225,7 +225,7 @@ int rwk_packet_connect(struct rwk_port *port, const struct rwk_address *to, void
 	port->now = 0;
 	if (to->flags_rank & RWK_ADDR_PARTIAL)
 		ch->give_up_at = rwk_packet_now(port) + rwk_params.connect_wait * 1000000000ull;
-	rwk_list_append(&port->connecting, &ch->connecting);
+	rwk_list_append(&port->connecting, &ch->timed);
 	rwk_packet_ask(ch, rwk_packet_now(port));
 	*out = &ch->base;
 	return 0;

@@ -50,8 +50,8 @@ void rwk_packet_deadline(struct rwk_packet_channel *ch, rwk_time at)
 
 	if (at == RWK_NEVER)
 		return;
-	if (rwk_list_empty(&ch->active))
-		rwk_list_append(&port->active, &ch->active);
+	if (rwk_list_empty(&ch->timed))
+		rwk_list_append(&port->active, &ch->timed);
 	if (at < port->deadline)
 		port->deadline = at;
 }
@@ -93,18 +93,18 @@ static void ring(struct rwk_port *port, rwk_time now)
 {
 	port->deadline = RWK_NEVER;
 	for (struct rwk_list *l = port->active.next, *next; l != &port->active; l = next) {
-		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, active);
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, timed);
 		rwk_time at = ch->rc ? rwk_rc_next(ch->rc) : 0;
 
 		next = l->next;
 		if (at == RWK_NEVER)
-			rwk_list_remove(&ch->active);
+			rwk_list_remove(&ch->timed);
 		else if (at <= now)
 			rwk_packet_stir(ch);
 		else
 			rwk_packet_deadline(ch, at);
 		if (!ch->rc)
-			rwk_list_remove(&ch->active);
+			rwk_list_remove(&ch->timed);
 	}
 	rwk_packet_initiators_ring(port, now);
 	if (port->view && rwk_src_next(port->view) < port->deadline)
@@ -124,7 +124,7 @@ static void by_clock(struct rwk_port *port)
 	if (rwk_unlikely(!rwk_list_empty(&port->connecting))) {
 		for (struct rwk_list *l = port->connecting.next, *next; l != &port->connecting; l = next) {
 			next = l->next;
-			rwk_packet_ask(rwk_container_of(l, struct rwk_packet_channel, connecting), now);
+			rwk_packet_ask(rwk_container_of(l, struct rwk_packet_channel, timed), now);
 		}
 	}
 	if (port->link[RWK_WAY_STREAM] && now >= port->stream_at) {

@@ -17,11 +17,21 @@
 enum { OP_KEY = 3, OP_ID };
 
 struct rwk_pulling {
-	struct rwk_list link;
+	struct rwk_pulling *next;
 	struct rwk_pull ask;
 	uint32_t parts; /* being written, and one for ourselves until all are posted */
 	int status;
 };
+
+static void append(struct rwk_packet_channel *ch, struct rwk_pulling *p)
+{
+	struct rwk_pulling **at = &ch->pulls;
+
+	while (*at)
+		at = &(*at)->next;
+	p->next = NULL;
+	*at = p;
+}
 
 int rwk_packet_pull(struct rwk_packet_channel *ch, struct rwk_op *op)
 {
@@ -105,7 +115,7 @@ void rwk_packet_push_asked(struct rwk_packet_channel *ch, const struct rwk_envel
 	p->ask.id = env->tag;
 	p->status = ch->denied;
 	ch->denied = 0;
-	rwk_list_append(&ch->pulls, &p->link);
+	append(ch, p);
 	rwk_packet_stir(ch);
 }
 
@@ -123,25 +133,25 @@ void rwk_packet_pull_answered(struct rwk_packet_channel *ch, const struct rwk_en
 	rwk_info("an answer to a read that nobody waits for was dropped");
 }
 
-/** The answer waits for room like everything else; without memory for it the channel cannot go on. */
-static void answer(struct rwk_packet_channel *ch, struct rwk_pulling *p)
+/** It waits for room like everything else; without memory for it the channel cannot go on. */
+static bool answer(struct rwk_packet_channel *ch, const struct rwk_pulling *p)
 {
 	const struct rwk_envelope env = {.kind = RWK_KIND_PULLED, .small = (uint16_t)-p->status, .tag = p->ask.id};
 
-	if (!rwk_packet_control(ch, &env, NULL, 0))
-		return;
-	rwk_list_remove(&p->link);
-	free(p);
+	return rwk_packet_control(ch, &env, NULL, 0);
 }
 
 void rwk_packet_pulls_answer(struct rwk_packet_channel *ch)
 {
-	for (struct rwk_list *l = ch->pulls.next, *next; l != &ch->pulls; l = next) {
-		struct rwk_pulling *p = rwk_container_of(l, struct rwk_pulling, link);
+	struct rwk_pulling **at = &ch->pulls, *p;
 
-		next = l->next;
-		if (!p->parts)
-			answer(ch, p);
+	while ((p = *at)) {
+		if (p->parts || !answer(ch, p)) {
+			at = &p->next;
+			continue;
+		}
+		*at = p->next;
+		free(p);
 	}
 }
 
@@ -197,7 +207,7 @@ void rwk_packet_pull_asked(struct rwk_packet_channel *ch, const void *bytes, siz
 	memcpy(&p->ask, bytes, sizeof(p->ask));
 	p->parts = 1;
 	p->status = 0;
-	rwk_list_append(&ch->pulls, &p->link);
+	append(ch, p);
 	for (size_t at = 0; at < p->ask.length; at += (size_t)n) {
 		n = post_part(ch, p, at);
 		if (n < 0)
@@ -226,10 +236,13 @@ void rwk_packet_pulls_conceal(struct rwk_packet_channel *ch, uint32_t key)
 
 void rwk_packet_pulls_stop(struct rwk_packet_channel *ch, int status)
 {
+	struct rwk_pulling *p;
 	struct rwk_list *l;
 
-	while ((l = rwk_list_pop(&ch->pulls)))
-		free(rwk_container_of(l, struct rwk_pulling, link));
+	while ((p = ch->pulls)) {
+		ch->pulls = p->next;
+		free(p);
+	}
 	while ((l = rwk_list_pop(&ch->asked))) {
 		struct rwk_op *op = rwk_container_of(l, struct rwk_op, link);
 

@@ -44,7 +44,7 @@ rwk_time rwk_packet_next(const struct rwk_port *port)
 	rwk_time evidence = rwk_packet_evidence_next(port);
 
 	for (struct rwk_list *l = port->connecting.next; l != &port->connecting; l = l->next) {
-		const struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, connecting);
+		const struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, timed);
 
 		if (ch->ask_at < at)
 			at = ch->ask_at;
