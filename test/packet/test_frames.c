@@ -678,6 +678,33 @@ static void hurried_is_awaited(void **state)
 	ends_close();
 }
 
+/* A shared connection has no machine of its own: what its peer's own socket sends to its QPN goes nowhere. */
+static void shared_has_no_machine(void **state)
+{
+	struct rwk_wire w = {.opcode = RWK_WIRE_RC | RWK_WIRE_SEND_ONLY, .pkey = RWK_WIRE_PKEY};
+	const struct iovec payload = {"none of these", 12};
+	struct rwk_packet_channel *to;
+	uint64_t unknown;
+
+	(void)state;
+	open_two(4224, NULL);
+	assert_int_equal(ends_send(ends_side(0, 1)), 0);
+	ends_settle();
+	to = rwk_packet_channel(ends_side(0, 1)->ch);
+	assert_true(to->shared);
+	unknown = counts(0)->unknown_qp;
+	w.qpn = to->qpn;
+	assert_int_equal(
+		rwk_packet_put(ends[1]->port, &rwk_packet_channel(ends_side(1, 0)->ch)->path, &w, &payload, 1), 0);
+	rwk_packet_flush(ends[1]->port);
+	ends_settle();
+	assert_int_equal(counts(0)->unknown_qp, unknown + 1);
+	assert_int_equal(ends_send(ends_side(0, 1)), 0);
+	ends_settle();
+	assert_int_equal(ends_side(1, 0)->received, 2);
+	ends_close();
+}
+
 static bool stream_sent;
 
 static bool is_sent(struct rwk_link *l)
@@ -726,6 +753,7 @@ int main(void)
 		ENDS_ON(lone_ends, "SRC", sim_shared_transport),
 		ENDS_RC(lone_are_bounded),
 		ENDS_RC(hurried_is_awaited),
+		ENDS_ON(shared_has_no_machine, "SRC", sim_shared_transport),
 		ENDS_UC(stream_is_awaited),
 		ENDS_RC(broken_frames),
 		ENDS_RC(edges_are_taken),

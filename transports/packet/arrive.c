@@ -125,7 +125,7 @@ void rwk_packet_arrived(
 	ch = find_qp(port, w.qpn);
 	if (!ch && way == RWK_WAY_LOSSY && rwk_packet_initiator_packet(port, from, &w, payload, payload_len))
 		return;
-	if (!ch || ch->state == RWK_CH_CONNECTING || ch->state == RWK_CH_FAILED || ch->deaf) {
+	if (!ch || ch->state == RWK_CH_CONNECTING || ch->state == RWK_CH_FAILED || ch->deaf || ch->shared) {
 		port->count.unknown_qp++;
 		if (ch && ch->state == RWK_CH_FAILED)
 			say_again(ch, way, from);
