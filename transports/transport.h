@@ -208,9 +208,21 @@ struct rwk_transport {
 	/**
 	 * Ends the port. Messages already accepted by send stay readable for the peers; ops still outstanding, and
 	 * messages of which some pieces have come, are ended with -ECANCELED first. All its channels are gone. Never
-	 * waits, but as conceal does for what is still exposed.
+	 * waits, but as conceal does for what is still exposed, and where there is `leave`.
 	 */
 	void (*close)(struct rwk_port *port);
+	/**
+	 * May be NULL, as linger then. Ends the port for its client, as close does, but does not wait until what send
+	 * has accepted is with the peers. There are no upcalls any more, and the port touches nothing that it has in
+	 * common with anybody: from now on it needs no lock.
+	 */
+	void (*leave)(struct rwk_port *port);
+	/**
+	 * After leave: goes on with what the peers have not got yet, asleep for a millisecond at most. False: they
+	 * have all of it, or it has taken too long. What is left then is close, which waits for nothing; without this
+	 * it goes on until then.
+	 */
+	bool (*linger)(struct rwk_port *port);
 	/**
 	 * Starts a channel to `to`. Returns at once; send says -EAGAIN until the peer has answered, post queues.
 	 * -EHOSTUNREACH: `to` is not reachable by this transport (the reason has been logged at info level).
@@ -286,8 +298,8 @@ extern const struct rwk_transport rwk_shm_transport;
 
 /**
  * RC on udp, UC on tcp where UDP does not get through: the peers of other nodes. Its open takes the port number and
- * nonce that it is given, if any; close waits for what has been sent to be acknowledged, up to two seconds. -ENETDOWN:
- * there is no network, or the parameters leave none.
+ * nonce that it is given, if any; close, or linger, waits for what has been sent to be acknowledged, up to two seconds.
+ * -ENETDOWN: there is no network, or the parameters leave none.
  */
 extern const struct rwk_transport rwk_network_transport;
 

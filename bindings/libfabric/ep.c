@@ -490,6 +490,13 @@ void rwk_fi_engine_finish(struct rwk_engine *engine, const struct rwk_fi_guard *
 		print_stats(engine);
 }
 
+void rwk_fi_engine_close(struct rwk_fi_domain *domain, struct rwk_engine *engine)
+{
+	while (rwk_engine_linger(engine))
+		rwk_fi_groups_drive(&domain->groups);
+	rwk_engine_close(engine);
+}
+
 static void finish(struct rwk_fi_ep *ep)
 {
 	rwk_fi_enter(&ep->lock);
@@ -525,7 +532,7 @@ static int ep_close(struct fid *fid)
 	rwk_fi_enter(&ep->lock);
 	if (ep->engine) {
 		detach_all(ep);
-		rwk_engine_close(ep->engine);
+		rwk_engine_leave(ep->engine);
 		rwk_fi_work_drop(ep);
 	}
 	rwk_list_remove(&ep->of_srx);
@@ -536,6 +543,8 @@ static int ep_close(struct fid *fid)
 		rwk_fi_drop(&ep->peer_srx->refs);
 	rwk_fi_leave(&ep->lock);
 	rwk_fi_part(&ep->domain->groups, &ep->member);
+	if (ep->engine)
+		rwk_fi_engine_close(ep->domain, ep->engine);
 	rwk_fi_drop(&ep->domain->refs);
 	free(ep->peers);
 	free(ep);

@@ -101,6 +101,11 @@ void rwk_fi_engine_detach(struct rwk_fi_domain *domain, struct rwk_engine *engin
  * Under the lock.
  */
 void rwk_fi_engine_finish(struct rwk_engine *engine, const struct rwk_fi_guard *lock);
+/**
+ * Closes it when it has been left, and waits for its peers, to which the other endpoints of the domain answer
+ * meanwhile. Without a lock.
+ */
+void rwk_fi_engine_close(struct rwk_fi_domain *domain, struct rwk_engine *engine);
 extern const struct fi_ops_ep rwk_fi_ep_ops;
 
 /** The engine's flag for the level of completion that libfabric's flags name; 0: none, or when the buffer is free. */

@@ -188,6 +188,17 @@ int rwk_fi_unite(struct rwk_fi_groups *all)
 	return err;
 }
 
+void rwk_fi_groups_drive(struct rwk_fi_groups *all)
+{
+	for (struct rwk_fi_group *g = all->progress ? NULL : &all->first; g; g = rwk_fi_group_after(g)) {
+		struct rwk_fi_mutex *lock = all->locked ? &g->mutex : NULL;
+
+		rwk_fi_lock(lock);
+		rwk_fi_wait_drive(&g->engines);
+		rwk_fi_unlock(lock);
+	}
+}
+
 void rwk_fi_stop(struct rwk_fi_groups *all)
 {
 	if (!all->locked)

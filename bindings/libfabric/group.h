@@ -90,6 +90,12 @@ int rwk_fi_unite(struct rwk_fi_groups *all);
 void rwk_fi_stop(struct rwk_fi_groups *all);
 void rwk_fi_go(struct rwk_fi_groups *all);
 
+/**
+ * Moves on what the endpoints of the domain have under way, for who closes one of them and waits. Where there is a
+ * progress thread nothing is done. Without a lock.
+ */
+void rwk_fi_groups_drive(struct rwk_fi_groups *all);
+
 /** The progress thread, if there is one, can sleep on that group. Under its lock. 0 or negative errno. */
 int rwk_fi_group_watch(struct rwk_fi_groups *all, struct rwk_fi_group *g);
 

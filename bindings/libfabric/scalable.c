@@ -164,10 +164,12 @@ static int sep_close(struct fid *fid)
 	if (sep->engine) {
 		rwk_fi_engine_finish(sep->engine, &sep->lock);
 		detach(sep);
-		rwk_engine_close(sep->engine);
+		rwk_engine_leave(sep->engine);
 	}
 	rwk_fi_leave(&sep->lock);
 	rwk_fi_part(&sep->domain->groups, &sep->member);
+	if (sep->engine)
+		rwk_fi_engine_close(sep->domain, sep->engine);
 	if (sep->av)
 		rwk_fi_drop(&sep->av->refs);
 	rwk_fi_drop(&sep->domain->refs);

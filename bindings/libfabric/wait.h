@@ -126,6 +126,12 @@ void rwk_fi_wait_signal(struct rwk_fi_wait *w);
 int rwk_fi_wait_arm(struct rwk_fi_wait *w);
 
 /**
+ * Drives every engine until it has nothing to do, and arms it: whoever was asleep on it, or is just about to be, hears
+ * of what comes later.
+ */
+void rwk_fi_wait_drive(struct rwk_fi_wait *w);
+
+/**
  * Drives the engines until ready(arg), asleep in between where there is a descriptor, else yielding the core (with
  * FI_WAIT_YIELD after each look). `lock` (or NULL) is held on entry and return. `timeout` in ms, negative for none.
  * 0: ready; -FI_ETIMEDOUT; -FI_EAGAIN: signaled.

@@ -76,13 +76,21 @@ static int join_waiting(struct rwk_engine *e)
 	return 0;
 }
 
-static void close_ports(struct rwk_engine *e)
+/** The network's stays, for what is still on its way. */
+static void leave_ports(struct rwk_engine *e)
 {
 	if (e->network_port)
-		e->network->close(e->network_port);
+		e->network->leave(e->network_port);
 	e->transport->close(e->port);
 	if (e->wait_fd >= 0)
 		close(e->wait_fd);
+}
+
+static void close_ports(struct rwk_engine *e)
+{
+	leave_ports(e);
+	if (e->network_port)
+		e->network->close(e->network_port);
 }
 
 static int open_ports(struct rwk_engine *e)
@@ -205,8 +213,9 @@ static void ignore(void *owner, const struct rwk_completion *c)
 		e->attr.complete(e->attr.owner, c);
 }
 
-void rwk_engine_close(struct rwk_engine *e)
+void rwk_engine_leave(struct rwk_engine *e)
 {
+	e->left = true;
 	e->complete = ignore;
 	e->owner = e;
 	e->own_inbox.complete = ignore;
@@ -215,7 +224,7 @@ void rwk_engine_close(struct rwk_engine *e)
 	rwk_engine_set_queues(e, NULL, NULL, false);
 	for (struct rwk_peer *p = e->all_peers; p; p = p->next)
 		p->error = -ECANCELED;
-	close_ports(e);
+	leave_ports(e);
 	rwk_foreign_leave(e);
 	rwk_inbox_leave(e);
 	rwk_peers_close(e);
@@ -225,6 +234,19 @@ void rwk_engine_close(struct rwk_engine *e)
 	rwk_pool_close(&e->block_pool);
 	rwk_pool_close(&e->rma_requests);
 	rwk_pool_close(&e->rma_pieces);
+}
+
+bool rwk_engine_linger(struct rwk_engine *e)
+{
+	return e->network_port && e->network->linger(e->network_port);
+}
+
+void rwk_engine_close(struct rwk_engine *e)
+{
+	if (!e->left)
+		rwk_engine_leave(e);
+	if (e->network_port)
+		e->network->close(e->network_port);
 	engine_free(e);
 }
 

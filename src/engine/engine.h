@@ -171,8 +171,19 @@ size_t rwk_engine_owes(const struct rwk_engine *e);
  * Ends the endpoint: outstanding operations, and what it owes, are dropped without completions, peers are told.
  * Messages already sent stay readable for their receivers. Of a shared inbox the messages that have come by this engine
  * are dropped, receives that wait stay, and those whose message was on its way into their buffers complete with
- * -ECANCELED, by calls of `complete`; so do those of a foreign owner (foreign.h). Never waits.
+ * -ECANCELED, by calls of `complete`; so do those of a foreign owner (foreign.h). Then it has nothing in common with
+ * anybody: linger and close, all that can be done with it, need no lock.
  */
+void rwk_engine_leave(struct rwk_engine *e);
+
+/**
+ * After leave, again and again: what has been sent to other nodes goes on until the peers have it; asleep for a
+ * millisecond at most. False: they have, or it has taken two seconds. In between whoever closes several endpoints at
+ * once drives the others: the peers may be closing theirs, and wait for these to answer.
+ */
+bool rwk_engine_linger(struct rwk_engine *e);
+
+/** Frees it. One that has not been left, or that would linger on, before that. */
 void rwk_engine_close(struct rwk_engine *e);
 
 /** This endpoint's address; stays the same until close. */

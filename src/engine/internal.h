@@ -276,6 +276,7 @@ struct rwk_engine {
 	struct rwk_port *network_port;
 	unsigned network_quiet; /* progress calls since something last came by it */
 	bool network_fresh;     /* the last call brought something */
+	bool left;              /* rwk_engine_leave */
 	bool network_used;      /* a peer has come by it */
 	uint64_t network_looked; /* ns: when it was looked at last, while it is quiet */
 	int wait_fd;            /* of both ports; -1: the first port's own */

@@ -170,6 +170,13 @@ test_libfabric_test_close_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_close_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_close
 
+check_PROGRAMS += test/libfabric/test_close_both
+test_libfabric_test_close_both_SOURCES = test/libfabric/test_close_both.c test/libfabric/fi_pair.c \
+	test/libfabric/fi_pair.h
+test_libfabric_test_close_both_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_close_both_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_close_both
+
 check_PROGRAMS += test/libfabric/test_levels
 test_libfabric_test_levels_SOURCES = test/libfabric/test_levels.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h
 test_libfabric_test_levels_LDADD = $(FI_TEST_LDADD)

@@ -64,6 +64,19 @@ void rwk_fi_wait_detach(struct rwk_fi_wait *w, struct rwk_engine *e)
 	w->engines[i] = w->engines[--w->count];
 }
 
+static unsigned driven[ENGINES];
+static unsigned held; /* of those drives the group's lock was */
+static unsigned number_of(const struct rwk_engine *e);
+
+void rwk_fi_wait_drive(struct rwk_fi_wait *w)
+{
+	const struct rwk_fi_group *g = rwk_container_of(w, struct rwk_fi_group, engines);
+
+	held += atomic_load(&g->mutex.held);
+	for (unsigned i = 0; i < w->count; i++)
+		driven[number_of(w->engines[i])]++;
+}
+
 static struct object {
 	struct rwk_fi_guard guard;
 	struct rwk_fi_member member;
@@ -76,6 +89,11 @@ static char engine[ENGINES];
 static struct rwk_engine *number(unsigned i)
 {
 	return (struct rwk_engine *)&engine[i];
+}
+
+static unsigned number_of(const struct rwk_engine *e)
+{
+	return (unsigned)((const char *)e - engine);
 }
 
 static void join(unsigned i)
@@ -319,6 +337,28 @@ static void change_while_in_use(void **state)
 	hammer_at(tied, last, 1);
 }
 
+/* Who closes an endpoint drives all that there are, each under its lock; or leaves that to the progress thread. */
+static void all_are_driven(void **state)
+{
+	(void)state;
+	memset(driven, 0, sizeof(driven));
+	held = 0;
+	assert_int_equal(tie(0, 1), 0);
+	for (unsigned i = 0; i < OBJECTS; i++)
+		assert_int_equal(rwk_fi_group_attach(&all, &object[i].member, number(i)), 0);
+	rwk_fi_groups_drive(&all);
+	for (unsigned i = 0; i < OBJECTS; i++)
+		assert_int_equal(driven[i], 1);
+	assert_int_equal(held, OBJECTS); /* one of these groups is empty */
+	assert_false(atomic_load(&lock_of(0)->held));
+	all.progress = (struct rwk_fi_progress *)&all;
+	rwk_fi_groups_drive(&all);
+	all.progress = NULL;
+	assert_int_equal(held, OBJECTS);
+	for (unsigned i = 0; i < OBJECTS; i++)
+		rwk_fi_group_detach(&object[i].member, number(i));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -330,6 +370,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(no_locks, open_all, close_all),
 		cmocka_unit_test_setup_teardown(progress_hears_of_groups, open_all, close_all),
 		cmocka_unit_test_setup_teardown(change_while_in_use, open_all, close_all),
+		cmocka_unit_test_setup_teardown(all_are_driven, open_all, close_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,7 +67,7 @@ static void on_wake(void *user)
 	if (port->client != &rwk_packet_nobody)
 		return;
 	take(port);
-	if (rwk_packet_linger(port) && rwk_sim_now(sim) < lingers_until[rwk_sim_number(node(port))])
+	if (rwk_packet_go_on(port) && rwk_sim_now(sim) < lingers_until[rwk_sim_number(node(port))])
 		set_alarm(port);
 	else
 		rwk_packet_free(port);

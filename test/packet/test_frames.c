@@ -727,9 +727,9 @@ static void stream_is_awaited(void **state)
 	ops = *stream->ops;
 	ops.sent = is_sent;
 	stream->ops = &ops;
-	assert_true(rwk_packet_linger(ends[0]->port));
+	assert_true(rwk_packet_go_on(ends[0]->port));
 	stream_sent = true;
-	assert_false(rwk_packet_linger(ends[0]->port));
+	assert_false(rwk_packet_go_on(ends[0]->port));
 	ends_close();
 }
 

@@ -434,6 +434,39 @@ static void in_a_domain(void **state)
 	ends_transport->close(e.port);
 }
 
+/*
+ * A port that has been left lingers until its peers have what was sent, and the memory that they could reach is its
+ * owner's again: what a peer has written to it before it heard of the end does not come there.
+ */
+static void left_alone(void **state)
+{
+	static uint8_t there[20000], here[20000];
+	struct iovec iov = {there, sizeof(there)};
+	struct rwk_port *port;
+	struct rwk_rkey key;
+	struct ends_op op;
+
+	(void)state;
+	memset(here, 7, sizeof(here));
+	open_and_connect();
+	exchange(1);
+	port = ends[1]->port;
+	assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &iov, 1, RWK_EXPOSE_WRITE, &key), 0);
+	ends_make_op(&op, RWK_OP_WRITE, here, sizeof(here));
+	op.op.rkey = key;
+	assert_int_equal(ends_transport->post(ends_side(0, 1)->ch, &op.op), 0);
+	ends_progress(ends[0]);
+	ends_transport->leave(port);
+	while (ends_transport->linger(port))
+		ends_progress(ends[0]);
+	assert_true(op.done);
+	assert_true(op.status);
+	assert_int_equal(ends_side(0, 1)->failed, 1);
+	for (size_t i = 0; i < sizeof(there); i++)
+		assert_int_equal(there[i], 0);
+	ends_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -450,6 +483,7 @@ int main(void)
 		ENDS_NET(descriptors_stay),
 		ENDS_NET(favourite),
 		ENDS_NET(no_favourite),
+		ENDS_NET(left_alone),
 	};
 
 	return cmocka_run_group_tests_name("packet/network", tests, NULL, NULL);

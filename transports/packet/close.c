@@ -8,7 +8,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define LINGER (2 * 1000 * 1000 * 1000ull) /* ns that close waits for acknowledgements at most */
+#define LINGER (2 * 1000 * 1000 * 1000ull) /* ns that it waits for acknowledgements at most */
+#define NAP    1                           /* ms that it sleeps meanwhile, until its owner looks at other ports */
 
 void rwk_packet_close_links(struct rwk_port *port)
 {
@@ -98,28 +99,22 @@ static void end_places(struct rwk_port *port)
 	}
 }
 
-bool rwk_packet_linger(struct rwk_port *port)
+bool rwk_packet_go_on(struct rwk_port *port)
 {
 	rwk_packet_progress(port);
 	return !all_idle(port);
 }
 
-/**
- * The last messages have been sent, but perhaps not arrived: waits for their acknowledgements, for as long as the peers
- * live and at most LINGER. What comes meanwhile is dropped.
- */
-static void wait_for_peers(struct rwk_port *port)
+bool rwk_packet_linger(struct rwk_port *port)
 {
 	struct epoll_event event;
-	rwk_time end;
 
 	port->now = 0;
-	end = rwk_packet_now(port) + LINGER;
-	while (rwk_packet_linger(port) && rwk_packet_now(port) < end) {
-		if (!rwk_packet_arm(port))
-			epoll_wait(port->epoll, &event, 1, 10);
-		port->now = 0;
-	}
+	if (!rwk_packet_go_on(port) || rwk_packet_now(port) >= port->linger_until)
+		return false;
+	if (!rwk_packet_arm(port))
+		epoll_wait(port->epoll, &event, 1, NAP);
+	return true;
 }
 
 void rwk_packet_free(struct rwk_port *port)
@@ -144,7 +139,20 @@ void rwk_packet_free(struct rwk_port *port)
 	free(port);
 }
 
-void rwk_packet_close(struct rwk_port *port)
+/** The client may do with its memory what it likes. */
+static void conceal_all(struct rwk_port *port)
+{
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
+
+		if (ch->published)
+			rwk_src_withdraw_all(port->view, ch->target);
+		ch->published = false;
+	}
+	rwk_packet_regions_free(port);
+}
+
+void rwk_packet_leave(struct rwk_port *port)
 {
 	if (rwk_params.stats)
 		rwk_packet_summary(port);
@@ -152,10 +160,20 @@ void rwk_packet_close(struct rwk_port *port)
 	port->client = &rwk_packet_nobody;
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next)
 		rwk_packet_farewell(rwk_container_of(l, struct rwk_packet_channel, all));
+	conceal_all(port);
+	port->now = 0;
+	port->linger_until = rwk_packet_now(port) + LINGER;
+}
+
+void rwk_packet_close(struct rwk_port *port)
+{
+	if (!port->linger_until)
+		rwk_packet_leave(port);
 	if (port->ways->linger) {
 		port->ways->linger(port);
 		return;
 	}
-	wait_for_peers(port);
+	while (rwk_packet_linger(port))
+		;
 	rwk_packet_free(port);
 }

@@ -308,6 +308,7 @@ struct rwk_port {
 	uint32_t running;   /* of all channels: each waits for an acknowledgement, or for the data of a Read */
 	struct rwk_request *lone; /* one of those, posted while there was no other: it is copied when nothing comes */
 	bool inside, armed, doomed, wants_shared;
+	rwk_time linger_until; /* it has been left: so long it waits for its peers; 0: it has not */
 	bool pressing; /* of what is dirty, something does not wait; */
 	bool waited;   /* what can has, for a progress; */
 	bool answers_waited; /* SRC: and so have the acknowledgements that this process owes for the domain */
@@ -399,6 +400,11 @@ void rwk_packet_disarm(struct rwk_port *port);
 void rwk_packet_close_links(struct rwk_port *port);
 /** Who is told what comes while a port is being closed. */
 extern const struct rwk_client rwk_packet_nobody;
+/** Its client has left it. */
+static inline bool rwk_packet_is_left(const struct rwk_port *port)
+{
+	return port->client == &rwk_packet_nobody;
+}
 
 /** A number that no QP of this port has; 0: none could be drawn. */
 uint32_t rwk_packet_new_qpn(struct rwk_port *port);
@@ -642,6 +648,7 @@ void rwk_packet_region_remove(struct rwk_packet_channel *ch, uint32_t key);
 int rwk_packet_region_check(struct rwk_packet_channel *ch, uint32_t key, uint64_t address, size_t len, unsigned reach);
 int rwk_packet_region_find(struct rwk_packet_channel *ch, uint32_t key, uint64_t address, size_t len, unsigned reach,
 	struct iovec *iov, int max);
+/** All are gone. */
 void rwk_packet_regions_free(struct rwk_port *port);
 
 /* reach.c: SRC */

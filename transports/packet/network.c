@@ -279,5 +279,7 @@ const struct rwk_transport rwk_network_transport = {
 	.name = "RC/udp",
 	.open = network_open,
 	RWK_PACKET_CALLS,
+	.leave = rwk_packet_leave,
+	.linger = rwk_packet_linger,
 	.progress = rwk_packet_progress,
 };

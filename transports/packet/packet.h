@@ -79,7 +79,7 @@ struct rwk_packet_ways {
 	/** Leaves, or gives up joining; the link, if there was one, has been closed before. */
 	void (*depart)(const struct rwk_packet_domain *d);
 	/**
-	 * May be NULL: close waits by itself. Else it leaves the port to this, which has rwk_packet_linger called from
+	 * May be NULL: close waits by itself. Else it leaves the port to this, which has rwk_packet_go_on called from
 	 * time to time until it says false, and then rwk_packet_free.
 	 */
 	void (*linger)(struct rwk_port *port);
@@ -89,7 +89,10 @@ struct rwk_packet_ways {
 int rwk_packet_open(const struct rwk_packet_ways *ways, const struct rwk_transport *transport,
 	struct rwk_port_attr *attr, const struct rwk_client *client, void *cookie, struct rwk_port **port);
 void rwk_packet_close(struct rwk_port *port);
+void rwk_packet_leave(struct rwk_port *port);
 bool rwk_packet_linger(struct rwk_port *port);
+/** A progress of a port that has been left: false, the peers have all that was sent. */
+bool rwk_packet_go_on(struct rwk_port *port);
 void rwk_packet_free(struct rwk_port *port);
 /** When progress has something to do by the clock; UINT64_MAX: never. */
 rwk_time rwk_packet_next(const struct rwk_port *port);

@@ -9,6 +9,8 @@
  *
  * UC has no answer to a Write either, and SRC's says only that the peer's node has it: WROTE asks for one behind it,
  * and PULLED says whether the memory could be reached. So it is asked on UC whether a Send has come.
+ *
+ * Who has said good-bye does not answer: nothing goes behind that, which is the answer.
  */
 #include "packet/internal.h"
 
@@ -106,8 +108,11 @@ void rwk_packet_sends_unasked(struct rwk_packet_channel *ch)
 
 void rwk_packet_push_asked(struct rwk_packet_channel *ch, const struct rwk_envelope *env)
 {
-	struct rwk_pulling *p = calloc(1, sizeof(*p));
+	struct rwk_pulling *p;
 
+	if (rwk_packet_is_left(ch->port))
+		return;
+	p = calloc(1, sizeof(*p));
 	if (!p) {
 		rwk_packet_breach(ch, "no memory for its request");
 		return;
@@ -196,9 +201,12 @@ static ssize_t post_part(struct rwk_packet_channel *ch, struct rwk_pulling *p, s
 
 void rwk_packet_pull_asked(struct rwk_packet_channel *ch, const void *bytes, size_t len)
 {
-	struct rwk_pulling *p = len == sizeof(p->ask) ? malloc(sizeof(*p)) : NULL;
+	struct rwk_pulling *p;
 	ssize_t n = 0;
 
+	if (rwk_packet_is_left(ch->port))
+		return;
+	p = len == sizeof(p->ask) ? malloc(sizeof(*p)) : NULL;
 	if (!p) {
 		rwk_packet_breach(
 			ch, len == sizeof(p->ask) ? "no memory for its request" : "a request of a wrong size");

@@ -93,4 +93,5 @@ void rwk_packet_regions_free(struct rwk_port *port)
 {
 	for (uint32_t i = 0; i < port->key_tables; i++)
 		free(port->keys[i]);
+	port->key_tables = 0;
 }
