@@ -75,7 +75,7 @@ const struct rwk_param rwk_param_table[] = {
 	{"tcp", "use TCP towards other nodes where UDP does not get through; no: as if nothing listened", "yes",
 		RWK_PARAM_BOOL, .offset = AT(tcp)},
 	{"pmtu",
-		"bytes of payload in a packet between nodes, at most; auto: as many of these as the path carries whole",
+		"bytes of payload in a packet between nodes, at most; auto: as many as the path carries whole",
 		"auto", RWK_PARAM_CHOICE, .offset = AT(pmtu), .choices = pmtu_choices},
 	{"receive_buffer",
 		"bytes of buffer to ask of the kernel for each socket (SO_RCVBUF), which may give less; 0: 4 MiB", "0",

@@ -87,7 +87,7 @@ static int on_emit(void *user, const struct rwk_link_address *to, uint32_t cut, 
 {
 	(void)user;
 	(void)to;
-	must(!cut || (cut >= 256 && cut < RWK_WIRE_PMTU_MAX));
+	must(!cut || (cut >= 256 && cut < RWK_WIRE_OWN_MAX));
 	(void)w;
 	for (int i = 0; i < count; i++)
 		read_all(payload[i].iov_base, payload[i].iov_len);

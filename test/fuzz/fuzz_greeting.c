@@ -34,14 +34,14 @@ static void must(bool holds)
 
 static void look_at(const struct rwk_greeting *g, const uint8_t *bytes)
 {
-	uint8_t out[RWK_WIRE_PMTU_MAX];
+	uint8_t out[RWK_WIRE_OWN_MAX];
 	struct rwk_address other = g->from;
 	struct rwk_greeting answer;
 
 	must(g->type >= RWK_GREETING_CONNECT && g->type <= RWK_GREETING_PROBED);
 	must(g->psn <= 0xffffff && g->qpn <= 0xffffff && g->window <= RWK_RC_WINDOW_MAX &&
 		g->reads <= RWK_RC_READS_MAX);
-	must(g->pmtu <= RWK_WIRE_PMTU_MAX &&
+	must(g->pmtu <= RWK_WIRE_OWN_MAX &&
 		(g->type > RWK_GREETING_ACCEPT || (g->pmtu >= 256 && g->window && g->reads)));
 	must(g->shared.srqn <= 0xffffff && g->shared.qpn <= 0xffffff && g->shared.target <= 0xffffff);
 	must(!rwk_greeting_pack(g, key, out));

@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 struct packet {
 	struct rwk_wire w;
 	uint32_t len;
-	uint8_t payload[RWK_WIRE_PMTU_MAX];
+	uint8_t payload[RWK_WIRE_OWN_MAX];
 };
 
 struct end {
@@ -117,7 +117,7 @@ static void on_failed(void *user, int err)
 static int on_receive(void *user, const struct rwk_wire *w, unsigned where, const void *bytes, size_t len)
 {
 	struct end *e = user;
-	uint8_t copy[RWK_WIRE_PMTU_MAX];
+	uint8_t copy[RWK_WIRE_OWN_MAX];
 
 	must(len <= e->attr.pmtu);
 	must(!(where & RWK_PIECE_FIRST) == e->in_message);
@@ -186,7 +186,7 @@ static int on_keep(void *user, uint32_t slot, const struct rwk_wire *w, const vo
 {
 	struct end *e = user;
 
-	must(slot < RWK_RC_WINDOW_MAX && !e->kept[slot] && len <= RWK_WIRE_PMTU_MAX);
+	must(slot < RWK_RC_WINDOW_MAX && !e->kept[slot] && len <= RWK_WIRE_OWN_MAX);
 	e->kept[slot] = malloc(sizeof(*e->kept[slot]));
 	must(e->kept[slot] != NULL);
 	e->kept[slot]->w = *w;

@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 		return 0;
 	size = payload - bytes;
 	must(size == rwk_wire_header_size(w.opcode) && size <= sizeof(out));
-	must(payload_len <= RWK_WIRE_PMTU_MAX && size + payload_len + w.pad + RWK_WIRE_ICRC == len);
+	must(payload_len <= RWK_WIRE_OWN_MAX && size + payload_len + w.pad + RWK_WIRE_ICRC == len);
 	must(rwk_wire_pack(&w, payload_len, out) == size);
 	for (size_t i = 0; i < size; i++)
 		must(out[i] == (bytes[i] & ~reserved(w.opcode, i)));

@@ -121,7 +121,7 @@ void hand_greet_bytes(struct hand *h, const void *bytes, size_t len)
 
 void hand_greet(struct hand *h, const struct rwk_greeting *g)
 {
-	uint8_t bytes[RWK_WIRE_PMTU_MAX];
+	uint8_t bytes[RWK_WIRE_OWN_MAX];
 
 	assert_int_equal(rwk_greeting_pack(g, h->key, bytes), 0);
 	hand_greet_bytes(h, bytes, RWK_GREETING_SIZE + g->pad);

@@ -36,11 +36,11 @@ static void open_two(size_t mtu, const struct rwk_sim_path *path)
  */
 static void lengths(void **state)
 {
-	static const uint32_t pmtus[] = {256, 512, 1024, 2048, 4096};
+	static const uint32_t pmtus[] = {256, 512, 1024, 1344, 2048, 4096, RWK_WIRE_OWN_MAX};
 	size_t list[64], n;
 
 	(void)state;
-	for (unsigned i = 0; i < 5; i++) {
+	for (unsigned i = 0; i < sizeof(pmtus) / sizeof(*pmtus); i++) {
 		for (int post = 0; post < 2; post++) {
 			size_t p = pmtus[i];
 			const size_t around[] = {p - 28, p - 20, p, 2 * p - 28, 2 * p - 20, 3 * p, 9 * p - 20};
@@ -107,6 +107,31 @@ static void small_ones_share(void **state)
 	ends_close();
 }
 
+/* A page takes one packet, with data and without, where the way is wide enough; what fills the way, too. */
+static void page(void **state)
+{
+	static const struct {
+		size_t mtu, length;
+	} cases[] = {{8972, 4096}, {RWK_WIRE_OWN_MAX + RWK_PACKET_OVERHEAD, 4096}, {1472, 1316}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		uint64_t packets;
+
+		ends_lengths = &cases[i].length;
+		ends_lengths_count = 1;
+		open_two(cases[i].mtu, NULL);
+		packets = rwk_sim_sent(ends_net, 1, 2);
+		for (unsigned n = 1; n <= 4; n++) {
+			assert_int_equal(ends_send(ends_side(0, 1)), 0);
+			ends_settle();
+			assert_int_equal(rwk_sim_sent(ends_net, 1, 2), packets + n);
+		}
+		assert_int_equal(ends_side(1, 0)->received, 4);
+		ends_close();
+	}
+}
+
 /* As many as fill a frame and one more take two: by bytes, with a PMTU of 256. */
 static void full_frame(void **state)
 {
@@ -116,7 +141,7 @@ static void full_frame(void **state)
 	(void)state;
 	ends_lengths = thirty;
 	ends_lengths_count = 1;
-	open_two(512, NULL);
+	open_two(336, NULL);
 	for (int i = 0; i < 4; i++) /* alone */
 		assert_int_equal(ends_send(ends_side(0, 1)), 0);
 	frames = counts(0)->frames_out;
@@ -392,7 +417,7 @@ static void broken_frames(void **state)
 		ends_lengths = nothing;
 		ends_lengths_count = 1;
 		ends_guest = &guest;
-		open_two(512, NULL);
+		open_two(336, NULL);
 		hand_open(&h, 0);
 		hand_connect(&h);
 		begin_frame(&f);
@@ -430,7 +455,7 @@ static void edges_are_taken(void **state)
 	ends_lengths = whole;
 	ends_lengths_count = 1;
 	ends_guest = &guest;
-	open_two(512, NULL);
+	open_two(336, NULL);
 	hand_open(&h, 0);
 	hand_connect(&h);
 	begin_frame(&f);
@@ -740,6 +765,7 @@ int main(void)
 		ENDS_UC(lengths),
 		ENDS_RC(small_ones_share),
 		ENDS_UC(small_ones_share),
+		ENDS_RC(page),
 		ENDS_RC(full_frame),
 		ENDS_RC(no_acks_in_exchange),
 		ENDS_ON(acks_ride, "SRC", sim_shared_transport),

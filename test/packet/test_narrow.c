@@ -46,7 +46,7 @@ static void open_two(uint32_t drop)
 {
 	struct rwk_sim_attr attr = rwk_sim_attr_default;
 
-	attr.mtu = 4096 + 80;
+	attr.mtu = RWK_WIRE_OWN_MAX + RWK_PACKET_OVERHEAD;
 	attr.path = (struct rwk_sim_path){.delay = 5000, .drop = drop};
 	ends_open(&attr, NULL, 2);
 	ends_connect(0, 1);
@@ -342,7 +342,7 @@ static void open_nodes_holding(size_t inbox)
 {
 	struct rwk_sim_attr attr = rwk_sim_attr_default;
 
-	attr.mtu = 4096 + 80;
+	attr.mtu = RWK_WIRE_OWN_MAX + RWK_PACKET_OVERHEAD;
 	attr.inbox = inbox;
 	attr.cost = inbox ? 400 : 0;
 	attr.path = (struct rwk_sim_path){.delay = 5000, .jitter = 2000};

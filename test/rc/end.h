@@ -22,7 +22,7 @@
 struct end_packet {
 	struct rwk_wire w;
 	uint32_t len;
-	uint8_t payload[RWK_WIRE_PMTU_MAX];
+	uint8_t payload[RWK_WIRE_OWN_MAX];
 };
 
 /* A message as it was received. */

@@ -322,7 +322,7 @@ static void run(const struct rwk_rc_attr *base, uint64_t seed, uint64_t steps)
 	sim.mtu = 8192;
 	sim.path = pick_path();
 	attr.service = pick(4) ? RWK_WIRE_RC : RWK_WIRE_SRC; /* S1-5: the same rules */
-	attr.pmtu = (uint16_t)(256u << pick(3));
+	attr.pmtu = (uint16_t)(256 + RWK_WIRE_OWN_STEP * pick(13));
 	attr.send_psn = pick(2) ? RWK_PSN_MASK - pick(2000) : pick(RWK_PSN_MASK);
 	attr.receive_psn = pick(2) ? RWK_PSN_MASK - pick(2000) : pick(RWK_PSN_MASK);
 	attr.window = (uint16_t)(1 + pick(pick(2) ? 256 : 16));

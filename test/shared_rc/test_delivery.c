@@ -73,7 +73,7 @@ static void open_net(unsigned speakers, unsigned members, uint32_t inbox_bytes, 
 		net.listener[i].emit = emit_answer;
 	}
 	for (unsigned i = 0; i < speakers; i++) {
-		uint16_t pmtu = (uint16_t)(256u << i % 5);
+		uint16_t pmtu = (uint16_t)(i % 6 == 5 ? RWK_WIRE_OWN_MAX : 256u << i % 6);
 		struct rwk_src_initiator initiator = speaker_initiator(i, pmtu);
 		uint32_t qpn;
 

@@ -53,7 +53,7 @@ static int on_emit(void *user, const struct rwk_link_address *to, uint32_t cut, 
 {
 	(void)user;
 	(void)to;
-	assert_true(!cut || (cut >= 256 && cut < RWK_WIRE_PMTU_MAX));
+	assert_true(!cut || (cut >= 256 && cut < RWK_WIRE_OWN_MAX));
 	(void)w;
 	(void)payload;
 	(void)count;

@@ -20,7 +20,7 @@
 struct packet {
 	uint32_t speaker, len, cut;
 	struct rwk_wire w;
-	uint8_t bytes[RWK_WIRE_PMTU_MAX];
+	uint8_t bytes[RWK_WIRE_OWN_MAX];
 };
 
 /* What a member has heard; it may lie in shared memory, and outlive the member. */

@@ -11,7 +11,7 @@
 #include "machine.h"
 
 /** Bytes of a packet at most, from BTH to ICRC. */
-#define RWK_PUZZLE_MAX    (RWK_WIRE_HEADER_MAX + RWK_WIRE_PMTU_MAX + 3 + RWK_WIRE_ICRC)
+#define RWK_PUZZLE_MAX    (RWK_WIRE_HEADER_MAX + RWK_WIRE_OWN_MAX + 3 + RWK_WIRE_ICRC)
 #define RWK_PUZZLE_PIECES 32u /* of a packet, at most */
 
 /** A piece: `len` bytes at `at` of the packet with that serial number, which has `of`; all but the last have `unit`. */

@@ -15,7 +15,6 @@
 #define NARROW         2                       /* greetings that an open stream outlives before short ones go too, */
 #define FALL_BACK      4                       /* and before UDP counts as blocked */
 #define ASK_ON         (30 * 1000 * 1000 * 1000ull) /* ns: who may not be there is asked as long */
-#define PMTU_LEAST     256                     /* bytes */
 
 /** What makes a greeting as long as a packet. */
 static uint16_t pad_to(uint32_t pmtu)
@@ -136,9 +135,9 @@ static bool narrowed(struct rwk_packet_channel *ch, int way, const struct rwk_gr
 {
 	uint32_t pmtu = rwk_packet_path_pmtu(ch, way);
 
-	if (way != RWK_WAY_LOSSY || g->pad || ch->tries_with_stream < NARROW || pmtu <= PMTU_LEAST || ask_alone(ch))
+	if (way != RWK_WAY_LOSSY || g->pad || ch->tries_with_stream < NARROW || pmtu <= RWK_PACKET_LEAST || ask_alone(ch))
 		return false;
-	ch->pmtu_most = (uint16_t)(pmtu / 4 > PMTU_LEAST ? pmtu / 4 : PMTU_LEAST);
+	ch->pmtu_most = (uint16_t)rwk_packet_narrower(pmtu);
 	ch->tries_with_stream = 0;
 	ch->ask_at = 0;
 	return true;

@@ -135,11 +135,6 @@ static bool qpn_good(uint32_t qpn)
 	return qpn >= 2 && qpn <= 0xfffffeu;
 }
 
-static bool pmtu_good(uint16_t pmtu)
-{
-	return pmtu >= 256 && pmtu <= RWK_WIRE_PMTU_MAX && !(pmtu & (pmtu - 1));
-}
-
 static bool all_zero(const uint8_t *bytes, size_t len)
 {
 	while (len && !bytes[len - 1])
@@ -166,7 +161,7 @@ static bool shared_good(const struct rwk_greeting *g)
 static bool terms_good(const struct rwk_greeting *g)
 {
 	return !g->reason && g->pad <= RWK_GREETING_PAD_MAX && g->pad % 4 == 0 && qpn_good(g->qpn) &&
-	       g->psn <= 0xffffffu && pmtu_good(g->pmtu) && g->window && g->window <= RWK_RC_WINDOW_MAX && g->reads &&
+	       g->psn <= 0xffffffu && rwk_wire_is_pmtu(g->pmtu) && g->window && g->window <= RWK_RC_WINDOW_MAX && g->reads &&
 	       g->reads <= RWK_RC_READS_MAX && g->machine <= 0xffffffu && shared_good(g);
 }
 
@@ -196,7 +191,7 @@ static bool good(const struct rwk_greeting *g)
 	case RWK_GREETING_REFUSE:
 		return no_terms(g) && g->reason < 0 && g->reason >= -ERRNO_MAX;
 	case RWK_GREETING_PROBE:
-		return probe_good(g) && pmtu_good(g->pmtu);
+		return probe_good(g) && rwk_wire_is_pmtu(g->pmtu);
 	case RWK_GREETING_PROBED:
 		return probe_good(g) && !g->pmtu;
 	case RWK_GREETING_BYE:

@@ -23,9 +23,9 @@
 #include "transport.h"
 #include "wire/wire.h"
 
-#define RWK_GREETING_VERSION 9u
+#define RWK_GREETING_VERSION 10u
 #define RWK_GREETING_SIZE    164u /* bytes on the wire, all types, without `pad` */
-#define RWK_GREETING_PAD_MAX (RWK_WIRE_PMTU_MAX - RWK_GREETING_SIZE)
+#define RWK_GREETING_PAD_MAX (RWK_WIRE_OWN_MAX - RWK_GREETING_SIZE)
 #define RWK_GREETING_KEY     32u /* bytes of the job's key */
 
 enum rwk_greeting_type {
@@ -77,7 +77,7 @@ struct rwk_greeting {
 	struct rwk_address to;   /* who is meant; in a CONNECT it may be partial: IP and port alone */
 	uint32_t qpn;            /* where the sender takes packets of this connection, 2 to 0xfffffe */
 	uint32_t psn;            /* the first that it will send, 24 bits */
-	uint16_t pmtu;           /* the largest payload it takes: 256, 512, 1024, 2048 or 4096; the smaller holds */
+	uint16_t pmtu;           /* the largest payload it takes (rwk_wire_is_pmtu); the smaller holds */
 	uint16_t window;         /* packets that it takes unacknowledged, 1 to RWK_RC_WINDOW_MAX */
 	uint8_t reads;           /* Reads and atomics of the peer's that it keeps, 1 to RWK_RC_READS_MAX */
 	uint32_t machine;        /* what names the running kernel under the sender, 24 bits; 0: not known */

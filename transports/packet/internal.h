@@ -79,6 +79,7 @@ enum { RWK_WAY_LOSSY, RWK_WAY_STREAM, RWK_WAY_DOMAIN, RWK_WAYS };
 #define RWK_RKEY_MARK       0x726f7065u /* in an rkey's second word: it is of this service */
 #define RWK_RKEY_PUBLISHED  1u          /* its third: SRC's Reads and Writes reach it; the fourth is its length */
 #define RWK_PACKET_COST     512u        /* bytes that the kernel counts for a packet beside its payload, about */
+#define RWK_PACKET_LEAST    256u        /* bytes of payload that every way is believed to carry */
 #define RWK_PACKET_OVERHEAD 80u         /* bytes of a packet beside its payload, at most */
 #define RWK_PACKET_GSI_QKEY 0x80010000u /* of management datagrams */
 #define RWK_PACKET_PROBED   20u         /* headers of a probe; what is not longer than it gets through */
@@ -361,6 +362,13 @@ int rwk_packet_random(void *to, size_t len);
 const char *rwk_packet_name(const struct rwk_address *a);
 /** Payload of the largest packet that reaches `to` by that way. */
 uint32_t rwk_packet_pmtu(struct rwk_port *port, int way, const struct rwk_link_address *to);
+/** The next to be tried if packets of that payload do not get through. */
+static inline uint32_t rwk_packet_narrower(uint32_t pmtu)
+{
+	uint32_t quarter = pmtu / 4 - pmtu / 4 % RWK_WIRE_OWN_STEP;
+
+	return quarter > RWK_PACKET_LEAST ? quarter : RWK_PACKET_LEAST;
+}
 /** Writes a packet, from or to `peer`, into port->capture, which there must be. */
 void rwk_packet_capture(struct rwk_port *port, int way, bool outgoing, const struct rwk_link_address *peer,
 	const struct iovec *iov, int count);

@@ -20,7 +20,6 @@
 
 #include <stdlib.h>
 
-#define LEAST    256u                            /* bytes */
 #define ROUNDS   2                               /* that say the same */
 #define WIDER_IN (10 * 1000 * 1000 * 1000ull) /* ns */
 #define TELL_IN  (1000 * 1000 * 1000ull) /* ns; the same, as long as it is not known that the peer's domain was told */
@@ -50,7 +49,7 @@ static uint32_t size_of(struct rwk_packet_channel *ch)
 
 static bool can_probe(const struct rwk_packet_channel *ch)
 {
-	return ch->takes_pieces && ch->state == RWK_CH_OPEN && ch->path.way == RWK_WAY_LOSSY && agreed(ch) > LEAST;
+	return ch->takes_pieces && ch->state == RWK_CH_OPEN && ch->path.way == RWK_WAY_LOSSY && agreed(ch) > RWK_PACKET_LEAST;
 }
 
 /** NULL: out of memory, and all stays as it is. */
@@ -160,10 +159,10 @@ void rwk_packet_silent(struct rwk_packet_channel *ch, bool anew)
 	begin(ch);
 	/* Who answers nothing is not there, or computes: its buffer is not to be filled with long ones. */
 	n->asked = answered ? 1 : (uint8_t)(n->asked + (n->asked < UINT8_MAX));
-	for (size = size_of(ch); size > LEAST; size = size / 4 > LEAST ? size / 4 : LEAST)
+	for (size = size_of(ch); size > RWK_PACKET_LEAST; size = rwk_packet_narrower(size))
 		if (n->asked <= ROUNDS)
 			probe(ch, size);
-	probe(ch, LEAST);
+	probe(ch, RWK_PACKET_LEAST);
 }
 
 /** Whom to ask for all who go by that initiator; NULL: nobody can be. */
@@ -221,7 +220,7 @@ void rwk_packet_probe_came(struct rwk_packet_channel *ch, const struct rwk_greet
 void rwk_packet_probed(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 {
 	struct rwk_packet_narrow *n = *place_of(ch);
-	uint32_t size = g->pad ? RWK_GREETING_SIZE + g->pad : LEAST;
+	uint32_t size = g->pad ? RWK_GREETING_SIZE + g->pad : RWK_PACKET_LEAST;
 
 	if (!can_probe(ch) || !n || g->echo != n->token || size > agreed(ch))
 		return;
@@ -246,7 +245,7 @@ static void widen(struct rwk_packet_channel *ch, rwk_time now)
 		n->wider_at = now + (n->untold ? TELL_IN : WIDER_IN);
 		begin(ch);
 		probe(ch, all);
-		probe(ch, all / 4 > LEAST ? all / 4 : LEAST);
+		probe(ch, rwk_packet_narrower(all));
 	}
 	if (n->wider_at < ch->port->wider_at)
 		ch->port->wider_at = n->wider_at;

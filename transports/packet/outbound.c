@@ -362,7 +362,7 @@ int rwk_packet_rdma(struct rwk_packet_channel *ch, struct rwk_op *op)
 /** A short message joins the frame; false: no room now. */
 static bool start_short(struct rwk_packet_channel *ch, struct rwk_op *op)
 {
-	unsigned char bytes[RWK_WIRE_PMTU_MAX];
+	unsigned char bytes[RWK_WIRE_OWN_MAX];
 
 	if (!frame_room(ch, op->env.kind, record_size(&op->env, op->length)))
 		return false;

@@ -42,11 +42,12 @@ uint32_t rwk_packet_pmtu(struct rwk_port *port, int way, const struct rwk_link_a
 {
 	struct rwk_link *l = port->link[way];
 	size_t room = l->ops->mtu(l, to);
-	uint32_t pmtu = rwk_param_pmtu(&rwk_params) ? rwk_param_pmtu(&rwk_params) : RWK_WIRE_PMTU_MAX;
+	uint32_t most = rwk_param_pmtu(&rwk_params) ? rwk_param_pmtu(&rwk_params) : RWK_WIRE_OWN_MAX;
 
-	while (pmtu > 256 && pmtu + RWK_PACKET_OVERHEAD > room)
-		pmtu /= 2;
-	return pmtu;
+	if (room < RWK_PACKET_LEAST + RWK_PACKET_OVERHEAD)
+		return RWK_PACKET_LEAST;
+	room -= RWK_PACKET_OVERHEAD;
+	return room < most ? (uint32_t)(room - room % RWK_WIRE_OWN_STEP) : most;
 }
 
 void rwk_packet_flush(struct rwk_port *port)
@@ -89,7 +90,7 @@ void rwk_packet_greet(struct rwk_port *port, int way, const struct rwk_link_addr
 		.psn = (uint32_t)port->count.greetings_out & RWK_PSN_MASK,
 		.deth = {RWK_PACKET_GSI_QKEY, RWK_WIRE_GSI_QPN},
 	};
-	uint8_t bytes[RWK_WIRE_HEADER_MAX + RWK_WIRE_PMTU_MAX + RWK_WIRE_ICRC], pseudo[RWK_LINK_PSEUDO_MAX];
+	uint8_t bytes[RWK_WIRE_HEADER_MAX + RWK_WIRE_OWN_MAX + RWK_WIRE_ICRC], pseudo[RWK_LINK_PSEUDO_MAX];
 	struct rwk_link *l = port->link[way];
 	size_t size = RWK_GREETING_SIZE + g->pad, len = rwk_wire_pack(&w, size, bytes);
 	struct iovec iov;
@@ -148,7 +149,7 @@ static void join_links(struct rwk_port *port)
 	}
 	port->room = room > UINT32_MAX ? UINT32_MAX : (uint32_t)room;
 	/* The link's word is for the worst case, and the machines notice when it comes to that: twice as much. */
-	port->window = 2 * port->room / (RWK_WIRE_PMTU_MAX + RWK_PACKET_COST);
+	port->window = 2 * port->room / (RWK_WIRE_OWN_MAX + RWK_PACKET_COST);
 	if (port->window < 4)
 		port->window = 4;
 	if (rwk_params.window)
@@ -182,7 +183,7 @@ int rwk_packet_open(const struct rwk_packet_ways *ways, const struct rwk_transpo
 	rwk_list_init(&port->all_initiators);
 	rwk_list_init(&port->dirty_initiators);
 	rwk_pool_init(&port->requests, sizeof(struct rwk_request) + RWK_FRAME_HEAD + RWK_RECORD_MAX, 16, 0);
-	rwk_pool_init(&port->frames, sizeof(struct rwk_request) + RWK_WIRE_PMTU_MAX, 16, 0);
+	rwk_pool_init(&port->frames, sizeof(struct rwk_request) + RWK_WIRE_OWN_MAX, 16, 0);
 	rc = 0;
 	if (!(attr->address.nonce_port >> 16)) {
 		rc = rwk_packet_random(&nonce, sizeof(nonce));

@@ -32,8 +32,7 @@ void rwk_rc_copy_responder(void *to, const void *from)
 
 static bool is_agreed(const struct rwk_rc_responder *r)
 {
-	return r->open && r->service == RWK_WIRE_SRC && r->pmtu >= 256 && r->pmtu <= RWK_WIRE_PMTU_MAX &&
-	       !(r->pmtu & (r->pmtu - 1)) &&
+	return r->open && r->service == RWK_WIRE_SRC && rwk_wire_is_pmtu(r->pmtu) &&
 	       !(r->own & ~(RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_RC_BUSY)) &&
 	       !(r->reach & ~(RWK_REACH_READ | RWK_REACH_WRITE));
 }

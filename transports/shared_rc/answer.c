@@ -71,7 +71,7 @@ static uint32_t cut_of(const struct rwk_src_target *t)
 {
 	uint32_t cut = *(const volatile uint32_t *)&t->cut;
 
-	return cut >= RWK_SRC_CUT_LEAST && cut < RWK_WIRE_PMTU_MAX ? cut : 0;
+	return cut >= RWK_SRC_CUT_LEAST && cut < RWK_WIRE_OWN_MAX ? cut : 0;
 }
 
 int rwk_src_answer_put(struct rwk_src_view *v, const struct rwk_wire *w, const struct iovec *payload, int count)
@@ -80,7 +80,7 @@ int rwk_src_answer_put(struct rwk_src_view *v, const struct rwk_wire *w, const s
 	struct rwk_src_initiator initiator;
 	size_t len = rwk_iov_length(payload, (size_t)count);
 
-	if (a->ready || len > RWK_WIRE_PMTU_MAX)
+	if (a->ready || len > RWK_WIRE_OWN_MAX)
 		return -EAGAIN;
 	if (len)
 		a->slot = (a->slot + 1) % RWK_SRC_SLOTS;

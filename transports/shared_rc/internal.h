@@ -114,7 +114,7 @@ struct rwk_src_view {
 	uint64_t *has_early; /* a bit for each: this view has kept something there */
 	struct rwk_src_step step;
 	struct rwk_src_answer answer;
-	uint8_t (*slots)[RWK_WIRE_PMTU_MAX]; /* RWK_SRC_SLOTS of them, and one for what is being read */
+	uint8_t (*slots)[RWK_WIRE_OWN_MAX]; /* RWK_SRC_SLOTS of them, and one for what is being read */
 	void *guard;                         /* RWK_SRC_GUARD bytes; NULL: nothing was published yet */
 	struct rwk_src_owed owed[RWK_SRC_OWED];
 	unsigned owed_count;
@@ -222,7 +222,7 @@ extern const struct rwk_machine_host rwk_src_machine_host;
 /* reach.c: for the step under way */
 /** A piece of a Write for that SRQ's owner: it is in place then, or never will be, and the region says so. */
 void rwk_src_reach_write(struct rwk_src_view *v, uint32_t srqn, const struct rwk_src_piece *p);
-/** Up to RWK_WIRE_PMTU_MAX bytes for a Read; zeros, where that cannot be. */
+/** Up to RWK_WIRE_OWN_MAX bytes for a Read; zeros, where that cannot be. */
 void rwk_src_reach_read(struct rwk_src_view *v, uint32_t key, uint64_t address, void *to, size_t len);
 void rwk_src_guard_down(struct rwk_src_view *v);
 

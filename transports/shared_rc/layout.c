@@ -22,7 +22,7 @@ int rwk_src_layout_of(const struct rwk_src_size *size, struct rwk_src_layout *l)
 	l->state_bytes = up(sizeof(struct rwk_src_state) + RWK_SRC_RESPONDER, RWK_CACHE_LINE);
 	l->target_stride = sizeof(struct rwk_src_target) + 2 * l->state_bytes;
 	l->early_stride = up(RWK_RC_WINDOW_MAX * sizeof(struct rwk_src_early), RWK_SRC_PAGE) +
-			  RWK_RC_WINDOW_MAX * RWK_WIRE_PMTU_MAX;
+			  RWK_RC_WINDOW_MAX * RWK_WIRE_OWN_MAX;
 	l->members = RWK_SRC_PAGE;
 	l->directory = l->members + size->members * sizeof(struct rwk_src_member);
 	l->chains = l->directory + size->targets * sizeof(struct rwk_src_entry);

@@ -169,7 +169,7 @@ static int on_read(void *user, uint32_t key, uint64_t address, size_t len, struc
 	struct rwk_src_view *v = user;
 	uint8_t *bytes = v->slots[RWK_SRC_SLOTS];
 
-	if (max < 1 || len > RWK_WIRE_PMTU_MAX)
+	if (max < 1 || len > RWK_WIRE_OWN_MAX)
 		return -EINVAL;
 	rwk_src_reach_read(v, key, address, bytes, len);
 	iov[0] = (struct iovec){bytes, len};
@@ -244,7 +244,7 @@ void rwk_src_packet(struct rwk_src_view *v, const struct rwk_link_address *from,
 {
 	rwk_time next;
 
-	if (len > RWK_WIRE_PMTU_MAX || !rwk_src_step_begin(v, w->qpn))
+	if (len > RWK_WIRE_OWN_MAX || !rwk_src_step_begin(v, w->qpn))
 		return;
 	if (rwk_unlikely(!is_from(v->step.target, from))) {
 		rwk_src_step_abandon(v);

@@ -53,8 +53,7 @@ static void give_back(struct rwk_src_view *v, struct rwk_src_target *t)
 
 static bool is_sound(const struct rwk_src_initiator *i)
 {
-	return i->nonce && i->qpn <= RWK_PSN_MASK && i->psn <= RWK_PSN_MASK && i->pmtu >= 256 &&
-	       i->pmtu <= RWK_WIRE_PMTU_MAX && !(i->pmtu & (i->pmtu - 1)) &&
+	return i->nonce && i->qpn <= RWK_PSN_MASK && i->psn <= RWK_PSN_MASK && rwk_wire_is_pmtu(i->pmtu) &&
 	       !(i->own & ~(RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_RC_BUSY)) &&
 	       (i->own & RWK_RC_SELECTIVE || !(i->own & RWK_RC_BUSY));
 }
@@ -327,7 +326,7 @@ static struct rwk_src_early *early_head(unsigned char *area, uint32_t slot)
 /* The bytes lie together as the packets are long, so that no more pages are touched than need be. */
 static unsigned char *early_bytes(const struct rwk_src_view *v, unsigned char *area, uint32_t slot, size_t pmtu)
 {
-	return area + v->layout.early_stride - RWK_RC_WINDOW_MAX * RWK_WIRE_PMTU_MAX + slot * pmtu;
+	return area + v->layout.early_stride - RWK_RC_WINDOW_MAX * RWK_WIRE_OWN_MAX + slot * pmtu;
 }
 
 static size_t pmtu_of(const struct rwk_src_target *t)
@@ -335,7 +334,7 @@ static size_t pmtu_of(const struct rwk_src_target *t)
 	struct rwk_src_initiator initiator;
 
 	rwk_src_initiator_read(t, &initiator);
-	return initiator.pmtu < RWK_WIRE_PMTU_MAX ? initiator.pmtu : RWK_WIRE_PMTU_MAX;
+	return initiator.pmtu < RWK_WIRE_OWN_MAX ? initiator.pmtu : RWK_WIRE_OWN_MAX;
 }
 
 int rwk_src_early_keep(struct rwk_src_view *v, uint32_t slot, const struct rwk_wire *w, const void *bytes, size_t len)

@@ -60,7 +60,7 @@ static int to_rtr(struct rwk_uc *qp, const struct rwk_uc_attr *attr)
 {
 	struct uc_responder *r = qp->responder;
 
-	if (!attr || attr->pmtu < 256 || attr->pmtu > RWK_WIRE_PMTU_MAX)
+	if (!attr || !rwk_wire_is_pmtu(attr->pmtu))
 		return -EINVAL;
 	if ((attr->peer_qpn | attr->send_psn | attr->receive_psn) & ~RWK_PSN_MASK)
 		return -EINVAL;

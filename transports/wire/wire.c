@@ -282,7 +282,7 @@ int rwk_wire_unpack(struct rwk_wire *w, const uint8_t *bytes, size_t len, const 
 	if (len < size + RWK_WIRE_ICRC + pad)
 		return -EBADMSG;
 	rest = len - size - RWK_WIRE_ICRC - pad;
-	if (rest > RWK_WIRE_PMTU_MAX)
+	if (rest > RWK_WIRE_OWN_MAX)
 		return -EBADMSG;
 	*w = (struct rwk_wire){.pad = (uint8_t)pad};
 	unpack_bth(w, bytes);

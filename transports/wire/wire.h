@@ -23,6 +23,8 @@
 #define RWK_WIRE_HEADER_MAX 64u         /* bytes of all headers of a packet, at most */
 #define RWK_WIRE_ICRC       4u          /* bytes */
 #define RWK_WIRE_PMTU_MAX   4096u       /* bytes of payload, S3-7 */
+#define RWK_WIRE_OWN_MAX    4160u       /* between our own ends: a page, and what is said of it, fit one packet */
+#define RWK_WIRE_OWN_STEP   64u         /* they agree on any multiple of it */
 #define RWK_WIRE_LENGTH_MAX 0x80000000u /* bytes of a message, S0-4 */
 #define RWK_WIRE_GSI_QPN    1u          /* the QP that management datagrams go to */
 
@@ -114,6 +116,12 @@ struct rwk_wire {
  */
 size_t rwk_wire_header_size(uint8_t opcode);
 
+/** May packets have that many bytes of payload? InfiniBand's five sizes, and what our own ends may agree on beside. */
+static inline bool rwk_wire_is_pmtu(uint32_t bytes)
+{
+	return bytes >= 256 && bytes <= RWK_WIRE_OWN_MAX && bytes % RWK_WIRE_OWN_STEP == 0;
+}
+
 /**
  * Writes the headers of a packet with `payload` bytes of payload to `out` (RWK_WIRE_HEADER_MAX bytes of room). Returns
  * their number; the caller puts payload, (-payload & 3) zero bytes and the ICRC behind them. 0: no such opcode.
@@ -123,7 +131,7 @@ size_t rwk_wire_pack(const struct rwk_wire *w, size_t payload, uint8_t *out);
 /**
  * Reads a packet of `len` bytes from BTH to ICRC. On success fills all of *w that the opcode has (the rest is zero) and
  * sets *payload, a pointer into `bytes`, and *payload_len. -EBADMSG: too short for its headers, pad longer than what
- * is behind them or not what makes whole words of it, payload of more than RWK_WIRE_PMTU_MAX, or version not 0;
+ * is behind them or not what makes whole words of it, payload of more than RWK_WIRE_OWN_MAX, or version not 0;
  * -EOPNOTSUPP: no such opcode. Reserved bits and the ICRC are not looked at.
  */
 int rwk_wire_unpack(struct rwk_wire *w, const uint8_t *bytes, size_t len, const uint8_t **payload, size_t *payload_len);
