@@ -3,6 +3,7 @@
  * What the engine's files share.
  *
  *   peer.c        who the peers are, contact, death
+ *   directory.c   peers by nonce, and by place
  *   send.c        from a send call to a message on a channel
  *   inbox.c       where receives and messages wait for one another; one an engine, or one for several
  *   room.c        several inboxes of one engine, and peers as their rooms are named
@@ -99,6 +100,14 @@ _Static_assert(sizeof(struct rwk_rts) == 48, "an RTS fits one ring line");
 /** What an eager message costs beside its payload: the receiver's bookkeeping for one that nobody has asked for. */
 #define RWK_MESSAGE_COST 64
 
+/** By what peers are found: lists of those with the same last bits of a hash (directory.c). */
+enum rwk_directory_kind { RWK_BY_NONCE, RWK_BY_PLACE, RWK_DIRECTORIES };
+struct rwk_directory {
+	struct rwk_peer **first;
+	uint32_t mask; /* `first` has one more */
+	uint32_t count;
+};
+
 /** Another endpoint. The first line is all that the send path reads. */
 struct rwk_peer {
 	struct rwk_channel *channel; /* NULL until first contact */
@@ -111,32 +120,28 @@ struct rwk_peer {
 	uint64_t user;     /* the binding's */
 	int error;         /* 0, or negative errno: the peer is dead or cannot be reached */
 	bool self;
+	uint8_t room;          /* it stands for that room of `of` */
+	bool late_wanted : 1;  /* the peer's last CREDIT has named one of late_out */
+	bool late_asked : 1;   /* our last CREDIT has named one of late_in */
+	bool here : 1;         /* directory.c: on this node, whichever of its IPs was named */
 
-	struct rwk_list sends;   /* rwk_tx.link: sends under way */
-	struct rwk_list reads;   /* rwk_rx.link: rendezvous under way */
-	struct rwk_list in_list; /* rwk_engine.failed: its channel waits to be disconnected */
+	struct rwk_list sends;    /* rwk_tx.link: sends under way */
+	struct rwk_list reads;    /* rwk_rx.link: rendezvous under way */
+	struct rwk_list in_list;  /* rwk_engine.failed: its channel waits to be disconnected */
 	struct rwk_list late_out; /* rwk_tx.late: short sends that wait for credit, in order */
 	struct rwk_list late_in;  /* rwk_unexpected.late: such of the peer's, in order */
-	bool late_wanted;         /* the peer's last CREDIT has named one of late_out */
-	bool late_asked;          /* our last CREDIT has named one of late_in */
 	struct rwk_rma_state *rma; /* NULL: no one-sided operations so far */
 	struct rwk_status_peer *shown; /* NULL: not in the status page */
 	struct rwk_engine *engine;
 	struct rwk_address address;
 	uint64_t contacted; /* when it got its channel; see rwk_clock_now */
-	uint64_t nonce_key;
-	struct rwk_place_key {
-		uint8_t ip[16]; /* zero on this node, whichever of its IPs was named */
-		uint16_t port;
-		uint8_t zero[6];
-	} port_key;
-	UT_hash_handle by_nonce, by_port;
 	struct rwk_peer *next; /* rwk_engine.all_peers; of one that stands for a room: the next of the same peer */
 	struct rwk_peer *rooms; /* what stands for its rooms */
 	struct rwk_peer *of;    /* it stands for a room of that peer; NULL: it is one itself */
-	unsigned room;
+	struct rwk_peer *next_by[RWK_DIRECTORIES]; /* directory.c */
 };
 _Static_assert(offsetof(struct rwk_peer, sends) == RWK_CACHE_LINE, "the send path reads one line of a peer");
+_Static_assert(sizeof(struct rwk_peer) == 4 * RWK_CACHE_LINE, "a process may have a peer for each rank");
 
 /** Bytes of a block. */
 #define RWK_BLOCK RWK_INJECT_MAX
@@ -305,7 +310,9 @@ struct rwk_engine {
 	} * tx_table;
 	uint32_t tx_table_size, tx_free;
 
-	struct rwk_peer *peers_by_nonce, *peers_by_port, *all_peers;
+	struct rwk_peer *all_peers;
+	struct rwk_directory directory[RWK_DIRECTORIES];
+	struct rwk_pool peer_pool; /* given back all at once */
 	struct rwk_peer *me;
 	struct rwk_engine_attr attr;
 	struct rwk_address address;
@@ -348,6 +355,21 @@ static inline void rwk_complete_send(struct rwk_engine *e, uint32_t flags, void 
 		.flags = (flags & (RWK_F_PLAIN | RWK_F_TAGGED)) | RWK_F_SEND,
 	};
 }
+
+/* directory.c */
+static inline bool rwk_peer_is_partial(const struct rwk_address *a)
+{
+	return a->flags_rank & RWK_ADDR_PARTIAL;
+}
+int rwk_directories_open(struct rwk_engine *e);
+void rwk_directories_close(struct rwk_engine *e);
+/** The peer is found by its nonce, if that is known, and by its place from now on. */
+void rwk_directory_enter(struct rwk_peer *p);
+/** A peer that was known by its place alone has this address. */
+void rwk_directory_correct(struct rwk_peer *p, const struct rwk_address *a);
+/** The peer with that nonce, or at that place; NULL: there is none. */
+struct rwk_peer *rwk_directory_by_nonce(const struct rwk_engine *e, const struct rwk_address *a);
+struct rwk_peer *rwk_directory_by_place(const struct rwk_engine *e, const struct rwk_address *a);
 
 /* peer.c */
 /** Makes first contact; 0, or the peer's error. */
@@ -432,7 +454,6 @@ static inline bool rwk_inbox_is_shared(const struct rwk_engine *e)
 int rwk_rooms_open(struct rwk_engine *e);
 /** From now on their receives that end do so by a call of this. */
 void rwk_rooms_complete(struct rwk_engine *e, void (*complete)(void *owner, const struct rwk_completion *c));
-void rwk_peer_rooms_close(struct rwk_peer *p);
 
 static inline bool rwk_room_exists(const struct rwk_engine *e, unsigned room)
 {

@@ -12,74 +12,17 @@
 
 #include "engine/job.h"
 
-static uint64_t nonce_of(const struct rwk_address *a)
-{
-	return a->nonce_port >> 16;
-}
-
-static bool is_partial(const struct rwk_address *a)
-{
-	return a->flags_rank & RWK_ADDR_PARTIAL;
-}
-
-/** Where an endpoint is, as a key: by its port on this node, by IP and port elsewhere. */
-static struct rwk_place_key place_of(const struct rwk_engine *e, const struct rwk_address *a)
-{
-	bool here = is_partial(a) ? rwk_ip_is_local(a->ip) : a->node == e->address.node;
-	struct rwk_place_key key = {.port = rwk_address_port(a)};
-
-	if (!here)
-		memcpy(key.ip, a->ip, sizeof(key.ip));
-	return key;
-}
-
-static void index_peer(struct rwk_engine *e, struct rwk_peer *p)
-{
-	struct rwk_peer *old;
-
-	p->nonce_key = nonce_of(&p->address);
-	p->port_key = place_of(e, &p->address);
-	if (!is_partial(&p->address))
-		HASH_ADD(by_nonce, e->peers_by_nonce, nonce_key, sizeof(p->nonce_key), p);
-	HASH_FIND(by_port, e->peers_by_port, &p->port_key, sizeof(p->port_key), old);
-	if (old)
-		HASH_DELETE(by_port, e->peers_by_port, old);
-	HASH_ADD(by_port, e->peers_by_port, port_key, sizeof(p->port_key), p);
-}
-
-static struct rwk_peer *find_by_nonce(struct rwk_engine *e, const struct rwk_address *a)
-{
-	uint64_t key = nonce_of(a);
-	struct rwk_peer *p;
-
-	HASH_FIND(by_nonce, e->peers_by_nonce, &key, sizeof(key), p);
-	return p;
-}
-
-static struct rwk_peer *find_by_port(struct rwk_engine *e, const struct rwk_address *a)
-{
-	struct rwk_place_key key = place_of(e, a);
-	struct rwk_peer *p;
-
-	HASH_FIND(by_port, e->peers_by_port, &key, sizeof(key), p);
-	return p;
-}
-
 /** A peer known by its port alone turns out to have this address. */
-static void complete_address(struct rwk_engine *e, struct rwk_peer *p, const struct rwk_address *a)
+static void complete_address(struct rwk_peer *p, const struct rwk_address *a)
 {
-	if (find_by_port(e, &p->address) == p)
-		HASH_DELETE(by_port, e->peers_by_port, p);
-	p->address = *a;
+	rwk_directory_correct(p, a);
 	if (p->shown)
 		p->shown->address = *a;
-	index_peer(e, p);
 }
 
 static struct rwk_peer *peer_new(struct rwk_engine *e, const struct rwk_address *a)
 {
-	struct rwk_peer *p =
-		aligned_alloc(RWK_CACHE_LINE, (sizeof(*p) + RWK_CACHE_LINE - 1) & ~(size_t)(RWK_CACHE_LINE - 1));
+	struct rwk_peer *p = rwk_pool_get(&e->peer_pool);
 
 	if (!p)
 		return NULL;
@@ -97,7 +40,7 @@ static struct rwk_peer *peer_new(struct rwk_engine *e, const struct rwk_address 
 	rwk_list_init(&p->late_in);
 	p->next = e->all_peers;
 	e->all_peers = p;
-	index_peer(e, p);
+	rwk_directory_enter(p);
 	return p;
 }
 
@@ -105,18 +48,18 @@ struct rwk_peer *rwk_engine_peer(struct rwk_engine *e, const struct rwk_address 
 {
 	struct rwk_peer *p;
 
-	if (!is_partial(a)) {
-		p = find_by_nonce(e, a);
+	if (!rwk_peer_is_partial(a)) {
+		p = rwk_directory_by_nonce(e, a);
 		if (p)
 			return p;
-		p = find_by_port(e, a);
-		if (p && is_partial(&p->address)) {
-			complete_address(e, p, a);
+		p = rwk_directory_by_place(e, a);
+		if (p && rwk_peer_is_partial(&p->address)) {
+			complete_address(p, a);
 			return p;
 		}
 		return peer_new(e, a);
 	}
-	p = find_by_port(e, a);
+	p = rwk_directory_by_place(e, a);
 	return p && !p->error ? p : peer_new(e, a);
 }
 
@@ -181,11 +124,11 @@ static void facts_of(struct rwk_peer *p, struct rwk_sel_facts *f)
 	if (!e->network_port)
 		f->no_network = rwk_job_wants_network() ? "this host has no network that may be used"
 							: "the job is on this node alone, and no network is opened";
-	if (is_partial(&p->address))
+	if (rwk_peer_is_partial(&p->address))
 		f->node = rwk_ip_is_local(p->address.ip) ? RWK_SEL_CLAIMED : RWK_SEL_OTHER;
 	else
 		f->node = p->address.node == e->address.node ? RWK_SEL_CLAIMED : RWK_SEL_OTHER;
-	if (!is_partial(&p->address) && p->address.job != e->address.job) {
+	if (!rwk_peer_is_partial(&p->address) && p->address.job != e->address.job) {
 		f->shm_error = EACCES;
 		f->shm_reason = "the peer belongs to another job";
 	}
@@ -267,7 +210,7 @@ static int connect_here(struct rwk_peer *p, struct rwk_channel **ch)
 {
 	struct rwk_address to = p->address;
 
-	if (is_partial(&to) && rwk_ip_is_local(to.ip))
+	if (rwk_peer_is_partial(&to) && rwk_ip_is_local(to.ip))
 		memcpy(to.ip, rwk_engine_loopback, sizeof(to.ip));
 	return p->engine->transport->connect(p->engine->port, &to, p, ch);
 }
@@ -300,15 +243,15 @@ int rwk_peer_connected(void *engine, struct rwk_channel *ch, const struct rwk_ad
 	int rc;
 
 	if (p) {
-		if (is_partial(&p->address) && !find_by_nonce(e, from))
-			complete_address(e, p, from);
+		if (rwk_peer_is_partial(&p->address) && !rwk_directory_by_nonce(e, from))
+			complete_address(p, from);
 		return 0;
 	}
-	p = find_by_nonce(e, from);
+	p = rwk_directory_by_nonce(e, from);
 	if (!p) {
-		p = find_by_port(e, from);
-		if (p && is_partial(&p->address) && !p->error)
-			complete_address(e, p, from);
+		p = rwk_directory_by_place(e, from);
+		if (p && rwk_peer_is_partial(&p->address) && !p->error)
+			complete_address(p, from);
 		else
 			p = NULL;
 	}
@@ -450,26 +393,25 @@ void rwk_peers_reap(struct rwk_engine *e)
 
 int rwk_peers_open(struct rwk_engine *e)
 {
+	int rc = rwk_directories_open(e);
+
+	if (rc)
+		return rc;
+	rwk_pool_init(&e->peer_pool, sizeof(struct rwk_peer), 16, 0);
 	e->me = peer_new(e, &e->address);
-	if (!e->me)
+	if (!e->me) {
+		rwk_directories_close(e);
 		return -ENOMEM;
+	}
 	e->me->self = true;
 	return 0;
 }
 
 void rwk_peers_close(struct rwk_engine *e)
 {
-	struct rwk_peer *p = e->all_peers;
-
-	HASH_CLEAR(by_nonce, e->peers_by_nonce);
-	HASH_CLEAR(by_port, e->peers_by_port);
-	while (p) {
-		struct rwk_peer *next = p->next;
-
+	for (struct rwk_peer *p = e->all_peers; p; p = p->next)
 		rwk_rma_close(p);
-		rwk_peer_rooms_close(p);
-		free(p);
-		p = next;
-	}
 	e->all_peers = NULL;
+	rwk_directories_close(e);
+	rwk_pool_close(&e->peer_pool);
 }

@@ -8,7 +8,6 @@
  */
 #include "engine/rma_state.h"
 
-#include <stdlib.h>
 
 int rwk_rooms_open(struct rwk_engine *e)
 {
@@ -93,7 +92,7 @@ struct rwk_peer *rwk_peer_room(struct rwk_peer *p, unsigned room)
 		if (r->room == room)
 			return r;
 	}
-	r = aligned_alloc(RWK_CACHE_LINE, (sizeof(*r) + RWK_CACHE_LINE - 1) & ~(size_t)(RWK_CACHE_LINE - 1));
+	r = rwk_pool_get(&p->engine->peer_pool);
 	if (!r)
 		return NULL;
 	memset(r, 0, sizeof(*r));
@@ -101,18 +100,8 @@ struct rwk_peer *rwk_peer_room(struct rwk_peer *p, unsigned room)
 	r->user = RWK_NO_USER;
 	r->eager_max = -1;
 	r->of = p;
-	r->room = room;
+	r->room = (uint8_t)room;
 	r->next = p->rooms;
 	p->rooms = r;
 	return r;
-}
-
-void rwk_peer_rooms_close(struct rwk_peer *p)
-{
-	while (p->rooms) {
-		struct rwk_peer *r = p->rooms;
-
-		p->rooms = r->next;
-		free(r);
-	}
 }

@@ -11,6 +11,11 @@ TESTS += test/engine/test_atomic_threads
 
 match_inside = test/engine/match_inside.h test/rwk_test.h
 
+check_PROGRAMS += test/engine/test_directory
+test_engine_test_directory_SOURCES = test/engine/test_directory.c test/rwk_test.h
+test_engine_test_directory_LDADD = $(TEST_LDADD)
+TESTS += test/engine/test_directory
+
 check_PROGRAMS += test/engine/test_match
 test_engine_test_match_SOURCES = test/engine/test_match.c $(match_inside)
 test_engine_test_match_LDADD = $(CMOCKA_LIBS)

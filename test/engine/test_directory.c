@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How peers are found, by nonce and by place, and what so many of them take. */
+#include "rwk_test.h"
+
+#include "engine/internal.h"
+
+#include <malloc.h>
+
+#define PEERS 4096u /* as many as the lists before there are more */
+
+static struct rwk_engine *engine;
+
+/* Of that rank at that port. All nonces end in the same bits, which drawn ones do not. */
+static struct rwk_address address(uint32_t rank, uint16_t port)
+{
+	struct rwk_address a = {.version_srq = RWK_ADDR_VERSION << 24,
+		.flags_rank = rank,
+		.node = 2 + rank % 64,
+		.nonce_port = (uint64_t)(rank + 1) << 20 << 16 | port,
+		.ip = {[10] = 0xff, [11] = 0xff, 10, 1, 0, (uint8_t)(rank % 64)}};
+
+	return a;
+}
+
+/* The same, known by its place alone. */
+static struct rwk_address place(uint32_t rank, uint16_t port)
+{
+	struct rwk_address a = address(rank, port), p = {.flags_rank = RWK_ADDR_PARTIAL, .nonce_port = port};
+
+	memcpy(p.ip, a.ip, sizeof(p.ip));
+	return p;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	engine = calloc(1, sizeof(*engine));
+	assert_non_null(engine);
+	engine->address.node = 1;
+	rwk_pool_init(&engine->peer_pool, sizeof(struct rwk_peer), 16, 0);
+	return rwk_directories_open(engine);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	rwk_directories_close(engine);
+	rwk_pool_close(&engine->peer_pool);
+	free(engine);
+	return 0;
+}
+
+/* Each is found again by either, and nobody else is taken for it. */
+static void each_is_found(void **state)
+{
+	static struct rwk_peer *peers[PEERS];
+	size_t before = mallinfo2().uordblks, each;
+
+	(void)state;
+	for (uint32_t i = 0; i < PEERS; i++) {
+		struct rwk_address a = address(i, (uint16_t)(1000 + i / 64));
+
+		assert_null(rwk_directory_by_nonce(engine, &a));
+		assert_null(rwk_directory_by_place(engine, &a));
+		peers[i] = rwk_engine_peer(engine, &a);
+		assert_non_null(peers[i]);
+	}
+	each = (mallinfo2().uordblks - before) / PEERS;
+	assert_in_range(each, 0, 288); /* the peer, its part of a chunk, and a place in two directories */
+	for (uint32_t i = 0; i < PEERS; i++) {
+		struct rwk_address a = address(i, (uint16_t)(1000 + i / 64)), p = place(i, (uint16_t)(1000 + i / 64));
+
+		assert_ptr_equal(rwk_engine_peer(engine, &a), peers[i]);
+		assert_ptr_equal(rwk_engine_peer(engine, &p), peers[i]);
+	}
+}
+
+/* On another node a place is an IP and a port; on this one it is a port. */
+static void places(void **state)
+{
+	struct rwk_address one = address(1, 7), two = address(2, 7), here = address(3, 7), also = address(4, 7);
+	struct rwk_peer *p;
+
+	(void)state;
+	assert_ptr_not_equal(rwk_engine_peer(engine, &one), rwk_engine_peer(engine, &two));
+	assert_ptr_equal(rwk_directory_by_place(engine, &one), rwk_engine_peer(engine, &one));
+	here.node = also.node = 1;
+	p = rwk_engine_peer(engine, &here);
+	assert_ptr_equal(rwk_directory_by_place(engine, &also), p);
+	assert_ptr_not_equal(rwk_directory_by_place(engine, &one), p);
+}
+
+/* Of several at one place, one after the other, the latest is found; each by its nonce. */
+static void one_after_another(void **state)
+{
+	struct rwk_address first = address(1, 7), later = address(65, 7), p = place(1, 7);
+	struct rwk_peer *a = rwk_engine_peer(engine, &first), *b = rwk_engine_peer(engine, &later);
+
+	(void)state;
+	assert_ptr_not_equal(a, b);
+	assert_ptr_equal(rwk_engine_peer(engine, &p), b);
+	assert_ptr_equal(rwk_engine_peer(engine, &first), a);
+	assert_ptr_equal(rwk_engine_peer(engine, &later), b);
+}
+
+/* Who was known by place alone is the same peer when its name is. */
+static void name_is_heard(void **state)
+{
+	struct rwk_address p = place(1, 7), full = address(1, 7), other = address(65, 7);
+	struct rwk_peer *peer = rwk_engine_peer(engine, &p);
+
+	(void)state;
+	assert_null(rwk_directory_by_nonce(engine, &full));
+	assert_ptr_equal(rwk_engine_peer(engine, &full), peer);
+	assert_ptr_equal(rwk_directory_by_nonce(engine, &full), peer);
+	assert_ptr_equal(rwk_directory_by_place(engine, &p), peer);
+	assert_ptr_not_equal(rwk_engine_peer(engine, &other), peer);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(each_is_found, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(places, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(one_after_another, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(name_is_heard, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests_name("engine/directory", tests, NULL, NULL);
+}
