@@ -207,6 +207,61 @@ static void one_leaves_in_the_middle(void **state)
 	}
 }
 
+/* Who is told of a receive that has been cancelled posts it anew, for the same peer. */
+static struct anew {
+	struct task told, posted;
+	ssize_t rc;
+} anew;
+
+static void post_anew(struct world *w, unsigned who, const struct rwk_completion *c)
+{
+	struct task *t = c->context;
+
+	t->times++;
+	t->c = *c;
+	if (t == &anew.told && c->status == -ECANCELED)
+		anew.rc = rwk_inbox_recv1(w->inbox, in[2], sizeof(in[2]), rwk_space_flag(RWK_TAGGED), w->peer[who][3],
+			2, 0, &anew.posted);
+}
+
+/* Closes the engine after so many steps of a message's way: 2 if it has come, 1 in the middle, 0 before. */
+static int posted_anew_after(const void *transport, unsigned steps)
+{
+	struct task s = {0};
+	struct world w;
+	bool before;
+
+	memset(&anew, 0, sizeof(anew));
+	open_sharing(&w, transport);
+	w.on_complete = post_anew;
+	post(&w, 1, 1, 0, &anew.told);
+	assert_int_equal(world_send(&w, 3, 1, RWK_TAGGED, out[1], sizeof(out[1]), 1, 0, &s), 0);
+	for (unsigned i = 0; i < steps && !anew.told.times; i++)
+		world_step(&w);
+	before = anew.told.times;
+	world_engine_close(&w, 1);
+	if (anew.told.times && !before) {
+		assert_int_equal(anew.rc, -ECANCELED);
+		assert_int_equal(anew.posted.times, 0);
+	}
+	w.on_complete = NULL;
+	if (!anew.told.times)
+		assert_int_equal(rwk_inbox_cancel(w.inbox, &anew.told), 0);
+	world_close(&w);
+	return before ? 2 : anew.rc ? 1 : 0;
+}
+
+/* An engine that is being closed has no peers any more: who waits for one of them with the others' inbox is refused. */
+static void closing_has_no_peers(void **state)
+{
+	unsigned seen[3] = {0};
+
+	for (unsigned n = 0; n < 100000 && !seen[2]; n += 1 + n / 4)
+		seen[posted_anew_after(*state, n)]++;
+	if (*state == (void *)&sim_packet_transport)
+		assert_true(seen[1]);
+}
+
 /* With the peer's death the receive that its message was coming for ends, and the inbox goes on. */
 static void a_sender_dies(void **state)
 {
@@ -239,6 +294,7 @@ int main(void)
 		WORLD_EACH(cancelled_in_the_inbox),
 		WORLD_EACH(one_leaves),
 		WORLD_EACH(one_leaves_in_the_middle),
+		WORLD_EACH(closing_has_no_peers),
 		WORLD_EACH(a_sender_dies),
 	};
 
