@@ -200,22 +200,55 @@ static void nak_again(void **state)
 	end_close(e);
 }
 
+/* An end by itself that denies, and the first Write to it, of 8 bytes. */
+static struct end *denying_end(struct rwk_wire *w)
+{
+	struct rwk_rc_attr attr = end_own();
+	struct end *e;
+
+	attr.own |= RWK_RC_DENIES;
+	e = end_alone(&attr);
+	*w = (struct rwk_wire){.opcode = RWK_WIRE_RC | RWK_WIRE_WRITE_ONLY, .migrated = true, .pkey = RWK_WIRE_PKEY};
+	w->psn = attr.receive_psn;
+	w->reth.address = e->base;
+	w->reth.key = END_KEY;
+	w->reth.length = 8;
+	return e;
+}
+
+/*
+ * As long as the peer has not said that it knows of the refusal, each answer to it is one, whatever it answers: the
+ * last may have been lost.
+ */
+static void said_again(void **state)
+{
+	uint8_t eight[8] = "refused";
+	struct rwk_wire w;
+	struct end *e = denying_end(&w);
+	uint32_t first = w.psn;
+
+	(void)state;
+	w.ack_request = true;
+	for (unsigned i = 0; i < 4; i++) {
+		e->revoked = i == 0;
+		end_give(e, &w, eight, 8);
+		assert_int_equal(end_sent(e), 1);
+		assert_int_equal(e->out[0].w.aeth.syndrome, RWK_WIRE_NAK_ACCESS);
+		assert_int_equal(e->out[0].w.psn, first);
+		w.psn = rwk_psn_add(w.psn, 1);
+	}
+	end_close(e);
+}
+
 /* What is refused stays so until the peer knows, although it could be reached by now. */
 static void stays_denied(void **state)
 {
-	struct rwk_wire w = {.opcode = RWK_WIRE_RC | RWK_WIRE_WRITE_ONLY, .migrated = true, .pkey = RWK_WIRE_PKEY};
-	struct rwk_rc_attr attr = end_own();
 	uint8_t eight[8] = "refused", before[8];
-	struct end *e;
+	struct rwk_wire w;
+	struct end *e = denying_end(&w);
 
 	(void)state;
-	attr.own |= RWK_RC_DENIES;
-	e = end_alone(&attr);
 	memcpy(before, e->region, 8);
-	w.psn = attr.receive_psn;
-	w.reth.address = e->base;
-	w.reth.key = END_KEY;
-	w.reth.length = 8;
 	e->revoked = true;
 	for (unsigned i = 0; i < 3; i++) {
 		end_give(e, &w, eight, 8);
@@ -242,6 +275,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(each_place),
 		cmocka_unit_test(gone_in_the_middle),
 		cmocka_unit_test(nak_again),
+		cmocka_unit_test(said_again),
 		cmocka_unit_test(stays_denied),
 		cmocka_unit_test(any_network),
 	};
