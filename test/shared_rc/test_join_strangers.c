@@ -190,6 +190,35 @@ static void silent_visitors(void **state)
 	assert_nothing_left(&m.told, 3);
 }
 
+static bool is_sent_away(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+
+	return poll(&p, 1, 20000) == 1 && p.revents & (POLLRDHUP | POLLHUP);
+}
+
+/* Nobody who says nothing has a place for long while others wait for one. */
+static void silent_visitors_go(void **state)
+{
+	const struct plan plan = {.key = 14};
+	const struct rwk_src_secret secret = secret_of(14, true);
+	int fd[3 * RWK_SRC_VISITORS];
+	struct sockaddr_un a;
+	socklen_t len = address_of(&secret, &a);
+	struct member m;
+
+	(void)state;
+	member_join(&m, &plan);
+	for (int i = 0; i < 3 * RWK_SRC_VISITORS; i++)
+		fd[i] = connect_to(&a, len);
+	for (int i = 0; i < 2 * RWK_SRC_VISITORS; i++)
+		assert_true(is_sent_away(fd[i]));
+	for (int i = 0; i < 3 * RWK_SRC_VISITORS; i++)
+		close(fd[i]);
+	member_leave(&m);
+	assert_nothing_left(&m.told, 14);
+}
+
 /* No visitor is greeted with what another was greeted with: what was said once proves nothing later. */
 static void fresh_nonces(void **state)
 {
@@ -517,6 +546,7 @@ int main(void)
 		cmocka_unit_test(visitor_without_key),
 		cmocka_unit_test(visitor_of_another_user),
 		cmocka_unit_test(silent_visitors),
+		cmocka_unit_test(silent_visitors_go),
 		cmocka_unit_test(fresh_nonces),
 		cmocka_unit_test(babbling_visitors),
 		cmocka_unit_test(squatters),
