@@ -128,6 +128,33 @@ static void wait_fd(void **state)
 	end_close(b);
 }
 
+/* Who sleeps with sends queued is rung for when there is room, though nothing is sent to it. */
+static void room_wakes(void **state)
+{
+	struct end *a = end_open(0, false), *b = end_open(0, false);
+	struct end_peer *p = end_connect(a, &b->address);
+	uint64_t wakes;
+
+	(void)state;
+	assert_int_equal(end_send(a, p, 8, 0, true), 0);
+	while (!p->done || rwk_shm_port_counters(a->port)->queued < 2) {
+		if (p->done) /* in the ring itself: no slab comes back, which would wake, too */
+			assert_int_equal(end_send(a, p, 8, 0, true), 0);
+		else
+			rwk_shm_transport.progress(b->port);
+		rwk_shm_transport.progress(a->port);
+	}
+	while (rwk_shm_transport.arm(a->port))
+		rwk_shm_transport.progress(a->port);
+	wakes = rwk_shm_port_counters(b->port)->wakes;
+	for (int i = 0; i < 1000; i++)
+		rwk_shm_transport.progress(b->port);
+	assert_int_equal(rwk_shm_port_counters(b->port)->wakes, wakes + 1);
+	assert_true(end_sleep_until(a, &p->done, rwk_shm_port_counters(a->port)->queued, 10000));
+	end_close(a);
+	end_close(b);
+}
+
 /* A sleeper is woken by a connection, and by the death of its peer. */
 static int die_soon(int fd, void *arg)
 {
@@ -169,6 +196,7 @@ int main(void)
 		cmocka_unit_test(ping_pong),
 		cmocka_unit_test(full_rings),
 		cmocka_unit_test(wait_fd),
+		cmocka_unit_test(room_wakes),
 		cmocka_unit_test(woken_by_death),
 	};
 
