@@ -38,7 +38,7 @@ static void look_at(const struct rwk_greeting *g, const uint8_t *bytes)
 	struct rwk_address other = g->from;
 	struct rwk_greeting answer;
 
-	must(g->type >= RWK_GREETING_CONNECT && g->type <= RWK_GREETING_PROBED);
+	must(g->type >= RWK_GREETING_CONNECT && g->type <= RWK_GREETING_CEASED);
 	must(g->psn <= 0xffffff && g->qpn <= 0xffffff && g->window <= RWK_RC_WINDOW_MAX &&
 		g->reads <= RWK_RC_READS_MAX);
 	must(g->pmtu <= RWK_WIRE_OWN_MAX &&

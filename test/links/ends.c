@@ -295,7 +295,7 @@ struct end *ends_add(void)
 	return ends_add_at(0);
 }
 
-struct end *ends_add_at(uint16_t port)
+static void open_port(struct end *e, uint16_t port)
 {
 	struct rwk_port_attr attr = {.local_peers = 2,
 		.address.version_srq = RWK_ADDR_VERSION << 24,
@@ -304,7 +304,6 @@ struct end *ends_add_at(uint16_t port)
 		.machine = ends_machine,
 		.processors = ends_processors};
 	static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
-	struct end *e = new_end();
 
 	attr.address.nonce_port = port;
 	if (!ends_net)
@@ -312,7 +311,25 @@ struct end *ends_add_at(uint16_t port)
 	assert_int_equal(ends_transport->open(&attr, &ends_client, e, &e->port), 0);
 	e->address = attr.address;
 	assert_int_not_equal(rwk_address_port(&e->address), 0);
+}
+
+struct end *ends_add_at(uint16_t port)
+{
+	struct end *e = new_end();
+
+	open_port(e, port);
 	return e;
+}
+
+void ends_open_again(unsigned i)
+{
+	for (unsigned j = 0; j < end_count; j++) {
+		struct side *pair[] = {ends[i]->sides[j], ends[j]->sides[i]};
+
+		for (unsigned k = 0; j != i && k < 2; k++)
+			*pair[k] = (struct side){.end = pair[k]->end, .peer = pair[k]->peer};
+	}
+	open_port(ends[i], 0);
 }
 
 struct end *ends_add_foreign(const struct rwk_address *address)

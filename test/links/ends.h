@@ -97,6 +97,8 @@ void ends_open_two(void);
 /** One more end, at any port or that one; or one of another process, which has only an address here. */
 struct end *ends_add(void);
 struct end *ends_add_at(uint16_t port);
+/** Another process in the place of an end that was closed; what its peers know of that one is forgotten. */
+void ends_open_again(unsigned i);
 struct end *ends_add_foreign(const struct rwk_address *address);
 /** Goes on, on real sockets, until *what is `value` or more; fails the test after 20 seconds. */
 void ends_wait(const volatile uint64_t *what, uint64_t value);

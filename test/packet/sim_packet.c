@@ -10,11 +10,18 @@
 static struct rwk_sim *sim;
 static rwk_time alarms[UINT16_MAX + 1]; /* by node: the next that is set */
 static rwk_time lingers_until[UINT16_MAX + 1];
+static uint32_t host; /* of the next SRC port, and 1; 0: each in turn */
 
 void sim_packet_use(struct rwk_sim *s)
 {
 	sim = s;
+	host = 0;
 	sim_domain_use(s);
+}
+
+void sim_packet_host(uint32_t number)
+{
+	host = number + 1;
 }
 
 static struct rwk_link *node(const struct rwk_port *port)
@@ -104,7 +111,7 @@ static int open_host(struct rwk_port_attr *attr, struct rwk_link **lossy, struct
 	static const uint8_t ip[16] = {[10] = 0xff, [11] = 0xff, [12] = 203, [14] = 113}; /* nobody's */
 	static uint32_t opened;
 
-	attr->address.node = opened++ % SIM_HOSTS;
+	attr->address.node = host ? host - 1 : opened++ % SIM_HOSTS;
 	memcpy(attr->address.ip, ip, sizeof(ip));
 	attr->address.ip[15] = (uint8_t)(1 + attr->address.node);
 	return open_lossy(attr, lossy, stream);

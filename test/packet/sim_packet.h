@@ -12,6 +12,8 @@
 
 /** Ports are opened on `s` from now on. Close every port before rwk_sim_close; those that linger end with it. */
 void sim_packet_use(struct rwk_sim *s);
+/** SRC's ports are opened on that host from now on, 0 or 1; until then on each of the two in turn. */
+void sim_packet_host(uint32_t number);
 
 extern const struct rwk_transport sim_packet_transport; /* RC */
 extern const struct rwk_transport sim_shared_transport; /* SRC: ports share connections by sim_domain.h */

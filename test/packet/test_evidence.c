@@ -9,6 +9,7 @@
 
 #include "base/list.h"
 #include "packet/internal.h"
+#include "shared_rc/internal.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -22,15 +23,21 @@
 #define ALL      ((1u << RANKS) - 1)
 #define PATIENCE 20.0 /* s */
 #define DEATH    5.0  /* s: three are promised */
+#define SAID     400u /* messages, more than a look into an inbox takes out of it; */
+#define LENGTH   1000 /* bytes of each: half an inbox holds them */
 
 /* What a rank says of itself, and is told. */
 struct rank {
 	pid_t pid;
 	struct rwk_address address;
 	_Atomic bool open, close, closed, reach;
-	_Atomic unsigned heard;   /* a bit for each rank that a message has come from */
-	_Atomic unsigned gone;    /* and that has failed; */
-	_Atomic unsigned strange; /* not as the end of its process */
+	_Atomic bool compute, computes; /* it is to make no progress; it makes none */
+	_Atomic unsigned say_to;        /* a bit for each rank that it is to say something to */
+	_Atomic unsigned came[RANKS];   /* messages from each, of those */
+	_Atomic unsigned targets;       /* in use in the domain */
+	_Atomic unsigned heard;         /* a bit for each rank that a message has come from */
+	_Atomic unsigned gone;          /* and that has failed; */
+	_Atomic unsigned strange;       /* not as the end of its process */
 	_Atomic uint32_t srqn;
 	_Atomic uint32_t holder[RANKS]; /* SRQ number of each rank's holder, as this one sees it */
 	_Atomic unsigned streams;       /* TCP connections that it has */
@@ -69,11 +76,13 @@ static int on_connected(void *client, struct rwk_channel *ch, const struct rwk_a
 static void on_message(
 	void *client, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len)
 {
+	unsigned from = (unsigned)((struct rank *)ch->peer - ranks);
+
 	(void)client;
 	(void)env;
 	(void)payload;
-	(void)len;
-	ranks[me].heard |= 1u << ((struct rank *)ch->peer - ranks);
+	ranks[me].came[from] += len == LENGTH;
+	ranks[me].heard |= 1u << from;
 }
 
 static void on_failed(void *client, struct rwk_channel *ch, int err)
@@ -102,10 +111,21 @@ static unsigned count_streams(void)
 	return count;
 }
 
+static unsigned count_targets(const struct rwk_src_view *v)
+{
+	unsigned count = 0;
+
+	for (uint32_t i = 0; i < v->size.targets; i++)
+		count += rwk_src_entry(v, i)->qpn != 0;
+	return count;
+}
+
 static void tell(struct rwk_port *port)
 {
 	unsigned with = 0;
 
+	if (port->view)
+		ranks[me].targets = count_targets(port->view);
 	ranks[me].streams = count_streams();
 	for (unsigned i = 0; i < RANKS; i++) {
 		struct rwk_packet_channel *ch = (struct rwk_packet_channel *)channels[i];
@@ -123,6 +143,17 @@ static void reach_all(void)
 	for (unsigned i = 0; i < RANKS; i++)
 		if (channels[i])
 			rwk_packet_reach((struct rwk_packet_channel *)channels[i]);
+}
+
+static void say(struct rwk_port *port, struct rwk_channel *ch)
+{
+	static const uint8_t bytes[LENGTH];
+	const struct rwk_envelope env = {.kind = 1};
+
+	for (unsigned n = 0; n < SAID;) {
+		n += !rwk_network_transport.send(ch, &env, bytes, LENGTH);
+		rwk_network_transport.progress(port);
+	}
 }
 
 static void live(void)
@@ -159,6 +190,12 @@ static void live(void)
 		}
 		if (port->view)
 			ranks[me].srqn = rwk_src_srqn(port->view);
+		while ((ranks[me].computes = ranks[me].compute))
+			usleep(500);
+		for (unsigned i = 0; i < RANKS; i++)
+			if (ranks[me].say_to & 1u << i)
+				say(port, channels[i]);
+		ranks[me].say_to = 0;
 		if (ranks[me].reach) {
 			reach_all();
 			ranks[me].reach = false;
@@ -382,11 +419,43 @@ static void left(void **state)
 	end();
 }
 
+/*
+ * One computes while another says much to it and closes: the target is free by then, and nothing is lost with it,
+ * though most waits in the inbox behind what is taken out at a time.
+ */
+static void left_behind(void **state)
+{
+	double until = seconds() + PATIENCE;
+
+	(void)state;
+	begin();
+	ranks[5].compute = true;
+	while (!ranks[5].computes || ranks[0].targets != RANKS) {
+		assert_true(seconds() < until);
+		usleep(1000);
+	}
+	ranks[3].say_to = 1u << 5;
+	while (ranks[3].say_to)
+		usleep(1000);
+	ranks[3].close = true;
+	while (!ranks[3].closed || ranks[0].targets != RANKS - 1) {
+		assert_true(seconds() < until);
+		usleep(1000);
+	}
+	assert_int_equal(ranks[5].came[3], 0);
+	usleep(300000); /* now it is time to look who has gone */
+	ranks[5].compute = false;
+	expect_gone(all_but(3), 1u << 3);
+	assert_int_equal(ranks[5].came[3], SAID);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(killed),
 		cmocka_unit_test(left),
+		cmocka_unit_test(left_behind),
 	};
 
 	return cmocka_run_group_tests_name("packet/evidence", tests, NULL, NULL);

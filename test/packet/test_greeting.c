@@ -162,6 +162,12 @@ static void ranges(void **state)
 	round_trip(&g);
 	g.type = RWK_GREETING_RELEASE;
 	round_trip(&g);
+	g.shared.domain = UINT64_MAX;
+	for (int i = 0; i < 2; i++) {
+		g.type = i ? RWK_GREETING_CEASED : RWK_GREETING_CEASE;
+		g.qpn = g.shared.target = i ? 0xfffffe : 2;
+		round_trip(&g);
+	}
 }
 
 /* One field of a greeting that is wrong, in bytes: `size` bytes at `at` become `value`. */
@@ -230,6 +236,18 @@ static const struct wrong wrongs[] = {
 	{"a reason in a RELEASE", RWK_GREETING_RELEASE, 6, 2, 0xffff},
 	{"a PSN in a RELEASE", RWK_GREETING_RELEASE, 92, 4, 1},
 	{"a domain in a BYE", RWK_GREETING_BYE, 120, 8, 1},
+	{"a CEASE of no initiator", RWK_GREETING_CEASE, 88, 4, 0},
+	{"a CEASE of QPN 1", RWK_GREETING_CEASE, 88, 4, 1},
+	{"a reason in a CEASE", RWK_GREETING_CEASE, 6, 2, 0xffff},
+	{"a PSN in a CEASE", RWK_GREETING_CEASE, 92, 4, 1},
+	{"features in a CEASE", RWK_GREETING_CEASE, 104, 4, 1},
+	{"a CEASE to no domain", RWK_GREETING_CEASE, 120, 8, 0},
+	{"a CEASE of no target", RWK_GREETING_CEASE, 132, 4, 0},
+	{"a CEASE of a target of 25 bits", RWK_GREETING_CEASE, 132, 4, 0x1000002},
+	{"an SRQ number in a CEASE", RWK_GREETING_CEASE, 128, 4, 1},
+	{"an initiator among the terms of a CEASE", RWK_GREETING_CEASE, 136, 4, 2},
+	{"a first PSN in a CEASED", RWK_GREETING_CEASED, 140, 4, 1},
+	{"a port in a CEASED", RWK_GREETING_CEASED, 144, 2, 1},
 	{"an SRQ number in a REFUSE", RWK_GREETING_REFUSE, 128, 4, 1},
 };
 
@@ -244,6 +262,11 @@ static struct rwk_greeting of_type(uint8_t type)
 		g = (struct rwk_greeting){.type = type, .from = sample.from, .to = sample.to, .echo = 1};
 	if (type == RWK_GREETING_REFUSE)
 		g.reason = -ESTALE;
+	if (type >= RWK_GREETING_CEASE) {
+		g.qpn = 0x818283;
+		g.shared.domain = 7;
+		g.shared.target = 0xa1a2a3;
+	}
 	return g;
 }
 

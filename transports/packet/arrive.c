@@ -114,12 +114,12 @@ void rwk_packet_arrived(
 		port->count.wrong_icrc++;
 		return;
 	}
-	if (rwk_unlikely(way == RWK_WAY_DOMAIN)) {
-		rwk_packet_domain_packet(port, from, &w, payload, payload_len);
-		return;
-	}
 	if (w.qpn == RWK_WIRE_GSI_QPN) {
 		management(port, way, from, payload, payload_len);
+		return;
+	}
+	if (rwk_unlikely(way == RWK_WAY_DOMAIN)) {
+		rwk_src_packet(port->view, from, &w, payload, payload_len, rwk_packet_now(port));
 		return;
 	}
 	ch = find_qp(port, w.qpn);

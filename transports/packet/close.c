@@ -102,7 +102,7 @@ static void end_places(struct rwk_port *port)
 bool rwk_packet_go_on(struct rwk_port *port)
 {
 	rwk_packet_progress(port);
-	return !all_idle(port);
+	return !all_idle(port) || rwk_packet_initiators_cease(port);
 }
 
 bool rwk_packet_linger(struct rwk_port *port)

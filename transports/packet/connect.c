@@ -413,6 +413,10 @@ void rwk_packet_greeted(
 	struct rwk_port *port, int way, const struct rwk_link_address *from, const struct rwk_greeting *g)
 {
 	port->count.greetings_in++;
+	if (way == RWK_WAY_DOMAIN || g->type == RWK_GREETING_CEASE) { /* for whichever process of the node takes it */
+		rwk_packet_domain_greeted(port, way, g);
+		return;
+	}
 	if (rwk_greeting_meant(g, &port->address)) {
 		port->count.stale++;
 		if (g->type == RWK_GREETING_CONNECT || g->type == RWK_GREETING_ACCEPT)
@@ -438,6 +442,9 @@ void rwk_packet_greeted(
 		break;
 	case RWK_GREETING_RELEASE:
 		take_release(port, way, from, g);
+		break;
+	case RWK_GREETING_CEASED:
+		rwk_packet_initiator_ceased(port, g);
 		break;
 	default:
 		break;

@@ -274,15 +274,32 @@ void rwk_packet_domain_forget(struct rwk_packet_channel *ch)
 	ch->target = 0;
 }
 
-void rwk_packet_domain_packet(struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_wire *w,
-	const void *payload, size_t len)
+/**
+ * An initiator has ceased: all that it sent is its owner's, or in its inbox. Its target becomes nobody's; what of this
+ * node still has a channel to its process finds that out as of one that died (evidence.c).
+ */
+void rwk_packet_domain_greeted(struct rwk_port *port, int way, const struct rwk_greeting *g)
 {
-	if (rwk_unlikely(w->qpn == RWK_WIRE_GSI_QPN)) {
-		if (rwk_packet_is_piece(payload, len))
-			rwk_packet_piece(port, RWK_WAY_DOMAIN, from, payload, len);
+	const struct rwk_link_address to = port->ways->address(&g->from);
+	struct rwk_src_initiator there;
+	struct rwk_greeting a;
+	bool lives;
+
+	if (way != RWK_WAY_DOMAIN || g->type != RWK_GREETING_CEASE || g->shared.domain != port->domain.id) {
+		port->count.stale++;
 		return;
 	}
-	rwk_src_packet(port->view, from, w, payload, len, rwk_packet_now(port));
+	lives = !rwk_src_target_find(port->view, g->shared.target, &there);
+	if (lives && (there.nonce != rwk_packet_nonce(&g->from) || there.qpn != g->qpn)) {
+		port->count.stale++;
+		return;
+	}
+	if (lives)
+		rwk_src_target_end(port->view, g->shared.target);
+	rwk_greeting_answer(&a, g, RWK_GREETING_CEASED, &port->address);
+	a.qpn = g->qpn;
+	a.shared = g->shared;
+	rwk_packet_greet(port, RWK_WAY_LOSSY, &to, &a);
 }
 
 int rwk_packet_domain_progress(struct rwk_port *port)

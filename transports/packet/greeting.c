@@ -172,10 +172,24 @@ static bool probe_good(const struct rwk_greeting *g)
 	       !g->reason && g->pad <= RWK_GREETING_PAD_MAX && g->pad % 4 == 0 && none_shared(&g->shared);
 }
 
+/* Neither terms, but perhaps for what is shared, nor a length. */
+static bool bare(const struct rwk_greeting *g)
+{
+	return !g->psn && !g->pmtu && !g->window && !g->reads && !g->machine && !g->features && !g->room && !g->pad;
+}
+
 static bool no_terms(const struct rwk_greeting *g)
 {
-	return (!g->qpn || qpn_good(g->qpn)) && !g->psn && !g->pmtu && !g->window && !g->reads && !g->machine &&
-	       !g->features && !g->room && !g->pad && none_shared(&g->shared);
+	return (!g->qpn || qpn_good(g->qpn)) && bare(g) && none_shared(&g->shared);
+}
+
+/* An initiator, and the target of which domain it was aimed at. */
+static bool cease_good(const struct rwk_greeting *g)
+{
+	const struct rwk_greeting_shared *s = &g->shared;
+
+	return qpn_good(g->qpn) && bare(g) && !g->reason && s->domain && qpn_good(s->target) && !s->srqn && !s->qpn &&
+	       !s->psn && !s->port;
 }
 
 static bool good(const struct rwk_greeting *g)
@@ -197,6 +211,9 @@ static bool good(const struct rwk_greeting *g)
 	case RWK_GREETING_BYE:
 	case RWK_GREETING_RELEASE:
 		return no_terms(g) && !g->reason;
+	case RWK_GREETING_CEASE:
+	case RWK_GREETING_CEASED:
+		return cease_good(g);
 	default:
 		return false;
 	}

@@ -11,6 +11,8 @@
  *   PROBE    does what is as long as this get through? `pmtu`: what I believe to
  *   PROBED   this did, and its answer is as long
  *   RELEASE  SRC, on a stream: I do not need this stream; end it if you do not either
+ *   CEASE    SRC, to a domain: nothing more comes from this initiator of mine; its target is nobody's
+ *   CEASED   that has been heard
  *
  * A greeting travels as the payload of a UD Send Only to QPN 1 (RWK_WIRE_GSI_QPN). All types have the same size, but
  * that CONNECT, ACCEPT and the probes may be made as long as the packets that they are about; an answer is never longer
@@ -36,6 +38,8 @@ enum rwk_greeting_type {
 	RWK_GREETING_RELEASE = 5,
 	RWK_GREETING_PROBE = 6,
 	RWK_GREETING_PROBED = 7,
+	RWK_GREETING_CEASE = 8,
+	RWK_GREETING_CEASED = 9,
 };
 
 /**
@@ -54,7 +58,8 @@ enum rwk_greeting_feature {
 
 /**
  * What SRC needs to know beside. All zero without RWK_GREETING_SHARED. The sender takes by a domain of its node, and
- * sends by the initiator that it has for the receiver's node, the same for every process there.
+ * sends by the initiator that it has for the receiver's node, the same for every process there. CEASE and CEASED have
+ * the domain and the target that the initiator was aimed at, and nothing else of it.
  */
 struct rwk_greeting_shared {
 	uint64_t domain; /* its identity, not 0 */
@@ -67,8 +72,8 @@ struct rwk_greeting_shared {
 
 /**
  * One greeting. The terms (psn to shared) are those of CONNECT and ACCEPT; in the others they are zero, and qpn is
- * zero or the number that the sender has for this peer. Each end has one qpn and psn for a peer, the same in every
- * CONNECT and ACCEPT to it: so repeated and crossing greetings say nothing new.
+ * zero or the number that the sender has for this peer; in CEASE and CEASED it is the initiator's. Each end has one qpn
+ * and psn for a peer, the same in every CONNECT and ACCEPT to it: so repeated and crossing greetings say nothing new.
  */
 struct rwk_greeting {
 	uint8_t type;            /* enum rwk_greeting_type */

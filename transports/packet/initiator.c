@@ -4,13 +4,18 @@
  * SRQ of the process it is for. Acknowledgements come to its own QPN, from the domain's socket.
  *
  * It is made when the first greeting to a process of that node is written, since the greeting says its QPN and first
- * PSN; and aimed when an ACCEPT has told which QP of which domain takes for it.
+ * PSN; and aimed when an ACCEPT has told which QP of which domain takes for it. When the port is closed, and all that
+ * it has sent has arrived, it *ceases*: the domain there is told that the QP can be another's. That is said a few times
+ * at most, since nobody may be left there; a QP of which nobody hears stays taken as long as its domain.
  */
 #include "packet/internal.h"
 
 #define TIMEOUT   (2 * 1000 * 1000ull)        /* ns, until there are measurements */
 #define LINGER    (2 * 1000 * 1000 * 1000ull) /* ns that what was sent last is sent again, once no channel is left */
 #define ACK_DELAY (60 * 1000ull)              /* ns that the domain may take to acknowledge */
+
+#define CEASE_FIRST  (2 * 1000 * 1000ull)   /* ns until an initiator says for the second time that it ceases, */
+#define CEASE_WITHIN (100 * 1000 * 1000ull) /* and that a close waits for answers */
 
 static void failed(void *user, int err)
 {
@@ -41,8 +46,7 @@ static void silent(void *user, bool anew)
 }
 
 /* It takes no requests: rwk_packet_initiator_packet lets none through to it. */
-static const struct rwk_machine_host host = {
-	.emit = emit, .done = rwk_packet_done, .failed = failed, .silent = silent};
+static const struct rwk_machine_host host = {.emit = emit, .done = rwk_packet_done, .failed = failed, .silent = silent};
 
 static struct rwk_packet_initiator *make(struct rwk_port *port, uint32_t node, uint64_t domain)
 {
@@ -257,6 +261,73 @@ void rwk_packet_initiators_ring(struct rwk_port *port, rwk_time now)
 			rwk_list_append(&port->dirty_initiators, &by->dirty);
 		else if (at > now && at < port->deadline)
 			port->deadline = at;
+	}
+}
+
+/** Whom it is for is a domain, which has a place and an identity, but no name as a process has. */
+static void say_ceased(struct rwk_packet_initiator *by)
+{
+	struct rwk_port *port = by->port;
+	struct rwk_greeting g = {.type = RWK_GREETING_CEASE,
+		.from = port->address,
+		.to = {.version_srq = RWK_ADDR_VERSION << 24, .job = port->address.job, .node = by->node},
+		.qpn = by->qpn,
+		.shared = {.domain = by->domain, .target = by->target}};
+	uint16_t number;
+
+	port->ways->split(&by->path.to, g.to.ip, &number);
+	g.to.nonce_port = (by->domain | 1) << 16 | number;
+	rwk_packet_greet(port, RWK_WAY_LOSSY, &by->path.to, &g);
+}
+
+/** Something is to be waited for: what was sent last is not acknowledged yet, or the answer has not come. */
+static bool cease(struct rwk_packet_initiator *by, rwk_time now)
+{
+	if (!by->rc || by->failed || by->ceased)
+		return false;
+	if (!rwk_rc_idle(by->rc))
+		return true;
+	if (now >= by->cease_at) {
+		by->cease_at = now + (CEASE_FIRST << by->ceases++);
+		say_ceased(by);
+	}
+	if (by->cease_at < by->port->deadline)
+		by->port->deadline = by->cease_at;
+	return true;
+}
+
+bool rwk_packet_initiators_cease(struct rwk_port *port)
+{
+	rwk_time now = rwk_packet_now(port);
+	bool waits = false;
+
+	if (!port->cease_until)
+		port->cease_until = now + CEASE_WITHIN;
+	if (now >= port->cease_until)
+		return false;
+	for (struct rwk_list *l = port->all_initiators.next; l != &port->all_initiators; l = l->next)
+		waits |= cease(rwk_container_of(l, struct rwk_packet_initiator, all), now);
+	return waits;
+}
+
+void rwk_packet_initiator_ceased(struct rwk_port *port, const struct rwk_greeting *g)
+{
+	struct rwk_packet_initiator *by;
+
+	HASH_FIND(by_qpn, port->initiators, &g->qpn, sizeof(g->qpn), by);
+	if (by && by->cease_at && by->domain == g->shared.domain && by->target == g->shared.target)
+		by->ceased = true;
+	else
+		port->count.stale++;
+}
+
+void rwk_packet_initiators_refused(struct rwk_port *port, const struct rwk_link_address *who)
+{
+	for (struct rwk_list *l = port->all_initiators.next; l != &port->all_initiators; l = l->next) {
+		struct rwk_packet_initiator *by = rwk_container_of(l, struct rwk_packet_initiator, all);
+
+		if (port->cease_until && !memcmp(&by->path.to, who, sizeof(*who)))
+			by->ceased = true;
 	}
 }
 

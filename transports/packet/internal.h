@@ -162,6 +162,9 @@ struct rwk_packet_initiator {
 	uint32_t pmtu;
 	struct rwk_packet_narrow *narrow; /* as a channel's */
 	bool failed;
+	bool ceased;         /* the domain knows that nothing more comes, or is gone */
+	uint8_t ceases;      /* how often it was told, */
+	rwk_time cease_at;   /* and when it is told next; 0: not yet */
 	uint16_t window;     /* packets that may be under way, as agreed */
 	uint32_t channels;   /* that go by it */
 	rwk_time give_up_at; /* no channel is left: what is under way then is given up; 0: there are some */
@@ -305,6 +308,7 @@ struct rwk_port {
 	rwk_time now, deadline;
 	rwk_time stream_at; /* when to look at the streams again */
 	rwk_time seek_at;   /* when to look for channels without one */
+	rwk_time cease_until; /* the port is closed, and waits that long for its initiators to have ceased; 0: it is not */
 	uint32_t by_stream; /* channels that go by it */
 	uint32_t running;   /* of all channels: each waits for an acknowledgement, or for the data of a Read */
 	struct rwk_request *lone; /* one of those, posted while there was no other: it is copied when nothing comes */
@@ -615,6 +619,15 @@ bool rwk_packet_initiator_packet(struct rwk_port *port, const struct rwk_link_ad
 	const void *payload, size_t len);
 int rwk_packet_initiators_pump(struct rwk_port *port);
 void rwk_packet_initiators_ring(struct rwk_port *port, rwk_time now);
+/**
+ * The port is closed, and its channels are done: those whose packets have all arrived say so where they went. Is there
+ * something to wait for? To be called again until there is not.
+ */
+bool rwk_packet_initiators_cease(struct rwk_port *port);
+/** CEASED has come. */
+void rwk_packet_initiator_ceased(struct rwk_port *port, const struct rwk_greeting *g);
+/** Nobody has that port any more. */
+void rwk_packet_initiators_refused(struct rwk_port *port, const struct rwk_link_address *who);
 void rwk_packet_initiators_free(struct rwk_port *port);
 
 /* domain.c */
@@ -626,8 +639,8 @@ bool rwk_packet_domain_terms(struct rwk_packet_channel *ch, enum rwk_greeting_ty
 /** From now on the channel takes by the domain. 0; -ENOSPC: the domain is full. */
 int rwk_packet_domain_take(struct rwk_packet_channel *ch, const struct rwk_greeting *g);
 void rwk_packet_domain_forget(struct rwk_packet_channel *ch);
-void rwk_packet_domain_packet(struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_wire *w,
-	const void *payload, size_t len);
+/** A greeting that came by the domain's socket, or was meant to. */
+void rwk_packet_domain_greeted(struct rwk_port *port, int way, const struct rwk_greeting *g);
 int rwk_packet_domain_progress(struct rwk_port *port);
 void rwk_packet_domain_by_clock(struct rwk_port *port, rwk_time now);
 

@@ -148,6 +148,7 @@ static bool goes_to(const struct rwk_packet_channel *ch, const struct rwk_link_a
 
 void rwk_packet_hint(struct rwk_port *port, const struct rwk_link_address *who)
 {
+	rwk_packet_initiators_refused(port, who);
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
 		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
 

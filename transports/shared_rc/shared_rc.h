@@ -134,8 +134,9 @@ int rwk_src_target_find(struct rwk_src_view *view, uint32_t qpn, struct rwk_src_
 /** Is it still there? Two loads. */
 bool rwk_src_target_lives(const struct rwk_src_view *view, uint32_t qpn);
 /**
- * Its process has ended, by evidence: the target is nobody's from now on. Whoever says it first ends it, and with that
- * has told all members, who look whether the targets of their peers live.
+ * Its process has ended, by evidence, or has said that the initiator has ceased, all of whose packets are taken: the
+ * target is nobody's from now on. Whoever says it first ends it, and with that has told all members, who look whether
+ * the targets of their peers live.
  */
 void rwk_src_target_end(struct rwk_src_view *view, uint32_t qpn);
 /**
