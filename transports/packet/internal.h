@@ -15,7 +15,9 @@
  *   numbers.c   which channel has a QPN, or a target
  *   places.c    peers that are at more than one place
  *   channel.c   a channel's life: made, open, failed, gone
- *   outbound.c  messages into frames, ops into work requests, packets out
+ *   outbound.c  messages into frames, ops into work requests
+ *   requests.c  those from their beginning to their end, and without the op that they were for
+ *   put.c       packets out
  *   inbound.c   frames into messages; what the peer's RDMA touches
  *   regions.c   memory that peers may reach
  *   share.c     how many packets each of those that send may have under way to us
@@ -537,6 +539,45 @@ void rwk_packet_breach(struct rwk_packet_channel *ch, const char *what);
 bool rwk_packet_idle(const struct rwk_packet_channel *ch);
 /** The client leaves: its ops are cancelled, a good-bye goes behind what it has sent. */
 void rwk_packet_farewell(struct rwk_packet_channel *ch);
+/** Tells a peer that has said good-bye that it was heard. */
+void rwk_packet_say_bye(struct rwk_packet_channel *ch);
+
+/* put.c */
+/** Sends a packet by that path: 0 or -EAGAIN. */
+int rwk_packet_put(struct rwk_port *port, struct rwk_packet_path *path, const struct rwk_wire *w,
+	const struct iovec *payload, int count);
+int rwk_packet_emit(void *user, const struct rwk_wire *w, const struct iovec *payload, int count);
+
+/* outbound.c */
+/** Tells the machine of the acknowledgements that frames have brought. */
+void rwk_packet_take_ack(struct rwk_packet_channel *ch);
+/** Moves what waits: ops into requests, requests into packets. Returns packets made. */
+int rwk_packet_pump(struct rwk_packet_channel *ch);
+/** A record of the service's own; false: out of memory. */
+bool rwk_packet_control(struct rwk_packet_channel *ch, const struct rwk_envelope *env, const void *bytes, size_t len);
+/** Posts the parts of an RDMA request, each of at most as much as a machine takes. 0 or -ENOMEM. */
+int rwk_packet_rdma(struct rwk_packet_channel *ch, struct rwk_op *op);
+
+/* requests.c */
+/** Words of rwk_op.service; a kind of op may have more. */
+enum { RWK_WORD_STATE, RWK_WORD_PARTS, RWK_WORD_STATUS };
+enum { RWK_OP_QUEUED = 1, RWK_OP_RUNNING };
+/** Is a posted send to be told of only when the peer has said that it has come? UC's machine does not know. */
+static inline bool rwk_packet_asks_for_arrival(const struct rwk_packet_channel *ch, const struct rwk_op *op)
+{
+	return ch->uc && op->arrival;
+}
+/** A request of the channel's, with nothing in it; NULL: out of memory. */
+struct rwk_request *rwk_packet_request(struct rwk_packet_channel *ch, enum rwk_request_kind kind);
+void rwk_packet_request_free(struct rwk_request *r);
+/** Posts it to the channel's machine: 0, or why not, and it stays the caller's. */
+int rwk_packet_start(struct rwk_request *r);
+/** The machine is done with it: an upcall. */
+void rwk_packet_done(void *user, struct rwk_wr *wr, int status);
+/** Such an op has one part more, or less: with the last it is done. With the first status of a part that failed. */
+void rwk_packet_part_add(struct rwk_op *op);
+void rwk_packet_part_failed(struct rwk_op *op, int status);
+void rwk_packet_part_done(struct rwk_packet_channel *ch, struct rwk_op *op, int status);
 /**
  * Takes the ops that run back from the machine: long messages go on from copies. False: an RDMA request runs, or there
  * is no memory; the channel cannot go on.
@@ -549,30 +590,6 @@ bool rwk_packet_detach(struct rwk_packet_channel *ch);
 void rwk_packet_relieve(struct rwk_packet_channel *ch);
 /** The same for rwk_port.lone, which there is. Returns whether it has ended. */
 bool rwk_packet_relieve_lone(struct rwk_port *port);
-/** Tells a peer that has said good-bye that it was heard. */
-void rwk_packet_say_bye(struct rwk_packet_channel *ch);
-
-/* outbound.c */
-/** Sends a packet by that path: 0 or -EAGAIN. */
-int rwk_packet_put(struct rwk_port *port, struct rwk_packet_path *path, const struct rwk_wire *w,
-	const struct iovec *payload, int count);
-int rwk_packet_emit(void *user, const struct rwk_wire *w, const struct iovec *payload, int count);
-void rwk_packet_done(void *user, struct rwk_wr *wr, int status);
-/** Tells the machine of the acknowledgements that frames have brought. */
-void rwk_packet_take_ack(struct rwk_packet_channel *ch);
-/** Moves what waits: ops into requests, requests into packets. Returns packets made. */
-int rwk_packet_pump(struct rwk_packet_channel *ch);
-/** A record of the service's own; false: out of memory. */
-bool rwk_packet_control(struct rwk_packet_channel *ch, const struct rwk_envelope *env, const void *bytes, size_t len);
-/** Posts the parts of an RDMA request, each of at most as much as a machine takes. 0 or -ENOMEM. */
-int rwk_packet_rdma(struct rwk_packet_channel *ch, struct rwk_op *op);
-/** Such an op has one part more, or less: with the last it is done. With the first status of a part that failed. */
-void rwk_packet_part_add(struct rwk_op *op);
-void rwk_packet_part_failed(struct rwk_op *op, int status);
-void rwk_packet_part_done(struct rwk_packet_channel *ch, struct rwk_op *op, int status);
-struct rwk_request *rwk_packet_request(struct rwk_packet_channel *ch, enum rwk_request_kind kind);
-int rwk_packet_start(struct rwk_request *r);
-
 /**
  * SRC: the channel's requests leave its initiator's queue, or stay in it as orphans if packets of them are made: those
  * have numbers that others' packets stand behind.

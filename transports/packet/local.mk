@@ -12,18 +12,20 @@ libropewalk_core_la_SOURCES += \
 	transports/packet/initiator.c \
 	transports/packet/internal.h \
 	transports/packet/names.c \
-	transports/packet/numbers.c \
-	transports/packet/places.c \
 	transports/packet/narrow.c \
 	transports/packet/network.c \
+	transports/packet/numbers.c \
 	transports/packet/outbound.c \
 	transports/packet/packet.h \
 	transports/packet/pieces.c \
+	transports/packet/places.c \
 	transports/packet/port.c \
 	transports/packet/progress.c \
 	transports/packet/pull.c \
+	transports/packet/put.c \
 	transports/packet/reach.c \
 	transports/packet/regions.c \
+	transports/packet/requests.c \
 	transports/packet/share.c \
 	transports/packet/sleep.c \
 	transports/packet/streams.c \

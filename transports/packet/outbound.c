@@ -3,98 +3,15 @@
  * From messages to packets. A short message is copied into the channel's frame. The first few after a progress are sent
  * within the send, since somebody may wait for them and the client may compute from then on; what follows before the
  * next progress gathers behind them and goes out together. Of a client that sends by the dozen only the first goes at
- * once. A long message is a Send of its own, read where it lies until it is acknowledged. One that is alone under way
- * and not very long is copied when nothing comes, since there is nothing else to do then: whoever waits for its end need
- * not wait for the peer.
+ * once. A long message is a Send of its own. One that is alone under way and not very long is copied when nothing
+ * comes, since there is nothing else to do then: whoever waits for its end need not wait for the peer.
  */
 #include "packet/internal.h"
-
-enum { OP_QUEUED = 1, OP_RUNNING };
 
 #define AT_ONCE 4 /* sends between two progresses that go within the send; one after a burst of more than */
 #define BURST   16
 
 #define LONE_MAX (16u << 10) /* bytes of a message up to which it takes less to copy it than to hear that it has come */
-
-#define JOINED_MAX 2048u /* bytes of a packet that goes at once, up to which a copy is cheaper than several pieces */
-
-#define OP_STATE  0 /* words of rwk_op.service */
-#define OP_PARTS  1
-#define OP_STATUS 2
-
-struct rwk_request *rwk_packet_request(struct rwk_packet_channel *ch, enum rwk_request_kind kind)
-{
-	struct rwk_pool *home = kind == RWK_REQ_FRAME ? &ch->port->frames : &ch->port->requests;
-	struct rwk_request *r = rwk_pool_get(home);
-
-	if (!r)
-		return NULL;
-	r->home = home;
-	r->wr = (struct rwk_wr){.type = RWK_WR_SEND, .iov = r->iov, .iov_count = 1};
-	r->ch = ch;
-	r->kind = kind;
-	r->used = 0;
-	r->op = NULL;
-	r->pulling = NULL;
-	r->copy = NULL;
-	return r;
-}
-
-static void free_request(struct rwk_request *r)
-{
-	rwk_pool_put(r->home, r);
-}
-
-static int post(struct rwk_packet_channel *ch, struct rwk_wr *wr)
-{
-	if (rwk_likely(ch->rc != NULL))
-		return rwk_rc_post(ch->rc, wr);
-	if (ch->uc)
-		return rwk_uc_post(ch->uc, wr);
-	wr->srqn = ch->srqn;
-	return rwk_rc_post(ch->by->rc, wr);
-}
-
-/** Does somebody wait to hear of that request? */
-static bool is_awaited(const struct rwk_request *r)
-{
-	return r->kind != RWK_REQ_FRAME && r->kind != RWK_REQ_COPY;
-}
-
-static void begins(const struct rwk_request *r)
-{
-	if (!is_awaited(r))
-		return;
-	r->ch->running++;
-	r->ch->port->running++;
-}
-
-static void ends(const struct rwk_request *r)
-{
-	struct rwk_port *port = r->ch->port;
-
-	if (!is_awaited(r))
-		return;
-	r->ch->running--;
-	port->running--;
-	if (port->lone == r)
-		port->lone = NULL;
-}
-
-int rwk_packet_start(struct rwk_request *r)
-{
-	struct rwk_packet_channel *ch = r->ch;
-	int rc;
-
-	rwk_list_append(&ch->requests, &r->all);
-	begins(r);
-	rc = post(ch, &r->wr);
-	if (rc) {
-		rwk_list_remove(&r->all);
-		ends(r);
-	}
-	return rc;
-}
 
 /** The frame's own word: what we acknowledge by it. */
 static uint32_t frame_word(struct rwk_packet_channel *ch)
@@ -120,7 +37,7 @@ static void close_frame(struct rwk_packet_channel *ch)
 	ch->port->count.frames_out++;
 	if (rwk_packet_start(r)) {
 		ch->frames--;
-		free_request(r);
+		rwk_packet_request_free(r);
 		rwk_packet_doom(ch, -EIO);
 	}
 }
@@ -259,21 +176,6 @@ bool rwk_packet_control(struct rwk_packet_channel *ch, const struct rwk_envelope
 	return true;
 }
 
-/** Is a posted send to be told of only when the peer has said that it has come? UC's machine does not know. */
-static bool asks_for_arrival(const struct rwk_packet_channel *ch, const struct rwk_op *op)
-{
-	return ch->uc && op->arrival;
-}
-
-/** A Send has ended. */
-static void send_over(struct rwk_packet_channel *ch, struct rwk_op *op, int status)
-{
-	if (asks_for_arrival(ch, op))
-		rwk_packet_part_done(ch, op, status);
-	else
-		op->done(op, status);
-}
-
 /** One that will be copied need not be acknowledged at once. UC has nothing that keeps a copy until it has come. */
 static bool is_lone(const struct rwk_packet_channel *ch, const struct rwk_op *op)
 {
@@ -297,10 +199,10 @@ static bool start_alone(struct rwk_packet_channel *ch, struct rwk_op *op)
 		return false;
 	if (ch->frame)
 		close_frame(ch);
-	op->service[OP_PARTS] = 1;
-	op->service[OP_STATUS] = 0;
-	if (asks_for_arrival(ch, op) && !rwk_packet_ask_behind(ch, op)) {
-		free_request(r);
+	op->service[RWK_WORD_PARTS] = 1;
+	op->service[RWK_WORD_STATUS] = 0;
+	if (rwk_packet_asks_for_arrival(ch, op) && !rwk_packet_ask_behind(ch, op)) {
+		rwk_packet_request_free(r);
 		return false;
 	}
 	word = frame_word(ch);
@@ -313,12 +215,12 @@ static bool start_alone(struct rwk_packet_channel *ch, struct rwk_op *op)
 	lone = is_lone(ch, op);
 	r->wr.flags = !ch->uc && (op->arrival || (ch->shared && !lone)) ? RWK_WR_PROMPT : 0;
 	r->op = op;
-	op->service[OP_STATE] = OP_RUNNING;
+	op->service[RWK_WORD_STATE] = RWK_OP_RUNNING;
 	ch->port->count.frames_out++;
 	ch->port->count.records_out++;
 	if (rwk_packet_start(r)) {
 		rwk_list_remove(&op->link); /* the answer is nobody's then */
-		free_request(r);
+		rwk_packet_request_free(r);
 		return false;
 	}
 	if (lone)
@@ -331,9 +233,9 @@ int rwk_packet_rdma(struct rwk_packet_channel *ch, struct rwk_op *op)
 	bool published = rwk_packet_is_published(ch, op); /* a Read behind it brings the acknowledgement */
 	size_t at = 0;
 
-	op->service[OP_STATE] = OP_RUNNING;
-	op->service[OP_PARTS] = 1; /* ours, until all are posted */
-	op->service[OP_STATUS] = 0;
+	op->service[RWK_WORD_STATE] = RWK_OP_RUNNING;
+	op->service[RWK_WORD_PARTS] = 1; /* ours, until all are posted */
+	op->service[RWK_WORD_STATUS] = 0;
 	do { /* one of no bytes is a request, too */
 		struct rwk_request *r = rwk_packet_request(ch, RWK_REQ_OP);
 		size_t len = op->length - at < rwk_packet_part_max(ch) ? op->length - at : rwk_packet_part_max(ch);
@@ -348,15 +250,15 @@ int rwk_packet_rdma(struct rwk_packet_channel *ch, struct rwk_op *op)
 		r->wr.key = (uint32_t)op->rkey.word[0];
 		r->op = op;
 		if ((!len && op->length) || rwk_packet_start(r)) {
-			free_request(r);
+			rwk_packet_request_free(r);
 			break;
 		}
-		op->service[OP_PARTS]++;
+		op->service[RWK_WORD_PARTS]++;
 		at += len;
 	} while (at < op->length);
 	if (at < op->length)
-		op->service[OP_STATUS] = ENOMEM;
-	return --op->service[OP_PARTS] ? 0 : -ENOMEM;
+		op->service[RWK_WORD_STATUS] = ENOMEM;
+	return --op->service[RWK_WORD_PARTS] ? 0 : -ENOMEM;
 }
 
 /** A short message joins the frame; false: no room now. */
@@ -414,7 +316,7 @@ static bool start_first(struct rwk_packet_channel *ch, struct rwk_op *op)
 	rwk_list_remove(&op->link);
 	if (op->type == RWK_OP_SEND ? start_alone(ch, op) : start_access(ch, op))
 		return true;
-	op->service[OP_STATE] = OP_QUEUED;
+	op->service[RWK_WORD_STATE] = RWK_OP_QUEUED;
 	rwk_list_append(ch->queue.next, &op->link); /* in front of what is first now */
 	return false;
 }
@@ -429,7 +331,7 @@ int rwk_packet_post(struct rwk_channel *c, struct rwk_op *op)
 		return -EINVAL;
 	if (op->type != RWK_OP_SEND && rwk_packet_is_beyond(ch, op))
 		return -EINVAL;
-	op->service[OP_STATE] = OP_QUEUED;
+	op->service[RWK_WORD_STATE] = RWK_OP_QUEUED;
 	rwk_list_append(&ch->queue, &op->link);
 	rwk_packet_stir(ch);
 	if (ch->state == RWK_CH_OPEN && ch->queue.next == &op->link && !is_short(ch, op) && start_first(ch, op))
@@ -440,203 +342,10 @@ int rwk_packet_post(struct rwk_channel *c, struct rwk_op *op)
 int rwk_packet_withdraw(struct rwk_channel *c, struct rwk_op *op)
 {
 	(void)c;
-	if (op->service[OP_STATE] != OP_QUEUED)
+	if (op->service[RWK_WORD_STATE] != RWK_OP_QUEUED)
 		return -EBUSY;
 	rwk_list_remove(&op->link);
 	return 0;
-}
-
-void rwk_packet_part_add(struct rwk_op *op)
-{
-	op->service[OP_PARTS]++;
-}
-
-void rwk_packet_part_failed(struct rwk_op *op, int status)
-{
-	if (status && !op->service[OP_STATUS])
-		op->service[OP_STATUS] = (uint64_t)-status;
-}
-
-void rwk_packet_part_done(struct rwk_packet_channel *ch, struct rwk_op *op, int status)
-{
-	rwk_packet_part_failed(op, status);
-	if (--op->service[OP_PARTS])
-		return;
-	if (ch->shared && !op->service[OP_STATUS] && rwk_packet_reach_read(ch, op))
-		return;
-	op->done(op, -(int)op->service[OP_STATUS]);
-}
-
-/** What the link reads where it lies is read: it may be changed. */
-static void end_reading(const struct rwk_packet_channel *ch)
-{
-	struct rwk_link *l = ch->port->link[ch->path.way];
-
-	l->ops->flush(l);
-}
-
-void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
-{
-	struct rwk_request *r = rwk_container_of(wr, struct rwk_request, wr);
-	struct rwk_packet_channel *ch = r->ch;
-	enum rwk_request_kind kind = r->kind;
-	struct rwk_op *op = r->op;
-
-	(void)user;
-	if (kind == RWK_REQ_STATUS && !status)
-		status = rwk_packet_reach_status(r);
-	if (rwk_unlikely(kind == RWK_REQ_ORPHAN)) {
-		free(r->copy);
-		free_request(r);
-		return;
-	}
-	/* The link may read until its next flush. On UC that is what a request waits for; on RC only one that is cut
-	 * off. */
-	if (rwk_unlikely((!ch->rc && !ch->shared) || status) && wr->length > RWK_LINK_COPIED)
-		end_reading(ch);
-	rwk_list_remove(&r->all);
-	if (status && ch->base.error)
-		status = ch->base.error; /* why the channel ended says more than that it did */
-	if (kind == RWK_REQ_FRAME)
-		ch->frames--;
-	ends(r);
-	if (kind == RWK_REQ_PULL)
-		rwk_packet_pull_part(r, status);
-	if (kind == RWK_REQ_COPY)
-		ch->copied -= (uint32_t)r->iov[1].iov_len;
-	if (kind == RWK_REQ_COPY || kind == RWK_REQ_PULL)
-		free(r->copy);
-	free_request(r);
-	if (ch->shared && !rwk_list_empty(&ch->queue))
-		rwk_packet_stir(
-			ch); /* it may wait for room among the frames, and its initiator's packets are not its own */
-	if (kind == RWK_REQ_SEND)
-		send_over(ch, op, status);
-	else if (kind == RWK_REQ_OP || kind == RWK_REQ_STATUS)
-		rwk_packet_part_done(ch, op, status);
-}
-
-/** The payload of a long message that runs is copied, and its op no longer needed. False: out of memory. */
-static bool copy_message(struct rwk_request *r)
-{
-	size_t head = r->iov[0].iov_len, len = r->wr.length - head;
-
-	r->copy = malloc(len);
-	if (!r->copy)
-		return false;
-	rwk_iov_gather(r->op->iov, r->op->iov_count, 0, r->copy, len);
-	r->iov[1] = (struct iovec){r->copy, len};
-	r->wr.iov_count = 2;
-	return true;
-}
-
-/**
- * A message that has begun cannot be taken out of the stream: the rest of it is sent from a copy, and its op ends.
- * False: it is no message, or there is no memory.
- */
-static bool go_on_from_copy(struct rwk_request *r, int status)
-{
-	struct rwk_op *op = r->op;
-
-	if (r->kind != RWK_REQ_SEND || !copy_message(r))
-		return false;
-	r->ch->copied += (uint32_t)op->length;
-	ends(r);
-	r->kind = RWK_REQ_COPY;
-	r->op = NULL;
-	send_over(r->ch, op, status);
-	return true;
-}
-
-void rwk_packet_relieve(struct rwk_packet_channel *ch)
-{
-	if (ch->copied >= RWK_RELIEF_MAX)
-		return;
-	end_reading(ch);
-	for (struct rwk_list *l = ch->requests.next; l != &ch->requests && ch->copied < RWK_RELIEF_MAX; l = l->next) {
-		struct rwk_request *r = rwk_container_of(l, struct rwk_request, all);
-
-		if (r->kind == RWK_REQ_SEND && !r->op->arrival)
-			go_on_from_copy(r, 0);
-	}
-}
-
-bool rwk_packet_relieve_lone(struct rwk_port *port)
-{
-	struct rwk_request *r = port->lone;
-
-	port->lone = NULL;
-	end_reading(r->ch);
-	return go_on_from_copy(r, 0);
-}
-
-bool rwk_packet_detach(struct rwk_packet_channel *ch)
-{
-	end_reading(ch);
-	rwk_packet_sends_unasked(ch);
-	for (struct rwk_list *l = ch->requests.next; l != &ch->requests; l = l->next) {
-		struct rwk_request *r = rwk_container_of(l, struct rwk_request, all);
-
-		if (r->kind != RWK_REQ_FRAME && r->kind != RWK_REQ_COPY && !go_on_from_copy(r, -ECANCELED))
-			return false;
-	}
-	return rwk_list_empty(&ch->asked) && !ch->pulls;
-}
-
-/**
- * What an orphan still has to send: a message's own bytes, since the peer may yet take it as whole; of a Write, whose
- * end nobody will tell the peer, zeros. And where a Read's data goes, which nobody wants any more. False: out of
- * memory.
- */
-static bool keep_bytes(struct rwk_request *r)
-{
-	if (r->kind == RWK_REQ_FRAME || r->kind == RWK_REQ_COPY || r->copy)
-		return true;
-	if (r->kind == RWK_REQ_SEND)
-		return copy_message(r);
-	r->copy = calloc(1, r->wr.length + 1);
-	if (!r->copy)
-		return false;
-	r->iov[0] = (struct iovec){r->copy, r->wr.length};
-	r->wr.iov_count = 1;
-	return true;
-}
-
-static void orphan(struct rwk_request *r, int status)
-{
-	struct rwk_packet_channel *ch = r->ch;
-	struct rwk_packet_initiator *by = ch->by;
-	enum rwk_request_kind kind = r->kind;
-	struct rwk_op *op = r->op;
-
-	if (!keep_bytes(r)) {
-		r->wr.iov_count = 0; /* it goes nowhere any more: */
-		by->failed = true;
-	}
-	ends(r);
-	r->kind = RWK_REQ_ORPHAN;
-	rwk_list_remove(&r->all);
-	if (kind == RWK_REQ_PULL)
-		rwk_packet_pull_part(r, status);
-	r->ch = NULL;
-	if (kind == RWK_REQ_SEND)
-		op->done(op, status);
-	else if (kind == RWK_REQ_OP || kind == RWK_REQ_STATUS)
-		rwk_packet_part_done(ch, op, status);
-}
-
-void rwk_packet_release(struct rwk_packet_channel *ch, int status)
-{
-	while (!rwk_list_empty(&ch->requests)) {
-		struct rwk_request *r = rwk_container_of(ch->requests.next, struct rwk_request, all);
-
-		if (!rwk_rc_withdraw(ch->by->rc, &r->wr))
-			rwk_packet_done(NULL, &r->wr, status);
-		else
-			orphan(r, status);
-	}
-	if (ch->by->failed && ch->by->rc)
-		rwk_rc_fail(ch->by->rc, -ENOMEM);
 }
 
 void rwk_packet_take_ack(struct rwk_packet_channel *ch)
@@ -678,74 +387,4 @@ int rwk_packet_pump(struct rwk_packet_channel *ch)
 			rwk_packet_stir(ch); /* it waited for frames, and no acknowledgement will wake it */
 	}
 	return n;
-}
-
-/** The ICRC of what goes that way begins like this; lengths repeat. */
-static uint32_t begun(struct rwk_packet_path *path, struct rwk_link *l, size_t len)
-{
-	uint8_t pseudo[RWK_LINK_PSEUDO_MAX];
-
-	if (path->begun_len != len) {
-		path->begun_len = (uint32_t)len;
-		path->begun = rwk_icrc_begin(pseudo, rwk_link_pseudo(l, &path->to, true, len, 0, pseudo));
-	}
-	return path->begun;
-}
-
-/** The link copies it anyway, or takes it at once: headers, payload, pad and ICRC in one piece. */
-static void join(
-	uint8_t *packet, size_t header_len, const struct iovec *payload, int count, size_t covered, uint32_t crc)
-{
-	size_t len = rwk_iov_gather(payload, (size_t)count, 0, packet + header_len, covered - header_len);
-
-	memset(packet + header_len + len, 0, covered - header_len - len);
-	crc = rwk_icrc_bytes(crc, packet, covered);
-	memcpy(packet + covered, &crc, RWK_WIRE_ICRC);
-}
-
-/** The packet is with the link, which says so, or why not. */
-static int handed_over(
-	struct rwk_port *port, const struct rwk_packet_path *path, const struct iovec *iov, int count, int rc)
-{
-	if (!rc)
-		rwk_packet_sent(port, path->way, &path->to, iov, count);
-	return rc;
-}
-
-int rwk_packet_put(struct rwk_port *port, struct rwk_packet_path *path, const struct rwk_wire *w,
-	const struct iovec *payload, int count)
-{
-	struct rwk_link *l = port->link[path->way];
-	bool hastens = port->hurry && l->ops->hasten && !path->cut;
-	struct iovec iov[RWK_MACHINE_IOV + 2];
-	uint8_t header[JOINED_MAX], trailer[3 + RWK_WIRE_ICRC] = {0};
-	size_t len = rwk_iov_length(payload, (size_t)count), header_len = rwk_wire_pack(w, len, header);
-	unsigned pad = -len & 3;
-	size_t covered = header_len + len + pad, size = covered + RWK_WIRE_ICRC;
-	uint32_t crc = begun(path, l, size);
-
-	if (size <= (hastens ? JOINED_MAX : RWK_LINK_COPIED)) {
-		join(header, header_len, payload, count, covered, crc);
-		iov[0] = (struct iovec){header, size};
-		if (hastens && !l->ops->hasten(l, &path->to, header, size))
-			return handed_over(port, path, iov, 1, 0);
-		if (size <= RWK_LINK_COPIED)
-			return handed_over(port, path, iov, 1, l->ops->send(l, &path->to, iov, 1));
-	}
-	crc = rwk_icrc_packet(crc, header, header_len, payload, count, pad);
-	memcpy(trailer + pad, &crc, RWK_WIRE_ICRC);
-	iov[0] = (struct iovec){header, header_len};
-	for (int i = 0; i < count; i++)
-		iov[i + 1] = payload[i];
-	iov[count + 1] = (struct iovec){trailer, pad + RWK_WIRE_ICRC};
-	if (rwk_unlikely(path->cut && covered > path->cut + RWK_PACKET_PROBED))
-		return rwk_packet_put_pieces(port, path, iov, count + 2, size);
-	return handed_over(port, path, iov, count + 2, l->ops->send(l, &path->to, iov, count + 2));
-}
-
-int rwk_packet_emit(void *user, const struct rwk_wire *w, const struct iovec *payload, int count)
-{
-	struct rwk_packet_channel *ch = user;
-
-	return rwk_packet_put(ch->port, &ch->path, w, payload, count);
 }

@@ -50,7 +50,7 @@ int rwk_packet_pull(struct rwk_packet_channel *ch, struct rwk_op *op)
 		rwk_packet_region_remove(ch, ask.to);
 		return -ENOMEM;
 	}
-	op->service[0] = 2; /* runs */
+	op->service[RWK_WORD_STATE] = RWK_OP_RUNNING;
 	op->service[OP_KEY] = ask.to;
 	op->service[OP_ID] = ask.id;
 	rwk_list_append(&ch->asked, &op->link);

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets out: headers, pad and ICRC around the payload that a machine names, and to the link; in pieces, where the way
+ * has become narrow.
+ */
+#include "packet/internal.h"
+
+#define JOINED_MAX 2048u /* bytes of a packet that goes at once, up to which a copy is cheaper than several pieces */
+
+/** The ICRC of what goes that way begins like this; lengths repeat. */
+static uint32_t begun(struct rwk_packet_path *path, struct rwk_link *l, size_t len)
+{
+	uint8_t pseudo[RWK_LINK_PSEUDO_MAX];
+
+	if (path->begun_len != len) {
+		path->begun_len = (uint32_t)len;
+		path->begun = rwk_icrc_begin(pseudo, rwk_link_pseudo(l, &path->to, true, len, 0, pseudo));
+	}
+	return path->begun;
+}
+
+/** The link copies it anyway, or takes it at once: headers, payload, pad and ICRC in one piece. */
+static void join(
+	uint8_t *packet, size_t header_len, const struct iovec *payload, int count, size_t covered, uint32_t crc)
+{
+	size_t len = rwk_iov_gather(payload, (size_t)count, 0, packet + header_len, covered - header_len);
+
+	memset(packet + header_len + len, 0, covered - header_len - len);
+	crc = rwk_icrc_bytes(crc, packet, covered);
+	memcpy(packet + covered, &crc, RWK_WIRE_ICRC);
+}
+
+/** The packet is with the link, which says so, or why not. */
+static int handed_over(
+	struct rwk_port *port, const struct rwk_packet_path *path, const struct iovec *iov, int count, int rc)
+{
+	if (!rc)
+		rwk_packet_sent(port, path->way, &path->to, iov, count);
+	return rc;
+}
+
+int rwk_packet_put(struct rwk_port *port, struct rwk_packet_path *path, const struct rwk_wire *w,
+	const struct iovec *payload, int count)
+{
+	struct rwk_link *l = port->link[path->way];
+	bool hastens = port->hurry && l->ops->hasten && !path->cut;
+	struct iovec iov[RWK_MACHINE_IOV + 2];
+	uint8_t header[JOINED_MAX], trailer[3 + RWK_WIRE_ICRC] = {0};
+	size_t len = rwk_iov_length(payload, (size_t)count), header_len = rwk_wire_pack(w, len, header);
+	unsigned pad = -len & 3;
+	size_t covered = header_len + len + pad, size = covered + RWK_WIRE_ICRC;
+	uint32_t crc = begun(path, l, size);
+
+	if (size <= (hastens ? JOINED_MAX : RWK_LINK_COPIED)) {
+		join(header, header_len, payload, count, covered, crc);
+		iov[0] = (struct iovec){header, size};
+		if (hastens && !l->ops->hasten(l, &path->to, header, size))
+			return handed_over(port, path, iov, 1, 0);
+		if (size <= RWK_LINK_COPIED)
+			return handed_over(port, path, iov, 1, l->ops->send(l, &path->to, iov, 1));
+	}
+	crc = rwk_icrc_packet(crc, header, header_len, payload, count, pad);
+	memcpy(trailer + pad, &crc, RWK_WIRE_ICRC);
+	iov[0] = (struct iovec){header, header_len};
+	for (int i = 0; i < count; i++)
+		iov[i + 1] = payload[i];
+	iov[count + 1] = (struct iovec){trailer, pad + RWK_WIRE_ICRC};
+	if (rwk_unlikely(path->cut && covered > path->cut + RWK_PACKET_PROBED))
+		return rwk_packet_put_pieces(port, path, iov, count + 2, size);
+	return handed_over(port, path, iov, count + 2, l->ops->send(l, &path->to, iov, count + 2));
+}
+
+int rwk_packet_emit(void *user, const struct rwk_wire *w, const struct iovec *payload, int count)
+{
+	struct rwk_packet_channel *ch = user;
+
+	return rwk_packet_put(ch->port, &ch->path, w, payload, count);
+}

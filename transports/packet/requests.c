@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Work requests of the machines, from their beginning to their end. What a long message or an RDMA op posts is read
+ * where it lies until the machine is done with it. A message's may go on without it, from a copy: one that the client
+ * wants back, since it cancels it or its peer is late, or one that is alone, for which there is time. What an initiator
+ * has numbered and nobody wants any more goes on as an orphan.
+ */
+#include "packet/internal.h"
+
+struct rwk_request *rwk_packet_request(struct rwk_packet_channel *ch, enum rwk_request_kind kind)
+{
+	struct rwk_pool *home = kind == RWK_REQ_FRAME ? &ch->port->frames : &ch->port->requests;
+	struct rwk_request *r = rwk_pool_get(home);
+
+	if (!r)
+		return NULL;
+	r->home = home;
+	r->wr = (struct rwk_wr){.type = RWK_WR_SEND, .iov = r->iov, .iov_count = 1};
+	r->ch = ch;
+	r->kind = kind;
+	r->used = 0;
+	r->op = NULL;
+	r->pulling = NULL;
+	r->copy = NULL;
+	return r;
+}
+
+void rwk_packet_request_free(struct rwk_request *r)
+{
+	rwk_pool_put(r->home, r);
+}
+
+static int post(struct rwk_packet_channel *ch, struct rwk_wr *wr)
+{
+	if (rwk_likely(ch->rc != NULL))
+		return rwk_rc_post(ch->rc, wr);
+	if (ch->uc)
+		return rwk_uc_post(ch->uc, wr);
+	wr->srqn = ch->srqn;
+	return rwk_rc_post(ch->by->rc, wr);
+}
+
+/** Does somebody wait to hear of that request? */
+static bool is_awaited(const struct rwk_request *r)
+{
+	return r->kind != RWK_REQ_FRAME && r->kind != RWK_REQ_COPY;
+}
+
+static void begins(const struct rwk_request *r)
+{
+	if (!is_awaited(r))
+		return;
+	r->ch->running++;
+	r->ch->port->running++;
+}
+
+static void ends(const struct rwk_request *r)
+{
+	struct rwk_port *port = r->ch->port;
+
+	if (!is_awaited(r))
+		return;
+	r->ch->running--;
+	port->running--;
+	if (port->lone == r)
+		port->lone = NULL;
+}
+
+int rwk_packet_start(struct rwk_request *r)
+{
+	struct rwk_packet_channel *ch = r->ch;
+	int rc;
+
+	rwk_list_append(&ch->requests, &r->all);
+	begins(r);
+	rc = post(ch, &r->wr);
+	if (rc) {
+		rwk_list_remove(&r->all);
+		ends(r);
+	}
+	return rc;
+}
+
+/** A Send has ended. */
+static void send_over(struct rwk_packet_channel *ch, struct rwk_op *op, int status)
+{
+	if (rwk_packet_asks_for_arrival(ch, op))
+		rwk_packet_part_done(ch, op, status);
+	else
+		op->done(op, status);
+}
+
+void rwk_packet_part_add(struct rwk_op *op)
+{
+	op->service[RWK_WORD_PARTS]++;
+}
+
+void rwk_packet_part_failed(struct rwk_op *op, int status)
+{
+	if (status && !op->service[RWK_WORD_STATUS])
+		op->service[RWK_WORD_STATUS] = (uint64_t)-status;
+}
+
+void rwk_packet_part_done(struct rwk_packet_channel *ch, struct rwk_op *op, int status)
+{
+	rwk_packet_part_failed(op, status);
+	if (--op->service[RWK_WORD_PARTS])
+		return;
+	if (ch->shared && !op->service[RWK_WORD_STATUS] && rwk_packet_reach_read(ch, op))
+		return;
+	op->done(op, -(int)op->service[RWK_WORD_STATUS]);
+}
+
+/** What the link reads where it lies is read: it may be changed. */
+static void end_reading(const struct rwk_packet_channel *ch)
+{
+	struct rwk_link *l = ch->port->link[ch->path.way];
+
+	l->ops->flush(l);
+}
+
+void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
+{
+	struct rwk_request *r = rwk_container_of(wr, struct rwk_request, wr);
+	struct rwk_packet_channel *ch = r->ch;
+	enum rwk_request_kind kind = r->kind;
+	struct rwk_op *op = r->op;
+
+	(void)user;
+	if (kind == RWK_REQ_STATUS && !status)
+		status = rwk_packet_reach_status(r);
+	if (rwk_unlikely(kind == RWK_REQ_ORPHAN)) {
+		free(r->copy);
+		rwk_packet_request_free(r);
+		return;
+	}
+	/* The link may read until its next flush. On UC that is what a request waits for; on RC only one that is cut
+	 * off. */
+	if (rwk_unlikely((!ch->rc && !ch->shared) || status) && wr->length > RWK_LINK_COPIED)
+		end_reading(ch);
+	rwk_list_remove(&r->all);
+	if (status && ch->base.error)
+		status = ch->base.error; /* why the channel ended says more than that it did */
+	if (kind == RWK_REQ_FRAME)
+		ch->frames--;
+	ends(r);
+	if (kind == RWK_REQ_PULL)
+		rwk_packet_pull_part(r, status);
+	if (kind == RWK_REQ_COPY)
+		ch->copied -= (uint32_t)r->iov[1].iov_len;
+	if (kind == RWK_REQ_COPY || kind == RWK_REQ_PULL)
+		free(r->copy);
+	rwk_packet_request_free(r);
+	if (ch->shared && !rwk_list_empty(&ch->queue))
+		rwk_packet_stir(
+			ch); /* it may wait for room among the frames, and its initiator's packets are not its own */
+	if (kind == RWK_REQ_SEND)
+		send_over(ch, op, status);
+	else if (kind == RWK_REQ_OP || kind == RWK_REQ_STATUS)
+		rwk_packet_part_done(ch, op, status);
+}
+
+/** The payload of a long message that runs is copied, and its op no longer needed. False: out of memory. */
+static bool copy_message(struct rwk_request *r)
+{
+	size_t head = r->iov[0].iov_len, len = r->wr.length - head;
+
+	r->copy = malloc(len);
+	if (!r->copy)
+		return false;
+	rwk_iov_gather(r->op->iov, r->op->iov_count, 0, r->copy, len);
+	r->iov[1] = (struct iovec){r->copy, len};
+	r->wr.iov_count = 2;
+	return true;
+}
+
+/**
+ * A message that has begun cannot be taken out of the stream: the rest of it is sent from a copy, and its op ends.
+ * False: it is no message, or there is no memory.
+ */
+static bool go_on_from_copy(struct rwk_request *r, int status)
+{
+	struct rwk_op *op = r->op;
+
+	if (r->kind != RWK_REQ_SEND || !copy_message(r))
+		return false;
+	r->ch->copied += (uint32_t)op->length;
+	ends(r);
+	r->kind = RWK_REQ_COPY;
+	r->op = NULL;
+	send_over(r->ch, op, status);
+	return true;
+}
+
+void rwk_packet_relieve(struct rwk_packet_channel *ch)
+{
+	if (ch->copied >= RWK_RELIEF_MAX)
+		return;
+	end_reading(ch);
+	for (struct rwk_list *l = ch->requests.next; l != &ch->requests && ch->copied < RWK_RELIEF_MAX; l = l->next) {
+		struct rwk_request *r = rwk_container_of(l, struct rwk_request, all);
+
+		if (r->kind == RWK_REQ_SEND && !r->op->arrival)
+			go_on_from_copy(r, 0);
+	}
+}
+
+bool rwk_packet_relieve_lone(struct rwk_port *port)
+{
+	struct rwk_request *r = port->lone;
+
+	port->lone = NULL;
+	end_reading(r->ch);
+	return go_on_from_copy(r, 0);
+}
+
+bool rwk_packet_detach(struct rwk_packet_channel *ch)
+{
+	end_reading(ch);
+	rwk_packet_sends_unasked(ch);
+	for (struct rwk_list *l = ch->requests.next; l != &ch->requests; l = l->next) {
+		struct rwk_request *r = rwk_container_of(l, struct rwk_request, all);
+
+		if (r->kind != RWK_REQ_FRAME && r->kind != RWK_REQ_COPY && !go_on_from_copy(r, -ECANCELED))
+			return false;
+	}
+	return rwk_list_empty(&ch->asked) && !ch->pulls;
+}
+
+/**
+ * What an orphan still has to send: a message's own bytes, since the peer may yet take it as whole; of a Write, whose
+ * end nobody will tell the peer, zeros. And where a Read's data goes, which nobody wants any more. False: out of
+ * memory.
+ */
+static bool keep_bytes(struct rwk_request *r)
+{
+	if (r->kind == RWK_REQ_FRAME || r->kind == RWK_REQ_COPY || r->copy)
+		return true;
+	if (r->kind == RWK_REQ_SEND)
+		return copy_message(r);
+	r->copy = calloc(1, r->wr.length + 1);
+	if (!r->copy)
+		return false;
+	r->iov[0] = (struct iovec){r->copy, r->wr.length};
+	r->wr.iov_count = 1;
+	return true;
+}
+
+static void orphan(struct rwk_request *r, int status)
+{
+	struct rwk_packet_channel *ch = r->ch;
+	struct rwk_packet_initiator *by = ch->by;
+	enum rwk_request_kind kind = r->kind;
+	struct rwk_op *op = r->op;
+
+	if (!keep_bytes(r)) {
+		r->wr.iov_count = 0; /* it goes nowhere any more: */
+		by->failed = true;
+	}
+	ends(r);
+	r->kind = RWK_REQ_ORPHAN;
+	rwk_list_remove(&r->all);
+	if (kind == RWK_REQ_PULL)
+		rwk_packet_pull_part(r, status);
+	r->ch = NULL;
+	if (kind == RWK_REQ_SEND)
+		op->done(op, status);
+	else if (kind == RWK_REQ_OP || kind == RWK_REQ_STATUS)
+		rwk_packet_part_done(ch, op, status);
+}
+
+void rwk_packet_release(struct rwk_packet_channel *ch, int status)
+{
+	while (!rwk_list_empty(&ch->requests)) {
+		struct rwk_request *r = rwk_container_of(ch->requests.next, struct rwk_request, all);
+
+		if (!rwk_rc_withdraw(ch->by->rc, &r->wr))
+			rwk_packet_done(NULL, &r->wr, status);
+		else
+			orphan(r, status);
+	}
+	if (ch->by->failed && ch->by->rc)
+		rwk_rc_fail(ch->by->rc, -ENOMEM);
+}
