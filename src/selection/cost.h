@@ -21,7 +21,7 @@
 
 #define RWK_COST_REQUESTER 512u /* bytes of the half of a machine that sends, with its counters: rwk_rc_size */
 #define RWK_COST_RESPONDER 512u /* and of the half that receives: rwk_rc_responder_size */
-#define RWK_COST_CHANNEL   448u /* what transports/packet keeps of a peer beside the machine, with malloc's own */
+#define RWK_COST_CHANNEL   456u /* what transports/packet keeps of a peer beside the machine, with malloc's own */
 #define RWK_COST_INITIATOR 256u /* and of an initiator of SRC */
 #define RWK_COST_TARGET    768u /* what a domain keeps of a target beside its responder: a copy to go back to, a lock */
 #define RWK_COST_STREAM    4096u /* an idle TCP stream in the kernel: socket, file, a place in a poll set (3.9 KB) */

@@ -236,7 +236,7 @@ static void test_memory(void **state)
 		const char *reason;
 	} cases[] = {
 		{16, 32, 256 * GIB, RWK_STRAND_RC_UDP,
-			"UDP gets through, and RC takes 480 connections a process, 81.6 MiB on this node, not more "
+			"UDP gets through, and RC takes 480 connections a process, 81.7 MiB on this node, not more "
 			"than "
 			"256 MiB (1/1024 of its memory)"},
 		{64, 32, 256 * GIB, RWK_STRAND_SRC_UDP,
@@ -248,17 +248,17 @@ static void test_memory(void **state)
 			"than "
 			"256 MiB (1/1024 of its memory); SRC takes 15"},
 		{16, 32, 64 * GIB, RWK_STRAND_SRC_UDP,
-			"UDP gets through, and RC would take 480 connections a process, 81.6 MiB on this node, more "
+			"UDP gets through, and RC would take 480 connections a process, 81.7 MiB on this node, more "
 			"than "
 			"64.0 MiB (1/1024 of its memory); SRC takes 15"},
 		{16, 32, (uint64_t)480 * 32 * RWK_COST_RC * 1024, RWK_STRAND_RC_UDP,
-			"UDP gets through, and RC takes 480 connections a process, 81.6 MiB on this node, not more "
+			"UDP gets through, and RC takes 480 connections a process, 81.7 MiB on this node, not more "
 			"than "
-			"81.6 MiB (1/1024 of its memory)"},
+			"81.7 MiB (1/1024 of its memory)"},
 		{16, 32, (uint64_t)480 * 32 * RWK_COST_RC * 1024 - 1, RWK_STRAND_SRC_UDP,
-			"UDP gets through, and RC would take 480 connections a process, 81.6 MiB on this node, more "
+			"UDP gets through, and RC would take 480 connections a process, 81.7 MiB on this node, more "
 			"than "
-			"81.6 MiB (1/1024 of its memory); SRC takes 15"},
+			"81.7 MiB (1/1024 of its memory); SRC takes 15"},
 		{2, 1, 1 << 20, RWK_STRAND_RC_UDP,
 			"UDP gets through, and RC takes 1 connection a process, 5.4 KiB on this node, more than 1.0 "
 			"KiB "

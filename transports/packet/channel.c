@@ -29,6 +29,7 @@ struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const s
 	if (!ch)
 		return NULL;
 	ch->base.port = port;
+	ch->address = *to;
 	ch->qpn = rwk_packet_new_qpn(port);
 	if (!ch->qpn || rwk_packet_random(&ch->psn, sizeof(ch->psn)) ||
 		rwk_packet_random(&ch->token, sizeof(ch->token)) || rwk_packet_number_add(ch, RWK_BY_QPN)) {
@@ -41,7 +42,6 @@ struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const s
 	ch->state = RWK_CH_CONNECTING;
 	ch->path.way = port->link[RWK_WAY_LOSSY] ? RWK_WAY_LOSSY : RWK_WAY_STREAM;
 	ch->path.to = port->ways->address(to);
-	ch->address = *to;
 	ch->stream_lost = !port->link[RWK_WAY_STREAM];
 	rwk_list_init(&ch->queue);
 	rwk_list_init(&ch->requests);
@@ -49,6 +49,10 @@ struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const s
 	rwk_list_init(&ch->dirty);
 	rwk_list_init(&ch->timed);
 	rwk_list_append(&port->all, &ch->all);
+	if (rwk_packet_name_add(ch)) {
+		rwk_packet_channel_free(ch);
+		return NULL;
+	}
 	return ch;
 }
 
@@ -86,6 +90,7 @@ void rwk_packet_channel_free(struct rwk_packet_channel *ch)
 	rwk_packet_kept_free(ch);
 	free(ch->narrow);
 	rwk_packet_number_remove(ch, RWK_BY_QPN);
+	rwk_packet_name_remove(ch);
 	if (ch->stream_open || ch->stream_asked)
 		port->ways->leave(port->link[RWK_WAY_STREAM], &ch->path.to);
 	if (ch->stream_open)

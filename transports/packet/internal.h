@@ -140,6 +140,7 @@ struct rwk_packet_path {
 /** narrow.c: what is known of how long packets may be now. */
 struct rwk_packet_narrow {
 	uint64_t token;        /* of our last round of probes */
+	uint64_t heard;        /* when the peer, or its node, had what it last told us to believe, by its clock */
 	rwk_time wider_at;
 	uint32_t whom;         /* SRC: the channel whose peer was asked, by its number */
 	uint16_t best;         /* the longest probe of this round that was answered, */
@@ -181,7 +182,7 @@ struct rwk_packet_elsewhere {
 };
 
 /** By what a channel is found (numbers.c). */
-enum rwk_packet_number { RWK_BY_QPN, RWK_BY_TARGET, RWK_NUMBERS };
+enum rwk_packet_number { RWK_BY_QPN, RWK_BY_TARGET, RWK_BY_NONCE, RWK_NUMBERS };
 
 /**
  * There is one for each peer, of which there may be as many as a job has ranks: it is kept small, and in the order in
@@ -201,7 +202,7 @@ struct rwk_packet_channel {
 			uint32_t qpn;
 			uint32_t target; /* SRC: of our domain, what takes from the peer; 0: it is not shared */
 		};
-		uint32_t number[RWK_NUMBERS];
+		uint32_t number[RWK_BY_NONCE]; /* the third stands in the address */
 	};
 	struct rwk_packet_initiator *by; /* SRC: it sends by this one, */
 
@@ -242,7 +243,6 @@ struct rwk_packet_channel {
 	uint16_t pmtu_most; /* as much as has got through, or may; 0: what the link says */
 	struct rwk_kept **kept;           /* early packets, from the first loss on */
 	struct rwk_packet_narrow *narrow; /* NULL: no doubt yet that packets get through, or it is shared */
-	uint64_t heard; /* narrow.c: when the peer had what it last told us to believe, by its clock */
 
 	/* The handshake. */
 	struct rwk_address address; /* the peer's, perhaps partial */
@@ -263,6 +263,7 @@ struct rwk_packet_channel {
 	bool stream_lost : 1;                    /* there is no stream, and none will be: no evidence */
 	bool on_this_machine : 1;                /* in whichever container */
 	bool takes_pieces : 1;                   /* the peer joins packets that come in pieces */
+	bool named : 1;                          /* it is found by its peer's nonce */
 };
 _Static_assert(offsetof(struct rwk_packet_channel, port) == offsetof(struct rwk_channel, port), "port is base.port");
 _Static_assert(offsetof(struct rwk_packet_channel, srqn) == RWK_CACHE_LINE &&
@@ -272,7 +273,7 @@ _Static_assert(offsetof(struct rwk_packet_channel, srqn) == RWK_CACHE_LINE &&
 	"a message touches the first lines of its channel");
 _Static_assert(sizeof(struct rwk_packet_channel) <= 424, "a process may have a channel for each rank (cost.h)");
 
-/** The channels that have a number of one kind: lists of those whose number ends in the same bits. */
+/** The channels that have a number of one kind: lists of those whose number ends in the same bits, the oldest first. */
 struct rwk_packet_numbers {
 	struct rwk_packet_channel **first;
 	uint32_t mask; /* `first` has one more; NULL: none has such a number, */
@@ -288,6 +289,7 @@ struct rwk_port {
 	struct rwk_address address;
 	uint8_t key[32];
 	struct rwk_packet_numbers numbers[RWK_NUMBERS];
+	uint32_t unnamed;                              /* channels that are not found by a nonce: it is not known yet */
 	struct rwk_packet_channel *last;               /* whose packet came last */
 	struct rwk_packet_initiator *initiators;       /* by QPN */
 	const struct rwk_packet_path *leader, *favourite; /* of the vote; of the link. NULL: none */
@@ -451,7 +453,7 @@ void rwk_packet_decide(struct rwk_packet_channel *ch, int way, const struct rwk_
 void rwk_packet_place(struct rwk_packet_channel *ch, const struct rwk_greeting *g);
 
 /* numbers.c */
-/** The channel that has that number; NULL: none has. */
+/** The channel that has that QPN or target; NULL: none has. */
 static inline struct rwk_packet_channel *rwk_packet_numbered(
 	const struct rwk_port *port, enum rwk_packet_number kind, uint32_t number)
 {
@@ -462,9 +464,14 @@ static inline struct rwk_packet_channel *rwk_packet_numbered(
 		ch = ch->next[kind];
 	return ch;
 }
-/** The channel is found by its number from now on, which nobody else has: 0 or -ENOMEM. */
+/** The oldest channel whose peer has that nonce; NULL: none has, or it is not known. */
+struct rwk_packet_channel *rwk_packet_by_nonce(const struct rwk_port *port, uint64_t nonce);
+/** The channel is found by its number from now on: 0 or -ENOMEM. */
 int rwk_packet_number_add(struct rwk_packet_channel *ch, enum rwk_packet_number kind);
 void rwk_packet_number_remove(struct rwk_packet_channel *ch, enum rwk_packet_number kind);
+/** The same by its peer's nonce, if that is known; else it is one of rwk_port.unnamed. */
+int rwk_packet_name_add(struct rwk_packet_channel *ch);
+void rwk_packet_name_remove(struct rwk_packet_channel *ch);
 void rwk_packet_numbers_free(struct rwk_port *port);
 
 /* places.c */

@@ -8,9 +8,12 @@
 struct rwk_packet_channel *rwk_packet_find(
 	struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_greeting *g)
 {
-	struct rwk_link_address told = port->ways->address(&g->from);
+	struct rwk_link_address told;
 	uint64_t nonce = rwk_packet_nonce(&g->from);
 
+	if (!port->unnamed)
+		return rwk_packet_by_nonce(port, nonce);
+	told = port->ways->address(&g->from);
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
 		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
 		uint64_t known = rwk_packet_peer_nonce(ch);
@@ -25,9 +28,15 @@ struct rwk_packet_channel *rwk_packet_find(
 
 int rwk_packet_acquainted(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 {
+	int rc;
+
 	if (rwk_packet_peer_nonce(ch))
 		return 0;
+	rwk_packet_name_remove(ch);
 	ch->address = g->from;
+	rc = rwk_packet_name_add(ch);
+	if (rc)
+		return rc;
 	return ch->port->client->connected(ch->port->cookie, &ch->base, &g->from);
 }
 

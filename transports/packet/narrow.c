@@ -197,6 +197,7 @@ void rwk_packet_node_silent(struct rwk_packet_initiator *by, bool anew)
 
 void rwk_packet_probe_came(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 {
+	struct rwk_packet_narrow *n;
 	struct rwk_greeting a;
 
 	if (ch->shared && rwk_src_target_cut(ch->port->view, ch->target,
@@ -211,9 +212,10 @@ void rwk_packet_probe_came(struct rwk_packet_channel *ch, const struct rwk_greet
 	/* That it is narrow is believed at once; that it is wide, if what says so is as long. */
 	if (g->pmtu > size_of(ch) && RWK_GREETING_SIZE + g->pad < g->pmtu)
 		return;
-	if (!known_of(ch) || g->echo < ch->heard)
+	n = known_of(ch);
+	if (!n || g->echo < n->heard)
 		return;
-	ch->heard = g->echo;
+	n->heard = g->echo;
 	believe(ch, g->pmtu);
 }
 
