@@ -59,7 +59,6 @@ static int open_both(struct rwk_engine *e, struct rwk_port_attr *attr)
 static int join_waiting(struct rwk_engine *e)
 {
 	const int fds[] = {e->transport->wait_fd(e->port), e->network->wait_fd(e->network_port)};
-	int rc;
 
 	e->wait_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (e->wait_fd < 0)
@@ -67,11 +66,8 @@ static int join_waiting(struct rwk_engine *e)
 	for (int i = 0; i < 2; i++) {
 		struct epoll_event event = {.events = EPOLLIN};
 
-		if (epoll_ctl(e->wait_fd, EPOLL_CTL_ADD, fds[i], &event)) {
-			rc = -errno;
-			close(e->wait_fd);
-			return rc;
-		}
+		if (epoll_ctl(e->wait_fd, EPOLL_CTL_ADD, fds[i], &event))
+			return -errno;
 	}
 	return 0;
 }
