@@ -313,6 +313,32 @@ static void long_ack_at_once(void **state)
 	ends_close();
 }
 
+/* So is that of one that goes on from a copy: nobody waits for it, but what the client sends next may. */
+static void copied_ack_at_once(void **state)
+{
+	static const size_t lengths_of[] = {12000};
+
+	(void)state;
+	ends_lengths = lengths_of;
+	ends_lengths_count = 1;
+	open_two(4224, NULL);
+	for (int i = 0; i < 2000; i++)
+		ends_progress(ends[0]);
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(ends_post(ends_side(0, 1)), 0);
+		ends_progress(ends[0]);
+		assert_int_equal(ends_side(0, 1)->ops, 0);
+		assert_int_equal(ends[0]->port->copies, 1);
+		for (int k = 0; k < 16; k++) {
+			ends_progress(ends[1]);
+			rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + 10 * 1000);
+		}
+		ends_progress(ends[0]);
+		assert_int_equal(ends[0]->port->copies, 0);
+	}
+	ends_close();
+}
+
 /* Nobody answers: an acknowledgement goes by itself after a while, and nothing is sent again. */
 static void ack_alone(void **state)
 {
@@ -771,6 +797,7 @@ int main(void)
 		ENDS_ON(acks_ride, "SRC", sim_shared_transport),
 		ENDS_ON(acks_do_not_stay, "SRC", sim_shared_transport),
 		ENDS_ON(long_ack_at_once, "SRC", sim_shared_transport),
+		ENDS_ON(copied_ack_at_once, "SRC", sim_shared_transport),
 		ENDS_RC(ack_alone),
 		ENDS_RC(answer_first),
 		ENDS_RC(answer_in_stream),

@@ -17,7 +17,7 @@
 #define STREAM_GAP (5 * 1000 * 1000ull)  /* ns between looks at streams that carry nothing */
 #define LATE_WORD  (50 * 1000 * 1000ull) /* ns that a peer's being late is held for news */
 #define OWN_BUSY   1024                  /* progresses after a packet for a channel, while which all look for more, */
-#define OWN_GAP    4                     /* and then each so many */
+#define OWN_GAP    16                    /* and then each so many */
 
 static void enlist(struct rwk_packet_channel *ch)
 {
@@ -168,11 +168,13 @@ static void fail_doomed(struct rwk_port *port)
 /**
  * Whether to look at this process's own socket. As long as all that comes there is acknowledgements of frames, these
  * can wait a little, and what somebody waits for comes to the domain's: a call that brings nothing is dear. For that of
- * a long message its sender waits, and where processes share a processor all have their turn between two progresses.
+ * a long message its sender waits, or if it goes on from a copy what is behind it; and where processes share a processor
+ * all have their turn between two progresses.
  */
 static bool asks_own(const struct rwk_port *port)
 {
-	return !port->view || port->running || port->epoch - port->own_epoch < OWN_BUSY || port->epoch % OWN_GAP == 0;
+	return !port->view || port->running || port->copies || port->epoch - port->own_epoch < OWN_BUSY ||
+	       port->epoch % OWN_GAP == 0;
 }
 
 /**

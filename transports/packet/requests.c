@@ -146,8 +146,10 @@ void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
 	ends(r);
 	if (kind == RWK_REQ_PULL)
 		rwk_packet_pull_part(r, status);
-	if (kind == RWK_REQ_COPY)
+	if (kind == RWK_REQ_COPY) {
 		ch->copied -= (uint32_t)r->iov[1].iov_len;
+		ch->port->copies--;
+	}
 	if (kind == RWK_REQ_COPY || kind == RWK_REQ_PULL)
 		free(r->copy);
 	rwk_packet_request_free(r);
@@ -185,6 +187,7 @@ static bool go_on_from_copy(struct rwk_request *r, int status)
 	if (r->kind != RWK_REQ_SEND || !copy_message(r))
 		return false;
 	r->ch->copied += (uint32_t)op->length;
+	r->ch->port->copies++;
 	ends(r);
 	r->kind = RWK_REQ_COPY;
 	r->op = NULL;
@@ -253,6 +256,7 @@ static void orphan(struct rwk_request *r, int status)
 	enum rwk_request_kind kind = r->kind;
 	struct rwk_op *op = r->op;
 
+	ch->port->copies -= kind == RWK_REQ_COPY;
 	if (!keep_bytes(r)) {
 		r->wr.iov_count = 0; /* it goes nowhere any more: */
 		by->failed = true;
