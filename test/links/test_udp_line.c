@@ -450,9 +450,13 @@ static void test_shared(void **state)
 		assert_false(comes_by_line(c, shared[1]));
 		assert_true(comes_by_line(a, shared[1]));
 	}
+	assert_false(joins(shared[1]));
 	for (int i = 0; i < 32; i++)
 		assert_false(comes_by_line(c, shared[1]));
-	assert_true(comes_by_line(c, shared[0]));
+	assert_true(joins(shared[1]));
+	for (int i = 0; i < 80; i++) /* nor is it a's that comes by plain calls from now on */
+		assert_true(comes_by_line(c, shared[i & 1]));
+	assert_false(joins(shared[1]));
 	assert_false(comes_by_line(a, shared[0]));
 	assert_int_equal(udp_counters(shared[0]).lines, 1);
 	assert_int_equal(udp_counters(shared[1]).lines, 1);

@@ -61,13 +61,17 @@ struct message {
 	bool by_line;
 };
 
+/** What those who share a line agree on: */
+#define LINE_PLAIN 1u /* it is read by plain calls */
+#define LINE_TURN  2u /* it was turned to another peer once more: all bits from here on count */
+
 /** A socket, as who reads it sees it. */
 struct inlet {
 	int fd;         /* -1: there is none */
 	int width;      /* slots to offer next time */
 	bool streak;    /* the last call brought something */
 	bool plain;     /* the line alone: is read by plain calls, and the kernel joins no packets. Of one that is shared
-			   it stands in what was agreed by, and this is what it said last */
+			   it stands in the word, and this is what it said last */
 	uint8_t run;    /* of the line: packets in a row that spoke for the other way to read it; of main, if it is shared:
 			   messages in a row from one sender */
 	uint32_t empty; /* calls since then */
@@ -103,7 +107,10 @@ struct udp {
 	int receive_buffer;
 	struct rwk_link_address favourite; /* zero: nobody */
 	uint8_t line_ip[16];               /* ours, of the line */
-	_Atomic uint32_t *agreed;          /* of a line that is shared: whether it is read by plain calls; or NULL */
+	_Atomic uint32_t *agreed;          /* of a line that is shared: LINE_PLAIN, and LINE_TURN for each turn; or NULL */
+	uint32_t word;                     /* what it said at the last look, */
+	uint32_t known;                    /* and at the one by which it was known who is at its other end: */
+	struct rwk_link_address line_peer;
 
 	/* Sending. */
 	bool waiting;

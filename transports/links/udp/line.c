@@ -14,9 +14,10 @@
  *
  * Processes that share main share a line, too, which was there before them and ends with the last of them. Whoever has
  * got SINGLES messages of the kernel's by main from one sender, with nothing between, connects the line to it. Nobody
- * knows what another has done a moment ago: so each asks for the sender, and sends by main alone. How the line is read
- * stands in a word that they share. Who has not seen in time that another has changed it may take packets that were
- * joined for one: they are lost, as any may be.
+ * knows what another has done a moment ago: so each sends by main alone. How the line is read, and how often it was
+ * turned, stands in a word that they share; by each turn one asks for the sender once. Who has not seen in time that
+ * another has changed it may take packets that were joined for one, or those of one sender for another's, which their
+ * ICRC gives away: they are lost, as any may be.
  */
 #define _GNU_SOURCE /* sendmmsg, in6_pktinfo */
 
@@ -164,14 +165,23 @@ void rwk_udp_adopt_line(struct udp *u, int fd)
 	u->line = (struct inlet){.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0), .width = 1};
 }
 
-void rwk_udp_agree(struct rwk_link *l, _Atomic uint32_t *plain)
+void rwk_udp_agree(struct rwk_link *l, _Atomic uint32_t *word)
 {
-	rwk_udp_of(l)->agreed = plain;
+	rwk_udp_of(l)->agreed = word;
 }
 
+/* What comes by it then is told apart by its ICRC as long as somebody has not seen that it was turned. */
 static void turn_line(struct udp *u, const struct rwk_link_address *peer)
 {
+	uint32_t word;
+
 	connect_to(u->line.fd, rwk_udp_is_ip4(u->line_ip) ? AF_INET : AF_INET6, peer);
+	if (!u->agreed)
+		return;
+	word = atomic_load(u->agreed);
+	rwk_udp_join(u->line.fd, true);
+	while (!atomic_compare_exchange_weak(u->agreed, &word, (word + LINE_TURN) & ~LINE_PLAIN))
+		;
 }
 
 /* Its sender has sent all that came by main of late: is it for the line from now on? */

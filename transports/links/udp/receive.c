@@ -140,15 +140,22 @@ void rwk_udp_join(int fd, bool may)
  * right. */
 static void see_plain(struct udp *u)
 {
-	if (u->shared)
-		u->line.plain = u->agreed && atomic_load_explicit(u->agreed, memory_order_relaxed);
+	if (!u->shared)
+		return;
+	u->word = u->agreed ? atomic_load_explicit(u->agreed, memory_order_relaxed) : 0;
+	u->line.plain = u->word & LINE_PLAIN;
 }
 
-static void set_plain(struct udp *u, bool plain)
+/* False: the line was turned meanwhile, or somebody else has changed how it is read. */
+static bool set_plain(struct udp *u, bool plain)
 {
+	uint32_t word = u->word;
+
+	if (u->shared && !atomic_compare_exchange_strong(
+				 u->agreed, &word, plain ? word | LINE_PLAIN : word & ~LINE_PLAIN))
+		return false;
 	u->line.plain = plain;
-	if (u->shared)
-		atomic_store_explicit(u->agreed, plain, memory_order_relaxed);
+	return true;
 }
 
 /*
@@ -161,17 +168,15 @@ static void begin_plain(struct udp *u)
 
 	u->line.run = 0;
 	rwk_udp_join(u->line.fd, false);
-	if (recv(u->line.fd, &byte, sizeof(byte), MSG_PEEK) < 0 && errno == EAGAIN)
-		set_plain(u, true);
-	else
+	if (recv(u->line.fd, &byte, sizeof(byte), MSG_PEEK) >= 0 || errno != EAGAIN || !set_plain(u, true))
 		rwk_udp_join(u->line.fd, true);
 }
 
 static void end_plain(struct udp *u)
 {
 	u->line.run = 0;
-	set_plain(u, false);
-	rwk_udp_join(u->line.fd, true);
+	if (set_plain(u, false))
+		rwk_udp_join(u->line.fd, true);
 }
 
 /* Of the n messages that have come by `in`: is it one short packet, and the call before brought none? */
@@ -196,14 +201,22 @@ static bool may_be_plain(const struct udp *u)
 	return u->line.run == SINGLES && !u->line.plain && (!u->shared || u->agreed);
 }
 
+/* Must the kernel say who has sent what comes by the line? Of one that is shared, until its word has changed again. */
+static bool asks_sender(const struct udp *u)
+{
+	return u->shared && u->known != u->word;
+}
+
 /*
  * Bytes or negative, with errno. The call is no point where a thread can be cancelled, other than recv's of the C
  * library: the host's thread holds our locks here.
  */
 static ssize_t receive_plain(struct udp *u, int fd)
 {
+	bool asks = asks_sender(u);
+
 	return syscall(SYS_recvfrom, fd, u->in_piece[0].iov_base, (size_t)SLOT_BYTES, 0,
-		u->shared ? &u->in_name[0] : NULL, u->shared ? &u->in[0].msg_hdr.msg_namelen : NULL);
+		asks ? &u->in_name[0] : NULL, asks ? &u->in[0].msg_hdr.msg_namelen : NULL);
 }
 
 static int receive(struct udp *u, struct inlet *in)
@@ -283,11 +296,12 @@ static void begin_slot(struct udp *u)
 
 	u->congested = false;
 	if (u->plain) {
-		u->from = u->favourite;
-		if (u->shared) {
-			u->from = rwk_udp_from_name(&u->in_name[0]);
+		if (asks_sender(u)) {
+			u->line_peer = rwk_udp_from_name(&u->in_name[0]);
+			u->known = u->word;
 			reset_slot(u, 0);
 		}
+		u->from = u->shared ? u->line_peer : u->favourite;
 		u->segment = m->msg_len;
 		u->arrived = true;
 		memcpy(u->at, u->line_ip, sizeof(u->at));
