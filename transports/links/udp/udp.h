@@ -85,7 +85,8 @@ int rwk_udp_spare(struct rwk_link *l, const uint8_t ip[16]);
 /**
  * Those who share a line agree on how to read it by a word that they share, which is 0 at first. Before the first
  * progress; the word has to be there as long as the link makes progress. Whatever is written into it, packets are lost
- * at worst, provided that their ICRC is looked at, which covers whom they are from. Without it the line is read in the dearer way.
+ * at worst, provided that their ICRC is looked at, which covers whom they are from. Without it the line is read in the
+ * dearer way.
  */
 void rwk_udp_agree(struct rwk_link *l, _Atomic uint32_t *word);
 
