@@ -17,7 +17,8 @@
 #define STREAM_GAP (5 * 1000 * 1000ull)  /* ns between looks at streams that carry nothing */
 #define LATE_WORD  (50 * 1000 * 1000ull) /* ns that a peer's being late is held for news */
 #define OWN_BUSY   1024                  /* progresses after a packet for a channel, while which all look for more, */
-#define OWN_GAP    16                    /* and then each so many */
+#define OWN_GAP    16                    /* and then each so many, */
+#define OWN_GAP_OF_MANY 4                /* where processes share a processor, and a progress is far from the next */
 
 static void enlist(struct rwk_packet_channel *ch)
 {
@@ -63,6 +64,12 @@ static bool is_late(const struct rwk_packet_channel *ch)
 	return rc && rwk_rc_is_late(rc);
 }
 
+/** Do processes of this machine share a processor, as far as is known? */
+static bool is_crowded(const struct rwk_port *port)
+{
+	return port->processors && port->crowd > port->processors;
+}
+
 /** Pumps all that is dirty now; what becomes so meanwhile is pumped too, but each channel once. */
 static int pump_dirty(struct rwk_port *port)
 {
@@ -80,7 +87,7 @@ static int pump_dirty(struct rwk_port *port)
 		n += rwk_packet_pump(ch);
 		if (!is_late(ch))
 			continue;
-		if (port->processors && port->crowd > port->processors)
+		if (is_crowded(port))
 			port->late_until = rwk_packet_now(port) + LATE_WORD;
 		if (ch->running)
 			rwk_packet_relieve(ch);
@@ -168,13 +175,13 @@ static void fail_doomed(struct rwk_port *port)
 /**
  * Whether to look at this process's own socket. As long as all that comes there is acknowledgements of frames, these
  * can wait a little, and what somebody waits for comes to the domain's: a call that brings nothing is dear. For that of
- * a long message its sender waits, or if it goes on from a copy what is behind it; and where processes share a processor
- * all have their turn between two progresses.
+ * a long message its sender waits, or if it goes on from a copy what is behind it. Where processes share a processor all
+ * have their turn between two progresses, and greetings are not to wait for many.
  */
 static bool asks_own(const struct rwk_port *port)
 {
 	return !port->view || port->running || port->copies || port->epoch - port->own_epoch < OWN_BUSY ||
-	       port->epoch % OWN_GAP == 0;
+	       port->epoch % (is_crowded(port) ? OWN_GAP_OF_MANY : OWN_GAP) == 0;
 }
 
 /**
