@@ -72,7 +72,7 @@ static void close_keeps_what_was_sent(void **state)
 		unsigned taken;
 
 		attr.seed = seed;
-		attr.mtu = 256 + 80; /* so that not many messages fill a frame, and a good-bye may find no room in the last */
+		attr.mtu = 256 + 80; /* few messages fill a frame, and a good-bye may find no room in the last */
 		attr.path = ends_lossy;
 		if (ends_packets()) /* not one that is longer than a packet: as much as there is room for */
 			ends_longest = seed % 2 ? 64 : 4096;

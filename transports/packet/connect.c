@@ -135,7 +135,8 @@ static bool narrowed(struct rwk_packet_channel *ch, int way, const struct rwk_gr
 {
 	uint32_t pmtu = rwk_packet_path_pmtu(ch, way);
 
-	if (way != RWK_WAY_LOSSY || g->pad || ch->tries_with_stream < NARROW || pmtu <= RWK_PACKET_LEAST || ask_alone(ch))
+	if (way != RWK_WAY_LOSSY || g->pad || ch->tries_with_stream < NARROW || pmtu <= RWK_PACKET_LEAST ||
+		ask_alone(ch))
 		return false;
 	ch->pmtu_most = (uint16_t)rwk_packet_narrower(pmtu);
 	ch->tries_with_stream = 0;

@@ -161,8 +161,8 @@ static bool shared_good(const struct rwk_greeting *g)
 static bool terms_good(const struct rwk_greeting *g)
 {
 	return !g->reason && g->pad <= RWK_GREETING_PAD_MAX && g->pad % 4 == 0 && qpn_good(g->qpn) &&
-	       g->psn <= 0xffffffu && rwk_wire_is_pmtu(g->pmtu) && g->window && g->window <= RWK_RC_WINDOW_MAX && g->reads &&
-	       g->reads <= RWK_RC_READS_MAX && g->machine <= 0xffffffu && shared_good(g);
+	       g->psn <= 0xffffffu && rwk_wire_is_pmtu(g->pmtu) && g->window && g->window <= RWK_RC_WINDOW_MAX &&
+	       g->reads && g->reads <= RWK_RC_READS_MAX && g->machine <= 0xffffffu && shared_good(g);
 }
 
 /* Nothing but a QPN, what is believed, and a length. */

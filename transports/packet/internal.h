@@ -312,7 +312,7 @@ struct rwk_port {
 	rwk_time now, deadline;
 	rwk_time stream_at; /* when to look at the streams again */
 	rwk_time seek_at;   /* when to look for channels without one */
-	rwk_time cease_until; /* the port is closed, and waits that long for its initiators to have ceased; 0: it is not */
+	rwk_time cease_until; /* the port is closed, and waits so long for its initiators to have ceased; 0: it is not */
 	uint32_t by_stream; /* channels that go by it */
 	uint32_t running;   /* of all channels: each waits for an acknowledgement, or for the data of a Read */
 	uint32_t copies;    /* of messages, for whose acknowledgement nobody waits, but others behind them do */

@@ -49,7 +49,8 @@ static uint32_t size_of(struct rwk_packet_channel *ch)
 
 static bool can_probe(const struct rwk_packet_channel *ch)
 {
-	return ch->takes_pieces && ch->state == RWK_CH_OPEN && ch->path.way == RWK_WAY_LOSSY && agreed(ch) > RWK_PACKET_LEAST;
+	return ch->takes_pieces && ch->state == RWK_CH_OPEN && ch->path.way == RWK_WAY_LOSSY &&
+	       agreed(ch) > RWK_PACKET_LEAST;
 }
 
 /** NULL: out of memory, and all stays as it is. */

@@ -70,10 +70,10 @@ struct inlet {
 	int fd;         /* -1: there is none */
 	int width;      /* slots to offer next time */
 	bool streak;    /* the last call brought something */
-	bool plain;     /* the line alone: is read by plain calls, and the kernel joins no packets. Of one that is shared
-			   it stands in the word, and this is what it said last */
-	uint8_t run;    /* of the line: packets in a row that spoke for the other way to read it; of main, if it is shared:
-			   messages in a row from one sender */
+	bool plain;     /* the line alone: is read by plain calls, and the kernel joins no packets. If it is shared it
+			   stands in the word, and this is what that said last */
+	uint8_t run;    /* of the line: packets in a row that spoke for the other way to read it; of main, if it is
+			   shared: messages in a row from one sender */
 	uint32_t empty; /* calls since then */
 };
 
@@ -107,7 +107,7 @@ struct udp {
 	int receive_buffer;
 	struct rwk_link_address favourite; /* zero: nobody */
 	uint8_t line_ip[16];               /* ours, of the line */
-	_Atomic uint32_t *agreed;          /* of a line that is shared: LINE_PLAIN, and LINE_TURN for each turn; or NULL */
+	_Atomic uint32_t *agreed;          /* of a line that is shared: LINE_PLAIN and LINE_TURN; or NULL */
 	uint32_t word;                     /* what it said at the last look, */
 	uint32_t known;                    /* and at the one by which it was known who is at its other end: */
 	struct rwk_link_address line_peer;
