@@ -190,8 +190,11 @@ static void live(void)
 		}
 		if (port->view)
 			ranks[me].srqn = rwk_src_srqn(port->view);
-		while ((ranks[me].computes = ranks[me].compute))
+		while (ranks[me].compute) {
+			ranks[me].computes = true;
 			usleep(500);
+		}
+		ranks[me].computes = false;
 		for (unsigned i = 0; i < RANKS; i++)
 			if (ranks[me].say_to & 1u << i)
 				say(port, channels[i]);
