@@ -168,7 +168,10 @@ static void begin_plain(struct udp *u)
 
 	u->line.run = 0;
 	rwk_udp_join(u->line.fd, false);
-	if (recv(u->line.fd, &byte, sizeof(byte), MSG_PEEK) >= 0 || errno != EAGAIN || !set_plain(u, true))
+	if (recv(u->line.fd, &byte, sizeof(byte), MSG_PEEK) < 0 && errno == EAGAIN && set_plain(u, true))
+		return;
+	see_plain(u); /* another may have come to the same at once */
+	if (!u->line.plain)
 		rwk_udp_join(u->line.fd, true);
 }
 
