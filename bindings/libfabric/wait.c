@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define DRIVES             1000
+#define DRIVES             1000 /* progresses of an endpoint in a row, beside one that waits for its end */
 #define POLLS_BEFORE_SLEEP 1000 /* a sleep and its wake-up cost several microseconds on both sides */
 
 static int watch(struct rwk_fi_wait *w, int fd)

@@ -8,7 +8,6 @@
  */
 #include "engine/rma_state.h"
 
-
 int rwk_rooms_open(struct rwk_engine *e)
 {
 	const struct rwk_inbox_attr attr = {

@@ -285,6 +285,15 @@ static void acks_do_not_stay(void **state)
 	ends_close();
 }
 
+/* The second end alone looks, until what it acknowledges is there. */
+static void let_acknowledge(void)
+{
+	for (int k = 0; k < 16; k++) {
+		ends_progress(ends[1]);
+		rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + 10 * 1000);
+	}
+}
+
 /*
  * SRC: the acknowledgement of a long message is heard of in the first progress after it has come; what else comes to
  * the own socket may wait for a few.
@@ -301,10 +310,7 @@ static void long_ack_at_once(void **state)
 		ends_progress(ends[0]);
 	for (int i = 0; i < 8; i++) {
 		assert_int_equal(ends_post(ends_side(0, 1)), 0);
-		for (int k = 0; k < 16; k++) {
-			ends_progress(ends[1]);
-			rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + 10 * 1000);
-		}
+		let_acknowledge();
 		assert_int_equal(ends_side(0, 1)->ops, 1);
 		ends_progress(ends[0]);
 		assert_int_equal(ends_side(0, 1)->ops, 0);
@@ -329,10 +335,7 @@ static void copied_ack_at_once(void **state)
 		ends_progress(ends[0]);
 		assert_int_equal(ends_side(0, 1)->ops, 0);
 		assert_int_equal(ends[0]->port->copies, 1);
-		for (int k = 0; k < 16; k++) {
-			ends_progress(ends[1]);
-			rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + 10 * 1000);
-		}
+		let_acknowledge();
 		ends_progress(ends[0]);
 		assert_int_equal(ends[0]->port->copies, 0);
 	}

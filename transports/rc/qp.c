@@ -114,8 +114,8 @@ static bool attr_is_sound(const struct rwk_rc_attr *a)
 {
 	return a->peer_qpn <= RWK_PSN_MASK && a->send_psn <= RWK_PSN_MASK && a->receive_psn <= RWK_PSN_MASK &&
 	       rwk_wire_is_pmtu(a->pmtu) && a->window >= 1 && a->window <= RWK_RC_WINDOW_MAX && a->reads >= 1 &&
-	       a->reads <= RWK_RC_READS_MAX && a->peer_reads <= RWK_RC_READS_MAX && a->retry <= 7 && a->rnr_retry <= 7 && a->rnr_timer <= 31 &&
-	       (a->service == RWK_WIRE_RC || a->service == RWK_WIRE_SRC) &&
+	       a->reads <= RWK_RC_READS_MAX && a->peer_reads <= RWK_RC_READS_MAX && a->retry <= 7 &&
+	       a->rnr_retry <= 7 && a->rnr_timer <= 31 && (a->service == RWK_WIRE_RC || a->service == RWK_WIRE_SRC) &&
 	       !(a->reach & ~(unsigned)(RWK_REACH_READ | RWK_REACH_WRITE | RWK_REACH_ATOMIC)) &&
 	       !(a->own & ~(unsigned)(RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_RC_UNORDERED |
 				      RWK_RC_DENIES | RWK_RC_BUSY)) &&

@@ -8,6 +8,8 @@ static size_t up(size_t bytes, size_t to)
 	return (bytes + to - 1) / to * to;
 }
 
+static_assert(RWK_RC_WINDOW_MAX * RWK_WIRE_OWN_MAX % RWK_SRC_PAGE == 0, "early packets are given back by pages");
+
 static bool is_power(uint32_t n)
 {
 	return n && !(n & (n - 1));
