@@ -111,6 +111,8 @@ int rwk_fi_cntr_trywait(struct rwk_fi_cntr *cntr)
 	rwk_fi_enter(&cntr->lock);
 	rwk_fi_wait_progress(&cntr->wait);
 	err = rwk_fi_wait_arm(&cntr->wait);
+	if (!err)
+		rwk_fi_wait_sleeps(&cntr->wait, &cntr->lock);
 	rwk_fi_leave(&cntr->lock);
 	return err;
 }
@@ -130,8 +132,8 @@ static int cntr_close(struct fid *fid)
 	rwk_fi_domain_undrive(cntr->domain, &cntr->wait);
 	rwk_fi_enter(&cntr->lock);
 	rwk_list_remove(&cntr->of_works);
-	rwk_fi_leave(&cntr->lock);
 	rwk_fi_wait_close(&cntr->wait);
+	rwk_fi_leave(&cntr->lock);
 	rwk_fi_part(&cntr->domain->groups, &cntr->member);
 	rwk_fi_drop(&cntr->domain->refs);
 	free(cntr);

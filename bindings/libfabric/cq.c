@@ -285,6 +285,8 @@ int rwk_fi_cq_trywait(struct rwk_fi_cq *cq)
 		cq->wait.signaled = false; /* it has ended this wait */
 	else if (is_empty(cq) && !cq->overrun)
 		err = rwk_fi_wait_arm(&cq->wait);
+	if (!err)
+		rwk_fi_wait_sleeps(&cq->wait, &cq->lock);
 	rwk_fi_leave(&cq->lock);
 	return err;
 }
@@ -313,7 +315,9 @@ static int cq_close(struct fid *fid)
 		return -FI_EBUSY;
 	rwk_fi_wait_set_leave(cq->wait.set, fid, cq->wait.epoll_fd);
 	rwk_fi_domain_undrive(cq->domain, &cq->wait);
+	rwk_fi_enter(&cq->lock);
 	rwk_fi_wait_close(&cq->wait);
+	rwk_fi_leave(&cq->lock);
 	rwk_fi_part(&cq->domain->groups, &cq->member);
 	rwk_fi_drop(&cq->domain->refs);
 	free(cq->done.ring);

@@ -132,7 +132,7 @@ static int copy_engines(struct rwk_fi_groups *all, struct rwk_fi_group *to, cons
 	return 0;
 }
 
-/* All that is in `from` comes over. Under both locks and `control`. */
+/* All that is in `from` comes over. Under both locks, which have stirred who slept, and `control`. */
 static int merge(struct rwk_fi_groups *all, struct rwk_fi_group *to, struct rwk_fi_group *from)
 {
 	int err = copy_engines(all, to, from);
@@ -142,6 +142,8 @@ static int merge(struct rwk_fi_groups *all, struct rwk_fi_group *to, struct rwk_
 		return err;
 	while (from->engines.count)
 		rwk_fi_wait_detach(&from->engines, from->engines.engines[0]);
+	while ((l = rwk_list_pop(&from->mutex.stirred)))
+		rwk_list_append(&to->mutex.stirred, l);
 	while ((l = rwk_list_pop(&from->members)))
 		enter_group(all, rwk_container_of(l, struct rwk_fi_member, link), to);
 	return 0;
@@ -193,8 +195,9 @@ void rwk_fi_groups_drive(struct rwk_fi_groups *all)
 	for (struct rwk_fi_group *g = all->progress ? NULL : &all->first; g; g = rwk_fi_group_after(g)) {
 		struct rwk_fi_mutex *lock = all->locked ? &g->mutex : NULL;
 
-		rwk_fi_lock(lock);
-		rwk_fi_wait_drive(&g->engines);
+		rwk_fi_lock_quietly(lock);
+		if (!rwk_fi_wait_drive(&g->engines) && lock)
+			rwk_fi_lock_stir(lock);
 		rwk_fi_unlock(lock);
 	}
 }

@@ -63,6 +63,7 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/scalable.c bindings/libfabric/scalable.h \
 	bindings/libfabric/scalable_context.c \
 	bindings/libfabric/shared.h \
+	bindings/libfabric/sleepers.c \
 	bindings/libfabric/srx.c \
 	bindings/libfabric/stx.c \
 	bindings/libfabric/tagged.c \

@@ -19,7 +19,8 @@ void rwk_fi_mutex_init(struct rwk_fi_mutex *lock)
 	atomic_init(&lock->sleeping, 0);
 	atomic_init(&lock->waiting, 0);
 	lock->turns = 0;
-	lock->asleep = NULL;
+	rwk_list_init(&lock->asleep);
+	rwk_list_init(&lock->stirred);
 }
 
 static bool take(struct rwk_fi_mutex *lock)
@@ -89,4 +90,13 @@ rwk_noinline void rwk_fi_enter_again(const struct rwk_fi_guard *g, struct rwk_fi
 		rwk_fi_unlock(taken);
 		rwk_fi_lock(m);
 	}
+}
+
+rwk_noinline void rwk_fi_enter_quietly(const struct rwk_fi_guard *g)
+{
+	struct rwk_fi_mutex *m = rwk_fi_mutex_of(g);
+
+	rwk_fi_lock_quietly(m);
+	if (rwk_unlikely(rwk_fi_mutex_of(g) != m))
+		rwk_fi_enter_again(g, m);
 }

@@ -11,7 +11,8 @@
  *
  * The program's threads take a lock with rwk_fi_lock or rwk_fi_enter and go before the thread that makes progress by
  * itself (progress.c), which takes it only when nobody else wants it, and is told of their turns: what a program does
- * may leave something to be moved on, and takes back what had been armed before a sleep.
+ * may leave something to be moved on, and takes back what had been armed before a sleep. Where there is no such thread
+ * those of the program's that sleep are told (sleepers.c).
  *
  * Each call of a program takes it, mostly from nobody, so that costs one atomic exchange, and giving it back a store.
  * That store and the look at `sleeping` after it are not ordered against a waiter's; who sleeps is mostly saved by the
@@ -21,21 +22,21 @@
 #define RWK_FI_LOCK_H
 
 #include "base/compiler.h"
+#include "base/list.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct rwk_fi_wait;
-
 struct rwk_fi_mutex {
 	atomic_uint held;     /* 0 or 1; what waiters sleep on */
 	atomic_uint sleeping; /* not 0: somebody may sleep on it */
 	atomic_uint waiting;  /* threads of the program that wait for it */
 	/* Under the lock. */
-	uint64_t turns;             /* how often the program has had it */
-	struct rwk_fi_wait *asleep; /* what the progress thread sleeps on; NULL: it is awake, or there is none */
+	uint64_t turns;          /* how often the program has had it */
+	struct rwk_list asleep;  /* rwk_fi_wait.of_lock: what the progress thread, or else the program's, sleep on */
+	struct rwk_list stirred; /* those of the program's that look again soon */
 };
 
 void rwk_fi_mutex_init(struct rwk_fi_mutex *lock);
@@ -49,8 +50,8 @@ bool rwk_fi_lock_wait_for(struct rwk_fi_mutex *lock, unsigned ms);
 /** Wakes one who sleeps on it. */
 void rwk_fi_lock_wake(struct rwk_fi_mutex *lock);
 
-/** Wakes the progress thread. Under the lock. In progress.c. */
-void rwk_fi_lock_rouse(struct rwk_fi_mutex *lock);
+/** Those who are asleep look again, soon. Under the lock. In sleepers.c. */
+void rwk_fi_lock_stir(struct rwk_fi_mutex *lock);
 
 /** NULL where none is needed. */
 static inline void rwk_fi_lock(struct rwk_fi_mutex *lock)
@@ -60,8 +61,17 @@ static inline void rwk_fi_lock(struct rwk_fi_mutex *lock)
 	if (rwk_unlikely(atomic_exchange_explicit(&lock->held, 1, memory_order_acquire)))
 		rwk_fi_lock_wait(lock);
 	lock->turns++;
-	if (rwk_unlikely(lock->asleep != NULL))
-		rwk_fi_lock_rouse(lock);
+	if (rwk_unlikely(!rwk_list_empty(&lock->asleep)))
+		rwk_fi_lock_stir(lock);
+}
+
+/**
+ * Stirs nobody: for who arms again all that he disarms, or stirs them before he gives it back. NULL: none is needed.
+ */
+static inline void rwk_fi_lock_quietly(struct rwk_fi_mutex *lock)
+{
+	if (lock && atomic_exchange_explicit(&lock->held, 1, memory_order_acquire))
+		rwk_fi_lock_wait(lock);
 }
 
 static inline void rwk_fi_unlock(struct rwk_fi_mutex *lock)
@@ -112,6 +122,9 @@ static inline void rwk_fi_enter(const struct rwk_fi_guard *g)
 	if (rwk_unlikely(rwk_fi_mutex_of(g) != m))
 		rwk_fi_enter_again(g, m);
 }
+
+/** The same as rwk_fi_lock_quietly. */
+void rwk_fi_enter_quietly(const struct rwk_fi_guard *g);
 
 static inline void rwk_fi_leave(const struct rwk_fi_guard *g)
 {

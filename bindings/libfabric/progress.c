@@ -39,12 +39,6 @@ static struct rwk_list running = {&running, &running};
 static pthread_mutex_t running_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(pid_t) owner;
 
-rwk_noinline void rwk_fi_lock_rouse(struct rwk_fi_mutex *lock)
-{
-	rwk_fi_wait_ring(lock->asleep);
-	lock->asleep = NULL;
-}
-
 /* Whether a group that is left to the program has been for too long: threads that try the same call again and again
  * wait for what only progress gives them. */
 static bool is_starving(struct rwk_fi_group *g)
@@ -74,7 +68,7 @@ static enum next drive(struct rwk_fi_group *g)
 	bool busy = g->mutex.turns != g->turns;
 
 	g->turns = g->mutex.turns;
-	g->mutex.asleep = NULL;
+	rwk_list_remove(&g->engines.of_lock);
 	g->empty = rwk_fi_wait_progress(&g->engines) || busy ? 0 : g->empty + 1;
 	if (g->engines.object != FI_WAIT_FD)
 		g->empty = POLLS_BEFORE_SLEEP;
@@ -110,7 +104,9 @@ static enum next arm(struct rwk_fi_progress *p, struct rwk_fi_group *g)
 		next = WHEN_RUNG;
 	} else if (g->mutex.turns == g->turns) {
 		next = rwk_fi_wait_arm(&g->engines) ? NOW : watch(p, g->engines.epoll_fd) ? WHEN_RUNG : SOON;
-		g->mutex.asleep = next == WHEN_RUNG ? &g->engines : NULL;
+		rwk_list_remove(&g->engines.of_lock);
+		if (next == WHEN_RUNG)
+			rwk_list_append(&g->mutex.asleep, &g->engines.of_lock);
 	}
 	rwk_fi_unlock(&g->mutex);
 	return next;

@@ -32,8 +32,9 @@ int rwk_fi_wait_open(struct rwk_fi_wait *w, enum fi_wait_obj wanted, const char 
 {
 	int err;
 
-	*w = (struct rwk_fi_wait){.object = FI_WAIT_NONE, .epoll_fd = -1, .event_fd = -1};
+	*w = (struct rwk_fi_wait){.object = FI_WAIT_NONE, .epoll_fd = -1, .event_fd = -1, .alarm_fd = -1};
 	rwk_list_init(&w->of_device);
+	rwk_list_init(&w->of_lock);
 	if (wanted == FI_WAIT_NONE)
 		return 0;
 	if (wanted == FI_WAIT_YIELD) {
@@ -58,6 +59,9 @@ int rwk_fi_wait_open(struct rwk_fi_wait *w, enum fi_wait_obj wanted, const char 
 
 void rwk_fi_wait_close(struct rwk_fi_wait *w)
 {
+	rwk_list_remove(&w->of_lock);
+	if (w->alarm_fd >= 0)
+		close(w->alarm_fd);
 	if (w->event_fd >= 0)
 		close(w->event_fd);
 	if (w->epoll_fd >= 0)
@@ -75,6 +79,11 @@ static unsigned find(const struct rwk_fi_wait *w, const struct rwk_engine *e)
 	while (i < w->count && w->engines[i] != e)
 		i++;
 	return i;
+}
+
+bool rwk_fi_wait_has(const struct rwk_fi_wait *w, const struct rwk_engine *e)
+{
+	return find(w, e) < w->count;
 }
 
 static int grow(struct rwk_fi_wait *w)
@@ -205,7 +214,10 @@ void rwk_fi_wait_ring(struct rwk_fi_wait *w)
 
 void rwk_fi_wait_signal(struct rwk_fi_wait *w)
 {
-	w->signaled = true;
+	if (w->waiting)
+		w->signals++;
+	else
+		w->signaled = true;
 	rwk_fi_wait_ring(w);
 }
 
@@ -217,6 +229,9 @@ int rwk_fi_wait_arm(struct rwk_fi_wait *w)
 		return -FI_EAGAIN;
 	if (w->event_fd >= 0 && read(w->event_fd, &rung, sizeof(rung)) < 0 && errno != EAGAIN)
 		return -errno;
+	w->armed = true; /* also if it does not come to a sleep: another thread may be asleep, who was rung for above */
+	if (w->done)
+		w->done->limit = w->done->tail;
 	for (unsigned i = 0; i < w->count; i++) {
 		if (rwk_engine_arm(w->engines[i]))
 			return -FI_EAGAIN;
@@ -227,9 +242,6 @@ int rwk_fi_wait_arm(struct rwk_fi_wait *w)
 		if (rwk_ud_arm(d->ud))
 			return -FI_EAGAIN;
 	}
-	w->armed = true;
-	if (w->done)
-		w->done->limit = w->done->tail;
 	return 0;
 }
 
@@ -237,20 +249,24 @@ int rwk_fi_wait_arm(struct rwk_fi_wait *w)
  * An endpoint that always has something to do has had enough after some time. It is armed first so that it looks at the
  * network, at which it looks seldom when it has been quiet.
  */
-static void drive(struct rwk_engine *e)
+static bool drive(struct rwk_engine *e)
 {
 	rwk_engine_arm(e);
 	for (unsigned i = 0; i < DRIVES; i++) {
 		rwk_engine_progress(e);
 		if (!rwk_engine_arm(e))
-			break;
+			return true;
 	}
+	return false;
 }
 
-void rwk_fi_wait_drive(struct rwk_fi_wait *w)
+bool rwk_fi_wait_drive(struct rwk_fi_wait *w)
 {
+	bool armed = true;
+
 	for (unsigned i = 0; i < w->count; i++)
-		drive(w->engines[i]);
+		armed &= drive(w->engines[i]);
+	return armed;
 }
 
 /* Gives the core away with the lock open: until the descriptor is readable, or for a moment. */
@@ -258,25 +274,39 @@ static void rest(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, const s
 {
 	struct pollfd p = {.fd = w->epoll_fd, .events = POLLIN};
 	bool sleep = w->object == FI_WAIT_FD && !rwk_fi_wait_arm(w);
+	bool quiet = sleep && rwk_fi_wait_sleeps(w, lock);
 
 	rwk_fi_leave(lock);
 	if (sleep)
 		poll(&p, 1, rwk_fi_deadline_left(end));
 	else
 		sched_yield();
-	rwk_fi_enter(lock);
+	if (quiet)
+		rwk_fi_enter_quietly(lock);
+	else
+		rwk_fi_enter(lock);
 }
 
-int rwk_fi_wait_for(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, int timeout, bool (*ready)(const void *arg),
-	const void *arg)
+/* Who goes on after a quiet return leaves others asleep on what he has disarmed. */
+static void stir_others(const struct rwk_fi_guard *lock)
+{
+	struct rwk_fi_mutex *m = rwk_fi_mutex_of(lock);
+
+	if (m && !rwk_list_empty(&m->asleep))
+		rwk_fi_lock_stir(m);
+}
+
+static int wait_until(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, int timeout,
+	bool (*ready)(const void *arg), const void *arg)
 {
 	struct rwk_fi_deadline end = rwk_fi_deadline(timeout);
+	unsigned signals = w->signals;
 
 	for (unsigned polls = 0;; polls++) {
 		rwk_fi_wait_progress(w);
 		if (ready(arg))
 			return 0;
-		if (w->signaled) {
+		if (w->signaled || w->signals != signals) {
 			w->signaled = false;
 			return -FI_EAGAIN;
 		}
@@ -286,6 +316,18 @@ int rwk_fi_wait_for(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, int 
 			return -FI_ETIMEDOUT;
 		rest(w, lock, &end);
 	}
+}
+
+int rwk_fi_wait_for(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, int timeout, bool (*ready)(const void *arg),
+	const void *arg)
+{
+	int err;
+
+	w->waiting++;
+	err = wait_until(w, lock, timeout, ready, arg);
+	w->waiting--;
+	stir_others(lock);
+	return err;
 }
 
 int rwk_fi_wait_control(struct rwk_fi_wait *w, int command, void *arg)

@@ -6,7 +6,8 @@
  *
  * Sleeping: the epoll descriptor (the one FI_GETWAIT gives away) holds each engine's wait_fd and an eventfd of our own.
  * Arm the engines, set `armed`, and sleep; what arrives from a peer wakes through the engine, what another thread's
- * call completes, and fi_cq_signal, wake through the eventfd. All members are under the lock of the queue or counter
+ * call completes, and fi_cq_signal, wake through the eventfd. What another thread's call takes back of the arming, or
+ * leaves to be moved on, wakes a moment later (sleepers.c). All members are under the lock of the queue or counter
  * (group.h), which is not held while asleep.
  */
 #ifndef RWK_FI_WAIT_H
@@ -42,8 +43,12 @@ struct rwk_fi_wait {
 	bool armed;              /* somebody sleeps, or may: an arrival writes the eventfd */
 	struct rwk_completions *done; /* gets nothing without a call while armed; NULL: there is no such queue */
 	bool signaled;           /* the next wait ends at once */
+	unsigned waiting;        /* threads in rwk_fi_wait_for */
+	unsigned signals;        /* that have ended the waits of all of them */
 	enum fi_wait_obj object; /* FI_WAIT_NONE, FI_WAIT_FD or FI_WAIT_YIELD */
 	int epoll_fd, event_fd;  /* -1 without FI_WAIT_FD */
+	int alarm_fd;            /* -1: none has been needed */
+	struct rwk_list of_lock; /* rwk_fi_mutex.asleep, .stirred, or neither */
 	struct rwk_fi_wait_set *set;  /* in which it was opened, and which it holds; NULL: in none */
 	struct rwk_fi_device *device; /* NULL: engines */
 	struct rwk_list of_device;    /* its waits */
@@ -55,12 +60,16 @@ struct rwk_fi_wait {
  * logged with `what` ("fi_cq_open"). Or the errno of epoll or eventfd.
  */
 int rwk_fi_wait_open(struct rwk_fi_wait *w, enum fi_wait_obj wanted, const char *what);
+/** Under its lock, if others may take that. */
 void rwk_fi_wait_close(struct rwk_fi_wait *w);
 
 /** Adds an engine, or counts it once more: 0, -FI_ENOMEM, or the errno of epoll. */
 int rwk_fi_wait_attach(struct rwk_fi_wait *w, struct rwk_engine *e);
 /** The reverse. */
 void rwk_fi_wait_detach(struct rwk_fi_wait *w, struct rwk_engine *e);
+
+/** Is the engine attached? */
+bool rwk_fi_wait_has(const struct rwk_fi_wait *w, const struct rwk_engine *e);
 
 /** From now on it drives the device: 0, or the errno of epoll. Under the device's lock, as the reverse. */
 int rwk_fi_wait_join(struct rwk_fi_wait *w, struct rwk_fi_device *device);
@@ -118,7 +127,7 @@ static inline void rwk_fi_wait_arrived(struct rwk_fi_wait *w)
 		rwk_fi_wait_ring(w);
 }
 
-/** Ends the waits under way, or the next one. */
+/** Ends the waits under way, or if there are none the next one. */
 void rwk_fi_wait_signal(struct rwk_fi_wait *w);
 
 /** Prepares to sleep: 0, or -FI_EAGAIN if an engine has something already. The caller has looked at its own state
@@ -126,10 +135,16 @@ void rwk_fi_wait_signal(struct rwk_fi_wait *w);
 int rwk_fi_wait_arm(struct rwk_fi_wait *w);
 
 /**
- * Drives every engine until it has nothing to do, and arms it: whoever was asleep on it, or is just about to be, hears
- * of what comes later.
+ * After rwk_fi_wait_arm has said 0: whoever takes the lock now wakes who sleeps on it a moment later. False: there is
+ * no lock, or the progress thread sees to it. In sleepers.c.
  */
-void rwk_fi_wait_drive(struct rwk_fi_wait *w);
+bool rwk_fi_wait_sleeps(struct rwk_fi_wait *w, const struct rwk_fi_guard *guard);
+
+/**
+ * Drives every engine until it has nothing to do, and arms it: whoever was asleep on it, or is just about to be, hears
+ * of what comes later. False: one has never had nothing, and is not armed.
+ */
+bool rwk_fi_wait_drive(struct rwk_fi_wait *w);
 
 /**
  * Drives the engines until ready(arg), asleep in between where there is a descriptor, else yielding the core (with

@@ -216,7 +216,8 @@ TESTS += test/libfabric/test_lock
 
 check_PROGRAMS += test/libfabric/test_progress_groups
 test_libfabric_test_progress_groups_SOURCES = test/libfabric/test_progress_groups.c bindings/libfabric/progress.c \
-	bindings/libfabric/group.c bindings/libfabric/lock.c src/base/log.c test/rwk_test.h
+	bindings/libfabric/group.c bindings/libfabric/lock.c bindings/libfabric/sleepers.c src/base/log.c \
+	test/rwk_test.h
 test_libfabric_test_progress_groups_LDADD = $(CMOCKA_LIBS) -lpthread
 TESTS += test/libfabric/test_progress_groups
 

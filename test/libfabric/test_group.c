@@ -15,9 +15,12 @@
 #define TURNS   20000
 
 /* What others have for it. */
-void rwk_fi_lock_rouse(struct rwk_fi_mutex *l)
+static unsigned stirred;
+
+void rwk_fi_lock_stir(struct rwk_fi_mutex *l)
 {
-	l->asleep = NULL;
+	stirred += l->held;
+	rwk_list_pop(&l->asleep);
 }
 
 void rwk_fi_progress_stop(struct rwk_fi_progress *p)
@@ -68,13 +71,16 @@ static unsigned driven[ENGINES];
 static unsigned held; /* of those drives the group's lock was */
 static unsigned number_of(const struct rwk_engine *e);
 
-void rwk_fi_wait_drive(struct rwk_fi_wait *w)
+static bool restless; /* they never have nothing to do */
+
+bool rwk_fi_wait_drive(struct rwk_fi_wait *w)
 {
 	const struct rwk_fi_group *g = rwk_container_of(w, struct rwk_fi_group, engines);
 
 	held += atomic_load(&g->mutex.held);
 	for (unsigned i = 0; i < w->count; i++)
 		driven[number_of(w->engines[i])]++;
+	return !restless;
 }
 
 static struct object {
@@ -337,20 +343,53 @@ static void change_while_in_use(void **state)
 	hammer_at(tied, last, 1);
 }
 
-/* Who closes an endpoint drives all that there are, each under its lock; or leaves that to the progress thread. */
+/* Who has been stirred is found under the lock that the objects have from then on. */
+static void stirred_come_along(void **state)
+{
+	struct rwk_list sleeper;
+
+	(void)state;
+	assert_int_equal(rwk_fi_group_attach(&all, &object[0].member, number(0)), 0);
+	for (unsigned i = 1; i < 3; i++) { /* into its group, and with it into another one */
+		assert_int_equal(rwk_fi_group_attach(&all, &object[i].member, number(i)), 0);
+		rwk_list_init(&sleeper);
+		rwk_list_append(&lock_of(i)->stirred, &sleeper);
+		assert_int_equal(tie(0, i), 0);
+		assert_ptr_equal(lock_of(i)->stirred.next, &sleeper);
+		assert_ptr_equal(sleeper.next, &lock_of(i)->stirred);
+		rwk_list_remove(&sleeper);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		rwk_fi_group_detach(&object[i].member, number(i));
+}
+
+/*
+ * Who closes an endpoint drives all that there are, each under its lock; or leaves that to the progress thread. Those
+ * who sleep on one are stirred only if it could not be armed again.
+ */
 static void all_are_driven(void **state)
 {
+	struct rwk_list sleeper;
+
 	(void)state;
 	memset(driven, 0, sizeof(driven));
 	held = 0;
 	assert_int_equal(tie(0, 1), 0);
 	for (unsigned i = 0; i < OBJECTS; i++)
 		assert_int_equal(rwk_fi_group_attach(&all, &object[i].member, number(i)), 0);
+	rwk_list_append(&lock_of(1)->asleep, &sleeper);
+	stirred = 0;
 	rwk_fi_groups_drive(&all);
+	assert_int_equal(stirred, 0);
 	for (unsigned i = 0; i < OBJECTS; i++)
 		assert_int_equal(driven[i], 1);
 	assert_int_equal(held, OBJECTS); /* one of these groups is empty */
 	assert_false(atomic_load(&lock_of(0)->held));
+	restless = true;
+	rwk_fi_groups_drive(&all);
+	restless = false;
+	held -= OBJECTS;
+	assert_int_equal(stirred, OBJECTS);
 	all.progress = (struct rwk_fi_progress *)&all;
 	rwk_fi_groups_drive(&all);
 	all.progress = NULL;
@@ -370,6 +409,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(no_locks, open_all, close_all),
 		cmocka_unit_test_setup_teardown(progress_hears_of_groups, open_all, close_all),
 		cmocka_unit_test_setup_teardown(change_while_in_use, open_all, close_all),
+		cmocka_unit_test_setup_teardown(stirred_come_along, open_all, close_all),
 		cmocka_unit_test_setup_teardown(all_are_driven, open_all, close_all),
 	};
 

@@ -13,20 +13,20 @@
 #define TURNS   20000
 
 static struct rwk_fi_mutex lock;
-static unsigned roused;
+static unsigned stirred;
 
-/* What the progress thread's side has for it. */
-void rwk_fi_lock_rouse(struct rwk_fi_mutex *l)
+/* What those who sleep have for it. */
+void rwk_fi_lock_stir(struct rwk_fi_mutex *l)
 {
-	roused++;
-	l->asleep = NULL;
+	stirred++;
+	rwk_list_pop(&l->asleep);
 }
 
 static int fresh(void **state)
 {
 	(void)state;
 	rwk_fi_mutex_init(&lock);
-	roused = 0;
+	stirred = 0;
 	return 0;
 }
 
@@ -96,19 +96,28 @@ static void goes_after_the_program(void **state)
 	rwk_fi_unlock(&lock);
 }
 
-/* Who takes it wakes the progress thread, once. */
-static void rouses(void **state)
+/* Who takes it stirs those who sleep, once; not who takes it quietly. */
+static void stirs(void **state)
 {
-	static char something;
+	struct rwk_fi_guard guard;
+	struct rwk_list sleeper;
 
 	(void)state;
-	lock.asleep = (struct rwk_fi_wait *)&something;
+	atomic_init(&guard.mutex, &lock);
+	rwk_list_append(&lock.asleep, &sleeper);
+	rwk_fi_lock_quietly(&lock);
+	rwk_fi_unlock(&lock);
+	rwk_fi_enter_quietly(&guard);
+	assert_int_equal(atomic_load(&lock.held), 1);
+	rwk_fi_leave(&guard);
+	assert_int_equal(stirred, 0);
 	for (unsigned i = 0; i < 2; i++) {
 		rwk_fi_lock(&lock);
 		rwk_fi_unlock(&lock);
 	}
-	assert_int_equal(roused, 1);
+	assert_int_equal(stirred, 1);
 	rwk_fi_lock(NULL);
+	rwk_fi_lock_quietly(NULL);
 	rwk_fi_unlock(NULL);
 }
 
@@ -117,7 +126,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(excludes, fresh),
 		cmocka_unit_test_setup(goes_after_the_program, fresh),
-		cmocka_unit_test_setup(rouses, fresh),
+		cmocka_unit_test_setup(stirs, fresh),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,8 @@
  * Waiting, threads and processes: sread, descriptors, fi_trywait, signals, counters, two threads on one domain, two
  * processes.
  */
+#define _GNU_SOURCE /* gettid */
+
 #include "fi_test.h"
 
 #include <poll.h>
@@ -490,13 +492,13 @@ static void told_of_a_send(void **state)
 		assert_int_equal(fi_trecv(b.ep, &in, 1, NULL, FI_ADDR_UNSPEC, i, 0, &in), 0);
 		for (;;) {
 			fall_asleep(&a);
-			if (i % 2)
-				assert_int_equal(fi_cq_sread(a.cq, &e, 1, NULL, 0), -FI_EAGAIN);
 			if (!i || !readable(fd)) /* the first one makes contact */
 				break;
 			assert_true(t_now() < end);
 			t_drive(a.cq); /* it was a clock, or something of the service's own */
 		}
+		if (i % 2)
+			assert_int_equal(fi_cq_sread(a.cq, &e, 1, NULL, 0), -FI_EAGAIN);
 		t_post(fi_tsend(a.ep, "s", 1, NULL, to_b, i, &a), a.cq, b.cq);
 		if (i)
 			assert_int_equal(readable(fd), 1);
@@ -505,6 +507,263 @@ static void told_of_a_send(void **state)
 	}
 	t_end_close(&a);
 	t_end_close(&b);
+	t_domain_close(&d);
+}
+
+/*
+ * Two endpoints of one FI_THREAD_SAFE domain that makes no progress by itself. The first has a counter besides, which
+ * may be waited for, too. What the second sends is all that happens.
+ */
+struct beside {
+	struct t_domain d;
+	struct t_end a, b;
+	struct fid_cntr *cntr;
+	fi_addr_t to_a;
+	uint64_t sent;
+};
+
+static void beside_open(struct beside *s)
+{
+	struct fi_cntr_attr attr = {.wait_obj = FI_WAIT_FD};
+
+	t_domain_open(&s->d, 0, FI_THREAD_SAFE);
+	assert_int_equal(fi_cntr_open(s->d.domain, &attr, &s->cntr, NULL), 0);
+	t_end_open(&s->a, &s->d, &(struct t_options){.wait = FI_WAIT_FD, .rx_cntr = s->cntr});
+	t_end_open(&s->b, &s->d, NULL);
+	s->to_a = t_insert(&s->b, s->a.name);
+	s->sent = 0;
+}
+
+static void beside_close(struct beside *s)
+{
+	t_end_close(&s->a);
+	t_end_close(&s->b);
+	assert_int_equal(fi_close(&s->cntr->fid), 0);
+	t_domain_close(&s->d);
+}
+
+/* The first endpoint gets receives for so many. */
+static void expect(struct beside *s, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		assert_int_equal(fi_trecv(s->a.ep, NULL, 0, NULL, FI_ADDR_UNSPEC, s->sent + i, 0, NULL), 0);
+}
+
+/* Sent without a look at the first one's side. */
+static void send_expected(struct beside *s)
+{
+	t_post(fi_tsend(s->b.ep, NULL, 0, NULL, s->to_a, s->sent++, NULL), s->b.cq, NULL);
+	t_wait(s->b.cq, NULL, NULL);
+}
+
+/* They know each other, and have done all that this leaves to be done. */
+static void make_contact(struct beside *s)
+{
+	expect(s, 1);
+	t_post(fi_tsend(s->b.ep, NULL, 0, NULL, s->to_a, s->sent++, NULL), s->b.cq, s->a.cq);
+	t_wait(s->b.cq, s->a.cq, NULL);
+	t_wait(s->a.cq, s->b.cq, NULL);
+	t_nothing(s->b.cq, s->a.cq);
+}
+
+struct sleeper {
+	struct fid_cq *cq;
+	_Atomic pid_t tid;
+	struct fid_cntr *cntr;
+	uint64_t threshold;
+	ssize_t result;
+};
+
+#define LONG_SLEEP 20000 /* ms */
+#define TRIES      100
+
+static void *sleep_on_queue(void *arg)
+{
+	struct sleeper *s = arg;
+	struct fi_cq_tagged_entry e;
+
+	atomic_store(&s->tid, gettid());
+	s->result = fi_cq_sread(s->cq, &e, 1, NULL, LONG_SLEEP);
+	return NULL;
+}
+
+static void *sleep_on_counter(void *arg)
+{
+	struct sleeper *s = arg;
+
+	atomic_store(&s->tid, gettid());
+	s->result = fi_cntr_wait(s->cntr, s->threshold, LONG_SLEEP);
+	return NULL;
+}
+
+/* For so long asleep, at three looks, that it is not a lock for which it waits. */
+static void wait_until_asleep(struct sleeper *s)
+{
+	int64_t end = t_now() + T_PATIENCE;
+	char path[64], state;
+
+	while (!atomic_load(&s->tid))
+		usleep(1000);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)atomic_load(&s->tid));
+	for (int looks = 0; looks < 3; looks = state == 'S' ? looks + 1 : 0) {
+		FILE *f = fopen(path, "r");
+
+		assert_non_null(f);
+		assert_int_equal(fscanf(f, "%*d (%*[^)]) %c", &state), 1);
+		fclose(f);
+		assert_true(t_now() < end);
+		usleep(10000);
+	}
+}
+
+/* Who sleeps on a queue hears of what comes, though another thread has read it, or its endpoint's counter, since. */
+static void woken_beside_reader(void **state)
+{
+	struct fi_cq_tagged_entry e;
+	struct beside s;
+	pthread_t id;
+
+	(void)state;
+	beside_open(&s);
+	make_contact(&s);
+	for (int i = 0; i < 4; i++) {
+		struct sleeper sleeper = {.cq = s.a.cq};
+		int64_t start;
+
+		expect(&s, 1);
+		assert_int_equal(pthread_create(&id, NULL, sleep_on_queue, &sleeper), 0);
+		wait_until_asleep(&sleeper);
+		if (i % 2)
+			assert_int_equal(fi_cq_read(s.a.cq, &e, 1), -FI_EAGAIN);
+		else
+			fi_cntr_read(s.cntr);
+		send_expected(&s);
+		start = t_now();
+		assert_int_equal(pthread_join(id, NULL), 0);
+		assert_in_range(t_now() - start, 0, LONG_SLEEP / 4);
+		assert_int_equal(sleeper.result, 1);
+	}
+	beside_close(&s);
+}
+
+/* Nor does it matter that the other one has been asleep, too, and was woken by what came for it. */
+static void woken_beside_sleeper(void **state)
+{
+	struct beside s;
+	pthread_t id[2];
+
+	(void)state;
+	beside_open(&s);
+	make_contact(&s);
+	for (int i = 0; i < 10; i++) {
+		struct sleeper once = {.cq = s.a.cq}, twice = {.cntr = s.cntr, .threshold = s.sent + 2};
+		struct fi_cq_tagged_entry e;
+		int64_t start;
+
+		expect(&s, 2);
+		assert_int_equal(pthread_create(&id[0], NULL, sleep_on_queue, &once), 0);
+		assert_int_equal(pthread_create(&id[1], NULL, sleep_on_counter, &twice), 0);
+		wait_until_asleep(&once);
+		wait_until_asleep(&twice);
+		send_expected(&s);
+		assert_int_equal(pthread_join(id[0], NULL), 0);
+		assert_int_equal(once.result, 1);
+		wait_until_asleep(&twice);
+		send_expected(&s);
+		start = t_now();
+		assert_int_equal(pthread_join(id[1], NULL), 0);
+		assert_in_range(t_now() - start, 0, LONG_SLEEP / 4);
+		assert_int_equal(twice.result, 0);
+		assert_int_equal(fi_cq_read(s.a.cq, &e, 1), 1);
+	}
+	beside_close(&s);
+}
+
+/* So does who polls its descriptor. */
+static void told_beside_reader(void **state)
+{
+	struct pollfd p = {.events = POLLIN};
+	struct fi_cq_tagged_entry e;
+	struct beside s;
+
+	(void)state;
+	beside_open(&s);
+	make_contact(&s);
+	assert_int_equal(fi_control(&s.a.cq->fid, FI_GETWAIT, &p.fd), 0);
+	for (int i = 0; i < 4; i++) {
+		expect(&s, 1);
+		fall_asleep(&s.a);
+		if (i % 2)
+			assert_int_equal(fi_cq_read(s.a.cq, &e, 1), -FI_EAGAIN);
+		else
+			fi_cntr_read(s.cntr);
+		send_expected(&s);
+		assert_int_equal(poll(&p, 1, LONG_SLEEP), 1);
+		t_wait(s.a.cq, NULL, NULL);
+	}
+	beside_close(&s);
+}
+
+/*
+ * Two threads that look and poll, each at its own object of one endpoint, do not wake each other for ever: when both
+ * have come to rest it stays so.
+ */
+static void two_pollers_rest(void **state)
+{
+	struct fi_cq_tagged_entry e;
+	struct fid *cntr;
+	struct beside s;
+	bool rest = false;
+	int fd[2];
+
+	(void)state;
+	beside_open(&s);
+	make_contact(&s);
+	cntr = &s.cntr->fid;
+	assert_int_equal(fi_control(&s.a.cq->fid, FI_GETWAIT, &fd[0]), 0);
+	assert_int_equal(fi_control(cntr, FI_GETWAIT, &fd[1]), 0);
+	for (int tries = 0; tries < TRIES && !rest; tries++) { /* it may have been a clock of the service's own */
+		fall_asleep(&s.a);
+		assert_int_equal(fi_cq_read(s.a.cq, &e, 1), -FI_EAGAIN);
+		fi_cntr_read(s.cntr);
+		rest = !fi_trywait(s.d.fabric, &cntr, 1);
+		usleep(30000);
+		rest = rest && !readable(fd[0]) && !readable(fd[1]);
+	}
+	assert_true(rest);
+	beside_close(&s);
+}
+
+/* A signal ends the waits of all who sleep on the queue, and not the next one's. */
+static void a_signal_for_all(void **state)
+{
+	struct fi_cq_tagged_entry e;
+	struct sleeper sleeper[2];
+	struct t_domain d;
+	struct t_end a;
+	pthread_t id[2];
+	int64_t start;
+
+	(void)state;
+	t_domain_open(&d, 0, FI_THREAD_SAFE);
+	t_end_open(&a, &d, &(struct t_options){.wait = FI_WAIT_FD});
+	for (int i = 0; i < 2; i++) {
+		sleeper[i] = (struct sleeper){.cq = a.cq};
+		assert_int_equal(pthread_create(&id[i], NULL, sleep_on_queue, &sleeper[i]), 0);
+	}
+	for (int i = 0; i < 2; i++)
+		wait_until_asleep(&sleeper[i]);
+	start = t_now();
+	assert_int_equal(fi_cq_signal(a.cq), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(pthread_join(id[i], NULL), 0);
+		assert_int_equal(sleeper[i].result, -FI_EAGAIN);
+	}
+	assert_in_range(t_now() - start, 0, LONG_SLEEP / 4);
+	start = t_now();
+	assert_int_equal(fi_cq_sread(a.cq, &e, 1, NULL, 30), -FI_EAGAIN);
+	assert_in_range(t_now() - start, 29, T_PATIENCE);
+	t_end_close(&a);
 	t_domain_close(&d);
 }
 
@@ -521,6 +780,11 @@ int main(void)
 		cmocka_unit_test(two_threads),
 		cmocka_unit_test(woken_by_threads),
 		cmocka_unit_test(told_of_a_send),
+		cmocka_unit_test(woken_beside_reader),
+		cmocka_unit_test(woken_beside_sleeper),
+		cmocka_unit_test(told_beside_reader),
+		cmocka_unit_test(two_pollers_rest),
+		cmocka_unit_test(a_signal_for_all),
 	};
 
 	t_use_provider();
