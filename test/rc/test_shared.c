@@ -420,7 +420,7 @@ static void copies(void **state)
 	assert_int_equal(each[1].out_count, 1);
 	step(qp, copy, &each[0], 0);
 	assert_int_equal(each[1].out_count, 3);
-	assert_int_equal(each[1].out[2].w.opcode, RWK_WIRE_RC | RWK_WIRE_READ_LAST);
+	assert_int_equal(each[1].out[2].w.opcode, RWK_WIRE_RC | RWK_WIRE_READ_ONLY);
 	for (int i = 0; i < 3; i++)
 		free(memory[i]);
 	free(copy);

@@ -322,7 +322,7 @@ static void s2_11_read(void **state)
 	assert_int_equal(e->out[0].w.opcode, RWK_WIRE_OWN | RWK_WIRE_ACK);
 	assert_int_equal(e->out[0].w.psn, attr.receive_psn - 1);
 	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(e->out[1 + i].w.opcode, RWK_WIRE_OWN | (RWK_WIRE_READ_FIRST + i));
+		assert_int_equal(e->out[1 + i].w.opcode, RWK_WIRE_OWN | RWK_WIRE_READ_ONLY);
 		assert_int_equal(e->out[1 + i].w.psn, attr.receive_psn + 1 + i);
 		assert_memory_equal(e->out[1 + i].payload, bytes + i * PMTU, e->out[1 + i].len);
 	}
@@ -334,7 +334,7 @@ static void s2_11_read(void **state)
 	assert_int_equal(e->reads, 6);
 	give_read(e, 1, 2 * PMTU + 1); /* and again, when its turn has passed */
 	assert_int_equal(end_sent(e), 3);
-	assert_int_equal(e->out[0].w.opcode, RWK_WIRE_READ_FIRST);
+	assert_int_equal(e->out[0].w.opcode, RWK_WIRE_READ_ONLY);
 	end_close(e);
 }
 

@@ -165,8 +165,14 @@ static bool send_atomic(struct rwk_rc *qp, struct rwk_rc_out *o, struct rwk_rc_r
 	return true;
 }
 
-static uint8_t response_opcode(const struct rwk_rc_result *read, bool last)
+/*
+ * Between our own ends each is an Only, whose length is that of all the others: a Middle, which has no AETH, would end
+ * the batch that the link makes of the packets before it.
+ */
+static uint8_t response_opcode(const struct rwk_rc_responder *r, const struct rwk_rc_result *read, bool last)
 {
+	if (r->own & RWK_RC_SELECTIVE)
+		return RWK_WIRE_READ_ONLY;
 	if (read->begun)
 		return last ? RWK_WIRE_READ_LAST : RWK_WIRE_READ_MIDDLE;
 	return last ? RWK_WIRE_READ_ONLY : RWK_WIRE_READ_FIRST;
@@ -179,7 +185,7 @@ static bool send_piece(struct rwk_rc *qp, struct rwk_rc_out *o, struct rwk_rc_re
 	bool last = read->left <= r->pmtu, early = rwk_rc_is_early(r, read->psn);
 	uint32_t length = last ? read->left : r->pmtu;
 
-	o->w.opcode = (early ? RWK_WIRE_OWN : r->service) | response_opcode(read, last);
+	o->w.opcode = (early ? RWK_WIRE_OWN : r->service) | response_opcode(r, read, last);
 	o->w.psn = read->psn;
 	put_aeth(&o->w, r);
 	o->length = length;
