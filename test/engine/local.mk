@@ -32,7 +32,7 @@ test_engine_test_own_ips_LDADD = $(TEST_LDADD)
 TESTS += test/engine/test_own_ips
 
 engine_world = test/engine/world.c test/engine/world.h test/packet/sim_packet.c test/packet/sim_packet.h \
-	test/packet/sim_domain.c test/packet/sim_domain.h test/rwk_test.h
+	test/packet/sim_domain.c test/packet/sim_domain.h test/packet/sim_stream.c test/packet/sim_stream.h test/rwk_test.h
 
 check_PROGRAMS += test/engine/test_messages
 test_engine_test_messages_SOURCES = test/engine/test_messages.c $(engine_world)

@@ -11,7 +11,7 @@ TESTS += test/links/test_framing
 
 # Channel services over the simulated network: its own, and packets.
 links_ends = test/links/ends.c test/links/ends.h test/packet/sim_packet.c test/packet/sim_packet.h \
-	test/packet/sim_domain.c test/packet/sim_domain.h test/rwk_test.h
+	test/packet/sim_domain.c test/packet/sim_domain.h test/packet/sim_stream.c test/packet/sim_stream.h test/rwk_test.h
 
 check_PROGRAMS += test/links/test_sim_connect
 test_links_test_sim_connect_SOURCES = test/links/test_sim_connect.c $(links_ends)

@@ -3,6 +3,7 @@
 
 #include "packet/internal.h"
 #include "packet/sim_domain.h"
+#include "packet/sim_stream.h"
 
 #define POLL   1000       /* ns */
 #define LINGER 2000000000 /* ns */
@@ -50,12 +51,19 @@ static void set_alarm(struct rwk_port *port)
 	rwk_sim_alarm(node(port), at);
 }
 
+static bool waits_on_stream(const struct rwk_port *port)
+{
+	const struct rwk_link *stream = port->link[RWK_WAY_STREAM];
+
+	if (!stream)
+		return false;
+	return port->link[RWK_WAY_LOSSY] ? sim_stream_waiting(stream) : rwk_sim_waiting(stream);
+}
+
 /** Time is taken note of, as after a sleep. */
 static int take(struct rwk_port *port)
 {
-	struct rwk_link *stream = port->link[RWK_WAY_STREAM];
-
-	if (stream && rwk_sim_waiting(stream)) {
+	if (waits_on_stream(port)) {
 		port->stream_at =
 			0; /* streams are looked at rarely while they carry nothing; that is not to be tested */
 		port->armed = true;
@@ -115,6 +123,13 @@ static int open_host(struct rwk_port_attr *attr, struct rwk_link **lossy, struct
 	memcpy(attr->address.ip, ip, sizeof(ip));
 	attr->address.ip[15] = (uint8_t)(1 + attr->address.node);
 	return open_lossy(attr, lossy, stream);
+}
+
+static int open_both(struct rwk_port_attr *attr, struct rwk_link **lossy, struct rwk_link **stream)
+{
+	int rc = open_host(attr, lossy, stream);
+
+	return rc ? rc : sim_stream_open(sim, *lossy, stream);
 }
 
 static int open_stream(struct rwk_port_attr *attr, struct rwk_link **lossy, struct rwk_link **stream)
@@ -189,6 +204,21 @@ static const struct rwk_packet_ways shared_ways = {
 	.depart = sim_domain_depart,
 };
 
+static const struct rwk_packet_ways both_ways = {
+	.simulated = true,
+	.open = open_both,
+	.address = node_address,
+	.split = split,
+	.room = room,
+	.linger = linger,
+	.join = sim_domain_join,
+	.join_alone = sim_domain_join_alone,
+	.attend = sim_domain_attend,
+	.depart = sim_domain_depart,
+	.reach = reach,
+	.leave = leave,
+};
+
 static const struct rwk_packet_ways stream_ways = {
 	.simulated = true,
 	.open = open_stream,
@@ -208,6 +238,12 @@ static int open_src(struct rwk_port_attr *attr, const struct rwk_client *client,
 {
 	attr->shared = true;
 	return rwk_packet_open(&shared_ways, &sim_shared_transport, attr, client, cookie, port);
+}
+
+static int open_two(struct rwk_port_attr *attr, const struct rwk_client *client, void *cookie, struct rwk_port **port)
+{
+	attr->shared = true;
+	return rwk_packet_open(&both_ways, &sim_both_transport, attr, client, cookie, port);
 }
 
 static int open_uc(struct rwk_port_attr *attr, const struct rwk_client *client, void *cookie, struct rwk_port **port)
@@ -233,6 +269,13 @@ const struct rwk_transport sim_packet_transport = {
 const struct rwk_transport sim_shared_transport = {
 	.name = "SRC/sim",
 	.open = open_src,
+	RWK_PACKET_CALLS,
+	.progress = progress,
+};
+
+const struct rwk_transport sim_both_transport = {
+	.name = "SRC and UC/sim",
+	.open = open_two,
 	RWK_PACKET_CALLS,
 	.progress = progress,
 };

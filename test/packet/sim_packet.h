@@ -18,5 +18,6 @@ void sim_packet_host(uint32_t number);
 extern const struct rwk_transport sim_packet_transport; /* RC */
 extern const struct rwk_transport sim_shared_transport; /* SRC: ports share connections by sim_domain.h */
 extern const struct rwk_transport sim_stream_transport; /* UC */
+extern const struct rwk_transport sim_both_transport;   /* SRC, and UC where that does not get through (sim_stream.h) */
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "machine.h"
 #include "packet/sim_domain.h"
+#include "packet/sim_stream.h"
 
 #define SECOND 1000000000ull /* ns */
 
@@ -495,6 +496,105 @@ static void from_another_address(void **state)
 	ends_close();
 }
 
+/*
+ * Two ways.
+ */
+
+static uint32_t node_of(unsigned end)
+{
+	return rwk_address_port(&ends[end]->address);
+}
+
+/* Both go the same way, whichever that is, and one message gets through in each direction. */
+static void check_same_way(void)
+{
+	if (!ends_side(1, 0)->sent)
+		assert_in_range(ends_post(ends_side(1, 0)), 0, 1);
+	ends_settle();
+	for (unsigned i = 0; i < 2; i++) {
+		const struct side *s = ends_side(i, 1 - i), *peer = ends_side(1 - i, i);
+
+		assert_non_null(s->ch);
+		assert_int_equal(s->failed, 0);
+		assert_int_equal(s->received, 1);
+		assert_int_equal(rwk_packet_by_stream(s->ch), rwk_packet_by_stream(peer->ch));
+		assert_int_equal(rwk_packet_is_shared(s->ch), rwk_packet_is_shared(peer->ch));
+	}
+}
+
+static void ask(bool both)
+{
+	ends_connect(0, 1);
+	assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
+	if (!both)
+		return;
+	ends_connect(1, 0);
+	assert_in_range(ends_post(ends_side(1, 0)), 0, 1);
+}
+
+/* While an end is at its domain's door it answers no greeting by UDP: the other may have begun to ask by the stream. */
+static void let_in_late(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 200; i++) {
+		ends_open(NULL, NULL, 1);
+		sim_domain_shut(true);
+		ends_add();
+		ask(i % 2);
+		while (rwk_sim_now(ends_net) < i * (SECOND / 90) && rwk_sim_step(ends_net))
+			ends_progress_all();
+		sim_domain_shut(false);
+		ends_settle();
+		check_same_way();
+		ends_close();
+	}
+}
+
+/* So many greetings by UDP are lost, one way or the other, or both. */
+static void long_losses(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 20 * 2 * 3; i++) {
+		unsigned lost = i / 6, which = 1 + i % 3;
+
+		ends_open(NULL, NULL, 2);
+		for (unsigned n = 1; n <= lost; n++) {
+			if (which & 1)
+				rwk_sim_rule(ends_net, node_of(0), node_of(1), n, RWK_SIM_DROP);
+			if (which & 2)
+				rwk_sim_rule(ends_net, node_of(1), node_of(0), n, RWK_SIM_DROP);
+		}
+		ask(i / 3 % 2);
+		ends_settle();
+		check_same_way();
+		ends_close();
+	}
+}
+
+/* Greetings by UDP are lost, late and out of order by chance; those by the stream are all late. */
+static void chance(void **state)
+{
+	struct rwk_sim_attr attr = rwk_sim_attr_default;
+	struct rwk_sim_path udp = {.drop = 500000, .reorder = 300000, .reorder_by = SECOND}, stream = {.delay = 1000};
+
+	(void)state;
+	for (unsigned i = 0; i < 600; i++) {
+		attr.seed = i;
+		udp.delay = i % 5 * (SECOND / 20);
+		udp.drop = i % 3 * 300000;
+		stream.delay = i % 7 * (SECOND / 30);
+		ends_open(&attr, NULL, 2);
+		for (unsigned k = 0; k < 2; k++) {
+			rwk_sim_set_path(ends_net, node_of(k), node_of(1 - k), &udp);
+			sim_stream_set_path(ends_net, node_of(k), node_of(1 - k), &stream);
+		}
+		ask(i % 2);
+		ends_settle();
+		check_same_way();
+		ends_close();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -515,6 +615,9 @@ int main(void)
 		ENDS_RC(as_long_as_packets),
 		ENDS_RC(from_another_address),
 		ENDS_RC(too_early),
+		ENDS_ON(let_in_late, "SRC, UC", sim_both_transport),
+		ENDS_ON(long_losses, "SRC, UC", sim_both_transport),
+		ENDS_ON(chance, "SRC, UC", sim_both_transport),
 	};
 
 	return cmocka_run_group_tests_name("packet/handshake", tests, NULL, NULL);

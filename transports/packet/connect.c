@@ -14,6 +14,7 @@
 #define STREAM_TRY     2                       /* greetings without an answer before the stream is tried */
 #define NARROW         2                       /* greetings that an open stream outlives before short ones go too, */
 #define FALL_BACK      4                       /* and before UDP counts as blocked */
+#define ASKED_ANEW     255                     /* times at most; echoes that were drawn lie further apart */
 #define ASK_ON         (30 * 1000 * 1000 * 1000ull) /* ns: who may not be there is asked as long */
 
 /** What makes a greeting as long as a packet. */
@@ -113,14 +114,18 @@ void rwk_packet_confirmed(struct rwk_packet_channel *ch)
 		established(ch);
 }
 
-/** Asks anew, for a connection of our own: what answers what we asked before is not believed any more. */
+/**
+ * Asks anew, for a connection of our own: what answers what we asked before is not believed any more. By the next
+ * number, so that the peer can tell what it hears late.
+ */
 static int ask_alone(struct rwk_packet_channel *ch)
 {
 	struct rwk_port *port = ch->port;
 	uint32_t qpn = rwk_packet_new_qpn(port);
 
-	if (!qpn || rwk_packet_random(&ch->token, sizeof(ch->token)))
+	if (!qpn)
 		return -EIO;
+	ch->token++;
 	rwk_packet_number_remove(ch, RWK_BY_QPN);
 	ch->qpn = qpn;
 	ch->may_share = false;
@@ -154,10 +159,32 @@ static bool may_fall_back(struct rwk_packet_channel *ch)
 	return ch->tries_with_stream > FALL_BACK;
 }
 
+/**
+ * UDP does not get through: from now on the stream alone asks, for a connection of its own. An answer to what was asked
+ * by UDP may yet come, and must not be believed: the peer has gone over to the stream then.
+ */
+static bool falls_back(struct rwk_packet_channel *ch)
+{
+	if (!ch->stream_open)
+		ch->asks_by_stream = false;
+	else if (!ch->asks_by_stream && may_fall_back(ch))
+		ch->asks_by_stream = !ask_alone(ch);
+	return ch->asks_by_stream;
+}
+
 void rwk_packet_ask_on(struct rwk_packet_channel *ch)
 {
 	if (!ch->give_up_at)
 		ch->give_up_at = rwk_packet_now(ch->port) + ASK_ON;
+}
+
+static void ask_by_udp(struct rwk_packet_channel *ch)
+{
+	if (!ch->port->link[RWK_WAY_LOSSY])
+		return;
+	send_connect(ch, RWK_WAY_LOSSY, true);
+	if (ch->tries_with_stream >= NARROW)
+		send_connect(ch, RWK_WAY_LOSSY, false);
 }
 
 void rwk_packet_ask(struct rwk_packet_channel *ch, rwk_time now)
@@ -181,14 +208,12 @@ void rwk_packet_ask(struct rwk_packet_channel *ch, rwk_time now)
 		return;
 	}
 	ch->tries_with_stream += ch->stream_open && ch->tries_with_stream < UINT8_MAX;
-	if (ch->port->link[RWK_WAY_LOSSY])
-		send_connect(ch, RWK_WAY_LOSSY, true);
-	if (ch->port->link[RWK_WAY_LOSSY] && ch->tries_with_stream >= NARROW)
-		send_connect(ch, RWK_WAY_LOSSY, false);
 	if (ch->tries >= STREAM_TRY || !ch->port->link[RWK_WAY_LOSSY])
 		rwk_packet_reach(ch);
-	if (ch->stream_open && may_fall_back(ch))
+	if (falls_back(ch))
 		send_connect(ch, RWK_WAY_STREAM, false);
+	else
+		ask_by_udp(ch);
 }
 
 /** Goes over to the way that the peer has come by, and makes the machine. */
@@ -226,6 +251,14 @@ static int settle(
 	return rwk_packet_aim(ch->by, from, g, ch->pmtu);
 }
 
+/** Has who sent that CONNECT asked anew since? Or do we ask by the stream alone, of which it is about to hear? */
+static bool comes_late(const struct rwk_packet_channel *ch, int way, const struct rwk_greeting *g)
+{
+	if (ch->state == RWK_CH_ACCEPTING)
+		return ch->peer_token - g->echo - 1 < ASKED_ANEW;
+	return ch->state == RWK_CH_CONNECTING && ch->asks_by_stream && way == RWK_WAY_LOSSY;
+}
+
 static void take_connect(
 	struct rwk_port *port, int way, const struct rwk_link_address *from, const struct rwk_greeting *g)
 {
@@ -245,6 +278,8 @@ static void take_connect(
 			refuse(port, way, from, g, -EALREADY);
 		return;
 	}
+	if (ch && comes_late(ch, way, g))
+		return;
 	if (ch && ch->state == RWK_CH_FAILED)
 		rc = ch->base.error;
 	else if (ch && ch->state == RWK_CH_ACCEPTING && ch->path.way == way && ch->peer_qpn == g->qpn) {

@@ -264,6 +264,7 @@ struct rwk_packet_channel {
 	bool on_this_machine : 1;                /* in whichever container */
 	bool takes_pieces : 1;                   /* the peer joins packets that come in pieces */
 	bool named : 1;                          /* it is found by its peer's nonce */
+	bool asks_by_stream : 1;                 /* CONNECTING: and by nothing else any more */
 };
 _Static_assert(offsetof(struct rwk_packet_channel, port) == offsetof(struct rwk_channel, port), "port is base.port");
 _Static_assert(offsetof(struct rwk_packet_channel, srqn) == RWK_CACHE_LINE &&
