@@ -15,8 +15,8 @@
  * within what we call. We offer a message from within calls that make progress alone.
  *
  * The structures of receives are not the same in all libfabrics, and say so nowhere. What counts is the libfabric that
- * runs, not the one whose headers we see: "first" is that of 1.17, "second" that of 2.x; with others in between there
- * are no such receive contexts.
+ * runs, not the one whose headers we see: "first" is that of 1.17, "second" that of 2.0 to 2.2, "third" that since 2.3;
+ * with those between 1.17 and 2.0 there are no such receive contexts.
  */
 #ifndef RWK_FI_PEER_H
 #define RWK_FI_PEER_H

@@ -6,7 +6,11 @@
 #define SEEN_ENTRY struct rwk_fi_first_entry
 #define SEEN_OWNER struct rwk_fi_first_owner
 #else
+#if FI_MINOR_VERSION < 3
 #define SEEN_ENTRY struct rwk_fi_second_entry
+#else
+#define SEEN_ENTRY struct rwk_fi_third_entry
+#endif
 #define SEEN_OWNER struct rwk_fi_second_owner
 #endif
 _Static_assert(sizeof(SEEN_ENTRY) == sizeof(struct fi_peer_rx_entry) &&
@@ -35,8 +39,29 @@ static const struct rwk_fi_second_owner *second_of(const struct fid_peer_srx *sr
 
 struct rwk_fi_receive *rwk_fi_entry_receive(struct fi_peer_rx_entry *entry)
 {
-	return rwk_fi_is_first() ? &((struct rwk_fi_first_entry *)entry)->receive
-				 : &((struct rwk_fi_second_entry *)entry)->receive;
+	union rwk_fi_any_entry *any = (union rwk_fi_any_entry *)entry;
+
+	if (rwk_fi_is_first())
+		return &any->first.receive;
+	return rwk_fi_is_linked() ? &any->second.receive : &any->third.receive;
+}
+
+struct rwk_fi_message *rwk_fi_entry_message(struct fi_peer_rx_entry *entry)
+{
+	union rwk_fi_any_entry *any = (union rwk_fi_any_entry *)entry;
+
+	if (rwk_fi_is_first())
+		return &any->first.message;
+	return rwk_fi_is_linked() ? &any->second.message : &any->third.message;
+}
+
+uint64_t *rwk_fi_entry_data(struct fi_peer_rx_entry *entry)
+{
+	union rwk_fi_any_entry *any = (union rwk_fi_any_entry *)entry;
+
+	if (rwk_fi_is_first())
+		return NULL;
+	return rwk_fi_is_linked() ? &any->second.data : &any->third.data;
 }
 
 bool rwk_fi_entry_owner_is_whole(const struct fid_peer_srx *srx)
@@ -61,17 +86,19 @@ int rwk_fi_entry_get(
 
 int rwk_fi_entry_queue(struct fid_peer_srx *srx, enum rwk_space space, struct fi_peer_rx_entry *entry)
 {
-	/* The same place in both forms. */
+	/* The same place in all forms. */
 	return (space == RWK_TAGGED ? first_of(srx)->queue_tag : first_of(srx)->queue_msg)(entry);
 }
 
 void rwk_fi_entry_tell_data(struct fi_peer_rx_entry *entry, const struct rwk_offer *m)
 {
+	uint64_t *data = rwk_fi_entry_data(entry);
+
 	if (!m->has_data)
 		return;
 	rwk_fi_entry_receive(entry)->flags |= FI_REMOTE_CQ_DATA;
-	if (!rwk_fi_is_first())
-		((struct rwk_fi_second_entry *)entry)->data = m->data;
+	if (data)
+		*data = m->data;
 }
 
 void rwk_fi_entry_ask_unknown(struct fid_peer_srx *srx, fi_addr_t (*number)(struct fi_peer_rx_entry *entry))

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An entry of an imported receive context, fi_peer_rx_entry, and the owner's calls around it, in both their forms
- * (peer.h). The members stand in the same order in both, in two runs.
+ * An entry of an imported receive context, fi_peer_rx_entry, and the owner's calls around it, in all their forms
+ * (peer.h). The members stand in the same order in each, in two runs.
  */
 #ifndef RWK_FI_PEER_ENTRY_H
 #define RWK_FI_PEER_ENTRY_H
 
 #include "bindings/libfabric/peer.h"
 #include "engine/foreign.h"
+
+/** The first run of an entry: the message. */
+struct rwk_fi_message {
+	struct fid_peer_srx *srx;
+	fi_addr_t addr;
+	size_t size;
+	uint64_t tag;
+};
 
 /** The second run of an entry: the receive that it has, and what either side keeps with it. */
 struct rwk_fi_receive {
@@ -21,6 +29,12 @@ struct rwk_fi_receive {
 
 /** That of an entry. */
 struct rwk_fi_receive *rwk_fi_entry_receive(struct fi_peer_rx_entry *entry);
+
+/** Its first run: the message. */
+struct rwk_fi_message *rwk_fi_entry_message(struct fi_peer_rx_entry *entry);
+
+/** Where the message's data stands; NULL: nowhere. */
+uint64_t *rwk_fi_entry_data(struct fi_peer_rx_entry *entry);
 
 /** Has the owner all the calls of its form? */
 bool rwk_fi_entry_owner_is_whole(const struct fid_peer_srx *srx);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the structures of receives are in either form (peer.h), whatever the headers say that we are compiled with.
+ * What the structures of receives are in each form (peer.h), whatever the headers say that we are compiled with: the
+ * entry's has two links at its head until 2.2, and a place for data since 2.0; the calls are the same since 2.0.
  */
 #ifndef RWK_FI_PEER_FORMS_H
 #define RWK_FI_PEER_FORMS_H
@@ -13,13 +14,11 @@ static inline bool rwk_fi_is_first(void)
 	return FI_MAJOR(fi_version()) == 1;
 }
 
-/** The first run of an entry: the message. */
-struct rwk_fi_message {
-	struct fid_peer_srx *srx;
-	fi_addr_t addr;
-	size_t size;
-	uint64_t tag;
-};
+/** Does an entry begin with links? They are the owner's. */
+static inline bool rwk_fi_is_linked(void)
+{
+	return FI_VERSION_LT(fi_version(), FI_VERSION(2, 3));
+}
 
 struct rwk_fi_first_entry {
 	void *link[2];
@@ -28,9 +27,23 @@ struct rwk_fi_first_entry {
 };
 
 struct rwk_fi_second_entry {
+	void *link[2];
 	struct rwk_fi_message message;
 	uint64_t data;
 	struct rwk_fi_receive receive;
+};
+
+struct rwk_fi_third_entry {
+	struct rwk_fi_message message;
+	uint64_t data;
+	struct rwk_fi_receive receive;
+};
+
+/** Room for one of any form. */
+union rwk_fi_any_entry {
+	struct rwk_fi_first_entry first;
+	struct rwk_fi_second_entry second;
+	struct rwk_fi_third_entry third;
 };
 
 struct rwk_fi_second_match {

@@ -31,10 +31,7 @@ struct lent {
 };
 
 struct entry {
-	union {
-		struct rwk_fi_first_entry first;
-		struct rwk_fi_second_entry second;
-	} shown; /* what the provider has; first */
+	union rwk_fi_any_entry shown; /* what the provider has; first */
 	struct lent *lent;
 	struct rwk_list link;
 	enum { ASKED, QUEUED, GIVEN, DROPPED } state;
@@ -62,7 +59,7 @@ static struct entry *entry_of(struct fi_peer_rx_entry *e)
 
 static struct rwk_fi_message *message_of(struct entry *e)
 {
-	return rwk_fi_is_first() ? &e->shown.first.message : &e->shown.second.message;
+	return rwk_fi_entry_message(shown(e));
 }
 
 static struct entry *new_entry(struct lent *l, const struct rwk_offer *m, fi_addr_t from)
@@ -142,11 +139,12 @@ static int queue(struct fi_peer_rx_entry *entry)
 {
 	struct entry *e = entry_of(entry);
 	struct rwk_fi_srx *srx = e->lent->srx;
+	const uint64_t *data = rwk_fi_entry_data(entry);
 	const struct rwk_offer m = {
 		.space = e->space,
 		.length = message_of(e)->size,
 		.tag = message_of(e)->tag,
-		.data = rwk_fi_is_first() ? 0 : e->shown.second.data,
+		.data = data ? *data : 0,
 		.has_data = rwk_fi_entry_receive(entry)->flags & FI_REMOTE_CQ_DATA,
 	};
 	bool due;

@@ -246,6 +246,12 @@ test_libfabric_test_peer_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_peer_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_peer
 
+check_PROGRAMS += test/libfabric/test_peer_forms
+test_libfabric_test_peer_forms_SOURCES = test/libfabric/test_peer_forms.c bindings/libfabric/peer_entry.c \
+	bindings/libfabric/peer_entry.h bindings/libfabric/peer_forms.h
+test_libfabric_test_peer_forms_LDADD = $(CMOCKA_LIBS)
+TESTS += test/libfabric/test_peer_forms
+
 FI_MSG = test/libfabric/fi_msg.c test/libfabric/fi_msg.h
 
 check_PROGRAMS += test/libfabric/test_msg_connect
