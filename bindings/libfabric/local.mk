@@ -82,5 +82,6 @@ libropewalk_fi_la_LDFLAGS = $(AM_LDFLAGS) -Wl,-z,nodelete -module -avoid-version
 	-Wl,--as-needed -export-symbols-regex '^fi_prov_ini$$'
 libropewalk_fi_la_LIBADD = libropewalk-core.la $(LIBFABRIC_LIBS) -lpthread
 
-# The tables of README.md.
-EXTRA_DIST += bindings/libfabric/README.md bindings/libfabric/conformance bindings/libfabric/conformance.notes
+# The tables of README.md, and what of libfabric's own tests is not to be run.
+EXTRA_DIST += bindings/libfabric/README.md bindings/libfabric/conformance bindings/libfabric/conformance.notes \
+	bindings/libfabric/fabtests.exclude
