@@ -49,6 +49,11 @@ test_packet_test_summary_SOURCES = test/packet/test_summary.c $(links_ends)
 test_packet_test_summary_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_summary
 
+check_PROGRAMS += test/packet/test_looks
+test_packet_test_looks_SOURCES = test/packet/test_looks.c test/rwk_test.h
+test_packet_test_looks_LDADD = $(TEST_LDADD)
+TESTS += test/packet/test_looks
+
 check_PROGRAMS += test/packet/test_crowd
 test_packet_test_crowd_SOURCES = test/packet/test_crowd.c $(links_ends)
 test_packet_test_crowd_LDADD = librwk_sim.la $(TEST_LDADD)

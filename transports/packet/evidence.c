@@ -12,6 +12,9 @@
  *   - A holder that dies, or leaves, is none any more. Who finds a peer without one gets a stream of its own, and
  *     becomes the holder; if the peer has died meanwhile, nobody is there, and that is evidence too.
  *
+ * With more than some thousands of channels each look is at a part of them, in turn: 131,072 have it in 3 seconds.
+ * (What the watch tells is looked at each time.)
+ *
  * So each open channel has the evidence of a stream at every moment, or is about to get it. A stream serves both of its
  * ends: each may be the holder of the other. Whose seat has the same number as the peer's, its *partner*, is to be the
  * holder: it gets its stream at once, and takes the peer over from others, who wait a while with theirs. So a process
@@ -23,6 +26,7 @@
 #define LOOK_GAP (200 * 1000 * 1000ull) /* ns between looks */
 #define ALONE    (250 * 1000 * 1000ull) /* ns that others leave to the partner; up to as long again: each at its time */
 #define LOOKS    64
+#define AT_ONCE  8192 /* channels a look, which take a millisecond; if there are more they have their turn */
 
 static uint64_t key_of(uint32_t target, uint32_t srqn)
 {
@@ -121,13 +125,16 @@ void rwk_packet_evidence_by_clock(struct rwk_port *port, rwk_time now)
 {
 	uint64_t key[LOOKS];
 	int n = port->ways->look(&port->domain, key, LOOKS);
+	uint32_t turns = port->numbers[RWK_BY_QPN].count < AT_ONCE ? port->numbers[RWK_BY_QPN].count : AT_ONCE;
 
 	port->evidence_at = now + LOOK_GAP;
 	for (int i = 0; i < n; i++)
 		stream_ended(port, key[i]);
-	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
+	while (turns--) {
+		struct rwk_list *l = rwk_list_pop(&port->all);
 		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
 
+		rwk_list_append(&port->all, l);
 		if (ch->shared)
 			look_after(ch, now);
 	}

@@ -468,6 +468,8 @@ static inline struct rwk_packet_channel *rwk_packet_numbered(
 }
 /** The oldest channel whose peer has that nonce; NULL: none has, or it is not known. */
 struct rwk_packet_channel *rwk_packet_by_nonce(const struct rwk_port *port, uint64_t nonce);
+/** The next one with the same; NULL: none. */
+struct rwk_packet_channel *rwk_packet_next_by_nonce(const struct rwk_packet_channel *ch);
 /** The channel is found by its number from now on: 0 or -ENOMEM. */
 int rwk_packet_number_add(struct rwk_packet_channel *ch, enum rwk_packet_number kind);
 void rwk_packet_number_remove(struct rwk_packet_channel *ch, enum rwk_packet_number kind);

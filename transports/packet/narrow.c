@@ -166,26 +166,28 @@ void rwk_packet_silent(struct rwk_packet_channel *ch, bool anew)
 	probe(ch, RWK_PACKET_LEAST);
 }
 
-/** Whom to ask for all who go by that initiator; NULL: nobody can be. */
+static bool goes_by(const struct rwk_packet_channel *ch, const struct rwk_packet_initiator *by)
+{
+	return ch->shared && ch->by == by;
+}
+
+/** Whom to ask for all who go by that initiator: who has answered, or else the next one; NULL: nobody can be. */
 static struct rwk_packet_channel *whom(const struct rwk_packet_initiator *by)
 {
-	struct rwk_packet_channel *first = NULL, *last = NULL;
+	struct rwk_port *port = by->port;
+	struct rwk_packet_channel *last = by->narrow ? rwk_packet_numbered(port, RWK_BY_QPN, by->narrow->whom) : NULL;
+	struct rwk_list *from = last ? &last->all : &port->all;
+	bool again = last && goes_by(last, by) && can_probe(last);
 
-	for (struct rwk_list *l = by->port->all.next; l != &by->port->all; l = l->next) {
+	if (again && by->narrow->best)
+		return last;
+	for (struct rwk_list *l = from->next; l != from; l = l->next) {
 		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
 
-		if (!ch->shared || ch->by != by || !can_probe(ch))
-			continue;
-		if (!by->narrow || last)
+		if (l != &port->all && goes_by(ch, by) && can_probe(ch))
 			return ch;
-		if (ch->qpn == by->narrow->whom && by->narrow->best)
-			return ch;
-		if (ch->qpn == by->narrow->whom)
-			last = ch;
-		if (!first)
-			first = ch;
 	}
-	return first;
+	return again ? last : NULL;
 }
 
 void rwk_packet_node_silent(struct rwk_packet_initiator *by, bool anew)

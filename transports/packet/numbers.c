@@ -89,14 +89,24 @@ void rwk_packet_name_remove(struct rwk_packet_channel *ch)
 	ch->named = false;
 }
 
-struct rwk_packet_channel *rwk_packet_by_nonce(const struct rwk_port *port, uint64_t nonce)
+/** From `ch` on, in its list. */
+static struct rwk_packet_channel *with_nonce(struct rwk_packet_channel *ch, uint64_t nonce)
 {
-	const struct rwk_packet_numbers *n = &port->numbers[RWK_BY_NONCE];
-	struct rwk_packet_channel *ch = n->first ? n->first[(uint32_t)nonce & n->mask] : NULL;
-
 	while (ch && rwk_packet_peer_nonce(ch) != nonce)
 		ch = ch->next[RWK_BY_NONCE];
 	return ch;
+}
+
+struct rwk_packet_channel *rwk_packet_by_nonce(const struct rwk_port *port, uint64_t nonce)
+{
+	const struct rwk_packet_numbers *n = &port->numbers[RWK_BY_NONCE];
+
+	return n->first ? with_nonce(n->first[(uint32_t)nonce & n->mask], nonce) : NULL;
+}
+
+struct rwk_packet_channel *rwk_packet_next_by_nonce(const struct rwk_packet_channel *ch)
+{
+	return with_nonce(ch->next[RWK_BY_NONCE], rwk_packet_peer_nonce(ch));
 }
 
 void rwk_packet_numbers_free(struct rwk_port *port)

@@ -121,23 +121,33 @@ void rwk_packet_seek(struct rwk_port *port)
 	}
 }
 
+/** There is news of a stream to that place, at which is the process with that nonce; 0: it is not known which. */
+static void hear(struct rwk_packet_channel *ch, const struct rwk_link_address *who, uint64_t nonce, int status)
+{
+	uint64_t known = rwk_packet_peer_nonce(ch);
+
+	if (ch->state == RWK_CH_FAILED)
+		return;
+	if (nonce && known && known != nonce)
+		return; /* one was there, and another is there now */
+	if (!status && nonce && known == nonce && rwk_packet_set_stream(ch, who))
+		rwk_packet_doom(ch, -ENOMEM); /* else it may have come from another of its IPs */
+	if (!memcmp(&ch->path.to, who, sizeof(*who)) || !memcmp(rwk_packet_stream(ch), who, sizeof(*who)))
+		channel_word(ch, status);
+}
+
 void rwk_packet_word(struct rwk_port *port, const struct rwk_link_address *who, int status)
 {
 	uint64_t nonce = port->ways->nonce ? port->ways->nonce(port->link[RWK_WAY_STREAM], who) : 0;
 
-	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
-		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
-		uint64_t known = rwk_packet_peer_nonce(ch);
-
-		if (ch->state == RWK_CH_FAILED)
-			continue;
-		if (nonce && known && known != nonce)
-			continue; /* one was there, and another is there now */
-		if (!status && nonce && known == nonce && rwk_packet_set_stream(ch, who))
-			rwk_packet_doom(ch, -ENOMEM); /* else it may have come from another of its IPs */
-		if (!memcmp(&ch->path.to, who, sizeof(*who)) || !memcmp(rwk_packet_stream(ch), who, sizeof(*who)))
-			channel_word(ch, status);
+	if (nonce && !port->unnamed) {
+		for (struct rwk_packet_channel *ch = rwk_packet_by_nonce(port, nonce); ch;
+			ch = rwk_packet_next_by_nonce(ch))
+			hear(ch, who, nonce, status);
+		return;
 	}
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next)
+		hear(rwk_container_of(l, struct rwk_packet_channel, all), who, nonce, status);
 }
 
 /** To its process, or to the domain that it is in. */
