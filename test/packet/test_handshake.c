@@ -5,6 +5,7 @@
 #include "packet/hand.h"
 
 #include "machine.h"
+#include "packet/internal.h"
 #include "packet/sim_domain.h"
 #include "packet/sim_stream.h"
 
@@ -463,6 +464,61 @@ static void as_long_as_packets(void **state)
 	ends_close();
 }
 
+/* A short answer to the last CONNECT: all that gets through, or all that there is room for. */
+static void answer_short(struct hand *h, uint16_t pad)
+{
+	struct rwk_greeting g = hand_greeting(h, RWK_GREETING_ACCEPT);
+
+	g.echo = h->greeting.echo;
+	g.pmtu = h->greeting.pmtu;
+	g.pad = pad;
+	hand_greet(h, &g);
+	hand_pass(h, 3000);
+}
+
+/*
+ * A stream shows that the peer is there, long CONNECTs have no answer, and a short one has: once, that may be for want
+ * of room, and the next long answer makes a connection with long packets; twice, the way swallows what is long.
+ */
+static void short_answers(void **state)
+{
+	for (unsigned answers = 1; answers <= 2; answers++) {
+		struct side guest = {.peer = 5};
+		struct rwk_packet_channel *ch;
+		uint64_t token;
+		struct hand h;
+
+		(void)state;
+		ends_open(&(struct rwk_sim_attr){.seed = 1, .mtu = 4224, .path.delay = 1000}, NULL, 1);
+		ends_guest = &guest;
+		hand_open(&h, 0);
+		guest.end = ends[0];
+		assert_int_equal(ends_transport->connect(ends[0]->port, &h.address, &guest, &guest.ch), 0);
+		ch = rwk_packet_channel(guest.ch);
+		ch->stream_open = true;
+		hand_pass(&h, 40 * 1000 * 1000);
+		token = h.greeting.echo;
+		assert_int_equal(h.greeting.pad, 0);
+		answer_short(&h, 0);
+		answer_short(&h, 0); /* to an earlier one: it says nothing more */
+		hand_pass(&h, 60 * 1000 * 1000); /* both are sent once more */
+		assert_int_equal(ch->pmtu_most, 0);
+		assert_int_equal(h.greeting.echo, token);
+		answer_short(&h, answers == 1 ? 4096 - RWK_GREETING_SIZE : 0);
+		if (answers == 1) {
+			assert_int_equal(ch->state, RWK_CH_OPEN);
+			assert_int_equal(ch->pmtu, 4096);
+		} else {
+			assert_int_equal(ch->pmtu_most, 1024);
+			assert_int_equal(h.greeting.pmtu, 1024);
+			assert_int_not_equal(h.greeting.echo, token);
+		}
+		ch->stream_open = false; /* there was none */
+		hand_close(&h);
+		ends_close();
+	}
+}
+
 /*
  * A peer's packets leave by another of its addresses than its CONNECT has done: they are taken from where the greeting
  * comes that says that it has heard us.
@@ -613,6 +669,7 @@ int main(void)
 		ENDS_RC(wrong_answers),
 		ENDS_RC(terms),
 		ENDS_RC(as_long_as_packets),
+		ENDS_RC(short_answers),
 		ENDS_RC(from_another_address),
 		ENDS_RC(too_early),
 		ENDS_ON(let_in_late, "SRC, UC", sim_both_transport),

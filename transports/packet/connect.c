@@ -134,16 +134,24 @@ static int ask_alone(struct rwk_packet_channel *ch)
 
 /**
  * A short greeting has been answered, and those as long as a packet have not, nor was the answer long: the way swallows
- * what is long. We ask anew for a connection with shorter packets.
+ * what is long. We ask anew for a connection with shorter packets. But where many ask at once a buffer is full now and
+ * then, and has room for a short one alone: that counts from the second time on.
  */
 static bool narrowed(struct rwk_packet_channel *ch, int way, const struct rwk_greeting *g)
 {
 	uint32_t pmtu = rwk_packet_path_pmtu(ch, way);
 
-	if (way != RWK_WAY_LOSSY || g->pad || ch->tries_with_stream < NARROW || pmtu <= RWK_PACKET_LEAST ||
-		ask_alone(ch))
+	if (way != RWK_WAY_LOSSY || g->pad || ch->tries_with_stream < NARROW || pmtu <= RWK_PACKET_LEAST)
+		return false;
+	if (!ch->asked_since) {
+		ch->answered_short = true;
+		ch->tries_with_stream = NARROW; /* UDP does get through */
+		return true;
+	}
+	if (ask_alone(ch))
 		return false;
 	ch->pmtu_most = (uint16_t)rwk_packet_narrower(pmtu);
+	ch->answered_short = ch->asked_since = false;
 	ch->tries_with_stream = 0;
 	ch->ask_at = 0;
 	return true;
@@ -208,6 +216,7 @@ void rwk_packet_ask(struct rwk_packet_channel *ch, rwk_time now)
 		return;
 	}
 	ch->tries_with_stream += ch->stream_open && ch->tries_with_stream < UINT8_MAX;
+	ch->asked_since = ch->answered_short;
 	if (ch->tries >= STREAM_TRY || !ch->port->link[RWK_WAY_LOSSY])
 		rwk_packet_reach(ch);
 	if (falls_back(ch))
