@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How peers are found: by the nonce, or by the place. All have a place, since some are known by that alone; of those at
- * one place the latest is found. A process may have a peer for each rank of a job, so the lists go on in the peers
- * themselves, and there are about as many as peers.
+ * one place the latest is found.
  */
 #include "engine/internal.h"
 
 #include "engine/job.h"
-
-#include <stdlib.h>
-
-#define FIRST 16u /* lists of a new directory */
 
 /** Where an endpoint is: a port of this node, or an IP and a port elsewhere. */
 struct place {
@@ -48,65 +43,23 @@ static uint32_t hash_place(const struct place *key)
 }
 
 /* A nonce is drawn: its last bits are as good as any. */
-static uint32_t hash_of(const struct rwk_peer *p, enum rwk_directory_kind kind)
+static uint32_t nonce_hash(const struct rwk_hash_link *l)
 {
+	return (uint32_t)nonce_of(&rwk_container_of(l, struct rwk_peer, by_nonce)->address);
+}
+
+static uint32_t place_hash(const struct rwk_hash_link *l)
+{
+	const struct rwk_peer *p = rwk_container_of(l, struct rwk_peer, by_place);
 	struct place key = place_of(&p->address, p->here);
 
-	return kind == RWK_BY_NONCE ? (uint32_t)nonce_of(&p->address) : hash_place(&key);
-}
-
-static void put(struct rwk_directory *d, struct rwk_peer *p, enum rwk_directory_kind kind)
-{
-	struct rwk_peer **list = &d->first[hash_of(p, kind) & d->mask];
-
-	p->next_by[kind] = *list;
-	*list = p;
-}
-
-/** More lists; without memory for them those that there are become longer. */
-static void grow(struct rwk_directory *d, enum rwk_directory_kind kind)
-{
-	struct rwk_directory more = {.mask = 2 * d->mask + 1, .count = d->count};
-
-	more.first = calloc((size_t)more.mask + 1, sizeof(struct rwk_peer *));
-	if (!more.first)
-		return;
-	for (uint32_t i = 0; i <= d->mask; i++) {
-		for (struct rwk_peer *p = d->first[i], *next; p; p = next) {
-			next = p->next_by[kind];
-			put(&more, p, kind);
-		}
-	}
-	free(d->first);
-	*d = more;
-}
-
-static void add(struct rwk_peer *p, enum rwk_directory_kind kind)
-{
-	struct rwk_directory *d = &p->engine->directory[kind];
-
-	if (d->count++ > d->mask)
-		grow(d, kind);
-	put(d, p, kind);
-}
-
-static void remove_place(struct rwk_peer *p)
-{
-	struct rwk_directory *d = &p->engine->directory[RWK_BY_PLACE];
-	struct rwk_peer **at = &d->first[hash_of(p, RWK_BY_PLACE) & d->mask];
-
-	while (*at != p)
-		at = &(*at)->next_by[RWK_BY_PLACE];
-	*at = p->next_by[RWK_BY_PLACE];
-	d->count--;
+	return hash_place(&key);
 }
 
 static struct rwk_peer *find_place(const struct rwk_engine *e, const struct place *key)
 {
-	const struct rwk_directory *d = &e->directory[RWK_BY_PLACE];
-	struct rwk_peer *p = d->first[hash_place(key) & d->mask];
-
-	for (; p; p = p->next_by[RWK_BY_PLACE]) {
+	for (struct rwk_hash_link *l = rwk_hash_list(&e->by_place, hash_place(key)); l; l = l->next) {
+		struct rwk_peer *p = rwk_container_of(l, struct rwk_peer, by_place);
 		struct place its = place_of(&p->address, p->here);
 
 		if (its.port == key->port && !memcmp(its.ip, key->ip, sizeof(its.ip)))
@@ -123,11 +76,11 @@ void rwk_directory_enter(struct rwk_peer *p)
 	p->here = is_here(p->engine, &p->address);
 	key = place_of(&p->address, p->here);
 	if (!rwk_peer_is_partial(&p->address))
-		add(p, RWK_BY_NONCE);
+		rwk_hash_add(&p->engine->by_nonce, &p->by_nonce);
 	old = find_place(p->engine, &key);
 	if (old)
-		remove_place(old);
-	add(p, RWK_BY_PLACE);
+		rwk_hash_remove(&p->engine->by_place, &old->by_place);
+	rwk_hash_add(&p->engine->by_place, &p->by_place);
 }
 
 void rwk_directory_correct(struct rwk_peer *p, const struct rwk_address *a)
@@ -135,19 +88,20 @@ void rwk_directory_correct(struct rwk_peer *p, const struct rwk_address *a)
 	struct place key = place_of(&p->address, p->here);
 
 	if (find_place(p->engine, &key) == p)
-		remove_place(p);
+		rwk_hash_remove(&p->engine->by_place, &p->by_place);
 	p->address = *a;
 	rwk_directory_enter(p);
 }
 
 struct rwk_peer *rwk_directory_by_nonce(const struct rwk_engine *e, const struct rwk_address *a)
 {
-	const struct rwk_directory *d = &e->directory[RWK_BY_NONCE];
-	struct rwk_peer *p = d->first[(uint32_t)nonce_of(a) & d->mask];
+	for (struct rwk_hash_link *l = rwk_hash_list(&e->by_nonce, (uint32_t)nonce_of(a)); l; l = l->next) {
+		struct rwk_peer *p = rwk_container_of(l, struct rwk_peer, by_nonce);
 
-	while (p && nonce_of(&p->address) != nonce_of(a))
-		p = p->next_by[RWK_BY_NONCE];
-	return p;
+		if (nonce_of(&p->address) == nonce_of(a))
+			return p;
+	}
+	return NULL;
 }
 
 struct rwk_peer *rwk_directory_by_place(const struct rwk_engine *e, const struct rwk_address *a)
@@ -157,23 +111,14 @@ struct rwk_peer *rwk_directory_by_place(const struct rwk_engine *e, const struct
 	return find_place(e, &key);
 }
 
-int rwk_directories_open(struct rwk_engine *e)
+void rwk_directory_open(struct rwk_engine *e)
 {
-	for (int kind = 0; kind < RWK_DIRECTORIES; kind++) {
-		e->directory[kind] = (struct rwk_directory){
-			.first = calloc(FIRST, sizeof(struct rwk_peer *)), .mask = FIRST - 1};
-		if (!e->directory[kind].first) {
-			rwk_directories_close(e);
-			return -ENOMEM;
-		}
-	}
-	return 0;
+	rwk_hash_init(&e->by_nonce, nonce_hash);
+	rwk_hash_init(&e->by_place, place_hash);
 }
 
-void rwk_directories_close(struct rwk_engine *e)
+void rwk_directory_close(struct rwk_engine *e)
 {
-	for (int kind = 0; kind < RWK_DIRECTORIES; kind++) {
-		free(e->directory[kind].first);
-		e->directory[kind].first = NULL;
-	}
+	rwk_hash_free(&e->by_nonce);
+	rwk_hash_free(&e->by_place);
 }

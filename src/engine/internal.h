@@ -34,6 +34,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/copy.h"
+#include "base/hash_table.h"
 #include "base/iov.h"
 #include "base/log.h"
 #include "base/param.h"
@@ -100,14 +101,6 @@ _Static_assert(sizeof(struct rwk_rts) == 48, "an RTS fits one ring line");
 /** What an eager message costs beside its payload: the receiver's bookkeeping for one that nobody has asked for. */
 #define RWK_MESSAGE_COST 64
 
-/** By what peers are found: lists of those with the same last bits of a hash (directory.c). */
-enum rwk_directory_kind { RWK_BY_NONCE, RWK_BY_PLACE, RWK_DIRECTORIES };
-struct rwk_directory {
-	struct rwk_peer **first;
-	uint32_t mask; /* `first` has one more */
-	uint32_t count;
-};
-
 /** Another endpoint. The first line is all that the send path reads. */
 struct rwk_peer {
 	struct rwk_channel *channel; /* NULL until first contact */
@@ -138,7 +131,7 @@ struct rwk_peer {
 	struct rwk_peer *next; /* rwk_engine.all_peers; of one that stands for a room: the next of the same peer */
 	struct rwk_peer *rooms; /* what stands for its rooms */
 	struct rwk_peer *of;    /* it stands for a room of that peer; NULL: it is one itself */
-	struct rwk_peer *next_by[RWK_DIRECTORIES]; /* directory.c */
+	struct rwk_hash_link by_nonce, by_place;
 };
 _Static_assert(offsetof(struct rwk_peer, sends) == RWK_CACHE_LINE, "the send path reads one line of a peer");
 _Static_assert(sizeof(struct rwk_peer) == 4 * RWK_CACHE_LINE, "a process may have a peer for each rank");
@@ -311,7 +304,7 @@ struct rwk_engine {
 	uint32_t tx_table_size, tx_free;
 
 	struct rwk_peer *all_peers;
-	struct rwk_directory directory[RWK_DIRECTORIES];
+	struct rwk_hash_table by_nonce, by_place; /* directory.c */
 	struct rwk_pool peer_pool; /* given back all at once */
 	struct rwk_peer *me;
 	struct rwk_engine_attr attr;
@@ -361,8 +354,9 @@ static inline bool rwk_peer_is_partial(const struct rwk_address *a)
 {
 	return a->flags_rank & RWK_ADDR_PARTIAL;
 }
-int rwk_directories_open(struct rwk_engine *e);
-void rwk_directories_close(struct rwk_engine *e);
+/** An empty directory. */
+void rwk_directory_open(struct rwk_engine *e);
+void rwk_directory_close(struct rwk_engine *e);
 /** The peer is found by its nonce, if that is known, and by its place from now on. */
 void rwk_directory_enter(struct rwk_peer *p);
 /** A peer that was known by its place alone has this address. */

@@ -393,14 +393,11 @@ void rwk_peers_reap(struct rwk_engine *e)
 
 int rwk_peers_open(struct rwk_engine *e)
 {
-	int rc = rwk_directories_open(e);
-
-	if (rc)
-		return rc;
+	rwk_directory_open(e);
 	rwk_pool_init(&e->peer_pool, sizeof(struct rwk_peer), 16, 0);
 	e->me = peer_new(e, &e->address);
 	if (!e->me) {
-		rwk_directories_close(e);
+		rwk_directory_close(e);
 		return -ENOMEM;
 	}
 	e->me->self = true;
@@ -412,6 +409,6 @@ void rwk_peers_close(struct rwk_engine *e)
 	for (struct rwk_peer *p = e->all_peers; p; p = p->next)
 		rwk_rma_close(p);
 	e->all_peers = NULL;
-	rwk_directories_close(e);
+	rwk_directory_close(e);
 	rwk_pool_close(&e->peer_pool);
 }

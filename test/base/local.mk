@@ -33,3 +33,9 @@ check_PROGRAMS += test/base/test_crowd
 test_base_test_crowd_SOURCES = test/base/test_crowd.c test/rwk_test.h
 test_base_test_crowd_LDADD = $(TEST_LDADD)
 TESTS += test/base/test_crowd
+
+check_PROGRAMS += test/base/test_hash_table
+test_base_test_hash_table_SOURCES = test/base/test_hash_table.c test/rwk_test.h src/base/hash_table.c
+test_base_test_hash_table_CPPFLAGS = $(AM_CPPFLAGS) -Dcalloc=calloc_here
+test_base_test_hash_table_LDADD = $(TEST_LDADD)
+TESTS += test/base/test_hash_table

@@ -38,13 +38,14 @@ static int set_up(void **state)
 	assert_non_null(engine);
 	engine->address.node = 1;
 	rwk_pool_init(&engine->peer_pool, sizeof(struct rwk_peer), 16, 0);
-	return rwk_directories_open(engine);
+	rwk_directory_open(engine);
+	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	rwk_directories_close(engine);
+	rwk_directory_close(engine);
 	rwk_pool_close(&engine->peer_pool);
 	free(engine);
 	return 0;

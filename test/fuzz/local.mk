@@ -68,8 +68,9 @@ test_fuzz_fuzz_rma_SOURCES = test/fuzz/fuzz_rma.c \
 	src/engine/receive.c src/engine/region.c src/engine/rendezvous.c src/engine/rma.c src/engine/rma_choice.c \
 	src/engine/rma_direct.c src/engine/rma_met.c src/engine/rma_request.c src/engine/rma_self.c src/engine/rma_serve.c \
 	src/engine/room.c src/engine/self.c \
-	src/engine/send.c src/engine/status.c src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c \
-	src/base/pool.c src/base/process.c src/base/shared.c
+	src/engine/send.c src/engine/status.c \
+	src/base/hash_table.c src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c src/base/pool.c \
+	src/base/process.c src/base/shared.c
 test_fuzz_fuzz_rma_CPPFLAGS = $(AM_CPPFLAGS)
 test_fuzz_fuzz_rma_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_rma_LDFLAGS = -fsanitize=fuzzer,address,undefined

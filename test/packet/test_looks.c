@@ -58,6 +58,7 @@ static void open_port(uint32_t count)
 	port = (struct rwk_port){.ways = &ways};
 	rwk_list_init(&port.all);
 	rwk_list_init(&port.dirty);
+	rwk_packet_numbers_init(&port);
 	for (uint32_t i = 0; i < count; i++)
 		add(i, 1000 + i);
 }

@@ -43,6 +43,7 @@ static void test_channels(void **state)
 	assert_non_null(port);
 	port->ways = &ways;
 	rwk_list_init(&port->all);
+	rwk_packet_numbers_init(port);
 	for (uint32_t i = 0; i < PEERS; i++) {
 		const struct rwk_address to = {
 			.version_srq = RWK_ADDR_VERSION << 24, .nonce_port = (uint64_t)(1 << 20 | i) << 16 | 1};
@@ -50,19 +51,19 @@ static void test_channels(void **state)
 		channels[i] = rwk_packet_channel_new(port, &to);
 		assert_non_null(channels[i]);
 		channels[i]->target = 1 << 20 | i;
-		assert_int_equal(rwk_packet_number_add(channels[i], RWK_BY_TARGET), 0);
+		rwk_hash_add(&port->by_target, &channels[i]->by_target);
 	}
 	each = (mallinfo2().uordblks - before) / PEERS;
 	if (each) /* a sanitizer's malloc does not say */
 		assert_in_range(each, RWK_COST_CHANNEL - 16, RWK_COST_CHANNEL + 2);
 	for (uint32_t i = 0; i < PEERS; i++) {
-		assert_ptr_equal(rwk_packet_numbered(port, RWK_BY_QPN, channels[i]->qpn), channels[i]);
-		assert_ptr_equal(rwk_packet_numbered(port, RWK_BY_TARGET, channels[i]->target), channels[i]);
-		assert_null(rwk_packet_numbered(port, RWK_BY_TARGET, 2 << 20 | i));
+		assert_ptr_equal(rwk_packet_by_qpn(port, channels[i]->qpn), channels[i]);
+		assert_ptr_equal(rwk_packet_by_target(port, channels[i]->target), channels[i]);
+		assert_null(rwk_packet_by_target(port, 2 << 20 | i));
 		assert_ptr_equal(rwk_packet_by_nonce(port, 1 << 20 | i), channels[i]);
 		assert_null(rwk_packet_by_nonce(port, 2 << 20 | i));
-		rwk_packet_number_remove(channels[i], RWK_BY_TARGET);
-		assert_null(rwk_packet_numbered(port, RWK_BY_TARGET, channels[i]->target));
+		rwk_hash_remove(&port->by_target, &channels[i]->by_target);
+		assert_null(rwk_packet_by_target(port, channels[i]->target));
 		rwk_packet_channel_free(channels[i]);
 	}
 	rwk_packet_numbers_free(port);

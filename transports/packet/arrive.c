@@ -57,7 +57,7 @@ static struct rwk_packet_channel *find_qp(struct rwk_port *port, uint32_t qpn)
 
 	if (rwk_likely(ch && ch->qpn == qpn))
 		return ch;
-	ch = rwk_packet_numbered(port, RWK_BY_QPN, qpn);
+	ch = rwk_packet_by_qpn(port, qpn);
 	if (ch)
 		port->last = ch;
 	return ch;

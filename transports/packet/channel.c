@@ -17,8 +17,7 @@ uint32_t rwk_packet_new_qpn(struct rwk_port *port)
 			return 0;
 		qpn &= RWK_PSN_MASK;
 		HASH_FIND(by_qpn, port->initiators, &qpn, sizeof(qpn), initiator);
-	} while (qpn <= RWK_WIRE_GSI_QPN || qpn == RWK_PSN_MASK || initiator ||
-		 rwk_packet_numbered(port, RWK_BY_QPN, qpn));
+	} while (qpn <= RWK_WIRE_GSI_QPN || qpn == RWK_PSN_MASK || initiator || rwk_packet_by_qpn(port, qpn));
 	return qpn;
 }
 
@@ -32,7 +31,7 @@ struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const s
 	ch->address = *to;
 	ch->qpn = rwk_packet_new_qpn(port);
 	if (!ch->qpn || rwk_packet_random(&ch->psn, sizeof(ch->psn)) ||
-		rwk_packet_random(&ch->token, sizeof(ch->token)) || rwk_packet_number_add(ch, RWK_BY_QPN)) {
+		rwk_packet_random(&ch->token, sizeof(ch->token))) {
 		free(ch);
 		return NULL;
 	}
@@ -49,10 +48,8 @@ struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const s
 	rwk_list_init(&ch->dirty);
 	rwk_list_init(&ch->timed);
 	rwk_list_append(&port->all, &ch->all);
-	if (rwk_packet_name_add(ch)) {
-		rwk_packet_channel_free(ch);
-		return NULL;
-	}
+	rwk_hash_add(&port->by_qpn, &ch->by_qpn);
+	rwk_packet_name_add(ch);
 	return ch;
 }
 
@@ -89,7 +86,7 @@ void rwk_packet_channel_free(struct rwk_packet_channel *ch)
 	port->crowd -= ch->on_this_machine;
 	rwk_packet_kept_free(ch);
 	free(ch->narrow);
-	rwk_packet_number_remove(ch, RWK_BY_QPN);
+	rwk_hash_remove(&port->by_qpn, &ch->by_qpn);
 	rwk_packet_name_remove(ch);
 	if (ch->stream_open || ch->stream_asked)
 		port->ways->leave(port->link[RWK_WAY_STREAM], &ch->path.to);

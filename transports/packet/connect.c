@@ -126,10 +126,11 @@ static int ask_alone(struct rwk_packet_channel *ch)
 	if (!qpn)
 		return -EIO;
 	ch->token++;
-	rwk_packet_number_remove(ch, RWK_BY_QPN);
+	rwk_hash_remove(&port->by_qpn, &ch->by_qpn);
 	ch->qpn = qpn;
+	rwk_hash_add(&port->by_qpn, &ch->by_qpn);
 	ch->may_share = false;
-	return rwk_packet_number_add(ch, RWK_BY_QPN);
+	return 0;
 }
 
 /**

@@ -17,7 +17,7 @@
 
 static struct rwk_packet_channel *find(struct rwk_port *port, uint32_t target)
 {
-	struct rwk_packet_channel *ch = rwk_packet_numbered(port, RWK_BY_TARGET, target);
+	struct rwk_packet_channel *ch = rwk_packet_by_target(port, target);
 
 	if (ch && (ch->state == RWK_CH_OPEN || ch->state == RWK_CH_ACCEPTING) && !ch->deaf)
 		return ch;
@@ -243,16 +243,12 @@ int rwk_packet_domain_take(struct rwk_packet_channel *ch, const struct rwk_greet
 		return -ENOMEM;
 	memcpy(initiator.about, &g->from, sizeof(initiator.about));
 	rc = rwk_src_target_make(ch->port->view, &initiator, &target);
-	if (!rc && rwk_packet_numbered(ch->port, RWK_BY_TARGET, target))
+	if (!rc && rwk_packet_by_target(ch->port, target))
 		rc = -EALREADY; /* one process has one channel to us */
 	if (rc)
 		return rc;
 	ch->target = target;
-	rc = rwk_packet_number_add(ch, RWK_BY_TARGET);
-	if (rc) {
-		ch->target = 0;
-		return rc;
-	}
+	rwk_hash_add(&ch->port->by_target, &ch->by_target);
 	ch->port->count.targets++;
 	ch->srqn = g->shared.srqn;
 	ch->shared = true;
@@ -264,7 +260,7 @@ void rwk_packet_domain_forget(struct rwk_packet_channel *ch)
 {
 	struct rwk_port *port = ch->port;
 
-	rwk_packet_number_remove(ch, RWK_BY_TARGET);
+	rwk_hash_remove(&port->by_target, &ch->by_target);
 	if (ch->published)
 		rwk_src_withdraw_all(port->view, ch->target);
 	ch->published = false;

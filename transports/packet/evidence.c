@@ -109,7 +109,7 @@ static void look_after(struct rwk_packet_channel *ch, rwk_time now)
 static void stream_ended(struct rwk_port *port, uint64_t key)
 {
 	uint32_t target = (uint32_t)key, holder = (uint32_t)(key >> 32);
-	struct rwk_packet_channel *ch = rwk_packet_numbered(port, RWK_BY_TARGET, target);
+	struct rwk_packet_channel *ch = rwk_packet_by_target(port, target);
 
 	if (!ch || ch->state != RWK_CH_OPEN)
 		return;
@@ -125,7 +125,7 @@ void rwk_packet_evidence_by_clock(struct rwk_port *port, rwk_time now)
 {
 	uint64_t key[LOOKS];
 	int n = port->ways->look(&port->domain, key, LOOKS);
-	uint32_t turns = port->numbers[RWK_BY_QPN].count < AT_ONCE ? port->numbers[RWK_BY_QPN].count : AT_ONCE;
+	uint32_t turns = port->by_qpn.count < AT_ONCE ? port->by_qpn.count : AT_ONCE;
 
 	port->evidence_at = now + LOOK_GAP;
 	for (int i = 0; i < n; i++)
@@ -142,5 +142,5 @@ void rwk_packet_evidence_by_clock(struct rwk_port *port, rwk_time now)
 
 rwk_time rwk_packet_evidence_next(const struct rwk_port *port)
 {
-	return port->view && port->ways->look && port->numbers[RWK_BY_TARGET].count ? port->evidence_at : RWK_NEVER;
+	return port->view && port->ways->look && port->by_target.count ? port->evidence_at : RWK_NEVER;
 }

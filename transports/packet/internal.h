@@ -12,7 +12,7 @@
  *   terms.c     what a greeting says of our end, and what both have agreed on
  *   names.c     which channel a greeting is about, and what the peer's name is
  *   streams.c   streams to peers' processes, and what is heard of them
- *   numbers.c   which channel has a QPN, or a target
+ *   numbers.c   which channel has a QPN, a target or a nonce
  *   places.c    peers that are at more than one place
  *   channel.c   a channel's life: made, open, failed, gone
  *   outbound.c  messages into frames, ops into work requests
@@ -47,6 +47,7 @@
 #include "packet/packet.h"
 
 #include "base/compiler.h"
+#include "base/hash_table.h"
 #include "base/iov.h"
 #include "base/log.h"
 #include "base/param.h"
@@ -181,9 +182,6 @@ struct rwk_packet_elsewhere {
 	struct rwk_link_address stream; /* and its stream leads there */
 };
 
-/** By what a channel is found (numbers.c). */
-enum rwk_packet_number { RWK_BY_QPN, RWK_BY_TARGET, RWK_BY_NONCE, RWK_NUMBERS };
-
 /**
  * There is one for each peer, of which there may be as many as a job has ranks: it is kept small, and in the order in
  * which it is used. What an SRC message touches, out or in, lies in the first three lines, one of RC in the first four;
@@ -197,13 +195,8 @@ struct rwk_packet_channel {
 			struct rwk_port *port;
 		};
 	};
-	union {
-		struct {
-			uint32_t qpn;
-			uint32_t target; /* SRC: of our domain, what takes from the peer; 0: it is not shared */
-		};
-		uint32_t number[RWK_BY_NONCE]; /* the third stands in the address */
-	};
+	uint32_t qpn;
+	uint32_t target; /* SRC: of our domain, what takes from the peer; 0: it is not shared */
 	struct rwk_packet_initiator *by; /* SRC: it sends by this one, */
 
 	uint32_t srqn;  /* to this SRQ, */
@@ -237,7 +230,7 @@ struct rwk_packet_channel {
 
 	struct rwk_list asked; /* rwk_op.link: reads that the peer is asked to write */
 	struct rwk_list all;
-	struct rwk_packet_channel *next[RWK_NUMBERS]; /* numbers.c */
+	struct rwk_hash_link by_qpn, by_target, by_nonce; /* numbers.c */
 	uint32_t copied;    /* bytes of long messages under way that go on from copies */
 	int16_t denied;     /* UC, SRC: 0, or why a Write of the peer's was not taken that it has not asked about yet */
 	uint16_t pmtu_most; /* as much as has got through, or may; 0: what the link says */
@@ -275,13 +268,6 @@ _Static_assert(offsetof(struct rwk_packet_channel, srqn) == RWK_CACHE_LINE &&
 	"a message touches the first lines of its channel");
 _Static_assert(sizeof(struct rwk_packet_channel) <= 424, "a process may have a channel for each rank (cost.h)");
 
-/** The channels that have a number of one kind: lists of those whose number ends in the same bits, the oldest first. */
-struct rwk_packet_numbers {
-	struct rwk_packet_channel **first;
-	uint32_t mask; /* `first` has one more; NULL: none has such a number, */
-	uint32_t count;
-};
-
 struct rwk_port {
 	const struct rwk_packet_ways *ways;
 	const struct rwk_transport *transport;
@@ -290,7 +276,7 @@ struct rwk_port {
 	void *cookie;
 	struct rwk_address address;
 	uint8_t key[32];
-	struct rwk_packet_numbers numbers[RWK_NUMBERS];
+	struct rwk_hash_table by_qpn, by_target, by_nonce; /* channels: numbers.c */
 	uint32_t unnamed;                              /* channels that are not found by a nonce: it is not known yet */
 	struct rwk_packet_channel *last;               /* whose packet came last */
 	struct rwk_packet_initiator *initiators;       /* by QPN */
@@ -456,27 +442,36 @@ void rwk_packet_decide(struct rwk_packet_channel *ch, int way, const struct rwk_
 void rwk_packet_place(struct rwk_packet_channel *ch, const struct rwk_greeting *g);
 
 /* numbers.c */
-/** The channel that has that QPN or target; NULL: none has. */
-static inline struct rwk_packet_channel *rwk_packet_numbered(
-	const struct rwk_port *port, enum rwk_packet_number kind, uint32_t number)
+/** The channel that has that QPN; NULL: none has. */
+static inline struct rwk_packet_channel *rwk_packet_by_qpn(const struct rwk_port *port, uint32_t qpn)
 {
-	const struct rwk_packet_numbers *n = &port->numbers[kind];
-	struct rwk_packet_channel *ch = n->first ? n->first[number & n->mask] : NULL;
+	for (struct rwk_hash_link *l = rwk_hash_list(&port->by_qpn, qpn); l; l = l->next) {
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, by_qpn);
 
-	while (ch && rwk_unlikely(ch->number[kind] != number))
-		ch = ch->next[kind];
-	return ch;
+		if (rwk_likely(ch->qpn == qpn))
+			return ch;
+	}
+	return NULL;
+}
+/** The same by its target. */
+static inline struct rwk_packet_channel *rwk_packet_by_target(const struct rwk_port *port, uint32_t target)
+{
+	for (struct rwk_hash_link *l = rwk_hash_list(&port->by_target, target); l; l = l->next) {
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, by_target);
+
+		if (rwk_likely(ch->target == target))
+			return ch;
+	}
+	return NULL;
 }
 /** The oldest channel whose peer has that nonce; NULL: none has, or it is not known. */
 struct rwk_packet_channel *rwk_packet_by_nonce(const struct rwk_port *port, uint64_t nonce);
 /** The next one with the same; NULL: none. */
 struct rwk_packet_channel *rwk_packet_next_by_nonce(const struct rwk_packet_channel *ch);
-/** The channel is found by its number from now on: 0 or -ENOMEM. */
-int rwk_packet_number_add(struct rwk_packet_channel *ch, enum rwk_packet_number kind);
-void rwk_packet_number_remove(struct rwk_packet_channel *ch, enum rwk_packet_number kind);
-/** The same by its peer's nonce, if that is known; else it is one of rwk_port.unnamed. */
-int rwk_packet_name_add(struct rwk_packet_channel *ch);
+/** The channel is found by its peer's nonce from now on, if that is known; else it is one of rwk_port.unnamed. */
+void rwk_packet_name_add(struct rwk_packet_channel *ch);
 void rwk_packet_name_remove(struct rwk_packet_channel *ch);
+void rwk_packet_numbers_init(struct rwk_port *port);
 void rwk_packet_numbers_free(struct rwk_port *port);
 
 /* places.c */

@@ -28,15 +28,11 @@ struct rwk_packet_channel *rwk_packet_find(
 
 int rwk_packet_acquainted(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 {
-	int rc;
-
 	if (rwk_packet_peer_nonce(ch))
 		return 0;
 	rwk_packet_name_remove(ch);
 	ch->address = g->from;
-	rc = rwk_packet_name_add(ch);
-	if (rc)
-		return rc;
+	rwk_packet_name_add(ch);
 	return ch->port->client->connected(ch->port->cookie, &ch->base, &g->from);
 }
 

@@ -175,7 +175,7 @@ static bool goes_by(const struct rwk_packet_channel *ch, const struct rwk_packet
 static struct rwk_packet_channel *whom(const struct rwk_packet_initiator *by)
 {
 	struct rwk_port *port = by->port;
-	struct rwk_packet_channel *last = by->narrow ? rwk_packet_numbered(port, RWK_BY_QPN, by->narrow->whom) : NULL;
+	struct rwk_packet_channel *last = by->narrow ? rwk_packet_by_qpn(port, by->narrow->whom) : NULL;
 	struct rwk_list *from = last ? &last->all : &port->all;
 	bool again = last && goes_by(last, by) && can_probe(last);
 
