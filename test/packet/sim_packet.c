@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "packet/sim_packet.h"
 
-#include "packet/internal.h"
+#include "machine.h"
+#include "packet/port.h"
 #include "packet/sim_domain.h"
 #include "packet/sim_stream.h"
+#include "packet/streams.h"
+
+#include <errno.h>
+#include <string.h>
 
 #define POLL   1000       /* ns */
 #define LINGER 2000000000 /* ns */

@@ -9,7 +9,8 @@
  */
 #include "packet/hand.h"
 
-#include "packet/internal.h"
+#include "packet/initiator.h"
+#include "packet/port.h"
 #include "shared_rc/internal.h"
 
 #define VISITS   150u /* more than twice the targets of a domain */

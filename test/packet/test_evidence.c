@@ -8,7 +8,10 @@
 #include "rwk_test.h"
 
 #include "base/list.h"
-#include "packet/internal.h"
+#include "base/param.h"
+#include "packet/channel.h"
+#include "packet/port.h"
+#include "packet/streams.h"
 #include "shared_rc/internal.h"
 
 #include <signal.h>

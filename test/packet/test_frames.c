@@ -6,7 +6,13 @@
 #include "packet/hand.h"
 
 #include "machine.h"
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/initiator.h"
+#include "packet/path.h"
+#include "packet/port.h"
+#include "packet/pull.h"
+#include "packet/request.h"
+#include "rc/rc.h"
 
 static const struct rwk_packet_counters *counts(unsigned end)
 {

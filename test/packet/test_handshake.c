@@ -5,7 +5,8 @@
 #include "packet/hand.h"
 
 #include "machine.h"
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/port.h"
 #include "packet/sim_domain.h"
 #include "packet/sim_stream.h"
 

@@ -5,7 +5,11 @@
  */
 #include "rwk_test.h"
 
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/handshake.h"
+#include "packet/numbers.h"
+#include "packet/port.h"
+#include "packet/streams.h"
 
 #define MANY    20000
 #define AT_ONCE 8192 /* as in evidence.c */

@@ -10,7 +10,11 @@
  */
 #include "packet/hand.h"
 
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/initiator.h"
+#include "packet/narrow.h"
+#include "packet/port.h"
+#include "packet/regions.h"
 #include "shared_rc/internal.h"
 
 #include "base/param.h"

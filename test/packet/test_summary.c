@@ -6,7 +6,7 @@
  */
 #include "links/ends.h"
 
-#include "packet/internal.h"
+#include "packet/port.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,7 +5,10 @@
  */
 #include "rwk_test.h"
 
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/initiator.h"
+#include "packet/numbers.h"
+#include "packet/port.h"
 #include "rc/rc.h"
 #include "selection/cost.h"
 

@@ -3,10 +3,26 @@
  * Packets in: each is checked, and goes to whom it is for. Nothing of one that is malformed, has a wrong ICRC, is for a
  * QP that is not there or from somebody else than that QP's peer is looked at further: it is counted.
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/handshake.h"
+#include "packet/initiator.h"
+#include "packet/numbers.h"
+#include "packet/path.h"
+#include "packet/port.h"
+#include "packet/request.h"
+
+#include "base/log.h"
+#include "rc/rc.h"
+#include "shared_rc/shared_rc.h"
+#include "uc/uc.h"
+#include "wire/icrc.h"
+
+#include <errno.h>
+#include <string.h>
 
 #define SAY_AGAIN (1000 * 1000ull) /* ns between good-byes to who has not heard of the end */
 #define RING      1                /* bytes: a sibling rings, and the inbox is looked into anyway */
+#define LONG      256u             /* bytes: a longer packet takes room in the receive buffer that counts */
 
 /** The ICRC of a packet between our own ends, where IPv4's identification counts as 0. */
 static bool icrc_right(
@@ -68,7 +84,7 @@ static void deliver(struct rwk_packet_channel *ch, const struct rwk_wire *w, con
 	ch->port->own_epoch = ch->port->epoch;
 	if (ch->state == RWK_CH_ACCEPTING)
 		rwk_packet_confirmed(ch);
-	if (rwk_unlikely(ch->heard_in != ch->port->period && len > RWK_ROOM_PACKET))
+	if (rwk_unlikely(ch->heard_in != ch->port->period && len > LONG))
 		rwk_packet_heard(ch);
 	if (rwk_likely(ch->rc))
 		rwk_rc_packet(ch->rc, w, payload, len, rwk_packet_now(ch->port));

@@ -1,6 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A channel's life. What is under way ends with the channel: requests by their machine, what waits by stop. */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/domain.h"
+#include "packet/handshake.h"
+#include "packet/inbound.h"
+#include "packet/initiator.h"
+#include "packet/numbers.h"
+#include "packet/path.h"
+#include "packet/port.h"
+#include "packet/pull.h"
+#include "packet/reach.h"
+#include "packet/request.h"
+
+#include "base/log.h"
+#include "base/param.h"
+#include "uc/uc.h"
+#include "wire/psn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Where the machines between our own ends start from. */
 #define TIMEOUT   (2 * 1000 * 1000ull) /* ns, until there are measurements */

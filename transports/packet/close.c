@@ -3,8 +3,19 @@
  * The end of a port. Its client is told nothing any more; what was sent last may not have arrived yet, and is waited
  * for.
  */
-#include "packet/internal.h"
+#include "packet/capture.h"
+#include "packet/channel.h"
+#include "packet/domain.h"
+#include "packet/initiator.h"
+#include "packet/numbers.h"
+#include "packet/port.h"
+#include "packet/regions.h"
 
+#include "base/param.h"
+#include "shared_rc/shared_rc.h"
+
+#include <errno.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 

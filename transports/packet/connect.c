@@ -7,7 +7,19 @@
  *   ACCEPTING   a CONNECT has come: ACCEPT goes out, for each CONNECT anew. A packet of the peer's QP, or an ACCEPT,
  *               shows that it has heard --> OPEN.
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/domain.h"
+#include "packet/handshake.h"
+#include "packet/initiator.h"
+#include "packet/narrow.h"
+#include "packet/port.h"
+#include "packet/streams.h"
+
+#include "base/log.h"
+#include "base/param.h"
+
+#include <errno.h>
+#include <string.h>
 
 #define ASK_FIRST      (10 * 1000 * 1000ull)   /* ns: until the second greeting, */
 #define ASK_LAST       (500 * 1000 * 1000ull)  /* and between greetings at most */

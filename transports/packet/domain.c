@@ -4,11 +4,24 @@
  * the domain's socket, whoever they are for, and takes what is for its own channels: those that are shared, each found
  * by the target of its peer.
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/domain.h"
+#include "packet/inbound.h"
+#include "packet/initiator.h"
+#include "packet/numbers.h"
+#include "packet/path.h"
+#include "packet/port.h"
+#include "packet/request.h"
+#include "packet/streams.h"
 
+#include "base/log.h"
+#include "base/param.h"
 #include "base/process.h"
+#include "shared_rc/shared_rc.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #define BUDGET      64                          /* packets, and pieces, a progress */
 #define JOIN_WITHIN (2 * 1000 * 1000 * 1000ull) /* ns, from the first progress on */

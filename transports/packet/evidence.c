@@ -21,7 +21,17 @@
  * has about one stream to each other node. Streams that connecting has opened, or that a holder's absence has, are
  * ended when both ends have said that they do not need them (RELEASE).
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/numbers.h"
+#include "packet/port.h"
+#include "packet/streams.h"
+
+#include "base/log.h"
+#include "machine.h"
+#include "shared_rc/shared_rc.h"
+
+#include <errno.h>
+#include <string.h>
 
 #define LOOK_GAP (200 * 1000 * 1000ull) /* ns between looks */
 #define ALONE    (250 * 1000 * 1000ull) /* ns that others leave to the partner; up to as long again: each at its time */

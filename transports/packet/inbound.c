@@ -3,7 +3,22 @@
  * From packets to messages: what a channel's machine calls. A frame of one packet is read where it lies in the link's
  * receive pool; of a longer one the first packet has the record's head, and all go where the client says.
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/inbound.h"
+#include "packet/narrow.h"
+#include "packet/path.h"
+#include "packet/port.h"
+#include "packet/pull.h"
+#include "packet/regions.h"
+#include "packet/request.h"
+
+#include "base/iov.h"
+#include "base/log.h"
+#include "rc/rc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct record {
 	struct rwk_envelope env;

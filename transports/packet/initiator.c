@@ -8,7 +8,21 @@
  * it has sent has arrived, it *ceases*: the domain there is told that the QP can be another's. That is said a few times
  * at most, since nobody may be left there; a QP of which nobody hears stays taken as long as its domain.
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/domain.h"
+#include "packet/initiator.h"
+#include "packet/narrow.h"
+#include "packet/path.h"
+#include "packet/port.h"
+#include "packet/request.h"
+
+#include "base/log.h"
+#include "base/param.h"
+#include "wire/psn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define TIMEOUT   (2 * 1000 * 1000ull)        /* ns, until there are measurements */
 #define LINGER    (2 * 1000 * 1000 * 1000ull) /* ns that what was sent last is sent again, once no channel is left */

@@ -3,7 +3,13 @@
  * Greetings about names: which channel a greeting is about, and what it tells of a peer that was known by place alone.
  * A peer's name is its full address; its nonce tells it from another process at the same place.
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/handshake.h"
+#include "packet/numbers.h"
+#include "packet/port.h"
+
+#include <errno.h>
+#include <string.h>
 
 struct rwk_packet_channel *rwk_packet_find(
 	struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_greeting *g)

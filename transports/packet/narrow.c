@@ -16,7 +16,15 @@
  * again, else the next in turn, since some may compute. Each PROBE also says to the domain there (rwk_src_target_cut)
  * how long the answers to this initiator may be, whichever process sends them; it is said again until it was heard.
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/initiator.h"
+#include "packet/narrow.h"
+#include "packet/numbers.h"
+#include "packet/port.h"
+
+#include "base/log.h"
+#include "machine.h"
+#include "shared_rc/shared_rc.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,9 @@
  * nonces are drawn, and targets are numbered in turn from the lowest bits on (shared_rc), so the last bits tell
  * channels apart as they are.
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/numbers.h"
+#include "packet/port.h"
 
 static uint32_t qpn_of(const struct rwk_hash_link *l)
 {

@@ -6,7 +6,22 @@
  * once. A long message is a Send of its own. One that is alone under way and not very long is copied when nothing
  * comes, since there is nothing else to do then: whoever waits for its end need not wait for the peer.
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/initiator.h"
+#include "packet/port.h"
+#include "packet/pull.h"
+#include "packet/reach.h"
+#include "packet/regions.h"
+#include "packet/request.h"
+
+#include "base/iov.h"
+#include "base/param.h"
+#include "rc/rc.h"
+#include "shared_rc/shared_rc.h"
+#include "uc/uc.h"
+
+#include <errno.h>
+#include <string.h>
 
 #define AT_ONCE 4 /* sends between two progresses that go within the send; one after a burst of more than */
 #define BURST   16

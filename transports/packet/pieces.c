@@ -6,10 +6,21 @@
  * those that come to a domain's socket, of which each of its processes may get some pieces, the domain keeps them
  * (shared_rc.h).
  */
-#include "packet/internal.h"
+#include "packet/path.h"
+#include "packet/port.h"
+
+#include "base/iov.h"
+#include "machine.h"
+#include "memory/puzzle.h"
+#include "shared_rc/shared_rc.h"
+#include "wire/icrc.h"
+#include "wire/psn.h"
 
 #include <assert.h>
 #include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define MAGIC   "RWKP"
 #define HEAD    16u /* bytes in front of a piece */

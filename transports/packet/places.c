@@ -4,7 +4,12 @@
  * that has several IPs, or sits behind a translation of addresses, each may be another. Only such a peer's places are
  * written down beside its path.
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/numbers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 static bool same(const struct rwk_link_address *a, const struct rwk_link_address *b)
 {

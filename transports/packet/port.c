@@ -2,10 +2,31 @@
 /*
  * A port: its links, its clock, the client's calls about it and its channels, and the datagrams of the handshake.
  */
-#include "packet/internal.h"
+#include "packet/capture.h"
+#include "packet/channel.h"
+#include "packet/domain.h"
+#include "packet/handshake.h"
+#include "packet/initiator.h"
+#include "packet/numbers.h"
+#include "packet/path.h"
+#include "packet/port.h"
+#include "packet/pull.h"
+#include "packet/reach.h"
+#include "packet/regions.h"
+#include "packet/request.h"
+#include "packet/streams.h"
+
+#include "base/log.h"
+#include "base/param.h"
+#include "uc/uc.h"
+#include "wire/icrc.h"
+#include "wire/psn.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 int rwk_packet_random(void *to, size_t len)

@@ -8,7 +8,16 @@
  *
  * Lists: whatever has something to send is dirty, and pumped once in a progress, after all that has come was taken.
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/domain.h"
+#include "packet/handshake.h"
+#include "packet/initiator.h"
+#include "packet/port.h"
+#include "packet/pull.h"
+#include "packet/request.h"
+#include "packet/streams.h"
+
+#include "shared_rc/shared_rc.h"
 
 #include <sched.h>
 
@@ -16,6 +25,7 @@
 #define DRAIN      256                   /* such rounds after a death: more than a receive buffer holds */
 #define STREAM_GAP (5 * 1000 * 1000ull)  /* ns between looks at streams that carry nothing */
 #define LATE_WORD  (50 * 1000 * 1000ull) /* ns that a peer's being late is held for news */
+#define CLOCK_GAP  16                    /* progresses between looks at the clock, when nothing comes */
 #define OWN_BUSY   1024                  /* progresses after a packet for a channel, while which all look for more, */
 #define OWN_GAP    16                    /* and then each so many, */
 #define OWN_GAP_OF_MANY 4                /* where processes share a processor, and a progress is far from the next */
@@ -230,7 +240,7 @@ int rwk_packet_progress(struct rwk_port *port)
 		port->inside = false;
 		return n;
 	}
-	if (n || port->late_until || port->epoch % RWK_CLOCK_GAP == 0)
+	if (n || port->late_until || port->epoch % CLOCK_GAP == 0)
 		by_clock(port);
 	if (!rwk_list_empty(&port->dirty))
 		n += pump_dirty(port);

@@ -12,11 +12,28 @@
  *
  * Who has said good-bye does not answer: nothing goes behind that, which is the answer.
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/port.h"
+#include "packet/pull.h"
+#include "packet/regions.h"
+#include "packet/request.h"
 
+#include "base/iov.h"
+#include "base/log.h"
+
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { OP_KEY = 3, OP_ID };
+
+/** What PULL carries. */
+struct rwk_pull {
+	uint64_t id;     /* the asker's */
+	uint64_t offset; /* into the region with key `from` */
+	uint64_t length;
+	uint32_t from, to; /* keys: of the region to read at the peer asked, and to write at the asker */
+};
 
 struct rwk_pulling {
 	struct rwk_pulling *next;

@@ -3,8 +3,17 @@
  * Packets out: headers, pad and ICRC around the payload that a machine names, and to the link; in pieces, where the way
  * has become narrow.
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/path.h"
+#include "packet/port.h"
 
+#include "base/iov.h"
+#include "machine.h"
+#include "wire/icrc.h"
+
+#include <string.h>
+
+#define PROBED     20u   /* headers of a probe; what is not longer than it gets through */
 #define JOINED_MAX 2048u /* bytes of a packet that goes at once, up to which a copy is cheaper than several pieces */
 
 /** The ICRC of what goes that way begins like this; lengths repeat. */
@@ -65,7 +74,7 @@ int rwk_packet_put(struct rwk_port *port, struct rwk_packet_path *path, const st
 	for (int i = 0; i < count; i++)
 		iov[i + 1] = payload[i];
 	iov[count + 1] = (struct iovec){trailer, pad + RWK_WIRE_ICRC};
-	if (rwk_unlikely(path->cut && covered > path->cut + RWK_PACKET_PROBED))
+	if (rwk_unlikely(path->cut && covered > path->cut + PROBED))
 		return rwk_packet_put_pieces(port, path, iov, count + 2, size);
 	return handed_over(port, path, iov, count + 2, l->ops->send(l, &path->to, iov, count + 2));
 }

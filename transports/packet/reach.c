@@ -15,7 +15,18 @@
  * the process whose memory it is would have to be one against that process's own processor: cross-memory copies are
  * not, and its memory is not mapped anywhere else.
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/port.h"
+#include "packet/reach.h"
+#include "packet/regions.h"
+#include "packet/request.h"
+
+#include "base/iov.h"
+#include "base/param.h"
+#include "shared_rc/shared_rc.h"
+
+#include <errno.h>
+#include <string.h>
 
 #define LEAST 1024u /* bytes: shorter ones are to stay in order (see rwk_channel.direct_min) */
 

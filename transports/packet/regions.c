@@ -4,7 +4,12 @@
  * hundreds of thousands. Key tables have a fixed size, so there are several, each twice as large as the one before; the
  * first is enough for nearly all. A key is in one table at most.
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/port.h"
+#include "packet/regions.h"
+
+#include <errno.h>
+#include <stdlib.h>
 
 #define FIRST   1024u /* regions of the first table, */
 #define DOUBLED 6u    /* doubled so many times */

@@ -5,7 +5,19 @@
  * wants back, since it cancels it or its peer is late, or one that is alone, for which there is time. What an initiator
  * has numbered and nobody wants any more goes on as an orphan.
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/initiator.h"
+#include "packet/port.h"
+#include "packet/pull.h"
+#include "packet/reach.h"
+#include "packet/request.h"
+
+#include "base/iov.h"
+#include "rc/rc.h"
+#include "uc/uc.h"
+
+#include <errno.h>
+#include <stdlib.h>
 
 struct rwk_request *rwk_packet_request(struct rwk_packet_channel *ch, enum rwk_request_kind kind)
 {

@@ -11,7 +11,12 @@
  *   sender   a channel from which a long packet has come in this period or the last
  *   period   a few milliseconds: longer than the pauses of somebody who sends all the time
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/initiator.h"
+#include "packet/narrow.h"
+#include "packet/port.h"
+
+#include "rc/rc.h"
 
 #define PERIOD (2 * 1000 * 1000ull) /* ns */
 #define MOMENT (100 * 1000 * 1000ull) /* ns from one moment of the client's to the next */

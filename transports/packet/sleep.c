@@ -3,8 +3,14 @@
  * A port's sleep: one descriptor that tells of packets and of what the clock will demand. It is an epoll set with a
  * timer in it, and the links' descriptors while the port is armed.
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/port.h"
+#include "packet/streams.h"
 
+#include "machine.h"
+#include "shared_rc/shared_rc.h"
+
+#include <errno.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>

@@ -7,7 +7,18 @@
  * stream breaks or leads to another process, the peer is dead. Where there can be none (a firewall, no descriptors
  * left), the kernel's word that nobody listens on the port must do.
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/handshake.h"
+#include "packet/initiator.h"
+#include "packet/numbers.h"
+#include "packet/port.h"
+#include "packet/streams.h"
+
+#include "base/log.h"
+#include "machine.h"
+
+#include <errno.h>
+#include <string.h>
 
 #define SEEK_AFTER (1000 * 1000 * 1000ull) /* ns that an end waits for the stream that the peer is to start */
 

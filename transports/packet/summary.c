@@ -3,10 +3,14 @@
  * What a port and its connections have done: for FI_ROPEWALK_STATS, a few lines to stderr when the port closes, and of
  * each connection for its client, at any time.
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/port.h"
+
+#include "shared_rc/shared_rc.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *strand(const struct rwk_packet_channel *ch)
 {

@@ -2,7 +2,14 @@
 /*
  * The terms of a connection: what a greeting says of our end, and what follows for a channel from what both have said.
  */
-#include "packet/internal.h"
+#include "packet/channel.h"
+#include "packet/domain.h"
+#include "packet/handshake.h"
+#include "packet/initiator.h"
+#include "packet/numbers.h"
+#include "packet/port.h"
+
+#include <string.h>
 
 /** SRC: which initiator serves the peer hangs on its node, and where it is alone does not tell that. */
 static bool lacks_name(const struct rwk_packet_channel *ch, int way)

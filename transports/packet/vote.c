@@ -3,7 +3,10 @@
  * Whom most packets are from (R. Boyer, J Moore, "MJRTY", 1981). The leader is `lead` packets ahead of all others
  * together; who is far enough ahead becomes the link's favourite.
  */
-#include "packet/internal.h"
+#include "packet/path.h"
+#include "packet/port.h"
+
+#include <string.h>
 
 #define FAVOUR 512           /* packets ahead of all others that make a favourite, */
 #define UNSEAT (64 * FAVOUR) /* if there is none yet, else */

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a channel sends: outbound.c makes frames of messages and requests of ops, and gives them to the machine;
+ * requests.c follows them from their beginning to their end, and without the op that they were for.
+ */
+#ifndef RWK_PACKET_REQUEST_H
+#define RWK_PACKET_REQUEST_H
+
+#include "packet/channel.h"
+
+#include "machine.h"
+
+/* A frame: its own four bytes, then records. */
+#define RWK_FRAME_HEAD 4u
+#define RWK_FRAME_ACK  0x01000000u  /* the other bits are rwk_rc_take_ack's */
+#define RWK_RECORD_MAX 24u          /* bytes of a record's head, with data */
+#define RWK_FRAMES_MAX 64u          /* frames of a channel that are under way; beyond it send says -EAGAIN */
+#define RWK_READ_BATCH 15u          /* packets of a Read Request: as many as the link sends in one go */
+#define RWK_SEND_MAX   65536u       /* bytes of a message that goes as a Send */
+#define RWK_RELIEF_MAX (512u << 10) /* bytes of copies for a peer that is late */
+
+/** A work request and what it is for. */
+struct rwk_request {
+	struct rwk_wr wr;
+	struct rwk_list all;           /* rwk_packet_channel.requests */
+	struct rwk_packet_channel *ch; /* NULL: an orphan */
+	struct rwk_pool *home;
+	enum rwk_request_kind {
+		RWK_REQ_FRAME,  /* records in `bytes`; nobody waits for it */
+		RWK_REQ_SEND,   /* a long message of op */
+		RWK_REQ_COPY,   /* one whose op was cancelled after it had begun: `copy` has it */
+		RWK_REQ_OP,     /* a part of op, a read or write */
+		RWK_REQ_STATUS, /* a part of op: have the others been carried out? The answer comes into `bytes` */
+		RWK_REQ_PULL,   /* a part of what the peer has asked for */
+		RWK_REQ_ORPHAN, /* SRC: its channel is gone, but its packets stand among those of others */
+	} kind;
+	uint32_t used; /* bytes of a frame */
+	struct rwk_op *op;
+	struct rwk_pulling *pulling;
+	void *copy; /* of what is sent, where it cannot lie with the client any more; or NULL */
+	struct iovec iov[RWK_MACHINE_IOV];
+	unsigned char bytes[]; /* of a frame: all of it; of a long message: its head */
+};
+
+/** Bytes of an RDMA request at most; longer ops are several. Of an orphan's all must be copied. */
+static inline size_t rwk_packet_part_max(const struct rwk_packet_channel *ch)
+{
+	return (size_t)1 << (ch->shared ? 20 : 30);
+}
+
+/* outbound.c */
+/** Tells the machine of the acknowledgements that frames have brought. */
+void rwk_packet_take_ack(struct rwk_packet_channel *ch);
+/** Moves what waits: ops into requests, requests into packets. Returns packets made. */
+int rwk_packet_pump(struct rwk_packet_channel *ch);
+/** A record of the service's own; false: out of memory. */
+bool rwk_packet_control(struct rwk_packet_channel *ch, const struct rwk_envelope *env, const void *bytes, size_t len);
+/** Posts the parts of an RDMA request, each of at most as much as a machine takes. 0 or -ENOMEM. */
+int rwk_packet_rdma(struct rwk_packet_channel *ch, struct rwk_op *op);
+
+/* requests.c */
+/** Words of rwk_op.service; a kind of op may have more. */
+enum { RWK_WORD_STATE, RWK_WORD_PARTS, RWK_WORD_STATUS };
+enum { RWK_OP_QUEUED = 1, RWK_OP_RUNNING };
+/** Is a posted send to be told of only when the peer has said that it has come? UC's machine does not know. */
+static inline bool rwk_packet_asks_for_arrival(const struct rwk_packet_channel *ch, const struct rwk_op *op)
+{
+	return ch->uc && op->arrival;
+}
+/** A request of the channel's, with nothing in it; NULL: out of memory. */
+struct rwk_request *rwk_packet_request(struct rwk_packet_channel *ch, enum rwk_request_kind kind);
+void rwk_packet_request_free(struct rwk_request *r);
+/** Posts it to the channel's machine: 0, or why not, and it stays the caller's. */
+int rwk_packet_start(struct rwk_request *r);
+/** The machine is done with it: an upcall. */
+void rwk_packet_done(void *user, struct rwk_wr *wr, int status);
+/** Such an op has one part more, or less: with the last it is done. With the first status of a part that failed. */
+void rwk_packet_part_add(struct rwk_op *op);
+void rwk_packet_part_failed(struct rwk_op *op, int status);
+void rwk_packet_part_done(struct rwk_packet_channel *ch, struct rwk_op *op, int status);
+/**
+ * Takes the ops that run back from the machine: long messages go on from copies. False: an RDMA request runs, or there
+ * is no memory; the channel cannot go on.
+ */
+bool rwk_packet_detach(struct rwk_packet_channel *ch);
+/**
+ * Who sends need not wait for a peer that answers late: long messages that run end now, and go on from copies, of which
+ * there are at most RWK_RELIEF_MAX. An upcall.
+ */
+void rwk_packet_relieve(struct rwk_packet_channel *ch);
+/** The same for rwk_port.lone, which there is. Returns whether it has ended. */
+bool rwk_packet_relieve_lone(struct rwk_port *port);
+/**
+ * SRC: the channel's requests leave its initiator's queue, or stay in it as orphans if packets of them are made: those
+ * have numbers that others' packets stand behind.
+ */
+void rwk_packet_release(struct rwk_packet_channel *ch, int status);
+
+#endif
