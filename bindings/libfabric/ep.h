@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The endpoint: an engine with libfabric's face; or a context of a scalable endpoint, several of which have one engine
- * (scalable.h). ep.c opens, binds, enables and closes it, completion.c turns the
- * engine's completions into queue entries and counts, message.c, tagged.c, rma.c and atomic.c are the calls that move
- * data.
+ * (scalable.h). ep.c opens, enables and closes it, ep_bind.c binds to it, ep_peers.c finds its peers, completion.c turns
+ * the engine's completions into queue entries and counts, message.c, tagged.c, rma.c and atomic.c are the calls that
+ * move data.
  *
  * Peers: `peers` is indexed by fi_addr_t and filled on first use, so that a send finds its peer with one load. An
  * address that nobody has talked to costs 8 untouched bytes here.
@@ -85,27 +85,13 @@ int rwk_fi_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_e
 /* What endpoints and contexts of scalable ones have in common. */
 /** An endpoint that is not enabled; its calls to close, bind and enable are for the caller to fill in. */
 int rwk_fi_ep_make(struct rwk_fi_domain *domain, const struct fi_info *info, void *context, struct rwk_fi_ep **ep);
+/** fi_ep_bind, and that of queues and of counters alone. */
+int rwk_fi_ep_bind(struct fid *fid, struct fid *other, uint64_t flags);
 int rwk_fi_ep_bind_cq(struct rwk_fi_ep *ep, struct rwk_fi_cq *cq, uint64_t flags);
 int rwk_fi_ep_bind_cntr(struct rwk_fi_ep *ep, struct rwk_fi_cntr *cntr, uint64_t flags);
 /** The queues and counters that are bound drive the engine, or not any more. Under the lock. 0 or negative errno. */
 int rwk_fi_ep_attach(struct rwk_fi_ep *ep);
 void rwk_fi_ep_detach(struct rwk_fi_ep *ep);
-/** Opens an engine at that IP and port, with what of `attr` the caller has filled in. 0 or negative errno. */
-int rwk_fi_engine_open(struct rwk_fi_domain *domain, const struct rwk_address *source, uint64_t caps, size_t tx_size,
-	struct rwk_engine_attr *attr, struct rwk_engine **engine);
-/** The domain's counters and registrations know the engine, or not any more. Under the lock. 0 or negative errno. */
-int rwk_fi_engine_attach(struct rwk_fi_domain *domain, struct rwk_engine *engine);
-void rwk_fi_engine_detach(struct rwk_fi_domain *domain, struct rwk_engine *engine);
-/**
- * Before it is closed: waits until what was injected has left, prints its counters if that is wanted.
- * Under the lock.
- */
-void rwk_fi_engine_finish(struct rwk_engine *engine, const struct rwk_fi_guard *lock);
-/**
- * Closes it when it has been left, and waits for its peers, to which the other endpoints of the domain answer
- * meanwhile. Without a lock.
- */
-void rwk_fi_engine_close(struct rwk_fi_domain *domain, struct rwk_engine *engine);
 extern const struct fi_ops_ep rwk_fi_ep_ops;
 
 /** The engine's flag for the level of completion that libfabric's flags name; 0: none, or when the buffer is free. */
@@ -113,6 +99,7 @@ uint32_t rwk_fi_send_level(uint64_t flags);
 /** Works out send_flags, the engine's queues and the like from what is bound and the endpoint's default flags. */
 void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep);
 
+/* ep_peers.c */
 /** A number has left the address vector. */
 void rwk_fi_ep_forget(struct rwk_fi_ep *ep, fi_addr_t number);
 

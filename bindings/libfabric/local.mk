@@ -25,7 +25,11 @@ libropewalk_fi_la_SOURCES = \
 	bindings/libfabric/dgram_name.c \
 	bindings/libfabric/disabled.c bindings/libfabric/disabled.h \
 	bindings/libfabric/domain.c bindings/libfabric/domain.h \
+	bindings/libfabric/engine.c bindings/libfabric/engine.h \
+	bindings/libfabric/engine_stats.c \
 	bindings/libfabric/ep.c bindings/libfabric/ep.h \
+	bindings/libfabric/ep_bind.c \
+	bindings/libfabric/ep_peers.c \
 	bindings/libfabric/eq.c bindings/libfabric/eq.h \
 	bindings/libfabric/fabric.c bindings/libfabric/fabric.h \
 	bindings/libfabric/group.c bindings/libfabric/group.h \

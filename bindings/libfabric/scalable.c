@@ -5,8 +5,8 @@
 #include "bindings/libfabric/absent_calls.h"
 #include "bindings/libfabric/address.h"
 #include "bindings/libfabric/deferred.h"
+#include "bindings/libfabric/engine.h"
 #include "bindings/libfabric/info.h"
-#include "bindings/libfabric/mr.h"
 #include "engine/rma.h"
 
 #include <rdma/fi_cm.h>

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* An engine of a domain: how one is opened, known to what the domain has, and closed without loss. */
+#include "bindings/libfabric/engine.h"
+
+#include "base/log.h"
+#include "base/param.h"
+#include "bindings/libfabric/deferred.h"
+#include "bindings/libfabric/mr.h"
+
+#include <string.h>
+
+#define INJECT_WAIT 1000000000 /* ns, in which a peer that is in MPI, too, has answered (fi_ropewalk.7) */
+#define FAREWELL    60000      /* ms, in which a receiver that computes for long should have come by */
+
+int rwk_fi_engine_open(struct rwk_fi_domain *domain, const struct rwk_address *source, uint64_t caps, size_t tx_size,
+	struct rwk_engine_attr *attr, struct rwk_engine **engine)
+{
+	static const unsigned char any[16] = {[10] = 0xff, [11] = 0xff};
+
+	attr->port = rwk_address_port(source);
+	/* MPI's Isends must not wait for one another: each has a request, which is limit enough. */
+	attr->tx_limit = SIZE_MAX;
+	attr->inject_limit = attr->rma_limit = tx_size;
+	attr->inject_wait = INJECT_WAIT;
+	attr->regions = caps & (FI_REMOTE_READ | FI_REMOTE_WRITE) ? domain->regions : NULL;
+	if (source->version_srq && memcmp(source->ip, any, sizeof(any)))
+		memcpy(attr->ip, source->ip, sizeof(attr->ip));
+	return rwk_engine_open(attr, engine);
+}
+
+int rwk_fi_engine_attach(struct rwk_fi_domain *domain, struct rwk_engine *engine)
+{
+	int err = rwk_fi_mr_attach(domain, engine);
+
+	return err ? err : rwk_fi_works_attach(&domain->works, engine);
+}
+
+void rwk_fi_engine_detach(struct rwk_fi_domain *domain, struct rwk_engine *engine)
+{
+	rwk_fi_mr_detach(domain, engine);
+	rwk_fi_works_detach(&domain->works, engine);
+}
+
+struct debt {
+	const struct rwk_engine *engine;
+	size_t owed;
+};
+
+static bool owes_less(const void *arg)
+{
+	const struct debt *d = arg;
+
+	return rwk_engine_owes(d->engine) < d->owed;
+}
+
+/*
+ * Nobody waits for what was injected, and the endpoint may be closed before its peer has answered at all: MPI_Finalize
+ * of MPICH does so. It waits here, and moves on what there is, for as long as one message leaves within FAREWELL.
+ */
+static void pay_debts(struct rwk_engine *engine, const struct rwk_fi_guard *lock)
+{
+	struct debt d = {engine, rwk_engine_owes(engine)};
+	struct rwk_fi_wait w;
+	int err;
+
+	if (!d.owed || rwk_fi_wait_open(&w, FI_WAIT_FD, "fi_close"))
+		return;
+	err = rwk_fi_wait_attach(&w, engine);
+	while (!err && d.owed) {
+		err = rwk_fi_wait_for(&w, lock, FAREWELL, owes_less, &d);
+		d.owed = rwk_engine_owes(engine);
+	}
+	if (err)
+		rwk_warn("fi_close: %zu messages are lost, sent by inject; for %d s their receivers, who live, have "
+			 "taken none",
+			d.owed, FAREWELL / 1000);
+	rwk_fi_wait_close(&w);
+}
+
+void rwk_fi_engine_finish(struct rwk_engine *engine, const struct rwk_fi_guard *lock)
+{
+	pay_debts(engine, lock);
+	if (rwk_params.stats)
+		rwk_fi_engine_print(engine);
+}
+
+void rwk_fi_engine_close(struct rwk_fi_domain *domain, struct rwk_engine *engine)
+{
+	while (rwk_engine_linger(engine))
+		rwk_fi_groups_drive(&domain->groups);
+	rwk_engine_close(engine);
+}
