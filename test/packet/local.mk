@@ -24,8 +24,21 @@ TESTS += test/packet/test_capture_full
 # The service on the simulated network, and a peer made by hand.
 packet_ends = test/packet/hand.c test/packet/hand.h $(links_ends)
 
+# Two of those ends.
+packet_pair = test/packet/pair.c test/packet/pair.h $(packet_ends)
+
+check_PROGRAMS += test/packet/test_acks
+test_packet_test_acks_SOURCES = test/packet/test_acks.c $(packet_pair)
+test_packet_test_acks_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/packet/test_acks
+
+check_PROGRAMS += test/packet/test_broken_frames
+test_packet_test_broken_frames_SOURCES = test/packet/test_broken_frames.c $(packet_pair)
+test_packet_test_broken_frames_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/packet/test_broken_frames
+
 check_PROGRAMS += test/packet/test_frames
-test_packet_test_frames_SOURCES = test/packet/test_frames.c $(packet_ends)
+test_packet_test_frames_SOURCES = test/packet/test_frames.c $(packet_pair)
 test_packet_test_frames_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_frames
 

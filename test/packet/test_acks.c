@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Acknowledgements: they travel with messages, alone only now and then, and are seen to when they matter; and who does
+ * not wait for one.
+ */
+#include "packet/pair.h"
+
+#include "machine.h"
+#include "packet/channel.h"
+#include "packet/initiator.h"
+#include "packet/port.h"
+#include "packet/request.h"
+#include "rc/rc.h"
+
+/*
+ * In an exchange of messages, each answered before an acknowledgement is due by itself, the acknowledgements travel
+ * along. Packets of their own are only those that a sender asks for, once in half a window.
+ */
+static void no_acks_in_exchange(void **state)
+{
+	static const size_t lengths_of[] = {8, 100, 3};
+	uint64_t packets;
+
+	(void)state;
+	pair_open_list(4224, lengths_of, 3, NULL);
+	packets = rwk_sim_sent(ends_net, 1, 2) + rwk_sim_sent(ends_net, 2, 1);
+	for (int i = 0; i < 200; i++) {
+		struct side *from = ends_side(i % 2, 1 - i % 2), *to = ends_side(1 - i % 2, i % 2);
+
+		assert_int_equal(ends_send(from), 0);
+		while (to->received < from->sent) {
+			ends_progress_all();
+			assert_true(to->received == from->sent || rwk_sim_step(ends_net));
+		}
+		rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + 20000);
+	}
+	assert_in_range(pair_qp_counts(0, 1)->acks_out + pair_qp_counts(1, 0)->acks_out, 0, 200 / 10);
+	ends_settle();
+	packets = rwk_sim_sent(ends_net, 1, 2) + rwk_sim_sent(ends_net, 2, 1) - packets;
+	assert_in_range(packets, 200, 200 + 200 / 10 + 2);
+	assert_int_equal(pair_qp_counts(0, 1)->sent_again + pair_qp_counts(1, 0)->sent_again, 0);
+	ends_close();
+}
+
+/* Packets that the domain of `from` has sent to the process of `to`: acknowledgements that travelled alone. */
+static uint64_t sent_alone(unsigned from, unsigned to)
+{
+	return rwk_sim_sent(ends_net, ends[from]->port->domain.port, rwk_address_port(&ends[to]->address));
+}
+
+/*
+ * SRC: the answer to some messages, each in a packet of its own, brings their acknowledgement along; a packet is sent
+ * for it but now and then. What it says is what has come: the sender has nothing to send again, and none
+ * is left waiting.
+ */
+static void acks_ride(void **state)
+{
+	uint64_t alone, acks;
+
+	(void)state;
+	pair_open(4224, 3000);
+	assert_true(rwk_packet_is_shared(ends_side(0, 1)->ch) && rwk_packet_is_shared(ends_side(1, 0)->ch));
+	alone = sent_alone(1, 0);
+	acks = pair_qp_counts(0, 1)->acks_in;
+	for (unsigned i = 0; i < 340; i++) {
+		for (unsigned k = 0; k < 5; k++)
+			assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
+		while (ends_side(1, 0)->received < ends_side(0, 1)->sent) {
+			ends_progress_all();
+			rwk_sim_step(ends_net);
+		}
+		assert_int_equal(ends_send(ends_side(1, 0)), 0);
+		while (ends_side(0, 1)->received < ends_side(1, 0)->sent) {
+			ends_progress_all();
+			rwk_sim_step(ends_net);
+		}
+	}
+	assert_in_range(sent_alone(1, 0) - alone, 340 / 34, 340 / 8);
+	assert_in_range(pair_qp_counts(0, 1)->acks_in - acks, 300, 400);
+	ends_settle();
+	assert_int_equal(pair_qp_counts(0, 1)->sent_again + pair_qp_counts(1, 0)->sent_again, 0);
+	assert_true(rwk_rc_idle(rwk_packet_channel(ends_side(0, 1)->ch)->by->rc));
+	ends_close();
+}
+
+static const struct rwk_link_ops *under;
+static bool unsent; /* the domain's link has been given something that it was not told to send off */
+
+static int keep(struct rwk_link *l, const struct rwk_link_address *to, const struct iovec *iov, int count)
+{
+	unsent = true;
+	return under->send(l, to, iov, count);
+}
+
+static void let_go(struct rwk_link *l)
+{
+	unsent = false;
+	under->flush(l);
+}
+
+/* SRC: once a progress says that there is nothing to do, no acknowledgement lies in the domain's link. */
+static void acks_do_not_stay(void **state)
+{
+	static const size_t lengths_of[] = {8, 3000, 40000};
+	struct rwk_link_ops ops;
+	struct rwk_link *domain;
+	uint64_t acks;
+
+	(void)state;
+	pair_open_list(4224, lengths_of, 3, NULL);
+	domain = ends[1]->port->link[RWK_WAY_DOMAIN];
+	under = domain->ops;
+	ops = *under;
+	ops.send = keep;
+	ops.flush = let_go;
+	domain->ops = &ops;
+	unsent = false;
+	acks = pair_qp_counts(0, 1)->acks_in;
+	for (int i = 0; i < 60; i++) {
+		assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
+		for (int k = 0; k < 40; k++) {
+			while (ends_progress(ends[1]))
+				;
+			assert_false(unsent);
+			rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + 1000);
+			ends_progress(ends[0]);
+		}
+	}
+	ends_settle();
+	assert_in_range(pair_qp_counts(0, 1)->acks_in - acks, 40, 600);
+	domain->ops = under;
+	ends_close();
+}
+
+/* The second end alone looks, until what it acknowledges is there. */
+static void let_acknowledge(void)
+{
+	for (int k = 0; k < 16; k++) {
+		ends_progress(ends[1]);
+		rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + 10 * 1000);
+	}
+}
+
+/*
+ * SRC: the acknowledgement of a long message is heard of in the first progress after it has come; what else comes to
+ * the own socket may wait for a few.
+ */
+static void long_ack_at_once(void **state)
+{
+	(void)state;
+	pair_open(4224, 40000);
+	for (int i = 0; i < 2000; i++) /* nothing has come to the own socket for long */
+		ends_progress(ends[0]);
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(ends_post(ends_side(0, 1)), 0);
+		let_acknowledge();
+		assert_int_equal(ends_side(0, 1)->ops, 1);
+		ends_progress(ends[0]);
+		assert_int_equal(ends_side(0, 1)->ops, 0);
+	}
+	assert_int_equal(ends[0]->port->running, 0);
+	ends_close();
+}
+
+/* So is that of one that goes on from a copy: nobody waits for it, but what the client sends next may. */
+static void copied_ack_at_once(void **state)
+{
+	(void)state;
+	pair_open(4224, 12000);
+	for (int i = 0; i < 2000; i++)
+		ends_progress(ends[0]);
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(ends_post(ends_side(0, 1)), 0);
+		ends_progress(ends[0]);
+		assert_int_equal(ends_side(0, 1)->ops, 0);
+		assert_int_equal(ends[0]->port->copies, 1);
+		let_acknowledge();
+		ends_progress(ends[0]);
+		assert_int_equal(ends[0]->port->copies, 0);
+	}
+	ends_close();
+}
+
+/* Nobody answers: an acknowledgement goes by itself after a while, and nothing is sent again. */
+static void ack_alone(void **state)
+{
+	(void)state;
+	pair_open_list(4224, NULL, 0, NULL);
+	assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
+	ends_settle();
+	assert_in_range(pair_qp_counts(1, 0)->acks_out, 1, 2);
+	assert_int_equal(pair_qp_counts(0, 1)->sent_again, 0);
+	ends_close();
+}
+
+/* Frames of that end's that its machine has not been told the end of. */
+static uint32_t unsettled(unsigned from, unsigned to)
+{
+	const struct rwk_packet_channel *ch = (const struct rwk_packet_channel *)ends_side(from, to)->ch;
+
+	return ch->frames;
+}
+
+static void arrives(unsigned at, unsigned from)
+{
+	unsigned before = ends_side(at, from)->received;
+
+	rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + 3000);
+	ends_progress(ends[at]);
+	assert_true(ends_side(at, from)->received > before);
+}
+
+/*
+ * What a message brings along of the peer's, that ours has arrived, can wait until the client has had it and has
+ * answered: the answer goes out first. Once: then it is seen to, whether the client has answered or not, and whether
+ * more has come.
+ */
+static void answer_first(void **state)
+{
+	uint64_t packets;
+
+	(void)state;
+	pair_open(4224, 8);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(ends_send(ends_side(0, 1)), 0);
+		arrives(1, 0);
+		assert_int_equal(ends_send(ends_side(1, 0)), 0);
+		arrives(0, 1);
+		assert_int_equal(unsettled(0, 1), 1);
+		packets = rwk_sim_sent(ends_net, 1, 2);
+		assert_int_equal(ends_send(ends_side(0, 1)), 0);
+		assert_int_equal(rwk_sim_sent(ends_net, 1, 2), packets + 1);
+		assert_int_equal(unsettled(0, 1), 2);
+		ends_progress(ends[0]);
+		assert_int_equal(unsettled(0, 1), 1);
+		arrives(1, 0);
+		assert_int_equal(ends_send(ends_side(1, 0)), 0);
+		assert_int_equal(ends_send(ends_side(1, 0)), 0);
+		arrives(0, 1); /* both at once */
+		assert_int_equal(unsettled(0, 1), 1);
+		ends_progress(ends[0]);
+		assert_int_equal(unsettled(0, 1), 0);
+		ends_settle();
+	}
+	ends_close();
+}
+
+/* The peer's messages come without a pause: what we have under way is settled all the same. */
+static void answer_in_stream(void **state)
+{
+	(void)state;
+	pair_open(4224, 8);
+	assert_int_equal(ends_send(ends_side(0, 1)), 0);
+	arrives(1, 0);
+	assert_int_equal(ends_send(ends_side(1, 0)), 0);
+	arrives(0, 1);
+	assert_int_equal(unsettled(0, 1), 1);
+	assert_int_equal(ends_send(ends_side(1, 0)), 0);
+	arrives(0, 1);
+	assert_int_equal(unsettled(0, 1), 0);
+	ends_close();
+}
+
+/* A long message whose end says how many of the peer's had come by then. */
+struct told {
+	struct rwk_op op;
+	struct iovec iov;
+	uint8_t bytes[20000]; /* longer than what is copied when nothing comes */
+	uint64_t came;
+	unsigned done;
+};
+
+static void told_end(struct rwk_op *op, int status)
+{
+	struct told *t = rwk_container_of(op, struct told, op);
+
+	assert_int_equal(status, 0);
+	t->came = ends_side(0, 1)->received;
+	t->done++;
+}
+
+/*
+ * The client hears of the end of what it has posted before the messages that the peer has sent later, though they come
+ * in the same progress, and though it was a message that brought the acknowledgement.
+ */
+static void ends_in_order(void **state)
+{
+	static const size_t long_and_short[] = {sizeof(((struct told *)0)->bytes), 8, 8, 8};
+	struct told t = {.iov = {t.bytes, sizeof(t.bytes)}};
+	struct side *s;
+
+	(void)state;
+	pair_open_list(4224, long_and_short, 4, NULL);
+	assert_in_range(ends_post(ends_side(1, 0)), 0, 1);
+	ends_settle();
+	s = ends_side(0, 1);
+	ends_fill(s, t.bytes, sizeof(t.bytes));
+	t.op = (struct rwk_op){.type = RWK_OP_SEND,
+		.iov_count = 1,
+		.iov = &t.iov,
+		.length = sizeof(t.bytes),
+		.env = ends_envelope(s),
+		.done = told_end};
+	assert_int_equal(s->ch->transport->post(s->ch, &t.op), 0);
+	ends_progress(ends[0]);
+	arrives(1, 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(ends_send(ends_side(1, 0)), 0);
+	assert_int_equal(pair_qp_counts(1, 0)->acks_out, 0);
+	arrives(0, 1);
+	assert_int_equal(s->received, 4);
+	assert_int_equal(t.done, 1);
+	assert_int_equal(t.came, 2);
+	ends_close();
+}
+
+/*
+ * A message that is alone under way ends when nothing comes, whether the peer looks or not, and its bytes are those it
+ * had, though they have to be sent again. Of several that are under way the first does; and none that is too long, or
+ * is to end when it has arrived.
+ */
+static void lone_ends(void **state)
+{
+	static const size_t lengths_of[] = {5000, 5000, 5000, LENGTH, 5000};
+	uint8_t bytes[5000];
+	struct ends_op arrival;
+	struct side *s;
+
+	(void)state;
+	pair_open_list(4224, lengths_of, 5, NULL);
+	s = ends_side(0, 1);
+	rwk_sim_rule(ends_net, 1, 2, 1, RWK_SIM_DROP);
+	assert_int_equal(ends_post(s), 0);
+	assert_int_equal(s->ops, 1);
+	ends_progress(ends[0]);
+	assert_int_equal(s->ops, 0);
+	assert_int_equal(ends_post(s), 0);
+	assert_int_equal(ends_post(s), 0);
+	for (int i = 0; i < 10; i++)
+		ends_progress(ends[0]);
+	assert_int_equal(s->ops, 1);
+	ends_settle();
+	assert_int_equal(s->ops, 0);
+	if (ends_transport == &sim_packet_transport) /* SRC's packets go another way */
+		assert_true(pair_qp_counts(0, 1)->sent_again > 0);
+	assert_int_equal(ends_post(s), 0);
+	for (int i = 0; i < 10; i++)
+		ends_progress(ends[0]);
+	assert_int_equal(s->ops, 1);
+	ends_settle();
+	ends_make_op(&arrival, RWK_OP_SEND, bytes, sizeof(bytes));
+	ends_fill(s, bytes, sizeof(bytes));
+	arrival.op.env = ends_envelope(s);
+	arrival.op.arrival = true;
+	assert_int_equal(s->ch->transport->post(s->ch, &arrival.op), 0);
+	for (int i = 0; i < 10; i++)
+		ends_progress(ends[0]);
+	assert_int_equal(arrival.done, 0);
+	ends_settle();
+	assert_int_equal(arrival.done, 1);
+	assert_int_equal(ends_side(1, 0)->received, 5);
+	ends_close();
+}
+
+/* The peer takes nothing: who sends on and on to it is not let go on from copies without end. */
+static void lone_are_bounded(void **state)
+{
+	struct side *s;
+	unsigned i;
+
+	(void)state;
+	pair_open(4224, 16384);
+	s = ends_side(0, 1);
+	for (i = 0; i < 100 && !s->ops; i++) {
+		assert_int_equal(ends_post(s), 0);
+		ends_progress(ends[0]);
+		ends_progress(ends[0]);
+	}
+	assert_int_equal(i, RWK_RELIEF_MAX / 16384 + 1);
+	ends_settle();
+	assert_int_equal(ends_side(1, 0)->received, i);
+	assert_int_equal(s->ops, 0);
+	ends_close();
+}
+
+/* A message that went the shortest way is lost, and nothing else is under way: it is sent again. */
+static void hurried_is_awaited(void **state)
+{
+	(void)state;
+	pair_open(4224, 8);
+	assert_int_equal(ends_send(ends_side(0, 1)), 0);
+	ends_settle();
+	rwk_sim_rule(ends_net, 1, 2, 1, RWK_SIM_DROP);
+	assert_int_equal(ends_send(ends_side(0, 1)), 0);
+	ends_settle();
+	assert_int_equal(ends_side(1, 0)->received, 2);
+	assert_int_equal(pair_qp_counts(0, 1)->sent_again, 1);
+	ends_close();
+}
+
+static bool stream_sent;
+
+static bool is_sent(struct rwk_link *l)
+{
+	(void)l;
+	return stream_sent;
+}
+
+/* A port that is closed goes on while its stream has something that has not come to the peers' hosts, and no longer. */
+static void stream_is_awaited(void **state)
+{
+	struct rwk_link_ops ops;
+	struct rwk_link *stream;
+
+	(void)state;
+	pair_open_list(4224, NULL, 0, NULL);
+	assert_int_equal(ends_send(ends_side(0, 1)), 0);
+	ends_settle();
+	stream = ends[0]->port->link[RWK_WAY_STREAM];
+	ops = *stream->ops;
+	ops.sent = is_sent;
+	stream->ops = &ops;
+	assert_true(rwk_packet_go_on(ends[0]->port));
+	stream_sent = true;
+	assert_false(rwk_packet_go_on(ends[0]->port));
+	ends_close();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ENDS_RC(no_acks_in_exchange),
+		ENDS_ON(acks_ride, "SRC", sim_shared_transport),
+		ENDS_ON(acks_do_not_stay, "SRC", sim_shared_transport),
+		ENDS_ON(long_ack_at_once, "SRC", sim_shared_transport),
+		ENDS_ON(copied_ack_at_once, "SRC", sim_shared_transport),
+		ENDS_RC(ack_alone),
+		ENDS_RC(answer_first),
+		ENDS_RC(answer_in_stream),
+		ENDS_RC(ends_in_order),
+		ENDS_RC(lone_ends),
+		ENDS_ON(lone_ends, "SRC", sim_shared_transport),
+		ENDS_RC(lone_are_bounded),
+		ENDS_RC(hurried_is_awaited),
+		ENDS_UC(stream_is_awaited),
+	};
+
+	return cmocka_run_group_tests_name("packet/acks", tests, NULL, NULL);
+}
