@@ -190,8 +190,9 @@ static void fail_doomed(struct rwk_port *port)
  */
 static bool asks_own(const struct rwk_port *port)
 {
-	return !port->view || port->running || port->copies || port->epoch - port->own_epoch < OWN_BUSY ||
-	       port->epoch % (is_crowded(port) ? OWN_GAP_OF_MANY : OWN_GAP) == 0;
+	if (!port->view || port->running || port->copies || port->epoch - port->own_epoch < OWN_BUSY)
+		return true;
+	return port->epoch % OWN_GAP_OF_MANY == 0 && (port->epoch % OWN_GAP == 0 || is_crowded(port));
 }
 
 /**

@@ -61,8 +61,8 @@ struct message {
 	bool by_line;
 };
 
-/** What those who share a line agree on: */
-#define LINE_PLAIN 1u /* it is read by plain calls */
+/** The line's word, on which those who share one agree: */
+#define LINE_PLAIN 1u /* it is read by plain calls, and the kernel joins no packets */
 #define LINE_TURN  2u /* it was turned to another peer once more: all bits from here on count */
 
 /** A socket, as who reads it sees it. */
@@ -70,8 +70,6 @@ struct inlet {
 	int fd;         /* -1: there is none */
 	int width;      /* slots to offer next time */
 	bool streak;    /* the last call brought something */
-	bool plain;     /* the line alone: is read by plain calls, and the kernel joins no packets. If it is shared it
-			   stands in the word, and this is what that said last */
 	uint8_t run;    /* of the line: packets in a row that spoke for the other way to read it; of main, if it is
 			   shared: messages in a row from one sender */
 	uint32_t empty; /* calls since then */
@@ -107,7 +105,8 @@ struct udp {
 	int receive_buffer;
 	struct rwk_link_address favourite; /* zero: nobody */
 	uint8_t line_ip[16];               /* ours, of the line */
-	_Atomic uint32_t *agreed;          /* of a line that is shared: LINE_PLAIN and LINE_TURN; or NULL */
+	_Atomic uint32_t *agreed;          /* the line's word: of one that is shared where all see it, or if they have */
+	_Atomic uint32_t alone;            /* none, and of one that is not, this */
 	uint32_t word;                     /* what it said at the last look, */
 	uint32_t known;                    /* and at the one by which it was known who is at its other end: */
 	struct rwk_link_address line_peer;

@@ -15,7 +15,7 @@
  * Processes that share main share a line, too, which was there before them and ends with the last of them. Whoever has
  * got SINGLES messages of the kernel's by main from one sender, with nothing between, connects the line to it. Nobody
  * knows what another has done a moment ago: so each sends by main alone. How the line is read, and how often it was
- * turned, stands in a word that they share; by each turn one asks for the sender once. Who has not seen in time that
+ * turned, stands in a word that they share; by each turn each asks for the sender once. Who has not seen in time that
  * another has changed it may take packets that were joined for one, or those of one sender for another's, which their
  * ICRC gives away: they are lost, as any may be.
  */
@@ -117,6 +117,15 @@ static bool same_ip(struct udp *u, const struct rwk_link_address *peer, uint8_t 
 	return r && u->arrived && !memcmp(&u->from, peer, sizeof(*peer)) && !memcmp(r->source, own, 16);
 }
 
+/* Somebody else is at the other end of the line, and the kernel joins what comes. */
+static void say_turned(struct udp *u)
+{
+	uint32_t word = atomic_load(u->agreed);
+
+	while (!atomic_compare_exchange_weak(u->agreed, &word, (word + LINE_TURN) & ~LINE_PLAIN))
+		;
+}
+
 void rwk_udp_favour(struct rwk_link *l, const struct rwk_link_address *peer)
 {
 	struct udp *u = rwk_udp_of(l);
@@ -132,6 +141,7 @@ void rwk_udp_favour(struct rwk_link *l, const struct rwk_link_address *peer)
 	if (fd < 0)
 		return;
 	u->line = (struct inlet){.fd = fd, .width = 1};
+	say_turned(u);
 	u->favourite = *peer;
 	memcpy(u->line_ip, ip, sizeof(ip));
 	memset(&u->to, 0, sizeof(u->to));
@@ -167,21 +177,17 @@ void rwk_udp_adopt_line(struct udp *u, int fd)
 
 void rwk_udp_agree(struct rwk_link *l, _Atomic uint32_t *word)
 {
-	rwk_udp_of(l)->agreed = word;
+	struct udp *u = rwk_udp_of(l);
+
+	u->agreed = word ? word : &u->alone;
 }
 
 /* What comes by it then is told apart by its ICRC as long as somebody has not seen that it was turned. */
 static void turn_line(struct udp *u, const struct rwk_link_address *peer)
 {
-	uint32_t word;
-
 	connect_to(u->line.fd, rwk_udp_is_ip4(u->line_ip) ? AF_INET : AF_INET6, peer);
-	if (!u->agreed)
-		return;
-	word = atomic_load(u->agreed);
 	rwk_udp_join(u->line.fd, true);
-	while (!atomic_compare_exchange_weak(u->agreed, &word, (word + LINE_TURN) & ~LINE_PLAIN))
-		;
+	say_turned(u);
 }
 
 /* Its sender has sent all that came by main of late: is it for the line from now on? */

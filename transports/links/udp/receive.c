@@ -136,26 +136,19 @@ void rwk_udp_join(int fd, bool may)
 	rwk_udp_set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, may);
 }
 
-/* Those who share a line read it all in the same way. If they have not agreed on a word, in the one that is always
- * right. */
-static void see_plain(struct udp *u)
+/* Is the line read by plain calls? Those who share one read it all in the same way. */
+static bool is_plain(struct udp *u)
 {
-	if (!u->shared)
-		return;
-	u->word = u->agreed ? atomic_load_explicit(u->agreed, memory_order_relaxed) : 0;
-	u->line.plain = u->word & LINE_PLAIN;
+	u->word = atomic_load_explicit(u->agreed, memory_order_relaxed);
+	return u->word & LINE_PLAIN;
 }
 
 /* False: the line was turned meanwhile, or somebody else has changed how it is read. */
-static bool set_plain(struct udp *u, bool plain)
+static bool change_word(struct udp *u, uint32_t to)
 {
 	uint32_t word = u->word;
 
-	if (u->shared && !atomic_compare_exchange_strong(
-				 u->agreed, &word, plain ? word | LINE_PLAIN : word & ~LINE_PLAIN))
-		return false;
-	u->line.plain = plain;
-	return true;
+	return atomic_compare_exchange_strong(u->agreed, &word, to);
 }
 
 /*
@@ -168,17 +161,17 @@ static void begin_plain(struct udp *u)
 
 	u->line.run = 0;
 	rwk_udp_join(u->line.fd, false);
-	if (recv(u->line.fd, &byte, sizeof(byte), MSG_PEEK) < 0 && errno == EAGAIN && set_plain(u, true))
+	if (recv(u->line.fd, &byte, sizeof(byte), MSG_PEEK) < 0 && errno == EAGAIN &&
+		change_word(u, u->word | LINE_PLAIN))
 		return;
-	see_plain(u); /* another may have come to the same at once */
-	if (!u->line.plain)
+	if (!is_plain(u)) /* another may have come to the same at once */
 		rwk_udp_join(u->line.fd, true);
 }
 
 static void end_plain(struct udp *u)
 {
 	u->line.run = 0;
-	if (set_plain(u, false))
+	if (change_word(u, u->word & ~LINE_PLAIN))
 		rwk_udp_join(u->line.fd, true);
 }
 
@@ -193,21 +186,21 @@ static void judge_line(struct udp *u, bool alone)
 {
 	struct inlet *line = &u->line;
 
-	line->run = alone == line->plain ? 0 : line->run + (line->run < SINGLES);
-	if (line->plain && line->run == RUN)
+	line->run = alone == u->plain ? 0 : line->run + (line->run < SINGLES);
+	if (u->plain && line->run == RUN)
 		end_plain(u);
 }
 
-/* The line has brought nothing. */
+/* The line has brought nothing. Those who share it and have no word in common cannot know when others begin. */
 static bool may_be_plain(const struct udp *u)
 {
-	return u->line.run == SINGLES && !u->line.plain && (!u->shared || u->agreed);
+	return u->line.run == SINGLES && !u->plain && (!u->shared || u->agreed != &u->alone);
 }
 
-/* Must the kernel say who has sent what comes by the line? Of one that is shared, until its word has changed again. */
+/* Must the kernel say who has sent what comes by the line? Once, until its word has changed again. */
 static bool asks_sender(const struct udp *u)
 {
-	return u->shared && u->known != u->word;
+	return u->known != u->word;
 }
 
 /*
@@ -226,10 +219,8 @@ static int receive(struct udp *u, struct inlet *in)
 {
 	int n;
 
-	if (in == &u->line)
-		see_plain(u);
-	u->plain = in->plain;
-	if (in->plain) {
+	u->plain = in == &u->line && is_plain(u);
+	if (u->plain) {
 		ssize_t len = receive_plain(u, in->fd);
 
 		u->in[0].msg_len = (unsigned)len;
@@ -248,7 +239,7 @@ static int receive(struct udp *u, struct inlet *in)
 		in->empty++;
 		if (errno != EAGAIN && errno != EINTR)
 			hear(u);
-		else if (in == &u->line && errno == EAGAIN && may_be_plain(u))
+		else if (in == &u->line && may_be_plain(u))
 			begin_plain(u);
 		return 0;
 	}
@@ -304,7 +295,7 @@ static void begin_slot(struct udp *u)
 			u->known = u->word;
 			reset_slot(u, 0);
 		}
-		u->from = u->shared ? u->line_peer : u->favourite;
+		u->from = u->line_peer;
 		u->segment = m->msg_len;
 		u->arrived = true;
 		memcpy(u->at, u->line_ip, sizeof(u->at));

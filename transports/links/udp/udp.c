@@ -283,6 +283,7 @@ static struct udp *new_link(void)
 		return NULL;
 	u->pub.ops = &udp_ops;
 	u->line.fd = -1;
+	u->agreed = &u->alone;
 	u->pool = malloc((size_t)SLOTS * SLOT_BYTES);
 	u->held = malloc(STAGED_MAX);
 	if (u->pool && u->held)
