@@ -108,7 +108,7 @@ static int ask_local(const struct pmix *p, struct rwk_job_map *d)
 	int rc = -EINVAL;
 
 	if (list)
-		rc = rwk_read_ranks(list, d->size, &d->local_ranks, &d->local_size);
+		rc = rwk_read_ranks(list, d->size, false, &d->local_ranks, &d->local_size);
 	if (!rc && rwk_job_map_local_index(d, d->rank) == RWK_RANK_NONE)
 		rc = -EINVAL;
 	if (rc == -EINVAL)

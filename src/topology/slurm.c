@@ -159,7 +159,7 @@ static int read_local(const struct rwk_job_env *env, struct rwk_job_map *d)
 
 	if (!list)
 		return 0;
-	rc = rwk_read_ranks(list, d->size, &d->local_ranks, &count);
+	rc = rwk_read_ranks(list, d->size, true, &d->local_ranks, &count);
 	if (rc == -ENOMEM)
 		return rc;
 	if (!rc && count == d->local_size && rwk_job_map_local_index(d, d->rank) == d->local_index)

@@ -85,7 +85,14 @@ int rwk_read_range(const char **at, uint32_t ranks, struct rwk_range *out)
 	return 1;
 }
 
-int rwk_read_ranks(const char *list, uint32_t ranks, uint32_t **out, uint32_t *count)
+static int compare_ranks(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+int rwk_read_ranks(const char *list, uint32_t ranks, bool ordered, uint32_t **out, uint32_t *count)
 {
 	const char *at = list;
 	uint32_t *array, n = 0;
@@ -94,10 +101,10 @@ int rwk_read_ranks(const char *list, uint32_t ranks, uint32_t **out, uint32_t *c
 	int rc;
 
 	while ((rc = rwk_read_range(&at, ranks, &r)) > 0) {
-		if (r.first < next)
+		room += (r.last - r.first) / r.step + 1;
+		if (room > ranks || (ordered && r.first < next))
 			return -EINVAL;
 		next = (uint64_t)r.last + 1;
-		room += (r.last - r.first) / r.step + 1;
 	}
 	if (rc < 0 || !room)
 		return -EINVAL;
@@ -108,6 +115,13 @@ int rwk_read_ranks(const char *list, uint32_t ranks, uint32_t **out, uint32_t *c
 	while (rwk_read_range(&at, ranks, &r) > 0) {
 		for (uint64_t v = r.first; v <= r.last; v += r.step)
 			array[n++] = (uint32_t)v;
+	}
+	qsort(array, n, sizeof(*array), compare_ranks);
+	for (uint32_t i = 1; i < n; i++) {
+		if (array[i] == array[i - 1]) {
+			free(array);
+			return -EINVAL;
+		}
 	}
 	*out = array;
 	*count = n;

@@ -86,9 +86,10 @@ struct rwk_range {
 int rwk_read_range(const char **at, uint32_t ranks, struct rwk_range *out);
 
 /**
- * Reads such a list, which must be ascending and without repetition, into an array for the caller to free.
+ * Reads such a list, without repetition and, if that is asked for, ascending, into an ascending array for the caller to
+ * free.
  * Returns 0, -EINVAL or -ENOMEM.
  */
-int rwk_read_ranks(const char *list, uint32_t ranks, uint32_t **out, uint32_t *count);
+int rwk_read_ranks(const char *list, uint32_t ranks, bool ordered, uint32_t **out, uint32_t *count);
 
 #endif

@@ -80,6 +80,23 @@ static void test_nodes(void **state)
 	rwk_job_map_free(m);
 }
 
+/* PRRTE names this node's ranks in the order of their places there, not of their numbers. */
+static void test_any_order(void **state)
+{
+	struct rwk_job_map *m;
+
+	(void)state;
+	reset();
+	fake->local = "4,1";
+	m = get();
+	assert_int_equal(m->source, RWK_JOB_PMIX);
+	assert_int_equal(m->local_size, 2);
+	assert_int_equal(m->local_index, 1);
+	assert_int_equal(rwk_job_map_where(m, 1), RWK_WHERE_NODE);
+	assert_int_equal(warnings, 0);
+	rwk_job_map_free(m);
+}
+
 /* Some nodes not told: this node's ranks are known all the same. */
 static void test_gaps(void **state)
 {
@@ -191,6 +208,10 @@ static void test_wrong(void **state)
 	expect_refused("PMIx: pmix.lpeers=4,9 is not a list of this node's ranks, rank 4 of 6 among them; "
 		       "this source of the job map is passed over");
 	reset();
+	fake->local = "4,1,4";
+	expect_refused("PMIx: pmix.lpeers=4,1,4 is not a list of this node's ranks, rank 4 of 6 among them; "
+		       "this source of the job map is passed over");
+	reset();
 	fake->fail_init = 1;
 	expect_refused("PMIx: PMIx_Init says UNREACHABLE; this source of the job map is passed over");
 }
@@ -199,6 +220,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nodes),
+		cmocka_unit_test(test_any_order),
 		cmocka_unit_test(test_gaps),
 		cmocka_unit_test(test_few_gets),
 		cmocka_unit_test(test_launches),
