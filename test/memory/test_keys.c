@@ -282,6 +282,24 @@ static int other_process(int fd, const void *not_here, int in, int out)
 	return 0;
 }
 
+/* The regions of one protection domain go over to another; nobody else's do. */
+static void moved(void **state)
+{
+	struct rwk_keys *t = calloc(1, rwk_keys_size(16));
+	struct iovec iov = {t, 1};
+	uint32_t mine, others;
+
+	(void)state;
+	assert_int_equal(rwk_keys_init(t, 16), 0);
+	mine = add(t, RWK_REACH_READ);
+	assert_int_equal(rwk_keys_add(t, PD + 1, 0, &iov, 1, RWK_REACH_READ, &others), 0);
+	rwk_keys_move(t, PD, PD + 2);
+	assert_int_equal(rwk_keys_check(t, PD, mine, BASE, 1, RWK_REACH_READ), -EACCES);
+	assert_int_equal(rwk_keys_check(t, PD + 2, mine, BASE, 1, RWK_REACH_READ), 0);
+	assert_int_equal(rwk_keys_check(t, PD + 1, others, 0, 1, RWK_REACH_READ), 0);
+	free(t);
+}
+
 /* One table in two processes, mapped at two addresses: they take turns, and each finds what the other has added. */
 static void two_processes(void **state)
 {
@@ -333,6 +351,7 @@ int main(void)
 		cmocka_unit_test(fresh),
 		cmocka_unit_test(drawn),
 		cmocka_unit_test(sizes),
+		cmocka_unit_test(moved),
 		cmocka_unit_test(two_processes),
 	};
 

@@ -7,6 +7,7 @@
 #include "machine.h"
 #include "packet/channel.h"
 #include "packet/port.h"
+#include "packet/regions.h"
 #include "packet/sim_domain.h"
 #include "packet/sim_stream.h"
 
@@ -562,7 +563,9 @@ static uint32_t node_of(unsigned end)
 	return rwk_address_port(&ends[end]->address);
 }
 
-/* Both go the same way, whichever that is, and one message gets through in each direction. */
+static uint32_t key; /* of what waits at end 0 to be read */
+
+/* Both go the same way, whichever that is, and one message gets through in each direction. What was exposed before is. */
 static void check_same_way(void)
 {
 	if (!ends_side(1, 0)->sent)
@@ -577,11 +580,18 @@ static void check_same_way(void)
 		assert_int_equal(rwk_packet_by_stream(s->ch), rwk_packet_by_stream(peer->ch));
 		assert_int_equal(rwk_packet_is_shared(s->ch), rwk_packet_is_shared(peer->ch));
 	}
+	assert_int_equal(rwk_packet_region_check(rwk_packet_channel(ends_side(0, 1)->ch), key, 0, sizeof(key),
+				 RWK_REACH_READ),
+		0);
 }
 
 static void ask(bool both)
 {
+	struct iovec iov = {&key, sizeof(key)};
+
 	ends_connect(0, 1);
+	assert_int_equal(
+		rwk_packet_region_add(rwk_packet_channel(ends_side(0, 1)->ch), &iov, 1, RWK_REACH_READ, &key), 0);
 	assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
 	if (!both)
 		return;

@@ -152,6 +152,13 @@ int rwk_keys_remove(struct rwk_keys *t, uint32_t key)
 	return 0;
 }
 
+void rwk_keys_move(struct rwk_keys *t, uint32_t from, uint32_t to)
+{
+	for (struct slot *s = t->slot; s <= t->slot + t->mask; s++)
+		if (s->pd == from)
+			s->pd = to;
+}
+
 uint32_t rwk_keys_slot(const struct rwk_keys *t, uint32_t key)
 {
 	return key & t->mask;

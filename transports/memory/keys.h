@@ -34,6 +34,9 @@ int rwk_keys_add(struct rwk_keys *t, uint32_t pd, uint64_t base, const struct io
 /** Takes it out, from now on nobody reaches it: 0; -ENOENT: there is none. */
 int rwk_keys_remove(struct rwk_keys *t, uint32_t key);
 
+/** All regions of protection domain `from` are of `to` from now on. A look at each slot. */
+void rwk_keys_move(struct rwk_keys *t, uint32_t from, uint32_t to);
+
 /** The number of the key's slot, below `entries`: of all regions that are there another one each. */
 uint32_t rwk_keys_slot(const struct rwk_keys *t, uint32_t key);
 /** Whose region is it? 0 and *pd set; -EACCES: no such key. */

@@ -13,6 +13,7 @@
 #include "packet/initiator.h"
 #include "packet/narrow.h"
 #include "packet/port.h"
+#include "packet/regions.h"
 #include "packet/streams.h"
 
 #include "base/log.h"
@@ -138,6 +139,7 @@ static int ask_alone(struct rwk_packet_channel *ch)
 	if (!qpn)
 		return -EIO;
 	ch->token++;
+	rwk_packet_regions_move(ch, qpn); /* messages that wait for the connection */
 	rwk_hash_remove(&port->by_qpn, &ch->by_qpn);
 	ch->qpn = qpn;
 	rwk_hash_add(&port->by_qpn, &ch->by_qpn);

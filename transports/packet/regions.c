@@ -94,6 +94,12 @@ int rwk_packet_region_find(struct rwk_packet_channel *ch, uint32_t key, uint64_t
 	return n;
 }
 
+void rwk_packet_regions_move(struct rwk_packet_channel *ch, uint32_t qpn)
+{
+	for (uint32_t i = 0; i < ch->port->key_tables; i++)
+		rwk_keys_move(ch->port->keys[i], ch->qpn, qpn);
+}
+
 void rwk_packet_regions_free(struct rwk_port *port)
 {
 	for (uint32_t i = 0; i < port->key_tables; i++)

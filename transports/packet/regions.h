@@ -18,6 +18,8 @@ void rwk_packet_region_remove(struct rwk_packet_channel *ch, uint32_t key);
 int rwk_packet_region_check(struct rwk_packet_channel *ch, uint32_t key, uint64_t address, size_t len, unsigned reach);
 int rwk_packet_region_find(struct rwk_packet_channel *ch, uint32_t key, uint64_t address, size_t len, unsigned reach,
 	struct iovec *iov, int max);
+/** The channel is to have that QPN, by which its regions are known as its own: they stay so. */
+void rwk_packet_regions_move(struct rwk_packet_channel *ch, uint32_t qpn);
 /** All are gone. */
 void rwk_packet_regions_free(struct rwk_port *port);
 
