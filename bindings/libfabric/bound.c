@@ -55,6 +55,18 @@ bool rwk_fi_is_counted(struct rwk_fi_cntr *const cntr[RWK_FI_COUNTED], uint64_t 
 	return false;
 }
 
+int rwk_fi_check_av(
+	const struct rwk_fi_av *bound, const struct rwk_fi_domain *domain, const struct rwk_fi_av *new, uint64_t flags)
+{
+	if (flags)
+		return -FI_EBADFLAGS;
+	if (!bound && new->domain == domain)
+		return 0;
+	rwk_warn("fi_ep_bind: %s",
+		bound ? "the endpoint has an address vector" : "the address vector is another domain's");
+	return -FI_EINVAL;
+}
+
 int rwk_fi_check_cntr(struct rwk_fi_cntr *const cntr[RWK_FI_COUNTED], const struct rwk_fi_domain *domain,
 	const struct rwk_fi_cntr *new, uint64_t flags, uint64_t known)
 {

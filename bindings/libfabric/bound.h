@@ -6,6 +6,7 @@
 #ifndef RWK_FI_BOUND_H
 #define RWK_FI_BOUND_H
 
+#include "bindings/libfabric/av.h"
 #include "bindings/libfabric/cntr.h"
 #include "bindings/libfabric/cq.h"
 #include "bindings/libfabric/eq.h"
@@ -59,6 +60,10 @@ static inline uint32_t rwk_fi_quiet(const struct rwk_fi_side *s, bool asked)
 /** Binds a queue to the sides that the flags name: 0; -FI_EBADFLAGS, -FI_EINVAL, logged. */
 int rwk_fi_bind_cq(struct rwk_fi_side side[RWK_FI_SIDES], const struct rwk_fi_domain *domain, struct rwk_fi_cq *cq,
 	uint64_t flags);
+
+/** May the address vector be bound, where `bound` is (NULL: none)? 0; -FI_EBADFLAGS, -FI_EINVAL, logged. */
+int rwk_fi_check_av(
+	const struct rwk_fi_av *bound, const struct rwk_fi_domain *domain, const struct rwk_fi_av *new, uint64_t flags);
 
 /** May the counter be bound for the kinds that the flags name, of those `known`? 0; -FI_EINVAL, logged. */
 int rwk_fi_check_cntr(struct rwk_fi_cntr *const cntr[RWK_FI_COUNTED], const struct rwk_fi_domain *domain,

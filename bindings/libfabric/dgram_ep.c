@@ -62,13 +62,10 @@ static int attach_all(struct rwk_fi_dgram_ep *ep)
 
 static int bind_av(struct rwk_fi_dgram_ep *ep, struct rwk_fi_av *av, uint64_t flags)
 {
-	if (flags)
-		return -FI_EBADFLAGS;
-	if (ep->av || av->domain != ep->domain) {
-		rwk_warn("fi_ep_bind: %s",
-			ep->av ? "the endpoint has an address vector" : "the address vector is another domain's");
-		return -FI_EINVAL;
-	}
+	int err = rwk_fi_check_av(ep->av, ep->domain, av, flags);
+
+	if (err)
+		return err;
 	ep->av = av;
 	rwk_fi_hold(&av->refs);
 	return 0;

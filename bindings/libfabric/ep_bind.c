@@ -8,15 +8,10 @@
 
 static int bind_av(struct rwk_fi_ep *ep, struct rwk_fi_av *av, uint64_t flags)
 {
-	int err;
+	int err = rwk_fi_check_av(ep->av, ep->domain, av, flags);
 
-	if (flags)
-		return -FI_EBADFLAGS;
-	if (ep->av || av->domain != ep->domain) {
-		rwk_warn("fi_ep_bind: %s",
-			ep->av ? "the endpoint has an address vector" : "the address vector is another domain's");
-		return -FI_EINVAL;
-	}
+	if (err)
+		return err;
 	err = av->shared ? rwk_fi_tie(&ep->domain->groups, &ep->member, &av->member) : 0;
 	if (err)
 		return err;
