@@ -662,6 +662,43 @@ static void chance(void **state)
 	}
 }
 
+/*
+ * A way swallows long packets both ways, and both ask at much the same time: neither takes the other's short CONNECT for
+ * a way that carries the packets which that names.
+ */
+static void both_narrow(void **state)
+{
+	struct rwk_sim_attr attr = rwk_sim_attr_default;
+	struct rwk_sim_path udp = {.most = 1500};
+
+	(void)state;
+	attr.mtu = RWK_WIRE_OWN_MAX + RWK_PACKET_OVERHEAD;
+	for (unsigned i = 0; i < 200; i++) {
+		rwk_time later;
+
+		attr.seed = i;
+		udp.delay = 1000 + i % 5 * (SECOND / 200);
+		ends_open(&attr, NULL, 2);
+		for (unsigned k = 0; k < 2; k++)
+			rwk_sim_set_path(ends_net, node_of(k), node_of(1 - k), &udp);
+		ask(false);
+		later = rwk_sim_now(ends_net) + i % 7 * (SECOND / 1000);
+		while (rwk_sim_now(ends_net) < later && rwk_sim_step(ends_net))
+			ends_progress_all();
+		if (!ends_side(1, 0)->ch)
+			ends_connect(1, 0);
+		ends_settle();
+		check_same_way();
+		for (unsigned k = 0; k < 2; k++) {
+			struct rwk_channel *ch = ends_side(k, 1 - k)->ch;
+
+			assert_false(rwk_packet_by_stream(ch));
+			assert_int_equal(rwk_packet_channel(ch)->pmtu, 1024);
+		}
+		ends_close();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -686,6 +723,7 @@ int main(void)
 		ENDS_ON(let_in_late, "SRC, UC", sim_both_transport),
 		ENDS_ON(long_losses, "SRC, UC", sim_both_transport),
 		ENDS_ON(chance, "SRC, UC", sim_both_transport),
+		ENDS_ON(both_narrow, "SRC, UC", sim_both_transport),
 	};
 
 	return cmocka_run_group_tests_name("packet/handshake", tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include "packet/handshake.h"
 #include "packet/initiator.h"
 #include "packet/narrow.h"
+#include "packet/numbers.h"
 #include "packet/port.h"
 #include "packet/regions.h"
 #include "packet/streams.h"
@@ -275,12 +276,23 @@ static int settle(
 	return rwk_packet_aim(ch->by, from, g, ch->pmtu);
 }
 
-/** Has who sent that CONNECT asked anew since? Or do we ask by the stream alone, of which it is about to hear? */
-static bool comes_late(const struct rwk_packet_channel *ch, int way, const struct rwk_greeting *g)
+/**
+ * Both ends ask by short greetings. If each took the other's, nobody would ask any more, and none would find out whether
+ * long packets get through: the one with the lesser nonce goes on asking.
+ */
+static bool crosses(const struct rwk_packet_channel *ch, const struct rwk_greeting *g)
+{
+	return !g->pad && ch->tries_with_stream >= NARROW &&
+	       rwk_packet_path_pmtu(ch, RWK_WAY_LOSSY) > RWK_PACKET_LEAST &&
+	       rwk_packet_nonce(&ch->port->address) < rwk_packet_nonce(&g->from);
+}
+
+/** Nothing comes of this CONNECT: who sent it has asked anew since, or is about to hear what we ask. */
+static bool passed_over(const struct rwk_packet_channel *ch, int way, const struct rwk_greeting *g)
 {
 	if (ch->state == RWK_CH_ACCEPTING)
 		return ch->peer_token - g->echo - 1 < ASKED_ANEW;
-	return ch->state == RWK_CH_CONNECTING && ch->asks_by_stream && way == RWK_WAY_LOSSY;
+	return ch->state == RWK_CH_CONNECTING && way == RWK_WAY_LOSSY && (ch->asks_by_stream || crosses(ch, g));
 }
 
 static void take_connect(
@@ -302,7 +314,7 @@ static void take_connect(
 			refuse(port, way, from, g, -EALREADY);
 		return;
 	}
-	if (ch && comes_late(ch, way, g))
+	if (ch && passed_over(ch, way, g))
 		return;
 	if (ch && ch->state == RWK_CH_FAILED)
 		rc = ch->base.error;
