@@ -25,9 +25,9 @@ include test/tools/local.mk
 include test/examples/local.mk
 include test/fuzz/local.mk
 
-# Which folder may include what.
-TESTS += test/test_includes test/test_rows
-EXTRA_DIST += test/test_includes test/test_rows test/rows.txt test/include-table.txt
+# Which folder may include what, rows that have their test, mutants that fit.
+TESTS += test/test_includes test/test_rows test/test_mutants
+EXTRA_DIST += test/test_includes test/test_rows test/test_mutants test/rows.txt test/include-table.txt
 # What the packages are made by.
 TESTS += test/test_recipes
 EXTRA_DIST += test/test_recipes
