@@ -133,25 +133,6 @@ static void member_process(unsigned member)
 	}
 }
 
-static void start(unsigned member)
-{
-	rwk_time until = now() + PATIENCE * 1000000000ull;
-
-	atomic_store(&board->srqn[member], 0);
-	pid[member] = fork();
-	assert_true(pid[member] >= 0);
-	if (!pid[member])
-		member_process(member);
-	while (!atomic_load(&board->srqn[member])) {
-		assert_true(now() < until);
-		poll(NULL, 0, 1);
-	}
-	for (unsigned i = 0; i < HERE; i++) {
-		speaker[i].srqn[member] = atomic_load(&board->srqn[member]);
-		speaker[i].posted[member] = 0;
-	}
-}
-
 /* Has it been killed? */
 static bool has_ended(unsigned member)
 {
@@ -163,6 +144,37 @@ static bool has_ended(unsigned member)
 	if (board->ear[member].wrong)
 		fail_msg("%s", board->ear[member].why);
 	return true;
+}
+
+/* Starts it and waits until it is a member. Returns false if its time was over before: on a slow machine it may be. */
+static bool becomes_member(unsigned member)
+{
+	rwk_time until = now() + PATIENCE * 1000000000ull;
+
+	atomic_store(&board->srqn[member], 0);
+	pid[member] = fork();
+	assert_true(pid[member] >= 0);
+	if (!pid[member])
+		member_process(member);
+	while (!atomic_load(&board->srqn[member])) {
+		assert_true(now() < until);
+		poll(NULL, 0, 1);
+		if (has_ended(member))
+			return false;
+	}
+	return true;
+}
+
+static void start(unsigned member)
+{
+	while (!becomes_member(member)) {
+		assert_true(die_after);
+		die_after *= 2;
+	}
+	for (unsigned i = 0; i < HERE; i++) {
+		speaker[i].srqn[member] = atomic_load(&board->srqn[member]);
+		speaker[i].posted[member] = 0;
+	}
 }
 
 static int setup(void **state)
