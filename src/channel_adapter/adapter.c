@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define PACKETS_A_POLL 64
+#define LOOKS_MAX      64 /* at what has come: others may go on sending */
 #define ACCESS_ALL     (RWK_ACCESS_READ | RWK_ACCESS_WRITE | RWK_ACCESS_ATOMIC | RWK_ACCESS_LOCAL_WRITE)
 #define IP4_HEADERS    28u /* IP and UDP */
 #define IP6_HEADERS    48u
@@ -226,6 +227,13 @@ void rwk_ca_pump(struct rwk_adapter *a)
 		a->streams->ops->flush(a->streams);
 	if (rwk_unlikely(!rwk_list_empty(&a->sleep.armed)))
 		rwk_ca_set_alarm(a);
+}
+
+void rwk_ca_take_packets(struct rwk_adapter *a)
+{
+	for (unsigned i = 0; i < LOOKS_MAX; i++)
+		if (a->link->ops->progress(a->link, PACKETS_A_POLL) < PACKETS_A_POLL)
+			return;
 }
 
 void rwk_ca_work(struct rwk_adapter *a)

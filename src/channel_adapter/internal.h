@@ -253,6 +253,8 @@ static inline void rwk_ca_set_due(struct rwk_qp *qp)
 
 /** Pumps the qps that are due, and flushes. */
 void rwk_ca_pump(struct rwk_adapter *a);
+/** Takes what has come by UDP so far. */
+void rwk_ca_take_packets(struct rwk_adapter *a);
 void rwk_ca_packet(void *user, const struct rwk_link_address *from, const void *bytes, size_t len);
 void rwk_ca_stream_packet(void *user, const struct rwk_link_address *from, const void *bytes, size_t len);
 /** The qp is reset or destroyed: its connection hears of it. */

@@ -18,6 +18,9 @@ static void on_word(void *user, const struct rwk_link_address *at, int status)
 	struct rwk_ca_stream *s = rwk_streams_owner(a->streams, at);
 
 	s->open = false;
+	/* What the peer sent by UDP before it hung up is here, too, and may say why; it was not when UDP was looked at. */
+	if (s->qp && s->qp->link == a->link)
+		rwk_ca_take_packets(a);
 	if (s->qp && !s->qp->error)
 		s->qp->error = status;
 	s->ended(s, status);

@@ -23,7 +23,10 @@
 
 static void on_ended(struct rwk_ca_stream *s, int status)
 {
-	rwk_cm_over(rwk_container_of(s, struct rwk_connection, stream), RWK_CONNECTION_DISCONNECTED, status);
+	struct rwk_connection *c = rwk_container_of(s, struct rwk_connection, stream);
+	bool failed = !rwk_list_empty(&c->lost); /* that is why, then */
+
+	rwk_cm_over(c, RWK_CONNECTION_DISCONNECTED, failed ? c->status : status);
 }
 
 /* Nothing may be done about it from here. */

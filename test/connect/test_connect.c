@@ -7,6 +7,8 @@
  */
 #include "connect/sides.h"
 
+#include "channel_adapter/internal.h"
+
 #include <poll.h>
 
 static struct way {
@@ -314,6 +316,41 @@ static void qp_fails(void **state)
 	sides_close();
 }
 
+static void let_time_pass(void)
+{
+	if (ends_step)
+		ends_step();
+}
+
+/*
+ * A peer that refuses a Write and leaves at once: what it said by UDP counts, though its end is seen first, as when both
+ * came between a look at the one and a look at the other.
+ */
+static void refused_and_left(void **state)
+{
+	struct rwk_connection_attr attr = sides_attr(RWK_TRANSPORT_UDP, NULL);
+	struct rwk_connection_event e;
+	struct rwk_link *streams;
+	uint64_t end;
+
+	(void)state;
+	sides_open(RWK_QP_RC);
+	sides_connect(&attr);
+	streams = near.adapter->streams;
+	assert_int_equal(ends_request(&near, RWK_REQUEST_WRITE, 100, 64, 1), 0);
+	for (end = sides_ms() + 20000; !rwk_event_channel_poll(server.channel, &e);) {
+		let_time_pass();
+		assert_true(sides_ms() < end);
+	}
+	assert_int_equal(e.type, RWK_CONNECTION_DISCONNECTED);
+	let_time_pass();
+	for (end = sides_ms() + 20000; near.qp->stream; streams->ops->progress(streams, 1))
+		assert_true(sides_ms() < end);
+	assert_int_equal(ends_await(&near, near.send_cq).status, -EACCES);
+	assert_int_equal(sides_await(&client, RWK_CONNECTION_DISCONNECTED).status, -EACCES);
+	sides_close();
+}
+
 /* What is posted when the peer leaves comes back, without waiting for silence to be noticed. */
 static void posted_comes_back(void **state)
 {
@@ -548,6 +585,7 @@ int main(void)
 		by(qp_destroyed, uc_stream),
 		by(qp_fails, rc_udp),
 		by(qp_fails, rc_stream),
+		in_world(refused_and_left),
 		by(posted_comes_back, rc_udp),
 		by(posted_comes_back, uc_stream),
 		by(smaller_pmtu, rc_udp),
