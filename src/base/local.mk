@@ -13,4 +13,5 @@ libropewalk_core_la_SOURCES += \
 	src/base/pool.c src/base/pool.h \
 	src/base/process.c src/base/process.h \
 	src/base/shared.c src/base/shared.h \
-	src/base/socket.c src/base/socket.h
+	src/base/socket.c src/base/socket.h \
+	src/base/spares.c src/base/spares.h

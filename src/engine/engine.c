@@ -23,7 +23,8 @@ static const struct rwk_client engine_client = {
 	.failed = rwk_peer_failed,
 };
 
-#define PORT_TRIES 32
+#define PORT_TRIES  32
+#define SPARES_MOST ((size_t)1 << 20) /* bytes */
 
 const uint8_t rwk_engine_loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
 static const uint8_t unset_ip[16];
@@ -177,6 +178,7 @@ int rwk_engine_open(const struct rwk_engine_attr *attr, struct rwk_engine **out)
 	rwk_pool_init(&e->tx_pool, sizeof(struct rwk_tx), 32, 0);
 	rwk_pool_init(&e->unexpected_pool, sizeof(struct rwk_unexpected), 32, 0);
 	rwk_pool_init(&e->block_pool, RWK_BLOCK, 32, 0);
+	rwk_spares_init(&e->spares, SPARES_MOST);
 	rc = open_inbox(e);
 	if (!rc)
 		rc = open_ports(e);
@@ -228,6 +230,7 @@ void rwk_engine_leave(struct rwk_engine *e)
 	rwk_pool_close(&e->tx_pool);
 	rwk_pool_close(&e->unexpected_pool);
 	rwk_pool_close(&e->block_pool);
+	rwk_spares_close(&e->spares);
 	rwk_pool_close(&e->rma_requests);
 	rwk_pool_close(&e->rma_pieces);
 }

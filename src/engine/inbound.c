@@ -71,7 +71,8 @@ int rwk_unexpected_room(struct rwk_unexpected *u)
 {
 	struct rwk_engine_counters *c = &u->peer->engine->status.counters;
 
-	u->payload = u->length <= RWK_BLOCK ? rwk_pool_get(&u->peer->engine->block_pool) : malloc(u->length);
+	u->payload = u->length <= RWK_BLOCK ? rwk_pool_get(&u->peer->engine->block_pool)
+					    : rwk_spares_get(&u->peer->engine->spares, u->length);
 	if (!u->payload)
 		return -ENOMEM;
 	c->unexpected_bytes_now += u->length;
@@ -98,7 +99,7 @@ void rwk_unexpected_free(struct rwk_unexpected *u)
 		if (u->length <= RWK_BLOCK)
 			rwk_pool_put(&u->peer->engine->block_pool, u->payload);
 		else
-			free(u->payload);
+			rwk_spares_put(&u->peer->engine->spares, u->payload);
 	}
 	rwk_list_remove(&u->claimed);
 	rwk_list_remove(&u->late);

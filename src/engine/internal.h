@@ -39,6 +39,7 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "base/pool.h"
+#include "base/spares.h"
 #include "selection/selection.h"
 
 #include <errno.h>
@@ -233,7 +234,7 @@ struct rwk_unexpected {
 	struct rwk_tx *tx;
 	struct rwk_incoming incoming;
 	struct iovec iov;
-	void *payload; /* up to RWK_BLOCK bytes of rwk_engine.block_pool, else malloc'ed; NULL: none */
+	void *payload; /* up to RWK_BLOCK bytes of rwk_engine.block_pool, else of rwk_engine.spares; NULL: none */
 };
 
 /**
@@ -281,6 +282,7 @@ struct rwk_engine {
 
 	struct rwk_pool tx_pool, unexpected_pool;
 	struct rwk_pool block_pool; /* of RWK_BLOCK bytes: what only some sends and some waiting messages need */
+	struct rwk_spares spares;   /* of more */
 	size_t injected;            /* sends with RWK_F_INJECT that wait */
 	uint64_t inject_refused;    /* ns: since when one more is refused and none of them goes; 0: none is */
 	struct rwk_inbox own_inbox;

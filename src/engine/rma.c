@@ -81,7 +81,7 @@ static inline int request_new(
 static bool copy_room(struct rwk_engine *e, struct rwk_rma_request *r, size_t len)
 {
 	r->copied = len;
-	r->copy = len > RWK_BLOCK ? malloc(len) : rwk_pool_get(&e->block_pool);
+	r->copy = len > RWK_BLOCK ? rwk_spares_get(&e->spares, len) : rwk_pool_get(&e->block_pool);
 	return r->copy;
 }
 

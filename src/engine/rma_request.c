@@ -146,7 +146,7 @@ void rwk_rma_complete(struct rwk_engine *e, uint32_t flags, void *context, int s
 void rwk_rma_request_free(struct rwk_engine *e, struct rwk_rma_request *r)
 {
 	if (r->copied > RWK_BLOCK)
-		free(r->copy);
+		rwk_spares_put(&e->spares, r->copy);
 	else if (r->copy)
 		rwk_pool_put(&e->block_pool, r->copy);
 	rwk_list_remove(&r->link);

@@ -39,3 +39,8 @@ test_base_test_hash_table_SOURCES = test/base/test_hash_table.c test/rwk_test.h 
 test_base_test_hash_table_CPPFLAGS = $(AM_CPPFLAGS) -Dcalloc=calloc_here
 test_base_test_hash_table_LDADD = $(TEST_LDADD)
 TESTS += test/base/test_hash_table
+
+check_PROGRAMS += test/base/test_spares
+test_base_test_spares_SOURCES = test/base/test_spares.c test/rwk_test.h
+test_base_test_spares_LDADD = $(TEST_LDADD)
+TESTS += test/base/test_spares

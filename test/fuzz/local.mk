@@ -70,7 +70,7 @@ test_fuzz_fuzz_rma_SOURCES = test/fuzz/fuzz_rma.c \
 	src/engine/room.c src/engine/self.c \
 	src/engine/send.c src/engine/status.c \
 	src/base/hash_table.c src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c src/base/pool.c \
-	src/base/process.c src/base/shared.c
+	src/base/process.c src/base/shared.c src/base/spares.c
 test_fuzz_fuzz_rma_CPPFLAGS = $(AM_CPPFLAGS)
 test_fuzz_fuzz_rma_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_rma_LDFLAGS = -fsanitize=fuzzer,address,undefined

@@ -146,6 +146,7 @@ void rwk_packet_free(struct rwk_port *port)
 	rwk_packet_regions_free(port);
 	rwk_pool_close(&port->requests);
 	rwk_pool_close(&port->frames);
+	rwk_spares_close(&port->spares);
 	free(port->puzzles);
 	free(port);
 }

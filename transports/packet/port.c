@@ -205,6 +205,7 @@ int rwk_packet_open(const struct rwk_packet_ways *ways, const struct rwk_transpo
 	rwk_list_init(&port->dirty_initiators);
 	rwk_packet_numbers_init(port);
 	rwk_pool_init(&port->requests, sizeof(struct rwk_request) + RWK_FRAME_HEAD + RWK_RECORD_MAX, 16, 0);
+	rwk_spares_init(&port->spares, RWK_RELIEF_MAX);
 	rwk_pool_init(&port->frames, sizeof(struct rwk_request) + RWK_WIRE_OWN_MAX, 16, 0);
 	rc = 0;
 	if (!(attr->address.nonce_port >> 16)) {

@@ -43,6 +43,7 @@
 #include "base/hash_table.h"
 #include "base/list.h"
 #include "base/pool.h"
+#include "base/spares.h"
 
 /* DOMAIN: the socket that this node's processes take SRC's packets by; no channel goes by it. */
 enum { RWK_WAY_LOSSY, RWK_WAY_STREAM, RWK_WAY_DOMAIN, RWK_WAYS };
@@ -81,6 +82,7 @@ struct rwk_port {
 	struct rwk_keys *keys[RWK_KEY_TABLES]; /* the first key_tables of them exist */
 	uint32_t key_tables;
 	struct rwk_pool requests, frames;
+	struct rwk_spares spares; /* for the requests' copies */
 	uint64_t last_pull; /* number of a question that a peer will answer */
 	uint64_t epoch;     /* counts progress */
 	uint64_t own_epoch; /* when the process's own socket brought something for a channel */

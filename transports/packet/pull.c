@@ -249,8 +249,7 @@ void rwk_packet_pulls_conceal(struct rwk_packet_channel *ch, uint32_t key)
 
 		if (r->kind != RWK_REQ_PULL || r->copy || r->pulling->ask.from != key || !r->wr.length)
 			continue;
-		r->copy = malloc(r->wr.length);
-		if (r->copy)
+		if (rwk_packet_copy_room(r, r->wr.length))
 			rwk_iov_gather(r->iov, r->wr.iov_count, 0, r->copy, r->wr.length);
 		else
 			rwk_packet_doom(ch, -ENOMEM); /* what little goes out until then is empty */

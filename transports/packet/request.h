@@ -70,6 +70,8 @@ static inline bool rwk_packet_asks_for_arrival(const struct rwk_packet_channel *
 /** A request of the channel's, with nothing in it; NULL: out of memory. */
 struct rwk_request *rwk_packet_request(struct rwk_packet_channel *ch, enum rwk_request_kind kind);
 void rwk_packet_request_free(struct rwk_request *r);
+/** Room for its copy, which it has none of yet, and keeps until it is freed; NULL: out of memory. No frame has one. */
+void *rwk_packet_copy_room(struct rwk_request *r, size_t len);
 /** Posts it to the channel's machine: 0, or why not, and it stays the caller's. */
 int rwk_packet_start(struct rwk_request *r);
 /** The machine is done with it: an upcall. */

@@ -17,7 +17,19 @@
 #include "uc/uc.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <string.h>
+
+/** Of one that is no frame; it need not have a channel any more. */
+static struct rwk_port *port_of(const struct rwk_request *r)
+{
+	return rwk_container_of(r->home, struct rwk_port, requests);
+}
+
+void *rwk_packet_copy_room(struct rwk_request *r, size_t len)
+{
+	r->copy = rwk_spares_get(&port_of(r)->spares, len);
+	return r->copy;
+}
 
 struct rwk_request *rwk_packet_request(struct rwk_packet_channel *ch, enum rwk_request_kind kind)
 {
@@ -39,6 +51,8 @@ struct rwk_request *rwk_packet_request(struct rwk_packet_channel *ch, enum rwk_r
 
 void rwk_packet_request_free(struct rwk_request *r)
 {
+	if (r->copy)
+		rwk_spares_put(&port_of(r)->spares, r->copy);
 	rwk_pool_put(r->home, r);
 }
 
@@ -142,7 +156,6 @@ void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
 	if (kind == RWK_REQ_STATUS && !status)
 		status = rwk_packet_reach_status(r);
 	if (rwk_unlikely(kind == RWK_REQ_ORPHAN)) {
-		free(r->copy);
 		rwk_packet_request_free(r);
 		return;
 	}
@@ -162,8 +175,6 @@ void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
 		ch->copied -= (uint32_t)r->iov[1].iov_len;
 		ch->port->copies--;
 	}
-	if (kind == RWK_REQ_COPY || kind == RWK_REQ_PULL)
-		free(r->copy);
 	rwk_packet_request_free(r);
 	if (ch->shared && !rwk_list_empty(&ch->queue))
 		rwk_packet_stir(
@@ -179,8 +190,7 @@ static bool copy_message(struct rwk_request *r)
 {
 	size_t head = r->iov[0].iov_len, len = r->wr.length - head;
 
-	r->copy = malloc(len);
-	if (!r->copy)
+	if (!rwk_packet_copy_room(r, len))
 		return false;
 	rwk_iov_gather(r->op->iov, r->op->iov_count, 0, r->copy, len);
 	r->iov[1] = (struct iovec){r->copy, len};
@@ -253,9 +263,9 @@ static bool keep_bytes(struct rwk_request *r)
 		return true;
 	if (r->kind == RWK_REQ_SEND)
 		return copy_message(r);
-	r->copy = calloc(1, r->wr.length + 1);
-	if (!r->copy)
+	if (!rwk_packet_copy_room(r, r->wr.length))
 		return false;
+	memset(r->copy, 0, r->wr.length);
 	r->iov[0] = (struct iovec){r->copy, r->wr.length};
 	r->wr.iov_count = 1;
 	return true;
