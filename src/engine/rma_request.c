@@ -31,8 +31,10 @@ struct rwk_rma_state *rwk_rma_state_of(struct rwk_peer *p)
 
 void rwk_rma_piece_free(struct rwk_rma_piece *piece)
 {
-	free(piece->bytes);
-	rwk_pool_put(&piece->state->peer->engine->rma_pieces, piece);
+	struct rwk_engine *e = piece->state->peer->engine;
+
+	rwk_spares_put(&e->spares, piece->bytes);
+	rwk_pool_put(&e->rma_pieces, piece);
 }
 
 static void sweep(struct rwk_rma_state *s);
@@ -64,7 +66,7 @@ static bool set_payload(struct rwk_rma_piece *piece, const struct iovec *iov, un
 		memcpy(piece->iov, iov, n * sizeof(*iov));
 		return true;
 	}
-	piece->bytes = malloc(len);
+	piece->bytes = rwk_spares_get(&piece->state->peer->engine->spares, len);
 	if (!piece->bytes)
 		return false;
 	rwk_iov_gather(iov, n, 0, piece->bytes, len);

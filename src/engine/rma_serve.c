@@ -5,7 +5,6 @@
  */
 #include "engine/rma_state.h"
 
-#include <stdlib.h>
 
 /** The peer is told at the end of this progress how far we have come. */
 static void owe(struct rwk_rma_state *s)
@@ -170,6 +169,7 @@ static void serve_tell(struct rwk_rma_state *s, const struct rwk_envelope *env)
 /** Answers with bytes of a region, in as many parts as the channel wants. */
 static rwk_outline int answer_parts(struct rwk_rma_state *s, const struct rwk_region *r, uint64_t at, size_t len)
 {
+	struct rwk_spares *spares = &s->peer->engine->spares;
 	size_t most = s->peer->channel->send_max, done = 0;
 	struct rwk_envelope env = {.kind = RWK_RMA_DATA, .tag = s->served};
 	int rc = 0;
@@ -181,7 +181,7 @@ static rwk_outline int answer_parts(struct rwk_rma_state *s, const struct rwk_re
 		unsigned n;
 
 		if (r->careful) {
-			bytes = malloc(part);
+			bytes = rwk_spares_get(spares, part);
 			rc = bytes ? rwk_region_load(r, at + done, bytes, part) : -ENOMEM;
 			iov[0] = (struct iovec){bytes, part};
 			n = 1;
@@ -192,7 +192,7 @@ static rwk_outline int answer_parts(struct rwk_rma_state *s, const struct rwk_re
 			env.flags = RWK_RMA_END;
 		if (!rc)
 			rc = rwk_rma_put(s, &env, iov, n, part, NULL, true);
-		free(bytes);
+		rwk_spares_put(spares, bytes);
 		done += part;
 	} while (!rc && done < len);
 	return rc;
@@ -395,6 +395,11 @@ void rwk_rma_message(struct rwk_peer *p, const struct rwk_envelope *env, const v
  * What comes in pieces.
  */
 
+static struct rwk_spares *spares_of(struct rwk_rma_in *in)
+{
+	return &rwk_container_of(in, struct rwk_rma_state, in)->peer->engine->spares;
+}
+
 /** A write goes where it belongs, if it may. */
 static void begin_write(struct rwk_rma_state *s, struct rwk_rma_in *in)
 {
@@ -406,7 +411,7 @@ static void begin_write(struct rwk_rma_state *s, struct rwk_rma_in *in)
 		return;
 	}
 	if (in->region->careful) {
-		in->bytes = malloc(in->length);
+		in->bytes = rwk_spares_get(spares_of(in), in->length);
 		in->status = in->bytes ? 0 : -ENOMEM;
 		in->region = NULL;
 		return;
@@ -433,7 +438,7 @@ static void begin_other(struct rwk_rma_state *s, struct rwk_rma_in *in)
 		rwk_peer_give_up(s->peer, -EPROTO, "it sent a one-sided request longer than any");
 		return;
 	}
-	in->bytes = malloc(in->length);
+	in->bytes = rwk_spares_get(spares_of(in), in->length);
 	if (!in->bytes)
 		rwk_peer_give_up(s->peer, -ENOMEM, "out of memory for its one-sided operations");
 }
@@ -464,7 +469,7 @@ void rwk_rma_in_drop(struct rwk_rma_in *in)
 {
 	if (in->region)
 		rwk_region_unnote(in->region, &in->link);
-	free(in->bytes);
+	rwk_spares_put(spares_of(in), in->bytes);
 	in->bytes = NULL;
 	in->region = NULL;
 	in->request = NULL;
@@ -480,7 +485,7 @@ void rwk_rma_end(struct rwk_peer *p, struct rwk_rma_in *in, int status)
 	in->bytes = NULL;
 	rwk_rma_in_drop(in);
 	if (status || p->error) {
-		free(bytes);
+		rwk_spares_put(spares_of(in), bytes);
 		return; /* the channel ends */
 	}
 	if (bytes)
@@ -489,5 +494,5 @@ void rwk_rma_end(struct rwk_peer *p, struct rwk_rma_in *in, int status)
 		rwk_rma_came(s, request, in->env.tag, in->length, in->env.flags & RWK_RMA_END);
 	else
 		written(s, &in->env, r, in->length, in->status);
-	free(bytes);
+	rwk_spares_put(spares_of(in), bytes);
 }
