@@ -161,7 +161,9 @@ static void others_go_on(void **state)
 	unsigned before;
 
 	(void)state;
+	rwk_fi_enter(&guard[1]); /* it may have gone to sleep before */
 	atomic_store(&busy[1], true);
+	rwk_fi_leave(&guard[1]);
 	assert_true(is_driven(1, 100));
 	rwk_fi_enter(&guard[0]);
 	usleep(50000); /* whoever is patient with it is not any more */
