@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory for copies of messages, of whatever length, that is kept when it is given back: a copy is short-lived, and memory
- * that malloc has returned to the system costs a page fault each 4 KB when it comes again, which may be ten times what
- * copying takes. What was given back last, and is in the cache, is handed out first. Not thread-safe: the owner's lock
- * covers it.
+ * Memory for copies of messages, of whatever length, that is kept when it is given back: a copy is short-lived, and
+ * memory that malloc has returned to the system costs a page fault each 4 KB when it comes again, which may be ten
+ * times what copying takes. What was given back last, and is in the cache, is handed out first. Not thread-safe: the
+ * owner's lock covers it.
  */
 #ifndef RWK_BASE_SPARES_H
 #define RWK_BASE_SPARES_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory for copies: what is given back comes again, no more is kept than is said, and each piece is somebody's alone. */
+/* Memory for copies: what is given back comes again, no more is kept than is said, and each piece is somebody's alone.
+ */
 #define _GNU_SOURCE
 #include "rwk_test.h"
 
@@ -61,7 +62,8 @@ static void bounded(void **state)
 /* All lengths have room, none, and more than is ever kept, too; all begin at a cache line. */
 static void lengths(void **state)
 {
-	static const size_t length[] = {0, 1, 511, 512, 513, 4096, 65536, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3 << 20};
+	static const size_t length[] = {
+		0, 1, 511, 512, 513, 4096, 65536, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3 << 20};
 	enum { N = sizeof(length) / sizeof(length[0]) };
 	struct rwk_spares s;
 	void *piece[N];
