@@ -5,7 +5,6 @@
  */
 #include "engine/rma_state.h"
 
-
 /** Adds up local memory and ranges; false: they differ, or there are too many. */
 static rwk_outline bool measure_all(const struct rwk_rma_args *a, const struct iovec *iov, size_t count, size_t *len)
 {

@@ -5,7 +5,6 @@
  */
 #include "engine/rma_state.h"
 
-
 /** The peer is told at the end of this progress how far we have come. */
 static void owe(struct rwk_rma_state *s)
 {
