@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where the peer is there, both sides of a transfer copy. */
+/* Where the peer is there, both sides of a transfer copy, each its half. */
 #include "rwk_test.h"
 
 #include "transfer_roles.h"
@@ -81,10 +81,97 @@ static void both_sides_copy(void **state)
 	tp_run(halves_exposer, halves_reader, NULL);
 }
 
+static const size_t chunk = 1 << 20; /* of LARGE */
+
+static int alone_reader(struct rwk_shm_channel *ch, const void *arg)
+{
+	unsigned char *buf = calloc(1, LARGE);
+	struct iovec iov = {buf, LARGE};
+	struct tp_op o;
+
+	(void)arg;
+	CHECK(buf);
+	CHECK(tp_wait(ch, 1, 1));
+	tp_force(ch, RWK_SHM_BOTH);
+	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, LARGE));
+	tp_progress(ch); /* asks, and copies its first chunk */
+	for (int i = 0; i < 5000 && tp_heard(ch, 4) < 2 * chunk; i++)
+		usleep(1000);
+	usleep(50000); /* in which it could take a third */
+	CHECK(tp_heard(ch, 4) == 2 * chunk);
+	CHECK(tp_finish(ch, &o, 20000) == 0);
+	CHECK(tp_same(buf, LARGE, 0, 0));
+	CHECK(tp_counts(ch)->pulled == 2 * chunk);
+	free(buf);
+	tp_say(ch, 2, 1);
+	return 0;
+}
+
+/* A helper copies no more than its half, however late the reader is: the rest is in the reader's caches. */
+static void helper_copies_half(void **state)
+{
+	(void)state;
+	tp_run(halves_exposer, alone_reader, NULL);
+}
+
+static int away_exposer(struct rwk_shm_channel *ch, const void *arg)
+{
+	unsigned char *buf = malloc(LARGE);
+	struct iovec iov = {buf, LARGE};
+
+	(void)arg;
+	CHECK(buf);
+	tp_fill(buf, LARGE, 0);
+	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ, &tp_side(ch, true)->key[0]));
+	tp_say(ch, 1, 1);
+	while (!tp_heard(ch, 2)) /* without progress */
+		usleep(1000);
+	free(buf);
+	return 0;
+}
+
+static int two_reader(struct rwk_shm_channel *ch, const void *arg)
+{
+	unsigned char *buf = calloc(2, LARGE), *second = buf + LARGE;
+	struct iovec iov[2] = {{buf, LARGE}, {second, LARGE}};
+	struct tp_op o[2];
+
+	(void)arg;
+	CHECK(buf);
+	CHECK(tp_wait(ch, 1, 1));
+	tp_force(ch, RWK_SHM_BOTH);
+	for (int i = 0; i < 2; i++)
+		CHECK(!tp_read(ch, &o[i], &tp_side(ch, false)->key[0], 0, &iov[i], 1, LARGE));
+	for (int i = 0; i < 4; i++)
+		tp_progress(ch); /* a chunk each */
+	for (int i = 0; i < 2; i++) {
+		unsigned char *half = (unsigned char *)iov[i].iov_base + LARGE / 2;
+
+		CHECK(tp_same(half, LARGE / 2, LARGE / 2, 0));
+		CHECK(!half[-1] && !half[-2] && !half[-3]);
+	}
+	for (int i = 0; i < 2; i++)
+		CHECK(tp_finish(ch, &o[i], 20000) == 0);
+	CHECK(tp_same(buf, LARGE, 0, 0) && tp_same(second, LARGE, 0, 0));
+	CHECK(tp_counts(ch)->pulled == 2 * LARGE);
+	free(buf);
+	tp_say(ch, 2, 1);
+	return 0;
+}
+
+/* Before it takes of the first what the helper has not begun, the reader copies its half of the second. */
+static void own_halves_first(void **state)
+{
+	(void)state;
+	tp_run(away_exposer, two_reader, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_sides_copy),
+		cmocka_unit_test(helper_copies_half),
+		cmocka_unit_test(own_halves_first),
 	};
 
 	return cmocka_run_group_tests_name("shm/transfer_sides", tests, NULL, NULL);

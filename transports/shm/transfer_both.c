@@ -204,7 +204,7 @@ void rwk_shm_both_abandon(struct rwk_shm_transfers *t, struct rwk_op *op)
 		rwk_shm_guard_wait(t, being_pushed, op);
 }
 
-size_t rwk_shm_both_part(struct rwk_shm_transfers *t, struct rwk_op *op)
+size_t rwk_shm_both_part(struct rwk_shm_transfers *t, struct rwk_op *op, bool all_of_it)
 {
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
 	uint64_t word, all = rwk_shm_chunks_in(op->length), chunk = rwk_shm_chunk_for(op->length), from;
@@ -216,6 +216,8 @@ size_t rwk_shm_both_part(struct rwk_shm_transfers *t, struct rwk_op *op)
 	if (c.theirs + c.mine < all) {
 		if (from < r->back)
 			return r->back - from;
+		if (!all_of_it && c.mine >= all - rwk_shm_chunks_to_help(op->length))
+			return 0;
 		if (!atomic_compare_exchange_strong(
 			    claim_word(t, r), &word, rwk_shm_claim_pack(r->id, c.theirs, c.mine + 1)))
 			return 0;
@@ -228,15 +230,31 @@ size_t rwk_shm_both_part(struct rwk_shm_transfers *t, struct rwk_op *op)
 	return r->back - from < chunk ? r->back - from : chunk;
 }
 
-int rwk_shm_both_read(struct rwk_shm_transfers *t)
+/* Copies a chunk of a read that both copy, or finishes it. Returns whether it did anything. */
+static int read_part(struct rwk_shm_transfers *t, struct rwk_list *n, bool all_of_it)
 {
-	struct rwk_op *op = rwk_container_of(t->reads.next, struct rwk_op, link);
+	struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
+	const struct rwk_shm_read *r = rwk_shm_read_of(op);
 	size_t length;
 
-	if (!rwk_shm_both_ask_for_two(t))
+	if (r->method != RWK_SHM_BOTH || !r->claim)
 		return 0;
-	length = rwk_shm_both_part(t, op);
+	length = rwk_shm_both_part(t, op, all_of_it);
 	if (length)
 		rwk_shm_pull_back(t, op, length);
 	return length || (!t->broken && rwk_shm_read_finish_if_whole(t, op));
+}
+
+/*
+ * Its own half of the first read; then that of the second, as the helper does, rather than wait for the helper's half
+ * of the first; then what the helper has not begun of the first.
+ */
+int rwk_shm_both_read(struct rwk_shm_transfers *t)
+{
+	struct rwk_list *first = t->reads.next, *second = first->next;
+
+	if (!rwk_shm_both_ask_for_two(t))
+		return 0;
+	return read_part(t, first, false) || (t->begun > 1 && read_part(t, second, false)) ||
+	       (!t->broken && read_part(t, first, true));
 }

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#define TRIALS     3
+#define TRIAL      4  /* transfers, one after the other */
 #define ASIDE_PART 64 /* 1/64 of the time goes into trying others */
 #define RUN_BYTES  ((size_t)2 << 20) /* a run that goes on is measured after so many bytes */
 #define RUN_TRANSFERS 8              /* and transfers */
@@ -50,22 +50,40 @@ static enum rwk_shm_method rarest(const struct rwk_shm_choice_class *k, unsigned
 	return (enum rwk_shm_method)(rare < 0 ? but : rare);
 }
 
+static enum rwk_shm_method trial_begin(struct rwk_shm_choice_class *k, enum rwk_shm_method m)
+{
+	k->trial = m;
+	k->trial_left = TRIAL - 1;
+	return m;
+}
+
+/* The cheapest, or another one for which enough has been put aside. */
+static enum rwk_shm_method known_or_trial(struct rwk_shm_choice_class *k, size_t length, unsigned allowed)
+{
+	enum rwk_shm_method best = cheapest(k, allowed), other = rarest(k, allowed, (int)best);
+	float price = TRIAL * k->method[other].cost * kilobytes(length);
+
+	if (other == best)
+		return best;
+	k->aside += k->method[best].cost * kilobytes(length) / ASIDE_PART;
+	if (k->aside < price)
+		return best;
+	k->aside -= price;
+	return trial_begin(k, other);
+}
+
 enum rwk_shm_method rwk_shm_choice_pick(struct rwk_shm_choice *c, size_t length, unsigned allowed)
 {
 	struct rwk_shm_choice_class *k = &c->class[class_of(length)];
-	enum rwk_shm_method m = rarest(k, allowed, -1), best;
-	float price;
+	enum rwk_shm_method m = rarest(k, allowed, -1);
 
-	if (k->method[m].taken >= TRIALS) {
-		best = cheapest(k, allowed);
-		m = rarest(k, allowed, (int)best);
-		price = k->method[m].cost * kilobytes(length);
-		if (m != best)
-			k->aside += k->method[best].cost * kilobytes(length) / ASIDE_PART;
-		if (k->aside >= price)
-			k->aside -= price;
-		else
-			m = best;
+	if (k->trial_left && allowed & 1u << k->trial) {
+		k->trial_left--;
+		m = k->trial;
+	} else if (k->method[m].taken < TRIAL) {
+		m = trial_begin(k, m);
+	} else {
+		m = known_or_trial(k, length, allowed);
 	}
 	k->method[m].taken++;
 	return m;
@@ -98,9 +116,13 @@ static void run_close(struct rwk_shm_pace *p, uint64_t end)
 void rwk_shm_pace_done(
 	struct rwk_shm_pace *p, enum rwk_shm_method m, size_t length, uint64_t started, uint64_t now, bool more)
 {
+	bool first = false;
+
 	if (p->run.bytes && (p->run.method != m || !rwk_shm_choice_alike(p->run.length, length)))
 		run_close(p, p->last_done);
 	if (!p->run.bytes) {
+		first = p->last_method != m;
+		p->last_method = m;
 		p->run.start = started > p->last_done ? started : p->last_done;
 		p->run.method = m;
 		p->run.length = length;
@@ -109,7 +131,7 @@ void rwk_shm_pace_done(
 	p->run.bytes += length;
 	p->run.transfers++;
 	p->last_done = now;
-	if ((p->run.bytes >= RUN_BYTES && p->run.transfers >= RUN_TRANSFERS) || !more)
+	if ((p->run.bytes >= RUN_BYTES && p->run.transfers >= RUN_TRANSFERS) || !more || first)
 		run_close(p, now);
 }
 

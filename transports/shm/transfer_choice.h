@@ -7,11 +7,12 @@
  * one's end. So a window of many shows the pipeline's pace, not the queueing. For each size class (power of two) and
  * method the cost is the least of its last eight runs, in ns a KB: a process that loses its core and pages touched for
  * the first time do not count against the method in use, and a method that has become slow is found out within eight
- * runs.
+ * runs. The first transfer by another method than the one before is a run of its own: it finds lines of memory in the
+ * caches of that side to which the other method has brought them.
  *
- * Rule: each allowed method is tried three times; from then on the cheapest is taken, and 1/64 of the time it takes is
- * put aside; when that would pay for another method's whole transfer, that one is tried once more. So exploring costs
- * less than 2 % and never ends.
+ * Rule: each allowed method is tried for four transfers in turn; from then on the cheapest is taken, and 1/64 of the
+ * time it takes is put aside; when that would pay for four by another method, that one is tried once more. So exploring
+ * costs less than 2 % and never ends.
  */
 #ifndef RWK_SHM_TRANSFER_CHOICE_H
 #define RWK_SHM_TRANSFER_CHOICE_H
@@ -41,6 +42,8 @@ struct rwk_shm_choice {
 			uint32_t taken;                  /* times chosen */
 		} method[RWK_SHM_METHODS];
 		float aside; /* ns put aside for trying others */
+		enum rwk_shm_method trial; /* the method being tried, */
+		unsigned trial_left;       /* and for how many transfers more */
 	} class[RWK_SHM_CLASSES];
 };
 
@@ -48,6 +51,7 @@ struct rwk_shm_choice {
 struct rwk_shm_pace {
 	struct rwk_shm_choice choice;
 	uint64_t last_done; /* ns: when one was last finished */
+	enum rwk_shm_method last_method; /* of the last run */
 	struct { /* the run that is being measured: finished transfers of one method and class, without a pause */
 		uint64_t start; /* ns */
 		size_t length;  /* bytes of its first */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The words by which two sides share out the chunks of one transfer. The one who asked takes from the back, its helper
- * from the front, until all chunks are claimed.
+ * from the front, until all chunks are claimed; the helper no more than its half. So where both are there each half is
+ * copied by the same side time after time, whose caches have it: a program that sends from one buffer again and again
+ * has twice the bandwidth that it has where the border moves. And chunks are half of the transfer, up to a megabyte:
+ * each costs a call of the kernel's and two lines that change sides.
  *
  * Claims and done-counts are apart. The claim word says how many chunks each side has taken; it is the only word that
  * both write, by compare-and-swap, and carries the transfer's id, so that a late helper cannot claim in a later one's
@@ -37,7 +40,7 @@ static inline struct rwk_shm_claim rwk_shm_claim_unpack(uint64_t word)
 /** Bytes of a chunk, the last one aside. Both sides compute it from the length. */
 static inline uint64_t rwk_shm_chunk_for(uint64_t length)
 {
-	uint64_t c = (length / 8 + 4095) / 4096 * 4096;
+	uint64_t c = ((length + 1) / 2 + 4095) / 4096 * 4096;
 
 	return c < RWK_SHM_CHUNK_LEAST ? RWK_SHM_CHUNK_LEAST : c > RWK_SHM_CHUNK_MOST ? RWK_SHM_CHUNK_MOST : c;
 }
@@ -47,6 +50,12 @@ static inline uint64_t rwk_shm_chunks_in(uint64_t length)
 	uint64_t c = rwk_shm_chunk_for(length);
 
 	return (length + c - 1) / c;
+}
+
+/** How many of them the helper may take. */
+static inline uint64_t rwk_shm_chunks_to_help(uint64_t length)
+{
+	return rwk_shm_chunks_in(length) / 2;
 }
 
 #endif

@@ -132,7 +132,7 @@ static size_t next_chunk(struct rwk_shm_transfers *t, struct rwk_op *op, size_t 
 	*at = op->at;
 	if (!r->claim)
 		return left < CHUNK ? left : CHUNK;
-	left = rwk_shm_both_part(t, op);
+	left = rwk_shm_both_part(t, op, true);
 	*at = r->back - left;
 	return left;
 }

@@ -85,7 +85,8 @@ static bool take_chunk(struct rwk_shm_transfers *t, const struct help *h, bool *
 	uint64_t word = atomic_load_explicit(claim, memory_order_acquire);
 	struct rwk_shm_claim c = rwk_shm_claim_unpack(word);
 
-	if (c.id != h->ask.id || c.theirs != h->finished || c.theirs + c.mine >= rwk_shm_chunks_in(h->ask.length))
+	if (c.id != h->ask.id || c.theirs != h->finished || c.theirs == rwk_shm_chunks_to_help(h->ask.length) ||
+		c.theirs + c.mine >= rwk_shm_chunks_in(h->ask.length))
 		return false;
 	*again = !atomic_compare_exchange_strong(claim, &word, rwk_shm_claim_pack(c.id, c.theirs + 1, c.mine));
 	return true;

@@ -263,11 +263,12 @@ bool rwk_shm_both_listens(struct rwk_shm_transfers *t);
 /** Asks for the first direct op; false: it could not be asked for. */
 bool rwk_shm_both_ask_direct(struct rwk_shm_transfers *t, struct rwk_op *op);
 /**
- * The bytes before r->back of an op with a claim that the asker is to copy next; 0: none. Then it is whole
- * (op->at has met r->back), or the helper's chunks must be waited for.
+ * The bytes before r->back of an op with a claim that the asker is to copy next, of its own half or, with `all_of_it`,
+ * of what the helper has not begun too; 0: none. Then it is whole (op->at has met r->back), or the helper's chunks
+ * must be waited for.
  */
-size_t rwk_shm_both_part(struct rwk_shm_transfers *t, struct rwk_op *op);
-/** Copies a chunk of the first read, which is copied by both. Returns whether it did anything. */
+size_t rwk_shm_both_part(struct rwk_shm_transfers *t, struct rwk_op *op, bool all_of_it);
+/** Copies a chunk of the first two reads, which are copied by both. Returns whether it did anything. */
 int rwk_shm_both_read(struct rwk_shm_transfers *t);
 /** The reader cannot pull any more: lets no further push begin and sets the front to what has been pushed. */
 void rwk_shm_both_give_up(struct rwk_shm_transfers *t, struct rwk_op *op);
