@@ -1,29 +1,70 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "engine/rma_choice.h"
 
+#include <stdbool.h>
+
 #define UNIT      (64u << 10) /* bytes */
 #define RUN_BYTES (4u << 20)  /* a run without a pause is measured in parts of so much */
-#define GAP_LEAST 8u
-#define GAP_MOST  1024u
+#define TRIAL       8u    /* requests at least, */
+#define TRIAL_MOST  128u  /* and at most, if there is no pause before */
+#define PAUSE_LEAST 16u   /* between two trials, as a multiple of the first one's requests */
+#define PAUSE_MOST  1024u
+#define PATIENCE    1024u /* requests that a trial waits for those of the other way to end */
+#define DEAR        4u    /* times the other way's cost: enough is known */
 
 static enum rwk_rma_way faster(const struct rwk_rma_choice *c)
 {
 	return c->way[RWK_DIRECTLY].cost <= c->way[RWK_BY_MESSAGES].cost ? RWK_DIRECTLY : RWK_BY_MESSAGES;
 }
 
+static enum rwk_rma_way other_than(enum rwk_rma_way way)
+{
+	return way == RWK_DIRECTLY ? RWK_BY_MESSAGES : RWK_DIRECTLY;
+}
+
+static enum rwk_rma_way trial_begin(struct rwk_rma_choice *c, enum rwk_rma_way way)
+{
+	c->trial = way;
+	c->trial_taken = 1;
+	c->late = 0;
+	return way;
+}
+
+static bool trial_goes_on(const struct rwk_rma_choice *c)
+{
+	uint64_t cost = c->way[c->trial].cost, other = c->way[other_than(c->trial)].cost;
+
+	if (other && cost > DEAR * other)
+		return false;
+	return c->trial_taken < TRIAL || (c->way[c->trial].under_way && c->trial_taken < TRIAL_MOST);
+}
+
+static void trial_end(struct rwk_rma_choice *c)
+{
+	c->pause = c->pause < PAUSE_LEAST ? PAUSE_LEAST : c->pause < PAUSE_MOST ? 2 * c->pause : PAUSE_MOST;
+	c->trial_in = c->pause * c->trial_taken;
+	c->trial_taken = 0;
+}
+
 enum rwk_rma_way rwk_rma_choose(struct rwk_rma_choice *c)
 {
+	if (c->trial_taken && trial_goes_on(c)) {
+		c->trial_taken++;
+		return c->trial;
+	}
+	if (c->trial_taken)
+		trial_end(c);
 	if (!c->way[RWK_DIRECTLY].cost)
-		return RWK_DIRECTLY;
+		return trial_begin(c, RWK_DIRECTLY);
 	if (!c->way[RWK_BY_MESSAGES].cost)
-		return RWK_BY_MESSAGES;
+		return trial_begin(c, RWK_BY_MESSAGES);
 	if (c->trial_in) {
 		c->trial_in--;
 		return faster(c);
 	}
-	c->trial_gap = c->trial_gap < GAP_LEAST ? GAP_LEAST : c->trial_gap < GAP_MOST ? 2 * c->trial_gap : GAP_MOST;
-	c->trial_in = c->trial_gap;
-	return faster(c) == RWK_DIRECTLY ? RWK_BY_MESSAGES : RWK_DIRECTLY;
+	if (c->way[faster(c)].under_way && c->late++ < PATIENCE)
+		return faster(c);
+	return trial_begin(c, other_than(faster(c)));
 }
 
 void rwk_rma_way_taken(struct rwk_rma_choice *c, enum rwk_rma_way way, uint64_t now)
@@ -44,8 +85,10 @@ static void measured(struct rwk_rma_choice *c, enum rwk_rma_way way, uint64_t no
 	c->way[way].cost = before && cost > before / 2 ? (3 * before + cost) / 4 : cost;
 	c->way[way].since = now;
 	c->way[way].bytes = 0;
-	if (faster(c) != was)
-		c->trial_in = c->trial_gap = GAP_LEAST; /* something has changed, and may change back */
+	if (faster(c) != was) { /* something has changed, and may change back */
+		c->pause = 0;
+		c->trial_in = c->trial_in < PAUSE_LEAST * TRIAL ? c->trial_in : PAUSE_LEAST * TRIAL;
+	}
 }
 
 void rwk_rma_way_ended(struct rwk_rma_choice *c, enum rwk_rma_way way, size_t bytes, uint64_t now)

@@ -4,6 +4,10 @@
  * share the work, and while the target polls they may be several times faster; a target that does something else does
  * not answer them for long. So both are measured as requests go by, and the faster one is taken; the other is tried
  * now and then, the more seldom the longer it stays the slower one.
+ *
+ * A trial is several requests in turn, beginning when none is under way and going on to the next pause: the first ones
+ * find the data in the caches of that side to which the other way has brought it, and while one way's requests are
+ * under way neither processor is free for the other's. One whose first requests show that it is far slower ends.
  */
 #ifndef RWK_ENGINE_RMA_CHOICE_H
 #define RWK_ENGINE_RMA_CHOICE_H
@@ -21,7 +25,11 @@ struct rwk_rma_choice {
 		uint64_t bytes; /* and has moved these */
 		uint32_t under_way;
 	} way[RWK_RMA_WAYS];
-	uint32_t trial_in, trial_gap; /* requests until the slower one is tried again, and from then on */
+	uint32_t trial_in;    /* requests until the slower one is tried again */
+	uint32_t trial_taken; /* requests of the trial that goes on; 0: none does */
+	uint32_t pause;       /* after the last trial, as a multiple of its requests */
+	uint32_t late;        /* requests since a trial was due */
+	enum rwk_rma_way trial;
 };
 
 /** The way for the next request. */
