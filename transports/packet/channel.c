@@ -24,7 +24,7 @@
 /* Where the machines between our own ends start from. */
 #define TIMEOUT   (2 * 1000 * 1000ull) /* ns, until there are measurements */
 #define ACK_DELAY (60 * 1000ull)       /* ns */
-#define ACK_EVERY 16
+#define ACK_EVERY 32                   /* packets; who has a small window asks for each half of it */
 
 uint32_t rwk_packet_new_qpn(struct rwk_port *port)
 {

@@ -15,7 +15,7 @@
 #include <sys/random.h>
 
 #define ACK_DELAY 60000u /* ns */
-#define ACK_EVERY 16u    /* packets */
+#define ACK_EVERY 32u    /* packets */
 #define RNR_TIMER 8u     /* 160 us: an inbox is full until its owner comes by */
 
 void rwk_src_initiator_read(const struct rwk_src_target *t, struct rwk_src_initiator *initiator)
