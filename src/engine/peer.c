@@ -32,7 +32,7 @@ static struct rwk_peer *peer_new(struct rwk_engine *e, const struct rwk_address 
 	p->user = RWK_NO_USER;
 	p->eager_max = -1;
 	p->credit = (int64_t)rwk_params.eager_credit;
-	p->owed_limit = rwk_params.eager_credit / 4;
+	p->owed_limit = rwk_params.eager_credit / 8; /* so much credit, at most, is lost to who streams */
 	rwk_list_init(&p->sends);
 	rwk_list_init(&p->reads);
 	rwk_list_init(&p->in_list);
