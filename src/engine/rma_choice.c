@@ -3,14 +3,14 @@
 
 #include <stdbool.h>
 
-#define UNIT      (64u << 10) /* bytes */
-#define RUN_BYTES (4u << 20)  /* a run without a pause is measured in parts of so much */
-#define TRIAL       8u    /* requests at least, */
-#define TRIAL_MOST  128u  /* and at most, if there is no pause before */
-#define PAUSE_LEAST 16u   /* between two trials, as a multiple of the first one's requests */
+#define UNIT        (64u << 10) /* bytes */
+#define RUN_BYTES   (4u << 20)  /* a run without a pause is measured in parts of so much */
+#define TRIAL       8u          /* requests at least, */
+#define TRIAL_MOST  128u        /* and at most, if there is no pause before */
+#define PAUSE_LEAST 16u         /* between two trials, as a multiple of the first one's requests */
 #define PAUSE_MOST  1024u
-#define PATIENCE    1024u /* requests that a trial waits for those of the other way to end */
-#define DEAR        4u    /* times the other way's cost: enough is known */
+#define PATIENCE    1024u       /* requests that a trial waits for those of the other way to end */
+#define DEAR        4u          /* times the other way's cost: enough is known */
 
 static enum rwk_rma_way faster(const struct rwk_rma_choice *c)
 {

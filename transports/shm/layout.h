@@ -2,8 +2,8 @@
 /*
  * What lies in shared memory, byte for byte: the pair's segment and a port's inbox. Everything is in lines of 64
  * bytes, blocks that different sides write are 128 bytes apart (cores fetch lines in pairs). No pointers: the two
- * sides map at different addresses. A change of any of it needs a new RWK_SHM_LAYOUT_VERSION, so that different
- * builds on a node refuse each other.
+ * sides map at different addresses. A change of any of it, or of how both sides cut a transfer into chunks
+ * (transfer_claim.h), needs a new RWK_SHM_LAYOUT_VERSION, so that different builds on a node refuse each other.
  *
  *   pair's segment: header page | ring 0 | ring 1 | slabs 0 | slabs 1 | transfer area 0 | transfer area 1
  *

@@ -3,8 +3,8 @@
  * The words by which two sides share out the chunks of one transfer. The one who asked takes from the back, its helper
  * from the front, until all chunks are claimed; the helper no more than its half. So where both are there each half is
  * copied by the same side time after time, whose caches have it: a program that sends from one buffer again and again
- * has twice the bandwidth that it has where the border moves. And chunks are half of the transfer, up to a megabyte:
- * each costs a call of the kernel's and two lines that change sides.
+ * has twice the bandwidth that it has where the border moves. And there are two chunks, of more than 2 MB as many pairs
+ * as make them no longer than a megabyte: each costs a call of the kernel's and two lines that change sides.
  *
  * Claims and done-counts are apart. The claim word says how many chunks each side has taken; it is the only word that
  * both write, by compare-and-swap, and carries the transfer's id, so that a late helper cannot claim in a later one's
@@ -40,9 +40,10 @@ static inline struct rwk_shm_claim rwk_shm_claim_unpack(uint64_t word)
 /** Bytes of a chunk, the last one aside. Both sides compute it from the length. */
 static inline uint64_t rwk_shm_chunk_for(uint64_t length)
 {
-	uint64_t c = ((length + 1) / 2 + 4095) / 4096 * 4096;
+	uint64_t parts = 2 * ((length + 2 * RWK_SHM_CHUNK_MOST - 1) / (2 * RWK_SHM_CHUNK_MOST));
+	uint64_t c = parts ? ((length + parts - 1) / parts + 4095) / 4096 * 4096 : 0;
 
-	return c < RWK_SHM_CHUNK_LEAST ? RWK_SHM_CHUNK_LEAST : c > RWK_SHM_CHUNK_MOST ? RWK_SHM_CHUNK_MOST : c;
+	return c < RWK_SHM_CHUNK_LEAST ? RWK_SHM_CHUNK_LEAST : c;
 }
 
 static inline uint64_t rwk_shm_chunks_in(uint64_t length)
