@@ -29,16 +29,25 @@ static int share_exposer(struct rwk_shm_channel *ch, const void *arg)
 	return 0;
 }
 
-static int halves_exposer(struct rwk_shm_channel *ch, const void *arg)
+/* Exposes LARGE bytes and says so. */
+static int expose(struct rwk_shm_channel *ch, unsigned char *buf)
 {
-	unsigned char *buf = malloc(LARGE);
 	struct iovec iov = {buf, LARGE};
 
-	(void)arg;
 	CHECK(buf);
 	tp_fill(buf, LARGE, 0);
 	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
+	return 0;
+}
+
+static int halves_exposer(struct rwk_shm_channel *ch, const void *arg)
+{
+	unsigned char *buf = malloc(LARGE);
+	int rc = expose(ch, buf);
+
+	(void)arg;
+	CHECK(!rc);
 	while (!tp_heard(ch, 2)) {
 		tp_progress(ch);
 		tp_say(ch, 4, tp_counts(ch)->pushed);
@@ -117,13 +126,10 @@ static void helper_copies_half(void **state)
 static int away_exposer(struct rwk_shm_channel *ch, const void *arg)
 {
 	unsigned char *buf = malloc(LARGE);
-	struct iovec iov = {buf, LARGE};
+	int rc = expose(ch, buf);
 
 	(void)arg;
-	CHECK(buf);
-	tp_fill(buf, LARGE, 0);
-	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ, &tp_side(ch, true)->key[0]));
-	tp_say(ch, 1, 1);
+	CHECK(!rc);
 	while (!tp_heard(ch, 2)) /* without progress */
 		usleep(1000);
 	free(buf);

@@ -121,8 +121,7 @@ void rwk_shm_pace_done(
 	if (p->run.bytes && (p->run.method != m || !rwk_shm_choice_alike(p->run.length, length)))
 		run_close(p, p->last_done);
 	if (!p->run.bytes) {
-		first = p->last_method != m;
-		p->last_method = m;
+		first = p->run.method != m; /* that of the run before */
 		p->run.start = started > p->last_done ? started : p->last_done;
 		p->run.method = m;
 		p->run.length = length;

@@ -51,8 +51,7 @@ struct rwk_shm_choice {
 struct rwk_shm_pace {
 	struct rwk_shm_choice choice;
 	uint64_t last_done; /* ns: when one was last finished */
-	enum rwk_shm_method last_method; /* of the last run */
-	struct { /* the run that is being measured: finished transfers of one method and class, without a pause */
+	struct { /* the run that is being measured, or was: finished transfers of one method and class, without a pause */
 		uint64_t start; /* ns */
 		size_t length;  /* bytes of its first */
 		size_t bytes;   /* of all; 0: there is none */
