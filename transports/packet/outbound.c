@@ -226,9 +226,9 @@ static bool start_alone(struct rwk_packet_channel *ch, struct rwk_op *op)
 	n = rwk_iov_slice(op->iov, op->iov_count, 0, &len, r->iov + 1, RWK_MACHINE_IOV - 1);
 	r->wr.iov_count = (uint16_t)(1 + n);
 	r->wr.length = r->iov[0].iov_len + len;
-	/* Somebody waits for its acknowledgement, or no message of the peer's brings that along. */
 	lone = is_lone(ch, op);
-	r->wr.flags = !ch->uc && (op->arrival || (ch->shared && !lone)) ? RWK_WR_PROMPT : 0;
+	/* Somebody waits for its acknowledgement, or it is all that there is to wait for, and too long to be copied. */
+	r->wr.flags = !ch->uc && (op->arrival || (ch->shared && !lone && !ch->port->running)) ? RWK_WR_PROMPT : 0;
 	r->op = op;
 	op->service[RWK_WORD_STATE] = RWK_OP_RUNNING;
 	ch->port->count.frames_out++;

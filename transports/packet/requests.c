@@ -72,12 +72,23 @@ static bool is_awaited(const struct rwk_request *r)
 	return r->kind != RWK_REQ_FRAME && r->kind != RWK_REQ_COPY;
 }
 
-static void begins(const struct rwk_request *r)
+/**
+ * Does its answer come soon, by this process's own socket? By SRC that of a Send does not which has not asked for it:
+ * it travels with a message of the peer's, to the domain's socket, or comes when the peer has waited for one in vain.
+ */
+static bool asks(const struct rwk_request *r)
+{
+	return !r->ch->shared || r->wr.type != RWK_WR_SEND || r->wr.flags & RWK_WR_PROMPT;
+}
+
+static void begins(struct rwk_request *r)
 {
 	if (!is_awaited(r))
 		return;
+	r->asks = asks(r);
 	r->ch->running++;
 	r->ch->port->running++;
+	r->ch->port->asking += r->asks;
 }
 
 static void ends(const struct rwk_request *r)
@@ -88,6 +99,7 @@ static void ends(const struct rwk_request *r)
 		return;
 	r->ch->running--;
 	port->running--;
+	port->asking -= r->asks;
 	if (port->lone == r)
 		port->lone = NULL;
 }
@@ -171,10 +183,8 @@ void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
 	ends(r);
 	if (kind == RWK_REQ_PULL)
 		rwk_packet_pull_part(r, status);
-	if (kind == RWK_REQ_COPY) {
+	if (kind == RWK_REQ_COPY)
 		ch->copied -= (uint32_t)r->iov[1].iov_len;
-		ch->port->copies--;
-	}
 	rwk_packet_request_free(r);
 	if (ch->shared && !rwk_list_empty(&ch->queue))
 		rwk_packet_stir(
@@ -209,7 +219,6 @@ static bool go_on_from_copy(struct rwk_request *r, int status)
 	if (r->kind != RWK_REQ_SEND || !copy_message(r))
 		return false;
 	r->ch->copied += (uint32_t)op->length;
-	r->ch->port->copies++;
 	ends(r);
 	r->kind = RWK_REQ_COPY;
 	r->op = NULL;
@@ -278,7 +287,6 @@ static void orphan(struct rwk_request *r, int status)
 	enum rwk_request_kind kind = r->kind;
 	struct rwk_op *op = r->op;
 
-	ch->port->copies -= kind == RWK_REQ_COPY;
 	if (!keep_bytes(r)) {
 		r->wr.iov_count = 0; /* it goes nowhere any more: */
 		by->failed = true;
