@@ -188,9 +188,17 @@ static unsigned looks_in_64(void)
 	return looks;
 }
 
+/* Whether a processor is there for each of them. */
+static void crowd(uint32_t processes)
+{
+	ends[0]->port->processors = 1;
+	ends[0]->port->crowd = processes;
+}
+
 /*
  * SRC: a message that has not asked for its acknowledgement gets it with one of the peer's, or after a while: the own
- * socket is looked at now and then, and seldom when nobody waits, since what is under way goes on from a copy.
+ * socket is looked at now and then, and seldom when nobody waits, since what is under way goes on from a copy. But always
+ * where processes share a processor.
  */
 static void unasked_ack_is_not_sought(void **state)
 {
@@ -198,6 +206,9 @@ static void unasked_ack_is_not_sought(void **state)
 	pair_open(4224, 12000);
 	for (int i = 0; i < 2000; i++)
 		ends_progress(ends[0]);
+	crowd(2);
+	assert_int_equal(looks_in_64(), 64);
+	crowd(1);
 	assert_int_equal(looks_in_64(), 64 / 16);
 	assert_int_equal(ends_post(ends_side(0, 1)), 0);
 	ends_progress(ends[0]);

@@ -28,7 +28,7 @@
 #define CLOCK_GAP  16                    /* progresses between looks at the clock, when nothing comes */
 #define OWN_BUSY   1024                  /* progresses after a packet for a channel, while which all look for more, */
 #define OWN_GAP    16                    /* and then each so many, */
-#define OWN_GAP_AWAITED 4                /* where somebody waits, or processes share a processor and progress seldom */
+#define OWN_GAP_AWAITED 4                /* where somebody waits */
 
 static void enlist(struct rwk_packet_channel *ch)
 {
@@ -186,15 +186,13 @@ static void fail_doomed(struct rwk_port *port)
  * Whether to look at this process's own socket. As long as all that comes there is acknowledgements that nobody has
  * asked for, these can wait a little, and what somebody waits for comes to the domain's: a call that brings nothing is
  * dear. They can wait less if a message is under way, whose own has not come with another message. Where processes share
- * a processor all have their turn between two progresses, and greetings are not to wait for many.
+ * a processor all have their turn between two progresses, and nothing is to wait for many.
  */
 static bool asks_own(const struct rwk_port *port)
 {
-	if (!port->view || port->asking || port->epoch - port->own_epoch < OWN_BUSY)
+	if (!port->view || port->asking || is_crowded(port) || port->epoch - port->own_epoch < OWN_BUSY)
 		return true;
-	if (port->epoch % OWN_GAP_AWAITED)
-		return false;
-	return port->running || is_crowded(port) || port->epoch % OWN_GAP == 0;
+	return port->epoch % (port->running ? OWN_GAP_AWAITED : OWN_GAP) == 0;
 }
 
 /**
