@@ -188,7 +188,7 @@ static unsigned looks_in_64(void)
 	return looks;
 }
 
-/* Whether a processor is there for each of them. */
+/* So many processes of the job are on the machine, which has one processor. */
 static void crowd(uint32_t processes)
 {
 	ends[0]->port->processors = 1;
@@ -221,6 +221,7 @@ static void unasked_ack_is_not_sought(void **state)
 	assert_int_equal(looks_in_64(), 64 / 4);
 	ends_settle();
 	assert_int_equal(ends_side(0, 1)->ops, 0);
+	assert_int_equal(rwk_packet_channel(ends_side(0, 1)->ch)->copied, 0);
 	ends_close();
 }
 

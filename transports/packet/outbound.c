@@ -227,7 +227,7 @@ static bool start_alone(struct rwk_packet_channel *ch, struct rwk_op *op)
 	r->wr.iov_count = (uint16_t)(1 + n);
 	r->wr.length = r->iov[0].iov_len + len;
 	lone = is_lone(ch, op);
-	/* Somebody waits for its acknowledgement, or it is all that there is to wait for, and too long to be copied. */
+	/* Somebody waits for its acknowledgement, or for nothing else: it is too long to be copied, or too much is. */
 	r->wr.flags = !ch->uc && (op->arrival || (ch->shared && !lone && !ch->port->running)) ? RWK_WR_PROMPT : 0;
 	r->op = op;
 	op->service[RWK_WORD_STATE] = RWK_OP_RUNNING;

@@ -92,7 +92,7 @@ struct rwk_port {
 	rwk_time cease_until; /* the port is closed, and waits so long for its initiators to have ceased; 0: it is not */
 	uint32_t by_stream; /* channels that go by it */
 	uint32_t running;   /* of all channels: each waits for an acknowledgement, or for the data of a Read */
-	uint32_t asking;    /* of these, those whose answer comes soon, and by the process's own socket */
+	uint32_t asking;    /* of these, those whose answer alone is waited for, by the process's own socket */
 	struct rwk_request *lone; /* one of those, posted while there was no other: it is copied when nothing comes */
 	bool inside, armed, doomed, wants_shared;
 	rwk_time linger_until; /* it has been left: so long it waits for its peers; 0: it has not */

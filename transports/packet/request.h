@@ -34,7 +34,6 @@ struct rwk_request {
 		RWK_REQ_PULL,   /* a part of what the peer has asked for */
 		RWK_REQ_ORPHAN, /* SRC: its channel is gone, but its packets stand among those of others */
 	} kind;
-	bool asks;     /* an answer comes soon, by the process's own socket; see port.h */
 	uint32_t used; /* bytes of a frame */
 	struct rwk_op *op;
 	struct rwk_pulling *pulling;

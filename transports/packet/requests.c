@@ -73,22 +73,23 @@ static bool is_awaited(const struct rwk_request *r)
 }
 
 /**
- * Does its answer come soon, by this process's own socket? By SRC that of a Send does not which has not asked for it:
- * it travels with a message of the peer's, to the domain's socket, or comes when the peer has waited for one in vain.
+ * Does somebody wait for its answer alone, which comes by this process's own socket? By SRC nobody does for that of a
+ * Send among others: it travels with a message of the peer's, to the domain's socket, or comes when the machine has
+ * asked for all up to there, or the peer has waited for a message in vain. The same from beginning to end: a channel
+ * that has requests stays shared, or does not become it.
  */
 static bool asks(const struct rwk_request *r)
 {
 	return !r->ch->shared || r->wr.type != RWK_WR_SEND || r->wr.flags & RWK_WR_PROMPT;
 }
 
-static void begins(struct rwk_request *r)
+static void begins(const struct rwk_request *r)
 {
 	if (!is_awaited(r))
 		return;
-	r->asks = asks(r);
 	r->ch->running++;
 	r->ch->port->running++;
-	r->ch->port->asking += r->asks;
+	r->ch->port->asking += asks(r);
 }
 
 static void ends(const struct rwk_request *r)
@@ -99,7 +100,7 @@ static void ends(const struct rwk_request *r)
 		return;
 	r->ch->running--;
 	port->running--;
-	port->asking -= r->asks;
+	port->asking -= asks(r);
 	if (port->lone == r)
 		port->lone = NULL;
 }
