@@ -7,7 +7,7 @@
     traffic.py send HOST COUNT SIZE [SEGMENT]
                                    sends datagrams, not too fast; with SEGMENT each is a burst of SIZE bytes that the
                                    kernel cuts up
-    traffic.py connect HOST        exit status 0 if a connection is accepted within two seconds
+    traffic.py connect HOST...     exit status 0 if each accepts a connection within two seconds
 """
 import selectors
 import signal
@@ -62,11 +62,12 @@ def send(host, count, size, segment=0):
     time.sleep(0.2)  # so that all of them have arrived when this ends
 
 
-def connect(host):
-    try:
-        socket.create_connection((host, PORT), 2).close()
-    except OSError as e:
-        sys.exit(f"no connection to {host}: {e}")
+def connect(*hosts):
+    for host in hosts:
+        try:
+            socket.create_connection((host, PORT), 2).close()
+        except OSError as e:
+            sys.exit(f"no connection to {host}: {e}")
 
 
 if __name__ == "__main__":
