@@ -305,21 +305,43 @@ static void rides(void **state)
 	(void)state;
 	for (unsigned ride = 0; ride < 17; ride++) {
 		for (unsigned i = 0; i < 4; i++) {
-			assert_false(rwk_src_take_ack(v, f.qpn, &word));
+			assert_false(rwk_src_take_ack(v, f.qpn, false, &word));
 			post(0, 1);
 			serve(0, n++);
 		}
-		assert_int_equal(rwk_src_take_ack(v, f.qpn, &word), ride < 16);
+		assert_int_equal(rwk_src_take_ack(v, f.qpn, false, &word), ride < 16);
 		if (ride < 16) {
 			assert_int_equal(word, f.queue[n - 1].w.psn);
 			assert_true(rwk_src_next(v) == RWK_NEVER);
 			rwk_rc_acked(f.speaker.qp, word, 2000);
 			assert_true(rwk_rc_idle(f.speaker.qp));
 		}
-		assert_false(rwk_src_take_ack(v, f.qpn, &word));
+		assert_false(rwk_src_take_ack(v, f.qpn, false, &word));
 	}
 	assert_int_equal(rwk_src_pump(v, RWK_NEVER - 1), 1);
 	assert_int_equal(f.answer.w.psn, f.queue[n - 1].w.psn);
+	assert_int_equal(f.ear[0].wrong, 0);
+}
+
+/* Who is waited for gets the acknowledgement of one packet, and of one that a sibling has taken. */
+static void rides_for_who_is_waited_for(void **state)
+{
+	uint32_t word = 0;
+
+	(void)state;
+	for (unsigned n = 0; n < 40; n++) {
+		struct rwk_src_view *v = f.listener[n % 2].view;
+
+		post(0, 1);
+		serve(0, n);
+		assert_false(rwk_src_take_ack(v, f.qpn, false, &word));
+		assert_true(rwk_src_take_ack(v, f.qpn, true, &word));
+		assert_int_equal(word, f.queue[n].w.psn);
+		assert_false(rwk_src_take_ack(v, f.qpn, true, &word));
+		rwk_rc_acked(f.speaker.qp, word, 2000);
+		assert_true(rwk_rc_idle(f.speaker.qp));
+	}
+	assert_int_equal(rwk_src_pump(f.listener[0].view, RWK_NEVER - 1), 0);
 	assert_int_equal(f.ear[0].wrong, 0);
 }
 
@@ -401,6 +423,7 @@ int main(void)
 		with_two(pieces),
 		cmocka_unit_test_setup_teardown(lazy, two_open_lazy, two_close),
 		cmocka_unit_test_setup_teardown(rides, two_open_lazy, two_close),
+		cmocka_unit_test_setup_teardown(rides_for_who_is_waited_for, two_open_lazy, two_close),
 		cmocka_unit_test_setup_teardown(clocks, two_open_lazy, two_close),
 		with_two(layouts),
 		cmocka_unit_test(largest),

@@ -47,7 +47,6 @@ static void receive(void *user, uint32_t target, unsigned where, const void *byt
 	if (ch->by->rc) /* what we send there is acknowledged by such messages, and seldom alone */
 		rwk_packet_vote(user, &ch->by->path, &ch->by->seen, false);
 	rwk_packet_receive(ch, where, bytes, len); /* what it refuses has doomed the channel */
-	rwk_packet_take_ack(ch);                   /* at once: clients of other channels may wait for it, too */
 	rwk_packet_stir_for_message(ch);
 }
 

@@ -151,8 +151,9 @@ int rwk_packet_receive(struct rwk_packet_channel *ch, unsigned where, const void
 	ch->port->count.frames_in++;
 	memcpy(&word, p, sizeof(word));
 	if (word & RWK_FRAME_ACK) {
-		ch->ack_came = true;
 		ch->ack = word;
+		if (ch->shared) /* the initiator's machine is another; clients of other channels may wait for it, too */
+			rwk_packet_take_ack(ch);
 	}
 	p += RWK_FRAME_HEAD;
 	if (where & RWK_PIECE_LAST)

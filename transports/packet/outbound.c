@@ -33,9 +33,10 @@ static uint32_t frame_word(struct rwk_packet_channel *ch)
 {
 	uint32_t ack;
 
-	if (ch->shared ? !rwk_src_take_ack(ch->port->view, ch->target, &ack)
+	if (ch->shared ? !rwk_src_take_ack(ch->port->view, ch->target, ch->has_taken, &ack)
 		       : !ch->rc || !rwk_rc_take_ack(ch->rc, &ack))
 		return 0;
+	ch->has_taken = false;
 	return RWK_FRAME_ACK | ack;
 }
 
@@ -366,11 +367,12 @@ int rwk_packet_withdraw(struct rwk_channel *c, struct rwk_op *op)
 void rwk_packet_take_ack(struct rwk_packet_channel *ch)
 {
 	struct rwk_rc *rc = rwk_packet_requester(ch);
+	uint32_t word = ch->ack;
 
-	if (!ch->ack_came || !rc) /* a peer on UC has no business to send one */
+	if (!word || !rc) /* a peer on UC has no business to send one */
 		return;
-	ch->ack_came = false;
-	rwk_rc_acked(rc, ch->ack, rwk_packet_now(ch->port));
+	ch->ack = 0;
+	rwk_rc_acked(rc, word, rwk_packet_now(ch->port));
 }
 
 int rwk_packet_pump(struct rwk_packet_channel *ch)

@@ -5,7 +5,12 @@
  * (FI_ROPEWALK_RENDEZVOUS).
  *
  *   asker   rwk_packet_channel.asked: ops, by id, until PULLED
- *   asked   rwk_packet_channel.pulls: one rwk_pulling for each, until its last part is written
+ *   asked   rwk_packet_channel.pulls: one rwk_pulling for each, until it is answered
+ *
+ * The answer comes behind the Writes: where it is, they are. A short read is answered at once, therefore, by SRC, where
+ * acknowledgements are dear; by RC, which answers short ones by its machine, and a long one, when they have been
+ * acknowledged. The asker's next word may be that the memory is no longer needed, and what is not acknowledged then has
+ * to be copied.
  *
  * UC has no answer to a Write either, and SRC's says only that the peer's node has it: WROTE asks for one behind it,
  * and PULLED says whether the memory could be reached. So it is asked on UC whether a Send has come.
@@ -38,7 +43,7 @@ struct rwk_pull {
 struct rwk_pulling {
 	struct rwk_pulling *next;
 	struct rwk_pull ask;
-	uint32_t parts; /* being written, and one for ourselves until all are posted */
+	uint32_t parts; /* that it waits for: being written, and one for ourselves until all are posted */
 	int status;
 };
 
@@ -149,6 +154,7 @@ void rwk_packet_pull_answered(struct rwk_packet_channel *ch, const struct rwk_en
 		if (op->service[OP_ID] != env->tag)
 			continue;
 		rwk_list_remove(&op->link);
+		ch->has_taken = true;
 		asked_is_over(ch, op, -(int)env->small);
 		return;
 	}
@@ -187,7 +193,14 @@ static void part_over(struct rwk_packet_channel *ch, struct rwk_pulling *p, int 
 
 void rwk_packet_pull_part(struct rwk_request *r, int status)
 {
-	part_over(r->ch, r->pulling, status);
+	if (r->pulling)
+		part_over(r->ch, r->pulling, status);
+}
+
+/** Behind the Writes, whoever acknowledges them when: SRC, of no more than may have to be copied. */
+static bool is_answered_at_once(const struct rwk_packet_channel *ch, const struct rwk_pulling *p)
+{
+	return ch->shared && p->ask.length <= RWK_SEND_MAX;
 }
 
 /** Posts one part; bytes, or negative errno. */
@@ -202,12 +215,13 @@ static ssize_t post_part(struct rwk_packet_channel *ch, struct rwk_pulling *p, s
 		return -ENOMEM;
 	n = rwk_packet_region_find(ch, p->ask.from, p->ask.offset + at, len, RWK_REACH_READ, r->iov, RWK_KEYS_IOV);
 	r->wr.type = RWK_WR_WRITE;
-	r->wr.flags = ch->uc ? 0 : RWK_WR_PROMPT;
+	r->wr.flags = ch->uc || is_answered_at_once(ch, p) ? 0 : RWK_WR_PROMPT;
 	r->wr.iov_count = (uint16_t)n;
 	r->wr.length = len;
 	r->wr.remote = at;
 	r->wr.key = p->ask.to;
-	r->pulling = p;
+	r->pulling = is_answered_at_once(ch, p) ? NULL : p;
+	r->pulled = p->ask.from;
 	rc = n < 0 ? n : rwk_packet_start(r);
 	if (rc) {
 		rwk_pool_put(&ch->port->requests, r);
@@ -237,7 +251,7 @@ void rwk_packet_pull_asked(struct rwk_packet_channel *ch, const void *bytes, siz
 		n = post_part(ch, p, at);
 		if (n < 0)
 			break;
-		p->parts++;
+		p->parts += !is_answered_at_once(ch, p);
 	}
 	part_over(ch, p, n < 0 ? (int)n : 0);
 }
@@ -247,7 +261,7 @@ void rwk_packet_pulls_conceal(struct rwk_packet_channel *ch, uint32_t key)
 	for (struct rwk_list *l = ch->requests.next; l != &ch->requests; l = l->next) {
 		struct rwk_request *r = rwk_container_of(l, struct rwk_request, all);
 
-		if (r->kind != RWK_REQ_PULL || r->copy || r->pulling->ask.from != key || !r->wr.length)
+		if (r->kind != RWK_REQ_PULL || r->copy || r->pulled != key || !r->wr.length)
 			continue;
 		if (rwk_packet_copy_room(r, r->wr.length))
 			rwk_iov_gather(r->iov, r->wr.iov_count, 0, r->copy, r->wr.length);

@@ -36,7 +36,8 @@ struct rwk_request {
 	} kind;
 	uint32_t used; /* bytes of a frame */
 	struct rwk_op *op;
-	struct rwk_pulling *pulling;
+	struct rwk_pulling *pulling; /* a pull's, whose answer waits for this part; or NULL */
+	uint32_t pulled;             /* the key of the region that it reads */
 	void *copy; /* of what is sent, where it cannot lie with the client any more; or NULL */
 	struct iovec iov[RWK_MACHINE_IOV];
 	unsigned char bytes[]; /* of a frame: all of it; of a long message: its head */

@@ -74,13 +74,14 @@ static bool is_awaited(const struct rwk_request *r)
 
 /**
  * Does somebody wait for its answer alone, which comes by this process's own socket? By SRC nobody does for that of a
- * Send among others: it travels with a message of the peer's, to the domain's socket, or comes when the machine has
- * asked for all up to there, or the peer has waited for a message in vain. The same from beginning to end: a channel
- * that has requests stays shared, or does not become it.
+ * Send among others, or of what the peer has asked for: it travels with a message of the peer's, to the domain's socket,
+ * or comes when the machine has asked for all up to there, or the peer has waited for a message in vain. The same from
+ * beginning to end: a channel that has requests stays shared, or does not become it.
  */
 static bool asks(const struct rwk_request *r)
 {
-	return !r->ch->shared || r->wr.type != RWK_WR_SEND || r->wr.flags & RWK_WR_PROMPT;
+	return !r->ch->shared || (r->wr.type != RWK_WR_SEND && r->kind != RWK_REQ_PULL) ||
+	       r->wr.flags & RWK_WR_PROMPT;
 }
 
 static void begins(const struct rwk_request *r)
@@ -263,9 +264,8 @@ bool rwk_packet_detach(struct rwk_packet_channel *ch)
 }
 
 /**
- * What an orphan still has to send: a message's own bytes, since the peer may yet take it as whole; of a Write, whose
- * end nobody will tell the peer, zeros. And where a Read's data goes, which nobody wants any more. False: out of
- * memory.
+ * What an orphan still has to send, its own bytes: the peer may yet take a message as whole, or has an answer behind a
+ * Write that says it is. And where a Read's data goes, which nobody wants any more. False: out of memory.
  */
 static bool keep_bytes(struct rwk_request *r)
 {
@@ -275,7 +275,8 @@ static bool keep_bytes(struct rwk_request *r)
 		return copy_message(r);
 	if (!rwk_packet_copy_room(r, r->wr.length))
 		return false;
-	memset(r->copy, 0, r->wr.length);
+	if (r->wr.type == RWK_WR_WRITE)
+		rwk_iov_gather(r->iov, r->wr.iov_count, 0, r->copy, r->wr.length);
 	r->iov[0] = (struct iovec){r->copy, r->wr.length};
 	r->wr.iov_count = 1;
 	return true;

@@ -36,24 +36,26 @@ void rwk_src_owe(struct rwk_src_view *v, uint32_t qpn, rwk_time at)
 	}
 }
 
-bool rwk_src_take_ack(struct rwk_src_view *v, uint32_t qpn, uint32_t *word)
+bool rwk_src_take_ack(struct rwk_src_view *v, uint32_t qpn, bool waited, uint32_t *word)
 {
 	struct rwk_src_owed *o = find(v, qpn);
 	bool taken;
 
-	if (!o || o->packets < WORTH_A_STEP || o->rides == IN_A_ROW)
+	if (!waited && (!o || o->packets < WORTH_A_STEP || o->rides >= IN_A_ROW))
 		return false;
-	o->packets = 0;
+	if (o)
+		o->packets = 0;
 	if (!rwk_src_step_begin(v, qpn))
 		return false;
 	taken = rwk_rc_take_ack(v->qp, word);
-	if (taken) {
+	if (taken && o) {
 		o->at = rwk_rc_next(v->qp);
 		o->rides++;
-		rwk_src_step_commit(v);
-	} else {
-		rwk_src_step_abandon(v);
 	}
+	if (taken)
+		rwk_src_step_commit(v);
+	else
+		rwk_src_step_abandon(v);
 	return taken;
 }
 

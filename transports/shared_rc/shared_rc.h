@@ -181,9 +181,9 @@ int rwk_src_pump(struct rwk_src_view *view, rwk_time now);
 /**
  * The acknowledgement of what has been taken for that target, to travel with a message to its initiator's process:
  * true, and *word as rwk_rc_take_ack's; none will be sent for it. False: none is due, or of so few packets that it is
- * not worth a step.
+ * not worth a step, but for who is `waited` for.
  */
-bool rwk_src_take_ack(struct rwk_src_view *view, uint32_t target, uint32_t *word);
+bool rwk_src_take_ack(struct rwk_src_view *view, uint32_t target, bool waited, uint32_t *word);
 /** When pump has something to do, if nothing else happens; 0: at once; RWK_NEVER. */
 rwk_time rwk_src_next(const struct rwk_src_view *view);
 /** Hands over what siblings have taken for this member, at most about `budget` pieces; returns how many. */
