@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "bindings/libfabric/peer.h"
+#include "bindings/libfabric/scalable.h"
 #include "engine/rma.h"
 
 static int bind_av(struct rwk_fi_ep *ep, struct rwk_fi_av *av, uint64_t flags)
@@ -161,6 +162,8 @@ void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep)
 	}
 	ep->read_flags = ep->rmamsg_flags[!!(tx_flags & FI_COMPLETION)];
 	ep->write_flags = ep->read_flags | (tx_flags & FI_INJECT ? RWK_F_INJECT : 0);
+	if (ep->sep)
+		rwk_fi_sep_want_reached(ep->sep);
 	/* A counter has to be told of each completion, a scalable endpoint of all. */
 	if (!ep->engine || ep->sep)
 		return;

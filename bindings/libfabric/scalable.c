@@ -66,6 +66,19 @@ static void detach(struct rwk_fi_sep *sep)
 	rwk_fi_engine_detach(sep->domain, sep->engine);
 }
 
+void rwk_fi_sep_want_reached(struct rwk_fi_sep *sep)
+{
+	bool want = false;
+
+	for (unsigned i = 0; i < RWK_ROOMS; i++) {
+		const struct rwk_fi_ep *ep = sep->contexts[RWK_FI_RX][i];
+
+		want |= ep && (ep->cntr[RWK_FI_REMOTE_READS] || ep->cntr[RWK_FI_REMOTE_WRITES]);
+	}
+	if (sep->engine)
+		rwk_engine_want_reached(sep->engine, want);
+}
+
 int rwk_fi_sep_start(struct rwk_fi_sep *sep)
 {
 	struct rwk_engine_attr attr = {
@@ -88,6 +101,7 @@ int rwk_fi_sep_start(struct rwk_fi_sep *sep)
 	err = rwk_fi_engine_open(sep->domain, &sep->source, sep->caps, tx_size, &attr, &sep->engine);
 	if (err)
 		return err;
+	rwk_fi_sep_want_reached(sep);
 	err = attach(sep);
 	if (!err)
 		return 0;

@@ -44,6 +44,12 @@ int rwk_fi_sep_open(struct rwk_fi_domain *domain, struct fi_info *info, struct f
 /** Makes its engine, if there is none: 0; -FI_ENOAV, or what rwk_engine_open says. Under the lock. */
 int rwk_fi_sep_start(struct rwk_fi_sep *sep);
 
+/**
+ * Accesses of peers to its memory are to be told of from now on if a context counts them, and only then: each costs who
+ * makes it a message. Under the lock.
+ */
+void rwk_fi_sep_want_reached(struct rwk_fi_sep *sep);
+
 /* fi_tx_context, fi_rx_context. */
 int rwk_fi_sep_tx(struct fid_ep *sep, int index, struct fi_tx_attr *attr, struct fid_ep **tx, void *context);
 int rwk_fi_sep_rx(struct fid_ep *sep, int index, struct fi_rx_attr *attr, struct fid_ep **rx, void *context);

@@ -164,6 +164,7 @@ static int context_close(struct fid *fid)
 	ep->sep->contexts[side_of(ep)][rwk_room_of(ep->room_flag)] = NULL;
 	if (ep->engine)
 		leave_engine(ep);
+	rwk_fi_sep_want_reached(ep->sep);
 	rwk_fi_unbind(ep->side, ep->cntr, ep->eq);
 	rwk_fi_domain_go(ep->domain);
 	free(ep->peers);

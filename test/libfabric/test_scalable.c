@@ -16,6 +16,7 @@ static struct t_domain domain;
 static struct t_sep a, b;
 static fi_addr_t to_b, from_a; /* A's number of B, B's of A */
 static unsigned char in[LONG], out[LONG];
+static struct fid_cntr *counter; /* bound by the last case */
 
 static int open_both(void **state)
 {
@@ -34,6 +35,8 @@ static int close_both(void **state)
 	(void)state;
 	t_sep_close(&a);
 	t_sep_close(&b);
+	if (counter)
+		assert_int_equal(fi_close(&counter->fid), 0);
 	t_domain_close(&domain);
 	return 0;
 }
@@ -364,6 +367,53 @@ static void nothing_is_lost(void **state)
 	check_told(1, 2, 20000, FI_MSG);
 }
 
+/* Reads so many times from b, whose progress helps only with what has not ended by itself; returns how many had not. */
+static unsigned reads_helped(void *to, size_t len, uint64_t from, uint64_t key, unsigned times)
+{
+	struct fi_cq_tagged_entry entry;
+	unsigned helped = 0;
+
+	for (unsigned i = 0; i < times; i++) {
+		int64_t patience = t_now() + 5;
+		ssize_t n;
+
+		assert_int_equal(fi_read(a.tx[0], to, len, NULL, to_b, from, key, out), 0);
+		do
+			n = fi_cq_read(a.txq[0], &entry, 1);
+		while (n == -FI_EAGAIN && t_now() < patience);
+		if (n != 1) {
+			helped++;
+			entry = t_wait(a.txq[0], b.rxq[0], NULL);
+		}
+		assert_ptr_equal(entry.op_context, out);
+	}
+	return helped;
+}
+
+/*
+ * Long reads end without the peer, once it has said where its memory is: it need not be told of them, but for a counter,
+ * whose count is right whenever it was bound.
+ */
+static void told_if_counted(void **state)
+{
+	static char there[1 << 20], here[1 << 20];
+	struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_NONE};
+	struct fid_mr *mr;
+	uint64_t from;
+
+	(void)state;
+	assert_int_equal(fi_mr_reg(domain.domain, there, sizeof(there), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 77, 0, &mr,
+				 NULL), 0);
+	from = domain.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)there : 0;
+	reads_helped(here, sizeof(here), from, fi_mr_key(mr), 20);
+	assert_in_range(reads_helped(here, sizeof(here), from, fi_mr_key(mr), 60), 0, 30);
+	assert_int_equal(fi_cntr_open(domain.domain, &attr, &counter, NULL), 0);
+	assert_int_equal(fi_ep_bind(b.rx[1], &counter->fid, FI_REMOTE_READ), 0);
+	assert_int_equal(reads_helped(here, sizeof(here), from, fi_mr_key(mr), 20), 20);
+	assert_int_equal(fi_cntr_read(counter), 20);
+	assert_int_equal(fi_close(&mr->fid), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -376,6 +426,7 @@ int main(void)
 		cmocka_unit_test(memory),
 		cmocka_unit_test(wrong_index),
 		cmocka_unit_test(nothing_is_lost),
+		cmocka_unit_test(told_if_counted),
 	};
 
 	t_use_provider();
