@@ -32,6 +32,11 @@ test_packet_test_acks_SOURCES = test/packet/test_acks.c $(packet_pair)
 test_packet_test_acks_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_acks
 
+check_PROGRAMS += test/packet/test_reach
+test_packet_test_reach_SOURCES = test/packet/test_reach.c $(packet_pair)
+test_packet_test_reach_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/packet/test_reach
+
 check_PROGRAMS += test/packet/test_broken_frames
 test_packet_test_broken_frames_SOURCES = test/packet/test_broken_frames.c $(packet_pair)
 test_packet_test_broken_frames_LDADD = librwk_sim.la $(TEST_LDADD)

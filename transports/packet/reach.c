@@ -2,9 +2,11 @@
 /*
  * SRC: reads and writes of a region that stays exposed. It is published in the domain of its process's node
  * (shared_rc.h), where whoever takes the packets carries them out: the region's process may compute, or be stopped.
- * They are RDMA Reads and Writes, and a Read of the region's status word behind them, which says whether all of it
- * could be done; only with that the op is done. Behind a write it follows at once; a read's data must have come before,
- * as what is sent again may find less than what was sent first.
+ * They are RDMA Reads and Writes, and behind them a Read of the region's status word, which says whether all of it could
+ * be done; only with that the op is done. Behind a write it follows at once, and behind a read that is alone and not
+ * long: among others its answer would stand between theirs, which the link sends by the dozen if they are of one length.
+ * What is sent again of a read may find less than what was sent first: if anything was, or the status has not been read,
+ * it is read when all data is there.
  *
  * What could not be done ends with -EACCES or -EOPNOTSUPP: the client has other ways then (transport.h, direct_min).
  *
@@ -16,6 +18,7 @@
  * not, and its memory is not mapped anywhere else.
  */
 #include "packet/channel.h"
+#include "packet/initiator.h"
 #include "packet/port.h"
 #include "packet/reach.h"
 #include "packet/regions.h"
@@ -23,6 +26,7 @@
 
 #include "base/iov.h"
 #include "base/param.h"
+#include "rc/rc.h"
 #include "shared_rc/shared_rc.h"
 
 #include <errno.h>
@@ -30,7 +34,9 @@
 
 #define LEAST 1024u /* bytes: shorter ones are to stay in order (see rwk_channel.direct_min) */
 
-enum { OP_ASKED = 3 }; /* a word of rwk_op.service: the status has been asked for */
+/* Words of rwk_op.service: losses() when the status was asked for at once; the next answer is about all data. */
+enum { OP_LOSSES = 3, OP_SURE };
+#define NOT_ASKED UINT64_MAX
 
 void rwk_packet_reach_begin(struct rwk_packet_channel *ch)
 {
@@ -62,6 +68,12 @@ void rwk_packet_withdraw_key(struct rwk_packet_channel *ch, uint32_t key)
 		rwk_src_withdraw(ch->port->view, ch->target, key);
 }
 
+/** Packets of the initiator's that were sent again: each answer that was missing when a later one came is one of them. */
+static uint64_t losses(const struct rwk_packet_channel *ch)
+{
+	return rwk_rc_counters(ch->by->rc)->sent_again;
+}
+
 static int ask(struct rwk_packet_channel *ch, struct rwk_op *op)
 {
 	struct rwk_request *r = rwk_packet_request(ch, RWK_REQ_STATUS);
@@ -74,7 +86,6 @@ static int ask(struct rwk_packet_channel *ch, struct rwk_op *op)
 	r->wr.key = (uint32_t)op->rkey.word[0];
 	r->iov[0] = (struct iovec){r->bytes, sizeof(uint64_t)};
 	r->op = op;
-	op->service[OP_ASKED] = true;
 	if (rwk_packet_start(r)) {
 		rwk_pool_put(r->home, r);
 		return -ENOMEM;
@@ -85,17 +96,26 @@ static int ask(struct rwk_packet_channel *ch, struct rwk_op *op)
 
 int rwk_packet_reach_out(struct rwk_packet_channel *ch, struct rwk_op *op)
 {
-	op->service[OP_ASKED] = false;
+	bool at_once = op->type == RWK_OP_WRITE || (!ch->port->running && op->length <= RWK_SEND_MAX);
+
+	op->service[OP_LOSSES] = at_once ? losses(ch) : NOT_ASKED;
+	op->service[OP_SURE] = op->type == RWK_OP_WRITE;
 	if (rwk_packet_rdma(ch, op))
 		return -ENOMEM;
-	if (op->type == RWK_OP_WRITE && ask(ch, op))
+	if (at_once && ask(ch, op))
 		rwk_packet_part_failed(op, -ENOMEM); /* its parts are on their way */
 	return 0;
 }
 
 bool rwk_packet_reach_read(struct rwk_packet_channel *ch, struct rwk_op *op)
 {
-	return op->type == RWK_OP_READ && rwk_packet_is_published(ch, op) && !op->service[OP_ASKED] && !ask(ch, op);
+	if (!rwk_packet_is_published(ch, op) || op->service[OP_SURE] || op->service[OP_LOSSES] == losses(ch))
+		return false;
+	op->service[OP_SURE] = true;
+	if (!ask(ch, op))
+		return true;
+	rwk_packet_part_failed(op, -ENOMEM);
+	return false;
 }
 
 int rwk_packet_reach_status(const struct rwk_request *r)

@@ -24,7 +24,7 @@ static inline bool rwk_packet_is_beyond(const struct rwk_packet_channel *ch, con
 }
 /** Starts one: 0 or -ENOMEM. */
 int rwk_packet_reach_out(struct rwk_packet_channel *ch, struct rwk_op *op);
-/** All parts of a read are there: true, if it is to be asked whether that is so, and it is not done yet. */
+/** All parts of an op are there: true, if it is to be asked once more whether that is so, and it is not done yet. */
 bool rwk_packet_reach_read(struct rwk_packet_channel *ch, struct rwk_op *op);
 /** The answer has come: what it says. */
 int rwk_packet_reach_status(const struct rwk_request *r);
