@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SRC: reads and writes of a region that stays exposed, by the domain's word that they were carried out (S1-8). */
+/*
+ * SRC: reads and writes of a region that stays exposed, by the domain's word that they were carried out (S1-8).
+ *
+ * Links: sim.
+ */
 #include "packet/pair.h"
 
 #include "packet/port.h"
