@@ -374,7 +374,7 @@ static unsigned reads_helped(void *to, size_t len, uint64_t from, uint64_t key, 
 	unsigned helped = 0;
 
 	for (unsigned i = 0; i < times; i++) {
-		int64_t patience = t_now() + 5;
+		int64_t patience = t_now() + 20;
 		ssize_t n;
 
 		assert_int_equal(fi_read(a.tx[0], to, len, NULL, to_b, from, key, out), 0);

@@ -17,7 +17,7 @@ static uint8_t there[LENGTH_OF], here[LENGTH_OF];
 static struct rwk_rkey key;
 static struct ends_op op;
 
-/* Two ends, a region of the second one's, and the links that requests for it go to and answers come from. */
+/* Two ends, and a region of the second one's. */
 static int open_region(void **state)
 {
 	struct iovec iov = {there, LENGTH_OF};
@@ -39,9 +39,9 @@ static int close_ends(void **state)
 	return 0;
 }
 
-static void answers_rule(uint64_t nth, enum rwk_sim_fate fate)
+static void lose_answer(uint64_t nth)
 {
-	rwk_sim_rule(ends_net, ends[1]->port->domain.port, rwk_address_port(&ends[0]->address), nth, fate);
+	rwk_sim_rule(ends_net, ends[1]->port->domain.port, rwk_address_port(&ends[0]->address), nth, RWK_SIM_DROP);
 }
 
 static void post(enum rwk_op_type type)
@@ -79,7 +79,7 @@ static void read_is_one_trip(void **state)
 static void lost_then_withdrawn(void **state)
 {
 	(void)state;
-	answers_rule(2, RWK_SIM_DROP);
+	lose_answer(2);
 	post(RWK_OP_READ);
 	while (!here[LENGTH_OF - 1] && !here[0]) { /* the first piece has come */
 		ends_progress_all();
@@ -96,7 +96,7 @@ static void lost_and_there(void **state)
 	(void)state;
 	for (uint64_t nth = 1; nth <= 9; nth++) { /* the last is the region's word */
 		memset(here, 0, LENGTH_OF);
-		answers_rule(nth, RWK_SIM_DROP);
+		lose_answer(nth);
 		post(RWK_OP_READ);
 		until_done();
 		assert_int_equal(op.status, 0);

@@ -31,12 +31,13 @@
 /** The frame's own word: what we acknowledge by it. */
 static uint32_t frame_word(struct rwk_packet_channel *ch)
 {
+	bool waited = ch->has_taken;
 	uint32_t ack;
 
-	if (ch->shared ? !rwk_src_take_ack(ch->port->view, ch->target, ch->has_taken, &ack)
+	ch->has_taken = false;
+	if (ch->shared ? !rwk_src_take_ack(ch->port->view, ch->target, waited, &ack)
 		       : !ch->rc || !rwk_rc_take_ack(ch->rc, &ack))
 		return 0;
-	ch->has_taken = false;
 	return RWK_FRAME_ACK | ack;
 }
 
