@@ -193,7 +193,8 @@ int rwk_src_drain(struct rwk_src_view *v, int budget)
 	uint64_t tail;
 	int n;
 
-	atomic_store_explicit(&v->me->asleep, 0, memory_order_relaxed);
+	if (rwk_unlikely(rwk_glance(&v->me->asleep))) /* else the line stays whose it is */
+		atomic_store_explicit(&v->me->asleep, 0, memory_order_relaxed);
 	tail = rwk_observe64(&v->me->tail);
 	n = rwk_src_inbox_take(v, tail, budget);
 	if (rwk_unlikely((tail & (v->size.inbox_bytes - 1)) >= WALK && v->head == tail))
