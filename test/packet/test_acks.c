@@ -76,10 +76,45 @@ static void acks_ride(void **state)
 		}
 	}
 	assert_in_range(sent_alone(1, 0) - alone, 340 / 34, 340 / 8);
-	assert_in_range(pair_qp_counts(0, 1)->acks_in - acks, 300, 400);
+	assert_in_range(pair_qp_counts(0, 1)->acks_in - acks, 280, 400);
 	ends_settle();
 	assert_int_equal(pair_qp_counts(0, 1)->sent_again + pair_qp_counts(1, 0)->sent_again, 0);
 	assert_true(rwk_rc_idle(rwk_packet_channel(ends_side(0, 1)->ch)->by->rc));
+	ends_close();
+}
+
+/*
+ * SRC: the acknowledgement of a long message, which its sender waits for, travels with the answer, though the message
+ * has come in parts and the client looks a few times more before it answers.
+ */
+static void asked_ack_rides(void **state)
+{
+	static const size_t lengths_of[] = {40000, 44000, 48000}; /* the last packet comes in an odd progress, or not */
+	uint64_t alone, acks;
+
+	(void)state;
+	pair_open_list(4224, lengths_of, 3, NULL);
+	alone = sent_alone(1, 0);
+	acks = pair_qp_counts(0, 1)->acks_in;
+	for (unsigned i = 0; i < 170; i++) {
+		assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
+		while (ends_side(1, 0)->received < ends_side(0, 1)->sent) {
+			rwk_sim_step(ends_net);
+			ends_progress(ends[0]);
+			ends_progress(ends[1]);
+		}
+		for (unsigned k = 0; k < 2; k++)
+			ends_progress(ends[1]);
+		assert_in_range(ends_post(ends_side(1, 0)), 0, 1);
+		while (ends_side(0, 1)->received < ends_side(1, 0)->sent) {
+			rwk_sim_step(ends_net);
+			ends_progress(ends[0]);
+			ends_progress(ends[1]);
+		}
+	}
+	assert_in_range(sent_alone(1, 0) - alone, 1, 170 / 10);
+	assert_in_range(pair_qp_counts(0, 1)->acks_in - acks, 150, 200);
+	ends_settle();
 	ends_close();
 }
 
@@ -197,8 +232,8 @@ static void crowd(uint32_t processes)
 
 /*
  * SRC: a message that has not asked for its acknowledgement gets it with one of the peer's, or after a while: the own
- * socket is looked at now and then, and seldom when nobody waits, since what is under way goes on from a copy. But always
- * where processes share a processor.
+ * socket is looked at now and then, and seldom when nobody waits, since what is under way goes on from a copy. But
+ * always where processes share a processor.
  */
 static void unasked_ack_is_not_sought(void **state)
 {
@@ -237,7 +272,7 @@ static void stream_asks_seldom(void **state)
 		assert_int_equal(ends_post(ends_side(0, 1)), 0);
 	ends_settle();
 	assert_int_equal(ends_side(1, 0)->received, 64);
-	assert_in_range(sent_alone(1, 0) - alone, 64 * 3 / 32, 64 / 4); /* of three packets each */
+	assert_in_range(sent_alone(1, 0) - alone, 64 * 3 / 64, 64 / 4); /* of three packets each; some travel along */
 	ends_close();
 }
 
@@ -250,7 +285,7 @@ static void arrives(unsigned at, unsigned from)
 	assert_true(ends_side(at, from)->received > before);
 }
 
-#define PULLED 40000 /* bytes */
+#define PULLED 30000 /* bytes: so few packets that no acknowledgement is asked for */
 
 /*
  * SRC: a read is answered behind the Writes that it consists of, whether they have been acknowledged or not. What says
@@ -580,6 +615,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ENDS_RC(no_acks_in_exchange),
 		ENDS_ON(acks_ride, "SRC", sim_shared_transport),
+		ENDS_ON(asked_ack_rides, "SRC", sim_shared_transport),
 		ENDS_ON(acks_do_not_stay, "SRC", sim_shared_transport),
 		ENDS_ON(long_ack_at_once, "SRC", sim_shared_transport),
 		ENDS_ON(unasked_ack_is_not_sought, "SRC", sim_shared_transport),

@@ -27,6 +27,7 @@
 #define JOIN_WITHIN (2 * 1000 * 1000 * 1000ull) /* ns, from the first progress on */
 #define ATTEND_GAP  (2 * 1000 * 1000ull)        /* ns between looks at the door */
 #define BURY_GAP    (250 * 1000 * 1000ull)      /* and after the dead */
+#define ANSWER_WAIT 4                           /* progresses that bring nothing more, after a message */
 
 static struct rwk_packet_channel *find(struct rwk_port *port, uint32_t target)
 {
@@ -46,6 +47,7 @@ static void receive(void *user, uint32_t target, unsigned where, const void *byt
 		return;
 	if (ch->by->rc) /* what we send there is acknowledged by such messages, and seldom alone */
 		rwk_packet_vote(user, &ch->by->path, &ch->by->seen, false);
+	ch->port->answers_wait = ANSWER_WAIT;
 	rwk_packet_receive(ch, where, bytes, len); /* what it refuses has doomed the channel */
 	rwk_packet_stir_for_message(ch);
 }
@@ -310,31 +312,43 @@ void rwk_packet_domain_greeted(struct rwk_port *port, int way, const struct rwk_
 	rwk_packet_greet(port, RWK_WAY_LOSSY, &to, &a);
 }
 
+/*
+ * The client's answer, which takes along what is due, goes first: what is due waits for one progress, and after a
+ * message for a few while nothing more comes: in one the client may hear that its own message has come, and ask in the
+ * next for the peer's. When nothing comes the clock is not looked at each time: what becomes due then, the port's own
+ * look finds.
+ */
 int rwk_packet_domain_progress(struct rwk_port *port)
 {
 	struct rwk_link *l = port->link[RWK_WAY_DOMAIN];
-	int n = l->ops->progress(l, BUDGET), sent;
+	int n = l->ops->progress(l, BUDGET);
+	bool was_due = port->answers_due;
 	rwk_time next;
 
 	n += rwk_src_drain(port->view, BUDGET);
 	next = rwk_src_next(port->view);
-	if (next == RWK_NEVER || (!n && next > rwk_packet_now(port)))
-		return n;
-	/* The client's answer first: what is due waits for one progress. */
-	port->answers_waited = n && !port->answers_waited;
-	if (port->answers_waited) {
-		if (next < port->deadline)
-			port->deadline = next; /* nor does the process sleep over it */
-		return n;
-	}
-	sent = rwk_src_pump(port->view, rwk_packet_now(port));
+	port->answers_due = next != RWK_NEVER && (n || was_due) && next <= rwk_packet_now(port);
+	port->answering = port->answers_due && was_due && (n || !port->answers_wait);
+	if (port->answers_due && !n && port->answers_wait)
+		port->answers_wait--;
+	if (next < port->deadline)
+		port->deadline = next; /* the process does not sleep over it */
+	return n;
+}
+
+int rwk_packet_domain_answer(struct rwk_port *port)
+{
+	struct rwk_link *l = port->link[RWK_WAY_DOMAIN];
+	int sent = rwk_src_pump(port->view, rwk_packet_now(port));
+	rwk_time next = rwk_src_next(port->view);
+
 	if (sent)
 		l->ops->flush(l); /* the progress may end here, and the next one find nothing */
-	n += sent;
-	next = rwk_src_next(port->view);
+	port->answers_due = next <= rwk_packet_now(port); /* a long answer goes on */
+	port->answers_wait = 0;
 	if (next < port->deadline)
 		port->deadline = next;
-	return n;
+	return sent;
 }
 
 void rwk_packet_domain_by_clock(struct rwk_port *port, rwk_time now)

@@ -21,7 +21,10 @@ int rwk_packet_domain_take(struct rwk_packet_channel *ch, const struct rwk_greet
 void rwk_packet_domain_forget(struct rwk_packet_channel *ch);
 /** A greeting that came by the domain's socket, or was meant to. */
 void rwk_packet_domain_greeted(struct rwk_port *port, int way, const struct rwk_greeting *g);
+/** Takes what has come for the domain; port->answering: what is due then is to be sent in this progress. */
 int rwk_packet_domain_progress(struct rwk_port *port);
+/** Sends it; returns how many packets. */
+int rwk_packet_domain_answer(struct rwk_port *port);
 void rwk_packet_domain_by_clock(struct rwk_port *port, rwk_time now);
 
 #endif

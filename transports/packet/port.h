@@ -98,7 +98,9 @@ struct rwk_port {
 	rwk_time linger_until; /* it has been left: so long it waits for its peers; 0: it has not */
 	bool pressing; /* of what is dirty, something does not wait; */
 	bool waited;   /* what can has, for a progress; */
-	bool answers_waited; /* SRC: and so have the acknowledgements that this process owes for the domain */
+	bool answers_due;     /* SRC: of the domain's targets something is due from this process; */
+	uint8_t answers_wait; /* it may wait for so many progresses that bring nothing; */
+	bool answering;       /* it goes in this one */
 	bool hurry;    /* what is sent now is one packet, for which somebody may wait: at once, all else after it */
 	uint32_t room;   /* bytes of packets that our receive buffer holds, */
 	uint32_t window; /* so many of the largest */

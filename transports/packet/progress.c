@@ -124,8 +124,13 @@ static void ring(struct rwk_port *port, rwk_time now)
 			rwk_list_remove(&ch->timed);
 	}
 	rwk_packet_initiators_ring(port, now);
-	if (port->view && rwk_src_next(port->view) < port->deadline)
-		port->deadline = rwk_src_next(port->view);
+	if (port->view) {
+		rwk_time at = rwk_src_next(port->view);
+
+		port->answers_due = at <= now;
+		if (at < port->deadline)
+			port->deadline = at;
+	}
 }
 
 static void by_clock(struct rwk_port *port)
@@ -247,6 +252,8 @@ int rwk_packet_progress(struct rwk_port *port)
 		n += pump_dirty(port);
 	if (!rwk_list_empty(&port->dirty_initiators))
 		n += rwk_packet_initiators_pump(port);
+	if (port->answering) /* behind what took acknowledgements along */
+		n += rwk_packet_domain_answer(port);
 	if (rwk_unlikely(port->doomed))
 		fail_doomed(port);
 	if (!n && port->lone)
