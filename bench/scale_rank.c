@@ -219,7 +219,7 @@ static bool send_message(struct rank *r)
 		abort();
 	m->head.from = r->number;
 	m->head.to = to;
-	m->head.has_ack = rwk_rc_take_ack(h->rc, &m->head.ack);
+	m->head.has_ack = rwk_rc_take_ack(h->rc, false, &m->head.ack);
 	j->result.acks_along += m->head.has_ack;
 	m->iov[0] = (struct iovec){&m->head, sizeof(m->head)};
 	m->iov[1] = (struct iovec){j->pattern, j->attr.size};

@@ -405,7 +405,7 @@ static void step(struct end *e, struct end *peer, struct input *in, rwk_time *no
 		e->receives = what & 15;
 		break;
 	case 8:
-		if (rwk_rc_take_ack(e->qp, &psn))
+		if (rwk_rc_take_ack(e->qp, false, &psn))
 			rwk_rc_acked(peer->qp, psn, *now);
 		break;
 	case 9:

@@ -118,6 +118,41 @@ static void asked_ack_rides(void **state)
 	ends_close();
 }
 
+/*
+ * Who goes says that all has come, so that a message which is waited for has not failed: however often the client has
+ * looked since, and though the good-bye may overtake the acknowledgement.
+ */
+static void good_bye_acknowledges(void **state)
+{
+	static uint8_t bytes[40000];
+
+	(void)state;
+	for (unsigned looks = 0; looks < 8; looks++) {
+		struct ends_op op;
+		struct side *s;
+
+		pair_open(4224, sizeof(bytes));
+		s = ends_side(0, 1);
+		ends_make_op(&op, RWK_OP_SEND, bytes, sizeof(bytes));
+		ends_fill(s, bytes, sizeof(bytes));
+		op.op.env = ends_envelope(s);
+		s->sent++;
+		assert_int_equal(ends_transport->post(s->ch, &op.op), 0);
+		while (!ends_side(1, 0)->received) {
+			rwk_sim_step(ends_net);
+			ends_progress(ends[0]);
+			ends_progress(ends[1]);
+		}
+		for (unsigned i = 0; i < looks; i++)
+			ends_progress(ends[1]);
+		ends_close_port(1);
+		ends_settle();
+		assert_int_equal(op.done, 1);
+		assert_int_equal(op.status, 0);
+		ends_close();
+	}
+}
+
 static const struct rwk_link_ops *under;
 static bool unsent; /* the domain's link has been given something that it was not told to send off */
 
@@ -616,6 +651,8 @@ int main(void)
 		ENDS_RC(no_acks_in_exchange),
 		ENDS_ON(acks_ride, "SRC", sim_shared_transport),
 		ENDS_ON(asked_ack_rides, "SRC", sim_shared_transport),
+		ENDS_RC(good_bye_acknowledges),
+		ENDS_ON(good_bye_acknowledges, "SRC", sim_shared_transport),
 		ENDS_ON(acks_do_not_stay, "SRC", sim_shared_transport),
 		ENDS_ON(long_ack_at_once, "SRC", sim_shared_transport),
 		ENDS_ON(unasked_ack_is_not_sought, "SRC", sim_shared_transport),

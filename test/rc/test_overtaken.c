@@ -263,7 +263,7 @@ static void said_once(void **state)
 	assert_int_equal(end_sent(e), 1);
 	assert_int_equal(e->out[0].payload[e->out[0].len - 4] & 1, 0);
 	rwk_rc_packet(e->qp, &w, NULL, 0, e->now);
-	assert_false(rwk_rc_take_ack(e->qp, &word));
+	assert_false(rwk_rc_take_ack(e->qp, false, &word));
 	end_pump(e);
 	assert_int_equal(end_sent(e), 1);
 	assert_int_equal(e->out[0].payload[e->out[0].len - 4] & 1, 1);

@@ -167,7 +167,7 @@ static void share(void **state)
 	post(r.a, RWK_WR_SEND, 1);
 	while (r.b->message_count < 201)
 		assert_true(end_step(r.a, r.b, SEC));
-	assert_true(rwk_rc_take_ack(r.b->qp, &word));
+	assert_true(rwk_rc_take_ack(r.b->qp, false, &word));
 	assert_int_equal(word, rwk_psn_add(attr.send_psn, 200) | 127u << 25);
 	rwk_rc_acked(r.a->qp, rwk_psn_add(attr.send_psn, 100) | 2u << 25, rwk_sim_now(r.sim));
 	assert_int_equal(r.a->qp->req.limit, 3);
@@ -222,11 +222,11 @@ static void congestion_is_no_passenger(void **state)
 	(void)state;
 	e = end_alone(&attr);
 	rwk_rc_packet(e->qp, &w, NULL, 0, e->now);
-	assert_true(rwk_rc_take_ack(e->qp, &word));
+	assert_true(rwk_rc_take_ack(e->qp, false, &word));
 	w.fecn = true;
 	w.psn++;
 	rwk_rc_packet(e->qp, &w, NULL, 0, e->now);
-	assert_false(rwk_rc_take_ack(e->qp, &word));
+	assert_false(rwk_rc_take_ack(e->qp, false, &word));
 	end_pump(e);
 	assert_int_equal(end_sent(e), 1);
 	assert_true(e->out[0].w.becn);
@@ -254,9 +254,9 @@ static void lazy_stream(void **state)
 		while (r.b->message_count < 200)
 			if (!end_step(r.a, r.b, r.began + SEC / 2) && r.b->message_count < 200)
 				fail_msg("window %u: %u of 200", window, r.b->message_count);
-		if (rwk_rc_take_ack(r.b->qp, &psn)) {
+		if (rwk_rc_take_ack(r.b->qp, false, &psn)) {
 			assert_int_equal(psn, attr.send_psn + 199);
-			assert_false(rwk_rc_take_ack(r.b->qp, &psn));
+			assert_false(rwk_rc_take_ack(r.b->qp, false, &psn));
 			rwk_rc_acked(r.a->qp, psn, rwk_sim_now(r.sim));
 			assert_true(rwk_rc_idle(r.a->qp));
 			taken++;

@@ -126,7 +126,7 @@ static void make_message(struct side *s, struct op *o)
 	uint32_t ack[2] = {0, 0};
 
 	if (s->carries_acks && o->wr.length >= 8 && o->wr.type == RWK_WR_SEND) {
-		ack[0] = rwk_rc_take_ack(s->e->qp, &ack[1]);
+		ack[0] = rwk_rc_take_ack(s->e->qp, false, &ack[1]);
 		memcpy(o->bytes, ack, 8);
 	} else if (o->wr.length >= 8) {
 		memset(o->bytes, 0, 8);

@@ -299,6 +299,7 @@ void rwk_packet_farewell(struct rwk_packet_channel *ch)
 	if (ch->state == RWK_CH_FAILED)
 		return;
 	drop_queue(&ch->queue, -ECANCELED);
+	ch->has_taken = true; /* the good-bye says so: for the peer what is not acknowledged before it has failed */
 	if (ch->state == RWK_CH_OPEN && !ch->doom && rwk_packet_detach(ch) && rwk_packet_control(ch, &env, NULL, 0))
 		return;
 	if (ch->state != RWK_CH_CONNECTING)

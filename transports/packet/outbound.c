@@ -36,7 +36,7 @@ static uint32_t frame_word(struct rwk_packet_channel *ch)
 
 	ch->has_taken = false;
 	if (ch->shared ? !rwk_src_take_ack(ch->port->view, ch->target, waited, &ack)
-		       : !ch->rc || !rwk_rc_take_ack(ch->rc, &ack))
+		       : !ch->rc || !rwk_rc_take_ack(ch->rc, waited, &ack))
 		return 0;
 	return RWK_FRAME_ACK | ack;
 }

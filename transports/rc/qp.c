@@ -470,14 +470,14 @@ bool rwk_rc_is_late(const struct rwk_rc *qp)
 	return r->una != r->next && (r->srtt > LATE || r->timer == RWK_RC_TIMER_RETRY);
 }
 
-bool rwk_rc_take_ack(struct rwk_rc *qp, uint32_t *word)
+bool rwk_rc_take_ack(struct rwk_rc *qp, bool again, uint32_t *word)
 {
 	struct rwk_rc_responder *r = qp->responder;
 
 	if (!(r->own & RWK_RC_LAZY) || qp->state < RWK_QP_RTR || qp->state == RWK_QP_ERR || r->due || r->kept_count ||
 		r->congested || r->repeated || r->message == RWK_RC_MESSAGE_TURNED ||
 		r->message == RWK_RC_MESSAGE_DENIED || r->answer > RWK_RC_ANSWER_ACK ||
-		(!r->unacked && r->answer == RWK_RC_ANSWER_NONE))
+		(!again && !r->unacked && r->answer == RWK_RC_ANSWER_NONE))
 		return false;
 	*word = rwk_psn_add(r->expected, RWK_PSN_MASK) | (uint32_t)r->share << RWK_RC_SHARE_AT;
 	rwk_rc_ack_is_out(r);

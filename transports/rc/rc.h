@@ -171,9 +171,9 @@ void rwk_rc_bound(struct rwk_rc *qp, uint32_t packets);
 /**
  * LAZY: the acknowledgement that is due, to travel with a message of the client's: true, *word the number of the last
  * packet in order (24 bits) and the peer's share (7 bits from bit 25 on; bit 24 is zero), and none will be sent for it.
- * False: none is due.
+ * `again`: one that has been sent is said once more, for the message may be there before it. False: none is due.
  */
-bool rwk_rc_take_ack(struct rwk_rc *qp, uint32_t *word);
+bool rwk_rc_take_ack(struct rwk_rc *qp, bool again, uint32_t *word);
 /**
  * What the peer's rwk_rc_take_ack said has come. A number that was never sent is dropped and counted (too_far); bit 24
  * does not count.

@@ -47,7 +47,7 @@ bool rwk_src_take_ack(struct rwk_src_view *v, uint32_t qpn, bool waited, uint32_
 		o->packets = 0;
 	if (!rwk_src_step_begin(v, qpn))
 		return false;
-	taken = rwk_rc_take_ack(v->qp, word);
+	taken = rwk_rc_take_ack(v->qp, waited, word);
 	if (taken && o) {
 		o->at = rwk_rc_next(v->qp);
 		o->rides++;

@@ -181,7 +181,7 @@ int rwk_src_pump(struct rwk_src_view *view, rwk_time now);
 /**
  * The acknowledgement of what has been taken for that target, to travel with a message to its initiator's process:
  * true, and *word as rwk_rc_take_ack's; none will be sent for it. False: none is due, or of so few packets that it is
- * not worth a step, but for who is `waited` for.
+ * not worth a step. Who is `waited` for gets it in any case, again if it has been sent.
  */
 bool rwk_src_take_ack(struct rwk_src_view *view, uint32_t target, bool waited, uint32_t *word);
 /** When pump has something to do, if nothing else happens; 0: at once; RWK_NEVER. */
