@@ -339,12 +339,9 @@ int rwk_packet_domain_progress(struct rwk_port *port)
 
 int rwk_packet_domain_answer(struct rwk_port *port)
 {
-	struct rwk_link *l = port->link[RWK_WAY_DOMAIN];
 	int sent = rwk_src_pump(port->view, rwk_packet_now(port));
 	rwk_time next = rwk_src_next(port->view);
 
-	if (sent)
-		l->ops->flush(l); /* the progress may end here, and the next one find nothing */
 	port->answers_due = next <= rwk_packet_now(port); /* a long answer goes on */
 	port->answers_wait = 0;
 	if (next < port->deadline)
