@@ -214,7 +214,6 @@ void rwk_packet_domain_leave(struct rwk_port *port)
 		return;
 	rwk_src_view_close(port->view);
 	port->view = NULL;
-	port->answering = false;
 	port->link[RWK_WAY_DOMAIN]->ops->close(port->link[RWK_WAY_DOMAIN]);
 	port->link[RWK_WAY_DOMAIN] = NULL;
 	port->ways->depart(&port->domain);
