@@ -46,7 +46,9 @@ const struct rwk_param rwk_param_table[] = {
 		.offset = AT(job_file)},
 	{"eager_max", "largest message, in bytes, that is sent before the receiver has asked for it", "64K",
 		RWK_PARAM_SIZE, .offset = AT(eager_max), .min = 256, .max = 1 << 20},
-	{"eager_credit", "bytes of unreceived payload that a peer may have at a receiver; more waits at the sender",
+	{"eager_credit",
+		"bytes of unreceived payload that a peer may have at a receiver, up to four times as much as long as "
+		"its messages find their receives posted; more waits at the sender",
 		"1M", RWK_PARAM_SIZE, .offset = AT(eager_credit), .min = 4096, .max = (size_t)1 << 30},
 	{"cma",
 		"copy large messages across address spaces (process_vm_readv): auto measures whether that or shared "

@@ -153,6 +153,8 @@ static void rts(struct rwk_peer *p, const struct rwk_envelope *env, const void *
 	}
 	rx = rwk_inbound_match(p->engine, p, room, space, env, body.length);
 	if (rx) {
+		if (env->small & 1)
+			rwk_credit_more(p, body.length);
 		rwk_rendezvous_read(rx, &body);
 		return;
 	}
@@ -381,7 +383,7 @@ static void unexpected_end(struct rwk_unexpected *u, int status)
 	if (u->announced)
 		rwk_rendezvous_drop(u);
 	if (u->discard) {
-		rwk_credit_return(u->peer, u->length);
+		rwk_credit_return_kept(u->peer, u->length);
 		rwk_unexpected_free(u);
 	} else if (rx) {
 		rwk_rx_deliver(rx, u);

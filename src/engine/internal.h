@@ -13,6 +13,7 @@
  *   guest.c       receives that another provider is given
  *   rendezvous.c  messages that wait at the sender until the receiver reads them
  *   late.c        short ones among them, sent after all when there is credit
+ *   credit.c      how much of what nobody has asked for a peer may have here
  *   self.c        messages to oneself
  *   rma.c and the like  one-sided operations, see rma_state.h
  *   engine.c      the endpoint itself
@@ -110,7 +111,8 @@ struct rwk_peer {
 			      alone */
 	int64_t credit;    /* bytes that may still be sent eagerly */
 	size_t owed;       /* bytes of credit to give back */
-	size_t owed_limit; /* give back from here on */
+	uint32_t owed_limit; /* give back from here on */
+	uint32_t more;       /* bytes of credit that it was given beyond eager_credit; see credit.c */
 	uint64_t user;     /* the binding's */
 	int error;         /* 0, or negative errno: the peer is dead or cannot be reached */
 	bool self;
@@ -283,6 +285,7 @@ struct rwk_engine {
 	struct rwk_pool tx_pool, unexpected_pool;
 	struct rwk_pool block_pool; /* of RWK_BLOCK bytes: what only some sends and some waiting messages need */
 	struct rwk_spares spares;   /* of more */
+	size_t credit_more;         /* rwk_peer.more of all */
 	size_t injected;            /* sends with RWK_F_INJECT that wait */
 	uint64_t inject_refused;    /* ns: since when one more is refused and none of them goes; 0: none is */
 	struct rwk_inbox own_inbox;
@@ -521,11 +524,19 @@ void rwk_late_credit(struct rwk_peer *p, const struct rwk_envelope *env);
 void rwk_late_go_on(struct rwk_peer *p);
 /** A receive has taken a message that waits at the peer: asks for those behind it, if that was not done. */
 void rwk_late_ask(struct rwk_peer *p);
-/** Gives back the credit that is owed. */
-void rwk_credit_send(struct rwk_peer *p);
 /** A LATE has come, whole or in pieces. begin: the message that gets them; NULL: none. */
 void rwk_late_message(struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len);
 struct rwk_unexpected *rwk_late_begin(struct rwk_peer *p, const struct rwk_envelope *env, size_t len);
+
+/* credit.c */
+/** Gives back the credit that is owed. */
+void rwk_credit_send(struct rwk_peer *p);
+/** The peer has announced a short message of `len` bytes for lack of credit, and its receive was posted. */
+void rwk_credit_more(struct rwk_peer *p, uint64_t len);
+/** Gives credit back for a message that has waited for its receive, and burdens the engine no longer. */
+void rwk_credit_return_kept(struct rwk_peer *p, size_t len);
+/** A peer that has failed has no credit. */
+void rwk_credit_forget(struct rwk_peer *p);
 
 /* self.c */
 /** Gives a message in state RWK_U_SELF to a receive; completes both. */
@@ -548,12 +559,17 @@ void rwk_rma_tell(struct rwk_engine *e);
 void rwk_rma_abandon(struct rwk_peer *p);
 void rwk_rma_close(struct rwk_peer *p);
 
+static inline void rwk_credit_owe(struct rwk_peer *p, size_t bytes)
+{
+	p->owed += bytes;
+	if (rwk_unlikely(p->owed >= p->owed_limit))
+		rwk_credit_send(p);
+}
+
 /** Gives credit back for a message whose payload no longer burdens the engine. */
 static inline void rwk_credit_return(struct rwk_peer *p, size_t len)
 {
-	p->owed += len + RWK_MESSAGE_COST;
-	if (rwk_unlikely(p->owed >= p->owed_limit))
-		rwk_credit_send(p);
+	rwk_credit_owe(p, len + RWK_MESSAGE_COST);
 }
 
 #endif

@@ -61,22 +61,6 @@ void rwk_late_credit(struct rwk_peer *p, const struct rwk_envelope *env)
 	rwk_late_go_on(p);
 }
 
-rwk_noinline void rwk_credit_send(struct rwk_peer *p)
-{
-	struct rwk_envelope env = {.kind = RWK_CREDIT, .tag = p->owed};
-
-	p->owed = 0;
-	p->late_asked = !rwk_list_empty(&p->late_in);
-	if (p->late_asked) {
-		env.flags = RWK_ENV_DATA;
-		env.data = rwk_container_of(p->late_in.next, struct rwk_unexpected, late)->rts.id;
-	}
-	if (p->self)
-		p->credit += (int64_t)env.tag;
-	else
-		rwk_send_own(p, &env);
-}
-
 void rwk_late_ask(struct rwk_peer *p)
 {
 	if (!p->late_asked && !p->error && !rwk_list_empty(&p->late_in))

@@ -1,6 +1,7 @@
 # What src/engine adds to the build.
 libropewalk_core_la_SOURCES += \
 	src/engine/atomic.c src/engine/atomic.h \
+	src/engine/credit.c \
 	src/engine/engine.c src/engine/engine.h \
 	src/engine/foreign.c src/engine/foreign.h \
 	src/engine/guest.c src/engine/guest.h \

@@ -32,7 +32,7 @@ static struct rwk_peer *peer_new(struct rwk_engine *e, const struct rwk_address 
 	p->user = RWK_NO_USER;
 	p->eager_max = -1;
 	p->credit = (int64_t)rwk_params.eager_credit;
-	p->owed_limit = rwk_params.eager_credit / 8; /* so much credit, at most, is lost to who streams */
+	p->owed_limit = (uint32_t)(rwk_params.eager_credit / 8); /* so much credit, at most, is lost to who streams */
 	rwk_list_init(&p->sends);
 	rwk_list_init(&p->reads);
 	rwk_list_init(&p->in_list);
@@ -385,6 +385,7 @@ void rwk_peers_reap(struct rwk_engine *e)
 		/* First: if we have ended it, the service still has ops and places that lie in what ends below. */
 		p->channel->transport->disconnect(p->channel);
 		p->channel = NULL;
+		rwk_credit_forget(p);
 		end_sends(p);
 		end_receives(p);
 		rwk_rma_abandon(p);

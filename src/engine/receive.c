@@ -158,12 +158,12 @@ void rwk_rx_deliver(struct rwk_rx *rx, struct rwk_unexpected *u)
 		return;
 	case RWK_U_WHOLE:
 		rwk_rx_fill(rx, u->payload, u->length);
-		rwk_credit_return(u->peer, u->length);
+		rwk_credit_return_kept(u->peer, u->length);
 		rwk_unexpected_free(u);
 		rwk_rx_complete(e, rx, 0);
 		return;
 	case RWK_U_LOST:
-		rwk_credit_return(u->peer, u->length);
+		rwk_credit_return_kept(u->peer, u->length);
 		rx->length = 0;
 		rwk_rx_complete(e, rx, u->error);
 		rwk_unexpected_free(u);
@@ -199,7 +199,7 @@ void rwk_unexpected_drop(struct rwk_unexpected *u)
 		break;
 	case RWK_U_WHOLE:
 	case RWK_U_LOST:
-		rwk_credit_return(u->peer, u->length);
+		rwk_credit_return_kept(u->peer, u->length);
 		break;
 	}
 	rwk_unexpected_free(u);
