@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_DIRTY = 256, KEY_JSON, KEY_NO_INJECT, KEY_SYNC, KEY_OWN_MEMORY, KEY_USAGE };
+enum { KEY_DIRTY = 256, KEY_JSON, KEY_NO_INJECT, KEY_DELIVERED, KEY_SYNC, KEY_OWN_MEMORY, KEY_USAGE };
 
 const char *const bench_sync_names[] = {
 	[BENCH_FLUSH] = "flush",
@@ -36,6 +36,10 @@ static const struct argp_option common_options[] = {
 static const struct argp_option fabric_options[] = {
 	{"provider", 'p', "NAME", 0, "The libfabric provider, for example shm or \"tcp;ofi_rxm\" (required)", 0},
 	{"no-inject", KEY_NO_INJECT, NULL, 0, "Send small messages with a completion each instead of fi_tinject", 0},
+	{"delivered", KEY_DELIVERED, NULL, 0,
+		"A message's send is complete once it is in its receiver's buffer (FI_DELIVERY_COMPLETE; implies "
+		"--no-inject)",
+		0},
 	{0},
 };
 
@@ -165,6 +169,10 @@ static error_t parse_fabric_option(int key, char *arg, struct argp_state *state)
 		p->o->provider = arg;
 		return 0;
 	case KEY_NO_INJECT:
+		p->o->inject = false;
+		return 0;
+	case KEY_DELIVERED:
+		p->o->delivered = true;
 		p->o->inject = false;
 		return 0;
 	case ARGP_KEY_END:

@@ -29,6 +29,7 @@ struct bench_options {
 	const char *json;     /* file to write; NULL: none */
 	const char *provider; /* libfabric only */
 	bool inject;          /* libfabric only: fi_tinject where the size allows it */
+	bool delivered;       /* libfabric only: messages are sent with FI_DELIVERY_COMPLETE */
 	bool one_sided;       /* the two below are of use */
 	enum bench_sync sync;
 	bool own_memory; /* MPI_Win_create over the program's own memory instead of MPI_Win_allocate */

@@ -23,7 +23,7 @@ int bench_pair_failed(const struct bench_pair *p, const char *call, long rc)
 	return (int)rc;
 }
 
-static int get_info(struct bench_pair *p)
+static int get_info(struct bench_pair *p, bool delivered)
 {
 	const char *flags = p->one_sided ? p->one_sided->flags : "FI_TAGGED";
 	const char *what = p->one_sided ? "one-sided operations" : "tagged messages";
@@ -35,9 +35,10 @@ static int get_info(struct bench_pair *p)
 	hints->caps = p->one_sided ? p->one_sided->caps : FI_TAGGED;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
 	hints->ep_attr->type = FI_EP_RDM;
-	if (p->one_sided) {
-		/* What a write's completion says is the same everywhere: it is in place. */
+	/* What a write's completion says is the same everywhere: it is in place. */
+	if (p->one_sided || delivered)
 		hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
+	if (p->one_sided) {
 		hints->domain_attr->mr_mode =
 			FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_LOCAL | FI_MR_ENDPOINT;
 	} else {
@@ -116,7 +117,7 @@ int bench_pair_open(struct bench_pair *p, const struct bench_options *o)
 	p->send_context = calloc(p->contexts, sizeof(*p->send_context));
 	if (!p->receive_context || !p->send_context)
 		return -ENOMEM;
-	rc = get_info(p);
+	rc = get_info(p, o->delivered);
 	if (!rc)
 		rc = open_endpoint(p);
 	if (!rc)

@@ -60,7 +60,8 @@ rwk_noinline struct rwk_rx *rwk_foreign_match(
 	rx->length = len;
 	rx->tag = env->tag;
 	rx->data = env->data;
-	rx->came = rwk_data_flag(env);
+	rx->came = rwk_came(env);
+	rx->rts_id = env->small;
 	return rx;
 }
 
@@ -161,7 +162,7 @@ void rwk_held_offer(const struct rwk_unexpected *u, struct rwk_offer *m)
 		.length = u->length,
 		.tag = u->arrived.tag,
 		.data = u->data,
-		.has_data = u->came,
+		.has_data = u->came & RWK_F_DATA,
 	};
 }
 

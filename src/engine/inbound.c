@@ -22,7 +22,8 @@ static struct rwk_rx *matched(
 	rx->length = len;
 	rx->tag = env->tag;
 	rx->data = env->data;
-	rx->came = rwk_data_flag(env);
+	rx->came = rwk_came(env);
+	rx->rts_id = env->small;
 	return rx;
 }
 
@@ -45,6 +46,7 @@ struct rwk_unexpected *rwk_unexpected_new(
 	if (!u) {
 		rwk_warn("out of memory: a message of %zu bytes could not be kept and is lost", len);
 		rwk_foreign_not_kept(e);
+		rwk_told_answer(p, rwk_came(env), env->small, -ENOMEM);
 		return NULL;
 	}
 	u->arrived.tag = env->tag;
@@ -52,7 +54,8 @@ struct rwk_unexpected *rwk_unexpected_new(
 	u->peer = p;
 	u->length = len;
 	u->data = env->data;
-	u->came = rwk_data_flag(env);
+	u->came = rwk_came(env);
+	u->rts.id = env->small;
 	u->room = room;
 	u->space = space;
 	u->error = 0;
@@ -106,16 +109,22 @@ void rwk_unexpected_free(struct rwk_unexpected *u)
 	rwk_pool_put(&u->peer->engine->unexpected_pool, u);
 }
 
+static bool is_eager(const struct rwk_envelope *env)
+{
+	return env->kind < RWK_SPACES || (env->kind >= RWK_ROOM_TAGGED && env->kind <= RWK_TOLD_PLAIN);
+}
+
 /** The space of an eager message. */
 static enum rwk_space space_of(const struct rwk_envelope *env)
 {
-	return env->kind < RWK_SPACES ? env->kind : env->kind - RWK_ROOM_TAGGED;
+	return env->kind == RWK_EAGER_PLAIN || env->kind == RWK_ROOM_PLAIN || env->kind == RWK_TOLD_PLAIN ? RWK_PLAIN
+													  : RWK_TAGGED;
 }
 
 /** The room of one. */
 static unsigned room_of(const struct rwk_envelope *env)
 {
-	return env->kind < RWK_SPACES ? 0 : env->small;
+	return env->kind == RWK_ROOM_TAGGED || env->kind == RWK_ROOM_PLAIN ? env->small : 0;
 }
 
 static rwk_noinline void keep_eager(struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len)
@@ -159,8 +168,10 @@ static void rts(struct rwk_peer *p, const struct rwk_envelope *env, const void *
 		return;
 	}
 	u = rwk_unexpected_new(p, room, space, env, body.length);
-	if (!u)
+	if (!u) {
+		rwk_send_control(p, RWK_FIN, body.id, ENOMEM);
 		return;
+	}
 	u->state = RWK_U_RTS;
 	u->rts = body;
 	if (env->small & 1)
@@ -188,13 +199,14 @@ static void give(struct rwk_engine *e, struct rwk_peer *p, struct rwk_rx *rx, co
 	rwk_rx_complete(e, rx, 0);
 }
 
-/** An eager message for a room that is named. */
-static void into_room(struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len)
+/** An eager message for a room that is named, or whose sender is to be told. */
+static void other_eager(struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len)
 {
 	struct rwk_engine *e = p->engine;
+	unsigned room = room_of(env);
 
-	if (rwk_room_exists(e, env->small))
-		give(e, p, rwk_inbound_match(e, p, env->small, space_of(env), env, len), env, payload, len);
+	if (rwk_room_exists(e, room))
+		give(e, p, rwk_inbound_match(e, p, room, space_of(env), env, len), env, payload, len);
 	else
 		no_room(p, env, len);
 }
@@ -209,9 +221,12 @@ static rwk_noinline void other_message(
 		break;
 	case RWK_ROOM_TAGGED:
 	case RWK_ROOM_PLAIN:
-		into_room(p, env, payload, len);
+	case RWK_TOLD_TAGGED:
+	case RWK_TOLD_PLAIN:
+		other_eager(p, env, payload, len);
 		break;
 	case RWK_FIN:
+	case RWK_DELIVERED:
 		rwk_rendezvous_fin(p, env);
 		break;
 	case RWK_CREDIT:
@@ -350,7 +365,7 @@ struct rwk_place *rwk_inbound_begin(void *engine, struct rwk_channel *ch, const 
 		u = rwk_late_begin(p, env, len);
 		return u ? begin_coming(u) : &e->nowhere.place;
 	}
-	if (env->kind >= RWK_SPACES && env->kind != RWK_ROOM_TAGGED && env->kind != RWK_ROOM_PLAIN) {
+	if (!is_eager(env)) {
 		rwk_info("a message of kind %u came in pieces and was dropped", env->kind);
 		return &e->nowhere.place;
 	}
@@ -383,6 +398,7 @@ static void unexpected_end(struct rwk_unexpected *u, int status)
 	if (u->announced)
 		rwk_rendezvous_drop(u);
 	if (u->discard) {
+		rwk_told_answer(u->peer, u->came, u->rts.id, u->error);
 		rwk_credit_return_kept(u->peer, u->length);
 		rwk_unexpected_free(u);
 	} else if (rx) {

@@ -21,7 +21,9 @@
  * A message travels in one of two ways. Eager: its payload goes along with the envelope, against credit. Rendezvous: an
  * RTS goes in its place in the order of messages, the receiver reads the exposed buffer when it has matched it, and
  * answers FIN. A send without credit becomes a rendezvous, so that what unreceived messages cost at the receiver is
- * bounded, while the envelopes are always drained and matched: no legal order of receives can deadlock.
+ * bounded, while the envelopes are always drained and matched: no legal order of receives can deadlock. An eager send
+ * that is to be complete once its message is in the receiver's buffer (RWK_F_DELIVERED) is of a kind of its own, which
+ * is answered like an RTS.
  */
 #ifndef RWK_ENGINE_INTERNAL_H
 #define RWK_ENGINE_INTERNAL_H
@@ -74,6 +76,9 @@ enum rwk_kind {
 	RWK_RMA_REVOKE,   /* not any more */
 	RWK_ROOM_TAGGED,  /* as RWK_EAGER_*, for the room in small */
 	RWK_ROOM_PLAIN,
+	RWK_TOLD_TAGGED, /* as RWK_EAGER_*; small: the index of its sender, who is told of its delivery */
+	RWK_TOLD_PLAIN,
+	RWK_DELIVERED, /* tag: that index; small: positive errno, 0 if it went well */
 	RWK_KINDS,
 };
 
@@ -90,6 +95,12 @@ static inline uint64_t rwk_eager_head(uint32_t flags)
 static inline uint32_t rwk_data_flag(const struct rwk_envelope *env)
 {
 	return (uint32_t)(env->flags & RWK_ENV_DATA) << 10;
+}
+
+/** That, and RWK_F_DELIVERED if its sender is to be told of its delivery. */
+static inline uint32_t rwk_came(const struct rwk_envelope *env)
+{
+	return rwk_data_flag(env) | (env->kind == RWK_TOLD_TAGGED || env->kind == RWK_TOLD_PLAIN ? RWK_F_DELIVERED : 0);
 }
 
 /** Payload of an RTS: 48 bytes, so that it fits a ring line beside the envelope. */
@@ -152,7 +163,8 @@ struct rwk_tx {
 	uint32_t flags;
 	enum rwk_tx_state {
 		RWK_TX_EAGER,    /* op is posted; done completes it */
-		RWK_TX_RTS,      /* op, the RTS or a LATE, is posted; done and FIN will come, mostly in this order */
+		RWK_TX_RTS,      /* op, the RTS, a LATE or a TOLD, is posted; done and FIN (of a TOLD: DELIVERED, here
+				    and below) will come, mostly in this order */
 		RWK_TX_FIN,      /* the RTS is out; FIN completes it */
 		RWK_TX_ANSWERED, /* FIN has come before done; done completes it */
 		RWK_TX_CONTROL,  /* op is a FIN or CREDIT of the engine's; no completion */
@@ -162,7 +174,7 @@ struct rwk_tx {
 	int answer;     /* FIN's status, in state ANSWERED */
 	size_t length;
 	struct rwk_list late; /* rwk_peer.late_out; valid while it has an index */
-	struct rwk_rts rts;
+	struct rwk_rts rts; /* length 0: nothing is exposed */
 	struct iovec rts_iov;
 	uint32_t iov_count;
 	const struct iovec *iov; /* &one, or in the block */
@@ -183,7 +195,7 @@ struct rwk_rx {
 	struct rwk_posted posted;
 	void *context;
 	uint32_t flags;
-	uint32_t came;      /* from the match on: RWK_F_DATA if data came */
+	uint32_t came;      /* from the match on: see rwk_came */
 	size_t room;        /* bytes of iov in all */
 	int64_t short_room; /* room, for a message that has the short way; -1: several pieces, or RWK_F_MULTI */
 	uint32_t iov_count;
@@ -201,7 +213,7 @@ struct rwk_rx {
 
 	struct rwk_incoming incoming;
 	struct rwk_op op; /* reads the rendezvous */
-	uint64_t rts_id;
+	uint64_t rts_id; /* or that of a TOLD */
 	struct rwk_list link; /* rwk_peer.reads */
 };
 _Static_assert(
@@ -513,6 +525,14 @@ struct rwk_tx *rwk_rendezvous_find(struct rwk_peer *p, uint64_t id);
 /** Posts a message of a send in state FIN, in which it is again afterwards, or will be. */
 void rwk_rendezvous_post(
 	struct rwk_tx *tx, enum rwk_kind kind, const struct iovec *iov, uint32_t iov_count, size_t len);
+/**
+ * Sends a short message with its payload, for which there is credit; its delivery is answered. 0; -ENOSPC: it has to be
+ * announced; or another negative errno (then the tx is the caller's).
+ */
+int rwk_told_send(struct rwk_tx *tx, enum rwk_space space, uint64_t tag, uint64_t data);
+/** A message that has come thus (rwk_came), of the sender with that index, is delivered, dropped or lost. */
+void rwk_told_answer(struct rwk_peer *p, uint32_t came, uint64_t index, int status);
+/** FIN and DELIVERED. */
 void rwk_rendezvous_fin(struct rwk_peer *p, const struct rwk_envelope *env);
 /** Ends one whose peer has died. */
 void rwk_rendezvous_abandon(struct rwk_tx *tx);

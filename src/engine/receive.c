@@ -112,7 +112,7 @@ void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status)
 		.length = rx->length < rx->room ? rx->length : rx->room,
 		.tag = rx->tag,
 		.data = rx->data,
-		.flags = receive_flags(rx->flags) | rx->came,
+		.flags = receive_flags(rx->flags) | (rx->came & RWK_F_DATA),
 		.status = status,
 	};
 
@@ -130,6 +130,7 @@ void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status)
 			parent = NULL;
 		}
 	}
+	rwk_told_answer(rx->peer, rx->came, rx->rts_id, status);
 	rx_free(box, rx);
 	e->complete(e->owner, &c);
 	if (rwk_unlikely(parent))
@@ -152,6 +153,7 @@ void rwk_rx_deliver(struct rwk_rx *rx, struct rwk_unexpected *u)
 	rx->tag = u->arrived.tag;
 	rx->data = u->data;
 	rx->came = u->came;
+	rx->rts_id = u->rts.id;
 	switch (u->state) {
 	case RWK_U_COMING:
 		u->rx = rx;
@@ -199,6 +201,7 @@ void rwk_unexpected_drop(struct rwk_unexpected *u)
 		break;
 	case RWK_U_WHOLE:
 	case RWK_U_LOST:
+		rwk_told_answer(u->peer, u->came, u->rts.id, u->error);
 		rwk_credit_return_kept(u->peer, u->length);
 		break;
 	}
@@ -232,7 +235,7 @@ static ssize_t peek(struct rwk_inbox *box, enum rwk_space space, struct rwk_peer
 	c.length = u->length;
 	c.tag = a->tag;
 	c.data = u->data;
-	c.flags |= u->came;
+	c.flags |= u->came & RWK_F_DATA;
 	c.status = 0;
 	if (flags & (RWK_F_CLAIM | RWK_F_DISCARD))
 		rwk_match_take(box->matcher[space], a);

@@ -7,6 +7,9 @@
  *
  * An id names a slot of the sender's table and the slot's generation, so that a FIN that is late, doubled or made up
  * finds nothing. A tx is in the table from RTS to FIN, and nowhere else. What is short comes late at times, see late.c.
+ *
+ * A short message whose sender wants to know of its delivery waits for an answer in the same way, though nothing is
+ * exposed: TOLD takes the place of RTS, DELIVERED that of FIN. It has 16 bits for its id, of the slot alone.
  */
 #include "engine/internal.h"
 
@@ -64,10 +67,18 @@ struct rwk_tx *rwk_rendezvous_find(struct rwk_peer *p, uint64_t id)
 	return tx && tx->peer == p ? tx : NULL;
 }
 
+/** The send to that peer which waits for DELIVERED under that index; NULL: none. */
+static struct rwk_tx *told_find(struct rwk_peer *p, uint64_t index)
+{
+	struct rwk_tx *tx = index < p->engine->tx_table_size ? p->engine->tx_table[index].tx : NULL;
+
+	return tx && tx->peer == p && !tx->rts.length ? tx : NULL;
+}
+
 /** Takes back what the peer was given, and the slot. */
 static void conceal(struct rwk_tx *tx)
 {
-	if (tx->length && tx->peer->channel)
+	if (tx->rts.length && tx->peer->channel)
 		tx->peer->channel->transport->conceal(tx->peer->channel, &tx->rts.key);
 	slot_give(tx);
 }
@@ -155,6 +166,40 @@ int rwk_rendezvous_send(struct rwk_tx *tx, unsigned room, enum rwk_space space, 
 	return rc;
 }
 
+int rwk_told_send(struct rwk_tx *tx, enum rwk_space space, uint64_t tag, uint64_t data)
+{
+	struct rwk_peer *p = tx->peer;
+	int rc = slot_take(p->engine, tx);
+
+	if (rc)
+		return rc;
+	tx->rts.length = 0;
+	if (tx->index > UINT16_MAX) {
+		slot_give(tx);
+		return -ENOSPC;
+	}
+	tx->op.env = (struct rwk_envelope){
+		.kind = (uint8_t)(RWK_TOLD_TAGGED + space),
+		.flags = tx->flags & RWK_F_DATA ? RWK_ENV_DATA : 0,
+		.small = (uint16_t)tx->index,
+		.tag = tag,
+		.data = data,
+	};
+	tx->state = RWK_TX_FIN;
+	if (tx->iov_count == 1 && !p->send(p->channel, &tx->op.env, tx->one.iov_base, tx->length))
+		return 0;
+	rc = post(tx, tx->iov, tx->iov_count, tx->length);
+	if (rc)
+		slot_give(tx);
+	return rc;
+}
+
+void rwk_told_answer(struct rwk_peer *p, uint32_t came, uint64_t index, int status)
+{
+	if (rwk_unlikely(came & RWK_F_DELIVERED))
+		rwk_send_control(p, RWK_DELIVERED, index, (uint16_t)-status);
+}
+
 void rwk_rendezvous_abandon(struct rwk_tx *tx)
 {
 	conceal(tx);
@@ -163,10 +208,10 @@ void rwk_rendezvous_abandon(struct rwk_tx *tx)
 
 void rwk_rendezvous_fin(struct rwk_peer *p, const struct rwk_envelope *env)
 {
-	struct rwk_tx *tx = slot_find(p->engine, env->tag);
+	struct rwk_tx *tx = env->kind == RWK_FIN ? rwk_rendezvous_find(p, env->tag) : told_find(p, env->tag);
 
-	if (!tx || tx->peer != p || tx->state == RWK_TX_ANSWERED) {
-		rwk_info("a FIN for no rendezvous under way was dropped");
+	if (!tx || tx->state == RWK_TX_ANSWERED) {
+		rwk_info("an answer to no message under way was dropped");
 		return;
 	}
 	if (tx->state == RWK_TX_RTS) { /* a channel may learn late that the peer has the RTS, which is still its to read

@@ -180,6 +180,29 @@ static bool answer_is_due(const struct rwk_peer *p)
 	return !p->channel->answered && rwk_clock_now() - p->contacted < p->engine->attr.inject_wait;
 }
 
+/** Sends it with its payload if it is short and there is credit; -ENOSPC: it has to be announced. */
+static int send_eagerly(struct rwk_tx *tx, unsigned room, uint64_t tag, uint64_t data)
+{
+	struct rwk_peer *p = tx->peer;
+	int64_t len = (int64_t)tx->length;
+	int rc = -ENOSPC;
+
+	if (len > p->eager_max || len > p->credit)
+		return -ENOSPC;
+	if (!(tx->flags & RWK_F_DELIVERED)) {
+		tx->state = RWK_TX_EAGER;
+		tx->op.env = (struct rwk_envelope){.head = slow_head(tx->flags, room), .tag = tag, .data = data};
+		rc = post_message(tx);
+	} else if (!room) {
+		rc = rwk_told_send(tx, rwk_space_of(tx->flags), tag, data);
+	}
+	if (!rc) {
+		p->credit -= len + RWK_MESSAGE_COST;
+		p->engine->status.counters.sent_eager++;
+	}
+	return rc;
+}
+
 /** A send that the fast path could not finish. */
 static rwk_noinline ssize_t send_slow(struct rwk_engine *e, struct rwk_peer *p, const struct iovec *iov, size_t count,
 	size_t len, uint64_t tag, uint64_t data, uint32_t flags, void *context)
@@ -203,15 +226,8 @@ static rwk_noinline ssize_t send_slow(struct rwk_engine *e, struct rwk_peer *p, 
 	tx = rwk_tx_new(p, iov, count, len, flags, context);
 	if (!tx)
 		return -EAGAIN;
-	if ((int64_t)len <= p->eager_max && p->credit >= (int64_t)len && !(flags & RWK_F_DELIVERED)) {
-		tx->state = RWK_TX_EAGER;
-		tx->op.env = (struct rwk_envelope){.head = slow_head(flags, room), .tag = tag, .data = data};
-		rc = post_message(tx);
-		if (!rc) {
-			p->credit -= (int64_t)len + RWK_MESSAGE_COST;
-			e->status.counters.sent_eager++;
-		}
-	} else {
+	rc = send_eagerly(tx, room, tag, data);
+	if (rc == -ENOSPC) {
 		if ((int64_t)len <= p->eager_max && !(flags & RWK_F_DELIVERED))
 			e->status.counters.credits_waited++;
 		rc = rwk_rendezvous_send(tx, room, rwk_space_of(flags), tag, data);

@@ -54,6 +54,11 @@ test_engine_test_credit_SOURCES = test/engine/test_credit.c $(engine_world)
 test_engine_test_credit_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_credit
 
+check_PROGRAMS += test/engine/test_delivered
+test_engine_test_delivered_SOURCES = test/engine/test_delivered.c $(engine_world)
+test_engine_test_delivered_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/engine/test_delivered
+
 check_PROGRAMS += test/engine/test_late
 test_engine_test_late_SOURCES = test/engine/test_late.c $(engine_world)
 test_engine_test_late_LDADD = librwk_sim.la $(TEST_LDADD)

@@ -657,6 +657,41 @@ static void asked_again(void **state)
 	scene_close(&s);
 }
 
+/*
+ * It answers for another peer, or what is no such message: a send ends when its own receiver says so.
+ */
+
+static void of_another(void **state)
+{
+	static unsigned char out[2][200000], in[2][200000];
+	static const size_t lengths[] = {8, sizeof(out[0])};
+	struct task t[2] = {{0}}, r[2] = {{0}};
+	struct scene s;
+
+	scene_open(&s, *state);
+	for (unsigned i = 0; i < 2; i++) {
+		world_fill(out[i], lengths[i], i);
+		assert_int_equal(
+			world_send(&s.w, 0, 1, RWK_TAGGED, out[i], lengths[i], i, RWK_F_DELIVERED, &t[i]), 0);
+	}
+	for (uint64_t index = 0; index < 3; index++) {
+		for (uint64_t generation = 0; generation < 3; generation++)
+			say(&s.raw, &(struct rwk_envelope){.kind = RWK_FIN, .tag = generation << 32 | index}, NULL, 0);
+		say(&s.raw, &(struct rwk_envelope){.kind = RWK_DELIVERED, .tag = index}, NULL, 0);
+	}
+	say(&s.raw, &(struct rwk_envelope){.kind = RWK_DELIVERED, .tag = UINT64_MAX}, NULL, 0);
+	settle(&s.raw);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(t[i].times, 0);
+		assert_int_equal(world_recv(&s.w, 1, 0, RWK_TAGGED, in[i], lengths[i], i, 0, 0, &r[i]), 0);
+		world_wait(&s.w, &r[i]);
+		world_wait(&s.w, &t[i]);
+		assert_int_equal(t[i].c.status, 0);
+		world_check(in[i], lengths[i], i);
+	}
+	scene_close(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -664,6 +699,7 @@ int main(void)
 		WORLD_EACH(asking_on),
 		WORLD_EACH(answering),
 		WORLD_EACH(all_end),
+		WORLD_EACH(of_another),
 		{"asked_again, direct", asked_again, NULL, NULL, (void *)area_direct},
 	};
 
