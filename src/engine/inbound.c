@@ -145,7 +145,7 @@ static rwk_noinline void keep_eager(struct rwk_peer *p, const struct rwk_envelop
 static void rts(struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len)
 {
 	enum rwk_space space = env->kind - RWK_SPACES;
-	unsigned room = env->small >> 1;
+	unsigned room = env->small >> 2;
 	struct rwk_unexpected *u;
 	struct rwk_rts body;
 	struct rwk_rx *rx;
@@ -162,7 +162,7 @@ static void rts(struct rwk_peer *p, const struct rwk_envelope *env, const void *
 	}
 	rx = rwk_inbound_match(p->engine, p, room, space, env, body.length);
 	if (rx) {
-		if (env->small & 1)
+		if (env->small & RWK_RTS_SHORT)
 			rwk_credit_more(p, body.length);
 		rwk_rendezvous_read(rx, &body);
 		return;
@@ -174,7 +174,7 @@ static void rts(struct rwk_peer *p, const struct rwk_envelope *env, const void *
 	}
 	u->state = RWK_U_RTS;
 	u->rts = body;
-	if (env->small & 1)
+	if (env->small & RWK_RTS_LATE)
 		rwk_list_append(&p->late_in, &u->late);
 	rwk_unexpected_keep(u);
 }

@@ -54,8 +54,8 @@
 enum rwk_kind {
 	RWK_EAGER_TAGGED = RWK_TAGGED, /* payload: the message. RWK_TAGGED and RWK_PLAIN are 0 and 1 */
 	RWK_EAGER_PLAIN = RWK_PLAIN,
-	RWK_RTS_TAGGED = RWK_SPACES + RWK_TAGGED, /* payload: struct rwk_rts; small: 1 if its payload may come late, and
-						     twice its room */
+	RWK_RTS_TAGGED = RWK_SPACES + RWK_TAGGED, /* payload: struct rwk_rts; small: RWK_RTS_*, and four times its
+						     room */
 	RWK_RTS_PLAIN = RWK_SPACES + RWK_PLAIN,
 	RWK_FIN,    /* tag: the RTS's id; small: positive errno of the read, 0 if it went well */
 	RWK_CREDIT, /* tag: bytes of credit that the receiver gives back; data: see late.c */
@@ -81,6 +81,9 @@ enum rwk_kind {
 	RWK_DELIVERED, /* tag: that index; small: positive errno, 0 if it went well */
 	RWK_KINDS,
 };
+
+#define RWK_RTS_LATE  1u /* its payload may come late */
+#define RWK_RTS_SHORT 2u /* it would have gone eagerly, had there been credit */
 
 /** The envelope's head of an eager message sent with these flags. */
 static inline uint64_t rwk_eager_head(uint32_t flags)

@@ -121,13 +121,20 @@ void rwk_rendezvous_post(
 	post(tx, iov, iov_count, len); /* if the channel has failed, it ends with the peer */
 }
 
-/** May its payload come late? Not where the receiver reads it by itself, without waiting for anybody. */
-static bool may_be_late(const struct rwk_tx *tx)
+/**
+ * Does it lack nothing but credit? Then its payload may come late, unless its delivery is to be answered. Not where the
+ * receiver reads it by itself, without waiting for anybody: credit would gain nothing.
+ */
+static unsigned why_announced(const struct rwk_tx *tx, unsigned room)
 {
 	const struct rwk_channel *ch = tx->peer->channel;
 	bool read_alone = ch->direct_min && !ch->direct_always;
 
-	return (int64_t)tx->length <= tx->peer->eager_max && !(tx->flags & RWK_F_DELIVERED) && !read_alone;
+	if ((int64_t)tx->length > tx->peer->eager_max || read_alone)
+		return 0;
+	if (tx->flags & RWK_F_DELIVERED)
+		return room ? 0 : RWK_RTS_SHORT;
+	return RWK_RTS_SHORT | RWK_RTS_LATE;
 }
 
 int rwk_rendezvous_send(struct rwk_tx *tx, unsigned room, enum rwk_space space, uint64_t tag, uint64_t data)
@@ -136,7 +143,7 @@ int rwk_rendezvous_send(struct rwk_tx *tx, unsigned room, enum rwk_space space, 
 	const struct rwk_envelope env = {
 		.kind = (uint8_t)(RWK_SPACES + space),
 		.flags = tx->flags & RWK_F_DATA ? RWK_ENV_DATA : 0,
-		.small = (uint16_t)(room << 1 | may_be_late(tx)),
+		.small = (uint16_t)(room << 2 | why_announced(tx, room)),
 		.tag = tag,
 		.data = data,
 	};
@@ -153,7 +160,7 @@ int rwk_rendezvous_send(struct rwk_tx *tx, unsigned room, enum rwk_space space, 
 			return rc == -ENOSPC ? -EAGAIN : rc;
 		}
 	}
-	if (env.small & 1)
+	if (env.small & RWK_RTS_LATE)
 		rwk_list_append(&tx->peer->late_out, &tx->late);
 	tx->state = RWK_TX_FIN;
 	if (!tx->peer->send(ch, &env, &tx->rts, sizeof(tx->rts)))

@@ -12,6 +12,7 @@ enum { COUNT = 200, TWICE = 2 * COUNT, LENGTH = 500, CREDIT = 32 << 10, TAG = 5,
 
 static unsigned char out[TWICE][LENGTH], in[TWICE][LENGTH];
 static struct task sent[SENDERS + 1][TWICE], got[TWICE];
+static uint32_t flags; /* of what is sent */
 
 static uint64_t kept(struct world *w)
 {
@@ -31,7 +32,7 @@ static void start(struct world *w, unsigned from, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		sent[from][i] = (struct task){0};
 		world_fill(out[i], LENGTH, i);
-		assert_int_equal(world_send(w, from, 0, RWK_TAGGED, out[i], LENGTH, TAG, 0, &sent[from][i]), 0);
+		assert_int_equal(world_send(w, from, 0, RWK_TAGGED, out[i], LENGTH, TAG, flags, &sent[from][i]), 0);
 	}
 }
 
@@ -50,12 +51,12 @@ static void finish(struct world *w, unsigned from, unsigned count)
 static unsigned awaited(struct world *w, unsigned from, unsigned count)
 {
 	const struct rwk_engine_counters *c = rwk_engine_counters(w->e[from]);
-	uint64_t before = c->credits_waited;
+	uint64_t before = c->sent_rendezvous;
 
 	post(w, from, count);
 	start(w, from, count);
 	finish(w, from, count);
-	return (unsigned)(c->credits_waited - before);
+	return (unsigned)(c->sent_rendezvous - before);
 }
 
 /* So often that who can have more credit has it. */
@@ -86,6 +87,14 @@ static void grows(void **state)
 	grow(&w, 1);
 	assert_int_equal(awaited(&w, 1, COUNT), 0);
 	world_close(&w);
+}
+
+/* Of messages, too, whose senders wait for their delivery. */
+static void grows_delivered(void **state)
+{
+	flags = RWK_F_DELIVERED;
+	grows(state);
+	flags = 0;
 }
 
 /* What is kept because of it is bounded, and comes once: who is not awaited has what it began with. */
@@ -147,6 +156,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WORLD_EACH(grows),
+		WORLD_EACH(grows_delivered),
 		WORLD_EACH(is_taken_back),
 		WORLD_EACH(is_bounded),
 		WORLD_EACH(is_inherited),
