@@ -309,6 +309,12 @@ test_libfabric_try_all_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_try_all_DEPENDENCIES = libropewalk-fi.la
 TESTS += bindings/libfabric/conformance
 
+check_PROGRAMS += test/libfabric/test_wait_processes
+test_libfabric_test_wait_processes_SOURCES = test/libfabric/test_wait_processes.c
+test_libfabric_test_wait_processes_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_wait_processes_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_wait_processes
+
 check_PROGRAMS += test/libfabric/test_wait_set
 test_libfabric_test_wait_set_SOURCES = test/libfabric/test_wait_set.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h
 test_libfabric_test_wait_set_LDADD = $(FI_TEST_LDADD)
