@@ -52,6 +52,11 @@ test_packet_test_handshake_SOURCES = test/packet/test_handshake.c $(packet_ends)
 test_packet_test_handshake_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_handshake
 
+check_PROGRAMS += test/packet/test_handshake_by_hand
+test_packet_test_handshake_by_hand_SOURCES = test/packet/test_handshake_by_hand.c $(packet_ends)
+test_packet_test_handshake_by_hand_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/packet/test_handshake_by_hand
+
 check_PROGRAMS += test/packet/test_cease
 test_packet_test_cease_SOURCES = test/packet/test_cease.c $(packet_ends)
 test_packet_test_cease_LDADD = librwk_sim.la $(TEST_LDADD)
