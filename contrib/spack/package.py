@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Spack's recipe, for Spack from 0.23 on. Put the folder into a repository of recipes of your own as packages/ropewalk,
-and a release's archive where the url says, or its place into the url; `spack install --no-checksum ropewalk`."""
+"""Spack's recipe, for Spack from 0.23 on. Put the folder into a repository of recipes of your own
+as packages/ropewalk, and a release's archive where the url says, or its place into the url;
+`spack install --no-checksum ropewalk`."""
 
 from spack.package import *
 
@@ -11,10 +12,11 @@ except ImportError:
 
 
 class Ropewalk(AutotoolsPackage):
-    """MPI-oriented communication middleware behind libfabric: shared memory inside a node, RoCEv2 packets over ordinary
-    UDP sockets or TCP between nodes, chosen for each peer and explained."""
+    """MPI-oriented communication middleware behind libfabric: shared memory inside a node,
+    RoCEv2 packets over ordinary UDP sockets or TCP between nodes, chosen for each peer and
+    explained."""
 
-    # The archive that `make dist` makes is what a release is made of; it has no public place of its own yet.
+    # The archive that `make dist` makes is what a release is made of; it has no public place yet.
     url = "file:///ropewalk-0.1.0.tar.xz"
 
     license("BSD-3-Clause")
@@ -37,7 +39,11 @@ class Ropewalk(AutotoolsPackage):
     conflicts("platform=windows", msg="it is made of what Linux has")
 
     def configure_args(self):
-        return self.with_or_without("isal")
+        # What MPI is for, benchmarks and tests, is not installed; the host's would be taken.
+        args = ["--without-mpi"]
+        for name in ("isal", "pmix"):
+            args += self.with_or_without(name)
+        return args
 
     def setup_run_environment(self, env):
         env.prepend_path("FI_PROVIDER_PATH", join_path(self.prefix.lib, "libfabric"))
