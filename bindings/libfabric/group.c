@@ -13,12 +13,16 @@ void rwk_fi_group_init(struct rwk_fi_group *g)
 	rwk_fi_wait_open(&g->engines, FI_WAIT_NONE, "fi_domain");
 	atomic_init(&g->next, NULL);
 	rwk_list_init(&g->members);
+	rwk_list_init(&g->vacant);
 }
 
 void rwk_fi_groups_init(struct rwk_fi_groups *all, bool locked, bool one)
 {
 	rwk_fi_mutex_init(&all->control);
 	rwk_fi_group_init(&all->first);
+	all->last = &all->first;
+	rwk_list_init(&all->vacant);
+	rwk_list_append(&all->vacant, &all->first.vacant);
 	all->locked = locked;
 	all->one = one;
 	all->progress = NULL;
@@ -51,23 +55,31 @@ static void give_control(struct rwk_fi_groups *all)
 static struct rwk_fi_group *free_group(struct rwk_fi_groups *all)
 {
 	const size_t size = (sizeof(struct rwk_fi_group) + RWK_CACHE_LINE - 1) & ~(size_t)(RWK_CACHE_LINE - 1);
-	struct rwk_fi_group *g = &all->first, *last = g;
+	struct rwk_list *vacant = rwk_list_pop(&all->vacant);
+	struct rwk_fi_group *g;
 
-	for (; g && !rwk_list_empty(&g->members); g = rwk_fi_group_after(g))
-		last = g;
-	if (g)
-		return g;
+	if (vacant)
+		return rwk_container_of(vacant, struct rwk_fi_group, vacant);
 	g = aligned_alloc(RWK_CACHE_LINE, size);
 	if (!g)
 		return NULL;
 	rwk_fi_group_init(g);
-	atomic_store_explicit(&last->next, g, memory_order_release); /* the progress thread walks them without a lock */
+	/* The progress thread walks them without a lock. */
+	atomic_store_explicit(&all->last->next, g, memory_order_release);
+	all->last = g;
 	return g;
+}
+
+static void vacate(struct rwk_fi_groups *all, struct rwk_fi_group *g)
+{
+	rwk_list_remove(&g->vacant);
+	rwk_list_append(&all->vacant, &g->vacant);
 }
 
 static void enter_group(struct rwk_fi_groups *all, struct rwk_fi_member *m, struct rwk_fi_group *g)
 {
 	m->group = g;
+	rwk_list_remove(&g->vacant);
 	rwk_list_append(&g->members, &m->link);
 	atomic_store_explicit(&m->guard->mutex, all->locked ? &g->mutex : NULL, memory_order_relaxed);
 }
@@ -91,6 +103,8 @@ void rwk_fi_part(struct rwk_fi_groups *all, struct rwk_fi_member *m)
 		return;
 	take_control(all);
 	rwk_list_remove(&m->link);
+	if (rwk_list_empty(&m->group->members))
+		vacate(all, m->group);
 	give_control(all);
 }
 
@@ -146,6 +160,7 @@ static int merge(struct rwk_fi_groups *all, struct rwk_fi_group *to, struct rwk_
 		rwk_list_append(&to->mutex.stirred, l);
 	while ((l = rwk_list_pop(&from->members)))
 		enter_group(all, rwk_container_of(l, struct rwk_fi_member, link), to);
+	vacate(all, from);
 	return 0;
 }
 

@@ -40,7 +40,8 @@ struct rwk_fi_group {
 	struct rwk_fi_wait engines; /* of its enabled endpoints, under the mutex: what the progress thread drives, and
 				       sleeps on */
 	struct rwk_fi_group *_Atomic next;
-	struct rwk_list members; /* under `control`; empty: the group is free for the next object */
+	struct rwk_list members; /* under `control` */
+	struct rwk_list vacant;  /* rwk_fi_groups.vacant, while it has none */
 	/* The progress thread's own (progress.c). */
 	uint64_t turns;
 	uint64_t left_since; /* since when it has been left to the program, ns; 0: it had its last visit */
@@ -58,6 +59,8 @@ struct rwk_fi_member {
 struct rwk_fi_groups {
 	struct rwk_fi_mutex control;
 	struct rwk_fi_group first; /* others follow it, and stay until the end */
+	struct rwk_fi_group *last; /* under `control`, as */
+	struct rwk_list vacant;    /* rwk_fi_group.vacant: free for the next objects */
 	bool locked;               /* else no guard has a lock */
 	bool one;                  /* all that there is and comes is in the first; under `control` */
 	struct rwk_fi_progress *progress; /* NULL: the program makes it, or there has been no endpoint */

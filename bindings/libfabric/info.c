@@ -349,8 +349,10 @@ static bool suits(uint32_t format, uint32_t asked, const struct ends *ends)
 
 static bool wants_kind(const struct rwk_fi_kind *k, uint32_t version, uint64_t flags, const struct fi_info *hints)
 {
-	if (k != &rwk_fi_rdm && flags & FOR_A_LAYER)
+	if (k != &rwk_fi_rdm && flags & FOR_A_LAYER) {
+		rwk_info("getinfo: of what there is libfabric's own layers (ofi_rxm, ofi_rxd) get FI_EP_RDM alone");
 		return false;
+	}
 	if (k == &rwk_fi_dgram && !rwk_params.udp) {
 		rwk_info("getinfo: FI_EP_DGRAM is not there: FI_ROPEWALK_UDP=no");
 		return false;
