@@ -35,7 +35,7 @@ struct rwk_fi_ep {
 	uint32_t recv_flags[RWK_SPACES];
 	uint32_t sendmsg_flags[2]; /* of calls with flags: without and with FI_COMPLETION */
 	uint32_t recvmsg_flags[2];
-	uint32_t sendmsg_level; /* RWK_F_DELIVERED, RWK_F_ARRIVED: of calls with flags that name no level */
+	uint32_t sendmsg_level; /* RWK_F_MATCHED, _DELIVERED, _ARRIVED: of calls with flags that name no level */
 	fi_addr_t undirected; /* or-ed to a receive's source: all ones, so that it is FI_ADDR_UNSPEC, without
 				 FI_DIRECTED_RECV */
 	/* What completions by call read. */

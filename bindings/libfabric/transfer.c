@@ -88,10 +88,11 @@ static int fence(struct rwk_fi_ep *ep, fi_addr_t to)
 	return err;
 }
 
-/* Matched is less than delivered, and delivered is what the engine has. */
 uint32_t rwk_fi_send_level(uint64_t flags)
 {
-	if (flags & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE))
+	if (flags & FI_MATCH_COMPLETE)
+		return RWK_F_MATCHED;
+	if (flags & FI_DELIVERY_COMPLETE)
 		return RWK_F_DELIVERED;
 	return flags & FI_TRANSMIT_COMPLETE ? RWK_F_ARRIVED : 0;
 }

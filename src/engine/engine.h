@@ -52,6 +52,7 @@ enum {
 	RWK_F_SEND = 1 << 11,  /* or of a send) */
 	RWK_F_REMOTE_WRITE = 1 << 13, /* a peer's write with data, with RWK_F_RMA and RWK_F_DATA */
 	RWK_F_ARRIVED = 1 << 14, /* send: complete once the message is with the peer, which need not have received it */
+	RWK_F_MATCHED = 1 << 15, /* send: complete once the message is in the receiver's buffer, or was dropped */
 	RWK_F_MULTI = 1 << 16, /* receive: the buffer takes messages until less than multi_min is left; completion: it
 				  is released, with its last message or alone */
 	RWK_F_DATA = 1 << 17,  /* send: `data` travels along; completion of a receive: data came */
@@ -60,7 +61,8 @@ enum {
 
 	RWK_F_INJECT = 1 << 18,    /* send: the buffer is the caller's again on return */
 	RWK_F_SILENT = 1 << 19,    /* send: no completion unless it fails */
-	RWK_F_DELIVERED = 1 << 20, /* send: complete once the message is in the receiver's buffer */
+	RWK_F_DELIVERED = 1 << 20, /* send: complete once the receiver has the message, whole, be it in a buffer or kept
+				      for one that comes */
 	RWK_F_PEEK = 1 << 21,      /* receive: report a waiting message, leave it */
 	RWK_F_FENCE = 1 << 21,     /* read, write, atomic: begin when all earlier ones to that peer are complete */
 	RWK_F_CLAIM = 1 << 22,     /* with PEEK: take the message found for `context`; alone: receive the one taken */

@@ -127,6 +127,13 @@ static unsigned room_of(const struct rwk_envelope *env)
 	return env->kind == RWK_ROOM_TAGGED || env->kind == RWK_ROOM_PLAIN ? env->small : 0;
 }
 
+/** A message that waits is here, whole, or lost: tells its sender, if that is what he wants to know. */
+static void tell_of_arrival(struct rwk_unexpected *u)
+{
+	rwk_told_answer(u->peer, u->came & RWK_F_DELIVERED, u->rts.id, u->error);
+	u->came &= ~(uint32_t)RWK_F_DELIVERED;
+}
+
 static rwk_noinline void keep_eager(struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len)
 {
 	struct rwk_unexpected *u = rwk_unexpected_new(p, room_of(env), space_of(env), env, len);
@@ -139,6 +146,7 @@ static rwk_noinline void keep_eager(struct rwk_peer *p, const struct rwk_envelop
 		u->state = RWK_U_LOST;
 	else
 		memcpy(u->payload, payload, len);
+	tell_of_arrival(u);
 	rwk_unexpected_keep(u);
 }
 
@@ -395,6 +403,7 @@ static void unexpected_end(struct rwk_unexpected *u, int status)
 	if (status && !u->error)
 		u->error = status;
 	u->state = u->error ? RWK_U_LOST : RWK_U_WHOLE;
+	tell_of_arrival(u);
 	if (u->announced)
 		rwk_rendezvous_drop(u);
 	if (u->discard) {

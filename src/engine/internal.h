@@ -22,8 +22,8 @@
  * RTS goes in its place in the order of messages, the receiver reads the exposed buffer when it has matched it, and
  * answers FIN. A send without credit becomes a rendezvous, so that what unreceived messages cost at the receiver is
  * bounded, while the envelopes are always drained and matched: no legal order of receives can deadlock. An eager send
- * that is to be complete once its message is in the receiver's buffer (RWK_F_DELIVERED) is of a kind of its own, which
- * is answered like an RTS.
+ * whose completion waits for the receiver (RWK_F_DELIVERED, RWK_F_MATCHED) is of a kind of its own, which is answered
+ * like an RTS.
  */
 #ifndef RWK_ENGINE_INTERNAL_H
 #define RWK_ENGINE_INTERNAL_H
@@ -76,11 +76,13 @@ enum rwk_kind {
 	RWK_RMA_REVOKE,   /* not any more */
 	RWK_ROOM_TAGGED,  /* as RWK_EAGER_*, for the room in small */
 	RWK_ROOM_PLAIN,
-	RWK_TOLD_TAGGED, /* as RWK_EAGER_*; small: the index of its sender, who is told of its delivery */
+	RWK_TOLD_TAGGED, /* as RWK_EAGER_*; small: the index of its sender, who is told; flags: of what */
 	RWK_TOLD_PLAIN,
 	RWK_DELIVERED, /* tag: that index; small: positive errno, 0 if it went well */
 	RWK_KINDS,
 };
+
+#define RWK_TOLD_MATCHED 1u /* in flags: the sender is told when it is matched, not when it is here */
 
 #define RWK_RTS_LATE  1u /* its payload may come late */
 #define RWK_RTS_SHORT 2u /* it would have gone eagerly, had there been credit */
@@ -100,10 +102,14 @@ static inline uint32_t rwk_data_flag(const struct rwk_envelope *env)
 	return (uint32_t)(env->flags & RWK_ENV_DATA) << 10;
 }
 
-/** That, and RWK_F_DELIVERED if its sender is to be told of its delivery. */
+#define RWK_F_TOLD (RWK_F_DELIVERED | RWK_F_MATCHED) /* levels whose completion waits for the receiver */
+
+/** That, and one of RWK_F_TOLD if its sender is to be told. */
 static inline uint32_t rwk_came(const struct rwk_envelope *env)
 {
-	return rwk_data_flag(env) | (env->kind == RWK_TOLD_TAGGED || env->kind == RWK_TOLD_PLAIN ? RWK_F_DELIVERED : 0);
+	if (env->kind != RWK_TOLD_TAGGED && env->kind != RWK_TOLD_PLAIN)
+		return rwk_data_flag(env);
+	return rwk_data_flag(env) | (env->flags & RWK_TOLD_MATCHED ? RWK_F_MATCHED : RWK_F_DELIVERED);
 }
 
 /** Payload of an RTS: 48 bytes, so that it fits a ring line beside the envelope. */
@@ -533,7 +539,7 @@ void rwk_rendezvous_post(
  * announced; or another negative errno (then the tx is the caller's).
  */
 int rwk_told_send(struct rwk_tx *tx, enum rwk_space space, uint64_t tag, uint64_t data);
-/** A message that has come thus (rwk_came), of the sender with that index, is delivered, dropped or lost. */
+/** A message that has come thus (rwk_came), of the sender with that index, is here or matched, dropped or lost. */
 void rwk_told_answer(struct rwk_peer *p, uint32_t came, uint64_t index, int status);
 /** FIN and DELIVERED. */
 void rwk_rendezvous_fin(struct rwk_peer *p, const struct rwk_envelope *env);

@@ -8,8 +8,8 @@
  * An id names a slot of the sender's table and the slot's generation, so that a FIN that is late, doubled or made up
  * finds nothing. A tx is in the table from RTS to FIN, and nowhere else. What is short comes late at times, see late.c.
  *
- * A short message whose sender wants to know of its delivery waits for an answer in the same way, though nothing is
- * exposed: TOLD takes the place of RTS, DELIVERED that of FIN. It has 16 bits for its id, of the slot alone.
+ * A short message whose sender wants to be told waits for an answer in the same way, though nothing is exposed: TOLD
+ * takes the place of RTS, DELIVERED that of FIN. It has 16 bits for its id, of the slot alone.
  */
 #include "engine/internal.h"
 
@@ -122,7 +122,7 @@ void rwk_rendezvous_post(
 }
 
 /**
- * Does it lack nothing but credit? Then its payload may come late, unless its delivery is to be answered. Not where the
+ * Does it lack nothing but credit? Then its payload may come late, unless its sender waits for the match. Not where the
  * receiver reads it by itself, without waiting for anybody: credit would gain nothing.
  */
 static unsigned why_announced(const struct rwk_tx *tx, unsigned room)
@@ -132,9 +132,9 @@ static unsigned why_announced(const struct rwk_tx *tx, unsigned room)
 
 	if ((int64_t)tx->length > tx->peer->eager_max || read_alone)
 		return 0;
-	if (tx->flags & RWK_F_DELIVERED)
-		return room ? 0 : RWK_RTS_SHORT;
-	return RWK_RTS_SHORT | RWK_RTS_LATE;
+	if (room && tx->flags & RWK_F_TOLD)
+		return 0; /* there is no TOLD for rooms */
+	return tx->flags & RWK_F_MATCHED ? RWK_RTS_SHORT : RWK_RTS_SHORT | RWK_RTS_LATE;
 }
 
 int rwk_rendezvous_send(struct rwk_tx *tx, unsigned room, enum rwk_space space, uint64_t tag, uint64_t data)
@@ -187,7 +187,8 @@ int rwk_told_send(struct rwk_tx *tx, enum rwk_space space, uint64_t tag, uint64_
 	}
 	tx->op.env = (struct rwk_envelope){
 		.kind = (uint8_t)(RWK_TOLD_TAGGED + space),
-		.flags = tx->flags & RWK_F_DATA ? RWK_ENV_DATA : 0,
+		.flags = (tx->flags & RWK_F_DATA ? RWK_ENV_DATA : 0) |
+			 (tx->flags & RWK_F_MATCHED ? RWK_TOLD_MATCHED : 0),
 		.small = (uint16_t)tx->index,
 		.tag = tag,
 		.data = data,
@@ -203,7 +204,7 @@ int rwk_told_send(struct rwk_tx *tx, enum rwk_space space, uint64_t tag, uint64_
 
 void rwk_told_answer(struct rwk_peer *p, uint32_t came, uint64_t index, int status)
 {
-	if (rwk_unlikely(came & RWK_F_DELIVERED))
+	if (rwk_unlikely(came & RWK_F_TOLD))
 		rwk_send_control(p, RWK_DELIVERED, index, (uint16_t)-status);
 }
 

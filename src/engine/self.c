@@ -22,7 +22,7 @@ static ssize_t keep(struct rwk_engine *e, unsigned room, const struct rwk_envelo
 	size_t count, size_t len, uint32_t flags, void *context)
 {
 	struct rwk_peer *me = e->me;
-	bool eager = len <= rwk_params.eager_max && me->credit >= (int64_t)len && !(flags & RWK_F_DELIVERED);
+	bool eager = len <= rwk_params.eager_max && me->credit >= (int64_t)len && !(flags & RWK_F_MATCHED);
 	struct rwk_unexpected *u = rwk_unexpected_new(me, room, env->kind, env, len);
 	int rc;
 

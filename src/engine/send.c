@@ -189,7 +189,7 @@ static int send_eagerly(struct rwk_tx *tx, unsigned room, uint64_t tag, uint64_t
 
 	if (len > p->eager_max || len > p->credit)
 		return -ENOSPC;
-	if (!(tx->flags & RWK_F_DELIVERED)) {
+	if (!(tx->flags & RWK_F_TOLD)) {
 		tx->state = RWK_TX_EAGER;
 		tx->op.env = (struct rwk_envelope){.head = slow_head(tx->flags, room), .tag = tag, .data = data};
 		rc = post_message(tx);
@@ -228,7 +228,7 @@ static rwk_noinline ssize_t send_slow(struct rwk_engine *e, struct rwk_peer *p, 
 		return -EAGAIN;
 	rc = send_eagerly(tx, room, tag, data);
 	if (rc == -ENOSPC) {
-		if ((int64_t)len <= p->eager_max && !(flags & RWK_F_DELIVERED))
+		if ((int64_t)len <= p->eager_max && !(flags & RWK_F_TOLD))
 			e->status.counters.credits_waited++;
 		rc = rwk_rendezvous_send(tx, room, rwk_space_of(flags), tag, data);
 		if (!rc)
@@ -250,12 +250,12 @@ static rwk_noinline ssize_t send1_slow(struct rwk_engine *e, const void *buf, si
 	return send_slow(e, p, &iov, 1, len, tag, data, flags, context);
 }
 
-#define LEVELS (RWK_F_DELIVERED | RWK_F_ARRIVED)
+#define LEVELS (RWK_F_TOLD | RWK_F_ARRIVED)
 
 /** May a message with a level go at once, and be complete then? */
 static rwk_noinline bool is_reached(const struct rwk_peer *p, uint32_t flags, size_t len)
 {
-	if (flags & RWK_F_DELIVERED || (flags & RWK_F_INJECT && len > RWK_INJECT_MAX))
+	if (flags & RWK_F_TOLD || (flags & RWK_F_INJECT && len > RWK_INJECT_MAX))
 		return false;
 	return p->channel && p->channel->send_arrives;
 }

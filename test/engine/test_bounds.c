@@ -14,12 +14,12 @@ static void limits(void **state)
 	struct world w;
 
 	world_open(&w, &(struct world_attr){.transport = *state, .count = 2, .tx_limit = 7, .rx_limit = 9});
-	while (sent < 20 && !rwk_engine_send1(w.e[0], out, sizeof(out), RWK_F_TAGGED | RWK_F_DELIVERED, 0, w.peer[0][1],
+	while (sent < 20 && !rwk_engine_send1(w.e[0], out, sizeof(out), RWK_F_TAGGED | RWK_F_MATCHED, 0, w.peer[0][1],
 				    1, &s[sent]))
 		sent++;
 	assert_int_equal(sent, 7);
 	assert_int_equal(
-		rwk_engine_send1(w.e[0], out, 10, RWK_F_TAGGED | RWK_F_DELIVERED, 0, w.peer[0][1], 1, &s[7]), -EAGAIN);
+		rwk_engine_send1(w.e[0], out, 10, RWK_F_TAGGED | RWK_F_MATCHED, 0, w.peer[0][1], 1, &s[7]), -EAGAIN);
 	while (posted < 20 && !world_recv(&w, 1, 0, RWK_TAGGED, in[posted], sizeof(in[0]), 99, 0, 0, &r[posted]))
 		posted++;
 	assert_int_equal(posted, 9);
@@ -30,7 +30,7 @@ static void limits(void **state)
 	world_wait(&w, &s[0]);
 	world_settle(&w);
 	assert_int_equal(
-		rwk_engine_send1(w.e[0], out, 10, RWK_F_TAGGED | RWK_F_DELIVERED, 0, w.peer[0][1], 1, &s[7]), 0);
+		rwk_engine_send1(w.e[0], out, 10, RWK_F_TAGGED | RWK_F_MATCHED, 0, w.peer[0][1], 1, &s[7]), 0);
 	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in[10], sizeof(in[0]), 1, 0, 0, &r[10]), 0);
 	world_wait(&w, &r[10]);
 	world_close(&w);
@@ -170,7 +170,7 @@ static void fairness(void **state)
 
 		for (unsigned i = 0; i < SENDERS; i++)
 			while (sent[i] < EACH &&
-				!rwk_engine_send1(w.e[i + 1], out, sizeof(out), RWK_F_TAGGED | RWK_F_DELIVERED, 0,
+				!rwk_engine_send1(w.e[i + 1], out, sizeof(out), RWK_F_TAGGED | RWK_F_MATCHED, 0,
 					w.peer[i + 1][0], 1, &s[i][sent[i]]))
 				sent[i]++;
 		assert_int_equal(world_recv(&w, 0, WORLD_ANY, RWK_TAGGED, in, sizeof(in), 1, 0, 0, &r), 0);

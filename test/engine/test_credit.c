@@ -89,10 +89,10 @@ static void grows(void **state)
 	world_close(&w);
 }
 
-/* Of messages, too, whose senders wait for their delivery. */
-static void grows_delivered(void **state)
+/* Of messages, too, whose senders wait for the match. */
+static void grows_matched(void **state)
 {
-	flags = RWK_F_DELIVERED;
+	flags = RWK_F_MATCHED;
 	grows(state);
 	flags = 0;
 }
@@ -156,7 +156,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WORLD_EACH(grows),
-		WORLD_EACH(grows_delivered),
+		WORLD_EACH(grows_matched),
 		WORLD_EACH(is_taken_back),
 		WORLD_EACH(is_bounded),
 		WORLD_EACH(is_inherited),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Short messages whose sends are complete once they are in their receivers' buffers (RWK_F_DELIVERED): their payload
- * goes along, and each send ends with the receive of its own message, whatever else becomes of that.
+ * Short messages whose sends wait for the receiver: until it has them (RWK_F_DELIVERED), or until they are in their
+ * receivers' buffers (RWK_F_MATCHED). Their payload goes along, and each send ends with its own message, once, whatever
+ * else becomes of that.
  */
 #include "engine/world.h"
 
@@ -30,7 +31,7 @@ static void check_eager(struct world *w, uint64_t messages)
 	assert_int_equal(c->sent_rendezvous, 0);
 }
 
-/* A message of that length, sent in one of several ways, awaited or not. */
+/* A message of that length, sent in one of several ways, awaited or not; `flags` have its level. */
 static void one_way(struct world *w, size_t len, enum rwk_space space, bool awaited, uint32_t flags, unsigned pieces)
 {
 	const struct iovec iov[2] = {{out, len / 3}, {out + len / 3, len - len / 3}};
@@ -38,7 +39,6 @@ static void one_way(struct world *w, size_t len, enum rwk_space space, bool awai
 
 	world_fill(out, len, len);
 	memset(in, 0, len);
-	flags |= RWK_F_DELIVERED;
 	if (awaited)
 		assert_int_equal(world_recv(w, 1, 0, space, in, len, TAG, 0, 0, &r), 0);
 	if (pieces == 2)
@@ -48,7 +48,7 @@ static void one_way(struct world *w, size_t len, enum rwk_space space, bool awai
 	assert_int_equal(s.times, 0);
 	if (!awaited) {
 		world_settle(w);
-		assert_int_equal(s.times, 0);
+		assert_int_equal(s.times, flags & RWK_F_DELIVERED ? 1 : 0);
 		assert_int_equal(world_recv(w, 1, 0, space, in, len, TAG, 0, 0, &r), 0);
 	}
 	world_wait(w, &r);
@@ -66,8 +66,9 @@ static void every_way(void **state)
 
 	open_two(&w, *state);
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-		for (unsigned how = 0; how < 32; how++) {
-			uint32_t flags = (how & 4 ? RWK_F_DATA : 0) | (how & 8 ? RWK_F_INJECT : 0);
+		for (unsigned how = 0; how < 64; how++) {
+			uint32_t flags = (how & 4 ? RWK_F_DATA : 0) | (how & 8 ? RWK_F_INJECT : 0) |
+					 (how & 32 ? RWK_F_DELIVERED : RWK_F_MATCHED);
 
 			if (how & 8 && lengths[i] > RWK_INJECT_MAX)
 				continue;
@@ -76,6 +77,35 @@ static void every_way(void **state)
 		}
 	}
 	check_eager(&w, messages);
+	world_close(&w);
+}
+
+/* A send that was told of its message hears no more of it: another one in its place waits for its own receive. */
+static void told_once(void **state)
+{
+	struct world w;
+
+	open_two(&w, *state);
+	for (unsigned how = 0; how < 4; how++) {
+		size_t len = how & 1 ? LONGEST : 8;
+		struct task kept = {0}, waits = {0}, r[2] = {{0}};
+
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, len, TAG, RWK_F_DELIVERED, &kept), 0);
+		world_wait(&w, &kept);
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, len, TAG + 1, RWK_F_MATCHED, &waits), 0);
+		world_settle(&w);
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, len, TAG, 0,
+					 how & 2 ? RWK_F_PEEK | RWK_F_DISCARD : 0, &r[0]),
+			0);
+		world_wait(&w, &r[0]);
+		world_settle(&w);
+		assert_int_equal(waits.times, 0);
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, len, TAG + 1, 0, 0, &r[1]), 0);
+		world_wait(&w, &r[1]);
+		world_wait(&w, &waits);
+		assert_int_equal(kept.times, 1);
+		assert_int_equal(waits.times, 1);
+	}
 	world_close(&w);
 }
 
@@ -90,7 +120,7 @@ static void backwards(void **state)
 		memset(s, 0, sizeof(s)), memset(r, 0, sizeof(r));
 		for (unsigned i = 0; i < MANY; i++)
 			assert_int_equal(
-				world_send(&w, 0, 1, RWK_TAGGED, &i, sizeof(i), i, RWK_F_DELIVERED | RWK_F_INJECT, &s[i]), 0);
+				world_send(&w, 0, 1, RWK_TAGGED, &i, sizeof(i), i, RWK_F_MATCHED | RWK_F_INJECT, &s[i]), 0);
 		world_settle(&w);
 		for (unsigned i = MANY; i--;) {
 			unsigned got = MANY;
@@ -123,7 +153,7 @@ static void dropped(void **state)
 	open_two(&w, *state);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(
-			world_send(&w, 0, 1, RWK_TAGGED, out, 100, TAG, RWK_F_DATA | RWK_F_DELIVERED, &s[i]), 0);
+			world_send(&w, 0, 1, RWK_TAGGED, out, 100, TAG, RWK_F_DATA | RWK_F_MATCHED, &s[i]), 0);
 	}
 	world_settle(&w);
 	peek(&w, RWK_F_DISCARD, &t);
@@ -154,7 +184,7 @@ static void dropped_while_coming(void **state)
 	struct world w;
 
 	open_two(&w, *state);
-	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, LONGEST, TAG, RWK_F_DELIVERED, &s), 0);
+	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, LONGEST, TAG, RWK_F_MATCHED, &s), 0);
 	do
 		peek(&w, RWK_F_DISCARD, &t);
 	while (t.c.status == -ENOMSG && world_step(&w));
@@ -167,31 +197,41 @@ static void dropped_while_coming(void **state)
 }
 
 /* Without credit they are announced, and all the same received in order. */
-static void without_credit(void **state)
+static void lack_credit(void *transport, uint32_t level)
 {
 	static struct task s[MANY];
 	struct world w;
 
 	memset(s, 0, sizeof(s));
-	world_open(&w, &(struct world_attr){.transport = *state, .count = 2, .eager_credit = 32 << 10});
+	world_open(&w, &(struct world_attr){.transport = transport, .count = 2, .eager_credit = 32 << 10});
 	for (unsigned i = 0; i < MANY; i++) {
 		memcpy(out, &i, sizeof(i));
-		assert_int_equal(
-			world_send(&w, 0, 1, RWK_TAGGED, out, LENGTH, TAG, RWK_F_DELIVERED | RWK_F_INJECT, &s[i]), 0);
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, LENGTH, TAG, level | RWK_F_INJECT, &s[i]), 0);
 	}
 	world_settle(&w);
 	assert_true(rwk_engine_counters(w.e[1])->unexpected_bytes_now <= 32 << 10);
+	assert_int_equal(s[MANY - 1].times, 0);
 	for (unsigned i = 0; i < MANY; i++) {
 		struct task r = {0};
 
-		assert_int_equal(s[i].times, 0);
+		if (level == RWK_F_MATCHED)
+			assert_int_equal(s[i].times, 0);
 		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, LENGTH, TAG, 0, 0, &r), 0);
 		world_wait(&w, &r);
 		world_wait(&w, &s[i]);
+		assert_int_equal(s[i].times, 1);
 		assert_memory_equal(in, &i, sizeof(i));
 	}
 	assert_in_range(rwk_engine_counters(w.e[0])->sent_eager, 100, 150);
+	/* What may come late does so where nobody copies it by himself. */
+	assert_int_equal(rwk_engine_counters(w.e[0])->sent_late > 0, level == RWK_F_DELIVERED);
 	world_close(&w);
+}
+
+static void without_credit(void **state)
+{
+	lack_credit(*state, RWK_F_MATCHED);
+	lack_credit(*state, RWK_F_DELIVERED);
 }
 
 /* The receiver dies with what it has not received: each send ends once, in error. */
@@ -203,7 +243,7 @@ static void receiver_dies(void **state)
 	open_two(&w, *state);
 	for (unsigned i = 0; i < 4; i++) {
 		assert_int_equal(
-			world_send(&w, 0, 1, RWK_TAGGED, out, i % 2 ? LONGEST : 8, TAG, RWK_F_DELIVERED, &s[i]), 0);
+			world_send(&w, 0, 1, RWK_TAGGED, out, i % 2 ? LONGEST : 8, TAG, RWK_F_MATCHED, &s[i]), 0);
 		if (i == 1)
 			world_settle(&w);
 	}
@@ -220,6 +260,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WORLD_EACH(every_way),
+		WORLD_EACH(told_once),
 		WORLD_EACH(backwards),
 		WORLD_EACH(dropped),
 		WORLD_EACH(dropped_while_coming),
@@ -227,5 +268,6 @@ int main(void)
 		WORLD_EACH(receiver_dies),
 	};
 
+	setenv("FI_ROPEWALK_CMA", "off", 1);
 	return cmocka_run_group_tests_name("engine delivered", tests, NULL, NULL);
 }

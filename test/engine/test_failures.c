@@ -29,8 +29,8 @@ static const struct scenario {
 	{"rendezvous", 5000, 0, true, false, false, 2},
 	{"rendezvous, from anyone", 5000, 0, true, true, false, 1},
 	{"rendezvous, waiting", 5000, 0, false, false, false, 2},
-	{"delivered", 8, RWK_F_DELIVERED, true, false, false, 1},
-	{"delivered, empty, waiting", 0, RWK_F_DELIVERED, false, false, false, 1},
+	{"delivered", 8, RWK_F_MATCHED, true, false, false, 1},
+	{"delivered, empty, waiting", 0, RWK_F_MATCHED, false, false, false, 1},
 	{"into a multi-receive buffer", 1900, 0, true, false, true, 2},
 	{"many that wait for room", 300, 0, true, false, false, 10},
 };
@@ -163,10 +163,10 @@ static void check_others(struct play *p, unsigned who)
 		world_settle(&p->w);
 	}
 	for (unsigned i = 0; i < TX_LIMIT; i++) {
-		assert_int_equal(rwk_engine_send1(p->w.e[who], p->out, i % 2 ? 5000 : 8, RWK_F_TAGGED | RWK_F_DELIVERED,
+		assert_int_equal(rwk_engine_send1(p->w.e[who], p->out, i % 2 ? 5000 : 8, RWK_F_TAGGED | RWK_F_MATCHED,
 					 0, p->w.peer[who][2], i, &send[0][i]),
 			0);
-		assert_int_equal(rwk_engine_send1(p->w.e[2], p->out, i % 2 ? 5000 : 8, RWK_F_TAGGED | RWK_F_DELIVERED,
+		assert_int_equal(rwk_engine_send1(p->w.e[2], p->out, i % 2 ? 5000 : 8, RWK_F_TAGGED | RWK_F_MATCHED,
 					 0, p->w.peer[2][who], 100 + i, &send[1][i]),
 			0);
 	}
@@ -316,7 +316,7 @@ static void broken_protocol(void **state)
 	(void)state;
 	world_open_two(&w, &rwk_sim_transport);
 	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, 8, 1, 0, 0, &r), 0);
-	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, in, 8, 2, RWK_F_DELIVERED, &s), 0);
+	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, in, 8, 2, RWK_F_MATCHED, &s), 0);
 	world_settle(&w);
 	assert_true(rwk_sim_break(rwk_engine_address(w.e[1]), rwk_engine_address(w.e[0]), -EPROTO));
 	world_wait(&w, &r);
@@ -370,7 +370,7 @@ static void messages_of_the_dead(void **state)
 		world_open_two(&w, &rwk_sim_transport);
 		for (unsigned i = 0; i < 3; i++)
 			assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, 100 + 1000 * i, 1, 0, &s[i]), 0);
-		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, sizeof(out), 1, RWK_F_DELIVERED, &s[3]), 0);
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, sizeof(out), 1, RWK_F_MATCHED, &s[3]), 0);
 		world_settle(&w);
 		world_kill(&w, 0);
 		world_settle(&w);
@@ -442,7 +442,7 @@ static void close_in_the_middle(void **state)
 						 sizeof(buf), i % 2, 0, 0, &t[i]),
 				0);
 			assert_int_equal(rwk_engine_send1(w.e[i % 4], buf, world_mixed(i),
-						 RWK_F_TAGGED | (i % 5 ? 0 : RWK_F_DELIVERED), 0,
+						 RWK_F_TAGGED | (i % 5 ? 0 : RWK_F_MATCHED), 0,
 						 w.peer[i % 4][i / 4 % 4], i % 3, &t[100 + i]),
 				0);
 		}

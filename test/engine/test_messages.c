@@ -55,7 +55,7 @@ static void one_message(struct world *w, size_t len, enum rwk_space space, uint3
 static void every_size(void **state)
 {
 	static const uint32_t ways[] = {
-		0, RWK_F_DATA, RWK_F_DELIVERED, RWK_F_SILENT, RWK_F_DATA | RWK_F_DELIVERED | RWK_F_SILENT};
+		0, RWK_F_DATA, RWK_F_MATCHED, RWK_F_SILENT, RWK_F_DATA | RWK_F_MATCHED | RWK_F_SILENT};
 	struct world w;
 
 	world_open_two(&w, *state);
@@ -77,9 +77,9 @@ static void inject(void **state)
 	for (size_t i = 0; sizes[i] <= RWK_INJECT_MAX; i++)
 		for (int how = 0; how < 4; how++)
 			one_message(&w, sizes[i], how & 2 ? RWK_PLAIN : RWK_TAGGED,
-				RWK_F_INJECT | (how & 1 ? RWK_F_DELIVERED : 0), how & 1);
+				RWK_F_INJECT | (how & 1 ? RWK_F_MATCHED : 0), how & 1);
 	assert_int_equal(
-		world_send(&w, 0, 1, RWK_TAGGED, buf, sizeof(buf), 1, RWK_F_INJECT | RWK_F_DELIVERED, &t), -EMSGSIZE);
+		world_send(&w, 0, 1, RWK_TAGGED, buf, sizeof(buf), 1, RWK_F_INJECT | RWK_F_MATCHED, &t), -EMSGSIZE);
 	assert_int_equal(world_send(&w, 0, 0, RWK_TAGGED, buf, sizeof(buf), 1, RWK_F_INJECT, &t), -EMSGSIZE);
 	world_close(&w);
 }
@@ -183,7 +183,7 @@ static void delivered(void **state)
 		unsigned char *buf = calloc(1, lengths[i] + 1);
 		struct task s = {0}, r = {0};
 
-		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, buf, lengths[i], 1, RWK_F_DELIVERED, &s), 0);
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, buf, lengths[i], 1, RWK_F_MATCHED, &s), 0);
 		world_settle(&w);
 		assert_int_equal(s.times, 0);
 		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, buf, lengths[i], 1, 0, 0, &r), 0);
@@ -204,7 +204,7 @@ static void user_flags(void **state)
 
 	world_open_two(&w, *state);
 	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, buf, 8, 1, 0, RWK_F_USER << 3, &r), 0);
-	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, buf, 8, 1, RWK_F_USER | RWK_F_DELIVERED, &s), 0);
+	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, buf, 8, 1, RWK_F_USER | RWK_F_MATCHED, &s), 0);
 	world_wait(&w, &s);
 	world_wait(&w, &r);
 	assert_int_equal(s.c.flags & ~(RWK_F_USER - 1), RWK_F_USER);
@@ -324,7 +324,7 @@ static void self(void **state)
 		for (int how = 0; how < 8; how++) {
 			size_t len = lengths[i];
 			struct task s = {0}, r = {0}, peek = {0};
-			uint32_t flags = (how & 4 ? RWK_F_DELIVERED : 0) | (how & 2 ? RWK_F_DATA : 0);
+			uint32_t flags = (how & 4 ? RWK_F_MATCHED : 0) | (how & 2 ? RWK_F_DATA : 0);
 
 			world_fill(out, len, i);
 			memset(in, 0x5a, len + 1);
@@ -334,7 +334,7 @@ static void self(void **state)
 					0);
 			assert_int_equal(world_send(&w, 0, 0, RWK_TAGGED, out, len, 4, flags, &s), 0);
 			if (!(how & 1)) {
-				if (flags & RWK_F_DELIVERED)
+				if (flags & RWK_F_MATCHED)
 					assert_int_equal(s.times, 0);
 				assert_int_equal(world_recv(&w, 0, 0, RWK_TAGGED, NULL, 0, 4, 0, RWK_F_PEEK, &peek), 0);
 				assert_int_equal(peek.c.length, len);

@@ -188,7 +188,7 @@ static void truncation(void **state)
 			if (how & 2)
 				assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, room, 1, 0, 0, &r), 0);
 			assert_int_equal(
-				world_send(&w, 0, 1, RWK_TAGGED, out, len, 1, how & 4 ? RWK_F_DELIVERED : 0, &s), 0);
+				world_send(&w, 0, 1, RWK_TAGGED, out, len, 1, how & 4 ? RWK_F_MATCHED : 0, &s), 0);
 			if (!(how & 2)) {
 				world_settle(&w);
 				assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, room, 1, 0, 0, &r), 0);

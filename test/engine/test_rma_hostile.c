@@ -672,7 +672,7 @@ static void of_another(void **state)
 	for (unsigned i = 0; i < 2; i++) {
 		world_fill(out[i], lengths[i], i);
 		assert_int_equal(
-			world_send(&s.w, 0, 1, RWK_TAGGED, out[i], lengths[i], i, RWK_F_DELIVERED, &t[i]), 0);
+			world_send(&s.w, 0, 1, RWK_TAGGED, out[i], lengths[i], i, RWK_F_MATCHED, &t[i]), 0);
 	}
 	for (uint64_t index = 0; index < 3; index++) {
 		for (uint64_t generation = 0; generation < 3; generation++)

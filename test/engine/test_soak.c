@@ -124,7 +124,7 @@ static void send_done(struct op *o, const struct rwk_completion *c)
 		m->cancelled = true;
 	else
 		check(!c->status || (w.dead[o->to] && c->status == -ECONNRESET));
-	if (o->flags & RWK_F_DELIVERED && !c->status && !w.dead[o->to] && o->to != o->who)
+	if (o->flags & RWK_F_MATCHED && !c->status && !w.dead[o->to] && o->to != o->who)
 		check(m->taken_by != NOT_TAKEN);
 	op_free(o);
 }
@@ -255,7 +255,7 @@ static struct message *message_new(struct stream *s)
 
 static void do_send(unsigned who)
 {
-	static const uint32_t ways[] = {0, 0, 0, RWK_F_DELIVERED, RWK_F_INJECT, RWK_F_DELIVERED};
+	static const uint32_t ways[] = {0, 0, 0, RWK_F_MATCHED, RWK_F_INJECT, RWK_F_MATCHED};
 	uint32_t flags = ways[pick(6)];
 	size_t length = flags & RWK_F_INJECT ? pick(RWK_INJECT_MAX + 1) : pick_length();
 	struct op *o = op_new(who, SEND, length);

@@ -2,7 +2,8 @@
 /*
  * Levels of completion of sends, on each link: FI_TRANSMIT_COMPLETE that is asked for by name, by the endpoint's
  * default flags or by a call's own, means that the peer's end has the message, though nobody there receives it;
- * FI_INJECT_COMPLETE, and what asks for nothing, that the buffer is free; FI_DELIVERY_COMPLETE that it is received.
+ * FI_INJECT_COMPLETE, and what asks for nothing, that the buffer is free; FI_DELIVERY_COMPLETE that the peer has looked
+ * at it, too, and FI_MATCH_COMPLETE that it is received.
  */
 #include "fi_pair.h"
 
@@ -44,12 +45,18 @@ struct levels {
 	uint64_t by_default, of_call;
 };
 
+/* Is it for a message to be in the peer's memory, as shared memory is? */
+static bool writing_is_enough(const struct levels *levels)
+{
+	return !((levels->by_default | levels->of_call) & (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE));
+}
+
 /* A byte of which it is told in the end, and before that two that are free at once. */
 static void sends(struct t_process *p)
 {
 	const struct levels *levels = p->arg;
-	bool delivered = (levels->by_default | levels->of_call) & FI_DELIVERY_COMPLETE;
-	bool arrived = !delivered && !strcmp(p->link, "shm"); /* it is written into the peer's memory */
+	bool matched = (levels->by_default | levels->of_call) & FI_MATCH_COMPLETE;
+	bool arrived = writing_is_enough(levels) && !strcmp(p->link, "shm");
 	struct t_domain d;
 	struct t_end e;
 	char byte[3];
@@ -68,12 +75,12 @@ static void sends(struct t_process *p)
 		t_nothing(e.cq, NULL);
 		t_say(p, "", 1);
 	}
-	if (!delivered)
+	if (!matched)
 		told(&e, &byte[2]);
 	else
 		t_nothing(e.cq, NULL);
 	t_say(p, "", 1);
-	if (delivered)
+	if (matched)
 		told(&e, &byte[2]);
 	t_meet(p, e.cq);
 	close_end(&d, &e);
@@ -83,8 +90,7 @@ static void sends(struct t_process *p)
 static void receives(struct t_process *p)
 {
 	const struct levels *levels = p->arg;
-	bool delivered = (levels->by_default | levels->of_call) & FI_DELIVERY_COMPLETE;
-	bool arrived = !delivered && !strcmp(p->link, "shm");
+	bool arrived = writing_is_enough(levels) && !strcmp(p->link, "shm");
 	struct t_domain d;
 	struct t_end e;
 	char in, byte;
@@ -132,12 +138,20 @@ static void delivered(void **state)
 	each_link(&(struct levels){.by_default = FI_TRANSMIT_COMPLETE, .of_call = FI_DELIVERY_COMPLETE});
 }
 
+static void matched(void **state)
+{
+	(void)state;
+	each_link(&(struct levels){.by_default = FI_MATCH_COMPLETE});
+	each_link(&(struct levels){.by_default = FI_TRANSMIT_COMPLETE, .of_call = FI_MATCH_COMPLETE});
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(transmitted_by_default),
 		cmocka_unit_test(transmitted_by_call),
 		cmocka_unit_test(delivered),
+		cmocka_unit_test(matched),
 	};
 
 	return cmocka_run_group_tests_name("levels of completion", tests, NULL, NULL);

@@ -219,7 +219,7 @@ static void refused_calls(void **state)
 	pair_close(&p);
 }
 
-/* Delivery complete: no completion before there is a receive, one after. */
+/* Delivery complete: once the peer has the message, though there is no receive. */
 static void delivery_complete(void **state)
 {
 	char in, out = 'd';
@@ -227,6 +227,23 @@ static void delivery_complete(void **state)
 
 	(void)state;
 	pair_open(&p, &(struct t_options){.tx_op_flags = FI_DELIVERY_COMPLETE});
+	t_post(fi_tsend(p.a.ep, &out, 1, NULL, p.to_b, 0, &out), p.a.cq, p.b.cq);
+	assert_ptr_equal(t_wait(p.a.cq, p.b.cq, NULL).op_context, &out);
+	assert_int_equal(fi_trecv(p.b.ep, &in, 1, NULL, FI_ADDR_UNSPEC, 0, 0, &in), 0);
+	t_wait(p.b.cq, p.a.cq, NULL);
+	assert_int_equal(in, out);
+	t_nothing(p.a.cq, p.b.cq);
+	pair_close(&p);
+}
+
+/* Match complete: no completion before there is a receive, one after. */
+static void match_complete(void **state)
+{
+	char in, out = 'd';
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, &(struct t_options){.tx_op_flags = FI_MATCH_COMPLETE});
 	t_post(fi_tsend(p.a.ep, &out, 1, NULL, p.to_b, 0, &out), p.a.cq, p.b.cq);
 	t_nothing(p.a.cq, p.b.cq);
 	assert_int_equal(fi_trecv(p.b.ep, &in, 1, NULL, FI_ADDR_UNSPEC, 0, 0, &in), 0);
@@ -243,6 +260,7 @@ int main(void)
 		cmocka_unit_test(every_way),
 		cmocka_unit_test(refused_calls),
 		cmocka_unit_test(delivery_complete),
+		cmocka_unit_test(match_complete),
 	};
 
 	return pair_run(tests);
