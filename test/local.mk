@@ -30,6 +30,6 @@ TESTS += test/test_includes test/test_rows test/test_mutants
 EXTRA_DIST += test/test_includes test/test_rows test/test_mutants test/rows.txt test/include-table.txt
 # What the packages are made by.
 TESTS += test/test_recipes
-EXTRA_DIST += test/test_recipes
+EXTRA_DIST += test/test_recipes test/tsan.supp
 # The whole folder: a mutant is added by adding its file.
 EXTRA_DIST += test/mutants test/COVERAGE.md
