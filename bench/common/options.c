@@ -37,7 +37,7 @@ static const struct argp_option fabric_options[] = {
 	{"provider", 'p', "NAME", 0, "The libfabric provider, for example shm or \"tcp;ofi_rxm\" (required)", 0},
 	{"no-inject", KEY_NO_INJECT, NULL, 0, "Send small messages with a completion each instead of fi_tinject", 0},
 	{"delivered", KEY_DELIVERED, NULL, 0,
-		"A message's send is complete once it is in its receiver's buffer (FI_DELIVERY_COMPLETE; implies "
+		"A message's send is complete once its receiver's end has it (FI_DELIVERY_COMPLETE; implies "
 		"--no-inject)",
 		0},
 	{0},

@@ -56,12 +56,7 @@ rwk_noinline struct rwk_rx *rwk_foreign_match(
 
 	if (!rx)
 		return NULL;
-	rx->peer = p;
-	rx->length = len;
-	rx->tag = env->tag;
-	rx->data = env->data;
-	rx->came = rwk_came(env);
-	rx->rts_id = env->small;
+	rwk_rx_match(rx, p, env, len);
 	return rx;
 }
 

@@ -18,12 +18,7 @@ static struct rwk_rx *matched(
 		if (!rx)
 			return NULL;
 	}
-	rx->peer = p;
-	rx->length = len;
-	rx->tag = env->tag;
-	rx->data = env->data;
-	rx->came = rwk_came(env);
-	rx->rts_id = env->small;
+	rwk_rx_match(rx, p, env, len);
 	return rx;
 }
 

@@ -509,6 +509,16 @@ struct rwk_rx *rwk_rx_part(struct rwk_inbox *box, struct rwk_rx *parent, size_t 
 struct rwk_rx *rwk_rx_get(struct rwk_inbox *box);
 /** Frees a receive that somebody else has told of; the buffer that it was the last part of ends with it. */
 void rwk_rx_release(struct rwk_inbox *box, struct rwk_rx *rx);
+/** A receive has been found for a message: what it will have to say of it. */
+static inline void rwk_rx_match(struct rwk_rx *rx, struct rwk_peer *p, const struct rwk_envelope *env, size_t len)
+{
+	rx->peer = p;
+	rx->length = len;
+	rx->tag = env->tag;
+	rx->data = env->data;
+	rx->came = rwk_came(env);
+	rx->rts_id = env->small;
+}
 /** Completes a receive whose message is in place (or has failed), and frees it. */
 void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status);
 /** Gives a waiting message, already taken out of the matcher, to a receive; frees it when that is done. */

@@ -116,7 +116,7 @@ static void is_taken_back(void **state)
 	world_close(&w);
 }
 
-/* All together have no more than twenty times their credit would be, though each grows. */
+/* All together are given no more than sixteen times what one begins with, though each grows. */
 static void is_bounded(void **state)
 {
 	struct world w;
