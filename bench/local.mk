@@ -1,8 +1,9 @@
 # What bench adds to the build. Nothing here is installed. The benchmarks share no code with what they measure.
 bench_common = bench/common/cpu.c bench/common/data.c bench/common/options.c bench/common/report.c \
-	bench/common/stats.c bench/common/sweep.c
+	bench/common/stats.c bench/common/sweep.c bench/common/ticks.c
 bench_headers = bench/common/bench.h bench/common/clock.h bench/common/cpu.h bench/common/data.h \
-	bench/common/options.h bench/common/report.h bench/common/stats.h bench/common/sweep.h
+	bench/common/options.h bench/common/report.h bench/common/stats.h bench/common/sweep.h \
+	bench/common/ticks.h
 
 noinst_LTLIBRARIES += bench/libbench.la
 bench_libbench_la_SOURCES = $(bench_common) $(bench_headers)
@@ -138,7 +139,7 @@ endif
 clean-local:
 	rm -rf bench/openmpi bench/mpich
 
-EXTRA_DIST += bench/README.md bench/scale_plot bench/footprint bench/progress bench/compare \
+EXTRA_DIST += bench/README.md bench/scale_plot bench/footprint bench/progress bench/slices bench/compare \
 	bench/comparison/analysis.py bench/comparison/benchmarks.py \
 	bench/comparison/hosts.py bench/comparison/machine.py \
 	bench/comparison/output.py bench/comparison/runs.py bench/comparison/stacks.py $(bench_mpi_shared) \

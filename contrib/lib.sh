@@ -13,7 +13,7 @@ packages_build="autoconf automake libtool pkg-config make gcc libc6-dev
 # shellcheck disable=SC2034
 packages_run="openmpi-bin libopenmpi-dev libfabric-bin"
 # shellcheck disable=SC2034
-packages_test="clang libclang-rt-dev libcmocka-dev hpcc netpipe-openmpi python3 python3-mpi4py util-linux
+packages_test="clang libclang-rt-dev libcmocka-dev hpcc netpipe-openmpi python3 python3-mpi4py procps util-linux
 	man-db shellcheck git gnuplot-nox spin tshark iproute2 iptables debhelper lintian libucx-dev"
 
 die() {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_DIRTY = 256, KEY_JSON, KEY_NO_INJECT, KEY_DELIVERED, KEY_SYNC, KEY_OWN_MEMORY, KEY_USAGE };
+enum { KEY_DIRTY = 256, KEY_JSON, KEY_TICKS, KEY_NO_INJECT, KEY_DELIVERED, KEY_SYNC, KEY_OWN_MEMORY, KEY_USAGE };
 
 const char *const bench_sync_names[] = {
 	[BENCH_FLUSH] = "flush",
@@ -28,6 +28,7 @@ static const struct argp_option common_options[] = {
 	{"dirty", KEY_DIRTY, NULL, 0, "Write the data before each send and read it after each receive", 0},
 	{"check", 'c', NULL, 0, "Check the contents of every message (implies --dirty)", 0},
 	{"json", KEY_JSON, "FILE", 0, "Write the results to FILE", 0},
+	{"ticks", KEY_TICKS, "FILE", 0, "Run without end and count in FILE, for bench/slices; takes one size", 0},
 	{"help", 'h', NULL, 0, "Print this text", -1},
 	{"usage", KEY_USAGE, NULL, OPTION_HIDDEN, NULL, 0}, /* argp's errors recommend it */
 	{0},
@@ -267,6 +268,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_JSON:
 		o->json = arg;
 		return 0;
+	case KEY_TICKS:
+		o->ticks = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (!o->ticks || o->sizes == 1 || p->help)
+			return 0;
+		argp_error(state, "--ticks %s: give one size", o->ticks);
+		return EINVAL;
 	case 'h':
 	case KEY_USAGE:
 		p->help = true;

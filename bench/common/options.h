@@ -27,6 +27,7 @@ struct bench_options {
 	unsigned repeats;
 	enum bench_touch touch;
 	const char *json;     /* file to write; NULL: none */
+	const char *ticks;    /* file to count in, without end (ticks.h); NULL: none */
 	const char *provider; /* libfabric only */
 	bool inject;          /* libfabric only: fi_tinject where the size allows it */
 	bool delivered;       /* libfabric only: messages are sent with FI_DELIVERY_COMPLETE */

@@ -7,6 +7,7 @@
 
 #include "bench/common/report.h"
 #include "bench/common/stats.h"
+#include "bench/common/ticks.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -91,7 +92,8 @@ static int calibrate(const struct bench_test *test, const struct bench_options *
 	return 0;
 }
 
-static double value_of(const struct bench_test *test, const struct bench_run *r, double seconds)
+/* Of one repeat. */
+static double messages_of(const struct bench_test *test, const struct bench_run *r)
 {
 	double messages = (double)r->iterations * test->messages;
 
@@ -99,6 +101,13 @@ static double value_of(const struct bench_test *test, const struct bench_run *r,
 		messages *= r->window;
 	if (test->per_pair)
 		messages *= r->team->ranks / 2;
+	return messages;
+}
+
+static double value_of(const struct bench_test *test, const struct bench_run *r, double seconds)
+{
+	double messages = messages_of(test, r);
+
 	switch (test->unit) {
 	case BENCH_LATENCY:
 		return seconds * 1e6 / messages;
@@ -108,6 +117,23 @@ static double value_of(const struct bench_test *test, const struct bench_run *r,
 		return messages / seconds;
 	}
 	return 0;
+}
+
+/* Ends when the process is ended, or the team is broken. */
+static int count_on(const struct bench_test *test, const struct bench_options *o, struct bench_run *r)
+{
+	struct bench_ticks *ticks;
+	double seconds;
+	int rc = bench_ticks_open(o->ticks, r->team, &ticks);
+
+	if (!rc)
+		rc = calibrate(test, o, r);
+	while (!rc) {
+		rc = test->run(r, &seconds);
+		if (!rc && !r->team->rank)
+			atomic_fetch_add(&ticks->messages, (uint64_t)messages_of(test, r));
+	}
+	return rc;
 }
 
 static int one_size(
@@ -142,7 +168,7 @@ static int all_sizes(
 		r->slots = slots_of(o, r->size);
 		r->stride = stride_of(r->size);
 		r->window = r->slots > 1 || o->touch != BENCH_TOUCH_NONE ? r->slots : o->window;
-		rc = one_size(test, o, r, report);
+		rc = o->ticks ? count_on(test, o, r) : one_size(test, o, r, report);
 		if (rc)
 			return rc;
 	}

@@ -16,10 +16,15 @@ class Failure(Exception):
     """A child that failed: its last words."""
 
 
+def start(command, env, output):
+    """Starts a command in its own process group."""
+    return subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                            text=True, start_new_session=True)
+
+
 def run_child(command, env, timeout):
-    """Runs a command in its own process group and returns its output. Nothing of it is left when this returns."""
-    child = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    """Runs a command and returns its output. Nothing of it is left when this returns."""
+    child = start(command, env, subprocess.PIPE)
     try:
         output, _ = child.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 
 import hosts
 
@@ -32,6 +33,13 @@ class Stack:
         if self.family in (FABRIC, FABRIC_ONE_SIDED):
             return [os.path.join(self.build, "bench", "ofi", program)] + self.options
         return self.launcher(ranks) + self.options + [os.path.join(self.build, "bench", self.library, program)]
+
+    def set(self, variables):
+        """Gives its processes variables of their environment; Open MPI takes them to other hosts only if told to."""
+        if self.library == OPENMPI:
+            self.options += [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
+        else:
+            self.env.update(variables)
 
     def environment(self):
         env = dict(os.environ, **self.env)
@@ -89,6 +97,16 @@ def stacks_between_hosts(build):
         (OURS, MPI_ONE_SIDED, OFI + ["ropewalk"] + OSC_OFI + ["ropewalk"] + ours),
     ]
     return [Stack(name, family, build, OPENMPI, words, launcher=hosts.launcher) for name, family, words in options]
+
+
+def find_build(who, given):
+    """The build folder: the given one, else the current one or the source folder. Ends if it has not been built."""
+    places = [given] if given else [os.getcwd(), os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))]
+    for place in places:
+        if os.path.exists(os.path.join(place, "bench", "limits")) and os.path.exists(os.path.join(place, "Makefile")):
+            return os.path.realpath(place)
+    sys.exit(f"{who}: no built benchmarks in {' or '.join(places)}: run make there, "
+             f"or name the build folder with --build")
 
 
 def provider_folder(build):
