@@ -75,13 +75,18 @@ void rwk_rma_way_taken(struct rwk_rma_choice *c, enum rwk_rma_way way, uint64_t 
 	c->way[way].bytes = 0;
 }
 
-/** A run, or a part of one, is over. */
+/**
+ * A run, or a part of one, is over. One that is slow alone says nothing: a clock's tick, or another process, has
+ * interrupted it, hundreds of times a second. So the shorter of the last two counts.
+ */
 static void measured(struct rwk_rma_choice *c, enum rwk_rma_way way, uint64_t now)
 {
-	uint64_t cost = (now - c->way[way].since) * UNIT / c->way[way].bytes + 1, before = c->way[way].cost;
+	uint64_t whole = (now - c->way[way].since) * UNIT / c->way[way].bytes + 1, last = c->way[way].last;
+	uint64_t cost = last && last < whole ? last : whole, before = c->way[way].cost;
 	enum rwk_rma_way was = faster(c);
 
 	/* What has become much faster is believed at once: else it would take a trial for each step down. */
+	c->way[way].last = whole;
 	c->way[way].cost = before && cost > before / 2 ? (3 * before + cost) / 4 : cost;
 	c->way[way].since = now;
 	c->way[way].bytes = 0;

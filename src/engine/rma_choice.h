@@ -21,6 +21,7 @@ enum rwk_rma_way { RWK_BY_MESSAGES, RWK_DIRECTLY, RWK_RMA_WAYS };
 struct rwk_rma_choice {
 	struct {
 		uint64_t cost;  /* ns for 64 KB, of late; 0: never tried */
+		uint64_t last;  /* of the last run by itself */
 		uint64_t since; /* ns: the run that is being measured began, */
 		uint64_t bytes; /* and has moved these */
 		uint32_t under_way;

@@ -52,6 +52,22 @@ static void changes(void **state)
 	assert_in_range(serve(&c, &now, 1000, 1500, 6000), 0, 16);
 }
 
+/* Now and then one is interrupted, which says nothing of its way. */
+static void interruptions(void **state)
+{
+	struct rwk_rma_choice c = {0};
+	unsigned direct = 0;
+	uint64_t now = 5;
+
+	(void)state;
+	serve(&c, &now, 5000, 3000, 5000);
+	for (int i = 0; i < 200; i++) {
+		direct += serve(&c, &now, 1, 30000, 50000);
+		direct += serve(&c, &now, 99, 3000, 5000);
+	}
+	assert_in_range(direct, 0, 400);
+}
+
 /* Direct ones would be faster, but not the first after messages, which finds the data in the wrong caches. */
 static void first_of_a_trial_is_cold(void **state)
 {
@@ -108,6 +124,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(faster_one),
 		cmocka_unit_test(changes),
+		cmocka_unit_test(interruptions),
 		cmocka_unit_test(first_of_a_trial_is_cold),
 		cmocka_unit_test(windows),
 	};
