@@ -140,7 +140,7 @@ clean-local:
 	rm -rf bench/openmpi bench/mpich
 
 EXTRA_DIST += bench/README.md bench/scale_plot bench/footprint bench/progress bench/slices bench/compare \
-	bench/comparison/analysis.py bench/comparison/benchmarks.py \
+	bench/comparison/analysis.py bench/comparison/arguments.py bench/comparison/benchmarks.py \
 	bench/comparison/hosts.py bench/comparison/machine.py \
 	bench/comparison/output.py bench/comparison/runs.py bench/comparison/stacks.py $(bench_mpi_shared) \
 	$(bench_mpi_headers) $(bench_mpi_names:%=bench/mpi/%.c)

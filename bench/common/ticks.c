@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,6 +41,7 @@ int bench_ticks_open(const char *path, const struct bench_team *team, struct ben
 			strerror(-rc), sizeof(**ticks), BENCH_TICKS_RANKS);
 		return rc;
 	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* it may be stopped when who has started it dies */
 	atomic_store(&(*ticks)->pid[team->rank], (uint32_t)getpid());
 	return 0;
 }

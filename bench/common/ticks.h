@@ -19,8 +19,8 @@ struct bench_ticks {
 };
 
 /**
- * Maps the file, which must be there and as long as this, and enters this process. Returns 0 or a negative errno,
- * reported on stderr; *ticks stays mapped until the process ends.
+ * Maps the file, which must be there and as long as this, and enters this process, which dies with its parent from now
+ * on. Returns 0 or a negative errno, reported on stderr; *ticks stays mapped until the process ends.
  */
 int bench_ticks_open(const char *path, const struct bench_team *team, struct bench_ticks **ticks);
 

@@ -85,8 +85,8 @@ static void measured(struct rwk_rma_choice *c, enum rwk_rma_way way, uint64_t no
 	uint64_t cost = last && last < whole ? last : whole, before = c->way[way].cost;
 	enum rwk_rma_way was = faster(c);
 
-	/* What has become much faster is believed at once: else it would take a trial for each step down. */
 	c->way[way].last = whole;
+	/* What has become much faster is believed at once: else it would take a trial for each step down. */
 	c->way[way].cost = before && cost > before / 2 ? (3 * before + cost) / 4 : cost;
 	c->way[way].since = now;
 	c->way[way].bytes = 0;
