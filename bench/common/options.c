@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_DIRTY = 256, KEY_JSON, KEY_TICKS, KEY_NO_INJECT, KEY_DELIVERED, KEY_SYNC, KEY_OWN_MEMORY, KEY_USAGE };
+enum { KEY_DIRTY = 256, KEY_JSON, KEY_TICKS, KEY_NO_INJECT, KEY_DELIVERED, KEY_SYNC, KEY_OWN_MEMORY, KEY_AT, KEY_USAGE };
 
 const char *const bench_sync_names[] = {
 	[BENCH_FLUSH] = "flush",
@@ -25,6 +25,10 @@ static const struct argp_option common_options[] = {
 	{"time", 't', "SECONDS", 0, "Time wanted for one repeat (default 0.05)", 0},
 	{"repeats", 'r', "N", 0, "Repeats of each size; the median is the result (default 5)", 0},
 	{"window", 'W', "N", 0, "Messages in flight, where a test has a window (default 64)", 0},
+	{"at", KEY_AT, "N[,M]", 0,
+		"Buffers that are sent from begin N bytes behind a page's beginning, those received into M (default 0,0; "
+		"long blocks of malloc begin at 16)",
+		0},
 	{"dirty", KEY_DIRTY, NULL, 0, "Write the data before each send and read it after each receive", 0},
 	{"check", 'c', NULL, 0, "Check the contents of every message (implies --dirty)", 0},
 	{"json", KEY_JSON, "FILE", 0, "Write the results to FILE", 0},
@@ -161,6 +165,28 @@ static error_t parse_seconds(struct argp_state *state, const char *text, double 
 	return 0;
 }
 
+/* "16" for both, or "0,16". */
+static error_t parse_at(struct argp_state *state, const char *text, size_t grain, struct bench_options *o)
+{
+	unsigned long send, recv;
+	char *end;
+
+	send = recv = strtoul(text, &end, 10);
+	if (*end == ',' && isdigit((unsigned char)end[1]))
+		recv = strtoul(end + 1, &end, 10);
+	if (!isdigit((unsigned char)*text) || *end || send >= BENCH_PAGE || recv >= BENCH_PAGE) {
+		argp_error(state, "--at %s: N or N,M are needed, each from 0 to %u", text, BENCH_PAGE - 1);
+		return EINVAL;
+	}
+	if (grain && (send % grain || recv % grain)) {
+		argp_error(state, "--at %s: this test needs multiples of %zu", text, grain);
+		return EINVAL;
+	}
+	o->send_at = send;
+	o->recv_at = recv;
+	return 0;
+}
+
 static error_t parse_fabric_option(int key, char *arg, struct argp_state *state)
 {
 	struct parser *p = state->input;
@@ -258,6 +284,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		err = parse_count(state, "window", arg, 4096, &n);
 		o->window = err ? o->window : n;
 		return err;
+	case KEY_AT:
+		return parse_at(state, arg, p->test->grain, o);
 	case KEY_DIRTY:
 		if (o->touch == BENCH_TOUCH_NONE)
 			o->touch = BENCH_TOUCH_DIRTY;

@@ -8,6 +8,7 @@
 #define BENCH_MAX_SIZES   256
 #define BENCH_MAX_SIZE    ((size_t)1 << 30)
 #define BENCH_MAX_REPEATS 1000
+#define BENCH_PAGE        4096u /* what buffers' places are counted by, bytes */
 
 /** How an MPI program's one-sided operations are brought to their end. */
 enum bench_sync {
@@ -25,6 +26,7 @@ struct bench_options {
 	double seconds;           /* wanted for one repeat */
 	unsigned window;
 	unsigned repeats;
+	size_t send_at, recv_at; /* bytes behind a page's beginning, where the two buffers begin */
 	enum bench_touch touch;
 	const char *json;     /* file to write; NULL: none */
 	const char *ticks;    /* file to count in, without end (ticks.h); NULL: none */

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Buffers of one side together take no more than this where each message in flight has its own. */
 #define MAX_TOUCHED_BYTES ((size_t)64 << 20)
@@ -46,18 +45,29 @@ size_t bench_buffer_bytes(const struct bench_test *test, const struct bench_opti
 	return most;
 }
 
-/* Two buffers with all their pages present. */
-static int allocate(struct bench_run *r, size_t bytes)
+/* A buffer with all its pages present, `at` bytes behind a page's beginning; NULL: no memory. */
+static char *buffer_new(size_t bytes, size_t at, int value)
 {
-	size_t page = sysconf(_SC_PAGESIZE);
+	size_t whole = (at + bytes + BENCH_PAGE - 1) / BENCH_PAGE * BENCH_PAGE;
+	char *block = aligned_alloc(BENCH_PAGE, whole);
 
-	r->send = aligned_alloc(page, (bytes + page - 1) / page * page);
-	r->recv = aligned_alloc(page, (bytes + page - 1) / page * page);
-	if (!r->send || !r->recv)
-		return -ENOMEM;
-	memset(r->send, 1, bytes);
-	memset(r->recv, 2, bytes);
-	return 0;
+	if (!block)
+		return NULL;
+	memset(block, value, whole);
+	return block + at;
+}
+
+static void buffer_free(char *buffer, size_t at)
+{
+	if (buffer)
+		free(buffer - at);
+}
+
+static int allocate(struct bench_run *r, const struct bench_options *o, size_t bytes)
+{
+	r->send = buffer_new(bytes, o->send_at, 1);
+	r->recv = buffer_new(bytes, o->recv_at, 2);
+	return r->send && r->recv ? 0 : -ENOMEM;
 }
 
 static int timed(const struct bench_test *test, struct bench_run *r, double *seconds)
@@ -199,7 +209,7 @@ static int prepare(
 	const struct bench_test *test, const struct bench_options *o, struct bench_run *r, struct bench_report *report)
 {
 	size_t bytes = bench_buffer_bytes(test, o, r->team);
-	int rc = allocate(r, bytes);
+	int rc = allocate(r, o, bytes);
 	double failed;
 
 	if (rc)
@@ -237,7 +247,7 @@ int bench_sweep(const struct bench_test *test, const struct bench_options *o, st
 		rc = rc ? rc : closed;
 	}
 	free(report);
-	free(r.recv);
-	free(r.send);
+	buffer_free(r.recv, o->recv_at);
+	buffer_free(r.send, o->send_at);
 	return rc;
 }
