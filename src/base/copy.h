@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copies of short messages, and copies into memory whose lines another core holds. An ordinary copy fetches each line
- * before it overwrites it; the processor's own string copy knows that whole lines will be written and only takes them
- * away. From 1 KB up, on processors that say that it is quick (FSRM), it wins on both counts; the C library uses it by
- * itself, but only from several KB up.
+ * Copies of short messages, of long ones, and into memory whose lines another core holds. An ordinary copy fetches each
+ * line before it overwrites it; the processor's own string copy knows that whole lines will be written and only takes
+ * them away. From 1 KB up, on processors that say that it is quick (FSRM), it wins on both counts; the C library uses
+ * it by itself, but only from several KB up.
+ *
+ * But where the target lies less than a line behind the source, whole pages between them aside, the string copy takes
+ * each store for one into what it is about to read, and some processors (Zen 3 and 4) slow down to a twentieth. A long
+ * block of malloc begins 16 bytes behind a page, so this is no rare case. There memcpy is called for a piece at a time.
  */
 #ifndef RWK_BASE_COPY_H
 #define RWK_BASE_COPY_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #if defined(__x86_64__)
@@ -45,6 +50,32 @@ static inline void rwk_copy_short(void *to_, const void *from_, size_t len)
 	}
 }
 
+/** Is a string copy slow for where these two lie? */
+static inline bool rwk_copy_collides(const void *to, const void *from)
+{
+#if defined(__x86_64__)
+	return ((uintptr_t)to - (uintptr_t)from) % 4096 - 1 < 63;
+#else
+	(void)to;
+	(void)from;
+	return false;
+#endif
+}
+
+/** As memcpy, in pieces so short that none is copied by a string copy. */
+void rwk_copy_pieces(void *to, const void *from, size_t len);
+
+#define RWK_COPY_PIECES_MIN 2048u
+
+/** As memcpy, for what may be long. */
+static inline void rwk_copy(void *to, const void *from, size_t len)
+{
+	if (len >= RWK_COPY_PIECES_MIN && rwk_copy_collides(to, from))
+		rwk_copy_pieces(to, from, len);
+	else
+		memcpy(to, from, len);
+}
+
 #define RWK_COPY_AWAY_MIN 1024u
 
 /** Is the string copy quick here? Ask once and keep the answer. */
@@ -63,13 +94,13 @@ static inline bool rwk_copy_has_string(void)
 static inline void rwk_copy_away(void *to, const void *from, size_t len, bool string)
 {
 #if defined(__x86_64__)
-	if (string && len >= RWK_COPY_AWAY_MIN) {
+	if (string && len >= RWK_COPY_AWAY_MIN && !rwk_copy_collides(to, from)) {
 		__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(len) : : "memory");
 		return;
 	}
 #endif
 	(void)string;
-	memcpy(to, from, len);
+	rwk_copy(to, from, len);
 }
 
 #endif

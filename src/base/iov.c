@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/iov.h"
 
-#include <string.h>
+#include "base/copy.h"
 
 size_t rwk_iov_length(const struct iovec *iov, size_t count)
 {
@@ -50,7 +50,7 @@ size_t rwk_iov_gather(const struct iovec *iov, size_t count, size_t at, void *to
 
 		if (!part.iov_len)
 			continue;
-		memcpy((char *)to + (len - left), part.iov_base, part.iov_len);
+		rwk_copy((char *)to + (len - left), part.iov_base, part.iov_len);
 		left -= part.iov_len;
 	}
 	return len - left;
@@ -65,7 +65,7 @@ void rwk_iov_scatter(const struct iovec *iov, size_t count, size_t at, const voi
 
 		if (!part.iov_len)
 			continue;
-		memcpy(part.iov_base, (const char *)from + (len - left), part.iov_len);
+		rwk_copy(part.iov_base, (const char *)from + (len - left), part.iov_len);
 		left -= part.iov_len;
 	}
 }

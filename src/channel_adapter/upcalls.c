@@ -3,6 +3,7 @@
 #include "channel_adapter/internal.h"
 
 #include "base/compiler.h"
+#include "base/copy.h"
 #include "base/iov.h"
 
 #include <assert.h>
@@ -212,7 +213,7 @@ static int on_write(void *user, const struct rwk_wire *w, uint32_t key, uint64_t
 	if (rwk_unlikely(n < 0))
 		return n;
 	if (n)
-		memcpy(to.iov_base, bytes, len);
+		rwk_copy(to.iov_base, bytes, len);
 	return 0;
 }
 

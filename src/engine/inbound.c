@@ -140,7 +140,7 @@ static rwk_noinline void keep_eager(struct rwk_peer *p, const struct rwk_envelop
 	if (u->error)
 		u->state = RWK_U_LOST;
 	else
-		memcpy(u->payload, payload, len);
+		rwk_copy(u->payload, payload, len);
 	tell_of_arrival(u);
 	rwk_unexpected_keep(u);
 }
@@ -308,7 +308,7 @@ static rwk_outline void message_any(
 	rx = rwk_container_of(posted, struct rwk_rx, posted);
 	if (rwk_likely(is_short(e, p, rx, len))) {
 		if (len) /* a buffer of no length may be NULL */
-			memcpy(rx->iov[0].iov_base, payload, len);
+			rwk_copy(rx->iov[0].iov_base, payload, len);
 		complete_short(e, p, rx, env, len);
 	} else {
 		take(e, p, rx, env, payload, len);

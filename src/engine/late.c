@@ -88,7 +88,7 @@ void rwk_late_message(struct rwk_peer *p, const struct rwk_envelope *env, const 
 	if (!u)
 		return;
 	if (len)
-		memcpy(u->payload, payload, len);
+		rwk_copy(u->payload, payload, len);
 	u->state = RWK_U_WHOLE;
 	rwk_rendezvous_drop(u);
 }

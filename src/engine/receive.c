@@ -26,7 +26,7 @@ void rwk_rx_fill(struct rwk_rx *rx, const void *payload, size_t len)
 	if (rwk_unlikely(rx->iov_count != 1))
 		rwk_iov_scatter(rx->iov, rx->iov_count, 0, payload, len);
 	else if (n) /* a buffer of no length may be NULL */
-		memcpy(rx->iov[0].iov_base, payload, n);
+		rwk_copy(rx->iov[0].iov_base, payload, n);
 }
 
 void rwk_rx_retire(struct rwk_inbox *box, struct rwk_rx *rx)

@@ -272,8 +272,10 @@ static void copy(void *to, const void *from, size_t len)
 
 		rwk_copy_short(bytes, from, len);
 		rwk_copy_short(to, bytes, len);
-	} else {
+	} else if ((uintptr_t)to - (uintptr_t)from < len || (uintptr_t)from - (uintptr_t)to < len) {
 		memmove(to, from, len);
+	} else {
+		rwk_copy(to, from, len);
 	}
 }
 

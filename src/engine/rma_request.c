@@ -476,7 +476,7 @@ bool rwk_rma_answered_whole(struct rwk_rma_state *s, uint64_t piece, const void 
 	if (rwk_likely(len <= RWK_COPY_SHORT_MAX))
 		rwk_copy_short(r->iov->iov_base, payload, len);
 	else
-		memcpy(r->iov->iov_base, payload, len);
+		rwk_copy(r->iov->iov_base, payload, len);
 	s->answered++;
 	s->fetching--;
 	rwk_rma_finish(r, 0);

@@ -44,3 +44,8 @@ check_PROGRAMS += test/base/test_spares
 test_base_test_spares_SOURCES = test/base/test_spares.c test/rwk_test.h
 test_base_test_spares_LDADD = $(TEST_LDADD)
 TESTS += test/base/test_spares
+
+check_PROGRAMS += test/base/test_copy
+test_base_test_copy_SOURCES = test/base/test_copy.c test/rwk_test.h
+test_base_test_copy_LDADD = $(TEST_LDADD)
+TESTS += test/base/test_copy

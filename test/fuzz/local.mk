@@ -16,7 +16,7 @@ test_fuzz_librc_la_SOURCES = \
 	transports/rc/marks.c transports/rc/qp.c transports/rc/reads.c transports/rc/requester.c transports/rc/responder.c \
 	transports/rc/sound.c transports/rc/unordered.c transports/rc/window.c transports/wire/segment.c \
 	transports/wire/wire.c \
-	src/base/iov.c
+	src/base/copy.c src/base/iov.c
 test_fuzz_librc_la_CFLAGS = $(FUZZ_CFLAGS)
 
 test_fuzz_fuzz_address_SOURCES = test/fuzz/fuzz_address.c bindings/libfabric/address.c src/base/log.c \
@@ -69,8 +69,8 @@ test_fuzz_fuzz_rma_SOURCES = test/fuzz/fuzz_rma.c \
 	src/engine/rma_direct.c src/engine/rma_met.c src/engine/rma_request.c src/engine/rma_self.c src/engine/rma_serve.c \
 	src/engine/room.c src/engine/self.c \
 	src/engine/send.c src/engine/status.c \
-	src/base/hash_table.c src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c src/base/pool.c \
-	src/base/process.c src/base/shared.c src/base/spares.c
+	src/base/copy.c src/base/hash_table.c src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c \
+	src/base/pool.c src/base/process.c src/base/shared.c src/base/spares.c
 test_fuzz_fuzz_rma_CPPFLAGS = $(AM_CPPFLAGS)
 test_fuzz_fuzz_rma_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_rma_LDFLAGS = -fsanitize=fuzzer,address,undefined
@@ -83,7 +83,7 @@ test_fuzz_fuzz_shm_SOURCES = test/fuzz/fuzz_shm.c \
 	transports/shm/transfer_direct.c transports/shm/transfer_guard.c transports/shm/transfer_help.c \
 	transports/shm/transfer_least.c transports/shm/transfer_pull.c \
 	transports/shm/transfer_region.c transports/shm/transfer_stage.c transports/shm/wake.c \
-	src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c src/base/pool.c \
+	src/base/copy.c src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c src/base/pool.c \
 	src/base/process.c src/base/shared.c
 test_fuzz_fuzz_shm_CPPFLAGS = $(AM_CPPFLAGS) -Dmmap=fuzz_mmap -Dmunmap=fuzz_munmap -Dprocess_vm_readv=fuzz_readv \
 	-Dprocess_vm_writev=fuzz_writev -Dclock_gettime=fuzz_clock_gettime -Dnanosleep=fuzz_nanosleep
@@ -106,13 +106,14 @@ test_fuzz_fuzz_topology_LDFLAGS = -fsanitize=fuzzer,address,undefined
 test_fuzz_fuzz_topology_LDADD = $(HWLOC_LIBS) $(SODIUM_LIBS) -ldl -lpthread
 
 test_fuzz_fuzz_uc_SOURCES = test/fuzz/fuzz_uc.c \
-	transports/uc/responder.c transports/uc/uc.c transports/wire/segment.c transports/wire/wire.c src/base/iov.c
+	transports/uc/responder.c transports/uc/uc.c transports/wire/segment.c transports/wire/wire.c \
+	src/base/copy.c src/base/iov.c
 test_fuzz_fuzz_uc_CPPFLAGS = $(AM_CPPFLAGS)
 test_fuzz_fuzz_uc_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_uc_LDFLAGS = -fsanitize=fuzzer,address,undefined
 
 test_fuzz_fuzz_ud_SOURCES = test/fuzz/fuzz_ud.c transports/ud/ud.c \
-	transports/wire/crc32.c transports/wire/icrc.c transports/wire/wire.c src/base/iov.c
+	transports/wire/crc32.c transports/wire/icrc.c transports/wire/wire.c src/base/copy.c src/base/iov.c
 test_fuzz_fuzz_ud_CPPFLAGS = $(AM_CPPFLAGS) $(ISAL_CFLAGS)
 test_fuzz_fuzz_ud_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_ud_LDFLAGS = -fsanitize=fuzzer,address,undefined

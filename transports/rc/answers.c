@@ -4,6 +4,7 @@
  * arrived, and, of what must be answered itself (Reads, atomics), that an answer that is missing was lost (the implied
  * NAK of a strict requester).
  */
+#include "base/copy.h"
 #include "base/iov.h"
 #include "internal.h"
 
@@ -281,7 +282,7 @@ static bool place(
 		return false;
 	}
 	if (rwk_likely(wr->iov_count == 1))
-		memcpy((char *)wr->iov->iov_base + at, payload, len);
+		rwk_copy((char *)wr->iov->iov_base + at, payload, len);
 	else
 		rwk_iov_scatter(wr->iov, wr->iov_count, at, payload, len);
 	return true;
