@@ -22,6 +22,7 @@
 #endif
 
 #define RWK_COPY_SHORT_MAX 64u
+#define RWK_COPY_PAGE      4096u /* where the low bits of two addresses are alike */
 
 /** Copies at most RWK_COPY_SHORT_MAX bytes by overlapping moves of fixed size: no call, and no loop to be guessed. */
 static inline void rwk_copy_short(void *to_, const void *from_, size_t len)
@@ -54,7 +55,7 @@ static inline void rwk_copy_short(void *to_, const void *from_, size_t len)
 static inline bool rwk_copy_collides(const void *to, const void *from)
 {
 #if defined(__x86_64__)
-	return ((uintptr_t)to - (uintptr_t)from) % 4096 - 1 < 63;
+	return ((uintptr_t)to - (uintptr_t)from) % RWK_COPY_PAGE - 1 < 63;
 #else
 	(void)to;
 	(void)from;

@@ -21,7 +21,8 @@ struct rwk_rma_import {
 	struct rwk_rkey rkey;
 	uint64_t base, length;
 	unsigned access;
-	bool tell; /* somebody there wants to know of accesses */
+	uint32_t place; /* how far behind a page it begins there, bytes */
+	bool tell;      /* somebody there wants to know of accesses */
 	UT_hash_handle by_key;
 };
 
@@ -43,7 +44,7 @@ struct rwk_rma_export {
 struct answer {
 	struct rwk_rkey rkey;
 	uint64_t base, length;
-	uint32_t access, tell;
+	uint32_t access, tell, place, spare;
 };
 
 /** Payload of RWK_RMA_ACCESSED: what has been done, range by range. */
@@ -112,6 +113,7 @@ void rwk_rma_exported(struct rwk_rma_state *s, const struct rwk_envelope *env, c
 	i->base = a.base;
 	i->length = a.length;
 	i->access = a.access;
+	i->place = a.place;
 	i->tell = a.tell;
 	i->state = READY;
 }
@@ -224,11 +226,21 @@ static int post(struct rwk_rma_request *r, const struct rwk_remote *range, size_
 	return rc;
 }
 
+/** Whether the copies of one that goes directly may be slow for where the bytes lie. */
+static bool collides(struct rwk_rma_state *s, const struct rwk_rma_request *r)
+{
+	const struct rwk_rma_import *i = find(s, r->remote->key);
+	const char *here = r->iov->iov_base,
+		   *there = (const char *)(uintptr_t)(r->remote->address - i->base + i->place);
+
+	return r->kind == RWK_RMA_WRITE ? rwk_copy_collides(there, here) : rwk_copy_collides(here, there);
+}
+
 static struct rwk_rma_choice *choice_of(struct rwk_rma_request *r)
 {
 	unsigned length = r->length < 64u << 10 ? 0 : r->length < 1u << 20 ? 1 : 2;
 
-	return &r->state->choice[r->kind == RWK_RMA_WRITE][length];
+	return &r->state->choice[r->kind == RWK_RMA_WRITE][r->collides][length];
 }
 
 void rwk_rma_measure_end(struct rwk_rma_request *r)
@@ -243,6 +255,7 @@ static bool is_chosen(struct rwk_rma_state *s, struct rwk_rma_request *r)
 	if (s->peer->channel->direct_always)
 		return true;
 	r->chosen = true;
+	r->collides = collides(s, r);
 	r->way = rwk_rma_choose(choice_of(r));
 	rwk_rma_way_taken(choice_of(r), r->way, rwk_clock_now());
 	return r->way == RWK_DIRECTLY;
@@ -343,7 +356,8 @@ void rwk_rma_export(struct rwk_rma_state *s, uint64_t key)
 			.base = r->attr.base,
 			.length = r->length,
 			.access = r->attr.access,
-			.tell = r->attr.reached || e->wants_reached};
+			.tell = r->attr.reached || e->wants_reached,
+			.place = (uint32_t)((uintptr_t)r->iov->iov_base % RWK_COPY_PAGE)};
 	if (rwk_rma_put(s, &env, &(struct iovec){&a, sizeof(a)}, 1, sizeof(a), NULL, true))
 		rwk_info("a peer that asks for a region is not answered");
 }

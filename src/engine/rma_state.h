@@ -100,6 +100,7 @@ struct rwk_rma_request {
 	bool tell;      /* that must be */
 	bool chosen;    /* it is measured, */
 	uint8_t way;    /* enum rwk_rma_way: this one */
+	bool collides;  /* as rwk_copy_collides, if it is */
 	bool compares;
 	uint8_t access; /* RWK_REGION_* that it needs */
 	uint16_t small; /* of an atomic: operation << 8 | type */
@@ -171,7 +172,7 @@ struct rwk_rma_state {
 	/* Direct requests. */
 	struct rwk_rma_import *imports;
 	struct rwk_rma_export *exports;                   /* by region */
-	struct rwk_rma_choice choice[2][RWK_RMA_LENGTHS]; /* of reads, of writes */
+	struct rwk_rma_choice choice[2][2][RWK_RMA_LENGTHS]; /* of reads, of writes; by `collides` */
 };
 
 /* rma.c */

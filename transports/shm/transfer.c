@@ -98,12 +98,22 @@ void rwk_shm_reads_begin(struct rwk_shm_transfers *t)
 		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
 		struct rwk_shm_read *r = rwk_shm_read_of(op);
 
-		r->method = (uint8_t)rwk_shm_choice_pick(&t->pace.choice, op->length, allowed_methods(t, op));
+		r->method = (uint8_t)rwk_shm_choice_pick(&t->pace.choice, rwk_shm_load_of(op), allowed_methods(t, op));
 		if (r->method == RWK_SHM_STAGE && rwk_shm_stage_ask(t, op))
 			return; /* no memory to ask: again in the next progress */
 		r->begun = true;
 		t->begun++;
 	}
+}
+
+/* Of pieces that lie differently one word cannot be said. */
+static bool collides(const struct rwk_op *op, const struct rwk_shm_key *key)
+{
+	const char *here = op->iov->iov_base, *there = (const char *)(uintptr_t)(key->address + op->offset);
+
+	if (op->iov_count != 1 || !key->one)
+		return false;
+	return op->type == RWK_OP_WRITE ? rwk_copy_collides(there, here) : rwk_copy_collides(here, there);
 }
 
 int rwk_shm_transfer_post(struct rwk_shm_channel *ch, struct rwk_op *op)
@@ -126,6 +136,7 @@ int rwk_shm_transfer_post(struct rwk_shm_channel *ch, struct rwk_op *op)
 	if (!op->length)
 		return 1;
 	memset(op->service, 0, sizeof(op->service));
+	r->collides = collides(op, &key);
 	if (key.direct || op->type == RWK_OP_WRITE)
 		return rwk_shm_direct_post(t, op, &key);
 	op->at = 0;
@@ -152,7 +163,7 @@ void rwk_shm_read_finish(struct rwk_shm_transfers *t, struct rwk_op *op, int sta
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
 
 	if (!status && r->method < RWK_SHM_METHODS)
-		rwk_shm_pace_done(&t->pace, r->method, op->length, r->started, rwk_clock_now(),
+		rwk_shm_pace_done(&t->pace, r->method, rwk_shm_load_of(op), r->started, rwk_clock_now(),
 			t->reads.next->next != &t->reads);
 	rwk_shm_stage_leave(t, op);
 	if (!rwk_shm_both_leave(t, op)) {
@@ -196,7 +207,8 @@ static int take_over(struct rwk_shm_transfers *t)
 
 	if (t->cma_denied || t->force == 1u << RWK_SHM_STAGE)
 		return 0;
-	grace = rwk_shm_choice_expect(&t->pace.choice, RWK_SHM_PULL, left, PULL_GUESS);
+	grace = rwk_shm_choice_expect(
+		&t->pace.choice, RWK_SHM_PULL, (struct rwk_shm_load){left, r->collides}, PULL_GUESS);
 	grace = grace < GRACE_LEAST ? GRACE_LEAST : grace > GRACE_MOST ? GRACE_MOST : grace;
 	if (rwk_clock_now() - t->last_news < grace)
 		return 0;

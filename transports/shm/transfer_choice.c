@@ -8,14 +8,15 @@
 #define RUN_BYTES  ((size_t)2 << 20) /* a run that goes on is measured after so many bytes */
 #define RUN_TRANSFERS 8              /* and transfers */
 
-static unsigned class_of(size_t length)
+static unsigned class_of(struct rwk_shm_load load)
 {
-	unsigned log = length > 1 ? 64u - (unsigned)__builtin_clzll(length - 1) : 0;
+	unsigned first = load.collides ? RWK_SHM_CLASSES : 0,
+		 log = load.length > 1 ? 64u - (unsigned)__builtin_clzll(load.length - 1) : 0;
 
 	if (log < RWK_SHM_CLASS_FIRST)
-		return 0;
+		return first;
 	log -= RWK_SHM_CLASS_FIRST;
-	return log < RWK_SHM_CLASSES ? log : RWK_SHM_CLASSES - 1;
+	return first + (log < RWK_SHM_CLASSES ? log : RWK_SHM_CLASSES - 1);
 }
 
 static float kilobytes(size_t length)
@@ -72,9 +73,9 @@ static enum rwk_shm_method known_or_trial(struct rwk_shm_choice_class *k, size_t
 	return trial_begin(k, other);
 }
 
-enum rwk_shm_method rwk_shm_choice_pick(struct rwk_shm_choice *c, size_t length, unsigned allowed)
+enum rwk_shm_method rwk_shm_choice_pick(struct rwk_shm_choice *c, struct rwk_shm_load load, unsigned allowed)
 {
-	struct rwk_shm_choice_class *k = &c->class[class_of(length)];
+	struct rwk_shm_choice_class *k = &c->class[class_of(load)];
 	enum rwk_shm_method m = rarest(k, allowed, -1);
 
 	if (k->trial_left && allowed & 1u << k->trial) {
@@ -83,15 +84,16 @@ enum rwk_shm_method rwk_shm_choice_pick(struct rwk_shm_choice *c, size_t length,
 	} else if (k->method[m].taken < TRIAL) {
 		m = trial_begin(k, m);
 	} else {
-		m = known_or_trial(k, length, allowed);
+		m = known_or_trial(k, load.length, allowed);
 	}
 	k->method[m].taken++;
 	return m;
 }
 
-void rwk_shm_choice_record(struct rwk_shm_choice *c, enum rwk_shm_method m, size_t length, size_t bytes, uint64_t ns)
+void rwk_shm_choice_record(
+	struct rwk_shm_choice *c, enum rwk_shm_method m, struct rwk_shm_load load, size_t bytes, uint64_t ns)
 {
-	struct rwk_shm_choice_method *k = &c->class[class_of(length)].method[m];
+	struct rwk_shm_choice_method *k = &c->class[class_of(load)].method[m];
 	uint32_t known;
 
 	k->recent[k->runs++ % RWK_SHM_RUNS_KEPT] = (float)(ns ? ns : 1) / kilobytes(bytes ? bytes : 1);
@@ -101,7 +103,7 @@ void rwk_shm_choice_record(struct rwk_shm_choice *c, enum rwk_shm_method m, size
 		k->cost = k->recent[i] < k->cost ? k->recent[i] : k->cost;
 }
 
-bool rwk_shm_choice_alike(size_t a, size_t b)
+bool rwk_shm_choice_alike(struct rwk_shm_load a, struct rwk_shm_load b)
 {
 	return class_of(a) == class_of(b);
 }
@@ -109,36 +111,37 @@ bool rwk_shm_choice_alike(size_t a, size_t b)
 static void run_close(struct rwk_shm_pace *p, uint64_t end)
 {
 	if (p->run.bytes)
-		rwk_shm_choice_record(&p->choice, p->run.method, p->run.length, p->run.bytes, end - p->run.start);
+		rwk_shm_choice_record(&p->choice, p->run.method, p->run.load, p->run.bytes, end - p->run.start);
 	p->run.bytes = 0;
 }
 
-void rwk_shm_pace_done(
-	struct rwk_shm_pace *p, enum rwk_shm_method m, size_t length, uint64_t started, uint64_t now, bool more)
+void rwk_shm_pace_done(struct rwk_shm_pace *p, enum rwk_shm_method m, struct rwk_shm_load load, uint64_t started,
+	uint64_t now, bool more)
 {
 	bool first = false;
 
-	if (p->run.bytes && (p->run.method != m || !rwk_shm_choice_alike(p->run.length, length)))
+	if (p->run.bytes && (p->run.method != m || !rwk_shm_choice_alike(p->run.load, load)))
 		run_close(p, p->last_done);
 	if (!p->run.bytes) {
 		first = p->run.method != m; /* that of the run before */
 		p->run.start = started > p->last_done ? started : p->last_done;
 		p->run.method = m;
-		p->run.length = length;
+		p->run.load = load;
 		p->run.transfers = 0;
 	}
-	p->run.bytes += length;
+	p->run.bytes += load.length;
 	p->run.transfers++;
 	p->last_done = now;
 	if ((p->run.bytes >= RUN_BYTES && p->run.transfers >= RUN_TRANSFERS) || !more || first)
 		run_close(p, now);
 }
 
-uint64_t rwk_shm_choice_expect(const struct rwk_shm_choice *c, enum rwk_shm_method m, size_t length, float otherwise)
+uint64_t rwk_shm_choice_expect(
+	const struct rwk_shm_choice *c, enum rwk_shm_method m, struct rwk_shm_load load, float otherwise)
 {
-	float cost = c->class[class_of(length)].method[m].cost;
+	float cost = c->class[class_of(load)].method[m].cost;
 
-	return (uint64_t)((cost > 0 ? cost : otherwise) * kilobytes(length));
+	return (uint64_t)((cost > 0 ? cost : otherwise) * kilobytes(load.length));
 }
 
 const char *rwk_shm_method_name(enum rwk_shm_method m)
@@ -148,9 +151,9 @@ const char *rwk_shm_method_name(enum rwk_shm_method m)
 	return m < RWK_SHM_METHODS ? names[m] : "?";
 }
 
-static size_t print_class(const struct rwk_shm_choice_class *k, unsigned log, char *buf, size_t len)
+static size_t print_class(const struct rwk_shm_choice_class *k, unsigned log, const char *what, char *buf, size_t len)
 {
-	size_t at = (size_t)snprintf(buf, len, "to %7zu KB: %-5s", ((size_t)1 << log) / 1024,
+	size_t at = (size_t)snprintf(buf, len, "to %7zu KB%s: %-5s", ((size_t)1 << log) / 1024, what,
 		rwk_shm_method_name(cheapest(k, (1u << RWK_SHM_METHODS) - 1)));
 
 	for (int m = 0; m < RWK_SHM_METHODS && at < len; m++) {
@@ -170,11 +173,12 @@ size_t rwk_shm_choice_print(const struct rwk_shm_choice *c, char *buf, size_t le
 
 	if (len)
 		buf[0] = 0;
-	for (unsigned i = 0; i < RWK_SHM_CLASSES && at < len; i++) {
+	for (unsigned i = 0; i < 2 * RWK_SHM_CLASSES && at < len; i++) {
 		const struct rwk_shm_choice_class *k = &c->class[i];
 
 		if (k->method[RWK_SHM_STAGE].taken || k->method[RWK_SHM_PULL].taken || k->method[RWK_SHM_BOTH].taken)
-			at += print_class(k, i + RWK_SHM_CLASS_FIRST, buf + at, len - at);
+			at += print_class(k, i % RWK_SHM_CLASSES + RWK_SHM_CLASS_FIRST,
+				i < RWK_SHM_CLASSES ? "" : " askew", buf + at, len - at);
 	}
 	return at < len ? at : len ? len - 1 : 0;
 }

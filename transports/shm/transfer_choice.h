@@ -4,11 +4,12 @@
  * machine.
  *
  * What is measured is a run of transfers, one after the other without a pause: from the first one's post to the last
- * one's end. So a window of many shows the pipeline's pace, not the queueing. For each size class (power of two) and
- * method the cost is the least of its last eight runs, in ns a KB: a process that loses its core and pages touched for
- * the first time do not count against the method in use, and a method that has become slow is found out within eight
- * runs. The first transfer by another method than the one before is a run of its own: it finds lines of memory in the
- * caches of that side to which the other method has brought them.
+ * one's end. So a window of many shows the pipeline's pace, not the queueing. For each class (a power of two in size,
+ * and whether the kernel's copies may be slow for where the bytes lie: base/copy.h) and method the cost is the least of
+ * its last eight runs, in ns a KB: a process that loses its core and pages touched for the first time do not count
+ * against the method in use, and a method that has become slow is found out within eight runs. The first transfer by
+ * another method than the one before is a run of its own: it finds lines of memory in the caches of that side to which
+ * the other method has brought them.
  *
  * Rule: each allowed method is tried for four transfers in turn; from then on the cheapest is taken, and 1/64 of the
  * time it takes is put aside; when that would pay for four by another method, that one is tried once more. So exploring
@@ -33,6 +34,12 @@ enum rwk_shm_method {
 
 #define RWK_SHM_RUNS_KEPT   8
 
+/** What is transferred, as far as the choice goes by it. */
+struct rwk_shm_load {
+	size_t length;
+	bool collides; /* as rwk_copy_collides */
+};
+
 struct rwk_shm_choice {
 	struct rwk_shm_choice_class {
 		struct rwk_shm_choice_method {
@@ -44,7 +51,7 @@ struct rwk_shm_choice {
 		float aside; /* ns put aside for trying others */
 		enum rwk_shm_method trial; /* the method being tried, */
 		unsigned trial_left;       /* and for how many transfers more */
-	} class[RWK_SHM_CLASSES];
+	} class[2 * RWK_SHM_CLASSES]; /* those that collide behind the others */
 };
 
 /** What is measured of one kind of transfers; zero at first. */
@@ -53,7 +60,7 @@ struct rwk_shm_pace {
 	uint64_t last_done; /* ns: when one was last finished */
 	struct { /* the run that is being measured, or was: finished transfers of one method and class, without a pause */
 		uint64_t start; /* ns */
-		size_t length;  /* bytes of its first */
+		struct rwk_shm_load load; /* its first */
 		size_t bytes;   /* of all; 0: there is none */
 		unsigned transfers;
 		enum rwk_shm_method method;
@@ -64,20 +71,22 @@ struct rwk_shm_pace {
  * A transfer that was posted at `started` is whole at `now`, ns; `more`: others are waiting already, so that the run
  * may go on.
  */
-void rwk_shm_pace_done(
-	struct rwk_shm_pace *p, enum rwk_shm_method m, size_t length, uint64_t started, uint64_t now, bool more);
+void rwk_shm_pace_done(struct rwk_shm_pace *p, enum rwk_shm_method m, struct rwk_shm_load load, uint64_t started,
+	uint64_t now, bool more);
 
-/** The method for `length` bytes among those whose bit (1 << method) is set in `allowed` (not 0). */
-enum rwk_shm_method rwk_shm_choice_pick(struct rwk_shm_choice *c, size_t length, unsigned allowed);
+/** The method for it among those whose bit (1 << method) is set in `allowed` (not 0). */
+enum rwk_shm_method rwk_shm_choice_pick(struct rwk_shm_choice *c, struct rwk_shm_load load, unsigned allowed);
 
-/** Transfers of about `length` bytes each, `bytes` in all, have taken `ns` by this method. */
-void rwk_shm_choice_record(struct rwk_shm_choice *c, enum rwk_shm_method m, size_t length, size_t bytes, uint64_t ns);
+/** Transfers of about that, `bytes` in all, have taken `ns` by this method. */
+void rwk_shm_choice_record(
+	struct rwk_shm_choice *c, enum rwk_shm_method m, struct rwk_shm_load load, size_t bytes, uint64_t ns);
 
-/** Do both lengths fall into one class? */
-bool rwk_shm_choice_alike(size_t a, size_t b);
+/** Do both fall into one class? */
+bool rwk_shm_choice_alike(struct rwk_shm_load a, struct rwk_shm_load b);
 
-/** ns that a transfer of `length` bytes by this method is expected to take; `otherwise` ns a KB if nothing is known. */
-uint64_t rwk_shm_choice_expect(const struct rwk_shm_choice *c, enum rwk_shm_method m, size_t length, float otherwise);
+/** ns that it is expected to take by this method; `otherwise` ns a KB if nothing is known. */
+uint64_t rwk_shm_choice_expect(
+	const struct rwk_shm_choice *c, enum rwk_shm_method m, struct rwk_shm_load load, float otherwise);
 
 /** Writes the table, a line per class that has been used, into buf (terminated); returns the characters written. */
 size_t rwk_shm_choice_print(const struct rwk_shm_choice *c, char *buf, size_t len);

@@ -118,7 +118,7 @@ static void begin(struct rwk_shm_transfers *t, struct rwk_op *op)
 		return;
 	r->started = rwk_clock_now();
 	r->method = (uint8_t)rwk_shm_choice_pick(
-		&t->direct_pace[op->type == RWK_OP_WRITE].choice, op->length, t->force ? t->force : allowed);
+		&t->direct_pace[op->type == RWK_OP_WRITE].choice, rwk_shm_load_of(op), t->force ? t->force : allowed);
 	if (r->method == RWK_SHM_BOTH && !rwk_shm_both_ask_direct(t, op))
 		r->started = 0;
 }
@@ -180,7 +180,7 @@ static bool end(struct rwk_shm_transfers *t, struct rwk_op *op, int status)
 		return false;
 	}
 	if (!status && r->started)
-		rwk_shm_pace_done(&t->direct_pace[op->type == RWK_OP_WRITE], r->method, op->length, r->started,
+		rwk_shm_pace_done(&t->direct_pace[op->type == RWK_OP_WRITE], r->method, rwk_shm_load_of(op), r->started,
 			rwk_clock_now(), !rwk_list_empty(&t->direct) && t->direct.next->next != &t->direct);
 	return true;
 }

@@ -113,7 +113,8 @@ struct rwk_shm_read {
 	uint8_t alone;  /* an earlier call broke off in it: pull it by itself */
 	uint64_t asked_end; /* the peer was asked to stage up to here */
 	uint8_t claim;      /* place of its claim and 1; 0: it has none */
-	uint8_t direct;     /* it is in the list of direct ops */
+	bool direct : 1;    /* it is in the list of direct ops */
+	bool collides : 1;  /* as rwk_copy_collides, target and source */
 	uint16_t pulled;    /* chunks of the claim that are ours */
 	int32_t status;     /* what to finish with once no copy of the peer's is under way */
 	uint64_t waits;     /* ns: since when for nothing but the peer's chunks; 0: not yet */
@@ -123,6 +124,12 @@ _Static_assert(sizeof(struct rwk_shm_read) <= sizeof(((struct rwk_op *)0)->servi
 static inline struct rwk_shm_read *rwk_shm_read_of(struct rwk_op *op)
 {
 	return (struct rwk_shm_read *)(void *)op->service;
+}
+
+/** What the choice goes by. */
+static inline struct rwk_shm_load rwk_shm_load_of(struct rwk_op *op)
+{
+	return (struct rwk_shm_load){op->length, rwk_shm_read_of(op)->collides};
 }
 
 /** The transfers of a port. */
