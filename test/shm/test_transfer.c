@@ -134,11 +134,67 @@ static void shapes(void **state)
 		tp_run(shapes_exposer, shapes_reader, &methods[i]);
 }
 
+/*
+ * What the kernel may copy slowly for where it lies is measured by itself.
+ */
+
+enum { ASKEW_SIZE = 65536, ASKEW_PAGE = 4096 };
+
+static int askew_exposer(struct rwk_shm_channel *ch, const void *arg)
+{
+	(void)arg;
+	return tp_expose_and_serve(ch, 1, ASKEW_SIZE + ASKEW_PAGE, 1);
+}
+
+/* Reads into what lies so many bytes ahead of its source, pages aside, in so many pieces. */
+static int askew_read(struct rwk_shm_channel *ch, size_t ahead, uint32_t pieces)
+{
+	const struct rwk_rkey *rkey = &tp_side(ch, false)->key[0];
+	unsigned char *buf = aligned_alloc(ASKEW_PAGE, ASKEW_SIZE + 2 * ASKEW_PAGE), *to;
+	const size_t offset = 100, first = pieces == 1 ? ASKEW_SIZE : 1000;
+	struct rwk_shm_key key;
+	struct iovec iov[2];
+	struct tp_op o;
+
+	CHECK(buf && !rwk_shm_key_unpack(rkey, &key) && key.one);
+	to = buf + (key.address + offset + ahead) % ASKEW_PAGE;
+	iov[0] = (struct iovec){to, first};
+	iov[1] = (struct iovec){to + first, ASKEW_SIZE - first};
+	CHECK(!tp_read(ch, &o, rkey, offset, iov, pieces, ASKEW_SIZE));
+	CHECK(tp_finish(ch, &o, 10000) == 0 && tp_same(to, ASKEW_SIZE, offset, 0));
+	free(buf);
+	return 0;
+}
+
+static int askew_reader(struct rwk_shm_channel *ch, const void *arg)
+{
+	char table[1000];
+
+	(void)arg;
+	CHECK(tp_wait(ch, 1, 1));
+	CHECK(!askew_read(ch, 0, 1) && !askew_read(ch, 64, 1) && !askew_read(ch, ASKEW_PAGE - 16, 1));
+	CHECK(!askew_read(ch, 16, 2));
+	rwk_shm_transfer_explain(ch, table, sizeof(table));
+	CHECK(strstr(table, "to      64 KB: ") && !strstr(table, "askew"));
+	CHECK(!askew_read(ch, 16, 1));
+	rwk_shm_transfer_explain(ch, table, sizeof(table));
+	CHECK(strstr(table, "to      64 KB askew: ") != NULL || !rwk_copy_collides(table + 16, table));
+	tp_say(ch, 2, 1);
+	return 0;
+}
+
+static void askew(void **state)
+{
+	(void)state;
+	tp_run(askew_exposer, askew_reader, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_sizes),
 		cmocka_unit_test(shapes),
+		cmocka_unit_test(askew),
 	};
 
 	return cmocka_run_group_tests_name("shm/transfer", tests, NULL, NULL);
