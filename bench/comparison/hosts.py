@@ -19,7 +19,7 @@ def command(*words):
     done = subprocess.run([SCRIPT, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, timeout=60)
     if done.returncode:
-        sys.exit(f"compare: {done.stdout.strip()}")
+        sys.exit(f"{os.path.basename(sys.argv[0])}: {done.stdout.strip()}")
     return done.stdout
 
 
