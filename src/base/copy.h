@@ -5,9 +5,9 @@
  * them away. From 1 KB up, on processors that say that it is quick (FSRM), it wins on both counts; the C library uses
  * it by itself, but only from several KB up.
  *
- * But where the target lies less than a line behind the source, whole pages between them aside, the string copy takes
- * each store for one into what it is about to read, and some processors (Zen 3 and 4) slow down to a twentieth. A long
- * block of malloc begins 16 bytes behind a page, so this is no rare case. There memcpy is called for a piece at a time.
+ * But where the target's address is less than a line above the source's, but for whole pages, a string copy takes each
+ * store for one into what it is about to read, and some processors (Zen 3 and 4) slow down to a twentieth. A long block
+ * of malloc begins 16 bytes behind a page, so this is no rare case. There memcpy is called for a piece at a time.
  */
 #ifndef RWK_BASE_COPY_H
 #define RWK_BASE_COPY_H

@@ -40,6 +40,11 @@ struct rwk_rma_export {
 	struct rwk_rkey rkey;
 };
 
+/** By which way long requests go, where there are two. */
+struct rwk_rma_choices {
+	struct rwk_rma_choice of[2][2][RWK_RMA_LENGTHS]; /* reads, writes; by `collides` */
+};
+
 /** Payload of RWK_RMA_EXPORT. */
 struct answer {
 	struct rwk_rkey rkey;
@@ -240,7 +245,7 @@ static struct rwk_rma_choice *choice_of(struct rwk_rma_request *r)
 {
 	unsigned length = r->length < 64u << 10 ? 0 : r->length < 1u << 20 ? 1 : 2;
 
-	return &r->state->choice[r->kind == RWK_RMA_WRITE][r->collides][length];
+	return &r->state->choices->of[r->kind == RWK_RMA_WRITE][r->collides][length];
 }
 
 void rwk_rma_measure_end(struct rwk_rma_request *r)
@@ -253,6 +258,10 @@ void rwk_rma_measure_end(struct rwk_rma_request *r)
 static bool is_chosen(struct rwk_rma_state *s, struct rwk_rma_request *r)
 {
 	if (s->peer->channel->direct_always)
+		return true;
+	if (!s->choices)
+		s->choices = calloc(1, sizeof(*s->choices));
+	if (!s->choices)
 		return true;
 	r->chosen = true;
 	r->collides = collides(s, r);
@@ -457,4 +466,6 @@ void rwk_rma_direct_end(struct rwk_rma_state *s)
 	{
 		export_free(x);
 	}
+	free(s->choices);
+	s->choices = NULL;
 }

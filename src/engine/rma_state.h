@@ -171,8 +171,8 @@ struct rwk_rma_state {
 	struct rwk_rma_in in;
 	/* Direct requests. */
 	struct rwk_rma_import *imports;
-	struct rwk_rma_export *exports;                   /* by region */
-	struct rwk_rma_choice choice[2][2][RWK_RMA_LENGTHS]; /* of reads, of writes; by `collides` */
+	struct rwk_rma_export *exports; /* by region */
+	struct rwk_rma_choices *choices; /* NULL: there was nothing to choose yet */
 };
 
 /* rma.c */
