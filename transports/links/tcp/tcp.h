@@ -14,10 +14,13 @@
  *   0              the stream is open; also when the peer began it
  *   -ECONNRESET    the stream was open and ended without a goodbye, and the process does not answer where it listened:
  *                  it has ended. (It is asked, because an end whose kernel gives a stream up for silence looks the
- * same.) -ECONNREFUSED  nobody listens there. A process that was there before has ended; a firewall that rejects says
- * the same of one that never was. -ESTALE        a process of the job listens there, but not the one asked for: that
- * one has ended -ESHUTDOWN     the peer has left in good order: no death -ETIMEDOUT, -EHOSTUNREACH   no way through: a
- * firewall, a cut, a host that is gone; or the stream broke, and its process is alive. No evidence about the process.
+ *                  same.)
+ *   -ECONNREFUSED  nobody listens there. A process that was there before has ended; a firewall that rejects says the
+ *                  same of one that never was.
+ *   -ESTALE        a process of the job listens there, but not the one asked for: that one has ended
+ *   -ESHUTDOWN     the peer has left in good order: no death
+ *   -ETIMEDOUT, -EHOSTUNREACH   no way through: a firewall, a cut, a host that is gone; or the stream broke, and its
+ *                  process is alive. No evidence about the process.
  *   -EACCES        whoever listens there does not know the secret, or is no link of this kind
  *   -EPROTONOSUPPORT  a link of another version
  *   -EPROTO        the peer broke the rules of a stream; it was left
