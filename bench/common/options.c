@@ -9,7 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_DIRTY = 256, KEY_JSON, KEY_TICKS, KEY_NO_INJECT, KEY_DELIVERED, KEY_SYNC, KEY_OWN_MEMORY, KEY_AT, KEY_USAGE };
+enum {
+	KEY_DIRTY = 256,
+	KEY_JSON,
+	KEY_TICKS,
+	KEY_NO_INJECT,
+	KEY_DELIVERED,
+	KEY_SYNC,
+	KEY_OWN_MEMORY,
+	KEY_AT,
+	KEY_USAGE
+};
 
 const char *const bench_sync_names[] = {
 	[BENCH_FLUSH] = "flush",
@@ -26,7 +36,8 @@ static const struct argp_option common_options[] = {
 	{"repeats", 'r', "N", 0, "Repeats of each size; the median is the result (default 5)", 0},
 	{"window", 'W', "N", 0, "Messages in flight, where a test has a window (default 64)", 0},
 	{"at", KEY_AT, "N[,M]", 0,
-		"Buffers that are sent from begin N bytes behind a page's beginning, those received into M (default 0,0; "
+		"Buffers that are sent from begin N bytes behind a page's beginning, those received into M (default "
+		"0,0; "
 		"long blocks of malloc begin at 16)",
 		0},
 	{"dirty", KEY_DIRTY, NULL, 0, "Write the data before each send and read it after each receive", 0},

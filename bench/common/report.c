@@ -49,8 +49,8 @@ static void json_head(
 {
 	fprintf(f, "{\"benchmark\": ");
 	bench_json_string(f, test->name);
-	fprintf(f, ", \"unit\": \"%s\", \"ranks\": %d, \"touch\": \"%s\",\n\"library\": ", unit_names[test->unit],
-		team->ranks, touch_names[o->touch]);
+	fprintf(f, ", \"unit\": \"%s\", \"ranks\": %d, \"touch\": \"%s\", \"at\": [%zu, %zu],\n\"library\": ",
+		unit_names[test->unit], team->ranks, touch_names[o->touch], o->send_at, o->recv_at);
 	bench_json_string(f, team->library);
 	if (o->provider) {
 		fprintf(f, ", \"provider\": ");
