@@ -19,3 +19,11 @@ def seconds(text):
     if not 1e-4 <= value <= 3600:
         raise argparse.ArgumentTypeError(f"{text!r}: seconds are needed, like 0.02")
     return value
+
+
+def places(text):
+    """N or N,M: bytes behind a page. As the programs take it, which begin both buffers at N then."""
+    parts = text.split(",")
+    if len(parts) > 2 or not all(n.isdigit() and int(n) < 4096 for n in parts):
+        raise argparse.ArgumentTypeError(f"{text!r}: N or N,M are needed, each from 0 to 4095")
+    return text
