@@ -36,9 +36,8 @@ static const struct argp_option common_options[] = {
 	{"repeats", 'r', "N", 0, "Repeats of each size; the median is the result (default 5)", 0},
 	{"window", 'W', "N", 0, "Messages in flight, where a test has a window (default 64)", 0},
 	{"at", KEY_AT, "N[,M]", 0,
-		"Buffers that are sent from begin N bytes behind a page's beginning, those received into M (default "
-		"0,0; "
-		"long blocks of malloc begin at 16)",
+		"Buffers that are sent from begin N bytes behind a page's beginning, those received into M "
+		"(default 0,0; long blocks of malloc begin at 16)",
 		0},
 	{"dirty", KEY_DIRTY, NULL, 0, "Write the data before each send and read it after each receive", 0},
 	{"check", 'c', NULL, 0, "Check the contents of every message (implies --dirty)", 0},
