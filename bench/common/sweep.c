@@ -140,8 +140,10 @@ static int count_on(const struct bench_test *test, const struct bench_options *o
 		rc = calibrate(test, o, r);
 	while (!rc) {
 		rc = test->run(r, &seconds);
-		if (!rc && !r->team->rank)
+		if (!rc && !r->team->rank) {
+			atomic_fetch_add(&ticks->nanoseconds, (uint64_t)(seconds * 1e9));
 			atomic_fetch_add(&ticks->messages, (uint64_t)messages_of(test, r));
+		}
 	}
 	return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A job that counts: in place of timing itself it goes on without end, and says in a file how far it has come. Whoever
- * has made the file (bench/slices) stops it, lets it go on, reads the count, and ends it.
+ * A job that counts: it goes on without end, and says in a file how far it has come and how long that has taken. Whoever
+ * has made the file (bench/slices) stops it, lets it go on, reads both, and ends it.
  */
 #ifndef BENCH_COMMON_TICKS_H
 #define BENCH_COMMON_TICKS_H
@@ -14,7 +14,8 @@
 
 /** The file, in the byte order of the machine; bench/slices reads it, too. */
 struct bench_ticks {
-	_Atomic uint64_t messages; /* of all pairs, written by rank 0 */
+	_Atomic uint64_t messages; /* of all pairs, written by rank 0, */
+	_Atomic uint64_t nanoseconds; /* as are those that they took, by what the benchmark itself counts as theirs */
 	_Atomic uint32_t pid[BENCH_TICKS_RANKS];
 };
 
