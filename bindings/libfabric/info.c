@@ -175,7 +175,8 @@ static void fill_ep(const struct rwk_fi_kind *k, struct fi_ep_attr *ep, const st
 
 /*
  * Those that the kind needs, and those that a program offers and that change what it sees. Programs written for an API
- * before 1.5 name one of two modes instead of bits, and want theirs back.
+ * before 1.5 name one of two modes instead of bits, and want theirs back. Those that name neither should be ready for
+ * either; but all other providers answer FI_MR_BASIC, and with the other one Charm++'s reads go to no buffer.
  */
 static int granted_mr_mode(
 	const struct rwk_fi_kind *k, uint32_t version, uint64_t caps, const struct fi_domain_attr *hint)
@@ -183,7 +184,7 @@ static int granted_mr_mode(
 	if (hint && (hint->mr_mode == RWK_FI_MR_BASIC || hint->mr_mode == RWK_FI_MR_SCALABLE))
 		return hint->mr_mode;
 	if (FI_VERSION_LT(version, FI_VERSION(1, 5)))
-		return k->mr_needed ? RWK_FI_MR_BASIC : RWK_FI_MR_SCALABLE;
+		return RWK_FI_MR_BASIC;
 	return (hint ? hint->mr_mode & k->mr_granted : 0) | (caps & ONE_SIDED ? k->mr_needed : 0);
 }
 

@@ -588,7 +588,7 @@ static void node_and_service(void **state)
 static void old_api(void **state)
 {
 	static const int modes[][2] = {
-		{T_MR_BASIC, T_MR_BASIC}, {T_MR_SCALABLE, T_MR_SCALABLE}, {0, T_MR_SCALABLE}};
+		{T_MR_BASIC, T_MR_BASIC}, {T_MR_SCALABLE, T_MR_SCALABLE}, {0, T_MR_BASIC}};
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {

@@ -77,7 +77,7 @@ static void modes(void **state)
 		{FI_MR_RMA_EVENT, 0, key_is_own},
 		{FI_MR_ENDPOINT, 0, key_is_own},
 		{FI_MR_ENDPOINT | FI_MR_RMA_EVENT | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR, 0, address_and_given_key},
-		{0, FI_VERSION(1, 4), key_is_own},
+		{0, FI_VERSION(1, 4), address_and_given_key},
 		{T_MR_SCALABLE, FI_VERSION(1, 4), key_is_own},
 		{T_MR_BASIC, FI_VERSION(1, 4), address_and_given_key},
 	};
