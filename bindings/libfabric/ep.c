@@ -290,7 +290,7 @@ static int take_info(struct rwk_fi_ep *ep, const struct fi_info *info)
 		rwk_warn("fi_endpoint: the info's address format is not the domain's");
 		return -FI_EINVAL;
 	}
-	ep->caps = rwk_fi_complete_caps(&rwk_fi_rdm, info->caps);
+	ep->caps = rwk_fi_endpoint_caps(&rwk_fi_rdm, info->caps);
 	ep->shares_rx = info->ep_attr && info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
 	ep->shares_tx = info->ep_attr && info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT;
 	ep->want_source = ep->caps & FI_SOURCE;

@@ -110,6 +110,14 @@ uint64_t rwk_fi_complete_caps(const struct rwk_fi_kind *k, uint64_t caps)
 	return caps | RWK_FI_DOMAIN_CAPS; /* who sits where is not the program's choice */
 }
 
+uint64_t rwk_fi_endpoint_caps(const struct rwk_fi_kind *k, uint64_t caps)
+{
+	caps = rwk_fi_complete_caps(k, caps);
+	if (caps & ONE_SIDED && caps & FI_SEND && !(caps & (FI_READ | FI_WRITE)))
+		caps |= FI_READ | FI_WRITE;
+	return caps;
+}
+
 static size_t or_default(size_t asked, size_t initial)
 {
 	return asked ? asked : initial;

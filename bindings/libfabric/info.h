@@ -62,6 +62,12 @@ static inline uint64_t rwk_fi_kind_caps(const struct rwk_fi_kind *k)
 /** Capabilities completed: none are all, and what is not restricted to a direction has both. */
 uint64_t rwk_fi_complete_caps(const struct rwk_fi_kind *k, uint64_t caps);
 
+/**
+ * What an endpoint that was opened with these may do. Programs name what peers may do to their memory (FI_REMOTE_READ)
+ * and neither FI_READ nor FI_WRITE, and read all the same (Charm++), since other providers let them: who has sends may.
+ */
+uint64_t rwk_fi_endpoint_caps(const struct rwk_fi_kind *k, uint64_t caps);
+
 /** Whether what the kind has covers the hints: 0, or -FI_ENODATA with each mismatch logged at info level. */
 int rwk_fi_check_hints(const struct rwk_fi_kind *k, uint32_t version, const struct fi_info *hints);
 

@@ -259,7 +259,7 @@ static int take_info(struct rwk_fi_msg_ep *ep, const struct fi_info *info)
 	const struct fi_rx_attr *rx = info->rx_attr;
 	uint32_t format = ep->domain->addr_format;
 
-	ep->caps = rwk_fi_complete_caps(&rwk_fi_msg, info->caps);
+	ep->caps = rwk_fi_endpoint_caps(&rwk_fi_msg, info->caps);
 	ep->shares_rx = info->ep_attr && info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT;
 	ep->shares_tx = info->ep_attr && info->ep_attr->tx_ctx_cnt == FI_SHARED_CONTEXT;
 	ep->tx_size = tx && tx->size ? tx->size : rwk_fi_msg.tx_size;

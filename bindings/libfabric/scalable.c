@@ -269,7 +269,7 @@ static int take_info(struct rwk_fi_sep *sep, const struct fi_info *info)
 		rwk_warn("fi_scalable_ep: the info's address format is not the domain's");
 		return -FI_EINVAL;
 	}
-	sep->caps = rwk_fi_complete_caps(&rwk_fi_rdm, info->caps);
+	sep->caps = rwk_fi_endpoint_caps(&rwk_fi_rdm, info->caps);
 	if (info->tx_attr)
 		sep->tx = *info->tx_attr;
 	if (info->rx_attr)

@@ -368,16 +368,29 @@ static void no_target(struct t_user *u)
 	refused(u, true, u->base, 8, u->key);
 }
 
+/* One that has said only what may be done to its memory, and sends, reads; and writes, as far as the region lets it. */
+static void reads_unasked(struct t_user *u)
+{
+	char byte = 0;
+
+	t_post(fi_read(u->e.ep, &byte, 1, NULL, u->to, u->base, u->key, NULL), u->e.cq, NULL);
+	t_done(u);
+	t_check(&byte, 1, T_BEFORE);
+	refused(u, false, u->base, 8, u->key);
+}
+
 static void refused_calls(void **state)
 {
 	static const struct t_setup setup = {0}, writes = {.caps = FI_RMA | FI_WRITE | FI_REMOTE_WRITE},
-				    source = {.caps = FI_RMA | FI_WRITE | FI_READ};
+				    source = {.caps = FI_RMA | FI_WRITE | FI_READ},
+				    unasked = {.caps = FI_MSG | FI_RMA | FI_REMOTE_READ, .access = FI_REMOTE_READ};
 
 	(void)state;
 	for (int i = 0; i < T_LINKS; i++) {
 		t_with_target(t_links[i], &setup, bad_calls);
 		t_with_target(t_links[i], &writes, no_reads);
 		t_with_target(t_links[i], &source, no_target);
+		t_with_target(t_links[i], &unasked, reads_unasked);
 	}
 }
 
