@@ -16,12 +16,16 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
+#define DRAWN 32u
+
 struct rwk_regions {
 	struct rwk_region *by_key;
 	struct rwk_region *_Atomic last; /* asked for last, by whichever engine; NULL: none */
 	uint64_t added;                  /* regions, ever */
 	bool shared;                     /* by engines that do not have one lock in common: */
 	pthread_mutex_t noting;          /* of the regions' lists */
+	uint32_t drawn;                  /* words of `random` that are still unused: a call for each would be dear */
+	uint64_t random[DRAWN];
 };
 
 int rwk_regions_open(struct rwk_regions **t, bool shared)
@@ -87,12 +91,16 @@ static bool measure(struct rwk_region *r)
 	return !r->length || r->length - 1 <= UINT64_MAX - r->attr.base;
 }
 
-/** A key that nobody has, and that nobody guesses. */
-static int draw_key(const struct rwk_regions *t, uint64_t *key)
+/** A key that nobody has, and that nobody guesses: none is used again. */
+static int draw_key(struct rwk_regions *t, uint64_t *key)
 {
 	do {
-		if (getrandom(key, sizeof(*key), 0) != sizeof(*key))
-			return -errno;
+		if (!t->drawn) {
+			if (getrandom(t->random, sizeof(t->random), 0) != sizeof(t->random))
+				return -errno;
+			t->drawn = DRAWN;
+		}
+		*key = t->random[--t->drawn];
 	} while (*key == UINT64_MAX || find(t, *key));
 	return 0;
 }
