@@ -14,6 +14,8 @@
 
 #define LOCAL_ACCESS  ((uint64_t)(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_COLLECTIVE))
 #define REMOTE_ACCESS ((uint64_t)(FI_REMOTE_READ | FI_REMOTE_WRITE))
+/* What memory is for is no access, but programs name it beside (LCI FI_RMA), and other providers do not mind. */
+#define PURPOSES      ((uint64_t)(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC))
 
 enum { READS, WRITES, COUNTED };
 
@@ -330,7 +332,7 @@ static int check_request(const struct rwk_fi_domain *domain, const struct fi_mr_
 		rwk_info("fi_mr_reg: flags %#llx; there is FI_RMA_EVENT", (unsigned long long)flags);
 		return -FI_EBADFLAGS;
 	}
-	if (attr->access & ~(LOCAL_ACCESS | REMOTE_ACCESS)) {
+	if (attr->access & ~(LOCAL_ACCESS | REMOTE_ACCESS | PURPOSES)) {
 		rwk_warn("fi_mr_reg: access %#llx; there is FI_SEND, FI_RECV, FI_READ, FI_WRITE, FI_REMOTE_READ and "
 			 "FI_REMOTE_WRITE",
 			(unsigned long long)attr->access);

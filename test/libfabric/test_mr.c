@@ -155,6 +155,13 @@ static void keys(struct t_process *p)
 	assert_int_equal(write_to(&o, 0, UINT64_MAX - 1, 5), 0);
 	assert_int_equal(a, 5);
 	assert_int_equal(fi_close(&second->fid), 0);
+	assert_int_equal(fi_mr_reg(o.d.domain, &b, 8, BOTH | FI_MULTI_RECV, 0, 1, 0, &second, NULL), -FI_EINVAL);
+	assert_int_equal(fi_mr_reg(o.d.domain, &b, 8, BOTH | FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC, 0, 1, 0, &second,
+				 NULL),
+		0);
+	assert_int_equal(write_to(&o, 0, 1, 4), 0);
+	assert_int_equal(b, 4);
+	assert_int_equal(fi_close(&second->fid), 0);
 	assert_int_equal(fi_close(&o.d.domain->fid), -FI_EBUSY);
 	assert_int_equal(fi_close(&first->fid), 0);
 	assert_int_equal(fi_mr_reg(o.d.domain, &b, 8, BOTH, 0, UINT64_MAX - 1, 0, &second, NULL), 0);
