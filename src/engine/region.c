@@ -3,11 +3,12 @@
 
 #include "engine/rma_state.h"
 
+#include "base/random.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 /* Linux 5.14; glibc has had them since 2.35 */
@@ -16,16 +17,13 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-#define DRAWN 32u
-
 struct rwk_regions {
 	struct rwk_region *by_key;
 	struct rwk_region *_Atomic last; /* asked for last, by whichever engine; NULL: none */
 	uint64_t added;                  /* regions, ever */
 	bool shared;                     /* by engines that do not have one lock in common: */
 	pthread_mutex_t noting;          /* of the regions' lists */
-	uint32_t drawn;                  /* words of `random` that are still unused: a call for each would be dear */
-	uint64_t random[DRAWN];
+	struct rwk_random random;        /* of drawn keys */
 };
 
 int rwk_regions_open(struct rwk_regions **t, bool shared)
@@ -94,15 +92,12 @@ static bool measure(struct rwk_region *r)
 /** A key that nobody has, and that nobody guesses: none is used again. */
 static int draw_key(struct rwk_regions *t, uint64_t *key)
 {
+	int rc;
+
 	do {
-		if (!t->drawn) {
-			if (getrandom(t->random, sizeof(t->random), 0) != sizeof(t->random))
-				return -errno;
-			t->drawn = DRAWN;
-		}
-		*key = t->random[--t->drawn];
-	} while (*key == UINT64_MAX || find(t, *key));
-	return 0;
+		rc = rwk_random_next(&t->random, key);
+	} while (!rc && (*key == UINT64_MAX || find(t, *key)));
+	return rc;
 }
 
 int rwk_region_add(struct rwk_regions *t, const struct rwk_region_attr *attr, struct rwk_region **out)

@@ -49,11 +49,11 @@
 /* Pages lie side by side from a random address on, or where the system wants them if something is there. */
 static void *new_page(struct rwk_shm_port_transfers *p)
 {
-	uint64_t random;
+	uint64_t random = 0;
 	void *page;
 
 	if (!p->guard_next) {
-		if (rwk_shm_fresh_random(p, &random))
+		if (rwk_random_next(&p->random, &random))
 			return NULL;
 		p->guard_next = (random >> 18 & ~(uint64_t)(GUARD_BYTES - 1)) + GUARD_BYTES; /* below 2^46 */
 	}

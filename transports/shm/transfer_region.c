@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define LENGTH_BITS  48
 #define LENGTH_VAST  ((1ull << LENGTH_BITS) - 1)
@@ -31,20 +30,6 @@ static void let_peers_in(struct rwk_shm_port_transfers *p)
 		return;
 	p->peers_let_in = true;
 	rwk_process_let_in();
-}
-
-int rwk_shm_fresh_random(struct rwk_shm_port_transfers *p, uint64_t *out)
-{
-	ssize_t n;
-
-	if (!p->random_left) {
-		n = getrandom(p->random, sizeof(p->random), GRND_NONBLOCK);
-		if (n < (ssize_t)sizeof(p->random[0]))
-			return n < 0 ? -errno : -EAGAIN;
-		p->random_left = (uint32_t)((size_t)n / sizeof(p->random[0]));
-	}
-	*out = p->random[--p->random_left];
-	return 0;
 }
 
 static struct rwk_shm_region *region_get(struct rwk_shm_regions *r)
@@ -159,7 +144,7 @@ int rwk_shm_expose(
 	rc = pieces_length(iov, count, &length);
 	if (rc)
 		return rc;
-	rc = rwk_shm_fresh_random(t->port, &random);
+	rc = rwk_random_next(&t->port->random, &random);
 	if (rc)
 		return rc;
 	region = region_get(&t->regions);

@@ -33,6 +33,7 @@
 #include "base/iov.h"
 #include "base/list.h"
 #include "base/pool.h"
+#include "base/random.h"
 #include "base/barrier.h"
 
 
@@ -135,8 +136,7 @@ static inline struct rwk_shm_load rwk_shm_load_of(struct rwk_op *op)
 /** The transfers of a port. */
 struct rwk_shm_port_transfers {
 	struct rwk_list active; /* of rwk_shm_transfers.active */
-	uint64_t random[32];
-	uint32_t random_left;
+	struct rwk_random random;
 	bool peers_let_in; /* Yama has been asked to */
 	uint64_t guard_next; /* where to ask for the next guard page; 0: not drawn yet */
 	struct rwk_shm_transfer_counts counts;
@@ -227,8 +227,6 @@ int rwk_shm_key_unpack(const struct rwk_rkey *rkey, struct rwk_shm_key *key);
 struct rwk_shm_region *rwk_shm_region_find(struct rwk_shm_transfers *t, uint64_t cookie);
 /** Conceals all, and frees. */
 void rwk_shm_regions_close(struct rwk_shm_transfers *t);
-/** 0, or negative errno. */
-int rwk_shm_fresh_random(struct rwk_shm_port_transfers *p, uint64_t *out);
 
 /* transfer_pull.c */
 
