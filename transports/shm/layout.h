@@ -79,14 +79,17 @@ _Static_assert(sizeof(struct rwk_shm_line) == RWK_CACHE_LINE, "a line of the rin
 
 /** What one side says to the other beside its ring. Two blocks, by how often they are written. */
 struct rwk_shm_side {
-	/* As a receiver. The sender looks at `attention` after each message: the line is nearly always in its cache. */
-	_Atomic uint32_t consumed;  /* stamp of the first line not consumed yet; published each quarter of a ring */
-	_Atomic uint32_t attention; /* RWK_SHM_BELL, RWK_SHM_FENCE: what the sender has to do after publishing */
-	unsigned char space[2 * RWK_CACHE_LINE - 8];
-	/* As a sender. The receiver looks when it publishes `consumed`. */
-	_Atomic uint32_t starved; /* wants the bell when `consumed` moves */
-	_Atomic uint32_t gone;    /* has closed; what is in the ring is still good */
-	unsigned char space2[2 * RWK_CACHE_LINE - 8];
+	/*
+	 * As a receiver. The sender reads it when it knows of no more room: of the stores between two looks only the
+	 * first one has to fetch the line, which the messages written after it would wait for.
+	 */
+	_Atomic uint32_t consumed; /* stamp of the first line not consumed yet; published each quarter of a ring */
+	unsigned char space[2 * RWK_CACHE_LINE - 4];
+	/* Seldom written: the peer, who looks with each message, has the line in its cache. */
+	_Atomic uint32_t attention; /* as a receiver: RWK_SHM_BELL, RWK_SHM_FENCE: what the sender does after publishing */
+	_Atomic uint32_t starved;   /* as a sender: wants the bell when the peer's `consumed` moves */
+	_Atomic uint32_t gone;      /* has closed; what is in the ring is still good */
+	unsigned char space2[2 * RWK_CACHE_LINE - 12];
 };
 _Static_assert(sizeof(struct rwk_shm_side) == 4 * RWK_CACHE_LINE, "a side has two blocks");
 

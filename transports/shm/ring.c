@@ -7,9 +7,9 @@
  *     The reader knows the stamp to come, so a line is valid exactly when its word says so; nothing else tells the
  *     reader that something has come.
  *   - A slot is written again only after the reader has published that it is done with it (`consumed`). The reader
- *     publishes each quarter of a ring, the writer looks only when the room it knows of is used up: a line in steady
- *     flow is moved between the cores once a quarter for this. What the reader holds back is less than a quarter, so
- *     a writer never waits for ever.
+ *     publishes each quarter of a ring, the writer looks only when the room it knows of is used up: a line of
+ *     its own moves there and back between the cores once a look. What the reader holds back is less than a quarter,
+ *     so a writer never waits for ever.
  *   - Between two looks the writer writes `room` slots one after the other; room never reaches beyond the end of the
  *     ring in use.
  *   - The ring in use is the first `lines` slots. It only grows, and only at a wrap: the writer announces the new
