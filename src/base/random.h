@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/random.h>
 
-/** Zero at first; not for two threads at once. */
+/** Zero at first; not for two threads or processes at once. */
 struct rwk_random {
 	uint32_t left; /* words that have not been given yet */
 	uint64_t word[32];

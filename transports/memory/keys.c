@@ -12,14 +12,13 @@
 #include "memory/keys.h"
 
 #include "base/compiler.h"
+#include "base/random.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define ENTRIES_MAX 0x10000u /* leaves 16 bits of each key to chance */
-#define DRAWN       32u      /* random words that one system call brings */
 #define NO_SLOT     UINT32_MAX
 
 struct piece {
@@ -40,8 +39,7 @@ struct slot {
 struct rwk_keys {
 	uint32_t mask; /* the bits of a key that are its slot */
 	uint32_t free_first, free_last;
-	uint32_t drawn; /* words of `random` that are still unused */
-	uint32_t random[DRAWN];
+	struct rwk_random random;
 	struct slot slot[];
 } rwk_aligned;
 
@@ -50,17 +48,6 @@ static_assert(offsetof(struct slot, piece[1]) <= RWK_CACHE_LINE, "one line for a
 size_t rwk_keys_size(uint32_t entries)
 {
 	return sizeof(struct rwk_keys) + (size_t)entries * sizeof(struct slot);
-}
-
-static int draw(struct rwk_keys *t, uint32_t *word)
-{
-	if (!t->drawn) {
-		if (getrandom(t->random, sizeof(t->random), 0) != (ssize_t)sizeof(t->random))
-			return errno ? -errno : -EIO;
-		t->drawn = DRAWN;
-	}
-	*word = t->random[--t->drawn];
-	return 0;
 }
 
 static void put_free(struct rwk_keys *t, uint32_t n)
@@ -75,7 +62,7 @@ static void put_free(struct rwk_keys *t, uint32_t n)
 
 int rwk_keys_init(struct rwk_keys *t, uint32_t entries)
 {
-	uint32_t word;
+	uint64_t word;
 	int rc;
 
 	if (entries < 2 || entries > ENTRIES_MAX || entries & (entries - 1))
@@ -84,7 +71,7 @@ int rwk_keys_init(struct rwk_keys *t, uint32_t entries)
 	t->mask = entries - 1;
 	t->free_first = NO_SLOT;
 	for (uint32_t n = 0; n < entries; n++) {
-		rc = draw(t, &word);
+		rc = rwk_random_next(&t->random, &word);
 		if (rc)
 			return rc;
 		t->slot[n].key = (word & ~t->mask) | (~n & t->mask);
@@ -96,11 +83,11 @@ int rwk_keys_init(struct rwk_keys *t, uint32_t entries)
 /* Another key than the slot had before; the one that a free slot holds keeps what was drawn for that one. */
 static int draw_key(struct rwk_keys *t, uint32_t n, uint32_t *key)
 {
-	uint32_t word;
+	uint64_t word;
 	int rc;
 
 	do {
-		rc = draw(t, &word);
+		rc = rwk_random_next(&t->random, &word);
 		if (rc)
 			return rc;
 	} while (!((word ^ t->slot[n].key) & ~t->mask));
