@@ -5,6 +5,7 @@
 #include "base/param.h"
 
 #include <time.h>
+#include <unistd.h>
 
 #define STEP_MAX 2000000
 
@@ -252,12 +253,21 @@ int ends_progress(struct end *e)
 	return n;
 }
 
-void ends_progress_all(void)
+bool ends_progress_all(void)
 {
+	bool any = false;
+
 	for (unsigned i = 0; i < end_count; i++)
 		if (ends[i]->port)
 			while (ends_progress(ends[i]))
-				;
+				any = true;
+	return any;
+}
+
+void ends_turn(void)
+{
+	if (!ends_progress_all())
+		usleep(50);
 }
 
 void ends_settle(void)
@@ -353,7 +363,7 @@ void ends_wait(const volatile uint64_t *what, uint64_t value)
 	double end = seconds() + 20;
 
 	while (*what < value) {
-		ends_progress_all();
+		ends_turn();
 		if (seconds() > end)
 			fail_msg("waited for %llu, have %llu", (unsigned long long)value, (unsigned long long)*what);
 	}
@@ -364,7 +374,7 @@ void ends_wait_failed(const struct side *s)
 	double end = seconds() + 20;
 
 	while (!s->failed) {
-		ends_progress_all();
+		ends_turn();
 		if (seconds() > end)
 			fail_msg("the channel does not fail");
 	}

@@ -112,8 +112,10 @@ void ends_connect(unsigned from, unsigned to);
 
 /** One progress of that end. */
 int ends_progress(struct end *e);
-/** Of all of them, until there is nothing to do at this time. */
-void ends_progress_all(void);
+/** Of all of them, until there is nothing to do at this time; was there anything? */
+bool ends_progress_all(void);
+/** The same where real time is waited for: if there is nothing, others have the processor for a moment. */
+void ends_turn(void);
 /** Lets time pass until nothing happens any more. */
 void ends_settle(void);
 

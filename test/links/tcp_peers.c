@@ -2,6 +2,7 @@
 #include "links/tcp_peers.h"
 
 #include <time.h>
+#include <unistd.h>
 
 #define PATIENCE 20000u /* ms */
 
@@ -102,11 +103,15 @@ int send_number(struct peer *p, const struct rwk_link_address *to, uint32_t numb
 	return p->l->ops->send(p->l, to, iov, 2);
 }
 
+/* One turn of a wait; if there is nothing, others have the processor for a moment. */
 static void step(struct peer *a, struct peer *b)
 {
-	a->l->ops->progress(a->l, 16);
+	int n = a->l->ops->progress(a->l, 16);
+
 	if (b)
-		b->l->ops->progress(b->l, 16);
+		n += b->l->ops->progress(b->l, 16);
+	if (!n)
+		usleep(50);
 }
 
 void until_words(struct peer *a, struct peer *b, unsigned count)
