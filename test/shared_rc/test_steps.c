@@ -2,8 +2,8 @@
 /*
  * A member dies at any instruction. A child serves one packet, or does something else with the segment, under ptrace,
  * and is killed after k instructions, for many k from the first to the last (with the argument `full`: for nearly every
- * one). The survivors take over, the initiator sends again what was not acknowledged, and each message has been heard
- * once. Or it is only stopped there.
+ * one; with RWK_TEST_SHORT: for few). The survivors take over, the initiator sends again what was not acknowledged, and
+ * each message has been heard once. Or it is only stopped there.
  *
  *   this process: speaker, listeners A and B        child: listener C, stepped
  */
@@ -451,6 +451,12 @@ static unsigned long once(const struct kind *kind, unsigned long k)
 #define BUDGET 20000ul
 #define FULL   10000000ul
 
+/* Places at least where a kind is killed. */
+static unsigned long least(void)
+{
+	return getenv("RWK_TEST_SHORT") ? 4 : 12;
+}
+
 /* Kills at as many places as that allows. */
 static void kills(const char *what, void (*prepare)(void), void (*act)(struct listener *))
 {
@@ -458,7 +464,7 @@ static void kills(const char *what, void (*prepare)(void), void (*act)(struct li
 	unsigned long n = once(&kind, ULONG_MAX), stride;
 
 	stride = n * n / 2 / (full ? FULL : BUDGET) + 1;
-	stride = stride < n / 12 + 1 ? stride : n / 12 + 1;
+	stride = stride < n / least() + 1 ? stride : n / least() + 1;
 
 	for (unsigned long k = 0; k < n; k += stride)
 		once(&kind, k);
@@ -548,7 +554,7 @@ static void stopped(void **state)
 	(void)state;
 	seen = (struct seen){0};
 	n = once(&kind, ULONG_MAX);
-	stride = full ? 7 : n / 12 + 1;
+	stride = full ? 7 : n / least() + 1;
 	for (unsigned long k = 0; k < n; k += stride)
 		locked_out += stop_once(&kind, k);
 	assert_true(locked_out > 0);
