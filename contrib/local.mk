@@ -20,7 +20,7 @@ EXTRA_DIST += \
 	contrib/debian contrib/ropewalk.spec contrib/release.md contrib/spack \
 	contrib/interop-rxe \
 	contrib/openmpi/README.md contrib/openmpi/ropewalk.conf.in contrib/openshmem/README.md contrib/mpich/README.md \
-	contrib/gasnet/README.md contrib/charm/README.md contrib/lci/README.md
+	contrib/gasnet/README.md contrib/charm/README.md contrib/lci/README.md contrib/oneccl/README.md
 
 if HAVE_MPI
 check_PROGRAMS += contrib/examples/ring_pingpong
