@@ -16,14 +16,14 @@ struct rwk_random {
 	uint64_t word[32];
 };
 
-/** 0 and *out; or negative errno. Does not block: -EAGAIN if the system has no randomness yet. */
+/** 0 and *out; -EAGAIN: the system has no randomness yet; -EIO: it gives none. Does not block. */
 static inline int rwk_random_next(struct rwk_random *r, uint64_t *out)
 {
 	if (!r->left) {
 		ssize_t n = getrandom(r->word, sizeof(r->word), GRND_NONBLOCK);
 
 		if (n < (ssize_t)sizeof(r->word[0]))
-			return n < 0 ? -errno : -EAGAIN;
+			return n < 0 && errno == EAGAIN ? -EAGAIN : -EIO;
 		r->left = (uint32_t)((size_t)n / sizeof(r->word[0]));
 	}
 	*out = r->word[--r->left];

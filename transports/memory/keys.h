@@ -19,8 +19,8 @@ struct rwk_keys;
 /** Bytes of a table for `entries` regions (a power of two, 2 to 65536). */
 size_t rwk_keys_size(uint32_t entries);
 /**
- * Makes a table in that memory, 64-byte aligned. The keys come from getrandom: 0, or a negative errno of it; -EINVAL:
- * no such number of entries.
+ * Makes a table in that memory, 64-byte aligned: 0; -EINVAL: no such number of entries; as rwk_random_next, from which
+ * the keys come.
  */
 int rwk_keys_init(struct rwk_keys *t, uint32_t entries);
 
