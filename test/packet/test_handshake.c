@@ -278,7 +278,7 @@ static void ask(bool both)
 static void let_in_late(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < 200; i += 3 * one_in()) {
+	for (unsigned i = 0; i < 200; i += 3 * one_in()) { /* an odd step: one asks, or both */
 		ends_open(NULL, NULL, 1);
 		sim_domain_shut(true);
 		ends_add();

@@ -250,7 +250,7 @@ static void live_again(struct told *t, const struct rwk_address *parent, const s
 		ends_progress_all();
 		t->failed = s->failed;
 		t->sent = s->sent;
-		usleep(500);
+		usleep(500); /* there is always something: its peer would have no processor left for itself */
 	}
 }
 

@@ -451,20 +451,21 @@ static unsigned long once(const struct kind *kind, unsigned long k)
 #define BUDGET 20000ul
 #define FULL   10000000ul
 
-/* Places at least where a kind is killed. */
-static unsigned long least(void)
+/* Of n instructions: one dies at four places or twelve at least. */
+static unsigned long longest_stride(unsigned long n)
 {
-	return getenv("RWK_TEST_SHORT") ? 4 : 12;
+	return n / (getenv("RWK_TEST_SHORT") ? 4 : 12) + 1;
 }
 
 /* Kills at as many places as that allows. */
 static void kills(const char *what, void (*prepare)(void), void (*act)(struct listener *))
 {
 	const struct kind kind = {.what = what, .prepare = prepare, .act = act};
-	unsigned long n = once(&kind, ULONG_MAX), stride;
+	unsigned long n = once(&kind, ULONG_MAX), longest = longest_stride(n);
+	unsigned long stride = n * n / 2 / (full ? FULL : BUDGET) + 1;
 
-	stride = n * n / 2 / (full ? FULL : BUDGET) + 1;
-	stride = stride < n / least() + 1 ? stride : n / least() + 1;
+	if (stride > longest)
+		stride = longest;
 
 	for (unsigned long k = 0; k < n; k += stride)
 		once(&kind, k);
@@ -554,7 +555,7 @@ static void stopped(void **state)
 	(void)state;
 	seen = (struct seen){0};
 	n = once(&kind, ULONG_MAX);
-	stride = full ? 7 : n / least() + 1;
+	stride = full ? 7 : longest_stride(n);
 	for (unsigned long k = 0; k < n; k += stride)
 		locked_out += stop_once(&kind, k);
 	assert_true(locked_out > 0);

@@ -49,7 +49,7 @@
 /* Pages lie side by side from a random address on, or where the system wants them if something is there. */
 static void *new_page(struct rwk_shm_port_transfers *p)
 {
-	uint64_t random = 0;
+	uint64_t random;
 	void *page;
 
 	if (!p->guard_next) {
