@@ -167,20 +167,31 @@ struct rwk_client {
 	void (*failed)(void *client, struct rwk_channel *ch, int err);
 };
 
+/**
+ * What is to be expected of posting a read or write of a region that stays exposed, of rwk_channel.direct_min bytes or
+ * more.
+ */
+enum rwk_direct {
+	RWK_DIRECT_TRIED,  /* it goes without the peer's help. Where the peer is quick to answer messages may beat it */
+	RWK_DIRECT_FASTER, /* it beats messages, and like them it waits until the peer makes progress */
+	RWK_DIRECT_ALONE,  /* it beats messages, and goes without the peer's help */
+};
+
 /** The part of a channel that clients see; a service puts it first in its own. */
 struct rwk_channel {
 	const struct rwk_transport *transport;
 	struct rwk_port *port;
 	void *peer;        /* the client's */
 	size_t send_max;   /* longest payload that send and a posted send take */
-	size_t direct_min; /* from so many bytes on post of a READ or WRITE of a region that stays exposed goes without
-			      the peer's help and beats messages; 0: never. Becomes 0 when the system turns out to
-			      deny it; what cannot go on ends with -EOPNOTSUPP then, in part perhaps, and may be
-			      done again by messages. Look at it before each post */
-	bool send_arrives;  /* what send has taken, or a post has done with, is with the peer's port, and stays there if
-			       this process ends; else a post with rwk_op.arrival tells when it is */
-	bool direct_always; /* and so it is even where the peer is quick to answer: messages need not be tried */
-	bool answered;      /* the peer has: from now on send says -EAGAIN for lack of room alone */
+	uint32_t direct_min; /* bytes from which on post of a READ or WRITE of a region that stays exposed does as
+				`direct` says; 0: not at all. Becomes 0 when the system turns out to deny it; what
+				cannot go on ends with -EOPNOTSUPP then, in part perhaps, and may be done again by
+				messages. Look at it before each post */
+	uint32_t direct_write_min; /* the same for a WRITE, where that is more */
+	bool send_arrives; /* what send has taken, or a post has done with, is with the peer's port, and stays there if
+			      this process ends; else a post with rwk_op.arrival tells when it is */
+	uint8_t direct;    /* enum rwk_direct */
+	bool answered;     /* the peer has: from now on send says -EAGAIN for lack of room alone */
 	int error;         /* 0, or why the channel failed */
 };
 

@@ -128,7 +128,7 @@ void rwk_rendezvous_post(
 static unsigned why_announced(const struct rwk_tx *tx, unsigned room)
 {
 	const struct rwk_channel *ch = tx->peer->channel;
-	bool read_alone = ch->direct_min && !ch->direct_always;
+	bool read_alone = ch->direct_min && ch->direct == RWK_DIRECT_TRIED;
 
 	if ((int64_t)tx->length > tx->peer->eager_max || read_alone)
 		return 0;

@@ -86,7 +86,7 @@ static bool copy_room(struct rwk_engine *e, struct rwk_rma_request *r, size_t le
 static void set_off(struct rwk_rma_request *r)
 {
 	const struct rwk_channel *ch = r->state->peer->channel;
-	bool too_short = r->length < ch->direct_min && !ch->direct_always;
+	bool too_short = r->length < ch->direct_min && ch->direct != RWK_DIRECT_ALONE;
 
 	if (too_short || !rwk_rma_direct(r->state, r))
 		rwk_rma_begin_request(r->state, r);

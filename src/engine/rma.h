@@ -10,7 +10,7 @@
  *
  * Completion: a write's or atomic's means that it has been carried out at the target (FI_DELIVERY_COMPLETE), a read's
  * that the data is in its buffer. The target's process must make progress (rwk_engine_progress) for requests to be
- * carried out, except direct ones.
+ * carried out, except direct ones where the service needs no help (rwk_channel.direct).
  */
 #ifndef RWK_ENGINE_RMA_H
 #define RWK_ENGINE_RMA_H

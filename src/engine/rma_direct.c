@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Direct requests: long reads and writes that the service carries out by itself, without the target's help.
+ * Direct requests: long reads and writes that the service carries out by itself, without the target's engine.
  *
  *   import  a peer's region as the initiator knows it: asked for with the first long request that names its key, which
  *           goes by messages still, as do all until the answer
@@ -153,15 +153,18 @@ static bool has(struct rwk_rma_state *s, const struct rwk_remote *range, unsigne
 /** All ranges long enough, and reached by an import each? */
 static bool can(struct rwk_rma_state *s, struct rwk_rma_request *r)
 {
-	size_t least = s->peer->channel->direct_min;
+	const struct rwk_channel *ch = s->peer->channel;
+	size_t least = ch->direct_min;
 
 	if (!least || r->kind == RWK_RMA_ATOMIC || r->copy || r->flags & RWK_F_FENCE)
 		return false;
+	if (r->kind == RWK_RMA_WRITE && least < ch->direct_write_min)
+		least = ch->direct_write_min;
 	for (uint32_t i = 0; i < r->ranges; i++) {
 		bool long_enough = r->remote[i].length >= least;
 
-		/* Where it is the rule a short one asks as well, lest the first long one has to wait for the answer. */
-		if ((!long_enough && !s->peer->channel->direct_always) || !has(s, &r->remote[i], r->access) ||
+		/* Where only messages wait for the peer a short one asks, too, lest the first long one waits. */
+		if ((!long_enough && ch->direct != RWK_DIRECT_ALONE) || !has(s, &r->remote[i], r->access) ||
 			!long_enough)
 			return false;
 		r->tell |= find(s, r->remote[i].key)->tell;
@@ -257,7 +260,7 @@ void rwk_rma_measure_end(struct rwk_rma_request *r)
 /** By its way if both are tried, and it is measured then. */
 static bool is_chosen(struct rwk_rma_state *s, struct rwk_rma_request *r)
 {
-	if (s->peer->channel->direct_always)
+	if (s->peer->channel->direct != RWK_DIRECT_TRIED)
 		return true;
 	if (!s->choices)
 		s->choices = calloc(1, sizeof(*s->choices));

@@ -329,7 +329,7 @@ static void order(void **state)
 	memset(o, 0, sizeof(o));
 	random_state = world_seed(1);
 	area_open_world(&w, *state, 2);
-	longest = w.net && *state != &sim_shared_transport ? MODEL : SHORT;
+	longest = *state == &rwk_sim_transport ? MODEL : SHORT;
 	area_open(&a, &w, 1, MODEL, 3, false);
 	memset(model, AREA_FILL, MODEL);
 	for (unsigned long i = 0; i < steps; i++) {

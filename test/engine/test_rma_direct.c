@@ -6,6 +6,9 @@
  */
 #include "engine/area.h"
 
+#include "engine/internal.h"
+#include "packet/packet.h"
+
 /* A request that names a region again: the first goes by messages, and asks; the others are direct, until it goes. */
 static void direct_again(void **state)
 {
@@ -128,6 +131,59 @@ static void fence_untold(void **state)
 	free(got);
 }
 
+/* Messages that the channel of engine `who` to its first peer has sent, where it sends packets. */
+static uint64_t messages(const struct world *w, unsigned who)
+{
+	return rwk_packet_counters(w->peer[who][!who]->channel->port)->records_out;
+}
+
+/*
+ * RC: from so many bytes on the service does it, whatever the peer lets it reach and wherever the bytes lie. What it may
+ * not reach is refused, by messages.
+ */
+static void by_rdma(void **state)
+{
+	enum { LENGTH = 1 << 20 };
+	unsigned char *buf = malloc(LENGTH), *got = malloc(LENGTH);
+	struct task met[2] = {{0}};
+	struct world w;
+	struct area a;
+	size_t least[2];
+
+	area_open_world(&w, *state, 2);
+	area_open(&a, &w, 1, LENGTH, 3, true);
+	rwk_engine_want_reached(w.e[1], false);
+	rwk_region_set_reached(a.region, NULL);
+	for (int i = 0; i < 2; i++) { /* the first connects, the second asks */
+		assert_int_equal(area_simple(&w, 0, &a, READ, got, 0, LENGTH, 0, &met[i]), 0);
+		world_settle(&w);
+	}
+	least[WRITE] = w.peer[0][1]->channel->direct_write_min;
+	least[READ] = w.peer[0][1]->channel->direct_min;
+	assert_true(least[READ] && least[WRITE] > least[READ] && least[WRITE] < LENGTH / 2);
+	for (unsigned i = 0; i < 24; i++) {
+		enum area_kind kind = i & 1 ? READ : WRITE;
+		size_t len = i < 20 ? least[kind] + i / 4 - 2 : LENGTH - i, at = i;
+		unsigned char *from = kind == READ ? a.bytes + at : buf, *to = kind == READ ? got : a.bytes + at;
+		uint64_t before = messages(&w, 0);
+		struct task t = {0}, beyond = {0};
+
+		world_fill(from, len, i);
+		assert_int_equal(area_simple(&w, 0, &a, kind, kind == READ ? got : buf, at, len, 0, &t), 0);
+		world_wait(&w, &t);
+		assert_int_equal(t.c.status, 0);
+		world_check(to, len, i);
+		assert_int_equal(messages(&w, 0) != before, len < least[kind] || (kind == READ && len > LENGTH / 2));
+		assert_int_equal(area_simple(&w, 0, &a, kind, buf, LENGTH - len + 1, len, 0, &beyond), 0);
+		world_wait(&w, &beyond);
+		assert_int_equal(beyond.c.status, -EACCES);
+	}
+	area_close(&a);
+	world_close(&w);
+	free(buf);
+	free(got);
+}
+
 /*
  * Shared connections: a target that computes is written to and read from, as its sibling carries it out, and each time
  * (S1-8). Engines 0 and 2 are on one host, 1 and 3 on the other; 1 has been met.
@@ -179,6 +235,7 @@ int main(void)
 		AREA_EACH(direct_untold),
 		AREA_EACH(fence),
 		AREA_EACH(fence_untold),
+		{"by_rdma, packets", by_rdma, NULL, NULL, (void *)&sim_packet_transport},
 		{"unattended, shared", unattended, NULL, NULL, (void *)&sim_shared_transport},
 	};
 

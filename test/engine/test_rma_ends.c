@@ -108,9 +108,10 @@ static void permission(void **state)
 	world_close(&w);
 }
 
-/* All memory: what is not mapped is an error of the request's. */
+/* All memory: what is not mapped is an error of the request's, whichever way a long one goes. */
 static void all_memory(void **state)
 {
+	static unsigned char memory[100000], buf[sizeof(memory)];
 	struct iovec all = {NULL, SIZE_MAX};
 	struct rwk_region_attr attr = {.iov = &all, .count = 1, .access = 3};
 	unsigned char word[8] = "written", got[8];
@@ -121,8 +122,7 @@ static void all_memory(void **state)
 	assert_int_equal(rwk_region_add(w.regions[1], &attr, &a.region), 0);
 	a.key = rwk_region_key(a.region);
 	for (int target = 0; target < 2; target++) {
-		static unsigned char memory[100000];
-		struct task t[4] = {{0}};
+		struct task t[4] = {{0}}, t_long[4] = {{0}};
 
 		assert_int_equal(area_simple(&w, 0, &a, WRITE, word, (uintptr_t)memory, 8, 0, &t[0]), 0);
 		assert_int_equal(area_simple(&w, 0, &a, READ, got, (uintptr_t)memory, 8, 0, &t[1]), 0);
@@ -134,6 +134,16 @@ static void all_memory(void **state)
 		}
 		assert_memory_equal(memory, word, 8);
 		assert_memory_equal(got, word, 8);
+		for (int i = 0; i < 4; i++) {
+			uintptr_t at = i < 2 ? (uintptr_t)memory : 16;
+
+			world_fill(buf, sizeof(buf), target);
+			assert_int_equal(
+				area_simple(&w, 0, &a, i & 1 ? READ : WRITE, buf, at, sizeof(buf), 0, &t_long[i]), 0);
+			world_wait(&w, &t_long[i]);
+			assert_int_equal(t_long[i].c.status, i < 2 ? 0 : -EFAULT);
+		}
+		world_check(memory, sizeof(memory), target);
 		memset(memory, 0, 8);
 	}
 	rwk_region_remove(w.regions[1], a.region);

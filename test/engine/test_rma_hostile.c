@@ -74,7 +74,7 @@ static void on_message(
 	struct raw *r = client;
 
 	(void)payload;
-	if (env->kind == RWK_RMA_IMPORT && ch->direct_always)
+	if (env->kind == RWK_RMA_IMPORT && ch->direct == RWK_DIRECT_ALONE)
 		return; /* comes with the first request, whatever that is */
 	if (r->count < HEARD)
 		r->heard[r->count] = (struct heard){*env, len};

@@ -210,6 +210,7 @@ int rwk_packet_machine(struct rwk_packet_channel *ch, const struct rwk_greeting 
 	drop_machine(ch);
 	ch->peer_qpn = g->qpn;
 	ch->takes_pieces = g->features & RWK_GREETING_PIECES;
+	ch->denies = g->features & RWK_RC_DENIES;
 	ch->pmtu = at_most(g->pmtu, rwk_packet_path_pmtu(ch, ch->path.way));
 	if (ch->may_share) {
 		rc = rwk_packet_domain_take(ch, g);

@@ -100,7 +100,8 @@ struct rwk_packet_channel {
 	bool release_said : 1, release_came : 1; /* SRC: neither this end, nor the peer, needs the stream that is open */
 	bool stream_lost : 1;                    /* there is no stream, and none will be: no evidence */
 	bool on_this_machine : 1;                /* in whichever container */
-	bool takes_pieces : 1;                   /* the peer joins packets that come in pieces */
+	bool takes_pieces : 1;                   /* the peer joins packets that come in pieces, */
+	bool denies : 1;                         /* and what it refuses to reach fails alone (RWK_RC_DENIES) */
 	bool named : 1;                          /* it is found by its peer's nonce */
 	bool asks_by_stream : 1;                 /* CONNECTING: and by nothing else any more */
 };

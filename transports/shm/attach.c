@@ -102,7 +102,7 @@ static void become_open(struct rwk_shm_channel *ch)
 	ch->pair_fd = -1;
 	ch->state = RWK_SHM_OPEN;
 	ch->base.answered = true;
-	ch->base.direct_min = ch->base.port->direct_least;
+	ch->base.direct_min = (uint32_t)ch->base.port->direct_least;
 	rwk_shm_enlist(ch);
 	rwk_shm_gate(ch);
 	if (!rwk_shm_watch(ch))
