@@ -8,6 +8,12 @@ test_base_test_pool_SOURCES = test/base/test_pool.c test/rwk_test.h
 test_base_test_pool_LDADD = $(TEST_LDADD)
 TESTS += test/base/test_pool
 
+check_PROGRAMS += test/base/test_random
+test_base_test_random_SOURCES = test/base/test_random.c test/rwk_test.h
+test_base_test_random_CPPFLAGS = $(AM_CPPFLAGS) -Dgetrandom=getrandom_here
+test_base_test_random_LDADD = $(TEST_LDADD)
+TESTS += test/base/test_random
+
 check_PROGRAMS += test/base/test_interfaces
 test_base_test_interfaces_SOURCES = test/base/test_interfaces.c test/rwk_test.h
 test_base_test_interfaces_LDADD = $(TEST_LDADD)
