@@ -23,7 +23,7 @@ static uint32_t begin_icrc(
 	uint8_t pseudo[RWK_LINK_PSEUDO_MAX];
 
 	*pseudo_len = rwk_link_pseudo(l, peer, outgoing, len, 0, pseudo);
-	return rwk_icrc_begin(pseudo, *pseudo_len);
+	return rwk_icrc_begin(RWK_CRC_32, pseudo, *pseudo_len);
 }
 
 int rwk_ca_emit(void *user, const struct rwk_wire *w, const struct iovec *payload, int count)
@@ -44,7 +44,7 @@ int rwk_ca_emit(void *user, const struct rwk_wire *w, const struct iovec *payloa
 	header_len = rwk_wire_pack(w, len, header);
 	pad = -len & 3;
 	icrc = begin_icrc(qp->link, &qp->peer, true, header_len + len + pad + RWK_WIRE_ICRC, &pseudo_len);
-	icrc = rwk_icrc_packet(icrc, header, header_len, payload, count, pad);
+	icrc = rwk_icrc_packet(RWK_CRC_32, icrc, header, header_len, payload, count, pad);
 	for (unsigned i = 0; i < RWK_WIRE_ICRC; i++)
 		tail[pad + i] = (uint8_t)(icrc >> 8 * i);
 	iov[0] = (struct iovec){header, header_len};
@@ -61,7 +61,7 @@ static bool icrc_is_right(
 	const struct rwk_qp *qp, const struct rwk_link_address *from, const uint8_t *bytes, size_t len)
 {
 	size_t covered = len - RWK_WIRE_ICRC, pseudo_len;
-	uint32_t computed = rwk_icrc_bytes(begin_icrc(qp->link, from, false, len, &pseudo_len), bytes, covered);
+	uint32_t computed = rwk_icrc_bytes(RWK_CRC_32, begin_icrc(qp->link, from, false, len, &pseudo_len), bytes, covered);
 	const uint8_t *end = bytes + covered;
 	uint32_t received = end[0] | end[1] << 8 | end[2] << 16 | (uint32_t)end[3] << 24;
 

@@ -43,7 +43,7 @@ static uint32_t icrc(const struct sender *s, const uint8_t *bytes, size_t len, u
 	p = put16(p + 8, s->port);
 	p = put16(p, rwk_adapter_port(far.adapter));
 	put16(p, (unsigned)(8 + len + 4));
-	return rwk_icrc_bytes(rwk_icrc_begin(h, sizeof(h)), bytes, len);
+	return rwk_icrc_bytes(RWK_CRC_32, rwk_icrc_begin(RWK_CRC_32, h, sizeof(h)), bytes, len);
 }
 
 void send_bytes(const struct sender *s, const uint8_t *bytes, size_t len)

@@ -190,7 +190,7 @@ static uint32_t crc_of(const uint8_t *packet, size_t len)
 {
 	static const uint8_t masked = 0xff;
 
-	return rwk_crc32(rwk_crc32(rwk_crc32(0, packet, 4), &masked, 1), packet + 5, len - 5);
+	return rwk_crc32(RWK_CRC_32, rwk_crc32(RWK_CRC_32, rwk_crc32(RWK_CRC_32, 0, packet, 4), &masked, 1), packet + 5, len - 5);
 }
 
 static void put_packet(int fd, uint8_t opcode, uint32_t psn, const void *payload, size_t len)

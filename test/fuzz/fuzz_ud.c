@@ -93,7 +93,7 @@ static void give(const uint8_t *bytes, size_t len, unsigned flags)
 	must(packet != NULL);
 	memcpy(packet, bytes, len);
 	if (flags & RIGHT && len >= 16) {
-		icrc = rwk_icrc_bytes(rwk_icrc_begin(NULL, 0), packet, len - 4);
+		icrc = rwk_icrc_bytes(RWK_CRC_32, rwk_icrc_begin(RWK_CRC_32, NULL, 0), packet, len - 4);
 		memcpy(packet + len - 4, &icrc, 4);
 	}
 	link_.packet(link_.user, &from, packet, len);

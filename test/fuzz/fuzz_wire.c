@@ -44,19 +44,19 @@ static uint8_t reserved(uint8_t opcode, size_t at)
 static void look_at_icrc(
 	const struct rwk_wire *w, const uint8_t *bytes, size_t len, const uint8_t *payload, size_t payload_len)
 {
-	uint32_t whole = rwk_icrc_bytes(0, bytes, len - RWK_WIRE_ICRC);
+	uint32_t whole = rwk_icrc_bytes(RWK_CRC_32, 0, bytes, len - RWK_WIRE_ICRC);
 	struct iovec iov[] = {{(void *)payload, payload_len / 2},
 		{(void *)(payload + payload_len / 2), payload_len - payload_len / 2}};
 	uint8_t id[] = {bytes[6], bytes[7]};
 	size_t covered = len - RWK_WIRE_ICRC;
-	uint32_t with_id = rwk_crc32(rwk_crc32(0, id, 2), bytes, covered);
-	uint32_t without = rwk_crc32(rwk_crc32(0, (const uint8_t *)"\0", 2), bytes, covered);
+	uint32_t with_id = rwk_crc32(RWK_CRC_32, rwk_crc32(RWK_CRC_32, 0, id, 2), bytes, covered);
+	uint32_t without = rwk_crc32(RWK_CRC_32, rwk_crc32(RWK_CRC_32, 0, (const uint8_t *)"\0", 2), bytes, covered);
 	uint16_t found = 0;
 
 	for (size_t i = 0; i < w->pad; i++)
 		if (payload[payload_len + i])
 			return; /* not what pack would have made */
-	must(rwk_icrc_packet(0, bytes, payload - bytes, iov, 2, w->pad) == whole);
+	must(rwk_icrc_packet(RWK_CRC_32, 0, bytes, payload - bytes, iov, 2, w->pad) == whole);
 	must(rwk_icrc_solve_id(without, with_id, covered, &found) == 0);
 	must(found == (id[0] << 8 | id[1]));
 }
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	size_t payload_len, size;
 	struct rwk_wire w;
 
-	must(rwk_crc32(0, bytes, len) == rwk_crc32_portable(0, bytes, len));
+	must(rwk_crc32(RWK_CRC_32, 0, bytes, len) == rwk_crc32_portable(RWK_CRC_32, 0, bytes, len));
 	if (rwk_wire_unpack(&w, bytes, len, &payload, &payload_len))
 		return 0;
 	size = payload - bytes;

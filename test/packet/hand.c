@@ -3,17 +3,26 @@
 
 #include "wire/icrc.h"
 
+/* As FORMAT.md has it ("Between our own ends"); this link has no headers below BTH. */
+static uint32_t icrc_of(const struct rwk_wire *w, const uint8_t *bytes, size_t len)
+{
+	return rwk_icrc_bytes(w->qpn == RWK_WIRE_GSI_QPN ? RWK_CRC_32 : RWK_CRC_32C, 0, bytes, len);
+}
+
 static void on_packet(void *user, const struct rwk_link_address *from, const void *bytes, size_t len)
 {
 	struct hand *h = user;
 	const uint8_t *payload;
 	struct rwk_wire w;
+	uint32_t icrc;
 	size_t size;
 
 	(void)from;
 	h->packets_in++;
 	h->bytes_in += len;
 	assert_int_equal(rwk_wire_unpack(&w, bytes, len, &payload, &size), 0);
+	memcpy(&icrc, (const uint8_t *)bytes + len - RWK_WIRE_ICRC, sizeof(icrc));
+	assert_int_equal(icrc, icrc_of(&w, bytes, len - RWK_WIRE_ICRC));
 	if (w.qpn != RWK_WIRE_GSI_QPN) {
 		assert_int_equal(w.qpn, HAND_QPN);
 		if (RWK_WIRE_OPERATION(w.opcode) == RWK_WIRE_ACK) {
@@ -103,7 +112,7 @@ void hand_packet(struct hand *h, const struct rwk_wire *w, const void *payload, 
 	if (len)
 		memcpy(bytes + size, payload, len);
 	size += len + (-len & 3);
-	icrc = rwk_icrc_bytes(rwk_icrc_begin(NULL, 0), bytes, size) ^ spoil;
+	icrc = icrc_of(w, bytes, size) ^ spoil;
 	memcpy(bytes + size, &icrc, sizeof(icrc));
 	hand_raw(h, bytes, size + sizeof(icrc));
 }

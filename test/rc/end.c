@@ -51,7 +51,7 @@ static void send_link(struct end *e, const struct rwk_wire *w, const struct iove
 	assert_true(header_len > 0);
 	all = header_len + len + pad + RWK_WIRE_ICRC;
 	n = rwk_link_pseudo(e->link, &e->peer, true, all, 0, pseudo);
-	crc = rwk_icrc_packet(rwk_icrc_begin(pseudo, n), header, header_len, payload, count, (unsigned)pad);
+	crc = rwk_icrc_packet(RWK_CRC_32, rwk_icrc_begin(RWK_CRC_32, pseudo, n), header, header_len, payload, count, (unsigned)pad);
 	for (int i = 0; i < 4; i++)
 		tail[pad + i] = (uint8_t)(crc >> 8 * i);
 	iov[0] = (struct iovec){header, header_len};
@@ -101,7 +101,7 @@ static void on_packet(void *user, const struct rwk_link_address *from, const voi
 		return;
 	}
 	n = rwk_link_pseudo(e->link, from, false, len, 0, pseudo);
-	crc = rwk_icrc_bytes(rwk_icrc_begin(pseudo, n), bytes, len - 4);
+	crc = rwk_icrc_bytes(RWK_CRC_32, rwk_icrc_begin(RWK_CRC_32, pseudo, n), bytes, len - 4);
 	p += len - 4;
 	if (crc != (p[0] | p[1] << 8 | p[2] << 16 | (uint32_t)p[3] << 24)) {
 		e->bad_icrc++;

@@ -80,7 +80,7 @@ static int on_emit(void *user, const struct rwk_wire *w, const struct iovec *pay
 	size = rwk_wire_pack(w, len, header);
 	assert_int_not_equal(size, 0);
 	pad = -len & 3;
-	icrc = rwk_icrc_packet(rwk_icrc_begin(NULL, 0), header, size, payload, count, pad);
+	icrc = rwk_icrc_packet(RWK_CRC_32, rwk_icrc_begin(RWK_CRC_32, NULL, 0), header, size, payload, count, pad);
 	for (unsigned i = 0; i < 4; i++)
 		tail[pad + i] = icrc >> 8 * i;
 	iov[0] = (struct iovec){header, size};
@@ -105,7 +105,7 @@ static void on_packet(void *user, const struct rwk_link_address *from, const voi
 	assert_memory_equal(from, &e->peer, sizeof(*from));
 	assert_true(len >= 16);
 	icrc = end[0] | end[1] << 8 | end[2] << 16 | (uint32_t)end[3] << 24;
-	if (icrc != rwk_icrc_bytes(rwk_icrc_begin(NULL, 0), bytes, len - 4)) {
+	if (icrc != rwk_icrc_bytes(RWK_CRC_32, rwk_icrc_begin(RWK_CRC_32, NULL, 0), bytes, len - 4)) {
 		e->bad_icrc++;
 		return;
 	}

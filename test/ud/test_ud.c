@@ -133,9 +133,9 @@ static void give(const uint8_t *packet, size_t len)
 static void seal(uint8_t *packet, size_t len, uint16_t id)
 {
 	uint8_t head[PSEUDO];
-	uint32_t icrc = rwk_icrc_begin(head, pseudo(NULL, NULL, false, len + RWK_WIRE_ICRC, id, head));
+	uint32_t icrc = rwk_icrc_begin(RWK_CRC_32, head, pseudo(NULL, NULL, false, len + RWK_WIRE_ICRC, id, head));
 
-	icrc = rwk_icrc_bytes(icrc, packet, len);
+	icrc = rwk_icrc_bytes(RWK_CRC_32, icrc, packet, len);
 	for (int i = 0; i < 4; i++)
 		packet[len + i] = (uint8_t)(icrc >> 8 * i);
 }

@@ -79,17 +79,17 @@ static void decoded_and_encoded(void **state)
 
 static void icrc_is_right(const struct pcap_packet *p)
 {
-	uint32_t begun = rwk_icrc_begin(p->pseudo, p->pseudo_len), expected = little32(p->bytes + p->len - 4);
+	uint32_t begun = rwk_icrc_begin(RWK_CRC_32, p->pseudo, p->pseudo_len), expected = little32(p->bytes + p->len - 4);
 	const uint8_t *payload;
 	size_t payload_len;
 	struct rwk_wire w;
 
-	assert_int_equal(rwk_icrc_bytes(begun, p->bytes, p->len - 4), expected);
+	assert_int_equal(rwk_icrc_bytes(RWK_CRC_32, begun, p->bytes, p->len - 4), expected);
 	assert_int_equal(rwk_wire_unpack(&w, p->bytes, p->len, &payload, &payload_len), 0);
 	for (size_t cut = 0; cut <= payload_len; cut += payload_len / 3 + 1) {
 		struct iovec iov[] = {{(void *)payload, cut}, {(void *)(payload + cut), payload_len - cut}};
 
-		assert_int_equal(rwk_icrc_packet(begun, p->bytes, payload - p->bytes, iov, 2, w.pad), expected);
+		assert_int_equal(rwk_icrc_packet(RWK_CRC_32, begun, p->bytes, payload - p->bytes, iov, 2, w.pad), expected);
 	}
 }
 
@@ -129,7 +129,7 @@ static void id_is_found(const struct pcap_packet *p)
 	if (p->is_v6)
 		return;
 	without.pseudo[8 + 4] = without.pseudo[8 + 5] = 0;
-	computed = rwk_icrc_bytes(rwk_icrc_begin(without.pseudo, p->pseudo_len), p->bytes, p->len - 4);
+	computed = rwk_icrc_bytes(RWK_CRC_32, rwk_icrc_begin(RWK_CRC_32, without.pseudo, p->pseudo_len), p->bytes, p->len - 4);
 	assert_int_equal(rwk_icrc_solve_id(computed, received, 14 + 8 + p->len - 4, &id), 0);
 	assert_int_equal(id, p->id);
 }

@@ -115,7 +115,7 @@ static uint32_t icrc_of(const uint8_t *ip, size_t len)
 	memcpy(pseudo + 8, ip, IP_UDP);
 	pseudo[8 + 1] = pseudo[8 + 8] = pseudo[8 + 10] = pseudo[8 + 11] = 0xff;
 	memset(pseudo + 8 + 26, 0xff, 2);
-	return rwk_icrc_bytes(rwk_icrc_begin(pseudo, sizeof(pseudo)), ip + IP_UDP, len);
+	return rwk_icrc_bytes(RWK_CRC_32, rwk_icrc_begin(RWK_CRC_32, pseudo, sizeof(pseudo)), ip + IP_UDP, len);
 }
 
 static void rwk_printf(3, 4) say(struct line *line, enum field field, const char *format, ...)

@@ -25,8 +25,8 @@
 #define LONG      256u             /* bytes: a longer packet takes room in the receive buffer that counts */
 
 /** The ICRC of a packet between our own ends, where IPv4's identification counts as 0. */
-static bool icrc_right(
-	struct rwk_port *port, int way, const struct rwk_link_address *from, const uint8_t *bytes, size_t len)
+static bool icrc_right(struct rwk_port *port, int way, const struct rwk_link_address *from, enum rwk_crc kind,
+	const uint8_t *bytes, size_t len)
 {
 	struct rwk_link *l = port->link[way];
 	uint8_t pseudo[RWK_LINK_PSEUDO_MAX];
@@ -35,14 +35,16 @@ static bool icrc_right(
 	if (way == RWK_WAY_STREAM)
 		return true; /* TCP has its own */
 	memcpy(&icrc, bytes + len - RWK_WIRE_ICRC, sizeof(icrc));
-	if (len == port->begun.len && !memcmp(from, &port->begun.from, sizeof(*from)) &&
-		rwk_icrc_bytes(port->begun.crc, bytes, len - RWK_WIRE_ICRC) == icrc)
+	if (len == port->begun.len && kind == port->begun.kind &&
+		!memcmp(from, &port->begun.from, sizeof(*from)) &&
+		rwk_icrc_bytes(kind, port->begun.crc, bytes, len - RWK_WIRE_ICRC) == icrc)
 		return true;
-	/* Another sender or length, or another address of ours; or it is wrong. */
+	/* Another sender, length or kind, or another address of ours; or it is wrong. */
 	port->begun.from = *from;
 	port->begun.len = len;
-	port->begun.crc = rwk_icrc_begin(pseudo, rwk_link_pseudo(l, from, false, len, 0, pseudo));
-	return rwk_icrc_bytes(port->begun.crc, bytes, len - RWK_WIRE_ICRC) == icrc;
+	port->begun.kind = kind;
+	port->begun.crc = rwk_icrc_begin(kind, pseudo, rwk_link_pseudo(l, from, false, len, 0, pseudo));
+	return rwk_icrc_bytes(kind, port->begun.crc, bytes, len - RWK_WIRE_ICRC) == icrc;
 }
 
 static void management(
@@ -126,7 +128,7 @@ void rwk_packet_arrived(
 		port->count.malformed++;
 		return;
 	}
-	if (!icrc_right(port, way, from, bytes, len)) {
+	if (!icrc_right(port, way, from, rwk_packet_crc(w.qpn), bytes, len)) {
 		port->count.wrong_icrc++;
 		return;
 	}

@@ -65,8 +65,8 @@ static int put_piece(struct rwk_port *port, const struct rwk_packet_path *path, 
 	memcpy(front + header, head, HEAD);
 	header += HEAD;
 	all = header + len + pad + RWK_WIRE_ICRC;
-	crc = rwk_icrc_begin(pseudo, rwk_link_pseudo(l, &path->to, true, all, 0, pseudo));
-	crc = rwk_icrc_packet(crc, front, header, part, (int)count, pad);
+	crc = rwk_icrc_begin(RWK_CRC_32, pseudo, rwk_link_pseudo(l, &path->to, true, all, 0, pseudo));
+	crc = rwk_icrc_packet(RWK_CRC_32, crc, front, header, part, (int)count, pad);
 	memcpy(tail + pad, &crc, RWK_WIRE_ICRC);
 	iov[0] = (struct iovec){front, header};
 	memcpy(iov + 1, part, count * sizeof(*part));

@@ -122,8 +122,8 @@ void rwk_packet_greet(struct rwk_port *port, int way, const struct rwk_link_addr
 		return;
 	}
 	len += size;
-	icrc = rwk_icrc_bytes(
-		rwk_icrc_begin(pseudo, rwk_link_pseudo(l, to, true, len + RWK_WIRE_ICRC, 0, pseudo)), bytes, len);
+	icrc = rwk_icrc_begin(RWK_CRC_32, pseudo, rwk_link_pseudo(l, to, true, len + RWK_WIRE_ICRC, 0, pseudo));
+	icrc = rwk_icrc_bytes(RWK_CRC_32, icrc, bytes, len);
 	memcpy(bytes + len, &icrc, sizeof(icrc));
 	iov = (struct iovec){bytes, len + RWK_WIRE_ICRC};
 	port->count.greetings_out++;

@@ -119,6 +119,7 @@ struct rwk_port {
 		struct rwk_link_address from;
 		size_t len; /* 0: none */
 		uint32_t crc;
+		enum rwk_crc kind;
 	} begun; /* with what the ICRC of the last packet began: senders and lengths repeat */
 };
 

@@ -23,7 +23,7 @@ static uint32_t begun(struct rwk_packet_path *path, struct rwk_link *l, size_t l
 
 	if (path->begun_len != len) {
 		path->begun_len = (uint32_t)len;
-		path->begun = rwk_icrc_begin(pseudo, rwk_link_pseudo(l, &path->to, true, len, 0, pseudo));
+		path->begun = rwk_icrc_begin(RWK_CRC_32C, pseudo, rwk_link_pseudo(l, &path->to, true, len, 0, pseudo));
 	}
 	return path->begun;
 }
@@ -35,7 +35,7 @@ static void join(
 	size_t len = rwk_iov_gather(payload, (size_t)count, 0, packet + header_len, covered - header_len);
 
 	memset(packet + header_len + len, 0, covered - header_len - len);
-	crc = rwk_icrc_bytes(crc, packet, covered);
+	crc = rwk_icrc_bytes(RWK_CRC_32C, crc, packet, covered);
 	memcpy(packet + covered, &crc, RWK_WIRE_ICRC);
 }
 
@@ -68,7 +68,7 @@ int rwk_packet_put(struct rwk_port *port, struct rwk_packet_path *path, const st
 		if (size <= RWK_LINK_COPIED)
 			return handed_over(port, path, iov, 1, l->ops->send(l, &path->to, iov, 1));
 	}
-	crc = rwk_icrc_packet(crc, header, header_len, payload, count, pad);
+	crc = rwk_icrc_packet(RWK_CRC_32C, crc, header, header_len, payload, count, pad);
 	memcpy(trailer + pad, &crc, RWK_WIRE_ICRC);
 	iov[0] = (struct iovec){header, header_len};
 	for (int i = 0; i < count; i++)

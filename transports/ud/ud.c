@@ -27,13 +27,13 @@ static uint32_t begin_icrc(
 	uint8_t pseudo[RWK_LINK_PSEUDO_MAX];
 
 	*pseudo_len = rwk_link_pseudo(l, peer, outgoing, len, 0, pseudo);
-	return rwk_icrc_begin(pseudo, *pseudo_len);
+	return rwk_icrc_begin(RWK_CRC_32, pseudo, *pseudo_len);
 }
 
 static bool icrc_is_right(struct rwk_link *l, const struct rwk_link_address *from, const uint8_t *bytes, size_t len)
 {
 	size_t covered = len - RWK_WIRE_ICRC, pseudo_len;
-	uint32_t computed = rwk_icrc_bytes(begin_icrc(l, from, false, len, &pseudo_len), bytes, covered);
+	uint32_t computed = rwk_icrc_bytes(RWK_CRC_32, begin_icrc(l, from, false, len, &pseudo_len), bytes, covered);
 	const uint8_t *end = bytes + covered;
 	uint32_t received = end[0] | end[1] << 8 | end[2] << 16 | (uint32_t)end[3] << 24;
 
@@ -144,7 +144,7 @@ static int emit(struct rwk_ud *ud, const struct rwk_link_address *to, const stru
 	unsigned pad = -len & 3;
 	uint32_t icrc = begin_icrc(ud->link, to, true, header_len + len + pad + RWK_WIRE_ICRC, &pseudo_len);
 
-	icrc = rwk_icrc_packet(icrc, header, header_len, payload, (int)count, pad);
+	icrc = rwk_icrc_packet(RWK_CRC_32, icrc, header, header_len, payload, (int)count, pad);
 	for (unsigned i = 0; i < RWK_WIRE_ICRC; i++)
 		tail[pad + i] = (uint8_t)(icrc >> 8 * i);
 	iov[0] = (struct iovec){header, header_len};

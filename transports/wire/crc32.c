@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * CRC-32, eight bytes a step ("slicing by 8": M. Kounavis, F. Berry, "A Systematic Approach to Building High
+ * Eight bytes a step ("slicing by 8": M. Kounavis, F. Berry, "A Systematic Approach to Building High
  * Performance Software-Based CRC Generators", ISCC 2005). Table k gives what a byte does to the register k bytes
  * further on. The tables are made on the first call, and only where ISA-L is not there.
  */
@@ -14,19 +14,20 @@
 #include <isa-l/crc.h>
 #endif
 
-#define POLYNOMIAL 0xedb88320u
-#define SLICES     8
+#define SLICES 8
 
-static uint32_t tables[SLICES][256];
+typedef uint32_t slices[SLICES][256];
+
+static slices of_kind[RWK_CRC_KINDS];
 static pthread_once_t made = PTHREAD_ONCE_INIT;
 
-static void make_tables(void)
+static void make_tables(slices tables, uint32_t polynomial)
 {
 	for (uint32_t i = 0; i < 256; i++) {
 		uint32_t r = i;
 
 		for (int bit = 0; bit < 8; bit++)
-			r = r >> 1 ^ (r & 1 ? POLYNOMIAL : 0);
+			r = r >> 1 ^ (r & 1 ? polynomial : 0);
 		tables[0][i] = r;
 	}
 	for (int k = 1; k < SLICES; k++)
@@ -37,11 +38,18 @@ static void make_tables(void)
 		}
 }
 
-uint32_t rwk_crc32_portable(uint32_t crc, const uint8_t *bytes, size_t len)
+static void make_all(void)
 {
+	make_tables(of_kind[RWK_CRC_32], 0xedb88320);
+	make_tables(of_kind[RWK_CRC_32C], 0x82f63b78);
+}
+
+uint32_t rwk_crc32_portable(enum rwk_crc kind, uint32_t crc, const uint8_t *bytes, size_t len)
+{
+	const uint32_t (*tables)[256] = of_kind[kind];
 	uint32_t r = ~crc;
 
-	pthread_once(&made, make_tables);
+	pthread_once(&made, make_all);
 	for (; len >= SLICES; len -= SLICES, bytes += SLICES) {
 		r ^= (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 		r = tables[7][r & 0xff] ^ tables[6][r >> 8 & 0xff] ^ tables[5][r >> 16 & 0xff] ^ tables[4][r >> 24] ^
@@ -54,7 +62,7 @@ uint32_t rwk_crc32_portable(uint32_t crc, const uint8_t *bytes, size_t len)
 
 #if defined(HAVE_ISAL) && defined(__x86_64__)
 /*
- * ISA-L's loop for AVX-512 returns without clearing the upper parts of the vector registers. From then on each SSE
+ * ISA-L's loops for AVX-512 return without clearing the upper parts of the vector registers. From then on each SSE
  * instruction has to keep what is there: a host program that was built without AVX, as distributions build theirs,
  * computed at a third of its speed after every packet.
  */
@@ -74,13 +82,16 @@ static void clean_vectors(void)
 }
 #endif
 
-uint32_t rwk_crc32(uint32_t crc, const uint8_t *bytes, size_t len)
+uint32_t rwk_crc32(enum rwk_crc kind, uint32_t crc, const uint8_t *bytes, size_t len)
 {
 #ifdef HAVE_ISAL
-	crc = crc32_gzip_refl(crc, bytes, len);
+	if (kind == RWK_CRC_32)
+		crc = crc32_gzip_refl(crc, bytes, len);
+	else /* it inverts nothing, and only reads */
+		crc = ~crc32_iscsi((unsigned char *)bytes, (int)len, ~crc);
 	clean_vectors();
 	return crc;
 #else
-	return rwk_crc32_portable(crc, bytes, len);
+	return rwk_crc32_portable(kind, crc, bytes, len);
 #endif
 }

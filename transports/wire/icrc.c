@@ -13,7 +13,6 @@
 
 #include <errno.h>
 
-#include "wire/crc32.h"
 #include "wire/wire.h"
 
 enum {
@@ -23,73 +22,80 @@ enum {
 };
 
 /* Polynomials modulo the CRC's: the coefficient of x^0 is the highest bit. */
-#define POLYNOMIAL 0xedb88320u
-#define ONE        0x80000000u
-#define X_INVERSE  0xdb710641u /* times x it is one */
+#define ONE 0x80000000u
 
-/*
- * What the register is to begin with otherwise, so that BTH with 0 in the byte that is masked leads to the CRC that it
- * has with 0xff there: those bits, times x^-32 for the four bytes before it. Neither a copy of the packet is needed
- * then nor a second call for its beginning.
- */
-#define X_INVERSE_32 0x5b358fd3u
-#define MASK_OF_ZERO 0x0f6a70d9u
+static const struct field {
+	uint32_t polynomial;
+	uint32_t x_inverse; /* times x it is one */
+	/*
+	 * What the register is to begin with otherwise, so that BTH with 0 in the byte that is masked leads to the CRC
+	 * that it has with 0xff there: those bits, times x^-32 for the four bytes before it. Neither a copy of the
+	 * packet is needed then nor a second call for its beginning.
+	 */
+	uint32_t x_inverse_32, mask_of_zero;
+} fields[RWK_CRC_KINDS] = {
+	[RWK_CRC_32] = {0xedb88320, 0xdb710641, 0x5b358fd3, 0x0f6a70d9},
+	[RWK_CRC_32C] = {0x82f63b78, 0x05ec76f1, 0xd610d67e, 0x56bd19bc},
+};
 
-uint32_t rwk_icrc_begin(const uint8_t *pseudo, size_t len)
+uint32_t rwk_icrc_begin(enum rwk_crc kind, const uint8_t *pseudo, size_t len)
 {
-	return rwk_crc32(0, pseudo, len);
+	return rwk_crc32(kind, 0, pseudo, len);
 }
 
-static uint32_t times(uint32_t a, uint32_t b)
+static uint32_t times(const struct field *f, uint32_t a, uint32_t b)
 {
 	uint32_t product = 0;
 
 	for (uint32_t bit = ONE; bit; bit >>= 1) {
 		if (a & bit)
 			product ^= b;
-		b = b >> 1 ^ (b & 1 ? POLYNOMIAL : 0);
+		b = b >> 1 ^ (b & 1 ? f->polynomial : 0);
 	}
 	return product;
 }
 
 /* Where the CRC begins for a packet whose masked byte is `byte`. Few have a mark there. */
-static uint32_t mask(uint32_t begun, uint8_t byte)
+static uint32_t mask(enum rwk_crc kind, uint32_t begun, uint8_t byte)
 {
-	return begun ^ (rwk_likely(!byte) ? MASK_OF_ZERO : times(byte ^ 0xffu, X_INVERSE_32));
+	const struct field *f = &fields[kind];
+
+	return begun ^ (rwk_likely(!byte) ? f->mask_of_zero : times(f, byte ^ 0xffu, f->x_inverse_32));
 }
 
-uint32_t rwk_icrc_bytes(uint32_t begun, const uint8_t *bytes, size_t len)
+uint32_t rwk_icrc_bytes(enum rwk_crc kind, uint32_t begun, const uint8_t *bytes, size_t len)
 {
-	return rwk_crc32(mask(begun, bytes[MASKED_BYTE]), bytes, len);
+	return rwk_crc32(kind, mask(kind, begun, bytes[MASKED_BYTE]), bytes, len);
 }
 
-uint32_t rwk_icrc_packet(
-	uint32_t begun, const uint8_t *header, size_t header_len, const struct iovec *iov, int count, unsigned pad)
+uint32_t rwk_icrc_packet(enum rwk_crc kind, uint32_t begun, const uint8_t *header, size_t header_len,
+	const struct iovec *iov, int count, unsigned pad)
 {
 	static const uint8_t zeros[3];
-	uint32_t crc = rwk_icrc_bytes(begun, header, header_len);
+	uint32_t crc = rwk_icrc_bytes(kind, begun, header, header_len);
 
 	for (int i = 0; i < count; i++)
-		crc = rwk_crc32(crc, iov[i].iov_base, iov[i].iov_len);
-	return pad ? rwk_crc32(crc, zeros, pad) : crc;
+		crc = rwk_crc32(kind, crc, iov[i].iov_base, iov[i].iov_len);
+	return pad ? rwk_crc32(kind, crc, zeros, pad) : crc;
 }
 
 /* x^-n, by squaring. */
-static uint32_t inverse_power(size_t n)
+static uint32_t inverse_power(const struct field *f, size_t n)
 {
 	uint32_t power = ONE;
 
-	for (uint32_t square = X_INVERSE; n; n >>= 1) {
+	for (uint32_t square = f->x_inverse; n; n >>= 1) {
 		if (n & 1)
-			power = times(power, square);
-		square = times(square, square);
+			power = times(f, power, square);
+		square = times(f, square, square);
 	}
 	return power;
 }
 
 int rwk_icrc_solve_id(uint32_t computed, uint32_t received, size_t covered, uint16_t *id)
 {
-	uint32_t m = times(computed ^ received, inverse_power(8 * covered + 32));
+	const struct field *f = &fields[RWK_CRC_32];
+	uint32_t m = times(f, computed ^ received, inverse_power(f, 8 * covered + 32));
 
 	/* Two bytes are x^0 to x^15. The lowest bit of a byte comes first, so it has the highest power. */
 	if (m & 0xffff)
