@@ -284,7 +284,7 @@ static struct udp *new_link(void)
 	u->pub.ops = &udp_ops;
 	u->line.fd = -1;
 	u->agreed = &u->alone;
-	u->pool = malloc((size_t)SLOTS * SLOT_BYTES);
+	u->pool = aligned_alloc(RWK_COPY_PAGE, POOL_BYTES);
 	u->held = malloc(STAGED_MAX);
 	if (u->pool && u->held)
 		return u;
