@@ -87,7 +87,7 @@ const struct rwk_param rwk_param_table[] = {
 		"0", RWK_PARAM_SIZE, .offset = AT(window), .min = 0, .max = 256},
 	{"rendezvous",
 		"how a long message from another node is fetched: read by its receiver or written by its sender; auto: "
-		"the longest are written, the others read",
+		"several at once of the longest are written, others read",
 		"auto", RWK_PARAM_CHOICE, .offset = AT(rendezvous), .choices = rendezvous_choices},
 	{"job_key",
 		"the secret of those that may connect, the same for all of them, in place of the launcher's; keep it "

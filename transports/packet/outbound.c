@@ -300,9 +300,9 @@ static bool is_short(const struct rwk_packet_channel *ch, const struct rwk_op *o
 
 /**
  * Is that read to be written by the peer? UC has no Read, nor do the processes of a domain answer for one another. On
- * RC the peer's Writes flow by acknowledgements, where Reads wait for one another's requests: measured, they are ahead
- * from about four Read Requests' worth on, and at 1 MB by a third. Below, the Read is, which is answered one trip
- * sooner.
+ * RC the peer's Writes flow by acknowledgements, where Reads wait for one another's requests: among others they are
+ * ahead from about four Read Requests' worth on. Below, and of one that is alone, the Read is, which is answered one
+ * trip sooner (measured: 0.88 of the time at 512 KB, 0.97 at 1 MB).
  */
 static bool is_pulled(const struct rwk_packet_channel *ch, const struct rwk_op *op)
 {
@@ -310,7 +310,9 @@ static bool is_pulled(const struct rwk_packet_channel *ch, const struct rwk_op *
 		return false;
 	if (!ch->rc || rwk_params.rendezvous == RWK_RENDEZVOUS_WRITE)
 		return true;
-	return rwk_params.rendezvous == RWK_RENDEZVOUS_AUTO && op->length >= (size_t)4 * RWK_READ_BATCH * ch->pmtu;
+	if (rwk_params.rendezvous == RWK_RENDEZVOUS_READ || (!ch->port->running && rwk_list_empty(&ch->asked)))
+		return false;
+	return op->length >= (size_t)4 * RWK_READ_BATCH * ch->pmtu;
 }
 
 static bool start_access(struct rwk_packet_channel *ch, struct rwk_op *op)
