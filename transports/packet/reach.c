@@ -50,6 +50,7 @@ enum { OP_LOSSES = 3, OP_SURE };
 
 void rwk_packet_reach_begin(struct rwk_packet_channel *ch)
 {
+	ch->base.direct_min = ch->base.direct_write_min = 0; /* it may have been another machine's */
 	if (ch->rc && ch->denies) {
 		ch->base.direct_min = READ_PACKETS * ch->pmtu;
 		ch->base.direct_write_min = WRITE_PACKETS * ch->pmtu;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Eight bytes a step ("slicing by 8": M. Kounavis, F. Berry, "A Systematic Approach to Building High
- * Performance Software-Based CRC Generators", ISCC 2005). Table k gives what a byte does to the register k bytes
- * further on. The tables are made on the first call, and only where ISA-L is not there.
+ * Eight bytes a step ("slicing by 8": M. Kounavis, F. Berry, "A Systematic Approach to Building High Performance
+ * Software-Based CRC Generators", ISCC 2005). Table k gives what a byte does to the register k bytes further on. The
+ * tables are made on the first call, and only where ISA-L is not there.
  */
 #include "config.h"
 
