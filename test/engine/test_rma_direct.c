@@ -184,6 +184,39 @@ static void by_rdma(void **state)
 	free(got);
 }
 
+/* RC: of several long reads at once the first is an RDMA Read, and the others are asked for by a message each. */
+static void several(void **state)
+{
+	enum { LENGTH = 1 << 18, READS = 4 };
+	unsigned char *got = malloc((size_t)READS * LENGTH);
+	struct task met[2] = {{0}}, t[READS] = {{0}};
+	uint64_t before;
+	struct world w;
+	struct area a;
+
+	area_open_world(&w, *state, 2);
+	area_open(&a, &w, 1, LENGTH, 3, true);
+	rwk_engine_want_reached(w.e[1], false);
+	rwk_region_set_reached(a.region, NULL);
+	for (int i = 0; i < 2; i++) { /* the first connects, the second asks */
+		assert_int_equal(area_simple(&w, 0, &a, READ, got, 0, LENGTH, 0, &met[i]), 0);
+		world_settle(&w);
+	}
+	before = messages(&w, 0);
+	world_fill(a.bytes, LENGTH, 7);
+	for (int i = 0; i < READS; i++)
+		assert_int_equal(area_simple(&w, 0, &a, READ, got + i * LENGTH, 0, LENGTH, 0, &t[i]), 0);
+	for (int i = 0; i < READS; i++) {
+		world_wait(&w, &t[i]);
+		assert_int_equal(t[i].c.status, 0);
+		world_check(got + i * LENGTH, LENGTH, 7);
+	}
+	assert_int_equal(messages(&w, 0) - before, READS - 1);
+	area_close(&a);
+	world_close(&w);
+	free(got);
+}
+
 /*
  * Shared connections: a target that computes is written to and read from, as its sibling carries it out, and each time
  * (S1-8). Engines 0 and 2 are on one host, 1 and 3 on the other; 1 has been met.
@@ -236,6 +269,7 @@ int main(void)
 		AREA_EACH(fence),
 		AREA_EACH(fence_untold),
 		{"by_rdma, packets", by_rdma, NULL, NULL, (void *)&sim_packet_transport},
+		{"several, packets", several, NULL, NULL, (void *)&sim_packet_transport},
 		{"unattended, shared", unattended, NULL, NULL, (void *)&sim_shared_transport},
 	};
 
