@@ -104,7 +104,7 @@ void hand_raw(struct hand *h, const void *bytes, size_t len)
 
 void hand_packet(struct hand *h, const struct rwk_wire *w, const void *payload, size_t len, uint32_t spoil)
 {
-	uint8_t bytes[RWK_WIRE_HEADER_MAX + 4200] = {0};
+	uint8_t bytes[RWK_WIRE_HEADER_MAX + RWK_WIRE_OWN_MAX + 3 + RWK_WIRE_ICRC] = {0};
 	size_t size = rwk_wire_pack(w, len, bytes);
 	uint32_t icrc;
 

@@ -63,7 +63,7 @@ static void values(void **state)
 	bad[n++].send_psn = 1 << 24;
 	bad[n++].receive_psn = 1 << 24;
 	bad[n++].pmtu = 128;
-	bad[n++].pmtu = 8192;
+	bad[n++].pmtu = 8768;
 	bad[n++].pmtu = 1000;
 	bad[n++].window = 0;
 	bad[n++].window = RWK_RC_WINDOW_MAX + 1;

@@ -259,7 +259,7 @@ static void spoil(struct rwk_rc_responder *r, unsigned what)
 		r->pmtu = 0; /* it is divided by */
 		break;
 	case 1:
-		r->pmtu = 8192;
+		r->pmtu = 8768;
 		break;
 	case 2:
 		r->own |= RWK_RC_UNORDERED; /* there is no such upcall */

@@ -403,9 +403,9 @@ static void bad_fields(void **state)
 		{"pad 1 of nothing", 0x04, 0x10, 0, -EBADMSG},
 		{"pad 3 of nothing", 0x11, 0x30, 0, -EBADMSG},
 		{"pad 3 of 4", 0x04, 0x30, 4, 0},
-		{"4160 bytes", 0x04, 0x00, 4160, 0},
-		{"4160 bytes and 4", 0x04, 0x00, 4164, -EBADMSG},
-		{"4161 bytes and a pad of 3", 0x04, 0x30, 4164, -EBADMSG},
+		{"8704 bytes", 0x04, 0x00, 8704, 0},
+		{"8704 bytes and 4", 0x04, 0x00, 8708, -EBADMSG},
+		{"8705 bytes and a pad of 3", 0x04, 0x30, 8708, -EBADMSG},
 		{"RC 0x15", 0x15, 0x00, 4, -EOPNOTSUPP},
 		{"RC Flush", 0x1c, 0x00, 4, -EOPNOTSUPP},
 		{"RC 0x1f", 0x1f, 0x00, 4, -EOPNOTSUPP},
@@ -425,7 +425,7 @@ static void bad_fields(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		uint8_t packet[5000] = {cases[i].opcode, cases[i].flags};
+		uint8_t packet[9000] = {cases[i].opcode, cases[i].flags};
 		size_t size = cases[i].opcode == 0x81 ? 12 : size_of(cases[i].opcode);
 		int rc = unpack(packet, (size ? size : 12) + cases[i].payload_and_pad + 4);
 

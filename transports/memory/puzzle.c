@@ -34,8 +34,8 @@ size_t rwk_puzzle_put(struct rwk_puzzle *p, const struct rwk_link_address *from,
 		p->unit = piece->unit;
 	}
 	memcpy(p->bytes + piece->at, piece->bytes, piece->len);
-	p->have |= 1u << piece->at / piece->unit;
-	if (p->have != UINT32_MAX >> (RWK_PUZZLE_PIECES - pieces_of(piece)))
+	p->have |= 1ull << piece->at / piece->unit;
+	if (p->have != UINT64_MAX >> (RWK_PUZZLE_PIECES - pieces_of(piece)))
 		return 0;
 	p->have = 0;
 	return piece->of;

@@ -12,7 +12,7 @@
 
 /** Bytes of a packet at most, from BTH to ICRC. */
 #define RWK_PUZZLE_MAX    (RWK_WIRE_HEADER_MAX + RWK_WIRE_OWN_MAX + 3 + RWK_WIRE_ICRC)
-#define RWK_PUZZLE_PIECES 32u /* of a packet, at most */
+#define RWK_PUZZLE_PIECES 64u /* of a packet, at most */
 
 /** A piece: `len` bytes at `at` of the packet with that serial number, which has `of`; all but the last have `unit`. */
 struct rwk_piece {
@@ -25,9 +25,9 @@ struct rwk_piece {
 /** All zeros: it has nothing. */
 struct rwk_puzzle {
 	struct rwk_link_address from;
-	uint32_t serial, have; /* a bit for each piece; 0: this one is free */
+	uint64_t have; /* a bit for each piece; 0: this one is free */
+	uint32_t serial;
 	uint16_t of, unit;
-	uint32_t space;
 	uint8_t bytes[RWK_PUZZLE_MAX];
 };
 

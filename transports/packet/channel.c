@@ -142,7 +142,6 @@ static uint32_t at_most(uint32_t a, uint32_t b)
 static int make_rc(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 {
 	struct rwk_port *port = ch->port;
-	uint32_t chunk = RWK_READ_BATCH * ch->pmtu;
 	uint32_t window = rwk_params.window ? (uint32_t)rwk_params.window : RWK_RC_WINDOW_MAX;
 	const struct rwk_rc_attr attr = {
 		.peer_qpn = g->qpn,
@@ -150,7 +149,7 @@ static int make_rc(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 		.receive_psn = g->psn,
 		.pmtu = (uint16_t)ch->pmtu,
 		.window = (uint16_t)at_most(g->window, window),
-		.read_window = (uint16_t)at_most(port->window, RWK_RC_WINDOW_MAX),
+		.read_window = rwk_packet_window(port, ch->pmtu),
 		.reads = g->reads,
 		.peer_reads = RWK_RC_READS_MAX,
 		.retry = 7,
@@ -162,7 +161,7 @@ static int make_rc(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 		.timeout = TIMEOUT,
 		.ack_delay = ACK_DELAY,
 		.ack_every = ACK_EVERY,
-		.read_chunk = chunk,
+		.read_chunk = rwk_packet_read_chunk(ch->pmtu),
 	};
 	void *machine, *responder;
 	int rc;

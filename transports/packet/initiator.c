@@ -110,7 +110,7 @@ static int open_machine(struct rwk_packet_initiator *by, const struct rwk_greeti
 		.send_psn = by->psn,
 		.pmtu = (uint16_t)pmtu,
 		.window = (uint16_t)(g->window < window ? g->window : window),
-		.read_window = (uint16_t)(by->port->window < window ? by->port->window : window),
+		.read_window = rwk_packet_window(by->port, pmtu),
 		.reads = RWK_RC_READS_MAX,
 		.retry = 7,
 		.rnr_retry = 7,
@@ -119,7 +119,7 @@ static int open_machine(struct rwk_packet_initiator *by, const struct rwk_greeti
 		.timeout = TIMEOUT,
 		.ack_delay = ACK_DELAY,
 		.ack_every = 1,
-		.read_chunk = RWK_READ_BATCH * pmtu,
+		.read_chunk = rwk_packet_read_chunk(pmtu),
 	};
 	void *memory, *responder;
 	int rc;

@@ -6,7 +6,7 @@
  * asks by PROBE, as long as a packet, and shorter, and the peer answers each by a PROBED of the same length. If only
  * short ones come back, twice in a row, packets are cut in pieces of that length from then on (pieces.c), at both ends.
  *
- *   size    bytes of payload of the packets that pass whole: what was agreed, a quarter of it, a sixteenth, down to 256
+ *   size    bytes of payload of the packets that pass whole: what was agreed, 1024, or 256
  *   round   probes of some sizes, at each time-out in a row from the second on; judged at the next. What came to nothing
  *           in an earlier silence does not count in this one: then packets were lost, and the peer was late
  *

@@ -312,7 +312,7 @@ static bool is_pulled(const struct rwk_packet_channel *ch, const struct rwk_op *
 		return true;
 	if (rwk_params.rendezvous == RWK_RENDEZVOUS_READ || (!ch->port->running && rwk_list_empty(&ch->asked)))
 		return false;
-	return op->length >= (size_t)4 * RWK_READ_BATCH * ch->pmtu;
+	return op->length >= (size_t)4 * rwk_packet_read_chunk(ch->pmtu);
 }
 
 static bool start_access(struct rwk_packet_channel *ch, struct rwk_op *op)

@@ -18,6 +18,7 @@
 
 #include "base/log.h"
 #include "base/param.h"
+#include "rc/rc.h"
 #include "uc/uc.h"
 #include "wire/icrc.h"
 #include "wire/psn.h"
@@ -69,6 +70,18 @@ uint32_t rwk_packet_pmtu(struct rwk_port *port, int way, const struct rwk_link_a
 		return RWK_PACKET_LEAST;
 	room -= RWK_PACKET_OVERHEAD;
 	return room < most ? (uint32_t)(room - room % RWK_WIRE_OWN_STEP) : most;
+}
+
+/* The link's word is for the worst case, and the machines notice when it comes to that: twice as much. */
+uint16_t rwk_packet_window(const struct rwk_port *port, uint32_t pmtu)
+{
+	uint32_t window = 2 * port->room / (pmtu + RWK_PACKET_COST);
+
+	if (rwk_params.window)
+		return (uint16_t)rwk_params.window;
+	if (window < 4)
+		return 4;
+	return (uint16_t)(window < RWK_RC_WINDOW_MAX ? window : RWK_RC_WINDOW_MAX);
 }
 
 void rwk_packet_flush(struct rwk_port *port)
@@ -169,12 +182,6 @@ static void join_links(struct rwk_port *port)
 		stream->user = port;
 	}
 	port->room = room > UINT32_MAX ? UINT32_MAX : (uint32_t)room;
-	/* The link's word is for the worst case, and the machines notice when it comes to that: twice as much. */
-	port->window = 2 * port->room / (RWK_WIRE_OWN_MAX + RWK_PACKET_COST);
-	if (port->window < 4)
-		port->window = 4;
-	if (rwk_params.window)
-		port->window = (uint32_t)rwk_params.window;
 }
 
 int rwk_packet_open(const struct rwk_packet_ways *ways, const struct rwk_transport *transport,

@@ -50,6 +50,7 @@ enum { RWK_WAY_LOSSY, RWK_WAY_STREAM, RWK_WAY_DOMAIN, RWK_WAYS };
 
 #define RWK_KEY_TABLES      64u         /* 4 million regions */
 #define RWK_PACKET_COST     512u        /* bytes that the kernel counts for a packet beside its payload, about */
+#define RWK_PACKET_NARROW   1024u       /* bytes of payload that fit IPv6's least MTU, and most tunnels */
 #define RWK_PACKET_LEAST    256u        /* bytes of payload that every way is believed to carry */
 #define RWK_PACKET_OVERHEAD 80u         /* bytes of a packet beside its payload, at most */
 #define RWK_PACKET_GSI_QKEY 0x80010000u /* of management datagrams */
@@ -102,8 +103,7 @@ struct rwk_port {
 	uint8_t answers_wait; /* it may wait for so many progresses that bring nothing; */
 	bool answering;       /* it goes in this one */
 	bool hurry;    /* what is sent now is one packet, for which somebody may wait: at once, all else after it */
-	uint32_t room;   /* bytes of packets that our receive buffer holds, */
-	uint32_t window; /* so many of the largest */
+	uint32_t room; /* bytes of packets that our receive buffer holds */
 	uint32_t period, heard, senders;
 	rwk_time period_end, moment_at;
 	rwk_time wider_at; /* when to ask whether a narrow way is wide again */
@@ -134,12 +134,12 @@ int rwk_packet_random(void *to, size_t len);
 const char *rwk_packet_name(const struct rwk_address *a);
 /** Payload of the largest packet that reaches `to` by that way. */
 uint32_t rwk_packet_pmtu(struct rwk_port *port, int way, const struct rwk_link_address *to);
+/** How many packets of that payload may be under way to this port, or be asked for. */
+uint16_t rwk_packet_window(const struct rwk_port *port, uint32_t pmtu);
 /** The next to be tried if packets of that payload do not get through. */
 static inline uint32_t rwk_packet_narrower(uint32_t pmtu)
 {
-	uint32_t quarter = pmtu / 4 - pmtu / 4 % RWK_WIRE_OWN_STEP;
-
-	return quarter > RWK_PACKET_LEAST ? quarter : RWK_PACKET_LEAST;
+	return pmtu > RWK_PACKET_NARROW ? RWK_PACKET_NARROW : RWK_PACKET_LEAST;
 }
 /** Writes a packet, from or to `peer`, into port->capture, which there must be. */
 void rwk_packet_capture(struct rwk_port *port, int way, bool outgoing, const struct rwk_link_address *peer,

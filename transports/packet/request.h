@@ -15,9 +15,21 @@
 #define RWK_FRAME_ACK  0x01000000u  /* the other bits are rwk_rc_take_ack's */
 #define RWK_RECORD_MAX 24u          /* bytes of a record's head, with data */
 #define RWK_FRAMES_MAX 64u          /* frames of a channel that are under way; beyond it send says -EAGAIN */
-#define RWK_READ_BATCH 15u          /* packets of a Read Request: as many as the link sends in one go */
 #define RWK_SEND_MAX   65536u       /* bytes of a message that goes as a Send */
 #define RWK_RELIEF_MAX (512u << 10) /* bytes of copies for a peer that is late */
+
+/* Of the response to one Read Request: as many packets as the link sends in one go. */
+#define RWK_READ_BYTES   (60u << 10)
+#define RWK_READ_AROUND  20u /* bytes of a packet of it beside the payload: BTH, AETH, ICRC */
+#define RWK_READ_PACKETS 15u /* short ones; more would wait for one another where they are lost */
+
+/** Bytes of payload that one Read Request asks for at most. */
+static inline uint32_t rwk_packet_read_chunk(uint32_t pmtu)
+{
+	uint32_t packets = RWK_READ_BYTES / (pmtu + RWK_READ_AROUND);
+
+	return pmtu * (packets < RWK_READ_PACKETS ? packets : RWK_READ_PACKETS);
+}
 
 /** A work request and what it is for. */
 struct rwk_request {

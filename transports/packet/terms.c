@@ -45,7 +45,7 @@ void rwk_packet_terms(struct rwk_packet_channel *ch, int way, struct rwk_greetin
 	g->qpn = ch->qpn;
 	g->psn = ch->psn;
 	g->pmtu = (uint16_t)rwk_packet_path_pmtu(ch, way);
-	g->window = (uint16_t)(port->window < RWK_RC_WINDOW_MAX ? port->window : RWK_RC_WINDOW_MAX);
+	g->window = rwk_packet_window(port, g->pmtu);
 	g->reads = RWK_RC_READS_MAX;
 	g->features = RWK_RC_SELECTIVE | RWK_RC_LAZY | RWK_RC_ENDLESS | RWK_RC_DENIES | RWK_RC_BUSY |
 		      RWK_GREETING_MASKED_ID | RWK_GREETING_RDMA_READ | RWK_GREETING_RDMA_WRITE | RWK_GREETING_PIECES;

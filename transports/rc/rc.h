@@ -54,7 +54,7 @@ enum rwk_rc_own {
 struct rwk_rc_attr {
 	uint32_t peer_qpn;
 	uint32_t send_psn, receive_psn; /* the first of each direction */
-	uint16_t pmtu;                  /* 256, 512, 1024, 2048 or 4096 */
+	uint16_t pmtu;                  /* bytes (rwk_wire_is_pmtu) */
 	uint16_t window;     /* packets that may be under way, 1 to RWK_RC_WINDOW_MAX; with SELECTIVE the machine
 				begins with 32 and halves at losses */
 	uint16_t read_window; /* SELECTIVE: packets of Read responses that may be under way to us, which is for this

@@ -69,7 +69,7 @@ struct rwk_src_initiator {
 	struct rwk_link_address to; /* where acknowledgements go, and where its packets must come from */
 	uint32_t qpn;               /* where it takes them, 24 bits */
 	uint32_t psn;               /* the first that it sends, 24 bits */
-	uint16_t pmtu;              /* bytes: 256 to 4096 */
+	uint16_t pmtu;              /* bytes (rwk_wire_is_pmtu) */
 	uint16_t own;               /* of enum rwk_rc_own */
 };
 

@@ -21,7 +21,7 @@ struct rwk_uc;
 struct rwk_uc_attr {
 	uint32_t peer_qpn;              /* 24 bits */
 	uint32_t send_psn, receive_psn; /* the first of each direction, 24 bits */
-	uint16_t pmtu;                  /* bytes, 256 to 4096; both ends have the same */
+	uint16_t pmtu;                  /* bytes (rwk_wire_is_pmtu); both ends have the same */
 	bool stream;                    /* the link loses nothing: a packet that does not fit is a breach */
 	unsigned reach;                 /* RWK_REACH_WRITE, or 0: the peer may not write; other bits have no effect */
 };

@@ -23,7 +23,7 @@
 #define RWK_WIRE_HEADER_MAX 64u         /* bytes of all headers of a packet, at most */
 #define RWK_WIRE_ICRC       4u          /* bytes */
 #define RWK_WIRE_PMTU_MAX   4096u       /* bytes of payload, S3-7 */
-#define RWK_WIRE_OWN_MAX    4160u       /* between our own ends: a page, and what is said of it, fit one packet */
+#define RWK_WIRE_OWN_MAX    8704u       /* between our own ends: fits Ethernet's 9000, and seven the kernel's 64 KB */
 #define RWK_WIRE_OWN_STEP   64u         /* they agree on any multiple of it */
 #define RWK_WIRE_LENGTH_MAX 0x80000000u /* bytes of a message, S0-4 */
 #define RWK_WIRE_GSI_QPN    1u          /* the QP that management datagrams go to */
