@@ -28,14 +28,24 @@ static uint32_t begun(struct rwk_packet_path *path, struct rwk_link *l, size_t l
 	return path->begun;
 }
 
+/** On a stream it is 0: TCP has a check of its own, and nobody looks at this one. */
+static uint32_t icrc(struct rwk_packet_path *path, struct rwk_link *l, size_t size, const uint8_t *header,
+	size_t header_len, const struct iovec *payload, int count, unsigned pad)
+{
+	if (path->way == RWK_WAY_STREAM)
+		return 0;
+	return rwk_icrc_packet(RWK_CRC_32C, begun(path, l, size), header, header_len, payload, count, pad);
+}
+
 /** The link copies it anyway, or takes it at once: headers, payload, pad and ICRC in one piece. */
-static void join(
-	uint8_t *packet, size_t header_len, const struct iovec *payload, int count, size_t covered, uint32_t crc)
+static void join(struct rwk_packet_path *path, struct rwk_link *l, uint8_t *packet, size_t header_len,
+	const struct iovec *payload, int count, size_t covered)
 {
 	size_t len = rwk_iov_gather(payload, (size_t)count, 0, packet + header_len, covered - header_len);
+	uint32_t crc;
 
 	memset(packet + header_len + len, 0, covered - header_len - len);
-	crc = rwk_icrc_bytes(RWK_CRC_32C, crc, packet, covered);
+	crc = icrc(path, l, covered + RWK_WIRE_ICRC, packet, covered, NULL, 0, 0);
 	memcpy(packet + covered, &crc, RWK_WIRE_ICRC);
 }
 
@@ -58,17 +68,17 @@ int rwk_packet_put(struct rwk_port *port, struct rwk_packet_path *path, const st
 	size_t len = rwk_iov_length(payload, (size_t)count), header_len = rwk_wire_pack(w, len, header);
 	unsigned pad = -len & 3;
 	size_t covered = header_len + len + pad, size = covered + RWK_WIRE_ICRC;
-	uint32_t crc = begun(path, l, size);
+	uint32_t crc;
 
 	if (size <= (hastens ? JOINED_MAX : RWK_LINK_COPIED)) {
-		join(header, header_len, payload, count, covered, crc);
+		join(path, l, header, header_len, payload, count, covered);
 		iov[0] = (struct iovec){header, size};
 		if (hastens && !l->ops->hasten(l, &path->to, header, size))
 			return handed_over(port, path, iov, 1, 0);
 		if (size <= RWK_LINK_COPIED)
 			return handed_over(port, path, iov, 1, l->ops->send(l, &path->to, iov, 1));
 	}
-	crc = rwk_icrc_packet(RWK_CRC_32C, crc, header, header_len, payload, count, pad);
+	crc = icrc(path, l, size, header, header_len, payload, count, pad);
 	memcpy(trailer + pad, &crc, RWK_WIRE_ICRC);
 	iov[0] = (struct iovec){header, header_len};
 	for (int i = 0; i < count; i++)
