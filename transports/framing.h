@@ -19,7 +19,7 @@
 #include <sys/types.h>
 
 #define RWK_FRAME_HEAD    4u         /* bytes: the length of what follows */
-#define RWK_FRAME_MAX     4288u      /* bytes of the longest packet */
+#define RWK_FRAME_MAX     8832u      /* bytes of the longest packet */
 #define RWK_FRAME_GOODBYE UINT32_MAX /* in place of a length */
 #define RWK_FRAME_READ    65536u     /* bytes that are read at once */
 
