@@ -6,6 +6,7 @@
 #include "packet/hand.h"
 
 #include "packet/channel.h"
+#include "packet/port.h"
 
 static const struct rwk_packet_counters *counts(unsigned end)
 {
@@ -151,7 +152,10 @@ static void wrong_answers(void **state)
 	ends_close();
 }
 
-/* What the two agree on is what each says of itself: PMTU and window are the smaller, and kept to. */
+/*
+ * What the two agree on is what each says of itself: PMTU and window are the smaller, and kept to. The window is what
+ * the receive buffer holds of packets of that PMTU.
+ */
 static void terms(void **state)
 {
 	static uint8_t bytes[60000];
@@ -165,6 +169,7 @@ static void terms(void **state)
 	hand_open(&h, 0);
 	hand_connect(&h); /* it says 256 bytes and 16 packets */
 	assert_int_equal(h.greeting.pmtu, 4096);
+	assert_int_equal(h.greeting.window, 2 * h.greeting.room / (4096 + RWK_PACKET_COST));
 	h.packets_in = 0;
 	h.bytes_in = 0;
 	ends_make_op(&op, RWK_OP_SEND, bytes, sizeof(bytes));
