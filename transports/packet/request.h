@@ -21,7 +21,7 @@
 /* Of the response to one Read Request: as many packets as the link sends in one go. */
 #define RWK_READ_BYTES   (60u << 10)
 #define RWK_READ_AROUND  20u /* bytes of a packet of it beside the payload: BTH, AETH, ICRC */
-#define RWK_READ_PACKETS 15u /* short ones; more would wait for one another where they are lost */
+#define RWK_READ_PACKETS 15u /* at most: RWK_RC_READS_MAX requests of them fill a window */
 
 /** Bytes of payload that one Read Request asks for at most. */
 static inline uint32_t rwk_packet_read_chunk(uint32_t pmtu)
