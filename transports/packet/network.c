@@ -3,6 +3,7 @@
  * The packet service on the real network: udp, and tcp at the same port number, so that one address names both.
  */
 #include "packet/packet.h"
+#include "packet/port.h"
 
 #include "base/interfaces.h"
 #include "base/log.h"
@@ -10,7 +11,9 @@
 #include "links/tcp/tcp.h"
 #include "links/udp/udp.h"
 #include "shared_rc/join.h"
+#include "wire/wire.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -23,6 +26,8 @@
 #define TARGETS_LEAST 256u
 #define INBOX         (1u << 20) /* bytes */
 #define LOOKS         64
+
+static_assert(RWK_TCP_MTU >= RWK_WIRE_OWN_MAX + RWK_PACKET_OVERHEAD, "a stream carries the longest packets");
 
 static const uint8_t any_ip[16];
 
