@@ -4,6 +4,9 @@
 
 #include "packet/port.h"
 
+#include "base/iov.h"
+#include "wire/wire.h"
+
 /*
  * Messages of each length at which something changes, alone in a packet, filling it, one byte more, and up to the
  * longest that a channel takes: by send, and by post, each with and without data, over paths that lose.
@@ -122,6 +125,48 @@ static void full_frame(void **state)
 	ends_close();
 }
 
+static const struct rwk_link_ops *under;
+
+/* Has a packet of a connection no ICRC, but room for one? */
+static int look(struct rwk_link *l, const struct rwk_link_address *to, const struct iovec *iov, int count)
+{
+	static const uint8_t none[RWK_WIRE_ICRC];
+	uint8_t bytes[RWK_WIRE_HEADER_MAX + RWK_WIRE_OWN_MAX + 3 + RWK_WIRE_ICRC];
+	size_t len = rwk_iov_gather(iov, (size_t)count, 0, bytes, sizeof(bytes)), payload_len;
+	const uint8_t *payload;
+	struct rwk_wire w;
+
+	assert_int_equal(rwk_wire_unpack(&w, bytes, len, &payload, &payload_len), 0);
+	if (w.qpn != RWK_WIRE_GSI_QPN)
+		assert_memory_equal(bytes + len - RWK_WIRE_ICRC, none, RWK_WIRE_ICRC);
+	return under->send(l, to, iov, count);
+}
+
+/* What checks the bytes itself is given none of ours: packets that go in one piece, and in several. */
+static void no_icrc_on_a_stream(void **state)
+{
+	static const size_t list[] = {0, 8, 1000, 40000};
+	struct rwk_link_ops ops;
+	struct rwk_link *stream;
+	uint64_t packets;
+
+	(void)state;
+	pair_open_list(4224, list, 4, NULL);
+	stream = ends[0]->port->link[RWK_WAY_STREAM];
+	under = stream->ops;
+	ops = *under;
+	ops.send = look;
+	stream->ops = &ops;
+	packets = rwk_sim_sent(ends_net, 1, 2);
+	for (int i = 0; i < 8; i++)
+		assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
+	ends_settle();
+	assert_int_equal(ends_side(1, 0)->received, 8);
+	assert_true(rwk_sim_sent(ends_net, 1, 2) - packets >= 2 * 40000 / 4096);
+	stream->ops = under;
+	ends_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +176,7 @@ int main(void)
 		ENDS_UC(small_ones_share),
 		ENDS_RC(page),
 		ENDS_RC(full_frame),
+		ENDS_UC(no_icrc_on_a_stream),
 	};
 
 	return cmocka_run_group_tests_name("packet/frames", tests, NULL, NULL);
