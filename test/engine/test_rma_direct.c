@@ -137,6 +137,21 @@ static uint64_t messages(const struct world *w, unsigned who)
 	return rwk_packet_counters(w->peer[who][!who]->channel->port)->records_out;
 }
 
+/* Two engines, and of the second one an area that the first has read into `got`, and asked for. */
+static void open_met(struct world *w, struct area *a, void *transport, unsigned char *got, size_t length)
+{
+	struct task met[2] = {{0}};
+
+	area_open_world(w, transport, 2);
+	area_open(a, w, 1, length, 3, true);
+	rwk_engine_want_reached(w->e[1], false);
+	rwk_region_set_reached(a->region, NULL);
+	for (int i = 0; i < 2; i++) { /* the first connects, the second asks */
+		assert_int_equal(area_simple(w, 0, a, READ, got, 0, length, 0, &met[i]), 0);
+		world_settle(w);
+	}
+}
+
 /*
  * RC: from so many bytes on the service does it, whatever the peer lets it reach and wherever the bytes lie. What it may
  * not reach is refused, by messages.
@@ -145,19 +160,11 @@ static void by_rdma(void **state)
 {
 	enum { LENGTH = 1 << 20 };
 	unsigned char *buf = malloc(LENGTH), *got = malloc(LENGTH);
-	struct task met[2] = {{0}};
 	struct world w;
 	struct area a;
 	size_t least[2];
 
-	area_open_world(&w, *state, 2);
-	area_open(&a, &w, 1, LENGTH, 3, true);
-	rwk_engine_want_reached(w.e[1], false);
-	rwk_region_set_reached(a.region, NULL);
-	for (int i = 0; i < 2; i++) { /* the first connects, the second asks */
-		assert_int_equal(area_simple(&w, 0, &a, READ, got, 0, LENGTH, 0, &met[i]), 0);
-		world_settle(&w);
-	}
+	open_met(&w, &a, *state, got, LENGTH);
 	least[WRITE] = w.peer[0][1]->channel->direct_write_min;
 	least[READ] = w.peer[0][1]->channel->direct_min;
 	assert_true(least[READ] && least[WRITE] > least[READ] && least[WRITE] < LENGTH / 2);
@@ -189,19 +196,12 @@ static void several(void **state)
 {
 	enum { LENGTH = 1 << 18, READS = 4 };
 	unsigned char *got = malloc((size_t)READS * LENGTH);
-	struct task met[2] = {{0}}, t[READS] = {{0}};
+	struct task t[READS] = {{0}};
 	uint64_t before;
 	struct world w;
 	struct area a;
 
-	area_open_world(&w, *state, 2);
-	area_open(&a, &w, 1, LENGTH, 3, true);
-	rwk_engine_want_reached(w.e[1], false);
-	rwk_region_set_reached(a.region, NULL);
-	for (int i = 0; i < 2; i++) { /* the first connects, the second asks */
-		assert_int_equal(area_simple(&w, 0, &a, READ, got, 0, LENGTH, 0, &met[i]), 0);
-		world_settle(&w);
-	}
+	open_met(&w, &a, *state, got, LENGTH);
 	before = messages(&w, 0);
 	world_fill(a.bytes, LENGTH, 7);
 	for (int i = 0; i < READS; i++)
