@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "fi_test.h"
+#include "pattern.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -186,16 +187,22 @@ void t_nothing(struct fid_cq *cq, struct fid_cq *other)
 	}
 }
 
+/* The pattern comes again after 256 bytes: the next piece begins otherwise. */
+enum { PIECE = 256 };
+
 void t_fill(void *buf, size_t len, unsigned seed)
 {
-	for (size_t i = 0; i < len; i++)
-		((unsigned char *)buf)[i] = (unsigned char)(i * 7 + (i >> 8) + seed);
+	for (size_t i = 0; i < len; i += PIECE, seed++)
+		pattern_fill((char *)buf + i, len - i < PIECE ? len - i : PIECE, (uint8_t)seed);
 }
 
 void t_check(const void *buf, size_t len, unsigned seed)
 {
-	for (size_t i = 0; i < len; i++) {
-		if (((const unsigned char *)buf)[i] != (unsigned char)(i * 7 + (i >> 8) + seed))
-			fail_msg("byte %zu of %zu is wrong", i, len);
+	for (size_t i = 0; i < len; i += PIECE, seed++) {
+		size_t n = len - i < PIECE ? len - i : PIECE;
+		size_t right = pattern_right((const char *)buf + i, n, (uint8_t)seed);
+
+		if (right < n)
+			fail_msg("byte %zu of %zu is wrong", i + right, len);
 	}
 }

@@ -1,6 +1,6 @@
 # Tests of the provider as libfabric loads it from the build folder.
 check_LIBRARIES += test/libfabric/libfi_test.a
-test_libfabric_libfi_test_a_SOURCES = test/libfabric/fi_test.c test/libfabric/fi_test.h test/rwk_test.h
+test_libfabric_libfi_test_a_SOURCES = test/libfabric/fi_test.c test/libfabric/fi_test.h test/pattern.h test/rwk_test.h
 test_libfabric_libfi_test_a_CPPFLAGS = $(AM_CPPFLAGS) -DRWK_PROVIDER_PATH='"$(abs_builddir)/.libs"'
 FI_TEST_LDADD = test/libfabric/libfi_test.a $(CMOCKA_LIBS) $(LIBFABRIC_LIBS) -lpthread
 

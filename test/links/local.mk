@@ -10,7 +10,7 @@ test_links_test_framing_LDADD = $(TEST_LDADD)
 TESTS += test/links/test_framing
 
 # Channel services over the simulated network: its own, and packets.
-links_ends = test/links/ends.c test/links/ends.h test/packet/sim_packet.c test/packet/sim_packet.h \
+links_ends = test/links/ends.c test/links/ends.h test/pattern.h test/packet/sim_packet.c test/packet/sim_packet.h \
 	test/packet/sim_domain.c test/packet/sim_domain.h test/packet/sim_stream.c test/packet/sim_stream.h test/rwk_test.h
 
 check_PROGRAMS += test/links/test_sim_connect
