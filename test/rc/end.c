@@ -448,8 +448,10 @@ bool end_step(struct end *a, struct end *b, rwk_time until)
 	next = rwk_rc_next(a->qp) < rwk_rc_next(b->qp) ? rwk_rc_next(a->qp) : rwk_rc_next(b->qp);
 	if (next <= now)
 		return true;
-	if (next < until)
+	if (next < until && (a->alarm <= now || a->alarm > next)) {
+		a->alarm = next;
 		rwk_sim_alarm(a->link, next);
+	}
 	return rwk_sim_now(a->sim) < until && rwk_sim_step(a->sim);
 }
 

@@ -42,7 +42,8 @@ struct end {
 	struct rwk_link *link;
 	struct rwk_link_address peer;
 	uint32_t qpn;
-	rwk_time now; /* alone: set by the test */
+	rwk_time now;   /* alone: set by the test */
+	rwk_time alarm; /* the last that was set */
 
 	uint8_t *region;
 	uint64_t base; /* what the peer calls its first byte */
