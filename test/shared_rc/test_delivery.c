@@ -17,6 +17,11 @@
 
 #define BAG 4096u
 
+struct under_way {
+	bool answer;
+	struct packet p;
+};
+
 struct net {
 	struct speaker speaker[SPEAKERS];
 	struct listener listener[MEMBERS];
@@ -26,10 +31,7 @@ struct net {
 	bool in_order;                /* nothing overtakes */
 	unsigned takers, idle;        /* members that get packets; turns in which nobody looks into its inbox */
 	rwk_time now;
-	struct {
-		bool answer;
-		struct packet p;
-	} * bag;
+	struct under_way *bag[BAG];
 	unsigned count;
 	void *memory;
 };
@@ -38,13 +40,18 @@ static struct net net;
 
 static int put(const struct packet *p, bool answer)
 {
+	struct under_way *w;
+
 	for (unsigned times = chance(&net.seed) % 1000 < net.doubled ? 2 : 1; times; times--) {
 		if (chance(&net.seed) % 1000 < net.lost)
 			continue;
 		if (net.count == BAG)
 			return -EAGAIN;
-		net.bag[net.count].answer = answer;
-		net.bag[net.count++].p = *p;
+		w = malloc(sizeof(*w));
+		assert_non_null(w);
+		w->answer = answer;
+		w->p = *p;
+		net.bag[net.count++] = w;
 	}
 	return 0;
 }
@@ -64,8 +71,6 @@ static int emit_answer(void *user, const struct packet *p)
 static void open_net(unsigned speakers, unsigned members, uint32_t inbox_bytes, uint32_t seed)
 {
 	net = (struct net){.speakers = speakers, .members = members, .takers = members, .seed = seed, .now = 1000};
-	net.bag = malloc(BAG * sizeof(*net.bag));
-	assert_non_null(net.bag);
 	net.memory = segment(MEMBERS, 16, inbox_bytes);
 	for (unsigned i = 0; i < members; i++) {
 		net.ear[i].member = i;
@@ -89,18 +94,18 @@ static void open_net(unsigned speakers, unsigned members, uint32_t inbox_bytes, 
 static void deliver(void)
 {
 	unsigned i = net.in_order ? 0 : chance(&net.seed) % (net.count < 8 ? net.count : 8), last = --net.count;
-	struct packet p = net.bag[i].p;
-	bool answer = net.bag[i].answer;
+	struct under_way *w = net.bag[i];
 	struct listener *l = &net.listener[chance(&net.seed) % net.takers];
 
 	memmove(&net.bag[i], &net.bag[i + 1], (last - i) * sizeof(*net.bag));
-	if (answer) {
-		speaker_answer(&net.speaker[p.speaker], &p, net.now);
-		return;
+	if (w->answer) {
+		speaker_answer(&net.speaker[w->p.speaker], &w->p, net.now);
+	} else {
+		listener_packet(l, &w->p, net.now);
+		if (chance(&net.seed) % 3 == 0)
+			rwk_src_pump(l->view, net.now);
 	}
-	listener_packet(l, &p, net.now);
-	if (chance(&net.seed) % 3 == 0)
-		rwk_src_pump(l->view, net.now);
+	free(w);
 }
 
 static bool is_quiet(uint32_t total)
@@ -173,7 +178,8 @@ static void close_net(void)
 		speaker_close(&net.speaker[i]);
 	for (unsigned i = 0; i < net.members; i++)
 		rwk_src_view_close(net.listener[i].view);
-	free(net.bag);
+	while (net.count)
+		free(net.bag[--net.count]);
 }
 
 /* S1-5, S1-7: whoever gets a packet, its message arrives at the SRQ it names, by RC's rules. */
