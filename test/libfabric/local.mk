@@ -177,6 +177,13 @@ test_libfabric_test_close_both_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_close_both_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_close_both
 
+check_PROGRAMS += test/libfabric/test_many_ends
+test_libfabric_test_many_ends_SOURCES = test/libfabric/test_many_ends.c test/libfabric/fi_pair.c \
+	test/libfabric/fi_pair.h
+test_libfabric_test_many_ends_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_many_ends_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_many_ends
+
 check_PROGRAMS += test/libfabric/test_levels
 test_libfabric_test_levels_SOURCES = test/libfabric/test_levels.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h
 test_libfabric_test_levels_LDADD = $(FI_TEST_LDADD)

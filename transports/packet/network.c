@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define PORT_TRIES    32
-#define SEATS_LEAST   16u
+#define SEATS_LEAST   64u
 #define TARGETS_LEAST 256u
 #define INBOX         (1u << 20) /* bytes */
 #define LOOKS         64
@@ -161,7 +161,10 @@ static uint32_t clamp(uint32_t v, uint32_t least, uint32_t most)
 	return v < least ? least : v > most ? most : v;
 }
 
-/** Room for who is expected twice over: endpoints come and go, and their seats are not taken again at once. */
+/**
+ * Room for who is expected twice over: endpoints come and go, and their seats are not taken again at once. And for many
+ * endpoints of few processes: each context of a SHMEM program is one. What nobody uses takes no memory.
+ */
 static struct rwk_src_size domain_size(const struct rwk_port_attr *attr)
 {
 	struct rwk_src_size size = {
