@@ -25,16 +25,33 @@ static const char *name_of(const char *what)
 	return name;
 }
 
+static const char *object_of(const char *what)
+{
+	static char name[128];
+
+	snprintf(name, sizeof(name), "/ropewalk-av-%u-test%%2f%s-%d", (unsigned)geteuid(), what, (int)test_process);
+	return name;
+}
+
 static bool is_left(const char *what)
 {
-	char object[128];
-	int fd;
+	int fd = shm_open(object_of(what), O_RDONLY, 0);
 
-	snprintf(object, sizeof(object), "/ropewalk-av-%u-test%%2f%s-%d", (unsigned)geteuid(), what, (int)test_process);
-	fd = shm_open(object, O_RDONLY, 0);
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
+}
+
+/* After each test; of one that has failed, too, nothing stays on the machine. */
+static int nothing_left(void **state)
+{
+	static const char *const whats[] = {"one", "left", "churn", "talk"};
+	int left = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(whats) / sizeof(whats[0]); i++)
+		left += !shm_unlink(object_of(whats[i]));
+	return -left;
 }
 
 static int open_av(struct t_domain *d, const char *what, uint64_t flags, size_t *count, struct fid_av **av)
@@ -417,11 +434,11 @@ static void removed_by_others(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shared_by_two),
-		cmocka_unit_test(left_by_killed),
-		cmocka_unit_test(killed_within),
-		cmocka_unit_test(talks),
-		cmocka_unit_test(removed_by_others),
+		cmocka_unit_test_teardown(shared_by_two, nothing_left),
+		cmocka_unit_test_teardown(left_by_killed, nothing_left),
+		cmocka_unit_test_teardown(killed_within, nothing_left),
+		cmocka_unit_test_teardown(talks, nothing_left),
+		cmocka_unit_test_teardown(removed_by_others, nothing_left),
 	};
 
 	test_process = getpid();
