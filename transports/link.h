@@ -32,6 +32,12 @@ enum rwk_link_trait {
 #define RWK_LINK_COPIED     256u /* bytes */
 #define RWK_LINK_PSEUDO_MAX 56u  /* bytes */
 
+/**
+ * Bytes of packets that udp sends in one batch at most: below 64 KB with headers, and few enough for an skb of single
+ * pages. Who asks for packets asks for no more at a time.
+ */
+#define RWK_LINK_BATCH (60u << 10)
+
 struct rwk_link;
 
 struct rwk_link_ops {

@@ -18,15 +18,14 @@
 #define RWK_SEND_MAX   65536u       /* bytes of a message that goes as a Send */
 #define RWK_RELIEF_MAX (512u << 10) /* bytes of copies for a peer that is late */
 
-/* Of the response to one Read Request: as many packets as the link sends in one go. */
-#define RWK_READ_BYTES   (60u << 10)
+/* Of the response to one Read Request: one batch of the link. */
 #define RWK_READ_AROUND  20u /* bytes of a packet of it beside the payload: BTH, AETH, ICRC */
 #define RWK_READ_PACKETS 15u /* at most: RWK_RC_READS_MAX requests of them fill a window */
 
 /** Bytes of payload that one Read Request asks for at most. */
 static inline uint32_t rwk_packet_read_chunk(uint32_t pmtu)
 {
-	uint32_t packets = RWK_READ_BYTES / (pmtu + RWK_READ_AROUND);
+	uint32_t packets = RWK_LINK_BATCH / (pmtu + RWK_READ_AROUND);
 
 	return pmtu * (packets < RWK_READ_PACKETS ? packets : RWK_READ_PACKETS);
 }

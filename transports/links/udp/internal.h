@@ -33,7 +33,6 @@
 #define JOINED_MAX 2048u          /* bytes of a packet that goes alone, up to which its pieces are joined */
 #define STAGED_MAX (256u << 10)   /* bytes of all of them */
 #define SEGMENTS   64             /* packets of a batch: what all kernels with UDP_SEGMENT take */
-#define BATCH_MAX  (60u << 10)    /* bytes: below 64 KB with headers, and few enough for an skb of single pages */
 #define SLOTS      16             /* of the receive pool */
 #define SLOT_BYTES (65536u + 192) /* any datagram; the rest keeps slots out of each other's cache sets */
 /* From the beginning of a page, as the kernel's copy of a batch has it: it uses a string copy (../../../src/base/copy.h),

@@ -114,7 +114,7 @@ static bool joins(const struct udp *u, size_t len)
 {
 	const struct message *m = u->open;
 
-	return m && len && len <= m->size && m->segments < SEGMENTS && m->bytes + len <= BATCH_MAX;
+	return m && len && len <= m->size && m->segments < SEGMENTS && m->bytes + len <= RWK_LINK_BATCH;
 }
 
 int rwk_udp_send(struct rwk_link *l, const struct rwk_link_address *to, const struct iovec *iov, int count)
