@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A process with as many endpoints as a SHMEM program has contexts: each shares the connections of its node (SRC), where
- * nothing else is allowed.
+ * A process with as many endpoints as a SHMEM program has contexts: each shares the connections of its node (SRC),
+ * where nothing else is allowed.
  */
 #include "fi_pair.h"
 
