@@ -89,7 +89,8 @@ static void unshared(struct rwk_packet_channel *ch)
 	const struct rwk_client *client = ch->port->client;
 
 	if (rwk_params.service == RWK_SERVICE_SRC) {
-		rwk_warn("packets: no connection can be shared with %s, and FI_ROPEWALK_SERVICE=src allows no other: %s",
+		rwk_warn(
+			"packets: no connection can be shared with %s, and FI_ROPEWALK_SERVICE=src allows no other: %s",
 			rwk_packet_name(&ch->address),
 			ch->port->view ? "it is in no domain, or one of the two is known by several addresses"
 				       : "this end is in no domain (FI_LOG_LEVEL=info says why)");
