@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Copies: whatever the length and wherever the two lie, the bytes come, and none beside them changes. */
+/* Copies: whatever the length and wherever the two lie, the bytes come and stay, and none beside them changes. */
 #include "rwk_test.h"
 
 #include "base/copy.h"
+#include "base/demote.h"
 
 #define PAGE 4096u
 #define MOST (4 * PAGE)
@@ -23,12 +24,18 @@ static void away(void *to, const void *from, size_t len)
 	rwk_copy_away(to, from, len, false);
 }
 
+static void handed_over(void *to, const void *from, size_t len)
+{
+	rwk_copy_away(to, from, len, false);
+	rwk_demote(to, len);
+}
+
 static void plain(void *to, const void *from, size_t len)
 {
 	rwk_copy(to, from, len);
 }
 
-static copy_fn *const copies[] = {plain, rwk_copy_pieces, away, away_by_string};
+static copy_fn *const copies[] = {plain, rwk_copy_pieces, away, away_by_string, handed_over};
 
 static void is_bare(const unsigned char *from, const unsigned char *to)
 {

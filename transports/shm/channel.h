@@ -101,6 +101,7 @@ struct rwk_port {
 	bool armed, oversubscribed;
 	bool have_barrier; /* rwk_barrier_everywhere is allowed */
 	bool string_copy;  /* rwk_copy_has_string */
+	bool demotes;      /* rwk_demote_possible */
 	bool timer_set;
 	bool warned;        /* of want of descriptors: once is enough */
 	bool bells_rung;    /* look at the bells once, though no channel is cold */

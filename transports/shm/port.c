@@ -17,6 +17,7 @@
 #include "shm/transfer.h"
 
 #include "base/copy.h"
+#include "base/demote.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "base/process.h"
@@ -71,6 +72,7 @@ static int shm_open_port(
 	port->address = attr->address;
 	port->have_barrier = rwk_barrier_join();
 	port->string_copy = rwk_copy_has_string();
+	port->demotes = rwk_demote_possible();
 	port->direct_least = rwk_shm_direct_least();
 	port->pid = getpid();
 	port->start = rwk_process_start(port->pid);
@@ -134,6 +136,7 @@ struct rwk_shm_channel *rwk_shm_channel_new(struct rwk_port *port, const struct 
 	ch->to = *to;
 	ch->partial = to->flags_rank & RWK_ADDR_PARTIAL;
 	ch->fill.string = port->string_copy;
+	ch->tx.demotes = port->demotes;
 	ch->tx.here = port->here;
 	ch->tx.shut = 1;
 	ch->pidfd = ch->pair_fd = -1;

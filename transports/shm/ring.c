@@ -48,6 +48,7 @@ void rwk_shm_tx_init(
 		.consumed = &other->consumed,
 		.here = tx->here,
 		.shut = tx->shut,
+		.demotes = tx->demotes,
 	};
 }
 

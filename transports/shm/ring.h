@@ -18,6 +18,7 @@ struct rwk_shm_tx {
 	uint32_t lines;             /* in use: a power of two */
 	const _Atomic uint32_t *consumed;
 	bool streaming; /* a message has been sent since the last one came */
+	bool demotes;   /* rwk_demote_possible */
 	/* From here on looked at when room is out. */
 	struct rwk_shm_line *first, *end;
 	uint32_t lines_next; /* in use after the next wrap */
