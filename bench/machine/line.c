@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* How long a cache line that one core has written takes to reach the other core. Nothing that exchanges messages can be
  * quicker. */
+#include "base/demote.h"
 #include "bench/common/clock.h"
 #include "bench/common/stats.h"
 #include "bench/machine/mate.h"
+
+#include <string.h>
+
+#define BLOCK 1024 /* bytes */
 
 /* The same line goes there and back: each side takes it over, writes it, and gives it away. */
 static void one_line(struct mate *m, size_t size, uint64_t iterations)
@@ -35,6 +40,48 @@ static void two_lines(struct mate *m, size_t size, uint64_t iterations)
 	}
 }
 
+/*
+ * A line says that a block of others is there. The reader wants all of it, and answers in the same one, as where slabs
+ * change hands.
+ */
+static void block_there(struct mate *m, size_t size, uint64_t number, bool demote)
+{
+	char *to = m->shared->data[0];
+
+	memset(to, (int)number, size);
+	__atomic_store_n(&m->shared->line[m->side].word, number, __ATOMIC_RELEASE);
+	if (demote)
+		rwk_demote(to, size);
+}
+
+static void block_here(struct mate *m, size_t size, uint64_t number)
+{
+	mate_await(m, &m->shared->line[!m->side].word, number);
+	memcpy(m->private_data, m->shared->data[0], size);
+	__asm__ volatile("" : : "r"(m->private_data) : "memory"); /* it is wanted */
+}
+
+static void blocks(struct mate *m, size_t size, uint64_t iterations, bool demote)
+{
+	for (uint64_t i = 1; i <= iterations; i++) {
+		if (m->side)
+			block_here(m, size, i);
+		block_there(m, size, i, demote);
+		if (!m->side)
+			block_here(m, size, i);
+	}
+}
+
+static void kept(struct mate *m, size_t size, uint64_t iterations)
+{
+	blocks(m, size, iterations, false);
+}
+
+static void handed_over(struct mate *m, size_t size, uint64_t iterations)
+{
+	blocks(m, size, iterations, true);
+}
+
 /* Counts on one line: alone, or both sides as fast as they get it, which is what an atomic operation on a word that
  * others want takes at least. */
 static void add(struct mate *m, size_t size, uint64_t iterations)
@@ -52,6 +99,17 @@ void measure_line(struct mate *m)
 	mate_measure(
 		m, &(struct mate_measurement){
 			   .name = "one way, a line for each way", .unit = MATE_NS, .operations = 2, .run = two_lines});
+	mate_measure(m, &(struct mate_measurement){.name = "one way, one block both ways",
+				.size = BLOCK,
+				.unit = MATE_NS,
+				.operations = 2,
+				.run = kept});
+	if (rwk_demote_possible())
+		mate_measure(m, &(struct mate_measurement){.name = "one way, one block both ways, demoted",
+					.size = BLOCK,
+					.unit = MATE_NS,
+					.operations = 2,
+					.run = handed_over});
 	mate_measure(m, &(struct mate_measurement){
 				.name = "fetch-add, one side alone", .unit = MATE_NS, .operations = 1, .alone = add});
 	mate_measure(m, &(struct mate_measurement){.name = "fetch-add on one line by both sides, each of all",
