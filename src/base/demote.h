@@ -29,8 +29,9 @@ static inline bool rwk_demote_possible(void)
 }
 
 /**
- * Demotes the lines of `len` bytes, from `at` on, which begins one; what they hold stays. By its name the instruction
- * would have to be asked of the compiler for all of a file. It does nothing on processors that do not know it.
+ * Demotes the lines of `len` bytes, from `at` on, which begins one; what they hold stays. Processors that do not know
+ * the instruction take it for one that does nothing. (The compiler has a function for it only where all of the file may
+ * be for those that do.)
  */
 static inline void rwk_demote(const void *at, size_t len)
 {
