@@ -95,6 +95,36 @@ static void first_of_a_trial_is_cold(void **state)
 }
 
 /*
+ * A call that brings several is measured as a whole: those that are told of at its end have not come in no time. Also
+ * where a run is long enough in the middle of one, is the first after another method, or ends with the call.
+ */
+static void several_of_a_call(void **state)
+{
+	enum { EACH = 5 };
+	static const uint64_t cost[RWK_SHM_METHODS] = {40, 30, 20};
+	const size_t size = 1 << 20;
+
+	(void)state;
+	for (unsigned longer = 0; longer < 2; longer++) {
+		struct rwk_shm_pace p = {0};
+		uint64_t now = 1000000;
+
+		for (unsigned i = 0; i < 400; i++) {
+			enum rwk_shm_method m = i / 7 % RWK_SHM_METHODS;
+			uint64_t start = now;
+
+			now += EACH * cost[m] * (size >> 10);
+			for (unsigned k = 0; k < EACH; k++) {
+				p.of_call = EACH - 1 - k;
+				rwk_shm_pace_done(&p, m, of(k % 2 ? size : size / 4), start, now + k, longer);
+			}
+		}
+		for (int m = 0; m < RWK_SHM_METHODS; m++)
+			assert_true(rwk_shm_choice_expect(&p.choice, m, of(size / 4), 0) > cost[m] * (size / 4 >> 10));
+	}
+}
+
+/*
  * Where the kernel's copies are slow for where the bytes lie, among others of the same length for which they are quick:
  * each kind by its own way.
  */
@@ -170,6 +200,7 @@ int main(void)
 		cmocka_unit_test(finds_the_fastest),
 		cmocka_unit_test(follows_a_change),
 		cmocka_unit_test(first_of_a_trial_is_cold),
+		cmocka_unit_test(several_of_a_call),
 		cmocka_unit_test(those_that_collide),
 		cmocka_unit_test(only_what_is_allowed),
 		cmocka_unit_test(classes),

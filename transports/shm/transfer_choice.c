@@ -118,12 +118,12 @@ static void run_close(struct rwk_shm_pace *p, uint64_t end)
 void rwk_shm_pace_done(struct rwk_shm_pace *p, enum rwk_shm_method m, struct rwk_shm_load load, uint64_t started,
 	uint64_t now, bool more)
 {
-	bool first = false;
+	bool alike = p->inside || (p->run.method == m && rwk_shm_choice_alike(p->run.load, load));
 
-	if (p->run.bytes && (p->run.method != m || !rwk_shm_choice_alike(p->run.load, load)))
+	if (p->run.bytes && !alike)
 		run_close(p, p->last_done);
 	if (!p->run.bytes) {
-		first = p->run.method != m; /* that of the run before */
+		p->run.first = p->run.method != m; /* that of the run before */
 		p->run.start = started > p->last_done ? started : p->last_done;
 		p->run.method = m;
 		p->run.load = load;
@@ -132,7 +132,10 @@ void rwk_shm_pace_done(struct rwk_shm_pace *p, enum rwk_shm_method m, struct rwk
 	p->run.bytes += load.length;
 	p->run.transfers++;
 	p->last_done = now;
-	if ((p->run.bytes >= RUN_BYTES && p->run.transfers >= RUN_TRANSFERS) || !more || first)
+	p->inside = p->of_call;
+	if (p->inside)
+		return;
+	if ((p->run.bytes >= RUN_BYTES && p->run.transfers >= RUN_TRANSFERS) || !more || p->run.first)
 		run_close(p, now);
 }
 
@@ -142,6 +145,13 @@ uint64_t rwk_shm_choice_expect(
 	float cost = c->class[class_of(load)].method[m].cost;
 
 	return (uint64_t)((cost > 0 ? cost : otherwise) * kilobytes(load.length));
+}
+
+float rwk_shm_choice_least(const struct rwk_shm_choice *c, struct rwk_shm_load load)
+{
+	const struct rwk_shm_choice_class *k = &c->class[class_of(load)];
+
+	return k->method[cheapest(k, (1u << RWK_SHM_METHODS) - 1)].cost;
 }
 
 const char *rwk_shm_method_name(enum rwk_shm_method m)

@@ -58,12 +58,15 @@ struct rwk_shm_choice {
 struct rwk_shm_pace {
 	struct rwk_shm_choice choice;
 	uint64_t last_done; /* ns: when one was last finished */
+	unsigned of_call;   /* more that the same call has brought, to be told of next: it is measured as a whole */
+	bool inside;        /* the last one was not the last of its call */
 	struct { /* the run that is being measured, or was: finished transfers of one method and class, without a pause */
 		uint64_t start; /* ns */
 		struct rwk_shm_load load; /* its first */
 		size_t bytes;   /* of all; 0: there is none */
 		unsigned transfers;
 		enum rwk_shm_method method;
+		bool first; /* by another method than the one before */
 	} run;
 };
 
@@ -87,6 +90,9 @@ bool rwk_shm_choice_alike(struct rwk_shm_load a, struct rwk_shm_load b);
 /** ns that it is expected to take by this method; `otherwise` ns a KB if nothing is known. */
 uint64_t rwk_shm_choice_expect(
 	const struct rwk_shm_choice *c, enum rwk_shm_method m, struct rwk_shm_load load, float otherwise);
+
+/** ns a KB by the cheapest method of which that is known; 0: of none. */
+float rwk_shm_choice_least(const struct rwk_shm_choice *c, struct rwk_shm_load load);
 
 /** Writes the table, a line per class that has been used, into buf (terminated); returns the characters written. */
 size_t rwk_shm_choice_print(const struct rwk_shm_choice *c, char *buf, size_t len);

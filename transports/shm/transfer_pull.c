@@ -243,8 +243,11 @@ int rwk_shm_pull(struct rwk_shm_transfers *t)
 		}
 		op = c.piece[i].op;
 		op->at += c.piece[i].length;
+		t->pace.of_call = pieces - 1 - i;
 		rwk_shm_read_finish_if_whole(t, op);
 	}
+	t->pace.of_call = 0;
+	t->pace.inside = false;
 	return (int)pieces;
 }
 
