@@ -192,8 +192,28 @@ struct rwk_channel {
 			      this process ends; else a post with rwk_op.arrival tells when it is */
 	uint8_t direct;    /* enum rwk_direct */
 	bool answered;     /* the peer has: from now on send says -EAGAIN for lack of room alone */
+	uint8_t fetched;   /* lengths that the peer had rather fetch than be sent, as rwk_channel_fetches has it. It may
+			      say so at any time */
 	int error;         /* 0, or why the channel failed */
 };
+
+#define RWK_FETCHED_LOG 13 /* a message of more bytes than two to this may be one that is better fetched */
+#define RWK_FETCHED_MIN (1u << RWK_FETCHED_LOG)
+
+/** Which doubling of that a length, of more bytes, is in: 0 up to the first. */
+static inline unsigned rwk_fetched_class(size_t len)
+{
+	return 63u - RWK_FETCHED_LOG - (unsigned)__builtin_clzll(len - 1);
+}
+
+/**
+ * Would the peer have a message of that length sooner if it were announced, and read by it, than by send? A bit for
+ * each class. `len` from RWK_FETCHED_MIN + 1 to send_max.
+ */
+static inline bool rwk_channel_fetches(const struct rwk_channel *ch, size_t len)
+{
+	return ch->fetched >> rwk_fetched_class(len) & 1;
+}
 
 struct rwk_port_attr {
 	struct rwk_address address; /* ip, job, rank, node and SRQ number filled in; port 0: the transport picks one,

@@ -159,6 +159,12 @@ struct rwk_peer {
 _Static_assert(offsetof(struct rwk_peer, sends) == RWK_CACHE_LINE, "the send path reads one line of a peer");
 _Static_assert(sizeof(struct rwk_peer) == 4 * RWK_CACHE_LINE, "a process may have a peer for each rank");
 
+/** Does a message of that length go with its payload, if there is credit? No: it is announced. */
+static inline bool rwk_goes_eagerly(const struct rwk_peer *p, size_t len)
+{
+	return (int64_t)len <= p->eager_max && (len <= RWK_FETCHED_MIN || !rwk_channel_fetches(p->channel, len));
+}
+
 /** Bytes of a block. */
 #define RWK_BLOCK RWK_INJECT_MAX
 _Static_assert(RWK_ENGINE_IOV_MAX * sizeof(struct iovec) <= RWK_BLOCK, "a block takes an iov");

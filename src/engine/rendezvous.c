@@ -130,7 +130,7 @@ static unsigned why_announced(const struct rwk_tx *tx, unsigned room)
 	const struct rwk_channel *ch = tx->peer->channel;
 	bool read_alone = ch->direct_min && ch->direct == RWK_DIRECT_TRIED;
 
-	if ((int64_t)tx->length > tx->peer->eager_max || read_alone)
+	if (!rwk_goes_eagerly(tx->peer, tx->length) || read_alone)
 		return 0;
 	if (room && tx->flags & RWK_F_TOLD)
 		return 0; /* there is no TOLD for rooms */

@@ -187,7 +187,7 @@ static int send_eagerly(struct rwk_tx *tx, unsigned room, uint64_t tag, uint64_t
 	int64_t len = (int64_t)tx->length;
 	int rc = -ENOSPC;
 
-	if (len > p->eager_max || len > p->credit)
+	if (!rwk_goes_eagerly(p, tx->length) || len > p->credit)
 		return -ENOSPC;
 	if (!(tx->flags & RWK_F_TOLD)) {
 		tx->state = RWK_TX_EAGER;
@@ -228,7 +228,7 @@ static rwk_noinline ssize_t send_slow(struct rwk_engine *e, struct rwk_peer *p, 
 		return -EAGAIN;
 	rc = send_eagerly(tx, room, tag, data);
 	if (rc == -ENOSPC) {
-		if ((int64_t)len <= p->eager_max && !(flags & RWK_F_TOLD))
+		if (rwk_goes_eagerly(p, len) && !(flags & RWK_F_TOLD))
 			e->status.counters.credits_waited++;
 		rc = rwk_rendezvous_send(tx, room, rwk_space_of(flags), tag, data);
 		if (!rc)
@@ -269,7 +269,7 @@ static inline bool send_now(struct rwk_engine *e, const void *buf, size_t len, u
 	if (rwk_unlikely(flags & (RWK_F_INJECT | LEVELS)) &&
 		!(flags & LEVELS ? is_reached(p, flags, len) : len <= RWK_INJECT_MAX))
 		return false;
-	if (rwk_unlikely((int64_t)len > p->eager_max || p->credit < (int64_t)len))
+	if (rwk_unlikely(!rwk_goes_eagerly(p, len) || p->credit < (int64_t)len))
 		return false;
 	if (rwk_unlikely(p->send(p->channel, &env, buf, len)))
 		return false;

@@ -7,6 +7,7 @@
 #include "engine/world.h"
 
 #include "base/clock.h"
+#include "engine/internal.h"
 
 #define MEGA (1u << 20)
 
@@ -442,6 +443,49 @@ static void counters(void **state)
 	world_close(&w);
 }
 
+/* Lengths that the peer had rather fetch are announced though there is credit, in order with the others; until it
+ * thinks otherwise. */
+static void fetched(void **state)
+{
+	static const size_t lengths[] = {RWK_FETCHED_MIN, RWK_FETCHED_MIN + 1, 2 * RWK_FETCHED_MIN,
+		2 * RWK_FETCHED_MIN + 1, 4 * RWK_FETCHED_MIN, 4 * RWK_FETCHED_MIN + 1, 8 * RWK_FETCHED_MIN};
+	enum { COUNT = sizeof(lengths) / sizeof(*lengths) };
+	static unsigned char out[COUNT][8 * RWK_FETCHED_MIN], in[8 * RWK_FETCHED_MIN];
+	struct task s[COUNT] = {0}, r[COUNT] = {0}, hello[2] = {0};
+	const struct rwk_engine_counters *a;
+	struct world w;
+
+	world_open(&w, &(struct world_attr){.transport = *state,
+			       .count = 2,
+			       .service = {.send_max = 8 * RWK_FETCHED_MIN, .window = 16, .room = 4, .timeout = 20000}});
+	a = rwk_engine_counters(w.e[0]);
+	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, 1, 1, 0, 0, &hello[1]), 0);
+	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, 1, 1, 0, &hello[0]), 0);
+	world_wait(&w, &hello[1]);
+	for (unsigned wanted = 0; wanted < 8; wanted++) {
+		uint64_t announced = a->sent_rendezvous, expected = 0;
+
+		w.peer[0][1]->channel->fetched = (uint8_t)wanted;
+		for (unsigned i = 0; i < COUNT; i++) {
+			world_fill(out[i], lengths[i], wanted * COUNT + i);
+			assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out[i], lengths[i], 1, 0, &s[i]), 0);
+			expected += i && wanted >> (i - 1) / 2 & 1;
+		}
+		assert_int_equal(a->sent_rendezvous - announced, expected);
+		for (unsigned i = 0; i < COUNT; i++) {
+			r[i] = (struct task){0};
+			assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, sizeof(in), 1, 0, 0, &r[i]), 0);
+			world_wait(&w, &r[i]);
+			world_wait(&w, &s[i]);
+			s[i] = (struct task){0};
+			assert_int_equal(r[i].c.length, lengths[i]);
+			world_check(in, lengths[i], wanted * COUNT + i);
+		}
+	}
+	assert_int_equal(a->credits_waited, 0);
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -458,6 +502,7 @@ int main(void)
 		WORLD_EACH(self),
 		WORLD_EACH(scatter_gather),
 		WORLD_EACH(counters),
+		WORLD_EACH(fetched),
 	};
 
 	return cmocka_run_group_tests_name("engine messages", tests, NULL, NULL);

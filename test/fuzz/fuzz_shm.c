@@ -372,7 +372,7 @@ static bool can_lie(void)
 static void forge(void)
 {
 	static const uint8_t kinds[] = {0, 1, RWK_SHM_SLABS_BACK, RWK_SHM_STAGE_ASK, RWK_SHM_READ_STOP,
-		RWK_SHM_READ_REFUSED, RWK_SHM_PUSH_ASK, RWK_SHM_PIECE, RWK_SHM_GROW, RWK_SHM_BYE};
+		RWK_SHM_READ_REFUSED, RWK_SHM_PUSH_ASK, RWK_SHM_PIECE, RWK_SHM_GROW, RWK_SHM_ARRIVAL, RWK_SHM_BYE};
 	struct rwk_shm_channel *ch = rwk_shm_channel(s.liar.ch);
 	uint8_t which = next();
 	uint32_t head = which < 200 ? kinds[which % sizeof(kinds)] : which, len = (uint32_t)number() & 1023;

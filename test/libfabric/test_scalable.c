@@ -358,7 +358,7 @@ static void nothing_is_lost(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 200; i++) {
-		t_post(fi_send(a.tx[0], out, 20000, NULL, context(6), out), a.txq[0], b.rxq[0]);
+		t_post(fi_send(a.tx[0], out, 8000, NULL, context(6), out), a.txq[0], b.rxq[0]);
 		t_wait(a.txq[0], b.rxq[0], NULL);
 		let_arrive();
 	}

@@ -199,6 +199,8 @@ static void single_lies(void **state)
 		{"a ring that shrinks", RWK_SHM_GROW, 4, {0, 32}},
 		{"a ring that grows too much", RWK_SHM_GROW, 4, {0, 256}},
 		{"a ring that grows by a word of the wrong length", RWK_SHM_GROW, 8, {0, 128}},
+		{"lengths to fetch that there are not", RWK_SHM_ARRIVAL, 1, {0, 0x80}},
+		{"lengths to fetch by a word of the wrong length", RWK_SHM_ARRIVAL, 2, {0, 1}},
 		{"slabs given back that were ours", RWK_SHM_SLABS_BACK, 2, {0, UINT16_MAX}},
 	};
 

@@ -5,6 +5,7 @@
  * (lengths, numbers of slabs) is taken into a local once, and checked there.
  */
 #include "shm/deliver.h"
+#include "shm/arrival.h"
 #include "shm/transfer.h"
 
 #include "base/iov.h"
@@ -50,6 +51,7 @@ static void assemble(struct rwk_shm_channel *ch, const struct rwk_envelope *env,
 	if (!a->place) {
 		a->total = total;
 		a->have = 0;
+		rwk_shm_pieces_begin(ch, total, ch->tx.stamp == ch->silent);
 		a->place = client->begin(ch->base.port->cookie, &ch->base, env, total);
 	}
 	rwk_iov_scatter(a->place->iov, a->place->iov_count, a->place->at, slab, piece);
@@ -59,7 +61,17 @@ static void assemble(struct rwk_shm_channel *ch, const struct rwk_envelope *env,
 		return;
 	place = a->place;
 	a->place = NULL;
+	ch->silent = ch->tx.stamp;
+	rwk_shm_pieces_end(ch, a->total);
 	client->end(ch->base.port->cookie, &ch->base, place, 0);
+}
+
+static void told_to_announce(struct rwk_shm_channel *ch, const unsigned char *body, size_t len)
+{
+	if (len == sizeof(ch->base.fetched) && *body >> RWK_SHM_ARRIVAL_CLASSES == 0)
+		ch->base.fetched = *body;
+	else
+		rwk_shm_protocol_error(ch, "it wants to fetch messages of impossible lengths");
 }
 
 /* The envelope of a message whose first line this is. */
@@ -152,6 +164,8 @@ static bool deliver_control(struct rwk_shm_channel *ch, unsigned kind, const str
 		slabs_came_back(ch, body, len);
 	else if (kind >= RWK_SHM_TRANSFER_FIRST && kind <= RWK_SHM_TRANSFER_LAST)
 		rwk_shm_transfer_control(ch, kind, body, len);
+	else if (kind == RWK_SHM_ARRIVAL)
+		told_to_announce(ch, body, len);
 	else if (kind == RWK_SHM_BYE)
 		rwk_shm_doom(ch, -ECONNRESET);
 	else if (kind != RWK_SHM_GROW)

@@ -19,9 +19,9 @@
  * that it checks.
  *
  * The files: layout.h what lies in shared memory, channel.h what does not; ring.* the rings, slab.* the payload, fill.*
- * how it is stored there, send.c what goes, deliver.c what comes, port.c the port and its polling, attach.c handshake
- * and identity, evidence.c death, wake.c bells and sleeping, transfer.* reads and writes of exposed memory. ring, slab
- * and transfer know a pair; only port and attach know how a pair comes to be.
+ * how it is stored there, send.c what goes, deliver.c what comes, arrival.* how it had better come, port.c the port and
+ * its polling, attach.c handshake and identity, evidence.c death, wake.c bells and sleeping, transfer.* reads and writes
+ * of exposed memory. ring, slab and transfer know a pair; only port and attach know how a pair comes to be.
  */
 #ifndef RWK_SHM_PAIR_H
 #define RWK_SHM_PAIR_H
@@ -33,7 +33,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#define RWK_SHM_LAYOUT_VERSION 6u
+#define RWK_SHM_LAYOUT_VERSION 7u
 
 struct rwk_shm_pair_header; /* first page of the pair's segment: magic, layout version, sizes; see layout.h */
 
@@ -49,6 +49,7 @@ enum rwk_shm_control {
 	RWK_SHM_BYE,   /* port.c: the peer has closed its port in good order */
 	RWK_SHM_PIECE, /* deliver.c: a further piece of a message, in the slab named */
 	RWK_SHM_GROW,  /* ring.c: from its next wrap on the ring has so many lines */
+	RWK_SHM_ARRIVAL, /* arrival.h: these lengths I had rather fetch */
 };
 
 #define RWK_SHM_CONTROL_MAX 48

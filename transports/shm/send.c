@@ -324,6 +324,7 @@ static bool send_control(struct rwk_shm_channel *ch, unsigned kind, const void *
 	line = ch->tx.next;
 	memcpy(line->body, body, len);
 	rwk_shm_tx_line(&ch->tx, (uint32_t)len, kind);
+	ch->silent += RWK_SHM_STAMP_STEP;
 	published(ch);
 	return true;
 }

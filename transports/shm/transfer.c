@@ -158,13 +158,65 @@ int rwk_shm_transfer_withdraw(struct rwk_shm_channel *ch, struct rwk_op *op)
 	return 0;
 }
 
+static void tell_wanted(struct rwk_shm_transfers *t)
+{
+	struct rwk_shm_arrival *a = &t->arrival;
+
+	if (rwk_shm_control(t->ch, RWK_SHM_ARRIVAL, &a->wanted, sizeof(a->wanted)))
+		a->wanted = a->told;
+	a->told = a->wanted;
+}
+
+/* Messages that may come in pieces, too; nobody knows what other reads are for. */
+static void fetched(struct rwk_shm_transfers *t, struct rwk_op *op)
+{
+	if (t->cma_denied) { /* reads are staged then, in more pieces than these would be */
+		if (t->arrival.wanted) {
+			t->arrival.wanted = 0;
+			tell_wanted(t);
+		}
+		return;
+	}
+	if (op->length > RWK_FETCHED_MIN && op->length <= ((struct rwk_channel *)t->ch)->send_max &&
+		rwk_shm_arrival_fetched(
+			&t->arrival, op->length, rwk_shm_choice_least(&t->pace.choice, rwk_shm_load_of(op))))
+		tell_wanted(t);
+}
+
+static bool can_fetch(const struct rwk_shm_transfers *t, size_t length)
+{
+	return t && !t->cma_denied && length > RWK_FETCHED_MIN;
+}
+
+void rwk_shm_pieces_begin(struct rwk_shm_channel *ch, size_t length, bool stream)
+{
+	struct rwk_shm_transfers *t = rwk_shm_transfers_of(ch);
+
+	if (can_fetch(t, length) && rwk_shm_arrival_measures(&t->arrival, length))
+		rwk_shm_arrival_begins(&t->arrival, length, stream, rwk_clock_now());
+}
+
+void rwk_shm_pieces_end(struct rwk_shm_channel *ch, size_t length)
+{
+	struct rwk_shm_transfers *t = rwk_shm_transfers_of(ch);
+	uint64_t now;
+
+	if (!can_fetch(t, length))
+		return;
+	now = rwk_shm_arrival_measures(&t->arrival, length) ? rwk_clock_now() : 0;
+	if (rwk_shm_arrival_whole(&t->arrival, length, now))
+		tell_wanted(t);
+}
+
 void rwk_shm_read_finish(struct rwk_shm_transfers *t, struct rwk_op *op, int status)
 {
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
 
-	if (!status && r->method < RWK_SHM_METHODS)
+	if (!status && r->method < RWK_SHM_METHODS) {
 		rwk_shm_pace_done(&t->pace, r->method, rwk_shm_load_of(op), r->started, rwk_clock_now(),
 			t->reads.next->next != &t->reads);
+		fetched(t, op);
+	}
 	rwk_shm_stage_leave(t, op);
 	if (!rwk_shm_both_leave(t, op)) {
 		r->method = RWK_SHM_METHODS;

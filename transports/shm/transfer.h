@@ -40,6 +40,13 @@ void rwk_shm_conceal(struct rwk_shm_channel *ch, const struct rwk_rkey *key);
  */
 size_t rwk_shm_direct_least(void);
 
+/**
+ * A message of `length` bytes begins to come in pieces, or is whole: how the next one should come is told to the peer.
+ * `stream`: the client has sent nothing since the last such message came.
+ */
+void rwk_shm_pieces_begin(struct rwk_shm_channel *ch, size_t length, bool stream);
+void rwk_shm_pieces_end(struct rwk_shm_channel *ch, size_t length);
+
 /** A control record RWK_SHM_TRANSFER_FIRST..LAST has come; body is a private copy. */
 void rwk_shm_transfer_control(struct rwk_shm_channel *ch, unsigned kind, const void *body, size_t len);
 

@@ -24,6 +24,7 @@
 #ifndef RWK_SHM_TRANSFER_STATE_H
 #define RWK_SHM_TRANSFER_STATE_H
 
+#include "shm/arrival.h"
 #include "shm/counters.h"
 #include "shm/fill.h"
 #include "shm/transfer.h"
@@ -181,6 +182,8 @@ struct rwk_shm_transfers {
 	bool waited_in_vain;  /* for a write of the peer's: not as long again */
 
 	struct rwk_shm_regions regions;
+
+	struct rwk_shm_arrival arrival;
 };
 
 #define RWK_SHM_INDEX_BITS 24

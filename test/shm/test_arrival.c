@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* How messages should come, by what either way takes: a sender that does as it is told, on a clock of the test's. */
+#include "rwk_test.h"
+
+#include "shm/arrival.h"
+
+#define LENGTH ((size_t)32 << 10)
+#define KB     32
+
+struct sender {
+	struct rwk_shm_arrival a;
+	uint64_t now;       /* ns */
+	uint64_t pieces_ns; /* that a message takes, */
+	uint64_t fetch_ns;
+	uint64_t gap_ns;    /* and between two */
+	bool stream;
+	unsigned lag; /* messages that are under way when it is told */
+	unsigned changes;
+	uint64_t in_pieces, fetched, spent; /* messages, ns */
+	uint8_t heard[64]; /* what it will know: the one told `lag` messages ago */
+	uint64_t sent;
+};
+
+/* A message goes the way that the sender knows of. */
+static void message(struct sender *s)
+{
+	struct rwk_shm_arrival *a = &s->a;
+	uint8_t knows = s->heard[s->sent % 64];
+	uint64_t before = s->now;
+	bool changed;
+
+	s->now += s->gap_ns;
+	if (knows >> rwk_fetched_class(LENGTH) & 1) {
+		s->now += s->fetch_ns;
+		s->fetched++;
+		changed = rwk_shm_arrival_fetched(a, LENGTH, (float)s->fetch_ns / KB);
+	} else {
+		bool measured = rwk_shm_arrival_measures(a, LENGTH);
+
+		if (measured)
+			rwk_shm_arrival_begins(a, LENGTH, s->stream, s->now);
+		s->now += s->pieces_ns;
+		s->in_pieces++;
+		changed = rwk_shm_arrival_whole(a, LENGTH, measured ? s->now : 0);
+	}
+	s->changes += changed;
+	s->spent += s->now - before;
+	s->sent++;
+	s->heard[(s->sent + s->lag) % 64] = a->wanted;
+}
+
+static void messages(struct sender *s, unsigned n)
+{
+	while (n--)
+		message(s);
+}
+
+static void begin(struct sender *s, uint64_t pieces_ns, uint64_t fetch_ns, unsigned lag)
+{
+	*s = (struct sender){.pieces_ns = pieces_ns, .fetch_ns = fetch_ns, .gap_ns = 500, .lag = lag};
+}
+
+static const unsigned lags[] = {0, 1, 60};
+
+/* The quicker way is found soon, and kept to; what is tried beside it costs little. */
+static void quicker_way(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(lags) / sizeof(*lags); i++) {
+		struct sender s;
+
+		begin(&s, 3000, 2000, lags[i]);
+		messages(&s, 200);
+		assert_true(rwk_fetched_class(LENGTH) == 1 && s.a.wanted == 2);
+		messages(&s, 20000);
+		assert_true(s.in_pieces < 20200 / 16);
+		begin(&s, 2000, 3000, lags[i]);
+		messages(&s, 20000);
+		assert_int_equal(s.a.wanted & 1, 0);
+		assert_in_range(s.fetched, 16, 20000 / 32);
+		assert_true(s.spent < (uint64_t)20000 * 2500 * 102 / 100);
+	}
+}
+
+/* A little quicker is not enough to change; in a stream less is enough. */
+static void about_the_same(void **state)
+{
+	static const struct {
+		bool stream;
+		uint64_t takes; /* when it is fetched, of 2000 ns */
+		bool enough;
+	} cases[] = {{false, 1600, false}, {false, 1350, true}, {true, 1900, false}, {true, 1700, true}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct sender s;
+
+		begin(&s, 2000, cases[i].takes, 0);
+		s.stream = cases[i].stream;
+		s.gap_ns = s.stream ? 0 : 500;
+		messages(&s, 5000);
+		assert_true(cases[i].enough ? s.in_pieces < 500 : s.fetched >= 16 && s.fetched < 500);
+	}
+}
+
+/* What changes is found out, in both directions. */
+static void changes(void **state)
+{
+	struct sender s;
+
+	(void)state;
+	begin(&s, 2000, 4000, 1);
+	messages(&s, 5000);
+	assert_int_equal(s.a.wanted, 0);
+	s.fetch_ns = 1000;
+	messages(&s, 20000);
+	assert_int_equal(s.a.wanted, 2);
+	s.fetch_ns = 4000;
+	messages(&s, 200);
+	assert_int_equal(s.a.wanted, 0);
+	s.fetch_ns = 1000;
+	messages(&s, 20000);
+	assert_int_equal(s.a.wanted, 2);
+	s.pieces_ns = 500;
+	messages(&s, 3500);
+	assert_int_equal(s.a.wanted, 0);
+}
+
+/* In a stream the time between two counts, for the sender takes it; where something goes back it does not. */
+static void time_between(void **state)
+{
+	struct sender s;
+
+	(void)state;
+	begin(&s, 2000, 2200, 0);
+	s.stream = true;
+	messages(&s, 300);
+	assert_int_equal(s.a.wanted, 2); /* in pieces it takes 2500 */
+	begin(&s, 2000, 2200, 0);
+	messages(&s, 300);
+	assert_int_equal(s.a.wanted, 0);
+}
+
+/* Each class has its own way, and one that nobody uses is not touched. */
+static void classes(void **state)
+{
+	struct sender s;
+	uint64_t t = 0;
+
+	(void)state;
+	begin(&s, 3000, 2000, 0);
+	for (unsigned i = 0; i < 500; i++) {
+		const size_t other = (size_t)1 << 20;
+		bool measured = rwk_shm_arrival_measures(&s.a, other);
+
+		message(&s);
+		if (s.a.wanted >> rwk_fetched_class(other) & 1) {
+			rwk_shm_arrival_fetched(&s.a, other, 100);
+			continue;
+		}
+		t = s.now;
+		if (measured)
+			rwk_shm_arrival_begins(&s.a, other, false, t);
+		s.now = t + 50000;
+		rwk_shm_arrival_whole(&s.a, other, s.now);
+	}
+	assert_int_equal(s.a.wanted, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(quicker_way),
+		cmocka_unit_test(about_the_same),
+		cmocka_unit_test(changes),
+		cmocka_unit_test(time_between),
+		cmocka_unit_test(classes),
+	};
+
+	return cmocka_run_group_tests_name("shm/arrival", tests, NULL, NULL);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shm/arrival.h"
+
+#define EACH       64u /* of so many messages in pieces */
+#define MEASURED   8u  /* so many are measured */
+#define KNOWN      16u /* messages before the first trial */
+#define TRIAL      16u /* messages: reads have three methods to try */
+#define ASIDE_PART 64  /* 1/64 of the time goes into trials */
+
+/* To be fetched a message must take less than this part of its time in pieces; and to go on so, than that one. */
+static const struct {
+	float begin, go_on;
+} worth[] = {[false] = {0.7f, 0.75f}, [true] = {0.9f, 1.1f}}; /* by whether they come in a stream */
+
+static float kilobytes(size_t length)
+{
+	return (float)length / 1024;
+}
+
+/* The way that the sender has been told, or is about to be. */
+static enum rwk_shm_arrival_way way_in_use(const struct rwk_shm_arrival *a, unsigned class)
+{
+	return a->wanted >> class & 1 ? RWK_SHM_FETCHED : RWK_SHM_IN_PIECES;
+}
+
+/* The better way where that one has been in use; in pieces as long as too little is known. */
+static enum rwk_shm_arrival_way better(const struct rwk_shm_arrival_class *k, enum rwk_shm_arrival_way way)
+{
+	float part = way == RWK_SHM_FETCHED ? worth[k->stream].go_on : worth[k->stream].begin;
+	float fetched = k->cost[RWK_SHM_FETCHED];
+
+	return fetched > 0 && fetched < part * k->cost[RWK_SHM_IN_PIECES] ? RWK_SHM_FETCHED : RWK_SHM_IN_PIECES;
+}
+
+static bool change(struct rwk_shm_arrival *a, unsigned class)
+{
+	a->wanted ^= (uint8_t)(1u << class);
+	a->class[class].come = 0; /* the next ones in pieces are measured */
+	return true;
+}
+
+/* A message has come this way: is the other one to be taken? */
+static bool decide(struct rwk_shm_arrival *a, unsigned class, enum rwk_shm_arrival_way way, size_t length)
+{
+	struct rwk_shm_arrival_class *k = &a->class[class];
+	enum rwk_shm_arrival_way other = way == RWK_SHM_FETCHED ? RWK_SHM_IN_PIECES : RWK_SHM_FETCHED;
+	float cost = k->cost[way], instead = k->cost[other];
+	bool tried = k->trial || way != way_in_use(a, class);
+
+	if (tried && instead > 0 && cost > instead)
+		k->aside -= (cost - instead) * kilobytes(length);
+	if (way != way_in_use(a, class))
+		return false; /* the sender has not heard of it yet */
+	if (k->trial && --k->trial)
+		return false;
+	if (tried)
+		return better(k, other) != way && change(a, class);
+	k->aside += cost * kilobytes(length) / ASIDE_PART;
+	if (instead > 0 && better(k, way) != way)
+		return change(a, class);
+	if (instead > 0 ? k->aside < TRIAL * instead * kilobytes(length) : k->come < KNOWN)
+		return false;
+	k->trial = TRIAL;
+	k->aside = 0;
+	return change(a, class);
+}
+
+static void record(struct rwk_shm_arrival_class *k, float cost)
+{
+	uint32_t known;
+
+	k->recent[k->runs++ % RWK_SHM_RUNS_KEPT] = cost;
+	known = k->runs < RWK_SHM_RUNS_KEPT ? k->runs : RWK_SHM_RUNS_KEPT;
+	k->cost[RWK_SHM_IN_PIECES] = cost;
+	for (uint32_t i = 0; i < known; i++) {
+		if (k->recent[i] < k->cost[RWK_SHM_IN_PIECES])
+			k->cost[RWK_SHM_IN_PIECES] = k->recent[i];
+	}
+}
+
+bool rwk_shm_arrival_measures(const struct rwk_shm_arrival *a, size_t length)
+{
+	/* The first of them only says when the second one can have begun. */
+	return a->class[rwk_fetched_class(length)].come % EACH <= MEASURED;
+}
+
+void rwk_shm_arrival_begins(struct rwk_shm_arrival *a, size_t length, bool stream, uint64_t now)
+{
+	unsigned class = rwk_fetched_class(length);
+
+	/* A stream is still one when the client gives credit, or the like, now and then. */
+	stream |= a->run.stream && a->class[class].come % EACH;
+	a->run.stream = stream;
+	if (!a->last_done || (a->run.start && a->run.class == class && stream))
+		return;
+	a->run.start = stream ? a->last_done : now;
+	a->run.bytes = 0;
+	a->run.class = class;
+}
+
+static void measured(struct rwk_shm_arrival *a, unsigned class, size_t length, uint64_t now, bool last)
+{
+	a->last_done = last ? 0 : now;
+	if (!a->run.start)
+		return;
+	a->run.bytes += length;
+	if (a->run.stream && !last)
+		return;
+	a->class[class].stream = a->run.stream;
+	record(&a->class[class], (float)(now - a->run.start) / kilobytes(a->run.bytes));
+	a->run.start = 0;
+}
+
+bool rwk_shm_arrival_whole(struct rwk_shm_arrival *a, size_t length, uint64_t now)
+{
+	unsigned class = rwk_fetched_class(length), at = a->class[class].come++ % EACH;
+
+	if (at <= MEASURED)
+		measured(a, class, length, now, at == MEASURED);
+	return decide(a, class, RWK_SHM_IN_PIECES, length);
+}
+
+bool rwk_shm_arrival_fetched(struct rwk_shm_arrival *a, size_t length, float cost)
+{
+	unsigned class = rwk_fetched_class(length);
+
+	a->last_done = a->run.start = 0;
+	a->class[class].cost[RWK_SHM_FETCHED] = cost;
+	return decide(a, class, RWK_SHM_FETCHED, length);
+}

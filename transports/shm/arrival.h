@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Arrival: how the peer's longer messages should come to this side: in pieces, each copied twice, through slabs; or
+ * announced, to be fetched by one copy out of the peer's memory, or by both sides at once. On some processors the one
+ * is faster for what has just been written, the other for what lies in the caches of both or comes in a stream. Who
+ * sends does not see how long either takes; so the receiver measures both, by classes of length, and tells the
+ * sender when another way is better (RWK_SHM_ARRIVAL). The sender tells its client (rwk_channel.fetched).
+ *
+ * Measured is what a run of messages in pieces takes from the first one's first piece to the last one's end; where they
+ * come one after the other and nothing goes back, from the end of the one before. A few of many are, as looking at the
+ * clock costs something. What reads take is measured anyway (transfer_choice.h).
+ *
+ * Rule: where somebody waits for each message it is fetched if that takes less than some seven tenths of its time in
+ * pieces. For what a processor has copied lies in its own caches, and so does what it has read: whoever reads a message
+ * that its sender has pushed, or writes again where it was fetched from, pays for that later, which nobody measures (64
+ * KB that are written, sent and read: the copies take as long either way, all of it half as long again). In a stream
+ * nine tenths are enough. Now and then, the first time after a few messages, the other way is tried for TRIAL messages.
+ * What a trial costs more is paid out of a 64th of the time that the messages take, those included that are under way
+ * when the sender hears that it is over.
+ */
+#ifndef RWK_SHM_ARRIVAL_H
+#define RWK_SHM_ARRIVAL_H
+
+#include "shm/layout.h"
+#include "shm/transfer_choice.h"
+
+enum rwk_shm_arrival_way { RWK_SHM_IN_PIECES, RWK_SHM_FETCHED, RWK_SHM_ARRIVAL_WAYS };
+
+#define RWK_SHM_ARRIVAL_CLASSES 7u /* of rwk_fetched_class */
+_Static_assert(RWK_SHM_SLAB_BYTES == RWK_FETCHED_MIN, "what goes in one slab is never fetched");
+_Static_assert(RWK_SHM_MESSAGE_MAX == RWK_FETCHED_MIN << RWK_SHM_ARRIVAL_CLASSES, "all have a class");
+
+/** Of what comes by one channel; zero at first. */
+struct rwk_shm_arrival {
+	uint8_t wanted, told; /* to be fetched, as rwk_channel.fetched; the sender has been told of */
+	struct rwk_shm_arrival_class {
+		float cost[RWK_SHM_ARRIVAL_WAYS]; /* ns a KB; 0: not known yet */
+		float recent[RWK_SHM_RUNS_KEPT];  /* of the last runs in pieces: their cost is the least */
+		float aside;    /* ns that trials may take more */
+		uint32_t runs;  /* in pieces */
+		uint32_t come;  /* messages in pieces */
+		uint32_t trial; /* messages for which the way in use is still tried */
+		bool stream;    /* the last run was one */
+	} class[RWK_SHM_ARRIVAL_CLASSES];
+	uint64_t last_done; /* ns: when one in pieces was whole, if the next one is to be measured; else 0 */
+	struct { /* of messages in pieces, one after the other, of one class */
+		uint64_t start; /* ns; 0: there is none */
+		size_t bytes;
+		unsigned class;
+		bool stream;
+	} run;
+};
+
+/** Is the time wanted at which the next message of that length begins, and is whole? */
+bool rwk_shm_arrival_measures(const struct rwk_shm_arrival *a, size_t length);
+/**
+ * The first piece of a message of `length` bytes is there, which is longer than a slab and measured; `stream`: the
+ * client has sent nothing since the last one came. `now` in ns.
+ */
+void rwk_shm_arrival_begins(struct rwk_shm_arrival *a, size_t length, bool stream, uint64_t now);
+/** The last one has been copied; `now` if it is measured. True: `wanted` has changed. */
+bool rwk_shm_arrival_whole(struct rwk_shm_arrival *a, size_t length, uint64_t now);
+/** One has been read; by the fastest method that takes `cost` ns a KB, 0: not known. True: `wanted` has changed. */
+bool rwk_shm_arrival_fetched(struct rwk_shm_arrival *a, size_t length, float cost);
+
+#endif
