@@ -103,6 +103,13 @@ static void about_the_same(void **state)
 	}
 }
 
+/* After so many messages these are to be fetched. */
+static void come_to(struct sender *s, unsigned n, uint8_t wanted)
+{
+	messages(s, n);
+	assert_int_equal(s->a.wanted, wanted);
+}
+
 /* What changes is found out, in both directions. */
 static void changes(void **state)
 {
@@ -110,20 +117,15 @@ static void changes(void **state)
 
 	(void)state;
 	begin(&s, 2000, 4000, 1);
-	messages(&s, 5000);
-	assert_int_equal(s.a.wanted, 0);
+	come_to(&s, 5000, 0);
 	s.fetch_ns = 1000;
-	messages(&s, 20000);
-	assert_int_equal(s.a.wanted, 2);
+	come_to(&s, 20000, 2);
 	s.fetch_ns = 4000;
-	messages(&s, 200);
-	assert_int_equal(s.a.wanted, 0);
+	come_to(&s, 200, 0);
 	s.fetch_ns = 1000;
-	messages(&s, 20000);
-	assert_int_equal(s.a.wanted, 2);
+	come_to(&s, 20000, 2);
 	s.pieces_ns = 500;
-	messages(&s, 3500);
-	assert_int_equal(s.a.wanted, 0);
+	come_to(&s, 3500, 0);
 }
 
 /* In a stream the time between two counts, for the sender takes it; where something goes back it does not. */
