@@ -25,7 +25,7 @@
  * Not in a ping-pong, whose one-way time it makes 4 to 10 % longer, with the further lines of a message, too: the
  * question for a line that nobody waits for is in the way of the answer.
  */
-enum { AHEAD_ONE = 4, AHEAD_MORE = 2, AHEAD_SLABS = 2, AHEAD_SLAB_BYTES = 1024 };
+enum { AHEAD_ONE = 3, AHEAD_MORE = 2, AHEAD_SLABS = 2, AHEAD_SLAB_BYTES = 1024 };
 
 /*
  * There a slab that has been published is handed over instead (base/demote.h): 0.75 to 0.8 of the one-way time from 160
