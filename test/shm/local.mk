@@ -33,6 +33,11 @@ test_shm_test_transfer_denied_SOURCES = test/shm/test_transfer_denied.c $(transf
 test_shm_test_transfer_denied_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_transfer_denied
 
+check_PROGRAMS += test/shm/test_transfer_proof
+test_shm_test_transfer_proof_SOURCES = test/shm/test_transfer_proof.c $(transfer_pair)
+test_shm_test_transfer_proof_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_transfer_proof
+
 check_PROGRAMS += test/shm/test_transfer_death
 test_shm_test_transfer_death_SOURCES = test/shm/test_transfer_death.c $(transfer_pair)
 test_shm_test_transfer_death_LDADD = $(TEST_LDADD)

@@ -430,7 +430,7 @@ static int many_exposer(struct rwk_shm_channel *ch, const void *arg)
 		CHECK(buf[i] == i + 1);
 	while (!(rc = rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &last)))
 		made++;
-	CHECK(rc == -ENOSPC && made == RWK_SHM_DIRECT_REGIONS);
+	CHECK(rc == -ENOSPC && made == RWK_SHM_LISTED);
 	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ, &key));
 	rwk_shm_conceal(ch, &many_keys[7]);
 	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &key));

@@ -9,7 +9,8 @@
  *   pushed       how much of the other side's ops this side has copied; in the place of the other's claim
  *   writing      the region of the other side's that this side is writing into at the moment: its cookie; 0: none
  *   guard        address of this side's guard page (transfer_guard.c); 0: there is none
- *   valid        the cookies of this side's regions that the other side may reach directly, by index; 0: none
+ *   valid        the cookies of this side's regions that are exposed now, by index as far as there is room; 0: none;
+ *                without their top bit those of regions that are not to be written
  */
 #ifndef RWK_SHM_TRANSFER_AREA_H
 #define RWK_SHM_TRANSFER_AREA_H
@@ -20,7 +21,8 @@
 #define RWK_SHM_BLOCK_BYTES    ((size_t)32 << 10)
 #define RWK_SHM_CLAIMS         (RWK_SHM_READS_ASKED + 1)
 #define RWK_SHM_CLAIM_DIRECT   RWK_SHM_READS_ASKED /* the direct op's */
-#define RWK_SHM_DIRECT_REGIONS (1u << 16) /* with an index below this a region can be reached directly */
+#define RWK_SHM_LISTED         (1u << 16) /* regions with an index below this stand in `valid` */
+#define RWK_SHM_LISTED_WRITABLE (1ull << 63) /* a cookie's top bit */
 
 /* What stands before a block: a line of its own, so that the reader's poll brings everything it needs to know. */
 struct rwk_shm_block_head {
@@ -42,7 +44,7 @@ struct rwk_shm_area {
 	struct rwk_shm_area_word pushed[RWK_SHM_CLAIMS];
 	struct rwk_shm_area_word writing;
 	struct rwk_shm_area_word guard;
-	_Atomic uint64_t valid[RWK_SHM_DIRECT_REGIONS];
+	_Atomic uint64_t valid[RWK_SHM_LISTED];
 	char bytes[] __attribute__((aligned(4096)));
 };
 _Static_assert(sizeof(struct rwk_shm_block_head) == RWK_CACHE_LINE, "a block's head is one line");

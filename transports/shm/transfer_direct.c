@@ -3,7 +3,7 @@
  * Direct: reads and writes of a region that stays exposed, by cross-memory copies of who asks for them; alone, or, of a
  * long one, from the back, while a peer that polls copies from the front (transfer_both.c).
  *
- * A read brings the region's cookie behind its bytes, as a pull does. A write is announced: the writer sees where the
+ * A read is believed as a pull is (transfer_proof.c). A write is announced: the writer sees where the
  * peer's guard is, the cookie goes into `writing` of our area, then, after a full barrier, the peer's `valid` must
  * still name it; then a chunk is written behind that guard, and the announcement withdrawn. See transfer_guard.c.
  *
@@ -45,14 +45,6 @@ static int failed(struct rwk_shm_transfers *t, int err)
 	return -EOPNOTSUPP;
 }
 
-/* Does the peer still expose it? */
-static bool valid(struct rwk_shm_transfers *t, uint64_t cookie)
-{
-	uint32_t index = rwk_shm_cookie_index(cookie);
-
-	return index < RWK_SHM_DIRECT_REGIONS && rwk_observe64(&rwk_shm_area_of(t, false)->valid[index]) == cookie;
-}
-
 /* The pieces of a chunk, with room for one entry more. */
 struct chunk {
 	struct iovec local[RWK_EXPOSE_IOV_MAX + 1], remote[RWK_EXPOSE_IOV_MAX + 1];
@@ -60,22 +52,27 @@ struct chunk {
 	size_t length;
 };
 
-/* Bytes that have come, or negative errno. */
+/* Bytes that have come, perhaps none, then it is tried again; or negative errno. */
 static ssize_t read_chunk(struct rwk_shm_transfers *t, struct rwk_op *op, struct chunk *c)
 {
-	uint64_t cookie = 0;
+	uint64_t cookie = 0, now = rwk_clock_now();
+	bool proves = rwk_shm_proof_needed(t, &op->rkey, now);
 	ssize_t got;
 
-	c->local[c->locals++] = (struct iovec){&cookie, sizeof(cookie)};
-	c->remote[c->remotes++] = (struct iovec){
-		(void *)(uintptr_t)(op->rkey.word[1] + offsetof(struct rwk_shm_region, cookie)), sizeof(cookie)};
+	if (proves) {
+		c->local[c->locals++] = (struct iovec){&cookie, sizeof(cookie)};
+		c->remote[c->remotes++] = rwk_shm_cookie_of(&op->rkey);
+	}
 	got = rwk_shm_vm_read(t, c->local, c->locals, c->remote, c->remotes);
 	if (got < 0 && got != -EFAULT)
 		return got;
-	if (got != (ssize_t)(c->length + sizeof(cookie)))
-		return valid(t, op->rkey.word[0]) ? -EFAULT : -EACCES;
-	if (cookie != op->rkey.word[0])
+	if (got != (ssize_t)(c->length + (proves ? sizeof(cookie) : 0)))
+		return rwk_shm_region_readable(t, op->rkey.word[0]) ? -EFAULT : -EACCES;
+	if (proves && cookie != op->rkey.word[0])
 		return -EACCES;
+	if (!proves && !rwk_shm_proof_held(t, op->rkey.word[0]))
+		return 0;
+	t->proven = proves ? now : t->proven;
 	t->port->counts.pulled += c->length;
 	return (ssize_t)c->length;
 }
@@ -89,7 +86,7 @@ static ssize_t write_chunk(struct rwk_shm_transfers *t, struct rwk_op *op, struc
 
 	rwk_publish64(writing, cookie);
 	rwk_barrier_full();
-	if (valid(t, cookie))
+	if (rwk_shm_region_writable(t, cookie))
 		put = rwk_shm_guarded_write(t, guard, c->local, c->locals, c->remote, c->remotes);
 	rwk_publish64(writing, 0);
 	if (put == (ssize_t)c->length) {
@@ -103,7 +100,7 @@ static ssize_t write_chunk(struct rwk_shm_transfers *t, struct rwk_op *op, struc
 	/* The guard was changed on our account; or the region went at the same time; or the process is another one. */
 	if (rwk_shm_guard_see(t) != guard)
 		return 0;
-	return valid(t, cookie) ? -ECONNRESET : -EACCES;
+	return rwk_shm_region_writable(t, cookie) ? -ECONNRESET : -EACCES;
 }
 
 /* Its turn has come: alone, or with the peer's help. */

@@ -2,10 +2,8 @@
 /*
  * Pull: the reader copies out of the exposer's memory with process_vm_readv, alone.
  *
- * Each piece is followed, in the same call, by the cookie of the region's record. The call looks up the process once
- * and copies in order, so a good cookie behind the bytes proves that they came from the process image that made the
- * key, and that it still exposed the region then: a process id that was used again, an exec, a late read after conceal
- * all fail here. Bytes count as come only when their cookie has.
+ * In a call that proves whose the bytes are (transfer_proof.c) each piece is followed by the cookie of its region's
+ * record, and bytes count as come only when their cookie has.
  */
 #define _GNU_SOURCE /* process_vm_readv */
 #include "shm/transfer_state.h"
@@ -23,7 +21,7 @@
 struct piece {
 	struct rwk_op *op;
 	size_t length;
-	uint64_t cookie; /* what was found behind the bytes */
+	uint64_t cookie; /* what was found behind the bytes, in a call that proves */
 };
 
 struct call {
@@ -33,6 +31,8 @@ struct call {
 	unsigned pieces;
 	size_t bytes;
 	size_t got; /* bytes that came, cookies among them, of pieces not looked at yet */
+	uint64_t begun; /* ns */
+	bool proves;
 };
 
 ssize_t rwk_shm_vm_read(struct rwk_shm_transfers *t, const struct iovec *local, unsigned locals,
@@ -103,15 +103,21 @@ static ssize_t add_piece(struct rwk_shm_transfers *t, struct call *c, struct rwk
 	if (c->pieces == PIECES_MOST || c->locals + RWK_EXPOSE_IOV_MAX + 1 > IOV_MOST ||
 		c->remotes + RWK_EXPOSE_IOV_MAX + 1 > IOV_MOST)
 		return 0;
+	if (!c->proves && rwk_shm_proof_needed(t, &op->rkey, c->begun)) {
+		if (c->pieces)
+			return 0;
+		c->proves = true;
+	}
 	n = rwk_shm_op_pieces(t, op, offset, length, c->local + c->locals, &locals, c->remote + c->remotes, &remotes);
 	if (n < 0)
 		return n;
 	*p = (struct piece){.op = op, .length = (size_t)n};
 	c->locals += locals;
 	c->remotes += remotes;
-	c->local[c->locals++] = (struct iovec){&p->cookie, sizeof(p->cookie)};
-	c->remote[c->remotes++] = (struct iovec){
-		(void *)(uintptr_t)(op->rkey.word[1] + offsetof(struct rwk_shm_region, cookie)), sizeof(p->cookie)};
+	if (c->proves) {
+		c->local[c->locals++] = (struct iovec){&p->cookie, sizeof(p->cookie)};
+		c->remote[c->remotes++] = rwk_shm_cookie_of(&op->rkey);
+	}
 	c->pieces++;
 	c->bytes += (size_t)n;
 	return n;
@@ -174,21 +180,30 @@ static bool make_call(struct rwk_shm_transfers *t, struct call *c)
 	return true;
 }
 
-/* Has piece `i` come, and was it still exposed? If not, its read is dealt with here. */
+/*
+ * Has piece `i` come, and was it still exposed? If not, its read is dealt with here, or goes on in the next call, as do
+ * those behind it when nothing is left of c->got.
+ */
 static bool piece_good(struct rwk_shm_transfers *t, struct call *c, unsigned i)
 {
 	struct piece *p = &c->piece[i];
+	size_t length = p->length + (c->proves ? sizeof(p->cookie) : 0);
 
-	if (c->got < p->length + sizeof(p->cookie)) {
+	if (c->got < length) {
 		broke_off(t, c, i);
 		c->got = 0;
 		return false;
 	}
-	c->got -= p->length + sizeof(p->cookie);
-	if (p->cookie != p->op->rkey.word[0]) {
+	c->got -= length;
+	if (c->proves && p->cookie != p->op->rkey.word[0]) {
 		rwk_shm_read_finish(t, p->op, -EACCES);
 		return false;
 	}
+	if (!c->proves && !rwk_shm_proof_held(t, p->op->rkey.word[0])) {
+		c->got = 0;
+		return false;
+	}
+	t->proven = c->proves ? c->begun : t->proven;
 	t->port->counts.pulled += p->length;
 	return true;
 }
@@ -197,6 +212,8 @@ static void call_init(struct call *c)
 {
 	c->locals = c->remotes = c->pieces = 0;
 	c->bytes = 0;
+	c->begun = rwk_clock_now();
+	c->proves = false;
 }
 
 /* Fills the call from the head of the list; false if the first read cannot be pulled (it has been dealt with). */

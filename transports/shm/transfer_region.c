@@ -22,6 +22,7 @@
 #define KEY_DIRECT   2u
 #define KEY_ONE      4u /* piece */
 #define KEY_UNREAD   8u /* is not to be read */
+#define KEY_LISTED   16u /* stands in the area's `valid` */
 
 /* Once a port, as a child of fork must ask for itself. */
 static void let_peers_in(struct rwk_shm_port_transfers *p)
@@ -67,11 +68,11 @@ static void region_put(struct rwk_shm_regions *r, struct rwk_shm_region *region)
 	r->free = region;
 }
 
-static void key_pack(const struct rwk_shm_region *region, struct rwk_rkey *key)
+static void key_pack(const struct rwk_shm_region *region, bool listed, struct rwk_rkey *key)
 {
 	uint64_t flags = (region->access & RWK_EXPOSE_WRITE ? KEY_WRITABLE : 0) |
 			 (region->access & RWK_EXPOSE_READ ? 0 : KEY_UNREAD) | (region->direct ? KEY_DIRECT : 0) |
-			 (region->count == 1 ? KEY_ONE : 0);
+			 (region->count == 1 ? KEY_ONE : 0) | (listed ? KEY_LISTED : 0);
 
 	key->word[0] = region->cookie;
 	key->word[1] = (uint64_t)(uintptr_t)region;
@@ -97,6 +98,11 @@ int rwk_shm_key_unpack(const struct rwk_rkey *rkey, struct rwk_shm_key *key)
 	return 0;
 }
 
+bool rwk_shm_key_listed(const struct rwk_rkey *rkey)
+{
+	return rkey->word[3] >> LENGTH_BITS & KEY_LISTED;
+}
+
 /* Their bytes in all. -EINVAL: they wrap, or are too long for what a key of several pieces can say. */
 static int pieces_length(const struct iovec *iov, uint32_t count, uint64_t *length)
 {
@@ -114,19 +120,22 @@ static int pieces_length(const struct iovec *iov, uint32_t count, uint64_t *leng
 	return 0;
 }
 
-/* The peer may reach it directly from now on: 0, or negative errno. */
+/* Where it is listed, or NULL. */
+static _Atomic uint64_t *listing(struct rwk_shm_transfers *t, const struct rwk_shm_region *region)
+{
+	struct rwk_shm_area *area = rwk_shm_area_of(t, true);
+
+	return area && region->index < RWK_SHM_LISTED ? &area->valid[region->index] : NULL;
+}
+
+/* May the peer reach it directly from now on? 0, or negative errno. */
 static int let_reach(struct rwk_shm_transfers *t, const struct rwk_shm_region *region)
 {
-	int rc;
-
-	if (region->index >= RWK_SHM_DIRECT_REGIONS)
+	if (region->index >= RWK_SHM_LISTED)
 		return -ENOSPC;
 	if (!rwk_shm_area_of(t, true))
 		return -ENOTCONN; /* what the peer looks at before each access is not there yet */
-	rc = rwk_shm_guard_up(t);
-	if (!rc)
-		rwk_publish64(&rwk_shm_area_of(t, true)->valid[region->index], region->cookie);
-	return rc;
+	return rwk_shm_guard_up(t);
 }
 
 int rwk_shm_expose(
@@ -135,6 +144,7 @@ int rwk_shm_expose(
 	struct rwk_shm_transfers *t = rwk_shm_transfers_of(ch);
 	struct rwk_shm_region *region;
 	uint64_t length = 0, random = 0;
+	_Atomic uint64_t *listed;
 	int rc;
 
 	if (!t)
@@ -156,7 +166,7 @@ int rwk_shm_expose(
 	region->length = length;
 	region->direct = access & RWK_EXPOSE_WRITE || length >= LENGTH_VAST;
 	region->access = (uint8_t)access;
-	region->cookie = 1ull << 63 | random << RWK_SHM_INDEX_BITS | region->index; /* never 0 */
+	region->cookie = RWK_SHM_LISTED_WRITABLE | random << RWK_SHM_INDEX_BITS | region->index; /* never 0 */
 	rc = region->direct ? let_reach(t, region) : 0;
 	if (rc) {
 		region->cookie = 0;
@@ -164,7 +174,11 @@ int rwk_shm_expose(
 		region_put(&t->regions, region);
 		return rc;
 	}
-	key_pack(region, key);
+	listed = listing(t, region);
+	if (listed)
+		rwk_publish64(listed,
+			access & RWK_EXPOSE_WRITE ? region->cookie : region->cookie & ~RWK_SHM_LISTED_WRITABLE);
+	key_pack(region, listed, key);
 	return 0;
 }
 
@@ -177,12 +191,15 @@ struct rwk_shm_region *rwk_shm_region_find(struct rwk_shm_transfers *t, uint64_t
 	return t->regions.by_index[index];
 }
 
-/* Reads that come late find no cookie, writes that are announced late nothing valid. */
+/* Reads that come late find no cookie, or nothing valid, as writes do that are announced late. */
 static void invalidate(struct rwk_shm_transfers *t, struct rwk_shm_region *region)
 {
+	_Atomic uint64_t *listed = listing(t, region);
+
 	__atomic_store_n(&region->cookie, 0, __ATOMIC_RELAXED);
-	if (region->direct)
-		rwk_publish64(&rwk_shm_area_of(t, true)->valid[region->index], 0);
+	if (listed)
+		rwk_publish64(listed, 0);
+	atomic_thread_fence(memory_order_release); /* whatever its owner writes there now comes later */
 }
 
 /* Is the peer writing into the region of that cookie? 0: into any. */

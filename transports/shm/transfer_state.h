@@ -18,8 +18,8 @@
  * The files: transfer.c the life of a read; transfer_region.c exposure and keys; transfer_pull.c cross-memory copies;
  * transfer_both.c the same by both sides, with claims (transfer_claim.h), transfer_help.c the other side of that;
  * transfer_stage.c copies through the transfer area;
- * transfer_choice.c which method has been fastest; transfer_direct.c direct reads and writes; transfer_guard.c what
- * keeps late writes out.
+ * transfer_choice.c which method has been fastest; transfer_direct.c direct reads and writes; transfer_proof.c whose
+ * the bytes are that a read brings; transfer_guard.c what keeps late writes out.
  */
 #ifndef RWK_SHM_TRANSFER_STATE_H
 #define RWK_SHM_TRANSFER_STATE_H
@@ -71,10 +71,8 @@ struct rwk_shm_verdict {
 	int32_t status; /* negative errno */
 };
 
-/**
- * Memory exposed. Lives in private memory at a stable address: a peer that pulls reads the cookie behind the bytes, in
- * the same call, and so knows that they came from this process image and from an exposure that still held.
- */
+/** Memory exposed. Lives in private memory at a stable address: a peer that reads may look at the cookie
+ * (transfer_proof.c). */
 struct rwk_shm_region {
 	uint64_t cookie; /* random in the upper bits, index in the lower; 0: not exposed */
 	uint64_t length;
@@ -158,6 +156,7 @@ struct rwk_shm_transfers {
 	uint32_t next_id;
 	uint64_t claims_used;  /* a bit for each */
 	unsigned force;        /* not 0: allowed methods, for tests and benchmarks */
+	uint64_t proven;       /* ns: a cookie has shown since then that the peer is the process we know; 0: none has */
 	struct rwk_shm_pace pace; /* of reads */
 	uint64_t last_news;    /* ns: when the peer last staged something for us, or was first asked after a lull */
 	uint64_t blocks_read;  /* of the peer's area, ever */
@@ -223,11 +222,19 @@ void rwk_shm_reads_begin(struct rwk_shm_transfers *t);
 
 /** 0, or -EINVAL if it is none of this transport's. */
 int rwk_shm_key_unpack(const struct rwk_rkey *rkey, struct rwk_shm_key *key);
+/** Does the exposer's area list the region as long as it is exposed? */
+bool rwk_shm_key_listed(const struct rwk_rkey *rkey);
 /**
  * The region of that cookie if it is exposed to this channel's peer now, else NULL. The cookie may come from a
  * stranger.
  */
 struct rwk_shm_region *rwk_shm_region_find(struct rwk_shm_transfers *t, uint64_t cookie);
+/** Where the peer has the cookie of the region's record. */
+static inline struct iovec rwk_shm_cookie_of(const struct rwk_rkey *rkey)
+{
+	return (struct iovec){(void *)(uintptr_t)(rkey->word[1] + offsetof(struct rwk_shm_region, cookie)),
+		sizeof(((struct rwk_shm_region *)0)->cookie)};
+}
 /** Conceals all, and frees. */
 void rwk_shm_regions_close(struct rwk_shm_transfers *t);
 
@@ -321,6 +328,19 @@ int rwk_shm_direct_post(struct rwk_shm_transfers *t, struct rwk_op *op, const st
 int rwk_shm_direct_progress(struct rwk_shm_transfers *t);
 /** Cross-memory copies are denied: from now on none is tried for direct ops. */
 void rwk_shm_direct_deny(struct rwk_shm_transfers *t);
+
+/* transfer_proof.c */
+
+/** Is the region of that cookie exposed by the peer at this moment, as far as its area lists them? */
+bool rwk_shm_region_readable(struct rwk_shm_transfers *t, uint64_t cookie);
+bool rwk_shm_region_writable(struct rwk_shm_transfers *t, uint64_t cookie);
+/**
+ * Must a call that begins now fetch the cookie behind the bytes? If it comes as it should, t->proven is to be set to
+ * the call's begin. False: rwk_shm_proof_held will do.
+ */
+bool rwk_shm_proof_needed(struct rwk_shm_transfers *t, const struct rwk_rkey *rkey, uint64_t now);
+/** Are the bytes that a call without the cookie has brought the region's? False: again, and that call needs it. */
+bool rwk_shm_proof_held(struct rwk_shm_transfers *t, uint64_t cookie);
 
 /* transfer_guard.c */
 
