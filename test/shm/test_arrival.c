@@ -5,10 +5,10 @@
 #include "shm/arrival.h"
 
 #define LENGTH ((size_t)32 << 10)
-#define KB     32
 
 struct sender {
 	struct rwk_shm_arrival a;
+	size_t length;
 	uint64_t now;       /* ns */
 	uint64_t pieces_ns; /* that a message takes, */
 	uint64_t fetch_ns;
@@ -30,18 +30,18 @@ static void message(struct sender *s)
 	bool changed;
 
 	s->now += s->gap_ns;
-	if (knows >> rwk_fetched_class(LENGTH) & 1) {
+	if (knows >> rwk_fetched_class(s->length) & 1) {
 		s->now += s->fetch_ns;
 		s->fetched++;
-		changed = rwk_shm_arrival_fetched(a, LENGTH, (float)s->fetch_ns / KB);
+		changed = rwk_shm_arrival_fetched(a, s->length, (float)s->fetch_ns / (float)(s->length / 1024));
 	} else {
-		bool measured = rwk_shm_arrival_measures(a, LENGTH);
+		bool measured = rwk_shm_arrival_measures(a, s->length);
 
 		if (measured)
-			rwk_shm_arrival_begins(a, LENGTH, s->stream, s->now);
+			rwk_shm_arrival_begins(a, s->length, s->stream, s->now);
 		s->now += s->pieces_ns;
 		s->in_pieces++;
-		changed = rwk_shm_arrival_whole(a, LENGTH, measured ? s->now : 0);
+		changed = rwk_shm_arrival_whole(a, s->length, measured ? s->now : 0);
 	}
 	s->changes += changed;
 	s->spent += s->now - before;
@@ -57,7 +57,7 @@ static void messages(struct sender *s, unsigned n)
 
 static void begin(struct sender *s, uint64_t pieces_ns, uint64_t fetch_ns, unsigned lag)
 {
-	*s = (struct sender){.pieces_ns = pieces_ns, .fetch_ns = fetch_ns, .gap_ns = 500, .lag = lag};
+	*s = (struct sender){.length = LENGTH, .pieces_ns = pieces_ns, .fetch_ns = fetch_ns, .gap_ns = 500, .lag = lag};
 }
 
 static const unsigned lags[] = {0, 1, 60};
@@ -82,20 +82,30 @@ static void quicker_way(void **state)
 	}
 }
 
-/* A little quicker is not enough to change; in a stream less is enough. */
+/* A little quicker is not enough to change; in a stream less is enough, of what both sides read more is needed. */
 static void about_the_same(void **state)
 {
 	static const struct {
 		bool stream;
+		size_t length;
 		uint64_t takes; /* when it is fetched, of 2000 ns */
 		bool enough;
-	} cases[] = {{false, 1600, false}, {false, 1350, true}, {true, 1900, false}, {true, 1700, true}};
+	} cases[] = {
+		{false, LENGTH, 1850, false},
+		{false, LENGTH, 1600, true},
+		{false, LENGTH + 1, 1600, false},
+		{false, LENGTH + 1, 1350, true},
+		{true, LENGTH, 1900, false},
+		{true, LENGTH, 1700, true},
+		{true, 2 * LENGTH, 1700, true},
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct sender s;
 
 		begin(&s, 2000, cases[i].takes, 0);
+		s.length = cases[i].length;
 		s.stream = cases[i].stream;
 		s.gap_ns = s.stream ? 0 : 500;
 		messages(&s, 5000);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shm/arrival.h"
+#include "shm/transfer_claim.h"
 
 #define EACH       64u /* of so many messages in pieces */
 #define MEASURED   8u  /* so many are measured */
@@ -7,10 +8,18 @@
 #define TRIAL      16u /* messages: reads have three methods to try */
 #define ASIDE_PART 64  /* 1/64 of the time goes into trials */
 
+enum circumstances { AWAITED, AWAITED_SHARED, STREAM };
+
 /* To be fetched a message must take less than this part of its time in pieces; and to go on so, than that one. */
 static const struct {
 	float begin, go_on;
-} worth[] = {[false] = {0.7f, 0.75f}, [true] = {0.9f, 1.1f}}; /* by whether they come in a stream */
+} worth[] = {[AWAITED] = {0.85f, 0.9f}, [AWAITED_SHARED] = {0.7f, 0.75f}, [STREAM] = {0.9f, 1.1f}};
+
+/* Are all messages of the class long enough to be read by both sides? */
+static bool shared(unsigned class)
+{
+	return (uint64_t)RWK_FETCHED_MIN << class >= RWK_SHM_CHUNK_LEAST;
+}
 
 static float kilobytes(size_t length)
 {
@@ -24,9 +33,11 @@ static enum rwk_shm_arrival_way way_in_use(const struct rwk_shm_arrival *a, unsi
 }
 
 /* The better way where that one has been in use; in pieces as long as too little is known. */
-static enum rwk_shm_arrival_way better(const struct rwk_shm_arrival_class *k, enum rwk_shm_arrival_way way)
+static enum rwk_shm_arrival_way better(const struct rwk_shm_arrival *a, unsigned class, enum rwk_shm_arrival_way way)
 {
-	float part = way == RWK_SHM_FETCHED ? worth[k->stream].go_on : worth[k->stream].begin;
+	const struct rwk_shm_arrival_class *k = &a->class[class];
+	enum circumstances c = k->stream ? STREAM : shared(class) ? AWAITED_SHARED : AWAITED;
+	float part = way == RWK_SHM_FETCHED ? worth[c].go_on : worth[c].begin;
 	float fetched = k->cost[RWK_SHM_FETCHED];
 
 	return fetched > 0 && fetched < part * k->cost[RWK_SHM_IN_PIECES] ? RWK_SHM_FETCHED : RWK_SHM_IN_PIECES;
@@ -54,9 +65,9 @@ static bool decide(struct rwk_shm_arrival *a, unsigned class, enum rwk_shm_arriv
 	if (k->trial && --k->trial)
 		return false;
 	if (tried)
-		return better(k, other) != way && change(a, class);
+		return better(a, class, other) != way && change(a, class);
 	k->aside += cost * kilobytes(length) / ASIDE_PART;
-	if (instead > 0 && better(k, way) != way)
+	if (instead > 0 && better(a, class, way) != way)
 		return change(a, class);
 	if (instead > 0 ? k->aside < TRIAL * instead * kilobytes(length) : k->come < KNOWN)
 		return false;
