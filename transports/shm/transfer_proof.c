@@ -15,8 +15,8 @@
  */
 #include "shm/transfer_area.h"
 
-#define BELIEVED 1000000u /* ns after a proof in which a call without cookies may begin */
-#define HELD     2000000u /* ns after it by which that call must have ended: it can lose its core on the way */
+#define BELIEVED 1000000 /* ns after a proof in which a call without cookies may begin */
+#define HELD     2000000 /* ns after it by which that call must have ended: it can lose its core on the way */
 
 /* What the peer's area says of that region; 0: nothing. */
 static uint64_t listed(struct rwk_shm_transfers *t, uint64_t cookie)
@@ -38,11 +38,11 @@ bool rwk_shm_region_writable(struct rwk_shm_transfers *t, uint64_t cookie)
 	return listed(t, cookie) == cookie;
 }
 
-bool rwk_shm_proof_needed(struct rwk_shm_transfers *t, const struct rwk_rkey *rkey, uint64_t now)
+bool rwk_shm_proof_needed(struct rwk_shm_transfers *t, const struct rwk_rkey *rkey, uint64_t lately)
 {
 	uint32_t index = rwk_shm_cookie_index(rkey->word[0]);
 
-	if (now - t->proven >= BELIEVED || !rwk_shm_key_listed(rkey) || index >= RWK_SHM_LISTED)
+	if ((int64_t)(lately - t->proven) >= BELIEVED || !rwk_shm_key_listed(rkey) || index >= RWK_SHM_LISTED)
 		return true;
 	rwk_prefetch(&rwk_shm_area_of(t, false)->valid[index]);
 	return false;

@@ -31,8 +31,8 @@ struct call {
 	unsigned pieces;
 	size_t bytes;
 	size_t got; /* bytes that came, cookies among them, of pieces not looked at yet */
-	uint64_t begun; /* ns */
 	bool proves;
+	uint64_t begun; /* ns, of one that proves */
 };
 
 ssize_t rwk_shm_vm_read(struct rwk_shm_transfers *t, const struct iovec *local, unsigned locals,
@@ -103,10 +103,11 @@ static ssize_t add_piece(struct rwk_shm_transfers *t, struct call *c, struct rwk
 	if (c->pieces == PIECES_MOST || c->locals + RWK_EXPOSE_IOV_MAX + 1 > IOV_MOST ||
 		c->remotes + RWK_EXPOSE_IOV_MAX + 1 > IOV_MOST)
 		return 0;
-	if (!c->proves && rwk_shm_proof_needed(t, &op->rkey, c->begun)) {
+	if (!c->proves && rwk_shm_proof_needed(t, &op->rkey, rwk_shm_read_of(op)->started)) {
 		if (c->pieces)
 			return 0;
 		c->proves = true;
+		c->begun = rwk_clock_now();
 	}
 	n = rwk_shm_op_pieces(t, op, offset, length, c->local + c->locals, &locals, c->remote + c->remotes, &remotes);
 	if (n < 0)
@@ -212,7 +213,6 @@ static void call_init(struct call *c)
 {
 	c->locals = c->remotes = c->pieces = 0;
 	c->bytes = 0;
-	c->begun = rwk_clock_now();
 	c->proves = false;
 }
 

@@ -335,10 +335,10 @@ void rwk_shm_direct_deny(struct rwk_shm_transfers *t);
 bool rwk_shm_region_readable(struct rwk_shm_transfers *t, uint64_t cookie);
 bool rwk_shm_region_writable(struct rwk_shm_transfers *t, uint64_t cookie);
 /**
- * Must a call that begins now fetch the cookie behind the bytes? If it comes as it should, t->proven is to be set to
- * the call's begin. False: rwk_shm_proof_held will do.
+ * Must a call fetch the cookie behind the bytes? If it comes as it should, t->proven is to be set to the call's begin.
+ * False: rwk_shm_proof_held will do. `lately`, ns: the time, as far as it is known without a look at the clock.
  */
-bool rwk_shm_proof_needed(struct rwk_shm_transfers *t, const struct rwk_rkey *rkey, uint64_t now);
+bool rwk_shm_proof_needed(struct rwk_shm_transfers *t, const struct rwk_rkey *rkey, uint64_t lately);
 /** Are the bytes that a call without the cookie has brought the region's? False: again, and that call needs it. */
 bool rwk_shm_proof_held(struct rwk_shm_transfers *t, uint64_t cookie);
 
