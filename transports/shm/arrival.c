@@ -6,7 +6,7 @@
 #define MEASURED   8u  /* so many are measured */
 #define KNOWN      16u /* messages before the first trial */
 #define TRIAL      16u /* messages: reads have three methods to try */
-#define ASIDE_PART 64  /* 1/64 of the time goes into trials */
+#define ASIDE_PART 128 /* 1/128 of the time goes into trials */
 
 enum circumstances { AWAITED, AWAITED_SHARED, STREAM };
 
