@@ -15,9 +15,9 @@
  * Less than 0.85 of its time in pieces will do for a message that is read by one side: if it has just been written the
  * read itself takes longer than the pieces (1.5 times, on a Xeon). Where both sides read, each has its part at hand:
  * the copies of 64 KB that are written, sent and read take 0.75 of the time of the pieces, but all of it 1.5 times as
- * long; so 0.7. In a stream nine tenths are enough. Now and then, the first time after a few messages, the other way is tried for TRIAL messages.
- * What a trial costs more is paid out of a 128th of the time that the messages take, those included that are under way
- * when the sender hears that it is over.
+ * long; so 0.7. In a stream nine tenths are enough. Now and then, the first time after a few messages, the other way is
+ * tried for TRIAL messages. What a trial costs more is paid out of a 128th of the time that the messages take, those
+ * included that are under way when the sender hears that it is over.
  */
 #ifndef RWK_SHM_ARRIVAL_H
 #define RWK_SHM_ARRIVAL_H

@@ -17,12 +17,12 @@
 
 #include "shm/transfer_state.h"
 
-#define RWK_SHM_BLOCKS         8u
-#define RWK_SHM_BLOCK_BYTES    ((size_t)32 << 10)
-#define RWK_SHM_CLAIMS         (RWK_SHM_READS_ASKED + 1)
-#define RWK_SHM_CLAIM_DIRECT   RWK_SHM_READS_ASKED /* the direct op's */
-#define RWK_SHM_LISTED         (1u << 16) /* regions with an index below this stand in `valid` */
-#define RWK_SHM_LISTED_WRITABLE (1ull << 63) /* a cookie's top bit */
+#define RWK_SHM_BLOCKS          8u
+#define RWK_SHM_BLOCK_BYTES     ((size_t)32 << 10)
+#define RWK_SHM_CLAIMS          (RWK_SHM_READS_ASKED + 1)
+#define RWK_SHM_CLAIM_DIRECT    RWK_SHM_READS_ASKED /* the direct op's */
+#define RWK_SHM_LISTED          (1u << 16)          /* regions with an index below this stand in `valid` */
+#define RWK_SHM_LISTED_WRITABLE (1ull << 63)        /* a cookie's top bit */
 
 /* What stands before a block: a line of its own, so that the reader's poll brings everything it needs to know. */
 struct rwk_shm_block_head {

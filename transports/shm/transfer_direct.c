@@ -3,9 +3,9 @@
  * Direct: reads and writes of a region that stays exposed, by cross-memory copies of who asks for them; alone, or, of a
  * long one, from the back, while a peer that polls copies from the front (transfer_both.c).
  *
- * A read is believed as a pull is (transfer_proof.c). A write is announced: the writer sees where the
- * peer's guard is, the cookie goes into `writing` of our area, then, after a full barrier, the peer's `valid` must
- * still name it; then a chunk is written behind that guard, and the announcement withdrawn. See transfer_guard.c.
+ * A read is believed as a pull is (transfer_proof.c). A write is announced: the writer sees where the peer's guard is,
+ * the cookie goes into `writing` of our area, then, after a full barrier, the peer's `valid` must still name it; then a
+ * chunk is written behind that guard, and the announcement withdrawn. See transfer_guard.c.
  *
  * What goes at once ends in post. The rest waits in a list and goes on in progress, in order, a chunk a call. Only the
  * first is shared, as those behind it may need what it brings.
