@@ -73,12 +73,12 @@ static void quicker_way(void **state)
 		messages(&s, 200);
 		assert_true(rwk_fetched_class(LENGTH) == 1 && s.a.wanted == 2);
 		messages(&s, 20000);
-		assert_true(s.in_pieces < 20200 / 16);
+		assert_true(s.in_pieces < 20200 / 40);
 		begin(&s, 2000, 3000, lags[i]);
 		messages(&s, 20000);
 		assert_int_equal(s.a.wanted & 1, 0);
 		assert_in_range(s.fetched, 16, 20000 / 32);
-		assert_true(s.spent < (uint64_t)20000 * 2500 * 102 / 100);
+		assert_true(s.spent < (uint64_t)20000 * 2500 * 1008 / 1000);
 	}
 }
 
@@ -120,22 +120,24 @@ static void come_to(struct sender *s, unsigned n, uint8_t wanted)
 	assert_int_equal(s->a.wanted, wanted);
 }
 
-/* What changes is found out, in both directions. */
+/* What changes is found out, in both directions, whatever part of the messages is not measured when it does. */
 static void changes(void **state)
 {
-	struct sender s;
-
 	(void)state;
-	begin(&s, 2000, 4000, 1);
-	come_to(&s, 5000, 0);
-	s.fetch_ns = 1000;
-	come_to(&s, 20000, 2);
-	s.fetch_ns = 4000;
-	come_to(&s, 200, 0);
-	s.fetch_ns = 1000;
-	come_to(&s, 20000, 2);
-	s.pieces_ns = 500;
-	come_to(&s, 3500, 0);
+	for (unsigned first = 5000; first < 5064; first += 16) {
+		struct sender s;
+
+		begin(&s, 2000, 4000, 1);
+		come_to(&s, first, 0);
+		s.fetch_ns = 1000;
+		come_to(&s, 20000, 2);
+		s.fetch_ns = 4000;
+		come_to(&s, 200, 0);
+		s.fetch_ns = 1000;
+		come_to(&s, 20000, 2);
+		s.pieces_ns = 500;
+		come_to(&s, 1000, 0);
+	}
 }
 
 /* In a stream the time between two counts, for the sender takes it; where something goes back it does not. */
