@@ -213,8 +213,8 @@ void rwk_shm_read_finish(struct rwk_shm_transfers *t, struct rwk_op *op, int sta
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
 
 	if (!status && r->method < RWK_SHM_METHODS) {
-		rwk_shm_pace_done(&t->pace, r->method, rwk_shm_load_of(op), r->started, rwk_clock_now(),
-			t->reads.next->next != &t->reads);
+		rwk_shm_pace_done(&t->pace, r->method, rwk_shm_load_of(op), r->started,
+			t->pulled_at ? t->pulled_at : rwk_clock_now(), t->reads.next->next != &t->reads);
 		fetched(t, op);
 	}
 	rwk_shm_stage_leave(t, op);

@@ -70,7 +70,7 @@ static ssize_t read_chunk(struct rwk_shm_transfers *t, struct rwk_op *op, struct
 		return rwk_shm_region_readable(t, op->rkey.word[0]) ? -EFAULT : -EACCES;
 	if (proves && cookie != op->rkey.word[0])
 		return -EACCES;
-	if (!proves && !rwk_shm_proof_held(t, op->rkey.word[0]))
+	if (!proves && !rwk_shm_proof_held(t, op->rkey.word[0], rwk_clock_now()))
 		return 0;
 	t->proven = proves ? now : t->proven;
 	t->port->counts.pulled += c->length;

@@ -48,10 +48,10 @@ bool rwk_shm_proof_needed(struct rwk_shm_transfers *t, const struct rwk_rkey *rk
 	return false;
 }
 
-bool rwk_shm_proof_held(struct rwk_shm_transfers *t, uint64_t cookie)
+bool rwk_shm_proof_held(struct rwk_shm_transfers *t, uint64_t cookie, uint64_t ended)
 {
 	atomic_thread_fence(memory_order_acquire); /* the bytes were copied before `valid` is read */
-	if (rwk_clock_now() - t->proven < HELD && rwk_shm_region_readable(t, cookie))
+	if (ended - t->proven < HELD && rwk_shm_region_readable(t, cookie))
 		return true;
 	t->proven = 0;
 	return false;

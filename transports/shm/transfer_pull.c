@@ -16,6 +16,7 @@
 
 #define PIECES_MOST 32u
 #define IOV_MOST    96u /* entries on each side of a call */
+#define LONG_PIECE  ((size_t)64 << 10)
 
 /* A part of a read, as it stands in one call. */
 struct piece {
@@ -90,6 +91,12 @@ ssize_t rwk_shm_op_pieces(struct rwk_shm_transfers *t, const struct rwk_op *op, 
 	return (ssize_t)length;
 }
 
+/* The time, for rwk_shm_proof_needed: a call in vain would cost more than a look at the clock where a piece is long. */
+static uint64_t lately(struct rwk_op *op, size_t length)
+{
+	return length < LONG_PIECE ? rwk_shm_read_of(op)->started : rwk_clock_now();
+}
+
 /*
  * Adds [offset, offset + length) of the read to the call, or as much of it as there is room for; 0 bytes if there is
  * none. Negative errno if the read cannot be pulled.
@@ -103,7 +110,7 @@ static ssize_t add_piece(struct rwk_shm_transfers *t, struct call *c, struct rwk
 	if (c->pieces == PIECES_MOST || c->locals + RWK_EXPOSE_IOV_MAX + 1 > IOV_MOST ||
 		c->remotes + RWK_EXPOSE_IOV_MAX + 1 > IOV_MOST)
 		return 0;
-	if (!c->proves && rwk_shm_proof_needed(t, &op->rkey, rwk_shm_read_of(op)->started)) {
+	if (!c->proves && rwk_shm_proof_needed(t, &op->rkey, lately(op, length))) {
 		if (c->pieces)
 			return 0;
 		c->proves = true;
@@ -178,6 +185,7 @@ static bool make_call(struct rwk_shm_transfers *t, struct call *c)
 		return false;
 	}
 	c->got = got < 0 ? 0 : (size_t)got;
+	t->pulled_at = rwk_clock_now();
 	return true;
 }
 
@@ -200,7 +208,7 @@ static bool piece_good(struct rwk_shm_transfers *t, struct call *c, unsigned i)
 		rwk_shm_read_finish(t, p->op, -EACCES);
 		return false;
 	}
-	if (!c->proves && !rwk_shm_proof_held(t, p->op->rkey.word[0])) {
+	if (!c->proves && !rwk_shm_proof_held(t, p->op->rkey.word[0], t->pulled_at)) {
 		c->got = 0;
 		return false;
 	}
@@ -265,6 +273,7 @@ int rwk_shm_pull(struct rwk_shm_transfers *t)
 	}
 	t->pace.of_call = 0;
 	t->pace.inside = false;
+	t->pulled_at = 0;
 	return (int)pieces;
 }
 
@@ -282,8 +291,9 @@ void rwk_shm_pull_back(struct rwk_shm_transfers *t, struct rwk_op *op, size_t le
 		failed(t, op, (int)added);
 		return;
 	}
-	if (!make_call(t, &c) || !piece_good(t, &c, 0))
-		return;
-	r->back -= c.piece[0].length;
-	rwk_shm_read_finish_if_whole(t, op);
+	if (make_call(t, &c) && piece_good(t, &c, 0)) {
+		r->back -= c.piece[0].length;
+		rwk_shm_read_finish_if_whole(t, op);
+	}
+	t->pulled_at = 0;
 }

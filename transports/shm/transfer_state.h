@@ -158,6 +158,7 @@ struct rwk_shm_transfers {
 	unsigned force;        /* not 0: allowed methods, for tests and benchmarks */
 	uint64_t proven;       /* ns: a cookie has shown since then that the peer is the process we know; 0: none has */
 	struct rwk_shm_pace pace; /* of reads */
+	uint64_t pulled_at;    /* ns: when the call ended whose reads are dealt with; 0: none is */
 	uint64_t last_news;    /* ns: when the peer last staged something for us, or was first asked after a lull */
 	uint64_t blocks_read;  /* of the peer's area, ever */
 
@@ -339,8 +340,11 @@ bool rwk_shm_region_writable(struct rwk_shm_transfers *t, uint64_t cookie);
  * False: rwk_shm_proof_held will do. `lately`, ns: the time, as far as it is known without a look at the clock.
  */
 bool rwk_shm_proof_needed(struct rwk_shm_transfers *t, const struct rwk_rkey *rkey, uint64_t lately);
-/** Are the bytes that a call without the cookie has brought the region's? False: again, and that call needs it. */
-bool rwk_shm_proof_held(struct rwk_shm_transfers *t, uint64_t cookie);
+/**
+ * Are the bytes the region's that a call without the cookie has brought, which ended at `ended`, ns? False: again, and
+ * that call needs it.
+ */
+bool rwk_shm_proof_held(struct rwk_shm_transfers *t, uint64_t cookie, uint64_t ended);
 
 /* transfer_guard.c */
 
