@@ -104,6 +104,19 @@ static void each_size(void **state)
 	talk_end(&t);
 }
 
+/* Messages of no bytes come back from wherever they lie in the ring, also from its last line. */
+static void empty_ones(void **state)
+{
+	struct talk t = talk_begin(echo_child, NULL);
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * RWK_SHM_RING_MIN; i++) {
+		assert_true(end_push(t.e, t.p, 0, 0x15));
+		assert_true(end_until(t.e, &t.p->received, t.p->sent, 10000));
+	}
+	talk_end(&t);
+}
+
 /* Random sizes, as many at once as go, the rest queued by the hundred: order stays, and both rings grow. */
 static void floods_both_ways(void **state)
 {
@@ -217,6 +230,7 @@ int main(void)
 		cmocka_unit_test_setup(each_size, without_demotion),
 		cmocka_unit_test_setup(floods_both_ways, without_demotion),
 		cmocka_unit_test_setup(each_size, with_demotion),
+		cmocka_unit_test_setup(empty_ones, with_demotion),
 		cmocka_unit_test_setup(floods_both_ways, with_demotion),
 		cmocka_unit_test(withdraw),
 		cmocka_unit_test(too_long),

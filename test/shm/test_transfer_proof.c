@@ -80,13 +80,11 @@ static int reader(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(!rwk_shm_proof_held(t, key->word[0], rwk_clock_now()) && !t->proven);
 	CHECK(rwk_shm_proof_needed(t, key, rwk_clock_now()));
 	CHECK(!read_it(ch, key, buf) && tp_same(buf, BYTES, 0, 0) && t->proven);
-	t->proven = rwk_clock_now();
-	CHECK(rwk_shm_proof_held(t, key->word[0], rwk_clock_now()));
+	CHECK(rwk_shm_proof_held(t, key->word[0], t->proven + 1));
 
 	tp_say(ch, 2, 1);
 	CHECK(tp_wait(ch, 1, 2));
-	t->proven = rwk_clock_now();
-	CHECK(!rwk_shm_proof_held(t, key->word[0], rwk_clock_now()));
+	CHECK(!rwk_shm_proof_held(t, key->word[0], t->proven + 1) && !t->proven);
 	for (int i = 0; i < 3; i++) {
 		t->proven = rwk_clock_now();
 		CHECK(read_it(ch, key, buf) == -EACCES);
