@@ -235,11 +235,16 @@ static int keys_user(struct rwk_shm_channel *ch, const void *arg)
 {
 	const struct rwk_rkey *key = tp_side(ch, false)->key;
 	unsigned char byte[2] = {0x11, 0x11};
+	struct rwk_rkey forged;
 
 	(void)arg;
 	CHECK(tp_wait(ch, 1, 1));
 	CHECK(flipped(ch, true, 0, 0, 0) == -EACCES);          /* to be read only */
 	CHECK(flipped(ch, true, 0, 3, 3ull << 48) == -EACCES); /* though somebody says otherwise */
+	forged = key[0]; /* as its region is listed */
+	forged.word[0] ^= RWK_SHM_LISTED_WRITABLE;
+	forged.word[3] ^= 3ull << 48;
+	CHECK(run(ch, true, &forged, 10, byte, sizeof(byte)) == -EACCES);
 	CHECK(flipped(ch, false, 3, 0, 0) == -EACCES); /* to be written only */
 	CHECK(flipped(ch, true, 3, 0, 0) == 0);
 	CHECK(flipped(ch, true, 1, 0, 0) == -EACCES);

@@ -35,7 +35,7 @@ bool rwk_shm_region_readable(struct rwk_shm_transfers *t, uint64_t cookie)
 
 bool rwk_shm_region_writable(struct rwk_shm_transfers *t, uint64_t cookie)
 {
-	return listed(t, cookie) == cookie;
+	return cookie & RWK_SHM_LISTED_WRITABLE && listed(t, cookie) == cookie;
 }
 
 bool rwk_shm_proof_needed(struct rwk_shm_transfers *t, const struct rwk_rkey *rkey, uint64_t lately)
