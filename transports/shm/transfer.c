@@ -208,13 +208,13 @@ void rwk_shm_pieces_end(struct rwk_shm_channel *ch, size_t length)
 		tell_wanted(t);
 }
 
-void rwk_shm_read_finish(struct rwk_shm_transfers *t, struct rwk_op *op, int status)
+static void finish(struct rwk_shm_transfers *t, struct rwk_op *op, int status, uint64_t now)
 {
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
 
 	if (!status && r->method < RWK_SHM_METHODS) {
-		rwk_shm_pace_done(&t->pace, r->method, rwk_shm_load_of(op), r->started,
-			t->pulled_at ? t->pulled_at : rwk_clock_now(), t->reads.next->next != &t->reads);
+		rwk_shm_pace_done(&t->pace, r->method, rwk_shm_load_of(op), r->started, now ? now : rwk_clock_now(),
+			t->reads.next->next != &t->reads);
 		fetched(t, op);
 	}
 	rwk_shm_stage_leave(t, op);
@@ -228,11 +228,16 @@ void rwk_shm_read_finish(struct rwk_shm_transfers *t, struct rwk_op *op, int sta
 	op->done(op, status);
 }
 
-bool rwk_shm_read_finish_if_whole(struct rwk_shm_transfers *t, struct rwk_op *op)
+void rwk_shm_read_finish(struct rwk_shm_transfers *t, struct rwk_op *op, int status)
+{
+	finish(t, op, status, 0);
+}
+
+bool rwk_shm_read_finish_if_whole(struct rwk_shm_transfers *t, struct rwk_op *op, uint64_t now)
 {
 	if (op->at < rwk_shm_read_of(op)->back)
 		return false;
-	rwk_shm_read_finish(t, op, 0);
+	finish(t, op, 0, now);
 	return true;
 }
 

@@ -242,7 +242,7 @@ static int read_part(struct rwk_shm_transfers *t, struct rwk_list *n, bool all_o
 	length = rwk_shm_both_part(t, op, all_of_it);
 	if (length)
 		rwk_shm_pull_back(t, op, length);
-	return length || (!t->broken && rwk_shm_read_finish_if_whole(t, op));
+	return length || (!t->broken && rwk_shm_read_finish_if_whole(t, op, 0));
 }
 
 /*

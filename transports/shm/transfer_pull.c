@@ -16,7 +16,6 @@
 
 #define PIECES_MOST 32u
 #define IOV_MOST    96u /* entries on each side of a call */
-#define LONG_PIECE  ((size_t)64 << 10)
 
 /* A part of a read, as it stands in one call. */
 struct piece {
@@ -91,10 +90,12 @@ ssize_t rwk_shm_op_pieces(struct rwk_shm_transfers *t, const struct rwk_op *op, 
 	return (ssize_t)length;
 }
 
-/* The time, for rwk_shm_proof_needed: a call in vain would cost more than a look at the clock where a piece is long. */
-static uint64_t lately(struct rwk_op *op, size_t length)
+/* The time as it was last looked up: a pull follows the post of its read, or another pull. */
+static uint64_t lately(const struct rwk_shm_transfers *t, struct rwk_op *op)
 {
-	return length < LONG_PIECE ? rwk_shm_read_of(op)->started : rwk_clock_now();
+	uint64_t started = rwk_shm_read_of(op)->started;
+
+	return started > t->pulled_at ? started : t->pulled_at;
 }
 
 /*
@@ -110,7 +111,7 @@ static ssize_t add_piece(struct rwk_shm_transfers *t, struct call *c, struct rwk
 	if (c->pieces == PIECES_MOST || c->locals + RWK_EXPOSE_IOV_MAX + 1 > IOV_MOST ||
 		c->remotes + RWK_EXPOSE_IOV_MAX + 1 > IOV_MOST)
 		return 0;
-	if (!c->proves && rwk_shm_proof_needed(t, &op->rkey, lately(op, length))) {
+	if (!c->proves && rwk_shm_proof_needed(t, &op->rkey, lately(t, op))) {
 		if (c->pieces)
 			return 0;
 		c->proves = true;
@@ -269,11 +270,10 @@ int rwk_shm_pull(struct rwk_shm_transfers *t)
 		op = c.piece[i].op;
 		op->at += c.piece[i].length;
 		t->pace.of_call = pieces - 1 - i;
-		rwk_shm_read_finish_if_whole(t, op);
+		rwk_shm_read_finish_if_whole(t, op, t->pulled_at);
 	}
 	t->pace.of_call = 0;
 	t->pace.inside = false;
-	t->pulled_at = 0;
 	return (int)pieces;
 }
 
@@ -291,9 +291,8 @@ void rwk_shm_pull_back(struct rwk_shm_transfers *t, struct rwk_op *op, size_t le
 		failed(t, op, (int)added);
 		return;
 	}
-	if (make_call(t, &c) && piece_good(t, &c, 0)) {
-		r->back -= c.piece[0].length;
-		rwk_shm_read_finish_if_whole(t, op);
-	}
-	t->pulled_at = 0;
+	if (!make_call(t, &c) || !piece_good(t, &c, 0))
+		return;
+	r->back -= c.piece[0].length;
+	rwk_shm_read_finish_if_whole(t, op, t->pulled_at);
 }

@@ -125,7 +125,7 @@ int rwk_shm_stage_read(struct rwk_shm_transfers *t)
 		t->blocks_read++;
 		atomic_store_explicit(&mine->given_back.word, t->blocks_read, memory_order_release);
 		if (op)
-			rwk_shm_read_finish_if_whole(t, op);
+			rwk_shm_read_finish_if_whole(t, op, 0);
 	}
 	if (n)
 		t->last_news = rwk_clock_now();

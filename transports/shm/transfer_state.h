@@ -158,7 +158,7 @@ struct rwk_shm_transfers {
 	unsigned force;        /* not 0: allowed methods, for tests and benchmarks */
 	uint64_t proven;       /* ns: a cookie has shown since then that the peer is the process we know; 0: none has */
 	struct rwk_shm_pace pace; /* of reads */
-	uint64_t pulled_at;    /* ns: when the call ended whose reads are dealt with; 0: none is */
+	uint64_t pulled_at;    /* ns: when the last call that pulled ended */
 	uint64_t last_news;    /* ns: when the peer last staged something for us, or was first asked after a lull */
 	uint64_t blocks_read;  /* of the peer's area, ever */
 
@@ -213,8 +213,8 @@ void rwk_shm_read_finish(struct rwk_shm_transfers *t, struct rwk_op *op, int sta
 struct rwk_op *rwk_shm_read_find(struct rwk_shm_transfers *t, uint32_t id);
 /** The peer broke the protocol: nothing more is done here until the port stops us. */
 void rwk_shm_transfers_broken(struct rwk_shm_transfers *t, const char *what);
-/** Finishes the read if all its bytes have come. */
-bool rwk_shm_read_finish_if_whole(struct rwk_shm_transfers *t, struct rwk_op *op);
+/** Finishes the read if all its bytes have come; `now` in ns, 0: that is to be looked up. */
+bool rwk_shm_read_finish_if_whole(struct rwk_shm_transfers *t, struct rwk_op *op, uint64_t now);
 
 /** Chooses methods for waiting reads as long as the peer may be asked for more. */
 void rwk_shm_reads_begin(struct rwk_shm_transfers *t);
