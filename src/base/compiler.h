@@ -9,8 +9,8 @@
 
 #define rwk_likely(x)         __builtin_expect(!!(x), 1)
 #define rwk_unlikely(x)       __builtin_expect(!!(x), 0)
-#define rwk_noinline          __attribute__((noinline, cold))
-#define rwk_outline           __attribute__((noinline)) /* keeps its registers out of a short caller */
+#define rwk_noinline          __attribute__((noinline, cold)) /* made small, not fast: for what is rare */
+#define rwk_outline           __attribute__((noinline))       /* keeps its registers out of a short caller */
 #define rwk_aligned           __attribute__((aligned(RWK_CACHE_LINE)))
 #define rwk_printf(fmt, args) __attribute__((format(printf, fmt, args)))
 

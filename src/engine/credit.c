@@ -11,7 +11,7 @@
 #define MORE     3u  /* at most, for one peer; times eager_credit */
 #define MORE_ALL 16u /* for all together */
 
-rwk_noinline void rwk_credit_send(struct rwk_peer *p)
+rwk_outline void rwk_credit_send(struct rwk_peer *p)
 {
 	struct rwk_envelope env = {.kind = RWK_CREDIT, .tag = p->owed};
 

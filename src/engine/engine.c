@@ -259,7 +259,7 @@ void rwk_engine_set_queues(
 	e->with_user = with_user;
 }
 
-rwk_noinline void rwk_complete_send_call(struct rwk_engine *e, uint32_t flags, void *context, int status)
+rwk_outline void rwk_complete_send_call(struct rwk_engine *e, uint32_t flags, void *context, int status)
 {
 	const struct rwk_completion c = {
 		.context = context,

@@ -129,7 +129,7 @@ static void tell_of_arrival(struct rwk_unexpected *u)
 	u->came &= ~(uint32_t)RWK_F_DELIVERED;
 }
 
-static rwk_noinline void keep_eager(struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len)
+static rwk_outline void keep_eager(struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len)
 {
 	struct rwk_unexpected *u = rwk_unexpected_new(p, room_of(env), space_of(env), env, len);
 
@@ -214,7 +214,7 @@ static void other_eager(struct rwk_peer *p, const struct rwk_envelope *env, cons
 		no_room(p, env, len);
 }
 
-static rwk_noinline void other_message(
+static rwk_outline void other_message(
 	struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len)
 {
 	switch (env->kind) {
@@ -247,14 +247,14 @@ static rwk_noinline void other_message(
 }
 
 /** A message for a receive that has been found. */
-static rwk_noinline void take(struct rwk_engine *e, struct rwk_peer *p, struct rwk_rx *rx,
+static rwk_outline void take(struct rwk_engine *e, struct rwk_peer *p, struct rwk_rx *rx,
 	const struct rwk_envelope *env, const void *payload, size_t len)
 {
 	give(e, p, matched(e, p, rx, env, len), env, payload, len);
 }
 
 /** A message for which nothing is posted. */
-static rwk_noinline void not_posted(struct rwk_engine *e, struct rwk_peer *p, const struct rwk_envelope *env,
+static rwk_outline void not_posted(struct rwk_engine *e, struct rwk_peer *p, const struct rwk_envelope *env,
 	const void *payload, size_t len)
 {
 	struct rwk_rx *rx = NULL;

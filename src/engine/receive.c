@@ -359,7 +359,7 @@ static int meet(struct rwk_peer *from)
 }
 
 /** A receive of any kind. */
-static rwk_noinline ssize_t receive_any(struct rwk_inbox *box, struct rwk_peer *from, const struct iovec *iov,
+static rwk_outline ssize_t receive_any(struct rwk_inbox *box, struct rwk_peer *from, const struct iovec *iov,
 	size_t count, uint64_t tag, uint64_t ignore, uint32_t flags, void *context)
 {
 	enum rwk_space space = rwk_space_of(flags);
@@ -400,7 +400,7 @@ static rwk_noinline ssize_t receive_any(struct rwk_inbox *box, struct rwk_peer *
 	return 0;
 }
 
-static rwk_noinline ssize_t receive_any1(struct rwk_inbox *box, void *buf, size_t len, uint32_t flags,
+static rwk_outline ssize_t receive_any1(struct rwk_inbox *box, void *buf, size_t len, uint32_t flags,
 	struct rwk_peer *from, uint64_t tag, uint64_t ignore, void *context)
 {
 	const struct iovec iov = {buf, len};

@@ -75,7 +75,7 @@ static bool set_payload(struct rwk_rma_piece *piece, const struct iovec *iov, un
 	return true;
 }
 
-static rwk_noinline int post(struct rwk_rma_state *s, const struct rwk_envelope *env, const struct iovec *iov,
+static rwk_outline int post(struct rwk_rma_state *s, const struct rwk_envelope *env, const struct iovec *iov,
 	unsigned n, size_t len, struct rwk_rma_request *r, bool keep)
 {
 	struct rwk_channel *ch = s->peer->channel;

@@ -204,7 +204,7 @@ static int send_eagerly(struct rwk_tx *tx, unsigned room, uint64_t tag, uint64_t
 }
 
 /** A send that the fast path could not finish. */
-static rwk_noinline ssize_t send_slow(struct rwk_engine *e, struct rwk_peer *p, const struct iovec *iov, size_t count,
+static rwk_outline ssize_t send_slow(struct rwk_engine *e, struct rwk_peer *p, const struct iovec *iov, size_t count,
 	size_t len, uint64_t tag, uint64_t data, uint32_t flags, void *context)
 {
 	unsigned room = p->room;
@@ -242,7 +242,7 @@ static rwk_noinline ssize_t send_slow(struct rwk_engine *e, struct rwk_peer *p, 
 	return 0;
 }
 
-static rwk_noinline ssize_t send1_slow(struct rwk_engine *e, const void *buf, size_t len, uint32_t flags, uint64_t data,
+static rwk_outline ssize_t send1_slow(struct rwk_engine *e, const void *buf, size_t len, uint32_t flags, uint64_t data,
 	struct rwk_peer *p, uint64_t tag, void *context)
 {
 	const struct iovec iov = {(void *)buf, len};
@@ -253,7 +253,7 @@ static rwk_noinline ssize_t send1_slow(struct rwk_engine *e, const void *buf, si
 #define LEVELS (RWK_F_TOLD | RWK_F_ARRIVED)
 
 /** May a message with a level go at once, and be complete then? */
-static rwk_noinline bool is_reached(const struct rwk_peer *p, uint32_t flags, size_t len)
+static rwk_outline bool is_reached(const struct rwk_peer *p, uint32_t flags, size_t len)
 {
 	if (flags & RWK_F_TOLD || (flags & RWK_F_INJECT && len > RWK_INJECT_MAX))
 		return false;

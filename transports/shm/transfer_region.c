@@ -161,7 +161,8 @@ int rwk_shm_expose(
 	if (!region)
 		return -ENOSPC;
 	let_peers_in(t->port);
-	memcpy(region->iov, iov, count * sizeof(*iov));
+	for (uint32_t i = 0; i < count; i++)
+		region->iov[i] = iov[i];
 	region->count = count;
 	region->length = length;
 	region->direct = access & RWK_EXPOSE_WRITE || length >= LENGTH_VAST;
