@@ -131,17 +131,25 @@ void rwk_fi_count(struct rwk_fi_cntr *const cntr[RWK_FI_COUNTED], const struct r
 		rwk_fi_cntr_count(counter, c->status);
 }
 
-bool rwk_fi_wants_entry(const struct rwk_fi_cq *cq, const struct rwk_completion *c)
+/* Of what has failed. */
+static bool wants_failed(const struct rwk_completion *c)
 {
 	/* Who asks for no entry and has no context could do nothing with one; Open MPI's acknowledgements are sent so,
 	 * and it takes every error entry's context for a request. */
-	if (c->status && (c->flags & RWK_FI_INJECTED || (c->flags & RWK_FI_QUIET && !c->context))) {
+	if (c->flags & RWK_FI_INJECTED || (c->flags & RWK_FI_QUIET && !c->context)) {
 		rwk_info("%s that nobody waits for was lost: %s",
 			c->flags & ONE_SIDED ? "an access to a peer's memory" : "a message", fi_strerror(-c->status));
 		return false;
 	}
+	return true;
+}
+
+bool rwk_fi_wants_entry(const struct rwk_fi_cq *cq, const struct rwk_completion *c)
+{
+	if (rwk_unlikely(c->status))
+		return wants_failed(c) && cq;
 	/* Quiet are neither errors nor the release of a multi-receive buffer. */
-	return cq && !(c->flags & RWK_FI_QUIET && !c->status && !(c->flags & RWK_F_MULTI));
+	return cq && (c->flags & (RWK_FI_QUIET | RWK_F_MULTI)) != RWK_FI_QUIET;
 }
 
 static int error_of(int status)
