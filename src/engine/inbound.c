@@ -267,25 +267,14 @@ static rwk_outline void not_posted(struct rwk_engine *e, struct rwk_peer *p, con
 /** Has a message of this length for this receive the short way: one buffer, room, nobody to be told but the queue? */
 static inline bool is_short(const struct rwk_engine *e, const struct rwk_peer *p, const struct rwk_rx *rx, size_t len)
 {
-	return rwk_likely((int64_t)len <= rx->short_room && rwk_queue_takes(e->receives, rx->flags) &&
-			  !(p->user == RWK_NO_USER && e->with_user));
+	return rwk_likely((int64_t)len <= rx->short_room && rwk_queue_takes_receive(e, p, rx->flags));
 }
 
 /** The short way's end: the payload is in place. */
 static inline void complete_short(
 	struct rwk_engine *e, struct rwk_peer *p, struct rwk_rx *rx, const struct rwk_envelope *env, size_t len)
 {
-	*rwk_queue_next(e->receives) = (struct rwk_completion){
-		.context = rx->context,
-		.flags = RWK_F_RECV | (rx->flags & (RWK_F_PLAIN | RWK_F_TAGGED)) | rwk_data_flag(env),
-		.length = len,
-		.data = env->data,
-		.tag = env->tag,
-		.user = p->user,
-	};
-	rwk_pool_put(&e->inbox->rx_pool, rx);
-	e->status.counters.received++;
-	e->status.counters.received_bytes += len;
+	rwk_queue_receive(e, e->inbox, p, rx, rwk_data_flag(env), env->tag, env->data, len);
 	rwk_credit_return(p, len);
 }
 

@@ -366,6 +366,29 @@ static inline struct rwk_completion *rwk_queue_next(struct rwk_completions *q)
 	return &q->ring[q->tail++ & q->mask];
 }
 
+/** May that of a receive of a message of p? */
+static inline bool rwk_queue_takes_receive(const struct rwk_engine *e, const struct rwk_peer *p, uint32_t flags)
+{
+	return rwk_queue_takes(e->receives, flags) && !(p->user == RWK_NO_USER && e->with_user);
+}
+
+/** Completes a receive that has gone well by an entry in the queue; the rx is free again. */
+static inline void rwk_queue_receive(struct rwk_engine *e, struct rwk_inbox *box, const struct rwk_peer *p,
+	struct rwk_rx *rx, uint32_t data_flag, uint64_t tag, uint64_t data, size_t length)
+{
+	*rwk_queue_next(e->receives) = (struct rwk_completion){
+		.context = rx->context,
+		.flags = RWK_F_RECV | (rx->flags & (RWK_F_PLAIN | RWK_F_TAGGED)) | data_flag,
+		.length = length,
+		.data = data,
+		.tag = tag,
+		.user = p->user,
+	};
+	rwk_pool_put(&box->rx_pool, rx);
+	e->status.counters.received++;
+	e->status.counters.received_bytes += length;
+}
+
 /** Completes a send that has gone well, as its flags want it. */
 static inline void rwk_complete_send(struct rwk_engine *e, uint32_t flags, void *context)
 {

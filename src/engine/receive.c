@@ -102,7 +102,8 @@ void rwk_rx_release(struct rwk_inbox *box, struct rwk_rx *rx)
 		child_done(box, parent);
 }
 
-void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status)
+/** Completes a receive that the queue cannot take, or that has more to it. */
+static rwk_outline void complete_by_call(struct rwk_engine *e, struct rwk_rx *rx, int status)
 {
 	struct rwk_inbox *box = rwk_rx_inbox(e, rx);
 	struct rwk_rx *parent = rx->parent;
@@ -135,6 +136,16 @@ void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status)
 	e->complete(e->owner, &c);
 	if (rwk_unlikely(parent))
 		child_done(box, parent);
+}
+
+void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status)
+{
+	if (rwk_unlikely(status || rx->length > rx->room || rx->parent || rx->came & RWK_F_TOLD ||
+			 !rwk_queue_takes_receive(e, rx->peer, rx->flags))) {
+		complete_by_call(e, rx, status);
+		return;
+	}
+	rwk_queue_receive(e, rwk_rx_inbox(e, rx), rx->peer, rx, rx->came & RWK_F_DATA, rx->tag, rx->data, rx->length);
 }
 
 void rwk_rx_deliver(struct rwk_rx *rx, struct rwk_unexpected *u)
