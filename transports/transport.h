@@ -84,10 +84,18 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "head has kind in its 
 #define RWK_KIND_SERVICE 0xe0u
 #define RWK_ENV_DATA     0x80u
 
-/** What lets a peer read or write an exposed region. Opaque to clients and valid until conceal. */
+/** What lets a peer read or write an exposed region. Opaque to clients but for its length, and valid until conceal. */
 struct rwk_rkey {
-	uint64_t word[4];
+	uint64_t word[4]; /* the low 48 bits of the last are the region's length */
 };
+
+#define RWK_RKEY_LENGTH_MAX ((1ull << 48) - 1) /* and stands for all that is longer */
+
+/** Bytes of the region, at most RWK_RKEY_LENGTH_MAX. */
+static inline uint64_t rwk_rkey_length(const struct rwk_rkey *key)
+{
+	return key->word[3] & RWK_RKEY_LENGTH_MAX;
+}
 
 enum rwk_op_type { RWK_OP_SEND, RWK_OP_READ, RWK_OP_WRITE };
 

@@ -152,25 +152,27 @@ static void rts(struct rwk_peer *p, const struct rwk_envelope *env, const void *
 	struct rwk_unexpected *u;
 	struct rwk_rts body;
 	struct rwk_rx *rx;
+	uint64_t length;
 
 	if (len != sizeof(body)) {
 		rwk_info("an RTS of %zu bytes was dropped", len);
 		return;
 	}
 	memcpy(&body, payload, sizeof(body));
+	length = rwk_rts_length(&body);
 	if (!rwk_room_exists(p->engine, room)) {
-		rwk_info("a message of %" PRIu64 " bytes for receive context %u was refused", body.length, room);
+		rwk_info("a message of %" PRIu64 " bytes for receive context %u was refused", length, room);
 		rwk_send_control(p, RWK_FIN, body.id, EINVAL);
 		return;
 	}
-	rx = rwk_inbound_match(p->engine, p, room, space, env, body.length);
+	rx = rwk_inbound_match(p->engine, p, room, space, env, length);
 	if (rx) {
 		if (env->small & RWK_RTS_SHORT)
-			rwk_credit_more(p, body.length);
+			rwk_credit_more(p, length);
 		rwk_rendezvous_read(rx, &body);
 		return;
 	}
-	u = rwk_unexpected_new(p, room, space, env, body.length);
+	u = rwk_unexpected_new(p, room, space, env, length);
 	if (!u) {
 		rwk_send_control(p, RWK_FIN, body.id, ENOMEM);
 		return;

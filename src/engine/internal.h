@@ -112,13 +112,18 @@ static inline uint32_t rwk_came(const struct rwk_envelope *env)
 	return rwk_data_flag(env) | (env->flags & RWK_TOLD_MATCHED ? RWK_F_MATCHED : RWK_F_DELIVERED);
 }
 
-/** Payload of an RTS: 48 bytes, so that it fits a ring line beside the envelope. */
+/** Payload of an RTS: 40 bytes, so that it fits a ring line beside the envelope and its data. */
 struct rwk_rts {
-	uint64_t id; /* the sender's, comes back in FIN */
-	uint64_t length;
-	struct rwk_rkey key;
+	uint64_t id;         /* the sender's, comes back in FIN */
+	struct rwk_rkey key; /* of an empty message all zero */
 };
-_Static_assert(sizeof(struct rwk_rts) == 48, "an RTS fits one ring line");
+_Static_assert(sizeof(struct rwk_rts) == 40, "an RTS fits one ring line");
+
+/** The message's length. */
+static inline uint64_t rwk_rts_length(const struct rwk_rts *rts)
+{
+	return rwk_rkey_length(&rts->key);
+}
 
 /** What an eager message costs beside its payload: the receiver's bookkeeping for one that nobody has asked for. */
 #define RWK_MESSAGE_COST 64
@@ -189,7 +194,7 @@ struct rwk_tx {
 	int answer;     /* FIN's status, in state ANSWERED */
 	size_t length;
 	struct rwk_list late; /* rwk_peer.late_out; valid while it has an index */
-	struct rwk_rts rts; /* length 0: nothing is exposed */
+	struct rwk_rts rts; /* its key all zero: nothing is exposed */
 	struct iovec rts_iov;
 	uint32_t iov_count;
 	const struct iovec *iov; /* &one, or in the block */

@@ -33,7 +33,7 @@ static int slot_take(struct rwk_engine *e, struct rwk_tx *tx)
 	slot = &e->tx_table[tx->index];
 	e->tx_free = slot->next;
 	slot->tx = tx;
-	tx->rts.id = (uint64_t)slot->generation << 32 | tx->index;
+	tx->rts = (struct rwk_rts){.id = (uint64_t)slot->generation << 32 | tx->index};
 	rwk_list_init(&tx->late);
 	return 0;
 }
@@ -72,13 +72,13 @@ static struct rwk_tx *told_find(struct rwk_peer *p, uint64_t index)
 {
 	struct rwk_tx *tx = index < p->engine->tx_table_size ? p->engine->tx_table[index].tx : NULL;
 
-	return tx && tx->peer == p && !tx->rts.length ? tx : NULL;
+	return tx && tx->peer == p && !rwk_rts_length(&tx->rts) ? tx : NULL;
 }
 
 /** Takes back what the peer was given, and the slot. */
 static void conceal(struct rwk_tx *tx)
 {
-	if (tx->rts.length && tx->peer->channel)
+	if (rwk_rts_length(&tx->rts) && tx->peer->channel)
 		tx->peer->channel->transport->conceal(tx->peer->channel, &tx->rts.key);
 	slot_give(tx);
 }
@@ -151,8 +151,6 @@ int rwk_rendezvous_send(struct rwk_tx *tx, unsigned room, enum rwk_space space, 
 
 	if (rc)
 		return rc;
-	tx->rts.length = tx->length;
-	memset(&tx->rts.key, 0, sizeof(tx->rts.key));
 	if (tx->length) {
 		rc = ch->transport->expose(ch, tx->iov, tx->iov_count, RWK_EXPOSE_READ, &tx->rts.key);
 		if (rc) {
@@ -180,7 +178,6 @@ int rwk_told_send(struct rwk_tx *tx, enum rwk_space space, uint64_t tag, uint64_
 
 	if (rc)
 		return rc;
-	tx->rts.length = 0;
 	if (tx->index > UINT16_MAX) {
 		slot_give(tx);
 		return -ENOSPC;
@@ -253,12 +250,12 @@ void rwk_rendezvous_read(struct rwk_rx *rx, const struct rwk_rts *rts)
 	int rc;
 
 	rx->rts_id = rts->id;
-	rx->length = rts->length;
+	rx->length = rwk_rts_length(rts);
 	rwk_list_append(&p->reads, &rx->link);
 	rx->op.type = RWK_OP_READ;
 	rx->op.iov = rx->iov;
 	rx->op.iov_count = rx->iov_count;
-	rx->op.length = rts->length < rx->room ? rts->length : rx->room;
+	rx->op.length = rx->length < rx->room ? rx->length : rx->room;
 	rx->op.rkey = rts->key;
 	rx->op.offset = 0;
 	rx->op.done = read_done;

@@ -16,6 +16,7 @@
 #include "packet/request.h"
 #include "packet/streams.h"
 
+#include "base/iov.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "rc/rc.h"
@@ -279,6 +280,7 @@ int rwk_packet_expose(
 	struct rwk_channel *c, const struct iovec *iov, uint32_t count, unsigned access, struct rwk_rkey *key)
 {
 	struct rwk_packet_channel *ch = rwk_packet_channel(c);
+	size_t length;
 	uint32_t k;
 	int rc;
 
@@ -293,7 +295,9 @@ int rwk_packet_expose(
 		&k);
 	if (rc)
 		return rc;
-	*key = (struct rwk_rkey){{k, RWK_RKEY_MARK}};
+	length = rwk_iov_length(iov, count);
+	*key = (struct rwk_rkey){
+		{k, RWK_RKEY_MARK, 0, length < RWK_RKEY_LENGTH_MAX ? length : RWK_RKEY_LENGTH_MAX}};
 	rc = access & RWK_EXPOSE_WRITE && ch->shared && c->direct_min ? rwk_packet_publish(ch, iov, count, key) : 0;
 	if (rc)
 		rwk_packet_region_remove(ch, k);

@@ -62,17 +62,15 @@ void rwk_packet_reach_begin(struct rwk_packet_channel *ch)
 
 int rwk_packet_publish(struct rwk_packet_channel *ch, const struct iovec *iov, uint32_t count, struct rwk_rkey *key)
 {
-	size_t length = rwk_iov_length(iov, count);
 	int rc;
 
-	if (length >= RWK_SRC_REACH)
+	if (rwk_rkey_length(key) == RWK_RKEY_LENGTH_MAX)
 		return -EOPNOTSUPP;
 	rc = rwk_src_publish(ch->port->view, ch->target, (uint32_t)key->word[0], iov, count);
 	if (rc)
 		return rc == -EAGAIN ? -ENOSPC : rc;
 	ch->published = true;
 	key->word[2] = RWK_RKEY_PUBLISHED;
-	key->word[3] = length;
 	return 0;
 }
 

@@ -19,8 +19,10 @@ static inline bool rwk_packet_is_published(const struct rwk_packet_channel *ch, 
 /** Is it beyond the region's end? */
 static inline bool rwk_packet_is_beyond(const struct rwk_packet_channel *ch, const struct rwk_op *op)
 {
+	uint64_t length = rwk_rkey_length(&op->rkey);
+
 	return rwk_packet_is_published(ch, op) &&
-	       (op->offset > op->rkey.word[3] || op->length > op->rkey.word[3] - op->offset);
+	       (op->offset > length || op->length > length - op->offset);
 }
 /** Starts one: 0 or -ENOMEM. */
 int rwk_packet_reach_out(struct rwk_packet_channel *ch, struct rwk_op *op);

@@ -9,7 +9,7 @@
 #include "memory/keys.h"
 
 #define RWK_RKEY_MARK      0x726f7065u /* in an rkey's second word: it is of this service */
-#define RWK_RKEY_PUBLISHED 1u          /* its third: SRC's Reads and Writes reach it; the fourth is its length */
+#define RWK_RKEY_PUBLISHED 1u          /* its third: SRC's Reads and Writes reach it */
 
 int rwk_packet_region_add(
 	struct rwk_packet_channel *ch, const struct iovec *iov, uint32_t count, unsigned reach, uint32_t *key);

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LENGTH_BITS  48
-#define LENGTH_VAST  ((1ull << LENGTH_BITS) - 1)
+#define LENGTH_VAST  RWK_RKEY_LENGTH_MAX
+#define FLAGS_AT     48 /* in the last word */
 #define KEY_MARK     0x5au
 #define KEY_WRITABLE 1u
 #define KEY_DIRECT   2u
@@ -77,7 +77,7 @@ static void key_pack(const struct rwk_shm_region *region, bool listed, struct rw
 	key->word[0] = region->cookie;
 	key->word[1] = (uint64_t)(uintptr_t)region;
 	key->word[2] = region->count == 1 ? (uint64_t)(uintptr_t)region->iov[0].iov_base : 0;
-	key->word[3] = (region->length < LENGTH_VAST ? region->length : LENGTH_VAST) | flags << LENGTH_BITS |
+	key->word[3] = (region->length < LENGTH_VAST ? region->length : LENGTH_VAST) | flags << FLAGS_AT |
 		       (uint64_t)KEY_MARK << 56;
 }
 
@@ -88,19 +88,19 @@ int rwk_shm_key_unpack(const struct rwk_rkey *rkey, struct rwk_shm_key *key)
 	key->cookie = rkey->word[0];
 	key->region = rkey->word[1];
 	key->address = rkey->word[2];
-	key->length = rkey->word[3] & LENGTH_VAST;
+	key->length = rwk_rkey_length(rkey);
 	if (key->length == LENGTH_VAST)
 		key->length = UINT64_MAX - key->address;
-	key->one = rkey->word[3] >> LENGTH_BITS & KEY_ONE;
-	key->access = (rkey->word[3] >> LENGTH_BITS & KEY_WRITABLE ? RWK_EXPOSE_WRITE : 0u) |
-		      (rkey->word[3] >> LENGTH_BITS & KEY_UNREAD ? 0u : RWK_EXPOSE_READ);
-	key->direct = rkey->word[3] >> LENGTH_BITS & KEY_DIRECT;
+	key->one = rkey->word[3] >> FLAGS_AT & KEY_ONE;
+	key->access = (rkey->word[3] >> FLAGS_AT & KEY_WRITABLE ? RWK_EXPOSE_WRITE : 0u) |
+		      (rkey->word[3] >> FLAGS_AT & KEY_UNREAD ? 0u : RWK_EXPOSE_READ);
+	key->direct = rkey->word[3] >> FLAGS_AT & KEY_DIRECT;
 	return 0;
 }
 
 bool rwk_shm_key_listed(const struct rwk_rkey *rkey)
 {
-	return rkey->word[3] >> LENGTH_BITS & KEY_LISTED;
+	return rkey->word[3] >> FLAGS_AT & KEY_LISTED;
 }
 
 /* Their bytes in all. -EINVAL: they wrap, or are too long for what a key of several pieces can say. */

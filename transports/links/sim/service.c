@@ -359,7 +359,7 @@ static int channel_expose(
 		r->length += iov[i].iov_len;
 	rwk_list_append(&p->regions, &r->link);
 	p->exposed++;
-	*key = (struct rwk_rkey){{KEY_MAGIC, r->key, r->length, 0}};
+	*key = (struct rwk_rkey){{KEY_MAGIC, r->key, 0, r->length}};
 	return 0;
 }
 
