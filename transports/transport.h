@@ -84,6 +84,15 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "head has kind in its 
 #define RWK_KIND_SERVICE 0xe0u
 #define RWK_ENV_DATA     0x80u
 
+/**
+ * An envelope's head in one word. A service loads it as one: after stores of its parts that would have to wait until they
+ * have left the store buffer, and whatever is before them.
+ */
+static inline uint64_t rwk_envelope_head(uint8_t kind, uint8_t flags, uint16_t small)
+{
+	return kind | (uint64_t)flags << 8 | (uint64_t)small << 16;
+}
+
 /** What lets a peer read or write an exposed region. Opaque to clients but for its length, and valid until conceal. */
 struct rwk_rkey {
 	uint64_t word[4]; /* the low 48 bits of the last are the region's length */

@@ -467,7 +467,7 @@ int rwk_tx_withdraw(struct rwk_tx *tx);
 void rwk_send_own(struct rwk_peer *p, const struct rwk_envelope *env);
 static inline void rwk_send_control(struct rwk_peer *p, enum rwk_kind kind, uint64_t tag, uint16_t small)
 {
-	const struct rwk_envelope env = {.kind = (uint8_t)kind, .small = small, .tag = tag};
+	const struct rwk_envelope env = {.head = rwk_envelope_head((uint8_t)kind, 0, small), .tag = tag};
 
 	rwk_send_own(p, &env);
 }

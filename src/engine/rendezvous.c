@@ -141,9 +141,8 @@ int rwk_rendezvous_send(struct rwk_tx *tx, unsigned room, enum rwk_space space, 
 {
 	struct rwk_channel *ch = tx->peer->channel;
 	const struct rwk_envelope env = {
-		.kind = (uint8_t)(RWK_SPACES + space),
-		.flags = tx->flags & RWK_F_DATA ? RWK_ENV_DATA : 0,
-		.small = (uint16_t)(room << 2 | why_announced(tx, room)),
+		.head = rwk_envelope_head((uint8_t)(RWK_SPACES + space), tx->flags & RWK_F_DATA ? RWK_ENV_DATA : 0,
+			(uint16_t)(room << 2 | why_announced(tx, room))),
 		.tag = tag,
 		.data = data,
 	};

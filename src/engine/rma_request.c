@@ -553,10 +553,10 @@ static inline bool is_simple(const struct rwk_rma_state *s, const struct rwk_rma
 /** Sends it, if the channel takes it at once. */
 static bool send_simple(struct rwk_rma_state *s, struct rwk_rma_request *r)
 {
-	const struct rwk_envelope env = {.kind = r->kind,
-		.flags = RWK_ENV_DATA | RWK_RMA_END |
-			 (r->kind == RWK_RMA_ATOMIC && r->fetches ? RWK_RMA_RESULT : 0),
-		.small = r->small,
+	bool result = r->kind == RWK_RMA_ATOMIC && r->fetches;
+	const struct rwk_envelope env = {
+		.head = rwk_envelope_head(
+			r->kind, RWK_ENV_DATA | RWK_RMA_END | (result ? RWK_RMA_RESULT : 0), r->small),
 		.tag = r->remote->address,
 		.data = r->remote->key};
 	uint64_t word = r->length;

@@ -39,7 +39,7 @@ static void answer_lost(struct rwk_rma_state *s)
 
 void rwk_rma_say(struct rwk_rma_state *s, enum rwk_kind kind, uint64_t tag, int status)
 {
-	const struct rwk_envelope env = {.kind = (uint8_t)kind, .small = (uint16_t)-status, .tag = tag};
+	const struct rwk_envelope env = {.head = rwk_envelope_head((uint8_t)kind, 0, (uint16_t)-status), .tag = tag};
 
 	if (rwk_rma_put(s, &env, NULL, 0, 0, NULL, false) == -ENOMEM)
 		answer_lost(s);
