@@ -93,11 +93,11 @@ static int lying_exposer(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(deaf_wait(ch, 3));
 	switch (lie) {
 	case LIE_CLAIM:
-		theirs->claim[0].word = 1; /* the reader has taken one already */
+		theirs->claim[0].word = 0; /* the reader has taken none */
 		break;
 	case LIE_PUSHED:
-		theirs->claim[0].word = 1 << 16; /* one chunk taken, */
-		mine->pushed[0].word = 2;        /* two finished */
+		theirs->claim[0].word = 1 << 16 | 1; /* one chunk taken, and the reader's */
+		mine->pushed[0].word = 2;            /* two finished */
 		break;
 	default:
 		mine->head[0].offset = lie == LIE_OFFSET ? 4096 : 0;
@@ -148,7 +148,7 @@ static int holding_exposer(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
 	CHECK(deaf_wait(ch, 3));
-	theirs->claim[0].word = 1 << 16;
+	theirs->claim[0].word = 1 << 16 | 1; /* the other is the reader's */
 	tp_say(ch, 4, 1);
 	CHECK(deaf_wait(ch, 5));
 	mine->pushed[0].word = 1 << 16; /* none finished, gave up */

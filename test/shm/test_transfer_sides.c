@@ -4,6 +4,8 @@
 
 #include "transfer_roles.h"
 
+#include "shm/transfer_claim.h"
+
 #include <unistd.h>
 
 static int share_reader(struct rwk_shm_channel *ch, const void *arg)
@@ -123,6 +125,25 @@ static void helper_copies_half(void **state)
 	tp_run(halves_exposer, alone_reader, NULL);
 }
 
+/* Chunks are whole pages, of a megabyte at most; of one pair the second is shorter by less than two pages. */
+static void chunks_are_halves(void **state)
+{
+	static const uint64_t lengths[] = {(32 << 10) + 1, 40 << 10, 48 << 10, 64 << 10, 1000000, 2 << 20, (2 << 20) + 1,
+		4 << 20, 5000000, (uint64_t)1 << 32};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+		uint64_t length = lengths[i], c = rwk_shm_chunk_for(length), n = rwk_shm_chunks_in(length);
+		uint64_t last = length - (n - 1) * c;
+
+		assert_true(c % 4096 == 0 && c <= RWK_SHM_CHUNK_MOST);
+		assert_true((n - 1) * c < length && length <= n * c);
+		assert_int_equal(rwk_shm_chunks_to_help(length), n / 2);
+		if (length <= 2 * RWK_SHM_CHUNK_MOST)
+			assert_true(n == 2 && c - last < 8192);
+	}
+}
+
 static int away_exposer(struct rwk_shm_channel *ch, const void *arg)
 {
 	unsigned char *buf = malloc(LARGE);
@@ -177,6 +198,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_sides_copy),
 		cmocka_unit_test(helper_copies_half),
+		cmocka_unit_test(chunks_are_halves),
 		cmocka_unit_test(own_halves_first),
 	};
 

@@ -18,7 +18,7 @@ static const struct {
 /* Are all messages of the class long enough to be read by both sides? */
 static bool shared(unsigned class)
 {
-	return (uint64_t)RWK_FETCHED_MIN << class >= RWK_SHM_CHUNK_LEAST;
+	return (uint64_t)RWK_FETCHED_MIN << class >= RWK_SHM_BOTH_LEAST;
 }
 
 static float kilobytes(size_t length)

@@ -24,11 +24,14 @@
 
 bool rwk_shm_both_possible(const struct rwk_op *op)
 {
-	return op->iov_count && op->iov[0].iov_len >= op->length && op->length > RWK_SHM_CHUNK_LEAST &&
+	return op->iov_count && op->iov[0].iov_len >= op->length && op->length > RWK_SHM_BOTH_LEAST &&
 	       rwk_shm_chunks_in(op->length) <= RWK_SHM_CHUNKS_MOST;
 }
 
-/* Lets the peer begin, with a claim in that place. 0, or -ENOMEM. */
+/*
+ * Lets the peer begin, with a claim in that place, in which the last chunk is ours already: it would be in any case,
+ * and the line stays with the helper, who takes the first. 0, or -ENOMEM.
+ */
 static int ask(struct rwk_shm_transfers *t, struct rwk_op *op, unsigned place)
 {
 	enum rwk_shm_transfer_control_kind kind = op->type == RWK_OP_WRITE ? RWK_SHM_FETCH_ASK : RWK_SHM_PUSH_ASK;
@@ -44,14 +47,14 @@ static int ask(struct rwk_shm_transfers *t, struct rwk_op *op, unsigned place)
 	int rc;
 
 	rwk_shm_guard_up(t); /* without one the peer does not copy, and says so */
-	atomic_store_explicit(&rwk_shm_area_of(t, true)->claim[place].word, rwk_shm_claim_pack(r->id, 0, 0),
-		memory_order_release);
+	atomic_store_explicit(
+		&rwk_shm_area_of(t, true)->claim[place].word, rwk_shm_claim_pack(r->id, 0, 1), memory_order_release);
 	rc = rwk_shm_tell(t, kind, &ask, sizeof(ask));
 	if (rc)
 		return rc;
 	t->claims_used |= 1ull << place;
 	r->claim = (uint8_t)(place + 1);
-	r->pulled = 0;
+	r->pulled = 1;
 	return 0;
 }
 
@@ -109,7 +112,7 @@ static bool claim_get(struct rwk_shm_transfers *t, struct rwk_op *op, uint64_t *
 	return false;
 }
 
-/* What the helper has finished of its `claimed` chunks; *gave_up: it will not do more. */
+/* What the helper has finished of at most `claimed` chunks; *gave_up: it will not do more. */
 static uint32_t pushed(struct rwk_shm_transfers *t, const struct rwk_shm_read *r, uint32_t claimed, bool *gave_up)
 {
 	struct rwk_shm_claim p = rwk_shm_claim_unpack(
@@ -123,6 +126,15 @@ static uint32_t pushed(struct rwk_shm_transfers *t, const struct rwk_shm_read *r
 		return claimed;
 	}
 	return p.mine;
+}
+
+/* Has the helper done all that is not ours? Its word says so, without a look at the claim, which it had last. */
+static bool helped_out(struct rwk_shm_transfers *t, const struct rwk_op *op, const struct rwk_shm_read *r)
+{
+	uint32_t rest = (uint32_t)rwk_shm_chunks_in(op->length) - r->pulled;
+	bool gave_up;
+
+	return pushed(t, r, rest, &gave_up) == rest && !t->broken;
 }
 
 /*
@@ -186,7 +198,7 @@ bool rwk_shm_both_leave(struct rwk_shm_transfers *t, struct rwk_op *op)
 
 	if (!r->claim)
 		return true;
-	if (!settled(t, r, close_claim(t, op), &done) && !t->broken)
+	if (!helped_out(t, op, r) && !settled(t, r, close_claim(t, op), &done) && !t->broken)
 		return false;
 	t->claims_used &= ~(1ull << (r->claim - 1));
 	r->claim = 0;
@@ -210,12 +222,16 @@ size_t rwk_shm_both_part(struct rwk_shm_transfers *t, struct rwk_op *op, bool al
 	uint64_t word, all = rwk_shm_chunks_in(op->length), chunk = rwk_shm_chunk_for(op->length), from;
 	struct rwk_shm_claim c;
 
+	from = (all - r->pulled) * chunk; /* where begins what we have claimed */
+	if (from < r->back)
+		return r->back - from < chunk ? r->back - from : chunk;
+	if (helped_out(t, op, r)) {
+		op->at = r->back;
+		return 0;
+	}
 	if (!claim_get(t, op, &word, &c))
 		return 0;
-	from = (all - c.mine) * chunk; /* where begins what we have claimed */
 	if (c.theirs + c.mine < all) {
-		if (from < r->back)
-			return r->back - from;
 		if (!all_of_it && c.mine >= all - rwk_shm_chunks_to_help(op->length))
 			return 0;
 		if (!atomic_compare_exchange_strong(

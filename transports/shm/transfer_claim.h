@@ -18,7 +18,7 @@
 
 #include <stdint.h>
 
-#define RWK_SHM_CHUNK_LEAST ((uint64_t)32 << 10)
+#define RWK_SHM_BOTH_LEAST  ((uint64_t)32 << 10) /* what is not longer is one side's */
 #define RWK_SHM_CHUNK_MOST  ((uint64_t)1 << 20)
 #define RWK_SHM_CHUNKS_MOST 0xffffu
 
@@ -37,20 +37,20 @@ static inline struct rwk_shm_claim rwk_shm_claim_unpack(uint64_t word)
 		.id = (uint32_t)(word >> 32), .theirs = (word >> 16) & 0xffff, .mine = word & 0xffff};
 }
 
-/** Bytes of a chunk, the last one aside. Both sides compute it from the length. */
+/** Bytes of a chunk, the last one aside: as many pairs of them as it takes. Both sides compute it from the length. */
 static inline uint64_t rwk_shm_chunk_for(uint64_t length)
 {
-	uint64_t parts = 2 * ((length + 2 * RWK_SHM_CHUNK_MOST - 1) / (2 * RWK_SHM_CHUNK_MOST));
-	uint64_t c = parts ? ((length + parts - 1) / parts + 4095) / 4096 * 4096 : 0;
+	uint64_t pairs = (length + 2 * RWK_SHM_CHUNK_MOST - 1) / (2 * RWK_SHM_CHUNK_MOST);
+	uint64_t c = pairs <= 1 ? (length + 1) / 2 : (length + 2 * pairs - 1) / (2 * pairs);
 
-	return c < RWK_SHM_CHUNK_LEAST ? RWK_SHM_CHUNK_LEAST : c;
+	return (c + 4095) / 4096 * 4096;
 }
 
 static inline uint64_t rwk_shm_chunks_in(uint64_t length)
 {
 	uint64_t c = rwk_shm_chunk_for(length);
 
-	return (length + c - 1) / c;
+	return length <= 2 * c ? 1 + (length > c) : (length + c - 1) / c;
 }
 
 /** How many of them the helper may take. */

@@ -68,8 +68,7 @@ void rwk_shm_help_asked(struct rwk_shm_transfers *t, const struct rwk_shm_help_a
 	*h = (struct help){.region = region, .ask = *ask, .fetch = fetch};
 	rwk_list_append(&t->helps, &h->link);
 	rwk_shm_transfers_activate(t);
-	if (ask->place == RWK_SHM_CLAIM_DIRECT)
-		publish(t, ask, 0, false); /* who asks for many, one after the other, sees that we listen */
+	rwk_prefetch_write((const void *)&rwk_shm_area_of(t, false)->claim[ask->place].word);
 }
 
 static void help_end(struct rwk_shm_transfers *t, struct help *h)
@@ -125,14 +124,17 @@ static void denied(struct rwk_shm_transfers *t, int err)
 int rwk_shm_help(struct rwk_shm_transfers *t)
 {
 	struct help *h = rwk_container_of(t->helps.next, struct help, link);
-	bool again = false;
+	bool again = false, taken;
 	uint64_t guard;
 	int rc;
 
 	if (rwk_list_empty(&t->helps))
 		return 0;
 	guard = rwk_shm_guard_see(t);
-	if (!take_chunk(t, h, &again)) {
+	taken = take_chunk(t, h, &again);
+	if (h->ask.place == RWK_SHM_CLAIM_DIRECT && !h->finished)
+		publish(t, &h->ask, 0, false); /* who asks for many, one after the other, sees that we listen */
+	if (!taken) {
 		help_end(t, h);
 		return 1;
 	}
