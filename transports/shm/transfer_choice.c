@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 
-#define TRIAL      4  /* transfers, one after the other */
-#define ASIDE_PART 64 /* 1/64 of the time goes into trying others */
-#define RUN_BYTES  ((size_t)2 << 20) /* a run that goes on is measured after so many bytes */
-#define RUN_TRANSFERS 8              /* and transfers */
+#define TRIAL         4                 /* transfers, one after the other */
+#define ASIDE_PART    128               /* 1/128 of the time goes into trying others */
+#define RUN_BYTES     ((size_t)2 << 20) /* a run that goes on is measured after so many bytes */
+#define RUN_TRANSFERS 8                 /* and transfers */
 
 static unsigned class_of(struct rwk_shm_load load)
 {
