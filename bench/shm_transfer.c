@@ -142,7 +142,7 @@ static int reader(struct rwk_shm_channel *ch)
 		printf("\n");
 		fflush(stdout);
 	}
-	if (explain && rwk_shm_transfer_explain(ch, table, sizeof(table)))
+	if (explain && rwk_shm_choice_print(&rwk_shm_transfers_of(ch)->pace.choice, table, sizeof(table)))
 		printf("%s", table);
 	tp_say(ch, WORD_END, 1);
 	tp_say(ch, WORD_ROUND, round + 1);

@@ -27,7 +27,7 @@ void rwk_fi_engine_print(const struct rwk_engine *engine)
 	fprintf(stderr,
 		"ropewalk: %s: sent %llu messages, %llu bytes (%llu eager, %llu rendezvous, %llu of these for want of "
 		"credit and %llu of those sent late); received %llu, %llu bytes (%llu unexpected, at most "
-		"%llu bytes of them at once); %llu peers failed\n",
+		"%llu bytes of them at once); %llu peers failed or ended first\n",
 		name, (unsigned long long)(c->sent_eager + c->sent_rendezvous), (unsigned long long)c->sent_bytes,
 		(unsigned long long)c->sent_eager, (unsigned long long)c->sent_rendezvous,
 		(unsigned long long)c->credits_waited, (unsigned long long)c->sent_late,

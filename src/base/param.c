@@ -24,7 +24,7 @@ static const char *const rendezvous_choices[] = {"auto", "read", "write", NULL};
 const struct rwk_param rwk_param_table[] = {
 	{"explain", "print, for each kind of peer, the transport chosen and why each other one lost", "no",
 		RWK_PARAM_BOOL, .offset = AT(explain)},
-	{"stats", "print a summary of the counters when an endpoint is closed, of its connections to other nodes too",
+	{"stats", "print a summary when an endpoint is closed: counters, copies within the node, connections to others",
 		"no", RWK_PARAM_BOOL, .offset = AT(stats)},
 	{"visible", "let rwk_info --pid of the same user show the endpoints of a running process", "yes",
 		RWK_PARAM_BOOL, .offset = AT(visible)},

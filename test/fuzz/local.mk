@@ -82,7 +82,8 @@ test_fuzz_fuzz_shm_SOURCES = test/fuzz/fuzz_shm.c \
 	transports/shm/arrival.c transports/shm/transfer.c transports/shm/transfer_both.c transports/shm/transfer_choice.c \
 	transports/shm/transfer_direct.c transports/shm/transfer_guard.c transports/shm/transfer_help.c \
 	transports/shm/transfer_least.c transports/shm/transfer_proof.c transports/shm/transfer_pull.c \
-	transports/shm/transfer_region.c transports/shm/transfer_stage.c transports/shm/wake.c \
+	transports/shm/transfer_region.c transports/shm/transfer_stage.c transports/shm/transfer_summary.c \
+	transports/shm/wake.c \
 	src/base/copy.c src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c src/base/pool.c \
 	src/base/process.c src/base/shared.c
 test_fuzz_fuzz_shm_CPPFLAGS = $(AM_CPPFLAGS) -Dmmap=fuzz_mmap -Dmunmap=fuzz_munmap -Dprocess_vm_readv=fuzz_readv \

@@ -181,6 +181,29 @@ static void classes(void **state)
 	assert_int_equal(s.a.wanted, 2);
 }
 
+/* The printed table names the way that most took, of all that were added, and fits whatever room there is. */
+static void prints(void **state)
+{
+	struct rwk_shm_arrival all = {0};
+	struct sender s;
+	char buf[256], tiny[10];
+
+	(void)state;
+	assert_int_equal(rwk_shm_arrival_print(&all, buf, sizeof(buf)), 0);
+	begin(&s, 8192, 4096, 0);
+	for (int i = 0; i < 2; i++) {
+		messages(&s, 10);
+		rwk_shm_arrival_add(&all, &s.a);
+		s = (struct sender){.length = 16384, .pieces_ns = 8192, .gap_ns = 500};
+	}
+	rwk_shm_arrival_fetched(&s.a, 32768, 256);
+	rwk_shm_arrival_add(&all, &s.a);
+	rwk_shm_arrival_print(&all, buf, sizeof(buf));
+	assert_string_equal(buf, "to      16 KB: in pieces  in pieces 2.0 GB/s (10)\n"
+				 "to      32 KB: in pieces  in pieces 4.0 GB/s (10)  fetched 4.0 GB/s (1)\n");
+	assert_true(rwk_shm_arrival_print(&all, tiny, sizeof(tiny)) < sizeof(tiny));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +212,7 @@ int main(void)
 		cmocka_unit_test(changes),
 		cmocka_unit_test(time_between),
 		cmocka_unit_test(classes),
+		cmocka_unit_test(prints),
 	};
 
 	return cmocka_run_group_tests_name("shm/arrival", tests, NULL, NULL);

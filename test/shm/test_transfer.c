@@ -168,16 +168,18 @@ static int askew_read(struct rwk_shm_channel *ch, size_t ahead, uint32_t pieces)
 
 static int askew_reader(struct rwk_shm_channel *ch, const void *arg)
 {
+	const struct rwk_shm_choice *choice;
 	char table[1000];
 
 	(void)arg;
 	CHECK(tp_wait(ch, 1, 1));
+	choice = &rwk_shm_transfers_of(ch)->pace.choice;
 	CHECK(!askew_read(ch, 0, 1) && !askew_read(ch, 64, 1) && !askew_read(ch, ASKEW_PAGE - 16, 1));
 	CHECK(!askew_read(ch, 16, 2));
-	rwk_shm_transfer_explain(ch, table, sizeof(table));
+	rwk_shm_choice_print(choice, table, sizeof(table));
 	CHECK(strstr(table, "to      64 KB: ") && !strstr(table, "askew"));
 	CHECK(!askew_read(ch, 16, 1));
-	rwk_shm_transfer_explain(ch, table, sizeof(table));
+	rwk_shm_choice_print(choice, table, sizeof(table));
 	CHECK(strstr(table, "to      64 KB askew: ") != NULL || !rwk_copy_collides(table + 16, table));
 	tp_say(ch, 2, 1);
 	return 0;
@@ -189,12 +191,52 @@ static void askew(void **state)
 	tp_run(askew_exposer, askew_reader, NULL);
 }
 
+static int told_reader(struct rwk_shm_channel *ch, const void *arg)
+{
+	static unsigned char buf[65536];
+	struct iovec iov = {buf, sizeof(buf)};
+	char text[4096] = "";
+	int fd[2], kept = dup(STDERR_FILENO);
+	struct tp_op o;
+
+	(void)arg;
+	CHECK(tp_wait(ch, 1, 1));
+	rwk_params.stats = true;
+	tp_force(ch, RWK_SHM_PULL);
+	for (int i = 0; i < 3; i++)
+		CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, sizeof(buf)) &&
+			!tp_finish(ch, &o, 10000));
+	CHECK(!pipe(fd) && dup2(fd[1], STDERR_FILENO) >= 0);
+	tp_tell(ch, 7);
+	CHECK(dup2(kept, STDERR_FILENO) >= 0 && read(fd[0], text, sizeof(text) - 1) > 0);
+	CHECK(strstr(text, "ropewalk: rank 7: memory of this node: bytes copied for reads of its own 196608,"));
+	CHECK(strstr(text, "ropewalk: rank 7: messages fetched on this node to      64 KB: pull   pull "));
+	CHECK(strstr(text, " GB/s (3)\n") && !strstr(text, "reads on this node") &&
+		!strstr(text, "writes on this node"));
+	tp_say(ch, 2, 1);
+	return 0;
+}
+
+static int told_exposer(struct rwk_shm_channel *ch, const void *arg)
+{
+	(void)arg;
+	return tp_expose_and_serve(ch, 1, 65536, 1);
+}
+
+/* FI_ROPEWALK_STATS says how much was copied, and how, for each length of which there was any. */
+static void statistics(void **state)
+{
+	(void)state;
+	tp_run(told_exposer, told_reader, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_sizes),
 		cmocka_unit_test(shapes),
 		cmocka_unit_test(askew),
+		cmocka_unit_test(statistics),
 	};
 
 	return cmocka_run_group_tests_name("shm/transfer", tests, NULL, NULL);

@@ -194,6 +194,23 @@ static void prints(void **state)
 	assert_string_equal(tiny, "to      6");
 }
 
+/* What several have measured adds up: the times chosen, and the best speed of any. */
+static void adds_up(void **state)
+{
+	struct rwk_shm_choice sum = {0}, c[2] = {0};
+	char buf[256];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		rwk_shm_choice_pick(&c[i], of(65536), 1u << RWK_SHM_PULL);
+		rwk_shm_choice_record(&c[i], RWK_SHM_PULL, of(65536), 65536, 8192u >> i);
+		rwk_shm_choice_add(&sum, &c[i]);
+	}
+	rwk_shm_choice_add(&sum, &(struct rwk_shm_choice){0});
+	rwk_shm_choice_print(&sum, buf, sizeof(buf));
+	assert_string_equal(buf, "to      64 KB: pull   pull 16.0 GB/s (2)\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,6 +222,7 @@ int main(void)
 		cmocka_unit_test(only_what_is_allowed),
 		cmocka_unit_test(classes),
 		cmocka_unit_test(prints),
+		cmocka_unit_test(adds_up),
 	};
 
 	return cmocka_run_group_tests_name("shm/transfer_choice", tests, NULL, NULL);

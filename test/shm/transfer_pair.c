@@ -132,6 +132,12 @@ void tp_close(struct rwk_shm_channel *ch, int status)
 	free(ch);
 }
 
+void tp_tell(struct rwk_shm_channel *ch, unsigned rank)
+{
+	stop(ch, -ECANCELED);
+	rwk_shm_transfer_summary(&port, rank);
+}
+
 int tp_progress(struct rwk_shm_channel *ch)
 {
 	char body[RWK_SHM_CONTROL_MAX];

@@ -40,6 +40,8 @@ void tp_shared_free(struct tp_shared *s);
 struct rwk_shm_channel *tp_open(struct tp_shared *s, int side);
 /** Stops the transfers of the channel with `status` (unless it has failed) and frees it. */
 void tp_close(struct rwk_shm_channel *ch, int status);
+/** Ends the transfers and prints what FI_ROPEWALK_STATS would. */
+void tp_tell(struct rwk_shm_channel *ch, unsigned rank);
 /** Polls records and moves transfers; a peer that broke the protocol gets its channel stopped with -EPROTO. */
 int tp_progress(struct rwk_shm_channel *ch);
 const char *tp_protocol_error(struct rwk_shm_channel *ch); /* NULL if there was none */

@@ -2,6 +2,8 @@
 #include "shm/arrival.h"
 #include "shm/transfer_claim.h"
 
+#include <stdio.h>
+
 #define EACH       64u /* of so many messages in pieces */
 #define MEASURED   8u  /* so many are measured */
 #define KNOWN      16u /* messages before the first trial */
@@ -126,6 +128,7 @@ bool rwk_shm_arrival_whole(struct rwk_shm_arrival *a, size_t length, uint64_t no
 {
 	unsigned class = rwk_fetched_class(length), at = a->class[class].come++ % EACH;
 
+	a->class[class].count[RWK_SHM_IN_PIECES]++;
 	if (at <= MEASURED)
 		measured(a, class, length, now, at == MEASURED);
 	return decide(a, class, RWK_SHM_IN_PIECES, length);
@@ -136,6 +139,50 @@ bool rwk_shm_arrival_fetched(struct rwk_shm_arrival *a, size_t length, float cos
 	unsigned class = rwk_fetched_class(length);
 
 	a->last_done = a->run.start = 0;
+	a->class[class].count[RWK_SHM_FETCHED]++;
 	a->class[class].cost[RWK_SHM_FETCHED] = cost;
 	return decide(a, class, RWK_SHM_FETCHED, length);
+}
+
+void rwk_shm_arrival_add(struct rwk_shm_arrival *all, const struct rwk_shm_arrival *a)
+{
+	for (unsigned i = 0; i < RWK_SHM_ARRIVAL_CLASSES; i++) {
+		for (int way = 0; way < RWK_SHM_ARRIVAL_WAYS; way++) {
+			float *to = &all->class[i].cost[way], from = a->class[i].cost[way];
+
+			all->class[i].count[way] += a->class[i].count[way];
+			if (from > 0 && (*to <= 0 || from < *to))
+				*to = from;
+		}
+	}
+}
+
+static size_t print_class(const struct rwk_shm_arrival_class *k, unsigned class, char *buf, size_t len)
+{
+	static const char *const names[RWK_SHM_ARRIVAL_WAYS] = {"in pieces", "fetched"};
+	bool fetched = k->count[RWK_SHM_FETCHED] > k->count[RWK_SHM_IN_PIECES];
+	size_t at =
+		(size_t)snprintf(buf, len, "to %7u KB: %-9s", (RWK_FETCHED_MIN << (class + 1)) / 1024, names[fetched]);
+
+	for (int way = 0; way < RWK_SHM_ARRIVAL_WAYS && at < len; way++) {
+		if (k->cost[way] > 0)
+			at += (size_t)snprintf(buf + at, len - at, "  %s %.1f GB/s (%llu)", names[way],
+				(double)(1024 / k->cost[way]), (unsigned long long)k->count[way]);
+	}
+	if (at < len)
+		at += (size_t)snprintf(buf + at, len - at, "\n");
+	return at;
+}
+
+size_t rwk_shm_arrival_print(const struct rwk_shm_arrival *a, char *buf, size_t len)
+{
+	size_t at = 0;
+
+	if (len)
+		buf[0] = 0;
+	for (unsigned i = 0; i < RWK_SHM_ARRIVAL_CLASSES && at < len; i++) {
+		if (a->class[i].count[RWK_SHM_IN_PIECES] + a->class[i].count[RWK_SHM_FETCHED])
+			at += print_class(&a->class[i], i, buf + at, len - at);
+	}
+	return at < len ? at : len ? len - 1 : 0;
 }

@@ -39,9 +39,10 @@ struct rwk_shm_arrival {
 		float recent[RWK_SHM_RUNS_KEPT];  /* of the last runs in pieces: their cost is the least */
 		float aside;    /* ns that trials may take more */
 		uint32_t runs;  /* in pieces */
-		uint32_t come;  /* messages in pieces */
+		uint32_t come;  /* messages in pieces, of late */
 		uint32_t trial; /* messages for which the way in use is still tried */
 		bool stream;    /* the last run was one */
+		uint64_t count[RWK_SHM_ARRIVAL_WAYS]; /* messages in all */
 	} class[RWK_SHM_ARRIVAL_CLASSES];
 	uint64_t last_done; /* ns: when one in pieces was whole, if the next one is to be measured; else 0 */
 	struct { /* of messages in pieces, one after the other, of one class */
@@ -63,5 +64,13 @@ void rwk_shm_arrival_begins(struct rwk_shm_arrival *a, size_t length, bool strea
 bool rwk_shm_arrival_whole(struct rwk_shm_arrival *a, size_t length, uint64_t now);
 /** One has been read; by the fastest method that takes `cost` ns a KB, 0: not known. True: `wanted` has changed. */
 bool rwk_shm_arrival_fetched(struct rwk_shm_arrival *a, size_t length, float cost);
+
+/** Adds what has come by another channel: how many messages each way, and the least cost. Only to be printed. */
+void rwk_shm_arrival_add(struct rwk_shm_arrival *all, const struct rwk_shm_arrival *a);
+/**
+ * Writes a line per class of which any have come into buf (terminated): the way that most took, and of both the best
+ * speed and the number. Returns the characters written.
+ */
+size_t rwk_shm_arrival_print(const struct rwk_shm_arrival *a, char *buf, size_t len);
 
 #endif

@@ -13,8 +13,6 @@
 #include "base/param.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -437,27 +435,6 @@ const struct rwk_shm_transfer_counts *rwk_shm_transfer_counters(struct rwk_port 
 	return p ? &p->counts : &none;
 }
 
-size_t rwk_shm_transfer_explain(struct rwk_shm_channel *ch, char *buf, size_t len)
-{
-	const struct rwk_shm_transfers *t = *rwk_shm_transfer_state(ch);
-
-	if (len)
-		buf[0] = 0;
-	return t ? rwk_shm_choice_print(&t->pace.choice, buf, len) : 0;
-}
-
-void rwk_shm_transfer_summary(struct rwk_port *port, unsigned rank)
-{
-	const struct rwk_shm_transfer_counts *n = rwk_shm_transfer_counters(port);
-
-	if (n->pulled + n->pushed + n->fetched + n->written + n->staged + n->unstaged)
-		fprintf(stderr,
-			"ropewalk: rank %u: memory of this node: bytes copied for reads of its own %" PRIu64
-			", writes %" PRIu64 ", for reads of peers %" PRIu64 ", writes %" PRIu64
-			"; through shared memory out %" PRIu64 ", in %" PRIu64 "\n",
-			rank, n->pulled, n->written, n->pushed, n->fetched, n->staged, n->unstaged);
-}
-
 void rwk_shm_transfer_stop(struct rwk_shm_channel *ch, int status)
 {
 	void **state = rwk_shm_transfer_state(ch);
@@ -484,14 +461,17 @@ void rwk_shm_transfer_stop(struct rwk_shm_channel *ch, int status)
 	rwk_pool_close(&t->help_pool);
 	rwk_shm_regions_close(t);
 	rwk_shm_guard_down(t);
+	rwk_shm_summary_add(t);
 	free(t);
 	*state = NULL;
 }
 
 void rwk_shm_transfer_port_stop(struct rwk_port *port)
 {
-	void **state = rwk_shm_transfer_port_state(port);
+	struct rwk_shm_port_transfers *p = *rwk_shm_transfer_port_state(port);
 
-	free(*state);
-	*state = NULL;
+	if (p)
+		free(p->summary);
+	free(p);
+	*rwk_shm_transfer_port_state(port) = NULL;
 }

@@ -62,12 +62,10 @@ bool rwk_shm_transfer_busy(struct rwk_port *port);
 bool rwk_shm_transfer_can_go(struct rwk_port *port);
 
 /**
- * What has been measured of this channel so far, a line for each size class that was used: the method chosen and the
- * speed of each. Writes it into buf (terminated), returns its length; 0 if there is nothing to tell.
+ * FI_ROPEWALK_STATS: what this process has copied, for itself and for its peers, and how its messages came and its
+ * reads and writes were carried out, by length, to stderr; nothing if there was none. When the port's channels have
+ * ended.
  */
-size_t rwk_shm_transfer_explain(struct rwk_shm_channel *ch, char *buf, size_t len);
-
-/** FI_ROPEWALK_STATS: what this process has copied, for itself and for its peers, to stderr; nothing if it has not. */
 void rwk_shm_transfer_summary(struct rwk_port *port, unsigned rank);
 
 /** The channel has failed or ends: completes its ops with `status` (negative), frees its state. */

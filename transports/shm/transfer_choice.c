@@ -161,6 +161,20 @@ const char *rwk_shm_method_name(enum rwk_shm_method m)
 	return m < RWK_SHM_METHODS ? names[m] : "?";
 }
 
+void rwk_shm_choice_add(struct rwk_shm_choice *all, const struct rwk_shm_choice *c)
+{
+	for (int i = 0; i < 2 * (int)RWK_SHM_CLASSES; i++) {
+		for (int m = 0; m < RWK_SHM_METHODS; m++) {
+			struct rwk_shm_choice_method *to = &all->class[i].method[m];
+			const struct rwk_shm_choice_method *from = &c->class[i].method[m];
+
+			to->taken += from->taken;
+			if (from->cost > 0 && (to->cost <= 0 || from->cost < to->cost))
+				to->cost = from->cost;
+		}
+	}
+}
+
 static size_t print_class(const struct rwk_shm_choice_class *k, unsigned log, const char *what, char *buf, size_t len)
 {
 	size_t at = (size_t)snprintf(buf, len, "to %7zu KB%s: %-5s", ((size_t)1 << log) / 1024, what,

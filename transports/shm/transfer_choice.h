@@ -11,9 +11,9 @@
  * another method than the one before is a run of its own: it finds lines of memory in the caches of that side to which
  * the other method has brought them.
  *
- * Rule: each allowed method is tried for four transfers in turn; from then on the cheapest is taken, and 1/64 of the
- * time it takes is put aside; when that would pay for four by another method, that one is tried once more. So exploring
- * costs less than 2 % and never ends.
+ * Rule: each allowed method is tried for four transfers in turn; from then on the cheapest is taken, and 1/128 of
+ * the time it takes is put aside; when that would pay for four by another method, that one is tried once more. So
+ * exploring costs less than 1 % and never ends.
  */
 #ifndef RWK_SHM_TRANSFER_CHOICE_H
 #define RWK_SHM_TRANSFER_CHOICE_H
@@ -93,6 +93,9 @@ uint64_t rwk_shm_choice_expect(
 
 /** ns a KB by the cheapest method of which that is known; 0: of none. */
 float rwk_shm_choice_least(const struct rwk_shm_choice *c, struct rwk_shm_load load);
+
+/** Adds what is known of other transfers: how often each method was chosen, and its least cost. Only to be printed. */
+void rwk_shm_choice_add(struct rwk_shm_choice *all, const struct rwk_shm_choice *c);
 
 /** Writes the table, a line per class that has been used, into buf (terminated); returns the characters written. */
 size_t rwk_shm_choice_print(const struct rwk_shm_choice *c, char *buf, size_t len);

@@ -139,6 +139,7 @@ struct rwk_shm_port_transfers {
 	bool peers_let_in; /* Yama has been asked to */
 	uint64_t guard_next; /* where to ask for the next guard page; 0: not drawn yet */
 	struct rwk_shm_transfer_counts counts;
+	struct rwk_shm_summary *summary; /* with FI_ROPEWALK_STATS: of channels that have ended; else NULL */
 };
 
 /** The transfers of a channel. */
@@ -218,6 +219,10 @@ bool rwk_shm_read_finish_if_whole(struct rwk_shm_transfers *t, struct rwk_op *op
 
 /** Chooses methods for waiting reads as long as the peer may be asked for more. */
 void rwk_shm_reads_begin(struct rwk_shm_transfers *t);
+
+/* transfer_summary.c */
+/** The channel's transfers end: keeps what FI_ROPEWALK_STATS tells of them. */
+void rwk_shm_summary_add(const struct rwk_shm_transfers *t);
 
 /* transfer_region.c */
 
