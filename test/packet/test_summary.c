@@ -8,28 +8,43 @@
 
 #include "packet/port.h"
 
+#include "base/param.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
+static int heard[2], kept;
+
+static void listen_to(void)
+{
+	kept = dup(STDERR_FILENO);
+	assert_int_equal(pipe(heard), 0);
+	dup2(heard[1], STDERR_FILENO);
+}
+
+/* What has been said since. */
+static const char *what_was_said(void)
+{
+	static char text[8192];
+	ssize_t n;
+
+	dup2(kept, STDERR_FILENO);
+	close(kept);
+	close(heard[1]);
+	n = read(heard[0], text, sizeof(text) - 1);
+	close(heard[0]);
+	assert_true(n >= 0);
+	text[n] = 0;
+	return text;
+}
+
 /* What a port says of itself. */
 static const char *said_by(unsigned i)
 {
-	static char text[8192];
-	int fd[2], kept = dup(STDERR_FILENO);
-	ssize_t n;
-
-	assert_int_equal(pipe(fd), 0);
-	dup2(fd[1], STDERR_FILENO);
+	listen_to();
 	rwk_packet_summary(ends[i]->port);
-	dup2(kept, STDERR_FILENO);
-	n = read(fd[0], text, sizeof(text) - 1);
-	close(fd[0]);
-	close(fd[1]);
-	close(kept);
-	assert_true(n > 0);
-	text[n] = 0;
-	return text;
+	return what_was_said();
 }
 
 struct domain_line {
@@ -111,11 +126,35 @@ static void of_no_domain(void **state)
 	ends_close();
 }
 
+/* A connection that ends before its port is told of when it does, once. */
+static void of_one_that_ends(void **state)
+{
+	const char *text, *first;
+	char line[64];
+
+	(void)state;
+	ends_open_two();
+	snprintf(line, sizeof(line), ": RC/udp to %s", rwk_packet_name(&ends[1]->address));
+	assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
+	ends_settle();
+	rwk_params.stats = true;
+	listen_to();
+	ends_close_port(1);
+	ends_settle();
+	ends_close();
+	rwk_params.stats = false;
+	text = what_was_said();
+	first = strstr(text, line);
+	if (!first || strstr(first + 1, line))
+		fail_msg("it says: %s", text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ENDS_ON(of_a_domain, "SRC", sim_shared_transport),
 		ENDS_RC(of_no_domain),
+		ENDS_RC(of_one_that_ends),
 	};
 
 	return cmocka_run_group_tests_name("packet/summary", tests, NULL, NULL);

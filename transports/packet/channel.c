@@ -270,6 +270,8 @@ void rwk_packet_stop(struct rwk_packet_channel *ch, int status)
 	struct rwk_port *port = ch->port;
 	struct rwk_place *place = ch->place;
 
+	if (rwk_params.stats && !port->linger_until) /* else the port has told of it */
+		rwk_packet_summary_of(ch);
 	ch->state = RWK_CH_FAILED;
 	ch->base.error = status;
 	rwk_list_remove(&ch->timed);

@@ -118,6 +118,10 @@ static inline struct rwk_packet_channel *rwk_packet_channel(struct rwk_channel *
 	return (struct rwk_packet_channel *)ch;
 }
 
+/* summary.c */
+/** What FI_ROPEWALK_STATS tells of a connection: a line. Of a shared one the numbers are those of all who go by it. */
+void rwk_packet_summary_of(const struct rwk_packet_channel *ch);
+
 /* channel.c */
 /** A number that no QP of this port has; 0: none could be drawn. */
 uint32_t rwk_packet_new_qpn(struct rwk_port *port);

@@ -159,6 +159,7 @@ void rwk_packet_disarm(struct rwk_port *port);
 void rwk_packet_period(struct rwk_port *port, rwk_time now);
 
 /* summary.c */
+/** What FI_ROPEWALK_STATS tells of a port and its connections when it closes. */
 void rwk_packet_summary(const struct rwk_port *port);
 
 /* close.c */

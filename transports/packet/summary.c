@@ -19,10 +19,10 @@ static const char *strand(const struct rwk_packet_channel *ch)
 	return ch->path.way == RWK_WAY_LOSSY ? "RC/udp" : "UC/tcp";
 }
 
-/* Of a shared connection the numbers are those of all who go by it. */
-static void print_channel(const struct rwk_packet_channel *ch, unsigned me)
+void rwk_packet_summary_of(const struct rwk_packet_channel *ch)
 {
 	const struct rwk_qp_counters *c = rwk_packet_qp_counters(&ch->base);
+	unsigned me = rwk_address_rank(&ch->port->address);
 
 	if (!c)
 		return;
@@ -60,7 +60,7 @@ void rwk_packet_summary(const struct rwk_port *port)
 	unsigned me = rwk_address_rank(&port->address);
 
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next)
-		print_channel(rwk_container_of(l, struct rwk_packet_channel, all), me);
+		rwk_packet_summary_of(rwk_container_of(l, struct rwk_packet_channel, all));
 	if (port->view)
 		print_domain(port->view, me);
 	fprintf(stderr,
