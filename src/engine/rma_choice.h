@@ -33,6 +33,13 @@ struct rwk_rma_choice {
 	enum rwk_rma_way trial;
 };
 
+#define RWK_RMA_LENGTHS 3u /* below 64 KB, below 1 MB, and from there on */
+
+/** By which way long requests to a peer go, where there are two. */
+struct rwk_rma_choices {
+	struct rwk_rma_choice of[2][2][RWK_RMA_LENGTHS]; /* reads, writes; by rwk_copy_collides */
+};
+
 /** The way for the next request. */
 enum rwk_rma_way rwk_rma_choose(struct rwk_rma_choice *c);
 /** A request takes that way; `now` in ns. */

@@ -40,11 +40,6 @@ struct rwk_rma_export {
 	struct rwk_rkey rkey;
 };
 
-/** By which way long requests go, where there are two. */
-struct rwk_rma_choices {
-	struct rwk_rma_choice of[2][2][RWK_RMA_LENGTHS]; /* reads, writes; by `collides` */
-};
-
 /** Payload of RWK_RMA_EXPORT. */
 struct answer {
 	struct rwk_rkey rkey;

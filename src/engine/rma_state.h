@@ -31,7 +31,6 @@
 #define RWK_RMA_PIECE         ((size_t)64 << 10) /* bytes that one piece moves, at most */
 #define RWK_RMA_FETCHING      32u                /* pieces under way to a peer that fetch; */
 #define RWK_RMA_FETCHING_LONG 4u                 /* so many of a long request: what answers may take up there */
-#define RWK_RMA_LENGTHS       3u                 /* below 64 KB, below 1 MB, and from there on */
 #define RWK_RMA_POSTED        16u                /* pieces that lie with the channel; the others wait with us */
 #define RWK_RMA_LIMIT         1024u              /* requests of an endpoint under way, if the binding does not say */
 

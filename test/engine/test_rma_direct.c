@@ -6,7 +6,9 @@
  */
 #include "engine/area.h"
 
+#include "base/copy.h"
 #include "engine/internal.h"
+#include "engine/rma_state.h"
 #include "packet/packet.h"
 
 /* A request that names a region again: the first goes by messages, and asks; the others are direct, until it goes. */
@@ -261,6 +263,55 @@ static void unattended(void **state)
 	free(got);
 }
 
+/* Requests of 64 KB, of a buffer that lies so far behind the region (in a write: before it). */
+static void requests(struct world *w, const struct area *a, enum area_kind kind, unsigned char *room, unsigned behind)
+{
+	uintptr_t there = (uintptr_t)a->bytes;
+	unsigned char *here = room + (there + (kind == READ ? behind : -behind) - (uintptr_t)room) % RWK_COPY_PAGE;
+
+	for (int i = 0; i < 4; i++) {
+		struct task t = {0};
+
+		assert_int_equal(area_simple(w, 0, a, kind, here, 0, a->length, 0, &t), 0);
+		world_wait(w, &t);
+		assert_int_equal(t.c.status, 0);
+	}
+}
+
+/* What is slow for where the bytes lie is measured apart from the rest. */
+static void askew(void **state)
+{
+	enum { LENGTH = 1 << 16 };
+	unsigned char *room = calloc(1, LENGTH + RWK_COPY_PAGE);
+	bool slow = rwk_copy_collides(room + 16, room), known[2][2] = {{false}};
+	const struct rwk_peer *p;
+	struct world w;
+	struct area a;
+
+	area_open_world(&w, *state, 2);
+	area_open(&a, &w, 1, LENGTH, 3, false);
+	p = w.peer[0][1];
+	for (int i = 0; i < 4; i++) {
+		bool collides = i & 1;
+		enum area_kind kind = i & 2 ? READ : WRITE;
+
+		requests(&w, &a, kind, room, collides ? 16 : 0);
+		if (p->channel->direct != RWK_DIRECT_TRIED || !p->channel->direct_min)
+			break; /* another process's memory cannot be reached here */
+		known[kind == WRITE][collides && slow] = true;
+		for (int write = 0; write < 2; write++) {
+			for (int c = 0; c < 2; c++) {
+				const struct rwk_rma_choice *k = &p->rma->choices->of[write][c][1];
+
+				assert_int_equal(k->way[RWK_DIRECTLY].cost > 0, known[write][c]);
+			}
+		}
+	}
+	area_close(&a);
+	world_close(&w);
+	free(room);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,6 +321,7 @@ int main(void)
 		AREA_EACH(fence_untold),
 		{"by_rdma, packets", by_rdma, NULL, NULL, (void *)&sim_packet_transport},
 		{"several, packets", several, NULL, NULL, (void *)&sim_packet_transport},
+		{"askew, shared memory", askew, NULL, NULL, (void *)&rwk_shm_transport},
 		{"unattended, shared", unattended, NULL, NULL, (void *)&sim_shared_transport},
 	};
 
