@@ -175,6 +175,22 @@ static void fill_slab(struct rwk_shm_channel *ch, uint32_t id, const void *from,
 		rwk_copy_away(slab, from, n, ch->fill.string);
 }
 
+/*
+ * A message of `len` bytes in a slab is on its way, and an answer is awaited. If slabs go there alone and are given
+ * back, the lines of the next one are in the reader's cache, and a message as long as this one would have to ask for
+ * each of them: now there is time for it.
+ */
+static void expect_another(struct rwk_shm_channel *ch, size_t len)
+{
+	const struct rwk_shm_slabs *s = &ch->slabs;
+	uint32_t id = s->count ? s->stack[s->count - 1] : RWK_SHM_NO_SLAB;
+
+	if (id == RWK_SHM_NO_SLAB || !rwk_shm_slab_was_read(s, id))
+		return;
+	for (size_t at = 0; at < len; at += RWK_CACHE_LINE)
+		rwk_prefetch_write(rwk_shm_slab(s, id) + at);
+}
+
 /* A message of `len` bytes in a slab is on its way, and more of them are to be expected. */
 static void expect_slabs(struct rwk_shm_channel *ch, size_t len)
 {
@@ -202,6 +218,8 @@ static int send_in_slab(struct rwk_shm_channel *ch, const struct rwk_envelope *e
 		rwk_demote(rwk_shm_slab(&ch->slabs, id), len < HAND_OVER_BYTES ? len : HAND_OVER_BYTES);
 	if (streaming(&ch->tx))
 		expect_slabs(ch, len);
+	else
+		expect_another(ch, len);
 	return 0;
 }
 
