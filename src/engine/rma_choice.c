@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "engine/rma_choice.h"
 
-#include <stdbool.h>
-
 #define UNIT        (64u << 10) /* bytes */
 #define RUN_BYTES   (4u << 20)  /* a run without a pause is measured in parts of so much */
+#define EACH        8u          /* direct runs, of which one is measured */
 #define TRIAL       8u          /* requests at least, */
 #define TRIAL_MOST  128u        /* and at most, if there is no pause before */
 #define PAUSE_LEAST 16u         /* between two trials, as a multiple of the first one's requests */
@@ -67,6 +66,13 @@ enum rwk_rma_way rwk_rma_choose(struct rwk_rma_choice *c)
 	return trial_begin(c, other_than(faster(c)));
 }
 
+bool rwk_rma_way_begins(struct rwk_rma_choice *c, enum rwk_rma_way way)
+{
+	if (c->way[way].under_way)
+		return false;
+	return way == RWK_BY_MESSAGES || c->trial_taken || c->runs++ % EACH == 0;
+}
+
 void rwk_rma_way_taken(struct rwk_rma_choice *c, enum rwk_rma_way way, uint64_t now)
 {
 	if (c->way[way].under_way++)
@@ -96,9 +102,23 @@ static void measured(struct rwk_rma_choice *c, enum rwk_rma_way way, uint64_t no
 	}
 }
 
+bool rwk_rma_way_ends(const struct rwk_rma_choice *c, enum rwk_rma_way way, size_t bytes)
+{
+	return c->way[way].since ? c->way[way].under_way == 1 || c->way[way].bytes + bytes >= RUN_BYTES
+				 : c->way[way].bytes + bytes >= RUN_BYTES;
+}
+
 void rwk_rma_way_ended(struct rwk_rma_choice *c, enum rwk_rma_way way, size_t bytes, uint64_t now)
 {
+	bool last = !--c->way[way].under_way;
+
 	c->way[way].bytes += bytes;
-	if ((!--c->way[way].under_way || c->way[way].bytes >= RUN_BYTES) && c->way[way].bytes)
+	if (!c->way[way].bytes || (!last && c->way[way].bytes < RUN_BYTES))
+		return;
+	if (c->way[way].since) {
 		measured(c, way, now);
+	} else { /* its next part is */
+		c->way[way].since = now;
+		c->way[way].bytes = 0;
+	}
 }

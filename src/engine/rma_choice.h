@@ -8,10 +8,15 @@
  * A trial is several requests in turn, beginning when none is under way and going on to the next pause: the first ones
  * find the data in the caches of that side to which the other way has brought it, and while one way's requests are
  * under way neither processor is free for the other's. One whose first requests show that it is far slower ends.
+ *
+ * A run is measured from its first request to the end of its last, in parts if it is long. All that go by messages are:
+ * a target that does not poll any more is to be noticed. Of direct ones, which wait for nobody, one of eight is, and of
+ * one that does not end every other part, as two looks at the clock are a twenty-fifth of a short request.
  */
 #ifndef RWK_ENGINE_RMA_CHOICE_H
 #define RWK_ENGINE_RMA_CHOICE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,14 +27,15 @@ struct rwk_rma_choice {
 	struct {
 		uint64_t cost;  /* ns for 64 KB, of late; 0: never tried */
 		uint64_t last;  /* of the last run by itself */
-		uint64_t since; /* ns: the run that is being measured began, */
-		uint64_t bytes; /* and has moved these */
+		uint64_t since; /* ns: when the run, or its part, began; 0: it is not measured */
+		uint64_t bytes; /* that it has moved */
 		uint32_t under_way;
 	} way[RWK_RMA_WAYS];
 	uint32_t trial_in;    /* requests until the slower one is tried again */
 	uint32_t trial_taken; /* requests of the trial that goes on; 0: none does */
 	uint32_t pause;       /* after the last trial, as a multiple of its requests */
 	uint32_t late;        /* requests since a trial was due */
+	uint32_t runs;        /* direct ones that were no trial */
 	enum rwk_rma_way trial;
 };
 
@@ -42,9 +48,13 @@ struct rwk_rma_choices {
 
 /** The way for the next request. */
 enum rwk_rma_way rwk_rma_choose(struct rwk_rma_choice *c);
-/** A request takes that way; `now` in ns. */
+/** A request is to take that way: is the time wanted? To be asked once. */
+bool rwk_rma_way_begins(struct rwk_rma_choice *c, enum rwk_rma_way way);
+/** It takes it; `now` in ns, 0: was not wanted. */
 void rwk_rma_way_taken(struct rwk_rma_choice *c, enum rwk_rma_way way, uint64_t now);
-/** It has ended, having moved `bytes`. */
+/** A request of `bytes` ends: is the time wanted? */
+bool rwk_rma_way_ends(const struct rwk_rma_choice *c, enum rwk_rma_way way, size_t bytes);
+/** It has ended; `now` in ns, 0: was not wanted. */
 void rwk_rma_way_ended(struct rwk_rma_choice *c, enum rwk_rma_way way, size_t bytes, uint64_t now);
 
 #endif

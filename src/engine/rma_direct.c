@@ -248,13 +248,17 @@ static struct rwk_rma_choice *choice_of(struct rwk_rma_request *r)
 
 void rwk_rma_measure_end(struct rwk_rma_request *r)
 {
+	struct rwk_rma_choice *c = choice_of(r);
+
 	r->chosen = false;
-	rwk_rma_way_ended(choice_of(r), r->way, r->length, rwk_clock_now());
+	rwk_rma_way_ended(c, r->way, r->length, rwk_rma_way_ends(c, r->way, r->length) ? rwk_clock_now() : 0);
 }
 
 /** By its way if both are tried, and it is measured then. */
 static bool is_chosen(struct rwk_rma_state *s, struct rwk_rma_request *r)
 {
+	struct rwk_rma_choice *c;
+
 	if (s->peer->channel->direct != RWK_DIRECT_TRIED)
 		return true;
 	if (!s->choices)
@@ -263,8 +267,9 @@ static bool is_chosen(struct rwk_rma_state *s, struct rwk_rma_request *r)
 		return true;
 	r->chosen = true;
 	r->collides = collides(s, r);
-	r->way = rwk_rma_choose(choice_of(r));
-	rwk_rma_way_taken(choice_of(r), r->way, rwk_clock_now());
+	c = choice_of(r);
+	r->way = rwk_rma_choose(c);
+	rwk_rma_way_taken(c, r->way, rwk_rma_way_begins(c, r->way) ? rwk_clock_now() : 0);
 	return r->way == RWK_DIRECTLY;
 }
 

@@ -6,6 +6,24 @@
 
 #define LENGTH (64u << 10)
 
+static unsigned looks; /* at the clock */
+
+static void taken(struct rwk_rma_choice *c, enum rwk_rma_way way, uint64_t now)
+{
+	bool wanted = rwk_rma_way_begins(c, way);
+
+	looks += wanted;
+	rwk_rma_way_taken(c, way, wanted ? now : 0);
+}
+
+static void ended(struct rwk_rma_choice *c, enum rwk_rma_way way, uint64_t now)
+{
+	bool wanted = rwk_rma_way_ends(c, way, LENGTH);
+
+	looks += wanted;
+	rwk_rma_way_ended(c, way, LENGTH, wanted ? now : 0);
+}
+
 /* Requests one after the other, for which the ways take so long; how many went directly. */
 static unsigned serve(struct rwk_rma_choice *c, uint64_t *now, unsigned requests, unsigned messages, unsigned direct)
 {
@@ -14,9 +32,9 @@ static unsigned serve(struct rwk_rma_choice *c, uint64_t *now, unsigned requests
 	for (unsigned i = 0; i < requests; i++) {
 		enum rwk_rma_way way = rwk_rma_choose(c);
 
-		rwk_rma_way_taken(c, way, *now);
+		taken(c, way, *now);
 		*now += way == RWK_DIRECTLY ? direct : messages;
-		rwk_rma_way_ended(c, way, LENGTH, *now);
+		ended(c, way, *now);
 		*now += 1000000; /* a pause counts for nothing */
 		n += way == RWK_DIRECTLY;
 	}
@@ -81,9 +99,9 @@ static void first_of_a_trial_is_cold(void **state)
 	for (unsigned i = 0; i < 5000; i++) {
 		enum rwk_rma_way way = rwk_rma_choose(&c);
 
-		rwk_rma_way_taken(&c, way, now);
+		taken(&c, way, now);
 		now += way == RWK_BY_MESSAGES ? 3000 : last == way ? 2000 : 6000;
-		rwk_rma_way_ended(&c, way, LENGTH, now);
+		ended(&c, way, now);
 		last = way;
 		direct += way == RWK_DIRECTLY;
 	}
@@ -103,20 +121,45 @@ static void windows(void **state)
 		for (int i = 0; i < 16; i++) {
 			way[i] = rwk_rma_choose(&c);
 			assert_true(way[i] == RWK_BY_MESSAGES || !i || way[i - 1] == RWK_DIRECTLY);
-			rwk_rma_way_taken(&c, way[i], now);
+			taken(&c, way[i], now);
 			if (way[i] == RWK_DIRECTLY) { /* at once */
 				now += 6000;
-				rwk_rma_way_ended(&c, way[i], LENGTH, now);
+				ended(&c, way[i], now);
 			}
 		}
 		for (int i = 0; i < 16; i++) { /* the others wait for each other, though each takes 1.5 us */
 			if (way[i] == RWK_DIRECTLY)
 				continue;
 			now += 1500;
-			rwk_rma_way_ended(&c, way[i], LENGTH, now);
+			ended(&c, way[i], now);
 		}
 	}
 	assert_in_range(serve(&c, &now, 500, 1500, 6000), 0, 8);
+}
+
+/* The clock is looked at for all that go by messages, for one of eight that go directly, and now and then in a stream. */
+static void seldom(void **state)
+{
+	struct rwk_rma_choice c = {0}, d = {0};
+	uint64_t now = 5;
+
+	(void)state;
+	looks = 0;
+	serve(&c, &now, 1000, 1500, 6000);
+	assert_in_range(looks, 1900, 2000);
+	serve(&d, &now, 100, 9000, 6000);
+	looks = 0;
+	serve(&d, &now, 8000, 9000, 6000);
+	assert_in_range(looks, 2000, 2200);
+	d = (struct rwk_rma_choice){0};
+	looks = 0;
+	taken(&d, RWK_DIRECTLY, now);
+	for (unsigned i = 0; i < 1024; i++) { /* 64 MB */
+		taken(&d, RWK_DIRECTLY, now);
+		ended(&d, RWK_DIRECTLY, now += 6000);
+	}
+	assert_in_range(looks, 16, 18);
+	assert_in_range(d.way[RWK_DIRECTLY].cost, 5900, 6100);
 }
 
 int main(void)
@@ -127,6 +170,7 @@ int main(void)
 		cmocka_unit_test(interruptions),
 		cmocka_unit_test(first_of_a_trial_is_cold),
 		cmocka_unit_test(windows),
+		cmocka_unit_test(seldom),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,11 +52,14 @@ struct chunk {
 	size_t length;
 };
 
-/* Bytes that have come, perhaps none, then it is tried again; or negative errno. */
-static ssize_t read_chunk(struct rwk_shm_transfers *t, struct rwk_op *op, struct chunk *c)
+/*
+ * Bytes that have come; 0: the proof was too old for them, as after a pause in which nobody looked at the clock; or
+ * negative errno.
+ */
+static ssize_t read_once(struct rwk_shm_transfers *t, struct rwk_op *op, struct chunk *c)
 {
-	uint64_t cookie = 0, now = rwk_clock_now();
-	bool proves = rwk_shm_proof_needed(t, &op->rkey, now);
+	bool proves = rwk_shm_proof_needed(t, &op->rkey, t->pulled_at);
+	uint64_t cookie = 0, begun = proves ? rwk_clock_now() : 0;
 	ssize_t got;
 
 	if (proves) {
@@ -70,11 +73,20 @@ static ssize_t read_chunk(struct rwk_shm_transfers *t, struct rwk_op *op, struct
 		return rwk_shm_region_readable(t, op->rkey.word[0]) ? -EFAULT : -EACCES;
 	if (proves && cookie != op->rkey.word[0])
 		return -EACCES;
-	if (!proves && !rwk_shm_proof_held(t, op->rkey.word[0], rwk_clock_now()))
+	t->pulled_at = rwk_clock_now();
+	if (!proves && !rwk_shm_proof_held(t, op->rkey.word[0], t->pulled_at))
 		return 0;
-	t->proven = proves ? now : t->proven;
+	t->proven = proves ? begun : t->proven;
 	t->port->counts.pulled += c->length;
 	return (ssize_t)c->length;
+}
+
+/* Bytes that have come, perhaps none, then it is tried again; or negative errno. */
+static ssize_t read_chunk(struct rwk_shm_transfers *t, struct rwk_op *op, struct chunk *c)
+{
+	ssize_t n = read_once(t, op, c);
+
+	return n ? n : read_once(t, op, c);
 }
 
 /* Bytes that have gone, perhaps none, then it is tried again; or negative errno. */
