@@ -104,8 +104,7 @@ static void measured(struct rwk_rma_choice *c, enum rwk_rma_way way, uint64_t no
 
 bool rwk_rma_way_ends(const struct rwk_rma_choice *c, enum rwk_rma_way way, size_t bytes)
 {
-	return c->way[way].since ? c->way[way].under_way == 1 || c->way[way].bytes + bytes >= RUN_BYTES
-				 : c->way[way].bytes + bytes >= RUN_BYTES;
+	return (c->way[way].since && c->way[way].under_way == 1) || c->way[way].bytes + bytes >= RUN_BYTES;
 }
 
 void rwk_rma_way_ended(struct rwk_rma_choice *c, enum rwk_rma_way way, size_t bytes, uint64_t now)

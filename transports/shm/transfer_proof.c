@@ -15,7 +15,7 @@
  */
 #include "shm/transfer_area.h"
 
-#define BELIEVED 1000000 /* ns after a proof in which a call without cookies may begin */
+#define BELIEVED 1000000 /* ns after a proof in which a call without cookies may begin, as far as is known */
 #define HELD     2000000 /* ns after it by which that call must have ended: it can lose its core on the way */
 
 /* What the peer's area says of that region; 0: nothing. */
