@@ -176,19 +176,24 @@ static void fill_slab(struct rwk_shm_channel *ch, uint32_t id, const void *from,
 }
 
 /*
- * A message of `len` bytes in a slab is on its way, and an answer is awaited. If slabs go there alone and are given
- * back, the lines of the next one are in the reader's cache, and a message as long as this one would have to ask for
+ * A message of `len` bytes in slabs is on its way, and an answer is awaited. If slabs go there alone and are given
+ * back, the lines of the next ones are in the reader's cache, and a message as long as this one would have to ask for
  * each of them: now there is time for it.
  */
 static void expect_another(struct rwk_shm_channel *ch, size_t len)
 {
 	const struct rwk_shm_slabs *s = &ch->slabs;
-	uint32_t id = s->count ? s->stack[s->count - 1] : RWK_SHM_NO_SLAB;
 
-	if (id == RWK_SHM_NO_SLAB || !rwk_shm_slab_was_read(s, id))
-		return;
-	for (size_t at = 0; at < len; at += RWK_CACHE_LINE)
-		rwk_prefetch_write(rwk_shm_slab(s, id) + at);
+	for (uint32_t i = 1; len && i <= s->count; i++) {
+		uint32_t id = s->stack[s->count - i];
+		size_t n = len < RWK_SHM_SLAB_BYTES ? len : RWK_SHM_SLAB_BYTES;
+
+		if (!rwk_shm_slab_was_read(s, id))
+			return;
+		for (size_t at = 0; at < n; at += RWK_CACHE_LINE)
+			rwk_prefetch_write(rwk_shm_slab(s, id) + at);
+		len -= n;
+	}
 }
 
 /* A message of `len` bytes in a slab is on its way, and more of them are to be expected. */
@@ -275,6 +280,8 @@ static int send_pieces(struct rwk_shm_channel *ch, const struct rwk_envelope *en
 	if (!room_for(ch, pieces) || !rwk_shm_slabs_reserve(&ch->slabs, pieces))
 		return -EAGAIN;
 	send_some(ch, &op);
+	if (!streaming(&ch->tx))
+		expect_another(ch, len);
 	return 0;
 }
 
