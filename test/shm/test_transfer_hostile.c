@@ -190,6 +190,7 @@ static int garbage_sender(struct rwk_shm_channel *ch, const void *arg)
 	unsigned how = *(const unsigned *)arg;
 	char body[RWK_SHM_CONTROL_MAX] = {0};
 	struct rwk_shm_ask ask = {.offset = 0, .length = LARGE};
+	struct rwk_shm_help_ask help = {.length = UINT64_MAX};
 	uint64_t *given_back = rwk_shm_transfer_area(ch, true);
 
 	CHECK(tp_wait(ch, 1, 1));
@@ -210,6 +211,9 @@ static int garbage_sender(struct rwk_shm_channel *ch, const void *arg)
 	case 3: /* blocks given back that never were */
 		*given_back = 1000;
 		CHECK(!rwk_shm_tell(rwk_shm_transfers_of(ch), RWK_SHM_STAGE_ASK, &ask, sizeof(ask)));
+		break;
+	case 4: /* help with more than there are addresses */
+		CHECK(!rwk_shm_tell(rwk_shm_transfers_of(ch), RWK_SHM_PUSH_ASK, &help, sizeof(help)));
 		break;
 	}
 	CHECK(deaf_wait(ch, 3));
@@ -239,7 +243,7 @@ static int garbage_taker(struct rwk_shm_channel *ch, const void *arg)
 static void garbage_records(void **state)
 {
 	(void)state;
-	for (unsigned how = 0; how < 4; how++)
+	for (unsigned how = 0; how < 5; how++)
 		tp_run(garbage_taker, garbage_sender, &how);
 }
 

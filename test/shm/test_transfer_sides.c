@@ -142,6 +142,8 @@ static void chunks_are_halves(void **state)
 		if (length <= 2 * RWK_SHM_CHUNK_MOST)
 			assert_true(n == 2 && c - last < 8192);
 	}
+	for (unsigned less = 0; less < 3; less++) /* a peer may say what it likes */
+		assert_true(rwk_shm_chunks_in(UINT64_MAX - less) > RWK_SHM_CHUNKS_MOST);
 }
 
 static int away_exposer(struct rwk_shm_channel *ch, const void *arg)

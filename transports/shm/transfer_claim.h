@@ -37,11 +37,17 @@ static inline struct rwk_shm_claim rwk_shm_claim_unpack(uint64_t word)
 		.id = (uint32_t)(word >> 32), .theirs = (word >> 16) & 0xffff, .mine = word & 0xffff};
 }
 
+/* Rounded up. No length overflows, whatever a peer says. */
+static inline uint64_t rwk_shm_parts(uint64_t length, uint64_t part)
+{
+	return length / part + (length % part != 0);
+}
+
 /** Bytes of a chunk, the last one aside: as many pairs of them as it takes. Both sides compute it from the length. */
 static inline uint64_t rwk_shm_chunk_for(uint64_t length)
 {
-	uint64_t pairs = (length + 2 * RWK_SHM_CHUNK_MOST - 1) / (2 * RWK_SHM_CHUNK_MOST);
-	uint64_t c = pairs <= 1 ? (length + 1) / 2 : (length + 2 * pairs - 1) / (2 * pairs);
+	uint64_t pairs = rwk_shm_parts(length, 2 * RWK_SHM_CHUNK_MOST);
+	uint64_t c = pairs <= 1 ? rwk_shm_parts(length, 2) : rwk_shm_parts(length, 2 * pairs);
 
 	return (c + 4095) / 4096 * 4096;
 }
@@ -50,7 +56,7 @@ static inline uint64_t rwk_shm_chunks_in(uint64_t length)
 {
 	uint64_t c = rwk_shm_chunk_for(length);
 
-	return length <= 2 * c ? 1 + (length > c) : (length + c - 1) / c;
+	return length <= 2 * c ? 1 + (length > c) : rwk_shm_parts(length, c);
 }
 
 /** How many of them the helper may take. */
