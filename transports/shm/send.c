@@ -373,7 +373,10 @@ int rwk_shm_control(struct rwk_shm_channel *ch, enum rwk_shm_control kind, const
 	return 0;
 }
 
-/* Whoever has something done at once asks for its completion next, not for what may come: the next poll is short. */
+/*
+ * Whoever has something done at once asks for its completion next, not for what may come: the next poll is short. Where
+ * ranks share cores it counts as an empty one like others: the program may read until the peer has written.
+ */
 static int post_transfer(struct rwk_shm_channel *ch, struct rwk_op *op)
 {
 	int rc;
@@ -381,7 +384,7 @@ static int post_transfer(struct rwk_shm_channel *ch, struct rwk_op *op)
 	if (ch->state != RWK_SHM_OPEN)
 		return -ENOTCONN;
 	rc = rwk_shm_transfer_post(ch, op);
-	if (rc == 1)
+	if (rc == 1 && !ch->base.port->oversubscribed)
 		ch->base.port->idle_polls = 0;
 	return rc;
 }
