@@ -85,8 +85,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "head has kind in its 
 #define RWK_ENV_DATA     0x80u
 
 /**
- * An envelope's head in one word. A service loads it as one: after stores of its parts that would have to wait until they
- * have left the store buffer, and whatever is before them.
+ * An envelope's head in one word. A service loads it as one, which after stores of its parts would have to wait until
+ * they have left the store buffer, and whatever is before them.
  */
 static inline uint64_t rwk_envelope_head(uint8_t kind, uint8_t flags, uint16_t small)
 {
