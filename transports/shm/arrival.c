@@ -148,11 +148,10 @@ void rwk_shm_arrival_add(struct rwk_shm_arrival *all, const struct rwk_shm_arriv
 {
 	for (unsigned i = 0; i < RWK_SHM_ARRIVAL_CLASSES; i++) {
 		for (int way = 0; way < RWK_SHM_ARRIVAL_WAYS; way++) {
-			float *to = &all->class[i].cost[way], from = a->class[i].cost[way];
+			float *to = &all->class[i].cost[way];
 
 			all->class[i].count[way] += a->class[i].count[way];
-			if (from > 0 && (*to <= 0 || from < *to))
-				*to = from;
+			*to = rwk_shm_cost_least(*to, a->class[i].cost[way]);
 		}
 	}
 }
@@ -164,11 +163,8 @@ static size_t print_class(const struct rwk_shm_arrival_class *k, unsigned class,
 	size_t at =
 		(size_t)snprintf(buf, len, "to %7u KB: %-9s", (RWK_FETCHED_MIN << (class + 1)) / 1024, names[fetched]);
 
-	for (int way = 0; way < RWK_SHM_ARRIVAL_WAYS && at < len; way++) {
-		if (k->cost[way] > 0)
-			at += (size_t)snprintf(buf + at, len - at, "  %s %.1f GB/s (%llu)", names[way],
-				(double)(1024 / k->cost[way]), (unsigned long long)k->count[way]);
-	}
+	for (int way = 0; way < RWK_SHM_ARRIVAL_WAYS && at < len; way++)
+		at += rwk_shm_cost_print(buf + at, len - at, names[way], k->cost[way], k->count[way]);
 	if (at < len)
 		at += (size_t)snprintf(buf + at, len - at, "\n");
 	return at;

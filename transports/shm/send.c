@@ -175,6 +175,13 @@ static void fill_slab(struct rwk_shm_channel *ch, uint32_t id, const void *from,
 		rwk_copy_away(slab, from, n, ch->fill.string);
 }
 
+/* Asks for the first lines of a slab, to write them. */
+static void ask_for(const struct rwk_shm_slabs *s, uint32_t id, size_t len)
+{
+	for (size_t at = 0; at < len; at += RWK_CACHE_LINE)
+		rwk_prefetch_write(rwk_shm_slab(s, id) + at);
+}
+
 /*
  * A message of `len` bytes in slabs is on its way, and an answer is awaited. If slabs go there alone and are given
  * back, the lines of the next ones are in the reader's cache, and a message as long as this one would have to ask for
@@ -190,8 +197,7 @@ static void expect_another(struct rwk_shm_channel *ch, size_t len)
 
 		if (!rwk_shm_slab_was_read(s, id))
 			return;
-		for (size_t at = 0; at < n; at += RWK_CACHE_LINE)
-			rwk_prefetch_write(rwk_shm_slab(s, id) + at);
+		ask_for(s, id, n);
 		len -= n;
 	}
 }
@@ -202,10 +208,8 @@ static void expect_slabs(struct rwk_shm_channel *ch, size_t len)
 	const struct rwk_shm_slabs *s = &ch->slabs;
 
 	rwk_prefetch_write(ch->tx.next + AHEAD_ONE);
-	if (s->count < AHEAD_SLABS)
-		return;
-	for (size_t at = 0; at < len && at < AHEAD_SLAB_BYTES; at += RWK_CACHE_LINE)
-		rwk_prefetch_write(rwk_shm_slab(s, s->stack[s->count - AHEAD_SLABS]) + at);
+	if (s->count >= AHEAD_SLABS)
+		ask_for(s, s->stack[s->count - AHEAD_SLABS], len < AHEAD_SLAB_BYTES ? len : AHEAD_SLAB_BYTES);
 }
 
 static int send_in_slab(struct rwk_shm_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len)

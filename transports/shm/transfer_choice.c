@@ -161,6 +161,19 @@ const char *rwk_shm_method_name(enum rwk_shm_method m)
 	return m < RWK_SHM_METHODS ? names[m] : "?";
 }
 
+float rwk_shm_cost_least(float a, float b)
+{
+	return a > 0 && (b <= 0 || a < b) ? a : b;
+}
+
+size_t rwk_shm_cost_print(char *buf, size_t len, const char *name, float cost, uint64_t times)
+{
+	if (cost <= 0)
+		return 0;
+	return (size_t)snprintf(
+		buf, len, "  %s %.1f GB/s (%llu)", name, (double)(1024 / cost), (unsigned long long)times);
+}
+
 void rwk_shm_choice_add(struct rwk_shm_choice *all, const struct rwk_shm_choice *c)
 {
 	for (int i = 0; i < 2 * (int)RWK_SHM_CLASSES; i++) {
@@ -169,8 +182,7 @@ void rwk_shm_choice_add(struct rwk_shm_choice *all, const struct rwk_shm_choice 
 			const struct rwk_shm_choice_method *from = &c->class[i].method[m];
 
 			to->taken += from->taken;
-			if (from->cost > 0 && (to->cost <= 0 || from->cost < to->cost))
-				to->cost = from->cost;
+			to->cost = rwk_shm_cost_least(to->cost, from->cost);
 		}
 	}
 }
@@ -181,10 +193,8 @@ static size_t print_class(const struct rwk_shm_choice_class *k, unsigned log, co
 		rwk_shm_method_name(cheapest(k, (1u << RWK_SHM_METHODS) - 1)));
 
 	for (int m = 0; m < RWK_SHM_METHODS && at < len; m++) {
-		if (k->method[m].cost > 0)
-			at += (size_t)snprintf(buf + at, len - at, "  %s %.1f GB/s (%u)",
-				rwk_shm_method_name((enum rwk_shm_method)m), (double)(1024 / k->method[m].cost),
-				k->method[m].taken);
+		at += rwk_shm_cost_print(buf + at, len - at, rwk_shm_method_name((enum rwk_shm_method)m),
+			k->method[m].cost, k->method[m].taken);
 	}
 	if (at < len)
 		at += (size_t)snprintf(buf + at, len - at, "\n");

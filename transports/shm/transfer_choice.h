@@ -94,6 +94,15 @@ uint64_t rwk_shm_choice_expect(
 /** ns a KB by the cheapest method of which that is known; 0: of none. */
 float rwk_shm_choice_least(const struct rwk_shm_choice *c, struct rwk_shm_load load);
 
+/** The lesser of two costs, of which either may be 0: not known. */
+float rwk_shm_cost_least(float a, float b);
+
+/**
+ * Writes "  NAME SPEED (TIMES)" into buf, of a cost in ns a KB; nothing if that is not known. Returns the characters that
+ * there were to write.
+ */
+size_t rwk_shm_cost_print(char *buf, size_t len, const char *name, float cost, uint64_t times);
+
 /** Adds what is known of other transfers: how often each method was chosen, and its least cost. Only to be printed. */
 void rwk_shm_choice_add(struct rwk_shm_choice *all, const struct rwk_shm_choice *c);
 
