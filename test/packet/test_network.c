@@ -2,6 +2,7 @@
 /* The packet service on real sockets, over this host's loopback: two ports in one process. */
 #include "links/ends.h"
 
+#include "base/log.h"
 #include "base/param.h"
 #include "packet/packet.h"
 
@@ -467,6 +468,40 @@ static void left_alone(void **state)
 	ends_close();
 }
 
+static unsigned in_vain;
+
+static void hear_in_vain(enum rwk_log_level level, const char *file, int line, const char *text)
+{
+	(void)level;
+	(void)file;
+	(void)line;
+	in_vain += strstr(text, "closed although what was sent last is not known to have come (1 of") != NULL;
+}
+
+/* A port whose peer answers is closed in silence; one that has waited for an answer in vain says so. */
+static void unanswered(void **state)
+{
+	(void)state;
+	rwk_log_set_sink(hear_in_vain);
+	rwk_log_set_level(RWK_LOG_INFO);
+	for (unsigned silent = 0; silent < 2; silent++) {
+		in_vain = 0;
+		open_and_connect();
+		exchange(1);
+		send_or_post(ends_side(1, 0));
+		ends_transport->leave(ends[1]->port);
+		while (ends_transport->linger(ends[1]->port)) {
+			if (!silent)
+				ends_progress(ends[0]);
+		}
+		ends_close_port(1);
+		assert_int_equal(in_vain, silent);
+		ends_close();
+	}
+	rwk_log_set_level(RWK_LOG_WARN);
+	rwk_log_set_sink(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -484,6 +519,7 @@ int main(void)
 		ENDS_NET(favourite),
 		ENDS_NET(no_favourite),
 		ENDS_NET(left_alone),
+		ENDS_NET(unanswered),
 	};
 
 	return cmocka_run_group_tests_name("packet/network", tests, NULL, NULL);

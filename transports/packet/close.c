@@ -11,6 +11,7 @@
 #include "packet/port.h"
 #include "packet/regions.h"
 
+#include "base/log.h"
 #include "base/param.h"
 #include "shared_rc/shared_rc.h"
 
@@ -30,15 +31,18 @@ void rwk_packet_close_links(struct rwk_port *port)
 	}
 }
 
+static bool waits(const struct rwk_packet_channel *ch)
+{
+	return ch->state == RWK_CH_OPEN && !ch->doom && !rwk_packet_idle(ch);
+}
+
 /* What a stream has taken is the peer's only when it has come there: a close cuts it off. */
 static bool all_idle(const struct rwk_port *port)
 {
 	struct rwk_link *stream = port->link[RWK_WAY_STREAM];
 
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
-		const struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
-
-		if (ch->state == RWK_CH_OPEN && !ch->doom && !rwk_packet_idle(ch))
+		if (waits(rwk_container_of(l, struct rwk_packet_channel, all)))
 			return false;
 	}
 	return !stream || !stream->ops->sent || stream->ops->sent(stream);
@@ -128,8 +132,21 @@ bool rwk_packet_linger(struct rwk_port *port)
 	return true;
 }
 
+static void tell_in_vain(const struct rwk_port *port)
+{
+	unsigned waiting = 0;
+
+	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next)
+		waiting += waits(rwk_container_of(l, struct rwk_packet_channel, all));
+	rwk_info("closed although what was sent last is not known to have come (%u of its channels waited for an "
+		 "answer): those peers have not answered for two seconds",
+		waiting);
+}
+
 void rwk_packet_free(struct rwk_port *port)
 {
+	if (!all_idle(port))
+		tell_in_vain(port);
 	while (!rwk_list_empty(&port->all)) {
 		struct rwk_packet_channel *ch = rwk_container_of(port->all.next, struct rwk_packet_channel, all);
 
