@@ -15,4 +15,16 @@ static inline uint64_t rwk_clock_now(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/**
+ * Nanoseconds of a clock that all processes of the machine share, also those in a time namespace of their own. It may
+ * be set: no good for deadlines, nor for what must not be wrong once.
+ */
+static inline uint64_t rwk_clock_shared(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 #endif

@@ -93,26 +93,29 @@ static void record(struct rwk_shm_arrival_class *k, float cost)
 
 bool rwk_shm_arrival_measures(const struct rwk_shm_arrival *a, size_t length)
 {
-	/* The first of them only says when the second one can have begun. */
-	return a->class[rwk_fetched_class(length)].come % EACH <= MEASURED;
+	/* Of a stream the first of them only says when the second one can have begun. */
+	return a->class[rwk_fetched_class(length)].come % EACH <= MEASURED || (a->run.start && !a->run.stream);
 }
 
-void rwk_shm_arrival_begins(struct rwk_shm_arrival *a, size_t length, bool stream, uint64_t now)
+void rwk_shm_arrival_begins(struct rwk_shm_arrival *a, size_t length, bool stream, uint32_t begun, uint64_t now)
 {
 	unsigned class = rwk_fetched_class(length);
 
 	/* A stream is still one when the client gives credit, or the like, now and then. */
 	stream |= a->run.stream && a->class[class].come % EACH;
 	a->run.stream = stream;
-	if (!a->last_done || (a->run.start && a->run.class == class && stream))
+	if (stream && a->run.start && a->run.class == class)
 		return;
 	a->run.start = stream ? a->last_done : now;
+	a->run.late = stream ? 0 : (uint32_t)now - begun;
 	a->run.bytes = 0;
 	a->run.class = class;
 }
 
 static void measured(struct rwk_shm_arrival *a, unsigned class, size_t length, uint64_t now, bool last)
 {
+	uint64_t took;
+
 	a->last_done = last ? 0 : now;
 	if (!a->run.start)
 		return;
@@ -120,7 +123,10 @@ static void measured(struct rwk_shm_arrival *a, unsigned class, size_t length, u
 	if (a->run.stream && !last)
 		return;
 	a->class[class].stream = a->run.stream;
-	record(&a->class[class], (float)(now - a->run.start) / kilobytes(a->run.bytes));
+	took = now - a->run.start;
+	if (a->run.late > took / 2)
+		took += a->run.late;
+	record(&a->class[class], (float)took / kilobytes(a->run.bytes));
 	a->run.start = 0;
 }
 
@@ -129,8 +135,8 @@ bool rwk_shm_arrival_whole(struct rwk_shm_arrival *a, size_t length, uint64_t no
 	unsigned class = rwk_fetched_class(length), at = a->class[class].come++ % EACH;
 
 	a->class[class].count[RWK_SHM_IN_PIECES]++;
-	if (at <= MEASURED)
-		measured(a, class, length, now, at == MEASURED);
+	if (now)
+		measured(a, class, length, now, at >= MEASURED);
 	return decide(a, class, RWK_SHM_IN_PIECES, length);
 }
 

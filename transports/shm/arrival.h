@@ -6,9 +6,14 @@
  * sends does not see how long either takes; so the receiver measures both, by classes of length, and tells the
  * sender when another way is better (RWK_SHM_ARRIVAL). The sender tells its client (rwk_channel.fetched).
  *
- * Measured is what a run of messages in pieces takes from the first one's first piece to the last one's end; where they
- * come one after the other and nothing goes back, from the end of the one before. A few of many are, as looking at the
- * clock costs something. What reads take is measured anyway (transfer_choice.h).
+ * Measured is what messages in pieces take: one that is answered from its first piece to its end; where they come one
+ * after the other and nothing goes back, a run of them from the end of the one before. A few of many are, as looking at
+ * the clock costs something. What reads take is measured anyway (transfer_choice.h).
+ *
+ * Where both sides send at the same time, as in an exchange, each of them first fills slabs and then copies out of
+ * slabs, which a reader does not have to. The receiver knows it by how long ago the message had been begun when he
+ * first saw of it: of some messages in pieces the sender tells when that was. If it is more than half of what the rest
+ * takes it counts, too. Not otherwise: whoever only answers sees the first piece as soon as it is there.
  *
  * Rule: where somebody waits for each message it is fetched if that is clearly faster, for what a processor has read
  * lies in its own caches, and whoever writes again where it was fetched from pays for that later, which nobody measures.
@@ -47,20 +52,22 @@ struct rwk_shm_arrival {
 	uint64_t last_done; /* ns: when one in pieces was whole, if the next one is to be measured; else 0 */
 	struct { /* of messages in pieces, one after the other, of one class */
 		uint64_t start; /* ns; 0: there is none */
+		uint32_t late;  /* ns that had passed since the sender began */
 		size_t bytes;
 		unsigned class;
 		bool stream;
 	} run;
 };
 
-/** Is the time wanted at which the next message of that length begins, and is whole? */
-bool rwk_shm_arrival_measures(const struct rwk_shm_arrival *a, size_t length);
 /**
- * The first piece of a message of `length` bytes is there, which is longer than a slab and measured; `stream`: the
- * client has sent nothing since the last one came. `now` in ns.
+ * The first piece of a message of `length` bytes is there, which is longer than a slab; `stream`: the client has sent
+ * nothing since the last one came. `begun`: the low bits of when its sender began, 0: he does not
+ * tell, and `now` (rwk_clock_shared) is not wanted.
  */
-void rwk_shm_arrival_begins(struct rwk_shm_arrival *a, size_t length, bool stream, uint64_t now);
-/** The last one has been copied; `now` if it is measured. True: `wanted` has changed. */
+void rwk_shm_arrival_begins(struct rwk_shm_arrival *a, size_t length, bool stream, uint32_t begun, uint64_t now);
+/** Is the time wanted at which it is whole? */
+bool rwk_shm_arrival_measures(const struct rwk_shm_arrival *a, size_t length);
+/** It is; `now` (rwk_clock_shared) if that is wanted, else 0. True: `wanted` has changed. */
 bool rwk_shm_arrival_whole(struct rwk_shm_arrival *a, size_t length, uint64_t now);
 /** One has been read; by the fastest method that takes `cost` ns a KB, 0: not known. True: `wanted` has changed. */
 bool rwk_shm_arrival_fetched(struct rwk_shm_arrival *a, size_t length, float cost);

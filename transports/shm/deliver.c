@@ -42,7 +42,7 @@ static void slabs_came_back(struct rwk_shm_channel *ch, const unsigned char *bod
 
 /* A piece lies in `slab`: begins or goes on with a message in pieces. */
 static void assemble(struct rwk_shm_channel *ch, const struct rwk_envelope *env, const unsigned char *slab,
-	uint32_t piece, uint64_t total)
+	uint32_t piece, uint64_t total, uint32_t begun)
 {
 	const struct rwk_client *client = ch->base.port->client;
 	struct rwk_shm_assembly *a = &ch->assembly;
@@ -51,7 +51,7 @@ static void assemble(struct rwk_shm_channel *ch, const struct rwk_envelope *env,
 	if (!a->place) {
 		a->total = total;
 		a->have = 0;
-		rwk_shm_pieces_begin(ch, total, ch->tx.stamp == ch->silent);
+		rwk_shm_pieces_begin(ch, total, ch->tx.stamp == ch->silent, begun);
 		a->place = client->begin(ch->base.port->cookie, &ch->base, env, total);
 	}
 	rwk_iov_scatter(a->place->iov, a->place->iov_count, a->place->at, slab, piece);
@@ -103,7 +103,7 @@ static bool deliver_slab(struct rwk_shm_channel *ch, uint64_t word, const struct
 	if (!further && piece == total)
 		ch->base.port->client->message(ch->base.port->cookie, &ch->base, &env, slab, piece);
 	else
-		assemble(ch, &env, slab, piece, total);
+		assemble(ch, &env, slab, piece, total, rwk_glance(&line->begun));
 	take_slab(ch, id);
 	ch->rx.expect = 0;
 	rwk_shm_line_done(ch);

@@ -59,6 +59,7 @@ struct rwk_shm_line {
 							uint32_t slab;
 							uint32_t piece; /* bytes of the payload in this slab */
 							uint64_t total; /* bytes of the payload in all */
+							uint32_t begun; /* low bits of when; 0: not told (arrival.h) */
 						};
 					};
 				};

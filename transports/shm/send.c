@@ -7,6 +7,7 @@
 #include "shm/channel.h"
 #include "shm/transfer.h"
 
+#include "base/clock.h"
 #include "base/copy.h"
 #include "base/demote.h"
 #include "base/iov.h"
@@ -35,6 +36,8 @@ enum { AHEAD_ONE = 3, AHEAD_MORE = 2, AHEAD_SLABS = 2, AHEAD_SLAB_BYTES = 1024 }
  * reason.
  */
 enum { HAND_OVER_BYTES = 1024 };
+
+enum { BEGUN_EACH = 8 };
 
 /* Is a message sent behind another one, none having come in between? To be asked once a message. */
 static inline bool streaming(struct rwk_shm_tx *tx)
@@ -148,9 +151,9 @@ static int send_lines(
 	return 0;
 }
 
-/* Names a filled slab in a line; there is room for one. */
-static void send_slab(
-	struct rwk_shm_channel *ch, const struct rwk_envelope *env, uint32_t id, uint32_t piece, size_t total)
+/* Names a filled slab in a line; there is room for one. `begun`: as in the line. */
+static void send_slab(struct rwk_shm_channel *ch, const struct rwk_envelope *env, uint32_t id, uint32_t piece,
+	size_t total, uint32_t begun)
 {
 	struct rwk_shm_line *line = next_line(ch);
 
@@ -159,6 +162,7 @@ static void send_slab(
 	line->slab = id;
 	line->piece = piece;
 	line->total = total;
+	line->begun = begun;
 	rwk_shm_slab_sent(&ch->slabs, id);
 	rwk_shm_tx_line(&ch->tx, RWK_SHM_IN_SLAB, (uint32_t)env->head);
 	published(ch);
@@ -222,7 +226,7 @@ static int send_in_slab(struct rwk_shm_channel *ch, const struct rwk_envelope *e
 	if (id == RWK_SHM_NO_SLAB)
 		return -EAGAIN;
 	fill_slab(ch, id, buf, len);
-	send_slab(ch, env, id, (uint32_t)len, len);
+	send_slab(ch, env, id, (uint32_t)len, len, 0);
 	if (hands_over(&ch->tx))
 		rwk_demote(rwk_shm_slab(&ch->slabs, id), len < HAND_OVER_BYTES ? len : HAND_OVER_BYTES);
 	if (streaming(&ch->tx))
@@ -235,6 +239,33 @@ static int send_in_slab(struct rwk_shm_channel *ch, const struct rwk_envelope *e
 static size_t short_max(const struct rwk_envelope *env)
 {
 	return body_bytes(env) + (size_t)RWK_SHM_MORE * RWK_SHM_MORE_MAX;
+}
+
+/* Fills a slab with the next `n` bytes of the op. */
+static void fill_slab_of(struct rwk_shm_channel *ch, uint32_t id, struct rwk_op *op, size_t n)
+{
+	if (op->iov_count == 1)
+		fill_slab(ch, id, (const char *)op->iov->iov_base + op->at, n);
+	else
+		rwk_iov_gather(op->iov, op->iov_count, op->at, rwk_shm_slab(&ch->slabs, id), n);
+}
+
+/* The first piece of a message. One of BEGUN_EACH that may be answered tells when it was begun: see arrival.h. */
+static void send_first(struct rwk_shm_channel *ch, struct rwk_op *op, uint32_t id, size_t n)
+{
+	bool told = op->length > n && !ch->tx.streaming && ch->in_pieces++ % BEGUN_EACH == 0;
+	uint32_t begun = told ? (uint32_t)rwk_clock_shared() | 1 : 0;
+
+	fill_slab_of(ch, id, op, n);
+	send_slab(ch, &op->env, id, (uint32_t)n, op->length, begun);
+}
+
+static void send_further(struct rwk_shm_channel *ch, struct rwk_op *op, uint32_t id, size_t n)
+{
+	const struct rwk_envelope next = {.kind = RWK_SHM_PIECE};
+
+	fill_slab_of(ch, id, op, n);
+	send_slab(ch, &next, id, (uint32_t)n, op->length, 0);
 }
 
 /*
@@ -258,17 +289,10 @@ static int send_some(struct rwk_shm_channel *ch, struct rwk_op *op)
 		id = rwk_shm_slab_take(&ch->slabs);
 		if (id == RWK_SHM_NO_SLAB)
 			return 0;
-		if (op->iov_count == 1)
-			fill_slab(ch, id, (const char *)op->iov->iov_base + op->at, n);
+		if (op->at)
+			send_further(ch, op, id, n);
 		else
-			rwk_iov_gather(op->iov, op->iov_count, op->at, rwk_shm_slab(&ch->slabs, id), n);
-		if (op->at) {
-			const struct rwk_envelope next = {.kind = RWK_SHM_PIECE};
-
-			send_slab(ch, &next, id, (uint32_t)n, op->length);
-		} else {
-			send_slab(ch, &op->env, id, (uint32_t)n, op->length);
-		}
+			send_first(ch, op, id, n);
 		op->at += n;
 	}
 	return 1;
