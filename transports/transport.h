@@ -232,6 +232,8 @@ static inline bool rwk_channel_fetches(const struct rwk_channel *ch, size_t len)
 	return ch->fetched >> rwk_fetched_class(len) & 1;
 }
 
+#define RWK_AWAITED_KINDS 2u
+
 struct rwk_port_attr {
 	struct rwk_address address; /* ip, job, rank, node and SRQ number filled in; port 0: the transport picks one,
 				       and so with the nonce */
@@ -242,6 +244,12 @@ struct rwk_port_attr {
 	uint32_t remote_peers;      /* how many are expected on other nodes; a hint */
 	uint32_t machine;           /* names the running kernel, in every container alike, 24 bits; 0: not known */
 	uint32_t processors;        /* hardware threads that this node's ranks may use; 0: not known */
+	/**
+	 * How many of the client's receives wait for messages of kind 0 and 1; may be NULL. Read during progress: once
+	 * all that waited for a kind have got their message, others of that kind may be left where they are until the
+	 * next progress. A client that receives one after the other would have to put them aside otherwise.
+	 */
+	const size_t *awaited[RWK_AWAITED_KINDS];
 };
 
 /** A service on a link. */

@@ -97,6 +97,8 @@ static int open_ports(struct rwk_engine *e)
 
 	e->wait_fd = -1;
 	rwk_job_describe(&attr);
+	for (enum rwk_space s = 0; s < RWK_SPACES; s++)
+		attr.awaited[s] = rwk_match_posted_counter(e->matcher[s]);
 	memcpy(attr.address.ip, e->attr.ip, 16);
 	attr.address.nonce_port = e->attr.port;
 	e->transport = e->attr.transports ? e->attr.transports[0] : &rwk_shm_transport;

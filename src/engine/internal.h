@@ -52,7 +52,8 @@
 
 /** Kinds of messages on a channel (rwk_envelope.kind). */
 enum rwk_kind {
-	RWK_EAGER_TAGGED = RWK_TAGGED, /* payload: the message. RWK_TAGGED and RWK_PLAIN are 0 and 1 */
+	/* payload: the message. RWK_TAGGED and RWK_PLAIN are 0 and 1: what rwk_port_attr.awaited counts */
+	RWK_EAGER_TAGGED = RWK_TAGGED,
 	RWK_EAGER_PLAIN = RWK_PLAIN,
 	RWK_RTS_TAGGED = RWK_SPACES + RWK_TAGGED, /* payload: struct rwk_rts; small: RWK_RTS_*, and four times its
 						     room */

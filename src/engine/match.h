@@ -71,6 +71,12 @@ struct rwk_match_head {
 	bool hashed; /* some posted receives are in buckets too */
 };
 
+/** Where the number of posted receives stands. */
+static inline const size_t *rwk_match_posted_counter(const struct rwk_matcher *m)
+{
+	return &((const struct rwk_match_head *)m)->posted_count;
+}
+
 /** Does a receive with these wishes take such a message? */
 static inline bool rwk_match_fits(
 	const void *wanted_from, uint64_t wanted_tag, uint64_t ignore, const void *from, uint64_t tag)

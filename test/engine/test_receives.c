@@ -443,6 +443,32 @@ static void multi_receive_in_completion(void **state)
 	}
 }
 
+/* Who receives one after the other puts none aside on shared memory: they wait where they are, in both spaces. */
+static void in_turn(void **state)
+{
+	enum { COUNT = 20 };
+
+	(void)state;
+	for (enum rwk_space space = 0; space < RWK_SPACES; space++) {
+		struct task s[COUNT] = {0}, r[COUNT] = {0};
+		uint32_t in[COUNT];
+		struct world w;
+
+		world_open_two(&w, &rwk_shm_transport);
+		for (unsigned i = 0; i < COUNT; i++) {
+			assert_int_equal(world_recv(&w, 1, 0, space, &in[i], 4, i, 0, 0, &r[i]), 0);
+			if (!i) /* the others are sent at once when the first one's way is open */
+				assert_int_equal(world_send(&w, 0, 1, space, &i, 4, i, 0, &s[i]), 0);
+			world_wait(&w, &r[i]);
+			assert_int_equal(in[i], i);
+			for (uint32_t k = 1; !i && k < COUNT; k++)
+				assert_int_equal(world_send(&w, 0, 1, space, &k, 4, k, 0, &s[k]), 0);
+		}
+		assert_int_equal(rwk_engine_counters(w.e[1])->unexpected, 0);
+		world_close(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -454,6 +480,7 @@ int main(void)
 		WORLD_EACH(multi_receive),
 		WORLD_EACH(multi_receive_again),
 		WORLD_EACH(multi_receive_in_completion),
+		cmocka_unit_test(in_turn),
 	};
 
 	return cmocka_run_group_tests_name("engine receives", tests, NULL, NULL);

@@ -95,6 +95,8 @@ struct rwk_port {
 	const struct rwk_client *client;
 	void *cookie;
 	void *transfer;
+	const size_t *awaited[RWK_AWAITED_KINDS]; /* of the client's, as rwk_port_attr.awaited */
+	uint32_t leave_until[RWK_AWAITED_KINDS];  /* so long (polls) a message is left that nobody waits for */
 	struct rwk_list busy;    /* channels with something queued */
 	struct rwk_list failing; /* channels with a doom */
 	struct rwk_list connecting;
@@ -173,7 +175,7 @@ void rwk_shm_queue_drop(struct rwk_shm_channel *ch, int status);
 
 /* deliver.c */
 
-/** Hands what is in the ring to the client, about `budget` messages at most; returns how many. */
+/** Hands all that is in the ring to the client, about `budget` messages at most; returns how many. */
 int rwk_shm_deliver(struct rwk_shm_channel *ch, int budget);
 
 /* wake.c */

@@ -190,5 +190,5 @@ bool rwk_shm_deliver_other(
 
 int rwk_shm_deliver(struct rwk_shm_channel *ch, int budget)
 {
-	return rwk_shm_deliver_inline(ch, budget);
+	return rwk_shm_deliver_inline(ch, budget, true);
 }

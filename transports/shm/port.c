@@ -55,6 +55,8 @@ static const uint32_t *make_here(void)
 	return here;
 }
 
+static const size_t nothing = 0; /* is awaited, so that nothing is left for the next progress */
+
 static int shm_open_port(
 	struct rwk_port_attr *attr, const struct rwk_client *client, void *cookie, struct rwk_port **out)
 {
@@ -70,6 +72,8 @@ static int shm_open_port(
 	port->cookie = cookie;
 	port->oversubscribed = attr->oversubscribed;
 	port->address = attr->address;
+	for (unsigned kind = 0; kind < RWK_AWAITED_KINDS; kind++)
+		port->awaited[kind] = attr->awaited[kind] ? attr->awaited[kind] : &nothing;
 	port->have_barrier = rwk_barrier_join();
 	port->string_copy = rwk_copy_has_string();
 	port->demotes = rwk_demote_possible();
@@ -416,7 +420,7 @@ static inline int poll_hot(struct rwk_port *port)
 		struct rwk_shm_channel *ch = port->hot[i];
 
 		if (rwk_shm_rx_ready(&ch->rx))
-			n += rwk_shm_deliver_inline(ch, DELIVER_BUDGET);
+			n += rwk_shm_deliver_inline(ch, DELIVER_BUDGET, false);
 		else
 			rwk_shm_rx_expect(&ch->rx);
 	}
