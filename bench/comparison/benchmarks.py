@@ -108,6 +108,8 @@ BENCHMARKS = [
     Benchmark("multi_rate", MPI, "multi_rate", "msg/s", True, powers(8, 8 * K), PAIRS, quick=True),
     Benchmark("multi_latency", MPI, "multi_latency", "us", False, powers(8, M), PAIRS),
     Benchmark("request_latency", MPI, "request_latency", "us", False, powers(8, M), TWO),
+    Benchmark("exchange_latency", MPI, "exchange_latency", "us", False, powers(8, M), TWO),
+    Benchmark("blocking_rate", MPI, "blocking_rate", "msg/s", True, powers(8, M), TWO),
     Sums(4, "allreduce", MPI, "allreduce", "us", False, powers(4, M), ALL),
     Benchmark("alltoall", MPI, "alltoall", "us", False, powers(1, M), ALL),
     Benchmark("bcast", MPI, "bcast", "us", False, powers(1, M), ALL),
