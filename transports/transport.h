@@ -233,6 +233,7 @@ static inline bool rwk_channel_fetches(const struct rwk_channel *ch, size_t len)
 }
 
 #define RWK_AWAITED_KINDS 2u
+#define RWK_AWAITED_POLLS 2u
 
 struct rwk_port_attr {
 	struct rwk_address address; /* ip, job, rank, node and SRQ number filled in; port 0: the transport picks one,
@@ -246,10 +247,12 @@ struct rwk_port_attr {
 	uint32_t processors;        /* hardware threads that this node's ranks may use; 0: not known */
 	/**
 	 * How many of the client's receives wait for messages of kind 0 and 1; may be NULL. Read during progress: once
-	 * all that waited for a kind have got their message, others of that kind may be left where they are until the
-	 * next progress. A client that receives one after the other would have to put them aside otherwise.
+	 * all that waited for a kind have got their message, others of that kind, and what comes behind them, may be
+	 * left where they are for RWK_AWAITED_POLLS calls. A client that receives one after the other would have to put
+	 * them aside otherwise. Not while it looks for messages that none of its receives waits for (may be NULL).
 	 */
 	const size_t *awaited[RWK_AWAITED_KINDS];
+	const bool *looks;
 };
 
 /** A service on a link. */

@@ -57,7 +57,7 @@ static void look(struct rwk_fi_srx *srx)
 		struct rwk_fi_ep *ep = rwk_container_of(l, struct rwk_fi_ep, of_srx);
 
 		if (ep->engine)
-			rwk_engine_progress(ep->engine);
+			rwk_engine_look(ep->engine);
 	}
 	rwk_fi_leave(&srx->lock);
 }

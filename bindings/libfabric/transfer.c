@@ -69,7 +69,7 @@ rwk_noinline ssize_t rwk_fi_recv1_any(struct rwk_fi_ep *ep, void *buf, size_t le
 rwk_noinline void rwk_fi_look(struct rwk_fi_ep *ep)
 {
 	rwk_fi_enter(&ep->lock);
-	rwk_engine_progress(ep->engine);
+	rwk_engine_look(ep->engine);
 	rwk_fi_leave(&ep->lock);
 }
 

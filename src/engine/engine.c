@@ -99,6 +99,7 @@ static int open_ports(struct rwk_engine *e)
 	rwk_job_describe(&attr);
 	for (enum rwk_space s = 0; s < RWK_SPACES; s++)
 		attr.awaited[s] = rwk_match_posted_counter(e->matcher[s]);
+	attr.looks = &e->looks;
 	memcpy(attr.address.ip, e->attr.ip, 16);
 	attr.address.nonce_port = e->attr.port;
 	e->transport = e->attr.transports ? e->attr.transports[0] : &rwk_shm_transport;
@@ -345,6 +346,13 @@ int rwk_engine_progress(struct rwk_engine *e)
 	if (rwk_unlikely(e->due))
 		do_what_is_due(e);
 	return n;
+}
+
+void rwk_engine_look(struct rwk_engine *e)
+{
+	e->looks = true;
+	rwk_engine_progress(e);
+	e->looks = false;
 }
 
 int rwk_engine_arm(struct rwk_engine *e)

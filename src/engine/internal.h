@@ -304,6 +304,7 @@ struct rwk_engine {
 	bool wants_reached; /* attr.reached is to be called */
 	bool due;       /* the lists `failed`, `owing` or `to_offer` are not empty, or `again` is set */
 	bool again;     /* attr.again is to be called */
+	bool looks;     /* rwk_port_attr.looks */
 
 	/* The second port, for peers on other nodes; NULL where there are none. */
 	const struct rwk_transport *network;

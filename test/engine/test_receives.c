@@ -469,6 +469,33 @@ static void in_turn(void **state)
 	}
 }
 
+/* A message that is left on shared memory, behind one that was awaited, is found by who looks. */
+static void found_where_left(void **state)
+{
+	struct task s[3] = {0}, r[2] = {0}, peek = {0};
+	uint32_t in;
+	struct world w;
+
+	(void)state;
+	world_open_two(&w, &rwk_shm_transport);
+	for (uint32_t k = 0; k < 3; k++) {
+		if (k < 2)
+			assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, &in, 4, k, 0, 0, &r[k]), 0);
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, &k, 4, k, 0, &s[k]), 0);
+		if (!k) /* the others find the way open */
+			world_wait(&w, &r[0]);
+	}
+	world_progress(&w, 1);
+	assert_int_equal(r[1].times, 1);
+	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, NULL, 0, 2, 0, RWK_F_PEEK, &peek), 0);
+	assert_int_equal(peek.c.status, -ENOMSG);
+	rwk_engine_look(w.e[1]);
+	peek.times = 0;
+	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, NULL, 0, 2, 0, RWK_F_PEEK, &peek), 0);
+	world_check_receive(&w, &peek, 1, 0, RWK_TAGGED, 4, 2, false);
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -481,6 +508,7 @@ int main(void)
 		WORLD_EACH(multi_receive_again),
 		WORLD_EACH(multi_receive_in_completion),
 		cmocka_unit_test(in_turn),
+		cmocka_unit_test(found_where_left),
 	};
 
 	return cmocka_run_group_tests_name("engine receives", tests, NULL, NULL);

@@ -96,6 +96,7 @@ struct rwk_port {
 	void *cookie;
 	void *transfer;
 	const size_t *awaited[RWK_AWAITED_KINDS]; /* of the client's, as rwk_port_attr.awaited */
+	const bool *looks;                        /* likewise */
 	uint32_t leave_until[RWK_AWAITED_KINDS];  /* so long (polls) a message is left that nobody waits for */
 	struct rwk_list busy;    /* channels with something queued */
 	struct rwk_list failing; /* channels with a doom */

@@ -22,19 +22,18 @@ static inline void rwk_shm_line_done(struct rwk_shm_channel *ch)
  * Is a message of that kind to be left where it is? Not one that somebody waits for. But once all that waited have got
  * theirs the next one is likely to be posted for soon: whoever receives one after the other would have to put aside
  * nearly all of them otherwise, and to copy them twice (of a stream of 4 KB each takes 0.27 of the time so). After a
- * few polls nobody is expected to come.
+ * few polls nobody is expected to come any more; and what somebody looks for is not left either.
  */
 static inline bool rwk_shm_leaves(struct rwk_port *port, unsigned kind)
 {
-	enum { PATIENCE = 4 };
-
 	if (kind >= RWK_AWAITED_KINDS)
 		return false;
 	if (*port->awaited[kind]) {
-		port->leave_until[kind] = port->polls + PATIENCE;
+		port->leave_until[kind] = port->polls + RWK_AWAITED_POLLS;
 		return false;
 	}
-	return port->leave_until[kind] - port->polls - 1 < PATIENCE; /* the numbers of polls come again */
+	/* The numbers of polls come again. */
+	return port->leave_until[kind] - port->polls - 1 < RWK_AWAITED_POLLS && !*port->looks;
 }
 
 /** As rwk_shm_deliver; unless `all` without what may be left. */

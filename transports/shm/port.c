@@ -55,7 +55,9 @@ static const uint32_t *make_here(void)
 	return here;
 }
 
-static const size_t nothing = 0; /* is awaited, so that nothing is left for the next progress */
+/* Of a client that does not tell: nothing is awaited, so that nothing is left. */
+static const size_t nothing = 0;
+static const bool never = false;
 
 static int shm_open_port(
 	struct rwk_port_attr *attr, const struct rwk_client *client, void *cookie, struct rwk_port **out)
@@ -74,6 +76,7 @@ static int shm_open_port(
 	port->address = attr->address;
 	for (unsigned kind = 0; kind < RWK_AWAITED_KINDS; kind++)
 		port->awaited[kind] = attr->awaited[kind] ? attr->awaited[kind] : &nothing;
+	port->looks = attr->looks ? attr->looks : &never;
 	port->have_barrier = rwk_barrier_join();
 	port->string_copy = rwk_copy_has_string();
 	port->demotes = rwk_demote_possible();
