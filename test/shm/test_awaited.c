@@ -207,9 +207,9 @@ static void of_the_dead(void **state)
 	assert_true(hear(fd, &done, 1));
 	kill(child, SIGKILL);
 	assert_int_equal(child_wait(child), 128 + SIGKILL);
-	usleep(2000);
+	usleep(20000);
 	waiting = 1;
-	e->port->polls = 63; /* it looks for deaths, once in 64 times and in another millisecond */
+	e->port->polls = 63; /* it looks for deaths: once in 64 times, if the clock has ticked */
 	rwk_shm_transport.progress(e->port);
 	assert_true(end_until_failed(e, &e->peer[0], 10000));
 	assert_int_equal(e->peer[0].received, 7);
