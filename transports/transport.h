@@ -249,10 +249,10 @@ struct rwk_port_attr {
 	 * How many of the client's receives wait for messages of kind 0 and 1; may be NULL. Read during progress: once
 	 * all that waited for a kind have got their message, others of that kind, and what comes behind them, may be
 	 * left where they are for RWK_AWAITED_POLLS calls. A client that receives one after the other would have to put
-	 * them aside otherwise. Not while it looks for messages that none of its receives waits for (may be NULL).
+	 * them aside otherwise.
 	 */
 	const size_t *awaited[RWK_AWAITED_KINDS];
-	const bool *looks;
+	const bool *looks; /* may be NULL; while it is true nothing is left: it wants to know of all that has come */
 };
 
 /** A service on a link. */

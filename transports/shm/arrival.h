@@ -61,8 +61,8 @@ struct rwk_shm_arrival {
 
 /**
  * The first piece of a message of `length` bytes is there, which is longer than a slab; `stream`: the client has sent
- * nothing since the last one came. `begun`: the low bits of when its sender began, 0: he does not
- * tell, and `now` (rwk_clock_shared) is not wanted.
+ * nothing since the last one came. `begun`: the low bits of when its sender began, 0: he does not tell, and `now`
+ * (rwk_clock_shared) is not wanted.
  */
 void rwk_shm_arrival_begins(struct rwk_shm_arrival *a, size_t length, bool stream, uint32_t begun, uint64_t now);
 /** Is the time wanted at which it is whole? */
