@@ -4,29 +4,22 @@
  * Windows of receives that are posted beforehand hide what it costs when a message is there before its receive.
  */
 #include "bench/common/clock.h"
-#include "bench/common/data.h"
 #include "bench/mpi/team.h"
 
 #include <mpi.h>
 
-enum { TAG_MESSAGE = 1, TAG_DONE };
-
 static void send_all(struct bench_run *r, int peer)
 {
-	for (unsigned long i = 0; i < r->iterations; i++) {
-		bench_before_send(r, r->send, r->size, bench_seed(r->team->rank, peer, i));
-		MPI_Send(r->send, (int)r->size, MPI_BYTE, peer, TAG_MESSAGE, MPI_COMM_WORLD);
-	}
-	MPI_Recv(NULL, 0, MPI_BYTE, peer, TAG_DONE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	for (unsigned long i = 0; i < r->iterations; i++)
+		bench_mpi_send(r, peer, i);
+	MPI_Recv(NULL, 0, MPI_BYTE, peer, BENCH_MPI_ANSWER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 static void receive_all(struct bench_run *r, int peer)
 {
-	for (unsigned long i = 0; i < r->iterations; i++) {
-		MPI_Recv(r->recv, (int)r->size, MPI_BYTE, peer, TAG_MESSAGE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-		bench_after_recv(r, r->recv, r->size, bench_seed(peer, r->team->rank, i));
-	}
-	MPI_Send(NULL, 0, MPI_BYTE, peer, TAG_DONE, MPI_COMM_WORLD);
+	for (unsigned long i = 0; i < r->iterations; i++)
+		bench_mpi_receive(r, peer, i);
+	MPI_Send(NULL, 0, MPI_BYTE, peer, BENCH_MPI_ANSWER, MPI_COMM_WORLD);
 }
 
 static int run(struct bench_run *r, double *seconds)

@@ -6,17 +6,15 @@
 
 #include <mpi.h>
 
-enum { TAG_DATA = 1, TAG_ANSWER };
-
-static void send_one(struct bench_run *r, int peer, unsigned long seq)
+void bench_mpi_send(struct bench_run *r, int peer, unsigned long seq)
 {
 	bench_before_send(r, r->send, r->size, bench_seed(r->team->rank, peer, seq));
-	MPI_Send(r->send, (int)r->size, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD);
+	MPI_Send(r->send, (int)r->size, MPI_BYTE, peer, BENCH_MPI_DATA, MPI_COMM_WORLD);
 }
 
-static void receive_one(struct bench_run *r, int peer, unsigned long seq)
+void bench_mpi_receive(struct bench_run *r, int peer, unsigned long seq)
 {
-	MPI_Recv(r->recv, (int)r->size, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Recv(r->recv, (int)r->size, MPI_BYTE, peer, BENCH_MPI_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	bench_after_recv(r, r->recv, r->size, bench_seed(peer, r->team->rank, seq));
 }
 
@@ -27,11 +25,11 @@ int bench_mpi_pingpong(struct bench_run *r, double *seconds)
 
 	for (unsigned long i = 0; i < r->iterations; i++) {
 		if (r->team->rank < peer) {
-			send_one(r, peer, i);
-			receive_one(r, peer, i);
+			bench_mpi_send(r, peer, i);
+			bench_mpi_receive(r, peer, i);
 		} else {
-			receive_one(r, peer, i);
-			send_one(r, peer, i);
+			bench_mpi_receive(r, peer, i);
+			bench_mpi_send(r, peer, i);
 		}
 	}
 	*seconds = bench_now() - start;
@@ -44,10 +42,10 @@ static void send_window(struct bench_run *r, int peer, unsigned long iteration, 
 		char *data = r->send + bench_slot(r, i);
 
 		bench_before_send(r, data, r->size, bench_seed(r->team->rank, peer, iteration * r->window + i));
-		MPI_Isend(data, (int)r->size, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD, &request[i]);
+		MPI_Isend(data, (int)r->size, MPI_BYTE, peer, BENCH_MPI_DATA, MPI_COMM_WORLD, &request[i]);
 	}
 	MPI_Waitall((int)r->window, request, MPI_STATUSES_IGNORE);
-	MPI_Recv(NULL, 0, MPI_BYTE, peer, TAG_ANSWER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Recv(NULL, 0, MPI_BYTE, peer, BENCH_MPI_ANSWER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 static void receive_window(struct bench_run *r, int peer, unsigned long iteration, MPI_Request *request)
@@ -55,13 +53,13 @@ static void receive_window(struct bench_run *r, int peer, unsigned long iteratio
 	unsigned i;
 
 	for (i = 0; i < r->window; i++)
-		MPI_Irecv(r->recv + bench_slot(r, i), (int)r->size, MPI_BYTE, peer, TAG_DATA, MPI_COMM_WORLD,
+		MPI_Irecv(r->recv + bench_slot(r, i), (int)r->size, MPI_BYTE, peer, BENCH_MPI_DATA, MPI_COMM_WORLD,
 			&request[i]);
 	MPI_Waitall((int)r->window, request, MPI_STATUSES_IGNORE);
 	for (i = 0; i < r->window; i++)
 		bench_after_recv(r, r->recv + bench_slot(r, i), r->size,
 			bench_seed(peer, r->team->rank, iteration * r->window + i));
-	MPI_Send(NULL, 0, MPI_BYTE, peer, TAG_ANSWER, MPI_COMM_WORLD);
+	MPI_Send(NULL, 0, MPI_BYTE, peer, BENCH_MPI_ANSWER, MPI_COMM_WORLD);
 }
 
 int bench_mpi_stream(struct bench_run *r, double *seconds)

@@ -4,30 +4,26 @@
  * hands its memory back and forth, which hides what it costs to fetch it back.
  */
 #include "bench/common/clock.h"
-#include "bench/common/data.h"
 #include "bench/mpi/team.h"
 
 #include <mpi.h>
 
-enum { TAG_REQUEST = 1, TAG_ANSWER };
 enum { ANSWER = 8 }; /* bytes */
 
 static void ask(struct bench_run *r, int peer, unsigned long seq)
 {
 	char answer[ANSWER];
 
-	bench_before_send(r, r->send, r->size, bench_seed(r->team->rank, peer, seq));
-	MPI_Send(r->send, (int)r->size, MPI_BYTE, peer, TAG_REQUEST, MPI_COMM_WORLD);
-	MPI_Recv(answer, ANSWER, MPI_BYTE, peer, TAG_ANSWER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	bench_mpi_send(r, peer, seq);
+	MPI_Recv(answer, ANSWER, MPI_BYTE, peer, BENCH_MPI_ANSWER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 static void answer(struct bench_run *r, int peer, unsigned long seq)
 {
 	static const char answer[ANSWER];
 
-	MPI_Recv(r->recv, (int)r->size, MPI_BYTE, peer, TAG_REQUEST, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	bench_after_recv(r, r->recv, r->size, bench_seed(peer, r->team->rank, seq));
-	MPI_Send(answer, ANSWER, MPI_BYTE, peer, TAG_ANSWER, MPI_COMM_WORLD);
+	bench_mpi_receive(r, peer, seq);
+	MPI_Send(answer, ANSWER, MPI_BYTE, peer, BENCH_MPI_ANSWER, MPI_COMM_WORLD);
 }
 
 static int run(struct bench_run *r, double *seconds)

@@ -21,6 +21,12 @@ int bench_mpi_end(int rc);
 /** The rank that this one is paired with: lower half with upper half. */
 int bench_mpi_partner(const struct bench_run *r);
 
+enum { BENCH_MPI_DATA = 1, BENCH_MPI_ANSWER }; /* tags */
+
+/** A message to a rank or from it, written before and read after if data are dirty; `seq` makes what it holds. */
+void bench_mpi_send(struct bench_run *r, int peer, unsigned long seq);
+void bench_mpi_receive(struct bench_run *r, int peer, unsigned long seq);
+
 /** Ping-pong of each pair, begun by the lower half. */
 int bench_mpi_pingpong(struct bench_run *r, double *seconds);
 
