@@ -114,13 +114,14 @@ static rwk_noinline ssize_t took_nothing(const struct rwk_fi_cq *cq)
 
 /*
  * Drives the engines unless there is as much as was asked for: a program that finds its own sends' entries each time it
- * reads must still receive.
+ * reads must still receive. Not where an error is next, as after each look for a message that has not come: nothing
+ * that comes could be told now.
  */
 static inline ssize_t read_from(struct rwk_fi_cq *cq, void *buf, size_t count, fi_addr_t *source)
 {
 	size_t n;
 
-	if (cq->done.tail - cq->done.head < count || rwk_unlikely(!count)) {
+	if ((cq->done.tail - cq->done.head < count || rwk_unlikely(!count)) && !has_error(cq)) {
 		rwk_fi_wait_progress(&cq->wait);
 		if (is_empty(cq) && rwk_likely(!cq->overrun))
 			return -FI_EAGAIN;
