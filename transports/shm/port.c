@@ -30,7 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DELIVER_BUDGET = 64, LOOKS = 2, BALANCE_GAP = 10, EVIDENCE_GAP = 100 };
+enum { DELIVER_BUDGET = 64, LOOKS = 2, LOOKED_AGAIN = 16, BALANCE_GAP = 10, EVIDENCE_GAP = 100 };
 
 static uint64_t clock_ms(void)
 {
@@ -433,7 +433,8 @@ static inline int poll_hot(struct rwk_port *port)
 /*
  * Nothing has come, nor had it the time before: looks again, with a rest before each look. The processor may be half of
  * a core, whose other half is just writing what is awaited here; and a look is sooner back than a caller who has to ask
- * again. Few, since who asks may have better things to do.
+ * again. Few, and only in the first polls that something was due in, as an answer is: who asks on and on may have work
+ * to do in between, which the rests would make half as quick.
  */
 static rwk_noinline int look_again(struct rwk_port *port)
 {
@@ -455,7 +456,7 @@ static int shm_progress(struct rwk_port *port)
 	if (rwk_unlikely(port->armed))
 		n += wake_up(port);
 	n += poll_hot(port);
-	if (!n && port->idle_polls && port->hot_count)
+	if (!n && port->idle_polls - 1 < LOOKED_AGAIN && port->hot_count)
 		n += look_again(port);
 	if (rwk_unlikely(port->cold_count || port->bells_rung)) {
 		port->bells_rung = false;
