@@ -106,8 +106,7 @@ static int sizes_user(struct rwk_shm_channel *ch, const void *arg)
 		tp_say(ch, 4, i + 1);
 		CHECK(tp_wait(ch, 4, i + 1));
 	}
-	CHECK(tp_counts(ch)->written == tp_counts(ch)->pulled &&
-		!rwk_shm_transfer_busy(((struct rwk_channel *)ch)->port));
+	CHECK(tp_counts(ch)->written == tp_counts(ch)->pulled && !tp_busy(ch));
 	free(buf);
 	return 0;
 }
@@ -178,7 +177,7 @@ static int queue_user(struct rwk_shm_channel *ch, const void *arg)
 		while (done < LONGS && (o[done].status == 0 || done == 4))
 			done++;
 	}
-	CHECK(o[4].status == 1 && !rwk_shm_transfer_busy(((struct rwk_channel *)ch)->port));
+	CHECK(o[4].status == 1 && !tp_busy(ch));
 	CHECK(tp_same(iov[1].iov_base, LONG, 0, 0) && tp_same(iov[3].iov_base, LONG, 0, 2));
 	tp_say(ch, 2, 1);
 	free(buf);

@@ -84,7 +84,7 @@ static int user(struct rwk_shm_channel *ch, const void *arg)
 	}
 	CHECK(((struct rwk_channel *)ch)->direct_min == 0 && tp_counts(ch)->denials == 1);
 	CHECK(start(ch, true, &o[0], &word) == -EOPNOTSUPP && start(ch, false, &o[0], &word) == -EOPNOTSUPP);
-	CHECK(!rwk_shm_transfer_busy(((struct rwk_channel *)ch)->port));
+	CHECK(!tp_busy(ch));
 	/* a message still comes */
 	CHECK(!tp_read(ch, &message, &tp_side(ch, false)->key[1], 0, &whole, 1, SIZE));
 	CHECK(tp_finish(ch, &message, 20000) == 0 && tp_same(buf, SIZE, 0, 5));

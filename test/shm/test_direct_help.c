@@ -432,7 +432,7 @@ static int surviving_helper(struct rwk_shm_channel *ch, const void *arg)
 		sched_yield();
 	for (int i = 0; i < 100; i++)
 		tp_progress(ch);
-	CHECK(!helped(ch) && !rwk_shm_transfer_busy(((struct rwk_channel *)ch)->port));
+	CHECK(!helped(ch) && !tp_busy(ch));
 	return 0;
 }
 

@@ -120,7 +120,7 @@ static int shapes_reader(struct rwk_shm_channel *ch, const void *arg)
 		CHECK(tp_same(s[i].buf, s[i].length, s[i].offset, i) && s[i].buf[s[i].length] == 0xee);
 		free(s[i].buf);
 	}
-	CHECK(!rwk_shm_transfer_busy(((struct rwk_channel *)ch)->port));
+	CHECK(!tp_busy(ch));
 	tp_say(ch, 2, 1);
 	free(s);
 	return 0;

@@ -172,6 +172,11 @@ const char *tp_protocol_error(struct rwk_shm_channel *ch)
 	return ch->wrong;
 }
 
+bool tp_busy(const struct rwk_shm_channel *ch)
+{
+	return rwk_shm_transfer_busy(ch->base.port->transfers);
+}
+
 struct rwk_shm_transfer_counts *tp_counts(struct rwk_shm_channel *ch)
 {
 	return &rwk_shm_transfers_of(ch)->port->counts;

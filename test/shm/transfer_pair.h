@@ -46,6 +46,8 @@ void tp_tell(struct rwk_shm_channel *ch, unsigned rank);
 int tp_progress(struct rwk_shm_channel *ch);
 const char *tp_protocol_error(struct rwk_shm_channel *ch); /* NULL if there was none */
 struct rwk_shm_transfer_counts *tp_counts(struct rwk_shm_channel *ch);
+/** Are transfers under way? */
+bool tp_busy(const struct rwk_shm_channel *ch);
 /** Only this method from now on (enum rwk_shm_method), on this side; -1: measured choice among all. */
 void tp_force(struct rwk_shm_channel *ch, int method);
 

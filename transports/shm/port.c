@@ -464,7 +464,7 @@ static int shm_progress(struct rwk_port *port)
 	}
 	if (rwk_unlikely(!rwk_list_empty(&port->busy)))
 		n += send_all_queued(port);
-	if (port->transfer)
+	if (rwk_unlikely(rwk_shm_transfer_busy(port->transfer)))
 		n += transfers(port);
 	if (rwk_unlikely((++port->polls & 63) == 0 || (!n && awaits_handshake(port))))
 		n += housekeeping(port);

@@ -32,7 +32,7 @@ static struct rwk_shm_port_transfers *port_transfers_of(struct rwk_port *port)
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
-	rwk_list_init(&p->active);
+	rwk_list_init(&p->head.active);
 	*state = p;
 	return p;
 }
@@ -65,7 +65,7 @@ struct rwk_shm_transfers *rwk_shm_transfers_of(struct rwk_shm_channel *ch)
 void rwk_shm_transfers_activate(struct rwk_shm_transfers *t)
 {
 	if (rwk_list_empty(&t->active))
-		rwk_list_append(&t->port->active, &t->active);
+		rwk_list_append(&t->port->head.active, &t->active);
 }
 
 static unsigned allowed_methods(const struct rwk_shm_transfers *t, const struct rwk_op *op)
@@ -325,7 +325,7 @@ int rwk_shm_transfer_progress(struct rwk_port *port)
 	if (!p)
 		return 0;
 	/* upcalls may add channels at the end, never remove one */
-	for (n = p->active.next; n != &p->active; n = next) {
+	for (n = p->head.active.next; n != &p->head.active; n = next) {
 		struct rwk_shm_transfers *t = rwk_container_of(n, struct rwk_shm_transfers, active);
 
 		if (!t->broken)
@@ -335,13 +335,6 @@ int rwk_shm_transfer_progress(struct rwk_port *port)
 			rwk_list_remove(n);
 	}
 	return did;
-}
-
-bool rwk_shm_transfer_busy(struct rwk_port *port)
-{
-	struct rwk_shm_port_transfers *p = *rwk_shm_transfer_port_state(port);
-
-	return p && !rwk_list_empty(&p->active);
 }
 
 /* Direct ops, and a first read that is pulled. */
@@ -359,7 +352,7 @@ bool rwk_shm_transfer_can_go(struct rwk_port *port)
 {
 	struct rwk_shm_port_transfers *p = *rwk_shm_transfer_port_state(port);
 
-	for (struct rwk_list *n = p ? p->active.next : NULL; n && n != &p->active; n = n->next) {
+	for (struct rwk_list *n = p ? p->head.active.next : NULL; n && n != &p->head.active; n = n->next) {
 		if (goes_alone(rwk_container_of(n, struct rwk_shm_transfers, active)))
 			return true;
 	}

@@ -27,6 +27,8 @@
 
 #include "shm/pair.h"
 
+#include "base/list.h"
+
 /** As transport.h: post of RWK_OP_READ and RWK_OP_WRITE, withdraw, expose, conceal. */
 int rwk_shm_transfer_post(struct rwk_shm_channel *ch, struct rwk_op *op);
 int rwk_shm_transfer_withdraw(struct rwk_shm_channel *ch, struct rwk_op *op);
@@ -51,13 +53,21 @@ void rwk_shm_pieces_end(struct rwk_shm_channel *ch, size_t length);
 void rwk_shm_transfer_control(struct rwk_shm_channel *ch, unsigned kind, const void *body, size_t len);
 
 /**
- * Part of the port's progress: moves what is under way on all channels, bounded; returns how many things it did. Cheap
- * when idle.
+ * Part of the port's progress: moves what is under way on all channels, bounded; returns how many things it did.
  */
 int rwk_shm_transfer_progress(struct rwk_port *port);
 
-/** Anything under way that needs progress (then a port does not go to sleep for long). */
-bool rwk_shm_transfer_busy(struct rwk_port *port);
+/** What a port's transfer state begins with, so that an empty poll need not ask. */
+struct rwk_shm_transfers_head {
+	struct rwk_list active; /* channels with transfers under way */
+};
+
+/** Anything under way that needs progress (then a port does not go to sleep for long). `state`: the port's, or NULL. */
+static inline bool rwk_shm_transfer_busy(const struct rwk_shm_transfers_head *state)
+{
+	return state && !rwk_list_empty(&state->active);
+}
+
 /** Anything that needs nobody but this process to go on: then it does not sleep at all. */
 bool rwk_shm_transfer_can_go(struct rwk_port *port);
 

@@ -134,7 +134,7 @@ static inline struct rwk_shm_load rwk_shm_load_of(struct rwk_op *op)
 
 /** The transfers of a port. */
 struct rwk_shm_port_transfers {
-	struct rwk_list active; /* of rwk_shm_transfers.active */
+	struct rwk_shm_transfers_head head; /* first; its list is of rwk_shm_transfers.active */
 	struct rwk_random random;
 	bool peers_let_in; /* Yama has been asked to */
 	uint64_t guard_next; /* where to ask for the next guard page; 0: not drawn yet */

@@ -189,7 +189,7 @@ static void set_timer(struct rwk_port *port)
 	struct itimerspec when = {{0, 0}, {0, 0}};
 	long ms = 0;
 
-	if (rwk_shm_transfer_busy(port))
+	if (rwk_shm_transfer_busy(port->transfer))
 		ms = NAP_TRANSFER;
 	else if (!rwk_list_empty(&port->connecting))
 		ms = NAP_CONNECT;
