@@ -103,6 +103,7 @@ struct rwk_port {
 	struct rwk_list connecting;
 
 	uint32_t polls, idle_polls;
+	uint32_t looked_again; /* so many empty polls look again */
 	bool armed, oversubscribed;
 	bool have_barrier; /* rwk_barrier_everywhere is allowed */
 	bool string_copy;  /* rwk_copy_has_string */
