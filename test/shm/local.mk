@@ -99,6 +99,11 @@ test_shm_test_awaited_SOURCES = test/shm/test_awaited.c $(SHM_ENDS)
 test_shm_test_awaited_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_awaited
 
+check_PROGRAMS += test/shm/test_begun
+test_shm_test_begun_SOURCES = test/shm/test_begun.c $(SHM_ENDS)
+test_shm_test_begun_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_begun
+
 check_PROGRAMS += test/shm/test_connect
 test_shm_test_connect_SOURCES = test/shm/test_connect.c $(SHM_ENDS)
 test_shm_test_connect_LDADD = $(TEST_LDADD)

@@ -250,10 +250,19 @@ static void fill_slab_of(struct rwk_shm_channel *ch, uint32_t id, struct rwk_op 
 		rwk_iov_gather(op->iov, op->iov_count, op->at, rwk_shm_slab(&ch->slabs, id), n);
 }
 
+/* Has anything come since the last message in pieces was sent? Short ones that were sent in between are no stream. */
+static bool may_be_answered(struct rwk_shm_channel *ch)
+{
+	bool may = ch->rx.stamp != ch->heard;
+
+	ch->heard = ch->rx.stamp;
+	return may;
+}
+
 /* The first piece of a message. One of BEGUN_EACH that may be answered tells when it was begun: see arrival.h. */
 static void send_first(struct rwk_shm_channel *ch, struct rwk_op *op, uint32_t id, size_t n)
 {
-	bool told = op->length > n && !ch->tx.streaming && ch->in_pieces++ % BEGUN_EACH == 0;
+	bool told = op->length > n && may_be_answered(ch) && ch->in_pieces++ % BEGUN_EACH == 0;
 	uint32_t begun = told ? (uint32_t)rwk_clock_shared() | 1 : 0;
 
 	fill_slab_of(ch, id, op, n);

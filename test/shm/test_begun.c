@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Of messages in pieces the sender tells now and then when they were begun, so that their receiver can measure them. */
+#include "rwk_test.h"
+
+#include "ends.h"
+
+#include "shm/channel.h"
+
+#define LONG (24u << 10)
+
+struct pair {
+	struct end *from, *to;
+	struct end_peer *there, *here;
+};
+
+static void push(struct pair *x, size_t len)
+{
+	uint64_t goal = x->here->received + 1;
+
+	assert_int_equal(end_send(x->from, x->there, len, 0, false), 0);
+	assert_true(turn_both(x->from, x->to, &x->here->received, goal));
+}
+
+static void answer(struct pair *x)
+{
+	uint64_t goal = x->there->received + 1;
+
+	assert_int_equal(end_send(x->to, x->here, 8, 0, false), 0);
+	assert_true(turn_both(x->from, x->to, &x->there->received, goal));
+}
+
+static void connect_pair(struct pair *x)
+{
+	x->from = end_open(0, false);
+	x->to = end_open(0, false);
+	x->there = end_connect(x->from, &x->to->address);
+	assert_int_equal(end_send(x->from, x->there, 8, 0, true), 0);
+	while (!x->to->peers || !x->to->peer[0].received) {
+		rwk_shm_transport.progress(x->from->port);
+		rwk_shm_transport.progress(x->to->port);
+	}
+	x->here = &x->to->peer[0];
+	answer(x);
+}
+
+static void close_pair(struct pair *x)
+{
+	assert_int_equal(x->from->wrong + x->to->wrong, 0);
+	end_close(x->from);
+	end_close(x->to);
+}
+
+/* Messages in pieces of which the sender may tell when they were begun; of some it does. */
+static uint32_t told_of(const struct pair *x)
+{
+	return rwk_shm_channel(x->there->ch)->in_pieces;
+}
+
+static void answered(void **state)
+{
+	struct pair x;
+
+	(void)state;
+	connect_pair(&x);
+	for (uint32_t i = 1; i <= 10; i++) {
+		push(&x, LONG);
+		answer(&x);
+		assert_int_equal(told_of(&x), i);
+	}
+	close_pair(&x);
+}
+
+/* As the head of a message, or what says that another one has come, goes before it. */
+static void behind_short_ones(void **state)
+{
+	struct pair x;
+
+	(void)state;
+	connect_pair(&x);
+	for (uint32_t i = 1; i <= 10; i++) {
+		push(&x, 8);
+		push(&x, 100);
+		push(&x, LONG);
+		answer(&x);
+		assert_int_equal(told_of(&x), i);
+	}
+	close_pair(&x);
+}
+
+/* There is no answer that could come late. */
+static void stream(void **state)
+{
+	struct pair x;
+
+	(void)state;
+	connect_pair(&x);
+	for (unsigned i = 0; i < 4; i++)
+		push(&x, LONG);
+	assert_int_equal(told_of(&x), 1);
+	close_pair(&x);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(answered),
+		cmocka_unit_test(behind_short_ones),
+		cmocka_unit_test(stream),
+	};
+
+	return cmocka_run_group_tests_name("shm/begun", tests, NULL, NULL);
+}
