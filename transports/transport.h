@@ -253,6 +253,7 @@ struct rwk_port_attr {
 	 */
 	const size_t *awaited[RWK_AWAITED_KINDS];
 	const bool *looks; /* may be NULL; while it is true nothing is left: it wants to know of all that has come */
+	const bool *waits; /* may be NULL; while it is true it has nothing else to do than to wait for a moment */
 };
 
 /** A service on a link. */

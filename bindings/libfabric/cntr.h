@@ -30,6 +30,7 @@ void rwk_fi_cntr_look(struct rwk_fi_cntr *cntr);
 /** To be called after each change of the numbers. Under the lock. */
 static inline void rwk_fi_cntr_moved(struct rwk_fi_cntr *cntr)
 {
+	rwk_fi_wait_found(&cntr->wait);
 	rwk_fi_wait_arrived(&cntr->wait);
 	if (rwk_unlikely(!rwk_list_empty(&cntr->works)))
 		rwk_fi_cntr_look(cntr);

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RING_MIN 64
-#define RING_MAX ((size_t)1 << 16) /* entries that a program's wish may reserve; the ring may grow beyond */
+#define RING_MIN    64
+#define RING_MAX    ((size_t)1 << 16) /* entries that a program's wish may reserve; the ring may grow beyond */
+#define DRIVEN_EACH 8u                /* reads that find something */
 
 static struct rwk_fi_cq *cq_of(struct fid_cq *fid)
 {
@@ -113,19 +114,28 @@ static rwk_noinline ssize_t took_nothing(const struct rwk_fi_cq *cq)
 }
 
 /*
- * Drives the engines unless there is as much as was asked for: a program that finds its own sends' entries each time it
- * reads must still receive. Not where an error is next, as after each look for a message that has not come: nothing
- * that comes could be told now.
+ * Are the engines to be driven before what is there is told? Where there is nothing, or nothing is wanted but that.
+ * Where there is something only now and then: whoever reads one entry after the other need not wait for a look at what
+ * may come, but a program that finds its own sends' entries each time must still receive. Not where an error is next, as
+ * after each look for a message that has not come: nothing that comes could be told now.
  */
+static inline bool is_to_drive(struct rwk_fi_cq *cq, size_t count)
+{
+	if (is_empty(cq) || rwk_unlikely(!count))
+		return true;
+	return ++cq->reads % DRIVEN_EACH == 0 && !has_error(cq);
+}
+
 static inline ssize_t read_from(struct rwk_fi_cq *cq, void *buf, size_t count, fi_addr_t *source)
 {
 	size_t n;
 
-	if ((cq->done.tail - cq->done.head < count || rwk_unlikely(!count)) && !has_error(cq)) {
+	if (is_to_drive(cq, count)) {
 		rwk_fi_wait_progress(&cq->wait);
 		if (is_empty(cq) && rwk_likely(!cq->overrun))
 			return -FI_EAGAIN;
 	}
+	rwk_fi_wait_found(&cq->wait);
 	/* Open MPI's format and call get code of their own. */
 	n = cq->entry_words == 6 && !source ? take_words(cq, buf, 6, count, NULL) : take(cq, buf, count, source);
 	return rwk_likely(n) ? (ssize_t)n : took_nothing(cq);

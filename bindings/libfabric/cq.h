@@ -17,6 +17,7 @@ struct rwk_fi_cq {
 	struct rwk_fi_guard lock;
 	struct rwk_completions done; /* `status` is a positive FI_E* here; `user` is an fi_addr_t */
 	size_t entry_words;          /* 8-byte words of an entry in the program's format: 1, 3, 5 or 6 */
+	uint32_t reads;              /* that have found something */
 	struct rwk_fi_wait wait;
 	struct rwk_fi_domain *domain;
 	struct fid_peer_cq *owner; /* another provider's, that the entries go to (peer.h); NULL: they stay here */

@@ -39,7 +39,7 @@ struct rwk_fi_wait {
 	struct rwk_engine **engines; /* each once */
 	unsigned *uses;              /* how often each was attached: an endpoint may bind a queue for both directions */
 	unsigned count, room;
-	unsigned vain;           /* looks of the program at it that found nothing, up to rwk_params.spin */
+	unsigned vain;           /* times in a row that nothing was found */
 	bool armed;              /* somebody sleeps, or may: an arrival writes the eventfd */
 	struct rwk_completions *done; /* gets nothing without a call while armed; NULL: there is no such queue */
 	bool signaled;           /* the next wait ends at once */
@@ -88,18 +88,32 @@ int rwk_fi_wait_datagrams(struct rwk_fi_wait *w);
 /** In device.c. */
 int rwk_fi_device_progress(struct rwk_fi_device *device);
 
-/** Drives every engine once, or the device: how much there was. */
+/* Of times in a row that nothing is found these are taken for a wait, but for the first. */
+enum { RWK_FI_WAITS = 16 };
+
+/**
+ * Drives every engine once, or the device: how much there was. Who asks again at once waits, as for an answer, and the
+ * engine looks again before he has to; not who asks on and on: he may have work to do in between.
+ */
 static inline int rwk_fi_wait_progress(struct rwk_fi_wait *w)
 {
+	bool waits = w->vain - 1 < RWK_FI_WAITS;
 	int n = 0;
 
 	for (unsigned i = 0; i < w->count; i++)
-		n += rwk_engine_progress(w->engines[i]);
+		n += rwk_engine_poll(w->engines[i], waits);
 	if (rwk_unlikely(w->device != NULL))
 		n += rwk_fi_device_progress(w->device);
 	if (rwk_unlikely(w->datagrams != NULL))
 		n += rwk_fi_wait_datagrams(w);
+	w->vain = n ? 0 : w->vain + 1;
 	return n;
+}
+
+/** The program has something to read: it does not wait. */
+static inline void rwk_fi_wait_found(struct rwk_fi_wait *w)
+{
+	w->vain = 0;
 }
 
 /**
@@ -109,9 +123,9 @@ static inline int rwk_fi_wait_progress(struct rwk_fi_wait *w)
  */
 static inline bool rwk_fi_wait_tires(struct rwk_fi_wait *w)
 {
-	if (rwk_likely(++w->vain < rwk_params.spin))
+	if (rwk_likely(w->vain < rwk_params.spin))
 		return false;
-	w->vain = 0;
+	w->vain = RWK_FI_WAITS + 1;
 	return true;
 }
 

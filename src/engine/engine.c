@@ -100,6 +100,7 @@ static int open_ports(struct rwk_engine *e)
 	for (enum rwk_space s = 0; s < RWK_SPACES; s++)
 		attr.awaited[s] = rwk_match_posted_counter(e->matcher[s]);
 	attr.looks = &e->looks;
+	attr.waits = &e->waits;
 	memcpy(attr.address.ip, e->attr.ip, 16);
 	attr.address.nonce_port = e->attr.port;
 	e->transport = e->attr.transports ? e->attr.transports[0] : &rwk_shm_transport;
@@ -337,10 +338,12 @@ void rwk_engine_call_again(struct rwk_engine *e)
 	e->due = true;
 }
 
-int rwk_engine_progress(struct rwk_engine *e)
+int rwk_engine_poll(struct rwk_engine *e, bool waits)
 {
-	int n = e->transport->progress(e->port);
+	int n;
 
+	e->waits = waits;
+	n = e->transport->progress(e->port);
 	if (rwk_unlikely(e->network != NULL))
 		n += network_progress(e);
 	if (rwk_unlikely(e->due))
@@ -348,10 +351,15 @@ int rwk_engine_progress(struct rwk_engine *e)
 	return n;
 }
 
+int rwk_engine_progress(struct rwk_engine *e)
+{
+	return rwk_engine_poll(e, false);
+}
+
 void rwk_engine_look(struct rwk_engine *e)
 {
 	e->looks = true;
-	rwk_engine_progress(e);
+	rwk_engine_poll(e, false);
 	e->looks = false;
 }
 

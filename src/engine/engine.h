@@ -296,6 +296,9 @@ bool rwk_engine_sends_from(const struct rwk_engine *e, unsigned room);
 /** Moves everything that can move; returns how much was done, 0 for an empty poll. Yields the core at times when
  * oversubscribed. */
 int rwk_engine_progress(struct rwk_engine *e);
+/** The same; `waits`: the caller has nothing else to do, and what he waits for is likely to come in a moment: it is
+ * looked for again before this returns in vain. */
+int rwk_engine_poll(struct rwk_engine *e, bool waits);
 /** The same, for who looks for messages that no receive waits for (RWK_F_PEEK): these may be left where they are
  * otherwise, for some calls. */
 void rwk_engine_look(struct rwk_engine *e);

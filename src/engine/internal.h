@@ -305,6 +305,7 @@ struct rwk_engine {
 	bool due;       /* the lists `failed`, `owing` or `to_offer` are not empty, or `again` is set */
 	bool again;     /* attr.again is to be called */
 	bool looks;     /* rwk_port_attr.looks */
+	bool waits;     /* rwk_port_attr.waits */
 
 	/* The second port, for peers on other nodes; NULL where there are none. */
 	const struct rwk_transport *network;

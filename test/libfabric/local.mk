@@ -228,6 +228,11 @@ test_libfabric_test_progress_groups_SOURCES = test/libfabric/test_progress_group
 test_libfabric_test_progress_groups_LDADD = $(CMOCKA_LIBS) -lpthread
 TESTS += test/libfabric/test_progress_groups
 
+check_PROGRAMS += test/libfabric/test_waits
+test_libfabric_test_waits_SOURCES = test/libfabric/test_waits.c test/rwk_test.h
+test_libfabric_test_waits_LDADD = $(CMOCKA_LIBS)
+TESTS += test/libfabric/test_waits
+
 check_PROGRAMS += test/libfabric/test_group
 test_libfabric_test_group_SOURCES = test/libfabric/test_group.c bindings/libfabric/group.c bindings/libfabric/lock.c \
 	test/rwk_test.h

@@ -29,8 +29,9 @@ static unsigned number(const struct rwk_engine *e)
 	return *(const unsigned char *)e;
 }
 
-int rwk_engine_progress(struct rwk_engine *e)
+int rwk_engine_poll(struct rwk_engine *e, bool waits)
 {
+	(void)waits;
 	atomic_fetch_add(&driven[number(e)], 1);
 	return atomic_load(&busy[number(e)]);
 }

@@ -97,14 +97,13 @@ struct rwk_port {
 	void *cookie;
 	void *transfer;
 	const size_t *awaited[RWK_AWAITED_KINDS]; /* of the client's, as rwk_port_attr.awaited */
-	const bool *looks;                        /* likewise */
+	const bool *looks, *waits;                /* likewise */
 	uint32_t leave_until[RWK_AWAITED_KINDS];  /* so long (polls) a message is left that nobody waits for */
 	struct rwk_list busy;    /* channels with something queued */
 	struct rwk_list failing; /* channels with a doom */
 	struct rwk_list connecting;
 
 	uint32_t polls, idle_polls;
-	uint32_t looked_again; /* so many empty polls look again */
 	bool armed, oversubscribed;
 	bool have_barrier; /* rwk_barrier_everywhere is allowed */
 	bool string_copy;  /* rwk_copy_has_string */

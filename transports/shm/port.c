@@ -30,7 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DELIVER_BUDGET = 64, LOOKS = 2, LOOKED_AGAIN = 16, BALANCE_GAP = 10, EVIDENCE_GAP = 100 };
+enum { DELIVER_BUDGET = 64, LOOKS = 3, BALANCE_GAP = 10, EVIDENCE_GAP = 100 };
 
 static uint64_t clock_ms(void)
 {
@@ -73,11 +73,11 @@ static int shm_open_port(
 	port->client = client;
 	port->cookie = cookie;
 	port->oversubscribed = attr->oversubscribed;
-	port->looked_again = attr->oversubscribed ? 0 : LOOKED_AGAIN;
 	port->address = attr->address;
 	for (unsigned kind = 0; kind < RWK_AWAITED_KINDS; kind++)
 		port->awaited[kind] = attr->awaited[kind] ? attr->awaited[kind] : &nothing;
 	port->looks = attr->looks ? attr->looks : &never;
+	port->waits = attr->waits && !attr->oversubscribed ? attr->waits : &never;
 	port->have_barrier = rwk_barrier_join();
 	port->string_copy = rwk_copy_has_string();
 	port->demotes = rwk_demote_possible();
@@ -432,11 +432,9 @@ static inline int poll_hot(struct rwk_port *port)
 }
 
 /*
- * Nothing has come, nor had it the time before: looks again, with a rest before each look. The processor may be half of
- * a core, whose other half is just writing what is awaited here; and a look is sooner back than a caller who has to ask
- * again. Few, and only in the first polls that something was due in, as an answer is: who asks on and on may have work
- * to do in between, which the rests would make half as quick. Not where ranks share cores: who is waited for there may
- * wait for this core.
+ * Nothing has come, and the client waits: looks again, with a rest before each look. The processor may be half of a
+ * core, whose other half is just writing what is awaited here; and a look is sooner back than a caller who has to ask
+ * again. Not where ranks share cores: who is waited for may wait for this one.
  */
 static rwk_noinline int look_again(struct rwk_port *port)
 {
@@ -458,7 +456,7 @@ static int shm_progress(struct rwk_port *port)
 	if (rwk_unlikely(port->armed))
 		n += wake_up(port);
 	n += poll_hot(port);
-	if (!n && port->idle_polls - 1 < port->looked_again && port->hot_count)
+	if (!n && *port->waits && port->hot_count)
 		n += look_again(port);
 	if (rwk_unlikely(port->cold_count || port->bells_rung)) {
 		port->bells_rung = false;

@@ -410,22 +410,6 @@ int rwk_shm_control(struct rwk_shm_channel *ch, enum rwk_shm_control kind, const
 	return 0;
 }
 
-/*
- * Whoever has something done at once asks for its completion next, not for what may come: the next poll is short. Where
- * ranks share cores it counts as an empty one like others: the program may read until the peer has written.
- */
-static int post_transfer(struct rwk_shm_channel *ch, struct rwk_op *op)
-{
-	int rc;
-
-	if (ch->state != RWK_SHM_OPEN)
-		return -ENOTCONN;
-	rc = rwk_shm_transfer_post(ch, op);
-	if (rc == 1 && !ch->base.port->oversubscribed)
-		ch->base.port->idle_polls = 0;
-	return rc;
-}
-
 int rwk_shm_post(struct rwk_channel *c, struct rwk_op *op)
 {
 	struct rwk_shm_channel *ch = rwk_shm_channel(c);
@@ -435,7 +419,7 @@ int rwk_shm_post(struct rwk_channel *c, struct rwk_op *op)
 	if (ch->base.error)
 		return ch->base.error;
 	if (op->type != RWK_OP_SEND)
-		return post_transfer(ch, op);
+		return ch->state == RWK_SHM_OPEN ? rwk_shm_transfer_post(ch, op) : -ENOTCONN;
 	if (op->length > ch->base.send_max)
 		return -EMSGSIZE;
 	op->at = 0;
