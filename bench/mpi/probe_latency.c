@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Messages whose length the receiver asks for first, as programs do that do not know what comes. */
+#include "bench/common/clock.h"
+#include "bench/mpi/team.h"
+
+#include <mpi.h>
+
+static void probe_and_receive(struct bench_run *r, int peer, unsigned long seq)
+{
+	MPI_Status status;
+	int length;
+
+	MPI_Probe(peer, BENCH_MPI_DATA, MPI_COMM_WORLD, &status);
+	MPI_Get_count(&status, MPI_BYTE, &length);
+	if ((size_t)length != r->size)
+		r->errors++;
+	bench_mpi_receive(r, peer, seq);
+}
+
+static int run(struct bench_run *r, double *seconds)
+{
+	int peer = bench_mpi_partner(r);
+	double start = bench_now();
+
+	for (unsigned long i = 0; i < r->iterations; i++) {
+		if (r->team->rank < peer) {
+			bench_mpi_send(r, peer, i);
+			probe_and_receive(r, peer, i);
+		} else {
+			probe_and_receive(r, peer, i);
+			bench_mpi_send(r, peer, i);
+		}
+	}
+	*seconds = bench_now() - start;
+	return 0;
+}
+
+static const struct bench_test test = {
+	.name = "probe_latency",
+	.what = "MPI latency of messages of unknown length: half of a ping-pong of MPI_Send, MPI_Probe and MPI_Recv.",
+	.sizes = "0,1:4M",
+	.unit = BENCH_LATENCY,
+	.shape = BENCH_TWO_RANKS,
+	.messages = 2,
+	.run = run,
+};
+
+int main(int argc, char **argv)
+{
+	return bench_mpi_main(argc, argv, &test);
+}
