@@ -185,6 +185,24 @@ static void busy_receiver(void **state)
 	}
 }
 
+/* The first messages meet with memory that nobody has touched: what they take does not decide for long. */
+static void slow_start(void **state)
+{
+	static const unsigned slow[] = {10, 24, 60};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(slow) / sizeof(*slow); i++) {
+		struct sender s;
+
+		begin(&s, 100000, 4000, 0);
+		messages(&s, slow[i]);
+		s.pieces_ns = 2000;
+		messages(&s, 10000);
+		assert_int_equal(s.a.wanted, 0);
+		assert_true(s.fetched < (slow[i] < 32 ? 100 : 9000));
+	}
+}
+
 /* Each class has its own way, and one that nobody uses is not touched. */
 static void classes(void **state)
 {
@@ -237,6 +255,7 @@ int main(void)
 		cmocka_unit_test(changes),
 		cmocka_unit_test(time_between),
 		cmocka_unit_test(busy_receiver),
+		cmocka_unit_test(slow_start),
 		cmocka_unit_test(classes),
 		cmocka_unit_test(prints),
 	};

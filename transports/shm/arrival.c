@@ -6,9 +6,11 @@
 
 #define EACH       64u /* of so many messages in pieces */
 #define MEASURED   8u  /* so many are measured */
-#define KNOWN      16u /* messages before the first trial */
+#define KNOWN      16u /* messages before the first trial, */
+#define RUNS       4u  /* and of them measured: the first ones meet with memory that nobody has touched */
 #define TRIAL      16u /* messages: reads have three methods to try */
 #define ASIDE_PART 128 /* 1/128 of the time goes into trials */
+#define DEAR       4   /* times the way in use: dearer than that no trial is taken for */
 
 enum circumstances { AWAITED, AWAITED_SHARED, STREAM };
 
@@ -45,6 +47,18 @@ static enum rwk_shm_arrival_way better(const struct rwk_shm_arrival *a, unsigned
 	return fetched > 0 && fetched < part * k->cost[RWK_SHM_IN_PIECES] ? RWK_SHM_FETCHED : RWK_SHM_IN_PIECES;
 }
 
+/* Is enough known of the way in use for a first trial of the other one? A run of a stream is of several messages. */
+static bool knows_enough(const struct rwk_shm_arrival_class *k)
+{
+	return k->come >= KNOWN && (k->stream || k->runs >= RUNS);
+}
+
+/* What has to be put aside for a trial, in ns a KB. A way that seemed to be much slower may have been disturbed. */
+static float price(float cost, float instead)
+{
+	return TRIAL * (instead < DEAR * cost ? instead : DEAR * cost);
+}
+
 static bool change(struct rwk_shm_arrival *a, unsigned class)
 {
 	a->wanted ^= (uint8_t)(1u << class);
@@ -71,7 +85,7 @@ static bool decide(struct rwk_shm_arrival *a, unsigned class, enum rwk_shm_arriv
 	k->aside += cost * kilobytes(length) / ASIDE_PART;
 	if (instead > 0 && better(a, class, way) != way)
 		return change(a, class);
-	if (instead > 0 ? k->aside < TRIAL * instead * kilobytes(length) : k->come < KNOWN)
+	if (instead > 0 ? k->aside < price(cost, instead) * kilobytes(length) : !knows_enough(k))
 		return false;
 	k->trial = TRIAL;
 	k->aside = 0;
