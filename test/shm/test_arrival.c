@@ -199,7 +199,7 @@ static void slow_start(void **state)
 		s.pieces_ns = 2000;
 		messages(&s, 10000);
 		assert_int_equal(s.a.wanted, 0);
-		assert_true(s.fetched < (slow[i] < 32 ? 100 : 9000));
+		assert_true(s.fetched < (slow[i] < 30 ? 100 : 9000));
 	}
 }
 

@@ -53,7 +53,7 @@ static void close_pair(struct pair *x)
 /* Messages in pieces of which the sender may tell when they were begun; of some it does. */
 static uint32_t told_of(const struct pair *x)
 {
-	return rwk_shm_channel(x->there->ch)->in_pieces;
+	return rwk_shm_channel(x->there->ch)->in_pieces[rwk_fetched_class(LONG)];
 }
 
 static void answered(void **state)
@@ -62,7 +62,7 @@ static void answered(void **state)
 
 	(void)state;
 	connect_pair(&x);
-	for (uint32_t i = 1; i <= 10; i++) {
+	for (uint32_t i = 1; i <= 40; i++) {
 		push(&x, LONG);
 		answer(&x);
 		assert_int_equal(told_of(&x), i);
@@ -70,19 +70,19 @@ static void answered(void **state)
 	close_pair(&x);
 }
 
-/* As the head of a message, or what says that another one has come, goes before it. */
+/* As the head of a message, or what says that another one has come, goes before it: at first. */
 static void behind_short_ones(void **state)
 {
 	struct pair x;
 
 	(void)state;
 	connect_pair(&x);
-	for (uint32_t i = 1; i <= 10; i++) {
+	for (uint32_t i = 1; i <= 40; i++) {
 		push(&x, 8);
 		push(&x, 100);
 		push(&x, LONG);
 		answer(&x);
-		assert_int_equal(told_of(&x), i);
+		assert_int_equal(told_of(&x), i < 32 ? i : 32);
 	}
 	close_pair(&x);
 }
@@ -94,9 +94,9 @@ static void stream(void **state)
 
 	(void)state;
 	connect_pair(&x);
-	for (unsigned i = 0; i < 4; i++)
+	for (unsigned i = 0; i < 100; i++)
 		push(&x, LONG);
-	assert_int_equal(told_of(&x), 1);
+	assert_in_range(told_of(&x), 32, 60); /* now and then slabs come back, which is something that has come */
 	close_pair(&x);
 }
 

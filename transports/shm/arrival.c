@@ -6,8 +6,7 @@
 
 #define EACH       64u /* of so many messages in pieces */
 #define MEASURED   8u  /* so many are measured */
-#define KNOWN      16u /* messages before the first trial, */
-#define RUNS       4u  /* and of them measured: the first ones meet with memory that nobody has touched */
+#define KNOWN      32u /* messages before the first trial: the first ones meet with memory that nobody has touched */
 #define TRIAL      16u /* messages: reads have three methods to try */
 #define ASIDE_PART 128 /* 1/128 of the time goes into trials */
 #define DEAR       4   /* times the way in use: dearer than that no trial is taken for */
@@ -47,12 +46,6 @@ static enum rwk_shm_arrival_way better(const struct rwk_shm_arrival *a, unsigned
 	return fetched > 0 && fetched < part * k->cost[RWK_SHM_IN_PIECES] ? RWK_SHM_FETCHED : RWK_SHM_IN_PIECES;
 }
 
-/* Is enough known of the way in use for a first trial of the other one? A run of a stream is of several messages. */
-static bool knows_enough(const struct rwk_shm_arrival_class *k)
-{
-	return k->come >= KNOWN && (k->stream || k->runs >= RUNS);
-}
-
 /* What has to be put aside for a trial, in ns a KB. A way that seemed to be much slower may have been disturbed. */
 static float price(float cost, float instead)
 {
@@ -85,7 +78,7 @@ static bool decide(struct rwk_shm_arrival *a, unsigned class, enum rwk_shm_arriv
 	k->aside += cost * kilobytes(length) / ASIDE_PART;
 	if (instead > 0 && better(a, class, way) != way)
 		return change(a, class);
-	if (instead > 0 ? k->aside < price(cost, instead) * kilobytes(length) : !knows_enough(k))
+	if (instead > 0 ? k->aside < price(cost, instead) * kilobytes(length) : k->come < KNOWN)
 		return false;
 	k->trial = TRIAL;
 	k->aside = 0;

@@ -37,7 +37,7 @@ enum { AHEAD_ONE = 3, AHEAD_MORE = 2, AHEAD_SLABS = 2, AHEAD_SLAB_BYTES = 1024 }
  */
 enum { HAND_OVER_BYTES = 1024 };
 
-enum { BEGUN_EACH = 8 };
+enum { BEGUN_EACH = 8, BEGUN_FIRST = 32 };
 
 /* Is a message sent behind another one, none having come in between? To be asked once a message. */
 static inline bool streaming(struct rwk_shm_tx *tx)
@@ -250,20 +250,22 @@ static void fill_slab_of(struct rwk_shm_channel *ch, uint32_t id, struct rwk_op 
 		rwk_iov_gather(op->iov, op->iov_count, op->at, rwk_shm_slab(&ch->slabs, id), n);
 }
 
-/* Has anything come since the last message in pieces was sent? Short ones that were sent in between are no stream. */
-static bool may_be_answered(struct rwk_shm_channel *ch)
+/*
+ * Is a message in pieces to tell when it was begun (arrival.h)? One of BEGUN_EACH that may be answered. One behind
+ * another message seems to be part of a stream. But there may be a short one before each, as a head; so the first ones
+ * of a class tell all the same, or their receiver would never know what they take. No more of them, for where both
+ * sides send at once those are the ones that come when it suits their receiver.
+ */
+static bool tells_begun(struct rwk_shm_channel *ch, size_t length)
 {
-	bool may = ch->rx.stamp != ch->heard;
+	uint32_t *sent = &ch->in_pieces[rwk_fetched_class(length)];
 
-	ch->heard = ch->rx.stamp;
-	return may;
+	return (!ch->tx.streaming || *sent < BEGUN_FIRST) && (*sent)++ % BEGUN_EACH == 0;
 }
 
-/* The first piece of a message. One of BEGUN_EACH that may be answered tells when it was begun: see arrival.h. */
 static void send_first(struct rwk_shm_channel *ch, struct rwk_op *op, uint32_t id, size_t n)
 {
-	bool told = op->length > n && may_be_answered(ch) && ch->in_pieces++ % BEGUN_EACH == 0;
-	uint32_t begun = told ? (uint32_t)rwk_clock_shared() | 1 : 0;
+	uint32_t begun = op->length > n && tells_begun(ch, op->length) ? (uint32_t)rwk_clock_shared() | 1 : 0;
 
 	fill_slab_of(ch, id, op, n);
 	send_slab(ch, &op->env, id, (uint32_t)n, op->length, begun);
