@@ -3,8 +3,9 @@
  * From messages to packets. A short message is copied into the channel's frame. The first few after a progress are sent
  * within the send, since somebody may wait for them and the client may compute from then on; what follows before the
  * next progress gathers behind them and goes out together. Of a client that sends by the dozen only the first goes at
- * once. A long message is a Send of its own. One that is alone under way and not very long is copied when nothing
- * comes, since there is nothing else to do then: whoever waits for its end need not wait for the peer.
+ * once. A long message is a Send of its own. One that is alone under way is copied when nothing comes, since there is
+ * nothing else to do then: whoever waits for its end need not wait for the peer, who acknowledges it by his next
+ * message or a good while later.
  */
 #include "packet/channel.h"
 #include "packet/initiator.h"
@@ -25,8 +26,6 @@
 
 #define AT_ONCE 4 /* sends between two progresses that go within the send; one after a burst of more than */
 #define BURST   16
-
-#define LONE_MAX (16u << 10) /* bytes of a message up to which it takes less to copy it than to hear that it has come */
 
 /** The frame's own word: what we acknowledge by it. */
 static uint32_t frame_word(struct rwk_packet_channel *ch)
@@ -196,8 +195,7 @@ bool rwk_packet_control(struct rwk_packet_channel *ch, const struct rwk_envelope
 /** One that will be copied need not be acknowledged at once. UC has nothing that keeps a copy until it has come. */
 static bool is_lone(const struct rwk_packet_channel *ch, const struct rwk_op *op)
 {
-	return !ch->port->running && !ch->uc && !op->arrival && op->length <= LONE_MAX &&
-	       ch->copied + op->length <= RWK_RELIEF_MAX;
+	return !ch->port->running && !ch->uc && !op->arrival && ch->copied + op->length <= RWK_RELIEF_MAX;
 }
 
 /**
