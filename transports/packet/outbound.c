@@ -27,6 +27,8 @@
 #define AT_ONCE 4 /* sends between two progresses that go within the send; one after a burst of more than */
 #define BURST   16
 
+#define PROMPT_OVER (16u << 10) /* bytes: a longer message behind one that is copied asks to be acknowledged */
+
 /** The frame's own word: what we acknowledge by it. */
 static uint32_t frame_word(struct rwk_packet_channel *ch)
 {
@@ -198,6 +200,12 @@ static bool is_lone(const struct rwk_packet_channel *ch, const struct rwk_op *op
 	return !ch->port->running && !ch->uc && !op->arrival && ch->copied + op->length <= RWK_RELIEF_MAX;
 }
 
+/** Of those that are not copied: does somebody wait for its acknowledgement, and for nothing else? */
+static bool is_first(const struct rwk_port *port, const struct rwk_op *op)
+{
+	return !port->running || (port->running == 1 && port->lone && op->length > PROMPT_OVER);
+}
+
 /**
  * A long message, or one whose arrival is waited for: a Send of its own, its head in the request. False: out of memory,
  * or of room for the question behind it.
@@ -227,8 +235,7 @@ static bool start_alone(struct rwk_packet_channel *ch, struct rwk_op *op)
 	r->wr.iov_count = (uint16_t)(1 + n);
 	r->wr.length = r->iov[0].iov_len + len;
 	lone = is_lone(ch, op);
-	/* Somebody waits for its acknowledgement, or for nothing else: it is too long to be copied, or too much is. */
-	r->wr.flags = !ch->uc && (op->arrival || (ch->shared && !lone && !ch->port->running)) ? RWK_WR_PROMPT : 0;
+	r->wr.flags = !ch->uc && (op->arrival || (ch->shared && !lone && is_first(ch->port, op))) ? RWK_WR_PROMPT : 0;
 	r->op = op;
 	op->service[RWK_WORD_STATE] = RWK_OP_RUNNING;
 	ch->port->count.frames_out++;
