@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A short head before each message, which says what it is: to a transport that looks like a stream, and is none. */
-#include "bench/common/clock.h"
 #include "bench/mpi/team.h"
 
 #include <mpi.h>
@@ -25,20 +24,7 @@ static void receive_both(struct bench_run *r, int peer, unsigned long seq)
 
 static int run(struct bench_run *r, double *seconds)
 {
-	int peer = bench_mpi_partner(r);
-	double start = bench_now();
-
-	for (unsigned long i = 0; i < r->iterations; i++) {
-		if (r->team->rank < peer) {
-			send_both(r, peer, i);
-			receive_both(r, peer, i);
-		} else {
-			receive_both(r, peer, i);
-			send_both(r, peer, i);
-		}
-	}
-	*seconds = bench_now() - start;
-	return 0;
+	return bench_mpi_turns(r, seconds, send_both, receive_both);
 }
 
 static const struct bench_test test = {

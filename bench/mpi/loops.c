@@ -18,22 +18,22 @@ void bench_mpi_receive(struct bench_run *r, int peer, unsigned long seq)
 	bench_after_recv(r, r->recv, r->size, bench_seed(peer, r->team->rank, seq));
 }
 
-int bench_mpi_pingpong(struct bench_run *r, double *seconds)
+int bench_mpi_turns(struct bench_run *r, double *seconds, bench_mpi_half *send, bench_mpi_half *receive)
 {
 	int peer = bench_mpi_partner(r);
 	double start = bench_now();
 
 	for (unsigned long i = 0; i < r->iterations; i++) {
-		if (r->team->rank < peer) {
-			bench_mpi_send(r, peer, i);
-			bench_mpi_receive(r, peer, i);
-		} else {
-			bench_mpi_receive(r, peer, i);
-			bench_mpi_send(r, peer, i);
-		}
+		(r->team->rank < peer ? send : receive)(r, peer, i);
+		(r->team->rank < peer ? receive : send)(r, peer, i);
 	}
 	*seconds = bench_now() - start;
 	return 0;
+}
+
+int bench_mpi_pingpong(struct bench_run *r, double *seconds)
+{
+	return bench_mpi_turns(r, seconds, bench_mpi_send, bench_mpi_receive);
 }
 
 static void send_window(struct bench_run *r, int peer, unsigned long iteration, MPI_Request *request)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages whose length the receiver asks for first, as programs do that do not know what comes. */
-#include "bench/common/clock.h"
 #include "bench/mpi/team.h"
 
 #include <mpi.h>
@@ -19,20 +18,7 @@ static void probe_and_receive(struct bench_run *r, int peer, unsigned long seq)
 
 static int run(struct bench_run *r, double *seconds)
 {
-	int peer = bench_mpi_partner(r);
-	double start = bench_now();
-
-	for (unsigned long i = 0; i < r->iterations; i++) {
-		if (r->team->rank < peer) {
-			bench_mpi_send(r, peer, i);
-			probe_and_receive(r, peer, i);
-		} else {
-			probe_and_receive(r, peer, i);
-			bench_mpi_send(r, peer, i);
-		}
-	}
-	*seconds = bench_now() - start;
-	return 0;
+	return bench_mpi_turns(r, seconds, bench_mpi_send, probe_and_receive);
 }
 
 static const struct bench_test test = {

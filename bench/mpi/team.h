@@ -27,7 +27,11 @@ enum { BENCH_MPI_DATA = 1, BENCH_MPI_ANSWER }; /* tags */
 void bench_mpi_send(struct bench_run *r, int peer, unsigned long seq);
 void bench_mpi_receive(struct bench_run *r, int peer, unsigned long seq);
 
-/** Ping-pong of each pair, begun by the lower half. */
+/** What one of a pair does for number `seq`. */
+typedef void bench_mpi_half(struct bench_run *r, int peer, unsigned long seq);
+/** Each pair in turns, begun by the lower half. */
+int bench_mpi_turns(struct bench_run *r, double *seconds, bench_mpi_half *send, bench_mpi_half *receive);
+/** Ping-pong of each pair: turns of a message each. */
 int bench_mpi_pingpong(struct bench_run *r, double *seconds);
 
 /** Windows of messages from the lower half to the upper; each window is answered by one empty message. */
