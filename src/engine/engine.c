@@ -343,6 +343,7 @@ int rwk_engine_poll(struct rwk_engine *e, bool waits)
 	int n;
 
 	e->waits = waits;
+	e->sent_before = e->status.counters.sent_eager;
 	n = e->transport->progress(e->port);
 	if (rwk_unlikely(e->network != NULL))
 		n += network_progress(e);

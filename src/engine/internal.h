@@ -322,6 +322,7 @@ struct rwk_engine {
 	struct rwk_spares spares;   /* of more */
 	size_t credit_more;         /* rwk_peer.more of all */
 	size_t injected;            /* sends with RWK_F_INJECT that wait */
+	uint64_t sent_before; /* rwk_engine_counters.sent_eager at the last progress */
 	uint64_t inject_refused;    /* ns: since when one more is refused and none of them goes; 0: none is */
 	struct rwk_inbox own_inbox;
 	struct rwk_inbox *rooms[RWK_ROOMS]; /* the first is `inbox`; NULL beyond the last */

@@ -8,6 +8,8 @@
 
 #define INJECT_STANDSTILL 10000000 /* ns */
 
+#define LEVELS (RWK_F_TOLD | RWK_F_ARRIVED)
+
 struct rwk_tx *rwk_tx_get(struct rwk_peer *p, uint32_t flags, void *context)
 {
 	struct rwk_tx *tx = rwk_pool_get(&p->engine->tx_pool);
@@ -180,6 +182,19 @@ static bool answer_is_due(const struct rwk_peer *p)
 	return !p->channel->answered && rwk_clock_now() - p->contacted < p->engine->attr.inject_wait;
 }
 
+/*
+ * Nor, if it could not go the fast way, before progress has been made since the last send: what it lacks may be there to
+ * be taken, credit or acknowledgements, and who injects and does nothing else has no other reason to make any.
+ */
+static bool progress_is_due(struct rwk_engine *e, uint32_t flags, unsigned room)
+{
+	if (room || flags & LEVELS || e->sent_before == e->status.counters.sent_eager)
+		return false;
+	e->network_quiet = 0;
+	e->network_fresh = false;
+	return true;
+}
+
 /** Sends it with its payload if it is short and there is credit; -ENOSPC: it has to be announced. */
 static int send_eagerly(struct rwk_tx *tx, unsigned room, uint64_t tag, uint64_t data)
 {
@@ -221,7 +236,7 @@ static rwk_outline ssize_t send_slow(struct rwk_engine *e, struct rwk_peer *p, c
 		rwk_peer_connect(p);
 	if (p->error)
 		return p->error;
-	if (flags & RWK_F_INJECT && answer_is_due(p))
+	if (flags & RWK_F_INJECT && (answer_is_due(p) || progress_is_due(e, flags, room)))
 		return -EAGAIN;
 	tx = rwk_tx_new(p, iov, count, len, flags, context);
 	if (!tx)
@@ -249,8 +264,6 @@ static rwk_outline ssize_t send1_slow(struct rwk_engine *e, const void *buf, siz
 
 	return send_slow(e, p, &iov, 1, len, tag, data, flags, context);
 }
-
-#define LEVELS (RWK_F_TOLD | RWK_F_ARRIVED)
 
 /** May a message with a level go at once, and be complete then? */
 static rwk_outline bool is_reached(const struct rwk_peer *p, uint32_t flags, size_t len)

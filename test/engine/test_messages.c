@@ -129,6 +129,35 @@ static void inject_to_sleeper(void **state)
 	world_close(&w);
 }
 
+/*
+ * Who injects and does nothing else is told to make progress when a message cannot go at once, and finds there what it
+ * lacked: none of them is announced.
+ */
+static void inject_and_nothing_else(void **state)
+{
+	struct task r[200] = {0};
+	uint32_t in[200] = {0};
+	unsigned refused = 0;
+	struct world w;
+
+	world_open(&w, &(struct world_attr){.transport = *state, .count = 2, .eager_credit = 1000});
+	for (int i = 0; i < 200; i++)
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, &in[i], 4, 1, 0, 0, &r[i]), 0);
+	for (int i = 0; i < 200; i++) {
+		while (inject_word(&w) == -EAGAIN) {
+			assert_true(++refused < 100);
+			world_settle(&w);
+		}
+	}
+	for (int i = 0; i < 200; i++) {
+		world_wait(&w, &r[i]);
+		assert_int_equal(in[i], 4711);
+	}
+	assert_true(refused);
+	assert_int_equal(rwk_engine_counters(w.e[0])->sent_rendezvous, 0);
+	world_close(&w);
+}
+
 #define KEPT 4
 
 /* As inject_word, of that tag; the world goes on while it is refused, for 20 seconds of the real clock. */
@@ -493,6 +522,7 @@ int main(void)
 		WORLD_EACH(inject),
 		WORLD_EACH(inject_and_sleep),
 		WORLD_EACH(inject_to_sleeper),
+		WORLD_EACH(inject_and_nothing_else),
 		WORLD_EACH(inject_before_others),
 		WORLD_EACH(delivered),
 		WORLD_EACH(user_flags),
