@@ -42,6 +42,11 @@ test_packet_test_broken_frames_SOURCES = test/packet/test_broken_frames.c $(pack
 test_packet_test_broken_frames_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_broken_frames
 
+check_PROGRAMS += test/packet/test_bursts
+test_packet_test_bursts_SOURCES = test/packet/test_bursts.c $(packet_pair)
+test_packet_test_bursts_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/packet/test_bursts
+
 check_PROGRAMS += test/packet/test_frames
 test_packet_test_frames_SOURCES = test/packet/test_frames.c $(packet_pair)
 test_packet_test_frames_LDADD = librwk_sim.la $(TEST_LDADD)

@@ -25,6 +25,14 @@ void pair_open(size_t mtu, size_t length)
 	pair_open_list(mtu, &all, 1, NULL);
 }
 
+void pair_burst(unsigned count)
+{
+	assert_true(count > 4);
+	for (unsigned i = 0; i < count; i++)
+		assert_int_equal(ends_send(ends_side(0, 1)), 0);
+	ends_progress(ends[0]);
+}
+
 const struct rwk_packet_counters *pair_counts(unsigned end)
 {
 	return rwk_packet_counters(ends[end]->port);

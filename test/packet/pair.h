@@ -9,6 +9,8 @@
 void pair_open(size_t mtu, size_t length);
 /** They have these lengths in turn (none: those of ends_length); path NULL: it loses nothing. */
 void pair_open_list(size_t mtu, const size_t *lengths, size_t count, const struct rwk_sim_path *path);
+/** So many sends of 0 to 1, and progress soon: the next burst gathers behind its first message. */
+void pair_burst(unsigned count);
 
 const struct rwk_packet_counters *pair_counts(unsigned end);
 /** Of the machine of that end's channel. */

@@ -55,12 +55,16 @@ struct rwk_packet_channel {
 	struct rwk_uc *uc;
 	struct rwk_request *frame; /* records gather in it; NULL: none */
 	struct rwk_pulling *pulls; /* what the peer has asked for, in order */
-	enum rwk_channel_state state;
+	enum rwk_channel_state state : 8;
+	uint8_t burst;         /* sends in the port's epoch `sent_in`, to one more than go singly, */
+	uint8_t few : 4;       /* and how many go within the send without a question */
+	bool burst_is_new : 1; /* there has been no progress since a burst */
+	bool is_closed : 1;    /* since `went_at` the machine's window lets nothing go */
+	bool returns : 1;      /* the client made progress soon after its last burst */
+	uint16_t sent_in;      /* its low bits */
+	int16_t doom;          /* 0, or the error with which it fails at the end of this progress */
+	uint32_t went_at;      /* when something last went within a send; rwk_clock_moments */
 	uint32_t running; /* requests under way that are neither frames nor go on from copies */
-	uint32_t sent_in; /* the port's epoch of the last send, its low bits, */
-	uint8_t burst;    /* how many sends it has had, */
-	uint8_t at_once;  /* and how many more may go within the send */
-	int16_t doom;     /* 0, or the error with which it fails at the end of this progress */
 
 	struct rwk_list queue;    /* rwk_op.link: sends in order; reads and writes stand behind the sends before them */
 	struct rwk_list requests; /* rwk_request.all: posted to the machine */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From messages to packets. A short message is copied into the channel's frame. The first few after a progress are sent
- * within the send, since somebody may wait for them and the client may compute from then on; what follows before the
- * next progress gathers behind them and goes out together. Of a client that sends by the dozen only the first goes at
- * once. A long message is a Send of its own. One that is alone under way is copied when nothing comes, since there is
- * nothing else to do then: whoever waits for its end need not wait for the peer, who acknowledges it by his next
- * message or a good while later.
+ * From messages to packets. A short message is copied into the channel's frame, and sent within the send, since
+ * somebody may wait for it and the client may compute from then on. Of a client that comes back for progress soon after
+ * its bursts, which is seen, messages gather and go out together: the first few after a progress go at once, after a
+ * burst only the first, and then what has gathered for a few microseconds. A long message is a Send of its own. One
+ * that is alone under way is copied when nothing comes, since there is nothing else to do then: whoever waits for its
+ * end need not wait for the peer, who acknowledges it by his next message or a good while later.
  */
 #include "packet/channel.h"
 #include "packet/initiator.h"
@@ -15,6 +15,7 @@
 #include "packet/regions.h"
 #include "packet/request.h"
 
+#include "base/clock.h"
 #include "base/iov.h"
 #include "base/param.h"
 #include "rc/rc.h"
@@ -24,8 +25,10 @@
 #include <errno.h>
 #include <string.h>
 
-#define AT_ONCE 4 /* sends between two progresses that go within the send; one after a burst of more than */
-#define BURST   16
+#define FEW     4u  /* sends between two progresses; more are a burst */
+#define SINGLES 64u /* of a burst, go within their sends if it is not known that progress comes soon */
+#define GATHERS 32u /* rwk_clock_moments after something has gone within a send, while which a burst gathers */
+#define SOON    64u /* moments after that, in which a client whose bursts gather makes progress */
 
 #define PROMPT_OVER (16u << 10) /* bytes: a longer message behind one that is copied asks to be acknowledged */
 
@@ -114,21 +117,56 @@ static bool append(struct rwk_packet_channel *ch, const struct rwk_envelope *env
 	return true;
 }
 
+static uint32_t moment(struct rwk_port *port)
+{
+	if (rwk_likely(!port->ways->simulated))
+		return rwk_clock_moments();
+	port->now = 0;
+	return (uint32_t)(rwk_packet_now(port) >> 10);
+}
+
+/** A send of a burst: does it go at once, with what has gathered before it? */
+static bool burst_goes(struct rwk_packet_channel *ch)
+{
+	ch->burst_is_new = true;
+	rwk_packet_stir(ch);
+	return (!ch->returns && ch->burst <= SINGLES) || moment(ch->port) - ch->went_at >= GATHERS;
+}
+
+/** Nothing goes before progress has been made, and there has been none for a while: acknowledgements are there. */
+static rwk_noinline bool is_overdue(struct rwk_packet_channel *ch)
+{
+	struct rwk_port *port = ch->port;
+	uint32_t now;
+
+	if (ch->sent_in != (uint16_t)port->epoch)
+		return false;
+	now = moment(port);
+	if (now - ch->went_at < SOON)
+		return false;
+	ch->went_at = now;
+	port->starved = true;
+	return true;
+}
+
 /** Another send of the client's: is it one of those that go at once? */
 static bool goes_at_once(struct rwk_packet_channel *ch)
 {
-	uint32_t epoch = (uint32_t)ch->port->epoch;
+	uint16_t epoch = (uint16_t)ch->port->epoch;
 
 	if (ch->sent_in != epoch) {
 		ch->sent_in = epoch;
-		ch->at_once = ch->burst > BURST ? 1 : AT_ONCE;
+		ch->few = ch->burst > FEW && ch->returns ? 1 : FEW;
 		ch->burst = 0;
 	}
-	ch->burst += ch->burst <= BURST;
-	if (!ch->at_once)
-		return false;
-	ch->at_once--;
-	return true;
+	ch->burst += ch->burst <= SINGLES;
+	return ch->burst <= ch->few || burst_goes(ch);
+}
+
+void rwk_packet_judge_burst(struct rwk_packet_channel *ch)
+{
+	ch->burst_is_new = false;
+	ch->returns = moment(ch->port) - ch->went_at < SOON;
 }
 
 /**
@@ -160,6 +198,7 @@ static bool hurry(struct rwk_packet_channel *ch)
 /** Sends what there is within a call of the client's, if that can be done without an upcall. */
 static void send_now(struct rwk_packet_channel *ch)
 {
+	struct rwk_rc *rc = rwk_packet_requester(ch);
 	struct rwk_port *port = ch->port;
 
 	if (port->inside || !goes_at_once(ch) || (ch->uc && ch->running)) {
@@ -170,6 +209,9 @@ static void send_now(struct rwk_packet_channel *ch)
 	port->inside = true;
 	if (!hurry(ch))
 		rwk_packet_pump(ch);
+	ch->is_closed = rc && rwk_rc_is_full(rc);
+	if (!ch->is_closed)
+		ch->went_at = moment(port);
 	port->inside = false;
 	rwk_packet_flush(port);
 }
@@ -180,6 +222,8 @@ int rwk_packet_send(struct rwk_channel *c, const struct rwk_envelope *env, const
 
 	if (rwk_unlikely(ch->state != RWK_CH_OPEN))
 		return c->error ? c->error : -EAGAIN;
+	if (rwk_unlikely(ch->is_closed) && is_overdue(ch))
+		return -EAGAIN;
 	if (rwk_unlikely(!rwk_list_empty(&ch->queue)) || !append(ch, env, buf, len))
 		return -EAGAIN;
 	send_now(ch);
@@ -383,11 +427,19 @@ void rwk_packet_take_ack(struct rwk_packet_channel *ch)
 	rwk_rc_acked(rc, word, rwk_packet_now(ch->port));
 }
 
+/** Its frame would not go before an acknowledgement has come, which has the channel pumped again. */
+static bool may_gather(const struct rwk_packet_channel *ch)
+{
+	return ch->rc && rwk_rc_is_full(ch->rc);
+}
+
 int rwk_packet_pump(struct rwk_packet_channel *ch)
 {
 	rwk_time now = rwk_packet_now(ch->port);
 	int n = 0;
 
+	if (ch->rc)
+		rwk_packet_take_ack(ch);
 	if (ch->state == RWK_CH_OPEN) {
 		while (!rwk_list_empty(&ch->queue)) {
 			struct rwk_op *op = rwk_container_of(ch->queue.next, struct rwk_op, link);
@@ -395,11 +447,10 @@ int rwk_packet_pump(struct rwk_packet_channel *ch)
 			if (!(is_short(ch, op) ? start_short(ch, op) : start_first(ch, op)))
 				break;
 		}
-		if (ch->frame)
+		if (ch->frame && !may_gather(ch))
 			close_frame(ch);
 	}
 	if (ch->rc) {
-		rwk_packet_take_ack(ch);
 		n = rwk_rc_pump(ch->rc, now);
 		rwk_packet_deadline(ch, rwk_rc_next(ch->rc));
 	} else if (ch->shared) {

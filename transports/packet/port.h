@@ -97,6 +97,7 @@ struct rwk_port {
 	struct rwk_request *lone; /* one of those, posted while there was no other: it is copied when nothing comes */
 	bool inside, armed, doomed, wants_shared;
 	rwk_time linger_until; /* it has been left: so long it waits for its peers; 0: it has not */
+	bool starved;  /* a send was told to come back after progress, which is to take all that has come */
 	bool pressing; /* of what is dirty, something does not wait; */
 	bool waited;   /* what can has, for a progress; */
 	bool answers_due;     /* SRC: of the domain's targets something is due from this process; */

@@ -93,6 +93,8 @@ static int pump_dirty(struct rwk_port *port)
 	while ((l = rwk_list_pop(&mine))) {
 		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, dirty);
 
+		if (rwk_unlikely(ch->burst_is_new))
+			rwk_packet_judge_burst(ch);
 		rwk_packet_pulls_answer(ch);
 		n += rwk_packet_pump(ch);
 		if (!is_late(ch))
@@ -170,12 +172,12 @@ static void drain(struct rwk_port *port)
 		;
 }
 
-/** Ends the channels that are doomed. What a dead peer had sent before has been taken by now. */
+/** Ends the channels that are doomed. */
 static void fail_doomed(struct rwk_port *port)
 {
 	port->doomed = false;
 	rwk_packet_flush(port); /* an acknowledgement gives back what the link may have to send again */
-	drain(port);
+	drain(port); /* what a dead peer had sent before */
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
 		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
 
@@ -234,6 +236,10 @@ int rwk_packet_progress(struct rwk_port *port)
 		rwk_packet_disarm(port);
 		port->own_epoch = port->epoch;
 		by_clock(port);
+	}
+	if (rwk_unlikely(port->starved)) {
+		port->starved = false;
+		drain(port);
 	}
 	if (lossy && asks_own(port))
 		n += lossy->ops->progress(lossy, BUDGET);

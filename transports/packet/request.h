@@ -65,6 +65,8 @@ static inline size_t rwk_packet_part_max(const struct rwk_packet_channel *ch)
 void rwk_packet_take_ack(struct rwk_packet_channel *ch);
 /** Moves what waits: ops into requests, requests into packets. Returns packets made. */
 int rwk_packet_pump(struct rwk_packet_channel *ch);
+/** The client makes progress after a burst: did it so soon enough that messages may wait for that the next time? */
+void rwk_packet_judge_burst(struct rwk_packet_channel *ch);
 /** A record of the service's own; false: out of memory. */
 bool rwk_packet_control(struct rwk_packet_channel *ch, const struct rwk_envelope *env, const void *bytes, size_t len);
 /** Posts the parts of an RDMA request, each of at most as much as a machine takes. 0 or -ENOMEM. */

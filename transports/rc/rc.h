@@ -142,6 +142,8 @@ int rwk_rc_pump(struct rwk_rc *qp, rwk_time now);
 rwk_time rwk_rc_next(const struct rwk_rc *qp);
 /** Would a pump do nothing now, but for what the clock may demand? All that is posted is sent, and no answer is due. */
 bool rwk_rc_at_rest(const struct rwk_rc *qp);
+/** Does nothing new go out before an acknowledgement has come? */
+bool rwk_rc_is_full(const struct rwk_rc *qp);
 /**
  * A pump's short form, of a machine that was at rest before something was posted: makes the new packets, and asks for
  * the time when they are on their way. Returns how many it emitted; then rwk_rc_hurried is to be called.

@@ -167,6 +167,13 @@ static uint32_t read_room(const struct rwk_rc *qp, uint32_t count)
 	return read_packets_out(&qp->req) + part <= most ? part : 0;
 }
 
+bool rwk_rc_is_full(const struct rwk_rc *qp)
+{
+	const struct rwk_rc_requester *r = &qp->req;
+
+	return rwk_rc_span(r) >= r->window || rwk_rc_under_way(r) >= r->cwnd;
+}
+
 /*
  * How many packets may be sent of `wr` now, all of a Read Request or one; 0: none. A Read Request counts for the
  * packets of its response: it is the receiver of data who limits it. Without SELECTIVE a Read may go beyond the window;
@@ -175,9 +182,9 @@ static uint32_t read_room(const struct rwk_rc *qp, uint32_t count)
 static uint32_t may_send(const struct rwk_rc *qp, const struct rwk_wr *wr)
 {
 	const struct rwk_rc_requester *r = &qp->req;
-	uint32_t span = rwk_rc_span(r), under_way = rwk_rc_under_way(r), count;
+	uint32_t span = rwk_rc_span(r), count;
 
-	if (span >= r->window || under_way >= r->cwnd)
+	if (rwk_rc_is_full(qp))
 		return 0;
 	if (wr->state == RWK_RC_WR_POSTED && wr->flags & RWK_WR_FENCE && r->reads_out)
 		return 0;
