@@ -30,7 +30,7 @@ struct rwk_inbox;
 struct rwk_peer;
 
 #define RWK_ENGINE_IOV_MAX 8
-#define RWK_INJECT_MAX     256 /* bytes that inject takes */
+#define RWK_INJECT_MAX     4096 /* bytes that inject takes */
 
 #define RWK_ROOMS          8   /* of an engine, at most */
 

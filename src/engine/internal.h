@@ -172,7 +172,7 @@ static inline bool rwk_goes_eagerly(const struct rwk_peer *p, size_t len)
 }
 
 /** Bytes of a block. */
-#define RWK_BLOCK RWK_INJECT_MAX
+#define RWK_BLOCK 256u
 _Static_assert(RWK_ENGINE_IOV_MAX * sizeof(struct iovec) <= RWK_BLOCK, "a block takes an iov");
 
 /** A send that could not be finished in the call that started it, or a message of the engine's own. */
@@ -200,7 +200,8 @@ struct rwk_tx {
 	uint32_t iov_count;
 	const struct iovec *iov; /* &one, or in the block */
 	struct iovec one;
-	void *block; /* of rwk_engine.block_pool: the payload with RWK_F_INJECT, or an iov of several; NULL: none */
+	void *block; /* an iov of several, or the payload with RWK_F_INJECT: up to RWK_BLOCK bytes of
+			rwk_engine.block_pool, else of rwk_engine.spares; NULL: none */
 };
 
 /** Where the payload of a message in pieces goes: to a receive, or to a message that waits. */
@@ -321,7 +322,7 @@ struct rwk_engine {
 	struct rwk_pool block_pool; /* of RWK_BLOCK bytes: what only some sends and some waiting messages need */
 	struct rwk_spares spares;   /* of more */
 	size_t credit_more;         /* rwk_peer.more of all */
-	size_t injected;            /* sends with RWK_F_INJECT that wait */
+	size_t injected;            /* blocks that the payloads of sends with RWK_F_INJECT fill that wait */
 	uint64_t sent_before; /* rwk_engine_counters.sent_eager at the last progress */
 	uint64_t inject_refused;    /* ns: since when one more is refused and none of them goes; 0: none is */
 	struct rwk_inbox own_inbox;

@@ -27,15 +27,40 @@ struct rwk_tx *rwk_tx_get(struct rwk_peer *p, uint32_t flags, void *context)
 	return tx;
 }
 
+/** Bytes of a message that is kept, in blocks. */
+static size_t blocks(size_t len)
+{
+	return 1 + len / RWK_BLOCK;
+}
+
+/** Room for its pieces, or with RWK_F_INJECT for its payload; NULL: out of memory. */
+static void *get_block(const struct rwk_tx *tx)
+{
+	struct rwk_engine *e = tx->peer->engine;
+
+	return tx->flags & RWK_F_INJECT && tx->length > RWK_BLOCK ? rwk_spares_get(&e->spares, tx->length)
+								  : rwk_pool_get(&e->block_pool);
+}
+
+static void put_block(const struct rwk_tx *tx)
+{
+	struct rwk_engine *e = tx->peer->engine;
+
+	if (tx->flags & RWK_F_INJECT && tx->length > RWK_BLOCK)
+		rwk_spares_put(&e->spares, tx->block);
+	else
+		rwk_pool_put(&e->block_pool, tx->block);
+}
+
 void rwk_tx_put(struct rwk_tx *tx)
 {
 	struct rwk_engine *e = tx->peer->engine;
 
 	rwk_list_remove(&tx->link);
 	if (tx->flags & RWK_F_INJECT)
-		e->injected--;
+		e->injected -= blocks(tx->length);
 	if (tx->block)
-		rwk_pool_put(&e->block_pool, tx->block);
+		put_block(tx);
 	rwk_pool_put(&e->tx_pool, tx);
 }
 
@@ -58,17 +83,20 @@ void rwk_tx_complete(struct rwk_tx *tx, int status)
 /** Fills in a tx's own copy of where its payload is; with RWK_F_INJECT, of the payload. False: out of memory. */
 static bool take_payload(struct rwk_tx *tx, const struct iovec *iov, size_t count, size_t len)
 {
+	bool inject = tx->flags & RWK_F_INJECT;
+
 	tx->length = len;
 	tx->iov = &tx->one;
 	tx->iov_count = (uint32_t)count;
+	tx->peer->engine->injected += inject ? blocks(len) : 0;
 	if (count == 1)
 		tx->one = iov[0];
-	if (count <= 1 && !(tx->flags & RWK_F_INJECT))
+	if (count <= 1 && !inject)
 		return true;
-	tx->block = rwk_pool_get(&tx->peer->engine->block_pool);
+	tx->block = get_block(tx);
 	if (!tx->block)
 		return false;
-	if (tx->flags & RWK_F_INJECT) {
+	if (inject) {
 		rwk_iov_gather(iov, count, 0, tx->block, len);
 		tx->one = (struct iovec){tx->block, len};
 		tx->iov_count = 1;
@@ -103,15 +131,13 @@ struct rwk_tx *rwk_tx_new(
 	struct rwk_peer *p, const struct iovec *iov, size_t count, size_t len, uint32_t flags, void *context)
 {
 	struct rwk_engine *e = p->engine;
-	bool inject = flags & RWK_F_INJECT;
 	struct rwk_tx *tx;
 
-	if (e->tx_pool.used >= e->attr.tx_limit || (inject && injects_enough(e)))
+	if (e->tx_pool.used >= e->attr.tx_limit || (flags & RWK_F_INJECT && injects_enough(e)))
 		return NULL;
 	tx = rwk_tx_get(p, flags, context);
 	if (!tx)
 		return NULL;
-	e->injected += inject;
 	if (!take_payload(tx, iov, count, len)) {
 		rwk_tx_put(tx);
 		return NULL;

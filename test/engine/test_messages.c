@@ -202,6 +202,36 @@ static void inject_before_others(void **state)
 	world_close(&w);
 }
 
+/* The longest that may be injected are kept as they were, and what is kept is bounded by bytes. */
+static void inject_long(void **state)
+{
+	unsigned char in[RWK_INJECT_MAX], out[RWK_INJECT_MAX];
+	struct task r = {0};
+	unsigned n = 0;
+	struct world w;
+
+	world_open(&w, &(struct world_attr){
+				.transport = *state, .count = 2, .eager_credit = 1, .inject_limit = 64});
+	for (int refused = 0; refused < 3;) {
+		memset(out, (int)n + 1, sizeof(out));
+		if (rwk_engine_send1(w.e[0], out, sizeof(out), RWK_F_TAGGED | RWK_F_INJECT | RWK_F_SILENT, 0,
+			    w.peer[0][1], n, NULL))
+			refused += n > 2;
+		else
+			n++;
+		world_settle(&w);
+	}
+	assert_in_range(n, 3, 10);
+	for (unsigned i = n; i--;) {
+		memset(out, (int)i + 1, sizeof(out));
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, sizeof(in), i, 0, 0, &r), 0);
+		world_wait(&w, &r);
+		assert_memory_equal(in, out, sizeof(in));
+		r.times = 0;
+	}
+	world_close(&w);
+}
+
 /* Delivered means delivered: no completion before the message has been received. */
 static void delivered(void **state)
 {
@@ -524,6 +554,7 @@ int main(void)
 		WORLD_EACH(inject_to_sleeper),
 		WORLD_EACH(inject_and_nothing_else),
 		WORLD_EACH(inject_before_others),
+		WORLD_EACH(inject_long),
 		WORLD_EACH(delivered),
 		WORLD_EACH(user_flags),
 		WORLD_EACH(no_buffer),

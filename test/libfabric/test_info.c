@@ -152,7 +152,7 @@ static void no_hints(void **state)
 		assert_int_equal(i->mode, 0);
 		assert_false((i->tx_attr->caps | i->rx_attr->caps) & ~i->caps);
 		assert_int_equal(i->domain_attr->mr_mode, 0);
-		assert_int_equal(i->tx_attr->inject_size, 256);
+		assert_int_equal(i->tx_attr->inject_size, 4096);
 		assert_int_equal(i->domain_attr->cq_data_size, 8);
 		assert_true(i->caps & FI_TAGGED);
 		assert_true(i->caps & FI_REMOTE_COMM);
@@ -266,6 +266,8 @@ static void big_messages(struct fi_info *h) { h->ep_attr->max_msg_size = (size_t
 static void auth_key(struct fi_info *h) { h->ep_attr->auth_key_size = 4; }
 static void inject_256(struct fi_info *h) { h->tx_attr->inject_size = 256; }
 static void inject_257(struct fi_info *h) { h->tx_attr->inject_size = 257; }
+static void inject_4096(struct fi_info *h) { h->tx_attr->inject_size = 4096; }
+static void inject_4097(struct fi_info *h) { h->tx_attr->inject_size = 4097; }
 static void iov_8(struct fi_info *h) { h->tx_attr->iov_limit = h->rx_attr->iov_limit = 8; }
 static void iov_9(struct fi_info *h) { h->tx_attr->iov_limit = 9; }
 static void tx_65536(struct fi_info *h) { h->tx_attr->size = 65536; }
@@ -317,8 +319,8 @@ static const struct hint_case hint_cases[] = {
 	{"a shared context", shared_context, true},
 	{"messages of 1 TiB", big_messages, true},
 	{"a key", auth_key, false},
-	{"inject 256", inject_256, true},
-	{"inject 257", inject_257, false},
+	{"inject 4096", inject_4096, true},
+	{"inject 4097", inject_4097, false},
 	{"8 pieces", iov_8, true},
 	{"9 pieces", iov_9, false},
 	{"65536 sends", tx_65536, true},

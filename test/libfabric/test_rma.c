@@ -12,7 +12,7 @@
 #define DATA    0x8877665544332211u
 #define LONGEST ((size_t)1 << 20)
 
-static const size_t lengths[] = {0, 1, 8, 100, 256, 1000, 5000, 70000, LONGEST};
+static const size_t lengths[] = {0, 1, 8, 100, 256, 1000, 4096, 5000, 70000, LONGEST};
 #define LENGTHS (sizeof(lengths) / sizeof(lengths[0]))
 
 /* Cuts a buffer, and as much of the target's memory in other places, into n pieces. */
@@ -135,10 +135,10 @@ static const struct way {
 	{"writev", w_writev, false, false, true, LONGEST},
 	{"writemsg", w_writemsg, false, false, true, LONGEST},
 	{"writemsg in 8 pieces", w_writemsg8, false, false, true, LONGEST},
-	{"writemsg with all flags", w_writemsg_all, false, true, true, 256},
-	{"inject_write", w_inject, false, false, false, 256},
+	{"writemsg with all flags", w_writemsg_all, false, true, true, 4096},
+	{"inject_write", w_inject, false, false, false, 4096},
 	{"writedata", w_writedata, false, true, true, LONGEST},
-	{"inject_writedata", w_inject_writedata, false, true, false, 256},
+	{"inject_writedata", w_inject_writedata, false, true, false, 4096},
 	{"read", r_read, true, false, true, LONGEST},
 	{"readv", r_readv, true, false, true, LONGEST},
 	{"readmsg", r_readmsg, true, false, true, LONGEST},
@@ -324,7 +324,7 @@ static void closed_and_reused(void **state)
 /* What is wrong with the call itself is answered by it. */
 static void bad_calls(struct t_user *u)
 {
-	char buf[300] = {0};
+	char buf[4097] = {0};
 	struct iovec iov[9] = {{buf, 8}};
 	struct fi_rma_iov remote[9] = {{u->base, 8, u->key}};
 	struct fi_msg_rma msg = msg_of(u, iov, 1, remote, 1, buf);
@@ -334,7 +334,7 @@ static void bad_calls(struct t_user *u)
 	assert_int_equal(fi_writemsg(u->e.ep, &msg, FI_COMMIT_COMPLETE), -FI_EBADFLAGS);
 	assert_int_equal(fi_readmsg(u->e.ep, &msg, FI_INJECT), -FI_EBADFLAGS);
 	assert_int_equal(fi_readmsg(u->e.ep, &msg, FI_REMOTE_CQ_DATA), -FI_EBADFLAGS);
-	assert_int_equal(fi_inject_write(u->e.ep, buf, 257, u->to, u->base, u->key), -FI_EMSGSIZE);
+	assert_int_equal(fi_inject_write(u->e.ep, buf, 4097, u->to, u->base, u->key), -FI_EMSGSIZE);
 	assert_int_equal(fi_writev(u->e.ep, iov, NULL, 9, u->to, u->base, u->key, NULL), -FI_EINVAL);
 	msg.rma_iov_count = 9;
 	assert_int_equal(fi_writemsg(u->e.ep, &msg, 0), -FI_EINVAL);
