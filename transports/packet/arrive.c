@@ -81,20 +81,6 @@ static struct rwk_packet_channel *find_qp(struct rwk_port *port, uint32_t qpn)
 	return ch;
 }
 
-/*
- * A long message has come while one of ours is under way, which is not about to be copied: each side waits for the
- * other's acknowledgement, which would travel with the next message, but neither sends one before it has it. Not while
- * several of ours are still to go.
- */
-static void crossed(struct rwk_packet_channel *ch)
-{
-	const struct rwk_request *lone = ch->port->lone;
-	uint32_t waits = ch->running - (lone && lone->ch == ch);
-
-	if (ch->rc && waits && (waits == 1 || rwk_rc_at_rest(ch->rc)))
-		rwk_rc_ack_soon(ch->rc);
-}
-
 static void deliver(struct rwk_packet_channel *ch, const struct rwk_wire *w, const uint8_t *payload, size_t len)
 {
 	ch->port->own_epoch = ch->port->epoch;
@@ -108,11 +94,6 @@ static void deliver(struct rwk_packet_channel *ch, const struct rwk_wire *w, con
 		rwk_uc_packet(ch->uc, w, payload, len);
 	if (ch->running) /* the client hears of its operations in the order in which the peer has seen to them */
 		rwk_packet_take_ack(ch);
-	if (rwk_unlikely(ch->has_long)) {
-		ch->has_long = false;
-		if (ch->running)
-			crossed(ch);
-	}
 	rwk_packet_stir_for_message(ch);
 }
 

@@ -47,7 +47,6 @@ struct rwk_packet_channel {
 	bool shared;    /* if it goes so at all */
 	bool deaf;      /* the peer has said good-bye, or broken the protocol: nothing more is taken */
 	bool has_taken : 1; /* what the peer waits to hear of; the next frame acknowledges it */
-	bool has_long : 1;  /* the packet that is being delivered was the last one of a long message */
 	uint8_t frames; /* under way; at most RWK_FRAMES_MAX and a good-bye */
 	uint32_t ack;   /* 0, or the last word of an acknowledgement by a frame, which the machine has not been told of */
 	uint32_t pmtu;

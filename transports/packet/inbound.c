@@ -116,7 +116,6 @@ static int piece(struct rwk_packet_channel *ch, unsigned where, const void *byte
 		return -EINVAL;
 	}
 	ch->place = NULL;
-	ch->has_long = true;
 	ch->port->client->end(ch->port->cookie, &ch->base, place, 0);
 	return 0;
 }

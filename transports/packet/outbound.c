@@ -3,9 +3,9 @@
  * From messages to packets. A short message is copied into the channel's frame, and sent within the send, since
  * somebody may wait for it and the client may compute from then on. Of a client that comes back for progress soon after
  * its bursts, which is seen, messages gather and go out together: the first few after a progress go at once, after a
- * burst only the first, and then what has gathered for a few microseconds. A long message is a Send of its own. One
- * that is alone under way is copied when nothing comes, since there is nothing else to do then: whoever waits for its
- * end need not wait for the peer, who acknowledges it by his next message or a good while later.
+ * burst only the first, and then what has gathered for a few microseconds. A long message is a Send of its own. If few
+ * are under way they are copied when nothing comes, since there is nothing else to do then: whoever waits for their end
+ * need not wait for the peer, who acknowledges them by his next message or a good while later.
  */
 #include "packet/channel.h"
 #include "packet/initiator.h"
@@ -29,8 +29,6 @@
 #define SINGLES 64u /* of a burst, go within their sends if it is not known that progress comes soon */
 #define GATHERS 32u /* rwk_clock_moments after something has gone within a send, while which a burst gathers */
 #define SOON    64u /* moments after that, in which a client whose bursts gather makes progress */
-
-#define PROMPT_OVER (16u << 10) /* bytes: a longer message behind one that is copied asks to be acknowledged */
 
 /** The frame's own word: what we acknowledge by it. */
 static uint32_t frame_word(struct rwk_packet_channel *ch)
@@ -238,16 +236,10 @@ bool rwk_packet_control(struct rwk_packet_channel *ch, const struct rwk_envelope
 	return true;
 }
 
-/** One that will be copied need not be acknowledged at once. UC has nothing that keeps a copy until it has come. */
-static bool is_lone(const struct rwk_packet_channel *ch, const struct rwk_op *op)
+/** SRC: somebody waits for its acknowledgement and for nothing else, and there is no room for a copy. */
+static bool asks_at_once(const struct rwk_packet_channel *ch, const struct rwk_op *op)
 {
-	return !ch->port->running && !ch->uc && !op->arrival && ch->copied + op->length <= RWK_RELIEF_MAX;
-}
-
-/** Of those that are not copied: does somebody wait for its acknowledgement, and for nothing else? */
-static bool is_first(const struct rwk_port *port, const struct rwk_op *op)
-{
-	return !port->running || (port->running == 1 && port->lone && op->length > PROMPT_OVER);
+	return ch->shared && !ch->port->running && ch->copied + op->length > RWK_RELIEF_MAX;
 }
 
 /**
@@ -260,7 +252,6 @@ static bool start_alone(struct rwk_packet_channel *ch, struct rwk_op *op)
 	size_t len = op->length;
 	uint32_t word;
 	unsigned n;
-	bool lone;
 
 	if (!r)
 		return false;
@@ -278,8 +269,7 @@ static bool start_alone(struct rwk_packet_channel *ch, struct rwk_op *op)
 	n = rwk_iov_slice(op->iov, op->iov_count, 0, &len, r->iov + 1, RWK_MACHINE_IOV - 1);
 	r->wr.iov_count = (uint16_t)(1 + n);
 	r->wr.length = r->iov[0].iov_len + len;
-	lone = is_lone(ch, op);
-	r->wr.flags = !ch->uc && (op->arrival || (ch->shared && !lone && is_first(ch->port, op))) ? RWK_WR_PROMPT : 0;
+	r->wr.flags = !ch->uc && (op->arrival || asks_at_once(ch, op)) ? RWK_WR_PROMPT : 0;
 	r->op = op;
 	op->service[RWK_WORD_STATE] = RWK_OP_RUNNING;
 	ch->port->count.frames_out++;
@@ -289,8 +279,6 @@ static bool start_alone(struct rwk_packet_channel *ch, struct rwk_op *op)
 		rwk_packet_request_free(r);
 		return false;
 	}
-	if (lone)
-		ch->port->lone = r;
 	return true;
 }
 

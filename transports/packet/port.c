@@ -207,6 +207,7 @@ int rwk_packet_open(const struct rwk_packet_ways *ways, const struct rwk_transpo
 	port->crowd = 1 + attr->local_peers;
 	rwk_list_init(&port->all);
 	rwk_list_init(&port->dirty);
+	rwk_list_init(&port->lent);
 	rwk_list_init(&port->active);
 	rwk_list_init(&port->connecting);
 	rwk_list_init(&port->all_initiators);

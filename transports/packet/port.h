@@ -94,7 +94,8 @@ struct rwk_port {
 	uint32_t by_stream; /* channels that go by it */
 	uint32_t running;   /* of all channels: each waits for an acknowledgement, or for the data of a Read */
 	uint32_t asking;    /* of these, those whose answer alone is waited for, by the process's own socket */
-	struct rwk_request *lone; /* one of those, posted while there was no other: it is copied when nothing comes */
+	struct rwk_list lent;     /* rwk_request.lent, in order */
+	size_t lent_bytes;
 	bool inside, armed, doomed, wants_shared;
 	rwk_time linger_until; /* it has been left: so long it waits for its peers; 0: it has not */
 	bool starved;  /* a send was told to come back after progress, which is to take all that has come */

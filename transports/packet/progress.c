@@ -262,8 +262,8 @@ int rwk_packet_progress(struct rwk_port *port)
 		n += rwk_packet_domain_answer(port);
 	if (rwk_unlikely(port->doomed))
 		fail_doomed(port);
-	if (!n && port->lone)
-		n += rwk_packet_relieve_lone(port);
+	if (!n && !rwk_list_empty(&port->lent))
+		n += rwk_packet_relieve_first(port);
 	port->inside = false;
 	if (n)
 		rwk_packet_flush(port);

@@ -34,6 +34,7 @@ static inline uint32_t rwk_packet_read_chunk(uint32_t pmtu)
 struct rwk_request {
 	struct rwk_wr wr;
 	struct rwk_list all;           /* rwk_packet_channel.requests */
+	struct rwk_list lent;          /* rwk_port.lent: of a Send that the client waits for, and that may be copied */
 	struct rwk_packet_channel *ch; /* NULL: an orphan */
 	struct rwk_pool *home;
 	enum rwk_request_kind {
@@ -104,8 +105,12 @@ bool rwk_packet_detach(struct rwk_packet_channel *ch);
  * there are at most RWK_RELIEF_MAX. An upcall.
  */
 void rwk_packet_relieve(struct rwk_packet_channel *ch);
-/** The same for rwk_port.lone, which there is. Returns whether it has ended. */
-bool rwk_packet_relieve_lone(struct rwk_port *port);
+/**
+ * Nothing comes, and there is time: the first of rwk_port.lent, which there is, ends so, if there is room for all of
+ * them. The peer acknowledges many by and by, but few only with its next message or a good while later. Returns whether
+ * it has ended. An upcall.
+ */
+bool rwk_packet_relieve_first(struct rwk_port *port);
 /**
  * SRC: the channel's requests leave its initiator's queue, or stay in it as orphans if packets of them are made: those
  * have numbers that others' packets stand behind.

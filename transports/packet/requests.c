@@ -2,7 +2,7 @@
 /*
  * Work requests of the machines, from their beginning to their end. What a long message or an RDMA op posts is read
  * where it lies until the machine is done with it. A message's may go on without it, from a copy: one that the client
- * wants back, since it cancels it or its peer is late, or one that is alone, for which there is time. What an initiator
+ * wants back, since it cancels it or its peer is late, or one of a few, for which there is time. What an initiator
  * has numbered and nobody wants any more goes on as an orphan.
  */
 #include "packet/channel.h"
@@ -84,16 +84,28 @@ static bool asks(const struct rwk_request *r)
 	       r->wr.flags & RWK_WR_PROMPT;
 }
 
-static void begins(const struct rwk_request *r)
+/** UC has nothing that keeps a copy until it has come. */
+static bool is_lent(const struct rwk_request *r)
 {
+	return r->kind == RWK_REQ_SEND && !r->ch->uc && !r->op->arrival;
+}
+
+static void begins(struct rwk_request *r)
+{
+	struct rwk_port *port = r->ch->port;
+
 	if (!is_awaited(r))
 		return;
 	r->ch->running++;
-	r->ch->port->running++;
-	r->ch->port->asking += asks(r);
+	port->running++;
+	port->asking += asks(r);
+	if (is_lent(r)) {
+		rwk_list_append(&port->lent, &r->lent);
+		port->lent_bytes += r->op->length;
+	}
 }
 
-static void ends(const struct rwk_request *r)
+static void ends(struct rwk_request *r)
 {
 	struct rwk_port *port = r->ch->port;
 
@@ -102,8 +114,10 @@ static void ends(const struct rwk_request *r)
 	r->ch->running--;
 	port->running--;
 	port->asking -= asks(r);
-	if (port->lone == r)
-		port->lone = NULL;
+	if (is_lent(r)) {
+		rwk_list_remove(&r->lent);
+		port->lent_bytes -= r->op->length;
+	}
 }
 
 int rwk_packet_start(struct rwk_request *r)
@@ -241,11 +255,12 @@ void rwk_packet_relieve(struct rwk_packet_channel *ch)
 	}
 }
 
-bool rwk_packet_relieve_lone(struct rwk_port *port)
+bool rwk_packet_relieve_first(struct rwk_port *port)
 {
-	struct rwk_request *r = port->lone;
+	struct rwk_request *r = rwk_container_of(port->lent.next, struct rwk_request, lent);
 
-	port->lone = NULL;
+	if (port->lent_bytes > RWK_RELIEF_MAX || r->ch->copied + r->op->length > RWK_RELIEF_MAX)
+		return false;
 	end_reading(r->ch);
 	return go_on_from_copy(r, 0);
 }

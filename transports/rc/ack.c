@@ -26,14 +26,6 @@ void rwk_rc_ack_later(struct rwk_rc_responder *r, const struct rwk_wire *w, rwk_
 	}
 }
 
-void rwk_rc_ack_soon(struct rwk_rc *qp)
-{
-	struct rwk_rc_responder *r = qp->responder;
-
-	if (r->own & RWK_RC_LAZY && r->unacked)
-		rwk_rc_ack_now(r);
-}
-
 void rwk_rc_ack_is_out(struct rwk_rc_responder *r)
 {
 	r->unacked = 0;

@@ -170,8 +170,6 @@ void rwk_rc_share(struct rwk_rc *qp, uint32_t packets);
  */
 void rwk_rc_bound(struct rwk_rc *qp, uint32_t packets);
 
-/** LAZY: the acknowledgement that is due goes with the next pump, since nothing comes that it could travel with. */
-void rwk_rc_ack_soon(struct rwk_rc *qp);
 /**
  * LAZY: the acknowledgement that is due, to travel with a message of the client's: true, *word the number of the last
  * packet in order (24 bits) and the peer's share (7 bits from bit 25 on; bit 24 is zero), and none will be sent for it.
