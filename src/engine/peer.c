@@ -407,8 +407,11 @@ int rwk_peers_open(struct rwk_engine *e)
 
 void rwk_peers_close(struct rwk_engine *e)
 {
-	for (struct rwk_peer *p = e->all_peers; p; p = p->next)
+	for (struct rwk_peer *p = e->all_peers; p; p = p->next) {
+		while (!rwk_list_empty(&p->sends))
+			rwk_tx_put(rwk_container_of(p->sends.next, struct rwk_tx, link));
 		rwk_rma_close(p);
+	}
 	e->all_peers = NULL;
 	rwk_directory_close(e);
 	rwk_pool_close(&e->peer_pool);
