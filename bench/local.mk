@@ -111,8 +111,8 @@ endif
 #   make bench-mpi MPICC=mpicc.mpich BENCH_MPI_DIR=bench/mpich
 BENCH_MPI_DIR = bench/openmpi
 bench_mpi_names = latency multi_latency request_latency exchange_latency headed_latency probe_latency test_time \
-	bandwidth bidirectional multi_rate blocking_rate unexpected_rate allreduce alltoall bcast own_cost put_latency \
-	get_latency put_bandwidth get_bandwidth put_rate accumulate_latency fetch_and_op_latency \
+	bandwidth bidirectional multi_rate blocking_rate unexpected_rate pipeline_time allreduce alltoall bcast own_cost \
+	put_latency get_latency put_bandwidth get_bandwidth put_rate accumulate_latency fetch_and_op_latency \
 	compare_and_swap_latency footprint progress
 bench_mpi_shared = bench/mpi/loops.c bench/mpi/one_sided.c bench/mpi/team.c
 bench_mpi_headers = bench/mpi/one_sided.h bench/mpi/team.h

@@ -114,6 +114,7 @@ BENCHMARKS = [
     Benchmark("test_time", MPI, "test_time", "us", False, [8], TWO),
     Benchmark("blocking_rate", MPI, "blocking_rate", "msg/s", True, powers(8, M), TWO),
     Benchmark("unexpected_rate", MPI, "unexpected_rate", "msg/s", True, powers(8, 64 * K), TWO),
+    Benchmark("pipeline_time", MPI, "pipeline_time", "us", False, powers(8, 64 * K), TWO),
     Sums(4, "allreduce", MPI, "allreduce", "us", False, powers(4, M), ALL),
     Benchmark("alltoall", MPI, "alltoall", "us", False, powers(1, M), ALL),
     Benchmark("bcast", MPI, "bcast", "us", False, powers(1, M), ALL),

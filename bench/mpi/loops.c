@@ -31,6 +31,17 @@ int bench_mpi_turns(struct bench_run *r, double *seconds, bench_mpi_half *send, 
 	return 0;
 }
 
+int bench_mpi_one_way(struct bench_run *r, double *seconds, bench_mpi_half *send, bench_mpi_half *receive)
+{
+	int peer = bench_mpi_partner(r);
+	double start = bench_now();
+
+	for (unsigned long i = 0; i < r->iterations; i++)
+		(r->team->rank < peer ? send : receive)(r, peer, i);
+	*seconds = bench_now() - start;
+	return 0;
+}
+
 int bench_mpi_pingpong(struct bench_run *r, double *seconds)
 {
 	return bench_mpi_turns(r, seconds, bench_mpi_send, bench_mpi_receive);

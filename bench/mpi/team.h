@@ -31,6 +31,8 @@ void bench_mpi_receive(struct bench_run *r, int peer, unsigned long seq);
 typedef void bench_mpi_half(struct bench_run *r, int peer, unsigned long seq);
 /** Each pair in turns, begun by the lower half. */
 int bench_mpi_turns(struct bench_run *r, double *seconds, bench_mpi_half *send, bench_mpi_half *receive);
+/** The lower half of each pair sends, the upper receives. */
+int bench_mpi_one_way(struct bench_run *r, double *seconds, bench_mpi_half *send, bench_mpi_half *receive);
 /** Ping-pong of each pair: turns of a message each. */
 int bench_mpi_pingpong(struct bench_run *r, double *seconds);
 

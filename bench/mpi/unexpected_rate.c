@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages that have come before their receives: what puts them aside, and finds them again. */
-#include "bench/common/clock.h"
 #include "bench/common/data.h"
 #include "bench/mpi/team.h"
 
@@ -32,13 +31,7 @@ static void receive_window(struct bench_run *r, int peer, unsigned long iteratio
 
 static int run(struct bench_run *r, double *seconds)
 {
-	int peer = bench_mpi_partner(r);
-	double start = bench_now();
-
-	for (unsigned long i = 0; i < r->iterations; i++)
-		(r->team->rank < peer ? send_window : receive_window)(r, peer, i);
-	*seconds = bench_now() - start;
-	return 0;
+	return bench_mpi_one_way(r, seconds, send_window, receive_window);
 }
 
 static const struct bench_test test = {

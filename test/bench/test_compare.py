@@ -192,8 +192,8 @@ class Teams(unittest.TestCase):
         self.assertEqual({b.name: b.ranks(5) for b in compare["BENCHMARKS"] if b.family == "mpi"},
                          {"latency": 2, "bandwidth": 2, "bidirectional": 2, "multi_rate": 4, "multi_latency": 4,
                           "request_latency": 2, "exchange_latency": 2, "headed_latency": 2, "probe_latency": 2,
-                          "test_time": 2, "blocking_rate": 2, "unexpected_rate": 2, "allreduce": 5,
-                          "alltoall": 5, "bcast": 5})
+                          "test_time": 2, "blocking_rate": 2, "unexpected_rate": 2, "pipeline_time": 2,
+                          "allreduce": 5, "alltoall": 5, "bcast": 5})
 
 
 class Children(unittest.TestCase):

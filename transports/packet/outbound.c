@@ -115,6 +115,7 @@ static bool append(struct rwk_packet_channel *ch, const struct rwk_envelope *env
 	return true;
 }
 
+/** Now, in rwk_clock_moments. */
 static uint32_t moment(struct rwk_port *port)
 {
 	if (rwk_likely(!port->ways->simulated))
