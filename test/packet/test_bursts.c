@@ -165,6 +165,19 @@ static void nothing_but_sends(void **state)
 	ends_close();
 }
 
+/* Who ends the connection behind a full window is heard all the same. */
+static void good_bye(void **state)
+{
+	(void)state;
+	pair_open(4224, 8);
+	send_some(200);
+	ends_transport->disconnect(ends_side(0, 1)->ch);
+	ends_side(0, 1)->ch = NULL;
+	ends_settle();
+	assert_int_equal(ends_side(1, 0)->failed, 1);
+	ends_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +190,8 @@ int main(void)
 		ENDS_RC(late),
 		ENDS_UC(late),
 		ENDS_RC(nothing_but_sends),
+		ENDS_RC(good_bye),
+		ENDS_UC(good_bye),
 	};
 
 	return cmocka_run_group_tests_name("packet/bursts", tests, NULL, NULL);

@@ -271,6 +271,8 @@ void rwk_packet_disconnect(struct rwk_channel *c)
 	rwk_packet_farewell(ch);
 	if (ch->state == RWK_CH_OPEN) {
 		rwk_packet_pump(ch); /* what arrives of it, arrives */
+		if (ch->rc && (ch->frame || !rwk_rc_at_rest(ch->rc)))
+			rwk_packet_say_bye(ch); /* for the good-bye of the frame, which does not go any more */
 		rwk_packet_flush(ch->port);
 	}
 	rwk_packet_stop(ch, -ECANCELED);
