@@ -212,7 +212,7 @@ static bool answer_is_due(const struct rwk_peer *p)
  * Nor, if it could not go the fast way, before progress has been made since the last send: what it lacks may be there to
  * be taken, credit or acknowledgements, and who injects and does nothing else has no other reason to make any.
  */
-static bool progress_is_due(struct rwk_engine *e, uint32_t flags, unsigned room)
+static bool asks_for_progress(struct rwk_engine *e, uint32_t flags, unsigned room)
 {
 	if (room || flags & LEVELS || e->sent_before == e->status.counters.sent_eager)
 		return false;
@@ -262,7 +262,7 @@ static rwk_outline ssize_t send_slow(struct rwk_engine *e, struct rwk_peer *p, c
 		rwk_peer_connect(p);
 	if (p->error)
 		return p->error;
-	if (flags & RWK_F_INJECT && (answer_is_due(p) || progress_is_due(e, flags, room)))
+	if (flags & RWK_F_INJECT && (answer_is_due(p) || asks_for_progress(e, flags, room)))
 		return -EAGAIN;
 	tx = rwk_tx_new(p, iov, count, len, flags, context);
 	if (!tx)

@@ -132,8 +132,11 @@ static bool burst_goes(struct rwk_packet_channel *ch)
 	return (!ch->returns && ch->burst <= SINGLES) || moment(ch->port) - ch->went_at >= GATHERS;
 }
 
-/** Nothing goes before progress has been made, and there has been none for a while: acknowledgements are there. */
-static rwk_noinline bool is_overdue(struct rwk_packet_channel *ch)
+/**
+ * Nothing goes before an acknowledgement has been taken, and there has been no progress for a while: some may be there.
+ * The client is to make progress, which then takes all; asked once in SOON, it may go on without.
+ */
+static rwk_noinline bool asks_for_progress(struct rwk_packet_channel *ch)
 {
 	struct rwk_port *port = ch->port;
 	uint32_t now;
@@ -221,7 +224,7 @@ int rwk_packet_send(struct rwk_channel *c, const struct rwk_envelope *env, const
 
 	if (rwk_unlikely(ch->state != RWK_CH_OPEN))
 		return c->error ? c->error : -EAGAIN;
-	if (rwk_unlikely(ch->is_closed) && is_overdue(ch))
+	if (rwk_unlikely(ch->is_closed) && asks_for_progress(ch))
 		return -EAGAIN;
 	if (rwk_unlikely(!rwk_list_empty(&ch->queue)) || !append(ch, env, buf, len))
 		return -EAGAIN;
