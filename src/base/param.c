@@ -44,8 +44,12 @@ const struct rwk_param rwk_param_table[] = {
 		"auto", RWK_PARAM_CHOICE, .offset = AT(pmix), .choices = auto_choices},
 	{"job_file", "file with a job map to use in place of the launcher's", NULL, RWK_PARAM_TEXT,
 		.offset = AT(job_file)},
-	{"eager_max", "largest message, in bytes, that is sent before the receiver has asked for it", "64K",
-		RWK_PARAM_SIZE, .offset = AT(eager_max), .min = 256, .max = 1 << 20},
+	{"eager_max", "largest message, in bytes, that is sent within the node before the receiver has asked for it",
+		"64K", RWK_PARAM_SIZE, .offset = AT(eager_max), .min = 256, .max = 1 << 20},
+	{"eager_max_network",
+		"largest message, in bytes, that is sent to another node before the receiver has asked for it; by "
+		"shared connections (SRC) 64K at most",
+		"256K", RWK_PARAM_SIZE, .offset = AT(eager_max_network), .min = 256, .max = 256 << 10},
 	{"eager_credit",
 		"bytes of unreceived payload that a peer may have at a receiver, up to four times as much as long as "
 		"its messages find their receives posted; more waits at the sender",

@@ -36,6 +36,7 @@ struct rwk_params {
 	int pmix;
 	const char *job_file;
 	size_t eager_max;
+	size_t eager_max_network;
 	size_t eager_credit;
 	int cma;
 	bool ptracer;

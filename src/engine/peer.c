@@ -106,11 +106,14 @@ size_t rwk_engine_owes(const struct rwk_engine *e)
 
 static void attach_channel(struct rwk_peer *p, struct rwk_channel *ch)
 {
+	bool network = ch->port == p->engine->network_port;
+	size_t most = network ? rwk_params.eager_max_network : rwk_params.eager_max;
+
 	p->channel = ch;
 	p->send = ch->transport->send;
 	p->contacted = rwk_clock_now();
-	p->engine->network_used |= ch->port == p->engine->network_port;
-	p->eager_max = (int64_t)(ch->send_max < rwk_params.eager_max ? ch->send_max : rwk_params.eager_max);
+	p->engine->network_used |= network;
+	p->eager_max = (int64_t)(ch->send_max < most ? ch->send_max : most);
 }
 
 /** What selection wants to know of a peer before contact. */

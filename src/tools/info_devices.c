@@ -139,6 +139,7 @@ static void limits_doc(struct rwk_doc *d)
 	number_of(d, "largest_send_buffer_bytes", "/proc/sys/net/core/wmem_max");
 	number_of(d, "yama_ptrace_scope", "/proc/sys/kernel/yama/ptrace_scope");
 	rwk_doc_number(d, "eager_max_bytes", rwk_params.eager_max);
+	rwk_doc_number(d, "eager_max_network_bytes", rwk_params.eager_max_network);
 	rwk_doc_number(d, "inject_max_bytes", RWK_INJECT_MAX);
 	rwk_doc_number(d, "pieces_of_a_message", RWK_ENGINE_IOV_MAX);
 	rwk_doc_end(d);

@@ -477,6 +477,7 @@ def full_disk(setup):
 BAD_VALUES = {
     "EXPLAIN": ("perhaps", "yes"), "STATS": ("2", "yes"), "LOG": ("loud", "debug"), "SERVICE": ("air-mail", "uc"),
     "LINK": ("carrier-pigeon", "shm"), "PMIX": ("sure", "auto"), "EAGER_MAX": ("1T", "256"),
+    "EAGER_MAX_NETWORK": ("1M", "262144"),
     "EAGER_CREDIT": ("-5", "4096"), "CMA": ("maybe", "auto"), "PTRACER": ("", "yes"),
     "CONNECT_WAIT": ("86401", "86400"), "RING_LINES": ("1", "64"), "SPIN": ("x", "0"),
     "INTERFACES": ("eth0,10.0.0.0/99", "10.0.0.0/8"), "PORTS": ("9-1", "65535"), "UDP": ("perhaps", "yes"),

@@ -21,7 +21,7 @@
 #include "packet/sim_packet.h"
 
 #define ENDS   9
-#define LENGTH 65536 /* of the longest message */
+#define LENGTH 262144 /* of the longest message */
 
 #define ENDS_KEY "the key of the ends' job"
 

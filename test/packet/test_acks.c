@@ -548,8 +548,9 @@ static void ends_in_order(void **state)
  */
 static void few_end(void **state)
 {
-	static const size_t lengths_of[] = {RWK_SEND_MAX, 5000, 5000, 5000, RWK_SEND_MAX, RWK_SEND_MAX, RWK_SEND_MAX,
-		RWK_SEND_MAX, RWK_SEND_MAX, RWK_SEND_MAX, RWK_SEND_MAX, RWK_SEND_MAX, RWK_SEND_MAX};
+	enum { LONG = RWK_SEND_MAX_SHARED };
+	static const size_t lengths_of[] = {
+		LONG, 5000, 5000, 5000, LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG};
 	uint8_t bytes[5000];
 	struct ends_op arrival;
 	struct side *s;

@@ -4,6 +4,7 @@
 
 #include "packet/channel.h"
 #include "packet/hand.h"
+#include "packet/inbound.h"
 #include "packet/path.h"
 #include "packet/port.h"
 #include "packet/pull.h"
@@ -182,10 +183,32 @@ static void shared_has_no_machine(void **state)
 	ends_close();
 }
 
+/* Nor does it take as long a message as another: it would have to find room where it waits for its receiver. */
+static void shared_takes_less(void **state)
+{
+	struct rwk_packet_channel *to;
+	struct frame f;
+
+	(void)state;
+	pair_open_list(4224, NULL, 0, NULL);
+	assert_int_equal(ends_send(ends_side(0, 1)), 0);
+	ends_settle();
+	to = rwk_packet_channel(ends_side(0, 1)->ch);
+	assert_true(to->shared);
+	assert_int_equal(to->base.send_max, 65536);
+	begin_frame(&f);
+	put_record(&f, 3, 65537, 256);
+	assert_int_equal(rwk_packet_receive(to, RWK_PIECE_FIRST, f.bytes, f.len), -EINVAL);
+	ends_settle();
+	assert_int_equal(ends_side(0, 1)->error, -EPROTO);
+	ends_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ENDS_ON(shared_has_no_machine, "SRC", sim_shared_transport),
+		ENDS_ON(shared_takes_less, "SRC", sim_shared_transport),
 		ENDS_RC(broken_frames),
 		ENDS_RC(edges_are_taken),
 	};

@@ -56,7 +56,7 @@ struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const s
 	}
 	ch->psn &= RWK_PSN_MASK;
 	ch->base.transport = port->transport;
-	ch->base.send_max = RWK_SEND_MAX;
+	ch->base.send_max = port->wants_shared ? RWK_SEND_MAX_SHARED : RWK_SEND_MAX; /* it may be shared one day */
 	ch->state = RWK_CH_CONNECTING;
 	ch->path.way = port->link[RWK_WAY_LOSSY] ? RWK_WAY_LOSSY : RWK_WAY_STREAM;
 	ch->path.to = port->ways->address(to);

@@ -120,12 +120,18 @@ static int piece(struct rwk_packet_channel *ch, unsigned where, const void *byte
 	return 0;
 }
 
+/** Bytes of a message that comes by that connection. What the port's own ends send is another matter. */
+static uint32_t longest(const struct rwk_packet_channel *ch)
+{
+	return ch->shared ? RWK_SEND_MAX_SHARED : RWK_SEND_MAX;
+}
+
 /** The first packet of a long message. */
 static int begin(struct rwk_packet_channel *ch, const unsigned char *p, const unsigned char *end)
 {
 	struct record r;
 
-	if (ch->place || !take_head(p, end, &r) || r.env.kind >= RWK_KIND_SERVICE || r.len > RWK_SEND_MAX) {
+	if (ch->place || !take_head(p, end, &r) || r.env.kind >= RWK_KIND_SERVICE || r.len > longest(ch)) {
 		rwk_packet_breach(ch, "a long message without a head");
 		return -EINVAL;
 	}
