@@ -341,6 +341,28 @@ static void lazy_responder(void **state)
 	end_close(e);
 }
 
+/* In the middle of a message it is silent for twice as many: the last packet will ask. */
+static void lazy_in_the_middle(void **state)
+{
+	struct rwk_rc_attr attr = end_own();
+	struct rwk_wire w = {.opcode = RWK_WIRE_SEND_FIRST, .psn = attr.receive_psn};
+	const uint8_t full[PMTU] = {0};
+	struct end *e;
+
+	(void)state;
+	attr.ack_every = 4;
+	e = end_alone(&attr);
+	for (unsigned i = 1; i <= 20; i++, w.psn++) {
+		end_give(e, &w, full, sizeof(full));
+		assert_int_equal(end_sent(e), i % 8 == 0);
+		w.opcode = RWK_WIRE_SEND_MIDDLE;
+	}
+	w.opcode = RWK_WIRE_SEND_LAST; /* which this one does not */
+	end_give(e, &w, full, 1);
+	assert_int_equal(end_sent(e), 1);
+	end_close(e);
+}
+
 /* What an acknowledgement of our own says: the bitmap of what is kept, of a Read all its packets. */
 static void bitmap(void **state)
 {
@@ -567,6 +589,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(lazy_requester),
 		cmocka_unit_test(lazy_but_prompt),
 		cmocka_unit_test(lazy_responder),
+		cmocka_unit_test(lazy_in_the_middle),
 		cmocka_unit_test(bitmap),
 		cmocka_unit_test(late_read),
 		cmocka_unit_test(early_waits),

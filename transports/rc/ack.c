@@ -12,6 +12,15 @@
 /* Bitmap, delay. */
 #define OWN_MAX (RWK_RC_WINDOW_MAX / 8 + 4)
 
+/*
+ * In the middle of a message twice as many, half of the largest window: its last packet asks, and what is sent while
+ * others wait to be read holds all of them up.
+ */
+static uint32_t enough(const struct rwk_rc_responder *r)
+{
+	return r->message == RWK_RC_MESSAGE_NONE ? r->ack_every : 2u * r->ack_every;
+}
+
 void rwk_rc_ack_later(struct rwk_rc_responder *r, const struct rwk_wire *w, rwk_time now)
 {
 	r->arrived = now;
@@ -19,7 +28,7 @@ void rwk_rc_ack_later(struct rwk_rc_responder *r, const struct rwk_wire *w, rwk_
 	if (w->ack_request) {
 		rwk_rc_ack_now(r);
 	} else if (r->own & RWK_RC_LAZY) {
-		if (r->unacked >= r->ack_every)
+		if (r->unacked >= enough(r))
 			rwk_rc_ack_now(r);
 		else if (r->ack_at == RWK_NEVER)
 			r->ack_at = now + r->ack_delay;

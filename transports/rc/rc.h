@@ -69,7 +69,7 @@ struct rwk_rc_attr {
 	unsigned reach;      /* of RWK_REACH_*: what the peer may do by RDMA */
 	rwk_time timeout;    /* until the oldest packet is sent again; with SELECTIVE only where it starts from */
 	rwk_time ack_delay;  /* LAZY: an acknowledgement waits at most so long, the peer's too; below 4 s */
-	uint16_t ack_every;  /* LAZY: and for at most so many packets */
+	uint16_t ack_every;  /* LAZY: and for at most so many packets; within a message, twice */
 	uint32_t read_chunk; /* bytes of one Read Request at most, a multiple of pmtu; 0: no limit. Longer Reads are
 				several requests. With SELECTIVE never more than the window, and 0 is a quarter of it */
 };
