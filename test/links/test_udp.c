@@ -113,6 +113,34 @@ static void test_tails(void **state)
 	close_ends();
 }
 
+/* How many packets of a run, each `every` of which ends with a shorter one, wait for the flush. */
+static unsigned waiting_of(unsigned count, unsigned every)
+{
+	struct rwk_udp_counters before = udp_counters(a);
+	unsigned waiting;
+
+	for (uint32_t i = 0; i < count; i++)
+		assert_int_equal(udp_send(a, &b->here, i, (i + 1) % every ? 1364 : 500), 0);
+	waiting = count - (unsigned)(udp_counters(a).packets_out - before.packets_out);
+	udp_flush(a);
+	assert_int_equal(udp_counters(a).packets_out - before.packets_out, count);
+	udp_receive(b, (unsigned)udp_counters(a).packets_out);
+	return waiting;
+}
+
+/* Of many packets that fill batches two of these do not wait for the rest; what comes in other portions does. */
+static void test_long_run(void **state)
+{
+	open_ends(*state);
+	assert_int_equal(waiting_of(90, 1000), 90); /* 45 fill one */
+	assert_int_equal(waiting_of(91, 1000), 1);
+	assert_int_equal(waiting_of(185, 1000), 5);
+	assert_int_equal(waiting_of(150, 50), 150);
+	assert_int_equal(waiting_of(150, 15), 150);
+	assert_int_equal(b->damaged, 0);
+	close_ends();
+}
+
 static void test_tiny(void **state)
 {
 	open_ends(*state);
@@ -561,6 +589,7 @@ int main(void)
 		BOTH(test_different),
 		BOTH(test_alone),
 		BOTH(test_tails),
+		BOTH(test_long_run),
 		BOTH(test_tiny),
 		BOTH(test_every_size),
 		BOTH(test_pieces),

@@ -117,6 +117,21 @@ static bool joins(const struct udp *u, size_t len)
 	return m && len && len <= m->size && m->segments < SEGMENTS && m->bytes + len <= RWK_LINK_BATCH;
 }
 
+/*
+ * The open message does not take that packet. If it is a full batch, and more came before it, these are on their way
+ * while the rest is made: of many packets, to make takes as long as to send. Not so what comes in other portions, where
+ * the peer would look for each.
+ */
+static bool has_enough(struct udp *u, size_t len)
+{
+	const struct message *m = u->open;
+
+	if (!m || len > m->size || joins(u, len))
+		return false;
+	u->full += m->segments;
+	return u->full >= RUN_OUT;
+}
+
 int rwk_udp_send(struct rwk_link *l, const struct rwk_link_address *to, const struct iovec *iov, int count)
 {
 	struct udp *u = rwk_udp_of(l);
@@ -132,7 +147,7 @@ int rwk_udp_send(struct rwk_link *l, const struct rwk_link_address *to, const st
 		aim(u, to);
 	if (rwk_unlikely(len > u->limit || count > PIECES))
 		return -EMSGSIZE;
-	if (rwk_unlikely(u->waiting || !fits(u, len, copied, count))) {
+	if (rwk_unlikely(u->waiting || !fits(u, len, copied, count) || has_enough(u, len))) {
 		if (!make_room(u))
 			return -EAGAIN;
 		aim(u, to); /* what was refused meanwhile may have changed the way */
@@ -146,6 +161,8 @@ int rwk_udp_send(struct rwk_link *l, const struct rwk_link_address *to, const st
 	if (++m->segments == 2)
 		make_batch(u, u->messages - 1);
 	u->open = len <= u->joinable && len == m->size ? m : NULL;
+	if (!u->open)
+		u->full = 0;
 	return 0;
 }
 
@@ -368,7 +385,7 @@ void rwk_udp_flush(struct rwk_link *l)
 		}
 	}
 	u->messages = u->first = u->pieces = 0;
-	u->copied = u->staged = 0;
+	u->copied = u->staged = u->full = 0;
 	u->open = NULL;
 	u->waiting = false;
 }
