@@ -172,7 +172,8 @@ struct rwk_client {
 	/** Its last piece is in place (status 0), or none will follow (negative errno). The place is the client's
 	 * again. */
 	void (*end)(void *client, struct rwk_channel *ch, struct rwk_place *place, int status);
-	/** May be NULL: UDP does not get through to the channel's peer, and the channel goes by a stream. */
+	/** May be NULL: UDP does not get through to the channel's peer, and the channel goes by a stream. Its send_max
+	 * may be less than before; what is longer and posted already goes all the same. */
 	void (*by_stream)(void *client, struct rwk_channel *ch);
 	/** May be NULL: connections were to be shared (rwk_port_attr.shared), and this channel has one of its own. */
 	void (*unshared)(void *client, struct rwk_channel *ch);
@@ -199,7 +200,7 @@ struct rwk_channel {
 	const struct rwk_transport *transport;
 	struct rwk_port *port;
 	void *peer;        /* the client's */
-	size_t send_max;   /* longest payload that send and a posted send take */
+	size_t send_max;   /* longest payload of send and of a posted send; by_stream and unshared may change it */
 	uint32_t direct_min; /* bytes from which on post of a READ or WRITE of a region that stays exposed does as
 				`direct` says; 0: not at all. Becomes 0 when the system turns out to deny it; what
 				cannot go on ends with -EOPNOTSUPP then, in part perhaps, and may be done again by

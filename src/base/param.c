@@ -47,8 +47,8 @@ const struct rwk_param rwk_param_table[] = {
 	{"eager_max", "largest message, in bytes, that is sent within the node before the receiver has asked for it",
 		"64K", RWK_PARAM_SIZE, .offset = AT(eager_max), .min = 256, .max = 1 << 20},
 	{"eager_max_network",
-		"largest message, in bytes, that is sent to another node before the receiver has asked for it; by "
-		"shared connections (SRC) 64K at most",
+		"largest message, in bytes, that is sent to another node before the receiver has asked for it; by SRC "
+		"and by TCP 64K at most",
 		"256K", RWK_PARAM_SIZE, .offset = AT(eager_max_network), .min = 256, .max = 256 << 10},
 	{"eager_credit",
 		"bytes of unreceived payload that a peer may have at a receiver, up to four times as much as long as "

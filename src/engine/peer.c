@@ -104,16 +104,22 @@ size_t rwk_engine_owes(const struct rwk_engine *e)
 	return n;
 }
 
-static void attach_channel(struct rwk_peer *p, struct rwk_channel *ch)
+/** The channel's send_max is known, or is another. */
+static void limit_eager(struct rwk_peer *p, const struct rwk_channel *ch)
 {
 	bool network = ch->port == p->engine->network_port;
 	size_t most = network ? rwk_params.eager_max_network : rwk_params.eager_max;
 
+	p->eager_max = (int64_t)(ch->send_max < most ? ch->send_max : most);
+}
+
+static void attach_channel(struct rwk_peer *p, struct rwk_channel *ch)
+{
 	p->channel = ch;
 	p->send = ch->transport->send;
 	p->contacted = rwk_clock_now();
-	p->engine->network_used |= network;
-	p->eager_max = (int64_t)(ch->send_max < most ? ch->send_max : most);
+	p->engine->network_used |= ch->port == p->engine->network_port;
+	limit_eager(p, ch);
 }
 
 /** What selection wants to know of a peer before contact. */
@@ -183,6 +189,7 @@ void rwk_peer_by_stream(void *engine, struct rwk_channel *ch)
 	struct rwk_peer *p = ch->peer;
 
 	(void)engine;
+	limit_eager(p, ch);
 	if (p->engine->attr.transports || !rwk_params.udp || rwk_params.link == RWK_LINK_TCP)
 		return; /* that was known from the beginning */
 	facts_of(p, &facts);
@@ -199,6 +206,7 @@ void rwk_peer_unshared(void *engine, struct rwk_channel *ch)
 	struct rwk_peer *p = ch->peer;
 
 	(void)engine;
+	limit_eager(p, ch);
 	if (p->engine->attr.transports)
 		return;
 	facts_of(p, &facts);

@@ -548,7 +548,7 @@ static void ends_in_order(void **state)
  */
 static void few_end(void **state)
 {
-	enum { LONG = RWK_SEND_MAX_SHARED };
+	enum { LONG = RWK_SEND_MAX_LESS };
 	static const size_t lengths_of[] = {
 		LONG, 5000, 5000, 5000, LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG};
 	uint8_t bytes[5000];

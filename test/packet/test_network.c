@@ -9,7 +9,7 @@
 #include <dirent.h>
 #include <poll.h>
 
-static const size_t sizes[] = {0, 1, 7, 200, 231, 1000, 1428, 4060, 4076, 4077, 4096, 5000, 16384, 40000, LENGTH};
+static const size_t sizes[] = {0, 1, 7, 200, 231, 1000, 1428, 4060, 4076, 4077, 4096, 5000, 16384, 40000, 65536};
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
 static void use_sizes(void)
@@ -79,6 +79,7 @@ static void all_sizes(void **state)
 		exchange(10);
 		assert_false(rwk_packet_by_stream(ends_side(0, 1)->ch));
 		assert_int_equal(ends[0]->by_stream + ends[1]->by_stream, 0);
+		assert_int_equal(ends_side(0, 1)->ch->send_max, LENGTH);
 		leave();
 	}
 }
@@ -242,6 +243,7 @@ static void without_udp(void **state)
 		for (unsigned i = 0; i < 2; i++) {
 			assert_true(rwk_packet_by_stream(ends_side(i, 1 - i)->ch));
 			assert_int_equal(ends[i]->by_stream, 1);
+			assert_int_equal(ends_side(i, 1 - i)->ch->send_max, 65536);
 			assert_int_equal(rwk_packet_counters(ends[i]->port)->fell_back, 1);
 		}
 		regions_both_ways();

@@ -56,9 +56,9 @@ struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const s
 	}
 	ch->psn &= RWK_PSN_MASK;
 	ch->base.transport = port->transport;
-	ch->base.send_max = port->wants_shared ? RWK_SEND_MAX_SHARED : RWK_SEND_MAX; /* it may be shared one day */
 	ch->state = RWK_CH_CONNECTING;
 	ch->path.way = port->link[RWK_WAY_LOSSY] ? RWK_WAY_LOSSY : RWK_WAY_STREAM;
+	ch->base.send_max = ch->path.way == RWK_WAY_LOSSY && !port->wants_shared ? RWK_SEND_MAX : RWK_SEND_MAX_LESS;
 	ch->path.to = port->ways->address(to);
 	ch->stream_lost = !port->link[RWK_WAY_STREAM];
 	rwk_list_init(&ch->queue);
@@ -230,6 +230,7 @@ void rwk_packet_opened(struct rwk_packet_channel *ch)
 		rwk_rc_modify(ch->rc, RWK_QP_RTS, NULL);
 	else if (ch->uc)
 		rwk_uc_modify(ch->uc, RWK_QP_RTS, NULL);
+	ch->base.send_max = ch->rc ? RWK_SEND_MAX : RWK_SEND_MAX_LESS;
 	rwk_packet_reach_begin(ch);
 	ch->state = RWK_CH_OPEN;
 	ch->base.answered = true;

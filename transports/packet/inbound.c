@@ -123,7 +123,7 @@ static int piece(struct rwk_packet_channel *ch, unsigned where, const void *byte
 /** Bytes of a message that comes by that connection. What the port's own ends send is another matter. */
 static uint32_t longest(const struct rwk_packet_channel *ch)
 {
-	return ch->shared ? RWK_SEND_MAX_SHARED : RWK_SEND_MAX;
+	return ch->shared ? RWK_SEND_MAX_LESS : RWK_SEND_MAX;
 }
 
 /** The first packet of a long message. */

@@ -200,7 +200,7 @@ void rwk_packet_pull_part(struct rwk_request *r, int status)
 /** Behind the Writes, whoever acknowledges them when: SRC, of no more than may have to be copied. */
 static bool is_answered_at_once(const struct rwk_packet_channel *ch, const struct rwk_pulling *p)
 {
-	return ch->shared && p->ask.length <= RWK_SEND_MAX_SHARED;
+	return ch->shared && p->ask.length <= RWK_SEND_MAX_LESS;
 }
 
 /** Posts one part; bytes, or negative errno. */

@@ -108,7 +108,7 @@ static int ask(struct rwk_packet_channel *ch, struct rwk_op *op)
 
 int rwk_packet_reach_out(struct rwk_packet_channel *ch, struct rwk_op *op)
 {
-	bool at_once = op->type == RWK_OP_WRITE || (!ch->port->running && op->length <= RWK_SEND_MAX_SHARED);
+	bool at_once = op->type == RWK_OP_WRITE || (!ch->port->running && op->length <= RWK_SEND_MAX_LESS);
 
 	op->service[OP_LOSSES] = at_once ? losses(ch) : NOT_ASKED;
 	op->service[OP_SURE] = op->type == RWK_OP_WRITE;
