@@ -104,12 +104,14 @@ size_t rwk_engine_owes(const struct rwk_engine *e)
 	return n;
 }
 
-/** The channel's send_max is known, or is another. */
+/** The send_max of its channel is known, or is another. A peer that has failed takes nothing. */
 static void limit_eager(struct rwk_peer *p, const struct rwk_channel *ch)
 {
 	bool network = ch->port == p->engine->network_port;
 	size_t most = network ? rwk_params.eager_max_network : rwk_params.eager_max;
 
+	if (ch != p->channel || p->error)
+		return;
 	p->eager_max = (int64_t)(ch->send_max < most ? ch->send_max : most);
 }
 
