@@ -94,6 +94,12 @@ static void until_received(struct side *to, const struct side *from)
 	}
 }
 
+/* As many copies as there may be are under way: what is posted now is not copied when nothing comes. */
+static void take_all_copies(struct side *s)
+{
+	rwk_packet_channel(s->ch)->copied = RWK_RELIEF_MAX;
+}
+
 /*
  * SRC: the acknowledgement of a long message, which its sender waits for, travels with the answer, though the message
  * has come in parts and the client looks a few times more before it answers.
@@ -105,6 +111,8 @@ static void asked_ack_rides(void **state)
 
 	(void)state;
 	pair_open_list(4224, lengths_of, 3, NULL);
+	for (unsigned i = 0; i < 2; i++)
+		take_all_copies(ends_side(i, 1 - i));
 	alone = sent_alone(1, 0);
 	acks = pair_qp_counts(0, 1)->acks_in;
 	for (unsigned i = 0; i < 170; i++) {
@@ -118,13 +126,9 @@ static void asked_ack_rides(void **state)
 	assert_in_range(sent_alone(1, 0) - alone, 1, 170 / 10);
 	assert_in_range(pair_qp_counts(0, 1)->acks_in - acks, 150, 200);
 	ends_settle();
+	for (unsigned i = 0; i < 2; i++)
+		rwk_packet_channel(ends_side(i, 1 - i)->ch)->copied = 0;
 	ends_close();
-}
-
-/* As many copies as there may be are under way: what is posted now is not copied when nothing comes. */
-static void take_all_copies(struct side *s)
-{
-	rwk_packet_channel(s->ch)->copied = RWK_RELIEF_MAX;
 }
 
 /*
@@ -203,7 +207,7 @@ static void acks_do_not_stay(void **state)
 		}
 	}
 	ends_settle();
-	assert_in_range(pair_qp_counts(0, 1)->acks_in - acks, 40, 600);
+	assert_in_range(pair_qp_counts(0, 1)->acks_in - acks, 20, 600);
 	domain->ops = under;
 	ends_close();
 }

@@ -310,6 +310,24 @@ static void lazy_but_prompt(void **state)
 	end_close(e);
 }
 
+/* Nobody waits for the end of a message that is short in bytes, of however many packets. */
+static void many_packets_are_not_long(void **state)
+{
+	enum { PACKETS = 12 };
+	struct rwk_rc_attr attr = end_own();
+	struct end *e = end_alone(&attr);
+	static const uint8_t payload[PACKETS * PMTU];
+	const struct iovec iov = {(void *)payload, sizeof(payload)};
+	struct rwk_wr wr = {.type = RWK_WR_SEND, .iov = &iov, .iov_count = 1, .length = sizeof(payload)};
+
+	(void)state;
+	end_post(e, &wr);
+	assert_int_equal(end_sent(e), PACKETS);
+	for (unsigned i = 0; i < PACKETS; i++)
+		assert_false(e->out[i].w.ack_request);
+	end_close(e);
+}
+
 /* A lazy responder by itself: silent up to ack_every packets or ack_delay, at once when asked. */
 static void lazy_responder(void **state)
 {
@@ -588,6 +606,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(lazy_stream),
 		cmocka_unit_test(lazy_requester),
 		cmocka_unit_test(lazy_but_prompt),
+		cmocka_unit_test(many_packets_are_not_long),
 		cmocka_unit_test(lazy_responder),
 		cmocka_unit_test(lazy_in_the_middle),
 		cmocka_unit_test(bitmap),

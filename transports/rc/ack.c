@@ -13,8 +13,8 @@
 #define OWN_MAX (RWK_RC_WINDOW_MAX / 8 + 4)
 
 /*
- * In the middle of a message twice as many, half of the largest window: its last packet asks, and what is sent while
- * others wait to be read holds all of them up.
+ * In the middle of a message twice as many, half of the largest window: its end, where it is asked for or due, is near,
+ * and what is sent while others wait to be read holds all of them up.
  */
 static uint32_t enough(const struct rwk_rc_responder *r)
 {

@@ -9,8 +9,8 @@
 /* "At least every 64 packets": a requester asks for an acknowledgement. */
 #define ASK_EVERY 64
 
-/* LAZY: packets of a message beyond which its end is acknowledged at once. */
-#define LONG 8
+/* LAZY: bytes of a message beyond which its end is acknowledged at once. */
+#define LONG (8u * RWK_WIRE_OWN_MAX)
 
 struct rwk_wr *rwk_rc_find(struct rwk_rc *qp, uint32_t psn)
 {
@@ -217,7 +217,7 @@ static bool asks(const struct rwk_rc_requester *r, bool last)
 /* Does somebody wait for its end? LAZY: of a short message nobody does, unless it says so. */
 static bool is_awaited(const struct rwk_rc_requester *r, const struct rwk_wr *wr)
 {
-	return !(r->own & RWK_RC_LAZY) || wr->packets > LONG || wr->flags & RWK_WR_PROMPT;
+	return !(r->own & RWK_RC_LAZY) || wr->length > LONG || wr->flags & RWK_WR_PROMPT;
 }
 
 /*
