@@ -156,6 +156,19 @@ static void edges_are_taken(void **state)
 	ends_close();
 }
 
+/* A pair that shares connections, and its first end's channel, which has carried a message. */
+static struct rwk_packet_channel *open_shared(void)
+{
+	struct rwk_packet_channel *ch;
+
+	pair_open_list(4224, NULL, 0, NULL);
+	assert_int_equal(ends_send(ends_side(0, 1)), 0);
+	ends_settle();
+	ch = rwk_packet_channel(ends_side(0, 1)->ch);
+	assert_true(ch->shared);
+	return ch;
+}
+
 /* A shared connection has no machine of its own: what its peer's own socket sends to its QPN goes nowhere. */
 static void shared_has_no_machine(void **state)
 {
@@ -165,11 +178,7 @@ static void shared_has_no_machine(void **state)
 	uint64_t unknown;
 
 	(void)state;
-	pair_open_list(4224, NULL, 0, NULL);
-	assert_int_equal(ends_send(ends_side(0, 1)), 0);
-	ends_settle();
-	to = rwk_packet_channel(ends_side(0, 1)->ch);
-	assert_true(to->shared);
+	to = open_shared();
 	unknown = pair_counts(0)->unknown_qp;
 	w.qpn = to->qpn;
 	assert_int_equal(
@@ -190,11 +199,7 @@ static void shared_takes_less(void **state)
 	struct frame f;
 
 	(void)state;
-	pair_open_list(4224, NULL, 0, NULL);
-	assert_int_equal(ends_send(ends_side(0, 1)), 0);
-	ends_settle();
-	to = rwk_packet_channel(ends_side(0, 1)->ch);
-	assert_true(to->shared);
+	to = open_shared();
 	assert_int_equal(to->base.send_max, 65536);
 	begin_frame(&f);
 	put_record(&f, 3, 65537, 256);
