@@ -28,7 +28,7 @@
 
 #define PACKET_MAX 65527          /* bytes: what the length fields of IPv6 can say; those of IPv4, 20 less */
 #define MESSAGES   64             /* staged at most */
-#define RUN_OUT    64             /* packets in full batches, one behind the other, that do not wait for more */
+#define RUN_OUT    64             /* packets in full batches, one behind the other, that do not wait for others */
 #define PIECES     1024           /* of all of them; the kernel takes as many of one */
 #define COPY_BYTES (64u << 10)    /* of short pieces */
 #define JOINED_MAX 2048u          /* bytes of a packet that goes alone, up to which its pieces are joined */
@@ -127,7 +127,6 @@ struct udp {
 	bool by_line;               /* `to` is the favourite */
 	int messages, first, pieces;
 	uint32_t copied, staged;
-	uint32_t full; /* packets in the full batches that are staged last */
 	struct message *open;
 
 	/* Receiving. */

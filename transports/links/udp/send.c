@@ -117,19 +117,23 @@ static bool joins(const struct udp *u, size_t len)
 	return m && len && len <= m->size && m->segments < SEGMENTS && m->bytes + len <= RWK_LINK_BATCH;
 }
 
-/*
- * The open message does not take that packet. If it is a full batch, and more came before it, these are on their way
- * while the rest is made: of many packets, to make takes as long as to send. Not so what comes in other portions, where
- * the peer would look for each.
- */
-static bool has_enough(struct udp *u, size_t len)
+static bool is_full(const struct message *m)
 {
-	const struct message *m = u->open;
+	return m->segments == SEGMENTS || m->bytes + m->size > RWK_LINK_BATCH;
+}
 
-	if (!m || len > m->size || joins(u, len))
-		return false;
-	u->full += m->segments;
-	return u->full >= RUN_OUT;
+/*
+ * Another message is to begin. What ends with full batches is on its way while the rest is made, if these are of many
+ * packets: to make them takes as long as to send them. Not so what comes in other portions, where the peer would look
+ * for each.
+ */
+static bool has_enough(const struct udp *u)
+{
+	uint32_t packets = 0;
+
+	for (int i = u->messages - 1; i >= u->first && is_full(&u->message[i]); i--)
+		packets += u->message[i].segments;
+	return packets >= RUN_OUT;
 }
 
 int rwk_udp_send(struct rwk_link *l, const struct rwk_link_address *to, const struct iovec *iov, int count)
@@ -138,6 +142,7 @@ int rwk_udp_send(struct rwk_link *l, const struct rwk_link_address *to, const st
 	size_t len = 0, copied = 0;
 	struct message *m;
 	struct msghdr *h;
+	bool joined;
 
 	for (int i = 0; i < count; i++) {
 		len += iov[i].iov_len;
@@ -147,12 +152,14 @@ int rwk_udp_send(struct rwk_link *l, const struct rwk_link_address *to, const st
 		aim(u, to);
 	if (rwk_unlikely(len > u->limit || count > PIECES))
 		return -EMSGSIZE;
-	if (rwk_unlikely(u->waiting || !fits(u, len, copied, count) || has_enough(u, len))) {
+	joined = joins(u, len);
+	if (rwk_unlikely(u->waiting || !fits(u, len, copied, count) || (!joined && has_enough(u)))) {
 		if (!make_room(u))
 			return -EAGAIN;
 		aim(u, to); /* what was refused meanwhile may have changed the way */
+		joined = false;
 	}
-	m = joins(u, len) ? u->open : begin_message(u, len);
+	m = joined ? u->open : begin_message(u, len);
 	h = &u->out[u->messages - 1].msg_hdr;
 	for (int i = 0; i < count; i++)
 		put_piece(u, h, &iov[i]);
@@ -161,8 +168,6 @@ int rwk_udp_send(struct rwk_link *l, const struct rwk_link_address *to, const st
 	if (++m->segments == 2)
 		make_batch(u, u->messages - 1);
 	u->open = len <= u->joinable && len == m->size ? m : NULL;
-	if (!u->open)
-		u->full = 0;
 	return 0;
 }
 
@@ -385,7 +390,7 @@ void rwk_udp_flush(struct rwk_link *l)
 		}
 	}
 	u->messages = u->first = u->pieces = 0;
-	u->copied = u->staged = u->full = 0;
+	u->copied = u->staged = 0;
 	u->open = NULL;
 	u->waiting = false;
 }
