@@ -121,7 +121,7 @@ void world_open(struct world *w, const struct world_attr *attr)
 	w->transports[0] = attr->transport;
 	rwk_param_load();
 	rwk_params.eager_max = attr->eager_max ? attr->eager_max : 64 << 10;
-	rwk_params.eager_max_network = attr->eager_max ? attr->eager_max : 64 << 10;
+	rwk_params.eager_max_network = rwk_params.eager_max;
 	rwk_params.eager_credit = attr->eager_credit ? attr->eager_credit : 1 << 20;
 	if (attr->transport != &rwk_shm_transport)
 		open_net(w);

@@ -9,13 +9,14 @@
 #include <dirent.h>
 #include <poll.h>
 
-static const size_t sizes[] = {0, 1, 7, 200, 231, 1000, 1428, 4060, 4076, 4077, 4096, 5000, 16384, 40000, 65536};
+static const size_t sizes[] = {
+	0, 1, 7, 200, 231, 1000, 1428, 4060, 4076, 4077, 4096, 5000, 16384, 40000, 65536, LENGTH};
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
 static void use_sizes(void)
 {
 	ends_lengths = sizes;
-	ends_lengths_count = SIZES;
+	ends_lengths_count = SIZES - 1; /* LENGTH goes by RC alone */
 }
 
 static void send_or_post(struct side *s)
@@ -76,6 +77,7 @@ static void all_sizes(void **state)
 	for (int pmtu = 0; pmtu <= 5; pmtu++) {
 		rwk_params.pmtu = pmtu;
 		open_and_connect();
+		ends_lengths_count = SIZES;
 		exchange(10);
 		assert_false(rwk_packet_by_stream(ends_side(0, 1)->ch));
 		assert_int_equal(ends[0]->by_stream + ends[1]->by_stream, 0);

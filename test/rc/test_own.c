@@ -328,6 +328,28 @@ static void many_packets_are_not_long(void **state)
 	end_close(e);
 }
 
+/* One of more than 68 KB asks at its end, one of as much does not. */
+static void long_asks(void **state)
+{
+	static const uint8_t payload[8 * RWK_WIRE_OWN_MAX + 1];
+
+	(void)state;
+	for (unsigned more = 0; more < 2; more++) {
+		struct rwk_rc_attr attr = end_own();
+		const struct iovec iov = {(void *)payload, sizeof(payload) - 1 + more};
+		struct rwk_wr wr = {.type = RWK_WR_SEND, .iov = &iov, .iov_count = 1, .length = iov.iov_len};
+		struct end *e;
+
+		attr.pmtu = 8192;
+		e = end_alone(&attr);
+		end_post(e, &wr);
+		assert_int_equal(end_sent(e), 9);
+		for (unsigned i = 0; i < 9; i++)
+			assert_int_equal(e->out[i].w.ack_request, more && i == 8);
+		end_close(e);
+	}
+}
+
 /* A lazy responder by itself: silent up to ack_every packets or ack_delay, at once when asked. */
 static void lazy_responder(void **state)
 {
@@ -607,6 +629,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(lazy_requester),
 		cmocka_unit_test(lazy_but_prompt),
 		cmocka_unit_test(many_packets_are_not_long),
+		cmocka_unit_test(long_asks),
 		cmocka_unit_test(lazy_responder),
 		cmocka_unit_test(lazy_in_the_middle),
 		cmocka_unit_test(bitmap),
