@@ -118,20 +118,28 @@ static bool joins(struct udp_end *e)
 	return on;
 }
 
-/* Packets that come one by one: after each the receiver has looked in vain. */
-static void send_singly(struct udp_end *from, struct udp_end *to, uint32_t n)
+/* Messages of so many packets of that length: after each the receiver has looked in vain. */
+static void send_apart(struct udp_end *from, struct udp_end *to, uint32_t messages, unsigned packets, size_t len)
 {
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < messages * packets; i += packets) {
 		unsigned before = to->arrived;
 
-		assert_int_equal(udp_send(from, &to->here, i, 100), 0);
+		for (uint32_t k = 0; k < packets; k++)
+			assert_int_equal(udp_send(from, &to->here, i + k, len), 0);
 		udp_flush(from);
-		udp_receive(to, before + 1);
-		assert_int_equal(to->arrived, before + 1);
-		assert_int_equal(to->number[before], i);
+		udp_receive(to, before + packets);
+		assert_int_equal(to->arrived, before + packets);
+		for (uint32_t k = 0; k < packets; k++)
+			assert_int_equal(to->number[before + k], i + k);
 		for (int k = 0; k < 20; k++)
 			assert_int_equal(to->link->ops->progress(to->link, 16), 0);
 	}
+}
+
+/* Packets that come one by one. */
+static void send_singly(struct udp_end *from, struct udp_end *to, uint32_t n)
+{
+	send_apart(from, to, n, 1, 100);
 }
 
 /*
@@ -159,6 +167,24 @@ static void test_singles(void **state)
 	assert_true(joins(b));
 	check_way(c, b);
 	check_way(a, b);
+	close_ends();
+}
+
+/*
+ * A message of two packets is better read in one call: it does not speak for the other way, though the packets together
+ * are short, and ends it. Two packets that are no message's do not.
+ */
+static void test_pairs(void **state)
+{
+	open_ends(*state);
+	send_apart(a, b, 40, 2, 1000);
+	assert_true(joins(b));
+	send_singly(a, b, 40);
+	assert_false(joins(b));
+	send_apart(a, b, 40, 2, 100);
+	assert_false(joins(b));
+	send_apart(a, b, 5, 2, 1100);
+	assert_true(joins(b));
 	close_ends();
 }
 
@@ -519,6 +545,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		EACH(test_favourite),
 		EACH(test_singles),
+		EACH(test_pairs),
 		EACH(test_others),
 		EACH(test_another),
 		EACH(test_child),

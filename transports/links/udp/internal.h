@@ -76,7 +76,9 @@ struct inlet {
 	bool streak;    /* the last call brought something */
 	uint8_t run;    /* of the line: packets in a row that spoke for the other way to read it; of main, if it is
 			   shared: messages in a row from one sender */
-	uint32_t empty; /* calls since then */
+	bool cut;       /* read by plain calls: the last packet is of the message that the one before it begins or is in, */
+	uint32_t first; /* and bytes of the first packet behind calls that brought nothing */
+	uint32_t empty; /* calls since something came */
 };
 
 struct route {

@@ -29,6 +29,7 @@
 #define SELDOM       16          /* each so many progresses */
 #define LONG_MESSAGE (16u << 10) /* bytes */
 #define SHORT_PACKET 2048        /* bytes */
+#define LEAST_FIRST  1024        /* bytes: what is cut into packets has a first one of more */
 
 static void reset_slot(struct udp *u, int i)
 {
@@ -175,19 +176,48 @@ static void end_plain(struct udp *u)
 		rwk_udp_join(u->line.fd, true);
 }
 
-/* Of the n messages that have come by `in`: is it one short packet, and the call before brought none? */
-static bool came_alone(const struct udp *u, const struct inlet *in, int n)
+/* Has the kernel made it of several packets? It says so then. */
+static bool is_joined(const struct msghdr *message)
 {
-	return n == 1 && !in->streak && u->in[0].msg_len <= SHORT_PACKET;
+	struct msghdr h = *message;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&h); c; c = CMSG_NXTHDR(&h, c)) {
+		if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO)
+			return true;
+	}
+	return false;
 }
 
-/* The line has brought packets: do they speak for the other way to read it? */
-static void judge_line(struct udp *u, bool alone)
+/* Of the n messages that the line has brought: is it one short packet, and the call before brought none? */
+static bool came_alone(const struct udp *u, int n)
+{
+	return n == 1 && !u->line.streak && u->in[0].msg_len <= SHORT_PACKET && !is_joined(&u->in[0].msg_hdr);
+}
+
+/* The line has brought messages by another call. Short packets that come one by one speak for plain calls. */
+static void judge_joining(struct udp *u, int n)
 {
 	struct inlet *line = &u->line;
 
-	line->run = alone == u->plain ? 0 : line->run + (line->run < SINGLES);
-	if (u->plain && line->run == RUN)
+	line->run = came_alone(u, n) ? line->run + (line->run < SINGLES) : 0;
+}
+
+/*
+ * The line has brought a packet by a plain call. What comes right behind others speaks for joining; what comes alone
+ * against it, but for the first packet of a message that follows another one that was cut into packets.
+ */
+static void judge_plain(struct udp *u)
+{
+	struct inlet *line = &u->line;
+	uint32_t len = u->in[0].msg_len;
+
+	if (line->streak)
+		line->run++;
+	else if (!line->cut)
+		line->run = 0;
+	line->first = line->streak ? line->first : len;
+	line->cut = line->streak && line->first >= LEAST_FIRST && len <= line->first;
+	if (line->run == RUN)
 		end_plain(u);
 }
 
@@ -246,7 +276,10 @@ static int receive(struct udp *u, struct inlet *in)
 	u->counters.calls_in++;
 	if (in == &u->line) {
 		u->main.run = 0;
-		judge_line(u, came_alone(u, in, n));
+		if (u->plain)
+			judge_plain(u);
+		else
+			judge_joining(u, n);
 	}
 	in->width = next_width(u, in, n);
 	in->streak = true;
