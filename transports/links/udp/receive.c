@@ -233,10 +233,7 @@ static bool asks_sender(const struct udp *u)
 	return u->known != u->word;
 }
 
-/*
- * Bytes or negative, with errno. The call is no point where a thread can be cancelled, other than recv's of the C
- * library: the host's thread holds our locks here.
- */
+/* Bytes or negative, with errno. */
 static ssize_t receive_plain(struct udp *u, int fd)
 {
 	bool asks = asks_sender(u);
@@ -245,6 +242,10 @@ static ssize_t receive_plain(struct udp *u, int fd)
 		asks ? &u->in_name[0] : NULL, asks ? &u->in[0].msg_hdr.msg_namelen : NULL);
 }
 
+/*
+ * Messages that have come, or 0. The calls are not the C library's: those are points where a thread can be cancelled,
+ * and the host's thread holds our locks here.
+ */
 static int receive(struct udp *u, struct inlet *in)
 {
 	int n;
@@ -256,12 +257,12 @@ static int receive(struct udp *u, struct inlet *in)
 		u->in[0].msg_len = (unsigned)len;
 		n = len < 0 ? -1 : 1;
 	} else if (in->width == 1) {
-		ssize_t len = recvmsg(in->fd, &u->in[0].msg_hdr, 0);
+		ssize_t len = syscall(SYS_recvmsg, in->fd, &u->in[0].msg_hdr, 0);
 
 		u->in[0].msg_len = (unsigned)len;
 		n = len < 0 ? -1 : 1;
 	} else {
-		n = recvmmsg(in->fd, u->in, (unsigned)in->width, 0, NULL);
+		n = (int)syscall(SYS_recvmmsg, in->fd, u->in, (unsigned)in->width, 0, NULL);
 	}
 	if (n < 0) {
 		in->width = 1;

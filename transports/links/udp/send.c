@@ -171,7 +171,7 @@ int rwk_udp_send(struct rwk_link *l, const struct rwk_link_address *to, const st
 	return 0;
 }
 
-/* The call is no point where a thread can be cancelled, as receive_plain's is none. */
+/* The call is no point where a thread can be cancelled, as those that receive are none. */
 int rwk_udp_hasten(struct rwk_link *l, const struct rwk_link_address *to, const void *bytes, size_t len)
 {
 	struct udp *u = rwk_udp_of(l);
