@@ -12,7 +12,8 @@ struct sender {
 	uint64_t now;       /* ns */
 	uint64_t pieces_ns; /* that a message takes, */
 	uint64_t fetch_ns;
-	uint64_t gap_ns;    /* and between two */
+	uint64_t gap_ns;    /* and between two, */
+	uint64_t wait_ns;   /* of which so much more where what is fetched holds its sender up */
 	uint64_t late_ns;   /* before the receiver looks, from when one in pieces is begun */
 	bool stream;
 	unsigned lag; /* messages that are under way when it is told */
@@ -47,9 +48,9 @@ static void message(struct sender *s)
 
 	s->now += s->gap_ns;
 	if (knows >> rwk_fetched_class(s->length) & 1) {
-		s->now += s->fetch_ns;
+		s->now += s->wait_ns + s->fetch_ns;
 		s->fetched++;
-		changed = rwk_shm_arrival_fetched(a, s->length, (float)s->fetch_ns / (float)(s->length / 1024));
+		changed = rwk_shm_arrival_fetched(a, s->length, (float)s->fetch_ns / (float)(s->length / 1024), s->now);
 	} else {
 		changed = in_pieces(s);
 	}
@@ -134,11 +135,12 @@ static void come_to(struct sender *s, unsigned n, uint8_t wanted)
 static void changes(void **state)
 {
 	(void)state;
-	for (unsigned first = 5000; first < 5064; first += 8) {
+	for (unsigned i = 0; i < 16; i++) {
+		unsigned first = 5000 + i / 2 * 8;
 		struct sender s;
 
 		begin(&s, 2000, 4000, 1);
-		s.stream = first % 16;
+		s.stream = i % 2;
 		s.gap_ns = s.stream ? 0 : 500;
 		come_to(&s, first, 0);
 		s.fetch_ns = 1000;
@@ -148,23 +150,49 @@ static void changes(void **state)
 		s.fetch_ns = 1000;
 		come_to(&s, 20000, 2);
 		s.pieces_ns = 500;
-		come_to(&s, 1000, 0);
+		come_to(&s, s.stream ? 40000 : 1000, 0); /* of a stream longer trials are made, and fewer */
 	}
 }
 
-/* In a stream the time between two counts, for the sender takes it; where something goes back it does not. */
+/*
+ * In a stream the time between two counts, in which the sender makes the next one; where something goes back it does
+ * not. And a sender whose messages are fetched cannot make the next one meanwhile.
+ */
 static void time_between(void **state)
 {
-	struct sender s;
+	static const struct {
+		bool stream;
+		uint64_t gap, wait; /* ns, beside 2000 in pieces and 1600 fetched */
+		uint8_t wanted;
+	} cases[] = {
+		{true, 0, 0, 2},
+		{true, 3000, 0, 0}, /* 4600 of 5000 */
+		{true, 500, 1000, 0},
+		{false, 3000, 0, 2},
+		{false, 500, 1000, 2},
+	};
 
 	(void)state;
-	begin(&s, 2000, 2200, 0);
-	s.stream = true;
-	messages(&s, 300);
-	assert_int_equal(s.a.wanted, 2); /* in pieces it takes 2500 */
-	begin(&s, 2000, 2200, 0);
-	messages(&s, 300);
-	assert_int_equal(s.a.wanted, 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct sender s;
+
+		begin(&s, 2000, 1600, 0);
+		s.stream = cases[i].stream;
+		s.gap_ns = cases[i].gap;
+		s.wait_ns = cases[i].wait;
+		come_to(&s, 400, cases[i].wanted);
+	}
+}
+
+/* Reads that one call brings end at once; what they take together counts. */
+static void several_at_once(void **state)
+{
+	struct rwk_shm_arrival a = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < 64; i++)
+		rwk_shm_arrival_fetched(&a, LENGTH, 10, 1000 + i / 8 * 8192);
+	assert_true(a.class[rwk_fetched_class(LENGTH)].passing == 32);
 }
 
 /*
@@ -203,6 +231,30 @@ static void slow_start(void **state)
 	}
 }
 
+/*
+ * Where the sender of a stream is ahead each of its slabs comes from afar once: what messages take until then decides
+ * neither at first nor after a time in which all were fetched.
+ */
+static void cold_slabs(void **state)
+{
+	struct sender s;
+
+	(void)state;
+	begin(&s, 4000, 2500, 0);
+	s.stream = true;
+	s.gap_ns = 0;
+	messages(&s, 100);
+	s.pieces_ns = 2000;
+	come_to(&s, 2000, 0);
+	s.pieces_ns = 4000;
+	come_to(&s, 40000, 2);
+	while (s.a.wanted)
+		message(&s);
+	messages(&s, 100);
+	s.pieces_ns = 2000;
+	come_to(&s, 2000, 0);
+}
+
 /* Each class has its own way, and one that nobody uses is not touched. */
 static void classes(void **state)
 {
@@ -214,7 +266,7 @@ static void classes(void **state)
 	for (unsigned i = 0; i < 500; i++) {
 		message(&s);
 		if (s.a.wanted >> rwk_fetched_class(other) & 1) {
-			rwk_shm_arrival_fetched(&s.a, other, 100);
+			rwk_shm_arrival_fetched(&s.a, other, 100, s.now);
 			continue;
 		}
 		rwk_shm_arrival_begins(&s.a, other, false, (uint32_t)s.now, s.now);
@@ -239,7 +291,7 @@ static void prints(void **state)
 		rwk_shm_arrival_add(&all, &s.a);
 		s = (struct sender){.length = 16384, .pieces_ns = 8192, .gap_ns = 500};
 	}
-	rwk_shm_arrival_fetched(&s.a, 32768, 256);
+	rwk_shm_arrival_fetched(&s.a, 32768, 256, s.now);
 	rwk_shm_arrival_add(&all, &s.a);
 	rwk_shm_arrival_print(&all, buf, sizeof(buf));
 	assert_string_equal(buf, "to      16 KB: in pieces  in pieces 2.0 GB/s (10)\n"
@@ -254,6 +306,8 @@ int main(void)
 		cmocka_unit_test(about_the_same),
 		cmocka_unit_test(changes),
 		cmocka_unit_test(time_between),
+		cmocka_unit_test(several_at_once),
+		cmocka_unit_test(cold_slabs),
 		cmocka_unit_test(busy_receiver),
 		cmocka_unit_test(slow_start),
 		cmocka_unit_test(classes),

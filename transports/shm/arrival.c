@@ -4,12 +4,14 @@
 
 #include <stdio.h>
 
-#define EACH       64u /* of so many messages in pieces */
-#define MEASURED   8u  /* so many are measured */
-#define KNOWN      32u /* messages before the first trial: the first ones meet with memory that nobody has touched */
-#define TRIAL      16u /* messages: reads have three methods to try */
-#define ASIDE_PART 128 /* 1/128 of the time goes into trials */
-#define DEAR       4   /* times the way in use: dearer than that no trial is taken for */
+#define EACH       64u  /* of so many messages in pieces */
+#define MEASURED   8u   /* so many are measured */
+#define KNOWN      32u  /* messages before the first trial: the first ones meet with memory that nobody has touched */
+#define TRIAL      16u  /* messages: reads have three methods to try */
+#define WARM       144u /* messages in pieces of a stream, whose sender is ahead: so long all slabs come from afar */
+#define READS      4u   /* fetched ones of a stream are measured so many at a time */
+#define ASIDE_PART 128  /* 1/128 of the time goes into trials */
+#define DEAR       4    /* times the way in use: dearer than that no trial is taken for */
 
 enum circumstances { AWAITED, AWAITED_SHARED, STREAM };
 
@@ -35,27 +37,38 @@ static enum rwk_shm_arrival_way way_in_use(const struct rwk_shm_arrival *a, unsi
 	return a->wanted >> class & 1 ? RWK_SHM_FETCHED : RWK_SHM_IN_PIECES;
 }
 
+/* ns a KB; 0: not known. */
+static float cost_of(const struct rwk_shm_arrival_class *k, enum rwk_shm_arrival_way way)
+{
+	return way == RWK_SHM_FETCHED && k->stream ? k->passing : k->cost[way];
+}
+
 /* The better way where that one has been in use; in pieces as long as too little is known. */
 static enum rwk_shm_arrival_way better(const struct rwk_shm_arrival *a, unsigned class, enum rwk_shm_arrival_way way)
 {
 	const struct rwk_shm_arrival_class *k = &a->class[class];
 	enum circumstances c = k->stream ? STREAM : shared(class) ? AWAITED_SHARED : AWAITED;
 	float part = way == RWK_SHM_FETCHED ? worth[c].go_on : worth[c].begin;
-	float fetched = k->cost[RWK_SHM_FETCHED];
+	float fetched = cost_of(k, RWK_SHM_FETCHED);
 
 	return fetched > 0 && fetched < part * k->cost[RWK_SHM_IN_PIECES] ? RWK_SHM_FETCHED : RWK_SHM_IN_PIECES;
 }
 
-/* What has to be put aside for a trial, in ns a KB. A way that seemed to be much slower may have been disturbed. */
-static float price(float cost, float instead)
+/* Messages of a trial of that way. */
+static uint32_t trial_of(const struct rwk_shm_arrival_class *k, enum rwk_shm_arrival_way way)
 {
-	return TRIAL * (instead < DEAR * cost ? instead : DEAR * cost);
+	return way == RWK_SHM_IN_PIECES && k->stream ? WARM : TRIAL;
+}
+
+/* What has to be put aside for one, in ns a KB. A way that seemed to be much slower may have been disturbed. */
+static float price(uint32_t trial, float cost, float instead)
+{
+	return (float)trial * (instead < DEAR * cost ? instead : DEAR * cost);
 }
 
 static bool change(struct rwk_shm_arrival *a, unsigned class)
 {
 	a->wanted ^= (uint8_t)(1u << class);
-	a->class[class].come = 0; /* the next ones in pieces are measured */
 	return true;
 }
 
@@ -64,7 +77,7 @@ static bool decide(struct rwk_shm_arrival *a, unsigned class, enum rwk_shm_arriv
 {
 	struct rwk_shm_arrival_class *k = &a->class[class];
 	enum rwk_shm_arrival_way other = way == RWK_SHM_FETCHED ? RWK_SHM_IN_PIECES : RWK_SHM_FETCHED;
-	float cost = k->cost[way], instead = k->cost[other];
+	float cost = cost_of(k, way), instead = cost_of(k, other);
 	bool tried = k->trial || way != way_in_use(a, class);
 
 	if (tried && instead > 0 && cost > instead)
@@ -78,30 +91,32 @@ static bool decide(struct rwk_shm_arrival *a, unsigned class, enum rwk_shm_arriv
 	k->aside += cost * kilobytes(length) / ASIDE_PART;
 	if (instead > 0 && better(a, class, way) != way)
 		return change(a, class);
-	if (instead > 0 ? k->aside < price(cost, instead) * kilobytes(length) : k->come < KNOWN)
+	if (instead > 0 ? k->aside < price(trial_of(k, other), cost, instead) * kilobytes(length)
+			: k->count[RWK_SHM_IN_PIECES] < (k->stream ? WARM : KNOWN))
 		return false;
-	k->trial = TRIAL;
+	k->trial = trial_of(k, other);
 	k->aside = 0;
 	return change(a, class);
 }
 
-static void record(struct rwk_shm_arrival_class *k, float cost)
+/* Another run; returns the least cost of the last ones. */
+static float record(struct rwk_shm_runs *r, float cost)
 {
 	uint32_t known;
 
-	k->recent[k->runs++ % RWK_SHM_RUNS_KEPT] = cost;
-	known = k->runs < RWK_SHM_RUNS_KEPT ? k->runs : RWK_SHM_RUNS_KEPT;
-	k->cost[RWK_SHM_IN_PIECES] = cost;
-	for (uint32_t i = 0; i < known; i++) {
-		if (k->recent[i] < k->cost[RWK_SHM_IN_PIECES])
-			k->cost[RWK_SHM_IN_PIECES] = k->recent[i];
-	}
+	r->cost[r->n++ % RWK_SHM_RUNS_KEPT] = cost;
+	known = r->n < RWK_SHM_RUNS_KEPT ? r->n : RWK_SHM_RUNS_KEPT;
+	for (uint32_t i = 0; i < known; i++)
+		cost = r->cost[i] < cost ? r->cost[i] : cost;
+	return cost;
 }
 
 bool rwk_shm_arrival_measures(const struct rwk_shm_arrival *a, size_t length)
 {
+	uint64_t come = a->class[rwk_fetched_class(length)].count[RWK_SHM_IN_PIECES];
+
 	/* Of a stream the first of them only says when the second one can have begun. */
-	return a->class[rwk_fetched_class(length)].come % EACH <= MEASURED || (a->run.start && !a->run.stream);
+	return come % EACH <= MEASURED || (a->run.start && !a->run.stream);
 }
 
 void rwk_shm_arrival_begins(struct rwk_shm_arrival *a, size_t length, bool stream, uint32_t begun, uint64_t now)
@@ -109,7 +124,7 @@ void rwk_shm_arrival_begins(struct rwk_shm_arrival *a, size_t length, bool strea
 	unsigned class = rwk_fetched_class(length);
 
 	/* A stream is still one when the client gives credit, or the like, now and then. */
-	stream |= a->run.stream && a->class[class].come % EACH;
+	stream |= a->run.stream && a->class[class].count[RWK_SHM_IN_PIECES] % EACH;
 	a->run.stream = stream;
 	if (stream && a->run.start && a->run.class == class)
 		return;
@@ -121,6 +136,7 @@ void rwk_shm_arrival_begins(struct rwk_shm_arrival *a, size_t length, bool strea
 
 static void measured(struct rwk_shm_arrival *a, unsigned class, size_t length, uint64_t now, bool last)
 {
+	struct rwk_shm_arrival_class *k = &a->class[class];
 	uint64_t took;
 
 	a->last_done = last ? 0 : now;
@@ -129,31 +145,49 @@ static void measured(struct rwk_shm_arrival *a, unsigned class, size_t length, u
 	a->run.bytes += length;
 	if (a->run.stream && !last)
 		return;
-	a->class[class].stream = a->run.stream;
+	k->stream = a->run.stream;
 	took = now - a->run.start;
 	if (a->run.late > took / 2)
 		took += a->run.late;
-	record(&a->class[class], (float)took / kilobytes(a->run.bytes));
+	k->cost[RWK_SHM_IN_PIECES] = record(&k->pieces, (float)took / kilobytes(a->run.bytes));
 	a->run.start = 0;
 }
 
 bool rwk_shm_arrival_whole(struct rwk_shm_arrival *a, size_t length, uint64_t now)
 {
-	unsigned class = rwk_fetched_class(length), at = a->class[class].come++ % EACH;
+	unsigned class = rwk_fetched_class(length), at = a->class[class].count[RWK_SHM_IN_PIECES]++ % EACH;
 
-	a->class[class].count[RWK_SHM_IN_PIECES]++;
+	a->reads.start = 0;
 	if (now)
 		measured(a, class, length, now, at >= MEASURED);
 	return decide(a, class, RWK_SHM_IN_PIECES, length);
 }
 
-bool rwk_shm_arrival_fetched(struct rwk_shm_arrival *a, size_t length, float cost)
+/* Reads that one call has brought end at the same time. */
+static void passed(struct rwk_shm_arrival *a, unsigned class, size_t length, uint64_t now)
+{
+	struct rwk_shm_arrival_class *k = &a->class[class];
+
+	if (a->reads.start && a->reads.class == class) {
+		a->reads.bytes += length;
+		if (++a->reads.messages < READS || now == a->reads.start)
+			return;
+		k->passing = record(&k->reads, (float)(now - a->reads.start) / kilobytes(a->reads.bytes));
+	}
+	a->reads.start = now;
+	a->reads.class = class;
+	a->reads.messages = 0;
+	a->reads.bytes = 0;
+}
+
+bool rwk_shm_arrival_fetched(struct rwk_shm_arrival *a, size_t length, float cost, uint64_t now)
 {
 	unsigned class = rwk_fetched_class(length);
 
 	a->last_done = a->run.start = 0;
 	a->class[class].count[RWK_SHM_FETCHED]++;
 	a->class[class].cost[RWK_SHM_FETCHED] = cost;
+	passed(a, class, length, now);
 	return decide(a, class, RWK_SHM_FETCHED, length);
 }
 

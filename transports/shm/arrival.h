@@ -8,7 +8,10 @@
  *
  * Measured is what messages in pieces take: one that is answered from its first piece to its end; where they come one
  * after the other and nothing goes back, a run of them from the end of the one before. A few of many are, as looking at
- * the clock costs something. What reads take is measured anyway (transfer_choice.h).
+ * the clock costs something. What reads take is measured anyway (transfer_choice.h). But in a stream the sender of a
+ * message in pieces makes the next one while it is copied out, and who is read from cannot: so there runs of reads are
+ * measured, too, from the end of the one before. (64 KB that are written, sent, received and read took 1.8 times as
+ * long fetched as in pieces, though the reads alone took less.)
  *
  * Where both sides send at the same time, as in an exchange, each of them first fills slabs and then copies out of
  * slabs, which a reader does not have to. The receiver knows it by how long ago the message had been begun when he
@@ -21,8 +24,9 @@
  * read itself takes longer than the pieces (1.5 times, on a Xeon). Where both sides read, each has its part at hand:
  * the copies of 64 KB that are written, sent and read take 0.75 of the time of the pieces, but all of it 1.5 times as
  * long; so 0.7. In a stream nine tenths are enough. Now and then, the first time after a few messages, the other way is
- * tried for TRIAL messages. What a trial costs more is paid out of a 128th of the time that the messages take, those
- * included that are under way when the sender hears that it is over.
+ * tried for TRIAL messages; pieces of a stream for WARM, since its sender is ahead and takes slab after slab, which the
+ * first time round all come from afar. What a trial costs more is paid out of a 128th of the time that the messages
+ * take, those included that are under way when the sender hears that it is over.
  */
 #ifndef RWK_SHM_ARRIVAL_H
 #define RWK_SHM_ARRIVAL_H
@@ -36,15 +40,20 @@ enum rwk_shm_arrival_way { RWK_SHM_IN_PIECES, RWK_SHM_FETCHED, RWK_SHM_ARRIVAL_W
 _Static_assert(RWK_SHM_SLAB_BYTES == RWK_FETCHED_MIN, "what goes in one slab is never fetched");
 _Static_assert(RWK_SHM_MESSAGE_MAX == RWK_FETCHED_MIN << RWK_SHM_ARRIVAL_CLASSES, "all have a class");
 
+/** What the last runs have cost, ns a KB. */
+struct rwk_shm_runs {
+	float cost[RWK_SHM_RUNS_KEPT];
+	uint32_t n; /* ever */
+};
+
 /** Of what comes by one channel; zero at first. */
 struct rwk_shm_arrival {
 	uint8_t wanted, told; /* to be fetched, as rwk_channel.fetched; the sender has been told of */
 	struct rwk_shm_arrival_class {
-		float cost[RWK_SHM_ARRIVAL_WAYS]; /* ns a KB; 0: not known yet */
-		float recent[RWK_SHM_RUNS_KEPT];  /* of the last runs in pieces: their cost is the least */
+		float cost[RWK_SHM_ARRIVAL_WAYS]; /* ns a KB; 0: not known yet. What is fetched: of the reads alone, */
+		float passing;  /* and from the end of one to the end of the next */
+		struct rwk_shm_runs pieces, reads; /* of these: the least is the cost */
 		float aside;    /* ns that trials may take more */
-		uint32_t runs;  /* in pieces */
-		uint32_t come;  /* messages in pieces, of late */
 		uint32_t trial; /* messages for which the way in use is still tried */
 		bool stream;    /* the last run was one */
 		uint64_t count[RWK_SHM_ARRIVAL_WAYS]; /* messages in all */
@@ -57,6 +66,11 @@ struct rwk_shm_arrival {
 		unsigned class;
 		bool stream;
 	} run;
+	struct { /* of fetched ones, one after the other, of one class */
+		uint64_t start; /* ns; 0: there is none */
+		size_t bytes;
+		unsigned messages, class;
+	} reads;
 };
 
 /**
@@ -69,8 +83,11 @@ void rwk_shm_arrival_begins(struct rwk_shm_arrival *a, size_t length, bool strea
 bool rwk_shm_arrival_measures(const struct rwk_shm_arrival *a, size_t length);
 /** It is; `now` (rwk_clock_shared) if that is wanted, else 0. True: `wanted` has changed. */
 bool rwk_shm_arrival_whole(struct rwk_shm_arrival *a, size_t length, uint64_t now);
-/** One has been read; by the fastest method that takes `cost` ns a KB, 0: not known. True: `wanted` has changed. */
-bool rwk_shm_arrival_fetched(struct rwk_shm_arrival *a, size_t length, float cost);
+/**
+ * One has been read, at `now`, ns of any clock; by the fastest method that takes `cost` ns a KB, 0: not known. True:
+ * `wanted` has changed.
+ */
+bool rwk_shm_arrival_fetched(struct rwk_shm_arrival *a, size_t length, float cost, uint64_t now);
 
 /** Adds what has come by another channel: how many messages each way, and the least cost. Only to be printed. */
 void rwk_shm_arrival_add(struct rwk_shm_arrival *all, const struct rwk_shm_arrival *a);

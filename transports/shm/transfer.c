@@ -166,7 +166,7 @@ static void tell_wanted(struct rwk_shm_transfers *t)
 }
 
 /* Messages that may come in pieces, too; nobody knows what other reads are for. */
-static void fetched(struct rwk_shm_transfers *t, struct rwk_op *op)
+static void fetched(struct rwk_shm_transfers *t, struct rwk_op *op, uint64_t now)
 {
 	if (t->cma_denied) { /* reads are staged then, in more pieces than these would be */
 		if (t->arrival.wanted) {
@@ -176,8 +176,8 @@ static void fetched(struct rwk_shm_transfers *t, struct rwk_op *op)
 		return;
 	}
 	if (op->length > RWK_FETCHED_MIN && op->length <= ((struct rwk_channel *)t->ch)->send_max &&
-		rwk_shm_arrival_fetched(
-			&t->arrival, op->length, rwk_shm_choice_least(&t->pace.choice, rwk_shm_load_of(op))))
+		rwk_shm_arrival_fetched(&t->arrival, op->length,
+			rwk_shm_choice_least(&t->pace.choice, rwk_shm_load_of(op)), now))
 		tell_wanted(t);
 }
 
@@ -211,9 +211,10 @@ static void finish(struct rwk_shm_transfers *t, struct rwk_op *op, int status, u
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
 
 	if (!status && r->method < RWK_SHM_METHODS) {
-		rwk_shm_pace_done(&t->pace, r->method, rwk_shm_load_of(op), r->started, now ? now : rwk_clock_now(),
+		now = now ? now : rwk_clock_now();
+		rwk_shm_pace_done(&t->pace, r->method, rwk_shm_load_of(op), r->started, now,
 			t->reads.next->next != &t->reads);
-		fetched(t, op);
+		fetched(t, op, now);
 	}
 	rwk_shm_stage_leave(t, op);
 	if (!rwk_shm_both_leave(t, op)) {
