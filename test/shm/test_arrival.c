@@ -184,6 +184,28 @@ static void time_between(void **state)
 	}
 }
 
+/* Where messages of two classes take turns no two are fetched one after the other: trials stay as rare as they are. */
+static void turns(void **state)
+{
+	const size_t other = (size_t)1 << 20;
+	struct sender s;
+
+	(void)state;
+	begin(&s, 2000, 3000, 0);
+	s.stream = true;
+	for (unsigned i = 0; i < 5000; i++) {
+		message(&s);
+		if (s.a.wanted >> rwk_fetched_class(other) & 1) {
+			rwk_shm_arrival_fetched(&s.a, other, 100, s.now);
+			continue;
+		}
+		rwk_shm_arrival_begins(&s.a, other, true, 0, s.now);
+		s.now += 50000;
+		rwk_shm_arrival_whole(&s.a, other, s.now);
+	}
+	assert_in_range(s.fetched, 16, 5000 / 20);
+}
+
 /* Reads that one call brings end at once; what they take together counts. */
 static void several_at_once(void **state)
 {
@@ -306,6 +328,7 @@ int main(void)
 		cmocka_unit_test(about_the_same),
 		cmocka_unit_test(changes),
 		cmocka_unit_test(time_between),
+		cmocka_unit_test(turns),
 		cmocka_unit_test(several_at_once),
 		cmocka_unit_test(cold_slabs),
 		cmocka_unit_test(busy_receiver),

@@ -37,10 +37,10 @@ static enum rwk_shm_arrival_way way_in_use(const struct rwk_shm_arrival *a, unsi
 	return a->wanted >> class & 1 ? RWK_SHM_FETCHED : RWK_SHM_IN_PIECES;
 }
 
-/* ns a KB; 0: not known. */
+/* ns a KB; 0: not known. Of a stream that others come between only what the reads take is. */
 static float cost_of(const struct rwk_shm_arrival_class *k, enum rwk_shm_arrival_way way)
 {
-	return way == RWK_SHM_FETCHED && k->stream ? k->passing : k->cost[way];
+	return way == RWK_SHM_FETCHED && k->stream && k->passing > 0 ? k->passing : k->cost[way];
 }
 
 /* The better way where that one has been in use; in pieces as long as too little is known. */
