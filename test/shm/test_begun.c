@@ -5,6 +5,7 @@
 #include "ends.h"
 
 #include "shm/channel.h"
+#include "shm/transfer_state.h"
 
 #define LONG (24u << 10)
 
@@ -56,6 +57,12 @@ static uint32_t told_of(const struct pair *x)
 	return rwk_shm_channel(x->there->ch)->in_pieces[rwk_fetched_class(LONG)];
 }
 
+/* Does their receiver take them for a stream, in which nothing goes back? */
+static bool is_stream(const struct pair *x)
+{
+	return rwk_shm_transfers_of(rwk_shm_channel(x->here->ch))->arrival.class[rwk_fetched_class(LONG)].stream;
+}
+
 static void answered(void **state)
 {
 	struct pair x;
@@ -67,6 +74,7 @@ static void answered(void **state)
 		answer(&x);
 		assert_int_equal(told_of(&x), i);
 	}
+	assert_false(is_stream(&x));
 	close_pair(&x);
 }
 
@@ -97,6 +105,29 @@ static void stream(void **state)
 	for (unsigned i = 0; i < 100; i++)
 		push(&x, LONG);
 	assert_in_range(told_of(&x), 32, 60); /* now and then slabs come back, which is something that has come */
+	assert_true(is_stream(&x));
+	close_pair(&x);
+}
+
+static void give_back(
+	struct end *e, struct end_peer *p, const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	(void)env, (void)payload;
+	if (len == LONG)
+		assert_int_equal(end_send(e, p, 8, 0, false), 0);
+}
+
+/* What goes back from within the upcall is credit: nobody's answer. */
+static void credited(void **state)
+{
+	struct pair x;
+
+	(void)state;
+	connect_pair(&x);
+	x.to->seen = give_back;
+	for (unsigned i = 0; i < 100; i++)
+		push(&x, LONG);
+	assert_true(is_stream(&x));
 	close_pair(&x);
 }
 
@@ -106,6 +137,7 @@ int main(void)
 		cmocka_unit_test(answered),
 		cmocka_unit_test(behind_short_ones),
 		cmocka_unit_test(stream),
+		cmocka_unit_test(credited),
 	};
 
 	return cmocka_run_group_tests_name("shm/begun", tests, NULL, NULL);

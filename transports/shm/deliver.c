@@ -61,9 +61,9 @@ static void assemble(struct rwk_shm_channel *ch, const struct rwk_envelope *env,
 		return;
 	place = a->place;
 	a->place = NULL;
-	ch->silent = ch->tx.stamp;
 	rwk_shm_pieces_end(ch, a->total);
 	client->end(ch->base.port->cookie, &ch->base, place, 0);
+	ch->silent = ch->tx.stamp; /* what the client gives back for it at once, credit, is no answer */
 }
 
 static void told_to_announce(struct rwk_shm_channel *ch, const unsigned char *body, size_t len)
