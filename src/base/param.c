@@ -45,7 +45,7 @@ const struct rwk_param rwk_param_table[] = {
 	{"job_file", "file with a job map to use in place of the launcher's", NULL, RWK_PARAM_TEXT,
 		.offset = AT(job_file)},
 	{"eager_max", "largest message, in bytes, that is sent within the node before the receiver has asked for it",
-		"64K", RWK_PARAM_SIZE, .offset = AT(eager_max), .min = 256, .max = 1 << 20},
+		"128K", RWK_PARAM_SIZE, .offset = AT(eager_max), .min = 256, .max = 1 << 20},
 	{"eager_max_network",
 		"largest message, in bytes, that is sent to another node before the receiver has asked for it; by SRC "
 		"and by TCP 64K at most",
