@@ -6,7 +6,7 @@
  * message by himself. Both are measured here, the call on this process itself: it takes the same way through the kernel
  * as one into another process, and can be had before there is a peer. The least of some trials: who loses the core in
  * between has not measured anything. Not below 1 KB, where a message is a few lines and its copies cost nothing; not
- * above 64 KB, the longest that usually goes as a message at all.
+ * above 64 KB: there a message takes longer than any such call.
  */
 #define _GNU_SOURCE /* process_vm_readv */
 #include "shm/transfer_state.h"

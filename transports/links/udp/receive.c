@@ -177,11 +177,9 @@ static void end_plain(struct udp *u)
 }
 
 /* Has the kernel made it of several packets? It says so then. */
-static bool is_joined(const struct msghdr *message)
+static bool is_joined(struct msghdr *h)
 {
-	struct msghdr h = *message;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&h); c; c = CMSG_NXTHDR(&h, c)) {
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c)) {
 		if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO)
 			return true;
 	}
@@ -189,7 +187,7 @@ static bool is_joined(const struct msghdr *message)
 }
 
 /* Of the n messages that the line has brought: is it one short packet, and the call before brought none? */
-static bool came_alone(const struct udp *u, int n)
+static bool came_alone(struct udp *u, int n)
 {
 	return n == 1 && !u->line.streak && u->in[0].msg_len <= SHORT_PACKET && !is_joined(&u->in[0].msg_hdr);
 }
