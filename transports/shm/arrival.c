@@ -4,14 +4,13 @@
 
 #include <stdio.h>
 
-#define EACH       64u  /* of so many messages in pieces */
-#define MEASURED   8u   /* so many are measured */
-#define KNOWN      32u  /* messages before the first trial: the first ones meet with memory that nobody has touched */
-#define TRIAL      16u  /* messages: reads have three methods to try */
-#define WARM       144u /* messages in pieces of a stream, whose sender is ahead: so long all slabs come from afar */
-#define READS      4u   /* fetched ones of a stream are measured so many at a time */
-#define ASIDE_PART 128  /* 1/128 of the time goes into trials */
-#define DEAR       4    /* times the way in use: dearer than that no trial is taken for */
+#define FLOW       64u /* so many messages of a stream are measured as one */
+#define KNOWN      5u  /* measured before the first trial: the first ones meet with memory that nobody has touched */
+#define TRIAL      16u /* messages: reads have three methods to try */
+#define TRIAL_FLOW (2 * FLOW + 1) /* of a stream: another flow behind one in which slabs come from afar */
+#define SILENT     4u  /* one of so many has come in silence: it is a stream */
+#define ASIDE_PART 128 /* 1/128 of the time goes into trials */
+#define DEAR       4   /* times the way in use: dearer than that no trial is taken for */
 
 enum circumstances { AWAITED, AWAITED_SHARED, STREAM };
 
@@ -37,30 +36,50 @@ static enum rwk_shm_arrival_way way_in_use(const struct rwk_shm_arrival *a, unsi
 	return a->wanted >> class & 1 ? RWK_SHM_FETCHED : RWK_SHM_IN_PIECES;
 }
 
-/* ns a KB; 0: not known. Of a stream that others come between only what the reads take is. */
+static enum circumstances circumstances_of(const struct rwk_shm_arrival *a, unsigned class)
+{
+	return a->class[class].stream ? STREAM : shared(class) ? AWAITED_SHARED : AWAITED;
+}
+
+static void record(struct rwk_shm_runs *r, uint64_t took, uint64_t bytes)
+{
+	uint32_t known;
+
+	r->recent[r->n++ % RWK_SHM_RUNS_KEPT] = (float)took / kilobytes(bytes);
+	known = r->n < RWK_SHM_RUNS_KEPT ? r->n : RWK_SHM_RUNS_KEPT;
+	r->least = 0;
+	for (uint32_t i = 0; i < known; i++)
+		r->least = rwk_shm_cost_least(r->least, r->recent[i]);
+}
+
+/* ns a KB under the circumstances; 0: not known. */
 static float cost_of(const struct rwk_shm_arrival_class *k, enum rwk_shm_arrival_way way)
 {
-	return way == RWK_SHM_FETCHED && k->stream && k->passing > 0 ? k->passing : k->cost[way];
+	if (k->stream)
+		return k->flows[way].least;
+	return way == RWK_SHM_FETCHED ? k->read : k->pieces.least;
+}
+
+/* Is so much known of the way in use that another one can be tried? */
+static bool known(const struct rwk_shm_arrival_class *k, enum rwk_shm_arrival_way way)
+{
+	if (k->stream)
+		return k->flows[way].n >= KNOWN;
+	return way == RWK_SHM_FETCHED ? k->read > 0 : k->pieces.n >= KNOWN;
 }
 
 /* The better way where that one has been in use; in pieces as long as too little is known. */
 static enum rwk_shm_arrival_way better(const struct rwk_shm_arrival *a, unsigned class, enum rwk_shm_arrival_way way)
 {
 	const struct rwk_shm_arrival_class *k = &a->class[class];
-	enum circumstances c = k->stream ? STREAM : shared(class) ? AWAITED_SHARED : AWAITED;
+	enum circumstances c = circumstances_of(a, class);
 	float part = way == RWK_SHM_FETCHED ? worth[c].go_on : worth[c].begin;
 	float fetched = cost_of(k, RWK_SHM_FETCHED);
 
-	return fetched > 0 && fetched < part * k->cost[RWK_SHM_IN_PIECES] ? RWK_SHM_FETCHED : RWK_SHM_IN_PIECES;
+	return fetched > 0 && fetched < part * cost_of(k, RWK_SHM_IN_PIECES) ? RWK_SHM_FETCHED : RWK_SHM_IN_PIECES;
 }
 
-/* Messages of a trial of that way. */
-static uint32_t trial_of(const struct rwk_shm_arrival_class *k, enum rwk_shm_arrival_way way)
-{
-	return way == RWK_SHM_IN_PIECES && k->stream ? WARM : TRIAL;
-}
-
-/* What has to be put aside for one, in ns a KB. A way that seemed to be much slower may have been disturbed. */
+/* What has to be put aside for a trial, in ns a KB. A way that seemed to be much slower may have been disturbed. */
 static float price(uint32_t trial, float cost, float instead)
 {
 	return (float)trial * (instead < DEAR * cost ? instead : DEAR * cost);
@@ -69,141 +88,139 @@ static float price(uint32_t trial, float cost, float instead)
 static bool change(struct rwk_shm_arrival *a, unsigned class)
 {
 	a->wanted ^= (uint8_t)(1u << class);
+	a->class[class].flow.start = 0;
 	return true;
 }
 
-/* A message has come this way: is the other one to be taken? */
-static bool decide(struct rwk_shm_arrival *a, unsigned class, enum rwk_shm_arrival_way way, size_t length)
+/* Nothing speaks for the other way: is it to be tried? */
+static bool try(struct rwk_shm_arrival *a, unsigned class, float cost, float instead, size_t length)
 {
 	struct rwk_shm_arrival_class *k = &a->class[class];
-	enum rwk_shm_arrival_way other = way == RWK_SHM_FETCHED ? RWK_SHM_IN_PIECES : RWK_SHM_FETCHED;
-	float cost = cost_of(k, way), instead = cost_of(k, other);
-	bool tried = k->trial || way != way_in_use(a, class);
+	uint32_t trial = k->stream ? TRIAL_FLOW : TRIAL;
+	uint8_t under = (uint8_t)(1u << circumstances_of(a, class));
 
-	if (tried && instead > 0 && cost > instead)
-		k->aside -= (cost - instead) * kilobytes(length);
-	if (way != way_in_use(a, class))
-		return false; /* the sender has not heard of it yet */
-	if (k->trial && --k->trial)
-		return false;
-	if (tried)
-		return better(a, class, other) != way && change(a, class);
 	k->aside += cost * kilobytes(length) / ASIDE_PART;
-	if (instead > 0 && better(a, class, way) != way)
-		return change(a, class);
-	if (instead > 0 ? k->aside < price(trial_of(k, other), cost, instead) * kilobytes(length)
-			: k->count[RWK_SHM_IN_PIECES] < (k->stream ? WARM : KNOWN))
+	if (k->tried & under && k->aside < price(trial, cost, instead > 0 ? instead : cost) * kilobytes(length))
 		return false;
-	k->trial = trial_of(k, other);
+	k->tried |= under;
+	k->trial = trial;
 	k->aside = 0;
 	return change(a, class);
 }
 
-/* Another run; returns the least cost of the last ones. */
-static float record(struct rwk_shm_runs *r, float cost)
+/* What a message has cost more than by the other way is paid out of what is put aside. */
+static void pay(struct rwk_shm_arrival_class *k, float cost, float instead, size_t length)
 {
-	uint32_t known;
+	if (instead > 0 && cost > instead)
+		k->aside -= (cost - instead) * kilobytes(length);
+}
 
-	r->cost[r->n++ % RWK_SHM_RUNS_KEPT] = cost;
-	known = r->n < RWK_SHM_RUNS_KEPT ? r->n : RWK_SHM_RUNS_KEPT;
-	for (uint32_t i = 0; i < known; i++)
-		cost = r->cost[i] < cost ? r->cost[i] : cost;
-	return cost;
+/* A message has come: is another way to be taken? */
+static bool decide(struct rwk_shm_arrival *a, unsigned class, size_t length)
+{
+	struct rwk_shm_arrival_class *k = &a->class[class];
+	enum rwk_shm_arrival_way way = way_in_use(a, class);
+	enum rwk_shm_arrival_way other = way == RWK_SHM_FETCHED ? RWK_SHM_IN_PIECES : RWK_SHM_FETCHED;
+	float cost = cost_of(k, way), instead = cost_of(k, other);
+
+	if (!k->flow.start) {
+		pay(k, instead, cost, length); /* the sender has not heard of it yet */
+		return false;
+	}
+	if (k->trial) {
+		pay(k, cost, instead, length);
+		return !--k->trial && better(a, class, other) != way && change(a, class);
+	}
+	if (!known(k, way))
+		return false;
+	if (instead > 0 && better(a, class, way) != way)
+		return change(a, class);
+	return try(a, class, cost, instead, length);
 }
 
 bool rwk_shm_arrival_measures(const struct rwk_shm_arrival *a, size_t length)
 {
-	uint64_t come = a->class[rwk_fetched_class(length)].count[RWK_SHM_IN_PIECES];
+	const struct rwk_shm_flow *f = &a->class[rwk_fetched_class(length)].flow;
 
-	/* Of a stream the first of them only says when the second one can have begun. */
-	return come % EACH <= MEASURED || (a->run.start && !a->run.stream);
+	return a->answered.start || !f->start || f->messages + 1 == FLOW;
 }
 
-void rwk_shm_arrival_begins(struct rwk_shm_arrival *a, size_t length, bool stream, uint32_t begun, uint64_t now)
+void rwk_shm_arrival_begins(struct rwk_shm_arrival *a, size_t length, bool silent, uint32_t late, uint64_t now)
+{
+	struct rwk_shm_arrival_class *k = &a->class[rwk_fetched_class(length)];
+
+	k->silence = silent ? SILENT : k->silence - (k->silence > 0);
+	if (k->stream != (k->silence > 0))
+		k->flow.start = 0;
+	k->stream = k->silence > 0;
+	a->answered.start = silent ? 0 : now;
+	a->answered.late = late;
+}
+
+/* One that may be answered is whole. */
+static void answered(struct rwk_shm_arrival *a, struct rwk_shm_arrival_class *k, size_t length, uint64_t now)
+{
+	uint64_t took = now - a->answered.start;
+
+	record(&k->pieces, took + (a->answered.late > took / 2 ? a->answered.late : 0), length);
+	a->answered.start = 0;
+}
+
+/*
+ * One more of a class is whole, at `now` if that is wanted. What comes the other way, as the sender lacked credit, is
+ * part of it; and so are messages of other classes, which take their time.
+ */
+static void flows(struct rwk_shm_arrival *a, unsigned class, enum rwk_shm_arrival_way came, uint64_t now)
+{
+	struct rwk_shm_arrival_class *k = &a->class[class];
+	struct rwk_shm_flow *f = &k->flow;
+	enum rwk_shm_arrival_way way = way_in_use(a, class);
+
+	if (!f->start && came != way)
+		return;
+	if (f->start && ++f->messages < FLOW)
+		return;
+	if (f->start && k->stream)
+		record(&k->flows[way], now - f->start, a->bytes - f->bytes);
+	*f = (struct rwk_shm_flow){.start = now, .bytes = a->bytes};
+}
+
+static bool whole(struct rwk_shm_arrival *a, size_t length, enum rwk_shm_arrival_way way, uint64_t now)
 {
 	unsigned class = rwk_fetched_class(length);
 
-	/* A stream is still one when the client gives credit, or the like, now and then. */
-	stream |= a->run.stream && a->class[class].count[RWK_SHM_IN_PIECES] % EACH;
-	a->run.stream = stream;
-	if (stream && a->run.start && a->run.class == class)
-		return;
-	a->run.start = stream ? a->last_done : now;
-	a->run.late = stream ? 0 : (uint32_t)now - begun;
-	a->run.bytes = 0;
-	a->run.class = class;
-}
-
-static void measured(struct rwk_shm_arrival *a, unsigned class, size_t length, uint64_t now, bool last)
-{
-	struct rwk_shm_arrival_class *k = &a->class[class];
-	uint64_t took;
-
-	a->last_done = last ? 0 : now;
-	if (!a->run.start)
-		return;
-	a->run.bytes += length;
-	if (a->run.stream && !last)
-		return;
-	k->stream = a->run.stream;
-	took = now - a->run.start;
-	if (a->run.late > took / 2)
-		took += a->run.late;
-	k->cost[RWK_SHM_IN_PIECES] = record(&k->pieces, (float)took / kilobytes(a->run.bytes));
-	a->run.start = 0;
+	a->class[class].count[way]++;
+	a->bytes += length;
+	flows(a, class, way, now);
+	return decide(a, class, length);
 }
 
 bool rwk_shm_arrival_whole(struct rwk_shm_arrival *a, size_t length, uint64_t now)
 {
-	unsigned class = rwk_fetched_class(length), at = a->class[class].count[RWK_SHM_IN_PIECES]++ % EACH;
-
-	a->reads.start = 0;
-	if (now)
-		measured(a, class, length, now, at >= MEASURED);
-	return decide(a, class, RWK_SHM_IN_PIECES, length);
-}
-
-/* Reads that one call has brought end at the same time. */
-static void passed(struct rwk_shm_arrival *a, unsigned class, size_t length, uint64_t now)
-{
-	struct rwk_shm_arrival_class *k = &a->class[class];
-
-	if (a->reads.start && a->reads.class == class) {
-		a->reads.bytes += length;
-		if (++a->reads.messages < READS || now == a->reads.start)
-			return;
-		k->passing = record(&k->reads, (float)(now - a->reads.start) / kilobytes(a->reads.bytes));
-	}
-	a->reads.start = now;
-	a->reads.class = class;
-	a->reads.messages = 0;
-	a->reads.bytes = 0;
+	if (a->answered.start)
+		answered(a, &a->class[rwk_fetched_class(length)], length, now);
+	return whole(a, length, RWK_SHM_IN_PIECES, now);
 }
 
 bool rwk_shm_arrival_fetched(struct rwk_shm_arrival *a, size_t length, float cost, uint64_t now)
 {
-	unsigned class = rwk_fetched_class(length);
-
-	a->last_done = a->run.start = 0;
-	a->class[class].count[RWK_SHM_FETCHED]++;
-	a->class[class].cost[RWK_SHM_FETCHED] = cost;
-	passed(a, class, length, now);
-	return decide(a, class, RWK_SHM_FETCHED, length);
+	a->class[rwk_fetched_class(length)].read = cost;
+	return whole(a, length, RWK_SHM_FETCHED, now);
 }
 
-void rwk_shm_arrival_add(struct rwk_shm_arrival *all, const struct rwk_shm_arrival *a)
+void rwk_shm_arrival_add(struct rwk_shm_arrivals *all, const struct rwk_shm_arrival *a)
 {
 	for (unsigned i = 0; i < RWK_SHM_ARRIVAL_CLASSES; i++) {
 		for (int way = 0; way < RWK_SHM_ARRIVAL_WAYS; way++) {
 			float *to = &all->class[i].cost[way];
 
 			all->class[i].count[way] += a->class[i].count[way];
-			*to = rwk_shm_cost_least(*to, a->class[i].cost[way]);
+			*to = rwk_shm_cost_least(*to, cost_of(&a->class[i], way));
 		}
 	}
 }
 
-static size_t print_class(const struct rwk_shm_arrival_class *k, unsigned class, char *buf, size_t len)
+static size_t print_class(const struct rwk_shm_arrivals_class *k, unsigned class, char *buf, size_t len)
 {
 	static const char *const names[RWK_SHM_ARRIVAL_WAYS] = {"in pieces", "fetched"};
 	bool fetched = k->count[RWK_SHM_FETCHED] > k->count[RWK_SHM_IN_PIECES];
@@ -217,7 +234,7 @@ static size_t print_class(const struct rwk_shm_arrival_class *k, unsigned class,
 	return at;
 }
 
-size_t rwk_shm_arrival_print(const struct rwk_shm_arrival *a, char *buf, size_t len)
+size_t rwk_shm_arrival_print(const struct rwk_shm_arrivals *a, char *buf, size_t len)
 {
 	size_t at = 0;
 

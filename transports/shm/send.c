@@ -37,7 +37,7 @@ enum { AHEAD_ONE = 3, AHEAD_MORE = 2, AHEAD_SLABS = 2, AHEAD_SLAB_BYTES = 1024 }
  */
 enum { HAND_OVER_BYTES = 1024 };
 
-enum { BEGUN_EACH = 8, BEGUN_FIRST = 32 };
+enum { BEGUN_EACH = 8, BEGUN_FIRST = 40 };
 
 /* Is a message sent behind another one, none having come in between? To be asked once a message. */
 static inline bool streaming(struct rwk_shm_tx *tx)

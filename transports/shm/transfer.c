@@ -186,12 +186,13 @@ static bool can_fetch(const struct rwk_shm_transfers *t, size_t length)
 	return t && !t->cma_denied && length > RWK_FETCHED_MIN;
 }
 
-void rwk_shm_pieces_begin(struct rwk_shm_channel *ch, size_t length, bool stream, uint32_t begun)
+void rwk_shm_pieces_begin(struct rwk_shm_channel *ch, size_t length, bool silent, uint32_t begun)
 {
 	struct rwk_shm_transfers *t = rwk_shm_transfers_of(ch);
 
 	if (can_fetch(t, length))
-		rwk_shm_arrival_begins(&t->arrival, length, stream, begun, begun ? rwk_clock_shared() : 0);
+		rwk_shm_arrival_begins(&t->arrival, length, silent, begun ? (uint32_t)rwk_clock_shared() - begun : 0,
+			begun ? rwk_clock_now() : 0);
 }
 
 void rwk_shm_pieces_end(struct rwk_shm_channel *ch, size_t length)
@@ -201,7 +202,7 @@ void rwk_shm_pieces_end(struct rwk_shm_channel *ch, size_t length)
 
 	if (!can_fetch(t, length))
 		return;
-	now = rwk_shm_arrival_measures(&t->arrival, length) ? rwk_clock_shared() : 0;
+	now = rwk_shm_arrival_measures(&t->arrival, length) ? rwk_clock_now() : 0;
 	if (rwk_shm_arrival_whole(&t->arrival, length, now))
 		tell_wanted(t);
 }

@@ -44,9 +44,9 @@ size_t rwk_shm_direct_least(void);
 
 /**
  * A message of `length` bytes begins to come in pieces, or is whole: how the next one should come is told to the peer.
- * `stream`: the client has sent nothing since the last such message came; `begun`: as its first line says.
+ * `silent`: the client has sent nothing since the last such message came; `begun`: as its first line says.
  */
-void rwk_shm_pieces_begin(struct rwk_shm_channel *ch, size_t length, bool stream, uint32_t begun);
+void rwk_shm_pieces_begin(struct rwk_shm_channel *ch, size_t length, bool silent, uint32_t begun);
 void rwk_shm_pieces_end(struct rwk_shm_channel *ch, size_t length);
 
 /** A control record RWK_SHM_TRANSFER_FIRST..LAST has come; body is a private copy. */

@@ -11,7 +11,7 @@
 
 /* Of all channels that have ended. */
 struct rwk_shm_summary {
-	struct rwk_shm_arrival arrival;
+	struct rwk_shm_arrivals arrival;
 	struct rwk_shm_choice read, direct[2];
 };
 
