@@ -139,6 +139,7 @@ struct rwk_place {
 	const struct iovec *iov;
 	uint32_t iov_count;
 	size_t at; /* bytes placed so far, kept by the service */
+	bool awaited; /* the client's, looked at in the end: a receive waits for it (rwk_port_attr.awaited) */
 };
 
 /** What a connection has carried so far. Of a shared one (SRC): for all who go by it, in this process. */

@@ -338,7 +338,7 @@ static struct rwk_place *begin_coming(struct rwk_unexpected *u)
 {
 	u->state = RWK_U_COMING;
 	u->iov = (struct iovec){u->payload, u->error ? 0 : u->length};
-	u->incoming = (struct rwk_incoming){.place = {&u->iov, 1, 0}, .unexpected = u};
+	u->incoming = (struct rwk_incoming){.place = {.iov = &u->iov, .iov_count = 1}, .unexpected = u};
 	return &u->incoming.place;
 }
 
@@ -369,7 +369,8 @@ struct rwk_place *rwk_inbound_begin(void *engine, struct rwk_channel *ch, const 
 	}
 	rx = rwk_inbound_match(e, p, room_of(env), space_of(env), env, len);
 	if (rx) {
-		rx->incoming = (struct rwk_incoming){.place = {rx->iov, rx->iov_count, 0}, .rx = rx};
+		rx->incoming = (struct rwk_incoming){
+			.place = {.iov = rx->iov, .iov_count = rx->iov_count, .awaited = true}, .rx = rx};
 		return &rx->incoming.place;
 	}
 	u = rwk_unexpected_new(p, room_of(env), space_of(env), env, len);

@@ -168,6 +168,7 @@ void rwk_rx_deliver(struct rwk_rx *rx, struct rwk_unexpected *u)
 	switch (u->state) {
 	case RWK_U_COMING:
 		u->rx = rx;
+		u->incoming.place.awaited = true;
 		return;
 	case RWK_U_WHOLE:
 		rwk_rx_fill(rx, u->payload, u->length);

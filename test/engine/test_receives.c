@@ -496,6 +496,48 @@ static void found_where_left(void **state)
 	world_close(&w);
 }
 
+/*
+ * The same of what comes behind one in pieces that somebody waits for: from the beginning, or only once some are there.
+ * Its last ones come long after the first, as the sender has given all its slabs away.
+ */
+static void left_behind_pieces(void **state)
+{
+	enum { SLAB = 8192, FILL = 60, LONG = 60000 };
+	static unsigned char in[LONG];
+
+	(void)state;
+	for (unsigned late = 0; late < 2; late++) {
+		struct task s[FILL + 3] = {0}, r[2] = {0}, peek = {0};
+		struct world w;
+
+		world_open_two(&w, &rwk_shm_transport);
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, 4, 0, 0, 0, &r[0]), 0);
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, in, 4, 0, 0, &s[0]), 0);
+		world_wait(&w, &r[0]);
+		if (!late)
+			assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, LONG, 2, 0, 0, &r[1]), 0);
+		for (unsigned i = 0; i < FILL; i++)
+			assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, in, SLAB, 1, 0, &s[1 + i]), 0);
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, in, LONG, 2, 0, &s[FILL + 1]), 0);
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, in, 4, 3, 0, &s[FILL + 2]), 0);
+		for (unsigned i = 0; i < 10; i++)
+			world_progress(&w, 1);
+		if (late)
+			assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, LONG, 2, 0, 0, &r[1]), 0);
+		assert_int_equal(r[1].times, 0);
+		world_progress(&w, 0);
+		world_progress(&w, 1);
+		assert_int_equal(r[1].times, 1);
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, NULL, 0, 3, 0, RWK_F_PEEK, &peek), 0);
+		assert_int_equal(peek.c.status, -ENOMSG);
+		rwk_engine_look(w.e[1]);
+		peek.times = 0;
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, NULL, 0, 3, 0, RWK_F_PEEK, &peek), 0);
+		world_check_receive(&w, &peek, 1, 0, RWK_TAGGED, 4, 3, false);
+		world_close(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -509,6 +551,7 @@ int main(void)
 		WORLD_EACH(multi_receive_in_completion),
 		cmocka_unit_test(in_turn),
 		cmocka_unit_test(found_where_left),
+		cmocka_unit_test(left_behind_pieces),
 	};
 
 	return cmocka_run_group_tests_name("engine receives", tests, NULL, NULL);

@@ -121,7 +121,7 @@ static struct rwk_place *on_begin(void *cookie, struct rwk_channel *ch, const st
 	s->env = *env;
 	s->len = len;
 	s->iov = (struct iovec){s->buf, sizeof(s->buf)};
-	s->place = (struct rwk_place){&s->iov, 1, 99};
+	s->place = (struct rwk_place){.iov = &s->iov, .iov_count = 1, .at = 99};
 	return &s->place;
 }
 

@@ -171,6 +171,31 @@ static void sleepers(void **state)
 	close_pair(&x);
 }
 
+/* The last piece of a message may come many polls after the first: what counts is whether it is awaited then. */
+static void behind_pieces(void **state)
+{
+	(void)state;
+	for (unsigned awaited = 0; awaited < 2; awaited++) {
+		struct pair x;
+
+		connect_pair(&x);
+		waiting = 0;
+		x.there->sent = 10; /* the number is the kind, too */
+		for (unsigned i = 0; i < RWK_SHM_SLABS - 4; i++)
+			assert_int_equal(end_send(x.from, x.there, RWK_SHM_SLAB_BYTES, 0, true), 0);
+		x.there->sent = 0;
+		assert_int_equal(end_send(x.from, x.there, 100000, 0, true), 0);
+		x.there->sent = 0;
+		assert_int_equal(end_send(x.from, x.there, 8, 0, true), 0);
+		assert_int_equal(received_after(&x, 10), RWK_SHM_SLABS - 4);
+		x.to->place.awaited = awaited;
+		rwk_shm_transport.progress(x.from->port);
+		assert_int_equal(received_after(&x, 1), RWK_SHM_SLABS - 3 + !awaited);
+		assert_int_equal(received_after(&x, 10), RWK_SHM_SLABS - 2);
+		close_pair(&x);
+	}
+}
+
 static int dying_child(int fd, void *arg)
 {
 	struct end *e = end_open(0, false);
@@ -225,6 +250,7 @@ int main(void)
 		cmocka_unit_test(nobody_waits),
 		cmocka_unit_test(other_kinds),
 		cmocka_unit_test(long_ago),
+		cmocka_unit_test(behind_pieces),
 		cmocka_unit_test(sleepers),
 		cmocka_unit_test(of_the_dead),
 	};

@@ -41,6 +41,7 @@ struct rwk_shm_waiting_control {
 struct rwk_shm_assembly {
 	struct rwk_place *place; /* the client's; NULL: none is under way */
 	size_t total, have;
+	uint8_t kind;
 };
 
 struct rwk_shm_channel {

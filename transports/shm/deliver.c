@@ -50,6 +50,7 @@ static void assemble(struct rwk_shm_channel *ch, const struct rwk_envelope *env,
 
 	if (!a->place) {
 		a->total = total;
+		a->kind = (uint8_t)env->kind;
 		a->have = 0;
 		rwk_shm_pieces_begin(ch, total, ch->tx.stamp == ch->silent, begun);
 		a->place = client->begin(ch->base.port->cookie, &ch->base, env, total);
@@ -62,6 +63,8 @@ static void assemble(struct rwk_shm_channel *ch, const struct rwk_envelope *env,
 	place = a->place;
 	a->place = NULL;
 	rwk_shm_pieces_end(ch, a->total);
+	if (place->awaited && a->kind < RWK_AWAITED_KINDS)
+		rwk_shm_leave_next(ch->base.port, a->kind);
 	client->end(ch->base.port->cookie, &ch->base, place, 0);
 	ch->silent = ch->tx.stamp; /* what the client gives back for it at once, credit, is no answer */
 }

@@ -18,6 +18,12 @@ static inline void rwk_shm_line_done(struct rwk_shm_channel *ch)
 		rwk_shm_tell_consumed(ch);
 }
 
+/* Somebody who waited for a message of that kind has it. */
+static inline void rwk_shm_leave_next(struct rwk_port *port, unsigned kind)
+{
+	port->leave_until[kind] = port->polls + RWK_AWAITED_POLLS;
+}
+
 /*
  * Is a message of that kind to be left where it is? Not one that somebody waits for. But once all that waited have got
  * theirs the next one is likely to be posted for soon: whoever receives one after the other would have to put aside
@@ -29,7 +35,7 @@ static inline bool rwk_shm_leaves(struct rwk_port *port, unsigned kind)
 	if (kind >= RWK_AWAITED_KINDS)
 		return false;
 	if (*port->awaited[kind]) {
-		port->leave_until[kind] = port->polls + RWK_AWAITED_POLLS;
+		rwk_shm_leave_next(port, kind);
 		return false;
 	}
 	/* The numbers of polls come again. */
