@@ -359,6 +359,15 @@ bool turn_both(struct end *a, struct end *b, const uint64_t *value, uint64_t goa
 	return *value >= goal;
 }
 
+struct end_peer *end_meet(struct end *from, struct end *to)
+{
+	struct end_peer *there = end_connect(from, &to->address);
+
+	assert_int_equal(end_send(from, there, 8, 0, true), 0);
+	assert_true(turn_both(from, to, &to->peer[0].received, 1));
+	return there;
+}
+
 bool turn_until_failed(struct end *a, struct end *b, struct end_peer *p, int ms)
 {
 	uint64_t end = now_ms() + (uint64_t)ms;
