@@ -195,6 +195,83 @@ static void own_halves_first(void **state)
 	tp_run(away_exposer, two_reader, NULL);
 }
 
+enum { SERVED = 2, PULLING, LOOKED, PULLING_ONE, LOOKED_AGAIN, PULLING_NONE }; /* words that the roles say */
+
+/* Without progress. */
+static void hear(struct rwk_shm_channel *ch, unsigned word)
+{
+	while (!tp_heard(ch, word))
+		usleep(100);
+}
+
+/* Has begun two reads that it copies by itself, ends one, and then the other. */
+static int pulling_exposer(struct rwk_shm_channel *ch, const void *arg)
+{
+	unsigned char *buf = malloc(2 * LARGE), *in = buf + LARGE;
+	struct iovec iov = {in, LARGE};
+	struct tp_op o[2];
+	int rc = expose(ch, buf);
+
+	(void)arg;
+	CHECK(!rc);
+	CHECK(tp_wait(ch, 1, 1));
+	tp_force(ch, RWK_SHM_PULL);
+	for (int i = 0; i < 2; i++)
+		CHECK(!tp_read(ch, &o[i], &tp_side(ch, false)->key[0], 0, &iov, 1, LARGE));
+	tp_say(ch, PULLING, 1);
+	hear(ch, LOOKED);
+	CHECK(tp_finish(ch, &o[0], 20000) == 0);
+	CHECK(o[1].status == 1);
+	tp_say(ch, PULLING_ONE, 1);
+	hear(ch, LOOKED_AGAIN);
+	CHECK(tp_finish(ch, &o[1], 20000) == 0);
+	tp_say(ch, PULLING_NONE, 1);
+	CHECK(tp_wait(ch, SERVED, 1));
+	free(buf);
+	return 0;
+}
+
+/* Reads the peer's buffer; 0 if by that method. */
+static int read_by(struct rwk_shm_channel *ch, unsigned char *in, enum rwk_shm_method method)
+{
+	struct iovec iov = {in, LARGE};
+	struct tp_op o;
+
+	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, LARGE));
+	CHECK(rwk_shm_read_of(&o.op)->method == method);
+	CHECK(tp_finish(ch, &o, 20000) == 0);
+	return 0;
+}
+
+static int choosing_reader(struct rwk_shm_channel *ch, const void *arg)
+{
+	unsigned char *buf = malloc(2 * LARGE), *in = buf + LARGE;
+	int rc = expose(ch, buf);
+
+	(void)arg;
+	CHECK(!rc);
+	rwk_params.cma = RWK_ON; /* nothing is staged: either way is tried in its turn */
+	CHECK(tp_wait(ch, PULLING, 1));
+	for (int i = 0; i < 6; i++)
+		CHECK(!read_by(ch, in, RWK_SHM_PULL));
+	tp_say(ch, LOOKED, 1);
+	hear(ch, PULLING_ONE);
+	CHECK(!read_by(ch, in, RWK_SHM_PULL));
+	tp_say(ch, LOOKED_AGAIN, 1);
+	hear(ch, PULLING_NONE);
+	CHECK(!read_by(ch, in, RWK_SHM_BOTH));
+	tp_say(ch, SERVED, 1);
+	free(buf);
+	return 0;
+}
+
+/* Who copies what he reads by himself is not asked to help, until he has done. */
+static void no_time_to_help(void **state)
+{
+	(void)state;
+	tp_run(pulling_exposer, choosing_reader, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +279,7 @@ int main(void)
 		cmocka_unit_test(helper_copies_half),
 		cmocka_unit_test(chunks_are_halves),
 		cmocka_unit_test(own_halves_first),
+		cmocka_unit_test(no_time_to_help),
 	};
 
 	return cmocka_run_group_tests_name("shm/transfer_sides", tests, NULL, NULL);

@@ -7,7 +7,8 @@
  * a pull would have taken, pieces are pulled from its back, until front and back meet. What the peer stages later is
  * dropped.
  */
-#include "shm/transfer_state.h"
+#include "shm/transfer_area.h"
+#include "shm/transfer_claim.h"
 
 #include "base/log.h"
 #include "base/param.h"
@@ -68,17 +69,43 @@ void rwk_shm_transfers_activate(struct rwk_shm_transfers *t)
 		rwk_list_append(&t->port->head.active, &t->active);
 }
 
-static unsigned allowed_methods(const struct rwk_shm_transfers *t, const struct rwk_op *op)
+/*
+ * Does the peer copy what it reads by itself? Then a half of ours would only come later: in windows both ways one side
+ * had the other help as well as read, and both ways together took a quarter longer than where each reads for itself.
+ */
+static bool peer_pulls(struct rwk_shm_transfers *t)
+{
+	return rwk_observe64(&rwk_shm_area_of(t, false)->pulling.word);
+}
+
+/* Is this one of the reads of which the peer must know that they take this side's time? */
+static void count_pulls(struct rwk_shm_transfers *t, struct rwk_op *op, bool pulls)
+{
+	struct rwk_shm_read *r = rwk_shm_read_of(op);
+	uint32_t before = t->pulls;
+
+	if (r->pulls == pulls)
+		return;
+	r->pulls = pulls;
+	t->pulls += pulls ? 1 : -1u;
+	if (!before != !t->pulls)
+		rwk_publish64(&rwk_shm_area_of(t, true)->pulling.word, pulls);
+}
+
+static unsigned allowed_methods(struct rwk_shm_transfers *t, const struct rwk_op *op)
 {
 	unsigned allowed = 1u << RWK_SHM_STAGE | 1u << RWK_SHM_PULL | 1u << RWK_SHM_BOTH;
+	bool both = rwk_shm_both_possible(op);
 
 	if (t->cma_denied)
 		return 1u << RWK_SHM_STAGE;
 	if (rwk_params.cma == RWK_ON)
 		allowed &= ~(1u << RWK_SHM_STAGE);
+	if (both && peer_pulls(t))
+		allowed &= ~(1u << RWK_SHM_BOTH);
 	if (t->force)
 		allowed = t->force;
-	if (!rwk_shm_both_possible(op))
+	if (!both)
 		allowed &= ~(1u << RWK_SHM_BOTH);
 	return allowed ? allowed : 1u << RWK_SHM_PULL;
 }
@@ -99,6 +126,7 @@ void rwk_shm_reads_begin(struct rwk_shm_transfers *t)
 		r->method = (uint8_t)rwk_shm_choice_pick(&t->pace.choice, rwk_shm_load_of(op), allowed_methods(t, op));
 		if (r->method == RWK_SHM_STAGE && rwk_shm_stage_ask(t, op))
 			return; /* no memory to ask: again in the next progress */
+		count_pulls(t, op, r->method == RWK_SHM_PULL && op->length > RWK_SHM_BOTH_LEAST);
 		r->begun = true;
 		t->begun++;
 	}
@@ -224,6 +252,7 @@ static void finish(struct rwk_shm_transfers *t, struct rwk_op *op, int status, u
 		return;
 	}
 	rwk_list_remove(&op->link);
+	count_pulls(t, op, false);
 	t->begun--;
 	op->done(op, status);
 }

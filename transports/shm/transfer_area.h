@@ -8,6 +8,7 @@
  *   claim        one for each of this side's ops that both sides copy: who copies which chunk
  *   pushed       how much of the other side's ops this side has copied; in the place of the other's claim
  *   writing      the region of the other side's that this side is writing into at the moment: its cookie; 0: none
+ *   pulling      this side copies what it reads, by itself, at the moment; 0: it does not
  *   guard        address of this side's guard page (transfer_guard.c); 0: there is none
  *   valid        the cookies of this side's regions that are exposed now, by index as far as there is room; 0: none;
  *                without their top bit those of regions that are not to be written
@@ -43,6 +44,7 @@ struct rwk_shm_area {
 	struct rwk_shm_area_word claim[RWK_SHM_CLAIMS];
 	struct rwk_shm_area_word pushed[RWK_SHM_CLAIMS];
 	struct rwk_shm_area_word writing;
+	struct rwk_shm_area_word pulling;
 	struct rwk_shm_area_word guard;
 	_Atomic uint64_t valid[RWK_SHM_LISTED];
 	char bytes[] __attribute__((aligned(4096)));

@@ -115,6 +115,7 @@ struct rwk_shm_read {
 	uint8_t claim;      /* place of its claim and 1; 0: it has none */
 	bool direct : 1;    /* it is in the list of direct ops */
 	bool collides : 1;  /* as rwk_copy_collides, target and source */
+	bool pulls : 1;     /* it is one of rwk_shm_transfers.pulls */
 	uint16_t pulled;    /* chunks of the claim that are ours */
 	int32_t status;     /* what to finish with once no copy of the peer's is under way */
 	uint64_t waits;     /* ns: since when for nothing but the peer's chunks; 0: not yet */
@@ -168,6 +169,7 @@ struct rwk_shm_transfers {
 	uint64_t blocks_written; /* of my area, ever */
 	uint64_t blocks_back;    /* of these, given back by the peer */
 	struct rwk_shm_fill fill; /* of blocks */
+	uint32_t pulls; /* reads that this side copies alone though both could */
 
 	struct rwk_list helps;
 	struct rwk_pool help_pool;
