@@ -327,6 +327,7 @@ static void stopped_itself(void **state)
 		p = open_peer(&attr);
 		parent_at = p->at;
 		c = start(&child_attr, lives[i]);
+		assert_int_equal(waitpid(c.pid, NULL, WUNTRACED), c.pid);
 		run_for(p, NULL, 600);
 		assert_int_equal(rwk_tcp_counts(p->l)->silent, patient ? 0 : 1);
 		assert_int_equal(p->word_count, 0);

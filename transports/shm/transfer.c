@@ -87,7 +87,7 @@ static void count_pulls(struct rwk_shm_transfers *t, struct rwk_op *op, bool pul
 	if (r->pulls == pulls)
 		return;
 	r->pulls = pulls;
-	t->pulls += pulls ? 1 : -1u;
+	t->pulls = pulls ? before + 1 : before - 1;
 	if (!before != !t->pulls)
 		rwk_publish64(&rwk_shm_area_of(t, true)->pulling.word, pulls);
 }
