@@ -55,7 +55,7 @@ static uint32_t told_of(const struct pair *x)
 /* Does their receiver take them for a stream, in which nothing goes back? */
 static bool is_stream(const struct pair *x)
 {
-	return rwk_shm_transfers_of(rwk_shm_channel(x->here->ch))->arrival.class[rwk_fetched_class(LONG)].stream;
+	return rwk_shm_transfers_of(rwk_shm_channel(x->here->ch))->arrival.class[rwk_fetched_class(LONG)].silence;
 }
 
 static void answered(void **state)

@@ -197,11 +197,12 @@ static void own_halves_first(void **state)
 
 enum { SERVED = 2, PULLING, LOOKED, PULLING_ONE, LOOKED_AGAIN, PULLING_NONE }; /* words that the roles say */
 
-/* Without progress. */
-static void hear(struct rwk_shm_channel *ch, unsigned word)
+/* Without progress; false after ten seconds. */
+static bool hear(struct rwk_shm_channel *ch, unsigned word)
 {
-	while (!tp_heard(ch, word))
+	for (int i = 0; i < 100000 && !tp_heard(ch, word); i++)
 		usleep(100);
+	return tp_heard(ch, word);
 }
 
 /* Has begun two reads that it copies by itself, ends one, and then the other. */
@@ -219,11 +220,11 @@ static int pulling_exposer(struct rwk_shm_channel *ch, const void *arg)
 	for (int i = 0; i < 2; i++)
 		CHECK(!tp_read(ch, &o[i], &tp_side(ch, false)->key[0], 0, &iov, 1, LARGE));
 	tp_say(ch, PULLING, 1);
-	hear(ch, LOOKED);
+	CHECK(hear(ch, LOOKED));
 	CHECK(tp_finish(ch, &o[0], 20000) == 0);
 	CHECK(o[1].status == 1);
 	tp_say(ch, PULLING_ONE, 1);
-	hear(ch, LOOKED_AGAIN);
+	CHECK(hear(ch, LOOKED_AGAIN));
 	CHECK(tp_finish(ch, &o[1], 20000) == 0);
 	tp_say(ch, PULLING_NONE, 1);
 	CHECK(tp_wait(ch, SERVED, 1));
@@ -255,10 +256,10 @@ static int choosing_reader(struct rwk_shm_channel *ch, const void *arg)
 	for (int i = 0; i < 6; i++)
 		CHECK(!read_by(ch, in, RWK_SHM_PULL));
 	tp_say(ch, LOOKED, 1);
-	hear(ch, PULLING_ONE);
+	CHECK(hear(ch, PULLING_ONE));
 	CHECK(!read_by(ch, in, RWK_SHM_PULL));
 	tp_say(ch, LOOKED_AGAIN, 1);
-	hear(ch, PULLING_NONE);
+	CHECK(hear(ch, PULLING_NONE));
 	CHECK(!read_by(ch, in, RWK_SHM_BOTH));
 	tp_say(ch, SERVED, 1);
 	free(buf);

@@ -38,7 +38,7 @@ static enum rwk_shm_arrival_way way_in_use(const struct rwk_shm_arrival *a, unsi
 
 static enum circumstances circumstances_of(const struct rwk_shm_arrival *a, unsigned class)
 {
-	return a->class[class].stream ? STREAM : shared(class) ? AWAITED_SHARED : AWAITED;
+	return a->class[class].silence ? STREAM : shared(class) ? AWAITED_SHARED : AWAITED;
 }
 
 static void record(struct rwk_shm_runs *r, uint64_t took, uint64_t bytes)
@@ -55,7 +55,7 @@ static void record(struct rwk_shm_runs *r, uint64_t took, uint64_t bytes)
 /* ns a KB under the circumstances; 0: not known. */
 static float cost_of(const struct rwk_shm_arrival_class *k, enum rwk_shm_arrival_way way)
 {
-	if (k->stream)
+	if (k->silence)
 		return k->flows[way].least;
 	return way == RWK_SHM_FETCHED ? k->read : k->pieces.least;
 }
@@ -63,7 +63,7 @@ static float cost_of(const struct rwk_shm_arrival_class *k, enum rwk_shm_arrival
 /* Is so much known of the way in use that another one can be tried? */
 static bool known(const struct rwk_shm_arrival_class *k, enum rwk_shm_arrival_way way)
 {
-	if (k->stream)
+	if (k->silence)
 		return k->flows[way].n >= KNOWN;
 	return way == RWK_SHM_FETCHED ? k->read > 0 : k->pieces.n >= KNOWN;
 }
@@ -96,7 +96,7 @@ static bool change(struct rwk_shm_arrival *a, unsigned class)
 static bool try(struct rwk_shm_arrival *a, unsigned class, float cost, float instead, size_t length)
 {
 	struct rwk_shm_arrival_class *k = &a->class[class];
-	uint32_t trial = k->stream ? TRIAL_FLOW : TRIAL;
+	uint32_t trial = k->silence ? TRIAL_FLOW : TRIAL;
 	uint8_t under = (uint8_t)(1u << circumstances_of(a, class));
 
 	k->aside += cost * kilobytes(length) / ASIDE_PART;
@@ -148,11 +148,11 @@ bool rwk_shm_arrival_measures(const struct rwk_shm_arrival *a, size_t length)
 void rwk_shm_arrival_begins(struct rwk_shm_arrival *a, size_t length, bool silent, uint32_t late, uint64_t now)
 {
 	struct rwk_shm_arrival_class *k = &a->class[rwk_fetched_class(length)];
+	bool was_stream = k->silence;
 
-	k->silence = silent ? SILENT : k->silence - (k->silence > 0);
-	if (k->stream != (k->silence > 0))
+	k->silence = silent ? SILENT : k->silence - was_stream;
+	if (was_stream != !!k->silence)
 		k->flow.start = 0;
-	k->stream = k->silence > 0;
 	a->answered.start = silent ? 0 : now;
 	a->answered.late = late;
 }
@@ -180,7 +180,7 @@ static void flows(struct rwk_shm_arrival *a, unsigned class, enum rwk_shm_arriva
 		return;
 	if (f->start && ++f->messages < FLOW)
 		return;
-	if (f->start && k->stream)
+	if (f->start && k->silence)
 		record(&k->flows[way], now - f->start, a->bytes - f->bytes);
 	*f = (struct rwk_shm_flow){.start = now, .bytes = a->bytes};
 }

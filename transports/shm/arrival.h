@@ -64,8 +64,7 @@ struct rwk_shm_arrival {
 		float read;     /* ns a KB of what is fetched, the reads alone; 0: not known */
 		struct rwk_shm_runs flows[RWK_SHM_ARRIVAL_WAYS]; /* from end to end */
 		struct rwk_shm_flow flow;
-		uint32_t silence; /* so many more that are answered make it no stream any more */
-		bool stream;
+		uint32_t silence; /* so many more that are answered end the stream; 0: it is none */
 		uint8_t tried;  /* a bit for the circumstances under which the other way has been */
 		uint32_t trial; /* messages for which the way in use is still tried */
 		float aside;    /* ns that trials may take more */
