@@ -40,4 +40,17 @@ static inline uint32_t rwk_clock_moments(void)
 #endif
 }
 
+/**
+ * Ticks: of a quarter of a nanosecond to one, the cheapest and finest there are, for what takes less than a second: then
+ * they may begin again. What differs between processors is as with moments.
+ */
+static inline uint32_t rwk_clock_ticks(void)
+{
+#if defined(__x86_64__)
+	return (uint32_t)__builtin_ia32_rdtsc();
+#else
+	return (uint32_t)rwk_clock_now();
+#endif
+}
+
 #endif

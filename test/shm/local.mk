@@ -94,6 +94,11 @@ test_shm_test_message_SOURCES = test/shm/test_message.c $(SHM_ENDS)
 test_shm_test_message_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_message
 
+check_PROGRAMS += test/shm/test_answer
+test_shm_test_answer_SOURCES = test/shm/test_answer.c $(SHM_ENDS)
+test_shm_test_answer_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_answer
+
 check_PROGRAMS += test/shm/test_awaited
 test_shm_test_awaited_SOURCES = test/shm/test_awaited.c $(SHM_ENDS)
 test_shm_test_awaited_LDADD = $(TEST_LDADD)

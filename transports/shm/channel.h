@@ -12,6 +12,7 @@
 #ifndef RWK_SHM_CHANNEL_H
 #define RWK_SHM_CHANNEL_H
 
+#include "shm/answer.h"
 #include "shm/arrival.h"
 #include "shm/counters.h"
 #include "shm/fill.h"
@@ -55,6 +56,7 @@ struct rwk_shm_channel {
 
 	struct rwk_shm_tx tx;
 	struct rwk_shm_rx rx;
+	struct rwk_shm_answer answer;
 	struct rwk_shm_assembly assembly;
 	uint32_t in_pieces[RWK_SHM_ARRIVAL_CLASSES]; /* messages sent so that may be answered */
 	uint32_t silent; /* tx.stamp as long as the client has sent nothing since the last message in pieces came */

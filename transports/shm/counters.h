@@ -26,6 +26,7 @@ struct rwk_shm_port_counters {
 	uint64_t violations; /* peers that broke the protocol */
 	uint64_t demotions;  /* channels that changed from polled to doorbell */
 	uint64_t yields;
+	uint64_t early, in_time; /* first looks for an answer after a rest: it was not there, or it was; of channels ended */
 };
 
 /* Bytes that this process has copied for reads and writes of exposed memory. */

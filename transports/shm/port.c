@@ -16,6 +16,7 @@
 #include "shm/deliver.h"
 #include "shm/transfer.h"
 
+#include "base/clock.h"
 #include "base/copy.h"
 #include "base/demote.h"
 #include "base/log.h"
@@ -23,14 +24,16 @@
 #include "base/process.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { DELIVER_BUDGET = 64, LOOKS = 3, BALANCE_GAP = 10, EVIDENCE_GAP = 100 };
+enum { DELIVER_BUDGET = 64, LOOKS = 3, BALANCE_GAP = 10, EVIDENCE_GAP = 100, LONG_REST = 250 /* ticks */ };
 
 static uint64_t clock_ms(void)
 {
@@ -188,8 +191,12 @@ void rwk_shm_channel_stop(struct rwk_shm_channel *ch, int status)
 
 void rwk_shm_channel_free(struct rwk_shm_channel *ch, int status)
 {
+	struct rwk_port *port = ch->base.port;
+
 	rwk_shm_channel_stop(ch, status);
-	ch->base.port->by_bell[ch->bell] = NULL;
+	port->count.early += ch->answer.count[false];
+	port->count.in_time += ch->answer.count[true];
+	port->by_bell[ch->bell] = NULL;
 	free(ch);
 }
 
@@ -234,6 +241,19 @@ static void shm_disconnect(struct rwk_channel *c)
 	rwk_shm_channel_free(ch, -ECANCELED);
 }
 
+static void summary(struct rwk_port *port)
+{
+	unsigned rank = rwk_address_rank(&port->address);
+	const struct rwk_shm_port_counters *n = &port->count;
+
+	if (n->early + n->in_time)
+		fprintf(stderr,
+			"ropewalk: rank %u: answers on this node not looked for before they were likely: %" PRIu64
+			", of them looked for too early %" PRIu64 "\n",
+			rank, n->early + n->in_time, n->early);
+	rwk_shm_transfer_summary(port, rank);
+}
+
 static void shm_close(struct rwk_port *port)
 {
 	for (uint32_t i = 0; i < port->bells; i++) {
@@ -241,7 +261,7 @@ static void shm_close(struct rwk_port *port)
 			shm_disconnect(&port->by_bell[i]->base);
 	}
 	if (rwk_params.stats)
-		rwk_shm_transfer_summary(port, rwk_address_rank(&port->address));
+		summary(port);
 	rwk_shm_transfer_port_stop(port);
 	rwk_shm_attach_close(port);
 	munmap((void *)port->here, RWK_SHM_PAGE);
@@ -416,6 +436,21 @@ static inline bool awaits_handshake(const struct rwk_port *port)
 	return (port->oversubscribed || !rwk_list_empty(&port->connecting)) && port->now < port->talk_until;
 }
 
+/* An answer is awaited. Has it come? Not looked for while it is too early. */
+static rwk_noinline bool answered(struct rwk_shm_channel *ch)
+{
+	uint32_t now = rwk_clock_ticks();
+	bool there;
+
+	if (rwk_shm_answer_rest(&ch->answer, now))
+		return false;
+	rwk_shm_rx_expect(&ch->rx);
+	there = rwk_shm_rx_ready(&ch->rx);
+	if (rwk_shm_answer_look(&ch->answer, now, there))
+		rwk_prefetch_write(ch->tx.next);
+	return there;
+}
+
 static inline int poll_hot(struct rwk_port *port)
 {
 	int n = 0;
@@ -423,12 +458,28 @@ static inline int poll_hot(struct rwk_port *port)
 	for (uint32_t i = 0; i < port->hot_count; i++) {
 		struct rwk_shm_channel *ch = port->hot[i];
 
-		if (rwk_shm_rx_ready(&ch->rx))
+		if (rwk_unlikely(ch->answer.state) ? answered(ch) : rwk_shm_rx_ready(&ch->rx))
 			n += rwk_shm_deliver_inline(ch, DELIVER_BUDGET, false);
-		else
+		else if (rwk_likely(!ch->answer.state))
 			rwk_shm_rx_expect(&ch->rx);
 	}
 	return n;
+}
+
+/* Rests before the next look: where there is one channel and its answer is awaited, for just as long as it takes. */
+static inline void rest(const struct rwk_port *port)
+{
+	const struct rwk_shm_answer *a = &port->hot[0]->answer;
+	uint32_t left;
+
+	if (port->hot_count > 1 || a->state != RWK_SHM_ANSWER_RESTS) {
+		rwk_cpu_relax();
+		return;
+	}
+	while ((left = rwk_shm_answer_rest(a, rwk_clock_ticks()))) {
+		if (left > LONG_REST)
+			rwk_cpu_relax();
+	}
 }
 
 /*
@@ -441,7 +492,7 @@ static rwk_noinline int look_again(struct rwk_port *port)
 	int n = 0;
 
 	for (unsigned i = 0; i < LOOKS && !n; i++) {
-		rwk_cpu_relax();
+		rest(port);
 		n = poll_hot(port);
 	}
 	return n;

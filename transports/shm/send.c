@@ -60,6 +60,24 @@ static inline void published(struct rwk_shm_channel *ch)
 		rwk_shm_ring_bell(ch);
 }
 
+/* How many lines side 0 has sent, or as far as side 1 knows. */
+static inline uint32_t agreed_line(const struct rwk_shm_channel *ch)
+{
+	return (ch->side ? ch->rx.stamp : ch->tx.stamp) / RWK_SHM_STAMP_STEP;
+}
+
+/* A message has gone, beginning with `line`, after one that came: it may well be answered. */
+static inline void await_answer(struct rwk_shm_channel *ch, const struct rwk_shm_line *line)
+{
+	struct rwk_shm_answer *a = &ch->answer;
+
+	if (!ch->hot || !rwk_shm_answer_matters(a, agreed_line(ch)))
+		return;
+	if (ch->tx.demotes && a->rested)
+		rwk_demote(line, RWK_CACHE_LINE);
+	rwk_shm_answer_asked(a, rwk_clock_ticks());
+}
+
 /* Can a line be written now? Looks at how far the reader is if need be. */
 static inline bool room_for_one(struct rwk_shm_channel *ch)
 {
@@ -148,12 +166,14 @@ static int send_lines(
 	published(ch);
 	if (streaming(tx))
 		expect_lines(tx, more);
+	else
+		await_answer(ch, line);
 	return 0;
 }
 
-/* Names a filled slab in a line; there is room for one. `begun`: as in the line. */
-static void send_slab(struct rwk_shm_channel *ch, const struct rwk_envelope *env, uint32_t id, uint32_t piece,
-	size_t total, uint32_t begun)
+/* Names a filled slab in a line, which is returned; there is room for one. `begun`: as in the line. */
+static const struct rwk_shm_line *send_slab(struct rwk_shm_channel *ch, const struct rwk_envelope *env, uint32_t id,
+	uint32_t piece, size_t total, uint32_t begun)
 {
 	struct rwk_shm_line *line = next_line(ch);
 
@@ -166,6 +186,7 @@ static void send_slab(struct rwk_shm_channel *ch, const struct rwk_envelope *env
 	rwk_shm_slab_sent(&ch->slabs, id);
 	rwk_shm_tx_line(&ch->tx, RWK_SHM_IN_SLAB, (uint32_t)env->head);
 	published(ch);
+	return line;
 }
 
 /* From one piece of memory. What we have read last is in our caches. */
@@ -218,6 +239,7 @@ static void expect_slabs(struct rwk_shm_channel *ch, size_t len)
 
 static int send_in_slab(struct rwk_shm_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len)
 {
+	const struct rwk_shm_line *line;
 	uint32_t id;
 
 	if (!room_for_one(ch))
@@ -226,13 +248,15 @@ static int send_in_slab(struct rwk_shm_channel *ch, const struct rwk_envelope *e
 	if (id == RWK_SHM_NO_SLAB)
 		return -EAGAIN;
 	fill_slab(ch, id, buf, len);
-	send_slab(ch, env, id, (uint32_t)len, len, 0);
+	line = send_slab(ch, env, id, (uint32_t)len, len, 0);
 	if (hands_over(&ch->tx))
 		rwk_demote(rwk_shm_slab(&ch->slabs, id), len < HAND_OVER_BYTES ? len : HAND_OVER_BYTES);
-	if (streaming(&ch->tx))
+	if (streaming(&ch->tx)) {
 		expect_slabs(ch, len);
-	else
+	} else {
+		await_answer(ch, line);
 		expect_another(ch, len);
+	}
 	return 0;
 }
 
@@ -365,6 +389,8 @@ int rwk_shm_send(struct rwk_channel *c, const struct rwk_envelope *env, const vo
 	published(ch);
 	if (streaming(tx))
 		rwk_prefetch_write(tx->next + AHEAD_ONE);
+	else
+		await_answer(ch, line);
 	return 0;
 }
 
