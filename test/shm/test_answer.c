@@ -127,7 +127,7 @@ static void changes(void **state)
 
 	(void)state;
 	rounds(&t, 200);
-	t.jitter = 3000;
+	t.jitter = 1000;
 	rounds(&t, 2 * PERIOD);
 	assert_true(!t.side[0].a.rests && !t.side[1].a.rests);
 	t.jitter = 0;

@@ -109,6 +109,7 @@ static bool deliver_slab(struct rwk_shm_channel *ch, uint64_t word, const struct
 		assemble(ch, &env, slab, piece, total, rwk_glance(&line->begun));
 	take_slab(ch, id);
 	ch->rx.expect = 0;
+	ch->rx.expect_back = id == ch->slabs.last ? piece : 0;
 	rwk_shm_line_done(ch);
 	return true;
 }
@@ -141,6 +142,7 @@ static bool deliver_lines(struct rwk_shm_channel *ch, uint64_t word, const struc
 		at += RWK_SHM_MORE;
 	}
 	ch->rx.expect = lines;
+	ch->rx.expect_back = 0;
 	ch->base.port->client->message(ch->base.port->cookie, &ch->base, &env, all, len);
 	for (uint32_t i = 0; i <= lines; i++)
 		rwk_shm_line_done(ch);

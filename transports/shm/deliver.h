@@ -66,7 +66,7 @@ static inline int rwk_shm_deliver_inline(struct rwk_shm_channel *ch, int budget,
 
 			port->client->message(port->cookie, &ch->base, &env, data ? line->body_data : line->body, len);
 			rwk_shm_line_done(ch);
-			ch->rx.expect = 0;
+			ch->rx.expect = ch->rx.expect_back = 0;
 		} else if (len > RWK_SHM_IN_SLAB || !rwk_shm_deliver_other(ch, word, line, len)) {
 			break;
 		}

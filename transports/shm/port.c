@@ -33,7 +33,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DELIVER_BUDGET = 64, LOOKS = 3, BALANCE_GAP = 10, EVIDENCE_GAP = 100, LONG_REST = 250 /* ticks */ };
+enum { DELIVER_BUDGET = 64, LOOKS = 3, BALANCE_GAP = 10, EVIDENCE_GAP = 100 };
+enum { LONG_REST = 250 /* ticks */, AT_ONCE = 512 /* bytes */ };
 
 static uint64_t clock_ms(void)
 {
@@ -436,6 +437,20 @@ static inline bool awaits_handshake(const struct rwk_port *port)
 	return (port->oversubscribed || !rwk_list_empty(&port->connecting)) && port->now < port->talk_until;
 }
 
+/*
+ * Asks for all that is likely to be there, to come at the same time: the line, further lines, the slab. Not of a slab
+ * of which more is to be read than a processor fetches at once; that would only hold up the line.
+ */
+static inline void expect_answer(const struct rwk_shm_channel *ch)
+{
+	const unsigned char *slab = rwk_shm_slab(&ch->slabs, ch->slabs.last);
+
+	rwk_prefetch(ch->rx.next);
+	rwk_shm_rx_expect(&ch->rx);
+	for (uint32_t at = 0; ch->rx.expect_back <= AT_ONCE && at < ch->rx.expect_back; at += RWK_CACHE_LINE)
+		rwk_prefetch(slab + at);
+}
+
 /* An answer is awaited. Has it come? Not looked for while it is too early. */
 static rwk_noinline bool answered(struct rwk_shm_channel *ch)
 {
@@ -444,7 +459,8 @@ static rwk_noinline bool answered(struct rwk_shm_channel *ch)
 
 	if (rwk_shm_answer_rest(&ch->answer, now))
 		return false;
-	rwk_shm_rx_expect(&ch->rx);
+	if (ch->answer.state == RWK_SHM_ANSWER_RESTS)
+		expect_answer(ch);
 	there = rwk_shm_rx_ready(&ch->rx);
 	if (rwk_shm_answer_look(&ch->answer, now, there))
 		rwk_prefetch_write(ch->tx.next);
@@ -460,7 +476,7 @@ static inline int poll_hot(struct rwk_port *port)
 
 		if (rwk_unlikely(ch->answer.state) ? answered(ch) : rwk_shm_rx_ready(&ch->rx))
 			n += rwk_shm_deliver_inline(ch, DELIVER_BUDGET, false);
-		else if (rwk_likely(!ch->answer.state))
+		else if (rwk_likely(ch->answer.state != RWK_SHM_ANSWER_RESTS))
 			rwk_shm_rx_expect(&ch->rx);
 	}
 	return n;

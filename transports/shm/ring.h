@@ -36,6 +36,7 @@ struct rwk_shm_rx {
 	struct rwk_shm_line *first, *end;
 	_Atomic uint32_t *consumed;
 	uint32_t expect; /* further lines that the next message is likely to have: as many as the last one */
+	uint32_t expect_back; /* bytes of it that are likely to be in the slab that went last, likewise */
 } rwk_aligned;
 _Static_assert(sizeof(struct rwk_shm_rx) == RWK_CACHE_LINE, "polling touches one private line");
 

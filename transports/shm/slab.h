@@ -32,6 +32,7 @@ struct rwk_shm_slabs {
 	uint32_t count;  /* on the stack */
 	uint32_t minted; /* of this side's home */
 	uint32_t home;   /* number of the first slab of this side's home */
+	uint32_t last;   /* number of the one sent last */
 	uint16_t stack[2 * RWK_SHM_SLABS];
 };
 
@@ -69,6 +70,7 @@ static inline uint32_t rwk_shm_slab_take(struct rwk_shm_slabs *s)
 static inline void rwk_shm_slab_sent(struct rwk_shm_slabs *s, uint32_t id)
 {
 	s->mine[id / 64] &= ~(1ull << id % 64);
+	s->last = id;
 }
 
 /** A number that came from the peer: is it one of the pair's slabs that is his? */
