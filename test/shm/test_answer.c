@@ -40,19 +40,17 @@ static void ask(struct talk *t, int who)
 	struct side *me = &t->side[who], *other = &t->side[!who];
 	uint32_t comes = takes(t), look = 0;
 
-	me->rested = rwk_shm_answer_matters(&me->a, t->line) && me->a.rested && !me->never;
-	if (me->a.trial || me->rested)
-		rwk_shm_answer_asked(&me->a, t->now);
+	me->rested = false;
+	if (rwk_shm_answer_matters(&me->a, t->line))
+		me->rested = rwk_shm_answer_asked(&me->a, t->line, t->now) && !me->never;
 	if (me->rested)
 		look = rwk_shm_answer_rest(&me->a, t->now);
 	if (look < comes || !other->rested)
 		comes += TAKEN_AWAY;
-	if (look < comes && me->a.state)
-		rwk_shm_answer_look(&me->a, t->now + look, false);
+	if (me->rested)
+		rwk_shm_answer_look(&me->a, look >= comes);
 	if (look < comes)
 		look = comes;
-	if (me->a.state)
-		rwk_shm_answer_look(&me->a, t->now + look, true);
 	me->waited += look;
 	me->longer += look - comes;
 	t->now += look;
@@ -162,7 +160,7 @@ static void too_long(void **state)
 	assert_true(!a->rests && !t.side[1].a.rests);
 	assert_in_range(a->rest, RWK_SHM_ANSWER_REST_MAX - 100, RWK_SHM_ANSWER_REST_MAX);
 	a->rested = true;
-	rwk_shm_answer_asked(a, 1000);
+	rwk_shm_answer_asked(a, RWK_SHM_ANSWER_TRIAL, 1000);
 	assert_int_equal(rwk_shm_answer_rest(a, 1100), a->rest - 100);
 	assert_int_equal(rwk_shm_answer_rest(a, 1000 + a->rest), 0);
 	assert_int_equal(rwk_shm_answer_rest(a, 1000 + UINT32_MAX / 2), 0);
@@ -234,7 +232,7 @@ static void no_sleep(void **state)
 
 	(void)state;
 	assert_true(end_push(b, &b->peer[0], 8, 0));
-	answer->state = RWK_SHM_ANSWER_RESTS;
+	answer->awaited = true;
 	answer->rest = RWK_SHM_ANSWER_REST_MAX;
 	answer->asked = rwk_clock_ticks();
 	assert_int_equal(rwk_shm_transport.arm(a->port), -EAGAIN);

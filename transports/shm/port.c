@@ -454,15 +454,13 @@ static inline void expect_answer(const struct rwk_shm_channel *ch)
 /* An answer is awaited. Has it come? Not looked for while it is too early. */
 static rwk_noinline bool answered(struct rwk_shm_channel *ch)
 {
-	uint32_t now = rwk_clock_ticks();
 	bool there;
 
-	if (rwk_shm_answer_rest(&ch->answer, now))
+	if (rwk_shm_answer_rest(&ch->answer, rwk_clock_ticks()))
 		return false;
-	if (ch->answer.state == RWK_SHM_ANSWER_RESTS)
-		expect_answer(ch);
+	expect_answer(ch);
 	there = rwk_shm_rx_ready(&ch->rx);
-	if (rwk_shm_answer_look(&ch->answer, now, there))
+	if (rwk_shm_answer_look(&ch->answer, there))
 		rwk_prefetch_write(ch->tx.next);
 	return there;
 }
@@ -474,9 +472,9 @@ static inline int poll_hot(struct rwk_port *port)
 	for (uint32_t i = 0; i < port->hot_count; i++) {
 		struct rwk_shm_channel *ch = port->hot[i];
 
-		if (rwk_unlikely(ch->answer.state) ? answered(ch) : rwk_shm_rx_ready(&ch->rx))
+		if (rwk_unlikely(ch->answer.awaited) ? answered(ch) : rwk_shm_rx_ready(&ch->rx))
 			n += rwk_shm_deliver_inline(ch, DELIVER_BUDGET, false);
-		else if (rwk_likely(ch->answer.state != RWK_SHM_ANSWER_RESTS))
+		else if (rwk_likely(!ch->answer.awaited))
 			rwk_shm_rx_expect(&ch->rx);
 	}
 	return n;
@@ -488,7 +486,7 @@ static inline void rest(const struct rwk_port *port)
 	const struct rwk_shm_answer *a = &port->hot[0]->answer;
 	uint32_t left;
 
-	if (port->hot_count > 1 || a->state != RWK_SHM_ANSWER_RESTS) {
+	if (port->hot_count > 1 || !a->awaited) {
 		rwk_cpu_relax();
 		return;
 	}

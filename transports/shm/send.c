@@ -69,13 +69,12 @@ static inline uint32_t agreed_line(const struct rwk_shm_channel *ch)
 /* A message has gone, beginning with `line`, after one that came: it may well be answered. */
 static inline void await_answer(struct rwk_shm_channel *ch, const struct rwk_shm_line *line)
 {
-	struct rwk_shm_answer *a = &ch->answer;
+	uint32_t n = agreed_line(ch);
 
-	if (!ch->hot || !rwk_shm_answer_matters(a, agreed_line(ch)))
+	if (!ch->hot || !rwk_shm_answer_matters(&ch->answer, n))
 		return;
-	if (ch->tx.demotes && a->rested)
+	if (rwk_shm_answer_asked(&ch->answer, n, rwk_clock_ticks()) && ch->tx.demotes)
 		rwk_demote(line, RWK_CACHE_LINE);
-	rwk_shm_answer_asked(a, rwk_clock_ticks());
 }
 
 /* Can a line be written now? Looks at how far the reader is if need be. */
