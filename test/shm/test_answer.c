@@ -223,6 +223,30 @@ static void real(void **state)
 	close(fd);
 }
 
+/* What comes back in the slab that went is expected to do so again; nothing in another one, nor what is shorter. */
+static void slab_back(void **state)
+{
+	static const struct {
+		unsigned times; /* as many are sent one after the other, of that length; the last one */
+		size_t length;
+		uint32_t expected;
+	} back[] = {{1, 4000, 4000}, {1, 8, 0}, {1, 3000, 3000}, {2, 4000, 0}};
+	struct end *a = end_open(0, false), *b = end_open(0, false);
+	struct end_peer *there = end_meet(a, b), *here = &b->peer[0];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(back) / sizeof(*back); i++) {
+		assert_true(end_push(a, there, 4000, 0));
+		assert_true(end_until(b, &here->received, there->sent, 10000));
+		for (unsigned k = 0; k < back[i].times; k++)
+			assert_true(end_push(b, here, back[i].length, 0));
+		assert_true(end_until(a, &there->received, here->sent, 10000));
+		assert_int_equal(rwk_shm_channel(there->ch)->rx.expect_back, back[i].expected);
+	}
+	end_close(a);
+	end_close(b);
+}
+
 /* Whoever goes to sleep while it is too early for a look finds what has come all the same. */
 static void no_sleep(void **state)
 {
@@ -252,6 +276,7 @@ int main(void)
 		cmocka_unit_test(too_long),
 		cmocka_unit_test(nothing_tried),
 		cmocka_unit_test(real),
+		cmocka_unit_test(slab_back),
 		cmocka_unit_test(no_sleep),
 	};
 

@@ -44,6 +44,7 @@ struct rwk_shm_answer {
 	} took[2];         /* in this trial, without and with a rest */
 	uint64_t count[2]; /* first looks so far that came too early, and that found the answer */
 };
+_Static_assert(sizeof(struct rwk_shm_answer) <= RWK_CACHE_LINE, "awaiting an answer touches one private line");
 
 /**
  * A message is sent that is likely to be answered. `line`: how many lines have been written into the ring that both

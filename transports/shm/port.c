@@ -34,7 +34,10 @@
 #include <unistd.h>
 
 enum { DELIVER_BUDGET = 64, LOOKS = 3, BALANCE_GAP = 10, EVIDENCE_GAP = 100 };
-enum { LONG_REST = 250 /* ticks */, AT_ONCE = 512 /* bytes */ };
+enum {
+	LONG_REST = 250, /* ticks: more than a rest of the processor's takes */
+	AT_ONCE = 512,   /* bytes that it fetches at once: eight lines, with that of the ring and some to spare */
+};
 
 static uint64_t clock_ms(void)
 {

@@ -71,7 +71,7 @@ static inline void await_answer(struct rwk_shm_channel *ch, const struct rwk_shm
 {
 	uint32_t n = agreed_line(ch);
 
-	if (!ch->hot || !rwk_shm_answer_matters(&ch->answer, n))
+	if (!rwk_shm_answer_matters(&ch->answer, n) || !ch->hot)
 		return;
 	if (rwk_shm_answer_asked(&ch->answer, n, rwk_clock_ticks()) && ch->tx.demotes)
 		rwk_demote(line, RWK_CACHE_LINE);
