@@ -125,7 +125,7 @@ static void helper_copies_half(void **state)
 	tp_run(halves_exposer, alone_reader, NULL);
 }
 
-/* Chunks are whole pages, of a megabyte at most; of one pair the second is shorter by less than two pages. */
+/* Chunks are whole pages, of a megabyte at most; of one pair the second may have a page more, and no page less. */
 static void chunks_are_halves(void **state)
 {
 	static const uint64_t lengths[] = {(32 << 10) + 1, 40 << 10, 48 << 10, 64 << 10, 1000000, 2 << 20, (2 << 20) + 1,
@@ -134,13 +134,18 @@ static void chunks_are_halves(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
 		uint64_t length = lengths[i], c = rwk_shm_chunk_for(length), n = rwk_shm_chunks_in(length);
-		uint64_t last = length - (n - 1) * c;
+		uint64_t border = rwk_shm_chunk_at(length, 1);
 
 		assert_true(c % 4096 == 0 && c <= RWK_SHM_CHUNK_MOST);
 		assert_true((n - 1) * c < length && length <= n * c);
 		assert_int_equal(rwk_shm_chunks_to_help(length), n / 2);
-		if (length <= 2 * RWK_SHM_CHUNK_MOST)
-			assert_true(n == 2 && c - last < 8192);
+		assert_true(!rwk_shm_chunk_at(length, 0) && rwk_shm_chunk_at(length, n) == length);
+		assert_true(border % 4096 == 0 && length - border >= RWK_SHM_HEADSTART);
+		if (length < 2 * RWK_SHM_CHUNK_MOST)
+			assert_true(n == 2 && border < length - border && length - 2 * border <= 3 * 4096);
+		else
+			assert_int_equal(border, c);
+		assert_true(n == 2 || rwk_shm_chunk_at(length, n - 1) == (n - 1) * c);
 	}
 	for (unsigned less = 0; less < 3; less++) /* a peer may say what it likes */
 		assert_true(rwk_shm_chunks_in(UINT64_MAX - less) > RWK_SHM_CHUNKS_MOST);

@@ -155,7 +155,7 @@ static bool take_front(struct rwk_shm_transfers *t, struct rwk_op *op, uint32_t 
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
 	uint32_t done;
 	bool all = settled(t, r, claimed, &done);
-	uint64_t front = done * rwk_shm_chunk_for(op->length);
+	uint64_t front = rwk_shm_chunk_at(op->length, done);
 
 	front = front < r->back ? front : r->back;
 	if (op->at < front)
@@ -216,15 +216,23 @@ void rwk_shm_both_abandon(struct rwk_shm_transfers *t, struct rwk_op *op)
 		rwk_shm_guard_wait(t, being_pushed, op);
 }
 
+/* What lies between there and the back, or as much of it as one call moves. */
+static size_t from_back(const struct rwk_shm_read *r, uint64_t from)
+{
+	uint64_t length = r->back - from;
+
+	return length < RWK_SHM_CHUNK_MOST ? length : RWK_SHM_CHUNK_MOST;
+}
+
 size_t rwk_shm_both_part(struct rwk_shm_transfers *t, struct rwk_op *op, bool all_of_it)
 {
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
-	uint64_t word, all = rwk_shm_chunks_in(op->length), chunk = rwk_shm_chunk_for(op->length), from;
+	uint64_t word, all = rwk_shm_chunks_in(op->length), from;
 	struct rwk_shm_claim c;
 
-	from = (all - r->pulled) * chunk; /* where begins what we have claimed */
+	from = rwk_shm_chunk_at(op->length, all - r->pulled); /* where begins what we have claimed */
 	if (from < r->back)
-		return r->back - from < chunk ? r->back - from : chunk;
+		return from_back(r, from);
 	if (helped_out(t, op, r)) {
 		op->at = r->back;
 		return 0;
@@ -238,12 +246,10 @@ size_t rwk_shm_both_part(struct rwk_shm_transfers *t, struct rwk_op *op, bool al
 			    claim_word(t, r), &word, rwk_shm_claim_pack(r->id, c.theirs, c.mine + 1)))
 			return 0;
 		r->pulled++;
-		return r->back - (from - chunk);
+		return from_back(r, rwk_shm_chunk_at(op->length, all - r->pulled));
 	}
-	from = take_front(t, op, c.theirs) ? op->at : c.theirs * chunk;
-	if (t->broken || from >= r->back)
-		return 0;
-	return r->back - from < chunk ? r->back - from : chunk;
+	from = take_front(t, op, c.theirs) ? op->at : rwk_shm_chunk_at(op->length, c.theirs);
+	return t->broken || from >= r->back ? 0 : from_back(r, from);
 }
 
 /* Copies a chunk of a read that both copy, or finishes it. Returns whether it did anything. */

@@ -4,7 +4,8 @@
  * from the front, until all chunks are claimed; the helper no more than its half. So where both are there each half is
  * copied by the same side time after time, whose caches have it: a program that sends from one buffer again and again
  * has twice the bandwidth that it has where the border moves. And there are two chunks, of more than 2 MB as many pairs
- * as make them no longer than a megabyte: each costs a call of the kernel's and two lines that change sides.
+ * as make them no longer than a megabyte: each costs a call of the kernel's and two lines that change sides. Of two
+ * that are shorter the asker's has a page more: the ask takes as long to arrive as that page to be copied.
  *
  * Claims and done-counts are apart. The claim word says how many chunks each side has taken; it is the only word that
  * both write, by compare-and-swap, and carries the transfer's id, so that a late helper cannot claim in a later one's
@@ -21,6 +22,7 @@
 #define RWK_SHM_BOTH_LEAST  ((uint64_t)32 << 10) /* what is not longer is one side's */
 #define RWK_SHM_CHUNK_MOST  ((uint64_t)1 << 20)
 #define RWK_SHM_CHUNKS_MOST 0xffffu
+#define RWK_SHM_HEADSTART   4096u /* bytes that the asker has copied before the helper begins */
 
 struct rwk_shm_claim {
 	uint32_t id, theirs, mine; /* theirs: the helper's chunks; mine: the asker's */
@@ -57,6 +59,16 @@ static inline uint64_t rwk_shm_chunks_in(uint64_t length)
 	uint64_t c = rwk_shm_chunk_for(length);
 
 	return length <= 2 * c ? 1 + (length > c) : rwk_shm_parts(length, c);
+}
+
+/** Where that chunk begins; where the transfer ends if there is none of that number. */
+static inline uint64_t rwk_shm_chunk_at(uint64_t length, uint64_t number)
+{
+	uint64_t chunk = rwk_shm_chunk_for(length), at = number * chunk;
+
+	if (number == 1 && chunk < RWK_SHM_CHUNK_MOST && rwk_shm_chunks_in(length) == 2)
+		at -= RWK_SHM_HEADSTART;
+	return at < length ? at : length;
 }
 
 /** How many of them the helper may take. */

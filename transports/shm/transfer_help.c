@@ -94,8 +94,8 @@ static bool take_chunk(struct rwk_shm_transfers *t, const struct help *h, bool *
 /* Copies a claimed chunk; the peer's guard was there when it was claimed. */
 static int copy_chunk(struct rwk_shm_transfers *t, struct help *h, uint64_t guard)
 {
-	uint64_t chunk = rwk_shm_chunk_for(h->ask.length), at = h->finished * chunk;
-	size_t length = h->ask.length - at < chunk ? h->ask.length - at : chunk, given = length;
+	uint64_t at = rwk_shm_chunk_at(h->ask.length, h->finished);
+	size_t length = rwk_shm_chunk_at(h->ask.length, h->finished + 1) - at, given = length;
 	struct iovec local[1 + RWK_EXPOSE_IOV_MAX];
 	struct iovec remote[2] = {[1] = {(void *)(uintptr_t)(h->ask.target + at), length}};
 	unsigned n = rwk_iov_slice(
