@@ -33,7 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DELIVER_BUDGET = 64, LOOKS = 3, BALANCE_GAP = 10, EVIDENCE_GAP = 100 };
+enum { DELIVER_BUDGET = 64, LOOKS = 3, LOOKED_FOR_LONG = 64, BALANCE_GAP = 10, EVIDENCE_GAP = 100 };
 enum {
 	LONG_REST = 250, /* ticks: more than a rest of the processor's takes */
 	AT_ONCE = 512,   /* bytes that it fetches at once: eight lines, with that of the ring and some to spare */
@@ -502,13 +502,15 @@ static inline void rest(const struct rwk_port *port)
 /*
  * Nothing has come, and the client waits: looks again, with a rest before each look. The processor may be half of a
  * core, whose other half is just writing what is awaited here; and a look is sooner back than a caller who has to ask
- * again. Not where ranks share cores: who is waited for may wait for this one.
+ * again. Not where ranks share cores: who is waited for may wait for this one. One look is enough where nothing has come
+ * for long: what the client waits for may come by another port, and then this one is in the way.
  */
 static rwk_noinline int look_again(struct rwk_port *port)
 {
+	unsigned looks = port->idle_polls < LOOKED_FOR_LONG ? LOOKS : 1;
 	int n = 0;
 
-	for (unsigned i = 0; i < LOOKS && !n; i++) {
+	for (unsigned i = 0; i < looks && !n; i++) {
 		rest(port);
 		n = poll_hot(port);
 	}
@@ -524,7 +526,7 @@ static int shm_progress(struct rwk_port *port)
 	if (rwk_unlikely(port->armed))
 		n += wake_up(port);
 	n += poll_hot(port);
-	if (!n && *port->waits && port->hot_count)
+	if (!n && *port->waits && port->hot_count && !rwk_shm_transfer_busy(port->transfer))
 		n += look_again(port);
 	if (rwk_unlikely(port->cold_count || port->bells_rung)) {
 		port->bells_rung = false;
