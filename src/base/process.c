@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -97,6 +98,27 @@ bool rwk_process_is_stopped(pid_t pid)
 	}
 	closedir(dir);
 	return all && stopped;
+}
+
+pid_t rwk_process_idle_thread(pid_t pid)
+{
+	char path[40];
+	struct dirent *d;
+	pid_t idle = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return 0;
+	while (!idle && (d = readdir(dir))) { /* in the order of their age */
+		pid_t thread = (pid_t)strtol(d->d_name, NULL, 10);
+
+		if (thread > 0 && thread != pid && state_of(pid, d->d_name) == 'S')
+			idle = thread;
+	}
+	closedir(dir);
+	return idle;
 }
 
 void rwk_process_let_in(void)

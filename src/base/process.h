@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Other processes: whether one still exists, by /proc, for who knows its pid and when it began, and has no pidfd of it;
- * whether it is stopped; that others may look into this one.
+ * whether it is stopped; which of its threads sleep; that others may look into this one.
  */
 #ifndef RWK_BASE_PROCESS_H
 #define RWK_BASE_PROCESS_H
@@ -22,6 +22,8 @@ bool rwk_process_is_alive(pid_t pid, uint64_t start);
  * there is no answer to be had.
  */
 bool rwk_process_is_stopped(pid_t pid);
+/** The oldest of its threads that sleeps now, its first thread aside; 0: none does, or there is no answer to be had. */
+pid_t rwk_process_idle_thread(pid_t pid);
 
 /**
  * Where Yama lets only ancestors look into a process (scope 1), lets the others of the same user do it, if the user

@@ -38,6 +38,11 @@ test_shm_test_transfer_proof_SOURCES = test/shm/test_transfer_proof.c $(transfer
 test_shm_test_transfer_proof_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_transfer_proof
 
+check_PROGRAMS += test/shm/test_transfer_reach
+test_shm_test_transfer_reach_SOURCES = test/shm/test_transfer_reach.c $(transfer_pair)
+test_shm_test_transfer_reach_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_transfer_reach
+
 check_PROGRAMS += test/shm/test_transfer_death
 test_shm_test_transfer_death_SOURCES = test/shm/test_transfer_death.c $(transfer_pair)
 test_shm_test_transfer_death_LDADD = $(TEST_LDADD)

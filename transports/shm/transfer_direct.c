@@ -53,23 +53,24 @@ struct chunk {
 };
 
 /*
- * Bytes that have come; 0: the proof was too old for them, as after a pause in which nobody looked at the clock; or
- * negative errno.
+ * Bytes that have come; 0: the proof was too old for them, as after a pause in which nobody looked at the clock, or
+ * they may not have been the peer's (transfer_reach.c); or negative errno.
  */
 static ssize_t read_once(struct rwk_shm_transfers *t, struct rwk_op *op, struct chunk *c)
 {
-	bool proves = rwk_shm_proof_needed(t, &op->rkey, t->pulled_at);
+	bool proves = rwk_shm_proof_needed(t, &op->rkey, t->pulled_at), whole;
 	uint64_t cookie = 0, begun = proves ? rwk_clock_now() : 0;
 	ssize_t got;
 
-	if (proves) {
-		c->local[c->locals++] = (struct iovec){&cookie, sizeof(cookie)};
-		c->remote[c->remotes++] = rwk_shm_cookie_of(&op->rkey);
-	}
-	got = rwk_shm_vm_read(t, c->local, c->locals, c->remote, c->remotes);
+	c->local[c->locals] = (struct iovec){&cookie, sizeof(cookie)};
+	c->remote[c->remotes] = rwk_shm_cookie_of(&op->rkey);
+	got = rwk_shm_vm_read(t, c->local, c->locals + proves, c->remote, c->remotes + proves);
 	if (got < 0 && got != -EFAULT)
 		return got;
-	if (got != (ssize_t)(c->length + (proves ? sizeof(cookie) : 0)))
+	whole = got == (ssize_t)(c->length + (proves ? sizeof(cookie) : 0));
+	if ((!whole || (proves && cookie != op->rkey.word[0])) && rwk_shm_reach_anew(t))
+		return 0;
+	if (!whole)
 		return rwk_shm_region_readable(t, op->rkey.word[0]) ? -EFAULT : -EACCES;
 	if (proves && cookie != op->rkey.word[0])
 		return -EACCES;

@@ -25,7 +25,6 @@
  * announces nothing: a process of the same user that may write into this one by the kernel's leave is kept out by
  * nothing but the kernel.
  */
-#define _GNU_SOURCE /* process_vm_writev */
 #include "shm/transfer_area.h"
 
 #include "base/log.h"
@@ -175,11 +174,11 @@ uint64_t rwk_shm_guard_see(struct rwk_shm_transfers *t)
 	return rwk_observe64(&rwk_shm_area_of(t, false)->guard.word);
 }
 
-/* What the kernel has said: bytes beside the guard's entry, or negative errno. */
+/* What a call has said: bytes beside the guard's entry, or negative errno. */
 static ssize_t outcome(ssize_t moved)
 {
 	if (moved < 0)
-		return errno == EFAULT ? -ESTALE : errno == EACCES ? -EPERM : -errno;
+		return moved == -EFAULT ? -ESTALE : moved;
 	return moved < (ssize_t)sizeof(uint64_t) ? -ESTALE : moved - (ssize_t)sizeof(uint64_t);
 }
 
@@ -192,7 +191,7 @@ ssize_t rwk_shm_guarded_write(struct rwk_shm_transfers *t, uint64_t guard, struc
 		return -ENOMEM; /* it could not make another one */
 	local[0] = (struct iovec){&knock, sizeof(knock)};
 	remote[0] = (struct iovec){(void *)(uintptr_t)guard, sizeof(knock)};
-	return outcome(process_vm_writev(rwk_shm_peer_pid(t->ch), local, locals, remote, remotes, 0));
+	return outcome(rwk_shm_vm_write(t, local, locals, remote, remotes));
 }
 
 ssize_t rwk_shm_guarded_read(struct rwk_shm_transfers *t, uint64_t guard, struct iovec *local, unsigned locals,
@@ -204,5 +203,5 @@ ssize_t rwk_shm_guarded_read(struct rwk_shm_transfers *t, uint64_t guard, struct
 		return -ENOMEM;
 	local[0] = (struct iovec){&knock, sizeof(knock)};
 	remote[0] = (struct iovec){(void *)(uintptr_t)guard, sizeof(knock)};
-	return outcome(process_vm_readv(rwk_shm_peer_pid(t->ch), local, locals, remote, remotes, 0));
+	return outcome(rwk_shm_vm_read(t, local, locals, remote, remotes));
 }

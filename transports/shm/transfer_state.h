@@ -18,8 +18,8 @@
  * The files: transfer.c the life of a read; transfer_region.c exposure and keys; transfer_pull.c cross-memory copies;
  * transfer_both.c the same by both sides, with claims (transfer_claim.h), transfer_help.c the other side of that;
  * transfer_stage.c copies through the transfer area;
- * transfer_choice.c which method has been fastest; transfer_direct.c direct reads and writes; transfer_proof.c whose
- * the bytes are that a read brings; transfer_guard.c what keeps late writes out.
+ * transfer_choice.c which method has been fastest; transfer_direct.c direct reads and writes; transfer_reach.c the calls
+ * themselves; transfer_proof.c whose the bytes are that a read brings; transfer_guard.c what keeps late writes out.
  */
 #ifndef RWK_SHM_TRANSFER_STATE_H
 #define RWK_SHM_TRANSFER_STATE_H
@@ -151,6 +151,7 @@ struct rwk_shm_transfers {
 	int stopped;            /* 0, or what later posts are told */
 	bool broken;            /* the peer broke the protocol; the port will stop us */
 	bool cma_denied;
+	pid_t named;            /* who is named in calls: a thread of the peer's, or its process; 0: not chosen yet */
 
 	struct rwk_list reads; /* ops, in order of posts */
 	uint32_t begun;        /* reads with a method: the first `begun` of the list */
@@ -258,9 +259,6 @@ void rwk_shm_regions_close(struct rwk_shm_transfers *t);
 int rwk_shm_pull(struct rwk_shm_transfers *t);
 /** Pulls at most `length` bytes of `op` at its back. */
 void rwk_shm_pull_back(struct rwk_shm_transfers *t, struct rwk_op *op, size_t length);
-/** process_vm_readv from the peer: bytes, or negative errno, in which a denial is never -EACCES. */
-ssize_t rwk_shm_vm_read(struct rwk_shm_transfers *t, const struct iovec *local, unsigned locals,
-	const struct iovec *remote, unsigned remotes);
 /**
  * Describes `length` bytes of the op from `at` on, here and in the peer, by at most RWK_EXPOSE_IOV_MAX pieces each;
  * returns how many bytes those are, at least 1. -EACCES: the key does not fit any more; -EFAULT: one of the two is
@@ -268,6 +266,20 @@ ssize_t rwk_shm_vm_read(struct rwk_shm_transfers *t, const struct iovec *local, 
  */
 ssize_t rwk_shm_op_pieces(struct rwk_shm_transfers *t, const struct rwk_op *op, size_t at, size_t length,
 	struct iovec *local, unsigned *locals, struct iovec *remote, unsigned *remotes);
+
+/* transfer_reach.c */
+
+/** process_vm_readv from the peer: bytes, or negative errno, in which a denial is never -EACCES. */
+ssize_t rwk_shm_vm_read(struct rwk_shm_transfers *t, const struct iovec *local, unsigned locals,
+	const struct iovec *remote, unsigned remotes);
+/** process_vm_writev into the peer; likewise. */
+ssize_t rwk_shm_vm_write(struct rwk_shm_transfers *t, const struct iovec *local, unsigned locals,
+	const struct iovec *remote, unsigned remotes);
+/**
+ * What came was not the peer's: true if it may have been that of somebody who has the number of a thread of the peer's
+ * that is no more; then calls go by the peer's own number now.
+ */
+bool rwk_shm_reach_anew(struct rwk_shm_transfers *t);
 
 /* transfer_both.c */
 
