@@ -12,7 +12,7 @@ libropewalk_core_la_SOURCES += \
 	src/base/log.c src/base/log.h \
 	src/base/param.c src/base/param.h \
 	src/base/pool.c src/base/pool.h \
-	src/base/process.c src/base/process.h \
+	src/base/process.c src/base/process.h src/base/call_if.c src/base/call_if.h \
 	src/base/random.h \
 	src/base/shared.c src/base/shared.h \
 	src/base/socket.c src/base/socket.h \

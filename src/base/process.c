@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Reads /proc/<pid>/stat: 0 and both outputs; -ESRCH: no such process; another errno: no answer to be had. */
@@ -78,6 +79,22 @@ static char state_of(pid_t pid, const char *thread)
 	return p && p[1] ? p[2] : 0;
 }
 
+/* Stopped by a tracer on its way into a copy from or to another process: that will be made when it goes on. */
+static bool enters_copy(pid_t pid, const char *thread)
+{
+	char path[64], text[32] = "";
+	long number;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/syscall", (int)pid, thread);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	number = fgets(text, sizeof(text), f) ? strtol(text, NULL, 10) : -1;
+	fclose(f);
+	return number == SYS_process_vm_readv || number == SYS_process_vm_writev;
+}
+
 bool rwk_process_is_stopped(pid_t pid)
 {
 	char path[40];
@@ -94,7 +111,7 @@ bool rwk_process_is_stopped(pid_t pid)
 		char state = d->d_name[0] == '.' ? 'Z' : state_of(pid, d->d_name);
 
 		stopped += state == 'T' || state == 't';
-		all = state == 'T' || state == 't' || state == 'Z' || state == 'X';
+		all = state == 'T' || (state == 't' && !enters_copy(pid, d->d_name)) || state == 'Z' || state == 'X';
 	}
 	closedir(dir);
 	return all && stopped;

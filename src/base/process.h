@@ -18,8 +18,8 @@ uint64_t rwk_process_start(pid_t pid);
  */
 bool rwk_process_is_alive(pid_t pid, uint64_t start);
 /**
- * Are all its threads stopped? Then none of them is within a system call, nor will be before it is continued. False if
- * there is no answer to be had.
+ * Are all its threads stopped? Then none of them is within a copy from or to another process, nor about to make one
+ * that it has begun to make (which a tracer can stop at the door). False if there is no answer to be had.
  */
 bool rwk_process_is_stopped(pid_t pid);
 /** The oldest of its threads that sleeps now, its first thread aside; 0: none does, or there is no answer to be had. */

@@ -55,3 +55,13 @@ check_PROGRAMS += test/base/test_copy
 test_base_test_copy_SOURCES = test/base/test_copy.c test/rwk_test.h
 test_base_test_copy_LDADD = $(TEST_LDADD)
 TESTS += test/base/test_copy
+
+check_PROGRAMS += test/base/test_call_if
+test_base_test_call_if_SOURCES = test/base/test_call_if.c test/rwk_test.h
+test_base_test_call_if_LDADD = $(TEST_LDADD)
+TESTS += test/base/test_call_if
+
+check_PROGRAMS += test/base/test_process
+test_base_test_process_SOURCES = test/base/test_process.c test/rwk_test.h
+test_base_test_process_LDADD = $(TEST_LDADD)
+TESTS += test/base/test_process
