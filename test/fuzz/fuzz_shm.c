@@ -26,12 +26,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <sanitizer/asan_interface.h>
 
+#include "base/call_if.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "shm/channel.h"
@@ -166,6 +168,19 @@ ssize_t fuzz_writev(pid_t pid, const struct iovec *local, unsigned long locals, 
 	(void)remotes;
 	(void)flags;
 	return s.vm < 6 ? (ssize_t)sum : s.vm < 8 ? (ssize_t)(sum / 2) : refused();
+}
+
+/* Of the calls above, if the peer has left the word alone. */
+long rwk_call_if(const _Atomic uint64_t *word, uint64_t expected, long number, const long argument[6])
+{
+	const struct iovec *local = (const struct iovec *)argument[1], *remote = (const struct iovec *)argument[3];
+	ssize_t moved;
+
+	if (*word != expected)
+		return -EAGAIN;
+	moved = (number == SYS_process_vm_readv ? fuzz_readv : fuzz_writev)((pid_t)argument[0], local,
+		(unsigned long)argument[2], remote, (unsigned long)argument[4], 0);
+	return moved < 0 ? -errno : moved;
 }
 
 int fuzz_clock_gettime(clockid_t clock, struct timespec *now)

@@ -10,8 +10,11 @@
 
 #include "shm/transfer_area.h"
 
+#include "base/call_if.h"
+
 #include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -564,9 +567,75 @@ static void announced_for_ever(void **state)
 	tp_run(announcer, announced_to, NULL);
 }
 
+/*
+ * Without the guard's entry.
+ */
+
+static int often_written(struct rwk_shm_channel *ch, const void *arg)
+{
+	(void)arg;
+	CHECK(!next_round(ch, shared_place, 64, 1));
+	CHECK(tp_wait(ch, 2, 1));
+	CHECK(is(shared_place, 64, 0x11));
+	return 0;
+}
+
+/* Can that be had here? */
+static bool call_if_is_made(void)
+{
+	static const _Atomic uint64_t word = 1;
+	static const long nothing[6];
+
+	for (int i = 0; i < 100; i++) {
+		if (rwk_call_if(&word, 1, SYS_getppid, nothing) != -EAGAIN)
+			return true;
+	}
+	return false;
+}
+
+/* A write soon after another one goes without the entry, if a thread is named; after a pause none does. */
+static int frequent_writer(struct rwk_shm_channel *ch, const void *arg)
+{
+	const struct rwk_rkey *key = &tp_side(ch, false)->key[1];
+	uint64_t let_in = 0;
+	unsigned char bytes[64];
+	bool without = false;
+
+	(void)arg;
+	CHECK(tp_wait(ch, 1, 1));
+	memset(bytes, 0x11, sizeof(bytes));
+	for (unsigned i = 0; i < 1000; i++) {
+		CHECK(write_to(ch, key, bytes, sizeof(bytes)) == 0);
+		without |= let_in == rwk_shm_transfers_of(ch)->let_in;
+		let_in = rwk_shm_transfers_of(ch)->let_in;
+	}
+	CHECK(without == (call_if_is_made() && tp_exposers_sleep));
+	spin(100000000);
+	CHECK(write_to(ch, key, bytes, sizeof(bytes)) == 0);
+	CHECK(let_in != rwk_shm_transfers_of(ch)->let_in);
+	tp_say(ch, 2, 1);
+	return 0;
+}
+
+static void written_often(void **state)
+{
+	(void)state;
+	tp_run(often_written, frequent_writer, NULL);
+}
+
 int main(void)
 {
+	const struct CMUnitTest by_thread[] = {
+		cmocka_unit_test(written_often),
+		cmocka_unit_test(concealed_in_a_race),
+		cmocka_unit_test(closed_in_a_race),
+		cmocka_unit_test(stopped_in_a_race),
+		cmocka_unit_test(writer_killed),
+		cmocka_unit_test(exposer_killed),
+		cmocka_unit_test(another_program),
+	};
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(written_often),
 		cmocka_unit_test(concealed_in_a_race),
 		cmocka_unit_test(closed_in_a_race),
 		cmocka_unit_test(stopped_in_a_race),
@@ -580,5 +649,8 @@ int main(void)
 		cmocka_unit_test(announced_for_ever),
 	};
 
-	return cmocka_run_group_tests_name("shm/direct_guard", tests, NULL, NULL);
+	if (cmocka_run_group_tests_name("shm/direct_guard", tests, NULL, NULL))
+		return 1;
+	tp_exposers_sleep = true;
+	return cmocka_run_group_tests_name("shm/direct_guard, by a thread", by_thread, NULL, NULL);
 }

@@ -4,53 +4,9 @@
 
 #include "transfer_roles.h"
 
-#include "base/process.h"
-
-#include <pthread.h>
-#include <semaphore.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { BYTES = 20000 };
-
-/* A thread that sleeps until it is told to end. */
-struct sleeper {
-	pthread_t thread;
-	sem_t end;
-	_Atomic pid_t number;
-};
-
-static void *sleep_until_told(void *arg)
-{
-	struct sleeper *s = arg;
-
-	s->number = (pid_t)syscall(SYS_gettid);
-	while (sem_wait(&s->end))
-		continue;
-	return NULL;
-}
-
-/* Comes back when it sleeps. */
-static bool sleeper_start(struct sleeper *s)
-{
-	*s = (struct sleeper){.number = 0};
-	if (sem_init(&s->end, 0, 0) || pthread_create(&s->thread, NULL, sleep_until_told, s))
-		return false;
-	for (int i = 0; i < 5000 && (!s->number || rwk_process_idle_thread(getpid()) != s->number); i++)
-		usleep(1000);
-	return rwk_process_idle_thread(getpid()) == s->number;
-}
-
-/* Comes back when its number means nothing any more. */
-static bool sleeper_end(struct sleeper *s)
-{
-	sem_post(&s->end);
-	if (pthread_join(s->thread, NULL))
-		return false;
-	for (int i = 0; i < 5000 && rwk_process_idle_thread(getpid()); i++)
-		usleep(1000);
-	return !rwk_process_idle_thread(getpid());
-}
 
 /* An exposed buffer, and what it may be used for. */
 struct plan {
@@ -63,15 +19,15 @@ static int exposer(struct rwk_shm_channel *ch, const void *arg)
 	const struct plan *plan = arg;
 	static unsigned char buf[BYTES];
 	struct iovec iov = {buf, BYTES};
-	struct sleeper s;
+	struct tp_sleeper s;
 
 	tp_fill(buf, BYTES, 0);
-	CHECK(!plan->threads || sleeper_start(&s));
+	CHECK(!plan->threads || tp_sleeper_start(&s));
 	CHECK(!rwk_shm_expose(ch, &iov, 1, plan->access, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 3, plan->threads ? (uint64_t)s.number : 0);
 	tp_say(ch, 1, 1);
 	CHECK(tp_wait(ch, 2, 1));
-	CHECK(!plan->threads || sleeper_end(&s));
+	CHECK(!plan->threads || tp_sleeper_end(&s));
 	tp_say(ch, 1, 2);
 	CHECK(tp_wait(ch, 2, 2));
 	CHECK(!(plan->access & RWK_EXPOSE_WRITE) || tp_same(buf, BYTES, 0, 1));

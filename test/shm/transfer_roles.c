@@ -3,6 +3,8 @@
 
 #include "transfer_roles.h"
 
+#include "base/process.h"
+
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -10,6 +12,38 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+bool tp_exposers_sleep;
+
+static void *sleep_until_told(void *arg)
+{
+	struct tp_sleeper *s = arg;
+
+	s->number = (pid_t)syscall(SYS_gettid);
+	while (sem_wait(&s->end))
+		continue;
+	return NULL;
+}
+
+bool tp_sleeper_start(struct tp_sleeper *s)
+{
+	s->number = 0;
+	if (sem_init(&s->end, 0, 0) || pthread_create(&s->thread, NULL, sleep_until_told, s))
+		return false;
+	for (int i = 0; i < 5000 && (!s->number || rwk_process_idle_thread(getpid()) != s->number); i++)
+		usleep(1000);
+	return rwk_process_idle_thread(getpid()) == s->number;
+}
+
+bool tp_sleeper_end(struct tp_sleeper *s)
+{
+	sem_post(&s->end);
+	if (pthread_join(s->thread, NULL))
+		return false;
+	for (int i = 0; i < 5000 && rwk_process_idle_thread(getpid()); i++)
+		usleep(1000);
+	return !rwk_process_idle_thread(getpid());
+}
 
 static unsigned char pattern(uint64_t at, unsigned seed)
 {
@@ -101,6 +135,7 @@ int tp_serve_large(struct rwk_shm_channel *ch, const void *arg)
 /* Forks a process that plays the role on this side (1: exposer, 0: reader), with 60 s to live. */
 static pid_t tp_start(struct tp_shared *s, int side, tp_role f, const void *arg)
 {
+	static struct tp_sleeper sleeper;
 	struct rwk_shm_channel *ch;
 	pid_t pid = fork();
 	int rc;
@@ -108,6 +143,8 @@ static pid_t tp_start(struct tp_shared *s, int side, tp_role f, const void *arg)
 	if (pid)
 		return pid;
 	alarm(60);
+	if (side && tp_exposers_sleep && !tp_sleeper_start(&sleeper))
+		exit(2);
 	rwk_param_load();
 	ch = tp_open(s, side);
 	rc = f(ch, arg);

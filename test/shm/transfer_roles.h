@@ -5,6 +5,9 @@
 
 #include "transfer_pair.h"
 
+#include <pthread.h>
+#include <semaphore.h>
+
 #define CHECK(x)                         \
 	do {                             \
 		if (!(x))                \
@@ -16,6 +19,20 @@ typedef int (*tp_role)(struct rwk_shm_channel *ch, const void *arg);
 /** Runs both and expects both to end well; `mortal`: the exposer may be killed by a signal. */
 void tp_run(tp_role exposer, tp_role reader, const void *arg);
 void tp_run_mortal(tp_role exposer, tp_role reader, const void *arg);
+
+/** A thread that sleeps until it is told to end. */
+struct tp_sleeper {
+	pthread_t thread;
+	sem_t end;
+	_Atomic pid_t number;
+};
+/** Comes back when it sleeps. */
+bool tp_sleeper_start(struct tp_sleeper *s);
+/** Comes back when its number means nothing any more. */
+bool tp_sleeper_end(struct tp_sleeper *s);
+
+/** Do exposers have such a thread from the start? */
+extern bool tp_exposers_sleep;
 
 void tp_fill(unsigned char *p, size_t n, unsigned seed);
 /** Are these the bytes that tp_fill puts at `from` and on? */

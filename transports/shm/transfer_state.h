@@ -181,6 +181,7 @@ struct rwk_shm_transfers {
 	uint32_t direct_asked;  /* id of the last one that the peer was asked to share */
 	bool direct_denied;
 	void *guard;            /* this side's guard page; NULL: none */
+	uint64_t let_in;        /* ticks: when the last call began that got past the peer's */
 	uint64_t guard_since;   /* ns: when it was last replaced, */
 	uint64_t stopped_asked; /* and when the peer was last looked at whether it is stopped */
 	bool waited_in_vain;  /* for a write of the peer's: not as long again */
