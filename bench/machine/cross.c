@@ -4,12 +4,18 @@
 #include "bench/machine/mate.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #define MANY_PIECES 33
+
+static pid_t named; /* who of the other process: the thread that measures, which has the process' number, or another */
 
 static void copy_failed(const char *call)
 {
@@ -22,7 +28,7 @@ static void pull(struct mate *m, size_t from, size_t size)
 	struct iovec local = {m->private_data + MATE_LARGEST + from, size};
 	struct iovec remote = {(char *)m->shared->private_data[!m->side] + from, size};
 
-	if (process_vm_readv(m->other, &local, 1, &remote, 1, 0) != (ssize_t)size)
+	if (process_vm_readv(named, &local, 1, &remote, 1, 0) != (ssize_t)size)
 		copy_failed("process_vm_readv");
 }
 
@@ -31,7 +37,7 @@ static void push(struct mate *m, size_t from, size_t size)
 	struct iovec local = {m->private_data + from, size};
 	struct iovec remote = {(char *)m->shared->private_data[!m->side] + MATE_LARGEST + from, size};
 
-	if (process_vm_writev(m->other, &local, 1, &remote, 1, 0) != (ssize_t)size)
+	if (process_vm_writev(named, &local, 1, &remote, 1, 0) != (ssize_t)size)
 		copy_failed("process_vm_writev");
 }
 
@@ -50,7 +56,7 @@ static void small_pieces(struct mate *m, uint64_t iterations, size_t pieces)
 	for (size_t i = 0; i < pieces; i++)
 		remote[i] = (struct iovec){(char *)m->shared->private_data[!m->side] + 8192 * i, 8};
 	for (uint64_t i = 0; i < iterations; i++)
-		if (process_vm_readv(m->other, &local, 1, remote, pieces, 0) != (ssize_t)(8 * pieces))
+		if (process_vm_readv(named, &local, 1, remote, pieces, 0) != (ssize_t)(8 * pieces))
 			copy_failed("process_vm_readv");
 }
 
@@ -102,6 +108,45 @@ static bool allowed(struct mate *m)
 	return !denied;
 }
 
+static void *sleep_on(void *number)
+{
+	*(volatile pid_t *)number = (pid_t)syscall(SYS_gettid);
+	for (;;)
+		pause();
+	return NULL;
+}
+
+/*
+ * The same where each names a thread of the other's that sleeps. The kernel counts a reference in the named thread's
+ * record, in a line that this thread looks at whenever it enters or leaves the kernel.
+ */
+static void by_sleepers(struct mate *m)
+{
+	static volatile pid_t number;
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, sleep_on, (void *)&number)) {
+		fprintf(stderr, "limits: no thread can be made\n");
+		exit(2);
+	}
+	while (!number)
+		sched_yield();
+	m->shared->line[m->side].word = (uint64_t)number;
+	mate_meet(m);
+	named = (pid_t)m->shared->line[!m->side].word;
+	mate_meet(m);
+	mate_measure(m, &(struct mate_measurement){.name = "process_vm_readv, 8 bytes, both at once, by sleepers",
+				.unit = MATE_NS,
+				.operations = 1,
+				.run = one_piece});
+	for (size_t size = 16384; size <= MATE_LARGEST; size *= 4)
+		mate_measure(m, &(struct mate_measurement){.name = "one message, each side one half, by sleepers",
+					.size = size,
+					.unit = MATE_MB_S,
+					.operations = 1,
+					.run = both_halves});
+}
+
 void measure_cross(struct mate *m)
 {
 	struct mate_measurement call = {
@@ -111,6 +156,7 @@ void measure_cross(struct mate *m)
 
 	if (!allowed(m))
 		return;
+	named = m->other;
 	one = mate_measure(m, &call);
 	call.name = "process_vm_readv, 33 pieces of 8 bytes";
 	call.alone = many_pieces;
@@ -139,4 +185,5 @@ void measure_cross(struct mate *m)
 					.unit = MATE_MB_S,
 					.operations = 1,
 					.run = both_halves});
+	by_sleepers(m);
 }
