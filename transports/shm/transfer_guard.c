@@ -193,7 +193,7 @@ static ssize_t without_entry(struct rwk_shm_transfers *t, long number, uint64_t 
 {
 	const long argument[6] = {t->named, (long)(local + 1), locals - 1, (long)(remote + 1), remotes - 1};
 
-	if (rwk_clock_ticks() - t->let_in > LET_IN_FOR || t->named == rwk_shm_peer_pid(t->ch))
+	if (!t->named || rwk_clock_ticks() - t->let_in > LET_IN_FOR)
 		return -EAGAIN;
 	return rwk_call_if(&rwk_shm_area_of(t, false)->guard.word, guard, number, argument);
 }

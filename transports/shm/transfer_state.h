@@ -151,7 +151,8 @@ struct rwk_shm_transfers {
 	int stopped;            /* 0, or what later posts are told */
 	bool broken;            /* the peer broke the protocol; the port will stop us */
 	bool cma_denied;
-	pid_t named;            /* who is named in calls: a thread of the peer's, or its process; 0: not chosen yet */
+	pid_t named;            /* the thread of the peer's that is named in calls; 0: none, the process is */
+	uint32_t calls;         /* so far, as long as no thread has been looked for */
 
 	struct rwk_list reads; /* ops, in order of posts */
 	uint32_t begun;        /* reads with a method: the first `begun` of the list */
@@ -278,7 +279,7 @@ ssize_t rwk_shm_vm_write(struct rwk_shm_transfers *t, const struct iovec *local,
 	const struct iovec *remote, unsigned remotes);
 /**
  * What came was not the peer's: true if it may have been that of somebody who has the number of a thread of the peer's
- * that is no more; then calls go by the peer's own number now.
+ * that is no more; then calls go by the process' number now.
  */
 bool rwk_shm_reach_anew(struct rwk_shm_transfers *t);
 
