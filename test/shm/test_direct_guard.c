@@ -623,10 +623,39 @@ static void written_often(void **state)
 	tp_run(often_written, frequent_writer, NULL);
 }
 
+/* Who has seen another guard than there is now is not let in, however lately he was. */
+static int outdated_writer(struct rwk_shm_channel *ch, const void *arg)
+{
+	const struct rwk_rkey *key = &tp_side(ch, false)->key[1];
+	unsigned char good[64], bad[64];
+	struct iovec local[2] = {[1] = {bad, sizeof(bad)}}, remote[2] = {[1] = {NULL, sizeof(bad)}};
+	struct rwk_shm_transfers *t;
+
+	(void)arg;
+	CHECK(tp_wait(ch, 1, 1));
+	memset(good, 0x11, sizeof(good));
+	memset(bad, 0x22, sizeof(bad));
+	remote[1].iov_base = (void *)(uintptr_t)key->word[2];
+	for (unsigned i = 0; i < 100; i++)
+		CHECK(write_to(ch, key, good, sizeof(good)) == 0);
+	t = rwk_shm_transfers_of(ch);
+	CHECK(!t->named == !tp_exposers_sleep);
+	CHECK(rwk_shm_guarded_write(t, rwk_shm_guard_see(t) + (64 << 20), local, 2, remote, 2) == -ESTALE);
+	tp_say(ch, 2, 1);
+	return 0;
+}
+
+static void outdated(void **state)
+{
+	(void)state;
+	tp_run(often_written, outdated_writer, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest by_thread[] = {
 		cmocka_unit_test(written_often),
+		cmocka_unit_test(outdated),
 		cmocka_unit_test(concealed_in_a_race),
 		cmocka_unit_test(closed_in_a_race),
 		cmocka_unit_test(stopped_in_a_race),
@@ -636,6 +665,7 @@ int main(void)
 	};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(written_often),
+		cmocka_unit_test(outdated),
 		cmocka_unit_test(concealed_in_a_race),
 		cmocka_unit_test(closed_in_a_race),
 		cmocka_unit_test(stopped_in_a_race),

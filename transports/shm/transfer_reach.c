@@ -28,8 +28,10 @@ typedef ssize_t call(pid_t pid, const struct iovec *local, unsigned long locals,
 
 static pid_t number(struct rwk_shm_transfers *t)
 {
-	if (t->calls < OFTEN && ++t->calls == OFTEN)
+	if (t->calls < OFTEN && ++t->calls == OFTEN) {
 		t->named = rwk_process_idle_thread(rwk_shm_peer_pid(t->ch));
+		t->let_in = 0; /* that was by the process' number, which exec does not change */
+	}
 	return t->named ? t->named : rwk_shm_peer_pid(t->ch);
 }
 
