@@ -56,6 +56,7 @@ struct rwk_shm_transfers *rwk_shm_transfers_of(struct rwk_shm_channel *ch)
 	t->cma_denied = rwk_params.cma == RWK_OFF;
 	rwk_list_init(&t->active);
 	rwk_list_init(&t->reads);
+	rwk_list_init(&t->waiting);
 	rwk_list_init(&t->direct);
 	rwk_shm_stage_open(t);
 	rwk_shm_help_open(t);
@@ -112,15 +113,8 @@ static unsigned allowed_methods(struct rwk_shm_transfers *t, const struct rwk_op
 
 void rwk_shm_reads_begin(struct rwk_shm_transfers *t)
 {
-	struct rwk_list *n;
-
-	if (t->begun == RWK_SHM_READS_ASKED)
-		return;
-	n = t->reads.next;
-	for (uint32_t i = 0; i < t->begun; i++)
-		n = n->next;
-	for (; n != &t->reads && t->begun < RWK_SHM_READS_ASKED; n = n->next) {
-		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
+	while (t->begun < RWK_SHM_READS_ASKED && !rwk_list_empty(&t->waiting)) {
+		struct rwk_op *op = rwk_container_of(t->waiting.next, struct rwk_op, link);
 		struct rwk_shm_read *r = rwk_shm_read_of(op);
 
 		r->method = (uint8_t)rwk_shm_choice_pick(&t->pace.choice, rwk_shm_load_of(op), allowed_methods(t, op));
@@ -129,6 +123,8 @@ void rwk_shm_reads_begin(struct rwk_shm_transfers *t)
 		count_pulls(t, op, r->method == RWK_SHM_PULL && op->length > RWK_SHM_BOTH_LEAST);
 		r->begun = true;
 		t->begun++;
+		rwk_list_remove(&op->link);
+		rwk_list_append(&t->reads, &op->link);
 	}
 }
 
@@ -169,7 +165,7 @@ int rwk_shm_transfer_post(struct rwk_shm_channel *ch, struct rwk_op *op)
 	r->back = op->length;
 	r->id = t->next_id++;
 	r->started = rwk_clock_now();
-	rwk_list_append(&t->reads, &op->link);
+	rwk_list_append(&t->waiting, &op->link);
 	rwk_shm_transfers_activate(t);
 	rwk_shm_reads_begin(t);
 	return 0;
@@ -242,7 +238,7 @@ static void finish(struct rwk_shm_transfers *t, struct rwk_op *op, int status, u
 	if (!status && r->method < RWK_SHM_METHODS) {
 		now = now ? now : rwk_clock_now();
 		rwk_shm_pace_done(&t->pace, r->method, rwk_shm_load_of(op), r->started, now,
-			t->reads.next->next != &t->reads);
+			t->begun > 1 || !rwk_list_empty(&t->waiting));
 		fetched(t, op, now);
 	}
 	rwk_shm_stage_leave(t, op);
@@ -332,7 +328,7 @@ static int channel_progress(struct rwk_shm_transfers *t)
 {
 	int n = rwk_shm_stage_write(t) + rwk_shm_help(t) + rwk_shm_direct_progress(t), news;
 
-	if (t->broken || rwk_list_empty(&t->reads))
+	if (t->broken || (rwk_list_empty(&t->reads) && rwk_list_empty(&t->waiting)))
 		return n;
 	rwk_shm_reads_begin(t);
 	news = rwk_shm_stage_read(t);
@@ -343,8 +339,8 @@ static int channel_progress(struct rwk_shm_transfers *t)
 
 static bool idle(const struct rwk_shm_transfers *t)
 {
-	return rwk_list_empty(&t->reads) && rwk_list_empty(&t->serves) && rwk_list_empty(&t->helps) &&
-	       rwk_list_empty(&t->direct);
+	return rwk_list_empty(&t->reads) && rwk_list_empty(&t->waiting) && rwk_list_empty(&t->serves) &&
+	       rwk_list_empty(&t->helps) && rwk_list_empty(&t->direct);
 }
 
 int rwk_shm_transfer_progress(struct rwk_port *port)
@@ -473,6 +469,11 @@ void rwk_shm_transfer_stop(struct rwk_shm_channel *ch, int status)
 		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
 
 		rwk_shm_both_abandon(t, op);
+		op->done(op, status);
+	}
+	while ((n = rwk_list_pop(&t->waiting))) {
+		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
+
 		op->done(op, status);
 	}
 	while ((n = rwk_list_pop(&t->direct))) {

@@ -154,8 +154,9 @@ struct rwk_shm_transfers {
 	pid_t named;            /* the thread of the peer's that is named in calls; 0: none, the process is */
 	uint32_t calls;         /* so far, as long as no thread has been looked for */
 
-	struct rwk_list reads; /* ops, in order of posts */
-	uint32_t begun;        /* reads with a method: the first `begun` of the list */
+	struct rwk_list waiting; /* reads without a method, in order of posts; */
+	struct rwk_list reads;   /* before them, those with one, */
+	uint32_t begun;          /* so many */
 	uint32_t asked;        /* of these, reads that the peer stages */
 	uint32_t next_id;
 	uint64_t claims_used;  /* a bit for each */
