@@ -60,21 +60,31 @@ bool rwk_process_is_alive(pid_t pid, uint64_t start)
 	return state != 'Z' && state != 'X' && (!start || began == start);
 }
 
+/* Reads what /proc has about a thread under that name, as a string; false: there is none, or no answer. */
+static bool read_of_thread(pid_t pid, const char *thread, const char *name, char text[512])
+{
+	char path[64];
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/%s", (int)pid, thread, name);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	n = fread(text, 1, 511, f);
+	fclose(f);
+	text[n] = 0;
+	return n > 0;
+}
+
 /* The state of a thread as /proc has it; 0: there is none, or no answer. */
 static char state_of(pid_t pid, const char *thread)
 {
-	char path[64], text[512];
+	char text[512];
 	const char *p;
-	FILE *f;
-	size_t n;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/stat", (int)pid, thread);
-	f = fopen(path, "re");
-	if (!f)
+	if (!read_of_thread(pid, thread, "stat", text))
 		return 0;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = 0;
 	p = strrchr(text, ')'); /* the name before it may hold anything */
 	return p && p[1] ? p[2] : 0;
 }
@@ -82,16 +92,12 @@ static char state_of(pid_t pid, const char *thread)
 /* Stopped by a tracer on its way into a copy from or to another process: that will be made when it goes on. */
 static bool enters_copy(pid_t pid, const char *thread)
 {
-	char path[64], text[32] = "";
+	char text[512];
 	long number;
-	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/syscall", (int)pid, thread);
-	f = fopen(path, "re");
-	if (!f)
+	if (!read_of_thread(pid, thread, "syscall", text))
 		return false;
-	number = fgets(text, sizeof(text), f) ? strtol(text, NULL, 10) : -1;
-	fclose(f);
+	number = strtol(text, NULL, 10); /* or words, if it is in no call */
 	return number == SYS_process_vm_readv || number == SYS_process_vm_writev;
 }
 

@@ -4,7 +4,8 @@
  * a machine whose stores wait in a buffer (TSO).
  *
  * The writer sees where the guard page is, announces, has a barrier, looks whether the region is valid, and makes a
- * call of the kernel's that first touches the page and then writes; afterwards it withdraws the announcement. It may be
+ * call of the kernel's that first touches the page and then writes, or one that is made only if the page is still where
+ * it was seen, with no stop in between (base/call_if.h); afterwards it withdraws the announcement. It may be
  * stopped before the call or after it, not in the middle, and be continued at any time. The exposer makes the region
  * invalid, has a barrier, and waits until there is no announcement; when that takes too long it takes the page away
  * and makes another one, and from then on a writer seen stopped is enough. One that is not stopped is waited for.
@@ -12,6 +13,8 @@
  * Claims: what has been given back is not written. The exposer does not wait for ever for one who is stopped (an
  * invalid end state for spin). Each of these must be found wrong: -DNO_WRITER_BARRIER, -DNO_EXPOSER_BARRIER;
  * -DNO_GUARD, where the page stays; -DLATE_GUARD, where the writer sees where it is after it has announced;
+ * -DSTOPPED_BETWEEN, where it can be stopped between the look and the call; -DNO_GUARD_BARRIER, where the exposer has no
+ * barrier after it has said where the new page is;
  * -DLOOK_FIRST, where the exposer looks whether the writer is stopped before it takes the page away; -DNO_STOP_SEEN,
  * where stopped writers are waited for.
  */
@@ -87,8 +90,14 @@ active proctype writer()
 #ifdef LATE_GUARD
 			seen = guard;
 #endif
-			/* the call: the page, then the memory */
-			there = (seen == page);
+			/* the call: the page, then the memory; or the word, in the call itself */
+			if
+			:: there = (seen == page)
+			:: there = (seen == guard);
+#ifdef STOPPED_BETWEEN
+				perhaps_stopped()
+#endif
+			fi;
 			if
 			:: there -> assert(!given_back)
 			:: else
@@ -107,7 +116,9 @@ inline replace_page()
 {
 #ifndef NO_GUARD
 	told!1; /* published, */
+#ifndef NO_GUARD_BARRIER
 	empty(told);
+#endif
 	page++ /* then taken away */
 #else
 	skip

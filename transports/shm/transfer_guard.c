@@ -103,6 +103,7 @@ static void replace_page(struct rwk_shm_transfers *t)
 	t->guard = new_page(t->port);
 	t->guard_since = rwk_clock_now();
 	publish(t);
+	rwk_barrier_full(); /* who is stopped after this sees it when he goes on */
 	if (mprotect(old, GUARD_BYTES, PROT_NONE))
 		rwk_warn("a page cannot be protected (%s): a write that comes late may land", strerror(errno));
 }
@@ -193,7 +194,7 @@ static ssize_t without_entry(struct rwk_shm_transfers *t, long number, uint64_t 
 {
 	const long argument[6] = {t->named, (long)(local + 1), locals - 1, (long)(remote + 1), remotes - 1};
 
-	if (!t->named || rwk_clock_ticks() - t->let_in > LET_IN_FOR)
+	if (!t->named || !guard || rwk_clock_ticks() - t->let_in > LET_IN_FOR)
 		return -EAGAIN;
 	return rwk_call_if(&rwk_shm_area_of(t, false)->guard.word, guard, number, argument);
 }
@@ -207,6 +208,8 @@ static ssize_t with_entry(struct rwk_shm_transfers *t, call *make, uint64_t guar
 	uint64_t knock = 0, begun = rwk_clock_ticks();
 	ssize_t moved;
 
+	if (!guard)
+		return -ENOMEM; /* the peer could not make another one */
 	local[0] = (struct iovec){&knock, sizeof(knock)};
 	remote[0] = (struct iovec){(void *)(uintptr_t)guard, sizeof(knock)};
 	moved = make(t, local, locals, remote, remotes);
@@ -221,21 +224,15 @@ static ssize_t with_entry(struct rwk_shm_transfers *t, call *make, uint64_t guar
 ssize_t rwk_shm_guarded_write(struct rwk_shm_transfers *t, uint64_t guard, struct iovec *local, unsigned locals,
 	struct iovec *remote, unsigned remotes)
 {
-	ssize_t moved;
+	ssize_t moved = without_entry(t, SYS_process_vm_writev, guard, local, locals, remote, remotes);
 
-	if (!guard)
-		return -ENOMEM; /* it could not make another one */
-	moved = without_entry(t, SYS_process_vm_writev, guard, local, locals, remote, remotes);
 	return moved < 0 ? with_entry(t, rwk_shm_vm_write, guard, local, locals, remote, remotes) : moved;
 }
 
 ssize_t rwk_shm_guarded_read(struct rwk_shm_transfers *t, uint64_t guard, struct iovec *local, unsigned locals,
 	struct iovec *remote, unsigned remotes)
 {
-	ssize_t moved;
+	ssize_t moved = without_entry(t, SYS_process_vm_readv, guard, local, locals, remote, remotes);
 
-	if (!guard)
-		return -ENOMEM;
-	moved = without_entry(t, SYS_process_vm_readv, guard, local, locals, remote, remotes);
 	return moved < 0 ? with_entry(t, rwk_shm_vm_read, guard, local, locals, remote, remotes) : moved;
 }
