@@ -200,6 +200,64 @@ static void own_halves_first(void **state)
 	tp_run(away_exposer, two_reader, NULL);
 }
 
+enum { MANY = 1000, ALONE = 1, BACK = 2, SHARED = 3, HELPED = 4 }; /* MANY: fewer than records that the pair holds */
+
+static int returning_exposer(struct rwk_shm_channel *ch, const void *arg)
+{
+	unsigned char *buf = malloc(LARGE);
+	int rc = expose(ch, buf);
+
+	(void)arg;
+	CHECK(!rc);
+	for (int i = 0; i < 20000 && !tp_heard(ch, ALONE); i++) /* without progress */
+		usleep(1000);
+	CHECK(tp_heard(ch, ALONE));
+	for (int i = 0; i < 3; i++)
+		tp_progress(ch);
+	CHECK(!tp_protocol_error(ch) && !tp_busy(ch) && !tp_counts(ch)->pushed);
+	tp_say(ch, BACK, 1);
+	while (!tp_heard(ch, SHARED) && rwk_shm_peer_alive(ch)) {
+		tp_progress(ch);
+		tp_say(ch, HELPED, tp_counts(ch)->pushed);
+	}
+	free(buf);
+	return 0;
+}
+
+static int impatient_reader(struct rwk_shm_channel *ch, const void *arg)
+{
+	const size_t length = 40 << 10;
+	unsigned char *buf = calloc(1, LARGE);
+	struct iovec iov = {buf, length};
+	struct tp_op o;
+
+	(void)arg;
+	CHECK(buf);
+	CHECK(tp_wait(ch, 1, 1));
+	tp_force(ch, RWK_SHM_BOTH);
+	for (int i = 0; i < MANY; i++) {
+		CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, length));
+		CHECK(tp_finish(ch, &o, 20000) == 0);
+	}
+	CHECK(tp_counts(ch)->pulled == MANY * length);
+	tp_say(ch, ALONE, 1);
+	for (int i = 0; i < 20000 && !tp_heard(ch, BACK); i++)
+		usleep(1000);
+	for (int i = 0; i < 500 && !tp_heard(ch, HELPED); i++)
+		CHECK(!tp_read_large(ch, LARGE));
+	CHECK(tp_heard(ch, HELPED));
+	free(buf);
+	tp_say(ch, SHARED, 1);
+	return 0;
+}
+
+/* Who is asked again and again while it computes finds nothing left to help with, and helps from then on. */
+static void asked_in_vain(void **state)
+{
+	(void)state;
+	tp_run(returning_exposer, impatient_reader, NULL);
+}
+
 enum { SERVED = 2, PULLING, LOOKED, PULLING_ONE, LOOKED_AGAIN, PULLING_NONE }; /* words that the roles say */
 
 /* Without progress; false after ten seconds. */
@@ -285,6 +343,7 @@ int main(void)
 		cmocka_unit_test(helper_copies_half),
 		cmocka_unit_test(chunks_are_halves),
 		cmocka_unit_test(own_halves_first),
+		cmocka_unit_test(asked_in_vain),
 		cmocka_unit_test(no_time_to_help),
 	};
 

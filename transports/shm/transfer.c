@@ -483,7 +483,7 @@ void rwk_shm_transfer_stop(struct rwk_shm_channel *ch, int status)
 		op->done(op, status);
 	}
 	rwk_shm_stage_close(t);
-	rwk_pool_close(&t->help_pool);
+	rwk_shm_help_close(t);
 	rwk_shm_regions_close(t);
 	rwk_shm_guard_down(t);
 	rwk_shm_summary_add(t);

@@ -16,11 +16,15 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* A transfer of the peer's that this side shares. */
-struct help {
-	struct rwk_list link;
+/*
+ * A transfer of the peer's that this side shares. There is one a place: who asks again with the same place needs no
+ * more help with what he asked for before, and whoever has computed for a while finds many such asks.
+ */
+struct rwk_shm_help {
+	struct rwk_list link; /* of t->helps; in none: the place is free */
 	struct rwk_shm_region *region;
 	struct rwk_shm_help_ask ask;
 	bool fetch;        /* it is a write */
@@ -30,7 +34,23 @@ struct help {
 void rwk_shm_help_open(struct rwk_shm_transfers *t)
 {
 	rwk_list_init(&t->helps);
-	rwk_pool_init(&t->help_pool, sizeof(struct help), 8, RWK_SHM_SERVES);
+}
+
+void rwk_shm_help_close(struct rwk_shm_transfers *t)
+{
+	free(t->help);
+	t->help = NULL;
+}
+
+/* What stands in that place; NULL when out of memory. */
+static struct rwk_shm_help *help_at(struct rwk_shm_transfers *t, uint32_t place)
+{
+	if (!t->help) {
+		t->help = calloc(RWK_SHM_CLAIMS, sizeof(*t->help));
+		for (unsigned i = 0; t->help && i < RWK_SHM_CLAIMS; i++)
+			rwk_list_init(&t->help[i].link);
+	}
+	return t->help ? &t->help[place] : NULL;
 }
 
 static void publish(struct rwk_shm_transfers *t, const struct rwk_shm_help_ask *ask, uint32_t finished, bool give_up)
@@ -52,33 +72,28 @@ static struct rwk_shm_region *region_for(struct rwk_shm_transfers *t, const stru
 void rwk_shm_help_asked(struct rwk_shm_transfers *t, const struct rwk_shm_help_ask *ask, bool fetch)
 {
 	struct rwk_shm_region *region;
-	struct help *h;
+	struct rwk_shm_help *h;
 
-	if (ask->place >= RWK_SHM_CLAIMS || !ask->length || rwk_shm_chunks_in(ask->length) > RWK_SHM_CHUNKS_MOST ||
-		t->help_pool.used == RWK_SHM_SERVES) {
+	if (ask->place >= RWK_SHM_CLAIMS || !ask->length || rwk_shm_chunks_in(ask->length) > RWK_SHM_CHUNKS_MOST) {
 		rwk_shm_transfers_broken(t, "a transfer to share that cannot be");
 		return;
 	}
 	region = t->help_denied ? NULL : region_for(t, ask, fetch);
-	h = region ? rwk_pool_get(&t->help_pool) : NULL;
-	if (!h) {
+	h = help_at(t, ask->place);
+	if (h)
+		rwk_list_remove(&h->link);
+	if (!h || !region) {
 		publish(t, ask, 0, true);
 		return;
 	}
-	*h = (struct help){.region = region, .ask = *ask, .fetch = fetch};
+	*h = (struct rwk_shm_help){.region = region, .ask = *ask, .fetch = fetch};
 	rwk_list_append(&t->helps, &h->link);
 	rwk_shm_transfers_activate(t);
 	rwk_prefetch_write((const void *)&rwk_shm_area_of(t, false)->claim[ask->place].word);
 }
 
-static void help_end(struct rwk_shm_transfers *t, struct help *h)
-{
-	rwk_list_remove(&h->link);
-	rwk_pool_put(&t->help_pool, h);
-}
-
 /* Takes the next chunk; false if there is none left for us. *again: somebody was faster. */
-static bool take_chunk(struct rwk_shm_transfers *t, const struct help *h, bool *again)
+static bool take_chunk(struct rwk_shm_transfers *t, const struct rwk_shm_help *h, bool *again)
 {
 	_Atomic uint64_t *claim = &rwk_shm_area_of(t, false)->claim[h->ask.place].word;
 	uint64_t word = atomic_load_explicit(claim, memory_order_acquire);
@@ -92,7 +107,7 @@ static bool take_chunk(struct rwk_shm_transfers *t, const struct help *h, bool *
 }
 
 /* Copies a claimed chunk; the peer's guard was there when it was claimed. */
-static int copy_chunk(struct rwk_shm_transfers *t, struct help *h, uint64_t guard)
+static int copy_chunk(struct rwk_shm_transfers *t, struct rwk_shm_help *h, uint64_t guard)
 {
 	uint64_t at = rwk_shm_chunk_at(h->ask.length, h->finished);
 	size_t length = rwk_shm_chunk_at(h->ask.length, h->finished + 1) - at, given = length;
@@ -123,7 +138,7 @@ static void denied(struct rwk_shm_transfers *t, int err)
 
 int rwk_shm_help(struct rwk_shm_transfers *t)
 {
-	struct help *h = rwk_container_of(t->helps.next, struct help, link);
+	struct rwk_shm_help *h = rwk_container_of(t->helps.next, struct rwk_shm_help, link);
 	bool again = false, taken;
 	uint64_t guard;
 	int rc;
@@ -135,7 +150,7 @@ int rwk_shm_help(struct rwk_shm_transfers *t)
 	if (h->ask.place == RWK_SHM_CLAIM_DIRECT && !h->finished)
 		publish(t, &h->ask, 0, false); /* who asks for many, one after the other, sees that we listen */
 	if (!taken) {
-		help_end(t, h);
+		rwk_list_remove(&h->link);
 		return 1;
 	}
 	if (again)
@@ -148,7 +163,7 @@ int rwk_shm_help(struct rwk_shm_transfers *t)
 	if (rc != -EFAULT)
 		denied(t, rc);
 	publish(t, &h->ask, h->finished, true);
-	help_end(t, h);
+	rwk_list_remove(&h->link);
 	return 1;
 }
 
@@ -157,12 +172,12 @@ void rwk_shm_help_concealed(struct rwk_shm_transfers *t, uint64_t cookie)
 	struct rwk_list *n, *next;
 
 	for (n = t->helps.next; n != &t->helps; n = next) {
-		struct help *h = rwk_container_of(n, struct help, link);
+		struct rwk_shm_help *h = rwk_container_of(n, struct rwk_shm_help, link);
 
 		next = n->next;
 		if (h->ask.cookie != cookie)
 			continue;
 		publish(t, &h->ask, h->finished, true);
-		help_end(t, h);
+		rwk_list_remove(&h->link);
 	}
 }

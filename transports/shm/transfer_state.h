@@ -174,8 +174,8 @@ struct rwk_shm_transfers {
 	struct rwk_shm_fill fill; /* of blocks */
 	uint32_t pulls; /* reads that this side copies alone though both could */
 
-	struct rwk_list helps;
-	struct rwk_pool help_pool;
+	struct rwk_list helps;      /* in the order of the asks */
+	struct rwk_shm_help *help;  /* one for each place of a claim; NULL: the peer has never asked */
 	bool help_denied;
 
 	struct rwk_list direct; /* ops, in order of posts */
@@ -318,7 +318,8 @@ void rwk_shm_both_abandon(struct rwk_shm_transfers *t, struct rwk_op *op);
 /* transfer_help.c */
 
 void rwk_shm_help_open(struct rwk_shm_transfers *t);
-/** The peer's ask, with `fetch` for a write of its. */
+void rwk_shm_help_close(struct rwk_shm_transfers *t);
+/** The peer's ask, in place of the one before with the same place; with `fetch` for a write of its. */
 void rwk_shm_help_asked(struct rwk_shm_transfers *t, const struct rwk_shm_help_ask *ask, bool fetch);
 /** Copies a chunk of the first one that waits; returns whether it did anything. */
 int rwk_shm_help(struct rwk_shm_transfers *t);
