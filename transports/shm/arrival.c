@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shm/arrival.h"
-#include "shm/transfer_claim.h"
 
 #include <stdio.h>
 
@@ -12,18 +11,12 @@
 #define ASIDE_PART 128 /* 1/128 of the time goes into trials */
 #define DEAR       4   /* times the way in use: dearer than that no trial is taken for */
 
-enum circumstances { AWAITED, AWAITED_SHARED, STREAM };
+enum circumstances { AWAITED, STREAM };
 
 /* To be fetched a message must take less than this part of its time in pieces; and to go on so, than that one. */
 static const struct {
 	float begin, go_on;
-} worth[] = {[AWAITED] = {0.85f, 0.9f}, [AWAITED_SHARED] = {0.7f, 0.75f}, [STREAM] = {0.9f, 1.1f}};
-
-/* Are all messages of the class long enough to be read by both sides? */
-static bool shared(unsigned class)
-{
-	return (uint64_t)RWK_FETCHED_MIN << class >= RWK_SHM_BOTH_LEAST;
-}
+} worth[] = {[AWAITED] = {0.7f, 0.75f}, [STREAM] = {0.9f, 1.1f}};
 
 static float kilobytes(size_t length)
 {
@@ -38,7 +31,7 @@ static enum rwk_shm_arrival_way way_in_use(const struct rwk_shm_arrival *a, unsi
 
 static enum circumstances circumstances_of(const struct rwk_shm_arrival *a, unsigned class)
 {
-	return a->class[class].silence ? STREAM : shared(class) ? AWAITED_SHARED : AWAITED;
+	return a->class[class].silence ? STREAM : AWAITED;
 }
 
 static void record(struct rwk_shm_runs *r, uint64_t took, uint64_t bytes)
