@@ -352,7 +352,7 @@ static int leaving_reader(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(tp_wait(ch, 1, 1));
 	tp_force(ch, RWK_SHM_BOTH);
 	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, MOST));
-	CHECK(rwk_shm_both_ask_for_two(rwk_shm_transfers_of(ch)));
+	CHECK(rwk_shm_both_ask(rwk_shm_transfers_of(ch)));
 	tp_say(ch, 3, 1);
 	CHECK(deaf_wait(ch, 4));
 	rwk_shm_transfer_stop(ch, -ECANCELED);

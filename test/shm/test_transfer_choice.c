@@ -47,11 +47,11 @@ static void finds_the_fastest(void **state)
 	(void)state;
 	for (unsigned m = 0; m < RWK_SHM_METHODS; m++) {
 		size_t size = (size_t)8192 << m;
-		double spent = 0, best = 5000 * 20.0 * (double)size / 1024;
+		double spent = 0, best = 20000 * 20.0 * (double)size / 1024;
 
 		play(&c, speed[m], of(size), 12, (enum rwk_shm_method)m, &spent);
 		spent = 0;
-		assert_in_range(play(&c, speed[m], of(size), 5000, (enum rwk_shm_method)m, &spent), 4900, 4995);
+		assert_in_range(play(&c, speed[m], of(size), 20000, (enum rwk_shm_method)m, &spent), 19800, 19990);
 		assert_true(spent < best * 1.02);
 	}
 }
@@ -121,6 +121,71 @@ static void several_of_a_call(void **state)
 		}
 		for (int m = 0; m < RWK_SHM_METHODS; m++)
 			assert_true(rwk_shm_choice_expect(&p.choice, m, of(size / 4), 0) > cost[m] * (size / 4 >> 10));
+	}
+}
+
+/*
+ * Both would be fastest, but eight come together, and the first eight after another method are slow: found all the
+ * same.
+ */
+static void first_call_of_a_trial_is_cold(void **state)
+{
+	enum { TOGETHER = 8 };
+	static const uint64_t warm[RWK_SHM_METHODS] = {90, 30, 20}, cold[RWK_SHM_METHODS] = {90, 30, 60};
+	const size_t size = 65536;
+	enum rwk_shm_method m, last = RWK_SHM_STAGE;
+	struct rwk_shm_pace p = {0};
+	uint64_t now = 1000000;
+	unsigned both = 0, n = 0;
+
+	(void)state;
+	m = rwk_shm_choice_pick(&p.choice, of(size), all);
+	for (unsigned i = 0; i < 60000; i++) {
+		enum rwk_shm_method next = rwk_shm_choice_pick(&p.choice, of(size), all);
+
+		n++;
+		both += m == RWK_SHM_BOTH;
+		if (next != m || n == TOGETHER || m != RWK_SHM_BOTH) {
+			uint64_t start = now;
+
+			now += n * (m == last ? warm : cold)[m] * size / 1024;
+			for (p.of_call = n; p.of_call--;)
+				rwk_shm_pace_done(&p, m, of(size), start, now, true);
+			p.of_call = 0;
+			last = m;
+			n = 0;
+		}
+		m = next;
+	}
+	assert_in_range(both, 45000, 59999);
+}
+
+/*
+ * Windows, in which AHEAD transfers have come, all but their last bytes, when the first one is told of. At the end of a
+ * window, when nobody waits for anything, the last of them end at once: they have not come in no time.
+ */
+static void what_comes_ahead(void **state)
+{
+	enum { WINDOW = 71, AHEAD = 6 };
+	const size_t size = 65536;
+	const uint64_t cost = 30;
+	struct rwk_shm_pace p = {0};
+	uint64_t now = 1000000;
+
+	(void)state;
+	for (unsigned w = 0; w < 50; w++) {
+		uint64_t begun = now;
+
+		for (unsigned i = 0; i < WINDOW; i++) {
+			unsigned behind = WINDOW - 1 - i, ahead = behind < AHEAD ? behind : AHEAD;
+
+			now = begun + (i + 1 + ahead) * cost * (size >> 10);
+			p.ahead = ahead * size * 9 / 10;
+			rwk_shm_pace_done(&p, RWK_SHM_BOTH, of(size), begun, now + i, behind > 0);
+			assert_in_range(rwk_shm_choice_expect(&p.choice, RWK_SHM_BOTH, of(size), (float)cost),
+				cost * (size >> 10) * 95 / 100, cost * (size >> 10) * 112 / 100);
+		}
+		now += 5000;
 	}
 }
 
@@ -218,6 +283,8 @@ int main(void)
 		cmocka_unit_test(follows_a_change),
 		cmocka_unit_test(first_of_a_trial_is_cold),
 		cmocka_unit_test(several_of_a_call),
+		cmocka_unit_test(first_call_of_a_trial_is_cold),
+		cmocka_unit_test(what_comes_ahead),
 		cmocka_unit_test(those_that_collide),
 		cmocka_unit_test(only_what_is_allowed),
 		cmocka_unit_test(classes),

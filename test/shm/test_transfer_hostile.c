@@ -121,7 +121,7 @@ static int lied_to_reader(struct rwk_shm_channel *ch, const void *arg)
 	tp_force(ch, *(const enum lie *)arg >= LIE_CLAIM ? RWK_SHM_BOTH : RWK_SHM_STAGE);
 	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, sizeof(buf)));
 	if (*(const enum lie *)arg >= LIE_CLAIM)
-		CHECK(rwk_shm_both_ask_for_two(rwk_shm_transfers_of(ch)));
+		CHECK(rwk_shm_both_ask(rwk_shm_transfers_of(ch)));
 	tp_say(ch, 3, 1);
 	CHECK(deaf_wait(ch, 4));
 	CHECK(tp_finish(ch, &o, 3000) == -EPROTO);
@@ -167,7 +167,7 @@ static int held_reader(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(tp_wait(ch, 1, 1));
 	tp_force(ch, RWK_SHM_BOTH);
 	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, sizeof(buf)));
-	CHECK(rwk_shm_both_ask_for_two(rwk_shm_transfers_of(ch)));
+	CHECK(rwk_shm_both_ask(rwk_shm_transfers_of(ch)));
 	tp_say(ch, 3, 1);
 	CHECK(deaf_wait(ch, 4));
 	CHECK(tp_finish(ch, &o, 50) == 1);

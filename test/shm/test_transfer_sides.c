@@ -6,6 +6,8 @@
 
 #include "shm/transfer_claim.h"
 
+#include <errno.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static int share_reader(struct rwk_shm_channel *ch, const void *arg)
@@ -151,6 +153,14 @@ static void chunks_are_halves(void **state)
 		assert_true(rwk_shm_chunks_in(UINT64_MAX - less) > RWK_SHM_CHUNKS_MOST);
 }
 
+/* Without progress; false after ten seconds. */
+static bool hear(struct rwk_shm_channel *ch, unsigned word, uint64_t value)
+{
+	for (int i = 0; i < 100000 && tp_heard(ch, word) < value; i++)
+		usleep(100);
+	return tp_heard(ch, word) >= value;
+}
+
 static int away_exposer(struct rwk_shm_channel *ch, const void *arg)
 {
 	unsigned char *buf = malloc(LARGE);
@@ -200,6 +210,92 @@ static void own_halves_first(void **state)
 	tp_run(away_exposer, two_reader, NULL);
 }
 
+enum { FEW = 4, ASKED = 1, DONE = 2, PUSHED = 3, ENDED = 4, SOME = 40 << 10 };
+
+/* Serves in one go, when it is told that all has been asked for. */
+static int one_go_exposer(struct rwk_shm_channel *ch, const void *arg)
+{
+	unsigned char *buf = malloc(LARGE);
+	int rc = expose(ch, buf);
+
+	(void)arg;
+	CHECK(!rc);
+	for (unsigned round = 1; round <= 3; round++) {
+		CHECK(hear(ch, ASKED, round));
+		CHECK(tp_progress(ch) > 0);
+		tp_say(ch, PUSHED, tp_counts(ch)->pushed);
+		tp_say(ch, DONE, round);
+		CHECK(hear(ch, ENDED, round));
+		CHECK(!tp_busy(ch) || tp_progress(ch));
+	}
+	free(buf);
+	return 0;
+}
+
+/* Asks for all of them in one go, which must have moved so many bytes here, and waits until they have been served. */
+static int ask_in_one_go(
+	struct rwk_shm_channel *ch, struct tp_op o[FEW], unsigned char *to[FEW], unsigned round, uint64_t moves)
+{
+	static struct iovec iov[FEW]; /* for as long as the reads are under way */
+	uint64_t before = tp_counts(ch)->pulled;
+
+	for (int i = 0; i < FEW; i++) {
+		iov[i] = (struct iovec){to[i], SOME};
+		CHECK(!tp_read(ch, &o[i], &tp_side(ch, false)->key[0], (uint64_t)i * SOME, &iov[i], 1, SOME));
+	}
+	for (int i = 0; i < 1000 && tp_counts(ch)->pulled - before < moves; i++)
+		tp_progress(ch); /* again after one that was slow enough to prove nothing */
+	CHECK(tp_counts(ch)->pulled - before == moves);
+	tp_say(ch, ASKED, round);
+	CHECK(hear(ch, DONE, round));
+	return 0;
+}
+
+static int few_reader(struct rwk_shm_channel *ch, const void *arg)
+{
+	const size_t front = rwk_shm_chunk_at(SOME, 1);
+	unsigned char *room = mmap(NULL, FEW * 2 * 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *to[FEW];
+	struct tp_op o[FEW];
+	int rc;
+
+	(void)arg;
+	CHECK(room != MAP_FAILED);
+	for (int i = 0; i < FEW; i++)
+		to[i] = room + (size_t)i * 2 * 65536;
+	CHECK(hear(ch, 1, 1));
+	tp_force(ch, RWK_SHM_BOTH);
+	for (unsigned round = 1; round <= 3; round++) {
+		/* of the second one nothing can come to the front, or to the back */
+		unsigned char *hole = round == 1 ? NULL : to[1] + (round == 2 ? 0 : front);
+		bool broken_off = round == 3;
+
+		memset(room, 0, FEW * 2 * 65536);
+		CHECK(!hole || !mprotect(hole, 4096, PROT_NONE));
+		rc = ask_in_one_go(ch, o, to, round, (broken_off ? 1 : FEW) * (SOME - front));
+		CHECK(!rc);
+		CHECK(tp_heard(ch, PUSHED) == (round == 1 ? FEW : round == 2 ? FEW + 1 : 2 * FEW + 1) * front);
+		for (int i = 0; i < FEW; i++)
+			CHECK(tp_finish(ch, &o[i], 20000) == (hole && i == 1 ? -EFAULT : 0));
+		CHECK(!hole || !mprotect(hole, 4096, PROT_READ | PROT_WRITE));
+		for (int i = 0; i < FEW; i++)
+			CHECK((hole && i == 1) || tp_same(to[i], SOME, (uint64_t)i * SOME, 0));
+		tp_say(ch, ENDED, round);
+	}
+	munmap(room, FEW * 2 * 65536);
+	return 0;
+}
+
+/*
+ * Of several reads each side copies its halves with one call. One that cannot be copied ends in error by itself, and
+ * the others as they should.
+ */
+static void several_at_once(void **state)
+{
+	(void)state;
+	tp_run(one_go_exposer, few_reader, NULL);
+}
+
 enum { MANY = 1000, ALONE = 1, BACK = 2, SHARED = 3, HELPED = 4 }; /* MANY: fewer than records that the pair holds */
 
 static int returning_exposer(struct rwk_shm_channel *ch, const void *arg)
@@ -209,9 +305,7 @@ static int returning_exposer(struct rwk_shm_channel *ch, const void *arg)
 
 	(void)arg;
 	CHECK(!rc);
-	for (int i = 0; i < 20000 && !tp_heard(ch, ALONE); i++) /* without progress */
-		usleep(1000);
-	CHECK(tp_heard(ch, ALONE));
+	CHECK(hear(ch, ALONE, 1));
 	for (int i = 0; i < 3; i++)
 		tp_progress(ch);
 	CHECK(!tp_protocol_error(ch) && !tp_busy(ch) && !tp_counts(ch)->pushed);
@@ -226,9 +320,8 @@ static int returning_exposer(struct rwk_shm_channel *ch, const void *arg)
 
 static int impatient_reader(struct rwk_shm_channel *ch, const void *arg)
 {
-	const size_t length = 40 << 10;
 	unsigned char *buf = calloc(1, LARGE);
-	struct iovec iov = {buf, length};
+	struct iovec iov = {buf, SOME};
 	struct tp_op o;
 
 	(void)arg;
@@ -236,13 +329,12 @@ static int impatient_reader(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(tp_wait(ch, 1, 1));
 	tp_force(ch, RWK_SHM_BOTH);
 	for (int i = 0; i < MANY; i++) {
-		CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, length));
+		CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, SOME));
 		CHECK(tp_finish(ch, &o, 20000) == 0);
 	}
-	CHECK(tp_counts(ch)->pulled == MANY * length);
+	CHECK(tp_counts(ch)->pulled == MANY * SOME);
 	tp_say(ch, ALONE, 1);
-	for (int i = 0; i < 20000 && !tp_heard(ch, BACK); i++)
-		usleep(1000);
+	CHECK(hear(ch, BACK, 1));
 	for (int i = 0; i < 500 && !tp_heard(ch, HELPED); i++)
 		CHECK(!tp_read_large(ch, LARGE));
 	CHECK(tp_heard(ch, HELPED));
@@ -260,14 +352,6 @@ static void asked_in_vain(void **state)
 
 enum { SERVED = 2, PULLING, LOOKED, PULLING_ONE, LOOKED_AGAIN, PULLING_NONE }; /* words that the roles say */
 
-/* Without progress; false after ten seconds. */
-static bool hear(struct rwk_shm_channel *ch, unsigned word)
-{
-	for (int i = 0; i < 100000 && !tp_heard(ch, word); i++)
-		usleep(100);
-	return tp_heard(ch, word);
-}
-
 /* Has begun two reads that it copies by itself, ends one, and then the other. */
 static int pulling_exposer(struct rwk_shm_channel *ch, const void *arg)
 {
@@ -283,11 +367,11 @@ static int pulling_exposer(struct rwk_shm_channel *ch, const void *arg)
 	for (int i = 0; i < 2; i++)
 		CHECK(!tp_read(ch, &o[i], &tp_side(ch, false)->key[0], 0, &iov, 1, LARGE));
 	tp_say(ch, PULLING, 1);
-	CHECK(hear(ch, LOOKED));
+	CHECK(hear(ch, LOOKED, 1));
 	CHECK(tp_finish(ch, &o[0], 20000) == 0);
 	CHECK(o[1].status == 1);
 	tp_say(ch, PULLING_ONE, 1);
-	CHECK(hear(ch, LOOKED_AGAIN));
+	CHECK(hear(ch, LOOKED_AGAIN, 1));
 	CHECK(tp_finish(ch, &o[1], 20000) == 0);
 	tp_say(ch, PULLING_NONE, 1);
 	CHECK(tp_wait(ch, SERVED, 1));
@@ -319,10 +403,10 @@ static int choosing_reader(struct rwk_shm_channel *ch, const void *arg)
 	for (int i = 0; i < 6; i++)
 		CHECK(!read_by(ch, in, RWK_SHM_PULL));
 	tp_say(ch, LOOKED, 1);
-	CHECK(hear(ch, PULLING_ONE));
+	CHECK(hear(ch, PULLING_ONE, 1));
 	CHECK(!read_by(ch, in, RWK_SHM_PULL));
 	tp_say(ch, LOOKED_AGAIN, 1);
-	CHECK(hear(ch, PULLING_NONE));
+	CHECK(hear(ch, PULLING_NONE, 1));
 	CHECK(!read_by(ch, in, RWK_SHM_BOTH));
 	tp_say(ch, SERVED, 1);
 	free(buf);
@@ -343,6 +427,7 @@ int main(void)
 		cmocka_unit_test(helper_copies_half),
 		cmocka_unit_test(chunks_are_halves),
 		cmocka_unit_test(own_halves_first),
+		cmocka_unit_test(several_at_once),
 		cmocka_unit_test(asked_in_vain),
 		cmocka_unit_test(no_time_to_help),
 	};

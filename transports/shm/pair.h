@@ -33,7 +33,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#define RWK_SHM_LAYOUT_VERSION 11u
+#define RWK_SHM_LAYOUT_VERSION 12u
 
 struct rwk_shm_pair_header; /* first page of the pair's segment: magic, layout version, sizes; see layout.h */
 

@@ -96,7 +96,7 @@ static void count_pulls(struct rwk_shm_transfers *t, struct rwk_op *op, bool pul
 static unsigned allowed_methods(struct rwk_shm_transfers *t, const struct rwk_op *op)
 {
 	unsigned allowed = 1u << RWK_SHM_STAGE | 1u << RWK_SHM_PULL | 1u << RWK_SHM_BOTH;
-	bool both = rwk_shm_both_possible(op);
+	bool both = rwk_shm_both_possible(op, !t->begun);
 
 	if (t->cma_denied)
 		return 1u << RWK_SHM_STAGE;
@@ -237,6 +237,7 @@ static void finish(struct rwk_shm_transfers *t, struct rwk_op *op, int status, u
 
 	if (!status && r->method < RWK_SHM_METHODS) {
 		now = now ? now : rwk_clock_now();
+		t->pace.ahead = r->method == RWK_SHM_BOTH && !t->pace.of_call ? rwk_shm_both_ahead(t, op) : 0;
 		rwk_shm_pace_done(&t->pace, r->method, rwk_shm_load_of(op), r->started, now,
 			t->begun > 1 || !rwk_list_empty(&t->waiting));
 		fetched(t, op, now);

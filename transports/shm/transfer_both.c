@@ -22,9 +22,10 @@
  * Asking.
  */
 
-bool rwk_shm_both_possible(const struct rwk_op *op)
+bool rwk_shm_both_possible(const struct rwk_op *op, bool alone)
 {
-	return op->iov_count && op->iov[0].iov_len >= op->length && op->length > RWK_SHM_BOTH_LEAST &&
+	return op->iov_count && op->iov[0].iov_len >= op->length &&
+	       op->length > (alone ? RWK_SHM_BOTH_LONE : RWK_SHM_BOTH_LEAST) &&
 	       rwk_shm_chunks_in(op->length) <= RWK_SHM_CHUNKS_MOST;
 }
 
@@ -58,16 +59,20 @@ static int ask(struct rwk_shm_transfers *t, struct rwk_op *op, unsigned place)
 	return 0;
 }
 
-bool rwk_shm_both_ask_for_two(struct rwk_shm_transfers *t)
+bool rwk_shm_both_ask(struct rwk_shm_transfers *t)
 {
 	struct rwk_list *n = t->reads.next;
+	uint64_t bytes = 0;
 
-	for (uint32_t i = 0; i < 2 && i < t->begun; i++, n = n->next) {
+	for (uint32_t i = 0; i < RWK_SHM_SHARED_MOST && i < t->begun; i++, n = n->next) {
 		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
 		struct rwk_shm_read *r = rwk_shm_read_of(op);
-		unsigned place = (unsigned)__builtin_ctzll(~t->claims_used); /* there are more than reads */
+		unsigned place = (unsigned)__builtin_ctzll(~t->claims_used); /* one for each of these reads */
 
-		if (r->method == RWK_SHM_BOTH && !r->claim && ask(t, op, place))
+		bytes += op->length;
+		if (r->method != RWK_SHM_BOTH || (i > 1 && bytes > RWK_SHM_SHARED_LONG))
+			break;
+		if (!r->claim && ask(t, op, place))
 			return i > 0;
 	}
 	return true;
@@ -224,59 +229,130 @@ static size_t from_back(const struct rwk_shm_read *r, uint64_t from)
 	return length < RWK_SHM_CHUNK_MOST ? length : RWK_SHM_CHUNK_MOST;
 }
 
-size_t rwk_shm_both_part(struct rwk_shm_transfers *t, struct rwk_op *op, bool all_of_it)
+/* What is claimed for us and has not come. */
+static size_t claimed(const struct rwk_op *op, const struct rwk_shm_read *r)
+{
+	uint64_t from = rwk_shm_chunk_at(op->length, rwk_shm_chunks_in(op->length) - r->pulled);
+
+	return from < r->back ? from_back(r, from) : 0;
+}
+
+/* Claims the next chunk of a read of which c says that there is one left; its bytes, or 0: the helper was faster. */
+static size_t claim_next(struct rwk_shm_transfers *t, struct rwk_op *op, uint64_t word, struct rwk_shm_claim c)
 {
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
-	uint64_t word, all = rwk_shm_chunks_in(op->length), from;
-	struct rwk_shm_claim c;
 
-	from = rwk_shm_chunk_at(op->length, all - r->pulled); /* where begins what we have claimed */
-	if (from < r->back)
-		return from_back(r, from);
+	if (!atomic_compare_exchange_strong(claim_word(t, r), &word, rwk_shm_claim_pack(r->id, c.theirs, c.mine + 1)))
+		return 0;
+	r->pulled++;
+	return claimed(op, r);
+}
+
+/* Is the asker's half all claimed? */
+static bool half_claimed(const struct rwk_op *op, const struct rwk_shm_read *r)
+{
+	return r->pulled >= rwk_shm_chunks_in(op->length) - rwk_shm_chunks_to_help(op->length);
+}
+
+size_t rwk_shm_both_own(struct rwk_shm_transfers *t, struct rwk_op *op)
+{
+	const struct rwk_shm_read *r = rwk_shm_read_of(op);
+	size_t length = claimed(op, r);
+	struct rwk_shm_claim c;
+	uint64_t word;
+
+	if (length || half_claimed(op, r) || !claim_get(t, op, &word, &c))
+		return length;
+	return claim_next(t, op, word, c);
+}
+
+size_t rwk_shm_both_rest(struct rwk_shm_transfers *t, struct rwk_op *op)
+{
+	struct rwk_shm_read *r = rwk_shm_read_of(op);
+	struct rwk_shm_claim c;
+	uint64_t word, from;
+
 	if (helped_out(t, op, r)) {
 		op->at = r->back;
 		return 0;
 	}
 	if (!claim_get(t, op, &word, &c))
 		return 0;
-	if (c.theirs + c.mine < all) {
-		if (!all_of_it && c.mine >= all - rwk_shm_chunks_to_help(op->length))
-			return 0;
-		if (!atomic_compare_exchange_strong(
-			    claim_word(t, r), &word, rwk_shm_claim_pack(r->id, c.theirs, c.mine + 1)))
-			return 0;
-		r->pulled++;
-		return from_back(r, rwk_shm_chunk_at(op->length, all - r->pulled));
-	}
+	if (c.theirs + c.mine < rwk_shm_chunks_in(op->length))
+		return claim_next(t, op, word, c);
 	from = take_front(t, op, c.theirs) ? op->at : rwk_shm_chunk_at(op->length, c.theirs);
 	return t->broken || from >= r->back ? 0 : from_back(r, from);
 }
 
-/* Copies a chunk of a read that both copy, or finishes it. Returns whether it did anything. */
-static int read_part(struct rwk_shm_transfers *t, struct rwk_list *n, bool all_of_it)
+/* Finishes those of the first reads that are whole, all of them as if one call had brought them. Returns how many. */
+static int finish_whole(struct rwk_shm_transfers *t)
 {
-	struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
-	const struct rwk_shm_read *r = rwk_shm_read_of(op);
-	size_t length;
+	struct rwk_list *n = t->reads.next;
+	unsigned whole = 0, done = 0;
+	uint64_t now;
 
-	if (r->method != RWK_SHM_BOTH || !r->claim)
-		return 0;
-	length = rwk_shm_both_part(t, op, all_of_it);
+	for (; whole < t->begun; whole++, n = n->next) {
+		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
+		struct rwk_shm_read *r = rwk_shm_read_of(op);
+
+		if (r->method != RWK_SHM_BOTH || !r->claim || claimed(op, r) || !half_claimed(op, r) ||
+			!helped_out(t, op, r))
+			break;
+		op->at = r->back;
+	}
+	now = whole ? rwk_clock_now() : 0;
+	while (done < whole && !t->broken) {
+		n = t->reads.next;
+		t->pace.of_call = whole - ++done;
+		rwk_shm_read_finish_if_whole(t, rwk_container_of(n, struct rwk_op, link), now);
+	}
+	t->pace.of_call = 0;
+	t->pace.inside = false;
+	return (int)done;
+}
+
+/* Takes over what the helper has not begun of the first read, or has given up. Returns whether it did anything. */
+static int take_rest(struct rwk_shm_transfers *t)
+{
+	struct rwk_op *op = rwk_container_of(t->reads.next, struct rwk_op, link);
+	size_t length = rwk_shm_both_rest(t, op);
+
 	if (length)
 		rwk_shm_pull_back(t, op, length);
 	return length || (!t->broken && rwk_shm_read_finish_if_whole(t, op, 0));
 }
 
 /*
- * Its own half of the first read; then that of the second, as the helper does, rather than wait for the helper's half
- * of the first; then what the helper has not begun of the first.
+ * Its own halves of those asked for, as the helper does, before it waits for the helper's half of any of them, or takes
+ * that, too.
  */
 int rwk_shm_both_read(struct rwk_shm_transfers *t)
 {
-	struct rwk_list *first = t->reads.next, *second = first->next;
+	int did;
 
-	if (!rwk_shm_both_ask_for_two(t))
+	if (!rwk_shm_both_ask(t))
 		return 0;
-	return read_part(t, first, false) || (t->begun > 1 && read_part(t, second, false)) ||
-	       (!t->broken && read_part(t, first, true));
+	did = rwk_shm_pull_halves(t);
+	if (!did && !t->broken)
+		did = finish_whole(t);
+	return did || t->broken ? did : take_rest(t);
+}
+
+size_t rwk_shm_both_ahead(struct rwk_shm_transfers *t, struct rwk_op *op)
+{
+	struct rwk_list *n = op->link.next;
+	size_t ahead = 0;
+
+	for (unsigned i = 1; i < RWK_SHM_SHARED_MOST && n != &t->reads; i++, n = n->next) {
+		struct rwk_op *next = rwk_container_of(n, struct rwk_op, link);
+		const struct rwk_shm_read *r = rwk_shm_read_of(next);
+		bool gave_up;
+
+		if (!r->claim)
+			break;
+		ahead += next->length - r->back;
+		ahead += rwk_shm_chunk_at(
+			next->length, pushed(t, r, (uint32_t)rwk_shm_chunks_to_help(next->length), &gave_up));
+	}
+	return ahead;
 }

@@ -3,7 +3,9 @@
 
 #include <stdio.h>
 
-#define TRIAL         4                 /* transfers, one after the other */
+#define TRIAL_BYTES   ((size_t)1 << 20) /* of a trial, */
+#define TRIAL_LEAST   4                 /* in transfers, one after the other */
+#define TRIAL_MOST    16
 #define ASIDE_PART    128               /* 1/128 of the time goes into trying others */
 #define RUN_BYTES     ((size_t)2 << 20) /* a run that goes on is measured after so many bytes */
 #define RUN_TRANSFERS 8                 /* and transfers */
@@ -51,10 +53,17 @@ static enum rwk_shm_method rarest(const struct rwk_shm_choice_class *k, unsigned
 	return (enum rwk_shm_method)(rare < 0 ? but : rare);
 }
 
-static enum rwk_shm_method trial_begin(struct rwk_shm_choice_class *k, enum rwk_shm_method m)
+static unsigned trial_of(size_t length)
+{
+	size_t n = TRIAL_BYTES / (length ? length : 1);
+
+	return n < TRIAL_LEAST ? TRIAL_LEAST : n < TRIAL_MOST ? (unsigned)n : TRIAL_MOST;
+}
+
+static enum rwk_shm_method trial_begin(struct rwk_shm_choice_class *k, enum rwk_shm_method m, unsigned transfers)
 {
 	k->trial = m;
-	k->trial_left = TRIAL - 1;
+	k->trial_left = transfers - 1;
 	return m;
 }
 
@@ -62,7 +71,8 @@ static enum rwk_shm_method trial_begin(struct rwk_shm_choice_class *k, enum rwk_
 static enum rwk_shm_method known_or_trial(struct rwk_shm_choice_class *k, size_t length, unsigned allowed)
 {
 	enum rwk_shm_method best = cheapest(k, allowed), other = rarest(k, allowed, (int)best);
-	float price = TRIAL * k->method[other].cost * kilobytes(length);
+	unsigned transfers = trial_of(length);
+	float price = (float)transfers * k->method[other].cost * kilobytes(length);
 
 	if (other == best)
 		return best;
@@ -70,7 +80,7 @@ static enum rwk_shm_method known_or_trial(struct rwk_shm_choice_class *k, size_t
 	if (k->aside < price)
 		return best;
 	k->aside -= price;
-	return trial_begin(k, other);
+	return trial_begin(k, other, transfers);
 }
 
 enum rwk_shm_method rwk_shm_choice_pick(struct rwk_shm_choice *c, struct rwk_shm_load load, unsigned allowed)
@@ -81,8 +91,8 @@ enum rwk_shm_method rwk_shm_choice_pick(struct rwk_shm_choice *c, struct rwk_shm
 	if (k->trial_left && allowed & 1u << k->trial) {
 		k->trial_left--;
 		m = k->trial;
-	} else if (k->method[m].taken < TRIAL) {
-		m = trial_begin(k, m);
+	} else if (k->method[m].taken < TRIAL_LEAST) {
+		m = trial_begin(k, m, TRIAL_LEAST);
 	} else {
 		m = known_or_trial(k, load.length, allowed);
 	}
@@ -108,10 +118,13 @@ bool rwk_shm_choice_alike(struct rwk_shm_load a, struct rwk_shm_load b)
 	return class_of(a) == class_of(b);
 }
 
-static void run_close(struct rwk_shm_pace *p, uint64_t end)
+/* Of a run of which most had come before it began nothing can be said. */
+static void run_close(struct rwk_shm_pace *p, uint64_t end, size_t ahead)
 {
-	if (p->run.bytes)
-		rwk_shm_choice_record(&p->choice, p->run.method, p->run.load, p->run.bytes, end - p->run.start);
+	size_t bytes = p->run.bytes + ahead;
+
+	if (bytes > p->run.ahead && bytes - p->run.ahead >= p->run.bytes / 2)
+		rwk_shm_choice_record(&p->choice, p->run.method, p->run.load, bytes - p->run.ahead, end - p->run.start);
 	p->run.bytes = 0;
 }
 
@@ -121,10 +134,11 @@ void rwk_shm_pace_done(struct rwk_shm_pace *p, enum rwk_shm_method m, struct rwk
 	bool alike = p->inside || (p->run.method == m && rwk_shm_choice_alike(p->run.load, load));
 
 	if (p->run.bytes && !alike)
-		run_close(p, p->last_done);
+		run_close(p, p->last_done, p->ahead_then);
 	if (!p->run.bytes) {
 		p->run.first = p->run.method != m; /* that of the run before */
 		p->run.start = started > p->last_done ? started : p->last_done;
+		p->run.ahead = started > p->last_done ? 0 : p->ahead_then;
 		p->run.method = m;
 		p->run.load = load;
 		p->run.transfers = 0;
@@ -135,8 +149,9 @@ void rwk_shm_pace_done(struct rwk_shm_pace *p, enum rwk_shm_method m, struct rwk
 	p->inside = p->of_call;
 	if (p->inside)
 		return;
+	p->ahead_then = p->ahead;
 	if ((p->run.bytes >= RUN_BYTES && p->run.transfers >= RUN_TRANSFERS) || !more || p->run.first)
-		run_close(p, now);
+		run_close(p, now, p->ahead);
 }
 
 uint64_t rwk_shm_choice_expect(

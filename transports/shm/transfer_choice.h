@@ -9,11 +9,13 @@
  * its last eight runs, in ns a KB: a process that loses its core and pages touched for the first time do not count
  * against the method in use, and a method that has become slow is found out within eight runs. The first transfer by
  * another method than the one before is a run of its own: it finds lines of memory in the caches of that side to which
- * the other method has brought them.
+ * the other method has brought them. Where parts of several are copied at a time, what has come of those that are not
+ * whole counts, too.
  *
  * Rule: each allowed method is tried for four transfers in turn; from then on the cheapest is taken, and 1/128 of
- * the time it takes is put aside; when that would pay for four by another method, that one is tried once more. So
- * exploring costs less than 1 % and never ends.
+ * the time it takes is put aside; when that would pay for another one for as many transfers as have a megabyte, from 4
+ * to 16, that is tried once more: several may come together, which is no more than a first run. So exploring costs less
+ * than 1 % and never ends.
  */
 #ifndef RWK_SHM_TRANSFER_CHOICE_H
 #define RWK_SHM_TRANSFER_CHOICE_H
@@ -57,11 +59,14 @@ struct rwk_shm_choice {
 /** What is measured of one kind of transfers; zero at first. */
 struct rwk_shm_pace {
 	struct rwk_shm_choice choice;
-	uint64_t last_done; /* ns: when one was last finished */
+	uint64_t last_done; /* ns: when one was last finished, */
+	size_t ahead_then;  /* and `ahead` */
+	size_t ahead;       /* bytes that have come already of those that are to be told of next */
 	unsigned of_call;   /* more that the same call has brought, to be told of next: it is measured as a whole */
 	bool inside;        /* the last one was not the last of its call */
 	struct { /* the run that is being measured, or was: finished transfers of one method and class, without a pause */
-		uint64_t start; /* ns */
+		uint64_t start; /* ns; */
+		size_t ahead;   /* bytes of it, or of what follows, that had come by then */
 		struct rwk_shm_load load; /* its first */
 		size_t bytes;   /* of all; 0: there is none */
 		unsigned transfers;

@@ -4,8 +4,9 @@
  * from the front, until all chunks are claimed; the helper no more than its half. So where both are there each half is
  * copied by the same side time after time, whose caches have it: a program that sends from one buffer again and again
  * has twice the bandwidth that it has where the border moves. And there are two chunks, of more than 2 MB as many pairs
- * as make them no longer than a megabyte: each costs a call of the kernel's and two lines that change sides. Of two
- * that are shorter the asker's has a page more: the ask takes as long to arrive as that page to be copied.
+ * as make them no longer than a megabyte: each costs two lines that change sides, and a call of the kernel's if there
+ * are no others that can be copied with it. Of two that are shorter the asker's has a page more: the ask takes as long
+ * to arrive as that page to be copied.
  *
  * Claims and done-counts are apart. The claim word says how many chunks each side has taken; it is the only word that
  * both write, by compare-and-swap, and carries the transfer's id, so that a late helper cannot claim in a later one's
@@ -19,7 +20,11 @@
 
 #include <stdint.h>
 
-#define RWK_SHM_BOTH_LEAST  ((uint64_t)32 << 10) /* what is not longer is one side's */
+#define RWK_SHM_BOTH_LEAST  ((uint64_t)16 << 10)  /* what is not longer is one side's; */
+#define RWK_SHM_BOTH_LONE   ((uint64_t)32 << 10)  /* so is what comes alone, and is not longer than that */
+#define RWK_SHM_SHARED_MOST 8u                    /* reads that the helper is asked for at a time, */
+#define RWK_SHM_SHARED_LONG ((uint64_t)2 << 20)   /* with so many bytes; or two of any length */
+#define RWK_SHM_AT_ONCE     ((uint64_t)256 << 10) /* bytes of several chunks that one call copies, about */
 #define RWK_SHM_CHUNK_MOST  ((uint64_t)1 << 20)
 #define RWK_SHM_CHUNKS_MOST 0xffffu
 #define RWK_SHM_HEADSTART   4096u /* bytes that the asker has copied before the helper begins */

@@ -124,7 +124,7 @@ static void begin(struct rwk_shm_transfers *t, struct rwk_op *op)
 
 	r->begun = true;
 	r->method = RWK_SHM_PULL;
-	if (!rwk_shm_both_possible(op) || !rwk_shm_both_listens(t))
+	if (!rwk_shm_both_possible(op, true) || !rwk_shm_both_listens(t))
 		return;
 	r->started = rwk_clock_now();
 	r->method = (uint8_t)rwk_shm_choice_pick(
@@ -142,7 +142,8 @@ static size_t next_chunk(struct rwk_shm_transfers *t, struct rwk_op *op, size_t 
 	*at = op->at;
 	if (!r->claim)
 		return left < CHUNK ? left : CHUNK;
-	left = rwk_shm_both_part(t, op, true);
+	left = rwk_shm_both_own(t, op);
+	left = left ? left : rwk_shm_both_rest(t, op);
 	*at = r->back - left;
 	return left;
 }

@@ -5,6 +5,7 @@
  * In a call that proves whose the bytes are (transfer_proof.c) each piece is followed by the cookie of its region's
  * record, and bytes count as come only when their cookie has.
  */
+#include "shm/transfer_claim.h"
 #include "shm/transfer_state.h"
 
 #include "base/log.h"
@@ -31,6 +32,7 @@ struct call {
 	size_t bytes;
 	size_t got; /* bytes that came, cookies among them, of pieces not looked at yet */
 	bool proves;
+	bool from_back; /* pieces are for the backs of their reads, not the fronts */
 	uint64_t begun; /* ns, of one that proves */
 };
 
@@ -211,11 +213,12 @@ static bool piece_good(struct rwk_shm_transfers *t, struct call *c, unsigned i)
 	return true;
 }
 
-static void call_init(struct call *c)
+static void call_init(struct call *c, bool from_back)
 {
 	c->locals = c->remotes = c->pieces = 0;
 	c->bytes = 0;
 	c->proves = false;
+	c->from_back = from_back;
 }
 
 /* Fills the call from the head of the list; false if the first read cannot be pulled (it has been dealt with). */
@@ -242,50 +245,100 @@ static bool fill_call(struct rwk_shm_transfers *t, struct call *c)
 	return c->pieces > 0;
 }
 
-int rwk_shm_pull(struct rwk_shm_transfers *t)
+/* Makes the call, and finishes the reads that are whole by it. */
+static void carry_out(struct rwk_shm_transfers *t, struct call *c)
 {
-	struct rwk_op *op = rwk_container_of(t->reads.next, struct rwk_op, link);
-	struct call c;
-	unsigned pieces;
+	if (!make_call(t, c))
+		return;
+	for (unsigned i = 0; i < c->pieces; i++) {
+		struct rwk_op *op = c->piece[i].op;
 
-	if (rwk_shm_read_of(op)->method != RWK_SHM_PULL)
-		return 0;
-	call_init(&c);
-	if (!fill_call(t, &c) || !make_call(t, &c))
-		return 1;
-	pieces = c.pieces;
-	for (unsigned i = 0; i < pieces; i++) {
-		if (!piece_good(t, &c, i)) {
-			if (!c.got)
+		if (!piece_good(t, c, i)) {
+			if (!c->got)
 				break;
 			continue;
 		}
-		op = c.piece[i].op;
-		op->at += c.piece[i].length;
-		t->pace.of_call = pieces - 1 - i;
+		if (c->from_back)
+			rwk_shm_read_of(op)->back -= c->piece[i].length;
+		else
+			op->at += c->piece[i].length;
+		t->pace.of_call = c->pieces - 1 - i;
 		rwk_shm_read_finish_if_whole(t, op, t->pulled_at);
 	}
 	t->pace.of_call = 0;
 	t->pace.inside = false;
-	return (int)pieces;
+}
+
+int rwk_shm_pull(struct rwk_shm_transfers *t)
+{
+	struct rwk_op *op = rwk_container_of(t->reads.next, struct rwk_op, link);
+	struct call c;
+
+	if (rwk_shm_read_of(op)->method != RWK_SHM_PULL)
+		return 0;
+	call_init(&c, false);
+	if (!fill_call(t, &c))
+		return 1;
+	carry_out(t, &c);
+	return (int)c.pieces;
+}
+
+/* As add_piece, at the back of the read: all of it, or nothing. */
+static ssize_t add_back(struct rwk_shm_transfers *t, struct call *c, struct rwk_op *op, size_t length)
+{
+	unsigned locals = c->locals, remotes = c->remotes;
+	ssize_t added = add_piece(t, c, op, rwk_shm_read_of(op)->back - length, length);
+
+	if (added <= 0 || (size_t)added == length)
+		return added;
+	c->locals = locals;
+	c->remotes = remotes;
+	c->bytes -= (size_t)added;
+	c->pieces--;
+	return 0;
+}
+
+int rwk_shm_pull_halves(struct rwk_shm_transfers *t)
+{
+	struct rwk_list *n = t->reads.next;
+	struct call c;
+
+	call_init(&c, true);
+	for (uint32_t i = 0; i < t->begun && c.bytes < RWK_SHM_AT_ONCE; i++, n = n->next) {
+		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
+		struct rwk_shm_read *r = rwk_shm_read_of(op);
+		size_t length;
+		ssize_t added;
+
+		if (r->method != RWK_SHM_BOTH || !r->claim || (r->alone && c.pieces))
+			break;
+		length = rwk_shm_both_own(t, op);
+		if (!length)
+			continue;
+		added = add_back(t, &c, op, length);
+		if (added < 0 && !c.pieces) {
+			failed(t, op, (int)added);
+			return 1;
+		}
+		if (added <= 0 || r->alone)
+			break;
+	}
+	if (c.pieces)
+		carry_out(t, &c);
+	return (int)c.pieces;
 }
 
 void rwk_shm_pull_back(struct rwk_shm_transfers *t, struct rwk_op *op, size_t length)
 {
-	struct rwk_shm_read *r = rwk_shm_read_of(op);
 	struct call c;
 	ssize_t added;
 
-	do { /* the piece must end at the back: a shorter one, if its entries do not all fit into a call */
-		call_init(&c);
-		added = add_piece(t, &c, op, r->back - length, length);
-	} while (added > 0 && (size_t)added < length && (length /= 2));
-	if (added < 0) {
+	call_init(&c, true);
+	do /* the piece must end at the back: a shorter one, if its entries do not all fit into a call */
+		added = add_back(t, &c, op, length);
+	while (!added && (length /= 2));
+	if (added < 0)
 		failed(t, op, (int)added);
-		return;
-	}
-	if (!make_call(t, &c) || !piece_good(t, &c, 0))
-		return;
-	r->back -= c.piece[0].length;
-	rwk_shm_read_finish_if_whole(t, op, t->pulled_at);
+	else if (added)
+		carry_out(t, &c);
 }

@@ -260,6 +260,8 @@ void rwk_shm_regions_close(struct rwk_shm_transfers *t);
  * did anything.
  */
 int rwk_shm_pull(struct rwk_shm_transfers *t);
+/** Pulls this side's halves of the first reads, which are copied by both, several in a call; how many. */
+int rwk_shm_pull_halves(struct rwk_shm_transfers *t);
 /** Pulls at most `length` bytes of `op` at its back. */
 void rwk_shm_pull_back(struct rwk_shm_transfers *t, struct rwk_op *op, size_t length);
 /**
@@ -286,13 +288,16 @@ bool rwk_shm_reach_anew(struct rwk_shm_transfers *t);
 
 /* transfer_both.c */
 
-/** Can this op be copied by both? The asker's memory must be of one piece, and worth two chunks. */
-bool rwk_shm_both_possible(const struct rwk_op *op);
 /**
- * Asks for the first read, and for the second so that the helper need not pause between them. No more: were the
- * helper far ahead of the reader, nobody could say how long a read takes. False if the first could not be asked for.
+ * Can this op be copied by both? The asker's memory must be of one piece, and worth two chunks; more so of an op that
+ * is `alone`: of others a call copies several chunks.
  */
-bool rwk_shm_both_ask_for_two(struct rwk_shm_transfers *t);
+bool rwk_shm_both_possible(const struct rwk_op *op, bool alone);
+/**
+ * Asks for the first reads, so that the helper can copy several halves with a call, and need not pause between them.
+ * False if the first could not be asked for.
+ */
+bool rwk_shm_both_ask(struct rwk_shm_transfers *t);
 /**
  * Is the peer likely to answer, so that a direct op may ask for help? It does not sleep, and has seen what it was last
  * asked for: one that computes finds one ask when it is back.
@@ -300,14 +305,17 @@ bool rwk_shm_both_ask_for_two(struct rwk_shm_transfers *t);
 bool rwk_shm_both_listens(struct rwk_shm_transfers *t);
 /** Asks for the first direct op; false: it could not be asked for. */
 bool rwk_shm_both_ask_direct(struct rwk_shm_transfers *t, struct rwk_op *op);
+/** The bytes before r->back of an op with a claim that the asker is to copy next of its own half; 0: it has. */
+size_t rwk_shm_both_own(struct rwk_shm_transfers *t, struct rwk_op *op);
 /**
- * The bytes before r->back of an op with a claim that the asker is to copy next, of its own half or, with `all_of_it`,
- * of what the helper has not begun too; 0: none. Then it is whole (op->at has met r->back), or the helper's chunks
- * must be waited for.
+ * The same of what the helper has not begun, or not ended and will not; 0: none. Then the op is whole (op->at has met
+ * r->back), or the helper's chunks must be waited for.
  */
-size_t rwk_shm_both_part(struct rwk_shm_transfers *t, struct rwk_op *op, bool all_of_it);
-/** Copies a chunk of the first two reads, which are copied by both. Returns whether it did anything. */
+size_t rwk_shm_both_rest(struct rwk_shm_transfers *t, struct rwk_op *op);
+/** Copies chunks of the first reads, which are copied by both, or finishes some. Returns whether it did anything. */
 int rwk_shm_both_read(struct rwk_shm_transfers *t);
+/** Bytes that have come of the reads behind this one. */
+size_t rwk_shm_both_ahead(struct rwk_shm_transfers *t, struct rwk_op *op);
 /** The reader cannot pull any more: lets no further push begin and sets the front to what has been pushed. */
 void rwk_shm_both_give_up(struct rwk_shm_transfers *t, struct rwk_op *op);
 /** Lets no further copy begin; true if none is under way: the op may be given back. */
@@ -321,7 +329,7 @@ void rwk_shm_help_open(struct rwk_shm_transfers *t);
 void rwk_shm_help_close(struct rwk_shm_transfers *t);
 /** The peer's ask, in place of the one before with the same place; with `fetch` for a write of its. */
 void rwk_shm_help_asked(struct rwk_shm_transfers *t, const struct rwk_shm_help_ask *ask, bool fetch);
-/** Copies a chunk of the first one that waits; returns whether it did anything. */
+/** Copies a chunk of each of the first that wait, with one call; returns whether it did anything. */
 int rwk_shm_help(struct rwk_shm_transfers *t);
 /** The region is no more. */
 void rwk_shm_help_concealed(struct rwk_shm_transfers *t, uint64_t cookie);
