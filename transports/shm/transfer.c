@@ -8,7 +8,6 @@
  * dropped.
  */
 #include "shm/transfer_area.h"
-#include "shm/transfer_claim.h"
 
 #include "base/log.h"
 #include "base/param.h"

@@ -16,13 +16,12 @@
 #ifndef RWK_SHM_TRANSFER_AREA_H
 #define RWK_SHM_TRANSFER_AREA_H
 
-#include "shm/transfer_claim.h"
 #include "shm/transfer_state.h"
 
 #define RWK_SHM_BLOCKS          8u
 #define RWK_SHM_BLOCK_BYTES     ((size_t)32 << 10)
-#define RWK_SHM_CLAIMS          (RWK_SHM_SHARED_MOST + 1)
-#define RWK_SHM_CLAIM_DIRECT    RWK_SHM_SHARED_MOST /* the direct op's */
+#define RWK_SHM_CLAIMS          (2 * RWK_SHM_SHARED_MOST)
+#define RWK_SHM_CLAIM_DIRECT    RWK_SHM_SHARED_MOST /* those of direct ops, from here on */
 #define RWK_SHM_LISTED          (1u << 16)          /* regions with an index below this stand in `valid` */
 #define RWK_SHM_LISTED_WRITABLE (1ull << 63)        /* a cookie's top bit */
 

@@ -14,7 +14,6 @@
  * will not copy the chunk that it had claimed any more: then the asker does (transfer_guard.c).
  */
 #include "shm/transfer_area.h"
-#include "shm/transfer_claim.h"
 
 #include <errno.h>
 
@@ -78,20 +77,37 @@ bool rwk_shm_both_ask(struct rwk_shm_transfers *t)
 	return true;
 }
 
-bool rwk_shm_both_listens(struct rwk_shm_transfers *t)
+/* The first place that is free for the claim of a direct op, from 0; RWK_SHM_SHARED_MOST: there is none. */
+static unsigned direct_place(const struct rwk_shm_transfers *t)
 {
-	uint64_t seen = atomic_load_explicit(
-		&rwk_shm_area_of(t, false)->pushed[RWK_SHM_CLAIM_DIRECT].word, memory_order_relaxed);
+	return (unsigned)__builtin_ctzll(~(t->claims_used >> RWK_SHM_CLAIM_DIRECT));
+}
 
-	return rwk_shm_claim_unpack(seen).id == t->direct_asked && rwk_shm_peer_polls(t->ch);
+/* Has the peer seen what it was last asked for with that place? */
+static bool seen(struct rwk_shm_transfers *t, unsigned place)
+{
+	uint64_t word = atomic_load_explicit(
+		&rwk_shm_area_of(t, false)->pushed[RWK_SHM_CLAIM_DIRECT + place].word, memory_order_relaxed);
+
+	return rwk_shm_claim_unpack(word).id == t->direct_id[place];
+}
+
+bool rwk_shm_both_listens(struct rwk_shm_transfers *t, bool first)
+{
+	unsigned place = direct_place(t);
+
+	return place < RWK_SHM_SHARED_MOST && seen(t, first ? t->direct_last : place) && rwk_shm_peer_polls(t->ch);
 }
 
 bool rwk_shm_both_ask_direct(struct rwk_shm_transfers *t, struct rwk_op *op)
 {
-	rwk_shm_read_of(op)->id = t->direct_asked + 1;
-	if (ask(t, op, RWK_SHM_CLAIM_DIRECT))
+	unsigned place = direct_place(t);
+
+	rwk_shm_read_of(op)->id = ++t->direct_asked;
+	if (ask(t, op, RWK_SHM_CLAIM_DIRECT + place))
 		return false;
-	t->direct_asked++;
+	t->direct_id[place] = t->direct_asked;
+	t->direct_last = (uint8_t)place;
 	return true;
 }
 
@@ -284,6 +300,16 @@ size_t rwk_shm_both_rest(struct rwk_shm_transfers *t, struct rwk_op *op)
 	return t->broken || from >= r->back ? 0 : from_back(r, from);
 }
 
+bool rwk_shm_both_whole(struct rwk_shm_transfers *t, struct rwk_op *op)
+{
+	struct rwk_shm_read *r = rwk_shm_read_of(op);
+
+	if (r->method != RWK_SHM_BOTH || !r->claim || claimed(op, r) || !half_claimed(op, r) || !helped_out(t, op, r))
+		return false;
+	op->at = r->back;
+	return true;
+}
+
 /* Finishes those of the first reads that are whole, all of them as if one call had brought them. Returns how many. */
 static int finish_whole(struct rwk_shm_transfers *t)
 {
@@ -291,14 +317,9 @@ static int finish_whole(struct rwk_shm_transfers *t)
 	unsigned whole = 0, done = 0;
 	uint64_t now;
 
-	for (; whole < t->begun; whole++, n = n->next) {
-		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
-		struct rwk_shm_read *r = rwk_shm_read_of(op);
-
-		if (r->method != RWK_SHM_BOTH || !r->claim || claimed(op, r) || !half_claimed(op, r) ||
-			!helped_out(t, op, r))
-			break;
-		op->at = r->back;
+	while (whole < t->begun && rwk_shm_both_whole(t, rwk_container_of(n, struct rwk_op, link))) {
+		n = n->next;
+		whole++;
 	}
 	now = whole ? rwk_clock_now() : 0;
 	while (done < whole && !t->broken) {
@@ -340,10 +361,11 @@ int rwk_shm_both_read(struct rwk_shm_transfers *t)
 
 size_t rwk_shm_both_ahead(struct rwk_shm_transfers *t, struct rwk_op *op)
 {
+	const struct rwk_list *end = rwk_shm_read_of(op)->direct ? &t->direct : &t->reads;
 	struct rwk_list *n = op->link.next;
 	size_t ahead = 0;
 
-	for (unsigned i = 1; i < RWK_SHM_SHARED_MOST && n != &t->reads; i++, n = n->next) {
+	for (unsigned i = 1; i < RWK_SHM_SHARED_MOST && n != end; i++, n = n->next) {
 		struct rwk_op *next = rwk_container_of(n, struct rwk_op, link);
 		const struct rwk_shm_read *r = rwk_shm_read_of(next);
 		bool gave_up;

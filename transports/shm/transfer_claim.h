@@ -22,7 +22,7 @@
 
 #define RWK_SHM_BOTH_LEAST  ((uint64_t)16 << 10)  /* what is not longer is one side's; */
 #define RWK_SHM_BOTH_LONE   ((uint64_t)32 << 10)  /* so is what comes alone, and is not longer than that */
-#define RWK_SHM_SHARED_MOST 8u                    /* reads that the helper is asked for at a time, */
+#define RWK_SHM_SHARED_MOST 8u                    /* transfers that the helper is asked for at a time, */
 #define RWK_SHM_SHARED_LONG ((uint64_t)2 << 20)   /* with so many bytes; or two of any length */
 #define RWK_SHM_AT_ONCE     ((uint64_t)256 << 10) /* bytes of several chunks that one call copies, about */
 #define RWK_SHM_CHUNK_MOST  ((uint64_t)1 << 20)

@@ -7,8 +7,9 @@
  * the cookie goes into `writing` of our area, then, after a full barrier, the peer's `valid` must still name it; then a
  * chunk is written behind that guard, and the announcement withdrawn. See transfer_guard.c.
  *
- * What goes at once ends in post. The rest waits in a list and goes on in progress, in order, a chunk a call. Only the
- * first is shared, as those behind it may need what it brings.
+ * What goes at once ends in post. The rest waits in a list and goes on in progress, a chunk a call; but of the first few
+ * that are shared each side copies its halves with one call (transfer_help.c). They end in the order of their posts, and
+ * are not carried out in it: nobody is promised that for what is so long (FI_ORDER_RMA_*, max_order_raw_size).
  */
 #include "shm/transfer_area.h"
 
@@ -45,65 +46,94 @@ static int failed(struct rwk_shm_transfers *t, int err)
 	return -EOPNOTSUPP;
 }
 
-/* The pieces of a chunk, with room for one entry more. */
-struct chunk {
-	struct iovec local[RWK_EXPOSE_IOV_MAX + 1], remote[RWK_EXPOSE_IOV_MAX + 1];
-	unsigned locals, remotes;
+#define HAUL_IOV (2 * RWK_SHM_SHARED_MOST + RWK_EXPOSE_IOV_MAX)
+
+/*
+ * What one call moves: a chunk of an op, or this side's halves of several that are of the same region. A write's first
+ * entry is the guard's, which is counted; behind a read's last one there is room for the cookie, which is not.
+ */
+struct haul {
 	size_t length;
+	unsigned locals, remotes, parts;
+	struct {
+		struct rwk_op *op;
+		size_t length;
+	} part[RWK_SHM_SHARED_MOST];
+	struct iovec local[HAUL_IOV], remote[HAUL_IOV];
 };
+
+/* Its bytes from `at` on, or, if not `all` are needed, as many as there is room for: how many, or negative errno. */
+static ssize_t add_part(
+	struct rwk_shm_transfers *t, struct haul *h, struct rwk_op *op, size_t at, size_t length, bool all)
+{
+	unsigned locals, remotes;
+	ssize_t n =
+		rwk_shm_op_pieces(t, op, at, length, h->local + h->locals, &locals, h->remote + h->remotes, &remotes);
+
+	if (n < 0)
+		return n;
+	if (all && (size_t)n < length)
+		return -EFAULT;
+	h->locals += locals;
+	h->remotes += remotes;
+	h->length += (size_t)n;
+	h->part[h->parts].op = op;
+	h->part[h->parts++].length = (size_t)n;
+	return n;
+}
 
 /*
  * Bytes that have come; 0: the proof was too old for them, as after a pause in which nobody looked at the clock, or
  * they may not have been the peer's (transfer_reach.c); or negative errno.
  */
-static ssize_t read_once(struct rwk_shm_transfers *t, struct rwk_op *op, struct chunk *c)
+static ssize_t read_once(struct rwk_shm_transfers *t, const struct rwk_rkey *rkey, struct haul *h)
 {
-	bool proves = rwk_shm_proof_needed(t, &op->rkey, t->pulled_at), whole;
+	bool proves = rwk_shm_proof_needed(t, rkey, t->pulled_at), whole;
 	uint64_t cookie = 0, begun = proves ? rwk_clock_now() : 0;
 	ssize_t got;
 
-	c->local[c->locals] = (struct iovec){&cookie, sizeof(cookie)};
-	c->remote[c->remotes] = rwk_shm_cookie_of(&op->rkey);
-	got = rwk_shm_vm_read(t, c->local, c->locals + proves, c->remote, c->remotes + proves);
+	h->local[h->locals] = (struct iovec){&cookie, sizeof(cookie)};
+	h->remote[h->remotes] = rwk_shm_cookie_of(rkey);
+	got = rwk_shm_vm_read(t, h->local, h->locals + proves, h->remote, h->remotes + proves);
 	if (got < 0 && got != -EFAULT)
 		return got;
-	whole = got == (ssize_t)(c->length + (proves ? sizeof(cookie) : 0));
-	if ((!whole || (proves && cookie != op->rkey.word[0])) && rwk_shm_reach_anew(t))
+	whole = got == (ssize_t)(h->length + (proves ? sizeof(cookie) : 0));
+	if ((!whole || (proves && cookie != rkey->word[0])) && rwk_shm_reach_anew(t))
 		return 0;
 	if (!whole)
-		return rwk_shm_region_readable(t, op->rkey.word[0]) ? -EFAULT : -EACCES;
-	if (proves && cookie != op->rkey.word[0])
+		return rwk_shm_region_readable(t, rkey->word[0]) ? -EFAULT : -EACCES;
+	if (proves && cookie != rkey->word[0])
 		return -EACCES;
 	t->pulled_at = rwk_clock_now();
-	if (!proves && !rwk_shm_proof_held(t, op->rkey.word[0], t->pulled_at))
+	if (!proves && !rwk_shm_proof_held(t, rkey->word[0], t->pulled_at))
 		return 0;
 	t->proven = proves ? begun : t->proven;
-	t->port->counts.pulled += c->length;
-	return (ssize_t)c->length;
+	t->port->counts.pulled += h->length;
+	return (ssize_t)h->length;
 }
 
 /* Bytes that have come, perhaps none, then it is tried again; or negative errno. */
-static ssize_t read_chunk(struct rwk_shm_transfers *t, struct rwk_op *op, struct chunk *c)
+static ssize_t read_haul(struct rwk_shm_transfers *t, const struct rwk_rkey *rkey, struct haul *h)
 {
-	ssize_t n = read_once(t, op, c);
+	ssize_t n = read_once(t, rkey, h);
 
-	return n ? n : read_once(t, op, c);
+	return n ? n : read_once(t, rkey, h);
 }
 
 /* Bytes that have gone, perhaps none, then it is tried again; or negative errno. */
-static ssize_t write_chunk(struct rwk_shm_transfers *t, struct rwk_op *op, struct chunk *c)
+static ssize_t write_haul(struct rwk_shm_transfers *t, const struct rwk_rkey *rkey, struct haul *h)
 {
 	_Atomic uint64_t *writing = &rwk_shm_area_of(t, true)->writing.word;
-	uint64_t cookie = op->rkey.word[0], guard = rwk_shm_guard_see(t);
+	uint64_t cookie = rkey->word[0], guard = rwk_shm_guard_see(t);
 	ssize_t put = -EACCES;
 
 	rwk_publish64(writing, cookie);
 	rwk_barrier_full();
 	if (rwk_shm_region_writable(t, cookie))
-		put = rwk_shm_guarded_write(t, guard, c->local, c->locals, c->remote, c->remotes);
+		put = rwk_shm_guarded_write(t, guard, h->local, h->locals, h->remote, h->remotes);
 	rwk_publish64(writing, 0);
-	if (put == (ssize_t)c->length) {
-		t->port->counts.written += c->length;
+	if (put == (ssize_t)h->length) {
+		t->port->counts.written += h->length;
 		return put;
 	}
 	if (put >= 0)
@@ -119,64 +149,107 @@ static ssize_t write_chunk(struct rwk_shm_transfers *t, struct rwk_op *op, struc
 /* Its turn has come: alone, or with the peer's help. */
 static void begin(struct rwk_shm_transfers *t, struct rwk_op *op)
 {
+	bool first = t->direct.next == &op->link, lone = first && op->link.next == &t->direct;
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
 	unsigned allowed = 1u << RWK_SHM_PULL | 1u << RWK_SHM_BOTH;
 
 	r->begun = true;
 	r->method = RWK_SHM_PULL;
-	if (!rwk_shm_both_possible(op, true) || !rwk_shm_both_listens(t))
+	if (!rwk_shm_both_possible(op, lone) || !rwk_shm_both_listens(t, first))
 		return;
 	r->started = rwk_clock_now();
 	r->method = (uint8_t)rwk_shm_choice_pick(
 		&t->direct_pace[op->type == RWK_OP_WRITE].choice, rwk_shm_load_of(op), t->force ? t->force : allowed);
-	if (r->method == RWK_SHM_BOTH && !rwk_shm_both_ask_direct(t, op))
+	if (r->method == RWK_SHM_BOTH && !rwk_shm_both_ask_direct(t, op)) {
+		r->method = RWK_SHM_PULL;
 		r->started = 0;
+	}
 }
 
-/* Which bytes to move next: sets *at, returns how many; 0: the peer's must be waited for. */
-static size_t next_chunk(struct rwk_shm_transfers *t, struct rwk_op *op, size_t *at)
+/* Begins the first ops, as long as they are shared: what a call copies alone is copied when its turn comes. */
+static void begin_first(struct rwk_shm_transfers *t)
+{
+	struct rwk_list *n = t->direct.next;
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < RWK_SHM_SHARED_MOST && n != &t->direct; i++, n = n->next) {
+		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
+		struct rwk_shm_read *r = rwk_shm_read_of(op);
+
+		bytes += op->length;
+		if (i && bytes > RWK_SHM_CHUNK_MOST)
+			break;
+		if (!r->begun)
+			begin(t, op);
+		if (r->method != RWK_SHM_BOTH)
+			break;
+	}
+}
+
+/* This side's halves of the op and of those behind it. Bytes, or negative errno if the op itself cannot be had. */
+static ssize_t gather_halves(struct rwk_shm_transfers *t, struct haul *h, struct rwk_op *first)
+{
+	for (struct rwk_list *n = &first->link; n != &t->direct && h->length < RWK_SHM_AT_ONCE; n = n->next) {
+		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
+		const struct rwk_shm_read *r = rwk_shm_read_of(op);
+		size_t length;
+		ssize_t added;
+
+		if (!r->claim || op->type != first->type || op->rkey.word[0] != first->rkey.word[0] ||
+			h->parts == RWK_SHM_SHARED_MOST || h->remotes + RWK_EXPOSE_IOV_MAX >= HAUL_IOV)
+			break;
+		length = rwk_shm_both_own(t, op);
+		added = length ? add_part(t, h, op, r->back - length, length, true) : 0;
+		if (added < 0 && !h->parts)
+			return added;
+		if (added < 0 || rwk_shm_read_of(first)->alone)
+			break;
+	}
+	return (ssize_t)h->length;
+}
+
+/* What to move next of the op by itself: bytes, 0: the peer's must be waited for, or negative errno. */
+static ssize_t gather_one(struct rwk_shm_transfers *t, struct haul *h, struct rwk_op *op)
 {
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
-	size_t left = r->back - op->at;
+	size_t left = r->claim ? rwk_shm_both_rest(t, op) : r->back - op->at;
 
-	*at = op->at;
 	if (!r->claim)
-		return left < CHUNK ? left : CHUNK;
-	left = rwk_shm_both_own(t, op);
-	left = left ? left : rwk_shm_both_rest(t, op);
-	*at = r->back - left;
-	return left;
+		return add_part(t, h, op, op->at, left < CHUNK ? left : CHUNK, false);
+	return left ? add_part(t, h, op, r->back - left, left, true) : 0;
 }
 
-/* Moves a chunk of the op: how many bytes that was, or what the op ends with. */
+/* Moves a chunk of the op, and of those behind it: how many bytes that was, or what the op ends with. */
 static ssize_t move(struct rwk_shm_transfers *t, struct rwk_op *op)
 {
-	bool write = op->type == RWK_OP_WRITE; /* the guard goes first, the cookie last */
+	bool write = op->type == RWK_OP_WRITE;
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
-	size_t at, length;
-	struct chunk c;
-	ssize_t n;
+	struct haul h;
+	ssize_t n = 0;
 
 	if (t->direct_denied || t->cma_denied)
 		return -EOPNOTSUPP;
-	length = next_chunk(t, op, &at);
-	if (!length)
+	h.locals = h.remotes = write;
+	h.parts = 0;
+	h.length = 0;
+	if (r->claim)
+		n = gather_halves(t, &h, op);
+	if (!n)
+		n = gather_one(t, &h, op);
+	if (n > 0)
+		n = write ? write_haul(t, &op->rkey, &h) : read_haul(t, &op->rkey, &h);
+	if (n < 0 && h.parts > 1) {
+		r->alone = true; /* whoever it is bears his error alone */
 		return 0;
-	n = rwk_shm_op_pieces(t, op, at, length, c.local + write, &c.locals, c.remote + write, &c.remotes);
-	if (n > 0 && r->claim && (size_t)n < length)
-		n = -EFAULT; /* one piece here and no more there than fit */
-	if (n > 0) {
-		c.length = (size_t)n;
-		c.locals += write;
-		c.remotes += write;
-		n = write ? write_chunk(t, op, &c) : read_chunk(t, op, &c);
 	}
 	if (n < 0)
 		return n == -ECONNRESET ? n : failed(t, (int)n);
-	if (r->claim)
-		r->back -= (size_t)n;
-	else
-		op->at += (size_t)n;
+	for (unsigned i = 0; n && i < h.parts; i++) {
+		if (r->claim)
+			rwk_shm_read_of(h.part[i].op)->back -= h.part[i].length;
+		else
+			op->at += h.part[i].length;
+	}
 	return n;
 }
 
@@ -190,15 +263,19 @@ static bool end(struct rwk_shm_transfers *t, struct rwk_op *op, int status)
 		r->method = RWK_SHM_METHODS;
 		return false;
 	}
-	if (!status && r->started)
-		rwk_shm_pace_done(&t->direct_pace[op->type == RWK_OP_WRITE], r->method, rwk_shm_load_of(op), r->started,
-			rwk_clock_now(), !rwk_list_empty(&t->direct) && t->direct.next->next != &t->direct);
+	if (!status && r->started) {
+		struct rwk_shm_pace *pace = &t->direct_pace[op->type == RWK_OP_WRITE];
+
+		pace->ahead = rwk_shm_both_ahead(t, op);
+		rwk_shm_pace_done(pace, r->method, rwk_shm_load_of(op), r->started, rwk_clock_now(),
+			op->link.next != &t->direct);
+	}
 	return true;
 }
 
 /*
- * Moves what can be moved of the first op, about `most` bytes: true if it is over, with r->status. *moved counts its
- * bytes.
+ * Moves what can be moved of the first op, about `most` bytes, and of those behind it that are shared: true if it is
+ * over, with r->status. *moved counts the bytes.
  */
 static bool work(struct rwk_shm_transfers *t, struct rwk_op *op, size_t most, size_t *moved)
 {
@@ -207,8 +284,9 @@ static bool work(struct rwk_shm_transfers *t, struct rwk_op *op, size_t most, si
 
 	if (r->method == RWK_SHM_METHODS)
 		return end(t, op, r->status);
-	if (!r->begun)
-		begin(t, op);
+	if (rwk_shm_both_whole(t, op))
+		return end(t, op, 0); /* and the next ones, before any are asked for: these are copied together */
+	begin_first(t);
 	do {
 		n = move(t, op);
 		if (n < 0)
@@ -230,9 +308,13 @@ int rwk_shm_direct_post(struct rwk_shm_transfers *t, struct rwk_op *op, const st
 	op->at = 0;
 	r->direct = true;
 	r->back = op->length;
-	if (rwk_list_empty(&t->direct) && work(t, op, CHUNK, &moved))
-		return r->status ? r->status : 1;
 	rwk_list_append(&t->direct, &op->link);
+	if (t->direct.next != &op->link) {
+		begin_first(t); /* the helper need not wait until this one has its turn here */
+	} else if (work(t, op, CHUNK, &moved)) {
+		rwk_list_remove(&op->link);
+		return r->status ? r->status : 1;
+	}
 	rwk_shm_transfers_activate(t);
 	return 0;
 }

@@ -12,7 +12,6 @@
  * are not meant any more.
  */
 #include "shm/transfer_area.h"
-#include "shm/transfer_claim.h"
 
 #include "base/log.h"
 
@@ -142,12 +141,12 @@ static int claim_chunks(struct rwk_shm_transfers *t, struct batch *b)
 		if (b->count && h->fetch != b->help[0]->fetch)
 			break;
 		taken = take_chunk(t, h, &again);
-		if (h->ask.place == RWK_SHM_CLAIM_DIRECT && !h->finished)
-			publish(t, &h->ask, 0, false); /* who asks for many, one after the other, sees that we listen */
-		if (!taken)
+		if (!taken) {
+			publish(t, &h->ask, h->finished, false); /* who asks for many sees that we listen */
 			rwk_list_remove(&h->link);
-		else if (!again)
+		} else if (!again) {
 			add_chunk(b, h);
+		}
 		looked++;
 	}
 	return looked;

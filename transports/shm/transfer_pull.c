@@ -5,7 +5,6 @@
  * In a call that proves whose the bytes are (transfer_proof.c) each piece is followed by the cookie of its region's
  * record, and bytes count as come only when their cookie has.
  */
-#include "shm/transfer_claim.h"
 #include "shm/transfer_state.h"
 
 #include "base/log.h"

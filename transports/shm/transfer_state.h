@@ -12,8 +12,8 @@
  *   guard    a page of this side's that each write of the peer's touches first; see transfer_guard.c
  *
  * Reads of a channel are worked in the order of their posts, and so are its direct ops; in no order with each other. At
- * most RWK_SHM_READS_ASKED of them are with the peer at a time, and one direct op, so that what a peer can make us
- * remember is bounded.
+ * most RWK_SHM_READS_ASKED of them are with the peer at a time, and RWK_SHM_SHARED_MOST direct ops, so that what a peer
+ * can make us remember is bounded.
  *
  * The files: transfer.c the life of a read; transfer_region.c exposure and keys; transfer_pull.c cross-memory copies;
  * transfer_both.c the same by both sides, with claims (transfer_claim.h), transfer_help.c the other side of that;
@@ -29,6 +29,7 @@
 #include "shm/fill.h"
 #include "shm/transfer.h"
 #include "shm/transfer_choice.h"
+#include "shm/transfer_claim.h"
 
 #include "base/clock.h"
 #include "base/iov.h"
@@ -180,7 +181,9 @@ struct rwk_shm_transfers {
 
 	struct rwk_list direct; /* ops, in order of posts */
 	struct rwk_shm_pace direct_pace[2]; /* of reads, of writes */
-	uint32_t direct_asked;  /* id of the last one that the peer was asked to share */
+	uint32_t direct_asked;  /* id of the last one that the peer was asked to share; */
+	uint32_t direct_id[RWK_SHM_SHARED_MOST]; /* and of the last one in each place; 0: none */
+	uint8_t direct_last;    /* the place of the last */
 	bool direct_denied;
 	void *guard;            /* this side's guard page; NULL: none */
 	uint64_t let_in;        /* ticks: when the last call began that got past the peer's */
@@ -300,10 +303,11 @@ bool rwk_shm_both_possible(const struct rwk_op *op, bool alone);
 bool rwk_shm_both_ask(struct rwk_shm_transfers *t);
 /**
  * Is the peer likely to answer, so that a direct op may ask for help? It does not sleep, and has seen what it was last
- * asked for: one that computes finds one ask when it is back.
+ * asked for; or, if the op is not the first, what it was last asked for with the same place. One that computes finds an
+ * ask for each place when it is back.
  */
-bool rwk_shm_both_listens(struct rwk_shm_transfers *t);
-/** Asks for the first direct op; false: it could not be asked for. */
+bool rwk_shm_both_listens(struct rwk_shm_transfers *t, bool first);
+/** Asks for a direct op, where it listens; false: it could not be asked for. */
 bool rwk_shm_both_ask_direct(struct rwk_shm_transfers *t, struct rwk_op *op);
 /** The bytes before r->back of an op with a claim that the asker is to copy next of its own half; 0: it has. */
 size_t rwk_shm_both_own(struct rwk_shm_transfers *t, struct rwk_op *op);
@@ -312,6 +316,8 @@ size_t rwk_shm_both_own(struct rwk_shm_transfers *t, struct rwk_op *op);
  * r->back), or the helper's chunks must be waited for.
  */
 size_t rwk_shm_both_rest(struct rwk_shm_transfers *t, struct rwk_op *op);
+/** Have both copied their halves of it? Then op->at has met r->back. */
+bool rwk_shm_both_whole(struct rwk_shm_transfers *t, struct rwk_op *op);
 /** Copies chunks of the first reads, which are copied by both, or finishes some. Returns whether it did anything. */
 int rwk_shm_both_read(struct rwk_shm_transfers *t);
 /** Bytes that have come of the reads behind this one. */
