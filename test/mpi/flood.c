@@ -127,9 +127,42 @@ static void shares(void)
 	free(buf);
 }
 
+/*
+ * Rank 2k has n messages under way to rank 2k+1, which waits for them, and now and then computes without a call into
+ * MPI. Buffers stay as they are, so that on one node the fastest way is that both sides copy.
+ */
+static void departures(void)
+{
+	int n = (int)option("n", 1000), peer = rank ^ 1;
+	size_t len = (size_t)option("len", 65536);
+	char *buf = allocate((size_t)n * len);
+	MPI_Request *r = allocate((size_t)n * sizeof(*r));
+
+	for (int i = 0; rank % 2 == 0 && i < n; i++)
+		fill(buf + (size_t)i * len, len, (uint64_t)i);
+	for (long round = 0; peer < ranks && round < option("rounds", 20); round++) {
+		for (int i = 0; i < n; i++) {
+			char *at = buf + (size_t)i * len;
+
+			if (rank % 2)
+				MPI_Irecv(at, (int)len, MPI_BYTE, peer, 1, MPI_COMM_WORLD, &r[i]);
+			else
+				MPI_Isend(at, (int)len, MPI_BYTE, peer, 1, MPI_COMM_WORLD, &r[i]);
+		}
+		if (rank % 2 == 0 && round % 3 == 2)
+			compute((unsigned)option("away", 20000));
+		MPI_Waitall(n, r, MPI_STATUSES_IGNORE);
+	}
+	for (int i = 0; rank % 2 && peer < ranks && i < n; i++)
+		expect_filled(buf + (size_t)i * len, len, (uint64_t)i, "one whose sender had left");
+	free(r);
+	free(buf);
+}
+
 const struct mpi_test flood_tests[] = {
 	{"flood", 2, MPI_THREAD_SINGLE, flood, "n= unexpected messages of len= bytes; both= rss= header= credit="},
 	{"incast", 2, MPI_THREAD_SINGLE, incast, "all send n= messages of len= bytes to one"},
+	{"departures", 2, MPI_THREAD_SINGLE, departures, "senders of n= messages of len= bytes compute; away= rounds="},
 	{"shares", 2, MPI_THREAD_SINGLE, shares, "the same, who sends gets at it in turn; busy= least="},
 	{0},
 };
