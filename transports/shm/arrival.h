@@ -23,12 +23,12 @@
  *
  * Rule: where somebody waits for each message it is fetched if that is clearly faster, for what a processor has read
  * lies in its own caches, and whoever writes again where it was fetched from pays for that later, which nobody
- * measures. The copies alone of 64 KB that are written, sent and read take 0.75 of the time of the pieces, but all of it
- * 1.5 times as long; and so it is where both sides send at a time and 20 KB are read by one of them. So less than 0.7 of
- * the time in pieces is clear. In a stream nine tenths are enough. Now and then, the first time after a few messages,
- * the other way is tried for TRIAL messages; in a stream for two flows, since a sender that is ahead takes slab after slab,
- * which the first time round all come from afar. What a trial costs more is paid out of a 128th of the time that the
- * messages take, those included that are under way when the sender hears that it is over.
+ * measures. The copies alone of 64 KB that are written, sent and read take 0.75 of the time of the pieces, but all of
+ * it 1.5 times as long; and so it is where both sides send at a time and 20 KB are read by one of them. So less than
+ * 0.7 of the time in pieces is clear. In a stream nine tenths are enough. Now and then, the first time after a few
+ * messages, the other way is tried for TRIAL messages; in a stream for two flows, since a sender that is ahead takes
+ * slab after slab, which the first time round all come from afar. What a trial costs more is paid out of a 128th of the
+ * time that the messages take, those included that are under way when the sender hears that it is over.
  */
 #ifndef RWK_SHM_ARRIVAL_H
 #define RWK_SHM_ARRIVAL_H

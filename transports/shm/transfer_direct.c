@@ -7,9 +7,9 @@
  * the cookie goes into `writing` of our area, then, after a full barrier, the peer's `valid` must still name it; then a
  * chunk is written behind that guard, and the announcement withdrawn. See transfer_guard.c.
  *
- * What goes at once ends in post. The rest waits in a list and goes on in progress, a chunk a call; but of the first few
- * that are shared each side copies its halves with one call (transfer_help.c). They end in the order of their posts, and
- * are not carried out in it: nobody is promised that for what is so long (FI_ORDER_RMA_*, max_order_raw_size).
+ * What goes at once ends in post. The rest waits in a list and goes on in progress, a chunk a call; but of the first
+ * few that are shared each side copies its halves with one call (transfer_help.c). They end in the order of their
+ * posts, but are not carried out in it: nobody is promised that of what goes directly (src/engine/rma.h).
  */
 #include "shm/transfer_area.h"
 
