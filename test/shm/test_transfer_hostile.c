@@ -186,6 +186,51 @@ static void claim_held(void **state)
 	tp_run(holding_exposer, held_reader, NULL);
 }
 
+/* Its record of the region loses a piece, and it says that it has copied its half. */
+static int short_exposer(struct rwk_shm_channel *ch, const void *arg)
+{
+	struct rwk_shm_area *mine = rwk_shm_transfer_area(ch, true);
+	static unsigned char buf[65536];
+	struct iovec iov[2] = {{buf, 40 << 10}, {buf + (40 << 10), 24 << 10}};
+	struct rwk_shm_key key;
+
+	(void)arg;
+	CHECK(!rwk_shm_expose(ch, iov, 2, RWK_EXPOSE_READ, &tp_side(ch, true)->key[0]));
+	CHECK(!rwk_shm_key_unpack(&tp_side(ch, true)->key[0], &key));
+	((struct rwk_shm_region *)(uintptr_t)key.region)->count = 1;
+	tp_say(ch, 1, 1);
+	CHECK(deaf_wait(ch, 3));
+	mine->pushed[0].word = 1;
+	tp_say(ch, 4, 1);
+	CHECK(deaf_wait(ch, 2));
+	return 0;
+}
+
+static int short_reader(struct rwk_shm_channel *ch, const void *arg)
+{
+	static unsigned char buf[65536];
+	struct iovec iov = {buf, sizeof(buf)};
+	struct tp_op o;
+
+	(void)arg;
+	CHECK(tp_wait(ch, 1, 1));
+	tp_force(ch, RWK_SHM_BOTH);
+	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, sizeof(buf)));
+	CHECK(rwk_shm_both_ask(rwk_shm_transfers_of(ch)));
+	tp_say(ch, 3, 1);
+	CHECK(deaf_wait(ch, 4));
+	CHECK(tp_finish(ch, &o, 3000) == -EFAULT);
+	tp_say(ch, 2, 1);
+	return 0;
+}
+
+/* A half of which the exposer has less than it said does not come, and is not taken for come. */
+static void half_that_is_short(void **state)
+{
+	(void)state;
+	tp_run(short_exposer, short_reader, NULL);
+}
+
 static int garbage_sender(struct rwk_shm_channel *ch, const void *arg)
 {
 	unsigned how = *(const unsigned *)arg;
@@ -254,6 +299,7 @@ int main(void)
 		cmocka_unit_test(area_scribbled),
 		cmocka_unit_test(blocks_that_lie),
 		cmocka_unit_test(claim_held),
+		cmocka_unit_test(half_that_is_short),
 		cmocka_unit_test(garbage_records),
 	};
 

@@ -315,8 +315,8 @@ int rwk_shm_pull_halves(struct rwk_shm_transfers *t)
 		if (!length)
 			continue;
 		added = add_back(t, &c, op, length);
-		if (added < 0 && !c.pieces) {
-			failed(t, op, (int)added);
+		if (added <= 0 && !c.pieces) {
+			failed(t, op, added ? (int)added : -EFAULT); /* 0: the peer's pieces are fewer than it said */
 			return 1;
 		}
 		if (added <= 0 || r->alone)
