@@ -157,19 +157,27 @@ static int holding_exposer(struct rwk_shm_channel *ch, const void *arg)
 	return 0;
 }
 
+/* Reads a buffer that both are to copy; comes back when the exposer has answered by hand. 0, or a line. */
+static int read_by_both(struct rwk_shm_channel *ch, struct tp_op *o, struct iovec *iov)
+{
+	CHECK(tp_wait(ch, 1, 1));
+	tp_force(ch, RWK_SHM_BOTH);
+	CHECK(!tp_read(ch, o, &tp_side(ch, false)->key[0], 0, iov, 1, iov->iov_len));
+	CHECK(rwk_shm_both_ask(rwk_shm_transfers_of(ch)));
+	tp_say(ch, 3, 1);
+	CHECK(deaf_wait(ch, 4));
+	return 0;
+}
+
 static int held_reader(struct rwk_shm_channel *ch, const void *arg)
 {
 	static unsigned char buf[65536];
 	struct iovec iov = {buf, sizeof(buf)};
 	struct tp_op o;
+	int rc = read_by_both(ch, &o, &iov);
 
 	(void)arg;
-	CHECK(tp_wait(ch, 1, 1));
-	tp_force(ch, RWK_SHM_BOTH);
-	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, sizeof(buf)));
-	CHECK(rwk_shm_both_ask(rwk_shm_transfers_of(ch)));
-	tp_say(ch, 3, 1);
-	CHECK(deaf_wait(ch, 4));
+	CHECK(!rc);
 	CHECK(tp_finish(ch, &o, 50) == 1);
 	CHECK(tp_counts(ch)->pulled == sizeof(buf) - rwk_shm_chunk_at(sizeof(buf), 1));
 	tp_say(ch, 5, 1);
@@ -211,14 +219,10 @@ static int short_reader(struct rwk_shm_channel *ch, const void *arg)
 	static unsigned char buf[65536];
 	struct iovec iov = {buf, sizeof(buf)};
 	struct tp_op o;
+	int rc = read_by_both(ch, &o, &iov);
 
 	(void)arg;
-	CHECK(tp_wait(ch, 1, 1));
-	tp_force(ch, RWK_SHM_BOTH);
-	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, sizeof(buf)));
-	CHECK(rwk_shm_both_ask(rwk_shm_transfers_of(ch)));
-	tp_say(ch, 3, 1);
-	CHECK(deaf_wait(ch, 4));
+	CHECK(!rc);
 	CHECK(tp_finish(ch, &o, 3000) == -EFAULT);
 	tp_say(ch, 2, 1);
 	return 0;
