@@ -63,13 +63,13 @@ bool rwk_shm_both_ask(struct rwk_shm_transfers *t)
 	struct rwk_list *n = t->reads.next;
 	uint64_t bytes = 0;
 
-	for (uint32_t i = 0; i < RWK_SHM_SHARED_MOST && i < t->begun; i++, n = n->next) {
+	for (uint32_t i = 0; i < t->begun; i++, n = n->next) {
 		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
 		struct rwk_shm_read *r = rwk_shm_read_of(op);
 		unsigned place = (unsigned)__builtin_ctzll(~t->claims_used); /* one for each of these reads */
 
 		bytes += op->length;
-		if (r->method != RWK_SHM_BOTH || (i > 1 && bytes > RWK_SHM_SHARED_LONG))
+		if (r->method != RWK_SHM_BOTH || !rwk_shm_shares(i, bytes))
 			break;
 		if (!r->claim && ask(t, op, place))
 			return i > 0;
@@ -245,8 +245,8 @@ static size_t from_back(const struct rwk_shm_read *r, uint64_t from)
 	return length < RWK_SHM_CHUNK_MOST ? length : RWK_SHM_CHUNK_MOST;
 }
 
-/* What is claimed for us and has not come. */
-static size_t claimed(const struct rwk_op *op, const struct rwk_shm_read *r)
+/* What is claimed for this side and has not come. */
+static size_t own_left(const struct rwk_op *op, const struct rwk_shm_read *r)
 {
 	uint64_t from = rwk_shm_chunk_at(op->length, rwk_shm_chunks_in(op->length) - r->pulled);
 
@@ -261,7 +261,7 @@ static size_t claim_next(struct rwk_shm_transfers *t, struct rwk_op *op, uint64_
 	if (!atomic_compare_exchange_strong(claim_word(t, r), &word, rwk_shm_claim_pack(r->id, c.theirs, c.mine + 1)))
 		return 0;
 	r->pulled++;
-	return claimed(op, r);
+	return own_left(op, r);
 }
 
 /* Is the asker's half all claimed? */
@@ -273,7 +273,7 @@ static bool half_claimed(const struct rwk_op *op, const struct rwk_shm_read *r)
 size_t rwk_shm_both_own(struct rwk_shm_transfers *t, struct rwk_op *op)
 {
 	const struct rwk_shm_read *r = rwk_shm_read_of(op);
-	size_t length = claimed(op, r);
+	size_t length = own_left(op, r);
 	struct rwk_shm_claim c;
 	uint64_t word;
 
@@ -304,7 +304,7 @@ bool rwk_shm_both_whole(struct rwk_shm_transfers *t, struct rwk_op *op)
 {
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
 
-	if (r->method != RWK_SHM_BOTH || !r->claim || claimed(op, r) || !half_claimed(op, r) || !helped_out(t, op, r))
+	if (r->method != RWK_SHM_BOTH || !r->claim || own_left(op, r) || !half_claimed(op, r) || !helped_out(t, op, r))
 		return false;
 	op->at = r->back;
 	return true;

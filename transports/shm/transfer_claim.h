@@ -18,6 +18,7 @@
 #ifndef RWK_SHM_TRANSFER_CLAIM_H
 #define RWK_SHM_TRANSFER_CLAIM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define RWK_SHM_BOTH_LEAST  ((uint64_t)16 << 10)  /* what is not longer is one side's; */
@@ -74,6 +75,12 @@ static inline uint64_t rwk_shm_chunk_at(uint64_t length, uint64_t number)
 	if (number == 1 && chunk < RWK_SHM_CHUNK_MOST && rwk_shm_chunks_in(length) == 2)
 		at -= RWK_SHM_HEADSTART;
 	return at < length ? at : length;
+}
+
+/** May the helper be asked for one more, with which there are `bytes`, before it has ended `before` others? */
+static inline bool rwk_shm_shares(unsigned before, uint64_t bytes)
+{
+	return before < 2 || (before < RWK_SHM_SHARED_MOST && bytes <= RWK_SHM_SHARED_LONG);
 }
 
 /** How many of them the helper may take. */

@@ -172,12 +172,12 @@ static void begin_first(struct rwk_shm_transfers *t)
 	struct rwk_list *n = t->direct.next;
 	uint64_t bytes = 0;
 
-	for (unsigned i = 0; i < RWK_SHM_SHARED_MOST && n != &t->direct; i++, n = n->next) {
+	for (unsigned i = 0; n != &t->direct; i++, n = n->next) {
 		struct rwk_op *op = rwk_container_of(n, struct rwk_op, link);
 		struct rwk_shm_read *r = rwk_shm_read_of(op);
 
 		bytes += op->length;
-		if (i && bytes > RWK_SHM_CHUNK_MOST)
+		if (!rwk_shm_shares(i, bytes))
 			break;
 		if (!r->begun)
 			begin(t, op);
