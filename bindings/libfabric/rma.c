@@ -26,6 +26,14 @@ static rwk_noinline ssize_t not_now(
 	return -FI_EOPNOTSUPP;
 }
 
+/* Has the program not looked yet at what has been completed before? */
+static inline uint32_t behind(const struct rwk_fi_ep *ep)
+{
+	const struct rwk_fi_cq *cq = ep->side[RWK_FI_TX].cq;
+
+	return cq && cq->done.head != cq->done.tail ? RWK_F_BEHIND : 0;
+}
+
 ssize_t rwk_fi_rma_start(
 	struct rwk_fi_ep *ep, uint64_t needs, fi_addr_t to, struct rwk_rma_args *a, rwk_fi_starter *start)
 {
@@ -37,6 +45,7 @@ ssize_t rwk_fi_rma_start(
 	err = rwk_fi_ep_whole(ep, to, &a->peer);
 	if (rwk_likely(!err) && rwk_unlikely(a->flags & RWK_F_FENCE && rwk_peer_sending(a->peer)))
 		err = -FI_EAGAIN; /* the engine's fence is one of reads and writes */
+	a->flags |= behind(ep);
 	if (rwk_likely(!err))
 		err = start(ep->engine, a);
 	rwk_fi_leave(&ep->lock);

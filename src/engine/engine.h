@@ -65,6 +65,7 @@ enum {
 				      for one that comes */
 	RWK_F_PEEK = 1 << 21,      /* receive: report a waiting message, leave it */
 	RWK_F_FENCE = 1 << 21,     /* read, write, atomic: begin when all earlier ones to that peer are complete */
+	RWK_F_BEHIND = 1 << 22,    /* read, write: others came before whose completions the caller has not looked at */
 	RWK_F_CLAIM = 1 << 22,     /* with PEEK: take the message found for `context`; alone: receive the one taken */
 	RWK_F_DISCARD = 1 << 23,   /* with PEEK or CLAIM: drop the message */
 	RWK_F_USER = 1 << 24,      /* from here on the caller's, handed back to `complete` */

@@ -252,6 +252,7 @@ void rwk_rendezvous_read(struct rwk_rx *rx, const struct rwk_rts *rts)
 	rx->length = rwk_rts_length(rts);
 	rwk_list_append(&p->reads, &rx->link);
 	rx->op.type = RWK_OP_READ;
+	rx->op.behind = false;
 	rx->op.iov = rx->iov;
 	rx->op.iov_count = rx->iov_count;
 	rx->op.length = rx->length < rx->room ? rx->length : rx->room;

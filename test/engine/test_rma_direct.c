@@ -312,6 +312,48 @@ static void askew(void **state)
 	free(room);
 }
 
+/* Notes what is said of each op, and hands it on. */
+static const struct rwk_transport *real;
+static int told_behind; /* -1: nothing was handed over */
+
+static int noting_post(struct rwk_channel *ch, struct rwk_op *op)
+{
+	told_behind = op->behind;
+	return real->post(ch, op);
+}
+
+/* The service learns which direct requests are behind others. */
+static void behind_others(void **state)
+{
+	enum { LENGTH = 1 << 16 };
+	unsigned char *buf = calloc(1, LENGTH);
+	struct rwk_transport noting;
+	struct rwk_channel *ch;
+	struct world w;
+	struct area a;
+
+	open_met(&w, &a, *state, buf, LENGTH);
+	ch = w.peer[0][1]->channel;
+	real = ch->transport;
+	noting = *real;
+	noting.post = noting_post;
+	ch->transport = &noting;
+	for (unsigned i = 0; i < 4 && ch->direct_min; i++) {
+		enum area_kind kind = i / 2 ? READ : WRITE;
+		struct task t = {0};
+
+		told_behind = -1;
+		assert_int_equal(area_simple(&w, 0, &a, kind, buf, 0, LENGTH, i % 2 ? RWK_F_BEHIND : 0, &t), 0);
+		assert_int_equal(told_behind, i % 2);
+		world_wait(&w, &t);
+		area_check_done(&t, RWK_F_RMA | (kind == READ ? RWK_F_READ : RWK_F_WRITE));
+	}
+	ch->transport = real;
+	area_close(&a);
+	world_close(&w);
+	free(buf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -322,6 +364,7 @@ int main(void)
 		{"by_rdma, packets", by_rdma, NULL, NULL, (void *)&sim_packet_transport},
 		{"several, packets", several, NULL, NULL, (void *)&sim_packet_transport},
 		{"askew, shared memory", askew, NULL, NULL, (void *)&rwk_shm_transport},
+		{"behind_others, shared memory", behind_others, NULL, NULL, (void *)&rwk_shm_transport},
 		{"unattended, shared", unattended, NULL, NULL, (void *)&sim_shared_transport},
 	};
 

@@ -211,6 +211,13 @@ static bool window_same(const unsigned char *buf, unsigned seed, bool but_one)
 	return true;
 }
 
+static int cores(void)
+{
+	cpu_set_t mine;
+
+	return sched_getaffinity(0, sizeof(mine), &mine) ? 0 : CPU_COUNT(&mine);
+}
+
 static int window_user(struct rwk_shm_channel *ch, const void *arg)
 {
 	unsigned char *buf = mmap(NULL, FEW * SOME, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -230,7 +237,9 @@ static int window_user(struct rwk_shm_channel *ch, const void *arg)
 		rc = one_window(ch, false, buf, i % 6 < 3 ? NULL : hole);
 		CHECK(!rc && window_same(buf, i, hole));
 	}
-	CHECK(tp_heard(ch, 6) >= FEW * front * 8 && !tp_protocol_error(ch));
+	/* On one core who helps comes too late each time, and is not waited for. */
+	CHECK(tp_heard(ch, 6) >= FEW * front * 8 || cores() == 1);
+	CHECK(!tp_protocol_error(ch));
 	munmap(buf, FEW * SOME);
 	tp_say(ch, 2, 1);
 	return 0;
@@ -241,6 +250,50 @@ static void several_at_once(void **state)
 {
 	(void)state;
 	tp_run(window_helper, window_user, NULL);
+}
+
+/* Was the peer asked to help when a write of that length was posted? Negative: it has failed. */
+static int asks_for(struct rwk_shm_channel *ch, struct tp_op *o, size_t length)
+{
+	static unsigned char buf[SOME];
+	static struct iovec iov = {buf, SOME};
+	uint64_t before = tp_side(ch, true)->posted;
+
+	tp_force(ch, RWK_SHM_BOTH);
+	if (tp_write(ch, o, &tp_side(ch, false)->key[0], 0, &iov, 1, length))
+		return -1;
+	return tp_side(ch, true)->posted != before;
+}
+
+/* What would be too short to be shared if it came alone is shared behind others. */
+static int short_window_user(struct rwk_shm_channel *ch, const void *arg)
+{
+	const uint64_t end = rwk_clock_now() + 5000000000u;
+	struct tp_op o;
+	int shared = 0;
+
+	(void)arg;
+	CHECK(tp_wait(ch, 1, 1));
+	while (shared < 3 && rwk_clock_now() < end) {
+		int asked;
+
+		tp_behind(ch, false);
+		CHECK(asks_for(ch, &o, RWK_SHM_BOTH_LONE) == 0 && o.status == 0);
+		tp_behind(ch, true);
+		CHECK(asks_for(ch, &o, RWK_SHM_BOTH_LEAST) == 0 && o.status == 0);
+		asked = asks_for(ch, &o, RWK_SHM_BOTH_LONE);
+		CHECK(asked >= 0 && tp_finish(ch, &o, 20000) == 0);
+		shared += asked; /* not each time: the peer may not have seen what it was asked last */
+	}
+	CHECK(shared == 3);
+	tp_say(ch, 2, 1);
+	return 0;
+}
+
+static void short_ones_behind_another(void **state)
+{
+	(void)state;
+	tp_run(window_helper, short_window_user, NULL);
 }
 
 /*
@@ -618,6 +671,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shared_out),
 		cmocka_unit_test(several_at_once),
+		cmocka_unit_test(short_ones_behind_another),
 		cmocka_unit_test(computing),
 		cmocka_unit_test(stopped),
 		cmocka_unit_test(concealed),

@@ -56,6 +56,21 @@ static void finds_the_fastest(void **state)
 	}
 }
 
+/* The fastest method was slow for its first transfers. Short ones are tried again soon, longer ones much later. */
+static void what_was_cold(void **state)
+{
+	static const double cold[RWK_SHM_METHODS] = {70, 35, 700}, warm[RWK_SHM_METHODS] = {70, 35, 20};
+	struct rwk_shm_choice c = {0};
+	double spent = 0;
+
+	(void)state;
+	assert_int_equal(play(&c, cold, of(64 << 10), 12, RWK_SHM_BOTH, &spent), 4);
+	assert_int_equal(play(&c, warm, of(64 << 10), 12, RWK_SHM_BOTH, &spent), 4);
+	assert_int_equal(play(&c, warm, of(64 << 10), 100, RWK_SHM_BOTH, &spent), 100);
+	assert_int_equal(play(&c, cold, of(65 << 10), 12, RWK_SHM_BOTH, &spent), 4);
+	assert_int_equal(play(&c, warm, of(65 << 10), 100, RWK_SHM_PULL, &spent), 100);
+}
+
 /* What was fastest becomes slow: the other one is taken before long. */
 static void follows_a_change(void **state)
 {
@@ -280,6 +295,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_the_fastest),
+		cmocka_unit_test(what_was_cold),
 		cmocka_unit_test(follows_a_change),
 		cmocka_unit_test(first_of_a_trial_is_cold),
 		cmocka_unit_test(several_of_a_call),

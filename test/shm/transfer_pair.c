@@ -16,6 +16,7 @@ struct rwk_shm_channel {
 	int pidfd;
 	void *transfers;
 	const char *wrong;
+	bool behind;
 };
 
 struct rwk_port {
@@ -187,6 +188,11 @@ void tp_force(struct rwk_shm_channel *ch, int method)
 	rwk_shm_transfers_of(ch)->force = method < 0 ? 0 : 1u << method;
 }
 
+void tp_behind(struct rwk_shm_channel *ch, bool behind)
+{
+	ch->behind = behind;
+}
+
 struct tp_side *tp_side(struct rwk_shm_channel *ch, bool mine)
 {
 	return mine ? ch->mine : ch->theirs;
@@ -236,6 +242,7 @@ static int start(struct rwk_shm_channel *ch, struct tp_op *o, enum rwk_op_type t
 
 	memset(o, 0, sizeof(*o));
 	o->op.type = type;
+	o->op.behind = ch->behind;
 	o->op.rkey = *key;
 	o->op.offset = offset;
 	o->op.iov = iov;

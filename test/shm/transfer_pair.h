@@ -50,6 +50,8 @@ struct rwk_shm_transfer_counts *tp_counts(struct rwk_shm_channel *ch);
 bool tp_busy(const struct rwk_shm_channel *ch);
 /** Only this method from now on (enum rwk_shm_method), on this side; -1: measured choice among all. */
 void tp_force(struct rwk_shm_channel *ch, int method);
+/** What is posted from now on is behind others (rwk_op.behind), or not. */
+void tp_behind(struct rwk_shm_channel *ch, bool behind);
 
 /**
  * Progress until the word of the other side is at least `value`, or the peer is dead, or ten seconds have gone: false.

@@ -60,6 +60,12 @@ static unsigned trial_of(size_t length)
 	return n < TRIAL_LEAST ? TRIAL_LEAST : n < TRIAL_MOST ? (unsigned)n : TRIAL_MOST;
 }
 
+/* So many transfers at first by each method, in turns of TRIAL_LEAST. */
+static unsigned first_of(size_t length)
+{
+	return length <= TRIAL_BYTES / TRIAL_MOST ? 2 * TRIAL_LEAST : TRIAL_LEAST;
+}
+
 static enum rwk_shm_method trial_begin(struct rwk_shm_choice_class *k, enum rwk_shm_method m, unsigned transfers)
 {
 	k->trial = m;
@@ -91,7 +97,7 @@ enum rwk_shm_method rwk_shm_choice_pick(struct rwk_shm_choice *c, struct rwk_shm
 	if (k->trial_left && allowed & 1u << k->trial) {
 		k->trial_left--;
 		m = k->trial;
-	} else if (k->method[m].taken < TRIAL_LEAST) {
+	} else if (k->method[m].taken < first_of(load.length)) {
 		m = trial_begin(k, m, TRIAL_LEAST);
 	} else {
 		m = known_or_trial(k, load.length, allowed);

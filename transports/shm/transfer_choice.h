@@ -12,10 +12,11 @@
  * the other method has brought them. Where parts of several are copied at a time, what has come of those that are not
  * whole counts, too.
  *
- * Rule: each allowed method is tried for four transfers in turn; from then on the cheapest is taken, and 1/128 of
- * the time it takes is put aside; when that would pay for another one for as many transfers as have a megabyte, from 4
- * to 16, that is tried once more: several may come together, which is no more than a first run. So exploring costs less
- * than 1 % and never ends.
+ * Rule: each allowed method is tried for four transfers in turn, and up to 64 KB for four more, as all that the first
+ * ones touch is cold, and what has been found slow once is not tried again for long. From then on the cheapest is
+ * taken, and 1/128 of the time it takes is put aside; when that would pay for another one for as many transfers as have
+ * a megabyte, from 4 to 16, that is tried once more: several may come together, which is no more than a first run. So
+ * exploring costs less than 1 % and never ends.
  */
 #ifndef RWK_SHM_TRANSFER_CHOICE_H
 #define RWK_SHM_TRANSFER_CHOICE_H

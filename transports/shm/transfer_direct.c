@@ -146,11 +146,14 @@ static ssize_t write_haul(struct rwk_shm_transfers *t, const struct rwk_rkey *rk
 	return rwk_shm_region_writable(t, cookie) ? -ECONNRESET : -EACCES;
 }
 
-/* Its turn has come: alone, or with the peer's help. */
+/*
+ * Its turn has come: alone, or with the peer's help. What nobody waits behind is lone, unless it is one of several
+ * whose first have been short enough to end in their posts.
+ */
 static void begin(struct rwk_shm_transfers *t, struct rwk_op *op)
 {
-	bool first = t->direct.next == &op->link, lone = first && op->link.next == &t->direct;
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
+	bool first = t->direct.next == &op->link, lone = first && op->link.next == &t->direct && !op->behind;
 	unsigned allowed = 1u << RWK_SHM_PULL | 1u << RWK_SHM_BOTH;
 
 	r->begun = true;
