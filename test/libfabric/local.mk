@@ -221,6 +221,12 @@ test_libfabric_test_lock_SOURCES = test/libfabric/test_lock.c bindings/libfabric
 test_libfabric_test_lock_LDADD = $(CMOCKA_LIBS) -lpthread
 TESTS += test/libfabric/test_lock
 
+check_PROGRAMS += test/libfabric/test_rma_start
+test_libfabric_test_rma_start_SOURCES = test/libfabric/test_rma_start.c bindings/libfabric/rma.c \
+	bindings/libfabric/lock.c src/base/iov.c src/base/copy.c src/base/log.c test/rwk_test.h
+test_libfabric_test_rma_start_LDADD = $(CMOCKA_LIBS) -lpthread
+TESTS += test/libfabric/test_rma_start
+
 check_PROGRAMS += test/libfabric/test_progress_groups
 test_libfabric_test_progress_groups_SOURCES = test/libfabric/test_progress_groups.c bindings/libfabric/progress.c \
 	bindings/libfabric/group.c bindings/libfabric/lock.c bindings/libfabric/sleepers.c src/base/log.c \

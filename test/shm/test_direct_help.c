@@ -268,7 +268,7 @@ static int asks_for(struct rwk_shm_channel *ch, struct tp_op *o, size_t length)
 /* What would be too short to be shared if it came alone is shared behind others. */
 static int short_window_user(struct rwk_shm_channel *ch, const void *arg)
 {
-	const uint64_t end = rwk_clock_now() + 5000000000u;
+	const uint64_t end = rwk_clock_now() + 20000000000u;
 	struct tp_op o;
 	int shared = 0;
 
