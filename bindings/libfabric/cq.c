@@ -37,11 +37,6 @@ bool rwk_fi_cq_grow(struct rwk_fi_cq *cq)
 	return true;
 }
 
-static inline bool is_empty(const struct rwk_fi_cq *cq)
-{
-	return cq->done.head == cq->done.tail;
-}
-
 static inline struct rwk_completion *first_entry(const struct rwk_fi_cq *cq)
 {
 	return &cq->done.ring[cq->done.head & cq->done.mask];
@@ -49,7 +44,7 @@ static inline struct rwk_completion *first_entry(const struct rwk_fi_cq *cq)
 
 static inline bool has_error(const struct rwk_fi_cq *cq)
 {
-	return !is_empty(cq) && first_entry(cq)->status;
+	return !rwk_fi_cq_is_empty(cq) && first_entry(cq)->status;
 }
 
 _Static_assert(offsetof(struct fi_cq_tagged_entry, flags) == offsetof(struct rwk_completion, flags) &&
@@ -110,7 +105,7 @@ static rwk_noinline ssize_t took_nothing(const struct rwk_fi_cq *cq)
 		return -FI_EAVAIL;
 	if (cq->overrun)
 		return -FI_EOVERRUN;
-	return is_empty(cq) ? -FI_EAGAIN : 0;
+	return rwk_fi_cq_is_empty(cq) ? -FI_EAGAIN : 0;
 }
 
 /*
@@ -121,7 +116,7 @@ static rwk_noinline ssize_t took_nothing(const struct rwk_fi_cq *cq)
  */
 static inline bool is_to_drive(struct rwk_fi_cq *cq, size_t count)
 {
-	if (is_empty(cq) || rwk_unlikely(!count))
+	if (rwk_fi_cq_is_empty(cq) || rwk_unlikely(!count))
 		return true;
 	return ++cq->reads % DRIVEN_EACH == 0 && !has_error(cq);
 }
@@ -132,7 +127,7 @@ static inline ssize_t read_from(struct rwk_fi_cq *cq, void *buf, size_t count, f
 
 	if (is_to_drive(cq, count)) {
 		rwk_fi_wait_progress(&cq->wait);
-		if (is_empty(cq) && rwk_likely(!cq->overrun))
+		if (rwk_fi_cq_is_empty(cq) && rwk_likely(!cq->overrun))
 			return -FI_EAGAIN;
 	}
 	rwk_fi_wait_found(&cq->wait);
@@ -209,7 +204,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
 
 	(void)flags;
 	rwk_fi_enter(&cq->lock);
-	if (is_empty(cq))
+	if (rwk_fi_cq_is_empty(cq))
 		rwk_fi_wait_progress(&cq->wait); /* some programs call nothing else while they wait */
 	if (has_error(cq)) {
 		write_error(cq, first_entry(cq), buf);
@@ -294,7 +289,7 @@ int rwk_fi_cq_trywait(struct rwk_fi_cq *cq)
 	rwk_fi_wait_progress(&cq->wait);
 	if (cq->wait.signaled)
 		cq->wait.signaled = false; /* it has ended this wait */
-	else if (is_empty(cq) && !cq->overrun)
+	else if (rwk_fi_cq_is_empty(cq) && !cq->overrun)
 		err = rwk_fi_wait_arm(&cq->wait);
 	if (!err)
 		rwk_fi_wait_sleeps(&cq->wait, &cq->lock);
@@ -308,7 +303,7 @@ bool rwk_fi_cq_look(struct rwk_fi_cq *cq)
 
 	rwk_fi_enter(&cq->lock);
 	rwk_fi_wait_progress(&cq->wait);
-	found = !is_empty(cq) || cq->overrun;
+	found = !rwk_fi_cq_is_empty(cq) || cq->overrun;
 	rwk_fi_leave(&cq->lock);
 	return found;
 }

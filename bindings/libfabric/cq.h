@@ -39,6 +39,12 @@ bool rwk_fi_cq_look(struct rwk_fi_cq *cq);
 /** Doubles the ring. False when out of memory: the completion is lost, the queue overrun, and that is logged. */
 bool rwk_fi_cq_grow(struct rwk_fi_cq *cq);
 
+/** Is there nothing to read? Under its lock. */
+static inline bool rwk_fi_cq_is_empty(const struct rwk_fi_cq *cq)
+{
+	return cq->done.head == cq->done.tail;
+}
+
 /** Room for one more entry, for the caller to fill; NULL: see rwk_fi_cq_grow. Then call rwk_fi_cq_written. */
 static inline struct rwk_completion *rwk_fi_cq_room(struct rwk_fi_cq *cq)
 {
