@@ -111,6 +111,7 @@ static int helper(struct rwk_shm_channel *ch, const void *arg)
 			tp_progress(ch);
 			tp_say(ch, 6, helped(ch));
 		}
+		tp_progress(ch); /* else what was done without it would stay unseen, and the next one not asked for */
 		CHECK(tp_same(buf + MARGIN, sizes[i], 0, i) && is(buf, MARGIN, 0xee));
 		CHECK(is(buf + MARGIN + sizes[i], LONG + MARGIN - sizes[i], 0xee));
 	}
@@ -166,12 +167,33 @@ static void shared_out(void **state)
 
 enum { FEW = 6, BAD = 3, SOME = 64 << 10, ROUNDS = 5000 };
 
+/*
+ * Moves to the first or to the last core that it may use. On a busy machine two processes may well share one for as
+ * long as they live: then who helps comes too late each time. Returns whether there are two.
+ */
+static bool take_core(bool first)
+{
+	cpu_set_t all, one;
+
+	if (sched_getaffinity(0, sizeof(all), &all) || CPU_COUNT(&all) < 2)
+		return false;
+	CPU_ZERO(&one);
+	for (int i = 0; i < CPU_SETSIZE && !(first && CPU_COUNT(&one)); i++) {
+		if (CPU_ISSET(i, &all)) {
+			CPU_ZERO(&one);
+			CPU_SET(i, &one);
+		}
+	}
+	return !sched_setaffinity(0, sizeof(one), &one);
+}
+
 static int window_helper(struct rwk_shm_channel *ch, const void *arg)
 {
 	static unsigned char buf[FEW * SOME];
 	struct iovec iov = {buf, sizeof(buf)};
 
 	(void)arg;
+	take_core(true);
 	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
 	while (!tp_heard(ch, 2) && rwk_shm_peer_alive(ch)) {
@@ -211,21 +233,15 @@ static bool window_same(const unsigned char *buf, unsigned seed, bool but_one)
 	return true;
 }
 
-static int cores(void)
-{
-	cpu_set_t mine;
-
-	return sched_getaffinity(0, sizeof(mine), &mine) ? 0 : CPU_COUNT(&mine);
-}
-
 static int window_user(struct rwk_shm_channel *ch, const void *arg)
 {
 	unsigned char *buf = mmap(NULL, FEW * SOME, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	const size_t front = rwk_shm_chunk_at(SOME, 1);
+	const size_t front = rwk_shm_chunk_at(SOME, 1), enough = FEW * front * 8;
+	bool apart = take_core(false);
 
 	(void)arg;
 	CHECK(buf != MAP_FAILED && tp_wait(ch, 1, 1));
-	for (unsigned i = 0; i < ROUNDS && (i < 30 || tp_heard(ch, 6) < FEW * front * 8); i++) {
+	for (unsigned i = 0; i < 30 || (apart && i < ROUNDS && tp_heard(ch, 6) < enough); i++) {
 		unsigned char *bad = buf + BAD * SOME, *hole = i % 3 == 0 ? NULL : bad + (i % 3 == 1 ? 0 : front);
 		int rc;
 
@@ -237,8 +253,7 @@ static int window_user(struct rwk_shm_channel *ch, const void *arg)
 		rc = one_window(ch, false, buf, i % 6 < 3 ? NULL : hole);
 		CHECK(!rc && window_same(buf, i, hole));
 	}
-	/* On one core who helps comes too late each time, and is not waited for. */
-	CHECK(tp_heard(ch, 6) >= FEW * front * 8 || cores() == 1);
+	CHECK(!apart || tp_heard(ch, 6) >= enough);
 	CHECK(!tp_protocol_error(ch));
 	munmap(buf, FEW * SOME);
 	tp_say(ch, 2, 1);
