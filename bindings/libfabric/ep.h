@@ -74,6 +74,13 @@ static inline struct rwk_fi_ep *rwk_fi_ep_of(struct fid_ep *fid)
 	return rwk_container_of(fid, struct rwk_fi_ep, fid);
 }
 
+/** RWK_REGION_*: what peers do here that it counts. */
+static inline unsigned rwk_fi_ep_counts_remote(const struct rwk_fi_ep *ep)
+{
+	return (ep->cntr[RWK_FI_REMOTE_READS] ? RWK_REGION_READ : 0) |
+	       (ep->cntr[RWK_FI_REMOTE_WRITES] ? RWK_REGION_WRITE : 0);
+}
+
 /** Flags of inject calls of reads and writes; as any from RWK_F_USER on they keep completions out of the queue. */
 static inline uint32_t rwk_fi_rma_inject(const struct rwk_fi_ep *ep)
 {

@@ -167,7 +167,7 @@ void rwk_fi_ep_set_flags(struct rwk_fi_ep *ep)
 	/* A counter has to be told of each completion, a scalable endpoint of all. */
 	if (!ep->engine || ep->sep)
 		return;
-	rwk_engine_want_reached(ep->engine, ep->cntr[RWK_FI_REMOTE_READS] || ep->cntr[RWK_FI_REMOTE_WRITES]);
+	rwk_engine_want_reached(ep->engine, rwk_fi_ep_counts_remote(ep));
 	rwk_engine_set_queues(ep->engine, queue_alone(tx->cq, ep->cntr[RWK_FI_SENDS]),
 		rx_asked ? NULL : queue_alone(rx->cq, ep->cntr[RWK_FI_RECEIVES]), ep->want_source);
 }

@@ -55,6 +55,12 @@ static bool has_counter(const struct rwk_fi_mr *mr)
 	return mr->cntr[READS] || mr->cntr[WRITES];
 }
 
+/* The accesses that it counts. */
+static unsigned counted(const struct rwk_fi_mr *mr)
+{
+	return (mr->cntr[READS] ? RWK_REGION_READ : 0) | (mr->cntr[WRITES] ? RWK_REGION_WRITE : 0);
+}
+
 /* The engine's upcall. A fetching operation that one counter is to count as both is one all the same. */
 static void reached(void *owner, const struct rwk_reached *r)
 {
@@ -80,7 +86,8 @@ static int add_region(struct rwk_fi_mr *mr)
 		.own_key = !(mr->domain->mr_mode & FI_MR_PROV_KEY),
 		.key = mr->wanted_key,
 		.only = mr->ep ? mr->ep->engine : NULL,
-		.reached = has_counter(mr) ? reached : NULL,
+		.reached = reached,
+		.told = counted(mr),
 		.owner = mr,
 	};
 	int err;
@@ -205,7 +212,7 @@ static int bind_cntr(struct rwk_fi_mr *mr, struct rwk_fi_cntr *cntr, uint64_t fl
 	if (!has_counter(mr))
 		rwk_list_remove(&mr->link);
 	else if (mr->region)
-		rwk_region_set_reached(mr->region, reached);
+		rwk_region_set_told(mr->region, counted(mr));
 	rwk_fi_domain_go(mr->domain);
 	return err;
 }

@@ -68,12 +68,12 @@ static void detach(struct rwk_fi_sep *sep)
 
 void rwk_fi_sep_want_reached(struct rwk_fi_sep *sep)
 {
-	bool want = false;
+	unsigned want = 0;
 
 	for (unsigned i = 0; i < RWK_ROOMS; i++) {
 		const struct rwk_fi_ep *ep = sep->contexts[RWK_FI_RX][i];
 
-		want |= ep && (ep->cntr[RWK_FI_REMOTE_READS] || ep->cntr[RWK_FI_REMOTE_WRITES]);
+		want |= ep ? rwk_fi_ep_counts_remote(ep) : 0;
 	}
 	if (sep->engine)
 		rwk_engine_want_reached(sep->engine, want);

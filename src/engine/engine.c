@@ -175,7 +175,7 @@ int rwk_engine_open(const struct rwk_engine_attr *attr, struct rwk_engine **out)
 	rwk_list_init(&e->to_offer);
 	rwk_list_init(&e->held);
 	rwk_list_init(&e->owing);
-	e->wants_reached = attr->reached;
+	e->wants_reached = attr->reached ? RWK_REGION_READ | RWK_REGION_WRITE : 0;
 	e->rma_limit = attr->rma_limit ? attr->rma_limit : RWK_RMA_LIMIT;
 	rwk_pool_init(&e->rma_requests, sizeof(struct rwk_rma_request), 32, 0);
 	rwk_pool_init(&e->rma_pieces, sizeof(struct rwk_rma_piece), 32, 0);

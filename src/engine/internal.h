@@ -302,7 +302,7 @@ struct rwk_engine {
 	void (*complete)(void *owner, const struct rwk_completion *c);
 	void *owner;
 	bool with_user; /* completions in queues need the peer's number */
-	bool wants_reached; /* attr.reached is to be called */
+	uint8_t wants_reached; /* RWK_REGION_*: of these attr.reached is to be called */
 	bool due;       /* the lists `failed`, `owing` or `to_offer` are not empty, or `again` is set */
 	bool again;     /* attr.again is to be called */
 	bool looks;     /* rwk_port_attr.looks */

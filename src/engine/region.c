@@ -145,11 +145,11 @@ void *rwk_region_owner(const struct rwk_region *r)
 	return r->attr.owner;
 }
 
-void rwk_region_set_reached(struct rwk_region *r, void (*reached)(void *owner, const struct rwk_reached *r))
+void rwk_region_set_told(struct rwk_region *r, unsigned access)
 {
-	bool more = reached && !r->attr.reached;
+	bool more = access & ~r->attr.told;
 
-	r->attr.reached = reached;
+	r->attr.told = access;
 	if (more)
 		rwk_rma_revoke(r); /* who asks again learns of it */
 }

@@ -47,6 +47,7 @@ struct rwk_region_attr {
 	/** Called after each operation of which a part was an access to this region, that has been granted and carried
 	 * out, in progress: once, however many ranges it names; NULL: nobody asks. It must not remove regions. */
 	void (*reached)(void *owner, const struct rwk_reached *r);
+	unsigned told; /* RWK_REGION_*: of these it is called; 0 without it */
 	void *owner;
 };
 
@@ -63,8 +64,8 @@ int rwk_region_add(struct rwk_regions *t, const struct rwk_region_attr *attr, st
 uint64_t rwk_region_key(const struct rwk_region *r);
 void *rwk_region_owner(const struct rwk_region *r);
 
-/** Sets rwk_region_attr.reached; of requests that are under way directly it may not be told. */
-void rwk_region_set_reached(struct rwk_region *r, void (*reached)(void *owner, const struct rwk_reached *r));
+/** Sets rwk_region_attr.told; of requests that are under way directly `reached` may not be called. */
+void rwk_region_set_told(struct rwk_region *r, unsigned access);
 
 /**
  * Takes a region out and frees it. From then on its key is refused, and what is under way does not touch its memory any

@@ -78,9 +78,9 @@ ssize_t rwk_engine_atomic(struct rwk_engine *e, const struct rwk_atomic_args *a)
 bool rwk_peer_accessing(const struct rwk_peer *p);
 
 /**
- * Whether rwk_engine_attr.reached is to be called, if it is set; at first it is. For direct requests as well: peers
- * then say what they have done, which costs them a message and us progress.
+ * Of which accesses (RWK_REGION_*) rwk_engine_attr.reached is to be called, if it is set; at first of all. For direct
+ * requests as well: peers then say what they have done, which costs them a message and us progress.
  */
-void rwk_engine_want_reached(struct rwk_engine *e, bool want);
+void rwk_engine_want_reached(struct rwk_engine *e, unsigned access);
 
 #endif

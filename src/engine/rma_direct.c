@@ -22,7 +22,7 @@ struct rwk_rma_import {
 	uint64_t base, length;
 	unsigned access;
 	uint32_t place; /* how far behind a page it begins there, bytes */
-	bool tell;      /* somebody there wants to know of accesses */
+	unsigned tell;  /* RWK_REGION_*: of these somebody there wants to know */
 	UT_hash_handle by_key;
 };
 
@@ -40,11 +40,14 @@ struct rwk_rma_export {
 	struct rwk_rkey rkey;
 };
 
-/** Payload of RWK_RMA_EXPORT. */
+/**
+ * Payload of RWK_RMA_EXPORT. Accesses are to be told of if `tell` is not 0, but for those of `quiet` (RWK_REGION_*),
+ * which older releases leave 0, and do not look at.
+ */
 struct answer {
 	struct rwk_rkey rkey;
 	uint64_t base, length;
-	uint32_t access, tell, place, spare;
+	uint32_t access, tell, place, quiet;
 };
 
 /** Payload of RWK_RMA_ACCESSED: what has been done, range by range. */
@@ -114,7 +117,7 @@ void rwk_rma_exported(struct rwk_rma_state *s, const struct rwk_envelope *env, c
 	i->length = a.length;
 	i->access = a.access;
 	i->place = a.place;
-	i->tell = a.tell;
+	i->tell = a.tell ? ~a.quiet : 0;
 	i->state = READY;
 }
 
@@ -162,7 +165,7 @@ static bool can(struct rwk_rma_state *s, struct rwk_rma_request *r)
 		if ((!long_enough && ch->direct != RWK_DIRECT_ALONE) || !has(s, &r->remote[i], r->access) ||
 			!long_enough)
 			return false;
-		r->tell |= find(s, r->remote[i].key)->tell;
+		r->tell |= !!(find(s, r->remote[i].key)->tell & r->access);
 	}
 	return true;
 }
@@ -359,18 +362,22 @@ void rwk_rma_export(struct rwk_rma_state *s, uint64_t key)
 	struct rwk_rma_export *x = NULL;
 	struct answer a = {.tell = 0};
 	struct rwk_region *r;
+	unsigned told;
 
 	if (!rwk_region_find(e->attr.regions, e, key, &r)) {
 		x = export_of(s, r);
 		env.small = x ? (uint16_t)-x->status : ENOMEM;
 	}
-	if (x && !x->status)
+	if (x && !x->status) {
+		told = r->attr.told | e->wants_reached;
 		a = (struct answer){.rkey = x->rkey,
 			.base = r->attr.base,
 			.length = r->length,
 			.access = r->attr.access,
-			.tell = r->attr.reached || e->wants_reached,
-			.place = (uint32_t)((uintptr_t)r->iov->iov_base % RWK_COPY_PAGE)};
+			.tell = told != 0,
+			.place = (uint32_t)((uintptr_t)r->iov->iov_base % RWK_COPY_PAGE),
+			.quiet = ~told & (RWK_REGION_READ | RWK_REGION_WRITE)};
+	}
 	if (rwk_rma_put(s, &env, &(struct iovec){&a, sizeof(a)}, 1, sizeof(a), NULL, true))
 		rwk_info("a peer that asks for a region is not answered");
 }
@@ -439,11 +446,11 @@ void rwk_rma_accessed(struct rwk_rma_state *s, const struct rwk_envelope *env, c
 	rwk_rma_granted(s);
 }
 
-void rwk_engine_want_reached(struct rwk_engine *e, bool want)
+void rwk_engine_want_reached(struct rwk_engine *e, unsigned access)
 {
-	bool more = want && !e->wants_reached;
+	bool more = access & ~(unsigned)e->wants_reached;
 
-	e->wants_reached = want;
+	e->wants_reached = (uint8_t)access;
 	for (struct rwk_peer *p = more ? e->all_peers : NULL; p; p = p->next) {
 		struct rwk_rma_export *all = p->rma ? p->rma->exports : NULL, *x, *next;
 

@@ -33,7 +33,7 @@ void rwk_rma_met_access(struct rwk_rma_met *m, const struct rwk_region *r, size_
 static void tell(struct rwk_region *r, struct rwk_reached reached)
 {
 	reached.region = r;
-	if (r->attr.reached)
+	if (r->attr.told & reached.access)
 		r->attr.reached(r->attr.owner, &reached);
 }
 
@@ -59,6 +59,6 @@ void rwk_rma_reached(struct rwk_engine *e, struct rwk_region *r, const struct rw
 		tell(r, reached);
 	else
 		tell_all(e, m, reached);
-	if (e->attr.reached && e->wants_reached)
+	if (e->attr.reached && e->wants_reached & access)
 		e->attr.reached(e->owner, &reached);
 }

@@ -76,7 +76,7 @@ static void carried_out(
 	s->bytes += len;
 	if (several)
 		rwk_rma_met_access(&s->met, r, len);
-	if (env->flags & RWK_RMA_END && (several || r->attr.reached || s->peer->engine->wants_reached))
+	if (env->flags & RWK_RMA_END && (several || (r->attr.told | s->peer->engine->wants_reached) & access))
 		rwk_rma_reached(s->peer->engine, several ? NULL : r, &s->met, access, env->kind == RWK_RMA_ATOMIC,
 			s->bytes);
 }

@@ -14,8 +14,13 @@ static void on_reached(void *owner, const struct rwk_reached *r)
 void area_open_key(
 	struct area *a, struct world *w, unsigned who, size_t length, unsigned access, bool offsets, uint64_t key)
 {
-	struct rwk_region_attr attr = {
-		.count = 1, .access = access, .reached = on_reached, .owner = a, .own_key = key != 0, .key = key};
+	struct rwk_region_attr attr = {.count = 1,
+		.access = access,
+		.reached = on_reached,
+		.told = RWK_REGION_READ | RWK_REGION_WRITE,
+		.owner = a,
+		.own_key = key != 0,
+		.key = key};
 	struct iovec iov;
 
 	*a = (struct area){.w = w, .who = who, .length = length};

@@ -54,13 +54,13 @@ static void direct_untold(void **state)
 	struct world w;
 
 	area_open_world(&w, *state, 2);
-	rwk_engine_want_reached(w.e[1], false);
+	rwk_engine_want_reached(w.e[1], 0);
 	assert_int_equal(rwk_region_add(w.regions[1], &attr, &r), 0);
 	for (unsigned i = 0; i < 6; i++) {
 		struct task t = {0};
 
 		if (i == 4)
-			rwk_engine_want_reached(w.e[1], true);
+			rwk_engine_want_reached(w.e[1], RWK_REGION_READ | RWK_REGION_WRITE);
 		world_fill(buf, 1000, i);
 		assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 0, 1000, i & 1 ? RWK_F_DATA : 0, &t), 0);
 		world_wait(&w, &t);
@@ -74,6 +74,102 @@ static void direct_untold(void **state)
 	assert_int_equal(w.reached[1], 2);
 	rwk_region_remove(w.regions[1], r);
 	world_close(&w);
+}
+
+struct wish {
+	unsigned region, engine; /* RWK_REGION_* */
+};
+
+/* Three writes and as many reads, fewer than go directly before messages are tried, of which those asked for are told. */
+static void tells_as_wished(struct world *w, struct area *a, struct wish wish)
+{
+	unsigned char buf[1000] = {0};
+
+	rwk_region_set_told(a->region, wish.region);
+	rwk_engine_want_reached(w->e[1], wish.engine);
+	world_settle(w);
+	a->reached = w->reached[1] = 0;
+	for (int i = 0; i < 6; i++) {
+		enum area_kind kind = i & 1 ? READ : WRITE;
+		struct task t = {0};
+
+		assert_int_equal(area_simple(w, 0, a, kind, buf, 0, sizeof(buf), 0, &t), 0);
+		world_wait(w, &t);
+		area_check_done(&t, RWK_F_RMA | (kind == READ ? RWK_F_READ : RWK_F_WRITE));
+	}
+	world_settle(w);
+	assert_int_equal(a->reached, wish.region ? 3 : 0);
+	assert_int_equal(w->reached[1], wish.engine ? 3 : 0);
+}
+
+/* Who wants to know of reads alone, or of writes alone, is told of these, also where a peer knows the region already. */
+static void told_of_one_kind(void **state)
+{
+	enum { R = RWK_REGION_READ, W = RWK_REGION_WRITE };
+	static const struct wish wishes[][2] = {{{R, 0}, {W, 0}}, {{0, R}, {0, W}}, {{R, W}, {W, R}}};
+
+	for (unsigned i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
+		struct world w;
+		struct area a;
+
+		area_open_world(&w, *state, 2);
+		area_open(&a, &w, 1, 1000, 3, false);
+		tells_as_wished(&w, &a, wishes[i][0]);
+		tells_as_wished(&w, &a, wishes[i][1]);
+		area_close(&a);
+		world_close(&w);
+	}
+}
+
+/* Two engines, and of the second one an area that the first has read into `got`, and asked for. */
+static void open_met(struct world *w, struct area *a, void *transport, unsigned char *got, size_t length)
+{
+	struct task met[2] = {{0}};
+
+	area_open_world(w, transport, 2);
+	area_open(a, w, 1, length, 3, true);
+	rwk_engine_want_reached(w->e[1], 0);
+	rwk_region_set_told(a->region, 0);
+	for (int i = 0; i < 2; i++) { /* the first connects, the second asks */
+		assert_int_equal(area_simple(w, 0, a, READ, got, 0, length, 0, &met[i]), 0);
+		world_settle(w);
+	}
+}
+
+/*
+ * Direct reads of what wants to know of writes alone do without the target, as writes do of what wants to know of
+ * reads alone; the others are over when it has been told.
+ */
+static void other_kind_unattended(void **state)
+{
+	enum { LENGTH = 1 << 16 };
+	unsigned char *buf = calloc(1, LENGTH);
+	struct world w;
+	struct area a;
+
+	for (unsigned access = RWK_REGION_READ; access <= RWK_REGION_WRITE; access++) {
+		enum area_kind told = access == RWK_REGION_READ ? READ : WRITE;
+		struct task t[2] = {{0}}, again = {0};
+
+		open_met(&w, &a, *state, buf, LENGTH);
+		rwk_region_set_told(a.region, access);
+		world_settle(&w);
+		assert_int_equal(area_simple(&w, 0, &a, READ, buf, 0, LENGTH, 0, &again), 0); /* asks anew */
+		world_settle(&w);
+		w.computes[1] = w.peer[0][1]->channel->direct_min; /* else its memory cannot be reached here */
+		assert_int_equal(area_simple(&w, 0, &a, !told, buf, 0, LENGTH, 0, &t[0]), 0);
+		world_wait(&w, &t[0]);
+		assert_int_equal(t[0].c.status, 0);
+		assert_int_equal(area_simple(&w, 0, &a, told, buf, 0, LENGTH, 0, &t[1]), 0);
+		world_settle(&w);
+		assert_int_equal(t[1].times, !w.computes[1]);
+		w.computes[1] = false;
+		world_wait(&w, &t[1]);
+		assert_int_equal(t[1].c.status, 0);
+		area_close(&a);
+		world_close(&w);
+	}
+	free(buf);
 }
 
 /* A fenced read sees what all writes before it have written, direct ones too. */
@@ -114,7 +210,7 @@ static void fence_untold(void **state)
 	struct world w;
 
 	area_open_world(&w, *state, 2);
-	rwk_engine_want_reached(w.e[1], false);
+	rwk_engine_want_reached(w.e[1], 0);
 	assert_int_equal(rwk_region_add(w.regions[1], &attr, &r), 0);
 	for (int i = 0; i < 4; i++) {
 		struct task t[2] = {{0}};
@@ -137,21 +233,6 @@ static void fence_untold(void **state)
 static uint64_t messages(const struct world *w, unsigned who)
 {
 	return rwk_packet_counters(w->peer[who][!who]->channel->port)->records_out;
-}
-
-/* Two engines, and of the second one an area that the first has read into `got`, and asked for. */
-static void open_met(struct world *w, struct area *a, void *transport, unsigned char *got, size_t length)
-{
-	struct task met[2] = {{0}};
-
-	area_open_world(w, transport, 2);
-	area_open(a, w, 1, length, 3, true);
-	rwk_engine_want_reached(w->e[1], false);
-	rwk_region_set_reached(a->region, NULL);
-	for (int i = 0; i < 2; i++) { /* the first connects, the second asks */
-		assert_int_equal(area_simple(w, 0, a, READ, got, 0, length, 0, &met[i]), 0);
-		world_settle(w);
-	}
 }
 
 /*
@@ -235,7 +316,7 @@ static void unattended(void **state)
 	struct world w;
 
 	area_open_world(&w, *state, 4);
-	rwk_engine_want_reached(w.e[1], false);
+	rwk_engine_want_reached(w.e[1], 0);
 	assert_int_equal(rwk_region_add(w.regions[1], &attr, &r), 0);
 	for (int i = 0; i < 2; i++) { /* the first connects, the second asks */
 		assert_int_equal(area_simple(&w, 0, &a, READ, got, 0, 8, 0, &met[i]), 0);
@@ -359,6 +440,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		AREA_EACH(direct_again),
 		AREA_EACH(direct_untold),
+		AREA_EACH(told_of_one_kind),
+		{"other_kind_unattended, shared memory", other_kind_unattended, NULL, NULL, (void *)&rwk_shm_transport},
 		AREA_EACH(fence),
 		AREA_EACH(fence_untold),
 		{"by_rdma, packets", by_rdma, NULL, NULL, (void *)&sim_packet_transport},
