@@ -117,8 +117,8 @@ struct rwk_op {
 	enum rwk_op_type type;
 	uint16_t iov_count;
 	bool arrival;            /* RWK_OP_SEND: `done` waits until the message is with the peer's port */
-	bool behind;             /* RWK_OP_READ, RWK_OP_WRITE: one of several, of the first of which nobody has asked yet
-				    whether they are done */
+	bool behind;             /* RWK_OP_READ, RWK_OP_WRITE: one of several, of the first of which the program does not
+				    know yet that they are done */
 	const struct iovec *iov; /* local memory: source of a send or write, target of a read */
 	size_t length;           /* bytes in all: the sum of iov, or less */
 	struct rwk_envelope env; /* RWK_OP_SEND */

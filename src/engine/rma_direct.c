@@ -220,7 +220,8 @@ static int post(struct rwk_rma_request *r, const struct rwk_remote *range, size_
 	piece->request = r;
 	piece->bytes = NULL;
 	piece->op.type = r->kind == RWK_RMA_WRITE ? RWK_OP_WRITE : RWK_OP_READ;
-	piece->op.behind = r->flags & RWK_F_BEHIND;
+	/* Or others are under way: it may be that their copies are done, and the target has not said that it knows. */
+	piece->op.behind = r->flags & RWK_F_BEHIND || s->requests.next != &r->link;
 	piece->op.iov = piece->iov;
 	piece->op.iov_count = rwk_iov_slice(r->iov, r->iov_count, at, &len, piece->iov, RWK_ENGINE_IOV_MAX);
 	piece->op.length = len;

@@ -403,8 +403,8 @@ static int noting_post(struct rwk_channel *ch, struct rwk_op *op)
 	return real->post(ch, op);
 }
 
-/* The service learns which direct requests are behind others. */
-static void behind_others(void **state)
+/* The service learns which direct requests are behind others, as the caller says. */
+static void said_behind(void **state)
 {
 	enum { LENGTH = 1 << 16 };
 	unsigned char *buf = calloc(1, LENGTH);
@@ -435,6 +435,42 @@ static void behind_others(void **state)
 	free(buf);
 }
 
+/* Likewise while the target has not been told of others. */
+static void behind_untold(void **state)
+{
+	enum { LENGTH = 1 << 16 };
+	unsigned char *buf = calloc(1, LENGTH);
+	struct rwk_transport noting;
+	struct task t[4] = {{0}};
+	struct rwk_channel *ch;
+	struct world w;
+	struct area a;
+
+	open_met(&w, &a, *state, buf, LENGTH);
+	rwk_region_set_told(a.region, RWK_REGION_WRITE);
+	world_settle(&w);
+	assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 0, LENGTH, 0, &t[0]), 0); /* asks anew */
+	world_settle(&w);
+	ch = w.peer[0][1]->channel;
+	real = ch->transport;
+	noting = *real;
+	noting.post = noting_post;
+	ch->transport = &noting;
+	w.computes[1] = ch->direct_min; /* else its memory cannot be reached here */
+	for (int i = 1; i < 4 && w.computes[1]; i++) {
+		assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 0, LENGTH, 0, &t[i]), 0);
+		assert_int_equal(told_behind, i > 1);
+		world_settle(&w);
+		assert_int_equal(t[i].times, 0);
+	}
+	ch->transport = real;
+	w.computes[1] = false;
+	world_settle(&w);
+	area_close(&a);
+	world_close(&w);
+	free(buf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -447,7 +483,8 @@ int main(void)
 		{"by_rdma, packets", by_rdma, NULL, NULL, (void *)&sim_packet_transport},
 		{"several, packets", several, NULL, NULL, (void *)&sim_packet_transport},
 		{"askew, shared memory", askew, NULL, NULL, (void *)&rwk_shm_transport},
-		{"behind_others, shared memory", behind_others, NULL, NULL, (void *)&rwk_shm_transport},
+		{"behind_untold, shared memory", behind_untold, NULL, NULL, (void *)&rwk_shm_transport},
+		{"said_behind, shared memory", said_behind, NULL, NULL, (void *)&rwk_shm_transport},
 		{"unattended, shared", unattended, NULL, NULL, (void *)&sim_shared_transport},
 	};
 
