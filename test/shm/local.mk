@@ -80,7 +80,7 @@ TESTS += test/shm/test_direct_guard
 
 check_PROGRAMS += test/shm/test_direct_help
 test_shm_test_direct_help_SOURCES = test/shm/test_direct_help.c $(transfer_pair)
-test_shm_test_direct_help_LDADD = $(TEST_LDADD)
+test_shm_test_direct_help_LDADD = bench/libbench.la $(TEST_LDADD)
 TESTS += test/shm/test_direct_help
 
 SHM_ENDS = test/shm/ends.c test/shm/ends.h test/rwk_test.h

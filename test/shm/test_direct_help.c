@@ -12,6 +12,8 @@
 #include "shm/transfer_area.h"
 #include "shm/transfer_claim.h"
 
+#include "bench/common/cpu.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -168,32 +170,16 @@ static void shared_out(void **state)
 enum { FEW = 6, BAD = 3, SOME = 64 << 10, ROUNDS = 5000 };
 
 /*
- * Moves to the first or to the last core that it may use. On a busy machine two processes may well share one for as
- * long as they live: then who helps comes too late each time. Returns whether there are two.
+ * Word 7: its processor, and one more. On a busy machine two processes may well share one for as long as they live:
+ * then who helps comes too late each time.
  */
-static bool take_core(bool first)
-{
-	cpu_set_t all, one;
-
-	if (sched_getaffinity(0, sizeof(all), &all) || CPU_COUNT(&all) < 2)
-		return false;
-	CPU_ZERO(&one);
-	for (int i = 0; i < CPU_SETSIZE && !(first && CPU_COUNT(&one)); i++) {
-		if (CPU_ISSET(i, &all)) {
-			CPU_ZERO(&one);
-			CPU_SET(i, &one);
-		}
-	}
-	return !sched_setaffinity(0, sizeof(one), &one);
-}
-
 static int window_helper(struct rwk_shm_channel *ch, const void *arg)
 {
 	static unsigned char buf[FEW * SOME];
 	struct iovec iov = {buf, sizeof(buf)};
 
 	(void)arg;
-	take_core(true);
+	tp_say(ch, 7, (uint64_t)bench_bind_to_cpu(0) + 1);
 	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
 	while (!tp_heard(ch, 2) && rwk_shm_peer_alive(ch)) {
@@ -237,10 +223,12 @@ static int window_user(struct rwk_shm_channel *ch, const void *arg)
 {
 	unsigned char *buf = mmap(NULL, FEW * SOME, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const size_t front = rwk_shm_chunk_at(SOME, 1), enough = FEW * front * 8;
-	bool apart = take_core(false);
+	int cpu = bench_bind_to_cpu(1);
+	bool apart;
 
 	(void)arg;
 	CHECK(buf != MAP_FAILED && tp_wait(ch, 1, 1));
+	apart = cpu >= 0 && tp_heard(ch, 7) && tp_heard(ch, 7) != (uint64_t)cpu + 1;
 	for (unsigned i = 0; i < 30 || (apart && i < ROUNDS && tp_heard(ch, 6) < enough); i++) {
 		unsigned char *bad = buf + BAD * SOME, *hole = i % 3 == 0 ? NULL : bad + (i % 3 == 1 ? 0 : front);
 		int rc;
