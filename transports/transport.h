@@ -132,6 +132,15 @@ struct rwk_op {
 	uint64_t service[6];
 };
 
+/** A read or write of one piece of memory that does not last. */
+struct rwk_direct_access {
+	enum rwk_op_type type; /* RWK_OP_READ, RWK_OP_WRITE */
+	void *here;            /* target of a read, source of a write */
+	size_t length;         /* bytes */
+	const struct rwk_rkey *rkey;
+	uint64_t offset; /* into the exposed region, bytes */
+};
+
 /**
  * Where the payload of a message of several pieces goes; the client's memory, given to the service from begin to end.
  * Bytes beyond the sum of iov are dropped by the service. Until `end` the client may set iov_count to 0: the service
@@ -322,6 +331,13 @@ struct rwk_transport {
 	 * two sides is not mapped, or not writable (a part may have been written); -EOPNOTSUPP as direct_min says.
 	 */
 	int (*post)(struct rwk_channel *ch, struct rwk_op *op);
+	/**
+	 * May be NULL. Carries out a read or write here and now, without the peer: 0, the data is in place. -EAGAIN:
+	 * others are under way, or something is wrong (a part may have been done): post will tell.
+	 */
+	int (*access)(struct rwk_channel *ch, const struct rwk_direct_access *a);
+	uint32_t access_max[2]; /* longest that is better done so than by post: of what comes alone, and of what is
+				   behind others (rwk_op.behind); bytes, 0 without it */
 	/**
 	 * Takes back a posted op that has not begun: 0, it is the client's again and done is not called; -EBUSY: it
 	 * runs.

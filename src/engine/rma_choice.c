@@ -121,3 +121,38 @@ void rwk_rma_way_ended(struct rwk_rma_choice *c, enum rwk_rma_way way, size_t by
 		c->way[way].bytes = 0;
 	}
 }
+
+bool rwk_rma_goes_directly(const struct rwk_rma_choice *c)
+{
+	if (c->way[RWK_DIRECTLY].under_way)
+		return false;
+	if (c->trial_taken)
+		return c->trial == RWK_DIRECTLY && trial_goes_on(c);
+	return c->trial_in && c->way[RWK_DIRECTLY].cost && faster(c) == RWK_DIRECTLY;
+}
+
+bool rwk_rma_is_measured(const struct rwk_rma_choice *c)
+{
+	return c->trial_taken || c->runs % EACH == 0;
+}
+
+void rwk_rma_went_directly(struct rwk_rma_choice *c, size_t bytes, uint64_t begun, uint64_t now)
+{
+	if (c->trial_taken) {
+		c->trial_taken++;
+	} else {
+		c->trial_in--;
+		c->runs++;
+	}
+	if (!begun)
+		return;
+	c->way[RWK_DIRECTLY].since = begun;
+	c->way[RWK_DIRECTLY].bytes = bytes;
+	c->alone = now - begun + 1;
+}
+
+void rwk_rma_next(struct rwk_rma_choice *c, bool behind, uint64_t now)
+{
+	measured(c, RWK_DIRECTLY, behind ? now : c->way[RWK_DIRECTLY].since + c->alone);
+	c->alone = 0;
+}

@@ -11,7 +11,9 @@
  *
  * A run is measured from its first request to the end of its last, in parts if it is long. All that go by messages are:
  * a target that does not poll any more is to be noticed. Of direct ones, which wait for nobody, one of eight is, and of
- * one that does not end every other part, as two looks at the clock are a twenty-fifth of a short request.
+ * one that does not end every other part, as two looks at the clock are a twenty-fifth of a short request. One that is
+ * over at once is measured up to the next, if that is behind it: what the program does between two of a window counts
+ * where they go by messages, too.
  */
 #ifndef RWK_ENGINE_RMA_CHOICE_H
 #define RWK_ENGINE_RMA_CHOICE_H
@@ -36,6 +38,7 @@ struct rwk_rma_choice {
 	uint32_t pause;       /* after the last trial, as a multiple of its requests */
 	uint32_t late;        /* requests since a trial was due */
 	uint32_t runs;        /* direct ones that were no trial */
+	uint64_t alone;       /* ns that a direct one took, which is measured when the next comes; 0: there is none */
 	enum rwk_rma_way trial;
 };
 
@@ -45,6 +48,18 @@ struct rwk_rma_choice {
 struct rwk_rma_choices {
 	struct rwk_rma_choice of[2][2][RWK_RMA_LENGTHS]; /* reads, writes; by rwk_copy_collides */
 };
+
+/** A next request comes, `behind` those before it; `now` in ns, to be looked up only where `alone` is not 0. */
+void rwk_rma_next(struct rwk_rma_choice *c, bool behind, uint64_t now);
+/**
+ * Is the next request one that goes directly, while no other does so? Then, and when it has been carried out at once,
+ * rwk_rma_went_directly says all that there is to say of it, in place of the calls below. False where a trial begins.
+ */
+bool rwk_rma_goes_directly(const struct rwk_rma_choice *c);
+/** Is the time wanted, before it begins and when it has ended? */
+bool rwk_rma_is_measured(const struct rwk_rma_choice *c);
+/** `begun` and `now` in ns, 0: were not wanted. */
+void rwk_rma_went_directly(struct rwk_rma_choice *c, size_t bytes, uint64_t begun, uint64_t now);
 
 /** The way for the next request. */
 enum rwk_rma_way rwk_rma_choose(struct rwk_rma_choice *c);

@@ -60,16 +60,22 @@ struct account {
  * The initiator.
  */
 
-static struct rwk_rma_import *find(const struct rwk_rma_state *s, uint64_t key)
+static struct rwk_rma_import *find(struct rwk_rma_state *s, uint64_t key)
 {
-	struct rwk_rma_import *i;
+	struct rwk_rma_import *i = s->import;
 
+	if (rwk_likely(i && i->key == key))
+		return i;
 	HASH_FIND(by_key, s->imports, &key, sizeof(key), i);
+	if (i)
+		s->import = i;
 	return i;
 }
 
 static void forget(struct rwk_rma_state *s, struct rwk_rma_import *i)
 {
+	if (s->import == i)
+		s->import = NULL;
 	HASH_DELETE(by_key, s->imports, i);
 	free(i);
 }
@@ -129,11 +135,17 @@ void rwk_rma_revoked(struct rwk_rma_state *s, uint64_t key)
 		forget(s, i);
 }
 
+static bool grants(const struct rwk_rma_import *i, const struct rwk_remote *range, unsigned access)
+{
+	uint64_t at = range->address - i->base;
+
+	return i->state == READY && !(access & ~i->access) && at <= i->length && range->length <= i->length - at;
+}
+
 /** Whether the import has all of a range; asks for it if it is not known. */
 static bool has(struct rwk_rma_state *s, const struct rwk_remote *range, unsigned access)
 {
 	struct rwk_rma_import *i = find(s, range->key);
-	uint64_t at;
 
 	if (!i) {
 		ask_for(s, range->key);
@@ -144,22 +156,25 @@ static bool has(struct rwk_rma_state *s, const struct rwk_remote *range, unsigne
 			ask(s, i);
 		return false;
 	}
-	at = range->address - i->base;
-	return i->state == READY && !(access & ~i->access) && at <= i->length && range->length <= i->length - at;
+	return grants(i, range, access);
+}
+
+/** Bytes from which on the service may be asked. */
+static size_t least(const struct rwk_channel *ch, bool write)
+{
+	return write && ch->direct_min < ch->direct_write_min ? ch->direct_write_min : ch->direct_min;
 }
 
 /** All ranges long enough, and reached by an import each? */
 static bool can(struct rwk_rma_state *s, struct rwk_rma_request *r)
 {
 	const struct rwk_channel *ch = s->peer->channel;
-	size_t least = ch->direct_min;
+	size_t from = least(ch, r->kind == RWK_RMA_WRITE);
 
-	if (!least || r->kind == RWK_RMA_ATOMIC || r->copy || r->flags & RWK_F_FENCE)
+	if (!ch->direct_min || r->kind == RWK_RMA_ATOMIC || r->copy || r->flags & RWK_F_FENCE)
 		return false;
-	if (r->kind == RWK_RMA_WRITE && least < ch->direct_write_min)
-		least = ch->direct_write_min;
 	for (uint32_t i = 0; i < r->ranges; i++) {
-		bool long_enough = r->remote[i].length >= least;
+		bool long_enough = r->remote[i].length >= from;
 
 		/* Where only messages wait for the peer a short one asks, too, lest the first long one waits. */
 		if ((!long_enough && ch->direct != RWK_DIRECT_ALONE) || !has(s, &r->remote[i], r->access) ||
@@ -235,20 +250,23 @@ static int post(struct rwk_rma_request *r, const struct rwk_remote *range, size_
 }
 
 /** Whether the copies of one that goes directly may be slow for where the bytes lie. */
-static bool collides(struct rwk_rma_state *s, const struct rwk_rma_request *r)
+static bool collides(const struct rwk_rma_import *i, const struct rwk_remote *range, const char *here, bool write)
 {
-	const struct rwk_rma_import *i = find(s, r->remote->key);
-	const char *here = r->iov->iov_base,
-		   *there = (const char *)(uintptr_t)(r->remote->address - i->base + i->place);
+	const char *there = (const char *)(uintptr_t)(range->address - i->base + i->place);
 
-	return r->kind == RWK_RMA_WRITE ? rwk_copy_collides(there, here) : rwk_copy_collides(here, there);
+	return write ? rwk_copy_collides(there, here) : rwk_copy_collides(here, there);
 }
 
-static struct rwk_rma_choice *choice_of(struct rwk_rma_request *r)
+static struct rwk_rma_choice *choice_for(struct rwk_rma_choices *all, bool write, bool collides, size_t len)
 {
-	unsigned length = r->length < 64u << 10 ? 0 : r->length < 1u << 20 ? 1 : 2;
+	unsigned length = len < 64u << 10 ? 0 : len < 1u << 20 ? 1 : 2;
 
-	return &r->state->choices->of[r->kind == RWK_RMA_WRITE][r->collides][length];
+	return &all->of[write][collides][length];
+}
+
+static struct rwk_rma_choice *choice_of(const struct rwk_rma_request *r)
+{
+	return choice_for(r->state->choices, r->kind == RWK_RMA_WRITE, r->collides, r->length);
 }
 
 void rwk_rma_measure_end(struct rwk_rma_request *r)
@@ -257,6 +275,13 @@ void rwk_rma_measure_end(struct rwk_rma_request *r)
 
 	r->chosen = false;
 	rwk_rma_way_ended(c, r->way, r->length, rwk_rma_way_ends(c, r->way, r->length) ? rwk_clock_now() : 0);
+}
+
+/** Another comes: how long the last one took is known. */
+static void measure_last(struct rwk_rma_choice *c, bool behind)
+{
+	if (c->alone)
+		rwk_rma_next(c, behind, rwk_clock_now());
 }
 
 /** By its way if both are tried, and it is measured then. */
@@ -271,11 +296,52 @@ static bool is_chosen(struct rwk_rma_state *s, struct rwk_rma_request *r)
 	if (!s->choices)
 		return true;
 	r->chosen = true;
-	r->collides = collides(s, r);
+	r->collides = collides(find(s, r->remote->key), r->remote, r->iov->iov_base, r->kind == RWK_RMA_WRITE);
 	c = choice_of(r);
+	measure_last(c, rwk_rma_is_behind(s, r->flags));
 	r->way = rwk_rma_choose(c);
 	rwk_rma_way_taken(c, r->way, rwk_rma_way_begins(c, r->way) ? rwk_clock_now() : 0);
 	return r->way == RWK_DIRECTLY;
+}
+
+/** The way of one that could go now; NULL: it has to be made a request. */
+static struct rwk_rma_choice *choice_now(
+	struct rwk_rma_state *s, const struct rwk_rma_import *i, const struct rwk_rma_args *a, size_t len, bool write)
+{
+	unsigned access = write ? RWK_REGION_WRITE : RWK_REGION_READ;
+	struct rwk_rma_choice *c;
+
+	if (!i || !grants(i, a->remote, access) || i->tell & access || !s->choices)
+		return NULL;
+	c = choice_for(s->choices, write, collides(i, a->remote, a->iov->iov_base, write), len);
+	measure_last(c, rwk_rma_is_behind(s, a->flags));
+	return rwk_rma_goes_directly(c) ? c : NULL;
+}
+
+bool rwk_rma_now(const struct rwk_rma_args *a, size_t len, bool write)
+{
+	struct rwk_rma_state *s = a->peer->rma;
+	struct rwk_channel *ch = a->peer->channel;
+	const struct rwk_rma_import *i = find(s, a->remote->key);
+	struct rwk_rma_choice *c = choice_now(s, i, a, len, write);
+	struct rwk_direct_access it;
+	uint64_t begun;
+
+	if (!c)
+		return false;
+	begun = rwk_rma_is_measured(c) ? rwk_clock_now() : 0;
+	it = (struct rwk_direct_access){
+		.type = write ? RWK_OP_WRITE : RWK_OP_READ,
+		.here = a->iov->iov_base,
+		.length = len,
+		.rkey = &i->rkey,
+		.offset = a->remote->address - i->base,
+	};
+	if (ch->transport->access(ch, &it))
+		return false;
+	rwk_rma_went_directly(c, len, begun, begun ? rwk_clock_now() : 0);
+	rwk_rma_complete(a->peer->engine, a->flags | RWK_F_RMA | (write ? RWK_F_WRITE : RWK_F_READ), a->context, 0);
+	return true;
 }
 
 bool rwk_rma_direct(struct rwk_rma_state *s, struct rwk_rma_request *r)

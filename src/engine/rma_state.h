@@ -169,10 +169,16 @@ struct rwk_rma_state {
 	struct rwk_list owing;     /* rwk_engine.owing: there is something to tell */
 	struct rwk_rma_in in;
 	/* Direct requests. */
-	struct rwk_rma_import *imports;
+	struct rwk_rma_import *imports, *import; /* by key; the one that was looked for last */
 	struct rwk_rma_export *exports; /* by region */
 	struct rwk_rma_choices *choices; /* NULL: there was nothing to choose yet */
 };
+
+/** Is a new request behind others: are some under way, or does the program not know yet that they are over? */
+static inline bool rwk_rma_is_behind(const struct rwk_rma_state *s, uint32_t flags)
+{
+	return flags & RWK_F_BEHIND || !rwk_list_empty(&s->requests);
+}
 
 /* rma.c */
 /** An atomic's operands, and behind them its comparands. */
@@ -240,6 +246,11 @@ void rwk_rma_data_came(struct rwk_rma_state *s, uint64_t data, size_t len);
 void rwk_rma_in_drop(struct rwk_rma_in *in);
 
 /* rma_direct.c */
+/**
+ * One piece of memory, and one range that is long enough: is it to go directly, and has the service carried it out
+ * here and now? Then it is complete. False: it has to be made a request.
+ */
+bool rwk_rma_now(const struct rwk_rma_args *a, size_t len, bool write);
 /** Hands a new request to the service, if that can carry it out by itself; false: it cannot. */
 bool rwk_rma_direct(struct rwk_rma_state *s, struct rwk_rma_request *r);
 /** A request that was measured is complete. */

@@ -123,3 +123,17 @@ void area_check_done(const struct task *t, uint32_t flags)
 	assert_int_equal(t->c.status, 0);
 	assert_int_equal(t->c.flags & RWK_F_SHOWN, flags);
 }
+
+void area_open_met(struct area *a, struct world *w, void *transport, unsigned char *got, size_t length)
+{
+	struct task met[2] = {{0}};
+
+	area_open_world(w, transport, 2);
+	area_open(a, w, 1, length, 3, true);
+	rwk_engine_want_reached(w->e[1], 0);
+	rwk_region_set_told(a->region, 0);
+	for (int i = 0; i < 2; i++) { /* the first connects, the second asks */
+		assert_int_equal(area_simple(w, 0, a, READ, got, 0, length, 0, &met[i]), 0);
+		world_settle(w);
+	}
+}

@@ -32,6 +32,9 @@ void area_open_key(
 	struct area *a, struct world *w, unsigned who, size_t length, unsigned access, bool offsets, uint64_t key);
 /** Takes the region out, if that has not been done; the memory stays. */
 void area_remove(struct area *a);
+/** Two engines, and of the second one an area that the first has read into `got`, and asked for, which wants to be told
+ * of nothing. */
+void area_open_met(struct area *a, struct world *w, void *transport, unsigned char *got, size_t length);
 /** Looks whether the guards are as they were; frees all. */
 void area_close(struct area *a);
 

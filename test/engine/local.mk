@@ -101,6 +101,11 @@ test_engine_test_rma_direct_SOURCES = test/engine/test_rma_direct.c $(engine_are
 test_engine_test_rma_direct_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_rma_direct
 
+check_PROGRAMS += test/engine/test_rma_now
+test_engine_test_rma_now_SOURCES = test/engine/test_rma_now.c $(engine_area)
+test_engine_test_rma_now_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/engine/test_rma_now
+
 check_PROGRAMS += test/engine/test_rma_ends
 test_engine_test_rma_ends_SOURCES = test/engine/test_rma_ends.c $(engine_area)
 test_engine_test_rma_ends_LDADD = librwk_sim.la $(TEST_LDADD)

@@ -162,6 +162,71 @@ static void seldom(void **state)
 	assert_in_range(d.way[RWK_DIRECTLY].cost, 5900, 6100);
 }
 
+/*
+ * The same where direct ones are over in the call, which takes so long, and the program comes with the next one after
+ * `between`; how many went directly.
+ */
+static unsigned serve_at_once(struct rwk_rma_choice *c, uint64_t *now, unsigned requests, unsigned messages,
+	unsigned direct, unsigned between, bool behind)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < requests; i++) {
+		uint64_t begun;
+
+		if (c->alone) {
+			looks++;
+			rwk_rma_next(c, behind, *now);
+		}
+		if (!rwk_rma_goes_directly(c)) {
+			n += serve(c, now, 1, messages + between, direct);
+			continue;
+		}
+		begun = rwk_rma_is_measured(c) ? *now : 0;
+		looks += begun ? 2 : 0;
+		*now += direct;
+		rwk_rma_went_directly(c, LENGTH, begun, begun ? *now : 0);
+		*now += between;
+		n++;
+	}
+	return n;
+}
+
+/* What is over in the call is tried and measured as the rest, and no more often looked at. */
+static void at_once(void **state)
+{
+	struct rwk_rma_choice c = {0}, d = {0};
+	uint64_t now = 5;
+	unsigned n;
+
+	(void)state;
+	n = serve_at_once(&c, &now, 10000, 1500, 6000, 100, false);
+	assert_in_range(n, 6 * 8, 8 * 8);
+	n = serve_at_once(&d, &now, 10000, 9000, 6000, 100, false);
+	assert_in_range(n, 10000 - 8 * 8, 10000 - 6 * 8);
+	assert_in_range(d.way[RWK_DIRECTLY].cost, 6000, 6002);
+	looks = 0;
+	serve_at_once(&d, &now, 8000, 9000, 6000, 100, false);
+	assert_in_range(looks, 3000, 3400);
+	serve_at_once(&d, &now, 20000, 1500, 6000, 100, false); /* messages become better, which a trial shows */
+	assert_in_range(serve_at_once(&d, &now, 1000, 1500, 6000, 100, false), 0, 16);
+}
+
+/* In a window that which lies between two counts, as where they go by messages; of what comes alone it does not. */
+static void between(void **state)
+{
+	struct rwk_rma_choice c = {0}, d = {0};
+	uint64_t now = 5;
+
+	(void)state;
+	serve_at_once(&c, &now, 1000, 2000, 3000, 1500, true);
+	assert_in_range(c.way[RWK_DIRECTLY].cost, 4000, 4502); /* the first of a trial is measured by itself */
+	assert_in_range(serve_at_once(&c, &now, 1000, 2000, 3000, 1500, true), 0, 16);
+	serve_at_once(&d, &now, 1000, 4000, 3000, 1500, false);
+	assert_in_range(d.way[RWK_DIRECTLY].cost, 3000, 3002);
+	assert_in_range(serve_at_once(&d, &now, 1000, 4000, 3000, 1500, false), 984, 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -171,6 +236,8 @@ int main(void)
 		cmocka_unit_test(first_of_a_trial_is_cold),
 		cmocka_unit_test(windows),
 		cmocka_unit_test(seldom),
+		cmocka_unit_test(at_once),
+		cmocka_unit_test(between),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,21 +121,6 @@ static void told_of_one_kind(void **state)
 	}
 }
 
-/* Two engines, and of the second one an area that the first has read into `got`, and asked for. */
-static void open_met(struct world *w, struct area *a, void *transport, unsigned char *got, size_t length)
-{
-	struct task met[2] = {{0}};
-
-	area_open_world(w, transport, 2);
-	area_open(a, w, 1, length, 3, true);
-	rwk_engine_want_reached(w->e[1], 0);
-	rwk_region_set_told(a->region, 0);
-	for (int i = 0; i < 2; i++) { /* the first connects, the second asks */
-		assert_int_equal(area_simple(w, 0, a, READ, got, 0, length, 0, &met[i]), 0);
-		world_settle(w);
-	}
-}
-
 /*
  * Direct reads of what wants to know of writes alone do without the target, as writes do of what wants to know of
  * reads alone; the others are over when it has been told.
@@ -151,7 +136,7 @@ static void other_kind_unattended(void **state)
 		enum area_kind told = access == RWK_REGION_READ ? READ : WRITE;
 		struct task t[2] = {{0}}, again = {0};
 
-		open_met(&w, &a, *state, buf, LENGTH);
+		area_open_met(&a, &w, *state, buf, LENGTH);
 		rwk_region_set_told(a.region, access);
 		world_settle(&w);
 		assert_int_equal(area_simple(&w, 0, &a, READ, buf, 0, LENGTH, 0, &again), 0); /* asks anew */
@@ -247,7 +232,7 @@ static void by_rdma(void **state)
 	struct area a;
 	size_t least[2];
 
-	open_met(&w, &a, *state, got, LENGTH);
+	area_open_met(&a, &w, *state, got, LENGTH);
 	least[WRITE] = w.peer[0][1]->channel->direct_write_min;
 	least[READ] = w.peer[0][1]->channel->direct_min;
 	assert_true(least[READ] && least[WRITE] > least[READ] && least[WRITE] < LENGTH / 2);
@@ -284,7 +269,7 @@ static void several(void **state)
 	struct world w;
 	struct area a;
 
-	open_met(&w, &a, *state, got, LENGTH);
+	area_open_met(&a, &w, *state, got, LENGTH);
 	before = messages(&w, 0);
 	world_fill(a.bytes, LENGTH, 7);
 	for (int i = 0; i < READS; i++)
@@ -421,7 +406,7 @@ static void said_behind(void **state)
 	struct world w;
 	struct area a;
 
-	open_met(&w, &a, *state, buf, LENGTH);
+	area_open_met(&a, &w, *state, buf, LENGTH);
 	ch = w.peer[0][1]->channel;
 	note_posts(ch);
 	for (unsigned i = 0; i < 4 && ch->direct_min; i++) {
@@ -450,7 +435,7 @@ static void behind_untold(void **state)
 	struct world w;
 	struct area a;
 
-	open_met(&w, &a, *state, buf, LENGTH);
+	area_open_met(&a, &w, *state, buf, LENGTH);
 	rwk_region_set_told(a.region, RWK_REGION_WRITE);
 	world_settle(&w);
 	assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 0, LENGTH, 0, &again), 0); /* asks anew */

@@ -68,6 +68,11 @@ test_shm_test_direct_SOURCES = test/shm/test_direct.c $(transfer_pair)
 test_shm_test_direct_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_direct
 
+check_PROGRAMS += test/shm/test_direct_now
+test_shm_test_direct_now_SOURCES = test/shm/test_direct_now.c $(transfer_pair)
+test_shm_test_direct_now_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_direct_now
+
 check_PROGRAMS += test/shm/test_direct_denied
 test_shm_test_direct_denied_SOURCES = test/shm/test_direct_denied.c $(transfer_pair)
 test_shm_test_direct_denied_LDADD = $(TEST_LDADD)

@@ -168,6 +168,7 @@ void rwk_shm_doom(struct rwk_shm_channel *ch, int err);
 
 int rwk_shm_send(struct rwk_channel *c, const struct rwk_envelope *env, const void *buf, size_t len);
 int rwk_shm_post(struct rwk_channel *c, struct rwk_op *op);
+int rwk_shm_access(struct rwk_channel *c, const struct rwk_direct_access *a);
 int rwk_shm_withdraw(struct rwk_channel *c, struct rwk_op *op);
 /** Sends of what is queued as much as goes; returns the number of things done. */
 int rwk_shm_send_queued(struct rwk_shm_channel *ch);

@@ -15,6 +15,7 @@
  */
 #include "shm/deliver.h"
 #include "shm/transfer.h"
+#include "shm/transfer_claim.h"
 
 #include "base/clock.h"
 #include "base/copy.h"
@@ -616,6 +617,8 @@ const struct rwk_transport rwk_shm_transport = {
 	.wait_fd = shm_wait_fd,
 	.send = rwk_shm_send,
 	.post = rwk_shm_post,
+	.access = rwk_shm_access,
+	.access_max = {RWK_SHM_BOTH_LONE, RWK_SHM_BOTH_LEAST},
 	.withdraw = rwk_shm_withdraw,
 	.expose = shm_expose,
 	.conceal = shm_conceal,

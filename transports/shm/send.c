@@ -458,6 +458,15 @@ int rwk_shm_post(struct rwk_channel *c, struct rwk_op *op)
 	return 0;
 }
 
+int rwk_shm_access(struct rwk_channel *c, const struct rwk_direct_access *a)
+{
+	struct rwk_shm_channel *ch = rwk_shm_channel(c);
+
+	if (rwk_unlikely(!*ch->tx.here || ch->base.error || ch->state != RWK_SHM_OPEN))
+		return -EAGAIN;
+	return rwk_shm_transfer_access(ch, a);
+}
+
 int rwk_shm_withdraw(struct rwk_channel *c, struct rwk_op *op)
 {
 	struct rwk_shm_channel *ch = rwk_shm_channel(c);

@@ -170,6 +170,17 @@ int rwk_shm_transfer_post(struct rwk_shm_channel *ch, struct rwk_op *op)
 	return 0;
 }
 
+int rwk_shm_transfer_access(struct rwk_shm_channel *ch, const struct rwk_direct_access *a)
+{
+	struct rwk_shm_transfers *t = *rwk_shm_transfer_state(ch);
+	struct rwk_shm_key key;
+
+	if (!t || t->stopped || rwk_shm_key_unpack(a->rkey, &key) || !key.direct || !key.one ||
+		a->offset > key.length || a->length > key.length - a->offset)
+		return -EAGAIN;
+	return rwk_shm_direct_now(t, a, &key);
+}
+
 int rwk_shm_transfer_withdraw(struct rwk_shm_channel *ch, struct rwk_op *op)
 {
 	(void)ch;

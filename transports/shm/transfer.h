@@ -29,8 +29,9 @@
 
 #include "base/list.h"
 
-/** As transport.h: post of RWK_OP_READ and RWK_OP_WRITE, withdraw, expose, conceal. */
+/** As transport.h: post of RWK_OP_READ and RWK_OP_WRITE, access, withdraw, expose, conceal. */
 int rwk_shm_transfer_post(struct rwk_shm_channel *ch, struct rwk_op *op);
+int rwk_shm_transfer_access(struct rwk_shm_channel *ch, const struct rwk_direct_access *a);
 int rwk_shm_transfer_withdraw(struct rwk_shm_channel *ch, struct rwk_op *op);
 int rwk_shm_expose(
 	struct rwk_shm_channel *ch, const struct iovec *iov, uint32_t count, unsigned access, struct rwk_rkey *key);

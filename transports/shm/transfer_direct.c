@@ -7,9 +7,11 @@
  * the cookie goes into `writing` of our area, then, after a full barrier, the peer's `valid` must still name it; then a
  * chunk is written behind that guard, and the announcement withdrawn. See transfer_guard.c.
  *
- * What goes at once ends in post. The rest waits in a list and goes on in progress, a chunk a call; but of the first
- * few that are shared each side copies its halves with one call (transfer_help.c). They end in the order of their
- * posts, but are not carried out in it: nobody is promised that of what goes directly (src/engine/rma.h).
+ * What goes at once ends in post; or, where one side copies it with one call, and nothing is before it, in access, which
+ * does without an op: of 16 KB that is a tenth of the time. The rest waits in a list and goes on in progress, a chunk a
+ * call; but of the first few that are shared each side copies its halves with one call (transfer_help.c). They end in
+ * the order of their posts, but are not carried out in it: nobody is promised that of what goes directly
+ * (src/engine/rma.h).
  */
 #include "shm/transfer_area.h"
 
@@ -320,6 +322,23 @@ int rwk_shm_direct_post(struct rwk_shm_transfers *t, struct rwk_op *op, const st
 	}
 	rwk_shm_transfers_activate(t);
 	return 0;
+}
+
+int rwk_shm_direct_now(struct rwk_shm_transfers *t, const struct rwk_direct_access *a, const struct rwk_shm_key *key)
+{
+	bool write = a->type == RWK_OP_WRITE;
+	struct haul h;
+	ssize_t n;
+
+	if (!(key->access & (write ? RWK_EXPOSE_WRITE : RWK_EXPOSE_READ)) || !rwk_list_empty(&t->direct) ||
+		t->direct_denied || t->cma_denied)
+		return -EAGAIN;
+	h.local[write] = (struct iovec){a->here, a->length};
+	h.remote[write] = (struct iovec){(void *)(uintptr_t)(key->address + a->offset), a->length};
+	h.locals = h.remotes = 1u + write;
+	h.length = a->length;
+	n = write ? write_haul(t, a->rkey, &h) : read_haul(t, a->rkey, &h);
+	return n == (ssize_t)a->length ? 0 : -EAGAIN;
 }
 
 int rwk_shm_direct_progress(struct rwk_shm_transfers *t)

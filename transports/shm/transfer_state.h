@@ -362,6 +362,8 @@ void rwk_shm_stage_leave(struct rwk_shm_transfers *t, struct rwk_op *op);
 
 /** Begins: as post. The range has been checked. */
 int rwk_shm_direct_post(struct rwk_shm_transfers *t, struct rwk_op *op, const struct rwk_shm_key *key);
+/** As access. The range has been checked. */
+int rwk_shm_direct_now(struct rwk_shm_transfers *t, const struct rwk_direct_access *a, const struct rwk_shm_key *key);
 /** Goes on with those that are under way, bounded; returns how many things it did. */
 int rwk_shm_direct_progress(struct rwk_shm_transfers *t);
 /** Cross-memory copies are denied: from now on none is tried for direct ops. */
