@@ -71,8 +71,8 @@ static void pay_debts(struct rwk_engine *engine, const struct rwk_fi_guard *lock
 		d.owed = rwk_engine_owes(engine);
 	}
 	if (err)
-		rwk_warn("fi_close: %zu messages are lost, sent by inject; for %d s their receivers, who live, have "
-			 "taken none",
+		rwk_warn("fi_close: %zu messages are lost, sent by inject, or to count accesses; for %d s their "
+			 "receivers, who live, have taken none",
 			d.owed, FAREWELL / 1000);
 	rwk_fi_wait_close(&w);
 }

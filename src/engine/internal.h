@@ -635,6 +635,8 @@ void rwk_rma_end(struct rwk_peer *p, struct rwk_rma_in *in, int status);
 void rwk_rma_tell(struct rwk_engine *e);
 /** Ends what is under way with a peer that has failed. */
 void rwk_rma_abandon(struct rwk_peer *p);
+/** Requests of which the user hears nothing more, and that have not gone out. */
+size_t rwk_rma_owed(const struct rwk_peer *p);
 void rwk_rma_close(struct rwk_peer *p);
 
 static inline void rwk_credit_owe(struct rwk_peer *p, size_t bytes)

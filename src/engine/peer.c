@@ -85,7 +85,7 @@ bool rwk_peer_sending(const struct rwk_peer *p)
 
 static size_t owed_to(const struct rwk_peer *p)
 {
-	size_t n = 0;
+	size_t n = rwk_rma_owed(p);
 
 	for (const struct rwk_list *l = p->sends.next; l != &p->sends; l = l->next) {
 		const struct rwk_tx *tx = rwk_container_of(l, struct rwk_tx, link);

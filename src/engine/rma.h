@@ -10,7 +10,9 @@
  *
  * Completion: a write's or atomic's means that it has been carried out at the target (FI_DELIVERY_COMPLETE), a read's
  * that the data is in its buffer. The target's process must make progress (rwk_engine_progress) for requests to be
- * carried out, except direct ones where the service needs no help (rwk_channel.direct).
+ * carried out, except direct ones where the service needs no help (rwk_channel.direct). Of these it learns later, if it
+ * wants to (rwk_region_attr.told): by its next progress, and before any message sent then. Only a write with
+ * data is complete when it has.
  */
 #ifndef RWK_ENGINE_RMA_H
 #define RWK_ENGINE_RMA_H
@@ -79,7 +81,7 @@ bool rwk_peer_accessing(const struct rwk_peer *p);
 
 /**
  * Of which accesses (RWK_REGION_*) rwk_engine_attr.reached is to be called, if it is set; at first of all. For direct
- * requests as well: peers then say what they have done, which costs them a message and us progress.
+ * requests as well: peers then say what they have done, which costs them a message.
  */
 void rwk_engine_want_reached(struct rwk_engine *e, unsigned access);
 

@@ -161,13 +161,15 @@ void rwk_rma_finish(struct rwk_rma_request *r, int status)
 	struct rwk_engine *e = s->peer->engine;
 	uint32_t flags = r->flags;
 	void *context = r->context;
+	bool over = r->over;
 
 	if (s->unsent == &r->link)
 		s->unsent = r->link.next;
 	if (rwk_unlikely(r->chosen))
 		rwk_rma_measure_end(r);
 	rwk_rma_request_free(e, r);
-	rwk_rma_complete(e, flags, context, status);
+	if (!over)
+		rwk_rma_complete(e, flags, context, status);
 }
 
 /** Completes what has been answered. */
@@ -337,6 +339,16 @@ static int send_next(struct rwk_rma_state *s, struct rwk_rma_request *r)
 	return r->asking.range < r->ranges ? send_piece(s, r) : send_tell(s, r);
 }
 
+/**
+ * The data is in place, and what the user sends from now on comes behind the account: no need to wait until the target
+ * has that.
+ */
+static void is_over(struct rwk_rma_request *r)
+{
+	r->over = true;
+	rwk_rma_complete(r->state->peer->engine, r->flags, r->context, 0);
+}
+
 void rwk_rma_pump(struct rwk_rma_state *s)
 {
 	while (s->unsent != &s->requests && !s->peer->error) {
@@ -352,10 +364,13 @@ void rwk_rma_pump(struct rwk_rma_state *s)
 		rc = send_next(s, r);
 		if (rc && (s->posted || s->answered != s->asked))
 			return; /* out of memory: the next answer tries again; or the peer fails */
-		if (rc)
+		if (rc) {
 			rwk_rma_finish(r, rc); /* nobody would try again */
-		else if (r->sent)
+		} else if (r->sent) {
 			s->unsent = r->link.next;
+			if (r->accessed && !(r->flags & RWK_F_DATA))
+				is_over(r);
+		}
 	}
 }
 
@@ -584,6 +599,21 @@ void rwk_rma_begin_request(struct rwk_rma_state *s, struct rwk_rma_request *r)
 {
 	if (!is_simple(s, r) || !send_simple(s, r))
 		rwk_rma_start(s, r);
+}
+
+size_t rwk_rma_owed(const struct rwk_peer *p)
+{
+	const struct rwk_rma_state *s = p->rma;
+	size_t n = 0;
+
+	if (!s)
+		return 0;
+	for (const struct rwk_list *l = s->requests.next; l != &s->requests; l = l->next) {
+		const struct rwk_rma_request *r = rwk_container_of(l, struct rwk_rma_request, link);
+
+		n += r->over ? r->posted > 0 : r->flags & RWK_F_INJECT && (!r->sent || r->posted);
+	}
+	return n;
 }
 
 /*

@@ -97,6 +97,7 @@ struct rwk_rma_request {
 	bool direct;    /* the service carries it out: it is no part of the order of the others */
 	bool accessed;  /* has done so, and the target is to be told */
 	bool tell;      /* that must be */
+	bool over;      /* the user knows that it is; what is left of it is the account */
 	bool chosen;    /* it is measured, */
 	uint8_t way;    /* enum rwk_rma_way: this one */
 	bool collides;  /* as rwk_copy_collides, if it is */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "engine/area.h"
 
+#include "engine/internal.h"
+#include "engine/rma_state.h"
+
 #define GUARD 64u
 
 static void on_reached(void *owner, const struct rwk_reached *r)
@@ -135,5 +138,16 @@ void area_open_met(struct area *a, struct world *w, void *transport, unsigned ch
 	for (int i = 0; i < 2; i++) { /* the first connects, the second asks */
 		assert_int_equal(area_simple(w, 0, a, READ, got, 0, length, 0, &met[i]), 0);
 		world_settle(w);
+	}
+}
+
+void area_prefer_direct(struct rwk_peer *p)
+{
+	struct rwk_rma_choice *c = &p->rma->choices->of[0][0][0];
+
+	for (size_t i = 0; i < sizeof(*p->rma->choices) / sizeof(*c); i++) {
+		c[i] = (struct rwk_rma_choice){.trial_in = 1000};
+		c[i].way[RWK_DIRECTLY].cost = 1;
+		c[i].way[RWK_BY_MESSAGES].cost = 1 << 30;
 	}
 }

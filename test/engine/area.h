@@ -35,6 +35,9 @@ void area_remove(struct area *a);
 /** Two engines, and of the second one an area that the first has read into `got`, and asked for, which wants to be told
  * of nothing. */
 void area_open_met(struct area *a, struct world *w, void *transport, unsigned char *got, size_t length);
+/** A peer with whom there is a choice, as after a direct request: both ways have been measured, and to go directly is far
+ * better. */
+void area_prefer_direct(struct rwk_peer *p);
 /** Looks whether the guards are as they were; frees all. */
 void area_close(struct area *a);
 

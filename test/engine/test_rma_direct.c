@@ -122,10 +122,10 @@ static void told_of_one_kind(void **state)
 }
 
 /*
- * Direct reads of what wants to know of writes alone do without the target, as writes do of what wants to know of
- * reads alone; the others are over when it has been told.
+ * Direct requests are over without the target. Of those of a kind that it wants to know of it hears when it makes
+ * progress; a write with data is over when it has.
  */
-static void other_kind_unattended(void **state)
+static void told_later(void **state)
 {
 	enum { LENGTH = 1 << 16 };
 	unsigned char *buf = calloc(1, LENGTH);
@@ -134,7 +134,7 @@ static void other_kind_unattended(void **state)
 
 	for (unsigned access = RWK_REGION_READ; access <= RWK_REGION_WRITE; access++) {
 		enum area_kind told = access == RWK_REGION_READ ? READ : WRITE;
-		struct task t[2] = {{0}}, again = {0};
+		struct task t[3] = {{0}}, again = {0};
 
 		area_open_met(&a, &w, *state, buf, LENGTH);
 		rwk_region_set_told(a.region, access);
@@ -145,15 +145,126 @@ static void other_kind_unattended(void **state)
 		assert_int_equal(area_simple(&w, 0, &a, !told, buf, 0, LENGTH, 0, &t[0]), 0);
 		world_wait(&w, &t[0]);
 		assert_int_equal(t[0].c.status, 0);
+		assert_false(w.computes[1] && rwk_peer_accessing(w.peer[0][1])); /* it is not to hear of this one */
+		a.reached = 0;
 		assert_int_equal(area_simple(&w, 0, &a, told, buf, 0, LENGTH, 0, &t[1]), 0);
 		world_settle(&w);
-		assert_int_equal(t[1].times, !w.computes[1]);
+		area_check_done(&t[1], RWK_F_RMA | (told == READ ? RWK_F_READ : RWK_F_WRITE));
+		assert_int_equal(a.reached, !w.computes[1]);
+		assert_int_equal(rwk_peer_accessing(w.peer[0][1]), w.computes[1]);
+		assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 0, LENGTH, RWK_F_DATA, &t[2]), 0);
+		world_settle(&w);
+		assert_int_equal(t[2].times, !w.computes[1]);
 		w.computes[1] = false;
-		world_wait(&w, &t[1]);
-		assert_int_equal(t[1].c.status, 0);
+		world_settle(&w);
+		area_check_done(&t[2], RWK_F_RMA | RWK_F_WRITE);
+		assert_int_equal(a.reached, told == WRITE ? 2 : 1);
+		assert_int_equal(w.writes[1], 1);
+		assert_int_equal(t[1].times, 1);
 		area_close(&a);
 		world_close(&w);
 	}
+	free(buf);
+}
+
+enum { MANY = 1000 };
+
+/* Engines between which few messages have room, and of the second an area that wants to know of writes. */
+static void open_narrow(struct area *a, struct world *w, void *transport, unsigned char *buf, size_t length)
+{
+	size_t lines = rwk_params.ring_lines;
+	struct task t[2] = {{0}};
+
+	rwk_params.ring_lines = 64;
+	area_open_met(a, w, transport, buf, length);
+	rwk_params.ring_lines = lines;
+	rwk_region_set_told(a->region, RWK_REGION_WRITE);
+	world_settle(w);
+	for (int i = 0; i < 2; i++) { /* the first asks anew, the second may go directly */
+		assert_int_equal(area_simple(w, 0, a, WRITE, buf, 0, length, 0, &t[i]), 0);
+		world_settle(w);
+	}
+	a->reached = 0;
+	if (w->peer[0][1]->rma->choices)
+		area_prefer_direct(w->peer[0][1]);
+}
+
+/* Writes of that length until some have not gone out, as their target makes no progress: how many. */
+static unsigned write_until_owed(struct world *w, struct area *a, void *buf, size_t len, uint32_t flags, struct task *t)
+{
+	const struct iovec iov = {buf, len};
+	const struct rwk_remote remote = {a->base, len, a->key};
+	struct rwk_rma_args args = {
+		.peer = w->peer[0][1], .iov = &iov, .iov_count = 1, .remote = &remote, .remote_count = 1, .flags = flags};
+	unsigned n = 0;
+
+	while (n < MANY && !rwk_engine_owes(w->e[0])) {
+		args.context = &t[n++];
+		assert_int_equal(rwk_engine_write(w->e[0], &args), 0);
+	}
+	assert_true(rwk_engine_owes(w->e[0]));
+	return n;
+}
+
+/* What the program believes to be done, be it that only the target's count of it is left, is owed until it has gone. */
+static void owed(void **state)
+{
+	enum { LENGTH = 1 << 16 };
+	unsigned char *buf = calloc(1, LENGTH);
+	struct task *t = calloc(MANY + RWK_RMA_POSTED + 1, sizeof(*t));
+	struct world w;
+	struct area a;
+
+	for (int inject = 0; inject < 2; inject++) {
+		uint32_t flags = inject ? RWK_F_INJECT | RWK_F_SILENT : 0;
+		size_t len = inject ? 8 : LENGTH;
+		unsigned n;
+
+		open_narrow(&a, &w, *state, buf, LENGTH);
+		memset(t, 0, (MANY + RWK_RMA_POSTED + 1) * sizeof(*t));
+		w.computes[1] = true;
+		n = write_until_owed(&w, &a, buf, len, flags, t);
+		for (unsigned i = 0; i < n && !inject && w.peer[0][1]->channel->direct_min; i++)
+			area_check_done(&t[i], RWK_F_RMA | RWK_F_WRITE);
+		for (unsigned i = 0; i <= RWK_RMA_POSTED; i++, n++) /* the last account is not with the channel */
+			assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 0, len, flags, &t[n]), 0);
+		assert_int_equal(t[n - 1].times, 0);
+		w.computes[1] = false;
+		world_settle(&w);
+		assert_int_equal(t[n - 1].times, !inject);
+		assert_int_equal(rwk_engine_owes(w.e[0]), 0);
+		assert_int_equal(a.reached, n);
+		area_close(&a);
+		world_close(&w);
+	}
+	free(t);
+	free(buf);
+}
+
+/* A target that ends before it has heard of it: the writes were done, and nothing else is said of them. */
+static void unheard(void **state)
+{
+	enum { LENGTH = 1 << 16 };
+	unsigned char *buf = calloc(1, LENGTH);
+	struct task *t = calloc(MANY, sizeof(*t));
+	struct world w;
+	struct area a;
+	unsigned n;
+
+	open_narrow(&a, &w, *state, buf, LENGTH);
+	if (w.peer[0][1]->channel->direct_min) {
+		w.computes[1] = true;
+		n = write_until_owed(&w, &a, buf, LENGTH, 0, t);
+		area_remove(&a);
+		world_engine_close(&w, 1);
+		world_settle(&w);
+		for (unsigned i = 0; i < n; i++)
+			area_check_done(&t[i], RWK_F_RMA | RWK_F_WRITE);
+		assert_int_equal(rwk_engine_owes(w.e[0]), 0);
+	}
+	area_close(&a);
+	world_close(&w);
+	free(t);
 	free(buf);
 }
 
@@ -397,6 +508,51 @@ static void note_posts(struct rwk_channel *ch)
 	ch->transport = &noting;
 }
 
+static struct rwk_op *held;
+
+static int holding_post(struct rwk_channel *ch, struct rwk_op *op)
+{
+	if (op->type == RWK_OP_SEND)
+		return real->post(ch, op);
+	held = op;
+	return 0;
+}
+
+/* A fenced read is not sent as long as a direct write goes on, and is sent when that ends. */
+static void fence_waits(void **state)
+{
+	enum { LENGTH = 1 << 16 };
+	unsigned char *buf = calloc(1, LENGTH), *got = calloc(1, LENGTH);
+	struct task t[2] = {{0}};
+	struct rwk_channel *ch;
+	struct world w;
+	struct area a;
+
+	area_open_met(&a, &w, *state, got, LENGTH);
+	ch = w.peer[0][1]->channel;
+	note_posts(ch);
+	noting.post = holding_post;
+	held = NULL;
+	world_fill(buf, LENGTH, 5);
+	assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 0, LENGTH, 0, &t[0]), 0);
+	assert_int_equal(area_simple(&w, 0, &a, READ, got, 0, LENGTH, RWK_F_FENCE, &t[1]), 0);
+	world_settle(&w);
+	assert_int_equal(held != NULL, ch->direct_min != 0); /* else its memory cannot be reached here */
+	ch->transport = real;
+	if (held) {
+		assert_int_equal(t[0].times + t[1].times, 0);
+		if (real->post(ch, held) == 1)
+			held->done(held, 0);
+	}
+	world_wait(&w, &t[1]);
+	world_check(got, LENGTH, 5);
+	assert_true(t[0].times == 1 && t[0].order < t[1].order);
+	area_close(&a);
+	world_close(&w);
+	free(buf);
+	free(got);
+}
+
 /* The service learns which direct requests are behind others, as the caller says. */
 static void said_behind(void **state)
 {
@@ -448,7 +604,7 @@ static void behind_untold(void **state)
 		assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 0, LENGTH, 0, &t[i]), 0);
 		assert_int_equal(told_behind, i > 0);
 		world_settle(&w);
-		assert_int_equal(t[i].times, 0);
+		assert_int_equal(t[i].times, 1);
 	}
 	ch->transport = real;
 	w.computes[1] = false;
@@ -467,9 +623,12 @@ int main(void)
 		AREA_EACH(direct_again),
 		AREA_EACH(direct_untold),
 		AREA_EACH(told_of_one_kind),
-		{"other_kind_unattended, shared memory", other_kind_unattended, NULL, NULL, (void *)&rwk_shm_transport},
+		{"told_later, shared memory", told_later, NULL, NULL, (void *)&rwk_shm_transport},
+		{"owed, shared memory", owed, NULL, NULL, (void *)&rwk_shm_transport},
+		{"unheard, shared memory", unheard, NULL, NULL, (void *)&rwk_shm_transport},
 		AREA_EACH(fence),
 		AREA_EACH(fence_untold),
+		{"fence_waits, shared memory", fence_waits, NULL, NULL, (void *)&rwk_shm_transport},
 		{"by_rdma, packets", by_rdma, NULL, NULL, (void *)&sim_packet_transport},
 		{"several, packets", several, NULL, NULL, (void *)&sim_packet_transport},
 		{"askew, shared memory", askew, NULL, NULL, (void *)&rwk_shm_transport},

@@ -30,18 +30,6 @@ static int counting_post(struct rwk_channel *ch, struct rwk_op *op)
 	return real->post(ch, op);
 }
 
-/* Both ways have been measured, and to go directly is far better. */
-static void prefer_direct(struct rwk_rma_state *s)
-{
-	struct rwk_rma_choice *c = &s->choices->of[0][0][0];
-
-	for (size_t i = 0; i < sizeof(*s->choices) / sizeof(*c); i++) {
-		c[i] = (struct rwk_rma_choice){.trial_in = 1000};
-		c[i].way[RWK_DIRECTLY].cost = 1;
-		c[i].way[RWK_BY_MESSAGES].cost = 1 << 30;
-	}
-}
-
 static struct rwk_channel *open_choice(struct world *w, struct area *a, void *transport, unsigned char *buf)
 {
 	struct rwk_channel *ch;
@@ -58,7 +46,7 @@ static struct rwk_channel *open_choice(struct world *w, struct area *a, void *tr
 		skip();
 	}
 	ch->direct_min = SHORTEST;
-	prefer_direct(w->peer[0][1]->rma);
+	area_prefer_direct(w->peer[0][1]);
 	real = ch->transport;
 	counting = *real;
 	counting.access = counting_access;
@@ -141,7 +129,7 @@ static void which_not(void **state)
 	assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 0, SHORTER, 0, &t[2]), 0);
 	world_wait(&w, &t[2]);
 	assert_int_equal(accesses, 0);
-	prefer_direct(w.peer[0][1]->rma);
+	area_prefer_direct(w.peer[0][1]);
 	rwk_region_set_told(a.region, RWK_REGION_READ);
 	world_settle(&w);
 	for (int i = 0; i < 3; i++) {
@@ -150,6 +138,7 @@ static void which_not(void **state)
 		a.reached = 0;
 		assert_int_equal(area_simple(&w, 0, &a, READ, buf, 0, SHORTER, 0, &again), 0);
 		world_wait(&w, &again);
+		world_settle(&w);
 		assert_int_equal(a.reached, 1);
 	}
 	assert_int_equal(accesses, 0);
@@ -210,7 +199,7 @@ static void refused(void **state)
 		assert_int_equal(accesses, 0);
 		unable = true;
 		world_fill(kind == WRITE ? buf : a.bytes, SHORTER, kind);
-		prefer_direct(w.peer[0][1]->rma);
+		area_prefer_direct(w.peer[0][1]);
 		assert_int_equal(area_simple(&w, 0, &a, kind, buf, 0, SHORTER, 0, &t[1]), 0);
 		world_wait(&w, &t[1]);
 		world_check(kind == WRITE ? a.bytes : buf, SHORTER, kind);
