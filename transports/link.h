@@ -54,6 +54,12 @@ struct rwk_link_ops {
 	 */
 	int (*send)(struct rwk_link *l, const struct rwk_link_address *to, const struct iovec *iov, int count);
 	/**
+	 * May be NULL: as send, but that the packet is made in the link's own memory: `len` bytes, which the caller
+	 * writes, all of them, before any other call of the link. NULL: nothing was taken, and send says why not, or
+	 * does it.
+	 */
+	void *(*reserve)(struct rwk_link *l, const struct rwk_link_address *to, size_t len);
+	/**
 	 * May be NULL: as send of one piece and flush, by the shortest way, after which the piece is the caller's
 	 * again. 0: it is sent; else nothing was done, and send says why not, or does it.
 	 */

@@ -208,6 +208,52 @@ static void test_pieces(void **state)
 	close_ends();
 }
 
+/* Packet `i` of that length, made in the link's memory; false: the link has not taken it. */
+static bool make_there(uint32_t i, size_t len)
+{
+	void *room = a->link->ops->reserve(a->link, &b->here, len);
+
+	if (room)
+		udp_fill(room, len, i);
+	return room;
+}
+
+/* What is made in the link's memory is in one batch with what is sent, and fills batches as that does. */
+static void test_made_there(void **state)
+{
+	const size_t mtu = 70000, len = 1344;
+	unsigned sent = 0;
+
+	open_ends(*state);
+	for (unsigned round = 0; round < 5; round++) {
+		for (unsigned i = 0; i < 40; i++, sent++) {
+			if (round && i % (1 + round) == 0)
+				assert_int_equal(udp_send(a, &b->here, sent, len), 0);
+			else
+				assert_true(make_there(sent, len));
+		}
+		assert_int_equal(udp_counters(a).calls_out, round);
+		udp_flush(a);
+		udp_receive(b, sent);
+		assert_int_equal(udp_counters(a).batches_out, round + 1);
+	}
+	assert_false(make_there(0, mtu));
+	assert_int_equal(udp_send(a, &b->here, 0, mtu), -EMSGSIZE);
+	udp_flush(a);
+	for (unsigned i = 0; i < 91; i++) /* those that fill two batches do not wait for the last */
+		assert_true(make_there(sent + i, 1364));
+	assert_int_equal(udp_counters(a).packets_out, sent + 90);
+	udp_flush(a);
+	udp_receive(b, sent + 91);
+	assert_int_equal(b->arrived, sent + 91);
+	assert_int_equal(b->damaged, 0);
+	for (unsigned i = 0; i < b->arrived; i++) {
+		assert_int_equal(b->number[i], i);
+		assert_int_equal(b->length[i], i < sent ? len : 1364);
+	}
+	close_ends();
+}
+
 /* Destinations in turn: nobody gets what is for another. */
 static void test_destinations(void **state)
 {
@@ -593,6 +639,7 @@ int main(void)
 		BOTH(test_tiny),
 		BOTH(test_every_size),
 		BOTH(test_pieces),
+		BOTH(test_made_there),
 		BOTH(test_destinations),
 		BOTH(test_budget),
 		BOTH(test_strict),

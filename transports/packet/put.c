@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define PROBED     20u   /* headers of a probe; what is not longer than it gets through */
-#define JOINED_MAX 2048u /* bytes of a packet that goes at once, up to which a copy is cheaper than several pieces */
+#define JOINED_MAX 2048u /* bytes up to which a copy is cheaper than several pieces */
 
 /** The ICRC of what goes that way begins like this; lengths repeat. */
 static uint32_t begun(struct rwk_packet_path *path, struct rwk_link *l, size_t len)
@@ -69,6 +69,7 @@ int rwk_packet_put(struct rwk_port *port, struct rwk_packet_path *path, const st
 	unsigned pad = -len & 3;
 	size_t covered = header_len + len + pad, size = covered + RWK_WIRE_ICRC;
 	uint32_t crc;
+	void *room;
 
 	if (size <= (hastens ? JOINED_MAX : RWK_LINK_COPIED)) {
 		join(path, l, header, header_len, payload, count, covered);
@@ -77,6 +78,12 @@ int rwk_packet_put(struct rwk_port *port, struct rwk_packet_path *path, const st
 			return handed_over(port, path, iov, 1, 0);
 		if (size <= RWK_LINK_COPIED)
 			return handed_over(port, path, iov, 1, l->ops->send(l, &path->to, iov, 1));
+	}
+	if (len <= JOINED_MAX && l->ops->reserve && !path->cut && (room = l->ops->reserve(l, &path->to, size))) {
+		memcpy(room, header, header_len);
+		join(path, l, room, header_len, payload, count, covered);
+		iov[0] = (struct iovec){room, size};
+		return handed_over(port, path, iov, 1, 0);
 	}
 	crc = icrc(path, l, size, header, header_len, payload, count, pad);
 	memcpy(trailer + pad, &crc, RWK_WIRE_ICRC);

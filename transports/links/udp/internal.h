@@ -30,7 +30,6 @@
 #define MESSAGES   64             /* staged at most */
 #define RUN_OUT    64             /* packets in full batches, one behind the other, that do not wait for others */
 #define PIECES     1024           /* of all of them; the kernel takes as many of one */
-#define COPY_BYTES (64u << 10)    /* of short pieces */
 #define JOINED_MAX 2048u          /* bytes of a packet that goes alone, up to which its pieces are joined */
 #define STAGED_MAX (256u << 10)   /* bytes of all of them */
 #define SEGMENTS   64             /* packets of a batch: what all kernels with UDP_SEGMENT take */
@@ -158,7 +157,7 @@ struct udp {
 	struct iovec in_piece[SLOTS];
 	struct route routes[ROUTES];
 	uint32_t route_next; /* for the next that must make way */
-	uint8_t copy[COPY_BYTES];
+	uint8_t copy[STAGED_MAX]; /* of short pieces, and of packets that were made here */
 };
 
 static inline struct udp *rwk_udp_of(const struct rwk_link *l)
@@ -210,6 +209,7 @@ void rwk_udp_line_end(struct udp *u);
 
 size_t rwk_udp_mtu(struct rwk_link *l, const struct rwk_link_address *to);
 int rwk_udp_send(struct rwk_link *l, const struct rwk_link_address *to, const struct iovec *iov, int count);
+void *rwk_udp_reserve(struct rwk_link *l, const struct rwk_link_address *to, size_t len);
 int rwk_udp_hasten(struct rwk_link *l, const struct rwk_link_address *to, const void *bytes, size_t len);
 void rwk_udp_flush(struct rwk_link *l);
 int rwk_udp_progress(struct rwk_link *l, int budget);

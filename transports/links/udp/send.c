@@ -37,19 +37,15 @@ static rwk_noinline void aim(struct udp *u, const struct rwk_link_address *to)
 	u->open = NULL;
 }
 
-static bool fits(const struct udp *u, size_t len, size_t copied, int count)
+static bool fits(const struct udp *u, size_t len, int count)
 {
-	return u->messages < MESSAGES && u->staged + len <= STAGED_MAX && u->copied + copied <= COPY_BYTES &&
-	       u->pieces + count <= PIECES;
+	return u->messages < MESSAGES && u->staged + len <= STAGED_MAX && u->pieces + count <= PIECES;
 }
 
 static rwk_noinline bool make_room(struct udp *u)
 {
 	rwk_udp_flush(&u->pub);
-	if (!u->waiting)
-		return true;
-	u->counters.refused++;
-	return false;
+	return !u->waiting;
 }
 
 /* Lets the kernel cut the message into packets of its size. */
@@ -86,27 +82,33 @@ static struct message *begin_message(struct udp *u, size_t len)
 	return &u->message[i];
 }
 
-static void put_piece(struct udp *u, struct msghdr *h, const struct iovec *from)
+/* So many bytes more of the message, in memory of our own: the last piece becomes longer if it ends there. */
+static uint8_t *copied_piece(struct udp *u, struct msghdr *h, size_t len)
 {
 	struct iovec *last = h->msg_iov + h->msg_iovlen - 1;
 	uint8_t *to = u->copy + u->copied;
-	size_t len = from->iov_len;
 
-	if (len > RWK_LINK_COPIED) {
-		h->msg_iov[h->msg_iovlen++] = *from;
-		u->pieces++;
-		return;
-	}
-	if (len <= RWK_COPY_SHORT_MAX)
-		rwk_copy_short(to, from->iov_base, len);
-	else
-		memcpy(to, from->iov_base, len);
 	u->copied += (uint32_t)len;
 	if (h->msg_iovlen && (uint8_t *)last->iov_base + last->iov_len == to) {
 		last->iov_len += len;
 	} else {
 		h->msg_iov[h->msg_iovlen++] = (struct iovec){to, len};
 		u->pieces++;
+	}
+	return to;
+}
+
+static void put_piece(struct udp *u, struct msghdr *h, const struct iovec *from)
+{
+	size_t len = from->iov_len;
+
+	if (len > RWK_LINK_COPIED) {
+		h->msg_iov[h->msg_iovlen++] = *from;
+		u->pieces++;
+	} else if (len <= RWK_COPY_SHORT_MAX) {
+		rwk_copy_short(copied_piece(u, h, len), from->iov_base, len);
+	} else {
+		memcpy(copied_piece(u, h, len), from->iov_base, len);
 	}
 }
 
@@ -136,39 +138,70 @@ static bool has_enough(const struct udp *u)
 	return packets >= RUN_OUT;
 }
 
-int rwk_udp_send(struct rwk_link *l, const struct rwk_link_address *to, const struct iovec *iov, int count)
+/* The message that a packet of `len` bytes in `count` pieces belongs to; or NULL, and *refusal says why. */
+static struct message *message_for(
+	struct udp *u, const struct rwk_link_address *to, size_t len, int count, int *refusal)
 {
-	struct udp *u = rwk_udp_of(l);
-	size_t len = 0, copied = 0;
-	struct message *m;
-	struct msghdr *h;
 	bool joined;
 
-	for (int i = 0; i < count; i++) {
-		len += iov[i].iov_len;
-		copied += iov[i].iov_len <= RWK_LINK_COPIED ? iov[i].iov_len : 0;
-	}
 	if (rwk_unlikely(memcmp(to, &u->to, sizeof(*to))))
 		aim(u, to);
+	*refusal = -EMSGSIZE;
 	if (rwk_unlikely(len > u->limit || count > PIECES))
-		return -EMSGSIZE;
+		return NULL;
 	joined = joins(u, len);
-	if (rwk_unlikely(u->waiting || !fits(u, len, copied, count) || (!joined && has_enough(u)))) {
+	if (rwk_unlikely(u->waiting || !fits(u, len, count) || (!joined && has_enough(u)))) {
+		*refusal = -EAGAIN;
 		if (!make_room(u))
-			return -EAGAIN;
+			return NULL;
 		aim(u, to); /* what was refused meanwhile may have changed the way */
 		joined = false;
 	}
-	m = joined ? u->open : begin_message(u, len);
-	h = &u->out[u->messages - 1].msg_hdr;
-	for (int i = 0; i < count; i++)
-		put_piece(u, h, &iov[i]);
+	return joined ? u->open : begin_message(u, len);
+}
+
+/* A packet of `len` bytes is in the message, which is the last. */
+static void has_joined(struct udp *u, struct message *m, size_t len)
+{
 	m->bytes += (uint32_t)len;
 	u->staged += (uint32_t)len;
 	if (++m->segments == 2)
 		make_batch(u, u->messages - 1);
 	u->open = len <= u->joinable && len == m->size ? m : NULL;
+}
+
+int rwk_udp_send(struct rwk_link *l, const struct rwk_link_address *to, const struct iovec *iov, int count)
+{
+	struct udp *u = rwk_udp_of(l);
+	size_t len = rwk_iov_length(iov, (size_t)count);
+	struct message *m;
+	struct msghdr *h;
+	int refusal;
+
+	m = message_for(u, to, len, count, &refusal);
+	if (rwk_unlikely(!m)) {
+		u->counters.refused += refusal == -EAGAIN;
+		return refusal;
+	}
+	h = &u->out[u->messages - 1].msg_hdr;
+	for (int i = 0; i < count; i++)
+		put_piece(u, h, &iov[i]);
+	has_joined(u, m, len);
 	return 0;
+}
+
+void *rwk_udp_reserve(struct rwk_link *l, const struct rwk_link_address *to, size_t len)
+{
+	struct udp *u = rwk_udp_of(l);
+	int refusal;
+	struct message *m = message_for(u, to, len, 1, &refusal);
+	uint8_t *room;
+
+	if (rwk_unlikely(!m))
+		return NULL;
+	room = copied_piece(u, &u->out[u->messages - 1].msg_hdr, len);
+	has_joined(u, m, len);
+	return room;
 }
 
 /* The call is no point where a thread can be cancelled, as those that receive are none. */

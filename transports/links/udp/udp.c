@@ -245,6 +245,7 @@ static const struct rwk_link_ops udp_ops = {
 	.traits = RWK_LINK_MAY_LOSE | RWK_LINK_MAY_DUPLICATE | RWK_LINK_MAY_REORDER,
 	.mtu = rwk_udp_mtu,
 	.send = rwk_udp_send,
+	.reserve = rwk_udp_reserve,
 	.hasten = rwk_udp_hasten,
 	.flush = rwk_udp_flush,
 	.progress = rwk_udp_progress,
