@@ -18,10 +18,16 @@ static struct rwk_transport counting;
 static unsigned accesses, posts;
 static bool unable; /* to carry out anything at once */
 
-static int counting_access(struct rwk_channel *ch, const struct rwk_direct_access *a)
+/* What each test is given: a world with an area in it, memory of the requests' own, and the channel to the target. */
+static struct world w;
+static struct area a;
+static unsigned char *buf;
+static struct rwk_channel *channel;
+
+static int counting_access(struct rwk_channel *ch, const struct rwk_direct_access *it)
 {
 	accesses++;
-	return unable ? -EAGAIN : real->access(ch, a);
+	return unable ? -EAGAIN : real->access(ch, it);
 }
 
 static int counting_post(struct rwk_channel *ch, struct rwk_op *op)
@@ -30,51 +36,52 @@ static int counting_post(struct rwk_channel *ch, struct rwk_op *op)
 	return real->post(ch, op);
 }
 
-static struct rwk_channel *open_choice(struct world *w, struct area *a, void *transport, unsigned char *buf)
+static void done(void)
 {
-	struct rwk_channel *ch;
-	struct task t = {0};
-
-	area_open_met(a, w, transport, buf, LENGTH);
-	assert_int_equal(area_simple(w, 0, a, WRITE, buf, 0, LENGTH, 0, &t), 0); /* now there is a choice */
-	world_settle(w);
-	ch = w->peer[0][1]->channel;
-	if (!ch->direct_min) { /* another process's memory cannot be reached here */
-		area_close(a);
-		world_close(w);
-		free(buf);
-		skip();
-	}
-	ch->direct_min = SHORTEST;
-	area_prefer_direct(w->peer[0][1]);
-	real = ch->transport;
-	counting = *real;
-	counting.access = counting_access;
-	counting.post = counting_post;
-	ch->transport = &counting;
-	unable = false;
-	return ch;
-}
-
-static void done(struct world *w, struct area *a, struct rwk_channel *ch, void *buf)
-{
-	ch->transport = real;
-	area_close(a);
-	world_close(w);
+	area_close(&a);
+	world_close(&w);
 	free(buf);
 }
 
+static void open_choice(void *transport)
+{
+	struct task t = {0};
+
+	buf = calloc(1, LENGTH);
+	area_open_met(&a, &w, transport, buf, LENGTH);
+	assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 0, LENGTH, 0, &t), 0); /* now there is a choice */
+	world_settle(&w);
+	channel = w.peer[0][1]->channel;
+	if (!channel->direct_min) { /* another process's memory cannot be reached here */
+		done();
+		skip();
+	}
+	channel->direct_min = SHORTEST;
+	area_prefer_direct(w.peer[0][1]);
+	real = channel->transport;
+	counting = *real;
+	counting.access = counting_access;
+	counting.post = counting_post;
+	channel->transport = &counting;
+	unable = false;
+}
+
+static void close_choice(void)
+{
+	channel->transport = real;
+	done();
+}
+
 /* One of that length from or to 5 on; how often the service was asked to do it at once. */
-static unsigned one(
-	struct world *w, struct area *a, enum area_kind kind, unsigned char *buf, size_t len, uint32_t flags)
+static unsigned one(enum area_kind kind, size_t len, uint32_t flags)
 {
 	struct task t = {0};
 
 	accesses = posts = 0;
-	world_fill(kind == WRITE ? buf : a->bytes + 5, len, len);
-	assert_int_equal(area_simple(w, 0, a, kind, buf, 5, len, flags, &t), 0);
-	world_wait(w, &t);
-	world_check(kind == WRITE ? a->bytes + 5 : buf, len, len);
+	world_fill(kind == WRITE ? buf : a.bytes + 5, len, len);
+	assert_int_equal(area_simple(&w, 0, &a, kind, buf, 5, len, flags, &t), 0);
+	world_wait(&w, &t);
+	world_check(kind == WRITE ? a.bytes + 5 : buf, len, len);
 	area_check_done(&t, RWK_F_RMA | (kind == READ ? RWK_F_READ : RWK_F_WRITE));
 	assert_int_equal(accesses + posts, 1);
 	return accesses;
@@ -83,40 +90,32 @@ static unsigned one(
 /* So are those that one side copies, fewer of what is behind others; each is counted. */
 static void which(void **state)
 {
-	unsigned char *buf = calloc(1, LENGTH);
 	struct rwk_rma_choice *c;
-	struct rwk_channel *ch;
-	struct world w;
-	struct area a;
 
-	ch = open_choice(&w, &a, *state, buf);
+	open_choice(*state);
 	for (enum area_kind kind = WRITE; kind <= READ; kind++) {
 		uint64_t *counter = kind == WRITE ? &w.e[0]->status.counters.writes : &w.e[0]->status.counters.reads;
 		uint64_t before = *counter;
 
-		assert_int_equal(one(&w, &a, kind, buf, SHORTEST, 0), 1);
-		assert_int_equal(one(&w, &a, kind, buf, LONGER, 0), 1);
-		assert_int_equal(one(&w, &a, kind, buf, LONGER + 1, 0), 0);
-		assert_int_equal(one(&w, &a, kind, buf, SHORTER, RWK_F_BEHIND), 1);
-		assert_int_equal(one(&w, &a, kind, buf, SHORTER + 1, RWK_F_BEHIND), 0);
+		assert_int_equal(one(kind, SHORTEST, 0), 1);
+		assert_int_equal(one(kind, LONGER, 0), 1);
+		assert_int_equal(one(kind, LONGER + 1, 0), 0);
+		assert_int_equal(one(kind, SHORTER, RWK_F_BEHIND), 1);
+		assert_int_equal(one(kind, SHORTER + 1, RWK_F_BEHIND), 0);
 		assert_int_equal(*counter - before, 5);
 		c = &w.peer[0][1]->rma->choices->of[kind == WRITE][0][0];
 		assert_int_equal(c[0].trial_in + c[RWK_RMA_LENGTHS].trial_in, 2000 - 5); /* it collides, or not */
 	}
-	done(&w, &a, ch, buf);
+	close_choice();
 }
 
 /* Not those that the target is told of, that wait for others, or of several pieces; nor while messages are tried. */
 static void which_not(void **state)
 {
-	unsigned char *buf = calloc(1, LENGTH);
 	struct task t[4] = {{0}};
 	struct rwk_rma_choice *c;
-	struct rwk_channel *ch;
-	struct world w;
-	struct area a;
 
-	ch = open_choice(&w, &a, *state, buf);
+	open_choice(*state);
 	accesses = 0;
 	assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 0, SHORTER, RWK_F_DATA, &t[0]), 0);
 	world_wait(&w, &t[0]);
@@ -142,22 +141,18 @@ static void which_not(void **state)
 		assert_int_equal(a.reached, 1);
 	}
 	assert_int_equal(accesses, 0);
-	assert_int_equal(one(&w, &a, WRITE, buf, SHORTER, 0), 1);
-	done(&w, &a, ch, buf);
+	assert_int_equal(one(WRITE, SHORTER, 0), 1);
+	close_choice();
 }
 
 /* Several pieces of memory, or ranges, are a request. */
 static void in_pieces(void **state)
 {
-	unsigned char *buf = calloc(1, LENGTH);
-	struct iovec iov[2] = {{buf, SHORTER}, {buf + SHORTER, SHORTER}};
+	struct iovec iov[2];
 	struct rwk_remote remote[2];
 	struct rwk_rma_args args = {.iov = iov, .remote = remote};
-	struct rwk_channel *ch;
-	struct world w;
-	struct area a;
 
-	ch = open_choice(&w, &a, *state, buf);
+	open_choice(*state);
 	accesses = 0;
 	args.peer = w.peer[0][1];
 	for (unsigned i = 1; i < 4; i++) {
@@ -166,7 +161,8 @@ static void in_pieces(void **state)
 		args.context = &t;
 		args.iov_count = i & 1 ? 2 : 1;
 		args.remote_count = i & 2 ? 2 : 1;
-		iov[0].iov_len = args.iov_count == 1 ? LONGER : SHORTER;
+		iov[0] = (struct iovec){buf, args.iov_count == 1 ? LONGER : SHORTER};
+		iov[1] = (struct iovec){buf + SHORTER, SHORTER};
 		remote[0] = (struct rwk_remote){a.base, args.remote_count == 1 ? LONGER : SHORTER, a.key};
 		remote[1] = (struct rwk_remote){a.base + SHORTER, SHORTER, a.key};
 		world_fill(buf, LONGER, i);
@@ -176,19 +172,15 @@ static void in_pieces(void **state)
 		world_check(a.bytes, LONGER, i);
 	}
 	assert_int_equal(accesses, 0);
-	done(&w, &a, ch, buf);
+	close_choice();
 }
 
 /* Refused as all is that the target does not allow; what cannot go at once goes, and is one request. */
 static void refused(void **state)
 {
-	unsigned char *buf = calloc(1, LENGTH);
 	struct rwk_rma_choice *c;
-	struct rwk_channel *ch;
-	struct world w;
-	struct area a;
 
-	ch = open_choice(&w, &a, *state, buf);
+	open_choice(*state);
 	for (enum area_kind kind = WRITE; kind <= READ; kind++) {
 		struct task t[2] = {{0}};
 
@@ -209,7 +201,7 @@ static void refused(void **state)
 		assert_int_equal(c[0].trial_in + c[RWK_RMA_LENGTHS].trial_in, 2000 - 1);
 		unable = false;
 	}
-	done(&w, &a, ch, buf);
+	close_choice();
 }
 
 #define ON_SHM(test) {#test ", shared memory", test, NULL, NULL, (void *)&rwk_shm_transport}
