@@ -124,8 +124,10 @@ static void send_done(struct op *o, const struct rwk_completion *c)
 		m->cancelled = true;
 	else
 		check(!c->status || (w.dead[o->to] && c->status == -ECONNRESET));
-	if (o->flags & RWK_F_MATCHED && !c->status && !w.dead[o->to] && o->to != o->who)
+	if (o->flags & RWK_F_MATCHED && !c->status && !w.dead[o->to] && o->to != o->who) {
+		world_drain(&w, o->to); /* its receive may have ended as it was posted, and be told by the next progress */
 		check(m->taken_by != NOT_TAKEN);
+	}
 	op_free(o);
 }
 

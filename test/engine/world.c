@@ -197,6 +197,11 @@ void world_close(struct world *w)
 	}
 }
 
+void world_drain(struct world *w, unsigned who)
+{
+	drain(&w->owner[who]);
+}
+
 int world_progress(struct world *w, unsigned who)
 {
 	int n = rwk_engine_progress(w->e[who]);

@@ -88,6 +88,9 @@ void world_engine_close(struct world *w, unsigned who);
 /** The test has made engines talk that had not; see above. world_send and world_recv notice by themselves. */
 void world_contact(struct world *w);
 
+/** Tells what is in an engine's queue of completions, as its next progress would. */
+void world_drain(struct world *w, unsigned who);
+
 /** One engine's progress; how much was done. */
 int world_progress(struct world *w, unsigned who);
 /** Each engine's progress once; how much was done. */
