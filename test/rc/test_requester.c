@@ -110,6 +110,25 @@ static void ack_requests(void **state)
 	end_close(e);
 }
 
+/* And within each window, however small: else nothing would come of a long message but silence. */
+static void ack_requests_small_window(void **state)
+{
+	struct end *e;
+
+	(void)state;
+	for (attr.window = 1; attr.window < 40; attr.window++) {
+		unsigned asks = 0;
+
+		e = end_alone(&attr);
+		post(e, 0, RWK_WR_SEND, 40 * PMTU);
+		assert_int_equal(end_sent(e), attr.window);
+		for (unsigned i = 0; i < attr.window; i++)
+			asks += e->out[i].w.ack_request;
+		assert_true(asks > 0);
+		end_close(e);
+	}
+}
+
 /* S4-13: a Send ends when it is acknowledged. One acknowledgement for many; it ends the requests up to it, in order,
  * and no other. */
 static void coalesced(void **state)
@@ -437,6 +456,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup(packets_of_a_message, setup),
 		cmocka_unit_test_setup(src_requests, setup),
 		cmocka_unit_test_setup(ack_requests, setup),
+		cmocka_unit_test_setup(ack_requests_small_window, setup),
 		cmocka_unit_test_setup(coalesced, setup),
 		cmocka_unit_test_setup(nak_sequence, setup),
 		cmocka_unit_test_setup(reads_under_way, setup),

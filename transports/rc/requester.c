@@ -206,7 +206,7 @@ static bool asks(const struct rwk_rc_requester *r, bool last)
 	uint32_t since = (r->next - r->asked) & RWK_PSN_MASK, half = r->cwnd / 2;
 
 	if (!(r->own & RWK_RC_LAZY))
-		return last || since >= ASK_EVERY;
+		return last || since >= (half < ASK_EVERY ? half : ASK_EVERY);
 	/* What is acknowledged without being asked, by the client's own messages, need not be asked for. */
 	if (since > rwk_rc_span(r))
 		since = rwk_rc_span(r);
