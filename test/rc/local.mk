@@ -90,3 +90,8 @@ check_PROGRAMS += test/rc/test_scale
 test_rc_test_scale_SOURCES = test/rc/test_scale.c $(scale_job) test/rwk_test.h
 test_rc_test_scale_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/rc/test_scale
+
+check_PROGRAMS += test/rc/test_wrap
+test_rc_test_wrap_SOURCES = test/rc/test_wrap.c $(rc_end)
+test_rc_test_wrap_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/rc/test_wrap

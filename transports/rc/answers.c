@@ -92,6 +92,8 @@ static void news(struct rwk_rc *qp, uint32_t una, uint32_t acked, uint16_t settl
 	if (rwk_likely(r->una != una)) {
 		r->tries = r->rnr_tries = 0;
 		r->implied = false;
+		if (rwk_unlikely((r->una ^ una) & -RWK_RC_FOLLOW))
+			rwk_rc_marks_follow(r);
 		if (rwk_psn_diff(r->back, r->una) < 0)
 			r->back = r->una;
 		if (r->cwnd < r->limit)

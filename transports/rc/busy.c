@@ -13,12 +13,13 @@
  * In the middle of a message nothing can be turned away; then the whole QP waits, as everywhere (RNR). So it does if
  * more SRQs are busy within one window than a responder has places to remember them.
  */
-#include "internal.h"
+#include "kinds.h"
 
 #define PLACES     4u
 #define WAIT_FIRST (200 * RWK_RC_US) /* doubled, with each try that was in vain, up to */
 #define DOUBLED    4u                /* times: 3.2 ms */
 #define RNR_CODE   8u                /* 160 us */
+#define NO_SRQ     UINT32_MAX
 #define SAYS       (1u << 24)        /* in the address of an empty Write, beside `until` */
 
 /** Of a work request (rwk_wr.at). */
@@ -260,7 +261,7 @@ static struct rwk_rc_skip *skips_of(const struct rwk_rc *qp)
 	return (struct rwk_rc_skip *)(qp->responder + 1);
 }
 
-/* Forgets those that are over, and that of the SRQ. */
+/* Forgets those that are over, and that of the SRQ, if it is one. */
 static void forget(struct rwk_rc *qp, uint32_t srqn)
 {
 	struct rwk_rc_responder *r = qp->responder;
@@ -311,14 +312,14 @@ bool rwk_rc_is_known(struct rwk_rc *qp, const struct rwk_wire *w)
 	return true;
 }
 
-bool rwk_rc_is_skipped(const struct rwk_rc *qp, const struct rwk_wire *w)
+bool rwk_rc_is_skipped(struct rwk_rc *qp, const struct rwk_wire *w)
 {
 	const struct rwk_rc_responder *r = qp->responder;
 	const struct rwk_rc_skip *s = skips_of(qp);
+	bool is = false;
 
-	for (unsigned i = 0; i < r->skips && i < PLACES; i++) {
-		if (s[i].srqn == w->srqn && rwk_psn_diff(s[i].until, w->psn) > 0)
-			return true;
-	}
-	return false;
+	forget(qp, NO_SRQ); /* in time: half a number space later they would seem to lie ahead again */
+	for (unsigned i = 0; i < r->skips; i++)
+		is |= s[i].srqn == w->srqn && rwk_rc_kind(w) & SEND;
+	return is;
 }

@@ -169,7 +169,7 @@ enum rwk_rc_result_kind { RWK_RC_RESULT_NONE, RWK_RC_RESULT_READ, RWK_RC_RESULT_
  */
 struct rwk_rc_result {
 	uint64_t word;      /* a Read's address; the value that an atomic found */
-	uint32_t key, left; /* of a Read; bytes */
+	uint32_t key, left; /* of a Read; bytes. An atomic's key says how many were before it */
 	uint32_t psn : 24;
 	uint32_t kind : 2;
 	uint32_t due : 1;   /* to be sent */
@@ -203,6 +203,7 @@ struct rwk_rc_responder {
 	uint16_t kept_count, kept_reads;
 	uint8_t share;          /* SELECTIVE: packets that the peer may have under way, and Reads; 0: as agreed */
 	uint8_t skips;          /* BUSY: SRQs of which Sends are passed over (busy.c) */
+	uint16_t atomics;       /* results that there were, modulo 2^16 */
 	uint32_t expected, msn; /* 24 bits */
 	uint32_t refused;       /* the packet that a NAK is about */
 	uint32_t key, left;     /* of the Write under way; bytes */
@@ -294,6 +295,12 @@ void rwk_rc_settle(struct rwk_rc_requester *r, uint32_t psn);
 void rwk_rc_settle_to(struct rwk_rc_requester *r, uint32_t upto);
 /** Forgets the marks of the packets from `from` to before `to`. */
 void rwk_rc_unmark(struct rwk_rc_requester *r, uint32_t from, uint32_t to);
+/**
+ * What losses have left, numbers at or behind una, is to be no further behind: half a number space later it would seem
+ * to lie ahead. Whenever una enters the next so many packets:
+ */
+#define RWK_RC_FOLLOW (1u << 20)
+void rwk_rc_marks_follow(struct rwk_rc_requester *r);
 /** Moves una over what is settled and in order at the peer. */
 void rwk_rc_move_una(struct rwk_rc *qp);
 void rwk_rc_mark_lost(struct rwk_rc_requester *r, uint32_t psn);
@@ -427,8 +434,8 @@ bool rwk_rc_turn_away(struct rwk_rc *qp, uint32_t srqn);
 void rwk_rc_say_busy(struct rwk_rc_responder *r);
 /** TURNED, and this packet comes in its place: does it say that this is known? Else it is said again. */
 bool rwk_rc_is_known(struct rwk_rc *qp, const struct rwk_wire *w);
-/** Is that Send one that its requester has taken back? */
-bool rwk_rc_is_skipped(const struct rwk_rc *qp, const struct rwk_wire *w);
+/** The packet that is expected: is it of a Send that its requester has taken back? */
+bool rwk_rc_is_skipped(struct rwk_rc *qp, const struct rwk_wire *w);
 
 /* reads.c */
 /** Has its turn not come? */

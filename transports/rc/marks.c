@@ -98,6 +98,18 @@ void rwk_rc_move_una(struct rwk_rc *qp)
 	rwk_rc_unmark(r, from, r->una);
 }
 
+static uint32_t later(uint32_t a, uint32_t b)
+{
+	return rwk_psn_diff(a, b) > 0 ? a : b;
+}
+
+void rwk_rc_marks_follow(struct rwk_rc_requester *r)
+{
+	r->sure = later(r->sure, r->una);
+	r->recover = later(r->recover, r->una);
+	r->widened = later(r->widened, r->una);
+}
+
 void rwk_rc_expect_order(struct rwk_rc_requester *r)
 {
 	r->reach = REACH_MIN;

@@ -24,6 +24,12 @@ unsigned rwk_rc_reads_waiting(const struct rwk_rc_responder *r)
 	return n;
 }
 
+/* Of two atomics' results. Their numbers do not tell: they may be of any age. */
+static bool is_older(const struct rwk_rc_result *a, const struct rwk_rc_result *b)
+{
+	return (int16_t)(a->key - b->key) < 0;
+}
+
 /* A place for one more: free, else of the oldest that was sent, else of a duplicate's. */
 static struct rwk_rc_result *place(struct rwk_rc_responder *r)
 {
@@ -32,7 +38,7 @@ static struct rwk_rc_result *place(struct rwk_rc_responder *r)
 	for (struct rwk_rc_result *x = r->results; x < r->results + RWK_RC_RESULTS; x++) {
 		if (x->kind == RWK_RC_RESULT_NONE)
 			return x;
-		if (!x->due && (!oldest || rwk_psn_diff(x->psn, oldest->psn) < 0))
+		if (!x->due && (!oldest || is_older(x, oldest)))
 			oldest = x;
 		if (x->due && x->again)
 			again = x;
@@ -70,9 +76,14 @@ void rwk_rc_read_add(struct rwk_rc_responder *r, const struct rwk_wire *w)
 
 void rwk_rc_atomic_add(struct rwk_rc_responder *r, uint32_t psn, uint64_t before)
 {
-	struct rwk_rc_result x = {.word = before, .psn = psn, .kind = RWK_RC_RESULT_ATOMIC, .due = 1};
+	struct rwk_rc_result new = {
+		.word = before, .key = ++r->atomics, .psn = psn, .kind = RWK_RC_RESULT_ATOMIC, .due = 1};
 
-	put(r, &x);
+	/* What had this number a number space ago would be sent in its place. */
+	for (struct rwk_rc_result *x = r->results; x < r->results + RWK_RC_RESULTS; x++)
+		if (x->kind == RWK_RC_RESULT_ATOMIC && !x->due && x->psn == psn)
+			x->kind = RWK_RC_RESULT_NONE;
+	put(r, &new);
 }
 
 static uint32_t end_of(const struct rwk_rc_responder *r, const struct rwk_rc_result *read)

@@ -271,7 +271,7 @@ bool rwk_rc_take(struct rwk_rc *qp, const struct rwk_wire *w, const void *payloa
 
 	if (rwk_unlikely(r->message == RWK_RC_MESSAGE_TURNED) && !rwk_rc_is_known(qp, w))
 		return false;
-	if (rwk_unlikely(r->skips) && kind & SEND && rwk_rc_is_skipped(qp, w)) {
+	if (rwk_unlikely(r->skips) && rwk_rc_is_skipped(qp, w)) {
 		go_on(r, w, 1, now);
 		return true;
 	}
