@@ -16,6 +16,7 @@
 #include "packet/port.h"
 #include "packet/regions.h"
 #include "shared_rc/internal.h"
+#include "wire/icrc.h"
 
 #include "base/param.h"
 
@@ -289,17 +290,64 @@ static void nonsense(void **state)
 		assert_int_equal(counts(0)->malformed, before + 1);
 	}
 	assert_int_equal(counts(0)->pieces_in, 0);
-	/* A packet in two pieces, which says of itself that it is such a datagram: of pieces no pieces are made. */
-	for (unsigned at = 0; at < 100; at += 50) {
-		uint64_t before = counts(0)->malformed;
+	hand_close(&h);
+	ends_close();
+}
 
-		put_head(bytes, 77, (uint16_t)at, 100, 50);
-		bytes[16] = 0x64;
-		hand_greet_bytes(&h, bytes, 16 + 50);
+/* A whole packet with that payload for QPN 1, with a right ICRC; its length. */
+static size_t make_packet(uint8_t opcode, const uint8_t *payload, size_t len, uint8_t *to)
+{
+	const struct rwk_wire w = {.opcode = opcode, .migrated = true, .pkey = RWK_WIRE_PKEY, .qpn = RWK_WIRE_GSI_QPN};
+	size_t size = rwk_wire_pack(&w, len, to);
+	uint32_t icrc;
+
+	memcpy(to + size, payload, len);
+	size += len;
+	icrc = rwk_icrc_bytes(RWK_CRC_32, 0, to, size);
+	memcpy(to + size, &icrc, sizeof(icrc));
+	return size + sizeof(icrc);
+}
+
+/* The payload of the only piece of such a packet; its length. */
+static size_t make_piece(uint8_t opcode, uint32_t serial, uint8_t *to)
+{
+	uint8_t zeros[100] = {0};
+	size_t len = make_packet(opcode, zeros, sizeof(zeros), to + 16);
+
+	put_head(to, serial, 0, (uint16_t)len, (uint16_t)len);
+	return 16 + len;
+}
+
+/*
+ * Of pieces no pieces are made, or a stranger would choose how deep they nest: a packet in pieces is none for QPN 1,
+ * and what comes to QPN 1 is a datagram.
+ */
+static void nested(void **state)
+{
+	static const uint8_t opcodes[] = {RWK_WIRE_UD | RWK_WIRE_SEND_ONLY, RWK_WIRE_RC | RWK_WIRE_SEND_ONLY,
+		RWK_WIRE_UC | RWK_WIRE_SEND_ONLY, RWK_WIRE_RC | RWK_WIRE_SEND_MIDDLE};
+	const unsigned n = sizeof(opcodes) / sizeof(*opcodes);
+	const struct rwk_packet_counters *c;
+	uint8_t piece[200], packet[300];
+	struct hand h;
+
+	(void)state;
+	ends_open(NULL, NULL, 1);
+	hand_open(&h, 0);
+	c = counts(0);
+	for (unsigned i = 0; i < n; i++) {
+		hand_greet_bytes(&h, piece, make_piece(opcodes[i], i, piece));
 		hand_pass(&h, MS);
-		assert_int_equal(counts(0)->malformed, before + (at == 50));
+		assert_int_equal(c->pieces_in, i + 1);
+		assert_int_equal(c->malformed, i + 1);
 	}
-	assert_int_equal(counts(0)->pieces_in, 2);
+	for (unsigned i = 1; i < n; i++) {
+		hand_raw(&h, packet, make_packet(opcodes[i], piece, make_piece(opcodes[i], n + i, piece), packet));
+		hand_pass(&h, MS);
+		assert_int_equal(c->pieces_in, n);
+		assert_int_equal(c->malformed, n + i);
+	}
+	assert_int_equal(c->wrong_key + c->wrong_icrc, 0);
 	hand_close(&h);
 	ends_close();
 }
@@ -637,6 +685,7 @@ int main(void)
 		ENDS_RC(silence),
 		ENDS_RC(late_and_lossy),
 		ENDS_RC(nonsense),
+		ENDS_RC(nested),
 		ENDS_ON(nodes_messages, "SRC", sim_shared_transport),
 		ENDS_ON(nodes_room, "SRC", sim_shared_transport),
 		ENDS_ON(nodes_access, "SRC", sim_shared_transport),

@@ -133,7 +133,10 @@ void rwk_packet_arrived(
 		return;
 	}
 	if (w.qpn == RWK_WIRE_GSI_QPN) {
-		management(port, way, from, payload, payload_len);
+		if (w.opcode == (RWK_WIRE_UD | RWK_WIRE_SEND_ONLY))
+			management(port, way, from, payload, payload_len);
+		else
+			port->count.malformed++;
 		return;
 	}
 	if (rwk_unlikely(way == RWK_WAY_DOMAIN)) {

@@ -25,6 +25,7 @@
 #define MAGIC   "RWKP"
 #define HEAD    16u /* bytes in front of a piece */
 #define PUZZLES 32u
+#define QPN_AT  4u /* the word of a packet whose low 24 bits are its QPN */
 
 static_assert(RWK_PUZZLE_MAX <= RWK_PUZZLE_PIECES * (256 - HEAD), "the shortest pieces are not too many");
 
@@ -113,29 +114,55 @@ static struct rwk_puzzle *find(
 	return &port->puzzles[port->next_puzzle++ % PUZZLES];
 }
 
-/** A sound piece has come to our own socket: the packet, if that is whole now, and its length; else 0. */
-static size_t take_own(struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_piece *piece,
-	const uint8_t **whole)
+/**
+ * All pieces of a packet are there. None is for QPN 1: pieces of pieces would let a stranger choose how deep they nest.
+ */
+static void whole_arrived(
+	struct rwk_port *port, int way, const struct rwk_link_address *from, const uint8_t *whole, size_t of)
+{
+	uint32_t qpn = 0;
+
+	if (of >= QPN_AT + sizeof(qpn))
+		memcpy(&qpn, whole + QPN_AT, sizeof(qpn));
+	if ((be32toh(qpn) & RWK_PSN_MASK) == RWK_WIRE_GSI_QPN) {
+		port->count.malformed++;
+		return;
+	}
+	rwk_packet_arrived(port, way, from, whole, of);
+}
+
+/** A sound piece has come to our own socket. */
+static void take_own(struct rwk_port *port, int way, const struct rwk_link_address *from, const struct rwk_piece *piece)
 {
 	struct rwk_puzzle *p;
+	size_t of;
 
 	if (!port->puzzles)
 		port->puzzles = calloc(PUZZLES, sizeof(*port->puzzles));
 	if (!port->puzzles)
-		return 0; /* lost, as on the way */
+		return; /* lost, as on the way */
 	p = find(port, from, piece);
-	*whole = p->bytes;
-	return rwk_puzzle_put(p, from, piece);
+	of = rwk_puzzle_put(p, from, piece);
+	if (of)
+		whole_arrived(port, way, from, p->bytes, of);
+}
+
+/** One has come to the domain's. */
+static rwk_outline void take_of_domain(
+	struct rwk_port *port, int way, const struct rwk_link_address *from, const struct rwk_piece *piece)
+{
+	uint8_t whole[RWK_PUZZLE_MAX];
+	size_t of = rwk_src_piece(port->view, from, piece, whole);
+
+	if (of)
+		whole_arrived(port, way, from, whole, of);
 }
 
 void rwk_packet_piece(
 	struct rwk_port *port, int way, const struct rwk_link_address *from, const uint8_t *payload, size_t len)
 {
-	uint8_t joined[RWK_PUZZLE_MAX];
-	const uint8_t *whole = joined;
 	struct rwk_piece piece;
 	struct head head;
-	size_t of;
 
 	memcpy(&head, payload, HEAD);
 	piece = (struct rwk_piece){.serial = head.serial,
@@ -149,13 +176,8 @@ void rwk_packet_piece(
 		return;
 	}
 	port->count.pieces_in++;
-	of = way == RWK_WAY_DOMAIN ? rwk_src_piece(port->view, from, &piece, joined)
-				   : take_own(port, from, &piece, &whole);
-	if (!of)
-		return;
-	if (*whole == (RWK_WIRE_UD | RWK_WIRE_SEND_ONLY)) { /* of pieces no pieces are made */
-		port->count.malformed++;
-		return;
-	}
-	rwk_packet_arrived(port, way, from, whole, of);
+	if (way == RWK_WAY_DOMAIN)
+		take_of_domain(port, way, from, &piece);
+	else
+		take_own(port, way, from, &piece);
 }
