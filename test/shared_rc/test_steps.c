@@ -9,6 +9,7 @@
  */
 #include "rwk_test.h"
 
+#include "shared_rc/internal.h"
 #include "shared_rc/traffic.h"
 
 #include <limits.h>
@@ -347,7 +348,7 @@ static void check_room(void)
 	struct listener more[2];
 	struct rwk_src_view *none;
 	struct ear ear = {0};
-	uint32_t qpn, before = 0;
+	uint32_t qpn[4];
 
 	for (unsigned i = 0; i < 2; i++)
 		assert_int_equal(listener_open(&more[i], scene.memory, &ear), 0);
@@ -358,10 +359,10 @@ static void check_room(void)
 	for (unsigned i = 1; i < 4; i++) {
 		struct rwk_src_initiator initiator = speaker_initiator(i, PMTU);
 
-		assert_int_equal(rwk_src_target_make(scene.listener[B].view, &initiator, &qpn), 0);
-		assert_int_not_equal(qpn, before);
-		before = qpn;
+		assert_int_equal(rwk_src_target_make(scene.listener[B].view, &initiator, &qpn[i]), 0);
 	}
+	for (unsigned i = 1; i < 4; i++)
+		assert_true(rwk_src_target_lives(scene.listener[A].view, qpn[i]));
 }
 
 static void check_ears(unsigned long k, const char *what)
@@ -507,6 +508,23 @@ static void seats_and_targets(void **state)
 	kills("ending a target and making it anew", nothing, end_and_make_target);
 }
 
+/* Killed at the instant at which the target is there. */
+static void target_begun(void **state)
+{
+	const struct kind kind = {.what = "a target that is just there", .prepare = nothing, .act = make_target};
+	const struct rwk_src_entry *place;
+	unsigned long k = 0;
+
+	(void)state;
+	open_scene(&kind);
+	place = rwk_src_entry(scene.listener[B].view, 1);
+	for (; !rwk_observe32(&place->qpn); k++)
+		assert_int_equal(step(1), 1);
+	kill_child();
+	go_on(k, kind.what);
+	close_scene();
+}
+
 /*
  * Stopped after so many instructions: what another initiator sends to B is heard; its own initiator's packet is dropped
  * or taken. Then it goes on to its end, and all is as it should be. Returns how many packets were dropped.
@@ -567,6 +585,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(packets),
 		cmocka_unit_test(early_packets),
 		cmocka_unit_test(seats_and_targets),
+		cmocka_unit_test(target_begun),
 		cmocka_unit_test(stopped),
 	};
 

@@ -154,16 +154,18 @@ static int settle(struct rwk_src_view *v, uint32_t place, const struct rwk_src_i
 	return 0;
 }
 
-/* One more place of the directory than before. */
+/*
+ * One more place of the directory than before. It is counted before it has a number: who dies in between leaves a place
+ * that is free, and not a target on the place that the next one takes.
+ */
 static int settle_new(struct rwk_src_view *v, uint32_t place, const struct rwk_src_initiator *initiator, uint32_t *qpn)
 {
 	int rc = place < v->size.targets ? rwk_src_lock_init(&rwk_src_target(v, place)->lock) : -ENOSPC;
 
-	if (!rc)
-		rc = settle(v, place, initiator, qpn);
-	if (!rc)
-		rwk_publish32(&v->header->directed, place + 1);
-	return rc;
+	if (rc)
+		return rc;
+	rwk_publish32(&v->header->directed, place + 1);
+	return settle(v, place, initiator, qpn);
 }
 
 /* The target of the initiator with that nonce; 0: there is none. */
