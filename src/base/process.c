@@ -15,11 +15,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Reads /proc/<pid>/stat: 0 and both outputs; -ESRCH: no such process; another errno: no answer to be had. */
-static int read_stat(pid_t pid, char *state, uint64_t *start)
+struct stat_line {
+	char state;
+	long threads; /* those that have ended and not been waited for among them */
+	uint64_t start;
+};
+
+/* Reads /proc/<pid>/stat: 0 and what it says; -ESRCH: no such process; another errno: no answer to be had. */
+static int read_stat(pid_t pid, struct stat_line *line)
 {
 	char path[40], text[1024], *p;
-	unsigned long long v;
+	unsigned long long start;
 	ssize_t n;
 	int fd;
 
@@ -32,32 +38,33 @@ static int read_stat(pid_t pid, char *state, uint64_t *start)
 	if (n <= 0)
 		return n < 0 && errno == ESRCH ? -ESRCH : -EAGAIN;
 	text[n] = 0;
-	/* The name in parentheses may hold anything; the fields begin after it: 3 is the state, 22 the start. */
+	/* The name in parentheses may hold anything. 3 is the state, 20 the number of threads, 22 the start. */
 	p = strrchr(text, ')');
-	if (!p || sscanf(p, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu", state,
-			  &v) != 2)
+	if (!p || sscanf(p, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %llu",
+			  &line->state, &line->threads, &start) != 3)
 		return -EAGAIN;
-	*start = v;
+	line->start = start;
 	return 0;
 }
 
 uint64_t rwk_process_start(pid_t pid)
 {
-	uint64_t start;
-	char state;
+	struct stat_line line;
 
-	return read_stat(pid, &state, &start) ? 0 : start;
+	return read_stat(pid, &line) ? 0 : line.start;
 }
 
 bool rwk_process_is_alive(pid_t pid, uint64_t start)
 {
-	uint64_t began;
-	char state;
-	int rc = read_stat(pid, &state, &began);
+	struct stat_line line;
+	int rc = read_stat(pid, &line);
 
 	if (rc)
 		return rc != -ESRCH;
-	return state != 'Z' && state != 'X' && (!start || began == start);
+	/* The state is the first thread's, which may end before the others. */
+	if ((line.state == 'Z' || line.state == 'X') && line.threads <= 1)
+		return false;
+	return !start || line.start == start;
 }
 
 /* Reads what /proc has about a thread under that name, as a string; false: there is none, or no answer. */

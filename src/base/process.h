@@ -13,8 +13,9 @@
 /** When that process began, in the kernel's own ticks: with the pid it names a process for good. 0: no answer. */
 uint64_t rwk_process_start(pid_t pid);
 /**
- * False: there is no such process, or it is a zombie, or began at another time than `start` (0: not known), so that the
- * pid is a stranger's. True if there is no answer to be had. Of pids of our own PID namespace alone.
+ * False: there is no such process, or it is a zombie with all its threads, or began at another time than `start` (0:
+ * not known), so that the pid is a stranger's. True if there is no answer to be had. Of pids of our own PID namespace
+ * alone.
  */
 bool rwk_process_is_alive(pid_t pid, uint64_t start);
 /**

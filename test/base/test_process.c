@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What can be seen of other processes: that they are stopped, where a tracer has stopped them, which threads sleep. */
+/* What can be seen of other processes: that they have ended, that they are stopped, where a tracer has stopped them,
+ * which threads sleep. */
 #define _GNU_SOURCE /* process_vm_readv */
 #include "rwk_test.h"
 
@@ -30,6 +31,62 @@ static void end(pid_t child)
 {
 	assert_int_equal(kill(child, SIGKILL), 0);
 	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+/* The first thread's state, as /proc has it. */
+static char state_of_first(pid_t child)
+{
+	char path[40], text[512] = "";
+	const char *p;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)child);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	assert_non_null(fgets(text, sizeof(text), f));
+	fclose(f);
+	p = strrchr(text, ')');
+	assert_non_null(p);
+	return p[2];
+}
+
+static void *stay(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+/* A process whose first thread has ended goes on with the others, and ends with the last. */
+static void first_thread_ended(void **state)
+{
+	pid_t child = fork();
+	siginfo_t info;
+	uint64_t start;
+
+	(void)state;
+	if (!child) {
+		pthread_t other;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (pthread_create(&other, NULL, stay, NULL))
+			_exit(1);
+		pthread_exit(NULL);
+	}
+	assert_true(child > 0);
+	start = rwk_process_start(child);
+	for (int i = 0; i < PATIENCE && state_of_first(child) != 'Z'; i++)
+		usleep(1000);
+	assert_int_equal(state_of_first(child), 'Z');
+	assert_true(rwk_process_is_alive(child, start));
+	assert_true(rwk_process_is_alive(child, 0));
+	assert_false(rwk_process_is_alive(child, start + 1));
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(state_of_first(child), 'Z');
+	assert_false(rwk_process_is_alive(child, start));
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_false(rwk_process_is_alive(child, start));
 }
 
 static bool becomes_stopped(pid_t child)
@@ -163,6 +220,7 @@ static void idle_thread(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(first_thread_ended),
 		cmocka_unit_test(stopped),
 		cmocka_unit_test(stopped_at_the_door),
 		cmocka_unit_test(idle_thread),
