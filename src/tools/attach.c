@@ -66,12 +66,13 @@ static bool is_owner(const struct rwk_attached *a, const struct rwk_status *s)
 /** The page that the descriptor leads to, if it is one: sealed, so that it stays as long as it is. */
 static void *map_page(int fd, size_t *size)
 {
-	const int seals = F_SEAL_SHRINK | F_SEAL_SEAL;
+	const int wanted = F_SEAL_SHRINK | F_SEAL_SEAL;
+	int seals = fcntl(fd, F_GET_SEALS); /* -1: a file that knows none */
 	struct stat st;
 	void *at;
 
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(struct rwk_status_head) ||
-		(fcntl(fd, F_GET_SEALS) & seals) != seals)
+	if (seals < 0 || (seals & wanted) != wanted || fstat(fd, &st) || !S_ISREG(st.st_mode) ||
+		st.st_size < (off_t)sizeof(struct rwk_status_head))
 		return NULL;
 	*size = (size_t)st.st_size;
 	at = mmap(NULL, *size, PROT_READ, MAP_SHARED, fd, 0);
