@@ -159,8 +159,8 @@ static bool sleep_until_failed(struct end *e, struct end_peer *p, int ms)
 	while (!p->failed && now_ms() < end) {
 		struct pollfd wait = {.fd = rwk_shm_transport.wait_fd(e->port), .events = POLLIN};
 
-		if (!rwk_shm_transport.arm(e->port))
-			poll(&wait, 1, ms);
+		if (!rwk_shm_transport.arm(e->port) && !poll(&wait, 1, ms))
+			return false;
 		rwk_shm_transport.progress(e->port);
 	}
 	return p->failed != 0;
@@ -266,6 +266,44 @@ static void much_to_say(void **state)
 	assert_int_equal(e->wrong, 0);
 	close(fd);
 	end_close(e);
+}
+
+/* Says something, and begins another program without a good-bye. */
+static int exec_another(int fd, void *arg)
+{
+	struct end *e = end_open(0, true);
+	struct end_peer *p = end_connect(e, arg);
+
+	(void)fd;
+	if (!end_push(e, p, 8, 0) || !end_push(e, p, 5000, 0))
+		return 1;
+	execlp("sleep", "sleep", "60", NULL);
+	return 2;
+}
+
+/* A process that runs another program is as good as dead, though it has the same pid; whether we poll or sleep. */
+static void another_program(void **state)
+{
+	(void)state;
+	for (int asleep = 0; asleep < 2; asleep++) {
+		struct end *e = end_open(0, true);
+		struct end_peer *p = &e->peer[0];
+		pid_t child;
+		int fd;
+
+		child = child_run(exec_another, &e->address, &fd);
+		assert_true(end_until_peers(e, 1, 10000));
+		assert_true(asleep ? sleep_until_failed(e, p, 20000) : end_until_failed(e, p, 20000));
+		assert_int_equal(p->failed, -ECONNRESET);
+		assert_int_equal(p->failed_calls, 1);
+		assert_int_equal(p->received, 2);
+		assert_int_equal(e->wrong, 0);
+		assert_int_equal(waitpid(child, NULL, WNOHANG), 0);
+		kill(child, SIGKILL);
+		assert_int_equal(child_wait(child), 128 + SIGKILL);
+		close(fd);
+		end_close(e);
+	}
 }
 
 static int echo_forever(int fd, void *arg)
@@ -378,6 +416,7 @@ int main(void)
 		cmocka_unit_test(killed),
 		cmocka_unit_test(last_words),
 		cmocka_unit_test(much_to_say),
+		cmocka_unit_test(another_program),
 		cmocka_unit_test(stopped),
 		cmocka_unit_test(outstanding),
 		cmocka_unit_test(forked),

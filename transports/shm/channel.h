@@ -111,9 +111,9 @@ struct rwk_port {
 	bool have_barrier; /* rwk_barrier_everywhere is allowed */
 	bool string_copy;  /* rwk_copy_has_string */
 	bool demotes;      /* rwk_demote_possible */
-	bool timer_set;
 	bool warned;        /* of want of descriptors: once is enough */
 	bool bells_rung;    /* look at the bells once, though no channel is cold */
+	uint16_t timer_set; /* milliseconds that the timer was set to; 0: it is not */
 	uint32_t unwatched; /* open channels whose peer has no pidfd here */
 	uint64_t now;          /* milliseconds, as of the last look at the clock */
 	uint64_t evidence_at;  /* when to look for deaths, */

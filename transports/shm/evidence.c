@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Evidence of death. A peer is dead when the kernel says that its process has ended, never because it is silent.
+ * Evidence of death. A peer is dead when the kernel says that its process has ended, or runs another program by now,
+ * never because it is silent.
  *
  *   pidfd   one for each channel as long as descriptors are plenty (the last quarter of the limit is left to the host
  *           program); it sits in the port's epoll set: one system call asks for all peers, and a sleeper is woken by
  *           a death
  *   /proc   for the rest: the process with that pid is gone, a zombie, or began at another time; a few peers a look
+ *   name    of the peer's socket, which the kernel closes when the process begins another program (exec): its pid, its
+ *           pidfd and when it began stay the same. Nobody has the name any more; looked for with a few peers a look
  *   gone    a word in the pair by which a peer that closes says so when its good-bye did not fit into the ring
  */
-#include "shm/channel.h"
+#include "shm/note.h"
 
 #include "base/log.h"
 #include "base/process.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -20,10 +24,10 @@
 #include <unistd.h>
 
 /*
- * Peers without a pidfd that are looked at in one go: 300 within two seconds, also by a sleeper, who looks four times a
- * second.
+ * Peers that are looked at in one go, while there are some without a pidfd: 300 within two seconds, also by a sleeper,
+ * who looks four times a second. Else it is for their names alone, and a sleeper looks once a second.
  */
-enum { LOOKS = 40 };
+enum { LOOKS = 40, NAMES = 10 };
 
 static bool alive_by_proc(const struct rwk_shm_channel *ch)
 {
@@ -95,32 +99,67 @@ pid_t rwk_shm_peer_pid(const struct rwk_shm_channel *ch)
 static void found_dead(struct rwk_shm_channel *ch)
 {
 	ch->base.port->count.deaths++;
-	rwk_info("shared memory: process %d, rank %u, has ended", (int)ch->pid, rwk_address_rank(&ch->to));
+	rwk_info("shared memory: process %d, rank %u, has ended, or runs another program", (int)ch->pid,
+		rwk_address_rank(&ch->to));
 	rwk_shm_doom(ch, -ECONNRESET);
+}
+
+/*
+ * A socket to look for names with, where our own name is seen: not from another network namespace, into which this
+ * process may have gone. -1: none to be had.
+ */
+static int open_look(const struct rwk_port *port)
+{
+	int sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (sock >= 0 && rwk_shm_note_look(sock, rwk_address_port(&port->address))) {
+		close(sock);
+		return -1;
+	}
+	return sock;
+}
+
+static bool has_ended(const struct rwk_shm_channel *ch, int look)
+{
+	if (ch->pidfd < 0 && !alive_by_proc(ch))
+		return true;
+	return look >= 0 && rwk_shm_note_look(look, rwk_address_port(&ch->to)) == -ECONNREFUSED;
+}
+
+static bool says_gone(struct rwk_shm_channel *ch)
+{
+	return ch->state == RWK_SHM_OPEN && rwk_observe32(&rwk_shm_his_side(ch)->gone);
 }
 
 void rwk_shm_look_for_deaths(struct rwk_port *port)
 {
-	uint32_t looks = 0, i;
+	uint32_t most = port->unwatched ? LOOKS : NAMES, looks = 0, i;
+	int look = -1;
 
 	for (i = 0; i < port->bells; i++) {
 		struct rwk_shm_channel *ch = port->by_bell[i];
 
-		if (ch && ch->state == RWK_SHM_OPEN && rwk_observe32(&rwk_shm_his_side(ch)->gone))
+		if (ch && says_gone(ch))
 			rwk_shm_doom(ch, -ECONNRESET);
 	}
-	if (!port->unwatched)
-		return;
-	for (i = 0; i < port->bells && looks < LOOKS; i++) {
+	for (i = 0; i < port->bells && looks < most; i++) {
 		struct rwk_shm_channel *ch = port->by_bell[(port->evidence_next + i) % port->bells];
 
-		if (!ch || !ch->watched || ch->pidfd >= 0 || ch->doom)
+		if (!ch || !ch->watched || ch->doom)
 			continue;
-		looks++;
-		if (!alive_by_proc(ch))
+		if (!looks++)
+			look = open_look(port);
+		if (!has_ended(ch, look))
+			continue;
+		if (says_gone(ch)) /* in between, and has closed its socket then */
+			rwk_shm_doom(ch, -ECONNRESET);
+		else
 			found_dead(ch);
 	}
-	port->evidence_next = (port->evidence_next + i) % port->bells;
+	if (look >= 0)
+		close(look);
+	if (port->bells)
+		port->evidence_next = (port->evidence_next + i) % port->bells;
 }
 
 int rwk_shm_events(struct rwk_port *port)

@@ -90,6 +90,14 @@ void rwk_shm_note_wake(int sock, uint16_t number)
 	sendto(sock, "w", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&name, len);
 }
 
+int rwk_shm_note_look(int sock, uint16_t number)
+{
+	struct sockaddr_un name;
+	socklen_t len = socket_name(&name, number);
+
+	return connect(sock, (struct sockaddr *)&name, len) ? -errno : 0;
+}
+
 static void read_control(struct msghdr *msg, struct rwk_shm_sender *s)
 {
 	struct ucred cred;

@@ -46,6 +46,11 @@ int rwk_shm_note_bind(int sock, uint16_t *number);
 int rwk_shm_note_send(int sock, uint16_t number, const struct rwk_shm_note *note, const int *fds, unsigned count);
 /** Sends one byte, which means nothing but that the receiver's socket becomes readable. */
 void rwk_shm_note_wake(int sock, uint16_t number);
+/**
+ * Is there somebody at that port number? 0; -ECONNREFUSED: nobody; another errno: no answer. Nothing is sent; `sock` is
+ * a datagram socket that is for nothing else.
+ */
+int rwk_shm_note_look(int sock, uint16_t number);
 /** Receives a datagram: its length, of which at most a note's is stored; negative errno: -EAGAIN there is none. */
 ssize_t rwk_shm_note_receive(int sock, struct rwk_shm_note *note, struct rwk_shm_sender *from);
 

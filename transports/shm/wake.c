@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 /* Milliseconds that a sleeper sleeps at most while there is something that nobody will wake it for. */
-enum { NAP_TRANSFER = 1, NAP_CONNECT = 20, NAP_EVIDENCE = 250 };
+enum { NAP_TRANSFER = 1, NAP_CONNECT = 20, NAP_EVIDENCE = 250, NAP_NAMES = 1000 };
 
 rwk_noinline void rwk_shm_ring_bell(struct rwk_shm_channel *ch)
 {
@@ -187,7 +187,7 @@ int rwk_shm_balance(struct rwk_port *port)
 static void set_timer(struct rwk_port *port)
 {
 	struct itimerspec when = {{0, 0}, {0, 0}};
-	long ms = 0;
+	uint16_t ms = 0;
 
 	if (rwk_shm_transfer_busy(port->transfer))
 		ms = NAP_TRANSFER;
@@ -195,10 +195,17 @@ static void set_timer(struct rwk_port *port)
 		ms = NAP_CONNECT;
 	else if (port->unwatched)
 		ms = NAP_EVIDENCE;
-	when.it_value.tv_nsec = ms * 1000000;
+	else if (port->hot_count + port->cold_count)
+		ms = NAP_NAMES;
+	if (ms == NAP_NAMES && port->timer_set == NAP_NAMES) /* goes on by itself, at no cost for each sleep */
+		return;
+	when.it_value.tv_sec = ms / 1000;
+	when.it_value.tv_nsec = ms % 1000 * 1000000l;
+	if (ms == NAP_NAMES)
+		when.it_interval = when.it_value;
 	if (ms || port->timer_set)
 		timerfd_settime(port->timer, 0, &when, NULL);
-	port->timer_set = ms != 0;
+	port->timer_set = ms;
 }
 
 /* Is there anything to do already? */
