@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A sibling that has gone mad writes into the segment: whatever stands in an inbox, or among the early packets, a
- * member reads nothing outside of them, and takes up its work again.
+ * member reads nothing outside of them, and takes up its work again; whatever stands there of a member's regions, it
+ * touches no other memory.
  */
 #include "rwk_test.h"
 
+#include "base/param.h"
 #include "rc/internal.h"
 #include "shared_rc/layout.h"
 #include "shared_rc/traffic.h"
@@ -366,6 +368,64 @@ static void mad_directory(void **state)
 	}
 }
 
+/* A Write of member 0's region, taken by that member. How many bytes there have been changed by now? */
+static unsigned write_to(unsigned taker, const uint8_t *at, size_t len)
+{
+	struct rwk_link_address from = speaker_initiator(0, PMTU).to;
+	uint8_t bytes[64];
+	struct rwk_wire w = {.opcode = RWK_WIRE_SRC | RWK_WIRE_WRITE_ONLY,
+		.qpn = f.qpn,
+		.psn = f.psn++ & 0xffffff,
+		.srqn = rwk_src_srqn(f.reader[0].view),
+		.reth = {RWK_SRC_REACH | 16, 0x1234, sizeof(bytes)}};
+	unsigned changed = 0;
+
+	memset(bytes, 0xee, sizeof(bytes));
+	rwk_src_packet(f.reader[taker].view, &from, &w, bytes, sizeof(bytes), 1000);
+	for (size_t i = 0; i < len; i++)
+		changed += at[i] == 0xee;
+	return changed;
+}
+
+/*
+ * Where a region lies its owner knows by itself: no other memory of it is touched, whatever the segment says, and none
+ * that it has withdrawn. A sibling that is told nonsense survives it.
+ */
+static void mad_regions(void **state)
+{
+	static uint8_t mine[256], other[256];
+	struct rwk_src_view *v = f.reader[0].view;
+	const struct iovec iov = {mine, sizeof(mine)};
+	struct rwk_src_region *r = NULL;
+	_Atomic uint64_t *word = NULL;
+
+	(void)state;
+	rwk_param_load();
+	assert_int_equal(rwk_src_publish(v, f.qpn, 0x1234, &iov, 1), 0);
+	for (uint32_t i = 0; i < f.layout.keys; i++) {
+		word = (_Atomic uint64_t *)((char *)f.memory + f.layout.key_words) + i;
+		r = (struct rwk_src_region *)((char *)f.memory + f.layout.regions) + i;
+		if (*word)
+			break;
+	}
+	assert_true(*word);
+	r->piece[0].at = (uintptr_t)other;
+	assert_int_equal(write_to(0, other, sizeof(other)), 0);
+	assert_int_equal(write_to(0, mine + 16, 64), 64);
+	r->count = ~0ull;
+	r->piece[0].at = 16; /* nothing is there */
+	r->piece[0].length = ~0ull >> 1;
+	assert_int_equal(write_to(1, other, sizeof(other)), 0);
+	assert_int_equal(rwk_src_get_counters(f.reader[1].view)->not_carried_out, 1);
+
+	memset(mine, 0, sizeof(mine));
+	rwk_src_withdraw(v, f.qpn, 0x1234);
+	r->refused = 0;
+	*word = (uint64_t)f.qpn << 32 | 0x1234;
+	assert_int_equal(write_to(0, mine, sizeof(mine)), 0);
+	assert_int_equal(rwk_src_get_counters(v)->carried_out, 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -376,6 +436,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(mad_states, setup, teardown),
 		cmocka_unit_test_setup_teardown(mad_sleepers, setup, teardown),
 		cmocka_unit_test_setup_teardown(mad_directory, setup, teardown),
+		cmocka_unit_test_setup_teardown(mad_regions, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

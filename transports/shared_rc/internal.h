@@ -97,6 +97,13 @@ struct rwk_src_owed {
 	uint32_t rides;   /* of which so many in a row have travelled with a message */
 };
 
+/** A region that this view has published, as it believes it itself. */
+struct rwk_src_own {
+	uint64_t name; /* target and key; 0: none is here */
+	uint32_t count;
+	struct iovec iov[RWK_SRC_PIECES];
+};
+
 struct rwk_src_view {
 	struct rwk_src_header *header;
 	struct rwk_src_layout layout;
@@ -115,7 +122,8 @@ struct rwk_src_view {
 	struct rwk_src_step step;
 	struct rwk_src_answer answer;
 	uint8_t (*slots)[RWK_WIRE_OWN_MAX]; /* RWK_SRC_SLOTS of them, and one for what is being read */
-	void *guard;                         /* RWK_SRC_GUARD bytes; NULL: nothing was published yet */
+	struct rwk_src_own *own;            /* for each place of a key */
+	void *guard;                        /* RWK_SRC_GUARD bytes; NULL: nothing was published yet */
 	struct rwk_src_owed owed[RWK_SRC_OWED];
 	unsigned owed_count;
 	struct rwk_src_counters counters;

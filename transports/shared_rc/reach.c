@@ -5,9 +5,10 @@
  * target's lock, one thing after the other.
  *
  * Where a region stands follows from target and key; a word makes and ends it, and what belongs to it is written
- * before. A step that finds it has its bytes copied by the kernel (process_vm_writev, process_vm_readv), or by itself
- * if it is its own process's memory. A step that is cut off by a death may have copied and not have happened: it is
- * done again, and a Write is the same the second time.
+ * before. A step that finds it has its bytes copied by the kernel (process_vm_writev, process_vm_readv); or by itself,
+ * if the region is its own view's, which knows where that lies and does not look at what the segment says. A step that
+ * is cut off by a death may have copied and not have happened: it is done again, and a Write is the same the second
+ * time.
  *
  * Nothing is to be touched once the owner has withdrawn the region, and no other process than the owner ever:
  *
@@ -48,7 +49,7 @@ struct found {
 	_Atomic uint64_t *word;
 	uint64_t name;
 	struct rwk_src_region *region;
-	uint32_t owner;
+	uint32_t place, owner;
 	unsigned count;
 	struct iovec iov[RWK_SRC_PIECES];
 };
@@ -75,19 +76,30 @@ static void copy_region(struct found *f)
 			rwk_glance(&f->region->piece[i].length)};
 }
 
+/* Of one of this view's the segment may say what it likes. False: it has published none. */
+static bool copy_own(const struct rwk_src_view *v, struct found *f)
+{
+	const struct rwk_src_own *own = &v->own[f->place];
+
+	f->count = own->count;
+	memcpy(f->iov, own->iov, sizeof(f->iov));
+	return own->name == f->name;
+}
+
 static bool find(const struct rwk_src_view *v, uint32_t target, uint32_t key, struct found *f)
 {
 	f->name = name_of(target, key);
 	for (unsigned i = 0; i < RWK_SRC_KEY_TRIES; i++) {
-		uint32_t place = place_of(v, f->name, i);
-
-		f->word = rwk_src_key_word(v, place);
+		f->place = place_of(v, f->name, i);
+		f->word = rwk_src_key_word(v, f->place);
 		if (rwk_likely(rwk_observe64(f->word) != f->name))
 			continue;
-		f->region = rwk_src_region(v, place);
+		f->region = rwk_src_region(v, f->place);
 		copy_region(f);
 		atomic_thread_fence(memory_order_acquire);
-		return rwk_glance(f->word) == f->name; /* else it is another's by now */
+		if (rwk_glance(f->word) != f->name)
+			return false; /* it is another's by now */
+		return f->owner != v->srqn || copy_own(v, f);
 	}
 	return false;
 }
@@ -147,12 +159,8 @@ static bool touch(struct rwk_src_view *v, const struct found *f, uint64_t at, st
 		here(piece, n, bytes, store);
 		return true;
 	}
-	done = begin(v, f, &guard);
-	if (done && rwk_glance(&owner->pid) == rwk_glance(&v->me->pid))
-		here(piece, n, bytes, store);
-	else if (done)
-		done = guard && rwk_params.cma != RWK_OFF &&
-		       across((pid_t)rwk_glance(&owner->pid), guard, piece, n, bytes, store);
+	done = begin(v, f, &guard) && guard && rwk_params.cma != RWK_OFF &&
+	       across((pid_t)rwk_glance(&owner->pid), guard, piece, n, bytes, store);
 	rwk_publish32(&v->step.target->toucher, 0);
 	return done;
 }
@@ -330,6 +338,15 @@ static void write_region(struct rwk_src_view *v, struct rwk_src_region *r, const
 	}
 }
 
+static void note_own(struct rwk_src_view *v, uint32_t place, uint64_t name, const struct iovec *iov, uint32_t count)
+{
+	struct rwk_src_own *own = &v->own[place];
+
+	own->name = name;
+	own->count = count;
+	memcpy(own->iov, iov, count * sizeof(*iov));
+}
+
 int rwk_src_publish(struct rwk_src_view *v, uint32_t target, uint32_t key, const struct iovec *iov, uint32_t count)
 {
 	uint64_t name = name_of(target, key);
@@ -348,6 +365,7 @@ int rwk_src_publish(struct rwk_src_view *v, uint32_t target, uint32_t key, const
 		return -EAGAIN;
 	rc = find_place(v, name, &place);
 	if (!rc) {
+		note_own(v, place, name, iov, count);
 		write_region(v, rwk_src_region(v, place), iov, count);
 		rwk_publish64(rwk_src_key_word(v, place), name);
 	}
@@ -358,8 +376,15 @@ int rwk_src_publish(struct rwk_src_view *v, uint32_t target, uint32_t key, const
 void rwk_src_withdraw(struct rwk_src_view *v, uint32_t target, uint32_t key)
 {
 	struct found f;
+	bool found = find(v, target, key, &f) && f.owner == v->srqn;
 
-	if (!find(v, target, key, &f) || f.owner != v->srqn)
+	for (unsigned i = 0; i < RWK_SRC_KEY_TRIES; i++) {
+		struct rwk_src_own *own = &v->own[place_of(v, name_of(target, key), i)];
+
+		if (own->name == name_of(target, key))
+			own->name = 0;
+	}
+	if (!found)
 		return;
 	rwk_publish64(f.word, 0);
 	wait_for_touchers(v, target);
@@ -372,6 +397,8 @@ void rwk_src_withdraw_all(struct rwk_src_view *v, uint32_t target)
 
 		if (there >> 32 == target && rwk_glance(&rwk_src_region(v, i)->owner) == v->srqn)
 			rwk_publish64(rwk_src_key_word(v, i), 0);
+		if (v->own[i].name >> 32 == target)
+			v->own[i].name = 0;
 	}
 	wait_for_touchers(v, target);
 }

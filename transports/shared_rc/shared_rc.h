@@ -37,7 +37,9 @@
  *     (test_steps), and who waits for packets has no lock: so a signal rarely meets one
  *   - whatever a member gone mad writes into the segment, no other reads or writes outside of it for that, divides by
  *     zero or calls what there is not: what stands there is looked at before it is used, in a copy of one's own. Only
- *     what the C library keeps in its locks is believed
+ *     what the C library keeps in its locks is believed, and by siblings where in its owner's memory a published region
+ *     lies: so what they carry out for it, by the kernel, may go astray in the memory of a member that has published
+ *     something, where the mad one could have written itself. The owner believes its own notes
  *
  * Pure but for its locks and for copies between members' memories: no socket, nothing allocated after open; `now` is an
  * argument, by the same clock in all members. A view is for one thread at a time. Upcalls come from within

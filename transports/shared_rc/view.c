@@ -18,6 +18,7 @@ static void free_view(struct rwk_src_view *v)
 	free(v->next);
 	free(v->has_early);
 	free(v->slots);
+	free(v->own);
 	free(v);
 }
 
@@ -29,7 +30,8 @@ static int allocate(struct rwk_src_view *v)
 	v->next = calloc(v->size.targets, sizeof(*v->next));
 	v->has_early = calloc((v->size.targets + 63) / 64, sizeof(*v->has_early));
 	v->slots = malloc((RWK_SRC_SLOTS + 1) * sizeof(*v->slots));
-	if (!v->qp || !v->responder || !v->maker || !v->next || !v->has_early || !v->slots)
+	v->own = calloc(v->layout.keys, sizeof(*v->own));
+	if (!v->qp || !v->responder || !v->maker || !v->next || !v->has_early || !v->slots || !v->own)
 		return -ENOMEM;
 	rwk_rc_open(v->qp, NULL, &rwk_src_machine_host, v);
 	return 0;
