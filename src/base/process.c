@@ -47,24 +47,57 @@ static int read_stat(pid_t pid, struct stat_line *line)
 	return 0;
 }
 
+/* Is the time namespace that /proc has the offsets of, that of our children, our own? Yes, where there are none. */
+static bool own_offsets(void)
+{
+	char own[64], children[64];
+	ssize_t n = readlink("/proc/self/ns/time", own, sizeof(own)),
+		m = readlink("/proc/self/ns/time_for_children", children, sizeof(children));
+
+	return n == m && (n < 0 || !memcmp(own, children, (size_t)n));
+}
+
+/*
+ * By how much /proc shows us processes begin later than by the machine's own clock, in ticks. False: not to be told,
+ * or no whole number.
+ */
+static bool shift_of_start(int64_t *ticks)
+{
+	long long seconds = 0, ns = 0, tick = 1000000000 / sysconf(_SC_CLK_TCK);
+	char line[128];
+	FILE *f;
+
+	if (!own_offsets())
+		return false;
+	f = fopen("/proc/self/timens_offsets", "re");
+	while (f && fgets(line, sizeof(line), f) && sscanf(line, " boottime %lld %lld", &seconds, &ns) != 2)
+		;
+	if (f)
+		fclose(f);
+	*ticks = (seconds * 1000000000 + ns) / tick;
+	return ns % tick == 0;
+}
+
 uint64_t rwk_process_start(pid_t pid)
 {
 	struct stat_line line;
+	int64_t shift;
 
-	return read_stat(pid, &line) ? 0 : line.start;
+	return read_stat(pid, &line) || !shift_of_start(&shift) ? 0 : line.start - (uint64_t)shift;
 }
 
 bool rwk_process_is_alive(pid_t pid, uint64_t start)
 {
 	struct stat_line line;
 	int rc = read_stat(pid, &line);
+	int64_t shift;
 
 	if (rc)
 		return rc != -ESRCH;
 	/* The state is the first thread's, which may end before the others. */
 	if ((line.state == 'Z' || line.state == 'X') && line.threads <= 1)
 		return false;
-	return !start || line.start == start;
+	return !start || line.start == start || !shift_of_start(&shift) || line.start - (uint64_t)shift == start;
 }
 
 /* Reads what /proc has about a thread under that name, as a string; false: there is none, or no answer. */

@@ -10,7 +10,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/** When that process began, in the kernel's own ticks: with the pid it names a process for good. 0: no answer. */
+/**
+ * When that process began, in the kernel's own ticks: with the pid it names a process for good, also to those who see
+ * another clock (a time namespace). 0: no answer.
+ */
 uint64_t rwk_process_start(pid_t pid);
 /**
  * False: there is no such process, or it is a zombie with all its threads, or began at another time than `start` (0:

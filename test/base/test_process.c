@@ -6,7 +6,9 @@
 
 #include "base/process.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -15,7 +17,12 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
 
 enum { PATIENCE = 5000 }; /* milliseconds */
 
@@ -87,6 +94,61 @@ static void first_thread_ended(void **state)
 	assert_false(rwk_process_is_alive(child, start));
 	assert_int_equal(waitpid(child, NULL, 0), child);
 	assert_false(rwk_process_is_alive(child, start));
+}
+
+/* In a child whose clock since the boot is ahead of ours: 0, if it sees that we began when we did. */
+static int look_from_ahead(pid_t pid, uint64_t start)
+{
+	struct timespec t;
+
+	if (clock_gettime(CLOCK_BOOTTIME, &t) || t.tv_sec < 1000000)
+		return 77;
+	if (rwk_process_start(pid) != start)
+		return 1;
+	if (!rwk_process_is_alive(pid, start) || rwk_process_is_alive(pid, start + 1))
+		return 2;
+	return 0;
+}
+
+/* Forks it; the status of its end. */
+static int go_ahead(pid_t pid, uint64_t start)
+{
+	static const char ahead[] = "boottime 1000000 0\n";
+	pid_t child;
+	int status, fd;
+
+	if (unshare(CLONE_NEWTIME) && unshare(CLONE_NEWUSER | CLONE_NEWTIME))
+		return 77;
+	fd = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, ahead, sizeof(ahead) - 1) != sizeof(ahead) - 1)
+		return 77;
+	/* /proc has its children's offsets now, not its own. */
+	if (!rwk_process_is_alive(pid, start))
+		return 3;
+	child = fork();
+	if (!child)
+		_exit(look_from_ahead(pid, start));
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 4;
+}
+
+/* Who is in another time namespace sees another start in /proc. */
+static void another_clock(void **state)
+{
+	uint64_t start = rwk_process_start(getpid());
+	pid_t child = fork();
+	int status;
+
+	(void)state;
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		_exit(go_ahead(getppid(), start));
+	}
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static bool becomes_stopped(pid_t child)
@@ -221,6 +283,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(first_thread_ended),
+		cmocka_unit_test(another_clock),
 		cmocka_unit_test(stopped),
 		cmocka_unit_test(stopped_at_the_door),
 		cmocka_unit_test(idle_thread),
