@@ -160,8 +160,8 @@ static int on_receive(void *user, const struct rwk_wire *w, unsigned where, cons
 	if (rwk_unlikely(rc))
 		return rc;
 	s = qp->taken;
-	if (rwk_unlikely(invalidates(w) && !(window = condemned(qp, w, srq))))
-		return -EINVAL;
+	if (rwk_unlikely(!s || (invalidates(w) && !(window = condemned(qp, w, srq)))))
+		return -EINVAL; /* it goes on with nothing, or may not do that */
 	if (rwk_unlikely(len > s->length - qp->received)) {
 		wc.status = -EMSGSIZE;
 		rwk_ca_end_receive(qp, &wc);

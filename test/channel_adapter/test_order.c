@@ -10,7 +10,7 @@
 #include "channel_adapter/ends.h"
 #include "channel_adapter/sim_udp.h"
 
-#define MS 1000000ull
+#define IMM 77u
 
 static struct job job; /* SRC: whose receives and memory */
 
@@ -67,6 +67,7 @@ static int post(enum rwk_qp_type type, enum rwk_request_type what, unsigned flag
 		.sge_count = 1,
 		.remote = (uintptr_t)memory(type) + to,
 		.key = rwk_mr_key(type == RWK_QP_SRC ? job.mr : far.in_mr),
+		.imm = IMM,
 		.srqn = type == RWK_QP_SRC ? job.number : 0};
 
 	return rwk_qp_post(near.qp, &r);
@@ -177,6 +178,39 @@ static void s2_11_before_the_lost_one(void **state)
 		}
 }
 
+/* S2-11, S2-12: a Write with immediate data that comes while a Send is under way leaves it its receive. */
+static void s2_11_immediate_behind_a_send(void **state)
+{
+	size_t len = 3 * PMTU - 7;
+
+	(void)state;
+	for (unsigned type = RWK_QP_RC; type <= RWK_QP_SRC; type += RWK_QP_SRC) {
+		struct rwk_wc wc;
+
+		open_both(type, true, 0);
+		receive(type, 'X', 0, len);
+		receive(type, 'Y', len, len);
+		rwk_sim_rule(sim_udp, 1, 2, 2, RWK_SIM_DROP); /* of the Send's three packets */
+		assert_int_equal(post(type, RWK_REQUEST_SEND, RWK_REQUEST_UNORDERED, 0, len, 0), 0);
+		assert_int_equal(
+			post(type, RWK_REQUEST_WRITE, RWK_REQUEST_UNORDERED | RWK_REQUEST_IMM, len, 16, 2 * len), 0);
+		wc = await(receives(type));
+		assert_int_equal(wc.id, 'X');
+		assert_int_equal(wc.type, RWK_WC_RECEIVE);
+		assert_int_equal(wc.length, len);
+		assert_memory_equal(memory(type), near.out, len);
+		wc = await(receives(type));
+		assert_int_equal(wc.id, 'Y');
+		assert_int_equal(wc.type, RWK_WC_RECEIVE_WRITE);
+		assert_int_equal(wc.imm, IMM);
+		assert_int_equal(wc.length, 16);
+		assert_memory_equal(memory(type) + 2 * len, near.out + len, 16);
+		assert_int_equal(await(near.send_cq).type, RWK_WC_SEND);
+		assert_int_equal(await(near.send_cq).type, RWK_WC_WRITE);
+		close_both(type);
+	}
+}
+
 /*
  * S2-3, S2-10: rounds of un-ordered Writes and one half-ordered Send that says that they are there, each round sent
  * without waiting for the one before, while packets are lost and reordered: when the Send is received, they are.
@@ -222,6 +256,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(s2_6_at_most_one),
 		cmocka_unit_test(s2_7_each_others_receive),
 		cmocka_unit_test(s2_11_before_the_lost_one),
+		cmocka_unit_test(s2_11_immediate_behind_a_send),
 		cmocka_unit_test(s2_3_half_ordered_says_so),
 	};
 

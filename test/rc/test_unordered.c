@@ -484,6 +484,39 @@ static void s2_12_not_inside_another(void **state)
 	end_close(e);
 }
 
+/*
+ * S2-11, S2-12: nor does a Write with immediate data take a receive while a Send has one: with one
+ * packet, too, it waits then.
+ */
+static void immediate_not_inside_a_send(void **state)
+{
+	for (unsigned s = 0; s < 2; s++) {
+		struct end_message *m;
+		struct end *e;
+
+		setup_own(state);
+		attr.service = services[s];
+		e = end_alone(&attr);
+		e->receives = 2;
+		give_send(e, RWK_WIRE_SEND_FIRST, 0, bytes, PMTU);
+		give_write(e, RWK_WIRE_WRITE_ONLY_IMM, 2, 5, 0, 5);
+		assert_int_equal(e->receives, 1);
+		assert_int_equal(e->written_count, 0);
+		check_own_ack(e, 1, 1);
+		give_send(e, RWK_WIRE_SEND_LAST, 1, bytes + PMTU, 5);
+		check_message(e, bytes, PMTU + 5);
+		m = end_take(e);
+		assert_true(m && m->written);
+		assert_int_equal(m->imm, 77);
+		free(m);
+		assert_int_equal(e->receives, 0);
+		assert_memory_equal(e->region, bytes, 5);
+		check_own_ack(e, 3, 0);
+		assert_int_equal(e->kept_now, 0);
+		end_close(e);
+	}
+}
+
 /* S2-2, S2-3: ordered and half-ordered ones (their types are the same) wait for all before them, though those behind
  * are taken. */
 static void s2_2_s2_3_waits(void **state)
@@ -635,6 +668,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup(response_before_turn, setup_own),
 		cmocka_unit_test_setup(s2_12_segments, setup_own),
 		cmocka_unit_test_setup(s2_12_not_inside_another, setup_own),
+		cmocka_unit_test_setup(immediate_not_inside_a_send, setup_own),
 		cmocka_unit_test_setup(immediate, setup_own),
 		cmocka_unit_test_setup(not_ready, setup_own),
 		cmocka_unit_test_setup(refused_in_turn, setup_own),

@@ -4,7 +4,7 @@
  * its turn is done at once, as far as that is possible (S2-11):
  *
  *   Write   each packet is placed, for it says where. Of several with immediate data the last waits: it says that all
- *           of them are there
+ *           of them are there; and one that is alone waits while another message is under way, as it takes a receive
  *   Read    executed, if there is a place for its answer
  *   Send    delivered when all its packets are there (S2-12), and no other message is under way
  *
@@ -126,7 +126,7 @@ static void write(struct rwk_rc *qp, const struct rwk_wire *w, unsigned kind, co
 {
 	int err;
 
-	if (kind & IMM && !(kind & FIRST))
+	if (kind & IMM && (!(kind & FIRST) || qp->responder->message != RWK_RC_MESSAGE_NONE))
 		return;
 	err = rwk_rc_fits(qp->responder, kind, len) ? rwk_rc_write_unordered(qp, w, kind, payload, len) : -EINVAL;
 	if (err != -EAGAIN)
