@@ -262,6 +262,8 @@ static int connect_to(struct rwk_qp *qp, const struct rwk_qp_attr *attr)
 
 	if (!attr || attr->access & ~(unsigned)(RWK_ACCESS_READ | RWK_ACCESS_WRITE | RWK_ACCESS_ATOMIC))
 		return -EINVAL;
+	if (rwk_ca_state(qp) != RWK_QPS_INIT)
+		return -EINVAL; /* the machine would say so too late: what it has kept of early packets would be gone */
 	most = on_stream(qp) ? RWK_WIRE_PMTU_MAX : rwk_adapter_pmtu(qp->adapter, attr->peer_ip);
 	if (!most || attr->pmtu > most)
 		return -ENETUNREACH;

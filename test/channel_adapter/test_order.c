@@ -212,6 +212,37 @@ static void s2_11_immediate_behind_a_send(void **state)
 }
 
 /*
+ * An RTR that is refused, of a qp that is connected, does nothing, whatever it asks for: neither to packets that were
+ * kept before, nor to those that come later.
+ */
+static void refused_rtr_keeps_packets(void **state)
+{
+	size_t len = 3 * PMTU - 7;
+
+	(void)state;
+	for (unsigned type = RWK_QP_RC; type <= RWK_QP_SRC; type += RWK_QP_SRC)
+		for (unsigned agreed = 0; agreed < 2; agreed++)
+			for (unsigned kept = 0; kept < 2; kept++) {
+				struct rwk_qp_attr attr = {
+					.pmtu = PMTU, .retry = 7, .peer_qpn = 5, .unordered = agreed};
+				struct rwk_qp_info info;
+
+				open_both(type, true, 0);
+				memcpy(attr.peer_ip, near.ip, 16);
+				rwk_sim_rule(sim_udp, 1, 2, 2, RWK_SIM_DROP);
+				assert_int_equal(post(type, RWK_REQUEST_WRITE, RWK_REQUEST_UNORDERED, 0, len, 0), 0);
+				if (kept)
+					go_on(50000);
+				rwk_qp_query(far.qp, &info);
+				assert_int_equal(info.early, kept);
+				assert_int_equal(rwk_qp_modify(far.qp, RWK_QPS_RTR, &attr), -EINVAL);
+				assert_int_equal(await(near.send_cq).type, RWK_WC_WRITE);
+				assert_memory_equal(memory(type), near.out, len);
+				close_both(type);
+			}
+}
+
+/*
  * S2-3, S2-10: rounds of un-ordered Writes and one half-ordered Send that says that they are there, each round sent
  * without waiting for the one before, while packets are lost and reordered: when the Send is received, they are.
  */
@@ -257,6 +288,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(s2_7_each_others_receive),
 		cmocka_unit_test(s2_11_before_the_lost_one),
 		cmocka_unit_test(s2_11_immediate_behind_a_send),
+		cmocka_unit_test(refused_rtr_keeps_packets),
 		cmocka_unit_test(s2_3_half_ordered_says_so),
 	};
 
