@@ -155,7 +155,8 @@ void rwk_ca_call_back(struct rwk_adapter *a)
 	while ((l = rwk_list_pop(&a->sleep.called))) {
 		struct sleeper *s = rwk_container_of(l, struct sleeper, link);
 
-		s->call_back(s);
+		if (s->call_back) /* it may have been taken away since the sleeper was woken */
+			s->call_back(s);
 	}
 	a->sleep.calling = false;
 }

@@ -161,6 +161,32 @@ static void by_callback(void **state)
 	ends_close();
 }
 
+/*
+ * S4-10: the callback is taken away when the completion has come and nobody has polled since: there is none to be
+ * called, and what has completed is there. One that is there by then is called.
+ */
+static void callback_is_taken_away(void **state)
+{
+	for (unsigned again = 0; again < 2; again++) {
+		struct rwk_cq *cq;
+
+		ends_open(service_of(state));
+		cq = far.receive_cq;
+		calls = taken = 0;
+		post_to_far(1);
+		rwk_cq_on_event(cq, on_event, &calls);
+		assert_int_equal(rwk_cq_arm(cq, RWK_CQ_NEXT), 0);
+		assert_int_equal(rwk_qp_modify(far.qp, RWK_QPS_ERR, NULL), 0);
+		rwk_cq_on_event(cq, NULL, NULL);
+		if (again)
+			rwk_cq_on_event(cq, on_event, &calls);
+		assert_int_equal(rwk_cq_poll(far.send_cq, NULL, 0), 0);
+		assert_int_equal(calls, again);
+		assert_int_equal(take(cq), 1 - again);
+		ends_close();
+	}
+}
+
 /* S4-10: more packets than one call takes: who is asleep then is told that some are left. */
 static void unread(void **state)
 {
@@ -387,6 +413,8 @@ int main(void)
 		in_world_by(solicited, world_uc),
 		in_world_by(by_callback, world_rc),
 		in_world_by(by_callback, world_uc),
+		in_world_by(callback_is_taken_away, world_rc),
+		in_world_by(callback_is_taken_away, world_uc),
 		in_world(unread),
 		in_world_by(wait_ends, world_rc),
 		in_world_by(wait_ends, world_uc),
