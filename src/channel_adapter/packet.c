@@ -13,6 +13,7 @@
 #include "links/udp/udp.h"
 #include "wire/icrc.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define PKEY_PARTITION 0x7fffu /* the bit above says: a full member */
@@ -50,6 +51,8 @@ int rwk_ca_emit(void *user, const struct rwk_wire *w, const struct iovec *payloa
 	iov[0] = (struct iovec){header, header_len};
 	iov[1 + count] = (struct iovec){tail, pad + RWK_WIRE_ICRC};
 	rc = qp->link->ops->send(qp->link, &qp->peer, iov, count + 2);
+	if (rwk_unlikely(rc == -EMSGSIZE))
+		return 0; /* the way has become narrower: that does not pass, so the packet is as good as lost */
 	if (rc)
 		qp->link_full = true;
 	else

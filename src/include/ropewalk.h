@@ -389,7 +389,10 @@ struct rwk_qp_create_attr {
 	struct rwk_src_domain *domain;  /* SRC alone, and needed there: whose srqs the peer may name (S1-3) */
 };
 
-/** The connection: what RTR needs. S0-2: both ends hold the peer's QP number and its address. */
+/**
+ * The connection: what RTR needs. S0-2: both ends hold the peer's QP number and its address. The PMTU stays: what a way
+ * that becomes narrower does not carry any more is lost, each time that it is sent.
+ */
 struct rwk_qp_attr {
 	uint8_t peer_ip[16];
 	uint16_t peer_port;             /* UDP; 0: RWK_PORT */

@@ -12,6 +12,12 @@ test_channel_adapter_test_operations_SOURCES = test/channel_adapter/test_operati
 test_channel_adapter_test_operations_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_operations
 
+# In a network of its own.
+check_PROGRAMS += test/channel_adapter/test_narrow
+test_channel_adapter_test_narrow_SOURCES = test/channel_adapter/test_narrow.c $(adapter_ends)
+test_channel_adapter_test_narrow_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/channel_adapter/test_narrow
+
 # With packets made by hand, for which it needs the format too.
 adapter_by_hand = test/channel_adapter/by_hand.c test/channel_adapter/by_hand.h $(adapter_ends)
 
