@@ -60,6 +60,13 @@ int rwk_ca_stream_take(struct rwk_ca_stream *s, struct rwk_adapter *a, int fd, b
 	return 0;
 }
 
+void rwk_ca_stream_give_back(struct rwk_ca_stream *s)
+{
+	s->open = false;
+	rwk_streams_give_back(s->adapter->streams, &s->at);
+	s->qp->link = s->adapter->link;
+}
+
 void rwk_ca_stream_leave(struct rwk_ca_stream *s)
 {
 	if (!s->open)

@@ -36,6 +36,11 @@ bool rwk_ca_streams_busy(const struct rwk_adapter *a);
 
 /** The socket is the stream's from now on; errors as rwk_streams_take, and it is the caller's then. */
 int rwk_ca_stream_take(struct rwk_ca_stream *s, struct rwk_adapter *a, int fd, bool alone);
+/**
+ * As if it had not been taken, nor its qp's packets gone by it: the socket is the caller's again. Its qp is in INIT or
+ * ERR, and the adapter has done no work since.
+ */
+void rwk_ca_stream_give_back(struct rwk_ca_stream *s);
 /** In good order. Nothing, if it is not open. Its qp, if it has one, stays as it is. */
 void rwk_ca_stream_leave(struct rwk_ca_stream *s);
 

@@ -127,7 +127,7 @@ int rwk_cm_receive_packets(struct rwk_connection *c)
 	if (c->mine.transport == RWK_TRANSPORT_STREAM && !q.timeout_ns)
 		q.timeout_ns = STREAM_TIMEOUT;
 	rc = rwk_qp_modify(c->stream.qp, RWK_QPS_RTR, &q);
-	c->taking = !rc;
+	c->taking |= !rc;
 	return rc;
 }
 

@@ -15,6 +15,7 @@ TESTS += test/connect/test_connect_sim
 check_PROGRAMS += test/connect/test_convert
 test_connect_test_convert_SOURCES = test/connect/test_convert.c $(connect_sides) $(adapter_udp)
 test_connect_test_convert_LDADD = $(TEST_LDADD)
+test_connect_test_convert_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
 TESTS += test/connect/test_convert
 
 check_PROGRAMS += test/connect/test_sleep

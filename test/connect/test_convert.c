@@ -8,6 +8,7 @@
 #include "connect/sides.h"
 
 #include "connect/message.h"
+#include "rc/rc.h"
 #include "wire/crc32.h"
 #include "wire/wire.h"
 
@@ -62,6 +63,16 @@ static void convert(struct side *s, int fd, const struct rwk_connection_attr *at
 	assert_int_equal(rwk_convert(s->channel, s->end->qp, fd, attr, &s->c), 0);
 }
 
+/* Both know their numbers already. */
+static void tell(struct rwk_connection_attr *attr, uint32_t peer_qpn, uint32_t send_psn, uint32_t receive_psn)
+{
+	attr->told = true;
+	attr->qp.peer_qpn = peer_qpn;
+	attr->qp.send_psn = send_psn;
+	attr->qp.receive_psn = receive_psn;
+	attr->qp.pmtu = 1024;
+}
+
 /*
  * S4-7: a TCP connection that has carried other data becomes the endpoint: nothing of what was said before, and not a
  * byte of what comes after, is taken for the other. The sockets are blocking ones; nothing blocks.
@@ -113,6 +124,69 @@ static void stays_the_callers(void **state)
 	sides_close();
 }
 
+static size_t refused; /* there is no memory for an array of so many; 0: for all there is */
+
+void *__real_calloc(size_t count, size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+	return refused && count == refused ? NULL : __real_calloc(count, size);
+}
+
+/*
+ * The last thing that is wanted, with the stream taken already, is memory for early packets. Without it the socket is
+ * the caller's as before, and the qp can be used, with that socket too.
+ */
+static void no_memory(void **state)
+{
+	struct rwk_connection_attr attr = stream_attr();
+	struct rwk_connection *c;
+	int fd[2];
+
+	(void)state;
+	sides_open(RWK_QP_RC);
+	sides_tcp(fd);
+	tell(&attr, rwk_qp_number(far.qp), 100, 200);
+	attr.qp.unordered = true;
+	for (unsigned i = 0; i < 2; i++) {
+		refused = RWK_RC_WINDOW_MAX;
+		assert_int_equal(rwk_convert(client.channel, near.qp, fd[0], &attr, &c), -ENOMEM);
+		refused = 0;
+		assert_int_equal(sides_state(&client), RWK_QPS_INIT);
+		sides_poll();
+		use_as_stream(fd[0], fd[1]);
+	}
+	convert(&client, fd[0], &attr);
+	sides_await(&client, RWK_CONNECTION_ESTABLISHED);
+	tell(&attr, rwk_qp_number(near.qp), 200, 100);
+	convert(&server, fd[1], &attr);
+	sides_await(&server, RWK_CONNECTION_ESTABLISHED);
+	sides_exchange();
+	sides_close();
+}
+
+/* The same when the streaming is over: the socket is the connection's, which ends, and leaves the qp in ERR. */
+static void no_memory_to_enter(void **state)
+{
+	struct rwk_connection_attr attr = stream_attr();
+	int fd[2];
+
+	(void)state;
+	sides_open(RWK_QP_RC);
+	sides_tcp(fd);
+	tell(&attr, rwk_qp_number(far.qp), 100, 200);
+	attr.deferred = attr.qp.unordered = true;
+	convert(&client, fd[0], &attr);
+	refused = RWK_RC_WINDOW_MAX;
+	assert_int_equal(rwk_connection_enter(client.c), -ENOMEM);
+	refused = 0;
+	assert_int_equal(sides_await(&client, RWK_CONNECTION_DISCONNECTED).status, -ENOMEM);
+	assert_int_equal(sides_state(&client), RWK_QPS_ERR);
+	close(fd[1]);
+	sides_close();
+}
+
 /* A peer that is not done with its own data: what comes is no greeting, and no packet is made of it. */
 static void not_over_yet(void **state)
 {
@@ -147,16 +221,6 @@ static void no_greeting(void **state)
 	convert(&client, fd[0], &attr);
 	assert_int_equal(sides_await(&client, RWK_CONNECTION_DISCONNECTED).status, -ECONNRESET);
 	sides_close();
-}
-
-/* Both know their numbers already. */
-static void tell(struct rwk_connection_attr *attr, uint32_t peer_qpn, uint32_t send_psn, uint32_t receive_psn)
-{
-	attr->told = true;
-	attr->qp.peer_qpn = peer_qpn;
-	attr->qp.send_psn = send_psn;
-	attr->qp.receive_psn = receive_psn;
-	attr->qp.pmtu = 1024;
 }
 
 /* S4-8: both sides were told what to use: the qp is in RTS on return, and not a byte is sent for that. */
@@ -491,6 +555,8 @@ int main(void)
 		by(s4_7_live_connection, rc),
 		by(s4_7_live_connection, uc),
 		by(stays_the_callers, rc),
+		by(no_memory, rc),
+		by(no_memory_to_enter, rc),
 		by(not_over_yet, rc),
 		by(no_greeting, uc),
 		by(s4_8_both_told, rc),

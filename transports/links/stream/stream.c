@@ -322,6 +322,16 @@ int rwk_streams_take(struct rwk_link *pub, int fd, bool alone, void *owner, stru
 	return 0;
 }
 
+void rwk_streams_give_back(struct rwk_link *pub, const struct rwk_link_address *at)
+{
+	struct stream *s = find(link_of(pub), at);
+
+	epoll_ctl(s->link->epoll, EPOLL_CTL_DEL, s->fd, NULL);
+	s->fd = -1;
+	leave_table(s);
+	free_stream(s);
+}
+
 void *rwk_streams_owner(struct rwk_link *pub, const struct rwk_link_address *at)
 {
 	struct stream *s = link_of(pub)->telling;

@@ -21,7 +21,7 @@
  * A stopped process leads to no word.
  *
  * Nothing blocks. One thread at a time. Upcalls come from progress; they may call send, flush and rwk_streams_leave,
- * not progress, take or close.
+ * not progress, take, give_back or close.
  */
 #ifndef RWK_LINKS_STREAM_H
 #define RWK_LINKS_STREAM_H
@@ -46,6 +46,9 @@ int rwk_streams_open(struct rwk_link **l);
  * still the caller's then.
  */
 int rwk_streams_take(struct rwk_link *l, int fd, bool alone, void *owner, struct rwk_link_address *at);
+
+/** As if it had not been taken: the socket is the caller's again. Before anything is sent, and before progress. */
+void rwk_streams_give_back(struct rwk_link *l, const struct rwk_link_address *at);
 
 /** What its stream was taken with, also from within the word of its end; NULL: there is none. */
 void *rwk_streams_owner(struct rwk_link *l, const struct rwk_link_address *at);
