@@ -224,6 +224,57 @@ static void one_way(void **state)
 	}
 }
 
+/* Sends one after the other, of 8 bytes, and the receiver takes none. */
+static void send_short(struct end *e, struct end_peer *p, uint32_t n)
+{
+	while (n--)
+		assert_int_equal(end_send(e, p, 8, 0, false), 0);
+}
+
+/* What was sent until now has come, as it should be. */
+static void all_there(struct end *e, struct end_peer *p, struct end *to)
+{
+	assert_true(turn_both(e, to, &to->peer[0].received, p->sent));
+	assert_int_equal(to->wrong, 0);
+	assert_int_equal(to->peer[0].failed, 0);
+}
+
+/*
+ * A message in so many pieces finds just so much room, part of it beyond the wrap, and comes to more than half a ring:
+ * all of it goes, though at the wrap the ring would like to announce that it grows. What comes behind it comes, too.
+ */
+static void fills_the_ring(uint32_t pieces)
+{
+	struct end *a = end_open(0, false), *b = end_open(0, false);
+	struct rwk_shm_channel_counters count;
+	struct end_peer *p = end_meet(a, b);
+
+	all_there(a, p, b);
+	rwk_shm_channel_counters(p->ch, &count);
+	assert_true(count.lines_sent < RWK_SHM_RING_MIN / 4);
+	/* The reader tells each quarter of the ring that it has read: up to the end of the first one. */
+	send_short(a, p, RWK_SHM_RING_MIN / 4 - count.lines_sent);
+	all_there(a, p, b);
+	send_short(a, p, RWK_SHM_RING_MIN - pieces);
+	assert_int_equal(end_send(a, p, (size_t)pieces * RWK_SHM_SLAB_BYTES - 5, 0, false), 0);
+	all_there(a, p, b);
+	send_short(a, p, 1);
+	all_there(a, p, b);
+	end_close(a);
+	end_close(b);
+}
+
+static void pieces_fill_the_ring(void **state)
+{
+	size_t was = rwk_params.eager_max;
+
+	(void)state;
+	rwk_params.eager_max = RWK_SHM_MESSAGE_MAX;
+	for (uint32_t pieces = RWK_SHM_RING_MIN / 2 + 1; pieces <= RWK_SHM_RING_MIN; pieces += 3)
+		fills_the_ring(pieces);
+	rwk_params.eager_max = was;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +286,7 @@ int main(void)
 		cmocka_unit_test(withdraw),
 		cmocka_unit_test(too_long),
 		cmocka_unit_test(one_way),
+		cmocka_unit_test(pieces_fill_the_ring),
 	};
 
 	return cmocka_run_group_tests_name("shm/message", tests, NULL, NULL);

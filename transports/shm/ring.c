@@ -131,8 +131,8 @@ uint32_t rwk_shm_tx_look(struct rwk_shm_tx *tx)
 	free = tx->lines - in_flight;
 	set_room(tx, free);
 	/* The reader is more than half a ring behind: a stream, for which a larger ring pays. */
-	if (in_flight > tx->lines / 2 && tx->room && tx->lines == tx->lines_next && tx->lines < tx->lines_max &&
-		announce_growth(tx))
+	if (in_flight > tx->lines / 2 && tx->room && !tx->promised && tx->lines == tx->lines_next &&
+		tx->lines < tx->lines_max && announce_growth(tx))
 		free--;
 	return free;
 }

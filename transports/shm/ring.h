@@ -24,6 +24,7 @@ struct rwk_shm_tx {
 	uint32_t lines_next; /* in use after the next wrap */
 	uint32_t lines_max;
 	uint32_t growths;
+	bool promised; /* the room there is has been promised to a message: no line of it goes to an announcement */
 } rwk_aligned;
 _Static_assert(offsetof(struct rwk_shm_tx, first) <= RWK_CACHE_LINE, "a small send touches one private line");
 
@@ -45,8 +46,8 @@ void rwk_shm_tx_init(
 void rwk_shm_rx_init(struct rwk_shm_rx *rx, struct rwk_shm_line *first, uint32_t lines_max, struct rwk_shm_side *mine);
 
 /**
- * Looks how far the reader is: sets room, wraps, announces growth. Returns the number of lines that may be written in
- * all, also beyond the wrap; UINT32_MAX: what the reader has published is nonsense.
+ * Looks how far the reader is: sets room, wraps, announces growth unless the room is promised. Returns the number of
+ * lines that may be written in all, also beyond the wrap; UINT32_MAX: what the reader has published is nonsense.
  */
 uint32_t rwk_shm_tx_look(struct rwk_shm_tx *tx);
 

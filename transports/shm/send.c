@@ -341,7 +341,9 @@ static int send_pieces(struct rwk_shm_channel *ch, const struct rwk_envelope *en
 
 	if (!room_for(ch, pieces) || !rwk_shm_slabs_reserve(&ch->slabs, pieces))
 		return -EAGAIN;
+	ch->tx.promised = true;
 	send_some(ch, &op);
+	ch->tx.promised = false;
 	if (!streaming(&ch->tx))
 		expect_another(ch, len);
 	return 0;
