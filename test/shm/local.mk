@@ -149,6 +149,11 @@ test_shm_test_sleep_SOURCES = test/shm/test_sleep.c $(SHM_ENDS)
 test_shm_test_sleep_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_sleep
 
+check_PROGRAMS += test/shm/test_unread
+test_shm_test_unread_SOURCES = test/shm/test_unread.c $(SHM_ENDS)
+test_shm_test_unread_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_unread
+
 check_PROGRAMS += test/shm/test_death
 test_shm_test_death_SOURCES = test/shm/test_death.c $(SHM_ENDS)
 test_shm_test_death_LDADD = $(TEST_LDADD)

@@ -10,9 +10,11 @@
  *     | ------- ACCEPT ---------> |           the higher port's inbox
  *
  * Descriptors go only to a name from which a HELLO of the same user, job and protocol has come. Each step is
- * idempotent and repeated on a timer until the next one is seen. REFUSE ends it; only processes of the same user are
- * told, those of another PID namespace among them. `contact` numbers tell a channel from an earlier one between the
- * same ports.
+ * idempotent and repeated on a timer until the next one is seen. But what lies unread at a peer who computes says all
+ * that there is to say, and is charged to our socket: while anything that this has sent lies so, what a peer's queue has
+ * taken is repeated after a second and then ever more seldom, and only whether anybody is there is looked at before.
+ * REFUSE ends it; only processes of the same user are told, those of another PID namespace among them. `contact`
+ * numbers tell a channel from an earlier one between the same ports.
  *
  * Nobody bound to the name (ECONNREFUSED) is evidence that the endpoint is gone. Who is known by IP and port alone may
  * not have begun yet: a client that is started before its server asks again for FI_ROPEWALK_CONNECT_WAIT seconds.
@@ -35,6 +37,7 @@
 enum {
 	RETRY_FIRST = 10, /* milliseconds; doubles up to */
 	RETRY_MAX = 250,
+	REPEAT_FIRST = 1000, /* milliseconds; four times as long each time */
 	LACKING_MAX = 5000, /* milliseconds without a descriptor to attach with, after which that is an error */
 	OFFERS_MAX = 32, /* pairs whose descriptors are open at the same time */
 	DATAGRAMS = 64,  /* taken in one go */
@@ -66,9 +69,9 @@ static int send_to(struct rwk_shm_channel *ch, enum rwk_shm_note_type type, cons
 	return rwk_shm_note_send(ch->base.port->sock, rwk_address_port(&ch->to), &note, fds, count);
 }
 
-void rwk_shm_attach_wake(struct rwk_shm_channel *ch)
+bool rwk_shm_attach_wake(struct rwk_shm_channel *ch)
 {
-	rwk_shm_note_wake(ch->base.port->sock, rwk_address_port(&ch->to));
+	return rwk_shm_note_wake(ch->base.port->sock, rwk_address_port(&ch->to));
 }
 
 void rwk_shm_attach_drop(struct rwk_shm_channel *ch)
@@ -156,16 +159,9 @@ static int try_offer(struct rwk_shm_channel *ch)
 	return send_to(ch, RWK_SHM_OFFER, fds, 2);
 }
 
-void rwk_shm_attach_try(struct rwk_shm_channel *ch)
+/* What became of a try: the peer's queue has it, or is to be tried again, or that is the end. */
+static void tried(struct rwk_shm_channel *ch, int rc)
 {
-	int rc;
-
-	if (ch->doom)
-		return;
-	if (ch->peer_contact && we_are_lower(ch))
-		rc = try_offer(ch);
-	else
-		rc = send_to(ch, RWK_SHM_HELLO, NULL, 0);
 	if (!rc || rc == -EAGAIN || rc == -ENOBUFS || rc == -ETOOMANYREFS || rc == -EINTR)
 		return;
 	if (rc == -ECONNREFUSED || rc == -ENOENT) {
@@ -180,6 +176,34 @@ void rwk_shm_attach_try(struct rwk_shm_channel *ch)
 	rwk_shm_doom(ch, rc);
 }
 
+void rwk_shm_attach_try(struct rwk_shm_channel *ch)
+{
+	int rc;
+
+	if (ch->doom)
+		return;
+	if (ch->peer_contact && we_are_lower(ch))
+		rc = try_offer(ch);
+	else
+		rc = send_to(ch, RWK_SHM_HELLO, NULL, 0);
+	if (!rc) {
+		ch->repeat_gap = ch->repeat_gap ? ch->repeat_gap * 4 : REPEAT_FIRST;
+		ch->repeat_at = ch->base.port->now + ch->repeat_gap;
+	}
+	tried(ch, rc);
+}
+
+/* Tries again, unless what was sent last may still lie there; then it is enough that somebody is. */
+static void try_again(struct rwk_shm_channel *ch)
+{
+	struct rwk_port *port = ch->base.port;
+
+	if (port->now < ch->repeat_at && rwk_shm_note_lies_unread(port->sock))
+		tried(ch, rwk_shm_note_probe(rwk_address_port(&ch->to)));
+	else
+		rwk_shm_attach_try(ch);
+}
+
 void rwk_shm_attach_retry(struct rwk_port *port)
 {
 	for (struct rwk_list *l = port->connecting.next, *next; l != &port->connecting; l = next) {
@@ -192,7 +216,7 @@ void rwk_shm_attach_retry(struct rwk_port *port)
 		if (ch->retry_gap > RETRY_MAX)
 			ch->retry_gap = RETRY_MAX;
 		ch->retry_at = port->now + ch->retry_gap;
-		rwk_shm_attach_try(ch);
+		try_again(ch);
 	}
 }
 
@@ -255,6 +279,7 @@ static bool heard_hello(struct rwk_port *port, struct rwk_shm_channel *ch, const
 			return false;
 		}
 	}
+	ch->repeat_at = ch->repeat_gap = 0;
 	ch->peer_contact = note->contact;
 	ch->peer_bell = note->bell;
 	ch->peer_has_barrier = note->barrier == 1;

@@ -52,6 +52,7 @@ struct rwk_shm_channel {
 	bool hot;
 	bool partial;          /* the peer's full address is not known yet */
 	bool peer_has_barrier; /* joined rwk_barrier_everywhere */
+	bool owes_wake;        /* the peer was to be woken, and that could not be done */
 	unsigned side;         /* of the pair: 0 its creator */
 
 	struct rwk_shm_tx tx;
@@ -86,6 +87,7 @@ struct rwk_shm_channel {
 	int pidfd;             /* -1: none, evidence comes from /proc */
 	int pair_fd;           /* while OFFERED, else -1 */
 	uint64_t retry_at, retry_gap; /* milliseconds, while ASKING or OFFERED */
+	uint64_t repeat_at, repeat_gap; /* likewise, of a note that may lie unread; 0: none does */
 	uint64_t lacking_since;       /* milliseconds: when descriptors were first missed; 0: not so far */
 	uint64_t awaited_since;       /* milliseconds: since when nobody is at a partial address; 0: not so far */
 
@@ -115,6 +117,7 @@ struct rwk_port {
 	bool bells_rung;    /* look at the bells once, though no channel is cold */
 	uint16_t timer_set; /* milliseconds that the timer was set to; 0: it is not */
 	uint32_t unwatched; /* open channels whose peer has no pidfd here */
+	uint32_t wakes_owed; /* channels with owes_wake */
 	uint64_t now;          /* milliseconds, as of the last look at the clock */
 	uint64_t evidence_at;  /* when to look for deaths, */
 	uint64_t balance_at;   /* to choose the hot channels anew */
@@ -189,6 +192,8 @@ int rwk_shm_deliver(struct rwk_shm_channel *ch, int budget);
 /** After something was published on a channel whose peer asks for more than that: the bell, and a datagram if he
  * sleeps. */
 void rwk_shm_ring_bell(struct rwk_shm_channel *ch);
+/** Wakes those whom it could not wake before, unless they are awake. */
+void rwk_shm_wake_owed(struct rwk_port *port);
 /** The peer may wait for what we have just consumed. */
 void rwk_shm_tell_consumed(struct rwk_shm_channel *ch);
 int rwk_shm_arm(struct rwk_port *port);
@@ -214,8 +219,8 @@ int rwk_shm_attach_poll(struct rwk_port *port);
 void rwk_shm_attach_retry(struct rwk_port *port);
 /** Unmaps and closes what attaching has made. */
 void rwk_shm_attach_drop(struct rwk_shm_channel *ch);
-/** One byte to the peer's socket. */
-void rwk_shm_attach_wake(struct rwk_shm_channel *ch);
+/** One byte to the peer's socket; false: it could not be sent, and the peer may sleep on. */
+bool rwk_shm_attach_wake(struct rwk_shm_channel *ch);
 
 /* evidence.c */
 

@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/un.h>
+#include <linux/sockios.h>
 #include <unistd.h>
 
 /* Room for what may come along with a note. */
@@ -25,10 +27,12 @@ static socklen_t socket_name(struct sockaddr_un *name, uint16_t number)
 
 int rwk_shm_note_socket(void)
 {
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1, rc;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1, room = 1 << 20, rc;
 
 	if (fd < 0)
 		return -errno;
+	/* For what lies unread with hundreds of peers; as much of it as may be. */
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
 	if (!setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)))
 		return fd;
 	rc = -errno;
@@ -81,13 +85,42 @@ int rwk_shm_note_send(int sock, uint16_t number, const struct rwk_shm_note *note
 	return sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-void rwk_shm_note_wake(int sock, uint16_t number)
+bool rwk_shm_note_lies_unread(int sock)
+{
+	int bytes;
+
+	return ioctl(sock, SIOCOUTQ, &bytes) || bytes;
+}
+
+/* False: it would have to wait, for room in what it has sent or in the receiver's queue. */
+static bool wake_by(int sock, uint16_t number)
 {
 	struct sockaddr_un name;
 	socklen_t len = socket_name(&name, number);
 
-	/* A full queue is as good: its socket is readable. Nobody there: evidence will tell. */
-	sendto(sock, "w", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&name, len);
+	/* Nobody there: evidence will tell. */
+	return sendto(sock, "w", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&name, len) >= 0 ||
+	       errno == ECONNREFUSED;
+}
+
+/*
+ * What lies unread is charged to the socket that has sent it, up to a limit: so many who do not look may keep this one
+ * from waking others. A socket that has sent nothing has all its room; if it has to wait, the receiver's queue is full,
+ * and that is as good: it is readable.
+ */
+bool rwk_shm_note_wake(int sock, uint16_t number)
+{
+	bool done;
+	int spare;
+
+	if (rwk_likely(wake_by(sock, number)))
+		return true;
+	spare = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (spare < 0)
+		return false;
+	done = wake_by(spare, number) || errno == EAGAIN;
+	close(spare);
+	return done;
 }
 
 int rwk_shm_note_look(int sock, uint16_t number)
@@ -96,6 +129,17 @@ int rwk_shm_note_look(int sock, uint16_t number)
 	socklen_t len = socket_name(&name, number);
 
 	return connect(sock, (struct sockaddr *)&name, len) ? -errno : 0;
+}
+
+int rwk_shm_note_probe(uint16_t number)
+{
+	int sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
+
+	if (sock < 0)
+		return 0;
+	rc = rwk_shm_note_look(sock, number);
+	close(sock);
+	return rc == -ECONNREFUSED ? rc : 0;
 }
 
 static void read_control(struct msghdr *msg, struct rwk_shm_sender *s)

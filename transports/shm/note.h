@@ -44,13 +44,20 @@ int rwk_shm_note_bind(int sock, uint16_t *number);
 /** Sends a note with at most two descriptors: 0, or negative errno: -ECONNREFUSED nobody is there, -EAGAIN its queue is
  * full. */
 int rwk_shm_note_send(int sock, uint16_t number, const struct rwk_shm_note *note, const int *fds, unsigned count);
-/** Sends one byte, which means nothing but that the receiver's socket becomes readable. */
-void rwk_shm_note_wake(int sock, uint16_t number);
 /**
  * Is there somebody at that port number? 0; -ECONNREFUSED: nobody; another errno: no answer. Nothing is sent; `sock` is
  * a datagram socket that is for nothing else.
  */
 int rwk_shm_note_look(int sock, uint16_t number);
+/** The same by a socket made for it: 0: somebody is there, or it cannot be told; -ECONNREFUSED. */
+int rwk_shm_note_probe(uint16_t number);
+/** Does anything that this socket has sent lie where it went to, not read yet? */
+bool rwk_shm_note_lies_unread(int sock);
+/**
+ * Sends one byte, which means nothing but that the receiver's socket becomes readable. True: it is, or nobody is there;
+ * false: this socket cannot send now, since too much that it has sent lies unread, and another one is not to be had.
+ */
+bool rwk_shm_note_wake(int sock, uint16_t number);
 /** Receives a datagram: its length, of which at most a note's is stored; negative errno: -EAGAIN there is none. */
 ssize_t rwk_shm_note_receive(int sock, struct rwk_shm_note *note, struct rwk_shm_sender *from);
 

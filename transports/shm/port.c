@@ -391,6 +391,8 @@ static rwk_noinline int housekeeping(struct rwk_port *port)
 		if (!rwk_list_empty(&port->connecting))
 			rwk_shm_attach_retry(port);
 	}
+	if (rwk_unlikely(port->wakes_owed))
+		rwk_shm_wake_owed(port);
 	if (port->cold_count && now >= port->balance_at) {
 		port->balance_at = now + BALANCE_GAP;
 		n += rwk_shm_balance(port);

@@ -15,7 +15,8 @@
  * the sender's atomic OR is its barrier there, and rwk_barrier_everywhere the receiver's. test/models/wake.pml is
  * this protocol.
  *
- * Who changes `asleep` from 1 to 0 sends the one datagram. If the socket's queue is full it is readable anyway.
+ * Who changes `asleep` from 1 to 0 sends the one datagram. If the socket's queue is full it is readable anyway. If it
+ * cannot be sent for another reason `asleep` becomes 1 again, and he tries later, as does whoever rings next.
  */
 #include "shm/channel.h"
 #include "shm/transfer.h"
@@ -27,7 +28,42 @@
 #include <unistd.h>
 
 /* Milliseconds that a sleeper sleeps at most while there is something that nobody will wake it for. */
-enum { NAP_TRANSFER = 1, NAP_CONNECT = 20, NAP_EVIDENCE = 250, NAP_NAMES = 1000 };
+enum { NAP_TRANSFER = 1, NAP_CONNECT = 20, NAP_OWED = 20, NAP_EVIDENCE = 250, NAP_NAMES = 1000 };
+
+static void owe_wake(struct rwk_shm_channel *ch, bool owed)
+{
+	struct rwk_port *port = ch->base.port;
+
+	port->wakes_owed = port->wakes_owed - ch->owes_wake + owed;
+	ch->owes_wake = owed;
+}
+
+/* After a bell: a datagram if the peer sleeps. */
+static void wake(struct rwk_shm_channel *ch)
+{
+	struct rwk_shm_inbox *inbox = ch->inbox;
+
+	if (!rwk_glance(&inbox->asleep) || !atomic_exchange_explicit(&inbox->asleep, 0, memory_order_seq_cst))
+		return;
+	ch->base.port->count.wakes++;
+	if (rwk_likely(rwk_shm_attach_wake(ch)))
+		return;
+	rwk_publish32(&inbox->asleep, 1);
+	owe_wake(ch, true);
+}
+
+rwk_noinline void rwk_shm_wake_owed(struct rwk_port *port)
+{
+	for (uint32_t i = 0; i < port->bells; i++) {
+		struct rwk_shm_channel *ch = port->by_bell[i];
+
+		if (!ch || !ch->owes_wake)
+			continue;
+		owe_wake(ch, false);
+		if (ch->state == RWK_SHM_OPEN)
+			wake(ch);
+	}
+}
 
 rwk_noinline void rwk_shm_ring_bell(struct rwk_shm_channel *ch)
 {
@@ -43,10 +79,7 @@ rwk_noinline void rwk_shm_ring_bell(struct rwk_shm_channel *ch)
 	}
 	atomic_fetch_or_explicit(&inbox->bell[bell / 64], 1ull << bell % 64, memory_order_seq_cst);
 	ch->base.port->count.bells++;
-	if (!rwk_glance(&inbox->asleep) || !atomic_exchange_explicit(&inbox->asleep, 0, memory_order_seq_cst))
-		return;
-	ch->base.port->count.wakes++;
-	rwk_shm_attach_wake(ch);
+	wake(ch);
 }
 
 void rwk_shm_tell_consumed(struct rwk_shm_channel *ch)
@@ -96,6 +129,7 @@ void rwk_shm_delist(struct rwk_shm_channel *ch)
 {
 	struct rwk_port *port = ch->base.port;
 
+	owe_wake(ch, false);
 	if (!ch->hot) {
 		port->cold_count--;
 		return;
@@ -193,6 +227,8 @@ static void set_timer(struct rwk_port *port)
 		ms = NAP_TRANSFER;
 	else if (!rwk_list_empty(&port->connecting))
 		ms = NAP_CONNECT;
+	else if (port->wakes_owed)
+		ms = NAP_OWED;
 	else if (port->unwatched)
 		ms = NAP_EVIDENCE;
 	else if (port->hot_count + port->cold_count)

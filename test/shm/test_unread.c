@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a port has sent to those who do not look: it neither fills their queues nor keeps the port from waking others.
+ *
+ *   a ----> silent[]    have ports, and compute
+ *   a ----> b           talks with a, and sleeps
+ */
+#include "rwk_test.h"
+
+#include "ends.h"
+
+#include "shm/note.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { SILENT = 16, RETRIES = 250 }; /* RETRIES: milliseconds, beyond the longest gap between two tries */
+
+/* What lies at that port, taken out of its queue without being heard. */
+static unsigned take_unread(struct end *e)
+{
+	struct rwk_shm_sender from;
+	struct rwk_shm_note note;
+	unsigned n = 0;
+
+	while (rwk_shm_note_receive(e->port->sock, &note, &from) >= 0)
+		n++;
+	return n;
+}
+
+/* Lets the handshakes of `e` come to what they would in so many milliseconds. */
+static void let_pass(struct end *e, unsigned ms)
+{
+	for (; ms; ms--) {
+		e->port->now++;
+		rwk_shm_attach_retry(e->port);
+	}
+}
+
+/* Who computes finds one HELLO, and after long not many more; as soon as it is read another one may come. */
+static void asked_once(void **state)
+{
+	struct end *a = end_open(0, false), *silent = end_open(0, false);
+
+	(void)state;
+	end_connect(a, &silent->address);
+	let_pass(a, 900);
+	assert_int_equal(take_unread(silent), 1);
+	let_pass(a, RETRIES);
+	assert_int_equal(take_unread(silent), 1);
+	let_pass(a, 60000);
+	assert_in_range(take_unread(silent), 2, 4);
+	end_close(a);
+	end_close(silent);
+}
+
+/* Who looks at last is there, though nothing was repeated; and so is who is asked while others do not look. */
+static void answered_late(void **state)
+{
+	struct end *a = end_open(0, false), *silent = end_open(0, false), *late = end_open(0, false);
+	struct end_peer *p;
+
+	(void)state;
+	end_connect(a, &silent->address);
+	p = end_connect(a, &late->address);
+	let_pass(a, 900);
+	assert_int_equal(end_send(a, p, 8, 0, true), 0);
+	assert_true(turn_both(a, late, &p->done, 1));
+	end_close(a);
+	end_close(silent);
+	end_close(late);
+}
+
+/* Who goes with the question unread is missed, though others still have theirs unread. */
+static void gone_unanswered(void **state)
+{
+	struct end *a = end_open(0, false), *silent = end_open(0, false), *gone = end_open(0, false);
+	struct end_peer *p;
+
+	(void)state;
+	end_connect(a, &silent->address);
+	p = end_connect(a, &gone->address);
+	let_pass(a, 300);
+	end_close(gone);
+	assert_int_equal(p->failed, 0);
+	let_pass(a, RETRIES);
+	assert_true(end_until_failed(a, p, 10000));
+	assert_int_equal(p->failed, -ECONNRESET);
+	assert_int_equal(take_unread(silent), 1);
+	end_close(a);
+	end_close(silent);
+}
+
+/* Two who have met, of whom `b` sleeps, and so many who do not look that the socket of `a` has no room any more. */
+struct crowd {
+	struct end *a, *b, *silent[SILENT];
+	struct end_peer *p;
+};
+
+static void crowd_open(struct crowd *c)
+{
+	int least = 1;
+
+	c->a = end_open(0, false);
+	c->b = end_open(0, false);
+	c->p = end_meet(c->a, c->b);
+	assert_true(turn_both(c->a, c->b, &c->p->done, 1));
+	assert_int_equal(setsockopt(c->a->port->sock, SOL_SOCKET, SO_SNDBUF, &least, sizeof(least)), 0);
+	for (int i = 0; i < SILENT; i++) {
+		c->silent[i] = end_open(0, false);
+		end_connect(c->a, &c->silent[i]->address);
+	}
+	/* There was no room for the last one's HELLO. */
+	assert_int_equal(take_unread(c->silent[SILENT - 1]), 0);
+	while (rwk_shm_transport.arm(c->b->port))
+		rwk_shm_transport.progress(c->b->port);
+}
+
+static void crowd_close(struct crowd *c)
+{
+	end_close(c->a);
+	end_close(c->b);
+	for (int i = 0; i < SILENT; i++)
+		end_close(c->silent[i]);
+}
+
+/* A sleeper is woken all the same. */
+static void wakes_from_a_crowd(void **state)
+{
+	struct crowd c;
+	struct pollfd fd = {.events = POLLIN};
+
+	(void)state;
+	crowd_open(&c);
+	fd.fd = rwk_shm_transport.wait_fd(c.b->port);
+	assert_int_equal(poll(&fd, 1, 0), 0);
+	assert_int_equal(end_send(c.a, c.p, 8, 0, false), 0);
+	assert_int_equal(poll(&fd, 1, 5000), 1);
+	assert_true(end_until(c.b, &c.b->peer[0].received, c.p->sent, 10000));
+	crowd_close(&c);
+}
+
+/* Where there is no descriptor either, it is woken as soon as that can be done. */
+static void wakes_later(void **state)
+{
+	struct crowd c;
+	struct pollfd fd = {.events = POLLIN};
+	struct rlimit was, none;
+
+	(void)state;
+	crowd_open(&c);
+	fd.fd = rwk_shm_transport.wait_fd(c.b->port);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = was;
+	none.rlim_cur = 1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(end_send(c.a, c.p, 8, 0, false), 0);
+	assert_int_equal(poll(&fd, 1, 0), 0);
+	assert_int_equal(c.a->port->wakes_owed, 1);
+	for (uint64_t end = now_ms() + 10000; now_ms() < end && poll(&fd, 1, 0) != 1;) {
+		for (int i = 0; i < SILENT; i++)
+			take_unread(c.silent[i]);
+		rwk_shm_transport.progress(c.a->port);
+	}
+	assert_int_equal(poll(&fd, 1, 0), 1);
+	assert_int_equal(c.a->port->wakes_owed, 0);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+	assert_true(end_until(c.b, &c.b->peer[0].received, c.p->sent, 10000));
+	crowd_close(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(asked_once),
+		cmocka_unit_test(answered_late),
+		cmocka_unit_test(gone_unanswered),
+		cmocka_unit_test(wakes_from_a_crowd),
+		cmocka_unit_test(wakes_later),
+	};
+
+	return cmocka_run_group_tests_name("shm/unread", tests, NULL, NULL);
+}
