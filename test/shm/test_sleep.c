@@ -4,6 +4,9 @@
 
 #include "ends.h"
 
+#include "shm/channel.h"
+
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -190,6 +193,82 @@ static void woken_by_death(void **state)
 	end_close(e);
 }
 
+/* Who waits for what its only peer says hears that it has gone. */
+static void hears_of_end(struct end *e)
+{
+	struct pollfd p = {.fd = rwk_shm_transport.wait_fd(e->port), .events = POLLIN};
+
+	e->port->evidence_at = UINT64_MAX; /* not because it happens to look just now */
+	for (int i = 0; i < 1000 && !(e->peers && e->peer[0].failed); i++) {
+		if (!rwk_shm_transport.arm(e->port))
+			assert_int_equal(poll(&p, 1, 5000), 1);
+		rwk_shm_transport.progress(e->port);
+	}
+	assert_int_equal(e->peers, 1);
+	assert_int_equal(e->peer[0].failed, -ECONNRESET);
+}
+
+/* A peer closes, and its process lives on. Its ring is full, so that its good-bye is not in there. */
+static void woken_by_good_bye(void **state)
+{
+	struct end *a = end_open(0, false), *b = end_open(0, false);
+	struct end_peer *p = end_meet(a, b);
+
+	(void)state;
+	assert_true(turn_both(a, b, &p->done, 1));
+	while (!end_send(a, p, 8, 0, false))
+		;
+	end_close(a);
+	hears_of_end(b);
+	end_close(b);
+}
+
+/* Two who have got so far that the upper one has taken the pair, and the lower one does not know of it. */
+static void half_open(struct end **lower, struct end **upper)
+{
+	struct end *a = end_open(0, false), *b = end_open(0, false);
+	uint64_t end = now_ms() + 10000;
+
+	*lower = a->address.nonce_port < b->address.nonce_port ? a : b;
+	*upper = *lower == a ? b : a;
+	end_connect(*lower, &(*upper)->address);
+	while (now_ms() < end) {
+		rwk_shm_transport.progress((*upper)->port);
+		if ((*upper)->peers && rwk_shm_channel((*upper)->peer[0].ch)->state == RWK_SHM_OPEN)
+			return;
+		rwk_shm_transport.progress((*lower)->port);
+	}
+	fail_msg("no pair was taken within ten seconds");
+}
+
+/* The lower one goes before it knows that it is connected. */
+static void woken_by_lower(void **state)
+{
+	struct end *lower, *upper;
+
+	(void)state;
+	half_open(&lower, &upper);
+	while (rwk_shm_transport.arm(upper->port))
+		rwk_shm_transport.progress(upper->port);
+	end_close(lower);
+	hears_of_end(upper);
+	end_close(upper);
+}
+
+/* The upper one does, and its ring is full. */
+static void woken_by_upper(void **state)
+{
+	struct end *lower, *upper;
+
+	(void)state;
+	half_open(&lower, &upper);
+	while (!end_send(upper, &upper->peer[0], 8, 0, false))
+		;
+	end_close(upper);
+	hears_of_end(lower);
+	end_close(lower);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +277,9 @@ int main(void)
 		cmocka_unit_test(wait_fd),
 		cmocka_unit_test(room_wakes),
 		cmocka_unit_test(woken_by_death),
+		cmocka_unit_test(woken_by_good_bye),
+		cmocka_unit_test(woken_by_lower),
+		cmocka_unit_test(woken_by_upper),
 	};
 
 	return cmocka_run_group_tests_name("shm/sleep", tests, NULL, NULL);

@@ -11,10 +11,10 @@
  *
  * Descriptors go only to a name from which a HELLO of the same user, job and protocol has come. Each step is
  * idempotent and repeated on a timer until the next one is seen. But what lies unread at a peer who computes says all
- * that there is to say, and is charged to our socket: while anything that this has sent lies so, what a peer's queue has
- * taken is repeated after a second and then ever more seldom, and only whether anybody is there is looked at before.
- * REFUSE ends it; only processes of the same user are told, those of another PID namespace among them. `contact`
- * numbers tell a channel from an earlier one between the same ports.
+ * that there is to say, and is charged to our socket: while anything that this has sent lies so, what a peer's queue
+ * has taken is repeated after a second and then ever more seldom, and only whether anybody is there is looked at
+ * before. REFUSE ends it; only processes of the same user are told, those of another PID namespace among them.
+ * `contact` numbers tell a channel from an earlier one between the same ports.
  *
  * Nobody bound to the name (ECONNREFUSED) is evidence that the endpoint is gone. Who is known by IP and port alone may
  * not have begun yet: a client that is started before its server asks again for FI_ROPEWALK_CONNECT_WAIT seconds.
@@ -67,6 +67,14 @@ static int send_to(struct rwk_shm_channel *ch, enum rwk_shm_note_type type, cons
 	struct rwk_shm_note note = note_to(ch, type);
 
 	return rwk_shm_note_send(ch->base.port->sock, rwk_address_port(&ch->to), &note, fds, count);
+}
+
+void rwk_shm_attach_gone(struct rwk_shm_channel *ch)
+{
+	struct rwk_shm_note note = note_to(ch, RWK_SHM_REFUSE);
+
+	note.reason = -ECONNRESET;
+	rwk_shm_note_send(ch->base.port->sock, rwk_address_port(&ch->to), &note, NULL, 0);
 }
 
 bool rwk_shm_attach_wake(struct rwk_shm_channel *ch)
@@ -399,8 +407,12 @@ static void on_refuse(struct rwk_port *port, const struct rwk_shm_note *note)
 		if (c && c->contact == note->to_contact && rwk_address_port(&c->to) == rwk_address_port(&note->from))
 			ch = c;
 	}
-	if (!ch || ch->contact != note->to_contact || ch->state == RWK_SHM_OPEN || ch->state == RWK_SHM_FAILED)
+	if (!ch || ch->contact != note->to_contact || ch->state == RWK_SHM_FAILED)
 		return;
+	if (ch->state == RWK_SHM_OPEN) {
+		rwk_shm_look_at(ch); /* ends by what its pair says, and by nothing else */
+		return;
+	}
 	if (note->reason == UNSEEN) {
 		doom_unseen(ch, note);
 		return;

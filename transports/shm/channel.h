@@ -192,6 +192,10 @@ int rwk_shm_deliver(struct rwk_shm_channel *ch, int budget);
 /** After something was published on a channel whose peer asks for more than that: the bell, and a datagram if he
  * sleeps. */
 void rwk_shm_ring_bell(struct rwk_shm_channel *ch);
+/** The pair says that we have gone: the peer is to look at that before it sleeps, and woken if it does. */
+void rwk_shm_tell_gone(struct rwk_shm_channel *ch);
+/** Its ring, and whether the peer has gone, is looked at in the next progress, as if it had rung. */
+void rwk_shm_look_at(struct rwk_shm_channel *ch);
 /** Wakes those whom it could not wake before, unless they are awake. */
 void rwk_shm_wake_owed(struct rwk_port *port);
 /** The peer may wait for what we have just consumed. */
@@ -221,6 +225,8 @@ void rwk_shm_attach_retry(struct rwk_port *port);
 void rwk_shm_attach_drop(struct rwk_shm_channel *ch);
 /** One byte to the peer's socket; false: it could not be sent, and the peer may sleep on. */
 bool rwk_shm_attach_wake(struct rwk_shm_channel *ch);
+/** Takes an offer back that may have been accepted: then the peer looks at what the pair says. */
+void rwk_shm_attach_gone(struct rwk_shm_channel *ch);
 
 /* evidence.c */
 

@@ -224,17 +224,18 @@ void rwk_shm_protocol_error(struct rwk_shm_channel *ch, const char *what)
 	rwk_shm_doom(ch, -EPROTO);
 }
 
-/* Says good-bye: in the stream if there is room, else by a word that the peer looks at now and then. */
+/* Says good-bye: in the stream if there is room, else by a word that the peer looks at when it is rung for. */
 static void say_goodbye(struct rwk_shm_channel *ch)
 {
-	if (ch->state != RWK_SHM_OPEN || ch->doom) {
-		if (ch->pair)
-			rwk_publish32(&rwk_shm_my_side(ch)->gone, 1);
+	bool said = false;
+
+	if (ch->state == RWK_SHM_OPEN && !ch->doom && rwk_list_empty(&ch->controls))
+		said = !rwk_shm_control(ch, RWK_SHM_BYE, "", 0) && rwk_list_empty(&ch->controls);
+	if (!ch->pair)
 		return;
-	}
-	if (rwk_list_empty(&ch->controls))
-		rwk_shm_control(ch, RWK_SHM_BYE, "", 0);
 	rwk_publish32(&rwk_shm_my_side(ch)->gone, 1);
+	if (!said)
+		rwk_shm_tell_gone(ch);
 }
 
 static void shm_disconnect(struct rwk_channel *c)

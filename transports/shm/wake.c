@@ -65,21 +65,42 @@ rwk_noinline void rwk_shm_wake_owed(struct rwk_port *port)
 	}
 }
 
-rwk_noinline void rwk_shm_ring_bell(struct rwk_shm_channel *ch)
+static void ring(struct rwk_shm_channel *ch)
 {
-	struct rwk_shm_inbox *inbox = ch->inbox;
 	uint32_t bell = ch->peer_bell;
 
-	if (!inbox) /* the peer has ended before we had it: deliver_last_words */
+	atomic_fetch_or_explicit(&ch->inbox->bell[bell / 64], 1ull << bell % 64, memory_order_seq_cst);
+	ch->base.port->count.bells++;
+	wake(ch);
+}
+
+rwk_noinline void rwk_shm_ring_bell(struct rwk_shm_channel *ch)
+{
+	if (!ch->inbox) /* the peer has ended before we had it: deliver_last_words */
 		return;
 	if (rwk_glance(ch->tx.attention) & RWK_SHM_FENCE) {
 		rwk_barrier_full();
 		if (!(rwk_glance(ch->tx.attention) & RWK_SHM_BELL))
 			return;
 	}
-	atomic_fetch_or_explicit(&inbox->bell[bell / 64], 1ull << bell % 64, memory_order_seq_cst);
-	ch->base.port->count.bells++;
-	wake(ch);
+	ring(ch);
+}
+
+void rwk_shm_tell_gone(struct rwk_shm_channel *ch)
+{
+	/* Also if it polls our ring and asks for no bell: it looks at the bells before it sleeps. */
+	if (ch->inbox)
+		ring(ch);
+	else
+		rwk_shm_attach_gone(ch);
+}
+
+void rwk_shm_look_at(struct rwk_shm_channel *ch)
+{
+	struct rwk_port *port = ch->base.port;
+
+	atomic_fetch_or(&port->inbox->bell[ch->bell / 64], 1ull << ch->bell % 64);
+	port->bells_rung = true;
 }
 
 void rwk_shm_tell_consumed(struct rwk_shm_channel *ch)
@@ -121,8 +142,8 @@ void rwk_shm_enlist(struct rwk_shm_channel *ch)
 		port->cold_count++;
 	/* A sender that has published before this is heard by the first poll, or by the bell that we ring ourselves. */
 	set_attention(ch, ch->hot ? 0 : RWK_SHM_BELL);
-	if (!ch->hot)
-		atomic_fetch_or(&port->inbox->bell[ch->bell / 64], 1ull << ch->bell % 64);
+	if (!ch->hot || rwk_observe32(&rwk_shm_his_side(ch)->gone))
+		rwk_shm_look_at(ch);
 }
 
 void rwk_shm_delist(struct rwk_shm_channel *ch)
@@ -160,7 +181,9 @@ int rwk_shm_poll_bells(struct rwk_port *port)
 			if (!ch || ch->state != RWK_SHM_OPEN)
 				continue;
 			n += rwk_shm_deliver(ch, 64);
-			if (rwk_shm_rx_ready(&ch->rx) && !ch->doom)
+			if (rwk_observe32(&rwk_shm_his_side(ch)->gone))
+				rwk_shm_doom(ch, -ECONNRESET);
+			else if (rwk_shm_rx_ready(&ch->rx) && !ch->doom)
 				atomic_fetch_or(&port->inbox->bell[w], 1ull << bell % 64);
 		}
 	}
