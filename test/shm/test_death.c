@@ -8,9 +8,12 @@
 
 #include "ends.h"
 
+#include "shm/channel.h"
+
 #include <dirent.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -373,6 +376,47 @@ static void outstanding(void **state)
 	end_close(e);
 }
 
+/* In a child: its own memory, where its parent has something that the child does not have. */
+static void *own_memory_at(void *at, size_t size)
+{
+	void *own = mmap(at, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (own != at)
+		_exit(2);
+	return memset(own, 7, size);
+}
+
+static bool is_mine(const unsigned char *at, size_t size)
+{
+	return at[0] == 7 && !memcmp(at, at + 1, size - 1);
+}
+
+/* The memory of a forked child, which lies where the segments of its parent do, is left alone by its close. */
+static void forked_memory(void **state)
+{
+	struct end *a = end_open(0, false), *b = end_open(0, false);
+	struct end_peer *p = end_meet(a, b);
+	pid_t child;
+
+	(void)state;
+	assert_true(turn_both(a, b, &p->done, 1));
+	child = fork();
+	if (!child) {
+		const struct rwk_shm_channel *ch = rwk_shm_channel(p->ch);
+		size_t pair_size = ch->pair_size, page = RWK_SHM_PAGE;
+		void *pair = own_memory_at(ch->pair, pair_size), *inbox = own_memory_at(ch->inbox, page),
+		     *own_inbox = own_memory_at(a->port->inbox, page);
+
+		end_close(a);
+		_exit(!is_mine(pair, pair_size) || !is_mine(inbox, page) || !is_mine(own_inbox, page));
+	}
+	assert_int_equal(child_wait(child), 0);
+	assert_int_equal(end_send(a, p, 8, 0, false), 0);
+	assert_true(turn_both(a, b, &b->peer[0].received, 2));
+	end_close(a);
+	end_close(b);
+}
+
 /* A forked child of the host program has no port: its calls say so, and its close does not disturb the parent. */
 static void forked(void **state)
 {
@@ -420,6 +464,7 @@ int main(void)
 		cmocka_unit_test(stopped),
 		cmocka_unit_test(outstanding),
 		cmocka_unit_test(forked),
+		cmocka_unit_test(forked_memory),
 	};
 
 	return cmocka_run_group_tests_name("shm/death", tests, NULL, NULL);

@@ -90,10 +90,11 @@ void rwk_shm_attach_drop(struct rwk_shm_channel *ch)
 		ch->base.port->offers--;
 	}
 	ch->pair_fd = -1;
-	if (ch->pair)
+	/* A forked child does not have them: there its own memory may lie where they were. */
+	if (ch->pair && *ch->tx.here)
 		munmap(ch->pair, ch->pair_size);
 	ch->pair = NULL;
-	if (ch->inbox)
+	if (ch->inbox && *ch->tx.here)
 		munmap(ch->inbox, sizeof(*ch->inbox));
 	ch->inbox = NULL;
 }
@@ -548,7 +549,7 @@ void rwk_shm_attach_close(struct rwk_port *port)
 {
 	const int fds[] = {port->timer, port->epoll, port->sock, port->inbox_fd};
 
-	if (port->inbox)
+	if (port->inbox && *port->here)
 		munmap(port->inbox, sizeof(*port->inbox));
 	port->inbox = NULL;
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
