@@ -245,6 +245,28 @@ static void test_child(void **state)
 	close_ends();
 }
 
+/* A child closes its copy of the link: the parent's line is as it was. */
+static void test_child_closes(void **state)
+{
+	pid_t pid;
+
+	open_ends(*state);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		udp_end_close(a);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	check_way(a, b);
+	assert_int_equal(udp_send(b, &a->here, 1, 100), 0);
+	udp_flush(b);
+	assert_true(waits_in(a, 1));
+	udp_receive(a, a->arrived + 1);
+	check_way(b, a);
+	close_ends();
+}
+
 /* The favourite's port is closed: word comes as it does otherwise; and whoever has the port then is heard. */
 static void test_closed_port(void **state)
 {
@@ -549,6 +571,7 @@ int main(void)
 		EACH(test_others),
 		EACH(test_another),
 		EACH(test_child),
+		EACH(test_child_closes),
 		EACH(test_closed_port),
 		EACH(test_sleep),
 		EACH(test_nobody_beside),

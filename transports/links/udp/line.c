@@ -95,8 +95,12 @@ void rwk_udp_line_end(struct udp *u)
 		u->line.fd = -1;
 		return;
 	}
-	/* A child of this process may have it open too: then it must not keep the peer's packets for itself. */
-	connect_to(u->line.fd, rwk_udp_is_ip4(u->line_ip) ? AF_INET : AF_INET6, &own);
+	/*
+	 * A child of this process may have it open too: then it must not keep the peer's packets for itself. But where
+	 * this is the child the parent still has its line.
+	 */
+	if (u->line_maker == getpid())
+		connect_to(u->line.fd, rwk_udp_is_ip4(u->line_ip) ? AF_INET : AF_INET6, &own);
 	close(u->line.fd);
 	u->line.fd = -1;
 	u->filler = &u->main;
@@ -141,6 +145,7 @@ void rwk_udp_favour(struct rwk_link *l, const struct rwk_link_address *peer)
 	if (fd < 0)
 		return;
 	u->line = (struct inlet){.fd = fd, .width = 1};
+	u->line_maker = getpid();
 	say_turned(u);
 	u->favourite = *peer;
 	memcpy(u->line_ip, ip, sizeof(ip));
