@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -92,6 +93,35 @@ static void shows_life(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	close(fd[0]);
 	close(own);
+}
+
+/* A child closes the view that it has inherited: its parent keeps its seat, and the child what lies where guards do. */
+static void closed_in_child(void **state)
+{
+	struct rwk_src_view *v = f.listener[0].view;
+	uint32_t srqn = rwk_src_srqn(v);
+	static char bytes[64];
+	const struct iovec iov = {bytes, sizeof(bytes)};
+	pid_t pid;
+	int status;
+
+	(void)state;
+	assert_int_equal(rwk_src_publish(v, f.qpn, 0x77, &iov, 1), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		char *own = mmap(v->guard, 4096, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+		if (own != v->guard)
+			_exit(2);
+		rwk_src_view_close(v);
+		own[0] = 1;
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_false(rwk_src_is_dead(f.listener[1].view, srqn));
 }
 
 /* A process that has ended is found by one of the others, once, though nobody has waited for it yet. */
@@ -199,6 +229,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		with_two(seats),
+		with_two(closed_in_child),
 		with_two(dead_process),
 		with_two(shows_life),
 		with_two(next_on_the_seat),

@@ -2,6 +2,7 @@
 #include "internal.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 static struct rwk_rc *new_shell(void)
 {
@@ -56,6 +57,7 @@ int rwk_src_view_open(void *memory, const struct rwk_src_host *host, void *user,
 	v->host = host;
 	v->user = user;
 	v->life = -1;
+	v->pid = getpid();
 	rc = rwk_src_layout_check(memory, &v->size, &v->layout);
 	if (!rc)
 		rc = allocate(v);
@@ -73,9 +75,11 @@ void rwk_src_view_close(struct rwk_src_view *v)
 {
 	uint32_t srqn = v->srqn;
 
-	rwk_src_early_tidy(v);
-	rwk_src_guard_down(v);
-	atomic_compare_exchange_strong(&v->me->srqn, &srqn, 0);
+	if (v->pid == getpid()) {
+		rwk_src_early_tidy(v);
+		rwk_src_guard_down(v);
+		atomic_compare_exchange_strong(&v->me->srqn, &srqn, 0);
+	}
 	free_view(v);
 }
 
