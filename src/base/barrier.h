@@ -86,7 +86,21 @@ static inline void rwk_barrier_full(void)
 }
 
 /**
- * The same on behalf of everybody: a full barrier on every core that now runs a process which has joined. It lets the
+ * The same behind an atomic read-modify-write of memory_order_seq_cst. That is a full barrier itself on x86-64, where
+ * this is free; elsewhere it may be a pair of instructions whose store a later load that is no such operation passes
+ * (AArch64 without LSE).
+ */
+static inline void rwk_barrier_behind_atomic(void)
+{
+#ifdef __x86_64__
+	atomic_signal_fence(memory_order_seq_cst);
+#else
+	rwk_barrier_full();
+#endif
+}
+
+/**
+ * The same as rwk_barrier_full on behalf of everybody: a full barrier on every core that now runs a process which has joined. It lets the
  * side that acts often (the sender) do without a barrier because the side that acts rarely (who goes to sleep) pays
  * for both. A few microseconds. False: the system denies it, then both sides must use rwk_barrier_full.
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How a receiver that goes to sleep is woken (transports/shm/wake.c), on a machine whose stores wait in a buffer
- * (TSO: x86-64; what is weaker has release and acquire in the same places).
+ * (TSO: x86-64; what is weaker has release and acquire in the same places, and a barrier behind the OR, which waits for
+ * the stores before it here).
  *
  * The sender publishes a line, then looks at `attention`; if it says BELL it sets the bell by an atomic OR and looks
  * at `asleep`; if that is set it exchanges it for 0, and sends a datagram if it was the one to do so. The receiver

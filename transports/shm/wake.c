@@ -12,8 +12,8 @@
  * the lines. If each has a full barrier in between, at least one sees what the other wrote. The receiver, who does
  * this rarely, pays for both with rwk_barrier_everywhere; where that is denied (or the sender could not join) FENCE
  * stays set in `attention` and the sender has a barrier of its own. The second pair of words is bell and `asleep`:
- * the sender's atomic OR is its barrier there, and rwk_barrier_everywhere the receiver's. test/models/wake.pml is
- * this protocol.
+ * there the sender's barrier is its atomic OR, or stands behind it where an atomic operation is none, and the
+ * receiver's is the same as before. test/models/wake.pml is this protocol.
  *
  * Who changes `asleep` from 1 to 0 sends the one datagram. If the socket's queue is full it is readable anyway. If it
  * cannot be sent for another reason `asleep` becomes 1 again, and he tries later, as does whoever rings next.
@@ -70,6 +70,7 @@ static void ring(struct rwk_shm_channel *ch)
 	uint32_t bell = ch->peer_bell;
 
 	atomic_fetch_or_explicit(&ch->inbox->bell[bell / 64], 1ull << bell % 64, memory_order_seq_cst);
+	rwk_barrier_behind_atomic();
 	ch->base.port->count.bells++;
 	wake(ch);
 }
