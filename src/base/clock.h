@@ -40,17 +40,23 @@ static inline uint32_t rwk_clock_moments(void)
 #endif
 }
 
+/** Ticks that do not begin again. */
+static inline uint64_t rwk_clock_all_ticks(void)
+{
+#if defined(__x86_64__)
+	return __builtin_ia32_rdtsc();
+#else
+	return rwk_clock_now();
+#endif
+}
+
 /**
  * Ticks: of a quarter of a nanosecond to one, the cheapest and finest there are, for what takes less than a second: then
  * they may begin again. What differs between processors is as with moments.
  */
 static inline uint32_t rwk_clock_ticks(void)
 {
-#if defined(__x86_64__)
-	return (uint32_t)__builtin_ia32_rdtsc();
-#else
-	return (uint32_t)rwk_clock_now();
-#endif
+	return (uint32_t)rwk_clock_all_ticks();
 }
 
 #endif

@@ -613,6 +613,10 @@ static int frequent_writer(struct rwk_shm_channel *ch, const void *arg)
 	spin(100000000);
 	CHECK(write_to(ch, key, bytes, sizeof(bytes)) == 0);
 	CHECK(let_in != rwk_shm_transfers_of(ch)->let_in);
+	/* However long the pause: not either where 32 bits of the ticks are what they were before it. */
+	let_in = rwk_shm_transfers_of(ch)->let_in = rwk_clock_ticks();
+	CHECK(write_to(ch, key, bytes, sizeof(bytes)) == 0);
+	CHECK(let_in != rwk_shm_transfers_of(ch)->let_in);
 	tp_say(ch, 2, 1);
 	return 0;
 }

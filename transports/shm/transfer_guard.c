@@ -194,7 +194,7 @@ static ssize_t without_entry(struct rwk_shm_transfers *t, long number, uint64_t 
 {
 	const long argument[6] = {t->named, (long)(local + 1), locals - 1, (long)(remote + 1), remotes - 1};
 
-	if (!t->named || !guard || rwk_clock_ticks() - t->let_in > LET_IN_FOR)
+	if (!t->named || !guard || rwk_clock_all_ticks() - t->let_in > LET_IN_FOR)
 		return -EAGAIN;
 	return rwk_call_if(&rwk_shm_area_of(t, false)->guard.word, guard, number, argument);
 }
@@ -205,7 +205,7 @@ typedef ssize_t call(struct rwk_shm_transfers *t, const struct iovec *local, uns
 static ssize_t with_entry(struct rwk_shm_transfers *t, call *make, uint64_t guard, struct iovec *local, unsigned locals,
 	struct iovec *remote, unsigned remotes)
 {
-	uint64_t knock = 0, begun = rwk_clock_ticks();
+	uint64_t knock = 0, begun = rwk_clock_all_ticks();
 	ssize_t moved;
 
 	if (!guard)
