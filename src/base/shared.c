@@ -9,6 +9,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
 /* To ask the kernel for more than the limit is answered by a signal that ends the process (SIGXFSZ). */
 static int allowed(const char *name, size_t size)
 {
@@ -36,4 +40,16 @@ int rwk_shared_make(const char *name, size_t size)
 	rc = -errno;
 	close(fd);
 	return rc;
+}
+
+/*
+ * What the kernel says of a store that would end by a signal depends on why: ENOMEM, EFAULT at a limit on memory that
+ * is promised (overcommit_memory 2) or on a file system's size, EHWPOISON.
+ */
+bool rwk_shared_populate(void *at, size_t size)
+{
+	if (!madvise(at, size, MADV_POPULATE_WRITE) || errno == EINVAL)
+		return true;
+	errno = ENOMEM;
+	return false;
 }

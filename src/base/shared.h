@@ -3,6 +3,7 @@
 #ifndef RWK_BASE_SHARED_H
 #define RWK_BASE_SHARED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /**
@@ -10,5 +11,11 @@
  * errno. -EFBIG, logged: it counts as a file, and is larger than this process may make one (`ulimit -f`).
  */
 int rwk_shared_make(const char *name, size_t size);
+
+/**
+ * Has memory put behind that part of a mapping, whole pages, now: so that a lack of it is an answer, and not the signal
+ * by which the first store ends. False with errno ENOMEM: there is none. An older kernel lets the first store ask.
+ */
+bool rwk_shared_populate(void *at, size_t size);
 
 #endif

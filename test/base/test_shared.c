@@ -30,6 +30,22 @@ static void made(void **state)
 	close(fd);
 }
 
+/* Memory is put where there is some to be had; where a store would end by a signal is none. */
+static void populated(void **state)
+{
+	int fd = rwk_shared_make("test", SIZE);
+	char *at = mmap(NULL, (size_t)2 * SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	(void)state;
+	assert_ptr_not_equal(at, MAP_FAILED);
+	assert_true(rwk_shared_populate(at, SIZE));
+	errno = 0;
+	assert_false(rwk_shared_populate(at + SIZE, SIZE));
+	assert_int_equal(errno, ENOMEM);
+	munmap(at, (size_t)2 * SIZE);
+	close(fd);
+}
+
 /* More than a file may have is refused, where the kernel would end the process; up to that it is had. */
 static void limited(void **state)
 {
@@ -53,6 +69,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(made),
+		cmocka_unit_test(populated),
 		cmocka_unit_test(limited),
 	};
 

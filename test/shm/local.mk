@@ -13,6 +13,11 @@ test_shm_test_fill_SOURCES = test/shm/test_fill.c test/rwk_test.h
 test_shm_test_fill_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_fill
 
+check_PROGRAMS += test/shm/test_no_memory
+test_shm_test_no_memory_SOURCES = test/shm/test_no_memory.c test/rwk_test.h
+test_shm_test_no_memory_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_no_memory
+
 check_PROGRAMS += test/shm/test_arrival
 test_shm_test_arrival_SOURCES = test/shm/test_arrival.c test/rwk_test.h
 test_shm_test_arrival_LDADD = $(TEST_LDADD)

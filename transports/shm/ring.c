@@ -25,12 +25,9 @@
  */
 #include "shm/ring.h"
 
-#include <string.h>
-#include <sys/mman.h>
+#include "base/shared.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
+#include <string.h>
 
 void rwk_shm_tx_init(
 	struct rwk_shm_tx *tx, struct rwk_shm_line *first, uint32_t lines_max, const struct rwk_shm_side *other)
@@ -74,7 +71,7 @@ static bool announce_growth(struct rwk_shm_tx *tx)
 	uint32_t lines = tx->lines * 2;
 
 	/* Memory that cannot be had is no reason to fail: the ring stays as it is. */
-	if (madvise(tx->end, tx->lines * sizeof(struct rwk_shm_line), MADV_POPULATE_WRITE) && errno == ENOMEM)
+	if (!rwk_shared_populate(tx->end, tx->lines * sizeof(struct rwk_shm_line)))
 		return false;
 	memcpy(tx->next->body, &lines, sizeof(lines));
 	rwk_shm_tx_line(tx, sizeof(lines), RWK_SHM_GROW);

@@ -13,10 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 enum {
 	SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
 	DESCRIPTORS_TAKEN = 2, /* that a datagram of a peer may bring: must always be free */
@@ -97,10 +93,11 @@ static bool near_limit(int fd)
 	return !getrlimit(RLIMIT_NOFILE, &limit) && (rlim_t)fd + DESCRIPTORS_TAKEN >= limit.rlim_cur;
 }
 
-/* Gets memory for that part of a new segment; false with errno ENOMEM. An older kernel lets the first touch ask. */
-static bool has_memory(void *at, size_t size)
+/* Memory for as much of it as is in use at first. */
+static bool populate_ring(struct rwk_shm_pair_header *pair, uint32_t lines, unsigned side)
 {
-	return !madvise(at, size, MADV_POPULATE_WRITE) || errno != ENOMEM;
+	return rwk_shared_populate(
+		(char *)pair + rwk_shm_ring_at(lines, side), RWK_SHM_RING_MIN * sizeof(struct rwk_shm_line));
 }
 
 int rwk_shm_pair_make(struct rwk_shm_channel *ch)
@@ -120,9 +117,8 @@ int rwk_shm_pair_make(struct rwk_shm_channel *ch)
 	if (!pair)
 		goto err_close;
 	/* What is needed at once is asked for now, so that a lack of memory is an answer and not a signal. */
-	if (!has_memory(pair, RWK_SHM_PAGE) ||
-		!has_memory((char *)pair + rwk_shm_ring_at(lines, 0), RWK_SHM_RING_MIN * sizeof(struct rwk_shm_line)) ||
-		!has_memory((char *)pair + rwk_shm_ring_at(lines, 1), RWK_SHM_RING_MIN * sizeof(struct rwk_shm_line)))
+	if (!rwk_shared_populate(pair, RWK_SHM_PAGE) || !populate_ring(pair, lines, 0) ||
+		!populate_ring(pair, lines, 1))
 		goto err_unmap;
 	pair->magic = RWK_SHM_PAIR_MAGIC;
 	pair->layout = RWK_SHM_LAYOUT_VERSION;
@@ -183,7 +179,7 @@ int rwk_shm_inbox_make(struct rwk_port *port)
 	port->inbox = rwk_shm_segment_map(port->inbox_fd, &size);
 	if (!port->inbox)
 		return -errno;
-	if (madvise(port->inbox, size, MADV_POPULATE_WRITE) && errno == ENOMEM)
+	if (!rwk_shared_populate(port->inbox, size))
 		return -ENOMEM;
 	port->inbox->magic = RWK_SHM_INBOX_MAGIC;
 	port->inbox->layout = RWK_SHM_LAYOUT_VERSION;

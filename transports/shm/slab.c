@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shm/slab.h"
 
-#include <errno.h>
-#include <string.h>
-#include <sys/mman.h>
+#include "base/shared.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
+#include <string.h>
 
 void rwk_shm_slabs_init(struct rwk_shm_slabs *s, unsigned char *base, unsigned side)
 {
@@ -26,11 +22,7 @@ rwk_noinline uint32_t rwk_shm_slab_mint(struct rwk_shm_slabs *s)
 	at = (uintptr_t)rwk_shm_slab(s, s->home + s->minted);
 	end = at + RWK_SHM_SLAB_BYTES;
 	at &= ~(uintptr_t)(RWK_SHM_PAGE - 1);
-	/*
-	 * Asked for here, so that a lack of memory is an answer and not a signal. An older kernel lets the first touch
-	 * ask.
-	 */
-	if (madvise((void *)at, end - at, MADV_POPULATE_WRITE) && errno == ENOMEM)
+	if (!rwk_shared_populate((void *)at, end - at))
 		return RWK_SHM_NO_SLAB;
 	return s->home + s->minted++;
 }
