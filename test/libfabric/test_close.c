@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * An endpoint is closed while messages that were injected are still on their way: their receivers get them all the
- * same, and receivers that are no more are not waited for.
+ * same, and receivers that are no more are not waited for. Or by a child that was forked, which is nobody's affair.
  */
 #include "fi_pair.h"
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define LENGTH 200
@@ -116,6 +118,65 @@ static void is_killed(struct t_process *p)
 	raise(SIGKILL);
 }
 
+/* In a child: closes the endpoint, and looks whether its own memory is as it was, which lies where there was room. */
+static void child_closes(struct t_end *e)
+{
+	enum { PARTS = 8, BYTES = 1 << 20 };
+	unsigned char *own[PARTS];
+
+	for (int i = 0; i < PARTS; i++) {
+		own[i] = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		memset(own[i], 7, BYTES);
+	}
+	if (fi_close(&e->ep->fid))
+		_exit(1);
+	for (int i = 0; i < PARTS; i++) {
+		if (own[i][0] != 7 || memcmp(own[i], own[i] + 1, BYTES - 1))
+			_exit(2);
+	}
+	_exit(0);
+}
+
+/* Has a child that closes its copy of the endpoint, and goes on with its own. */
+static void closed_in_a_child(struct t_process *p)
+{
+	struct t_domain d;
+	struct t_end e;
+	fi_addr_t to;
+	int status;
+	pid_t pid;
+
+	open_end(&d, &e);
+	to = t_greet(p, &e);
+	inject(&e, to, 1);
+	receive(&e, 1);
+	pid = fork();
+	if (!pid)
+		child_closes(&e);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	inject(&e, to, 1);
+	receive(&e, 1);
+	t_meet(p, e.cq);
+	close_end(&d, &e);
+}
+
+static void answers_twice(struct t_process *p)
+{
+	struct t_domain d;
+	struct t_end e;
+	fi_addr_t to;
+
+	open_end(&d, &e);
+	to = t_greet(p, &e);
+	for (int i = 0; i < 2; i++) {
+		receive(&e, 1);
+		inject(&e, to, 1);
+	}
+	t_meet(p, e.cq);
+	close_end(&d, &e);
+}
+
 static const char *const links[] = {"shm", "udp", "tcp"};
 
 /* Few enough to be sent at once, if there were contact. */
@@ -164,6 +225,12 @@ static void test_receiver_dies(void **state)
 	assert_true(t_now() - start < T_PATIENCE);
 }
 
+static void test_child_closes(void **state)
+{
+	(void)state;
+	t_two("shm", closed_in_a_child, answers_twice, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -171,6 +238,7 @@ int main(void)
 		cmocka_unit_test(test_without_credit),
 		cmocka_unit_test(test_receiver_closes),
 		cmocka_unit_test(test_receiver_dies),
+		cmocka_unit_test(test_child_closes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
