@@ -53,7 +53,7 @@ struct rwk_peer *rwk_engine_peer(struct rwk_engine *e, const struct rwk_address 
 		if (p)
 			return p;
 		p = rwk_directory_by_place(e, a);
-		if (p && rwk_peer_is_partial(&p->address)) {
+		if (p && rwk_peer_is_partial(&p->address) && !p->error) {
 			complete_address(p, a);
 			return p;
 		}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Peers that were not known, or by IP and port alone, over the simulated service and over shared memory. */
+#include "engine/internal.h"
 #include "engine/world.h"
 
 static void open_strangers(struct world *w, void **state)
@@ -31,21 +32,29 @@ static void unknown_peer(void **state)
 	world_close(&w);
 }
 
+static struct rwk_address place_of(const struct world *w, unsigned who)
+{
+	const struct rwk_address *a = rwk_engine_address(w->e[who]);
+	struct rwk_address to = {.flags_rank = RWK_ADDR_PARTIAL, .nonce_port = rwk_address_port(a)};
+
+	memcpy(to.ip, a->ip, sizeof(to.ip));
+	return to;
+}
+
 /*
  * A peer known by IP and port alone: its sends can be cancelled before it has answered, others arrive, and then its
  * address is full and leads to the same peer.
  */
 static void partial_address(void **state)
 {
-	struct rwk_address to = {.flags_rank = RWK_ADDR_PARTIAL};
 	struct task cancelled = {0}, s = {0}, r = {0};
 	uint32_t out[2] = {6, 7}, in = 0;
+	struct rwk_address to;
 	struct rwk_peer *p;
 	struct world w;
 
 	open_strangers(&w, state);
-	memcpy(to.ip, rwk_engine_address(w.e[1])->ip, sizeof(to.ip));
-	to.nonce_port = rwk_address_port(rwk_engine_address(w.e[1]));
+	to = place_of(&w, 1);
 	p = rwk_engine_peer(w.e[0], &to);
 	assert_ptr_equal(rwk_engine_peer(w.e[0], &to), p);
 	assert_int_equal(rwk_engine_send1(w.e[0], &out[0], 4, RWK_F_TAGGED, 0, p, 1, &cancelled), 0);
@@ -64,11 +73,61 @@ static void partial_address(void **state)
 	world_close(&w);
 }
 
+static int refuse(struct rwk_port *port, const struct rwk_address *to, void *peer, struct rwk_channel **ch)
+{
+	(void)port;
+	(void)to;
+	(void)peer;
+	(void)ch;
+	return -ECONNREFUSED;
+}
+
+/*
+ * Contact with an IP and port has failed. Who is there by now, and gives his full address, is another: sends to him
+ * arrive, and his own.
+ */
+static void failed_place(void **state)
+{
+	const struct rwk_transport *real;
+	struct rwk_transport refusing;
+	struct task s = {0}, r = {0}, back_s = {0}, back_r = {0};
+	struct rwk_peer *dead, *p, *back;
+	uint32_t out = 8, in[2] = {0};
+	struct rwk_address to;
+	struct world w;
+
+	open_strangers(&w, state);
+	to = place_of(&w, 1);
+	real = w.e[0]->transport;
+	refusing = *real;
+	refusing.connect = refuse;
+	w.e[0]->transport = &refusing;
+	dead = rwk_engine_peer(w.e[0], &to);
+	assert_int_equal(rwk_engine_send1(w.e[0], &out, 4, RWK_F_TAGGED, 0, dead, 1, NULL), -ECONNREFUSED);
+	w.e[0]->transport = real;
+	p = rwk_engine_peer(w.e[0], rwk_engine_address(w.e[1]));
+	assert_ptr_not_equal(p, dead);
+	world_contact(&w);
+	assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_TAGGED, &in[1], 4, 1, 0, 0, &r), 0);
+	assert_int_equal(rwk_engine_send1(w.e[0], &out, 4, RWK_F_TAGGED, 0, p, 1, &s), 0);
+	world_wait(&w, &s);
+	world_wait(&w, &r);
+	assert_int_equal(in[1], 8);
+	back = rwk_engine_peer(w.e[1], rwk_engine_address(w.e[0]));
+	assert_int_equal(world_recv(&w, 0, WORLD_ANY, RWK_TAGGED, &in[0], 4, 1, 0, 0, &back_r), 0);
+	assert_int_equal(rwk_engine_send1(w.e[1], &out, 4, RWK_F_TAGGED, 0, back, 1, &back_s), 0);
+	world_wait(&w, &back_r);
+	assert_int_equal(in[0], 8);
+	assert_ptr_equal(back_r.c.peer, p);
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WORLD_EACH(unknown_peer),
 		WORLD_EACH(partial_address),
+		WORLD_EACH(failed_place),
 	};
 
 	return cmocka_run_group_tests_name("engine strangers", tests, NULL, NULL);
