@@ -146,6 +146,7 @@ struct rwk_peer {
 	bool late_wanted : 1;  /* the peer's last CREDIT has named one of late_out */
 	bool late_asked : 1;   /* our last CREDIT has named one of late_in */
 	bool here : 1;         /* directory.c: on this node, whichever of its IPs was named */
+	bool fenced : 1;       /* a fenced one-sided request waits: what comes behind it waits too; eager_max is -1 */
 
 	struct rwk_list sends;    /* rwk_tx.link: sends under way */
 	struct rwk_list reads;    /* rwk_rx.link: rendezvous under way */
@@ -439,6 +440,8 @@ void rwk_peer_by_stream(void *engine, struct rwk_channel *ch);
 void rwk_peer_unshared(void *engine, struct rwk_channel *ch);
 void rwk_peer_failed(void *engine, struct rwk_channel *ch, int err);
 void rwk_peers_moment(void *engine);
+/** A fenced one-sided request to it waits, or none does any more. Until then its sends are told -EAGAIN. */
+void rwk_peer_set_fenced(struct rwk_peer *p, bool fenced);
 /**
  * We end it ourselves, once (warned of): -EPROTO, it broke the protocol; -ENOMEM, it would wait for ever for what we
  * cannot tell it. From within an upcall too: its channel lasts until the end of the progress, what still comes by it is

@@ -110,9 +110,18 @@ static void limit_eager(struct rwk_peer *p, const struct rwk_channel *ch)
 	bool network = ch->port == p->engine->network_port;
 	size_t most = network ? rwk_params.eager_max_network : rwk_params.eager_max;
 
-	if (ch != p->channel || p->error)
+	if (ch != p->channel || p->error || p->fenced)
 		return;
 	p->eager_max = (int64_t)(ch->send_max < most ? ch->send_max : most);
+}
+
+void rwk_peer_set_fenced(struct rwk_peer *p, bool fenced)
+{
+	p->fenced = fenced;
+	if (fenced)
+		p->eager_max = -1;
+	else if (p->channel)
+		limit_eager(p, p->channel);
 }
 
 static void attach_channel(struct rwk_peer *p, struct rwk_channel *ch)

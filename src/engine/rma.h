@@ -6,7 +6,9 @@
  * Order: towards one peer, requests are carried out at the target in the order of their calls, byte after byte,
  * whatever they are (so read after write, write after write, and so on, for all of libfabric's RAR, RAW, WAR, WAW and
  * their atomic kin). Only requests of at least rwk_channel.direct_min bytes, which the service may carry out by itself,
- * stand outside: they are in no order with others, unless RWK_F_FENCE is set on the later one.
+ * stand outside: they are in no order with others, unless RWK_F_FENCE is set on the later one, or on one in between: it
+ * waits until all before it are complete, what comes behind it lines up, and messages to that peer are told -EAGAIN
+ * until it goes.
  *
  * Completion: a write's or atomic's means that it has been carried out at the target (FI_DELIVERY_COMPLETE), a read's
  * that the data is in its buffer. The target's process must make progress (rwk_engine_progress) for requests to be

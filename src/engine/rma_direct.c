@@ -171,7 +171,7 @@ static bool can(struct rwk_rma_state *s, struct rwk_rma_request *r)
 	const struct rwk_channel *ch = s->peer->channel;
 	size_t from = least(ch, r->kind == RWK_RMA_WRITE);
 
-	if (!ch->direct_min || r->kind == RWK_RMA_ATOMIC || r->copy || r->flags & RWK_F_FENCE)
+	if (!ch->direct_min || r->kind == RWK_RMA_ATOMIC || r->copy || r->flags & RWK_F_FENCE || s->peer->fenced)
 		return false;
 	for (uint32_t i = 0; i < r->ranges; i++) {
 		bool long_enough = r->remote[i].length >= from;

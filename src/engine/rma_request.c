@@ -310,12 +310,27 @@ static int send_piece(struct rwk_rma_state *s, struct rwk_rma_request *r)
 /** May the request go on? */
 static bool may_send(const struct rwk_rma_state *s, const struct rwk_rma_request *r)
 {
-	if (r->flags & RWK_F_FENCE && !r->begun && s->requests.next != &r->link)
+	if (r->flags & RWK_F_FENCE && s->requests.next != &r->link)
 		return false;
 	if (!r->fetches)
 		return s->posted < RWK_RMA_POSTED;
 	return s->posted < RWK_RMA_POSTED &&
 	       s->fetching < (r->length < RWK_RMA_PIECE / 4 ? RWK_RMA_FETCHING : RWK_RMA_FETCHING_LONG);
+}
+
+/** Until this request has nothing before it whatever comes behind it waits: it lines up, by messages. */
+static void fence_off(struct rwk_rma_state *s)
+{
+	if (!s->fences++)
+		rwk_peer_set_fenced(s->peer, true);
+}
+
+/** It may go: from now on it is one like others. */
+static void lift_fence(struct rwk_rma_state *s, struct rwk_rma_request *r)
+{
+	r->flags &= ~(uint32_t)RWK_F_FENCE;
+	if (!--s->fences)
+		rwk_peer_set_fenced(s->peer, false);
 }
 
 /** The word behind a write or read that the service has carried out. */
@@ -361,6 +376,8 @@ void rwk_rma_pump(struct rwk_rma_state *s)
 		}
 		if (!may_send(s, r))
 			return;
+		if (r->flags & RWK_F_FENCE)
+			lift_fence(s, r);
 		rc = send_next(s, r);
 		if (rc && (s->posted || s->answered != s->asked))
 			return; /* out of memory: the next answer tries again; or the peer fails */
@@ -552,6 +569,8 @@ void rwk_rma_start(struct rwk_rma_state *s, struct rwk_rma_request *r)
 	if (r->ranges > 1 || piece_length(r, &r->asking) < r->length)
 		r->checks = r->unchecked = r->ranges;
 	line_up(s, r, first);
+	if (r->flags & RWK_F_FENCE)
+		fence_off(s);
 	rwk_rma_pump(s);
 }
 
@@ -627,6 +646,8 @@ void rwk_rma_abandon(struct rwk_peer *p)
 	if (!s)
 		return;
 	s->unsent = &s->requests;
+	s->fences = 0;
+	p->fenced = false;
 	while (!rwk_list_empty(&s->requests))
 		rwk_rma_finish(rwk_container_of(s->requests.next, struct rwk_rma_request, link), p->error);
 	rwk_list_remove(&s->owing);

@@ -161,6 +161,7 @@ struct rwk_rma_state {
 	struct rwk_list *unsent;   /* of these the first that is not sent; the list itself: none */
 	uint64_t asked, answered;  /* pieces */
 	uint32_t fetching, posted; /* pieces */
+	uint32_t fences;           /* requests that wait until all before them are complete, and with them all behind */
 	/* As the target. */
 	uint64_t served, told;     /* pieces: carried out, and the peer knows of */
 	uint32_t giving;           /* DATA that lies with the channel, of `posted` */

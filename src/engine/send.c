@@ -262,6 +262,8 @@ static rwk_outline ssize_t send_slow(struct rwk_engine *e, struct rwk_peer *p, c
 		rwk_peer_connect(p);
 	if (p->error)
 		return p->error;
+	if (p->fenced)
+		return -EAGAIN;
 	if (flags & RWK_F_INJECT && (answer_is_due(p) || asks_for_progress(e, flags, room)))
 		return -EAGAIN;
 	tx = rwk_tx_new(p, iov, count, len, flags, context);

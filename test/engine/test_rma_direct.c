@@ -560,6 +560,52 @@ static void fence_waits(void **state)
 	free(got);
 }
 
+/*
+ * What is posted behind a fenced request that waits does not overtake it, if it could go directly, nor those that this
+ * waits for: all see each other's work in the order of the calls. A message is not taken until then.
+ */
+static void behind_fence(void **state)
+{
+	enum { LENGTH = 1 << 16 };
+	unsigned char *buf = calloc(1, LENGTH), *got = calloc(1, LENGTH);
+	struct task t[4] = {{0}}, s = {0}, r = {0};
+	uint8_t byte = 7, in = 0;
+	struct world w;
+	struct area a;
+
+	area_open_met(&a, &w, *state, got, LENGTH);
+	world_fill(buf, LENGTH, 5);
+	w.computes[1] = true;
+	assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 0, 8, 0, &t[0]), 0);
+	assert_int_equal(area_simple(&w, 0, &a, WRITE, buf + 8, 8, 8, RWK_F_FENCE, &t[1]), 0);
+	assert_int_equal(area_simple(&w, 0, &a, READ, got, 0, LENGTH, 0, &t[2]), 0);
+	assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 0, LENGTH, 0, &t[3]), 0);
+	for (enum rwk_space space = 0; space < RWK_SPACES; space++)
+		assert_int_equal(
+			rwk_engine_send1(w.e[0], &byte, 1, rwk_space_flag(space), 0, w.peer[0][1], 1, &s), -EAGAIN);
+	for (int i = 0; i < 300; i++)
+		world_step(&w);
+	for (int i = t[0].times; i < 4; i++)
+		assert_int_equal(t[i].times, 0);
+	w.computes[1] = false;
+	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, &in, 1, 1, 0, 0, &r), 0);
+	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, &byte, 1, 1, 0, &s), 0);
+	for (int i = 0; i < 4; i++) {
+		world_wait(&w, &t[i]);
+		assert_int_equal(t[i].c.status, 0);
+		assert_true(i == 0 || i == 3 || t[i - 1].order < t[i].order);
+	}
+	world_wait(&w, &r);
+	assert_int_equal(in, 7);
+	world_check(got, 16, 5);
+	area_check_filled(got + 16, LENGTH - 16);
+	world_check(a.bytes, LENGTH, 5);
+	area_close(&a);
+	world_close(&w);
+	free(buf);
+	free(got);
+}
+
 /* The service learns which direct requests are behind others, as the caller says. */
 static void said_behind(void **state)
 {
@@ -636,6 +682,7 @@ int main(void)
 		AREA_EACH(fence),
 		AREA_EACH(fence_untold),
 		{"fence_waits, shared memory", fence_waits, NULL, NULL, (void *)&rwk_shm_transport},
+		AREA_EACH(behind_fence),
 		{"by_rdma, packets", by_rdma, NULL, NULL, (void *)&sim_packet_transport},
 		{"several, packets", several, NULL, NULL, (void *)&sim_packet_transport},
 		{"askew, shared memory", askew, NULL, NULL, (void *)&rwk_shm_transport},

@@ -145,6 +145,29 @@ static void which_not(void **state)
 	close_choice();
 }
 
+/* Nor those behind a fenced one that waits, as long as it does. */
+static void behind_fence(void **state)
+{
+	struct task t[3] = {{0}};
+
+	open_choice(*state);
+	accesses = 0;
+	w.computes[1] = true;
+	assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 0, 8, 0, &t[0]), 0);
+	assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 8, 8, RWK_F_FENCE, &t[1]), 0);
+	assert_int_equal(area_simple(&w, 0, &a, READ, buf, 0, SHORTER, 0, &t[2]), 0);
+	world_settle(&w);
+	assert_int_equal(t[1].times + t[2].times + accesses, 0);
+	w.computes[1] = false;
+	for (int i = 0; i < 3; i++)
+		world_wait(&w, &t[i]);
+	assert_true(t[1].order < t[2].order);
+	assert_int_equal(accesses, 0);
+	area_prefer_direct(w.peer[0][1]);
+	assert_int_equal(one(READ, SHORTER, 0), 1);
+	close_choice();
+}
+
 /* Several pieces of memory, or ranges, are a request. */
 static void in_pieces(void **state)
 {
@@ -211,6 +234,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ON_SHM(which),
 		ON_SHM(which_not),
+		ON_SHM(behind_fence),
 		ON_SHM(in_pieces),
 		ON_SHM(refused),
 	};
