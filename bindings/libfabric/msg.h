@@ -28,11 +28,11 @@
 #include "bindings/libfabric/device.h"
 #include "bindings/libfabric/disabled.h"
 #include "bindings/libfabric/shared.h"
+#include "base/keyed.h"
 #include "transport.h"
 
 #include <rdma/fi_endpoint.h>
 #include <sys/uio.h>
-#include <uthash.h>
 
 #define RWK_FI_MSG_INJECT 256u /* bytes that inject takes; each send under way has so much memory for it */
 #define RWK_FI_MSG_IOV    8u   /* pieces */
@@ -139,8 +139,9 @@ void rwk_fi_msg_disconnect(struct rwk_fi_msg_ep *ep);
 /* msg_srx.c */
 /** As fi_ep_bind. */
 int rwk_fi_msg_bind_srx(struct rwk_fi_msg_ep *ep, struct fid *srx, uint64_t flags);
-/** The endpoint, which has one bound, has got its qp; and is closed, its qp gone, if there was one. Under the lock. */
-void rwk_fi_msg_srx_enter(struct rwk_fi_msg_ep *ep);
+/** The endpoint, which has one bound, has got its qp: 0; -FI_ENOMEM. And is closed, its qp gone, if there was one.
+ * Under the lock. */
+int rwk_fi_msg_srx_enter(struct rwk_fi_msg_ep *ep);
 void rwk_fi_msg_srx_leave(struct rwk_fi_msg_ep *ep);
 /** Whose qp has that number. */
 struct rwk_fi_msg_ep *rwk_fi_msg_srx_find(struct rwk_fi_msg_srx *srx, uint32_t qpn);

@@ -124,14 +124,21 @@ int rwk_fi_msg_enable(struct rwk_fi_msg_ep *ep)
 	err = open_qp(ep);
 	if (err) {
 		rwk_warn("fi_enable: no queue pair: %s", fi_strerror(-err));
-		free(ep->ops);
-		ep->ops = NULL;
-		return err;
+		goto close_ops;
 	}
-	if (ep->srx)
-		rwk_fi_msg_srx_enter(ep);
+	err = ep->srx ? rwk_fi_msg_srx_enter(ep) : 0;
+	if (err)
+		goto close_qp;
 	ep->fid.msg = (struct fi_ops_msg *)(ep->srx ? &rwk_fi_msg_message_send_ops : &rwk_fi_msg_message_ops);
 	return 0;
+
+close_qp:
+	rwk_qp_destroy(ep->qp);
+	ep->qp = NULL;
+close_ops:
+	free(ep->ops);
+	ep->ops = NULL;
+	return err;
 }
 
 static int ep_control(struct fid *fid, int command, void *arg)

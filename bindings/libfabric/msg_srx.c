@@ -34,10 +34,11 @@ int rwk_fi_msg_bind_srx(struct rwk_fi_msg_ep *ep, struct fid *fid, uint64_t flag
 	return 0;
 }
 
-void rwk_fi_msg_srx_enter(struct rwk_fi_msg_ep *ep)
+int rwk_fi_msg_srx_enter(struct rwk_fi_msg_ep *ep)
 {
 	ep->qpn = rwk_qp_number(ep->qp);
 	HASH_ADD(of_srx, ep->srx->eps, qpn, sizeof(ep->qpn), ep);
+	return rwk_keyed_is_in(&ep->of_srx) ? 0 : -FI_ENOMEM;
 }
 
 void rwk_fi_msg_srx_leave(struct rwk_fi_msg_ep *ep)

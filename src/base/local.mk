@@ -8,6 +8,7 @@ libropewalk_core_la_SOURCES += \
 	src/base/hash_table.c src/base/hash_table.h \
 	src/base/interfaces.c src/base/interfaces.h \
 	src/base/iov.c src/base/iov.h \
+	src/base/keyed.h \
 	src/base/list.h \
 	src/base/log.c src/base/log.h \
 	src/base/param.c src/base/param.h \

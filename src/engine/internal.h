@@ -39,6 +39,7 @@
 #include "base/copy.h"
 #include "base/hash_table.h"
 #include "base/iov.h"
+#include "base/keyed.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "base/pool.h"
@@ -48,7 +49,6 @@
 #include <errno.h>
 #include <string.h>
 #include <time.h>
-#include <uthash.h>
 
 /** Kinds of messages on a channel (rwk_envelope.kind). */
 enum rwk_kind {

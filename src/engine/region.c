@@ -127,6 +127,10 @@ int rwk_region_add(struct rwk_regions *t, const struct rwk_region_attr *attr, st
 	if (rc)
 		goto fail;
 	HASH_ADD(by_key, t->by_key, key, sizeof(r->key), r);
+	if (!rwk_keyed_is_in(&r->by_key)) {
+		rc = -ENOMEM;
+		goto fail;
+	}
 	*out = r;
 	return 0;
 

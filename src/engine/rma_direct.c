@@ -98,6 +98,10 @@ static void ask_for(struct rwk_rma_state *s, uint64_t key)
 		return; /* likewise */
 	i->key = key;
 	HASH_ADD(by_key, s->imports, key, sizeof(i->key), i);
+	if (!rwk_keyed_is_in(&i->by_key)) {
+		free(i);
+		return;
+	}
 	ask(s, i);
 }
 
@@ -407,10 +411,14 @@ static struct rwk_rma_export *export_new(struct rwk_rma_state *s, struct rwk_reg
 	x->region = r;
 	x->state = s;
 	x->status = -EOPNOTSUPP;
+	HASH_ADD(by_region, s->exports, region, sizeof(x->region), x);
+	if (!rwk_keyed_is_in(&x->by_region)) {
+		free(x);
+		return NULL;
+	}
 	if (ch->direct_min && r->attr.access & RWK_REGION_WRITE)
 		x->status = ch->transport->expose(ch, r->iov, (uint32_t)r->attr.count, r->attr.access, &x->rkey);
 	rwk_region_note(r, &r->exports, &x->in_region);
-	HASH_ADD(by_region, s->exports, region, sizeof(x->region), x);
 	return x;
 }
 

@@ -116,6 +116,12 @@ test_engine_test_rma_hostile_SOURCES = test/engine/test_rma_hostile.c $(engine_a
 test_engine_test_rma_hostile_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_rma_hostile
 
+check_PROGRAMS += test/engine/test_no_memory
+test_engine_test_no_memory_SOURCES = test/engine/test_no_memory.c $(engine_area)
+test_engine_test_no_memory_LDADD = librwk_sim.la $(TEST_LDADD)
+test_engine_test_no_memory_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc
+TESTS += test/engine/test_no_memory
+
 check_PROGRAMS += test/engine/test_rma_choice
 test_engine_test_rma_choice_SOURCES = test/engine/test_rma_choice.c test/rwk_test.h
 test_engine_test_rma_choice_LDADD = $(TEST_LDADD)

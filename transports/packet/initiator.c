@@ -79,8 +79,12 @@ static struct rwk_packet_initiator *make(struct rwk_port *port, uint32_t node, u
 	by->domain = domain;
 	by->path.way = RWK_WAY_LOSSY;
 	rwk_list_init(&by->dirty);
-	rwk_list_append(&port->all_initiators, &by->all);
 	HASH_ADD(by_qpn, port->initiators, qpn, sizeof(by->qpn), by);
+	if (!rwk_keyed_is_in(&by->by_qpn)) {
+		free(by);
+		return NULL;
+	}
+	rwk_list_append(&port->all_initiators, &by->all);
 	return by;
 }
 

@@ -6,9 +6,8 @@
 #include "packet/channel.h"
 #include "packet/path.h"
 
+#include "base/keyed.h"
 #include "base/list.h"
-
-#include <uthash.h>
 
 /**
  * SRC: what sends to the processes of one other node, for all channels to them. It lives as long as the port, for the

@@ -4,11 +4,10 @@
 #define RWK_LINKS_STREAM_INTERNAL_H
 
 #include "base/compiler.h"
+#include "base/keyed.h"
 #include "base/list.h"
 #include "framing.h"
 #include "links/stream/stream.h"
-
-#include <uthash.h>
 
 #define OUT_BYTES 262144u
 

@@ -48,6 +48,18 @@ static struct stream *find(struct link *l, const struct rwk_link_address *at)
 	return s;
 }
 
+/* By an address that no other has had. */
+static int enter_table(struct stream *s)
+{
+	struct link *l = s->link;
+
+	l->taken++;
+	memcpy(s->at.byte, &l->taken, sizeof(l->taken));
+	rwk_list_init(&s->dirty);
+	HASH_ADD(hh, l->table, at, sizeof(s->at), s);
+	return rwk_keyed_is_in(&s->hh) ? 0 : -ENOMEM;
+}
+
 static void leave_table(struct stream *s)
 {
 	struct link *l = s->link;
@@ -305,21 +317,24 @@ int rwk_streams_take(struct rwk_link *pub, int fd, bool alone, void *owner, stru
 		return -ENOMEM;
 	*s = (struct stream){.link = l, .fd = fd, .owner = owner, .segment = segment, .alone = alone};
 	s->out = malloc(OUT_BYTES + RWK_FRAME_HEAD);
-	err = s->out ? watch(s, EPOLL_CTL_ADD, false) : -ENOMEM;
-	if (err) {
-		free(s->out);
-		free(s);
-		return err;
-	}
+	err = s->out ? enter_table(s) : -ENOMEM;
+	if (err)
+		goto release;
+	err = watch(s, EPOLL_CTL_ADD, false);
+	if (err)
+		goto leave_table;
 	rwk_socket_keep_alive(fd, KEEP_IDLE, KEEP_INTERVAL, KEEP_COUNT);
-	l->taken++;
-	memcpy(s->at.byte, &l->taken, sizeof(l->taken));
 	rwk_list_append(&l->all, &s->all);
-	rwk_list_init(&s->dirty);
 	rwk_list_init(&s->word);
-	HASH_ADD(hh, l->table, at, sizeof(s->at), s);
 	*at = s->at;
 	return 0;
+
+leave_table:
+	leave_table(s);
+release:
+	free(s->out);
+	free(s);
+	return err;
 }
 
 void rwk_streams_give_back(struct rwk_link *pub, const struct rwk_link_address *at)

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/keyed.h"
 #include "base/list.h"
 #include "framing.h"
 #include "links/tcp/hello.h"
@@ -15,7 +16,6 @@
 
 #include <sys/socket.h>
 #include <netinet/in.h>
-#include <uthash.h>
 
 #define NEVER      UINT64_MAX
 #define MS         1000000ull /* ns */
@@ -111,7 +111,7 @@ struct link {
 /* tcp.c */
 struct stream *rwk_stream_new(struct link *l, enum state state);
 struct stream *rwk_stream_find(struct link *l, const struct rwk_link_address *who);
-void rwk_stream_enter(struct stream *s); /* into the table */
+int rwk_stream_enter(struct stream *s); /* into the table, where one that has begun here is already: 0; -ENOMEM */
 void rwk_stream_leave_table(struct stream *s);
 void rwk_stream_set_due(struct stream *s, rwk_time due);
 void rwk_stream_tell(struct stream *s, int status); /* queues a word */

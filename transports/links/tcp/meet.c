@@ -76,7 +76,11 @@ static void open_stream(struct stream *s)
 {
 	s->state = OPEN;
 	rwk_stream_set_due(s, NEVER);
-	rwk_stream_enter(s);
+	if (rwk_stream_enter(s)) {
+		rwk_warn("tcp: out of memory for a stream that somebody has opened");
+		rwk_stream_drop(s);
+		return;
+	}
 	s->link->counts.opened++;
 	rwk_stream_tell(s, 0);
 }
@@ -225,8 +229,10 @@ static void come_later(struct stream *s, uint64_t nonce)
 	rwk_stream_leave_table(other);
 	other->who = s->who;
 	rwk_stream_drop(s);
-	rwk_stream_enter(other);
-	rwk_stream_tell(other, 0);
+	if (rwk_stream_enter(other))
+		rwk_stream_end(other, -ENOMEM);
+	else
+		rwk_stream_tell(other, 0);
 }
 
 static void verdict(struct stream *s)

@@ -64,7 +64,7 @@ struct stream *rwk_stream_find(struct link *l, const struct rwk_link_address *wh
 	return s;
 }
 
-void rwk_stream_enter(struct stream *s)
+int rwk_stream_enter(struct stream *s)
 {
 	struct link *l = s->link;
 
@@ -73,9 +73,10 @@ void rwk_stream_enter(struct stream *s)
 		l->half_count--;
 	}
 	if (s->in_table)
-		return;
-	s->in_table = true;
+		return 0;
 	HASH_ADD(hh, l->table, who, sizeof(s->who), s);
+	s->in_table = rwk_keyed_is_in(&s->hh);
+	return s->in_table ? 0 : -ENOMEM;
 }
 
 void rwk_stream_leave_table(struct stream *s)
@@ -565,7 +566,10 @@ int rwk_tcp_reach(struct rwk_link *pub, const struct rwk_link_address *to, uint6
 		return -ENOMEM;
 	s->who = *to;
 	s->meant = nonce;
-	rwk_stream_enter(s);
+	if (rwk_stream_enter(s)) {
+		rwk_stream_drop(s);
+		return -ENOMEM;
+	}
 	rwk_meet_begin(s);
 	return 0;
 }
