@@ -17,6 +17,8 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
+#define CAREFUL_MAX ((size_t)1 << 30) /* bytes that the kernel copies in a call */
+
 struct rwk_regions {
 	struct rwk_region *by_key;
 	struct rwk_region *_Atomic last; /* asked for last, by whichever engine; NULL: none */
@@ -250,17 +252,26 @@ static int pages_usable(uintptr_t at, size_t len, bool store)
 }
 
 /**
- * A copy by the kernel, which says -EFAULT where there is no memory instead of ending the process.
+ * A copy by the kernel, which says -EFAULT where there is no memory instead of ending the process. It stops early at
+ * that, and after 2 GB less a page: what it says of the rest tells which it was.
  */
-static int careful_copy(void *mine, uintptr_t there, size_t len, bool store)
+static int careful_copy(char *mine, uintptr_t there, size_t len, bool store)
 {
-	struct iovec local = {mine, len}, remote = {(void *)there, len};
-	ssize_t n = store ? process_vm_writev(getpid(), &local, 1, &remote, 1, 0)
-			  : process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+	while (len) {
+		struct iovec local = {mine, len < CAREFUL_MAX ? len : CAREFUL_MAX};
+		struct iovec remote = {(void *)there, local.iov_len};
+		ssize_t n = store ? process_vm_writev(getpid(), &local, 1, &remote, 1, 0)
+				  : process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
 
-	if (n == (ssize_t)len)
+		if (n <= 0)
+			break;
+		mine += n;
+		there += (size_t)n;
+		len -= (size_t)n;
+	}
+	if (!len)
 		return 0;
-	if (n >= 0 || errno == EFAULT || pages_usable(there, len, store))
+	if (errno == EFAULT || pages_usable(there, len, store))
 		return -EFAULT;
 	memmove(store ? (void *)there : mine, store ? mine : (void *)there, len);
 	return 0;
@@ -294,7 +305,7 @@ int rwk_region_store(const struct rwk_region *r, uint64_t at, const void *from, 
 
 	__atomic_thread_fence(__ATOMIC_RELEASE); /* who sees this sees what was stored before */
 	for (unsigned i = 0; i < n; i++) {
-		if (r->careful && careful_copy((void *)p, (uintptr_t)to[i].iov_base, to[i].iov_len, true))
+		if (r->careful && careful_copy((char *)p, (uintptr_t)to[i].iov_base, to[i].iov_len, true))
 			return -EFAULT;
 		if (!r->careful)
 			copy(to[i].iov_base, p, to[i].iov_len);
@@ -310,7 +321,7 @@ int rwk_region_load(const struct rwk_region *r, uint64_t at, void *to, size_t le
 	unsigned n = rwk_region_slice(r, at, len, from);
 
 	for (unsigned i = 0; i < n; i++) {
-		if (r->careful && careful_copy(p, (uintptr_t)from[i].iov_base, from[i].iov_len, false))
+		if (r->careful && careful_copy((char *)p, (uintptr_t)from[i].iov_base, from[i].iov_len, false))
 			return -EFAULT;
 		if (!r->careful)
 			copy(p, from[i].iov_base, from[i].iov_len);

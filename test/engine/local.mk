@@ -109,6 +109,7 @@ TESTS += test/engine/test_rma_now
 check_PROGRAMS += test/engine/test_rma_ends
 test_engine_test_rma_ends_SOURCES = test/engine/test_rma_ends.c $(engine_area)
 test_engine_test_rma_ends_LDADD = librwk_sim.la $(TEST_LDADD)
+test_engine_test_rma_ends_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=process_vm_readv,--wrap=process_vm_writev
 TESTS += test/engine/test_rma_ends
 
 check_PROGRAMS += test/engine/test_rma_hostile

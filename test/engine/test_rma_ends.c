@@ -5,7 +5,39 @@
  */
 #include "engine/area.h"
 
+#include "engine/internal.h"
+#include "engine/rma_state.h"
+
 #include <sys/mman.h>
+#include <unistd.h>
+
+typedef ssize_t process_vm(pid_t pid, const struct iovec *local, unsigned long locals, const struct iovec *remote,
+	unsigned long remotes, unsigned long flags);
+process_vm __real_process_vm_readv, __wrap_process_vm_readv, __real_process_vm_writev, __wrap_process_vm_writev;
+
+/* Bytes that the kernel copies in a call; as it is, 2 GB less a page. */
+static size_t kernel_max = SIZE_MAX;
+
+static ssize_t copy_some(process_vm *real, pid_t pid, const struct iovec *local, unsigned long locals,
+	const struct iovec *remote, unsigned long remotes, unsigned long flags)
+{
+	struct iovec some = {local->iov_base, local->iov_len < kernel_max ? local->iov_len : kernel_max};
+
+	return locals > 1 ? real(pid, local, locals, remote, remotes, flags)
+			  : real(pid, &some, 1, remote, remotes, flags);
+}
+
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *local, unsigned long locals, const struct iovec *remote,
+	unsigned long remotes, unsigned long flags)
+{
+	return copy_some(__real_process_vm_readv, pid, local, locals, remote, remotes, flags);
+}
+
+ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *local, unsigned long locals, const struct iovec *remote,
+	unsigned long remotes, unsigned long flags)
+{
+	return copy_some(__real_process_vm_writev, pid, local, locals, remote, remotes, flags);
+}
 
 /* What must be refused, and is: the memory stays as it was, the next request goes well. */
 static void refused(void **state)
@@ -433,6 +465,38 @@ static void target_dies(void **state)
 	}
 }
 
+/* More of all memory than the kernel copies in one call comes whole; with its end missing it fails. */
+static void all_memory_long(void **state)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), len = 5 * page + 3;
+	const struct iovec all = {NULL, SIZE_MAX};
+	const struct rwk_region_attr attr = {.iov = &all, .count = 1, .access = 3};
+	unsigned char *there = mmap(NULL, 6 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *out = malloc(len), *in = calloc(1, len);
+	struct rwk_regions *t;
+	struct rwk_region *r;
+
+	(void)state;
+	assert_true(there != MAP_FAILED);
+	assert_int_equal(rwk_regions_open(&t, false), 0);
+	assert_int_equal(rwk_region_add(t, &attr, &r), 0);
+	world_fill(out, len, 1);
+	kernel_max = 2 * page;
+	assert_int_equal(rwk_region_store(r, (uintptr_t)there, out, len), 0);
+	world_check(there, len, 1);
+	assert_int_equal(rwk_region_load(r, (uintptr_t)there, in, len), 0);
+	world_check(in, len, 1);
+	assert_int_equal(munmap(there + 5 * page, page), 0);
+	assert_int_equal(rwk_region_store(r, (uintptr_t)there, out, len), -EFAULT);
+	assert_int_equal(rwk_region_load(r, (uintptr_t)there, in, len), -EFAULT);
+	kernel_max = SIZE_MAX;
+	rwk_region_remove(t, r);
+	rwk_regions_close(t);
+	munmap(there, 5 * page);
+	free(out);
+	free(in);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -440,6 +504,7 @@ int main(void)
 		AREA_EACH(permission),
 		WORLD_EACH(all_memory),
 		WORLD_EACH(all_memory_atomic),
+		cmocka_unit_test(all_memory_long),
 		AREA_EACH(senseless),
 		cmocka_unit_test(senseless_regions),
 		AREA_EACH(limit),
