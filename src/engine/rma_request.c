@@ -381,8 +381,10 @@ void rwk_rma_pump(struct rwk_rma_state *s)
 		rc = send_next(s, r);
 		if (rc && (s->posted || s->answered != s->asked))
 			return; /* out of memory: the next answer tries again; or the peer fails */
-		if (rc) {
-			rwk_rma_finish(r, rc); /* nobody would try again */
+		if (rc && r->begun) { /* nobody would try again, and the target would take the next one for its rest */
+			rwk_peer_give_up(s->peer, rc, "out of memory for the rest of a one-sided operation");
+		} else if (rc) {
+			rwk_rma_finish(r, rc); /* likewise, but it has heard nothing of it */
 		} else if (r->sent) {
 			s->unsent = r->link.next;
 			if (r->accessed && !(r->flags & RWK_F_DATA))

@@ -176,8 +176,8 @@ void rwk_send_own(struct rwk_peer *p, const struct rwk_envelope *env)
 	if (p->error || p->self || !p->send(p->channel, env, NULL, 0))
 		return;
 	tx = rwk_tx_get(p, RWK_F_SILENT, NULL);
-	if (!tx) {
-		rwk_warn("out of memory for a control message of the engine");
+	if (!tx) { /* credit or an answer: the peer would wait for it for ever */
+		rwk_peer_give_up(p, -ENOMEM, "out of memory for a message of the engine's own");
 		return;
 	}
 	tx->state = RWK_TX_CONTROL;

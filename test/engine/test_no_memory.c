@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory that is not there where something is entered into a table: the call fails, or the request goes by messages,
- * and the next one, for which there is memory, goes well. The program goes on.
+ * Memory that is not there. Where something is entered into a table the call fails, or the request goes by messages,
+ * and the next one, for which there is memory, goes well. Where a message cannot be sent for which the peer would wait
+ * for ever, the peer is given up. The program goes on.
  */
 #include "engine/area.h"
 
@@ -131,11 +132,126 @@ static void imports_and_exports(void **state)
 	world_close(&w);
 }
 
+static unsigned room; /* so many messages the channel takes at once */
+static int (*real_send)(struct rwk_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len);
+
+static int full_send(struct rwk_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len)
+{
+	if (!room)
+		return -EAGAIN;
+	room--;
+	return real_send(ch, env, buf, len);
+}
+
+/* All of that is in use, in a list that is returned, and the peer's channel takes so many messages that need none. */
+static void *use_up(struct rwk_pool *pool, struct rwk_peer *p, unsigned messages)
+{
+	void *all = NULL, *o;
+
+	pool->limit = pool->total ? pool->total : 1;
+	while ((o = rwk_pool_get(pool))) {
+		*(void **)o = all;
+		all = o;
+	}
+	room = messages;
+	real_send = p->send;
+	p->send = full_send;
+	return all;
+}
+
+static void give_back(struct rwk_pool *pool, struct rwk_peer *p, void *all)
+{
+	while (all) {
+		void *next = *(void **)all;
+
+		rwk_pool_put(pool, all);
+		all = next;
+	}
+	pool->limit = 0;
+	p->send = real_send;
+}
+
+/* Who has no memory to answer a send that waits for it gives its peer up, and the send ends. */
+static void answer(void **state)
+{
+	static const uint32_t levels[] = {RWK_F_DELIVERED, RWK_F_MATCHED};
+
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		struct task met[4] = {{0}}, s = {0}, r = {0};
+		uint32_t out = 5, in = 0;
+		struct rwk_engine *e;
+		struct world w;
+		void *all;
+
+		world_open_two(&w, *state);
+		for (unsigned to = 0; to < 2; to++) {
+			assert_int_equal(world_recv(&w, to, !to, RWK_TAGGED, &in, 4, 1, 0, 0, &met[to]), 0);
+			assert_int_equal(world_send(&w, !to, to, RWK_TAGGED, &out, 4, 1, 0, &met[2 + to]), 0);
+			world_wait(&w, &met[to]);
+		}
+		world_settle(&w);
+		e = w.e[1];
+		all = use_up(&e->tx_pool, w.peer[1][0], 0);
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, &in, 4, 2, 0, 0, &r), 0);
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, &out, 4, 2, levels[i], &s), 0);
+		world_wait(&w, &s);
+		assert_int_not_equal(s.c.status, 0);
+		assert_int_equal(w.peer[1][0]->error, -ENOMEM);
+		give_back(&e->tx_pool, w.peer[1][0], all);
+		world_close(&w);
+	}
+}
+
+/*
+ * A write that lacks memory for a piece, and nothing is under way that would remind of it, ends: alone if the target
+ * has heard nothing of it, else with the peer, for the target waits for its rest.
+ */
+static void pieces(void **state)
+{
+	enum { LENGTH = 300000 };
+	unsigned char *buf = calloc(1, LENGTH);
+
+	for (unsigned messages = 0; messages < 3; messages++) {
+		struct task t[3] = {{0}};
+		struct rwk_pool *pool;
+		struct world w;
+		struct area a;
+		void *all;
+
+		area_open_world(&w, *state, 2);
+		area_open(&a, &w, 1, LENGTH, 3, false);
+		assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 0, 8, 0, &t[0]), 0);
+		world_wait(&w, &t[0]);
+		world_settle(&w);
+		w.peer[0][1]->channel->direct_min = 0;
+		pool = &w.e[0]->rma_pieces;
+		all = use_up(pool, w.peer[0][1], messages);
+		assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 0, LENGTH, 0, &t[1]), 0);
+		world_wait(&w, &t[1]);
+		assert_int_equal(t[1].c.status, -ENOMEM);
+		assert_int_equal(w.peer[0][1]->error, messages ? -ENOMEM : 0);
+		give_back(pool, w.peer[0][1], all);
+		if (!messages) {
+			a.reached_bytes = 0;
+			assert_int_equal(area_simple(&w, 0, &a, WRITE, buf, 0, LENGTH, 0, &t[2]), 0);
+			world_wait(&w, &t[2]);
+			area_check_done(&t[2], RWK_F_RMA | RWK_F_WRITE);
+			world_settle(&w);
+			assert_int_equal(a.reached_bytes, LENGTH);
+		}
+		area_close(&a);
+		world_close(&w);
+	}
+	free(buf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(regions),
 		{"imports_and_exports, direct", imports_and_exports, NULL, NULL, (void *)area_direct},
+		WORLD_EACH(answer),
+		WORLD_EACH(pieces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
