@@ -72,6 +72,21 @@ size_t rwk_atomic_size(enum rwk_atomic_type type);
  */
 bool rwk_atomic_valid(unsigned op, unsigned type);
 
+/**
+ * Does the operation store into its memory? ATOMIC_READ does not, but for words of 16 bytes on aarch64, of which only a
+ * pair that is stored again has been loaded in one piece.
+ */
+static inline bool rwk_atomic_stores(enum rwk_atomic_op op, enum rwk_atomic_type type)
+{
+#if defined(__aarch64__)
+	if (rwk_atomic_size(type) == 16)
+		return true;
+#else
+	(void)type;
+#endif
+	return op != RWK_ATOMIC_READ;
+}
+
 /** Does the operation take a comparand (CSWAP family, MSWAP)? */
 static inline bool rwk_atomic_compares(enum rwk_atomic_op op)
 {
@@ -82,7 +97,7 @@ static inline bool rwk_atomic_compares(enum rwk_atomic_op op)
  * Carries out `count` elements at `memory`, aligned to the size of an element and valid (rwk_atomic_valid).
  * `operand` (unused for ATOMIC_READ), `compare` (for those that compare) and `result` (NULL: not wanted; what stood in
  * memory before) need no alignment; the result may be the operand's memory. Each step is sequentially consistent, as
- * C11 has it. Memory must be writable; for ATOMIC_READ readable is enough, except for words of 16 bytes on aarch64.
+ * C11 has it. Memory must be writable if the operation stores (rwk_atomic_stores), else readable.
  */
 void rwk_atomic_do(enum rwk_atomic_op op, enum rwk_atomic_type type, void *memory, const void *operand,
 	const void *compare, void *result, size_t count);

@@ -23,8 +23,8 @@ struct rwk_engine;
 struct rwk_regions;
 struct rwk_region;
 
-/** Kinds of access, as bits: what a region grants, what a request needs. An atomic that changes memory needs WRITE, one
- * that fetches READ. */
+/** Kinds of access, as bits: what a region grants, what a request needs. An atomic that stores needs WRITE
+ * (rwk_atomic_stores), one that fetches READ. */
 enum { RWK_REGION_READ = 1, RWK_REGION_WRITE = 2 };
 
 /** What has been done to a region by a peer, or by this process through the same calls. */

@@ -72,18 +72,18 @@ ssize_t rwk_rma_move_here(struct rwk_engine *e, const struct rwk_rma_args *a, si
 ssize_t rwk_rma_atomic_here(struct rwk_engine *e, const struct rwk_atomic_args *a, size_t whole)
 {
 	char operands[2 * RWK_ATOMIC_BYTES], results[RWK_ATOMIC_BYTES];
-	unsigned access = rwk_rma_access(a->op, a->result);
+	unsigned access = rwk_rma_access(a->op, a->result), needed = rwk_rma_access_needed(a->op, a->type, access);
 	struct rwk_rma_met met;
 	struct rwk_region *r;
 	uint64_t offset;
 	size_t at = 0;
-	int rc = check_here(e, &a->rma, access, &met);
+	int rc = check_here(e, &a->rma, needed, &met);
 
 	rwk_rma_operands(a, whole, operands);
 	for (size_t i = 0; i < a->rma.remote_count && !rc; i++) {
 		const struct rwk_remote *to = &a->rma.remote[i];
 
-		rc = rwk_region_check(e->attr.regions, e, to->key, to->address, to->length, access, &r, &offset);
+		rc = rwk_region_check(e->attr.regions, e, to->key, to->address, to->length, needed, &r, &offset);
 		if (!rc)
 			rc = rwk_rma_atomic(r, offset, a->op, a->type, operands + at, operands + whole + at,
 				results + at, to->length);

@@ -242,7 +242,7 @@ static rwk_outline int atomic_pieces(const struct rwk_region *r, uint64_t at, un
 	unsigned n = rwk_region_slice(r, at, len, iov);
 	size_t element = rwk_atomic_size(type), done = 0;
 
-	if (rwk_region_usable(r, at, len, op != RWK_ATOMIC_READ))
+	if (rwk_region_usable(r, at, len, rwk_atomic_stores(op, type)))
 		return -EFAULT;
 	for (unsigned i = 0; i < n; i++) {
 		if ((uintptr_t)iov[i].iov_base % element || iov[i].iov_len % element)
@@ -302,7 +302,9 @@ static void serve_atomic(struct rwk_rma_state *s, const struct rwk_envelope *env
 	int rc = -EOPNOTSUPP;
 
 	if (rwk_atomic_valid(op, type) && bytes <= sizeof(results) && !(len & (rwk_atomic_size(type) * arrays - 1)))
-		rc = fetches && asks_too_much(s) ? -ENOBUFS : check(s, env, bytes, access, &r, &at);
+		rc = fetches && asks_too_much(s)
+			     ? -ENOBUFS
+			     : check(s, env, bytes, rwk_rma_access_needed(op, type, access), &r, &at);
 	if (!rc)
 		rc = rwk_rma_atomic(
 			r, at, op, type, payload, (const char *)payload + bytes, fetches ? results : NULL, bytes);

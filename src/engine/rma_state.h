@@ -185,8 +185,13 @@ static inline bool rwk_rma_is_behind(const struct rwk_rma_state *s, uint32_t fla
 /* rma.c */
 /** An atomic's operands, and behind them its comparands. */
 void rwk_rma_operands(const struct rwk_atomic_args *a, size_t len, char *to);
-/** The access that an atomic needs. */
+/** The access that an atomic is. */
 uint8_t rwk_rma_access(unsigned op, bool fetches);
+/** What its region has to grant for it here: more, where it stores what it has read. */
+static inline unsigned rwk_rma_access_needed(unsigned op, unsigned type, unsigned access)
+{
+	return access | (rwk_atomic_stores(op, type) ? (unsigned)RWK_REGION_WRITE : 0);
+}
 
 /* rma_self.c */
 ssize_t rwk_rma_move_here(struct rwk_engine *e, const struct rwk_rma_args *a, size_t whole, bool store);

@@ -490,7 +490,7 @@ static void bytes_beside_the_value(void **state)
 	}
 }
 
-/* Memory that may only be read can be read. */
+/* Memory that may only be read can be read, but by what is said to store; nothing else that reads is. */
 static void read_only_memory(void **state)
 {
 	unsigned char *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), result[WIDEST];
@@ -498,10 +498,11 @@ static void read_only_memory(void **state)
 	(void)state;
 	assert_ptr_not_equal(page, MAP_FAILED);
 	for (unsigned type = 0; type < RWK_ATOMIC_TYPES; type++) {
-#if defined(__aarch64__)
-		if (expected[type].size == 16)
+		if (rwk_atomic_stores(RWK_ATOMIC_READ, type)) {
+			assert_int_equal(expected[type].size, 16);
 			continue;
-#endif
+		}
+		assert_true(rwk_atomic_stores(RWK_SUM, type));
 		memset(result, 1, sizeof(result));
 		if (!rwk_atomic_valid(RWK_ATOMIC_READ, type))
 			continue;

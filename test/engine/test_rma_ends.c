@@ -236,6 +236,43 @@ static void all_memory_atomic(void **state)
 	world_close(&w);
 }
 
+/* Words of 16 bytes in pages that may only be read, of a region to match: read if that stores nothing, else refused. */
+static void read_only_words(void **state)
+{
+	const struct iovec iov = {mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096};
+	const struct rwk_region_attr attr = {.iov = &iov, .count = 1, .access = RWK_REGION_READ};
+	const bool stores = rwk_atomic_stores(RWK_ATOMIC_READ, RWK_UINT128);
+	struct rwk_region *region;
+	struct world w;
+
+	assert_ptr_not_equal(iov.iov_base, MAP_FAILED);
+	area_open_world(&w, *state, 2);
+	for (unsigned to = 0; to < 2 && rwk_atomic_valid(RWK_ATOMIC_READ, RWK_UINT128); to++) {
+		unsigned char result[16];
+		const struct iovec into = {result, sizeof(result)};
+		struct rwk_remote remote = {.length = sizeof(result)};
+		struct task t = {0};
+		const struct rwk_atomic_args args = {
+			.rma = {.peer = w.peer[0][to], .remote = &remote, .remote_count = 1, .context = &t},
+			.op = RWK_ATOMIC_READ,
+			.type = RWK_UINT128,
+			.result = &into,
+			.result_count = 1};
+
+		assert_int_equal(rwk_region_add(w.regions[to], &attr, &region), 0);
+		remote.key = rwk_region_key(region);
+		memset(result, 1, sizeof(result));
+		assert_int_equal(area_atomic(&w, 0, &args), 0);
+		world_wait(&w, &t);
+		assert_int_equal(t.c.status, stores ? -EACCES : 0);
+		for (size_t i = 0; i < sizeof(result); i++)
+			assert_int_equal(result[i], stores);
+		rwk_region_remove(w.regions[to], region);
+	}
+	world_close(&w);
+	munmap(iov.iov_base, 4096);
+}
+
 /* Lengths that differ, pieces that are too many, operations that are not there. */
 static void senseless(void **state)
 {
@@ -505,6 +542,7 @@ int main(void)
 		WORLD_EACH(all_memory),
 		WORLD_EACH(all_memory_atomic),
 		cmocka_unit_test(all_memory_long),
+		WORLD_EACH(read_only_words),
 		AREA_EACH(senseless),
 		cmocka_unit_test(senseless_regions),
 		AREA_EACH(limit),
