@@ -100,6 +100,28 @@ one_sided_options() {
 	printf '%s\n' --mca osc rdma,sm --mca btl self,ofi --mca osc_rdma_btls ofi --mca btl_ofi_provider_include ropewalk
 }
 
+# limited SECONDS GRACE COMMAND...: runs the command and ends it after SECONDS, as timeout does, which kills it GRACE
+# seconds later. An interrupt does not reach it in the process group that timeout makes: what ends this shell ends the
+# command first, and is then the caller's again, who would go on with the next one.
+limited() {
+	local traps child status s signal=''
+
+	timeout --kill-after="$2" "$1" "${@:3}" </dev/null &
+	child=$!
+	traps=$(trap -p INT TERM HUP)
+	for s in INT TERM HUP; do
+		# shellcheck disable=SC2064 # as they are now
+		trap "signal=$s; kill $child 2>/dev/null" $s
+	done
+	wait $child
+	status=$?
+	[ -z "$signal" ] || wait $child
+	trap - INT TERM HUP
+	eval "$traps"
+	[ -z "$signal" ] || kill -s "$signal" $BASHPID
+	return $status
+}
+
 # mpi SECONDS RANKS [mpirun options --] PROGRAM [arguments]: runs the program over $TRANSPORT (ropewalk) from the build
 # tree $BUILD, ends it after SECONDS. Ranks may outnumber cores; they are bound only when each can have one of its own.
 mpi() {
@@ -118,6 +140,6 @@ mpi() {
 	fi
 	[ "$ranks" -le "$(processors)" ] && bind=core
 	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
-		timeout --kill-after=10 "$seconds" mpirun "${options[@]}" --oversubscribe --bind-to "$bind" \
-		"${extra[@]}" -np "$ranks" "$@" </dev/null
+		limited "$seconds" 10 mpirun "${options[@]}" --oversubscribe --bind-to "$bind" \
+		"${extra[@]}" -np "$ranks" "$@"
 }
