@@ -7,6 +7,9 @@
 # shellcheck disable=SC2034
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
+# A build tree that is named from here is meant wherever a script goes.
+[[ -z ${BUILD-} || $BUILD = /* ]] || BUILD=$PWD/$BUILD
+
 # shellcheck disable=SC2034 # the lists are for those who source this
 packages_build="autoconf automake libtool pkg-config make gcc libc6-dev
 	libfabric-dev libhwloc-dev libisal-dev libpmix-dev libsodium-dev uthash-dev"
