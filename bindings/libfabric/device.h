@@ -6,7 +6,7 @@
  * programs that have none get no socket of it.
  *
  *   fabric - device - adapter - cq        one for all endpoints: what has completed goes on to the queues and counters
- *                   |                     of the endpoint that it belongs to (msg_completion.c)
+ *                   |                     of the endpoint that it belongs to (msg_complete.c)
  *                   `-------- - channel   what has happened to connections goes on to event queues (msg_event.c)
  *
  * Its lock is that of all its domains, whatever their threading: event queues, which are the fabric's, drive it too.

@@ -125,7 +125,7 @@ struct rwk_src_view {
 	struct rwk_src_answer answer;
 	uint8_t (*slots)[RWK_WIRE_OWN_MAX]; /* RWK_SRC_SLOTS of them, and one for what is being read */
 	struct rwk_src_own *own;            /* for each place of a key */
-	void *guard;                        /* RWK_SRC_GUARD bytes; NULL: nothing was published yet */
+	void *guard;                        /* a page (reach.c); NULL: nothing was published yet */
 	struct rwk_src_owed owed[RWK_SRC_OWED];
 	unsigned owed_count;
 	struct rwk_src_counters counters;
