@@ -124,6 +124,8 @@ static int imagine(uint32_t nodes, uint32_t per_node, struct rwk_sel_facts *f)
 	}
 	rwk_sel_facts_init(f, map, &rwk_params);
 	rwk_job_map_free(map);
+	f->udp = rwk_params.udp;
+	f->tcp = rwk_params.tcp;
 	f->built = EVERY_STRAND; /* the choice by rights, as if every strand were there, and then whether it is */
 	return 0;
 }
