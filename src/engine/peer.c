@@ -133,6 +133,15 @@ static void attach_channel(struct rwk_peer *p, struct rwk_channel *ch)
 	limit_eager(p, ch);
 }
 
+static const char *why_no_network(void)
+{
+	if (!rwk_job_wants_network())
+		return "the job is on this node alone, and no network is opened";
+	if (rwk_params.interfaces && rwk_params.tcp) /* without TCP there may be another reason */
+		return "FI_ROPEWALK_INTERFACES leaves no network of this host";
+	return "this host has no network that may be used";
+}
+
 /** What selection wants to know of a peer before contact. */
 static void facts_of(struct rwk_peer *p, struct rwk_sel_facts *f)
 {
@@ -142,8 +151,7 @@ static void facts_of(struct rwk_peer *p, struct rwk_sel_facts *f)
 	f->udp = e->network_port && rwk_params.udp;
 	f->tcp = e->network_port && rwk_params.tcp;
 	if (!e->network_port)
-		f->no_network = rwk_job_wants_network() ? "this host has no network that may be used"
-							: "the job is on this node alone, and no network is opened";
+		f->no_network = why_no_network();
 	if (rwk_peer_is_partial(&p->address))
 		f->node = rwk_ip_is_local(p->address.ip) ? RWK_SEL_CLAIMED : RWK_SEL_OTHER;
 	else

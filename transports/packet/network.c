@@ -35,7 +35,7 @@ static const uint8_t any_ip[16];
 static int publish_ip(struct rwk_address *a)
 {
 	size_t room = rwk_params.interfaces ? strlen(rwk_params.interfaces) + 1 : 1;
-	char *lists, why[200];
+	char *lists, why[700];
 	int rc;
 
 	if (memcmp(a->ip, any_ip, sizeof(any_ip)))
@@ -48,7 +48,12 @@ static int publish_ip(struct rwk_address *a)
 	free(lists);
 	if (!rc)
 		return 0;
-	rwk_info("network: %s; peers on other nodes cannot be reached", why);
+	/* A host without a network is what it is; a list that leaves none is seldom what was meant. */
+	if (rwk_params.interfaces)
+		rwk_warn("FI_ROPEWALK_INTERFACES=%.100s: %s; peers on other nodes cannot be reached",
+			rwk_params.interfaces, why);
+	else
+		rwk_info("network: %s; peers on other nodes cannot be reached", why);
 	return -ENETDOWN;
 }
 
