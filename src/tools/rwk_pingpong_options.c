@@ -86,6 +86,8 @@ static void check_together(struct argp_state *state)
 		argp_error(state, "uc has send and write alone");
 	if (want.peer && want.host)
 		argp_error(state, "the other end is either asked (HOST) or given (--peer)");
+	if (want.first && !want.peer)
+		argp_error(state, "--first goes with --peer: without it, the end that is given HOST begins");
 	if (want.operation->atomic)
 		want.size = sizeof(uint64_t);
 	want.first |= want.host != NULL;
@@ -108,6 +110,8 @@ static error_t read_option(int key, char *arg, struct argp_state *state)
 		break;
 	case 'm':
 		want.pmtu = number(state, arg, 256, 4096);
+		if (want.pmtu & (want.pmtu - 1))
+			argp_error(state, "'%s' is no PMTU: 256, 512, 1024, 2048 or 4096", arg);
 		break;
 	case 'a':
 		want.ip = arg;
