@@ -263,9 +263,10 @@ int main(int argc, char **argv)
 
 	argc -= wrong_key;
 	if ((argc == 3 || argc == 4) && !strcmp(argv[1], "serve") && !wrong_key)
-		return serve(argv[2], argc == 4 ? (unsigned)atoi(argv[3]) : NODE_PORT);
+		return serve(argv[2], argc == 4 ? number_of("PORT", argv[3], NODE_PORT_MAX) : NODE_PORT);
 	if ((argc == 4 || argc == 5) && !strcmp(argv[1], "fetch"))
-		return fetch(argv[2], argv[3], argc == 5 ? (unsigned)atoi(argv[4]) : NODE_PORT, wrong_key);
+		return fetch(
+			argv[2], argv[3], argc == 5 ? number_of("PORT", argv[4], NODE_PORT_MAX) : NODE_PORT, wrong_key);
 	fprintf(stderr, "usage: disk_read serve FILE [PORT]\n"
 			"       disk_read fetch HOST COPY [PORT] [--wrong-key]\n");
 	return 64;

@@ -313,9 +313,10 @@ int main(int argc, char **argv)
 	if (argc > 3 + busy && !strcmp(argv[1], "serve")) {
 		for (int i = 3 + busy; i < argc; i++)
 			put(argv[i]);
-		return serve((unsigned)atoi(argv[2 + busy]), busy);
+		return serve(number_of("PORT", argv[2 + busy], NODE_PORT_MAX), busy);
 	}
 	if ((argc == 5 || argc == 6) && !strcmp(argv[1], "get"))
-		return get(argv[2], (unsigned)atoi(argv[3]), argv[4], argc == 6 ? strtoul(argv[5], NULL, 10) : 1);
+		return get(argv[2], number_of("PORT", argv[3], NODE_PORT_MAX), argv[4],
+			argc == 6 ? number_of("COUNT", argv[5], UINT32_MAX) : 1);
 	return usage();
 }

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,6 +29,18 @@ void demand(int rc, const char *what)
 {
 	if (rc < 0)
 		error(1, -rc, "%s", what);
+}
+
+unsigned number_of(const char *what, const char *text, unsigned most)
+{
+	char *end;
+	unsigned long v;
+
+	errno = 0;
+	v = strtoul(text, &end, 10);
+	if (errno || end == text || *end || strchr(text, '-') || v < 1 || v > most)
+		error(64, 0, "%s: '%s' is not a number from 1 to %u", what, text, most);
+	return (unsigned)v;
 }
 
 /*

@@ -24,7 +24,8 @@
 
 #include <stdbool.h>
 
-#define NODE_PORT 18515u /* TCP, if none is named */
+#define NODE_PORT     18515u /* TCP, if none is named */
+#define NODE_PORT_MAX 65535u
 
 struct node {
 	struct rwk_adapter *adapter;
@@ -59,6 +60,9 @@ void peer_close(struct peer *p);
 bool node_await(struct node *n, struct peer *p, struct rwk_wc *wc);
 /** Waits for an event of that type, at most so many seconds; others end the program. */
 struct rwk_connection_event node_await_event(struct node *n, enum rwk_connection_event_type type, unsigned seconds);
+
+/** An argument that is a whole number from 1 to `most`; anything else ends the program (64). */
+unsigned number_of(const char *what, const char *text, unsigned most);
 
 /** Ends the program if `rc` is a negative errno. */
 void demand(int rc, const char *what);
