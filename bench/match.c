@@ -109,7 +109,7 @@ static void set_order(struct table *t)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static const unsigned depths[] = {1, 8, 64, 512, MAX_DEPTH};
 	struct table t = {
@@ -118,6 +118,10 @@ int main(void)
 		.order = malloc(MAX_DEPTH * sizeof(*t.order)),
 	};
 
+	if (argc > 1) {
+		fprintf(stderr, "match: '%s': it takes no arguments\n", argv[1]);
+		return 2;
+	}
 	if (!t.posted || !t.kept || !t.order || rwk_matcher_open(&t.m)) {
 		fprintf(stderr, "match: out of memory\n");
 		return 1;

@@ -30,6 +30,7 @@
 #include <unistd.h>
 
 #define SIZE_MAX_BYTES 65536u
+#define COUNT_MAX      1000000000ul
 
 static const size_t sizes[] = {0, 8, 40, 48, 64, 104, 128, 160, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
 
@@ -338,6 +339,22 @@ static void one_process(const struct options *o)
 	}
 }
 
+/* A whole number within these bounds; others end the program. */
+static unsigned long number(int option, const char *text, unsigned long least, unsigned long most)
+{
+	char *end;
+	unsigned long v;
+
+	errno = 0;
+	v = strtoul(text, &end, 0);
+	if (errno || end == text || *end || strchr(text, '-') || v < least || v > most) {
+		fprintf(stderr, "shm_channel: -%c %s: a whole number from %lu to %lu is needed\n", option, text, least,
+			most);
+		exit(2);
+	}
+	return v;
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = {.all_sizes = true};
@@ -347,17 +364,17 @@ int main(int argc, char **argv)
 		if (c == '1') {
 			o.one_process = true;
 		} else if (c == 's') {
-			o.size = strtoul(optarg, NULL, 0);
+			o.size = number(c, optarg, 0, SIZE_MAX_BYTES);
 			o.all_sizes = false;
 		} else if (c == 'n') {
-			o.n = strtoul(optarg, NULL, 0);
+			o.n = number(c, optarg, 1, COUNT_MAX);
 		} else {
 			fprintf(stderr, "usage: shm_channel [-1] [-s bytes] [-n messages]\n");
 			return 2;
 		}
 	}
-	if (o.size > SIZE_MAX_BYTES) {
-		fprintf(stderr, "shm_channel: sizes go up to %u\n", SIZE_MAX_BYTES);
+	if (optind < argc) {
+		fprintf(stderr, "shm_channel: '%s': there are options alone\n", argv[optind]);
 		return 2;
 	}
 	rwk_param_load();
