@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Values on the command lines of compare and slices."""
+"""Values on the command lines of compare, slices, footprint and progress."""
 import argparse
 
 
