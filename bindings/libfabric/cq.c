@@ -6,7 +6,6 @@
 #include "bindings/libfabric/wait_set.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define RING_MIN    64
 #define RING_MAX    ((size_t)1 << 16) /* entries that a program's wish may reserve; the ring may grow beyond */
@@ -271,14 +270,8 @@ static int cq_signal(struct fid_cq *fid)
 
 static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf, size_t len)
 {
-	const char *text = fi_strerror(prov_errno);
-
 	(void)fid, (void)err_data;
-	if (buf && len) {
-		strncpy(buf, text, len - 1);
-		buf[len - 1] = 0;
-	}
-	return text;
+	return rwk_fi_strerror(prov_errno, buf, len);
 }
 
 int rwk_fi_cq_trywait(struct rwk_fi_cq *cq)

@@ -301,14 +301,8 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *number, void *buf, size_t 
 
 static const char *eq_strerror(struct fid_eq *fid, int prov_errno, const void *err_data, char *buf, size_t len)
 {
-	const char *text = fi_strerror(prov_errno);
-
 	(void)fid, (void)err_data;
-	if (buf && len) {
-		strncpy(buf, text, len - 1);
-		buf[len - 1] = 0;
-	}
-	return text;
+	return rwk_fi_strerror(prov_errno, buf, len);
 }
 
 int rwk_fi_eq_trywait(struct rwk_fi_eq *eq)

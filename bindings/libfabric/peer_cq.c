@@ -3,8 +3,6 @@
 
 #include "base/log.h"
 
-#include <stdio.h>
-
 /* All that can be read is that there is nothing: a read of no entries makes progress. */
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
@@ -52,9 +50,7 @@ static int no_signal(struct fid_cq *fid)
 static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf, size_t len)
 {
 	(void)fid, (void)err_data;
-	if (buf && len)
-		snprintf(buf, len, "%s", fi_strerror(prov_errno));
-	return fi_strerror(prov_errno);
+	return rwk_fi_strerror(prov_errno, buf, len);
 }
 
 static const struct fi_ops_cq peer_cq_ops = {

@@ -63,6 +63,15 @@ int rwk_fi_no_ops_set(struct fid *fid, const char *name, uint64_t flags, void *o
 	return -FI_ENOSYS;
 }
 
+const char *rwk_fi_strerror(int prov_errno, char *buf, size_t len)
+{
+	const char *text = fi_strerror(prov_errno);
+
+	if (buf && len)
+		snprintf(buf, len, "%s", text);
+	return text;
+}
+
 #define SEEN_MAX 64 /* different warnings that are told apart; beyond them all are shown */
 
 /* Whether this text has not been shown before. */

@@ -67,6 +67,9 @@ static inline int rwk_fi_busy(atomic_uint *refs)
 	return atomic_load_explicit(refs, memory_order_acquire) ? -FI_EBUSY : 0;
 }
 
+/** What a queue says of its entries' prov_errno, which is libfabric's own errno: in `buf` too, if that has room. */
+const char *rwk_fi_strerror(int prov_errno, char *buf, size_t len);
+
 /* Calls of struct fi_ops that an object does not have; each answers -FI_ENOSYS. */
 int rwk_fi_no_bind(struct fid *fid, struct fid *other, uint64_t flags);
 int rwk_fi_no_control(struct fid *fid, int command, void *arg);
