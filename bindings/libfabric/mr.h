@@ -13,8 +13,6 @@
 
 #include <rdma/fi_domain.h>
 
-struct rwk_fi_ep;
-
 /**
  * The mr_mode bits that a domain heeds. A region needs none of them: peers have offsets and keys of the program's own.
  * A bit that fi_getinfo leaves set says to libfabric's programs that the provider cannot do without, and many that

@@ -240,7 +240,6 @@ enum whose { AREA, READ_ONLY, WRITE_ONLY, NONE, NOBODY };
 /* What becomes of it: a positive errno it is refused with, or */
 enum { DONE = -1, DATA = -2, ENDED = -3, NOTHING = -4, EITHER = -5 /* refused for its length, or ended */ };
 
-#define WORD           0x8000u /* a length of payload: 8 bytes, with this number in them */
 #define ATOM(op, type) ((op) << 8 | (type))
 
 static const struct asked {

@@ -12,8 +12,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define MEMBERS_MAX 64
-#define STRANGER    65534u /* another user */
+#define STRANGER 65534u /* another user */
 
 /* How a member joins. */
 struct plan {

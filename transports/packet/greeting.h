@@ -47,7 +47,6 @@ enum rwk_greeting_type {
  * rwk_rc_own; a bit that this version does not know is passed over.
  */
 enum rwk_greeting_feature {
-	RWK_GREETING_OWN = 0xffff,         /* a mask: the bits of enum rwk_rc_own */
 	RWK_GREETING_MASKED_ID = 1 << 16,  /* the ICRC takes the identification of IPv4 as 0 */
 	RWK_GREETING_RDMA_READ = 1 << 17,  /* Reads of exposed regions are answered */
 	RWK_GREETING_RDMA_WRITE = 1 << 18, /* Writes to exposed regions are taken */

@@ -35,8 +35,6 @@
 
 #define RWK_SHM_LAYOUT_VERSION 12u
 
-struct rwk_shm_pair_header; /* first page of the pair's segment: magic, layout version, sizes; see layout.h */
-
 /** The state of a pair on this side; the service's channel. */
 struct rwk_shm_channel;
 

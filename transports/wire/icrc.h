@@ -14,8 +14,6 @@
 
 #include "wire/crc32.h"
 
-#define RWK_ICRC_PSEUDO_MAX 56u /* bytes: 8 of 0xff, an IPv6 header, a UDP header */
-
 /** How the CRC begins for packets of one length between two ends: continue from this with rwk_icrc_packet. */
 uint32_t rwk_icrc_begin(enum rwk_crc kind, const uint8_t *pseudo, size_t len);
 

@@ -9,7 +9,6 @@
 #define ONES   8u /* bytes in front */
 #define UDP    8u
 #define IP4    20u
-#define IP6    40u
 #define DF     0x4000u
 #define UDP_IS 17 /* protocol number */
 
