@@ -227,9 +227,11 @@ int rwk_fi_wait_arm(struct rwk_fi_wait *w)
 
 	if (w->signaled)
 		return -FI_EAGAIN;
+	if (w->sleeping && !w->armed)
+		return -FI_EAGAIN; /* the ring is for them, too */
 	if (w->event_fd >= 0 && read(w->event_fd, &rung, sizeof(rung)) < 0 && errno != EAGAIN)
 		return -errno;
-	w->armed = true; /* also if it does not come to a sleep: another thread may be asleep, who was rung for above */
+	w->armed = true; /* also if it does not come to a sleep: another thread may be asleep */
 	if (w->done)
 		w->done->limit = w->done->tail;
 	for (unsigned i = 0; i < w->count; i++) {
@@ -276,6 +278,7 @@ static void rest(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, const s
 	bool sleep = w->object == FI_WAIT_FD && !rwk_fi_wait_arm(w);
 	bool quiet = sleep && rwk_fi_wait_sleeps(w, lock);
 
+	w->sleeping += sleep;
 	rwk_fi_leave(lock);
 	if (sleep)
 		poll(&p, 1, rwk_fi_deadline_left(end));
@@ -285,6 +288,7 @@ static void rest(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, const s
 		rwk_fi_enter_quietly(lock);
 	else
 		rwk_fi_enter(lock);
+	w->sleeping -= sleep;
 }
 
 /* Who goes on after a quiet return leaves others asleep on what he has disarmed. */

@@ -9,6 +9,10 @@
  * call completes, and fi_cq_signal, wake through the eventfd. What another thread's call takes back of the arming, or
  * leaves to be moved on, wakes a moment later (sleepers.c). All members are under the lock of the queue or counter
  * (group.h), which is not held while asleep.
+ *
+ * Several threads may sleep on one wait, each for something else. A ring is for all of them: the eventfd stays readable
+ * until the last one is back, and who is back first cannot sleep again before that. So while `sleeping` counts somebody
+ * who has been rung for, that is while `armed` is not set, nobody new falls asleep.
  */
 #ifndef RWK_FI_WAIT_H
 #define RWK_FI_WAIT_H
@@ -43,7 +47,8 @@ struct rwk_fi_wait {
 	bool armed;              /* somebody sleeps, or may: an arrival writes the eventfd */
 	struct rwk_completions *done; /* gets nothing without a call while armed; NULL: there is no such queue */
 	bool signaled;           /* the next wait ends at once */
-	unsigned waiting;        /* threads in rwk_fi_wait_for */
+	unsigned waiting;        /* threads in rwk_fi_wait_for, */
+	unsigned sleeping;       /* and those of them that have not come back from a sleep */
 	unsigned signals;        /* that have ended the waits of all of them */
 	enum fi_wait_obj object; /* FI_WAIT_NONE, FI_WAIT_FD or FI_WAIT_YIELD */
 	int epoll_fd, event_fd;  /* -1 without FI_WAIT_FD */
@@ -144,8 +149,10 @@ static inline void rwk_fi_wait_arrived(struct rwk_fi_wait *w)
 /** Ends the waits under way, or if there are none the next one. */
 void rwk_fi_wait_signal(struct rwk_fi_wait *w);
 
-/** Prepares to sleep: 0, or -FI_EAGAIN if an engine has something already. The caller has looked at its own state
- * before. */
+/**
+ * Prepares to sleep: 0, or -FI_EAGAIN if an engine has something already, or somebody has been rung for and is not back
+ * yet. The caller has looked at its own state before.
+ */
 int rwk_fi_wait_arm(struct rwk_fi_wait *w);
 
 /**

@@ -6,6 +6,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -483,6 +484,117 @@ static void a_signal_for_all(void **state)
 	t_domain_close(&d);
 }
 
+/* What starts from here on shares one core: one thread sleeps again before the next wakes. Gives what it was before. */
+static cpu_set_t share_a_core(void)
+{
+	cpu_set_t before, one;
+	int first = 0;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	while (!CPU_ISSET(first, &before))
+		first++;
+	CPU_ZERO(&one);
+	CPU_SET(first, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	return before;
+}
+
+/*
+ * Two threads wait for one counter: it comes to what the one wants, whoever of them started first. The other wakes as
+ * well, and sleeps on; that does not keep the one from waking.
+ */
+static void thresholds_of_two(void **state)
+{
+	struct fi_cntr_attr attr = {.wait_obj = FI_WAIT_FD};
+	cpu_set_t cores = share_a_core();
+	struct fid_cntr *cntr;
+	struct t_domain d;
+
+	(void)state;
+	t_domain_open(&d, 0, FI_THREAD_SAFE);
+	assert_int_equal(fi_cntr_open(d.domain, &attr, &cntr, NULL), 0);
+	for (uint64_t round = 0; round < 20; round++) {
+		struct sleeper s[2];
+		pthread_t id[2];
+
+		for (uint64_t i = 0; i < 2; i++) {
+			s[i] = (struct sleeper){.cntr = cntr, .threshold = 2 * round + 1 + (i ^ round % 2)};
+			assert_int_equal(pthread_create(&id[i], NULL, sleep_on_counter, &s[i]), 0);
+		}
+		for (int i = 0; i < 2; i++)
+			wait_until_asleep(&s[i]);
+		for (uint64_t i = 0; i < 2; i++) {
+			uint64_t who = i ^ round % 2;
+
+			assert_int_equal(fi_cntr_add(cntr, 1), 0);
+			assert_int_equal(pthread_join(id[who], NULL), 0);
+			assert_int_equal(s[who].result, 0);
+		}
+	}
+	assert_int_equal(fi_close(&cntr->fid), 0);
+	t_domain_close(&d);
+	assert_int_equal(sched_setaffinity(0, sizeof(cores), &cores), 0);
+}
+
+/* Sleeps anew after each signal. */
+struct rouser {
+	struct sleeper sleeper;
+	atomic_uint woken;
+	atomic_bool stop;
+};
+
+static void *sleep_again(void *arg)
+{
+	struct rouser *r = arg;
+	struct fi_cq_tagged_entry e;
+
+	atomic_store(&r->sleeper.tid, gettid());
+	while (!atomic_load(&r->stop)) {
+		fi_cq_sread(r->sleeper.cq, &e, 1, NULL, LONG_SLEEP);
+		atomic_fetch_add(&r->woken, 1);
+	}
+	return NULL;
+}
+
+/* A signal wakes each of those who sleep, though the first of them is asleep again before the other is awake. */
+static void a_signal_for_each(void **state)
+{
+	cpu_set_t cores = share_a_core();
+	struct rouser r[2];
+	struct t_domain d;
+	struct t_end a;
+	pthread_t id[2];
+
+	(void)state;
+	t_domain_open(&d, 0, FI_THREAD_SAFE);
+	t_end_open(&a, &d, &(struct t_options){.wait = FI_WAIT_FD});
+	for (int i = 0; i < 2; i++) {
+		r[i] = (struct rouser){.sleeper = {.cq = a.cq}};
+		assert_int_equal(pthread_create(&id[i], NULL, sleep_again, &r[i]), 0);
+	}
+	for (unsigned round = 1; round <= 20; round++) {
+		int64_t end;
+
+		for (int i = 0; i < 2; i++)
+			wait_until_asleep(&r[i].sleeper);
+		for (int i = 0; i < 2 && round == 20; i++)
+			atomic_store(&r[i].stop, true);
+		assert_int_equal(fi_cq_signal(a.cq), 0);
+		end = t_now() + LONG_SLEEP / 4;
+		for (int i = 0; i < 2; i++) {
+			while (atomic_load(&r[i].woken) < round) {
+				assert_true(t_now() < end);
+				usleep(1000);
+			}
+		}
+	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_join(id[i], NULL), 0);
+	t_end_close(&a);
+	t_domain_close(&d);
+	assert_int_equal(sched_setaffinity(0, sizeof(cores), &cores), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -495,6 +607,8 @@ int main(void)
 		cmocka_unit_test(told_beside_reader),
 		cmocka_unit_test(two_pollers_rest),
 		cmocka_unit_test(a_signal_for_all),
+		cmocka_unit_test(thresholds_of_two),
+		cmocka_unit_test(a_signal_for_each),
 	};
 
 	t_use_provider();
