@@ -13,14 +13,14 @@ static struct rwk_fi_cntr *cntr_of(struct fid_cntr *fid)
 }
 
 /* Reading drives the engines: a program may call nothing else while it waits. */
-static uint64_t look(struct rwk_fi_cntr *cntr, const uint64_t *number)
+static uint64_t look(struct rwk_fi_cntr *cntr, const uint64_t *number, uint64_t *told)
 {
 	uint64_t value;
 	bool tired;
 
 	rwk_fi_enter(&cntr->lock);
 	tired = !rwk_fi_wait_progress(&cntr->wait) && rwk_fi_wait_tires(&cntr->wait);
-	value = *number;
+	value = *told = *number;
 	rwk_fi_leave(&cntr->lock);
 	if (rwk_unlikely(tired))
 		rwk_fi_rest();
@@ -29,12 +29,16 @@ static uint64_t look(struct rwk_fi_cntr *cntr, const uint64_t *number)
 
 static uint64_t cntr_read(struct fid_cntr *fid)
 {
-	return look(cntr_of(fid), &cntr_of(fid)->value);
+	struct rwk_fi_cntr *cntr = cntr_of(fid);
+
+	return look(cntr, &cntr->value, &cntr->told.value);
 }
 
 static uint64_t cntr_readerr(struct fid_cntr *fid)
 {
-	return look(cntr_of(fid), &cntr_of(fid)->errors);
+	struct rwk_fi_cntr *cntr = cntr_of(fid);
+
+	return look(cntr, &cntr->errors, &cntr->told.errors);
 }
 
 /* Changes one of the two numbers; whoever waits looks again, and so do works. */
@@ -110,7 +114,7 @@ int rwk_fi_cntr_trywait(struct rwk_fi_cntr *cntr)
 
 	rwk_fi_enter(&cntr->lock);
 	rwk_fi_wait_progress(&cntr->wait);
-	err = rwk_fi_wait_arm(&cntr->wait);
+	err = rwk_fi_cntr_tell(cntr, &cntr->told) ? -FI_EAGAIN : rwk_fi_wait_arm(&cntr->wait);
 	if (!err)
 		rwk_fi_wait_sleeps(&cntr->wait, &cntr->lock);
 	rwk_fi_leave(&cntr->lock);

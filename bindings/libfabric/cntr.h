@@ -6,6 +6,11 @@
 #include "bindings/libfabric/domain.h"
 #include "bindings/libfabric/wait.h"
 
+/** What a counter was when somebody was last told. */
+struct rwk_fi_told {
+	uint64_t value, errors;
+};
+
 struct rwk_fi_cntr {
 	struct fid_cntr fid;
 	struct rwk_fi_guard lock;
@@ -15,13 +20,24 @@ struct rwk_fi_cntr {
 	struct rwk_fi_domain *domain;
 	struct fid_peer_cntr *owner; /* another provider's, that counts in its place (peer.h), or NULL */
 	struct rwk_list of_works; /* rwk_fi_works.counters */
+	struct rwk_fi_told told;  /* to the program, by a read, or by -FI_EAGAIN that it should read */
 	struct rwk_fi_member member;
 	atomic_uint refs;         /* endpoints bound, once for each kind of operation; and what its works hold */
 };
 
 int rwk_fi_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr, void *context);
 
-/** For fi_trywait: 0, or -FI_EAGAIN if there is something to do. */
+/** Is it not what was told? From now on it has been. Under the lock. */
+static inline bool rwk_fi_cntr_tell(const struct rwk_fi_cntr *cntr, struct rwk_fi_told *told)
+{
+	bool news = cntr->value != told->value || cntr->errors != told->errors;
+
+	told->value = cntr->value;
+	told->errors = cntr->errors;
+	return news;
+}
+
+/** For fi_trywait: 0, or -FI_EAGAIN if it is not what the program was told, once, or if there is something to do. */
 int rwk_fi_cntr_trywait(struct rwk_fi_cntr *cntr);
 
 /** Begins the works that are due. Under the lock; in deferred.c. */

@@ -421,6 +421,42 @@ static void told_beside_reader(void **state)
 	beside_close(&s);
 }
 
+/* Who has read a counter and asks whether he may sleep is told of what has been counted since: now, or by poll. */
+static void told_of_a_count(void **state)
+{
+	struct pollfd p = {.events = POLLIN};
+	struct fid *cntr;
+	struct beside s;
+
+	(void)state;
+	beside_open(&s);
+	make_contact(&s);
+	cntr = &s.cntr->fid;
+	assert_int_equal(fi_control(cntr, FI_GETWAIT, &p.fd), 0);
+	for (int i = 0; i < 6; i++) {
+		int64_t end = t_now() + T_PATIENCE;
+
+		expect(&s, 1);
+		assert_int_equal(fi_cntr_read(s.cntr), s.sent);
+		if (i % 3 == 2)
+			while (fi_trywait(s.d.fabric, &cntr, 1))
+				assert_true(t_now() < end);
+		send_expected(&s);
+		if (i % 3)
+			t_drive(s.a.cq); /* as another thread may */
+		if (!fi_trywait(s.d.fabric, &cntr, 1))
+			assert_int_equal(poll(&p, 1, LONG_SLEEP), 1);
+		while (fi_cntr_read(s.cntr) != s.sent)
+			assert_true(t_now() < end);
+		while (fi_trywait(s.d.fabric, &cntr, 1))
+			assert_true(t_now() < end);
+		t_wait(s.a.cq, NULL, NULL);
+	}
+	assert_int_equal(fi_cntr_adderr(s.cntr, 1), 0);
+	assert_int_equal(fi_trywait(s.d.fabric, &cntr, 1), -FI_EAGAIN);
+	beside_close(&s);
+}
+
 /*
  * Two threads that look and poll, each at its own object of one endpoint, do not wake each other for ever: when both
  * have come to rest it stays so.
@@ -605,6 +641,7 @@ int main(void)
 		cmocka_unit_test(woken_beside_reader),
 		cmocka_unit_test(woken_beside_sleeper),
 		cmocka_unit_test(told_beside_reader),
+		cmocka_unit_test(told_of_a_count),
 		cmocka_unit_test(two_pollers_rest),
 		cmocka_unit_test(a_signal_for_all),
 		cmocka_unit_test(thresholds_of_two),
