@@ -108,13 +108,13 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 	return err;
 }
 
-int rwk_fi_cntr_trywait(struct rwk_fi_cntr *cntr)
+int rwk_fi_cntr_trywait(struct rwk_fi_cntr *cntr, struct rwk_fi_told *told)
 {
 	int err;
 
 	rwk_fi_enter(&cntr->lock);
 	rwk_fi_wait_progress(&cntr->wait);
-	err = rwk_fi_cntr_tell(cntr, &cntr->told) ? -FI_EAGAIN : rwk_fi_wait_arm(&cntr->wait);
+	err = rwk_fi_cntr_tell(cntr, told ? told : &cntr->told) ? -FI_EAGAIN : rwk_fi_wait_arm(&cntr->wait);
 	if (!err)
 		rwk_fi_wait_sleeps(&cntr->wait, &cntr->lock);
 	rwk_fi_leave(&cntr->lock);

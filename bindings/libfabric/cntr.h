@@ -37,8 +37,11 @@ static inline bool rwk_fi_cntr_tell(const struct rwk_fi_cntr *cntr, struct rwk_f
 	return news;
 }
 
-/** For fi_trywait: 0, or -FI_EAGAIN if it is not what the program was told, once, or if there is something to do. */
-int rwk_fi_cntr_trywait(struct rwk_fi_cntr *cntr);
+/**
+ * For fi_trywait: 0, or -FI_EAGAIN if it is not what was `told` (by a set; NULL: by itself), once, or if there is
+ * something to do. One look: after it, who drives the engines takes back that they are armed.
+ */
+int rwk_fi_cntr_trywait(struct rwk_fi_cntr *cntr, struct rwk_fi_told *told);
 
 /** Begins the works that are due. Under the lock; in deferred.c. */
 void rwk_fi_cntr_look(struct rwk_fi_cntr *cntr);

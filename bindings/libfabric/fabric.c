@@ -34,7 +34,7 @@ static int trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 			err = rwk_fi_cq_trywait(rwk_container_of(fids[i], struct rwk_fi_cq, fid.fid));
 			break;
 		case FI_CLASS_CNTR:
-			err = rwk_fi_cntr_trywait(rwk_container_of(fids[i], struct rwk_fi_cntr, fid.fid));
+			err = rwk_fi_cntr_trywait(rwk_container_of(fids[i], struct rwk_fi_cntr, fid.fid), NULL);
 			break;
 		case FI_CLASS_EQ:
 			err = rwk_fi_eq_trywait(rwk_container_of(fids[i], struct rwk_fi_eq, fid.fid));

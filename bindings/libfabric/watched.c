@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bindings/libfabric/watched.h"
 
-#include "bindings/libfabric/cntr.h"
 #include "bindings/libfabric/cq.h"
 #include "bindings/libfabric/eq.h"
 
@@ -29,9 +28,7 @@ static bool look_at_counter(struct rwk_fi_watched *w)
 
 	rwk_fi_enter(&cntr->lock);
 	rwk_fi_wait_progress(&cntr->wait);
-	changed = cntr->value != w->value || cntr->errors != w->errors;
-	w->value = cntr->value;
-	w->errors = cntr->errors;
+	changed = rwk_fi_cntr_tell(cntr, &w->told);
 	rwk_fi_leave(&cntr->lock);
 	return changed;
 }
@@ -48,21 +45,13 @@ bool rwk_fi_watched_look(struct rwk_fi_watched *w)
 	}
 }
 
-/* A counter's change rings only who has armed it: it is looked at afterwards, so that none is missed. */
-static int trywait_counter(struct rwk_fi_watched *w)
-{
-	int err = rwk_fi_cntr_trywait(cntr_of(w));
-
-	return !err && look_at_counter(w) ? -FI_EAGAIN : err;
-}
-
 int rwk_fi_watched_trywait(struct rwk_fi_watched *w)
 {
 	switch (w->fid->fclass) {
 	case FI_CLASS_CQ:
 		return rwk_fi_cq_trywait(cq_of(w));
 	case FI_CLASS_CNTR:
-		return trywait_counter(w);
+		return rwk_fi_cntr_trywait(cntr_of(w), &w->told);
 	default:
 		return rwk_fi_eq_trywait(eq_of(w));
 	}

@@ -7,13 +7,13 @@
 #ifndef RWK_FI_WATCHED_H
 #define RWK_FI_WATCHED_H
 
-#include "bindings/libfabric/provider.h"
+#include "bindings/libfabric/cntr.h"
 
 #include <stdbool.h>
 
 struct rwk_fi_watched {
 	struct fid *fid;
-	uint64_t value, errors; /* a counter's at the last look */
+	struct rwk_fi_told told; /* a counter's numbers at the last look */
 };
 
 /** Drives what is behind it; has it something? Takes its lock. */

@@ -30,16 +30,24 @@ static struct fid_cq *open_cq(struct fid_wait *set, void *context)
 	return cq;
 }
 
+static struct fid_cntr *open_cntr(struct fid_wait *set, void *context)
+{
+	struct fi_cntr_attr attr = {.wait_obj = FI_WAIT_SET, .wait_set = set};
+	struct fid_cntr *cntr;
+
+	assert_int_equal(fi_cntr_open(domain.domain, &attr, &cntr, context), 0);
+	return cntr;
+}
+
 static void members_open(struct members *m, enum fi_wait_obj object)
 {
 	struct fi_wait_attr attr = {.wait_obj = object};
-	struct fi_cntr_attr cntr_attr = {.wait_obj = FI_WAIT_SET};
 	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_SET, .flags = FI_WRITE};
 
 	*m = (struct members){0};
 	assert_int_equal(fi_wait_open(domain.fabric, &attr, &m->set), 0);
-	cntr_attr.wait_set = eq_attr.wait_set = m->set;
-	assert_int_equal(fi_cntr_open(domain.domain, &cntr_attr, &m->cntr, &m->cntr), 0);
+	eq_attr.wait_set = m->set;
+	m->cntr = open_cntr(m->set, &m->cntr);
 	assert_int_equal(fi_eq_open(domain.fabric, &eq_attr, &m->eq, NULL), 0);
 	t_end_open(&m->a, &domain, &(struct t_options){.cq = open_cq(m->set, &m->a)});
 	t_end_open(&m->b, &domain, &(struct t_options){.cq = open_cq(m->set, &m->b), .rx_cntr = m->cntr});
@@ -225,17 +233,20 @@ static void sleep_on_condition(struct fid_wait *set)
 struct way {
 	enum fi_wait_obj object;
 	void (*sleep)(struct fid_wait *set);
+	bool counts; /* a counter is in the set, and not the queue */
 };
 
 #define MESSAGES 3
 
-/* One queue in the set gets nothing, the other a message now and then. */
+/* One queue in the set gets nothing, the other, or a counter, a message now and then. */
 static void sleeper(struct t_process *p)
 {
 	const struct way *way = p->arg;
 	struct fi_wait_attr attr = {.wait_obj = way->object};
 	int64_t end = t_now() + T_PATIENCE;
 	struct fi_cq_tagged_entry e;
+	struct t_options o = {0};
+	struct fid_cntr *cntr;
 	struct fid_wait *set;
 	struct fid_cq *other;
 	struct t_end a;
@@ -244,7 +255,12 @@ static void sleeper(struct t_process *p)
 	t_domain_open(&domain, 0, FI_THREAD_DOMAIN);
 	assert_int_equal(fi_wait_open(domain.fabric, &attr, &set), 0);
 	other = open_cq(set, NULL);
-	t_end_open(&a, &domain, &(struct t_options){.cq = open_cq(set, NULL)});
+	cntr = open_cntr(set, NULL);
+	if (way->counts)
+		o.rx_cntr = cntr;
+	else
+		o.cq = open_cq(set, NULL);
+	t_end_open(&a, &domain, &o);
 	t_greet(p, &a);
 	for (int i = 0; i < MESSAGES; i++) {
 		ssize_t n;
@@ -260,6 +276,7 @@ static void sleeper(struct t_process *p)
 	}
 	t_meet(p, a.cq);
 	t_end_close(&a);
+	assert_int_equal(fi_close(&cntr->fid), 0);
 	assert_int_equal(fi_close(&other->fid), 0);
 	assert_int_equal(fi_close(&set->fid), 0);
 	t_domain_close(&domain);
@@ -288,13 +305,17 @@ static void waker(struct t_process *p)
 /* A message from another process ends a sleep, on both kinds of links, however one sleeps. */
 static void sleeping_process(void **state)
 {
-	static const struct way ways[] = {{FI_WAIT_UNSPEC, sleep_in_wait}, {FI_WAIT_FD, sleep_on_descriptor},
-		{FI_WAIT_MUTEX_COND, sleep_on_condition}, {FI_WAIT_FD, sleep_on_epoll}};
+	static const struct way ways[] = {{FI_WAIT_UNSPEC, sleep_in_wait, false},
+		{FI_WAIT_FD, sleep_on_descriptor, false}, {FI_WAIT_MUTEX_COND, sleep_on_condition, false},
+		{FI_WAIT_FD, sleep_on_epoll, false}, {FI_WAIT_UNSPEC, sleep_in_wait, true},
+		{FI_WAIT_FD, sleep_on_descriptor, true}};
 
 	(void)state;
 	for (int i = 0; i < 3; i++)
 		t_two("shm", sleeper, waker, &ways[i]);
 	t_two("udp", sleeper, waker, &ways[3]);
+	for (int i = 4; i < 6; i++)
+		t_two("shm", sleeper, waker, &ways[i]);
 }
 
 /* The queues of connected endpoints, which stand on a device, and of datagrams are in a set as others are. */
@@ -420,6 +441,32 @@ static void signal_once(void **state)
 	t_end_close(&e);
 }
 
+/* A counter that nothing comes to lets sleep who asks the set. */
+static void counter_rests(void **state)
+{
+	struct fi_wait_attr attr = {.wait_obj = FI_WAIT_FD};
+	struct pollfd p = {.events = POLLIN};
+	struct fid_cntr *cntr;
+	struct fid_wait *set;
+	bool rest = false;
+	struct t_end e;
+
+	(void)state;
+	assert_int_equal(fi_wait_open(domain.fabric, &attr, &set), 0);
+	assert_int_equal(fi_control(&set->fid, FI_GETWAIT, &p.fd), 0);
+	cntr = open_cntr(set, NULL);
+	t_end_open(&e, &domain, &(struct t_options){.rx_cntr = cntr});
+	for (int tries = 0; tries < 100 && !rest; tries++) { /* it may have been a clock of the service's own */
+		rest = !fi_trywait(domain.fabric, (struct fid *[]){&set->fid}, 1);
+		usleep(30000);
+		rest = rest && !poll(&p, 1, 0);
+	}
+	assert_true(rest);
+	t_end_close(&e);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+	assert_int_equal(fi_close(&set->fid), 0);
+}
+
 /* With FI_CQ_COND_THRESHOLD a wait ends with that many entries, or with the time, and gives what there is. */
 static void threshold(void **state)
 {
@@ -490,6 +537,7 @@ int main(void)
 		cmocka_unit_test(wait_objects),
 		cmocka_unit_test(poll_set),
 		cmocka_unit_test(signal_once),
+		cmocka_unit_test(counter_rests),
 		cmocka_unit_test(threshold),
 	};
 	int failed = cmocka_run_group_tests_name("processes", processes, NULL, NULL);
