@@ -10,6 +10,7 @@
 #define RING_MIN    64
 #define RING_MAX    ((size_t)1 << 16) /* entries that a program's wish may reserve; the ring may grow beyond */
 #define DRIVEN_EACH 8u                /* reads that find something */
+#define FIRST_PAGE  4096u             /* bytes that no pointer points to */
 
 static struct rwk_fi_cq *cq_of(struct fid_cq *fid)
 {
@@ -228,11 +229,29 @@ static bool enough(const void *arg)
 	return cq->done.tail - cq->done.head >= w->entries || cq->overrun || has_error(cq);
 }
 
+/*
+ * How many entries sread waits for: no more than it can give. fi_cq(3) has the condition "interpreted as a size_t
+ * threshold value": to most that is the number itself in the pointer's place, to some what the pointer points to. No
+ * pointer is as small as such a number.
+ */
+static uint64_t entries_wanted(const struct rwk_fi_cq *cq, const void *cond, size_t count)
+{
+	size_t n = (uintptr_t)cond;
+
+	if (!cq->threshold)
+		return 1;
+	if (n >= FIRST_PAGE)
+		n = *(const size_t *)cond;
+	if (n > count)
+		n = count;
+	return n ? n : 1;
+}
+
 static ssize_t cq_sreadfrom(
 	struct fid_cq *fid, void *buf, size_t count, fi_addr_t *source, const void *cond, int timeout)
 {
 	struct rwk_fi_cq *cq = cq_of(fid);
-	struct want want = {cq, 1};
+	struct want want = {cq, entries_wanted(cq, cond, count)};
 	ssize_t n;
 	int err;
 
@@ -240,8 +259,6 @@ static ssize_t cq_sreadfrom(
 		rwk_warn("fi_cq_sread: the queue was opened with FI_WAIT_NONE; others can be waited for");
 		return -FI_EINVAL;
 	}
-	if (cq->threshold && cond && *(const size_t *)cond)
-		want.entries = *(const size_t *)cond;
 	rwk_fi_enter(&cq->lock);
 	err = rwk_fi_wait_for(&cq->wait, &cq->lock, timeout, enough, &want);
 	n = (ssize_t)take(cq, buf, count, source);

@@ -506,6 +506,19 @@ static void threshold(void **state)
 	start = t_now();
 	assert_int_equal(fi_cq_sread(cq, e, 4, &three, T_PATIENCE), 3);
 	assert_true(t_now() - start < T_PATIENCE);
+
+	/* The number itself in the place of a pointer to it; what has no room is not waited for. */
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(fi_recv(b.ep, &in[i], 1, NULL, FI_ADDR_UNSPEC, &in[i]), 0);
+	for (int i = 0; i < 2; i++)
+		t_post(fi_inject(a.ep, "x", 1, to_b), a.cq, cq);
+	start = t_now();
+	assert_int_equal(fi_cq_sread(cq, e, 4, (const void *)(uintptr_t)3, 30), 2);
+	assert_true(t_now() - start >= 29);
+	t_post(fi_inject(a.ep, "x", 1, to_b), a.cq, cq);
+	start = t_now();
+	assert_int_equal(fi_cq_sread(cq, e, 1, (const void *)(uintptr_t)3, T_PATIENCE), 1);
+	assert_true(t_now() - start < T_PATIENCE);
 	t_end_close(&a);
 	t_end_close(&b);
 }
