@@ -11,6 +11,7 @@
 
 #define INJECT_WAIT 1000000000 /* ns, in which a peer that is in MPI, too, has answered (fi_ropewalk.7) */
 #define FAREWELL    60000      /* ms, in which a receiver that computes for long should have come by */
+#define LOOK        5          /* ms, from one look at what is owed to the next */
 
 int rwk_fi_engine_open(struct rwk_fi_domain *domain, const struct rwk_address *source, uint64_t caps, size_t tx_size,
 	struct rwk_engine_attr *attr, struct rwk_engine **engine)
@@ -55,22 +56,27 @@ static bool owes_less(const void *arg)
 
 /*
  * Nobody waits for what was injected, and the endpoint may be closed before its peer has answered at all: MPI_Finalize
- * of MPICH does so. It waits here, and moves on what there is, for as long as one message leaves within FAREWELL.
+ * of MPICH does so. It waits here, and moves on what there is, for as long as one message leaves within FAREWELL. That
+ * one leaves is no arrival: if another thread has moved it on, that of automatic progress, say, nothing wakes who waits
+ * for it. So he looks himself.
  */
 static void pay_debts(struct rwk_engine *engine, const struct rwk_fi_guard *lock)
 {
 	struct debt d = {engine, rwk_engine_owes(engine)};
+	struct rwk_fi_deadline end = rwk_fi_deadline(FAREWELL);
 	struct rwk_fi_wait w;
 	int err;
 
 	if (!d.owed || rwk_fi_wait_open(&w, FI_WAIT_FD, "fi_close"))
 		return;
 	err = rwk_fi_wait_attach(&w, engine);
-	while (!err && d.owed) {
-		err = rwk_fi_wait_for(&w, lock, FAREWELL, owes_less, &d);
+	while (!err && d.owed && !rwk_fi_deadline_past(&end)) {
+		rwk_fi_wait_for(&w, lock, LOOK, owes_less, &d);
+		if (owes_less(&d))
+			end = rwk_fi_deadline(FAREWELL);
 		d.owed = rwk_engine_owes(engine);
 	}
-	if (err)
+	if (d.owed)
 		rwk_warn("fi_close: %zu messages are lost, sent by inject, or to count accesses; for %d s their "
 			 "receivers, who live, have taken none",
 			d.owed, FAREWELL / 1000);

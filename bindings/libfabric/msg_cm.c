@@ -14,6 +14,7 @@
 #define RNR_TIMER 10                             /* 0.32 ms: so long waits who finds no receive posted */
 #define SILENCE   ((uint64_t)3600 * 1000000000u) /* ns; the stream loses nothing, so who is silent is only slow */
 #define FAREWELL  1000 /* ms, in which a peer that is at work takes what it has a receive for */
+#define LOOK      5    /* ms, from one look at what is owed to the next */
 
 uint32_t rwk_fi_msg_patience(void)
 {
@@ -194,18 +195,22 @@ static bool owes_nothing(const void *arg)
 	return !ep->owed || ep->state != RWK_FI_CONNECTED;
 }
 
-/* Nobody here waits for what was injected; a peer that takes it is given the time to do so. */
+/*
+ * Nobody here waits for what was injected; a peer that takes it is given the time to do so. That it has may be seen by
+ * another thread, that of automatic progress, say, and then nothing wakes who waits for it: so he looks himself.
+ */
 static void pay_debts(struct rwk_fi_msg_ep *ep)
 {
+	struct rwk_fi_deadline end = rwk_fi_deadline(FAREWELL);
 	struct rwk_fi_wait w;
 	int err;
 
 	if (owes_nothing(ep) || rwk_fi_wait_open(&w, FI_WAIT_FD, "fi_close"))
 		return;
 	err = rwk_fi_wait_join(&w, ep->device);
-	if (!err)
-		err = rwk_fi_wait_for(&w, &(struct rwk_fi_guard){ep->lock}, FAREWELL, owes_nothing, ep);
-	if (err)
+	while (!err && !owes_nothing(ep) && !rwk_fi_deadline_past(&end))
+		rwk_fi_wait_for(&w, &(struct rwk_fi_guard){ep->lock}, LOOK, owes_nothing, ep);
+	if (!owes_nothing(ep))
 		rwk_warn(
 			"fi_close: %zu messages are lost, sent by inject, for which the peer has no receive", ep->owed);
 	rwk_fi_wait_part(&w);

@@ -14,10 +14,21 @@
 #define LENGTH 200
 #define TAG    7
 
+#define AT_ONCE 30 /* s: much less than a receiver is waited for that does not receive */
+
+static void open_end_with(struct t_domain *d, struct t_end *e, enum fi_threading threading, enum fi_progress progress)
+{
+	struct fi_info *hints = t_hints();
+
+	hints->domain_attr->threading = threading;
+	hints->domain_attr->data_progress = progress;
+	t_domain_open_with(d, hints);
+	t_end_open(e, d, NULL);
+}
+
 static void open_end(struct t_domain *d, struct t_end *e)
 {
-	t_domain_open(d, 0, FI_THREAD_DOMAIN);
-	t_end_open(e, d, NULL);
+	open_end_with(d, e, FI_THREAD_DOMAIN, FI_PROGRESS_MANUAL);
 }
 
 static void close_end(struct t_domain *d, struct t_end *e)
@@ -47,18 +58,30 @@ static void receive(struct t_end *e, unsigned count)
 	}
 }
 
-/* arg: how many. */
-static void injects_and_closes(struct t_process *p)
+static void inject_and_close(struct t_process *p, enum fi_progress progress)
 {
 	struct t_domain d;
 	struct t_end e;
 	fi_addr_t to;
 
-	open_end(&d, &e);
+	open_end_with(&d, &e, FI_THREAD_DOMAIN, progress);
 	to = t_greet(p, &e);
 	inject(&e, to, *(const unsigned *)p->arg);
 	t_say(p, "", 1);
 	close_end(&d, &e);
+}
+
+/* arg: how many. */
+static void injects_and_closes(struct t_process *p)
+{
+	inject_and_close(p, FI_PROGRESS_MANUAL);
+}
+
+/* Who does not hear that all has gone waits for a minute. */
+static void injects_and_closes_automatically(struct t_process *p)
+{
+	alarm(AT_ONCE);
+	inject_and_close(p, FI_PROGRESS_AUTO);
 }
 
 /* The sender closes its endpoint before this one has heard of it. */
@@ -90,6 +113,27 @@ static void receives_late(struct t_process *p)
 	for (end = t_now() + 200; t_now() < end;)
 		t_drive(e.cq);
 	receive(&e, *(const unsigned *)p->arg);
+	close_end(&d, &e);
+}
+
+/* Has a receive for everything, and takes it all at once when the sender has gone to sleep. */
+static void receives_at_once(struct t_process *p)
+{
+	unsigned count = *(const unsigned *)p->arg;
+	struct fi_cq_tagged_entry entry;
+	unsigned char buf[LENGTH];
+	struct t_domain d;
+	struct t_end e;
+
+	open_end(&d, &e);
+	t_greet(p, &e);
+	for (unsigned i = 0; i < count; i++)
+		t_post(fi_trecv(e.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, TAG, 0, buf), e.cq, NULL);
+	t_hear_driving(p, buf, 1, e.cq);
+	usleep(20 * 1000);
+	for (int64_t end = t_now() + T_PATIENCE; count && t_now() < end;)
+		count -= fi_cq_read(e.cq, &entry, 1) == 1;
+	assert_int_equal(count, 0);
 	close_end(&d, &e);
 }
 
@@ -200,6 +244,18 @@ static void test_without_credit(void **state)
 	unsetenv("FI_ROPEWALK_EAGER_CREDIT");
 }
 
+/* The thread that makes progress sends what is owed, and he who closes sees that. */
+static void test_automatic(void **state)
+{
+	static const unsigned count = 400;
+
+	(void)state;
+	setenv("FI_ROPEWALK_EAGER_CREDIT", "4096", 1);
+	for (int i = 0; i < 12; i++)
+		t_two(links[i < 3 ? i : 0], injects_and_closes_automatically, receives_at_once, &count);
+	unsetenv("FI_ROPEWALK_EAGER_CREDIT");
+}
+
 /* Those who will not receive are not waited for: each process has T_PATIENCE in all; close alone would take as long. */
 static void test_receiver_closes(void **state)
 {
@@ -236,6 +292,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_before_contact),
 		cmocka_unit_test(test_without_credit),
+		cmocka_unit_test(test_automatic),
 		cmocka_unit_test(test_receiver_closes),
 		cmocka_unit_test(test_receiver_dies),
 		cmocka_unit_test(test_child_closes),
