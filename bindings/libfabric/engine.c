@@ -54,13 +54,21 @@ static bool owes_less(const void *arg)
 	return rwk_engine_owes(d->engine) < d->owed;
 }
 
+/* The receiver may be another endpoint of this domain, and nobody else be there to drive that. */
+static void drive_others(struct rwk_fi_domain *domain, const struct rwk_fi_guard *lock)
+{
+	rwk_fi_leave(lock);
+	rwk_fi_groups_drive(&domain->groups);
+	rwk_fi_enter(lock);
+}
+
 /*
  * Nobody waits for what was injected, and the endpoint may be closed before its peer has answered at all: MPI_Finalize
  * of MPICH does so. It waits here, and moves on what there is, for as long as one message leaves within FAREWELL. That
  * one leaves is no arrival: if another thread has moved it on, that of automatic progress, say, nothing wakes who waits
  * for it. So he looks himself.
  */
-static void pay_debts(struct rwk_engine *engine, const struct rwk_fi_guard *lock)
+static void pay_debts(struct rwk_fi_domain *domain, struct rwk_engine *engine, const struct rwk_fi_guard *lock)
 {
 	struct debt d = {engine, rwk_engine_owes(engine)};
 	struct rwk_fi_deadline end = rwk_fi_deadline(FAREWELL);
@@ -72,6 +80,7 @@ static void pay_debts(struct rwk_engine *engine, const struct rwk_fi_guard *lock
 	err = rwk_fi_wait_attach(&w, engine);
 	while (!err && d.owed && !rwk_fi_deadline_past(&end)) {
 		rwk_fi_wait_for(&w, lock, LOOK, owes_less, &d);
+		drive_others(domain, lock);
 		if (owes_less(&d))
 			end = rwk_fi_deadline(FAREWELL);
 		d.owed = rwk_engine_owes(engine);
@@ -83,9 +92,9 @@ static void pay_debts(struct rwk_engine *engine, const struct rwk_fi_guard *lock
 	rwk_fi_wait_close(&w);
 }
 
-void rwk_fi_engine_finish(struct rwk_engine *engine, const struct rwk_fi_guard *lock)
+void rwk_fi_engine_finish(struct rwk_fi_domain *domain, struct rwk_engine *engine, const struct rwk_fi_guard *lock)
 {
-	pay_debts(engine, lock);
+	pay_debts(domain, engine, lock);
 	if (rwk_params.stats)
 		rwk_fi_engine_print(engine);
 }

@@ -14,10 +14,10 @@ int rwk_fi_engine_open(struct rwk_fi_domain *domain, const struct rwk_address *s
 int rwk_fi_engine_attach(struct rwk_fi_domain *domain, struct rwk_engine *engine);
 void rwk_fi_engine_detach(struct rwk_fi_domain *domain, struct rwk_engine *engine);
 /**
- * Before it is closed: waits until what was injected has left, prints its counters if that is wanted.
- * Under the lock.
+ * Before it is closed: waits until what was injected has left, and drives the other endpoints of the domain meanwhile;
+ * prints its counters if that is wanted. Under the lock, which it gives back now and then.
  */
-void rwk_fi_engine_finish(struct rwk_engine *engine, const struct rwk_fi_guard *lock);
+void rwk_fi_engine_finish(struct rwk_fi_domain *domain, struct rwk_engine *engine, const struct rwk_fi_guard *lock);
 /**
  * Closes it when it has been left, and waits for its peers, to which the other endpoints of the domain answer
  * meanwhile. Without a lock.

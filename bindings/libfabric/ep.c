@@ -141,7 +141,7 @@ static int ep_control(struct fid *fid, int command, void *arg)
 static void finish(struct rwk_fi_ep *ep)
 {
 	rwk_fi_enter(&ep->lock);
-	rwk_fi_engine_finish(ep->engine, &ep->lock);
+	rwk_fi_engine_finish(ep->domain, ep->engine, &ep->lock);
 	rwk_fi_leave(&ep->lock);
 }
 

@@ -176,7 +176,7 @@ static int sep_close(struct fid *fid)
 		return -FI_EBUSY;
 	}
 	if (sep->engine) {
-		rwk_fi_engine_finish(sep->engine, &sep->lock);
+		rwk_fi_engine_finish(sep->domain, sep->engine, &sep->lock);
 		detach(sep);
 		rwk_engine_leave(sep->engine);
 	}

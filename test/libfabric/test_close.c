@@ -221,6 +221,32 @@ static void answers_twice(struct t_process *p)
 	close_end(&d, &e);
 }
 
+/* Its sender is closed before the other endpoint has looked, which nobody else would drive. arg: how many. */
+static void closes_beside_receiver(struct t_process *p)
+{
+	static const enum fi_threading kinds[] = {FI_THREAD_DOMAIN, FI_THREAD_SAFE};
+
+	alarm(AT_ONCE);
+	for (int i = 0; i < 2; i++) {
+		struct t_end sender, receiver;
+		struct t_domain d;
+		fi_addr_t to;
+
+		open_end_with(&d, &sender, kinds[i], FI_PROGRESS_MANUAL);
+		t_end_open(&receiver, &d, NULL);
+		to = t_insert(&sender, receiver.name);
+		inject(&sender, to, *(const unsigned *)p->arg);
+		t_end_close(&sender);
+		receive(&receiver, *(const unsigned *)p->arg);
+		close_end(&d, &receiver);
+	}
+}
+
+static void does_nothing(struct t_process *p)
+{
+	(void)p;
+}
+
 static const char *const links[] = {"shm", "udp", "tcp"};
 
 /* Few enough to be sent at once, if there were contact. */
@@ -254,6 +280,15 @@ static void test_automatic(void **state)
 	for (int i = 0; i < 12; i++)
 		t_two(links[i < 3 ? i : 0], injects_and_closes_automatically, receives_at_once, &count);
 	unsetenv("FI_ROPEWALK_EAGER_CREDIT");
+}
+
+static void test_beside_receiver(void **state)
+{
+	static const unsigned count = 70;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		t_two(links[i], closes_beside_receiver, does_nothing, &count);
 }
 
 /* Those who will not receive are not waited for: each process has T_PATIENCE in all; close alone would take as long. */
@@ -293,6 +328,7 @@ int main(void)
 		cmocka_unit_test(test_before_contact),
 		cmocka_unit_test(test_without_credit),
 		cmocka_unit_test(test_automatic),
+		cmocka_unit_test(test_beside_receiver),
 		cmocka_unit_test(test_receiver_closes),
 		cmocka_unit_test(test_receiver_dies),
 		cmocka_unit_test(test_child_closes),
