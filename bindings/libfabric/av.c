@@ -189,6 +189,8 @@ static int av_close(struct fid *fid)
 {
 	struct rwk_fi_av *av = rwk_container_of(fid, struct rwk_fi_av, fid.fid);
 
+	if (rwk_fi_is_inherited(av->process))
+		return 0;
 	if (av->ep_count || rwk_fi_busy(&av->refs))
 		return -FI_EBUSY;
 	if (av->eq)
@@ -385,6 +387,7 @@ int rwk_fi_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struc
 	av->read_only = attr && attr->flags & FI_READ;
 	av->context_bits = attr ? (unsigned)attr->rx_ctx_bits : 0;
 	av->domain = domain;
+	av->process = getpid();
 	rwk_fi_hold(&domain->refs);
 	av->fid.fid.fclass = FI_CLASS_AV;
 	av->fid.fid.context = context;

@@ -130,6 +130,8 @@ static int cntr_close(struct fid *fid)
 {
 	struct rwk_fi_cntr *cntr = rwk_container_of(fid, struct rwk_fi_cntr, fid.fid);
 
+	if (rwk_fi_is_inherited(cntr->domain->process))
+		return 0;
 	if (rwk_fi_busy(&cntr->refs))
 		return -FI_EBUSY;
 	rwk_fi_wait_set_leave(cntr->wait.set, fid, cntr->wait.epoll_fd);

@@ -327,6 +327,8 @@ static int cq_close(struct fid *fid)
 {
 	struct rwk_fi_cq *cq = rwk_container_of(fid, struct rwk_fi_cq, fid.fid);
 
+	if (rwk_fi_is_inherited(cq->domain->process))
+		return 0;
 	if (rwk_fi_busy(&cq->refs))
 		return -FI_EBUSY;
 	rwk_fi_wait_set_leave(cq->wait.set, fid, cq->wait.epoll_fd);

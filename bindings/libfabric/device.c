@@ -148,6 +148,7 @@ static struct rwk_fi_device *open_device(void)
 
 	if (!d)
 		return NULL;
+	d->process = getpid();
 	rwk_list_init(&d->waits);
 	rwk_list_init(&d->passives);
 	rwk_list_init(&d->requests);

@@ -209,6 +209,8 @@ static int ep_close(struct fid *fid)
 {
 	struct rwk_fi_dgram_ep *ep = ep_of(fid);
 
+	if (rwk_fi_is_inherited(ep->domain->process))
+		return 0;
 	if (ep->ud)
 		close_ud(ep);
 	rwk_fi_unbind(ep->side, ep->cntr, ep->eq);

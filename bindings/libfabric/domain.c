@@ -156,6 +156,8 @@ static int domain_close(struct fid *fid)
 {
 	struct rwk_fi_domain *domain = rwk_container_of(fid, struct rwk_fi_domain, fid.fid);
 
+	if (rwk_fi_is_inherited(domain->process))
+		return 0;
 	if (rwk_fi_busy(&domain->refs))
 		return -FI_EBUSY;
 	if (domain->eq)
@@ -293,6 +295,7 @@ int rwk_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct f
 	if (!domain)
 		return -FI_ENOMEM;
 	domain->fabric = rwk_fi_fabric_of(fabric);
+	domain->process = getpid();
 	take_info(domain, info);
 	err = domain->type == FI_EP_MSG ? rwk_fi_msg_domain_open(domain) : open_engines(domain);
 	if (err) {

@@ -159,6 +159,8 @@ static int ep_close(struct fid *fid)
 {
 	struct rwk_fi_ep *ep = ep_of(fid);
 
+	if (rwk_fi_is_inherited(ep->domain->process))
+		return 0;
 	if (rwk_fi_busy(&ep->mrs)) {
 		rwk_warn("fi_close: regions are bound to the endpoint; they must be closed first");
 		return -FI_EBUSY;

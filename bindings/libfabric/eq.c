@@ -354,6 +354,8 @@ static int eq_close(struct fid *fid)
 	struct rwk_fi_eq *eq = rwk_container_of(fid, struct rwk_fi_eq, fid.fid);
 	struct rwk_list *l;
 
+	if (rwk_fi_is_inherited(eq->fabric->process))
+		return 0;
 	if (rwk_fi_busy(&eq->refs))
 		return -FI_EBUSY;
 	if (eq->set) {

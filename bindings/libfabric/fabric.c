@@ -54,6 +54,8 @@ static int fabric_close(struct fid *fid)
 {
 	struct rwk_fi_fabric *fabric = rwk_container_of(fid, struct rwk_fi_fabric, fid.fid);
 
+	if (rwk_fi_is_inherited(fabric->process))
+		return 0;
 	if (rwk_fi_busy(&fabric->refs))
 		return -FI_EBUSY;
 	rwk_fi_device_close(atomic_load(&fabric->device));
@@ -98,6 +100,7 @@ int rwk_fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fid, void *co
 	fabric = calloc(1, sizeof(*fabric));
 	if (!fabric)
 		return -FI_ENOMEM;
+	fabric->process = getpid();
 	pthread_mutex_init(&fabric->opening, NULL);
 	fabric->fid.fid.fclass = FI_CLASS_FABRIC;
 	fabric->fid.fid.context = context;

@@ -303,6 +303,8 @@ static int mr_close(struct fid *fid)
 	struct rwk_fi_mr *mr = mr_of(fid);
 	struct rwk_fi_domain *domain = mr->domain;
 
+	if (rwk_fi_is_inherited(domain->process))
+		return 0;
 	rwk_fi_domain_stop(domain);
 	if (mr->region)
 		rwk_region_remove(domain->regions, mr->region);

@@ -174,6 +174,8 @@ static int ep_close(struct fid *fid)
 	struct rwk_fi_msg_ep *ep = ep_of(fid);
 	struct rwk_fi_mutex *lock = ep->lock;
 
+	if (rwk_fi_is_inherited(ep->domain->process))
+		return 0;
 	if (rwk_fi_busy(&ep->aliases)) {
 		rwk_warn("fi_close: the endpoint has aliases; they must be closed first");
 		return -FI_EBUSY;

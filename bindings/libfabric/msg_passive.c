@@ -69,6 +69,8 @@ static int request_close(struct fid *fid)
 	struct rwk_fi_mutex *lock = &r->device->group.mutex;
 	bool taken;
 
+	if (rwk_fi_is_inherited(r->device->process))
+		return 0;
 	rwk_fi_lock(lock);
 	taken = r->taken;
 	if (!taken)
@@ -300,6 +302,8 @@ static int pep_close(struct fid *fid)
 {
 	struct rwk_fi_msg_passive *pep = pep_of(fid);
 
+	if (rwk_fi_is_inherited(pep->fabric->process))
+		return 0;
 	rwk_fi_lock(&pep->device->group.mutex);
 	if (pep->listener)
 		rwk_listener_close(pep->listener);

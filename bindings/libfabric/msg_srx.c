@@ -134,6 +134,8 @@ static int srx_close(struct fid *fid)
 {
 	struct rwk_fi_msg_srx *srx = srx_of(fid);
 
+	if (rwk_fi_is_inherited(srx->domain->process))
+		return 0;
 	if (rwk_fi_busy(&srx->refs))
 		return -FI_EBUSY;
 	rwk_fi_lock(srx->lock);

@@ -317,6 +317,8 @@ static int lent_close(struct fid *fid)
 	struct lent *l = rwk_container_of(fid, struct lent, fid.ep_fid.fid);
 	struct rwk_fi_srx *srx = l->srx;
 
+	if (rwk_fi_is_inherited(srx->domain->process))
+		return 0;
 	rwk_fi_enter(&srx->lock);
 	while (!rwk_list_empty(&l->entries))
 		end(rwk_container_of(l->entries.next, struct entry, link), -ECANCELED);

@@ -100,6 +100,8 @@ static int poll_close(struct fid *fid)
 {
 	struct poll_set *set = rwk_container_of(fid, struct poll_set, fid.fid);
 
+	if (rwk_fi_is_inherited(set->domain->process))
+		return 0;
 	if (set->list.count)
 		return -FI_EBUSY;
 	rwk_fi_drop(&set->domain->refs);

@@ -33,6 +33,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #define RWK_FI_NAME  "ropewalk"
 #define RWK_FI_SPARE 256 /* bytes added to each structure handed out, for members of newer libraries */
@@ -69,6 +70,16 @@ static inline int rwk_fi_busy(atomic_uint *refs)
 
 /** What a queue says of its entries' prov_errno, which is libfabric's own errno: in `buf` too, if that has room. */
 const char *rwk_fi_strerror(int prov_errno, char *buf, size_t len);
+
+/**
+ * A child of fork has copies of its parent's objects, but not their threads, nor all their memory; and what the kernel
+ * keeps of them (connections, epoll's lists) both have in common. So fi_close of what another process has opened does
+ * nothing there, and takes no lock, which a thread may have had that is not there.
+ */
+static inline bool rwk_fi_is_inherited(pid_t opener)
+{
+	return opener != getpid();
+}
 
 /* Calls of struct fi_ops that an object does not have; each answers -FI_ENOSYS. */
 int rwk_fi_no_bind(struct fid *fid, struct fid *other, uint64_t flags);

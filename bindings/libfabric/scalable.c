@@ -169,6 +169,8 @@ static int sep_close(struct fid *fid)
 {
 	struct rwk_fi_sep *sep = sep_of(fid);
 
+	if (rwk_fi_is_inherited(sep->domain->process))
+		return 0;
 	rwk_fi_enter(&sep->lock);
 	if (has_contexts(sep)) {
 		rwk_fi_leave(&sep->lock);

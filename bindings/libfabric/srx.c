@@ -184,6 +184,8 @@ static int srx_close(struct fid *fid)
 	struct rwk_fi_srx *srx = rwk_container_of(fid, struct rwk_fi_srx, fid.fid);
 	bool busy;
 
+	if (rwk_fi_is_inherited(srx->domain->process))
+		return 0;
 	rwk_fi_enter(&srx->lock);
 	busy = !rwk_list_empty(&srx->eps) || !rwk_list_empty(&srx->lent);
 	rwk_fi_leave(&srx->lock);

@@ -27,6 +27,8 @@ static int stx_close(struct fid *fid)
 {
 	struct rwk_fi_stx *stx = rwk_container_of(fid, struct rwk_fi_stx, fid.fid);
 
+	if (rwk_fi_is_inherited(stx->domain->process))
+		return 0;
 	if (rwk_fi_busy(&stx->refs))
 		return -FI_EBUSY;
 	rwk_fi_drop(&stx->domain->refs);

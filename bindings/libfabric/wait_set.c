@@ -187,6 +187,8 @@ static int set_close(struct fid *fid)
 {
 	struct rwk_fi_wait_set *set = rwk_container_of(fid, struct rwk_fi_wait_set, fid.fid);
 
+	if (rwk_fi_is_inherited(set->fabric->process))
+		return 0;
 	if (rwk_fi_busy(&set->refs))
 		return -FI_EBUSY;
 	if (set->object == FI_WAIT_MUTEX_COND)

@@ -16,6 +16,8 @@
 #define LONG   ((size_t)1 << 20) /* a rendezvous: its receiver has to do something */
 #define MOMENT 200               /* ms in which something that must not happen would */
 
+#define CHILDREN 10
+
 static void domain_open(struct t_domain *d, enum fi_progress progress, enum fi_threading threading)
 {
 	struct fi_info *hints = t_hints();
@@ -228,6 +230,73 @@ static void forks(struct t_process *p)
 	assert_no_thread();
 }
 
+/* In a child, whatever the thread of its parent is about. */
+static void close_inherited(struct t_domain *d, struct t_end *e)
+{
+	alarm(T_PATIENCE / 1000);
+	t_end_close(e);
+	t_domain_close(d);
+	exit(0);
+}
+
+static void await_child(pid_t pid)
+{
+	int status;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* Long messages each way at once. If it forks: the child closes all, and that is its own affair. */
+static void exchange(struct t_process *p, bool forks)
+{
+	struct t_options o = {.wait = FI_WAIT_FD};
+	struct t_domain d;
+	struct t_end e;
+	fi_addr_t to;
+	char *out = malloc(LONG), *in = malloc(LONG);
+
+	domain_open(&d, *(const enum fi_progress *)p->arg, FI_THREAD_SAFE);
+	t_end_open(&e, &d, &o);
+	to = t_greet(p, &e);
+	for (unsigned round = 0; round < CHILDREN; round++) {
+		pid_t pid = -1;
+
+		t_fill(out, LONG, round);
+		assert_int_equal(fi_trecv(e.ep, in, LONG, NULL, to, round, 0, in), 0);
+		t_post(fi_tsend(e.ep, out, LONG, NULL, to, round, out), e.cq, NULL);
+		if (forks) {
+			pid = fork();
+			assert_true(pid >= 0);
+		}
+		if (!pid)
+			close_inherited(&d, &e);
+		for (int n = 0; n < 2; n++) {
+			struct fi_cq_tagged_entry entry;
+
+			assert_int_equal(fi_cq_sread(e.cq, &entry, 1, NULL, T_PATIENCE), 1);
+		}
+		t_check(in, LONG, round);
+		if (forks)
+			await_child(pid);
+	}
+	t_meet(p, e.cq);
+	t_end_close(&e);
+	t_domain_close(&d);
+	free(out);
+	free(in);
+}
+
+static void has_children(struct t_process *p)
+{
+	exchange(p, true);
+}
+
+static void has_none(struct t_process *p)
+{
+	exchange(p, false);
+}
+
 /* Leaves everything open; t_two calls exit. What is static is no leak. */
 static void leaves(struct t_process *p)
 {
@@ -243,6 +312,15 @@ static void a_thread_if_asked_for(void **state)
 {
 	(void)state;
 	t_two(NULL, thread_comes_and_goes, forks, NULL);
+}
+
+static void closed_by_children(void **state)
+{
+	static const enum fi_progress kinds[] = {FI_PROGRESS_AUTO, FI_PROGRESS_MANUAL};
+
+	(void)state;
+	for (int i = 0; i < 6; i++)
+		t_two(links[i / 2], has_children, has_none, &kinds[i % 2]);
 }
 
 static void left_running(void **state)
@@ -301,6 +379,7 @@ int main(void)
 		cmocka_unit_test(a_passive_receiver),
 		cmocka_unit_test(a_manual_receiver),
 		cmocka_unit_test(a_thread_if_asked_for),
+		cmocka_unit_test(closed_by_children),
 		cmocka_unit_test(left_running),
 		cmocka_unit_test(beside_the_program),
 	};
