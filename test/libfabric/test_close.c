@@ -5,6 +5,7 @@
  */
 #include "fi_pair.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -247,6 +248,23 @@ static void does_nothing(struct t_process *p)
 	(void)p;
 }
 
+/* Has no descriptor left when it closes its endpoint. */
+static void injects_and_closes_without_descriptors(struct t_process *p)
+{
+	struct t_domain d;
+	struct t_end e;
+	fi_addr_t to;
+
+	open_end(&d, &e);
+	to = t_greet(p, &e);
+	inject(&e, to, *(const unsigned *)p->arg);
+	t_say(p, "", 1);
+	while (dup(p->fd) >= 0)
+		;
+	assert_int_equal(errno, EMFILE);
+	close_end(&d, &e);
+}
+
 static const char *const links[] = {"shm", "udp", "tcp"};
 
 /* Few enough to be sent at once, if there were contact. */
@@ -267,6 +285,17 @@ static void test_without_credit(void **state)
 	setenv("FI_ROPEWALK_EAGER_CREDIT", "4096", 1);
 	for (int i = 0; i < 3; i++)
 		t_two(links[i], injects_and_closes, receives_late, &count);
+	unsetenv("FI_ROPEWALK_EAGER_CREDIT");
+}
+
+static void test_without_descriptors(void **state)
+{
+	static const unsigned count = 200;
+
+	(void)state;
+	setenv("FI_ROPEWALK_EAGER_CREDIT", "4096", 1);
+	for (int i = 0; i < 3; i++)
+		t_two(links[i], injects_and_closes_without_descriptors, receives_late, &count);
 	unsetenv("FI_ROPEWALK_EAGER_CREDIT");
 }
 
@@ -327,6 +356,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_before_contact),
 		cmocka_unit_test(test_without_credit),
+		cmocka_unit_test(test_without_descriptors),
 		cmocka_unit_test(test_automatic),
 		cmocka_unit_test(test_beside_receiver),
 		cmocka_unit_test(test_receiver_closes),
