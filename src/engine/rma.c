@@ -65,6 +65,7 @@ static inline int request_new(
 	r->ranges = (uint32_t)a->remote_count;
 	r->length = len;
 	r->data = a->data;
+	r->copied = 0;
 	r->iov_count = (uint32_t)count;
 	for (size_t i = 0; i < count; i++)
 		r->iov[i] = iov[i];
