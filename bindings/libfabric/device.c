@@ -199,12 +199,14 @@ static int open_engines(struct rwk_fi_device *d)
 	return err;
 }
 
+/* By the descriptor others see whether there is a thread that sleeps on it. */
 static void close_engines(struct rwk_fi_device *d)
 {
 	rwk_fi_lock(&d->group.mutex);
 	rwk_fi_wait_part(&d->group.engines);
-	rwk_fi_unlock(&d->group.mutex);
 	rwk_fi_wait_close(&d->group.engines);
+	rwk_fi_wait_open(&d->group.engines, FI_WAIT_NONE, "fi_close");
+	rwk_fi_unlock(&d->group.mutex);
 }
 
 static int start_progress(struct rwk_fi_device *d)
