@@ -100,9 +100,10 @@ static inline void rwk_barrier_behind_atomic(void)
 }
 
 /**
- * The same as rwk_barrier_full on behalf of everybody: a full barrier on every core that now runs a process which has joined. It lets the
- * side that acts often (the sender) do without a barrier because the side that acts rarely (who goes to sleep) pays
- * for both. A few microseconds. False: the system denies it, then both sides must use rwk_barrier_full.
+ * The same as rwk_barrier_full on behalf of everybody: a full barrier on every core that now runs a process which has
+ * joined. It lets the side that acts often (the sender) do without a barrier because the side that acts rarely (who
+ * goes to sleep) pays for both. A few microseconds. False: the system denies it, then both sides must use
+ * rwk_barrier_full.
  */
 static inline bool rwk_barrier_everywhere(void)
 {
