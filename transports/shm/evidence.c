@@ -9,8 +9,8 @@
  *   /proc   for the rest: the process with that pid is gone, a zombie, or began at another time; a few peers a look
  *   name    of the peer's socket, which the kernel closes when the process begins another program (exec): its pid, its
  *           pidfd and when it began stay the same. Nobody has the name any more; looked for with a few peers a look
- *   gone    a word in the pair by which a peer that closes says so when its good-bye did not fit into the ring; it rings
- *           the bell then, so that this is seen before one sleeps, and is looked at now and then by who does not
+ *   gone    a word in the pair by which a peer that closes says so when its good-bye did not fit into the ring. It
+ *           rings the bell then, so that this is seen before one sleeps; who does not sleep looks now and then
  */
 #include "shm/note.h"
 
