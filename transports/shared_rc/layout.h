@@ -22,7 +22,7 @@
 #include <stdatomic.h>
 
 #define RWK_SRC_MAGIC  0x6372736b6c61776full
-#define RWK_SRC_LAYOUT 11u
+#define RWK_SRC_LAYOUT 12u
 #define RWK_SRC_PAGE   4096u
 
 /** Of a member: who it is, and its inbox without the bytes. */
