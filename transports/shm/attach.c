@@ -37,7 +37,8 @@
 enum {
 	RETRY_FIRST = 10, /* milliseconds; doubles up to */
 	RETRY_MAX = 250,
-	REPEAT_FIRST = 1000, /* milliseconds; four times as long each time */
+	REPEAT_FIRST = 1000, /* milliseconds; four times as long each time, up to */
+	REPEAT_MAX = 64000,
 	LACKING_MAX = 5000, /* milliseconds without a descriptor to attach with, after which that is an error */
 	OFFERS_MAX = 32, /* pairs whose descriptors are open at the same time */
 	DATAGRAMS = 64,  /* taken in one go */
@@ -79,7 +80,9 @@ void rwk_shm_attach_gone(struct rwk_shm_channel *ch)
 
 bool rwk_shm_attach_wake(struct rwk_shm_channel *ch)
 {
-	return rwk_shm_note_wake(ch->base.port->sock, rwk_address_port(&ch->to));
+	struct rwk_port *port = ch->base.port;
+
+	return rwk_shm_note_wake(port->sock, rwk_address_port(&port->address), rwk_address_port(&ch->to));
 }
 
 void rwk_shm_attach_drop(struct rwk_shm_channel *ch)
@@ -174,6 +177,7 @@ static void tried(struct rwk_shm_channel *ch, int rc)
 	if (!rc || rc == -EAGAIN || rc == -ENOBUFS || rc == -ETOOMANYREFS || rc == -EINTR)
 		return;
 	if (rc == -ECONNREFUSED || rc == -ENOENT) {
+		ch->repeat_at = ch->repeat_gap = 0; /* who comes there has heard nothing yet */
 		if (!absent_for_good(ch))
 			return;
 		rwk_info("shared memory: nobody at port %u", rwk_address_port(&ch->to));
@@ -196,7 +200,8 @@ void rwk_shm_attach_try(struct rwk_shm_channel *ch)
 	else
 		rc = send_to(ch, RWK_SHM_HELLO, NULL, 0);
 	if (!rc) {
-		ch->repeat_gap = ch->repeat_gap ? ch->repeat_gap * 4 : REPEAT_FIRST;
+		if (ch->repeat_gap < REPEAT_MAX)
+			ch->repeat_gap = ch->repeat_gap ? ch->repeat_gap * 4 : REPEAT_FIRST;
 		ch->repeat_at = ch->base.port->now + ch->repeat_gap;
 	}
 	tried(ch, rc);
@@ -208,7 +213,7 @@ static void try_again(struct rwk_shm_channel *ch)
 	struct rwk_port *port = ch->base.port;
 
 	if (port->now < ch->repeat_at && rwk_shm_note_lies_unread(port->sock))
-		tried(ch, rwk_shm_note_probe(rwk_address_port(&ch->to)));
+		tried(ch, rwk_shm_note_probe(rwk_address_port(&port->address), rwk_address_port(&ch->to)));
 	else
 		rwk_shm_attach_try(ch);
 }
@@ -375,8 +380,12 @@ static void on_accept(struct rwk_port *port, const struct rwk_shm_note *note, co
 		stranger(port, note, -ECONNREFUSED, "an acceptance of nothing");
 		return;
 	}
-	if (ch->state != RWK_SHM_OFFERED || s->fds != 1)
+	if (ch->state != RWK_SHM_OFFERED)
 		return;
+	if (s->fds != 1) { /* no descriptor was free for it: another offer, as soon as ever */
+		ch->repeat_at = ch->repeat_gap = 0;
+		return;
+	}
 	ch->inbox = rwk_shm_inbox_map(s->fd[0]);
 	if (!ch->inbox) {
 		rwk_warn("shared memory: cannot map the inbox of rank %u: %s", rwk_address_rank(&ch->to),

@@ -105,21 +105,6 @@ static void found_dead(struct rwk_shm_channel *ch)
 	rwk_shm_doom(ch, -ECONNRESET);
 }
 
-/*
- * A socket to look for names with, where our own name is seen: not from another network namespace, into which this
- * process may have gone. -1: none to be had.
- */
-static int open_look(const struct rwk_port *port)
-{
-	int sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	if (sock >= 0 && rwk_shm_note_look(sock, rwk_address_port(&port->address))) {
-		close(sock);
-		return -1;
-	}
-	return sock;
-}
-
 static bool has_ended(const struct rwk_shm_channel *ch, int look)
 {
 	if (ch->pidfd < 0 && !alive_by_proc(ch))
@@ -149,7 +134,7 @@ void rwk_shm_look_for_deaths(struct rwk_port *port)
 		if (!ch || !ch->watched || ch->doom)
 			continue;
 		if (!looks++)
-			look = open_look(port);
+			look = rwk_shm_note_spare(rwk_address_port(&port->address));
 		if (!has_ended(ch, look))
 			continue;
 		if (says_gone(ch)) /* in between, and has closed its socket then */

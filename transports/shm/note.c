@@ -103,26 +103,6 @@ static bool wake_by(int sock, uint16_t number)
 	       errno == ECONNREFUSED;
 }
 
-/*
- * What lies unread is charged to the socket that has sent it, up to a limit: so many who do not look may keep this one
- * from waking others. A socket that has sent nothing has all its room; if it has to wait, the receiver's queue is full,
- * and that is as good: it is readable.
- */
-bool rwk_shm_note_wake(int sock, uint16_t number)
-{
-	bool done;
-	int spare;
-
-	if (rwk_likely(wake_by(sock, number)))
-		return true;
-	spare = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (spare < 0)
-		return false;
-	done = wake_by(spare, number) || errno == EAGAIN;
-	close(spare);
-	return done;
-}
-
 int rwk_shm_note_look(int sock, uint16_t number)
 {
 	struct sockaddr_un name;
@@ -131,15 +111,46 @@ int rwk_shm_note_look(int sock, uint16_t number)
 	return connect(sock, (struct sockaddr *)&name, len) ? -errno : 0;
 }
 
-int rwk_shm_note_probe(uint16_t number)
+int rwk_shm_note_spare(uint16_t own)
 {
-	int sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
+	int sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (sock >= 0 && rwk_shm_note_look(sock, own)) {
+		close(sock);
+		return -1;
+	}
+	return sock;
+}
+
+int rwk_shm_note_probe(uint16_t own, uint16_t number)
+{
+	int sock = rwk_shm_note_spare(own), rc;
 
 	if (sock < 0)
 		return 0;
 	rc = rwk_shm_note_look(sock, number);
 	close(sock);
 	return rc == -ECONNREFUSED ? rc : 0;
+}
+
+/*
+ * What lies unread is charged to the socket that has sent it, up to a limit: so many who do not look may keep this one
+ * from waking others. A socket that has sent nothing has all its room; if it has to wait, the receiver's queue is full,
+ * and that is as good: it is readable.
+ */
+bool rwk_shm_note_wake(int sock, uint16_t own, uint16_t number)
+{
+	bool done;
+	int spare;
+
+	if (rwk_likely(wake_by(sock, number)))
+		return true;
+	spare = rwk_shm_note_spare(own);
+	if (spare < 0)
+		return false;
+	done = wake_by(spare, number) || errno == EAGAIN;
+	close(spare);
+	return done;
 }
 
 static void read_control(struct msghdr *msg, struct rwk_shm_sender *s)

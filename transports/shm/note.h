@@ -45,19 +45,24 @@ int rwk_shm_note_bind(int sock, uint16_t *number);
  * full. */
 int rwk_shm_note_send(int sock, uint16_t number, const struct rwk_shm_note *note, const int *fds, unsigned count);
 /**
- * Is there somebody at that port number? 0; -ECONNREFUSED: nobody; another errno: no answer. Nothing is sent; `sock` is
- * a datagram socket that is for nothing else.
+ * A datagram socket for nothing but what follows: the caller's, who closes it. It sees `own`, the caller's port number:
+ * one that is made in another network namespace, into which this process may have gone, does not, and would find nobody
+ * anywhere. -1: none to be had.
  */
+int rwk_shm_note_spare(uint16_t own);
+/** Is there somebody at that port number? By a spare socket; nothing is sent. 0; -ECONNREFUSED: nobody; another errno:
+ * no answer. */
 int rwk_shm_note_look(int sock, uint16_t number);
-/** The same by a socket made for it: 0: somebody is there, or it cannot be told; -ECONNREFUSED. */
-int rwk_shm_note_probe(uint16_t number);
+/** The same by a spare socket made for it. 0: somebody is there, or it cannot be told; -ECONNREFUSED. */
+int rwk_shm_note_probe(uint16_t own, uint16_t number);
 /** Does anything that this socket has sent lie where it went to, not read yet? */
 bool rwk_shm_note_lies_unread(int sock);
 /**
- * Sends one byte, which means nothing but that the receiver's socket becomes readable. True: it is, or nobody is there;
- * false: this socket cannot send now, since too much that it has sent lies unread, and another one is not to be had.
+ * Sends one byte, which means nothing but that the receiver's socket becomes readable, by the socket of port number
+ * `own`. True: it is, or nobody is there; false: this socket cannot send now, since too much that it has sent lies
+ * unread, and a spare one is not to be had.
  */
-bool rwk_shm_note_wake(int sock, uint16_t number);
+bool rwk_shm_note_wake(int sock, uint16_t own, uint16_t number);
 /** Receives a datagram: its length, of which at most a note's is stored; negative errno: -EAGAIN there is none. */
 ssize_t rwk_shm_note_receive(int sock, struct rwk_shm_note *note, struct rwk_shm_sender *from);
 

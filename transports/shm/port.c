@@ -8,7 +8,8 @@
  *   each tick of the    events: datagrams, deaths; retries. More often while we connect, and for a second after each
  *   coarse clock        handshake, when more are likely
  *   each 10 ms          which channels are hot, if there are too many
- *   each 100 ms         peers without a pidfd, peers that said good-bye without room in the ring; all cold rings
+ *   each 100 ms         a few peers: whether they live, and have their name still; those that said good-bye without
+ *                       room in the ring; all cold rings
  *
  * Invariants: a channel with a doom is in `failing` and fails at the end of progress, never in the middle of
  * something else. A channel in state OPEN is hot or counted as cold. by_bell holds every channel that is not freed.

@@ -13,7 +13,7 @@
  * this rarely, pays for both with rwk_barrier_everywhere; where that is denied (or the sender could not join) FENCE
  * stays set in `attention` and the sender has a barrier of its own. The second pair of words is bell and `asleep`:
  * there the sender's barrier is its atomic OR, or stands behind it where an atomic operation is none, and the
- * receiver's is the same as before. test/models/wake.pml is this protocol.
+ * receiver's is the same as before. test/models/wake.pml is this protocol, but for datagrams that cannot be sent.
  *
  * Who changes `asleep` from 1 to 0 sends the one datagram. If the socket's queue is full it is readable anyway. If it
  * cannot be sent for another reason `asleep` becomes 1 again, and he tries later, as does whoever rings next.
