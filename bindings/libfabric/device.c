@@ -206,6 +206,7 @@ static void close_engines(struct rwk_fi_device *d)
 	rwk_fi_wait_part(&d->group.engines);
 	rwk_fi_wait_close(&d->group.engines);
 	rwk_fi_wait_open(&d->group.engines, FI_WAIT_NONE, "fi_close");
+	rouse(d); /* who fell asleep beside the thread */
 	rwk_fi_unlock(&d->group.mutex);
 }
 

@@ -10,7 +10,7 @@
  * leaves to be moved on, wakes a moment later (sleepers.c). All members are under the lock of the queue or counter
  * (group.h), which is not held while asleep.
  *
- * Several threads may sleep on one wait, each for something else. A ring is for all of them: the eventfd stays readable
+ * Several threads may sleep in calls on one wait, each for something else. A ring is for all of them: the eventfd stays readable
  * until the last one is back, and who is back first cannot sleep again before that. So while `sleeping` counts somebody
  * who has been rung for, that is while `armed` is not set, nobody new falls asleep.
  */
