@@ -70,6 +70,8 @@ static bool shift_of_start(int64_t *ticks)
 	if (!own_offsets())
 		return false;
 	f = fopen("/proc/self/timens_offsets", "re");
+	if (!f && errno != ENOENT)
+		return false;
 	while (f && fgets(line, sizeof(line), f) && sscanf(line, " boottime %lld %lld", &seconds, &ns) != 2)
 		;
 	if (f)
