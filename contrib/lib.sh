@@ -107,15 +107,16 @@ one_sided_options() {
 # seconds later. An interrupt does not reach it in the process group that timeout makes: what ends this shell ends the
 # command first, and is then the caller's again, who would go on with the next one.
 limited() {
-	local traps child status s signal=''
+	local traps child='' status s signal=''
 
-	timeout --kill-after="$2" "$1" "${@:3}" </dev/null &
-	child=$!
 	traps=$(trap -p INT TERM HUP)
 	for s in INT TERM HUP; do
-		# shellcheck disable=SC2064 # as they are now
-		trap "signal=$s; kill $child 2>/dev/null" $s
+		# shellcheck disable=SC2064 # of s as it is now
+		trap "signal=$s; [ -z \"\$child\" ] || kill \$child 2>/dev/null" $s
 	done
+	timeout --kill-after="$2" "$1" "${@:3}" </dev/null &
+	child=$!
+	[ -z "$signal" ] || kill $child 2>/dev/null
 	wait $child
 	status=$?
 	[ -z "$signal" ] || wait $child
