@@ -9,12 +9,14 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define LENGTH 200
 #define TAG    7
 
+#define LIMIT   256 /* descriptors */
 #define AT_ONCE 30 /* s: much less than a receiver is waited for that does not receive */
 
 static void open_end_with(struct t_domain *d, struct t_end *e, enum fi_threading threading, enum fi_progress progress)
@@ -259,6 +261,7 @@ static void injects_and_closes_without_descriptors(struct t_process *p)
 	to = t_greet(p, &e);
 	inject(&e, to, *(const unsigned *)p->arg);
 	t_say(p, "", 1);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){LIMIT, LIMIT}), 0);
 	while (dup(p->fd) >= 0)
 		;
 	assert_int_equal(errno, EMFILE);
