@@ -228,9 +228,8 @@ static void pay_debts(struct rwk_fi_msg_ep *ep)
 	rwk_fi_wait_close(&w);
 }
 
-void rwk_fi_msg_disconnect(struct rwk_fi_msg_ep *ep)
+static void end_connection(struct rwk_fi_msg_ep *ep)
 {
-	pay_debts(ep);
 	if (ep->connection)
 		rwk_connection_destroy(ep->connection);
 	ep->connection = NULL;
@@ -238,20 +237,29 @@ void rwk_fi_msg_disconnect(struct rwk_fi_msg_ep *ep)
 	rwk_qp_modify(ep->qp, RWK_QPS_ERR, NULL);
 }
 
+void rwk_fi_msg_disconnect(struct rwk_fi_msg_ep *ep)
+{
+	pay_debts(ep);
+	end_connection(ep);
+}
+
 /*
  * What is cancelled has its entries before it returns. FI_SHUTDOWN comes here too, as programs expect of whom both ends
- * call it at once and then wait for the event.
+ * call it at once and then wait for the event: once, also if the peer's end was seen only while debts were paid.
  */
 static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
 {
 	struct rwk_fi_msg_ep *ep = rwk_fi_msg_ep_of(fid);
-	int err = -FI_ENOTCONN;
+	int err;
 
 	if (flags)
 		return -FI_EBADFLAGS;
 	rwk_fi_lock(ep->lock);
-	if (ep->state == RWK_FI_CONNECTED) {
-		rwk_fi_msg_disconnect(ep);
+	err = ep->state == RWK_FI_CONNECTED ? 0 : -FI_ENOTCONN;
+	if (!err)
+		pay_debts(ep);
+	if (!err && ep->state == RWK_FI_CONNECTED) {
+		end_connection(ep);
 		rwk_fi_device_progress(ep->device);
 		err = rwk_fi_eq_put(ep->eq, FI_SHUTDOWN, &ep->fid.fid, NULL, NULL, 0);
 	}

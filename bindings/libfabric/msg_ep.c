@@ -80,6 +80,7 @@ static int open_ops(struct rwk_fi_msg_ep *ep)
 	ep->ops = calloc(count, sizeof(*ep->ops));
 	if (!ep->ops)
 		return -FI_ENOMEM;
+	rwk_list_init(&ep->unused);
 	for (size_t i = 0; i < count; i++) {
 		ep->ops[i].ep = ep;
 		rwk_list_append(&ep->unused, &ep->ops[i].link);
@@ -100,7 +101,14 @@ static int open_qp(struct rwk_fi_msg_ep *ep)
 	};
 	int err = rwk_qp_create(ep->domain->pd, &attr, &ep->qp);
 
-	return err ? err : rwk_qp_modify(ep->qp, RWK_QPS_INIT, NULL);
+	if (err)
+		return err;
+	err = rwk_qp_modify(ep->qp, RWK_QPS_INIT, NULL);
+	if (err) {
+		rwk_qp_destroy(ep->qp);
+		ep->qp = NULL;
+	}
+	return err;
 }
 
 static int check_bound(const struct rwk_fi_msg_ep *ep)

@@ -117,6 +117,62 @@ static void both_shut_down(void **state)
 	t_sides_close(&client, &server);
 }
 
+/*
+ * The peer has ended it, which is seen while what was injected is waited for, or before: one event all the same. Now and
+ * then alone events are looked for besides what has come, so with so many looks before.
+ */
+static void shut_down_once(void **state)
+{
+	struct fi_cq_entry entry;
+	char byte = 0;
+
+	(void)state;
+	for (int looks = 0; looks < 8; looks++) {
+		t_sides_open(&client, &server, NULL);
+		for (int i = 0; i < looks; i++)
+			assert_int_equal(fi_cq_read(client.cq, &entry, 1), -FI_EAGAIN);
+		assert_int_equal(fi_close(&server.ep->fid), 0);
+		server.ep = NULL;
+		for (int i = 0; i < 100; i++)
+			t_side_drive(&server);
+		fi_inject(client.ep, &byte, 1, 0);
+		fi_shutdown(client.ep, 0);
+		t_side_event(&client, &server, FI_SHUTDOWN);
+		t_side_no_event(&client, &server);
+		t_sides_close(&client, &server);
+	}
+}
+
+/* An endpoint for which there was no queue pair left is enabled once there is one, and as good as any. */
+static void enabled_later(void **state)
+{
+	enum { MOST = 2048 };
+	static struct fid_ep *ep[MOST];
+	int n, err = 0;
+	char byte;
+
+	(void)state;
+	t_side_open(&client, NULL);
+	t_side_endpoint(&client, NULL);
+	client.info->tx_attr->size = client.info->rx_attr->size = 2;
+	for (n = 0; !err; n++) {
+		assert_in_range(n, 0, MOST - 1);
+		assert_int_equal(fi_endpoint(client.domain, client.info, &ep[n], NULL), 0);
+		assert_int_equal(fi_ep_bind(ep[n], &client.eq->fid, 0), 0);
+		assert_int_equal(fi_ep_bind(ep[n], &client.cq->fid, FI_SEND | FI_RECV), 0);
+		err = fi_enable(ep[n]);
+	}
+	assert_int_equal(err, -FI_ENOSPC);
+	assert_int_equal(fi_close(&ep[0]->fid), 0);
+	assert_int_equal(fi_enable(ep[n - 1]), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(fi_recv(ep[n - 1], &byte, 1, NULL, 0, NULL), 0);
+	assert_int_equal(fi_recv(ep[n - 1], &byte, 1, NULL, 0, NULL), -FI_EAGAIN);
+	while (--n > 0)
+		assert_int_equal(fi_close(&ep[n]->fid), 0);
+	t_side_close(&client);
+}
+
 /* The server's program says no, with a reason; another try of somebody else is another matter. */
 static void rejects(void **state)
 {
@@ -660,6 +716,8 @@ int main(void)
 		cmocka_unit_test(connects_by_ipv6),
 		cmocka_unit_test(shuts_down),
 		cmocka_unit_test(both_shut_down),
+		cmocka_unit_test(shut_down_once),
+		cmocka_unit_test(enabled_later),
 		cmocka_unit_test(rejects),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(times_out),
