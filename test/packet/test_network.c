@@ -2,9 +2,12 @@
 /* The packet service on real sockets, over this host's loopback: two ports in one process. */
 #include "links/ends.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/param.h"
+#include "packet/channel.h"
 #include "packet/packet.h"
+#include "packet/streams.h"
 
 #include <dirent.h>
 #include <poll.h>
@@ -251,6 +254,34 @@ static void without_udp(void **state)
 		regions_both_ways();
 		ends_close();
 	}
+}
+
+static bool has_stream(const struct rwk_packet_channel *ch)
+{
+	rwk_time end = rwk_clock_now() + 20 * 1000000000ull;
+
+	while (!ch->stream_open && rwk_clock_now() < end)
+		ends_turn();
+	return ch->stream_open;
+}
+
+/* A network that was cut for some seconds has broken the stream, and nothing else: there is one again. */
+static void stream_again(void **state)
+{
+	struct rwk_packet_channel *ch;
+
+	(void)state;
+	open_and_connect();
+	exchange(1);
+	ch = rwk_container_of(ends_side(0, 1)->ch, struct rwk_packet_channel, base);
+	assert_true(has_stream(ch));
+	rwk_packet_word(ends[0]->port, rwk_packet_stream(ch), -ETIMEDOUT);
+	assert_false(ch->stream_open);
+	assert_int_equal(ends_side(0, 1)->failed, 0);
+	exchange(1);
+	assert_true(has_stream(ch));
+	exchange(1);
+	ends_close();
 }
 
 /* The kernel's ordinary limit of a receive buffer: what is sent to it at once arrives all the same. */
@@ -515,6 +546,7 @@ int main(void)
 		ENDS_NET(regions),
 		ENDS_NET(denied),
 		ENDS_NET(without_udp),
+		ENDS_NET(stream_again),
 		ENDS_NET(ordinary_buffer),
 		ENDS_NET(good_order),
 		ENDS_NET(another_at_the_port),

@@ -102,7 +102,7 @@ struct rwk_packet_channel {
 	bool stream_open : 1, stream_asked : 1;
 	bool answered_short : 1, asked_since : 1; /* by an answer that does not show that long packets get through */
 	bool release_said : 1, release_came : 1; /* SRC: neither this end, nor the peer, needs the stream that is open */
-	bool stream_lost : 1;                    /* there is no stream, and none will be: no evidence */
+	bool stream_lost : 1;                    /* there is no stream, and none is to be had now: no evidence */
 	bool on_this_machine : 1;                /* in whichever container */
 	bool takes_pieces : 1;                   /* the peer joins packets that come in pieces, */
 	bool denies : 1;                         /* and what it refuses to reach fails alone (RWK_RC_DENIES) */

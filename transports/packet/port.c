@@ -199,7 +199,7 @@ int rwk_packet_open(const struct rwk_packet_ways *ways, const struct rwk_transpo
 	port->client = client;
 	port->cookie = cookie;
 	port->deadline = RWK_NEVER;
-	port->seek_at = RWK_NEVER;
+	port->seek_at = port->again_at = RWK_NEVER;
 	port->wider_at = RWK_NEVER;
 	memcpy(port->key, attr->key, sizeof(port->key));
 	port->machine = attr->machine;

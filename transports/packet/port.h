@@ -89,7 +89,9 @@ struct rwk_port {
 	uint64_t own_epoch; /* when the process's own socket brought something for a channel */
 	rwk_time now, deadline;
 	rwk_time stream_at; /* when to look at the streams again */
-	rwk_time seek_at;   /* when to look for channels without one */
+	rwk_time seek_at;   /* when to look for channels without one, */
+	rwk_time again_at;  /* also for those that have lost theirs; RWK_NEVER */
+	rwk_time again_gap; /* how long that was put off the last time; 0: since one has come */
 	rwk_time cease_until; /* the port is closed, and waits so long for its initiators to have ceased; 0: it is not */
 	uint32_t by_stream; /* channels that go by it */
 	uint32_t running;   /* of all channels: each waits for an acknowledgement, or for the data of a Read */

@@ -4,8 +4,8 @@
  *
  * Evidence: once a channel is open, one end (that with the smaller nonce) starts a stream. The other does so too if
  * none has come after a second: the peer may have ended before. (If it is shared, evidence.c sees to that.) If the
- * stream breaks or leads to another process, the peer is dead. Where there can be none (a firewall, no descriptors
- * left), the kernel's word that nobody listens on the port must do.
+ * stream breaks or leads to another process, the peer is dead. While there can be none (a firewall, no descriptors
+ * left, a network that is cut) the kernel's word that nobody listens on the port must do; it is tried again.
  */
 #include "packet/channel.h"
 #include "packet/handshake.h"
@@ -20,7 +20,15 @@
 #include <errno.h>
 #include <string.h>
 
-#define SEEK_AFTER (1000 * 1000 * 1000ull) /* ns that an end waits for the stream that the peer is to start */
+#define SEEK_AFTER  (1000 * 1000 * 1000ull) /* ns that an end waits for the stream that the peer is to start */
+#define AGAIN_FIRST (2 * SEEK_AFTER)        /* until one that was lost is looked for again; doubled, up to */
+#define AGAIN_MAX   (64 * SEEK_AFTER)
+
+static void seek_by(struct rwk_port *port, rwk_time at)
+{
+	if (at < port->seek_at)
+		port->seek_at = at;
+}
 
 /**
  * There is a stream to another process at that address: one of the two has ended, and which is not known before that
@@ -33,11 +41,24 @@ static void stream_taken(struct rwk_packet_channel *ch)
 	ch->stream_asked = false;
 	if (ch->state == RWK_CH_CONNECTING)
 		rwk_packet_ask_on(ch);
-	if (port->seek_at == RWK_NEVER)
-		port->seek_at = rwk_packet_now(port) + SEEK_AFTER;
+	seek_by(port, rwk_packet_now(port) + SEEK_AFTER);
 }
 
-/** No stream will come: what that means for a channel. */
+/**
+ * A channel is without a stream. What kept that away may pass, as a network that is cut for some seconds does; so it is
+ * looked for again, ever more seldom.
+ */
+static void seek_again(struct rwk_port *port)
+{
+	if (port->again_at != RWK_NEVER || !port->link[RWK_WAY_STREAM])
+		return;
+	if (port->again_gap < AGAIN_MAX)
+		port->again_gap = port->again_gap ? 2 * port->again_gap : AGAIN_FIRST;
+	port->again_at = rwk_packet_now(port) + port->again_gap;
+	seek_by(port, port->again_at);
+}
+
+/** No stream comes: what that means for a channel. */
 static void without_stream(struct rwk_packet_channel *ch, int status)
 {
 	ch->stream_lost = true;
@@ -49,8 +70,10 @@ static void without_stream(struct rwk_packet_channel *ch, int status)
 		else
 			rwk_packet_ask_on(ch);
 	} else {
-		rwk_info("packets: no stream to %s (%s): its death can be told only by its kernel's refusals",
+		rwk_info("packets: no stream to %s (%s): until there is one, its death can be told only by its kernel's "
+			 "refusals",
 			rwk_packet_name(&ch->address), strerror(-status));
+		seek_again(ch->port);
 	}
 }
 
@@ -69,6 +92,8 @@ static void channel_word(struct rwk_packet_channel *ch, int status)
 	ch->gone = status == -ESTALE || status == -ECONNRESET || status == -ECONNREFUSED;
 	switch (status) {
 	case 0:
+		ch->stream_lost = false;
+		ch->port->again_gap = 0;
 		ch->ask_at = 0;
 		if (ch->state == RWK_CH_CONNECTING)
 			rwk_packet_stir(ch);
@@ -115,19 +140,28 @@ void rwk_packet_reach(struct rwk_packet_channel *ch)
 
 void rwk_packet_stream_begin(struct rwk_packet_channel *ch)
 {
-	if (rwk_packet_nonce(&ch->port->address) < rwk_packet_peer_nonce(ch))
+	if (ch->stream_lost)
+		seek_again(ch->port);
+	else if (rwk_packet_nonce(&ch->port->address) < rwk_packet_peer_nonce(ch))
 		rwk_packet_reach(ch);
-	else if (!ch->stream_open && !ch->stream_lost && ch->port->seek_at == RWK_NEVER)
-		ch->port->seek_at = rwk_packet_now(ch->port) + SEEK_AFTER;
+	else if (!ch->stream_open)
+		seek_by(ch->port, rwk_packet_now(ch->port) + SEEK_AFTER);
 }
 
 void rwk_packet_seek(struct rwk_port *port)
 {
-	port->seek_at = RWK_NEVER;
+	bool again = rwk_packet_now(port) >= port->again_at;
+
+	if (again)
+		port->again_at = RWK_NEVER;
+	port->seek_at = port->again_at;
 	for (struct rwk_list *l = port->all.next; l != &port->all; l = l->next) {
 		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, all);
 
-		if (ch->state == RWK_CH_OPEN && !ch->shared)
+		if (ch->state != RWK_CH_OPEN)
+			continue;
+		ch->stream_lost = ch->stream_lost && !again;
+		if (!ch->shared)
 			rwk_packet_reach(ch);
 	}
 }
