@@ -49,6 +49,31 @@ static void early_memory(void **state)
 	check_heard(1);
 }
 
+/* Of many targets the last of a word still keeps something: it is looked at again, and nothing behind it. */
+static void early_memory_of_many(void **state)
+{
+	static const struct rwk_src_size size = {2, 64, 65536};
+	void *memory = shared_memory(rwk_src_segment_size(&size), NULL);
+	const struct rwk_src_host host = {0};
+	struct rwk_src_target *last;
+	struct rwk_src_view *v;
+
+	(void)state;
+	assert_int_equal(rwk_src_segment_format(memory, &size), 0);
+	assert_int_equal(rwk_src_view_open(memory, &host, NULL, &v), 0);
+	last = rwk_src_target(v, 63);
+	assert_int_equal(rwk_src_lock_init(&last->lock), 0);
+	v->has_early[0] = 1ull << 63;
+	rwk_src_state(v, last, 0)->early = 1;
+	rwk_src_early_tidy(v);
+	assert_true(v->has_early[0] == 1ull << 63);
+	rwk_src_state(v, last, 0)->early = 0;
+	rwk_src_early_tidy(v);
+	assert_true(v->has_early[0] == 0);
+	rwk_src_view_close(v);
+	munmap(memory, rwk_src_segment_size(&size));
+}
+
 static long pages(void)
 {
 	struct stat s;
@@ -416,6 +441,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_two(order),
 		with_two(early_memory),
+		cmocka_unit_test(early_memory_of_many),
 		with_two(inbox_memory),
 		with_two(inbox_meanwhile),
 		with_two(sleeper),

@@ -389,7 +389,7 @@ static bool tidy(struct rwk_src_view *v, uint32_t place)
 void rwk_src_early_tidy(struct rwk_src_view *v)
 {
 	for (uint32_t i = 0; i < (v->size.targets + 63) / 64; i++)
-		for (uint32_t j = 0; v->has_early[i] >> j; j++)
+		for (uint32_t j = 0; j < 64 && v->has_early[i] >> j; j++)
 			if (v->has_early[i] >> j & 1 && tidy(v, i * 64 + j))
 				v->has_early[i] &= ~(1ull << j);
 }
