@@ -4,12 +4,14 @@
 #include "base/log.h"
 #include "bindings/libfabric/msg.h"
 #include "bindings/libfabric/progress.h"
+#include "channel_adapter/cq.h"
 
 #include <stdlib.h>
 
 #define A_POLL        32 /* completions */
 #define CONNECTIONS   8  /* turns from one look at them to the next: it is a system call */
 #define EVENTS_A_TURN 64
+#define FIRST_ENTRIES 1024u /* of the cq, until more are reserved */
 
 /* All completions that there are, to whom they belong. */
 static int take_completions(struct rwk_fi_device *d)
@@ -84,9 +86,7 @@ static int open_adapter(struct rwk_fi_device *d)
 
 	if (err)
 		return err;
-	/* Each request and receive that is posted has an entry: as many as there can be, of memory that is used once
-	 * it is needed. */
-	err = rwk_cq_create(d->adapter, RWK_QUEUE_MAX, &d->cq);
+	err = rwk_cq_create(d->adapter, FIRST_ENTRIES, &d->cq);
 	if (err)
 		goto close_adapter;
 	err = d->cq_fd = rwk_cq_fd(d->cq);
@@ -140,6 +140,26 @@ int rwk_fi_device_use(struct rwk_fi_device *d)
 	if (err)
 		rwk_warn("connected endpoints: no adapter can be opened: %s", fi_strerror(-err));
 	return err;
+}
+
+/* It doubles, so that not each of many endpoints has it copied; it does not shrink, as others may come. */
+int rwk_fi_device_reserve(struct rwk_fi_device *d, size_t operations)
+{
+	size_t entries = FIRST_ENTRIES;
+	int err;
+
+	while (entries < d->reserved + operations)
+		entries *= 2;
+	err = rwk_ca_cq_grow(d->cq, entries);
+	if (err)
+		return err;
+	d->reserved += operations;
+	return 0;
+}
+
+void rwk_fi_device_release(struct rwk_fi_device *d, size_t operations)
+{
+	d->reserved -= operations;
 }
 
 static struct rwk_fi_device *open_device(void)

@@ -5,8 +5,9 @@
  * adapter at which it has come. It is opened with the first domain of connected endpoints, or the first passive one:
  * programs that have none get no socket of it.
  *
- *   fabric - device - adapter - cq        one for all endpoints: what has completed goes on to the queues and counters
- *                   |                     of the endpoint that it belongs to (msg_complete.c)
+ *   fabric - device - adapter - cq        one for all endpoints, which grows with what they may post: what has
+ *                   |                     completed goes on to the queues and counters of the endpoint that it belongs
+ *                   |                     to (msg_complete.c)
  *                   `-------- - channel   what has happened to connections goes on to event queues (msg_event.c)
  *
  * Its lock is that of all its domains, whatever their threading: event queues, which are the fabric's, drive it too.
@@ -31,6 +32,7 @@ struct rwk_fi_device {
 				      domain has automatic progress */
 	struct rwk_adapter *adapter; /* NULL, as the next ones, until there is an endpoint or what else needs it */
 	struct rwk_cq *cq;
+	size_t reserved; /* entries of the cq */
 	int cq_fd;
 	struct rwk_event_channel *channel;
 	struct rwk_list waits;    /* rwk_fi_wait.of_device */
@@ -47,6 +49,12 @@ struct rwk_fi_device {
 int rwk_fi_device_get(struct rwk_fi_fabric *fabric, struct rwk_fi_device **device);
 /** Opens its adapter, its sockets and descriptors with it, if they are not: 0 or negative errno. Under the lock. */
 int rwk_fi_device_use(struct rwk_fi_device *device);
+/**
+ * So many operations more may be posted from now on, each of which completes into an entry of the cq: 0; -FI_ENOMEM.
+ * And as many less. Under the lock.
+ */
+int rwk_fi_device_reserve(struct rwk_fi_device *device, size_t operations);
+void rwk_fi_device_release(struct rwk_fi_device *device, size_t operations);
 /** With the fabric, which has neither domains nor passive endpoints any more. NULL: it never had one. */
 void rwk_fi_device_close(struct rwk_fi_device *device);
 

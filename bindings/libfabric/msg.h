@@ -98,6 +98,7 @@ struct rwk_fi_msg_srx {
 	struct rwk_fi_domain *domain;
 	struct rwk_fi_mutex *lock;
 	struct rwk_srq *srq;
+	size_t size;               /* receives that may be posted */
 	uint32_t recv_flags;       /* of calls that have no flags of their own: RWK_FI_ASKED or none */
 	struct rwk_list unused;    /* ops */
 	struct rwk_fi_msg_op *ops;

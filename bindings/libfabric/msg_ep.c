@@ -73,19 +73,36 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	}
 }
 
+static size_t count_ops(const struct rwk_fi_msg_ep *ep)
+{
+	return ep->tx_size + (ep->srx ? 0 : ep->rx_size);
+}
+
 static int open_ops(struct rwk_fi_msg_ep *ep)
 {
-	size_t count = ep->tx_size + (ep->srx ? 0 : ep->rx_size);
+	size_t count = count_ops(ep);
+	int err = rwk_fi_device_reserve(ep->device, count);
 
+	if (err)
+		return err;
 	ep->ops = calloc(count, sizeof(*ep->ops));
-	if (!ep->ops)
+	if (!ep->ops) {
+		rwk_fi_device_release(ep->device, count);
 		return -FI_ENOMEM;
+	}
 	rwk_list_init(&ep->unused);
 	for (size_t i = 0; i < count; i++) {
 		ep->ops[i].ep = ep;
 		rwk_list_append(&ep->unused, &ep->ops[i].link);
 	}
 	return 0;
+}
+
+static void close_ops(struct rwk_fi_msg_ep *ep)
+{
+	rwk_fi_device_release(ep->device, count_ops(ep));
+	free(ep->ops);
+	ep->ops = NULL;
 }
 
 static int open_qp(struct rwk_fi_msg_ep *ep)
@@ -144,8 +161,7 @@ close_qp:
 	rwk_qp_destroy(ep->qp);
 	ep->qp = NULL;
 close_ops:
-	free(ep->ops);
-	ep->ops = NULL;
+	close_ops(ep);
 	return err;
 }
 
@@ -175,6 +191,7 @@ static void close_qp(struct rwk_fi_msg_ep *ep)
 	rwk_fi_msg_disconnect(ep);
 	rwk_fi_device_progress(ep->device);
 	rwk_qp_destroy(ep->qp);
+	close_ops(ep);
 }
 
 static int ep_close(struct fid *fid)
@@ -203,7 +220,6 @@ static int ep_close(struct fid *fid)
 	rwk_fi_unbind(ep->side, ep->cntr, ep->eq);
 	rwk_fi_unlock(lock);
 	rwk_fi_drop(&ep->domain->refs);
-	free(ep->ops);
 	free(ep);
 	return 0;
 }

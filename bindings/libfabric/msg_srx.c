@@ -140,6 +140,7 @@ static int srx_close(struct fid *fid)
 		return -FI_EBUSY;
 	rwk_fi_lock(srx->lock);
 	rwk_srq_destroy(srx->srq);
+	rwk_fi_device_release(srx->domain->device, srx->size);
 	rwk_fi_unlock(srx->lock);
 	rwk_fi_drop(&srx->domain->refs);
 	free(srx->ops);
@@ -157,22 +158,35 @@ static const struct fi_ops fid_ops = {
 	.ops_set = rwk_fi_no_ops_set,
 };
 
-static int open_queue(struct rwk_fi_msg_srx *srx, size_t size)
+/* Receives take entries of the cq as messages take them, whoever's they are. */
+static int open_srq(struct rwk_fi_msg_srx *srx)
 {
-	const struct rwk_srq_attr attr = {.receive_max = (uint32_t)size};
+	const struct rwk_srq_attr attr = {.receive_max = (uint32_t)srx->size};
+	int err = rwk_fi_msg_domain_use(srx->domain);
+
+	if (!err)
+		err = rwk_fi_device_reserve(srx->domain->device, srx->size);
+	if (err)
+		return err;
+	err = rwk_srq_create(srx->domain->pd, &attr, &srx->srq);
+	if (err)
+		rwk_fi_device_release(srx->domain->device, srx->size);
+	return err;
+}
+
+static int open_queue(struct rwk_fi_msg_srx *srx)
+{
 	int err;
 
-	srx->ops = calloc(size, sizeof(*srx->ops));
+	srx->ops = calloc(srx->size, sizeof(*srx->ops));
 	if (!srx->ops)
 		return -FI_ENOMEM;
-	for (size_t i = 0; i < size; i++) {
+	for (size_t i = 0; i < srx->size; i++) {
 		srx->ops[i].srx = srx;
 		rwk_list_append(&srx->unused, &srx->ops[i].link);
 	}
 	rwk_fi_lock(srx->lock);
-	err = rwk_fi_msg_domain_use(srx->domain);
-	if (!err)
-		err = rwk_srq_create(srx->domain->pd, &attr, &srx->srq);
+	err = open_srq(srx);
 	rwk_fi_unlock(srx->lock);
 	return err;
 }
@@ -191,7 +205,8 @@ int rwk_fi_msg_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, stru
 	srx->lock = srx->domain->lock;
 	srx->recv_flags = attr && attr->op_flags & FI_COMPLETION ? RWK_FI_ASKED : 0;
 	rwk_list_init(&srx->unused);
-	err = open_queue(srx, attr && attr->size ? attr->size : rwk_fi_msg.rx_size);
+	srx->size = attr && attr->size ? attr->size : rwk_fi_msg.rx_size;
+	err = open_queue(srx);
 	if (err) {
 		rwk_warn("fi_srx_context: no shared receive queue: %s", fi_strerror(-err));
 		free(srx->ops);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Completion queues: a ring of completions, with an entry for all that may still complete. */
+#include "channel_adapter/cq.h"
+
 #include "channel_adapter/internal.h"
 
 #include "base/compiler.h"
@@ -15,9 +17,14 @@ int rwk_cq_create(struct rwk_adapter *a, uint32_t entries, struct rwk_cq **out)
 	rwk_ca_use(a, RWK_CA_ADAPTER, __func__);
 	if (!entries || entries > RWK_QUEUE_MAX)
 		return -EINVAL;
-	cq = calloc(1, sizeof(*cq) + entries * sizeof(cq->wc[0]));
+	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return -ENOMEM;
+	cq->wc = calloc(entries, sizeof(*cq->wc));
+	if (!cq->wc) {
+		free(cq);
+		return -ENOMEM;
+	}
 	cq->kind = RWK_CA_CQ;
 	cq->adapter = a;
 	cq->entries = entries;
@@ -34,7 +41,27 @@ int rwk_cq_destroy(struct rwk_cq *cq)
 		return -EBUSY;
 	rwk_ca_close_sleeper(&cq->sleeper);
 	cq->adapter->cqs--;
+	free(cq->wc);
 	rwk_ca_free(cq);
+	return 0;
+}
+
+int rwk_ca_cq_grow(struct rwk_cq *cq, size_t entries)
+{
+	struct rwk_wc *wc;
+
+	rwk_ca_use(cq, RWK_CA_CQ, __func__);
+	if (entries <= cq->entries)
+		return 0;
+	wc = entries <= UINT32_MAX ? calloc(entries, sizeof(*wc)) : NULL;
+	if (!wc)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < cq->count; i++)
+		wc[i] = cq->wc[(cq->head + i) % cq->entries];
+	free(cq->wc);
+	cq->wc = wc;
+	cq->head = 0;
+	cq->entries = (uint32_t)entries;
 	return 0;
 }
 

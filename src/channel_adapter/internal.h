@@ -123,7 +123,7 @@ struct rwk_cq {
 	enum rwk_cq_event awaited; /* by the sleeper */
 	void (*event)(void *user, struct rwk_cq *cq);
 	void *user;
-	struct rwk_wc wc[];
+	struct rwk_wc *wc;
 };
 
 static_assert(offsetof(struct rwk_cq, sleeper.armed) < RWK_CACHE_LINE, "one line of a cq, and that of the entry");

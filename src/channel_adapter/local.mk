@@ -2,7 +2,7 @@
 # which exports what that header declares.
 libropewalk_core_la_SOURCES += \
 	src/channel_adapter/adapter.c \
-	src/channel_adapter/cq.c \
+	src/channel_adapter/cq.c src/channel_adapter/cq.h \
 	src/channel_adapter/early.c \
 	src/channel_adapter/event.c \
 	src/channel_adapter/internal.h \

@@ -21,6 +21,49 @@ static int allocate(void **state)
 	return !out || !in;
 }
 
+#define POSTED ((size_t)8192) /* receives of an endpoint, at most */
+#define CROWD  8
+
+/* An endpoint beside the side's own, with all the receives that it may have. */
+static struct fid_ep *full_endpoint(struct t_side *s)
+{
+	struct fid_ep *ep;
+
+	assert_int_equal(fi_endpoint(s->domain, s->info, &ep, NULL), 0);
+	assert_int_equal(fi_ep_bind(ep, &s->eq->fid, 0), 0);
+	assert_int_equal(fi_ep_bind(ep, &s->cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	assert_int_equal(fi_enable(ep), 0);
+	for (size_t i = 0; i < POSTED; i++)
+		assert_int_equal(fi_recv(ep, in, 1, NULL, 0, NULL), 0);
+	assert_int_equal(fi_recv(ep, in, 1, NULL, 0, NULL), -FI_EAGAIN);
+	return ep;
+}
+
+/* Receives that are posted at other endpoints, however many, keep none from sending and receiving. */
+static void beside_many_receives(void **state)
+{
+	struct fid_ep *crowd[CROWD];
+	struct fi_cq_tagged_entry e;
+
+	(void)state;
+	t_sides_open(&client, &server, &(struct t_msg_options){.rx_size = POSTED});
+	for (int i = 0; i < CROWD; i++)
+		crowd[i] = full_endpoint(&client);
+	t_fill(out, 9, 1);
+	for (int i = 0; i < 2; i++) {
+		struct t_side *from = i ? &server : &client, *to = i ? &client : &server;
+
+		assert_int_equal(fi_recv(to->ep, in, 9, NULL, 0, to), 0);
+		assert_int_equal(fi_send(from->ep, out, 9, NULL, 0, from), 0);
+		e = t_wait(to->cq, from->cq, NULL);
+		assert_ptr_equal(e.op_context, to);
+		assert_ptr_equal(t_wait(from->cq, to->cq, NULL).op_context, from);
+	}
+	for (int i = 0; i < CROWD; i++)
+		assert_int_equal(fi_close(&crowd[i]->fid), 0);
+	t_sides_close(&client, &server);
+}
+
 static int release(void **state)
 {
 	(void)state;
@@ -419,6 +462,7 @@ int main(void)
 		cmocka_unit_test(lengths),
 		cmocka_unit_test(calls),
 		cmocka_unit_test(many),
+		cmocka_unit_test(beside_many_receives),
 		cmocka_unit_test(truncated),
 		cmocka_unit_test(flushed),
 		cmocka_unit_test(never_taken),

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the provider needs of completion queues beside ropewalk.h. */
+#ifndef RWK_CHANNEL_ADAPTER_CQ_H
+#define RWK_CHANNEL_ADAPTER_CQ_H
+
+#include "include/ropewalk.h"
+
+/** It has so many entries at least from now on, RWK_QUEUE_MAX is no limit; what is in it stays. 0; -ENOMEM. */
+int rwk_ca_cq_grow(struct rwk_cq *cq, size_t entries);
+
+#endif
