@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bindings/libfabric/work.h"
 
+#include "bindings/libfabric/engine.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,19 +46,13 @@ void rwk_fi_work_free(struct rwk_fi_work *w)
 /* From now on whoever waits for it drives all endpoints. */
 static int drive_all(struct rwk_fi_cntr *cntr)
 {
-	struct rwk_fi_wait *engines = rwk_fi_domain_engines(cntr->domain);
+	int err;
 
 	if (!rwk_list_empty(&cntr->of_works))
 		return 0;
-	for (unsigned i = 0; i < engines->count; i++) {
-		int err = rwk_fi_wait_attach(&cntr->wait, engines->engines[i]);
-
-		if (!err)
-			continue;
-		while (i--)
-			rwk_fi_wait_detach(&cntr->wait, engines->engines[i]);
+	err = rwk_fi_engines_attach(cntr->domain, &cntr->wait);
+	if (err)
 		return err;
-	}
 	rwk_list_append(&cntr->domain->works.counters, &cntr->of_works);
 	rwk_fi_wait_arrived(&cntr->wait); /* who sleeps is to arm them, too */
 	return 0;

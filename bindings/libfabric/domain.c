@@ -149,6 +149,7 @@ static int domain_control(struct fid *fid, int command, void *arg)
 static void close_engines(struct rwk_fi_domain *domain)
 {
 	rwk_fi_groups_close(&domain->groups);
+	rwk_fi_wait_close(&domain->hosted);
 	rwk_regions_close(domain->regions);
 }
 
@@ -212,6 +213,7 @@ static int open_engines(struct rwk_fi_domain *domain)
 	bool single = domain->threading == FI_THREAD_DOMAIN;
 	int err = rwk_regions_open(&domain->regions, !single);
 
+	rwk_fi_wait_open(&domain->hosted, FI_WAIT_NONE, "fi_domain");
 	if (!err)
 		rwk_fi_groups_init(
 			&domain->groups, !single || domain->automatic, single || domain->type == FI_EP_DGRAM);

@@ -40,6 +40,8 @@ struct rwk_fi_domain {
 	pid_t process; /* that has opened it */
 	struct rwk_fi_eq *eq;      /* bound, or NULL; nothing is reported to it (eq.h) */
 	struct rwk_fi_groups groups;  /* which lock its objects have, and who drives the engines */
+	struct rwk_fi_wait hosted;    /* engines of endpoints whose receives are another provider's (peer.h), which are
+					 in no group's; under the lock of the first one */
 	struct rwk_regions *regions;  /* what peers may reach */
 	struct rwk_list counted;          /* registrations with counters (mr.c) */
 	struct rwk_fi_works works;
@@ -72,12 +74,6 @@ int rwk_fi_domain_join(struct rwk_fi_domain *domain, struct rwk_fi_member *m, st
 /** For what the whole domain looks at: takes all locks that its objects have, and gives them back. */
 void rwk_fi_domain_stop(struct rwk_fi_domain *domain);
 void rwk_fi_domain_go(struct rwk_fi_domain *domain);
-
-/** The engines of all endpoints of a domain that has been made one group (rwk_fi_unite). Under its lock. */
-static inline struct rwk_fi_wait *rwk_fi_domain_engines(struct rwk_fi_domain *domain)
-{
-	return &domain->groups.first.engines;
-}
 
 /** A queue's or counter's wait drives what the domain has in common; else nothing is done. 0 or negative errno. */
 int rwk_fi_domain_drive(struct rwk_fi_domain *domain, struct rwk_fi_wait *w);

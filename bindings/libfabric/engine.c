@@ -42,6 +42,46 @@ void rwk_fi_engine_detach(struct rwk_fi_domain *domain, struct rwk_engine *engin
 	rwk_fi_works_detach(&domain->works, engine);
 }
 
+static void detach_each(const struct rwk_fi_wait *engines, unsigned count, struct rwk_fi_wait *w)
+{
+	for (unsigned i = 0; i < count; i++)
+		rwk_fi_wait_detach(w, engines->engines[i]);
+}
+
+static int attach_each(const struct rwk_fi_wait *engines, struct rwk_fi_wait *w)
+{
+	for (unsigned i = 0; i < engines->count; i++) {
+		int err = rwk_fi_wait_attach(w, engines->engines[i]);
+
+		if (!err)
+			continue;
+		detach_each(engines, i, w);
+		return err;
+	}
+	return 0;
+}
+
+int rwk_fi_engines_attach(struct rwk_fi_domain *domain, struct rwk_fi_wait *w)
+{
+	const struct rwk_fi_wait *own = &domain->groups.first.engines;
+	int err = attach_each(own, w);
+
+	if (err)
+		return err;
+	err = attach_each(&domain->hosted, w);
+	if (err)
+		detach_each(own, own->count, w);
+	return err;
+}
+
+void rwk_fi_engines_detach(struct rwk_fi_domain *domain, struct rwk_fi_wait *w)
+{
+	const struct rwk_fi_wait *own = &domain->groups.first.engines;
+
+	detach_each(own, own->count, w);
+	detach_each(&domain->hosted, domain->hosted.count, w);
+}
+
 struct debt {
 	const struct rwk_engine *engine;
 	size_t owed;

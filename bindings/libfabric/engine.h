@@ -14,6 +14,12 @@ int rwk_fi_engine_open(struct rwk_fi_domain *domain, const struct rwk_address *s
 int rwk_fi_engine_attach(struct rwk_fi_domain *domain, struct rwk_engine *engine);
 void rwk_fi_engine_detach(struct rwk_fi_domain *domain, struct rwk_engine *engine);
 /**
+ * The engines of all endpoints of a domain that has been made one group (rwk_fi_unite) drive a counter, or not any
+ * more. Under its lock. 0, or negative errno: none does.
+ */
+int rwk_fi_engines_attach(struct rwk_fi_domain *domain, struct rwk_fi_wait *w);
+void rwk_fi_engines_detach(struct rwk_fi_domain *domain, struct rwk_fi_wait *w);
+/**
  * Before it is closed: waits until what was injected has left, and drives the other endpoints of the domain meanwhile;
  * prints its counters if that is wanted. Under the lock, which it gives back now and then.
  */

@@ -63,7 +63,8 @@ void rwk_fi_ep_detach(struct rwk_fi_ep *ep)
 static int attach_all(struct rwk_fi_ep *ep)
 {
 	/* Who owns the receives says when a message may be offered, and a thread of ours does not ask. */
-	int err = ep->peer_srx ? 0 : rwk_fi_group_attach(&ep->domain->groups, &ep->member, ep->engine);
+	int err = ep->peer_srx ? rwk_fi_wait_attach(&ep->domain->hosted, ep->engine)
+			       : rwk_fi_group_attach(&ep->domain->groups, &ep->member, ep->engine);
 
 	if (!err)
 		err = rwk_fi_engine_attach(ep->domain, ep->engine);
@@ -72,7 +73,9 @@ static int attach_all(struct rwk_fi_ep *ep)
 
 static void detach_all(struct rwk_fi_ep *ep)
 {
-	if (!ep->peer_srx)
+	if (ep->peer_srx)
+		rwk_fi_wait_detach(&ep->domain->hosted, ep->engine);
+	else
 		rwk_fi_group_detach(&ep->member, ep->engine);
 	rwk_fi_engine_detach(ep->domain, ep->engine);
 	rwk_fi_ep_detach(ep);

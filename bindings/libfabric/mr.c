@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "bindings/libfabric/alias.h"
 #include "bindings/libfabric/cntr.h"
+#include "bindings/libfabric/engine.h"
 #include "bindings/libfabric/ep.h"
 #include "bindings/libfabric/legacy.h"
 #include "bindings/libfabric/msg_domain.h"
@@ -126,27 +127,17 @@ static int enable(struct rwk_fi_mr *mr)
 
 static void detach_counter(struct rwk_fi_mr *mr, int kind)
 {
-	const struct rwk_fi_wait *engines = rwk_fi_domain_engines(mr->domain);
-
-	for (unsigned i = 0; i < engines->count; i++)
-		rwk_fi_wait_detach(&mr->cntr[kind]->wait, engines->engines[i]);
+	rwk_fi_engines_detach(mr->domain, &mr->cntr[kind]->wait);
 	rwk_fi_drop(&mr->cntr[kind]->refs);
 	mr->cntr[kind] = NULL;
 }
 
 static int attach_counter(struct rwk_fi_mr *mr, int kind, struct rwk_fi_cntr *cntr)
 {
-	const struct rwk_fi_wait *engines = rwk_fi_domain_engines(mr->domain);
+	int err = rwk_fi_engines_attach(mr->domain, &cntr->wait);
 
-	for (unsigned i = 0; i < engines->count; i++) {
-		int err = rwk_fi_wait_attach(&cntr->wait, engines->engines[i]);
-
-		if (!err)
-			continue;
-		while (i--)
-			rwk_fi_wait_detach(&cntr->wait, engines->engines[i]);
+	if (err)
 		return err;
-	}
 	mr->cntr[kind] = cntr;
 	rwk_fi_hold(&cntr->refs);
 	return 0;

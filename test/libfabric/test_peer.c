@@ -322,6 +322,59 @@ static void test_self(void **state)
 	t_two(NULL, to_itself, idle, NULL);
 }
 
+/* A registration's counter, for what is written there; bound before it is enabled. */
+static struct fid_mr *counted_memory(struct fid_cntr *cntr)
+{
+	struct fid_mr *mr;
+
+	assert_int_equal(fi_mr_reg(domain.domain, in[0], 8, FI_REMOTE_WRITE, 0, 7, FI_RMA_EVENT, &mr, NULL), 0);
+	assert_int_equal(fi_mr_bind(mr, &cntr->fid, FI_REMOTE_WRITE), 0);
+	return mr;
+}
+
+static void drive_by(struct fid_cntr *cntr)
+{
+	owner.calling = true;
+	fi_cntr_read(cntr);
+	owner.calling = false;
+}
+
+static void beside_counters(struct t_process *p)
+{
+	fi_addr_t me = begin(NULL, 0);
+	int64_t limit = t_now() + T_PATIENCE;
+	struct fid_cntr *cntr;
+	struct fid_mr *mr;
+
+	(void)p;
+	assert_int_equal(fi_cntr_open(domain.domain, NULL, &cntr, NULL), 0);
+	mr = counted_memory(cntr);
+	send_to(fi_inject(owner.ep, out, 8, me));
+	while (!o_queued(&owner)) {
+		drive_by(cntr);
+		assert_true(t_now() < limit);
+	}
+	o_receive(&owner, O_PLAIN, in[0], 100, FI_ADDR_UNSPEC, 0, 0, 0);
+	assert_int_equal(o_wait(&owner).err, 0);
+	o_close(&owner);
+	o_open(&owner, &domain, 0);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	o_close(&owner);
+	drive_by(cntr);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+	t_domain_close(&domain);
+}
+
+/*
+ * A registration's counter drives an endpoint with the owner's receives, whichever of the two came first, and no longer
+ * than both are there.
+ */
+static void test_beside_counters(void **state)
+{
+	(void)state;
+	t_two(NULL, beside_counters, idle, NULL);
+}
+
 static void sends_and_dies(struct t_process *p)
 {
 	fi_addr_t to = begin(p, 0);
@@ -557,6 +610,7 @@ int main(void)
 		cmocka_unit_test(test_discarded),
 		cmocka_unit_test(test_too_short),
 		cmocka_unit_test(test_self),
+		cmocka_unit_test(test_beside_counters),
 		cmocka_unit_test(test_death),
 		cmocka_unit_test(test_closed),
 		cmocka_unit_test(test_given_back),
