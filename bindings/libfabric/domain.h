@@ -38,7 +38,7 @@ struct rwk_fi_domain {
 	struct fid_domain fid;
 	struct rwk_fi_fabric *fabric;
 	pid_t process; /* that has opened it */
-	struct rwk_fi_eq *eq;      /* bound, or NULL; nothing is reported to it (eq.h) */
+	struct rwk_fi_eq *eq;      /* bound, or NULL: of connected endpoints that have none of their own */
 	struct rwk_fi_groups groups;  /* which lock its objects have, and who drives the engines */
 	struct rwk_fi_wait hosted;    /* engines of endpoints whose receives are another provider's (peer.h), which are
 					 in no group's; under the lock of the first one */

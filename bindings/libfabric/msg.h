@@ -126,6 +126,8 @@ static inline struct rwk_fi_msg_ep *rwk_fi_msg_ep_of(struct fid_ep *fid)
 
 /* msg_ep.c */
 int rwk_fi_msg_enable(struct rwk_fi_msg_ep *ep);
+/** It reports to that queue from now on. 0 or negative errno. */
+int rwk_fi_msg_bind_eq(struct rwk_fi_msg_ep *ep, struct rwk_fi_eq *eq, uint64_t flags);
 /** fi_getopt of endpoints and passive ones: FI_OPT_CM_DATA_SIZE. fi_setopt: there is nothing to set. */
 int rwk_fi_msg_getopt(fid_t fid, int level, int name, void *value, size_t *len);
 int rwk_fi_msg_setopt(fid_t fid, int level, int name, const void *value, size_t len);

@@ -36,7 +36,7 @@ static int bind_cntr(struct rwk_fi_msg_ep *ep, struct rwk_fi_cntr *cntr, uint64_
 	return 0;
 }
 
-static int bind_eq(struct rwk_fi_msg_ep *ep, struct rwk_fi_eq *eq, uint64_t flags)
+int rwk_fi_msg_bind_eq(struct rwk_fi_msg_ep *ep, struct rwk_fi_eq *eq, uint64_t flags)
 {
 	int err = eq->fabric == ep->domain->fabric ? 0 : -FI_EINVAL;
 
@@ -59,7 +59,7 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	case FI_CLASS_CNTR:
 		return bind_cntr(ep, rwk_container_of(other, struct rwk_fi_cntr, fid.fid), flags);
 	case FI_CLASS_EQ:
-		return bind_eq(ep, rwk_container_of(other, struct rwk_fi_eq, fid.fid), flags);
+		return rwk_fi_msg_bind_eq(ep, rwk_container_of(other, struct rwk_fi_eq, fid.fid), flags);
 	case FI_CLASS_SRX_CTX:
 		return rwk_fi_msg_bind_srx(ep, other, flags);
 	case FI_CLASS_STX_CTX:

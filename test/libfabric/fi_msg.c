@@ -38,6 +38,8 @@ void t_side_open(struct t_side *s, const struct t_msg_options *o)
 	assert_int_equal(fi_fabric(s->info->fabric_attr, &s->fabric, NULL), 0);
 	assert_int_equal(fi_eq_open(s->fabric, &eq, &s->eq, NULL), 0);
 	assert_int_equal(fi_domain(s->fabric, s->info, &s->domain, NULL), 0);
+	if (s->o.domain_eq)
+		assert_int_equal(fi_domain_bind(s->domain, &s->eq->fid, 0), 0);
 }
 
 static void loopback(const struct t_side *s, struct sockaddr_storage *name, size_t *len)
@@ -85,7 +87,8 @@ void t_side_endpoint(struct t_side *s, struct fi_info *info)
 	attr.format = s->o.format ? s->o.format : FI_CQ_FORMAT_TAGGED;
 	attr.wait_obj = s->o.wait;
 	assert_int_equal(fi_endpoint(s->domain, info ? info : s->info, &s->ep, s), 0);
-	assert_int_equal(fi_ep_bind(s->ep, &s->eq->fid, 0), 0);
+	if (!s->o.domain_eq)
+		assert_int_equal(fi_ep_bind(s->ep, &s->eq->fid, 0), 0);
 	if (s->srx)
 		assert_int_equal(fi_ep_bind(s->ep, &s->srx->fid, 0), 0);
 	if (s->o.cntrs) {

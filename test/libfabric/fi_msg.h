@@ -24,6 +24,7 @@ struct t_msg_options {
 	enum fi_cq_format format;
 	uint64_t bind_flags, tx_op_flags;
 	size_t tx_size, rx_size;
+	bool domain_eq; /* the event queue is bound to the domain, in place of the endpoints */
 	bool cntrs; /* for all that is started, and for receives; in place of the queue */
 };
 

@@ -103,6 +103,20 @@ static void shuts_down(void **state)
 	}
 }
 
+/* Endpoints without an event queue have the domain's. */
+static void by_the_queue_of_the_domain(void **state)
+{
+	const struct t_msg_options o = {.domain_eq = true};
+
+	(void)state;
+	t_sides_open(&client, &server, &o);
+	assert_int_equal(fi_close(&client.eq->fid), -FI_EBUSY);
+	assert_int_equal(fi_shutdown(client.ep, 0), 0);
+	assert_ptr_equal(t_side_event(&client, &server, FI_SHUTDOWN).fid, &client.ep->fid);
+	assert_ptr_equal(t_side_event(&server, &client, FI_SHUTDOWN).fid, &server.ep->fid);
+	t_sides_close(&client, &server);
+}
+
 /* Both ends end it, neither has heard of the other: each has one event. */
 static void both_shut_down(void **state)
 {
@@ -715,6 +729,7 @@ int main(void)
 		cmocka_unit_test(connects),
 		cmocka_unit_test(connects_by_ipv6),
 		cmocka_unit_test(shuts_down),
+		cmocka_unit_test(by_the_queue_of_the_domain),
 		cmocka_unit_test(both_shut_down),
 		cmocka_unit_test(shut_down_once),
 		cmocka_unit_test(enabled_later),
