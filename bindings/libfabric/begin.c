@@ -114,16 +114,22 @@ static void begin(struct rwk_fi_work *w)
 	rwk_fi_work_free(w);
 }
 
+/* What these set off as they begin comes after all of them. */
 void rwk_fi_work_again(void *owner)
 {
 	struct rwk_fi_ep *ep = owner;
+	struct rwk_fi_works *works = &ep->domain->works;
+	bool within = works->beginning;
 	struct rwk_list waiting, *l;
 
+	works->beginning = true;
 	rwk_list_init(&waiting);
 	while ((l = rwk_list_pop(&ep->stalled)))
 		rwk_list_append(&waiting, l);
 	while ((l = rwk_list_pop(&waiting)))
 		begin(rwk_container_of(l, struct rwk_fi_work, link));
+	works->beginning = within;
+	rwk_fi_work_begin_due(works);
 }
 
 /* What begins may complete at once and set off more: that comes after what is due already, not within it. */

@@ -408,6 +408,43 @@ static void fenced(void **state)
 	free(in);
 }
 
+/* What the first of those that a fence has held up sets off comes behind all of them. */
+static void set_off_by_the_held_up(void **state)
+{
+	enum { LONG = 300000 };
+	struct fid_cntr *cntr = new_counter(), *begun = new_counter(), *end = new_counter();
+	char *out = calloc(1, LONG), *in = calloc(1, LONG), last[4] = {0};
+	struct job j[4] = {0};
+	struct pair p;
+
+	(void)state;
+	assert_true(out && in);
+	pair_open(&p, NULL);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(fi_recv(p.b.ep, &last[i], 1, NULL, FI_ADDR_UNSPEC, &last[i]), 0);
+	t_post(fi_tsend(p.a.ep, out, LONG, NULL, p.to_b, TAG, out), p.a.cq, p.b.cq);
+	for (int i = 0; i < 4; i++) {
+		fill_in(&j[i], FI_OP_SEND, p.a.ep, p.to_b, 0, i ? 0 : FI_FENCE, NULL);
+		memset(&j[i].data, 'a' + i, 1);
+		j[i].iov.iov_len = 1;
+		condition(&j[i], i < 3 ? cntr : begun, 1, i ? end : begun);
+		assert_int_equal(queue(&j[i].work), 0);
+	}
+	assert_int_equal(fi_cntr_add(cntr, 1), 0);
+	assert_int_equal(fi_trecv(p.b.ep, in, LONG, NULL, FI_ADDR_UNSPEC, TAG, 0, in), 0);
+	assert_ptr_equal(t_wait(p.b.cq, p.a.cq, NULL).op_context, in);
+	for (int i = 0; i < 4; i++)
+		assert_ptr_equal(t_wait(p.b.cq, p.a.cq, NULL).op_context, &last[i]);
+	assert_memory_equal(last, "abcd", 4);
+	wait_for(end, 3);
+	pair_close(&p);
+	close_counter(cntr);
+	close_counter(begun);
+	close_counter(end);
+	free(out);
+	free(in);
+}
+
 /* As many as a domain takes, all set off at once, when an endpoint has far fewer under way; one more is refused. */
 static void many(void **state)
 {
@@ -513,6 +550,7 @@ int main(void)
 		cmocka_unit_test(cancelled_and_flushed),
 		cmocka_unit_test(failures),
 		cmocka_unit_test(fenced),
+		cmocka_unit_test(set_off_by_the_held_up),
 		cmocka_unit_test(many),
 		cmocka_unit_test(begun),
 		cmocka_unit_test(refused),
