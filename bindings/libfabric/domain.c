@@ -282,6 +282,15 @@ static void take_info(struct rwk_fi_domain *domain, const struct fi_info *info)
 	domain->automatic = attr->data_progress == FI_PROGRESS_AUTO || attr->control_progress == FI_PROGRESS_AUTO;
 }
 
+/* What a domain is asked for and does not have. */
+static int check_modes(const struct rwk_fi_domain *domain)
+{
+	if (domain->type == FI_EP_RDM || !(domain->mr_mode & FI_MR_ENDPOINT))
+		return 0;
+	rwk_warn("fi_domain: FI_MR_ENDPOINT is FI_EP_RDM's alone; registrations of other kinds are the domain's");
+	return -FI_EINVAL;
+}
+
 int rwk_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **fid, void *context)
 {
 	struct rwk_fi_domain *domain;
@@ -299,7 +308,9 @@ int rwk_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct f
 	domain->fabric = rwk_fi_fabric_of(fabric);
 	domain->process = getpid();
 	take_info(domain, info);
-	err = domain->type == FI_EP_MSG ? rwk_fi_msg_domain_open(domain) : open_engines(domain);
+	err = check_modes(domain);
+	if (!err)
+		err = domain->type == FI_EP_MSG ? rwk_fi_msg_domain_open(domain) : open_engines(domain);
 	if (err) {
 		free(domain);
 		return err;

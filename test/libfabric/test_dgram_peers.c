@@ -52,6 +52,7 @@ static void opening(void **state)
 	struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
 	enum fi_ep_type type;
 	size_t len = 64;
+	struct fid_domain *other;
 	struct fid_ep *ep;
 	struct fid_av *av;
 	struct fid_cq *cq;
@@ -59,6 +60,9 @@ static void opening(void **state)
 
 	(void)state;
 	t_domain_open_with(&dgrams, t_dgram_hints(&(struct t_dgram_how){0}));
+	dgrams.info->domain_attr->mr_mode |= FI_MR_ENDPOINT;
+	assert_int_equal(fi_domain(dgrams.fabric, dgrams.info, &other, NULL), -FI_EINVAL);
+	dgrams.info->domain_attr->mr_mode &= ~FI_MR_ENDPOINT;
 	type = dgrams.info->ep_attr->type;
 	dgrams.info->ep_attr->type = FI_EP_RDM;
 	assert_int_equal(fi_endpoint(dgrams.domain, dgrams.info, &ep, NULL), -FI_EINVAL);

@@ -227,11 +227,14 @@ static void without_caps(void **state)
 static void registrations(void **state)
 {
 	struct iovec two[2] = {{remote, 1}, {remote + 8, 1}};
+	struct fid_domain *domain;
 	struct fid_cntr *cntr;
 	struct fid_mr *other;
 
 	(void)state;
 	open_both(NULL, BOTH);
+	server.info->domain_attr->mr_mode |= FI_MR_ENDPOINT;
+	assert_int_equal(fi_domain(server.fabric, server.info, &domain, NULL), -FI_EINVAL);
 	assert_int_equal(fi_mr_regv(server.domain, two, 2, BOTH, 0, 0, 0, &other, NULL), -FI_EINVAL);
 	assert_int_equal(fi_mr_reg(server.domain, remote, 8, BOTH, 0, key, 0, &other, NULL), 0);
 	assert_int_not_equal(fi_mr_key(other), key);
