@@ -61,6 +61,17 @@ fi_addr_t rwk_fi_av_find(struct rwk_fi_av *av, const struct rwk_address *a)
 	return i == RWK_FI_AV_NONE ? FI_ADDR_NOTAVAIL : i;
 }
 
+fi_addr_t rwk_fi_av_find_qp(struct rwk_fi_av *av, const struct rwk_address *a, uint32_t qpn)
+{
+	uint32_t i;
+
+	if (rwk_fi_av_begin(av))
+		return FI_ADDR_NOTAVAIL;
+	i = rwk_fi_av_search_qp(&av->table, a, qpn);
+	rwk_fi_av_end(av);
+	return i == RWK_FI_AV_NONE ? FI_ADDR_NOTAVAIL : i;
+}
+
 static int remove_one(struct rwk_fi_av *av, fi_addr_t number)
 {
 	if (!rwk_fi_av_entry(&av->table, number)) {

@@ -56,6 +56,8 @@ const struct rwk_address *rwk_fi_av_address(struct rwk_fi_av *av, fi_addr_t numb
 
 /** The number of an address, or FI_ADDR_NOTAVAIL. Under an endpoint's lock. */
 fi_addr_t rwk_fi_av_find(struct rwk_fi_av *av, const struct rwk_address *a);
+/** As rwk_fi_av_search_qp. Under the same lock. */
+fi_addr_t rwk_fi_av_find_qp(struct rwk_fi_av *av, const struct rwk_address *a, uint32_t qpn);
 
 /** Of an fi_addr_t that may name a receive context (fi_rx_addr): the number, and the context. */
 static inline fi_addr_t rwk_fi_av_whole(const struct rwk_fi_av *av, fi_addr_t number)

@@ -7,7 +7,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define HINT_MAX ((size_t)1 << 20) /* entries that a program's wish may reserve */
+#define HINT_MAX   ((size_t)1 << 20) /* entries that a program's wish may reserve */
+#define ANY_NUMBER UINT32_MAX        /* SRQ number or QPN */
 
 /** The IP that stands for all of this host's. */
 static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
@@ -230,14 +231,19 @@ static uint32_t find_full(const struct rwk_fi_av_table *t, const struct rwk_addr
 	return i;
 }
 
-static uint32_t find_partial(const struct rwk_fi_av_table *t, const struct rwk_address *a)
+static bool has_number(const struct rwk_address *a, uint32_t number)
+{
+	return number == ANY_NUMBER || (a->version_srq & 0xffffff) == number;
+}
+
+static uint32_t find_partial(const struct rwk_fi_av_table *t, const struct rwk_address *a, uint32_t number)
 {
 	uint32_t i = *chain_of(t, a, true);
 
 	for (; i != RWK_FI_AV_NONE; i = t->entries[i].next) {
 		const struct rwk_fi_av_entry *entry = &t->entries[i];
 
-		if (!entry->removed && is_partial(&entry->address) &&
+		if (!entry->removed && is_partial(&entry->address) && has_number(&entry->address, number) &&
 			rwk_address_port(a) == rwk_address_port(&entry->address) &&
 			!memcmp(a->ip, indexed_ip(entry), sizeof(a->ip)))
 			break;
@@ -252,7 +258,14 @@ uint32_t rwk_fi_av_search(const struct rwk_fi_av_table *t, const struct rwk_addr
 
 	if (i == RWK_FI_AV_NONE && t->counts->partials) {
 		key = by_port(a);
-		i = find_partial(t, &key);
+		i = find_partial(t, &key, ANY_NUMBER);
 	}
 	return i;
+}
+
+uint32_t rwk_fi_av_search_qp(const struct rwk_fi_av_table *t, const struct rwk_address *a, uint32_t qpn)
+{
+	const struct rwk_address key = by_port(a);
+
+	return find_partial(t, &key, qpn);
 }

@@ -69,4 +69,7 @@ const struct rwk_fi_av_entry *rwk_fi_av_entry(const struct rwk_fi_av_table *t, f
 /** The number of an address, or RWK_FI_AV_NONE. */
 uint32_t rwk_fi_av_search(const struct rwk_fi_av_table *t, const struct rwk_address *a);
 
+/** The same of a partial address that stands for a queue pair: with that QPN in place of the SRQ number. */
+uint32_t rwk_fi_av_search_qp(const struct rwk_fi_av_table *t, const struct rwk_address *a, uint32_t qpn);
+
 #endif

@@ -12,24 +12,23 @@
 
 #define ROCE_PORT 4791 /* where all others receive, whatever port they send from */
 
-static bool is_qpn(const struct rwk_address *a, uint32_t qpn)
-{
-	return a && (a->version_srq & 0xffffff) == qpn;
-}
-
-/* The number of an address by IP and port; of another maker's queue pair by IP and QPN. */
+/*
+ * The number of an address by IP, port and QPN, or without a QPN by IP and port; of another maker's queue pair by IP
+ * and QPN: of these there may be several at an IP.
+ */
 static fi_addr_t find(const struct rwk_fi_dgram_ep *ep, const struct rwk_ud_address *from)
 {
 	struct rwk_address a;
 	fi_addr_t number;
 
 	rwk_fi_address_partial(from->ip, from->port, &a);
-	number = rwk_fi_av_find(ep->av, &a);
+	number = rwk_fi_av_find_qp(ep->av, &a, from->qpn);
+	if (number == FI_ADDR_NOTAVAIL)
+		number = rwk_fi_av_find_qp(ep->av, &a, 0);
 	if (number != FI_ADDR_NOTAVAIL)
 		return number;
 	rwk_fi_address_partial(from->ip, ROCE_PORT, &a);
-	number = rwk_fi_av_find(ep->av, &a);
-	return is_qpn(rwk_fi_av_address(ep->av, number, &a), from->qpn) ? number : FI_ADDR_NOTAVAIL;
+	return rwk_fi_av_find_qp(ep->av, &a, from->qpn);
 }
 
 fi_addr_t rwk_fi_dgram_source(const struct rwk_fi_dgram_ep *ep, const struct rwk_ud_address *from)

@@ -210,6 +210,26 @@ static void others(void **state)
 	t_dgram_close();
 }
 
+/* Of several queue pairs at one IP each is found, the first that came into the vector and the last. */
+static void others_of_one_host(void **state)
+{
+	fi_addr_t number[3];
+	struct name n;
+
+	(void)state;
+	for (unsigned which = 0; which < 3; which++) {
+		t_dgram_open(NULL, NULL);
+		for (unsigned i = 0; i < 3; i++) {
+			n = name_of(&sender);
+			n.port = 4791;
+			n.version_qpn ^= 2 * (which ^ i);
+			number[i] = t_insert(&receiver, &n);
+		}
+		t_dgram_exchange(9, which, number[which]);
+		t_dgram_close();
+	}
+}
+
 /* What a program has given for an address stands for it. */
 static void named_by_the_program(void **state)
 {
@@ -257,6 +277,7 @@ int main(void)
 		cmocka_unit_test(opening),
 		cmocka_unit_test(strangers),
 		cmocka_unit_test(others),
+		cmocka_unit_test(others_of_one_host),
 		cmocka_unit_test(named_by_the_program),
 		cmocka_unit_test(closed),
 	};
