@@ -10,6 +10,10 @@
 #include "channel_adapter/ends.h"
 #include "channel_adapter/sim_udp.h"
 
+#include "channel_adapter/cq.h"
+
+#include <errno.h>
+
 #define IMM 77u
 
 static struct job job; /* SRC: whose receives and memory */
@@ -281,6 +285,39 @@ static void s2_3_half_ordered_says_so(void **state)
 	assert_true(before_turn > 100);
 }
 
+static void send_and_leave(void)
+{
+	assert_int_equal(post(RWK_QP_RC, RWK_REQUEST_SEND, 0, 0, 1, 0), 0);
+	await(near.send_cq);
+}
+
+/* A cq that grows keeps what is in it, in its order, wherever its ring began. */
+static void grown(void **state)
+{
+	enum { HEAD = 40 };
+	uint64_t id = 0;
+
+	(void)state;
+	open_both(RWK_QP_RC, false, 0);
+	for (uint64_t i = 0; i < DEPTH; i++)
+		receive(RWK_QP_RC, i, 0, 1);
+	for (; id < HEAD; id++) {
+		send_and_leave();
+		assert_int_equal(await(far.receive_cq).id, id);
+		receive(RWK_QP_RC, DEPTH + id, 0, 1);
+	}
+	for (unsigned i = 0; i < HEAD; i++)
+		send_and_leave();
+	assert_int_equal(rwk_ca_cq_grow(far.receive_cq, DEPTH - 1), 0);
+	assert_int_equal(rwk_ca_cq_grow(far.receive_cq, 2 * DEPTH + 1), 0);
+	assert_int_equal(rwk_ca_cq_grow(far.receive_cq, SIZE_MAX), -ENOMEM);
+	for (unsigned i = 0; i < DEPTH - HEAD; i++)
+		send_and_leave();
+	for (; id < HEAD + DEPTH; id++)
+		assert_int_equal(await(far.receive_cq).id, id);
+	close_both(RWK_QP_RC);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -290,6 +327,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(s2_11_immediate_behind_a_send),
 		cmocka_unit_test(refused_rtr_keeps_packets),
 		cmocka_unit_test(s2_3_half_ordered_says_so),
+		cmocka_unit_test(grown),
 	};
 
 	if (argc > 1)
