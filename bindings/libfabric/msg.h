@@ -8,7 +8,8 @@
  *   passive   an endpoint that listens; it belongs to the fabric
  *   request   what somebody who connects has said: the handle in the info of FI_CONNREQ. It belongs to the program,
  *             until it is rejected or closed (fi_close), or an endpoint that was opened with it has it; at last to the
- *             fabric. Its connection waits no longer than rwk_fi_msg_patience
+ *             fabric. Its connection waits for the program for as long as the peer's kernel says that he is there; who
+ *             comes while a passive endpoint's backlog of them waits is hung up on
  *   op        an operation from its posting to its completion; the id of its request
  *
  *   IDLE - fi_connect, fi_accept - CONNECTING - FI_CONNECTED - CONNECTED - FI_SHUTDOWN, fi_shutdown - OVER
@@ -56,7 +57,7 @@ struct rwk_fi_msg_request {
 	struct fid fid;
 	struct rwk_list link; /* rwk_fi_device.requests */
 	struct rwk_fi_device *device;
-	struct rwk_connection *connection; /* NULL: the peer has gone, or waits no longer */
+	struct rwk_connection *connection; /* NULL: the peer has gone */
 	bool taken;                        /* by an endpoint */
 	struct rwk_address peer;
 };

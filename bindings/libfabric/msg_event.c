@@ -61,7 +61,7 @@ static void asked(struct rwk_fi_device *d, const struct rwk_connection_event *e)
 	rwk_connection_destroy(e->connection); /* who listened does so no more */
 }
 
-/* Who asked has gone, or waits no longer: who accepts or rejects will see. */
+/* Who asked has gone: who accepts or rejects will see. */
 static void withdrawn(struct rwk_fi_device *d, const struct rwk_connection_event *e)
 {
 	for (struct rwk_list *l = d->requests.next; l != &d->requests; l = l->next) {
