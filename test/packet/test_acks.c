@@ -5,12 +5,15 @@
  */
 #include "packet/pair.h"
 
+#include "base/param.h"
 #include "machine.h"
 #include "packet/channel.h"
 #include "packet/initiator.h"
 #include "packet/port.h"
 #include "packet/request.h"
 #include "rc/rc.h"
+
+#include <errno.h>
 
 /*
  * In an exchange of messages, each answered before an acknowledgement is due by itself, the acknowledgements travel
@@ -546,6 +549,105 @@ static void ends_in_order(void **state)
 	ends_close();
 }
 
+/* As many frames as may be under way, within the sends; so many packets ask for no acknowledgement. */
+static void send_all_frames(struct side *s)
+{
+	for (unsigned i = 0; i < RWK_FRAMES_MAX; i++)
+		assert_int_equal(ends_send(s), 0);
+	assert_int_equal(rwk_packet_channel(s->ch)->frames, RWK_FRAMES_MAX);
+}
+
+/* What the first end asks of the second, whose answer finds no room among its frames. */
+struct crowded {
+	uint8_t there[8], here[8];
+	struct iovec iov;
+	struct rwk_rkey key;
+	struct ends_op op;
+};
+
+static void open_crowded(void)
+{
+	static const size_t length = 4064; /* one fills a frame: nothing else goes along */
+	struct rwk_sim_attr attr = rwk_sim_attr_default;
+
+	attr.mtu = 4224;
+	attr.inbox = 4 << 20;
+	ends_lengths = &length;
+	ends_lengths_count = 1;
+	ends_open(&attr, NULL, 2);
+	ends_connect(0, 1);
+	ends_settle();
+	rwk_params.rendezvous = RWK_RENDEZVOUS_WRITE;
+}
+
+static void ask(struct crowded *c, enum rwk_op_type type)
+{
+	unsigned access = type == RWK_OP_READ ? RWK_EXPOSE_READ : RWK_EXPOSE_WRITE;
+
+	memset(c->there, 7, sizeof(c->there));
+	memset(c->here, 8, sizeof(c->here));
+	c->iov = (struct iovec){c->there, sizeof(c->there)};
+	assert_int_equal(ends_transport->expose(ends_side(1, 0)->ch, &c->iov, 1, access, &c->key), 0);
+	ends_make_op(&c->op, type, c->here, sizeof(c->here));
+	c->op.op.rkey = c->key;
+	assert_int_equal(ends_transport->post(ends_side(0, 1)->ch, &c->op.op), 0);
+}
+
+static void end_crowded(struct crowded *c)
+{
+	ends_settle();
+	assert_int_equal(ends_side(0, 1)->received, ends_side(1, 0)->sent);
+	assert_int_equal(c->op.done, 1);
+	assert_int_equal(c->op.status, 0);
+	assert_memory_equal(c->here, c->there, sizeof(c->here));
+	ends_close();
+}
+
+/* The answer to a read waits for room, and goes when there is some, though no message waits. */
+static void answer_waits_for_room(void **state)
+{
+	struct crowded c;
+
+	(void)state;
+	open_crowded();
+	ask(&c, RWK_OP_READ);
+	send_all_frames(ends_side(1, 0));
+	end_crowded(&c);
+}
+
+static int full(struct rwk_link *l, const struct rwk_link_address *to, const struct iovec *iov, int count)
+{
+	(void)l;
+	(void)to;
+	(void)iov;
+	(void)count;
+	return -EAGAIN;
+}
+
+/* The same of a write, on a stream that takes nothing for a while. */
+static void answer_waits_for_stream(void **state)
+{
+	const struct rwk_link_ops *open;
+	struct rwk_link_ops ops;
+	struct rwk_link *stream;
+	struct crowded c;
+
+	(void)state;
+	open_crowded();
+	ask(&c, RWK_OP_WRITE);
+	stream = ends[1]->port->link[RWK_WAY_STREAM];
+	open = stream->ops;
+	ops = *open;
+	ops.send = full;
+	stream->ops = &ops;
+	send_all_frames(ends_side(1, 0));
+	ends_progress(ends[0]);
+	rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + 3000);
+	ends_progress(ends[1]); /* has been asked */
+	stream->ops = open;
+	end_crowded(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -565,6 +667,9 @@ int main(void)
 		ENDS_RC(answer_in_stream),
 		ENDS_RC(ends_in_order),
 		ENDS_ON(ends_in_order, "SRC", sim_shared_transport),
+		ENDS_RC(answer_waits_for_room),
+		ENDS_UC(answer_waits_for_stream),
+		ENDS_ON(answer_waits_for_room, "SRC", sim_shared_transport),
 	};
 
 	return cmocka_run_group_tests_name("packet/acks", tests, NULL, NULL);

@@ -451,7 +451,7 @@ int rwk_packet_pump(struct rwk_packet_channel *ch)
 		n = rwk_uc_pump(ch->uc);
 		if (!rwk_uc_idle(ch->uc))
 			rwk_packet_deadline(ch, now + 50000); /* the stream is full: look again */
-		else if (!rwk_list_empty(&ch->queue))
+		else if (rwk_packet_wants_room(ch))
 			rwk_packet_stir(ch); /* it waited for frames, and no acknowledgement will wake it */
 	}
 	return n;

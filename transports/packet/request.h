@@ -69,6 +69,12 @@ static inline size_t rwk_packet_part_max(const struct rwk_packet_channel *ch)
 	return (size_t)1 << (ch->shared ? 20 : 30);
 }
 
+/** Does something wait that may want room among the frames: an op, or an answer to what the peer has asked? */
+static inline bool rwk_packet_wants_room(const struct rwk_packet_channel *ch)
+{
+	return !rwk_list_empty(&ch->queue) || ch->pulls;
+}
+
 /* outbound.c */
 /** Tells the machine of the acknowledgements that frames have brought. */
 void rwk_packet_take_ack(struct rwk_packet_channel *ch);

@@ -202,9 +202,8 @@ void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
 	if (kind == RWK_REQ_COPY)
 		ch->copied -= (uint32_t)r->iov[1].iov_len;
 	rwk_packet_request_free(r);
-	if (ch->shared && !rwk_list_empty(&ch->queue))
-		rwk_packet_stir(
-			ch); /* it may wait for room among the frames, and its initiator's packets are not its own */
+	if (ch->shared && rwk_packet_wants_room(ch))
+		rwk_packet_stir(ch); /* its initiator's packets are not its own */
 	if (kind == RWK_REQ_SEND)
 		send_over(ch, op, status);
 	else if (kind == RWK_REQ_OP || kind == RWK_REQ_STATUS)
