@@ -216,8 +216,8 @@ int rwk_packet_machine(struct rwk_packet_channel *ch, const struct rwk_greeting 
 		if (rc != -EEXIST && rc != -ENOSPC)
 			return rc;
 		/*
-		 * An earlier initiator of its process has the place, or all are taken: it gets a connection
-		 * of its own.
+		 * An earlier initiator of its process has the place, all are taken, or ours has failed: it gets a
+		 * connection of its own.
 		 */
 		ch->may_share = false;
 	}

@@ -255,6 +255,8 @@ int rwk_packet_domain_take(struct rwk_packet_channel *ch, const struct rwk_greet
 		ch->by = rwk_packet_initiator(ch->port, ch->address.node, g->shared.domain);
 	if (!ch->by)
 		return -ENOMEM;
+	if (ch->by->failed) /* since the peer was told of it */
+		return -ENOSPC;
 	memcpy(initiator.about, &g->from, sizeof(initiator.about));
 	rc = rwk_src_target_make(ch->port->view, &initiator, &target);
 	if (!rc && rwk_packet_by_target(ch->port, target))
@@ -267,6 +269,9 @@ int rwk_packet_domain_take(struct rwk_packet_channel *ch, const struct rwk_greet
 	ch->srqn = g->shared.srqn;
 	ch->shared = true;
 	ch->by->channels++;
+	ch->by->give_up_at = 0;
+	if (!ch->by->domain) /* nobody else's any more: the peer will say where to aim it */
+		ch->by->domain = g->shared.domain;
 	return 0;
 }
 

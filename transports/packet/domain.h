@@ -16,7 +16,7 @@ void rwk_packet_domain_join(struct rwk_port *port, const struct rwk_port_attr *a
 void rwk_packet_domain_leave(struct rwk_port *port);
 /** What the channel's own terms of SRC are; false: there is no memory for them. */
 bool rwk_packet_domain_terms(struct rwk_packet_channel *ch, enum rwk_greeting_type type, struct rwk_greeting_shared *s);
-/** From now on the channel takes by the domain. 0; -ENOSPC: the domain is full. */
+/** From now on the channel takes by the domain. 0; -ENOSPC: the domain is full, or its initiator has failed. */
 int rwk_packet_domain_take(struct rwk_packet_channel *ch, const struct rwk_greeting *g);
 void rwk_packet_domain_forget(struct rwk_packet_channel *ch);
 /** A greeting that came by the domain's socket, or was meant to. */

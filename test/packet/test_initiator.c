@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * SRC: an initiator is as good as the word that a peer has been given of it. Until the handshake is over it may be given
+ * up, because the last channel by it has gone, or be aimed elsewhere (transports/packet/HANDSHAKE.md, "No is final").
+ *
+ *   host 0: ends 0 and 1; host 1: end 2, whose initiator it is
+ *
+ * Links: sim.
+ */
+#include "links/ends.h"
+
+#include "packet/channel.h"
+#include "packet/initiator.h"
+#include "packet/port.h"
+#include "packet/sim_domain.h"
+
+#define SECOND 1000000000ull /* ns */
+
+enum { FIRST = 0, OTHER = 1, HERE = 2 };
+
+static struct rwk_packet_initiator *initiator(void)
+{
+	return rwk_container_of(ends[HERE]->port->all_initiators.next, struct rwk_packet_initiator, all);
+}
+
+static void pass(rwk_time time)
+{
+	rwk_time until = rwk_sim_now(ends_net) + time;
+
+	while (rwk_sim_now(ends_net) < until) {
+		rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + SECOND / 100);
+		ends_progress_all();
+	}
+}
+
+/* What the end sends comes to nobody, or to all again. */
+static void cut_off(bool now)
+{
+	const struct rwk_sim_path path = {.delay = 1000, .drop = now ? 1000000 : 0};
+	uint32_t from = rwk_address_port(&ends[HERE]->address);
+
+	rwk_sim_set_path(ends_net, from, ends[FIRST]->port->domain.port, &path);
+	for (unsigned i = 0; i < 2; i++)
+		rwk_sim_set_path(ends_net, from, rwk_address_port(&ends[i]->address), &path);
+}
+
+static void say(unsigned from, unsigned to)
+{
+	assert_in_range(ends_post(ends_side(from, to)), 0, 1);
+}
+
+/* The end and that peer have a channel, by which messages come. */
+static void check_channel(unsigned peer, bool shared)
+{
+	say(HERE, peer);
+	say(peer, HERE);
+	ends_settle();
+	for (unsigned i = 0; i < 2; i++) {
+		struct side *s = i ? ends_side(peer, HERE) : ends_side(HERE, peer);
+
+		assert_int_equal(s->failed, 0);
+		assert_int_equal(s->received, 1);
+		assert_int_equal(rwk_packet_is_shared(s->ch), shared);
+	}
+}
+
+/*
+ * The end has a channel to one peer, says something that does not come, and gives the channel up. Before that it has
+ * asked the other for one, which has not come either.
+ */
+static void leave_behind(void)
+{
+	ends_open(NULL, NULL, 0);
+	sim_packet_host(0);
+	ends_add();
+	ends_add();
+	sim_packet_host(1);
+	ends_add();
+	ends_connect(HERE, FIRST);
+	ends_settle();
+	assert_true(rwk_packet_is_shared(ends_side(HERE, FIRST)->ch));
+	cut_off(true);
+	say(HERE, FIRST);
+	ends_connect(HERE, OTHER);
+	ends_progress(ends[HERE]);
+	ends_transport->disconnect(ends_side(HERE, FIRST)->ch);
+}
+
+/* It is given up, and then the other asks: it gets a connection of its own. */
+static void given_up_before(void **state)
+{
+	(void)state;
+	leave_behind();
+	pass(3 * SECOND);
+	assert_true(initiator()->failed);
+	ends_connect(OTHER, HERE);
+	pass(SECOND / 10);
+	cut_off(false);
+	check_channel(OTHER, false);
+	ends_close();
+}
+
+/* The other asks before that: the initiator has a channel again, though it cannot be told so for long. */
+static void taken_up(void **state)
+{
+	(void)state;
+	leave_behind();
+	pass(SECOND);
+	ends_connect(OTHER, HERE);
+	pass(3 * SECOND);
+	assert_false(initiator()->failed);
+	cut_off(false);
+	check_channel(OTHER, true);
+	ends_close();
+}
+
+/*
+ * The peers are in two domains, and the end has asked both by one initiator. One asks, too, and is taken; before it has
+ * heard of that the other's answer comes. That one gets a connection of its own.
+ */
+static void promised_twice(void **state)
+{
+	(void)state;
+	ends_open(NULL, NULL, 0);
+	sim_packet_host(0);
+	ends_add();
+	sim_domain_shut(true);
+	ends_add();
+	ends_settle();
+	pass(3 * SECOND); /* alone */
+	sim_domain_shut(false);
+	sim_packet_host(1);
+	ends_add();
+	assert_true(ends[FIRST]->port->domain.id != ends[OTHER]->port->domain.id);
+	rwk_sim_rule(ends_net, rwk_address_port(&ends[HERE]->address), rwk_address_port(&ends[OTHER]->address), 1,
+		RWK_SIM_DROP);
+	ends_connect(HERE, OTHER);
+	ends_connect(HERE, FIRST);
+	ends_connect(OTHER, HERE);
+	ends_settle();
+	check_channel(OTHER, true);
+	check_channel(FIRST, false);
+	ends_close();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ENDS_ON(given_up_before, "SRC", sim_shared_transport),
+		ENDS_ON(taken_up, "SRC", sim_shared_transport),
+		ENDS_ON(promised_twice, "SRC", sim_shared_transport),
+	};
+
+	return cmocka_run_group_tests_name("packet/initiator", tests, NULL, NULL);
+}
