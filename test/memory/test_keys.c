@@ -300,6 +300,27 @@ static void moved(void **state)
 	free(t);
 }
 
+/* Those of one protection domain are taken out, once, though one had gone before; nobody else's are. */
+static void removed_together(void **state)
+{
+	struct rwk_keys *t = calloc(1, rwk_keys_size(16));
+	struct iovec iov = {t, 1};
+	uint32_t key[16];
+
+	(void)state;
+	assert_int_equal(rwk_keys_init(t, 16), 0);
+	for (uint32_t i = 0; i < 16; i++)
+		assert_int_equal(rwk_keys_add(t, PD + i % 2, 0, &iov, 1, RWK_REACH_READ, &key[i]), 0);
+	assert_int_equal(rwk_keys_remove(t, key[2]), 0);
+	rwk_keys_remove_all(t, PD);
+	for (uint32_t i = 0; i < 16; i++)
+		assert_int_equal(rwk_keys_check(t, PD + i % 2, key[i], 0, 1, RWK_REACH_READ), i % 2 ? 0 : -EACCES);
+	for (uint32_t i = 0; i < 8; i++)
+		assert_int_equal(rwk_keys_add(t, PD, 0, &iov, 1, RWK_REACH_READ, &key[i]), 0);
+	assert_int_equal(rwk_keys_add(t, PD, 0, &iov, 1, RWK_REACH_READ, &key[0]), -ENOSPC);
+	free(t);
+}
+
 /* One table in two processes, mapped at two addresses: they take turns, and each finds what the other has added. */
 static void two_processes(void **state)
 {
@@ -352,6 +373,7 @@ int main(void)
 		cmocka_unit_test(drawn),
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(moved),
+		cmocka_unit_test(removed_together),
 		cmocka_unit_test(two_processes),
 	};
 

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How messages that are under way end, whether they are acknowledged or not, and what is waited for at the end. */
+/*
+ * How messages that are under way end, whether they are acknowledged or not, what is waited for at the end, and what goes
+ * with a channel.
+ */
 #include "packet/pair.h"
 
 #include "machine.h"
+#include "memory/keys.h"
 #include "packet/channel.h"
 #include "packet/port.h"
 #include "packet/request.h"
@@ -124,6 +128,47 @@ static void stream_is_awaited(void **state)
 	ends_close();
 }
 
+/* Keys of that end's that are somebody's. */
+static unsigned regions(unsigned end, const struct rwk_rkey *key, unsigned count)
+{
+	const struct rwk_port *port = ends[end]->port;
+	unsigned n = 0;
+	uint32_t pd;
+
+	for (unsigned i = 0; i < count; i++) {
+		for (uint32_t t = 0; t < port->key_tables; t++)
+			n += !rwk_keys_pd(port->keys[t], (uint32_t)key[i].word[0], &pd);
+	}
+	return n;
+}
+
+/* A peer ends, and the client gives its channel up, as it must: what that peer could reach is gone, and no more. */
+static void regions_go_with_channel(void **state)
+{
+	enum { EACH = 800 }; /* more than a table has, together */
+	static struct rwk_rkey key[2][EACH];
+	static uint8_t bytes[100];
+	const struct iovec iov = {bytes, sizeof(bytes)};
+
+	(void)state;
+	ends_open(NULL, NULL, 3);
+	for (unsigned peer = 1; peer < 3; peer++)
+		ends_connect(0, peer);
+	ends_settle();
+	for (unsigned i = 0; i < 2 * EACH; i++)
+		assert_int_equal(ends_transport->expose(
+					 ends_side(0, 1 + i % 2)->ch, &iov, 1, RWK_EXPOSE_READ, &key[i % 2][i / 2]),
+			0);
+	assert_int_equal(regions(0, key[0], EACH), EACH);
+	ends_close_port(1);
+	ends_settle();
+	assert_int_equal(ends_side(0, 1)->failed, 1);
+	ends_transport->disconnect(ends_side(0, 1)->ch);
+	assert_int_equal(regions(0, key[0], EACH), 0);
+	assert_int_equal(regions(0, key[1], EACH), EACH);
+	ends_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +177,8 @@ int main(void)
 		ENDS_RC(copies_are_bounded),
 		ENDS_RC(hurried_is_awaited),
 		ENDS_UC(stream_is_awaited),
+		ENDS_RC(regions_go_with_channel),
+		ENDS_UC(regions_go_with_channel),
 	};
 
 	return cmocka_run_group_tests_name("packet/endings", tests, NULL, NULL);

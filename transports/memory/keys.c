@@ -139,6 +139,13 @@ int rwk_keys_remove(struct rwk_keys *t, uint32_t key)
 	return 0;
 }
 
+void rwk_keys_remove_all(struct rwk_keys *t, uint32_t pd)
+{
+	for (uint32_t n = 0; n <= t->mask; n++)
+		if (t->slot[n].pd == pd && (t->slot[n].key & t->mask) == n)
+			rwk_keys_remove(t, t->slot[n].key);
+}
+
 void rwk_keys_move(struct rwk_keys *t, uint32_t from, uint32_t to)
 {
 	for (struct slot *s = t->slot; s <= t->slot + t->mask; s++)

@@ -10,6 +10,7 @@
 #include "packet/port.h"
 #include "packet/pull.h"
 #include "packet/reach.h"
+#include "packet/regions.h"
 #include "packet/request.h"
 
 #include "base/log.h"
@@ -102,6 +103,7 @@ void rwk_packet_channel_free(struct rwk_packet_channel *ch)
 	struct rwk_port *port = ch->port;
 
 	drop_machine(ch);
+	rwk_packet_regions_drop(ch);
 	port->crowd -= ch->on_this_machine;
 	rwk_packet_kept_free(ch);
 	free(ch->narrow);

@@ -75,6 +75,12 @@ void rwk_packet_region_remove(struct rwk_packet_channel *ch, uint32_t key)
 	}
 }
 
+void rwk_packet_regions_drop(struct rwk_packet_channel *ch)
+{
+	for (uint32_t i = 0; i < ch->port->key_tables; i++)
+		rwk_keys_remove_all(ch->port->keys[i], ch->qpn);
+}
+
 int rwk_packet_region_check(struct rwk_packet_channel *ch, uint32_t key, uint64_t address, size_t len, unsigned reach)
 {
 	int rc = -EACCES;

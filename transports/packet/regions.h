@@ -14,6 +14,8 @@
 int rwk_packet_region_add(
 	struct rwk_packet_channel *ch, const struct iovec *iov, uint32_t count, unsigned reach, uint32_t *key);
 void rwk_packet_region_remove(struct rwk_packet_channel *ch, uint32_t key);
+/** The channel is gone: so are its regions, which the client has no way to conceal any more. */
+void rwk_packet_regions_drop(struct rwk_packet_channel *ch);
 /** As rwk_keys_check and rwk_keys_find. */
 int rwk_packet_region_check(struct rwk_packet_channel *ch, uint32_t key, uint64_t address, size_t len, unsigned reach);
 int rwk_packet_region_find(struct rwk_packet_channel *ch, uint32_t key, uint64_t address, size_t len, unsigned reach,
