@@ -18,6 +18,11 @@ test_shm_test_no_memory_SOURCES = test/shm/test_no_memory.c test/rwk_test.h
 test_shm_test_no_memory_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_no_memory
 
+check_PROGRAMS += test/shm/test_transfer_no_memory
+test_shm_test_transfer_no_memory_SOURCES = test/shm/test_transfer_no_memory.c $(transfer_pair)
+test_shm_test_transfer_no_memory_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_transfer_no_memory
+
 check_PROGRAMS += test/shm/test_arrival
 test_shm_test_arrival_SOURCES = test/shm/test_arrival.c test/rwk_test.h
 test_shm_test_arrival_LDADD = $(TEST_LDADD)

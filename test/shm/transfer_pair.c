@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "transfer_pair.h"
 
+#include "base/shared.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -84,12 +86,16 @@ void rwk_shm_protocol_error(struct rwk_shm_channel *ch, const char *what)
 		ch->wrong = what;
 }
 
+size_t tp_memory;
+
 struct tp_shared *tp_shared_new(void)
 {
-	struct tp_shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int fd = rwk_shared_make("test", tp_memory ? tp_memory : sizeof(struct tp_shared));
+	struct tp_shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (s == MAP_FAILED)
 		abort();
+	close(fd);
 	return s;
 }
 

@@ -33,6 +33,8 @@ struct tp_shared {
 	struct tp_side side[2];
 };
 
+/** So many bytes of it have memory, beyond those a store is a signal; 0: all. */
+extern size_t tp_memory;
 struct tp_shared *tp_shared_new(void);
 void tp_shared_free(struct tp_shared *s);
 

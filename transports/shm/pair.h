@@ -66,6 +66,7 @@ int rwk_shm_control(struct rwk_shm_channel *ch, enum rwk_shm_control kind, const
 /** This side's (mine) or the other's transfer area in the mapped pair; RWK_SHM_TRANSFER_BYTES, page-aligned, zero at
  * first. NULL: the pair is not mapped yet. */
 #define RWK_SHM_TRANSFER_BYTES (1u << 20)
+#define RWK_SHM_TRANSFER_BEGIN 4096u /* bytes of it that are touched as soon as a side has a state: they have memory */
 void *rwk_shm_transfer_area(struct rwk_shm_channel *ch, bool mine);
 
 /** The peer's process, proven at attach. */

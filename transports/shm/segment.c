@@ -100,6 +100,16 @@ static bool populate_ring(struct rwk_shm_pair_header *pair, uint32_t lines, unsi
 		(char *)pair + rwk_shm_ring_at(lines, side), RWK_SHM_RING_MIN * sizeof(struct rwk_shm_line));
 }
 
+/* What was exposed before there was a pair has made a state already; else transfer.c asks for it with the first. */
+static bool populate_transfers(const struct rwk_shm_channel *ch, struct rwk_shm_pair_header *pair, uint32_t lines)
+{
+	for (unsigned side = 0; side < 2 && ch->transfer; side++)
+		if (!rwk_shared_populate(
+			    (char *)pair + rwk_shm_transfer_at(lines, side), RWK_SHM_TRANSFER_BEGIN))
+			return false;
+	return true;
+}
+
 int rwk_shm_pair_make(struct rwk_shm_channel *ch)
 {
 	uint32_t lines = wanted_ring_lines();
@@ -118,7 +128,7 @@ int rwk_shm_pair_make(struct rwk_shm_channel *ch)
 		goto err_close;
 	/* What is needed at once is asked for now, so that a lack of memory is an answer and not a signal. */
 	if (!rwk_shared_populate(pair, RWK_SHM_PAGE) || !populate_ring(pair, lines, 0) ||
-		!populate_ring(pair, lines, 1))
+		!populate_ring(pair, lines, 1) || !populate_transfers(ch, pair, lines))
 		goto err_unmap;
 	pair->magic = RWK_SHM_PAIR_MAGIC;
 	pair->layout = RWK_SHM_LAYOUT_VERSION;
@@ -164,6 +174,10 @@ int rwk_shm_pair_map(struct rwk_shm_channel *ch, int fd)
 		h.nonce_port[0] != ch->to.nonce_port || h.nonce_port[1] != ch->base.port->address.nonce_port) {
 		munmap(pair, size);
 		return -EPROTO;
+	}
+	if (!populate_transfers(ch, pair, h.ring_lines)) {
+		munmap(pair, size);
+		return -ENOMEM;
 	}
 	use_pair(ch, pair, size, h.ring_lines, 1);
 	return 0;

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/param.h"
+#include "base/shared.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -37,6 +38,18 @@ static struct rwk_shm_port_transfers *port_transfers_of(struct rwk_port *port)
 	return p;
 }
 
+/* Memory for what is used of both sides' areas: without it a store is a signal, and so is a look. */
+static bool areas_begin(struct rwk_shm_channel *ch)
+{
+	for (unsigned mine = 0; mine < 2; mine++) {
+		void *area = rwk_shm_transfer_area(ch, mine);
+
+		if (area && !rwk_shared_populate(area, RWK_SHM_TRANSFER_BEGIN))
+			return false;
+	}
+	return true;
+}
+
 struct rwk_shm_transfers *rwk_shm_transfers_of(struct rwk_shm_channel *ch)
 {
 	void **state = rwk_shm_transfer_state(ch);
@@ -47,7 +60,7 @@ struct rwk_shm_transfers *rwk_shm_transfers_of(struct rwk_shm_channel *ch)
 		return t;
 	/* a service puts the part that clients see first */
 	port = port_transfers_of(((struct rwk_channel *)ch)->port);
-	t = port ? calloc(1, sizeof(*t)) : NULL;
+	t = port && areas_begin(ch) ? calloc(1, sizeof(*t)) : NULL;
 	if (!t)
 		return NULL;
 	t->ch = ch;

@@ -49,6 +49,7 @@ struct rwk_shm_area {
 	_Atomic uint64_t valid[RWK_SHM_LISTED];
 	char bytes[] __attribute__((aligned(4096)));
 };
+_Static_assert(offsetof(struct rwk_shm_area, valid) < RWK_SHM_TRANSFER_BEGIN, "all but list and blocks is there");
 _Static_assert(sizeof(struct rwk_shm_block_head) == RWK_CACHE_LINE, "a block's head is one line");
 _Static_assert(sizeof(struct rwk_shm_area) + RWK_SHM_BLOCKS * RWK_SHM_BLOCK_BYTES <= RWK_SHM_TRANSFER_BYTES,
 	"the area holds them all");

@@ -10,6 +10,7 @@
 #include "shm/transfer_area.h"
 
 #include "base/process.h"
+#include "base/shared.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,6 +24,8 @@
 #define KEY_ONE      4u /* piece */
 #define KEY_UNREAD   8u /* is not to be read */
 #define KEY_LISTED   16u /* stands in the area's `valid` */
+
+#define LISTED_FIRST ((RWK_SHM_TRANSFER_BEGIN - offsetof(struct rwk_shm_area, valid)) / sizeof(uint64_t))
 
 /* Once a port, as a child of fork must ask for itself. */
 static void let_peers_in(struct rwk_shm_port_transfers *p)
@@ -120,12 +123,25 @@ static int pieces_length(const struct iovec *iov, uint32_t count, uint64_t *leng
 	return 0;
 }
 
-/* Where it is listed, or NULL. */
+/* Where it is listed, or NULL: there is no place for it, or no memory. */
 static _Atomic uint64_t *listing(struct rwk_shm_transfers *t, const struct rwk_shm_region *region)
 {
 	struct rwk_shm_area *area = rwk_shm_area_of(t, true);
 
-	return area && region->index < RWK_SHM_LISTED ? &area->valid[region->index] : NULL;
+	return area && region->index < t->listed ? &area->valid[region->index] : NULL;
+}
+
+/* The list gets memory by pages, from its begin on, up to that region's place if there is any. */
+static void list_as_far(struct rwk_shm_transfers *t, const struct rwk_shm_region *region)
+{
+	struct rwk_shm_area *area = rwk_shm_area_of(t, true);
+
+	if (!area || region->index >= RWK_SHM_LISTED)
+		return;
+	if (!t->listed)
+		t->listed = LISTED_FIRST;
+	while (region->index >= t->listed && rwk_shared_populate((void *)&area->valid[t->listed], RWK_SHM_PAGE))
+		t->listed += RWK_SHM_PAGE / sizeof(area->valid[0]);
 }
 
 /* May the peer reach it directly from now on? 0, or negative errno. */
@@ -135,6 +151,8 @@ static int let_reach(struct rwk_shm_transfers *t, const struct rwk_shm_region *r
 		return -ENOSPC;
 	if (!rwk_shm_area_of(t, true))
 		return -ENOTCONN; /* what the peer looks at before each access is not there yet */
+	if (!listing(t, region))
+		return -ENOMEM;
 	return rwk_shm_guard_up(t);
 }
 
@@ -168,6 +186,7 @@ int rwk_shm_expose(
 	region->direct = access & RWK_EXPOSE_WRITE || length >= LENGTH_VAST;
 	region->access = (uint8_t)access;
 	region->cookie = RWK_SHM_LISTED_WRITABLE | random << RWK_SHM_INDEX_BITS | region->index; /* never 0 */
+	list_as_far(t, region);
 	rc = region->direct ? let_reach(t, region) : 0;
 	if (rc) {
 		region->cookie = 0;

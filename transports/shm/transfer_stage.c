@@ -11,6 +11,8 @@
  */
 #include "shm/transfer_area.h"
 
+#include "base/shared.h"
+
 #include <errno.h>
 
 #define BLOCK_LEAST ((size_t)8 << 10)
@@ -151,6 +153,15 @@ static size_t block_for(uint64_t length)
 	return b < BLOCK_LEAST ? BLOCK_LEAST : b > RWK_SHM_BLOCK_BYTES ? RWK_SHM_BLOCK_BYTES : b;
 }
 
+/* Those who never stage need no memory for them; who has none says so, as a store cannot. */
+static bool blocks_there(struct rwk_shm_transfers *t)
+{
+	if (!t->blocks_there)
+		t->blocks_there = rwk_shared_populate(
+			rwk_shm_area_of(t, true)->bytes, RWK_SHM_BLOCKS * RWK_SHM_BLOCK_BYTES);
+	return t->blocks_there;
+}
+
 void rwk_shm_stage_asked(struct rwk_shm_transfers *t, const struct rwk_shm_ask *ask)
 {
 	struct rwk_shm_region *region = rwk_shm_region_find(t, ask->cookie);
@@ -162,6 +173,10 @@ void rwk_shm_stage_asked(struct rwk_shm_transfers *t, const struct rwk_shm_ask *
 	}
 	if (!ask->length || ask->offset > region->length || ask->length > region->length - ask->offset) {
 		refuse(t, ask->id, -EINVAL);
+		return;
+	}
+	if (!blocks_there(t)) {
+		refuse(t, ask->id, -ENOMEM);
 		return;
 	}
 	if (t->serve_pool.used == RWK_SHM_SERVES) {

@@ -192,6 +192,8 @@ struct rwk_shm_transfers {
 	bool waited_in_vain;  /* for a write of the peer's: not as long again */
 
 	struct rwk_shm_regions regions;
+	uint32_t listed;      /* indices below it have a place, and memory, in my area's list; 0: none yet */
+	bool blocks_there;    /* my area's blocks have memory */
 
 	struct rwk_shm_arrival arrival;
 };
