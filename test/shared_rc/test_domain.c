@@ -97,6 +97,38 @@ static void inbox_memory(void **state)
 	assert_in_range(pages() - before, 1, 6);
 }
 
+/* Puts such pieces into the second member's inbox until it takes no more; *n: how many it took. */
+static int put_all(enum rwk_src_kind kind, unsigned *n)
+{
+	static const uint8_t bytes[1000];
+	const struct rwk_src_piece p = {
+		.kind = kind, .where = RWK_PIECE_FIRST, .target = f.qpn, .bytes = bytes, .len = sizeof(bytes)};
+	int rc;
+
+	for (*n = 0; !(rc = rwk_src_inbox_put(f.listener[0].view, f.speaker.srqn[1], &p)); ++*n)
+		;
+	return rc;
+}
+
+/* An inbox that cannot have more memory is full: what begins is turned away, and nothing is stored where none is. */
+static void inbox_without_memory(void **state)
+{
+	const struct rwk_src_view *v = f.listener[1].view;
+	off_t ring = rwk_src_inbox((struct rwk_src_view *)v, v->seat) - (unsigned char *)f.memory;
+	off_t all = (off_t)rwk_src_segment_size(&v->size);
+	unsigned n;
+
+	(void)state;
+	assert_int_equal(ftruncate(f.fd, ring + 2 * RWK_SRC_PAGE), 0);
+	assert_int_equal(put_all(RWK_SRC_SEND, &n), -EBUSY);
+	assert_int_equal(n, 2 * RWK_SRC_PAGE / (1000 + sizeof(struct rwk_src_record)));
+	assert_int_equal(put_all(RWK_SRC_WRITE, &n), -EAGAIN);
+	assert_int_equal(n, 0);
+	assert_int_equal(ftruncate(f.fd, all), 0);
+	assert_int_equal(put_all(RWK_SRC_WRITE, &n), -EAGAIN); /* it is full indeed */
+	assert_true(n > 50);
+}
+
 static unsigned taken, served;
 
 static void take_and_serve(void *user, uint32_t target, unsigned where, const void *bytes, size_t len)
@@ -443,6 +475,7 @@ int main(void)
 		with_two(early_memory),
 		cmocka_unit_test(early_memory_of_many),
 		with_two(inbox_memory),
+		with_two(inbox_without_memory),
 		with_two(inbox_meanwhile),
 		with_two(sleeper),
 		with_two(link_is_full),

@@ -6,9 +6,13 @@
  * not make sense is dropped up to the tail.
  *
  * A member that keeps up has an inbox of few pages: when it is empty the member lets it begin anew at the first of
- * them, before all of the ring has been touched, which else stays in memory (and in nobody's cache).
+ * them, before all of the ring has been touched, which else stays in memory (and in nobody's cache). Who puts something
+ * in asks for the memory first, where none was asked for before: a store where there is none is a signal. Without it
+ * the inbox counts as full.
  */
 #include "internal.h"
+
+#include "base/shared.h"
 
 #include <string.h>
 
@@ -44,12 +48,25 @@ static bool begins(const struct rwk_src_piece *p)
 	return p->kind == RWK_SRC_SEND && p->where & RWK_PIECE_FIRST;
 }
 
+/* Has memory put behind the ring up to there. The lock is held. */
+static rwk_noinline bool grow(struct rwk_src_member *m, unsigned char *ring, uint32_t end)
+{
+	uint32_t there = rwk_glance(&m->there);
+
+	end = (end + RWK_SRC_PAGE - 1) / RWK_SRC_PAGE * RWK_SRC_PAGE;
+	if (there >= end || !rwk_shared_populate(ring + there, end - there))
+		return false;
+	rwk_publish32(&m->there, end);
+	return true;
+}
+
 /* The lock is held. */
 static int put(struct rwk_src_view *v, struct rwk_src_member *m, unsigned char *ring, const struct rwk_src_piece *p)
 {
 	uint32_t size = v->size.inbox_bytes, bytes = up8(sizeof(struct rwk_src_record) + p->len);
 	uint64_t tail = rwk_glance(&m->tail), used = tail - rwk_observe64(&m->head);
 	uint32_t at = (uint32_t)tail & (size - 1), fill = size - at < bytes ? size - at : 0;
+	uint32_t end = fill ? size : at + bytes;
 
 	if (used > size || size - used < fill + bytes) {
 		v->counters.no_room++;
@@ -58,6 +75,10 @@ static int put(struct rwk_src_view *v, struct rwk_src_member *m, unsigned char *
 	if (begins(p) && used > size / 2) {
 		v->counters.turned_away++;
 		return -EBUSY;
+	}
+	if (rwk_unlikely(end > rwk_glance(&m->there)) && !grow(m, ring, end)) {
+		v->counters.no_room++;
+		return begins(p) ? -EBUSY : -EAGAIN;
 	}
 	if (fill) {
 		struct rwk_src_record_head filler = {.bytes = fill, .kind = RWK_SRC_FILLER};

@@ -22,7 +22,7 @@
 #include <stdatomic.h>
 
 #define RWK_SRC_MAGIC  0x6372736b6c61776full
-#define RWK_SRC_LAYOUT 12u
+#define RWK_SRC_LAYOUT 13u
 #define RWK_SRC_PAGE   4096u
 
 /** Of a member: who it is, and its inbox without the bytes. */
@@ -39,7 +39,8 @@ struct rwk_src_member {
 	pthread_mutex_t lock;   /* of the inbox: who puts something in */
 	/* An address in its process: who touches the memory of that touches this first; 0: none. */
 	_Atomic uint64_t guard;
-	unsigned char space2[RWK_CACHE_LINE - sizeof(pthread_mutex_t) - 8];
+	_Atomic uint32_t there; /* bytes of the ring, from its begin, that have memory; under `lock` */
+	unsigned char space2[RWK_CACHE_LINE - sizeof(pthread_mutex_t) - 12];
 
 	/* Bytes since the seat was first taken. What lies between the two is in the inbox. */
 	_Atomic uint64_t tail; /* moved under `lock`, and it alone says that a record is there */
