@@ -6,6 +6,11 @@
 #include "bench/common/data.h"
 #include "bench/common/options.h"
 #include "bench/common/stats.h"
+#include "bench/common/sweep.h"
+#include "bench/common/ticks.h"
+
+#include <fcntl.h>
+#include <unistd.h>
 
 static struct bench_team team = {.rank = 1, .ranks = 2};
 
@@ -93,6 +98,47 @@ static void medians(void **state)
 	assert_true(s.median == 7 && s.min == 7 && s.max == 7);
 }
 
+/* Of two ranks the slower takes a second for what takes the other any time. */
+static int of_the_slower(struct bench_team *t, double *value)
+{
+	(void)t;
+	*value = *value > 0 ? 1 : 0;
+	return 0;
+}
+
+/* Four loops of five iterations, of which the first finds out how many fill the time; then the team is broken. */
+static int four_loops(struct bench_run *r, double *seconds)
+{
+	static int loops;
+
+	(void)r;
+	*seconds = 1e-6;
+	return loops++ < 4 ? 0 : -ECONNRESET;
+}
+
+/* What is counted for slices is the time of the slowest rank, as in a table. */
+static void counted(void **state)
+{
+	static const struct bench_test test = {.name = "counted", .messages = 2, .run = four_loops};
+	struct bench_team both = {.ranks = 2, .largest = of_the_slower};
+	char path[] = "/tmp/rwk_ticks.XXXXXX";
+	struct bench_options o = {
+		.sizes = 1, .size = {8}, .iterations = 5, .warmup = 1, .window = 1, .seconds = 1, .ticks = path};
+	struct bench_ticks ticks;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, sizeof(ticks)), 0);
+	assert_int_equal(bench_sweep(&test, &o, &both), -ECONNRESET);
+	assert_int_equal(pread(fd, &ticks, sizeof(ticks), 0), sizeof(ticks));
+	close(fd);
+	unlink(path);
+	assert_int_equal(ticks.messages, 3 * 5 * 2);
+	assert_int_equal(ticks.nanoseconds, 3000000000u);
+	assert_int_equal(ticks.pid[0], getpid());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -100,6 +146,7 @@ int main(void)
 		cmocka_unit_test(dirty),
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(medians),
+		cmocka_unit_test(counted),
 	};
 
 	return cmocka_run_group_tests_name("bench/common", tests, NULL, NULL);
