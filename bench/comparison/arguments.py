@@ -11,14 +11,25 @@ def count(least, most=1000):
     return parse
 
 
-def seconds(text):
+def seconds(most=3600):
+    def parse(text):
+        try:
+            value = float(text)
+        except ValueError:
+            value = 0
+        if not 1e-4 <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text!r}: seconds are needed, like 0.02, at most {most}")
+        return value
+    return parse
+
+
+def writable(path):
+    """A file for results, told before hours have gone into them. What is in it stays until then."""
     try:
-        value = float(text)
-    except ValueError:
-        value = 0
-    if not 1e-4 <= value <= 3600:
-        raise argparse.ArgumentTypeError(f"{text!r}: seconds are needed, like 0.02")
-    return value
+        open(path, "a").close()
+    except OSError as e:
+        raise argparse.ArgumentTypeError(f"{path}: {e.strerror}; name a file that can be written")
+    return path
 
 
 def places(text):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """What bench/compare concludes from runs, on input made by hand, and how it treats children that fail or hang."""
+import argparse
 import contextlib
 import io
 import os
@@ -17,6 +18,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(HERE, "..", "..", "bench", "comparison"))
 
 import analysis
+import arguments
 import hosts
 import output
 import runs
@@ -288,6 +290,26 @@ class Turns(unittest.TestCase):
         script = output.plot_script(goodput, "near", rows, ".")
         self.assertIn("0.0 700.0 700.0 700.0\n0.1 700.0", script)
         self.assertNotIn("set logscale x", script)
+
+
+class Arguments(unittest.TestCase):
+    def test_a_file_for_results(self):
+        """That it cannot be written is told at once; what is in it stays until there are results."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "results")
+            with open(path, "w") as f:
+                f.write("of yesterday")
+            self.assertEqual(arguments.writable(path), path)
+            with open(path) as f:
+                self.assertEqual(f.read(), "of yesterday")
+            with self.assertRaisesRegex(argparse.ArgumentTypeError, "No such file"):
+                arguments.writable(os.path.join(folder, "absent", "results"))
+
+    def test_seconds(self):
+        self.assertEqual(arguments.seconds(60)("60"), 60)
+        for bad in ("60.1", "0", "nan", "x", "-1"):
+            with self.assertRaisesRegex(argparse.ArgumentTypeError, "at most 60"):
+                arguments.seconds(60)(bad)
 
 
 if __name__ == "__main__":
