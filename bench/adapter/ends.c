@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define ACCESS  (RWK_ACCESS_READ | RWK_ACCESS_WRITE | RWK_ACCESS_ATOMIC)
-#define LINE    512
+#define LINE    4096 /* has room for all sizes that there may be */
 #define SRQN    1u
 #define TIMEOUT 500000000u /* ns; eight of them: a peer that waits for its core is no dead one */
 #define TRIES   64         /* UDP ports */
@@ -154,7 +154,8 @@ static void print_terms(const struct bench_adapter *p, char *text, size_t len)
 		p->test->name, p->o->operation->name, p->o->type_name, p->o->bidirectional ? " -b" : "", o->iterations,
 		o->seconds * o->repeats, o->window, p->o->pmtu, o->repeats, o->warmup, o->touch);
 
-	snprintf(text + n, len - (size_t)n, " -s %zu to %zu, %zu of them", o->size[0], o->size[o->sizes - 1], o->sizes);
+	for (size_t i = 0; i < o->sizes; i++)
+		n += snprintf(text + n, len - (size_t)n, "%s%zu", i ? "," : " -s ", o->size[i]);
 }
 
 static int read_line(int fd, char *line, size_t len)
