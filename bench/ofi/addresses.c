@@ -319,6 +319,7 @@ int main(int argc, char **argv)
 		.options = table, .parser = parse_option, .doc = "A great many addresses in an address vector."};
 	struct options o = {.provider = "ropewalk", .count = 1000000};
 	struct result r[KINDS];
+	size_t missing = 0;
 
 	argp_err_exit_status = 2;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
@@ -329,7 +330,15 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < KINDS; i++) {
 		r[i] = result_of(&o, &kinds[i]);
 		print_row(&kinds[i], &r[i]);
+		missing += (size_t)r[i].missing;
 		fflush(stdout);
+	}
+	if (missing == KINDS) {
+		fprintf(stderr,
+			"addresses: --provider %s: libfabric has none of this name whose addresses can be made up; "
+			"FI_PROVIDER_PATH names the folder of others\n",
+			o.provider);
+		return 2;
 	}
 	return o.json ? write_json(&o, r) : 0;
 }
