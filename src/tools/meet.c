@@ -7,6 +7,7 @@
 #include <error.h>
 #include <netdb.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,15 +16,20 @@
 
 #define TRIES_A_SECOND 50
 
-/* Of both families. */
+/* Of both families, or of IPv4 where the kernel has no other. */
 static int listen_at(unsigned port)
 {
 	struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
+	struct sockaddr_in at4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
 	int fd = socket(AF_INET6, SOCK_STREAM, 0), on = 1, off = 0, err;
+	bool old = fd < 0 && errno == EAFNOSUPPORT;
 
+	if (old)
+		fd = socket(AF_INET, SOCK_STREAM, 0);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) ||
-		bind(fd, (struct sockaddr *)&at, sizeof(at)) || listen(fd, 16)) {
+		(!old && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off))) ||
+		bind(fd, old ? (struct sockaddr *)&at4 : (struct sockaddr *)&at, old ? sizeof(at4) : sizeof(at)) ||
+		listen(fd, 16)) {
 		err = errno;
 		error(0, err, "TCP port %u", port);
 		if (fd >= 0)
@@ -50,21 +56,36 @@ static int wait_there(unsigned port, unsigned seconds)
 	return fd;
 }
 
-static int go_there(const struct addrinfo *at, const char *host, unsigned port, unsigned seconds)
+static int try_at(const struct addrinfo *at)
+{
+	int fd = socket(at->ai_family, SOCK_STREAM, 0), err;
+
+	if (fd >= 0 && !connect(fd, at->ai_addr, at->ai_addrlen))
+		return fd;
+	err = errno;
+	if (fd >= 0)
+		close(fd);
+	return -err;
+}
+
+/* The first of the host's addresses where somebody listens; while one of them refuses, nobody does so yet. */
+static int go_there(const struct addrinfo *all, const char *host, unsigned port, unsigned seconds)
 {
 	const struct timespec pause = {.tv_nsec = 1000000000 / TRIES_A_SECOND};
 
 	for (unsigned tries = seconds * TRIES_A_SECOND;; tries--) {
-		int fd = socket(at->ai_family, SOCK_STREAM, 0), err;
+		int rc = -EHOSTUNREACH;
 
-		if (fd >= 0 && !connect(fd, at->ai_addr, at->ai_addrlen))
-			return fd;
-		err = errno;
-		if (fd >= 0)
-			close(fd);
-		if (err != ECONNREFUSED || !tries) {
-			error(0, err, "%s, TCP port %u", host, port);
-			return -err;
+		for (const struct addrinfo *at = all; at; at = at->ai_next) {
+			int fd = try_at(at);
+
+			if (fd >= 0)
+				return fd;
+			rc = rc == -ECONNREFUSED ? rc : fd;
+		}
+		if (rc != -ECONNREFUSED || !tries) {
+			error(0, -rc, "%s, TCP port %u", host, port);
+			return rc;
 		}
 		nanosleep(&pause, NULL);
 	}

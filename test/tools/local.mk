@@ -7,3 +7,8 @@ EXTRA_DIST += test/tools/test_rwk_info test/tools/test_rwk_info_pid test/tools/t
 check_PROGRAMS += test/tools/endpoints
 test_tools_endpoints_SOURCES = test/tools/endpoints.c
 test_tools_endpoints_LDADD = libropewalk-core.la
+
+check_PROGRAMS += test/tools/test_meet
+test_tools_test_meet_SOURCES = test/tools/test_meet.c test/rwk_test.h
+test_tools_test_meet_LDADD = librwk_meet.la $(CMOCKA_LIBS)
+TESTS += test/tools/test_meet

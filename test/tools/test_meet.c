@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Two programs meet (src/tools/meet.h): at whichever of a host's addresses one of them waits, and without IPv6. */
+#include "rwk_test.h"
+
+#include "tools/meet.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SECONDS 20
+
+static bool no_ip6;
+static unsigned port; /* not likely to be another's at the same time; the kernel gives it out to nobody */
+
+/* As the C library's, on a kernel with or without IPv6. */
+int socket(int family, int type, int protocol)
+{
+	if (family == AF_INET6 && no_ip6) {
+		errno = EAFNOSUPPORT;
+		return -1;
+	}
+	return (int)syscall(SYS_socket, family, type, protocol);
+}
+
+static struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+static struct sockaddr_in four = {.sin_family = AF_INET};
+static struct addrinfo second = {.ai_family = AF_INET, .ai_addr = (struct sockaddr *)&four, .ai_addrlen = sizeof(four)};
+static struct addrinfo first = {
+	.ai_family = AF_INET6, .ai_addr = (struct sockaddr *)&six, .ai_addrlen = sizeof(six), .ai_next = &second};
+
+/* Every host has two addresses, ::1 and 127.0.0.1. */
+int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found)
+{
+	(void)host;
+	(void)hints;
+	four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	four.sin_port = six.sin6_port = htons((uint16_t)atoi(service));
+	*found = &first;
+	return 0;
+}
+
+void freeaddrinfo(struct addrinfo *found)
+{
+	(void)found;
+}
+
+/* One waits at all addresses that there are, the other goes there; each learns the other's. */
+static void meet(bool without_ip6)
+{
+	uint8_t ip[16];
+	int fd, status;
+	pid_t child;
+
+	no_ip6 = without_ip6;
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		fd = rwk_meet("a host", port, SECONDS);
+		_exit(fd < 0 || write(fd, "x", 1) != 1);
+	}
+	fd = rwk_meet(NULL, port, SECONDS);
+	assert_true(fd >= 0);
+	assert_int_equal(rwk_meet_peer(fd, ip), 0);
+	assert_int_equal(ip[15], 1);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	close(fd);
+}
+
+static void both_families(void **state)
+{
+	(void)state;
+	meet(false);
+}
+
+static void without_ip6(void **state)
+{
+	(void)state;
+	meet(true);
+}
+
+/* Somebody waits at the second address alone. */
+static void at_the_second(void **state)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1, fd;
+
+	(void)state;
+	no_ip6 = false;
+	at.sin_port = htons((uint16_t)port);
+	assert_int_equal(setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
+	assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	fd = rwk_meet("a host", port, 1);
+	assert_true(fd >= 0);
+	close(fd);
+	close(listener);
+}
+
+/* Nobody waits at either, after all the time that there is. */
+static void nobody(void **state)
+{
+	(void)state;
+	no_ip6 = false;
+	assert_int_equal(rwk_meet("a host", port, 0), -ECONNREFUSED);
+	no_ip6 = true;
+	assert_int_equal(rwk_meet("a host", port, 0), -ECONNREFUSED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_families),
+		cmocka_unit_test(without_ip6),
+		cmocka_unit_test(at_the_second),
+		cmocka_unit_test(nobody),
+	};
+
+	port = 14000 + (unsigned)getpid() % 4000;
+	return cmocka_run_group_tests_name("tools/meet", tests, NULL, NULL);
+}
