@@ -131,12 +131,10 @@ static void discard(const char *path)
 		unlink(path);
 }
 
-int bench_report_close(struct bench_report *p, int verdict)
+static int close_json(struct bench_report *p, int verdict)
 {
 	int err = 0;
 
-	if (!p->json)
-		return 0;
 	if (verdict >= 0)
 		fprintf(p->json, "\n], \"data_ok\": %s, \"seconds\": %.3f}\n", verdict ? "false" : "true",
 			bench_now() - p->started);
@@ -150,4 +148,14 @@ int bench_report_close(struct bench_report *p, int verdict)
 		discard(p->o->json);
 	p->json = NULL;
 	return -err;
+}
+
+int bench_report_close(struct bench_report *p, int verdict)
+{
+	int rc = p->json ? close_json(p, verdict) : 0;
+
+	if (!p->test || !ferror(stdout))
+		return rc;
+	fprintf(stderr, "%s: the table could not be written\n", p->test->name);
+	return -EIO;
 }
