@@ -29,6 +29,7 @@
 #define NARROW         2                       /* greetings that an open stream outlives before short ones go too, */
 #define FALL_BACK      4                       /* and before UDP counts as blocked */
 #define ASKED_ANEW     255                     /* times at most; echoes that were drawn lie further apart */
+#define GIVEN_UP       6                       /* ACCEPTs without an answer show that the asker may have done so */
 #define ASK_ON         (30 * 1000 * 1000 * 1000ull) /* ns: who may not be there is asked as long */
 
 /** What makes a greeting as long as a packet. */
@@ -288,11 +289,20 @@ static bool crosses(const struct rwk_packet_channel *ch, const struct rwk_greeti
 	       rwk_packet_nonce(&ch->port->address) < rwk_packet_nonce(&g->from);
 }
 
+/**
+ * The peer asks by another channel. Either it has given up that which we have answered, or it asks by two addresses of
+ * ours, and that one is about to open: then this is no time to go over to the other.
+ */
+static bool too_soon(const struct rwk_packet_channel *ch, const struct rwk_greeting *g)
+{
+	return g->echo - ch->peer_token > ASKED_ANEW && ch->tries < GIVEN_UP;
+}
+
 /** Nothing comes of this CONNECT: who sent it has asked anew since, or is about to hear what we ask. */
 static bool passed_over(const struct rwk_packet_channel *ch, int way, const struct rwk_greeting *g)
 {
 	if (ch->state == RWK_CH_ACCEPTING)
-		return ch->peer_token - g->echo - 1 < ASKED_ANEW;
+		return ch->peer_token - g->echo - 1 < ASKED_ANEW || too_soon(ch, g);
 	return ch->state == RWK_CH_CONNECTING && way == RWK_WAY_LOSSY && (ch->asks_by_stream || crosses(ch, g));
 }
 
@@ -386,10 +396,50 @@ static int take_echo(
 	return 0;
 }
 
+static struct rwk_packet_channel *who_asks(struct rwk_port *port, uint64_t token)
+{
+	for (struct rwk_list *l = port->connecting.next; l != &port->connecting; l = l->next) {
+		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, timed);
+
+		if (ch->state == RWK_CH_CONNECTING && ch->token == token)
+			return ch;
+	}
+	return NULL;
+}
+
+/**
+ * Of two channels to one process, which of them has the connection? We asked it at one place, and meanwhile it asked us,
+ * by the other channel: both ends keep what the lesser nonce asked for. But if the peer has one channel for both of
+ * ours, that goes with ours that has its QPN already.
+ */
+static bool yields(const struct rwk_packet_channel *ch, const struct rwk_greeting *g)
+{
+	return ch->state == RWK_CH_ACCEPTING && ch->peer_qpn != g->qpn &&
+	       rwk_packet_nonce(&ch->port->address) < rwk_packet_nonce(&g->from);
+}
+
+/** The channel that an ACCEPT is for; NULL: none, or none yet. */
+static struct rwk_packet_channel *accepted(
+	struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_greeting *g)
+{
+	struct rwk_packet_channel *ch = rwk_packet_find(port, from, g), *asker;
+
+	if (!ch || !port->unnamed || g->echo == ch->token || g->echo == ch->peer_token)
+		return ch;
+	asker = who_asks(port, g->echo);
+	if (!asker)
+		return ch;
+	if (!yields(ch, g))
+		return rwk_packet_doubles(asker, rwk_packet_nonce(&g->from)) ? NULL : ch;
+	rwk_packet_give_way(ch, asker);
+	asker->ask_at = 0; /* that one is gone when the answer comes */
+	return NULL;
+}
+
 static void take_accept(
 	struct rwk_port *port, int way, const struct rwk_link_address *from, const struct rwk_greeting *g)
 {
-	struct rwk_packet_channel *ch = rwk_packet_find(port, from, g);
+	struct rwk_packet_channel *ch = accepted(port, from, g);
 	bool ours = ch && g->echo == ch->token;
 	int rc = 0;
 
@@ -473,8 +523,8 @@ static void take_refuse(struct rwk_port *port, const struct rwk_link_address *fr
 		return;
 	}
 	if (g->reason == -EALREADY && ch->state == RWK_CH_CONNECTING) {
-		/* It has not heard yet that the connection before this one has ended. */
-		rwk_packet_ask_on(ch);
+		if (!rwk_packet_doubles(ch, rwk_packet_nonce(&g->from)))
+			rwk_packet_ask_on(ch); /* it has not heard yet that the connection before this one has ended */
 		return;
 	}
 	rwk_warn("packets: %s refuses the connection: %s", rwk_packet_name(&ch->address),

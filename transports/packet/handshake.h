@@ -38,7 +38,14 @@ void rwk_packet_place(struct rwk_packet_channel *ch, const struct rwk_greeting *
 /** The channel to who has sent this greeting: by its nonce, or by where it is while that is all we know; or NULL. */
 struct rwk_packet_channel *rwk_packet_find(
 	struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_greeting *g);
-/** The peer's full address is known now. 0, or why the client does not want it. An upcall. */
+/**
+ * The peer of `ch` is that of `to` as well: one process, by two of its addresses. It has one connection with us, that of
+ * `to`; the other channel fails, and leaves it its stream.
+ */
+void rwk_packet_give_way(struct rwk_packet_channel *ch, struct rwk_packet_channel *to);
+/** Where we ask is the process with that nonce. Has another channel got it already? Then this one gives way. */
+bool rwk_packet_doubles(struct rwk_packet_channel *ch, uint64_t nonce);
+/** The peer's full address is known now. 0; -EALREADY: another channel has it; or why the client does not want it. An upcall. */
 int rwk_packet_acquainted(struct rwk_packet_channel *ch, const struct rwk_greeting *g);
 /** A new channel to who has sent this greeting; NULL, and *rc says why there is none. An upcall. */
 struct rwk_packet_channel *rwk_packet_channel_from(struct rwk_port *port, const struct rwk_greeting *g, int *rc);

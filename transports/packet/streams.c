@@ -138,6 +138,16 @@ void rwk_packet_reach(struct rwk_packet_channel *ch)
 		channel_word(ch, rc);
 }
 
+void rwk_packet_stream_over(struct rwk_packet_channel *ch, struct rwk_packet_channel *to)
+{
+	bool open = ch->stream_open;
+
+	ch->stream_open = ch->stream_asked = false;
+	ch->stream_lost = true; /* it looks for none any more */
+	if (open && !to->stream_open && !rwk_packet_set_stream(to, rwk_packet_stream(ch)))
+		channel_word(to, 0);
+}
+
 void rwk_packet_stream_begin(struct rwk_packet_channel *ch)
 {
 	if (ch->stream_lost)
@@ -166,6 +176,16 @@ void rwk_packet_seek(struct rwk_port *port)
 	}
 }
 
+/** Its peer's stream is known by that place now: it may have come from another of its IPs, or been asked for at one. */
+static int follow(struct rwk_packet_channel *ch, const struct rwk_link_address *who)
+{
+	int rc = rwk_packet_set_stream(ch, who);
+
+	if (!rc && ch->path.way == RWK_WAY_STREAM && ch->uc)
+		rc = rwk_packet_goes(ch, who, who);
+	return rc;
+}
+
 /** There is news of a stream to that place, at which is the process with that nonce; 0: it is not known which. */
 static void hear(struct rwk_packet_channel *ch, const struct rwk_link_address *who, uint64_t nonce, int status)
 {
@@ -175,9 +195,14 @@ static void hear(struct rwk_packet_channel *ch, const struct rwk_link_address *w
 		return;
 	if (nonce && known && known != nonce)
 		return; /* one was there, and another is there now */
-	if (!status && nonce && known == nonce && rwk_packet_set_stream(ch, who))
-		rwk_packet_doom(ch, -ENOMEM); /* else it may have come from another of its IPs */
-	if (!memcmp(&ch->path.to, who, sizeof(*who)) || !memcmp(rwk_packet_stream(ch), who, sizeof(*who)))
+	if (!status && nonce && known == nonce && follow(ch, who))
+		rwk_packet_doom(ch, -ENOMEM);
+	if (memcmp(&ch->path.to, who, sizeof(*who)) && memcmp(rwk_packet_stream(ch), who, sizeof(*who))) {
+		if (nonce && !known && ch->stream_open)
+			ch->stream_open = ch->port->ways->nonce(ch->port->link[RWK_WAY_STREAM], rwk_packet_stream(ch));
+		return; /* perhaps it was this one's: the link knows a process's only stream by the latest place */
+	}
+	if (status || !nonce || !rwk_packet_doubles(ch, nonce))
 		channel_word(ch, status);
 }
 

@@ -18,6 +18,8 @@ void rwk_packet_hint(struct rwk_port *port, const struct rwk_link_address *who);
 void rwk_packet_stream_begin(struct rwk_packet_channel *ch);
 /** Starts the streams that peers should have started and have not. */
 void rwk_packet_seek(struct rwk_port *port);
+/** Whatever `ch` has of a stream is that of `to`, by whose peer it has turned out to be. */
+void rwk_packet_stream_over(struct rwk_packet_channel *ch, struct rwk_packet_channel *to);
 /** Starts a stream to the peer's process, if there is none and there can be one. */
 void rwk_packet_reach(struct rwk_packet_channel *ch);
 
