@@ -261,6 +261,80 @@ static void as_long_as_packets(void **state)
 	ends_close();
 }
 
+/* The kernel learns that the way carries less. */
+static void make_narrow(size_t mtu)
+{
+	((struct rwk_sim_attr *)rwk_sim_attr(ends_net))->mtu = mtu;
+}
+
+static struct rwk_packet_channel *ask_hand(struct hand *h, struct side *guest)
+{
+	*guest = (struct side){.peer = 5};
+	ends_open(&(struct rwk_sim_attr){.seed = 1, .mtu = 4224, .path.delay = 1000}, NULL, 1);
+	ends_guest = guest;
+	hand_open(h, 0);
+	guest->end = ends[0];
+	assert_int_equal(ends_transport->connect(ends[0]->port, &h->address, guest, &guest->ch), 0);
+	hand_pass(h, 3000);
+	assert_int_equal(h->greeting.type, RWK_GREETING_CONNECT);
+	assert_int_equal(h->greeting.pmtu, 4096);
+	return rwk_packet_channel(guest->ch);
+}
+
+/*
+ * The way becomes narrower during the handshake. Both ends make their machines by what was said with a QPN: an answer to
+ * a CONNECT is one to its PMTU, and each ACCEPT has that of the first. Who asks again then asks for shorter packets, and
+ * anew.
+ */
+static void narrower_meanwhile(void **state)
+{
+	struct rwk_packet_channel *ch;
+	struct side guest;
+	struct rwk_greeting g, asked;
+	struct hand h;
+
+	(void)state;
+	ch = ask_hand(&h, &guest);
+	make_narrow(1500);
+	g = hand_greeting(&h, RWK_GREETING_ACCEPT);
+	g.echo = h.greeting.echo;
+	g.pmtu = 4096;
+	hand_greet(&h, &g);
+	hand_pass(&h, 3000);
+	assert_int_equal(ch->state, RWK_CH_OPEN);
+	assert_int_equal(ch->pmtu, 4096);
+	assert_int_equal(h.greeting.pmtu, 4096); /* of its ACCEPT */
+	hand_close(&h);
+	ends_close();
+
+	ask_hand(&h, &guest);
+	asked = h.greeting;
+	make_narrow(1500);
+	hand_pass(&h, 20 * 1000 * 1000);
+	assert_int_equal(h.greeting.pmtu, 1408);
+	assert_int_equal(h.greeting.echo, asked.echo + 1);
+	assert_int_not_equal(h.greeting.qpn, asked.qpn);
+	hand_close(&h);
+	ends_close();
+
+	guest = (struct side){.peer = 5};
+	ends_open(&(struct rwk_sim_attr){.seed = 1, .mtu = 4224, .path.delay = 1000}, NULL, 1);
+	ends_guest = &guest;
+	hand_open(&h, 0);
+	g = hand_greeting(&h, RWK_GREETING_CONNECT);
+	g.pmtu = 4096;
+	for (unsigned i = 1; i <= 3; i++) {
+		hand_greet(&h, &g);
+		hand_pass(&h, 3000);
+		assert_int_equal(h.accepts, i);
+		assert_int_equal(h.greeting.pmtu, 4096);
+		make_narrow(1500);
+	}
+	assert_int_equal(rwk_packet_channel(guest.ch)->pmtu, 4096);
+	hand_close(&h);
+	ends_close();
+}
+
 /* A short answer to the last CONNECT: all that gets through, or all that there is room for. */
 static void answer_short(struct hand *h, uint16_t pad)
 {
@@ -358,6 +432,7 @@ int main(void)
 		ENDS_RC(terms),
 		ENDS_RC(as_long_as_packets),
 		ENDS_RC(short_answers),
+		ENDS_RC(narrower_meanwhile),
 		ENDS_RC(from_another_address),
 		ENDS_RC(too_early),
 	};

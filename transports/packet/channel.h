@@ -95,6 +95,7 @@ struct rwk_packet_channel {
 	};
 	uint32_t peer_qpn, psn;
 	uint16_t peer_pad; /* of the CONNECT that is being answered */
+	uint16_t said;     /* PMTU that greetings by UDP with our QPN name; 0: there was none */
 	uint8_t tries, tries_with_stream; /* greetings without an answer; the last number stands for more, too */
 	bool may_share : 1, decided : 1;  /* SRC: may this channel go so? Decided once */
 	bool gone : 1;                    /* the peer's process has ended */

@@ -131,10 +131,10 @@ void rwk_packet_confirmed(struct rwk_packet_channel *ch)
 }
 
 /**
- * Asks anew, for a connection of our own: what answers what we asked before is not believed any more. By the next
- * number, so that the peer can tell what it hears late.
+ * Asks anew: what answers what we asked before is not believed any more. By the next number, so that the peer can tell
+ * what it hears late.
  */
-static int ask_alone(struct rwk_packet_channel *ch)
+static int ask_anew(struct rwk_packet_channel *ch)
 {
 	struct rwk_port *port = ch->port;
 	uint32_t qpn = rwk_packet_new_qpn(port);
@@ -146,8 +146,18 @@ static int ask_alone(struct rwk_packet_channel *ch)
 	rwk_hash_remove(&port->by_qpn, &ch->by_qpn);
 	ch->qpn = qpn;
 	rwk_hash_add(&port->by_qpn, &ch->by_qpn);
-	ch->may_share = false;
+	ch->said = 0;
 	return 0;
+}
+
+/** The same, for a connection of our own. */
+static int ask_alone(struct rwk_packet_channel *ch)
+{
+	int rc = ask_anew(ch);
+
+	if (!rc)
+		ch->may_share = false;
+	return rc;
 }
 
 /**
@@ -208,6 +218,8 @@ static void ask_by_udp(struct rwk_packet_channel *ch)
 {
 	if (!ch->port->link[RWK_WAY_LOSSY])
 		return;
+	if (rwk_packet_said_too_much(ch))
+		ask_anew(ch); /* if that cannot be, what was said stays right: longer packets go in fragments */
 	send_connect(ch, RWK_WAY_LOSSY, true);
 	if (ch->tries_with_stream >= NARROW)
 		send_connect(ch, RWK_WAY_LOSSY, false);
@@ -282,7 +294,7 @@ static int settle(
  * Both ends ask by short greetings. If each took the other's, nobody would ask any more, and none would find out whether
  * long packets get through: the one with the lesser nonce goes on asking.
  */
-static bool crosses(const struct rwk_packet_channel *ch, const struct rwk_greeting *g)
+static bool crosses(struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 {
 	return !g->pad && ch->tries_with_stream >= NARROW &&
 	       rwk_packet_path_pmtu(ch, RWK_WAY_LOSSY) > RWK_PACKET_LEAST &&
@@ -299,7 +311,7 @@ static bool too_soon(const struct rwk_packet_channel *ch, const struct rwk_greet
 }
 
 /** Nothing comes of this CONNECT: who sent it has asked anew since, or is about to hear what we ask. */
-static bool passed_over(const struct rwk_packet_channel *ch, int way, const struct rwk_greeting *g)
+static bool passed_over(struct rwk_packet_channel *ch, int way, const struct rwk_greeting *g)
 {
 	if (ch->state == RWK_CH_ACCEPTING)
 		return ch->peer_token - g->echo - 1 < ASKED_ANEW || too_soon(ch, g);
@@ -408,8 +420,8 @@ static struct rwk_packet_channel *who_asks(struct rwk_port *port, uint64_t token
 }
 
 /**
- * Of two channels to one process, which of them has the connection? We asked it at one place, and meanwhile it asked us,
- * by the other channel: both ends keep what the lesser nonce asked for. But if the peer has one channel for both of
+ * Of two channels to one process, which of them has the connection? We asked it at one place, and meanwhile it asked
+ * us, by the other channel: both ends keep what the lesser nonce asked for. But if the peer has one channel for both of
  * ours, that goes with ours that has its QPN already.
  */
 static bool yields(const struct rwk_packet_channel *ch, const struct rwk_greeting *g)

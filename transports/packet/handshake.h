@@ -18,8 +18,13 @@ void rwk_packet_ask_on(struct rwk_packet_channel *ch);
 void rwk_packet_confirmed(struct rwk_packet_channel *ch);
 
 /* terms.c */
-/** Payload of the largest packet that the channel may send by that way. */
-uint32_t rwk_packet_path_pmtu(const struct rwk_packet_channel *ch, int way);
+/**
+ * Payload of the largest packet that the channel may send by that way. The peer makes its machine by what one greeting
+ * says: all with the same QPN say the same by a way, whatever becomes of that meanwhile.
+ */
+uint32_t rwk_packet_path_pmtu(struct rwk_packet_channel *ch, int way);
+/** Does UDP carry less now than they have said? */
+bool rwk_packet_said_too_much(const struct rwk_packet_channel *ch);
 /** Writes our terms into a greeting that goes by that way and has its type. */
 void rwk_packet_terms(struct rwk_packet_channel *ch, int way, struct rwk_greeting *g);
 /**
@@ -39,13 +44,16 @@ void rwk_packet_place(struct rwk_packet_channel *ch, const struct rwk_greeting *
 struct rwk_packet_channel *rwk_packet_find(
 	struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_greeting *g);
 /**
- * The peer of `ch` is that of `to` as well: one process, by two of its addresses. It has one connection with us, that of
- * `to`; the other channel fails, and leaves it its stream.
+ * The peer of `ch` is that of `to` as well: one process, by two of its addresses. It has one connection, `to`'s; the
+ * other channel fails, and leaves it its stream.
  */
 void rwk_packet_give_way(struct rwk_packet_channel *ch, struct rwk_packet_channel *to);
 /** Where we ask is the process with that nonce. Has another channel got it already? Then this one gives way. */
 bool rwk_packet_doubles(struct rwk_packet_channel *ch, uint64_t nonce);
-/** The peer's full address is known now. 0; -EALREADY: another channel has it; or why the client does not want it. An upcall. */
+/**
+ * The peer's full address is known now. 0; -EALREADY, another channel has it; or why the client does not want it.
+ * An upcall.
+ */
 int rwk_packet_acquainted(struct rwk_packet_channel *ch, const struct rwk_greeting *g);
 /** A new channel to who has sent this greeting; NULL, and *rc says why there is none. An upcall. */
 struct rwk_packet_channel *rwk_packet_channel_from(struct rwk_port *port, const struct rwk_greeting *g, int *rc);

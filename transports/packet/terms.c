@@ -31,11 +31,25 @@ static bool may_share(struct rwk_packet_channel *ch, int way)
 	return ch->may_share && way == RWK_WAY_LOSSY;
 }
 
-uint32_t rwk_packet_path_pmtu(const struct rwk_packet_channel *ch, int way)
+static uint32_t pmtu_now(const struct rwk_packet_channel *ch, int way)
 {
 	uint32_t pmtu = rwk_packet_pmtu(ch->port, way, &ch->path.to);
 
 	return way == RWK_WAY_LOSSY && ch->pmtu_most && ch->pmtu_most < pmtu ? ch->pmtu_most : pmtu;
+}
+
+uint32_t rwk_packet_path_pmtu(struct rwk_packet_channel *ch, int way)
+{
+	if (way != RWK_WAY_LOSSY)
+		return pmtu_now(ch, way);
+	if (!ch->said)
+		ch->said = (uint16_t)pmtu_now(ch, way);
+	return ch->said;
+}
+
+bool rwk_packet_said_too_much(const struct rwk_packet_channel *ch)
+{
+	return pmtu_now(ch, RWK_WAY_LOSSY) < ch->said;
 }
 
 void rwk_packet_terms(struct rwk_packet_channel *ch, int way, struct rwk_greeting *g)
