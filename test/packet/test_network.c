@@ -6,11 +6,16 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "packet/channel.h"
+#include "links/tcp/tcp.h"
 #include "packet/packet.h"
+#include "packet/port.h"
 #include "packet/streams.h"
 
 #include <dirent.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static const size_t sizes[] = {
 	0, 1, 7, 200, 231, 1000, 1428, 4060, 4076, 4077, 4096, 5000, 16384, 40000, 65536, LENGTH};
@@ -483,6 +488,47 @@ static void crossing(void **state)
 	}
 }
 
+/* A socket that takes UDP for an end at another address, and says nothing. */
+static int swallow_udp(unsigned end, uint8_t last)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET,
+		.sin_port = htons(rwk_address_port(&ends[end]->address)),
+		.sin_addr.s_addr = htonl(0x7f000000u | last)};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	return fd;
+}
+
+/* UDP does not get through, and the peer's stream has come from another address than it is asked at: it carries all. */
+static void stream_from_elsewhere(void **state)
+{
+	struct rwk_link_address to;
+	struct rwk_link *stream;
+	int fd;
+
+	(void)state;
+	open_everywhere(RWK_LINK_AUTO);
+	ends_close_port(1);
+	rwk_params.udp = false;
+	ends_open_again(1);
+	rwk_params.udp = true;
+	fd = swallow_udp(1, 2);
+	ends[1]->address.ip[15] = 2;
+	ends_connect(0, 1);
+	assert_in_range(ends_post(ends_side(0, 1)), 0, 1);
+	to = rwk_tcp_address(ends[0]->address.ip, rwk_address_port(&ends[0]->address));
+	stream = ends[1]->port->link[RWK_WAY_STREAM];
+	assert_int_equal(rwk_tcp_reach(stream, &to, ends[0]->address.nonce_port >> 16), 0);
+	while (!rwk_packet_channel(ends_side(0, 1)->ch)->stream_open)
+		ends_progress_all();
+	ends_wait(&ends_side(1, 0)->received, 1);
+	talk(ends_side(0, 1), ends_side(1, 0));
+	ends_close();
+	close(fd);
+}
+
 static unsigned descriptors(void)
 {
 	DIR *d = opendir("/proc/self/fd");
@@ -670,6 +716,7 @@ int main(void)
 		ENDS_NET(nobody_there),
 		ENDS_NET(two_addresses),
 		ENDS_NET(crossing),
+		ENDS_NET(stream_from_elsewhere),
 		ENDS_NET(descriptors_stay),
 		ENDS_NET(favourite),
 		ENDS_NET(no_favourite),

@@ -46,7 +46,7 @@ static void send_connect(struct rwk_packet_channel *ch, int way, bool whole)
 
 	rwk_packet_terms(ch, way, &g);
 	g.pad = whole ? pad_to(g.pmtu) : 0;
-	rwk_packet_greet(ch->port, way, &ch->path.to, &g);
+	rwk_packet_greet(ch->port, way, way == RWK_WAY_STREAM ? rwk_packet_stream(ch) : &ch->path.to, &g);
 }
 
 /** `echo`: our peer's token in an answer to its CONNECT; ours, to say that we have heard its answer. */
