@@ -5,8 +5,11 @@
  */
 #include "packet/hand.h"
 
+#include "base/param.h"
 #include "packet/channel.h"
 #include "packet/port.h"
+#include "packet/sim_domain.h"
+#include "packet/streams.h"
 
 static const struct rwk_packet_counters *counts(unsigned end)
 {
@@ -216,6 +219,43 @@ static void too_early(void **state)
 	assert_int_equal(ends_transport->send(guest.ch, &(struct rwk_envelope){.kind = 1}, "", 0), 0);
 	hand_close(&h);
 	ends_close();
+}
+
+/*
+ * Who is known by IP and port is waited for as long as the user says. A stream shows that somebody is there: then he is
+ * asked as long as that is open; but where UDP alone carries connections, and does not get through, nothing would end it.
+ */
+static void there_but_silent(void **state)
+{
+	for (int udp_alone = 0; udp_alone < 2; udp_alone++) {
+		struct rwk_address to = {.flags_rank = RWK_ADDR_PARTIAL};
+		struct side guest = {.peer = 5};
+		struct rwk_link_address at;
+		struct hand h;
+
+		(void)state;
+		rwk_params.connect_wait = 1;
+		rwk_params.link = udp_alone ? RWK_LINK_UDP : RWK_LINK_AUTO;
+		ends_open(NULL, NULL, 1);
+		ends_guest = &guest;
+		hand_open(&h, 0);
+		to.nonce_port = rwk_address_port(&h.address);
+		at = rwk_sim_address(rwk_address_port(&to));
+		guest.end = ends[0];
+		assert_int_equal(ends_transport->connect(ends[0]->port, &to, &guest, &guest.ch), 0);
+		hand_pass(&h, 40 * 1000000000ull);
+		assert_int_equal(guest.failed, udp_alone);
+		if (!udp_alone) {
+			rwk_packet_word(ends[0]->port, &at, -ETIMEDOUT);
+			hand_pass(&h, 20 * 1000000000ull);
+			assert_int_equal(guest.failed, 0);
+			hand_pass(&h, 20 * 1000000000ull);
+		}
+		assert_int_equal(guest.failed, 1);
+		assert_int_equal(guest.error, -ECONNREFUSED);
+		hand_close(&h);
+		ends_close();
+	}
 }
 
 /*
@@ -435,6 +475,7 @@ int main(void)
 		ENDS_RC(narrower_meanwhile),
 		ENDS_RC(from_another_address),
 		ENDS_RC(too_early),
+		ENDS_ON(there_but_silent, "SRC, UC", sim_both_transport),
 	};
 
 	return cmocka_run_group_tests_name("packet/handshake by hand", tests, NULL, NULL);

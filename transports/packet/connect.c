@@ -185,14 +185,19 @@ static bool narrowed(struct rwk_packet_channel *ch, int way, const struct rwk_gr
 	return true;
 }
 
+/** If UDP does not get through, or there is none. */
+static bool may_go_by_stream(const struct rwk_port *port)
+{
+	return !port->link[RWK_WAY_LOSSY] ||
+	       (rwk_params.link != RWK_LINK_UDP && rwk_params.service != RWK_SERVICE_RC);
+}
+
 /** A greeting more has had no answer, though a stream is open. */
-static bool may_fall_back(struct rwk_packet_channel *ch)
+static bool may_fall_back(const struct rwk_packet_channel *ch)
 {
 	if (!ch->port->link[RWK_WAY_LOSSY])
 		return true;
-	if (rwk_params.link == RWK_LINK_UDP || rwk_params.service == RWK_SERVICE_RC)
-		return false;
-	return ch->tries_with_stream > FALL_BACK;
+	return may_go_by_stream(ch->port) && ch->tries_with_stream > FALL_BACK;
 }
 
 /**
@@ -212,6 +217,12 @@ void rwk_packet_ask_on(struct rwk_packet_channel *ch)
 {
 	if (!ch->give_up_at)
 		ch->give_up_at = rwk_packet_now(ch->port) + ASK_ON;
+}
+
+void rwk_packet_ask_there(struct rwk_packet_channel *ch)
+{
+	if (may_go_by_stream(ch->port))
+		ch->give_up_at = 0; /* who does not answer by the stream either computes, or ends it */
 }
 
 static void ask_by_udp(struct rwk_packet_channel *ch)

@@ -14,6 +14,8 @@ void rwk_packet_greeted(
 void rwk_packet_ask(struct rwk_packet_channel *ch, rwk_time now);
 /** Whether the peer is there cannot be told for sure: it is asked for half a minute more, and given up then. */
 void rwk_packet_ask_on(struct rwk_packet_channel *ch);
+/** A stream to the peer is open: it is asked as long as that is, unless it can hear us by UDP alone. */
+void rwk_packet_ask_there(struct rwk_packet_channel *ch);
 /** A packet of the channel's QP has come: the peer has heard our answer. */
 void rwk_packet_confirmed(struct rwk_packet_channel *ch);
 

@@ -89,14 +89,18 @@ static void channel_word(struct rwk_packet_channel *ch, int status)
 		rwk_packet_evidence_lost(ch);
 	if (status == -ESHUTDOWN && ch->shared)
 		return; /* the peer does not need it any more; what its process does, evidence.c finds out */
+	if (status && partial && ch->state == RWK_CH_CONNECTING)
+		rwk_packet_ask_on(ch); /* nothing shows any more that somebody is there */
 	ch->gone = status == -ESTALE || status == -ECONNRESET || status == -ECONNREFUSED;
 	switch (status) {
 	case 0:
 		ch->stream_lost = false;
 		ch->port->again_gap = 0;
 		ch->ask_at = 0;
-		if (ch->state == RWK_CH_CONNECTING)
+		if (ch->state == RWK_CH_CONNECTING) {
+			rwk_packet_ask_there(ch);
 			rwk_packet_stir(ch);
+		}
 		break;
 	case -EACCES:
 	case -EPROTONOSUPPORT:
