@@ -27,6 +27,7 @@ bool rwk_fi_cq_grow(struct rwk_fi_cq *cq)
 		if (!cq->overrun)
 			rwk_warn("completion queue: no memory for more than %zu entries; completions are lost", old);
 		cq->overrun = true;
+		rwk_fi_wait_arrived(&cq->wait);
 		return false;
 	}
 	for (uint64_t i = q->head; i != q->tail; i++)
@@ -70,6 +71,13 @@ static inline void copy_entry(uint64_t *to, const struct rwk_completion *from, s
 		to[5] = from->tag;
 }
 
+/* Some sleep until there are many entries, or an error is in front: it may be now. */
+static rwk_noinline void took_beside_sleepers(struct rwk_fi_cq *cq)
+{
+	if (has_error(cq))
+		rwk_fi_wait_ring(&cq->wait);
+}
+
 /* Copies entries of `words` words each up to the first error. */
 static inline size_t take_words(struct rwk_fi_cq *cq, uint64_t *to, size_t words, size_t count, fi_addr_t *source)
 {
@@ -88,6 +96,8 @@ static inline size_t take_words(struct rwk_fi_cq *cq, uint64_t *to, size_t words
 			source[n] = from->flags & (RWK_F_RECV | RWK_F_REMOTE_WRITE) ? from->user : FI_ADDR_NOTAVAIL;
 	}
 	q->head = head;
+	if (rwk_unlikely(cq->wait.armed))
+		took_beside_sleepers(cq);
 	rwk_fi_cq_open_up(cq);
 	return n;
 }

@@ -112,6 +112,7 @@ TESTS += test/libfabric/test_deferred
 check_PROGRAMS += test/libfabric/test_wait
 test_libfabric_test_wait_SOURCES = test/libfabric/test_wait.c
 test_libfabric_test_wait_LDADD = $(FI_TEST_LDADD)
+test_libfabric_test_wait_LDFLAGS = -export-dynamic
 EXTRA_test_libfabric_test_wait_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_wait
 

@@ -8,7 +8,18 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <unistd.h>
+
+/* The provider's as well: the rings of its queues, for which there is no memory while this is set. */
+static atomic_bool no_rings;
+
+__attribute__((visibility("default"))) void *aligned_alloc(size_t alignment, size_t size)
+{
+	void *memory;
+
+	return atomic_load(&no_rings) || posix_memalign(&memory, alignment, size) ? NULL : memory;
+}
 
 /*
  * A timeout that passes is -FI_EAGAIN and not shorter than asked for. One may wait for a queue that yields the core in
@@ -631,6 +642,133 @@ static void a_signal_for_each(void **state)
 	assert_int_equal(sched_setaffinity(0, sizeof(cores), &cores), 0);
 }
 
+/*
+ * A thread asleep on a queue until there are more entries than there will be, in a domain that makes progress by
+ * itself: whoever takes its lock stirs nobody. The endpoint sends to itself.
+ */
+struct many {
+	struct t_domain d;
+	struct t_end e;
+	fi_addr_t self;
+	struct fid_cntr *cntr; /* of receives */
+	pthread_t id;
+	struct sleeper sleeper;
+	atomic_bool done;
+};
+
+#define MANY 1000u
+#define RING 64u /* entries of a queue before it grows */
+
+static void *sleep_on_many(void *arg)
+{
+	static struct fi_cq_tagged_entry e[MANY];
+	struct many *m = arg;
+
+	atomic_store(&m->sleeper.tid, gettid());
+	m->sleeper.result = fi_cq_sread(m->e.cq, e, MANY, (const void *)(uintptr_t)MANY, -1);
+	atomic_store(&m->done, true);
+	return NULL;
+}
+
+static void many_open(struct many *m)
+{
+	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED,
+		.wait_obj = FI_WAIT_FD,
+		.wait_cond = FI_CQ_COND_THRESHOLD};
+	struct t_options o = {0};
+	struct fi_info *hints = t_hints();
+
+	*m = (struct many){0};
+	hints->domain_attr->threading = FI_THREAD_SAFE;
+	hints->domain_attr->data_progress = FI_PROGRESS_AUTO;
+	t_domain_open_with(&m->d, hints);
+	assert_int_equal(fi_cq_open(m->d.domain, &attr, &o.cq, NULL), 0);
+	assert_int_equal(fi_cntr_open(m->d.domain, NULL, &m->cntr, NULL), 0);
+	o.rx_cntr = m->cntr;
+	t_end_open(&m->e, &m->d, &o);
+	m->self = t_insert(&m->e, m->e.name);
+}
+
+/* Two entries: of a message that comes, and of one that goes. */
+static void two_entries(struct many *m)
+{
+	int64_t end = t_now() + T_PATIENCE;
+	uint64_t before = fi_cntr_read(m->cntr);
+
+	assert_int_equal(fi_trecv(m->e.ep, NULL, 0, NULL, FI_ADDR_UNSPEC, 1, 0, NULL), 0);
+	assert_int_equal(fi_tsend(m->e.ep, NULL, 0, NULL, m->self, 1, NULL), 0);
+	while (fi_cntr_read(m->cntr) == before)
+		assert_true(t_now() < end);
+}
+
+static void many_asleep(struct many *m)
+{
+	assert_int_equal(pthread_create(&m->id, NULL, sleep_on_many, m), 0);
+	wait_until_asleep(&m->sleeper);
+}
+
+/* The sleeper has been woken: what it has got. */
+static ssize_t many_awake(struct many *m)
+{
+	int64_t end = t_now() + T_PATIENCE;
+
+	while (!atomic_load(&m->done)) {
+		assert_true(t_now() < end);
+		usleep(1000);
+	}
+	assert_int_equal(pthread_join(m->id, NULL), 0);
+	return m->sleeper.result;
+}
+
+static void many_close(struct many *m)
+{
+	t_end_close(&m->e);
+	assert_int_equal(fi_close(&m->cntr->fid), 0);
+	t_domain_close(&m->d);
+}
+
+/* Who sleeps wakes for an error that another thread's read has brought to the front, however much that has read. */
+static void woken_for_an_error(void **state)
+{
+	struct fi_cq_tagged_entry e[4];
+	struct fi_cq_err_entry err = {0};
+	struct many m;
+
+	(void)state;
+	for (size_t count = 2; count < 4; count++) {
+		many_open(&m);
+		assert_int_equal(fi_trecv(m.e.ep, NULL, 0, NULL, FI_ADDR_UNSPEC, 2, 0, &m), 0);
+		many_asleep(&m);
+		two_entries(&m);
+		assert_int_equal(fi_cancel(&m.e.ep->fid, &m), 0);
+		wait_until_asleep(&m.sleeper);
+		assert_int_equal(fi_cq_read(m.e.cq, e, count), 2);
+		assert_int_equal(many_awake(&m), -FI_EAVAIL);
+		assert_int_equal(fi_cq_readerr(m.e.cq, &err, 0), 1);
+		assert_ptr_equal(err.op_context, &m);
+		many_close(&m);
+	}
+}
+
+/* And when a completion is lost for want of memory: no more entries will come than there are. */
+static void woken_by_a_loss(void **state)
+{
+	struct fi_cq_tagged_entry e;
+	struct many m;
+
+	(void)state;
+	many_open(&m);
+	for (unsigned i = 0; i < RING; i += 2)
+		two_entries(&m);
+	many_asleep(&m);
+	atomic_store(&no_rings, true);
+	two_entries(&m);
+	assert_int_equal(many_awake(&m), RING);
+	atomic_store(&no_rings, false);
+	assert_int_equal(fi_cq_read(m.e.cq, &e, 1), -FI_EOVERRUN);
+	many_close(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -646,6 +784,8 @@ int main(void)
 		cmocka_unit_test(a_signal_for_all),
 		cmocka_unit_test(thresholds_of_two),
 		cmocka_unit_test(a_signal_for_each),
+		cmocka_unit_test(woken_for_an_error),
+		cmocka_unit_test(woken_by_a_loss),
 	};
 
 	t_use_provider();
