@@ -114,7 +114,7 @@ int rwk_fi_cntr_trywait(struct rwk_fi_cntr *cntr, struct rwk_fi_told *told)
 
 	rwk_fi_enter(&cntr->lock);
 	rwk_fi_wait_progress(&cntr->wait);
-	err = rwk_fi_cntr_tell(cntr, told ? told : &cntr->told) ? -FI_EAGAIN : rwk_fi_wait_arm(&cntr->wait);
+	err = rwk_fi_cntr_tell(cntr, told ? told : &cntr->told) ? -FI_EAGAIN : rwk_fi_wait_arm_given(&cntr->wait);
 	if (!err)
 		rwk_fi_wait_sleeps(&cntr->wait, &cntr->lock);
 	rwk_fi_leave(&cntr->lock);
@@ -123,7 +123,9 @@ int rwk_fi_cntr_trywait(struct rwk_fi_cntr *cntr, struct rwk_fi_told *told)
 
 static int cntr_control(struct fid *fid, int command, void *arg)
 {
-	return rwk_fi_wait_control(&rwk_container_of(fid, struct rwk_fi_cntr, fid.fid)->wait, command, arg);
+	struct rwk_fi_cntr *cntr = rwk_container_of(fid, struct rwk_fi_cntr, fid.fid);
+
+	return rwk_fi_wait_control(&cntr->wait, &cntr->lock, command, arg);
 }
 
 static int cntr_close(struct fid *fid)
@@ -134,7 +136,7 @@ static int cntr_close(struct fid *fid)
 		return 0;
 	if (rwk_fi_busy(&cntr->refs))
 		return -FI_EBUSY;
-	rwk_fi_wait_set_leave(cntr->wait.set, fid, cntr->wait.epoll_fd);
+	rwk_fi_wait_set_leave(cntr->wait.set, fid, cntr->wait.given_fd);
 	rwk_fi_domain_undrive(cntr->domain, &cntr->wait);
 	rwk_fi_enter(&cntr->lock);
 	rwk_list_remove(&cntr->of_works);
@@ -200,7 +202,7 @@ int rwk_fi_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, s
 	cntr->fid.ops = (struct fi_ops_cntr *)&cntr_ops;
 	err = attr && attr->flags & FI_PEER ? rwk_fi_peer_cntr_import(cntr, context) : 0;
 	if (!err)
-		err = rwk_fi_wait_set_enter(cntr->wait.set, &cntr->fid.fid, cntr->wait.epoll_fd);
+		err = rwk_fi_wait_set_enter(cntr->wait.set, &cntr->fid.fid, cntr->wait.given_fd);
 	if (err) {
 		cntr_close(&cntr->fid.fid);
 		return err;

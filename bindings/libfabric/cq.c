@@ -310,7 +310,7 @@ int rwk_fi_cq_trywait(struct rwk_fi_cq *cq)
 	if (cq->wait.signaled)
 		cq->wait.signaled = false; /* it has ended this wait */
 	else if (rwk_fi_cq_is_empty(cq) && !cq->overrun)
-		err = rwk_fi_wait_arm(&cq->wait);
+		err = rwk_fi_wait_arm_given(&cq->wait);
 	if (!err)
 		rwk_fi_wait_sleeps(&cq->wait, &cq->lock);
 	rwk_fi_leave(&cq->lock);
@@ -330,7 +330,9 @@ bool rwk_fi_cq_look(struct rwk_fi_cq *cq)
 
 static int cq_control(struct fid *fid, int command, void *arg)
 {
-	return rwk_fi_wait_control(&rwk_container_of(fid, struct rwk_fi_cq, fid.fid)->wait, command, arg);
+	struct rwk_fi_cq *cq = rwk_container_of(fid, struct rwk_fi_cq, fid.fid);
+
+	return rwk_fi_wait_control(&cq->wait, &cq->lock, command, arg);
 }
 
 static int cq_close(struct fid *fid)
@@ -341,7 +343,7 @@ static int cq_close(struct fid *fid)
 		return 0;
 	if (rwk_fi_busy(&cq->refs))
 		return -FI_EBUSY;
-	rwk_fi_wait_set_leave(cq->wait.set, fid, cq->wait.epoll_fd);
+	rwk_fi_wait_set_leave(cq->wait.set, fid, cq->wait.given_fd);
 	rwk_fi_domain_undrive(cq->domain, &cq->wait);
 	rwk_fi_enter(&cq->lock);
 	rwk_fi_wait_close(&cq->wait);
@@ -451,7 +453,7 @@ int rwk_fi_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struc
 	cq->fid.ops = (struct fi_ops_cq *)&cq_ops;
 	err = attr->flags & FI_PEER ? rwk_fi_peer_cq_import(cq, context) : 0;
 	if (!err)
-		err = rwk_fi_wait_set_enter(cq->wait.set, &cq->fid.fid, cq->wait.epoll_fd);
+		err = rwk_fi_wait_set_enter(cq->wait.set, &cq->fid.fid, cq->wait.given_fd);
 	if (err) {
 		cq_close(&cq->fid.fid);
 		return err;

@@ -14,7 +14,6 @@
  */
 #include "bindings/libfabric/group.h"
 
-#include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -31,14 +30,12 @@ static void set_alarm(const struct rwk_fi_wait *w, long ns)
 /* Made when it is needed first; false: it cannot be. */
 static bool has_alarm(struct rwk_fi_wait *w)
 {
-	struct epoll_event ev = {.events = EPOLLIN};
-
 	if (w->alarm_fd >= 0)
 		return true;
 	w->alarm_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (w->alarm_fd < 0)
 		return false;
-	if (!epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, w->alarm_fd, &ev))
+	if (!rwk_fi_wait_hear(w, w->alarm_fd))
 		return true;
 	close(w->alarm_fd);
 	w->alarm_fd = -1;

@@ -21,18 +21,38 @@
 #define DRIVES             1000 /* progresses of an endpoint in a row, beside one that waits for its end */
 #define POLLS_BEFORE_SLEEP 1000 /* a sleep and its wake-up cost several microseconds on both sides */
 
-static int watch(struct rwk_fi_wait *w, int fd)
+static int add(int epoll_fd, int fd)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
 
-	return epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+int rwk_fi_wait_hear(struct rwk_fi_wait *w, int fd)
+{
+	int err = add(w->epoll_fd, fd);
+
+	if (!err && w->given_fd >= 0) {
+		err = add(w->given_fd, fd);
+		if (err)
+			epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	}
+	return err;
+}
+
+static void hear_no_more(struct rwk_fi_wait *w, int fd)
+{
+	epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	if (w->given_fd >= 0)
+		epoll_ctl(w->given_fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
 int rwk_fi_wait_open(struct rwk_fi_wait *w, enum fi_wait_obj wanted, const char *what)
 {
 	int err;
 
-	*w = (struct rwk_fi_wait){.object = FI_WAIT_NONE, .epoll_fd = -1, .event_fd = -1, .alarm_fd = -1};
+	*w = (struct rwk_fi_wait){
+		.object = FI_WAIT_NONE, .epoll_fd = -1, .event_fd = -1, .alarm_fd = -1, .given_fd = -1, .told_fd = -1};
 	rwk_list_init(&w->of_device);
 	rwk_list_init(&w->of_lock);
 	if (wanted == FI_WAIT_NONE)
@@ -51,15 +71,25 @@ int rwk_fi_wait_open(struct rwk_fi_wait *w, enum fi_wait_obj wanted, const char 
 	if (w->epoll_fd < 0)
 		return -errno;
 	w->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = w->event_fd < 0 ? -errno : watch(w, w->event_fd);
+	err = w->event_fd < 0 ? -errno : add(w->epoll_fd, w->event_fd);
 	if (err)
 		rwk_fi_wait_close(w);
 	return err;
 }
 
+static void close_given(struct rwk_fi_wait *w)
+{
+	if (w->told_fd >= 0)
+		close(w->told_fd);
+	if (w->given_fd >= 0)
+		close(w->given_fd);
+	w->told_fd = w->given_fd = -1;
+}
+
 void rwk_fi_wait_close(struct rwk_fi_wait *w)
 {
 	rwk_list_remove(&w->of_lock);
+	close_given(w);
 	if (w->alarm_fd >= 0)
 		close(w->alarm_fd);
 	if (w->event_fd >= 0)
@@ -112,7 +142,7 @@ int rwk_fi_wait_attach(struct rwk_fi_wait *w, struct rwk_engine *e)
 		if (w->count == w->room)
 			err = grow(w);
 		if (!err && w->object == FI_WAIT_FD)
-			err = watch(w, rwk_engine_wait_fd(e));
+			err = rwk_fi_wait_hear(w, rwk_engine_wait_fd(e));
 		if (err)
 			return err;
 		w->engines[i] = e;
@@ -130,7 +160,7 @@ void rwk_fi_wait_detach(struct rwk_fi_wait *w, struct rwk_engine *e)
 	if (i == w->count || --w->uses[i])
 		return;
 	if (w->object == FI_WAIT_FD)
-		epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, rwk_engine_wait_fd(e), NULL);
+		hear_no_more(w, rwk_engine_wait_fd(e));
 	w->count--;
 	w->engines[i] = w->engines[w->count];
 	w->uses[i] = w->uses[w->count];
@@ -138,9 +168,9 @@ void rwk_fi_wait_detach(struct rwk_fi_wait *w, struct rwk_engine *e)
 
 int rwk_fi_wait_watch(struct rwk_fi_wait *w, struct rwk_fi_device *device)
 {
-	int err = w->object == FI_WAIT_FD ? watch(w, device->cq_fd) : 0;
+	int err = w->object == FI_WAIT_FD ? rwk_fi_wait_hear(w, device->cq_fd) : 0;
 
-	return err || w->object != FI_WAIT_FD ? err : watch(w, rwk_event_channel_fd(device->channel));
+	return err || w->object != FI_WAIT_FD ? err : rwk_fi_wait_hear(w, rwk_event_channel_fd(device->channel));
 }
 
 int rwk_fi_wait_join(struct rwk_fi_wait *w, struct rwk_fi_device *device)
@@ -162,7 +192,7 @@ void rwk_fi_wait_part(struct rwk_fi_wait *w)
 
 int rwk_fi_wait_take(struct rwk_fi_wait *w, struct rwk_fi_datagrams *d, struct rwk_ud *ud)
 {
-	int err = w->object == FI_WAIT_FD ? watch(w, rwk_ud_fd(ud)) : 0;
+	int err = w->object == FI_WAIT_FD ? rwk_fi_wait_hear(w, rwk_ud_fd(ud)) : 0;
 
 	if (err)
 		return err;
@@ -178,11 +208,42 @@ void rwk_fi_wait_leave(struct rwk_fi_datagrams *d)
 	if (!d->wait)
 		return;
 	if (d->wait->object == FI_WAIT_FD)
-		epoll_ctl(d->wait->epoll_fd, EPOLL_CTL_DEL, rwk_ud_fd(d->ud), NULL);
+		hear_no_more(d->wait, rwk_ud_fd(d->ud));
 	for (at = &d->wait->datagrams; *at != d;)
 		at = &(*at)->next;
 	*at = d->next;
 	d->wait = NULL;
+}
+
+/* All that a wait hears of by now. */
+static int hear_all(const struct rwk_fi_wait *w, int epoll_fd)
+{
+	int err = w->alarm_fd >= 0 ? add(epoll_fd, w->alarm_fd) : 0;
+
+	for (unsigned i = 0; i < w->count && !err; i++)
+		err = add(epoll_fd, rwk_engine_wait_fd(w->engines[i]));
+	for (const struct rwk_fi_datagrams *d = w->datagrams; d && !err; d = d->next)
+		err = add(epoll_fd, rwk_ud_fd(d->ud));
+	if (err || !w->device || !w->device->adapter)
+		return err;
+	err = add(epoll_fd, w->device->cq_fd);
+	return err ? err : add(epoll_fd, rwk_event_channel_fd(w->device->channel));
+}
+
+int rwk_fi_wait_give(struct rwk_fi_wait *w)
+{
+	int err;
+
+	if (w->given_fd >= 0 || w->object != FI_WAIT_FD)
+		return 0;
+	w->told_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	w->given_fd = w->told_fd < 0 ? -1 : epoll_create1(EPOLL_CLOEXEC);
+	err = w->given_fd < 0 ? -errno : add(w->given_fd, w->told_fd);
+	if (!err)
+		err = hear_all(w, w->given_fd);
+	if (err)
+		close_given(w);
+	return err;
 }
 
 int rwk_fi_wait_datagrams(struct rwk_fi_wait *w)
@@ -203,13 +264,19 @@ rwk_noinline void rwk_fi_rest(void)
 		sched_yield();
 }
 
-void rwk_fi_wait_ring(struct rwk_fi_wait *w)
+static void ring(int fd)
 {
 	const uint64_t one = 1;
 
-	w->armed = false;
-	if (w->event_fd >= 0 && write(w->event_fd, &one, sizeof(one)) < 0)
+	if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
 		rwk_debug("wake-up: the descriptor is full, so its reader is awake");
+}
+
+void rwk_fi_wait_ring(struct rwk_fi_wait *w)
+{
+	w->armed = false;
+	ring(w->event_fd);
+	ring(w->told_fd);
 }
 
 void rwk_fi_wait_signal(struct rwk_fi_wait *w)
@@ -245,6 +312,15 @@ int rwk_fi_wait_arm(struct rwk_fi_wait *w)
 			return -FI_EAGAIN;
 	}
 	return 0;
+}
+
+int rwk_fi_wait_arm_given(struct rwk_fi_wait *w)
+{
+	uint64_t rung;
+
+	if (w->told_fd >= 0 && read(w->told_fd, &rung, sizeof(rung)) < 0 && errno != EAGAIN)
+		return -errno;
+	return rwk_fi_wait_arm(w);
 }
 
 /*
@@ -334,16 +410,25 @@ int rwk_fi_wait_for(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, int 
 	return err;
 }
 
-int rwk_fi_wait_control(struct rwk_fi_wait *w, int command, void *arg)
+static int getwait(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, int *fd)
+{
+	int err;
+
+	if (w->object != FI_WAIT_FD)
+		return -FI_ENODATA;
+	rwk_fi_enter_quietly(lock);
+	err = rwk_fi_wait_give(w);
+	if (!err)
+		*fd = w->given_fd;
+	rwk_fi_leave(lock);
+	return err;
+}
+
+int rwk_fi_wait_control(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, int command, void *arg)
 {
 	switch (command) {
 	case FI_GETWAIT:
-		if (w->set)
-			return rwk_fi_wait_set_control(w->set, command, arg);
-		if (w->object != FI_WAIT_FD)
-			return -FI_ENODATA;
-		*(int *)arg = w->epoll_fd;
-		return 0;
+		return w->set ? rwk_fi_wait_set_control(w->set, command, arg) : getwait(w, lock, arg);
 	case FI_GETWAITOBJ:
 		*(enum fi_wait_obj *)arg = w->set ? FI_WAIT_SET : w->object;
 		return 0;

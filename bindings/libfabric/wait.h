@@ -4,15 +4,20 @@
  * and how to sleep until one of them has something. In a domain of connected endpoints they have no engine, but the
  * device (device.h).
  *
- * Sleeping: the epoll descriptor (the one FI_GETWAIT gives away) holds each engine's wait_fd and an eventfd of our own.
+ * Sleeping: an epoll descriptor holds each engine's wait_fd and an eventfd of our own.
  * Arm the engines, set `armed`, and sleep; what arrives from a peer wakes through the engine, what another thread's
  * call completes, and fi_cq_signal, wake through the eventfd. What another thread's call takes back of the arming, or
  * leaves to be moved on, wakes a moment later (sleepers.c). All members are under the lock of the queue or counter
  * (group.h), which is not held while asleep.
  *
- * Several threads may sleep in calls on one wait, each for something else. A ring is for all of them: the eventfd stays readable
- * until the last one is back, and who is back first cannot sleep again before that. So while `sleeping` counts somebody
- * who has been rung for, that is while `armed` is not set, nobody new falls asleep.
+ * Several threads may sleep in calls on one wait, each for something else. A ring is for all of them: the eventfd stays
+ * readable until the last one is back, and who is back first cannot sleep again before that. So while `sleeping` counts
+ * somebody who has been rung for, that is while `armed` is not set, nobody new falls asleep.
+ *
+ * Of who polls a descriptor that FI_GETWAIT has given away nobody knows whether he is back. So he has another epoll
+ * descriptor and another eventfd, made when they are first asked for, or with a wait in a set. A ring writes both
+ * eventfds, and that of who polls stays readable until his next fi_trywait, whoever sleeps and wakes in calls
+ * meanwhile.
  */
 #ifndef RWK_FI_WAIT_H
 #define RWK_FI_WAIT_H
@@ -43,17 +48,18 @@ struct rwk_fi_wait {
 	struct rwk_engine **engines; /* each once */
 	unsigned *uses;              /* how often each was attached: an endpoint may bind a queue for both directions */
 	unsigned count, room;
-	unsigned vain;           /* times in a row that nothing was found */
-	bool armed;              /* somebody sleeps, or may: an arrival writes the eventfd */
+	unsigned vain;                /* times in a row that nothing was found */
+	bool armed;                   /* somebody sleeps, or may: an arrival writes the eventfd */
 	struct rwk_completions *done; /* gets nothing without a call while armed; NULL: there is no such queue */
-	bool signaled;           /* the next wait ends at once */
-	unsigned waiting;        /* threads in rwk_fi_wait_for, */
-	unsigned sleeping;       /* and those of them that have not come back from a sleep */
-	unsigned signals;        /* that have ended the waits of all of them */
-	enum fi_wait_obj object; /* FI_WAIT_NONE, FI_WAIT_FD or FI_WAIT_YIELD */
-	int epoll_fd, event_fd;  /* -1 without FI_WAIT_FD */
-	int alarm_fd;            /* -1: none has been needed */
-	struct rwk_list of_lock; /* rwk_fi_mutex.asleep, .stirred, or neither */
+	bool signaled;                /* the next wait ends at once */
+	unsigned waiting;             /* threads in rwk_fi_wait_for, */
+	unsigned sleeping;            /* and those of them that have not come back from a sleep */
+	unsigned signals;             /* that have ended the waits of all of them */
+	enum fi_wait_obj object;      /* FI_WAIT_NONE, FI_WAIT_FD or FI_WAIT_YIELD */
+	int epoll_fd, event_fd;       /* -1 without FI_WAIT_FD */
+	int given_fd, told_fd;        /* the same for who polls outside of calls; -1: nobody does */
+	int alarm_fd;                 /* -1: none has been needed */
+	struct rwk_list of_lock;      /* rwk_fi_mutex.asleep, .stirred, or neither */
 	struct rwk_fi_wait_set *set;  /* in which it was opened, and which it holds; NULL: in none */
 	struct rwk_fi_device *device; /* NULL: engines */
 	struct rwk_list of_device;    /* its waits */
@@ -67,6 +73,12 @@ struct rwk_fi_wait {
 int rwk_fi_wait_open(struct rwk_fi_wait *w, enum fi_wait_obj wanted, const char *what);
 /** Under its lock, if others may take that. */
 void rwk_fi_wait_close(struct rwk_fi_wait *w);
+
+/** Makes the descriptors for who polls, if there are none and it has any: 0, or the errno of epoll or eventfd. */
+int rwk_fi_wait_give(struct rwk_fi_wait *w);
+
+/** From now on its descriptors are readable whenever that one is: 0, or the errno of epoll. */
+int rwk_fi_wait_hear(struct rwk_fi_wait *w, int fd);
 
 /** Adds an engine, or counts it once more: 0, -FI_ENOMEM, or the errno of epoll. */
 int rwk_fi_wait_attach(struct rwk_fi_wait *w, struct rwk_engine *e);
@@ -136,7 +148,7 @@ static inline bool rwk_fi_wait_tires(struct rwk_fi_wait *w)
 
 void rwk_fi_rest(void);
 
-/** Makes the descriptor readable until the next arm. */
+/** Makes the descriptors readable until the next arm. */
 void rwk_fi_wait_ring(struct rwk_fi_wait *w);
 
 /** To be called after each arrival. */
@@ -154,6 +166,8 @@ void rwk_fi_wait_signal(struct rwk_fi_wait *w);
  * yet. The caller has looked at its own state before.
  */
 int rwk_fi_wait_arm(struct rwk_fi_wait *w);
+/** The same for who polls. */
+int rwk_fi_wait_arm_given(struct rwk_fi_wait *w);
 
 /**
  * After rwk_fi_wait_arm has said 0: whoever takes the lock now wakes who sleeps on it a moment later. False: there is
@@ -175,7 +189,10 @@ bool rwk_fi_wait_drive(struct rwk_fi_wait *w);
 int rwk_fi_wait_for(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, int timeout, bool (*ready)(const void *arg),
 	const void *arg);
 
-/** FI_GETWAIT (in a set: what the set has) and FI_GETWAITOBJ; -FI_ENOSYS for the rest. */
-int rwk_fi_wait_control(struct rwk_fi_wait *w, int command, void *arg);
+/**
+ * FI_GETWAIT (in a set: what the set has) and FI_GETWAITOBJ; -FI_ENOSYS for the rest. Without the lock, which the first
+ * takes.
+ */
+int rwk_fi_wait_control(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, int command, void *arg);
 
 #endif

@@ -59,10 +59,14 @@ int rwk_fi_wait_open_in(struct rwk_fi_wait *w, enum fi_wait_obj wanted, struct f
 	if (!set)
 		return -FI_EINVAL;
 	err = rwk_fi_wait_open(w, set->object == FI_WAIT_YIELD ? FI_WAIT_YIELD : FI_WAIT_FD, what);
-	if (err)
+	if (err) {
 		rwk_fi_wait_set_drop(set);
-	else
-		w->set = set;
+		return err;
+	}
+	w->set = set;
+	err = rwk_fi_wait_give(w);
+	if (err)
+		rwk_fi_wait_close(w);
 	return err;
 }
 

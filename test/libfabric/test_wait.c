@@ -769,6 +769,58 @@ static void woken_by_a_loss(void **state)
 	many_close(&m);
 }
 
+/* Polls the descriptor of its counter, unless it has moved: the result is that of poll. */
+static void *poll_counter(void *arg)
+{
+	struct sleeper *s = arg;
+	struct pollfd p = {.events = POLLIN};
+
+	atomic_store(&s->tid, gettid());
+	s->result = fi_control(&s->cntr->fid, FI_GETWAIT, &p.fd) ? -1 : poll(&p, 1, LONG_SLEEP);
+	return NULL;
+}
+
+/*
+ * One thread waits for a counter in a call, and another polls its descriptor: who polls is told of each change, though
+ * the other wakes first, has not got what it wants, and sleeps on.
+ */
+static void polled_beside_sleeper(void **state)
+{
+	struct fi_cntr_attr attr = {.wait_obj = FI_WAIT_FD};
+	cpu_set_t cores = share_a_core();
+	struct t_domain d;
+	struct fid_cntr *cntr;
+
+	(void)state;
+	t_domain_open(&d, 0, FI_THREAD_SAFE);
+	assert_int_equal(fi_cntr_open(d.domain, &attr, &cntr, NULL), 0);
+	for (uint64_t round = 0; round < 10; round++) {
+		struct sleeper calls = {.cntr = cntr, .threshold = 2 * round + 2}, polls = {.cntr = cntr};
+		struct fid *fid = &cntr->fid;
+		pthread_t id[2];
+
+		fi_cntr_read(cntr);
+		assert_int_equal(fi_trywait(d.fabric, &fid, 1), 0);
+		for (uint64_t i = 0; i < 2; i++) {
+			bool in_call = i ^ round % 2;
+
+			assert_int_equal(pthread_create(&id[in_call], NULL, in_call ? sleep_on_counter : poll_counter,
+						 in_call ? &calls : &polls),
+				0);
+			wait_until_asleep(in_call ? &calls : &polls);
+		}
+		assert_int_equal(fi_cntr_add(cntr, 1), 0);
+		assert_int_equal(pthread_join(id[0], NULL), 0);
+		assert_int_equal(polls.result, 1);
+		assert_int_equal(fi_cntr_add(cntr, 1), 0);
+		assert_int_equal(pthread_join(id[1], NULL), 0);
+		assert_int_equal(calls.result, 0);
+	}
+	assert_int_equal(fi_close(&cntr->fid), 0);
+	t_domain_close(&d);
+	assert_int_equal(sched_setaffinity(0, sizeof(cores), &cores), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -786,6 +838,7 @@ int main(void)
 		cmocka_unit_test(a_signal_for_each),
 		cmocka_unit_test(woken_for_an_error),
 		cmocka_unit_test(woken_by_a_loss),
+		cmocka_unit_test(polled_beside_sleeper),
 	};
 
 	t_use_provider();
