@@ -66,9 +66,25 @@ rwk_noinline void rwk_fi_lock_stir(struct rwk_fi_mutex *lock)
 		stir(lock, rwk_container_of(l, struct rwk_fi_wait, of_lock));
 }
 
-/* Does `w` arm all that `other` sleeps on? Datagram endpoints are never disarmed. */
+static bool has_datagrams(const struct rwk_fi_wait *w, const struct rwk_ud *ud)
+{
+	const struct rwk_fi_datagrams *d = w->datagrams;
+
+	while (d && d->ud != ud)
+		d = d->next;
+	return d;
+}
+
+/*
+ * Does `w` arm all that `other` sleeps on? The socket of a datagram endpoint is never disarmed; but of what was taken
+ * from it and not yet handed out, and of what waits for room in it, no descriptor tells.
+ */
 static bool covers(const struct rwk_fi_wait *w, const struct rwk_fi_wait *other)
 {
+	for (const struct rwk_fi_datagrams *d = other->datagrams; d; d = d->next) {
+		if (!has_datagrams(w, d->ud))
+			return false;
+	}
 	for (unsigned i = 0; i < other->count; i++) {
 		if (!rwk_fi_wait_has(w, other->engines[i]))
 			return false;

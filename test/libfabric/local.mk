@@ -240,6 +240,12 @@ test_libfabric_test_waits_SOURCES = test/libfabric/test_waits.c test/rwk_test.h
 test_libfabric_test_waits_LDADD = $(CMOCKA_LIBS)
 TESTS += test/libfabric/test_waits
 
+check_PROGRAMS += test/libfabric/test_sleepers
+test_libfabric_test_sleepers_SOURCES = test/libfabric/test_sleepers.c bindings/libfabric/sleepers.c \
+	bindings/libfabric/lock.c test/rwk_test.h
+test_libfabric_test_sleepers_LDADD = $(CMOCKA_LIBS)
+TESTS += test/libfabric/test_sleepers
+
 check_PROGRAMS += test/libfabric/test_group
 test_libfabric_test_group_SOURCES = test/libfabric/test_group.c bindings/libfabric/group.c bindings/libfabric/lock.c \
 	test/rwk_test.h
