@@ -94,19 +94,6 @@ static bool owes_less(const void *arg)
 	return rwk_engine_owes(d->engine) < d->owed;
 }
 
-/* Where there is no descriptor to be had (the program has opened as many as it may) the wait looks again and again. */
-static void open_wait(struct rwk_fi_wait *w, struct rwk_engine *engine)
-{
-	if (!rwk_fi_wait_open(w, FI_WAIT_FD, "fi_close")) {
-		if (!rwk_fi_wait_attach(w, engine))
-			return;
-		rwk_fi_wait_close(w);
-	}
-	rwk_fi_wait_open(w, FI_WAIT_NONE, "fi_close");
-	if (rwk_fi_wait_attach(w, engine))
-		rwk_debug("fi_close: no memory; the engine is driven with the others");
-}
-
 /* The receiver may be another endpoint of this domain, and nobody else be there to drive that. */
 static void drive_others(struct rwk_fi_domain *domain, const struct rwk_fi_guard *lock)
 {
@@ -129,7 +116,7 @@ static void pay_debts(struct rwk_fi_domain *domain, struct rwk_engine *engine, c
 
 	if (!d.owed)
 		return;
-	open_wait(&w, engine);
+	rwk_fi_wait_open_last(&w, engine, NULL);
 	while (d.owed && !rwk_fi_deadline_past(&end)) {
 		rwk_fi_wait_for(&w, lock, LOOK, owes_less, &d);
 		drive_others(domain, lock);

@@ -205,18 +205,6 @@ static bool owes_nothing(const void *arg)
 	return !ep->owed || ep->state != RWK_FI_CONNECTED;
 }
 
-/* Where there is no descriptor to be had the wait looks again and again. */
-static void open_wait(struct rwk_fi_wait *w, struct rwk_fi_device *device)
-{
-	if (!rwk_fi_wait_open(w, FI_WAIT_FD, "fi_close")) {
-		if (!rwk_fi_wait_join(w, device))
-			return;
-		rwk_fi_wait_close(w);
-	}
-	rwk_fi_wait_open(w, FI_WAIT_NONE, "fi_close");
-	rwk_fi_wait_join(w, device);
-}
-
 /*
  * Nobody here waits for what was injected; a peer that takes it is given the time to do so. That it has may be seen by
  * another thread, that of automatic progress, say, and then nothing wakes who waits for it: so he looks himself.
@@ -228,7 +216,7 @@ static void pay_debts(struct rwk_fi_msg_ep *ep)
 
 	if (owes_nothing(ep))
 		return;
-	open_wait(&w, ep->device);
+	rwk_fi_wait_open_last(&w, NULL, ep->device);
 	while (!owes_nothing(ep) && !rwk_fi_deadline_past(&end))
 		rwk_fi_wait_for(&w, &(struct rwk_fi_guard){ep->lock}, LOOK, owes_nothing, ep);
 	if (!owes_nothing(ep))

@@ -190,6 +190,25 @@ void rwk_fi_wait_part(struct rwk_fi_wait *w)
 	w->device = NULL;
 }
 
+static int open_with(
+	struct rwk_fi_wait *w, enum fi_wait_obj object, struct rwk_engine *engine, struct rwk_fi_device *device)
+{
+	int err = rwk_fi_wait_open(w, object, "fi_close");
+
+	if (err)
+		return err;
+	err = engine ? rwk_fi_wait_attach(w, engine) : rwk_fi_wait_join(w, device);
+	if (err && object != FI_WAIT_NONE)
+		rwk_fi_wait_close(w);
+	return err;
+}
+
+void rwk_fi_wait_open_last(struct rwk_fi_wait *w, struct rwk_engine *engine, struct rwk_fi_device *device)
+{
+	if (open_with(w, FI_WAIT_FD, engine, device) && open_with(w, FI_WAIT_NONE, engine, device))
+		rwk_debug("fi_close: no memory; the engine is driven with the others");
+}
+
 int rwk_fi_wait_take(struct rwk_fi_wait *w, struct rwk_fi_datagrams *d, struct rwk_ud *ud)
 {
 	int err = w->object == FI_WAIT_FD ? rwk_fi_wait_hear(w, rwk_ud_fd(ud)) : 0;

@@ -95,6 +95,12 @@ int rwk_fi_wait_watch(struct rwk_fi_wait *w, struct rwk_fi_device *device);
 /** The reverse, if it does. */
 void rwk_fi_wait_part(struct rwk_fi_wait *w);
 
+/**
+ * Opens a wait that drives that engine, or the device, under its lock, for who closes what it carries: with descriptors,
+ * or where there are none to be had (the program has opened as many as it may) without, and it looks again and again.
+ */
+void rwk_fi_wait_open_last(struct rwk_fi_wait *w, struct rwk_engine *engine, struct rwk_fi_device *device);
+
 /** From now on it drives that datagram endpoint, too: 0, or the errno of epoll. */
 int rwk_fi_wait_take(struct rwk_fi_wait *w, struct rwk_fi_datagrams *d, struct rwk_ud *ud);
 /** The reverse, if it does. */
