@@ -111,10 +111,12 @@ bool rwk_fi_wait_sleeps(struct rwk_fi_wait *w, const struct rwk_fi_guard *guard)
 {
 	struct rwk_fi_mutex *lock = rwk_fi_mutex_of(guard);
 
-	if (!lock || engines_of(lock)->object == FI_WAIT_FD)
+	if (!lock)
 		return false;
-	calm(lock, w);
+	calm(lock, w); /* also if it was stirred before there was a progress thread */
 	rwk_list_remove(&w->of_lock);
+	if (engines_of(lock)->object == FI_WAIT_FD)
+		return false;
 	rwk_list_append(&lock->asleep, &w->of_lock);
 	return true;
 }

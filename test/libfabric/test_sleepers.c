@@ -148,11 +148,30 @@ static void calmed(void **state)
 	}
 }
 
+/* Who was called before there was a progress thread sleeps again after that, and is called no more. */
+static void called_before_progress(void **state)
+{
+	struct asleep a;
+
+	(void)state;
+	sleep_on(&a, &(struct on){.engine = true});
+	use();
+	assert_true(is_called(&a));
+	group.engines.object = FI_WAIT_FD;
+	assert_false(rwk_fi_wait_sleeps(&a.wait, &guard));
+	assert_false(is_called(&a));
+	use();
+	assert_false(is_called(&a));
+	awake(&a);
+	group.engines.object = FI_WAIT_NONE;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(stirred, fresh),
 		cmocka_unit_test_setup(calmed, fresh),
+		cmocka_unit_test_setup(called_before_progress, fresh),
 	};
 
 	return cmocka_run_group_tests_name("libfabric/sleepers", tests, NULL, NULL);
