@@ -171,9 +171,13 @@ static void *send_later(void *arg)
 	return NULL;
 }
 
-/* Who sleeps, in fi_cq_sread and on the queue's descriptor, is woken by a datagram; sleep is what happens. */
+/*
+ * Who sleeps, in fi_cq_sread and on the queue's descriptor, is woken by a datagram; sleep is what happens. The sender is
+ * of another domain, so that it does nothing for the receiver but to send.
+ */
 static void asleep(void **state)
 {
+	struct t_domain apart;
 	struct t_options o = {.wait = FI_WAIT_FD};
 	struct fi_cq_tagged_entry e;
 	struct pollfd p = {.events = POLLIN};
@@ -182,6 +186,10 @@ static void asleep(void **state)
 
 	(void)state;
 	t_dgram_open(NULL, &o);
+	t_end_close(&sender);
+	t_domain_open_with(&apart, t_dgram_hints(&(struct t_dgram_how){0}));
+	t_end_open(&sender, &apart, &o);
+	to = t_insert(&sender, receiver.name);
 	fids[0] = &receiver.cq->fid;
 	assert_int_equal(fi_control(&receiver.cq->fid, FI_GETWAIT, &p.fd), 0);
 	for (int way = 0; way < 2; way++) {
@@ -201,6 +209,7 @@ static void asleep(void **state)
 	assert_int_equal(fi_trywait(dgrams.fabric, fids, 1), 0);
 	assert_int_equal(poll(&p, 1, 0), 0);
 	t_dgram_close();
+	t_domain_close(&apart);
 }
 
 /* With automatic progress a datagram takes its receive while the program calls nothing. */
