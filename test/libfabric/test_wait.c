@@ -9,6 +9,8 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 /* The provider's as well: the rings of its queues, for which there is no memory while this is set. */
@@ -19,6 +21,18 @@ __attribute__((visibility("default"))) void *aligned_alloc(size_t alignment, siz
 	void *memory;
 
 	return atomic_load(&no_rings) || posix_memalign(&memory, alignment, size) ? NULL : memory;
+}
+
+/*
+ * The provider's as well. A timer that goes on by itself is the look for peers' names, once a second, and wakes whoever
+ * sleeps: here none does so instead of what is to.
+ */
+__attribute__((visibility("default"))) int timerfd_settime(
+	int fd, int flags, const struct itimerspec *value, struct itimerspec *old)
+{
+	if (value->it_interval.tv_sec || value->it_interval.tv_nsec)
+		return 0;
+	return (int)syscall(SYS_timerfd_settime, fd, flags, value, old);
 }
 
 /*
