@@ -438,7 +438,7 @@ static struct rwk_packet_channel *who_asks(struct rwk_port *port, uint64_t token
 static bool yields(const struct rwk_packet_channel *ch, const struct rwk_greeting *g)
 {
 	return ch->state == RWK_CH_ACCEPTING && ch->peer_qpn != g->qpn &&
-	       rwk_packet_nonce(&ch->port->address) < rwk_packet_nonce(&g->from);
+	       rwk_packet_nonce(&g->from) > rwk_packet_nonce(&ch->port->address);
 }
 
 /** The channel that an ACCEPT is for; NULL: none, or none yet. */
