@@ -142,6 +142,8 @@ static void list_as_far(struct rwk_shm_transfers *t, const struct rwk_shm_region
 		t->listed = LISTED_FIRST;
 	while (region->index >= t->listed && rwk_shared_populate((void *)&area->valid[t->listed], RWK_SHM_PAGE))
 		t->listed += RWK_SHM_PAGE / sizeof(area->valid[0]);
+	if (t->listed > RWK_SHM_LISTED)
+		t->listed = RWK_SHM_LISTED; /* its last page is not full */
 }
 
 /* May the peer reach it directly from now on? 0, or negative errno. */
