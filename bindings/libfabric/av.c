@@ -366,8 +366,6 @@ static int open_shared(struct rwk_fi_av *av, struct fi_av_attr *attr)
 	err = look_into(av, attr);
 	if (err)
 		rwk_fi_av_shared_close(av->shared);
-	else if (!attr->map_addr)
-		attr->map_addr = av->numbers;
 	return err;
 }
 
@@ -389,9 +387,12 @@ int rwk_fi_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struc
 			rwk_fi_av_shared_close(av->shared);
 	}
 	if (err) {
+		free(av->numbers);
 		free(av);
 		return err;
 	}
+	if (av->numbers)
+		attr->map_addr = av->numbers;
 	if (attr && attr->type == FI_AV_UNSPEC)
 		attr->type = domain->av_type ? domain->av_type : FI_AV_TABLE;
 	av->events = attr && attr->flags & FI_EVENT;
