@@ -249,6 +249,14 @@ static int hear_all(const struct rwk_fi_wait *w, int epoll_fd)
 	return err ? err : add(epoll_fd, rwk_event_channel_fd(w->device->channel));
 }
 
+static void ring(int fd)
+{
+	const uint64_t one = 1;
+
+	if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
+		rwk_debug("wake-up: the descriptor is full, so its reader is awake");
+}
+
 int rwk_fi_wait_give(struct rwk_fi_wait *w)
 {
 	int err;
@@ -262,6 +270,8 @@ int rwk_fi_wait_give(struct rwk_fi_wait *w)
 		err = hear_all(w, w->given_fd);
 	if (err)
 		close_given(w);
+	else if (!w->armed)
+		ring(w->told_fd); /* what has come since the last fi_trywait rang the other one alone */
 	return err;
 }
 
@@ -281,14 +291,6 @@ rwk_noinline void rwk_fi_rest(void)
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
 	if (rwk_job_is_crowd(rwk_crowd_count((uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000)))
 		sched_yield();
-}
-
-static void ring(int fd)
-{
-	const uint64_t one = 1;
-
-	if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
-		rwk_debug("wake-up: the descriptor is full, so its reader is awake");
 }
 
 void rwk_fi_wait_ring(struct rwk_fi_wait *w)

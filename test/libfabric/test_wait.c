@@ -482,6 +482,28 @@ static void told_of_a_count(void **state)
 	beside_close(&s);
 }
 
+/* Who asks for the descriptor after fi_trywait is told by it of what has come in between. */
+static void descriptor_asked_for_late(void **state)
+{
+	struct pollfd p = {.events = POLLIN};
+	struct beside s;
+	struct fid *cq;
+
+	(void)state;
+	beside_open(&s);
+	make_contact(&s);
+	cq = &s.a.cq->fid;
+	expect(&s, 1);
+	fall_asleep(&s.a);
+	send_expected(&s);
+	while (fi_cntr_read(s.cntr) != s.sent)
+		t_drive(s.b.cq);
+	assert_int_equal(fi_control(cq, FI_GETWAIT, &p.fd), 0);
+	assert_int_equal(poll(&p, 1, LONG_SLEEP), 1);
+	t_wait(s.a.cq, NULL, NULL);
+	beside_close(&s);
+}
+
 /*
  * Two threads that look and poll, each at its own object of one endpoint, do not wake each other for ever: when both
  * have come to rest it stays so.
@@ -845,6 +867,7 @@ int main(void)
 		cmocka_unit_test(woken_beside_reader),
 		cmocka_unit_test(woken_beside_sleeper),
 		cmocka_unit_test(told_beside_reader),
+		cmocka_unit_test(descriptor_asked_for_late),
 		cmocka_unit_test(told_of_a_count),
 		cmocka_unit_test(two_pollers_rest),
 		cmocka_unit_test(a_signal_for_all),
