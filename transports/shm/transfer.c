@@ -426,6 +426,8 @@ static void refused(struct rwk_shm_transfers *t, const struct rwk_shm_verdict *v
 	if (!op || !rwk_shm_read_of(op)->asked)
 		return;
 	rwk_shm_read_of(op)->asked = false;
+	if (v->status == -ENOMEM && !t->cma_denied && t->force != 1u << RWK_SHM_STAGE)
+		return; /* nothing comes, so it is taken over and pulled */
 	rwk_shm_read_finish(t, op, v->status < 0 && v->status >= -4095 ? v->status : -EIO);
 }
 

@@ -153,13 +153,18 @@ static size_t block_for(uint64_t length)
 	return b < BLOCK_LEAST ? BLOCK_LEAST : b > RWK_SHM_BLOCK_BYTES ? RWK_SHM_BLOCK_BYTES : b;
 }
 
-/* Those who never stage need no memory for them; who has none says so, as a store cannot. */
-static bool blocks_there(struct rwk_shm_transfers *t)
+/* Has all blocks have memory for so many bytes; who has none says so, as a store cannot. */
+static bool blocks_grow(struct rwk_shm_transfers *t, size_t block)
 {
-	if (!t->blocks_there)
-		t->blocks_there = rwk_shared_populate(
-			rwk_shm_area_of(t, true)->bytes, RWK_SHM_BLOCKS * RWK_SHM_BLOCK_BYTES);
-	return t->blocks_there;
+	char *bytes = rwk_shm_area_of(t, true)->bytes;
+
+	for (size_t place = 0; place < RWK_SHM_BLOCKS && block > t->blocks_there; place++) {
+		if (!rwk_shared_populate(bytes + place * RWK_SHM_BLOCK_BYTES, block))
+			return false;
+	}
+	if (block > t->blocks_there)
+		t->blocks_there = block;
+	return true;
 }
 
 void rwk_shm_stage_asked(struct rwk_shm_transfers *t, const struct rwk_shm_ask *ask)
@@ -175,7 +180,7 @@ void rwk_shm_stage_asked(struct rwk_shm_transfers *t, const struct rwk_shm_ask *
 		refuse(t, ask->id, -EINVAL);
 		return;
 	}
-	if (!blocks_there(t)) {
+	if (!blocks_grow(t, block_for(ask->length))) {
 		refuse(t, ask->id, -ENOMEM);
 		return;
 	}

@@ -193,7 +193,7 @@ struct rwk_shm_transfers {
 
 	struct rwk_shm_regions regions;
 	uint32_t listed;      /* indices below it have a place, and memory, in my area's list; 0: none yet */
-	bool blocks_there;    /* my area's blocks have memory */
+	size_t blocks_there;  /* bytes of each of my area's blocks that have memory */
 
 	struct rwk_shm_arrival arrival;
 };
