@@ -72,17 +72,6 @@ static int getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)
 	return connected ? rwk_fi_address_give(ep->domain->addr_format, &peer, addr, addrlen) : -FI_ENOTCONN;
 }
 
-/* Without an event queue of its own it has the domain's. */
-static int find_eq(struct rwk_fi_msg_ep *ep, const char *call)
-{
-	if (ep->eq)
-		return 0;
-	if (ep->domain->eq)
-		return rwk_fi_msg_bind_eq(ep, ep->domain->eq, 0);
-	rwk_warn("%s: no event queue is bound to the endpoint, and none to the domain", call);
-	return -FI_ENOEQ;
-}
-
 /* Takes what an endpoint needs before it connects: 0 or negative errno. */
 static int prepare(struct rwk_fi_msg_ep *ep, const char *call, size_t paramlen)
 {
@@ -97,8 +86,12 @@ static int prepare(struct rwk_fi_msg_ep *ep, const char *call, size_t paramlen)
 		rwk_warn("%s: an endpoint connects once", call);
 		return -FI_EISCONN;
 	}
-	err = find_eq(ep, call);
-	return err || ep->qp ? err : rwk_fi_msg_enable(ep);
+	if (!ep->eq && !ep->domain->eq) {
+		rwk_warn("%s: no event queue is bound to the endpoint, and none to the domain", call);
+		return -FI_ENOEQ;
+	}
+	err = ep->qp ? 0 : rwk_fi_msg_enable(ep);
+	return err || ep->eq ? err : rwk_fi_msg_bind_eq(ep, ep->domain->eq, 0);
 }
 
 static unsigned access_of(uint64_t caps)
