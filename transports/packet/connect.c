@@ -131,10 +131,10 @@ void rwk_packet_confirmed(struct rwk_packet_channel *ch)
 }
 
 /**
- * Asks anew: what answers what we asked before is not believed any more. By the next number, so that the peer can tell
- * what it hears late.
+ * Asks anew, for a connection of our own: what answers what we asked before is not believed any more. By the next
+ * number, so that the peer can tell what it hears late.
  */
-static int ask_anew(struct rwk_packet_channel *ch)
+static int ask_alone(struct rwk_packet_channel *ch)
 {
 	struct rwk_port *port = ch->port;
 	uint32_t qpn = rwk_packet_new_qpn(port);
@@ -147,17 +147,8 @@ static int ask_anew(struct rwk_packet_channel *ch)
 	ch->qpn = qpn;
 	rwk_hash_add(&port->by_qpn, &ch->by_qpn);
 	ch->said = 0;
+	ch->may_share = false;
 	return 0;
-}
-
-/** The same, for a connection of our own. */
-static int ask_alone(struct rwk_packet_channel *ch)
-{
-	int rc = ask_anew(ch);
-
-	if (!rc)
-		ch->may_share = false;
-	return rc;
 }
 
 /**
@@ -230,7 +221,7 @@ static void ask_by_udp(struct rwk_packet_channel *ch)
 	if (!ch->port->link[RWK_WAY_LOSSY])
 		return;
 	if (rwk_packet_said_too_much(ch))
-		ask_anew(ch); /* if that cannot be, what was said stays right: longer packets go in fragments */
+		ask_alone(ch); /* if that cannot be, what was said stays right: longer packets go in fragments */
 	send_connect(ch, RWK_WAY_LOSSY, true);
 	if (ch->tries_with_stream >= NARROW)
 		send_connect(ch, RWK_WAY_LOSSY, false);
@@ -453,7 +444,7 @@ static struct rwk_packet_channel *accepted(
 	if (!asker)
 		return ch;
 	if (!yields(ch, g))
-		return rwk_packet_doubles(asker, rwk_packet_nonce(&g->from)) ? NULL : ch;
+		return rwk_packet_doubles(asker, rwk_packet_nonce(&g->from), RWK_CH_CONNECTING) ? NULL : ch;
 	rwk_packet_give_way(ch, asker);
 	asker->ask_at = 0; /* that one is gone when the answer comes */
 	return NULL;
@@ -546,7 +537,7 @@ static void take_refuse(struct rwk_port *port, const struct rwk_link_address *fr
 		return;
 	}
 	if (g->reason == -EALREADY && ch->state == RWK_CH_CONNECTING) {
-		if (!rwk_packet_doubles(ch, rwk_packet_nonce(&g->from)))
+		if (!rwk_packet_doubles(ch, rwk_packet_nonce(&g->from), RWK_CH_CONNECTING))
 			rwk_packet_ask_on(ch); /* it has not heard yet that the connection before this one has ended */
 		return;
 	}

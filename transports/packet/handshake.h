@@ -50,8 +50,11 @@ struct rwk_packet_channel *rwk_packet_find(
  * other channel fails, and leaves it its stream.
  */
 void rwk_packet_give_way(struct rwk_packet_channel *ch, struct rwk_packet_channel *to);
-/** Where we ask is the process with that nonce. Has another channel got it already? Then this one gives way. */
-bool rwk_packet_doubles(struct rwk_packet_channel *ch, uint64_t nonce);
+/**
+ * Where we ask is the process with that nonce. Has another channel got it already, which has come so far at least? Then
+ * this one gives way.
+ */
+bool rwk_packet_doubles(struct rwk_packet_channel *ch, uint64_t nonce, enum rwk_channel_state least);
 /**
  * The peer's full address is known now. 0; -EALREADY, another channel has it; or why the client does not want it.
  * An upcall.

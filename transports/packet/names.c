@@ -60,17 +60,17 @@ void rwk_packet_give_way(struct rwk_packet_channel *ch, struct rwk_packet_channe
 		return;
 	snprintf(name, sizeof(name), "%s", rwk_packet_name(&ch->address));
 	rwk_warn("packets: %s is the same process as %s, which is connected already: what is sent to it by the first "
-		 "address fails. Insert each process by one address",
+		 "address fails. Insert each process by one address, that which it calls its own (fi_getname)",
 		name, rwk_packet_name(&to->address));
 	rwk_packet_stream_over(ch, to);
 	rwk_packet_doom(ch, -EALREADY);
 }
 
-bool rwk_packet_doubles(struct rwk_packet_channel *ch, uint64_t nonce)
+bool rwk_packet_doubles(struct rwk_packet_channel *ch, uint64_t nonce, enum rwk_channel_state least)
 {
 	struct rwk_packet_channel *other = with_name(ch->port, nonce);
 
-	if (rwk_packet_peer_nonce(ch) || !other || !lives(other))
+	if (rwk_packet_peer_nonce(ch) || !other || !lives(other) || other->state < least)
 		return false;
 	rwk_packet_give_way(ch, other);
 	return true;
@@ -80,7 +80,7 @@ int rwk_packet_acquainted(struct rwk_packet_channel *ch, const struct rwk_greeti
 {
 	if (rwk_packet_peer_nonce(ch))
 		return 0;
-	if (rwk_packet_doubles(ch, rwk_packet_nonce(&g->from)))
+	if (rwk_packet_doubles(ch, rwk_packet_nonce(&g->from), RWK_CH_CONNECTING))
 		return -EALREADY;
 	rwk_packet_name_remove(ch);
 	ch->address = g->from;
