@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Values on the command lines of compare, slices, footprint and progress."""
 import argparse
+import os
 
 
 def count(least, most=1000):
@@ -24,11 +25,10 @@ def seconds(most=3600):
 
 
 def writable(path):
-    """A file for results, told before hours have gone into them. What is in it stays until then."""
-    try:
-        open(path, "a").close()
-    except OSError as e:
-        raise argparse.ArgumentTypeError(f"{path}: {e.strerror}; name a file that can be written")
+    """A file for results, told before hours have gone into them. It is not touched until then."""
+    there = path if os.path.exists(path) else os.path.dirname(path) or "."
+    if os.path.isdir(path) or not os.access(there, os.W_OK):
+        raise argparse.ArgumentTypeError(f"{path}: name a file that can be written")
     return path
 
 

@@ -302,8 +302,10 @@ class Arguments(unittest.TestCase):
             self.assertEqual(arguments.writable(path), path)
             with open(path) as f:
                 self.assertEqual(f.read(), "of yesterday")
-            with self.assertRaisesRegex(argparse.ArgumentTypeError, "No such file"):
+            with self.assertRaisesRegex(argparse.ArgumentTypeError, "can be written"):
                 arguments.writable(os.path.join(folder, "absent", "results"))
+            self.assertEqual(arguments.writable(path + "2"), path + "2")
+            self.assertFalse(os.path.exists(path + "2"))
 
     def test_seconds(self):
         self.assertEqual(arguments.seconds(60)("60"), 60)
