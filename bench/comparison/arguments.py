@@ -25,10 +25,14 @@ def seconds(most=3600):
 
 
 def writable(path):
-    """A file for results, told before hours have gone into them. It is not touched until then."""
-    there = path if os.path.exists(path) else os.path.dirname(path) or "."
-    if os.path.isdir(path) or not os.access(there, os.W_OK):
-        raise argparse.ArgumentTypeError(f"{path}: name a file that can be written")
+    """A file for results, told before hours have gone into them. It is as it was until then."""
+    there = os.path.exists(path)
+    try:
+        open(path, "a").close()
+    except OSError as e:
+        raise argparse.ArgumentTypeError(f"{path}: {e.strerror}; name a file that can be written")
+    if not there:
+        os.remove(path)
     return path
 
 

@@ -302,7 +302,7 @@ class Arguments(unittest.TestCase):
             self.assertEqual(arguments.writable(path), path)
             with open(path) as f:
                 self.assertEqual(f.read(), "of yesterday")
-            with self.assertRaisesRegex(argparse.ArgumentTypeError, "can be written"):
+            with self.assertRaisesRegex(argparse.ArgumentTypeError, "No such file"):
                 arguments.writable(os.path.join(folder, "absent", "results"))
             self.assertEqual(arguments.writable(path + "2"), path + "2")
             self.assertFalse(os.path.exists(path + "2"))
