@@ -258,6 +258,26 @@ static void there_but_silent(void **state)
 	}
 }
 
+/* An end with packets of 4 KB, and the hand. */
+static void open_hand(struct hand *h, struct side *guest)
+{
+	ends_open(&(struct rwk_sim_attr){.seed = 1, .mtu = 4224, .path.delay = 1000}, NULL, 1);
+	*guest = (struct side){.end = ends[0], .peer = 5};
+	ends_guest = guest;
+	hand_open(h, 0);
+}
+
+/* The end asks the hand. */
+static struct rwk_packet_channel *ask_hand(struct hand *h, struct side *guest)
+{
+	open_hand(h, guest);
+	assert_int_equal(ends_transport->connect(ends[0]->port, &h->address, guest, &guest->ch), 0);
+	hand_pass(h, 3000);
+	assert_int_equal(h->greeting.type, RWK_GREETING_CONNECT);
+	assert_int_equal(h->greeting.pmtu, 4096);
+	return rwk_packet_channel(guest->ch);
+}
+
 /*
  * A CONNECT is as long as the packets that it asks for, so that a way that swallows those swallows it too; the ACCEPT
  * in answer is as long as they will be, but never longer than the CONNECT.
@@ -271,10 +291,7 @@ static void as_long_as_packets(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(pads) / sizeof(*pads); i++) {
-		guest = (struct side){.peer = 5};
-		ends_open(&(struct rwk_sim_attr){.seed = 1, .mtu = 4224, .path.delay = 1000}, NULL, 1);
-		ends_guest = &guest;
-		hand_open(&h, 0);
+		open_hand(&h, &guest);
 		g = hand_greeting(&h, RWK_GREETING_CONNECT);
 		g.pmtu = 1024;
 		g.pad = pads[i];
@@ -287,15 +304,7 @@ static void as_long_as_packets(void **state)
 		hand_close(&h);
 		ends_close();
 	}
-	guest = (struct side){.peer = 5};
-	ends_open(&(struct rwk_sim_attr){.seed = 1, .mtu = 4224, .path.delay = 1000}, NULL, 1);
-	ends_guest = &guest;
-	hand_open(&h, 0);
-	guest.end = ends[0];
-	assert_int_equal(ends_transport->connect(ends[0]->port, &h.address, &guest, &guest.ch), 0);
-	hand_pass(&h, 3000);
-	assert_int_equal(h.greeting.type, RWK_GREETING_CONNECT);
-	assert_int_equal(h.greeting.pmtu, 4096);
+	ask_hand(&h, &guest);
 	assert_int_equal(h.greeting.pad, 4096 - RWK_GREETING_SIZE);
 	hand_close(&h);
 	ends_close();
@@ -305,20 +314,6 @@ static void as_long_as_packets(void **state)
 static void make_narrow(size_t mtu)
 {
 	((struct rwk_sim_attr *)rwk_sim_attr(ends_net))->mtu = mtu;
-}
-
-static struct rwk_packet_channel *ask_hand(struct hand *h, struct side *guest)
-{
-	*guest = (struct side){.peer = 5};
-	ends_open(&(struct rwk_sim_attr){.seed = 1, .mtu = 4224, .path.delay = 1000}, NULL, 1);
-	ends_guest = guest;
-	hand_open(h, 0);
-	guest->end = ends[0];
-	assert_int_equal(ends_transport->connect(ends[0]->port, &h->address, guest, &guest->ch), 0);
-	hand_pass(h, 3000);
-	assert_int_equal(h->greeting.type, RWK_GREETING_CONNECT);
-	assert_int_equal(h->greeting.pmtu, 4096);
-	return rwk_packet_channel(guest->ch);
 }
 
 /*
@@ -357,10 +352,7 @@ static void narrower_meanwhile(void **state)
 	hand_close(&h);
 	ends_close();
 
-	guest = (struct side){.peer = 5};
-	ends_open(&(struct rwk_sim_attr){.seed = 1, .mtu = 4224, .path.delay = 1000}, NULL, 1);
-	ends_guest = &guest;
-	hand_open(&h, 0);
+	open_hand(&h, &guest);
 	g = hand_greeting(&h, RWK_GREETING_CONNECT);
 	g.pmtu = 4096;
 	for (unsigned i = 1; i <= 3; i++) {
