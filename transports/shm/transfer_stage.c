@@ -158,12 +158,13 @@ static bool blocks_grow(struct rwk_shm_transfers *t, size_t block)
 {
 	char *bytes = rwk_shm_area_of(t, true)->bytes;
 
-	for (size_t place = 0; place < RWK_SHM_BLOCKS && block > t->blocks_there; place++) {
+	if (block <= t->blocks_there)
+		return true;
+	for (size_t place = 0; place < RWK_SHM_BLOCKS; place++) {
 		if (!rwk_shared_populate(bytes + place * RWK_SHM_BLOCK_BYTES, block))
 			return false;
 	}
-	if (block > t->blocks_there)
-		t->blocks_there = block;
+	t->blocks_there = block;
 	return true;
 }
 
