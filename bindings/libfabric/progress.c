@@ -18,7 +18,9 @@
 #include <unistd.h>
 
 #define POLLS_BEFORE_SLEEP 100 /* a sleep and its wake-up cost several microseconds on both sides */
-#define NAP                1   /* ms, while the program has or wants a lock */
+#define NAP_LEAST          1   /* ms, while the program has or wants a lock, */
+#define NAP_MOST           8   /* and at most, */
+#define NAP_PART           64  /* of the time for which it has had to do with one */
 #define PATIENCE           (10 * 1000 * 1000) /* ns that a group is left to the program; then its lock is insisted on */
 
 struct rwk_fi_progress {
@@ -29,6 +31,7 @@ struct rwk_fi_progress {
 	struct pollfd *fds;
 	unsigned count, room;
 	struct rwk_fi_group *starving; /* has been left to the program longest; NULL: none, for long */
+	uint64_t busy_since;           /* ns: since then there has been nothing but naps; 0: the last turn was none */
 	pthread_t thread;
 	pid_t process;
 	struct rwk_list link; /* running */
@@ -112,16 +115,31 @@ static enum next arm(struct rwk_fi_progress *p, struct rwk_fi_group *g)
 	return next;
 }
 
+/*
+ * A program that stops polling is noticed at the end of a nap. One that has polled for long has the thread in its way
+ * more seldom, and whoever waits for what is done in its stead then waits for no more than a 64th of that time.
+ */
+static int nap_length(struct rwk_fi_progress *p)
+{
+	uint64_t now = rwk_clock_now(), ms;
+
+	if (!p->busy_since)
+		p->busy_since = now;
+	ms = (now - p->busy_since) / ((uint64_t)NAP_PART * 1000 * 1000);
+	return ms < NAP_LEAST ? NAP_LEAST : ms < NAP_MOST ? (int)ms : NAP_MOST;
+}
+
 /* No group has anything, but the program has or wants the lock of one: if that one is starving, the nap is a wait for
  * its lock. */
 static void nap(struct rwk_fi_progress *p)
 {
 	struct rwk_fi_group *g = p->starving;
+	int length = nap_length(p);
 
 	p->fds->revents = 0;
 	if (!g) {
-		poll(p->fds, p->count, NAP);
-	} else if (rwk_fi_lock_wait_for(&g->mutex, NAP)) {
+		poll(p->fds, p->count, length);
+	} else if (rwk_fi_lock_wait_for(&g->mutex, length)) {
 		g->left_since = 0;
 		drive(g);
 	}
@@ -160,6 +178,8 @@ static void *run(void *arg)
 	while (!atomic_load(&p->stop)) {
 		enum next next = visit_all(p);
 
+		if (next != SOON)
+			p->busy_since = 0;
 		if (next == SOON)
 			nap(p);
 		else if (next == WHEN_RUNG)

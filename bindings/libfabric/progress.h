@@ -3,7 +3,8 @@
  * Automatic progress: a thread that a domain has from its first endpoint on if it was opened with FI_PROGRESS_AUTO, and
  * only then. It visits one group of endpoints (group.h) after the other, and drives it under its lock while the program
  * has nothing to do with that group; it sleeps on the descriptors of all groups when nothing comes. Where the program
- * itself is at work it looks in now and then, no more.
+ * itself is at work it looks in now and then, no more: after 1 ms, or, if that has gone on for long, after a 64th of
+ * that time, 8 ms at most. So long may what comes then wait if the program stops.
  *
  * A child that the program forks has no such thread, and nothing is done there in its stead.
  */

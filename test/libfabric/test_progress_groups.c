@@ -3,12 +3,15 @@
  * The progress thread by itself, with two groups (bindings/libfabric/progress.c): one that the program keeps, and
  * another. Engines are counters of how often they are driven.
  */
+#define _GNU_SOURCE /* ppoll */
+
 #include "rwk_test.h"
 
 #include "bindings/libfabric/group.h"
 #include "bindings/libfabric/progress.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -22,6 +25,8 @@
 
 static atomic_uint driven[2];
 static atomic_bool busy[2];
+static atomic_bool at_work;            /* the program: whenever the thread naps, with the first group */
+static atomic_int first_nap, last_nap; /* ms */
 
 /* What others have for it. */
 static unsigned number(const struct rwk_engine *e)
@@ -143,6 +148,24 @@ static int stop(void **state)
 	return 0;
 }
 
+/* The thread's. A program that is at work takes a lock in each nap: here, so that no other load keeps it from that. */
+int poll(struct pollfd *fds, nfds_t count, int ms)
+{
+	bool works = atomic_load(&at_work);
+	int most = ms < 0 && works ? 1 : ms, none = 0;
+	const struct timespec t = {most / 1000, most % 1000 * 1000000L};
+
+	if (works && ms > 0) {
+		atomic_compare_exchange_strong(&first_nap, &none, ms);
+		atomic_store(&last_nap, ms);
+	}
+	if (works) {
+		rwk_fi_enter(&guard[0]);
+		rwk_fi_leave(&guard[0]);
+	}
+	return ppoll(fds, count, most < 0 ? NULL : &t, NULL);
+}
+
 static int64_t now(void)
 {
 	struct timespec t;
@@ -227,12 +250,47 @@ static void sleeps(void **state)
 	}
 }
 
+static void begin_to_work(void)
+{
+	atomic_store(&first_nap, 0);
+	atomic_store(&last_nap, 0);
+	atomic_store(&at_work, true);
+	rwk_fi_enter(&guard[0]);
+	rwk_fi_leave(&guard[0]);
+}
+
+static bool naps_for(int ms)
+{
+	for (int64_t end = now() + PATIENCE; atomic_load(&last_nap) < ms;) {
+		if (now() > end)
+			return false;
+		usleep(1000);
+	}
+	return true;
+}
+
+/* A program that is at work for long has the thread in its way more seldom; one that begins anew, as often again. */
+static void who_works_is_left_alone(void **state)
+{
+	(void)state;
+	for (int times = 0; times < 2; times++) {
+		begin_to_work();
+		assert_true(naps_for(8));
+		usleep(150000);
+		assert_int_equal(atomic_load(&first_nap), 1);
+		assert_int_equal(atomic_load(&last_nap), 8);
+		atomic_store(&at_work, false);
+		wait_until_asleep(0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(others_go_on, start, stop),
 		cmocka_unit_test_setup_teardown(the_kept_one_has_its_turn, start, stop),
 		cmocka_unit_test_setup_teardown(sleeps, start, stop),
+		cmocka_unit_test_setup_teardown(who_works_is_left_alone, start, stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
