@@ -109,12 +109,21 @@ test_libfabric_test_deferred_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_deferred_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_deferred
 
+FI_SLEEPER = test/libfabric/fi_sleeper.c test/libfabric/fi_sleeper.h
+
 check_PROGRAMS += test/libfabric/test_wait
-test_libfabric_test_wait_SOURCES = test/libfabric/test_wait.c
+test_libfabric_test_wait_SOURCES = test/libfabric/test_wait.c $(FI_SLEEPER)
 test_libfabric_test_wait_LDADD = $(FI_TEST_LDADD)
 test_libfabric_test_wait_LDFLAGS = -export-dynamic
 EXTRA_test_libfabric_test_wait_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_wait
+
+check_PROGRAMS += test/libfabric/test_waiters
+test_libfabric_test_waiters_SOURCES = test/libfabric/test_waiters.c $(FI_SLEEPER)
+test_libfabric_test_waiters_LDADD = $(FI_TEST_LDADD)
+test_libfabric_test_waiters_LDFLAGS = -export-dynamic
+EXTRA_test_libfabric_test_waiters_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_waiters
 
 check_PROGRAMS += test/libfabric/test_threads
 test_libfabric_test_threads_SOURCES = test/libfabric/test_threads.c
