@@ -8,7 +8,6 @@
 #include "tools/info.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 enum {
 	NODES = 64,  /* boxes that are drawn, */
@@ -189,15 +188,9 @@ static void draw(const struct drawing *g, FILE *to)
 
 void rwk_info_draw(const struct rwk_job_map *map, FILE *to)
 {
-	struct drawing *g = calloc(1, sizeof(*g));
+	struct drawing g = {.map = map};
 
-	if (!g) {
-		fprintf(stderr, "rwk_info: no memory for the drawing\n");
-		return;
-	}
-	g->map = map;
-	choose(g);
-	place_ranks(g);
-	draw(g, to);
-	free(g);
+	choose(&g);
+	place_ranks(&g);
+	draw(&g, to);
 }
