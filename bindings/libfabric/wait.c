@@ -296,7 +296,10 @@ rwk_noinline void rwk_fi_rest(void)
 void rwk_fi_wait_ring(struct rwk_fi_wait *w)
 {
 	w->armed = false;
-	ring(w->event_fd);
+	if (w->sleeping || w->given_fd < 0) {
+		w->rung = true;
+		ring(w->event_fd);
+	}
 	ring(w->told_fd);
 }
 
@@ -317,8 +320,9 @@ int rwk_fi_wait_arm(struct rwk_fi_wait *w)
 		return -FI_EAGAIN;
 	if (w->sleeping && !w->armed)
 		return -FI_EAGAIN; /* the ring is for them, too */
-	if (w->event_fd >= 0 && read(w->event_fd, &rung, sizeof(rung)) < 0 && errno != EAGAIN)
+	if (w->rung && w->event_fd >= 0 && read(w->event_fd, &rung, sizeof(rung)) < 0 && errno != EAGAIN)
 		return -errno;
+	w->rung = false;
 	w->armed = true; /* also if it does not come to a sleep: another thread may be asleep */
 	if (w->done)
 		w->done->limit = w->done->tail;

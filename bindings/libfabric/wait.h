@@ -15,9 +15,10 @@
  * somebody who has been rung for, that is while `armed` is not set, nobody new falls asleep.
  *
  * Of who polls a descriptor that FI_GETWAIT has given away nobody knows whether he is back. So he has another epoll
- * descriptor and another eventfd, made when they are first asked for, or with a wait in a set. A ring writes both
- * eventfds, and that of who polls stays readable until his next fi_trywait, whoever sleeps and wakes in calls
- * meanwhile.
+ * descriptor and another eventfd, made when they are first asked for, or with a wait in a set. A ring writes that one,
+ * which stays readable until his next fi_trywait, whoever sleeps and wakes in calls meanwhile; and the first one if
+ * somebody sleeps in a call (who is about to has armed and is counted under the lock, as a ring is). Without a second
+ * one the first is always written: the progress thread, which sleeps on it, is not counted.
  */
 #ifndef RWK_FI_WAIT_H
 #define RWK_FI_WAIT_H
@@ -50,6 +51,7 @@ struct rwk_fi_wait {
 	unsigned count, room;
 	unsigned vain;                /* times in a row that nothing was found */
 	bool armed;                   /* somebody sleeps, or may: an arrival writes the eventfd */
+	bool rung;                    /* event_fd is readable */
 	struct rwk_completions *done; /* gets nothing without a call while armed; NULL: there is no such queue */
 	bool signaled;                /* the next wait ends at once */
 	unsigned waiting;             /* threads in rwk_fi_wait_for, */

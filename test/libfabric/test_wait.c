@@ -2,6 +2,7 @@
 /* What a wait within a process promises: sread, descriptors, fi_trywait, signals, counters; beside others that look. */
 #include "fi_sleeper.h"
 
+#include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -426,6 +427,59 @@ static void descriptor_asked_for_late(void **state)
 	beside_close(&s);
 }
 
+/* Eventfds of this process that are readable. */
+static unsigned rung_eventfds(void)
+{
+	DIR *all = opendir("/proc/self/fdinfo");
+	const struct dirent *one;
+	unsigned n = 0;
+
+	assert_non_null(all);
+	while ((one = readdir(all))) {
+		char path[300], line[100];
+		unsigned long long count;
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%s", one->d_name);
+		f = fopen(path, "r");
+		while (f && fgets(line, sizeof(line), f))
+			n += sscanf(line, "eventfd-count: %llx", &count) == 1 && count;
+		if (f)
+			fclose(f);
+	}
+	closedir(all);
+	return n;
+}
+
+/* While nobody sleeps in a call, what rings for who polls rings for him alone. */
+static void a_ring_for_who_polls(void **state)
+{
+	struct fi_cntr_attr attr = {.wait_obj = FI_WAIT_FD};
+	struct fid_cntr *cntr;
+	struct t_domain d;
+	int fd;
+
+	(void)state;
+	t_domain_open(&d, 0, FI_THREAD_SAFE);
+	assert_int_equal(fi_cntr_open(d.domain, &attr, &cntr, NULL), 0);
+	assert_int_equal(fi_control(&cntr->fid, FI_GETWAIT, &fd), 0);
+	for (int i = 0; i < 3; i++) {
+		struct fid *fid = &cntr->fid;
+		unsigned before;
+
+		fi_cntr_read(cntr);
+		assert_int_equal(fi_trywait(d.fabric, &fid, 1), 0);
+		assert_int_equal(readable(fd), 0);
+		before = rung_eventfds();
+		assert_int_equal(fi_cntr_add(cntr, 1), 0);
+		assert_int_equal(readable(fd), 1);
+		assert_int_equal(rung_eventfds(), before + 1);
+		assert_int_equal(fi_cntr_wait(cntr, (uint64_t)i + 2, 1), -FI_ETIMEDOUT);
+	}
+	assert_int_equal(fi_close(&cntr->fid), 0);
+	t_domain_close(&d);
+}
+
 #define TRIES 100
 
 /*
@@ -470,6 +524,7 @@ int main(void)
 		cmocka_unit_test(told_beside_reader),
 		cmocka_unit_test(descriptor_asked_for_late),
 		cmocka_unit_test(told_of_a_count),
+		cmocka_unit_test(a_ring_for_who_polls),
 		cmocka_unit_test(two_pollers_rest),
 	};
 

@@ -250,16 +250,22 @@ static void many_close(struct many *m)
 	t_domain_close(&m->d);
 }
 
-/* Who sleeps wakes for an error that another thread's read has brought to the front, however much that has read. */
+/*
+ * Who sleeps wakes for an error that another thread's read has brought to the front, however much that has read, and
+ * whether or not somebody has the queue's descriptor.
+ */
 static void woken_for_an_error(void **state)
 {
 	struct fi_cq_tagged_entry e[4];
 	struct fi_cq_err_entry err = {0};
 	struct many m;
+	int fd;
 
 	(void)state;
 	for (size_t count = 2; count < 4; count++) {
 		many_open(&m);
+		if (count == 3)
+			assert_int_equal(fi_control(&m.e.cq->fid, FI_GETWAIT, &fd), 0);
 		assert_int_equal(fi_trecv(m.e.ep, NULL, 0, NULL, FI_ADDR_UNSPEC, 2, 0, &m), 0);
 		many_asleep(&m);
 		two_entries(&m);
