@@ -410,12 +410,13 @@ static int take_echo(
 	return 0;
 }
 
-static struct rwk_packet_channel *who_asks(struct rwk_port *port, uint64_t token)
+/** The one under way whose CONNECT, or ACCEPT, a greeting with that echo answers; NULL: none. */
+static struct rwk_packet_channel *answered(struct rwk_port *port, uint64_t echo)
 {
 	for (struct rwk_list *l = port->connecting.next; l != &port->connecting; l = l->next) {
 		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, timed);
 
-		if (ch->state == RWK_CH_CONNECTING && ch->token == token)
+		if (echo == (ch->state == RWK_CH_CONNECTING ? ch->token : ch->peer_token))
 			return ch;
 	}
 	return NULL;
@@ -440,8 +441,8 @@ static struct rwk_packet_channel *accepted(
 
 	if (!ch || !port->unnamed || g->echo == ch->token || g->echo == ch->peer_token)
 		return ch;
-	asker = who_asks(port, g->echo);
-	if (!asker)
+	asker = answered(port, g->echo);
+	if (!asker || asker->state != RWK_CH_CONNECTING)
 		return ch;
 	if (!yields(ch, g))
 		return rwk_packet_doubles(asker, rwk_packet_nonce(&g->from), RWK_CH_CONNECTING) ? NULL : ch;
@@ -517,17 +518,10 @@ static void take_probe(
 		rwk_packet_probed(ch, g);
 }
 
-static void take_refuse(struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_greeting *g)
+static void take_refuse(struct rwk_port *port, const struct rwk_greeting *g)
 {
-	struct rwk_packet_channel *ch = NULL;
+	struct rwk_packet_channel *ch = answered(port, g->echo);
 
-	for (struct rwk_list *l = port->connecting.next; l != &port->connecting; l = l->next) {
-		struct rwk_packet_channel *c = rwk_container_of(l, struct rwk_packet_channel, timed);
-
-		if (g->echo == (c->state == RWK_CH_CONNECTING ? c->token : c->peer_token))
-			ch = c;
-	}
-	(void)from;
 	if (!ch) {
 		port->count.stale++;
 		return;
@@ -568,7 +562,7 @@ void rwk_packet_greeted(
 		take_accept(port, way, from, g);
 		break;
 	case RWK_GREETING_REFUSE:
-		take_refuse(port, from, g);
+		take_refuse(port, g);
 		break;
 	case RWK_GREETING_BYE:
 		take_bye(port, from, g);
