@@ -210,11 +210,16 @@ void t_side_connect(struct t_side *client, struct t_side *server)
 	assert_ptr_equal(e.fid, &server->ep->fid);
 }
 
-void t_sides_open(struct t_side *client, struct t_side *server, const struct t_msg_options *o)
+void t_sides_listen(struct t_side *client, struct t_side *server, const struct t_msg_options *o)
 {
 	t_side_open(server, o);
 	t_side_listen(server);
 	t_side_open(client, o);
+}
+
+void t_sides_open(struct t_side *client, struct t_side *server, const struct t_msg_options *o)
+{
+	t_sides_listen(client, server, o);
 	t_side_connect(client, server);
 }
 

@@ -73,7 +73,9 @@ void t_side_no_event(struct t_side *s, struct t_side *other);
 
 /** `client` connects to `server`, which listens; both have an endpoint then, connected. */
 void t_side_connect(struct t_side *client, struct t_side *server);
-/** Both opened alike, and connected. */
+/** Both opened alike; the server listens. */
+void t_sides_listen(struct t_side *client, struct t_side *server, const struct t_msg_options *o);
+/** And connected. */
 void t_sides_open(struct t_side *client, struct t_side *server, const struct t_msg_options *o);
 void t_sides_close(struct t_side *client, struct t_side *server);
 

@@ -294,6 +294,12 @@ test_libfabric_test_msg_connect_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_msg_connect_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_msg_connect
 
+check_PROGRAMS += test/libfabric/test_msg_unconnected
+test_libfabric_test_msg_unconnected_SOURCES = test/libfabric/test_msg_unconnected.c $(FI_MSG)
+test_libfabric_test_msg_unconnected_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_msg_unconnected_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_msg_unconnected
+
 check_PROGRAMS += test/libfabric/test_msg_transfer
 test_libfabric_test_msg_transfer_SOURCES = test/libfabric/test_msg_transfer.c $(FI_MSG)
 test_libfabric_test_msg_transfer_LDADD = $(FI_TEST_LDADD)
