@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE /* memfd_create */
 #include "rwk_test.h"
+#include "seeded.h"
 
 #include "memory/keys.h"
 
@@ -321,6 +322,50 @@ static void removed_together(void **state)
 	free(t);
 }
 
+#define DOMAINS 4u
+#define SLOTS   64u
+
+/* What there is, by the table and by a list of our own: whose each of `key` is; 0: it was taken out. */
+static void compare(const struct rwk_keys *t, const uint32_t *key, const uint32_t *whose)
+{
+	for (unsigned i = 0; i < SLOTS; i++) {
+		uint32_t pd = 0;
+
+		check(rwk_keys_pd(t, key[i], &pd) == (whose[i] ? 0 : -EACCES));
+		check(pd == whose[i]);
+	}
+}
+
+/* Protection domains of which three are in one list: what is taken out or moved is of one of them, and all that is. */
+static void listed(void **state)
+{
+	static const uint32_t domain[DOMAINS] = {PD, PD + SLOTS, PD + 2 * SLOTS, PD + 1};
+	struct rwk_keys *t = table(SLOTS);
+	uint32_t key[SLOTS] = {0}, whose[SLOTS] = {0};
+	struct iovec iov = {memory, LENGTH};
+
+	(void)state;
+	begin_with(1);
+	for (unsigned i = 0; i < 20000; i++) {
+		uint32_t n = pick(SLOTS), pd = domain[pick(DOMAINS)], to = domain[pick(DOMAINS)], what = pick(32);
+
+		if (!what)
+			rwk_keys_remove_all(t, pd);
+		else if (what == 1)
+			rwk_keys_move(t, pd, to);
+		else if (whose[n])
+			assert_int_equal(rwk_keys_remove(t, key[n]), 0);
+		else
+			assert_int_equal(rwk_keys_add(t, pd, BASE, &iov, 1, ALL, &key[n]), 0);
+		for (unsigned j = 0; what < 2 && j < SLOTS; j++)
+			whose[j] = whose[j] != pd ? whose[j] : what ? to : 0;
+		if (what >= 2)
+			whose[n] = whose[n] ? 0 : pd;
+		compare(t, key, whose);
+	}
+	free(t);
+}
+
 /* One table in two processes, mapped at two addresses: they take turns, and each finds what the other has added. */
 static void two_processes(void **state)
 {
@@ -374,6 +419,7 @@ int main(void)
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(moved),
 		cmocka_unit_test(removed_together),
+		cmocka_unit_test(listed),
 		cmocka_unit_test(two_processes),
 	};
 

@@ -6,6 +6,9 @@
  * is not there meets a slot whose key is another one. Free slots wait in a queue, first out first in, which puts off
  * the time when a slot is used again as long as it can be.
  *
+ * The regions of a protection domain are in a list, with those of others that have the same low bits: so who takes all
+ * of one out looks at hardly any other, though the table has a hundred thousand.
+ *
  * Invariants: a free slot's key has low bits that are not its own, so that no key ever fits it; base + length of a
  * region does not wrap; the lengths of its pieces add up to its length.
  */
@@ -33,7 +36,8 @@ struct slot {
 	uint32_t count;
 	uint64_t base, length;
 	struct piece piece[RWK_KEYS_IOV]; /* the first one in the same line as all that is checked */
-	uint32_t next;                    /* free: of the queue */
+	uint32_t next, prev;              /* of the list, NO_SLOT: none; free: `next` of the queue */
+	uint32_t head;                    /* of the list for protection domains whose low bits are this slot's number */
 } rwk_aligned;
 
 struct rwk_keys {
@@ -60,6 +64,34 @@ static void put_free(struct rwk_keys *t, uint32_t n)
 	t->free_last = n;
 }
 
+static uint32_t *head_of(struct rwk_keys *t, uint32_t pd)
+{
+	return &t->slot[pd & t->mask].head;
+}
+
+static void list(struct rwk_keys *t, uint32_t n, uint32_t pd)
+{
+	struct slot *s = &t->slot[n];
+	uint32_t *head = head_of(t, pd);
+
+	s->pd = pd;
+	s->prev = NO_SLOT;
+	s->next = *head;
+	if (s->next != NO_SLOT)
+		t->slot[s->next].prev = n;
+	*head = n;
+}
+
+static void unlist(struct rwk_keys *t, const struct slot *s)
+{
+	if (s->prev == NO_SLOT)
+		*head_of(t, s->pd) = s->next;
+	else
+		t->slot[s->prev].next = s->next;
+	if (s->next != NO_SLOT)
+		t->slot[s->next].prev = s->prev;
+}
+
 int rwk_keys_init(struct rwk_keys *t, uint32_t entries)
 {
 	uint64_t word;
@@ -75,6 +107,7 @@ int rwk_keys_init(struct rwk_keys *t, uint32_t entries)
 		if (rc)
 			return rc;
 		t->slot[n].key = (word & ~t->mask) | (~n & t->mask);
+		t->slot[n].head = NO_SLOT;
 		put_free(t, n);
 	}
 	return 0;
@@ -119,7 +152,7 @@ int rwk_keys_add(struct rwk_keys *t, uint32_t pd, uint64_t base, const struct io
 	t->free_first = s->next;
 	for (uint32_t i = 0; i < count; i++)
 		s->piece[i] = (struct piece){(uintptr_t)iov[i].iov_base, iov[i].iov_len};
-	s->pd = pd;
+	list(t, n, pd);
 	s->reach = reach;
 	s->count = count;
 	s->base = base;
@@ -134,6 +167,7 @@ int rwk_keys_remove(struct rwk_keys *t, uint32_t key)
 
 	if (t->slot[n].key != key)
 		return -ENOENT;
+	unlist(t, &t->slot[n]);
 	t->slot[n].key = key ^ t->mask;
 	put_free(t, n);
 	return 0;
@@ -141,16 +175,26 @@ int rwk_keys_remove(struct rwk_keys *t, uint32_t key)
 
 void rwk_keys_remove_all(struct rwk_keys *t, uint32_t pd)
 {
-	for (uint32_t n = 0; n <= t->mask; n++)
-		if (t->slot[n].pd == pd && (t->slot[n].key & t->mask) == n)
+	uint32_t next;
+
+	for (uint32_t n = *head_of(t, pd); n != NO_SLOT; n = next) {
+		next = t->slot[n].next;
+		if (t->slot[n].pd == pd)
 			rwk_keys_remove(t, t->slot[n].key);
+	}
 }
 
 void rwk_keys_move(struct rwk_keys *t, uint32_t from, uint32_t to)
 {
-	for (struct slot *s = t->slot; s <= t->slot + t->mask; s++)
-		if (s->pd == from)
-			s->pd = to;
+	uint32_t next;
+
+	for (uint32_t n = *head_of(t, from); n != NO_SLOT; n = next) {
+		next = t->slot[n].next;
+		if (t->slot[n].pd == from) {
+			unlist(t, &t->slot[n]);
+			list(t, n, to);
+		}
+	}
 }
 
 uint32_t rwk_keys_slot(const struct rwk_keys *t, uint32_t key)

@@ -34,9 +34,9 @@ int rwk_keys_add(struct rwk_keys *t, uint32_t pd, uint64_t base, const struct io
 /** Takes it out, from now on nobody reaches it: 0; -ENOENT: there is none. */
 int rwk_keys_remove(struct rwk_keys *t, uint32_t key);
 
-/** Takes out all regions of a protection domain. A look at each slot. */
+/** Takes out all regions of a protection domain: a look at each, and at few others. */
 void rwk_keys_remove_all(struct rwk_keys *t, uint32_t pd);
-/** All regions of protection domain `from` are of `to` from now on. A look at each slot. */
+/** All regions of protection domain `from` are of `to` from now on. The same looks. */
 void rwk_keys_move(struct rwk_keys *t, uint32_t from, uint32_t to);
 
 /** The number of the key's slot, below `entries`: of all regions that are there another one each. */
