@@ -143,12 +143,116 @@ static void promised_twice(void **state)
 	ends_close();
 }
 
+static const size_t all_lengths[] = {0, 700, 9000, 1300, 3000, 1450, 40, 4000, 20000};
+#define MESSAGES (2 * sizeof(all_lengths) / sizeof(*all_lengths))
+
+/* From now on the links carry packets of so many bytes. */
+static void set_mtu(size_t mtu)
+{
+	((struct rwk_sim_attr *)rwk_sim_attr(ends_net))->mtu = mtu;
+}
+
+/* Messages of all lengths come, on that channel of the end's. */
+static void check_messages(unsigned peer)
+{
+	for (unsigned i = 0; i < MESSAGES; i++) {
+		say(HERE, peer);
+		say(peer, HERE);
+	}
+	ends_settle();
+	for (unsigned i = 0; i < 2; i++) {
+		struct side *s = i ? ends_side(peer, HERE) : ends_side(HERE, peer);
+
+		assert_int_equal(s->failed, 0);
+		assert_int_equal(s->received, MESSAGES);
+	}
+}
+
+static void open_hosts(size_t mtu)
+{
+	ends_lengths = all_lengths;
+	ends_lengths_count = sizeof(all_lengths) / sizeof(*all_lengths);
+	ends_open(&(struct rwk_sim_attr){.seed = 1, .mtu = mtu, .path.delay = 1000}, NULL, 0);
+	sim_packet_host(0);
+	ends_add();
+	ends_add();
+	sim_packet_host(1);
+	ends_add();
+}
+
+/*
+ * The end gets a channel to one peer, and then, when the links carry packets of another length, to the other; `late`:
+ * the answer of the first one comes behind that of the second. All channels by one initiator have packets as long as
+ * its target takes.
+ */
+static void change_between(size_t before, size_t after, bool late)
+{
+	open_hosts(before);
+	if (late)
+		rwk_sim_rule(ends_net, rwk_address_port(&ends[FIRST]->address), rwk_address_port(&ends[HERE]->address),
+			1, RWK_SIM_DROP);
+	ends_connect(HERE, FIRST);
+	for (unsigned i = 0; i < 20; i++) {
+		ends_progress_all();
+		rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + SECOND / 10000);
+	}
+	assert_int_equal(rwk_packet_channel(ends_side(HERE, FIRST)->ch)->state == RWK_CH_OPEN, !late);
+	set_mtu(after);
+	ends_connect(HERE, OTHER);
+	ends_settle();
+	assert_true(rwk_packet_is_shared(ends_side(HERE, OTHER)->ch));
+	assert_int_equal(rwk_packet_channel(ends_side(HERE, OTHER)->ch)->pmtu, initiator()->pmtu);
+	if (after < before)
+		set_mtu(before); /* these links cut nothing in fragments */
+	check_messages(OTHER);
+	check_messages(FIRST);
+	ends_close();
+}
+
+static void narrower_between(void **state)
+{
+	(void)state;
+	change_between(4224, 1500, false);
+	change_between(4224, 1500, true);
+}
+
+static void wider_between(void **state)
+{
+	(void)state;
+	change_between(1500, 4224, false);
+	change_between(1500, 4224, true);
+}
+
+/*
+ * The same, but what has been asked by the initiator is answered when that has failed: the two get a connection of their
+ * own, with packets as long as both have said.
+ */
+static void failed_between(void **state)
+{
+	(void)state;
+	open_hosts(1500);
+	ends_connect(HERE, FIRST);
+	ends_settle();
+	set_mtu(4224);
+	ends_connect(HERE, OTHER);
+	ends_progress(ends[HERE]);
+	initiator()->failed = true;
+	ends_settle();
+	assert_false(rwk_packet_is_shared(ends_side(HERE, OTHER)->ch));
+	assert_int_equal(rwk_packet_channel(ends_side(HERE, OTHER)->ch)->pmtu, 4096);
+	check_messages(OTHER);
+	ends_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ENDS_ON(given_up_before, "SRC", sim_shared_transport),
 		ENDS_ON(taken_up, "SRC", sim_shared_transport),
 		ENDS_ON(promised_twice, "SRC", sim_shared_transport),
+		ENDS_ON(narrower_between, "SRC", sim_shared_transport),
+		ENDS_ON(wider_between, "SRC", sim_shared_transport),
+		ENDS_ON(failed_between, "SRC", sim_shared_transport),
 	};
 
 	return cmocka_run_group_tests_name("packet/initiator", tests, NULL, NULL);

@@ -223,6 +223,8 @@ int rwk_packet_machine(struct rwk_packet_channel *ch, const struct rwk_greeting 
 		 */
 		ch->may_share = false;
 	}
+	if (g->type == RWK_GREETING_ACCEPT && g->features & RWK_GREETING_SHARED)
+		return -ESTALE; /* what it says is the target's PMTU, not the peer's own */
 	return ch->path.way == RWK_WAY_LOSSY ? make_rc(ch, g) : make_uc(ch, g);
 }
 

@@ -257,6 +257,16 @@ void rwk_packet_ask(struct rwk_packet_channel *ch, rwk_time now)
 		ask_by_udp(ch);
 }
 
+/** SRC: all channels by one initiator send packets as long as its target takes. */
+static int aim(struct rwk_packet_channel *ch, const struct rwk_link_address *from, const struct rwk_greeting *g)
+{
+	int rc = rwk_packet_aim(ch->by, from, g);
+
+	if (!rc)
+		ch->pmtu = ch->by->pmtu;
+	return rc;
+}
+
 /** Goes over to the way that the peer has come by, and makes the machine. */
 static int agree(
 	struct rwk_packet_channel *ch, int way, const struct rwk_link_address *from, const struct rwk_greeting *g)
@@ -277,7 +287,7 @@ static int agree(
 	rwk_packet_decide(ch, way, g);
 	rc = rwk_packet_machine(ch, g);
 	if (!rc && ch->shared && g->type == RWK_GREETING_ACCEPT)
-		rc = rwk_packet_aim(ch->by, from, g, ch->pmtu);
+		rc = aim(ch, from, g);
 	return rc;
 }
 
@@ -289,7 +299,7 @@ static int settle(
 		return g->qpn == ch->peer_qpn ? 0 : agree(ch, way, from, g); /* it had asked anew meanwhile */
 	if (!(g->features & RWK_GREETING_SHARED))
 		return agree(ch, way, from, g);
-	return rwk_packet_aim(ch->by, from, g, ch->pmtu);
+	return aim(ch, from, g);
 }
 
 /**

@@ -219,18 +219,22 @@ void rwk_packet_domain_leave(struct rwk_port *port)
 	port->ways->depart(&port->domain);
 }
 
-bool rwk_packet_domain_terms(struct rwk_packet_channel *ch, enum rwk_greeting_type type, struct rwk_greeting_shared *s)
+bool rwk_packet_domain_terms(struct rwk_packet_channel *ch, struct rwk_greeting *g)
 {
+	bool accepts = g->type == RWK_GREETING_ACCEPT;
 	struct rwk_port *port = ch->port;
+	struct rwk_src_initiator there;
 
 	if (!ch->by)
 		ch->by = rwk_packet_initiator(port, ch->address.node, 0);
-	if (!ch->by || (type == RWK_GREETING_ACCEPT && !ch->shared))
+	if (!ch->by || (accepts && !ch->shared))
 		return false;
-	*s = (struct rwk_greeting_shared){
+	if (accepts && !rwk_src_target_find(port->view, ch->target, &there))
+		g->pmtu = there.pmtu; /* a sibling may have made it when the way carried more, or less */
+	g->shared = (struct rwk_greeting_shared){
 		.domain = port->domain.id,
 		.srqn = rwk_src_srqn(port->view),
-		.target = type == RWK_GREETING_ACCEPT ? ch->target : 0,
+		.target = accepts ? ch->target : 0,
 		.qpn = ch->by->qpn,
 		.psn = ch->by->psn,
 		.port = port->domain.port,

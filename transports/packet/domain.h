@@ -14,8 +14,8 @@
 /** Joins this node's domain. Without one the port goes on without SRC. */
 void rwk_packet_domain_join(struct rwk_port *port, const struct rwk_port_attr *attr);
 void rwk_packet_domain_leave(struct rwk_port *port);
-/** What the channel's own terms of SRC are; false: there is no memory for them. */
-bool rwk_packet_domain_terms(struct rwk_packet_channel *ch, enum rwk_greeting_type type, struct rwk_greeting_shared *s);
+/** Writes the channel's own terms of SRC into a greeting that has all others; false: there is no memory for them. */
+bool rwk_packet_domain_terms(struct rwk_packet_channel *ch, struct rwk_greeting *g);
 /** From now on the channel takes by the domain. 0; -ENOSPC: the domain is full, or its initiator has failed. */
 int rwk_packet_domain_take(struct rwk_packet_channel *ch, const struct rwk_greeting *g);
 void rwk_packet_domain_forget(struct rwk_packet_channel *ch);

@@ -25,7 +25,7 @@
 #include "transport.h"
 #include "wire/wire.h"
 
-#define RWK_GREETING_VERSION 14u
+#define RWK_GREETING_VERSION 15u
 #define RWK_GREETING_SIZE    164u /* bytes on the wire, all types, without `pad` */
 #define RWK_GREETING_PAD_MAX (RWK_WIRE_OWN_MAX - RWK_GREETING_SIZE)
 #define RWK_GREETING_KEY     32u /* bytes of the job's key */

@@ -22,7 +22,8 @@ void rwk_packet_confirmed(struct rwk_packet_channel *ch);
 /* terms.c */
 /**
  * Payload of the largest packet that the channel may send by that way. The peer makes its machine by what one greeting
- * says: all with the same QPN say the same by a way, whatever becomes of that meanwhile.
+ * says: all with the same QPN say the same by a way, whatever becomes of that meanwhile; but an ACCEPT of SRC says what
+ * the target takes that it names.
  */
 uint32_t rwk_packet_path_pmtu(struct rwk_packet_channel *ch, int way);
 /** Does UDP carry less now than they have said? */

@@ -106,15 +106,15 @@ struct rwk_packet_initiator *rwk_packet_initiator(struct rwk_port *port, uint32_
 	return found;
 }
 
-static int open_machine(struct rwk_packet_initiator *by, const struct rwk_greeting *g, uint32_t pmtu)
+static int open_machine(struct rwk_packet_initiator *by, const struct rwk_greeting *g)
 {
 	uint32_t window = rwk_params.window ? (uint32_t)rwk_params.window : RWK_RC_WINDOW_MAX;
 	const struct rwk_rc_attr attr = {
 		.peer_qpn = g->shared.target,
 		.send_psn = by->psn,
-		.pmtu = (uint16_t)pmtu,
+		.pmtu = g->pmtu,
 		.window = (uint16_t)(g->window < window ? g->window : window),
-		.read_window = rwk_packet_window(by->port, pmtu),
+		.read_window = rwk_packet_window(by->port, g->pmtu),
 		.reads = RWK_RC_READS_MAX,
 		.retry = 7,
 		.rnr_retry = 7,
@@ -123,7 +123,7 @@ static int open_machine(struct rwk_packet_initiator *by, const struct rwk_greeti
 		.timeout = TIMEOUT,
 		.ack_delay = ACK_DELAY,
 		.ack_every = 1,
-		.read_chunk = rwk_packet_read_chunk(pmtu),
+		.read_chunk = rwk_packet_read_chunk(g->pmtu),
 	};
 	void *memory, *responder;
 	int rc;
@@ -157,8 +157,7 @@ static struct rwk_link_address at_port(struct rwk_port *port, const struct rwk_l
 	return port->ways->address(&a);
 }
 
-int rwk_packet_aim(struct rwk_packet_initiator *by, const struct rwk_link_address *from, const struct rwk_greeting *g,
-	uint32_t pmtu)
+int rwk_packet_aim(struct rwk_packet_initiator *by, const struct rwk_link_address *from, const struct rwk_greeting *g)
 {
 	struct rwk_link_address told = by->port->ways->address(&g->from);
 
@@ -173,8 +172,8 @@ int rwk_packet_aim(struct rwk_packet_initiator *by, const struct rwk_link_addres
 	by->seen = at_port(by->port, from, g->shared.port);
 	by->domain = g->shared.domain;
 	by->target = g->shared.target;
-	by->pmtu = pmtu;
-	return open_machine(by, g, pmtu);
+	by->pmtu = g->pmtu;
+	return open_machine(by, g);
 }
 
 void rwk_packet_initiator_left(struct rwk_packet_initiator *by, bool gone)

@@ -22,7 +22,7 @@ struct rwk_packet_initiator {
 	uint32_t target;              /* the QP there; 0: not known yet, and rc is NULL */
 	uint32_t qpn, psn;
 	struct rwk_rc *rc; /* lies at the start of its memory */
-	uint32_t pmtu;
+	uint32_t pmtu; /* the target's */
 	struct rwk_packet_narrow *narrow; /* as a channel's */
 	bool failed;
 	bool ceased;         /* the domain knows that nothing more comes, or is gone */
@@ -48,8 +48,7 @@ struct rwk_packet_initiator *rwk_packet_initiator(struct rwk_port *port, uint32_
 /**
  * Aims it where the peer's ACCEPT says, if it was not yet: 0; -ESTALE: it is aimed at another domain; -ENOMEM.
  */
-int rwk_packet_aim(struct rwk_packet_initiator *by, const struct rwk_link_address *from, const struct rwk_greeting *g,
-	uint32_t pmtu);
+int rwk_packet_aim(struct rwk_packet_initiator *by, const struct rwk_link_address *from, const struct rwk_greeting *g);
 /** A channel goes by it no more; `gone`: the peer's process has ended. */
 void rwk_packet_initiator_left(struct rwk_packet_initiator *by, bool gone);
 int rwk_packet_initiator_pump(struct rwk_packet_initiator *by);

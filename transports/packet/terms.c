@@ -67,7 +67,7 @@ void rwk_packet_terms(struct rwk_packet_channel *ch, int way, struct rwk_greetin
 	g->machine = port->machine;
 	if (lacks_name(ch, way))
 		g->features |= RWK_GREETING_UNNAMED;
-	else if (may_share(ch, way) && rwk_packet_domain_terms(ch, (enum rwk_greeting_type)g->type, &g->shared))
+	else if (may_share(ch, way) && rwk_packet_domain_terms(ch, g))
 		g->features |= RWK_GREETING_SHARED;
 }
 
