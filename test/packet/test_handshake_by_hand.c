@@ -455,6 +455,43 @@ static void from_another_address(void **state)
 	ends_close();
 }
 
+/* SRC: the ACCEPT that the end waits for has another QPN than the CONNECT that it has answered: that is the peer's now. */
+static void shared_anew(void **state)
+{
+	struct side guest = {.peer = 5};
+	struct rwk_packet_channel *ch;
+	struct rwk_greeting g;
+	struct hand h;
+
+	(void)state;
+	ends_open(NULL, NULL, 0);
+	sim_packet_host(0);
+	ends_add();
+	ends_guest = &guest;
+	hand_open(&h, 0);
+	h.features = RWK_GREETING_SHARED;
+	g = hand_greeting(&h, RWK_GREETING_CONNECT);
+	g.from.job = ends[0]->address.job;
+	g.shared = (struct rwk_greeting_shared){
+		.domain = 7, .srqn = 5, .qpn = HAND_QPN + 1, .port = (uint16_t)rwk_sim_number(h.link)};
+	hand_greet(&h, &g);
+	hand_pass(&h, 5000);
+	assert_true(h.greeting.features & RWK_GREETING_SHARED);
+	ch = rwk_packet_channel(guest.ch);
+	assert_int_equal(ch->state, RWK_CH_ACCEPTING);
+	assert_int_equal(ch->peer_qpn, g.qpn);
+	g.type = RWK_GREETING_ACCEPT;
+	g.qpn++;
+	g.shared.target = HAND_QPN + 2;
+	hand_greet(&h, &g);
+	hand_pass(&h, 5000);
+	assert_int_equal(ch->state, RWK_CH_OPEN);
+	assert_true(rwk_packet_is_shared(guest.ch));
+	assert_int_equal(ch->peer_qpn, g.qpn);
+	hand_close(&h);
+	ends_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -465,6 +502,7 @@ int main(void)
 		ENDS_RC(as_long_as_packets),
 		ENDS_RC(short_answers),
 		ENDS_RC(narrower_meanwhile),
+		ENDS_ON(shared_anew, "SRC", sim_shared_transport),
 		ENDS_RC(from_another_address),
 		ENDS_RC(too_early),
 		ENDS_ON(there_but_silent, "SRC, UC", sim_both_transport),

@@ -299,6 +299,7 @@ static int settle(
 		return g->qpn == ch->peer_qpn ? 0 : agree(ch, way, from, g); /* it had asked anew meanwhile */
 	if (!(g->features & RWK_GREETING_SHARED))
 		return agree(ch, way, from, g);
+	ch->peer_qpn = g->qpn; /* it may have asked anew; of what is shared that is but a name */
 	return aim(ch, from, g);
 }
 
