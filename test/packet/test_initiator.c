@@ -33,6 +33,15 @@ static void pass(rwk_time time)
 	}
 }
 
+/* As long as greetings go to and fro once, and none is said again. */
+static void pass_briefly(void)
+{
+	for (unsigned i = 0; i < 20; i++) {
+		ends_progress_all();
+		rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + SECOND / 10000);
+	}
+}
+
 /* What the end sends comes to nobody, or to all again. */
 static void cut_off(bool now)
 {
@@ -114,13 +123,8 @@ static void taken_up(void **state)
 	ends_close();
 }
 
-/*
- * The peers are in two domains, and the end has asked both by one initiator. One asks, too, and is taken; before it has
- * heard of that the other's answer comes. That one gets a connection of its own.
- */
-static void promised_twice(void **state)
+static void open_two_domains(void)
 {
-	(void)state;
 	ends_open(NULL, NULL, 0);
 	sim_packet_host(0);
 	ends_add();
@@ -132,6 +136,16 @@ static void promised_twice(void **state)
 	sim_packet_host(1);
 	ends_add();
 	assert_true(ends[FIRST]->port->domain.id != ends[OTHER]->port->domain.id);
+}
+
+/*
+ * The peers are in two domains, and the end has asked both by one initiator. One asks, too, and is taken; before it has
+ * heard of that the other's answer comes. That one gets a connection of its own.
+ */
+static void promised_twice(void **state)
+{
+	(void)state;
+	open_two_domains();
 	rwk_sim_rule(ends_net, rwk_address_port(&ends[HERE]->address), rwk_address_port(&ends[OTHER]->address), 1,
 		RWK_SIM_DROP);
 	ends_connect(HERE, OTHER);
@@ -140,6 +154,29 @@ static void promised_twice(void **state)
 	ends_settle();
 	check_channel(OTHER, true);
 	check_channel(FIRST, false);
+	ends_close();
+}
+
+/*
+ * The peers are in two domains. One asks, is promised the end's initiator, and goes before it has heard of that: the
+ * other shares it.
+ */
+static void promised_to_the_dead(void **state)
+{
+	(void)state;
+	open_two_domains();
+	rwk_sim_rule(ends_net, rwk_address_port(&ends[HERE]->address), rwk_address_port(&ends[FIRST]->address), 1,
+		RWK_SIM_DROP);
+	ends_connect(FIRST, HERE);
+	pass_briefly();
+	assert_int_equal(rwk_packet_channel(ends_side(HERE, FIRST)->ch)->state, RWK_CH_ACCEPTING);
+	assert_true(initiator()->domain == ends[FIRST]->port->domain.id);
+	ends_close_port(FIRST);
+	ends_settle();
+	assert_int_equal(ends_side(HERE, FIRST)->failed, 1);
+	ends_connect(HERE, OTHER);
+	ends_settle();
+	check_channel(OTHER, true);
 	ends_close();
 }
 
@@ -192,10 +229,7 @@ static void change_between(size_t before, size_t after, bool late)
 		rwk_sim_rule(ends_net, rwk_address_port(&ends[FIRST]->address), rwk_address_port(&ends[HERE]->address),
 			1, RWK_SIM_DROP);
 	ends_connect(HERE, FIRST);
-	for (unsigned i = 0; i < 20; i++) {
-		ends_progress_all();
-		rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + SECOND / 10000);
-	}
+	pass_briefly();
 	assert_int_equal(rwk_packet_channel(ends_side(HERE, FIRST)->ch)->state == RWK_CH_OPEN, !late);
 	set_mtu(after);
 	ends_connect(HERE, OTHER);
@@ -250,6 +284,7 @@ int main(void)
 		ENDS_ON(given_up_before, "SRC", sim_shared_transport),
 		ENDS_ON(taken_up, "SRC", sim_shared_transport),
 		ENDS_ON(promised_twice, "SRC", sim_shared_transport),
+		ENDS_ON(promised_to_the_dead, "SRC", sim_shared_transport),
 		ENDS_ON(narrower_between, "SRC", sim_shared_transport),
 		ENDS_ON(wider_between, "SRC", sim_shared_transport),
 		ENDS_ON(failed_between, "SRC", sim_shared_transport),

@@ -62,7 +62,7 @@ static void silent(void *user, bool anew)
 /* It takes no requests: rwk_packet_initiator_packet lets none through to it. */
 static const struct rwk_machine_host host = {.emit = emit, .done = rwk_packet_done, .failed = failed, .silent = silent};
 
-static struct rwk_packet_initiator *make(struct rwk_port *port, uint32_t node, uint64_t domain)
+static struct rwk_packet_initiator *make(struct rwk_port *port, uint32_t node)
 {
 	struct rwk_packet_initiator *by = calloc(1, sizeof(*by));
 
@@ -76,7 +76,6 @@ static struct rwk_packet_initiator *make(struct rwk_port *port, uint32_t node, u
 	by->psn &= RWK_PSN_MASK;
 	by->port = port;
 	by->node = node;
-	by->domain = domain;
 	by->path.way = RWK_WAY_LOSSY;
 	rwk_list_init(&by->dirty);
 	HASH_ADD(by_qpn, port->initiators, qpn, sizeof(by->qpn), by);
@@ -99,9 +98,7 @@ struct rwk_packet_initiator *rwk_packet_initiator(struct rwk_port *port, uint32_
 			found = by; /* the last: the latest domain of that node */
 	}
 	if (!found)
-		return make(port, node, domain);
-	if (!found->domain)
-		found->domain = domain;
+		return make(port, node);
 	found->give_up_at = 0;
 	return found;
 }
@@ -182,6 +179,8 @@ void rwk_packet_initiator_left(struct rwk_packet_initiator *by, bool gone)
 
 	if (--by->channels)
 		return;
+	if (!by->rc)
+		by->domain = 0; /* nobody is left who could say where to aim it */
 	by->give_up_at = rwk_packet_now(port) + (gone ? 0 : LINGER);
 	if (by->give_up_at < port->deadline)
 		port->deadline = by->give_up_at;
