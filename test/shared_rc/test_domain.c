@@ -129,6 +129,105 @@ static void inbox_without_memory(void **state)
 	assert_true(n > 50);
 }
 
+/* From now on the segment has memory up to there, rounded up to a page; or all of it again. */
+static void memory_ends(size_t end)
+{
+	assert_int_equal(ftruncate(f.fd, (off_t)(end + RWK_SRC_PAGE - 1) / RWK_SRC_PAGE * RWK_SRC_PAGE), 0);
+}
+
+static void memory_is_back(void)
+{
+	assert_int_equal(ftruncate(f.fd, (off_t)rwk_src_segment_size(&f.listener[0].view->size)), 0);
+}
+
+/* Where there is no memory for what all look at no segment is made. */
+static void segment_without_memory(void **state)
+{
+	const struct rwk_src_layout *l = &f.listener[0].view->layout;
+	const struct rwk_src_size size = f.listener[0].view->size;
+
+	(void)state;
+	memory_ends(RWK_SRC_PAGE);
+	assert_int_equal(rwk_src_segment_format(f.memory, &size), -ENOMEM);
+	memory_ends(l->key_words);
+	assert_int_equal(rwk_src_segment_format(f.memory, &size), -ENOMEM);
+	memory_is_back();
+	assert_int_equal(rwk_src_segment_format(f.memory, &size), 0);
+	open_listener(0);
+	open_listener(1);
+}
+
+/* A target that cannot have memory has no place; later it has. */
+static void targets_without_memory(void **state)
+{
+	struct rwk_src_view *v = f.listener[1].view;
+	uint32_t qpn, most = 0;
+
+	(void)state;
+	memory_ends(v->layout.targets + v->layout.target_stride);
+	for (unsigned n = 1; n < 4; n++) {
+		const struct rwk_src_initiator i = speaker_initiator(n, PMTU);
+		int rc = rwk_src_target_make(v, &i, &qpn);
+
+		assert_true(!rc || rc == -ENOSPC);
+		most += !rc;
+	}
+	assert_in_range(most, 0, 2);
+	memory_is_back();
+	for (unsigned n = 1; n < 4; n++) {
+		const struct rwk_src_initiator i = speaker_initiator(n, PMTU);
+
+		assert_int_equal(rwk_src_target_make(v, &i, &qpn), 0);
+	}
+}
+
+/* Nor is a region published without. */
+static void regions_without_memory(void **state)
+{
+	struct rwk_src_view *v = f.listener[1].view;
+	struct iovec iov = {f.memory, 1};
+	unsigned published = 0, refused = 0;
+
+	(void)state;
+	memory_ends(v->layout.regions);
+	for (uint32_t key = 1; key < 100; key++) {
+		int rc = rwk_src_publish(v, f.qpn, key, &iov, 1);
+
+		assert_true(!rc || rc == -ENOSPC);
+		published += !rc;
+		refused += rc == -ENOSPC;
+		if (!rc)
+			rwk_src_withdraw(v, f.qpn, key);
+	}
+	assert_true(published && refused);
+	memory_is_back();
+	for (uint32_t key = 1; key < 100; key++) {
+		assert_int_equal(rwk_src_publish(v, f.qpn, key, &iov, 1), 0);
+		rwk_src_withdraw(v, f.qpn, key);
+	}
+}
+
+/* An early packet that cannot be kept, since there is no memory for its head, or its bytes, is lost; it comes again. */
+static void early_without_memory(void **state)
+{
+	const struct rwk_src_view *v = f.listener[0].view;
+	size_t area = v->layout.early + rwk_src_place(v, f.qpn) * v->layout.early_stride;
+	size_t bytes = area + v->layout.early_stride - RWK_RC_WINDOW_MAX * RWK_WIRE_OWN_MAX;
+
+	(void)state;
+	post(1, 3);
+	memory_ends(area);
+	serve(0, 2);
+	memory_ends(bytes);
+	serve(0, 2);
+	memory_is_back();
+	for (unsigned i = 0; i < 3; i++)
+		serve(0, i);
+	while (rwk_src_drain(f.listener[1].view, 10))
+		;
+	check_heard(1);
+}
+
 static unsigned taken, served;
 
 static void take_and_serve(void *user, uint32_t target, unsigned where, const void *bytes, size_t len)
@@ -463,7 +562,7 @@ static void largest(void **state)
 	assert_int_equal(rwk_src_view_open(m, &(struct rwk_src_host){0}, NULL, &v), 0);
 	rwk_src_view_close(v);
 	fstat(fd, &st);
-	assert_true(st.st_blocks * 512 < 2 << 20);
+	assert_true(st.st_blocks * 512 < 8 << 20);
 	munmap(m, bytes);
 	close(fd);
 }
@@ -476,6 +575,10 @@ int main(void)
 		cmocka_unit_test(early_memory_of_many),
 		with_two(inbox_memory),
 		with_two(inbox_without_memory),
+		with_two(segment_without_memory),
+		with_two(targets_without_memory),
+		with_two(regions_without_memory),
+		with_two(early_without_memory),
 		with_two(inbox_meanwhile),
 		with_two(sleeper),
 		with_two(link_is_full),

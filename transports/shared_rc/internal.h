@@ -2,7 +2,7 @@
 /*
  * What the files of SRC on a node share, and who does what.
  *
- *   layout.c   where things lie in the segment; making one; is it one of ours?
+ *   layout.c   where things lie in the segment; making one; is it one of ours? Memory for what is used
  *   lock.c     locks that are taken or given up, never waited for
  *   view.c     opening, closing, what was counted
  *   members.c  seats, SRQ numbers, who has died
@@ -190,6 +190,10 @@ static inline struct rwk_puzzle *rwk_src_puzzle(const struct rwk_src_view *v, ui
 {
 	return (struct rwk_puzzle *)((char *)v->header + v->layout.puzzles + place * RWK_SRC_PUZZLE);
 }
+
+/* layout.c */
+/** Has memory put behind that part of the segment, before something is stored there. */
+bool rwk_src_populate(const void *at, size_t size);
 
 /* lock.c */
 int rwk_src_lock_init(pthread_mutex_t *m);

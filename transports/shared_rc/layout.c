@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "internal.h"
 
+#include "base/shared.h"
+
 #include <string.h>
 
 static size_t up(size_t bytes, size_t to)
@@ -84,6 +86,21 @@ size_t rwk_src_segment_size(const struct rwk_src_size *size)
 	return rwk_src_layout_of(size, &l) ? 0 : l.bytes;
 }
 
+bool rwk_src_populate(const void *at, size_t size)
+{
+	uintptr_t from = (uintptr_t)at & ~(uintptr_t)(RWK_SRC_PAGE - 1);
+
+	return rwk_shared_populate((void *)from, up((uintptr_t)at + size - from, RWK_SRC_PAGE));
+}
+
+/* Header, members, directory and chains; key words; locks of puzzles. */
+static bool populate(const char *memory, const struct rwk_src_layout *l)
+{
+	return rwk_src_populate(memory, l->targets) &&
+	       rwk_src_populate(memory + l->key_words, l->regions - l->key_words) &&
+	       rwk_src_populate(memory + l->puzzle_locks, l->inboxes - l->puzzle_locks);
+}
+
 int rwk_src_segment_format(void *memory, const struct rwk_src_size *size)
 {
 	struct rwk_src_header *h = memory;
@@ -92,6 +109,8 @@ int rwk_src_segment_format(void *memory, const struct rwk_src_size *size)
 	struct rwk_src_layout l;
 	int rc = rwk_src_layout_of(size, &l);
 
+	if (!rc && !populate(memory, &l))
+		rc = -ENOMEM;
 	if (!rc)
 		rc = rwk_src_lock_init(&h->lock);
 	if (rc)

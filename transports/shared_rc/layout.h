@@ -5,9 +5,10 @@
  *
  *   header | members | directory | chains | targets | keys | locks of puzzles | inboxes | puzzles | early packets
  *
- * Where each part begins follows from the sizes in the header. The last three begin on pages, and are touched only as
- * they are used. A change of any of it needs a new RWK_SRC_LAYOUT, so that different builds on a node refuse each
- * other.
+ * Where each part begins follows from the sizes in the header. The last three begin on pages. Those, targets, and what
+ * belongs to a key have memory only as they are used, which is asked for before the first store (a store where there is
+ * none is a signal); all else, where anybody may look at any time, has it from the beginning. A change of any of it
+ * needs a new RWK_SRC_LAYOUT, so that different builds on a node refuse each other.
  */
 #ifndef RWK_SHARED_RC_LAYOUT_H
 #define RWK_SHARED_RC_LAYOUT_H

@@ -306,9 +306,8 @@ static int find_place(struct rwk_src_view *v, uint64_t name, uint32_t *place)
 	for (unsigned i = RWK_SRC_KEY_TRIES; i-- > 0;) {
 		uint32_t at = place_of(v, name, i);
 		uint64_t there = rwk_observe64(rwk_src_key_word(v, at));
-		uint32_t owner = (uint32_t)rwk_glance(&rwk_src_region(v, at)->owner);
 
-		if (there && rwk_src_whose(v, owner) == RWK_SRC_LIVING) {
+		if (there && rwk_src_whose(v, (uint32_t)rwk_glance(&rwk_src_region(v, at)->owner)) == RWK_SRC_LIVING) {
 			if (there == name)
 				return -EEXIST;
 			continue;
@@ -347,6 +346,12 @@ static void note_own(struct rwk_src_view *v, uint32_t place, uint64_t name, cons
 	memcpy(own->iov, iov, count * sizeof(*iov));
 }
 
+/* Where this view has published something before, there is memory. */
+static bool has_memory(struct rwk_src_view *v, uint32_t place)
+{
+	return v->own[place].count || rwk_src_populate(rwk_src_region(v, place), sizeof(struct rwk_src_region));
+}
+
 int rwk_src_publish(struct rwk_src_view *v, uint32_t target, uint32_t key, const struct iovec *iov, uint32_t count)
 {
 	uint64_t name = name_of(target, key);
@@ -364,6 +369,8 @@ int rwk_src_publish(struct rwk_src_view *v, uint32_t target, uint32_t key, const
 	if (!rwk_src_lock(v, &v->header->lock))
 		return -EAGAIN;
 	rc = find_place(v, name, &place);
+	if (!rc && !has_memory(v, place))
+		rc = -ENOSPC;
 	if (!rc) {
 		note_own(v, place, name, iov, count);
 		write_region(v, rwk_src_region(v, place), iov, count);

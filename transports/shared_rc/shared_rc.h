@@ -100,7 +100,7 @@ struct rwk_src_host {
 
 /** Bytes of a segment of that size; 0: no such size. */
 size_t rwk_src_segment_size(const struct rwk_src_size *size);
-/** Makes a segment in zeroed memory, aligned to a page. 0; -EINVAL: no such size. */
+/** Makes a segment in zeroed memory, aligned to a page. 0; -EINVAL: no such size; -ENOMEM. */
 int rwk_src_segment_format(void *memory, const struct rwk_src_size *size);
 /** Is it a formatted one of that size? 0; -EPROTONOSUPPORT: of another, or made by another layout. */
 int rwk_src_segment_check(const void *memory, const struct rwk_src_size *size);
@@ -204,9 +204,9 @@ int rwk_src_drain(struct rwk_src_view *view, int budget);
 
 /**
  * Lets that target's initiator read and write the region of this member's that iov describes (copied), by a key of the
- * caller's choice. 0; -ENOSPC: no place for it; -EEXIST: the initiator has such a key; -EINVAL: too many pieces;
- * -EOPNOTSUPP: copies between processes are forbidden (FI_ROPEWALK_CMA=off); -EAGAIN: somebody who is stopped is just
- * publishing; -ENOMEM.
+ * caller's choice. 0; -ENOSPC: no place for it, or no memory; -EEXIST: the initiator has such a key; -EINVAL: too many
+ * pieces; -EOPNOTSUPP: copies between processes are forbidden (FI_ROPEWALK_CMA=off); -EAGAIN: somebody who is stopped is
+ * just publishing; -ENOMEM.
  */
 int rwk_src_publish(
 	struct rwk_src_view *view, uint32_t target, uint32_t key, const struct iovec *iov, uint32_t count);

@@ -156,12 +156,15 @@ static int settle(struct rwk_src_view *v, uint32_t place, const struct rwk_src_i
 
 /*
  * One more place of the directory than before. It is counted before it has a number: who dies in between leaves a place
- * that is free, and not a target on the place that the next one takes.
+ * that is free, and not a target on the place that the next one takes. What has no memory is no place.
  */
 static int settle_new(struct rwk_src_view *v, uint32_t place, const struct rwk_src_initiator *initiator, uint32_t *qpn)
 {
-	int rc = place < v->size.targets ? rwk_src_lock_init(&rwk_src_target(v, place)->lock) : -ENOSPC;
+	int rc;
 
+	if (place >= v->size.targets || !rwk_src_populate(rwk_src_target(v, place), v->layout.target_stride))
+		return -ENOSPC;
+	rc = rwk_src_lock_init(&rwk_src_target(v, place)->lock);
 	if (rc)
 		return rc;
 	rwk_publish32(&v->header->directed, place + 1);
@@ -346,7 +349,8 @@ int rwk_src_early_keep(struct rwk_src_view *v, uint32_t slot, const struct rwk_w
 	unsigned char *area = early_area(v, t);
 	size_t pmtu = pmtu_of(t);
 
-	if (len > pmtu)
+	if (len > pmtu || !rwk_src_populate(early_head(area, slot), sizeof(struct rwk_src_early)) ||
+		!rwk_src_populate(early_bytes(v, area, slot, pmtu), len))
 		return -ENOMEM;
 	t->has_early = 1;
 	v->has_early[place / 64] |= 1ull << place % 64;
