@@ -27,6 +27,10 @@ int rwk_fi_av_begin(struct rwk_fi_av *av)
 		for (uint32_t i = 0; i < c->count; i++)
 			rwk_fi_ep_forget(av->eps[e], i);
 	}
+	for (uint32_t i = 0; i < av->user_room && i < c->count; i++) {
+		if (!rwk_fi_av_entry(&av->table, i))
+			av->users[i] = i;
+	}
 	return 0;
 }
 

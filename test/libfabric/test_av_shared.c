@@ -431,6 +431,50 @@ static void removed_by_others(void **state)
 	t_two("shm", hears_of_removal, bystander, NULL);
 }
 
+/* What the end calls the other, who writes to it. */
+static fi_addr_t source_of(struct t_end *from, fi_addr_t to, struct t_end *at)
+{
+	fi_addr_t source;
+	char in;
+
+	assert_int_equal(fi_trecv(at->ep, &in, 1, NULL, FI_ADDR_UNSPEC, 1, 0, &in), 0);
+	t_post(fi_tinject(from->ep, "x", 1, to, 1), from->cq, at->cq);
+	t_wait(at->cq, from->cq, &source);
+	return source;
+}
+
+static void calls_by_number(struct t_process *p)
+{
+	fi_addr_t to_e, number = 4711;
+	struct t_end e, peer;
+	struct t_domain d;
+	struct fid_av *other;
+
+	(void)p;
+	t_domain_open(&d, 0, FI_THREAD_DOMAIN);
+	open_end(&e, &d, 0);
+	assert_int_equal(open_av(&d, "talk", 0, NULL, &other), 0);
+	t_end_open(&peer, &d, NULL);
+	to_e = t_insert(&peer, e.name);
+	assert_int_equal(fi_av_insert(e.av, peer.name, 1, &number, FI_AV_USER_ID, NULL), 1);
+	assert_int_equal(number, 0);
+	assert_int_equal(source_of(&peer, to_e, &e), 4711);
+	assert_int_equal(fi_av_remove(other, &number, 1, 0), 0);
+	assert_int_equal(t_insert(&e, peer.name), 0);
+	assert_int_equal(source_of(&peer, to_e, &e), 0);
+	assert_int_equal(fi_close(&other->fid), 0);
+	t_end_close(&peer);
+	t_end_close(&e);
+	t_domain_close(&d);
+}
+
+/* Somebody else takes out a peer that was given a name of the user's (FI_AV_USER_ID): put in again it has none. */
+static void named_and_removed(void **state)
+{
+	(void)state;
+	t_two("shm", calls_by_number, bystander, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -439,6 +483,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_teardown(killed_within, nothing_left),
 		cmocka_unit_test_teardown(talks, nothing_left),
 		cmocka_unit_test_teardown(removed_by_others, nothing_left),
+		cmocka_unit_test_teardown(named_and_removed, nothing_left),
 	};
 
 	test_process = getpid();
