@@ -192,6 +192,13 @@ struct rwk_client {
 	/** May be NULL: from progress, a few times a second at most: time for what needs not be done at once. Not while
 	 * nobody calls progress. */
 	void (*moment)(void *client);
+	/**
+	 * May be NULL: the peer of `ch` is that of `into`, one process by two of its addresses, which has one
+	 * connection, that of `into`. Nothing has come or gone by `ch`, nor will it. 0: the client has taken all back
+	 * that it had posted and exposed there (withdraw, conceal), and goes on with `into`; or a negative errno. Then
+	 * `failed` is called for `ch`, as ever, with that error or -EALREADY.
+	 */
+	int (*merge)(void *client, struct rwk_channel *ch, struct rwk_channel *into);
 	/** The channel has failed for ever; `err` negative: -ECONNRESET the peer's process ended, -EPROTO it broke the
 	 * protocol. */
 	void (*failed)(void *client, struct rwk_channel *ch, int err);

@@ -84,11 +84,13 @@ static int set_user(struct rwk_fi_av *av, fi_addr_t number, uint64_t user)
 int rwk_fi_av_set_user_id(struct fid_av *fid, fi_addr_t number, fi_addr_t user, uint64_t flags)
 {
 	struct rwk_fi_av *av = rwk_fi_av_of(fid);
+	uint64_t old;
 	int err;
 
 	if (flags)
 		return -FI_EBADFLAGS;
 	rwk_fi_domain_stop(av->domain);
+	old = rwk_fi_av_user(av, number);
 	err = rwk_fi_av_begin(av);
 	if (!err) {
 		err = rwk_fi_av_entry(&av->table, number) ? set_user(av, number, user) : -FI_EINVAL;
@@ -97,8 +99,8 @@ int rwk_fi_av_set_user_id(struct fid_av *fid, fi_addr_t number, fi_addr_t user, 
 	for (uint32_t e = 0; e < av->ep_count && !err; e++) {
 		struct rwk_peer *peer = rwk_fi_ep_known(av->eps[e], number);
 
-		if (peer)
-			err = rwk_fi_ep_know(av->eps[e], number, peer);
+		if (peer && rwk_peer_user(peer) == old)
+			rwk_peer_set_user(peer, user);
 	}
 	rwk_fi_domain_go(av->domain);
 	return err;

@@ -85,6 +85,7 @@ static int open_engine(struct rwk_fi_ep *ep, struct rwk_engine **engine)
 {
 	struct rwk_engine_attr attr = {
 		.complete = rwk_fi_complete,
+		.merged = rwk_fi_ep_merged,
 		.owner = ep,
 		.inbox = ep->srx ? ep->srx->inbox : NULL,
 		.multi_min = ep->multi_min,

@@ -136,8 +136,14 @@ static inline int rwk_fi_ep_whole(struct rwk_fi_ep *ep, fi_addr_t number, struct
 	return rwk_likely(*peer != NULL) ? 0 : rwk_fi_ep_meet_whole(ep, number, peer);
 }
 
-/** Remembers that `peer` is the one of that number: 0 or -FI_ENOMEM. */
+/**
+ * Remembers that `peer` is the one of that number: 0 or -FI_ENOMEM. What comes from it is told of by the first of its
+ * numbers, as long as that is in the address vector.
+ */
 int rwk_fi_ep_know(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer *peer);
+
+/** The engine's upcall (rwk_engine_attr.merged); `owner` is the endpoint. */
+void rwk_fi_ep_merged(void *owner, struct rwk_peer *old, struct rwk_peer *peer);
 
 /** The number of who sent something, or FI_ADDR_NOTAVAIL. In completion.c. */
 fi_addr_t rwk_fi_source(struct rwk_fi_ep *ep, struct rwk_peer *peer);

@@ -29,7 +29,8 @@ int rwk_fi_ep_know(struct rwk_fi_ep *ep, fi_addr_t number, struct rwk_peer *peer
 
 	if (err)
 		return err;
-	rwk_peer_set_user(peer, rwk_fi_av_user(ep->av, number));
+	if (rwk_peer_user(peer) == FI_ADDR_NOTAVAIL) /* else it has another of its addresses */
+		rwk_peer_set_user(peer, rwk_fi_av_user(ep->av, number));
 	ep->peers[number] = peer;
 	return 0;
 }
@@ -69,6 +70,28 @@ rwk_noinline int rwk_fi_ep_meet(struct rwk_fi_ep *ep, fi_addr_t number, struct r
 	return *peer ? 0 : -FI_ENOMEM;
 }
 
+void rwk_fi_ep_merged(void *owner, struct rwk_peer *old, struct rwk_peer *peer)
+{
+	struct rwk_fi_ep *ep = owner;
+
+	for (size_t i = 0; i < ep->peer_room; i++) {
+		if (ep->peers[i] == old)
+			ep->peers[i] = peer;
+	}
+	if (rwk_peer_user(peer) == FI_ADDR_NOTAVAIL)
+		rwk_peer_set_user(peer, rwk_peer_user(old));
+}
+
+/* What stands for a peer when the number that did has gone: another, of another of its addresses. */
+static uint64_t other_user(const struct rwk_fi_ep *ep, const struct rwk_peer *peer)
+{
+	for (size_t i = 0; i < ep->peer_room && rwk_peer_has_merged(peer); i++) {
+		if (ep->peers[i] == peer)
+			return rwk_fi_av_user(ep->av, i);
+	}
+	return FI_ADDR_NOTAVAIL;
+}
+
 void rwk_fi_ep_forget(struct rwk_fi_ep *ep, fi_addr_t number)
 {
 	struct rwk_peer *peer = number < ep->peer_room ? ep->peers[number] : NULL;
@@ -77,5 +100,5 @@ void rwk_fi_ep_forget(struct rwk_fi_ep *ep, fi_addr_t number)
 		return;
 	ep->peers[number] = NULL;
 	if (rwk_peer_user(peer) == rwk_fi_av_user(ep->av, number))
-		rwk_peer_set_user(peer, FI_ADDR_NOTAVAIL);
+		rwk_peer_set_user(peer, other_user(ep, peer));
 }

@@ -53,6 +53,18 @@ static void again(void *owner)
 	}
 }
 
+static void merged(void *owner, struct rwk_peer *old, struct rwk_peer *peer)
+{
+	const struct rwk_fi_sep *sep = owner;
+
+	for (int s = 0; s < RWK_FI_SIDES; s++) {
+		for (unsigned i = 0; i < RWK_ROOMS; i++) {
+			if (sep->contexts[s][i])
+				rwk_fi_ep_merged(sep->contexts[s][i], old, peer);
+		}
+	}
+}
+
 static int attach(struct rwk_fi_sep *sep)
 {
 	int err = rwk_fi_group_attach(&sep->domain->groups, &sep->member, sep->engine);
@@ -83,6 +95,7 @@ int rwk_fi_sep_start(struct rwk_fi_sep *sep)
 {
 	struct rwk_engine_attr attr = {
 		.complete = complete,
+		.merged = merged,
 		.owner = sep,
 		.rooms = sep->counts[RWK_FI_RX],
 		.multi_min = RWK_FI_MULTI_MIN,

@@ -93,13 +93,19 @@ void rwk_directory_correct(struct rwk_peer *p, const struct rwk_address *a)
 	rwk_directory_enter(p);
 }
 
+/** Of one that is known to be another: that. */
+static struct rwk_peer *itself(struct rwk_peer *p)
+{
+	return p && p->of ? p->of : p;
+}
+
 struct rwk_peer *rwk_directory_by_nonce(const struct rwk_engine *e, const struct rwk_address *a)
 {
 	for (struct rwk_hash_link *l = rwk_hash_list(&e->by_nonce, (uint32_t)nonce_of(a)); l; l = l->next) {
 		struct rwk_peer *p = rwk_container_of(l, struct rwk_peer, by_nonce);
 
 		if (nonce_of(&p->address) == nonce_of(a))
-			return p;
+			return itself(p);
 	}
 	return NULL;
 }
@@ -108,7 +114,7 @@ struct rwk_peer *rwk_directory_by_place(const struct rwk_engine *e, const struct
 {
 	struct place key = place_of(a, is_here(e, a));
 
-	return find_place(e, &key);
+	return itself(find_place(e, &key));
 }
 
 void rwk_directory_open(struct rwk_engine *e)

@@ -20,6 +20,7 @@ static const struct rwk_client engine_client = {
 	.by_stream = rwk_peer_by_stream,
 	.unshared = rwk_peer_unshared,
 	.moment = rwk_peers_moment,
+	.merge = rwk_peers_merge,
 	.failed = rwk_peer_failed,
 };
 

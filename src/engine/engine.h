@@ -134,6 +134,11 @@ struct rwk_engine_attr {
 	 * be NULL.
 	 */
 	void (*new_peer)(void *owner, struct rwk_peer *peer, const struct rwk_address *address);
+	/**
+	 * A peer that is known by another address has turned out to be `peer`, which takes its place from now on: all
+	 * that is under way with it goes on, `old` is not to be named any more. NULL: such a one fails with -EALREADY.
+	 */
+	void (*merged)(void *owner, struct rwk_peer *old, struct rwk_peer *peer);
 	void *owner;
 	struct rwk_regions *regions; /* what peers may reach (region.h); NULL: nothing */
 	/** A peer has carried out something on a region; for counters. May be NULL. */
@@ -204,6 +209,8 @@ struct rwk_peer *rwk_engine_peer(struct rwk_engine *e, const struct rwk_address 
 void rwk_peer_set_user(struct rwk_peer *p, uint64_t user);
 uint64_t rwk_peer_user(const struct rwk_peer *p);
 const struct rwk_address *rwk_peer_address(const struct rwk_peer *p);
+/** Has it taken the place of others (rwk_engine_attr.merged)? */
+bool rwk_peer_has_merged(const struct rwk_peer *p);
 
 /**
  * What stands for that peer in sends to one of its rooms, and in nothing else; NULL when out of memory. For room 0 it

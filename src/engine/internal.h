@@ -4,6 +4,7 @@
  *
  *   peer.c        who the peers are, contact, death
  *   directory.c   peers by nonce, and by place
+ *   merge.c       two peers that turn out to be one process
  *   send.c        from a send call to a message on a channel
  *   inbox.c       where receives and messages wait for one another; one an engine, or one for several
  *   room.c        several inboxes of one engine, and peers as their rooms are named
@@ -147,6 +148,7 @@ struct rwk_peer {
 	bool late_asked : 1;   /* our last CREDIT has named one of late_in */
 	bool here : 1;         /* directory.c: on this node, whichever of its IPs was named */
 	bool fenced : 1;       /* a fenced one-sided request waits: what comes behind it waits too; eager_max is -1 */
+	bool has_merged : 1;   /* others are `of` it, and no rooms */
 
 	struct rwk_list sends;    /* rwk_tx.link: sends under way */
 	struct rwk_list reads;    /* rwk_rx.link: rendezvous under way */
@@ -160,7 +162,8 @@ struct rwk_peer {
 	uint64_t contacted; /* when it got its channel; see rwk_clock_now */
 	struct rwk_peer *next; /* rwk_engine.all_peers; of one that stands for a room: the next of the same peer */
 	struct rwk_peer *rooms; /* what stands for its rooms */
-	struct rwk_peer *of;    /* it stands for a room of that peer; NULL: it is one itself */
+	struct rwk_peer *of;    /* it stands for a room of that peer, or is it by another address (merge.c); NULL: it is
+				   one itself */
 	struct rwk_hash_link by_nonce, by_place;
 };
 _Static_assert(offsetof(struct rwk_peer, sends) == RWK_CACHE_LINE, "the send path reads one line of a peer");
@@ -457,8 +460,14 @@ static inline int rwk_peer_status(const struct rwk_peer *p, int status)
 
 /** Ends what is under way with peers that have failed. */
 void rwk_peers_reap(struct rwk_engine *e);
+/** The channel of a peer that is ended waits to be disconnected. */
+void rwk_peer_ended(struct rwk_peer *p, int err);
 int rwk_peers_open(struct rwk_engine *e);
 void rwk_peers_close(struct rwk_engine *e);
+
+/* merge.c */
+/** The upcall of transport.h. */
+int rwk_peers_merge(void *engine, struct rwk_channel *ch, struct rwk_channel *into);
 
 /* send.c */
 /** A tx for a message of the engine's own; NULL when out of memory. */
@@ -571,6 +580,8 @@ void rwk_unexpected_drop(struct rwk_unexpected *u);
 void rwk_rx_retire(struct rwk_inbox *box, struct rwk_rx *rx);
 /** A retired receive ends with an error, once the messages that it has taken are complete. */
 void rwk_rx_end(struct rwk_inbox *box, struct rwk_rx *rx, int status);
+/** Receives that are posted may have come to mean `from`: they get what waits of it. */
+void rwk_rx_serve(struct rwk_inbox *box, enum rwk_space space, const struct rwk_peer *from);
 /** Copies into the receive's buffer as much as fits. */
 void rwk_rx_fill(struct rwk_rx *rx, const void *payload, size_t len);
 
@@ -638,6 +649,8 @@ void rwk_rma_end(struct rwk_peer *p, struct rwk_rma_in *in, int status);
 void rwk_rma_tell(struct rwk_engine *e);
 /** Ends what is under way with a peer that has failed. */
 void rwk_rma_abandon(struct rwk_peer *p);
+/** All requests to `p`, of which nothing has gone, are requests to `to`. */
+void rwk_rma_move(struct rwk_peer *p, struct rwk_peer *to);
 /** Requests of which the user hears nothing more, and that have not gone out. */
 size_t rwk_rma_owed(const struct rwk_peer *p);
 void rwk_rma_close(struct rwk_peer *p);

@@ -11,6 +11,7 @@ libropewalk_core_la_SOURCES += \
 	src/engine/job.c src/engine/job.h \
 	src/engine/late.c \
 	src/engine/match.c src/engine/match.h \
+	src/engine/merge.c \
 	src/engine/directory.c \
 	src/engine/peer.c \
 	src/engine/receive.c \

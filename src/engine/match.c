@@ -422,6 +422,21 @@ struct rwk_arrived *rwk_match_find_any(struct rwk_matcher *m, const void *from, 
 
 /* Both */
 
+bool rwk_match_rename(struct rwk_matcher *m, const void *from, const void *to)
+{
+	bool any = false;
+
+	if (m->head.hashed)
+		unhash_posted(m);
+	for (struct rwk_list *l = m->head.posted.next; l != &m->head.posted; l = l->next) {
+		if (posted_of(l)->from != from)
+			continue;
+		posted_of(l)->from = to;
+		any = true;
+	}
+	return any;
+}
+
 int rwk_match_each_posted(struct rwk_matcher *m, int (*visit)(struct rwk_posted *p, void *arg), void *arg)
 {
 	for (struct rwk_list *l = m->head.posted.next, *next; l != &m->head.posted; l = next) {

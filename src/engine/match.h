@@ -145,6 +145,9 @@ static inline void rwk_match_post(struct rwk_matcher *m, struct rwk_posted *p)
 /** Takes a posted receive out: cancelled, or its peer has died. */
 void rwk_match_unpost(struct rwk_matcher *m, struct rwk_posted *p);
 
+/** Who wants a message of `from` wants one of `to`, and stands where it stood. Was there any? */
+bool rwk_match_rename(struct rwk_matcher *m, const void *from, const void *to);
+
 /**
  * Calls `visit` for each posted receive in the order of posting until it returns non-zero, and returns that (0 at the
  * end). `visit` may unpost the receive it is given, no other; it may post, and what it posts may or may not be

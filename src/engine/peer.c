@@ -78,6 +78,11 @@ const struct rwk_address *rwk_peer_address(const struct rwk_peer *p)
 	return &p->address;
 }
 
+bool rwk_peer_has_merged(const struct rwk_peer *p)
+{
+	return p->has_merged;
+}
+
 bool rwk_peer_sending(const struct rwk_peer *p)
 {
 	return !rwk_list_empty(&p->sends);
@@ -268,16 +273,16 @@ int rwk_peer_connect(struct rwk_peer *p)
 int rwk_peer_connected(void *engine, struct rwk_channel *ch, const struct rwk_address *from)
 {
 	struct rwk_engine *e = engine;
-	struct rwk_peer *p = ch->peer;
+	struct rwk_peer *p = ch->peer, *there = rwk_directory_by_nonce(e, from);
 	bool known, network;
 	int rc;
 
 	if (p) {
-		if (rwk_peer_is_partial(&p->address) && !rwk_directory_by_nonce(e, from))
+		if (rwk_peer_is_partial(&p->address) && (!there || there == p))
 			complete_address(p, from);
 		return 0;
 	}
-	p = rwk_directory_by_nonce(e, from);
+	p = there;
 	if (!p) {
 		p = rwk_directory_by_place(e, from);
 		if (p && rwk_peer_is_partial(&p->address) && !p->error)
@@ -322,6 +327,16 @@ void rwk_peers_moment(void *engine)
 		show_traffic(e->listed[i], now);
 }
 
+void rwk_peer_ended(struct rwk_peer *p, int err)
+{
+	p->error = err;
+	p->eager_max = -1;
+	if (p->shown)
+		p->shown->error = -err;
+	rwk_list_append(&p->engine->failed, &p->in_list);
+	p->engine->due = true;
+}
+
 void rwk_peer_failed(void *engine, struct rwk_channel *ch, int err)
 {
 	struct rwk_engine *e = engine;
@@ -329,14 +344,9 @@ void rwk_peer_failed(void *engine, struct rwk_channel *ch, int err)
 
 	if (p->error)
 		return;
-	p->error = err;
-	p->eager_max = -1;
-	if (p->shown)
-		p->shown->error = -err;
+	rwk_peer_ended(p, err);
 	show_traffic(p, rwk_clock_now());
 	e->status.counters.failed_peers++;
-	rwk_list_append(&e->failed, &p->in_list);
-	e->due = true;
 	rwk_info("peer at port %u, rank %u: %s", rwk_address_port(&p->address), rwk_address_rank(&p->address),
 		strerror(-err));
 }

@@ -359,6 +359,45 @@ static void fill_multi(struct rwk_inbox *box, struct rwk_rx *rx, int error)
 	child_done(box, rx);
 }
 
+/** A posted receive, and a message that waits for it. */
+struct served {
+	struct rwk_matcher *m;
+	const struct rwk_peer *from;
+	struct rwk_rx *rx;
+	struct rwk_arrived *a;
+};
+
+static int find_served(struct rwk_posted *posted, void *arg)
+{
+	struct served *s = arg;
+
+	if (posted->from != s->from)
+		return 0;
+	s->rx = rwk_container_of(posted, struct rwk_rx, posted);
+	s->a = rwk_match_find(s->m, posted->from, posted->tag, posted->ignore);
+	return s->a != NULL;
+}
+
+/* From the beginning for each: a completion may post and cancel what it likes. Until no message finds its receive. */
+void rwk_rx_serve(struct rwk_inbox *box, enum rwk_space space, const struct rwk_peer *from)
+{
+	struct served s = {.m = box->matcher[space], .from = from};
+	size_t kept;
+
+	do {
+		kept = rwk_match_kept_count(s.m);
+		if (!rwk_match_each_posted(s.m, find_served, &s))
+			return;
+		if (s.rx->flags & RWK_F_MULTI) {
+			fill_multi(box, s.rx, 0);
+			continue;
+		}
+		rwk_match_unpost(s.m, &s.rx->posted);
+		rwk_match_take(s.m, s.a);
+		rwk_rx_deliver(s.rx, rwk_container_of(s.a, struct rwk_unexpected, arrived));
+	} while (rwk_match_kept_count(s.m) < kept);
+}
+
 /**
  * Who is waited for must be known to live: makes contact, so that the death of a peer that never sends anything is
  * noticed too. 0, or the peer's error.

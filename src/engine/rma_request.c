@@ -19,6 +19,7 @@ struct rwk_rma_state *rwk_rma_state_of(struct rwk_peer *p)
 	s->peer = p;
 	rwk_list_init(&s->requests);
 	s->unsent = &s->requests;
+	rwk_list_init(&s->lying);
 	rwk_list_init(&s->owing);
 	rwk_list_init(&s->in.link);
 	p->rma = s;
@@ -46,6 +47,7 @@ static void piece_done(struct rwk_op *op, int status)
 
 	s->posted--;
 	s->giving -= op->env.kind == RWK_RMA_DATA;
+	rwk_list_remove(&piece->link);
 	if (piece->request)
 		piece->request->posted--;
 	rwk_rma_piece_free(piece);
@@ -102,6 +104,7 @@ static rwk_outline int post(struct rwk_rma_state *s, const struct rwk_envelope *
 		return rc < 0 ? rc : 0;
 	}
 	s->posted++;
+	rwk_list_append(&s->lying, &piece->link);
 	s->giving += env->kind == RWK_RMA_DATA;
 	if (r)
 		r->posted++;
@@ -620,6 +623,44 @@ void rwk_rma_begin_request(struct rwk_rma_state *s, struct rwk_rma_request *r)
 {
 	if (!is_simple(s, r) || !send_simple(s, r))
 		rwk_rma_start(s, r);
+}
+
+/** Its pieces are the client's again: nothing of it has been sent. */
+static void recall(struct rwk_rma_request *r)
+{
+	r->begun = r->sent = false;
+	r->status = 0;
+	r->posted = r->checks = r->unchecked = 0;
+	r->fetched = 0;
+	r->asking = r->answers = (struct rwk_rma_cursor){0};
+	r->at = r->came = r->in_piece = 0;
+}
+
+void rwk_rma_move(struct rwk_peer *p, struct rwk_peer *to)
+{
+	struct rwk_rma_state *s = p->rma, *t = s ? rwk_rma_state_of(to) : NULL;
+	struct rwk_list *l;
+
+	if (!s)
+		return;
+	while ((l = rwk_list_pop(&s->lying))) {
+		struct rwk_rma_piece *piece = rwk_container_of(l, struct rwk_rma_piece, link);
+
+		p->channel->transport->withdraw(p->channel, &piece->op);
+		rwk_rma_piece_free(piece);
+	}
+	s->unsent = &s->requests;
+	while ((l = rwk_list_pop(&s->requests))) {
+		struct rwk_rma_request *r = rwk_container_of(l, struct rwk_rma_request, link);
+
+		recall(r);
+		if (!t) {
+			rwk_rma_finish(r, -ENOMEM);
+			continue;
+		}
+		r->state = t;
+		rwk_rma_start(t, r);
+	}
 }
 
 size_t rwk_rma_owed(const struct rwk_peer *p)

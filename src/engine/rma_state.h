@@ -135,6 +135,7 @@ struct rwk_rma_piece {
 	struct rwk_op op;
 	struct rwk_rma_state *state;
 	struct rwk_rma_request *request; /* NULL: an answer of ours */
+	struct rwk_list link;            /* rwk_rma_state.lying; not of a direct request */
 	void *bytes;                     /* its payload, if that is the piece's own; NULL: it is not */
 	struct iovec iov[RWK_ENGINE_IOV_MAX];
 };
@@ -161,6 +162,7 @@ struct rwk_rma_state {
 	struct rwk_list *unsent;   /* of these the first that is not sent; the list itself: none */
 	uint64_t asked, answered;  /* pieces */
 	uint32_t fetching, posted; /* pieces */
+	struct rwk_list lying;     /* those that are posted: rwk_rma_piece.link */
 	uint32_t fences;           /* requests that wait until all before them are complete, and with them all behind */
 	/* As the target. */
 	uint64_t served, told;     /* pieces: carried out, and the peer knows of */

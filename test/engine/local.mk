@@ -96,6 +96,11 @@ test_engine_test_rma_SOURCES = test/engine/test_rma.c $(engine_area)
 test_engine_test_rma_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_rma
 
+check_PROGRAMS += test/engine/test_merge
+test_engine_test_merge_SOURCES = test/engine/test_merge.c $(engine_area)
+test_engine_test_merge_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/engine/test_merge
+
 check_PROGRAMS += test/engine/test_rma_direct
 test_engine_test_rma_direct_SOURCES = test/engine/test_rma_direct.c $(engine_area)
 test_engine_test_rma_direct_LDADD = librwk_sim.la $(TEST_LDADD)

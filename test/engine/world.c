@@ -92,6 +92,17 @@ static void on_new_peer(void *owner, struct rwk_peer *peer, const struct rwk_add
 	o->w->new_peers[o->who]++;
 }
 
+static void on_merged(void *owner, struct rwk_peer *old, struct rwk_peer *peer)
+{
+	const struct world_owner *o = owner;
+
+	o->w->merged[o->who]++;
+	for (unsigned i = 0; i < WORLD_MAX; i++) {
+		if (o->w->peer[o->who][i] == old)
+			o->w->peer[o->who][i] = peer;
+	}
+}
+
 static void open_net(struct world *w)
 {
 	struct rwk_sim_attr net = w->attr.net.mtu ? w->attr.net : rwk_sim_attr_default;
@@ -132,6 +143,7 @@ void world_open(struct world *w, const struct world_attr *attr)
 		struct rwk_engine_attr a = {
 			.complete = on_complete,
 			.new_peer = on_new_peer,
+			.merged = on_merged,
 			.reached = on_reached,
 			.owner = &w->owner[i],
 			.tx_limit = tx_limit,

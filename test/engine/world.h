@@ -61,6 +61,7 @@ struct world {
 	bool met[WORLD_MAX][WORLD_MAX]; /* who has been asked to talk to whom */
 	double contact, looked;         /* on shared memory: seconds left for a first contact, as of `looked` */
 	unsigned new_peers[WORLD_MAX];
+	unsigned merged[WORLD_MAX]; /* calls of rwk_engine_attr.merged, which changes peer[][] */
 	struct rwk_regions *regions[WORLD_MAX];
 	unsigned reached[WORLD_MAX];              /* calls of rwk_engine_attr.reached, */
 	size_t reached_bytes[WORLD_MAX];          /* and what they told of */

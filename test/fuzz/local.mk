@@ -64,7 +64,7 @@ test_fuzz_fuzz_rc_LDADD = test/fuzz/librc.la
 test_fuzz_fuzz_rma_SOURCES = test/fuzz/fuzz_rma.c \
 	src/engine/atomic.c src/engine/credit.c src/engine/directory.c src/engine/engine.c src/engine/foreign.c \
 	src/engine/guest.c src/engine/inbound.c src/engine/inbox.c \
-	src/engine/late.c src/engine/match.c src/engine/peer.c \
+	src/engine/late.c src/engine/match.c src/engine/merge.c src/engine/peer.c \
 	src/engine/receive.c src/engine/region.c src/engine/rendezvous.c src/engine/rma.c src/engine/rma_choice.c \
 	src/engine/rma_direct.c src/engine/rma_met.c src/engine/rma_request.c src/engine/rma_self.c src/engine/rma_serve.c \
 	src/engine/room.c src/engine/self.c \

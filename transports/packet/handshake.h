@@ -48,12 +48,12 @@ struct rwk_packet_channel *rwk_packet_find(
 	struct rwk_port *port, const struct rwk_link_address *from, const struct rwk_greeting *g);
 /**
  * The peer of `ch` is that of `to` as well: one process, by two of its addresses. It has one connection, `to`'s; the
- * other channel fails, and leaves it its stream.
+ * other channel leaves it its stream, and what the client moves, and fails. An upcall.
  */
 void rwk_packet_give_way(struct rwk_packet_channel *ch, struct rwk_packet_channel *to);
 /**
  * Where we ask is the process with that nonce. Has another channel got it already, which has come so far at least? Then
- * this one gives way.
+ * this one gives way. An upcall.
  */
 bool rwk_packet_doubles(struct rwk_packet_channel *ch, uint64_t nonce, enum rwk_channel_state least);
 /**

@@ -54,16 +54,18 @@ struct rwk_packet_channel *rwk_packet_find(
 
 void rwk_packet_give_way(struct rwk_packet_channel *ch, struct rwk_packet_channel *to)
 {
+	const struct rwk_client *client = ch->port->client;
 	char name[80];
+	int rc = -EALREADY;
 
 	if (!lives(ch))
 		return;
 	snprintf(name, sizeof(name), "%s", rwk_packet_name(&ch->address));
-	rwk_warn("packets: %s is the same process as %s, which is connected already: what is sent to it by the first "
-		 "address fails. Insert each process by one address, that which it calls its own (fi_getname)",
-		name, rwk_packet_name(&to->address));
+	rwk_info("packets: %s is the same process as %s, and has one connection", name, rwk_packet_name(&to->address));
 	rwk_packet_stream_over(ch, to);
-	rwk_packet_doom(ch, -EALREADY);
+	if (client->merge)
+		rc = client->merge(ch->port->cookie, &ch->base, &to->base);
+	rwk_packet_doom(ch, rc ? rc : -EALREADY);
 }
 
 bool rwk_packet_doubles(struct rwk_packet_channel *ch, uint64_t nonce, enum rwk_channel_state least)
