@@ -60,6 +60,13 @@ TESTS += test/libfabric/test_shared_rx
 
 FI_SEP = test/libfabric/fi_sep.c test/libfabric/fi_sep.h
 
+check_PROGRAMS += test/libfabric/test_two_addresses
+test_libfabric_test_two_addresses_SOURCES = test/libfabric/test_two_addresses.c test/libfabric/fi_pair.c \
+	test/libfabric/fi_pair.h $(FI_SEP)
+test_libfabric_test_two_addresses_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_two_addresses_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_two_addresses
+
 check_PROGRAMS += test/libfabric/test_scalable
 test_libfabric_test_scalable_SOURCES = test/libfabric/test_scalable.c $(FI_SEP)
 test_libfabric_test_scalable_LDADD = $(FI_TEST_LDADD)
