@@ -58,19 +58,28 @@ static void say(unsigned from, unsigned to)
 	assert_in_range(ends_post(ends_side(from, to)), 0, 1);
 }
 
-/* The end and that peer have a channel, by which messages come. */
-static void check_channel(unsigned peer, bool shared)
+/* So many messages come, both ways; in lengths that ends_lengths says. */
+static void check_messages(unsigned peer, unsigned count)
 {
-	say(HERE, peer);
-	say(peer, HERE);
+	for (unsigned i = 0; i < count; i++) {
+		say(HERE, peer);
+		say(peer, HERE);
+	}
 	ends_settle();
 	for (unsigned i = 0; i < 2; i++) {
 		struct side *s = i ? ends_side(peer, HERE) : ends_side(HERE, peer);
 
 		assert_int_equal(s->failed, 0);
-		assert_int_equal(s->received, 1);
-		assert_int_equal(rwk_packet_is_shared(s->ch), shared);
+		assert_int_equal(s->received, count);
 	}
+}
+
+/* The end and that peer have a channel, by which messages come. */
+static void check_channel(unsigned peer, bool shared)
+{
+	check_messages(peer, 1);
+	assert_int_equal(rwk_packet_is_shared(ends_side(HERE, peer)->ch), shared);
+	assert_int_equal(rwk_packet_is_shared(ends_side(peer, HERE)->ch), shared);
 }
 
 /*
@@ -189,22 +198,6 @@ static void set_mtu(size_t mtu)
 	((struct rwk_sim_attr *)rwk_sim_attr(ends_net))->mtu = mtu;
 }
 
-/* Messages of all lengths come, on that channel of the end's. */
-static void check_messages(unsigned peer)
-{
-	for (unsigned i = 0; i < MESSAGES; i++) {
-		say(HERE, peer);
-		say(peer, HERE);
-	}
-	ends_settle();
-	for (unsigned i = 0; i < 2; i++) {
-		struct side *s = i ? ends_side(peer, HERE) : ends_side(HERE, peer);
-
-		assert_int_equal(s->failed, 0);
-		assert_int_equal(s->received, MESSAGES);
-	}
-}
-
 static void open_hosts(size_t mtu)
 {
 	ends_lengths = all_lengths;
@@ -238,8 +231,8 @@ static void change_between(size_t before, size_t after, bool late)
 	assert_int_equal(rwk_packet_channel(ends_side(HERE, OTHER)->ch)->pmtu, initiator()->pmtu);
 	if (after < before)
 		set_mtu(before); /* these links cut nothing in fragments */
-	check_messages(OTHER);
-	check_messages(FIRST);
+	check_messages(OTHER, MESSAGES);
+	check_messages(FIRST, MESSAGES);
 	ends_close();
 }
 
@@ -274,7 +267,7 @@ static void failed_between(void **state)
 	ends_settle();
 	assert_false(rwk_packet_is_shared(ends_side(HERE, OTHER)->ch));
 	assert_int_equal(rwk_packet_channel(ends_side(HERE, OTHER)->ch)->pmtu, 4096);
-	check_messages(OTHER);
+	check_messages(OTHER, MESSAGES);
 	ends_close();
 }
 
