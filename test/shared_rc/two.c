@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static const struct rwk_src_size two_size = {4, 4, 65536};
+const struct rwk_src_size two_size = {4, 4, 65536};
 
 struct fixture f;
 

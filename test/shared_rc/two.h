@@ -20,6 +20,8 @@ struct fixture {
 };
 
 extern struct fixture f;
+/** Of its segment. */
+extern const struct rwk_src_size two_size;
 
 /** For cmocka: two members, one speaker; they are gone with two_close. */
 int two_open(void **state);
