@@ -8,6 +8,7 @@
 #include "transfer_roles.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 enum { SIZE = 100000, REGIONS = 200 }; /* more than the area's first page lists */
 
@@ -70,10 +71,30 @@ static void no_list(void **state)
 	tp_run(exposes_many, waits, NULL);
 }
 
+/* As tp_wait, but nothing is taken or done meanwhile. */
+static bool stands_until(struct rwk_shm_channel *ch, unsigned word)
+{
+	for (unsigned ms = 0; tp_heard(ch, word) < 1 && ms < 10000 && rwk_shm_peer_alive(ch); ms++)
+		usleep(1000);
+	return tp_heard(ch, word) >= 1;
+}
+
 static int serves(struct rwk_shm_channel *ch, const void *arg)
 {
+	struct rwk_rkey *key = &tp_side(ch, true)->key[0];
+
 	(void)arg;
-	return tp_expose_and_serve(ch, 1, SIZE, 1);
+	tp_fill(bytes, SIZE, 0);
+	CHECK(!expose(ch, RWK_EXPOSE_READ, key));
+	tp_say(ch, 1, 1);
+	CHECK(tp_wait(ch, 2, 1));
+	CHECK(stands_until(ch, 3)); /* it has asked again: that is refused before it looks */
+	for (int i = 0; i < 10; i++)
+		tp_progress(ch);
+	tp_say(ch, 2, 1);
+	CHECK(tp_wait(ch, 4, 1));
+	rwk_shm_conceal(ch, key);
+	return 0;
 }
 
 static int reads(struct rwk_shm_channel *ch, const void *arg)
@@ -87,13 +108,16 @@ static int reads(struct rwk_shm_channel *ch, const void *arg)
 	tp_force(ch, RWK_SHM_STAGE);
 	CHECK(!tp_read(ch, &o, key, 0, &iov, 1, SIZE));
 	CHECK(tp_finish(ch, &o, 10000) == -ENOMEM);
+	tp_say(ch, 2, 1);
 	CHECK(!tp_read(ch, &o, key, 0, &iov, 1, SIZE));
 	tp_progress(ch);
 	CHECK(rwk_shm_read_of(&o.op)->asked);
+	tp_say(ch, 3, 1);
+	CHECK(stands_until(ch, 2));
 	tp_force(ch, -1);
 	CHECK(tp_finish(ch, &o, 10000) == 0);
 	CHECK(tp_same(bytes, SIZE, 0, 0));
-	tp_say(ch, 2, 1);
+	tp_say(ch, 4, 1);
 	return 0;
 }
 
