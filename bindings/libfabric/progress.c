@@ -178,11 +178,11 @@ static void *run(void *arg)
 	while (!atomic_load(&p->stop)) {
 		enum next next = visit_all(p);
 
-		if (next != SOON)
-			p->busy_since = 0;
 		if (next == SOON)
 			nap(p);
-		else if (next == WHEN_RUNG)
+		else
+			p->busy_since = 0;
+		if (next == WHEN_RUNG)
 			poll(p->fds, p->count, -1);
 		if (next != NOW && p->fds->revents && read(p->event_fd, &rung, sizeof(rung)) < 0)
 			rwk_debug("automatic progress: the descriptor was empty");

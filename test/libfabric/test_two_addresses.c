@@ -143,6 +143,36 @@ static void asks(struct t_process *p)
 	close_end(&d, &e);
 }
 
+/* By its own name, but twice: one of the numbers stands for it until that is removed, and then the other. */
+static void asks_twice(struct t_process *p)
+{
+	fi_addr_t number[2], one, other;
+	struct sockaddr_in name[2];
+	struct t_domain d;
+	struct t_end e;
+
+	open_end(&d, &e);
+	hear_names(p, &e, name);
+	number[0] = t_insert(&e, &name[0]);
+	number[1] = t_insert(&e, &name[0]);
+	await_message(&e);
+	assert_int_equal(fi_trecv(e.ep, in, LONG, NULL, number[0], 1, 0, in), 0);
+	t_wait(e.cq, NULL, &one);
+	assert_in_range(one, number[0], number[1]);
+	other = number[one == number[0]];
+	assert_int_equal(ask(&e, other, other, 1), one);
+	assert_int_equal(fi_av_remove(e.av, &one, 1, 0), 0);
+	assert_int_equal(ask(&e, other, FI_ADDR_UNSPEC, 0), other);
+	t_meet(p, e.cq);
+	close_end(&d, &e);
+}
+
+static void twice(void **state)
+{
+	(void)state;
+	t_two("udp", answers, asks_twice, NULL);
+}
+
 static void both(void **state)
 {
 	(void)state;
@@ -258,6 +288,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both),
+		cmocka_unit_test(twice),
 		cmocka_unit_test(contexts),
 		cmocka_unit_test(crossing),
 	};
