@@ -340,10 +340,11 @@ struct rwk_transport {
 	int (*post)(struct rwk_channel *ch, struct rwk_op *op);
 	/**
 	 * May be NULL. Carries out a read or write here and now, without the peer: 0, the data is in place. -EAGAIN:
-	 * others are under way, or something is wrong (a part may have been done): post will tell.
+	 * others are under way, the peer would better copy a part of it, or something is wrong (a part may have been
+	 * done): post will tell.
 	 */
 	int (*access)(struct rwk_channel *ch, const struct rwk_direct_access *a);
-	uint32_t access_max[2]; /* longest that is better done so than by post: of what comes alone, and of what is
+	uint32_t access_max[2]; /* longest that may be better done so than by post: of what comes alone, and of what is
 				   behind others (rwk_op.behind); bytes, 0 without it */
 	/**
 	 * Takes back a posted op that has not begun: 0, it is the client's again and done is not called; -EBUSY: it

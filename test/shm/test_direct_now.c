@@ -7,10 +7,12 @@
 
 #include "transfer_roles.h"
 
+#include "shm/transfer_state.h"
+
 #include <errno.h>
 #include <sys/mman.h>
 
-enum { LENGTH = 32 << 10, PAGE = 4096, HOLE = 3, LONG = 5 << 20, GUARD = 64 };
+enum { LENGTH = 32 << 10, PAGE = 4096, HOLE = 3, LONG = 5 << 20, GUARD = 64, SHARED = 64 << 10 };
 
 /* The exposer's regions. */
 enum { PLAIN, READ_ONLY, WRITE_ONLY, IN_PIECES, WITH_HOLE, CONCEALED, ENDLESS, REGIONS };
@@ -117,6 +119,43 @@ static int refused(struct rwk_shm_channel *ch, const struct rwk_rkey *key, unsig
 	return 0;
 }
 
+/* Makes it known which of two methods is the cheaper one for that length. */
+static void know(struct rwk_shm_channel *ch, bool write, enum rwk_shm_method cheaper)
+{
+	struct rwk_shm_choice *c = &rwk_shm_transfers_of(ch)->direct_pace[write].choice;
+
+	memset(c, 0, sizeof(*c));
+	for (int collides = 0; collides < 2; collides++) {
+		struct rwk_shm_load load = {SHARED, collides};
+
+		for (int i = 0; i < 16; i++) {
+			enum rwk_shm_method m = rwk_shm_choice_pick(c, load, 1u << RWK_SHM_PULL | 1u << RWK_SHM_BOTH);
+
+			rwk_shm_choice_record(c, m, load, SHARED, m == cheaper ? 1000000 : 2000000);
+		}
+	}
+}
+
+/* Of what two could share: if one alone is quicker, and then it is measured. */
+static int longer(struct rwk_shm_channel *ch, const struct rwk_rkey *key, unsigned char *buf)
+{
+	for (int write = 0; write < 2; write++) {
+		const struct rwk_shm_pace *pace = &rwk_shm_transfers_of(ch)->direct_pace[write];
+
+		know(ch, write, RWK_SHM_BOTH);
+		CHECK(now(ch, write, key, 0, buf, SHARED) == -EAGAIN);
+		know(ch, write, RWK_SHM_PULL);
+		CHECK(rwk_shm_choice_least(&pace->choice, (struct rwk_shm_load){SHARED, false}) > 1000);
+		CHECK(!now(ch, write, key, 0, buf, SHARED));
+		CHECK(rwk_shm_choice_least(&pace->choice, (struct rwk_shm_load){SHARED, false}) < 15625 ||
+			rwk_shm_choice_least(&pace->choice, (struct rwk_shm_load){SHARED, true}) < 15625);
+		tp_force(ch, RWK_SHM_PULL);
+		CHECK(now(ch, write, key, 0, buf, SHARED) == -EAGAIN);
+		tp_force(ch, -1);
+	}
+	return 0;
+}
+
 static int user(struct rwk_shm_channel *ch, const void *arg)
 {
 	const struct rwk_rkey *key = tp_side(ch, false)->key;
@@ -131,6 +170,9 @@ static int user(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(!posted(ch, true, &key[ENDLESS], buf, 8));
 	line = there_and_back(ch, &key[PLAIN], buf);
 	line = line ? line : refused(ch, key, buf);
+	if (line)
+		return line;
+	line = longer(ch, &key[ENDLESS], buf);
 	if (line)
 		return line;
 	/* others are under way: it would overtake them */

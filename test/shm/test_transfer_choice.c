@@ -240,6 +240,32 @@ static void only_what_is_allowed(void **state)
 	}
 }
 
+/* Who asks for one method gets it once it is the cheapest, except for the other's trials, which go on as before. */
+static void taken_if_it_is_known(void **state)
+{
+	static const unsigned two = 1u << RWK_SHM_PULL | 1u << RWK_SHM_BOTH;
+	static const uint64_t ns[RWK_SHM_METHODS] = {[RWK_SHM_PULL] = 5000, [RWK_SHM_BOTH] = 6000};
+	struct rwk_shm_choice c = {0}, picked = {0};
+	unsigned taken = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 20000; i++) {
+		enum rwk_shm_method m = rwk_shm_choice_pick(&picked, of(65536), two), n = RWK_SHM_PULL;
+
+		assert_false(rwk_shm_choice_take(&c, RWK_SHM_BOTH, of(65536), two));
+		if (rwk_shm_choice_take(&c, RWK_SHM_PULL, of(65536), two))
+			taken++;
+		else
+			n = rwk_shm_choice_pick(&c, of(65536), two);
+		assert_int_equal(m, n);
+		rwk_shm_choice_record(&picked, m, of(65536), 65536, ns[m]);
+		rwk_shm_choice_record(&c, m, of(65536), 65536, ns[m]);
+		assert_true(i >= 4 * 4 || !taken);
+	}
+	assert_in_range(taken, 19600, 19980);
+	assert_memory_equal(&c, &picked, sizeof(c));
+}
+
 /* Lengths share a class up to the power of two; the ends are open. */
 static void classes(void **state)
 {
@@ -303,6 +329,7 @@ int main(void)
 		cmocka_unit_test(what_comes_ahead),
 		cmocka_unit_test(those_that_collide),
 		cmocka_unit_test(only_what_is_allowed),
+		cmocka_unit_test(taken_if_it_is_known),
 		cmocka_unit_test(classes),
 		cmocka_unit_test(prints),
 		cmocka_unit_test(adds_up),

@@ -73,20 +73,46 @@ static enum rwk_shm_method trial_begin(struct rwk_shm_choice_class *k, enum rwk_
 	return m;
 }
 
+/* What there is for trials after one more transfer of `best`, in ns. */
+static float aside_after(const struct rwk_shm_choice_class *k, enum rwk_shm_method best, size_t length)
+{
+	return k->aside + k->method[best].cost * kilobytes(length) / ASIDE_PART;
+}
+
+/* What a trial of `other` takes, by what is known, in ns. */
+static float price_of(const struct rwk_shm_choice_class *k, enum rwk_shm_method other, size_t length)
+{
+	return (float)trial_of(length) * k->method[other].cost * kilobytes(length);
+}
+
 /* The cheapest, or another one for which enough has been put aside. */
 static enum rwk_shm_method known_or_trial(struct rwk_shm_choice_class *k, size_t length, unsigned allowed)
 {
 	enum rwk_shm_method best = cheapest(k, allowed), other = rarest(k, allowed, (int)best);
-	unsigned transfers = trial_of(length);
-	float price = (float)transfers * k->method[other].cost * kilobytes(length);
+	float price = price_of(k, other, length);
 
 	if (other == best)
 		return best;
-	k->aside += k->method[best].cost * kilobytes(length) / ASIDE_PART;
+	k->aside = aside_after(k, best, length);
 	if (k->aside < price)
 		return best;
 	k->aside -= price;
-	return trial_begin(k, other, transfers);
+	return trial_begin(k, other, trial_of(length));
+}
+
+bool rwk_shm_choice_take(struct rwk_shm_choice *c, enum rwk_shm_method m, struct rwk_shm_load load, unsigned allowed)
+{
+	struct rwk_shm_choice_class *k = &c->class[class_of(load)];
+	enum rwk_shm_method other = rarest(k, allowed, (int)m);
+	float aside = aside_after(k, m, load.length);
+	unsigned first = first_of(load.length);
+
+	if (k->trial_left || k->method[m].taken < first || k->method[other].taken < first ||
+		cheapest(k, allowed) != m || aside >= price_of(k, other, load.length))
+		return false;
+	k->aside = aside;
+	k->method[m].taken++;
+	return true;
 }
 
 enum rwk_shm_method rwk_shm_choice_pick(struct rwk_shm_choice *c, struct rwk_shm_load load, unsigned allowed)

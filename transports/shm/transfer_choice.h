@@ -86,6 +86,9 @@ void rwk_shm_pace_done(struct rwk_shm_pace *p, enum rwk_shm_method m, struct rwk
 /** The method for it among those whose bit (1 << method) is set in `allowed` (not 0). */
 enum rwk_shm_method rwk_shm_choice_pick(struct rwk_shm_choice *c, struct rwk_shm_load load, unsigned allowed);
 
+/** Takes m (of two that are allowed) if that is known to be the cheapest and no trial goes on or is due; else false. */
+bool rwk_shm_choice_take(struct rwk_shm_choice *c, enum rwk_shm_method m, struct rwk_shm_load load, unsigned allowed);
+
 /** Transfers of about that, `bytes` in all, have taken `ns` by this method. */
 void rwk_shm_choice_record(
 	struct rwk_shm_choice *c, enum rwk_shm_method m, struct rwk_shm_load load, size_t bytes, uint64_t ns);

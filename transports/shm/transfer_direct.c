@@ -15,6 +15,8 @@
  */
 #include "shm/transfer_area.h"
 
+#include "base/clock.h"
+#include "base/copy.h"
 #include "base/log.h"
 #include "base/param.h"
 
@@ -148,6 +150,8 @@ static ssize_t write_haul(struct rwk_shm_transfers *t, const struct rwk_rkey *rk
 	return rwk_shm_region_writable(t, cookie) ? -ECONNRESET : -EACCES;
 }
 
+#define DIRECT_METHODS (1u << RWK_SHM_PULL | 1u << RWK_SHM_BOTH)
+
 /*
  * Its turn has come: alone, or with the peer's help. What nobody waits behind is lone, unless it is one of several
  * whose first have been short enough to end in their posts.
@@ -156,15 +160,14 @@ static void begin(struct rwk_shm_transfers *t, struct rwk_op *op)
 {
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
 	bool first = t->direct.next == &op->link, lone = first && op->link.next == &t->direct && !op->behind;
-	unsigned allowed = 1u << RWK_SHM_PULL | 1u << RWK_SHM_BOTH;
 
 	r->begun = true;
 	r->method = RWK_SHM_PULL;
 	if (!rwk_shm_both_possible(op, lone) || !rwk_shm_both_listens(t, first))
 		return;
 	r->started = rwk_clock_now();
-	r->method = (uint8_t)rwk_shm_choice_pick(
-		&t->direct_pace[op->type == RWK_OP_WRITE].choice, rwk_shm_load_of(op), t->force ? t->force : allowed);
+	r->method = (uint8_t)rwk_shm_choice_pick(&t->direct_pace[op->type == RWK_OP_WRITE].choice, rwk_shm_load_of(op),
+		t->force ? t->force : DIRECT_METHODS);
 	if (r->method == RWK_SHM_BOTH && !rwk_shm_both_ask_direct(t, op)) {
 		r->method = RWK_SHM_PULL;
 		r->started = 0;
@@ -324,21 +327,52 @@ int rwk_shm_direct_post(struct rwk_shm_transfers *t, struct rwk_op *op, const st
 	return 0;
 }
 
+/* Is it for this side alone? Then *started is when it begins, ns, if it is to be measured as of *load, else 0. */
+static bool alone_now(struct rwk_shm_transfers *t, const struct rwk_direct_access *a, const char *there,
+	struct rwk_shm_load *load, uint64_t *started)
+{
+	bool write = a->type == RWK_OP_WRITE;
+
+	*started = 0;
+	if (a->length <= RWK_SHM_BOTH_LONE)
+		return true;
+	if (t->force)
+		return false;
+	if (!rwk_shm_both_listens(t, true))
+		return true;
+	load->length = a->length;
+	load->collides = write ? rwk_copy_collides(there, a->here) : rwk_copy_collides(a->here, there);
+	if (!rwk_shm_choice_take(&t->direct_pace[write].choice, RWK_SHM_PULL, *load, DIRECT_METHODS))
+		return false;
+	*started = rwk_clock_now();
+	return true;
+}
+
 int rwk_shm_direct_now(struct rwk_shm_transfers *t, const struct rwk_direct_access *a, const struct rwk_shm_key *key)
 {
 	bool write = a->type == RWK_OP_WRITE;
+	char *there = (char *)(uintptr_t)(key->address + a->offset);
+	struct rwk_shm_pace *pace = &t->direct_pace[write];
+	struct rwk_shm_load load;
+	uint64_t started;
 	struct haul h;
 	ssize_t n;
 
 	if (!(key->access & (write ? RWK_EXPOSE_WRITE : RWK_EXPOSE_READ)) || !rwk_list_empty(&t->direct) ||
-		t->direct_denied || t->cma_denied)
+		t->direct_denied || t->cma_denied || !alone_now(t, a, there, &load, &started))
 		return -EAGAIN;
 	h.local[write] = (struct iovec){a->here, a->length};
-	h.remote[write] = (struct iovec){(void *)(uintptr_t)(key->address + a->offset), a->length};
+	h.remote[write] = (struct iovec){there, a->length};
 	h.locals = h.remotes = 1u + write;
 	h.length = a->length;
 	n = write ? write_haul(t, a->rkey, &h) : read_haul(t, a->rkey, &h);
-	return n == (ssize_t)a->length ? 0 : -EAGAIN;
+	if (n != (ssize_t)a->length)
+		return -EAGAIN;
+	if (started) {
+		pace->ahead = 0; /* no other is under way */
+		rwk_shm_pace_done(pace, RWK_SHM_PULL, load, started, rwk_clock_now(), false);
+	}
+	return 0;
 }
 
 int rwk_shm_direct_progress(struct rwk_shm_transfers *t)
