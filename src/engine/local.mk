@@ -21,6 +21,8 @@ libropewalk_core_la_SOURCES += \
 	src/engine/rma_choice.c src/engine/rma_choice.h \
 	src/engine/rma_direct.c \
 	src/engine/rma_met.c \
+	src/engine/rma_peer.c \
+	src/engine/rma_piece.c \
 	src/engine/rma_request.c \
 	src/engine/rma_self.c \
 	src/engine/rma_serve.c \

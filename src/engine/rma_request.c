@@ -5,134 +5,6 @@
  */
 #include "engine/rma_state.h"
 
-#include <stdlib.h>
-
-struct rwk_rma_state *rwk_rma_state_of(struct rwk_peer *p)
-{
-	struct rwk_rma_state *s = p->rma;
-
-	if (rwk_likely(s != NULL))
-		return s;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return NULL;
-	s->peer = p;
-	rwk_list_init(&s->requests);
-	s->unsent = &s->requests;
-	rwk_list_init(&s->lying);
-	rwk_list_init(&s->owing);
-	rwk_list_init(&s->in.link);
-	p->rma = s;
-	return s;
-}
-
-/*
- * Messages.
- */
-
-void rwk_rma_piece_free(struct rwk_rma_piece *piece)
-{
-	struct rwk_engine *e = piece->state->peer->engine;
-
-	rwk_spares_put(&e->spares, piece->bytes);
-	rwk_pool_put(&e->rma_pieces, piece);
-}
-
-static void sweep(struct rwk_rma_state *s);
-
-static void piece_done(struct rwk_op *op, int status)
-{
-	struct rwk_rma_piece *piece = rwk_container_of(op, struct rwk_rma_piece, op);
-	struct rwk_rma_state *s = piece->state;
-
-	s->posted--;
-	s->giving -= op->env.kind == RWK_RMA_DATA;
-	rwk_list_remove(&piece->link);
-	if (piece->request)
-		piece->request->posted--;
-	rwk_rma_piece_free(piece);
-	if (status)
-		return; /* the peer has failed, and all requests with it */
-	sweep(s);
-	rwk_rma_pump(s);
-}
-
-/** Where a posted message's payload lies until the channel has done with it. False: out of memory. */
-static bool set_payload(struct rwk_rma_piece *piece, const struct iovec *iov, unsigned n, size_t len, bool keep)
-{
-	piece->bytes = NULL;
-	piece->op.iov_count = n;
-	if (!n)
-		return true;
-	if (!keep || !len) {
-		memcpy(piece->iov, iov, n * sizeof(*iov));
-		return true;
-	}
-	piece->bytes = rwk_spares_get(&piece->state->peer->engine->spares, len);
-	if (!piece->bytes)
-		return false;
-	rwk_iov_gather(iov, n, 0, piece->bytes, len);
-	piece->iov[0] = (struct iovec){piece->bytes, len};
-	piece->op.iov_count = 1;
-	return true;
-}
-
-static rwk_outline int post(struct rwk_rma_state *s, const struct rwk_envelope *env, const struct iovec *iov,
-	unsigned n, size_t len, struct rwk_rma_request *r, bool keep)
-{
-	struct rwk_channel *ch = s->peer->channel;
-	struct rwk_rma_piece *piece = rwk_pool_get(&s->peer->engine->rma_pieces);
-	int rc;
-
-	if (!piece)
-		return -ENOMEM;
-	piece->state = s;
-	piece->request = r;
-	if (!set_payload(piece, iov, n, len, keep)) {
-		rwk_rma_piece_free(piece);
-		return -ENOMEM;
-	}
-	piece->op.type = RWK_OP_SEND;
-	piece->op.arrival = false;
-	piece->op.env = *env;
-	piece->op.iov = piece->iov;
-	piece->op.length = len;
-	piece->op.done = piece_done;
-	rc = ch->transport->post(ch, &piece->op);
-	if (rc) {
-		rwk_rma_piece_free(piece);
-		return rc < 0 ? rc : 0;
-	}
-	s->posted++;
-	rwk_list_append(&s->lying, &piece->link);
-	s->giving += env->kind == RWK_RMA_DATA;
-	if (r)
-		r->posted++;
-	return 0;
-}
-
-int rwk_rma_put(struct rwk_rma_state *s, const struct rwk_envelope *env, const struct iovec *iov, unsigned n,
-	size_t len, struct rwk_rma_request *r, bool keep)
-{
-	struct rwk_peer *p = s->peer;
-	unsigned char gathered[2 * RWK_ATOMIC_BYTES];
-	const void *from = n ? iov->iov_base : NULL;
-	int rc;
-
-	if (p->error)
-		return p->error;
-	if (n > 1 && len <= sizeof(gathered)) {
-		rwk_iov_gather(iov, n, 0, gathered, len);
-		from = gathered;
-	}
-	rc = n <= 1 || from == gathered ? p->send(p->channel, env, from, len) : -EAGAIN;
-	return rwk_unlikely(rc == -EAGAIN) ? post(s, env, iov, n, len, r, keep) : rc;
-}
-
-/*
- * Requests.
- */
-
 void rwk_rma_complete(struct rwk_engine *e, uint32_t flags, void *context, int status)
 {
 	const uint32_t shown = RWK_F_RMA | RWK_F_ATOMIC | RWK_F_READ | RWK_F_WRITE;
@@ -175,8 +47,7 @@ void rwk_rma_finish(struct rwk_rma_request *r, int status)
 		rwk_rma_complete(e, flags, context, status);
 }
 
-/** Completes what has been answered. */
-static void sweep(struct rwk_rma_state *s)
+void rwk_rma_sweep(struct rwk_rma_state *s)
 {
 	struct rwk_list *l = s->requests.next;
 
@@ -409,7 +280,7 @@ static void breach(struct rwk_rma_state *s)
 static void settle(struct rwk_rma_state *s, uint64_t n)
 {
 	s->answered = n;
-	sweep(s);
+	rwk_rma_sweep(s);
 	rwk_rma_pump(s);
 }
 
@@ -469,7 +340,7 @@ static struct rwk_rma_request *answered(struct rwk_rma_state *s, uint64_t piece)
 	}
 	if (piece > s->answered) {
 		s->answered = piece;
-		sweep(s);
+		rwk_rma_sweep(s);
 	}
 	r = request_of(s, piece);
 	if (!r)
@@ -623,84 +494,4 @@ void rwk_rma_begin_request(struct rwk_rma_state *s, struct rwk_rma_request *r)
 {
 	if (!is_simple(s, r) || !send_simple(s, r))
 		rwk_rma_start(s, r);
-}
-
-/** Its pieces are the client's again: nothing of it has been sent. */
-static void recall(struct rwk_rma_request *r)
-{
-	r->begun = r->sent = false;
-	r->status = 0;
-	r->posted = r->checks = r->unchecked = 0;
-	r->fetched = 0;
-	r->asking = r->answers = (struct rwk_rma_cursor){0};
-	r->at = r->came = r->in_piece = 0;
-}
-
-void rwk_rma_move(struct rwk_peer *p, struct rwk_peer *to)
-{
-	struct rwk_rma_state *s = p->rma, *t = s ? rwk_rma_state_of(to) : NULL;
-	struct rwk_list *l;
-
-	if (!s)
-		return;
-	while ((l = rwk_list_pop(&s->lying))) {
-		struct rwk_rma_piece *piece = rwk_container_of(l, struct rwk_rma_piece, link);
-
-		p->channel->transport->withdraw(p->channel, &piece->op);
-		rwk_rma_piece_free(piece);
-	}
-	s->unsent = &s->requests;
-	while ((l = rwk_list_pop(&s->requests))) {
-		struct rwk_rma_request *r = rwk_container_of(l, struct rwk_rma_request, link);
-
-		recall(r);
-		if (!t) {
-			rwk_rma_finish(r, -ENOMEM);
-			continue;
-		}
-		r->state = t;
-		rwk_rma_start(t, r);
-	}
-}
-
-size_t rwk_rma_owed(const struct rwk_peer *p)
-{
-	const struct rwk_rma_state *s = p->rma;
-	size_t n = 0;
-
-	if (!s)
-		return 0;
-	for (const struct rwk_list *l = s->requests.next; l != &s->requests; l = l->next) {
-		const struct rwk_rma_request *r = rwk_container_of(l, struct rwk_rma_request, link);
-
-		n += r->over ? r->posted > 0 : r->flags & RWK_F_INJECT && (!r->sent || r->posted);
-	}
-	return n;
-}
-
-/*
- * Ends.
- */
-
-void rwk_rma_abandon(struct rwk_peer *p)
-{
-	struct rwk_rma_state *s = p->rma;
-
-	if (!s)
-		return;
-	s->unsent = &s->requests;
-	s->fences = 0;
-	p->fenced = false;
-	while (!rwk_list_empty(&s->requests))
-		rwk_rma_finish(rwk_container_of(s->requests.next, struct rwk_rma_request, link), p->error);
-	rwk_list_remove(&s->owing);
-	rwk_rma_in_drop(&s->in);
-	rwk_rma_direct_end(s);
-}
-
-void rwk_rma_close(struct rwk_peer *p)
-{
-	p->channel = NULL;
-	rwk_rma_abandon(p);
-	free(p->rma);
 }

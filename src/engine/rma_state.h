@@ -4,6 +4,8 @@
  *
  *   region.c       regions and their keys; copies into and out of them
  *   rma.c          calls, which make requests
+ *   rma_peer.c     what there is with one peer, as a whole
+ *   rma_piece.c    messages, and those that the channel cannot take at once
  *   rma_request.c  the initiator: a request on its way, and its answers
  *   rma_serve.c    the target: from a request to an access, and the answer
  *   rma_met.c      the regions that one request accesses, and who asked to be told
@@ -199,15 +201,20 @@ static inline unsigned rwk_rma_access_needed(unsigned op, unsigned type, unsigne
 ssize_t rwk_rma_move_here(struct rwk_engine *e, const struct rwk_rma_args *a, size_t whole, bool store);
 ssize_t rwk_rma_atomic_here(struct rwk_engine *e, const struct rwk_atomic_args *a, size_t whole);
 
-/* rma_request.c */
+/* rma_peer.c */
 /** The peer's state, made if there is none; NULL when out of memory. */
 struct rwk_rma_state *rwk_rma_state_of(struct rwk_peer *p);
+
+/* rma_piece.c */
 /**
  * Sends a message of `n` pieces of memory, now or as soon as the channel takes it. With `keep` the memory is copied if
  * it must wait, else it stays as it is until the request is complete. 0, -ENOMEM, or the channel's error.
  */
 int rwk_rma_put(struct rwk_rma_state *s, const struct rwk_envelope *env, const struct iovec *iov, unsigned n,
 	size_t len, struct rwk_rma_request *r, bool keep);
+void rwk_rma_piece_free(struct rwk_rma_piece *piece);
+
+/* rma_request.c */
 /** Lets a new request go by messages. */
 void rwk_rma_begin_request(struct rwk_rma_state *s, struct rwk_rma_request *r);
 /** The same for one that has to wait or takes several, or has been with the service. */
@@ -219,7 +226,8 @@ void rwk_rma_request_free(struct rwk_engine *e, struct rwk_rma_request *r);
 void rwk_rma_complete(struct rwk_engine *e, uint32_t flags, void *context, int status);
 /** Completes it. */
 void rwk_rma_finish(struct rwk_rma_request *r, int status);
-void rwk_rma_piece_free(struct rwk_rma_piece *piece);
+/** Completes those that have been answered. */
+void rwk_rma_sweep(struct rwk_rma_state *s);
 /** Answers. One that fits nothing that was asked for ends the channel: -EPROTO. */
 void rwk_rma_done(struct rwk_rma_state *s, uint64_t n);
 void rwk_rma_refused(struct rwk_rma_state *s, uint64_t piece, int status);

@@ -66,8 +66,8 @@ test_fuzz_fuzz_rma_SOURCES = test/fuzz/fuzz_rma.c \
 	src/engine/guest.c src/engine/inbound.c src/engine/inbox.c \
 	src/engine/late.c src/engine/match.c src/engine/merge.c src/engine/peer.c \
 	src/engine/receive.c src/engine/region.c src/engine/rendezvous.c src/engine/rma.c src/engine/rma_choice.c \
-	src/engine/rma_direct.c src/engine/rma_met.c src/engine/rma_request.c src/engine/rma_self.c src/engine/rma_serve.c \
-	src/engine/room.c src/engine/self.c \
+	src/engine/rma_direct.c src/engine/rma_met.c src/engine/rma_peer.c src/engine/rma_piece.c src/engine/rma_request.c \
+	src/engine/rma_self.c src/engine/rma_serve.c src/engine/room.c src/engine/self.c \
 	src/engine/send.c src/engine/status.c \
 	src/base/copy.c src/base/hash_table.c src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c \
 	src/base/pool.c src/base/process.c src/base/shared.c src/base/spares.c
