@@ -104,9 +104,15 @@ test_packet_test_narrow_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_narrow
 
 check_PROGRAMS += test/packet/test_network
-test_packet_test_network_SOURCES = test/packet/test_network.c $(links_ends)
+test_packet_test_network_SOURCES = test/packet/test_network.c test/packet/network_ends.h $(links_ends)
 test_packet_test_network_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_network
+
+check_PROGRAMS += test/packet/test_network_addresses
+test_packet_test_network_addresses_SOURCES = \
+	test/packet/test_network_addresses.c test/packet/network_ends.h $(links_ends)
+test_packet_test_network_addresses_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/packet/test_network_addresses
 
 check_PROGRAMS += test/packet/test_network_processes
 test_packet_test_network_processes_SOURCES = test/packet/test_network_processes.c $(links_ends)
