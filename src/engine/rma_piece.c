@@ -13,13 +13,19 @@ void rwk_rma_piece_free(struct rwk_rma_piece *piece)
 	rwk_pool_put(&e->rma_pieces, piece);
 }
 
+/** Bytes that it takes if it is an answer. */
+static size_t given(const struct rwk_op *op)
+{
+	return op->env.kind == RWK_RMA_DATA ? op->length + sizeof(struct rwk_rma_piece) : 0;
+}
+
 static void piece_done(struct rwk_op *op, int status)
 {
 	struct rwk_rma_piece *piece = rwk_container_of(op, struct rwk_rma_piece, op);
 	struct rwk_rma_state *s = piece->state;
 
 	s->posted--;
-	s->giving -= op->env.kind == RWK_RMA_DATA;
+	s->giving -= given(op);
 	rwk_list_remove(&piece->link);
 	if (piece->request)
 		piece->request->posted--;
@@ -78,7 +84,7 @@ static rwk_outline int post(struct rwk_rma_state *s, const struct rwk_envelope *
 	}
 	s->posted++;
 	rwk_list_append(&s->lying, &piece->link);
-	s->giving += env->kind == RWK_RMA_DATA;
+	s->giving += given(&piece->op);
 	if (r)
 		r->posted++;
 	return 0;

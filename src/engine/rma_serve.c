@@ -207,12 +207,10 @@ static inline int answer(struct rwk_rma_state *s, const struct rwk_region *r, ui
 	return rwk_rma_put(s, &env, &iov, 1, len, NULL, true);
 }
 
-/** No peer of ours has more under way: one that asks and does not take our answers would fill our memory with them. */
+/** One that asks and does not take our answers would fill our memory with them. */
 static bool asks_too_much(const struct rwk_rma_state *s)
 {
-	size_t parts = RWK_RMA_PIECE / s->peer->channel->send_max + 1;
-
-	return s->giving > RWK_RMA_FETCHING * parts;
+	return s->giving > RWK_RMA_GIVING;
 }
 
 static void serve_read(struct rwk_rma_state *s, const struct rwk_envelope *env, const void *payload, size_t len)

@@ -33,6 +33,11 @@
 #define RWK_RMA_PIECE         ((size_t)64 << 10) /* bytes that one piece moves, at most */
 #define RWK_RMA_FETCHING      32u                /* pieces under way to a peer that fetch; */
 #define RWK_RMA_FETCHING_LONG 4u                 /* so many of a long request: what answers may take up there */
+/*
+ * Bytes of answers that may lie with the channel. No peer of ours waits for more than 1 MB of them, but the channel
+ * keeps what has come there until that is acknowledged: a window of packets, 2.2 MB at most.
+ */
+#define RWK_RMA_GIVING        ((size_t)4 << 20)
 #define RWK_RMA_POSTED        16u                /* pieces that lie with the channel; the others wait with us */
 #define RWK_RMA_LIMIT         1024u              /* requests of an endpoint under way, if the binding does not say */
 
@@ -168,7 +173,7 @@ struct rwk_rma_state {
 	uint32_t fences;           /* requests that wait until all before them are complete, and with them all behind */
 	/* As the target. */
 	uint64_t served, told;     /* pieces: carried out, and the peer knows of */
-	uint32_t giving;           /* DATA that lies with the channel, of `posted` */
+	size_t giving;             /* bytes that answers take which lie with the channel */
 	size_t bytes;              /* of the request that is coming */
 	bool refused;              /* a piece of that request was */
 	struct rwk_rma_met met;    /* if it has several pieces */

@@ -445,6 +445,42 @@ static void compare_and_swap(void **state)
 	world_close(&w);
 }
 
+/*
+ * Many at a time, longer than a packet and shorter: the target has given answers that the initiator has and has not
+ * acknowledged yet, and gives more.
+ */
+static void many_reads(void **state)
+{
+	enum { MANY = 1000 };
+	static const size_t lengths[] = {100, 2000, 9000, 16000, 64 << 10};
+	static unsigned char got[64 << 10];
+	static struct task t[MANY];
+	struct world w;
+	struct area a;
+
+	area_open_world(&w, *state, 2);
+	area_open(&a, &w, 1, sizeof(got), RWK_REGION_READ, false);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		memset(t, 0, sizeof(t));
+		for (int k = 0; k < MANY; k++)
+			assert_int_equal(area_simple(&w, 0, &a, READ, got, 0, lengths[i], 0, &t[k]), 0);
+		for (int k = 0; k < 200; k++) { /* by turns, so that each finds all of what the other has sent */
+			w.computes[0] = w.computes[1] = true;
+			for (int steps = 0; steps < 50; steps++)
+				world_step(&w);
+			w.computes[k % 2] = false;
+			world_progress(&w, k % 2);
+		}
+		w.computes[0] = w.computes[1] = false;
+		for (int k = 0; k < MANY; k++) {
+			world_wait(&w, &t[k]);
+			area_check_done(&t[k], RWK_F_RMA | RWK_F_READ);
+		}
+	}
+	area_close(&a);
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -456,6 +492,7 @@ int main(void)
 		AREA_EACH(inject),
 		WORLD_EACH(order),
 		AREA_EACH(atomics),
+		AREA_EACH(many_reads),
 		AREA_EACH(compare_and_swap),
 	};
 

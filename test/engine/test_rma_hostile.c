@@ -35,7 +35,7 @@ struct raw {
 	struct rwk_channel *ch;
 	int failed;
 	struct heard heard[HEARD];
-	unsigned count;
+	unsigned count, no_room; /* of these, refusals because it takes too few answers */
 	struct heard coming;
 	struct rwk_place nowhere;
 };
@@ -76,6 +76,7 @@ static void on_message(
 	(void)payload;
 	if (env->kind == RWK_RMA_IMPORT && ch->direct == RWK_DIRECT_ALONE)
 		return; /* comes with the first request, whatever that is */
+	r->no_room += env->kind == RWK_RMA_REFUSED && env->small == ENOBUFS;
 	if (r->count < HEARD)
 		r->heard[r->count] = (struct heard){*env, len};
 	r->count++;
@@ -608,6 +609,31 @@ static void all_end(void **state)
 	scene_close(&s);
 }
 
+/* It asks again and again and takes no answer: at last it is refused, and what it has been given comes all the same. */
+static void never_takes(void **state)
+{
+	enum { MANY = 2000 };
+	const uint64_t length = LENGTH;
+	struct rwk_envelope env = {.kind = RWK_RMA_READ, .flags = RWK_ENV_DATA | RWK_RMA_END};
+	struct scene s;
+
+	scene_open(&s, *state);
+	env.tag = s.other.base;
+	env.data = s.other.key;
+	s.raw.count = 0;
+	for (int i = 0; i < MANY; i++) {
+		say(&s.raw, &env, &length, sizeof(length));
+		world_poll(&s.w);
+		if (s.w.net)
+			rwk_sim_step(s.w.net);
+	}
+	for (int i = 0; i < 100 && s.raw.count < MANY; i++)
+		settle(&s.raw);
+	assert_int_equal(s.raw.count, MANY);
+	assert_in_range(s.raw.no_room, 1, MANY - 1);
+	scene_close(&s);
+}
+
 static unsigned imports_heard(struct raw *r)
 {
 	unsigned n = 0;
@@ -698,6 +724,7 @@ int main(void)
 		WORLD_EACH(asking_on),
 		WORLD_EACH(answering),
 		WORLD_EACH(all_end),
+		WORLD_EACH(never_takes),
 		WORLD_EACH(of_another),
 		{"asked_again, direct", asked_again, NULL, NULL, (void *)area_direct},
 	};
