@@ -125,7 +125,7 @@ static void pay_debts(struct rwk_fi_domain *domain, struct rwk_engine *engine, c
 		d.owed = rwk_engine_owes(engine);
 	}
 	if (d.owed)
-		rwk_warn("fi_close: %zu messages are lost, sent by inject, or to count accesses; for %d s their "
+		rwk_warn("fi_close: %zu messages are lost, sent by inject, or to answer others; for %d s their "
 			 "receivers, who live, have taken none",
 			d.owed, FAREWELL / 1000);
 	rwk_fi_wait_close(&w);

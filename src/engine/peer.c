@@ -88,6 +88,12 @@ bool rwk_peer_sending(const struct rwk_peer *p)
 	return !rwk_list_empty(&p->sends);
 }
 
+/** Is it our word that a message of the peer's has come, or was read? Nobody here waits for that, but its sender does. */
+static bool is_word(const struct rwk_tx *tx)
+{
+	return tx->state == RWK_TX_CONTROL && (tx->op.env.kind == RWK_FIN || tx->op.env.kind == RWK_DELIVERED);
+}
+
 static size_t owed_to(const struct rwk_peer *p)
 {
 	size_t n = rwk_rma_owed(p);
@@ -95,7 +101,7 @@ static size_t owed_to(const struct rwk_peer *p)
 	for (const struct rwk_list *l = p->sends.next; l != &p->sends; l = l->next) {
 		const struct rwk_tx *tx = rwk_container_of(l, struct rwk_tx, link);
 
-		n += tx->flags & RWK_F_INJECT || (tx->state == RWK_TX_CONTROL && tx->op.env.kind == RWK_FIN);
+		n += tx->flags & RWK_F_INJECT || is_word(tx);
 	}
 	return n;
 }

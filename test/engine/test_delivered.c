@@ -256,6 +256,31 @@ static void receiver_dies(void **state)
 	world_close(&w);
 }
 
+/* The receiver's word for each is a debt of its own until it has gone out, however long the sender does not look. */
+static void word_is_owed(void **state)
+{
+	struct task s[MANY] = {{0}}, r[MANY] = {{0}};
+	struct world w;
+
+	open_two(&w, *state);
+	for (unsigned i = 0; i < MANY; i++)
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, 8, i, RWK_F_MATCHED, &s[i]), 0);
+	world_settle(&w);
+	w.computes[0] = true;
+	for (unsigned i = 0; i < MANY; i++)
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, 8, i, 0, 0, &r[i]), 0);
+	if (*state != &sim_packet_transport) /* whose channel takes them all */
+		assert_true(rwk_engine_owes(w.e[1]) > 0);
+	w.computes[0] = false;
+	world_settle(&w);
+	assert_int_equal(rwk_engine_owes(w.e[1]), 0);
+	for (unsigned i = 0; i < MANY; i++) {
+		assert_int_equal(s[i].times, 1);
+		assert_int_equal(s[i].c.status, 0);
+	}
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -266,6 +291,7 @@ int main(void)
 		WORLD_EACH(dropped_while_coming),
 		WORLD_EACH(without_credit),
 		WORLD_EACH(receiver_dies),
+		WORLD_EACH(word_is_owed),
 	};
 
 	setenv("FI_ROPEWALK_CMA", "off", 1);
