@@ -430,6 +430,20 @@ static void pieces(void **state)
 	assert_whole(5);
 }
 
+/* Pieces for which there is no memory are lost; those that come later make a packet. */
+static void pieces_without_memory(void **state)
+{
+	(void)state;
+	memory_ends(f.listener[0].view->layout.puzzles);
+	for (unsigned n = 0; n < 3; n++)
+		assert_int_equal(put_piece(n & 1, 1, 7, n), 0);
+	memory_is_back();
+	assert_int_equal(put_piece(0, 1, 7, 0), 0);
+	assert_int_equal(put_piece(1, 1, 7, 1), 0);
+	assert_int_equal(put_piece(0, 1, 7, 2), 2500);
+	assert_whole(7);
+}
+
 /* One message is acknowledged after a while, by whoever took it; many at once, without waiting. */
 static void lazy(void **state)
 {
@@ -586,6 +600,7 @@ int main(void)
 		with_two(answers_memory),
 		with_two(cuts),
 		with_two(pieces),
+		with_two(pieces_without_memory),
 		cmocka_unit_test_setup_teardown(lazy, two_open_lazy, two_close),
 		cmocka_unit_test_setup_teardown(rides, two_open_lazy, two_close),
 		cmocka_unit_test_setup_teardown(rides_for_who_is_waited_for, two_open_lazy, two_close),

@@ -2,7 +2,8 @@
 /*
  * Packets that come to the domain in pieces, of which each member gets some. They are put together in the segment, each
  * packet in a place that follows from its sender and its serial number; of two packets that meet there the later one
- * stays. What a member's death leaves half done there spoils one packet at most, whose ICRC tells.
+ * stays. What a member's death leaves half done there spoils one packet at most, whose ICRC tells. A piece for whose
+ * place there is no memory is lost.
  */
 #include "internal.h"
 
@@ -29,6 +30,8 @@ size_t rwk_src_piece(
 	pthread_mutex_t *lock = &rwk_src_puzzle_lock(v, place)->lock;
 	size_t of;
 
+	if (!rwk_src_populate(p, sizeof(*p)))
+		return 0;
 	if (!rwk_src_lock(v, lock)) {
 		v->counters.locked_out++;
 		return 0;
