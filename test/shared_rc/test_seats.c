@@ -188,6 +188,83 @@ static void next_on_the_seat(void **state)
 	assert_int_equal(silent.heard[0] + silent.at[0] + silent.wrong, 0);
 }
 
+/* That member takes a queued packet, in a child that dies before the step has happened. */
+static void cut_off(unsigned member, unsigned packet)
+{
+	struct rwk_src_view *v = f.listener[member].view;
+	const struct packet *p = &f.queue[packet];
+	int status;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		if (!rwk_src_step_begin(v, p->w.qpn))
+			_exit(1);
+		v->step.packet = &p->w;
+		rwk_rc_packet(v->qp, &p->w, p->bytes, p->len, 1000);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* What is of no meaning is put into the second member's inbox, until that many bytes are in there. */
+static void fill(uint64_t bytes)
+{
+	static const uint8_t nothing[1000];
+	const struct rwk_src_member *m = f.listener[1].view->me;
+	uint64_t left;
+
+	while ((left = bytes - (m->tail - m->head))) {
+		uint64_t record = left > 2080 ? 1040 : left > 1040 ? 520 : left;
+		struct rwk_src_piece p = {
+			.kind = RWK_SRC_FILLER, .bytes = nothing, .len = record - sizeof(struct rwk_src_record)};
+
+		assert_int_equal(rwk_src_inbox_put(f.listener[0].view, f.speaker.srqn[1], &p), 0);
+	}
+}
+
+#define HALF (two_size.inbox_bytes / 2)
+
+/*
+ * Two Sends are in an inbox by steps that were cut off. However full it is when they come again, they are not turned
+ * away: they would come with other numbers then, and twice. What was not in there is.
+ */
+static void cut_off_when_busy(void **state)
+{
+	struct rwk_src_view *v = f.listener[1].view;
+	uint32_t bytes;
+
+	(void)state;
+	post(1, 1);
+	post(1, 1);
+	assert_int_equal(f.queued, 2);
+	serve(0, 1);
+	cut_off(0, 0);
+	fill(HALF);
+	cut_off(0, 0);
+	bytes = (sizeof(struct rwk_src_record) + f.queue[0].len + 7) & ~7u;
+	fill(2 * HALF - bytes);
+	serve(0, 0);
+	assert_int_equal(count(0)->no_room, 1); /* for the second */
+	assert_int_equal(rwk_src_drain(v, 10), 5);
+	fill(HALF + bytes);
+	serve(0, 1);
+	assert_int_equal(rwk_src_drain(v, 10), 1);
+	assert_int_equal(count(0)->turned_away, 0);
+	assert_int_equal(count(1)->repeated, 4);
+	check_heard(1);
+	/* For one there is no room at first: it is in no inbox. */
+	fill(2 * HALF);
+	post(1, 1);
+	serve(0, f.queued - 1);
+	assert_int_equal(count(0)->turned_away, 0);
+	assert_int_equal(rwk_src_drain(v, 10), 0);
+	fill(HALF + bytes);
+	serve(0, f.queued - 1);
+	assert_int_equal(count(0)->turned_away, 1);
+}
+
 /* S1-6: an SRQ that never was: a NAK goes back, the target is in the error state; other targets are not. */
 static void refused(void **state)
 {
@@ -233,6 +310,7 @@ int main(void)
 		with_two(dead_process),
 		with_two(shows_life),
 		with_two(next_on_the_seat),
+		cmocka_unit_test_setup_teardown(cut_off_when_busy, two_open_busy, two_close),
 		with_two(refused),
 	};
 

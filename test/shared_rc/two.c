@@ -72,15 +72,25 @@ int two_close(void **state)
 	return 0;
 }
 
-int two_open_lazy(void **state)
+static int open_with(void **state, uint16_t own)
 {
-	uint16_t own = speakers_own;
+	uint16_t before = speakers_own;
 	int rc;
 
-	speakers_own |= RWK_RC_LAZY;
+	speakers_own |= own;
 	rc = two_open(state);
-	speakers_own = own;
+	speakers_own = before;
 	return rc;
+}
+
+int two_open_lazy(void **state)
+{
+	return open_with(state, RWK_RC_LAZY);
+}
+
+int two_open_busy(void **state)
+{
+	return open_with(state, RWK_RC_BUSY);
 }
 
 void leave(unsigned i)

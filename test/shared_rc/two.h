@@ -30,6 +30,9 @@ int two_close(void **state);
 /** With initiators that need not be acknowledged at once. */
 int two_open_lazy(void **state);
 
+/** With initiators that keep what is for a member whose inbox is half full. */
+int two_open_busy(void **state);
+
 #define with_two(test) cmocka_unit_test_setup_teardown(test, two_open, two_close)
 
 /** One member more, or one less. */

@@ -40,12 +40,12 @@ static void write_record(unsigned char *at, const struct rwk_src_piece *p, uint3
 }
 
 /*
- * A message that begins can be turned away, one that has begun must not be: the second half of an inbox
- * is for those.
+ * A message that begins can be turned away; one that has begun must not be, nor one that may be in an inbox already:
+ * the second half of an inbox is for those.
  */
 static bool begins(const struct rwk_src_piece *p)
 {
-	return p->kind == RWK_SRC_SEND && p->where & RWK_PIECE_FIRST;
+	return p->kind == RWK_SRC_SEND && p->where & RWK_PIECE_FIRST && !p->again;
 }
 
 /* Has memory put behind the ring up to there. The lock is held. */
@@ -72,7 +72,7 @@ static int put(struct rwk_src_view *v, struct rwk_src_member *m, unsigned char *
 		v->counters.no_room++;
 		return -EAGAIN;
 	}
-	if (begins(p) && used > size / 2) {
+	if (used > size / 2 && begins(p)) {
 		v->counters.turned_away++;
 		return -EBUSY;
 	}

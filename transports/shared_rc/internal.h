@@ -25,7 +25,9 @@
  * its packet in a count that never goes back for a place in the directory, whoever the target there is; pieces of a
  * target come in that order but for such repetitions; and the member passes over what is not beyond the last it was
  * given (rwk_src_view.next). It needs no memory but its own for that: if it dies, there is nobody to be given a piece
- * twice. Nothing is to be undone or found out about the dead, and a lock taken over from them needs no care.
+ * twice. A Send that is turned away (BUSY) comes again with another number: so none is of which a step may have put
+ * something into an inbox, which the target remembers, beside its states, from before that is done (`given`). Nothing
+ * is to be undone or found out about the dead, and a lock taken over from them needs no care.
  *
  * Order. Pieces of one target for one member are put into its inbox under the target's lock. One that the member takes
  * itself waits until the lock is released; before it is handed over the inbox is drained up to where it ended when the
@@ -59,6 +61,7 @@
 /** A piece on its way. */
 struct rwk_src_piece {
 	uint8_t kind, where; /* enum rwk_src_kind; RWK_PIECE_* */
+	bool again;          /* it may be in an inbox already, by a step that was cut off */
 	uint32_t target;     /* QPN */
 	uint32_t key;
 	uint64_t number, address;
@@ -249,7 +252,7 @@ int rwk_src_answer_put(struct rwk_src_view *v, const struct rwk_wire *w, const s
 /* inbox.c */
 /**
  * Into the inbox of that SRQ. 0, of one that has just left too; -EAGAIN: no room, or it cannot be locked; -EBUSY: the
- * same, but nothing of this message has been taken yet.
+ * same, but nothing of this message has been taken yet, nor may have been.
  */
 int rwk_src_inbox_put(struct rwk_src_view *v, uint32_t srqn, const struct rwk_src_piece *p);
 /** Hands over what is in the own inbox before `until`, at most `budget` pieces; returns how many. */

@@ -23,7 +23,7 @@
 #include <stdatomic.h>
 
 #define RWK_SRC_MAGIC  0x6372736b6c61776full
-#define RWK_SRC_LAYOUT 13u
+#define RWK_SRC_LAYOUT 14u
 #define RWK_SRC_PAGE   4096u
 
 /** Of a member: who it is, and its inbox without the bytes. */
@@ -71,8 +71,9 @@ struct rwk_src_target {
 	uint32_t has_early;      /* the area for its early packets was used */
 	_Atomic uint32_t toucher; /* SRQ number of who is at some member's memory for it, under the lock; 0: nobody */
 	uint32_t cut;             /* answers of longer payload go in pieces of so many bytes; 0: whole */
-	uint64_t cut_said;        /* when its initiator has said so, by its own clock */
+	uint64_t given;           /* packets with lower numbers may have been put into inboxes, taken or not */
 	_Atomic uint64_t initiator[RWK_SRC_WORDS];
+	uint64_t cut_said; /* when its initiator has said what is in `cut`, by its own clock */
 } rwk_aligned;
 
 /** Where a target stands. A responder follows, of so many bytes: */

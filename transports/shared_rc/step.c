@@ -99,6 +99,22 @@ static int look_up(struct rwk_src_view *v, uint32_t srqn, bool *dead)
 	return whose == RWK_SRC_NOBODY ? -EINVAL : 0;
 }
 
+/* That it is given stands in the target before it is, and stays there if this process dies meanwhile. */
+static int put(struct rwk_src_view *v, uint32_t srqn, struct rwk_src_piece *p)
+{
+	struct rwk_src_target *t = v->step.target;
+	uint64_t given = t->given;
+	int rc;
+
+	p->again = p->number < given;
+	if (rwk_likely(!p->again))
+		t->given = p->number + 1;
+	rc = rwk_src_inbox_put(v, srqn, p);
+	if (rwk_unlikely(rc))
+		t->given = given;
+	return rc;
+}
+
 /* A piece that the machine has taken, on to whose it is. */
 static int give(struct rwk_src_view *v, const struct rwk_wire *w, struct rwk_src_piece *p)
 {
@@ -123,7 +139,7 @@ static int give(struct rwk_src_view *v, const struct rwk_wire *w, struct rwk_src
 		s->own_behind = rwk_observe64(&v->me->tail);
 		return 0;
 	}
-	rc = rwk_src_inbox_put(v, w->srqn, p);
+	rc = put(v, w->srqn, p);
 	if (!rc && w->srqn != v->srqn)
 		tell(s, w->srqn);
 	return rc;
