@@ -294,7 +294,8 @@ int rwk_engine_cancel(struct rwk_engine *e, void *context);
 /** The same for sends alone. */
 int rwk_engine_cancel_send(struct rwk_engine *e, const void *context);
 
-/** Cancels all receives that wait in an inbox, and all sends with that RWK_F_ROOM that have not started. */
+/** Cancels all receives that wait in an inbox, and all sends with that RWK_F_ROOM that have not started: but for those
+ * with RWK_F_INJECT, which rwk_engine_owes counts. */
 void rwk_inbox_cancel_all(struct rwk_inbox *box);
 void rwk_engine_cancel_sends(struct rwk_engine *e, unsigned room);
 

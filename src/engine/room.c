@@ -31,6 +31,12 @@ void rwk_rooms_complete(struct rwk_engine *e, void (*complete)(void *owner, cons
 	}
 }
 
+/** What was injected goes on: nobody waits for it, and its payload is here. */
+static bool is_cancelled(const struct rwk_tx *tx, unsigned room)
+{
+	return tx->state == RWK_TX_EAGER && rwk_room_of(tx->flags) == room && !(tx->flags & RWK_F_INJECT);
+}
+
 static void cancel_sends(struct rwk_peer *p, unsigned room)
 {
 	struct rwk_list *l = p->sends.next;
@@ -39,7 +45,7 @@ static void cancel_sends(struct rwk_peer *p, unsigned room)
 		struct rwk_tx *tx = rwk_container_of(l, struct rwk_tx, link);
 
 		l = l->next;
-		if (rwk_room_of(tx->flags) == room && tx->state == RWK_TX_EAGER)
+		if (is_cancelled(tx, room))
 			rwk_tx_withdraw(tx);
 	}
 }

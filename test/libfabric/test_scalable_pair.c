@@ -145,11 +145,74 @@ static void peer_killed(void **state)
 		t_two(links[i], killed, survivor, NULL);
 }
 
+#define INJECTED 500u /* more than a link takes while the receiver does not look */
+
+/* The k-th message: to one of two receive contexts, from one of two transmit contexts. */
+static unsigned rx_of(unsigned k)
+{
+	return k & 1 ? 2 : 0;
+}
+
+static void injects_and_closes(struct t_process *p)
+{
+	struct t_domain d;
+	struct t_sep s;
+	fi_addr_t to;
+
+	t_domain_open_with(&d, t_sep_hints());
+	t_sep_open(&s, &d);
+	to = greet(p, &s);
+	for (unsigned k = 0; k < INJECTED; k++) {
+		unsigned tx = k / 2 % T_TX;
+
+		t_post(fi_tinject(s.tx[tx], &k, sizeof(k), fi_rx_addr(to, (int)rx_of(k), T_BITS), k), s.txq[tx], NULL);
+		if (!k)
+			t_meet(p, s.txq[0]);
+	}
+	t_say(p, "", 1);
+	t_sep_close(&s);
+	t_domain_close(&d);
+}
+
+/* Takes the first message, so that there is contact, and the others once all are injected. */
+static void comes_late(struct t_process *p)
+{
+	struct t_domain d;
+	struct t_sep s;
+	unsigned in;
+	char byte;
+
+	t_domain_open_with(&d, t_sep_hints());
+	t_sep_open(&s, &d);
+	greet(p, &s);
+	for (unsigned k = 0; k < INJECTED; k++) {
+		assert_int_equal(fi_trecv(s.rx[rx_of(k)], &in, sizeof(in), NULL, FI_ADDR_UNSPEC, k, 0, NULL), 0);
+		t_wait(s.rxq[rx_of(k)], NULL, NULL);
+		assert_int_equal(in, k);
+		if (k)
+			continue;
+		t_meet(p, s.rxq[0]);
+		t_hear(p, &byte, 1);
+	}
+	t_sep_nothing(&s);
+	t_sep_close(&s);
+	t_domain_close(&d);
+}
+
+/* What a transmit context has injected arrives, though it and its endpoint are closed before the receiver looks. */
+static void closed_with_injected(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		t_two(links[i], injects_and_closes, comes_late, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(between_processes),
 		cmocka_unit_test(peer_killed),
+		cmocka_unit_test(closed_with_injected),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
