@@ -197,6 +197,7 @@ static void free_table(struct rwk_fi_av *av)
 		return;
 	}
 	free(av->table.heads);
+	free(av->table.holes);
 	free(av->table.entries);
 }
 
@@ -299,20 +300,23 @@ static int check_attr(const struct rwk_fi_domain *domain, const struct fi_av_att
 	return 0;
 }
 
-/* More memory of the process's own. */
+/* More memory of the process's own, where there are no holes. */
 static int grow(struct rwk_fi_av_table *t, uint32_t room)
 {
 	struct rwk_fi_av_entry *entries = realloc(t->entries, room * sizeof(*entries));
-	uint32_t *heads;
+	uint32_t *heads = malloc(room * sizeof(*heads));
+	uint64_t *holes = calloc(room / RWK_FI_AV_WORD, sizeof(*holes));
 
-	if (!entries)
+	t->entries = entries ? entries : t->entries;
+	if (!entries || !heads || !holes) {
+		free(heads);
+		free(holes);
 		return -FI_ENOMEM;
-	t->entries = entries;
-	heads = malloc(room * sizeof(*heads));
-	if (!heads)
-		return -FI_ENOMEM;
+	}
 	free(t->heads);
+	free(t->holes);
 	t->heads = heads;
+	t->holes = holes;
 	t->counts->room = room;
 	return 0;
 }

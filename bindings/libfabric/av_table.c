@@ -110,33 +110,21 @@ void rwk_fi_av_rebuild(struct rwk_fi_av_table *t)
 	struct rwk_fi_av_counts *c = t->counts;
 
 	memset(t->heads, 0xff, c->room * sizeof(*t->heads)); /* RWK_FI_AV_NONE */
-	c->free = RWK_FI_AV_NONE;
 	c->partials = 0;
 	for (uint32_t i = c->count; i--;) {
-		struct rwk_fi_av_entry *entry = &t->entries[i];
-
-		if (is_used(entry)) {
-			index_entry(t, i);
-			c->partials += is_partial(&entry->address);
-			continue;
-		}
-		entry->next = c->free;
-		c->free = i;
+		index_entry(t, i);
+		c->partials += is_partial(&t->entries[i].address);
 	}
 	changing(t, false);
 }
 
-/* Writes an entry, its first word last: without that it is free. */
+/* Writes an entry; after that it may be counted. */
 static void fill(struct rwk_fi_av_entry *entry, const struct rwk_address *a)
 {
-	struct rwk_address rest = *a;
-
-	rest.version_srq = 0;
-	entry->address = rest;
+	entry->address = *a;
 	entry->here = is_partial(a) && rwk_address_is_here(a);
 	entry->removed = false;
 	atomic_signal_fence(memory_order_seq_cst);
-	entry->address.version_srq = a->version_srq;
 }
 
 /* The removed entry of that address in a shared table. */
@@ -150,23 +138,30 @@ static uint32_t find_removed(const struct rwk_fi_av_table *t, const struct rwk_a
 	return i;
 }
 
-/* Room for one more, as a free entry at the end. The counts may be elsewhere then, too. */
+/* The lowest number that is free. */
+static uint32_t lowest_free(struct rwk_fi_av_table *t)
+{
+	uint32_t count = t->counts->count, words = (count + RWK_FI_AV_WORD - 1) / RWK_FI_AV_WORD;
+
+	if (t->keeps_numbers)
+		return count;
+	while (t->first_hole < words && !t->holes[t->first_hole])
+		t->first_hole++;
+	if (t->first_hole == words)
+		return count;
+	return t->first_hole * RWK_FI_AV_WORD + (uint32_t)__builtin_ctzll(t->holes[t->first_hole]);
+}
+
+/* Twice the room, where there are no holes. The counts may be elsewhere then, too. */
 static int extend(struct rwk_fi_av_table *t)
 {
-	struct rwk_fi_av_counts *c = t->counts;
-	int err;
+	uint32_t room = t->counts->room;
+	int err = room < RWK_FI_AV_ROOM_MAX ? t->grow(t, 2 * room) : -FI_ENOMEM;
 
-	if (c->count == c->room) {
-		err = c->room < RWK_FI_AV_ROOM_MAX ? t->grow(t, 2 * c->room) : -FI_ENOMEM;
-		if (err)
-			return err;
-		rwk_fi_av_rebuild(t);
-		changing(t, true);
-		c = t->counts;
-	}
-	t->entries[c->count].address.version_srq = 0;
-	t->entries[c->count].next = c->free;
-	c->free = c->count++;
+	if (err)
+		return err;
+	rwk_fi_av_rebuild(t);
+	changing(t, true);
 	return 0;
 }
 
@@ -182,17 +177,20 @@ int rwk_fi_av_add(struct rwk_fi_av_table *t, const struct rwk_address *a, fi_add
 		return 0;
 	}
 	changing(t, true);
-	err = t->counts->free == RWK_FI_AV_NONE ? extend(t) : 0;
+	i = lowest_free(t);
+	err = i == t->counts->room ? extend(t) : 0;
 	if (err) {
 		changing(t, false);
 		return err;
 	}
 	c = t->counts;
-	i = c->free;
-	c->free = t->entries[i].next;
 	fill(&t->entries[i], a);
 	c->partials += is_partial(a);
 	index_entry(t, i);
+	if (i == c->count)
+		c->count++;
+	else
+		t->holes[i / RWK_FI_AV_WORD] &= ~(1ull << i % RWK_FI_AV_WORD);
 	changing(t, false);
 	*number = i;
 	return 0;
@@ -211,8 +209,9 @@ void rwk_fi_av_take(struct rwk_fi_av_table *t, uint32_t i)
 	unindex_entry(t, i);
 	c->partials -= is_partial(&entry->address);
 	entry->address.version_srq = 0;
-	entry->next = c->free;
-	c->free = i;
+	t->holes[i / RWK_FI_AV_WORD] |= 1ull << i % RWK_FI_AV_WORD;
+	if (i / RWK_FI_AV_WORD < t->first_hole)
+		t->first_hole = i / RWK_FI_AV_WORD;
 }
 
 const struct rwk_fi_av_entry *rwk_fi_av_entry(const struct rwk_fi_av_table *t, fi_addr_t number)

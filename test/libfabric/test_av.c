@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define MANY 200 /* addresses */
+
 static struct t_domain domain;
 
 /* Opens a vector with FI_EVENT, and its queue, bound. */
@@ -109,6 +111,52 @@ static void no_events(void **state)
 	assert_int_equal(fi_eq_open(domain.fabric, NULL, &eq, NULL), 0);
 	assert_int_equal(fi_av_bind(av, &eq->fid, 0), -FI_EINVAL);
 	assert_int_equal(fi_close(&eq->fid), 0);
+	assert_int_equal(fi_close(&av->fid), 0);
+}
+
+static void insert_ports(struct fid_av *av, unsigned first, unsigned count, fi_addr_t *numbers)
+{
+	struct sockaddr_in in[MANY];
+
+	for (unsigned i = 0; i < count; i++) {
+		in[i] = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)(first + i))};
+		in[i].sin_addr.s_addr = htonl(0x0a000001);
+	}
+	assert_int_equal(fi_av_insert(av, in, count, numbers, 0, NULL), count);
+}
+
+static void assert_port(struct fid_av *av, fi_addr_t number, unsigned port)
+{
+	struct sockaddr_in in;
+	size_t len = sizeof(in);
+
+	assert_int_equal(fi_av_lookup(av, number, &in, &len), 0);
+	assert_int_equal(ntohs(in.sin_port), port);
+}
+
+/* Who gives no room for numbers counts on it: each address has the lowest that is free. */
+static void lowest_number(void **state)
+{
+	fi_addr_t removed[3] = {150, 4, 2}, again[3] = {2, 4, 150}, numbers[4];
+	struct fi_av_attr attr = {.type = FI_AV_TABLE};
+	struct fid_av *av;
+
+	(void)state;
+	assert_int_equal(fi_av_open(domain.domain, &attr, &av, NULL), 0);
+	insert_ports(av, 1000, MANY, NULL);
+	assert_int_equal(fi_av_remove(av, removed, 3, 0), 0);
+	insert_ports(av, 2000, 4, numbers);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(numbers[i], again[i]);
+	assert_int_equal(numbers[3], MANY);
+	assert_int_equal(fi_av_remove(av, again, 3, 0), 0);
+	insert_ports(av, 3000, MANY, NULL); /* more than there was room for */
+	for (unsigned i = 0; i < 3; i++)
+		assert_port(av, again[i], 3000 + i);
+	assert_port(av, MANY, 2003);
+	assert_port(av, MANY + 1, 3003);
+	assert_port(av, 2 * MANY - 3, 3000 + MANY - 1);
+	assert_port(av, 3, 1003);
 	assert_int_equal(fi_close(&av->fid), 0);
 }
 
@@ -413,6 +461,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_prestate_setup_teardown(events, open_domain, close_domain, &sockets),
 		cmocka_unit_test_prestate_setup_teardown(no_events, open_domain, close_domain, &native),
+		cmocka_unit_test_prestate_setup_teardown(lowest_number, open_domain, close_domain, &sockets),
 		cmocka_unit_test_prestate_setup_teardown(user_ids, open_domain, close_domain, &native),
 		cmocka_unit_test_prestate_setup_teardown(user_ids, open_domain, close_domain, &sockets),
 		cmocka_unit_test_prestate_setup_teardown(removed_under_way, open_domain, close_domain, &native),
