@@ -57,7 +57,8 @@ void rwk_fi_peer_srx_enable(struct rwk_fi_ep *ep);
 
 /**
  * Addresses have come into the vector: the owners of its endpoints' receives are told who sent what came before that.
- * Without the lock, which they need not have; the owner takes its own.
+ * Without the lock, which they need not have; the owner takes its own. Endpoints and what they have of the owner may be
+ * closed meanwhile; the owner's own object is there until it is told.
  */
 void rwk_fi_peer_told(struct rwk_fi_av *av);
 

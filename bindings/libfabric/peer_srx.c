@@ -107,8 +107,21 @@ static int discard(struct fi_peer_rx_entry *entry)
 	return 0;
 }
 
-/* Whose messages the owner asks about. It may ask about those of other providers, too. */
+/*
+ * Whose messages the owner asks about, an endpoint of that vector; it may be closed meanwhile. The owner may ask about
+ * those of other providers, too.
+ */
+static _Thread_local struct rwk_fi_av *told;
 static _Thread_local struct rwk_fi_ep *asked;
+
+static bool holds(const struct rwk_unexpected *u)
+{
+	for (uint32_t i = 0; i < told->ep_count; i++) {
+		if (told->eps[i] == asked)
+			return asked->engine && rwk_engine_holds(asked->engine, u);
+	}
+	return false;
+}
 
 static fi_addr_t number_of(struct fi_peer_rx_entry *entry)
 {
@@ -116,31 +129,32 @@ static fi_addr_t number_of(struct fi_peer_rx_entry *entry)
 	fi_addr_t number = FI_ADDR_UNSPEC;
 	struct rwk_offer m;
 
-	rwk_fi_enter(&asked->lock);
-	if (u && rwk_engine_holds(asked->engine, u)) {
+	rwk_fi_domain_stop(told->domain);
+	if (u && holds(u)) {
 		rwk_held_offer(u, &m);
 		number = rwk_fi_source(asked, m.from);
 	}
-	rwk_fi_leave(&asked->lock);
+	rwk_fi_domain_go(told->domain);
 	return number;
 }
 
 void rwk_fi_peer_told(struct rwk_fi_av *av)
 {
 	for (uint32_t i = 0;; i++) {
-		struct rwk_fi_peer_srx *srx = NULL;
+		struct fid_peer_srx *owners = NULL;
 		bool last;
 
 		rwk_fi_domain_stop(av->domain);
 		last = i >= av->ep_count;
+		told = av;
 		asked = last ? NULL : av->eps[i];
-		if (asked && asked->engine && rwk_engine_holds(asked->engine, NULL))
-			srx = asked->peer_srx;
+		if (asked && asked->peer_srx && holds(NULL))
+			owners = asked->peer_srx->srx;
 		rwk_fi_domain_go(av->domain);
 		if (last)
 			return;
-		if (srx)
-			rwk_fi_entry_ask_unknown(srx->srx, number_of);
+		if (owners)
+			rwk_fi_entry_ask_unknown(owners, number_of);
 	}
 }
 

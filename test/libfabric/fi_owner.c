@@ -91,6 +91,8 @@ static void foreach_unspec_addr(struct fid_peer_srx *srx, fi_addr_t (*get_addr)(
 {
 	struct o_owner *o = owner_of(srx);
 
+	if (o->told)
+		o->told(o);
 	for (unsigned i = 0; i < o->used; i++) {
 		if (o->entries[i].state == O_QUEUED && o->entries[i].entry.addr == FI_ADDR_UNSPEC)
 			o->entries[i].entry.addr = get_addr(&o->entries[i].entry);

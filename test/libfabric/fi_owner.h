@@ -49,6 +49,7 @@ struct o_owner {
 	struct o_done done[O_RECEIVES];
 	unsigned written, taken;
 	bool calling; /* we make progress: a message may be offered */
+	void (*told)(struct o_owner *o); /* or NULL; called before the peer is asked who has sent what is queued */
 };
 
 /** Opens it: a peer queue for both directions, a peer receive context, an endpoint with both; enabled. */

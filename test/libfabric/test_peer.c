@@ -441,6 +441,38 @@ static void test_closed(void **state)
 		t_two(links[i], sends_three, closes_with_queued, NULL);
 }
 
+static void close_both(struct o_owner *o)
+{
+	assert_int_equal(fi_close(&o->ep->fid), 0);
+	assert_int_equal(fi_close(&o->srx_ep->fid), 0);
+	o->told = NULL;
+}
+
+static void closes_when_told(struct t_process *p)
+{
+	begin(p, 0);
+	wait_queued(3);
+	meet(p);
+	for (unsigned i = 0; i < 3; i++)
+		owner.entries[i].entry.addr = FI_ADDR_UNSPEC;
+	owner.told = close_both;
+	insert(owner.name);
+	if (owner.told) /* the libfabric has no such call */
+		close_both(&owner);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(owner.entries[i].entry.addr, FI_ADDR_UNSPEC);
+	assert_int_equal(fi_close(&owner.cq->fid), 0);
+	assert_int_equal(fi_close(&owner.av->fid), 0);
+	t_domain_close(&domain);
+}
+
+/* So it may by another thread, while the owner is told of a new address and asks whose they are. */
+static void test_closed_when_told(void **state)
+{
+	(void)state;
+	t_two(NULL, sends_three, closes_when_told, NULL);
+}
+
 static void sends_long(struct t_process *p)
 {
 	fi_addr_t to = begin(p, 0);
@@ -613,6 +645,7 @@ int main(void)
 		cmocka_unit_test(test_beside_counters),
 		cmocka_unit_test(test_death),
 		cmocka_unit_test(test_closed),
+		cmocka_unit_test(test_closed_when_told),
 		cmocka_unit_test(test_given_back),
 		cmocka_unit_test(test_strangers),
 #if FI_MAJOR_VERSION >= 2
