@@ -162,7 +162,10 @@ static void scribblers(void **state)
 	end_close(e);
 }
 
-/* Single lies, each of which must be found out: two ports in this process, one of which forges a line of its ring. */
+/*
+ * Single lies, each of which must be found out: two ports in this process, one of which forges a line of its ring. It
+ * might be a mistake of one who lives and waits: it is told that nobody listens any more.
+ */
 struct lie {
 	const char *what;
 	unsigned kind, len;
@@ -228,6 +231,8 @@ static void single_lies(void **state)
 		if (!end_until_failed(b, &b->peer[0], 1000) || b->peer[0].failed != -EPROTO)
 			fail_msg("not found out: %s (%d)", l.what, b->peer[0].failed);
 		assert_int_equal(b->peer[0].received, 1);
+		if (!end_until_failed(a, p, 10000) || p->failed != -ECONNRESET)
+			fail_msg("not told that it is given up: %s (%d)", l.what, p->failed);
 		end_close(a);
 		end_close(b);
 	}

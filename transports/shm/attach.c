@@ -417,7 +417,7 @@ static void on_refuse(struct rwk_port *port, const struct rwk_shm_note *note)
 		if (c && c->contact == note->to_contact && rwk_address_port(&c->to) == rwk_address_port(&note->from))
 			ch = c;
 	}
-	if (!ch || ch->contact != note->to_contact || ch->state == RWK_SHM_FAILED)
+	if (!ch || ch->contact != note->to_contact || ch->doom)
 		return;
 	if (ch->state == RWK_SHM_OPEN) {
 		rwk_shm_look_at(ch); /* ends by what its pair says, and by nothing else */

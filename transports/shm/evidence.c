@@ -9,8 +9,9 @@
  *   /proc   for the rest: the process with that pid is gone, a zombie, or began at another time; a few peers a look
  *   name    of the peer's socket, which the kernel closes when the process begins another program (exec): its pid, its
  *           pidfd and when it began stay the same. Nobody has the name any more; looked for with a few peers a look
- *   gone    a word in the pair by which a peer that closes says so when its good-bye did not fit into the ring. It
- *           rings the bell then, so that this is seen before one sleeps; who does not sleep looks now and then
+ *   gone    a word in the pair by which a peer says so that closes and has no room for its good-bye in the ring, or
+ *           that has given the channel up for a reason of its own. It rings the bell then, so that this is seen before
+ *           one sleeps; who does not sleep looks now and then
  */
 #include "shm/note.h"
 

@@ -89,7 +89,7 @@ struct rwk_shm_side {
 	/* Seldom written: the peer, who looks with each message, has the line in its cache. */
 	_Atomic uint32_t attention; /* as a receiver: RWK_SHM_BELL, RWK_SHM_FENCE: what the sender does after publishing */
 	_Atomic uint32_t starved;   /* as a sender: wants the bell when the peer's `consumed` moves */
-	_Atomic uint32_t gone;      /* has closed; what is in the ring is still good */
+	_Atomic uint32_t gone;      /* reads no more; what is in the ring is still good */
 	unsigned char space2[2 * RWK_CACHE_LINE - 12];
 };
 _Static_assert(sizeof(struct rwk_shm_side) == 4 * RWK_CACHE_LINE, "a side has two blocks");

@@ -333,7 +333,10 @@ static void deliver_last_words(struct rwk_shm_channel *ch)
 	}
 }
 
-/* A channel that is doomed ends. What a dead peer had sent is delivered first. */
+/*
+ * A channel that is doomed ends. What a dead peer had sent is delivered first. The peer is told: it may be alive, and
+ * would wait for ever for one who does not look any more.
+ */
 static void fail(struct rwk_shm_channel *ch)
 {
 	struct rwk_port *port = ch->base.port;
@@ -341,6 +344,7 @@ static void fail(struct rwk_shm_channel *ch)
 
 	if (err == -ECONNRESET && ch->pair)
 		deliver_last_words(ch);
+	say_goodbye(ch);
 	rwk_shm_channel_stop(ch, err);
 	port->client->failed(port->cookie, &ch->base, err);
 }
