@@ -134,6 +134,19 @@ static bool lacking_for_long(struct rwk_shm_channel *ch)
 	return now - ch->lacking_since > LACKING_MAX;
 }
 
+/* What came has lost its descriptors, as none was free for them here. True once that has been so for long enough. */
+static bool took_without(struct rwk_shm_channel *ch)
+{
+	struct rwk_port *port = ch->base.port;
+
+	if (!port->warned)
+		rwk_warn("shared memory: no file descriptor is left to attach to rank %u (raise `ulimit -n`); will try "
+			 "again",
+			rwk_address_rank(&ch->to));
+	port->warned = true;
+	return lacking_for_long(ch);
+}
+
 /*
  * Nobody is at the address. True if that is final: the address was a full one, or has been waited for long enough. The
  * first try comes from connect, which knows no time: the wait begins with the second.
@@ -165,6 +178,8 @@ static int try_offer(struct rwk_shm_channel *ch)
 		return lacking_for_long(ch) ? rc : -EAGAIN;
 	if (rc)
 		return rc;
+	if (ch->state == RWK_SHM_ASKING)
+		ch->lacking_since = 0; /* there was one; the answer wants another */
 	ch->state = RWK_SHM_OFFERED;
 	fds[0] = ch->pair_fd;
 	fds[1] = ch->base.port->inbox_fd;
@@ -341,12 +356,7 @@ static void on_offer(struct rwk_port *port, const struct rwk_shm_note *note, con
 		if (!heard_hello(port, ch, note))
 			return;
 		if (s->fds != 2) {
-			if (!port->warned)
-				rwk_warn("shared memory: no file descriptor is left to attach to rank %u (raise "
-					"`ulimit -n`); will try again",
-					rwk_address_rank(&ch->to));
-			port->warned = true;
-			if (lacking_for_long(ch)) {
+			if (took_without(ch)) {
 				refuse(port, note, -EMFILE);
 				rwk_shm_doom(ch, -EMFILE);
 			}
@@ -382,8 +392,10 @@ static void on_accept(struct rwk_port *port, const struct rwk_shm_note *note, co
 	}
 	if (ch->state != RWK_SHM_OFFERED)
 		return;
-	if (s->fds != 1) { /* no descriptor was free for it: another offer, as soon as ever */
+	if (s->fds != 1) { /* another offer, as soon as ever */
 		ch->repeat_at = ch->repeat_gap = 0;
+		if (took_without(ch))
+			rwk_shm_doom(ch, -EMFILE);
 		return;
 	}
 	ch->inbox = rwk_shm_inbox_map(s->fd[0]);
