@@ -5,6 +5,7 @@ libropewalk_core_la_SOURCES += \
 	src/base/copy.c src/base/copy.h \
 	src/base/crowd.c src/base/crowd.h \
 	src/base/demote.h \
+	src/base/forked.c src/base/forked.h \
 	src/base/hash_table.c src/base/hash_table.h \
 	src/base/interfaces.c src/base/interfaces.h \
 	src/base/iov.c src/base/iov.h \

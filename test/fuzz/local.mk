@@ -41,9 +41,9 @@ test_fuzz_fuzz_domain_LDFLAGS = -fsanitize=fuzzer,address,undefined
 test_fuzz_fuzz_domain_LDADD = test/fuzz/librc.la -lpthread
 
 test_fuzz_fuzz_door_SOURCES = test/fuzz/fuzz_door.c \
-	transports/shared_rc/card.c transports/shared_rc/door.c transports/shared_rc/forked.c transports/shared_rc/join.c \
+	transports/shared_rc/card.c transports/shared_rc/door.c transports/shared_rc/join.c \
 	transports/shared_rc/layout.c transports/shared_rc/lock.c \
-	src/base/interfaces.c src/base/log.c src/base/param.c src/base/process.c src/base/shared.c
+	src/base/forked.c src/base/interfaces.c src/base/log.c src/base/param.c src/base/process.c src/base/shared.c
 test_fuzz_fuzz_door_CPPFLAGS = $(AM_CPPFLAGS) $(SODIUM_CFLAGS) -Dclock_gettime=fuzz_clock_gettime
 test_fuzz_fuzz_door_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_door_LDFLAGS = -fsanitize=fuzzer,address,undefined

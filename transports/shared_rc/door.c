@@ -3,8 +3,8 @@
 #include "shared_rc/door.h"
 
 #include "shared_rc/card.h"
-#include "shared_rc/forked.h"
 
+#include "base/forked.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -231,7 +231,7 @@ static int take_welcome(
 	uint8_t expected[MAC];
 	int rc;
 
-	rwk_src_fork_lock();
+	rwk_fork_lock();
 	rc = receive_welcome(k->fd, &w, holding->fd);
 	if (!rc) {
 		make_mac(secret, role_member, k->member, k->own, &w.terms, expected);
@@ -239,7 +239,7 @@ static int take_welcome(
 	}
 	if (rc)
 		rwk_src_holding_close(holding);
-	rwk_src_fork_unlock();
+	rwk_fork_unlock();
 	if (rc)
 		return rc;
 	holding->id = w.terms.id;
@@ -274,9 +274,9 @@ static int go_to_the_door(struct rwk_src_knock *k, const struct rwk_src_secret *
 	socklen_t len = socket_name(secret, &name);
 	int fd;
 
-	rwk_src_fork_lock();
+	rwk_fork_lock();
 	fd = k->fd = new_socket();
-	rwk_src_fork_unlock();
+	rwk_fork_unlock();
 	if (fd < 0)
 		return fd;
 	k->met = false;
@@ -292,9 +292,9 @@ static int help_oneself(struct rwk_src_knock *k, const struct rwk_src_secret *se
 {
 	int rc;
 
-	rwk_src_fork_lock();
+	rwk_fork_lock();
 	rc = rwk_src_card_take(k->listener, secret, holding);
-	rwk_src_fork_unlock();
+	rwk_fork_unlock();
 	k->helped = rc;
 	if (!rc)
 		rwk_debug("SRC: nobody looks at the door; what process %d has is taken", (int)k->listener);
@@ -313,9 +313,9 @@ int rwk_src_door_knock(struct rwk_src_knock *k, const struct rwk_src_secret *sec
 	if (rc == -EAGAIN && rwk_src_ms() >= k->until)
 		rc = help_oneself(k, secret, holding);
 	if (rc != -EAGAIN) {
-		rwk_src_fork_lock();
+		rwk_fork_lock();
 		rwk_src_door_leave(k);
-		rwk_src_fork_unlock();
+		rwk_fork_unlock();
 	}
 	return rc;
 }
@@ -486,7 +486,7 @@ void rwk_src_porch_attend(struct rwk_src_porch *porch)
 
 	if (n <= 0)
 		return;
-	rwk_src_fork_lock();
+	rwk_fork_lock();
 	for (int i = 0; i < n; i++) {
 		struct rwk_src_visitor *v = event[i].data.ptr;
 
@@ -495,7 +495,7 @@ void rwk_src_porch_attend(struct rwk_src_porch *porch)
 	}
 	for (int i = 0; i < RWK_SRC_VISITORS && open_to_one(porch); i++)
 		;
-	rwk_src_fork_unlock();
+	rwk_fork_unlock();
 }
 
 void rwk_src_porch_close(struct rwk_src_porch *porch)

@@ -11,8 +11,8 @@
 #include "shared_rc/join.h"
 
 #include "shared_rc/door.h"
-#include "shared_rc/forked.h"
 
+#include "base/forked.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/shared.h"
@@ -76,6 +76,8 @@ static void forget(void)
 		seat->memory = NULL;
 	}
 }
+
+static struct rwk_forked forgotten = {.in_child = forget};
 
 /* Where another seat of this process has that file mapped; NULL: none has. With the lock. */
 static void *mapped(const struct rwk_src_seat *seat, dev_t device, ino_t file)
@@ -227,9 +229,9 @@ static int be_let_in(struct rwk_src_seat *seat)
 
 	if (rc)
 		return worth_another(seat, rc) ? -EAGAIN : rc == -EKEYREJECTED ? -EACCES : rc;
-	rwk_src_fork_lock();
+	rwk_fork_lock();
 	rc = map(seat);
-	rwk_src_fork_unlock();
+	rwk_fork_unlock();
 	/* What stands in it goes by what is mapped of it: no view of it must reach beyond. */
 	return rc ? rc : rwk_src_segment_check(seat->memory, &seat->holding.size);
 }
@@ -239,9 +241,9 @@ static int find_or_make(struct rwk_src_seat *seat)
 	int rc = OTHERS;
 
 	if (seat->knock.fd < 0) {
-		rwk_src_fork_lock();
+		rwk_fork_lock();
 		rc = copy_or_make(seat, &seat->attr);
-		rwk_src_fork_unlock();
+		rwk_fork_unlock();
 	}
 	return rc == OTHERS ? be_let_in(seat) : rc;
 }
@@ -263,14 +265,14 @@ static void dissolve(struct rwk_src_seat *seat)
 {
 	bool last;
 
-	rwk_src_fork_lock();
+	rwk_fork_lock();
 	rwk_list_remove(&seat->link);
 	rwk_src_porch_close(&seat->porch);
 	rwk_src_door_leave(&seat->knock);
 	rwk_src_holding_close(&seat->holding);
 	die(seat);
 	last = seat->memory && !mapped(seat, seat->device, seat->file);
-	rwk_src_fork_unlock();
+	rwk_fork_unlock();
 	if (last)
 		munmap(seat->memory, seat->bytes);
 	free(seat);
@@ -281,9 +283,9 @@ int rwk_src_join_go_on(struct rwk_src_seat *seat)
 	int rc = seat->in ? 0 : find_or_make(seat);
 
 	if (!rc && !seat->in) {
-		rwk_src_fork_lock();
+		rwk_fork_lock();
 		rc = rwk_src_porch_open(&seat->porch, &seat->secret, &seat->holding);
-		rwk_src_fork_unlock();
+		rwk_fork_unlock();
 		seat->in = !rc;
 	}
 	if (rc && rc != -EAGAIN)
@@ -306,10 +308,10 @@ int rwk_src_join(const struct rwk_src_join_attr *attr, struct rwk_src_seat **out
 	seat->knock.fd = -1;
 	seat->life = -1;
 	seat->patience = PATIENCE_FIRST;
-	rwk_src_fork_lock();
+	rwk_fork_lock();
 	rwk_list_append(&seats, &seat->link);
-	rwk_src_fork_unlock();
-	rc = rwk_src_fork_watch(forget);
+	rwk_fork_unlock();
+	rc = rwk_fork_watch(&forgotten);
 	if (!rc)
 		rc = rwk_src_join_go_on(seat);
 	if (rc && rc != -EAGAIN) {
@@ -328,10 +330,10 @@ int rwk_src_join_alone(struct rwk_src_seat *seat)
 		return -EALREADY;
 	if (getrandom(drawn, sizeof(drawn), 0) != sizeof(drawn))
 		return -EIO;
-	rwk_src_fork_lock();
+	rwk_fork_lock();
 	rwk_src_door_leave(&seat->knock);
 	rwk_src_secret_draw(drawn, seat->secret.uid, &seat->secret);
-	rwk_src_fork_unlock();
+	rwk_fork_unlock();
 	return rwk_src_join_go_on(seat);
 }
 
@@ -365,14 +367,14 @@ int rwk_src_seat_sit(struct rwk_src_seat *seat, uint32_t number)
 	char path[40];
 	int rc = 0;
 
-	rwk_src_fork_lock();
+	rwk_fork_lock();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", seat->holding.fd[RWK_SRC_MEMORY]);
 	seat->life = open(path, O_RDWR | O_CLOEXEC);
 	if (seat->life < 0 || fcntl(seat->life, F_OFD_SETLK, &lock)) {
 		rc = -errno;
 		die(seat);
 	}
-	rwk_src_fork_unlock();
+	rwk_fork_unlock();
 	return rc ? rc : seat->life;
 }
 

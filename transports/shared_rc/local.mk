@@ -4,8 +4,6 @@ libropewalk_core_la_SOURCES += \
 	transports/shared_rc/card.h \
 	transports/shared_rc/door.c \
 	transports/shared_rc/door.h \
-	transports/shared_rc/forked.c \
-	transports/shared_rc/forked.h \
 	transports/shared_rc/inbox.c \
 	transports/shared_rc/internal.h \
 	transports/shared_rc/join.c \
