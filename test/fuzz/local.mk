@@ -84,8 +84,8 @@ test_fuzz_fuzz_shm_SOURCES = test/fuzz/fuzz_shm.c \
 	transports/shm/transfer_least.c transports/shm/transfer_proof.c transports/shm/transfer_pull.c transports/shm/transfer_reach.c \
 	transports/shm/transfer_region.c transports/shm/transfer_stage.c transports/shm/transfer_summary.c \
 	transports/shm/wake.c \
-	src/base/copy.c src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c src/base/pool.c \
-	src/base/process.c src/base/shared.c
+	src/base/copy.c src/base/forked.c src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c \
+	src/base/pool.c src/base/process.c src/base/shared.c
 test_fuzz_fuzz_shm_CPPFLAGS = $(AM_CPPFLAGS) -Dmmap=fuzz_mmap -Dmunmap=fuzz_munmap -Dprocess_vm_readv=fuzz_readv \
 	-Dprocess_vm_writev=fuzz_writev -Dclock_gettime=fuzz_clock_gettime -Dnanosleep=fuzz_nanosleep
 test_fuzz_fuzz_shm_CFLAGS = $(FUZZ_CFLAGS)

@@ -454,6 +454,56 @@ static void forked(void **state)
 	end_close(b);
 }
 
+/* Has a forked child that lives as long as the test wants; then closes, or waits to be killed. */
+static int leave_a_child(int fd, void *arg)
+{
+	struct end *e = end_open(0, true);
+	char x;
+	pid_t child;
+
+	if (!tell(fd, &e->address, sizeof(e->address)))
+		return 1;
+	child = fork();
+	if (!child) {
+		if (tell(fd, "x", 1))
+			(void)!read(fd, &x, 1); /* until the test closes its end */
+		_exit(0);
+	}
+	if (child < 0)
+		return 2;
+	while (!*(bool *)arg)
+		pause();
+	end_close(e);
+	return 0;
+}
+
+/* A forked child that outlives a port does not keep its name: who comes learns at once that nobody is there. */
+static void outlived(void **state)
+{
+	(void)state;
+	for (int closes = 0; closes < 2; closes++) {
+		struct end *e = end_open(0, true);
+		struct rwk_address a;
+		struct end_peer *p;
+		bool arg = closes;
+		pid_t child;
+		char x;
+		int fd;
+
+		child = child_run(leave_a_child, &arg, &fd);
+		assert_true(hear(fd, &a, sizeof(a)));
+		assert_true(hear(fd, &x, 1));
+		if (!closes)
+			kill(child, SIGKILL);
+		assert_int_equal(child_wait(child), closes ? 0 : 128 + SIGKILL);
+		p = end_connect(e, &a);
+		assert_true(end_until_failed(e, p, 10000));
+		assert_int_equal(p->failed, -ECONNRESET);
+		close(fd);
+		end_close(e);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -465,6 +515,7 @@ int main(void)
 		cmocka_unit_test(outstanding),
 		cmocka_unit_test(forked),
 		cmocka_unit_test(forked_memory),
+		cmocka_unit_test(outlived),
 	};
 
 	return cmocka_run_group_tests_name("shm/death", tests, NULL, NULL);

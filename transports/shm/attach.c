@@ -16,12 +16,14 @@
  * before. REFUSE ends it; only processes of the same user are told, those of another PID namespace among them.
  * `contact` numbers tell a channel from an earlier one between the same ports.
  *
- * Nobody bound to the name (ECONNREFUSED) is evidence that the endpoint is gone. Who is known by IP and port alone may
- * not have begun yet: a client that is started before its server asks again for FI_ROPEWALK_CONNECT_WAIT seconds.
+ * Nobody bound to the name (ECONNREFUSED) is evidence that the endpoint is gone: a forked child lets go of it. Who is
+ * known by IP and port alone may not have begun yet: a client that is started before its server asks again for
+ * FI_ROPEWALK_CONNECT_WAIT seconds.
  */
 #include "shm/note.h"
 #include "shm/segment.h"
 
+#include "base/forked.h"
 #include "base/log.h"
 #include "base/param.h"
 
@@ -521,13 +523,53 @@ int rwk_shm_attach_poll(struct rwk_port *port)
 	return notes;
 }
 
+/* The ports of this process that have a socket; they and those are under the lock of forked.h. */
+static struct rwk_list ports = {&ports, &ports};
+
+/* In a forked child. Its other copies do no harm: nobody finds the parent by them. */
+static void let_go(void)
+{
+	while (!rwk_list_empty(&ports)) {
+		struct rwk_port *port = rwk_container_of(ports.next, struct rwk_port, all);
+
+		rwk_list_remove(&port->all);
+		close(port->sock);
+		port->sock = -1;
+	}
+}
+
+static struct rwk_forked forked = {.in_child = let_go};
+
+static int open_socket(struct rwk_port *port)
+{
+	int rc = rwk_fork_watch(&forked);
+
+	if (rc)
+		return rc;
+	rwk_fork_lock();
+	port->sock = rwk_shm_note_socket();
+	if (port->sock >= 0)
+		rwk_list_append(&ports, &port->all);
+	rwk_fork_unlock();
+	return port->sock < 0 ? port->sock : 0;
+}
+
+static void close_socket(struct rwk_port *port)
+{
+	rwk_fork_lock();
+	rwk_list_remove(&port->all);
+	if (port->sock >= 0)
+		close(port->sock);
+	rwk_fork_unlock();
+}
+
 static int open_descriptors(struct rwk_port *port)
 {
 	struct epoll_event ev = {.events = EPOLLIN};
+	int rc = open_socket(port);
 
-	port->sock = rwk_shm_note_socket();
-	if (port->sock < 0)
-		return port->sock;
+	if (rc)
+		return rc;
 	port->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (port->epoll < 0)
 		return -errno;
@@ -547,6 +589,7 @@ int rwk_shm_attach_open(struct rwk_port *port, uint16_t number)
 	int rc;
 
 	port->sock = port->epoll = port->timer = port->inbox_fd = -1;
+	rwk_list_init(&port->all);
 	rc = open_descriptors(port);
 	if (!rc)
 		rc = rwk_shm_note_bind(port->sock, &number);
@@ -568,11 +611,12 @@ int rwk_shm_attach_open(struct rwk_port *port, uint16_t number)
 
 void rwk_shm_attach_close(struct rwk_port *port)
 {
-	const int fds[] = {port->timer, port->epoll, port->sock, port->inbox_fd};
+	const int fds[] = {port->timer, port->epoll, port->inbox_fd};
 
 	if (port->inbox && *port->here)
 		munmap(port->inbox, sizeof(*port->inbox));
 	port->inbox = NULL;
+	close_socket(port);
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
 		if (fds[i] >= 0)
 			close(fds[i]);

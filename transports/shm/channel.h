@@ -130,7 +130,8 @@ struct rwk_port {
 
 	struct rwk_address address;
 	uint32_t contacts; /* numbers given to channels */
-	int sock, epoll, timer, inbox_fd;
+	int sock, epoll, timer, inbox_fd; /* in a forked child there is no sock */
+	struct rwk_list all;              /* of the process's ports: attach.c */
 	uint32_t offers; /* pairs whose descriptor is still open */
 	struct rwk_shm_inbox *inbox;
 	pid_t pid;
