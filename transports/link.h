@@ -76,8 +76,9 @@ struct rwk_link_ops {
 	/**
 	 * What an ICRC between this end and `peer` begins with: 8 bytes of 0xff and the headers below BTH as the ICRC
 	 * sees them (wire/FORMAT.md), for a packet of `len` bytes from BTH to ICRC, `outgoing` or not, into `out`
-	 * (RWK_LINK_PSEUDO_MAX bytes). The identification of IPv4 is written as `id`. Returns their number. NULL: the
-	 * link has no such headers, or checks its bytes itself; so users call rwk_link_pseudo.
+	 * (RWK_LINK_PSEUDO_MAX bytes). The identification of IPv4 is written as `id`. Returns their number; 0: there is
+	 * no way to `peer` now, and so no ICRC that is right; ask again. NULL: the link has no such headers, or checks
+	 * its bytes itself; so users call rwk_link_pseudo.
 	 */
 	size_t (*pseudo)(struct rwk_link *l, const struct rwk_link_address *peer, bool outgoing, size_t len,
 		uint16_t id, uint8_t *out);

@@ -169,6 +169,26 @@ static void test_identification(void **state)
 	udp_end_close(b);
 }
 
+/* Without a way to the peer an end that is bound to no IP cannot say the headers, and says so; with one it can. */
+static void test_no_way(void **state)
+{
+	uint8_t pseudo[RWK_LINK_PSEUDO_MAX], target[16];
+	struct udp_end *a = open_at(0, NULL), *bound = open_at(0, "10.9.0.1");
+	struct rwk_link_address to;
+
+	(void)state;
+	udp_ip("10.8.0.2", target);
+	to = rwk_udp_address(target, 4791);
+	udp_host_enter(0);
+	assert_int_equal(a->link->ops->pseudo(a->link, &to, true, 100, 0, pseudo), 0);
+	assert_int_equal(bound->link->ops->pseudo(bound->link, &to, true, 100, 0, pseudo), 36);
+	udp_host_run(0, "ip route add 10.8.0.0/24 dev v0");
+	assert_int_equal(a->link->ops->pseudo(a->link, &to, true, 100, 0, pseudo), 36);
+	udp_host_run(0, "ip route del 10.8.0.0/24 dev v0");
+	udp_end_close(a);
+	udp_end_close(bound);
+}
+
 /* Many packets of one size, which is where batches would have numbered them: a strict link's have identification 0. */
 static void test_strict(void **state)
 {
@@ -211,6 +231,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_packets),
 		cmocka_unit_test(test_identification),
+		cmocka_unit_test(test_no_way),
 		cmocka_unit_test(test_strict),
 	};
 

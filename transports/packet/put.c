@@ -16,14 +16,16 @@
 #define PROBED     20u   /* headers of a probe; what is not longer than it gets through */
 #define JOINED_MAX 2048u /* bytes up to which a copy is cheaper than several pieces */
 
-/** The ICRC of what goes that way begins like this; lengths repeat. */
+/** The ICRC of what goes that way begins like this; lengths repeat. Without a way it is wrong, and asked for again. */
 static uint32_t begun(struct rwk_packet_path *path, struct rwk_link *l, size_t len)
 {
 	uint8_t pseudo[RWK_LINK_PSEUDO_MAX];
 
 	if (path->begun_len != len) {
-		path->begun_len = (uint32_t)len;
-		path->begun = rwk_icrc_begin(RWK_CRC_32C, pseudo, rwk_link_pseudo(l, &path->to, true, len, 0, pseudo));
+		size_t n = rwk_link_pseudo(l, &path->to, true, len, 0, pseudo);
+
+		path->begun_len = n || !l->ops->pseudo ? (uint32_t)len : 0;
+		path->begun = rwk_icrc_begin(RWK_CRC_32C, pseudo, n);
 	}
 	return path->begun;
 }

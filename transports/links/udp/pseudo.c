@@ -48,9 +48,9 @@ static uint8_t *put_ip6(uint8_t *out, const uint8_t source[16], const uint8_t ta
 
 /*
  * This end's IP as the packet has it. A packet that is just being delivered has said it; else it is the one bound to,
- * or the one by which the peer is reached (zero without a way there: then no packet goes either).
+ * or the one by which the peer is reached. False: there is no way there now, and nobody knows.
  */
-static void own_ip(struct udp *u, const struct rwk_link_address *peer, bool outgoing, uint8_t ip[16])
+static bool own_ip(struct udp *u, const struct rwk_link_address *peer, bool outgoing, uint8_t ip[16])
 {
 	const struct route *r;
 
@@ -60,10 +60,11 @@ static void own_ip(struct udp *u, const struct rwk_link_address *peer, bool outg
 		memcpy(ip, u->at, 16);
 	} else {
 		r = rwk_udp_route(u, peer);
-		memset(ip, 0, 16);
-		if (r)
-			memcpy(ip, r->source, 16);
+		if (!r)
+			return false;
+		memcpy(ip, r->source, 16);
 	}
+	return true;
 }
 
 size_t rwk_udp_pseudo(
@@ -76,7 +77,8 @@ size_t rwk_udp_pseudo(
 	size_t source_port = outgoing ? u->port : ntohs(there.port),
 	       target_port = outgoing ? ntohs(there.port) : u->port;
 
-	own_ip(u, peer, outgoing, own);
+	if (!own_ip(u, peer, outgoing, own))
+		return 0;
 	memset(out, 0xff, ONES);
 	p = rwk_udp_is_ip4(there.ip) ? put_ip4(p, source, target, len, id) : put_ip6(p, source, target, len);
 	p = put16(p, source_port);
