@@ -10,6 +10,7 @@
 #include "packet/port.h"
 #include "packet/sim_domain.h"
 #include "packet/streams.h"
+#include "shared_rc/internal.h"
 
 static const struct rwk_packet_counters *counts(unsigned end)
 {
@@ -455,31 +456,44 @@ static void from_another_address(void **state)
 	ends_close();
 }
 
-/* SRC: the ACCEPT that the end waits for has another QPN than the CONNECT that it has answered: that is the peer's now. */
+/* SRC: the end has answered the hand's CONNECT, which is returned, and waits to hear that it has heard. */
+static struct rwk_greeting accept_shared(struct hand *h, struct side *guest)
+{
+	struct rwk_packet_channel *ch;
+	struct rwk_greeting g;
+
+	ends_open(NULL, NULL, 0);
+	sim_packet_host(0);
+	ends_add();
+	*guest = (struct side){.end = ends[0], .peer = 5};
+	ends_guest = guest;
+	hand_open(h, 0);
+	h->features = RWK_GREETING_SHARED;
+	g = hand_greeting(h, RWK_GREETING_CONNECT);
+	g.from.job = ends[0]->address.job;
+	g.shared = (struct rwk_greeting_shared){
+		.domain = 7, .srqn = 5, .qpn = HAND_QPN + 1, .port = (uint16_t)rwk_sim_number(h->link)};
+	hand_greet(h, &g);
+	hand_pass(h, 5000);
+	assert_true(h->greeting.features & RWK_GREETING_SHARED);
+	h->qpn = h->greeting.qpn;
+	ch = rwk_packet_channel(guest->ch);
+	assert_int_equal(ch->state, RWK_CH_ACCEPTING);
+	assert_int_equal(ch->peer_qpn, g.qpn);
+	return g;
+}
+
+/* The ACCEPT that the end waits for has another QPN than the CONNECT that it has answered: that is the peer's now. */
 static void shared_anew(void **state)
 {
-	struct side guest = {.peer = 5};
 	struct rwk_packet_channel *ch;
+	struct side guest;
 	struct rwk_greeting g;
 	struct hand h;
 
 	(void)state;
-	ends_open(NULL, NULL, 0);
-	sim_packet_host(0);
-	ends_add();
-	ends_guest = &guest;
-	hand_open(&h, 0);
-	h.features = RWK_GREETING_SHARED;
-	g = hand_greeting(&h, RWK_GREETING_CONNECT);
-	g.from.job = ends[0]->address.job;
-	g.shared = (struct rwk_greeting_shared){
-		.domain = 7, .srqn = 5, .qpn = HAND_QPN + 1, .port = (uint16_t)rwk_sim_number(h.link)};
-	hand_greet(&h, &g);
-	hand_pass(&h, 5000);
-	assert_true(h.greeting.features & RWK_GREETING_SHARED);
+	g = accept_shared(&h, &guest);
 	ch = rwk_packet_channel(guest.ch);
-	assert_int_equal(ch->state, RWK_CH_ACCEPTING);
-	assert_int_equal(ch->peer_qpn, g.qpn);
 	g.type = RWK_GREETING_ACCEPT;
 	g.qpn++;
 	g.shared.target = HAND_QPN + 2;
@@ -488,6 +502,47 @@ static void shared_anew(void **state)
 	assert_int_equal(ch->state, RWK_CH_OPEN);
 	assert_true(rwk_packet_is_shared(guest.ch));
 	assert_int_equal(ch->peer_qpn, g.qpn);
+	hand_close(&h);
+	ends_close();
+}
+
+/*
+ * SRC: who has been answered asks anew, for another connection, and the domain is busy: what was agreed on before is no
+ * more, so nothing is taken or sent by it, and the end asks too. Once the domain is free what is asked is answered.
+ */
+static void shared_anew_while_busy(void **state)
+{
+	struct rwk_packet_channel *ch;
+	struct rwk_src_view *v;
+	struct side guest;
+	struct rwk_greeting g;
+	struct hand h;
+
+	(void)state;
+	g = accept_shared(&h, &guest);
+	ch = rwk_packet_channel(guest.ch);
+	v = ends[0]->port->view;
+	g.qpn++;
+	g.echo++;
+	assert_true(rwk_src_lock(v, &v->header->lock));
+	hand_greet(&h, &g);
+	hand_send(&h, RWK_WIRE_SEND_ONLY, 0, "1234", 4);
+	hand_pass(&h, 20 * 1000 * 1000);
+	rwk_src_unlock(&v->header->lock);
+	assert_int_equal(h.accepts, 1);
+	assert_int_equal(h.greeting.type, RWK_GREETING_CONNECT);
+	assert_int_equal(hand_counts(&h)->unknown_qp, 1);
+	hand_greet(&h, &g);
+	hand_pass(&h, 5000);
+	assert_int_equal(h.accepts, 2);
+	assert_true(h.greeting.features & RWK_GREETING_SHARED);
+	g.type = RWK_GREETING_ACCEPT;
+	g.shared.target = HAND_QPN + 2;
+	hand_greet(&h, &g);
+	hand_pass(&h, 5000);
+	assert_int_equal(ch->state, RWK_CH_OPEN);
+	assert_true(rwk_packet_is_shared(guest.ch));
+	assert_int_equal(ends_transport->send(guest.ch, &(struct rwk_envelope){.kind = 1}, "", 0), 0);
 	hand_close(&h);
 	ends_close();
 }
@@ -503,6 +558,7 @@ int main(void)
 		ENDS_RC(short_answers),
 		ENDS_RC(narrower_meanwhile),
 		ENDS_ON(shared_anew, "SRC", sim_shared_transport),
+		ENDS_ON(shared_anew_while_busy, "SRC", sim_shared_transport),
 		ENDS_RC(from_another_address),
 		ENDS_RC(too_early),
 		ENDS_ON(there_but_silent, "SRC, UC", sim_both_transport),

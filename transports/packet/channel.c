@@ -209,6 +209,7 @@ int rwk_packet_machine(struct rwk_packet_channel *ch, const struct rwk_greeting 
 	int rc;
 
 	drop_machine(ch);
+	ch->state = RWK_CH_CONNECTING; /* what was accepted went with the machine, and there may be no other */
 	ch->peer_qpn = g->qpn;
 	ch->takes_pieces = g->features & RWK_GREETING_PIECES;
 	ch->denies = g->features & RWK_RC_DENIES;

@@ -132,7 +132,10 @@ void rwk_packet_summary_of(const struct rwk_packet_channel *ch);
 uint32_t rwk_packet_new_qpn(struct rwk_port *port);
 struct rwk_packet_channel *rwk_packet_channel_new(struct rwk_port *port, const struct rwk_address *to);
 void rwk_packet_channel_free(struct rwk_packet_channel *ch);
-/** Makes the machine for the way. 0 or -ENOMEM. */
+/**
+ * Makes the machine for the way, in place of one that is there; the channel is CONNECTING then, until its peer is told
+ * of this one. 0; -EAGAIN: the domain is busy; else why there is none.
+ */
 int rwk_packet_machine(struct rwk_packet_channel *ch, const struct rwk_greeting *g);
 /** One piece of memory: machine, then responder. NULL: there is none. */
 void *rwk_packet_machine_memory(size_t size, size_t responder, void **responder_at);
