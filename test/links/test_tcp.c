@@ -5,6 +5,7 @@
 
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* An address is laid out as on the udp link: 16 bytes IP, port little-endian, zeros. */
@@ -290,6 +291,39 @@ static void leaving_full(void **state)
 	until_words(b, a, 2);
 	assert_int_equal(last_word(b), -ESHUTDOWN);
 	assert_int_equal(b->got, sent);
+	close_peer(a);
+	close_peer(b);
+}
+
+/*
+ * Leaving with more under way than fits into sockets: it is sent when the peer's kernel has it, though the peer itself
+ * does not end the stream.
+ */
+static void leaving_full_sent(void **state)
+{
+	struct rwk_tcp_attr attr_a = tcp_attr(11), attr_b = tcp_attr(22);
+	struct peer *a = open_peer(&attr_a), *b = open_peer(&attr_b);
+	uint64_t end = now_ms() + 20000;
+	static uint8_t drained[65536];
+	const struct link *there;
+	uint32_t sent = 0;
+	int fd;
+
+	(void)state;
+	connect_peers(a, b);
+	while (!send_number(a, &b->at, sent)) {
+		a->l->ops->flush(a->l);
+		sent++;
+	}
+	there = rwk_container_of(b->l, struct link, pub);
+	fd = rwk_container_of(there->all.next, struct stream, all)->fd;
+	rwk_tcp_leave(a->l, &b->at);
+	assert_false(a->l->ops->sent(a->l));
+	while (!a->l->ops->sent(a->l)) {
+		assert_true(now_ms() < end);
+		a->l->ops->progress(a->l, 1);
+		recv(fd, drained, sizeof(drained), MSG_DONTWAIT);
+	}
 	close_peer(a);
 	close_peer(b);
 }
@@ -608,6 +642,7 @@ int main(void)
 		cmocka_unit_test(few_outboxes),
 		cmocka_unit_test(leaving),
 		cmocka_unit_test(leaving_full),
+		cmocka_unit_test(leaving_full_sent),
 		cmocka_unit_test(closing),
 		cmocka_unit_test(nobody_and_another),
 		cmocka_unit_test(away),

@@ -289,14 +289,20 @@ void rwk_carry_leaving(struct stream *s)
 		rwk_stream_drop(s);
 }
 
+/* One that is left may keep an outbox in which nothing waits any more. */
+static bool waits(const struct outbox *o)
+{
+	return o && (o->pieces || o->end > o->at);
+}
+
 bool rwk_carry_all_sent(const struct stream *s)
 {
-	return !s->wrote || s->broke || (!s->out && rwk_tcp_all_sent(s->fd));
+	return !s->wrote || s->broke || (!waits(s->out) && rwk_tcp_all_sent(s->fd));
 }
 
 void rwk_carry_due(struct stream *s)
 {
-	if (rwk_tcp_all_sent(s->fd) && !(s->out && s->out->end > s->out->at)) {
+	if (rwk_tcp_all_sent(s->fd) && !waits(s->out)) {
 		rwk_stream_set_due(s, NEVER);
 	} else if (rwk_tcp_silent(s->fd)) {
 		rwk_stream_tell(s, -ETIMEDOUT);
