@@ -180,17 +180,20 @@ void rwk_cm_expired(struct rwk_connection *c)
 		rwk_cm_over(c, RWK_CONNECTION_TIMED_OUT, -ETIMEDOUT);
 }
 
-/* All that is to go has gone: true. If it cannot be written, reading will say why. */
-static bool all_sent(struct rwk_connection *c)
+/* All that is to go has gone: 0. -EAGAIN: not yet; else it never will, which reading will say, too, where one reads. */
+static int send_rest(struct rwk_connection *c)
 {
 	ssize_t n = 0;
+	int err = EAGAIN;
 
 	if (c->out_at < c->out_end)
 		n = send(c->fd, c->out + c->out_at, c->out_end - c->out_at, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n < 0 && errno != EINTR && errno != ENOBUFS)
+		err = errno == EPIPE ? ECONNRESET : errno;
 	if (n > 0)
 		c->out_at += (size_t)n;
 	rwk_cm_watch_socket(c, EPOLLIN | (c->out_at < c->out_end ? EPOLLOUT : 0u));
-	return c->out_at == c->out_end;
+	return c->out_at < c->out_end ? -err : 0;
 }
 
 void rwk_cm_send(struct rwk_connection *c, enum rwk_cm_type type)
@@ -203,16 +206,20 @@ void rwk_cm_send(struct rwk_connection *c, enum rwk_cm_type type)
 	c->mine.type = type;
 	c->out_at = 0;
 	c->out_end = rwk_cm_pack(terms ? &c->mine : &bare, c->out);
-	all_sent(c);
+	send_rest(c);
 }
 
 /* All that had to be said was said: the transition to RDMA mode, now or later (S4-9). */
 static void confirm(struct rwk_connection *c)
 {
-	int rc;
+	int rc = send_rest(c);
 
-	if (!all_sent(c))
+	if (rc == -EAGAIN)
 		return;
+	if (rc) { /* nobody reads any more who would find it */
+		broken(c, rc);
+		return;
+	}
 	if (c->mine.deferred) {
 		rwk_cm_watch_socket(c, 0);
 		c->state = STREAMING;
@@ -339,7 +346,7 @@ void rwk_cm_event(struct rwk_connection *c)
 	case ANSWERED:
 	case GREETING:
 		if (c->out_at < c->out_end)
-			all_sent(c);
+			send_rest(c);
 		receive(c);
 		return;
 	case CONFIRMING:

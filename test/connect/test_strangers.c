@@ -270,6 +270,52 @@ static void never_ready(void **state)
 	sides_close();
 }
 
+static void reset(int fd)
+{
+	struct linger none = {.l_onoff = 1};
+
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none)), 0);
+	close(fd);
+}
+
+/* Its connection has been reset, which the next look tells; then its descriptor is quiet. */
+static void heard_of_reset(struct side *s)
+{
+	struct pollfd p = {.fd = rwk_event_channel_fd(s->channel), .events = POLLIN};
+	struct rwk_connection_event e;
+
+	assert_int_equal(poll(&p, 1, 20000), 1);
+	assert_int_equal(rwk_event_channel_poll(s->channel, &e), 1);
+	assert_int_equal(e.type, RWK_CONNECTION_DISCONNECTED);
+	assert_int_equal(e.status, -ECONNRESET);
+	assert_int_equal(rwk_event_channel_poll(s->channel, &e), 0);
+	assert_int_equal(poll(&p, 1, 0), 0);
+}
+
+/* All that a client has to say came at once, and it was gone before it was accepted: the ACCEPT cannot go. */
+static void gone_when_accepted(void **state)
+{
+	uint8_t said[2 * RWK_CM_MAX];
+	size_t len = good(said);
+
+	(void)state;
+	len += bare_message(RWK_CM_READY, said + len);
+	for (unsigned patient = 0; patient < 2; patient++) {
+		struct rwk_connection_attr attr = sides_attr(RWK_TRANSPORT_UDP, NULL);
+		int fd;
+
+		attr.patient = patient;
+		open_listening(&(struct rwk_listen_attr){.patient = patient});
+		fd = sides_bare();
+		put(fd, said, len);
+		server.c = sides_await(&server, RWK_CONNECTION_REQUEST).connection;
+		reset(fd);
+		assert_int_equal(rwk_accept(server.c, far.qp, &attr), 0);
+		heard_of_reset(&server);
+		sides_close();
+	}
+}
+
 /* More strangers than may be there at once: who came first goes, and whoever knows what to say is served. */
 static void too_many(void **state)
 {
@@ -461,6 +507,40 @@ static void wrong_answers(void **state)
 	sides_close();
 }
 
+/* A server that accepts and is gone before that is read: the READY cannot go. */
+static void gone_when_confirmed(void **state)
+{
+	struct rwk_cm yes = {.type = RWK_CM_ACCEPT,
+		.transport = RWK_TRANSPORT_STREAM,
+		.reads = 1,
+		.pmtu = 1024,
+		.qpn = 99,
+		.psn = 5};
+	uint8_t ip[16], bytes[RWK_CM_MAX];
+	uint16_t port;
+
+	(void)state;
+	ends_ip(ip, 3);
+	for (unsigned patient = 0; patient < 2; patient++) {
+		struct rwk_connection_attr attr = sides_attr(RWK_TRANSPORT_STREAM, NULL);
+		int l = bare_listener(&port), fd;
+
+		attr.qp.pmtu = 1024;
+		attr.patient = patient;
+		sides_open(RWK_QP_RC);
+		assert_int_equal(rwk_connect(client.channel, near.qp, ip, port, &attr, &client.c), 0);
+		fd = accept(l, NULL, NULL);
+		while (recv(fd, bytes, RWK_CM_HEAD, MSG_PEEK | MSG_DONTWAIT) != RWK_CM_HEAD)
+			sides_poll();
+		assert_int_equal(recv(fd, bytes, RWK_CM_HEAD, 0), RWK_CM_HEAD);
+		put(fd, bytes, rwk_cm_pack(&yes, bytes));
+		reset(fd);
+		heard_of_reset(&client);
+		close(l);
+		sides_close();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -471,11 +551,13 @@ int main(void)
 		cmocka_unit_test(closes_anywhere),
 		cmocka_unit_test(not_ready),
 		cmocka_unit_test(never_ready),
+		cmocka_unit_test(gone_when_accepted),
 		cmocka_unit_test(too_many),
 		cmocka_unit_test(too_many_questions),
 		cmocka_unit_test(no_descriptor_left),
 		cmocka_unit_test(listener_closed),
 		cmocka_unit_test(wrong_answers),
+		cmocka_unit_test(gone_when_confirmed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
