@@ -112,20 +112,27 @@ static void take_events(const struct epoll_event *event, int n)
 	}
 }
 
-static void work(struct rwk_event_channel *ch)
+/* Before the events of their sockets: there is nothing to go on with. */
+static void bury_lost(struct rwk_event_channel *ch)
 {
-	struct epoll_event event[EVENTS];
 	struct rwk_list *l;
-	int n;
 
-	rwk_ca_work(ch->adapter);
-	n = epoll_wait(ch->epoll, event, EVENTS, 0);
-	take_events(event, n);
 	while ((l = rwk_list_pop(&ch->lost))) {
 		struct rwk_connection *c = rwk_container_of(l, struct rwk_connection, lost);
 
 		rwk_cm_over(c, RWK_CONNECTION_DISCONNECTED, c->status);
 	}
+}
+
+static void work(struct rwk_event_channel *ch)
+{
+	struct epoll_event event[EVENTS];
+	int n;
+
+	rwk_ca_work(ch->adapter);
+	bury_lost(ch);
+	n = epoll_wait(ch->epoll, event, EVENTS, 0);
+	take_events(event, n);
 	if (ch->due != NEVER)
 		tick(ch);
 	rwk_cm_free_dead(ch);

@@ -302,6 +302,37 @@ static void qp_destroyed(void **state)
 	sides_close();
 }
 
+/* The end of a qp, or its RESET, while the kernel still connects, or has just done so: one event says that it is over. */
+static void qp_gone_at_once(void **state)
+{
+	const struct way *w = open_way(state);
+	struct rwk_connection_attr attr = sides_attr(w->transport, NULL);
+	struct rwk_qp_create_attr create = {.type = w->service,
+		.send_cq = near.send_cq,
+		.receive_cq = near.receive_cq,
+		.send_max = 1,
+		.receive_max = 1};
+
+	sides_listen(&(struct rwk_listen_attr){0});
+	for (unsigned reset = 0; reset < 2; reset++) {
+		assert_int_equal(
+			rwk_connect(client.channel, near.qp, far.ip, rwk_listener_port(listener), &attr, &client.c), 0);
+		if (reset)
+			assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_RESET, NULL), 0);
+		else
+			rwk_qp_destroy(near.qp);
+		assert_int_equal(sides_await(&client, RWK_CONNECTION_DISCONNECTED).status, -ECANCELED);
+		sides_no_event(&client);
+		rwk_connection_destroy(client.c);
+		client.c = NULL;
+		if (!reset)
+			assert_int_equal(rwk_qp_create(near.pd, &create, &near.qp), 0);
+	}
+	sides_connect(&attr); /* one that was reset may be had again */
+	sides_exchange();
+	sides_close();
+}
+
 /* A qp that fails (a key that is none) ends its connection, and its status says why. */
 static void qp_fails(void **state)
 {
@@ -583,6 +614,8 @@ int main(void)
 		by(given_up, rc_udp),
 		by(qp_destroyed, rc_udp),
 		by(qp_destroyed, uc_stream),
+		by(qp_gone_at_once, rc_udp),
+		by(qp_gone_at_once, uc_stream),
 		by(qp_fails, rc_udp),
 		by(qp_fails, rc_stream),
 		in_world(refused_and_left),
