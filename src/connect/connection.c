@@ -6,6 +6,7 @@
 #include "connect/internal.h"
 
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -75,10 +76,23 @@ void rwk_cm_set_due(struct rwk_connection *c, rwk_time due)
 	rwk_cm_due(c->channel, due);
 }
 
+/*
+ * So long may what we say stay unacknowledged; 0: as long as the kernel likes, minutes. Not behind a program's own
+ * bytes, a GREETING: they may fill the window until the peer's program reads them.
+ */
+static void set_patience(struct rwk_connection *c, int seconds)
+{
+	if (c->state != GREETING && c->mine.type != RWK_CM_GREETING)
+		rwk_socket_set(c->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, 1000 * seconds);
+}
+
+/* The kernel asks a peer that is silent, but only while all it was sent is acknowledged. */
 void rwk_cm_await(struct rwk_connection *c, bool patient, rwk_time timeout)
 {
-	if (patient)
+	if (patient) {
 		rwk_socket_keep_alive(c->fd, KEEP_IDLE, KEEP_INTERVAL, KEEP_COUNT);
+		set_patience(c, KEEP_IDLE + KEEP_INTERVAL * KEEP_COUNT);
+	}
 	rwk_cm_set_due(c, patient ? NEVER : rwk_clock_now() + timeout);
 }
 
@@ -220,6 +234,7 @@ static void confirm(struct rwk_connection *c)
 		broken(c, rc);
 		return;
 	}
+	set_patience(c, 0);
 	if (c->mine.deferred) {
 		rwk_cm_watch_socket(c, 0);
 		c->state = STREAMING;

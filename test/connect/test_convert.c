@@ -63,6 +63,16 @@ static void convert(struct side *s, int fd, const struct rwk_connection_attr *at
 	assert_int_equal(rwk_convert(s->channel, s->end->qp, fd, attr, &s->c), 0);
 }
 
+/* ms: so long may something stay unacknowledged; 0: as long as the kernel likes. */
+static int given_up_after(int fd)
+{
+	int ms;
+	socklen_t len = sizeof(ms);
+
+	assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, &len), 0);
+	return ms;
+}
+
 /* Both know their numbers already. */
 static void tell(struct rwk_connection_attr *attr, uint32_t peer_qpn, uint32_t send_psn, uint32_t receive_psn)
 {
@@ -81,21 +91,25 @@ static void s4_7_live_connection(void **state)
 {
 	struct rwk_connection_attr attr = stream_attr();
 	struct rwk_connection_event e;
-	int fd[2];
+	int fd[2], own = 60000;
 
 	sides_open(service_of(state));
 	sides_tcp(fd);
 	use_as_stream(fd[0], fd[1]);
+	assert_int_equal(setsockopt(fd[0], IPPROTO_TCP, TCP_USER_TIMEOUT, &own, sizeof(own)), 0);
+	attr.patient = true;
 	attr.private_data = "hello";
 	attr.private_length = 5;
 	convert(&client, fd[0], &attr);
 	assert_int_equal(rwk_connection_fd(client.c), -1);
+	assert_int_equal(given_up_after(fd[0]), own); /* the greeting is behind what was said before */
 	sides_no_event(&client); /* it waits for the peer's greeting */
 	convert(&server, fd[1], &attr);
 	e = sides_await(&client, RWK_CONNECTION_ESTABLISHED);
 	assert_int_equal(e.private_length, 5);
 	assert_memory_equal(e.private_data, "hello", 5);
 	sides_await(&server, RWK_CONNECTION_ESTABLISHED);
+	assert_int_equal(given_up_after(fd[0]), own);
 	sides_in_rdma_mode();
 	sides_exchange();
 	assert_int_equal(rwk_disconnect(server.c), 0);
@@ -431,13 +445,14 @@ static void s4_9_deferred(void **state)
 	char byte;
 
 	sides_open(service_of(state));
-	attr.deferred = true;
+	attr.deferred = attr.patient = true;
 	sides_connect(&attr);
 	assert_int_equal(sides_state(&client), RWK_QPS_INIT);
 	assert_int_equal(sides_state(&server), RWK_QPS_INIT);
 	a = rwk_connection_fd(client.c);
 	b = rwk_connection_fd(server.c);
 	assert_true(a >= 0 && b >= 0);
+	assert_int_equal(given_up_after(a) + given_up_after(b), 0); /* the hurry of a patient handshake is over */
 	for (unsigned i = 0; i < 5; i++) {
 		put(a, "to b", 4);
 		put(b, "to a", 4);

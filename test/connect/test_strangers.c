@@ -9,6 +9,7 @@
 #include "connect/message.h"
 
 #include <arpa/inet.h>
+#include <linux/filter.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -541,6 +542,46 @@ static void gone_when_confirmed(void **state)
 	}
 }
 
+/* Nothing comes to it any more, nor is acknowledged: as if its host were gone. */
+static void go_silent(int fd)
+{
+	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog filter = {.len = 1, .filter = &nothing};
+
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)), 0);
+}
+
+/*
+ * Who waits as long as the other's program likes does not wait for a host that is gone: neither one who asks nor one who
+ * answers, though what he said is on its way still, and the kernel asks nobody meanwhile.
+ */
+static void silent_hosts(void **state)
+{
+	struct rwk_connection_attr attr = sides_attr(RWK_TRANSPORT_STREAM, NULL);
+	uint8_t ip[16], request[RWK_CM_MAX];
+	uint16_t port;
+	int l = bare_listener(&port), asked, asking;
+
+	(void)state;
+	attr.patient = true;
+	open_listening(&(struct rwk_listen_attr){.patient = true});
+	ends_ip(ip, 3);
+	assert_int_equal(rwk_connect(client.channel, near.qp, ip, port, &attr, &client.c), 0);
+	asked = accept(l, NULL, NULL);
+	go_silent(asked);
+	asking = sides_bare();
+	put(asking, request, good(request));
+	server.c = sides_await(&server, RWK_CONNECTION_REQUEST).connection;
+	go_silent(asking);
+	assert_int_equal(rwk_accept(server.c, far.qp, &attr), 0);
+	assert_int_equal(sides_await(&server, RWK_CONNECTION_DISCONNECTED).status, -ETIMEDOUT);
+	assert_int_equal(sides_await(&client, RWK_CONNECTION_UNREACHABLE).status, -ETIMEDOUT);
+	close(asked);
+	close(asking);
+	close(l);
+	sides_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -558,6 +599,7 @@ int main(void)
 		cmocka_unit_test(listener_closed),
 		cmocka_unit_test(wrong_answers),
 		cmocka_unit_test(gone_when_confirmed),
+		cmocka_unit_test(silent_hosts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
