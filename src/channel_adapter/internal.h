@@ -52,11 +52,13 @@ struct sleep {
 
 struct sleeper {
 	bool armed;
-	bool rung; /* the bell is readable, or will be once there is one */
-	int fd;    /* epoll: the bell, and the adapter's; -1: nobody has asked for one */
-	int bell;  /* eventfd */
+	bool rung;      /* the bell is readable, or will be once there is one */
+	unsigned calls; /* of its callback that are to be made: one for each time that it was woken */
+	int fd;         /* epoll: the bell, and the adapter's; -1: nobody has asked for one */
+	int bell;       /* eventfd */
 	struct rwk_adapter *adapter;
-	struct rwk_list link; /* of sleep.armed or sleep.called */
+	struct rwk_list link;   /* of sleep.armed */
+	struct rwk_list called; /* of sleep.called, if there are calls */
 	void (*call_back)(struct sleeper *s);
 };
 
@@ -279,7 +281,7 @@ void rwk_ca_close_sleeper(struct sleeper *s);
 int rwk_ca_sleeper_fd(struct sleeper *s);
 /** From now on rwk_ca_wake, packets and the time wake it: 0; -EAGAIN: there is something to do already. */
 int rwk_ca_arm(struct sleeper *s);
-/** No longer; and its descriptor is not readable. */
+/** No longer; and its descriptor is not readable. Its calls that are to be made stay. */
 void rwk_ca_disarm(struct sleeper *s);
 /** What an armed one sleeps for has come: disarms it. */
 void rwk_ca_wake(struct sleeper *s);

@@ -147,14 +147,14 @@ void rwk_ca_set_alarm(struct rwk_adapter *a)
 
 void rwk_ca_call_back(struct rwk_adapter *a)
 {
-	struct rwk_list *l;
-
 	if (a->sleep.calling)
 		return;
 	a->sleep.calling = true;
-	while ((l = rwk_list_pop(&a->sleep.called))) {
-		struct sleeper *s = rwk_container_of(l, struct sleeper, link);
+	while (!rwk_list_empty(&a->sleep.called)) {
+		struct sleeper *s = rwk_container_of(a->sleep.called.next, struct sleeper, called);
 
+		if (!--s->calls)
+			rwk_list_remove(&s->called);
 		if (s->call_back) /* it may have been taken away since the sleeper was woken */
 			s->call_back(s);
 	}
@@ -167,11 +167,13 @@ void rwk_ca_open_sleeper(struct sleeper *s, struct rwk_adapter *a)
 {
 	*s = (struct sleeper){.fd = -1, .bell = -1, .adapter = a};
 	rwk_list_init(&s->link);
+	rwk_list_init(&s->called);
 }
 
 void rwk_ca_close_sleeper(struct sleeper *s)
 {
 	rwk_ca_disarm(s);
+	rwk_list_remove(&s->called); /* nobody is there to be called */
 	close_fd(&s->fd);
 	close_fd(&s->bell);
 }
@@ -242,8 +244,8 @@ void rwk_ca_wake(struct sleeper *s)
 	s->rung = true;
 	if (s->bell >= 0)
 		eventfd_write(s->bell, 1);
-	if (s->call_back)
-		rwk_list_append(&s->adapter->sleep.called, &s->link);
+	if (s->call_back && !s->calls++)
+		rwk_list_append(&s->adapter->sleep.called, &s->called);
 }
 
 /* ---- time ---- */

@@ -187,6 +187,91 @@ static void callback_is_taken_away(void **state)
 	}
 }
 
+/*
+ * S4-10: armed again before anybody has polled: what the cq was armed for the first time has come, and that is called
+ * for.
+ */
+static void armed_again(void **state)
+{
+	struct rwk_cq *cq;
+
+	ends_open(service_of(state));
+	cq = far.receive_cq;
+	calls = taken = 0;
+	post_to_far(1);
+	rwk_cq_on_event(cq, on_event, &calls);
+	assert_int_equal(rwk_cq_arm(cq, RWK_CQ_NEXT), 0);
+	assert_int_equal(rwk_qp_modify(far.qp, RWK_QPS_ERR, NULL), 0);
+	assert_int_equal(calls, 0);
+	assert_int_equal(rwk_cq_arm(cq, RWK_CQ_NEXT), -EAGAIN);
+	assert_int_equal(calls, 1);
+	assert_int_equal(taken, 1);
+	ends_close();
+}
+
+/* S4-10: a cq that is destroyed before anybody has polled: its callback is not called any more. */
+static void destroyed_before_the_call(void **state)
+{
+	struct rwk_qp_create_attr attr = {.type = service_of(state), .send_max = 1, .receive_max = 1};
+	struct rwk_qp *qp;
+
+	ends_open(service_of(state));
+	calls = 0;
+	assert_int_equal(rwk_cq_create(far.adapter, 4, &attr.receive_cq), 0);
+	attr.send_cq = far.send_cq;
+	assert_int_equal(rwk_qp_create(far.pd, &attr, &qp), 0);
+	assert_int_equal(rwk_qp_modify(qp, RWK_QPS_INIT, NULL), 0);
+	assert_int_equal(rwk_qp_post_receive(qp, &(struct rwk_receive){0}), 0);
+	rwk_cq_on_event(attr.receive_cq, on_event, &calls);
+	assert_int_equal(rwk_cq_arm(attr.receive_cq, RWK_CQ_NEXT), 0);
+	assert_int_equal(rwk_qp_modify(qp, RWK_QPS_ERR, NULL), 0);
+	rwk_qp_destroy(qp);
+	assert_int_equal(rwk_cq_destroy(attr.receive_cq), 0);
+	assert_int_equal(rwk_cq_poll(far.send_cq, NULL, 0), 0);
+	assert_int_equal(calls, 0);
+	ends_close();
+}
+
+static unsigned of_sends;
+
+static void on_send(void *user, struct rwk_cq *cq)
+{
+	assert_ptr_equal(user, &calls);
+	assert_ptr_equal(cq, far.send_cq);
+	of_sends++;
+}
+
+/* Takes for the other cq, whose callback is still to be called, arms it, and has it woken again. */
+static void on_receive(void *user, struct rwk_cq *cq)
+{
+	assert_ptr_equal(user, &calls);
+	calls++;
+	assert_int_equal(take(cq), 1);
+	assert_int_equal(take(far.send_cq), 1);
+	assert_int_equal(rwk_cq_arm(far.send_cq, RWK_CQ_NEXT), 0);
+	assert_int_equal(ends_request(&far, RWK_REQUEST_SEND, 0, 0, 0), 0);
+	assert_int_equal(of_sends, 0);
+}
+
+/* S4-10: the same from within a callback: once for each time, and behind it. */
+static void armed_again_within(void **state)
+{
+	ends_open(service_of(state));
+	calls = of_sends = 0;
+	post_to_far(1);
+	rwk_cq_on_event(far.receive_cq, on_receive, &calls);
+	rwk_cq_on_event(far.send_cq, on_send, &calls);
+	assert_int_equal(rwk_cq_arm(far.receive_cq, RWK_CQ_NEXT), 0);
+	assert_int_equal(rwk_cq_arm(far.send_cq, RWK_CQ_NEXT), 0);
+	assert_int_equal(rwk_qp_modify(far.qp, RWK_QPS_ERR, NULL), 0);
+	assert_int_equal(ends_request(&far, RWK_REQUEST_SEND, 0, 0, 0), 0); /* comes back at once */
+	assert_int_equal(rwk_cq_poll(far.send_cq, NULL, 0), 0);
+	assert_int_equal(calls, 1);
+	assert_int_equal(of_sends, 2);
+	assert_int_equal(take(far.send_cq), 1);
+	ends_close();
+}
+
 /* S4-10: more packets than one call takes: who is asleep then is told that some are left. */
 static void unread(void **state)
 {
@@ -415,6 +500,9 @@ int main(void)
 		in_world_by(by_callback, world_uc),
 		in_world_by(callback_is_taken_away, world_rc),
 		in_world_by(callback_is_taken_away, world_uc),
+		in_world_by(destroyed_before_the_call, world_rc),
+		in_world_by(armed_again_within, world_rc),
+		in_world_by(armed_again, world_rc),
 		in_world(unread),
 		in_world_by(wait_ends, world_rc),
 		in_world_by(wait_ends, world_uc),
