@@ -180,7 +180,7 @@ bool peer_accept(struct node *n, struct peer *p, struct rwk_connection *c, const
 	}
 	attr.user = p; /* in each event of this connection */
 	rc = rwk_accept(c, p->qp, &attr);
-	if (rc && rc != -ENOTCONN)
+	if (rc && rc != -ENOTCONN && rc != -EADDRNOTAVAIL)
 		demand(rc, "a connection");
 	if (rc)
 		peer_close(p);

@@ -193,3 +193,14 @@ int rwk_socket_peer(int fd, uint8_t ip[16], uint16_t *port)
 		return -ENOTCONN;
 	return rwk_socket_address_parts(&a.any, ip, port) ? 0 : -EINVAL;
 }
+
+int rwk_socket_own_ip(int fd, uint8_t ip[16])
+{
+	union rwk_socket_address a;
+	socklen_t len = sizeof(a);
+	uint16_t port;
+
+	if (getsockname(fd, &a.any, &len))
+		return -errno;
+	return rwk_socket_address_parts(&a.any, ip, &port) ? 0 : -EINVAL;
+}

@@ -9,6 +9,9 @@
  */
 #include "connect/internal.h"
 
+#include "base/log.h"
+
+#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -109,6 +112,23 @@ bool rwk_cm_agrees(const struct rwk_connection *c, const struct rwk_cm *m)
 {
 	return m->service == c->mine.service && m->transport == c->mine.transport && m->deferred == c->mine.deferred &&
 	       m->pmtu <= c->mine.pmtu;
+}
+
+int rwk_cm_check_source(const struct rwk_connection *c)
+{
+	char of_packets[INET6_ADDRSTRLEN], of_tcp[INET6_ADDRSTRLEN];
+	uint8_t source[16], known[16];
+	int rc = rwk_adapter_source(c->channel->adapter, c->peer_ip, source);
+
+	if (!rc)
+		rc = rwk_socket_own_ip(c->fd, known);
+	if (rc || !memcmp(source, known, sizeof(known)))
+		return rc;
+	inet_ntop(AF_INET6, source, of_packets, sizeof(of_packets));
+	inet_ntop(AF_INET6, known, of_tcp, sizeof(of_tcp));
+	rwk_warn("a peer has connected to %s, but packets to it would come from %s: open an adapter with ip %s", of_tcp,
+		of_packets, of_tcp);
+	return -EADDRNOTAVAIL;
 }
 
 int rwk_cm_receive_packets(struct rwk_connection *c)

@@ -116,8 +116,11 @@ int rwk_accept(struct rwk_connection *c, struct rwk_qp *qp, const struct rwk_con
 		goto give_back;
 	if (c->mine.pmtu > c->theirs.pmtu)
 		c->mine.pmtu = c->theirs.pmtu;
-	if (c->mine.transport == RWK_TRANSPORT_UDP)
-		rc = rwk_cm_receive_packets(c);
+	if (c->mine.transport == RWK_TRANSPORT_UDP) {
+		rc = rwk_cm_check_source(c);
+		if (!rc)
+			rc = rwk_cm_receive_packets(c);
+	}
 	if (rc)
 		goto give_back;
 	rwk_cm_leave_listener(c);

@@ -138,7 +138,8 @@ int rwk_cm_take_qp(struct rwk_connection *c, struct rwk_qp *qp, const struct rwk
 void rwk_cm_give_back_qp(struct rwk_connection *c);
 int rwk_cm_make_terms(struct rwk_connection *c);
 bool rwk_cm_agrees(const struct rwk_connection *c, const struct rwk_cm *accept);
-int rwk_cm_receive_packets(struct rwk_connection *c); /* RTR */
-int rwk_cm_enter(struct rwk_connection *c);           /* RDMA mode */
+int rwk_cm_check_source(const struct rwk_connection *c); /* our packets come from where the peer takes them from */
+int rwk_cm_receive_packets(struct rwk_connection *c);    /* RTR */
+int rwk_cm_enter(struct rwk_connection *c);              /* RDMA mode */
 
 #endif

@@ -682,7 +682,9 @@ RWK_API int rwk_connect(struct rwk_event_channel *ch, struct rwk_qp *qp, const u
 /**
  * Grants a REQUEST, with a qp in RESET or INIT of the type that was asked for; of `attr` transport and deferred
  * are the peer's. ESTABLISHED (or STREAMING) follows when the peer has it; TIMED_OUT, DISCONNECTED. 0; -EINVAL, -EBUSY:
- * as rwk_connect; -ENOTCONN: the peer is gone already, or it took too long: an event says so. Errors change nothing.
+ * as rwk_connect; -ENOTCONN: the peer is gone already, or it took too long: an event says so; -EADDRNOTAVAIL: by UDP,
+ * the peer has connected to another address of this host's than the one that rwk_adapter_source gives for it, from which
+ * alone it takes packets: an adapter that is to be reached by that address is opened with it. Errors change nothing.
  */
 RWK_API int rwk_accept(struct rwk_connection *c, struct rwk_qp *qp, const struct rwk_connection_attr *attr);
 /**

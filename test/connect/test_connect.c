@@ -199,6 +199,48 @@ static void other_addresses(void **state)
 	sides_close();
 }
 
+/*
+ * An adapter of all addresses, which sends from the one that the route has: a client that has connected to another one,
+ * and takes packets from there alone, cannot be accepted by UDP. By the right one it can.
+ */
+static void packets_from_elsewhere(void **state)
+{
+	struct rwk_connection_attr attr = sides_attr(RWK_TRANSPORT_UDP, NULL);
+	struct rwk_qp_create_attr create = {.type = RWK_QP_RC, .send_max = 1, .receive_max = 1};
+	struct rwk_cq *cq;
+
+	(void)state;
+	sides_open_one(&client, &near, 1, RWK_QP_RC);
+	memset(&far, 0, sizeof(far));
+	server = (struct side){.end = &far};
+	assert_int_equal(rwk_adapter_open(&(struct rwk_adapter_attr){.any_port = true}, &far.adapter), 0);
+	assert_int_equal(rwk_pd_create(far.adapter, &far.pd), 0);
+	assert_int_equal(rwk_cq_create(far.adapter, 2, &cq), 0);
+	create.send_cq = create.receive_cq = cq;
+	assert_int_equal(rwk_qp_create(far.pd, &create, &far.qp), 0);
+	assert_int_equal(rwk_event_channel_create(far.adapter, &server.channel), 0);
+	ends_ip(far.ip, 2);
+	sides_ask(&attr);
+	assert_int_equal(rwk_accept(server.c, far.qp, &attr), -EADDRNOTAVAIL);
+	assert_int_equal(rwk_reject(server.c, NULL, 0), 0);
+	server.c = NULL;
+	sides_await(&client, RWK_CONNECTION_REJECTED);
+	rwk_connection_destroy(client.c);
+	client.c = NULL;
+	ends_ip(far.ip, 1);
+	sides_connect(&attr);
+	sides_close_one(&client);
+	rwk_connection_destroy(server.c);
+	rwk_listener_close(listener);
+	listener = NULL;
+	assert_int_equal(rwk_event_channel_destroy(server.channel), 0);
+	server.channel = NULL;
+	rwk_qp_destroy(far.qp);
+	assert_int_equal(rwk_cq_destroy(cq), 0);
+	assert_int_equal(rwk_pd_destroy(far.pd), 0);
+	assert_int_equal(rwk_adapter_close(far.adapter), 0);
+}
+
 /* Who asks for any port has one that nobody has. */
 static void any_port(void **state)
 {
@@ -608,6 +650,7 @@ int main(void)
 		by(nobody_there, rc_udp),
 		by(nobody_there, rc_stream),
 		in_world(other_addresses),
+		in_world(packets_from_elsewhere),
 		in_world(any_port),
 		by(timed_out, rc_udp),
 		by(never_answered, rc_stream),
