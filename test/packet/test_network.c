@@ -2,19 +2,15 @@
 /* The packet service on real sockets, over this host's loopback: two ports in one process. */
 #include "network_ends.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "packet/channel.h"
-#include "links/tcp/tcp.h"
 #include "packet/packet.h"
 #include "packet/port.h"
 #include "packet/streams.h"
 
 #include <dirent.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 /* Both send each size, some at once, and all arrive. */
