@@ -60,15 +60,17 @@ rwk_noinline struct rwk_rx *rwk_foreign_match(
 	return rx;
 }
 
-/** The message waits from now on; without a handle it is lost. */
+/** The message waits from now on; without a handle it is lost, and its peer with it. */
 static void hold(struct rwk_unexpected *u, void *handle)
 {
 	struct rwk_engine *e = u->peer->engine;
 
-	if (!handle || e->foreign->hold(e->attr.owner, handle, u))
-		rwk_unexpected_drop(u);
-	else
+	if (handle && !e->foreign->hold(e->attr.owner, handle, u)) {
 		rwk_list_append(&e->held, &u->claimed);
+		return;
+	}
+	rwk_inbound_no_memory(u->peer);
+	rwk_unexpected_drop(u);
 }
 
 rwk_noinline void rwk_foreign_keep(struct rwk_unexpected *u)

@@ -9,14 +9,22 @@
 
 #include <inttypes.h>
 
+void rwk_inbound_no_memory(struct rwk_peer *p)
+{
+	if (!p->self)
+		rwk_peer_give_up(p, -ENOMEM, "out of memory for a message of its");
+}
+
 /** What a matched receive will have to say of its message; with RWK_F_MULTI, the part of it that the message gets. */
 static struct rwk_rx *matched(
 	struct rwk_engine *e, struct rwk_peer *p, struct rwk_rx *rx, const struct rwk_envelope *env, size_t len)
 {
 	if (rx->flags & RWK_F_MULTI) {
 		rx = rwk_rx_part(rwk_rx_inbox(e, rx), rx, len);
-		if (!rx)
+		if (!rx) {
+			rwk_inbound_no_memory(p);
 			return NULL;
+		}
 	}
 	rwk_rx_match(rx, p, env, len);
 	return rx;
@@ -39,9 +47,7 @@ struct rwk_unexpected *rwk_unexpected_new(
 	struct rwk_unexpected *u = rwk_pool_get(&e->unexpected_pool);
 
 	if (!u) {
-		rwk_warn("out of memory: a message of %zu bytes could not be kept and is lost", len);
 		rwk_foreign_not_kept(e);
-		rwk_told_answer(p, rwk_came(env), env->small, -ENOMEM);
 		return NULL;
 	}
 	u->arrived.tag = env->tag;
@@ -122,6 +128,16 @@ static unsigned room_of(const struct rwk_envelope *env)
 	return env->kind == RWK_ROOM_TAGGED || env->kind == RWK_ROOM_PLAIN ? env->small : 0;
 }
 
+/** One that waits; NULL: there is no memory. */
+static struct rwk_unexpected *new_eager(struct rwk_peer *p, const struct rwk_envelope *env, size_t len)
+{
+	struct rwk_unexpected *u = rwk_unexpected_new(p, room_of(env), space_of(env), env, len);
+
+	if (!u)
+		rwk_inbound_no_memory(p);
+	return u;
+}
+
 /** A message that waits is here, whole, or lost: tells its sender, if that is what he wants to know. */
 static void tell_of_arrival(struct rwk_unexpected *u)
 {
@@ -131,7 +147,7 @@ static void tell_of_arrival(struct rwk_unexpected *u)
 
 static rwk_outline void keep_eager(struct rwk_peer *p, const struct rwk_envelope *env, const void *payload, size_t len)
 {
-	struct rwk_unexpected *u = rwk_unexpected_new(p, room_of(env), space_of(env), env, len);
+	struct rwk_unexpected *u = new_eager(p, env, len);
 
 	if (!u)
 		return;
@@ -174,6 +190,7 @@ static void rts(struct rwk_peer *p, const struct rwk_envelope *env, const void *
 	}
 	u = rwk_unexpected_new(p, room, space, env, length);
 	if (!u) {
+		rwk_warn("out of memory: a message of %" PRIu64 " bytes was refused", length);
 		rwk_send_control(p, RWK_FIN, body.id, ENOMEM);
 		return;
 	}
@@ -373,7 +390,7 @@ struct rwk_place *rwk_inbound_begin(void *engine, struct rwk_channel *ch, const 
 			.place = {.iov = rx->iov, .iov_count = rx->iov_count, .awaited = true}, .rx = rx};
 		return &rx->incoming.place;
 	}
-	u = rwk_unexpected_new(p, room_of(env), space_of(env), env, len);
+	u = new_eager(p, env, len);
 	if (!u)
 		return &e->nowhere.place;
 	u->error = rwk_unexpected_room(u);

@@ -500,7 +500,12 @@ void rwk_inbound_end(void *engine, struct rwk_channel *ch, struct rwk_place *pla
  */
 struct rwk_rx *rwk_inbound_match(struct rwk_engine *e, struct rwk_peer *p, unsigned room, enum rwk_space space,
 	const struct rwk_envelope *env, size_t len);
-/** A new waiting message; NULL when out of memory (warned of). The caller sets state and payload and keeps it. */
+/**
+ * A message of the peer's, which believes that it has come, has no place for want of memory: the peer is given up, or a
+ * later message would come in its stead. (One from oneself is refused, not lost.)
+ */
+void rwk_inbound_no_memory(struct rwk_peer *p);
+/** A new waiting message; NULL when out of memory. The caller sets state and payload and keeps it. */
 struct rwk_unexpected *rwk_unexpected_new(
 	struct rwk_peer *p, unsigned room, enum rwk_space space, const struct rwk_envelope *env, size_t len);
 void rwk_unexpected_keep(struct rwk_unexpected *u);

@@ -40,10 +40,8 @@ struct rwk_rx *rwk_rx_part(struct rwk_inbox *box, struct rwk_rx *parent, size_t 
 	struct rwk_rx *rx = rwk_rx_get(box);
 	struct iovec *left = parent->iov;
 
-	if (!rx) {
-		rwk_warn("out of memory: a message of %zu bytes found no room in a multi-receive buffer", len);
+	if (!rx)
 		return NULL;
-	}
 	rx->context = parent->context;
 	rx->flags = parent->flags;
 	rx->room = len < left->iov_len ? len : left->iov_len;
@@ -342,8 +340,10 @@ static void fill_multi(struct rwk_inbox *box, struct rwk_rx *rx, int error)
 		struct rwk_unexpected *u = rwk_container_of(a, struct rwk_unexpected, arrived);
 		struct rwk_rx *part = rwk_rx_part(box, rx, u->length);
 
-		if (!part)
+		if (!part) {
+			error = -ENOMEM; /* the buffer's: a later message would be in it before those that wait */
 			break;
+		}
 		rwk_match_take(m, a);
 		if (rx->retired) {
 			rx->children--;

@@ -203,6 +203,95 @@ static void answer(void **state)
 }
 
 /*
+ * A message that nobody waits for yet, and for whose record there is no memory, is not passed over: its sender, who
+ * believes that it has come, is given up, and learns of it by its next one. A long one is refused, and nothing else.
+ */
+static void nobody_waits(void **state)
+{
+	static unsigned char out[200000];
+	static const size_t lengths[] = {4, 3000, sizeof(out)}; /* in a packet, in several, by RTS */
+
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		struct task s[3] = {{0}}, r = {0};
+		bool eager = lengths[i] < sizeof(out);
+		struct rwk_pool *pool;
+		struct world w;
+		uint32_t in = 0;
+		ssize_t rc;
+		void *all;
+
+		world_open_two(&w, *state);
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, &in, 4, 1, 0, 0, &r), 0);
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, 4, 1, 0, &s[0]), 0);
+		world_wait(&w, &r);
+		world_settle(&w);
+		pool = &w.e[1]->unexpected_pool;
+		all = use_up(pool, w.peer[1][0], UINT_MAX);
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, lengths[i], 2, 0, &s[1]), 0);
+		world_wait(&w, &s[1]);
+		world_settle(&w);
+		assert_int_equal(w.peer[1][0]->error, eager ? -ENOMEM : 0);
+		give_back(pool, w.peer[1][0], all);
+		rc = world_send(&w, 0, 1, RWK_TAGGED, out, 4, 3, RWK_F_DELIVERED, &s[2]);
+		if (!rc) {
+			world_wait(&w, &s[2]);
+			rc = s[2].c.status;
+		}
+		assert_int_equal(s[1].c.status, eager ? 0 : -ENOMEM);
+		assert_int_equal(rc != 0, eager);
+		world_close(&w);
+	}
+}
+
+/* Nor is one for which a multi-receive buffer has room, but the engine none for the receive. */
+static void no_part(void **state)
+{
+	struct task first = {0}, r = {0}, s[2] = {{0}};
+	unsigned char in[100], out[4] = {0};
+	struct rwk_pool *pool;
+	struct world w;
+	void *all;
+
+	world_open_two(&w, *state);
+	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, 4, 1, 0, 0, &first), 0);
+	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, 4, 1, 0, &s[0]), 0);
+	world_wait(&w, &first);
+	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, sizeof(in), 2, 0, RWK_F_MULTI, &r), 0);
+	pool = &w.e[1]->inbox->rx_pool;
+	all = use_up(pool, w.peer[1][0], UINT_MAX);
+	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, 4, 2, 0, &s[1]), 0);
+	world_settle(&w);
+	assert_int_equal(w.peer[1][0]->error, -ENOMEM);
+	give_back(pool, w.peer[1][0], all);
+	world_close(&w);
+}
+
+/* A multi-receive buffer that cannot take what waits already takes nothing that comes later. */
+static void no_part_of_waiting(void **state)
+{
+	struct task r = {0}, s = {0};
+	unsigned char in[100], out[4] = {0};
+	struct rwk_pool *pool;
+	struct world w;
+	void *all, *one;
+
+	world_open_two(&w, *state);
+	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, 4, 2, 0, &s), 0);
+	world_settle(&w);
+	pool = &w.e[1]->inbox->rx_pool;
+	all = use_up(pool, w.peer[1][0], UINT_MAX);
+	one = all;
+	all = *(void **)one;
+	rwk_pool_put(pool, one);
+	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, sizeof(in), 2, 0, RWK_F_MULTI, &r), 0);
+	world_wait(&w, &r);
+	assert_int_equal(r.c.status, -ENOMEM);
+	assert_int_equal(r.c.flags & RWK_F_MULTI, RWK_F_MULTI);
+	give_back(pool, w.peer[1][0], all);
+	world_close(&w);
+}
+
+/*
  * A write that lacks memory for a piece, and nothing is under way that would remind of it, ends: alone if the target
  * has heard nothing of it, else with the peer, for the target waits for its rest.
  */
@@ -251,6 +340,9 @@ int main(void)
 		cmocka_unit_test(regions),
 		{"imports_and_exports, direct", imports_and_exports, NULL, NULL, (void *)area_direct},
 		WORLD_EACH(answer),
+		WORLD_EACH(nobody_waits),
+		WORLD_EACH(no_part),
+		WORLD_EACH(no_part_of_waiting),
 		WORLD_EACH(pieces),
 	};
 
