@@ -519,12 +519,18 @@ int rwk_tx_withdraw(struct rwk_tx *tx)
 	return 0;
 }
 
+/** What was injected with no context is meant by none. */
+static bool is_meant(const struct rwk_tx *tx, const void *context)
+{
+	return tx->context == context && (context || !(tx->flags & RWK_F_INJECT));
+}
+
 static int cancel_send(struct rwk_peer *p, const void *context)
 {
 	for (struct rwk_list *l = p->sends.next; l != &p->sends; l = l->next) {
 		struct rwk_tx *tx = rwk_container_of(l, struct rwk_tx, link);
 
-		if (tx->context == context && tx->state == RWK_TX_EAGER)
+		if (tx->state == RWK_TX_EAGER && is_meant(tx, context))
 			return rwk_tx_withdraw(tx);
 	}
 	return -ENOENT;
