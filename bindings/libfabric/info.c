@@ -278,17 +278,29 @@ static struct fi_info *make_entry(const struct rwk_fi_kind *k, uint32_t version,
 	return info;
 }
 
-/* An address from the hints; where they do not say in what format, its length does. */
+/* In what format an address of the hints is: where they leave that open, its family or its length says so. */
+static uint32_t hinted_format(uint32_t format, const void *from, size_t len)
+{
+	sa_family_t family = AF_UNSPEC;
+
+	if (format == FI_SOCKADDR && len >= sizeof(family))
+		memcpy(&family, from, sizeof(family));
+	if (family == AF_INET6)
+		return FI_SOCKADDR_IN6;
+	if (format != FI_FORMAT_UNSPEC)
+		return format;
+	return len == sizeof(struct rwk_address)             ? RWK_FI_ADDR_FORMAT
+	       : len == rwk_fi_address_size(FI_SOCKADDR_IN6) ? FI_SOCKADDR_IN6
+							     : FI_SOCKADDR_IN;
+}
+
 static int hinted_address(uint32_t format, const void *from, size_t len, struct rwk_address *a, bool *has)
 {
-	int err;
+	size_t need;
 
-	if (format == FI_FORMAT_UNSPEC)
-		format = len == sizeof(struct rwk_address)             ? RWK_FI_ADDR_FORMAT
-			 : len == rwk_fi_address_size(FI_SOCKADDR_IN6) ? FI_SOCKADDR_IN6
-								       : FI_SOCKADDR_IN;
-	err = len < rwk_fi_address_size(format) ? -FI_EINVAL : rwk_fi_address_read(format, from, a);
-	if (err) {
+	format = hinted_format(format, from, len);
+	need = rwk_fi_address_size(format); /* 0: another provider's format */
+	if (!need || len < need || rwk_fi_address_read(format, from, a)) {
 		rwk_info("getinfo: the %zu bytes of address in the hints are no address of format %#x", len, format);
 		return -FI_ENODATA;
 	}

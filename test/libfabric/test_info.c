@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -556,6 +557,29 @@ static void generic_sockaddr(void **state)
 	fi_freeinfo(hints);
 }
 
+/*
+ * An address of a format that is another provider's is no address here, and not looked at: it may be shorter than any
+ * of ours, and lie where memory ends.
+ */
+static void foreign_format(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	char *memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct fi_info *hints = t_hints(), *info;
+
+	(void)state;
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	assert_int_equal(mprotect(memory + page, page, PROT_NONE), 0);
+	hints->addr_format = FI_ADDR_STR;
+	hints->src_addr = memory + page - 2;
+	hints->src_addrlen = 2;
+	strcpy(hints->src_addr, "x");
+	assert_int_equal(t_getinfo(hints, &info), -FI_ENODATA);
+	hints->src_addr = NULL;
+	fi_freeinfo(hints);
+	munmap(memory, 2 * page);
+}
+
 /* A node and a service are a destination, with FI_SOURCE a source; a duplicate of the entry has them too. */
 static void node_and_service(void **state)
 {
@@ -648,6 +672,7 @@ int main(void)
 		cmocka_unit_test(msg_modes),
 		cmocka_unit_test(completed_caps),
 		cmocka_unit_test(generic_sockaddr),
+		cmocka_unit_test(foreign_format),
 		cmocka_unit_test(node_and_service),
 		cmocka_unit_test(old_api),
 	};

@@ -92,7 +92,7 @@ static void nodes(void **state)
 	fi_freeinfo(info);
 }
 
-/* Addresses in hints, which by their length are of IPv6. */
+/* Addresses in hints, which by their length, or their family, are of IPv6. */
 static void hinted(void **state)
 {
 	struct sockaddr_in6 source = address("fd00::1", 4000), dest = address("fd00::2", 5000);
@@ -103,8 +103,8 @@ static void hinted(void **state)
 	hints->dest_addr = malloc(sizeof(dest));
 	memcpy(hints->src_addr, &source, hints->src_addrlen = sizeof(source));
 	memcpy(hints->dest_addr, &dest, hints->dest_addrlen = sizeof(dest));
-	for (int asked = 0; asked < 2; asked++) {
-		hints->addr_format = asked ? FI_SOCKADDR_IN6 : FI_FORMAT_UNSPEC;
+	for (int asked = 0; asked < 3; asked++) {
+		hints->addr_format = (const uint32_t[]){FI_FORMAT_UNSPEC, FI_SOCKADDR_IN6, FI_SOCKADDR}[asked];
 		assert_int_equal(t_getinfo(hints, &info), 0);
 		for (struct fi_info *i = info; i; i = i->next) {
 			assert_int_not_equal(i->addr_format, FI_SOCKADDR_IN);
@@ -116,8 +116,8 @@ static void hinted(void **state)
 		fi_freeinfo(info);
 	}
 	((struct sockaddr_in6 *)hints->src_addr)->sin6_family = AF_INET;
-	assert_int_equal(t_getinfo(hints, &info), -FI_ENODATA);
 	hints->addr_format = FI_SOCKADDR_IN6;
+	assert_int_equal(t_getinfo(hints, &info), -FI_ENODATA);
 	hints->src_addrlen = sizeof(struct sockaddr_in);
 	assert_int_equal(t_getinfo(hints, &info), -FI_ENODATA);
 	fi_freeinfo(hints);
