@@ -84,7 +84,9 @@ const struct rwk_param rwk_param_table[] = {
 		"bytes of payload in a packet between nodes, at most; auto: as many as the path carries whole",
 		"auto", RWK_PARAM_CHOICE, .offset = AT(pmtu), .choices = pmtu_choices},
 	{"receive_buffer",
-		"bytes of buffer to ask of the kernel for each socket (SO_RCVBUF), which may give less; 0: 4 MiB", "0",
+		"bytes of buffer to ask of the kernel for each socket (SO_RCVBUF), at least 65536, which may give less; "
+		"0: 4 MiB",
+		"0",
 		RWK_PARAM_SIZE, .offset = AT(receive_buffer), .min = 0, .max = (size_t)1 << 30},
 	{"window",
 		"packets to have under way to a peer on another node, at most; 0: as many as its receive buffer allows",

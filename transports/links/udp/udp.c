@@ -308,6 +308,8 @@ int rwk_udp_open(const struct rwk_udp_attr *attr, struct rwk_link **l)
 		return -ENOMEM;
 	u->strict = attr->strict;
 	u->receive_buffer = attr->receive_buffer ? attr->receive_buffer : (int)RWK_UDP_RECEIVE_BUFFER;
+	if (u->receive_buffer < RWK_UDP_RECEIVE_LEAST)
+		u->receive_buffer = RWK_UDP_RECEIVE_LEAST;
 	memcpy(u->ip, attr->ip, 16);
 	u->wildcard = !memcmp(u->ip, any_ip, 16);
 	err = open_socket(u, attr);

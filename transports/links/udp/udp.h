@@ -31,6 +31,7 @@
 #include <stdatomic.h>
 
 #define RWK_UDP_RECEIVE_BUFFER (4u << 20) /* bytes: what is asked for by default */
+#define RWK_UDP_RECEIVE_LEAST  (64 << 10) /* and at least: what has no room for a burst in one piece may drop each */
 #define RWK_UDP_ROOM_PACKET    1024u      /* bytes: what the shortest packet counts as in rwk_udp_room */
 
 struct rwk_udp_attr {
