@@ -2,6 +2,8 @@
 /* What ropewalk.h has of connections, but for their end, which is in connection.c. */
 #include "connect/internal.h"
 
+#include "base/log.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -43,6 +45,15 @@ static int refuse_transport(const struct rwk_connection *c)
 	return c->mine.deferred ? -EOPNOTSUPP : 0;
 }
 
+/* By UDP the adapter's packets come from `source`, and the peer takes them from where the TCP connection comes from. */
+static int check_udp(struct rwk_connection *c, const uint8_t source[16], const uint8_t wanted[16])
+{
+	if (!memcmp(wanted, source, 16))
+		return rwk_cm_make_terms(c);
+	rwk_warn("source_ip by UDP is where packets to that peer come from: open an adapter with that ip");
+	return -EADDRNOTAVAIL;
+}
+
 /* The kernel begins to connect: 0 and c->fd. */
 static int begin(struct rwk_connection *c)
 {
@@ -51,13 +62,14 @@ static int begin(struct rwk_connection *c)
 	uint8_t source[16];
 	int rc = rwk_adapter_source(c->channel->adapter, c->peer_ip, source);
 
+	if (!memcmp(wanted, none, sizeof(none)))
+		wanted = source;
 	/* What can be known already is said at once. */
 	if (!rc && c->mine.transport == RWK_TRANSPORT_UDP)
-		rc = rwk_cm_make_terms(c);
+		rc = check_udp(c, source, wanted);
 	if (rc)
 		return rc;
-	rc = rwk_socket_connect(memcmp(wanted, none, sizeof(none)) ? wanted : source, c->attr.source_port, c->peer_ip,
-		c->peer_port);
+	rc = rwk_socket_connect(wanted, c->attr.source_port, c->peer_ip, c->peer_port);
 	if (rc < 0)
 		return rc;
 	c->fd = rc;

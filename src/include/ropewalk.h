@@ -673,9 +673,9 @@ struct rwk_connection_attr {
  * Connects the qp, which is in RESET or INIT, to a listener: in one call (S4-6). An event follows: ESTABLISHED, with
  * the qp in RTS (or STREAMING, if deferred); REJECTED, UNREACHABLE, TIMED_OUT. Requests may be posted from ESTABLISHED
  * on, receives from now on. 0 and *c set; -EINVAL: a value out of its range, a qp of another adapter or state; -EBUSY:
- * the qp has a connection; -EOPNOTSUPP: SRC on a stream, deferred on UDP; -ENETUNREACH and the like: there is no way;
- * -EMFILE, -ENOMEM. The qp must exist as long as the connection; when it is destroyed or reset before, that ends the
- * connection.
+ * the qp has a connection; -EOPNOTSUPP: SRC on a stream, deferred on UDP; -EADDRNOTAVAIL: source_ip is not this host's,
+ * or by UDP not where the adapter's packets to that peer come from; -ENETUNREACH and the like: there is no way; -EMFILE,
+ * -ENOMEM. The qp must exist as long as the connection; when it is destroyed or reset before, that ends the connection.
  */
 RWK_API int rwk_connect(struct rwk_event_channel *ch, struct rwk_qp *qp, const uint8_t ip[16], uint16_t port,
 	const struct rwk_connection_attr *attr, struct rwk_connection **c);

@@ -199,6 +199,23 @@ static void other_addresses(void **state)
 	sides_close();
 }
 
+/* By UDP the source is the adapter's: what names another one is refused before anything has gone. */
+static void source_by_udp(void **state)
+{
+	struct rwk_connection_attr attr = sides_attr(RWK_TRANSPORT_UDP, NULL);
+
+	(void)state;
+	sides_open(RWK_QP_RC);
+	ends_ip(attr.source_ip, 4);
+	sides_listen(&(struct rwk_listen_attr){0});
+	assert_int_equal(rwk_connect(client.channel, near.qp, far.ip, rwk_listener_port(listener), &attr, &client.c),
+		-EADDRNOTAVAIL);
+	memcpy(attr.source_ip, near.ip, sizeof(near.ip));
+	sides_connect(&attr);
+	sides_exchange();
+	sides_close();
+}
+
 /*
  * An adapter of all addresses, which sends from the one that the route has: a client that has connected to another one,
  * and takes packets from there alone, cannot be accepted by UDP. By the right one it can.
@@ -650,6 +667,7 @@ int main(void)
 		by(nobody_there, rc_udp),
 		by(nobody_there, rc_stream),
 		in_world(other_addresses),
+		in_world(source_by_udp),
 		in_world(packets_from_elsewhere),
 		in_world(any_port),
 		by(timed_out, rc_udp),
