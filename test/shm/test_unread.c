@@ -172,6 +172,42 @@ static void wakes_later(void **state)
 	crowd_close(&c);
 }
 
+enum { ASKERS = 40 };
+
+/* The lowest of them comes first: it offers, to whoever asks. */
+static void lowest_first(struct end **e, unsigned count)
+{
+	for (unsigned i = 1; i < count; i++) {
+		struct end *low = e[0]->address.nonce_port < e[i]->address.nonce_port ? e[0] : e[i];
+
+		e[i] = low == e[0] ? e[i] : e[0];
+		e[0] = low;
+	}
+}
+
+/* Many ask, and compute while they are offered what they have asked for: the next one is served all the same. */
+static void offered_to_many(void **state)
+{
+	struct end *e[1 + ASKERS + 1], *next;
+	struct end_peer *p;
+
+	(void)state;
+	for (unsigned i = 0; i < 1 + ASKERS + 1; i++)
+		e[i] = end_open(0, false);
+	lowest_first(e, 1 + ASKERS + 1);
+	for (unsigned i = 1; i <= ASKERS; i++) {
+		end_connect(e[i], &e[0]->address);
+		assert_true(end_until_peers(e[0], i, 10000));
+		assert_int_equal(rwk_shm_channel(e[0]->peer[i - 1].ch)->state, RWK_SHM_OFFERED);
+	}
+	next = e[ASKERS + 1];
+	p = end_connect(next, &e[0]->address);
+	assert_int_equal(end_send(next, p, 8, 0, true), 0);
+	assert_true(turn_both(e[0], next, &e[0]->peer[ASKERS].received, 1));
+	for (unsigned i = 0; i < 1 + ASKERS + 1; i++)
+		end_close(e[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +216,7 @@ int main(void)
 		cmocka_unit_test(gone_unanswered),
 		cmocka_unit_test(wakes_from_a_crowd),
 		cmocka_unit_test(wakes_later),
+		cmocka_unit_test(offered_to_many),
 	};
 
 	return cmocka_run_group_tests_name("shm/unread", tests, NULL, NULL);

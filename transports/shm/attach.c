@@ -33,6 +33,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -42,9 +43,9 @@ enum {
 	REPEAT_FIRST = 1000, /* milliseconds; four times as long each time, up to */
 	REPEAT_MAX = 64000,
 	LACKING_MAX = 5000, /* milliseconds without a descriptor to attach with, after which that is an error */
-	OFFERS_MAX = 32, /* pairs whose descriptors are open at the same time */
-	DATAGRAMS = 64,  /* taken in one go */
-	UNSEEN = -ESRCH, /* why a process is refused that is in another PID namespace */
+	OFFERS_LEAST = 32,  /* pairs whose descriptors may be open at the same time, wherever there are some */
+	DATAGRAMS = 64,     /* taken in one go */
+	UNSEEN = -ESRCH,    /* why a process is refused that is in another PID namespace */
 };
 
 static struct rwk_shm_note note_to(struct rwk_shm_channel *ch, enum rwk_shm_note_type type)
@@ -166,14 +167,41 @@ static bool absent_for_good(struct rwk_shm_channel *ch)
 	return now - ch->awaited_since >= 1000 * rwk_params.connect_wait;
 }
 
+/*
+ * A burst of connections must not use up all descriptors: a quarter of them is for offers, and the next ones wait for
+ * their turn. Not for less: an offer lies unread for as long as its peer computes.
+ */
+static bool offers_enough(const struct rwk_port *port)
+{
+	struct rlimit limit;
+
+	return port->offers >= OFFERS_LEAST && (getrlimit(RLIMIT_NOFILE, &limit) || port->offers >= limit.rlim_cur / 4);
+}
+
+/* Says so once, if nobody's turn has come for long. */
+static int wait_turn(struct rwk_shm_channel *ch)
+{
+	struct rwk_port *port = ch->base.port;
+
+	if (!port->turns_since)
+		port->turns_since = port->now;
+	if (!port->turns_told && port->now - port->turns_since > LACKING_MAX) {
+		port->turns_told = true;
+		rwk_info("shared memory: %u peers compute and do not answer: until one does, rank %u and others wait "
+			 "to be attached to (raise `ulimit -n`)",
+			port->offers, rwk_address_rank(&ch->to));
+	}
+	return -EAGAIN;
+}
+
 static int try_offer(struct rwk_shm_channel *ch)
 {
 	int rc = 0, fds[2];
 
 	if (!ch->pair) {
-		/* A burst of connections must not use up all descriptors: the next ones wait for their turn. */
-		if (ch->base.port->offers >= OFFERS_MAX)
-			return -EAGAIN;
+		if (offers_enough(ch->base.port))
+			return wait_turn(ch);
+		ch->base.port->turns_since = 0;
 		rc = rwk_shm_pair_make(ch);
 	}
 	if (rc == -EMFILE || rc == -ENFILE)

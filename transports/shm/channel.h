@@ -114,6 +114,7 @@ struct rwk_port {
 	bool string_copy;  /* rwk_copy_has_string */
 	bool demotes;      /* rwk_demote_possible */
 	bool warned;        /* of want of descriptors: once is enough */
+	bool turns_told;    /* likewise, that offers wait for long */
 	bool bells_rung;    /* look at the bells once, though no channel is cold */
 	uint16_t timer_set; /* milliseconds that the timer was set to; 0: it is not */
 	uint32_t unwatched; /* open channels whose peer has no pidfd here */
@@ -133,6 +134,7 @@ struct rwk_port {
 	int sock, epoll, timer, inbox_fd; /* in a forked child there is no sock */
 	struct rwk_list all;              /* of the process's ports: attach.c */
 	uint32_t offers; /* pairs whose descriptor is still open */
+	uint64_t turns_since; /* milliseconds: since when no offer's turn has come; 0: none waits */
 	struct rwk_shm_inbox *inbox;
 	pid_t pid;
 	uint64_t start;
