@@ -255,6 +255,76 @@ static void several_at_once(void **state)
 	tp_run(window_helper, window_user, NULL);
 }
 
+/* The first's own half is done, and its helper slow; behind it waits one that cannot be had. */
+struct innocent {
+	bool write;
+	bool concealed; /* the region by then, of two pieces; else the other's memory is not there */
+};
+
+enum { FIRST = 8 << 20 };
+
+/* By hand: it has claimed its half of the first, as the user says, and ends it when it hears the id in word 4. */
+static int slow_helper(struct rwk_shm_channel *ch, const void *arg)
+{
+	const struct innocent *in = arg;
+	struct rwk_shm_area *mine = rwk_shm_transfer_area(ch, true);
+	struct rwk_rkey *key = &tp_side(ch, true)->key[0];
+	struct iovec iov[2] = {{shared_place, in->concealed ? SOME : FIRST}, {shared_place + SOME, FIRST - SOME}};
+
+	CHECK(!rwk_shm_expose(ch, iov, 1u + in->concealed, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, key));
+	tp_say(ch, 1, 1);
+	CHECK(deaf_wait(ch, 2, 1));
+	if (in->concealed)
+		rwk_shm_conceal(ch, key);
+	tp_say(ch, 3, 1);
+	CHECK(deaf_wait(ch, 4, 1));
+	mine->pushed[PLACE].word =
+		rwk_shm_claim_pack((uint32_t)tp_heard(ch, 4), 0, (uint32_t)rwk_shm_chunks_to_help(FIRST));
+	tp_say(ch, 5, 1);
+	CHECK(deaf_wait(ch, 6, 1));
+	return 0;
+}
+
+static int innocent_user(struct rwk_shm_channel *ch, const void *arg)
+{
+	const struct innocent *in = arg;
+	const struct rwk_rkey *key = &tp_side(ch, false)->key[0];
+	unsigned char *none = mmap(NULL, SOME, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct iovec good = {shared_place, FIRST}, bad = {none, SOME};
+	_Atomic uint64_t *claim = &((struct rwk_shm_area *)rwk_shm_transfer_area(ch, true))->claim[PLACE].word;
+	struct tp_op first, other;
+
+	CHECK(none != MAP_FAILED && tp_wait(ch, 1, 1));
+	tp_force(ch, RWK_SHM_BOTH);
+	CHECK(!(in->write ? tp_write : tp_read)(ch, &first, key, 0, &good, 1, FIRST) && first.status == 1);
+	*claim += (uint64_t)rwk_shm_chunks_to_help(FIRST) << 16;
+	for (int i = 0; i < 20; i++)
+		tp_progress(ch);
+	tp_say(ch, 2, 1);
+	CHECK(deaf_wait(ch, 3, 1));
+	CHECK(!(in->write ? tp_write : tp_read)(ch, &other, key, 0, &bad, 1, SOME) && other.status == 1);
+	for (int i = 0; i < 20; i++)
+		tp_progress(ch);
+	tp_say(ch, 4, rwk_shm_claim_unpack(*claim).id);
+	CHECK(deaf_wait(ch, 5, 1));
+	CHECK(tp_finish(ch, &first, 20000) == 0);
+	CHECK(tp_finish(ch, &other, 20000) == (in->concealed ? -EACCES : -EFAULT));
+	CHECK(!tp_protocol_error(ch));
+	munmap(none, SOME);
+	tp_say(ch, 6, 1);
+	return 0;
+}
+
+/* One that waits for its helper does not end with the error of the one behind it. */
+static void behind_an_innocent(void **state)
+{
+	static const struct innocent cases[] = {{true, false}, {false, false}, {true, true}, {false, true}};
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		tp_run(slow_helper, innocent_user, &cases[i]);
+}
+
 /* Was the peer asked to help when a write of that length was posted? Negative: it has failed. */
 static int asks_for(struct rwk_shm_channel *ch, struct tp_op *o, size_t length)
 {
@@ -674,6 +744,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shared_out),
 		cmocka_unit_test(several_at_once),
+		cmocka_unit_test(behind_an_innocent),
 		cmocka_unit_test(short_ones_behind_another),
 		cmocka_unit_test(computing),
 		cmocka_unit_test(stopped),

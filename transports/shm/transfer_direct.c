@@ -194,7 +194,10 @@ static void begin_first(struct rwk_shm_transfers *t)
 	}
 }
 
-/* This side's halves of the op and of those behind it. Bytes, or negative errno if the op itself cannot be had. */
+/*
+ * This side's halves of the op and of those behind it: bytes, or negative errno if the op itself cannot be had. Of the
+ * op there may be nothing left to move, while the peer still has its half to do.
+ */
 static ssize_t gather_halves(struct rwk_shm_transfers *t, struct haul *h, struct rwk_op *first)
 {
 	for (struct rwk_list *n = &first->link; n != &t->direct && h->length < RWK_SHM_AT_ONCE; n = n->next) {
@@ -208,7 +211,7 @@ static ssize_t gather_halves(struct rwk_shm_transfers *t, struct haul *h, struct
 			break;
 		length = rwk_shm_both_own(t, op);
 		added = length ? add_part(t, h, op, r->back - length, length, true) : 0;
-		if (added < 0 && !h->parts)
+		if (added < 0 && op == first)
 			return added;
 		if (added < 0 || rwk_shm_read_of(first)->alone)
 			break;
@@ -246,7 +249,7 @@ static ssize_t move(struct rwk_shm_transfers *t, struct rwk_op *op)
 		n = gather_one(t, &h, op);
 	if (n > 0)
 		n = write ? write_haul(t, &op->rkey, &h) : read_haul(t, &op->rkey, &h);
-	if (n < 0 && h.parts > 1) {
+	if (n < 0 && h.parts && (h.parts > 1 || h.part[0].op != op)) {
 		r->alone = true; /* whoever it is bears his error alone */
 		return 0;
 	}
