@@ -83,7 +83,7 @@ static struct {
 	struct party we, liar;
 	struct request request[OPS];
 	struct rwk_channel *strangers[OPS]; /* what notes have made of us */
-	int stranger;                       /* socket */
+	int stranger, stranger_name;        /* sockets */
 	uint16_t stranger_number;
 	unsigned vm; /* what calls for the other's memory say */
 	uint64_t now;
@@ -592,6 +592,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	open_party(&s.liar);
 	s.stranger = rwk_shm_note_socket();
 	must(s.stranger >= 0 && !rwk_shm_note_bind(s.stranger, &s.stranger_number));
+	s.stranger_name = rwk_shm_note_name(7ull << 16 | s.stranger_number);
+	must(s.stranger_name >= 0);
 	must(!rwk_shm_transport.connect(s.we.port, &s.liar.address, &s.we, &s.we.ch));
 	if (next() & 15) /* mostly they have met */
 		while (rwk_shm_channel(s.we.ch)->state != RWK_SHM_OPEN) {
@@ -603,6 +605,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	for (unsigned i = 0; i < TURNS; i++)
 		turn(i & 1 ? &s.we : &s.liar);
 	close(s.stranger);
+	close(s.stranger_name);
 	close_party(&s.we);
 	close_party(&s.liar);
 	for (unsigned i = 0; i < OPS; i++)

@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -284,17 +285,57 @@ static int exec_another(int fd, void *arg)
 	return 2;
 }
 
-/* A process that runs another program is as good as dead, though it has the same pid; whether we poll or sleep. */
+/* A number that no port gets by chance. */
+static uint16_t own_number(pid_t pid)
+{
+	return (uint16_t)(1 + pid % 1000);
+}
+
+/* Says something, and begins this program once more, while a forked child lives on. */
+static int exec_again(int fd, void *arg)
+{
+	struct end *e = end_open(own_number(getpid()), true);
+	struct end_peer *p = end_connect(e, arg);
+
+	(void)fd;
+	if (!end_push(e, p, 8, 0) || !end_push(e, p, 5000, 0))
+		return 1;
+	if (!fork()) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		alarm(60);
+		pause();
+		_exit(0);
+	}
+	execl("/proc/self/exe", "test_death", "again", NULL);
+	return 2;
+}
+
+/* What it is then: a port with the number that it has had before. */
+static _Noreturn void again(void)
+{
+	struct end *e = end_open(own_number(getpid()), true);
+
+	for (;;) {
+		rwk_shm_transport.progress(e->port);
+		poll(NULL, 0, 1);
+	}
+}
+
+/*
+ * A process that runs another program is as good as dead, though it has the same pid; or the same program once more,
+ * with a port of the same number. Whether we poll or sleep.
+ */
 static void another_program(void **state)
 {
 	(void)state;
-	for (int asleep = 0; asleep < 2; asleep++) {
+	for (int i = 0; i < 4; i++) {
+		bool asleep = i & 1;
 		struct end *e = end_open(0, true);
 		struct end_peer *p = &e->peer[0];
 		pid_t child;
 		int fd;
 
-		child = child_run(exec_another, &e->address, &fd);
+		child = child_run(i & 2 ? exec_again : exec_another, &e->address, &fd);
 		assert_true(end_until_peers(e, 1, 10000));
 		assert_true(asleep ? sleep_until_failed(e, p, 20000) : end_until_failed(e, p, 20000));
 		assert_int_equal(p->failed, -ECONNRESET);
@@ -504,7 +545,7 @@ static void outlived(void **state)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(killed),
@@ -518,5 +559,7 @@ int main(void)
 		cmocka_unit_test(outlived),
 	};
 
+	if (argc > 1 && !strcmp(argv[1], "again"))
+		again();
 	return cmocka_run_group_tests_name("shm/death", tests, NULL, NULL);
 }

@@ -294,13 +294,15 @@ static void bad_offers(void **state)
 			.transfer_bytes = RWK_SHM_TRANSFER_BYTES};
 		struct rwk_shm_inbox inbox = {.magic = RWK_SHM_INBOX_MAGIC, .layout = RWK_SHM_LAYOUT_VERSION};
 		struct rwk_shm_sender from;
-		int fd[2], sock = rwk_shm_note_socket();
+		int fd[2], sock = rwk_shm_note_socket(), name;
 		uint16_t number = 0;
 		uint64_t end = now_ms() + 5000;
 
 		assert_int_equal(rwk_shm_note_bind(sock, &number), 0);
 		note.from = e->address;
 		note.from.nonce_port = 1 << 16 | number; /* lower than any, so that we make the pair */
+		name = rwk_shm_note_name(note.from.nonce_port);
+		assert_true(name >= 0);
 		note.contact = 1;
 		h.nonce_port[0] = note.from.nonce_port;
 		h.nonce_port[1] = note.to = e->address.nonce_port;
@@ -341,6 +343,7 @@ static void bad_offers(void **state)
 		close(fd[0]);
 		close(fd[1]);
 		close(sock);
+		close(name);
 		end_close(e);
 	}
 	rwk_log_set_sink(NULL);

@@ -219,12 +219,14 @@ static void told_why(void **state)
 	struct rwk_shm_note note = {.type = 0}, refusal = {.type = 0};
 	struct rwk_shm_sender from;
 	uint16_t number = 0;
-	int fd = rwk_shm_note_socket();
+	int fd = rwk_shm_note_socket(), name;
 	struct end_peer *p;
 
 	(void)state;
 	assert_int_equal(rwk_shm_note_bind(fd, &number), 0);
 	to.nonce_port = 77ull << 16 | number;
+	name = rwk_shm_note_name(to.nonce_port);
+	assert_true(name >= 0);
 	p = end_connect(a, &to);
 	assert_int_equal(end_post(a, p, 8, 1, 0), 0);
 	for (uint64_t end = now_ms() + 10000; !note.type && now_ms() < end;) {
@@ -244,6 +246,7 @@ static void told_why(void **state)
 	assert_int_equal(p->failed, -EPROTONOSUPPORT);
 	assert_int_equal(p->done_error, 1);
 	close(fd);
+	close(name);
 	end_close(a);
 }
 

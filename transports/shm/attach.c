@@ -16,9 +16,10 @@
  * before. REFUSE ends it; only processes of the same user are told, those of another PID namespace among them.
  * `contact` numbers tell a channel from an earlier one between the same ports.
  *
- * Nobody bound to the name (ECONNREFUSED) is evidence that the endpoint is gone: a forked child lets go of it. Who is
- * known by IP and port alone may not have begun yet: a client that is started before its server asks again for
- * FI_ROPEWALK_CONNECT_WAIT seconds.
+ * Nobody bound to the name (ECONNREFUSED) is evidence that the endpoint is gone: a forked child lets go of it. But
+ * another endpoint may have the number by then: so there is a second name, with the nonce in it, at which nothing is
+ * said; there is looked whether somebody is who is known by a full address. Who is known by IP and port alone may not
+ * have begun yet: a client that is started before its server asks again for FI_ROPEWALK_CONNECT_WAIT seconds.
  */
 #include "shm/note.h"
 #include "shm/segment.h"
@@ -258,7 +259,7 @@ static void try_again(struct rwk_shm_channel *ch)
 	struct rwk_port *port = ch->base.port;
 
 	if (port->now < ch->repeat_at && rwk_shm_note_lies_unread(port->sock))
-		tried(ch, rwk_shm_note_probe(rwk_address_port(&port->address), rwk_address_port(&ch->to)));
+		tried(ch, rwk_shm_note_probe(rwk_address_port(&port->address), ch->to.nonce_port));
 	else
 		rwk_shm_attach_try(ch);
 }
@@ -554,16 +555,21 @@ int rwk_shm_attach_poll(struct rwk_port *port)
 /* The ports of this process that have a socket; they and those are under the lock of forked.h. */
 static struct rwk_list ports = {&ports, &ports};
 
+static void close_sockets(struct rwk_port *port)
+{
+	rwk_list_remove(&port->all);
+	if (port->sock >= 0)
+		close(port->sock);
+	if (port->name >= 0)
+		close(port->name);
+	port->sock = port->name = -1;
+}
+
 /* In a forked child. Its other copies do no harm: nobody finds the parent by them. */
 static void let_go(void)
 {
-	while (!rwk_list_empty(&ports)) {
-		struct rwk_port *port = rwk_container_of(ports.next, struct rwk_port, all);
-
-		rwk_list_remove(&port->all);
-		close(port->sock);
-		port->sock = -1;
-	}
+	while (!rwk_list_empty(&ports))
+		close_sockets(rwk_container_of(ports.next, struct rwk_port, all));
 }
 
 static struct rwk_forked forked = {.in_child = let_go};
@@ -582,13 +588,12 @@ static int open_socket(struct rwk_port *port)
 	return port->sock < 0 ? port->sock : 0;
 }
 
-static void close_socket(struct rwk_port *port)
+static int open_name(struct rwk_port *port, uint64_t nonce_port)
 {
 	rwk_fork_lock();
-	rwk_list_remove(&port->all);
-	if (port->sock >= 0)
-		close(port->sock);
+	port->name = rwk_shm_note_name(nonce_port);
 	rwk_fork_unlock();
+	return port->name < 0 ? port->name : 0;
 }
 
 static int open_descriptors(struct rwk_port *port)
@@ -616,7 +621,7 @@ int rwk_shm_attach_open(struct rwk_port *port, uint16_t number)
 	uint64_t nonce = port->address.nonce_port & ~0xffffull; /* another port's of the same endpoint, or zero */
 	int rc;
 
-	port->sock = port->epoll = port->timer = port->inbox_fd = -1;
+	port->sock = port->name = port->epoll = port->timer = port->inbox_fd = -1;
 	rwk_list_init(&port->all);
 	rc = open_descriptors(port);
 	if (!rc)
@@ -629,11 +634,14 @@ int rwk_shm_attach_open(struct rwk_port *port, uint16_t number)
 		if (getrandom(&nonce, sizeof(nonce), 0) != sizeof(nonce))
 			rc = -EIO;
 	}
+	nonce = (nonce & ~0xffffull) | number;
+	if (!rc)
+		rc = open_name(port, nonce);
 	if (rc) {
 		rwk_shm_attach_close(port);
 		return rc;
 	}
-	port->address.nonce_port = (nonce & ~0xffffull) | number;
+	port->address.nonce_port = nonce;
 	return 0;
 }
 
@@ -644,7 +652,9 @@ void rwk_shm_attach_close(struct rwk_port *port)
 	if (port->inbox && *port->here)
 		munmap(port->inbox, sizeof(*port->inbox));
 	port->inbox = NULL;
-	close_socket(port);
+	rwk_fork_lock();
+	close_sockets(port);
+	rwk_fork_unlock();
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++) {
 		if (fds[i] >= 0)
 			close(fds[i]);

@@ -131,7 +131,8 @@ struct rwk_port {
 
 	struct rwk_address address;
 	uint32_t contacts; /* numbers given to channels */
-	int sock, epoll, timer, inbox_fd; /* in a forked child there is no sock */
+	int sock, epoll, timer, inbox_fd; /* in a forked child there is no sock, */
+	int name;                         /* and not this one, which has the port's full name */
 	struct rwk_list all;              /* of the process's ports: attach.c */
 	uint32_t offers; /* pairs whose descriptor is still open */
 	uint64_t turns_since; /* milliseconds: since when no offer's turn has come; 0: none waits */

@@ -8,7 +8,8 @@
  *           a death
  *   /proc   for the rest: the process with that pid is gone, a zombie, or began at another time; a few peers a look
  *   name    of the peer's socket, which the kernel closes when the process begins another program (exec): its pid, its
- *           pidfd and when it began stay the same. Nobody has the name any more; looked for with a few peers a look
+ *           pidfd and when it began stay the same. Nobody has the name any more; looked for with a few peers a look.
+ *           The name has the nonce in it: the program may be the same one, and open a port of the same number
  *   gone    a word in the pair by which a peer says so that closes and has no room for its good-bye in the ring, or
  *           that has given the channel up for a reason of its own. It rings the bell then, so that this is seen before
  *           one sleeps; who does not sleep looks now and then
@@ -110,7 +111,7 @@ static bool has_ended(const struct rwk_shm_channel *ch, int look)
 {
 	if (ch->pidfd < 0 && !alive_by_proc(ch))
 		return true;
-	return look >= 0 && rwk_shm_note_look(look, rwk_address_port(&ch->to)) == -ECONNREFUSED;
+	return look >= 0 && rwk_shm_note_look(look, ch->to.nonce_port) == -ECONNREFUSED;
 }
 
 static bool says_gone(struct rwk_shm_channel *ch)

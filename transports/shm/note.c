@@ -3,6 +3,7 @@
 #include "shm/note.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -23,6 +24,15 @@ static socklen_t socket_name(struct sockaddr_un *name, uint16_t number)
 	name->sun_family = AF_UNIX;
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
 		(size_t)snprintf(name->sun_path + 1, sizeof(name->sun_path) - 1, "ropewalk.%u", number));
+}
+
+static socklen_t full_name(struct sockaddr_un *name, uint64_t nonce_port)
+{
+	socklen_t len = socket_name(name, (uint16_t)nonce_port);
+	size_t end = len - offsetof(struct sockaddr_un, sun_path);
+
+	return len + (socklen_t)snprintf(name->sun_path + end, sizeof(name->sun_path) - end, ".%012" PRIx64,
+			     rwk_shm_nonce(nonce_port));
 }
 
 int rwk_shm_note_socket(void)
@@ -103,10 +113,26 @@ static bool wake_by(int sock, uint16_t number)
 	       errno == ECONNREFUSED;
 }
 
-int rwk_shm_note_look(int sock, uint16_t number)
+int rwk_shm_note_name(uint64_t nonce_port)
 {
 	struct sockaddr_un name;
-	socklen_t len = socket_name(&name, number);
+	socklen_t len = full_name(&name, nonce_port);
+	int sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
+
+	if (sock < 0)
+		return -errno;
+	if (!bind(sock, (struct sockaddr *)&name, len))
+		return sock;
+	rc = -errno;
+	close(sock);
+	return rc;
+}
+
+int rwk_shm_note_look(int sock, uint64_t nonce_port)
+{
+	struct sockaddr_un name;
+	bool full = rwk_shm_nonce(nonce_port);
+	socklen_t len = full ? full_name(&name, nonce_port) : socket_name(&name, (uint16_t)nonce_port);
 
 	return connect(sock, (struct sockaddr *)&name, len) ? -errno : 0;
 }
@@ -122,13 +148,13 @@ int rwk_shm_note_spare(uint16_t own)
 	return sock;
 }
 
-int rwk_shm_note_probe(uint16_t own, uint16_t number)
+int rwk_shm_note_probe(uint16_t own, uint64_t nonce_port)
 {
 	int sock = rwk_shm_note_spare(own), rc;
 
 	if (sock < 0)
 		return 0;
-	rc = rwk_shm_note_look(sock, number);
+	rc = rwk_shm_note_look(sock, nonce_port);
 	close(sock);
 	return rc == -ECONNREFUSED ? rc : 0;
 }

@@ -50,11 +50,18 @@ int rwk_shm_note_send(int sock, uint16_t number, const struct rwk_shm_note *note
  * anywhere. -1: none to be had.
  */
 int rwk_shm_note_spare(uint16_t own);
-/** Is there somebody at that port number? By a spare socket; nothing is sent. 0; -ECONNREFUSED: nobody; another errno:
- * no answer. */
-int rwk_shm_note_look(int sock, uint16_t number);
+/**
+ * A socket that has the full name of that port, which no later port of the same number has, and is for nothing else;
+ * negative errno.
+ */
+int rwk_shm_note_name(uint64_t nonce_port);
+/**
+ * Is that port there? With a nonce that one and no other, else whoever has the number. By a spare socket; nothing is
+ * sent. 0; -ECONNREFUSED: nobody; another errno: no answer.
+ */
+int rwk_shm_note_look(int sock, uint64_t nonce_port);
 /** The same by a spare socket made for it. 0: somebody is there, or it cannot be told; -ECONNREFUSED. */
-int rwk_shm_note_probe(uint16_t own, uint16_t number);
+int rwk_shm_note_probe(uint16_t own, uint64_t nonce_port);
 /** Does anything that this socket has sent lie where it went to, not read yet? */
 bool rwk_shm_note_lies_unread(int sock);
 /**
