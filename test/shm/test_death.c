@@ -11,6 +11,7 @@
 #include "shm/channel.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -296,16 +297,20 @@ static int exec_again(int fd, void *arg)
 {
 	struct end *e = end_open(own_number(getpid()), true);
 	struct end_peer *p = end_connect(e, arg);
+	int forked[2];
+	char byte;
 
 	(void)fd;
-	if (!end_push(e, p, 8, 0) || !end_push(e, p, 5000, 0))
+	if (!end_push(e, p, 8, 0) || !end_push(e, p, 5000, 0) || pipe2(forked, O_CLOEXEC))
 		return 1;
 	if (!fork()) {
+		assert_int_equal(write(forked[1], "", 1), 1); /* it has let go of the name */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		alarm(60);
 		pause();
 		_exit(0);
 	}
+	assert_int_equal(read(forked[0], &byte, 1), 1);
 	execl("/proc/self/exe", "test_death", "again", NULL);
 	return 2;
 }
