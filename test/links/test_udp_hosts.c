@@ -157,6 +157,28 @@ static void test_narrower_interface(void **state)
 		}
 }
 
+/* The same for who shares a socket, and has never asked how long packets may be. */
+static void test_narrower_adopted(void **state)
+{
+	(void)state;
+	for (int f = 0; f < 2; f++) {
+		struct udp_end *first = open_at(0, families[f].near, 0), *b = open_at(1, families[f].router, 0);
+		struct udp_end *a = udp_end_adopt(first, -1);
+		size_t len = 9000 - families[f].headers;
+
+		udp_end_close(first);
+		for (int i = 0; i < 3; i++) {
+			set_mtu(i ? 1500 : 9000);
+			check_arrives(a, b, len);
+			check_arrives(a, b, 1000);
+		}
+		assert_int_equal(udp_counters(a).too_long + udp_counters(a).failed, 0);
+		udp_end_close(a);
+		udp_end_close(b);
+		set_mtu(9000);
+	}
+}
+
 /* A narrow place behind a router: what meets it is lost, its ICMP message makes the MTU smaller, and then all passes.
  */
 static void test_narrow_path(void **state)
@@ -476,6 +498,7 @@ int main(void)
 		cmocka_unit_test(test_mtu),
 		cmocka_unit_test(test_narrower_strict),
 		cmocka_unit_test(test_narrower_interface),
+		cmocka_unit_test(test_narrower_adopted),
 		cmocka_unit_test(test_narrow_path),
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_room),

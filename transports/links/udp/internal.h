@@ -125,7 +125,7 @@ struct udp {
 	struct rwk_link_address to; /* of the last packet; zero: none */
 	uint32_t limit;             /* bytes of a packet to `to`, */
 	uint32_t joinable;          /* and of one that can be in a batch; 0: none can */
-	uint32_t longest;           /* bytes: what mtu has said, of whatever way */
+	uint32_t longest;           /* bytes: what mtu has said, of whatever way; of an adopted link PACKET_MAX */
 	bool by_line;               /* `to` is the favourite */
 	int messages, first, pieces;
 	uint32_t copied, staged;

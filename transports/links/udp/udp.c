@@ -361,6 +361,7 @@ int rwk_udp_adopt(int fd, int line, struct rwk_link **l)
 	}
 	rwk_udp_init_receive(u);
 	u->shared = true;
+	u->longest = PACKET_MAX; /* what peers send and get was agreed by another link: what does not fit is cut */
 	rwk_udp_adopt_line(u, line);
 	*l = &u->pub;
 	return 0;

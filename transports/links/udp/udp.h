@@ -73,8 +73,9 @@ int rwk_udp_open(const struct rwk_udp_attr *attr, struct rwk_link **l);
 /**
  * A link on a socket that is open already: one that rwk_udp_open has made, here or in another process of this host,
  * which shares it. A packet goes to one of those who ask for it. `line` is what rwk_udp_spare has made for it; if it is
- * anything else, the link never has a favourite. The descriptors stay the caller's. 0 and *l set; -EINVAL: `fd` is no
- * such socket; -EMFILE, -ENOMEM.
+ * anything else, the link never has a favourite. How long packets may be is agreed elsewhere: what a way does not carry
+ * whole goes in fragments, and only what UDP cannot say is refused with -EMSGSIZE. The descriptors stay the caller's. 0
+ * and *l set; -EINVAL: `fd` is no such socket; -EMFILE, -ENOMEM.
  */
 int rwk_udp_adopt(int fd, int line, struct rwk_link **l);
 /**
