@@ -317,6 +317,25 @@ static void link_is_full(void **state)
 	assert_true(speaker_idle(&f.speaker));
 }
 
+/* One that the link does not carry at all is lost, and stands in no other's way. */
+static void link_is_too_narrow(void **state)
+{
+	(void)state;
+	f.room = 0;
+	f.refusal = -EMSGSIZE;
+	post(1, 1);
+	serve(0, 0);
+	rwk_src_pump(f.listener[0].view, 1000);
+	assert_false(speaker_idle(&f.speaker));
+	f.room = 1;
+	assert_int_equal(rwk_src_pump(f.listener[0].view, 1000), 0);
+	f.queued = 0;
+	post(1, 1);
+	serve_all(0);
+	assert_int_equal(f.answers, 1);
+	assert_true(speaker_idle(&f.speaker));
+}
+
 /*
  * Reads of a few bytes, answered one by one, use the memory for one answer, and no more of it. (There is no such region:
  * what they bring is zeros.)
@@ -597,6 +616,7 @@ int main(void)
 		with_two(inbox_meanwhile),
 		with_two(sleeper),
 		with_two(link_is_full),
+		with_two(link_is_too_narrow),
 		with_two(answers_memory),
 		with_two(cuts),
 		with_two(pieces),

@@ -24,7 +24,7 @@ static int emit_answer(void *user, const struct packet *p)
 {
 	(void)user;
 	if (f.answers == f.room)
-		return -EAGAIN;
+		return f.refusal;
 	f.answer = *p;
 	f.answers++;
 	return 0;
@@ -49,7 +49,7 @@ int two_open(void **state)
 	struct rwk_src_initiator initiator = speaker_initiator(0, PMTU);
 
 	(void)state;
-	f = (struct fixture){.room = 1000};
+	f = (struct fixture){.room = 1000, .refusal = -EAGAIN};
 	f.memory = shared_memory(rwk_src_segment_size(&two_size), &f.fd);
 	assert_int_equal(rwk_src_segment_format(f.memory, &two_size), 0);
 	open_listener(0);

@@ -17,6 +17,7 @@ struct fixture {
 	uint32_t qpn;
 	struct packet queue[256], answer;
 	unsigned queued, answers, room; /* room: answers that the link takes */
+	int refusal;                    /* what it says to others; -EAGAIN to begin with */
 };
 
 extern struct fixture f;

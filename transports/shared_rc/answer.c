@@ -10,6 +10,7 @@
 
 #include "base/iov.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define WORTH_A_STEP 4  /* packets since the last one, whose acknowledgement a message takes along */
@@ -95,16 +96,18 @@ int rwk_src_answer_put(struct rwk_src_view *v, const struct rwk_wire *w, const s
 	return 0;
 }
 
-/* True: nothing is ready any more. */
+/*
+ * True: nothing is ready any more. What is too long for the link is as good as lost: it would stand in the way of all
+ * others for ever.
+ */
 static bool send_answer(struct rwk_src_view *v)
 {
 	struct rwk_src_answer *a = &v->answer;
 	struct iovec iov = {v->slots[a->slot], a->len};
+	int rc = a->ready ? v->host->emit(v->user, &a->to, a->cut, &a->w, &iov, a->len ? 1 : 0) : 0;
 
-	if (a->ready && v->host->emit(v->user, &a->to, a->cut, &a->w, &iov, a->len ? 1 : 0))
-		return false;
-	a->ready = false;
-	return true;
+	a->ready = rc && rc != -EMSGSIZE;
+	return !a->ready;
 }
 
 /* Makes what is due of that target, and says when to ask again: 0 if it cannot be locked now. */

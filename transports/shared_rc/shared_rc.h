@@ -79,7 +79,8 @@ struct rwk_src_initiator {
 struct rwk_src_host {
 	/**
 	 * Sends a packet (an acknowledgement, or what a Read asked for) from the domain's socket, as
-	 * rwk_machine_host.emit: 0 or -EAGAIN. `cut`: what rwk_src_target_cut was told of its target.
+	 * rwk_machine_host.emit: 0 or -EAGAIN; -EMSGSIZE: it never will, the packet is as good as lost. `cut`: what
+	 * rwk_src_target_cut was told of its target.
 	 */
 	int (*emit)(void *user, const struct rwk_link_address *to, uint32_t cut, const struct rwk_wire *w,
 		const struct iovec *payload, int count);
