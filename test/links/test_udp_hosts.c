@@ -336,7 +336,10 @@ static void test_line_narrower(void **state)
 	}
 }
 
-/* Our address is gone, and with it the line from it: packets go on from the one that is there instead. */
+/*
+ * Our address is gone, and with it the line from it: the peer would not know us by the one that is there instead.
+ * Packets are dropped and counted until the first one is back.
+ */
 static void test_line_loses_address(void **state)
 {
 	struct udp_end *a, *b = open_at(1, "10.9.0.2", 0);
@@ -354,16 +357,108 @@ static void test_line_loses_address(void **state)
 	check_arrives(a, b, 1000);
 	assert_memory_equal(&b->from, &a->here, sizeof(b->from));
 	udp_host_run(0, "ip addr del 10.9.0.1/24 dev v0 && ip addr add 10.9.0.5/24 dev v0");
-	check_arrives(a, b, 1000);
-	udp_ip("10.9.0.5", ip);
-	a->here = rwk_udp_address(ip, rwk_udp_port(a->link));
-	assert_memory_equal(&b->from, &a->here, sizeof(b->from));
-	assert_int_equal(udp_counters(a).failed, 0);
-	check_arrives(b, a, 1000);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(udp_send(a, &b->here, i, 1000), 0);
+	udp_flush(a);
+	udp_drain(b);
+	assert_int_equal(b->arrived, 21);
+	assert_int_equal(udp_counters(a).failed, 3);
 	udp_host_run(0, "ip addr del 10.9.0.5/24 dev v0 && ip addr add 10.9.0.1/24 dev v0");
 	udp_host_run(0, "ip route replace 10.9.1.0/24 via 10.9.0.2");
+	check_arrives(a, b, 1000);
+	assert_memory_equal(&b->from, &a->here, sizeof(b->from));
+	check_arrives(b, a, 1000);
+	assert_int_equal(udp_counters(a).failed, 3);
 	udp_end_close(a);
 	udp_end_close(b);
+}
+
+/* The last packet has come from where a is known to be, and a knows it. */
+static void check_source(struct udp_end *a, struct udp_end *b, size_t len)
+{
+	uint8_t pseudo[RWK_LINK_PSEUDO_MAX];
+
+	assert_memory_equal(&b->from, &a->here, sizeof(b->from));
+	assert_int_equal(a->link->ops->pseudo(a->link, &b->here, true, len, 0, pseudo), b->pseudo_len);
+	assert_memory_equal(pseudo, b->pseudo, b->pseudo_len);
+}
+
+/* Packets of every kind, each in a call of its own, and batches. */
+static void check_source_of_all(struct udp_end *a, struct udp_end *b)
+{
+	uint8_t bytes[1000];
+	struct iovec half[2] = {{bytes, 500}, {bytes + 500, 500}};
+
+	check_arrives(a, b, 1000);
+	check_source(a, b, 1000);
+	b->arrived = 0;
+	for (uint32_t i = 0; i < 20; i++)
+		assert_int_equal(udp_send(a, &b->here, i, 5000), 0);
+	udp_flush(a);
+	udp_receive(b, 20);
+	assert_int_equal(b->arrived, 20);
+	check_source(a, b, 5000);
+	udp_fill(bytes, sizeof(bytes), 7);
+	b->arrived = 0;
+	assert_int_equal(a->link->ops->hasten(a->link, &b->here, bytes, sizeof(bytes)), 0);
+	udp_receive(b, 1);
+	assert_int_equal(b->arrived, 1);
+	check_source(a, b, sizeof(bytes));
+	assert_int_equal(a->link->ops->send(a->link, &b->here, half, 2), 0);
+	udp_flush(a);
+	udp_receive(b, 2);
+	assert_int_equal(b->arrived, 2);
+	assert_int_equal(b->damaged, 0);
+	check_source(a, b, sizeof(bytes));
+}
+
+static void route_from(int f, const char *source)
+{
+	udp_host_run(0, "ip %s route replace %s dev v0 src %s", f ? "-6" : "-4", families[f].router, source);
+}
+
+/*
+ * The kernel's choice of our address changes for an end that has all of them: packets leave from the first one as
+ * before, also when the way has become narrower, and when they were for a line.
+ */
+static void test_source_stays(void **state)
+{
+	static const char *const other[] = {"10.9.0.11", "fd09::11"};
+
+	(void)state;
+	udp_host_run(0, "ip addr add 10.9.0.11/32 dev v0 && ip addr add fd09::11/128 dev v0 nodad");
+	for (int f = 0; f < 2; f++)
+		for (int way = 0; way < 3; way++) { /* of a's own socket, one that it has adopted, a line */
+			struct udp_end *a, *b = open_at(1, families[f].router, 0);
+			uint8_t ip[16];
+
+			a = udp_end_open_with(&(struct rwk_udp_attr){.port = 0});
+			udp_ip(families[f].near, ip);
+			a->here = rwk_udp_address(ip, rwk_udp_port(a->link));
+			if (way == 1) {
+				struct udp_end *first = a;
+
+				a = udp_end_adopt(first, -1);
+				udp_end_close(first);
+			}
+			route_from(f, families[f].near);
+			assert_int_equal(mtu_to(a, b), 9000 - families[f].headers);
+			check_source_of_all(a, b);
+			route_from(f, other[f]);
+			check_source_of_all(a, b);
+			a->favour = way == 2;
+			check_arrives(b, a, 1000);
+			assert_int_equal(udp_counters(a).lines, way == 2);
+			set_mtu(1500);
+			check_source_of_all(a, b);
+			assert_int_equal(mtu_to(a, b), 1500 - families[f].headers);
+			assert_int_equal(udp_counters(a).too_long + udp_counters(a).failed, 0);
+			udp_end_close(a);
+			udp_end_close(b);
+			set_mtu(9000);
+		}
+	udp_host_run(0, "ip route del 10.9.0.2 dev v0 && ip -6 route del fd09::2 dev v0");
+	udp_host_run(0, "ip addr del 10.9.0.11/32 dev v0 && ip addr del fd09::11/128 dev v0");
 }
 
 /* A real firewall. */
@@ -505,6 +600,7 @@ int main(void)
 		cmocka_unit_test(test_dead_ends),
 		cmocka_unit_test(test_line_narrower),
 		cmocka_unit_test(test_line_loses_address),
+		cmocka_unit_test(test_source_stays),
 		cmocka_unit_test(test_firewall),
 		cmocka_unit_test(test_route_ip),
 		cmocka_unit_test(test_own_ip),

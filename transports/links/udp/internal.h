@@ -82,13 +82,15 @@ struct inlet {
 
 struct route {
 	uint8_t ip[16];
-	uint8_t source[16];
+	uint8_t source[16]; /* what the kernel chose first: peers know us by it */
 	uint32_t scope;
 	uint32_t mtu; /* bytes of a packet; 0: the entry is free */
+	bool changed; /* the MTU is to be asked for again */
 };
 
-union segment_control {
-	char room[CMSG_SPACE(sizeof(uint16_t))];
+/** Where a message is from, and the packets that it is to be cut into. */
+union send_control {
+	char room[CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_SPACE(sizeof(uint16_t))];
 	struct cmsghdr align;
 };
 
@@ -127,6 +129,8 @@ struct udp {
 	uint32_t joinable;          /* and of one that can be in a batch; 0: none can */
 	uint32_t longest;           /* bytes: what mtu has said, of whatever way; of an adopted link PACKET_MAX */
 	bool by_line;               /* `to` is the favourite */
+	bool says_source;           /* packets to `to` by main are to leave from here, and the kernel is told: */
+	uint8_t source[16];
 	int messages, first, pieces;
 	uint32_t copied, staged;
 	struct message *open;
@@ -149,7 +153,7 @@ struct udp {
 	struct message message[MESSAGES];
 	struct mmsghdr out[MESSAGES];
 	union socket_name out_name[MESSAGES];
-	union segment_control out_control[MESSAGES];
+	union send_control out_control[MESSAGES];
 	struct iovec out_held[MESSAGES];
 	struct iovec piece[PIECES];
 	struct mmsghdr in[SLOTS];
@@ -185,9 +189,12 @@ static inline bool rwk_udp_is_ip4(const uint8_t ip[16])
 socklen_t rwk_udp_to_name(int family, const struct rwk_link_address *a, union socket_name *name);
 struct rwk_link_address rwk_udp_from_name(const union socket_name *name);
 
-/** The way to a place: from the cache, or asked for now (a few system calls); NULL: there is none, errno says why. */
+/**
+ * The way to a place: from the cache, or asked for now (a few system calls); NULL: there is none, and never was; errno
+ * says why. Its source stays the same, whatever the kernel would choose later.
+ */
 const struct route *rwk_udp_route(struct udp *u, const struct rwk_link_address *to);
-/** It has changed: is asked for again when it is needed next. */
+/** It has changed: its MTU is asked for again when it is needed next. */
 void rwk_udp_forget_route(struct udp *u, const struct rwk_link_address *to);
 
 /** Sets the options that every socket of the link has. 0 or negative errno: one that is needed is not to be had. */
@@ -201,6 +208,8 @@ void rwk_udp_join(int fd, bool may);
 void rwk_udp_read_drops(const struct inlet *in, uint64_t *drops);
 
 void rwk_udp_favour(struct rwk_link *l, const struct rwk_link_address *peer);
+/** The staged message i, which was for the line, goes by main, from that IP. */
+void rwk_udp_by_main(struct udp *u, int i, const uint8_t source[16]);
 /** That socket is the line from now on, if it is one for the port; else there is none. */
 void rwk_udp_adopt_line(struct udp *u, int fd);
 /** Main has brought something to who shares it, what `from` has sent first: perhaps the line is turned to it. */

@@ -81,13 +81,8 @@ void rwk_udp_line_end(struct udp *u)
 	if (u->line.fd < 0)
 		return;
 	for (int i = u->first; i < u->messages; i++) {
-		struct msghdr *h = &u->out[i].msg_hdr;
-
-		if (!u->message[i].by_line)
-			continue;
-		u->message[i].by_line = false;
-		h->msg_name = &u->out_name[i];
-		h->msg_namelen = u->family == AF_INET ? sizeof(u->out_name->in) : sizeof(u->out_name->in6);
+		if (u->message[i].by_line)
+			rwk_udp_by_main(u, i, u->line_ip);
 	}
 	rwk_udp_read_drops(&u->line, &u->counters.overruns);
 	if (u->shared) {

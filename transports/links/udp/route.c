@@ -3,6 +3,10 @@
  * What the kernel says of the way to a peer, asked by connecting a socket that sends nothing. The answers are kept in
  * `routes`, by IP: a hash and the three entries behind it, of which one makes way if all are taken. So addresses that
  * strangers make up cost system calls, and never memory.
+ *
+ * The MTU is asked for again when it has changed. The source is not, nor when another address becomes the kernel's
+ * choice: a peer takes packets only from where the first ones came, and their ICRC covers it. An address that has gone
+ * stays the source; packets are dropped until it is back.
  */
 #define _GNU_SOURCE /* sendmmsg, in6_pktinfo */
 
@@ -50,10 +54,14 @@ static int ask(const uint8_t *own, const struct rwk_link_address *to, struct rou
 	if (fd < 0)
 		return -errno;
 	if (own) {
-		struct rwk_link_address bound = rwk_udp_address(own, 0);
+		struct place at = {.scope = rwk_udp_place(to).scope};
+		struct rwk_link_address bound;
 		union socket_name own_name;
-		socklen_t own_len = rwk_udp_to_name(name.any.sa_family, &bound, &own_name);
+		socklen_t own_len;
 
+		memcpy(at.ip, own, 16);
+		memcpy(&bound, &at, sizeof(bound));
+		own_len = rwk_udp_to_name(name.any.sa_family, &bound, &own_name);
 		if (bind(fd, &own_name.any, own_len))
 			err = -errno;
 	}
@@ -119,13 +127,19 @@ const struct route *rwk_udp_route(struct udp *u, const struct rwk_link_address *
 	struct route fresh;
 	int err;
 
-	if (r)
+	if (r && !r->changed)
 		return r;
+	if (r) {
+		r->changed = ask(r->source, to, &fresh) != 0;
+		r->mtu = r->changed ? r->mtu : fresh.mtu;
+		return r;
+	}
 	err = ask(u->wildcard ? NULL : u->ip, to, &fresh);
 	if (err) {
 		errno = -err;
 		return NULL;
 	}
+	fresh.changed = false;
 	memcpy(fresh.ip, p.ip, 16);
 	fresh.scope = p.scope;
 	r = entry_for(u, &p);
@@ -139,7 +153,7 @@ void rwk_udp_forget_route(struct udp *u, const struct rwk_link_address *to)
 	struct route *r = find(u, &p);
 
 	if (r)
-		r->mtu = 0;
+		r->changed = true;
 	memset(&u->to, 0, sizeof(u->to));
 }
 

@@ -34,6 +34,9 @@ static rwk_noinline void aim(struct udp *u, const struct rwk_link_address *to)
 		u->limit = u->longest; /* in fragments, if the way has become narrower */
 	u->to = *to;
 	u->by_line = u->line.fd >= 0 && !u->shared && !memcmp(to, &u->favourite, sizeof(*to));
+	u->says_source = u->wildcard && r;
+	if (u->says_source)
+		memcpy(u->source, r->source, sizeof(u->source));
 	u->open = NULL;
 }
 
@@ -48,20 +51,53 @@ static rwk_noinline bool make_room(struct udp *u)
 	return !u->waiting;
 }
 
+/* One entry more of a message's control data; the last is not padded: the kernel allocates for more than 36 bytes. */
+static void add_control(struct msghdr *h, union send_control *room, int level, int type, const void *bytes, size_t size)
+{
+	size_t at = h->msg_controllen ? CMSG_ALIGN(h->msg_controllen) : 0;
+	struct cmsghdr c = {.cmsg_len = CMSG_LEN(size), .cmsg_level = level, .cmsg_type = type};
+
+	memcpy(room->room + at, &c, sizeof(c));
+	memcpy(room->room + at + CMSG_LEN(0), bytes, size);
+	h->msg_control = room->room;
+	h->msg_controllen = at + CMSG_LEN(size);
+}
+
+/* Whom the message is from: another address would not be that of its packets' ICRC. It is the first control data. */
+static void say_source(const struct udp *u, struct msghdr *h, union send_control *room, const uint8_t ip[16])
+{
+	struct in6_pktinfo from = {.ipi6_ifindex = 0};
+	struct in_pktinfo from4 = {.ipi_ifindex = 0};
+
+	if (rwk_likely(u->family == AF_INET6)) {
+		memcpy(&from.ipi6_addr, ip, sizeof(from.ipi6_addr));
+		add_control(h, room, IPPROTO_IPV6, IPV6_PKTINFO, &from, sizeof(from));
+	} else {
+		memcpy(&from4.ipi_spec_dst, ip + 12, sizeof(from4.ipi_spec_dst));
+		add_control(h, room, IPPROTO_IP, IP_PKTINFO, &from4, sizeof(from4));
+	}
+}
+
 /* Lets the kernel cut the message into packets of its size. */
 static rwk_outline void make_batch(struct udp *u, int i)
 {
-	struct msghdr *h = &u->out[i].msg_hdr;
 	uint16_t size = (uint16_t)u->message[i].size;
-	struct cmsghdr *c;
 
-	h->msg_control = u->out_control[i].room;
-	h->msg_controllen = sizeof(u->out_control[i].room);
-	c = CMSG_FIRSTHDR(h);
-	c->cmsg_level = SOL_UDP;
-	c->cmsg_type = UDP_SEGMENT;
-	c->cmsg_len = CMSG_LEN(sizeof(size));
-	memcpy(CMSG_DATA(c), &size, sizeof(size));
+	add_control(&u->out[i].msg_hdr, &u->out_control[i], SOL_UDP, UDP_SEGMENT, &size, sizeof(size));
+}
+
+void rwk_udp_by_main(struct udp *u, int i, const uint8_t source[16])
+{
+	struct msghdr *h = &u->out[i].msg_hdr;
+
+	u->message[i].by_line = false;
+	h->msg_name = &u->out_name[i];
+	h->msg_namelen = u->family == AF_INET ? sizeof(u->out_name->in) : sizeof(u->out_name->in6);
+	h->msg_controllen = 0;
+	if (u->wildcard)
+		say_source(u, h, &u->out_control[i], source);
+	if (u->message[i].segments > 1)
+		make_batch(u, i);
 }
 
 static struct message *begin_message(struct udp *u, size_t len)
@@ -71,13 +107,15 @@ static struct message *begin_message(struct udp *u, size_t len)
 
 	h->msg_namelen = rwk_udp_to_name(u->family, &u->to, &u->out_name[i]);
 	h->msg_name = &u->out_name[i];
-	if (u->by_line) { /* with a name the kernel would look for the way again */
-		h->msg_name = NULL;
-		h->msg_namelen = 0;
-	}
 	h->msg_iov = &u->piece[u->pieces];
 	h->msg_iovlen = 0;
 	h->msg_controllen = 0;
+	if (u->by_line) { /* with a name the kernel would look for the way again */
+		h->msg_name = NULL;
+		h->msg_namelen = 0;
+	} else if (u->says_source) {
+		say_source(u, h, &u->out_control[i], u->source);
+	}
 	u->message[i] = (struct message){.size = (uint32_t)len, .by_line = u->by_line};
 	return &u->message[i];
 }
@@ -204,11 +242,26 @@ void *rwk_udp_reserve(struct rwk_link *l, const struct rwk_link_address *to, siz
 	return room;
 }
 
-/* The call is no point where a thread can be cancelled, as those that receive are none. */
+/* The calls are no points where a thread can be cancelled, as those that receive are none. */
+static long hasten_by_main(struct udp *u, const void *bytes, size_t len)
+{
+	union socket_name name;
+	union send_control control;
+	struct iovec iov = {(void *)(uintptr_t)bytes, len};
+	struct msghdr h = {.msg_name = &name,
+		.msg_namelen = rwk_udp_to_name(u->family, &u->to, &name),
+		.msg_iov = &iov,
+		.msg_iovlen = 1};
+
+	if (!u->says_source)
+		return syscall(SYS_sendto, u->main.fd, bytes, len, 0, &name.any, h.msg_namelen);
+	say_source(u, &h, &control, u->source);
+	return syscall(SYS_sendmsg, u->main.fd, &h, 0);
+}
+
 int rwk_udp_hasten(struct rwk_link *l, const struct rwk_link_address *to, const void *bytes, size_t len)
 {
 	struct udp *u = rwk_udp_of(l);
-	union socket_name name;
 	long r;
 
 	if (u->messages)
@@ -220,7 +273,7 @@ int rwk_udp_hasten(struct rwk_link *l, const struct rwk_link_address *to, const 
 	if (rwk_likely(u->by_line))
 		r = syscall(SYS_sendto, u->line.fd, bytes, len, 0, NULL, 0);
 	else
-		r = syscall(SYS_sendto, u->main.fd, bytes, len, 0, &name.any, rwk_udp_to_name(u->family, to, &name));
+		r = hasten_by_main(u, bytes, len);
 	if (r < 0)
 		return -errno; /* perhaps that of an earlier packet */
 	u->counters.calls_out++;
@@ -234,8 +287,14 @@ static ssize_t give_joined(int fd, const struct msghdr *h)
 {
 	uint8_t bytes[JOINED_MAX];
 	size_t len = rwk_iov_gather(h->msg_iov, h->msg_iovlen, 0, bytes, sizeof(bytes));
+	struct iovec iov = {bytes, len};
+	struct msghdr joined = *h;
 
-	return sendto(fd, bytes, len, 0, h->msg_name, h->msg_namelen);
+	if (!h->msg_controllen)
+		return sendto(fd, bytes, len, 0, h->msg_name, h->msg_namelen);
+	joined.msg_iov = &iov;
+	joined.msg_iovlen = 1;
+	return sendmsg(fd, &joined, 0);
 }
 
 /* Messages at the front of what is staged that go by one socket. */
@@ -251,7 +310,8 @@ static int front(const struct udp *u)
 /* Gives the kernel what is staged for one socket; returns how many messages it took, or negative errno. */
 static int give(struct udp *u)
 {
-	int n = front(u), fd = u->message[u->first].by_line ? u->line.fd : u->main.fd;
+	const struct message *m = &u->message[u->first];
+	int n = front(u), fd = m->by_line ? u->line.fd : u->main.fd;
 	struct msghdr *h = &u->out[u->first].msg_hdr;
 	ssize_t r;
 
@@ -259,7 +319,7 @@ static int give(struct udp *u)
 		r = sendmmsg(fd, &u->out[u->first], (unsigned)n, 0);
 	else if (h->msg_iovlen == 1 && !h->msg_controllen)
 		r = sendto(fd, h->msg_iov->iov_base, h->msg_iov->iov_len, 0, h->msg_name, h->msg_namelen);
-	else if (!h->msg_controllen && u->message[u->first].bytes <= JOINED_MAX)
+	else if (m->segments == 1 && m->bytes <= JOINED_MAX && h->msg_iovlen > 1)
 		r = give_joined(fd, h);
 	else
 		r = sendmsg(fd, h, 0);
@@ -333,8 +393,13 @@ static bool cut_apart(struct udp *u, const struct rwk_link_address *to)
 	const struct message *m = &u->message[u->first];
 	struct iovec part[PIECES];
 	struct msghdr h = {.msg_name = batch->msg_name, .msg_namelen = batch->msg_namelen, .msg_iov = part};
+	const struct cmsghdr *from = CMSG_FIRSTHDR(batch);
 	uint64_t before = u->counters.packets_out;
 
+	if (from && from->cmsg_level != SOL_UDP) {
+		h.msg_control = batch->msg_control;
+		h.msg_controllen = from->cmsg_len;
+	}
 	for (size_t at = 0; at < m->bytes; at += m->size) {
 		size_t len = m->bytes - at < m->size ? m->bytes - at : m->size;
 

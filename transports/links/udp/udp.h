@@ -6,7 +6,8 @@
  *   batch   packets of one size to one destination (the last may be shorter) that one call gives to the kernel, which
  *           cuts them apart (UDP_SEGMENT); the other way round, packets that the kernel has joined (UDP_GRO)
  *   room    bytes of packets that may wait in the socket's receive buffer without being dropped
- *   route   what the kernel says of the way to an IP: source address, MTU; asked once and kept
+ *   route   what the kernel says of the way to an IP: source address, MTU; asked once and kept. A link on all addresses
+ *           sends from that source for good, whatever the kernel would choose later: peers know it by that one.
  *
  * IPs are 16 bytes: IPv6, or IPv4 mapped into it, as in struct rwk_address. Ports are in the host's byte order.
  *
@@ -40,8 +41,7 @@ struct rwk_udp_attr {
 	uint16_t port_first, port_last; /* the range, both ends in it; 0 and 0: none */
 	int receive_buffer;             /* bytes to ask for; 0: RWK_UDP_RECEIVE_BUFFER. The kernel may give less. */
 	bool strict; /* the peers are not our own ends: no batches over IPv4 and no favourite, so that each
-			identification is 0. Bind to an IP then: without one, pseudo of an outgoing packet takes the
-			route's word for its source. */
+			identification is 0 */
 };
 
 /** What has happened so far. */
