@@ -2,18 +2,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Memory of a rank that does not run, between two hosts whose processes share their connections (S1-8).
 
-    test/hosts/reached.py FOLDER
+    test/hosts/reached.py FOLDER [MTU]
 
 BUILD is the build tree; `hosts`, in the environment, the virtual hosts, two of which are up. FOLDER is for what the
 ranks say. Ranks of test/faults, on both hosts in turn, read and write each other's memory, and compare. One is stopped
 for two seconds: those of the other host go on with its memory, which its siblings see to, also when one of these is
-killed in the middle. What they find there, and what the stopped one finds when it goes on, is what was written.
+killed in the middle. What they find there, and what the stopped one finds when it goes on, is what was written. With MTU, the interfaces of both hosts have become
+as narrow as that before, while all ran: what the nodes answer goes in fragments then.
 
 Who is stopped while it does the node's work itself has the lock of a target, and holds up the one whose target it is:
 then it runs on, and is stopped at another moment.
 """
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -59,6 +61,11 @@ def stop(job, stopped, far):
     return None
 
 
+def narrow(hosts, mtu):
+    for host in "12":
+        subprocess.run([hosts, "exec", host, "ip", "link", "set", "eth0", "mtu", mtu], check=True)
+
+
 def main():
     build, hosts = os.path.realpath(os.environ.get("BUILD", ".")), os.environ["hosts"]
 
@@ -69,6 +76,9 @@ def main():
         stopped, killed = job.workers[STOPPED], job.workers[KILLED]
         far = [w for w in job.workers if w.rank % 2 != STOPPED % 2]
         wait_for_accesses(job, far, STOPPED, MORE, "while it runs")
+        for mtu in sys.argv[2:]:
+            narrow(hosts, mtu)
+            wait_for_accesses(job, far, STOPPED, MORE, "where the way has become narrower")
         start, count = stop(job, stopped, far)
         print("accesses to the stopped rank:", count)
         killed.died_by_us = True
