@@ -139,6 +139,47 @@ static void counted(void **state)
 	assert_int_equal(ticks.pid[0], getpid());
 }
 
+/* A microsecond an iteration; one of the loops is held up for as long as 20,000 of them. */
+static struct {
+	unsigned loops, held_up;
+	unsigned long iterations; /* of the repeats */
+} held;
+
+static int sometimes_held_up(struct bench_run *r, double *seconds)
+{
+	*seconds = 1e-6 * (double)r->iterations + (held.loops++ == held.held_up ? 0.02 : 0);
+	return 0;
+}
+
+static void note_iterations(struct bench_run *r)
+{
+	held.iterations = r->iterations;
+}
+
+static int of_this_rank(struct bench_team *t, double *value)
+{
+	(void)t;
+	(void)value;
+	return 0;
+}
+
+/* One loop that is held up, the first by its connections or any other, does not change how many fill the time. */
+static void calibrated(void **state)
+{
+	static const struct bench_test test = {
+		.name = "calibrated", .messages = 1, .run = sometimes_held_up, .after = note_iterations};
+	struct bench_team one = {.rank = 1, .ranks = 2, .largest = of_this_rank};
+	struct bench_options o = {.sizes = 1, .size = {8}, .warmup = 10, .window = 1, .seconds = 0.05, .repeats = 1};
+
+	(void)state;
+	for (unsigned i = 0; i < 12; i++) {
+		held.loops = 0;
+		held.held_up = i;
+		assert_int_equal(bench_sweep(&test, &o, &one), 0);
+		assert_in_range(held.iterations, 49999, 50000);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +188,7 @@ int main(void)
 		cmocka_unit_test(sizes),
 		cmocka_unit_test(medians),
 		cmocka_unit_test(counted),
+		cmocka_unit_test(calibrated),
 	};
 
 	return cmocka_run_group_tests_name("bench/common", tests, NULL, NULL);
