@@ -67,6 +67,7 @@ struct bench_adapter {
 	bool marked;                     /* the last byte of a message is its mark: who waits for a Write looks there */
 	unsigned long posted, completed; /* requests */
 	unsigned long receives_wanted, receives_posted, received;
+	unsigned long next;    /* number in the loop that the next message to come has, over UC at least */
 	uint64_t bytes_before; /* of payload that had come in */
 
 	unsigned long sent_in_all, lost_in_all; /* UC: of this size */
