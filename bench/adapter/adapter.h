@@ -112,6 +112,8 @@ struct bench_adapter_wait {
 	double since;
 };
 int bench_adapter_poll(struct bench_adapter *p, struct bench_adapter_wait *w);
+/** The contents of message number `i` of the loop that is for rank `to`. */
+uint64_t bench_adapter_seed(const struct bench_run *r, int to, unsigned long i);
 /** The place of message `i` of a round in the buffer at `buffer`. */
 char *bench_adapter_slot(const struct bench_adapter *p, char *buffer, unsigned long i);
 

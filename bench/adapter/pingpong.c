@@ -31,7 +31,7 @@ static int await_write(struct bench_adapter *p, unsigned long i)
 	while (!rc && *last != bench_adapter_mark(i))
 		rc = bench_adapter_poll(p, &w);
 	if (!rc)
-		bench_after_recv(r, r->recv, r->size - 1, bench_seed(1 - p->team.rank, p->team.rank, i));
+		bench_after_recv(r, r->recv, r->size - 1, bench_adapter_seed(r, p->team.rank, i));
 	return rc;
 }
 
@@ -60,7 +60,7 @@ static int begin(struct bench_adapter *p, struct bench_run *r)
 	if (p->o->operation->atomic)
 		memset(r->recv, 0, r->size);
 	if (p->o->operation->type == RWK_REQUEST_READ)
-		bench_before_send(r, r->send, r->size, bench_seed(p->team.rank, 1 - p->team.rank, 0));
+		bench_before_send(r, r->send, r->size, bench_adapter_seed(r, 1 - p->team.rank, 0));
 	if (p->o->operation->type == RWK_REQUEST_SEND)
 		rc = bench_adapter_expect(p, r->iterations);
 	return rc ? rc : bench_adapter_exchange(p, 0, &ignored);

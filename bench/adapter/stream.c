@@ -61,7 +61,7 @@ static void inspect_writes(struct bench_adapter *p, unsigned long messages)
 
 	for (unsigned long i = messages > r->slots ? messages - r->slots : 0; i < messages; i++)
 		bench_after_recv(r, bench_adapter_slot(p, r->recv, i), r->size,
-			bench_seed(1 - p->team.rank, p->team.rank, p->base + i));
+			bench_adapter_seed(r, p->team.rank, p->base + i));
 }
 
 static int move(struct bench_adapter *p, unsigned long messages)
@@ -143,7 +143,7 @@ int bench_adapter_stream(struct bench_run *r, double *seconds)
 	if (p->o->operation->type == RWK_REQUEST_READ)
 		for (unsigned i = 0; i < r->slots; i++)
 			bench_before_send(
-				r, r->send + i * r->stride, r->size, bench_seed(p->team.rank, 1 - p->team.rank, 0));
+				r, r->send + i * r->stride, r->size, bench_adapter_seed(r, 1 - p->team.rank, 0));
 	for (unsigned long base = 0; !rc && base < r->iterations; base += n) {
 		n = r->iterations - base < round ? r->iterations - base : round;
 		rc = play_round(p, base, n, &lost, seconds);

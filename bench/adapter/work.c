@@ -29,10 +29,9 @@ char *bench_adapter_slot(const struct bench_adapter *p, char *buffer, unsigned l
 	return buffer + i % r->slots * r->stride;
 }
 
-/* The contents of message number `i` of the loop that is for rank `to`. */
-static uint64_t seed_to(int to, unsigned long i)
+uint64_t bench_adapter_seed(const struct bench_run *r, int to, unsigned long i)
 {
-	return bench_seed(1 - to, to, i);
+	return bench_seed(1 - to, to, r->base + i);
 }
 
 /* ---- a run ---- */
@@ -123,7 +122,8 @@ static int take_receive(struct bench_adapter *p, const struct rwk_wc *wc)
 	p->received++;
 	if (wc->length != r->size)
 		bench_wrong(r, wc->length, r->size, wc->length);
-	bench_after_recv(r, bench_adapter_slot(p, r->recv, wc->id), r->size, seed_to(p->team.rank, number));
+	bench_after_recv(
+		r, bench_adapter_slot(p, r->recv, wc->id), r->size, bench_adapter_seed(r, p->team.rank, number));
 	return top_up(p);
 }
 
@@ -163,7 +163,7 @@ int bench_adapter_post(struct bench_adapter *p)
 	} else {
 		q.remote = p->their_recv + (uint64_t)(bench_adapter_slot(p, r->recv, p->posted) - r->recv);
 		q.key = p->their_recv_key;
-		bench_before_send(r, data, r->size, seed_to(1 - p->team.rank, number));
+		bench_before_send(r, data, r->size, bench_adapter_seed(r, 1 - p->team.rank, number));
 		if (p->marked)
 			data[r->size - 1] = bench_adapter_mark(number);
 		if (r->size <= p->o->inline_max)
@@ -184,7 +184,8 @@ static void take_request(struct bench_adapter *p, const struct rwk_wc *wc)
 
 	p->completed++;
 	if (p->o->operation->type == RWK_REQUEST_READ) {
-		bench_after_recv(r, bench_adapter_slot(p, r->recv, wc->id), r->size, seed_to(p->team.rank, 0));
+		bench_after_recv(
+			r, bench_adapter_slot(p, r->recv, wc->id), r->size, bench_adapter_seed(r, p->team.rank, 0));
 	} else if (p->o->operation->atomic && r->touch == BENCH_TOUCH_CHECK) {
 		memcpy(&before, bench_adapter_slot(p, r->send, wc->id), sizeof(before));
 		if (before != p->base + wc->id)

@@ -49,6 +49,7 @@ struct bench_run {
 	size_t size;              /* bytes a message */
 	unsigned long iterations; /* of the loop */
 	unsigned window;          /* messages in flight, of a windowed test */
+	uint64_t base;            /* messages of all loops before, on each rank: none's contents come again */
 	enum bench_touch touch;
 	char *send, *recv; /* the buffers: `slots` of `stride` bytes each */
 	size_t stride;

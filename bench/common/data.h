@@ -10,7 +10,7 @@
 
 #include "bench/common/bench.h"
 
-/** The seed of the contents of message number `seq` from rank `from` to rank `to`. */
+/** The seed of the contents of message number `seq`, of all loops (r->base), from rank `from` to rank `to`. */
 static inline uint64_t bench_seed(int from, int to, uint64_t seq)
 {
 	return (seq << 24 ^ (uint64_t)from << 12 ^ (uint64_t)to) + 1;

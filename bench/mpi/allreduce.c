@@ -49,9 +49,9 @@ static int run(struct bench_run *r, double *seconds)
 
 		MPI_Barrier(MPI_COMM_WORLD);
 		start = bench_now();
-		write_elements(r, i);
+		write_elements(r, r->base + i);
 		MPI_Allreduce(r->send, r->recv, (int)(r->size / 4), MPI_UINT32_T, MPI_SUM, MPI_COMM_WORLD);
-		read_sums(r, i);
+		read_sums(r, r->base + i);
 		*seconds += bench_now() - start;
 	}
 	return 0;

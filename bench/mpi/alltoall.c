@@ -25,7 +25,7 @@ static int run(struct bench_run *r, double *seconds)
 
 		MPI_Barrier(MPI_COMM_WORLD);
 		start = bench_now();
-		one_operation(r, i);
+		one_operation(r, r->base + i);
 		*seconds += bench_now() - start;
 	}
 	return 0;

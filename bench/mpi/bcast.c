@@ -13,7 +13,7 @@ static int run(struct bench_run *r, double *seconds)
 {
 	*seconds = 0;
 	for (unsigned long i = 0; i < r->iterations; i++) {
-		uint64_t seed = bench_seed(0, 0, i);
+		uint64_t seed = bench_seed(0, 0, r->base + i);
 		double start;
 
 		MPI_Barrier(MPI_COMM_WORLD);

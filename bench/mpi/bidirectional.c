@@ -15,13 +15,13 @@ static void exchange_windows(struct bench_run *r, int peer, unsigned long iterat
 	for (i = 0; i < r->window; i++) {
 		char *data = r->send + bench_slot(r, i);
 
-		bench_before_send(r, data, r->size, bench_seed(me, peer, iteration * r->window + i));
+		bench_before_send(r, data, r->size, bench_seed(me, peer, r->base + iteration * r->window + i));
 		MPI_Isend(data, (int)r->size, MPI_BYTE, peer, 1, MPI_COMM_WORLD, &request[r->window + i]);
 	}
 	MPI_Waitall(2 * (int)r->window, request, MPI_STATUSES_IGNORE);
 	for (i = 0; i < r->window; i++)
-		bench_after_recv(
-			r, r->recv + bench_slot(r, i), r->size, bench_seed(peer, me, iteration * r->window + i));
+		bench_after_recv(r, r->recv + bench_slot(r, i), r->size,
+			bench_seed(peer, me, r->base + iteration * r->window + i));
 }
 
 static int run(struct bench_run *r, double *seconds)

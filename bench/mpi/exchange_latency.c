@@ -12,10 +12,10 @@ static int run(struct bench_run *r, double *seconds)
 	double start = bench_now();
 
 	for (unsigned long i = 0; i < r->iterations; i++) {
-		bench_before_send(r, r->send, r->size, bench_seed(r->team->rank, peer, i));
+		bench_before_send(r, r->send, r->size, bench_seed(r->team->rank, peer, r->base + i));
 		MPI_Sendrecv(r->send, (int)r->size, MPI_BYTE, peer, 1, r->recv, (int)r->size, MPI_BYTE, peer, 1,
 			MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-		bench_after_recv(r, r->recv, r->size, bench_seed(peer, r->team->rank, i));
+		bench_after_recv(r, r->recv, r->size, bench_seed(peer, r->team->rank, r->base + i));
 	}
 	*seconds = bench_now() - start;
 	return 0;

@@ -8,14 +8,14 @@
 
 void bench_mpi_send(struct bench_run *r, int peer, unsigned long seq)
 {
-	bench_before_send(r, r->send, r->size, bench_seed(r->team->rank, peer, seq));
+	bench_before_send(r, r->send, r->size, bench_seed(r->team->rank, peer, r->base + seq));
 	MPI_Send(r->send, (int)r->size, MPI_BYTE, peer, BENCH_MPI_DATA, MPI_COMM_WORLD);
 }
 
 void bench_mpi_receive(struct bench_run *r, int peer, unsigned long seq)
 {
 	MPI_Recv(r->recv, (int)r->size, MPI_BYTE, peer, BENCH_MPI_DATA, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	bench_after_recv(r, r->recv, r->size, bench_seed(peer, r->team->rank, seq));
+	bench_after_recv(r, r->recv, r->size, bench_seed(peer, r->team->rank, r->base + seq));
 }
 
 int bench_mpi_turns(struct bench_run *r, double *seconds, bench_mpi_half *send, bench_mpi_half *receive)
@@ -52,7 +52,8 @@ static void send_window(struct bench_run *r, int peer, unsigned long iteration, 
 	for (unsigned i = 0; i < r->window; i++) {
 		char *data = r->send + bench_slot(r, i);
 
-		bench_before_send(r, data, r->size, bench_seed(r->team->rank, peer, iteration * r->window + i));
+		bench_before_send(
+			r, data, r->size, bench_seed(r->team->rank, peer, r->base + iteration * r->window + i));
 		MPI_Isend(data, (int)r->size, MPI_BYTE, peer, BENCH_MPI_DATA, MPI_COMM_WORLD, &request[i]);
 	}
 	MPI_Waitall((int)r->window, request, MPI_STATUSES_IGNORE);
@@ -69,7 +70,7 @@ static void receive_window(struct bench_run *r, int peer, unsigned long iteratio
 	MPI_Waitall((int)r->window, request, MPI_STATUSES_IGNORE);
 	for (i = 0; i < r->window; i++)
 		bench_after_recv(r, r->recv + bench_slot(r, i), r->size,
-			bench_seed(peer, r->team->rank, iteration * r->window + i));
+			bench_seed(peer, r->team->rank, r->base + iteration * r->window + i));
 	MPI_Send(NULL, 0, MPI_BYTE, peer, BENCH_MPI_ANSWER, MPI_COMM_WORLD);
 }
 

@@ -231,7 +231,7 @@ int bench_one_sided_main(int argc, char **argv, const struct one_sided_test *tes
 
 static uint64_t seed_of(const struct bench_run *r, int origin, uint64_t seq)
 {
-	return bench_seed(origin, origin + r->team->ranks / 2, seq);
+	return bench_seed(origin, origin + r->team->ranks / 2, r->base + seq);
 }
 
 void bench_put(struct bench_run *r, MPI_Win window, int target, unsigned slot, uint64_t seq)

@@ -13,7 +13,8 @@ static void send_window(struct bench_run *r, int peer, unsigned long iteration)
 	for (unsigned i = 0; i < r->window; i++) {
 		char *data = r->send + bench_slot(r, i);
 
-		bench_before_send(r, data, r->size, bench_seed(r->team->rank, peer, iteration * r->window + i));
+		bench_before_send(
+			r, data, r->size, bench_seed(r->team->rank, peer, r->base + iteration * r->window + i));
 		MPI_Isend(data, (int)r->size, MPI_BYTE, peer, BENCH_MPI_DATA, MPI_COMM_WORLD, &request[i]);
 	}
 	MPI_Send(NULL, 0, MPI_BYTE, peer, BENCH_MPI_ANSWER, MPI_COMM_WORLD);

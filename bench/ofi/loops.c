@@ -13,7 +13,7 @@ static int send_one(struct bench_pair *p, struct bench_run *r, unsigned long seq
 
 	if (rc)
 		return rc;
-	bench_before_send(r, r->send, r->size, bench_seed(r->team->rank, 1 - r->team->rank, seq));
+	bench_before_send(r, r->send, r->size, bench_seed(r->team->rank, 1 - r->team->rank, r->base + seq));
 	return bench_pair_send(p, r->send, r->size, TAG_DATA, 0);
 }
 
@@ -24,7 +24,7 @@ static int receive_one(struct bench_pair *p, struct bench_run *r, unsigned long 
 
 	if (rc)
 		return rc;
-	bench_after_recv(r, r->recv, r->size, bench_seed(1 - r->team->rank, r->team->rank, seq));
+	bench_after_recv(r, r->recv, r->size, bench_seed(1 - r->team->rank, r->team->rank, r->base + seq));
 	if (seq + 1 == r->iterations)
 		return 0;
 	return bench_pair_receive(p, r->recv, r->size, TAG_DATA, 0);
@@ -60,7 +60,7 @@ static int send_window(struct bench_pair *p, struct bench_run *r, unsigned long 
 	for (unsigned i = 0; !rc && i < r->window; i++) {
 		char *data = r->send + bench_slot(r, i);
 
-		bench_before_send(r, data, r->size, bench_seed(0, 1, iteration * r->window + i));
+		bench_before_send(r, data, r->size, bench_seed(0, 1, r->base + iteration * r->window + i));
 		rc = bench_pair_send(p, data, r->size, TAG_DATA, i);
 	}
 	if (!rc)
@@ -82,7 +82,8 @@ static int receive_window(struct bench_pair *p, struct bench_run *r, unsigned lo
 	if (rc)
 		return rc;
 	for (i = 0; i < r->window; i++)
-		bench_after_recv(r, r->recv + bench_slot(r, i), r->size, bench_seed(0, 1, iteration * r->window + i));
+		bench_after_recv(
+			r, r->recv + bench_slot(r, i), r->size, bench_seed(0, 1, r->base + iteration * r->window + i));
 	rc = bench_pair_send(p, r->send, 0, TAG_ANSWER, r->window);
 	return rc ? rc : bench_pair_wait_sends(p);
 }

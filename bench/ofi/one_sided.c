@@ -223,12 +223,12 @@ ssize_t bench_write_post(struct bench_pair *p, struct bench_run *r, size_t at, u
 
 void bench_write_fill(struct bench_run *r, size_t at, uint64_t seq)
 {
-	bench_before_send(r, r->send + at, r->size, bench_seed(0, 1, seq));
+	bench_before_send(r, r->send + at, r->size, bench_seed(0, 1, r->base + seq));
 }
 
 void bench_write_inspect(struct bench_run *r, char *memory, uint64_t seq)
 {
-	bench_after_recv(r, memory, r->size, bench_seed(0, 1, seq));
+	bench_after_recv(r, memory, r->size, bench_seed(0, 1, r->base + seq));
 }
 
 ssize_t bench_read_post(struct bench_pair *p, struct bench_run *r, size_t at, uint64_t seq, void *context)
@@ -240,12 +240,12 @@ ssize_t bench_read_post(struct bench_pair *p, struct bench_run *r, size_t at, ui
 
 void bench_read_prepare(struct bench_run *r, char *memory, uint64_t seq)
 {
-	bench_before_send(r, memory, r->size, bench_seed(1, 0, seq));
+	bench_before_send(r, memory, r->size, bench_seed(1, 0, r->base + seq));
 }
 
 void bench_read_take(struct bench_run *r, size_t at, uint64_t seq)
 {
-	bench_after_recv(r, r->recv + at, r->size, bench_seed(1, 0, seq));
+	bench_after_recv(r, r->recv + at, r->size, bench_seed(1, 0, r->base + seq));
 }
 
 void bench_expect_word(struct bench_run *r, const void *at, uint64_t value)

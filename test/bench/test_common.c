@@ -180,6 +180,44 @@ static void calibrated(void **state)
 	}
 }
 
+/* A transport that delivers in the first loops, and nothing after them. */
+static unsigned delivers;
+
+static int deliver(struct bench_run *r, double *seconds)
+{
+	for (unsigned i = 0; i < r->window; i++)
+		bench_before_send(r, r->send + bench_slot(r, i), r->size, bench_seed(0, 1, r->base + i));
+	if (delivers) {
+		memcpy(r->recv, r->send, (size_t)r->slots * r->stride);
+		delivers--;
+	}
+	for (unsigned i = 0; i < r->window; i++)
+		bench_after_recv(r, r->recv + bench_slot(r, i), r->size, bench_seed(0, 1, r->base + i));
+	*seconds = 1e-6;
+	return 0;
+}
+
+/* What has come in a loop before is not what is to come in this one, be the loops of one iteration each. */
+static void stale(void **state)
+{
+	static const struct bench_test test = {.name = "stale", .messages = 1, .windowed = true, .run = deliver};
+	struct bench_team one = {.rank = 1, .ranks = 2, .largest = of_this_rank};
+	struct bench_options o = {.sizes = 1,
+		.size = {8},
+		.iterations = 1,
+		.warmup = 1,
+		.window = 4,
+		.seconds = 1,
+		.repeats = 3,
+		.touch = BENCH_TOUCH_CHECK};
+
+	(void)state;
+	for (unsigned loops = 0; loops < 5; loops++) {
+		delivers = loops;
+		assert_int_equal(bench_sweep(&test, &o, &one), loops < 4);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +227,7 @@ int main(void)
 		cmocka_unit_test(medians),
 		cmocka_unit_test(counted),
 		cmocka_unit_test(calibrated),
+		cmocka_unit_test(stale),
 	};
 
 	return cmocka_run_group_tests_name("bench/common", tests, NULL, NULL);
