@@ -122,8 +122,7 @@ void bench_report_row(struct bench_report *p, const struct bench_row *row)
 	p->rows++;
 }
 
-/* A file cut short must not be taken for a result; what is no regular file is not ours to remove. */
-static void discard(const char *path)
+void bench_report_discard(const char *path)
 {
 	struct stat st;
 
@@ -145,7 +144,7 @@ static int close_json(struct bench_report *p, int verdict)
 	if (err)
 		fprintf(stderr, "--json %s: %s; the file is not complete and was removed\n", p->o->json, strerror(err));
 	if (err || verdict < 0)
-		discard(p->o->json);
+		bench_report_discard(p->o->json);
 	p->json = NULL;
 	return -err;
 }

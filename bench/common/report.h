@@ -38,6 +38,9 @@ void bench_report_row(struct bench_report *p, const struct bench_row *row);
  * negative errno, reported. */
 int bench_report_close(struct bench_report *p, int verdict);
 
+/** Removes results that are not complete, which must not be taken for any; what is no regular file is not ours. */
+void bench_report_discard(const char *path);
+
 /** Writes `text` as a JSON string, with the quotes. */
 void bench_json_string(FILE *f, const char *text);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What this machine can do at best between two of its cores. */
+#include "bench/common/report.h"
 #include "bench/machine/mate.h"
 
 #include <argp.h>
@@ -7,7 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { KEY_JSON = 256, KEY_PROBE, KEY_BETWEEN };
 
@@ -114,7 +114,7 @@ static int close_json(struct mate *m, const char *path)
 	if (!fclose(m->json) && !bad)
 		return 0;
 	fprintf(stderr, "limits: --json %s: cannot be written to its end; it was removed\n", path);
-	unlink(path);
+	bench_report_discard(path);
 	return 2;
 }
 

@@ -168,7 +168,7 @@ static int run(const struct bench_options *o)
 		rc = 2;
 	}
 	if (rc)
-		remove(o->json);
+		bench_report_discard(o->json);
 	return rc;
 }
 
