@@ -41,7 +41,7 @@ bench_ofi_compare_swap_latency_LDADD = bench/libpair.la
 noinst_PROGRAMS += bench/ofi/threads
 bench_ofi_threads_SOURCES = bench/ofi/threads.c
 bench_ofi_threads_CPPFLAGS = $(bench_libpair_la_CPPFLAGS)
-bench_ofi_threads_LDADD = $(LIBFABRIC_LIBS) -lpthread
+bench_ofi_threads_LDADD = bench/libbench.la $(LIBFABRIC_LIBS) -lpthread
 
 # A great many addresses.
 noinst_PROGRAMS += bench/ofi/addresses

@@ -4,6 +4,7 @@
 
 #include "bench/common/clock.h"
 #include "bench/common/data.h"
+#include "bench/common/stats.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -117,27 +118,21 @@ int bench_adapter_pingpong(struct bench_run *r, double *seconds)
 	return rc ? rc : bench_adapter_exchange(p, 0, &ignored);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 void bench_adapter_print_times(struct bench_run *r)
 {
 	struct bench_adapter *p = (struct bench_adapter *)r->team;
 	unsigned long n = r->iterations;
+	struct bench_stats s;
 
 	if (!p->times || p->team.rank)
 		return;
 	if (p->o->unsorted)
 		for (unsigned long i = 0; i < n; i++)
 			printf("%lu, %.3f\n", i + 1, p->times[i]);
-	qsort(p->times, n, sizeof(*p->times), by_value);
+	s = bench_stats_of(p->times, n);
 	if (!p->o->unsorted)
 		for (unsigned long i = 0; i < n; i++)
 			printf("%lu, %.3f\n", i + 1, p->times[i]);
 	printf("# size %zu, %lu times, us: least %.3f, median %.3f, 99 %% %.3f, 99.9 %% %.3f, most %.3f\n", r->size, n,
-		p->times[0], p->times[n / 2], p->times[n - 1 - n / 100], p->times[n - 1 - n / 1000], p->times[n - 1]);
+		s.min, s.median, p->times[n - 1 - n / 100], p->times[n - 1 - n / 1000], s.max);
 }

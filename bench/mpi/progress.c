@@ -11,6 +11,7 @@
  * bench/progress runs it and makes tables and plots.
  */
 #include "bench/common/clock.h"
+#include "bench/common/stats.h"
 
 #include <mpi.h>
 #include <stdio.h>
@@ -191,24 +192,14 @@ static void measure(struct job *j, const struct measure *m, struct samples *s)
 	s->seconds = now - start;
 }
 
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void print(const struct measure *m, int computes, struct samples *s)
 {
-	double median, value;
-
-	qsort(s->us, s->count, sizeof(*s->us), by_size);
-	median = s->us[s->count / 2];
-	value = m->messages ? (double)m->messages * (double)m->size * (double)s->count / s->seconds / 1e6
-			    : median / (m->half ? 2 : 1);
+	struct bench_stats stats = bench_stats_of(s->us, s->count);
+	double value = m->messages ? (double)m->messages * (double)m->size * (double)s->count / s->seconds / 1e6
+				   : stats.median / (m->half ? 2 : 1);
 	printf("{\"measure\": \"%s\", \"unit\": \"%s\", \"target\": \"%s\", \"value\": %.3f, \"longest_us\": %.1f, "
 	       "\"operations\": %zu}\n",
-		m->name, m->unit, computes ? "computes" : "waits", value, s->us[s->count - 1],
+		m->name, m->unit, computes ? "computes" : "waits", value, stats.max,
 		s->count * (size_t)(m->messages ? m->messages : 1));
 	fflush(stdout);
 }

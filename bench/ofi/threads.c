@@ -13,6 +13,7 @@
  * what a message costs a core (ns), with what a lock takes away from it, says more.
  */
 #include "bench/common/clock.h"
+#include "bench/common/stats.h"
 
 #include <argp.h>
 #include <pthread.h>
@@ -299,40 +300,23 @@ static struct figure run(const struct mode *m, unsigned threads)
 	return f;
 }
 
-static int by_rate(const void *a, const void *b)
-{
-	double x = ((const struct figure *)a)->rate, y = ((const struct figure *)b)->rate;
-
-	return (x > y) - (x < y);
-}
-
-static int by_cost(const void *a, const void *b)
-{
-	double x = ((const struct figure *)a)->cost, y = ((const struct figure *)b)->cost;
-
-	return (x > y) - (x < y);
-}
-
-static double median_cost(struct figure *f)
-{
-	qsort(f, options.rounds, sizeof(*f), by_cost);
-	return f[options.rounds / 2].cost;
-}
-
 /** One row: all modes, round by round. */
 static void row(unsigned threads)
 {
-	static struct figure f[MODES][ROUNDS_MAX];
+	static double rate[MODES][ROUNDS_MAX], cost[MODES][ROUNDS_MAX];
 
 	for (unsigned r = 0; r < options.rounds; r++) {
-		for (size_t m = 0; m < MODES; m++)
-			f[m][r] = run(&modes[m], threads);
+		for (size_t m = 0; m < MODES; m++) {
+			struct figure f = run(&modes[m], threads);
+
+			rate[m][r] = f.rate;
+			cost[m][r] = f.cost;
+		}
 	}
 	printf("%7u", threads);
-	for (size_t m = 0; m < MODES; m++) {
-		qsort(f[m], options.rounds, sizeof(f[m][0]), by_rate);
-		printf("  %8.3f %6.0f", f[m][options.rounds / 2].rate, median_cost(f[m]));
-	}
+	for (size_t m = 0; m < MODES; m++)
+		printf("  %8.3f %6.0f", bench_stats_of(rate[m], options.rounds).median,
+			bench_stats_of(cost[m], options.rounds).median);
 	printf("\n");
 	fflush(stdout);
 }

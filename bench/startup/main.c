@@ -13,6 +13,7 @@
  * The ranks begin together, so that with more ranks than cores each waits for its turn: as in a job that starts.
  */
 #include "bench/common/clock.h"
+#include "bench/common/stats.h"
 #include "bench/startup/startup.h"
 #include "config.h"
 
@@ -140,13 +141,6 @@ static bool run(struct team *t, unsigned ranks, const struct startup_stack *s, c
 	return well;
 }
 
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /** The median of a member of all results. */
 static double median(const struct team *t, double (*of)(const struct result *))
 {
@@ -154,8 +148,7 @@ static double median(const struct team *t, double (*of)(const struct result *))
 
 	for (unsigned i = 0; i < t->ranks; i++)
 		v[i] = of(&t->of[i]);
-	qsort(v, t->ranks, sizeof(v[0]), by_size);
-	return v[t->ranks / 2];
+	return bench_stats_of(v, t->ranks).median;
 }
 
 static double of_find(const struct result *r)
