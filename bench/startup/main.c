@@ -91,7 +91,7 @@ static const char *begin(struct team *t, unsigned me, const struct startup_stack
 	if (!why)
 		why = s->open(&t->address[me]);
 	r->open = bench_now() - start;
-	barrier(t, 2);
+	barrier(t, 3);
 	if (!why)
 		why = s->meet(t->address, t->ranks);
 	if (!why)
@@ -107,14 +107,15 @@ static void run_rank(struct team *t, unsigned me, const struct startup_stack *s,
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm(PATIENCE);
+	barrier(t, 1); /* what all share counts less for each, the more there are */
 	r->before = taken();
-	barrier(t, 1);
+	barrier(t, 2);
 	why = begin(t, me, s, name);
 	if (why)
 		snprintf(r->why, sizeof(r->why), "%s", why);
-	barrier(t, 3);
+	barrier(t, 4);
 	r->after = taken();
-	barrier(t, 4); /* nobody's memory goes before all have counted */
+	barrier(t, 5); /* nobody's memory goes before all have counted */
 	if (s->end)
 		s->end();
 	_exit(why ? 1 : 0);
