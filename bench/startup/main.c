@@ -256,6 +256,7 @@ int main(int argc, char **argv)
 #else
 			if (!strcmp(name, "ucx")) {
 				printf("%-10s %5u  not built: libucx-dev was missing\n", name, ranks);
+				well = well && !r.stack;
 				continue;
 			}
 #endif
