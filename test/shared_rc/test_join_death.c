@@ -114,7 +114,7 @@ static void visitor(void **state)
 		assert_int_equal(second.told.rc, 0);
 		assert_true(same_domain(&second.told, &host.told));
 		member_leave(&second);
-		for (int i = 0; i < 200 && descriptors_of(&host) != before; i++)
+		for (int i = 0; i < 2000 && descriptors_of(&host) != before; i++)
 			sleep_ms(10);
 		assert_int_equal(descriptors_of(&host), before);
 		assert_int_equal(holders_of(&host.told), 1);

@@ -223,7 +223,7 @@ static void killed(void **state)
 			assert_int_equal(post(&s, &d[i], i % 2, i % 2, SIZE), 0);
 		end_until(s.e, &done_count, after, 10000);
 		kill(s.child, SIGKILL);
-		assert_true(end_until_failed(s.e, s.p, 3000));
+		assert_true(end_until_failed(s.e, s.p, 20000));
 		assert_int_equal(done_count, 8);
 		for (unsigned i = 0; i < 8;
 			i++) /* the last: while the peer's memory goes and its process is not yet gone */
@@ -256,7 +256,7 @@ static void closed(void **state)
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(post(&s, &d[i], i % 2, 0, SIZE), 0);
 	order(&s, REGIONS);
-	assert_true(end_until_failed(s.e, s.p, 3000));
+	assert_true(end_until_failed(s.e, s.p, 20000));
 	assert_int_equal(done_count, 4);
 	for (unsigned i = 0; i < 4; i++)
 		assert_true(d[i].status == -EACCES || d[i].status == -ECONNRESET);

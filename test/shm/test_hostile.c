@@ -140,7 +140,7 @@ static void scribblers(void **state)
 
 			if (p->address.nonce_port == good->address.nonce_port || !p->ch)
 				continue;
-			assert_true(end_until_failed(e, p, 3000));
+			assert_true(end_until_failed(e, p, 20000));
 			assert_true(p->failed == -EPROTO || p->failed == -ECONNRESET);
 			assert_int_equal(p->failed_calls, 1);
 			violations += p->failed == -EPROTO;
@@ -155,7 +155,7 @@ static void scribblers(void **state)
 		if (e->peer[k].address.nonce_port != good->address.nonce_port)
 			continue;
 		assert_int_equal(e->peer[k].failed, 0);
-		assert_true(end_until(e, &e->peer[k].received, g->sent, 5000));
+		assert_true(end_until(e, &e->peer[k].received, g->sent, 20000));
 	}
 	assert_true(g->sent > 100);
 	end_close(good);
@@ -228,7 +228,7 @@ static void single_lies(void **state)
 		if (l.kind == RWK_SHM_SLABS_BACK)
 			l.word[1] = RWK_SHM_SLABS - ch->slabs.home;
 		forge(ch, &l);
-		if (!end_until_failed(b, &b->peer[0], 1000) || b->peer[0].failed != -EPROTO)
+		if (!end_until_failed(b, &b->peer[0], 20000) || b->peer[0].failed != -EPROTO)
 			fail_msg("not found out: %s (%d)", l.what, b->peer[0].failed);
 		assert_int_equal(b->peer[0].received, 1);
 		if (!end_until_failed(a, p, 10000) || p->failed != -ECONNRESET)
@@ -255,7 +255,7 @@ static void false_credit(void **state)
 	rwk_shm_my_side(rwk_shm_channel(b->peer[0].ch))->consumed += 1000 * RWK_SHM_STAMP_STEP;
 	for (int i = 0; i < 100; i++)
 		end_send(a, p, 8, 0, true);
-	assert_true(end_until_failed(a, p, 1000));
+	assert_true(end_until_failed(a, p, 20000));
 	assert_int_equal(p->failed, -EPROTO);
 	rwk_log_set_sink(NULL);
 	end_close(a);
@@ -338,7 +338,7 @@ static void bad_offers(void **state)
 			fail_msg("%s: answer %u", cases[i].what, note.type);
 		while (from.fds)
 			close(from.fd[--from.fds]);
-		assert_int_equal(end_until_failed(e, &e->peer[0], good ? 50 : 1000), !good);
+		assert_int_equal(end_until_failed(e, &e->peer[0], good ? 50 : 20000), !good);
 		assert_int_equal(e->peer[0].failed, good ? 0 : -EPROTO);
 		close(fd[0]);
 		close(fd[1]);

@@ -69,7 +69,7 @@ static void one_and_all(bool sleeps)
 		struct pollfd p = {.fd = rwk_shm_transport.wait_fd(e->port), .events = POLLIN};
 
 		if (sleeps && !rwk_shm_transport.arm(e->port))
-			assert_int_equal(poll(&p, 1, 5000), 1);
+			assert_int_equal(poll(&p, 1, 20000), 1);
 		rwk_shm_transport.progress(e->port);
 		gone = received = 0;
 		for (unsigned i = 0; i < e->peers; i++) {

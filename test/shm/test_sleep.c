@@ -113,7 +113,7 @@ static void wait_fd(void **state)
 		assert_int_equal(poll(&poll_b, 1, 0), 0);
 		assert_int_equal(end_send(a, p, 8, 0, false), 0);
 		assert_int_equal(end_send(a, p, 8, 0, false), 0);
-		assert_int_equal(poll(&poll_b, 1, 5000), 1);
+		assert_int_equal(poll(&poll_b, 1, 20000), 1);
 		rwk_shm_transport.progress(b->port);
 		assert_int_equal(b->peer[0].received, before + 2);
 		assert_int_equal(poll(&poll_b, 1, 0), 0);
@@ -164,7 +164,7 @@ static int die_soon(int fd, void *arg)
 	struct end *e = end_open(0, false);
 	struct end_peer *p = end_connect(e, arg);
 
-	if (end_send(e, p, 8, 0, true) || !end_until(e, &p->done, 1, 5000))
+	if (end_send(e, p, 8, 0, true) || !end_until(e, &p->done, 1, 20000))
 		return 1;
 	poll(NULL, 0, 100);
 	raise(SIGKILL);
@@ -180,9 +180,9 @@ static void woken_by_death(void **state)
 
 	(void)state;
 	child = child_run(die_soon, &e->address, &fd);
-	for (uint64_t end = now_ms() + 5000; now_ms() < end && (!e->peers || !e->peer[0].failed);) {
+	for (uint64_t end = now_ms() + 20000; now_ms() < end && (!e->peers || !e->peer[0].failed);) {
 		if (!rwk_shm_transport.arm(e->port))
-			assert_int_equal(poll(&p, 1, 3000), 1);
+			assert_int_equal(poll(&p, 1, 20000), 1);
 		rwk_shm_transport.progress(e->port);
 	}
 	assert_int_equal(e->peers, 1);
@@ -201,7 +201,7 @@ static void hears_of_end(struct end *e)
 	e->port->evidence_at = UINT64_MAX; /* not because it happens to look just now */
 	for (int i = 0; i < 1000 && !(e->peers && e->peer[0].failed); i++) {
 		if (!rwk_shm_transport.arm(e->port))
-			assert_int_equal(poll(&p, 1, 5000), 1);
+			assert_int_equal(poll(&p, 1, 20000), 1);
 		rwk_shm_transport.progress(e->port);
 	}
 	assert_int_equal(e->peers, 1);

@@ -35,7 +35,7 @@ static int killer(struct rwk_shm_channel *ch, const void *arg)
 		tp_progress(ch);
 	CHECK(!kill(tp_side(ch, false)->pid, SIGKILL));
 	for (int i = 0; i < 4; i++) {
-		int status = tp_finish(ch, &o[i], 3000);
+		int status = tp_finish(ch, &o[i], 20000);
 
 		CHECK(status == 0 || status == -ECONNRESET);
 		CHECK(status || good == i); /* in order: after the first error there is no success */
@@ -72,9 +72,9 @@ static int stranger_reader(struct rwk_shm_channel *ch, const void *arg)
 	tp_side(ch, false)->pid = getpid(); /* the number now belongs to somebody else */
 	tp_force(ch, RWK_SHM_PULL);
 	CHECK(!tp_read(ch, &o, &key, 0, &iov, 1, 65536));
-	CHECK(tp_finish(ch, &o, 3000) == -EACCES);
+	CHECK(tp_finish(ch, &o, 20000) == -EACCES);
 	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, LARGE));
-	CHECK(tp_finish(ch, &o, 3000) < 0);
+	CHECK(tp_finish(ch, &o, 20000) < 0);
 	tp_side(ch, false)->pid = peer;
 	free(buf);
 	tp_say(ch, 2, 1);

@@ -124,7 +124,7 @@ static int lied_to_reader(struct rwk_shm_channel *ch, const void *arg)
 		CHECK(rwk_shm_both_ask(rwk_shm_transfers_of(ch)));
 	tp_say(ch, 3, 1);
 	CHECK(deaf_wait(ch, 4));
-	CHECK(tp_finish(ch, &o, 3000) == -EPROTO);
+	CHECK(tp_finish(ch, &o, 20000) == -EPROTO);
 	CHECK(tp_protocol_error(ch));
 	tp_say(ch, 2, 1);
 	return 0;
@@ -181,7 +181,7 @@ static int held_reader(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(tp_finish(ch, &o, 50) == 1);
 	CHECK(tp_counts(ch)->pulled == sizeof(buf) - rwk_shm_chunk_at(sizeof(buf), 1));
 	tp_say(ch, 5, 1);
-	CHECK(tp_finish(ch, &o, 3000) == 0);
+	CHECK(tp_finish(ch, &o, 20000) == 0);
 	CHECK(tp_same(buf, sizeof(buf), 0, 0));
 	tp_say(ch, 2, 1);
 	return 0;
@@ -223,7 +223,7 @@ static int short_reader(struct rwk_shm_channel *ch, const void *arg)
 
 	(void)arg;
 	CHECK(!rc);
-	CHECK(tp_finish(ch, &o, 3000) == -EFAULT);
+	CHECK(tp_finish(ch, &o, 20000) == -EFAULT);
 	tp_say(ch, 2, 1);
 	return 0;
 }

@@ -40,7 +40,7 @@ static int far_reader(struct rwk_shm_channel *ch, const void *arg)
 		struct tp_op o;
 
 		CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], mark[i], &iov, 1, sizeof(got)));
-		CHECK(tp_finish(ch, &o, 3000) == 0);
+		CHECK(tp_finish(ch, &o, 20000) == 0);
 		CHECK(got == mark[i]);
 	}
 	tp_say(ch, 2, 1);

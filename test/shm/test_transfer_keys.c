@@ -42,7 +42,7 @@ static int try_key(
 	rc = tp_read(ch, &o, &key, offset, &iov, 1, length);
 	if (rc)
 		return rc;
-	rc = tp_finish(ch, &o, 3000);
+	rc = tp_finish(ch, &o, 20000);
 	if (!rc && !tp_same(buf, length, offset, 0))
 		return 1;
 	return rc;
@@ -108,7 +108,7 @@ static int concealed_reader(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(buf && tp_wait(ch, 1, 1));
 	tp_force(ch, method);
 	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, LARGE));
-	status = tp_finish(ch, &o, 3000);
+	status = tp_finish(ch, &o, 20000);
 	if (status != -EACCES)
 		fprintf(stderr, "reader: method %d, status %d\n", method, status);
 	/* where both copy, the reader may have had the rest before, or be at it when the memory goes away */

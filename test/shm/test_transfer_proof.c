@@ -20,7 +20,7 @@ static int read_it(struct rwk_shm_channel *ch, const struct rwk_rkey *key, unsig
 	struct tp_op o;
 	int rc = tp_read(ch, &o, key, 0, &iov, 1, BYTES);
 
-	return rc ? rc : tp_finish(ch, &o, 3000);
+	return rc ? rc : tp_finish(ch, &o, 20000);
 }
 
 static int exposer(struct rwk_shm_channel *ch, const void *arg)

@@ -43,7 +43,7 @@ static int read_it(struct rwk_shm_channel *ch, const struct rwk_rkey *key)
 
 	memset(buf, 0xff, BYTES);
 	rc = tp_read(ch, &o, key, 0, &iov, 1, BYTES);
-	rc = rc ? rc : tp_finish(ch, &o, 3000);
+	rc = rc ? rc : tp_finish(ch, &o, 20000);
 	return rc ? rc : tp_same(buf, BYTES, 0, 0) ? 0 : -EIO;
 }
 
@@ -56,7 +56,7 @@ static int write_it(struct rwk_shm_channel *ch, const struct rwk_rkey *key)
 
 	tp_fill(buf, BYTES, 1);
 	rc = tp_write(ch, &o, key, 0, &iov, 1, BYTES);
-	return rc ? rc : tp_finish(ch, &o, 3000);
+	return rc ? rc : tp_finish(ch, &o, 20000);
 }
 
 /* As if the number of the peer's thread were that of one of this process', which has memory at the same addresses. */

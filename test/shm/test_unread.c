@@ -138,7 +138,7 @@ static void wakes_from_a_crowd(void **state)
 	fd.fd = rwk_shm_transport.wait_fd(c.b->port);
 	assert_int_equal(poll(&fd, 1, 0), 0);
 	assert_int_equal(end_send(c.a, c.p, 8, 0, false), 0);
-	assert_int_equal(poll(&fd, 1, 5000), 1);
+	assert_int_equal(poll(&fd, 1, 20000), 1);
 	assert_true(end_until(c.b, &c.b->peer[0].received, c.p->sent, 10000));
 	crowd_close(&c);
 }
