@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Datagram endpoints: two of a domain, each with a real socket; one sends, the other receives. Between sockets of one
- * host a datagram is there when its send returns, so that what is not there after a look has been dropped.
+ * host a datagram is there when its send returns, or a moment later, so that what is not there then has been dropped.
  */
 #ifndef RWK_FI_DGRAM_TEST_H
 #define RWK_FI_DGRAM_TEST_H
