@@ -11,6 +11,7 @@
 
 #define INJECT_WAIT 1000000000 /* ns, in which a peer that is in MPI, too, has answered (fi_ropewalk.7) */
 #define FAREWELL    60000      /* ms, in which a receiver that computes for long should have come by */
+#define QUIET       2000       /* ms, in which what a closed context has begun should have let go of its memory */
 #define LOOK        5          /* ms, from one look at what is owed to the next */
 
 int rwk_fi_engine_open(struct rwk_fi_domain *domain, const struct rwk_address *source, uint64_t caps, size_t tx_size,
@@ -102,6 +103,14 @@ static void drive_others(struct rwk_fi_domain *domain, const struct rwk_fi_guard
 	rwk_fi_enter(lock);
 }
 
+/* Until ready, or for LOOK. */
+static void wait_or_look(struct rwk_fi_domain *domain, struct rwk_fi_wait *w, const struct rwk_fi_guard *lock,
+	bool (*ready)(const void *arg), const void *arg)
+{
+	rwk_fi_wait_for(w, lock, LOOK, ready, arg);
+	drive_others(domain, lock);
+}
+
 /*
  * Nobody waits for what was injected, and the endpoint may be closed before its peer has answered at all: MPI_Finalize
  * of MPICH does so. It waits here, and moves on what there is, for as long as one message leaves within FAREWELL. That
@@ -118,8 +127,7 @@ static void pay_debts(struct rwk_fi_domain *domain, struct rwk_engine *engine, c
 		return;
 	rwk_fi_wait_open_last(&w, engine, NULL);
 	while (d.owed && !rwk_fi_deadline_past(&end)) {
-		rwk_fi_wait_for(&w, lock, LOOK, owes_less, &d);
-		drive_others(domain, lock);
+		wait_or_look(domain, &w, lock, owes_less, &d);
 		if (owes_less(&d))
 			end = rwk_fi_deadline(FAREWELL);
 		d.owed = rwk_engine_owes(engine);
@@ -136,6 +144,39 @@ void rwk_fi_engine_finish(struct rwk_fi_domain *domain, struct rwk_engine *engin
 	pay_debts(domain, engine, lock);
 	if (rwk_params.stats)
 		rwk_fi_engine_print(engine);
+}
+
+struct side {
+	const struct rwk_engine *engine;
+	unsigned room;
+	bool receives;
+};
+
+static bool is_quiet(const void *arg)
+{
+	const struct side *s = arg;
+
+	return !rwk_engine_room_runs(s->engine, s->room, s->receives);
+}
+
+void rwk_fi_engine_quiet(struct rwk_fi_domain *domain, struct rwk_engine *engine, const struct rwk_fi_guard *lock,
+	unsigned room, bool receives)
+{
+	const struct side side = {engine, room, receives};
+	struct rwk_fi_deadline end = rwk_fi_deadline(QUIET);
+	struct rwk_fi_wait wait;
+
+	rwk_engine_cancel_room(engine, room, receives);
+	if (is_quiet(&side))
+		return;
+	rwk_fi_wait_open_last(&wait, engine, NULL);
+	while (!is_quiet(&side) && !rwk_fi_deadline_past(&end)) {
+		wait_or_look(domain, &wait, lock, is_quiet, &side);
+		rwk_engine_cancel_room(engine, room, receives); /* what ran may be cancelled now */
+	}
+	if (!is_quiet(&side))
+		rwk_engine_room_give_up(engine, room, receives);
+	rwk_fi_wait_close(&wait);
 }
 
 void rwk_fi_engine_close(struct rwk_fi_domain *domain, struct rwk_engine *engine)

@@ -25,6 +25,13 @@ void rwk_fi_engines_detach(struct rwk_fi_domain *domain, struct rwk_fi_wait *w);
  */
 void rwk_fi_engine_finish(struct rwk_fi_domain *domain, struct rwk_engine *engine, const struct rwk_fi_guard *lock);
 /**
+ * The context of a scalable endpoint that has that room for its receives, or sends, is closed: what it has begun is
+ * cancelled, and of what cannot be, waits until it uses no memory of the program's any more, two seconds at most; then
+ * the peers are given up with whom it does. Drives the others of the domain meanwhile. Under the lock, as above.
+ */
+void rwk_fi_engine_quiet(struct rwk_fi_domain *domain, struct rwk_engine *engine, const struct rwk_fi_guard *lock,
+	unsigned room, bool receives);
+/**
  * Closes it when it has been left, and waits for its peers, to which the other endpoints of the domain answer
  * meanwhile. Without a lock.
  */

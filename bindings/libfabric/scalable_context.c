@@ -6,6 +6,7 @@
 #include "bindings/libfabric/absent_calls.h"
 #include "bindings/libfabric/address.h"
 #include "bindings/libfabric/deferred.h"
+#include "bindings/libfabric/engine.h"
 #include "bindings/libfabric/info.h"
 
 #include <rdma/fi_cm.h>
@@ -133,14 +134,19 @@ static int context_control(struct fid *fid, int command, void *arg)
 	return command == FI_ENABLE ? context_enable(ep_of(fid)) : -FI_ENOSYS;
 }
 
-/* From now on nobody hears of what it has begun. */
+/* What it has begun uses no memory of the program's any more; nobody hears of it. */
 static void leave_engine(struct rwk_fi_ep *ep)
 {
+	const struct rwk_fi_guard *lock = &ep->sep->lock;
+
+	rwk_fi_enter(lock);
 	rwk_fi_work_drop(ep);
-	if (ep->inbox)
-		rwk_inbox_cancel_all(ep->inbox);
-	else
-		rwk_engine_cancel_sends(ep->engine, rwk_room_of(ep->room_flag));
+	rwk_fi_engine_quiet(ep->domain, ep->engine, lock, rwk_room_of(ep->room_flag), side_of(ep) == RWK_FI_RX);
+	rwk_fi_leave(lock);
+}
+
+static void detach(struct rwk_fi_ep *ep)
+{
 	rwk_fi_ep_detach(ep);
 	rwk_fi_av_detach(ep->av, ep);
 }
@@ -162,10 +168,14 @@ static int context_close(struct fid *fid)
 		rwk_warn("fi_close: regions are bound to the context; they must be closed first");
 		return -FI_EBUSY;
 	}
-	rwk_fi_domain_stop(ep->domain); /* the address vector knows it */
+	rwk_fi_domain_stop(ep->domain);
 	ep->sep->contexts[side_of(ep)][rwk_room_of(ep->room_flag)] = NULL;
+	rwk_fi_domain_go(ep->domain);
 	if (ep->engine)
 		leave_engine(ep);
+	rwk_fi_domain_stop(ep->domain); /* the address vector knows it */
+	if (ep->engine)
+		detach(ep);
 	rwk_fi_sep_want_reached(ep->sep);
 	rwk_fi_unbind(ep->side, ep->cntr, ep->eq);
 	rwk_fi_domain_go(ep->domain);

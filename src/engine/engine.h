@@ -294,10 +294,18 @@ int rwk_engine_cancel(struct rwk_engine *e, void *context);
 /** The same for sends alone. */
 int rwk_engine_cancel_send(struct rwk_engine *e, const void *context);
 
-/** Cancels all receives that wait in an inbox, and all sends with that RWK_F_ROOM that have not started: but for those
- * with RWK_F_INJECT, which rwk_engine_owes counts. */
+/** Cancels all receives that wait in an inbox. */
 void rwk_inbox_cancel_all(struct rwk_inbox *box);
-void rwk_engine_cancel_sends(struct rwk_engine *e, unsigned room);
+
+/**
+ * Cancels the receives of a room, or the sends, reads, writes and atomics with that RWK_F_ROOM, but for those with
+ * RWK_F_INJECT, which rwk_engine_owes counts. What has begun may be complete (-ECANCELED) only when the peer has
+ * answered; but it needs the program's memory no more, except for what runs at this moment: as long as some does,
+ * make progress and cancel again, or give up the peers with whom it does.
+ */
+void rwk_engine_cancel_room(struct rwk_engine *e, unsigned room, bool receives);
+bool rwk_engine_room_runs(const struct rwk_engine *e, unsigned room, bool receives);
+void rwk_engine_room_give_up(struct rwk_engine *e, unsigned room, bool receives);
 
 /** Are receives of the inbox posted or under way; sends, reads, writes or atomics with that RWK_F_ROOM? */
 bool rwk_inbox_receives(const struct rwk_inbox *box);

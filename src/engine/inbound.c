@@ -388,6 +388,8 @@ struct rwk_place *rwk_inbound_begin(void *engine, struct rwk_channel *ch, const 
 	if (rx) {
 		rx->incoming = (struct rwk_incoming){
 			.place = {.iov = rx->iov, .iov_count = rx->iov_count, .awaited = true}, .rx = rx};
+		rx->reads = false;
+		rwk_list_append(&p->reads, &rx->link);
 		return &rx->incoming.place;
 	}
 	u = new_eager(p, env, len);
@@ -415,6 +417,7 @@ static void unexpected_end(struct rwk_unexpected *u, int status)
 		rwk_credit_return_kept(u->peer, u->length);
 		rwk_unexpected_free(u);
 	} else if (rx) {
+		rwk_list_remove(&rx->link);
 		rwk_rx_deliver(rx, u);
 	}
 }
@@ -428,6 +431,7 @@ void rwk_inbound_end(void *engine, struct rwk_channel *ch, struct rwk_place *pla
 	if (in->unexpected) {
 		unexpected_end(in->unexpected, status);
 	} else if (in->rx) {
+		rwk_list_remove(&in->rx->link);
 		rwk_credit_return(p, in->rx->length);
 		rwk_rx_complete(engine, in->rx, status);
 	} else if (in->rma) {

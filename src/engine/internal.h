@@ -151,7 +151,7 @@ struct rwk_peer {
 	bool has_merged : 1;   /* others are `of` it, and no rooms */
 
 	struct rwk_list sends;    /* rwk_tx.link: sends under way */
-	struct rwk_list reads;    /* rwk_rx.link: rendezvous under way */
+	struct rwk_list reads;    /* rwk_rx.link: receives that read a rendezvous, or whose pieces are coming */
 	struct rwk_list in_list;  /* rwk_engine.failed: its channel waits to be disconnected */
 	struct rwk_list late_out; /* rwk_tx.late: short sends that wait for credit, in order */
 	struct rwk_list late_in;  /* rwk_unexpected.late: such of the peer's, in order */
@@ -235,6 +235,7 @@ struct rwk_rx {
 	uint64_t tag, data;
 
 	bool retired; /* no longer posted; set while posted with RWK_F_MULTI, and by rwk_rx_retire */
+	bool reads;   /* while linked: op does; else pieces are coming */
 	int ended;    /* the errno with which it completes once the children are done; with RWK_F_MULTI 0 until then */
 
 	struct rwk_incoming incoming;
@@ -581,6 +582,8 @@ void rwk_rx_complete(struct rwk_engine *e, struct rwk_rx *rx, int status);
 void rwk_rx_deliver(struct rwk_rx *rx, struct rwk_unexpected *u);
 /** Drops a waiting message that nobody has any more. */
 void rwk_unexpected_drop(struct rwk_unexpected *u);
+/** Of the message that is coming it gets no more: its memory is the program's again. */
+void rwk_rx_cut_off(struct rwk_rx *rx);
 /** Takes a posted receive out of the matcher: no more messages for it. With RWK_F_MULTI it ends with its last child. */
 void rwk_rx_retire(struct rwk_inbox *box, struct rwk_rx *rx);
 /** A retired receive ends with an error, once the messages that it has taken are complete. */
@@ -613,6 +616,13 @@ void rwk_told_answer(struct rwk_peer *p, uint32_t came, uint64_t index, int stat
 void rwk_rendezvous_fin(struct rwk_peer *p, const struct rwk_envelope *env);
 /** Ends one whose peer has died. */
 void rwk_rendezvous_abandon(struct rwk_tx *tx);
+/**
+ * Cancels a send that is announced, or is to be: the peer finds nothing any more. Not if its message is being sent, nor
+ * where only the answer is to come.
+ */
+void rwk_rendezvous_cancel(struct rwk_tx *tx);
+/** The same for a receive, unless its read runs; its sender is told. */
+void rwk_rendezvous_cancel_read(struct rwk_rx *rx);
 
 /* late.c */
 /** The peer's CREDIT has come. */
@@ -659,6 +669,9 @@ void rwk_rma_move(struct rwk_peer *p, struct rwk_peer *to);
 /** Requests of which the user hears nothing more, and that have not gone out. */
 size_t rwk_rma_owed(const struct rwk_peer *p);
 void rwk_rma_close(struct rwk_peer *p);
+/** As rwk_engine_cancel_room, rwk_engine_room_runs. */
+void rwk_rma_cancel(struct rwk_rma_state *s, unsigned room);
+bool rwk_rma_runs(const struct rwk_rma_state *s, unsigned room);
 
 static inline void rwk_credit_owe(struct rwk_peer *p, size_t bytes)
 {

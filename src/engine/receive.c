@@ -29,6 +29,13 @@ void rwk_rx_fill(struct rwk_rx *rx, const void *payload, size_t len)
 		rwk_copy(rx->iov[0].iov_base, payload, n);
 }
 
+void rwk_rx_cut_off(struct rwk_rx *rx)
+{
+	rx->incoming.place.iov_count = 0;
+	rx->iov_count = 0;
+	rx->room = 0;
+}
+
 void rwk_rx_retire(struct rwk_inbox *box, struct rwk_rx *rx)
 {
 	rwk_match_unpost(box->matcher[rwk_space_of(rx->flags)], &rx->posted);
@@ -167,6 +174,8 @@ void rwk_rx_deliver(struct rwk_rx *rx, struct rwk_unexpected *u)
 	case RWK_U_COMING:
 		u->rx = rx;
 		u->incoming.place.awaited = true;
+		rx->reads = false;
+		rwk_list_append(&p->reads, &rx->link);
 		return;
 	case RWK_U_WHOLE:
 		rwk_rx_fill(rx, u->payload, u->length);

@@ -210,6 +210,22 @@ void rwk_rendezvous_abandon(struct rwk_tx *tx)
 	rwk_tx_complete(tx, tx->peer->error);
 }
 
+void rwk_rendezvous_cancel(struct rwk_tx *tx)
+{
+	struct rwk_peer *p = tx->peer;
+
+	if (tx->state == RWK_TX_RTS) {
+		if (p->channel->transport->withdraw(p->channel, &tx->op))
+			return;
+		if (tx->op.iov != &tx->rts_iov) /* it had its payload, against credit */
+			p->credit += (int64_t)tx->length + RWK_MESSAGE_COST;
+	} else if (tx->state != RWK_TX_FIN || !rwk_rts_length(&tx->rts)) {
+		return;
+	}
+	conceal(tx);
+	rwk_tx_complete(tx, -ECANCELED);
+}
+
 void rwk_rendezvous_fin(struct rwk_peer *p, const struct rwk_envelope *env)
 {
 	struct rwk_tx *tx = env->kind == RWK_FIN ? rwk_rendezvous_find(p, env->tag) : told_find(p, env->tag);
@@ -250,6 +266,7 @@ void rwk_rendezvous_read(struct rwk_rx *rx, const struct rwk_rts *rts)
 
 	rx->rts_id = rts->id;
 	rx->length = rwk_rts_length(rts);
+	rx->reads = true;
 	rwk_list_append(&p->reads, &rx->link);
 	rx->op.type = RWK_OP_READ;
 	rx->op.behind = false;
@@ -266,6 +283,14 @@ void rwk_rendezvous_read(struct rwk_rx *rx, const struct rwk_rts *rts)
 	rc = rx->op.length ? p->channel->transport->post(p->channel, &rx->op) : 1;
 	if (rc)
 		finish(rx, rc < 0 ? rc : 0);
+}
+
+void rwk_rendezvous_cancel_read(struct rwk_rx *rx)
+{
+	struct rwk_channel *ch = rx->peer->channel;
+
+	if (!ch->transport->withdraw(ch, &rx->op))
+		finish(rx, -ECANCELED);
 }
 
 void rwk_rendezvous_drop(struct rwk_unexpected *u)

@@ -78,6 +78,52 @@ size_t rwk_rma_owed(const struct rwk_peer *p)
 	return n;
 }
 
+/** One that has begun: answers are dropped, and in place of what has not gone out its end goes. */
+static void cut_short(struct rwk_rma_state *s, struct rwk_rma_request *r)
+{
+	if (!r->status)
+		r->status = -ECANCELED;
+	r->iov_count = 0; /* nor has its answer the short way */
+	if (s->in.request != r)
+		return;
+	s->in.request = NULL;
+	s->in.incoming.place.iov_count = 0;
+}
+
+void rwk_rma_cancel(struct rwk_rma_state *s, unsigned room)
+{
+	struct rwk_list *l = s->requests.next;
+
+	while (l != &s->requests) {
+		struct rwk_rma_request *r = rwk_container_of(l, struct rwk_rma_request, link);
+
+		l = l->next;
+		if (rwk_room_of(r->flags) != room || r->flags & RWK_F_INJECT || r->accessed)
+			continue;
+		if (r->begun || r->direct) {
+			cut_short(s, r);
+			continue;
+		}
+		if (r->flags & RWK_F_FENCE)
+			rwk_rma_lift_fence(s, r);
+		rwk_rma_finish(r, -ECANCELED);
+		l = s->requests.next; /* the completion may have started anything */
+	}
+	rwk_rma_pump(s);
+}
+
+bool rwk_rma_runs(const struct rwk_rma_state *s, unsigned room)
+{
+	for (const struct rwk_list *l = s->requests.next; l != &s->requests; l = l->next) {
+		const struct rwk_rma_request *r = rwk_container_of(l, struct rwk_rma_request, link);
+		bool lends = r->kind == RWK_RMA_WRITE && !r->copy && !r->accessed && r->posted;
+
+		if (rwk_room_of(r->flags) == room && (r->direct || lends))
+			return true;
+	}
+	return false;
+}
+
 void rwk_rma_abandon(struct rwk_peer *p)
 {
 	struct rwk_rma_state *s = p->rma;

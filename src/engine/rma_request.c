@@ -199,8 +199,7 @@ static void fence_off(struct rwk_rma_state *s)
 		rwk_peer_set_fenced(s->peer, true);
 }
 
-/** It may go: from now on it is one like others. */
-static void lift_fence(struct rwk_rma_state *s, struct rwk_rma_request *r)
+void rwk_rma_lift_fence(struct rwk_rma_state *s, struct rwk_rma_request *r)
 {
 	r->flags &= ~(uint32_t)RWK_F_FENCE;
 	if (!--s->fences)
@@ -251,7 +250,7 @@ void rwk_rma_pump(struct rwk_rma_state *s)
 		if (!may_send(s, r))
 			return;
 		if (r->flags & RWK_F_FENCE)
-			lift_fence(s, r);
+			rwk_rma_lift_fence(s, r);
 		rc = send_next(s, r);
 		if (rc && (s->posted || s->answered != s->asked))
 			return; /* out of memory: the next answer tries again; or the peer fails */

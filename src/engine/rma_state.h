@@ -233,6 +233,8 @@ void rwk_rma_complete(struct rwk_engine *e, uint32_t flags, void *context, int s
 void rwk_rma_finish(struct rwk_rma_request *r, int status);
 /** Completes those that have been answered. */
 void rwk_rma_sweep(struct rwk_rma_state *s);
+/** A fenced one may go, or is cancelled: from now on it is one like others. */
+void rwk_rma_lift_fence(struct rwk_rma_state *s, struct rwk_rma_request *r);
 /** Answers. One that fits nothing that was asked for ends the channel: -EPROTO. */
 void rwk_rma_done(struct rwk_rma_state *s, uint64_t n);
 void rwk_rma_refused(struct rwk_rma_state *s, uint64_t piece, int status);

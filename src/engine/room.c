@@ -34,7 +34,7 @@ void rwk_rooms_complete(struct rwk_engine *e, void (*complete)(void *owner, cons
 /** What was injected goes on: nobody waits for it, and its payload is here. */
 static bool is_cancelled(const struct rwk_tx *tx, unsigned room)
 {
-	return tx->state == RWK_TX_EAGER && rwk_room_of(tx->flags) == room && !(tx->flags & RWK_F_INJECT);
+	return rwk_room_of(tx->flags) == room && tx->state != RWK_TX_CONTROL && !(tx->flags & RWK_F_INJECT);
 }
 
 static void cancel_sends(struct rwk_peer *p, unsigned room)
@@ -45,15 +45,93 @@ static void cancel_sends(struct rwk_peer *p, unsigned room)
 		struct rwk_tx *tx = rwk_container_of(l, struct rwk_tx, link);
 
 		l = l->next;
-		if (is_cancelled(tx, room))
+		if (!is_cancelled(tx, room))
+			continue;
+		if (tx->state == RWK_TX_EAGER)
 			rwk_tx_withdraw(tx);
+		else
+			rwk_rendezvous_cancel(tx);
 	}
 }
 
-void rwk_engine_cancel_sends(struct rwk_engine *e, unsigned room)
+/** Those whose message is coming get no more of it. */
+static void cancel_receives(struct rwk_peer *p, unsigned room)
 {
-	for (struct rwk_peer *p = e->all_peers; p; p = p->next)
+	struct rwk_list *l = p->reads.next;
+
+	while (l != &p->reads) {
+		struct rwk_rx *rx = rwk_container_of(l, struct rwk_rx, link);
+
+		l = l->next;
+		if (rwk_room_of(rx->flags) != room)
+			continue;
+		if (rx->reads)
+			rwk_rendezvous_cancel_read(rx);
+		else
+			rwk_rx_cut_off(rx);
+	}
+}
+
+void rwk_engine_cancel_room(struct rwk_engine *e, unsigned room, bool receives)
+{
+	if (receives)
+		rwk_inbox_cancel_all(e->rooms[room]);
+	for (struct rwk_peer *p = e->all_peers; p; p = p->next) {
+		if (p->error)
+			continue; /* all ends with the peer */
+		if (receives) {
+			cancel_receives(p, room);
+			continue;
+		}
 		cancel_sends(p, room);
+		if (p->rma)
+			rwk_rma_cancel(p->rma, room);
+	}
+}
+
+/** Has the channel, or the peer, the program's memory? Of what is answered, and was announced, only the RTS. */
+static bool has_memory(const struct rwk_tx *tx)
+{
+	if (tx->state == RWK_TX_FIN)
+		return rwk_rts_length(&tx->rts);
+	return tx->state == RWK_TX_EAGER || tx->state == RWK_TX_RTS || tx->state == RWK_TX_ANSWERED;
+}
+
+static bool runs_with(const struct rwk_peer *p, unsigned room, bool receives)
+{
+	for (const struct rwk_list *l = p->reads.next; receives && l != &p->reads; l = l->next) {
+		const struct rwk_rx *rx = rwk_container_of(l, struct rwk_rx, link);
+
+		if (rx->reads && rwk_room_of(rx->flags) == room)
+			return true;
+	}
+	if (receives)
+		return false;
+	for (const struct rwk_list *l = p->sends.next; l != &p->sends; l = l->next) {
+		const struct rwk_tx *tx = rwk_container_of(l, struct rwk_tx, link);
+
+		if (is_cancelled(tx, room) && has_memory(tx))
+			return true;
+	}
+	return p->rma && rwk_rma_runs(p->rma, room);
+}
+
+bool rwk_engine_room_runs(const struct rwk_engine *e, unsigned room, bool receives)
+{
+	for (const struct rwk_peer *p = e->all_peers; p; p = p->next) {
+		if (runs_with(p, room, receives))
+			return true;
+	}
+	return false;
+}
+
+void rwk_engine_room_give_up(struct rwk_engine *e, unsigned room, bool receives)
+{
+	for (struct rwk_peer *p = e->all_peers; p; p = p->next) {
+		if (runs_with(p, room, receives))
+			rwk_peer_give_up(p, -ECANCELED, "it keeps memory of a closed context busy");
+	}
+	rwk_engine_progress(e);
 }
 
 static bool sends_from(const struct rwk_peer *p, unsigned room)

@@ -4,6 +4,7 @@
 #include "fi_sep.h"
 
 #include <rdma/fi_rma.h>
+#include <sys/mman.h>
 
 static struct t_domain domain;
 
@@ -181,12 +182,11 @@ static void open_again(struct t_sep *s, bool tx, unsigned i)
 {
 	struct fid_ep **ep = tx ? &s->tx[i] : &s->rx[i];
 	struct fid_cq *cq = tx ? s->txq[i] : s->rxq[i];
-	struct fi_cq_tagged_entry none;
 	int64_t end = t_now() + T_PATIENCE;
 	int err;
 
 	do {
-		fi_cq_read(cq, &none, 1); /* it is the endpoint's that moves */
+		t_drive(s->rxq[2]); /* its own drives nothing any more */
 		err = tx ? fi_tx_context(s->sep, (int)i, NULL, ep, NULL)
 			 : fi_rx_context(s->sep, (int)i, NULL, ep, NULL);
 	} while (err == -FI_EBUSY && t_now() < end);
@@ -235,6 +235,140 @@ static void opened_again(void **state)
 	assert_ptr_equal(entry.op_context, new);
 	t_sep_nothing(&s);
 	t_sep_close(&s);
+}
+
+/* An endpoint of a domain of its own, whose memory can be accessed, and its number in the vector of `s`. */
+struct target {
+	struct t_domain d;
+	struct t_end e;
+	struct fid_mr *mr;
+	void *memory;
+	fi_addr_t number;
+};
+
+static void open_target(struct target *t, struct t_sep *s, size_t len, enum fi_progress progress)
+{
+	struct fi_info *hints = t_hints();
+
+	hints->caps = FI_MSG | FI_TAGGED | FI_RMA;
+	hints->domain_attr->data_progress = hints->domain_attr->control_progress = progress;
+	t_domain_open_with(&t->d, hints);
+	t_end_open(&t->e, &t->d, NULL);
+	t->memory = calloc(1, len);
+	assert_non_null(t->memory);
+	assert_int_equal(
+		fi_mr_reg(t->d.domain, t->memory, len, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 7, 0, &t->mr, NULL), 0);
+	t->number = t_sep_insert(s, t->e.name);
+}
+
+static void close_target(struct target *t)
+{
+	assert_int_equal(fi_close(&t->mr->fid), 0);
+	t_end_close(&t->e);
+	t_domain_close(&t->d);
+	free(t->memory);
+}
+
+/*
+ * A context is closed while a read and a message that is announced wait for their target: no memory of theirs is
+ * touched when that comes, and the others go on with it.
+ */
+static void closed_while_awaited(void **state)
+{
+	enum { LENGTH = 300000 };
+	unsigned char *big = calloc(1, LENGTH), *got = calloc(1, LENGTH), in[8] = {0};
+	struct fid_ep *again;
+	struct target t;
+	struct t_sep s;
+
+	(void)state;
+	t_sep_open(&s, &domain);
+	open_target(&t, &s, 8, FI_PROGRESS_MANUAL);
+	t_post(fi_read(s.tx[0], in, 8, NULL, t.number, 0, 7, NULL), s.txq[0], t.e.cq);
+	t_wait(s.txq[0], t.e.cq, NULL);
+	memset(t.memory, 1, 8);
+	assert_int_equal(fi_read(s.tx[0], in, 8, NULL, t.number, 0, 7, NULL), 0);
+	assert_int_equal(fi_send(s.tx[0], big, LENGTH, NULL, t.number, NULL), 0);
+	assert_int_equal(fi_close(&s.tx[0]->fid), 0);
+	free(big);
+	assert_int_equal(fi_tx_context(s.sep, 0, NULL, &again, NULL), -FI_EBUSY);
+	assert_int_equal(fi_recv(t.e.ep, got, LENGTH, NULL, FI_ADDR_UNSPEC, NULL), 0);
+	t_wait_error(t.e.cq, s.txq[0]);
+	open_again(&s, true, 0);
+	assert_int_equal(in[0], 0);
+	for (int i = 0; i < T_TX; i++) {
+		t_post(fi_read(s.tx[i], in, 8, NULL, t.number, 0, 7, NULL), s.txq[i], t.e.cq);
+		t_wait(s.txq[i], t.e.cq, NULL);
+		assert_int_equal(in[0], 1);
+	}
+	t_sep_nothing(&s);
+	close_target(&t);
+	t_sep_close(&s);
+	free(got);
+}
+
+/* One is closed while its long write goes out: it waits until that needs its memory no more, which may be unmapped. */
+static void closed_while_written(void **state)
+{
+	enum { LENGTH = 16 << 20 };
+	struct target t;
+	struct t_sep s;
+	char word = 1;
+
+	(void)state;
+	t_sep_open(&s, &domain);
+	open_target(&t, &s, LENGTH, FI_PROGRESS_AUTO);
+	for (int i = 0; i < 3; i++) { /* by messages, and then directly where that can be */
+		void *from =
+			mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+		assert_ptr_not_equal(from, MAP_FAILED);
+		t_post(fi_write(s.tx[0], from, LENGTH, NULL, t.number, 0, 7, NULL), s.txq[0], NULL);
+		assert_int_equal(fi_close(&s.tx[0]->fid), 0);
+		munmap(from, LENGTH);
+		open_again(&s, true, 0);
+		t_post(fi_write(s.tx[1], &word, 1, NULL, t.number, 0, 7, NULL), s.txq[1], NULL);
+		t_wait(s.txq[1], NULL, NULL);
+		assert_int_equal(*(char *)t.memory, 1);
+		t_sep_nothing(&s);
+	}
+	close_target(&t);
+	t_sep_close(&s);
+}
+
+static bool is_all(const unsigned char *buf, size_t len, unsigned char byte)
+{
+	return buf[0] == byte && !memcmp(buf, buf + 1, len - 1);
+}
+
+/* One is closed while it gets a long message, at whatever moment: then it gets no more of it. */
+static void closed_while_received(void **state)
+{
+	enum { LENGTH = 4 << 20 };
+	unsigned char *in = malloc(LENGTH), *out = calloc(1, LENGTH);
+	struct target t;
+	struct t_sep s;
+
+	(void)state;
+	t_sep_open(&s, &domain);
+	open_target(&t, &s, LENGTH, FI_PROGRESS_AUTO);
+	t_insert(&t.e, s.name);
+	for (int moment = 1; moment < 200; moment += moment) {
+		assert_int_equal(fi_recv(s.rx[0], in, LENGTH, NULL, FI_ADDR_UNSPEC, NULL), 0);
+		t_post(fi_send(t.e.ep, out, LENGTH, NULL, 0, NULL), t.e.cq, s.rxq[1]);
+		for (int i = 0; i < moment; i++)
+			t_drive(s.rxq[1]);
+		assert_int_equal(fi_close(&s.rx[0]->fid), 0);
+		memset(in, 0xee, LENGTH);
+		for (int i = 0; i < 1000; i++)
+			t_drive(s.rxq[1]);
+		assert_true(is_all(in, LENGTH, 0xee));
+		open_again(&s, false, 0);
+	}
+	close_target(&t);
+	t_sep_close(&s);
+	free(in);
+	free(out);
 }
 
 /* A context may have less than its endpoint, and is told what it has. */
@@ -322,6 +456,9 @@ int main(void)
 		cmocka_unit_test(enabled),
 		cmocka_unit_test(closed),
 		cmocka_unit_test(opened_again),
+		cmocka_unit_test(closed_while_awaited),
+		cmocka_unit_test(closed_while_written),
+		cmocka_unit_test(closed_while_received),
 		cmocka_unit_test(attributes),
 		cmocka_unit_test(counted),
 	};
