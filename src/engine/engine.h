@@ -171,8 +171,8 @@ int rwk_engine_open(const struct rwk_engine_attr *attr, struct rwk_engine **e);
 
 /**
  * How many messages living peers wait for that nobody here does: what was sent or written with RWK_F_INJECT and has not
- * gone out, and the engine's word that a message has come, or was read, or that memory was accessed. Progress makes it
- * fewer, and so does the death of a peer.
+ * gone out, the engine's word that a message has come, or was read, or that memory was accessed, and its answers to the
+ * peers' reads, writes and atomics. Progress makes it fewer, and so does the death of a peer.
  */
 size_t rwk_engine_owes(const struct rwk_engine *e);
 

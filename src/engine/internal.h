@@ -666,7 +666,7 @@ void rwk_rma_tell(struct rwk_engine *e);
 void rwk_rma_abandon(struct rwk_peer *p);
 /** All requests to `p`, of which nothing has gone, are requests to `to`. */
 void rwk_rma_move(struct rwk_peer *p, struct rwk_peer *to);
-/** Requests of which the user hears nothing more, and that have not gone out. */
+/** Requests of which the user hears nothing more, and answers, that have not gone out. */
 size_t rwk_rma_owed(const struct rwk_peer *p);
 void rwk_rma_close(struct rwk_peer *p);
 /** As rwk_engine_cancel_room, rwk_engine_room_runs. */

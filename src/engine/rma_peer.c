@@ -63,13 +63,24 @@ void rwk_rma_move(struct rwk_peer *p, struct rwk_peer *to)
 	}
 }
 
+/** Is it an answer, for which the peer waits? Not one that tells of a region. */
+static bool is_answer(const struct rwk_rma_piece *piece)
+{
+	unsigned kind = piece->op.env.kind;
+
+	return !piece->request && kind >= RWK_RMA_DATA && kind <= RWK_RMA_DONE;
+}
+
 size_t rwk_rma_owed(const struct rwk_peer *p)
 {
 	const struct rwk_rma_state *s = p->rma;
-	size_t n = 0;
+	size_t n;
 
 	if (!s)
 		return 0;
+	n = s->told != s->served;
+	for (const struct rwk_list *l = s->lying.next; l != &s->lying; l = l->next)
+		n += is_answer(rwk_container_of(l, struct rwk_rma_piece, link));
 	for (const struct rwk_list *l = s->requests.next; l != &s->requests; l = l->next) {
 		const struct rwk_rma_request *r = rwk_container_of(l, struct rwk_rma_request, link);
 

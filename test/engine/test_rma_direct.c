@@ -248,6 +248,33 @@ static void owed(void **state)
 	free(buf);
 }
 
+/* What a target has carried out and not been able to answer it owes until the answers have gone. */
+static void answers_owed(void **state)
+{
+	enum { ASKED = 3, LENGTH = 200 };
+	static unsigned char buf[LENGTH], got[ASKED][LENGTH];
+	struct task t[ASKED] = {{0}};
+	struct world w;
+	struct area a;
+
+	open_narrow(&a, &w, *state, buf, LENGTH);
+	w.computes[0] = true;
+	while (!rwk_peer_sending(w.peer[1][0])) /* until its channel is full */
+		assert_int_equal(rwk_engine_send1(w.e[1], buf, 8, RWK_F_PLAIN | RWK_F_SILENT, 0, w.peer[1][0], 0, NULL), 0);
+	assert_int_equal(rwk_engine_owes(w.e[1]), 0);
+	for (int i = 0; i < ASKED; i++)
+		assert_int_equal(area_simple(&w, 0, &a, READ, got[i], 0, LENGTH, 0, &t[i]), 0);
+	world_settle(&w);
+	assert_int_equal(rwk_engine_owes(w.e[1]), ASKED);
+	w.computes[0] = false;
+	world_settle(&w);
+	assert_int_equal(rwk_engine_owes(w.e[1]), 0);
+	for (int i = 0; i < ASKED; i++)
+		area_check_done(&t[i], RWK_F_RMA | RWK_F_READ);
+	area_close(&a);
+	world_close(&w);
+}
+
 /* A target that ends before it has heard of it: the writes were done, and nothing else is said of them. */
 static void unheard(void **state)
 {
@@ -678,6 +705,7 @@ int main(void)
 		AREA_EACH(told_of_one_kind),
 		{"told_later, shared memory", told_later, NULL, NULL, (void *)&rwk_shm_transport},
 		{"owed, shared memory", owed, NULL, NULL, (void *)&rwk_shm_transport},
+		{"answers owed, shared memory", answers_owed, NULL, NULL, (void *)&rwk_shm_transport},
 		{"unheard, shared memory", unheard, NULL, NULL, (void *)&rwk_shm_transport},
 		AREA_EACH(fence),
 		AREA_EACH(fence_untold),
