@@ -14,14 +14,25 @@ _Static_assert(sizeof(struct fi_rma_iov) == sizeof(struct rwk_remote) &&
 #define READ  ((uint64_t)(FI_RMA | FI_READ))
 #define WRITE ((uint64_t)(FI_RMA | FI_WRITE))
 
+/* Data is for the peer's receive context that the address names. */
+static void set_room(const struct rwk_fi_ep *ep, fi_addr_t to, struct rwk_rma_args *a)
+{
+	unsigned room = rwk_fi_av_context(ep->av, to);
+
+	if (a->flags & RWK_F_DATA && room < RWK_ROOMS)
+		a->flags |= rwk_to_room_flag(room);
+}
+
 /* Later, or never. */
 static rwk_noinline ssize_t not_now(
-	struct rwk_fi_ep *ep, uint64_t needs, fi_addr_t to, const struct rwk_rma_args *a, rwk_fi_starter *start)
+	struct rwk_fi_ep *ep, uint64_t needs, fi_addr_t to, struct rwk_rma_args *a, rwk_fi_starter *start)
 {
 	if (!ep->engine)
 		return -FI_EOPBADSTATE;
-	if (!(needs & ~ep->caps))
+	if (!(needs & ~ep->caps)) {
+		set_room(ep, to, a);
 		return rwk_fi_trigger_access(ep, to, a, start, needs & FI_ATOMIC);
+	}
 	rwk_info("the endpoint was opened without the capabilities %#llx", (unsigned long long)(needs & ~ep->caps));
 	return -FI_EOPNOTSUPP;
 }
@@ -37,6 +48,15 @@ static inline uint32_t behind(const struct rwk_fi_ep *ep)
 	return cq && !rwk_fi_cq_is_empty(cq) ? RWK_F_BEHIND : 0;
 }
 
+/* An order with sends, or data for one of the peer's receive contexts. */
+static rwk_noinline int take_wishes(struct rwk_fi_ep *ep, fi_addr_t to, struct rwk_rma_args *a)
+{
+	if (a->flags & RWK_F_FENCE && rwk_peer_sending(a->peer))
+		return -FI_EAGAIN; /* the engine's fence is one of reads and writes */
+	set_room(ep, to, a);
+	return 0;
+}
+
 ssize_t rwk_fi_rma_start(
 	struct rwk_fi_ep *ep, uint64_t needs, fi_addr_t to, struct rwk_rma_args *a, rwk_fi_starter *start)
 {
@@ -46,8 +66,8 @@ ssize_t rwk_fi_rma_start(
 		return not_now(ep, needs, to, a, start);
 	rwk_fi_enter(&ep->lock);
 	err = rwk_fi_ep_whole(ep, to, &a->peer);
-	if (rwk_likely(!err) && rwk_unlikely(a->flags & RWK_F_FENCE && rwk_peer_sending(a->peer)))
-		err = -FI_EAGAIN; /* the engine's fence is one of reads and writes */
+	if (rwk_likely(!err) && rwk_unlikely(a->flags & (RWK_F_FENCE | RWK_F_DATA)))
+		err = take_wishes(ep, to, a);
 	a->flags |= behind(ep);
 	if (rwk_likely(!err))
 		err = start(ep->engine, a);

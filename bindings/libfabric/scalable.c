@@ -19,16 +19,26 @@ static struct rwk_fi_sep *sep_of(struct fid *fid)
 
 /* The engine's upcalls. */
 
+/* The context that hears of data that came with a write: the one that is named, or the first that is open. */
+static struct rwk_fi_ep *open_receiver(const struct rwk_fi_sep *sep, struct rwk_fi_ep *named)
+{
+	for (unsigned i = 0; i < RWK_ROOMS && !(named && named->engine); i++)
+		named = sep->contexts[RWK_FI_RX][i];
+	return named;
+}
+
 static void complete(void *owner, const struct rwk_completion *c)
 {
 	const struct rwk_fi_sep *sep = owner;
 	int side = c->flags & (RWK_F_RECV | RWK_F_REMOTE_WRITE) ? RWK_FI_RX : RWK_FI_TX;
 	struct rwk_fi_ep *ep = sep->contexts[side][rwk_room_of(c->flags)];
 
+	if (c->flags & RWK_F_REMOTE_WRITE)
+		ep = open_receiver(sep, ep);
 	if (ep && ep->engine)
 		rwk_fi_complete(ep, c);
 	else if (c->flags & RWK_F_REMOTE_WRITE)
-		rwk_info("data that came with a peer's write is lost: receive context 0 is not enabled");
+		rwk_info("data that came with a peer's write is lost: no receive context is enabled");
 }
 
 static void reached(void *owner, const struct rwk_reached *r)

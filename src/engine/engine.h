@@ -50,6 +50,7 @@ enum {
 	RWK_F_WRITE = 1 << 9,  /* one that did not, */
 	RWK_F_RECV = 1 << 10,  /* (completion: of a receive, */
 	RWK_F_SEND = 1 << 11,  /* or of a send) */
+	RWK_F_TO_ROOM = 7 << 10, /* (write with data: the number of the peer's room that hears of it) */
 	RWK_F_REMOTE_WRITE = 1 << 13, /* a peer's write with data, with RWK_F_RMA and RWK_F_DATA */
 	RWK_F_ARRIVED = 1 << 14, /* send: complete once the message is with the peer, which need not have received it */
 	RWK_F_MATCHED = 1 << 15, /* send: complete once the message is in the receiver's buffer, or was dropped */
@@ -80,6 +81,17 @@ static inline uint32_t rwk_room_flag(unsigned room)
 static inline unsigned rwk_room_of(uint32_t flags)
 {
 	return (flags & RWK_F_ROOM) >> 5;
+}
+
+/** RWK_F_TO_ROOM, and back. */
+static inline uint32_t rwk_to_room_flag(unsigned room)
+{
+	return room << 10;
+}
+
+static inline unsigned rwk_to_room_of(uint32_t flags)
+{
+	return (flags & RWK_F_TO_ROOM) >> 10;
 }
 
 /** The flag that says of a message in which space it is, and back. */

@@ -67,12 +67,14 @@ enum rwk_kind {
 	RWK_RMA_WRITE,   /* payload: the bytes */
 	RWK_RMA_READ,    /* payload: how many bytes, a word */
 	RWK_RMA_ATOMIC,  /* small: operation and type; payload: operands, comparands */
-	RWK_RMA_TELL,    /* data: for the completion of the write before it; small: not 0: it was given up */
+	RWK_RMA_TELL,    /* data: for the completion of the write before it; tag: the room that has that; small: not 0:
+			    it was given up */
 	RWK_RMA_DATA,    /* tag: the piece; payload: what it has fetched */
 	RWK_RMA_REFUSED, /* tag: the piece; small: positive errno */
 	RWK_RMA_DONE,    /* tag: all pieces before that */
 	/* The first is a piece, the others, whose tag is the region's key, are not. See rma_direct.c. */
-	RWK_RMA_ACCESSED, /* data: for a completion, if small is not 0; payload: what was done directly */
+	RWK_RMA_ACCESSED, /* data, tag: for a completion, as of TELL, if small is not 0; payload: what was done directly
+			     */
 	RWK_RMA_IMPORT,   /* how is that reached? */
 	RWK_RMA_EXPORT,   /* payload: thus; small: positive errno */
 	RWK_RMA_REVOKE,   /* not any more */

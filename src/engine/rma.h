@@ -42,8 +42,8 @@ struct rwk_rma_args {
 	const struct rwk_remote *remote; /* copied; its lengths sum up to those of iov */
 	size_t remote_count;             /* 1 to RWK_ENGINE_IOV_MAX */
 	uint64_t data;                   /* with RWK_F_DATA: for the target's completion, once the write is in place */
-	uint32_t flags; /* RWK_F_INJECT (length at most RWK_INJECT_MAX), RWK_F_DATA, RWK_F_FENCE, RWK_F_BEHIND,
-			   RWK_F_USER on */
+	uint32_t flags; /* RWK_F_INJECT (length at most RWK_INJECT_MAX), RWK_F_DATA with RWK_F_TO_ROOM, RWK_F_FENCE,
+			   RWK_F_BEHIND, RWK_F_USER on */
 	void *context;
 };
 

@@ -374,6 +374,7 @@ int rwk_rma_tell_accessed(struct rwk_rma_state *s, struct rwk_rma_request *r)
 	const struct rwk_envelope env = {.kind = RWK_RMA_ACCESSED,
 		.flags = RWK_ENV_DATA | RWK_RMA_END,
 		.small = !!(r->flags & RWK_F_DATA),
+		.tag = rwk_to_room_of(r->flags),
 		.data = r->data};
 	struct account a = {.access = r->access, .ranges = r->ranges};
 	size_t len = offsetof(struct account, range) + r->ranges * sizeof(*a.range);
@@ -517,7 +518,7 @@ void rwk_rma_accessed(struct rwk_rma_state *s, const struct rwk_envelope *env, c
 	}
 	rwk_rma_reached(e, NULL, &met, a.access, false, whole);
 	if (env->small)
-		rwk_rma_data_came(s, env->data, whole);
+		rwk_rma_data_came(s->peer, env->tag, env->data, whole);
 	rwk_rma_granted(s);
 }
 

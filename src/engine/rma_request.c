@@ -123,8 +123,11 @@ static void asked_for(struct rwk_rma_state *s, struct rwk_rma_request *r, bool l
 /** The word behind a write with data: now its completion at the target may be written. Or behind what is given up. */
 static int send_tell(struct rwk_rma_state *s, struct rwk_rma_request *r)
 {
-	const struct rwk_envelope env = {
-		.kind = RWK_RMA_TELL, .flags = RWK_ENV_DATA | RWK_RMA_END, .small = r->status != 0, .data = r->data};
+	const struct rwk_envelope env = {.kind = RWK_RMA_TELL,
+		.flags = RWK_ENV_DATA | RWK_RMA_END,
+		.small = r->status != 0,
+		.tag = rwk_to_room_of(r->flags),
+		.data = r->data};
 	int rc = rwk_rma_put(s, &env, NULL, 0, 0, r, false);
 
 	if (!rc)

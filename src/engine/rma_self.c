@@ -62,10 +62,7 @@ ssize_t rwk_rma_move_here(struct rwk_engine *e, const struct rwk_rma_args *a, si
 	if (!rc)
 		rwk_rma_reached(e, NULL, &met, access, false, whole);
 	if (!rc && store && a->flags & RWK_F_DATA)
-		e->complete(e->owner, &(struct rwk_completion){.flags = RWK_F_RMA | RWK_F_REMOTE_WRITE | RWK_F_DATA,
-					      .length = whole,
-					      .data = a->data,
-					      .peer = e->me});
+		rwk_rma_data_came(e->me, rwk_to_room_of(a->flags), a->data, whole);
 	return done_here(e, a, RWK_F_RMA | (store ? RWK_F_WRITE : RWK_F_READ), rc);
 }
 

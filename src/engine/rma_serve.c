@@ -21,14 +21,16 @@ void rwk_rma_granted(struct rwk_rma_state *s)
 	owe(s);
 }
 
-void rwk_rma_data_came(struct rwk_rma_state *s, uint64_t data, size_t len)
+void rwk_rma_data_came(struct rwk_peer *p, uint64_t room, uint64_t data, size_t len)
 {
-	struct rwk_engine *e = s->peer->engine;
+	struct rwk_engine *e = p->engine;
+	unsigned to = room < RWK_ROOMS && e->rooms[room] ? (unsigned)room : 0;
 
-	e->complete(e->owner, &(struct rwk_completion){.flags = RWK_F_RMA | RWK_F_REMOTE_WRITE | RWK_F_DATA,
-				      .length = len,
-				      .data = data,
-				      .peer = s->peer});
+	e->complete(e->owner,
+		&(struct rwk_completion){.flags = RWK_F_RMA | RWK_F_REMOTE_WRITE | RWK_F_DATA | rwk_room_flag(to),
+			.length = len,
+			.data = data,
+			.peer = p});
 }
 
 /** An answer of ours that is lost: the peer would wait for it for ever. */
@@ -159,7 +161,7 @@ static void serve_tell(struct rwk_rma_state *s, const struct rwk_envelope *env)
 
 	if (!s->refused && !env->small) {
 		rwk_rma_reached(e, NULL, &s->met, RWK_REGION_WRITE, false, s->bytes);
-		rwk_rma_data_came(s, env->data, s->bytes);
+		rwk_rma_data_came(s->peer, env->tag, env->data, s->bytes);
 	}
 	rwk_rma_granted(s);
 	ended(s, env);

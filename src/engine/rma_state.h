@@ -265,8 +265,8 @@ int rwk_rma_atomic(const struct rwk_region *r, uint64_t at, unsigned op, unsigne
 void rwk_rma_say(struct rwk_rma_state *s, enum rwk_kind kind, uint64_t tag, int status);
 /** A piece has been carried out: the peer is told at the end of this progress. */
 void rwk_rma_granted(struct rwk_rma_state *s);
-/** A peer's write with data is in place. */
-void rwk_rma_data_came(struct rwk_rma_state *s, uint64_t data, size_t len);
+/** A write with data is in place, of a peer that names this room: 0 in place of one that is not there. */
+void rwk_rma_data_came(struct rwk_peer *p, uint64_t room, uint64_t data, size_t len);
 void rwk_rma_in_drop(struct rwk_rma_in *in);
 
 /* rma_direct.c */

@@ -260,7 +260,8 @@ static void answers_owed(void **state)
 	open_narrow(&a, &w, *state, buf, LENGTH);
 	w.computes[0] = true;
 	while (!rwk_peer_sending(w.peer[1][0])) /* until its channel is full */
-		assert_int_equal(rwk_engine_send1(w.e[1], buf, 8, RWK_F_PLAIN | RWK_F_SILENT, 0, w.peer[1][0], 0, NULL), 0);
+		assert_int_equal(
+			rwk_engine_send1(w.e[1], buf, 8, RWK_F_PLAIN | RWK_F_SILENT, 0, w.peer[1][0], 0, NULL), 0);
 	assert_int_equal(rwk_engine_owes(w.e[1]), 0);
 	for (int i = 0; i < ASKED; i++)
 		assert_int_equal(area_simple(&w, 0, &a, READ, got[i], 0, LENGTH, 0, &t[i]), 0);

@@ -319,7 +319,7 @@ static void memory(void **state)
 		assert_int_equal(target[1], 42);
 		assert_int_equal(fi_inject_write(a.tx[tx], &one, 8, to, 16, 17), 0);
 		assert_int_equal(fi_writedata(a.tx[tx], out, 8, NULL, 99 + k, to, 0, 17, out), 0);
-		entry = t_wait(b.rxq[0], a.txq[0], NULL);
+		entry = t_wait(b.rxq[k / T_TX], a.txq[0], NULL);
 		assert_int_equal(entry.data, 99 + k);
 		t_wait(a.txq[tx], b.rxq[0], NULL);
 		assert_int_equal(target[2], 1);

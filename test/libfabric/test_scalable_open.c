@@ -336,6 +336,31 @@ static void closed_while_written(void **state)
 	t_sep_close(&s);
 }
 
+/* Data that comes with a write goes to the context that is named, or to the first that is open. */
+static void data_without_first(void **state)
+{
+	static uint64_t target;
+	struct fid_mr *mr;
+	struct t_sep s;
+
+	(void)state;
+	t_sep_open(&s, &domain);
+	t_sep_insert(&s, s.name);
+	assert_int_equal(fi_mr_reg(domain.domain, &target, 8, FI_REMOTE_WRITE, 0, 3, 0, &mr, NULL), 0);
+	assert_int_equal(fi_close(&s.rx[0]->fid), 0);
+	for (unsigned i = 0; i < T_RX; i++) {
+		fi_addr_t to = fi_rx_addr(0, (int)i, T_BITS);
+
+		assert_int_equal(fi_writedata(s.tx[0], &to, 8, NULL, 42 + i, to, 0, 3, NULL), 0);
+		assert_int_equal(t_wait(s.rxq[i ? i : 1], NULL, NULL).data, 42 + i);
+		t_wait(s.txq[0], NULL, NULL);
+		t_sep_nothing(&s);
+	}
+	assert_int_equal(fi_close(&mr->fid), 0);
+	open_again(&s, false, 0);
+	t_sep_close(&s);
+}
+
 static bool is_all(const unsigned char *buf, size_t len, unsigned char byte)
 {
 	return buf[0] == byte && !memcmp(buf, buf + 1, len - 1);
@@ -459,6 +484,7 @@ int main(void)
 		cmocka_unit_test(closed_while_awaited),
 		cmocka_unit_test(closed_while_written),
 		cmocka_unit_test(closed_while_received),
+		cmocka_unit_test(data_without_first),
 		cmocka_unit_test(attributes),
 		cmocka_unit_test(counted),
 	};
