@@ -203,7 +203,9 @@ static int cancel(struct rwk_fi_ep *ep, void *context)
 {
 	if (!ep->sep)
 		return rwk_engine_cancel(ep->engine, context);
-	return ep->inbox ? rwk_inbox_cancel(ep->inbox, context) : rwk_engine_cancel_send(ep->engine, context);
+	if (ep->inbox)
+		return rwk_inbox_cancel(ep->inbox, context);
+	return rwk_engine_cancel_send(ep->engine, rwk_room_of(ep->room_flag), context);
 }
 
 static ssize_t ep_cancel(fid_t fid, void *context)

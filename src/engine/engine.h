@@ -303,8 +303,8 @@ int rwk_inbox_cancel(struct rwk_inbox *box, void *context);
 /** The same for one receive of the engine's own inbox, or not yet started send. */
 int rwk_engine_cancel(struct rwk_engine *e, void *context);
 
-/** The same for sends alone. */
-int rwk_engine_cancel_send(struct rwk_engine *e, const void *context);
+/** The same for sends with that RWK_F_ROOM alone. */
+int rwk_engine_cancel_send(struct rwk_engine *e, unsigned room, const void *context);
 
 /** Cancels all receives that wait in an inbox. */
 void rwk_inbox_cancel_all(struct rwk_inbox *box);

@@ -305,10 +305,13 @@ static struct rwk_rx *rx_new(
 static ssize_t receive_claimed(struct rwk_inbox *box, enum rwk_space space, const struct iovec *iov, size_t count,
 	uint32_t flags, void *context)
 {
-	struct rwk_unexpected *u = claimed(box, space, context);
 	struct rwk_completion c = {.context = context, .flags = receive_flags(flags)};
+	struct rwk_unexpected *u;
 	struct rwk_rx *rx;
 
+	if (!(flags & RWK_F_DISCARD) && count > RWK_ENGINE_IOV_MAX)
+		return -EINVAL; /* it stays claimed */
+	u = claimed(box, space, context);
 	if (!u)
 		return -EINVAL;
 	if (flags & RWK_F_DISCARD) {
@@ -534,12 +537,12 @@ static bool is_meant(const struct rwk_tx *tx, const void *context)
 	return tx->context == context && (context || !(tx->flags & RWK_F_INJECT));
 }
 
-static int cancel_send(struct rwk_peer *p, const void *context)
+static int cancel_send(struct rwk_peer *p, unsigned room, const void *context)
 {
 	for (struct rwk_list *l = p->sends.next; l != &p->sends; l = l->next) {
 		struct rwk_tx *tx = rwk_container_of(l, struct rwk_tx, link);
 
-		if (tx->state == RWK_TX_EAGER && is_meant(tx, context))
+		if (tx->state == RWK_TX_EAGER && rwk_room_of(tx->flags) == room && is_meant(tx, context))
 			return rwk_tx_withdraw(tx);
 	}
 	return -ENOENT;
@@ -585,10 +588,10 @@ bool rwk_inbox_receives(const struct rwk_inbox *box)
 	return box->rx_pool.used;
 }
 
-int rwk_engine_cancel_send(struct rwk_engine *e, const void *context)
+int rwk_engine_cancel_send(struct rwk_engine *e, unsigned room, const void *context)
 {
 	for (struct rwk_peer *p = e->all_peers; p; p = p->next) {
-		if (!cancel_send(p, context))
+		if (!cancel_send(p, room, context))
 			return 0;
 	}
 	return -ENOENT;
@@ -598,5 +601,5 @@ int rwk_engine_cancel(struct rwk_engine *e, void *context)
 {
 	if (!rwk_inbox_is_shared(e) && !rwk_inbox_cancel(e->inbox, context))
 		return 0;
-	return rwk_engine_cancel_send(e, context);
+	return rwk_engine_cancel_send(e, 0, context);
 }

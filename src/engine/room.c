@@ -72,10 +72,21 @@ static void cancel_receives(struct rwk_peer *p, unsigned room)
 	}
 }
 
+/** Nobody else could name what was claimed; or would take it for what he has claimed. */
+static void drop_claimed(struct rwk_inbox *box)
+{
+	struct rwk_list *l;
+
+	while ((l = rwk_list_pop(&box->claimed)))
+		rwk_unexpected_drop(rwk_container_of(l, struct rwk_unexpected, claimed));
+}
+
 void rwk_engine_cancel_room(struct rwk_engine *e, unsigned room, bool receives)
 {
-	if (receives)
+	if (receives) {
 		rwk_inbox_cancel_all(e->rooms[room]);
+		drop_claimed(e->rooms[room]);
+	}
 	for (struct rwk_peer *p = e->all_peers; p; p = p->next) {
 		if (p->error)
 			continue; /* all ends with the peer */

@@ -47,6 +47,7 @@ static void peek_claim_discard(void **state)
 {
 	static const size_t lengths[] = {0, 100, 5000, 300000};
 	static unsigned char out[300000], in[300000];
+	const struct iovec many[RWK_ENGINE_IOV_MAX + 1] = {{in, 1}};
 	struct world w;
 
 	world_open_two(&w, *state);
@@ -69,6 +70,9 @@ static void peek_claim_discard(void **state)
 		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, NULL, 0, 5, 0, RWK_F_PEEK, &gone), 0);
 		assert_int_equal(gone.c.status, -ENOMSG);
 		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, len, 5, 0, RWK_F_CLAIM, &wrong), -EINVAL);
+		assert_int_equal(rwk_engine_recv(w.e[1], RWK_TAGGED, w.peer[1][0], many, RWK_ENGINE_IOV_MAX + 1, 5, 0,
+					 RWK_F_CLAIM, &claim),
+			-EINVAL);
 		claim.times = 0;
 		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, len, 5, 0, RWK_F_CLAIM, &claim), 0);
 		world_wait(&w, &claim);
@@ -132,9 +136,10 @@ static void cancel_send(void **state)
 {
 	enum { COUNT = 200 };
 	static unsigned char out[COUNT][1000], in[1000];
-	struct task s[COUNT] = {0}, r = {0};
+	struct task s[COUNT] = {0}, r = {0}, other = {0};
 	unsigned cancelled = 0;
 	struct world w;
+	int rc;
 
 	world_open_two(&w, *state);
 	for (unsigned i = 0; i < COUNT; i++)
@@ -142,6 +147,13 @@ static void cancel_send(void **state)
 			rwk_engine_send1(w.e[0], out[i], sizeof(out[i]), RWK_F_TAGGED, 0, w.peer[0][1], i, &s[i]), 0);
 	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out[0], 4, COUNT, RWK_F_INJECT | RWK_F_SILENT, NULL), 0);
 	assert_int_equal(rwk_engine_cancel(w.e[0], NULL), -ENOENT);
+	assert_int_equal(rwk_engine_send1(w.e[0], out[0], sizeof(out[0]), RWK_F_TAGGED | rwk_room_flag(1), 0,
+				 w.peer[0][1], COUNT + 1, &other),
+		0);
+	assert_int_equal(rwk_engine_cancel(w.e[0], &other), -ENOENT); /* it is another room's */
+	rc = rwk_engine_cancel_send(w.e[0], 1, &other);
+	if (w.net)
+		assert_int_equal(rc, 0);
 	for (unsigned i = COUNT; i-- > 0;) {
 		bool before = s[i].times;
 
@@ -172,6 +184,29 @@ static void cancel_send(void **state)
 	memset(&r, 0, sizeof(r));
 	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, sizeof(in), COUNT, 0, 0, &r), 0);
 	world_wait(&w, &r);
+	world_close(&w);
+}
+
+/*
+ * A room is closed: what was claimed by it is dropped, so that its sender goes on, and who claims anew under the same
+ * context gets that and no other.
+ */
+static void claims_of_closed(void **state)
+{
+	static unsigned char out[300000], in[300000];
+	struct task s[2] = {0}, claim = {0};
+	struct world w;
+
+	world_open_two(&w, *state);
+	world_fill(out, sizeof(out), 1);
+	assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, sizeof(out), 5, 0, &s[0]), 0);
+	world_settle(&w);
+	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, NULL, 0, 5, 0, RWK_F_PEEK | RWK_F_CLAIM, &claim), 0);
+	world_wait(&w, &claim);
+	assert_int_equal(claim.c.status, 0);
+	rwk_engine_cancel_room(w.e[1], 0, true);
+	world_wait(&w, &s[0]);
+	assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, sizeof(in), 5, 0, RWK_F_CLAIM, &claim), -EINVAL);
 	world_close(&w);
 }
 
@@ -556,6 +591,7 @@ int main(void)
 		WORLD_EACH(peek_claim_discard),
 		WORLD_EACH(cancel_receive),
 		WORLD_EACH(cancel_send),
+		WORLD_EACH(claims_of_closed),
 		WORLD_EACH(truncation),
 		WORLD_EACH(multi_receive),
 		WORLD_EACH(multi_receive_again),
