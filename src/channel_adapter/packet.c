@@ -5,11 +5,12 @@
  * The ICRC covers the IPv4 identification. Ours is 0 (the link sees to that); that of another maker's packet does not
  * reach a datagram socket. A packet whose ICRC is not right for 0 is taken if it is for one other identification: one
  * in 65536 of damaged packets passes so, after UDP and the link layer below have let it pass. IPv6 has no
- * identification.
+ * identification. On a stream, whose bytes TCP has checked, nobody looks at the ICRC.
  */
 #include "channel_adapter/internal.h"
 
 #include "base/compiler.h"
+#include "base/iov.h"
 #include "links/udp/udp.h"
 #include "wire/icrc.h"
 
@@ -27,13 +28,47 @@ static uint32_t begin_icrc(
 	return rwk_icrc_begin(RWK_CRC_32, pseudo, *pseudo_len);
 }
 
+static void put_icrc(uint8_t *to, uint32_t icrc)
+{
+	for (unsigned i = 0; i < RWK_WIRE_ICRC; i++)
+		to[i] = (uint8_t)(icrc >> 8 * i);
+}
+
+static bool is_read_answer(const struct rwk_wire *w)
+{
+	unsigned operation = RWK_WIRE_OPERATION(w->opcode);
+
+	return operation >= RWK_WIRE_READ_FIRST && operation <= RWK_WIRE_READ_ONLY;
+}
+
+/*
+ * What is read is the program's, which may store to it meanwhile: what goes out is the copy that the ICRC, begun so, is
+ * of. False: the link has no room of its own.
+ */
+static bool send_copy(struct rwk_qp *qp, uint32_t icrc, const uint8_t *header, size_t header_len,
+	const struct iovec *payload, int count, size_t size)
+{
+	struct rwk_link *l = qp->link;
+	uint8_t *room = l->ops->reserve ? l->ops->reserve(l, &qp->peer, size) : NULL;
+	size_t covered = size - RWK_WIRE_ICRC, len;
+
+	if (!room)
+		return false;
+	memcpy(room, header, header_len);
+	len = rwk_iov_gather(payload, (size_t)count, 0, room + header_len, covered - header_len);
+	memset(room + header_len + len, 0, covered - header_len - len);
+	put_icrc(room + covered, rwk_icrc_packet(RWK_CRC_32, icrc, room, covered, NULL, 0, 0));
+	qp->adapter->counters.packets_out++;
+	return true;
+}
+
 int rwk_ca_emit(void *user, const struct rwk_wire *w, const struct iovec *payload, int count)
 {
 	struct rwk_qp *qp = user;
 	struct rwk_adapter *a = qp->adapter;
 	struct iovec iov[RWK_MACHINE_IOV + 2];
 	uint8_t header[RWK_WIRE_HEADER_MAX], tail[3 + RWK_WIRE_ICRC] = {0};
-	size_t header_len, len = 0, pseudo_len;
+	size_t header_len, size, len = 0, pseudo_len;
 	unsigned pad;
 	uint32_t icrc;
 	int rc;
@@ -44,15 +79,18 @@ int rwk_ca_emit(void *user, const struct rwk_wire *w, const struct iovec *payloa
 	}
 	header_len = rwk_wire_pack(w, len, header);
 	pad = -len & 3;
-	icrc = begin_icrc(qp->link, &qp->peer, true, header_len + len + pad + RWK_WIRE_ICRC, &pseudo_len);
+	size = header_len + len + pad + RWK_WIRE_ICRC;
+	icrc = begin_icrc(qp->link, &qp->peer, true, size, &pseudo_len);
+	if (is_read_answer(w) && send_copy(qp, icrc, header, header_len, payload, count, size))
+		return 0;
 	icrc = rwk_icrc_packet(RWK_CRC_32, icrc, header, header_len, payload, count, pad);
-	for (unsigned i = 0; i < RWK_WIRE_ICRC; i++)
-		tail[pad + i] = (uint8_t)(icrc >> 8 * i);
+	put_icrc(tail + pad, icrc);
 	iov[0] = (struct iovec){header, header_len};
 	iov[1 + count] = (struct iovec){tail, pad + RWK_WIRE_ICRC};
 	rc = qp->link->ops->send(qp->link, &qp->peer, iov, count + 2);
-	if (rwk_unlikely(rc == -EMSGSIZE))
-		return 0; /* the way has become narrower: that does not pass, so the packet is as good as lost */
+	/* The way has become narrower, or the stream is gone: that does not pass, so the packet is as good as lost. */
+	if (rwk_unlikely(rc == -EMSGSIZE || rc == -ENOTCONN))
+		return 0;
 	if (rc)
 		qp->link_full = true;
 	else
@@ -139,7 +177,7 @@ static void take(struct rwk_adapter *a, const struct rwk_link *l, const struct r
 	qp = addressee(a, l, from, &w);
 	if (!qp)
 		return;
-	if (rwk_unlikely(!icrc_is_right(qp, from, bytes, len))) {
+	if (rwk_unlikely(l == a->link && !icrc_is_right(qp, from, bytes, len))) {
 		a->counters.bad_icrc++;
 		return;
 	}
