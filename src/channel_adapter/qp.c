@@ -13,6 +13,7 @@
 
 #define NUMBER_DRAWN (0xffffffu / RWK_QPS_MAX) /* bits above the place in the table */
 #define TIMEOUT      67108864u                 /* ns: 4.096 us << 14, what verbs programs use */
+#define TIMEOUT_MOST (1ull << 43) /* ns, two hours and a half: a deadline, doubled often, can still be said */
 #define WINDOW_MIN   16u
 #define READ_PACKETS 32u /* of one Read Request: what a requester asks for must have room when it comes */
 
@@ -214,6 +215,13 @@ static size_t room_for(const struct rwk_qp *qp, uint32_t pmtu)
 	return rwk_udp_room(qp->adapter->link) / (pmtu < RWK_UDP_ROOM_PACKET ? RWK_UDP_ROOM_PACKET : pmtu);
 }
 
+static rwk_time timeout_of(const struct rwk_qp_attr *attr)
+{
+	if (!attr->timeout_ns)
+		return TIMEOUT;
+	return attr->timeout_ns < TIMEOUT_MOST ? attr->timeout_ns : TIMEOUT_MOST;
+}
+
 static int connect_rc(struct rwk_qp *qp, const struct rwk_qp_attr *attr, uint32_t pmtu)
 {
 	size_t room = room_for(qp, pmtu);
@@ -234,7 +242,7 @@ static int connect_rc(struct rwk_qp *qp, const struct rwk_qp_attr *attr, uint32_
 		.service = qp->type == RWK_QP_SRC ? RWK_WIRE_SRC : RWK_WIRE_RC,
 		.own = attr->unordered ? RWK_RC_SELECTIVE | RWK_RC_UNORDERED : 0,
 		.reach = attr->access,
-		.timeout = attr->timeout_ns ? attr->timeout_ns : TIMEOUT,
+		.timeout = timeout_of(attr),
 		.read_chunk = READ_PACKETS * pmtu,
 	};
 

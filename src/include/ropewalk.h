@@ -406,7 +406,7 @@ struct rwk_qp_attr {
 	uint8_t retry;       /* times that silence is answered by sending again, 0 to 7 */
 	uint8_t rnr_retry;   /* times that the peer may have no receive posted, 0 to 6; 7: for ever */
 	uint8_t rnr_timer;   /* code of the time that a sender waits when we have none, 0 to 31 */
-	uint64_t timeout_ns; /* until silence is noticed [67 ms] */
+	uint64_t timeout_ns; /* until silence is noticed [67 ms]; two hours at most */
 	/*
 	 * The peer is a ropewalk too, and its qp has this set as well: what is lost is sent again alone, and un-ordered
 	 * requests may be done before their turn (RWK_REQUEST_UNORDERED). Any other peer would answer nothing.

@@ -129,6 +129,21 @@ static void read_of_changing(void **state)
 	sides_close();
 }
 
+/* Who wants no limit says so by the largest number: silence is not noticed at once then. */
+static void patient_for_ever(void **state)
+{
+	const struct way *w = open_way(state);
+	struct rwk_connection_attr attr = sides_attr(w->transport, NULL);
+	struct rwk_qp_info info;
+
+	attr.qp.timeout_ns = UINT64_MAX;
+	sides_connect(&attr);
+	sides_exchange();
+	rwk_qp_query(near.qp, &info);
+	assert_int_equal(info.timeouts, 0);
+	sides_close();
+}
+
 /* The peer is gone when a qp would tell it that it refuses what it has sent: who sleeps on the adapter's queues can. */
 static void nobody_to_refuse(void **state)
 {
@@ -724,6 +739,8 @@ int main(void)
 		by(by_one_way, rc_stream),
 		by(read_of_changing, rc_udp),
 		by(read_of_changing, rc_stream),
+		by(patient_for_ever, rc_udp),
+		by(patient_for_ever, rc_stream),
 		by(nobody_to_refuse, rc_udp),
 		by(nobody_to_refuse, rc_stream),
 		by(again, rc_udp),
