@@ -61,7 +61,7 @@ def settle(job):
 
 def expect_gone(job, dead, waiting):
     for worker in dead:
-        job.wait_for(f"gone peer={worker.rank} ", waiting, seconds=3.0, what=f" after rank {worker.rank} was killed")
+        job.wait_for(f"gone peer={worker.rank} ", waiting, seconds=20, what=f" after rank {worker.rank} was killed")
 
 
 def main():

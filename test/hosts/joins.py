@@ -22,7 +22,7 @@ from deaths import Setup  # noqa: E402
 from job import Job, Wrong  # noqa: E402
 
 FOUNDERS, LASTING, LATE = 2, 6, 4
-SECONDS = 10  # until all have come in; on two busy cores most of it is how long a process takes to start
+SECONDS = 60  # until all have come in; on two busy cores most of it is how long a process takes to start
 
 
 def die(worker):
