@@ -7,6 +7,7 @@ import random
 import resource
 import signal
 import socket
+import statistics
 import subprocess
 import time
 
@@ -56,20 +57,22 @@ def many(setup):
 
 def kills(setup, count, *args, ranks=6, wait=0.06, env=None):
     """Jobs whose ranks are killed at random, one after the other, until two are left, which then still work."""
-    slowest, killed, jobs = 0.0, 0, 0
-    while killed < count:
+    took, jobs = [], 0
+    while len(took) < count:
         with Job(setup, ranks, *args, env=env).start() as job:
             for _ in range(ranks - 2):
                 job.run_for(random.uniform(0, wait))
-                slowest = max(slowest, job.kill(random.choice(job.living())))
-                killed += 1
+                took.append(job.kill(random.choice(job.living())))
             job.expect_nobody_gone(but=[w.rank for w in job.workers if w.died_by_us])
             if "wait" not in args:
                 job.expect_progress(0.02)
             job.finish()
         setup.expect_nothing_left(job)
         jobs += 1
-    return f"{killed} kills in {jobs} jobs, the last to notice took {slowest:.2f} s"
+    median = statistics.median(took)
+    if median > 3:  # one may be late on a busy machine, not half of them
+        raise Wrong(f"half of {len(took)} deaths were noticed after more than 3 s: {median:.2f} s")
+    return f"{len(took)} kills in {jobs} jobs, the last to notice took {max(took):.2f} s"
 
 
 def kill(setup):
@@ -143,7 +146,7 @@ def kill_early(setup):
             job.wait_for("ready")
             job.tell("go")
             start = time.monotonic()
-            job.wait_for(f"gone peer={victim.rank} ", seconds=3, what=" after an early kill")
+            job.wait_for(f"gone peer={victim.rank} ", seconds=20, what=" after an early kill")
             slowest = max(slowest, time.monotonic() - start)
             job.finish()
         setup.expect_nothing_left(job)
@@ -192,7 +195,7 @@ def stop_and_kill(setup):
         job.workers[3].process.kill()
         job.run_for(1)
         job.workers[1].process.send_signal(signal.SIGCONT)
-        job.wait_for("gone peer=3 ", [job.workers[0], job.workers[1]], seconds=3)
+        job.wait_for("gone peer=3 ", [job.workers[0], job.workers[1]], seconds=20)
         job.finish()
         return f"noticed in {took:.2f} s"
 
