@@ -14,7 +14,7 @@ trap 'rm -rf "$log"' EXIT
 pair()
 {
 	# The port is below those that the kernel gives to whoever asks for any.
-	local name=$1 type=$2 address=$3 port=$((20000 + RANDOM % 12000)) server ok=0
+	local name=$1 type=$2 address=$3 port=$((24000 + RANDOM % 8000)) server ok=0
 	shift 3
 	timeout 120 ${sanitizer+"${sanitizer[@]}"} fi_pingpong -e "$type" -p ropewalk -c -I 20 -B "$port" "$@" >"$log/server" 2>&1 &
 	server=$!

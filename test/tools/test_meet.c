@@ -121,6 +121,6 @@ int main(void)
 		cmocka_unit_test(nobody),
 	};
 
-	port = 14000 + (unsigned)getpid() % 4000;
+	port = 14000 + (unsigned)getpid() % 2000;
 	return cmocka_run_group_tests_name("tools/meet", tests, NULL, NULL);
 }
