@@ -741,7 +741,6 @@ int main(void)
 		by(read_of_changing, rc_stream),
 		by(patient_for_ever, rc_udp),
 		by(patient_for_ever, rc_stream),
-		by(nobody_to_refuse, rc_udp),
 		by(nobody_to_refuse, rc_stream),
 		by(again, rc_udp),
 		by(again, uc_stream),
