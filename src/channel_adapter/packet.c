@@ -43,51 +43,52 @@ static bool is_read_answer(const struct rwk_wire *w)
 
 /*
  * What is read is the program's, which may store to it meanwhile: what goes out is the copy that the ICRC, begun so, is
- * of. False: the link has no room of its own.
+ * of.
  */
-static bool send_copy(struct rwk_qp *qp, uint32_t icrc, const uint8_t *header, size_t header_len,
+static int send_copy(struct rwk_qp *qp, uint32_t icrc, const uint8_t *header, size_t header_len,
 	const struct iovec *payload, int count, size_t size)
 {
 	struct rwk_link *l = qp->link;
-	uint8_t *room = l->ops->reserve ? l->ops->reserve(l, &qp->peer, size) : NULL;
+	uint8_t own[RWK_WIRE_HEADER_MAX + RWK_WIRE_PMTU_MAX + RWK_WIRE_ICRC];
+	uint8_t *room = l->ops->reserve ? l->ops->reserve(l, &qp->peer, size) : NULL, *packet = room ? room : own;
 	size_t covered = size - RWK_WIRE_ICRC, len;
 
-	if (!room)
-		return false;
-	memcpy(room, header, header_len);
-	len = rwk_iov_gather(payload, (size_t)count, 0, room + header_len, covered - header_len);
-	memset(room + header_len + len, 0, covered - header_len - len);
-	put_icrc(room + covered, rwk_icrc_packet(RWK_CRC_32, icrc, room, covered, NULL, 0, 0));
-	qp->adapter->counters.packets_out++;
-	return true;
+	memcpy(packet, header, header_len);
+	len = rwk_iov_gather(payload, (size_t)count, 0, packet + header_len, covered - header_len);
+	memset(packet + header_len + len, 0, covered - header_len - len);
+	put_icrc(packet + covered, rwk_icrc_packet(RWK_CRC_32, icrc, packet, covered, NULL, 0, 0));
+	return room ? 0 : l->ops->send(l, &qp->peer, &(struct iovec){own, size}, 1);
+}
+
+static int send_pieces(struct rwk_qp *qp, uint32_t icrc, uint8_t *header, size_t header_len,
+	const struct iovec *payload, int count, unsigned pad)
+{
+	struct iovec iov[RWK_MACHINE_IOV + 2];
+	uint8_t tail[3 + RWK_WIRE_ICRC] = {0};
+
+	put_icrc(tail + pad, rwk_icrc_packet(RWK_CRC_32, icrc, header, header_len, payload, count, pad));
+	iov[0] = (struct iovec){header, header_len};
+	for (int i = 0; i < count; i++)
+		iov[1 + i] = payload[i];
+	iov[1 + count] = (struct iovec){tail, pad + RWK_WIRE_ICRC};
+	return qp->link->ops->send(qp->link, &qp->peer, iov, count + 2);
 }
 
 int rwk_ca_emit(void *user, const struct rwk_wire *w, const struct iovec *payload, int count)
 {
 	struct rwk_qp *qp = user;
 	struct rwk_adapter *a = qp->adapter;
-	struct iovec iov[RWK_MACHINE_IOV + 2];
-	uint8_t header[RWK_WIRE_HEADER_MAX], tail[3 + RWK_WIRE_ICRC] = {0};
-	size_t header_len, size, len = 0, pseudo_len;
-	unsigned pad;
-	uint32_t icrc;
+	uint8_t header[RWK_WIRE_HEADER_MAX];
+	size_t len = rwk_iov_length(payload, (size_t)count), header_len = rwk_wire_pack(w, len, header), pseudo_len;
+	unsigned pad = -len & 3;
+	size_t size = header_len + len + pad + RWK_WIRE_ICRC;
+	uint32_t icrc = begin_icrc(qp->link, &qp->peer, true, size, &pseudo_len);
 	int rc;
 
-	for (int i = 0; i < count; i++) {
-		iov[1 + i] = payload[i];
-		len += payload[i].iov_len;
-	}
-	header_len = rwk_wire_pack(w, len, header);
-	pad = -len & 3;
-	size = header_len + len + pad + RWK_WIRE_ICRC;
-	icrc = begin_icrc(qp->link, &qp->peer, true, size, &pseudo_len);
-	if (is_read_answer(w) && send_copy(qp, icrc, header, header_len, payload, count, size))
-		return 0;
-	icrc = rwk_icrc_packet(RWK_CRC_32, icrc, header, header_len, payload, count, pad);
-	put_icrc(tail + pad, icrc);
-	iov[0] = (struct iovec){header, header_len};
-	iov[1 + count] = (struct iovec){tail, pad + RWK_WIRE_ICRC};
-	rc = qp->link->ops->send(qp->link, &qp->peer, iov, count + 2);
+	if (is_read_answer(w) && qp->link == a->link)
+		rc = send_copy(qp, icrc, header, header_len, payload, count, size);
+	else
+		rc = send_pieces(qp, icrc, header, header_len, payload, count, pad);
 	/* The way has become narrower, or the stream is gone: that does not pass, so the packet is as good as lost. */
 	if (rwk_unlikely(rc == -EMSGSIZE || rc == -ENOTCONN))
 		return 0;
