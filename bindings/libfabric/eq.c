@@ -21,6 +21,7 @@ struct rwk_fi_event {
 	void *context;        /* of an error */
 	uint64_t value;       /* the same: what stands in its `data` */
 	struct fi_info *info; /* FI_CONNREQ */
+	bool seen;            /* by FI_PEEK */
 	size_t len, least;    /* of data; of it what a program must have room for */
 	unsigned char data[];
 };
@@ -65,8 +66,10 @@ static ssize_t take(struct rwk_fi_eq *eq, uint32_t *number, void *buf, size_t le
 		len = ev->len;
 	*number = ev->number;
 	memcpy(buf, ev->data, len);
-	if (flags & FI_PEEK)
+	if (flags & FI_PEEK) {
+		ev->seen = true;
 		return (ssize_t)len;
+	}
 	remove_event(eq, ev);
 	free(ev);
 	return (ssize_t)len;
@@ -237,6 +240,25 @@ void rwk_fi_eq_forget(struct rwk_fi_eq *eq, const struct fid *fid, void (*unread
 		free(ev);
 	}
 	pthread_mutex_unlock(&eq->lock);
+}
+
+struct fi_info *rwk_fi_eq_withdraw(struct rwk_fi_eq *eq, const struct fid *handle)
+{
+	struct fi_info *info = NULL;
+
+	pthread_mutex_lock(&eq->lock);
+	for (struct rwk_list *l = eq->events.next; l != &eq->events; l = l->next) {
+		struct rwk_fi_event *ev = event_of(l);
+
+		if (ev->seen || !ev->info || ev->info->handle != handle)
+			continue;
+		info = ev->info;
+		remove_event(eq, ev);
+		free(ev);
+		break;
+	}
+	pthread_mutex_unlock(&eq->lock);
+	return info;
 }
 
 static int watch(struct rwk_fi_eq *eq, int fd)

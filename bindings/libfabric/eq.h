@@ -54,6 +54,12 @@ int rwk_fi_eq_put_insert(struct rwk_fi_eq *eq, struct fid *fid, void *context, u
 /** The object is gone: nobody reads of it any more. Of a FI_CONNREQ `unread` takes the info. */
 void rwk_fi_eq_forget(struct rwk_fi_eq *eq, const struct fid *fid, void (*unread)(struct fi_info *info));
 
+/**
+ * The FI_CONNREQ of that handle is taken back: its info, the caller's again. NULL: it is not there any more, or the
+ * program has seen it, by FI_PEEK.
+ */
+struct fi_info *rwk_fi_eq_withdraw(struct rwk_fi_eq *eq, const struct fid *handle);
+
 /** From now on the queue's descriptor is readable whenever that one is: 0 (also once more), or negative errno. */
 int rwk_fi_eq_watch(struct rwk_fi_eq *eq, int fd);
 

@@ -8,8 +8,9 @@
  *   passive   an endpoint that listens; it belongs to the fabric
  *   request   what somebody who connects has said: the handle in the info of FI_CONNREQ. It belongs to the program,
  *             until it is rejected or closed (fi_close), or an endpoint that was opened with it has it; at last to the
- *             fabric. Its connection waits for the program for as long as the peer's kernel says that he is there; who
- *             comes while a passive endpoint's backlog of them waits is hung up on
+ *             fabric. Its connection waits for the program for as long as the peer's kernel says that he is there; of
+ *             who goes before the program has seen the event, that is taken back; who comes while a passive endpoint's
+ *             backlog of them waits is hung up on
  *   op        an operation from its posting to its completion; the id of its request
  *
  *   IDLE - fi_connect, fi_accept - CONNECTING - FI_CONNECTED - CONNECTED - FI_SHUTDOWN, fi_shutdown - OVER
@@ -57,6 +58,7 @@ struct rwk_fi_msg_request {
 	struct fid fid;
 	struct rwk_list link; /* rwk_fi_device.requests */
 	struct rwk_fi_device *device;
+	struct rwk_fi_msg_passive *pep;    /* where it came; NULL: that is closed */
 	struct rwk_connection *connection; /* NULL: the peer has gone */
 	bool taken;                        /* by an endpoint */
 	struct rwk_address peer;
@@ -153,6 +155,8 @@ struct rwk_fi_msg_ep *rwk_fi_msg_srx_find(struct rwk_fi_msg_srx *srx, uint32_t q
 /* msg_passive.c */
 /** Drops a request, whose peer is hung up on if he still waits. */
 void rwk_fi_msg_drop_request(struct rwk_fi_msg_request *r);
+/** Who asked has gone: who accepts or rejects will see, and a program that has not seen the event never hears of it. */
+void rwk_fi_msg_withdraw(struct rwk_fi_msg_request *r);
 /** All of them: before the device is closed. */
 void rwk_fi_msg_drop_requests(struct rwk_fi_device *device);
 /**

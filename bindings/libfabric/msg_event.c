@@ -61,16 +61,16 @@ static void asked(struct rwk_fi_device *d, const struct rwk_connection_event *e)
 	rwk_connection_destroy(e->connection); /* who listened does so no more */
 }
 
-/* Who asked has gone: who accepts or rejects will see. */
 static void withdrawn(struct rwk_fi_device *d, const struct rwk_connection_event *e)
 {
 	for (struct rwk_list *l = d->requests.next; l != &d->requests; l = l->next) {
 		struct rwk_fi_msg_request *r = rwk_container_of(l, struct rwk_fi_msg_request, link);
 
-		if (r->connection == e->connection)
-			r->connection = NULL;
+		if (r->connection != e->connection)
+			continue;
+		rwk_fi_msg_withdraw(r);
+		return;
 	}
-	rwk_connection_destroy(e->connection);
 }
 
 void rwk_fi_msg_event(struct rwk_fi_device *d, const struct rwk_connection_event *e)

@@ -47,6 +47,16 @@ static void drop_unread(struct fi_info *info)
 	rwk_fi_info_free(info);
 }
 
+void rwk_fi_msg_withdraw(struct rwk_fi_msg_request *r)
+{
+	struct fi_info *unread = r->pep ? rwk_fi_eq_withdraw(r->pep->eq, &r->fid) : NULL;
+
+	rwk_connection_destroy(r->connection);
+	r->connection = NULL;
+	if (unread)
+		drop_unread(unread);
+}
+
 /*
  * The name of this end towards a peer: the address that is listened at, or for any the one that the peer sees, with the
  * port.
@@ -98,6 +108,7 @@ static struct rwk_fi_msg_request *new_request(struct rwk_fi_msg_passive *pep, co
 	r->fid.fclass = FI_CLASS_CONNREQ;
 	r->fid.ops = (struct fi_ops *)&request_ops;
 	r->device = pep->device;
+	r->pep = pep;
 	r->connection = e->connection;
 	rwk_fi_address_partial(e->peer_ip, e->peer_port, &r->peer);
 	rwk_list_append(&pep->device->requests, &r->link);
@@ -298,6 +309,17 @@ static int pep_control(struct fid *fid, int command, void *arg)
 	return 0;
 }
 
+/* The requests that the program has not answered stay, without it. */
+static void leave_requests(struct rwk_fi_msg_passive *pep)
+{
+	for (struct rwk_list *l = pep->device->requests.next; l != &pep->device->requests; l = l->next) {
+		struct rwk_fi_msg_request *r = rwk_container_of(l, struct rwk_fi_msg_request, link);
+
+		if (r->pep == pep)
+			r->pep = NULL;
+	}
+}
+
 static int pep_close(struct fid *fid)
 {
 	struct rwk_fi_msg_passive *pep = pep_of(fid);
@@ -311,6 +333,7 @@ static int pep_close(struct fid *fid)
 	rwk_list_remove(&pep->link);
 	if (pep->eq)
 		rwk_fi_eq_forget(pep->eq, fid, drop_unread);
+	leave_requests(pep);
 	rwk_fi_unlock(&pep->device->group.mutex);
 	if (pep->eq)
 		rwk_fi_drop(&pep->eq->refs);

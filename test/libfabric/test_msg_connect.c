@@ -318,6 +318,118 @@ static void sleeps(void **state)
 	t_sides_close(&client, &server);
 }
 
+/*
+ * What connections have to do is done, though the server's program takes nothing from its queue: `other` is one of the
+ * same fabric, in which there is never anything.
+ */
+static void drive_past(struct fid_eq *other)
+{
+	struct fi_eq_cm_entry entry;
+	uint32_t number;
+
+	t_side_drive(&client);
+	assert_int_equal(fi_eq_read(other, &number, &entry, sizeof(entry), 0), -FI_EAGAIN);
+}
+
+/* What a look at the server's queue says that takes nothing and sees nothing: -FI_ETOOSMALL if there is something. */
+static ssize_t fullness(void)
+{
+	uint32_t number;
+
+	return fi_eq_read(server.eq, &number, NULL, 0, FI_PEEK);
+}
+
+/* Nothing is in the queue, by any way to find out. */
+static bool is_empty(void)
+{
+	struct fid *fids[] = {&server.eq->fid};
+	struct pollfd p = {.events = POLLIN};
+
+	assert_int_equal(fi_control(fids[0], FI_GETWAIT, &p.fd), 0);
+	return fullness() == -FI_EAGAIN && !fi_trywait(server.fabric, fids, 1) && !poll(&p, 1, 0);
+}
+
+static void open_past(struct fid_eq **other)
+{
+	const struct t_msg_options o = {.wait = FI_WAIT_FD};
+	struct fi_eq_attr attr = {0};
+
+	t_sides_listen(&client, &server, &o);
+	t_side_endpoint(&client, NULL);
+	assert_int_equal(fi_eq_open(server.fabric, &attr, other, NULL), 0);
+}
+
+/* Who hangs up before the program has seen that he asks leaves nothing behind, in whatever order they go. */
+static void hang_up_unseen(void **state)
+{
+	enum { ROUNDS = 10, N = 20 };
+	struct fid_ep *ep[N];
+	struct fid_eq *other;
+	int64_t end = t_now() + T_PATIENCE;
+
+	(void)state;
+	open_past(&other);
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < N; i++) {
+			assert_int_equal(fi_endpoint(client.domain, client.info, &ep[i], NULL), 0);
+			assert_int_equal(fi_ep_bind(ep[i], &client.eq->fid, 0), 0);
+			assert_int_equal(fi_ep_bind(ep[i], &client.cq->fid, FI_TRANSMIT | FI_RECV), 0);
+			assert_int_equal(fi_connect(ep[i], &server.name, NULL, 0), 0);
+		}
+		while (fullness() != -FI_ETOOSMALL && t_now() < end)
+			drive_past(other);
+		assert_int_equal(fullness(), -FI_ETOOSMALL);
+		for (int i = 0; i < 100; i++)
+			drive_past(other);
+		for (int i = 0; i < N; i++)
+			assert_int_equal(fi_close(&ep[round % 2 ? N - 1 - i : i]->fid), 0);
+		while (!is_empty() && t_now() < end)
+			drive_past(other);
+		assert_true(is_empty());
+	}
+	t_side_no_event(&server, &client);
+	t_side_connect(&client, &server);
+	assert_int_equal(fi_close(&other->fid), 0);
+	t_sides_close(&client, &server);
+}
+
+/* The server's program has seen FI_CONNREQ, and left it where it is. */
+static struct fi_info *peek(struct fid_eq *other)
+{
+	struct fi_eq_cm_entry entry;
+	int64_t end = t_now() + T_PATIENCE;
+	uint32_t number = 0;
+
+	assert_int_equal(fi_connect(client.ep, &server.name, NULL, 0), 0);
+	while (fi_eq_read(server.eq, &number, &entry, sizeof(entry), FI_PEEK) == -FI_EAGAIN && t_now() < end)
+		drive_past(other);
+	assert_int_equal(number, FI_CONNREQ);
+	return entry.info;
+}
+
+/* A request that has been seen, by FI_PEEK, stays when the client hangs up. */
+static void hangs_up_seen(void **state)
+{
+	struct fi_info *info;
+	struct fid_eq *other;
+	struct t_event e;
+
+	(void)state;
+	open_past(&other);
+	info = peek(other);
+	assert_int_equal(fi_close(&client.ep->fid), 0);
+	client.ep = NULL;
+	for (int i = 0; i < 100; i++)
+		drive_past(other);
+	e = t_side_event(&server, NULL, FI_CONNREQ);
+	assert_ptr_equal(e.info, info);
+	t_side_endpoint(&server, e.info);
+	fi_freeinfo(e.info);
+	assert_int_equal(fi_accept(server.ep, NULL, 0), -FI_ENOTCONN);
+	assert_int_equal(fi_close(&other->fid), 0);
+	t_sides_close(&client, &server);
+}
+
 /* Many clients of one server, all at once, of one fabric. */
 static void many(void **state)
 {
@@ -479,6 +591,8 @@ int main(void)
 		cmocka_unit_test(tells_of_the_nic),
 		cmocka_unit_test(closes_in_any_state),
 		cmocka_unit_test(sleeps),
+		cmocka_unit_test(hang_up_unseen),
+		cmocka_unit_test(hangs_up_seen),
 		cmocka_unit_test(many),
 		cmocka_unit_test(accepted_before_asked),
 		cmocka_unit_test(named_before_it_listens),

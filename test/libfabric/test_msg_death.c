@@ -10,9 +10,9 @@
 #include "fi_msg.h"
 #include "fi_pair.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* What is under way when the server dies. */
@@ -147,6 +147,12 @@ static void server_dies(void **state)
 		t_two(NULL, be_client, be_server, &whens[i]);
 }
 
+static void kill_and_wait(pid_t pid)
+{
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 /* A client that dies while it waits for its answer, and one that dies connected; the third is served. */
 static void be_mortal_client(struct t_process *p)
 {
@@ -161,17 +167,17 @@ static void be_mortal_client(struct t_process *p)
 		assert_true(pid >= 0);
 		if (pid) {
 			t_hear(p, &byte, 1);
+			if (i == 0) {
+				kill_and_wait(pid);
+				t_say(p, &byte, 1);
+				t_hear(p, &byte, 1);
+			}
 			continue;
 		}
 		t_side_open(&s, &options);
 		t_side_endpoint(&s, NULL);
 		assert_int_equal(fi_connect(s.ep, &g.name, NULL, 0), 0);
-		if (i == 0) {
-			for (int j = 0; j < 1000; j++)
-				t_side_drive(&s); /* the request goes out */
-			die();
-		}
-		await(&s, FI_CONNECTED);
+		await(&s, FI_CONNECTED); /* the first one is killed here */
 		if (i == 1)
 			die();
 		assert_int_equal(fi_inject(s.ep, "served", 7, 0), 0);
@@ -192,7 +198,7 @@ static void be_patient_server(struct t_process *p)
 	g.name = s.name;
 	t_say(p, &g, sizeof(g));
 	e = t_side_event(&s, NULL, FI_CONNREQ);
-	poll(NULL, 0, 100); /* it is dead by now, and nobody has looked */
+	t_meet(p, NULL); /* it is dead by now, and nobody has looked */
 	assert_int_equal(fi_endpoint(s.domain, e.info, &s.ep, NULL), 0);
 	assert_int_equal(fi_close(&s.ep->fid), 0);
 	fi_freeinfo(e.info);
