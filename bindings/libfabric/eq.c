@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "bindings/libfabric/deadline.h"
 #include "bindings/libfabric/device.h"
+#include "bindings/libfabric/info.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -223,7 +224,7 @@ int rwk_fi_eq_put_insert(struct rwk_fi_eq *eq, struct fid *fid, void *context, u
 	return append(eq, ev);
 }
 
-void rwk_fi_eq_forget(struct rwk_fi_eq *eq, const struct fid *fid, void (*unread)(struct fi_info *info))
+void rwk_fi_eq_forget(struct rwk_fi_eq *eq, const struct fid *fid)
 {
 	struct rwk_list *next;
 
@@ -235,8 +236,7 @@ void rwk_fi_eq_forget(struct rwk_fi_eq *eq, const struct fid *fid, void (*unread
 		if (ev->fid != fid)
 			continue;
 		remove_event(eq, ev);
-		if (ev->info)
-			unread(ev->info);
+		rwk_fi_info_free(ev->info);
 		free(ev);
 	}
 	pthread_mutex_unlock(&eq->lock);

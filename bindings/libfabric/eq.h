@@ -51,8 +51,8 @@ int rwk_fi_eq_put_error(struct rwk_fi_eq *eq, struct fid *fid, int err, const vo
  */
 int rwk_fi_eq_put_insert(struct rwk_fi_eq *eq, struct fid *fid, void *context, uint64_t value, int err);
 
-/** The object is gone: nobody reads of it any more. Of a FI_CONNREQ `unread` takes the info. */
-void rwk_fi_eq_forget(struct rwk_fi_eq *eq, const struct fid *fid, void (*unread)(struct fi_info *info));
+/** The object is gone: nobody reads of it any more. */
+void rwk_fi_eq_forget(struct rwk_fi_eq *eq, const struct fid *fid);
 
 /**
  * The FI_CONNREQ of that handle is taken back: its info, the caller's again. NULL: it is not there any more, or the

@@ -212,7 +212,7 @@ static int ep_close(struct fid *fid)
 		rwk_fi_msg_drop_request(ep->request);
 	rwk_fi_msg_release(&ep->reserved);
 	if (ep->eq)
-		rwk_fi_eq_forget(ep->eq, &ep->fid.fid, NULL);
+		rwk_fi_eq_forget(ep->eq, &ep->fid.fid);
 	if (ep->srx)
 		rwk_fi_msg_srx_leave(ep);
 	if (ep->stx)

@@ -40,21 +40,23 @@ static struct rwk_fi_msg_request *request_of(struct fid *handle)
 	return rwk_container_of(handle, struct rwk_fi_msg_request, fid);
 }
 
-/* A FI_CONNREQ that nobody has read. */
-static void drop_unread(struct fi_info *info)
+/* Drops a request, and its FI_CONNREQ with it, unless the program has seen that: then it is the program's. */
+static bool drop_unseen(struct rwk_fi_msg_request *r)
 {
-	rwk_fi_msg_drop_request(request_of(info->handle));
+	struct fi_info *info = r->pep ? rwk_fi_eq_withdraw(r->pep->eq, &r->fid) : NULL;
+
+	if (!info)
+		return false;
 	rwk_fi_info_free(info);
+	rwk_fi_msg_drop_request(r);
+	return true;
 }
 
 void rwk_fi_msg_withdraw(struct rwk_fi_msg_request *r)
 {
-	struct fi_info *unread = r->pep ? rwk_fi_eq_withdraw(r->pep->eq, &r->fid) : NULL;
-
 	rwk_connection_destroy(r->connection);
 	r->connection = NULL;
-	if (unread)
-		drop_unread(unread);
+	drop_unseen(r);
 }
 
 /*
@@ -309,13 +311,16 @@ static int pep_control(struct fid *fid, int command, void *arg)
 	return 0;
 }
 
-/* The requests that the program has not answered stay, without it. */
+/* Requests that the program knows of stay, without it. */
 static void leave_requests(struct rwk_fi_msg_passive *pep)
 {
-	for (struct rwk_list *l = pep->device->requests.next; l != &pep->device->requests; l = l->next) {
+	struct rwk_list *next;
+
+	for (struct rwk_list *l = pep->device->requests.next; l != &pep->device->requests; l = next) {
 		struct rwk_fi_msg_request *r = rwk_container_of(l, struct rwk_fi_msg_request, link);
 
-		if (r->pep == pep)
+		next = l->next;
+		if (r->pep == pep && !drop_unseen(r))
 			r->pep = NULL;
 	}
 }
@@ -331,9 +336,9 @@ static int pep_close(struct fid *fid)
 		rwk_listener_close(pep->listener);
 	rwk_fi_msg_release(&pep->reserved);
 	rwk_list_remove(&pep->link);
-	if (pep->eq)
-		rwk_fi_eq_forget(pep->eq, fid, drop_unread);
 	leave_requests(pep);
+	if (pep->eq)
+		rwk_fi_eq_forget(pep->eq, fid);
 	rwk_fi_unlock(&pep->device->group.mutex);
 	if (pep->eq)
 		rwk_fi_drop(&pep->eq->refs);

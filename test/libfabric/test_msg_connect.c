@@ -430,6 +430,29 @@ static void hangs_up_seen(void **state)
 	t_sides_close(&client, &server);
 }
 
+/* So it does when the passive endpoint is closed: it may have an endpoint by then, or be answered. */
+static void closes_with_one_seen(void **state)
+{
+	struct fid_eq *other;
+
+	(void)state;
+	for (int accepts = 0; accepts < 2; accepts++) {
+		open_past(&other);
+		t_side_endpoint(&server, peek(other));
+		if (accepts)
+			assert_int_equal(fi_accept(server.ep, NULL, 0), 0);
+		assert_int_equal(fi_close(&server.pep->fid), 0);
+		server.pep = NULL;
+		t_side_no_event(&server, NULL);
+		if (!accepts)
+			assert_int_equal(fi_accept(server.ep, NULL, 0), 0);
+		t_side_event(&client, &server, FI_CONNECTED);
+		t_side_event(&server, &client, FI_CONNECTED);
+		assert_int_equal(fi_close(&other->fid), 0);
+		t_sides_close(&client, &server);
+	}
+}
+
 /* Many clients of one server, all at once, of one fabric. */
 static void many(void **state)
 {
@@ -593,6 +616,7 @@ int main(void)
 		cmocka_unit_test(sleeps),
 		cmocka_unit_test(hang_up_unseen),
 		cmocka_unit_test(hangs_up_seen),
+		cmocka_unit_test(closes_with_one_seen),
 		cmocka_unit_test(many),
 		cmocka_unit_test(accepted_before_asked),
 		cmocka_unit_test(named_before_it_listens),
