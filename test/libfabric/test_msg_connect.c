@@ -9,6 +9,8 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define SLOW 1500 /* ms: more than FI_ROPEWALK_CONNECT_WAIT */
@@ -318,6 +320,33 @@ static void sleeps(void **state)
 	t_sides_close(&client, &server);
 }
 
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+/* Who sleeps without end returns for a signal: a server that is to stop, say. */
+static void woken_by_a_signal(void **state)
+{
+	const struct t_msg_options o = {.wait = FI_WAIT_FD};
+	const struct itimerval soon = {.it_interval.tv_usec = 10000, .it_value.tv_usec = 10000}, never = {0};
+	const struct sigaction action = {.sa_handler = on_signal};
+	struct sigaction before;
+	struct t_event e;
+	uint32_t number;
+
+	(void)state;
+	t_side_open(&server, &o);
+	t_side_listen(&server);
+	assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &soon, NULL), 0);
+	assert_int_equal(fi_eq_sread(server.eq, &number, &e, sizeof(e), T_PATIENCE, 0), -FI_EINTR);
+	assert_int_equal(fi_eq_sread(server.eq, &number, &e, sizeof(e), -1, 0), -FI_EINTR);
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+	assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
+	t_side_close(&server);
+}
+
 /*
  * What connections have to do is done, though the server's program takes nothing from its queue: `other` is one of the
  * same fabric, in which there is never anything.
@@ -614,6 +643,7 @@ int main(void)
 		cmocka_unit_test(tells_of_the_nic),
 		cmocka_unit_test(closes_in_any_state),
 		cmocka_unit_test(sleeps),
+		cmocka_unit_test(woken_by_a_signal),
 		cmocka_unit_test(hang_up_unseen),
 		cmocka_unit_test(hangs_up_seen),
 		cmocka_unit_test(closes_with_one_seen),
