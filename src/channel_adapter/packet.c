@@ -34,13 +34,6 @@ static void put_icrc(uint8_t *to, uint32_t icrc)
 		to[i] = (uint8_t)(icrc >> 8 * i);
 }
 
-static bool is_read_answer(const struct rwk_wire *w)
-{
-	unsigned operation = RWK_WIRE_OPERATION(w->opcode);
-
-	return operation >= RWK_WIRE_READ_FIRST && operation <= RWK_WIRE_READ_ONLY;
-}
-
 /*
  * What is read is the program's, which may store to it meanwhile: what goes out is the copy that the ICRC, begun so, is
  * of.
@@ -85,7 +78,7 @@ int rwk_ca_emit(void *user, const struct rwk_wire *w, const struct iovec *payloa
 	uint32_t icrc = begin_icrc(qp->link, &qp->peer, true, size, &pseudo_len);
 	int rc;
 
-	if (is_read_answer(w) && qp->link == a->link)
+	if (rwk_wire_is_read_answer(w->opcode) && qp->link == a->link)
 		rc = send_copy(qp, icrc, header, header_len, payload, count, size);
 	else
 		rc = send_pieces(qp, icrc, header, header_len, payload, count, pad);

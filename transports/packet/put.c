@@ -60,6 +60,31 @@ static int handed_over(
 	return rc;
 }
 
+/* As rwk_packet_put, from a copy. */
+static rwk_noinline int put_copy(struct rwk_port *port, struct rwk_packet_path *path, const uint8_t *header,
+	size_t header_len, const struct iovec *payload, int count, size_t covered)
+{
+	uint8_t packet[RWK_WIRE_HEADER_MAX + RWK_WIRE_OWN_MAX + RWK_WIRE_ICRC];
+	struct iovec iov = {packet, covered + RWK_WIRE_ICRC};
+	struct rwk_link *l = port->link[path->way];
+	int rc;
+
+	memcpy(packet, header, header_len);
+	join(path, l, packet, header_len, payload, count, covered);
+	if (path->cut && covered > path->cut + PROBED)
+		rc = rwk_packet_put_pieces(port, path, &iov, 1, iov.iov_len);
+	else
+		rc = handed_over(port, path, &iov, 1, l->ops->send(l, &path->to, &iov, 1));
+	l->ops->flush(l); /* which reads it */
+	return rc;
+}
+
+/* What is read is the program's, which may store to it meanwhile: what goes out is the copy that the ICRC is of. */
+static bool may_change(const struct rwk_packet_path *path, const struct rwk_wire *w)
+{
+	return path->way != RWK_WAY_STREAM && rwk_wire_is_read_answer(w->opcode);
+}
+
 int rwk_packet_put(struct rwk_port *port, struct rwk_packet_path *path, const struct rwk_wire *w,
 	const struct iovec *payload, int count)
 {
@@ -81,12 +106,15 @@ int rwk_packet_put(struct rwk_port *port, struct rwk_packet_path *path, const st
 		if (size <= RWK_LINK_COPIED)
 			return handed_over(port, path, iov, 1, l->ops->send(l, &path->to, iov, 1));
 	}
-	if (len <= JOINED_MAX && l->ops->reserve && !path->cut && (room = l->ops->reserve(l, &path->to, size))) {
+	if ((len <= JOINED_MAX || may_change(path, w)) && l->ops->reserve && !path->cut &&
+		(room = l->ops->reserve(l, &path->to, size))) {
 		memcpy(room, header, header_len);
 		join(path, l, room, header_len, payload, count, covered);
 		iov[0] = (struct iovec){room, size};
 		return handed_over(port, path, iov, 1, 0);
 	}
+	if (may_change(path, w))
+		return put_copy(port, path, header, header_len, payload, count, covered);
 	crc = icrc(path, l, size, header, header_len, payload, count, pad);
 	memcpy(trailer + pad, &crc, RWK_WIRE_ICRC);
 	iov[0] = (struct iovec){header, header_len};

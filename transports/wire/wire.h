@@ -69,6 +69,12 @@ enum rwk_wire_operation {
 #define RWK_WIRE_CLASS(opcode)     ((opcode)&0xe0u)
 #define RWK_WIRE_OPERATION(opcode) ((opcode)&0x1fu)
 
+/** Does a packet with that opcode carry what a Read has asked for? */
+static inline bool rwk_wire_is_read_answer(uint8_t opcode)
+{
+	return RWK_WIRE_OPERATION(opcode) >= RWK_WIRE_READ_FIRST && RWK_WIRE_OPERATION(opcode) <= RWK_WIRE_READ_ONLY;
+}
+
 /** AETH syndromes: an ACK with a credit code below 0x20 (0x1f: no limit), an RNR NAK with a timer code in 0x20-0x3f. */
 enum rwk_wire_syndrome {
 	RWK_WIRE_ACK_NO_LIMIT = 0x1f,
