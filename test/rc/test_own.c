@@ -61,6 +61,44 @@ static void retries_end(void **state)
 	}
 }
 
+/*
+ * Without ENDLESS, when round trips are known, which are shorter than the time-out by far: a peer that is silent for
+ * less than all retries' time-outs is not given up; one that stays away is, at some time.
+ */
+static void retries_last(void **state)
+{
+	static const rwk_time timeouts[] = {MS, 67 * MS, 3 * SEC, 7200 * SEC};
+	struct rwk_rc_attr attr = end_own();
+	const struct rwk_sim_path none = {.drop = 1000000}, all = {.delay = 1000};
+
+	(void)state;
+	attr.own = RWK_RC_SELECTIVE | RWK_RC_UNORDERED;
+	for (unsigned i = 0; i < 16; i++) {
+		rwk_time timeout = timeouts[i / 4], silent, longest = timeout > SEC ? timeout : SEC;
+		struct run r;
+
+		attr.timeout = timeout;
+		attr.retry = (uint8_t)(i % 4 * 7 / 3);
+		begin(&r, &attr);
+		post(r.a, RWK_WR_SEND, 10);
+		assert_true(end_settle(r.a, r.b, SEC));
+		rwk_sim_set_path(r.sim, 1, 2, &none);
+		post(r.a, RWK_WR_SEND, 3);
+		silent = rwk_sim_now(r.sim) + timeout * (attr.retry + 1u) - timeout / 10;
+		while (end_step(r.a, r.b, silent))
+			;
+		assert_int_equal(r.a->failed_count, 0);
+		rwk_sim_set_path(r.sim, 1, 2, &all);
+		assert_true(end_settle(r.a, r.b, 2 * longest));
+		assert_int_equal(r.a->done_count, 13);
+		rwk_sim_set_path(r.sim, 1, 2, &none);
+		post(r.a, RWK_WR_SEND, 3);
+		end_settle(r.a, r.b, 2 * longest * (attr.retry + 2u));
+		assert_int_equal(r.a->failed_err, -ETIMEDOUT);
+		end(&r);
+	}
+}
+
 /* The window: never more under way than attr.window; grown by acknowledgements, halved by a loss once a round trip. */
 static void window(void **state)
 {
@@ -620,6 +658,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stopped_for_a_minute),
 		cmocka_unit_test(retries_end),
+		cmocka_unit_test(retries_last),
 		cmocka_unit_test(window),
 		cmocka_unit_test(read_window),
 		cmocka_unit_test(share),

@@ -82,12 +82,13 @@ static void lose_all(struct rwk_rc_requester *r)
 static void retry(struct rwk_rc *qp, rwk_time now)
 {
 	struct rwk_rc_requester *r = &qp->req;
+	bool counts = rwk_rc_retry_time(r) >= r->timeout; /* the wait that has ended */
 
 	qp->counters.timeouts++;
 	r->backoff += r->backoff < 20;
 	r->implied = false;
 	if (r->own & RWK_RC_SELECTIVE) {
-		if (!try_again(qp))
+		if (counts && !try_again(qp))
 			return;
 		r->timing = false;
 		lose_all(r);

@@ -67,7 +67,8 @@ struct rwk_rc_attr {
 	uint8_t service;     /* RWK_WIRE_RC, or RWK_WIRE_SRC: opcodes carry that class, requests an SRQ number */
 	unsigned own;        /* enum rwk_rc_own */
 	unsigned reach;      /* of RWK_REACH_*: what the peer may do by RDMA */
-	rwk_time timeout;    /* until the oldest packet is sent again; with SELECTIVE only where it starts from */
+	rwk_time timeout;    /* until the oldest packet is sent again; with SELECTIVE only where it starts from, and what
+				silence is at least, to count as one of `retry` */
 	rwk_time ack_delay;  /* LAZY: an acknowledgement waits at most so long, the peer's too; below 4 s */
 	uint16_t ack_every;  /* LAZY: and for at most so many packets; within a message, twice */
 	uint32_t read_chunk; /* bytes of one Read Request at most, a multiple of pmtu; 0: no limit. Longer Reads are
