@@ -51,7 +51,8 @@ int rwk_cm_take_qp(struct rwk_connection *c, struct rwk_qp *qp, const struct rwk
 	rc = rwk_ca_stream_join(&c->stream, qp);
 	if (rc)
 		return rc;
-	if (state == RWK_QPS_RESET)
+	c->fresh = state == RWK_QPS_RESET;
+	if (c->fresh)
 		rwk_qp_modify(qp, RWK_QPS_INIT, NULL);
 	c->attr = *attr;
 	c->mine.service = rwk_ca_qp_type(qp);
@@ -67,6 +68,15 @@ void rwk_cm_give_back_qp(struct rwk_connection *c)
 	if (c->stream.qp && c->taking)
 		rwk_qp_modify(c->stream.qp, RWK_QPS_ERR, NULL);
 	rwk_ca_stream_part(&c->stream);
+}
+
+void rwk_cm_untake_qp(struct rwk_connection *c)
+{
+	struct rwk_qp *qp = c->stream.qp;
+
+	rwk_ca_stream_part(&c->stream);
+	if (c->fresh)
+		rwk_qp_modify(qp, RWK_QPS_RESET, NULL);
 }
 
 static uint32_t smaller(uint32_t a, uint32_t b)

@@ -110,10 +110,12 @@ int rwk_connect(struct rwk_event_channel *ch, struct rwk_qp *qp, const uint8_t i
 
 int rwk_accept(struct rwk_connection *c, struct rwk_qp *qp, const struct rwk_connection_attr *attr)
 {
+	struct rwk_connection_attr before;
 	int rc;
 
 	rwk_ca_use(c, RWK_CA_CONNECTION, __func__);
 	rwk_ca_use(qp, RWK_CA_QP, __func__);
+	before = c->attr;
 	if (c->state != ASKED)
 		return c->state == OVER ? -ENOTCONN : -EINVAL;
 	if (attr->told || rwk_ca_qp_type(qp) != c->theirs.service)
@@ -142,7 +144,8 @@ int rwk_accept(struct rwk_connection *c, struct rwk_qp *qp, const struct rwk_con
 	return 0;
 
 give_back:
-	rwk_cm_give_back_qp(c);
+	rwk_cm_untake_qp(c);
+	c->attr = before;
 	return rc;
 }
 

@@ -86,6 +86,7 @@ struct rwk_connection {
 	struct rwk_event_channel *channel;
 	struct rwk_listener *listener; /* STRANGER, ASKED: where it came; NULL: that is closed */
 	bool known;                    /* to the client, who destroys it */
+	bool fresh;                    /* its qp was in RESET when it was taken */
 	bool taking;                   /* its qp went beyond INIT */
 	int fd;                        /* -1: none, or the stream's */
 	unsigned watched;              /* epoll's events of fd; 0: it is not in the set */
@@ -136,6 +137,7 @@ void rwk_cm_drop(struct rwk_connection *c); /* one that the client does not know
 /* agree.c: negative errno */
 int rwk_cm_take_qp(struct rwk_connection *c, struct rwk_qp *qp, const struct rwk_connection_attr *attr);
 void rwk_cm_give_back_qp(struct rwk_connection *c);
+void rwk_cm_untake_qp(struct rwk_connection *c); /* one that is not beyond INIT is as it was */
 int rwk_cm_make_terms(struct rwk_connection *c);
 bool rwk_cm_agrees(const struct rwk_connection *c, const struct rwk_cm *accept);
 int rwk_cm_check_source(const struct rwk_connection *c); /* our packets come from where the peer takes them from */

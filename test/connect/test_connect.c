@@ -213,6 +213,60 @@ static void rejected(void **state)
 	sides_close();
 }
 
+static size_t narrow(struct rwk_link *l, const struct rwk_link_address *to)
+{
+	(void)l;
+	(void)to;
+	return 600;
+}
+
+/* With packets that do not fit the way to the client; it would have our address in its events. */
+static void accept_too_long(void)
+{
+	struct rwk_connection_attr attr = sides_attr(0, "too long");
+	struct rwk_link *l = far.adapter->link;
+	const struct rwk_link_ops *before = l->ops;
+	struct rwk_link_ops ops = *before;
+
+	attr.qp.pmtu = 1024;
+	attr.user = &attr;
+	ops.mtu = narrow;
+	l->ops = &ops;
+	assert_int_equal(rwk_accept(server.c, far.qp, &attr), -ENETUNREACH);
+	l->ops = before;
+}
+
+/* An accept that fails changes nothing: the qp and the connection are as if there had been none. */
+static void accepted_again(void **state)
+{
+	const struct way *w = open_way(state);
+	struct rwk_connection_attr attr = sides_attr(w->transport, NULL);
+	struct rwk_connection_event e;
+
+	sides_ask(&attr);
+	accept_too_long();
+	assert_int_equal(sides_state(&server), RWK_QPS_RESET);
+	rwk_connection_destroy(client.c);
+	client.c = NULL;
+	assert_null(sides_await(&server, RWK_CONNECTION_DISCONNECTED).user);
+	rwk_connection_destroy(server.c);
+	server.c = NULL;
+	assert_int_equal(rwk_qp_modify(far.qp, RWK_QPS_INIT, NULL), 0);
+	ends_receive(&far, 77, 10);
+	sides_ask(&attr);
+	accept_too_long();
+	assert_int_equal(sides_state(&server), RWK_QPS_INIT);
+	assert_int_equal(rwk_accept(server.c, far.qp, &attr), 0);
+	e = sides_await(&client, RWK_CONNECTION_ESTABLISHED);
+	is_private(&e, "");
+	assert_null(sides_await(&server, RWK_CONNECTION_ESTABLISHED).user);
+	assert_int_equal(ends_request(&near, RWK_REQUEST_SEND, 10, 0, 0), 0);
+	assert_int_equal(ends_await(&far, far.receive_cq).id, 77);
+	assert_int_equal(ends_await(&near, near.send_cq).status, 0);
+	sides_exchange();
+	sides_close();
+}
+
 /* A port at which nobody listens. */
 static void nobody_there(void **state)
 {
@@ -746,6 +800,8 @@ int main(void)
 		by(again, uc_stream),
 		by(rejected, rc_udp),
 		by(rejected, rc_stream),
+		by(accepted_again, rc_udp),
+		by(accepted_again, uc_udp),
 		by(nobody_there, rc_udp),
 		by(nobody_there, rc_stream),
 		in_world(other_addresses),
