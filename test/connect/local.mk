@@ -1,15 +1,26 @@
 # What test/connect adds to the build: programs on ropewalk.h, over UDP and on the simulated network.
 connect_sides = test/connect/sides.c test/connect/sides.h
+connect_ways = test/connect/ways.c test/connect/ways.h $(connect_sides)
 
 check_PROGRAMS += test/connect/test_connect
-test_connect_test_connect_SOURCES = test/connect/test_connect.c $(connect_sides) $(adapter_udp)
+test_connect_test_connect_SOURCES = test/connect/test_connect.c $(connect_ways) $(adapter_udp)
 test_connect_test_connect_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/connect/test_connect
 
 check_PROGRAMS += test/connect/test_connect_sim
-test_connect_test_connect_sim_SOURCES = test/connect/test_connect.c $(connect_sides) $(adapter_sim)
+test_connect_test_connect_sim_SOURCES = test/connect/test_connect.c $(connect_ways) $(adapter_sim)
 test_connect_test_connect_sim_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/connect/test_connect_sim
+
+check_PROGRAMS += test/connect/test_packets
+test_connect_test_packets_SOURCES = test/connect/test_packets.c $(connect_ways) $(adapter_udp)
+test_connect_test_packets_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/connect/test_packets
+
+check_PROGRAMS += test/connect/test_packets_sim
+test_connect_test_packets_sim_SOURCES = test/connect/test_packets.c $(connect_ways) $(adapter_sim)
+test_connect_test_packets_sim_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/connect/test_packets_sim
 
 # Streams, with packets by hand, for which it needs the format too.
 check_PROGRAMS += test/connect/test_convert
