@@ -45,12 +45,17 @@ static int send_copy(struct rwk_qp *qp, uint32_t icrc, const uint8_t *header, si
 	uint8_t own[RWK_WIRE_HEADER_MAX + RWK_WIRE_PMTU_MAX + RWK_WIRE_ICRC];
 	uint8_t *room = l->ops->reserve ? l->ops->reserve(l, &qp->peer, size) : NULL, *packet = room ? room : own;
 	size_t covered = size - RWK_WIRE_ICRC, len;
+	int rc;
 
 	memcpy(packet, header, header_len);
 	len = rwk_iov_gather(payload, (size_t)count, 0, packet + header_len, covered - header_len);
 	memset(packet + header_len + len, 0, covered - header_len - len);
 	put_icrc(packet + covered, rwk_icrc_packet(RWK_CRC_32, icrc, packet, covered, NULL, 0, 0));
-	return room ? 0 : l->ops->send(l, &qp->peer, &(struct iovec){own, size}, 1);
+	if (room)
+		return 0;
+	rc = l->ops->send(l, &qp->peer, &(struct iovec){own, size}, 1);
+	l->ops->flush(l); /* which reads it */
+	return rc;
 }
 
 static int send_pieces(struct rwk_qp *qp, uint32_t icrc, uint8_t *header, size_t header_len,

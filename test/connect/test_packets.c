@@ -19,10 +19,13 @@ static int send_changing(struct rwk_link *l, const struct rwk_link_address *to, 
 	return link_ops->send(l, to, iov, count);
 }
 
-/* A Read of memory that changes meanwhile brings something: nothing is lost by it, and nobody waits for a time-out. */
-static void read_of_changing(void **state)
+/*
+ * A Read of memory that changes meanwhile brings something: nothing is lost by it, and nobody waits for a time-out. By a
+ * link that has room of its own for what it sends, and without.
+ */
+static void read_of_changing(void **state, bool room)
 {
-	static const uint32_t lengths[] = {8, 1000, 4000};
+	static const uint32_t lengths[] = {8, 1000, 4000, 20000};
 	const struct way *w = open_way(state);
 	struct rwk_connection_attr attr = sides_attr(w->transport, NULL);
 	struct rwk_adapter_counters c;
@@ -35,6 +38,8 @@ static void read_of_changing(void **state)
 	link_ops = l->ops;
 	changing = *l->ops;
 	changing.send = send_changing;
+	if (!room)
+		changing.reserve = NULL;
 	l->ops = &changing;
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		assert_int_equal(ends_request(&near, RWK_REQUEST_READ, lengths[i], (uintptr_t)far.in, rwk_mr_key(far.in_mr)),
@@ -47,6 +52,16 @@ static void read_of_changing(void **state)
 	rwk_qp_query(near.qp, &info);
 	assert_int_equal(info.timeouts, 0);
 	sides_close();
+}
+
+static void read_with_room(void **state)
+{
+	read_of_changing(state, true);
+}
+
+static void read_without_room(void **state)
+{
+	read_of_changing(state, false);
 }
 
 /* Who wants no limit says so by the largest number: silence is not noticed at once then. */
@@ -90,8 +105,9 @@ static void nobody_to_refuse(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		by(read_of_changing, rc_udp),
-		by(read_of_changing, rc_stream),
+		by(read_with_room, rc_udp),
+		by(read_with_room, rc_stream),
+		by(read_without_room, rc_udp),
 		by(patient_for_ever, rc_udp),
 		by(patient_for_ever, rc_stream),
 		by(nobody_to_refuse, rc_stream),
