@@ -201,6 +201,7 @@ struct rwk_tx {
 	int answer;     /* FIN's status, in state ANSWERED */
 	size_t length;
 	struct rwk_list late; /* rwk_peer.late_out; valid while it has an index */
+	struct rwk_unexpected *waits; /* in state SELF: what stands for it among the messages that wait */
 	struct rwk_rts rts; /* its key all zero: nothing is exposed */
 	struct iovec rts_iov;
 	uint32_t iov_count;
@@ -274,7 +275,7 @@ struct rwk_unexpected {
 	struct rwk_list claimed; /* rwk_inbox.claimed; with a foreign owner rwk_engine.to_offer or held */
 	struct rwk_list late;    /* rwk_peer.late_in */
 	struct rwk_rts rts;
-	struct rwk_tx *tx;
+	struct rwk_tx *tx; /* SELF; NULL: that was cancelled */
 	struct rwk_incoming incoming;
 	struct iovec iov;
 	void *payload; /* up to RWK_BLOCK bytes of rwk_engine.block_pool, else of rwk_engine.spares; NULL: none */
@@ -648,8 +649,12 @@ void rwk_credit_return_kept(struct rwk_peer *p, size_t len);
 void rwk_credit_forget(struct rwk_peer *p);
 
 /* self.c */
-/** Gives a message in state RWK_U_SELF to a receive; completes both. */
+/** Gives a message in state RWK_U_SELF to a receive; completes both. One that was cancelled fails there. */
 void rwk_self_receive(struct rwk_rx *rx, struct rwk_unexpected *u);
+/** Drops one. */
+void rwk_self_drop(struct rwk_unexpected *u);
+/** Cancels a send in state RWK_TX_SELF: its payload is the program's again, its message keeps its place. */
+void rwk_self_cancel(struct rwk_tx *tx);
 ssize_t rwk_self_send(struct rwk_engine *e, unsigned room, const struct iovec *iov, size_t count, size_t len,
 	uint64_t tag, uint64_t data, uint32_t flags, void *context);
 

@@ -216,7 +216,7 @@ void rwk_unexpected_drop(struct rwk_unexpected *u)
 		rwk_rendezvous_drop(u);
 		break;
 	case RWK_U_SELF:
-		rwk_tx_complete(u->tx, 0);
+		rwk_self_drop(u);
 		break;
 	case RWK_U_WHOLE:
 	case RWK_U_LOST:

@@ -49,6 +49,8 @@ static void cancel_sends(struct rwk_peer *p, unsigned room)
 			continue;
 		if (tx->state == RWK_TX_EAGER)
 			rwk_tx_withdraw(tx);
+		else if (tx->state == RWK_TX_SELF)
+			rwk_self_cancel(tx);
 		else
 			rwk_rendezvous_cancel(tx);
 	}

@@ -45,6 +45,7 @@ static ssize_t keep(struct rwk_engine *e, unsigned room, const struct rwk_envelo
 	if (!u->tx)
 		goto free_unexpected;
 	u->tx->state = RWK_TX_SELF;
+	u->tx->waits = u;
 	rwk_unexpected_keep(u);
 	return 0;
 
@@ -76,13 +77,31 @@ ssize_t rwk_self_send(struct rwk_engine *e, unsigned room, const struct iovec *i
 	return 0;
 }
 
+/* The send ends first: the receive's completion may cancel those that wait. */
 void rwk_self_receive(struct rwk_rx *rx, struct rwk_unexpected *u)
 {
 	struct rwk_engine *e = u->peer->engine;
 	struct rwk_tx *tx = u->tx;
 
-	copy(rx, tx->iov, tx->iov_count);
 	rwk_unexpected_free(u);
-	rwk_rx_complete(e, rx, 0);
+	if (!tx) {
+		rx->length = 0;
+		rwk_rx_complete(e, rx, -ECANCELED);
+		return;
+	}
+	copy(rx, tx->iov, tx->iov_count);
 	rwk_tx_complete(tx, 0);
+	rwk_rx_complete(e, rx, 0);
+}
+
+void rwk_self_drop(struct rwk_unexpected *u)
+{
+	if (u->tx)
+		rwk_tx_complete(u->tx, 0);
+}
+
+void rwk_self_cancel(struct rwk_tx *tx)
+{
+	tx->waits->tx = NULL;
+	rwk_tx_complete(tx, -ECANCELED);
 }

@@ -211,6 +211,41 @@ static void claims_of_closed(void **state)
 }
 
 /*
+ * Long messages to oneself are cancelled while they wait: the sends end, what is received fails in its turn, what is
+ * dropped is gone, and one sent afterwards comes.
+ */
+static void cancelled_to_oneself(void **state)
+{
+	static unsigned char out[300000], in[300000];
+	struct task s[3] = {0}, r[2] = {0}, drop = {0};
+	struct world w;
+
+	world_open_two(&w, *state);
+	world_fill(out, sizeof(out), 1);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(world_send(&w, 0, 0, RWK_TAGGED, out, sizeof(out), i, 0, &s[i]), 0);
+	rwk_engine_cancel_room(w.e[0], 0, false);
+	assert_int_equal(world_send(&w, 0, 0, RWK_TAGGED, out, sizeof(out), 0, 0, &s[2]), 0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(s[i].times, i < 2);
+	assert_int_equal(s[0].c.status, -ECANCELED);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(world_recv(&w, 0, 0, RWK_TAGGED, in, sizeof(in), 0, 0, 0, &r[i]), 0);
+	world_wait(&w, &r[0]);
+	assert_int_equal(r[0].c.status, -ECANCELED);
+	assert_int_equal(r[0].c.length, 0);
+	world_wait(&w, &r[1]);
+	world_check_receive(&w, &r[1], 0, 0, RWK_TAGGED, sizeof(out), 0, false);
+	world_check(in, sizeof(in), 1);
+	world_wait(&w, &s[2]);
+	assert_int_equal(world_recv(&w, 0, 0, RWK_TAGGED, NULL, 0, 1, 0, RWK_F_PEEK | RWK_F_DISCARD, &drop), 0);
+	world_wait(&w, &drop);
+	assert_int_equal(drop.c.status, 0);
+	assert_int_equal(s[1].times, 1);
+	world_close(&w);
+}
+
+/*
  * A message longer than the receive: what fits is there, -EMSGSIZE with the rest's length, and the sender notices
  * nothing.
  */
@@ -592,6 +627,7 @@ int main(void)
 		WORLD_EACH(cancel_receive),
 		WORLD_EACH(cancel_send),
 		WORLD_EACH(claims_of_closed),
+		WORLD_EACH(cancelled_to_oneself),
 		WORLD_EACH(truncation),
 		WORLD_EACH(multi_receive),
 		WORLD_EACH(multi_receive_again),

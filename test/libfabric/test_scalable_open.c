@@ -155,7 +155,8 @@ static void closed(void **state)
 	assert_int_equal(fi_send(s.tx[0], big, sizeof(big), NULL, fi_rx_addr(0, 2, T_BITS), NULL), 0);
 	assert_int_equal(fi_close(&s.rx[1]->fid), 0);
 	assert_int_equal(fi_close(&s.tx[0]->fid), 0);
-	assert_int_equal(fi_tx_context(s.sep, 0, NULL, &again, NULL), -FI_EBUSY); /* its send is under way */
+	assert_int_equal(fi_tx_context(s.sep, 0, NULL, &again, NULL), 0); /* its send has ended with it */
+	assert_int_equal(fi_close(&again->fid), 0);
 	/* The others go on, and what is sent to the closed one bothers nobody. */
 	assert_int_equal(fi_send(s.tx[1], "for none", 9, NULL, fi_rx_addr(0, 1, T_BITS), NULL), 0);
 	t_wait(s.txq[1], NULL, NULL);
@@ -195,14 +196,25 @@ static void open_again(struct t_sep *s, bool tx, unsigned i)
 	assert_int_equal(fi_enable(*ep), 0);
 }
 
+/* A message that waits in its send, but not in the program's memory. */
+static void inject_matched(struct fid_ep *ep, const char *text, fi_addr_t to)
+{
+	const struct iovec iov = {(void *)text, strlen(text) + 1};
+	const struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .addr = to};
+
+	assert_int_equal(fi_sendmsg(ep, &msg, FI_INJECT | FI_MATCH_COMPLETE), 0);
+}
+
 /*
  * A context that was closed is opened again: it gets what has come in between, and nothing of what the one before it
- * had begun; while that is under way it is refused.
+ * had begun; while that is under way it is refused. A message that lay in the program's memory fails where it is
+ * received, one that was injected comes.
  */
 static void opened_again(void **state)
 {
-	static char big[300000], in[300000], old[64], new[64];
+	static char big[300000] = "long", in[300000], old[64], new[64];
 	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry err;
 	struct fid_ep *again;
 	struct t_sep s;
 
@@ -212,6 +224,7 @@ static void opened_again(void **state)
 	assert_int_equal(fi_tx_context(s.sep, 0, NULL, &again, NULL), -FI_EBUSY);
 	assert_int_equal(fi_recv(s.rx[1], old, 64, NULL, FI_ADDR_UNSPEC, old), 0);
 	assert_int_equal(fi_send(s.tx[0], big, sizeof(big), NULL, fi_rx_addr(0, 2, T_BITS), big), 0);
+	inject_matched(s.tx[0], "injected", fi_rx_addr(0, 2, T_BITS));
 	assert_int_equal(fi_close(&s.rx[1]->fid), 0);
 	assert_int_equal(fi_close(&s.tx[0]->fid), 0);
 	assert_int_equal(fi_tx_context(s.sep, 0, NULL, &again, NULL), -FI_EBUSY);
@@ -223,8 +236,15 @@ static void opened_again(void **state)
 	entry = t_wait(s.rxq[1], NULL, NULL);
 	assert_ptr_equal(entry.op_context, new);
 	assert_string_equal(new, "in between");
+	assert_int_equal(fi_recv(s.rx[2], in, sizeof(in), NULL, FI_ADDR_UNSPEC, in), 0);
+	err = t_wait_error(s.rxq[2], NULL);
+	assert_int_equal(err.err, FI_ECANCELED);
+	assert_ptr_equal(err.op_context, in);
+	assert_string_equal(in, "");
+	assert_int_equal(fi_tx_context(s.sep, 0, NULL, &again, NULL), -FI_EBUSY);
 	assert_int_equal(fi_recv(s.rx[2], in, sizeof(in), NULL, FI_ADDR_UNSPEC, NULL), 0);
 	t_wait(s.rxq[2], NULL, NULL);
+	assert_string_equal(in, "injected");
 	open_again(&s, true, 0);
 	t_sep_nothing(&s);
 	assert_int_equal(fi_send(s.tx[0], "anew", 5, NULL, 0, new), 0);
