@@ -119,7 +119,7 @@ void rwk_guest_withdraw(struct rwk_unexpected *u)
 	rwk_list_remove(&u->claimed);
 	free(g);
 	if (rx)
-		rwk_rx_release(box, rx);
+		rwk_guest_end(box, rx, -ECANCELED);
 }
 
 bool rwk_guest_is_due(const struct rwk_inbox *box)

@@ -44,7 +44,7 @@ void rwk_guest_end(struct rwk_inbox *box, struct rwk_rx *rx, int status);
  */
 int rwk_guest_keep(struct rwk_inbox *box, const struct rwk_offer *m, void *handle, struct rwk_unexpected **u);
 
-/** The guest gives up one that waits, or is due. */
+/** The guest gives up one that waits, or is due: the receive that it was due for ends with -ECANCELED. */
 void rwk_guest_withdraw(struct rwk_unexpected *u);
 
 /** Is something due? */

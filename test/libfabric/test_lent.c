@@ -35,7 +35,8 @@ static struct {
 	struct fid_peer_srx *lent;
 	bool keeps;       /* the guest does not free entries of its own accord */
 	int cannot_start; /* errno */
-	unsigned calls;   /* start and discard */
+	struct message *gives_up; /* once, from within start */
+	unsigned calls;           /* start and discard */
 } our;
 
 /* The guest's side. */
@@ -86,6 +87,9 @@ static int start(struct fi_peer_rx_entry *entry)
 	assert_int_equal(m->state, QUEUED);
 	if (our.cannot_start)
 		return -our.cannot_start;
+	if (our.gives_up)
+		back(our.gives_up);
+	our.gives_up = NULL;
 	receive(m);
 	return 0;
 }
@@ -373,6 +377,39 @@ static void multi_recv(void **state)
 	assert_int_equal(m[2].state, QUEUED);
 }
 
+/*
+ * A receive was found for a message that the guest gives up before it is told of that: it ends, and the buffer that it
+ * was a part of with its last message.
+ */
+static void given_up(void **state)
+{
+	static char in[140];
+	const struct iovec iov = {in, sizeof(in)};
+	const struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .context = in};
+	struct fi_cq_tagged_entry e;
+	struct fi_cq_err_entry err;
+	struct message m[2];
+	char text[61];
+
+	(void)state;
+	memset(text, 'x', 60);
+	text[60] = 0;
+	for (unsigned i = 0; i < 2; i++)
+		comes(&m[i], PLAIN, 0, text);
+	our.gives_up = &m[1];
+	assert_int_equal(fi_recvmsg(our.srx, &msg, FI_MULTI_RECV), 0);
+	guest_received(&m[0], in);
+	assert_int_equal(our.calls, 1);
+	err = t_wait_error(our.end.cq, our.sender.cq);
+	assert_int_equal(err.err, FI_ECANCELED);
+	assert_ptr_equal(err.op_context, in);
+	assert_int_equal(err.flags & FI_MULTI_RECV, 0);
+	e = t_wait(our.end.cq, our.sender.cq, NULL);
+	assert_ptr_equal(e.op_context, in);
+	assert_int_equal(e.flags & FI_MULTI_RECV, FI_MULTI_RECV);
+	t_nothing(our.end.cq, our.sender.cq);
+}
+
 /* Its flags say which receives ask to be told of: all, or with selective completion those that do. */
 static void selects(void **state)
 {
@@ -637,6 +674,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(posted_meanwhile, open_domain, close_domain),
 		cmocka_unit_test_setup_teardown(peeks, open_domain, close_domain),
 		cmocka_unit_test_setup_teardown(multi_recv, open_domain, close_domain),
+		cmocka_unit_test_setup_teardown(given_up, open_domain, close_domain),
 		cmocka_unit_test_setup_teardown(selects, open_domain, close_domain),
 		cmocka_unit_test_setup_teardown(ends, open_domain, close_domain),
 		cmocka_unit_test_setup_teardown(not_ours, open_domain, close_domain),
