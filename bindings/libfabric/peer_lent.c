@@ -311,6 +311,18 @@ void rwk_fi_lent_tell(struct rwk_fi_srx *srx)
 
 /* The context. */
 
+/** Is the provider being told to drop a message? Its entry is put back by who tells. Under the lock. */
+static bool drops(const struct lent *l)
+{
+	for (const struct rwk_list *i = l->entries.next; i != &l->entries; i = i->next) {
+		const struct entry *e = rwk_container_of(i, struct entry, link);
+
+		if (e->state == DROPPED)
+			return true;
+	}
+	return false;
+}
+
 /* What the provider still has of it ends: what is queued is dropped, what is given is cancelled. */
 static int lent_close(struct fid *fid)
 {
@@ -320,6 +332,11 @@ static int lent_close(struct fid *fid)
 	if (rwk_fi_is_inherited(srx->domain->process))
 		return 0;
 	rwk_fi_enter(&srx->lock);
+	if (drops(l)) {
+		rwk_fi_leave(&srx->lock);
+		rwk_warn("fi_close: messages of the borrowed receive context are being dropped");
+		return -FI_EBUSY;
+	}
 	while (!rwk_list_empty(&l->entries))
 		end(rwk_container_of(l->entries.next, struct entry, link), -ECANCELED);
 	rwk_list_remove(&l->of_srx);

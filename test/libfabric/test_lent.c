@@ -36,6 +36,7 @@ static struct {
 	bool keeps;       /* the guest does not free entries of its own accord */
 	int cannot_start; /* errno */
 	struct message *gives_up; /* once, from within start */
+	bool closes;              /* from within discard, in vain */
 	unsigned calls;           /* start and discard */
 } our;
 
@@ -101,6 +102,8 @@ static int discard(struct fi_peer_rx_entry *entry)
 	our.calls++;
 	assert_int_equal(m->state, QUEUED);
 	m->state = DISCARDED;
+	if (our.closes)
+		assert_int_equal(fi_close(&our.lent->ep_fid.fid), -FI_EBUSY);
 	if (our.keeps) /* some providers do, others do not */
 		back(m);
 	return 0;
@@ -410,6 +413,22 @@ static void given_up(void **state)
 	t_nothing(our.end.cq, our.sender.cq);
 }
 
+/* While the guest is told to drop a message the loan does not end. */
+static void closed_in_discard(void **state)
+{
+	struct message m[2];
+	char in[16];
+
+	(void)state;
+	our.closes = true;
+	comes(&m[0], TAGGED, 1, "dropped");
+	comes(&m[1], TAGGED, 2, "waits");
+	peek(1, FI_DISCARD, &m);
+	assert_int_equal(m[0].state, DISCARDED);
+	post(in, sizeof(in), 2);
+	guest_received(&m[1], in);
+}
+
 /* Its flags say which receives ask to be told of: all, or with selective completion those that do. */
 static void selects(void **state)
 {
@@ -675,6 +694,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(peeks, open_domain, close_domain),
 		cmocka_unit_test_setup_teardown(multi_recv, open_domain, close_domain),
 		cmocka_unit_test_setup_teardown(given_up, open_domain, close_domain),
+		cmocka_unit_test_setup_teardown(closed_in_discard, open_domain, close_domain),
 		cmocka_unit_test_setup_teardown(selects, open_domain, close_domain),
 		cmocka_unit_test_setup_teardown(ends, open_domain, close_domain),
 		cmocka_unit_test_setup_teardown(not_ours, open_domain, close_domain),
