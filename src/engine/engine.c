@@ -41,10 +41,10 @@ static int open_both(struct rwk_engine *e, struct rwk_port_attr *attr)
 
 	for (int i = 0; i < PORT_TRIES && rc == -EADDRINUSE; i++) {
 		attr->address.nonce_port = wanted;
-		rc = rwk_network_transport.open(attr, &engine_client, e, &e->network_port);
+		rc = rwk_network_transport.open(attr, &e->client, e, &e->network_port);
 		if (rc)
 			return rc;
-		rc = rwk_shm_transport.open(attr, &engine_client, e, &e->port);
+		rc = rwk_shm_transport.open(attr, &e->client, e, &e->port);
 		if (rc)
 			rwk_network_transport.close(e->network_port);
 		if (wanted)
@@ -109,7 +109,7 @@ static int open_ports(struct rwk_engine *e)
 	if (rc == -ENETDOWN) {
 		if (!memcmp(attr.address.ip, unset_ip, 16))
 			memcpy(attr.address.ip, rwk_engine_loopback, 16);
-		rc = e->transport->open(&attr, &engine_client, e, &e->port);
+		rc = e->transport->open(&attr, &e->client, e, &e->port);
 	}
 	if (rc)
 		return rc;
@@ -168,6 +168,7 @@ int rwk_engine_open(const struct rwk_engine_attr *attr, struct rwk_engine **out)
 	if (!e)
 		return -ENOMEM;
 	e->attr = *attr;
+	e->client = engine_client;
 	e->complete = attr->complete;
 	e->owner = attr->owner;
 	rwk_engine_set_queues(e, NULL, NULL, false);

@@ -438,3 +438,30 @@ void rwk_inbound_end(void *engine, struct rwk_channel *ch, struct rwk_place *pla
 		rwk_rma_end(p, in->rma, status);
 	}
 }
+
+static void message_unless_ended(
+	void *engine, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len)
+{
+	const struct rwk_peer *p = ch->peer;
+
+	if (!p->error)
+		rwk_inbound_message(engine, ch, env, payload, len);
+}
+
+static struct rwk_place *begin_unless_ended(
+	void *engine, struct rwk_channel *ch, const struct rwk_envelope *env, size_t len)
+{
+	const struct rwk_peer *p = ch->peer;
+	struct rwk_engine *e = engine;
+
+	if (!p->error)
+		return rwk_inbound_begin(engine, ch, env, len);
+	e->nowhere = (struct rwk_incoming){0};
+	return &e->nowhere.place;
+}
+
+void rwk_inbound_guard(struct rwk_engine *e, bool ended)
+{
+	e->client.message = ended ? message_unless_ended : rwk_inbound_message;
+	e->client.begin = ended ? begin_unless_ended : rwk_inbound_begin;
+}

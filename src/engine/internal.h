@@ -325,6 +325,7 @@ struct rwk_engine {
 	bool network_used;      /* a peer has come by it */
 	uint64_t network_looked; /* ns: when it was looked at last, while it is quiet */
 	int wait_fd;            /* of both ports; -1: the first port's own */
+	struct rwk_client client; /* both ports' upcalls; see rwk_inbound_guard */
 
 	struct rwk_pool tx_pool, unexpected_pool;
 	struct rwk_pool block_pool; /* of RWK_BLOCK bytes: what only some sends and some waiting messages need */
@@ -452,7 +453,7 @@ void rwk_peer_set_fenced(struct rwk_peer *p, bool fenced);
 /**
  * We end it ourselves, once (warned of): -EPROTO, it broke the protocol; -ENOMEM, it would wait for ever for what we
  * cannot tell it. From within an upcall too: its channel lasts until the end of the progress, what still comes by it is
- * nothing to the caller.
+ * dropped.
  */
 void rwk_peer_give_up(struct rwk_peer *p, int err, const char *why);
 
@@ -498,6 +499,8 @@ void rwk_inbound_message(
 	void *engine, struct rwk_channel *ch, const struct rwk_envelope *env, const void *payload, size_t len);
 struct rwk_place *rwk_inbound_begin(void *engine, struct rwk_channel *ch, const struct rwk_envelope *env, size_t len);
 void rwk_inbound_end(void *engine, struct rwk_channel *ch, struct rwk_place *place, int status);
+/** Peers that we have ended still have their channels: what begins to come by these is dropped; or they have none. */
+void rwk_inbound_guard(struct rwk_engine *e, bool ended);
 /**
  * The posted receive for a message of `len` bytes (with RWK_F_MULTI: a part of the buffer, an rx of its own), its peer,
  * tag and the rest filled in; NULL if there is none.

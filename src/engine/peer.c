@@ -6,7 +6,7 @@
  *
  * Death: the channel reports it once; or we end it, because the peer makes no sense. What was under way with the peer
  * then ends with the error: sends, reads, receives directed at it. Receives from anyone stay: somebody else may still
- * send. The channel is disconnected after the progress that reported it.
+ * send. The channel is disconnected after the progress that reported it; what comes by it until then is dropped.
  */
 #include "engine/internal.h"
 
@@ -364,6 +364,7 @@ void rwk_peer_give_up(struct rwk_peer *p, int err, const char *why)
 	rwk_warn("the channel to port %u, rank %u is ended: %s", rwk_address_port(&p->address),
 		rwk_address_rank(&p->address), why);
 	rwk_peer_failed(p->engine, p->channel, err);
+	rwk_inbound_guard(p->engine, true);
 }
 
 /** The receives that only one peer can satisfy. */
@@ -436,6 +437,7 @@ void rwk_peers_reap(struct rwk_engine *e)
 		end_receives(p);
 		rwk_rma_abandon(p);
 	}
+	rwk_inbound_guard(e, false);
 }
 
 int rwk_peers_open(struct rwk_engine *e)

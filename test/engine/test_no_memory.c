@@ -243,6 +243,40 @@ static void nobody_waits(void **state)
 	}
 }
 
+/* What comes behind a lost message is lost too, though somebody waits for it, until the channel is ended. */
+static void behind(void **state)
+{
+	static unsigned char out[60000], in[60000];
+	static const size_t lengths[] = {4, 3000, sizeof(out)};
+
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		struct task s[3] = {{0}}, first = {0}, r = {0};
+		struct rwk_pool *pool;
+		struct world w;
+		void *all;
+
+		world_open_two(&w, *state);
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, 4, 1, 0, 0, &first), 0);
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, 4, 1, 0, &s[0]), 0);
+		world_wait(&w, &first);
+		world_settle(&w);
+		assert_int_equal(world_recv(&w, 1, WORLD_ANY, RWK_TAGGED, in, sizeof(in), 3, 0, 0, &r), 0);
+		pool = &w.e[1]->unexpected_pool;
+		all = use_up(pool, w.peer[1][0], UINT_MAX);
+		w.computes[1] = true;
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, 4, 2, 0, &s[1]), 0);
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, lengths[i], 3, 0, &s[2]), 0);
+		for (unsigned k = 0; k < 200; k++) /* so that both are there when it looks */
+			world_step(&w);
+		w.computes[1] = false;
+		world_settle(&w);
+		assert_int_equal(w.peer[1][0]->error, -ENOMEM);
+		assert_int_equal(r.times, 0);
+		give_back(pool, w.peer[1][0], all);
+		world_close(&w);
+	}
+}
+
 /* Nor is one for which a multi-receive buffer has room, but the engine none for the receive. */
 static void no_part(void **state)
 {
@@ -341,6 +375,7 @@ int main(void)
 		{"imports_and_exports, direct", imports_and_exports, NULL, NULL, (void *)area_direct},
 		WORLD_EACH(answer),
 		WORLD_EACH(nobody_waits),
+		WORLD_EACH(behind),
 		WORLD_EACH(no_part),
 		WORLD_EACH(no_part_of_waiting),
 		WORLD_EACH(pieces),
