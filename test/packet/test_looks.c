@@ -117,7 +117,10 @@ static void test_several(void **state)
 	close_port(41);
 }
 
-/* Of whom only the place is known hears of it, too; and if it is not known who is there all who are at the place do. */
+/*
+ * Of whom only the place is known hears of it, too; and if it is not known who is there all who are at the place do. Who
+ * was there before hears nothing of the one who is there now.
+ */
 static void test_by_place(void **state)
 {
 	(void)state;
@@ -130,6 +133,8 @@ static void test_by_place(void **state)
 	hear_of(40, 0);
 	for (uint32_t i = 0; i < 41; i++)
 		assert_int_equal(channels[i]->stream_open, i == 5 || i == 40);
+	hear_of(16, -ECONNRESET);
+	assert_int_equal(channels[16]->doom, 0);
 	close_port(41);
 }
 
