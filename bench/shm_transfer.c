@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include "bench/common/cpu.h"
+#include "bench/common/stats.h"
 #include "test/shm/transfer_pair.h"
 
 #include <errno.h>
@@ -75,18 +76,11 @@ static uint64_t reads(struct rwk_shm_channel *ch, struct tp_op *op, unsigned cou
 	return rwk_clock_now() - start;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* One size, all ways in turn: medians in ns a read. */
 static int measure(
 	struct rwk_shm_channel *ch, unsigned count, char *buf, size_t size, uint64_t *round, double median[WAYS])
 {
-	static uint64_t ns[WAYS][ROUNDS_MOST];
+	static double ns[WAYS][ROUNDS_MOST];
 	static struct tp_op op[WINDOW];
 	volatile char sum = 0;
 	uint64_t took;
@@ -102,15 +96,13 @@ static int measure(
 			if (!took)
 				return 1;
 			if (r >= WARM_UP)
-				ns[w][r - WARM_UP] = took;
+				ns[w][r - WARM_UP] = (double)took;
 			for (size_t i = 0; dirty && i < size; i += 64)
 				sum = (char)(sum + buf[i]);
 		}
 	}
-	for (unsigned w = 0; w < WAYS; w++) {
-		qsort(ns[w], rounds, sizeof(ns[w][0]), by_value);
-		median[w] = (double)ns[w][rounds / 2] / count;
-	}
+	for (unsigned w = 0; w < WAYS; w++)
+		median[w] = bench_stats_of(ns[w], rounds).median / count;
 	return 0;
 }
 
