@@ -141,16 +141,22 @@ static int reader(struct rwk_shm_channel *ch)
 	return rc;
 }
 
-int main(int argc, char **argv)
+/* Returns 0, or 2 for what it does not know. */
+static int read_options(int argc, char **argv)
 {
-	struct tp_shared *s = tp_shared_new();
-	struct rwk_shm_channel *ch;
-	int c, rc, status;
-	pid_t pid;
+	unsigned long n;
+	char *end;
+	int c;
 
 	while ((c = getopt(argc, argv, "r:de")) != -1) {
 		if (c == 'r') {
-			rounds = (unsigned)atoi(optarg);
+			n = strtoul(optarg, &end, 10);
+			if (*end || !n || n > ROUNDS_MOST) {
+				fprintf(stderr, "shm_transfer: -r %s: a whole number from 1 to %d is needed\n", optarg,
+					ROUNDS_MOST);
+				return 2;
+			}
+			rounds = (unsigned)n;
 		} else if (c == 'd') {
 			dirty = true;
 		} else if (c == 'e') {
@@ -160,11 +166,24 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	if (!rounds || rounds > ROUNDS_MOST) {
-		fprintf(stderr, "-r: not a number from 1 to %d\n", ROUNDS_MOST);
+	if (optind < argc) {
+		fprintf(stderr, "shm_transfer: '%s': there are options alone\n", argv[optind]);
 		return 2;
 	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct tp_shared *s;
+	struct rwk_shm_channel *ch;
+	int rc, status;
+	pid_t pid;
+
+	if (read_options(argc, argv))
+		return 2;
 	rwk_param_load();
+	s = tp_shared_new();
 	pid = fork();
 	if (pid < 0) {
 		perror("fork");
