@@ -5,6 +5,7 @@
  */
 #include "base/param.h"
 #include "bench/common/clock.h"
+#include "bench/common/report.h"
 #include "bench/scale_job.h"
 #include "selection/cost.h"
 #include "selection/selection.h"
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define JOBS_MAX 64
 
@@ -404,8 +404,7 @@ static int write_json(const struct options *o, const struct both *b, double seco
 	bad = ferror(f);
 	if (!fclose(f) && !bad)
 		return 0;
-	fprintf(stderr, "scale: --json %s: cannot be written to its end; it was removed\n", o->json);
-	unlink(o->json);
+	fprintf(stderr, "scale: --json %s: cannot be written to its end%s\n", o->json, bench_report_discard(o->json));
 	return 2;
 }
 

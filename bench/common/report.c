@@ -122,16 +122,16 @@ void bench_report_row(struct bench_report *p, const struct bench_row *row)
 	p->rows++;
 }
 
-void bench_report_discard(const char *path)
+const char *bench_report_discard(const char *path)
 {
 	struct stat st;
 
-	if (!stat(path, &st) && S_ISREG(st.st_mode))
-		unlink(path);
+	return !stat(path, &st) && S_ISREG(st.st_mode) && !unlink(path) ? "; it was removed" : "";
 }
 
 static int close_json(struct bench_report *p, int verdict)
 {
+	const char *end = "";
 	int err = 0;
 
 	if (verdict >= 0)
@@ -141,10 +141,10 @@ static int close_json(struct bench_report *p, int verdict)
 		err = EIO;
 	if (fclose(p->json))
 		err = errno;
-	if (err)
-		fprintf(stderr, "--json %s: %s; the file is not complete and was removed\n", p->o->json, strerror(err));
 	if (err || verdict < 0)
-		bench_report_discard(p->o->json);
+		end = bench_report_discard(p->o->json);
+	if (err)
+		fprintf(stderr, "--json %s: %s: the file is not complete%s\n", p->o->json, strerror(err), end);
 	p->json = NULL;
 	return -err;
 }

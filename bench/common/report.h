@@ -38,8 +38,11 @@ void bench_report_row(struct bench_report *p, const struct bench_row *row);
  * negative errno, reported. */
 int bench_report_close(struct bench_report *p, int verdict);
 
-/** Removes results that are not complete, which must not be taken for any; what is no regular file is not ours. */
-void bench_report_discard(const char *path);
+/**
+ * Removes results that are not complete, which must not be taken for any; what is no regular file is not ours and stays.
+ * Returns what a message says of it at its end.
+ */
+const char *bench_report_discard(const char *path);
 
 /** Writes `text` as a JSON string, with the quotes. */
 void bench_json_string(FILE *f, const char *text);

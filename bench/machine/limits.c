@@ -113,8 +113,7 @@ static int close_json(struct mate *m, const char *path)
 	bad = ferror(m->json);
 	if (!fclose(m->json) && !bad)
 		return 0;
-	fprintf(stderr, "limits: --json %s: cannot be written to its end; it was removed\n", path);
-	bench_report_discard(path);
+	fprintf(stderr, "limits: --json %s: cannot be written to its end%s\n", path, bench_report_discard(path));
 	return 2;
 }
 

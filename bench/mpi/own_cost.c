@@ -164,8 +164,8 @@ static int run(const struct bench_options *o)
 	fprintf(json, "\n]}\n");
 	bad = ferror(json);
 	if (fclose(json) || bad) {
-		fprintf(stderr, "--json %s: could not be written to its end\n", o->json);
-		rc = 2;
+		fprintf(stderr, "--json %s: cannot be written to its end%s\n", o->json, bench_report_discard(o->json));
+		return 2;
 	}
 	if (rc)
 		bench_report_discard(o->json);
