@@ -311,9 +311,9 @@ void rwk_inbox_cancel_all(struct rwk_inbox *box);
 
 /**
  * Cancels the receives of a room, or the sends, reads, writes and atomics with that RWK_F_ROOM, but for those with
- * RWK_F_INJECT, which rwk_engine_owes counts. What has begun may be complete (-ECANCELED) only when the peer has
- * answered; but it needs the program's memory no more, except for what runs at this moment: as long as some does,
- * make progress and cancel again, or give up the peers with whom it does.
+ * RWK_F_INJECT, which rwk_engine_owes counts; what these fetch is dropped. What has begun may be complete (-ECANCELED)
+ * only when the peer has answered; but it needs the program's memory no more, except for what runs at this moment: as
+ * long as some does, make progress and cancel again, or give up the peers with whom it does.
  */
 void rwk_engine_cancel_room(struct rwk_engine *e, unsigned room, bool receives);
 bool rwk_engine_room_runs(const struct rwk_engine *e, unsigned room, bool receives);

@@ -101,6 +101,14 @@ static void cut_short(struct rwk_rma_state *s, struct rwk_rma_request *r)
 	s->in.incoming.place.iov_count = 0;
 }
 
+/** One that was injected goes on, as its operands are here; but what it fetches would go to the program's memory. */
+static void drop_results(struct rwk_rma_state *s, struct rwk_rma_request *r)
+{
+	r->iov_count = 0;
+	if (s->in.request == r)
+		s->in.incoming.place.iov_count = 0;
+}
+
 void rwk_rma_cancel(struct rwk_rma_state *s, unsigned room)
 {
 	struct rwk_list *l = s->requests.next;
@@ -109,8 +117,12 @@ void rwk_rma_cancel(struct rwk_rma_state *s, unsigned room)
 		struct rwk_rma_request *r = rwk_container_of(l, struct rwk_rma_request, link);
 
 		l = l->next;
-		if (rwk_room_of(r->flags) != room || r->flags & RWK_F_INJECT || r->accessed)
+		if (rwk_room_of(r->flags) != room || r->accessed)
 			continue;
+		if (r->flags & RWK_F_INJECT) {
+			drop_results(s, r);
+			continue;
+		}
 		if (r->begun || r->direct) {
 			cut_short(s, r);
 			continue;

@@ -3,6 +3,7 @@
  */
 #include "fi_sep.h"
 
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 #include <sys/mman.h>
 
@@ -270,7 +271,7 @@ static void open_target(struct target *t, struct t_sep *s, size_t len, enum fi_p
 {
 	struct fi_info *hints = t_hints();
 
-	hints->caps = FI_MSG | FI_TAGGED | FI_RMA;
+	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC;
 	hints->domain_attr->data_progress = hints->domain_attr->control_progress = progress;
 	t_domain_open_with(&t->d, hints);
 	t_end_open(&t->e, &t->d, NULL);
@@ -325,6 +326,46 @@ static void closed_while_awaited(void **state)
 	close_target(&t);
 	t_sep_close(&s);
 	free(got);
+}
+
+/* One is closed while an injected atomic waits for its target: that is done, and what it fetches goes nowhere. */
+static void closed_with_fetch(void **state)
+{
+	uint64_t one = 1, before[2] = {99, 99}, *word;
+	struct target t;
+	struct t_sep s;
+
+	(void)state;
+	t_sep_open(&s, &domain);
+	open_target(&t, &s, 8, FI_PROGRESS_MANUAL);
+	word = t.memory;
+	for (int i = 0; i < 2; i++) { /* the first makes the contact */
+		struct fi_ioc from = {&one, 1}, into = {&before[i], 1};
+		struct fi_rma_ioc range = {0, 1, 7};
+		const struct fi_msg_atomic msg = {.msg_iov = &from,
+			.iov_count = 1,
+			.addr = t.number,
+			.rma_iov = &range,
+			.rma_iov_count = 1,
+			.datatype = FI_UINT64,
+			.op = FI_SUM};
+
+		assert_int_equal(fi_fetch_atomicmsg(s.tx[0], &msg, &into, NULL, 1, FI_INJECT | FI_COMPLETION), 0);
+		if (!i)
+			t_wait(s.txq[0], t.e.cq, NULL);
+	}
+	assert_int_equal(before[0], 0);
+	assert_int_equal(fi_close(&s.tx[0]->fid), 0);
+	before[1] = 55;
+	t_post(fi_read(s.tx[1], before, 8, NULL, t.number, 0, 7, NULL), s.txq[1], t.e.cq);
+	t_wait(s.txq[1], t.e.cq, NULL);
+	assert_int_equal(before[0], 2);
+	assert_int_equal(*word, 2);
+	assert_int_equal(before[1], 55);
+	open_again(&s, true, 0);
+	t_sep_nothing(&s);
+	close_target(&t);
+	t_sep_close(&s);
 }
 
 /* One is closed while its long write goes out: it waits until that needs its memory no more, which may be unmapped. */
@@ -502,6 +543,7 @@ int main(void)
 		cmocka_unit_test(closed),
 		cmocka_unit_test(opened_again),
 		cmocka_unit_test(closed_while_awaited),
+		cmocka_unit_test(closed_with_fetch),
 		cmocka_unit_test(closed_while_written),
 		cmocka_unit_test(closed_while_received),
 		cmocka_unit_test(data_without_first),
