@@ -139,8 +139,12 @@ static int send_tell(struct rwk_rma_state *s, struct rwk_rma_request *r)
 static int send_check(struct rwk_rma_state *s, struct rwk_rma_request *r)
 {
 	const struct rwk_remote *to = &r->remote[r->unchecked - 1];
-	const struct rwk_envelope env = {
-		.kind = RWK_RMA_CHECK, .flags = RWK_ENV_DATA, .small = r->access, .tag = to->address, .data = to->key};
+	unsigned element = r->kind == RWK_RMA_ATOMIC ? (unsigned)__builtin_ctz(r->element) : 0;
+	const struct rwk_envelope env = {.kind = RWK_RMA_CHECK,
+		.flags = (uint8_t)(RWK_ENV_DATA | element << RWK_RMA_ELEMENT_SHIFT),
+		.small = r->access,
+		.tag = to->address,
+		.data = to->key};
 	uint64_t word = to->length;
 	int rc = rwk_rma_put(s, &env, &(struct iovec){&word, sizeof(word)}, 1, sizeof(word), r, true);
 

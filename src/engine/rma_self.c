@@ -23,8 +23,9 @@ static int copy_here(
 	return rc;
 }
 
-/** May the request have all of its ranges? Meets with their regions. */
-static int check_here(struct rwk_engine *e, const struct rwk_rma_args *a, unsigned access, struct rwk_rma_met *met)
+/** May the request have all of its ranges, and are elements of that size aligned in them? Meets with their regions. */
+static int check_here(
+	struct rwk_engine *e, const struct rwk_rma_args *a, unsigned access, size_t element, struct rwk_rma_met *met)
 {
 	struct rwk_region *r;
 	uint64_t at;
@@ -34,6 +35,8 @@ static int check_here(struct rwk_engine *e, const struct rwk_rma_args *a, unsign
 	for (size_t i = 0; i < a->remote_count && !rc; i++) {
 		rc = rwk_region_check(e->attr.regions, e, a->remote[i].key, a->remote[i].address, a->remote[i].length,
 			access, &r, &at);
+		if (!rc && !rwk_rma_is_aligned(r, at, a->remote[i].length, element))
+			rc = -EINVAL;
 		if (!rc)
 			rc = rwk_rma_meet(met, r);
 	}
@@ -47,7 +50,7 @@ ssize_t rwk_rma_move_here(struct rwk_engine *e, const struct rwk_rma_args *a, si
 	struct rwk_region *r;
 	uint64_t offset;
 	size_t at = 0;
-	int rc = check_here(e, a, access, &met);
+	int rc = check_here(e, a, access, 1, &met);
 
 	for (size_t i = 0; i < a->remote_count && !rc; i++) {
 		const struct rwk_remote *to = &a->remote[i];
@@ -74,7 +77,7 @@ ssize_t rwk_rma_atomic_here(struct rwk_engine *e, const struct rwk_atomic_args *
 	struct rwk_region *r;
 	uint64_t offset;
 	size_t at = 0;
-	int rc = check_here(e, &a->rma, needed, &met);
+	int rc = check_here(e, &a->rma, needed, rwk_atomic_size(a->type), &met);
 
 	rwk_rma_operands(a, whole, operands);
 	for (size_t i = 0; i < a->rma.remote_count && !rc; i++) {

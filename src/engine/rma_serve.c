@@ -131,12 +131,30 @@ static bool take_length(const void *payload, size_t len, uint64_t *length)
 	return true;
 }
 
+bool rwk_rma_is_aligned(const struct rwk_region *r, uint64_t at, size_t len, size_t element)
+{
+	struct iovec iov[RWK_ENGINE_IOV_MAX];
+	unsigned n;
+
+	if (rwk_likely(r->attr.count == 1))
+		return !(((uintptr_t)r->iov->iov_base + at) & (element - 1));
+	n = rwk_region_slice(r, at, len, iov);
+	for (unsigned i = 0; i < n; i++) {
+		if (((uintptr_t)iov[i].iov_base | iov[i].iov_len) & (element - 1))
+			return false;
+	}
+	return true;
+}
+
 static void serve_check(struct rwk_rma_state *s, const struct rwk_envelope *env, const void *payload, size_t len)
 {
+	size_t element = (size_t)1 << (env->flags >> RWK_RMA_ELEMENT_SHIFT & RWK_RMA_ELEMENT_MASK);
 	struct rwk_region *r;
 	uint64_t length, at;
 	int rc = take_length(payload, len, &length) ? check(s, env, length, env->small, &r, &at) : -EMSGSIZE;
 
+	if (!rc && !rwk_rma_is_aligned(r, at, length, element))
+		rc = -EINVAL;
 	if (rc) {
 		refuse(s, rc);
 		return;
@@ -244,10 +262,8 @@ static rwk_outline int atomic_pieces(const struct rwk_region *r, uint64_t at, un
 
 	if (rwk_region_usable(r, at, len, rwk_atomic_stores(op, type)))
 		return -EFAULT;
-	for (unsigned i = 0; i < n; i++) {
-		if ((uintptr_t)iov[i].iov_base % element || iov[i].iov_len % element)
-			return -EINVAL;
-	}
+	if (!rwk_rma_is_aligned(r, at, len, element))
+		return -EINVAL;
 	for (unsigned i = 0; i < n; i++) {
 		rwk_atomic_do(op, type, iov[i].iov_base, (const char *)operand + done,
 			compare ? (const char *)compare + done : NULL, result ? (char *)result + done : NULL,

@@ -44,6 +44,10 @@
 /* Flags in an envelope, beside RWK_ENV_DATA. */
 #define RWK_RMA_END    1u /* the request's last piece; of DATA: the piece's last part */
 #define RWK_RMA_RESULT 4u /* of an atomic: answer with what stood there */
+/* Of CHECK: the pieces behind it are atomics, with elements of two to this, in bytes; 0 from releases that know nothing
+ * of it, and for reads and writes. */
+#define RWK_RMA_ELEMENT_SHIFT 4u
+#define RWK_RMA_ELEMENT_MASK  7u
 
 /** A region, see region.h. */
 struct rwk_region {
@@ -261,6 +265,8 @@ void rwk_rma_reached(struct rwk_engine *e, struct rwk_region *r, const struct rw
 /** Carries out an atomic at an address of our own: 0 or negative errno. `compare` and `result` may be NULL. */
 int rwk_rma_atomic(const struct rwk_region *r, uint64_t at, unsigned op, unsigned type, const void *operand,
 	const void *compare, void *result, size_t len);
+/** Is all of that memory in whole elements at multiples of their size, as rwk_rma_atomic wants it? A power of two. */
+bool rwk_rma_is_aligned(const struct rwk_region *r, uint64_t at, size_t len, size_t element);
 /** Sends a message without payload; for want of memory the peer is given up, who would wait for it or be misled. */
 void rwk_rma_say(struct rwk_rma_state *s, enum rwk_kind kind, uint64_t tag, int status);
 /** A piece has been carried out: the peer is told at the end of this progress. */

@@ -273,6 +273,52 @@ static void read_only_words(void **state)
 	munmap(iov.iov_base, 4096);
 }
 
+/* Adds to two words of the area, the second at `at`, and fetches both. */
+static void add_to_two(struct world *w, const struct area *a, uint64_t at, uint64_t result[2], struct task *t)
+{
+	uint64_t ones[2] = {1, 1};
+	const struct iovec iov = {ones, sizeof(ones)}, into = {result, sizeof(ones)};
+	const struct rwk_remote remote[] = {{a->base, 8, a->key}, {a->base + at, 8, a->key}};
+	const struct rwk_atomic_args args = {.rma = {.peer = w->peer[0][a->who],
+						     .iov = &iov,
+						     .iov_count = 1,
+						     .remote = remote,
+						     .remote_count = 2,
+						     .context = t},
+		.op = RWK_SUM,
+		.type = RWK_UINT64,
+		.result = &into,
+		.result_count = 1};
+
+	assert_int_equal(area_atomic(w, 0, &args), 0);
+	world_wait(w, t);
+}
+
+/* If the second of two ranges is not aligned neither is changed, nor fetched: of a peer's memory and of one's own. */
+static void misaligned_range(void **state)
+{
+	struct world w;
+
+	area_open_world(&w, *state, 2);
+	for (unsigned who = 0; who < 2; who++) {
+		uint64_t result[2] = {7, 7};
+		struct task t[2] = {{0}};
+		struct area a;
+
+		area_open(&a, &w, who, 64, 3, false);
+		add_to_two(&w, &a, 20, result, &t[0]);
+		assert_int_equal(t[0].c.status, -EINVAL);
+		area_check_filled(a.bytes, 64);
+		assert_true(result[0] == 7 && result[1] == 7);
+		add_to_two(&w, &a, 24, result, &t[1]);
+		assert_int_equal(t[1].c.status, 0);
+		assert_true(a.bytes[0] == AREA_FILL + 1 && a.bytes[24] == AREA_FILL + 1);
+		assert_true(result[0] != 7 && result[0] == result[1]);
+		area_close(&a);
+	}
+	world_close(&w);
+}
+
 /* Lengths that differ, pieces that are too many, operations that are not there. */
 static void senseless(void **state)
 {
@@ -543,6 +589,7 @@ int main(void)
 		WORLD_EACH(all_memory_atomic),
 		cmocka_unit_test(all_memory_long),
 		WORLD_EACH(read_only_words),
+		AREA_EACH(misaligned_range),
 		AREA_EACH(senseless),
 		cmocka_unit_test(senseless_regions),
 		AREA_EACH(limit),
