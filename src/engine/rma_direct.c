@@ -169,13 +169,18 @@ static size_t least(const struct rwk_channel *ch, bool write)
 	return write && ch->direct_min < ch->direct_write_min ? ch->direct_write_min : ch->direct_min;
 }
 
-/** All ranges long enough, and reached by an import each? */
+/**
+ * All ranges long enough, and reached by an import each? A write of several goes by messages: they are checked before
+ * the first is touched, while the service may find a region gone, or its key outdated, when others have been written.
+ */
 static bool can(struct rwk_rma_state *s, struct rwk_rma_request *r)
 {
 	const struct rwk_channel *ch = s->peer->channel;
 	size_t from = least(ch, r->kind == RWK_RMA_WRITE);
 
 	if (!ch->direct_min || r->kind == RWK_RMA_ATOMIC || r->copy || r->flags & RWK_F_FENCE || s->peer->fenced)
+		return false;
+	if (r->kind == RWK_RMA_WRITE && r->ranges > 1)
 		return false;
 	for (uint32_t i = 0; i < r->ranges; i++) {
 		bool long_enough = r->remote[i].length >= from;

@@ -405,6 +405,38 @@ static void by_rdma(void **state)
 	free(got);
 }
 
+/* A write of two ranges; the second's region has gone, and we have not heard of it: the first is not touched. */
+static void gone_range(void **state)
+{
+	enum { LENGTH = 1 << 16 };
+	unsigned char *buf = calloc(2, LENGTH);
+	const struct iovec iov = {buf, 2 * LENGTH};
+	struct task t = {0}, asks = {0};
+	struct rwk_remote remote[2];
+	struct rwk_rma_args args = {.iov = &iov, .iov_count = 1, .remote = remote, .remote_count = 2, .context = &t};
+	struct area a, gone;
+	struct world w;
+
+	area_open_met(&a, &w, *state, buf, LENGTH);
+	area_open(&gone, &w, 1, LENGTH, 3, true);
+	assert_int_equal(area_simple(&w, 0, &gone, READ, buf, 0, LENGTH, 0, &asks), 0);
+	world_settle(&w);
+	remote[0] = (struct rwk_remote){a.base, LENGTH, a.key};
+	remote[1] = (struct rwk_remote){gone.base, LENGTH, gone.key};
+	args.peer = w.peer[0][1];
+	memset(buf, 1, 2 * LENGTH);
+	area_remove(&gone);
+	assert_int_equal(area_request(&w, 0, WRITE, &args), 0);
+	world_wait(&w, &t);
+	assert_int_equal(t.c.status, -EACCES);
+	area_check_filled(a.bytes, LENGTH);
+	area_check_filled(gone.bytes, LENGTH);
+	area_close(&gone);
+	area_close(&a);
+	world_close(&w);
+	free(buf);
+}
+
 /* RC: of several long reads at once the first is an RDMA Read, and the others are asked for by a message each. */
 static void several(void **state)
 {
@@ -708,6 +740,7 @@ int main(void)
 		{"owed, shared memory", owed, NULL, NULL, (void *)&rwk_shm_transport},
 		{"answers owed, shared memory", answers_owed, NULL, NULL, (void *)&rwk_shm_transport},
 		{"unheard, shared memory", unheard, NULL, NULL, (void *)&rwk_shm_transport},
+		AREA_EACH(gone_range),
 		AREA_EACH(fence),
 		AREA_EACH(fence_untold),
 		{"fence_waits, shared memory", fence_waits, NULL, NULL, (void *)&rwk_shm_transport},
