@@ -13,7 +13,7 @@
 
 #define RWK_FI_DOMAIN_CAPS ((uint64_t)(FI_LOCAL_COMM | FI_REMOTE_COMM))
 #define RWK_FI_AV_CAPS     ((uint64_t)(FI_SHARED_AV | FI_AV_USER_ID))
-#define RWK_FI_MAX_ORDER   1024 /* bytes; the least from which on they may go directly (rwk_channel.direct_min) */
+#define RWK_FI_MAX_ORDER   1024 /* bytes; longer ones may go directly (rwk_channel.direct_min is more, everywhere) */
 #define RWK_FI_MAX_MSG     (SIZE_MAX / 2)
 #define RWK_FI_TAG_FORMAT  0xaaaaaaaaaaaaaaaaULL /* "generic": all 64 bits can be matched and ignored */
 #define RWK_FI_PROTO       (0x80000000u | 0x52574bu)

@@ -487,7 +487,7 @@ static void unattended(void **state)
 	}
 	w.computes[1] = true;
 	for (unsigned i = 0; i < 20; i++) {
-		size_t at = i * 50, len = i & 1 ? LENGTH - at : 1024;
+		size_t at = i * 50, len = i & 1 ? LENGTH - at : 1025;
 		struct task t[2] = {{0}};
 
 		world_fill(buf, len, i);
@@ -505,6 +505,39 @@ static void unattended(void **state)
 	free(memory);
 	free(buf);
 	free(got);
+}
+
+/* What is promised to stay in order does, if its target computes: a write of 8 bytes, and a read of the most. */
+static void promised_order(void **state)
+{
+	enum { LENGTH = 1024 };
+	unsigned char memory[LENGTH] = {0}, got[LENGTH], word[8] = "written";
+	struct iovec iov = {memory, LENGTH};
+	struct rwk_region_attr attr = {.iov = &iov, .count = 1, .access = 3, .own_key = true, .key = 9};
+	struct area a = {.who = 1, .key = 9};
+	struct task met[2] = {{0}}, t[2] = {{0}};
+	struct rwk_region *r;
+	struct world w;
+
+	area_open_world(&w, *state, 4);
+	rwk_engine_want_reached(w.e[1], 0);
+	assert_int_equal(rwk_region_add(w.regions[1], &attr, &r), 0);
+	for (int i = 0; i < 2; i++) { /* the first connects, the second asks */
+		assert_int_equal(area_simple(&w, 0, &a, READ, got, 0, LENGTH, 0, &met[i]), 0);
+		world_settle(&w);
+	}
+	w.computes[1] = true;
+	assert_int_equal(area_simple(&w, 0, &a, WRITE, word, 0, sizeof(word), 0, &t[0]), 0);
+	assert_int_equal(area_simple(&w, 0, &a, READ, got, 0, LENGTH, 0, &t[1]), 0);
+	for (int i = 0; i < 300; i++)
+		world_step(&w);
+	w.computes[1] = false;
+	world_wait(&w, &t[0]);
+	world_wait(&w, &t[1]);
+	assert_true(!t[0].c.status && !t[1].c.status);
+	assert_memory_equal(got, word, sizeof(word));
+	rwk_region_remove(w.regions[1], r);
+	world_close(&w);
 }
 
 /* Requests of 64 KB, of a buffer that lies so far behind the region (in a write: before it). */
@@ -751,6 +784,7 @@ int main(void)
 		{"behind_untold, shared memory", behind_untold, NULL, NULL, (void *)&rwk_shm_transport},
 		{"said_behind, shared memory", said_behind, NULL, NULL, (void *)&rwk_shm_transport},
 		{"unattended, shared", unattended, NULL, NULL, (void *)&sim_shared_transport},
+		WORLD_EACH(promised_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -528,7 +528,7 @@ static void formats(void **state)
 		t_with_target("shm", &(struct t_setup){.options.format = all[i]}, short_entries);
 }
 
-#define SPOT 1000 /* below max_order_*_size */
+#define SPOT 1024 /* max_order_*_size */
 
 /* Many at once on one spot: each sees those before it, and none of those after. A fence orders what is longer. */
 static void ordered(struct t_user *u)

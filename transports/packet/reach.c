@@ -34,7 +34,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define LEAST 1024u /* bytes, by SRC: shorter ones are to stay in order (see rwk_channel.direct_min) */
+#define LEAST 1025u /* bytes, by SRC: up to 1024 they are promised to stay in order (see rwk_channel.direct_min) */
 
 /*
  * By RC, in bytes. Measured with Ethernet's 1500 and 9000, Reads are ahead of messages from there on (0.97 of the time;

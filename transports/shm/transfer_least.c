@@ -5,8 +5,9 @@
  * on that is copied in the time of such a call; rounded up to a power of two, as a peer who polls copies his half of a
  * message by himself. Both are measured here, the call on this process itself: it takes the same way through the kernel
  * as one into another process, and can be had before there is a peer. The least of some trials: who loses the core in
- * between has not measured anything. Not below 1 KB, where a message is a few lines and its copies cost nothing; not
- * above 64 KB: there a message takes longer than any such call.
+ * between has not measured anything. Not up to 1 KB, where a message is a few lines and its copies cost nothing, and
+ * where it stays in order with others, as programs are promised; always above 64 KB: there a message takes longer than
+ * any such call.
  */
 #define _GNU_SOURCE /* process_vm_readv */
 #include "shm/transfer_state.h"
@@ -83,5 +84,5 @@ size_t rwk_shm_direct_least(void)
 	copy = copy_takes(page, TRIAL_BYTES);
 	while (least < LEAST_MOST && least * copy < call * TRIAL_BYTES)
 		least *= 2;
-	return least;
+	return least + 1;
 }
