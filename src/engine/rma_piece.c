@@ -13,10 +13,18 @@ void rwk_rma_piece_free(struct rwk_rma_piece *piece)
 	rwk_pool_put(&e->rma_pieces, piece);
 }
 
-/** Bytes that it takes if it is an answer. */
+/** Bytes that it takes if it is an answer with data. */
 static size_t given(const struct rwk_op *op)
 {
 	return op->env.kind == RWK_RMA_DATA ? op->length + sizeof(struct rwk_rma_piece) : 0;
+}
+
+/** The same of any answer. That a region is revoked the peer has not asked for. */
+static size_t answered(const struct rwk_rma_piece *piece)
+{
+	bool asked = !piece->request && piece->op.env.kind != RWK_RMA_REVOKE;
+
+	return asked ? piece->op.length + sizeof(*piece) : 0;
 }
 
 static void piece_done(struct rwk_op *op, int status)
@@ -26,6 +34,7 @@ static void piece_done(struct rwk_op *op, int status)
 
 	s->posted--;
 	s->giving -= given(op);
+	s->answering -= answered(piece);
 	rwk_list_remove(&piece->link);
 	if (piece->request)
 		piece->request->posted--;
@@ -85,8 +94,11 @@ static rwk_outline int post(struct rwk_rma_state *s, const struct rwk_envelope *
 	s->posted++;
 	rwk_list_append(&s->lying, &piece->link);
 	s->giving += given(&piece->op);
+	s->answering += answered(piece);
 	if (r)
 		r->posted++;
+	else if (s->answering > RWK_RMA_ANSWERING)
+		rwk_peer_give_up(s->peer, -ENOBUFS, "it asks again and again, and takes none of the answers");
 	return 0;
 }
 

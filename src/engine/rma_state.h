@@ -38,6 +38,12 @@
  * keeps what has come there until that is acknowledged: a window of packets, 2.2 MB at most.
  */
 #define RWK_RMA_GIVING        ((size_t)4 << 20)
+/*
+ * The same of all answers, refusals and words on regions too, each counted with what it takes here: who has more of
+ * them asks and never looks. Peers of ours stop at their limit of requests, 65536 at most: a third of this if each is
+ * one piece, all are refused, and they do not look before the last.
+ */
+#define RWK_RMA_ANSWERING     ((size_t)96 << 20)
 #define RWK_RMA_POSTED        16u                /* pieces that lie with the channel; the others wait with us */
 #define RWK_RMA_LIMIT         1024u              /* requests of an endpoint under way, if the binding does not say */
 
@@ -177,7 +183,8 @@ struct rwk_rma_state {
 	uint32_t fences;           /* requests that wait until all before them are complete, and with them all behind */
 	/* As the target. */
 	uint64_t served, told;     /* pieces: carried out, and the peer knows of */
-	size_t giving;             /* bytes that answers take which lie with the channel */
+	size_t giving;             /* bytes that answers with data take which lie with the channel, */
+	size_t answering;          /* and those that all do that the peer has asked for */
 	size_t bytes;              /* of the request that is coming */
 	bool refused;              /* a piece of that request was */
 	struct rwk_rma_met met;    /* if it has several pieces */

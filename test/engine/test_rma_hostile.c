@@ -634,6 +634,34 @@ static void never_takes(void **state)
 	scene_close(&s);
 }
 
+/*
+ * The same with what is refused, or asks for regions: it goes on for longer than a peer of ours could, and is given up
+ * before its answers fill our memory.
+ */
+static void never_takes_refusals(void **state)
+{
+	enum { HONEST = 65536, MANY = 1000000 };
+	static const enum rwk_kind kinds[] = {RWK_RMA_READ, RWK_RMA_IMPORT};
+	const uint64_t length = 8;
+
+	for (unsigned k = 0; k < 2; k++) {
+		struct rwk_envelope env = {.kind = kinds[k], .flags = RWK_ENV_DATA | RWK_RMA_END};
+		struct rwk_peer *p;
+		struct scene s;
+
+		scene_open(&s, *state);
+		env.tag = env.data = s.area.key ^ 1;
+		p = rwk_engine_peer(s.w.e[0], &s.raw.address);
+		for (unsigned i = 0; i < MANY && !p->error; i++) {
+			say(&s.raw, &env, &length, k ? 0 : sizeof(length));
+			world_progress(&s.w, 0);
+			assert_true(i > HONEST || !p->error);
+		}
+		assert_int_equal(p->error, -ENOBUFS);
+		scene_close(&s);
+	}
+}
+
 static unsigned imports_heard(struct raw *r)
 {
 	unsigned n = 0;
@@ -725,6 +753,7 @@ int main(void)
 		WORLD_EACH(answering),
 		WORLD_EACH(all_end),
 		WORLD_EACH(never_takes),
+		{"never_takes_refusals, shared memory", never_takes_refusals, NULL, NULL, (void *)&rwk_shm_transport},
 		WORLD_EACH(of_another),
 		{"asked_again, direct", asked_again, NULL, NULL, (void *)area_direct},
 	};
