@@ -56,9 +56,12 @@ void rwk_rma_sweep(struct rwk_rma_state *s)
 
 		if (!r->direct && (!r->sent || r->last >= s->answered))
 			return;
-		l = l->next;
-		if (!r->direct && !r->posted)
-			rwk_rma_finish(r, r->status);
+		if (r->direct || r->posted) {
+			l = l->next;
+			continue;
+		}
+		rwk_rma_finish(r, r->status);
+		l = s->requests.next; /* the completion may have started anything, and ended others */
 	}
 }
 

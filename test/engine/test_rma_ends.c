@@ -432,6 +432,62 @@ static void limit(void **state)
 	world_close(&w);
 }
 
+/* In a completion: how often each request has ended; with the first the others of its room do, and a new one begins. */
+static struct {
+	struct area far;
+	unsigned ends[3];
+} chain;
+
+static unsigned char word_of_chain[8];
+
+static void start_in_chain(struct world *w, const struct area *to, unsigned i, uint32_t flags)
+{
+	assert_int_equal(area_simple(w, 0, to, WRITE, word_of_chain, 0, 8, flags, (void *)&chain.ends[i]), 0);
+}
+
+static void ends_others(struct world *w, unsigned who, const struct rwk_completion *c)
+{
+	assert_int_equal(who, 0);
+	++*(unsigned *)c->context;
+	if (c->context != &chain.ends[0])
+		return;
+	rwk_engine_cancel_room(w->e[0], 0, false);
+	start_in_chain(w, &chain.far, 2, 0);
+}
+
+/* A completion ends the request behind its own, and begins one to another peer: that ends when it is carried out. */
+static void ended_in_completion(void **state)
+{
+	struct task met[8] = {{0}};
+	struct world w;
+	struct area a;
+
+	memset(chain.ends, 0, sizeof(chain.ends));
+	area_open_world(&w, *state, 3);
+	area_open(&a, &w, 1, 8, 3, false);
+	area_open(&chain.far, &w, 2, 8, 3, false);
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(area_simple(&w, 0, i ? &a : &chain.far, WRITE, word_of_chain, 0, 8, 0, &met[i]), 0);
+		world_wait(&w, &met[i]);
+	}
+	w.on_complete = ends_others;
+	w.computes[1] = w.computes[2] = true;
+	start_in_chain(&w, &a, 0, 0);
+	start_in_chain(&w, &a, 1, RWK_F_FENCE);
+	w.computes[1] = false;
+	for (int i = 0; i < 300; i++)
+		world_step(&w);
+	assert_int_equal(chain.ends[0], 1);
+	assert_int_equal(chain.ends[1], 1);
+	assert_int_equal(chain.ends[2], 0);
+	w.computes[2] = false;
+	world_settle(&w);
+	assert_int_equal(chain.ends[2], 1);
+	area_close(&a);
+	area_close(&chain.far);
+	world_close(&w);
+}
+
 /* The region goes while long requests are under way: nothing touches its memory from then on, each request ends once.
  */
 static void removed_in_the_middle(void **state)
@@ -593,6 +649,7 @@ int main(void)
 		AREA_EACH(senseless),
 		cmocka_unit_test(senseless_regions),
 		AREA_EACH(limit),
+		WORLD_EACH(ended_in_completion),
 		AREA_EACH(removed_in_the_middle),
 		AREA_EACH(key_reused),
 		AREA_EACH(target_dies),
