@@ -5,9 +5,8 @@
  * on that is copied in the time of such a call; rounded up to a power of two, as a peer who polls copies his half of a
  * message by himself. Both are measured here, the call on this process itself: it takes the same way through the kernel
  * as one into another process, and can be had before there is a peer. The least of some trials: who loses the core in
- * between has not measured anything. Not up to 1 KB, where a message is a few lines and its copies cost nothing, and
- * where it stays in order with others, as programs are promised; always above 64 KB: there a message takes longer than
- * any such call.
+ * between has not measured anything. Above 1 KB: a shorter message is a few lines, whose copies cost nothing, and stays
+ * in order with others, as programs are promised. Not above 64 KB: there a message takes longer than any such call.
  */
 #define _GNU_SOURCE /* process_vm_readv */
 #include "shm/transfer_state.h"
@@ -17,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LEAST_LEAST ((size_t)1 << 10)
+#define LEAST_LEAST ((size_t)1 << 10) /* messages of so many bytes stay in order */
 #define LEAST_MOST  ((size_t)64 << 10)
 #define TRIALS      8
 #define TRIAL_BYTES ((size_t)4 << 10)
@@ -84,5 +83,5 @@ size_t rwk_shm_direct_least(void)
 	copy = copy_takes(page, TRIAL_BYTES);
 	while (least < LEAST_MOST && least * copy < call * TRIAL_BYTES)
 		least *= 2;
-	return least + 1;
+	return least > LEAST_LEAST ? least : LEAST_LEAST + 1;
 }
