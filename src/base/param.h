@@ -66,6 +66,12 @@ static inline unsigned rwk_param_pmtu(const struct rwk_params *v)
 	return v->pmtu ? 128u << v->pmtu : 0;
 }
 
+/** Is UDP open towards other nodes? UC goes there by TCP alone. */
+static inline bool rwk_param_opens_udp(const struct rwk_params *v)
+{
+	return v->udp && v->link != RWK_LINK_TCP && v->service != RWK_SERVICE_UC;
+}
+
 struct rwk_param {
 	const char *name;    /* lower case; the variable is FI_ROPEWALK_ and this in upper case */
 	const char *help;    /* one sentence */

@@ -220,7 +220,7 @@ void rwk_peer_by_stream(void *engine, struct rwk_channel *ch)
 
 	(void)engine;
 	limit_eager(p, ch);
-	if (p->engine->attr.transports || !rwk_params.udp || rwk_params.link == RWK_LINK_TCP)
+	if (p->engine->attr.transports || !rwk_param_opens_udp(&rwk_params))
 		return; /* that was known from the beginning */
 	facts_of(p, &facts);
 	facts.udp = false;

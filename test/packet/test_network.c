@@ -241,6 +241,24 @@ static void without_udp(void **state)
 	}
 }
 
+/* UC was asked for: the stream alone carries it, from the beginning. */
+static void uc_alone(void **state)
+{
+	(void)state;
+	rwk_params.service = RWK_SERVICE_UC;
+	open_and_connect();
+	exchange(5);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_true(rwk_packet_by_stream(ends_side(i, 1 - i)->ch));
+		assert_null(ends[i]->port->link[RWK_WAY_LOSSY]);
+	}
+	ends_close();
+	rwk_params.tcp = false; /* which leaves nothing */
+	assert_int_equal(rwk_network_transport.open(&(struct rwk_port_attr){.key = ENDS_KEY}, &ends_client, NULL,
+				 &(struct rwk_port *){NULL}),
+		-ENETDOWN);
+}
+
 /* A network that was cut for some seconds has broken the stream, and nothing else: there is one again. */
 static void stream_again(void **state)
 {
@@ -522,6 +540,7 @@ int main(void)
 		ENDS_NET(regions),
 		ENDS_NET(denied),
 		ENDS_NET(without_udp),
+		ENDS_NET(uc_alone),
 		ENDS_NET(stream_again),
 		ENDS_NET(ordinary_buffer),
 		ENDS_NET(good_order),

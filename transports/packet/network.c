@@ -88,7 +88,7 @@ static int open_lossy(const struct rwk_port_attr *attr, const uint8_t ip[16], st
 static int open_wanted(const struct rwk_port_attr *attr, const uint8_t ip[16], struct rwk_link **lossy,
 	struct rwk_link **stream, uint16_t *port)
 {
-	bool udp = rwk_params.udp && rwk_params.link != RWK_LINK_TCP;
+	bool udp = rwk_param_opens_udp(&rwk_params);
 	int rc = 0;
 
 	*lossy = *stream = NULL;
@@ -116,7 +116,7 @@ static int open_links(struct rwk_port_attr *attr, struct rwk_link **lossy, struc
 	uint16_t port;
 	int rc;
 
-	if (!rwk_params.tcp && (!rwk_params.udp || rwk_params.link == RWK_LINK_TCP))
+	if (!rwk_params.tcp && !rwk_param_opens_udp(&rwk_params))
 		return -ENETDOWN;
 	memcpy(ip, attr->address.ip, sizeof(ip));
 	rc = publish_ip(&attr->address);
