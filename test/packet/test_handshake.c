@@ -5,6 +5,8 @@
  */
 #include "links/ends.h"
 
+#include "base/log.h"
+#include "base/param.h"
 #include "machine.h"
 #include "packet/channel.h"
 #include "packet/port.h"
@@ -337,6 +339,45 @@ static void chance(void **state)
 	}
 }
 
+static unsigned warnings;
+
+static void count_warning(enum rwk_log_level level, const char *file, int line, const char *text)
+{
+	(void)file;
+	(void)line;
+	warnings += level == RWK_LOG_WARN && strstr(text, "asked on");
+}
+
+/* UDP does not get through for a minute, and nothing else is allowed: that is said, once; then there is the channel. */
+static void udp_alone(void **state)
+{
+	static const int services[] = {RWK_SERVICE_SRC, RWK_SERVICE_RC};
+	struct rwk_sim_path blocked = {.drop = 1000000}, open = {.delay = 1000};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		rwk_params.service = services[i];
+		warnings = 0;
+		rwk_log_set_sink(count_warning);
+		ends_open(NULL, NULL, 2);
+		for (unsigned k = 0; k < 2; k++)
+			rwk_sim_set_path(ends_net, node_of(k), node_of(1 - k), &blocked);
+		ask(false);
+		do
+			ends_progress_all();
+		while (rwk_sim_now(ends_net) < 60 * SECOND && rwk_sim_step(ends_net));
+		assert_null(ends_side(1, 0)->ch);
+		assert_int_equal(warnings, 1);
+		for (unsigned k = 0; k < 2; k++)
+			rwk_sim_set_path(ends_net, node_of(k), node_of(1 - k), &open);
+		ends_settle();
+		check_same_way();
+		assert_false(rwk_packet_by_stream(ends_side(0, 1)->ch));
+		ends_close();
+		rwk_log_set_sink(NULL);
+	}
+}
+
 /*
  * A way swallows long packets both ways, and both ask at much the same time: neither takes the other's short CONNECT for
  * a way that carries the packets which that names.
@@ -390,6 +431,7 @@ int main(void)
 		ENDS_ON(let_in_late, "SRC, UC", sim_both_transport),
 		ENDS_ON(long_losses, "SRC, UC", sim_both_transport),
 		ENDS_ON(chance, "SRC, UC", sim_both_transport),
+		ENDS_ON(udp_alone, "SRC, UC", sim_both_transport),
 		ENDS_ON(both_narrow, "SRC, UC", sim_both_transport),
 	};
 

@@ -228,7 +228,17 @@ static void too_early(void **state)
  */
 static void there_but_silent(void **state)
 {
-	for (int udp_alone = 0; udp_alone < 2; udp_alone++) {
+	static const struct {
+		int link, service;
+	} ways[] = {
+		{RWK_LINK_AUTO, RWK_SERVICE_AUTO},
+		{RWK_LINK_UDP, RWK_SERVICE_AUTO},
+		{RWK_LINK_AUTO, RWK_SERVICE_RC},
+		{RWK_LINK_AUTO, RWK_SERVICE_SRC},
+	};
+
+	for (int way = 0; way < 4; way++) {
+		bool udp_alone = way;
 		struct rwk_address to = {.flags_rank = RWK_ADDR_PARTIAL};
 		struct side guest = {.peer = 5};
 		struct rwk_link_address at;
@@ -236,7 +246,8 @@ static void there_but_silent(void **state)
 
 		(void)state;
 		rwk_params.connect_wait = 1;
-		rwk_params.link = udp_alone ? RWK_LINK_UDP : RWK_LINK_AUTO;
+		rwk_params.link = ways[way].link;
+		rwk_params.service = ways[way].service;
 		ends_open(NULL, NULL, 1);
 		ends_guest = &guest;
 		hand_open(&h, 0);

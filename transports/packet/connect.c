@@ -28,6 +28,7 @@
 #define STREAM_TRY     2                       /* greetings without an answer before the stream is tried */
 #define NARROW         2                       /* greetings that an open stream outlives before short ones go too, */
 #define FALL_BACK      4                       /* and before UDP counts as blocked */
+#define SILENT         20                      /* and before the user is told that UDP alone may carry this */
 #define ASKED_ANEW     255                     /* times at most; echoes that were drawn lie further apart */
 #define GIVEN_UP       6                       /* ACCEPTs without an answer show that the asker may have done so */
 #define ASK_ON         (30 * 1000 * 1000 * 1000ull) /* ns: who may not be there is asked as long */
@@ -180,7 +181,8 @@ static bool narrowed(struct rwk_packet_channel *ch, int way, const struct rwk_gr
 static bool may_go_by_stream(const struct rwk_port *port)
 {
 	return !port->link[RWK_WAY_LOSSY] ||
-	       (rwk_params.link != RWK_LINK_UDP && rwk_params.service != RWK_SERVICE_RC);
+	       (rwk_params.link != RWK_LINK_UDP && rwk_params.service != RWK_SERVICE_RC &&
+		       rwk_params.service != RWK_SERVICE_SRC);
 }
 
 /** A greeting more has had no answer, though a stream is open. */
@@ -216,10 +218,19 @@ void rwk_packet_ask_there(struct rwk_packet_channel *ch)
 		ch->give_up_at = 0; /* who does not answer by the stream either computes, or ends it */
 }
 
+static void say_silent(const struct rwk_packet_channel *ch)
+{
+	rwk_warn("packets: %s is there, and does not answer by UDP: it computes, or a firewall drops UDP; "
+		 "FI_ROPEWALK_SERVICE or FI_ROPEWALK_LINK allows nothing else, so it is asked on",
+		rwk_packet_name(&ch->address));
+}
+
 static void ask_by_udp(struct rwk_packet_channel *ch)
 {
 	if (!ch->port->link[RWK_WAY_LOSSY])
 		return;
+	if (ch->stream_open && ch->tries_with_stream == SILENT && !may_go_by_stream(ch->port))
+		say_silent(ch);
 	if (rwk_packet_said_too_much(ch))
 		ask_alone(ch); /* if that cannot be, what was said stays right: longer packets go in fragments */
 	send_connect(ch, RWK_WAY_LOSSY, true);
