@@ -3,6 +3,7 @@
 #include "bindings/libfabric/av_shared.h"
 
 #include "base/log.h"
+#include "base/shared.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -17,6 +18,7 @@
 enum { GATE, LIFE, TABLE };
 
 #define HEAD  4096
+#define PIECE 65536u
 #define MAGIC 0x7661206b6c617772u /* "rwalk av" */
 #define BUILD (2u << 16 | sizeof(struct rwk_fi_av_entry)) /* of the layout; of another no table is taken */
 
@@ -78,11 +80,30 @@ static int map(struct rwk_fi_av_shared *s, uint32_t room)
 	return 0;
 }
 
-/* Its pages are there before they are touched: where memory ends, a touch would be the end of the process. */
+/*
+ * Pages for the object's bytes from `at` to `end`, before they are touched: where memory ends, a touch would be the end
+ * of the process. In pieces: of one that a signal interrupts the kernel keeps nothing, and a timer's come for ever.
+ */
+static int provide(const struct rwk_fi_av_shared *s, size_t at, size_t end)
+{
+	int err = rwk_shared_allowed(s->name, end) ? -FI_ENOMEM : 0;
+
+	while (!err && at < end) {
+		size_t len = end - at < PIECE ? end - at : PIECE;
+
+		err = -posix_fallocate(s->fd, (off_t)at, (off_t)len);
+		if (!err)
+			at += len;
+		if (err == -EINTR)
+			err = 0;
+	}
+	return err;
+}
+
 static int grow(struct rwk_fi_av_table *t, uint32_t room)
 {
 	struct rwk_fi_av_shared *s = t->memory;
-	int err = -posix_fallocate(s->fd, 0, (off_t)size_for(room));
+	int err = provide(s, size_for(t->counts->room), size_for(room));
 
 	if (!err)
 		err = map(s, room);
@@ -97,7 +118,7 @@ static int grow(struct rwk_fi_av_table *t, uint32_t room)
 static int make(struct rwk_fi_av_shared *s, uint32_t room)
 {
 	struct head *head;
-	int err = ftruncate(s->fd, 0) ? -errno : -posix_fallocate(s->fd, 0, (off_t)size_for(room));
+	int err = ftruncate(s->fd, 0) ? -errno : provide(s, 0, size_for(room));
 
 	if (!err)
 		err = map(s, room);

@@ -13,8 +13,7 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* To ask the kernel for more than the limit is answered by a signal that ends the process (SIGXFSZ). */
-static int allowed(const char *name, size_t size)
+int rwk_shared_allowed(const char *name, size_t size)
 {
 	struct rlimit limit;
 
@@ -28,7 +27,7 @@ static int allowed(const char *name, size_t size)
 
 int rwk_shared_make(const char *name, size_t size)
 {
-	int rc = allowed(name, size), fd;
+	int rc = rwk_shared_allowed(name, size), fd;
 
 	if (rc)
 		return rc;

@@ -13,6 +13,12 @@
 int rwk_shared_make(const char *name, size_t size);
 
 /**
+ * May this process make a file of that size? 0; -EFBIG, logged under that name: more than the limit is answered by a
+ * signal that ends the process (SIGXFSZ).
+ */
+int rwk_shared_allowed(const char *name, size_t size);
+
+/**
  * Has memory put behind that part of a mapping, whole pages, now: so that a lack of it is an answer, and not the signal
  * by which the first store ends. False with errno ENOMEM: there is none. An older kernel lets the first store ask.
  */

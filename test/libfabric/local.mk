@@ -378,6 +378,7 @@ check_PROGRAMS += test/libfabric/test_av_shared
 test_libfabric_test_av_shared_SOURCES = test/libfabric/test_av_shared.c test/libfabric/fi_pair.c \
 	test/libfabric/fi_pair.h
 test_libfabric_test_av_shared_LDADD = $(FI_TEST_LDADD)
+test_libfabric_test_av_shared_LDFLAGS = -export-dynamic
 EXTRA_test_libfabric_test_av_shared_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_av_shared
 

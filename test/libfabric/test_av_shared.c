@@ -3,6 +3,7 @@
  * Address vectors that processes share by name: what one puts in all find under the same number, some may only read,
  * the name goes with the last of them, and who is killed leaves nothing that stands in anybody's way.
  */
+#define _GNU_SOURCE /* fallocate */
 #include "fi_pair.h"
 
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -45,7 +47,7 @@ static bool is_left(const char *what)
 /* After each test; of one that has failed, too, nothing stays on the machine. */
 static int nothing_left(void **state)
 {
-	static const char *const whats[] = {"one", "left", "churn", "talk"};
+	static const char *const whats[] = {"one", "left", "churn", "talk", "large", "limited"};
 	int left = 0;
 
 	(void)state;
@@ -170,6 +172,11 @@ static void shared_by_two(void **state)
 	t_two(NULL, maker, reader, NULL);
 }
 
+static void bystander(struct t_process *p)
+{
+	(void)p;
+}
+
 /* Ends with a vector open. */
 static void killed_maker(struct t_process *p)
 {
@@ -279,11 +286,6 @@ static void undertaker(struct t_process *p)
 	}
 	assert_int_equal(fi_close(&av->fid), 0);
 	t_domain_close(&d);
-}
-
-static void bystander(struct t_process *p)
-{
-	(void)p;
 }
 
 /* Who is killed while he changes the vector leaves it as good as it was, for those who have it and those who come. */
@@ -475,12 +477,99 @@ static void named_and_removed(void **state)
 	t_two("shm", calls_by_number, bystander, NULL);
 }
 
+/* So many addresses, from 0 on, in one call; returns what that does. */
+static int insert_many(struct fid_av *av, unsigned count)
+{
+	struct sockaddr_in *in = calloc(count, sizeof(*in));
+	int n;
+
+	assert_non_null(in);
+	for (unsigned i = 0; i < count; i++)
+		in[i] = address(i);
+	n = fi_av_insert(av, in, count, NULL, 0, NULL);
+	free(in);
+	return n;
+}
+
+static bool ticks;
+static unsigned interruptions;
+
+/*
+ * Before the C library's: a timer's signals come again and again, and a kernel before 6.18 stops at each, keeps nothing
+ * of what it had done for the call, and never gets far.
+ */
+__attribute__((visibility("default"))) int posix_fallocate(int fd, off_t at, off_t len)
+{
+	if (ticks && (len > 1 << 20 || ++interruptions % 3))
+		return EINTR;
+	return fallocate(fd, 0, at, len) ? errno : 0;
+}
+
+static void grows_meanwhile(struct t_process *p)
+{
+	const unsigned count = 1u << 16;
+	struct t_domain d;
+	struct fid_av *av;
+	int n;
+
+	(void)p;
+	t_domain_open(&d, FI_SOCKADDR_IN, FI_THREAD_DOMAIN);
+	assert_int_equal(open_av(&d, "large", 0, NULL, &av), 0);
+	ticks = true;
+	n = insert_many(av, count);
+	ticks = false;
+	assert_int_equal(n, count);
+	assert_int_not_equal(interruptions, 0);
+	assert_at(av, count - 1, count - 1);
+	assert_int_equal(fi_close(&av->fid), 0);
+	t_domain_close(&d);
+}
+
+/* Signals that come again and again keep no vector from growing. */
+static void among_signals(void **state)
+{
+	(void)state;
+	t_two(NULL, grows_meanwhile, bystander, NULL);
+}
+
+static void meets_limit(struct t_process *p)
+{
+	struct rlimit before, low;
+	struct t_domain d;
+	struct fid_av *av;
+	int n;
+
+	(void)p;
+	t_domain_open(&d, FI_SOCKADDR_IN, FI_THREAD_DOMAIN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	low = before;
+	low.rlim_cur = 1u << 20;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+	assert_int_equal(open_av(&d, "limited", 0, NULL, &av), 0);
+	n = insert_many(av, 1u << 15);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_in_range(n, 1u << 13, (1u << 15) - 1);
+	assert_at(av, n - 1, (unsigned)n - 1);
+	assert_int_equal(insert_many(av, 1u << 15), 1u << 15); /* there is no limit now */
+	assert_int_equal(fi_close(&av->fid), 0);
+	t_domain_close(&d);
+}
+
+/* A vector that reaches the limit of the process's files (ulimit -f) is full, and the process lives. */
+static void file_limit(void **state)
+{
+	(void)state;
+	t_two(NULL, meets_limit, bystander, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(shared_by_two, nothing_left),
 		cmocka_unit_test_teardown(left_by_killed, nothing_left),
 		cmocka_unit_test_teardown(killed_within, nothing_left),
+		cmocka_unit_test_teardown(among_signals, nothing_left),
+		cmocka_unit_test_teardown(file_limit, nothing_left),
 		cmocka_unit_test_teardown(talks, nothing_left),
 		cmocka_unit_test_teardown(removed_by_others, nothing_left),
 		cmocka_unit_test_teardown(named_and_removed, nothing_left),
