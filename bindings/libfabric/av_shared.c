@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* F_OFD_SETLK */
 #include "bindings/libfabric/av_shared.h"
 
+#include "base/forked.h"
 #include "base/log.h"
 #include "base/shared.h"
 
@@ -62,18 +63,40 @@ static int make_name(char *to, size_t len, const char *name)
 	return -FI_EINVAL;
 }
 
+static void unmap(struct rwk_fi_av_shared *s)
+{
+	if (s->map)
+		munmap(s->map, s->size);
+	s->map = NULL;
+}
+
+static int replace_map(struct rwk_fi_av_shared *s, size_t size)
+{
+	int err = 0;
+	void *at;
+
+	rwk_fork_lock();
+	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+	if (at == MAP_FAILED) {
+		err = -errno;
+	} else {
+		unmap(s);
+		s->map = at;
+		s->size = size;
+	}
+	rwk_fork_unlock();
+	return err;
+}
+
 /* Maps it for so many entries, in place of what was mapped. */
 static int map(struct rwk_fi_av_shared *s, uint32_t room)
 {
 	size_t size = size_for(room);
-	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+	int err = replace_map(s, size);
+	void *at = s->map;
 
-	if (at == MAP_FAILED)
-		return -errno;
-	if (s->map)
-		munmap(s->map, s->size);
-	s->map = at;
-	s->size = size;
+	if (err)
+		return err;
 	s->table->counts = &((struct head *)at)->counts;
 	s->table->entries = (struct rwk_fi_av_entry *)(void *)((char *)at + HEAD);
 	s->table->heads = (uint32_t *)(void *)((char *)at + HEAD + room * sizeof(struct rwk_fi_av_entry));
@@ -156,16 +179,59 @@ static int enter(struct rwk_fi_av_shared *s, bool existing, uint32_t room)
 	return err ? err : lock_byte(s->fd, LIFE, F_RDLCK, false);
 }
 
+/* What this process has open. */
+static struct rwk_list opened = {&opened, &opened};
+
+static void close_object(struct rwk_fi_av_shared *s)
+{
+	unmap(s);
+	if (s->fd >= 0)
+		close(s->fd);
+	s->fd = -1;
+	rwk_list_remove(&s->all);
+}
+
+/* In a forked child. */
+static void let_go(void)
+{
+	while (!rwk_list_empty(&opened))
+		close_object(rwk_container_of(opened.next, struct rwk_fi_av_shared, all));
+}
+
+static struct rwk_forked forked = {.in_child = let_go};
+
+static int open_object(struct rwk_fi_av_shared *s, bool existing)
+{
+	int err = rwk_fork_watch(&forked);
+
+	if (err)
+		return err;
+	rwk_fork_lock();
+	s->fd = shm_open(s->name, O_RDWR | (existing ? 0 : O_CREAT), 0600);
+	if (s->fd >= 0)
+		rwk_list_append(&opened, &s->all);
+	else
+		err = -errno;
+	rwk_fork_unlock();
+	return err;
+}
+
+static void close_again(struct rwk_fi_av_shared *s)
+{
+	rwk_fork_lock();
+	close_object(s);
+	rwk_fork_unlock();
+}
+
 /* Opens the object and passes its gate: *gone if its name was taken away in the meantime. */
 static int pass_gate(struct rwk_fi_av_shared *s, bool existing, bool *gone)
 {
 	struct stat st;
-	int err;
+	int err = open_object(s, existing);
 
 	*gone = false;
-	s->fd = shm_open(s->name, O_RDWR | (existing ? 0 : O_CREAT), 0600);
-	if (s->fd < 0)
-		return -errno;
+	if (err)
+		return err;
 	err = lock_byte(s->fd, GATE, F_WRLCK, true);
 	if (!err && fstat(s->fd, &st))
 		err = -errno;
@@ -174,7 +240,7 @@ static int pass_gate(struct rwk_fi_av_shared *s, bool existing, bool *gone)
 	if (!err)
 		*gone = !st.st_nlink;
 	if (err || *gone)
-		close(s->fd);
+		close_again(s);
 	return err;
 }
 
@@ -191,7 +257,7 @@ static int open_named(struct rwk_fi_av_shared *s, bool existing, uint32_t room)
 	err = enter(s, existing, room);
 	lock_byte(s->fd, GATE, F_UNLCK, false);
 	if (err)
-		close(s->fd);
+		close_again(s);
 	return err;
 }
 
@@ -204,6 +270,8 @@ int rwk_fi_av_shared_open(
 	if (!s)
 		return -FI_ENOMEM;
 	s->process = getpid();
+	s->fd = -1;
+	rwk_list_init(&s->all);
 	s->table = table;
 	*table = (struct rwk_fi_av_table){.grow = grow, .memory = s, .keeps_numbers = true};
 	err = make_name(s->name, sizeof(s->name), name);
@@ -219,7 +287,6 @@ int rwk_fi_av_shared_open(
 	return 0;
 }
 
-/* A forked child has the descriptor, too, and with it the locks: they are its parent's, and are given back by name. */
 void rwk_fi_av_shared_close(struct rwk_fi_av_shared *s)
 {
 	if (s->process == getpid()) {
@@ -229,8 +296,7 @@ void rwk_fi_av_shared_close(struct rwk_fi_av_shared *s)
 		lock_byte(s->fd, LIFE, F_UNLCK, false);
 		lock_byte(s->fd, GATE, F_UNLCK, false);
 	}
-	munmap(s->map, s->size);
-	close(s->fd);
+	close_again(s);
 	free(s);
 }
 

@@ -47,7 +47,7 @@ static bool is_left(const char *what)
 /* After each test; of one that has failed, too, nothing stays on the machine. */
 static int nothing_left(void **state)
 {
-	static const char *const whats[] = {"one", "left", "churn", "talk", "large", "limited"};
+	static const char *const whats[] = {"one", "left", "churn", "talk", "large", "limited", "orphan"};
 	int left = 0;
 
 	(void)state;
@@ -217,6 +217,63 @@ static void left_by_killed(void **state)
 {
 	(void)state;
 	t_two(NULL, killed_maker, heir, NULL);
+}
+
+/* Ends with a vector open, of which a child of its own has a copy; *other: that child. */
+static void orphans_vector(pid_t *other)
+{
+	struct sockaddr_in in[2] = {address(0), address(1)};
+	struct t_domain d;
+	struct fid_av *av;
+	pid_t pid;
+
+	setenv("CMOCKA_TEST_ABORT", "1", 1);
+	alarm(T_PATIENCE / 1000);
+	t_domain_open(&d, FI_SOCKADDR_IN, FI_THREAD_DOMAIN);
+	assert_int_equal(open_av(&d, "orphan", 0, NULL, &av), 0);
+	assert_int_equal(fi_av_insert(av, in, 2, NULL, 0, NULL), 2);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		alarm(3 * T_PATIENCE / 1000);
+		assert_int_equal(fi_close(&av->fid), 0);
+		for (;;)
+			pause();
+	}
+	*other = pid;
+	kill(getpid(), SIGKILL);
+}
+
+static void orphan_lives(struct t_process *p)
+{
+	pid_t *other = mmap(NULL, sizeof(*other), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), pid;
+	struct t_domain d;
+	struct fid_av *av;
+	int status;
+	size_t count;
+
+	(void)p;
+	assert_ptr_not_equal(other, MAP_FAILED);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		orphans_vector(other);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+	t_domain_open(&d, FI_SOCKADDR_IN, FI_THREAD_DOMAIN);
+	assert_int_equal(open_av(&d, "orphan", 0, &count, &av), 0);
+	assert_int_equal(kill(*other, SIGKILL), 0);
+	assert_int_equal(count, 0);
+	assert_int_equal(fi_close(&av->fid), 0);
+	t_domain_close(&d);
+	munmap(other, sizeof(*other));
+}
+
+/* The vector of a process that was killed is not kept by a child of its, which never asked for it. */
+static void left_to_child(void **state)
+{
+	(void)state;
+	t_two(NULL, orphan_lives, bystander, NULL);
 }
 
 static unsigned kills = 8;
@@ -567,6 +624,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(shared_by_two, nothing_left),
 		cmocka_unit_test_teardown(left_by_killed, nothing_left),
+		cmocka_unit_test_teardown(left_to_child, nothing_left),
 		cmocka_unit_test_teardown(killed_within, nothing_left),
 		cmocka_unit_test_teardown(among_signals, nothing_left),
 		cmocka_unit_test_teardown(file_limit, nothing_left),
