@@ -203,15 +203,40 @@ static int draft_counts(const struct rwk_job_env *env, struct rwk_job_map *d, st
 	return 0;
 }
 
+/*
+ * What MPI_Comm_spawn starts is a step of its own, but of the launch of the step that called it. PMI-2's name for a
+ * spawned job is its parent's and a number: 812.0-1, and 812.0-1-1 for that one's children. Its first step, 0 here;
+ * `step` of any other job.
+ */
+static uint32_t launch_step(const struct rwk_job_env *env, uint32_t job, uint32_t step)
+{
+	const char *spawned = rwk_job_getenv(env, "PMI_SPAWNED"), *at = rwk_job_getenv(env, "PMI_JOBID");
+	uint32_t parent_job, first, number;
+
+	if (!spawned || strcmp(spawned, "1") || !at)
+		return step;
+	if (rwk_read_number(&at, UINT32_MAX, &parent_job) || parent_job != job || *at++ != '.' ||
+		rwk_read_number(&at, UINT32_MAX, &first) || !*at)
+		return step;
+	while (*at) {
+		if (*at++ != '-' || rwk_read_number(&at, UINT32_MAX, &number))
+			return step;
+	}
+	return first;
+}
+
 static int identify(const struct rwk_job_env *env, struct rwk_job_map *d, uint32_t step)
 {
+	char id[32], launch[32];
 	uint32_t job;
-	char id[32];
+	int rc;
 
 	if (rwk_job_number(env, WHO, first_set(env, "SLURM_JOB_ID", "SLURM_JOBID"), 0, UINT32_MAX, &job))
 		return -EINVAL;
 	snprintf(id, sizeof(id), "%u.%u", job, step);
-	return rwk_job_identify(env, d, id, rwk_job_getenv(env, "SLURM_CLUSTER_NAME"));
+	snprintf(launch, sizeof(launch), "%u.%u", job, launch_step(env, job, step));
+	rc = rwk_job_identify(env, d, launch, rwk_job_getenv(env, "SLURM_CLUSTER_NAME"));
+	return rc ? rc : rwk_job_rename(d, id);
 }
 
 int rwk_job_from_slurm(const struct rwk_job_env *env, struct rwk_job_map *draft)

@@ -157,6 +157,17 @@ int rwk_job_identify(const struct rwk_job_env *env, struct rwk_job_map *draft, c
 	return 0;
 }
 
+int rwk_job_rename(struct rwk_job_map *draft, const char *id)
+{
+	char *copy = strdup(id);
+
+	if (!copy)
+		return -ENOMEM;
+	free(draft->id);
+	draft->id = copy;
+	return 0;
+}
+
 /*
  * The part of a namespace that the jobs of one launch share. Open MPI 4, known by its nonce, numbers its jobs: the
  * launch in the upper 16 of 32 bits, then the job. PRRTE (Open MPI 5) counts them behind an @. Anything else names a
@@ -178,19 +189,12 @@ static void name_launch(const char *nspace, bool open_mpi_4, char *launch, size_
 int rwk_job_identify_launch(const struct rwk_job_env *env, struct rwk_job_map *draft, const char *nspace)
 {
 	const char *nonce = rwk_job_getenv(env, RWK_OMPI_NONCE);
-	char launch[NAMESPACE_MAX], *copy;
+	char launch[NAMESPACE_MAX];
 	int rc;
 
 	name_launch(nspace, nonce, launch, sizeof(launch));
 	rc = rwk_job_identify(env, draft, launch, nonce);
-	if (rc)
-		return rc;
-	copy = strdup(nspace);
-	if (!copy)
-		return -ENOMEM;
-	free(draft->id);
-	draft->id = copy;
-	return 0;
+	return rc ? rc : rwk_job_rename(draft, nspace);
 }
 
 int rwk_job_one_node(struct rwk_job_map *draft)

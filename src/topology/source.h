@@ -43,10 +43,13 @@ int rwk_job_number(
  */
 int rwk_job_identify(const struct rwk_job_env *env, struct rwk_job_map *draft, const char *id, const char *nonce);
 
+/** Keeps a copy of `id` in place of the name before; the hash stays. Returns 0 or -ENOMEM. */
+int rwk_job_rename(struct rwk_job_map *draft, const char *id);
+
 /**
- * The same for a PMIx namespace `nspace`, with Open MPI's nonce where there is one. The jobs that MPI_Comm_spawn adds
- * to a job have namespaces of their own, but are of the same launch and get its hash: parents and children are meant
- * to talk.
+ * The same as rwk_job_identify for a PMIx namespace `nspace`, with Open MPI's nonce where there is one. The jobs that
+ * MPI_Comm_spawn adds to a job have namespaces of their own, but are of the same launch and get its hash: parents and
+ * children are meant to talk.
  */
 int rwk_job_identify_launch(const struct rwk_job_env *env, struct rwk_job_map *draft, const char *nspace);
 

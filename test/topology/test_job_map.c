@@ -262,6 +262,10 @@ static void test_hashes(void **state)
 	hash = hash_of("hydra-told.txt", 1000);
 	assert_true(hash_of("hydra-told-spawned.txt", 1000) == hash);
 	assert_true(hash_of("hydra-told-other-launch.txt", 1000) != hash);
+	hash = hash_of("slurm-block.txt", 1000);
+	assert_true(hash_of("slurm-spawned.txt", 1000) == hash);
+	assert_true(hash_of("slurm-spawned-again.txt", 1000) == hash);
+	assert_true(hash_of("slurm-spawned-elsewhere.txt", 1000) != hash);
 }
 
 /* A job's own map counts, and asks hwloc only where its variables describe a machine. */
