@@ -35,18 +35,37 @@ static uint64_t fold(uint64_t h, const void *bytes, size_t len)
 	return h;
 }
 
+/** Of an id in a file; 0: it cannot be read. */
+static uint64_t id_hash(const char *path)
+{
+	char id[64];
+	ssize_t n = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		n = read(fd, id, sizeof(id));
+		close(fd);
+	}
+	return n > 0 ? fold(FOLD_START, id, (size_t)n) : 0;
+}
+
 /** Of the kernel's boot id, which all containers of a running system see; 0: it cannot be read. */
 static uint64_t boot_hash(void)
 {
-	char boot_id[64];
-	ssize_t n = 0;
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	return id_hash("/proc/sys/kernel/random/boot_id");
+}
 
-	if (fd >= 0) {
-		n = read(fd, boot_id, sizeof(boot_id));
-		close(fd);
-	}
-	return n > 0 ? fold(FOLD_START, boot_id, (size_t)n) : 0;
+/**
+ * What hosts are told apart by where the boot id cannot be read: namespaces of two hosts often have the same inode. Two
+ * containers of one host may differ in it, and then use the network.
+ */
+static uint64_t host_hash(void)
+{
+	uint64_t h = id_hash("/etc/machine-id");
+	char name[65] = "";
+
+	gethostname(name, sizeof(name) - 1);
+	return fold(h ? h : FOLD_START, name, strlen(name));
 }
 
 /**
@@ -55,7 +74,7 @@ static uint64_t boot_hash(void)
  */
 static uint32_t node_hash(uint64_t boot)
 {
-	uint64_t h = boot ? boot : FOLD_START;
+	uint64_t h = boot ? boot : host_hash();
 	struct stat st;
 
 	if (!stat("/proc/self/ns/net", &st))

@@ -29,6 +29,7 @@ TESTS += test/engine/test_match_random
 check_PROGRAMS += test/engine/test_own_ips
 test_engine_test_own_ips_SOURCES = test/engine/test_own_ips.c test/rwk_test.h
 test_engine_test_own_ips_LDADD = $(TEST_LDADD)
+test_engine_test_own_ips_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=open,--wrap=gethostname
 TESTS += test/engine/test_own_ips
 
 engine_world = test/engine/world.c test/engine/world.h test/packet/sim_packet.c test/packet/sim_packet.h \

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which IPs are this host's own: with interfaces of the test's, and a count of how often the system is asked. */
+/*
+ * What a host is known by. Which IPs are its own: with interfaces of the test's, and a count of how often the system is
+ * asked. Which node it is.
+ */
 #define _GNU_SOURCE
 #include "rwk_test.h"
 
 #include "engine/job.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,6 +32,28 @@ int getifaddrs(struct ifaddrs **all)
 void freeifaddrs(struct ifaddrs *all)
 {
 	assert_ptr_equal(all, interfaces);
+}
+
+static const char *host; /* NULL: the boot id can be read */
+
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+
+/* The library's. */
+int __wrap_open(const char *path, int flags, ...)
+{
+	if (host && !strcmp(path, "/proc/sys/kernel/random/boot_id")) {
+		errno = EACCES;
+		return -1;
+	}
+	return __real_open(path, flags, 0);
+}
+
+int __wrap_gethostname(char *name, size_t len);
+
+int __wrap_gethostname(char *name, size_t len)
+{
+	return snprintf(name, len, "%s", host ? host : "any") < 0;
 }
 
 static int set_up(void **state)
@@ -100,12 +127,36 @@ static void changes(void **state)
 	assert_true(is_local("::ffff:198.51.100.7"));
 }
 
+static uint32_t node_of(const char *name)
+{
+	struct rwk_port_attr attr = {0};
+
+	host = name;
+	assert_int_equal(rwk_job_load(), 0);
+	rwk_job_describe(&attr);
+	rwk_job_unload();
+	host = NULL;
+	return attr.address.node;
+}
+
+/* Where nothing but the network namespace's inode could tell hosts apart, their names do. */
+static void without_boot_id(void **state)
+{
+	(void)state;
+	assert_int_equal(node_of("alpha"), node_of("alpha"));
+	assert_int_not_equal(node_of("alpha"), node_of("beta"));
+	assert_int_equal(node_of(NULL), node_of(NULL));
+	assert_int_not_equal(node_of("alpha"), node_of(NULL));
+	assert_int_not_equal(node_of("alpha"), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(own_and_foreign),
 		cmocka_unit_test(seldom_asked),
 		cmocka_unit_test(changes),
+		cmocka_unit_test(without_boot_id),
 	};
 
 	return cmocka_run_group_tests_name("engine/own_ips", tests, set_up, NULL);
