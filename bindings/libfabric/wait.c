@@ -133,6 +133,23 @@ static int grow(struct rwk_fi_wait *w)
 	return 0;
 }
 
+static void hear_engine_no_more(struct rwk_fi_wait *w, struct rwk_engine *e)
+{
+	for (int i = 0, fd; (fd = rwk_engine_wait_fd(e, i)) >= 0; i++)
+		hear_no_more(w, fd);
+}
+
+static int hear_engine(struct rwk_fi_wait *w, struct rwk_engine *e)
+{
+	int err = 0;
+
+	for (int i = 0, fd; !err && (fd = rwk_engine_wait_fd(e, i)) >= 0; i++)
+		err = rwk_fi_wait_hear(w, fd);
+	if (err)
+		hear_engine_no_more(w, e);
+	return err;
+}
+
 int rwk_fi_wait_attach(struct rwk_fi_wait *w, struct rwk_engine *e)
 {
 	unsigned i = find(w, e);
@@ -142,7 +159,7 @@ int rwk_fi_wait_attach(struct rwk_fi_wait *w, struct rwk_engine *e)
 		if (w->count == w->room)
 			err = grow(w);
 		if (!err && w->object == FI_WAIT_FD)
-			err = rwk_fi_wait_hear(w, rwk_engine_wait_fd(e));
+			err = hear_engine(w, e);
 		if (err)
 			return err;
 		w->engines[i] = e;
@@ -160,7 +177,7 @@ void rwk_fi_wait_detach(struct rwk_fi_wait *w, struct rwk_engine *e)
 	if (i == w->count || --w->uses[i])
 		return;
 	if (w->object == FI_WAIT_FD)
-		hear_no_more(w, rwk_engine_wait_fd(e));
+		hear_engine_no_more(w, e);
 	w->count--;
 	w->engines[i] = w->engines[w->count];
 	w->uses[i] = w->uses[w->count];
@@ -234,13 +251,22 @@ void rwk_fi_wait_leave(struct rwk_fi_datagrams *d)
 	d->wait = NULL;
 }
 
+static int add_engine(int epoll_fd, struct rwk_engine *e)
+{
+	int err = 0;
+
+	for (int i = 0, fd; !err && (fd = rwk_engine_wait_fd(e, i)) >= 0; i++)
+		err = add(epoll_fd, fd);
+	return err;
+}
+
 /* All that a wait hears of by now. */
 static int hear_all(const struct rwk_fi_wait *w, int epoll_fd)
 {
 	int err = w->alarm_fd >= 0 ? add(epoll_fd, w->alarm_fd) : 0;
 
 	for (unsigned i = 0; i < w->count && !err; i++)
-		err = add(epoll_fd, rwk_engine_wait_fd(w->engines[i]));
+		err = add_engine(epoll_fd, w->engines[i]);
 	for (const struct rwk_fi_datagrams *d = w->datagrams; d && !err; d = d->next)
 		err = add(epoll_fd, rwk_ud_fd(d->ud));
 	if (err || !w->device || !w->device->adapter)

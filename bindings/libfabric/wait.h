@@ -4,7 +4,7 @@
  * and how to sleep until one of them has something. In a domain of connected endpoints they have no engine, but the
  * device (device.h).
  *
- * Sleeping: an epoll descriptor holds each engine's wait_fd and an eventfd of our own.
+ * Sleeping: an epoll descriptor holds each engine's descriptors and an eventfd of our own.
  * Arm the engines, set `armed`, and sleep; what arrives from a peer wakes through the engine, what another thread's
  * call completes, and fi_cq_signal, wake through the eventfd. What another thread's call takes back of the arming, or
  * leaves to be moved on, wakes a moment later (sleepers.c). All members are under the lock of the queue or counter

@@ -4,8 +4,6 @@
 #include "engine/job.h"
 
 #include <stdlib.h>
-#include <sys/epoll.h>
-#include <unistd.h>
 
 #define NETWORK_QUIET  256   /* empty looks at the network, beyond which */
 #define NETWORK_SELDOM 1000  /* ns pass between two, */
@@ -57,31 +55,12 @@ static int open_both(struct rwk_engine *e, struct rwk_port_attr *attr)
 	return rc;
 }
 
-/** Sleeping on two ports takes a descriptor that is readable when one of theirs is. */
-static int join_waiting(struct rwk_engine *e)
-{
-	const int fds[] = {e->transport->wait_fd(e->port), e->network->wait_fd(e->network_port)};
-
-	e->wait_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (e->wait_fd < 0)
-		return -errno;
-	for (int i = 0; i < 2; i++) {
-		struct epoll_event event = {.events = EPOLLIN};
-
-		if (epoll_ctl(e->wait_fd, EPOLL_CTL_ADD, fds[i], &event))
-			return -errno;
-	}
-	return 0;
-}
-
 /** The network's stays, for what is still on its way. */
 static void leave_ports(struct rwk_engine *e)
 {
 	if (e->network_port)
 		e->network->leave(e->network_port);
 	e->transport->close(e->port);
-	if (e->wait_fd >= 0)
-		close(e->wait_fd);
 }
 
 static void close_ports(struct rwk_engine *e)
@@ -96,7 +75,6 @@ static int open_ports(struct rwk_engine *e)
 	struct rwk_port_attr attr = {0};
 	int rc;
 
-	e->wait_fd = -1;
 	rwk_job_describe(&attr);
 	for (enum rwk_space s = 0; s < RWK_SPACES; s++)
 		attr.awaited[s] = rwk_match_posted_counter(e->matcher[s]);
@@ -114,10 +92,7 @@ static int open_ports(struct rwk_engine *e)
 	if (rc)
 		return rc;
 	e->address = attr.address;
-	rc = e->network_port ? join_waiting(e) : 0;
-	if (rc)
-		close_ports(e);
-	return rc;
+	return 0;
 }
 
 /** The engine's memory, all zeros, of which the status page is the end. */
@@ -378,9 +353,11 @@ int rwk_engine_arm(struct rwk_engine *e)
 	return rc ? rc : e->transport->arm(e->port);
 }
 
-int rwk_engine_wait_fd(struct rwk_engine *e)
+int rwk_engine_wait_fd(struct rwk_engine *e, int i)
 {
-	return e->wait_fd >= 0 ? e->wait_fd : e->transport->wait_fd(e->port);
+	if (!i)
+		return e->transport->wait_fd(e->port);
+	return i == 1 && e->network ? e->network->wait_fd(e->network_port) : -1;
 }
 
 struct rwk_inbox *rwk_engine_room(struct rwk_engine *e, unsigned room)

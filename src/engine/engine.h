@@ -341,7 +341,8 @@ void rwk_engine_call_again(struct rwk_engine *e);
 
 /** To sleep: see rwk_transport.arm. */
 int rwk_engine_arm(struct rwk_engine *e);
-int rwk_engine_wait_fd(struct rwk_engine *e);
+/** One after the other, as rwk_link_ops.wait_fd; -1: there is no such one. Who sleeps does so on all of them. */
+int rwk_engine_wait_fd(struct rwk_engine *e, int i);
 
 void rwk_inbox_set_multi_min(struct rwk_inbox *box, size_t bytes);
 

@@ -324,7 +324,6 @@ struct rwk_engine {
 	bool left;              /* rwk_engine_leave */
 	bool network_used;      /* a peer has come by it */
 	uint64_t network_looked; /* ns: when it was looked at last, while it is quiet */
-	int wait_fd;            /* of both ports; -1: the first port's own */
 	struct rwk_client client; /* both ports' upcalls; see rwk_inbound_guard */
 
 	struct rwk_pool tx_pool, unexpected_pool;
