@@ -89,12 +89,13 @@ static int open_adapter(struct rwk_fi_device *d)
 	err = rwk_cq_create(d->adapter, FIRST_ENTRIES, &d->cq);
 	if (err)
 		goto close_adapter;
-	err = d->cq_fd = rwk_cq_fd(d->cq);
-	if (err < 0)
+	err = rwk_ca_cq_fds(d->cq, d->fd);
+	if (err)
 		goto destroy_cq;
 	err = rwk_event_channel_create(d->adapter, &d->channel);
 	if (err)
 		goto destroy_cq;
+	d->fd[2] = rwk_event_channel_fd(d->channel);
 	return 0;
 
 destroy_cq:

@@ -33,7 +33,7 @@ struct rwk_fi_device {
 	struct rwk_adapter *adapter; /* NULL, as the next ones, until there is an endpoint or what else needs it */
 	struct rwk_cq *cq;
 	size_t reserved; /* entries of the cq */
-	int cq_fd;
+	int fd[3]; /* who sleeps hears these: the cq's two, the channel's */
 	struct rwk_event_channel *channel;
 	struct rwk_list waits;    /* rwk_fi_wait.of_device */
 	struct rwk_list passives; /* struct rwk_fi_msg_passive, those that listen */

@@ -185,9 +185,11 @@ void rwk_fi_wait_detach(struct rwk_fi_wait *w, struct rwk_engine *e)
 
 int rwk_fi_wait_watch(struct rwk_fi_wait *w, struct rwk_fi_device *device)
 {
-	int err = w->object == FI_WAIT_FD ? rwk_fi_wait_hear(w, device->cq_fd) : 0;
+	int err = 0;
 
-	return err || w->object != FI_WAIT_FD ? err : rwk_fi_wait_hear(w, rwk_event_channel_fd(device->channel));
+	for (int i = 0; i < 3 && w->object == FI_WAIT_FD && !err; i++)
+		err = rwk_fi_wait_hear(w, device->fd[i]);
+	return err;
 }
 
 int rwk_fi_wait_join(struct rwk_fi_wait *w, struct rwk_fi_device *device)
@@ -271,8 +273,9 @@ static int hear_all(const struct rwk_fi_wait *w, int epoll_fd)
 		err = add(epoll_fd, rwk_ud_fd(d->ud));
 	if (err || !w->device || !w->device->adapter)
 		return err;
-	err = add(epoll_fd, w->device->cq_fd);
-	return err ? err : add(epoll_fd, rwk_event_channel_fd(w->device->channel));
+	for (int i = 0; i < 3 && !err; i++)
+		err = add(epoll_fd, w->device->fd[i]);
+	return err;
 }
 
 static void ring(int fd)

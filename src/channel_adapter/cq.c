@@ -133,6 +133,17 @@ int rwk_cq_fd(struct rwk_cq *cq)
 	return rwk_ca_sleeper_fd(&cq->sleeper);
 }
 
+int rwk_ca_cq_fds(struct rwk_cq *cq, int fd[2])
+{
+	int rc = rwk_cq_fd(cq);
+
+	if (rc < 0)
+		return rc;
+	fd[0] = cq->sleeper.bell;
+	fd[1] = cq->adapter->sleep.epoll;
+	return 0;
+}
+
 static void call_back(struct sleeper *s)
 {
 	struct rwk_cq *cq = rwk_container_of(s, struct rwk_cq, sleeper);
