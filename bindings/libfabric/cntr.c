@@ -183,7 +183,7 @@ int rwk_fi_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, s
 	if (!cntr)
 		return -FI_ENOMEM;
 	err = rwk_fi_wait_open_in(&cntr->wait, attr ? attr->wait_obj : FI_WAIT_NONE, attr ? attr->wait_set : NULL,
-		&rwk_fi_domain_of(domain_fid)->fabric->fid, "fi_cntr_open");
+		rwk_fi_domain_of(domain_fid), "fi_cntr_open");
 	if (err)
 		goto free_cntr;
 	err = rwk_fi_domain_drive(rwk_fi_domain_of(domain_fid), &cntr->wait);

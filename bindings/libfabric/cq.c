@@ -433,7 +433,7 @@ int rwk_fi_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struc
 	if (!cq->done.ring)
 		goto free_cq;
 	err = rwk_fi_wait_open_in(&cq->wait, attr->wait_obj, attr->wait_set,
-		&rwk_fi_domain_of(domain_fid)->fabric->fid, "fi_cq_open");
+		rwk_fi_domain_of(domain_fid), "fi_cq_open");
 	if (err)
 		goto free_ring;
 	err = rwk_fi_domain_drive(rwk_fi_domain_of(domain_fid), &cq->wait);

@@ -36,6 +36,7 @@ struct rwk_fi_device {
 	int fd[3]; /* who sleeps hears these: the cq's two, the channel's */
 	struct rwk_event_channel *channel;
 	struct rwk_list waits;    /* rwk_fi_wait.of_device */
+	struct rwk_fi_ears ears;  /* theirs; each is in two of a stream's sets */
 	struct rwk_list passives; /* struct rwk_fi_msg_passive, those that listen */
 	struct rwk_list requests; /* struct rwk_fi_msg_request, not answered */
 	unsigned turns;           /* of progress */

@@ -271,6 +271,7 @@ static void take_info(struct rwk_fi_domain *domain, const struct fi_info *info)
 	const struct fi_domain_attr *attr = info->domain_attr;
 
 	rwk_list_init(&domain->counted);
+	rwk_fi_ears_init(&domain->ears, 40, 40, 8);
 	rwk_list_init(&domain->works.all);
 	rwk_list_init(&domain->works.due);
 	rwk_list_init(&domain->works.counters);

@@ -42,6 +42,7 @@ struct rwk_fi_domain {
 	struct rwk_fi_groups groups;  /* which lock its objects have, and who drives the engines */
 	struct rwk_fi_wait hosted;    /* engines of endpoints whose receives are another provider's (peer.h), which are
 					 in no group's; under the lock of the first one */
+	struct rwk_fi_ears ears;      /* of its waits, if it has no device */
 	struct rwk_regions *regions;  /* what peers may reach */
 	struct rwk_list counted;          /* registrations with counters (mr.c) */
 	struct rwk_fi_works works;

@@ -42,6 +42,14 @@ static bool has_alarm(struct rwk_fi_wait *w)
 	return false;
 }
 
+bool rwk_fi_wait_set_alarm(struct rwk_fi_wait *w)
+{
+	if (!has_alarm(w))
+		return false;
+	set_alarm(w, MOMENT);
+	return true;
+}
+
 static struct rwk_fi_wait *engines_of(struct rwk_fi_mutex *lock)
 {
 	return &rwk_container_of(lock, struct rwk_fi_group, mutex)->engines;
@@ -50,10 +58,9 @@ static struct rwk_fi_wait *engines_of(struct rwk_fi_mutex *lock)
 /* The progress thread is called at once, and tends to what others sleep on. */
 static void stir(struct rwk_fi_mutex *lock, struct rwk_fi_wait *w)
 {
-	if (w == engines_of(lock) || (w->armed && !has_alarm(w))) {
+	if (w == engines_of(lock) || (w->armed && !rwk_fi_wait_set_alarm(w))) {
 		rwk_fi_wait_ring(w);
 	} else if (w->armed) { /* else he has been called */
-		set_alarm(w, MOMENT);
 		rwk_list_append(&lock->stirred, &w->of_lock);
 	}
 }
@@ -101,7 +108,7 @@ static void calm(struct rwk_fi_mutex *lock, const struct rwk_fi_wait *w)
 		next = l->next;
 		if (!covers(w, other))
 			continue;
-		set_alarm(other, 0);
+		set_alarm(other, other->deaf ? MOMENT : 0);
 		rwk_list_remove(l);
 		rwk_list_append(&lock->asleep, l);
 	}

@@ -40,6 +40,24 @@ int rwk_fi_wait_hear(struct rwk_fi_wait *w, int fd)
 	return err;
 }
 
+/* What comes from peers, in one of its sets, if that may. */
+static int hear_in(struct rwk_fi_wait *w, int epoll_fd, bool may, int fd)
+{
+	int err = may ? add(epoll_fd, fd) : -EINVAL;
+
+	if (err != -EINVAL && err != -ELOOP)
+		return err;
+	w->deaf = true;
+	return 0;
+}
+
+static int hear_peers(struct rwk_fi_wait *w, int fd)
+{
+	int err = hear_in(w, w->epoll_fd, w->hears, fd);
+
+	return err || w->given_fd < 0 ? err : hear_in(w, w->given_fd, w->given_hears, fd);
+}
+
 static void hear_no_more(struct rwk_fi_wait *w, int fd)
 {
 	epoll_ctl(w->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
@@ -53,6 +71,7 @@ int rwk_fi_wait_open(struct rwk_fi_wait *w, enum fi_wait_obj wanted, const char 
 
 	*w = (struct rwk_fi_wait){
 		.object = FI_WAIT_NONE, .epoll_fd = -1, .event_fd = -1, .alarm_fd = -1, .given_fd = -1, .told_fd = -1};
+	w->hears = w->given_hears = true;
 	rwk_list_init(&w->of_device);
 	rwk_list_init(&w->of_lock);
 	if (wanted == FI_WAIT_NONE)
@@ -77,8 +96,41 @@ int rwk_fi_wait_open(struct rwk_fi_wait *w, enum fi_wait_obj wanted, const char 
 	return err;
 }
 
+void rwk_fi_ears_init(struct rwk_fi_ears *ears, int called, int given, int in_set)
+{
+	atomic_init(&ears->called, called);
+	atomic_init(&ears->given, given);
+	atomic_init(&ears->in_set, in_set);
+}
+
+static bool take_ear(atomic_int *left)
+{
+	if (atomic_fetch_sub(left, 1) > 0)
+		return true;
+	atomic_fetch_add(left, 1);
+	return false;
+}
+
+static atomic_int *given_ears(struct rwk_fi_wait *w)
+{
+	return w->set ? &w->ears->in_set : &w->ears->given;
+}
+
+void rwk_fi_wait_share_ears(struct rwk_fi_wait *w, struct rwk_fi_ears *ears)
+{
+	if (w->object != FI_WAIT_FD)
+		return;
+	w->ears = ears;
+	w->hears = take_ear(&ears->called);
+	w->given_hears = false;
+}
+
 static void close_given(struct rwk_fi_wait *w)
 {
+	if (w->ears && w->given_hears) {
+		atomic_fetch_add(given_ears(w), 1);
+		w->given_hears = false;
+	}
 	if (w->told_fd >= 0)
 		close(w->told_fd);
 	if (w->given_fd >= 0)
@@ -90,6 +142,8 @@ void rwk_fi_wait_close(struct rwk_fi_wait *w)
 {
 	rwk_list_remove(&w->of_lock);
 	close_given(w);
+	if (w->ears && w->hears)
+		atomic_fetch_add(&w->ears->called, 1);
 	if (w->alarm_fd >= 0)
 		close(w->alarm_fd);
 	if (w->event_fd >= 0)
@@ -144,7 +198,7 @@ static int hear_engine(struct rwk_fi_wait *w, struct rwk_engine *e)
 	int err = 0;
 
 	for (int i = 0, fd; !err && (fd = rwk_engine_wait_fd(e, i)) >= 0; i++)
-		err = rwk_fi_wait_hear(w, fd);
+		err = hear_peers(w, fd);
 	if (err)
 		hear_engine_no_more(w, e);
 	return err;
@@ -188,7 +242,7 @@ int rwk_fi_wait_watch(struct rwk_fi_wait *w, struct rwk_fi_device *device)
 	int err = 0;
 
 	for (int i = 0; i < 3 && w->object == FI_WAIT_FD && !err; i++)
-		err = rwk_fi_wait_hear(w, device->fd[i]);
+		err = hear_peers(w, device->fd[i]);
 	return err;
 }
 
@@ -253,28 +307,28 @@ void rwk_fi_wait_leave(struct rwk_fi_datagrams *d)
 	d->wait = NULL;
 }
 
-static int add_engine(int epoll_fd, struct rwk_engine *e)
+static int give_engine(struct rwk_fi_wait *w, struct rwk_engine *e)
 {
 	int err = 0;
 
 	for (int i = 0, fd; !err && (fd = rwk_engine_wait_fd(e, i)) >= 0; i++)
-		err = add(epoll_fd, fd);
+		err = hear_in(w, w->given_fd, w->given_hears, fd);
 	return err;
 }
 
 /* All that a wait hears of by now. */
-static int hear_all(const struct rwk_fi_wait *w, int epoll_fd)
+static int give_all(struct rwk_fi_wait *w)
 {
-	int err = w->alarm_fd >= 0 ? add(epoll_fd, w->alarm_fd) : 0;
+	int err = w->alarm_fd >= 0 ? add(w->given_fd, w->alarm_fd) : 0;
 
 	for (unsigned i = 0; i < w->count && !err; i++)
-		err = add_engine(epoll_fd, w->engines[i]);
+		err = give_engine(w, w->engines[i]);
 	for (const struct rwk_fi_datagrams *d = w->datagrams; d && !err; d = d->next)
-		err = add(epoll_fd, rwk_ud_fd(d->ud));
+		err = add(w->given_fd, rwk_ud_fd(d->ud));
 	if (err || !w->device || !w->device->adapter)
 		return err;
 	for (int i = 0; i < 3 && !err; i++)
-		err = add(epoll_fd, w->device->fd[i]);
+		err = hear_in(w, w->given_fd, w->given_hears, w->device->fd[i]);
 	return err;
 }
 
@@ -295,8 +349,10 @@ int rwk_fi_wait_give(struct rwk_fi_wait *w)
 	w->told_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	w->given_fd = w->told_fd < 0 ? -1 : epoll_create1(EPOLL_CLOEXEC);
 	err = w->given_fd < 0 ? -errno : add(w->given_fd, w->told_fd);
+	if (!err && w->ears)
+		w->given_hears = take_ear(given_ears(w));
 	if (!err)
-		err = hear_all(w, w->given_fd);
+		err = give_all(w);
 	if (err)
 		close_given(w);
 	else if (!w->armed)
@@ -365,7 +421,7 @@ int rwk_fi_wait_arm(struct rwk_fi_wait *w)
 		if (rwk_ud_arm(d->ud))
 			return -FI_EAGAIN;
 	}
-	return 0;
+	return w->deaf && !rwk_fi_wait_set_alarm(w) ? -FI_EAGAIN : 0;
 }
 
 int rwk_fi_wait_arm_given(struct rwk_fi_wait *w)

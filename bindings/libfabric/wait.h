@@ -19,6 +19,9 @@
  * which stays readable until his next fi_trywait, whoever sleeps and wakes in calls meanwhile; and the first one if
  * somebody sleeps in a call (who is about to has armed and is counted under the lock, as a ring is). Without a second
  * one the first is always written: the progress thread, which sleeps on it, is not counted.
+ *
+ * The kernel does not let any number of sets hear of one socket. Those that would be too many do not hear what engines
+ * and the device have, they are deaf, and have an alarm in its place, as those that are stirred.
  */
 #ifndef RWK_FI_WAIT_H
 #define RWK_FI_WAIT_H
@@ -31,6 +34,7 @@
 #include "engine/engine.h"
 
 #include <rdma/fi_eq.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 struct rwk_fi_device;
@@ -44,6 +48,18 @@ struct rwk_fi_datagrams {
 	struct rwk_fi_wait *wait;      /* NULL: none */
 	struct rwk_ud *ud;
 };
+
+/**
+ * How many waits of a domain may still hear what its endpoints have, or of a fabric what its device has: Linux lets a
+ * descriptor be in 100 sets of sets of sets (epoll), 50 of one level more, and 10 of the last. Others are deaf.
+ */
+struct rwk_fi_ears {
+	atomic_int called; /* in calls, */
+	atomic_int given;  /* by descriptors that the program may put into a set of its own, */
+	atomic_int in_set; /* and by those that are in a wait set, which it may put into one */
+};
+
+void rwk_fi_ears_init(struct rwk_fi_ears *ears, int called, int given, int in_set);
 
 struct rwk_fi_wait {
 	struct rwk_engine **engines; /* each once */
@@ -66,6 +82,9 @@ struct rwk_fi_wait {
 	struct rwk_fi_device *device; /* NULL: engines */
 	struct rwk_list of_device;    /* its waits */
 	struct rwk_fi_datagrams *datagrams;
+	struct rwk_fi_ears *ears;     /* NULL: it hears in any case */
+	bool hears, given_hears;      /* epoll_fd, and given_fd, have what they should */
+	bool deaf;                    /* one of them has not: who sleeps looks again a moment later */
 };
 
 /**
@@ -76,10 +95,13 @@ int rwk_fi_wait_open(struct rwk_fi_wait *w, enum fi_wait_obj wanted, const char 
 /** Under its lock, if others may take that. */
 void rwk_fi_wait_close(struct rwk_fi_wait *w);
 
+/** It hears only if there is an ear left. To be called before there is anything to hear. */
+void rwk_fi_wait_share_ears(struct rwk_fi_wait *w, struct rwk_fi_ears *ears);
+
 /** Makes the descriptors for who polls, if there are none and it has any: 0, or the errno of epoll or eventfd. */
 int rwk_fi_wait_give(struct rwk_fi_wait *w);
 
-/** From now on its descriptors are readable whenever that one is: 0, or the errno of epoll. */
+/** From now on its descriptors are readable whenever that one is, deaf or not: 0, or the errno of epoll. */
 int rwk_fi_wait_hear(struct rwk_fi_wait *w, int fd);
 
 /** Adds an engine, or counts it once more: 0, -FI_ENOMEM, or the errno of epoll. */
@@ -176,6 +198,9 @@ void rwk_fi_wait_signal(struct rwk_fi_wait *w);
 int rwk_fi_wait_arm(struct rwk_fi_wait *w);
 /** The same for who polls. */
 int rwk_fi_wait_arm_given(struct rwk_fi_wait *w);
+
+/** Its descriptors become readable a moment later, by themselves; false: it has no timer. In sleepers.c. */
+bool rwk_fi_wait_set_alarm(struct rwk_fi_wait *w);
 
 /**
  * After rwk_fi_wait_arm has said 0: whoever takes the lock now wakes who sleeps on it a moment later. False: there is

@@ -2,6 +2,8 @@
 #include "bindings/libfabric/wait_set.h"
 
 #include "base/log.h"
+#include "bindings/libfabric/device.h"
+#include "bindings/libfabric/domain.h"
 #include "bindings/libfabric/fabric.h"
 #include "bindings/libfabric/wait.h"
 #include "bindings/libfabric/waker.h"
@@ -48,14 +50,19 @@ void rwk_fi_wait_set_drop(struct rwk_fi_wait_set *set)
 }
 
 int rwk_fi_wait_open_in(struct rwk_fi_wait *w, enum fi_wait_obj wanted, struct fid_wait *fid,
-	const struct fid_fabric *fabric, const char *what)
+	struct rwk_fi_domain *domain, const char *what)
 {
+	struct rwk_fi_ears *ears = domain->device ? &domain->device->ears : &domain->ears;
 	struct rwk_fi_wait_set *set;
 	int err;
 
-	if (wanted != FI_WAIT_SET)
-		return rwk_fi_wait_open(w, wanted, what);
-	set = rwk_fi_wait_set_hold(fid, fabric, what);
+	if (wanted != FI_WAIT_SET) {
+		err = rwk_fi_wait_open(w, wanted, what);
+		if (!err)
+			rwk_fi_wait_share_ears(w, ears);
+		return err;
+	}
+	set = rwk_fi_wait_set_hold(fid, &domain->fabric->fid, what);
 	if (!set)
 		return -FI_EINVAL;
 	err = rwk_fi_wait_open(w, set->object == FI_WAIT_YIELD ? FI_WAIT_YIELD : FI_WAIT_FD, what);
@@ -64,6 +71,7 @@ int rwk_fi_wait_open_in(struct rwk_fi_wait *w, enum fi_wait_obj wanted, struct f
 		return err;
 	}
 	w->set = set;
+	rwk_fi_wait_share_ears(w, ears);
 	err = rwk_fi_wait_give(w);
 	if (err)
 		rwk_fi_wait_close(w);

@@ -12,6 +12,7 @@
 
 #include <rdma/fi_domain.h>
 
+struct rwk_fi_domain;
 struct rwk_fi_wait;
 struct rwk_fi_wait_set;
 
@@ -20,10 +21,10 @@ int rwk_fi_wait_set_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, s
 
 /**
  * What the attributes of an object to be opened say: opens *w as rwk_fi_wait_open, and with FI_WAIT_SET as the set
- * needs it. -FI_EINVAL: the set is none of that fabric's.
+ * needs it, with the domain's ears. -FI_EINVAL: the set is none of its fabric's.
  */
 int rwk_fi_wait_open_in(struct rwk_fi_wait *w, enum fi_wait_obj wanted, struct fid_wait *set,
-	const struct fid_fabric *fabric, const char *what);
+	struct rwk_fi_domain *domain, const char *what);
 
 /** The set, held; NULL if that is none of the fabric's sets, logged with `what`. */
 struct rwk_fi_wait_set *rwk_fi_wait_set_hold(

@@ -85,7 +85,8 @@ void t_side_endpoint(struct t_side *s, struct fi_info *info)
 	struct fi_cq_attr attr = {0};
 
 	attr.format = s->o.format ? s->o.format : FI_CQ_FORMAT_TAGGED;
-	attr.wait_obj = s->o.wait;
+	attr.wait_obj = s->set ? FI_WAIT_SET : s->o.wait;
+	attr.wait_set = s->set;
 	assert_int_equal(fi_endpoint(s->domain, info ? info : s->info, &s->ep, s), 0);
 	if (!s->o.domain_eq)
 		assert_int_equal(fi_ep_bind(s->ep, &s->eq->fid, 0), 0);

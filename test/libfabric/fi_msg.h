@@ -39,6 +39,7 @@ struct t_side {
 	struct fid_cntr *tx_cntr, *rx_cntr;
 	struct fid_ep *ep;
 	struct fid_ep *srx; /* the test's: endpoints are bound to it, if it is there */
+	struct fid_wait *set; /* the same: the queue is opened in it */
 	struct sockaddr_storage name; /* of pep */
 };
 

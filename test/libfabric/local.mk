@@ -307,6 +307,12 @@ test_libfabric_test_msg_unconnected_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_msg_unconnected_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_msg_unconnected
 
+check_PROGRAMS += test/libfabric/test_many_waits
+test_libfabric_test_many_waits_SOURCES = test/libfabric/test_many_waits.c $(FI_MSG)
+test_libfabric_test_many_waits_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_many_waits_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_many_waits
+
 check_PROGRAMS += test/libfabric/test_msg_transfer
 test_libfabric_test_msg_transfer_SOURCES = test/libfabric/test_msg_transfer.c $(FI_MSG)
 test_libfabric_test_msg_transfer_LDADD = $(FI_TEST_LDADD)

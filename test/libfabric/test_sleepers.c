@@ -51,6 +51,7 @@ static int fresh(void **state)
 /** What one sleeps on. */
 struct on {
 	bool engine, device;
+	bool deaf;
 	struct rwk_ud *ud[2];
 };
 
@@ -64,6 +65,7 @@ static void sleep_on(struct asleep *s, const struct on *on)
 {
 	*s = (struct asleep){.wait = {.engines = engines, .count = on->engine, .armed = true, .alarm_fd = -1}};
 	s->wait.device = on->device ? device : NULL;
+	s->wait.deaf = on->deaf;
 	rwk_list_init(&s->wait.of_lock);
 	for (int i = 0; i < 2 && on->ud[i]; i++) {
 		s->datagrams[i] = (struct rwk_fi_datagrams){s->wait.datagrams, &s->wait, on->ud[i]};
@@ -123,6 +125,7 @@ static void calmed(void **state)
 		bool calm;
 	} cases[] = {
 		{{.engine = true}, {.engine = true}, true},
+		{{.engine = true, .deaf = true}, {.engine = true}, false},
 		{{.engine = true}, {.device = true}, false},
 		{{.engine = true}, {.ud = {ud}}, false},
 		{{.device = true}, {.device = true, .ud = {ud}}, true},
