@@ -234,7 +234,7 @@ int rwk_fi_work_control(struct rwk_fi_domain *domain, int command, void *arg)
 {
 	int err;
 
-	if (domain->device)
+	if (domain->type != FI_EP_RDM)
 		return -FI_ENOSYS;
 	if (command == FI_FLUSH_WORK)
 		return flush(domain, arg);

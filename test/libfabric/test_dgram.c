@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <rdma/fi_trigger.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -264,6 +265,22 @@ static void many(void **state)
 	t_dgram_close();
 }
 
+/* Nothing is deferred, not even what counts alone. */
+static void nothing_deferred(void **state)
+{
+	struct fi_op_cntr op = {.value = 1};
+	struct fi_deferred_work work = {.op_type = FI_OP_CNTR_ADD, .op.cntr = &op};
+
+	(void)state;
+	t_dgram_open(NULL, NULL);
+	assert_int_equal(fi_cntr_open(sender.d->domain, NULL, &op.cntr, NULL), 0);
+	work.triggering_cntr = op.cntr;
+	assert_int_equal(fi_control(&sender.d->domain->fid, FI_QUEUE_WORK, &work), -FI_ENOSYS);
+	assert_int_equal(fi_control(&sender.d->domain->fid, FI_FLUSH_WORK, NULL), -FI_ENOSYS);
+	assert_int_equal(fi_close(&op.cntr->fid), 0);
+	t_dgram_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -276,6 +293,7 @@ int main(void)
 		cmocka_unit_test(asleep),
 		cmocka_unit_test(by_itself),
 		cmocka_unit_test(many),
+		cmocka_unit_test(nothing_deferred),
 	};
 
 	t_use_provider();
