@@ -457,17 +457,21 @@ bool rwk_fi_wait_drive(struct rwk_fi_wait *w)
 	return armed;
 }
 
-/* Gives the core away with the lock open: until the descriptor is readable, or for a moment. */
-static void rest(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, const struct rwk_fi_deadline *end)
+/*
+ * Gives the core away with the lock open: until the descriptor is readable, or for a moment. False: a signal of the
+ * system has ended that.
+ */
+static bool rest(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, const struct rwk_fi_deadline *end)
 {
 	struct pollfd p = {.fd = w->epoll_fd, .events = POLLIN};
 	bool sleep = w->object == FI_WAIT_FD && !rwk_fi_wait_arm(w);
 	bool quiet = sleep && rwk_fi_wait_sleeps(w, lock);
+	bool interrupted = false;
 
 	w->sleeping += sleep;
 	rwk_fi_leave(lock);
 	if (sleep)
-		poll(&p, 1, rwk_fi_deadline_left(end));
+		interrupted = poll(&p, 1, rwk_fi_deadline_left(end)) < 0 && errno == EINTR;
 	else
 		sched_yield();
 	if (quiet)
@@ -475,6 +479,7 @@ static void rest(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, const s
 	else
 		rwk_fi_enter(lock);
 	w->sleeping -= sleep;
+	return !interrupted;
 }
 
 /* Who goes on after a quiet return leaves others asleep on what he has disarmed. */
@@ -491,6 +496,7 @@ static int wait_until(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, in
 {
 	struct rwk_fi_deadline end = rwk_fi_deadline(timeout);
 	unsigned signals = w->signals;
+	bool rested = true;
 
 	for (unsigned polls = 0;; polls++) {
 		rwk_fi_wait_progress(w);
@@ -500,11 +506,13 @@ static int wait_until(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, in
 			w->signaled = false;
 			return -FI_EAGAIN;
 		}
+		if (!rested)
+			return -FI_EINTR;
 		if (polls < POLLS_BEFORE_SLEEP && timeout && w->object != FI_WAIT_YIELD)
 			continue;
 		if (rwk_fi_deadline_past(&end))
 			return -FI_ETIMEDOUT;
-		rest(w, lock, &end);
+		rested = rest(w, lock, &end);
 	}
 }
 

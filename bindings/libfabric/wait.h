@@ -217,7 +217,7 @@ bool rwk_fi_wait_drive(struct rwk_fi_wait *w);
 /**
  * Drives the engines until ready(arg), asleep in between where there is a descriptor, else yielding the core (with
  * FI_WAIT_YIELD after each look). `lock` (or NULL) is held on entry and return. `timeout` in ms, negative for none.
- * 0: ready; -FI_ETIMEDOUT; -FI_EAGAIN: signaled.
+ * 0: ready; -FI_ETIMEDOUT; -FI_EAGAIN: signaled; -FI_EINTR: a signal of the system has come into the sleep.
  */
 int rwk_fi_wait_for(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, int timeout, bool (*ready)(const void *arg),
 	const void *arg);

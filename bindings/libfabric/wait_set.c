@@ -138,7 +138,7 @@ int rwk_fi_wait_set_trywait(struct fid_wait *fid)
 	return err;
 }
 
-/* 0: a member has something, or might, as after fi_cq_signal; -FI_ETIMEDOUT. */
+/* 0: a member has something, or might, as after fi_cq_signal; -FI_ETIMEDOUT; -FI_EINTR. */
 static int wait_all(struct fid_wait *fid, int timeout)
 {
 	struct rwk_fi_wait_set *set = set_of(fid);
@@ -160,7 +160,8 @@ static int wait_all(struct fid_wait *fid, int timeout)
 		err = trywait(set);
 		if (err)
 			return err == -FI_EAGAIN ? 0 : err;
-		poll(&p, 1, rwk_fi_deadline_left(&end));
+		if (poll(&p, 1, rwk_fi_deadline_left(&end)) < 0)
+			return look(set) ? 0 : -FI_EINTR;
 	}
 }
 

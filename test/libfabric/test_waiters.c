@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -350,6 +351,77 @@ static void polled_beside_sleeper(void **state)
 	assert_int_equal(sched_setaffinity(0, sizeof(cores), &cores), 0);
 }
 
+/* One of them is waited for, without an end. */
+struct blocked {
+	struct fid_cq *cq;
+	struct fid_eq *eq;
+	struct fid_cntr *cntr;
+	struct fid_wait *set;
+	ssize_t result;
+	atomic_bool over;
+};
+
+static void *block(void *arg)
+{
+	struct blocked *b = arg;
+	struct fi_cq_tagged_entry e;
+	uint32_t number;
+
+	if (b->cq)
+		b->result = fi_cq_sread(b->cq, &e, 1, NULL, -1);
+	else if (b->eq)
+		b->result = fi_eq_sread(b->eq, &number, &e, sizeof(e), -1, 0);
+	else if (b->cntr)
+		b->result = fi_cntr_wait(b->cntr, 1, -1);
+	else
+		b->result = fi_wait(b->set, -1);
+	atomic_store(&b->over, true);
+	return NULL;
+}
+
+static void ignore(int number)
+{
+	(void)number;
+}
+
+/* A signal of the system ends whatever wait it comes into. */
+static void interrupted(void **state)
+{
+	struct sigaction action = {.sa_handler = ignore}, before;
+	struct fi_cntr_attr cntr_attr = {.wait_obj = FI_WAIT_FD};
+	struct fi_eq_attr eq_attr = {.wait_obj = FI_WAIT_FD};
+	struct blocked b[4] = {0};
+	struct t_domain d;
+	struct t_end a;
+	int64_t end = t_now() + T_PATIENCE;
+	pthread_t id;
+
+	(void)state;
+	assert_int_equal(sigaction(SIGUSR1, &action, &before), 0);
+	t_domain_open(&d, 0, FI_THREAD_SAFE);
+	t_end_open(&a, &d, &(struct t_options){.wait = FI_WAIT_FD});
+	b[0].cq = a.cq;
+	assert_int_equal(fi_eq_open(d.fabric, &eq_attr, &b[1].eq, NULL), 0);
+	assert_int_equal(fi_cntr_open(d.domain, &cntr_attr, &b[2].cntr, NULL), 0);
+	assert_int_equal(fi_wait_open(d.fabric, NULL, &b[3].set), 0);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(pthread_create(&id, NULL, block, &b[i]), 0);
+		while (!atomic_load(&b[i].over)) {
+			usleep(10000);
+			assert_int_equal(pthread_kill(id, SIGUSR1), 0);
+			assert_true(t_now() < end);
+		}
+		assert_int_equal(pthread_join(id, NULL), 0);
+		assert_int_equal(b[i].result, -FI_EINTR);
+	}
+	assert_int_equal(fi_close(&b[1].eq->fid), 0);
+	assert_int_equal(fi_close(&b[2].cntr->fid), 0);
+	assert_int_equal(fi_close(&b[3].set->fid), 0);
+	t_end_close(&a);
+	t_domain_close(&d);
+	sigaction(SIGUSR1, &before, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +431,7 @@ int main(void)
 		cmocka_unit_test(woken_for_an_error),
 		cmocka_unit_test(woken_by_a_loss),
 		cmocka_unit_test(polled_beside_sleeper),
+		cmocka_unit_test(interrupted),
 	};
 
 	t_use_provider();
