@@ -317,13 +317,14 @@ int rwk_fi_cq_trywait(struct rwk_fi_cq *cq)
 	return err;
 }
 
-bool rwk_fi_cq_look(struct rwk_fi_cq *cq)
+bool rwk_fi_cq_look(struct rwk_fi_cq *cq, bool waits)
 {
 	bool found;
 
 	rwk_fi_enter(&cq->lock);
 	rwk_fi_wait_progress(&cq->wait);
-	found = !rwk_fi_cq_is_empty(cq) || cq->overrun;
+	found = !rwk_fi_cq_is_empty(cq) || cq->overrun || (waits && cq->wait.signaled);
+	cq->wait.signaled &= !waits;
 	rwk_fi_leave(&cq->lock);
 	return found;
 }

@@ -33,8 +33,8 @@ int rwk_fi_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fi
 /** For fi_trywait: 0, or -FI_EAGAIN if there is an entry or something to do, or for a signal, once. */
 int rwk_fi_cq_trywait(struct rwk_fi_cq *cq);
 
-/** For sets: drives what is behind it; is there something to read? */
-bool rwk_fi_cq_look(struct rwk_fi_cq *cq);
+/** For sets: drives what is behind it; is there something to read, or (`waits`) has it been signaled, once? */
+bool rwk_fi_cq_look(struct rwk_fi_cq *cq, bool waits);
 
 /** Doubles the ring. False when out of memory: the completion is lost, the queue overrun, and that is logged. */
 bool rwk_fi_cq_grow(struct rwk_fi_cq *cq);

@@ -89,7 +89,7 @@ static int poll_all(struct fid_poll *fid, void **contexts, int count)
 	for (size_t i = 0; i < set->list.count && n < count; i++) {
 		struct rwk_fi_watched *w = &set->list.all[set->turn++ % set->list.count];
 
-		if (rwk_fi_watched_look(w))
+		if (rwk_fi_watched_look(w, false))
 			contexts[n++] = w->fid->context;
 	}
 	pthread_mutex_unlock(&set->lock);

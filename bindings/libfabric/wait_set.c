@@ -112,7 +112,7 @@ static bool look(struct rwk_fi_wait_set *set)
 
 	pthread_mutex_lock(&set->lock);
 	for (size_t i = 0; i < set->list.count; i++)
-		found |= rwk_fi_watched_look(&set->list.all[i]);
+		found |= rwk_fi_watched_look(&set->list.all[i], true);
 	pthread_mutex_unlock(&set->lock);
 	return found;
 }

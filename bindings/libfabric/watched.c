@@ -33,11 +33,11 @@ static bool look_at_counter(struct rwk_fi_watched *w)
 	return changed;
 }
 
-bool rwk_fi_watched_look(struct rwk_fi_watched *w)
+bool rwk_fi_watched_look(struct rwk_fi_watched *w, bool waits)
 {
 	switch (w->fid->fclass) {
 	case FI_CLASS_CQ:
-		return rwk_fi_cq_look(cq_of(w));
+		return rwk_fi_cq_look(cq_of(w), waits);
 	case FI_CLASS_CNTR:
 		return look_at_counter(w);
 	default:

@@ -16,8 +16,8 @@ struct rwk_fi_watched {
 	struct rwk_fi_told told; /* a counter's numbers at the last look */
 };
 
-/** Drives what is behind it; has it something? Takes its lock. */
-bool rwk_fi_watched_look(struct rwk_fi_watched *w);
+/** Drives what is behind it; has it something? `waits`: fi_cq_signal is something, and over then. Takes its lock. */
+bool rwk_fi_watched_look(struct rwk_fi_watched *w, bool waits);
 
 /** For fi_trywait and before a sleep: 0: its descriptor will tell; -FI_EAGAIN: look first. Takes its lock. */
 int rwk_fi_watched_trywait(struct rwk_fi_watched *w);
