@@ -345,7 +345,7 @@ int rwk_engine_arm(struct rwk_engine *e)
 {
 	int rc;
 
-	if (!rwk_list_empty(&e->to_offer))
+	if (!rwk_list_empty(&e->to_offer) || !rwk_list_empty(&e->failed))
 		return -EAGAIN;
 	rc = e->network ? e->network->arm(e->network_port) : 0;
 	e->network_quiet = 0;

@@ -6,6 +6,8 @@
  */
 #include "engine/world.h"
 
+#include "engine/internal.h"
+
 #define TX_LIMIT 12
 #define ROOM     6000
 
@@ -466,12 +468,38 @@ static void close_in_the_middle(void **state)
 	}
 }
 
+/* A peer that has failed since the last progress, whose receives are not told of yet: nobody falls asleep. */
+static void failed_before_sleep(void **state)
+{
+	struct task s = {0}, r = {0};
+	unsigned char in[8];
+	struct world w;
+
+	(void)state;
+	world_open_two(&w, &rwk_shm_transport);
+	assert_int_equal(world_recv(&w, 0, 1, RWK_TAGGED, in, 8, 1, 0, 0, &r), 0);
+	assert_int_equal(world_send(&w, 1, 0, RWK_TAGGED, "arrives", 8, 1, 0, &s), 0);
+	world_wait(&w, &r);
+	world_settle(&w);
+	r = (struct task){0};
+	assert_int_equal(world_recv(&w, 0, 1, RWK_TAGGED, in, 8, 1, 0, 0, &r), 0);
+	assert_int_equal(rwk_engine_arm(w.e[0]), 0);
+	rwk_peer_failed(w.e[0], w.peer[0][1]->channel, -ECONNRESET);
+	assert_int_equal(r.times, 0);
+	assert_int_equal(rwk_engine_arm(w.e[0]), -EAGAIN);
+	rwk_engine_progress(w.e[0]);
+	assert_int_equal(r.times, 1);
+	assert_int_equal(r.c.status, -ECONNRESET);
+	world_close(&w);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(death_at_every_packet),
 		WORLD_EACH(close_at_every_poll),
 		cmocka_unit_test(silence),
+		cmocka_unit_test(failed_before_sleep),
 		cmocka_unit_test(broken_protocol),
 		cmocka_unit_test(gone_before_contact),
 		cmocka_unit_test(messages_of_the_dead),
