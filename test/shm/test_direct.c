@@ -466,7 +466,7 @@ static void many(void **state)
 	munmap(many_keys, MANY * sizeof(*many_keys));
 }
 
-/* What is measured is more than 1 KB: a power of two up to 64 KB, or 1025; none where cross-memory copies are forbidden. */
+/* What is measured is a power of two above 1 KB, up to 64, or 1025; none where cross-memory copies are forbidden. */
 static void least(void **state)
 {
 	size_t n = rwk_shm_direct_least();
