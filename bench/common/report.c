@@ -4,6 +4,7 @@
 #include "bench/common/clock.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -124,9 +125,12 @@ void bench_report_row(struct bench_report *p, const struct bench_row *row)
 
 const char *bench_report_discard(const char *path)
 {
+	char *there = realpath(path, NULL); /* not a link to it, as /dev/stderr is */
 	struct stat st;
+	bool gone = there && !stat(there, &st) && S_ISREG(st.st_mode) && !unlink(there);
 
-	return !stat(path, &st) && S_ISREG(st.st_mode) && !unlink(path) ? "; it was removed" : "";
+	free(there);
+	return gone ? "; it was removed" : "";
 }
 
 static int close_json(struct bench_report *p, int verdict)
