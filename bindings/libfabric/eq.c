@@ -316,8 +316,8 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *number, void *buf, size_t 
 		ret = eq_read(fid, number, buf, len, flags);
 		if (ret != -FI_EAGAIN || rwk_fi_deadline_past(&end))
 			return ret;
-		if (poll(&p, 1, rwk_fi_deadline_left(&end)) < 0)
-			return -errno; /* a signal's handler may have something to say to the program, too */
+		if (poll(&p, 1, rwk_fi_deadline_left(&end)) < 0) /* a signal's handler may have something to say, too */
+			return errno == EINTR ? eq_read(fid, number, buf, len, flags) : -errno;
 	}
 }
 
