@@ -27,6 +27,7 @@ struct lent {
 	struct rwk_list of_srx;
 	struct rwk_list entries; /* entry.link: all that are out */
 	struct rwk_pool pool;
+	unsigned telling; /* threads that are about to call the provider, or in it, to start or drop a message */
 	bool selective;
 };
 
@@ -262,24 +263,22 @@ static bool is_out(const struct lent *l, const struct entry *e)
 	return false;
 }
 
-static void start(struct entry *e)
+static void start(struct lent *l, struct entry *e)
 {
-	struct lent *l = e->lent;
 	const struct fi_ops_srx_peer *ops = l->fid.peer_ops;
 	int err = (e->space == RWK_TAGGED ? ops->start_tag : ops->start_msg)(shown(e));
 
-	if (!err)
-		return;
-	rwk_warn("another provider's message is lost: it cannot be started: %s", fi_strerror(-err));
+	if (err)
+		rwk_warn("another provider's message is lost: it cannot be started: %s", fi_strerror(-err));
 	rwk_fi_enter(&l->srx->lock);
-	if (is_out(l, e))
+	if (err && is_out(l, e))
 		end(e, err);
+	l->telling--;
 	rwk_fi_leave(&l->srx->lock);
 }
 
-static void discard(struct entry *e)
+static void discard(struct lent *l, struct entry *e)
 {
-	struct lent *l = e->lent;
 	const struct fi_ops_srx_peer *ops = l->fid.peer_ops;
 	int err = (e->space == RWK_TAGGED ? ops->discard_tag : ops->discard_msg)(shown(e));
 
@@ -287,12 +286,14 @@ static void discard(struct entry *e)
 		rwk_warn("another provider cannot drop a message: %s", fi_strerror(-err));
 	rwk_fi_enter(&l->srx->lock);
 	put_entry(e);
+	l->telling--;
 	rwk_fi_leave(&l->srx->lock);
 }
 
 void rwk_fi_lent_tell(struct rwk_fi_srx *srx)
 {
 	struct rwk_due due;
+	struct lent *l;
 	struct entry *e;
 
 	for (;;) {
@@ -302,26 +303,17 @@ void rwk_fi_lent_tell(struct rwk_fi_srx *srx)
 			give(e, due.rx);
 		else if (e)
 			e->state = DROPPED;
+		l = e ? e->lent : NULL;
+		if (l)
+			l->telling++;
 		rwk_fi_leave(&srx->lock);
 		if (!e)
 			return;
-		(due.rx ? start : discard)(e);
+		(due.rx ? start : discard)(l, e);
 	}
 }
 
 /* The context. */
-
-/** Is the provider being told to drop a message? Its entry is put back by who tells. Under the lock. */
-static bool drops(const struct lent *l)
-{
-	for (const struct rwk_list *i = l->entries.next; i != &l->entries; i = i->next) {
-		const struct entry *e = rwk_container_of(i, struct entry, link);
-
-		if (e->state == DROPPED)
-			return true;
-	}
-	return false;
-}
 
 /* What the provider still has of it ends: what is queued is dropped, what is given is cancelled. */
 static int lent_close(struct fid *fid)
@@ -332,9 +324,9 @@ static int lent_close(struct fid *fid)
 	if (rwk_fi_is_inherited(srx->domain->process))
 		return 0;
 	rwk_fi_enter(&srx->lock);
-	if (drops(l)) {
+	if (l->telling) {
 		rwk_fi_leave(&srx->lock);
-		rwk_warn("fi_close: messages of the borrowed receive context are being dropped");
+		rwk_warn("fi_close: messages of the borrowed receive context are being started, or dropped");
 		return -FI_EBUSY;
 	}
 	while (!rwk_list_empty(&l->entries))

@@ -36,7 +36,7 @@ static struct {
 	bool keeps;       /* the guest does not free entries of its own accord */
 	int cannot_start; /* errno */
 	struct message *gives_up; /* once, from within start */
-	bool closes;              /* from within discard, in vain */
+	bool closes;              /* from within start or discard, once, in vain */
 	unsigned calls;           /* start and discard */
 } our;
 
@@ -79,6 +79,13 @@ static void receive(struct message *m)
 		back(m);
 }
 
+static void try_to_close(void)
+{
+	if (our.closes)
+		assert_int_equal(fi_close(&our.lent->ep_fid.fid), -FI_EBUSY);
+	our.closes = false;
+}
+
 static int start(struct fi_peer_rx_entry *entry)
 {
 	struct message *m = entry->peer_context;
@@ -86,6 +93,7 @@ static int start(struct fi_peer_rx_entry *entry)
 	our.calls++;
 	assert_ptr_equal(m->entry, entry);
 	assert_int_equal(m->state, QUEUED);
+	try_to_close();
 	if (our.cannot_start)
 		return -our.cannot_start;
 	if (our.gives_up)
@@ -102,8 +110,7 @@ static int discard(struct fi_peer_rx_entry *entry)
 	our.calls++;
 	assert_int_equal(m->state, QUEUED);
 	m->state = DISCARDED;
-	if (our.closes)
-		assert_int_equal(fi_close(&our.lent->ep_fid.fid), -FI_EBUSY);
+	try_to_close();
 	if (our.keeps) /* some providers do, others do not */
 		back(m);
 	return 0;
@@ -413,8 +420,8 @@ static void given_up(void **state)
 	t_nothing(our.end.cq, our.sender.cq);
 }
 
-/* While the guest is told to drop a message the loan does not end. */
-static void closed_in_discard(void **state)
+/* While the guest is told to drop a message, or to start one, the loan does not end. */
+static void closed_in_call(void **state)
 {
 	struct message m[2];
 	char in[16];
@@ -425,7 +432,9 @@ static void closed_in_discard(void **state)
 	comes(&m[1], TAGGED, 2, "waits");
 	peek(1, FI_DISCARD, &m);
 	assert_int_equal(m[0].state, DISCARDED);
+	our.closes = true;
 	post(in, sizeof(in), 2);
+	assert_false(our.closes);
 	guest_received(&m[1], in);
 }
 
@@ -694,7 +703,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(peeks, open_domain, close_domain),
 		cmocka_unit_test_setup_teardown(multi_recv, open_domain, close_domain),
 		cmocka_unit_test_setup_teardown(given_up, open_domain, close_domain),
-		cmocka_unit_test_setup_teardown(closed_in_discard, open_domain, close_domain),
+		cmocka_unit_test_setup_teardown(closed_in_call, open_domain, close_domain),
 		cmocka_unit_test_setup_teardown(selects, open_domain, close_domain),
 		cmocka_unit_test_setup_teardown(ends, open_domain, close_domain),
 		cmocka_unit_test_setup_teardown(not_ours, open_domain, close_domain),
