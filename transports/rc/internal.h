@@ -109,7 +109,11 @@ struct rwk_rc_requester {
 	uint8_t patience;  /* and quarters of a round trip that it may be late, */
 	uint8_t calm;      /* both as they are since so many losses, none late */
 	rwk_time deadline; /* of timer */
-	rwk_time rtt_at;   /* when rtt_psn was sent */
+	union {
+		rwk_time rtt_at;       /* timing: when rtt_psn was sent */
+		rwk_time silent_since; /* SELECTIVE, with a backoff, when nothing is timed: what passes from then on counts
+					  towards the next of `retry` */
+	};
 	uint32_t rtt_psn;
 	uint32_t srtt, rttvar; /* ns; 0: not known */
 

@@ -79,18 +79,31 @@ static void lose_all(struct rwk_rc_requester *r)
 	r->last_again = r->una;
 }
 
+/** SELECTIVE: waits may be shorter than the time-out, or longer. Has the peer been silent for one more time-out? */
+static bool is_silent(struct rwk_rc_requester *r, rwk_time now)
+{
+	rwk_time waited = rwk_rc_retry_time(r);
+
+	if (!r->backoff)
+		r->silent_since = now > waited ? now - waited : 0;
+	if (now - r->silent_since < r->timeout)
+		return false;
+	r->silent_since = now;
+	return true;
+}
+
 static void retry(struct rwk_rc *qp, rwk_time now)
 {
 	struct rwk_rc_requester *r = &qp->req;
-	bool counts = rwk_rc_retry_time(r) >= r->timeout; /* the wait that has ended */
+	bool silent = r->own & RWK_RC_SELECTIVE && is_silent(r, now);
 
 	qp->counters.timeouts++;
+	r->timing = false;
 	r->backoff += r->backoff < 20;
 	r->implied = false;
 	if (r->own & RWK_RC_SELECTIVE) {
-		if (counts && !try_again(qp))
+		if (silent && !try_again(qp))
 			return;
-		r->timing = false;
 		lose_all(r);
 		if (r->backoff > 1 && qp->host->silent)
 			qp->host->silent(qp->user, r->backoff == 2);

@@ -5,8 +5,8 @@
  *
  *   srtt, rttvar   smoothed round trip and its deviation (RFC 6298), less what the responder says it waited
  *   probe          2 srtt, and the peer's ack_delay when it is lazy: the tail may be lost
- *   retry          srtt + 4 rttvar, at least 4 ms, doubled for each time-out in a row up to a second; whose retries end
- *                  goes on to attr.timeout, if that is longer, and counts no shorter wait (loss.c)
+ *   retry          srtt + 4 rttvar, at least 4 ms, doubled for each time-out in a row up to a second; of attr.retry
+ *                  silence as long as attr.timeout uses up one, however often something is sent again in it (loss.c)
  *   reorder        srtt / 4, or up to eight of that (marks.c): a hole before a packet that has come
  */
 #include "internal.h"
@@ -118,7 +118,7 @@ rwk_time rwk_rc_probe_time(const struct rwk_rc_requester *r)
 
 rwk_time rwk_rc_retry_time(const struct rwk_rc_requester *r)
 {
-	rwk_time most = r->own & RWK_RC_ENDLESS || r->timeout < RETRY_MAX ? RETRY_MAX : r->timeout, t = r->timeout;
+	rwk_time t = r->timeout;
 
 	if (!(r->own & RWK_RC_SELECTIVE))
 		t += peer_waits(r);
@@ -128,8 +128,8 @@ rwk_time rwk_rc_retry_time(const struct rwk_rc_requester *r)
 		t = RETRY_MIN;
 	if (!(r->own & (RWK_RC_SELECTIVE | RWK_RC_ENDLESS)))
 		return t;
-	t = r->backoff < 20 ? t << r->backoff : most;
-	return t < most ? t : most;
+	t = r->backoff < 20 ? t << r->backoff : RETRY_MAX;
+	return t < RETRY_MAX ? t : RETRY_MAX;
 }
 
 rwk_time rwk_rc_reorder_time(const struct rwk_rc_requester *r)
