@@ -19,10 +19,11 @@ static size_t given(const struct rwk_op *op)
 	return op->env.kind == RWK_RMA_DATA ? op->length + sizeof(struct rwk_rma_piece) : 0;
 }
 
-/** The same of any answer. That a region is revoked the peer has not asked for. */
+/** The same of any answer. Not of what the peer has not asked for: that a region is revoked, and what we ask of its. */
 static size_t answered(const struct rwk_rma_piece *piece)
 {
-	bool asked = !piece->request && piece->op.env.kind != RWK_RMA_REVOKE;
+	bool asked =
+		!piece->request && piece->op.env.kind != RWK_RMA_REVOKE && piece->op.env.kind != RWK_RMA_IMPORT;
 
 	return asked ? piece->op.length + sizeof(*piece) : 0;
 }

@@ -615,6 +615,7 @@ static void never_takes(void **state)
 	enum { MANY = 2000 };
 	const uint64_t length = LENGTH;
 	struct rwk_envelope env = {.kind = RWK_RMA_READ, .flags = RWK_ENV_DATA | RWK_RMA_END};
+	struct rwk_peer *p;
 	struct scene s;
 
 	scene_open(&s, *state);
@@ -631,6 +632,10 @@ static void never_takes(void **state)
 		settle(&s.raw);
 	assert_int_equal(s.raw.count, MANY);
 	assert_in_range(s.raw.no_room, 1, MANY - 1);
+	p = rwk_engine_peer(s.w.e[0], &s.raw.address);
+	for (int i = 0; i < 100 && p->rma->answering; i++)
+		settle(&s.raw);
+	assert_int_equal(p->rma->answering, 0); /* it has taken all */
 	scene_close(&s);
 }
 
