@@ -345,7 +345,7 @@ static void count_warning(enum rwk_log_level level, const char *file, int line, 
 {
 	(void)file;
 	(void)line;
-	warnings += level == RWK_LOG_WARN && strstr(text, "asked on");
+	warnings += level == RWK_LOG_WARN && strstr(text, "allows nothing else");
 }
 
 /* UDP does not get through for a minute, and nothing else is allowed: that is said, once; then there is the channel. */

@@ -221,8 +221,19 @@ void rwk_packet_ask_there(struct rwk_packet_channel *ch)
 static void say_silent(const struct rwk_packet_channel *ch)
 {
 	rwk_warn("packets: %s is there, and does not answer by UDP: it computes, or a firewall drops UDP; "
-		 "FI_ROPEWALK_SERVICE or FI_ROPEWALK_LINK allows nothing else, so it is asked on",
+		 "FI_ROPEWALK_SERVICE or FI_ROPEWALK_LINK allows nothing else",
 		rwk_packet_name(&ch->address));
+}
+
+static void say_too_late(const struct rwk_packet_channel *ch)
+{
+	const char *name = rwk_packet_name(&ch->address);
+
+	if (ch->stream_open)
+		rwk_warn("packets: %s is there, but answers nothing by UDP within the time to wait "
+			 "(FI_ROPEWALK_CONNECT_WAIT)", name);
+	else
+		rwk_warn("packets: nobody answers at %s within the time to wait (FI_ROPEWALK_CONNECT_WAIT)", name);
 }
 
 static void ask_by_udp(struct rwk_packet_channel *ch)
@@ -253,8 +264,7 @@ void rwk_packet_ask(struct rwk_packet_channel *ch, rwk_time now)
 		return;
 	}
 	if (ch->give_up_at && now >= ch->give_up_at) {
-		rwk_warn("packets: nobody answers at %s within the time to wait (FI_ROPEWALK_CONNECT_WAIT)",
-			rwk_packet_name(&ch->address));
+		say_too_late(ch);
 		rwk_packet_doom(ch, -ECONNREFUSED);
 		return;
 	}
