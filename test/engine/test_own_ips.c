@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <stdarg.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -42,11 +43,17 @@ int __wrap_open(const char *path, int flags, ...);
 /* The library's. */
 int __wrap_open(const char *path, int flags, ...)
 {
+	mode_t mode;
+	va_list rest;
+
 	if (host && !strcmp(path, "/proc/sys/kernel/random/boot_id")) {
 		errno = EACCES;
 		return -1;
 	}
-	return __real_open(path, flags, 0);
+	va_start(rest, flags);
+	mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;
+	va_end(rest);
+	return __real_open(path, flags, mode);
 }
 
 int __wrap_gethostname(char *name, size_t len);

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -220,7 +221,7 @@ static void left_by_killed(void **state)
 }
 
 /* Ends with a vector open, of which a child of its own has a copy; *other: that child. */
-static void orphans_vector(pid_t *other)
+static void orphans_vector(_Atomic(pid_t) *other)
 {
 	struct sockaddr_in in[2] = {address(0), address(1)};
 	struct t_domain d;
@@ -237,20 +238,23 @@ static void orphans_vector(pid_t *other)
 	if (!pid) {
 		alarm(3 * T_PATIENCE / 1000);
 		assert_int_equal(fi_close(&av->fid), 0);
+		atomic_store(other, getpid());
 		for (;;)
 			pause();
 	}
-	*other = pid;
+	while (!atomic_load(other))
+		usleep(1000);
 	kill(getpid(), SIGKILL);
 }
 
 static void orphan_lives(struct t_process *p)
 {
-	pid_t *other = mmap(NULL, sizeof(*other), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), pid;
+	_Atomic(pid_t) *other = mmap(NULL, sizeof(*other), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct t_domain d;
 	struct fid_av *av;
 	int status;
 	size_t count;
+	pid_t pid;
 
 	(void)p;
 	assert_ptr_not_equal(other, MAP_FAILED);
@@ -262,7 +266,7 @@ static void orphan_lives(struct t_process *p)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	t_domain_open(&d, FI_SOCKADDR_IN, FI_THREAD_DOMAIN);
 	assert_int_equal(open_av(&d, "orphan", 0, &count, &av), 0);
-	assert_int_equal(kill(*other, SIGKILL), 0);
+	assert_int_equal(kill(atomic_load(other), SIGKILL), 0);
 	assert_int_equal(count, 0);
 	assert_int_equal(fi_close(&av->fid), 0);
 	t_domain_close(&d);
