@@ -26,7 +26,7 @@
 enum kind { WRITE, BACK, ADD, READ, KINDS };
 
 /* The region: what stays, words, slots. */
-enum { REACH_LEAST = 1024, REACH_TOLD = 16 };
+enum { REACH_LEAST = 1025, REACH_TOLD = 16 }; /* bytes, as shorter accesses stay in order with messages; accesses */
 enum { PART = 128 << 10, WORDS = MAX_RANKS * 8, CLOSED = 0x5a, REGION_KEY = 77 };
 
 struct access {
