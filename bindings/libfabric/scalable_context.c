@@ -151,6 +151,16 @@ static void detach(struct rwk_fi_ep *ep)
 	rwk_fi_av_detach(ep->av, ep);
 }
 
+/*
+ * What stands for a peer is the engine's, and goes with what this context knows: a number that is removed afterwards
+ * would stand for it for ever. The other contexts look their peers up for themselves.
+ */
+static void forget_peers(struct rwk_fi_ep *ep)
+{
+	for (size_t i = 0; i < ep->peer_room; i++)
+		rwk_fi_ep_forget(ep, i);
+}
+
 static void unmake(struct rwk_fi_ep *ep)
 {
 	rwk_fi_part(&ep->domain->groups, &ep->member);
@@ -170,6 +180,7 @@ static int context_close(struct fid *fid)
 	}
 	rwk_fi_domain_stop(ep->domain);
 	ep->sep->contexts[side_of(ep)][rwk_room_of(ep->room_flag)] = NULL;
+	forget_peers(ep);
 	rwk_fi_domain_go(ep->domain);
 	if (ep->engine)
 		leave_engine(ep);

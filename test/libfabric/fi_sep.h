@@ -25,6 +25,8 @@ void t_sep_open(struct t_sep *s, struct t_domain *d);
 
 /** The same up to what is enabled: contexts have their queues, the endpoint has its address vector. */
 void t_sep_make(struct t_sep *s, struct t_domain *d);
+
+/** A transmit context that is closed already is NULL. */
 void t_sep_close(struct t_sep *s);
 
 /** The number of that name in its vector. */

@@ -117,6 +117,22 @@ fi_addr_t t_insert(struct t_end *e, const void *name)
 	return number;
 }
 
+int t_set_user_id(struct fid_av *av, fi_addr_t number, fi_addr_t user, uint64_t flags)
+{
+#if FI_MAJOR_VERSION >= 2
+	return fi_av_set_user_id(av, number, user, flags);
+#else
+	const struct {
+		struct fi_ops_av ops;
+		void (*auth_key[2])(void);
+		int (*set_user_id)(struct fid_av *av, fi_addr_t number, fi_addr_t user, uint64_t flags);
+	} *ops = (const void *)av->ops;
+
+	assert_true(av->ops->size >= sizeof(*ops));
+	return ops->set_user_id(av, number, user, flags);
+#endif
+}
+
 int64_t t_now(void)
 {
 	struct timespec t;

@@ -79,6 +79,9 @@ void t_end_close(struct t_end *e);
 /** Inserts `name` into e's vector: its number. */
 fi_addr_t t_insert(struct t_end *e, const void *name);
 
+/** fi_av_set_user_id, which came with libfabric 1.20: the table of calls has it all the same. */
+int t_set_user_id(struct fid_av *av, fi_addr_t number, fi_addr_t user, uint64_t flags);
+
 /** Milliseconds of a clock that only runs forward. */
 int64_t t_now(void);
 

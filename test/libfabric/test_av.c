@@ -172,23 +172,6 @@ static fi_addr_t source_seen(struct t_end *a, fi_addr_t to_b, struct t_end *b)
 	return source;
 }
 
-/* fi_av_set_user_id, which came with libfabric 1.20: the table of calls has it all the same. */
-static int set_user_id(struct fid_av *av, fi_addr_t number, fi_addr_t user, uint64_t flags)
-{
-#if FI_MAJOR_VERSION >= 2
-	return fi_av_set_user_id(av, number, user, flags);
-#else
-	const struct {
-		struct fi_ops_av ops;
-		void (*auth_key[2])(void);
-		int (*set_user_id)(struct fid_av *av, fi_addr_t number, fi_addr_t user, uint64_t flags);
-	} *ops = (const void *)av->ops;
-
-	assert_true(av->ops->size >= sizeof(*ops));
-	return ops->set_user_id(av, number, user, flags);
-#endif
-}
-
 /*
  * What a program gives with FI_AV_USER_ID is a message's source, also of a peer that has written before; sends go to
  * the number. An address that is put in again without one has its number as others have.
@@ -218,9 +201,9 @@ static void user_ids(void **state)
 	assert_int_equal(source_seen(&b, to_c, &c), FI_ADDR_NOTAVAIL);
 	assert_int_equal(source_seen(&c, t_insert(&c, b.name), &b), of_c);
 
-	assert_int_equal(set_user_id(b.av, numbers[0], 55, FI_MORE), -FI_EBADFLAGS);
-	assert_int_equal(set_user_id(b.av, 99, 55, 0), -FI_EINVAL);
-	assert_int_equal(set_user_id(b.av, numbers[0], 55, 0), 0);
+	assert_int_equal(t_set_user_id(b.av, numbers[0], 55, FI_MORE), -FI_EBADFLAGS);
+	assert_int_equal(t_set_user_id(b.av, 99, 55, 0), -FI_EINVAL);
+	assert_int_equal(t_set_user_id(b.av, numbers[0], 55, 0), 0);
 	assert_int_equal(source_seen(&a, to_b, &b), 55);
 	assert_int_equal(source_seen(&c, 0, &b), of_c);
 

@@ -16,7 +16,7 @@ static struct t_domain domain;
 static struct t_sep a, b;
 static fi_addr_t to_b, from_a; /* A's number of B, B's of A */
 static unsigned char in[LONG], out[LONG];
-static struct fid_cntr *counter; /* bound by the last case */
+static struct fid_cntr *counter; /* bound by told_if_counted */
 
 static int open_both(void **state)
 {
@@ -416,6 +416,64 @@ static void told_if_counted(void **state)
 	assert_int_equal(fi_close(&mr->fid), 0);
 }
 
+/* Sends a message to s's first receive context: by which number s knows who sent it. */
+static fi_addr_t source_of(struct t_sep *s, struct t_end *from, fi_addr_t to_s)
+{
+	fi_addr_t source;
+
+	assert_int_equal(fi_recv(s->rx[0], in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
+	assert_int_equal(fi_send(from->ep, "whoever", 8, NULL, to_s, NULL), 0);
+	assert_int_equal(t_wait(s->rxq[0], from->cq, &source).len, 8);
+	t_wait(from->cq, s->rxq[0], NULL);
+	return source;
+}
+
+/*
+ * The one context that has sent to a peer is closed. What the vector says of the peer's number later holds all the
+ * same: that it is removed, and another's then, or (`named`) that something else stands for it.
+ */
+static void known_to_a_closed_context(bool named)
+{
+	fi_addr_t number, to_s, other_to_s;
+	struct t_end peer, other;
+	struct t_sep s;
+
+	t_sep_open(&s, &domain);
+	t_end_open(&peer, &domain, NULL);
+	t_end_open(&other, &domain, NULL);
+	t_sep_insert(&s, s.name); /* so that numbers are not equal by chance */
+	number = t_sep_insert(&s, peer.name);
+	to_s = t_insert(&peer, s.name);
+	other_to_s = t_insert(&other, s.name);
+	assert_int_equal(fi_recv(peer.ep, in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
+	assert_int_equal(fi_send(s.tx[0], "a start", 8, NULL, number, NULL), 0);
+	t_wait(peer.cq, s.txq[0], NULL);
+	t_wait(s.txq[0], peer.cq, NULL);
+	assert_int_equal(source_of(&s, &peer, to_s), number);
+	assert_int_equal(fi_close(&s.tx[0]->fid), 0);
+	s.tx[0] = NULL;
+	if (named) {
+		assert_int_equal(t_set_user_id(s.av, number, 77, 0), 0);
+		assert_int_equal(source_of(&s, &peer, to_s), 77);
+	} else {
+		assert_int_equal(fi_av_remove(s.av, &number, 1, 0), 0);
+		assert_int_equal(source_of(&s, &peer, to_s), FI_ADDR_NOTAVAIL);
+		assert_int_equal(t_sep_insert(&s, other.name), number);
+		assert_int_equal(source_of(&s, &peer, to_s), FI_ADDR_NOTAVAIL);
+		assert_int_equal(source_of(&s, &other, other_to_s), number);
+	}
+	t_end_close(&peer);
+	t_end_close(&other);
+	t_sep_close(&s);
+}
+
+static void a_context_is_closed(void **state)
+{
+	(void)state;
+	known_to_a_closed_context(false);
+	known_to_a_closed_context(true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -429,6 +487,7 @@ int main(void)
 		cmocka_unit_test(wrong_index),
 		cmocka_unit_test(nothing_is_lost),
 		cmocka_unit_test(told_if_counted),
+		cmocka_unit_test(a_context_is_closed),
 	};
 
 	t_use_provider();
