@@ -348,6 +348,14 @@ static int check_objects(const struct fi_info *hints)
 	return 0;
 }
 
+/* The open domain that the hints restrict the entries to, or NULL. */
+static const struct rwk_fi_domain *named_domain(const struct fi_info *hints)
+{
+	struct fid_domain *fid = hints && hints->domain_attr ? hints->domain_attr->domain : NULL;
+
+	return fid ? rwk_fi_domain_of(fid) : NULL;
+}
+
 /* Do both ends have a form in FI_SOCKADDR_IN? */
 static bool is_ip4(const struct ends *ends)
 {
@@ -370,6 +378,12 @@ static bool suits(uint32_t format, uint32_t asked, const struct ends *ends)
 
 static bool wants_kind(const struct rwk_fi_kind *k, uint32_t version, uint64_t flags, const struct fi_info *hints)
 {
+	const struct rwk_fi_domain *domain = named_domain(hints);
+
+	if (domain && domain->type != k->type) {
+		rwk_info("getinfo: domain_attr.domain was not opened for %s", k->name);
+		return false;
+	}
 	if (k != &rwk_fi_rdm && flags & FOR_A_LAYER) {
 		rwk_info("getinfo: of what there is libfabric's own layers (ofi_rxm, ofi_rxd) get FI_EP_RDM alone");
 		return false;
@@ -381,6 +395,18 @@ static bool wants_kind(const struct rwk_fi_kind *k, uint32_t version, uint64_t f
 	return !hints || !rwk_fi_check_hints(k, version, hints);
 }
 
+/* Has the domain that the hints name, if they do, addresses of that format? */
+static bool is_spoken(uint32_t format, const struct fi_info *hints)
+{
+	const struct rwk_fi_domain *domain = named_domain(hints);
+
+	if (!domain || rwk_fi_address_size(format) == rwk_fi_address_size(domain->addr_format))
+		return true;
+	rwk_info("getinfo: domain_attr.domain has addresses of %s, not of %s",
+		rwk_fi_address_format_name(domain->addr_format), rwk_fi_address_format_name(format));
+	return false;
+}
+
 /* Appends the entries of a kind, one for each format that suits. Returns the new end of the list; NULL: no memory. */
 static struct fi_info **add_entries(struct fi_info **tail, const struct rwk_fi_kind *k, uint32_t version,
 	const uint32_t formats[3], const struct fi_info *hints, const struct ends *ends)
@@ -389,6 +415,8 @@ static struct fi_info **add_entries(struct fi_info **tail, const struct rwk_fi_k
 
 	for (int i = 0; i < 3; i++) {
 		if (!suits(formats[i], asked, ends) || (formats[i] == RWK_FI_ADDR_FORMAT && !k->native))
+			continue;
+		if (!is_spoken(formats[i], hints))
 			continue;
 		*tail = make_entry(k, version, formats[i], hints, ends);
 		if (!*tail)

@@ -658,6 +658,54 @@ static void completed_caps(void **state)
 	}
 }
 
+/* Asks for what can be opened on that domain: all that there is can be, and nothing of another type is. */
+static void check_domain(const struct t_domain *d)
+{
+	struct fi_info *hints = fi_allocinfo(), *info;
+	struct fid_ep *ep;
+
+	hints->fabric_attr->prov_name = strdup("ropewalk");
+	hints->domain_attr->domain = d->domain;
+	assert_int_equal(t_getinfo(hints, &info), 0);
+	for (struct fi_info *i = info; i; i = i->next) {
+		assert_ptr_equal(i->domain_attr->domain, d->domain);
+		assert_int_equal(i->ep_attr->type, d->info->ep_attr->type);
+		assert_int_equal(i->addr_format, d->info->addr_format);
+		assert_int_equal(fi_endpoint(d->domain, i, &ep, NULL), 0);
+		assert_int_equal(fi_close(&ep->fid), 0);
+	}
+	fi_freeinfo(info);
+	hints->ep_attr->type = d->info->ep_attr->type == FI_EP_RDM ? FI_EP_MSG : FI_EP_RDM;
+	assert_int_equal(t_getinfo(hints, &info), -FI_ENODATA);
+	hints->ep_attr->type = d->info->ep_attr->type;
+	hints->addr_format = d->info->addr_format == FI_SOCKADDR_IN ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+	assert_int_equal(t_getinfo(hints, &info), -FI_ENODATA);
+	fi_freeinfo(hints);
+}
+
+/* An open domain in the hints restricts the answer to its type of endpoint and its format of addresses. */
+static void named_domain(void **state)
+{
+	static const enum fi_ep_type types[] = {FI_EP_RDM, FI_EP_MSG, FI_EP_DGRAM};
+	static const uint32_t formats[] = {NATIVE, FI_SOCKADDR_IN, FI_SOCKADDR_IN6};
+
+	(void)state;
+	for (int i = 0; i < 9; i++) {
+		struct fi_info *hints = t_hints();
+		struct t_domain domain;
+
+		hints->ep_attr->type = types[i / 3];
+		hints->addr_format = formats[i % 3];
+		if (hints->ep_attr->type == FI_EP_MSG && hints->addr_format == NATIVE) {
+			fi_freeinfo(hints);
+			continue;
+		}
+		t_domain_open_with(&domain, hints);
+		check_domain(&domain);
+		t_domain_close(&domain);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -675,6 +723,7 @@ int main(void)
 		cmocka_unit_test(foreign_format),
 		cmocka_unit_test(node_and_service),
 		cmocka_unit_test(old_api),
+		cmocka_unit_test(named_domain),
 	};
 
 	t_use_provider();
