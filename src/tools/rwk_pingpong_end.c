@@ -8,9 +8,12 @@
 
 #include <errno.h>
 #include <error.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 
 #define ACCESS  (RWK_ACCESS_READ | RWK_ACCESS_WRITE | RWK_ACCESS_ATOMIC)
 #define TIMEOUT 500000000u /* ns; eight of them: a peer that waits for its core is no dead one */
@@ -34,12 +37,35 @@ void demand(int rc, const char *what)
 		error(1, -rc, "%s", what);
 }
 
+static void set_talk(int level, int option, int value)
+{
+	setsockopt(talk, level, option, &value, sizeof(value));
+}
+
+/*
+ * Who says nothing is not waited for without end; nor is a host that is gone while no word is due: the kernel asks it,
+ * after two hours where `seconds` are more than the nine hours that it can be told.
+ */
+static void limit_patience(void)
+{
+	const struct timeval most = {.tv_sec = want.seconds};
+
+	setsockopt(talk, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
+	set_talk(IPPROTO_TCP, TCP_KEEPIDLE, (int)want.seconds);
+	set_talk(IPPROTO_TCP, TCP_KEEPINTVL, 1);
+	set_talk(IPPROTO_TCP, TCP_KEEPCNT, 3);
+	set_talk(SOL_SOCKET, SO_KEEPALIVE, 1);
+}
+
 /* Says a line and hears one: both ends do, so neither goes on before the other has come so far. */
 static void exchange(const char *say, char *hear)
 {
 	dprintf(talk, "%s\n", say);
-	if (!fgets(hear, LINE, listen_to))
+	if (!fgets(hear, LINE, listen_to)) {
+		if (ferror(listen_to) && errno == EAGAIN)
+			error(1, 0, "the peer says nothing within %u s", want.seconds);
 		error(1, 0, "the peer's program has ended");
+	}
 	hear[strcspn(hear, "\r\n")] = '\0';
 }
 
@@ -183,6 +209,7 @@ void introduce(void)
 		talk = rwk_meet(want.host, want.tcp_port, want.seconds);
 		if (talk < 0)
 			exit(1);
+		limit_patience();
 		demand(rwk_meet_peer(talk, ip), "TCP");
 		listen_to = fdopen(talk, "r");
 	} else if (!want.ip || rwk_ip_from_text(want.ip, ip)) {
