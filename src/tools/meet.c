@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <error.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -14,7 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TRIES_A_SECOND 50
+#define PAUSE_MS 20   /* between two rounds of tries */
+#define LEAST_MS 100  /* that a try waits, however little time is left, */
+#define MOST_MS  1000 /* and at most: then another address has its turn, or the same again */
 
 /* Of both families, or of IPv4 where the kernel has no other. */
 static int listen_at(unsigned port)
@@ -56,34 +59,93 @@ static int wait_there(unsigned port, unsigned seconds)
 	return fd;
 }
 
-static int try_at(const struct addrinfo *at)
+static int64_t now_ms(void)
 {
-	int fd = socket(at->ai_family, SOCK_STREAM, 0), err;
+	struct timespec t;
 
-	if (fd >= 0 && !connect(fd, at->ai_addr, at->ai_addrlen))
-		return fd;
-	err = errno;
-	if (fd >= 0)
-		close(fd);
-	return -err;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* The first of the host's addresses where somebody listens; while one of them refuses, nobody does so yet. */
+/* TCP lets a socket connect to itself if its own port happens to be the one that nobody listens at. */
+static bool is_itself(int fd)
+{
+	struct sockaddr_storage own = {0}, peer = {0};
+	socklen_t own_len = sizeof(own), peer_len = sizeof(peer);
+
+	return !getsockname(fd, (struct sockaddr *)&own, &own_len) &&
+	       !getpeername(fd, (struct sockaddr *)&peer, &peer_len) && !memcmp(&own, &peer, sizeof(own));
+}
+
+/* Waits until it has connected: 0, or why it has not. */
+static int await_connection(int fd, int ms)
+{
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	if (poll(&(struct pollfd){fd, POLLOUT, 0}, 1, ms) != 1)
+		return -ETIMEDOUT;
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len))
+		return -errno;
+	if (err)
+		return -err;
+	return is_itself(fd) ? -ECONNREFUSED : 0;
+}
+
+static int try_at(const struct addrinfo *at, int ms)
+{
+	int fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK, 0), rc;
+
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, at->ai_addr, at->ai_addrlen) && errno != EINPROGRESS)
+		rc = -errno;
+	else
+		rc = await_connection(fd, ms);
+	if (!rc && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK))
+		rc = -errno;
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+/* Somebody may be there a moment later. */
+static bool may_change(int rc)
+{
+	return rc == -ECONNREFUSED || rc == -ETIMEDOUT;
+}
+
+/* The first address where somebody listens. One that is silent leaves the others their part of the time. */
+static int try_all(const struct addrinfo *all, int64_t until)
+{
+	int rc = -EHOSTUNREACH, addresses = 0;
+
+	for (const struct addrinfo *at = all; at; at = at->ai_next)
+		addresses++;
+	for (const struct addrinfo *at = all; at; at = at->ai_next) {
+		int64_t ms = (until - now_ms()) / addresses--;
+		int fd = try_at(at, ms > MOST_MS ? MOST_MS : ms < LEAST_MS ? LEAST_MS : (int)ms);
+
+		if (fd >= 0)
+			return fd;
+		rc = may_change(rc) ? rc : fd;
+	}
+	return rc;
+}
+
+/* While one of the host's addresses refuses, or is silent, nobody listens there yet. */
 static int go_there(const struct addrinfo *all, const char *host, unsigned port, unsigned seconds)
 {
-	const struct timespec pause = {.tv_nsec = 1000000000 / TRIES_A_SECOND};
+	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000};
+	int64_t until = now_ms() + (int64_t)seconds * 1000;
 
-	for (unsigned tries = seconds * TRIES_A_SECOND;; tries--) {
-		int rc = -EHOSTUNREACH;
+	for (;;) {
+		int rc = try_all(all, until);
 
-		for (const struct addrinfo *at = all; at; at = at->ai_next) {
-			int fd = try_at(at);
-
-			if (fd >= 0)
-				return fd;
-			rc = rc == -ECONNREFUSED ? rc : fd;
-		}
-		if (rc != -ECONNREFUSED || !tries) {
+		if (rc >= 0)
+			return rc;
+		if (!may_change(rc) || now_ms() >= until) {
 			error(0, -rc, "%s, TCP port %u", host, port);
 			return rc;
 		}

@@ -31,8 +31,8 @@ const char *rwk_place_parse(const char *text, struct rwk_place *p);
 
 /**
  * A TCP connection between two programs, at that port: with `host`, as its client, which tries again as long as nobody
- * listens; without, the first that comes. Blocks for at most `seconds`. The file descriptor, which is the caller's; a
- * negative errno, told on stderr.
+ * listens, or answers; without, the first that comes. Blocks for at most `seconds`, and a moment for each address. The
+ * file descriptor, which is the caller's, and blocks; a negative errno, told on stderr.
  */
 int rwk_meet(const char *host, unsigned port, unsigned seconds);
 /** The address of who is at the other end of that connection: 0, or a negative errno. */

@@ -5,6 +5,7 @@
 #include "tools/meet.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <stdbool.h>
 #include <sys/socket.h>
@@ -14,24 +15,34 @@
 
 #define SECONDS 20
 
-static bool no_ip6;
+static bool no_ip6, own_port;
 static unsigned port; /* not likely to be another's at the same time; the kernel gives it out to nobody */
-
-/* As the C library's, on a kernel with or without IPv6. */
-int socket(int family, int type, int protocol)
-{
-	if (family == AF_INET6 && no_ip6) {
-		errno = EAFNOSUPPORT;
-		return -1;
-	}
-	return (int)syscall(SYS_socket, family, type, protocol);
-}
 
 static struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
 static struct sockaddr_in four = {.sin_family = AF_INET};
 static struct addrinfo second = {.ai_family = AF_INET, .ai_addr = (struct sockaddr *)&four, .ai_addrlen = sizeof(four)};
 static struct addrinfo first = {
 	.ai_family = AF_INET6, .ai_addr = (struct sockaddr *)&six, .ai_addrlen = sizeof(six), .ai_next = &second};
+
+/* As the C library's, on a kernel with or without IPv6; with own_port the kernel's choice for a client is that port. */
+int socket(int family, int type, int protocol)
+{
+	bool v6 = family == AF_INET6;
+	int fd, on = 1;
+
+	if (v6 && no_ip6) {
+		errno = EAFNOSUPPORT;
+		return -1;
+	}
+	fd = (int)syscall(SYS_socket, family, type, protocol);
+	if (own_port && fd >= 0) {
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+		assert_int_equal(bind(fd, v6 ? (struct sockaddr *)&six : (struct sockaddr *)&four,
+					 v6 ? sizeof(six) : sizeof(four)),
+			0);
+	}
+	return fd;
+}
 
 /* Every host has two addresses, ::1 and 127.0.0.1. */
 int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found)
@@ -84,22 +95,86 @@ static void without_ip6(void **state)
 	meet(true);
 }
 
+static int listen_at(const struct sockaddr *at, socklen_t len, int backlog)
+{
+	int fd = socket(at->sa_family, SOCK_STREAM, 0), on = 1;
+
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
+	assert_int_equal(bind(fd, at, len), 0);
+	assert_int_equal(listen(fd, backlog), 0);
+	return fd;
+}
+
+static int listen_at_the_second(void)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+	at.sin_port = htons((uint16_t)port);
+	return listen_at((struct sockaddr *)&at, sizeof(at), 1);
+}
+
 /* Somebody waits at the second address alone. */
 static void at_the_second(void **state)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1, fd;
+	int listener, fd;
 
 	(void)state;
 	no_ip6 = false;
-	at.sin_port = htons((uint16_t)port);
-	assert_int_equal(setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
-	assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof(at)), 0);
-	assert_int_equal(listen(listener, 1), 0);
+	listener = listen_at_the_second();
 	fd = rwk_meet("a host", port, 1);
 	assert_true(fd >= 0);
+	assert_false(fcntl(fd, F_GETFL) & O_NONBLOCK);
 	close(fd);
 	close(listener);
+}
+
+static bool has_ip6(void)
+{
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	int fd = (int)syscall(SYS_socket, AF_INET6, SOCK_STREAM, 0);
+	bool has = fd >= 0 && !bind(fd, (struct sockaddr *)&at, sizeof(at));
+
+	if (fd >= 0)
+		close(fd);
+	return has;
+}
+
+/* The first address does not answer at all, as who listens there has no room for another: the second has its turn. */
+static void silent_first(void **state)
+{
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	int full, listener, fd, crowd[4];
+
+	(void)state;
+	if (!has_ip6())
+		skip();
+	no_ip6 = false;
+	at.sin6_port = htons((uint16_t)port);
+	full = listen_at((struct sockaddr *)&at, sizeof(at), 0);
+	listener = listen_at_the_second();
+	for (int i = 0; i < 4; i++) {
+		crowd[i] = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		assert_true(!connect(crowd[i], (struct sockaddr *)&at, sizeof(at)) || errno == EINPROGRESS);
+	}
+	alarm(60); /* the kernel would try for two minutes */
+	fd = rwk_meet("a host", port, SECONDS);
+	alarm(0);
+	assert_true(fd >= 0);
+	close(fd);
+	for (int i = 0; i < 4; i++)
+		close(crowd[i]);
+	close(listener);
+	close(full);
+}
+
+/* Nobody waits at a port that a client is given as its own: what it connects to is no peer. */
+static void itself(void **state)
+{
+	(void)state;
+	no_ip6 = !has_ip6();
+	own_port = true;
+	assert_int_equal(rwk_meet("a host", port, 0), -ECONNREFUSED);
+	own_port = false;
 }
 
 /* Nobody waits at either, after all the time that there is. */
@@ -118,7 +193,9 @@ int main(void)
 		cmocka_unit_test(both_families),
 		cmocka_unit_test(without_ip6),
 		cmocka_unit_test(at_the_second),
+		cmocka_unit_test(silent_first),
 		cmocka_unit_test(nobody),
+		cmocka_unit_test(itself),
 	};
 
 	port = 14000 + (unsigned)getpid() % 2000;
