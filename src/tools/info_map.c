@@ -25,10 +25,10 @@ static void machine_doc(struct rwk_doc *d, const struct rwk_machine *m)
 /** Who is where: ranks in a row that are on the same node. */
 static void ranks_doc(struct rwk_doc *d, const struct rwk_job_map *m)
 {
-	uint32_t end, runs = 0;
+	uint32_t first = 0, end;
 
 	rwk_doc_list(d, "ranks");
-	for (uint32_t first = 0; first < m->size && runs < RUNS; first = end, runs++) {
+	for (uint32_t runs = 0; first < m->size && runs < RUNS; first = end, runs++) {
 		uint32_t node = rwk_job_map_node_of(m, first);
 
 		for (end = first + 1; end < m->size && rwk_job_map_node_of(m, end) == node; end++)
@@ -40,7 +40,7 @@ static void ranks_doc(struct rwk_doc *d, const struct rwk_job_map *m)
 		rwk_doc_end(d);
 	}
 	rwk_doc_end(d);
-	rwk_doc_flag(d, "ranks_cut", runs == RUNS);
+	rwk_doc_flag(d, "ranks_cut", first < m->size);
 }
 
 void rwk_info_map_doc(struct rwk_doc *d, const char *name, const struct rwk_job_map *m)
