@@ -75,6 +75,8 @@ static void choose(struct drawing *g)
 	struct rwk_sel_facts f;
 
 	rwk_sel_facts_init(&f, g->map, &rwk_params);
+	f.udp = rwk_params.udp;
+	f.tcp = rwk_params.tcp;
 	f.node = RWK_SEL_CLAIMED;
 	rwk_sel_choose(&f, &g->here);
 	f.node = RWK_SEL_OTHER;

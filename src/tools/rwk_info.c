@@ -198,9 +198,14 @@ static int print_drawing(const struct request *r)
 
 	if (rc)
 		return rc;
-	rwk_info_draw(map, stdout);
+	if (r->file || r->job)
+		rc = rwk_machine_load(&map->machine); /* the choice depends on it, and these maps are without */
+	if (rc)
+		fprintf(stderr, "rwk_info: %s\n", strerror(-rc));
+	else
+		rwk_info_draw(map, stdout);
 	rwk_job_map_free(map);
-	return 0;
+	return rc;
 }
 
 static bool is_everything(const struct request *r)
