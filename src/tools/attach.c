@@ -152,7 +152,8 @@ static int nothing(const struct rwk_attached *a, enum found best, char *why)
 			pid);
 	default:
 		return refuse(why, -ENOENT,
-			"process %ld has no endpoint of ropewalk open, or does not show it (FI_ROPEWALK_VISIBLE=no)",
+			"process %ld has no endpoint of ropewalk open that shows itself: those of type FI_EP_RDM do, "
+			"unless FI_ROPEWALK_VISIBLE=no",
 			pid);
 	}
 }
