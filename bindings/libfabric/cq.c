@@ -273,7 +273,7 @@ static ssize_t cq_sreadfrom(
 	err = rwk_fi_wait_for(&cq->wait, &cq->lock, timeout, enough, &want);
 	n = (ssize_t)take(cq, buf, count, source);
 	if (!n)
-		n = err ? -FI_EAGAIN : took_nothing(cq); /* -FI_EINTR has another name here, says fi_cq(3) */
+		n = err ? -FI_EAGAIN : took_nothing(cq); /* so says fi_cq(3) of a signal as well as of the time-out */
 	rwk_fi_leave(&cq->lock);
 	return n;
 }
