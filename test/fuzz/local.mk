@@ -79,7 +79,7 @@ test_fuzz_fuzz_shm_SOURCES = test/fuzz/fuzz_shm.c \
 	transports/shm/attach.c transports/shm/deliver.c transports/shm/evidence.c transports/shm/fill.c \
 	transports/shm/note.c \
 	transports/shm/port.c transports/shm/ring.c transports/shm/segment.c transports/shm/send.c transports/shm/slab.c \
-	transports/shm/answer.c transports/shm/arrival.c transports/shm/transfer.c transports/shm/transfer_both.c transports/shm/transfer_choice.c \
+	transports/shm/answer.c transports/shm/arrival.c transports/shm/transfer.c transports/shm/transfer_border.c transports/shm/transfer_both.c transports/shm/transfer_choice.c \
 	transports/shm/transfer_direct.c transports/shm/transfer_guard.c transports/shm/transfer_help.c \
 	transports/shm/transfer_least.c transports/shm/transfer_proof.c transports/shm/transfer_pull.c transports/shm/transfer_reach.c \
 	transports/shm/transfer_region.c transports/shm/transfer_stage.c transports/shm/transfer_summary.c \

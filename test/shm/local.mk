@@ -8,6 +8,11 @@ test_shm_test_transfer_choice_SOURCES = test/shm/test_transfer_choice.c test/rwk
 test_shm_test_transfer_choice_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_transfer test/shm/test_transfer_choice
 
+check_PROGRAMS += test/shm/test_transfer_border
+test_shm_test_transfer_border_SOURCES = test/shm/test_transfer_border.c $(transfer_pair)
+test_shm_test_transfer_border_LDADD = bench/libbench.la $(TEST_LDADD)
+TESTS += test/shm/test_transfer_border
+
 check_PROGRAMS += test/shm/test_fill
 test_shm_test_fill_SOURCES = test/shm/test_fill.c test/rwk_test.h
 test_shm_test_fill_LDADD = $(TEST_LDADD)

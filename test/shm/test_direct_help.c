@@ -222,7 +222,7 @@ static bool window_same(const unsigned char *buf, unsigned seed, bool but_one)
 static int window_user(struct rwk_shm_channel *ch, const void *arg)
 {
 	unsigned char *buf = mmap(NULL, FEW * SOME, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	const size_t front = rwk_shm_chunk_at(SOME, 1), enough = FEW * front * 8;
+	const size_t front = rwk_shm_chunk_at(SOME, 0, 1), enough = FEW * front * 8;
 	int cpu = bench_bind_to_cpu(1);
 	bool apart;
 

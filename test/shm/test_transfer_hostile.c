@@ -179,7 +179,7 @@ static int held_reader(struct rwk_shm_channel *ch, const void *arg)
 	(void)arg;
 	CHECK(!rc);
 	CHECK(tp_finish(ch, &o, 50) == 1);
-	CHECK(tp_counts(ch)->pulled == sizeof(buf) - rwk_shm_chunk_at(sizeof(buf), 1));
+	CHECK(tp_counts(ch)->pulled == sizeof(buf) - rwk_shm_chunk_at(sizeof(buf), 0, 1));
 	tp_say(ch, 5, 1);
 	CHECK(tp_finish(ch, &o, 20000) == 0);
 	CHECK(tp_same(buf, sizeof(buf), 0, 0));
@@ -265,6 +265,12 @@ static int garbage_sender(struct rwk_shm_channel *ch, const void *arg)
 	case 4: /* help with more than there are addresses */
 		CHECK(!rwk_shm_tell(rwk_shm_transfers_of(ch), RWK_SHM_PUSH_ASK, &help, sizeof(help)));
 		break;
+	case 5: /* and with a part before its beginning, */
+	case 6: /* or behind its end */
+		help.length = 64 << 10;
+		help.lead = how == 5 ? 5 : -5;
+		CHECK(!rwk_shm_tell(rwk_shm_transfers_of(ch), RWK_SHM_PUSH_ASK, &help, sizeof(help)));
+		break;
 	}
 	CHECK(deaf_wait(ch, 3));
 	tp_say(ch, 2, 1);
@@ -293,7 +299,7 @@ static int garbage_taker(struct rwk_shm_channel *ch, const void *arg)
 static void garbage_records(void **state)
 {
 	(void)state;
-	for (unsigned how = 0; how < 5; how++)
+	for (unsigned how = 0; how < 7; how++)
 		tp_run(garbage_taker, garbage_sender, &how);
 }
 

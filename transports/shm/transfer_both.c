@@ -28,6 +28,19 @@ bool rwk_shm_both_possible(const struct rwk_op *op, bool alone)
 	       rwk_shm_chunks_in(op->length) <= RWK_SHM_CHUNKS_MOST;
 }
 
+static struct rwk_shm_border *border_of(struct rwk_shm_transfers *t, struct rwk_op *op)
+{
+	return rwk_shm_read_of(op)->direct ? &t->direct_border[op->type == RWK_OP_WRITE] : &t->border;
+}
+
+/* Is no other copied by both before it, or with it? */
+static bool is_by_itself(const struct rwk_shm_transfers *t, struct rwk_op *op)
+{
+	if (!rwk_shm_read_of(op)->direct)
+		return t->begun == 1;
+	return t->direct.next == &op->link && op->link.next == &t->direct && !op->behind;
+}
+
 /*
  * Lets the peer begin, with a claim in that place, in which the last chunk is ours already: it would be in any case,
  * and the line stays with the helper, who takes the first. 0, or -ENOMEM.
@@ -36,13 +49,15 @@ static int ask(struct rwk_shm_transfers *t, struct rwk_op *op, unsigned place)
 {
 	enum rwk_shm_transfer_control_kind kind = op->type == RWK_OP_WRITE ? RWK_SHM_FETCH_ASK : RWK_SHM_PUSH_ASK;
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
+	int lead = rwk_shm_border_lead(border_of(t, op), op->length);
 	struct rwk_shm_help_ask ask = {
 		.cookie = op->rkey.word[0],
 		.offset = op->offset,
 		.length = op->length,
 		.target = (uint64_t)(uintptr_t)op->iov[0].iov_base,
 		.id = r->id,
-		.place = place,
+		.place = (uint16_t)place,
+		.lead = (int16_t)lead,
 	};
 	int rc;
 
@@ -54,6 +69,8 @@ static int ask(struct rwk_shm_transfers *t, struct rwk_op *op, unsigned place)
 		return rc;
 	t->claims_used |= 1ull << place;
 	r->claim = (uint8_t)(place + 1);
+	r->lead = (int8_t)lead;
+	r->by_itself = is_by_itself(t, op);
 	r->pulled = 1;
 	return 0;
 }
@@ -176,7 +193,7 @@ static bool take_front(struct rwk_shm_transfers *t, struct rwk_op *op, uint32_t 
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
 	uint32_t done;
 	bool all = settled(t, r, claimed, &done);
-	uint64_t front = rwk_shm_chunk_at(op->length, done);
+	uint64_t front = rwk_shm_chunk_at(op->length, r->lead, done);
 
 	front = front < r->back ? front : r->back;
 	if (op->at < front)
@@ -248,7 +265,7 @@ static size_t from_back(const struct rwk_shm_read *r, uint64_t from)
 /* What is claimed for this side and has not come. */
 static size_t own_left(const struct rwk_op *op, const struct rwk_shm_read *r)
 {
-	uint64_t from = rwk_shm_chunk_at(op->length, rwk_shm_chunks_in(op->length) - r->pulled);
+	uint64_t from = rwk_shm_chunk_at(op->length, r->lead, rwk_shm_chunks_in(op->length) - r->pulled);
 
 	return from < r->back ? from_back(r, from) : 0;
 }
@@ -282,6 +299,16 @@ size_t rwk_shm_both_own(struct rwk_shm_transfers *t, struct rwk_op *op)
 	return claim_next(t, op, word, c);
 }
 
+/* This side has copied its half: the first look says who was `early`. */
+static void note_helper(struct rwk_shm_transfers *t, struct rwk_op *op, bool early)
+{
+	struct rwk_shm_read *r = rwk_shm_read_of(op);
+
+	if (r->by_itself)
+		rwk_shm_border_seen(border_of(t, op), op->length, early);
+	r->by_itself = false;
+}
+
 size_t rwk_shm_both_rest(struct rwk_shm_transfers *t, struct rwk_op *op)
 {
 	struct rwk_shm_read *r = rwk_shm_read_of(op);
@@ -289,14 +316,17 @@ size_t rwk_shm_both_rest(struct rwk_shm_transfers *t, struct rwk_op *op)
 	uint64_t word, from;
 
 	if (helped_out(t, op, r)) {
+		note_helper(t, op, true);
 		op->at = r->back;
 		return 0;
 	}
 	if (!claim_get(t, op, &word, &c))
 		return 0;
+	if (c.theirs)
+		note_helper(t, op, false);
 	if (c.theirs + c.mine < rwk_shm_chunks_in(op->length))
 		return claim_next(t, op, word, c);
-	from = take_front(t, op, c.theirs) ? op->at : rwk_shm_chunk_at(op->length, c.theirs);
+	from = take_front(t, op, c.theirs) ? op->at : rwk_shm_chunk_at(op->length, r->lead, c.theirs);
 	return t->broken || from >= r->back ? 0 : from_back(r, from);
 }
 
@@ -306,6 +336,7 @@ bool rwk_shm_both_whole(struct rwk_shm_transfers *t, struct rwk_op *op)
 
 	if (r->method != RWK_SHM_BOTH || !r->claim || own_left(op, r) || !half_claimed(op, r) || !helped_out(t, op, r))
 		return false;
+	note_helper(t, op, true);
 	op->at = r->back;
 	return true;
 }
@@ -374,7 +405,7 @@ size_t rwk_shm_both_ahead(struct rwk_shm_transfers *t, struct rwk_op *op)
 			break;
 		ahead += next->length - r->back;
 		ahead += rwk_shm_chunk_at(
-			next->length, pushed(t, r, (uint32_t)rwk_shm_chunks_to_help(next->length), &gave_up));
+			next->length, r->lead, pushed(t, r, (uint32_t)rwk_shm_chunks_to_help(next->length), &gave_up));
 	}
 	return ahead;
 }

@@ -5,8 +5,8 @@
  * copied by the same side time after time, whose caches have it: a program that sends from one buffer again and again
  * has twice the bandwidth that it has where the border moves. And there are two chunks, of more than 2 MB as many pairs
  * as make them no longer than a megabyte: each costs two lines that change sides, and a call of the kernel's if there
- * are no others that can be copied with it. Of two that are shorter the asker's has a page more: the ask takes as long
- * to arrive as that page to be copied.
+ * are no others that can be copied with it. The border of two that are shorter lies where both sides end at the same
+ * time (transfer_border.h), which the ask says.
  *
  * Claims and done-counts are apart. The claim word says how many chunks each side has taken; it is the only word that
  * both write, by compare-and-swap, and carries the transfer's id, so that a late helper cannot claim in a later one's
@@ -28,7 +28,6 @@
 #define RWK_SHM_AT_ONCE     ((uint64_t)256 << 10) /* bytes of several chunks that one call copies, about */
 #define RWK_SHM_CHUNK_MOST  ((uint64_t)1 << 20)
 #define RWK_SHM_CHUNKS_MOST 0xffffu
-#define RWK_SHM_HEADSTART   4096u /* bytes that the asker has copied before the helper begins */
 
 struct rwk_shm_claim {
 	uint32_t id, theirs, mine; /* theirs: the helper's chunks; mine: the asker's */
@@ -67,13 +66,24 @@ static inline uint64_t rwk_shm_chunks_in(uint64_t length)
 	return length <= 2 * c ? 1 + (length > c) : rwk_shm_parts(length, c);
 }
 
-/** Where that chunk begins; where the transfer ends if there is none of that number. */
-static inline uint64_t rwk_shm_chunk_at(uint64_t length, uint64_t number)
+/** Pages by which the border of two chunks may be before their middle, or behind it: half of one. */
+static inline int rwk_shm_lead_most(uint64_t length)
 {
-	uint64_t chunk = rwk_shm_chunk_for(length), at = number * chunk;
+	uint64_t chunk = rwk_shm_chunk_for(length);
 
-	if (number == 1 && chunk < RWK_SHM_CHUNK_MOST && rwk_shm_chunks_in(length) == 2)
-		at -= RWK_SHM_HEADSTART;
+	return chunk > RWK_SHM_CHUNK_MOST / 2 || rwk_shm_chunks_in(length) != 2 ? 0 : (int)(chunk / 2 / 4096);
+}
+
+/**
+ * Where that chunk begins; where the transfer ends if there is none of that number. Of two the second begins `lead`
+ * pages, at most rwk_shm_lead_most, before the middle.
+ */
+static inline uint64_t rwk_shm_chunk_at(uint64_t length, int lead, uint64_t number)
+{
+	uint64_t at = number * rwk_shm_chunk_for(length);
+
+	if (number == 1)
+		at -= (uint64_t)(lead * 4096);
 	return at < length ? at : length;
 }
 

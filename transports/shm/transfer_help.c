@@ -74,7 +74,8 @@ void rwk_shm_help_asked(struct rwk_shm_transfers *t, const struct rwk_shm_help_a
 	struct rwk_shm_region *region;
 	struct rwk_shm_help *h;
 
-	if (ask->place >= RWK_SHM_CLAIMS || !ask->length || rwk_shm_chunks_in(ask->length) > RWK_SHM_CHUNKS_MOST) {
+	if (ask->place >= RWK_SHM_CLAIMS || !ask->length || rwk_shm_chunks_in(ask->length) > RWK_SHM_CHUNKS_MOST ||
+		abs(ask->lead) > rwk_shm_lead_most(ask->length)) {
 		rwk_shm_transfers_broken(t, "a transfer to share that cannot be");
 		return;
 	}
@@ -116,8 +117,8 @@ struct batch {
 
 static void add_chunk(struct batch *b, struct rwk_shm_help *h)
 {
-	uint64_t at = rwk_shm_chunk_at(h->ask.length, h->finished);
-	size_t length = rwk_shm_chunk_at(h->ask.length, h->finished + 1) - at;
+	uint64_t at = rwk_shm_chunk_at(h->ask.length, h->ask.lead, h->finished);
+	size_t length = rwk_shm_chunk_at(h->ask.length, h->ask.lead, h->finished + 1) - at;
 
 	b->help[b->count++] = h;
 	b->remote[b->count] = (struct iovec){(void *)(uintptr_t)(h->ask.target + at), length};

@@ -16,8 +16,8 @@
  * can make us remember is bounded.
  *
  * The files: transfer.c the life of a read; transfer_region.c exposure and keys; transfer_pull.c cross-memory copies;
- * transfer_both.c the same by both sides, with claims (transfer_claim.h), transfer_help.c the other side of that;
- * transfer_stage.c copies through the transfer area;
+ * transfer_both.c the same by both sides, with claims (transfer_claim.h), of which transfer_border.c knows how much each
+ * should have, transfer_help.c the other side of that; transfer_stage.c copies through the transfer area;
  * transfer_choice.c which method has been fastest; transfer_direct.c direct reads and writes; transfer_reach.c the calls
  * themselves; transfer_proof.c whose the bytes are that a read brings; transfer_guard.c what keeps late writes out.
  */
@@ -28,6 +28,7 @@
 #include "shm/counters.h"
 #include "shm/fill.h"
 #include "shm/transfer.h"
+#include "shm/transfer_border.h"
 #include "shm/transfer_choice.h"
 #include "shm/transfer_claim.h"
 
@@ -64,7 +65,8 @@ struct rwk_shm_help_ask {
 	uint64_t offset, length; /* in the region */
 	uint64_t target;         /* the asker's address for the first byte */
 	uint32_t id;
-	uint32_t place; /* of the claim in the asker's area */
+	uint16_t place; /* of the claim in the asker's area */
+	int16_t lead;   /* pages: rwk_shm_chunk_at */
 };
 
 struct rwk_shm_verdict {
@@ -109,14 +111,16 @@ struct rwk_shm_read {
 	uint64_t started; /* ns: when it was posted */
 	uint32_t id;
 	uint8_t method; /* enum rwk_shm_method; RWK_SHM_METHODS: finished but for a copy of the peer's under way */
-	uint8_t begun;  /* a method has been chosen: no way back */
-	uint8_t asked;  /* the peer has been asked to stage it */
-	uint8_t alone;  /* an earlier call broke off in it: pull it by itself */
+	bool begun : 1; /* a method has been chosen: no way back */
+	bool asked : 1; /* the peer has been asked to stage it */
+	bool alone : 1; /* an earlier call broke off in it: pull it by itself */
+	uint8_t claim;  /* place of its claim and 1; 0: it has none */
+	int8_t lead;    /* pages: rwk_shm_chunk_at */
 	uint64_t asked_end; /* the peer was asked to stage up to here */
-	uint8_t claim;      /* place of its claim and 1; 0: it has none */
 	bool direct : 1;    /* it is in the list of direct ops */
 	bool collides : 1;  /* as rwk_copy_collides, target and source */
 	bool pulls : 1;     /* it is one of rwk_shm_transfers.pulls */
+	bool by_itself : 1; /* no other was copied with it, and who was later has not been seen: transfer_border.h */
 	uint16_t pulled;    /* chunks of the claim that are ours */
 	int32_t status;     /* what to finish with once no copy of the peer's is under way */
 	uint64_t waits;     /* ns: since when for nothing but the peer's chunks; 0: not yet */
@@ -163,7 +167,8 @@ struct rwk_shm_transfers {
 	uint64_t claims_used;  /* a bit for each */
 	unsigned force;        /* not 0: allowed methods, for tests and benchmarks */
 	uint64_t proven;       /* ns: a cookie has shown since then that the peer is the process we know; 0: none has */
-	struct rwk_shm_pace pace; /* of reads */
+	struct rwk_shm_pace pace; /* of reads, */
+	struct rwk_shm_border border;
 	uint64_t pulled_at;    /* ns: when the last call that pulled ended */
 	uint64_t last_news;    /* ns: when the peer last staged something for us, or was first asked after a lull */
 	uint64_t blocks_read;  /* of the peer's area, ever */
@@ -180,7 +185,8 @@ struct rwk_shm_transfers {
 	bool help_denied;
 
 	struct rwk_list direct; /* ops, in order of posts */
-	struct rwk_shm_pace direct_pace[2]; /* of reads, of writes */
+	struct rwk_shm_pace direct_pace[2]; /* of reads, of writes, */
+	struct rwk_shm_border direct_border[2];
 	uint32_t direct_asked;  /* id of the last one that the peer was asked to share; */
 	uint32_t direct_id[RWK_SHM_SHARED_MOST]; /* and of the last one in each place; 0: none */
 	uint8_t direct_last;    /* the place of the last */
