@@ -130,8 +130,14 @@ static void bounded(void **state)
 			assert_int_equal(rwk_shm_border_lead(&b, 16 << 20), 0);
 		}
 	}
-	for (size_t i = 0; i < sizeof(fixed) / sizeof(*fixed); i++)
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(*fixed); i++) {
+		static const struct rwk_shm_border none;
+		struct rwk_shm_border b = {0};
+
+		rwk_shm_border_seen(&b, fixed[i], true);
+		assert_memory_equal(&b, &none, sizeof(b)); /* and they say nothing of others */
 		assert_int_equal(rwk_shm_lead_most(fixed[i]), 0);
+	}
 }
 
 /* Lengths of one class have the lead of that class as far as each of them can. */

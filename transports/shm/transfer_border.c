@@ -46,6 +46,8 @@ void rwk_shm_border_seen(struct rwk_shm_border *b, uint64_t length, bool early)
 	int most = rwk_shm_lead_most(length), lead = rwk_shm_border_lead(b, length);
 	unsigned late, unlike;
 
+	if (!most)
+		return;
 	k->early = (uint16_t)(k->early + early);
 	k->looks++;
 	if (k->looks < (k->wanted ? k->wanted : LEAST))
