@@ -174,6 +174,12 @@ bool rwk_rc_is_full(const struct rwk_rc *qp)
 	return rwk_rc_span(r) >= r->window || rwk_rc_under_way(r) >= r->cwnd;
 }
 
+/* Of a Read Request of which parts have gone, and which is counted already? */
+static bool is_further_part(const struct rwk_rc_requester *r, const struct rwk_wr *wr)
+{
+	return wr->type == RWK_WR_READ && wr->state != RWK_RC_WR_POSTED && wr->count % r->chunk;
+}
+
 /*
  * How many packets may be sent of `wr` now, all of a Read Request or one; 0: none. A Read Request counts for the
  * packets of its response: it is the receiver of data who limits it. Without SELECTIVE a Read may go beyond the window;
@@ -190,7 +196,7 @@ static uint32_t may_send(const struct rwk_rc *qp, const struct rwk_wr *wr)
 		return 0;
 	if (rwk_likely(!rwk_rc_is_answered(wr)))
 		return 1;
-	if (r->reads_out >= r->reads)
+	if (r->reads_out >= r->reads && !is_further_part(r, wr))
 		return 0;
 	count = rwk_rc_request_left(qp, wr, r->next);
 	if (!(r->own & RWK_RC_SELECTIVE))
@@ -258,7 +264,7 @@ static void sent(struct rwk_rc_requester *r, struct rwk_wr *wr, uint32_t count, 
 	if (rwk_unlikely(r->own & RWK_RC_UNORDERED) && !(wr->flags & (RWK_WR_UNORDERED | RWK_WR_HALF)))
 		r->ordered = r->next;
 	/* A Read Request that is asked for in parts is one. */
-	r->reads_out += rwk_rc_is_answered(wr) && (wr->type != RWK_WR_READ || wr->count % r->chunk == 0);
+	r->reads_out += rwk_rc_is_answered(wr) && !is_further_part(r, wr);
 	wr->state = RWK_RC_WR_BEGUN;
 	wr->count += count;
 	if (wr->count == wr->packets)
