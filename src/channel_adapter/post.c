@@ -32,7 +32,8 @@ int rwk_ca_find_pieces(struct rwk_pd *pd, const struct rwk_sge *sge, uint32_t co
 		if (rwk_keys_find(pd->adapter->keys, pd->number, sge[i].key, (uintptr_t)sge[i].address, sge[i].length,
 			    reach, &iov[n], 1) != 1)
 			return -EACCES;
-		sum += sge[i].length;
+		if (__builtin_add_overflow(sum, sge[i].length, &sum))
+			sum = SIZE_MAX; /* longer than any message */
 		n++;
 	}
 	*used = n;

@@ -196,6 +196,35 @@ static void inlined_again(void **state)
 	ends_close();
 }
 
+/* Pieces of all memory whose lengths have no sum are too long to be sent, and room enough for what comes. */
+static void endless(void **state)
+{
+	const size_t half = SIZE_MAX / 2 + 1;
+	struct rwk_mr *all[2];
+	struct rwk_sge sge[3];
+	struct rwk_receive v = {.id = 1, .sge = sge, .sge_count = 3};
+	struct rwk_request r = {.id = 2, .sge = sge, .sge_count = 3};
+
+	ends_open(service_of(state));
+	assert_int_equal(rwk_mr_register(near.pd, NULL, SIZE_MAX, RWK_ACCESS_LOCAL_WRITE, &all[0]), 0);
+	assert_int_equal(rwk_mr_register(far.pd, NULL, SIZE_MAX, RWK_ACCESS_LOCAL_WRITE, &all[1]), 0);
+	for (unsigned i = 0; i < 3; i++)
+		sge[i] = (struct rwk_sge){i ? (void *)(8 * (uintptr_t)i) : far.in, half, rwk_mr_key(all[1])};
+	sge[2].length = 16;
+	assert_int_equal(rwk_qp_post_receive(far.qp, &v), 0);
+	for (unsigned i = 0; i < 3; i++)
+		sge[i].key = rwk_mr_key(all[0]);
+	assert_int_equal(rwk_qp_post(near.qp, &r), -EMSGSIZE);
+	r = a_send(3, 0, sge, 0, 500);
+	assert_int_equal(rwk_qp_post(near.qp, &r), 0);
+	assert_int_equal(done().status, 0);
+	assert_int_equal(ends_await(&far, far.receive_cq).length, 500);
+	assert_memory_equal(far.in, near.out, 500);
+	rwk_mr_deregister(all[0]);
+	rwk_mr_deregister(all[1]);
+	ends_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -207,6 +236,8 @@ int main(void)
 		in_world_by(unsignalled, world_uc),
 		in_world_by(inlined, world_rc),
 		in_world_by(inlined, world_uc),
+		in_world_by(endless, world_rc),
+		in_world_by(endless, world_uc),
 		in_world(unsignalled_fails),
 		in_world(inlined_again),
 	};
