@@ -29,7 +29,7 @@ int rwk_fi_av_begin(struct rwk_fi_av *av)
 	}
 	for (uint32_t i = 0; i < av->user_room && i < c->count; i++) {
 		if (!rwk_fi_av_entry(&av->table, i))
-			av->users[i] = i;
+			av->users[i] = rwk_fi_av_unnamed(av, i);
 	}
 	return 0;
 }
@@ -85,7 +85,7 @@ static int remove_one(struct rwk_fi_av *av, fi_addr_t number)
 	for (uint32_t e = 0; e < av->ep_count; e++)
 		rwk_fi_ep_forget(av->eps[e], number);
 	if (number < av->user_room)
-		av->users[number] = number;
+		av->users[number] = rwk_fi_av_unnamed(av, number);
 	rwk_fi_av_take(&av->table, (uint32_t)number);
 	av->removals++;
 	return 0;
@@ -278,7 +278,7 @@ _Static_assert(offsetof(typeof(av_ops), av_set) == offsetof(struct fi_ops_av, av
 
 static int check_attr(const struct rwk_fi_domain *domain, const struct fi_av_attr *attr)
 {
-	const uint64_t known = FI_EVENT | FI_READ | FI_SYMMETRIC;
+	const uint64_t known = FI_EVENT | FI_READ | FI_SYMMETRIC | FI_AV_USER_ID;
 
 	if (attr->flags & ~known) {
 		rwk_info("fi_av_open: there are no flags %#llx", (unsigned long long)(attr->flags & ~known));
@@ -405,6 +405,7 @@ int rwk_fi_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struc
 		attr->type = domain->av_type ? domain->av_type : FI_AV_TABLE;
 	av->events = attr && attr->flags & FI_EVENT;
 	av->read_only = attr && attr->flags & FI_READ;
+	av->names_apart = attr && attr->flags & FI_AV_USER_ID;
 	av->context_bits = attr ? (unsigned)attr->rx_ctx_bits : 0;
 	av->domain = domain;
 	av->process = getpid();

@@ -38,6 +38,7 @@ struct rwk_fi_av {
 	struct rwk_fi_eq *eq;   /* bound, or NULL */
 	bool events;            /* FI_EVENT */
 	bool read_only;         /* FI_READ */
+	bool names_apart;       /* FI_AV_USER_ID: what stands for a number is set by rwk_fi_av_set_user_id alone */
 	unsigned context_bits;  /* at the top of an fi_addr_t: which receive context it names */
 	struct rwk_fi_ep **eps; /* bound to it: told of removals */
 	uint32_t ep_count, ep_room;
@@ -70,10 +71,16 @@ static inline unsigned rwk_fi_av_context(const struct rwk_fi_av *av, fi_addr_t n
 	return av->context_bits ? (unsigned)(number >> (64 - av->context_bits)) : 0;
 }
 
+/** What stands for a number in completions until the program has said what does. */
+static inline uint64_t rwk_fi_av_unnamed(const struct rwk_fi_av *av, fi_addr_t number)
+{
+	return av->names_apart ? FI_ADDR_NOTAVAIL : number;
+}
+
 /** What stands for a number in completions: itself, or what was given with FI_AV_USER_ID. */
 static inline uint64_t rwk_fi_av_user(const struct rwk_fi_av *av, fi_addr_t number)
 {
-	return number < av->user_room ? av->users[number] : number;
+	return number < av->user_room ? av->users[number] : rwk_fi_av_unnamed(av, number);
 }
 
 /** Around each use of the table; under an endpoint's lock to look at it, while all are stopped to change it. 0, or

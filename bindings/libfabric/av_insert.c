@@ -32,6 +32,10 @@ static int begin(struct results *r, struct rwk_fi_av *av, fi_addr_t *numbers, ui
 		return -FI_ENOEQ;
 	if ((flags & FI_SYNC_ERR && (av->events || !context)) || (flags & FI_AV_USER_ID && !numbers))
 		return -FI_EINVAL;
+	if (flags & FI_AV_USER_ID && av->names_apart) {
+		rwk_warn("fi_av_insert: the vector was opened with FI_AV_USER_ID: IDs come by fi_av_set_user_id");
+		return -FI_EINVAL;
+	}
 	*r = (struct results){.av = av,
 		.numbers = numbers,
 		.named = flags & FI_AV_USER_ID,
@@ -73,7 +77,7 @@ static int set_user(struct rwk_fi_av *av, fi_addr_t number, uint64_t user)
 		if (!users)
 			return -FI_ENOMEM;
 		for (size_t i = av->user_room; i < room; i++)
-			users[i] = i;
+			users[i] = rwk_fi_av_unnamed(av, i);
 		av->users = users;
 		av->user_room = room;
 	}

@@ -71,6 +71,7 @@ void t_end_open(struct t_end *e, struct t_domain *d, const struct t_options *o)
 
 	if (!o)
 		o = &defaults;
+	av_attr.flags = o->av_flags;
 	*e = (struct t_end){.d = d, .name_len = sizeof(e->name)};
 	cq_attr.format = o->format ? o->format : FI_CQ_FORMAT_TAGGED;
 	cq_attr.wait_obj = o->wait;

@@ -46,6 +46,7 @@ struct t_options {
 	enum fi_cq_format format;
 	enum fi_wait_obj wait;
 	size_t cq_size;
+	uint64_t av_flags;
 	uint64_t bind_flags; /* FI_SELECTIVE_COMPLETION */
 	uint64_t tx_op_flags;
 	struct fid_cntr *tx_cntr, *rx_cntr;

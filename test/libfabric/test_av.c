@@ -218,6 +218,45 @@ static void user_ids(void **state)
 	t_end_close(&c);
 }
 
+/*
+ * In a vector that was opened with FI_AV_USER_ID (libfabric 1.20) nothing stands for an address, also of a peer that is
+ * known, until the program says what does, and nothing again once it is removed. Sends and receives go by the number.
+ */
+static void user_ids_apart(void **state)
+{
+	static const struct t_options apart = {.av_flags = FI_AV_USER_ID};
+	fi_addr_t to_b, number = 7;
+	struct t_end a, b;
+
+	(void)state;
+	t_end_open(&a, &domain, NULL);
+	t_end_open(&b, &domain, &apart);
+	to_b = t_insert(&a, b.name);
+	assert_int_equal(source_seen(&a, to_b, &b), FI_ADDR_NOTAVAIL);
+	assert_int_equal(fi_av_insert(b.av, a.name, 1, &number, FI_AV_USER_ID, NULL), -FI_EINVAL);
+	assert_int_equal(fi_av_insert(b.av, a.name, 1, &number, 0, NULL), 1);
+	assert_int_equal(number, 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(source_seen(&a, to_b, &b), FI_ADDR_NOTAVAIL);
+	assert_int_equal(t_set_user_id(b.av, number, 4711, 0), 0);
+	assert_int_equal(source_seen(&a, to_b, &b), 4711);
+	assert_int_equal(source_seen(&b, number, &a), to_b);
+
+	/* There is room for IDs by now; the number has none again, and the next has none either. */
+	assert_int_equal(fi_av_remove(b.av, &number, 1, 0), 0);
+	for (fi_addr_t i = 0; i < 2; i++) {
+		assert_int_equal(source_seen(&a, to_b, &b), FI_ADDR_NOTAVAIL);
+		assert_int_equal(t_insert(&b, a.name), i);
+		assert_int_equal(source_seen(&a, to_b, &b), FI_ADDR_NOTAVAIL);
+	}
+	assert_int_equal(fi_av_remove(b.av, &number, 1, 0), 0);
+	assert_int_equal(source_seen(&a, to_b, &b), FI_ADDR_NOTAVAIL);
+	assert_int_equal(t_set_user_id(b.av, 1, 12, 0), 0);
+	assert_int_equal(source_seen(&a, to_b, &b), 12);
+	t_end_close(&a);
+	t_end_close(&b);
+}
+
 #define LONG ((size_t)4 << 20)
 
 /*
@@ -447,6 +486,8 @@ int main(void)
 		cmocka_unit_test_prestate_setup_teardown(lowest_number, open_domain, close_domain, &sockets),
 		cmocka_unit_test_prestate_setup_teardown(user_ids, open_domain, close_domain, &native),
 		cmocka_unit_test_prestate_setup_teardown(user_ids, open_domain, close_domain, &sockets),
+		cmocka_unit_test_prestate_setup_teardown(user_ids_apart, open_domain, close_domain, &native),
+		cmocka_unit_test_prestate_setup_teardown(user_ids_apart, open_domain, close_domain, &sockets),
 		cmocka_unit_test_prestate_setup_teardown(removed_under_way, open_domain, close_domain, &native),
 		cmocka_unit_test_prestate_setup_teardown(removed_under_way, open_domain, close_domain, &sockets),
 	};

@@ -531,11 +531,39 @@ static void calls_by_number(struct t_process *p)
 	t_domain_close(&d);
 }
 
+/* The same in a vector that was opened with FI_AV_USER_ID, as which only one of those who share it sees it. */
+static void calls_by_id(struct t_process *p)
+{
+	fi_addr_t to_e, number;
+	struct t_end e, peer;
+	struct t_domain d;
+	struct fid_av *other;
+
+	(void)p;
+	t_domain_open(&d, 0, FI_THREAD_DOMAIN);
+	open_end(&e, &d, FI_AV_USER_ID);
+	assert_int_equal(open_av(&d, "talk", 0, NULL, &other), 0);
+	t_end_open(&peer, &d, NULL);
+	to_e = t_insert(&peer, e.name);
+	number = t_insert(&e, peer.name);
+	assert_int_equal(source_of(&peer, to_e, &e), FI_ADDR_NOTAVAIL);
+	assert_int_equal(t_set_user_id(e.av, number, 4711, 0), 0);
+	assert_int_equal(source_of(&peer, to_e, &e), 4711);
+	assert_int_equal(fi_av_remove(other, &number, 1, 0), 0);
+	assert_int_equal(t_insert(&e, peer.name), number);
+	assert_int_equal(source_of(&peer, to_e, &e), FI_ADDR_NOTAVAIL);
+	assert_int_equal(fi_close(&other->fid), 0);
+	t_end_close(&peer);
+	t_end_close(&e);
+	t_domain_close(&d);
+}
+
 /* Somebody else takes out a peer that was given a name of the user's (FI_AV_USER_ID): put in again it has none. */
 static void named_and_removed(void **state)
 {
 	(void)state;
 	t_two("shm", calls_by_number, bystander, NULL);
+	t_two("shm", calls_by_id, bystander, NULL);
 }
 
 /* So many addresses, from 0 on, in one call; returns what that does. */
