@@ -362,11 +362,22 @@ static bool is_ip4(const struct ends *ends)
 	return rwk_fi_address_is_ip4(&ends->src) && (!ends->has_dest || rwk_fi_address_is_ip4(&ends->dest));
 }
 
-/* Is an entry of that format wanted, and possible? `asked` FI_SOCKADDR: the one that fits the ends. */
+/* The format that the hints ask for. FI_SOCKADDR is either: that of the domain which they name, or the ends'. */
+static uint32_t asked_format(const struct fi_info *hints, const struct ends *ends)
+{
+	const struct rwk_fi_domain *domain = named_domain(hints);
+	uint32_t asked = hints ? hints->addr_format : FI_FORMAT_UNSPEC;
+
+	if (asked != FI_SOCKADDR)
+		return asked;
+	if (domain && domain->addr_format == FI_SOCKADDR_IN6) /* those of IPv4 have a form in it, too */
+		return FI_SOCKADDR_IN6;
+	return is_ip4(ends) ? FI_SOCKADDR_IN : FI_SOCKADDR_IN6;
+}
+
+/* Is an entry of that format wanted, and possible? */
 static bool suits(uint32_t format, uint32_t asked, const struct ends *ends)
 {
-	if (asked == FI_SOCKADDR)
-		asked = is_ip4(ends) ? FI_SOCKADDR_IN : FI_SOCKADDR_IN6;
 	return (asked == FI_FORMAT_UNSPEC || asked == format) && (format != FI_SOCKADDR_IN || is_ip4(ends));
 }
 
@@ -411,7 +422,7 @@ static bool is_spoken(uint32_t format, const struct fi_info *hints)
 static struct fi_info **add_entries(struct fi_info **tail, const struct rwk_fi_kind *k, uint32_t version,
 	const uint32_t formats[3], const struct fi_info *hints, const struct ends *ends)
 {
-	uint32_t asked = hints ? hints->addr_format : FI_FORMAT_UNSPEC;
+	uint32_t asked = asked_format(hints, ends);
 
 	for (int i = 0; i < 3; i++) {
 		if (!suits(formats[i], asked, ends) || (formats[i] == RWK_FI_ADDR_FORMAT && !k->native))

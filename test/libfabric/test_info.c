@@ -659,6 +659,27 @@ static void completed_caps(void **state)
 }
 
 /* Asks for what can be opened on that domain: all that there is can be, and nothing of another type is. */
+/* FI_SOCKADDR is of either family: that of the domain, also for an address of IPv4, which has a form in both. */
+static void check_domain_sockaddr(const struct t_domain *d, struct fi_info *hints)
+{
+	static const char *const nodes[] = {NULL, "10.0.0.7", "fd00::7"};
+	struct fi_info *info;
+
+	sockaddr(hints);
+	for (int i = 0; i < 3; i++) {
+		bool has_form =
+			d->info->addr_format == FI_SOCKADDR_IN6 || (d->info->addr_format == FI_SOCKADDR_IN && i < 2);
+		int err = fi_getinfo(FI_VERSION(1, 17), nodes[i], NULL, FI_NUMERICHOST, hints, &info);
+
+		assert_int_equal(err, has_form ? 0 : -FI_ENODATA);
+		if (err)
+			continue;
+		assert_int_equal(count_infos(info), 1);
+		assert_int_equal(info->addr_format, d->info->addr_format);
+		fi_freeinfo(info);
+	}
+}
+
 static void check_domain(const struct t_domain *d)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
@@ -680,6 +701,7 @@ static void check_domain(const struct t_domain *d)
 	hints->ep_attr->type = d->info->ep_attr->type;
 	hints->addr_format = d->info->addr_format == FI_SOCKADDR_IN ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
 	assert_int_equal(t_getinfo(hints, &info), -FI_ENODATA);
+	check_domain_sockaddr(d, hints);
 	fi_freeinfo(hints);
 }
 
