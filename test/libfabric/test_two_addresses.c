@@ -93,22 +93,24 @@ static fi_addr_t ask(struct t_end *e, fi_addr_t to, fi_addr_t from, char more)
 	return source;
 }
 
-/* The other process has made contact. */
-static void await_message(struct t_end *e)
+/* The other process has made contact; returns whom its message, which waits, is from. */
+static fi_addr_t await_message(struct t_end *e)
 {
 	struct fi_msg_tagged msg = {.addr = FI_ADDR_UNSPEC, .tag = 1, .context = in};
 	struct fi_cq_tagged_entry entry;
 	int64_t end = t_now() + T_PATIENCE;
+	fi_addr_t source = FI_ADDR_UNSPEC;
 	ssize_t n = -FI_EAVAIL;
 
 	while (n == -FI_EAVAIL && t_now() < end) {
 		assert_int_equal(fi_trecvmsg(e->ep, &msg, FI_PEEK), 0);
-		while ((n = fi_cq_read(e->cq, &entry, 1)) == -FI_EAGAIN)
+		while ((n = fi_cq_readfrom(e->cq, &entry, 1, &source)) == -FI_EAGAIN)
 			;
 		if (n == -FI_EAVAIL)
 			assert_int_equal(fi_cq_readerr(e->cq, &(struct fi_cq_err_entry){0}, 0), 1);
 	}
 	assert_int_equal(n, 1);
+	return source;
 }
 
 static void asks(struct t_process *p)
@@ -121,8 +123,8 @@ static void asks(struct t_process *p)
 	open_end(&d, &e);
 	hear_names(p, &e, name);
 	other = t_insert(&e, &name[1]);
-	await_message(&e);
-	/* What has come unasked is from there. */
+	/* Before contact by that address nobody can know whose it is. What has come unasked is from there all the same. */
+	assert_int_equal(await_message(&e), FI_ADDR_NOTAVAIL);
 	assert_int_equal(fi_trecv(e.ep, in, LONG, NULL, other, 1, 0, in), 0);
 	t_wait(e.cq, NULL, &source);
 	assert_int_equal(source, other);
@@ -155,7 +157,7 @@ static void asks_twice(struct t_process *p)
 	hear_names(p, &e, name);
 	number[0] = t_insert(&e, &name[0]);
 	number[1] = t_insert(&e, &name[0]);
-	await_message(&e);
+	assert_in_range(await_message(&e), number[0], number[1]);
 	assert_int_equal(fi_trecv(e.ep, in, LONG, NULL, number[0], 1, 0, in), 0);
 	t_wait(e.cq, NULL, &one);
 	assert_in_range(one, number[0], number[1]);
