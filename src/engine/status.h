@@ -56,7 +56,7 @@ struct rwk_status_kind {
 struct rwk_status_peer {
 	struct rwk_address address;
 	uint32_t kind; /* index of its kind; RWK_STATUS_KINDS: there was no room for it */
-	int32_t error; /* 0, or a positive errno: it has failed */
+	int32_t error; /* 0, or a positive errno: it has failed; EALREADY: it is another address of a peer (merge.c) */
 	uint64_t traffic_at; /* CLOCK_MONOTONIC, ns: when `traffic` was copied; 0: never, nothing is counted */
 	struct rwk_traffic traffic;
 };

@@ -92,13 +92,16 @@ static void traffic_doc(struct rwk_doc *d, const struct rwk_status_peer *p)
 static void peer_doc(struct rwk_doc *d, const struct rwk_status *s, const struct rwk_status_peer *p)
 {
 	const struct rwk_status_kind *k = p->kind < s->kinds ? &s->kind[p->kind] : NULL;
+	bool merged = p->error == EALREADY, failed = p->error && !merged;
 
 	rwk_doc_object(d, "peer");
 	place_doc(d, &p->address);
 	rwk_doc_number_if(d, "kind", k, p->kind);
 	rwk_doc_text(d, "strand", !k || k->strand == RWK_STRAND_NONE ? NULL : rwk_strand_text(k->strand));
-	if (d->json || p->error)
-		rwk_doc_text(d, "error", p->error ? strerror(p->error) : NULL);
+	if (d->json || failed)
+		rwk_doc_text(d, "error", failed ? strerror(p->error) : NULL);
+	if (d->json || merged)
+		rwk_doc_text(d, "remark", merged ? "the same process as another peer, which has the connection" : NULL);
 	traffic_doc(d, p);
 	rwk_doc_end(d);
 }

@@ -4,6 +4,7 @@
  * answered by a line "done".
  *
  *   send N LENGTH   the first sends N messages to the second, which receives them
+ *   elsewhere       from now on the first sends to the second's port at 198.51.100.7
  *   idle MS         both make progress, so long
  *   fork            a child, which does nothing for a minute, or until it is killed; the answer is its pid
  *   close           the second is closed
@@ -29,6 +30,23 @@ static void complete(void *owner, const struct rwk_completion *c)
 		exit(1);
 	}
 	completions++;
+}
+
+/* The peer at 198.51.100.7 is one that is known. */
+static void merged(void *owner, struct rwk_peer *old, struct rwk_peer *peer)
+{
+	(void)owner;
+	if (second == old)
+		second = peer;
+}
+
+static void go_elsewhere(void)
+{
+	struct rwk_address a = {.flags_rank = RWK_ADDR_PARTIAL,
+		.nonce_port = rwk_address_port(rwk_engine_address(engine[1])),
+		.ip = {[10] = 0xff, [11] = 0xff, [12] = 198, [13] = 51, [14] = 100, [15] = 7}};
+
+	second = rwk_engine_peer(engine[0], &a);
 }
 
 static void progress(void)
@@ -92,6 +110,8 @@ static void obey(const char *line)
 		send_some(n, value);
 	else if (sscanf(line, "idle %u", &value) == 1)
 		idle(value);
+	else if (!strcmp(line, "elsewhere\n"))
+		go_elsewhere();
 	else if (!strcmp(line, "fork\n"))
 		printf("%ld\n", fork_one());
 	else if (!strcmp(line, "close\n")) {
@@ -104,7 +124,7 @@ static void obey(const char *line)
 
 int main(void)
 {
-	const struct rwk_engine_attr attr = {.complete = complete, .tx_limit = 64, .multi_min = 64};
+	const struct rwk_engine_attr attr = {.complete = complete, .merged = merged, .tx_limit = 64, .multi_min = 64};
 	char line[64];
 
 	rwk_param_load();
