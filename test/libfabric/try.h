@@ -19,6 +19,9 @@
 #include <rdma/fi_ext.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_trigger.h>
+#if __has_include(<rdma/providers/fi_peer.h>)
+#include <rdma/providers/fi_peer.h>
+#endif
 
 /** Answers beside errno. */
 #define T_NOT_NEEDED 1 /* of a mode: the program may offer it, and the provider does not ask for it */
