@@ -28,11 +28,9 @@ static void hand_out(struct rwk_connection *c, struct rwk_connection **out)
 /* A connection that came to nothing in the call that made it. Its descriptor is the caller's, if there is one. */
 static void undo(struct rwk_connection *c)
 {
-	if (c->stream.open) { /* since just now: nothing has gone by it */
+	if (c->stream.open) /* since just now: nothing has gone by it */
 		rwk_ca_stream_give_back(&c->stream);
-		c->taking = false;
-	}
-	rwk_cm_give_back_qp(c);
+	rwk_cm_untake_qp(c);
 	rwk_cm_free(c);
 }
 

@@ -675,7 +675,8 @@ struct rwk_connection_attr {
  * on, receives from now on. 0 and *c set; -EINVAL: a value out of its range, a qp of another adapter or state; -EBUSY:
  * the qp has a connection; -EOPNOTSUPP: SRC on a stream, deferred on UDP; -EADDRNOTAVAIL: source_ip is not this host's,
  * or by UDP not where the adapter's packets to that peer come from; -ENETUNREACH and the like: there is no way; -EMFILE,
- * -ENOMEM. The qp must exist as long as the connection; when it is destroyed or reset before, that ends the connection.
+ * -ENOMEM. Errors change nothing. The qp must exist as long as the connection; when it is destroyed or reset before, that
+ * ends the connection.
  */
 RWK_API int rwk_connect(struct rwk_event_channel *ch, struct rwk_qp *qp, const uint8_t ip[16], uint16_t port,
 	const struct rwk_connection_attr *attr, struct rwk_connection **c);
@@ -700,7 +701,7 @@ RWK_API int rwk_reject(struct rwk_connection *c, const void *private_data, uint3
  * same: then the two exchange a greeting first, and ESTABLISHED comes with the peer's. Or (`told`) there is none, the
  * qp is in RTS on return, and the peer need know nothing but packets. The descriptor is the connection's from now on,
  * which closes it in the end. 0 and *c set; -EINVAL, -EBUSY, -EOPNOTSUPP, -ENOMEM: as rwk_connect, and -EINVAL:
- * no TCP socket; -ENOTCONN: not connected; it is still the caller's then.
+ * no TCP socket; -ENOTCONN: not connected; it is still the caller's then, and the qp as it was.
  */
 RWK_API int rwk_convert(struct rwk_event_channel *ch, struct rwk_qp *qp, int fd, const struct rwk_connection_attr *attr,
 	struct rwk_connection **c);

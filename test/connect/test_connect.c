@@ -234,19 +234,38 @@ static void other_addresses(void **state)
 	sides_close();
 }
 
-/* By UDP the source is the adapter's: what names another one is refused before anything has gone. */
+/* From an address that is not the adapter's. */
+static void connect_from_elsewhere(struct rwk_connection_attr attr)
+{
+	struct rwk_connection *c;
+
+	ends_ip(attr.source_ip, 4);
+	assert_int_equal(
+		rwk_connect(client.channel, near.qp, far.ip, rwk_listener_port(listener), &attr, &c), -EADDRNOTAVAIL);
+}
+
+/*
+ * By UDP the source is the adapter's: what names another one is refused before anything has gone, and the qp is as if
+ * there had been no call.
+ */
 static void source_by_udp(void **state)
 {
 	struct rwk_connection_attr attr = sides_attr(RWK_TRANSPORT_UDP, NULL);
 
 	(void)state;
 	sides_open(RWK_QP_RC);
-	ends_ip(attr.source_ip, 4);
 	sides_listen(&(struct rwk_listen_attr){0});
-	assert_int_equal(rwk_connect(client.channel, near.qp, far.ip, rwk_listener_port(listener), &attr, &client.c),
-		-EADDRNOTAVAIL);
+	connect_from_elsewhere(attr);
+	assert_int_equal(sides_state(&client), RWK_QPS_RESET);
+	assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_INIT, NULL), 0);
+	ends_receive(&near, 77, 10);
+	connect_from_elsewhere(attr);
+	assert_int_equal(sides_state(&client), RWK_QPS_INIT);
 	memcpy(attr.source_ip, near.ip, sizeof(near.ip));
 	sides_connect(&attr);
+	assert_int_equal(ends_request(&far, RWK_REQUEST_SEND, 10, 0, 0), 0);
+	assert_int_equal(ends_await(&near, near.receive_cq).id, 77);
+	assert_int_equal(ends_await(&far, far.send_cq).status, 0);
 	sides_exchange();
 	sides_close();
 }

@@ -150,7 +150,7 @@ void *__wrap_calloc(size_t count, size_t size)
 
 /*
  * The last thing that is wanted, with the stream taken already, is memory for early packets. Without it the socket is
- * the caller's as before, and the qp can be used, with that socket too.
+ * the caller's as before, and the qp in the state that it was in: it can be used, with that socket too.
  */
 static void no_memory(void **state)
 {
@@ -167,9 +167,11 @@ static void no_memory(void **state)
 		refused = RWK_RC_WINDOW_MAX;
 		assert_int_equal(rwk_convert(client.channel, near.qp, fd[0], &attr, &c), -ENOMEM);
 		refused = 0;
-		assert_int_equal(sides_state(&client), RWK_QPS_INIT);
+		assert_int_equal(sides_state(&client), i ? RWK_QPS_INIT : RWK_QPS_RESET);
 		sides_poll();
 		use_as_stream(fd[0], fd[1]);
+		if (!i)
+			assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_INIT, NULL), 0);
 	}
 	convert(&client, fd[0], &attr);
 	sides_await(&client, RWK_CONNECTION_ESTABLISHED);
