@@ -3,6 +3,9 @@
 #include "links/tcp/internal.h"
 #include "links/tcp_peers.h"
 
+#include "base/log.h"
+
+#include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -565,6 +568,94 @@ static void sleeping(void **state)
 	close_peer(b);
 }
 
+static bool sets_are_full;
+static int warnings;
+
+int __real_epoll_ctl(int set, int what, int fd, struct epoll_event *e);
+int __wrap_epoll_ctl(int set, int what, int fd, struct epoll_event *e);
+
+/* As when the user has as many descriptors in sets as the system allows. */
+int __wrap_epoll_ctl(int set, int what, int fd, struct epoll_event *e)
+{
+	if (!sets_are_full || what != EPOLL_CTL_ADD)
+		return __real_epoll_ctl(set, what, fd, e);
+	errno = ENOSPC;
+	return -1;
+}
+
+static void count_warnings(enum rwk_log_level level, const char *file, int line, const char *text)
+{
+	(void)file;
+	(void)line;
+	(void)text;
+	warnings += level == RWK_LOG_WARN;
+}
+
+static const struct stream *only_stream(const struct peer *p)
+{
+	const struct link *l = rwk_container_of(p->l, struct link, pub);
+
+	assert_true(l->all.next != &l->all && l->all.next->next == &l->all);
+	return rwk_container_of(l->all.next, struct stream, all);
+}
+
+/* b sleeps; a packet to it wakes it, though maybe only because it looks from time to time. */
+static void assert_woken(struct peer *a, struct peer *b)
+{
+	struct pollfd p = {.fd = b->l->ops->wait_fd(b->l, 0), .events = POLLIN};
+	uint64_t before = b->got, end = now_ms() + 20000;
+
+	b->next = 0;
+	run_for(a, b, 5);
+	assert_int_equal(send_number(a, &b->at, 0), 0);
+	a->l->ops->flush(a->l);
+	while (b->got == before) {
+		assert_true(now_ms() < end);
+		if (b->l->ops->arm(b->l))
+			continue;
+		assert_int_equal(poll(&p, 1, 20000), 1);
+		b->l->ops->progress(b->l, 16);
+	}
+}
+
+/*
+ * Sockets that no epoll set takes are served all the same, and who sleeps wakes for them; once there is room again they
+ * wake at once. One line of log for a link.
+ */
+static void unheard(void **state)
+{
+	struct rwk_tcp_attr attr_a = tcp_attr(11), attr_b = tcp_attr(22);
+	struct peer *a = open_peer(&attr_a), *b = open_peer(&attr_b);
+
+	(void)state;
+	rwk_log_set_sink(count_warnings);
+	warnings = 0;
+	sets_are_full = true;
+	connect_peers(a, b);
+	assert_woken(a, b);
+	exchange(a, b, 200);
+	assert_false(only_stream(a)->watched || only_stream(b)->watched);
+	sets_are_full = false;
+	for (uint64_t end = now_ms() + 20000; !only_stream(a)->watched || !only_stream(b)->watched; run_for(a, b, 1))
+		assert_true(now_ms() < end);
+	assert_int_equal(b->l->ops->arm(b->l), 0);
+	assert_woken(a, b);
+	rwk_tcp_leave(a->l, &b->at);
+	until_words(b, a, 2);
+
+	sets_are_full = true;
+	connect_peers(a, b);
+	rwk_tcp_leave(a->l, &b->at);
+	until_words(b, a, 4);
+	assert_int_equal(last_word(b), -ESHUTDOWN);
+	run_for(a, b, 20);
+	sets_are_full = false;
+	assert_int_equal(warnings, 2);
+	rwk_log_set_sink(NULL);
+	close_peer(a);
+	close_peer(b);
+}
+
 static int epoll;
 static uint64_t seen_with_word;
 static int word_seen;
@@ -651,6 +742,7 @@ int main(void)
 		cmocka_unit_test(meeting),
 		cmocka_unit_test(meeting_elsewhere),
 		cmocka_unit_test(sleeping),
+		cmocka_unit_test(unheard),
 		cmocka_unit_test(watching),
 	};
 

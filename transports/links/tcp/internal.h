@@ -70,6 +70,7 @@ struct stream {
 	struct rwk_list dirty; /* something was sent since the last flush */
 	struct rwk_list word;  /* `status` is to be told */
 	UT_hash_handle hh;
+	struct rwk_list unheard; /* the epoll set has not taken its socket, or what it is to ask for */
 	bool in_table;
 	bool asks;        /* was open and broke; what is begun is to learn whether its process has ended */
 	bool wrote;       /* something was sent, ever */
@@ -96,12 +97,13 @@ struct link {
 	int epoll, listener, timer;
 	bool deaf;   /* the listener is not asked for: no descriptor, or too many strangers, until listen_due */
 	bool warned; /* of lacking descriptors */
+	bool warned_unheard;
 	unsigned half_count;
 	rwk_time listen_due;
-	rwk_time due; /* no stream's due, nor listen_due, is before it */
+	rwk_time due; /* no stream's due, nor listen_due, nor the next look at those unheard, is before it */
 	struct stream *table;
 	struct stream *last; /* that send found last */
-	struct rwk_list all, timed, half, dirty, words;
+	struct rwk_list all, timed, half, dirty, words, unheard;
 	struct outbox *spare; /* in which nothing waits: as many as there were streams at once with something to send */
 	struct stream *telling; /* whose word is being told; else NULL */
 	bool any_dead; /* of `all` */
@@ -118,7 +120,7 @@ void rwk_stream_tell(struct stream *s, int status); /* queues a word */
 void rwk_stream_drop(struct stream *s);             /* without a word */
 void rwk_stream_end(struct stream *s, int status);  /* with one */
 void rwk_stream_part(struct stream *s);             /* in good order; for those that the peer may take as open */
-void rwk_stream_watch(struct stream *s, bool out);  /* its socket, in the epoll set or new to it */
+void rwk_stream_watch(struct stream *s, bool out);  /* its socket, in the epoll set or new to it; or it is unheard */
 void rwk_stream_close_socket(struct stream *s);
 void rwk_stream_unwatch(struct stream *s); /* takes it out of the caller's epoll set */
 

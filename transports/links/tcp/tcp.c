@@ -8,6 +8,10 @@
  *
  *   WAITING      connect                           STRANGER, CHALLENGED  drop it
  *   CONNECTING   there is no way through           OPEN                  see whether what was sent is acknowledged
+ *
+ * A socket that the kernel does not let the epoll set have (a user may have so many in all sets, and memory ends) wakes
+ * nobody: its stream is unheard. Who sleeps wakes each millisecond while there are such streams, asks the set again,
+ * and looks at them itself.
  */
 #include "links/tcp/internal.h"
 
@@ -22,7 +26,8 @@
 
 #include <sodium.h>
 
-#define EVENTS 32
+#define EVENTS     32
+#define LOOK_AGAIN MS /* at what is unheard */
 
 static struct link *link_of(struct rwk_link *l)
 {
@@ -47,6 +52,7 @@ struct stream *rwk_stream_new(struct link *l, enum state state)
 	rwk_list_init(&s->half);
 	rwk_list_init(&s->dirty);
 	rwk_list_init(&s->word);
+	rwk_list_init(&s->unheard);
 	rwk_list_init(&s->all);
 	rwk_list_append(&l->all, &s->all);
 	return s;
@@ -111,17 +117,40 @@ void rwk_stream_tell(struct stream *s, int status)
 	rwk_list_append(&s->link->words, &s->word);
 }
 
+static void be_unheard(struct stream *s, int err)
+{
+	struct link *l = s->link;
+	rwk_time due = rwk_clock_now() + LOOK_AGAIN;
+
+	rwk_list_append(&l->unheard, &s->unheard);
+	if (due < l->due)
+		l->due = due;
+	if (l->warned_unheard)
+		return;
+	l->warned_unheard = true;
+	rwk_warn("tcp: a socket cannot be watched, and is looked at each millisecond: %s", strerror(err));
+}
+
+/* Asks the epoll set for what wants_out says. False: it is unheard. */
+static bool ask_for(struct stream *s)
+{
+	struct epoll_event e = {.events = EPOLLIN | (s->wants_out ? EPOLLOUT : 0u), .data.ptr = s};
+
+	rwk_list_remove(&s->unheard);
+	if (epoll_ctl(s->link->epoll, s->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, s->fd, &e)) {
+		be_unheard(s, errno);
+		return false;
+	}
+	s->watched = true;
+	return true;
+}
+
 void rwk_stream_watch(struct stream *s, bool out)
 {
-	struct epoll_event e = {.events = EPOLLIN | (out ? EPOLLOUT : 0u), .data.ptr = s};
-	int what = s->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-
 	if (s->watched && s->wants_out == out)
 		return;
-	if (epoll_ctl(s->link->epoll, what, s->fd, &e))
-		rwk_warn("tcp: a socket cannot be watched: %s", strerror(errno));
-	s->watched = true;
 	s->wants_out = out;
+	ask_for(s);
 }
 
 /* Not by closing alone: a forked child may hold the socket too, and then it would stay in the set. */
@@ -132,6 +161,7 @@ void rwk_stream_close_socket(struct stream *s)
 	if (s->watched)
 		epoll_ctl(s->link->epoll, EPOLL_CTL_DEL, s->fd, NULL);
 	s->watched = s->wants_out = false;
+	rwk_list_remove(&s->unheard);
 	if (s->watch >= 0 && s->hung < 0)
 		s->hung = s->fd; /* who looks into that set is to find it there until the word is told */
 	else
@@ -264,7 +294,40 @@ static void stream_due(struct stream *s)
 		rwk_meet_due(s);
 }
 
-static void tick(struct link *l, rwk_time now)
+static int stream_event(struct stream *s, int budget)
+{
+	switch (s->state) {
+	case OPEN:
+		return budget > 0 && !s->link->in.part ? rwk_carry_event(s, budget) : 0;
+	case LEAVING:
+		rwk_carry_leaving(s);
+		return 0;
+	default:
+		rwk_meet_event(s);
+		return 0;
+	}
+}
+
+/* The epoll set tells of those that it takes now. */
+static int look_at_unheard(struct link *l, int budget)
+{
+	struct rwk_list unheard, *n;
+	int done = 0;
+
+	move_all(&l->unheard, &unheard);
+	while ((n = rwk_list_pop(&unheard))) {
+		struct stream *s = rwk_container_of(n, struct stream, unheard);
+
+		if (ask_for(s))
+			continue;
+		done += stream_event(s, budget - done);
+		tell_words(l);
+	}
+	return done;
+}
+
+/* How many packets were delivered. */
+static int tick(struct link *l, rwk_time now, int budget)
 {
 	struct epoll_event e = {.events = EPOLLIN, .data.ptr = &l->listener};
 	struct rwk_list timed, *n;
@@ -287,20 +350,7 @@ static void tick(struct link *l, rwk_time now)
 		s->due = NEVER;
 		stream_due(s);
 	}
-}
-
-static int stream_event(struct stream *s, int budget)
-{
-	switch (s->state) {
-	case OPEN:
-		return budget > 0 && !s->link->in.part ? rwk_carry_event(s, budget) : 0;
-	case LEAVING:
-		rwk_carry_leaving(s);
-		return 0;
-	default:
-		rwk_meet_event(s);
-		return 0;
-	}
+	return look_at_unheard(l, budget);
 }
 
 static int one_event(struct link *l, void *what, int budget)
@@ -338,7 +388,7 @@ static int link_progress(struct rwk_link *pub, int budget)
 		rwk_time now = rwk_clock_now();
 
 		if (now >= l->due)
-			tick(l, now);
+			done += tick(l, now, budget - done);
 	}
 	tell_words(l);
 	if (rwk_unlikely(l->any_dead))
@@ -519,6 +569,7 @@ int rwk_tcp_open(const struct rwk_tcp_attr *attr, struct rwk_link **out)
 	rwk_list_init(&l->half);
 	rwk_list_init(&l->dirty);
 	rwk_list_init(&l->words);
+	rwk_list_init(&l->unheard);
 	err = open_descriptors(l);
 	if (err) {
 		free(l);
