@@ -172,6 +172,7 @@ static struct rwk_fi_device *open_device(void)
 	d->process = getpid();
 	rwk_list_init(&d->waits);
 	rwk_fi_ears_init(&d->ears, 16, 16, 3);
+	rwk_fi_ears_init(&d->of_eq, 16, 8, 3);
 	rwk_list_init(&d->passives);
 	rwk_list_init(&d->requests);
 	rwk_fi_group_init(&d->group);

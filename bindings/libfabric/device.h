@@ -37,6 +37,7 @@ struct rwk_fi_device {
 	struct rwk_event_channel *channel;
 	struct rwk_list waits;    /* rwk_fi_wait.of_device */
 	struct rwk_fi_ears ears;  /* theirs; each is in two of a stream's sets */
+	struct rwk_fi_ears of_eq; /* of event queues; each is in one */
 	struct rwk_list passives; /* struct rwk_fi_msg_passive, those that listen */
 	struct rwk_list requests; /* struct rwk_fi_msg_request, not answered */
 	unsigned turns;           /* of progress */

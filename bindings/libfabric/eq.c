@@ -12,7 +12,10 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
+
+#define MOMENT 1000000 /* ns, until who sleeps on a deaf queue looks at it again */
 
 struct rwk_fi_event {
 	struct rwk_list link;
@@ -98,6 +101,72 @@ static void show_error(struct rwk_fi_eq *eq, struct rwk_fi_event *ev, struct fi_
 	memcpy(to->err_data, ev->data, to->err_data_size);
 }
 
+static int watch(struct rwk_fi_eq *eq, int fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(eq->fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+static int open_alarm(struct rwk_fi_eq *eq)
+{
+	int err;
+
+	if (eq->alarm >= 0)
+		return 0;
+	eq->alarm = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (eq->alarm < 0)
+		return -errno;
+	err = watch(eq, eq->alarm);
+	if (err) {
+		close(eq->alarm);
+		eq->alarm = -1;
+	}
+	return err;
+}
+
+/* Only who is deaf has one that rings. */
+static void set_alarm(struct rwk_fi_eq *eq)
+{
+	const struct itimerspec when = {.it_value.tv_nsec = eq->ear ? 0 : MOMENT};
+
+	if (eq->alarm >= 0)
+		timerfd_settime(eq->alarm, 0, &when, NULL);
+}
+
+/* One of those for who sleeps as this queue's program may, with which it hears; NULL: none is left. */
+static atomic_int *take_ear(struct rwk_fi_eq *eq)
+{
+	struct rwk_fi_ears *ears = &atomic_load_explicit(&eq->fabric->device, memory_order_acquire)->of_eq;
+	atomic_int *ear = eq->set ? &ears->in_set : eq->given ? &ears->given : &ears->called;
+
+	return rwk_fi_ear_take(ear) ? ear : NULL;
+}
+
+/* Begins to hear what is watched, or goes on with another ear; without one it is deaf. 0 or negative errno. */
+static int hear(struct rwk_fi_eq *eq)
+{
+	atomic_int *ear = take_ear(eq);
+	int err = ear && !eq->ear ? watch(eq, eq->watched) : 0;
+
+	if (ear && err) {
+		rwk_fi_ear_return(ear);
+		ear = NULL;
+		err = err == -EINVAL || err == -ELOOP ? 0 : err; /* the program has made deeper sets */
+	}
+	if (!ear && !err)
+		err = open_alarm(eq);
+	if (err)
+		return err;
+	if (eq->ear && !ear)
+		epoll_ctl(eq->fd, EPOLL_CTL_DEL, eq->watched, NULL);
+	if (eq->ear)
+		rwk_fi_ear_return(eq->ear);
+	eq->ear = ear;
+	set_alarm(eq);
+	return 0;
+}
+
 /* No longer. */
 
 /* What connections have to do is done first, if there is nothing yet. */
@@ -107,6 +176,8 @@ static void look(struct rwk_fi_eq *eq)
 
 	pthread_mutex_lock(&eq->lock);
 	empty = !first(eq);
+	if (empty)
+		set_alarm(eq);
 	pthread_mutex_unlock(&eq->lock);
 	if (empty)
 		rwk_fi_device_look(eq->fabric);
@@ -261,21 +332,36 @@ struct fi_info *rwk_fi_eq_withdraw(struct rwk_fi_eq *eq, const struct fid *handl
 	return info;
 }
 
-static int watch(struct rwk_fi_eq *eq, int fd)
-{
-	struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
-
-	return epoll_ctl(eq->fd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
-}
-
 int rwk_fi_eq_watch(struct rwk_fi_eq *eq, int fd)
 {
 	int err = 0;
 
 	pthread_mutex_lock(&eq->lock);
-	if (!eq->watching)
-		err = watch(eq, fd);
-	eq->watching |= !err;
+	if (eq->watched < 0 && eq->wait_obj != FI_WAIT_NONE) {
+		eq->watched = fd;
+		err = hear(eq);
+		if (err)
+			eq->watched = -1;
+	}
+	pthread_mutex_unlock(&eq->lock);
+	return err;
+}
+
+/* 0 and *fd set, or negative errno. */
+static int give(struct rwk_fi_eq *eq, int *fd)
+{
+	bool before;
+	int err = 0;
+
+	pthread_mutex_lock(&eq->lock);
+	before = eq->given;
+	eq->given = true;
+	if (!before && eq->watched >= 0)
+		err = hear(eq);
+	if (err)
+		eq->given = before;
+	else
+		*fd = eq->fd;
 	pthread_mutex_unlock(&eq->lock);
 	return err;
 }
@@ -344,10 +430,8 @@ static int eq_control(struct fid *fid, int command, void *arg)
 
 	if (command == FI_GETWAIT && eq->set)
 		return rwk_fi_wait_set_control(eq->set, command, arg);
-	if (command == FI_GETWAIT && eq->wait_obj == FI_WAIT_FD) {
-		*(int *)arg = eq->fd;
-		return 0;
-	}
+	if (command == FI_GETWAIT && eq->wait_obj == FI_WAIT_FD)
+		return give(eq, arg);
 	if (command == FI_GETWAITOBJ) {
 		*(enum fi_wait_obj *)arg = eq->wait_obj;
 		return 0;
@@ -358,6 +442,7 @@ static int eq_control(struct fid *fid, int command, void *arg)
 /* 0, or negative errno; those that there are must be closed in any case. */
 static int open_descriptors(struct rwk_fi_eq *eq)
 {
+	eq->watched = eq->alarm = -1;
 	eq->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	eq->fd = epoll_create1(EPOLL_CLOEXEC);
 	return eq->bell < 0 || eq->fd < 0 ? -errno : watch(eq, eq->bell);
@@ -367,6 +452,8 @@ static void close_descriptors(struct rwk_fi_eq *eq)
 {
 	if (eq->bell >= 0)
 		close(eq->bell);
+	if (eq->alarm >= 0)
+		close(eq->alarm);
 	if (eq->fd >= 0)
 		close(eq->fd);
 }
@@ -387,6 +474,8 @@ static int eq_close(struct fid *fid)
 	while ((l = rwk_list_pop(&eq->events)))
 		free(event_of(l));
 	free(eq->told);
+	if (eq->ear)
+		rwk_fi_ear_return(eq->ear);
 	close_descriptors(eq);
 	pthread_mutex_destroy(&eq->lock);
 	rwk_fi_drop(&eq->fabric->refs);

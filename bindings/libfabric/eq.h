@@ -3,7 +3,8 @@
  * The event queue: a list of events that programs write, and that connections and address vectors report.
  * Its own lock, because it belongs to the fabric; where both are held, the device's is taken first. Its descriptor is
  * readable while there is an event, and while connections have something to do that may bring one: who reads the queue
- * does it.
+ * does it. Of that it hears if there is an ear left (wait.h). If it is deaf, the descriptor is readable a moment after
+ * the queue was last looked at, too.
  */
 #ifndef RWK_FI_EQ_H
 #define RWK_FI_EQ_H
@@ -21,8 +22,11 @@ struct rwk_fi_eq {
 	struct rwk_list events;    /* struct rwk_fi_event of eq.c, oldest first */
 	struct rwk_fi_event *told; /* the error whose data the program has last been shown; NULL: none */
 	int bell;                  /* eventfd, non-zero while events is not empty */
-	int fd;                    /* epoll: the bell, and what is watched */
-	bool watching;
+	int fd;                    /* epoll: the bell, and what is watched or, if it is deaf, the alarm */
+	int watched;               /* of the device's connections; -1: nothing yet */
+	int alarm;                 /* timerfd; -1: none has been needed */
+	atomic_int *ear;           /* that it has of the device's; NULL: none, and with something watched it is deaf */
+	bool given;                /* the program has the descriptor, and may put it into a set of its own */
 	enum fi_wait_obj wait_obj;
 	struct rwk_fi_wait_set *set; /* in which it was opened, and which it holds; NULL: in none */
 	bool can_write;   /* FI_WRITE was asked for */
@@ -60,7 +64,10 @@ void rwk_fi_eq_forget(struct rwk_fi_eq *eq, const struct fid *fid);
  */
 struct fi_info *rwk_fi_eq_withdraw(struct rwk_fi_eq *eq, const struct fid *handle);
 
-/** From now on the queue's descriptor is readable whenever that one is: 0 (also once more), or negative errno. */
+/**
+ * From now on the queue's descriptor is readable whenever that one is, of its fabric's device, or deaf: 0 (also once
+ * more), or negative errno.
+ */
 int rwk_fi_eq_watch(struct rwk_fi_eq *eq, int fd);
 
 #endif

@@ -103,12 +103,17 @@ void rwk_fi_ears_init(struct rwk_fi_ears *ears, int called, int given, int in_se
 	atomic_init(&ears->in_set, in_set);
 }
 
-static bool take_ear(atomic_int *left)
+bool rwk_fi_ear_take(atomic_int *left)
 {
 	if (atomic_fetch_sub(left, 1) > 0)
 		return true;
 	atomic_fetch_add(left, 1);
 	return false;
+}
+
+void rwk_fi_ear_return(atomic_int *left)
+{
+	atomic_fetch_add(left, 1);
 }
 
 static atomic_int *given_ears(struct rwk_fi_wait *w)
@@ -121,14 +126,14 @@ void rwk_fi_wait_share_ears(struct rwk_fi_wait *w, struct rwk_fi_ears *ears)
 	if (w->object != FI_WAIT_FD)
 		return;
 	w->ears = ears;
-	w->hears = take_ear(&ears->called);
+	w->hears = rwk_fi_ear_take(&ears->called);
 	w->given_hears = false;
 }
 
 static void close_given(struct rwk_fi_wait *w)
 {
 	if (w->ears && w->given_hears) {
-		atomic_fetch_add(given_ears(w), 1);
+		rwk_fi_ear_return(given_ears(w));
 		w->given_hears = false;
 	}
 	if (w->told_fd >= 0)
@@ -143,7 +148,7 @@ void rwk_fi_wait_close(struct rwk_fi_wait *w)
 	rwk_list_remove(&w->of_lock);
 	close_given(w);
 	if (w->ears && w->hears)
-		atomic_fetch_add(&w->ears->called, 1);
+		rwk_fi_ear_return(&w->ears->called);
 	if (w->alarm_fd >= 0)
 		close(w->alarm_fd);
 	if (w->event_fd >= 0)
@@ -350,7 +355,7 @@ int rwk_fi_wait_give(struct rwk_fi_wait *w)
 	w->given_fd = w->told_fd < 0 ? -1 : epoll_create1(EPOLL_CLOEXEC);
 	err = w->given_fd < 0 ? -errno : add(w->given_fd, w->told_fd);
 	if (!err && w->ears)
-		w->given_hears = take_ear(given_ears(w));
+		w->given_hears = rwk_fi_ear_take(given_ears(w));
 	if (!err)
 		err = give_all(w);
 	if (err)

@@ -50,8 +50,9 @@ struct rwk_fi_datagrams {
 };
 
 /**
- * How many waits of a domain may still hear what its endpoints have, or of a fabric what its device has: Linux lets a
- * descriptor be in 100 sets of sets of sets (epoll), 50 of one level more, and 10 of the last. Others are deaf.
+ * How many waits of a domain may still hear what its endpoints have, or waits or event queues of a fabric what its
+ * device has: Linux lets a descriptor be in 100 sets of sets of sets (epoll), 50 of one level more, and 10 of the last.
+ * Others are deaf.
  */
 struct rwk_fi_ears {
 	atomic_int called; /* in calls, */
@@ -60,6 +61,9 @@ struct rwk_fi_ears {
 };
 
 void rwk_fi_ears_init(struct rwk_fi_ears *ears, int called, int given, int in_set);
+/** One of those that are left; false: none is. And the reverse. */
+bool rwk_fi_ear_take(atomic_int *left);
+void rwk_fi_ear_return(atomic_int *left);
 
 struct rwk_fi_wait {
 	struct rwk_engine **engines; /* each once */
