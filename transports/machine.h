@@ -45,7 +45,8 @@ enum rwk_wr_flag {
 	RWK_WR_PROMPT = 1 << 4,     /* SEND, WRITE: somebody waits for its end; LAZY: ask for the acknowledgement */
 	/* Hints, S2-1; at most one of the two and FENCE (S2-6). With neither it is ordered. */
 	RWK_WR_UNORDERED = 1 << 5, /* may be done before un-ordered and half-ordered ones that were posted before it */
-	RWK_WR_HALF = 1 << 6, /* done after all that was posted before it; un-ordered ones behind may overtake it */
+	RWK_WR_HALF = 1 << 6,     /* done after all that was posted before it; un-ordered ones behind may overtake it */
+	RWK_WR_CHANGING = 1 << 7, /* WRITE: others may store to its memory meanwhile, for it answers a Read; see emit */
 };
 
 struct rwk_wr {
@@ -79,8 +80,9 @@ struct rwk_machine_host {
 	/**
 	 * Sends a packet: headers with opcode, PSN and all that the opcode has (the QP number of the peer too), and the
 	 * payload where it lies, at most RWK_MACHINE_IOV pieces, unchanged until the link's next flush (of at most
-	 * RWK_LINK_COPIED bytes: during the call). 0; -EAGAIN: the link has no room, the machine tries again in its
-	 * next pump.
+	 * RWK_LINK_COPIED bytes: during the call). With w->changing the payload is memory that a peer reads, and others
+	 * may store to meanwhile: it is to be read once, for what goes out and for the ICRC. 0; -EAGAIN: the link has
+	 * no room, the machine tries again in its next pump.
 	 */
 	int (*emit)(void *user, const struct rwk_wire *w, const struct iovec *payload, int count);
 	/**

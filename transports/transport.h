@@ -356,10 +356,11 @@ struct rwk_transport {
 	 * Lets the channel's peer read or write the region described by iov until conceal, or both (RWK_EXPOSE_*); what
 	 * it may not do ends with -EACCES. iov is copied (at most RWK_EXPOSE_IOV_MAX entries). One entry at NULL, with
 	 * a length up to SIZE_MAX, is all memory. A region that is writable or all memory is one that stays, of which
-	 * not all need be mapped; of any other the peer may ask for help with reading. 0 and *key set; -ENOSPC: too
-	 * many regions at once; -EINVAL: too many entries, or one that wraps; -ENOTCONN: one that stays, and the peer
-	 * has not answered yet; -EOPNOTSUPP: all memory, by a transport that cannot tell what of it is mapped, or
-	 * writing without reading, by one that lets others carry out both.
+	 * not all need be mapped, and which may change while it is read; any other does not change, and of it the peer
+	 * may ask for help with reading. 0 and *key set; -ENOSPC: too many regions at once; -EINVAL: too many entries,
+	 * or one that wraps; -ENOTCONN: one that stays, and the peer has not answered yet; -EOPNOTSUPP: all memory, by
+	 * a transport that cannot tell what of it is mapped, or writing without reading, by one that lets others carry
+	 * out both.
 	 */
 	int (*expose)(
 		struct rwk_channel *ch, const struct iovec *iov, uint32_t count, unsigned access, struct rwk_rkey *key);

@@ -83,7 +83,7 @@ int rwk_ca_emit(void *user, const struct rwk_wire *w, const struct iovec *payloa
 	uint32_t icrc = begin_icrc(qp->link, &qp->peer, true, size, &pseudo_len);
 	int rc;
 
-	if (rwk_wire_is_read_answer(w->opcode) && qp->link == a->link)
+	if (w->changing && qp->link == a->link)
 		rc = send_copy(qp, icrc, header, header_len, payload, count, size);
 	else
 		rc = send_pieces(qp, icrc, header, header_len, payload, count, pad);

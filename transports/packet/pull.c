@@ -203,6 +203,20 @@ static bool is_answered_at_once(const struct rwk_packet_channel *ch, const struc
 	return ch->shared && p->ask.length <= RWK_SEND_MAX_LESS;
 }
 
+/** A message that waits does not: its region is to be read only. One that may be written, too, is the program's. */
+static bool may_change(struct rwk_packet_channel *ch, const struct rwk_pulling *p)
+{
+	return !rwk_packet_region_check(ch, p->ask.from, 0, 0, RWK_REACH_WRITE);
+}
+
+/** UC's machine knows none of them: it is acknowledged by nobody, and has no ICRC on a stream. */
+static uint8_t flags_of(struct rwk_packet_channel *ch, const struct rwk_pulling *p)
+{
+	if (ch->uc)
+		return 0;
+	return (is_answered_at_once(ch, p) ? 0 : RWK_WR_PROMPT) | (may_change(ch, p) ? RWK_WR_CHANGING : 0);
+}
+
 /** Posts one part; bytes, or negative errno. */
 static ssize_t post_part(struct rwk_packet_channel *ch, struct rwk_pulling *p, size_t at)
 {
@@ -215,7 +229,7 @@ static ssize_t post_part(struct rwk_packet_channel *ch, struct rwk_pulling *p, s
 		return -ENOMEM;
 	n = rwk_packet_region_find(ch, p->ask.from, p->ask.offset + at, len, RWK_REACH_READ, r->iov, RWK_KEYS_IOV);
 	r->wr.type = RWK_WR_WRITE;
-	r->wr.flags = ch->uc || is_answered_at_once(ch, p) ? 0 : RWK_WR_PROMPT;
+	r->wr.flags = flags_of(ch, p);
 	r->wr.iov_count = (uint16_t)n;
 	r->wr.length = len;
 	r->wr.remote = at;

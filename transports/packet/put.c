@@ -79,12 +79,6 @@ static rwk_noinline int put_copy(struct rwk_port *port, struct rwk_packet_path *
 	return rc;
 }
 
-/* What is read is the program's, which may store to it meanwhile: what goes out is the copy that the ICRC is of. */
-static bool may_change(const struct rwk_packet_path *path, const struct rwk_wire *w)
-{
-	return path->way != RWK_WAY_STREAM && rwk_wire_is_read_answer(w->opcode);
-}
-
 int rwk_packet_put(struct rwk_port *port, struct rwk_packet_path *path, const struct rwk_wire *w,
 	const struct iovec *payload, int count)
 {
@@ -95,6 +89,7 @@ int rwk_packet_put(struct rwk_port *port, struct rwk_packet_path *path, const st
 	size_t len = rwk_iov_length(payload, (size_t)count), header_len = rwk_wire_pack(w, len, header);
 	unsigned pad = -len & 3;
 	size_t covered = header_len + len + pad, size = covered + RWK_WIRE_ICRC;
+	bool copies = w->changing && path->way != RWK_WAY_STREAM; /* what goes out is what the ICRC is of */
 	uint32_t crc;
 	void *room;
 
@@ -106,14 +101,14 @@ int rwk_packet_put(struct rwk_port *port, struct rwk_packet_path *path, const st
 		if (size <= RWK_LINK_COPIED)
 			return handed_over(port, path, iov, 1, l->ops->send(l, &path->to, iov, 1));
 	}
-	if ((len <= JOINED_MAX || may_change(path, w)) && l->ops->reserve && !path->cut &&
+	if ((len <= JOINED_MAX || copies) && l->ops->reserve && !path->cut &&
 		(room = l->ops->reserve(l, &path->to, size))) {
 		memcpy(room, header, header_len);
 		join(path, l, room, header_len, payload, count, covered);
 		iov[0] = (struct iovec){room, size};
 		return handed_over(port, path, iov, 1, 0);
 	}
-	if (may_change(path, w))
+	if (copies)
 		return put_copy(port, path, header, header_len, payload, count, covered);
 	crc = icrc(path, l, size, header, header_len, payload, count, pad);
 	memcpy(trailer + pad, &crc, RWK_WIRE_ICRC);

@@ -253,7 +253,8 @@ bool rwk_rc_send_answers(struct rwk_rc *qp)
 	struct rwk_rc_responder *r = qp->responder;
 	struct rwk_rc_out o;
 
-	o.w = (struct rwk_wire){.pkey = RWK_WIRE_PKEY, .migrated = true, .qpn = r->peer_qpn, .becn = r->congested};
+	o.w = (struct rwk_wire){
+		.pkey = RWK_WIRE_PKEY, .migrated = true, .qpn = r->peer_qpn, .becn = r->congested, .changing = true};
 	while (r->due) {
 		struct rwk_rc_result *x = first_due(r);
 

@@ -115,6 +115,7 @@ int rwk_rc_send(struct rwk_rc *qp, struct rwk_rc_out *o, struct rwk_wr *wr, uint
 	o->w.psn = psn;
 	o->w.ack_request = ask;
 	o->w.solicited = false;
+	o->w.changing = wr->flags & RWK_WR_CHANGING;
 	o->w.srqn = wr->srqn;
 	if (rwk_likely(!rwk_rc_is_answered(wr))) {
 		*count = 1;

@@ -92,6 +92,7 @@ int rwk_src_answer_put(struct rwk_src_view *v, const struct rwk_wire *w, const s
 	a->to = initiator.to;
 	a->cut = cut_of(v->step.target);
 	a->w = *w;
+	a->w.changing = false; /* what goes out is this copy */
 	a->ready = true;
 	return 0;
 }

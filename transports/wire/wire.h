@@ -69,12 +69,6 @@ enum rwk_wire_operation {
 #define RWK_WIRE_CLASS(opcode)     ((opcode)&0xe0u)
 #define RWK_WIRE_OPERATION(opcode) ((opcode)&0x1fu)
 
-/** Does a packet with that opcode carry what a Read has asked for? */
-static inline bool rwk_wire_is_read_answer(uint8_t opcode)
-{
-	return RWK_WIRE_OPERATION(opcode) >= RWK_WIRE_READ_FIRST && RWK_WIRE_OPERATION(opcode) <= RWK_WIRE_READ_ONLY;
-}
-
 /** AETH syndromes: an ACK with a credit code below 0x20 (0x1f: no limit), an RNR NAK with a timer code in 0x20-0x3f. */
 enum rwk_wire_syndrome {
 	RWK_WIRE_ACK_NO_LIMIT = 0x1f,
@@ -89,7 +83,8 @@ enum rwk_wire_syndrome {
 struct rwk_wire {
 	uint8_t opcode;
 	bool solicited, migrated, ack_request, fecn, becn;
-	uint8_t pad; /* bytes behind the payload, 0 to 3; set by unpack, worked out from the length by pack */
+	uint8_t pad;   /* bytes behind the payload, 0 to 3; set by unpack, worked out from the length by pack */
+	bool changing; /* not on the wire: others may store to the payload's memory meanwhile (../machine.h, emit) */
 	uint16_t pkey;
 	uint32_t qpn; /* destination, 24 bits */
 	uint32_t psn; /* 24 bits */
