@@ -158,7 +158,9 @@ static void lengths_of_a_class(void **state)
  * Two processes.
  */
 
-enum { LENGTH = 64 << 10, TRIES = 500 };
+enum { LENGTH = 64 << 10 };
+
+static const uint64_t patience = 20000000000u; /* ns */
 
 struct plan {
 	bool direct, write;
@@ -210,10 +212,10 @@ static int with_lead(struct rwk_shm_channel *ch, const struct plan *p, unsigned 
 {
 	struct rwk_shm_transfers *t = rwk_shm_transfers_of(ch);
 	struct rwk_shm_border *b = p->direct ? &t->direct_border[p->write] : &t->border;
-	uint64_t helped = rwk_shm_chunk_at(LENGTH, lead, 1), mine = LENGTH;
+	uint64_t helped = rwk_shm_chunk_at(LENGTH, lead, 1), mine = LENGTH, end = rwk_clock_now() + patience;
 	unsigned looks = 0;
 
-	for (int i = 0; i < TRIES && mine != LENGTH - helped; i++) {
+	while (mine != LENGTH - helped && rwk_clock_now() < end) {
 		memset(b, 0, sizeof(*b));
 		b->class[1].lead = (int16_t)lead;
 		mine = transfer(ch, p, buf);
