@@ -140,7 +140,6 @@ static void leave_engine(struct rwk_fi_ep *ep)
 	const struct rwk_fi_guard *lock = &ep->sep->lock;
 
 	rwk_fi_enter(lock);
-	rwk_fi_work_drop(ep);
 	rwk_fi_engine_quiet(ep->domain, ep->engine, lock, rwk_room_of(ep->room_flag), side_of(ep) == RWK_FI_RX);
 	rwk_fi_leave(lock);
 }
@@ -153,7 +152,8 @@ static void detach(struct rwk_fi_ep *ep)
 
 /*
  * What stands for a peer is the engine's, and goes with what this context knows: a number that is removed afterwards
- * would stand for it for ever. The other contexts look their peers up for themselves.
+ * would stand for it for ever. The other contexts look their peers up for themselves. Works are dropped before: one
+ * that another thread sets off would make the context know its peer again.
  */
 static void forget_peers(struct rwk_fi_ep *ep)
 {
@@ -180,6 +180,7 @@ static int context_close(struct fid *fid)
 	}
 	rwk_fi_domain_stop(ep->domain);
 	ep->sep->contexts[side_of(ep)][rwk_room_of(ep->room_flag)] = NULL;
+	rwk_fi_work_drop(ep);
 	forget_peers(ep);
 	rwk_fi_domain_go(ep->domain);
 	if (ep->engine)

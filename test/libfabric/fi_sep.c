@@ -24,9 +24,9 @@ static struct fid_cq *open_queue(struct t_domain *d, struct fid_ep *ep, uint64_t
 	return cq;
 }
 
-void t_sep_make(struct t_sep *s, struct t_domain *d)
+void t_sep_make(struct t_sep *s, struct t_domain *d, size_t names)
 {
-	struct fi_av_attr attr = {.type = FI_AV_TABLE, .rx_ctx_bits = T_BITS};
+	struct fi_av_attr attr = {.type = FI_AV_TABLE, .rx_ctx_bits = T_BITS, .count = names};
 
 	assert_int_equal(fi_scalable_ep(d->domain, d->info, &s->sep, NULL), 0);
 	assert_int_equal(fi_av_open(d->domain, &attr, &s->av, NULL), 0);
@@ -41,9 +41,8 @@ void t_sep_make(struct t_sep *s, struct t_domain *d)
 	assert_int_equal(fi_scalable_ep_bind(s->sep, &s->av->fid, 0), 0);
 }
 
-void t_sep_open(struct t_sep *s, struct t_domain *d)
+void t_sep_enable(struct t_sep *s)
 {
-	t_sep_make(s, d);
 	for (int i = 0; i < T_TX; i++)
 		assert_int_equal(fi_enable(s->tx[i]), 0);
 	for (int i = 0; i < T_RX; i++)
@@ -51,6 +50,12 @@ void t_sep_open(struct t_sep *s, struct t_domain *d)
 	assert_int_equal(fi_enable(s->sep), 0);
 	s->name_len = sizeof(s->name);
 	assert_int_equal(fi_getname(&s->sep->fid, s->name, &s->name_len), 0);
+}
+
+void t_sep_open(struct t_sep *s, struct t_domain *d)
+{
+	t_sep_make(s, d, 0);
+	t_sep_enable(s);
 }
 
 void t_sep_close(struct t_sep *s)

@@ -23,8 +23,14 @@ struct fi_info *t_sep_hints(void);
 /** Opens one, all of it enabled. */
 void t_sep_open(struct t_sep *s, struct t_domain *d);
 
-/** The same up to what is enabled: contexts have their queues, the endpoint has its address vector. */
-void t_sep_make(struct t_sep *s, struct t_domain *d);
+/**
+ * The same up to what is enabled: contexts have their queues, the endpoint has its address vector, which is told to
+ * expect so many names (0: nothing).
+ */
+void t_sep_make(struct t_sep *s, struct t_domain *d, size_t names);
+
+/** And the rest. */
+void t_sep_enable(struct t_sep *s);
 
 /** A transmit context that is closed already is NULL. */
 void t_sep_close(struct t_sep *s);

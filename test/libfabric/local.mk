@@ -69,7 +69,8 @@ TESTS += test/libfabric/test_two_addresses
 
 check_PROGRAMS += test/libfabric/test_scalable
 test_libfabric_test_scalable_SOURCES = test/libfabric/test_scalable.c $(FI_SEP)
-test_libfabric_test_scalable_LDADD = $(FI_TEST_LDADD)
+test_libfabric_test_scalable_LDADD = $(FI_TEST_LDADD) -ldl
+test_libfabric_test_scalable_LDFLAGS = -export-dynamic
 EXTRA_test_libfabric_test_scalable_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_scalable
 

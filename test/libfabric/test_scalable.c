@@ -4,11 +4,21 @@
  *
  *   A  tx 0, tx 1 ----> fi_rx_addr(B, 0 ... 2)  rx 0, rx 1, rx 2  B
  */
+#define _GNU_SOURCE /* RTLD_NEXT */
+
 #include "fi_sep.h"
 
+#include <dlfcn.h>
+#include <linux/futex.h>
+#include <pthread.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
+#include <rdma/fi_trigger.h>
+#include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define LONG ((size_t)300000)
 
@@ -474,6 +484,100 @@ static void a_context_is_closed(void **state)
 	known_to_a_closed_context(true);
 }
 
+#define SET_OFF 2000              /* messages that wait for the counter at the same time */
+#define MANY    ((size_t)1 << 18) /* names, for which a close takes long enough that others come to sleep on the lock */
+
+static struct fid_cntr *setting_off;
+static atomic_bool enough;
+static _Thread_local bool gives_way;
+
+/* Before the C library's. Who gives a lock to one who sleeps on it lets him have it, where `gives_way`. */
+long syscall(long number, ...)
+{
+	long (*real)(long, ...), arg[6], rc;
+	va_list args;
+
+	va_start(args, number);
+	for (int i = 0; i < 6; i++)
+		arg[i] = va_arg(args, long);
+	va_end(args);
+	*(void **)&real = dlsym(RTLD_NEXT, "syscall");
+	rc = real(number, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
+	if (gives_way && number == SYS_futex && arg[1] == FUTEX_WAKE_PRIVATE)
+		usleep(1000);
+	return rc;
+}
+
+/* Sets off one after the other, and leaves the lock to others most of the time. */
+static void *add(void *arg)
+{
+	while (!atomic_load(&enough)) {
+		assert_int_equal(fi_cntr_add(setting_off, 1), 0);
+		usleep(1);
+	}
+	return arg;
+}
+
+/* Messages of the context to that number, one for each step of the counter from where it is. */
+static void send_at_each_step(struct fid_ep *ep, fi_addr_t to, struct fi_triggered_context context[SET_OFF])
+{
+	const struct iovec iov = {out, 8};
+	uint64_t from = fi_cntr_read(setting_off);
+
+	for (unsigned i = 0; i < SET_OFF; i++) {
+		const struct fi_msg msg = {.msg_iov = &iov, .iov_count = 1, .addr = to, .context = &context[i]};
+
+		context[i] = (struct fi_triggered_context){.event_type = FI_TRIGGER_THRESHOLD};
+		context[i].trigger.threshold = (struct fi_trigger_threshold){setting_off, from + i + 1};
+		assert_int_equal(fi_sendmsg(ep, &msg, FI_TRIGGER), 0);
+	}
+}
+
+/*
+ * A context is closed while another thread sets off what it is to send: nothing that begins then makes it know a peer
+ * again, whose number would stand for it for ever.
+ */
+static void closed_while_set_off(void **state)
+{
+	static struct fi_triggered_context context[SET_OFF];
+
+	(void)state;
+	assert_int_equal(fi_cntr_open(domain.domain, NULL, &setting_off, NULL), 0);
+	for (int i = 0; i < 10; i++) {
+		fi_addr_t number, to_s;
+		struct t_end peer;
+		struct t_sep s;
+		pthread_t other;
+		uint64_t before;
+
+		t_sep_make(&s, &domain, MANY);
+		t_sep_enable(&s);
+		t_end_open(&peer, &domain, NULL);
+		number = t_sep_insert(&s, peer.name);
+		to_s = t_insert(&peer, s.name);
+		assert_int_equal(fi_recv(peer.ep, in, 8, NULL, FI_ADDR_UNSPEC, in), 0);
+		assert_int_equal(fi_send(s.tx[0], "a start", 8, NULL, number, NULL), 0);
+		t_wait(peer.cq, s.txq[0], NULL);
+		send_at_each_step(s.tx[0], number, context);
+		atomic_store(&enough, false);
+		before = fi_cntr_read(setting_off);
+		assert_int_equal(pthread_create(&other, NULL, add, NULL), 0);
+		while (fi_cntr_read(setting_off) == before)
+			usleep(1);
+		gives_way = true;
+		assert_int_equal(fi_close(&s.tx[0]->fid), 0);
+		gives_way = false;
+		s.tx[0] = NULL;
+		atomic_store(&enough, true);
+		pthread_join(other, NULL);
+		assert_int_equal(fi_av_remove(s.av, &number, 1, 0), 0);
+		assert_int_equal(source_of(&s, &peer, to_s), FI_ADDR_NOTAVAIL);
+		t_end_close(&peer);
+		t_sep_close(&s);
+	}
+	assert_int_equal(fi_close(&setting_off->fid), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -488,6 +592,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_lost),
 		cmocka_unit_test(told_if_counted),
 		cmocka_unit_test(a_context_is_closed),
+		cmocka_unit_test(closed_while_set_off),
 	};
 
 	t_use_provider();

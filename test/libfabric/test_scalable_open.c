@@ -86,7 +86,7 @@ static void bound(void **state)
 	struct t_sep s;
 
 	(void)state;
-	t_sep_make(&s, &domain);
+	t_sep_make(&s, &domain, 0);
 	assert_int_equal(fi_cq_open(domain.domain, &attr, &cq, NULL), 0);
 	assert_int_equal(fi_scalable_ep_bind(s.sep, &cq->fid, FI_TRANSMIT), -FI_EBADFLAGS);
 	assert_int_equal(fi_scalable_ep_bind(s.sep, &cq->fid, 0), -FI_EINVAL);
@@ -109,7 +109,7 @@ static void enabled(void **state)
 	struct t_sep s;
 
 	(void)state;
-	t_sep_make(&s, &domain);
+	t_sep_make(&s, &domain, 0);
 	assert_int_equal(fi_getname(&s.sep->fid, name, &len), -FI_EOPBADSTATE);
 	assert_int_equal(fi_send(s.tx[0], name, 1, NULL, 0, NULL), -FI_EOPBADSTATE);
 	assert_int_equal(fi_recv(s.rx[0], name, 1, NULL, FI_ADDR_UNSPEC, NULL), -FI_EOPBADSTATE);
