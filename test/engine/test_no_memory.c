@@ -368,6 +368,43 @@ static void pieces(void **state)
 	free(buf);
 }
 
+/*
+ * A peer that reaches several regions directly is to be told that it must ask again, and there is no memory for that:
+ * it is given up while one after the other is taken back.
+ */
+static void revoked(void **state)
+{
+	enum { AREAS = 4 };
+	struct task t = {0};
+	struct area a[AREAS];
+	struct rwk_pool *pool;
+	struct world w;
+	char got[8];
+	void *all;
+
+	area_open_world(&w, *state, 2);
+	rwk_engine_want_reached(w.e[1], 0);
+	for (unsigned i = 0; i < AREAS; i++) {
+		area_open(&a[i], &w, 1, 1000, 3, false);
+		for (unsigned k = 0; k < 2; k++) { /* the first may connect, the second asks */
+			t = (struct task){0};
+			assert_int_equal(area_simple(&w, 0, &a[i], READ, got, 0, sizeof(got), 0, &t), 0);
+			world_wait(&w, &t);
+			world_settle(&w);
+		}
+		assert_false(rwk_list_empty(&a[i].region->exports));
+	}
+	pool = &w.e[1]->rma_pieces;
+	all = use_up(pool, w.peer[1][0], 1);
+	rwk_engine_want_reached(w.e[1], RWK_REGION_READ);
+	assert_int_equal(w.peer[1][0]->error, -ENOMEM);
+	assert_null(w.peer[1][0]->rma->exports);
+	give_back(pool, w.peer[1][0], all);
+	for (unsigned i = 0; i < AREAS; i++)
+		area_close(&a[i]);
+	world_close(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -379,6 +416,7 @@ int main(void)
 		WORLD_EACH(no_part),
 		WORLD_EACH(no_part_of_waiting),
 		WORLD_EACH(pieces),
+		{"revoked, direct", revoked, NULL, NULL, (void *)area_direct},
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
