@@ -43,7 +43,8 @@ struct rwk_address {
 	uint32_t version_srq; /* version in the top 8 bits, SRQ number in the low 24 */
 	uint32_t flags_rank;  /* RWK_ADDR_* in the top 8 bits, rank in the low 24; RWK_ADDR_NO_RANK without a job */
 	uint32_t job;         /* hash of the job's name; 0: none */
-	uint32_t node;        /* hash of what is shared by the processes of one booted system and network namespace */
+	uint32_t node;        /* hash of what is shared by the processes of one booted system and network namespace; of
+				 systems restored from one snapshot it is the same */
 	uint64_t nonce_port;  /* nonce, fresh for each endpoint, in the top 48 bits; port in the low 16 */
 	uint8_t ip[16];       /* IPv6, or IPv4 mapped into it */
 };
@@ -308,6 +309,11 @@ struct rwk_transport {
 	 * -EHOSTUNREACH: `to` is not reachable by this transport (the reason has been logged at info level).
 	 */
 	int (*connect)(struct rwk_port *port, const struct rwk_address *to, void *peer, struct rwk_channel **ch);
+	/**
+	 * May be NULL: it cannot tell. Is the endpoint with that full address there, within this transport's reach?
+	 * Makes system calls, and sends nothing. True where the system does not say.
+	 */
+	bool (*finds)(const struct rwk_port *port, const struct rwk_address *to);
 	/** Ends a channel, failed or not; its ops and places are ended with -ECANCELED first, and all that is exposed
 	 * to it is concealed. */
 	void (*disconnect)(struct rwk_channel *ch);

@@ -22,9 +22,13 @@ static struct place place_of(const struct rwk_address *a, bool here)
 	return key;
 }
 
+/** An IP that this host does not have any more, or may use without having it, is no reason to leave shared memory. */
 static bool is_here(const struct rwk_engine *e, const struct rwk_address *a)
 {
-	return rwk_peer_is_partial(a) ? rwk_ip_is_local(a->ip) : a->node == e->address.node;
+	if (rwk_address_claims(a, e->address.node))
+		return true;
+	return !rwk_peer_is_partial(a) && a->node == e->address.node && e->transport->finds &&
+	       e->transport->finds(e->port, a);
 }
 
 static uint64_t nonce_of(const struct rwk_address *a)

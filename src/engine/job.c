@@ -69,8 +69,8 @@ static uint64_t host_hash(void)
 }
 
 /**
- * What the processes of one booted system and one network namespace share, and nobody else: the kernel's boot id and
- * the namespace's inode. Never 0.
+ * What the processes of one booted system and one network namespace share: the kernel's boot id and the namespace's
+ * inode. Nobody else does, but systems that were restored from one snapshot: these differ in their IPs. Never 0.
  */
 static uint32_t node_hash(uint64_t boot)
 {
@@ -252,7 +252,12 @@ bool rwk_job_wants_network(void)
 	return job_map->source == RWK_JOB_NONE && descriptors_suffice();
 }
 
+bool rwk_address_claims(const struct rwk_address *a, uint32_t node)
+{
+	return (a->flags_rank & RWK_ADDR_PARTIAL || a->node == node) && rwk_ip_is_local(a->ip);
+}
+
 bool rwk_address_is_here(const struct rwk_address *a)
 {
-	return a->flags_rank & RWK_ADDR_PARTIAL ? rwk_ip_is_local(a->ip) : a->node == job_node;
+	return rwk_address_claims(a, job_node);
 }

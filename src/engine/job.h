@@ -36,7 +36,13 @@ bool rwk_job_wants_network(void);
 /** Is that IP (IPv4 mapped into IPv6) one of this host's own? Any thread. Asks the kernel at most once a second. */
 bool rwk_ip_is_local(const uint8_t ip[16]);
 
-/** Does that address say that it is on this node? By its node, a partial one by its IP. */
+/**
+ * Does that address say that it is on this node, which is `node`? By its node and its IP, a partial one by its IP. The
+ * node alone does not do: virtual machines that were restored from one snapshot have the same.
+ */
+bool rwk_address_claims(const struct rwk_address *a, uint32_t node);
+
+/** The same of the node of this job. After rwk_job_load. */
 bool rwk_address_is_here(const struct rwk_address *a);
 
 #endif

@@ -163,10 +163,7 @@ static void facts_of(struct rwk_peer *p, struct rwk_sel_facts *f)
 	f->tcp = e->network_port && rwk_params.tcp;
 	if (!e->network_port)
 		f->no_network = why_no_network();
-	if (rwk_peer_is_partial(&p->address))
-		f->node = rwk_ip_is_local(p->address.ip) ? RWK_SEL_CLAIMED : RWK_SEL_OTHER;
-	else
-		f->node = p->address.node == e->address.node ? RWK_SEL_CLAIMED : RWK_SEL_OTHER;
+	f->node = p->here ? RWK_SEL_CLAIMED : RWK_SEL_OTHER;
 	if (!rwk_peer_is_partial(&p->address) && p->address.job != e->address.job) {
 		f->shm_error = EACCES;
 		f->shm_reason = "the peer belongs to another job";
@@ -251,7 +248,7 @@ static int connect_here(struct rwk_peer *p, struct rwk_channel **ch)
 {
 	struct rwk_address to = p->address;
 
-	if (rwk_peer_is_partial(&to) && rwk_ip_is_local(to.ip))
+	if (rwk_peer_is_partial(&to) && p->here)
 		memcpy(to.ip, rwk_engine_loopback, sizeof(to.ip));
 	return p->engine->transport->connect(p->engine->port, &to, p, ch);
 }

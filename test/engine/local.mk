@@ -32,6 +32,11 @@ test_engine_test_own_ips_LDADD = $(TEST_LDADD)
 test_engine_test_own_ips_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=open,--wrap=gethostname
 TESTS += test/engine/test_own_ips
 
+check_PROGRAMS += test/engine/test_snapshot
+test_engine_test_snapshot_SOURCES = test/engine/test_snapshot.c test/links/udp_hosts.c test/links/udp_hosts.h test/rwk_test.h
+test_engine_test_snapshot_LDADD = $(TEST_LDADD)
+TESTS += test/engine/test_snapshot
+
 engine_world = test/engine/world.c test/engine/world.h test/packet/sim_packet.c test/packet/sim_packet.h \
 	test/packet/sim_domain.c test/packet/sim_domain.h test/packet/sim_stream.c test/packet/sim_stream.h test/rwk_test.h
 

@@ -31,12 +31,24 @@ static struct rwk_address place(uint32_t rank, uint16_t port)
 	return p;
 }
 
+static bool found; /* is who says that he is here? */
+
+static bool finds(const struct rwk_port *port, const struct rwk_address *to)
+{
+	(void)port, (void)to;
+	return found;
+}
+
+static const struct rwk_transport transport = {.finds = finds};
+
 static int set_up(void **state)
 {
 	(void)state;
+	found = false;
 	engine = calloc(1, sizeof(*engine));
 	assert_non_null(engine);
 	engine->address.node = 1;
+	engine->transport = &transport;
 	rwk_pool_init(&engine->peer_pool, sizeof(struct rwk_peer), 16, 0);
 	rwk_directory_open(engine);
 	return 0;
@@ -76,18 +88,29 @@ static void each_is_found(void **state)
 	}
 }
 
-/* On another node a place is an IP and a port; on this one it is a port. */
+/*
+ * On another node a place is an IP and a port; on this one it is a port. On this one is who says so and has an IP of
+ * this host, or can be found here.
+ */
 static void places(void **state)
 {
 	struct rwk_address one = address(1, 7), two = address(2, 7), here = address(3, 7), also = address(4, 7);
+	struct rwk_address snapshot = address(5, 7);
 	struct rwk_peer *p;
 
 	(void)state;
 	assert_ptr_not_equal(rwk_engine_peer(engine, &one), rwk_engine_peer(engine, &two));
 	assert_ptr_equal(rwk_directory_by_place(engine, &one), rwk_engine_peer(engine, &one));
-	here.node = also.node = 1;
+	here.node = also.node = snapshot.node = 1;
+	memcpy(here.ip, rwk_engine_loopback, sizeof(here.ip));
+	memcpy(also.ip, rwk_engine_loopback, sizeof(also.ip));
+	also.ip[15]++;
 	p = rwk_engine_peer(engine, &here);
 	assert_ptr_equal(rwk_directory_by_place(engine, &also), p);
+	assert_ptr_not_equal(rwk_directory_by_place(engine, &one), p);
+	assert_null(rwk_directory_by_place(engine, &snapshot));
+	found = true;
+	assert_ptr_equal(rwk_directory_by_place(engine, &snapshot), p);
 	assert_ptr_not_equal(rwk_directory_by_place(engine, &one), p);
 }
 

@@ -101,10 +101,9 @@ bool rwk_job_wants_network(void)
 	return false;
 }
 
-bool rwk_ip_is_local(const uint8_t ip[16])
+bool rwk_address_claims(const struct rwk_address *a, uint32_t node)
 {
-	(void)ip;
-	return false;
+	return a->node == node;
 }
 
 void rwk_sel_choose(const struct rwk_sel_facts *f, struct rwk_sel_choice *choice)

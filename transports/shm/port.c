@@ -15,6 +15,7 @@
  * something else. A channel in state OPEN is hot or counted as cold. by_bell holds every channel that is not freed.
  */
 #include "shm/deliver.h"
+#include "shm/note.h"
 #include "shm/transfer.h"
 #include "shm/transfer_claim.h"
 
@@ -312,6 +313,11 @@ static int shm_connect(struct rwk_port *port, const struct rwk_address *to, void
 	rwk_shm_attach_retry(port);
 	*out = &ch->base;
 	return 0;
+}
+
+static bool shm_finds(const struct rwk_port *port, const struct rwk_address *to)
+{
+	return !rwk_shm_note_probe(rwk_address_port(&port->address), to->nonce_port);
 }
 
 /*
@@ -619,6 +625,7 @@ const struct rwk_transport rwk_shm_transport = {
 	.open = shm_open_port,
 	.close = shm_close,
 	.connect = shm_connect,
+	.finds = shm_finds,
 	.disconnect = shm_disconnect,
 	.progress = shm_progress,
 	.arm = rwk_shm_arm,
