@@ -380,13 +380,10 @@ static void json_formulas(FILE *f, const struct options *o)
 
 static int write_json(const struct options *o, const struct both *b, double seconds)
 {
-	FILE *f = fopen(o->json, "w");
-	int bad;
+	FILE *f;
 
-	if (!f) {
-		fprintf(stderr, "scale: --json %s: %s; name a file that can be written\n", o->json, strerror(errno));
+	if (bench_json_open("scale", o->json, &f))
 		return 2;
-	}
 	fprintf(f,
 		"{\"benchmark\": \"scale\", \"size\": %u, \"pmtu\": %u, \"gbit\": %g, \"packet_ns\": %u, \"batch\": "
 		"%u, \"loss\": "
@@ -401,11 +398,7 @@ static int write_json(const struct options *o, const struct both *b, double seco
 	fprintf(f, "\n],\n\"formulas\": [");
 	json_formulas(f, o);
 	fprintf(f, "\n], \"seconds\": %.3f}\n", seconds);
-	bad = ferror(f);
-	if (!fclose(f) && !bad)
-		return 0;
-	fprintf(stderr, "scale: --json %s: cannot be written to its end%s\n", o->json, bench_report_discard(o->json));
-	return 2;
+	return bench_json_close(f, "scale", o->json) ? 2 : 0;
 }
 
 int main(int argc, char **argv)

@@ -29,6 +29,17 @@ static const char *const touch_notes[] = {
 	[BENCH_TOUCH_CHECK] = "; times include making and checking the data",
 };
 
+/* Results that are not complete must not be taken for any; what is no regular file is not ours and stays. */
+static bool remove_results(const char *path)
+{
+	char *there = realpath(path, NULL); /* not a link to it, as /dev/stderr is */
+	struct stat st;
+	bool gone = there && !stat(there, &st) && S_ISREG(st.st_mode) && !unlink(there);
+
+	free(there);
+	return gone;
+}
+
 void bench_json_string(FILE *f, const char *text)
 {
 	fputc('"', f);
@@ -43,6 +54,40 @@ void bench_json_string(FILE *f, const char *text)
 			fputc(c, f);
 	}
 	fputc('"', f);
+}
+
+int bench_json_open(const char *who, const char *path, FILE **f)
+{
+	int err;
+
+	*f = fopen(path, "w");
+	if (*f)
+		return 0;
+	err = errno;
+	fprintf(stderr, "%s: --json %s: %s; name a file that can be written\n", who, path, strerror(err));
+	return -err;
+}
+
+void bench_json_discard(FILE *f, const char *path)
+{
+	fclose(f);
+	remove_results(path);
+}
+
+int bench_json_close(FILE *f, const char *who, const char *path)
+{
+	int err = 0;
+
+	if (ferror(f)) {
+		err = EIO;
+		fputc('\n', f); /* fails as well, and then there is an errno */
+	}
+	if (fclose(f))
+		err = errno;
+	if (err)
+		fprintf(stderr, "%s: --json %s: %s: the file is not complete%s\n", who, path, strerror(err),
+			remove_results(path) ? "; it was removed" : "");
+	return -err;
 }
 
 static void json_head(
@@ -67,13 +112,10 @@ int bench_report_open(struct bench_report *p, const struct bench_test *test, con
 	const struct bench_team *team)
 {
 	if (o->json) {
-		p->json = fopen(o->json, "w");
-		if (!p->json) {
-			int err = errno;
+		int rc = bench_json_open(test->name, o->json, &p->json);
 
-			fprintf(stderr, "--json %s: %s; name a file that can be written\n", o->json, strerror(err));
-			return -err;
-		}
+		if (rc)
+			return rc;
 		json_head(p->json, test, o, team);
 	}
 	p->test = test;
@@ -123,34 +165,17 @@ void bench_report_row(struct bench_report *p, const struct bench_row *row)
 	p->rows++;
 }
 
-const char *bench_report_discard(const char *path)
-{
-	char *there = realpath(path, NULL); /* not a link to it, as /dev/stderr is */
-	struct stat st;
-	bool gone = there && !stat(there, &st) && S_ISREG(st.st_mode) && !unlink(there);
-
-	free(there);
-	return gone ? "; it was removed" : "";
-}
-
 static int close_json(struct bench_report *p, int verdict)
 {
-	const char *end = "";
-	int err = 0;
+	FILE *f = p->json;
 
-	if (verdict >= 0)
-		fprintf(p->json, "\n], \"data_ok\": %s, \"seconds\": %.3f}\n", verdict ? "false" : "true",
-			bench_now() - p->started);
-	if (ferror(p->json))
-		err = EIO;
-	if (fclose(p->json))
-		err = errno;
-	if (err || verdict < 0)
-		end = bench_report_discard(p->o->json);
-	if (err)
-		fprintf(stderr, "--json %s: %s: the file is not complete%s\n", p->o->json, strerror(err), end);
 	p->json = NULL;
-	return -err;
+	if (verdict < 0) {
+		bench_json_discard(f, p->o->json);
+		return 0;
+	}
+	fprintf(f, "\n], \"data_ok\": %s, \"seconds\": %.3f}\n", verdict ? "false" : "true", bench_now() - p->started);
+	return bench_json_close(f, p->test->name, p->o->json);
 }
 
 int bench_report_close(struct bench_report *p, int verdict)

@@ -38,11 +38,15 @@ void bench_report_row(struct bench_report *p, const struct bench_row *row);
  * negative errno, reported. */
 int bench_report_close(struct bench_report *p, int verdict);
 
-/**
- * Removes results that are not complete, which must not be taken for any; what is no regular file is not ours and stays.
- * Returns what a message says of it at its end.
- */
-const char *bench_report_discard(const char *path);
+/** Opens a file for the results of the program or test `who`. Returns 0 or a negative errno, reported. */
+int bench_json_open(const char *who, const char *path, FILE **f);
+
+/** Closes it. What could not be written to its end, as on a disk that is full, is removed, unless it is a device.
+ * Returns 0 or a negative errno, reported. */
+int bench_json_close(FILE *f, const char *who, const char *path);
+
+/** Closes and removes the file of a run that broke off. */
+void bench_json_discard(FILE *f, const char *path);
 
 /** Writes `text` as a JSON string, with the quotes. */
 void bench_json_string(FILE *f, const char *text);

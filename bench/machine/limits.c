@@ -95,11 +95,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 static int open_json(struct mate *m, const char *path)
 {
-	m->json = fopen(path, "w");
-	if (!m->json) {
-		fprintf(stderr, "limits: --json %s: %s; name a file that can be written\n", path, strerror(errno));
-		return -1;
-	}
+	int rc = bench_json_open("limits", path, &m->json);
+
+	if (rc)
+		return rc;
 	fprintf(m->json, "{\"benchmark\": \"limits\",\n\"results\": [");
 	fflush(m->json);
 	return 0;
@@ -107,14 +106,8 @@ static int open_json(struct mate *m, const char *path)
 
 static int close_json(struct mate *m, const char *path)
 {
-	int bad;
-
 	fprintf(m->json, "\n]}\n");
-	bad = ferror(m->json);
-	if (!fclose(m->json) && !bad)
-		return 0;
-	fprintf(stderr, "limits: --json %s: cannot be written to its end%s\n", path, bench_report_discard(path));
-	return 2;
+	return bench_json_close(m->json, "limits", path) ? 2 : 0;
 }
 
 int main(int argc, char **argv)

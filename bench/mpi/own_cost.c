@@ -9,7 +9,6 @@
 #include "bench/common/report.h"
 #include "bench/common/stats.h"
 
-#include <errno.h>
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,14 +144,11 @@ static int run(const struct bench_options *o)
 {
 	char library[MPI_MAX_LIBRARY_VERSION_STRING];
 	FILE *json = NULL;
-	int rc, len, bad;
+	int rc, len;
 
 	if (o->json) {
-		json = fopen(o->json, "w");
-		if (!json) {
-			fprintf(stderr, "--json %s: %s; name a file that can be written\n", o->json, strerror(errno));
+		if (bench_json_open("own_cost", o->json, &json))
 			return 2;
-		}
 		MPI_Get_library_version(library, &len);
 		fprintf(json, "{\"benchmark\": \"own_cost\", \"library\": ");
 		bench_json_string(json, library);
@@ -161,15 +157,12 @@ static int run(const struct bench_options *o)
 	rc = all_sizes(o, json);
 	if (!json)
 		return rc;
-	fprintf(json, "\n]}\n");
-	bad = ferror(json);
-	if (fclose(json) || bad) {
-		fprintf(stderr, "--json %s: cannot be written to its end%s\n", o->json, bench_report_discard(o->json));
-		return 2;
+	if (rc) {
+		bench_json_discard(json, o->json);
+		return rc;
 	}
-	if (rc)
-		bench_report_discard(o->json);
-	return rc;
+	fprintf(json, "\n]}\n");
+	return bench_json_close(json, "own_cost", o->json) ? 2 : 0;
 }
 
 int main(int argc, char **argv)

@@ -5,6 +5,7 @@
  * to. Each row is of a process of its own, so that none finds the memory of the one before.
  */
 #include "bench/common/clock.h"
+#include "bench/common/report.h"
 #include "transport.h" /* what an address of ropewalk's is made of */
 
 #include <argp.h>
@@ -255,14 +256,11 @@ static void print_row(const struct kind *k, const struct result *r)
 
 static int write_json(const struct options *o, const struct result *r)
 {
-	FILE *f = fopen(o->json, "w");
 	const char *comma = "";
+	FILE *f;
 
-	if (!f) {
-		fprintf(stderr, "addresses: --json %s: %s; name a file that can be written\n", o->json,
-			strerror(errno));
+	if (bench_json_open("addresses", o->json, &f))
 		return 2;
-	}
 	fprintf(f, "{\"benchmark\": \"addresses\", \"provider\": \"%s\", \"addresses\": %zu, \"results\": [",
 		o->provider, o->count);
 	for (size_t i = 0; i < KINDS; i++) {
@@ -276,10 +274,7 @@ static int write_json(const struct options *o, const struct result *r)
 		comma = ",";
 	}
 	fprintf(f, "\n]}\n");
-	if (!fclose(f))
-		return 0;
-	fprintf(stderr, "addresses: --json %s: cannot be written to its end\n", o->json);
-	return 2;
+	return bench_json_close(f, "addresses", o->json) ? 2 : 0;
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)

@@ -5,11 +5,15 @@
 
 #include "bench/common/data.h"
 #include "bench/common/options.h"
+#include "bench/common/report.h"
 #include "bench/common/stats.h"
 #include "bench/common/sweep.h"
 #include "bench/common/ticks.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static struct bench_team team = {.rank = 1, .ranks = 2};
@@ -218,6 +222,30 @@ static void stale(void **state)
 	}
 }
 
+/* Of results that do not fit, however much of them does, no file is left; what is whole stays. */
+static void no_room(void **state)
+{
+	char path[] = "/tmp/rwk.no-room.XXXXXX";
+	struct rlimit usual, most = {.rlim_cur = 100000};
+
+	(void)state;
+	assert_int_equal(close(mkstemp(path)), 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &usual), 0);
+	most.rlim_max = usual.rlim_max;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &most), 0);
+	for (int size = 50000; size <= 150000; size += 50000) {
+		FILE *f;
+
+		assert_int_equal(bench_json_open("no_room", path, &f), 0);
+		fprintf(f, "%*d", size, 1);
+		assert_int_equal(bench_json_close(f, "no_room", path), size <= 100000 ? 0 : -EFBIG);
+		assert_int_equal(access(path, F_OK), size <= 100000 ? 0 : -1);
+	}
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &usual), 0);
+	assert_int_equal(bench_json_open("no_room", "/tmp/rwk.absent/results", &(FILE *){NULL}), -ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -228,6 +256,7 @@ int main(void)
 		cmocka_unit_test(counted),
 		cmocka_unit_test(calibrated),
 		cmocka_unit_test(stale),
+		cmocka_unit_test(no_room),
 	};
 
 	return cmocka_run_group_tests_name("bench/common", tests, NULL, NULL);
