@@ -142,6 +142,6 @@ clean-local:
 
 EXTRA_DIST += bench/README.md bench/scale_plot bench/footprint bench/progress bench/slices bench/compare \
 	bench/comparison/analysis.py bench/comparison/arguments.py bench/comparison/benchmarks.py \
-	bench/comparison/hosts.py bench/comparison/machine.py \
-	bench/comparison/output.py bench/comparison/runs.py bench/comparison/stacks.py $(bench_mpi_shared) \
-	$(bench_mpi_headers) $(bench_mpi_names:%=bench/mpi/%.c)
+	bench/comparison/hosts.py bench/comparison/machine.py bench/comparison/output.py bench/comparison/results.py \
+	bench/comparison/runs.py bench/comparison/stacks.py $(bench_mpi_shared) $(bench_mpi_headers) \
+	$(bench_mpi_names:%=bench/mpi/%.c)

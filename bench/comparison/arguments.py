@@ -3,6 +3,8 @@
 import argparse
 import os
 
+import results
+
 
 def count(least, most=1000):
     def parse(text):
@@ -26,13 +28,14 @@ def seconds(most=3600):
 
 def writable(path):
     """A file for results, told before hours have gone into them. It is as it was until then."""
-    there = os.path.exists(path)
+    first = results.first_place(path)
+    there = os.path.exists(first)
     try:
-        open(path, "a").close()
+        open(first, "a").close()
     except OSError as e:
         raise argparse.ArgumentTypeError(f"{path}: {e.strerror}; name a file that can be written")
     if not there:
-        os.remove(path)
+        os.remove(first)
     return path
 
 

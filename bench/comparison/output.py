@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables, plots, JSON."""
-import json
+"""Tables and plots."""
 import os
 import shutil
 import subprocess
@@ -144,11 +143,3 @@ def write_plots(compared, benchmarks, folder):
                 return written, f"gnuplot failed on {name}: {done.stdout[-500:]}"
             written.append(f"{name}-{mode}.svg")
     return written, None
-
-
-def write_json(path, content):
-    """Whole or not at all."""
-    with open(path + ".part", "w") as f:
-        json.dump(content, f, indent=1)
-        f.write("\n")
-    os.replace(path + ".part", path)

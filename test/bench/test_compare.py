@@ -5,6 +5,7 @@ import argparse
 import contextlib
 import io
 import os
+import resource
 import runpy
 import shutil
 import sys
@@ -21,6 +22,7 @@ import analysis
 import arguments
 import hosts
 import output
+import results
 import runs
 from benchmarks import LOSS, Benchmark, Goodput
 
@@ -290,6 +292,47 @@ class Turns(unittest.TestCase):
         script = output.plot_script(goodput, "near", rows, ".")
         self.assertIn("0.0 700.0 700.0 700.0\n0.1 700.0", script)
         self.assertNotIn("set logscale x", script)
+
+
+class Results(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.path = os.path.join(self.folder, "results")
+        results.write_json(self.path, "of yesterday")
+
+    def room(self, size):
+        """So much can be written to a file, as if the disk were full then."""
+        usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, usual[1]))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_FSIZE, usual)
+
+    def are(self, words):
+        """In the one file that there is besides a link."""
+        self.assertEqual(set(os.listdir(self.folder)) - {"link"}, {"results"})
+        with open(self.path) as f:
+            self.assertEqual(f.read(), f'"{words}"\n')
+
+    def test_no_room(self):
+        """The file is as it was, nothing else is left, and what is wrong is said."""
+        self.room(100000)
+        with self.assertRaisesRegex(SystemExit, "^.*: the results were not written: .*/results: File too large$"):
+            results.write_json(self.path, "x" * 150000)
+        self.are("of yesterday")
+
+    def test_no_json(self):
+        with self.assertRaises(TypeError):
+            results.write_json(self.path, ["of today", object()])
+        self.are("of yesterday")
+
+    def test_link(self):
+        """The file that it names is replaced, not the link."""
+        link = os.path.join(self.folder, "link")
+        os.symlink("results", link)
+        results.write_json(arguments.writable(link), "of today")
+        self.assertTrue(os.path.islink(link))
+        self.are("of today")
 
 
 class Arguments(unittest.TestCase):
