@@ -66,6 +66,18 @@ provider_dir() {
 	echo "$build/.libs"
 }
 
+# What the user has set of Open MPI's transports is stronger than a parameter file, and mpirun does not say so. It is
+# meant for jobs of the user's own: who runs jobs over the transports below calls this first, which leaves it out.
+# bench/comparison/stacks.py has the same.
+leave_out_settings() {
+	local name
+
+	for name in $(compgen -e | grep -xE 'OMPI_MCA_(pml|mtl|btl|osc)(_.*)?'); do
+		echo "${0##*/}: $name=${!name} is left out: which transport a job takes, and how, is chosen here" >&2
+		unset "$name"
+	done
+}
+
 # Options of mpirun that make an MPI job use a transport, one a line: ropewalk (of that build tree),
 # ropewalk-installed:FILE (a parameter file), vader (Open MPI's own shared memory), tcp (Open MPI's own between hosts),
 # ucx, or ofi:PROVIDER for any other libfabric provider. None of them falls back to another: a transport that does not

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The stacks that are compared: how each is started, and what it takes to be present."""
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,15 @@ OURS = "ropewalk"
 
 OPENMPI = "openmpi"
 MPICH = "mpich"
+
+
+def leave_out_settings():
+    """What the user has set of Open MPI's transports is meant for other jobs (contrib/lib.sh has the same)."""
+    for name, value in list(os.environ.items()):
+        if re.fullmatch(r"OMPI_MCA_(pml|mtl|btl|osc)(_.*)?", name):
+            print(f"{os.path.basename(sys.argv[0])}: {name}={value} is left out: which transport a job takes, and how, "
+                  "is chosen here", file=sys.stderr)
+            del os.environ[name]
 
 
 class Stack:
