@@ -25,9 +25,10 @@ include test/tools/local.mk
 include test/examples/local.mk
 include test/fuzz/local.mk
 
-# Which folder may include what, rows that have their test, mutants that fit.
-TESTS += test/test_includes test/test_rows test/test_mutants
-EXTRA_DIST += test/test_includes test/test_rows test/test_mutants test/rows.txt test/include-table.txt
+# Which folder may include what, rows that have their test, mutants that fit and how they are run.
+TESTS += test/test_includes test/test_rows test/test_mutants test/test_mutants_run
+EXTRA_DIST += test/test_includes test/test_rows test/test_mutants test/test_mutants_run test/rows.txt \
+	test/include-table.txt
 # What the packages are made by.
 TESTS += test/test_recipes
 EXTRA_DIST += test/test_recipes test/tsan.supp
