@@ -12,9 +12,10 @@ rwk_info_SOURCES = src/tools/rwk_info.c src/tools/info.h \
 rwk_info_LDADD = libropewalk-core.la
 dist_man_MANS += contrib/man/rwk_info.1
 
-# How two programs on ropewalk.h find each other: rwk_pingpong, the benchmarks, the examples.
+# How two programs on ropewalk.h find each other: rwk_pingpong, the benchmarks, the examples. They have none of the core,
+# so what is used of it is compiled again.
 noinst_LTLIBRARIES += librwk_meet.la
-librwk_meet_la_SOURCES = src/tools/meet.c src/tools/meet.h src/tools/place.c
+librwk_meet_la_SOURCES = src/tools/meet.c src/tools/meet.h src/tools/place.c src/base/socket.c src/base/socket.h
 
 # On ropewalk.h alone, as any other program.
 bin_PROGRAMS += rwk_pingpong

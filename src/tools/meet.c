@@ -2,6 +2,8 @@
 /* Two programs meet over TCP. */
 #include "tools/meet.h"
 
+#include "base/socket.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <error.h>
@@ -67,29 +69,10 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* TCP lets a socket connect to itself if its own port happens to be the one that nobody listens at. */
-static bool is_itself(int fd)
-{
-	struct sockaddr_storage own = {0}, peer = {0};
-	socklen_t own_len = sizeof(own), peer_len = sizeof(peer);
-
-	return !getsockname(fd, (struct sockaddr *)&own, &own_len) &&
-	       !getpeername(fd, (struct sockaddr *)&peer, &peer_len) && !memcmp(&own, &peer, sizeof(own));
-}
-
 /* Waits until it has connected: 0, or why it has not. */
 static int await_connection(int fd, int ms)
 {
-	int err = 0;
-	socklen_t len = sizeof(err);
-
-	if (poll(&(struct pollfd){fd, POLLOUT, 0}, 1, ms) != 1)
-		return -ETIMEDOUT;
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len))
-		return -errno;
-	if (err)
-		return -err;
-	return is_itself(fd) ? -ECONNREFUSED : 0;
+	return poll(&(struct pollfd){fd, POLLOUT, 0}, 1, ms) == 1 ? rwk_socket_connected(fd) : -ETIMEDOUT;
 }
 
 static int try_at(const struct addrinfo *at, int ms)
