@@ -18,7 +18,7 @@ struct fi_info *t_dgram_hints(const struct t_dgram_how *how)
 	struct fi_info *hints = t_hints();
 
 	hints->ep_attr->type = FI_EP_DGRAM;
-	hints->addr_format = how->format ? how->format : 0x8052574b;
+	hints->addr_format = how->format ? how->format : T_NATIVE;
 	hints->domain_attr->threading = how->threading;
 	hints->domain_attr->data_progress = how->progress;
 	hints->rx_attr->size = how->rx_size;

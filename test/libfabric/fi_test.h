@@ -22,6 +22,8 @@
 #define T_MR_SCALABLE  (1 << 1)
 #define T_ORDER_STRICT 0x1ff
 
+#define T_NATIVE (0x80000000u | 0x52574bu) /* the provider's own format of addresses */
+
 #define T_PATIENCE 60000 /* ms before a wait is a failure; machines under test are busy machines */
 
 /** A domain, and what its endpoints are opened with. */

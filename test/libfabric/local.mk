@@ -10,6 +10,12 @@ test_libfabric_test_info_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_info_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_info
 
+check_PROGRAMS += test/libfabric/test_info_hints
+test_libfabric_test_info_hints_SOURCES = test/libfabric/test_info_hints.c
+test_libfabric_test_info_hints_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_info_hints_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_info_hints
+
 FI_DGRAM = test/libfabric/fi_dgram.c test/libfabric/fi_dgram.h
 
 check_PROGRAMS += test/libfabric/test_dgram

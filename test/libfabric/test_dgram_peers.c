@@ -34,7 +34,7 @@ static void refusals(void **state)
 	assert_int_equal(fi_read(sender.ep, in, 1, NULL, to, 0, 0, NULL), -FI_EOPNOTSUPP);
 	assert_true(fi_tsend(sender.ep, out, 1, NULL, to, 0, NULL) < 0);
 	assert_int_equal(fi_connect(sender.ep, receiver.name, NULL, 0), -FI_ENOSYS);
-	t_domain_open(&rdm, 0x8052574b, FI_THREAD_SAFE);
+	t_domain_open(&rdm, T_NATIVE, FI_THREAD_SAFE);
 	t_end_open(&other, &rdm, NULL);
 	foreign = t_insert(&sender, other.name);
 	assert_int_equal(fi_send(sender.ep, out, 1, NULL, foreign, NULL), -FI_EINVAL);

@@ -8,8 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define NATIVE (0x80000000u | 0x52574bu)
-
 static struct t_domain d;
 
 static int open_domain(void **state)
@@ -74,7 +72,7 @@ static void nodes(void **state)
 	(void)state;
 	assert_int_equal(ask("fd00::7", FI_FORMAT_UNSPEC, &info), 2);
 	assert_int_equal(info->addr_format, FI_SOCKADDR_IN6);
-	assert_int_equal(info->next->addr_format, NATIVE);
+	assert_int_equal(info->next->addr_format, T_NATIVE);
 	assert_int_equal(info->dest_addrlen, sizeof(struct sockaddr_in6));
 	check(info->dest_addr, "fd00::7", 4711);
 	assert_int_equal(info->src_addrlen, sizeof(struct sockaddr_in6));
