@@ -298,6 +298,8 @@ int rwk_peer_connected(void *engine, struct rwk_channel *ch, const struct rwk_ad
 		p = peer_new(e, from);
 	if (!p)
 		return -ENOMEM;
+	if (p->self)
+		return -EACCES; /* we do not ask ourselves */
 	if (p->error)
 		return p->error; /* a nonce is drawn once: the dead do not come back */
 	if (p->channel)
