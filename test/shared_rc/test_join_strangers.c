@@ -219,6 +219,75 @@ static void silent_visitors_go(void **state)
 	assert_nothing_left(&m.told, 14);
 }
 
+static bool is_met(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 5000) == 1 && p.revents & POLLIN;
+}
+
+/* Many more than have a place have knocked and gone: who still waits is met the first time that a member looks. */
+static void gone_visitors(void **state)
+{
+	const struct plan plan = {.key = 15};
+	const struct rwk_src_secret secret = secret_of(15, true);
+	struct sockaddr_un a;
+	socklen_t len = address_of(&secret, &a);
+	struct member m;
+	int fd;
+
+	(void)state;
+	member_join(&m, &plan);
+	member_order(&m, COMPUTE);
+	for (int i = 0; i < 20 * RWK_SRC_VISITORS; i++)
+		close(connect_to(&a, len));
+	fd = connect_to(&a, len);
+	member_order(&m, ONCE);
+	assert_true(is_met(fd));
+	close(fd);
+	member_leave(&m);
+}
+
+/* The member has computed for long when it looks, and others wait for the places: who has proven himself is let in. */
+static void late_member(void **state)
+{
+	const struct plan plan = {.key = 16};
+	const struct rwk_src_secret secret = secret_of(16, true);
+	struct rwk_src_holding none = {.fd = {-1, -1, -1, -1, -1}};
+	struct rwk_src_knock k[RWK_SRC_VISITORS];
+	int fd[RWK_SRC_VISITORS], rc;
+	struct sockaddr_un a;
+	socklen_t len = address_of(&secret, &a);
+	struct member m;
+
+	(void)state;
+	member_join(&m, &plan);
+	member_order(&m, COMPUTE);
+	for (int i = 0; i < RWK_SRC_VISITORS; i++) {
+		k[i].fd = -1;
+		assert_int_equal(rwk_src_door_knock(&k[i], &secret, 60000, &none), -EAGAIN);
+	}
+	member_order(&m, ONCE);
+	for (int i = 0; i < RWK_SRC_VISITORS; i++) {
+		assert_true(is_met(k[i].fd));
+		assert_int_equal(rwk_src_door_knock(&k[i], &secret, 60000, &none), -EAGAIN);
+	}
+	for (int i = 0; i < RWK_SRC_VISITORS; i++)
+		fd[i] = connect_to(&a, len);
+	sleep_ms(150); /* longer than a visitor may take then */
+	member_order(&m, ONCE);
+	for (int i = 0; i < RWK_SRC_VISITORS; i++) {
+		struct rwk_src_holding holding = {.fd = {-1, -1, -1, -1, -1}};
+
+		assert_true(is_met(k[i].fd));
+		rc = rwk_src_door_knock(&k[i], &secret, 60000, &holding);
+		rwk_src_holding_close(&holding);
+		assert_int_equal(rc, 0);
+		close(fd[i]);
+	}
+	member_leave(&m);
+}
+
 /* No visitor is greeted with what another was greeted with: what was said once proves nothing later. */
 static void fresh_nonces(void **state)
 {
@@ -547,6 +616,8 @@ int main(void)
 		cmocka_unit_test(visitor_of_another_user),
 		cmocka_unit_test(silent_visitors),
 		cmocka_unit_test(silent_visitors_go),
+		cmocka_unit_test(gone_visitors),
+		cmocka_unit_test(late_member),
 		cmocka_unit_test(fresh_nonces),
 		cmocka_unit_test(babbling_visitors),
 		cmocka_unit_test(squatters),

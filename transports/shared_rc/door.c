@@ -21,8 +21,9 @@ enum {
 	VERSION = 3, /* of what is said here */
 	NONCE = 32,
 	MAC = 32,
-	VISIT = 100, /* ms that a visitor may take if others wait for its place */
-	EVENTS = 8,  /* looked at in one go */
+	VISIT = 100,                   /* ms that a visitor may take if others wait for its place */
+	EVENTS = RWK_SRC_VISITORS + 1, /* all that there can be: who has spoken is heard before a place is taken away */
+	QUEUE = RWK_SRC_MEMBERS_MAX,   /* knocks, at most, that wait, and that an attend takes */
 };
 
 #define MAGIC 0x43525352u /* "RSRC" */
@@ -159,7 +160,7 @@ int rwk_src_door_bind(const struct rwk_src_secret *secret)
 
 int rwk_src_door_listen(int door)
 {
-	return listen(door, RWK_SRC_MEMBERS_MAX) ? -errno : 0;
+	return listen(door, QUEUE) ? -errno : 0;
 }
 
 /*
@@ -493,7 +494,8 @@ void rwk_src_porch_attend(struct rwk_src_porch *porch)
 		if (v && v->fd >= 0)
 			hear(porch, v);
 	}
-	for (int i = 0; i < RWK_SRC_VISITORS && open_to_one(porch); i++)
+	/* Most who wait may have given up, and knocked anew: they must not use up what those are due who still wait. */
+	for (int i = 0; i < QUEUE && open_to_one(porch); i++)
 		;
 	rwk_fork_unlock();
 }
