@@ -581,6 +581,105 @@ static void poor_member(void **state)
 	member_leave(&m[1]);
 }
 
+/* Sends itself so many descriptors, and does not take them: they are under way until the pair is closed. */
+static bool send_under_way(int pair[2], unsigned count)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(64 * sizeof(int))];
+	} control = {.align = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS}};
+	struct iovec iov = {(char[]){0}, 1};
+	struct msghdr msg = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = CMSG_SPACE(count * sizeof(int))};
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return false;
+	control.align.cmsg_len = CMSG_LEN(count * sizeof(int));
+	for (unsigned i = 0; i < count; i++)
+		memcpy(CMSG_DATA(&control.align) + i * sizeof(int), &pair[0], sizeof(int));
+	return sendmsg(pair[0], &msg, 0) == 1;
+}
+
+/* All of them: what each says. Those who are let in close what they get. */
+static bool all_say(struct rwk_src_knock *k, const struct rwk_src_secret *secret, int expected)
+{
+	bool all = true;
+
+	for (int i = 0; i < RWK_SRC_VISITORS; i++) {
+		struct rwk_src_holding holding = {.fd = {-1, -1, -1, -1, -1}};
+
+		all = all && rwk_src_door_knock(&k[i], secret, 60000, &holding) == expected;
+		rwk_src_holding_close(&holding);
+	}
+	return all;
+}
+
+/* The seat's door, at which all places are taken by who has proven that he belongs there, and perhaps others wait. */
+static bool let_in_later(struct rwk_src_seat *seat, const struct rwk_src_secret *secret, bool crowded)
+{
+	struct rwk_src_holding none = {.fd = {-1, -1, -1, -1, -1}};
+	struct rwk_src_knock k[RWK_SRC_VISITORS], another = {.fd = -1};
+	struct rlimit usual, little;
+	int pair[2] = {-1, -1};
+	bool right;
+
+	for (int i = 0; i < RWK_SRC_VISITORS; i++)
+		k[i].fd = -1;
+	right = all_say(k, secret, -EAGAIN);
+	rwk_src_attend(seat);
+	right = right && all_say(k, secret, -EAGAIN) && send_under_way(pair, 64) && !getrlimit(RLIMIT_NOFILE, &usual);
+	little = (struct rlimit){32, usual.rlim_max};
+	if (crowded) {
+		right = right && rwk_src_door_knock(&another, secret, 60000, &none) == -EAGAIN;
+		sleep_ms(150); /* longer than a visitor may take who says nothing */
+	}
+	right = right && !setrlimit(RLIMIT_NOFILE, &little);
+	rwk_src_attend(seat);
+	rwk_src_attend(seat);
+	right = right && all_say(k, secret, -EAGAIN) && !setrlimit(RLIMIT_NOFILE, &usual);
+	rwk_src_attend(seat);
+	close(pair[0]);
+	close(pair[1]);
+	rwk_src_door_leave(&another);
+	return right && all_say(k, secret, 0);
+}
+
+static uint8_t later_key; /* of the job that the next child looks at */
+
+static int check_let_in_later(void)
+{
+	const struct plan plan = {.key = later_key};
+	bool made;
+	struct rwk_src_join_attr attr = attr_of(&plan, &made);
+	struct rwk_src_secret secret;
+	struct rwk_src_seat *seat;
+	bool right;
+
+	rwk_src_secret_draw(attr.key, geteuid(), &secret);
+	if (rwk_src_join(&attr, &seat))
+		return -EIO;
+	right = let_in_later(seat, &secret, false) && let_in_later(seat, &secret, true);
+	rwk_src_leave(seat);
+	return right ? 0 : -EKEYREJECTED;
+}
+
+/*
+ * The kernel takes no more descriptors of that user's for a while: those who have shown that they belong there wait,
+ * and are let in when it does again. It takes all of root's.
+ */
+static void too_many_under_way(void **state)
+{
+	const struct plan plan = {.key = 24, .uid = geteuid() ? 0 : STRANGER, .before = check_let_in_later};
+	struct member m;
+
+	(void)state;
+	later_key = plan.key;
+	member_join(&m, &plan);
+	member_leave(&m);
+}
+
 static int deny_memory(void)
 {
 	return deny(__NR_memfd_create, 0, 0, EPERM);
@@ -667,6 +766,7 @@ int main(void)
 		cmocka_unit_test(two_seats),
 		cmocka_unit_test(few_descriptors),
 		cmocka_unit_test(poor_member),
+		cmocka_unit_test(too_many_under_way),
 		cmocka_unit_test(denied),
 		cmocka_unit_test(impossible_size),
 	};

@@ -348,20 +348,20 @@ static void send_away(struct rwk_src_porch *porch, struct rwk_src_visitor *v)
 	v->fd = -1;
 }
 
-/* A place for another visitor; NULL: none, and nobody has had his for too long. */
+/* A place for another visitor; NULL: none, and nobody who has said nothing has had his for too long. */
 static struct rwk_src_visitor *free_place(struct rwk_src_porch *porch, uint64_t now)
 {
-	struct rwk_src_visitor *oldest = &porch->visitor[0];
+	struct rwk_src_visitor *oldest = NULL;
 
 	for (int i = 0; i < RWK_SRC_VISITORS; i++) {
 		struct rwk_src_visitor *v = &porch->visitor[i];
 
 		if (v->fd < 0)
 			return v;
-		if (v->since < oldest->since)
+		if (!v->proven && (!oldest || v->since < oldest->since))
 			oldest = v;
 	}
-	if (now - oldest->since < VISIT)
+	if (!oldest || now - oldest->since < VISIT)
 		return NULL;
 	rwk_debug("SRC: a visitor that says nothing is sent away");
 	send_away(porch, oldest);
@@ -381,6 +381,7 @@ static bool open_to_one(struct rwk_src_porch *porch)
 	if (v->fd < 0)
 		return false;
 	v->since = now;
+	v->proven = false;
 	watch(porch, EPOLL_CTL_ADD, v->fd, v);
 	if (same_user(v->fd, porch->secret) < 0) {
 		rwk_debug("SRC: a visitor of another user is sent away");
@@ -403,7 +404,8 @@ static bool proof_holds(const struct rwk_src_porch *porch, const struct rwk_src_
 	return !sodium_memcmp(proof->mac, expected, MAC);
 }
 
-static void welcome(const struct rwk_src_porch *porch, const struct rwk_src_visitor *v, const struct proof *proof)
+/* False: it cannot be sent just now: too many descriptors are under way, or memory is scarce. */
+static bool welcome(const struct rwk_src_porch *porch, const struct rwk_src_visitor *v)
 {
 	const struct rwk_src_holding *h = porch->holding;
 	struct welcome w = {.terms = {.id = h->id, .size = h->size}};
@@ -413,16 +415,20 @@ static void welcome(const struct rwk_src_porch *porch, const struct rwk_src_visi
 		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control)};
 	struct cmsghdr *c = &control.align;
 
-	make_mac(porch->secret, role_member, v->nonce, proof->nonce, &w.terms, w.mac);
+	make_mac(porch->secret, role_member, v->nonce, v->other, &w.terms, w.mac);
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(h->fd));
 	memcpy(CMSG_DATA(c), h->fd, sizeof(h->fd));
-	if (sendmsg(v->fd, &msg, MSG_NOSIGNAL) < 0)
-		rwk_debug("SRC: a visitor cannot be let in: %s", strerror(errno));
+	if (sendmsg(v->fd, &msg, MSG_NOSIGNAL) >= 0)
+		return true;
+	if (errno == ETOOMANYREFS || errno == ENOBUFS || errno == ENOMEM || errno == EAGAIN || errno == EINTR)
+		return false;
+	rwk_debug("SRC: a visitor cannot be let in: %s", strerror(errno));
+	return true;
 }
 
-/* He has said something, or has gone. Whatever it was, the visit is over then. */
+/* He has said something, or has gone. But for a proof that holds, the visit is over then. */
 static void hear(struct rwk_src_porch *porch, struct rwk_src_visitor *v)
 {
 	struct proof proof;
@@ -430,11 +436,33 @@ static void hear(struct rwk_src_porch *porch, struct rwk_src_visitor *v)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (n == sizeof(proof) && proof_holds(porch, v, &proof))
-		welcome(porch, v, &proof);
-	else if (n > 0)
+	if (n == sizeof(proof) && !v->proven && proof_holds(porch, v, &proof)) {
+		memcpy(v->other, proof.nonce, NONCE);
+		v->proven = true;
+		return;
+	}
+	if (n > 0)
 		rwk_debug("SRC: a visitor that does not know the job's key is sent away");
 	send_away(porch, v);
+}
+
+/*
+ * Those who have proven it. Who cannot be now stays for the next attend: sent away, he would believe that his proof was
+ * refused.
+ */
+static void let_in(struct rwk_src_porch *porch)
+{
+	porch->owes = false;
+	for (int i = 0; i < RWK_SRC_VISITORS; i++) {
+		struct rwk_src_visitor *v = &porch->visitor[i];
+
+		if (v->fd < 0 || !v->proven)
+			continue;
+		if (welcome(porch, v))
+			send_away(porch, v);
+		else
+			porch->owes = true;
+	}
 }
 
 /* Visitors are told by the kernel that it is we who listen. Without a card they wait for somebody who looks. */
@@ -466,6 +494,7 @@ int rwk_src_porch_open(
 	porch->holding = holding;
 	for (int i = 0; i < RWK_SRC_VISITORS; i++)
 		porch->visitor[i].fd = -1;
+	porch->owes = false;
 	porch->card = -1;
 	porch->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (porch->epoll < 0)
@@ -483,9 +512,12 @@ int rwk_src_porch_open(
 void rwk_src_porch_attend(struct rwk_src_porch *porch)
 {
 	struct epoll_event event[EVENTS];
-	int n = porch->epoll < 0 ? 0 : epoll_wait(porch->epoll, event, EVENTS, 0);
+	int n;
 
-	if (n <= 0)
+	if (porch->epoll < 0)
+		return;
+	n = epoll_wait(porch->epoll, event, EVENTS, 0);
+	if (n <= 0 && !porch->owes)
 		return;
 	rwk_fork_lock();
 	for (int i = 0; i < n; i++) {
@@ -494,6 +526,7 @@ void rwk_src_porch_attend(struct rwk_src_porch *porch)
 		if (v && v->fd >= 0)
 			hear(porch, v);
 	}
+	let_in(porch);
 	/* Most who wait may have given up, and knocked anew: they must not use up what those are due who still wait. */
 	for (int i = 0; i < QUEUE && open_to_one(porch); i++)
 		;

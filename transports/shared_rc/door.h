@@ -12,7 +12,8 @@
  * Between GREETING and WELCOME the visitor depends on one member, who may begin to compute in the meantime: so it does
  * not wait long for the WELCOME. Nor does it for the GREETING: all members may stand where only the visitor's own
  * messages would wake them. Then it helps itself (card.h), where the kernel lets it, or knocks again. Each member
- * listens anew when it has come in, so that visitors are told of one who probably lives.
+ * listens anew when it has come in, so that visitors are told of one who probably lives. A WELCOME that the kernel does
+ * not take just now is sent by a later attend.
  */
 #ifndef RWK_SHARED_RC_DOOR_H
 #define RWK_SHARED_RC_DOOR_H
@@ -51,9 +52,10 @@ struct rwk_src_knock {
 #define RWK_SRC_VISITORS 16 /* at a time; the others wait in the socket's queue */
 
 struct rwk_src_visitor {
-	int fd;            /* -1: nobody */
-	uint64_t since;    /* milliseconds */
-	uint8_t nonce[32]; /* what we have sent */
+	int fd;                       /* -1: nobody */
+	bool proven;                  /* that it knows the key; its WELCOME is still to be sent */
+	uint64_t since;               /* milliseconds */
+	uint8_t nonce[32], other[32]; /* what we have sent; and it, when it is proven */
 };
 
 /** A member's side: those that it is letting in. */
@@ -62,6 +64,7 @@ struct rwk_src_porch {
 	const struct rwk_src_holding *holding;
 	int epoll; /* the door and the visitors; -1: closed */
 	int card;  /* -1: none (card.h) */
+	bool owes; /* a WELCOME that could not be sent yet */
 	struct rwk_src_visitor visitor[RWK_SRC_VISITORS];
 };
 
