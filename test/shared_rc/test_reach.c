@@ -22,6 +22,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -578,6 +579,68 @@ static void places(void **state)
 	munmap(memory, rwk_src_segment_size(&size));
 }
 
+/* Of targets that share a place in the directory each loses its own alone, which can be published again. */
+static void of_one_place(void **state)
+{
+	static const struct rwk_src_host none;
+	const struct iovec iov = {board, 1};
+	struct rwk_src_size size = {16, 16, 65536};
+	struct rwk_src_view *v;
+
+	(void)state;
+	memory = segment(16, 16, 65536);
+	assert_int_equal(rwk_src_view_open(memory, &none, NULL, &v), 0);
+	for (uint32_t key = 1; key <= 4; key++) {
+		assert_int_equal(rwk_src_publish(v, 0x101, key, &iov, 1), 0);
+		assert_int_equal(rwk_src_publish(v, 0x201, key, &iov, 1), 0);
+	}
+	rwk_src_withdraw(v, 0x101, 2);
+	rwk_src_withdraw_all(v, 0x101);
+	for (uint32_t key = 1; key <= 4; key++) {
+		assert_int_equal(rwk_src_publish(v, 0x201, key, &iov, 1), -EEXIST);
+		assert_int_equal(rwk_src_publish(v, 0x101, key, &iov, 1), 0);
+	}
+	rwk_src_withdraw_all(v, 0x201);
+	for (uint32_t key = 1; key <= 4; key++) {
+		assert_int_equal(rwk_src_publish(v, 0x101, key, &iov, 1), -EEXIST);
+		assert_int_equal(rwk_src_publish(v, 0x201, key, &iov, 1), 0);
+	}
+	rwk_src_view_close(v);
+	munmap(memory, rwk_src_segment_size(&size));
+}
+
+static long page_faults(void)
+{
+	struct rusage u;
+
+	assert_int_equal(getrusage(RUSAGE_THREAD, &u), 0);
+	return u.ru_minflt;
+}
+
+/* What was published to one is withdrawn without a look at all the places that there are: few pages are touched. */
+static void many_places(void **state)
+{
+	static const struct rwk_src_host none;
+	const struct iovec iov = {board, 1};
+	struct rwk_src_size size = {16, 4096, 65536};
+	struct rwk_src_view *v;
+	long before;
+
+	(void)state;
+	assert_int_equal(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0); /* pages are to be small */
+	memory = segment(16, 4096, 65536);
+	assert_int_equal(rwk_src_view_open(memory, &none, NULL, &v), 0);
+	assert_int_equal(rwk_src_publish(v, 0x10001, 1, &iov, 1), 0);
+	before = page_faults();
+	rwk_src_withdraw_all(v, 0x10001);
+	rwk_src_withdraw_all(v, 0x10002);
+	assert_in_range(page_faults() - before, 0, 20);
+	assert_int_equal(rwk_src_publish(v, 0x10001, 1, &iov, 1), 0);
+	rwk_src_view_close(v);
+	munmap(memory, rwk_src_segment_size(&size));
+	assert_int_equal(prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -587,6 +650,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(stopped_in_front),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(places),
+		cmocka_unit_test(of_one_place),
+		cmocka_unit_test(many_places),
 	};
 
 	full = argc > 1 && !strcmp(argv[1], "full");

@@ -39,6 +39,7 @@
 #define RWK_SHARED_RC_INTERNAL_H
 
 #include "base/barrier.h"
+#include "base/list.h"
 #include "shared_rc/layout.h"
 #include "wire/psn.h"
 
@@ -103,7 +104,8 @@ struct rwk_src_owed {
 
 /** A region that this view has published, as it believes it itself. */
 struct rwk_src_own {
-	uint64_t name; /* target and key; 0: none is here */
+	struct rwk_list link; /* of those of the same place in the directory */
+	uint64_t name;        /* target and key; 0: none is here, and it is in no list */
 	uint32_t count;
 	struct iovec iov[RWK_SRC_PIECES];
 };
@@ -128,6 +130,7 @@ struct rwk_src_view {
 	struct rwk_src_answer answer;
 	uint8_t (*slots)[RWK_WIRE_OWN_MAX]; /* RWK_SRC_SLOTS of them, and one for what is being read */
 	struct rwk_src_own *own;            /* for each place of a key */
+	struct rwk_list *published;         /* of them, for each place of the directory; zeros: there never was one */
 	void *guard;                        /* a page (reach.c); NULL: nothing was published yet */
 	struct rwk_src_owed owed[RWK_SRC_OWED];
 	unsigned owed_count;

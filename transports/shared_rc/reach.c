@@ -337,10 +337,27 @@ static void write_region(struct rwk_src_view *v, struct rwk_src_region *r, const
 	}
 }
 
+static void forget_own(struct rwk_src_own *own)
+{
+	rwk_list_remove(&own->link);
+	own->name = 0;
+}
+
+static struct rwk_list *published_to(const struct rwk_src_view *v, uint32_t target)
+{
+	return &v->published[rwk_src_place(v, target)];
+}
+
 static void note_own(struct rwk_src_view *v, uint32_t place, uint64_t name, const struct iovec *iov, uint32_t count)
 {
+	struct rwk_list *published = published_to(v, (uint32_t)(name >> 32));
 	struct rwk_src_own *own = &v->own[place];
 
+	if (own->name) /* which the segment knew nothing of any more */
+		forget_own(own);
+	if (!published->next)
+		rwk_list_init(published);
+	rwk_list_append(published, &own->link);
 	own->name = name;
 	own->count = count;
 	memcpy(own->iov, iov, count * sizeof(*iov));
@@ -389,7 +406,7 @@ void rwk_src_withdraw(struct rwk_src_view *v, uint32_t target, uint32_t key)
 		struct rwk_src_own *own = &v->own[place_of(v, name_of(target, key), i)];
 
 		if (own->name == name_of(target, key))
-			own->name = 0;
+			forget_own(own);
 	}
 	if (!found)
 		return;
@@ -399,13 +416,19 @@ void rwk_src_withdraw(struct rwk_src_view *v, uint32_t target, uint32_t key)
 
 void rwk_src_withdraw_all(struct rwk_src_view *v, uint32_t target)
 {
-	for (uint32_t i = 0; i < v->layout.keys; i++) {
-		uint64_t there = rwk_observe64(rwk_src_key_word(v, i));
+	struct rwk_list *published = published_to(v, target), *next;
 
-		if (there >> 32 == target && rwk_glance(&rwk_src_region(v, i)->owner) == v->srqn)
-			rwk_publish64(rwk_src_key_word(v, i), 0);
-		if (v->own[i].name >> 32 == target)
-			v->own[i].name = 0;
+	for (struct rwk_list *l = published->next; l && l != published; l = next) {
+		struct rwk_src_own *own = rwk_container_of(l, struct rwk_src_own, link);
+		uint32_t place = (uint32_t)(own - v->own);
+		_Atomic uint64_t *word = rwk_src_key_word(v, place);
+
+		next = l->next;
+		if (own->name >> 32 != target)
+			continue;
+		if (rwk_observe64(word) == own->name && rwk_glance(&rwk_src_region(v, place)->owner) == v->srqn)
+			rwk_publish64(word, 0);
+		forget_own(own);
 	}
 	wait_for_touchers(v, target);
 }

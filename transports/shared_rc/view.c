@@ -20,6 +20,7 @@ static void free_view(struct rwk_src_view *v)
 	free(v->has_early);
 	free(v->slots);
 	free(v->own);
+	free(v->published);
 	free(v);
 }
 
@@ -32,7 +33,8 @@ static int allocate(struct rwk_src_view *v)
 	v->has_early = calloc((v->size.targets + 63) / 64, sizeof(*v->has_early));
 	v->slots = malloc((RWK_SRC_SLOTS + 1) * sizeof(*v->slots));
 	v->own = calloc(v->layout.keys, sizeof(*v->own));
-	if (!v->qp || !v->responder || !v->maker || !v->next || !v->has_early || !v->slots || !v->own)
+	v->published = calloc(v->size.targets, sizeof(*v->published));
+	if (!v->qp || !v->responder || !v->maker || !v->next || !v->has_early || !v->slots || !v->own || !v->published)
 		return -ENOMEM;
 	rwk_rc_open(v->qp, NULL, &rwk_src_machine_host, v);
 	return 0;
