@@ -8,6 +8,7 @@
 #include "packet/packet.h"
 #include "packet/port.h"
 #include "packet/streams.h"
+#include "shared_rc/layout.h"
 
 #include <dirent.h>
 #include <poll.h>
@@ -439,13 +440,14 @@ static void no_favourite(void **state)
 	ends_close();
 }
 
+static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
+
 /*
  * Who shares connections and sleeps wakes by the clock, though nothing comes: what is in its inbox may be from a member
  * that died before it rang the bell (test/models/domain.pml, NO_CLOCK).
  */
 static void in_a_domain(void **state)
 {
-	static const uint8_t loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
 	struct rwk_port_attr attr = {
 		.local_peers = 2, .address.version_srq = RWK_ADDR_VERSION << 24, .key = ENDS_KEY, .shared = true};
 	struct end e = {0};
@@ -462,6 +464,41 @@ static void in_a_domain(void **state)
 		ends_transport->progress(e.port);
 	}
 	ends_transport->close(e.port);
+}
+
+/*
+ * Who has been let into a domain and gets no seat, since somebody has its lock and is stopped, has a domain of its own
+ * after two seconds.
+ */
+static void no_seat(void **state)
+{
+	struct rwk_port_attr attr[2] = {{.local_peers = 2, .shared = true}, {.local_peers = 2, .shared = true}};
+	const pid_t run = getpid(); /* nobody else is to be in that domain */
+	rwk_time end = rwk_clock_now() + 20 * 1000000000ull;
+	struct rwk_src_header *domain;
+	struct end e[2] = {{0}};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		attr[i].address.version_srq = RWK_ADDR_VERSION << 24;
+		memcpy(attr[i].address.ip, loopback, sizeof(loopback));
+		memcpy(attr[i].key, &run, sizeof(run));
+	}
+	assert_int_equal(ends_transport->open(&attr[0], &ends_client, &e[0], &e[0].port), 0);
+	assert_non_null(e[0].port->view);
+	domain = e[0].port->domain.memory;
+	assert_int_equal(pthread_mutex_lock(&domain->lock), 0);
+	assert_int_equal(ends_transport->open(&attr[1], &ends_client, &e[1], &e[1].port), 0);
+	assert_null(e[1].port->view);
+	assert_ptr_equal(e[1].port->domain.memory, domain);
+	while (!e[1].port->view && rwk_clock_now() < end)
+		ends_transport->progress(e[1].port);
+	assert_non_null(e[1].port->view);
+	assert_ptr_not_equal(e[1].port->domain.memory, domain);
+	assert_true(e[1].port->domain.id != e[0].port->domain.id);
+	assert_int_equal(pthread_mutex_unlock(&domain->lock), 0);
+	for (int i = 0; i < 2; i++)
+		ends_transport->close(e[i].port);
 }
 
 /*
@@ -537,6 +574,7 @@ int main(void)
 		ENDS_NET(all_sizes),
 		ENDS_NET(sleeping),
 		ENDS_NET(in_a_domain),
+		ENDS_NET(no_seat),
 		ENDS_NET(regions),
 		ENDS_NET(denied),
 		ENDS_NET(without_udp),

@@ -332,7 +332,6 @@ static void alone(void **state)
 	assert_int_equal(rwk_src_join(&attr[0], &seat[0]), 0);
 	assert_int_equal(rwk_src_join_go_on(seat[0]), -EAGAIN);
 	assert_int_equal(rwk_src_join_alone(seat[0]), 0);
-	assert_int_equal(rwk_src_join_alone(seat[0]), -EALREADY);
 	assert_int_equal(rwk_src_join(&attr[1], &seat[1]), 0);
 	for (int i = 0; i < 2; i++)
 		tell_of(seat[i], &told[i]);
@@ -343,6 +342,45 @@ static void alone(void **state)
 	assert_int_equal(open_descriptors(), before);
 	member_leave(&m);
 	assert_nothing_left(&m.told, 23);
+}
+
+/*
+ * Two seats are in a domain where the first can do nothing, since who holds its lock is stopped: it leaves that, and
+ * has another domain, whatever its neighbour has. The second follows it there.
+ */
+static void alone_afterwards(void **state)
+{
+	const struct plan plan = {.key = 25};
+	bool made[2] = {false, false};
+	struct rwk_src_join_attr attr[2] = {attr_of(&plan, &made[0]), attr_of(&plan, &made[1])};
+	struct rwk_src_seat *seat[2];
+	unsigned before = open_descriptors(), in;
+	struct told told[2], alone[2];
+	struct member m;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(rwk_src_join(&attr[i], &seat[i]), 0);
+		tell_of(seat[i], &told[i]);
+	}
+	assert_true(same_domain(&told[0], &told[1]) && !made[1]);
+	in = open_descriptors();
+	made[0] = false;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(rwk_src_join_alone(seat[i]), 0);
+		tell_of(seat[i], &alone[i]);
+		assert_int_equal(open_descriptors(), in);
+		assert_int_equal(rwk_src_segment_check(rwk_src_seat_memory(seat[1]), &attr[1].size), 0);
+	}
+	assert_true(made[0] && !made[1] && same_domain(&alone[0], &alone[1]));
+	assert_true(alone[0].id != told[0].id && alone[0].inode != told[0].inode);
+	assert_nothing_left(&told[0], 25);
+	member_join(&m, &plan); /* who does not find them */
+	assert_true(m.told.made);
+	member_leave(&m);
+	rwk_src_leave(seat[0]);
+	rwk_src_leave(seat[1]);
+	assert_int_equal(open_descriptors(), before);
 }
 
 /* The member that has come to the door goes away in the middle of a visit: the visitor knocks again, another opens. */
@@ -758,6 +796,7 @@ int main(void)
 		cmocka_unit_test(named_one_died),
 		cmocka_unit_test(other_things),
 		cmocka_unit_test(alone),
+		cmocka_unit_test(alone_afterwards),
 		cmocka_unit_test(left_standing),
 		cmocka_unit_test(last_one_leaves),
 		cmocka_unit_test(forked_children),

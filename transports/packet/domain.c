@@ -170,23 +170,34 @@ static const char *why_not_taken(int why)
 	return why == -ESRCH ? "they are not to be seen from here (another PID namespace, or no /proc)" : strerror(-why);
 }
 
-/* Connections are shared with nobody then, but others' who share theirs meet us as one who does. */
-static void be_alone(struct rwk_port *port)
+static void say_that_alone(bool was_in, int why)
 {
-	int why = 0, rc = port->ways->join_alone(&port->attr, &port->domain, &why);
 	char words[300];
 
 	snprintf(words, sizeof(words),
-		"SRC: no member of this node's domain has let us in within %llu ms: all compute, or are stopped%s%s; "
+		"SRC: %s within %llu ms: %s%s%s; "
 		"this process has a domain of its own and shares no connections with its siblings",
-		JOIN_WITHIN / 1000000, why ? ", and " : "", why ? why_not_taken(why) : "");
+		was_in ? "there was no seat for us in this node's domain"
+		       : "no member of this node's domain has let us in",
+		JOIN_WITHIN / 1000000,
+		was_in ? "a process that was changing its tables is stopped" : "all compute, or are stopped",
+		why ? ", and " : "", why ? why_not_taken(why) : "");
+	rwk_info("%s", words);
+	if (rwk_params.explain)
+		fprintf(stderr, "ropewalk: %s\n", words);
+}
+
+/* Connections are shared with nobody then, but others' who share theirs meet us as one who does. */
+static void be_alone(struct rwk_port *port)
+{
+	bool was_in = port->domain.memory; /* but got no seat (sit_down) */
+	int why = 0, rc = port->ways->join_alone(&port->attr, &port->domain, &why);
+
 	if (rc) {
 		give_up(port, rc);
 		return;
 	}
-	rwk_info("%s", words);
-	if (rwk_params.explain)
-		fprintf(stderr, "ropewalk: %s\n", words);
+	say_that_alone(was_in, was_in ? 0 : why);
 	sit_down(port);
 }
 

@@ -53,8 +53,9 @@ struct rwk_packet_ways {
 	 */
 	int (*join)(const struct rwk_port_attr *attr, struct rwk_packet_domain *d);
 	/**
-	 * May be NULL. After -EAGAIN: makes a domain of our own, and from then on goes on as join. Before, *why is set:
-	 * what stood in the way of helping ourselves, a negative errno; 0: nothing is known.
+	 * May be NULL. After -EAGAIN, or in a domain that has no seat for us, whose link is closed: makes a domain of
+	 * our own, and from then on goes on as join. Before, *why is set: what stood in the way of helping ourselves, a
+	 * negative errno; 0: nothing is known.
 	 */
 	int (*join_alone)(const struct rwk_port_attr *attr, struct rwk_packet_domain *d, int *why);
 	/**

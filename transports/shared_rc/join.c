@@ -170,13 +170,17 @@ static int make(struct rwk_src_seat *seat, const struct rwk_src_join_attr *attr)
 	return rc ? rc : rwk_src_door_listen(h->fd[RWK_SRC_DOOR]);
 }
 
-/* Another seat of the same job in this process, which may be alone in a domain of its own; NULL: none. */
+/*
+ * Another seat of the same job in this process, which may be alone in a domain of its own, but not in the one that this
+ * seat has left; NULL: none.
+ */
 static const struct rwk_src_seat *neighbour(const struct rwk_src_seat *seat)
 {
 	for (struct rwk_list *l = seats.next; l != &seats; l = l->next) {
 		const struct rwk_src_seat *other = rwk_container_of(l, struct rwk_src_seat, link);
+		bool left = other->device == seat->device && other->file == seat->file;
 
-		if (other != seat && other->memory && other->secret.uid == seat->secret.uid &&
+		if (other != seat && other->memory && !left && other->secret.uid == seat->secret.uid &&
 			!memcmp(other->attr.key, seat->attr.key, sizeof(seat->attr.key)))
 			return other;
 	}
@@ -260,21 +264,31 @@ static void explain(int rc)
 			rc == -EMFILE ? " (raise `ulimit -n`)" : "");
 }
 
-/* Closes and frees all that there is of a seat. */
-static void dissolve(struct rwk_src_seat *seat)
+/* Closes all that there is of a seat. Which domain it was in is still known. */
+static void vacate(struct rwk_src_seat *seat)
 {
+	void *memory = seat->memory;
 	bool last;
 
 	rwk_fork_lock();
-	rwk_list_remove(&seat->link);
 	rwk_src_porch_close(&seat->porch);
 	rwk_src_door_leave(&seat->knock);
 	rwk_src_holding_close(&seat->holding);
 	die(seat);
-	last = seat->memory && !mapped(seat, seat->device, seat->file);
+	last = memory && !mapped(seat, seat->device, seat->file);
+	seat->memory = NULL;
+	seat->in = false;
 	rwk_fork_unlock();
 	if (last)
-		munmap(seat->memory, seat->bytes);
+		munmap(memory, seat->bytes);
+}
+
+static void dissolve(struct rwk_src_seat *seat)
+{
+	vacate(seat);
+	rwk_fork_lock();
+	rwk_list_remove(&seat->link);
+	rwk_fork_unlock();
 	free(seat);
 }
 
@@ -326,12 +340,10 @@ int rwk_src_join_alone(struct rwk_src_seat *seat)
 {
 	uint8_t drawn[32];
 
-	if (seat->in)
-		return -EALREADY;
 	if (getrandom(drawn, sizeof(drawn), 0) != sizeof(drawn))
 		return -EIO;
+	vacate(seat);
 	rwk_fork_lock();
-	rwk_src_door_leave(&seat->knock);
 	rwk_src_secret_draw(drawn, seat->secret.uid, &seat->secret);
 	rwk_fork_unlock();
 	return rwk_src_join_go_on(seat);

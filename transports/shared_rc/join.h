@@ -41,8 +41,9 @@ int rwk_src_join(const struct rwk_src_join_attr *attr, struct rwk_src_seat **sea
  */
 int rwk_src_join_go_on(struct rwk_src_seat *seat);
 /**
- * At the door, and no longer willing to wait: makes a domain of one's own under a name that nobody else draws. Later
- * seats of this process for that job are in it, too. 0, or what go_on says but -EAGAIN; -EALREADY: it is in. Never waits.
+ * At the door, or in a domain where no view can be opened, and no longer willing to wait: leaves that, and makes a
+ * domain of one's own under a name that nobody else draws. Later seats of this process for that job are in it, too. 0,
+ * or what go_on says but -EAGAIN. Never waits.
  */
 int rwk_src_join_alone(struct rwk_src_seat *seat);
 /** At the door: why it could not help itself (card.h), a negative errno; 0: it has not tried yet. */
