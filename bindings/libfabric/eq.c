@@ -313,7 +313,7 @@ void rwk_fi_eq_forget(struct rwk_fi_eq *eq, const struct fid *fid)
 	pthread_mutex_unlock(&eq->lock);
 }
 
-struct fi_info *rwk_fi_eq_withdraw(struct rwk_fi_eq *eq, const struct fid *handle)
+struct fi_info *rwk_fi_eq_withdraw(struct rwk_fi_eq *eq, const struct fid *handle, bool seen)
 {
 	struct fi_info *info = NULL;
 
@@ -321,7 +321,7 @@ struct fi_info *rwk_fi_eq_withdraw(struct rwk_fi_eq *eq, const struct fid *handl
 	for (struct rwk_list *l = eq->events.next; l != &eq->events; l = l->next) {
 		struct rwk_fi_event *ev = event_of(l);
 
-		if (ev->seen || !ev->info || ev->info->handle != handle)
+		if ((ev->seen && !seen) || !ev->info || ev->info->handle != handle)
 			continue;
 		info = ev->info;
 		remove_event(eq, ev);

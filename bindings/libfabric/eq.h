@@ -60,9 +60,9 @@ void rwk_fi_eq_forget(struct rwk_fi_eq *eq, const struct fid *fid);
 
 /**
  * The FI_CONNREQ of that handle is taken back: its info, the caller's again. NULL: it is not there any more, or the
- * program has seen it, by FI_PEEK.
+ * program has seen it, by FI_PEEK, and not `seen`.
  */
-struct fi_info *rwk_fi_eq_withdraw(struct rwk_fi_eq *eq, const struct fid *handle);
+struct fi_info *rwk_fi_eq_withdraw(struct rwk_fi_eq *eq, const struct fid *handle, bool seen);
 
 /**
  * From now on the queue's descriptor is readable whenever that one is, of its fabric's device, or deaf: 0 (also once

@@ -29,7 +29,7 @@ struct operation {
 	enum fi_datatype type;
 	enum fi_op op;
 	const struct fi_ioc *operand, *comparand, *result; /* NULL: as the family has none */
-	size_t count;                                      /* the most pieces of any of them */
+	bool single;                                       /* each is one piece */
 	uint64_t remote, remote_count, key;
 	unsigned request;
 	uint32_t flags;
@@ -47,7 +47,7 @@ static uint64_t value(const struct fi_ioc *ioc)
 /* One element, in one piece. */
 static bool is_one(const struct operation *o)
 {
-	return o->count == 1 && o->remote_count == 1 && o->operand->count == 1 &&
+	return o->single && o->remote_count == 1 && o->operand->count == 1 &&
 	       (!o->comparand || o->comparand->count == 1) && (!o->result || o->result->count == 1);
 }
 
@@ -86,18 +86,12 @@ static uint32_t own_flags(const struct rwk_fi_msg_ep *ep)
 	return rwk_fi_quiet(&ep->side[RWK_FI_TX], ep->op_flags[RWK_FI_TX] & FI_COMPLETION);
 }
 
-static size_t most(size_t a, size_t b, size_t c)
-{
-	size_t ab = a > b ? a : b;
-
-	return ab > c ? ab : c;
-}
-
 static ssize_t atomic_writev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc, size_t count, fi_addr_t to,
 	uint64_t address, uint64_t key, enum fi_datatype type, enum fi_op op, void *context)
 {
 	struct rwk_fi_msg_ep *ep = rwk_fi_msg_ep_of(fid);
-	const struct operation o = {BASE, type, op, iov, NULL, NULL, count, address, 1, key, 0, own_flags(ep), context};
+	const struct operation o = {
+		BASE, type, op, iov, NULL, NULL, count == 1, address, 1, key, 0, own_flags(ep), context};
 
 	(void)desc, (void)to;
 	return post(ep, &o);
@@ -116,7 +110,7 @@ static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, 
 {
 	const struct fi_ioc iov = {(void *)(uintptr_t)buf, count};
 	const struct operation o = {
-		BASE, type, op, &iov, NULL, NULL, 1, address, 1, key, 0, RWK_FI_QUIET | RWK_FI_INJECTED, NULL};
+		BASE, type, op, &iov, NULL, NULL, true, address, 1, key, 0, RWK_FI_QUIET | RWK_FI_INJECTED, NULL};
 
 	(void)to;
 	return post(rwk_fi_msg_ep_of(fid), &o);
@@ -145,7 +139,7 @@ static ssize_t message(
 
 static ssize_t atomic_writemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, uint64_t flags)
 {
-	struct operation o = {.family = BASE, .count = msg->iov_count};
+	struct operation o = {.family = BASE, .single = msg->iov_count == 1};
 
 	return message(fid, "fi_atomicmsg", msg, flags, &o);
 }
@@ -155,11 +149,11 @@ static ssize_t atomic_readwritev(struct fid_ep *fid, const struct fi_ioc *iov, v
 	enum fi_datatype type, enum fi_op op, void *context)
 {
 	struct rwk_fi_msg_ep *ep = rwk_fi_msg_ep_of(fid);
-	const struct operation o = {FETCH, type, op, iov, NULL, resultv, most(count, result_count, 1), address, 1, key,
-		0, own_flags(ep), context};
+	const struct operation o = {FETCH, type, op, iov, NULL, resultv, count == 1 && result_count == 1, address, 1,
+		key, 0, own_flags(ep), context};
 
 	(void)desc, (void)result_desc, (void)to;
-	return result_count ? post(ep, &o) : -FI_EINVAL;
+	return post(ep, &o);
 }
 
 static ssize_t atomic_readwrite(struct fid_ep *fid, const void *buf, size_t count, void *desc, void *result,
@@ -175,10 +169,10 @@ static ssize_t atomic_readwrite(struct fid_ep *fid, const void *buf, size_t coun
 static ssize_t atomic_readwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg, struct fi_ioc *resultv,
 	void **result_desc, size_t result_count, uint64_t flags)
 {
-	struct operation o = {.family = FETCH, .result = resultv, .count = most(msg->iov_count, result_count, 1)};
+	struct operation o = {.family = FETCH, .result = resultv, .single = msg->iov_count == 1 && result_count == 1};
 
 	(void)result_desc;
-	return result_count ? message(fid, "fi_fetch_atomicmsg", msg, flags, &o) : -FI_EINVAL;
+	return message(fid, "fi_fetch_atomicmsg", msg, flags, &o);
 }
 
 static ssize_t atomic_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, void **desc, size_t count,
@@ -187,11 +181,11 @@ static ssize_t atomic_compwritev(struct fid_ep *fid, const struct fi_ioc *iov, v
 	enum fi_op op, void *context)
 {
 	struct rwk_fi_msg_ep *ep = rwk_fi_msg_ep_of(fid);
-	const struct operation o = {COMPARE, type, op, iov, comparev, resultv, most(count, compare_count, result_count),
-		address, 1, key, 0, own_flags(ep), context};
+	const struct operation o = {COMPARE, type, op, iov, comparev, resultv,
+		count == 1 && compare_count == 1 && result_count == 1, address, 1, key, 0, own_flags(ep), context};
 
 	(void)desc, (void)compare_desc, (void)result_desc, (void)to;
-	return result_count && compare_count ? post(ep, &o) : -FI_EINVAL;
+	return post(ep, &o);
 }
 
 static ssize_t atomic_compwrite(struct fid_ep *fid, const void *buf, size_t count, void *desc, const void *compare,
@@ -212,10 +206,10 @@ static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomi
 	struct operation o = {.family = COMPARE,
 		.comparand = comparev,
 		.result = resultv,
-		.count = most(msg->iov_count, compare_count, result_count)};
+		.single = msg->iov_count == 1 && compare_count == 1 && result_count == 1};
 
 	(void)compare_desc, (void)result_desc;
-	return result_count && compare_count ? message(fid, "fi_compare_atomicmsg", msg, flags, &o) : -FI_EINVAL;
+	return message(fid, "fi_compare_atomicmsg", msg, flags, &o);
 }
 
 static int valid(enum family family, enum fi_datatype type, enum fi_op op, size_t *count)

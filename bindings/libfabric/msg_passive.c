@@ -40,23 +40,21 @@ static struct rwk_fi_msg_request *request_of(struct fid *handle)
 	return rwk_container_of(handle, struct rwk_fi_msg_request, fid);
 }
 
-/* Drops a request, and its FI_CONNREQ with it, unless the program has seen that: then it is the program's. */
-static bool drop_unseen(struct rwk_fi_msg_request *r)
+/* The request's FI_CONNREQ is taken out of the queue, unless the program has it, or (not `seen`) has seen it. */
+static bool take_back(struct rwk_fi_msg_request *r, bool seen)
 {
-	struct fi_info *info = r->pep ? rwk_fi_eq_withdraw(r->pep->eq, &r->fid) : NULL;
+	struct fi_info *info = r->pep ? rwk_fi_eq_withdraw(r->pep->eq, &r->fid, seen) : NULL;
 
-	if (!info)
-		return false;
 	rwk_fi_info_free(info);
-	rwk_fi_msg_drop_request(r);
-	return true;
+	return info;
 }
 
 void rwk_fi_msg_withdraw(struct rwk_fi_msg_request *r)
 {
 	rwk_connection_destroy(r->connection);
 	r->connection = NULL;
-	drop_unseen(r);
+	if (take_back(r, false))
+		rwk_fi_msg_drop_request(r);
 }
 
 /*
@@ -311,7 +309,10 @@ static int pep_control(struct fid *fid, int command, void *arg)
 	return 0;
 }
 
-/* Requests that the program knows of stay, without it. */
+/*
+ * Requests whose event the program has taken stay, without it, and such as have an endpoint. Of one that it has only
+ * looked at, by FI_PEEK, nothing is left to answer.
+ */
 static void leave_requests(struct rwk_fi_msg_passive *pep)
 {
 	struct rwk_list *next;
@@ -320,7 +321,11 @@ static void leave_requests(struct rwk_fi_msg_passive *pep)
 		struct rwk_fi_msg_request *r = rwk_container_of(l, struct rwk_fi_msg_request, link);
 
 		next = l->next;
-		if (r->pep == pep && !drop_unseen(r))
+		if (r->pep != pep)
+			continue;
+		if (take_back(r, true) && !r->taken)
+			rwk_fi_msg_drop_request(r);
+		else
 			r->pep = NULL;
 	}
 }

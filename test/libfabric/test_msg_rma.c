@@ -319,6 +319,48 @@ static void atomics(void **state)
 	close_both();
 }
 
+/* Operand, comparand and result are one piece each: none of them is as wrong as two. */
+static void pieces_of_atomics(void **state)
+{
+	uint64_t one = 1, result[2] = {0}, want = 0;
+	const struct fi_ioc operand[2] = {{&one, 1}, {&one, 1}}, comparand[2] = {{&want, 1}, {&want, 1}};
+	struct fi_ioc results[2] = {{result, 1}, {result + 1, 1}};
+
+	(void)state;
+	open_both(NULL, BOTH);
+	for (size_t n = 0; n < 27; n++) {
+		const size_t a = n % 3, b = n / 3 % 3, c = n / 9;
+		const struct fi_rma_ioc at = {base, 1, key};
+		struct fi_msg_atomic msg = {.msg_iov = a ? operand : NULL,
+			.iov_count = a,
+			.rma_iov = &at,
+			.rma_iov_count = 1,
+			.datatype = FI_UINT64,
+			.op = FI_SUM};
+
+		if (a == 1 && b == 1 && c == 1)
+			continue;
+		if (a != 1)
+			assert_int_equal(fi_atomicmsg(client.ep, &msg, 0), -FI_EINVAL);
+		if (a != 1 || c != 1) {
+			assert_int_equal(fi_fetch_atomicv(client.ep, a ? operand : NULL, NULL, a, c ? results : NULL,
+						 NULL, c, 0, base, key, FI_UINT64, FI_SUM, NULL),
+				-FI_EINVAL);
+			assert_int_equal(
+				fi_fetch_atomicmsg(client.ep, &msg, c ? results : NULL, NULL, c, 0), -FI_EINVAL);
+		}
+		msg.op = FI_CSWAP;
+		assert_int_equal(fi_compare_atomicv(client.ep, a ? operand : NULL, NULL, a, b ? comparand : NULL, NULL,
+					 b, c ? results : NULL, NULL, c, 0, base, key, FI_UINT64, FI_CSWAP, NULL),
+			-FI_EINVAL);
+		assert_int_equal(fi_compare_atomicmsg(client.ep, &msg, b ? comparand : NULL, NULL, b,
+					 c ? results : NULL, NULL, c, 0),
+			-FI_EINVAL);
+	}
+	t_nothing(client.cq, server.cq);
+	close_both();
+}
+
 /* FI_PROGRESS_AUTO, which is what programs have that ask for RMA and say nothing of progress. */
 static void by_itself(void **state)
 {
@@ -343,6 +385,7 @@ int main(void)
 		cmocka_unit_test(without_caps),
 		cmocka_unit_test(registrations),
 		cmocka_unit_test(atomics),
+		cmocka_unit_test(pieces_of_atomics),
 		cmocka_unit_test(by_itself),
 	};
 
