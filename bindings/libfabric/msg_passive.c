@@ -45,8 +45,10 @@ static bool take_back(struct rwk_fi_msg_request *r, bool seen)
 {
 	struct fi_info *info = r->pep ? rwk_fi_eq_withdraw(r->pep->eq, &r->fid, seen) : NULL;
 
+	if (!info)
+		return false;
 	rwk_fi_info_free(info);
-	return info;
+	return true;
 }
 
 void rwk_fi_msg_withdraw(struct rwk_fi_msg_request *r)

@@ -459,7 +459,7 @@ static void hangs_up_seen(void **state)
 	t_sides_close(&client, &server);
 }
 
-/* So it does when the passive endpoint is closed: it may have an endpoint by then, or be answered. */
+/* So it does when the passive endpoint is closed, if it has an endpoint by then, or is answered. */
 static void closes_with_one_seen(void **state)
 {
 	struct fid_eq *other;
@@ -480,6 +480,23 @@ static void closes_with_one_seen(void **state)
 		assert_int_equal(fi_close(&other->fid), 0);
 		t_sides_close(&client, &server);
 	}
+}
+
+/* One that has been seen and nothing more goes with the passive endpoint: nobody could answer it any more. */
+static void closes_with_one_only_seen(void **state)
+{
+	unsigned char data[T_CM_DATA];
+	struct fid_eq *other;
+
+	(void)state;
+	open_past(&other);
+	peek(other);
+	assert_int_equal(fi_close(&server.pep->fid), 0);
+	server.pep = NULL;
+	t_side_no_event(&server, NULL);
+	assert_int_equal(t_side_error(&client, &server, data).err, FI_ECONNRESET);
+	assert_int_equal(fi_close(&other->fid), 0);
+	t_sides_close(&client, &server);
 }
 
 /* Many clients of one server, all at once, of one fabric. */
@@ -647,6 +664,7 @@ int main(void)
 		cmocka_unit_test(hang_up_unseen),
 		cmocka_unit_test(hangs_up_seen),
 		cmocka_unit_test(closes_with_one_seen),
+		cmocka_unit_test(closes_with_one_only_seen),
 		cmocka_unit_test(many),
 		cmocka_unit_test(accepted_before_asked),
 		cmocka_unit_test(named_before_it_listens),
