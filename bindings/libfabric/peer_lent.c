@@ -7,10 +7,11 @@
  *   QUEUED   it waits in our inbox, its payload with the provider
  *   GIVEN    a receive is the provider's, until it frees the entry
  *   DROPPED  we are about to say that it is dropped
+ *   ENDED    it is over, but somebody still asks the provider whose message it was: he puts it back
  *
- * Locks: what a provider calls takes ours; what we call of it, start and discard, is called without. Who drives it from
- * one thread and posts receives from another has to keep a post away from between its get and queue, as fi_peer(3)
- * says; a receive that comes there all the same is found by queue, which then starts the message from within.
+ * Locks: what a provider calls takes ours; what we call of it is called without. Who drives it from one thread and
+ * posts receives from another has to keep a post away from between its get and queue, as fi_peer(3) says; a receive
+ * that comes there all the same is found by queue, which then starts the message from within.
  */
 #include "bindings/libfabric/peer_forms.h"
 
@@ -27,7 +28,7 @@ struct lent {
 	struct rwk_list of_srx;
 	struct rwk_list entries; /* entry.link: all that are out */
 	struct rwk_pool pool;
-	unsigned telling; /* threads that are about to call the provider, or in it, to start or drop a message */
+	unsigned calling; /* threads that are about to call the provider, or in it, for one of its messages */
 	bool selective;
 };
 
@@ -35,7 +36,8 @@ struct entry {
 	union rwk_fi_any_entry shown; /* what the provider has; first */
 	struct lent *lent;
 	struct rwk_list link;
-	enum { ASKED, QUEUED, GIVEN, DROPPED } state;
+	enum { ASKED, QUEUED, GIVEN, DROPPED, ENDED } state;
+	unsigned asking; /* threads that ask whose it is */
 	enum rwk_space space;
 	struct rwk_rx *rx;           /* GIVEN */
 	struct rwk_unexpected *kept; /* QUEUED */
@@ -84,7 +86,9 @@ static struct entry *new_entry(struct lent *l, const struct rwk_offer *m, fi_add
 static void put_entry(struct entry *e)
 {
 	rwk_list_remove(&e->link);
-	rwk_pool_put(&e->lent->pool, e);
+	e->state = ENDED;
+	if (!e->asking)
+		rwk_pool_put(&e->lent->pool, e);
 }
 
 /** The entry's receive is the provider's. */
@@ -183,7 +187,25 @@ static void free_entry(struct fi_peer_rx_entry *entry)
 	rwk_fi_leave(&srx->lock);
 }
 
-/* Each entry goes round the list once, and is asked about without the lock: the answer takes the provider's. */
+/* Whose message waits there, if the provider knows by now. It is asked without the lock: the answer takes its own. */
+static void ask_sender(struct lent *l, struct entry *e, fi_addr_t (*get_addr)(struct fi_peer_rx_entry *entry))
+{
+	fi_addr_t from;
+
+	l->calling++;
+	e->asking++;
+	rwk_fi_leave(&l->srx->lock);
+	from = get_addr(shown(e));
+	rwk_fi_enter(&l->srx->lock);
+	l->calling--;
+	e->asking--;
+	if (e->state == QUEUED)
+		message_of(e)->addr = from;
+	else if (e->state == ENDED && !e->asking)
+		rwk_pool_put(&l->pool, e);
+}
+
+/* Each entry goes round the list once. */
 static void foreach_unspec_addr(struct fid_peer_srx *srx, fi_addr_t (*get_addr)(struct fi_peer_rx_entry *entry))
 {
 	struct lent *l = lent_of(srx);
@@ -195,11 +217,8 @@ static void foreach_unspec_addr(struct fid_peer_srx *srx, fi_addr_t (*get_addr)(
 		struct entry *e = rwk_container_of(rwk_list_pop(&l->entries), struct entry, link);
 
 		rwk_list_append(&l->entries, &e->link);
-		if (e->state != QUEUED || message_of(e)->addr != FI_ADDR_UNSPEC)
-			continue;
-		rwk_fi_leave(&l->srx->lock);
-		message_of(e)->addr = get_addr(shown(e));
-		rwk_fi_enter(&l->srx->lock);
+		if (e->state == QUEUED && message_of(e)->addr == FI_ADDR_UNSPEC)
+			ask_sender(l, e, get_addr);
 	}
 	rwk_fi_leave(&l->srx->lock);
 }
@@ -273,7 +292,7 @@ static void start(struct lent *l, struct entry *e)
 	rwk_fi_enter(&l->srx->lock);
 	if (err && is_out(l, e))
 		end(e, err);
-	l->telling--;
+	l->calling--;
 	rwk_fi_leave(&l->srx->lock);
 }
 
@@ -286,7 +305,7 @@ static void discard(struct lent *l, struct entry *e)
 		rwk_warn("another provider cannot drop a message: %s", fi_strerror(-err));
 	rwk_fi_enter(&l->srx->lock);
 	put_entry(e);
-	l->telling--;
+	l->calling--;
 	rwk_fi_leave(&l->srx->lock);
 }
 
@@ -305,7 +324,7 @@ void rwk_fi_lent_tell(struct rwk_fi_srx *srx)
 			e->state = DROPPED;
 		l = e ? e->lent : NULL;
 		if (l)
-			l->telling++;
+			l->calling++;
 		rwk_fi_leave(&srx->lock);
 		if (!e)
 			return;
@@ -324,9 +343,9 @@ static int lent_close(struct fid *fid)
 	if (rwk_fi_is_inherited(srx->domain->process))
 		return 0;
 	rwk_fi_enter(&srx->lock);
-	if (l->telling) {
+	if (l->calling) {
 		rwk_fi_leave(&srx->lock);
-		rwk_warn("fi_close: messages of the borrowed receive context are being started, or dropped");
+		rwk_warn("fi_close: messages of the borrowed receive context are being started, dropped or asked for");
 		return -FI_EBUSY;
 	}
 	while (!rwk_list_empty(&l->entries))

@@ -287,6 +287,13 @@ test_libfabric_test_lent_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_lent_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_lent
 
+check_PROGRAMS += test/libfabric/test_lent_asked
+test_libfabric_test_lent_asked_SOURCES = test/libfabric/test_lent_asked.c bindings/libfabric/peer_entry.c \
+	bindings/libfabric/peer_entry.h test/libfabric/fi_pair.c test/libfabric/fi_pair.h
+test_libfabric_test_lent_asked_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_lent_asked_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_lent_asked
+
 check_PROGRAMS += test/libfabric/test_peer
 test_libfabric_test_peer_SOURCES = test/libfabric/test_peer.c test/libfabric/fi_owner.c test/libfabric/fi_owner.h \
 	test/libfabric/fi_pair.c test/libfabric/fi_pair.h
