@@ -88,7 +88,7 @@ struct rwk_fi_msg_ep {
 	struct rwk_connection *connection;
 	struct rwk_fi_msg_request *request; /* that it was opened with, and has not accepted */
 	struct rwk_address source, peer;    /* partial; `peer` zeroed while it is not known */
-	int reserved;                       /* holds source's port for it; -1: of the port the kernel decides */
+	int reserved;                       /* holds source's port for it; -1: it has none of its own */
 	uint64_t caps;                      /* of info, tx_attr and rx_attr together */
 	uint64_t op_flags[RWK_FI_SIDES];
 	size_t tx_size, rx_size;
@@ -136,6 +136,8 @@ int rwk_fi_msg_getopt(fid_t fid, int level, int name, void *value, size_t *len);
 int rwk_fi_msg_setopt(fid_t fid, int level, int name, const void *value, size_t len);
 
 /* msg_cm.c */
+/** It connects from that address; the port, if it has one, is its own from now on: 0 or negative errno. */
+int rwk_fi_msg_assign(struct rwk_fi_msg_ep *ep, const struct rwk_address *name);
 extern const struct fi_ops_cm rwk_fi_msg_cm_ops;
 /** So long, in ms, may a peer take to answer. */
 uint32_t rwk_fi_msg_patience(void);
@@ -164,6 +166,11 @@ void rwk_fi_msg_drop_requests(struct rwk_fi_device *device);
  * no such address.
  */
 int rwk_fi_msg_inherit(struct rwk_fi_msg_ep *ep, fid_t passive);
+/**
+ * Holds the port of the name (0: one of the kernel's choice, which is the name's then) for who listens there or
+ * connects from there, in place of what was reserved: 0; negative errno, nothing being changed.
+ */
+int rwk_fi_msg_reserve(uint32_t format, struct rwk_address *name, int *reserved);
 /** Gives up what is reserved, if anything is. */
 void rwk_fi_msg_release(int *reserved);
 /** Somebody connects: the program is told. */

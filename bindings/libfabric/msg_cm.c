@@ -26,20 +26,37 @@ static struct rwk_fi_msg_ep *ep_of(fid_t fid)
 	return rwk_container_of(fid, struct rwk_fi_msg_ep, fid.fid);
 }
 
-/* The address to connect from; of its port the kernel decides, unless it was a passive endpoint's. */
+int rwk_fi_msg_assign(struct rwk_fi_msg_ep *ep, const struct rwk_address *name)
+{
+	struct rwk_address a = *name;
+	int err = 0;
+
+	if (rwk_address_port(name))
+		err = rwk_fi_msg_reserve(ep->domain->addr_format, &a, &ep->reserved);
+	else
+		rwk_fi_msg_release(&ep->reserved);
+	if (err)
+		rwk_warn("endpoint: it cannot connect from port %u: %s", rwk_address_port(name), fi_strerror(-err));
+	else
+		ep->source = a;
+	return err;
+}
+
+/* The address to connect from. Without a port, of that the kernel decides when it connects. */
 static int setname(fid_t fid, void *addr, size_t addrlen)
 {
 	struct rwk_fi_msg_ep *ep = ep_of(fid);
 	uint32_t format = ep->domain->addr_format;
-	int err = -FI_EOPBADSTATE;
+	struct rwk_address name;
+	int err;
 
 	if (addrlen < rwk_fi_address_size(format))
 		return -FI_EINVAL;
+	err = rwk_fi_address_read(format, addr, &name);
+	if (err)
+		return err;
 	rwk_fi_lock(ep->lock);
-	if (ep->state == RWK_FI_IDLE) {
-		rwk_fi_msg_release(&ep->reserved);
-		err = rwk_fi_address_read(format, addr, &ep->source);
-	}
+	err = ep->state == RWK_FI_IDLE ? rwk_fi_msg_assign(ep, &name) : -FI_EOPBADSTATE;
 	rwk_fi_unlock(ep->lock);
 	return err;
 }

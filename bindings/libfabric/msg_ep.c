@@ -305,7 +305,9 @@ static int take_info(struct rwk_fi_msg_ep *ep, const struct fi_info *info)
 	if (info->src_addr && info->src_addrlen >= rwk_fi_address_size(format) &&
 		rwk_fi_address_read(format, info->src_addr, &ep->source))
 		return -FI_EINVAL;
-	return info->handle ? take_handle(ep, info->handle) : 0;
+	if (info->handle) /* of a FI_CONNREQ, whose port is the listener's; or of a passive one, which gives its own */
+		return take_handle(ep, info->handle);
+	return ep->source.version_srq ? rwk_fi_msg_assign(ep, &ep->source) : 0;
 }
 
 int rwk_fi_msg_ep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **out, void *context)

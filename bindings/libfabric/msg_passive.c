@@ -147,15 +147,15 @@ void rwk_fi_msg_ask(struct rwk_fi_msg_passive *pep, const struct rwk_connection_
 	rwk_fi_msg_drop_request(r);
 }
 
-/* The address to listen at, as the connection layer has it: any of both families is all zero, any of IPv4 is not. */
-static void listen_ip(const struct rwk_fi_msg_passive *pep, uint8_t ip[16])
+/* The address as the connection layer has it: any of both families is all zero, any of IPv4 is not. */
+static void socket_ip(uint32_t format, const struct rwk_address *a, uint8_t ip[16])
 {
 	static const uint8_t any[16] = {[10] = 0xff, [11] = 0xff};
 
-	if (pep->info->addr_format == FI_SOCKADDR_IN6 && !memcmp(pep->source.ip, any, sizeof(any)))
+	if (format == FI_SOCKADDR_IN6 && !memcmp(a->ip, any, sizeof(any)))
 		memset(ip, 0, 16);
 	else
-		memcpy(ip, pep->source.ip, 16);
+		memcpy(ip, a->ip, 16);
 }
 
 void rwk_fi_msg_release(int *reserved)
@@ -165,22 +165,28 @@ void rwk_fi_msg_release(int *reserved)
 	*reserved = -1;
 }
 
-/* Its port is its own from now on, before it listens; the kernel chooses it, unless the program has. */
-static int reserve(struct rwk_fi_msg_passive *pep)
+int rwk_fi_msg_reserve(uint32_t format, struct rwk_address *name, int *reserved)
 {
 	uint8_t ip[16];
 	uint16_t port;
 	int fd;
 
-	if (pep->listener || pep->reserved >= 0)
-		return 0;
-	listen_ip(pep, ip);
-	fd = rwk_socket_reserve(ip, rwk_address_port(&pep->source), &port);
+	socket_ip(format, name, ip);
+	fd = rwk_socket_reserve(ip, rwk_address_port(name), &port);
 	if (fd < 0)
 		return fd;
-	pep->reserved = fd;
-	rwk_fi_address_partial(ip, port, &pep->source);
+	rwk_fi_msg_release(reserved);
+	*reserved = fd;
+	rwk_fi_address_partial(ip, port, name);
 	return 0;
+}
+
+/* Its port is its own from now on, before it listens; the kernel chooses it, unless the program has. */
+static int reserve(struct rwk_fi_msg_passive *pep)
+{
+	if (pep->listener || pep->reserved >= 0)
+		return 0;
+	return rwk_fi_msg_reserve(pep->info->addr_format, &pep->source, &pep->reserved);
 }
 
 int rwk_fi_msg_inherit(struct rwk_fi_msg_ep *ep, fid_t passive)
@@ -217,7 +223,7 @@ static int start(struct rwk_fi_msg_passive *pep)
 		rwk_warn("fi_listen: no event queue is bound to the passive endpoint");
 		return -FI_ENOEQ;
 	}
-	listen_ip(pep, attr.ip);
+	socket_ip(pep->info->addr_format, &pep->source, attr.ip);
 	err = rwk_listen(pep->device->channel, &attr, &pep->listener);
 	if (err) {
 		rwk_warn("fi_listen: port %u: %s", attr.port, fi_strerror(-err));

@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -610,6 +611,73 @@ static void named_before_it_listens(void **state)
 	t_side_close(&server);
 }
 
+/* A port at loopback that somebody else may have, too, as long as he does not listen; its socket. */
+static int hold_port(struct sockaddr_in *name)
+{
+	socklen_t len = sizeof(*name);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+
+	*name = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	assert_true(fd >= 0);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)name, len), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)name, &len), 0);
+	return fd;
+}
+
+/* The client's endpoint, to be from that address: by its info, or by fi_setname. */
+static int open_from(struct sockaddr_in *name, bool by_info)
+{
+	struct fi_info *info = fi_dupinfo(client.info);
+	int err;
+
+	if (by_info) {
+		free(info->src_addr);
+		info->src_addr = malloc(sizeof(*name));
+		memcpy(info->src_addr, name, sizeof(*name));
+		info->src_addrlen = sizeof(*name);
+	}
+	err = fi_endpoint(client.domain, info, &client.ep, NULL);
+	fi_freeinfo(info);
+	return by_info ? err : fi_setname(&client.ep->fid, name, sizeof(*name));
+}
+
+/* An endpoint connects from the port that it was given, or says at once that it cannot: where somebody listens. */
+static void connects_from_a_port(void **state)
+{
+	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED};
+	struct sockaddr_in own;
+	struct t_event e;
+
+	(void)state;
+	for (int by_info = 0; by_info < 2; by_info++) {
+		int fd = hold_port(&own);
+
+		t_sides_listen(&client, &server, NULL);
+		assert_int_equal(open_from((struct sockaddr_in *)&server.name, by_info), -FI_EADDRINUSE);
+		if (!by_info)
+			assert_int_equal(fi_close(&client.ep->fid), 0);
+		assert_int_equal(open_from(&own, by_info), 0);
+		assert_int_equal(fi_setname(&client.ep->fid, &server.name, sizeof(own)), -FI_EADDRINUSE);
+		assert_int_equal(port_of(&client.ep->fid), ntohs(own.sin_port));
+		assert_int_equal(fi_cq_open(client.domain, &attr, &client.cq, NULL), 0);
+		assert_int_equal(fi_ep_bind(client.ep, &client.eq->fid, 0), 0);
+		assert_int_equal(fi_ep_bind(client.ep, &client.cq->fid, FI_TRANSMIT | FI_RECV), 0);
+		assert_int_equal(fi_connect(client.ep, &server.name, NULL, 0), 0);
+		e = t_side_event(&server, &client, FI_CONNREQ);
+		assert_int_equal(((struct sockaddr_in *)e.info->dest_addr)->sin_port, own.sin_port);
+		assert_int_equal(((struct sockaddr_in *)e.info->src_addr)->sin_port,
+			((struct sockaddr_in *)&server.name)->sin_port); /* which is not taken from who listens */
+		t_side_endpoint(&server, e.info);
+		fi_freeinfo(e.info);
+		assert_int_equal(fi_accept(server.ep, NULL, 0), 0);
+		t_side_event(&client, &server, FI_CONNECTED);
+		assert_int_equal(port_of(&client.ep->fid), ntohs(own.sin_port));
+		t_sides_close(&client, &server);
+		close(fd);
+	}
+}
+
 /*
  * An endpoint that is opened with a passive one takes its name, and connects from there; one that
  * listens gives none.
@@ -668,6 +736,7 @@ int main(void)
 		cmocka_unit_test(many),
 		cmocka_unit_test(accepted_before_asked),
 		cmocka_unit_test(named_before_it_listens),
+		cmocka_unit_test(connects_from_a_port),
 		cmocka_unit_test(takes_the_place_of_a_passive_one),
 	};
 
