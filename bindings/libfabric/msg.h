@@ -139,6 +139,8 @@ int rwk_fi_msg_setopt(fid_t fid, int level, int name, const void *value, size_t 
 /** It connects from that address; the port, if it has one, is its own from now on: 0 or negative errno. */
 int rwk_fi_msg_assign(struct rwk_fi_msg_ep *ep, const struct rwk_address *name);
 extern const struct fi_ops_cm rwk_fi_msg_cm_ops;
+/** So much of what a program adds to a request or an answer goes along: the rest is cut off, as fi_cm(3) says. */
+uint32_t rwk_fi_msg_data_length(const char *call, size_t len);
 /** So long, in ms, may a peer take to answer. */
 uint32_t rwk_fi_msg_patience(void);
 /** Ends the connection, if there is one; what was posted is cancelled. What was injected has a moment to go out. */

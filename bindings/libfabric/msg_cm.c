@@ -89,16 +89,19 @@ static int getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)
 	return connected ? rwk_fi_address_give(ep->domain->addr_format, &peer, addr, addrlen) : -FI_ENOTCONN;
 }
 
+uint32_t rwk_fi_msg_data_length(const char *call, size_t len)
+{
+	if (len <= RWK_PRIVATE_MAX)
+		return (uint32_t)len;
+	rwk_info("%s: of %zu bytes of data %u go (FI_OPT_CM_DATA_SIZE)", call, len, RWK_PRIVATE_MAX);
+	return RWK_PRIVATE_MAX;
+}
+
 /* Takes what an endpoint needs before it connects: 0 or negative errno. */
-static int prepare(struct rwk_fi_msg_ep *ep, const char *call, size_t paramlen)
+static int prepare(struct rwk_fi_msg_ep *ep, const char *call)
 {
 	int err;
 
-	if (paramlen > RWK_PRIVATE_MAX) {
-		rwk_warn("%s: %zu bytes of data; there is room for %u (FI_OPT_CM_DATA_SIZE)", call, paramlen,
-			RWK_PRIVATE_MAX);
-		return -FI_EINVAL;
-	}
 	if (ep->state != RWK_FI_IDLE) {
 		rwk_warn("%s: an endpoint connects once", call);
 		return -FI_EISCONN;
@@ -118,7 +121,7 @@ static unsigned access_of(uint64_t caps)
 	       (caps & FI_ATOMIC && caps & FI_REMOTE_WRITE ? (unsigned)RWK_ACCESS_ATOMIC : 0);
 }
 
-static struct rwk_connection_attr terms(struct rwk_fi_msg_ep *ep, const void *param, size_t paramlen)
+static struct rwk_connection_attr terms(struct rwk_fi_msg_ep *ep, const char *call, const void *param, size_t paramlen)
 {
 	static const uint8_t any[16] = {[10] = 0xff, [11] = 0xff};
 	struct rwk_connection_attr attr = {
@@ -131,7 +134,7 @@ static struct rwk_connection_attr terms(struct rwk_fi_msg_ep *ep, const void *pa
 			.timeout_ns = SILENCE},
 		.timeout_ms = rwk_fi_msg_patience(),
 		.private_data = param,
-		.private_length = (uint32_t)paramlen,
+		.private_length = rwk_fi_msg_data_length(call, paramlen),
 		.user = ep,
 	};
 
@@ -145,11 +148,11 @@ static struct rwk_connection_attr terms(struct rwk_fi_msg_ep *ep, const void *pa
 static int start(struct rwk_fi_msg_ep *ep, const struct rwk_address *to, const void *param, size_t paramlen)
 {
 	struct rwk_connection_attr attr;
-	int err = ep->request ? -FI_EOPBADSTATE : prepare(ep, "fi_connect", paramlen);
+	int err = ep->request ? -FI_EOPBADSTATE : prepare(ep, "fi_connect");
 
 	if (err)
 		return err;
-	attr = terms(ep, param, paramlen);
+	attr = terms(ep, "fi_connect", param, paramlen);
 	err = rwk_connect(ep->device->channel, ep->qp, to->ip, rwk_address_port(to), &attr, &ep->connection);
 	if (err)
 		return err;
@@ -182,10 +185,10 @@ static int answer(struct rwk_fi_msg_ep *ep, const void *param, size_t paramlen)
 		rwk_warn("fi_accept: the endpoint was not opened with the info of a FI_CONNREQ");
 		return -FI_EOPBADSTATE;
 	}
-	err = prepare(ep, "fi_accept", paramlen);
+	err = prepare(ep, "fi_accept");
 	if (err)
 		return err;
-	attr = terms(ep, param, paramlen);
+	attr = terms(ep, "fi_accept", param, paramlen);
 	err = r->connection ? rwk_accept(r->connection, ep->qp, &attr) : -FI_ENOTCONN;
 	if (err)
 		return err;

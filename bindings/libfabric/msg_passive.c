@@ -250,10 +250,10 @@ static int pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size
 	struct rwk_fi_msg_passive *pep = pep_of(&fid->fid);
 	struct rwk_fi_msg_request *r = request_of(handle);
 
-	if (handle->fclass != FI_CLASS_CONNREQ || r->device != pep->device || r->taken || paramlen > RWK_PRIVATE_MAX)
+	if (handle->fclass != FI_CLASS_CONNREQ || r->device != pep->device || r->taken)
 		return -FI_EINVAL;
 	rwk_fi_lock(&pep->device->group.mutex);
-	if (r->connection && !rwk_reject(r->connection, param, (uint32_t)paramlen))
+	if (r->connection && !rwk_reject(r->connection, param, rwk_fi_msg_data_length("fi_reject", paramlen)))
 		r->connection = NULL;
 	rwk_fi_msg_drop_request(r);
 	rwk_fi_unlock(&pep->device->group.mutex);

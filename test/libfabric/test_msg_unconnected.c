@@ -45,6 +45,27 @@ static void rejects(void **state)
 	t_sides_close(&client, &server);
 }
 
+/* Of what programs add to request and refusal there goes what fits. */
+static void cuts_data(void **state)
+{
+	unsigned char data[T_CM_DATA + 44], got[T_CM_DATA];
+	struct t_event e;
+
+	(void)state;
+	t_fill(data, sizeof(data), 1);
+	t_sides_listen(&client, &server, NULL);
+	t_side_endpoint(&client, NULL);
+	assert_int_equal(fi_connect(client.ep, &server.name, data, sizeof(data)), 0);
+	e = t_side_event(&server, &client, FI_CONNREQ);
+	assert_int_equal(e.len, T_CM_DATA);
+	t_check(e.data, e.len, 1);
+	assert_int_equal(fi_reject(server.pep, e.info->handle, data, sizeof(data)), 0);
+	fi_freeinfo(e.info);
+	assert_int_equal(t_side_error(&client, &server, got).err_data_size, T_CM_DATA);
+	t_check(got, sizeof(got), 1);
+	t_sides_close(&client, &server);
+}
+
 /* Nobody listens there. The data that there is none of has no buffer. */
 static void refused(void **state)
 {
@@ -228,7 +249,7 @@ static void strangers(void **state)
 /* What is missing, or too much, or comes too late, is said at once. */
 static void refused_at_once(void **state)
 {
-	unsigned char data[T_CM_DATA + 1] = {0};
+	struct sockaddr_in name;
 	struct fid_ep *ep;
 	size_t len = 4;
 	char byte = 0;
@@ -237,8 +258,8 @@ static void refused_at_once(void **state)
 	t_sides_listen(&client, &server, NULL);
 	assert_int_equal(fi_listen(server.pep), -FI_EOPBADSTATE);
 	assert_int_equal(fi_setname(&server.pep->fid, &server.name, sizeof(struct sockaddr_in)), -FI_EOPBADSTATE);
-	assert_int_equal(fi_getname(&server.pep->fid, data, &len), -FI_ETOOSMALL);
-	assert_int_equal(len, sizeof(struct sockaddr_in));
+	assert_int_equal(fi_getname(&server.pep->fid, &name, &len), -FI_ETOOSMALL);
+	assert_int_equal(len, sizeof(name));
 	assert_int_equal(fi_reject(server.pep, &server.pep->fid, NULL, 0), -FI_EINVAL);
 	assert_int_equal(fi_endpoint(client.domain, client.info, &ep, NULL), 0);
 	assert_int_equal(fi_send(ep, &byte, 1, NULL, 0, NULL), -FI_EOPBADSTATE);
@@ -252,7 +273,6 @@ static void refused_at_once(void **state)
 	assert_int_equal(fi_ep_bind(ep, &server.eq->fid, 0), -FI_EINVAL);
 	assert_int_equal(fi_close(&ep->fid), 0);
 	t_side_endpoint(&client, NULL);
-	assert_int_equal(fi_connect(client.ep, &server.name, data, sizeof(data)), -FI_EINVAL);
 	assert_int_equal(fi_connect(client.ep, NULL, NULL, 0), -FI_EINVAL);
 	assert_int_equal(fi_send(client.ep, &byte, 1, NULL, 0, NULL), -FI_ENOTCONN);
 	assert_int_equal(fi_enable(client.ep), -FI_EOPBADSTATE);
@@ -265,6 +285,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rejects),
+		cmocka_unit_test(cuts_data),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(times_out),
 		cmocka_unit_test(withdrawn),
