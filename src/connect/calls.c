@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define TIMEOUT_MS 5000u
 #define READS_MAX  16u
@@ -71,7 +72,11 @@ static int begin(struct rwk_connection *c)
 	if (rc < 0)
 		return rc;
 	c->fd = rc;
-	rwk_cm_watch_socket(c, EPOLLOUT);
+	rc = rwk_cm_watch_socket(c, EPOLLOUT);
+	if (rc) {
+		close(c->fd);
+		return rc;
+	}
 	rwk_cm_set_due(c, rwk_clock_now() + timeout_of(c));
 	return 0;
 }
@@ -174,8 +179,13 @@ static void believe(struct rwk_connection *c)
 /* The streaming is over, or there was none: what is to be said is said, or all is known. */
 static int leave_streaming(struct rwk_connection *c)
 {
+	int rc;
+
 	if (c->attr.told || c->theirs.type)
 		return rwk_cm_enter(c);
+	rc = rwk_cm_watch_socket(c, EPOLLIN);
+	if (rc)
+		return rc;
 	c->state = GREETING;
 	rwk_cm_await(c, c->attr.patient, timeout_of(c));
 	rwk_cm_send(c, RWK_CM_GREETING);

@@ -96,10 +96,13 @@ void rwk_cm_await(struct rwk_connection *c, bool patient, rwk_time timeout)
 	rwk_cm_set_due(c, patient ? NEVER : rwk_clock_now() + timeout);
 }
 
-void rwk_cm_watch_socket(struct rwk_connection *c, unsigned events)
+int rwk_cm_watch_socket(struct rwk_connection *c, unsigned events)
 {
-	if (!rwk_cm_watch(c->channel, c->fd, &c->source, events, c->watched))
+	int rc = rwk_cm_watch(c->channel, c->fd, &c->source, events, c->watched);
+
+	if (!rc)
 		c->watched = events;
+	return rc;
 }
 
 void rwk_cm_tell(struct rwk_connection *c, enum rwk_connection_event_type type)

@@ -110,6 +110,7 @@ struct rwk_connection {
 };
 
 /* channel.c */
+/* 0 or negative errno: of a descriptor that is not watched yet (`before` 0); others need no memory. */
 int rwk_cm_watch(struct rwk_event_channel *ch, int fd, void *source, unsigned events, unsigned before);
 void rwk_cm_due(struct rwk_event_channel *ch, rwk_time due); /* somebody waits until then */
 void rwk_cm_ring(struct rwk_event_channel *ch);
@@ -126,8 +127,9 @@ struct rwk_connection *rwk_cm_new(struct rwk_event_channel *ch, enum state state
 void rwk_cm_free(struct rwk_connection *c); /* what it has is gone */
 void rwk_cm_set_due(struct rwk_connection *c, rwk_time due);
 void rwk_cm_await(struct rwk_connection *c, bool patient, rwk_time timeout); /* a program is to say something */
-void rwk_cm_watch_socket(struct rwk_connection *c, unsigned events);
-void rwk_cm_send(struct rwk_connection *c, enum rwk_cm_type type); /* the message `mine`, or one without terms */
+int rwk_cm_watch_socket(struct rwk_connection *c, unsigned events); /* as rwk_cm_watch */
+/* The message `mine`, or one without terms. The socket is watched already: or else nobody would hear the answer. */
+void rwk_cm_send(struct rwk_connection *c, enum rwk_cm_type type);
 void rwk_cm_event(struct rwk_connection *c);                       /* something may have happened at its socket */
 void rwk_cm_expired(struct rwk_connection *c);
 void rwk_cm_over(struct rwk_connection *c, enum rwk_connection_event_type type, int status);

@@ -61,7 +61,11 @@ static void welcome(struct rwk_listener *l, int fd, const uint8_t ip[16], uint16
 	l->stranger_count++;
 	rwk_list_append(&l->strangers, &c->visitor);
 	rwk_cm_set_due(c, rwk_clock_now() + l->timeout);
-	rwk_cm_watch_socket(c, EPOLLIN);
+	if (rwk_cm_watch_socket(c, EPOLLIN)) {
+		l->counters.refused++;
+		rwk_cm_drop(c);
+		return;
+	}
 	rwk_cm_event(c); /* it may be here already */
 }
 

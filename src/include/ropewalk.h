@@ -631,7 +631,7 @@ struct rwk_listener_counters {
 	uint64_t requests;  /* that became a REQUEST */
 	uint64_t strangers; /* dropped: what they said is no request */
 	uint64_t silent;    /* dropped: too slow, hung up before it was said, or pushed out by others */
-	uint64_t refused;   /* dropped: too many wait for an answer, or no memory */
+	uint64_t refused;   /* dropped: too many wait for an answer, or no memory, or room in epoll sets */
 };
 
 /**
@@ -675,8 +675,8 @@ struct rwk_connection_attr {
  * on, receives from now on. 0 and *c set; -EINVAL: a value out of its range, a qp of another adapter or state; -EBUSY:
  * the qp has a connection; -EOPNOTSUPP: SRC on a stream, deferred on UDP; -EADDRNOTAVAIL: source_ip is not this host's,
  * or by UDP not where the adapter's packets to that peer come from; -ENETUNREACH and the like: there is no way; -EMFILE,
- * -ENOMEM. Errors change nothing. The qp must exist as long as the connection; when it is destroyed or reset before, that
- * ends the connection.
+ * -ENOMEM; -ENOSPC: the kernel lets no more be watched (fs.epoll.max_user_watches). Errors change nothing. The qp must
+ * exist as long as the connection; when it is destroyed or reset before, that ends the connection.
  */
 RWK_API int rwk_connect(struct rwk_event_channel *ch, struct rwk_qp *qp, const uint8_t ip[16], uint16_t port,
 	const struct rwk_connection_attr *attr, struct rwk_connection **c);
@@ -700,8 +700,8 @@ RWK_API int rwk_reject(struct rwk_connection *c, const void *private_data, uint3
  * deferred from rwk_connection_enter on, there are packets on it (transports/links/stream/STREAM.md). The peer does the
  * same: then the two exchange a greeting first, and ESTABLISHED comes with the peer's. Or (`told`) there is none, the
  * qp is in RTS on return, and the peer need know nothing but packets. The descriptor is the connection's from now on,
- * which closes it in the end. 0 and *c set; -EINVAL, -EBUSY, -EOPNOTSUPP, -ENOMEM: as rwk_connect, and -EINVAL:
- * no TCP socket; -ENOTCONN: not connected; it is still the caller's then, and the qp as it was.
+ * which closes it in the end. 0 and *c set; -EINVAL, -EBUSY, -EOPNOTSUPP, -ENOMEM, -ENOSPC: as rwk_connect, and
+ * -EINVAL: no TCP socket; -ENOTCONN: not connected; it is still the caller's then, and the qp as it was.
  */
 RWK_API int rwk_convert(struct rwk_event_channel *ch, struct rwk_qp *qp, int fd, const struct rwk_connection_attr *attr,
 	struct rwk_connection **c);
@@ -712,7 +712,7 @@ RWK_API int rwk_convert(struct rwk_event_channel *ch, struct rwk_qp *qp, int fd,
 RWK_API int rwk_connection_fd(const struct rwk_connection *c);
 /**
  * The streaming is over (S4-9): RDMA mode from now on; ESTABLISHED follows. 0; -EINVAL: it is not streaming; -ENOTCONN,
- * -ENOMEM: DISCONNECTED follows.
+ * -ENOMEM, -ENOSPC: DISCONNECTED follows.
  */
 RWK_API int rwk_connection_enter(struct rwk_connection *c);
 

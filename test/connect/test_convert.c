@@ -14,6 +14,8 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdbool.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -146,6 +148,41 @@ void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_calloc(size_t count, size_t size)
 {
 	return refused && count == refused ? NULL : __real_calloc(count, size);
+}
+
+static bool full; /* the kernel lets no more be watched than is */
+
+int __real_epoll_ctl(int set, int what, int fd, struct epoll_event *e);
+int __wrap_epoll_ctl(int set, int what, int fd, struct epoll_event *e);
+
+int __wrap_epoll_ctl(int set, int what, int fd, struct epoll_event *e)
+{
+	if (full && what == EPOLL_CTL_ADD) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return __real_epoll_ctl(set, what, fd, e);
+}
+
+/* Who could not hear the peer's greeting sends none: the socket is the caller's as before, and the qp can be used. */
+static void no_watch_left(void **state)
+{
+	struct rwk_connection_attr attr = stream_attr();
+	struct rwk_connection *c;
+	int fd[2];
+
+	sides_open(service_of(state));
+	sides_tcp(fd);
+	full = true;
+	assert_int_equal(rwk_convert(client.channel, near.qp, fd[0], &attr, &c), -ENOSPC);
+	full = false;
+	use_as_stream(fd[0], fd[1]);
+	convert(&client, fd[0], &attr);
+	convert(&server, fd[1], &attr);
+	sides_await(&client, RWK_CONNECTION_ESTABLISHED);
+	sides_await(&server, RWK_CONNECTION_ESTABLISHED);
+	sides_exchange();
+	sides_close();
 }
 
 /*
@@ -572,6 +609,8 @@ int main(void)
 		by(s4_7_live_connection, rc),
 		by(s4_7_live_connection, uc),
 		by(stays_the_callers, rc),
+		by(no_watch_left, rc),
+		by(no_watch_left, uc),
 		by(no_memory, rc),
 		by(no_memory_to_enter, rc),
 		by(not_over_yet, rc),

@@ -11,6 +11,8 @@
 #include <arpa/inet.h>
 #include <linux/filter.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -364,6 +366,53 @@ static void too_many_questions(void **state)
 	sides_close();
 }
 
+static bool full; /* the kernel lets no more be watched than is */
+
+int __real_epoll_ctl(int set, int what, int fd, struct epoll_event *e);
+int __wrap_epoll_ctl(int set, int what, int fd, struct epoll_event *e);
+
+int __wrap_epoll_ctl(int set, int what, int fd, struct epoll_event *e)
+{
+	if (full && what == EPOLL_CTL_ADD) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return __real_epoll_ctl(set, what, fd, e);
+}
+
+static int next_descriptor(void)
+{
+	int fd = dup(0);
+
+	close(fd);
+	return fd;
+}
+
+/* Who could not be heard is not waited for: neither one who asks, nor one who is asked. */
+static void no_watch_left(void **state)
+{
+	struct rwk_connection_attr attr = sides_attr(RWK_TRANSPORT_STREAM, NULL);
+	uint8_t request[RWK_CM_MAX];
+	int next, fd;
+
+	(void)state;
+	open_listening(&(struct rwk_listen_attr){0});
+	full = true;
+	fd = sides_bare();
+	put(fd, request, good(request));
+	hung_up(fd);
+	assert_int_equal(counted().refused, 1);
+	assert_int_equal(counted().requests, 0);
+	next = next_descriptor();
+	assert_int_equal(
+		rwk_connect(client.channel, near.qp, far.ip, rwk_listener_port(listener), &attr, &client.c), -ENOSPC);
+	assert_int_equal(next_descriptor(), next);
+	full = false;
+	sides_no_event(&server);
+	others_are_served();
+	sides_close();
+}
+
 /* Without a descriptor for who connects: he waits until there is one, and the listener's descriptor does not burn. */
 static void no_descriptor_left(void **state)
 {
@@ -376,8 +425,7 @@ static void no_descriptor_left(void **state)
 	open_listening(&(struct rwk_listen_attr){0});
 	p = (struct pollfd){.fd = rwk_event_channel_fd(server.channel), .events = POLLIN};
 	fd = sides_bare();
-	next = dup(fd);
-	close(next);
+	next = next_descriptor();
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &all), 0);
 	few = (struct rlimit){.rlim_cur = (rlim_t)next, .rlim_max = all.rlim_max};
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
@@ -595,6 +643,7 @@ int main(void)
 		cmocka_unit_test(gone_when_accepted),
 		cmocka_unit_test(too_many),
 		cmocka_unit_test(too_many_questions),
+		cmocka_unit_test(no_watch_left),
 		cmocka_unit_test(no_descriptor_left),
 		cmocka_unit_test(listener_closed),
 		cmocka_unit_test(wrong_answers),
