@@ -17,6 +17,7 @@
 #define BACKLOG    128u
 #define A_TURN     32 /* that are accepted at once */
 #define DEAF       (100 * MS)
+#define NOTHING    EPOLLERR /* comes unasked: to listen again takes no memory, as the socket stays in the set */
 
 static struct rwk_connection *visitor_of(struct rwk_list *n)
 {
@@ -79,7 +80,7 @@ void rwk_cm_accept(struct rwk_listener *l)
 
 		if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS || fd == -ENOMEM) {
 			l->deaf_until = rwk_clock_now() + DEAF;
-			rwk_cm_watch(l->channel, l->fd, &l->source, 0, EPOLLIN);
+			rwk_cm_watch(l->channel, l->fd, &l->source, NOTHING, EPOLLIN);
 			rwk_cm_due(l->channel, l->deaf_until);
 		}
 		if (fd == -EAGAIN || l->deaf_until != NEVER)
@@ -95,7 +96,7 @@ void rwk_cm_listener_due(struct rwk_listener *l, rwk_time now)
 {
 	if (l->deaf_until <= now) {
 		l->deaf_until = NEVER;
-		rwk_cm_watch(l->channel, l->fd, &l->source, EPOLLIN, 0);
+		rwk_cm_watch(l->channel, l->fd, &l->source, EPOLLIN, NOTHING);
 	} else if (l->deaf_until < l->channel->due) {
 		l->channel->due = l->deaf_until;
 	}
@@ -188,7 +189,7 @@ void rwk_listener_close(struct rwk_listener *l)
 			rwk_cm_drop(c);
 	}
 	rwk_cm_free_dead(ch);
-	rwk_cm_watch(ch, l->fd, &l->source, 0, l->deaf_until == NEVER ? EPOLLIN : 0);
+	rwk_cm_watch(ch, l->fd, &l->source, 0, EPOLLIN);
 	close(l->fd);
 	rwk_list_remove(&l->all);
 	ch->children--;

@@ -413,7 +413,10 @@ static void no_watch_left(void **state)
 	sides_close();
 }
 
-/* Without a descriptor for who connects: he waits until there is one, and the listener's descriptor does not burn. */
+/*
+ * Without a descriptor for who connects: he waits until there is one, and the listener's descriptor does not burn. It
+ * listens then even if no more can be watched.
+ */
 static void no_descriptor_left(void **state)
 {
 	struct pollfd p;
@@ -437,9 +440,11 @@ static void no_descriptor_left(void **state)
 		assert_int_equal(readable, 0);
 	assert_int_equal(counted().connected, 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
+	full = true;
 	assert_int_equal(poll(&p, 1, 20000), 1);
 	until_counted(1);
-	close(fd);
+	full = false;
+	hung_up(fd);
 	others_are_served();
 	sides_close();
 }
