@@ -219,21 +219,16 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf, uint6
 	return ret;
 }
 
-/* The last of the queue. 0, and it is the queue's; or negative errno. */
-static int append(struct rwk_fi_eq *eq, struct rwk_fi_event *ev)
+/* The last of the queue, whose it is from now on. */
+static void append(struct rwk_fi_eq *eq, struct rwk_fi_event *ev)
 {
 	const uint64_t one = 1;
-	int err = 0;
 
 	pthread_mutex_lock(&eq->lock);
 	if (rwk_list_empty(&eq->events) && write(eq->bell, &one, sizeof(one)) < 0)
-		err = -errno;
-	if (!err)
-		rwk_list_append(&eq->events, &ev->link);
+		rwk_debug("event queue: its descriptor was full already");
+	rwk_list_append(&eq->events, &ev->link);
 	pthread_mutex_unlock(&eq->lock);
-	if (err)
-		free(ev);
-	return err;
 }
 
 static struct rwk_fi_event *new_event(size_t len)
@@ -245,36 +240,37 @@ static struct rwk_fi_event *new_event(size_t len)
 	return ev;
 }
 
-int rwk_fi_eq_put(
-	struct rwk_fi_eq *eq, uint32_t number, struct fid *fid, struct fi_info *info, const void *data, size_t len)
+struct rwk_fi_event *rwk_fi_eq_new_event(size_t room)
+{
+	return new_event(sizeof(struct fi_eq_cm_entry) + room);
+}
+
+void rwk_fi_eq_put(struct rwk_fi_eq *eq, struct rwk_fi_event *ev, uint32_t number, struct fid *fid,
+	struct fi_info *info, const void *data, size_t len)
 {
 	const struct fi_eq_cm_entry entry = {.fid = fid, .info = info};
-	struct rwk_fi_event *ev = new_event(sizeof(entry) + len);
 
-	if (!ev)
-		return -FI_ENOMEM;
 	ev->number = number;
 	ev->fid = fid;
 	ev->info = info;
+	ev->len = sizeof(entry) + len;
 	ev->least = sizeof(entry);
 	memcpy(ev->data, &entry, sizeof(entry));
 	if (len)
 		memcpy(ev->data + sizeof(entry), data, len);
-	return append(eq, ev);
+	append(eq, ev);
 }
 
-int rwk_fi_eq_put_error(struct rwk_fi_eq *eq, struct fid *fid, int err, const void *data, size_t len)
+void rwk_fi_eq_put_error(
+	struct rwk_fi_eq *eq, struct rwk_fi_event *ev, struct fid *fid, int err, const void *data, size_t len)
 {
-	struct rwk_fi_event *ev = new_event(len);
-
-	if (!ev)
-		return -FI_ENOMEM;
 	ev->err = err;
 	ev->fid = fid;
 	ev->context = fid->context;
+	ev->len = len;
 	if (len)
 		memcpy(ev->data, data, len);
-	return append(eq, ev);
+	append(eq, ev);
 }
 
 int rwk_fi_eq_put_insert(struct rwk_fi_eq *eq, struct fid *fid, void *context, uint64_t value, int err)
@@ -292,7 +288,8 @@ int rwk_fi_eq_put_insert(struct rwk_fi_eq *eq, struct fid *fid, void *context, u
 	ev->least = ev->len;
 	if (!err)
 		memcpy(ev->data, &entry, sizeof(entry));
-	return append(eq, ev);
+	append(eq, ev);
+	return 0;
 }
 
 void rwk_fi_eq_forget(struct rwk_fi_eq *eq, const struct fid *fid)
@@ -370,7 +367,6 @@ static ssize_t eq_write(struct fid_eq *fid, uint32_t number, const void *buf, si
 {
 	struct rwk_fi_eq *eq = eq_of(fid);
 	struct rwk_fi_event *ev;
-	int err;
 
 	if (flags)
 		return -FI_EBADFLAGS;
@@ -384,8 +380,8 @@ static ssize_t eq_write(struct fid_eq *fid, uint32_t number, const void *buf, si
 	ev->number = number;
 	ev->least = len;
 	memcpy(ev->data, buf, len);
-	err = append(eq, ev);
-	return err ? err : (ssize_t)len;
+	append(eq, ev);
+	return (ssize_t)len;
 }
 
 static ssize_t eq_sread(struct fid_eq *fid, uint32_t *number, void *buf, size_t len, int timeout, uint64_t flags)

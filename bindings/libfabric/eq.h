@@ -39,15 +39,21 @@ int rwk_fi_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fi
 int rwk_fi_eq_trywait(struct rwk_fi_eq *eq);
 
 /**
- * Something has happened to a connection: FI_CONNREQ with the info, which is the queue's until the program has it,
- * FI_CONNECTED or FI_SHUTDOWN. `data`: what the peer's program has added, copied. 0; -FI_ENOMEM: the info is still the
- * caller's.
+ * An event of a connection, to be put, which cannot fail then, or freed by free(). The peer's program may have added as
+ * much as there is room for. NULL: no memory.
  */
-int rwk_fi_eq_put(
-	struct rwk_fi_eq *eq, uint32_t number, struct fid *fid, struct fi_info *info, const void *data, size_t len);
+struct rwk_fi_event *rwk_fi_eq_new_event(size_t room);
+
+/**
+ * Something has happened to a connection: FI_CONNREQ with the info, FI_CONNECTED or FI_SHUTDOWN. `data`: what the
+ * peer's program has added, copied. The event is the queue's from now on, the info until the program has it.
+ */
+void rwk_fi_eq_put(struct rwk_fi_eq *eq, struct rwk_fi_event *ev, uint32_t number, struct fid *fid,
+	struct fi_info *info, const void *data, size_t len);
 
 /** The same for an error: `err` is a positive FI_E*. */
-int rwk_fi_eq_put_error(struct rwk_fi_eq *eq, struct fid *fid, int err, const void *data, size_t len);
+void rwk_fi_eq_put_error(
+	struct rwk_fi_eq *eq, struct rwk_fi_event *ev, struct fid *fid, int err, const void *data, size_t len);
 
 /**
  * Of an insertion into an address vector: one address has failed, `value` its index, `err` a positive FI_E*; or, `err`

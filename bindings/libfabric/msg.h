@@ -16,8 +16,9 @@
  *   IDLE - fi_connect, fi_accept - CONNECTING - FI_CONNECTED - CONNECTED - FI_SHUTDOWN, fi_shutdown - OVER
  *                                       `------- an error event ------------------------------------'
  *
- * An endpoint connects once in its life. With OVER what was posted comes back as cancelled. All is under the device's
- * lock.
+ * An endpoint connects once in its life, so it has two events at most: of the beginning, and of the end or an error in
+ * place of both. Both are made before it connects: whatever is lacking later, the program hears of it. With OVER what
+ * was posted comes back as cancelled. All is under the device's lock.
  *
  * msg_ep.c opens, binds, enables and closes endpoints; msg_cm.c connects them; msg_passive.c listens; msg_event.c turns
  * the connections' events into those of event queues; msg_srx.c has shared receives; msg_post.c posts, msg_complete.c
@@ -86,6 +87,7 @@ struct rwk_fi_msg_ep {
 	UT_hash_handle of_srx;
 	bool shares_rx, shares_tx; /* opened for such contexts: it is not enabled without */
 	struct rwk_connection *connection;
+	struct rwk_fi_event *begins, *ends; /* to be put; NULL: not made yet, or put */
 	struct rwk_fi_msg_request *request; /* that it was opened with, and has not accepted */
 	struct rwk_address source, peer;    /* partial; `peer` zeroed while it is not known */
 	int reserved;                       /* holds source's port for it; -1: it has none of its own */
@@ -177,6 +179,12 @@ int rwk_fi_msg_reserve(uint32_t format, struct rwk_address *name, int *reserved)
 void rwk_fi_msg_release(int *reserved);
 /** Somebody connects: the program is told. */
 void rwk_fi_msg_ask(struct rwk_fi_msg_passive *pep, const struct rwk_connection_event *e);
+
+/* msg_event.c */
+/** Memory for all events that a connection may have: 0, also once more; -FI_ENOMEM. */
+int rwk_fi_msg_make_events(struct rwk_fi_msg_ep *ep);
+/** Its connection was there, and is no more. */
+void rwk_fi_msg_put_shutdown(struct rwk_fi_msg_ep *ep);
 
 /* msg_event.c, msg_complete.c: upcalls of device.c */
 void rwk_fi_msg_event(struct rwk_fi_device *device, const struct rwk_connection_event *e);

@@ -111,7 +111,9 @@ static int prepare(struct rwk_fi_msg_ep *ep, const char *call)
 		return -FI_ENOEQ;
 	}
 	err = ep->qp ? 0 : rwk_fi_msg_enable(ep);
-	return err || ep->eq ? err : rwk_fi_msg_bind_eq(ep, ep->domain->eq, 0);
+	if (!err && !ep->eq)
+		err = rwk_fi_msg_bind_eq(ep, ep->domain->eq, 0);
+	return err ? err : rwk_fi_msg_make_events(ep);
 }
 
 static unsigned access_of(uint64_t caps)
@@ -272,7 +274,7 @@ static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
 	if (!err && ep->state == RWK_FI_CONNECTED) {
 		end_connection(ep);
 		rwk_fi_device_progress(ep->device);
-		err = rwk_fi_eq_put(ep->eq, FI_SHUTDOWN, &ep->fid.fid, NULL, NULL, 0);
+		rwk_fi_msg_put_shutdown(ep);
 	}
 	rwk_fi_unlock(ep->lock);
 	return err;

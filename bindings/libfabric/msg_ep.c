@@ -213,6 +213,8 @@ static int ep_close(struct fid *fid)
 	rwk_fi_msg_release(&ep->reserved);
 	if (ep->eq)
 		rwk_fi_eq_forget(ep->eq, &ep->fid.fid);
+	free(ep->begins);
+	free(ep->ends);
 	if (ep->srx)
 		rwk_fi_msg_srx_leave(ep);
 	if (ep->stx)

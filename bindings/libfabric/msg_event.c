@@ -2,23 +2,31 @@
 /* What the connection layer reports, as events of the endpoints' queues. */
 #include "bindings/libfabric/msg.h"
 
-#include "base/log.h"
-
-static void lost(const char *what)
+int rwk_fi_msg_make_events(struct rwk_fi_msg_ep *ep)
 {
-	rwk_warn("event queue: no memory for %s, which is lost", what);
+	if (!ep->begins)
+		ep->begins = rwk_fi_eq_new_event(RWK_PRIVATE_MAX);
+	if (!ep->ends)
+		ep->ends = rwk_fi_eq_new_event(RWK_PRIVATE_MAX);
+	return ep->begins && ep->ends ? 0 : -FI_ENOMEM;
 }
 
-static void put(struct rwk_fi_msg_ep *ep, uint32_t number, const struct rwk_connection_event *e)
+static struct rwk_fi_event *take(struct rwk_fi_event **ev)
 {
-	if (rwk_fi_eq_put(ep->eq, number, &ep->fid.fid, NULL, e->private_data, e->private_length))
-		lost(number == FI_CONNECTED ? "FI_CONNECTED" : "FI_SHUTDOWN");
+	struct rwk_fi_event *taken = *ev;
+
+	*ev = NULL;
+	return taken;
+}
+
+void rwk_fi_msg_put_shutdown(struct rwk_fi_msg_ep *ep)
+{
+	rwk_fi_eq_put(ep->eq, take(&ep->ends), FI_SHUTDOWN, &ep->fid.fid, NULL, NULL, 0);
 }
 
 static void put_error(struct rwk_fi_msg_ep *ep, int err, const struct rwk_connection_event *e)
 {
-	if (rwk_fi_eq_put_error(ep->eq, &ep->fid.fid, err, e->private_data, e->private_length))
-		lost("an error");
+	rwk_fi_eq_put_error(ep->eq, take(&ep->ends), &ep->fid.fid, err, e->private_data, e->private_length);
 }
 
 /* The last event of a connection: nothing is left of it but what is posted, which comes back. */
@@ -31,7 +39,7 @@ static void over(struct rwk_fi_msg_ep *ep, const struct rwk_connection_event *e)
 	ep->state = RWK_FI_OVER;
 	rwk_qp_modify(ep->qp, RWK_QPS_ERR, NULL);
 	if (connected)
-		put(ep, FI_SHUTDOWN, e);
+		rwk_fi_msg_put_shutdown(ep);
 	else if (e->type == RWK_CONNECTION_REJECTED)
 		put_error(ep, FI_ECONNREFUSED, e);
 	else
@@ -45,7 +53,7 @@ static void of_endpoint(struct rwk_fi_msg_ep *ep, const struct rwk_connection_ev
 		return;
 	}
 	ep->state = RWK_FI_CONNECTED;
-	put(ep, FI_CONNECTED, e);
+	rwk_fi_eq_put(ep->eq, take(&ep->begins), FI_CONNECTED, &ep->fid.fid, NULL, e->private_data, e->private_length);
 }
 
 static void asked(struct rwk_fi_device *d, const struct rwk_connection_event *e)

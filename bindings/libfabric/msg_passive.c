@@ -121,6 +121,7 @@ static struct rwk_fi_msg_request *new_request(struct rwk_fi_msg_passive *pep, co
 void rwk_fi_msg_ask(struct rwk_fi_msg_passive *pep, const struct rwk_connection_event *e)
 {
 	struct rwk_fi_msg_request *r;
+	struct rwk_fi_event *ev;
 	struct rwk_address own;
 	struct fi_info *info;
 
@@ -137,12 +138,15 @@ void rwk_fi_msg_ask(struct rwk_fi_msg_passive *pep, const struct rwk_connection_
 	}
 	own_end(pep, e->peer_ip, &own);
 	info = rwk_fi_info_again(pep->fabric->fid.api_version, pep->info, &own, &r->peer);
-	if (info)
+	ev = rwk_fi_eq_new_event(e->private_length);
+	if (info && ev) {
 		info->handle = &r->fid;
-	if (info && !rwk_fi_eq_put(pep->eq, FI_CONNREQ, &pep->fid.fid, info, e->private_data, e->private_length))
+		rwk_fi_eq_put(pep->eq, ev, FI_CONNREQ, &pep->fid.fid, info, e->private_data, e->private_length);
 		return;
+	}
 	rwk_warn("event queue: a connection is refused for want of memory, or as its address has no form in the "
 		 "program's format");
+	free(ev);
 	rwk_fi_info_free(info);
 	rwk_fi_msg_drop_request(r);
 }

@@ -315,6 +315,13 @@ test_libfabric_test_msg_connect_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_msg_connect_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_msg_connect
 
+# Its own calloc.
+check_PROGRAMS += test/libfabric/test_msg_no_memory
+test_libfabric_test_msg_no_memory_SOURCES = test/libfabric/test_msg_no_memory.c $(FI_MSG)
+test_libfabric_test_msg_no_memory_LDADD = $(FI_TEST_LDADD) -ldl
+EXTRA_test_libfabric_test_msg_no_memory_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_msg_no_memory
+
 check_PROGRAMS += test/libfabric/test_msg_unconnected
 test_libfabric_test_msg_unconnected_SOURCES = test/libfabric/test_msg_unconnected.c $(FI_MSG)
 test_libfabric_test_msg_unconnected_LDADD = $(FI_TEST_LDADD)
