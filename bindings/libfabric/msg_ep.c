@@ -270,12 +270,18 @@ static const struct fi_ops_ep ep_ops = {
 static int take_request(struct rwk_fi_msg_ep *ep, struct fid *handle)
 {
 	struct rwk_fi_msg_request *r = rwk_container_of(handle, struct rwk_fi_msg_request, fid);
+	bool mine = false;
 
-	if (handle->fclass != FI_CLASS_CONNREQ || r->device != ep->device || r->taken) {
+	if (handle->fclass == FI_CLASS_CONNREQ && r->device == ep->device) {
+		rwk_fi_lock(&r->device->group.mutex);
+		mine = !r->taken;
+		r->taken = true;
+		rwk_fi_unlock(&r->device->group.mutex);
+	}
+	if (!mine) {
 		rwk_warn("fi_endpoint: the info's handle is none of a FI_CONNREQ of this fabric, or has an endpoint");
 		return -FI_EINVAL;
 	}
-	r->taken = true;
 	ep->request = r;
 	ep->peer = r->peer;
 	return 0;

@@ -253,15 +253,19 @@ static int pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size
 {
 	struct rwk_fi_msg_passive *pep = pep_of(&fid->fid);
 	struct rwk_fi_msg_request *r = request_of(handle);
+	bool taken;
 
-	if (handle->fclass != FI_CLASS_CONNREQ || r->device != pep->device || r->taken)
+	if (handle->fclass != FI_CLASS_CONNREQ || r->device != pep->device)
 		return -FI_EINVAL;
 	rwk_fi_lock(&pep->device->group.mutex);
-	if (r->connection && !rwk_reject(r->connection, param, rwk_fi_msg_data_length("fi_reject", paramlen)))
+	taken = r->taken;
+	if (!taken && r->connection &&
+		!rwk_reject(r->connection, param, rwk_fi_msg_data_length("fi_reject", paramlen)))
 		r->connection = NULL;
-	rwk_fi_msg_drop_request(r);
+	if (!taken)
+		rwk_fi_msg_drop_request(r);
 	rwk_fi_unlock(&pep->device->group.mutex);
-	return 0;
+	return taken ? -FI_EINVAL : 0;
 }
 
 static int pep_setname(fid_t fid, void *addr, size_t addrlen)

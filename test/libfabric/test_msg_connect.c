@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/time.h>
@@ -575,6 +576,48 @@ static void accepted_before_asked(void **state)
 	t_sides_close(&client, &server);
 }
 
+static struct t_event request; /* that both threads answer at once */
+static pthread_barrier_t both;
+
+static void *open_with_it(void *arg)
+{
+	struct fid_ep **ep = arg;
+
+	pthread_barrier_wait(&both);
+	if (fi_endpoint(server.domain, request.info, ep, NULL))
+		*ep = NULL;
+	return NULL;
+}
+
+/* Two threads that open an endpoint with the same request: one of them gets it, and it can be rejected no more. */
+static void answered_once(void **state)
+{
+	struct fid_ep *ep[2];
+	pthread_t other;
+
+	(void)state;
+	t_sides_listen(&client, &server, NULL);
+	pthread_barrier_init(&both, NULL, 2);
+	for (int i = 0; i < 50; i++) {
+		t_side_endpoint(&client, NULL);
+		assert_int_equal(fi_connect(client.ep, &server.name, NULL, 0), 0);
+		request = t_side_event(&server, &client, FI_CONNREQ);
+		assert_int_equal(pthread_create(&other, NULL, open_with_it, &ep[1]), 0);
+		open_with_it(&ep[0]);
+		assert_int_equal(pthread_join(other, NULL), 0);
+		assert_true(!ep[0] != !ep[1]);
+		assert_int_equal(fi_reject(server.pep, request.info->handle, NULL, 0), -FI_EINVAL);
+		assert_int_equal(fi_close(&ep[!ep[0]]->fid), 0);
+		fi_freeinfo(request.info);
+		assert_int_equal(fi_close(&client.ep->fid), 0);
+		assert_int_equal(fi_close(&client.cq->fid), 0);
+	}
+	client.ep = NULL;
+	client.cq = NULL;
+	pthread_barrier_destroy(&both);
+	t_sides_close(&client, &server);
+}
+
 /* Of one that is at loopback. */
 static uint16_t port_of(struct fid *fid)
 {
@@ -735,6 +778,7 @@ int main(void)
 		cmocka_unit_test(closes_with_one_only_seen),
 		cmocka_unit_test(many),
 		cmocka_unit_test(accepted_before_asked),
+		cmocka_unit_test(answered_once),
 		cmocka_unit_test(named_before_it_listens),
 		cmocka_unit_test(connects_from_a_port),
 		cmocka_unit_test(takes_the_place_of_a_passive_one),
