@@ -98,9 +98,10 @@ static struct side *the_only_one(unsigned end)
 	struct side *s[] = {&asks[end], ends_side(end, 1 - end)};
 	unsigned dead = s[0]->failed ? 0 : 1;
 
+	for (int i = 0; i < 2; i++)
+		assert_true(!s[i]->failed || s[i]->error == -EALREADY);
 	if (s[dead]->ch && !s[dead]->failed)
 		return NULL;
-	assert_true(!s[dead]->failed || s[dead]->error == -EALREADY);
 	s[0] = s[1 - dead];
 	return s[0]->ch && rwk_packet_channel(s[0]->ch)->state == RWK_CH_OPEN ? s[0] : NULL;
 }
@@ -121,6 +122,67 @@ static void crossing(void **state)
 			ends_turn();
 		assert_true(the_only_one(0) && the_only_one(1));
 		talk(the_only_one(0), the_only_one(1));
+		ends_close();
+	}
+}
+
+/* Only that end goes on, for so long. */
+static void alone(unsigned end, unsigned ms)
+{
+	rwk_time until = rwk_clock_now() + ms * 1000000ull;
+
+	do {
+		ends[end]->port->stream_at = 0;
+		ends_progress(ends[end]);
+	} while (rwk_clock_now() < until);
+}
+
+static void look_at_stream(unsigned end)
+{
+	struct rwk_link *stream = ends[end]->port->link[RWK_WAY_STREAM];
+
+	ends[end]->in_progress = true;
+	stream->ops->progress(stream, 64);
+	ends[end]->in_progress = false;
+}
+
+/*
+ * Both ask each other. The end with the lesser nonce takes the peer's CONNECT, and then is away while that answers, and
+ * begins a stream; it has looked at that for so many steps when it hears the answer. So its channels are joined in that
+ * progress in which, by one of those counts, the stream opens: which is not of the channel that gives way, and stays.
+ */
+static void joined_as_a_stream_opens(void **state)
+{
+	(void)state;
+	for (unsigned looks = 1; looks < 3; looks++) {
+		rwk_time end = rwk_clock_now() + 20 * 1000000000ull;
+		unsigned me, peer;
+		struct side *there;
+
+		open_everywhere(RWK_LINK_AUTO);
+		me = ends[0]->address.nonce_port > ends[1]->address.nonce_port;
+		peer = 1 - me;
+		there = ends_side(me, peer);
+		ask_at(2, me, &asks[me]);
+		ask_at(2, peer, &asks[peer]);
+		while (!there->ch && rwk_clock_now() < end)
+			ends_progress(ends[me]);
+		alone(peer, 60);
+		for (unsigned i = 0; i < looks; i++) {
+			look_at_stream(me);
+			alone(peer, 5);
+		}
+		ends[me]->port->stream_at = 0;
+		ends_progress(ends[me]);
+		if (there->failed)
+			ends_transport->disconnect(there->ch);
+		while ((!the_only_one(0) || !the_only_one(1)) && rwk_clock_now() < end)
+			ends_turn();
+		for (int i = 0; i < 200; i++)
+			ends_turn();
+		assert_true(the_only_one(0) && the_only_one(1));
+		talk(the_only_one(0), the_only_one(1));
+		assert_true(network_has_stream(rwk_packet_channel(the_only_one(peer)->ch)));
 		ends_close();
 	}
 }
@@ -173,6 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ENDS_NET(two_addresses),
 		ENDS_NET(crossing),
+		ENDS_NET(joined_as_a_stream_opens),
 		ENDS_NET(stream_from_elsewhere),
 	};
 

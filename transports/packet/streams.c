@@ -197,6 +197,8 @@ static void hear(struct rwk_packet_channel *ch, const struct rwk_link_address *w
 
 	if (ch->state == RWK_CH_FAILED)
 		return;
+	if (!status && ch->doom)
+		return; /* it may have given way: the stream is the other channel's, and is not left with this one */
 	if (nonce && known && known != nonce)
 		return; /* one was there, and another is there now */
 	if (!status && nonce && known == nonce && follow(ch, who))
