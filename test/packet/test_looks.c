@@ -96,7 +96,9 @@ static void test_stream(void **state)
 		assert_int_equal(channels[i]->stream_open, i == 16);
 	hear_of(17, 0); /* another process is there now */
 	assert_false(channels[17]->stream_open);
-	hear_of(16, -ECONNRESET);
+	hear_of(16, -ECONNRESET); /* another stream of its process, whose latest is known by the other place */
+	assert_int_equal(channels[16]->doom, 0);
+	hear_of(17, -ECONNRESET);
 	for (uint32_t i = 0; i < 40; i++)
 		assert_int_equal(channels[i]->doom, i == 16 ? -ECONNRESET : 0);
 	port.all.next = first;

@@ -146,6 +146,17 @@ static void look_at_stream(unsigned end)
 	ends[end]->in_progress = false;
 }
 
+/* That end begins a stream to whoever is at that address of the other, or to the process with that nonce. */
+static void reach(unsigned end, uint8_t last, uint64_t nonce)
+{
+	struct rwk_address to = ends[1 - end]->address;
+	struct rwk_link_address place;
+
+	to.ip[15] = last;
+	place = rwk_tcp_address(to.ip, rwk_address_port(&to));
+	assert_int_equal(rwk_tcp_reach(ends[end]->port->link[RWK_WAY_STREAM], &place, nonce), 0);
+}
+
 /*
  * Both ask each other. The end with the lesser nonce takes the peer's CONNECT, and then is away while that answers, and
  * begins a stream; it has looked at that for so many steps when it hears the answer. So its channels are joined in that
@@ -185,6 +196,34 @@ static void joined_as_a_stream_opens(void **state)
 		assert_true(network_has_stream(rwk_packet_channel(the_only_one(peer)->ch)));
 		ends_close();
 	}
+}
+
+/*
+ * Each end begins a stream at the same time, that with the lesser nonce at an address of which it does not know whose
+ * it is. So this end takes the peer's as well, and the peer leaves that again: the connection stays.
+ */
+static void two_streams(void **state)
+{
+	unsigned me, peer;
+
+	(void)state;
+	open_everywhere(RWK_LINK_AUTO);
+	me = ends[0]->address.nonce_port > ends[1]->address.nonce_port;
+	peer = 1 - me;
+	ends_connect(me, peer);
+	rwk_packet_channel(ends_side(me, peer)->ch)->stream_lost = true; /* the test begins them */
+	assert_in_range(ends_post(ends_side(me, peer)), 0, 1);
+	ends_wait(&ends_side(peer, me)->received, 1);
+	reach(me, 2, 0);
+	reach(peer, 1, ends[me]->address.nonce_port >> 16);
+	look_at_stream(peer);
+	for (unsigned i = 0; i < 20; i++) {
+		look_at_stream(peer);
+		look_at_stream(me);
+	}
+	talk(ends_side(me, peer), ends_side(peer, me));
+	assert_true(network_has_stream(rwk_packet_channel(ends_side(me, peer)->ch)));
+	ends_close();
 }
 
 /* A socket that takes UDP for an end at another address, and says nothing. */
@@ -236,6 +275,7 @@ int main(void)
 		ENDS_NET(two_addresses),
 		ENDS_NET(crossing),
 		ENDS_NET(joined_as_a_stream_opens),
+		ENDS_NET(two_streams),
 		ENDS_NET(stream_from_elsewhere),
 	};
 

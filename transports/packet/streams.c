@@ -208,6 +208,8 @@ static void hear(struct rwk_packet_channel *ch, const struct rwk_link_address *w
 			ch->stream_open = ch->port->ways->nonce(ch->port->link[RWK_WAY_STREAM], rwk_packet_stream(ch));
 		return; /* perhaps it was this one's: the link knows a process's only stream by the latest place */
 	}
+	if (status && known && ch->stream_open && memcmp(rwk_packet_stream(ch), who, sizeof(*who)))
+		return; /* both ends had begun one, at two addresses: the other of the two has ended */
 	/* Which of two goes on while neither is open is agreed on by greetings. */
 	if (status || !nonce || !rwk_packet_doubles(ch, nonce, RWK_CH_OPEN))
 		channel_word(ch, status);
