@@ -20,14 +20,17 @@ if [ "$(id -u)" -eq 0 ]; then
 	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
 
+# Open MPI's folder for all jobs goes with the last one that ends, also where another one is about to begin: those here
+# have one of their own.
+
 # Runs an Open MPI job of two ranks on this node over its own shared memory.
 job() {
-	timeout 60 mpirun -n 2 --oversubscribe --mca pml ob1 --mca btl vader,self "$@"
+	timeout 60 mpirun -n 2 --oversubscribe --mca orte_tmpdir_base "$scratch" --mca pml ob1 --mca btl vader,self "$@"
 }
 
 # Runs an MPI program as a job of one rank without a launcher.
 alone() {
-	OMPI_MCA_ess_singleton_isolated=1 timeout 60 "$@"
+	OMPI_MCA_ess_singleton_isolated=1 OMPI_MCA_orte_tmpdir_base=$scratch timeout 60 "$@"
 }
 
 # expect WHAT STATUS COMMAND...: the command must end with that status; its output is kept for `said`.
