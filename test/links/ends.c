@@ -409,8 +409,24 @@ void ends_close_port(unsigned i)
 	ends[i]->port = NULL;
 }
 
+/* A close waits until its peers have all of it, which are closed by this thread as well: so they wait together. */
+static void leave_together(void)
+{
+	bool on = ends_transport->leave;
+
+	for (unsigned i = 0; on && i < end_count; i++)
+		if (ends[i]->port)
+			ends_transport->leave(ends[i]->port);
+	while (on) {
+		on = false;
+		for (unsigned i = 0; i < end_count; i++)
+			on |= ends[i]->port && ends_transport->linger(ends[i]->port);
+	}
+}
+
 void ends_close(void)
 {
+	leave_together();
 	for (unsigned i = 0; i < end_count; i++)
 		if (ends[i]->port)
 			ends_close_port(i);
