@@ -29,15 +29,25 @@ static const char *const touch_notes[] = {
 	[BENCH_TOUCH_CHECK] = "; times include making and checking the data",
 };
 
-/* Results that are not complete must not be taken for any; what is no regular file is not ours and stays. */
-static bool remove_results(const char *path)
+/** Where results end, malloc'd: not in a link to it, as /dev/stderr is. */
+static char *last_place(const char *path)
 {
-	char *there = realpath(path, NULL); /* not a link to it, as /dev/stderr is */
-	struct stat st;
-	bool gone = there && !stat(there, &st) && S_ISREG(st.st_mode) && !unlink(there);
+	char *there = realpath(path, NULL);
 
-	free(there);
-	return gone;
+	return there ? there : strdup(path);
+}
+
+/** Where they are written first, malloc'd: beside it, for what is there stays until they are whole. A device has no
+ * such place. */
+static char *first_place(const char *last)
+{
+	struct stat st;
+	bool device = !stat(last, &st) && !S_ISREG(st.st_mode);
+	char *first = malloc(strlen(last) + sizeof(".part"));
+
+	if (first)
+		sprintf(first, "%s%s", last, device ? "" : ".part");
+	return first;
 }
 
 void bench_json_string(FILE *f, const char *text)
@@ -58,20 +68,40 @@ void bench_json_string(FILE *f, const char *text)
 
 int bench_json_open(const char *who, const char *path, FILE **f)
 {
-	int err;
+	char *last = last_place(path), *first = last ? first_place(last) : NULL;
+	int err = 0;
 
-	*f = fopen(path, "w");
-	if (*f)
-		return 0;
-	err = errno;
-	fprintf(stderr, "%s: --json %s: %s; name a file that can be written\n", who, path, strerror(err));
+	errno = ENOMEM;
+	*f = first ? fopen(first, "w") : NULL;
+	if (!*f) {
+		err = errno;
+		fprintf(stderr, "%s: --json %s: %s; name a file that can be written\n", who, path, strerror(err));
+	}
+	free(first);
+	free(last);
 	return -err;
+}
+
+/** What was written first is moved to its place, or, where `err` says that it is not whole, removed. An errno, or 0. */
+static int put_in_place(const char *path, int err)
+{
+	char *last = last_place(path), *first = last ? first_place(last) : NULL;
+
+	if (!first)
+		err = ENOMEM;
+	else if (strcmp(first, last) && !err && rename(first, last))
+		err = errno;
+	if (first && strcmp(first, last) && err)
+		unlink(first);
+	free(first);
+	free(last);
+	return err;
 }
 
 void bench_json_discard(FILE *f, const char *path)
 {
 	fclose(f);
-	remove_results(path);
+	put_in_place(path, ECANCELED);
 }
 
 int bench_json_close(FILE *f, const char *who, const char *path)
@@ -84,9 +114,9 @@ int bench_json_close(FILE *f, const char *who, const char *path)
 	}
 	if (fclose(f))
 		err = errno;
+	err = put_in_place(path, err);
 	if (err)
-		fprintf(stderr, "%s: --json %s: %s: the file is not complete%s\n", who, path, strerror(err),
-			remove_results(path) ? "; it was removed" : "");
+		fprintf(stderr, "%s: --json %s: %s; the results were not written\n", who, path, strerror(err));
 	return -err;
 }
 

@@ -34,18 +34,19 @@ void bench_report_progress(struct bench_report *p, size_t size, unsigned repeat)
 
 void bench_report_row(struct bench_report *p, const struct bench_row *row);
 
-/** Ends the outputs; `verdict` as of bench_sweep. A JSON file of a run that broke off is removed. Returns 0 or a
- * negative errno, reported. */
+/** Ends the outputs; `verdict` as of bench_sweep. A run that broke off leaves no JSON file. Returns 0 or a negative
+ * errno, reported. */
 int bench_report_close(struct bench_report *p, int verdict);
 
-/** Opens a file for the results of the program or test `who`. Returns 0 or a negative errno, reported. */
+/** Opens a file for the results of the program or test `who`: beside `path`, in place of which it is put when it is
+ * closed, unless that is a device. Returns 0 or a negative errno, reported. */
 int bench_json_open(const char *who, const char *path, FILE **f);
 
-/** Closes it. What could not be written to its end, as on a disk that is full, is removed, unless it is a device.
- * Returns 0 or a negative errno, reported. */
+/** Closes it. What could not be written to its end, as on a disk that is full, is removed, and what was at `path` before
+ * stays. Returns 0 or a negative errno, reported. */
 int bench_json_close(FILE *f, const char *who, const char *path);
 
-/** Closes and removes the file of a run that broke off. */
+/** Closes and removes the file of a run that broke off; what was at `path` before stays. */
 void bench_json_discard(FILE *f, const char *path);
 
 /** Writes `text` as a JSON string, with the quotes. */

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct bench_team team = {.rank = 1, .ranks = 2};
@@ -222,28 +223,51 @@ static void stale(void **state)
 	}
 }
 
-/* Of results that do not fit, however much of them does, no file is left; what is whole stays. */
+/* A file of that length, with `c` at its end, and nothing beside it. */
+static void is_there(const char *path, long size, int c)
+{
+	char part[96];
+	FILE *f = fopen(path, "r");
+
+	assert_non_null(f);
+	assert_int_equal(fseek(f, -1, SEEK_END), 0);
+	assert_int_equal(fgetc(f), c);
+	assert_int_equal(ftell(f), size);
+	fclose(f);
+	snprintf(part, sizeof(part), "%s.part", path);
+	assert_int_equal(access(part, F_OK), -1);
+}
+
+/* Results that do not fit, however much of them does, leave those that were there; and by a link all is as without. */
 static void no_room(void **state)
 {
-	char path[] = "/tmp/rwk.no-room.XXXXXX";
+	char folder[] = "/tmp/rwk.no-room.XXXXXX", path[64], by_link[64];
 	struct rlimit usual, most = {.rlim_cur = 100000};
+	struct stat st;
 
 	(void)state;
-	assert_int_equal(close(mkstemp(path)), 0);
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/results", folder);
+	snprintf(by_link, sizeof(by_link), "%s/link", folder);
+	assert_int_equal(symlink("results", by_link), 0);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &usual), 0);
 	most.rlim_max = usual.rlim_max;
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &most), 0);
 	for (int size = 50000; size <= 150000; size += 50000) {
+		const char *by = size == 100000 ? by_link : path;
 		FILE *f;
 
-		assert_int_equal(bench_json_open("no_room", path, &f), 0);
-		fprintf(f, "%*d", size, 1);
-		assert_int_equal(bench_json_close(f, "no_room", path), size <= 100000 ? 0 : -EFBIG);
-		assert_int_equal(access(path, F_OK), size <= 100000 ? 0 : -1);
+		assert_int_equal(bench_json_open("no_room", by, &f), 0);
+		fprintf(f, "%*d", size, size / 50000);
+		assert_int_equal(bench_json_close(f, "no_room", by), size <= 100000 ? 0 : -EFBIG);
+		is_there(path, size <= 100000 ? size : 100000, size <= 50000 ? '1' : '2');
 	}
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &usual), 0);
+	assert_int_equal(lstat(by_link, &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
 	assert_int_equal(bench_json_open("no_room", "/tmp/rwk.absent/results", &(FILE *){NULL}), -ENOENT);
+	assert_int_equal(unlink(by_link) + unlink(path) + rmdir(folder), 0);
 }
 
 int main(void)
