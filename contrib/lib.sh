@@ -4,6 +4,8 @@
 # started. Source it; it sets variables and functions and does nothing else. `contrib/dependencies.md` says what each
 # package is for.
 
+# With it `cd` says where it goes, and may go elsewhere.
+unset CDPATH
 # shellcheck disable=SC2034
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 

@@ -59,7 +59,7 @@ install-data-local: $(man_pages)
 		$(INSTALL_DATA) contrib/man/section3/*.3 "$(DESTDIR)$(mandir)/man3"
 
 uninstall-local: $(man_pages)
-	cd contrib/man/section3 && for page in *.3; do rm -f "$(DESTDIR)$(mandir)/man3/$$page"; done
+	$(am__cd) contrib/man/section3 && for page in *.3; do rm -f "$(DESTDIR)$(mandir)/man3/$$page"; done
 
 # Lines of protocol code that the unit tests do not reach; in a build of its own.
 coverage:

@@ -4,6 +4,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failures=0
 checks=0
+unset CDPATH # with it `cd` says where it goes
 here=$(cd "$(dirname "$0")" && pwd)
 export ASAN_OPTIONS=detect_leaks=0 # what MPI libraries leave allocated at exit is not ours
 
