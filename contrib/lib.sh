@@ -52,9 +52,39 @@ need_packages() {
 		die "apt-get could not install: ${missing[*]}"
 }
 
-# How many processors there are: jobs for make, and ranks that can have one of their own.
+# How many processors there are, hardware threads: jobs for make. What is set for OpenMP's threads is no matter of it.
 processors() {
-	nproc 2>/dev/null || echo 2
+	env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc 2>/dev/null || echo 2
+}
+
+# The CPUs that this process may use, a line each: which one of its core's, from 0, and its number. First one of each
+# core, then what the cores have more of. ROOT is where /sys is looked for.
+cpus() {
+	local root=${1-} range cpu core
+
+	for range in $(taskset -cp $$ | sed 's/.*: //; s/,/ /g'); do
+		for cpu in $(seq "${range%-*}" "${range#*-}"); do
+			read -r core <"$root/sys/devices/system/cpu/cpu$cpu/topology/thread_siblings_list" || core=$cpu
+			echo "$core $cpu"
+		done
+	done 2>/dev/null | awk '{ print n[$1]++, $2 }' | sort -n -s -k 1,1
+}
+
+# How many cores these CPUs are of.
+# shellcheck disable=SC2120 # the test of it names a ROOT
+cores() {
+	cpus "$@" | grep -c '^0 '
+}
+
+# What mpirun is to bind so many ranks to: each has a core of its own, else a hardware thread, else none has anything.
+binding() {
+	if [ "$1" -le "$(cores)" ]; then
+		echo core
+	elif [ "$1" -le "$(processors)" ]; then
+		echo hwthread
+	else
+		echo none
+	fi
 }
 
 # The folder of libropewalk-fi.so in a build tree. Fails with a sentence if it is not there.
@@ -145,9 +175,9 @@ limited() {
 }
 
 # mpi SECONDS RANKS [mpirun options --] PROGRAM [arguments]: runs the program over $TRANSPORT (ropewalk) from the build
-# tree $BUILD, ends it after SECONDS. Ranks may outnumber cores; they are bound only when each can have one of its own.
+# tree $BUILD, ends it after SECONDS. Ranks may outnumber processors, and are not bound then.
 mpi() {
-	local seconds=$1 ranks=$2 options=() extra=() bind=none
+	local seconds=$1 ranks=$2 options=() extra=()
 
 	shift 2
 	mapfile -t options < <(transport_options "${TRANSPORT:-ropewalk}" "$BUILD")
@@ -160,8 +190,7 @@ mpi() {
 		[ $# -gt 0 ] || die "mpi: the options of mpirun must end with --"
 		shift
 	fi
-	[ "$ranks" -le "$(processors)" ] && bind=core
 	OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 \
-		limited "$seconds" 10 mpirun "${options[@]}" --oversubscribe --bind-to "$bind" \
+		limited "$seconds" 10 mpirun "${options[@]}" --oversubscribe --bind-to "$(binding "$ranks")" \
 		"${extra[@]}" -np "$ranks" "$@"
 }

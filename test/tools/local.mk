@@ -1,8 +1,9 @@
 # What test/tools adds to the build.
 TESTS += test/tools/test_rwk_info test/tools/test_rwk_info_pid test/tools/test_rwk_pingpong test/tools/test_man_pages \
-	test/tools/test_transports_readme test/tools/test_quickstart
+	test/tools/test_transports_readme test/tools/test_quickstart test/tools/test_job_scripts
 EXTRA_DIST += test/tools/test_rwk_info test/tools/test_rwk_info_pid test/tools/test_rwk_pingpong \
-	test/tools/test_man_pages test/tools/test_transports_readme test/tools/test_quickstart
+	test/tools/test_man_pages test/tools/test_transports_readme test/tools/test_quickstart \
+	test/tools/test_job_scripts
 
 check_PROGRAMS += test/tools/endpoints
 test_tools_endpoints_SOURCES = test/tools/endpoints.c
