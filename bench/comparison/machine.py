@@ -31,6 +31,12 @@ def cpu_model():
     return platform.machine()
 
 
+def cores(root=""):
+    """How many cores this process may use: the hardware threads of one count once. /sys is looked for in root."""
+    return len({read(f"{root}/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") or cpu
+                for cpu in os.sched_getaffinity(0)})
+
+
 def mpich_version():
     try:
         text = subprocess.run(["mpichversion"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -46,6 +52,7 @@ def facts(source):
         "cpu": cpu_model(),
         "cpus": os.cpu_count(),
         "cpus_allowed": len(os.sched_getaffinity(0)),
+        "cores_allowed": cores(),
         "kernel": platform.release(),
         "load_at_start": os.getloadavg()[0],
         "transparent_hugepages": read("/sys/kernel/mm/transparent_hugepage/enabled"),

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import hosts
+import machine
 
 MPI, FABRIC = "mpi", "fabric"
 MPI_ONE_SIDED, FABRIC_ONE_SIDED = "one-sided mpi", "one-sided fabric"
@@ -62,9 +63,14 @@ def openmpi_launcher():
     return "mpirun.openmpi" if shutil.which("mpirun.openmpi") else "mpirun"
 
 
+def unit(ranks):
+    """What each rank has for itself: a core if there are so many, else a hardware thread."""
+    return "core" if ranks <= machine.cores() else "hwthread"
+
+
 LAUNCHERS = {
-    OPENMPI: lambda ranks: [openmpi_launcher(), "-n", str(ranks), "--bind-to", "core"],
-    MPICH: lambda ranks: ["mpirun.mpich", "-n", str(ranks), "-bind-to", "core"],
+    OPENMPI: lambda ranks: [openmpi_launcher(), "-n", str(ranks), "--bind-to", unit(ranks)],
+    MPICH: lambda ranks: ["mpirun.mpich", "-n", str(ranks), "-bind-to", unit(ranks)],
 }
 OB1 = ["--mca", "pml", "ob1", "--mca", "btl"]
 UCX = ["--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any"]

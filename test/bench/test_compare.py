@@ -21,9 +21,11 @@ sys.path.insert(0, os.path.join(HERE, "..", "..", "bench", "comparison"))
 import analysis
 import arguments
 import hosts
+import machine
 import output
 import results
 import runs
+import stacks
 from benchmarks import LOSS, Benchmark, Goodput
 
 
@@ -198,6 +200,38 @@ class Teams(unittest.TestCase):
                           "request_latency": 2, "exchange_latency": 2, "headed_latency": 2, "probe_latency": 2,
                           "test_time": 2, "blocking_rate": 2, "unexpected_rate": 2, "pipeline_time": 2,
                           "allreduce": 5, "alltoall": 5, "bcast": 5})
+
+
+class Cores(unittest.TestCase):
+    """A machine of two cores, whose CPUs are 0 and 2, 1 and 3."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = folder.name
+        for cpu in range(4):
+            place = f"{self.root}/sys/devices/system/cpu/cpu{cpu}/topology"
+            os.makedirs(place)
+            with open(f"{place}/thread_siblings_list", "w") as f:
+                f.write(f"{cpu % 2},{cpu % 2 + 2}\n")
+        self.addCleanup(setattr, os, "sched_getaffinity", os.sched_getaffinity)
+
+    def allow(self, *cpus):
+        os.sched_getaffinity = lambda pid: set(cpus)
+
+    def test_count(self):
+        for cpus, cores in (((0, 1, 2, 3), 2), ((0, 2), 1), ((1, 2), 2), ((3,), 1), ((4, 5), 2)):
+            self.allow(*cpus)
+            self.assertEqual(machine.cores(self.root), cores, cpus)
+
+    def test_binding(self):
+        """A rank has a core of its own where there are enough, else a hardware thread."""
+        self.allow(0, 1, 2, 3)
+        self.addCleanup(setattr, machine, "cores", machine.cores)
+        machine.cores = lambda count=machine.cores: count(self.root)
+        for library in (stacks.OPENMPI, stacks.MPICH):
+            self.assertEqual([stacks.LAUNCHERS[library](n)[-1] for n in (1, 2, 3, 4)],
+                             ["core", "core", "hwthread", "hwthread"])
 
 
 class Children(unittest.TestCase):
