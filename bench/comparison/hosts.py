@@ -7,11 +7,27 @@ import sys
 SCRIPT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", "..", "contrib", "virtual-hosts"))
 
 
-def enter(count, mtu):
-    """Starts this program again with hosts around it, which end with it. Hosts that are there already are taken."""
+MTU = 9000  # of hosts for which none is named
+
+
+def enter(count, mtu=None):
+    """Starts this program again with hosts around it, which end with it. Hosts that are there already are taken, if there
+    are so many, and with that MTU where one is named. Returns the MTU."""
     if "VIRTUAL_HOSTS" not in os.environ:
         sys.stdout.flush()
-        os.execv(SCRIPT, [SCRIPT, "run", str(count), "--mtu", str(mtu), "--", sys.executable, *sys.argv])
+        os.execv(SCRIPT, [SCRIPT, "run", str(count), "--mtu", str(mtu or MTU), "--", sys.executable, *sys.argv])
+    there = len(command("keepers").split(","))
+    if there != count:
+        refuse(f"{count} hosts are needed, and there are {there} already")
+    theirs = int(command("exec", "1", "cat", "/sys/class/net/eth0/mtu"))
+    if mtu not in (None, theirs):
+        refuse(f"--mtu {mtu}: the hosts that are there already have {theirs}")
+    return theirs
+
+
+def refuse(why):
+    print(f"{os.path.basename(sys.argv[0])}: {why} (contrib/virtual-hosts status)", file=sys.stderr)
+    sys.exit(2)
 
 
 def command(*words):

@@ -234,6 +234,27 @@ class Cores(unittest.TestCase):
                              ["core", "core", "hwthread", "hwthread"])
 
 
+class Hosts(unittest.TestCase):
+    def setUp(self):
+        """Two hosts whose packets have 1500 bytes are there already."""
+        said = {"keepers": "7,8\n", "exec": "1500\n"}
+        self.addCleanup(setattr, hosts, "command", hosts.command)
+        hosts.command = lambda *words: said[words[0]]
+        self.addCleanup(os.environ.pop, "VIRTUAL_HOSTS", None)
+        os.environ["VIRTUAL_HOSTS"] = "there"
+
+    def refused(self, *asked):
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said), self.assertRaises(SystemExit):
+            hosts.enter(*asked)
+        return said.getvalue()
+
+    def test_taken_as_they_are(self):
+        self.assertEqual((hosts.enter(2), hosts.enter(2, 1500)), (1500, 1500))
+        self.assertIn("3 hosts are needed, and there are 2 already", self.refused(3, 1500))
+        self.assertIn("--mtu 9000: the hosts that are there already have 1500", self.refused(2, 9000))
+
+
 class Children(unittest.TestCase):
     def test_output(self):
         self.assertEqual(runs.run_child(["sh", "-c", "echo word"], None, 20), "word\n")
