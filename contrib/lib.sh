@@ -110,6 +110,18 @@ leave_out_settings() {
 	done
 }
 
+# Says what else is set of the libraries that jobs use: it is left to them, and a job over some transport may be another
+# one by it. A secret is not told. bench/comparison/machine.py has the same.
+tell_settings() {
+	local name value
+
+	for name in $(compgen -e | grep -E '^(FI|UCX|OMPI_MCA|MPICH|MPIR_CVAR)_'); do
+		value=${!name}
+		[ "$name" != FI_ROPEWALK_JOB_KEY ] || value="(secret)"
+		echo "environment: $name=$value"
+	done
+}
+
 # Options of mpirun that make an MPI job use a transport, one a line: ropewalk (of that build tree),
 # ropewalk-installed:FILE (a parameter file), vader (Open MPI's own shared memory), tcp (Open MPI's own between hosts),
 # ucx, or ofi:PROVIDER for any other libfabric provider. None of them falls back to another: a transport that does not

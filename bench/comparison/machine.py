@@ -2,6 +2,7 @@
 """Facts about the machine and the software on it, for the record."""
 import os
 import platform
+import re
 import subprocess
 
 
@@ -44,6 +45,16 @@ def mpich_version():
     except (OSError, subprocess.TimeoutExpired):
         return None
     return next((" ".join(line.split()) for line in text.splitlines() if line.startswith("MPICH Version")), None)
+
+
+def tell_environment():
+    """Prints and returns what is set of the libraries that are measured: it goes to all stacks that look at it, and a
+    stack may be another one by it. A secret is not told. (contrib/lib.sh has the same.)"""
+    told = {name: "(secret)" if name == "FI_ROPEWALK_JOB_KEY" else value for name, value in sorted(os.environ.items())
+            if re.match(r"(FI|UCX|OMPI_MCA|MPICH|MPIR_CVAR)_", name)}
+    for name, value in told.items():
+        print(f"# environment: {name}={value}")
+    return told
 
 
 def facts(source):

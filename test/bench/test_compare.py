@@ -3,7 +3,10 @@
 """What bench/compare concludes from runs, on input made by hand, and how it treats children that fail or hang."""
 import argparse
 import contextlib
+import importlib.machinery
+import importlib.util
 import io
+import json
 import os
 import resource
 import runpy
@@ -253,6 +256,61 @@ class Hosts(unittest.TestCase):
         self.assertEqual((hosts.enter(2), hosts.enter(2, 1500)), (1500, 1500))
         self.assertIn("3 hosts are needed, and there are 2 already", self.refused(3, 1500))
         self.assertIn("--mtu 9000: the hosts that are there already have 1500", self.refused(2, 9000))
+
+
+class BetweenHosts(unittest.TestCase):
+    """bench/progress and bench/footprint with jobs that are made by hand."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.replace(hosts, "enter", lambda count, mtu=None: 9000)
+        self.replace(stacks, "find_build", lambda who, given: self.folder)
+        self.replace(os, "geteuid", lambda: 0)
+        self.replace(os, "environ", dict(os.environ, FI_ROPEWALK_LINK="udp", FI_ROPEWALK_JOB_KEY="hush"))
+
+    def replace(self, where, name, value):
+        self.addCleanup(setattr, where, name, getattr(where, name))
+        setattr(where, name, value)
+
+    def main(self, name, run, *words):
+        """What the program prints with jobs made by that function."""
+        loader = importlib.machinery.SourceFileLoader(name, os.path.join(HERE, "..", "..", "bench", name))
+        program = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+        loader.exec_module(program)
+        program.run = run
+        self.replace(sys, "argv", [name, *words])
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            program.main()
+        self.assertIn("# environment: FI_ROPEWALK_LINK=udp\n", said.getvalue())
+        self.assertNotIn("hush", said.getvalue())
+        return said.getvalue()
+
+    def content(self, name):
+        with open(os.path.join(self.folder, name)) as f:
+            content = json.load(f)
+        self.assertEqual((content["mtu"], content["environment"]["FI_ROPEWALK_LINK"]), (9000, "udp"))
+        self.assertEqual(content["environment"]["FI_ROPEWALK_JOB_KEY"], "(secret)")
+
+    def progress(self, *words):
+        def run(service, args):
+            return {("put", t): {"measure": "put", "target": t, "unit": "us", "value": 2, "longest_us": 3}
+                    for t in ("waits", "computes")}
+        said = self.main("progress", run, "--out", self.folder)
+        self.content("progress.json")
+        return said
+
+    def test_progress(self):
+        self.progress()
+
+    def test_footprint(self):
+        def run(service, args):
+            return [dict.fromkeys(("seconds", "own", "initiators", "targets", "sockets", "sockets_before", "descriptors",
+                                   "rss_kib", "rss_kib_before", "pss_kib", "pss_kib_before", "anonymous_kib",
+                                   "anonymous_kib_before"), 1)] * 4
+        self.main("footprint", run, "--hosts", "2", "--ranks", "2", "--json", os.path.join(self.folder, "it.json"))
+        self.content("it.json")
 
 
 class Children(unittest.TestCase):
