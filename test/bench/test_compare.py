@@ -301,8 +301,15 @@ class BetweenHosts(unittest.TestCase):
         self.content("progress.json")
         return said
 
-    def test_progress(self):
-        self.progress()
+    def test_progress_without_gnuplot(self):
+        self.replace(shutil, "which", lambda program: None)
+        self.assertIn("gnuplot is not installed, so there are no plots", self.progress())
+
+    @unittest.skipUnless(shutil.which("gnuplot"), "no gnuplot")
+    def test_progress_with_gnuplot(self):
+        said = self.progress()
+        self.assertIn("progress-latency.svg", said)
+        self.assertNotIn("no plots", said)
 
     def test_footprint(self):
         def run(service, args):
