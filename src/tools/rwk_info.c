@@ -157,7 +157,7 @@ static error_t read_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* The map of a file, of a job that does not exist, or this process's own; an error has been told. */
+/* The map of a file, of a job that does not exist, or this process's own; an error, or a remark, has been told. */
 static int get_map(const char *file, const struct request *imagined, struct rwk_job_map **map)
 {
 	static const struct rwk_job_env own = {.machine = RWK_JOB_WHOLE};
@@ -170,7 +170,7 @@ static int get_map(const char *file, const struct request *imagined, struct rwk_
 		rc = rwk_job_map_imagine(imagined->nodes, imagined->per_node, map);
 	else
 		rc = rwk_job_map_get(&own, map);
-	if (rc)
+	if (rc || why[0])
 		fprintf(stderr, "rwk_info: %s%s\n", file ? "" : "no job map: ", why[0] ? why : strerror(-rc));
 	return rc;
 }

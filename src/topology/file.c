@@ -21,6 +21,7 @@ struct parser {
 	unsigned line;
 	char *why;
 	size_t why_len;
+	bool for_tool; /* which runs outside the job */
 
 	char *id;
 	uint32_t ranks; /* 0: not said yet */
@@ -140,6 +141,16 @@ static int read_node(struct parser *p, char **word)
 	return 0;
 }
 
+/* What the job's processes are told is not known here: a remark, and no rank. */
+static int leave_rank(struct parser *p, const char *word)
+{
+	snprintf(p->why, p->why_len, "%s:%u: rank %s: that variable is not set here; this process is none of the ranks",
+		p->path, p->line, word);
+	p->rank = RWK_RANK_NONE;
+	p->rank_said = true;
+	return 0;
+}
+
 static int read_rank(struct parser *p, char **word)
 {
 	const char *text = word[1], *at;
@@ -148,6 +159,8 @@ static int read_rank(struct parser *p, char **word)
 		return refuse(p, "a second rank line; one is right");
 	if (*text == '$') {
 		text = rwk_job_getenv(p->env, word[1] + 1);
+		if (!text && p->for_tool)
+			return leave_rank(p, word[1]);
 		if (!text)
 			return refuse(p, "rank %s: that variable is not set", word[1]);
 	}
@@ -243,24 +256,23 @@ static int draft_file(struct parser *p, struct rwk_job_map *draft)
 }
 
 /* Fills the draft, or says in `why` what is wrong. */
-static int parse_file(const char *path, const struct rwk_job_env *env, struct rwk_job_map *draft, char *why, size_t len)
+static int parse_file(struct parser *p, struct rwk_job_map *draft)
 {
-	struct parser p = {.env = env, .path = path, .why = why, .why_len = len};
-	FILE *f = fopen(path, "re");
+	FILE *f = fopen(p->path, "re");
 	int rc;
 
 	if (!f) {
 		rc = -errno;
-		snprintf(why, len, "%s: %s", path, strerror(errno));
+		snprintf(p->why, p->why_len, "%s: %s", p->path, strerror(errno));
 		return rc;
 	}
-	rc = read_lines(&p, f);
+	rc = read_lines(p, f);
 	if (!rc)
-		rc = draft_file(&p, draft);
+		rc = draft_file(p, draft);
 	fclose(f);
-	tdestroy(p.names, free);
-	free(p.node);
-	free(p.id);
+	tdestroy(p->names, free);
+	free(p->node);
+	free(p->id);
 	return rc;
 }
 
@@ -268,11 +280,12 @@ int rwk_job_from_file(const struct rwk_job_env *env, struct rwk_job_map *draft)
 {
 	const char *path = env->params ? env->params->job_file : rwk_params.job_file;
 	char why[512];
+	struct parser p = {.env = env, .path = path, .why = why, .why_len = sizeof(why)};
 	int rc;
 
 	if (!path || !*path)
 		return 0;
-	rc = parse_file(path, env, draft, why, sizeof(why));
+	rc = parse_file(&p, draft);
 	if (!rc)
 		return 1;
 	if (rc == -ENOMEM)
@@ -284,14 +297,16 @@ int rwk_job_from_file(const struct rwk_job_env *env, struct rwk_job_map *draft)
 int rwk_job_map_read(const char *path, const struct rwk_job_env *env, struct rwk_job_map **out, char *why, size_t len)
 {
 	static const struct rwk_job_env own;
+	struct parser p = {.env = env ? env : &own, .path = path, .why = why, .why_len = len, .for_tool = true};
 	struct rwk_job_map *m = calloc(1, sizeof(*m));
 	int rc;
 
+	*why = '\0';
 	if (!m)
 		return -ENOMEM;
 	rwk_job_map_clear(m);
 	m->source = RWK_JOB_FILE;
-	rc = parse_file(path, env ? env : &own, m, why, len);
+	rc = parse_file(&p, m);
 	if (!rc)
 		rc = rwk_job_map_complete(m);
 	if (rc) {

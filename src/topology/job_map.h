@@ -126,7 +126,8 @@ int rwk_job_map_get(const struct rwk_job_env *env, struct rwk_job_map **out);
 
 /**
  * The map in file `path`, without a machine. For tools: the error is not logged but written to `why` (at most `len`
- * bytes), as "path:line: what is wrong; what would be right". `env` is asked for "rank $VAR", NULL: the process's.
+ * bytes), as "path:line: what is wrong; what would be right". `env` is asked for "rank $VAR", NULL: the process's; a
+ * variable that is not set there makes it none of the ranks, which is a remark in `why`. Without remark that is "".
  * Returns 0, -EINVAL (wrong content), -ENOMEM, or what open gave.
  */
 int rwk_job_map_read(const char *path, const struct rwk_job_env *env, struct rwk_job_map **out, char *why, size_t len);
