@@ -76,6 +76,31 @@ static void print_descriptors(const struct rwk_cost c[COSTS])
 			(unsigned long long)limit.rlim_cur);
 }
 
+/* Would SRC carry messages to other nodes, if that were the limit? */
+static bool takes_src(const struct rwk_sel_facts *f, uint32_t limit)
+{
+	struct rwk_sel_facts with = *f;
+	struct rwk_sel_choice c;
+
+	with.node = RWK_SEL_OTHER;
+	with.src_limit = limit;
+	rwk_sel_choose(&with, &c);
+	return c.strand == RWK_STRAND_SRC_UDP;
+}
+
+/* The limit counts where nothing else decides: a parameter, or that SRC would save nothing. */
+static void print_limit(const struct rwk_sel_facts *f)
+{
+	if (takes_src(f, UINT32_MAX))
+		printf("SRC is taken, however few connections RC needs\n");
+	else if (takes_src(f, 0))
+		printf("SRC is taken where RC needs more than %u connections a process\n", f->src_limit);
+	else if (rwk_sel_src_connections(f) == rwk_sel_rc_connections(f))
+		printf("SRC is not taken: it would take as many connections as RC\n");
+	else
+		printf("SRC is not taken, however many connections RC needs: why is said below\n");
+}
+
 /* What it takes to reach all other nodes, and what is chosen by it. */
 static void print_costs(uint32_t nodes, uint32_t per_node, const struct rwk_sel_facts *f)
 {
@@ -104,7 +129,7 @@ static void print_costs(uint32_t nodes, uint32_t per_node, const struct rwk_sel_
 	printf("A process's part with SRC: its own, and its share of what the node's processes have in common.\n");
 	printf("queue pairs of the whole job, all to all: RC %" PRIu64 ", SRC %" PRIu64 "\n",
 		rwk_cost_queue_pairs(nodes, per_node, false), rwk_cost_queue_pairs(nodes, per_node, true));
-	printf("SRC is taken where RC needs more than %u connections a process\n", f->src_limit);
+	print_limit(f);
 }
 
 /** The facts of such a job on nodes like this one. */
