@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two programs meet (src/tools/meet.h): at whichever of a host's addresses one of them waits, and without IPv6. */
+/*
+ * Two programs meet (src/tools/meet.h): at whichever of a host's addresses one of them waits, and without IPv6; and the
+ * places that they tell each other.
+ */
 #include "rwk_test.h"
 
 #include "tools/meet.h"
@@ -187,9 +190,49 @@ static void nobody(void **state)
 	assert_int_equal(rwk_meet("a host", port, 0), -ECONNREFUSED);
 }
 
+/* Each number of a place has its bits, and no more; what stands behind is given back. */
+static void places(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"10.0.0.1",
+		"10.0.0.1,4791,1,2,3",
+		"10.0.0.1,4791,1,2,3,",
+		"10.0.0.1,65536,1,2,3,4",
+		"10.0.0.1,70327,1,2,3,4",
+		"10.0.0.1,-1,1,2,3,4",
+		"10.0.0.1,4791,0x1000000,2,3,4",
+		"10.0.0.1,4791,-1,2,3,4",
+		"10.0.0.1,4791,1,0x1000000,3,4",
+		"10.0.0.1,4791,1,2,0x100000000,4",
+		"10.0.0.1,4791,1,2,3,0x10000000000000000",
+		"10.0.0,4791,1,2,3,4",
+		"10.0.0.1;4791,1,2,3,4",
+		"0000:0000:0000:0000:0000:0000:0000:0000:0000:0000:0001,4791,1,2,3,4",
+	};
+	const struct rwk_place before = {.port = 7, .key = 8};
+	struct rwk_place p = before;
+	char text[RWK_PLACE_LENGTH];
+	const char *rest;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_null(rwk_place_parse(bad[i], &p));
+		assert_memory_equal(&p, &before, sizeof(p));
+	}
+	rest = rwk_place_parse("10.0.0.1,65535,0xffffff,0xffffff,0xffffffff,0xffffffffffffffff send", &p);
+	assert_string_equal(rest, " send");
+	assert_int_equal(p.port, 65535);
+	rwk_place_print(text, &p);
+	assert_string_equal(text, "10.0.0.1,65535,0xffffff,0xffffff,0xffffffff,0xffffffffffffffff");
+	assert_string_equal(rwk_place_parse("fe80::1,08,010,9,0x10,0", &p), "");
+	assert_true(p.port == 8 && p.qpn == 8 && p.psn == 9 && p.key == 16 && p.address == 0 && p.ip[0] == 0xfe);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(places),
 		cmocka_unit_test(both_families),
 		cmocka_unit_test(without_ip6),
 		cmocka_unit_test(at_the_second),
