@@ -4,6 +4,7 @@
 
 #include "bench/common/clock.h"
 #include "config.h"
+#include "tools/text.h"
 
 #include <errno.h>
 #include <error.h>
@@ -189,6 +190,7 @@ static int introduce(struct bench_adapter *p)
 	print_terms(p, terms, sizeof(said) - (size_t)(terms - said));
 	if (dprintf(p->talk, "%s\n", said) < 0 || read_line(p->talk, heard, sizeof(heard)))
 		return failed(-ECONNRESET, "the other program");
+	rwk_text_make_safe(heard);
 	rest = rwk_place_parse(heard, &p->theirs);
 	if (rest && !strcmp(rest, terms))
 		return 0;

@@ -3,6 +3,7 @@
 #include "tools/attach.h"
 
 #include "base/process.h"
+#include "tools/text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -87,8 +88,7 @@ static enum found judge(struct rwk_attached *a, const struct rwk_status *s, size
 		char version[sizeof(s->head.version) + 1] = "";
 
 		memcpy(version, s->head.version, sizeof(s->head.version));
-		for (char *c = version; *c; c++)
-			*c = *c < ' ' || *c > '~' ? '?' : *c;
+		rwk_text_make_safe(version);
 		refuse(why, 0,
 			"process %ld has ropewalk %s with status layout %" PRIu32
 			", this reads layout %u: take the rwk_info of that version",

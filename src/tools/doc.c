@@ -1,49 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tools/doc.h"
 
+#include "tools/text.h"
+
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
-/** The bytes of the UTF-8 character at `s` that may be shown; 0: it is none. */
-static size_t character(const unsigned char *s)
-{
-	static const struct {
-		unsigned char mask, lead;
-		uint32_t least;
-	} form[] = {{0x80, 0, 0x20}, {0xe0, 0xc0, 0xa0}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
-
-	for (size_t n = 0; n < sizeof(form) / sizeof(form[0]); n++) {
-		uint32_t c = s[0] & (unsigned char)~form[n].mask;
-
-		if ((s[0] & form[n].mask) != form[n].lead)
-			continue;
-		for (size_t i = 1; i <= n; i++) {
-			if ((s[i] & 0xc0) != 0x80)
-				return 0;
-			c = c << 6 | (s[i] & 0x3f);
-		}
-		return c < form[n].least || c == 0x7f || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n + 1;
-	}
-	return 0;
-}
-
 static void put_text(struct rwk_doc *d, const char *text)
 {
-	const unsigned char *s = (const unsigned char *)text;
-
-	while (*s) {
-		size_t n = character(s);
+	while (*text) {
+		size_t n = rwk_text_character(text);
 
 		if (!n) {
 			fputc('?', d->to);
-			s++;
+			text++;
 			continue;
 		}
-		if (d->json && (*s == '"' || *s == '\\'))
+		if (d->json && (*text == '"' || *text == '\\'))
 			fputc('\\', d->to);
-		fwrite(s, 1, n, d->to);
-		s += n;
+		fwrite(text, 1, n, d->to);
+		text += n;
 	}
 }
 

@@ -1,4 +1,7 @@
 # What src/tools adds to the build.
+noinst_LTLIBRARIES += librwk_text.la
+librwk_text_la_SOURCES = src/tools/text.c src/tools/text.h
+
 bin_PROGRAMS += rwk_info
 rwk_info_SOURCES = src/tools/rwk_info.c src/tools/info.h \
 	src/tools/attach.c src/tools/attach.h \
@@ -9,13 +12,14 @@ rwk_info_SOURCES = src/tools/rwk_info.c src/tools/info.h \
 	src/tools/info_map.c \
 	src/tools/info_parameters.c \
 	src/tools/info_process.c
-rwk_info_LDADD = libropewalk-core.la
+rwk_info_LDADD = librwk_text.la libropewalk-core.la
 dist_man_MANS += contrib/man/rwk_info.1
 
 # How two programs on ropewalk.h find each other: rwk_pingpong, the benchmarks, the examples. They have none of the core,
 # so what is used of it is compiled again.
 noinst_LTLIBRARIES += librwk_meet.la
 librwk_meet_la_SOURCES = src/tools/meet.c src/tools/meet.h src/tools/place.c src/base/socket.c src/base/socket.h
+librwk_meet_la_LIBADD = librwk_text.la
 
 # On ropewalk.h alone, as any other program.
 bin_PROGRAMS += rwk_pingpong
