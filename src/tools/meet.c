@@ -22,7 +22,7 @@
 #define MOST_MS  1000 /* and at most: then another address has its turn, or the same again */
 
 /* Of both families, or of IPv4 where the kernel has no other. */
-static int listen_at(unsigned port)
+int rwk_meet_listen(unsigned port)
 {
 	struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
 	struct sockaddr_in at4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
@@ -44,12 +44,10 @@ static int listen_at(unsigned port)
 	return fd;
 }
 
-static int wait_there(unsigned port, unsigned seconds)
+int rwk_meet_accept(int listener, unsigned port, unsigned seconds)
 {
-	int listener = listen_at(port), fd = -ETIMEDOUT;
+	int fd = -ETIMEDOUT;
 
-	if (listener < 0)
-		return listener;
 	if (poll(&(struct pollfd){listener, POLLIN, 0}, 1, (int)seconds * 1000) == 1) {
 		fd = accept(listener, NULL, NULL);
 		if (fd < 0)
@@ -57,6 +55,16 @@ static int wait_there(unsigned port, unsigned seconds)
 	}
 	if (fd < 0)
 		error(0, 0, "nobody came to TCP port %u within %u s", port, seconds);
+	return fd;
+}
+
+static int wait_there(unsigned port, unsigned seconds)
+{
+	int listener = rwk_meet_listen(port), fd;
+
+	if (listener < 0)
+		return listener;
+	fd = rwk_meet_accept(listener, port, seconds);
 	close(listener);
 	return fd;
 }

@@ -26,7 +26,7 @@ int rwk_ip_from_text(const char *text, uint8_t ip[16]);
 
 /** IP,PORT,QPN,PSN,KEY,ADDRESS into `text`, of RWK_PLACE_LENGTH bytes. */
 void rwk_place_print(char *text, const struct rwk_place *p);
-/** Reads that, and returns what stands behind it; NULL: it is no place. */
+/** Reads that, and returns what stands behind it; NULL: it is no place, and `p` stays as it was. */
 const char *rwk_place_parse(const char *text, struct rwk_place *p);
 
 /**
@@ -35,6 +35,12 @@ const char *rwk_place_parse(const char *text, struct rwk_place *p);
  * file descriptor, which is the caller's, and blocks; a negative errno, told on stderr.
  */
 int rwk_meet(const char *host, unsigned port, unsigned seconds);
+/**
+ * The same in two steps, without `host`, for who wants to see that it is the right one that comes: the listening
+ * socket, and the next connection to it. Both are the caller's; a negative errno, told on stderr.
+ */
+int rwk_meet_listen(unsigned port);
+int rwk_meet_accept(int listener, unsigned port, unsigned seconds);
 /** The address of who is at the other end of that connection: 0, or a negative errno. */
 int rwk_meet_peer(int fd, uint8_t ip[16]);
 

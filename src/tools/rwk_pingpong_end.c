@@ -5,6 +5,7 @@
  * Over SRC each end has several SRQs in one domain, with the numbers from 1 on, and the messages go to them in turn.
  */
 #include "tools/rwk_pingpong.h"
+#include "tools/text.h"
 
 #include <errno.h>
 #include <error.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #define ACCESS  (RWK_ACCESS_READ | RWK_ACCESS_WRITE | RWK_ACCESS_ATOMIC)
 #define TIMEOUT 500000000u /* ns; eight of them: a peer that waits for its core is no dead one */
@@ -57,16 +59,31 @@ static void limit_patience(void)
 	set_talk(SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
+/* 0 and a line, with nothing in it that a terminal would obey; -EAGAIN: none came in time; else none will come. */
+static int hear(char *line)
+{
+	if (!fgets(line, LINE, listen_to))
+		return ferror(listen_to) && errno == EAGAIN ? -EAGAIN : -ECONNRESET;
+	line[strcspn(line, "\r\n")] = '\0';
+	rwk_text_make_safe(line);
+	return 0;
+}
+
+static void hear_peer(char *line)
+{
+	int rc = hear(line);
+
+	if (rc == -EAGAIN)
+		error(1, 0, "the peer says nothing within %u s", want.seconds);
+	else if (rc)
+		error(1, 0, "the peer's program has ended");
+}
+
 /* Says a line and hears one: both ends do, so neither goes on before the other has come so far. */
-static void exchange(const char *say, char *hear)
+static void exchange(const char *say, char *line)
 {
 	dprintf(talk, "%s\n", say);
-	if (!fgets(hear, LINE, listen_to)) {
-		if (ferror(listen_to) && errno == EAGAIN)
-			error(1, 0, "the peer says nothing within %u s", want.seconds);
-		error(1, 0, "the peer's program has ended");
-	}
-	hear[strcspn(hear, "\r\n")] = '\0';
+	hear_peer(line);
 }
 
 uint8_t byte_of(bool first, uint32_t i, size_t k)
@@ -93,7 +110,10 @@ static const char *parse_place(const char *line, struct rwk_place *p)
 	const char *rest = rwk_place_parse(line, p);
 
 	if (!rest)
-		error(1, 0, "the peer's place must be IP,PORT,QPN,PSN,KEY,ADDRESS, and is: %s", line);
+		error(1, 0,
+			"the peer's place must be IP,PORT,QPN,PSN,KEY,ADDRESS (PORT up to 65535, QPN and PSN up to "
+			"0xffffff, KEY up to 0xffffffff), and is: %s",
+			line);
 	return rest;
 }
 
@@ -195,42 +215,89 @@ static void connect_qp(void)
 	demand(rwk_qp_modify(qp, RWK_QPS_RTS, NULL), "RTS");
 }
 
-/* Both places are known to both ends, and both are ready, when this returns. */
-void introduce(void)
+static void begin_talk(int fd)
 {
-	char said[LINE], heard[2 * LINE], terms[LINE];
-	uint8_t ip[16] = {0};
-	const char *rest;
+	talk = fd;
+	if (talk < 0)
+		exit(1);
+	limit_patience();
+	listen_to = fdopen(talk, "r");
+	if (!listen_to)
+		error(1, errno, "TCP");
+}
 
-	if (want.peer && strcmp(want.peer, "-")) {
+/* A port is open to anybody: who is no peer is sent away, and told nothing. The peer's line is in `heard`. */
+static void await_peer(char *heard)
+{
+	int listener = rwk_meet_listen(want.tcp_port), rc;
+
+	if (listener < 0)
+		exit(1);
+	for (;;) {
+		begin_talk(rwk_meet_accept(listener, want.tcp_port, want.seconds));
+		rc = hear(heard);
+		if (!rc && rwk_place_parse(heard, &theirs))
+			break;
+		error(0, 0, "who came to TCP port %u is no rwk_pingpong, and says: %s", want.tcp_port,
+			rc ? "(nothing)" : heard);
+		fclose(listen_to);
+	}
+	close(listener);
+}
+
+static void introduce_by_tcp(void)
+{
+	char said[LINE], heard[LINE], terms[LINE / 2];
+	const char *rest;
+	uint8_t ip[16];
+
+	if (want.host)
+		begin_talk(rwk_meet(want.host, want.tcp_port, want.seconds));
+	else
+		await_peer(heard);
+	demand(rwk_meet_peer(talk, ip), "TCP");
+	describe_mine(ip);
+	rwk_place_print(said, &mine);
+	snprintf(terms, sizeof(terms), " %s %s %u %u", want.operation->name, type_name(want.type), want.size,
+		want.count);
+	strcat(said, terms);
+	dprintf(talk, "%s\n", said);
+	if (want.host)
+		hear_peer(heard);
+	rest = parse_place(heard, &theirs);
+	if (strcmp(rest, terms))
+		error(1, 0, "the peer was started with%s, and this end with%s", rest, terms);
+}
+
+static void introduce_by_hand(void)
+{
+	bool typed = !strcmp(want.peer, "-");
+	char said[RWK_PLACE_LENGTH], heard[LINE];
+	uint8_t ip[16];
+
+	if (!typed) {
 		parse_place(want.peer, &theirs);
 		memcpy(ip, theirs.ip, sizeof(ip));
-	} else if (!want.peer) {
-		talk = rwk_meet(want.host, want.tcp_port, want.seconds);
-		if (talk < 0)
-			exit(1);
-		limit_patience();
-		demand(rwk_meet_peer(talk, ip), "TCP");
-		listen_to = fdopen(talk, "r");
 	} else if (!want.ip || rwk_ip_from_text(want.ip, ip)) {
 		error(1, 0, "--peer=- needs --ip, to say what this end's address is");
 	}
 	describe_mine(ip);
 	rwk_place_print(said, &mine);
-	if (talk >= 0) {
-		snprintf(terms, sizeof(terms), " %s %s %u %u", want.operation->name, type_name(want.type), want.size,
-			want.count);
-		strcat(said, terms);
-		exchange(said, heard);
-		rest = parse_place(heard, &theirs);
-		if (strcmp(rest, terms))
-			error(1, 0, "the peer was started with%s, and this end with%s", rest, terms);
-	} else {
-		printf("%s\n", said);
-		fflush(stdout);
-		if (!strcmp(want.peer, "-") && (!fgets(heard, sizeof(heard), stdin) || !parse_place(heard, &theirs)))
-			error(1, 0, "no place was typed");
-	}
+	printf("%s\n", said);
+	fflush(stdout);
+	if (typed && (!fgets(heard, sizeof(heard), stdin) || !parse_place(heard, &theirs)))
+		error(1, 0, "no place was typed");
+}
+
+/* Both places are known to both ends, and both are ready, when this returns. */
+void introduce(void)
+{
+	char heard[LINE];
+
+	if (want.peer)
+		introduce_by_hand();
+	else
+		introduce_by_tcp();
 	prepare_memory();
 	connect_qp();
 	if (want.operation->type == RWK_REQUEST_SEND)
