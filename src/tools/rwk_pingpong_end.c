@@ -245,6 +245,22 @@ static void await_peer(char *heard)
 	close(listener);
 }
 
+/* Both must have the same, and a packet must fit the way of each end: where these are not alike, the narrower. */
+static void agree_on_pmtu(void)
+{
+	char said[LINE], heard[LINE];
+	uint32_t other;
+
+	if (!want.pmtu)
+		want.pmtu = rwk_adapter_pmtu(adapter, theirs.ip);
+	snprintf(said, sizeof(said), "pmtu %u", want.pmtu);
+	exchange(said, heard);
+	if (sscanf(heard, "pmtu %u", &other) != 1)
+		error(1, 0, "the peer must say its PMTU, and says: %s", heard);
+	if (other < want.pmtu)
+		want.pmtu = other;
+}
+
 static void introduce_by_tcp(void)
 {
 	char said[LINE], heard[LINE], terms[LINE / 2];
@@ -267,6 +283,7 @@ static void introduce_by_tcp(void)
 	rest = parse_place(heard, &theirs);
 	if (strcmp(rest, terms))
 		error(1, 0, "the peer was started with%s, and this end with%s", rest, terms);
+	agree_on_pmtu();
 }
 
 static void introduce_by_hand(void)

@@ -150,7 +150,7 @@ static const struct argp parser = {options, read_option, "[HOST]",
 	"takes.\v"
 	"Without HOST and --peer it waits for another rwk_pingpong, which is given this host's name as HOST. Both are "
 	"given "
-	"the same operation, type, size, count and PMTU.",
+	"the same operation, type, size and count; with --peer the same PMTU, too.",
 	NULL, NULL, NULL};
 
 void read_arguments(int argc, char **argv)
