@@ -32,7 +32,7 @@ void rwk_info_devices(struct rwk_doc *d);
 /** What process `pid` shows of itself; 0 or a negative errno, which has been told. */
 int rwk_info_process(struct rwk_doc *d, pid_t pid);
 /**
- * Its counters again and again, a line each `seconds` and endpoint, until it ends or `times` (0: for
+ * Its counters again and again, a line each `seconds` and endpoint that is open, until it ends or `times` (0: for
  * ever) are over.
  */
 int rwk_info_watch(pid_t pid, double seconds, unsigned times);

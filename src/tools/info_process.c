@@ -205,31 +205,89 @@ int rwk_info_process(struct rwk_doc *d, pid_t pid)
 	return 0;
 }
 
+/* What an endpoint had counted when it was looked at. */
 struct sample {
+	struct rwk_address address; /* with `opened`: which endpoint */
+	uint64_t opened, at;
+	bool closed;
 	struct rwk_engine_counters c;
-	uint64_t at;
 };
+
+struct watch {
+	struct rwk_attached a;
+	struct sample last[RWK_ATTACH_MAX]; /* of each page of `a` */
+	struct rwk_status *s;               /* room for one */
+};
+
+static struct sample sample_of(const struct rwk_status *s)
+{
+	return (struct sample){s->address, s->opened, now(CLOCK_MONOTONIC), s->closed, s->counters};
+}
 
 /** The line of an endpoint, from what it said before. */
 static void print_rates(const struct rwk_status *s, struct sample *last)
 {
-	struct sample cur = {s->counters, now(CLOCK_MONOTONIC)};
+	struct sample cur = sample_of(s);
 	double t = (double)(cur.at - last->at) / 1e9;
+	uint64_t out = cur.c.sent_eager + cur.c.sent_rendezvous - last->c.sent_eager - last->c.sent_rendezvous;
 
-	if (last->at) {
-		uint64_t out = cur.c.sent_eager + cur.c.sent_rendezvous - last->c.sent_eager - last->c.sent_rendezvous;
-
-		if (s->rank != RWK_RANK_NONE)
-			printf("rank %" PRIu32 ": ", s->rank);
-		printf("out %.0f messages/s, %.3f MB/s; in %.0f messages/s, %.3f MB/s; unexpected %.0f/s, %" PRIu64
-		       " bytes wait; %" PRIu32 " peers, %" PRIu64 " failed%s\n",
-			(double)out / t, (double)(cur.c.sent_bytes - last->c.sent_bytes) / 1e6 / t,
-			(double)(cur.c.received - last->c.received) / t,
-			(double)(cur.c.received_bytes - last->c.received_bytes) / 1e6 / t,
-			(double)(cur.c.unexpected - last->c.unexpected) / t, cur.c.unexpected_bytes_now, s->peers,
-			cur.c.failed_peers, s->closed ? "; closed" : "");
-	}
+	if (s->rank != RWK_RANK_NONE)
+		printf("rank %" PRIu32 ": ", s->rank);
+	printf("out %.0f messages/s, %.3f MB/s; in %.0f messages/s, %.3f MB/s; unexpected %.0f/s, %" PRIu64
+	       " bytes wait; %" PRIu32 " peers, %" PRIu64 " failed%s\n",
+		(double)out / t, (double)(cur.c.sent_bytes - last->c.sent_bytes) / 1e6 / t,
+		(double)(cur.c.received - last->c.received) / t,
+		(double)(cur.c.received_bytes - last->c.received_bytes) / 1e6 / t,
+		(double)(cur.c.unexpected - last->c.unexpected) / t, cur.c.unexpected_bytes_now, s->peers,
+		cur.c.failed_peers, s->closed ? "; closed" : "");
 	*last = cur;
+}
+
+/** What was said before of the endpoint; of one that is new, what it says now. */
+static struct sample known_sample(const struct watch *w, const struct rwk_status *s)
+{
+	for (unsigned i = 0; i < w->a.count; i++) {
+		const struct sample *last = &w->last[i];
+
+		if (last->opened == s->opened && !memcmp(&last->address, &s->address, sizeof(s->address)))
+			return *last;
+	}
+	return sample_of(s);
+}
+
+/** Goes on with what is open now. */
+static void take_up(struct watch *w, const struct rwk_attached *a)
+{
+	struct sample last[RWK_ATTACH_MAX];
+
+	for (unsigned i = 0; i < a->count; i++) {
+		rwk_attach_read(a, i, w->s);
+		last[i] = known_sample(w, w->s);
+	}
+	memcpy(w->last, last, a->count * sizeof(last[0]));
+	rwk_detach(&w->a);
+	w->a = *a;
+}
+
+/**
+ * A line for each endpoint that there was the last time; then those that have been opened since take the place of those
+ * that have been closed. It is looked for them first: what is not found any more says in its line that it is closed.
+ */
+static void look_again(struct watch *w)
+{
+	char why[RWK_ATTACH_WHY];
+	struct rwk_attached a;
+	int rc = rwk_attach(w->a.pid, &a, why);
+
+	for (unsigned i = 0; i < w->a.count; i++) {
+		rwk_attach_read(&w->a, i, w->s);
+		if (!w->last[i].closed)
+			print_rates(w->s, &w->last[i]);
+	}
+	if ((!rc || rc == -ENOENT) && a.start == w->a.start) /* not another process that has its number by now */
+		take_up(w, &a);
+	else
+		rwk_detach(&a);
 }
 
 static void rest(double seconds)
@@ -242,30 +300,24 @@ static void rest(double seconds)
 
 int rwk_info_watch(pid_t pid, double seconds, unsigned times)
 {
-	struct sample last[RWK_ATTACH_MAX] = {0};
+	struct watch w = {.a = {.count = 0}};
 	struct rwk_attached a;
-	struct rwk_status *s;
-	int rc = attach(pid, &a, &s);
+	int rc = attach(pid, &a, &w.s);
+	bool lives = true;
 
 	if (rc)
 		return rc;
-	for (unsigned n = 0; !times || n <= times; n++) {
-		bool lives = rwk_attach_lives(&a);
-
-		for (unsigned i = 0; i < a.count; i++) {
-			rwk_attach_read(&a, i, s);
-			print_rates(s, &last[i]);
-		}
+	take_up(&w, &a);
+	for (unsigned n = 0; lives && (!times || n < times); n++) {
+		rest(seconds);
+		lives = rwk_attach_lives(&w.a);
+		look_again(&w);
 		if (fflush(stdout))
 			break;
-		if (!lives) {
-			fprintf(stderr, "rwk_info: process %ld has ended\n", (long)pid);
-			break;
-		}
-		if (!times || n < times)
-			rest(seconds);
 	}
-	free(s);
-	rwk_detach(&a);
+	if (!lives)
+		fprintf(stderr, "rwk_info: process %ld has ended\n", (long)pid);
+	free(w.s);
+	rwk_detach(&w.a);
 	return 0;
 }

@@ -8,6 +8,7 @@
  *   idle MS         both make progress, so long
  *   fork            a child, which does nothing for a minute, or until it is killed; the answer is its pid
  *   close           the second is closed
+ *   open            it is opened again, as another one
  */
 #include "base/param.h"
 #include "engine/engine.h"
@@ -21,6 +22,11 @@
 static struct rwk_engine *engine[2];
 static struct rwk_peer *second;
 static unsigned completions;
+
+static void complete(void *owner, const struct rwk_completion *c);
+static void merged(void *owner, struct rwk_peer *old, struct rwk_peer *peer);
+
+static const struct rwk_engine_attr attr = {.complete = complete, .merged = merged, .tx_limit = 64, .multi_min = 64};
 
 static void complete(void *owner, const struct rwk_completion *c)
 {
@@ -102,6 +108,13 @@ static long fork_one(void)
 	return child;
 }
 
+static void open_second(void)
+{
+	if (rwk_engine_open(&attr, &engine[1]))
+		exit(1);
+	second = rwk_engine_peer(engine[0], rwk_engine_address(engine[1]));
+}
+
 static void obey(const char *line)
 {
 	unsigned n, value;
@@ -117,22 +130,22 @@ static void obey(const char *line)
 	else if (!strcmp(line, "close\n")) {
 		rwk_engine_close(engine[1]);
 		engine[1] = NULL;
-	}
+	} else if (!strcmp(line, "open\n"))
+		open_second();
 	printf("done\n");
 	fflush(stdout);
 }
 
 int main(void)
 {
-	const struct rwk_engine_attr attr = {.complete = complete, .merged = merged, .tx_limit = 64, .multi_min = 64};
 	char line[64];
 
 	rwk_param_load();
-	if (rwk_engine_open(&attr, &engine[0]) || rwk_engine_open(&attr, &engine[1])) {
+	if (rwk_engine_open(&attr, &engine[0])) {
 		fprintf(stderr, "no endpoint could be opened\n");
 		return 1;
 	}
-	second = rwk_engine_peer(engine[0], rwk_engine_address(engine[1]));
+	open_second();
 	printf("done\n");
 	fflush(stdout);
 	while (fgets(line, sizeof(line), stdin))
