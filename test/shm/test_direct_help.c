@@ -478,6 +478,7 @@ static int undelayed_user(struct rwk_shm_channel *ch, const void *arg)
 		rwk_shm_transfer_stop(ch, -ECANCELED);
 	CHECK((p->stop ? o.status : tp_finish(ch, &o, 20000)) == (p->stop ? -ECANCELED : 0) && is_stopped(peer));
 	CHECK(p->stop || is(shared_place, LONG, p->write ? 0x22 : 0x11));
+	CHECK(rwk_shm_transfers_of(ch)->direct_pace[p->write].run.method < RWK_SHM_METHODS);
 	memset(shared_place, 0x33, LONG); /* its memory is its own again */
 	CHECK(!kill(peer, SIGCONT) && deaf_wait(ch, 6, 1));
 	CHECK(is(shared_place, LONG, 0x33));

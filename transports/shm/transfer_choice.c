@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "shm/transfer_choice.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #define TRIAL_BYTES   ((size_t)1 << 20) /* of a trial, */
@@ -138,6 +139,7 @@ void rwk_shm_choice_record(
 	struct rwk_shm_choice_method *k = &c->class[class_of(load)].method[m];
 	uint32_t known;
 
+	assert(m < RWK_SHM_METHODS);
 	k->recent[k->runs++ % RWK_SHM_RUNS_KEPT] = (float)(ns ? ns : 1) / kilobytes(bytes ? bytes : 1);
 	known = k->runs < RWK_SHM_RUNS_KEPT ? k->runs : RWK_SHM_RUNS_KEPT;
 	k->cost = k->recent[0];

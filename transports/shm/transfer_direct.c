@@ -272,6 +272,7 @@ static bool end(struct rwk_shm_transfers *t, struct rwk_op *op, int status)
 	r->status = status;
 	if (!rwk_shm_both_leave(t, op)) {
 		r->method = RWK_SHM_METHODS;
+		r->started = 0; /* how long the peer stays is no matter of the method's, which is not known any more */
 		return false;
 	}
 	if (!status && r->started) {
