@@ -212,7 +212,7 @@ static int on_write(void *user, const struct rwk_wire *w, uint32_t key, uint64_t
 		n = reach(qp, pd, key, address, len, RWK_REACH_WRITE, &to, 1);
 	if (rwk_unlikely(n < 0))
 		return n;
-	if (n)
+	if (n && !rwk_copy_word(to.iov_base, bytes, len)) /* a word may be what its reader waits for */
 		rwk_copy(to.iov_base, bytes, len);
 	return 0;
 }

@@ -280,12 +280,9 @@ static int careful_copy(char *mine, uintptr_t there, size_t len, bool store)
 /** In one step what the peer may have written in one: somebody may be looking at it. */
 static void copy(void *to, const void *from, size_t len)
 {
-	uint16_t two;
-
-	if (len == 2) {
-		memcpy(&two, from, 2);
-		memcpy(to, &two, 2);
-	} else if (len <= RWK_COPY_SHORT_MAX) {
+	if (rwk_copy_word(to, from, len))
+		return;
+	if (len <= RWK_COPY_SHORT_MAX) {
 		unsigned char bytes[RWK_COPY_SHORT_MAX]; /* from and to may overlap */
 
 		rwk_copy_short(bytes, from, len);

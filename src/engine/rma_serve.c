@@ -199,7 +199,7 @@ static rwk_outline int answer_parts(struct rwk_rma_state *s, const struct rwk_re
 		void *bytes = NULL;
 		unsigned n;
 
-		if (r->careful) {
+		if (r->careful || part <= RWK_COPY_WORD_MAX) {
 			bytes = rwk_spares_get(spares, part);
 			rc = bytes ? rwk_region_load(r, at + done, bytes, part) : -ENOMEM;
 			iov[0] = (struct iovec){bytes, part};
@@ -220,10 +220,13 @@ static rwk_outline int answer_parts(struct rwk_rma_state *s, const struct rwk_re
 static inline int answer(struct rwk_rma_state *s, const struct rwk_region *r, uint64_t at, size_t len)
 {
 	const struct rwk_envelope env = {.kind = RWK_RMA_DATA, .flags = RWK_RMA_END, .tag = s->served};
-	const struct iovec iov = {(char *)r->iov->iov_base + at, len};
+	unsigned char word[RWK_COPY_WORD_MAX];
+	struct iovec iov = {(char *)r->iov->iov_base + at, len};
 
 	if (rwk_unlikely(r->careful || r->attr.count > 1 || len > s->peer->channel->send_max))
 		return answer_parts(s, r, at, len);
+	if (rwk_copy_word(word, iov.iov_base, len))
+		iov.iov_base = word; /* the channel may read it in parts */
 	return rwk_rma_put(s, &env, &iov, 1, len, NULL, true);
 }
 

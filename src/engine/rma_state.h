@@ -82,7 +82,7 @@ void rwk_region_note(struct rwk_region *r, struct rwk_list *list, struct rwk_lis
 void rwk_region_unnote(struct rwk_region *r, struct rwk_list *link);
 /** Pieces of memory of a range that was checked, at most RWK_ENGINE_IOV_MAX. */
 unsigned rwk_region_slice(const struct rwk_region *r, uint64_t at, size_t len, struct iovec *iov);
-/** Copies in and out: 0; -EFAULT. 1, 2, 4 and 8 bytes where they are aligned go in one step. */
+/** Copies in and out: 0; -EFAULT. A word (rwk_copy_word) goes in one step, but where the kernel copies. */
 int rwk_region_store(const struct rwk_region *r, uint64_t at, const void *from, size_t len);
 int rwk_region_load(const struct rwk_region *r, uint64_t at, void *to, size_t len);
 /** Can that be read, or with `store` written? 0; -EFAULT. */

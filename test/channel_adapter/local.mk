@@ -8,7 +8,7 @@ adapter_sim = test/channel_adapter/world_sim.c test/channel_adapter/world.h \
 adapter_tcp = test/channel_adapter/world_tcp.c test/channel_adapter/world.h $(adapter_ends)
 
 check_PROGRAMS += test/channel_adapter/test_operations
-test_channel_adapter_test_operations_SOURCES = test/channel_adapter/test_operations.c $(adapter_udp)
+test_channel_adapter_test_operations_SOURCES = test/channel_adapter/test_operations.c test/watched.h $(adapter_udp)
 test_channel_adapter_test_operations_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_operations
 
@@ -110,7 +110,7 @@ TESTS += test/channel_adapter/test_hierarchy_sim
 
 # The same on TCP connections.
 check_PROGRAMS += test/channel_adapter/test_operations_tcp
-test_channel_adapter_test_operations_tcp_SOURCES = test/channel_adapter/test_operations.c $(adapter_tcp)
+test_channel_adapter_test_operations_tcp_SOURCES = test/channel_adapter/test_operations.c test/watched.h $(adapter_tcp)
 test_channel_adapter_test_operations_tcp_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_operations_tcp
 

@@ -5,7 +5,10 @@
  *
  * Links: udp, tcp.
  */
+#define _GNU_SOURCE /* REG_ERR */
 #include "channel_adapter/world.h"
+
+#include "watched.h"
 
 static const size_t lengths[] = {0, 1, 3, PMTU - 1, PMTU, PMTU + 1, 2 * PMTU, 2 * PMTU + 1, 70000};
 
@@ -101,6 +104,32 @@ static void write_uc(void **state)
 {
 	(void)state;
 	write_to(RWK_QP_UC);
+}
+
+/* A program may wait for a word, take it away and wait for the next: it is written once. */
+static void write_word(void **state)
+{
+	struct rwk_mr *mr;
+
+	(void)state;
+	watched_open();
+	if (!watched.page)
+		skip();
+	ends_open(RWK_QP_RC);
+	assert_int_equal(
+		rwk_mr_register(far.pd, watched.page, watched.length, ACCESS | RWK_ACCESS_LOCAL_WRITE, &mr), 0);
+	for (size_t len = 1; len <= 16; len *= 2) {
+		watched_begin();
+		assert_int_equal(
+			ends_request(&near, RWK_REQUEST_WRITE, len, (uintptr_t)watched.page, rwk_mr_key(mr)), 0);
+		assert_int_equal(ends_await(&near, near.send_cq).status, 0);
+		watched_end();
+		assert_memory_equal(watched.page, near.out, len);
+		assert_int_equal(watched.stores, 1);
+	}
+	rwk_mr_deregister(mr);
+	ends_close();
+	watched_close();
 }
 
 /* Packets of both ends for 200 messages of that length, each received before the next but `ahead` is sent. */
@@ -556,6 +585,7 @@ int main(void)
 		in_world(send_uc),
 		in_world(write_rc),
 		in_world(write_uc),
+		in_world(write_word),
 		in_world(fewer_packets),
 		in_world(reads),
 		in_world(atomics),

@@ -123,6 +123,11 @@ test_engine_test_rma_ends_LDADD = librwk_sim.la $(TEST_LDADD)
 test_engine_test_rma_ends_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=process_vm_readv,--wrap=process_vm_writev
 TESTS += test/engine/test_rma_ends
 
+check_PROGRAMS += test/engine/test_rma_words
+test_engine_test_rma_words_SOURCES = test/engine/test_rma_words.c test/watched.h $(engine_area)
+test_engine_test_rma_words_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/engine/test_rma_words
+
 check_PROGRAMS += test/engine/test_rma_hostile
 test_engine_test_rma_hostile_SOURCES = test/engine/test_rma_hostile.c $(engine_area)
 test_engine_test_rma_hostile_LDADD = librwk_sim.la $(TEST_LDADD)
