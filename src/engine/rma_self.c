@@ -36,7 +36,7 @@ static int check_here(
 		rc = rwk_region_check(e->attr.regions, e, a->remote[i].key, a->remote[i].address, a->remote[i].length,
 			access, &r, &at);
 		if (!rc && !rwk_rma_is_aligned(r, at, a->remote[i].length, element))
-			rc = -EINVAL;
+			rc = rwk_rma_misaligned(element);
 		if (!rc)
 			rc = rwk_rma_meet(met, r);
 	}

@@ -146,6 +146,17 @@ bool rwk_rma_is_aligned(const struct rwk_region *r, uint64_t at, size_t len, siz
 	return true;
 }
 
+rwk_noinline int rwk_rma_misaligned(size_t element)
+{
+	static bool said;
+
+	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
+		rwk_info("an atomic operation on elements of %zu bytes is refused: an element, also a complex number, "
+			 "must lie at a multiple of its size (this is said once)",
+			element);
+	return -EINVAL;
+}
+
 static void serve_check(struct rwk_rma_state *s, const struct rwk_envelope *env, const void *payload, size_t len)
 {
 	size_t element = (size_t)1 << (env->flags >> RWK_RMA_ELEMENT_SHIFT & RWK_RMA_ELEMENT_MASK);
@@ -154,7 +165,7 @@ static void serve_check(struct rwk_rma_state *s, const struct rwk_envelope *env,
 	int rc = take_length(payload, len, &length) ? check(s, env, length, env->small, &r, &at) : -EMSGSIZE;
 
 	if (!rc && !rwk_rma_is_aligned(r, at, length, element))
-		rc = -EINVAL;
+		rc = rwk_rma_misaligned(element);
 	if (rc) {
 		refuse(s, rc);
 		return;
@@ -266,7 +277,7 @@ static rwk_outline int atomic_pieces(const struct rwk_region *r, uint64_t at, un
 	if (rwk_region_usable(r, at, len, rwk_atomic_stores(op, type)))
 		return -EFAULT;
 	if (!rwk_rma_is_aligned(r, at, len, element))
-		return -EINVAL;
+		return rwk_rma_misaligned(element);
 	for (unsigned i = 0; i < n; i++) {
 		rwk_atomic_do(op, type, iov[i].iov_base, (const char *)operand + done,
 			compare ? (const char *)compare + done : NULL, result ? (char *)result + done : NULL,
@@ -284,8 +295,8 @@ int rwk_rma_atomic(const struct rwk_region *r, uint64_t at, unsigned op, unsigne
 
 	if (r->attr.count > 1 || r->careful)
 		return atomic_pieces(r, at, op, type, operand, compare, result, len);
-	if ((uintptr_t)memory & (element - 1))
-		return -EINVAL;
+	if (rwk_unlikely((uintptr_t)memory & (element - 1)))
+		return rwk_rma_misaligned(element);
 	rwk_atomic_do(op, type, memory, operand, compare, result, len >> __builtin_ctzl(element));
 	return 0;
 }

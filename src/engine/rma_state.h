@@ -274,6 +274,8 @@ int rwk_rma_atomic(const struct rwk_region *r, uint64_t at, unsigned op, unsigne
 	const void *compare, void *result, size_t len);
 /** Is all of that memory in whole elements at multiples of their size, as rwk_rma_atomic wants it? A power of two. */
 bool rwk_rma_is_aligned(const struct rwk_region *r, uint64_t at, size_t len, size_t element);
+/** -EINVAL, for elements that are not; the first time the log has the reason. */
+int rwk_rma_misaligned(size_t element);
 /** Sends a message without payload; for want of memory the peer is given up, who would wait for it or be misled. */
 void rwk_rma_say(struct rwk_rma_state *s, enum rwk_kind kind, uint64_t tag, int status);
 /** A piece has been carried out: the peer is told at the end of this progress. */

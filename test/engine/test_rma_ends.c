@@ -294,7 +294,20 @@ static void add_to_two(struct world *w, const struct area *a, uint64_t at, uint6
 	world_wait(w, t);
 }
 
-/* If the second of two ranges is not aligned neither is changed, nor fetched: of a peer's memory and of one's own. */
+static unsigned reasons; /* in the log, for refusing what is not aligned */
+
+static void count_reasons(enum rwk_log_level level, const char *file, int line, const char *text)
+{
+	(void)level;
+	(void)file;
+	(void)line;
+	reasons += strstr(text, "at a multiple of its size") != NULL;
+}
+
+/*
+ * If the second of two ranges is not aligned neither is changed, nor fetched: of a peer's memory and of one's own. The
+ * process says why once.
+ */
 static void misaligned_range(void **state)
 {
 	struct world w;
@@ -316,6 +329,7 @@ static void misaligned_range(void **state)
 		assert_true(result[0] != 7 && result[0] == result[1]);
 		area_close(&a);
 	}
+	assert_int_equal(reasons, 1);
 	world_close(&w);
 }
 
@@ -655,5 +669,7 @@ int main(void)
 		AREA_EACH(target_dies),
 	};
 
+	rwk_log_set_sink(count_reasons);
+	rwk_log_set_level(RWK_LOG_INFO);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
