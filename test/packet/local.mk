@@ -119,6 +119,12 @@ test_packet_test_network_addresses_SOURCES = \
 test_packet_test_network_addresses_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_network_addresses
 
+check_PROGRAMS += test/packet/test_network_hosts
+test_packet_test_network_hosts_SOURCES = test/packet/test_network_hosts.c test/packet/network_ends.h \
+	test/links/udp_hosts.c test/links/udp_hosts.h $(links_ends)
+test_packet_test_network_hosts_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/packet/test_network_hosts
+
 check_PROGRAMS += test/packet/test_network_processes
 test_packet_test_network_processes_SOURCES = test/packet/test_network_processes.c $(links_ends)
 test_packet_test_network_processes_LDADD = librwk_sim.la $(TEST_LDADD)

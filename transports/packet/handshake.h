@@ -32,8 +32,8 @@ bool rwk_packet_said_too_much(const struct rwk_packet_channel *ch);
 void rwk_packet_terms(struct rwk_packet_channel *ch, int way, struct rwk_greeting *g);
 /**
  * SRC: what the greeting has added to the decision. A peer that has more than one address, and greets from one that it
- * did not name, is not shared: a target hears one address. Nor is one of another domain than the initiator for its node
- * is aimed at; there an asker has been promised it already, and finds out when it aims.
+ * did not name, is not shared: a target hears one address, to which its answers go. Nor is one of another domain than
+ * the initiator for its node is aimed at; there an asker has been promised it already, and finds out when it aims.
  */
 void rwk_packet_decide(struct rwk_packet_channel *ch, int way, const struct rwk_greeting *g);
 /**

@@ -275,6 +275,7 @@ static const struct rwk_packet_ways network_ways = {
 	.join = join_domain,
 	.join_alone = join_alone,
 	.sit = sit_in_domain,
+	.same_source = rwk_udp_same_source,
 	.agree = agree_in_domain,
 	.attend = attend_domain,
 	.watch = watch_stream,

@@ -63,6 +63,11 @@ struct rwk_packet_ways {
 	 * a negative errno.
 	 */
 	int (*sit)(const struct rwk_packet_domain *d, uint32_t seat);
+	/**
+	 * May be NULL, and then it is so. Do our own packets to that place, and what goes there from the domain's
+	 * socket, leave from one IP?
+	 */
+	bool (*same_source)(struct rwk_link *lossy, struct rwk_link *domain, const struct rwk_link_address *to);
 	/** May be NULL. A word for the domain's members to agree by on their sockets, as long as there is d->link. */
 	void (*agree)(const struct rwk_packet_domain *d, _Atomic uint32_t *word);
 	/** Lets others in; cheap. */

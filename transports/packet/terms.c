@@ -18,6 +18,19 @@ static bool lacks_name(const struct rwk_packet_channel *ch, int way)
 }
 
 /**
+ * SRC: do the domain's acknowledgements leave from the IP that the peer knows us by? It takes no others. The domain's
+ * socket is bound to no IP; ours may be, and to one that the kernel would not have chosen.
+ */
+static bool answers_from_here(const struct rwk_packet_channel *ch)
+{
+	const struct rwk_port *port = ch->port;
+	const struct rwk_link_address to = port->ways->address(&ch->address);
+
+	return !port->ways->same_source ||
+	       port->ways->same_source(port->link[RWK_WAY_LOSSY], port->link[RWK_WAY_DOMAIN], &to);
+}
+
+/**
  * SRC: may the connection go by it? Decided before the first greeting about it is written that knows the peer's name,
  * and said in each: both ends go by what both have said, and no is final.
  */
@@ -26,7 +39,7 @@ static bool may_share(struct rwk_packet_channel *ch, int way)
 	if (lacks_name(ch, way))
 		return false;
 	if (!ch->decided)
-		ch->may_share = ch->port->view && ch->address.job == ch->port->address.job;
+		ch->may_share = ch->port->view && ch->address.job == ch->port->address.job && answers_from_here(ch);
 	ch->decided = true;
 	return ch->may_share && way == RWK_WAY_LOSSY;
 }
@@ -76,7 +89,7 @@ void rwk_packet_decide(struct rwk_packet_channel *ch, int way, const struct rwk_
 	bool asked = g->type == RWK_GREETING_CONNECT;
 
 	if (!may_share(ch, way) || !(g->features & RWK_GREETING_SHARED) ||
-		(asked && memcmp(rwk_packet_seen(ch), &ch->path.to, sizeof(ch->path.to))) ||
+		memcmp(rwk_packet_seen(ch), &ch->path.to, sizeof(ch->path.to)) ||
 		(asked && ch->by && ch->by->domain && ch->by->domain != g->shared.domain))
 		ch->may_share = false;
 	if (ch->may_share && !ch->by)

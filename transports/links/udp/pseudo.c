@@ -67,6 +67,16 @@ static bool own_ip(struct udp *u, const struct rwk_link_address *peer, bool outg
 	return true;
 }
 
+bool rwk_udp_same_source(struct rwk_link *l, struct rwk_link *other, const struct rwk_link_address *to)
+{
+	struct udp *u = rwk_udp_of(l), *o = rwk_udp_of(other);
+	uint8_t from[16], from_other[16];
+
+	if (u->wildcard && o->wildcard)
+		return true;
+	return own_ip(u, to, true, from) && own_ip(o, to, true, from_other) && !memcmp(from, from_other, sizeof(from));
+}
+
 size_t rwk_udp_pseudo(
 	struct rwk_link *l, const struct rwk_link_address *peer, bool outgoing, size_t len, uint16_t id, uint8_t *out)
 {

@@ -121,6 +121,12 @@ void rwk_udp_split(const struct rwk_link_address *a, uint8_t ip[16], uint16_t *p
 int rwk_udp_own_ip(const char *include, const char *exclude, uint8_t ip[16], char *why, size_t size);
 
 /**
+ * Do packets to that place leave from one IP, whichever of two links of this host they go by? Those of links on all
+ * addresses do; else there has to be a way there.
+ */
+bool rwk_udp_same_source(struct rwk_link *l, struct rwk_link *other, const struct rwk_link_address *to);
+
+/**
  * The address of this host by which packets to `peer` leave. 0 and source set; -ENETUNREACH, -EHOSTUNREACH and the
  * like: there is no route to it. No packet is sent.
  */
