@@ -32,6 +32,11 @@ test_packet_test_acks_SOURCES = test/packet/test_acks.c $(packet_pair)
 test_packet_test_acks_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_acks
 
+check_PROGRAMS += test/packet/test_ended
+test_packet_test_ended_SOURCES = test/packet/test_ended.c $(links_ends)
+test_packet_test_ended_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/packet/test_ended
+
 check_PROGRAMS += test/packet/test_endings
 test_packet_test_endings_SOURCES = test/packet/test_endings.c $(packet_pair)
 test_packet_test_endings_LDADD = librwk_sim.la $(TEST_LDADD)

@@ -282,6 +282,8 @@ void rwk_packet_stop(struct rwk_packet_channel *ch, int status)
 	ch->base.error = status;
 	rwk_list_remove(&ch->timed);
 	rwk_list_remove(&ch->dirty);
+	if (ch->shared && !ch->gone && status != -EALREADY)
+		rwk_packet_domain_ended(ch);
 	drop_machine(ch);
 	if (ch->frame)
 		rwk_pool_put(&port->frames, ch->frame);

@@ -165,6 +165,7 @@ void rwk_packet_free(struct rwk_port *port)
 	rwk_pool_close(&port->frames);
 	rwk_spares_close(&port->spares);
 	free(port->puzzles);
+	free(port->ended);
 	free(port);
 }
 

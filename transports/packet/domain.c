@@ -21,6 +21,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define BUDGET      64                          /* packets, and pieces, a progress */
@@ -28,6 +29,51 @@
 #define ATTEND_GAP  (2 * 1000 * 1000ull)        /* ns between looks at the door */
 #define BURY_GAP    (250 * 1000 * 1000ull)      /* and after the dead */
 #define ANSWER_WAIT 4                           /* progresses that bring nothing more, after a message */
+#define SAY_AGAIN   (1000 * 1000ull)            /* ns between good-byes to who has not heard of the end */
+#define ENDED       256u                        /* channels of which that is known, a power of two */
+
+/** A channel that has ended: its target, which the peer's others go by as well, and its QPN. */
+struct rwk_packet_ended {
+	uint32_t target, qpn;
+	rwk_time say_at;
+};
+
+/** Where one with that target is, if there is any: a place for each, by the low bits, in which targets differ. */
+static struct rwk_packet_ended *ended(const struct rwk_port *port, uint32_t target)
+{
+	return port->ended ? &port->ended[target % ENDED] : NULL;
+}
+
+void rwk_packet_domain_ended(const struct rwk_packet_channel *ch)
+{
+	struct rwk_port *port = ch->port;
+
+	if (!port->ended)
+		port->ended = calloc(ENDED, sizeof(*port->ended));
+	if (port->ended) /* else it has been told but once */
+		*ended(port, ch->target) = (struct rwk_packet_ended){.target = ch->target, .qpn = ch->qpn};
+}
+
+/**
+ * The domain acknowledges what comes for a channel that is no more: its peer would never find out if the good-bye was
+ * lost. Once a millisecond at most. Of a channel that was made since this says nothing: it has another QPN.
+ */
+static void say_bye_again(struct rwk_port *port, uint32_t target)
+{
+	struct rwk_packet_ended *e = ended(port, target);
+	struct rwk_greeting g = {.type = RWK_GREETING_BYE, .from = port->address};
+	struct rwk_src_initiator there;
+	struct rwk_link_address at;
+
+	if (!e || e->target != target || rwk_packet_now(port) < e->say_at ||
+		rwk_src_target_find(port->view, target, &there))
+		return;
+	e->say_at = rwk_packet_now(port) + SAY_AGAIN;
+	memcpy(&g.to, there.about, sizeof(g.to));
+	g.qpn = e->qpn;
+	at = port->ways->address(&g.to);
+	rwk_packet_greet(port, RWK_WAY_LOSSY, &at, &g);
+}
 
 static struct rwk_packet_channel *find(struct rwk_port *port, uint32_t target)
 {
@@ -36,6 +82,7 @@ static struct rwk_packet_channel *find(struct rwk_port *port, uint32_t target)
 	if (ch && (ch->state == RWK_CH_OPEN || ch->state == RWK_CH_ACCEPTING) && !ch->deaf)
 		return ch;
 	port->count.unknown_qp++;
+	say_bye_again(port, target);
 	return NULL;
 }
 

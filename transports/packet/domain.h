@@ -19,6 +19,8 @@ bool rwk_packet_domain_terms(struct rwk_packet_channel *ch, struct rwk_greeting 
 /** From now on the channel takes by the domain. 0; -ENOSPC: the domain is full, or its initiator has failed. */
 int rwk_packet_domain_take(struct rwk_packet_channel *ch, const struct rwk_greeting *g);
 void rwk_packet_domain_forget(struct rwk_packet_channel *ch);
+/** The channel ends, its peer's process does not: if that sends something after all, it is told once more. */
+void rwk_packet_domain_ended(const struct rwk_packet_channel *ch);
 /** A greeting that came by the domain's socket, or was meant to. */
 void rwk_packet_domain_greeted(struct rwk_port *port, int way, const struct rwk_greeting *g);
 /** Takes what has come for the domain; port->answering: what is due then is to be sent in this progress. */

@@ -264,6 +264,14 @@ int rwk_packet_connect(struct rwk_port *port, const struct rwk_address *to, void
 	return 0;
 }
 
+/** The good-bye's frame does not go any more: it has no machine then, or is taken out of its initiator's queue. */
+static bool lacks_good_bye(struct rwk_packet_channel *ch)
+{
+	if (ch->shared)
+		return rwk_packet_release(ch, -ECANCELED) || ch->frame;
+	return ch->rc && (ch->frame || !rwk_rc_at_rest(ch->rc));
+}
+
 void rwk_packet_disconnect(struct rwk_channel *c)
 {
 	struct rwk_packet_channel *ch = rwk_packet_channel(c);
@@ -271,8 +279,8 @@ void rwk_packet_disconnect(struct rwk_channel *c)
 	rwk_packet_farewell(ch);
 	if (ch->state == RWK_CH_OPEN) {
 		rwk_packet_pump(ch); /* what arrives of it, arrives */
-		if (ch->rc && (ch->frame || !rwk_rc_at_rest(ch->rc)))
-			rwk_packet_say_bye(ch); /* for the good-bye of the frame, which does not go any more */
+		if (lacks_good_bye(ch))
+			rwk_packet_say_bye(ch);
 		rwk_packet_flush(ch->port);
 	}
 	rwk_packet_stop(ch, -ECANCELED);

@@ -76,6 +76,7 @@ struct rwk_port {
 	struct rwk_packet_domain domain;
 	struct rwk_src_view *view;     /* of that domain; NULL: it is in none */
 	struct rwk_packet_path answer; /* of the last acknowledgement from there */
+	struct rwk_packet_ended *ended; /* channels that were shared: domain.c; NULL: none was */
 	rwk_time attend_at, bury_at, evidence_at;
 	struct rwk_port_attr attr; /* if shared: as it was opened with */
 	bool joining;              /* nothing is decided yet about connections */

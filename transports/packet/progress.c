@@ -19,6 +19,7 @@
 
 #include "shared_rc/shared_rc.h"
 
+#include <errno.h>
 #include <sched.h>
 
 #define BUDGET     64                    /* packets a progress and link */
@@ -172,6 +173,16 @@ static void drain(struct rwk_port *port)
 		;
 }
 
+/**
+ * SRC: what the peer sends is acknowledged whoever it is for, so nothing else tells it of this end. But who has ended
+ * itself knows, and one process by two addresses has its other connection.
+ */
+static void tell_peer(struct rwk_packet_channel *ch)
+{
+	if (ch->shared && ch->doom != -ECONNRESET && ch->doom != -EALREADY)
+		rwk_packet_say_bye(ch);
+}
+
 /** Ends the channels that are doomed. */
 static void fail_doomed(struct rwk_port *port)
 {
@@ -183,6 +194,7 @@ static void fail_doomed(struct rwk_port *port)
 
 		if (!ch->doom || ch->state == RWK_CH_FAILED)
 			continue;
+		tell_peer(ch);
 		rwk_packet_stop(ch, ch->doom);
 		if (ch->base.peer)
 			port->client->failed(port->cookie, &ch->base, ch->doom);

@@ -127,8 +127,8 @@ void rwk_packet_relieve(struct rwk_packet_channel *ch);
 bool rwk_packet_relieve_first(struct rwk_port *port);
 /**
  * SRC: the channel's requests leave its initiator's queue, or stay in it as orphans if packets of them are made: those
- * have numbers that others' packets stand behind.
+ * have numbers that others' packets stand behind. True: some have left it.
  */
-void rwk_packet_release(struct rwk_packet_channel *ch, int status);
+bool rwk_packet_release(struct rwk_packet_channel *ch, int status);
 
 #endif

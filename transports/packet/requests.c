@@ -319,16 +319,21 @@ static void orphan(struct rwk_request *r, int status)
 		rwk_packet_part_done(ch, op, status);
 }
 
-void rwk_packet_release(struct rwk_packet_channel *ch, int status)
+bool rwk_packet_release(struct rwk_packet_channel *ch, int status)
 {
+	bool some = false;
+
 	while (!rwk_list_empty(&ch->requests)) {
 		struct rwk_request *r = rwk_container_of(ch->requests.next, struct rwk_request, all);
 
-		if (!rwk_rc_withdraw(ch->by->rc, &r->wr))
+		if (!rwk_rc_withdraw(ch->by->rc, &r->wr)) {
 			rwk_packet_done(NULL, &r->wr, status);
-		else
+			some = true;
+		} else {
 			orphan(r, status);
+		}
 	}
 	if (ch->by->failed && ch->by->rc)
 		rwk_rc_fail(ch->by->rc, -ENOMEM);
+	return some;
 }
