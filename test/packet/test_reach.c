@@ -118,6 +118,19 @@ static void withdrawn(void **state)
 	assert_int_equal(there[0], 1);
 }
 
+/* All memory, however long it is said to be, is not exposed: who takes a packet itself copies without asking. */
+static void all_memory(void **state)
+{
+	struct iovec all[] = {{NULL, SIZE_MAX}, {NULL, (size_t)1 << 46}, {NULL, 4096}};
+	struct rwk_rkey k;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		assert_int_equal(
+			ends_transport->expose(ends_side(1, 0)->ch, &all[i], 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &k),
+			-EOPNOTSUPP);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -125,6 +138,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(lost_then_withdrawn, open_region, close_ends),
 		cmocka_unit_test_setup_teardown(lost_and_there, open_region, close_ends),
 		cmocka_unit_test_setup_teardown(withdrawn, open_region, close_ends),
+		cmocka_unit_test_setup_teardown(all_memory, open_region, close_ends),
 	};
 
 	return cmocka_run_group_tests_name("packet/reach", tests, NULL, NULL);

@@ -299,8 +299,8 @@ int rwk_packet_expose(
 		return c->error;
 	if (ch->shared && !(access & RWK_EXPOSE_READ))
 		return -EOPNOTSUPP; /* the siblings do both or nothing */
-	if (!ch->shared && count == 1 && !iov->iov_base && iov->iov_len)
-		return -EOPNOTSUPP; /* we ourselves would touch what is not mapped */
+	if (count == 1 && !iov->iov_base && iov->iov_len)
+		return -EOPNOTSUPP; /* all memory: of what we take ourselves we would touch what is not mapped */
 	rc = rwk_packet_region_add(ch, iov, count,
 		(access & RWK_EXPOSE_READ ? RWK_REACH_READ : 0u) | (access & RWK_EXPOSE_WRITE ? RWK_REACH_WRITE : 0u),
 		&k);
