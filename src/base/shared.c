@@ -5,6 +5,7 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -47,7 +48,9 @@ int rwk_shared_make(const char *name, size_t size)
  */
 bool rwk_shared_populate(void *at, size_t size)
 {
-	if (!madvise(at, size, MADV_POPULATE_WRITE) || errno == EINVAL)
+	uintptr_t from = (uintptr_t)at & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
+
+	if (!madvise((void *)from, (uintptr_t)at + size - from, MADV_POPULATE_WRITE) || errno == EINVAL)
 		return true;
 	errno = ENOMEM;
 	return false;

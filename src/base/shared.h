@@ -19,8 +19,9 @@ int rwk_shared_make(const char *name, size_t size);
 int rwk_shared_allowed(const char *name, size_t size);
 
 /**
- * Has memory put behind that part of a mapping, whole pages, now: so that a lack of it is an answer, and not the signal
- * by which the first store ends. False with errno ENOMEM: there is none. An older kernel lets the first store ask.
+ * Has memory put behind that part of a mapping, and what shares a page with it, now: so that a lack of it is an answer,
+ * and not the signal by which the first store ends. False with errno ENOMEM: there is none. An older kernel lets the
+ * first store ask.
  */
 bool rwk_shared_populate(void *at, size_t size);
 

@@ -39,9 +39,11 @@ static void populated(void **state)
 	(void)state;
 	assert_ptr_not_equal(at, MAP_FAILED);
 	assert_true(rwk_shared_populate(at, SIZE));
-	errno = 0;
-	assert_false(rwk_shared_populate(at + SIZE, SIZE));
-	assert_int_equal(errno, ENOMEM);
+	for (size_t from = SIZE; from < SIZE + 2; from++) { /* the begin of a page, or not */
+		errno = 0;
+		assert_false(rwk_shared_populate(at + from, SIZE / 2));
+		assert_int_equal(errno, ENOMEM);
+	}
 	munmap(at, (size_t)2 * SIZE);
 	close(fd);
 }

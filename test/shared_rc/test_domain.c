@@ -229,6 +229,22 @@ static void early_without_memory(void **state)
 	check_heard(1);
 }
 
+/* What a target gives back is nobody else's, whatever the size of a page: 64 KB on some machines. */
+static void early_areas_are_whole_pages(void **state)
+{
+	struct rwk_src_size size = {.inbox_bytes = 1u << 20};
+	struct rwk_src_layout l;
+
+	(void)state;
+	for (size.members = 2; size.members <= RWK_SRC_MEMBERS_MAX; size.members++) {
+		for (size.targets = 1; size.targets <= RWK_SRC_TARGETS_MAX; size.targets *= 2) {
+			assert_int_equal(rwk_src_layout_of(&size, &l), 0);
+			assert_int_equal(l.early % 65536, 0);
+			assert_int_equal(l.early_stride % 65536, 0);
+		}
+	}
+}
+
 static unsigned taken, served;
 
 static void take_and_serve(void *user, uint32_t target, unsigned where, const void *bytes, size_t len)
@@ -607,6 +623,7 @@ int main(void)
 		with_two(order),
 		with_two(early_memory),
 		cmocka_unit_test(early_memory_of_many),
+		cmocka_unit_test(early_areas_are_whole_pages),
 		with_two(inbox_memory),
 		with_two(inbox_without_memory),
 		with_two(segment_without_memory),

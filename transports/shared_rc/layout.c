@@ -10,7 +10,7 @@ static size_t up(size_t bytes, size_t to)
 	return (bytes + to - 1) / to * to;
 }
 
-static_assert(RWK_RC_WINDOW_MAX * RWK_WIRE_OWN_MAX % RWK_SRC_PAGE == 0, "early packets are given back by pages");
+static_assert(RWK_RC_WINDOW_MAX * RWK_WIRE_OWN_MAX % RWK_SRC_GIVEN == 0, "early packets are given back by pages");
 
 static bool is_power(uint32_t n)
 {
@@ -25,7 +25,7 @@ int rwk_src_layout_of(const struct rwk_src_size *size, struct rwk_src_layout *l)
 		return -EINVAL;
 	l->state_bytes = up(sizeof(struct rwk_src_state) + RWK_SRC_RESPONDER, RWK_CACHE_LINE);
 	l->target_stride = sizeof(struct rwk_src_target) + 2 * l->state_bytes;
-	l->early_stride = up(RWK_RC_WINDOW_MAX * sizeof(struct rwk_src_early), RWK_SRC_PAGE) +
+	l->early_stride = up(RWK_RC_WINDOW_MAX * sizeof(struct rwk_src_early), RWK_SRC_GIVEN) +
 			  RWK_RC_WINDOW_MAX * RWK_WIRE_OWN_MAX;
 	l->members = RWK_SRC_PAGE;
 	l->directory = l->members + size->members * sizeof(struct rwk_src_member);
@@ -38,7 +38,7 @@ int rwk_src_layout_of(const struct rwk_src_size *size, struct rwk_src_layout *l)
 	l->puzzle_locks = up(l->regions + l->keys * sizeof(struct rwk_src_region), RWK_CACHE_LINE);
 	l->inboxes = up(l->puzzle_locks + RWK_SRC_PUZZLES * sizeof(struct rwk_src_puzzle_lock), RWK_SRC_PAGE);
 	l->puzzles = l->inboxes + (size_t)size->members * size->inbox_bytes;
-	l->early = up(l->puzzles + RWK_SRC_PUZZLES * RWK_SRC_PUZZLE, RWK_SRC_PAGE);
+	l->early = up(l->puzzles + RWK_SRC_PUZZLES * RWK_SRC_PUZZLE, RWK_SRC_GIVEN);
 	l->bytes = l->early + size->targets * l->early_stride;
 	return 0;
 }
@@ -88,9 +88,7 @@ size_t rwk_src_segment_size(const struct rwk_src_size *size)
 
 bool rwk_src_populate(const void *at, size_t size)
 {
-	uintptr_t from = (uintptr_t)at & ~(uintptr_t)(RWK_SRC_PAGE - 1);
-
-	return rwk_shared_populate((void *)from, up((uintptr_t)at + size - from, RWK_SRC_PAGE));
+	return rwk_shared_populate((void *)(uintptr_t)at, size);
 }
 
 /* Header, members, directory and chains; key words; locks of puzzles. */

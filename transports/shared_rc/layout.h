@@ -5,7 +5,8 @@
  *
  *   header | members | directory | chains | targets | keys | locks of puzzles | inboxes | puzzles | early packets
  *
- * Where each part begins follows from the sizes in the header. The last three begin on pages. Those, targets, and what
+ * Where each part begins follows from the sizes in the header. The last three begin on pages; each target's early
+ * packets have theirs to themselves. Those, targets, and what
  * belongs to a key have memory only as they are used, which is asked for before the first store (a store where there is
  * none is a signal); all else, where anybody may look at any time, has it from the beginning. A change of any of it
  * needs a new RWK_SRC_LAYOUT, so that different builds on a node refuse each other.
@@ -23,8 +24,9 @@
 #include <stdatomic.h>
 
 #define RWK_SRC_MAGIC  0x6372736b6c61776full
-#define RWK_SRC_LAYOUT 14u
+#define RWK_SRC_LAYOUT 15u
 #define RWK_SRC_PAGE   4096u
+#define RWK_SRC_GIVEN  65536u /* what is given back is in whole pages also where they are so large */
 
 /** Of a member: who it is, and its inbox without the bytes. */
 struct rwk_src_member {
