@@ -3,11 +3,13 @@
 #define _GNU_SOURCE
 #include "packet/captured.h"
 
+#include "base/log.h"
 #include "transport.h"
 
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -217,6 +219,49 @@ static void killed(void **state)
 	forget(f);
 }
 
+static sem_t refused_now, go_on;
+
+static void wait_in_warning(enum rwk_log_level level, const char *file, int line, const char *text)
+{
+	(void)level;
+	(void)file;
+	(void)line;
+	(void)text;
+	sem_post(&refused_now);
+	sem_wait(&go_on);
+}
+
+static void *open_in_vain(void *nothing_more)
+{
+	(void)nothing_more;
+	return rwk_capture_open("/dev/null/none", 0);
+}
+
+/* A child of fork opens a capture, though another thread was just opening one (with none of the C library's locks). */
+static void forked_meanwhile(void **state)
+{
+	pthread_t thread;
+	void *none;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	rwk_log_set_sink(wait_in_warning);
+	assert_int_equal(sem_init(&refused_now, 0, 0) | sem_init(&go_on, 0, 0), 0);
+	assert_int_equal(pthread_create(&thread, NULL, open_in_vain, NULL), 0);
+	assert_int_equal(sem_wait(&refused_now), 0);
+	pid = fork();
+	if (!pid) {
+		alarm(20);
+		_exit(rwk_capture_open(path, 0) ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	sem_post(&go_on);
+	assert_int_equal(pthread_join(thread, &none), 0);
+	assert_null(none);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +271,7 @@ int main(void)
 		CAPTURED(threads),
 		CAPTURED(refused),
 		CAPTURED(forked),
+		CAPTURED(forked_meanwhile),
 		CAPTURED(killed),
 	};
 

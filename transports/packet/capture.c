@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include "packet/capture.h"
 
+#include "base/forked.h"
 #include "base/iov.h"
 #include "base/list.h"
 #include "base/log.h"
@@ -62,6 +63,15 @@ struct rwk_capture {
 
 static pthread_mutex_t captures_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rwk_list captures = {&captures, &captures};
+
+/* In a forked child: the lock may be another thread's, which is not there, and the list half changed. */
+static void forget(void)
+{
+	pthread_mutex_init(&captures_lock, NULL);
+	rwk_list_init(&captures);
+}
+
+static struct rwk_forked forgotten = {.in_child = forget};
 
 static const char *const link_names[RWK_CAPTURE_LINKS] = {
 	[RWK_CAPTURE_UDP] = "udp",
@@ -388,13 +398,13 @@ static bool is_mine(const struct rwk_capture *c)
 	return c && c->pid == getpid();
 }
 
-/* One that this process has open; a parent's is none of ours. */
+/* One that this process has open. */
 static struct rwk_capture *find(const char *path)
 {
 	for (struct rwk_list *l = captures.next; l != &captures; l = l->next) {
 		struct rwk_capture *c = (struct rwk_capture *)l;
 
-		if (is_mine(c) && !strcmp(c->path, path))
+		if (is_mine(c) && !strcmp(c->path, path)) /* a parent's is none of ours: not every child is a fork's */
 			return c;
 	}
 	return NULL;
@@ -435,6 +445,10 @@ struct rwk_capture *rwk_capture_open(const char *pattern, uint32_t rank)
 		return NULL;
 	if (expand(pattern, rank, path)) {
 		rwk_warn("FI_ROPEWALK_PCAP: %.100s...: %s; nothing is captured", pattern, strerror(ENAMETOOLONG));
+		return NULL;
+	}
+	if (rwk_fork_watch(&forgotten)) {
+		rwk_warn("FI_ROPEWALK_PCAP: %s: %s; nothing is captured", path, strerror(ENOMEM));
 		return NULL;
 	}
 	pthread_mutex_lock(&captures_lock);
