@@ -7,27 +7,20 @@
 
 #include "base/log.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #ifndef NDEBUG
-#define KEPT 256u
+#define KEPT 256u /* a power of 2 */
 
-static void *kept[KEPT];
+static _Atomic(void *) kept[KEPT];
 
-/* Adapters of several threads bury here. */
+/* Adapters of several threads bury here. Without a lock, which a forked child could find held for ever. */
 static void *exchange(void *object)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static unsigned next;
-	void *oldest;
+	static atomic_uint next;
 
-	pthread_mutex_lock(&lock);
-	oldest = kept[next];
-	kept[next] = object;
-	next = (next + 1) % KEPT;
-	pthread_mutex_unlock(&lock);
-	return oldest;
+	return atomic_exchange(&kept[atomic_fetch_add(&next, 1) % KEPT], object);
 }
 
 /* Where the library is unloaded, as a provider is. */
