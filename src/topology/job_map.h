@@ -24,8 +24,8 @@
  * Either one layout or node lines; each rank on exactly one node. An error is reported with file, line and what would
  * be right.
  *
- * Threads: a map is read-only once made. Nothing here is called from fi_prov_ini or fi_getinfo, only when a domain is
- * opened.
+ * Threads: a map is read-only once made, and one thread at a time makes one. Nothing here is called from fi_prov_ini or
+ * fi_getinfo, only when a domain is opened.
  */
 #ifndef RWK_TOPOLOGY_JOB_MAP_H
 #define RWK_TOPOLOGY_JOB_MAP_H

@@ -23,7 +23,6 @@
 
 #include <dlfcn.h>
 #include <pmix.h>
-#include <pthread.h>
 
 #define WHO     "PMIx"
 #define LIBRARY "libpmix.so.2"
@@ -205,24 +204,22 @@ static int copy_draft(struct rwk_job_map *to, const struct rwk_job_map *from)
 	return rc ? rc : 1;
 }
 
-/* pmix=on, and the host program has not initialised PMIx: once in the life of the process, then from memory. */
+/*
+ * pmix=on, and the host program has not initialised PMIx: once in the life of the process, then from memory. A child
+ * that is forked in the middle of that has a PMIx that is half initialised: it does without.
+ */
 static int visit_once(struct pmix *p, const struct rwk_job_env *env, struct rwk_job_map *draft)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static struct rwk_job_map answer;
-	static int answer_rc;
+	static int answer_rc = -EINVAL;
 	static bool asked;
-	int rc;
 
-	pthread_mutex_lock(&lock);
 	if (!asked) {
+		asked = true;
 		rwk_job_map_clear(&answer);
 		answer_rc = visit(p, env, &answer);
-		asked = true;
 	}
-	rc = answer_rc > 0 ? copy_draft(draft, &answer) : answer_rc;
-	pthread_mutex_unlock(&lock);
-	return rc;
+	return answer_rc > 0 ? copy_draft(draft, &answer) : answer_rc;
 }
 
 int rwk_job_from_pmix(const struct rwk_job_env *env, struct rwk_job_map *draft)
