@@ -4,6 +4,7 @@
 #include "bindings/libfabric/progress.h"
 
 #include "base/clock.h"
+#include "base/forked.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "bindings/libfabric/group.h"
@@ -213,14 +214,24 @@ static void give_up(struct rwk_fi_progress *p)
 	free(p);
 }
 
+/* What is in the list does not run there: start sees to it. */
+static void in_child(void)
+{
+	rwk_forked_free(&running_lock);
+}
+
 static int start(struct rwk_fi_progress *p)
 {
+	static struct rwk_forked forked = {.in_child = in_child};
 	int err;
 
 	if (p->event_fd < 0)
 		return -errno;
 	if (!watch(p, p->event_fd))
 		return -ENOMEM;
+	err = rwk_fork_watch(&forked);
+	if (err)
+		return err;
 	pthread_mutex_lock(&running_lock);
 	if (atomic_load(&owner) != p->process)
 		rwk_list_init(&running); /* what a parent has left there does not run here */

@@ -11,8 +11,8 @@
 #include "base/param.h"
 #include "engine/job.h"
 
-#include <pthread.h>
 #include <rdma/providers/fi_log.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,24 +74,24 @@ const char *rwk_fi_strerror(int prov_errno, char *buf, size_t len)
 
 #define SEEN_MAX 64 /* different warnings that are told apart; beyond them all are shown */
 
-/* Whether this text has not been shown before. */
+/* Whether this text has not been shown before. Without a lock, which a forked child could find held for ever. */
 static bool first_time(const char *text)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static uint64_t seen[SEEN_MAX];
-	static unsigned count;
+	static _Atomic uint64_t seen[SEEN_MAX]; /* 0: nothing yet, as from there on */
 	uint64_t hash = 14695981039346656037u;
-	bool known = false;
 
 	for (const char *c = text; *c; c++)
 		hash = (hash ^ (unsigned char)*c) * 1099511628211u;
-	pthread_mutex_lock(&lock);
-	for (unsigned i = 0; i < count && !known; i++)
-		known = seen[i] == hash;
-	if (!known && count < SEEN_MAX)
-		seen[count++] = hash;
-	pthread_mutex_unlock(&lock);
-	return !known;
+	hash |= 1;
+	for (unsigned i = 0; i < SEEN_MAX; i++) {
+		uint64_t there = 0;
+
+		if (atomic_compare_exchange_strong(&seen[i], &there, hash))
+			break;
+		if (there == hash)
+			return false;
+	}
+	return true;
 }
 
 static void sink(enum rwk_log_level level, const char *file, int line, const char *text)
@@ -164,6 +164,8 @@ FI_EXT_INI; /* libfabric has the prototype as a macro alone */
 
 FI_EXT_INI
 {
+	if (rwk_job_watch_forks())
+		return NULL;
 	/* Whatever library has loaded us, its own version is the one it accepts. */
 	rwk_fi_provider.fi_version = fi_version();
 	rwk_log_set_sink(sink);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/forked.h"
 
-#include <pthread.h>
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rwk_forked *watched; /* under the lock; NULL: fork is not watched yet */
 
@@ -37,4 +35,13 @@ int rwk_fork_watch(struct rwk_forked *forked)
 	}
 	rwk_fork_unlock();
 	return rc;
+}
+
+bool rwk_forked_free(pthread_mutex_t *held)
+{
+	static const pthread_mutex_t as_new = PTHREAD_MUTEX_INITIALIZER;
+	bool was_held = pthread_mutex_trylock(held);
+
+	*held = as_new;
+	return was_held;
 }

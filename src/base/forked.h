@@ -6,10 +6,14 @@
  * it). A child of a bare clone or of vfork runs no handlers: it keeps them until it execs or ends.
  *
  * For the child to know them all, they are opened, noted and closed with the lock held, which fork takes too.
+ *
+ * Other locks fork does not take: one may be held for long, or be that of the thread which forks. A thread that the
+ * child does not have may have held one; the child makes it free, and begins anew with what may be half changed.
  */
 #ifndef RWK_BASE_FORKED_H
 #define RWK_BASE_FORKED_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 /** What a part of the library does in each forked child; static. */
@@ -24,5 +28,8 @@ void rwk_fork_lock(void);
 void rwk_fork_unlock(void);
 /** From now on forked->in_child is called in each forked child; once, however often this is said. 0; -ENOMEM. */
 int rwk_fork_watch(struct rwk_forked *forked);
+
+/** For in_child: makes the lock free. Was it held at the fork? Then what it guards may be half changed. */
+bool rwk_forked_free(pthread_mutex_t *held);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "engine/job.h"
 
+#include "base/forked.h"
 #include "base/log.h"
 #include "base/socket.h"
 
@@ -177,6 +178,25 @@ void rwk_job_unload(void)
 	job_map = NULL;
 	pthread_mutex_unlock(&job_lock);
 	forget_own_ips();
+}
+
+/* What a thread of the parent was about to change is left as it is, for ever, and asked for anew. */
+static void in_child(void)
+{
+	if (rwk_forked_free(&job_lock))
+		job_map = NULL;
+	if (rwk_forked_free(&own.lock)) {
+		own.ip = NULL;
+		own.count = 0;
+		own.known = false;
+	}
+}
+
+int rwk_job_watch_forks(void)
+{
+	static struct rwk_forked forked = {.in_child = in_child};
+
+	return rwk_fork_watch(&forked);
 }
 
 void rwk_job_facts(struct rwk_sel_facts *f)

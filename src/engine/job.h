@@ -13,6 +13,9 @@
  */
 int rwk_job_load(void);
 
+/** From now on forked children have the use of all this, whatever other threads do at the fork. 0 or -ENOMEM. */
+int rwk_job_watch_forks(void);
+
 /** Forgets it, when no endpoint is open any more and the library goes. */
 void rwk_job_unload(void);
 

@@ -13,8 +13,11 @@
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <stdarg.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#define PATIENCE 30 /* s */
 
 static struct sockaddr_in v4[2] = {{.sin_family = AF_INET}, {.sin_family = AF_INET}};
 static struct sockaddr_in6 v6 = {.sin6_family = AF_INET6};
@@ -35,10 +38,30 @@ void freeifaddrs(struct ifaddrs *all)
 	assert_ptr_equal(all, interfaces);
 }
 
-static const char *host; /* NULL: the boot id can be read */
+static const char *host;  /* NULL: the boot id can be read */
+static uint32_t child_is; /* when that is next looked for, a child is forked, which is to be on that node; 0: none */
+static pid_t child;
 
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
+
+/* In the midst of loading. */
+static void fork_here(void)
+{
+	struct rwk_port_attr attr = {0};
+	uint32_t node = child_is;
+
+	child_is = 0;
+	child = node ? fork() : -1;
+	if (child)
+		return;
+	alarm(PATIENCE);
+	if (rwk_job_load())
+		_exit(1);
+	rwk_job_describe(&attr);
+	rwk_job_unload();
+	_exit(attr.address.node == node ? 0 : 2);
+}
 
 /* The library's. */
 int __wrap_open(const char *path, int flags, ...)
@@ -47,6 +70,7 @@ int __wrap_open(const char *path, int flags, ...)
 	va_list rest;
 
 	if (host && !strcmp(path, "/proc/sys/kernel/random/boot_id")) {
+		fork_here();
 		errno = EACCES;
 		return -1;
 	}
@@ -157,6 +181,22 @@ static void without_boot_id(void **state)
 	assert_int_not_equal(node_of("alpha"), 0);
 }
 
+/* A child that is forked while that is looked for, with a lock held that nobody has there, looks for it itself. */
+static void forked_meanwhile(void **state)
+{
+	uint32_t node = node_of("beta");
+	int status;
+
+	(void)state;
+	assert_int_equal(rwk_job_watch_forks(), 0);
+	assert_int_not_equal(node_of("alpha"), node);
+	child_is = node;
+	assert_int_equal(node_of("beta"), node);
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -164,6 +204,7 @@ int main(void)
 		cmocka_unit_test(seldom_asked),
 		cmocka_unit_test(changes),
 		cmocka_unit_test(without_boot_id),
+		cmocka_unit_test(forked_meanwhile),
 	};
 
 	return cmocka_run_group_tests_name("engine/own_ips", tests, set_up, NULL);

@@ -182,6 +182,13 @@ test_libfabric_test_jobs_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_jobs_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_jobs
 
+check_PROGRAMS += test/libfabric/test_forked
+test_libfabric_test_forked_SOURCES = test/libfabric/test_forked.c
+test_libfabric_test_forked_LDADD = $(FI_TEST_LDADD) -ldl
+test_libfabric_test_forked_LDFLAGS = -export-dynamic
+EXTRA_test_libfabric_test_forked_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_forked
+
 check_PROGRAMS += test/libfabric/test_progress
 test_libfabric_test_progress_SOURCES = test/libfabric/test_progress.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h
 test_libfabric_test_progress_LDADD = $(FI_TEST_LDADD)
@@ -253,8 +260,8 @@ TESTS += test/libfabric/test_rma_start
 
 check_PROGRAMS += test/libfabric/test_progress_groups
 test_libfabric_test_progress_groups_SOURCES = test/libfabric/test_progress_groups.c bindings/libfabric/progress.c \
-	bindings/libfabric/group.c bindings/libfabric/lock.c bindings/libfabric/sleepers.c src/base/log.c \
-	test/rwk_test.h
+	bindings/libfabric/group.c bindings/libfabric/lock.c bindings/libfabric/sleepers.c src/base/forked.c \
+	src/base/log.c test/rwk_test.h
 test_libfabric_test_progress_groups_LDADD = $(CMOCKA_LIBS) -lpthread
 TESTS += test/libfabric/test_progress_groups
 
