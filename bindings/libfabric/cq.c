@@ -10,7 +10,7 @@
 #define RING_MIN    64
 #define RING_MAX    ((size_t)1 << 16) /* entries that a program's wish may reserve; the ring may grow beyond */
 #define DRIVEN_EACH 8u                /* reads that find something */
-#define FIRST_PAGE  4096u             /* bytes that no pointer points to */
+#define UNMAPPED    65536u            /* bytes that no pointer points to, unless root has lowered vm.mmap_min_addr */
 
 static struct rwk_fi_cq *cq_of(struct fid_cq *fid)
 {
@@ -242,7 +242,7 @@ static bool enough(const void *arg)
 /*
  * How many entries sread waits for: no more than it can give. fi_cq(3) has the condition "interpreted as a size_t
  * threshold value": to most that is the number itself in the pointer's place, to some what the pointer points to. No
- * pointer is as small as such a number.
+ * pointer is as small as the number of entries that there is room for.
  */
 static uint64_t entries_wanted(const struct rwk_fi_cq *cq, const void *cond, size_t count)
 {
@@ -250,7 +250,7 @@ static uint64_t entries_wanted(const struct rwk_fi_cq *cq, const void *cond, siz
 
 	if (!cq->threshold)
 		return 1;
-	if (n >= FIRST_PAGE)
+	if (n > count && n >= UNMAPPED)
 		n = *(const size_t *)cond;
 	if (n > count)
 		n = count;

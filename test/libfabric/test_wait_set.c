@@ -474,7 +474,8 @@ static void threshold(void **state)
 	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED,
 		.wait_obj = FI_WAIT_FD,
 		.wait_cond = FI_CQ_COND_THRESHOLD};
-	struct fi_cq_tagged_entry e[4];
+	enum { MANY = 100000 };
+	struct fi_cq_tagged_entry e[4], *many = calloc(MANY, sizeof(*many));
 	struct t_end a, b;
 	size_t three = 3, none = 0;
 	fi_addr_t to_b;
@@ -520,6 +521,9 @@ static void threshold(void **state)
 	start = t_now();
 	assert_int_equal(fi_cq_sread(cq, e, 1, (const void *)(uintptr_t)3, T_PATIENCE), 1);
 	assert_true(t_now() - start < T_PATIENCE);
+	assert_int_equal(fi_cq_sread(cq, many, MANY, (const void *)(uintptr_t)65535, 10), -FI_EAGAIN);
+	assert_int_equal(fi_cq_sread(cq, many, MANY, (const void *)(uintptr_t)MANY, 10), -FI_EAGAIN);
+	free(many);
 	t_end_close(&a);
 	t_end_close(&b);
 }
