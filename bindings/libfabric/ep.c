@@ -33,31 +33,46 @@ static int check_bound(const struct rwk_fi_ep *ep)
 	return rwk_fi_check_bound(ep->side, ep->cntr, ep->caps);
 }
 
+/* What waits are bound to it; how many. */
+static unsigned bound_waits(const struct rwk_fi_ep *ep, struct rwk_fi_wait *waits[RWK_FI_SIDES + RWK_FI_COUNTED])
+{
+	unsigned count = 0;
+
+	for (int s = 0; s < RWK_FI_SIDES; s++) {
+		if (ep->side[s].cq)
+			waits[count++] = &ep->side[s].cq->wait;
+	}
+	for (int k = 0; k < RWK_FI_COUNTED; k++) {
+		if (ep->cntr[k])
+			waits[count++] = &ep->cntr[k]->wait;
+	}
+	return count;
+}
+
 int rwk_fi_ep_attach(struct rwk_fi_ep *ep)
 {
-	int err = 0;
+	struct rwk_fi_wait *waits[RWK_FI_SIDES + RWK_FI_COUNTED];
+	unsigned count = bound_waits(ep, waits);
 
-	for (int s = 0; s < RWK_FI_SIDES && !err; s++) {
-		if (ep->side[s].cq)
-			err = rwk_fi_wait_attach(&ep->side[s].cq->wait, ep->engine);
+	for (unsigned i = 0; i < count; i++) {
+		int err = rwk_fi_wait_attach(waits[i], ep->engine);
+
+		if (!err)
+			continue;
+		while (i--)
+			rwk_fi_wait_detach(waits[i], ep->engine);
+		return err;
 	}
-	for (int k = 0; k < RWK_FI_COUNTED && !err; k++) {
-		if (ep->cntr[k])
-			err = rwk_fi_wait_attach(&ep->cntr[k]->wait, ep->engine);
-	}
-	return err;
+	return 0;
 }
 
 void rwk_fi_ep_detach(struct rwk_fi_ep *ep)
 {
-	for (int s = 0; s < RWK_FI_SIDES; s++) {
-		if (ep->side[s].cq)
-			rwk_fi_wait_detach(&ep->side[s].cq->wait, ep->engine);
-	}
-	for (int k = 0; k < RWK_FI_COUNTED; k++) {
-		if (ep->cntr[k])
-			rwk_fi_wait_detach(&ep->cntr[k]->wait, ep->engine);
-	}
+	struct rwk_fi_wait *waits[RWK_FI_SIDES + RWK_FI_COUNTED];
+	unsigned count = bound_waits(ep, waits);
+
+	while (count--)
+		rwk_fi_wait_detach(waits[count], ep->engine);
 }
 
 static int attach_all(struct rwk_fi_ep *ep)

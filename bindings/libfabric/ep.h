@@ -96,7 +96,10 @@ int rwk_fi_ep_make(struct rwk_fi_domain *domain, const struct fi_info *info, voi
 int rwk_fi_ep_bind(struct fid *fid, struct fid *other, uint64_t flags);
 int rwk_fi_ep_bind_cq(struct rwk_fi_ep *ep, struct rwk_fi_cq *cq, uint64_t flags);
 int rwk_fi_ep_bind_cntr(struct rwk_fi_ep *ep, struct rwk_fi_cntr *cntr, uint64_t flags);
-/** The queues and counters that are bound drive the engine, or not any more. Under the lock. 0 or negative errno. */
+/**
+ * The queues and counters that are bound drive the engine, or not any more. Under the lock. 0; negative errno, and all
+ * is as it was: contexts that have the same engine may share some of them.
+ */
 int rwk_fi_ep_attach(struct rwk_fi_ep *ep);
 void rwk_fi_ep_detach(struct rwk_fi_ep *ep);
 extern const struct fi_ops_ep rwk_fi_ep_ops;

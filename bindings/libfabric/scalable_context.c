@@ -95,7 +95,6 @@ static int join_engine(struct rwk_fi_ep *ep)
 	err = rwk_fi_ep_attach(ep);
 	if (!err)
 		return 0;
-	rwk_fi_ep_detach(ep);
 	rwk_fi_av_detach(ep->av, ep);
 	ep->av = NULL;
 	ep->engine = NULL;

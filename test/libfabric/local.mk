@@ -90,6 +90,7 @@ TESTS += test/libfabric/test_scalable_pair
 check_PROGRAMS += test/libfabric/test_scalable_open
 test_libfabric_test_scalable_open_SOURCES = test/libfabric/test_scalable_open.c $(FI_SEP)
 test_libfabric_test_scalable_open_LDADD = $(FI_TEST_LDADD)
+test_libfabric_test_scalable_open_LDFLAGS = -export-dynamic
 EXTRA_test_libfabric_test_scalable_open_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_scalable_open
 

@@ -5,9 +5,23 @@
 
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static struct t_domain domain;
+static bool full; /* the system lets watch nothing more */
+
+/* Stands before the C library's. */
+__attribute__((visibility("default"))) int epoll_ctl(int set, int what, int fd, struct epoll_event *e)
+{
+	if (full && what == EPOLL_CTL_ADD) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return (int)syscall(SYS_epoll_ctl, set, what, fd, e);
+}
 
 static int open_domain(void **state)
 {
@@ -554,6 +568,58 @@ static void counted(void **state)
 	assert_int_equal(fi_close(&written->fid), 0);
 }
 
+/* A context of that index again, with a queue that can be slept on. */
+static void open_with_descriptor(struct t_sep *s, int index)
+{
+	struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_FD};
+
+	assert_int_equal(fi_close(&s->rx[index]->fid), 0);
+	assert_int_equal(fi_close(&s->rxq[index]->fid), 0);
+	assert_int_equal(fi_rx_context(s->sep, index, NULL, &s->rx[index], NULL), 0);
+	assert_int_equal(fi_cq_open(domain.domain, &attr, &s->rxq[index], NULL), 0);
+	assert_int_equal(fi_ep_bind(s->rx[index], &s->rxq[index]->fid, FI_RECV), 0);
+}
+
+/*
+ * A context that fails to be enabled takes nothing from another one, with which it shares a counter: that still counts
+ * what the other one receives, though nothing else moves the endpoint on.
+ */
+static void not_enabled(void **state)
+{
+	struct fid_cntr *came;
+	struct t_end peer;
+	fi_addr_t to;
+	struct t_sep s;
+	char in;
+
+	(void)state;
+	t_sep_make(&s, &domain, 0);
+	open_with_descriptor(&s, 1);
+	came = open_cntr(s.rx[0], FI_RECV);
+	assert_int_equal(fi_ep_bind(s.rx[1], &came->fid, FI_RECV), 0);
+	assert_int_equal(fi_enable(s.rx[0]), 0);
+	full = true;
+	assert_int_equal(fi_enable(s.rx[1]), -FI_ENOSPC);
+	full = false;
+	assert_int_equal(fi_enable(s.sep), 0);
+	t_end_open(&peer, &domain, NULL);
+	s.name_len = sizeof(s.name);
+	assert_int_equal(fi_getname(&s.sep->fid, s.name, &s.name_len), 0);
+	to = t_insert(&peer, s.name);
+	for (uint64_t i = 1; i <= 2; i++) {
+		assert_int_equal(fi_recv(s.rx[0], &in, 1, NULL, FI_ADDR_UNSPEC, NULL), 0);
+		t_post(fi_inject(peer.ep, "x", 1, to), peer.cq, NULL);
+		for (int64_t end = t_now() + T_PATIENCE; fi_cntr_read(came) < i && t_now() < end;)
+			t_drive(peer.cq);
+		assert_int_equal(fi_cntr_read(came), i);
+		if (i == 1)
+			assert_int_equal(fi_enable(s.rx[1]), 0);
+	}
+	t_end_close(&peer);
+	t_sep_close(&s);
+	assert_int_equal(fi_close(&came->fid), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -570,6 +636,7 @@ int main(void)
 		cmocka_unit_test(data_without_first),
 		cmocka_unit_test(attributes),
 		cmocka_unit_test(counted),
+		cmocka_unit_test(not_enabled),
 	};
 
 	t_use_provider();
