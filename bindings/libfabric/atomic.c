@@ -313,6 +313,8 @@ int rwk_fi_query_atomic(
 		return -FI_EBADFLAGS;
 	if (flags == (FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC))
 		return -FI_EINVAL;
+	if (rwk_fi_domain_of(domain)->type == FI_EP_DGRAM)
+		return -FI_EOPNOTSUPP;
 	if (rwk_fi_domain_of(domain)->device)
 		return rwk_fi_msg_query_atomic(type, op, attr, flags);
 	err = valid(family, type, op, &attr->count);

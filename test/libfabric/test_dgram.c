@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_trigger.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -281,6 +282,20 @@ static void nothing_deferred(void **state)
 	t_dgram_close();
 }
 
+static void no_atomics(void **state)
+{
+	static const uint64_t flags[] = {0, FI_FETCH_ATOMIC, FI_COMPARE_ATOMIC};
+	struct fi_atomic_attr attr;
+
+	(void)state;
+	t_dgram_open(NULL, NULL);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(fi_query_atomic(dgrams.domain, FI_UINT64, i == 2 ? FI_CSWAP : FI_SUM, &attr, flags[i]),
+			-FI_EOPNOTSUPP);
+	assert_int_equal(fi_query_atomic(dgrams.domain, FI_UINT64, FI_SUM, &attr, FI_MORE), -FI_EBADFLAGS);
+	t_dgram_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -294,6 +309,7 @@ int main(void)
 		cmocka_unit_test(by_itself),
 		cmocka_unit_test(many),
 		cmocka_unit_test(nothing_deferred),
+		cmocka_unit_test(no_atomics),
 	};
 
 	t_use_provider();
