@@ -1,5 +1,6 @@
 # Unit tests mirror the tree: test/<folder>/test_<subject>.c, one program each, written with cmocka.
 TEST_LDADD = libropewalk-core.la $(CMOCKA_LIBS)
+FULL_SETS = test/full_sets.c test/full_sets.h
 
 include test/base/local.mk
 include test/topology/local.mk

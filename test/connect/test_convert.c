@@ -6,6 +6,7 @@
  * Links: tcp.
  */
 #include "connect/sides.h"
+#include "full_sets.h"
 
 #include "connect/message.h"
 #include "rc/rc.h"
@@ -15,7 +16,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -150,20 +150,6 @@ void *__wrap_calloc(size_t count, size_t size)
 	return refused && count == refused ? NULL : __real_calloc(count, size);
 }
 
-static bool full; /* the kernel lets no more be watched than is */
-
-int __real_epoll_ctl(int set, int what, int fd, struct epoll_event *e);
-int __wrap_epoll_ctl(int set, int what, int fd, struct epoll_event *e);
-
-int __wrap_epoll_ctl(int set, int what, int fd, struct epoll_event *e)
-{
-	if (full && what == EPOLL_CTL_ADD) {
-		errno = ENOSPC;
-		return -1;
-	}
-	return __real_epoll_ctl(set, what, fd, e);
-}
-
 /* Who could not hear the peer's greeting sends none: the socket is the caller's as before, and the qp can be used. */
 static void no_watch_left(void **state)
 {
@@ -173,9 +159,9 @@ static void no_watch_left(void **state)
 
 	sides_open(service_of(state));
 	sides_tcp(fd);
-	full = true;
+	sets_are_full = true;
 	assert_int_equal(rwk_convert(client.channel, near.qp, fd[0], &attr, &c), -ENOSPC);
-	full = false;
+	sets_are_full = false;
 	use_as_stream(fd[0], fd[1]);
 	convert(&client, fd[0], &attr);
 	convert(&server, fd[1], &attr);

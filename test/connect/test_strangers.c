@@ -5,6 +5,7 @@
  * keeps others from being served.
  */
 #include "connect/sides.h"
+#include "full_sets.h"
 
 #include "connect/message.h"
 
@@ -12,7 +13,6 @@
 #include <linux/filter.h>
 #include <poll.h>
 #include <stdbool.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -366,20 +366,6 @@ static void too_many_questions(void **state)
 	sides_close();
 }
 
-static bool full; /* the kernel lets no more be watched than is */
-
-int __real_epoll_ctl(int set, int what, int fd, struct epoll_event *e);
-int __wrap_epoll_ctl(int set, int what, int fd, struct epoll_event *e);
-
-int __wrap_epoll_ctl(int set, int what, int fd, struct epoll_event *e)
-{
-	if (full && what == EPOLL_CTL_ADD) {
-		errno = ENOSPC;
-		return -1;
-	}
-	return __real_epoll_ctl(set, what, fd, e);
-}
-
 static int next_descriptor(void)
 {
 	int fd = dup(0);
@@ -397,7 +383,7 @@ static void no_watch_left(void **state)
 
 	(void)state;
 	open_listening(&(struct rwk_listen_attr){0});
-	full = true;
+	sets_are_full = true;
 	fd = sides_bare();
 	put(fd, request, good(request));
 	hung_up(fd);
@@ -407,7 +393,7 @@ static void no_watch_left(void **state)
 	assert_int_equal(
 		rwk_connect(client.channel, near.qp, far.ip, rwk_listener_port(listener), &attr, &client.c), -ENOSPC);
 	assert_int_equal(next_descriptor(), next);
-	full = false;
+	sets_are_full = false;
 	sides_no_event(&server);
 	others_are_served();
 	sides_close();
@@ -440,10 +426,10 @@ static void no_descriptor_left(void **state)
 		assert_int_equal(readable, 0);
 	assert_int_equal(counted().connected, 0);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &all), 0);
-	full = true;
+	sets_are_full = true;
 	assert_int_equal(poll(&p, 1, 20000), 1);
 	until_counted(1);
-	full = false;
+	sets_are_full = false;
 	hung_up(fd);
 	others_are_served();
 	sides_close();

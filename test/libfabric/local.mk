@@ -88,7 +88,7 @@ EXTRA_test_libfabric_test_scalable_pair_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_scalable_pair
 
 check_PROGRAMS += test/libfabric/test_scalable_open
-test_libfabric_test_scalable_open_SOURCES = test/libfabric/test_scalable_open.c $(FI_SEP)
+test_libfabric_test_scalable_open_SOURCES = test/libfabric/test_scalable_open.c $(FI_SEP) $(FULL_SETS)
 test_libfabric_test_scalable_open_LDADD = $(FI_TEST_LDADD)
 test_libfabric_test_scalable_open_LDFLAGS = -export-dynamic
 EXTRA_test_libfabric_test_scalable_open_DEPENDENCIES = libropewalk-fi.la
@@ -337,8 +337,9 @@ EXTRA_test_libfabric_test_msg_unconnected_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_msg_unconnected
 
 check_PROGRAMS += test/libfabric/test_many_waits
-test_libfabric_test_many_waits_SOURCES = test/libfabric/test_many_waits.c $(FI_MSG)
+test_libfabric_test_many_waits_SOURCES = test/libfabric/test_many_waits.c $(FI_MSG) $(FULL_SETS)
 test_libfabric_test_many_waits_LDADD = $(FI_TEST_LDADD)
+test_libfabric_test_many_waits_LDFLAGS = -export-dynamic
 EXTRA_test_libfabric_test_many_waits_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_many_waits
 

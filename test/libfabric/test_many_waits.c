@@ -4,6 +4,7 @@
  * descriptors: all can be opened, slept on, and are woken.
  */
 #include "fi_msg.h"
+#include "full_sets.h"
 
 #include <poll.h>
 #include <sys/epoll.h>
@@ -228,6 +229,27 @@ static void event_queues(void **state)
 	close(own);
 }
 
+/* An event queue that cannot be slept on hears of nothing, and has no part in what may be heard. */
+static void event_queue_without(void **state)
+{
+	struct told none, polled;
+
+	(void)state;
+	server = (struct t_side){0};
+	t_side_open(&server, NULL);
+	open_told(&polled, NULL);
+	assert_int_equal(fi_eq_open(server.fabric, NULL, &none.eq, NULL), 0);
+	assert_int_equal(fi_passive_ep(server.fabric, server.info, &none.pep, NULL), 0);
+	sets_are_full = true;
+	assert_int_equal(fi_pep_bind(polled.pep, &polled.eq->fid, 0), -FI_ENOSPC);
+	assert_int_equal(fi_pep_bind(none.pep, &none.eq->fid, 0), 0);
+	sets_are_full = false;
+	bind_told(&polled);
+	close_told(&polled);
+	close_told(&none);
+	t_side_close(&server);
+}
+
 /* Counters of registrations, each of which hears of all endpoints of the domain. */
 static void counters(void **state)
 {
@@ -264,6 +286,7 @@ int main(void)
 		cmocka_unit_test(set_in_epoll),
 		cmocka_unit_test(queues),
 		cmocka_unit_test(event_queues),
+		cmocka_unit_test(event_queue_without),
 		cmocka_unit_test(counters),
 	};
 

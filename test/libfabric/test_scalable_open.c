@@ -2,26 +2,13 @@
 /* Scalable endpoints: what fi_getinfo says of them, how they and their contexts are opened, bound, enabled and closed.
  */
 #include "fi_sep.h"
+#include "full_sets.h"
 
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 static struct t_domain domain;
-static bool full; /* the system lets watch nothing more */
-
-/* Stands before the C library's. */
-__attribute__((visibility("default"))) int epoll_ctl(int set, int what, int fd, struct epoll_event *e)
-{
-	if (full && what == EPOLL_CTL_ADD) {
-		errno = ENOSPC;
-		return -1;
-	}
-	return (int)syscall(SYS_epoll_ctl, set, what, fd, e);
-}
 
 static int open_domain(void **state)
 {
@@ -598,9 +585,9 @@ static void not_enabled(void **state)
 	came = open_cntr(s.rx[0], FI_RECV);
 	assert_int_equal(fi_ep_bind(s.rx[1], &came->fid, FI_RECV), 0);
 	assert_int_equal(fi_enable(s.rx[0]), 0);
-	full = true;
+	sets_are_full = true;
 	assert_int_equal(fi_enable(s.rx[1]), -FI_ENOSPC);
-	full = false;
+	sets_are_full = false;
 	assert_int_equal(fi_enable(s.sep), 0);
 	t_end_open(&peer, &domain, NULL);
 	s.name_len = sizeof(s.name);

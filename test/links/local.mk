@@ -67,9 +67,8 @@ TESTS += test/links/test_udp_pseudo
 links_tcp_peers = test/links/tcp_peers.c test/links/tcp_peers.h test/rwk_test.h
 
 check_PROGRAMS += test/links/test_tcp
-test_links_test_tcp_SOURCES = test/links/test_tcp.c $(links_tcp_peers)
+test_links_test_tcp_SOURCES = test/links/test_tcp.c $(links_tcp_peers) $(FULL_SETS)
 test_links_test_tcp_LDADD = $(TEST_LDADD)
-test_links_test_tcp_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=epoll_ctl
 TESTS += test/links/test_tcp
 
 check_PROGRAMS += test/links/test_tcp_processes

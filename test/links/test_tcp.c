@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The TCP link between two ends of one process: opening, carrying, leaving, meeting each other half-way. */
+#include "full_sets.h"
 #include "links/tcp/internal.h"
 #include "links/tcp_peers.h"
 
@@ -568,20 +569,7 @@ static void sleeping(void **state)
 	close_peer(b);
 }
 
-static bool sets_are_full;
 static int warnings;
-
-int __real_epoll_ctl(int set, int what, int fd, struct epoll_event *e);
-int __wrap_epoll_ctl(int set, int what, int fd, struct epoll_event *e);
-
-/* As when the user has as many descriptors in sets as the system allows. */
-int __wrap_epoll_ctl(int set, int what, int fd, struct epoll_event *e)
-{
-	if (!sets_are_full || what != EPOLL_CTL_ADD)
-		return __real_epoll_ctl(set, what, fd, e);
-	errno = ENOSPC;
-	return -1;
-}
 
 static void count_warnings(enum rwk_log_level level, const char *file, int line, const char *text)
 {
