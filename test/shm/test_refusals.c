@@ -151,6 +151,8 @@ static const struct hello hellos[] = {
 	{"a later layout", {.layout = 1}, true, -EPROTONOSUPPORT},
 	{"an earlier layout", {.layout = 255}, true, -EPROTONOSUPPORT},
 	{"for an endpoint that is gone", {.to = 1ull << 20}, true, -ECONNRESET},
+	{"for one that is gone, of another job", {.to = 1ull << 20, .from.job = 1}, true, -ECONNRESET},
+	{"for one that is gone, of a later layout", {.to = 1ull << 20, .layout = 1}, true, -ECONNRESET},
 	{"of another port than it came from", {.from.nonce_port = 1}, false, 0},
 	{"no number for its channel", {.contact = (uint32_t)-5}, false, 0},
 	{"a bell that nobody has", {.bell = RWK_SHM_BELLS}, false, 0},

@@ -501,12 +501,12 @@ static void handle_note(struct rwk_port *port, const struct rwk_shm_note *note, 
 		stranger(port, NULL, 0, "of another user");
 	else if (note->type == RWK_SHM_REFUSE && note->to == mine)
 		on_refuse(port, note); /* of whatever job and version: that may be why */
+	else if (rwk_shm_nonce(note->to) && note->to != mine)
+		stranger(port, note, -ECONNRESET, "for an endpoint that had this port before");
 	else if (note->layout != RWK_SHM_LAYOUT_VERSION)
 		stranger(port, note, -EPROTONOSUPPORT, "of another version");
 	else if (note->from.job != port->address.job)
 		stranger(port, note, -EACCES, "of another job");
-	else if (rwk_shm_nonce(note->to) && note->to != mine)
-		stranger(port, note, -ECONNRESET, "for an endpoint that had this port before");
 	else if (!rwk_shm_nonce(note->from.nonce_port) || !note->contact || note->bell >= RWK_SHM_BELLS)
 		stranger(port, NULL, 0, "impossible numbers");
 	else if (!s->pid)
