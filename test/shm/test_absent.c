@@ -4,6 +4,8 @@
 
 #include "ends.h"
 
+#include "shm/note.h"
+
 #include <unistd.h>
 
 /* A number that no port gets by chance (rwk_shm_note_bind), so that nobody has it while the test has given it up. */
@@ -40,6 +42,39 @@ static void nobody_home(void **state)
 	assert_int_equal(c->peers, 0);
 	end_close(a);
 	end_close(c);
+}
+
+/*
+ * Who is gone is missed, though its number is another port's by now, to which we have a channel: that one says so, or
+ * the name with the nonce is nobody's.
+ */
+static void succeeded(void **state)
+{
+	(void)state;
+	for (int named = 0; named < 2; named++) {
+		struct end *a = end_open(0, false), *b = end_open(own_number(), false), *c;
+		struct rwk_address gone = b->address;
+		struct end_peer *p, *q;
+		int name = -1;
+
+		end_close(b);
+		c = end_open(rwk_address_port(&gone), false);
+		q = end_meet(a, c);
+		if (named) {
+			name = rwk_shm_note_name(gone.nonce_port);
+			assert_true(name >= 0);
+		}
+		p = end_connect(a, &gone);
+		assert_int_equal(end_post(a, p, 8, 1, 0), 0);
+		assert_true(turn_until_failed(a, c, p, 10000));
+		assert_int_equal(p->failed, -ECONNRESET);
+		assert_int_equal(p->done_error, 1);
+		assert_int_equal(q->failed, 0);
+		if (named)
+			close(name);
+		end_close(a);
+		end_close(c);
+	}
 }
 
 /*
@@ -106,6 +141,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nobody_home),
+		cmocka_unit_test(succeeded),
 		cmocka_unit_test(before_the_server),
 		cmocka_unit_test(waited_long_enough),
 	};

@@ -449,18 +449,23 @@ static void doom_unseen(struct rwk_shm_channel *ch, const struct rwk_shm_note *n
 	rwk_shm_doom(ch, -EHOSTUNREACH);
 }
 
+/* The channel that a refusal names: a port that has its number by now, and a channel with us, may say it. */
+static struct rwk_shm_channel *refused(const struct rwk_port *port, const struct rwk_shm_note *note)
+{
+	for (uint32_t i = 0; i < port->bells; i++) {
+		struct rwk_shm_channel *ch = port->by_bell[i];
+
+		if (ch && ch->contact == note->to_contact && rwk_address_port(&ch->to) == rwk_address_port(&note->from))
+			return ch;
+	}
+	return NULL;
+}
+
 static void on_refuse(struct rwk_port *port, const struct rwk_shm_note *note)
 {
-	struct rwk_shm_channel *ch = find(port, &note->from);
+	struct rwk_shm_channel *ch = refused(port, note);
 
-	/* From a port that was opened anew under that number the nonce is another one. */
-	for (uint32_t i = 0; !ch && i < port->bells; i++) {
-		struct rwk_shm_channel *c = port->by_bell[i];
-
-		if (c && c->contact == note->to_contact && rwk_address_port(&c->to) == rwk_address_port(&note->from))
-			ch = c;
-	}
-	if (!ch || ch->contact != note->to_contact || ch->doom)
+	if (!ch || ch->doom || ch->state == RWK_SHM_FAILED)
 		return;
 	if (ch->state == RWK_SHM_OPEN) {
 		rwk_shm_look_at(ch); /* ends by what its pair says, and by nothing else */
