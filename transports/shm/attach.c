@@ -12,14 +12,15 @@
  * Descriptors go only to a name from which a HELLO of the same user, job and protocol has come. Each step is
  * idempotent and repeated on a timer until the next one is seen. But what lies unread at a peer who computes says all
  * that there is to say, and is charged to our socket: while anything that this has sent lies so, what a peer's queue
- * has taken is repeated after a second and then ever more seldom, and only whether anybody is there is looked at
- * before. REFUSE ends it; only processes of the same user are told, those of another PID namespace among them.
- * `contact` numbers tell a channel from an earlier one between the same ports.
+ * has taken is repeated after a second and then ever more seldom. REFUSE ends it; only processes of the same user are
+ * told, those of another PID namespace among them. `contact` numbers tell a channel from an earlier one between the
+ * same ports.
  *
  * Nobody bound to the name (ECONNREFUSED) is evidence that the endpoint is gone: a forked child lets go of it. But
  * another endpoint may have the number by then: so there is a second name, with the nonce in it, at which nothing is
- * said; there is looked whether somebody is who is known by a full address. Who is known by IP and port alone may not
- * have begun yet: a client that is started before its server asks again for FI_ROPEWALK_CONNECT_WAIT seconds.
+ * said; there is looked before each try whether somebody is who is known by a full address: the other endpoint may
+ * be another user's, and say nothing. Who is known by IP and port alone may not have begun yet: a client that is
+ * started before its server asks again for FI_ROPEWALK_CONNECT_WAIT seconds.
  */
 #include "shm/note.h"
 #include "shm/segment.h"
@@ -253,13 +254,14 @@ void rwk_shm_attach_try(struct rwk_shm_channel *ch)
 	tried(ch, rc);
 }
 
-/* Tries again, unless what was sent last may still lie there; then it is enough that somebody is. */
+/* Tries again, if somebody is there, unless what was sent last may still lie there. */
 static void try_again(struct rwk_shm_channel *ch)
 {
 	struct rwk_port *port = ch->base.port;
+	int rc = rwk_shm_note_probe(rwk_address_port(&port->address), ch->to.nonce_port);
 
-	if (port->now < ch->repeat_at && rwk_shm_note_lies_unread(port->sock))
-		tried(ch, rwk_shm_note_probe(rwk_address_port(&port->address), ch->to.nonce_port));
+	if (rc || (port->now < ch->repeat_at && rwk_shm_note_lies_unread(port->sock)))
+		tried(ch, rc);
 	else
 		rwk_shm_attach_try(ch);
 }
