@@ -144,6 +144,11 @@ test_shm_test_absent_SOURCES = test/shm/test_absent.c $(SHM_ENDS)
 test_shm_test_absent_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_absent
 
+check_PROGRAMS += test/shm/test_taken_over
+test_shm_test_taken_over_SOURCES = test/shm/test_taken_over.c $(SHM_ENDS)
+test_shm_test_taken_over_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_taken_over
+
 check_PROGRAMS += test/shm/test_refusals
 test_shm_test_refusals_SOURCES = test/shm/test_refusals.c $(SHM_ENDS)
 test_shm_test_refusals_LDADD = $(TEST_LDADD)

@@ -9,7 +9,7 @@
  *     | <------ OFFER ----------- |           the pair's memory and the lower port's inbox
  *     | ------- ACCEPT ---------> |           the higher port's inbox
  *
- * Descriptors go only to a name from which a HELLO of the same user, job and protocol has come. Each step is
+ * Descriptors go only to an endpoint from which a HELLO of the same user, job and protocol has come. Each step is
  * idempotent and repeated on a timer until the next one is seen. But what lies unread at a peer who computes says all
  * that there is to say, and is charged to our socket: while anything that this has sent lies so, what a peer's queue
  * has taken is repeated after a second and then ever more seldom. REFUSE ends it; only processes of the same user are
@@ -28,6 +28,7 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "base/param.h"
+#include "base/process.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -196,10 +197,23 @@ static int wait_turn(struct rwk_shm_channel *ch)
 	return -EAGAIN;
 }
 
+/*
+ * Is the endpoint that has said HELLO still there? Descriptors are for that one, and another user may take the number
+ * of one that has ended, or its full name too. That he gets them all the same takes an endpoint that closes before it
+ * has answered, in a process that lives on, and one who waits for both names just then.
+ */
+static bool is_there(const struct rwk_shm_channel *ch)
+{
+	return rwk_process_is_alive(ch->pid, ch->start) &&
+	       !rwk_shm_note_probe(rwk_address_port(&ch->base.port->address), ch->to.nonce_port);
+}
+
 static int try_offer(struct rwk_shm_channel *ch)
 {
 	int rc = 0, fds[2];
 
+	if (!is_there(ch))
+		return -ECONNREFUSED;
 	if (!ch->pair) {
 		if (offers_enough(ch->base.port))
 			return wait_turn(ch);
@@ -215,7 +229,10 @@ static int try_offer(struct rwk_shm_channel *ch)
 	ch->state = RWK_SHM_OFFERED;
 	fds[0] = ch->pair_fd;
 	fds[1] = ch->base.port->inbox_fd;
-	return send_to(ch, RWK_SHM_OFFER, fds, 2);
+	rc = send_to(ch, RWK_SHM_OFFER, fds, 2);
+	if (!rc && !is_there(ch))
+		ch->astray = true;
+	return rc;
 }
 
 /* What became of a try: the peer's queue has it, or is to be tried again, or that is the end. */
@@ -326,7 +343,8 @@ static void stranger(struct rwk_port *port, const struct rwk_shm_note *note, int
 	refuse(port, note, reason);
 }
 
-static bool heard_hello(struct rwk_port *port, struct rwk_shm_channel *ch, const struct rwk_shm_note *note)
+static bool heard_hello(struct rwk_port *port, struct rwk_shm_channel *ch, const struct rwk_shm_note *note,
+	const struct rwk_shm_sender *s)
 {
 	if (ch->partial) {
 		ch->partial = false;
@@ -345,10 +363,14 @@ static bool heard_hello(struct rwk_port *port, struct rwk_shm_channel *ch, const
 	ch->peer_contact = note->contact;
 	ch->peer_bell = note->bell;
 	ch->peer_has_barrier = note->barrier == 1;
+	if (ch->state != RWK_SHM_OPEN) {
+		ch->pid = s->pid;
+		ch->start = note->start;
+	}
 	return true;
 }
 
-static void on_hello(struct rwk_port *port, const struct rwk_shm_note *note)
+static void on_hello(struct rwk_port *port, const struct rwk_shm_note *note, const struct rwk_shm_sender *s)
 {
 	struct rwk_shm_channel *ch = find(port, &note->from);
 
@@ -367,7 +389,7 @@ static void on_hello(struct rwk_port *port, const struct rwk_shm_note *note)
 		rwk_shm_doom(ch, -ECONNRESET);
 		return;
 	}
-	if (!heard_hello(port, ch, note))
+	if (!heard_hello(port, ch, note, s))
 		return;
 	if (ch->state == RWK_SHM_OPEN && we_are_lower(ch))
 		return;
@@ -386,7 +408,7 @@ static void on_offer(struct rwk_port *port, const struct rwk_shm_note *note, con
 		return;
 	}
 	if (ch->state == RWK_SHM_ASKING) {
-		if (!heard_hello(port, ch, note))
+		if (!heard_hello(port, ch, note, s))
 			return;
 		if (s->fds != 2) {
 			if (took_without(ch)) {
@@ -407,11 +429,9 @@ static void on_offer(struct rwk_port *port, const struct rwk_shm_note *note, con
 			rwk_shm_doom(ch, rc);
 			return;
 		}
-		ch->pid = s->pid;
-		ch->start = note->start;
 		become_open(ch);
 	}
-	if (ch->state == RWK_SHM_OPEN)
+	if (ch->state == RWK_SHM_OPEN && is_there(ch))
 		send_to(ch, RWK_SHM_ACCEPT, &port->inbox_fd, 1);
 }
 
@@ -486,9 +506,15 @@ static void on_refuse(struct rwk_port *port, const struct rwk_shm_note *note)
 }
 
 /*
- * The kernel names no process that sees this one: it is in another PID namespace, and could be neither watched nor read
- * from. Both sides are told, so that none waits for an answer.
+ * A process in another PID namespace could be neither watched nor read from. The kernel names none, or one that began
+ * at another time than it says: what it has found under its own number in /proc is another one.
  */
+static bool is_seen(pid_t pid, uint64_t start)
+{
+	return pid && (rwk_process_is_alive(pid, start) || !rwk_process_is_alive(pid, 0));
+}
+
+/* Both sides are told, so that none waits for an answer. */
 static void unseen(struct rwk_port *port, const struct rwk_shm_note *note)
 {
 	struct rwk_shm_channel *ch = find(port, &note->from);
@@ -516,10 +542,10 @@ static void handle_note(struct rwk_port *port, const struct rwk_shm_note *note, 
 		stranger(port, note, -EACCES, "of another job");
 	else if (!rwk_shm_nonce(note->from.nonce_port) || !note->contact || note->bell >= RWK_SHM_BELLS)
 		stranger(port, NULL, 0, "impossible numbers");
-	else if (!s->pid)
+	else if (!is_seen(s->pid, note->start))
 		unseen(port, note);
 	else if (note->type == RWK_SHM_HELLO)
-		on_hello(port, note);
+		on_hello(port, note, s);
 	else if (note->type == RWK_SHM_OFFER)
 		on_offer(port, note, s);
 	else if (note->type == RWK_SHM_ACCEPT)

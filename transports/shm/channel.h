@@ -53,6 +53,7 @@ struct rwk_shm_channel {
 	bool partial;          /* the peer's full address is not known yet */
 	bool peer_has_barrier; /* joined rwk_barrier_everywhere */
 	bool owes_wake;        /* the peer was to be woken, and that could not be done */
+	bool astray;           /* what was offered may have come to another, who has the peer's number by now */
 	unsigned side;         /* of the pair: 0 its creator */
 
 	struct rwk_shm_tx tx;
@@ -81,7 +82,7 @@ struct rwk_shm_channel {
 	uint32_t peer_bell;    /* of the peer's, that we ring */
 	uint32_t contact;      /* number of this channel of ours: a later one to the same peer has another */
 	uint32_t peer_contact; /* the peer's; 0: not heard of yet */
-	pid_t pid;             /* 0: not proven yet */
+	pid_t pid;             /* that has said HELLO; once OPEN, that has the pair. 0: not heard of yet */
 	uint64_t start;        /* when that process began, ticks as /proc has it; 0: not known */
 	bool watched;          /* by a pidfd or through /proc */
 	int pidfd;             /* -1: none, evidence comes from /proc */

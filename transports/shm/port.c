@@ -322,13 +322,15 @@ static bool shm_finds(const struct rwk_port *port, const struct rwk_address *to)
 
 /*
  * Hands over all that a dead peer has sent, also into a pair that it has taken without our having heard so: its answer
- * may have found our socket's queue full. A control record ends a delivery, so all has come when the stream stands
- * still.
+ * may have found our socket's queue full; but not if another may have taken it. A control record ends a delivery, so
+ * all has come when the stream stands still.
  */
 static void deliver_last_words(struct rwk_shm_channel *ch)
 {
 	uint32_t before = ch->rx.stamp - RWK_SHM_STAMP_STEP;
 
+	if (ch->state == RWK_SHM_OFFERED && ch->astray)
+		return;
 	if (ch->state == RWK_SHM_OFFERED) {
 		ch->state = RWK_SHM_OPEN;
 		rwk_shm_enlist(ch);
