@@ -208,6 +208,40 @@ static void offered_to_many(void **state)
 		end_close(e[i]);
 }
 
+/*
+ * One accepts what it is offered, and finds the queue full of what others have said: it answers as soon as there is
+ * room, and who has offered need not do so again.
+ */
+static void accepts_later(void **state)
+{
+	struct end *e[2] = {end_open(0, false), end_open(0, false)};
+	const struct rwk_shm_channel *offered, *asked;
+	struct sockaddr_un name;
+	int fd = raw_socket();
+	socklen_t len;
+
+	(void)state;
+	lowest_first(e, 2);
+	asked = rwk_shm_channel(end_connect(e[1], &e[0]->address)->ch);
+	assert_true(end_until_peers(e[0], 1, 10000));
+	offered = rwk_shm_channel(e[0]->peer[0].ch);
+	len = socket_name(&name, e[0]);
+	while (sendto(fd, "full", 4, MSG_DONTWAIT, (struct sockaddr *)&name, len) == 4)
+		;
+	for (uint64_t end = now_ms() + 10000; asked->state != RWK_SHM_OPEN && now_ms() < end;)
+		rwk_shm_transport.progress(e[1]->port);
+	rwk_shm_attach_poll(e[0]->port);
+	assert_int_equal(offered->state, RWK_SHM_OFFERED);
+	let_pass(e[1], 50);
+	rwk_shm_attach_poll(e[0]->port);
+	assert_int_equal(offered->state, RWK_SHM_OPEN);
+	let_pass(e[1], 1000);
+	assert_int_equal(take_unread(e[0]), 0);
+	close(fd);
+	end_close(e[0]);
+	end_close(e[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,6 +251,7 @@ int main(void)
 		cmocka_unit_test(wakes_from_a_crowd),
 		cmocka_unit_test(wakes_later),
 		cmocka_unit_test(offered_to_many),
+		cmocka_unit_test(accepts_later),
 	};
 
 	return cmocka_run_group_tests_name("shm/unread", tests, NULL, NULL);

@@ -235,10 +235,29 @@ static int try_offer(struct rwk_shm_channel *ch)
 	return rc;
 }
 
+static bool is_for_now(int rc)
+{
+	return rc == -EAGAIN || rc == -ENOBUFS || rc == -ETOOMANYREFS || rc == -EINTR;
+}
+
+/* The answer to an offer. Where it finds no room it is tried again: the other one may not offer again for long. */
+static void accept_offer(struct rwk_shm_channel *ch)
+{
+	struct rwk_port *port = ch->base.port;
+	int rc = !ch->doom && is_there(ch) ? send_to(ch, RWK_SHM_ACCEPT, &port->inbox_fd, 1) : -ECONNREFUSED;
+
+	rwk_list_remove(&ch->connecting);
+	if (!is_for_now(rc))
+		return;
+	rwk_list_append(&port->connecting, &ch->connecting);
+	ch->retry_gap = 0;
+	ch->retry_at = port->now + RETRY_FIRST;
+}
+
 /* What became of a try: the peer's queue has it, or is to be tried again, or that is the end. */
 static void tried(struct rwk_shm_channel *ch, int rc)
 {
-	if (!rc || rc == -EAGAIN || rc == -ENOBUFS || rc == -ETOOMANYREFS || rc == -EINTR)
+	if (!rc || is_for_now(rc))
 		return;
 	if (rc == -ECONNREFUSED || rc == -ENOENT) {
 		ch->repeat_at = ch->repeat_gap = 0; /* who comes there has heard nothing yet */
@@ -275,8 +294,13 @@ void rwk_shm_attach_try(struct rwk_shm_channel *ch)
 static void try_again(struct rwk_shm_channel *ch)
 {
 	struct rwk_port *port = ch->base.port;
-	int rc = rwk_shm_note_probe(rwk_address_port(&port->address), ch->to.nonce_port);
+	int rc;
 
+	if (ch->state == RWK_SHM_OPEN) {
+		accept_offer(ch);
+		return;
+	}
+	rc = rwk_shm_note_probe(rwk_address_port(&port->address), ch->to.nonce_port);
 	if (rc || (port->now < ch->repeat_at && rwk_shm_note_lies_unread(port->sock)))
 		tried(ch, rc);
 	else
@@ -431,8 +455,8 @@ static void on_offer(struct rwk_port *port, const struct rwk_shm_note *note, con
 		}
 		become_open(ch);
 	}
-	if (ch->state == RWK_SHM_OPEN && is_there(ch))
-		send_to(ch, RWK_SHM_ACCEPT, &port->inbox_fd, 1);
+	if (ch->state == RWK_SHM_OPEN)
+		accept_offer(ch);
 }
 
 static void on_accept(struct rwk_port *port, const struct rwk_shm_note *note, const struct rwk_shm_sender *s)
