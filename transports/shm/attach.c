@@ -212,11 +212,11 @@ static int try_offer(struct rwk_shm_channel *ch)
 {
 	int rc = 0, fds[2];
 
+	if (!ch->pair && offers_enough(ch->base.port))
+		return wait_turn(ch);
 	if (!is_there(ch))
 		return -ECONNREFUSED;
 	if (!ch->pair) {
-		if (offers_enough(ch->base.port))
-			return wait_turn(ch);
 		ch->base.port->turns_since = 0;
 		rc = rwk_shm_pair_make(ch);
 	}
