@@ -119,6 +119,11 @@ test_shm_test_message_SOURCES = test/shm/test_message.c $(SHM_ENDS)
 test_shm_test_message_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_message
 
+check_PROGRAMS += test/shm/test_no_slabs
+test_shm_test_no_slabs_SOURCES = test/shm/test_no_slabs.c $(SHM_ENDS)
+test_shm_test_no_slabs_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_no_slabs
+
 check_PROGRAMS += test/shm/test_answer
 test_shm_test_answer_SOURCES = test/shm/test_answer.c $(SHM_ENDS)
 test_shm_test_answer_LDADD = $(TEST_LDADD)

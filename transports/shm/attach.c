@@ -45,7 +45,6 @@ enum {
 	RETRY_MAX = 250,
 	REPEAT_FIRST = 1000, /* milliseconds; four times as long each time, up to */
 	REPEAT_MAX = 64000,
-	LACKING_MAX = 5000, /* milliseconds without a descriptor to attach with, after which that is an error */
 	OFFERS_LEAST = 32,  /* pairs whose descriptors may be open at the same time, wherever there are some */
 	DATAGRAMS = 64,     /* taken in one go */
 	UNSEEN = -ESRCH,    /* why a process is refused that is in another PID namespace */
@@ -122,6 +121,7 @@ static void become_open(struct rwk_shm_channel *ch)
 	}
 	ch->pair_fd = -1;
 	ch->state = RWK_SHM_OPEN;
+	ch->lacking_since = 0;
 	ch->base.answered = true;
 	ch->base.direct_min = (uint32_t)ch->base.port->direct_least;
 	rwk_shm_enlist(ch);
@@ -137,7 +137,7 @@ static bool lacking_for_long(struct rwk_shm_channel *ch)
 
 	if (!ch->lacking_since)
 		ch->lacking_since = now;
-	return now - ch->lacking_since > LACKING_MAX;
+	return now - ch->lacking_since > RWK_SHM_LACKING_MAX;
 }
 
 /* What came has lost its descriptors, as none was free for them here. True once that has been so for long enough. */
@@ -188,7 +188,7 @@ static int wait_turn(struct rwk_shm_channel *ch)
 
 	if (!port->turns_since)
 		port->turns_since = port->now;
-	if (!port->turns_told && port->now - port->turns_since > LACKING_MAX) {
+	if (!port->turns_told && port->now - port->turns_since > RWK_SHM_LACKING_MAX) {
 		port->turns_told = true;
 		rwk_info("shared memory: %u peers compute and do not answer: until one does, rank %u and others wait "
 			 "to be attached to (raise `ulimit -n`)",

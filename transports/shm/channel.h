@@ -27,6 +27,7 @@
 
 #define RWK_SHM_HOT_MAX 16u
 #define RWK_SHM_NO_BELL UINT32_MAX
+#define RWK_SHM_LACKING_MAX 5000 /* ms without a descriptor to attach with, or memory to send, until that is an error */
 #define RWK_SHM_TALK    1000 /* ms after a sign of a handshake in which there may be more */
 
 enum rwk_shm_state { RWK_SHM_ASKING, RWK_SHM_OFFERED, RWK_SHM_OPEN, RWK_SHM_FAILED };
@@ -89,7 +90,7 @@ struct rwk_shm_channel {
 	int pair_fd;           /* while OFFERED, else -1 */
 	uint64_t retry_at, retry_gap; /* milliseconds, while ASKING or OFFERED */
 	uint64_t repeat_at, repeat_gap; /* likewise, of a note that may lie unread; 0: none does */
-	uint64_t lacking_since;       /* milliseconds: when descriptors were first missed; 0: not so far */
+	uint64_t lacking_since;       /* milliseconds: when descriptors, or memory, were first missed; 0: not so far */
 	uint64_t awaited_since;       /* milliseconds: since when nobody is at a partial address; 0: not so far */
 
 	void *transfer;

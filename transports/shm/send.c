@@ -11,6 +11,7 @@
 #include "base/copy.h"
 #include "base/demote.h"
 #include "base/iov.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -499,6 +500,24 @@ static int send_queued_controls(struct rwk_shm_channel *ch)
 	return n;
 }
 
+/* An op has not gone. Memory for slabs may come again; without it nothing would ever go, and that has an end. */
+static void wait_for_memory(struct rwk_shm_channel *ch, const struct rwk_op *op)
+{
+	uint64_t now = ch->base.port->now;
+
+	if (op->length <= short_max(&op->env) || !room_for_one(ch) || !rwk_shm_slabs_dry(&ch->slabs)) {
+		ch->lacking_since = 0;
+		return;
+	}
+	if (!ch->lacking_since)
+		ch->lacking_since = now;
+	if (now - ch->lacking_since <= RWK_SHM_LACKING_MAX)
+		return;
+	rwk_warn("shared memory: no memory for messages to rank %u; the connection is given up",
+		rwk_address_rank(&ch->to));
+	rwk_shm_doom(ch, -ENOMEM);
+}
+
 int rwk_shm_send_queued(struct rwk_shm_channel *ch)
 {
 	int n = send_queued_controls(ch);
@@ -509,8 +528,10 @@ int rwk_shm_send_queued(struct rwk_shm_channel *ch)
 
 		if (!send_some(ch, op)) {
 			n += op->at != before;
+			wait_for_memory(ch, op);
 			break;
 		}
+		ch->lacking_since = 0;
 		rwk_list_remove(&op->link);
 		rwk_shm_gate(ch);
 		n++;
@@ -533,7 +554,7 @@ bool rwk_shm_queue_can_go(struct rwk_shm_channel *ch)
 	op = rwk_container_of(ch->ops.next, struct rwk_op, link);
 	if (op->length <= short_max(&op->env))
 		return room_for(ch, 1 + RWK_SHM_MORE_MAX);
-	return rwk_shm_slabs_left(&ch->slabs) != 0;
+	return rwk_shm_slab_likely(&ch->slabs);
 }
 
 void rwk_shm_queue_drop(struct rwk_shm_channel *ch, int status)

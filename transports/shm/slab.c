@@ -22,7 +22,8 @@ rwk_noinline uint32_t rwk_shm_slab_mint(struct rwk_shm_slabs *s)
 	at = (uintptr_t)rwk_shm_slab(s, s->home + s->minted);
 	end = at + RWK_SHM_SLAB_BYTES;
 	at &= ~(uintptr_t)(RWK_SHM_PAGE - 1);
-	if (!rwk_shared_populate((void *)at, end - at))
+	s->lacks = !rwk_shared_populate((void *)at, end - at);
+	if (s->lacks)
 		return RWK_SHM_NO_SLAB;
 	return s->home + s->minted++;
 }

@@ -33,6 +33,7 @@ struct rwk_shm_slabs {
 	uint32_t minted; /* of this side's home */
 	uint32_t home;   /* number of the first slab of this side's home */
 	uint32_t last;   /* number of the one sent last */
+	bool lacks;      /* there was no memory for another one when it was asked for last */
 	uint16_t stack[2 * RWK_SHM_SLABS];
 };
 
@@ -51,6 +52,19 @@ void rwk_shm_slabs_give_back(struct rwk_shm_slabs *s, uint16_t id[RWK_SHM_SLABS_
 static inline uint32_t rwk_shm_slabs_left(const struct rwk_shm_slabs *s)
 {
 	return s->count + RWK_SHM_SLABS - s->minted;
+}
+
+/** Is one to be had now, as far as is known? Where memory was lacking that is to be tried now and then. */
+static inline bool rwk_shm_slab_likely(const struct rwk_shm_slabs *s)
+{
+	return s->count || (!s->lacks && s->minted < RWK_SHM_SLABS);
+}
+
+/** There is none, nor memory for one, and those that the other side has got are too few for it to give any back. */
+static inline bool rwk_shm_slabs_dry(const struct rwk_shm_slabs *s)
+{
+	return s->lacks && !s->count &&
+	       __builtin_popcountll(~s->mine[s->home / 64]) < (int)(RWK_SHM_SLABS_KEEP + RWK_SHM_SLABS_BATCH);
 }
 
 static inline unsigned char *rwk_shm_slab(const struct rwk_shm_slabs *s, uint32_t id)

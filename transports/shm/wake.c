@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 /* Milliseconds that a sleeper sleeps at most while there is something that nobody will wake it for. */
-enum { NAP_TRANSFER = 1, NAP_CONNECT = 20, NAP_OWED = 20, NAP_EVIDENCE = 250, NAP_NAMES = 1000 };
+enum { NAP_TRANSFER = 1, NAP_MEMORY = 10, NAP_CONNECT = 20, NAP_OWED = 20, NAP_EVIDENCE = 250, NAP_NAMES = 1000 };
 
 static void owe_wake(struct rwk_shm_channel *ch, bool owed)
 {
@@ -242,6 +242,15 @@ int rwk_shm_balance(struct rwk_port *port)
 	return n;
 }
 
+static bool lacks_memory(const struct rwk_port *port)
+{
+	for (struct rwk_list *l = port->busy.next; l != &port->busy; l = l->next) {
+		if (rwk_container_of(l, struct rwk_shm_channel, busy)->slabs.lacks)
+			return true;
+	}
+	return false;
+}
+
 static void set_timer(struct rwk_port *port)
 {
 	struct itimerspec when = {{0, 0}, {0, 0}};
@@ -249,6 +258,8 @@ static void set_timer(struct rwk_port *port)
 
 	if (rwk_shm_transfer_busy(port->transfer))
 		ms = NAP_TRANSFER;
+	else if (lacks_memory(port))
+		ms = NAP_MEMORY;
 	else if (!rwk_list_empty(&port->connecting))
 		ms = NAP_CONNECT;
 	else if (port->wakes_owed)
