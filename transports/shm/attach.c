@@ -45,9 +45,9 @@ enum {
 	RETRY_MAX = 250,
 	REPEAT_FIRST = 1000, /* milliseconds; four times as long each time, up to */
 	REPEAT_MAX = 64000,
-	OFFERS_LEAST = 32,  /* pairs whose descriptors may be open at the same time, wherever there are some */
-	DATAGRAMS = 64,     /* taken in one go */
-	UNSEEN = -ESRCH,    /* why a process is refused that is in another PID namespace */
+	OFFERS_LEAST = 32, /* pairs whose descriptors may be open at the same time, wherever there are some */
+	DATAGRAMS = 64,    /* taken in one go */
+	UNSEEN = -ESRCH,   /* why a process is refused that is in another PID namespace */
 };
 
 static struct rwk_shm_note note_to(struct rwk_shm_channel *ch, enum rwk_shm_note_type type)
