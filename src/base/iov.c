@@ -3,12 +3,17 @@
 
 #include "base/copy.h"
 
+#include <stdint.h>
+
 size_t rwk_iov_length(const struct iovec *iov, size_t count)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		if (iov[i].iov_len > SIZE_MAX - n)
+			return SIZE_MAX;
 		n += iov[i].iov_len;
+	}
 	return n;
 }
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/uio.h>
 
-/** Bytes in all. */
+/** Bytes in all; SIZE_MAX: that, or more. */
 size_t rwk_iov_length(const struct iovec *iov, size_t count);
 
 /**

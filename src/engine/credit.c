@@ -32,7 +32,7 @@ void rwk_credit_more(struct rwk_peer *p, uint64_t len)
 	struct rwk_engine *e = p->engine;
 	size_t credit = rwk_params.eager_credit;
 
-	if ((int64_t)len > p->eager_max)
+	if (len >= p->eager_limit)
 		return;
 	len += RWK_MESSAGE_COST;
 	if (p->more + len > MORE * credit || e->credit_more + len > MORE_ALL * credit)

@@ -237,8 +237,8 @@ bool rwk_peer_sending(const struct rwk_peer *p);
 /**
  * Sends. `iov` is copied, what it points to is the engine's until completion (or return, with RWK_F_INJECT: length at
  * most RWK_INJECT_MAX). 0: started, one completion will follow (none with RWK_F_SILENT unless it fails); -EAGAIN:
- * tx_limit, inject_limit, inject_wait or out of memory: make progress and try again; -EMSGSIZE; -ECONNRESET: the peer
- * is dead; -EHOSTUNREACH: no transport reaches it.
+ * tx_limit, inject_limit, inject_wait or out of memory: make progress and try again; -EMSGSIZE: longer than that, or
+ * than SIZE_MAX / 2; -ECONNRESET: the peer is dead; -EHOSTUNREACH: no transport reaches it.
  */
 ssize_t rwk_engine_send(struct rwk_engine *e, enum rwk_space space, struct rwk_peer *to, const struct iovec *iov,
 	size_t count, uint64_t tag, uint64_t data, uint32_t flags, void *context);

@@ -136,8 +136,8 @@ static inline uint64_t rwk_rts_length(const struct rwk_rts *rts)
 struct rwk_peer {
 	struct rwk_channel *channel; /* NULL until first contact */
 	int (*send)(struct rwk_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len);
-	int64_t eager_max; /* longest eager payload; -1 for peers without a working channel: the fast path lets them
-			      alone */
+	size_t eager_limit; /* shorter payloads may go eagerly; 0 for peers without a working channel: the fast path
+			       lets them alone */
 	int64_t credit;    /* bytes that may still be sent eagerly */
 	size_t owed;       /* bytes of credit to give back */
 	uint32_t owed_limit; /* give back from here on */
@@ -149,7 +149,7 @@ struct rwk_peer {
 	bool late_wanted : 1;  /* the peer's last CREDIT has named one of late_out */
 	bool late_asked : 1;   /* our last CREDIT has named one of late_in */
 	bool here : 1;         /* directory.c: on this node, whichever of its IPs was named */
-	bool fenced : 1;       /* a fenced one-sided request waits: what comes behind it waits too; eager_max is -1 */
+	bool fenced : 1;       /* a fenced one-sided request waits: what comes behind it waits too; eager_limit is 0 */
 	bool has_merged : 1;   /* others are `of` it, and no rooms */
 
 	struct rwk_list sends;    /* rwk_tx.link: sends under way */
@@ -174,7 +174,7 @@ _Static_assert(sizeof(struct rwk_peer) == 4 * RWK_CACHE_LINE, "a process may hav
 /** Does a message of that length go with its payload, if there is credit? No: it is announced. */
 static inline bool rwk_goes_eagerly(const struct rwk_peer *p, size_t len)
 {
-	return (int64_t)len <= p->eager_max && (len <= RWK_FETCHED_MIN || !rwk_channel_fetches(p->channel, len));
+	return len < p->eager_limit && (len <= RWK_FETCHED_MIN || !rwk_channel_fetches(p->channel, len));
 }
 
 /** Bytes of a block. */

@@ -30,7 +30,6 @@ static struct rwk_peer *peer_new(struct rwk_engine *e, const struct rwk_address 
 	p->engine = e;
 	p->address = *a;
 	p->user = RWK_NO_USER;
-	p->eager_max = -1;
 	p->credit = (int64_t)rwk_params.eager_credit;
 	p->owed_limit = (uint32_t)(rwk_params.eager_credit / 8); /* so much credit, at most, is lost to who streams */
 	rwk_list_init(&p->sends);
@@ -123,14 +122,14 @@ static void limit_eager(struct rwk_peer *p, const struct rwk_channel *ch)
 
 	if (ch != p->channel || p->error || p->fenced)
 		return;
-	p->eager_max = (int64_t)(ch->send_max < most ? ch->send_max : most);
+	p->eager_limit = (ch->send_max < most ? ch->send_max : most) + 1;
 }
 
 void rwk_peer_set_fenced(struct rwk_peer *p, bool fenced)
 {
 	p->fenced = fenced;
 	if (fenced)
-		p->eager_max = -1;
+		p->eager_limit = 0;
 	else if (p->channel)
 		limit_eager(p, p->channel);
 }
@@ -335,7 +334,7 @@ void rwk_peers_moment(void *engine)
 void rwk_peer_ended(struct rwk_peer *p, int err)
 {
 	p->error = err;
-	p->eager_max = -1;
+	p->eager_limit = 0;
 	if (p->shown)
 		p->shown->error = -err;
 	rwk_list_append(&p->engine->failed, &p->in_list);

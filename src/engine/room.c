@@ -194,7 +194,6 @@ struct rwk_peer *rwk_peer_room(struct rwk_peer *p, unsigned room)
 	memset(r, 0, sizeof(*r));
 	r->engine = p->engine;
 	r->user = RWK_NO_USER;
-	r->eager_max = -1;
 	r->of = p;
 	r->room = (uint8_t)room;
 	r->next = p->rooms;

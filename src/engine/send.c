@@ -252,7 +252,7 @@ static rwk_outline ssize_t send_slow(struct rwk_engine *e, struct rwk_peer *p, c
 	struct rwk_tx *tx;
 	int rc;
 
-	if (flags & RWK_F_INJECT && len > RWK_INJECT_MAX)
+	if (len > (flags & RWK_F_INJECT ? RWK_INJECT_MAX : SIZE_MAX / 2))
 		return -EMSGSIZE;
 	if (p->of)
 		p = p->of;

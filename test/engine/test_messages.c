@@ -470,6 +470,43 @@ static void scatter_gather(void **state)
 	world_close(&w);
 }
 
+/*
+ * Longer than any message may be, in one piece or in several whose lengths would wrap: refused, by whoever it goes to,
+ * met or not, and nothing else happens. A receive may be as long as it likes.
+ */
+static void too_long(void **state)
+{
+	static const size_t lengths[] = {SIZE_MAX / 2 + 1, SIZE_MAX - 1, SIZE_MAX};
+	unsigned char out[2] = {1, 2}, in[2] = {0};
+	const struct iovec wrapped[] = {{out, SIZE_MAX}, {out, 2}};
+	struct task t = {0}, s = {0}, r = {0};
+	struct world w;
+
+	world_open_two(&w, *state);
+	for (unsigned met = 0; met < 2; met++) {
+		for (unsigned to = 0; to < 2; to++) {
+			for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+				assert_int_equal(
+					world_send(&w, 0, to, RWK_TAGGED, out, lengths[i], 1, 0, &t), -EMSGSIZE);
+				assert_int_equal(
+					world_send(&w, 0, to, RWK_PLAIN, out, lengths[i], 1, RWK_F_ARRIVED, &t),
+					-EMSGSIZE);
+			}
+			assert_int_equal(world_sendv(&w, 0, to, RWK_TAGGED, wrapped, 2, 1, 0, &t), -EMSGSIZE);
+		}
+		r = s = (struct task){0};
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, SIZE_MAX, 1, 0, 0, &r), 0);
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, sizeof(out), 1, 0, &s), 0);
+		world_wait(&w, &s);
+		world_wait(&w, &r);
+		assert_int_equal(r.c.status, 0);
+		assert_int_equal(r.c.length, sizeof(out));
+		assert_memory_equal(in, out, sizeof(out));
+	}
+	assert_int_equal(t.times, 0);
+	world_close(&w);
+}
+
 /* Counters say what happened. */
 static void counters(void **state)
 {
@@ -562,6 +599,7 @@ int main(void)
 		WORLD_EACH(spaces_apart),
 		WORLD_EACH(self),
 		WORLD_EACH(scatter_gather),
+		WORLD_EACH(too_long),
 		WORLD_EACH(counters),
 		WORLD_EACH(fetched),
 	};
