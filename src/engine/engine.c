@@ -201,8 +201,11 @@ void rwk_engine_leave(struct rwk_engine *e)
 	e->own_inbox.owner = e;
 	rwk_rooms_complete(e, ignore);
 	rwk_engine_set_queues(e, NULL, NULL, false);
-	for (struct rwk_peer *p = e->all_peers; p; p = p->next)
+	/* Those whom `ignore` tells may begin what they like: nothing goes out any more. */
+	for (struct rwk_peer *p = e->all_peers; p; p = p->next) {
 		p->error = -ECANCELED;
+		p->eager_limit = 0;
+	}
 	leave_ports(e);
 	rwk_foreign_leave(e);
 	rwk_inbox_leave(e);

@@ -192,8 +192,9 @@ size_t rwk_engine_owes(const struct rwk_engine *e);
  * Ends the endpoint: outstanding operations, and what it owes, are dropped without completions, peers are told.
  * Messages already sent stay readable for their receivers. Of a shared inbox the messages that have come by this engine
  * are dropped, receives that wait stay, and those whose message was on its way into their buffers complete with
- * -ECANCELED, by calls of `complete`; so do those of a foreign owner (foreign.h). Then it has nothing in common with
- * anybody: linger and close, all that can be done with it, need no lock.
+ * -ECANCELED, by calls of `complete`; so do those of a foreign owner (foreign.h). What these start at this engine is
+ * refused with -ECANCELED. Then it has nothing in common with anybody: linger and close, all that can be done with it,
+ * need no lock.
  */
 void rwk_engine_leave(struct rwk_engine *e);
 

@@ -256,10 +256,10 @@ int rwk_peer_connect(struct rwk_peer *p)
 {
 	struct rwk_engine *e = p->engine;
 	struct rwk_channel *ch;
-	bool network;
+	bool network = false;
 	int rc;
 
-	rc = select_port(p, &network);
+	rc = e->left ? -ECANCELED : select_port(p, &network);
 	if (!rc && network)
 		rc = e->network->connect(e->network_port, &p->address, p, &ch);
 	else if (!rc)

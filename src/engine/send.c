@@ -256,12 +256,12 @@ static rwk_outline ssize_t send_slow(struct rwk_engine *e, struct rwk_peer *p, c
 		return -EMSGSIZE;
 	if (p->of)
 		p = p->of;
-	if (p->self)
-		return rwk_self_send(e, room, iov, count, len, tag, data, flags, context);
-	if (!p->error && !p->channel)
+	if (!p->error && !p->channel && !p->self)
 		rwk_peer_connect(p);
 	if (p->error)
 		return p->error;
+	if (p->self)
+		return rwk_self_send(e, room, iov, count, len, tag, data, flags, context);
 	if (p->fenced)
 		return -EAGAIN;
 	if (flags & RWK_F_INJECT && (answer_is_due(p) || asks_for_progress(e, flags, room)))

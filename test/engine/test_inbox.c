@@ -5,6 +5,8 @@
  */
 #include "engine/world.h"
 
+#include "engine/rma.h"
+
 #define MESSAGES 24
 
 static unsigned char out[MESSAGES][WORLD_MIXED_MAX], in[MESSAGES][WORLD_MIXED_MAX];
@@ -262,6 +264,78 @@ static void closing_has_no_peers(void **state)
 		assert_true(seen[1]);
 }
 
+#define BUSY 14 /* so many messages of 60000 bytes are more than shared memory takes while nobody looks */
+
+/* Who is told of a receive that has been cancelled writes and sends: to 2, who was met, to a stranger, to itself. */
+static struct {
+	unsigned told; /* receives that have been cancelled */
+	size_t len;
+} closing;
+
+static void send_anew(struct world *w, unsigned who, const struct rwk_completion *c)
+{
+	struct rwk_address stranger = *rwk_engine_address(w->e[0]);
+	const struct iovec iov = {out[0], 8};
+	const struct rwk_remote remote = {.length = 8};
+	struct rwk_rma_args a = {.iov = &iov, .iov_count = 1, .remote = &remote, .remote_count = 1};
+	struct rwk_peer *to[] = {w->peer[who][2], NULL, w->peer[who][who]};
+
+	if (!(c->flags & RWK_F_RECV) || c->status != -ECANCELED)
+		return;
+	stranger.nonce_port += ((uint64_t)++closing.told << 20) + 7;
+	to[1] = rwk_engine_peer(w->e[who], &stranger);
+	for (unsigned i = 0; i < 2; i++) {
+		a.peer = to[i];
+		assert_int_equal(rwk_engine_write(w->e[who], &a), -ECANCELED);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(rwk_engine_send1(w->e[who], out[0], closing.len, rwk_space_flag(RWK_TAGGED), 0, to[i],
+					 99, NULL),
+			-ECANCELED);
+}
+
+/* Closes engine 1 after so many steps of some messages' way, in the middle of one or not; their sender makes none. */
+static unsigned sent_anew_after(const void *transport, unsigned steps, size_t len)
+{
+	struct task met[4] = {{0}}, s[BUSY] = {{0}}, r[BUSY] = {{0}};
+	struct world w;
+
+	closing.told = 0;
+	closing.len = len;
+	open_sharing(&w, transport);
+	post(&w, 0, 99, 0, &met[0]);
+	assert_int_equal(world_send(&w, 3, 1, RWK_TAGGED, out[0], 4, 99, 0, &met[1]), 0);
+	assert_int_equal(world_recv(&w, 2, 1, RWK_TAGGED, in[0], 4, 99, 0, 0, &met[2]), 0);
+	assert_int_equal(world_send(&w, 1, 2, RWK_TAGGED, out[0], 4, 99, 0, &met[3]), 0);
+	for (unsigned i = 0; i < 4; i++)
+		world_wait(&w, &met[i]);
+	world_settle(&w);
+	for (unsigned i = 0; i < BUSY; i++) {
+		post(&w, i, i, 0, &r[i]);
+		assert_int_equal(world_send(&w, 3, 1, RWK_TAGGED, out[i], 60000, i, 0, &s[i]), 0);
+	}
+	w.computes[3] = true;
+	for (unsigned i = 0; i < steps; i++)
+		world_step(&w);
+	w.on_complete = send_anew;
+	world_engine_close(&w, 1);
+	w.on_complete = NULL;
+	rwk_inbox_cancel_all(w.inbox);
+	world_close(&w);
+	return closing.told;
+}
+
+/* An engine that is being closed sends nothing any more, neither by a channel that may be gone nor by a new one. */
+static void closing_sends_nothing(void **state)
+{
+	static const size_t lengths[] = {8, 200000};
+	unsigned told = 0;
+
+	for (unsigned n = 0; n < 2000; n += 1 + n / 2)
+		told += sent_anew_after(*state, n, lengths[n % 2]);
+	assert_true(told);
+}
+
 /* With the peer's death the receive that its message was coming for ends, and the inbox goes on. */
 static void a_sender_dies(void **state)
 {
@@ -295,6 +369,7 @@ int main(void)
 		WORLD_EACH(one_leaves),
 		WORLD_EACH(one_leaves_in_the_middle),
 		WORLD_EACH(closing_has_no_peers),
+		WORLD_EACH(closing_sends_nothing),
 		WORLD_EACH(a_sender_dies),
 	};
 
