@@ -84,7 +84,7 @@ void rwk_fi_work_done(struct rwk_fi_ep *ep, const struct rwk_completion *c);
 /** rwk_engine_attr.again: begins what has stalled. */
 void rwk_fi_work_again(void *ep);
 
-/** Drops all works of an endpoint whose engine is closed, or of a context that nobody hears of any more. */
+/** Drops all works of an endpoint whose engine is about to be left, or of a context that nobody hears of any more. */
 void rwk_fi_work_drop(const struct rwk_fi_ep *ep);
 
 #endif

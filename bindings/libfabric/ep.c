@@ -194,8 +194,8 @@ static int ep_close(struct fid *fid)
 	rwk_fi_enter(&ep->lock);
 	if (ep->engine) {
 		detach_all(ep);
+		rwk_fi_work_drop(ep); /* first: the receives of others that end with it may set them off */
 		rwk_engine_leave(ep->engine);
-		rwk_fi_work_drop(ep);
 	}
 	rwk_list_remove(&ep->of_srx);
 	if (ep->stx)

@@ -5,6 +5,7 @@
  */
 #include "fi_pair.h"
 
+#include <rdma/fi_trigger.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -410,6 +411,62 @@ static void bound_late(void **state)
 	close_group(&g);
 }
 
+static int open_triggering(void **state)
+{
+	struct fi_info *hints = t_hints();
+
+	(void)state;
+	hints->caps = FI_MSG | FI_TAGGED | FI_TRIGGER;
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	t_domain_open_with(&domain, hints);
+	return 0;
+}
+
+/*
+ * An endpoint is closed while messages are on their way into receives of the context, which end with an error. That
+ * counts, and would set off a deferred send of the endpoint: it is dropped before, as are all works of an endpoint that
+ * is closed.
+ */
+static void closed_under_works(void **state)
+{
+	enum { COUNT = 6, LENGTH = 100000 }; /* more than shared memory takes while nobody looks */
+	static unsigned char in[COUNT][LENGTH], out[LENGTH];
+	struct iovec iov = {out, 8};
+	struct fi_op_tagged op = {.msg = {.msg_iov = &iov, .iov_count = 1, .tag = 1}};
+	struct fi_deferred_work work = {.op_type = FI_OP_TSEND, .op.tagged = &op};
+	struct t_options o = {0};
+	struct group g;
+
+	(void)state;
+	assert_int_equal(fi_cntr_open(domain.domain, NULL, &o.rx_cntr, NULL), 0);
+	assert_int_equal(fi_cntr_open(domain.domain, NULL, &work.completion_cntr, NULL), 0);
+	open_group(&g, &o);
+	assert_int_equal(fi_trecv(g.srx, in, 8, NULL, FI_ADDR_UNSPEC, 0, 0, NULL), 0);
+	send_to(&g, 1, out, 8, 0);
+	told_to(&g, 1, NULL);
+	for (uint64_t i = 0; i < COUNT; i++) {
+		assert_int_equal(fi_trecv(g.srx, in[i], LENGTH, NULL, FI_ADDR_UNSPEC, 1 + i, 0, in[i]), 0);
+		send_to(&g, 1, out, LENGTH, 1 + i);
+	}
+	for (int k = 0; k < 200; k++)
+		t_drive(g.of[1].cq);
+	work.triggering_cntr = o.rx_cntr;
+	work.threshold = fi_cntr_read(o.rx_cntr) + 1;
+	op.ep = g.of[1].ep;
+	op.msg.addr = g.from[1];
+	assert_int_equal(fi_control(&domain.domain->fid, FI_QUEUE_WORK, &work), 0);
+	t_end_close(&g.of[1]);
+	assert_true(fi_cntr_readerr(o.rx_cntr) > 0);
+	assert_int_equal(fi_cntr_read(work.completion_cntr), 0);
+	assert_int_equal(fi_cntr_readerr(work.completion_cntr), 0);
+	t_end_close(&g.sender);
+	t_end_close(&g.of[0]);
+	assert_int_equal(fi_close(&g.stx->fid), 0);
+	assert_int_equal(fi_close(&g.srx->fid), 0);
+	assert_int_equal(fi_close(&o.rx_cntr->fid), 0);
+	assert_int_equal(fi_close(&work.completion_cntr->fid), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -423,6 +480,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(rules, open_domain, close_domain),
 		cmocka_unit_test_setup_teardown(asked_for, open_domain, close_domain),
 		cmocka_unit_test_setup_teardown(bound_late, open_domain, close_domain),
+		cmocka_unit_test_setup_teardown(closed_under_works, open_triggering, close_domain),
 	};
 
 	t_use_provider();
