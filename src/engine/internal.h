@@ -272,7 +272,8 @@ struct rwk_unexpected {
 	bool discard;            /* COMING: dropped at the end */
 	bool announced;          /* COMING: an RTS has come before it, which FIN answers at the end */
 	void *claimed_by;        /* context of the PEEK with CLAIM */
-	struct rwk_list claimed; /* rwk_inbox.claimed; with a foreign owner rwk_engine.to_offer or held */
+	struct rwk_list claimed; /* rwk_inbox.claimed; with a foreign owner rwk_engine.to_offer or held; of those that
+				    a RWK_F_MULTI buffer has taken, while they are delivered */
 	struct rwk_list late;    /* rwk_peer.late_in */
 	struct rwk_rts rts;
 	struct rwk_tx *tx; /* SELF; NULL: that was cancelled */

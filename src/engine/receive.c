@@ -339,36 +339,35 @@ void rwk_rx_end(struct rwk_inbox *box, struct rwk_rx *rx, int status)
 
 /**
  * Messages that wait already go into a new RWK_F_MULTI buffer, as long as there is room; if no others can come (`error`
- * is why) it ends with that. A completion may cancel or fill it: the loop counts as a child of it, until the message
- * that retires it is delivered.
+ * is why) it ends with that. All are taken before the first is told of: a completion may post and cancel what it likes,
+ * and send to itself, and what comes by that has its place behind them.
  */
 static void fill_multi(struct rwk_inbox *box, struct rwk_rx *rx, int error)
 {
 	struct rwk_matcher *m = box->matcher[rwk_space_of(rx->flags)];
+	struct rwk_list taken, *l;
+	struct rwk_unexpected *u;
 	struct rwk_arrived *a;
 
-	rx->children++;
+	rwk_list_init(&taken);
 	while (!rx->retired && (a = rwk_match_find(m, rx->posted.from, rx->posted.tag, rx->posted.ignore))) {
-		struct rwk_unexpected *u = rwk_container_of(a, struct rwk_unexpected, arrived);
-		struct rwk_rx *part = rwk_rx_part(box, rx, u->length);
-
-		if (!part) {
+		u = rwk_container_of(a, struct rwk_unexpected, arrived);
+		u->rx = rwk_rx_part(box, rx, u->length);
+		if (!u->rx) {
 			error = -ENOMEM; /* the buffer's: a later message would be in it before those that wait */
 			break;
 		}
 		rwk_match_take(m, a);
-		if (rx->retired) {
-			rx->children--;
-			rwk_rx_deliver(part, u);
-			return;
-		}
-		rwk_rx_deliver(part, u);
+		rwk_list_append(&taken, &u->claimed);
 	}
 	if (error && !rx->retired) {
 		rwk_rx_retire(box, rx);
 		rwk_rx_end(box, rx, error);
 	}
-	child_done(box, rx);
+	while ((l = rwk_list_pop(&taken))) {
+		u = rwk_container_of(l, struct rwk_unexpected, claimed);
+		rwk_rx_deliver(u->rx, u);
+	}
 }
 
 /** A posted receive, and a message that waits for it. */

@@ -452,7 +452,8 @@ static void multi_receive_again(void **state)
 static unsigned char plain_buffer[100];
 
 /* What the first completion of a multi-receive buffer does in it: the cases of multi_receive_in_completion. */
-static enum { POST_PLAIN, CANCEL, SEND_MYSELF } in_completion;
+static enum { POST_PLAIN, POST_BEHIND, CANCEL, SEND_MYSELF, IN_COMPLETION } in_completion;
+static size_t to_myself;
 
 static void take_and_act(struct world *w, unsigned who, const struct rwk_completion *c)
 {
@@ -461,31 +462,34 @@ static void take_and_act(struct world *w, unsigned who, const struct rwk_complet
 	take(w, who, c);
 	if (taken_count != 1)
 		return;
-	if (in_completion == POST_PLAIN)
+	if (in_completion == POST_PLAIN || in_completion == POST_BEHIND)
 		assert_int_equal(rwk_engine_recv(w->e[1], RWK_PLAIN, NULL, &iov, 1, 0, 0, 0, plain_buffer), 0);
 	else if (in_completion == CANCEL)
 		assert_int_equal(rwk_engine_cancel(w->e[1], c->context), 0);
 	else
-		assert_int_equal(rwk_engine_send1(w->e[1], ring_buffer[2], 900, RWK_F_PLAIN | RWK_F_SILENT, 0,
+		assert_int_equal(rwk_engine_send1(w->e[1], ring_buffer[2], to_myself, RWK_F_PLAIN | RWK_F_SILENT, 0,
 					 w->peer[1][1], 0, NULL),
 			0);
 }
 
 /*
  * A completion may post, cancel the buffer that it belongs to, or send to itself what fills it: each message is
- * completed once, the buffer is released once, and what comes after it goes elsewhere. For messages that wait already
- * and for such that come later.
+ * completed once, the buffer is released once, and what comes after it goes elsewhere. For messages that come later and
+ * for such that wait already: these are the buffer's when it is posted, in their order and before all others.
  */
 static void multi_receive_in_completion(void **state)
 {
+	static const unsigned expected[IN_COMPLETION][2] = {{1, 1}, {3, 3}, {1, 3}, {2, 4}};
 	static unsigned char out[3][100], in[1000];
 
-	for (int how = 0; how < 6; how++) {
+	for (int how = 0; how < 2 * IN_COMPLETION; how++) {
 		unsigned released = 0, in_multi = 0;
 		bool wait = how & 1;
 		struct world w;
 
 		in_completion = how / 2;
+		to_myself = wait ? 700 : 900;
+		memset(in, 0, sizeof(in));
 		world_open_two(&w, *state);
 		w.on_complete = take_and_act;
 		taken_count = 0;
@@ -507,9 +511,10 @@ static void multi_receive_in_completion(void **state)
 			released += !!(taken[i].flags & RWK_F_MULTI);
 			in_multi += taken[i].context == in && taken[i].length;
 		}
-		assert_int_equal(released, 1);
-		assert_int_equal(in_multi, in_completion == SEND_MYSELF ? 2 : 1);
-		assert_int_equal(in[0], 1);
+		assert_int_equal(released, in_completion != POST_BEHIND);
+		assert_int_equal(in_multi, expected[in_completion][wait]);
+		for (unsigned i = 0; i < 3 && i < in_multi && (wait || in_completion != SEND_MYSELF); i++)
+			assert_int_equal(in[i * sizeof(out[0])], i + 1);
 		if (in_completion == POST_PLAIN) {
 			assert_int_equal(taken_count, 2);
 			assert_ptr_equal(taken[1].context, plain_buffer);
