@@ -238,14 +238,29 @@ static void tell(struct rwk_inbox *box, const struct rwk_completion *c)
 		box->complete(box->owner, c);
 }
 
+/**
+ * Who is waited for, or peeked at, must be known to live: makes contact, so that the death of a peer that never sends
+ * anything is noticed too. 0, or the peer's error.
+ */
+static int meet(struct rwk_peer *from)
+{
+	if (from->channel)
+		return from->error;
+	return from->error || from->self ? from->error : rwk_peer_connect(from);
+}
+
 static ssize_t peek(struct rwk_inbox *box, enum rwk_space space, struct rwk_peer *from, uint64_t tag, uint64_t ignore,
 	uint32_t flags, void *context)
 {
 	struct rwk_arrived *a = rwk_match_find(box->matcher[space], from, tag, ignore);
 	struct rwk_completion c = {.context = context, .flags = receive_flags(flags), .status = -ENOMSG, .tag = tag};
 	struct rwk_unexpected *u;
+	int error;
 
 	if (!a) {
+		error = from ? meet(from) : 0;
+		if (error)
+			c.status = error;
 		tell(box, &c);
 		return 0;
 	}
@@ -407,17 +422,6 @@ void rwk_rx_serve(struct rwk_inbox *box, enum rwk_space space, const struct rwk_
 		rwk_match_take(s.m, s.a);
 		rwk_rx_deliver(s.rx, rwk_container_of(s.a, struct rwk_unexpected, arrived));
 	} while (rwk_match_kept_count(s.m) < kept);
-}
-
-/**
- * Who is waited for must be known to live: makes contact, so that the death of a peer that never sends anything is
- * noticed too. 0, or the peer's error.
- */
-static int meet(struct rwk_peer *from)
-{
-	if (from->channel)
-		return from->error;
-	return from->error || from->self ? from->error : rwk_peer_connect(from);
 }
 
 /** A receive of any kind. */

@@ -493,6 +493,40 @@ static void failed_before_sleep(void **state)
 	world_close(&w);
 }
 
+static int peek(struct world *w, uint64_t tag)
+{
+	struct task t = {0};
+
+	assert_int_equal(world_recv(w, 1, 0, RWK_TAGGED, NULL, 0, tag, 0, RWK_F_PEEK, &t), 0);
+	assert_int_equal(t.times, 1);
+	return t.c.status;
+}
+
+/*
+ * Who does nothing but peek at a peer hears of its death: what has come of it is found still, then there is the error.
+ * The first peek makes contact, or nobody would notice.
+ */
+static void peeked_at_the_dead(void **state)
+{
+	for (int sends = 0; sends < 2; sends++) {
+		struct task s = {0};
+		struct world w;
+
+		world_open_two(&w, *state);
+		assert_int_equal(peek(&w, 1), -ENOMSG);
+		world_settle(&w);
+		if (sends)
+			assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, NULL, 0, 1, 0, &s), 0);
+		world_settle(&w);
+		assert_int_equal(peek(&w, 2), -ENOMSG);
+		world_kill(&w, 0);
+		world_settle(&w);
+		assert_int_equal(peek(&w, 1), sends ? 0 : -ECONNRESET);
+		assert_int_equal(peek(&w, 2), -ECONNRESET);
+		world_close(&w);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -505,6 +539,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(messages_of_the_dead),
 		WORLD_EACH(again_from_the_dead),
 		WORLD_EACH(close_in_the_middle),
+		WORLD_EACH(peeked_at_the_dead),
 	};
 
 	if (argc > 1)

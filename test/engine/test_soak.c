@@ -209,7 +209,7 @@ static void probe_done(struct op *o, const struct rwk_completion *c)
 	struct message *m;
 	unsigned from;
 
-	if (c->status == -ENOMSG) {
+	if (c->status == -ENOMSG || (c->status && o->to != WORLD_ANY && w.dead[o->to])) {
 		op_free(o);
 		return;
 	}
