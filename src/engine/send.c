@@ -279,7 +279,7 @@ static rwk_outline ssize_t send_slow(struct rwk_engine *e, struct rwk_peer *p, c
 	}
 	if (rc) {
 		rwk_tx_put(tx);
-		return rc;
+		return rc == -ENOMEM ? -EAGAIN : rc; /* nothing of it has gone out */
 	}
 	e->status.counters.sent_bytes += len;
 	return 0;

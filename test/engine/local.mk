@@ -136,7 +136,7 @@ TESTS += test/engine/test_rma_hostile
 check_PROGRAMS += test/engine/test_no_memory
 test_engine_test_no_memory_SOURCES = test/engine/test_no_memory.c $(engine_area)
 test_engine_test_no_memory_LDADD = librwk_sim.la $(TEST_LDADD)
-test_engine_test_no_memory_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc
+test_engine_test_no_memory_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=realloc,--wrap=calloc
 TESTS += test/engine/test_no_memory
 
 check_PROGRAMS += test/engine/test_rma_choice

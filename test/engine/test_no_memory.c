@@ -14,6 +14,8 @@
 
 void *__real_malloc(size_t len);
 void *__wrap_malloc(size_t len);
+void *__real_realloc(void *old, size_t len);
+void *__wrap_realloc(void *old, size_t len);
 void *__real_calloc(size_t n, size_t len);
 void *__wrap_calloc(size_t n, size_t len);
 
@@ -33,6 +35,11 @@ static bool is_refused(size_t len)
 void *__wrap_malloc(size_t len)
 {
 	return is_refused(len) ? NULL : __real_malloc(len);
+}
+
+void *__wrap_realloc(void *old, size_t len)
+{
+	return is_refused(len) ? NULL : __real_realloc(old, len);
 }
 
 /* Compilers make one of a malloc that is cleared. */
@@ -300,6 +307,40 @@ static void no_part(void **state)
 	world_close(&w);
 }
 
+/* A send that the table of those that are answered has no room for is tried again, and goes well then. */
+static void table_is_full(void **state)
+{
+	static unsigned char out[200000], in[200000];
+	static const struct {
+		size_t len;
+		uint32_t flags;
+	} cases[] = {{sizeof(out), 0}, {4, RWK_F_DELIVERED}}; /* by RTS, told */
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct task first = {0}, s[3] = {{0}}, r = {0};
+		struct world w;
+
+		world_open_two(&w, *state);
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, 4, 1, 0, 0, &first), 0);
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, 4, 1, 0, &s[0]), 0);
+		world_wait(&w, &first);
+		world_settle(&w);
+		refuse(1, 0, SIZE_MAX);
+		assert_int_equal(rwk_engine_send1(w.e[0], out, cases[i].len, RWK_F_TAGGED | cases[i].flags, 0,
+					 w.peer[0][1], 2, &s[1]),
+			-EAGAIN);
+		assert_int_equal(refused, 1);
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, sizeof(in), 2, 0, 0, &r), 0);
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, cases[i].len, 2, cases[i].flags, &s[2]), 0);
+		world_wait(&w, &r);
+		world_wait(&w, &s[2]);
+		assert_int_equal(s[2].c.status, 0);
+		assert_int_equal(r.c.length, cases[i].len);
+		assert_int_equal(s[1].times, 0);
+		world_close(&w);
+	}
+}
+
 /* A multi-receive buffer that cannot take what waits already takes nothing that comes later. */
 static void no_part_of_waiting(void **state)
 {
@@ -415,6 +456,7 @@ int main(void)
 		WORLD_EACH(behind),
 		WORLD_EACH(no_part),
 		WORLD_EACH(no_part_of_waiting),
+		WORLD_EACH(table_is_full),
 		WORLD_EACH(pieces),
 		{"revoked, direct", revoked, NULL, NULL, (void *)area_direct},
 	};
