@@ -46,7 +46,7 @@ static int hold(void *owner, void *handle, struct rwk_unexpected *u)
 	rwk_fi_entry_tell_data(handle, &m);
 	err = rwk_fi_entry_queue(srx, m.space, handle);
 	if (err) {
-		rwk_warn("a message is lost: the owner of the receives cannot queue it: %s", fi_strerror(-err));
+		rwk_info("the owner of the receives cannot queue a message: %s", fi_strerror(-err));
 		rwk_fi_entry_free(srx, handle);
 	}
 	return err;

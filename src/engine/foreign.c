@@ -19,7 +19,7 @@ static void fill(struct rwk_rx *rx, enum rwk_space space, const struct rwk_given
 	rx->ended = 0;
 }
 
-/** Asks the owner: the receive, or NULL and *handle set, NULL if the message is lost. */
+/** Asks the owner: the receive, or NULL and *handle set, NULL if the message is refused. */
 static struct rwk_rx *ask(struct rwk_engine *e, const struct rwk_offer *m, void **handle)
 {
 	struct rwk_rx *rx = rwk_rx_get(e->inbox); /* first: what the owner has given cannot be given back */
@@ -35,9 +35,11 @@ static struct rwk_rx *ask(struct rwk_engine *e, const struct rwk_offer *m, void 
 		rwk_pool_put(&e->inbox->rx_pool, rx);
 	if (rc == -ENOENT)
 		*handle = g.handle;
-	else
+	else if (!m->from->self)
 		rwk_warn("a message of %zu bytes is lost: who owns the receives cannot take it: %s", m->length,
 			strerror(-rc));
+	else
+		rwk_info("who owns the receives cannot take a message of ours: %s", strerror(-rc));
 	return NULL;
 }
 
@@ -60,17 +62,15 @@ rwk_noinline struct rwk_rx *rwk_foreign_match(
 	return rx;
 }
 
-/** The message waits from now on; without a handle it is lost, and its peer with it. */
-static void hold(struct rwk_unexpected *u, void *handle)
+/** The message waits with the owner from now on; false: it cannot, or was refused before (no handle). */
+static bool hold(struct rwk_unexpected *u, void *handle)
 {
 	struct rwk_engine *e = u->peer->engine;
 
-	if (handle && !e->foreign->hold(e->attr.owner, handle, u)) {
-		rwk_list_append(&e->held, &u->claimed);
-		return;
-	}
-	rwk_inbound_no_memory(u->peer);
-	rwk_unexpected_drop(u);
+	if (!handle || e->foreign->hold(e->attr.owner, handle, u))
+		return false;
+	rwk_list_append(&e->held, &u->claimed);
+	return true;
 }
 
 rwk_noinline void rwk_foreign_keep(struct rwk_unexpected *u)
@@ -84,7 +84,10 @@ rwk_noinline void rwk_foreign_keep(struct rwk_unexpected *u)
 		return;
 	}
 	e->offered = NULL;
-	hold(u, handle);
+	if (!hold(u, handle)) { /* it is lost, and its peer with it */
+		rwk_inbound_no_memory(u->peer);
+		rwk_unexpected_drop(u);
+	}
 }
 
 void rwk_foreign_not_kept(struct rwk_engine *e)
@@ -94,22 +97,37 @@ void rwk_foreign_not_kept(struct rwk_engine *e)
 	e->offered = NULL;
 }
 
+/** Offers a message to oneself; false: it is refused. */
+static bool offer(struct rwk_engine *e, struct rwk_unexpected *u)
+{
+	struct rwk_offer m;
+	struct rwk_rx *rx;
+	void *handle;
+
+	rwk_held_offer(u, &m);
+	rx = ask(e, &m, &handle);
+	if (!rx)
+		return hold(u, handle);
+	rwk_rx_deliver(rx, u);
+	return true;
+}
+
+/* What is refused ends its send; if that is complete, the message stays the first to be offered. */
 void rwk_foreign_self(struct rwk_engine *e)
 {
 	struct rwk_list *l;
 
 	while ((l = rwk_list_pop(&e->to_offer))) {
 		struct rwk_unexpected *u = rwk_container_of(l, struct rwk_unexpected, claimed);
-		struct rwk_offer m;
-		struct rwk_rx *rx;
-		void *handle;
 
-		rwk_held_offer(u, &m);
-		rx = ask(e, &m, &handle);
-		if (rx)
-			rwk_rx_deliver(rx, u);
-		else
-			hold(u, handle);
+		if (offer(e, u))
+			continue;
+		if (u->state != RWK_U_SELF) {
+			rwk_list_append(e->to_offer.next, &u->claimed);
+			e->due = true;
+			return;
+		}
+		rwk_self_refuse(u);
 	}
 }
 

@@ -42,12 +42,13 @@ struct rwk_given {
 struct rwk_foreign {
 	/**
 	 * 0: *g is filled. -ENOENT: nobody waits for it, g->handle is the owner's record of it; `hold` follows, or
-	 * `forget`. Others: the message is lost, as with -ENOMEM.
+	 * `forget`. Others: the message is refused. If it was a peer's, the peer is given up as for want of memory;
+	 * one to oneself is offered again by the next progress if its send is complete, which else ends with -ENOMEM.
 	 */
 	int (*offer)(void *owner, const struct rwk_offer *m, struct rwk_given *g);
 	/**
 	 * 0: the message of that handle waits as `u`, until started or dropped, or the endpoint is closed. Others: it
-	 * is lost.
+	 * is refused, as by `offer`, and the handle is the owner's again.
 	 */
 	int (*hold)(void *owner, void *handle, struct rwk_unexpected *u);
 	/** The message of that handle could not be kept. */

@@ -656,6 +656,8 @@ void rwk_credit_forget(struct rwk_peer *p);
 void rwk_self_receive(struct rwk_rx *rx, struct rwk_unexpected *u);
 /** Drops one. */
 void rwk_self_drop(struct rwk_unexpected *u);
+/** Frees one for which there is no memory where it should wait; its send ends with -ENOMEM. */
+void rwk_self_refuse(struct rwk_unexpected *u);
 /** Cancels a send in state RWK_TX_SELF: its payload is the program's again, its message keeps its place. */
 void rwk_self_cancel(struct rwk_tx *tx);
 ssize_t rwk_self_send(struct rwk_engine *e, unsigned room, const struct iovec *iov, size_t count, size_t len,

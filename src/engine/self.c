@@ -100,6 +100,15 @@ void rwk_self_drop(struct rwk_unexpected *u)
 		rwk_tx_complete(u->tx, 0);
 }
 
+void rwk_self_refuse(struct rwk_unexpected *u)
+{
+	struct rwk_tx *tx = u->tx;
+
+	rwk_unexpected_free(u);
+	if (tx)
+		rwk_tx_complete(tx, -ENOMEM);
+}
+
 void rwk_self_cancel(struct rwk_tx *tx)
 {
 	tx->waits->tx = NULL;

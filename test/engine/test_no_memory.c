@@ -366,6 +366,103 @@ static void no_part_of_waiting(void **state)
 	world_close(&w);
 }
 
+/* An owner of receives that refuses messages, so many when they are offered and so many when they are to wait. */
+static struct {
+	unsigned refuses_offer, refuses_hold;
+	unsigned offered, forgotten;
+	unsigned held;
+	struct rwk_unexpected *waits[2];
+} owner;
+
+static int offer(void *engine_owner, const struct rwk_offer *m, struct rwk_given *g)
+{
+	(void)engine_owner;
+	(void)m;
+	owner.offered++;
+	if (owner.refuses_offer) {
+		owner.refuses_offer--;
+		return -ENOMEM;
+	}
+	g->handle = &owner;
+	return -ENOENT;
+}
+
+static int hold(void *engine_owner, void *handle, struct rwk_unexpected *u)
+{
+	(void)engine_owner;
+	assert_ptr_equal(handle, &owner);
+	if (owner.refuses_hold) {
+		owner.refuses_hold--;
+		return -ENOMEM;
+	}
+	owner.waits[owner.held++] = u;
+	return 0;
+}
+
+static void forget(void *engine_owner, void *handle)
+{
+	(void)engine_owner;
+	(void)handle;
+	owner.forgotten++;
+}
+
+static void receive_held(struct world *w, struct rwk_unexpected *u, uint32_t expected)
+{
+	uint32_t in = 0;
+	const struct iovec iov = {&in, sizeof(in)};
+	struct task r = {0};
+	const struct rwk_given g = {.handle = &r, .iov = &iov, .count = 1, .flags = RWK_F_USER};
+
+	assert_int_equal(rwk_engine_start(u, &g), 0);
+	world_wait(w, &r);
+	assert_int_equal(r.c.status, 0);
+	assert_int_equal(in, expected);
+}
+
+/*
+ * A message to oneself that the owner of the receives cannot take is not lost in silence: a short one, whose send is
+ * complete, is offered again, before those behind it; the send of a long one fails.
+ */
+static void refused_to_oneself(void **state)
+{
+	static const struct rwk_foreign foreign = {.offer = offer, .hold = hold, .forget = forget};
+	static unsigned char out[200000];
+	const uint32_t words[] = {5, 6};
+
+	for (unsigned by_hold = 0; by_hold < 2; by_hold++) {
+		struct task s[3] = {{0}};
+		struct world w;
+
+		world_open_two(&w, *state);
+		rwk_engine_set_foreign(w.e[0], &foreign);
+		memset(&owner, 0, sizeof(owner));
+		owner.refuses_hold = by_hold;
+		owner.refuses_offer = !by_hold;
+		for (unsigned i = 0; i < 2; i++) {
+			assert_int_equal(world_send(&w, 0, 0, RWK_TAGGED, &words[i], 4, i, 0, &s[i]), 0);
+			assert_int_equal(s[i].times, 1);
+		}
+		world_progress(&w, 0);
+		assert_int_equal(owner.offered, 1);
+		assert_int_equal(owner.held, 0);
+		assert_int_equal(rwk_engine_arm(w.e[0]), -EAGAIN);
+		world_progress(&w, 0);
+		assert_int_equal(owner.offered, 3);
+		assert_int_equal(owner.held, 2);
+		for (unsigned i = 0; i < 2; i++)
+			receive_held(&w, owner.waits[i], words[i]);
+		owner.refuses_hold = by_hold;
+		owner.refuses_offer = !by_hold;
+		assert_int_equal(world_send(&w, 0, 0, RWK_TAGGED, out, sizeof(out), 3, 0, &s[2]), 0);
+		world_wait(&w, &s[2]);
+		assert_int_equal(s[2].c.status, -ENOMEM);
+		world_progress(&w, 0);
+		assert_int_equal(owner.offered, 4);
+		assert_int_equal(owner.forgotten, 0);
+		world_close(&w);
+	}
+}
+
 /*
  * A write that lacks memory for a piece, and nothing is under way that would remind of it, ends: alone if the target
  * has heard nothing of it, else with the peer, for the target waits for its rest.
@@ -457,6 +554,7 @@ int main(void)
 		WORLD_EACH(no_part),
 		WORLD_EACH(no_part_of_waiting),
 		WORLD_EACH(table_is_full),
+		WORLD_EACH(refused_to_oneself),
 		WORLD_EACH(pieces),
 		{"revoked, direct", revoked, NULL, NULL, (void *)area_direct},
 	};
