@@ -5,6 +5,11 @@ test_shared_rc_test_join_SOURCES = test/shared_rc/test_join.c $(src_members)
 test_shared_rc_test_join_LDADD = $(TEST_LDADD) $(SODIUM_LIBS)
 TESTS += test/shared_rc/test_join
 
+check_PROGRAMS += test/shared_rc/test_join_late
+test_shared_rc_test_join_late_SOURCES = test/shared_rc/test_join_late.c $(src_members)
+test_shared_rc_test_join_late_LDADD = $(TEST_LDADD) $(SODIUM_LIBS)
+TESTS += test/shared_rc/test_join_late
+
 check_PROGRAMS += test/shared_rc/test_join_strangers
 test_shared_rc_test_join_strangers_SOURCES = test/shared_rc/test_join_strangers.c $(src_members)
 test_shared_rc_test_join_strangers_LDADD = $(TEST_LDADD) $(SODIUM_LIBS)

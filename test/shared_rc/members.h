@@ -82,5 +82,7 @@ unsigned holders_of(const struct told *told);
 void assert_nothing_left(const struct told *told, uint8_t key);
 unsigned open_descriptors(void);
 void sleep_ms(unsigned ms);
+/** A system call of this process fails from now on, with a first argument that is `argument` in the bits of `mask`. */
+int deny(unsigned call, unsigned mask, unsigned argument, unsigned err);
 
 #endif
