@@ -323,6 +323,12 @@ test_libfabric_test_msg_connect_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_msg_connect_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_msg_connect
 
+check_PROGRAMS += test/libfabric/test_msg_close
+test_libfabric_test_msg_close_SOURCES = test/libfabric/test_msg_close.c $(FI_MSG)
+test_libfabric_test_msg_close_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_msg_close_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_msg_close
+
 # Its own calloc.
 check_PROGRAMS += test/libfabric/test_msg_no_memory
 test_libfabric_test_msg_no_memory_SOURCES = test/libfabric/test_msg_no_memory.c $(FI_MSG)
