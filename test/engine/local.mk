@@ -112,6 +112,11 @@ test_engine_test_rma_direct_SOURCES = test/engine/test_rma_direct.c $(engine_are
 test_engine_test_rma_direct_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_rma_direct
 
+check_PROGRAMS += test/engine/test_rma_order
+test_engine_test_rma_order_SOURCES = test/engine/test_rma_order.c $(engine_area)
+test_engine_test_rma_order_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/engine/test_rma_order
+
 check_PROGRAMS += test/engine/test_rma_now
 test_engine_test_rma_now_SOURCES = test/engine/test_rma_now.c $(engine_area)
 test_engine_test_rma_now_LDADD = librwk_sim.la $(TEST_LDADD)
