@@ -133,10 +133,17 @@ test_engine_test_rma_words_SOURCES = test/engine/test_rma_words.c test/watched.h
 test_engine_test_rma_words_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_rma_words
 
+engine_hostile = test/engine/hostile.c test/engine/hostile.h $(engine_area)
+
 check_PROGRAMS += test/engine/test_rma_hostile
-test_engine_test_rma_hostile_SOURCES = test/engine/test_rma_hostile.c $(engine_area)
+test_engine_test_rma_hostile_SOURCES = test/engine/test_rma_hostile.c $(engine_hostile)
 test_engine_test_rma_hostile_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_rma_hostile
+
+check_PROGRAMS += test/engine/test_rma_answers
+test_engine_test_rma_answers_SOURCES = test/engine/test_rma_answers.c $(engine_hostile)
+test_engine_test_rma_answers_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/engine/test_rma_answers
 
 check_PROGRAMS += test/engine/test_no_memory
 test_engine_test_no_memory_SOURCES = test/engine/test_no_memory.c $(engine_area)
