@@ -91,8 +91,8 @@ static inline bool done_now(const struct rwk_rma_args *a, size_t len, bool write
 	const struct rwk_channel *ch = p->channel;
 	bool behind;
 
-	if (!ch || len < ch->direct_min || !ch->direct_min || len > ch->transport->access_max[0] || !p->rma ||
-		p->error || p->fenced)
+	if (!ch || p->error || len < ch->direct_min || !ch->direct_min || len > ch->transport->access_max[0] ||
+		!p->rma || p->fenced)
 		return false;
 	behind = rwk_rma_is_behind(p->rma, a->flags);
 	if (len > ch->transport->access_max[behind] || a->iov_count != 1 || a->remote_count != 1 ||

@@ -298,7 +298,7 @@ static rwk_outline bool is_reached(const struct rwk_peer *p, uint32_t flags, siz
 {
 	if (flags & RWK_F_TOLD || (flags & RWK_F_INJECT && len > RWK_INJECT_MAX))
 		return false;
-	return p->channel && p->channel->send_arrives;
+	return p->channel && !p->error && p->channel->send_arrives;
 }
 
 /** Sends one buffer eagerly if that is possible at once. */

@@ -288,9 +288,10 @@ static void send_anew(struct world *w, unsigned who, const struct rwk_completion
 		a.peer = to[i];
 		assert_int_equal(rwk_engine_write(w->e[who], &a), -ECANCELED);
 	}
-	for (unsigned i = 0; i < 3; i++)
-		assert_int_equal(rwk_engine_send1(w->e[who], out[0], closing.len, rwk_space_flag(RWK_TAGGED), 0, to[i],
-					 99, NULL),
+	for (unsigned i = 0; i < 6; i++)
+		assert_int_equal(
+			rwk_engine_send1(w->e[who], out[0], closing.len,
+				rwk_space_flag(RWK_TAGGED) | (i < 3 ? 0 : RWK_F_ARRIVED), 0, to[i % 3], 99, NULL),
 			-ECANCELED);
 }
 
