@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -461,6 +462,68 @@ static void test_source_stays(void **state)
 	udp_host_run(0, "ip addr del 10.9.0.11/32 dev v0 && ip addr del fd09::11/128 dev v0");
 }
 
+static struct rwk_link_address host_of(int f, unsigned i)
+{
+	uint8_t ip[16];
+
+	udp_ip(f ? "fd40::" : "10.64.0.0", ip);
+	ip[13] += (uint8_t)(i >> 16);
+	ip[14] = (uint8_t)(i >> 8);
+	ip[15] = (uint8_t)i;
+	return rwk_udp_address(ip, 4791);
+}
+
+/* What a says of packets to each of so many hosts of one network: they leave from `source`. */
+static void check_sources(struct udp_end *a, int f, unsigned hosts, const char *source)
+{
+	uint8_t pseudo[RWK_LINK_PSEUDO_MAX], ip[16];
+
+	udp_ip(source, ip);
+	for (unsigned i = 0; i < hosts; i++) {
+		struct rwk_link_address to = host_of(f, i);
+
+		assert_int_equal(a->link->ops->pseudo(a->link, &to, true, 100, 0, pseudo), f ? 56 : 36);
+		assert_memory_equal(pseudo + (f ? 16 : 20), f ? ip : ip + 12, f ? 16 : 4);
+	}
+}
+
+static void route_to_many(int f, const char *source)
+{
+	udp_host_run(0, "ip %s route replace %s via %s src %s", f ? "-6" : "-4", f ? "fd40::/16" : "10.64.0.0/15",
+		families[f].router, source);
+}
+
+/*
+ * Many hosts of one network, for each of which the kernel's choice of our address changes: packets leave from the first
+ * one. What is known costs no descriptor. Of more hosts than are kept the old ones are asked for again.
+ */
+static void test_sources_of_many(void **state)
+{
+	static const char *const other[] = {"10.9.0.11", "fd09::11"};
+	struct rlimit old, none;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = old;
+	none.rlim_cur = 0;
+	udp_host_run(0, "ip addr add 10.9.0.11/32 dev v0 && ip addr add fd09::11/128 dev v0 nodad");
+	for (int f = 0; f < 2; f++) {
+		struct udp_end *a = udp_end_open_with(&(struct rwk_udp_attr){.port = 0});
+
+		route_to_many(f, families[f].near);
+		check_sources(a, f, 1000, families[f].near);
+		route_to_many(f, other[f]);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+		check_sources(a, f, 1000, families[f].near);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+		route_to_many(f, families[f].near);
+		check_sources(a, f, f ? 1000 : 33000, families[f].near);
+		udp_end_close(a);
+		udp_host_run(0, "ip %s route del %s", f ? "-6" : "-4", f ? "fd40::/16" : "10.64.0.0/15");
+	}
+	udp_host_run(0, "ip addr del 10.9.0.11/32 dev v0 && ip addr del fd09::11/128 dev v0");
+}
+
 /* A real firewall. */
 static void test_firewall(void **state)
 {
@@ -601,6 +664,7 @@ int main(void)
 		cmocka_unit_test(test_line_narrower),
 		cmocka_unit_test(test_line_loses_address),
 		cmocka_unit_test(test_source_stays),
+		cmocka_unit_test(test_sources_of_many),
 		cmocka_unit_test(test_firewall),
 		cmocka_unit_test(test_route_ip),
 		cmocka_unit_test(test_own_ip),

@@ -21,6 +21,7 @@
 
 #include "base/compiler.h"
 #include "base/copy.h"
+#include "base/hash_table.h"
 
 #include <netinet/in.h>
 #include <string.h>
@@ -38,7 +39,6 @@
 /* From the beginning of a page, as the kernel's copy of a batch has it: it uses a string copy (../../../src/base/copy.h),
  * and 16 bytes behind one, where malloc begins, 60 KB took 33 us in place of 5. */
 #define POOL_BYTES (((size_t)SLOTS * SLOT_BYTES + RWK_COPY_PAGE - 1) / RWK_COPY_PAGE * RWK_COPY_PAGE)
-#define ROUTES     1024           /* of the cache, a power of two */
 #define SINGLES    32             /* short packets that came one by one, after which a line is read by plain calls */
 #define RUN        4              /* packets one behind the other that end this */
 
@@ -81,10 +81,11 @@ struct inlet {
 };
 
 struct route {
+	struct rwk_hash_link in_table;
 	uint8_t ip[16];
 	uint8_t source[16]; /* what the kernel chose first: peers know us by it */
 	uint32_t scope;
-	uint32_t mtu; /* bytes of a packet; 0: the entry is free */
+	uint32_t mtu; /* bytes of a packet */
 	bool changed; /* the MTU is to be asked for again */
 };
 
@@ -160,8 +161,7 @@ struct udp {
 	union socket_name in_name[SLOTS];
 	union receive_control in_control[SLOTS];
 	struct iovec in_piece[SLOTS];
-	struct route routes[ROUTES];
-	uint32_t route_next; /* for the next that must make way */
+	struct rwk_hash_table routes;
 	uint8_t copy[STAGED_MAX]; /* of short pieces, and of packets that were made here */
 };
 
@@ -190,12 +190,15 @@ socklen_t rwk_udp_to_name(int family, const struct rwk_link_address *a, union so
 struct rwk_link_address rwk_udp_from_name(const union socket_name *name);
 
 /**
- * The way to a place: from the cache, or asked for now (a few system calls); NULL: there is none, and never was; errno
- * says why. Its source stays the same, whatever the kernel would choose later.
+ * The way to a place: as it is known, or asked for now (a few system calls); NULL: there is none, and never was; errno
+ * says why. Its source stays the same, whatever the kernel would choose later. What it points to is good until the
+ * next call.
  */
 const struct route *rwk_udp_route(struct udp *u, const struct rwk_link_address *to);
 /** It has changed: its MTU is asked for again when it is needed next. */
 void rwk_udp_forget_route(struct udp *u, const struct rwk_link_address *to);
+void rwk_udp_init_routes(struct udp *u);
+void rwk_udp_free_routes(struct udp *u);
 
 /** Sets the options that every socket of the link has. 0 or negative errno: one that is needed is not to be had. */
 int rwk_udp_set_options(int fd, int family, int receive_buffer);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the kernel says of the way to a peer, asked by connecting a socket that sends nothing. The answers are kept in
- * `routes`, by IP: a hash and the three entries behind it, of which one makes way if all are taken. So addresses that
- * strangers make up cost system calls, and never memory.
+ * `routes`, by IP: one for each host, of whatever number of peers there. Only beyond ROUTES_MAX hosts an old one makes
+ * way: more than a job has, and addresses that strangers make up cost system calls, and memory up to that only.
  *
  * The MTU is asked for again when it has changed. The source is not, nor when another address becomes the kernel's
  * choice: a peer takes packets only from where the first ones came, and their ICRC covers it. An address that has gone
@@ -14,12 +14,13 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-#define ANY_PORT 4791 /* a port to connect to where none is given: nothing is sent there */
-#define WAYS     4
-#define MIN4     (576 - 20 - 8) /* what every host takes, RFC 1122 and RFC 8200 */
-#define MIN6     (1280 - 40 - 8)
+#define ANY_PORT   4791           /* a port to connect to where none is given: nothing is sent there */
+#define ROUTES_MAX 32768u         /* of 80 bytes, the lists among them */
+#define MIN4       (576 - 20 - 8) /* what every host takes, RFC 1122 and RFC 8200 */
+#define MIN6       (1280 - 40 - 8)
 
 static void address_to_ip(const union socket_name *name, uint8_t ip[16])
 {
@@ -86,38 +87,79 @@ int rwk_udp_route_ip(const uint8_t peer[16], uint8_t source[16])
 	return err;
 }
 
-static uint32_t hash(const struct place *p)
+static struct route *of_link(const struct rwk_hash_link *l)
+{
+	return l ? rwk_container_of(l, struct route, in_table) : NULL;
+}
+
+/* Hosts of a network differ in the last bytes alone, which are the upper ones of `b` and have to reach the low bits. */
+static uint32_t hash(const uint8_t ip[16], uint32_t scope)
 {
 	uint64_t a, b;
 
-	memcpy(&a, p->ip, 8);
-	memcpy(&b, p->ip + 8, 8);
-	a = (a ^ (b + p->scope)) * 0x9e3779b97f4a7c15u;
-	return (uint32_t)(a >> 40);
+	memcpy(&a, ip, 8);
+	memcpy(&b, ip + 8, 8);
+	a = (a ^ scope) * 0x9e3779b97f4a7c15u ^ b;
+	a = (a ^ a >> 32) * 0x9e3779b97f4a7c15u;
+	return (uint32_t)(a >> 32);
+}
+
+static uint32_t hash_of(const struct rwk_hash_link *l)
+{
+	const struct route *r = of_link(l);
+
+	return hash(r->ip, r->scope);
 }
 
 static struct route *find(struct udp *u, const struct place *p)
 {
-	uint32_t at = hash(p);
+	struct route *r = of_link(rwk_hash_list(&u->routes, hash(p->ip, p->scope)));
 
-	for (uint32_t i = 0; i < WAYS; i++) {
-		struct route *r = &u->routes[(at + i) % ROUTES];
-
-		if (r->mtu && r->scope == p->scope && !memcmp(r->ip, p->ip, 16))
-			return r;
-	}
-	return NULL;
+	while (r && (r->scope != p->scope || memcmp(r->ip, p->ip, 16)))
+		r = of_link(r->in_table.next);
+	return r;
 }
 
-/* A free entry, or one whose turn it is to make way. */
-static struct route *entry_for(struct udp *u, const struct place *p)
+/* Takes out an old entry: the first of that hash's list, or of the next that has one. There is one. */
+static struct route *make_way(struct udp *u, uint32_t at)
 {
-	uint32_t at = hash(p);
+	struct route *r;
 
-	for (uint32_t i = 0; i < WAYS; i++)
-		if (!u->routes[(at + i) % ROUTES].mtu)
-			return &u->routes[(at + i) % ROUTES];
-	return &u->routes[(at + u->route_next++ % WAYS) % ROUTES];
+	while (!(r = of_link(rwk_hash_list(&u->routes, at))))
+		at++;
+	rwk_hash_remove(&u->routes, &r->in_table);
+	return r;
+}
+
+/* Keeps what was said of the way to a place; NULL: there is no memory. */
+static struct route *keep(struct udp *u, const struct place *p, const struct route *fresh)
+{
+	struct route *r = u->routes.count < ROUTES_MAX ? malloc(sizeof(*r)) : make_way(u, hash(p->ip, p->scope));
+
+	if (!r)
+		return NULL;
+	*r = *fresh;
+	r->changed = false;
+	memcpy(r->ip, p->ip, 16);
+	r->scope = p->scope;
+	rwk_hash_add(&u->routes, &r->in_table);
+	return r;
+}
+
+void rwk_udp_init_routes(struct udp *u)
+{
+	rwk_hash_init(&u->routes, hash_of);
+}
+
+void rwk_udp_free_routes(struct udp *u)
+{
+	for (uint32_t i = 0; i <= u->routes.mask; i++) {
+		for (struct route *r = of_link(u->routes.first[i]), *next; r; r = next) {
+			next = of_link(r->in_table.next);
+			free(r);
+		}
+	}
+	rwk_hash_free(&u->routes);
 }
 
 const struct route *rwk_udp_route(struct udp *u, const struct rwk_link_address *to)
@@ -139,12 +181,7 @@ const struct route *rwk_udp_route(struct udp *u, const struct rwk_link_address *
 		errno = -err;
 		return NULL;
 	}
-	fresh.changed = false;
-	memcpy(fresh.ip, p.ip, 16);
-	fresh.scope = p.scope;
-	r = entry_for(u, &p);
-	*r = fresh;
-	return r;
+	return keep(u, &p, &fresh);
 }
 
 void rwk_udp_forget_route(struct udp *u, const struct rwk_link_address *to)

@@ -226,6 +226,7 @@ static int udp_wait_fd(struct rwk_link *l, int i)
 
 static void free_link(struct udp *u)
 {
+	rwk_udp_free_routes(u);
 	free(u->pool);
 	free(u->held);
 	free(u);
@@ -285,6 +286,7 @@ static struct udp *new_link(void)
 	u->pub.ops = &udp_ops;
 	u->line.fd = -1;
 	u->agreed = &u->alone;
+	rwk_udp_init_routes(u);
 	u->pool = aligned_alloc(RWK_COPY_PAGE, POOL_BYTES);
 	u->held = malloc(STAGED_MAX);
 	if (u->pool && u->held)
