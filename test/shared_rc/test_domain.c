@@ -418,7 +418,7 @@ static uint8_t whole[RWK_PUZZLE_MAX];
 /* A piece of a packet of three, of which the last is shorter; its bytes follow from the number. */
 static size_t put_piece(unsigned member, uint8_t sender, uint32_t serial, unsigned n)
 {
-	const struct rwk_link_address from = {{sender}};
+	const struct rwk_link_address from = {.byte = {[15] = sender}};
 	uint8_t bytes[1000];
 	struct rwk_piece piece = {.serial = serial,
 		.at = (uint16_t)(n * 1000),
@@ -463,6 +463,21 @@ static void pieces(void **state)
 	assert_int_equal(put_piece(0, 1, 5, 2), 0);
 	assert_int_equal(put_piece(0, 1, 5, 0), 2500);
 	assert_whole(5);
+}
+
+/* Hosts of one network, which differ in their IP's last byte: few of their packets meet in a place. */
+static void pieces_of_many(void **state)
+{
+	unsigned lost = 0;
+
+	(void)state;
+	for (uint8_t sender = 0; sender < RWK_SRC_PUZZLES / 4; sender++)
+		assert_int_equal(put_piece(0, sender, 7, 0), 0);
+	for (uint8_t sender = 0; sender < RWK_SRC_PUZZLES / 4; sender++) {
+		assert_int_equal(put_piece(0, sender, 7, 1), 0);
+		lost += put_piece(0, sender, 7, 2) != 2500;
+	}
+	assert_in_range(lost, 0, RWK_SRC_PUZZLES / 8);
 }
 
 /* Pieces for which there is no memory are lost; those that come later make a packet. */
@@ -637,6 +652,7 @@ int main(void)
 		with_two(answers_memory),
 		with_two(cuts),
 		with_two(pieces),
+		with_two(pieces_of_many),
 		with_two(pieces_without_memory),
 		cmocka_unit_test_setup_teardown(lazy, two_open_lazy, two_close),
 		cmocka_unit_test_setup_teardown(rides, two_open_lazy, two_close),

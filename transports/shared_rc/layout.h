@@ -24,7 +24,7 @@
 #include <stdatomic.h>
 
 #define RWK_SRC_MAGIC  0x6372736b6c61776full
-#define RWK_SRC_LAYOUT 15u
+#define RWK_SRC_LAYOUT 16u
 #define RWK_SRC_PAGE   4096u
 #define RWK_SRC_GIVEN  65536u /* what is given back is in whole pages also where they are so large */
 

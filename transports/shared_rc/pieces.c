@@ -11,14 +11,19 @@
 
 static_assert(!(RWK_SRC_PUZZLES & (RWK_SRC_PUZZLES - 1)), "a hash's low bits name a place");
 
-/* Those that a sender cuts one after the other stand side by side. */
+/*
+ * Those that a sender cuts one after the other stand side by side. Senders may differ in the upper bytes of a word
+ * alone, as the hosts of a network do, and these have to reach the low bits.
+ */
 static uint32_t place_of(const struct rwk_link_address *from, uint32_t serial)
 {
 	uint64_t words[sizeof(*from) / 8], hash = 0;
 
 	memcpy(words, from, sizeof(words));
-	for (unsigned i = 0; i < sizeof(words) / 8; i++)
-		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15ull;
+	for (unsigned i = 0; i < sizeof(words) / 8; i++) {
+		hash ^= words[i];
+		hash = (hash ^ hash >> 32) * 0x9e3779b97f4a7c15ull;
+	}
 	return ((uint32_t)(hash >> 40) + serial) & (RWK_SRC_PUZZLES - 1);
 }
 
