@@ -180,6 +180,97 @@ static void test_narrower_adopted(void **state)
 	}
 }
 
+static bool sends_in_batches(struct udp_end *a, struct udp_end *b)
+{
+	uint64_t before = udp_counters(a).batches_out;
+
+	check_arrives(a, b, 5000);
+	return udp_counters(a).batches_out != before;
+}
+
+static bool sends_at_all(struct udp_end *a, struct udp_end *b)
+{
+	int rc = udp_send(a, &b->here, 0, 5000);
+
+	udp_flush(a);
+	udp_drain(b);
+	return !rc;
+}
+
+static void wait_for_wider(bool (*is_wider)(struct udp_end *a, struct udp_end *b), struct udp_end *a, struct udp_end *b)
+{
+	for (int i = 0; i < 200 && !is_wider(a, b); i++)
+		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+	assert_true(is_wider(a, b));
+}
+
+/*
+ * An interface that becomes narrower and as wide again: so do the packets after a while, those to peers of any kind and
+ * the batches of our own ends, whose favourites have lines again. It may become narrower once more.
+ */
+static void test_wider(void **state)
+{
+	struct udp_end *strict[2], *a[2], *b[2];
+
+	(void)state;
+	for (int f = 0; f < 2; f++) {
+		strict[f] = open_with(0, families[f].near, (struct rwk_udp_attr){.strict = true});
+		a[f] = open_at(0, families[f].near, 0);
+		b[f] = open_at(1, families[f].router, 0);
+		assert_int_equal(mtu_to(strict[f], b[f]), 9000 - families[f].headers);
+		assert_int_equal(mtu_to(a[f], b[f]), 9000 - families[f].headers);
+	}
+	set_mtu(1500);
+	for (int f = 0; f < 2; f++) {
+		sends_at_all(strict[f], b[f]);
+		assert_false(sends_at_all(strict[f], b[f]));
+		assert_false(sends_in_batches(a[f], b[f]));
+	}
+	set_mtu(9000);
+	for (int f = 0; f < 2; f++) {
+		wait_for_wider(sends_in_batches, a[f], b[f]);
+		wait_for_wider(sends_at_all, strict[f], b[f]);
+		check_arrives(strict[f], b[f], 9000 - families[f].headers);
+		a[f]->favour = true;
+		check_arrives(b[f], a[f], 1000);
+		assert_int_equal(udp_counters(a[f]).lines, 1);
+	}
+	set_mtu(1500);
+	for (int f = 0; f < 2; f++) {
+		assert_false(sends_in_batches(a[f], b[f]));
+		assert_int_equal(udp_counters(a[f]).too_long + udp_counters(a[f]).failed, 0);
+		udp_end_close(strict[f]);
+		udp_end_close(a[f]);
+		udp_end_close(b[f]);
+	}
+	set_mtu(9000);
+}
+
+/* A way is as wide again as it was for one who shares a socket; another's is not, whose packets go on in fragments. */
+static void test_wider_for_one(void **state)
+{
+	struct udp_end *first = open_at(0, "10.9.0.1", 0);
+	struct udp_end *a = udp_end_adopt(first, -1), *c = udp_end_adopt(first, -1);
+	struct udp_end *b = open_at(1, "10.9.0.2", 0), *d = open_at(2, "10.9.1.3", 0);
+
+	(void)state;
+	udp_end_close(first);
+	assert_int_equal(mtu_to(a, b), 8972);
+	assert_int_equal(mtu_to(c, d), 8972);
+	udp_host_run(0, "ip route add 10.9.0.2/32 dev v0 mtu 1500; ip route replace 10.9.1.0/24 via 10.9.0.2 mtu 1500");
+	assert_false(sends_in_batches(a, b));
+	assert_false(sends_in_batches(c, d));
+	udp_host_run(0, "ip route del 10.9.0.2/32 dev v0");
+	wait_for_wider(sends_in_batches, a, b);
+	assert_false(sends_in_batches(c, d));
+	assert_int_equal(udp_counters(c).too_long + udp_counters(c).failed, 0);
+	udp_end_close(a);
+	udp_end_close(b);
+	udp_end_close(c);
+	udp_end_close(d);
+	udp_host_run(0, "ip route replace 10.9.1.0/24 via 10.9.0.2");
+}
+
 /* A narrow place behind a router: what meets it is lost, its ICMP message makes the MTU smaller, and then all passes.
  */
 static void test_narrow_path(void **state)
@@ -657,6 +748,8 @@ int main(void)
 		cmocka_unit_test(test_narrower_strict),
 		cmocka_unit_test(test_narrower_interface),
 		cmocka_unit_test(test_narrower_adopted),
+		cmocka_unit_test(test_wider),
+		cmocka_unit_test(test_wider_for_one),
 		cmocka_unit_test(test_narrow_path),
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_room),

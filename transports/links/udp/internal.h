@@ -85,8 +85,10 @@ struct route {
 	uint8_t ip[16];
 	uint8_t source[16]; /* what the kernel chose first: peers know us by it */
 	uint32_t scope;
-	uint32_t mtu; /* bytes of a packet */
-	bool changed; /* the MTU is to be asked for again */
+	uint32_t mtu;      /* bytes of a packet */
+	uint32_t widest;   /* the most that this has been */
+	bool changed;      /* the MTU is to be asked for again */
+	uint64_t asked_at; /* ns: when it was asked for again last */
 };
 
 /** Where a message is from, and the packets that it is to be cut into. */
@@ -126,7 +128,8 @@ struct udp {
 	bool notice;                /* there may be one */
 	bool told;                  /* that packets have failed */
 	struct rwk_link_address to; /* of the last packet; zero: none */
-	uint32_t limit;             /* bytes of a packet to `to`, */
+	uint32_t whole;             /* bytes of a packet to `to` that the way carries as it is, */
+	uint32_t limit;             /* of one that may be sent, */
 	uint32_t joinable;          /* and of one that can be in a batch; 0: none can */
 	uint32_t longest;           /* bytes: what mtu has said, of whatever way; of an adopted link PACKET_MAX */
 	bool by_line;               /* `to` is the favourite */
@@ -197,6 +200,8 @@ struct rwk_link_address rwk_udp_from_name(const union socket_name *name);
 const struct route *rwk_udp_route(struct udp *u, const struct rwk_link_address *to);
 /** It has changed: its MTU is asked for again when it is needed next. */
 void rwk_udp_forget_route(struct udp *u, const struct rwk_link_address *to);
+/** A way is as wide again as it was. If another is not, the next packet that is too long for it says so. */
+void rwk_udp_forbid_fragments(struct udp *u);
 void rwk_udp_init_routes(struct udp *u);
 void rwk_udp_free_routes(struct udp *u);
 

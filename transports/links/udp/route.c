@@ -4,13 +4,16 @@
  * `routes`, by IP: one for each host, of whatever number of peers there. Only beyond ROUTES_MAX hosts an old one makes
  * way: more than a job has, and addresses that strangers make up cost system calls, and memory up to that only.
  *
- * The MTU is asked for again when it has changed. The source is not, nor when another address becomes the kernel's
- * choice: a peer takes packets only from where the first ones came, and their ICRC covers it. An address that has gone
- * stays the source; packets are dropped until it is back.
+ * The MTU is asked for again when it has changed, and, as long as it is less than it was, from time to time while the
+ * way is used: nobody says that a way has become wider. The source is not, nor when another address becomes the
+ * kernel's choice: a peer takes packets only from where the first ones came, and their ICRC covers it. An address that
+ * has gone stays the source; packets are dropped until it is back.
  */
 #define _GNU_SOURCE /* sendmmsg, in6_pktinfo */
 
 #include "links/udp/internal.h"
+
+#include "base/clock.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,6 +22,7 @@
 
 #define ANY_PORT   4791           /* a port to connect to where none is given: nothing is sent there */
 #define ROUTES_MAX 32768u         /* of 80 bytes, the lists among them */
+#define WIDER_IN   2000000000u    /* ns */
 #define MIN4       (576 - 20 - 8) /* what every host takes, RFC 1122 and RFC 8200 */
 #define MIN6       (1280 - 40 - 8)
 
@@ -139,6 +143,7 @@ static struct route *keep(struct udp *u, const struct place *p, const struct rou
 	if (!r)
 		return NULL;
 	*r = *fresh;
+	r->widest = r->mtu;
 	r->changed = false;
 	memcpy(r->ip, p->ip, 16);
 	r->scope = p->scope;
@@ -162,6 +167,31 @@ void rwk_udp_free_routes(struct udp *u)
 	rwk_hash_free(&u->routes);
 }
 
+/* May its MTU be another than is known? */
+static bool is_due(const struct route *r)
+{
+	return r->changed || (r->mtu < r->widest && rwk_clock_now() - r->asked_at >= WIDER_IN);
+}
+
+/* If that cannot be asked now, what was known stays. */
+static rwk_noinline void ask_again(struct udp *u, const struct rwk_link_address *to, struct route *r)
+{
+	bool narrow = r->mtu < r->widest;
+	struct route fresh;
+
+	r->asked_at = rwk_clock_now();
+	if (ask(r->source, to, &fresh))
+		return;
+	r->changed = false;
+	if (fresh.mtu == r->mtu)
+		return;
+	r->mtu = fresh.mtu;
+	r->widest = r->mtu > r->widest ? r->mtu : r->widest;
+	memset(&u->to, 0, sizeof(u->to));
+	if (narrow && r->mtu == r->widest)
+		rwk_udp_forbid_fragments(u);
+}
+
 const struct route *rwk_udp_route(struct udp *u, const struct rwk_link_address *to)
 {
 	struct place p = rwk_udp_place(to);
@@ -169,11 +199,9 @@ const struct route *rwk_udp_route(struct udp *u, const struct rwk_link_address *
 	struct route fresh;
 	int err;
 
-	if (r && !r->changed)
-		return r;
 	if (r) {
-		r->changed = ask(r->source, to, &fresh) != 0;
-		r->mtu = r->changed ? r->mtu : fresh.mtu;
+		if (rwk_unlikely(is_due(r)))
+			ask_again(u, to, r);
 		return r;
 	}
 	err = ask(u->wildcard ? NULL : u->ip, to, &fresh);

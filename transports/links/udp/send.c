@@ -28,8 +28,9 @@ static rwk_noinline void aim(struct udp *u, const struct rwk_link_address *to)
 {
 	const struct route *r = rwk_udp_route(u, to);
 
-	u->limit = r ? r->mtu : PACKET_MAX;
-	u->joinable = u->gso && !(u->strict && rwk_udp_is_ip4(to->byte)) ? u->limit : 0;
+	u->whole = r ? r->mtu : PACKET_MAX;
+	u->joinable = u->gso && !(u->strict && rwk_udp_is_ip4(to->byte)) ? u->whole : 0;
+	u->limit = u->whole;
 	if (!u->strict && u->limit < u->longest)
 		u->limit = u->longest; /* in fragments, if the way has become narrower */
 	u->to = *to;
@@ -38,6 +39,15 @@ static rwk_noinline void aim(struct udp *u, const struct rwk_link_address *to)
 	if (u->says_source)
 		memcpy(u->source, r->source, sizeof(u->source));
 	u->open = NULL;
+}
+
+/* Aims at `to` if need be: each time for a packet that the way does not carry whole, as it may do so again. */
+static bool may_send(struct udp *u, const struct rwk_link_address *to, size_t len)
+{
+	if (rwk_likely(!memcmp(to, &u->to, sizeof(*to)) && len <= u->whole))
+		return true;
+	aim(u, to);
+	return len <= u->limit;
 }
 
 static bool fits(const struct udp *u, size_t len, int count)
@@ -182,10 +192,8 @@ static struct message *message_for(
 {
 	bool joined;
 
-	if (rwk_unlikely(memcmp(to, &u->to, sizeof(*to))))
-		aim(u, to);
 	*refusal = -EMSGSIZE;
-	if (rwk_unlikely(len > u->limit || count > PIECES))
+	if (rwk_unlikely(!may_send(u, to, len) || count > PIECES))
 		return NULL;
 	joined = joins(u, len);
 	if (rwk_unlikely(u->waiting || !fits(u, len, count) || (!joined && has_enough(u)))) {
@@ -266,9 +274,7 @@ int rwk_udp_hasten(struct rwk_link *l, const struct rwk_link_address *to, const 
 
 	if (u->messages)
 		return -EAGAIN;
-	if (rwk_unlikely(memcmp(to, &u->to, sizeof(*to))))
-		aim(u, to);
-	if (len > u->limit)
+	if (rwk_unlikely(!may_send(u, to, len)))
 		return -EMSGSIZE;
 	if (rwk_likely(u->by_line))
 		r = syscall(SYS_sendto, u->line.fd, bytes, len, 0, NULL, 0);
@@ -418,23 +424,33 @@ static bool cut_apart(struct udp *u, const struct rwk_link_address *to)
 	return u->counters.packets_out != before;
 }
 
+static void set_fragments(struct udp *u, bool may)
+{
+	u->fragments = may;
+	rwk_udp_set(u->main.fd, IPPROTO_IP, IP_MTU_DISCOVER, may ? IP_PMTUDISC_WANT : IP_PMTUDISC_DO);
+	if (u->family == AF_INET6)
+		rwk_udp_set(u->main.fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, may ? IPV6_PMTUDISC_WANT : IPV6_PMTUDISC_DO);
+}
+
 /*
  * The way carries less than it did, and the peers' packets have the length that they have: from now on the kernel cuts
  * into fragments what does not fit. Only then: as long as all fits, nothing is to be cut unnoticed.
  */
 static void allow_fragments(struct udp *u, uint32_t mtu)
 {
-	int want4 = IP_PMTUDISC_WANT, want6 = IPV6_PMTUDISC_WANT;
-
 	if (u->fragments)
 		return;
-	u->fragments = true;
-	setsockopt(u->main.fd, IPPROTO_IP, IP_MTU_DISCOVER, &want4, sizeof(want4));
-	if (u->family == AF_INET6)
-		setsockopt(u->main.fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &want6, sizeof(want6));
+	set_fragments(u, true);
 	rwk_warn("udp: a way has become narrower, to packets of %u bytes: longer ones are sent in fragments, which is "
 		 "slow",
 		mtu);
+}
+
+/* Of a socket that is shared others may need them. */
+void rwk_udp_forbid_fragments(struct udp *u)
+{
+	if (u->fragments && !u->shared)
+		set_fragments(u, false);
 }
 
 /* The first message, which the kernel has refused TRIES times: done with, one way or the other. */

@@ -15,8 +15,9 @@
  * is narrower than it was. Peers that have agreed on packets of the old length are to go on: from then on the kernel
  * cuts into fragments what does not fit (and what a router had refused by then is lost). A strict link has no
  * fragments: it drops such packets (too_long), and says -EMSGSIZE to the next. A way that swallows long packets without
- * a word of ICMP is not noticed here (but by ../../packet/narrow.c). Destinations that the kernel refuses to send to
- * (no route, a firewall) are no error of send either: their packets are dropped (failed).
+ * a word of ICMP is not noticed here (but by ../../packet/narrow.c). Whether a way is as wide again as it was is asked
+ * of the kernel every two seconds while it is used. Destinations that the kernel refuses to send to (no route, a
+ * firewall) are no error of send either: their packets are dropped (failed).
  *
  * Routers may mark congestion on our packets (ECN). A packet that comes with that mark is handed on with FECN set in
  * its BTH, where the machines look for it; on a line that is read in the short way marks are not seen.
