@@ -15,8 +15,7 @@ void rwk_inbound_no_memory(struct rwk_peer *p)
 		rwk_peer_give_up(p, -ENOMEM, "out of memory for a message of its");
 }
 
-/** What a matched receive will have to say of its message; with RWK_F_MULTI, the part of it that the message gets. */
-static struct rwk_rx *matched(
+struct rwk_rx *rwk_inbound_matched(
 	struct rwk_engine *e, struct rwk_peer *p, struct rwk_rx *rx, const struct rwk_envelope *env, size_t len)
 {
 	if (rx->flags & RWK_F_MULTI) {
@@ -36,7 +35,7 @@ struct rwk_rx *rwk_inbound_match(struct rwk_engine *e, struct rwk_peer *p, unsig
 	struct rwk_posted *posted = rwk_match_message(e->rooms[room]->matcher[space], p, env->tag);
 
 	if (posted)
-		return matched(e, p, rwk_container_of(posted, struct rwk_rx, posted), env, len);
+		return rwk_inbound_matched(e, p, rwk_container_of(posted, struct rwk_rx, posted), env, len);
 	return rwk_unlikely(e->foreign != NULL) ? rwk_foreign_match(e, p, space, env, len) : NULL;
 }
 
@@ -269,7 +268,7 @@ static rwk_outline void other_message(
 static rwk_outline void take(struct rwk_engine *e, struct rwk_peer *p, struct rwk_rx *rx,
 	const struct rwk_envelope *env, const void *payload, size_t len)
 {
-	give(e, p, matched(e, p, rx, env, len), env, payload, len);
+	give(e, p, rwk_inbound_matched(e, p, rx, env, len), env, payload, len);
 }
 
 /** A message for which nothing is posted. */

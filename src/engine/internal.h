@@ -507,6 +507,9 @@ void rwk_inbound_guard(struct rwk_engine *e, bool ended);
  */
 struct rwk_rx *rwk_inbound_match(struct rwk_engine *e, struct rwk_peer *p, unsigned room, enum rwk_space space,
 	const struct rwk_envelope *env, size_t len);
+/** The same where the receive was found; NULL: no memory for the part, and nothing is changed but the peer given up. */
+struct rwk_rx *rwk_inbound_matched(
+	struct rwk_engine *e, struct rwk_peer *p, struct rwk_rx *rx, const struct rwk_envelope *env, size_t len);
 /**
  * A message of the peer's, which believes that it has come, has no place for want of memory: the peer is given up, or a
  * later message would come in its stead. (One from oneself is refused, not lost.)

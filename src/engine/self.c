@@ -64,13 +64,17 @@ ssize_t rwk_self_send(struct rwk_engine *e, unsigned room, const struct iovec *i
 		.tag = tag,
 		.data = flags & RWK_F_DATA ? data : 0,
 	};
+	struct rwk_posted *posted;
 	struct rwk_rx *rx;
 
 	if (!rwk_room_exists(e, room))
 		return -EINVAL;
-	rx = e->foreign ? NULL : rwk_inbound_match(e, e->me, room, space, &env, len);
-	if (!rx)
+	posted = rwk_match_message(e->rooms[room]->matcher[space], e->me, tag);
+	if (!posted)
 		return keep(e, room, &env, iov, count, len, flags, context);
+	rx = rwk_inbound_matched(e, e->me, rwk_container_of(posted, struct rwk_rx, posted), &env, len);
+	if (!rx)
+		return -EAGAIN; /* it is not kept: the buffer stays posted, and a later message would be in it first */
 	copy(rx, iov, count);
 	rwk_rx_complete(e, rx, 0);
 	rwk_complete_send(e, flags, context);

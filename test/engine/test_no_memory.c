@@ -307,6 +307,34 @@ static void no_part(void **state)
 	world_close(&w);
 }
 
+/*
+ * A message to oneself for which a multi-receive buffer has room, but the engine none for the receive, is refused: it
+ * would have to wait while the buffer stays posted, and be overtaken by the next.
+ */
+static void no_part_of_ones_own(void **state)
+{
+	struct task r = {0}, s[2] = {{0}};
+	uint32_t in[100] = {0}, words[] = {5, 6};
+	struct rwk_pool *pool;
+	struct world w;
+	void *all;
+
+	world_open_two(&w, *state);
+	assert_int_equal(world_recv(&w, 0, 0, RWK_TAGGED, in, sizeof(in), 2, 0, RWK_F_MULTI, &r), 0);
+	pool = &w.e[0]->inbox->rx_pool;
+	all = use_up(pool, w.peer[0][0], UINT_MAX);
+	assert_int_equal(rwk_engine_send1(w.e[0], &words[0], 4, RWK_F_TAGGED, 0, w.peer[0][0], 2, &s[0]), -EAGAIN);
+	give_back(pool, w.peer[0][0], all);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(world_send(&w, 0, 0, RWK_TAGGED, &words[i], 4, 2, 0, &s[i]), 0);
+		assert_int_equal(s[i].times, 1);
+		assert_int_equal(r.times, i + 1);
+		assert_ptr_equal(r.c.buffer, &in[i]);
+		assert_int_equal(in[i], words[i]);
+	}
+	world_close(&w);
+}
+
 /* A send that the table of those that are answered has no room for is tried again, and goes well then. */
 static void table_is_full(void **state)
 {
@@ -553,6 +581,7 @@ int main(void)
 		WORLD_EACH(behind),
 		WORLD_EACH(no_part),
 		WORLD_EACH(no_part_of_waiting),
+		WORLD_EACH(no_part_of_ones_own),
 		WORLD_EACH(table_is_full),
 		WORLD_EACH(refused_to_oneself),
 		WORLD_EACH(pieces),
