@@ -306,7 +306,8 @@ struct rwk_transport {
 	bool (*linger)(struct rwk_port *port);
 	/**
 	 * Starts a channel to `to`. Returns at once; send says -EAGAIN until the peer has answered, post queues.
-	 * -EHOSTUNREACH: `to` is not reachable by this transport (the reason has been logged at info level).
+	 * -EHOSTUNREACH: `to` is not reachable by this transport (the reason has been logged at info level). -ENOMEM: no
+	 * memory, and it may be tried again.
 	 */
 	int (*connect)(struct rwk_port *port, const struct rwk_address *to, void *peer, struct rwk_channel **ch);
 	/**

@@ -273,9 +273,10 @@ struct rwk_inbox *rwk_engine_room(struct rwk_engine *e, unsigned room);
 /**
  * Receives: from `from`, or from anyone (NULL, as in a shared inbox always), what has `tag` in the bits not set in
  * `ignore` (tagged space only). 0: a completion will follow (or has: a waiting message completes at once), told of by
- * the engine that the message came by. -EAGAIN: rx_limit. With PEEK, CLAIM, DISCARD as FI_PEEK and the rest (a message
- * claimed is kept with `context` until the CLAIM or DISCARD that names the same one). A PEEK that finds nothing
- * completes with -ENOMSG, or, if no message can come of the peer that it names any more, with that peer's error.
+ * the engine that the message came by. -EAGAIN: rx_limit, or out of memory. With PEEK, CLAIM, DISCARD as FI_PEEK and
+ * the rest (a message claimed is kept with `context` until the CLAIM or DISCARD that names the same one). A PEEK that
+ * finds nothing completes with -ENOMSG, or, if no message can come of the peer that it names any more, with that peer's
+ * error.
  */
 ssize_t rwk_inbox_recv(struct rwk_inbox *box, enum rwk_space space, struct rwk_peer *from, const struct iovec *iov,
 	size_t count, uint64_t tag, uint64_t ignore, uint32_t flags, void *context);

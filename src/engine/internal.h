@@ -151,6 +151,7 @@ struct rwk_peer {
 	bool here : 1;         /* directory.c: on this node, whichever of its IPs was named */
 	bool fenced : 1;       /* a fenced one-sided request waits: what comes behind it waits too; eager_limit is 0 */
 	bool has_merged : 1;   /* others are `of` it, and no rooms */
+	bool chosen : 1;       /* selection's choice is in the status page, or counted there */
 
 	struct rwk_list sends;    /* rwk_tx.link: sends under way */
 	struct rwk_list reads;    /* rwk_rx.link: receives that read a rendezvous, or whose pieces are coming */
@@ -440,8 +441,13 @@ struct rwk_peer *rwk_directory_by_nonce(const struct rwk_engine *e, const struct
 struct rwk_peer *rwk_directory_by_place(const struct rwk_engine *e, const struct rwk_address *a);
 
 /* peer.c */
-/** Makes first contact; 0, or the peer's error. */
+/** Makes first contact: 0; -EAGAIN: out of memory, and the peer is as before; or its error from now on. */
 int rwk_peer_connect(struct rwk_peer *p);
+/** The same, unless that was done, or it is we ourselves. */
+static inline int rwk_peer_meet(struct rwk_peer *p)
+{
+	return p->channel || p->error || p->self ? p->error : rwk_peer_connect(p);
+}
 /** The upcalls of transport.h that are about peers. */
 int rwk_peer_connected(void *engine, struct rwk_channel *ch, const struct rwk_address *from);
 void rwk_peer_by_stream(void *engine, struct rwk_channel *ch);

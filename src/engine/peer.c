@@ -178,6 +178,9 @@ static void show(struct rwk_peer *p, const struct rwk_sel_facts *f, const struct
 		rwk_status_changed(&e->status, p->shown, f, choice);
 		return;
 	}
+	if (p->chosen) /* for a first contact that failed for want of memory */
+		return;
+	p->chosen = true;
 	p->shown = rwk_status_met(&e->status, &p->address, f, choice);
 	if (p->shown)
 		e->listed[p->shown - e->status.peer] = p;
@@ -264,6 +267,8 @@ int rwk_peer_connect(struct rwk_peer *p)
 		rc = e->network->connect(e->network_port, &p->address, p, &ch);
 	else if (!rc)
 		rc = connect_here(p, &ch);
+	if (rc == -ENOMEM)
+		return -EAGAIN;
 	if (rc) {
 		p->error = rc;
 		return rc;

@@ -240,13 +240,11 @@ static void tell(struct rwk_inbox *box, const struct rwk_completion *c)
 
 /**
  * Who is waited for, or peeked at, must be known to live: makes contact, so that the death of a peer that never sends
- * anything is noticed too. 0, or the peer's error.
+ * anything is noticed too. 0; -EAGAIN: no memory; or the peer's error.
  */
 static int meet(struct rwk_peer *from)
 {
-	if (from->channel)
-		return from->error;
-	return from->error || from->self ? from->error : rwk_peer_connect(from);
+	return from ? rwk_peer_meet(from) : 0;
 }
 
 static ssize_t peek(struct rwk_inbox *box, enum rwk_space space, struct rwk_peer *from, uint64_t tag, uint64_t ignore,
@@ -258,7 +256,9 @@ static ssize_t peek(struct rwk_inbox *box, enum rwk_space space, struct rwk_peer
 	int error;
 
 	if (!a) {
-		error = from ? meet(from) : 0;
+		error = meet(from);
+		if (error == -EAGAIN)
+			return error;
 		if (error)
 			c.status = error;
 		tell(box, &c);
@@ -452,8 +452,8 @@ static rwk_outline ssize_t receive_any(struct rwk_inbox *box, struct rwk_peer *f
 		rwk_rx_deliver(rx, rwk_container_of(a, struct rwk_unexpected, arrived));
 		return 0;
 	}
-	rc = from ? meet(from) : 0;
-	if (rc && !(flags & RWK_F_MULTI)) {
+	rc = meet(from);
+	if (rc == -EAGAIN || (rc && !(flags & RWK_F_MULTI))) {
 		rx_free(box, rx);
 		return rc;
 	}

@@ -41,7 +41,7 @@ static inline void clear(struct rwk_rma_request *r)
 	memset((char *)r + from, 0, offsetof(struct rwk_rma_request, iov) - from);
 }
 
-/** A request to a peer that can be talked to: 0 and *out; -EAGAIN at a limit; or why it cannot. */
+/** A request to a peer that can be talked to: 0 and *out; -EAGAIN at a limit, or out of memory; or why it cannot. */
 static inline int request_new(
 	const struct rwk_rma_args *a, const struct iovec *iov, size_t count, size_t len, struct rwk_rma_request **out)
 {
@@ -49,11 +49,10 @@ static inline int request_new(
 	struct rwk_engine *e = p->engine;
 	struct rwk_rma_request *r;
 	struct rwk_rma_state *s;
+	int rc = rwk_peer_meet(p);
 
-	if (!p->error && !p->channel)
-		rwk_peer_connect(p);
-	if (p->error)
-		return p->error;
+	if (rwk_unlikely(rc))
+		return rc;
 	s = rwk_rma_state_of(p);
 	r = s && e->rma_requests.used < e->rma_limit ? rwk_pool_get(&e->rma_requests) : NULL;
 	if (!r)

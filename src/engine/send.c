@@ -256,10 +256,9 @@ static rwk_outline ssize_t send_slow(struct rwk_engine *e, struct rwk_peer *p, c
 		return -EMSGSIZE;
 	if (p->of)
 		p = p->of;
-	if (!p->error && !p->channel && !p->self)
-		rwk_peer_connect(p);
-	if (p->error)
-		return p->error;
+	rc = rwk_peer_meet(p);
+	if (rc)
+		return rc;
 	if (p->self)
 		return rwk_self_send(e, room, iov, count, len, tag, data, flags, context);
 	if (p->fenced)

@@ -369,6 +369,67 @@ static void table_is_full(void **state)
 	}
 }
 
+enum { SEND, WRITE_THERE, RECEIVE, RECEIVE_MANY, PEEK, CONTACTS };
+
+/* The first of these to a peer makes contact. */
+static ssize_t contact(struct world *w, unsigned how, struct task *t)
+{
+	static const uint32_t flags[CONTACTS] = {[RECEIVE_MANY] = RWK_F_MULTI, [PEEK] = RWK_F_PEEK};
+	static unsigned char bytes[200];
+	const struct iovec iov = {bytes, sizeof(bytes)};
+	const struct rwk_remote there = {.length = sizeof(bytes)};
+	const struct rwk_rma_args write = {
+		.peer = w->peer[0][1], .iov = &iov, .iov_count = 1, .remote = &there, .remote_count = 1, .context = t};
+
+	if (how == SEND)
+		return rwk_engine_send1(w->e[0], bytes, 4, RWK_F_TAGGED, 0, w->peer[0][1], 1, t);
+	if (how == WRITE_THERE)
+		return rwk_engine_write(w->e[0], &write);
+	return rwk_engine_recv(w->e[0], RWK_TAGGED, w->peer[0][1], &iov, 1, 1, 0, flags[how], t);
+}
+
+/* A peer for whose channel there is no memory is as if it had not been met: what wanted it is tried again. */
+static void first_contact(void **state)
+{
+	for (unsigned how = 0; how < CONTACTS; how++) {
+		uint32_t out = 5, in = 0;
+		struct task t = {0}, s = {0}, r = {0};
+		struct world w;
+
+		world_open_two(&w, *state);
+		refuse(1, 0, SIZE_MAX);
+		assert_int_equal(contact(&w, how, &t), -EAGAIN);
+		assert_int_equal(refused, 1);
+		assert_int_equal(w.peer[0][1]->error, 0);
+		assert_null(w.peer[0][1]->channel);
+		assert_int_equal(contact(&w, how, &t), 0);
+		assert_non_null(w.peer[0][1]->channel);
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, &in, 4, 2, 0, 0, &r), 0);
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, &out, 4, 2, 0, &s), 0);
+		world_wait(&w, &r);
+		assert_int_equal(in, out);
+		world_close(&w);
+	}
+}
+
+/* What selection has chosen for such a peer is shown once. */
+static void chosen_once(void **state)
+{
+	struct task t = {0};
+	struct world w;
+
+	world_open_two(&w, *state);
+	w.e[0]->attr.transports = NULL;
+	refuse(2, sizeof(struct rwk_channel), SIZE_MAX);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(contact(&w, SEND, &t), -EAGAIN);
+	assert_int_equal(contact(&w, SEND, &t), 0);
+	assert_int_equal(refused, 2);
+	assert_int_equal(w.e[0]->status.peers, 1);
+	assert_int_equal(w.e[0]->status.kind[0].peers, 1);
+	world_close(&w);
+}
+
 /* A multi-receive buffer that cannot take what waits already takes nothing that comes later. */
 static void no_part_of_waiting(void **state)
 {
@@ -577,6 +638,8 @@ int main(void)
 		cmocka_unit_test(regions),
 		{"imports_and_exports, direct", imports_and_exports, NULL, NULL, (void *)area_direct},
 		WORLD_EACH(answer),
+		WORLD_EACH(first_contact),
+		{"chosen_once, shared memory", chosen_once, NULL, NULL, (void *)&rwk_shm_transport},
 		WORLD_EACH(nobody_waits),
 		WORLD_EACH(behind),
 		WORLD_EACH(no_part),
