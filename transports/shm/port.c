@@ -142,7 +142,7 @@ struct rwk_shm_channel *rwk_shm_channel_new(struct rwk_port *port, const struct 
 
 	if (bell == RWK_SHM_NO_BELL) {
 		free(ch);
-		rwk_warn("shared memory: no room for a channel to rank %u", rwk_address_rank(to));
+		rwk_info("shared memory: no room for a channel to rank %u", rwk_address_rank(to));
 		return NULL;
 	}
 	memset(ch, 0, sizeof(*ch));
@@ -307,8 +307,8 @@ static int shm_connect(struct rwk_port *port, const struct rwk_address *to, void
 		return -EHOSTUNREACH;
 	}
 	ch = rwk_shm_channel_new(port, to, peer);
-	if (!ch)
-		return -ENOMEM;
+	if (!ch) /* memory may come again; bells do not */
+		return port->bells == RWK_SHM_BELLS ? -ENOSPC : -ENOMEM;
 	ch->retry_at = port->now;
 	rwk_shm_attach_retry(port);
 	*out = &ch->base;
