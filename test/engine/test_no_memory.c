@@ -9,8 +9,17 @@
 #include "engine/internal.h"
 #include "engine/rma_state.h"
 
+#include "shm/channel.h"
+
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 void *__real_malloc(size_t len);
 void *__wrap_malloc(size_t len);
@@ -40,6 +49,18 @@ void *__wrap_malloc(size_t len)
 void *__wrap_realloc(void *old, size_t len)
 {
 	return is_refused(len) ? NULL : __real_realloc(old, len);
+}
+
+static bool no_pages;
+
+/* As the C library's, but no pages are put in place. */
+int madvise(void *at, size_t size, int advice)
+{
+	if (no_pages && advice == MADV_POPULATE_WRITE) {
+		errno = ENOMEM;
+		return -1;
+	}
+	return (int)syscall(SYS_madvise, at, size, advice);
 }
 
 /* Compilers make one of a malloc that is cleared. */
@@ -205,6 +226,49 @@ static void answer(void **state)
 		assert_int_not_equal(s.c.status, 0);
 		assert_int_equal(w.peer[1][0]->error, -ENOMEM);
 		give_back(&e->tx_pool, w.peer[1][0], all);
+		world_close(&w);
+	}
+}
+
+/*
+ * Who sends with no pages for what it sends, and is told to try again, does not try for ever: what was sent is kept,
+ * and the peer is given up after a while.
+ */
+static void no_pages_for_long(void **state)
+{
+	static const uint32_t levels[] = {0, RWK_F_INJECT, RWK_F_DELIVERED, RWK_F_MATCHED};
+	unsigned char out[1000] = {0}, in[1000];
+
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		struct task r = {0}, met = {0}, s[100] = {{0}};
+		struct rwk_shm_channel *ch;
+		unsigned n = 0;
+		struct world w;
+		ssize_t rc;
+
+		world_open_two(&w, *state);
+		assert_int_equal(world_recv(&w, 1, 0, RWK_TAGGED, in, 4, 1, 0, 0, &r), 0);
+		assert_int_equal(world_send(&w, 0, 1, RWK_TAGGED, out, 4, 1, 0, &met), 0);
+		world_wait(&w, &r);
+		ch = rwk_shm_channel(w.peer[0][1]->channel);
+		no_pages = true;
+		for (unsigned tries = 0; n < 3 && tries < 100; tries++) {
+			rc = rwk_engine_send1(
+				w.e[0], out, sizeof(out), RWK_F_TAGGED | levels[i], 0, w.peer[0][1], 2, &s[n]);
+			n += !rc;
+			world_progress(&w, 0);
+		}
+		assert_int_equal(n, 3);
+		assert_true(ch->lacking_since);
+		ch->lacking_since -= RWK_SHM_LACKING_MAX + 1;
+		for (unsigned k = 0; k < n; k++) {
+			world_wait(&w, &s[k]);
+			assert_int_equal(s[k].c.status, -ENOMEM);
+		}
+		assert_int_equal(
+			rwk_engine_send1(w.e[0], out, sizeof(out), RWK_F_TAGGED | levels[i], 0, w.peer[0][1], 2, &s[n]),
+			-ENOMEM);
+		no_pages = false;
 		world_close(&w);
 	}
 }
@@ -640,6 +704,7 @@ int main(void)
 		WORLD_EACH(answer),
 		WORLD_EACH(first_contact),
 		{"chosen_once, shared memory", chosen_once, NULL, NULL, (void *)&rwk_shm_transport},
+		{"no_pages_for_long, shared memory", no_pages_for_long, NULL, NULL, (void *)&rwk_shm_transport},
 		WORLD_EACH(nobody_waits),
 		WORLD_EACH(behind),
 		WORLD_EACH(no_part),
