@@ -166,12 +166,14 @@ static int read_line(int fd, char *line, size_t len)
 	while (n < len - 1 && recv(fd, &line[n], 1, 0) == 1 && line[n] != '\n')
 		n++;
 	line[n] = '\0';
+	rwk_text_make_safe(line);
 	return n ? 0 : -ECONNRESET;
 }
 
-static int introduce(struct bench_adapter *p)
+/* `heard`, of LINE bytes: the other program's line, if it has come already. */
+static int introduce(struct bench_adapter *p, char *heard)
 {
-	char said[LINE], heard[LINE], *terms;
+	char said[LINE], *terms;
 	const char *rest;
 	uint8_t ip[16];
 	int rc = rwk_meet_peer(p->talk, ip);
@@ -188,9 +190,8 @@ static int introduce(struct bench_adapter *p)
 	rwk_place_print(said, &p->mine);
 	terms = said + strlen(said);
 	print_terms(p, terms, sizeof(said) - (size_t)(terms - said));
-	if (dprintf(p->talk, "%s\n", said) < 0 || read_line(p->talk, heard, sizeof(heard)))
+	if (dprintf(p->talk, "%s\n", said) < 0 || (p->o->host && read_line(p->talk, heard, LINE)))
 		return failed(-ECONNRESET, "the other program");
-	rwk_text_make_safe(heard);
 	rest = rwk_place_parse(heard, &p->theirs);
 	if (rest && !strcmp(rest, terms))
 		return 0;
@@ -200,15 +201,18 @@ static int introduce(struct bench_adapter *p)
 
 int bench_adapter_open(struct bench_adapter *p)
 {
+	const struct bench_adapter_options *o = p->o;
+	char heard[LINE];
 	uint64_t ignored;
 	int rc;
 
-	p->talk = rwk_meet(p->o->host, p->o->tcp_port, BENCH_ADAPTER_PATIENCE);
+	p->talk = o->host ? rwk_meet(o->host, o->tcp_port, BENCH_ADAPTER_PATIENCE)
+			  : rwk_meet_await(o->tcp_port, BENCH_ADAPTER_PATIENCE, heard, sizeof(heard));
 	if (p->talk < 0)
 		return p->talk;
 	rc = open_objects(p);
 	if (!rc)
-		rc = introduce(p);
+		rc = introduce(p, heard);
 	if (!rc)
 		rc = connect_qp(p);
 	return rc ? rc : bench_adapter_exchange(p, 0, &ignored);

@@ -3,6 +3,7 @@
 #include "tools/meet.h"
 
 #include "base/socket.h"
+#include "tools/text.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,7 +23,7 @@
 #define MOST_MS  1000 /* and at most: then another address has its turn, or the same again */
 
 /* Of both families, or of IPv4 where the kernel has no other. */
-int rwk_meet_listen(unsigned port)
+static int listen_at(unsigned port)
 {
 	struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
 	struct sockaddr_in at4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
@@ -44,7 +45,7 @@ int rwk_meet_listen(unsigned port)
 	return fd;
 }
 
-int rwk_meet_accept(int listener, unsigned port, unsigned seconds)
+static int next_there(int listener, unsigned port, unsigned seconds)
 {
 	int fd = -ETIMEDOUT;
 
@@ -58,23 +59,51 @@ int rwk_meet_accept(int listener, unsigned port, unsigned seconds)
 	return fd;
 }
 
-static int wait_there(unsigned port, unsigned seconds)
-{
-	int listener = rwk_meet_listen(port), fd;
-
-	if (listener < 0)
-		return listener;
-	fd = rwk_meet_accept(listener, port, seconds);
-	close(listener);
-	return fd;
-}
-
 static int64_t now_ms(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* What comes of a line within that time; nothing that stands behind it. */
+static void read_line(int fd, unsigned seconds, char *line, size_t len)
+{
+	int64_t until = now_ms() + (int64_t)seconds * 1000, left;
+	size_t n = 0;
+
+	while (n < len - 1 && (left = until - now_ms()) > 0) {
+		if (poll(&(struct pollfd){fd, POLLIN, 0}, 1, (int)left) != 1 || recv(fd, &line[n], 1, 0) != 1 ||
+			line[n] == '\n')
+			break;
+		n++;
+	}
+	line[n] = '\0';
+	line[strcspn(line, "\r")] = '\0';
+	rwk_text_make_safe(line);
+}
+
+int rwk_meet_await(unsigned port, unsigned seconds, char *line, size_t len)
+{
+	int listener = listen_at(port), fd;
+	struct rwk_place ignored;
+
+	if (listener < 0)
+		return listener;
+	for (;;) {
+		fd = next_there(listener, port, seconds);
+		if (fd < 0)
+			break;
+		read_line(fd, seconds, line, len);
+		if (rwk_place_parse(line, &ignored))
+			break;
+		error(0, 0, "who came to TCP port %u is not the other program, and says: %s", port,
+			*line ? line : "(nothing)");
+		close(fd);
+	}
+	close(listener);
+	return fd;
 }
 
 /* Waits until it has connected: 0, or why it has not. */
@@ -150,8 +179,6 @@ int rwk_meet(const char *host, unsigned port, unsigned seconds)
 	char service[8];
 	int rc;
 
-	if (!host)
-		return wait_there(port, seconds);
 	snprintf(service, sizeof(service), "%u", port);
 	rc = getaddrinfo(host, service, &hints, &at);
 	if (rc) {

@@ -30,17 +30,17 @@ void rwk_place_print(char *text, const struct rwk_place *p);
 const char *rwk_place_parse(const char *text, struct rwk_place *p);
 
 /**
- * A TCP connection between two programs, at that port: with `host`, as its client, which tries again as long as nobody
- * listens, or answers; without, the first that comes. Blocks for at most `seconds`, and a moment for each address. The
- * file descriptor, which is the caller's, and blocks; a negative errno, told on stderr.
+ * A TCP connection between two programs, at that port: as the client of `host`, which tries again as long as nobody
+ * listens, or answers. Blocks for at most `seconds`, and a moment for each address. The file descriptor, which is the
+ * caller's, and blocks; a negative errno, told on stderr.
  */
 int rwk_meet(const char *host, unsigned port, unsigned seconds);
 /**
- * The same in two steps, without `host`, for who wants to see that it is the right one that comes: the listening
- * socket, and the next connection to it. Both are the caller's; a negative errno, told on stderr.
+ * The other end of it. A port is open to anybody: who does not begin with a place is sent away, told nothing, and told
+ * of on stderr. The first line of the one that stays is in `line`, of `len` bytes, without its end, and with nothing in
+ * it that a terminal would obey. Blocks for at most `seconds` until somebody comes, and as long until he has said it.
  */
-int rwk_meet_listen(unsigned port);
-int rwk_meet_accept(int listener, unsigned port, unsigned seconds);
+int rwk_meet_await(unsigned port, unsigned seconds, char *line, size_t len);
 /** The address of who is at the other end of that connection: 0, or a negative errno. */
 int rwk_meet_peer(int fd, uint8_t ip[16]);
 

@@ -59,31 +59,24 @@ static void limit_patience(void)
 	set_talk(SOL_SOCKET, SO_KEEPALIVE, 1);
 }
 
-/* 0 and a line, with nothing in it that a terminal would obey; -EAGAIN: none came in time; else none will come. */
-static int hear(char *line)
+/* A line, with nothing in it that a terminal would obey. */
+static void hear(char *line)
 {
-	if (!fgets(line, LINE, listen_to))
-		return ferror(listen_to) && errno == EAGAIN ? -EAGAIN : -ECONNRESET;
-	line[strcspn(line, "\r\n")] = '\0';
-	rwk_text_make_safe(line);
-	return 0;
-}
-
-static void hear_peer(char *line)
-{
-	int rc = hear(line);
-
-	if (rc == -EAGAIN)
+	if (fgets(line, LINE, listen_to)) {
+		line[strcspn(line, "\r\n")] = '\0';
+		rwk_text_make_safe(line);
+	} else if (ferror(listen_to) && errno == EAGAIN) {
 		error(1, 0, "the peer says nothing within %u s", want.seconds);
-	else if (rc)
+	} else {
 		error(1, 0, "the peer's program has ended");
+	}
 }
 
 /* Says a line and hears one: both ends do, so neither goes on before the other has come so far. */
 static void exchange(const char *say, char *line)
 {
 	dprintf(talk, "%s\n", say);
-	hear_peer(line);
+	hear(line);
 }
 
 uint8_t byte_of(bool first, uint32_t i, size_t k)
@@ -226,25 +219,6 @@ static void begin_talk(int fd)
 		error(1, errno, "TCP");
 }
 
-/* A port is open to anybody: who is no peer is sent away, and told nothing. The peer's line is in `heard`. */
-static void await_peer(char *heard)
-{
-	int listener = rwk_meet_listen(want.tcp_port), rc;
-
-	if (listener < 0)
-		exit(1);
-	for (;;) {
-		begin_talk(rwk_meet_accept(listener, want.tcp_port, want.seconds));
-		rc = hear(heard);
-		if (!rc && rwk_place_parse(heard, &theirs))
-			break;
-		error(0, 0, "who came to TCP port %u is no rwk_pingpong, and says: %s", want.tcp_port,
-			rc ? "(nothing)" : heard);
-		fclose(listen_to);
-	}
-	close(listener);
-}
-
 /* Both must have the same, and a packet must fit the way of each end: where these are not alike, the narrower. */
 static void agree_on_pmtu(void)
 {
@@ -270,7 +244,7 @@ static void introduce_by_tcp(void)
 	if (want.host)
 		begin_talk(rwk_meet(want.host, want.tcp_port, want.seconds));
 	else
-		await_peer(heard);
+		begin_talk(rwk_meet_await(want.tcp_port, want.seconds, heard, sizeof(heard)));
 	demand(rwk_meet_peer(talk, ip), "TCP");
 	describe_mine(ip);
 	rwk_place_print(said, &mine);
@@ -279,7 +253,7 @@ static void introduce_by_tcp(void)
 	strcat(said, terms);
 	dprintf(talk, "%s\n", said);
 	if (want.host)
-		hear_peer(heard);
+		hear(heard);
 	rest = parse_place(heard, &theirs);
 	if (strcmp(rest, terms))
 		error(1, 0, "the peer was started with%s, and this end with%s", rest, terms);

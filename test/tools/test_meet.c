@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define SECONDS 20
+#define LINE    64
 
 static bool no_ip6, own_port;
 static unsigned port; /* not likely to be another's at the same time; the kernel gives it out to nobody */
@@ -63,9 +64,12 @@ void freeaddrinfo(struct addrinfo *found)
 	(void)found;
 }
 
+#define PLACE "10.0.0.1,4791,1,2,3,4"
+
 /* One waits at all addresses that there are, the other goes there; each learns the other's. */
 static void meet(bool without_ip6)
 {
+	char line[LINE];
 	uint8_t ip[16];
 	int fd, status;
 	pid_t child;
@@ -75,10 +79,12 @@ static void meet(bool without_ip6)
 	assert_true(child >= 0);
 	if (!child) {
 		fd = rwk_meet("a host", port, SECONDS);
-		_exit(fd < 0 || write(fd, "x", 1) != 1);
+		_exit(fd < 0 || dprintf(fd, PLACE " and more\r\nx") < 0);
 	}
-	fd = rwk_meet(NULL, port, SECONDS);
+	fd = rwk_meet_await(port, SECONDS, line, sizeof(line));
 	assert_true(fd >= 0);
+	assert_string_equal(line, PLACE " and more");
+	assert_int_equal(read(fd, line, sizeof(line)), 1);
 	assert_int_equal(rwk_meet_peer(fd, ip), 0);
 	assert_int_equal(ip[15], 1);
 	assert_int_equal(waitpid(child, &status, 0), child);
