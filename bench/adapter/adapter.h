@@ -54,6 +54,7 @@ struct bench_adapter {
 	struct rwk_srq *srq;
 	struct rwk_qp *qp;
 	struct rwk_place mine, theirs;
+	uint32_t pmtu; /* of both ends */
 
 	/* The two buffers of the sweep, and the peer's: it writes to `recv`, reads from `send`; atomics are on `recv`.
 	 */

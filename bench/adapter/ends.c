@@ -118,7 +118,7 @@ static int connect_qp(struct bench_adapter *p)
 		.peer_qpn = p->theirs.qpn,
 		.send_psn = p->mine.psn,
 		.receive_psn = p->theirs.psn,
-		.pmtu = p->o->pmtu,
+		.pmtu = p->pmtu,
 		.access = ACCESS,
 		.retry = 7,
 		.rnr_retry = 7,
@@ -151,9 +151,9 @@ int bench_adapter_reconnect(struct bench_adapter *p)
 static void print_terms(const struct bench_adapter *p, char *text, size_t len)
 {
 	const struct bench_options *o = &p->o->common;
-	int n = snprintf(text, len, " %s -o %s -c %s%s -n %lu -D %g -t %u -m %u --repeats %u --warmup %lu touch %d",
+	int n = snprintf(text, len, " %s -o %s -c %s%s -n %lu -D %g -t %u --repeats %u --warmup %lu touch %d",
 		p->test->name, p->o->operation->name, p->o->type_name, p->o->bidirectional ? " -b" : "", o->iterations,
-		o->seconds * o->repeats, o->window, p->o->pmtu, o->repeats, o->warmup, o->touch);
+		o->seconds * o->repeats, o->window, o->repeats, o->warmup, o->touch);
 
 	for (size_t i = 0; i < o->sizes; i++)
 		n += snprintf(text + n, len - (size_t)n, "%s%zu", i ? "," : " -s ", o->size[i]);
@@ -168,6 +168,17 @@ static int read_line(int fd, char *line, size_t len)
 	line[n] = '\0';
 	rwk_text_make_safe(line);
 	return n ? 0 : -ECONNRESET;
+}
+
+/* Both must have the same, and a packet must fit the way of each end: where these are not alike, the narrower. */
+static int agree_on_pmtu(struct bench_adapter *p)
+{
+	uint64_t mine = p->o->pmtu ? p->o->pmtu : rwk_adapter_pmtu(p->adapter, p->theirs.ip), theirs;
+	int rc = bench_adapter_exchange(p, mine, &theirs);
+
+	if (!rc)
+		p->pmtu = (uint32_t)(theirs < mine ? theirs : mine);
+	return rc;
 }
 
 /* `heard`, of LINE bytes: the other program's line, if it has come already. */
@@ -194,7 +205,7 @@ static int introduce(struct bench_adapter *p, char *heard)
 		return failed(-ECONNRESET, "the other program");
 	rest = rwk_place_parse(heard, &p->theirs);
 	if (rest && !strcmp(rest, terms))
-		return 0;
+		return agree_on_pmtu(p);
 	error(0, 0, "the other program was started as\n %s\nand this one as\n %s", rest ? rest : heard, terms);
 	return -EINVAL;
 }

@@ -38,7 +38,7 @@ static const struct argp_option options[] = {
 	{"duration", 'D', "SECONDS", 0, "Time for each size, all repeats together (default 0.25)", 0},
 	{"tx-depth", 't', "N", 0, "Requests posted and not completed, at most (default 128; latency: 1)", 0},
 	{"bidirectional", 'b', NULL, 0, "Both ends send; bandwidth and rate are those of both together", 0},
-	{"mtu", 'm', "BYTES", 0, "256, 512, 1024, 2048 or 4096 (default: the largest that fits)", 0},
+	{"mtu", 'm', "BYTES", 0, "256, 512, 1024, 2048 or 4096 (default: the largest that fits); of two, the smaller", 0},
 	{"inline_size", 'I', "BYTES", 0, "Sends and writes up to this size are posted inline (default 0)", 0},
 	{"port", 'p', "PORT", 0, "TCP port where the two programs meet (default 18515)", 0},
 	{"ip", 'x', "IP", 0, "This end's address, in the place of perftest's GID index (default: by the route)", 0},
