@@ -15,10 +15,12 @@
 #include "links/stream/stream.h"
 
 #include <arpa/inet.h>
+#include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <linux/tcp.h>
 #include <net/ethernet.h>
 #include <net/if.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -137,12 +139,15 @@ static int open_both(int most, bool alone)
 	return fd[0];
 }
 
+static int a_fd; /* to look at only */
+
 /* a's; returns the bare socket at the other end. */
 static int open_a(void)
 {
 	int fd[2];
 
 	tcp_pair(fd, 0);
+	a_fd = fd[0];
 	open_end(&a, fd[0], false);
 	b.l = NULL;
 	return fd[1];
@@ -308,6 +313,31 @@ static void ends_anywhere(void **state)
 		assert_int_equal(a.got, 0);
 		close_both();
 	}
+}
+
+/*
+ * The peer's host has vanished: what comes to its socket is dropped before TCP sees it. The kernel says so once, and
+ * here to a write; reading finds no more than an end then.
+ */
+static void silence_told_to_a_write(void **state)
+{
+	struct sock_filter drop = {BPF_RET | BPF_K, 0, 0, 0};
+	struct sock_fprog all = {1, &drop};
+	unsigned patience = 1; /* ms */
+	struct pollfd p = {.events = 0};
+	int fd = open_a();
+
+	(void)state;
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &all, sizeof(all)), 0);
+	p.fd = a_fd;
+	assert_int_equal(setsockopt(p.fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof(patience)), 0);
+	assert_int_equal(send_packet(&a, 0, 100), 0);
+	a.l->ops->flush(a.l);
+	assert_int_equal(poll(&p, 1, 20000), 1); /* its end, with the error that waits */
+	assert_int_equal(send_packet(&a, 1, 100), 0);
+	assert_int_equal(until_word(&a), -ETIMEDOUT);
+	close(fd);
+	close_both();
 }
 
 /* Lengths that no packet has. */
@@ -522,9 +552,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_and_in_order), cmocka_unit_test(full_then_left),
 		cmocka_unit_test(close_says_goodbye), cmocka_unit_test(left_inside), cmocka_unit_test(byte_by_byte),
-		cmocka_unit_test(ends_anywhere), cmocka_unit_test(no_frame), cmocka_unit_test(not_a_stream),
-		cmocka_unit_test(s2_13_one_segment_each), cmocka_unit_test(s4_12_several_in_one),
-		cmocka_unit_test(mtu_is_a_segment),
+		cmocka_unit_test(ends_anywhere), cmocka_unit_test(silence_told_to_a_write), cmocka_unit_test(no_frame),
+		cmocka_unit_test(not_a_stream), cmocka_unit_test(s2_13_one_segment_each),
+		cmocka_unit_test(s4_12_several_in_one), cmocka_unit_test(mtu_is_a_segment),
 		cmocka_unit_test(s2_13_s4_12_captured), /* last: it leaves the network of the others */
 	};
 

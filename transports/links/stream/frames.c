@@ -56,7 +56,7 @@ static bool put_segments(struct stream *s)
 	}
 	sent = sendmmsg(s->fd, m, n, MSG_NOSIGNAL | MSG_DONTWAIT | MSG_EOR);
 	if (sent < 0) {
-		s->broken = !rwk_frame_no_room(errno);
+		s->broke = rwk_frame_no_room(errno) ? 0 : errno;
 		return false;
 	}
 	for (int i = 0; i < sent; i++) {
@@ -69,9 +69,9 @@ static bool put_segments(struct stream *s)
 void rwk_frames_flush(struct stream *s)
 {
 	rwk_list_remove(&s->dirty);
-	while (s->out_at < s->out_end && !s->broken && put_segments(s))
+	while (s->out_at < s->out_end && !s->broke && put_segments(s))
 		;
-	if (s->broken || s->out_at == s->out_end)
+	if (s->broke || s->out_at == s->out_end)
 		s->out_at = s->out_end = s->rest = 0;
 	rwk_streams_watch_out(s, s->out_end > 0);
 }
@@ -147,16 +147,22 @@ int rwk_frames_deliver(struct link *l, int budget)
 	return done;
 }
 
+/* Why it ended: the kernel says it once, and may have said it to a write; then reading finds no more than an end. */
+static int why(const struct stream *s, int err)
+{
+	if (err && err != -EPIPE && err != -ECONNRESET)
+		return err;
+	return s->broke && s->broke != EPIPE ? -s->broke : -ECONNRESET;
+}
+
 int rwk_frames_read(struct stream *s, int budget)
 {
 	ssize_t n = rwk_frame_read(&s->link->in, &s->part, s->fd);
 
 	if (n > 0)
 		return rwk_frames_deliver(s->link, budget);
-	if (n == 0 || n == -EPIPE)
-		n = -ECONNRESET;
 	if (n != -EAGAIN)
-		rwk_streams_end(s, (int)n);
+		rwk_streams_end(s, why(s, (int)n));
 	return 0;
 }
 

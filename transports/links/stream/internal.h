@@ -31,7 +31,7 @@ struct stream {
 	int status;
 	rwk_time due;   /* LEAVING */
 	bool wants_out; /* EPOLLOUT is asked for: the socket had no room */
-	bool broken;    /* cannot be written to; what can be read from it says why */
+	int broke;      /* errno of the write that found it broken; the reading side tells of it */
 
 	size_t segment; /* bytes */
 	bool alone;     /* one frame a segment */
