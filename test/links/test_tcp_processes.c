@@ -5,6 +5,7 @@
 #include "base/log.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -488,6 +489,54 @@ static void descriptors(void **state)
 	close_peer(p);
 }
 
+/* The socket of the stream to that port. */
+static int socket_to(uint32_t port)
+{
+	for (int fd = 0; fd < 1024; fd++) {
+		struct sockaddr_in6 at; /* or sockaddr_in, which has the port at the same place */
+		socklen_t len = sizeof(at);
+
+		if (!getpeername(fd, (struct sockaddr *)&at, &len) && ntohs(at.sin6_port) == port)
+			return fd;
+	}
+	return -1;
+}
+
+/*
+ * A stream breaks, its process is alive, and this end has no descriptor to ask it by: no evidence of its death. It is
+ * asked later, when there are some again; and if there are none for long, that is the word.
+ */
+static void no_descriptor_to_ask_by(void **state)
+{
+	struct rwk_tcp_attr attr = tcp_attr(11), child_attr = tcp_attr(22);
+
+	(void)state;
+	rwk_log_set_sink(count_warnings);
+	for (int for_good = 0; for_good < 2; for_good++) {
+		struct peer *p = open_peer(&attr);
+		struct child c = start(&child_attr, serve);
+		struct rlimit before, none;
+
+		assert_int_equal(rwk_tcp_reach(p->l, &c.at, 22), 0);
+		until_words(p, NULL, 1);
+		assert_int_equal(last_word(p), 0);
+		assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+		none = (struct rlimit){0, before.rlim_max};
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+		assert_int_equal(shutdown(socket_to(c.told->port), SHUT_RDWR), 0);
+		run_for(p, NULL, 100);
+		assert_int_equal(p->word_count, 1);
+		if (for_good)
+			until_words(p, NULL, 2);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+		until_words(p, NULL, 2);
+		assert_int_equal(last_word(p), for_good ? -EMFILE : -ETIMEDOUT);
+		end_child(&c);
+		close_peer(p);
+	}
+	rwk_log_set_sink(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -501,6 +550,7 @@ int main(void)
 		cmocka_unit_test(restarted_meeting),
 		cmocka_unit_test(not_inherited),
 		cmocka_unit_test(descriptors),
+		cmocka_unit_test(no_descriptor_to_ask_by),
 	};
 
 	return cmocka_run_group_tests_name("links/tcp processes", tests, NULL, NULL);

@@ -103,6 +103,24 @@ static void lacks_descriptors(struct link *l, const char *effect)
 	rwk_warn("tcp: no file descriptor is left, %s; raise the limit (ulimit -n)", effect);
 }
 
+static void wait_and_begin(struct stream *s, unsigned doublings)
+{
+	rwk_stream_close_socket(s);
+	s->state = WAITING;
+	rwk_stream_set_due(s, rwk_clock_now() + (FIRST_DELAY << (doublings < 6 ? doublings : 6)));
+}
+
+/* No socket. What this end lacks is no answer to what became of the peer: that is asked again, and then left open. */
+static void no_socket(struct stream *s, int status)
+{
+	if (!s->asks || status == -ECONNREFUSED || status == -EHOSTUNREACH)
+		fail(s, status);
+	else if (++s->tries < TRIES)
+		wait_and_begin(s, s->tries - 1);
+	else
+		rwk_stream_end(s, status);
+}
+
 void rwk_meet_begin(struct stream *s)
 {
 	int fd = rwk_tcp_connect(s->link, &s->who);
@@ -112,7 +130,7 @@ void rwk_meet_begin(struct stream *s)
 		fd = -EMFILE;
 	}
 	if (fd < 0) {
-		fail(s, fd);
+		no_socket(s, fd);
 		return;
 	}
 	s->fd = fd;
@@ -130,13 +148,6 @@ void rwk_meet_ask(struct stream *s)
 	s->nonce = 0;
 	s->tries = s->laters = 0;
 	rwk_meet_begin(s);
-}
-
-static void wait_and_begin(struct stream *s, unsigned doublings)
-{
-	rwk_stream_close_socket(s);
-	s->state = WAITING;
-	rwk_stream_set_due(s, rwk_clock_now() + (FIRST_DELAY << (doublings < 6 ? doublings : 6)));
 }
 
 static void try_again(struct stream *s)
