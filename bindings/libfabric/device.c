@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bindings/libfabric/device.h"
 
+#include "base/cancel.h"
 #include "base/log.h"
 #include "bindings/libfabric/msg.h"
 #include "bindings/libfabric/progress.h"
@@ -42,27 +43,33 @@ static int take_events(struct rwk_fi_device *d)
 
 int rwk_fi_device_progress(struct rwk_fi_device *d)
 {
-	int n = 0;
+	int before, n = 0;
 
 	if (rwk_unlikely(!d->adapter))
 		return 0;
+	before = rwk_cancel_hold_off();
 	if (!(d->turns++ % CONNECTIONS))
 		n = take_events(d);
-	return n + take_completions(d);
+	n += take_completions(d);
+	rwk_cancel_as_before(before);
+	return n;
 }
 
 void rwk_fi_device_look(struct rwk_fi_fabric *fabric)
 {
 	struct rwk_fi_device *d = atomic_load_explicit(&fabric->device, memory_order_acquire);
+	int before;
 
 	if (!d)
 		return;
+	before = rwk_cancel_hold_off();
 	rwk_fi_lock(&d->group.mutex);
 	if (d->adapter) {
 		take_events(d);
 		take_completions(d);
 	}
 	rwk_fi_unlock(&d->group.mutex);
+	rwk_cancel_as_before(before);
 }
 
 /* Those that sleep look for themselves. */
@@ -74,10 +81,14 @@ static void rouse(struct rwk_fi_device *d)
 
 int rwk_fi_device_arm(struct rwk_fi_device *d)
 {
-	if (!d->adapter || (!take_events(d) && !rwk_cq_arm(d->cq, RWK_CQ_NEXT)))
-		return 0;
-	rouse(d);
-	return -FI_EAGAIN;
+	int before = rwk_cancel_hold_off(), err = 0;
+
+	if (d->adapter && (take_events(d) || rwk_cq_arm(d->cq, RWK_CQ_NEXT))) {
+		rouse(d);
+		err = -FI_EAGAIN;
+	}
+	rwk_cancel_as_before(before);
+	return err;
 }
 
 static int open_adapter(struct rwk_fi_device *d)
@@ -181,8 +192,8 @@ static struct rwk_fi_device *open_device(void)
 
 int rwk_fi_device_get(struct rwk_fi_fabric *fabric, struct rwk_fi_device **out)
 {
+	int before = rwk_cancel_hold_off(), err = 0;
 	struct rwk_fi_device *d;
-	int err = 0;
 
 	pthread_mutex_lock(&fabric->opening);
 	d = atomic_load_explicit(&fabric->device, memory_order_relaxed);
@@ -192,6 +203,7 @@ int rwk_fi_device_get(struct rwk_fi_fabric *fabric, struct rwk_fi_device **out)
 		atomic_store_explicit(&fabric->device, d, memory_order_release);
 	}
 	pthread_mutex_unlock(&fabric->opening);
+	rwk_cancel_as_before(before);
 	if (!err)
 		*out = d;
 	return err;

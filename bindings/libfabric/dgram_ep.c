@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bindings/libfabric/dgram.h"
 
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "bindings/libfabric/absent_calls.h"
@@ -169,7 +170,7 @@ free_receives:
 
 static int ep_enable(struct rwk_fi_dgram_ep *ep)
 {
-	int err;
+	int before, err;
 
 	if (ep->ud) {
 		rwk_warn("fi_enable: the endpoint is enabled already");
@@ -183,7 +184,9 @@ static int ep_enable(struct rwk_fi_dgram_ep *ep)
 	if (err)
 		return err;
 	rwk_fi_enter(&ep->lock);
+	before = rwk_cancel_hold_off();
 	err = open_all(ep);
+	rwk_cancel_as_before(before);
 	rwk_fi_leave(&ep->lock);
 	return err;
 }

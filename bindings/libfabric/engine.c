@@ -2,6 +2,7 @@
 /* An engine of a domain: how one is opened, known to what the domain has, and closed without loss. */
 #include "bindings/libfabric/engine.h"
 
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "bindings/libfabric/deferred.h"
@@ -141,9 +142,12 @@ static void pay_debts(struct rwk_fi_domain *domain, struct rwk_engine *engine, c
 
 void rwk_fi_engine_finish(struct rwk_fi_domain *domain, struct rwk_engine *engine, const struct rwk_fi_guard *lock)
 {
+	int before = rwk_cancel_hold_off();
+
 	pay_debts(domain, engine, lock);
 	if (rwk_params.stats)
 		rwk_fi_engine_print(engine);
+	rwk_cancel_as_before(before);
 }
 
 struct side {
@@ -165,10 +169,12 @@ void rwk_fi_engine_quiet(struct rwk_fi_domain *domain, struct rwk_engine *engine
 	const struct side side = {engine, room, receives};
 	struct rwk_fi_deadline end = rwk_fi_deadline(QUIET);
 	struct rwk_fi_wait wait;
+	int before;
 
 	rwk_engine_cancel_room(engine, room, receives);
 	if (is_quiet(&side))
 		return;
+	before = rwk_cancel_hold_off();
 	rwk_fi_wait_open_last(&wait, engine, NULL);
 	while (!is_quiet(&side) && !rwk_fi_deadline_past(&end)) {
 		wait_or_look(domain, &wait, lock, is_quiet, &side);
@@ -177,6 +183,7 @@ void rwk_fi_engine_quiet(struct rwk_fi_domain *domain, struct rwk_engine *engine
 	if (!is_quiet(&side))
 		rwk_engine_room_give_up(engine, room, receives);
 	rwk_fi_wait_close(&wait);
+	rwk_cancel_as_before(before);
 }
 
 void rwk_fi_engine_close(struct rwk_fi_domain *domain, struct rwk_engine *engine)

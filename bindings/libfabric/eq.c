@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE /* syscall */
+
 #include "bindings/libfabric/eq.h"
 
 #include "base/log.h"
@@ -12,6 +14,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -52,7 +55,7 @@ static void remove_event(struct rwk_fi_eq *eq, struct rwk_fi_event *ev)
 	uint64_t one;
 
 	rwk_list_remove(&ev->link);
-	if (rwk_list_empty(&eq->events) && read(eq->bell, &one, sizeof(one)) < 0)
+	if (rwk_list_empty(&eq->events) && syscall(SYS_read, eq->bell, &one, sizeof(one)) < 0) /* base/cancel.h */
 		rwk_debug("event queue: its descriptor was empty already");
 }
 
@@ -225,7 +228,7 @@ static void append(struct rwk_fi_eq *eq, struct rwk_fi_event *ev)
 	const uint64_t one = 1;
 
 	pthread_mutex_lock(&eq->lock);
-	if (rwk_list_empty(&eq->events) && write(eq->bell, &one, sizeof(one)) < 0)
+	if (rwk_list_empty(&eq->events) && syscall(SYS_write, eq->bell, &one, sizeof(one)) < 0)
 		rwk_debug("event queue: its descriptor was full already");
 	rwk_list_append(&eq->events, &ev->link);
 	pthread_mutex_unlock(&eq->lock);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bindings/libfabric/group.h"
 
+#include "base/cancel.h"
 #include "bindings/libfabric/progress.h"
 
 #include <rdma/fi_errno.h>
@@ -219,18 +220,25 @@ void rwk_fi_groups_drive(struct rwk_fi_groups *all)
 
 void rwk_fi_stop(struct rwk_fi_groups *all)
 {
+	int before;
+
 	if (!all->locked)
 		return;
+	before = rwk_cancel_hold_off();
 	rwk_fi_lock(&all->control);
+	all->cancel = before;
 	for (struct rwk_fi_group *g = &all->first; g; g = rwk_fi_group_after(g))
 		rwk_fi_lock(&g->mutex);
 }
 
 void rwk_fi_go(struct rwk_fi_groups *all)
 {
+	int before = all->cancel;
+
 	if (!all->locked)
 		return;
 	for (struct rwk_fi_group *g = &all->first; g; g = rwk_fi_group_after(g))
 		rwk_fi_unlock(&g->mutex);
 	rwk_fi_unlock(&all->control);
+	rwk_cancel_as_before(before);
 }

@@ -58,12 +58,13 @@ struct rwk_fi_member {
 /** Those of a domain. */
 struct rwk_fi_groups {
 	struct rwk_fi_mutex control;
-	struct rwk_fi_group first; /* others follow it, and stay until the end */
-	struct rwk_fi_group *last; /* under `control`, as */
-	struct rwk_list vacant;    /* rwk_fi_group.vacant: free for the next objects */
-	bool locked;               /* else no guard has a lock */
-	bool one;                  /* all that there is and comes is in the first; under `control` */
+	struct rwk_fi_group first;        /* others follow it, and stay until the end */
+	struct rwk_fi_group *last;        /* under `control`, as */
+	struct rwk_list vacant;           /* rwk_fi_group.vacant: free for the next objects */
+	bool locked;                      /* else no guard has a lock */
+	bool one;                         /* all that there is and comes is in the first; under `control` */
 	struct rwk_fi_progress *progress; /* NULL: the program makes it, or there has been no endpoint */
+	int cancel;                       /* while all are stopped: what rwk_cancel_hold_off said */
 };
 
 void rwk_fi_group_init(struct rwk_fi_group *g);

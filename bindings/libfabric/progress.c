@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#define _GNU_SOURCE /* pthread_setname_np */
+#define _GNU_SOURCE /* pthread_setname_np, syscall */
 
 #include "bindings/libfabric/progress.h"
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/forked.h"
 #include "base/list.h"
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define POLLS_BEFORE_SLEEP 100 /* a sleep and its wake-up cost several microseconds on both sides */
@@ -267,7 +269,7 @@ void rwk_fi_progress_ring(struct rwk_fi_progress *p)
 {
 	const uint64_t one = 1;
 
-	if (write(p->event_fd, &one, sizeof(one)) < 0)
+	if (syscall(SYS_write, p->event_fd, &one, sizeof(one)) < 0) /* base/cancel.h */
 		rwk_debug("automatic progress: the descriptor is full, so the thread is awake");
 }
 
@@ -281,14 +283,18 @@ static void end_thread(struct rwk_fi_progress *p)
 
 void rwk_fi_progress_stop(struct rwk_fi_progress *p)
 {
+	int before;
+
 	if (!p)
 		return;
+	before = rwk_cancel_hold_off();
 	if (p->process == getpid()) {
 		pthread_mutex_lock(&running_lock);
 		end_thread(p);
 		pthread_mutex_unlock(&running_lock);
 	}
 	give_up(p);
+	rwk_cancel_as_before(before);
 }
 
 void rwk_fi_progress_stop_all(void)

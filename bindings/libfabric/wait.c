@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE /* syscall */
+
 #include "bindings/libfabric/wait.h"
 
+#include "base/cancel.h"
 #include "base/crowd.h"
 #include "base/log.h"
 #include "bindings/libfabric/device.h"
@@ -11,10 +14,12 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -145,6 +150,8 @@ static void close_given(struct rwk_fi_wait *w)
 
 void rwk_fi_wait_close(struct rwk_fi_wait *w)
 {
+	int before = rwk_cancel_hold_off();
+
 	rwk_list_remove(&w->of_lock);
 	close_given(w);
 	if (w->ears && w->hears)
@@ -159,6 +166,7 @@ void rwk_fi_wait_close(struct rwk_fi_wait *w)
 		rwk_fi_wait_set_drop(w->set);
 	free(w->engines);
 	free(w->uses);
+	rwk_cancel_as_before(before);
 }
 
 static unsigned find(const struct rwk_fi_wait *w, const struct rwk_engine *e)
@@ -341,7 +349,7 @@ static void ring(int fd)
 {
 	const uint64_t one = 1;
 
-	if (fd >= 0 && write(fd, &one, sizeof(one)) < 0)
+	if (fd >= 0 && syscall(SYS_write, fd, &one, sizeof(one)) < 0) /* base/cancel.h */
 		rwk_debug("wake-up: the descriptor is full, so its reader is awake");
 }
 
@@ -410,7 +418,7 @@ int rwk_fi_wait_arm(struct rwk_fi_wait *w)
 		return -FI_EAGAIN;
 	if (w->sleeping && !w->armed)
 		return -FI_EAGAIN; /* the ring is for them, too */
-	if (w->rung && w->event_fd >= 0 && read(w->event_fd, &rung, sizeof(rung)) < 0 && errno != EAGAIN)
+	if (w->rung && w->event_fd >= 0 && syscall(SYS_read, w->event_fd, &rung, sizeof(rung)) < 0 && errno != EAGAIN)
 		return -errno;
 	w->rung = false;
 	w->armed = true; /* also if it does not come to a sleep: another thread may be asleep */
@@ -433,7 +441,7 @@ int rwk_fi_wait_arm_given(struct rwk_fi_wait *w)
 {
 	uint64_t rung;
 
-	if (w->told_fd >= 0 && read(w->told_fd, &rung, sizeof(rung)) < 0 && errno != EAGAIN)
+	if (w->told_fd >= 0 && syscall(SYS_read, w->told_fd, &rung, sizeof(rung)) < 0 && errno != EAGAIN)
 		return -errno;
 	return rwk_fi_wait_arm(w);
 }
@@ -462,13 +470,41 @@ bool rwk_fi_wait_drive(struct rwk_fi_wait *w)
 	return armed;
 }
 
+struct sleeper {
+	struct rwk_fi_wait *wait;
+	const struct rwk_fi_guard *lock;
+};
+
+/* A sleeping thread is cancelled: nobody waits here any more. Others look again, as what was armed may not be. */
+static void leave_bed(void *arg)
+{
+	const struct sleeper *s = arg;
+
+	rwk_fi_enter(s->lock);
+	s->wait->sleeping--;
+	s->wait->waiting--;
+	rwk_fi_leave(s->lock);
+}
+
+/* Without the lock; the one place where a call of ours can be cancelled. */
+static int sleep_on(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, int timeout)
+{
+	struct pollfd p = {.fd = w->epoll_fd, .events = POLLIN};
+	struct sleeper me = {w, lock};
+	int n;
+
+	pthread_cleanup_push(leave_bed, &me);
+	n = poll(&p, 1, timeout);
+	pthread_cleanup_pop(0);
+	return n;
+}
+
 /*
  * Gives the core away with the lock open: until the descriptor is readable, or for a moment. False: a signal of the
  * system has ended that.
  */
 static bool rest(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, const struct rwk_fi_deadline *end)
 {
-	struct pollfd p = {.fd = w->epoll_fd, .events = POLLIN};
 	bool sleep = w->object == FI_WAIT_FD && !rwk_fi_wait_arm(w);
 	bool quiet = sleep && rwk_fi_wait_sleeps(w, lock);
 	bool interrupted = false;
@@ -476,7 +512,7 @@ static bool rest(struct rwk_fi_wait *w, const struct rwk_fi_guard *lock, const s
 	w->sleeping += sleep;
 	rwk_fi_leave(lock);
 	if (sleep)
-		interrupted = poll(&p, 1, rwk_fi_deadline_left(end)) < 0 && errno == EINTR;
+		interrupted = sleep_on(w, lock, rwk_fi_deadline_left(end)) < 0 && errno == EINTR;
 	else
 		sched_yield();
 	if (quiet)

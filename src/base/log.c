@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/log.h"
 
+#include "base/cancel.h"
+
 #include <errno.h>
 #include <stdio.h>
 
@@ -19,7 +21,7 @@ void rwk_log_set_level(enum rwk_log_level level)
 
 void rwk_log(enum rwk_log_level level, const char *file, int line, const char *fmt, ...)
 {
-	int saved = errno;
+	int saved = errno, before;
 	char text[1024];
 	va_list ap;
 
@@ -28,9 +30,11 @@ void rwk_log(enum rwk_log_level level, const char *file, int line, const char *f
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	before = rwk_cancel_hold_off();
 	if (log_sink)
 		log_sink(level, file, line, text);
 	else
 		fprintf(stderr, "ropewalk: %s\n", text);
+	rwk_cancel_as_before(before);
 	errno = saved;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "base/process.h"
 
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/param.h"
 
@@ -186,18 +187,26 @@ pid_t rwk_process_idle_thread(pid_t pid)
 	return idle;
 }
 
-void rwk_process_let_in(void)
+static void let_in(void)
 {
 	char scope = 0;
-	int fd;
+	int fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
 
-	if (!rwk_params.ptracer || rwk_params.cma == RWK_OFF)
-		return;
-	fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
 	if (read(fd, &scope, 1) == 1 && scope == '1' && !prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0))
 		rwk_info("Yama's ptrace_scope is 1: allowed processes of this user to copy from this one "
 			 "(FI_ROPEWALK_PTRACER=no forbids it)");
 	close(fd);
+}
+
+void rwk_process_let_in(void)
+{
+	int before;
+
+	if (!rwk_params.ptracer || rwk_params.cma == RWK_OFF)
+		return;
+	before = rwk_cancel_hold_off();
+	let_in();
+	rwk_cancel_as_before(before);
 }

@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <stdint.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /** Zero at first; not for two threads or processes at once. */
 struct rwk_random {
@@ -20,7 +22,7 @@ struct rwk_random {
 static inline int rwk_random_next(struct rwk_random *r, uint64_t *out)
 {
 	if (!r->left) {
-		ssize_t n = getrandom(r->word, sizeof(r->word), GRND_NONBLOCK);
+		ssize_t n = syscall(SYS_getrandom, r->word, sizeof(r->word), GRND_NONBLOCK);
 
 		if (n < (ssize_t)sizeof(r->word[0]))
 			return n < 0 && errno == EAGAIN ? -EAGAIN : -EIO;

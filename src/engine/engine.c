@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "engine/rma_state.h"
 
+#include "base/cancel.h"
 #include "engine/job.h"
 
 #include <stdlib.h>
@@ -58,9 +59,12 @@ static int open_both(struct rwk_engine *e, struct rwk_port_attr *attr)
 /** The network's stays, for what is still on its way. */
 static void leave_ports(struct rwk_engine *e)
 {
+	int before = rwk_cancel_hold_off();
+
 	if (e->network_port)
 		e->network->leave(e->network_port);
 	e->transport->close(e->port);
+	rwk_cancel_as_before(before);
 }
 
 static void close_ports(struct rwk_engine *e)
@@ -132,7 +136,7 @@ static int open_inbox(struct rwk_engine *e)
 	return rwk_rooms_open(e);
 }
 
-int rwk_engine_open(const struct rwk_engine_attr *attr, struct rwk_engine **out)
+static int engine_open(const struct rwk_engine_attr *attr, struct rwk_engine **out)
 {
 	struct rwk_engine *e;
 	int rc = rwk_job_load();
@@ -180,6 +184,14 @@ leave_inbox:
 	return rc;
 }
 
+int rwk_engine_open(const struct rwk_engine_attr *attr, struct rwk_engine **out)
+{
+	int before = rwk_cancel_hold_off(), rc = engine_open(attr, out);
+
+	rwk_cancel_as_before(before);
+	return rc;
+}
+
 /**
  * A completion that nobody wants any more, unless it tells of a buffer that was meant for others' messages too, or that
  * is somebody else's.
@@ -221,16 +233,23 @@ void rwk_engine_leave(struct rwk_engine *e)
 
 bool rwk_engine_linger(struct rwk_engine *e)
 {
-	return e->network_port && e->network->linger(e->network_port);
+	int before = rwk_cancel_hold_off();
+	bool lingers = e->network_port && e->network->linger(e->network_port);
+
+	rwk_cancel_as_before(before);
+	return lingers;
 }
 
 void rwk_engine_close(struct rwk_engine *e)
 {
+	int before = rwk_cancel_hold_off();
+
 	if (!e->left)
 		rwk_engine_leave(e);
 	if (e->network_port)
 		e->network->close(e->network_port);
 	engine_free(e);
+	rwk_cancel_as_before(before);
 }
 
 void rwk_engine_set_queues(
@@ -285,7 +304,7 @@ static bool looks_again(struct rwk_engine *e)
  */
 static int network_progress(struct rwk_engine *e)
 {
-	int n;
+	int n, before;
 
 	if (e->network_fresh) {
 		e->network_fresh = false;
@@ -293,7 +312,9 @@ static int network_progress(struct rwk_engine *e)
 	}
 	if (e->network_quiet >= NETWORK_QUIET && !looks_again(e))
 		return 0;
+	before = rwk_cancel_hold_off();
 	n = e->network->progress(e->network_port);
+	rwk_cancel_as_before(before);
 	e->network_fresh = n;
 	e->network_quiet = n ? 0 : e->network_quiet + (e->network_quiet < NETWORK_QUIET);
 	return n;
@@ -346,14 +367,18 @@ void rwk_engine_look(struct rwk_engine *e)
 
 int rwk_engine_arm(struct rwk_engine *e)
 {
-	int rc;
+	int rc, before;
 
 	if (!rwk_list_empty(&e->to_offer) || !rwk_list_empty(&e->failed))
 		return -EAGAIN;
+	before = rwk_cancel_hold_off();
 	rc = e->network ? e->network->arm(e->network_port) : 0;
 	e->network_quiet = 0;
 	e->network_fresh = false;
-	return rc ? rc : e->transport->arm(e->port);
+	if (!rc)
+		rc = e->transport->arm(e->port);
+	rwk_cancel_as_before(before);
+	return rc;
 }
 
 int rwk_engine_wait_fd(struct rwk_engine *e, int i)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "engine/job.h"
 
+#include "base/cancel.h"
 #include "base/forked.h"
 #include "base/log.h"
 #include "base/socket.h"
@@ -86,8 +87,8 @@ static uint32_t node_hash(uint64_t boot)
 
 int rwk_job_load(void)
 {
+	int before = rwk_cancel_hold_off(), rc = 0;
 	uint64_t boot;
-	int rc = 0;
 
 	pthread_mutex_lock(&job_lock);
 	if (!job_map) {
@@ -97,6 +98,7 @@ int rwk_job_load(void)
 		job_machine = (uint32_t)(boot ^ boot >> 32) & 0xffffffu;
 	}
 	pthread_mutex_unlock(&job_lock);
+	rwk_cancel_as_before(before);
 	return rc;
 }
 
@@ -120,12 +122,13 @@ static bool take_ip(const struct sockaddr *from, uint8_t ip[16])
 /* What cannot be had now is asked for again later; until then the last answer holds. */
 static void ask_own_ips(void)
 {
+	int before = rwk_cancel_hold_off();
 	size_t count = 0;
 	struct ifaddrs *all;
 	uint8_t(*ip)[16];
 
 	if (getifaddrs(&all))
-		return;
+		goto as_before;
 	for (struct ifaddrs *i = all; i; i = i->ifa_next)
 		count++;
 	ip = malloc((count + 1) * sizeof(*ip));
@@ -138,6 +141,8 @@ static void ask_own_ips(void)
 		own.count = count;
 	}
 	freeifaddrs(all);
+as_before:
+	rwk_cancel_as_before(before);
 }
 
 static void forget_own_ips(void)

@@ -10,6 +10,7 @@
  */
 #include "engine/internal.h"
 
+#include "base/cancel.h"
 #include "engine/job.h"
 
 /** A peer known by its port alone turns out to have this address. */
@@ -259,14 +260,15 @@ int rwk_peer_connect(struct rwk_peer *p)
 {
 	struct rwk_engine *e = p->engine;
 	struct rwk_channel *ch;
+	int before = rwk_cancel_hold_off(), rc;
 	bool network = false;
-	int rc;
 
 	rc = e->left ? -ECANCELED : select_port(p, &network);
 	if (!rc && network)
 		rc = e->network->connect(e->network_port, &p->address, p, &ch);
 	else if (!rc)
 		rc = connect_here(p, &ch);
+	rwk_cancel_as_before(before);
 	if (rc == -ENOMEM)
 		return -EAGAIN;
 	if (rc) {
@@ -427,6 +429,7 @@ static void end_sends(struct rwk_peer *p)
 
 void rwk_peers_reap(struct rwk_engine *e)
 {
+	int before = rwk_cancel_hold_off();
 	struct rwk_list *l;
 
 	while ((l = rwk_list_pop(&e->failed))) {
@@ -441,6 +444,7 @@ void rwk_peers_reap(struct rwk_engine *e)
 		rwk_rma_abandon(p);
 	}
 	rwk_inbound_guard(e, false);
+	rwk_cancel_as_before(before);
 }
 
 int rwk_peers_open(struct rwk_engine *e)

@@ -404,6 +404,13 @@ test_libfabric_test_wait_processes_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_wait_processes_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_wait_processes
 
+check_PROGRAMS += test/libfabric/test_cancelled
+test_libfabric_test_cancelled_SOURCES = test/libfabric/test_cancelled.c test/libfabric/fi_pair.c \
+	test/libfabric/fi_pair.h
+test_libfabric_test_cancelled_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_cancelled_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_cancelled
+
 check_PROGRAMS += test/libfabric/test_wait_set
 test_libfabric_test_wait_set_SOURCES = test/libfabric/test_wait_set.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h
 test_libfabric_test_wait_set_LDADD = $(FI_TEST_LDADD)

@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include "packet/capture.h"
 
+#include "base/cancel.h"
 #include "base/forked.h"
 #include "base/iov.h"
 #include "base/list.h"
@@ -479,10 +480,12 @@ void rwk_capture_packet(struct rwk_capture *c, enum rwk_capture_link link, bool 
 	const struct rwk_capture_end *source, const struct rwk_capture_end *destination, const struct iovec *iov,
 	int count, uint64_t time)
 {
+	int before;
 	size_t at;
 
 	if (!is_mine(c))
 		return;
+	before = rwk_cancel_hold_off();
 	if (!time)
 		time = now();
 	pthread_mutex_lock(&c->lock);
@@ -501,6 +504,7 @@ void rwk_capture_packet(struct rwk_capture *c, enum rwk_capture_link link, bool 
 		end_block(c, at);
 	}
 	pthread_mutex_unlock(&c->lock);
+	rwk_cancel_as_before(before);
 }
 
 void rwk_capture_close(struct rwk_capture *c)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#define _GNU_SOURCE /* struct ucred */
+#define _GNU_SOURCE /* struct ucred, syscall */
 #include "shm/note.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <linux/sockios.h>
 #include <unistd.h>
@@ -92,7 +93,7 @@ int rwk_shm_note_send(int sock, uint16_t number, const struct rwk_shm_note *note
 		c->cmsg_len = CMSG_LEN(count * sizeof(int));
 		memcpy(CMSG_DATA(c), fds, count * sizeof(int));
 	}
-	return sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return syscall(SYS_sendmsg, sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0; /* base/cancel.h */
 }
 
 bool rwk_shm_note_lies_unread(int sock)
@@ -109,8 +110,7 @@ static bool wake_by(int sock, uint16_t number)
 	socklen_t len = socket_name(&name, number);
 
 	/* Nobody there: evidence will tell. */
-	return sendto(sock, "w", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&name, len) >= 0 ||
-	       errno == ECONNREFUSED;
+	return syscall(SYS_sendto, sock, "w", 1, MSG_DONTWAIT | MSG_NOSIGNAL, &name, len) >= 0 || errno == ECONNREFUSED;
 }
 
 int rwk_shm_note_name(uint64_t nonce_port)

@@ -19,6 +19,7 @@
 #include "shm/transfer.h"
 #include "shm/transfer_claim.h"
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/copy.h"
 #include "base/demote.h"
@@ -395,8 +396,8 @@ static int sweep(struct rwk_port *port)
 /* What is done by time. */
 static rwk_noinline int housekeeping(struct rwk_port *port)
 {
+	int before = rwk_cancel_hold_off(), n = 0;
 	uint64_t now = clock_ms();
-	int n = 0;
 
 	if (now != port->now || !rwk_list_empty(&port->connecting) ||
 		(now < port->talk_until && port->polls % 4096 == 0)) {
@@ -417,6 +418,7 @@ static rwk_noinline int housekeeping(struct rwk_port *port)
 		if (port->cold_count)
 			n += sweep(port);
 	}
+	rwk_cancel_as_before(before);
 	return n;
 }
 
@@ -431,10 +433,14 @@ static rwk_noinline void idle(struct rwk_port *port)
 
 static rwk_noinline int wake_up(struct rwk_port *port)
 {
+	int before = rwk_cancel_hold_off(), n;
+
 	rwk_shm_disarm(port);
 	port->now = clock_ms();
 	port->polls |= 63; /* a sleeper polls seldom: what goes by time is looked at in this very progress */
-	return rwk_shm_events(port);
+	n = rwk_shm_events(port);
+	rwk_cancel_as_before(before);
+	return n;
 }
 
 /* A poll that copies may take long: what goes by time, a death above all, is looked at before the next one. */

@@ -34,6 +34,7 @@
 #include "shm/transfer_area.h"
 
 #include "base/call_if.h"
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/process.h"
 
@@ -122,7 +123,7 @@ static void nap(void)
 	nanosleep(&ms, NULL);
 }
 
-bool rwk_shm_guard_wait(struct rwk_shm_transfers *t, bool (*pending)(struct rwk_shm_transfers *t, void *arg), void *arg)
+static bool guard_wait(struct rwk_shm_transfers *t, bool (*pending)(struct rwk_shm_transfers *t, void *arg), void *arg)
 {
 	int pid = (int)rwk_shm_peer_pid(t->ch);
 	uint64_t start = 0, waited;
@@ -160,6 +161,15 @@ bool rwk_shm_guard_wait(struct rwk_shm_transfers *t, bool (*pending)(struct rwk_
 	}
 	t->waited_in_vain = false;
 	return false;
+}
+
+bool rwk_shm_guard_wait(struct rwk_shm_transfers *t, bool (*pending)(struct rwk_shm_transfers *t, void *arg), void *arg)
+{
+	int before = rwk_cancel_hold_off();
+	bool ended = guard_wait(t, pending, arg);
+
+	rwk_cancel_as_before(before);
+	return ended;
 }
 
 bool rwk_shm_guard_shuts_out(struct rwk_shm_transfers *t, uint64_t *since)

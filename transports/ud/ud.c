@@ -8,6 +8,7 @@
  */
 #include "ud/internal.h"
 
+#include "base/cancel.h"
 #include "base/compiler.h"
 #include "base/iov.h"
 #include "links/udp/udp.h"
@@ -119,8 +120,11 @@ int rwk_ud_open_on(struct rwk_link *link, const struct rwk_ud_attr *attr, struct
 
 void rwk_ud_close(struct rwk_ud *ud)
 {
+	int before = rwk_cancel_hold_off();
+
 	ud->link->ops->flush(ud->link);
 	ud->link->ops->close(ud->link);
+	rwk_cancel_as_before(before);
 	free(ud);
 }
 
@@ -197,12 +201,18 @@ void rwk_ud_cancel(struct rwk_ud *ud, struct rwk_ud_receive *r)
 
 int rwk_ud_progress(struct rwk_ud *ud)
 {
-	return ud->link->ops->progress(ud->link, PACKETS_A_TURN);
+	int before = rwk_cancel_hold_off(), n = ud->link->ops->progress(ud->link, PACKETS_A_TURN);
+
+	rwk_cancel_as_before(before);
+	return n;
 }
 
 int rwk_ud_arm(struct rwk_ud *ud)
 {
-	return ud->link->ops->arm(ud->link);
+	int before = rwk_cancel_hold_off(), rc = ud->link->ops->arm(ud->link);
+
+	rwk_cancel_as_before(before);
+	return rc;
 }
 
 int rwk_ud_fd(const struct rwk_ud *ud)

@@ -7,13 +7,15 @@
  *
  * In: framing.h's reader.
  */
-#define _GNU_SOURCE /* sendmmsg */
+#define _GNU_SOURCE /* struct mmsghdr, syscall */
 #include "links/stream/internal.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define AT_ONCE 32 /* segments that one call gives to the socket */
 
@@ -54,7 +56,7 @@ static bool put_segments(struct stream *s)
 		m[n] = (struct mmsghdr){.msg_hdr = {.msg_iov = &v[n], .msg_iovlen = 1}};
 		at += v[n].iov_len;
 	}
-	sent = sendmmsg(s->fd, m, n, MSG_NOSIGNAL | MSG_DONTWAIT | MSG_EOR);
+	sent = (int)syscall(SYS_sendmmsg, s->fd, m, n, MSG_NOSIGNAL | MSG_DONTWAIT | MSG_EOR); /* base/cancel.h */
 	if (sent < 0) {
 		s->broke = rwk_frame_no_room(errno) ? 0 : errno;
 		return false;

@@ -23,6 +23,8 @@
 
 #include "links/udp/internal.h"
 
+#include "base/cancel.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -74,7 +76,7 @@ static int open_line(struct udp *u, const struct rwk_link_address *own, const st
 	return err;
 }
 
-void rwk_udp_line_end(struct udp *u)
+static void end_line(struct udp *u)
 {
 	struct rwk_link_address own = rwk_udp_address(u->line_ip, u->port);
 
@@ -101,6 +103,14 @@ void rwk_udp_line_end(struct udp *u)
 	u->filler = &u->main;
 	memset(&u->favourite, 0, sizeof(u->favourite));
 	memset(&u->to, 0, sizeof(u->to));
+}
+
+void rwk_udp_line_end(struct udp *u)
+{
+	int before = rwk_cancel_hold_off();
+
+	end_line(u);
+	rwk_cancel_as_before(before);
 }
 
 /* Our IP, if it is the same in both directions. */

@@ -78,7 +78,7 @@ static bool hear_one(struct udp *u, int fd)
 		.msg_controllen = sizeof(control.room)};
 	struct rwk_link_address who;
 
-	if (recvmsg(fd, &h, MSG_ERRQUEUE) < 0)
+	if (syscall(SYS_recvmsg, fd, &h, MSG_ERRQUEUE) < 0)
 		return errno == EINTR;
 	if (!h.msg_namelen)
 		return true;
@@ -162,7 +162,7 @@ static void begin_plain(struct udp *u)
 
 	u->line.run = 0;
 	rwk_udp_join(u->line.fd, false);
-	if (recv(u->line.fd, &byte, sizeof(byte), MSG_PEEK) < 0 && errno == EAGAIN &&
+	if (syscall(SYS_recvfrom, u->line.fd, &byte, sizeof(byte), MSG_PEEK, NULL, NULL) < 0 && errno == EAGAIN &&
 		change_word(u, u->word | LINE_PLAIN))
 		return;
 	if (!is_plain(u)) /* another may have come to the same at once */

@@ -13,6 +13,7 @@
 
 #include "links/udp/internal.h"
 
+#include "base/cancel.h"
 #include "base/clock.h"
 
 #include <arpa/inet.h>
@@ -49,6 +50,7 @@ static uint32_t ask_mtu(int fd, bool ip4)
 /* From `own`, NULL: from whichever address the kernel chooses. 0 and source, mtu of r set; negative errno. */
 static int ask(const uint8_t *own, const struct rwk_link_address *to, struct route *r)
 {
+	int before = rwk_cancel_hold_off();
 	bool ip4 = rwk_udp_is_ip4(to->byte);
 	union socket_name name;
 	socklen_t size = sizeof(name);
@@ -56,8 +58,10 @@ static int ask(const uint8_t *own, const struct rwk_link_address *to, struct rou
 	int fd = socket(name.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int err = 0;
 
-	if (fd < 0)
-		return -errno;
+	if (fd < 0) {
+		err = -errno;
+		goto as_before;
+	}
 	if (own) {
 		struct place at = {.scope = rwk_udp_place(to).scope};
 		struct rwk_link_address bound;
@@ -77,6 +81,8 @@ static int ask(const uint8_t *own, const struct rwk_link_address *to, struct rou
 		r->mtu = ask_mtu(fd, ip4);
 	}
 	close(fd);
+as_before:
+	rwk_cancel_as_before(before);
 	return err;
 }
 

@@ -250,7 +250,7 @@ void *rwk_udp_reserve(struct rwk_link *l, const struct rwk_link_address *to, siz
 	return room;
 }
 
-/* The calls are no points where a thread can be cancelled, as those that receive are none. */
+/* By syscall here and below: base/cancel.h says why. */
 static long hasten_by_main(struct udp *u, const void *bytes, size_t len)
 {
 	union socket_name name;
@@ -297,10 +297,10 @@ static ssize_t give_joined(int fd, const struct msghdr *h)
 	struct msghdr joined = *h;
 
 	if (!h->msg_controllen)
-		return sendto(fd, bytes, len, 0, h->msg_name, h->msg_namelen);
+		return syscall(SYS_sendto, fd, bytes, len, 0, h->msg_name, h->msg_namelen);
 	joined.msg_iov = &iov;
 	joined.msg_iovlen = 1;
-	return sendmsg(fd, &joined, 0);
+	return syscall(SYS_sendmsg, fd, &joined, 0);
 }
 
 /* Messages at the front of what is staged that go by one socket. */
@@ -322,13 +322,13 @@ static int give(struct udp *u)
 	ssize_t r;
 
 	if (n > 1)
-		r = sendmmsg(fd, &u->out[u->first], (unsigned)n, 0);
+		r = syscall(SYS_sendmmsg, fd, &u->out[u->first], (unsigned)n, 0);
 	else if (h->msg_iovlen == 1 && !h->msg_controllen)
-		r = sendto(fd, h->msg_iov->iov_base, h->msg_iov->iov_len, 0, h->msg_name, h->msg_namelen);
+		r = syscall(SYS_sendto, fd, h->msg_iov->iov_base, h->msg_iov->iov_len, 0, h->msg_name, h->msg_namelen);
 	else if (m->segments == 1 && m->bytes <= JOINED_MAX && h->msg_iovlen > 1)
 		r = give_joined(fd, h);
 	else
-		r = sendmsg(fd, h, 0);
+		r = syscall(SYS_sendmsg, fd, h, 0);
 	if (r < 0)
 		return -errno;
 	u->counters.calls_out++;
@@ -410,7 +410,7 @@ static bool cut_apart(struct udp *u, const struct rwk_link_address *to)
 		size_t len = m->bytes - at < m->size ? m->bytes - at : m->size;
 
 		h.msg_iovlen = rwk_iov_slice(batch->msg_iov, batch->msg_iovlen, at, &len, part, PIECES);
-		if (sendmsg(u->main.fd, &h, 0) < 0) {
+		if (syscall(SYS_sendmsg, u->main.fd, &h, 0) < 0) {
 			if (is_lack_of_room(errno))
 				u->counters.no_room++; /* lost, as on the way */
 			else
