@@ -708,6 +708,49 @@ static void watching(void **state)
 	close(epoll);
 }
 
+static struct rwk_link_address nowhere(uint16_t port)
+{
+	static const uint8_t everybody[16] = {[10] = 0xff, [11] = 0xff, [12] = 255, [13] = 255, [14] = 255, [15] = 255};
+
+	return rwk_tcp_address(everybody, port);
+}
+
+static unsigned discontents;
+
+/* Leaves the other, whose word is the next, and tries again, as long as that is not a loop for ever. */
+static void never_content(void *user, const struct rwk_link_address *who, int status)
+{
+	struct rwk_link_address other = nowhere(2);
+	struct rwk_link *l = user;
+
+	assert_true(status < 0);
+	assert_memory_not_equal(who, &other, sizeof(other));
+	rwk_tcp_leave(l, &other);
+	if (++discontents < 100)
+		assert_int_equal(rwk_tcp_reach(l, who, 33), 0);
+}
+
+/* What is begun in a word, and fails at once, is told by the next progress; what is left in a word, not at all. */
+static void words_of_words(void **state)
+{
+	struct rwk_link_address first = nowhere(1), second = nowhere(2);
+	struct rwk_tcp_attr attr = tcp_attr(11);
+	struct rwk_link *l;
+
+	(void)state;
+	assert_int_equal(rwk_tcp_open(&attr, &l), 0);
+	l->word = never_content;
+	l->user = l;
+	discontents = 0;
+	assert_int_equal(rwk_tcp_reach(l, &first, 33), 0);
+	assert_int_equal(rwk_tcp_reach(l, &second, 44), 0);
+	l->ops->progress(l, 16);
+	assert_int_equal(discontents, 1);
+	l->ops->progress(l, 16);
+	assert_int_equal(discontents, 2);
+	l->ops->close(l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -731,6 +774,7 @@ int main(void)
 		cmocka_unit_test(meeting_elsewhere),
 		cmocka_unit_test(sleeping),
 		cmocka_unit_test(unheard),
+		cmocka_unit_test(words_of_words),
 		cmocka_unit_test(watching),
 	};
 

@@ -104,6 +104,7 @@ struct link {
 	struct stream *table;
 	struct stream *last; /* that send found last */
 	struct rwk_list all, timed, half, dirty, words, unheard;
+	struct rwk_list told; /* of the words, those that are told in this turn */
 	struct outbox *spare; /* in which nothing waits: as many as there were streams at once with something to send */
 	struct stream *telling; /* whose word is being told; else NULL */
 	bool any_dead; /* of `all` */

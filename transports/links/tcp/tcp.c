@@ -253,13 +253,22 @@ static void free_dead(struct link *l)
  * Progress.
  */
 
+static void move_all(struct rwk_list *from, struct rwk_list *to)
+{
+	struct rwk_list *n;
+
+	rwk_list_init(to);
+	while ((n = rwk_list_pop(from)))
+		rwk_list_append(to, n);
+}
+
 /* Those that are to be told now; what an upcall adds waits, or an owner that is never content would keep us here. */
 static void tell_words(struct link *l)
 {
-	const struct rwk_list *last = l->words.prev;
 	struct rwk_list *n;
 
-	while ((n = rwk_list_pop(&l->words))) {
+	move_all(&l->words, &l->told);
+	while ((n = rwk_list_pop(&l->told))) {
 		struct stream *s = rwk_container_of(n, struct stream, word);
 		struct rwk_link_address who = s->who;
 		int status = s->status;
@@ -272,18 +281,7 @@ static void tell_words(struct link *l)
 		if (l->pub.word)
 			l->pub.word(l->pub.user, &who, status);
 		l->telling = NULL;
-		if (n == last)
-			break;
 	}
-}
-
-static void move_all(struct rwk_list *from, struct rwk_list *to)
-{
-	struct rwk_list *n;
-
-	rwk_list_init(to);
-	while ((n = rwk_list_pop(from)))
-		rwk_list_append(to, n);
 }
 
 static void stream_due(struct stream *s)
@@ -569,6 +567,7 @@ int rwk_tcp_open(const struct rwk_tcp_attr *attr, struct rwk_link **out)
 	rwk_list_init(&l->half);
 	rwk_list_init(&l->dirty);
 	rwk_list_init(&l->words);
+	rwk_list_init(&l->told);
 	rwk_list_init(&l->unheard);
 	err = open_descriptors(l);
 	if (err) {
@@ -626,11 +625,11 @@ int rwk_tcp_reach(struct rwk_link *pub, const struct rwk_link_address *to, uint6
 }
 
 /* What was to be told about the address needs to be told no more. */
-static void forget_words(struct link *l, const struct rwk_link_address *to)
+static void forget_words(struct rwk_list *words, const struct rwk_link_address *to)
 {
 	struct rwk_list *next;
 
-	for (struct rwk_list *n = l->words.next; n != &l->words; n = next) {
+	for (struct rwk_list *n = words->next; n != words; n = next) {
 		struct stream *s = rwk_container_of(n, struct stream, word);
 
 		next = n->next;
@@ -647,7 +646,8 @@ void rwk_tcp_leave(struct rwk_link *pub, const struct rwk_link_address *to)
 	struct link *l = link_of(pub);
 	struct stream *s = rwk_stream_find(l, to);
 
-	forget_words(l, to);
+	forget_words(&l->words, to);
+	forget_words(&l->told, to);
 	if (!s)
 		return;
 	rwk_stream_unwatch(s);
