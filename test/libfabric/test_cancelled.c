@@ -8,10 +8,11 @@
 
 #include <pthread.h>
 
-#define LOOKS  20000 /* so many that a process looks at everything that it looks at by turns */
-#define LONG   300000
-#define SHORT  8
-#define ROUNDS 3
+#define LOOKS    20000 /* so many that a process looks at everything that it looks at by turns */
+#define LONG     300000
+#define SHORT    8
+#define ROUNDS   3
+#define PATIENCE 10000 /* ms */
 
 struct stage {
 	struct t_end *e;
@@ -60,9 +61,11 @@ static void *run(void *(*what)(void *), void *arg)
 static void nobody_waits(struct fid_cq *cq)
 {
 	struct fi_cq_tagged_entry entry;
+	int64_t end = t_now() + PATIENCE;
 
 	assert_int_equal(fi_cq_signal(cq), 0);
-	assert_int_equal(fi_cq_sread(cq, &entry, 1, NULL, -1), -FI_EAGAIN);
+	assert_int_equal(fi_cq_sread(cq, &entry, 1, NULL, PATIENCE), -FI_EAGAIN);
+	assert_true(t_now() < end);
 }
 
 static void both(struct t_process *p)
