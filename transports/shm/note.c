@@ -2,6 +2,8 @@
 #define _GNU_SOURCE /* struct ucred, syscall */
 #include "shm/note.h"
 
+#include "base/cancel.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -79,6 +81,7 @@ int rwk_shm_note_send(int sock, uint16_t number, const struct rwk_shm_note *note
 	struct sockaddr_un name;
 	struct msghdr msg = {.msg_name = &name, .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.bytes};
 	struct cmsghdr *c = &control.align;
+	int before, rc;
 
 	msg.msg_namelen = socket_name(&name, number);
 	msg.msg_controllen = CMSG_SPACE(sizeof(me)) + (count ? CMSG_SPACE(count * sizeof(int)) : 0);
@@ -93,7 +96,10 @@ int rwk_shm_note_send(int sock, uint16_t number, const struct rwk_shm_note *note
 		c->cmsg_len = CMSG_LEN(count * sizeof(int));
 		memcpy(CMSG_DATA(c), fds, count * sizeof(int));
 	}
-	return syscall(SYS_sendmsg, sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0; /* base/cancel.h */
+	before = rwk_cancel_hold_off();
+	rc = sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+	rwk_cancel_as_before(before);
+	return rc;
 }
 
 bool rwk_shm_note_lies_unread(int sock)

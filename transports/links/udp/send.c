@@ -11,6 +11,7 @@
 
 #include "links/udp/internal.h"
 
+#include "base/cancel.h"
 #include "base/copy.h"
 #include "base/iov.h"
 #include "base/log.h"
@@ -250,7 +251,7 @@ void *rwk_udp_reserve(struct rwk_link *l, const struct rwk_link_address *to, siz
 	return room;
 }
 
-/* By syscall here and below: base/cancel.h says why. */
+/* By syscall: base/cancel.h says why. */
 static long hasten_by_main(struct udp *u, const void *bytes, size_t len)
 {
 	union socket_name name;
@@ -297,10 +298,10 @@ static ssize_t give_joined(int fd, const struct msghdr *h)
 	struct msghdr joined = *h;
 
 	if (!h->msg_controllen)
-		return syscall(SYS_sendto, fd, bytes, len, 0, h->msg_name, h->msg_namelen);
+		return sendto(fd, bytes, len, 0, h->msg_name, h->msg_namelen);
 	joined.msg_iov = &iov;
 	joined.msg_iovlen = 1;
-	return syscall(SYS_sendmsg, fd, &joined, 0);
+	return sendmsg(fd, &joined, 0);
 }
 
 /* Messages at the front of what is staged that go by one socket. */
@@ -322,13 +323,13 @@ static int give(struct udp *u)
 	ssize_t r;
 
 	if (n > 1)
-		r = syscall(SYS_sendmmsg, fd, &u->out[u->first], (unsigned)n, 0);
+		r = sendmmsg(fd, &u->out[u->first], (unsigned)n, 0);
 	else if (h->msg_iovlen == 1 && !h->msg_controllen)
-		r = syscall(SYS_sendto, fd, h->msg_iov->iov_base, h->msg_iov->iov_len, 0, h->msg_name, h->msg_namelen);
+		r = sendto(fd, h->msg_iov->iov_base, h->msg_iov->iov_len, 0, h->msg_name, h->msg_namelen);
 	else if (m->segments == 1 && m->bytes <= JOINED_MAX && h->msg_iovlen > 1)
 		r = give_joined(fd, h);
 	else
-		r = syscall(SYS_sendmsg, fd, h, 0);
+		r = sendmsg(fd, h, 0);
 	if (r < 0)
 		return -errno;
 	u->counters.calls_out++;
@@ -410,7 +411,7 @@ static bool cut_apart(struct udp *u, const struct rwk_link_address *to)
 		size_t len = m->bytes - at < m->size ? m->bytes - at : m->size;
 
 		h.msg_iovlen = rwk_iov_slice(batch->msg_iov, batch->msg_iovlen, at, &len, part, PIECES);
-		if (syscall(SYS_sendmsg, u->main.fd, &h, 0) < 0) {
+		if (sendmsg(u->main.fd, &h, 0) < 0) {
 			if (is_lack_of_room(errno))
 				u->counters.no_room++; /* lost, as on the way */
 			else
@@ -482,9 +483,9 @@ static rwk_noinline void refused(struct udp *u, int err)
 	u->first++;
 }
 
-void rwk_udp_flush(struct rwk_link *l)
+/* False: there is no room for the rest. */
+static bool give_all(struct udp *u)
 {
-	struct udp *u = rwk_udp_of(l);
 	int tries = 0;
 
 	while (u->first < u->messages) {
@@ -495,13 +496,28 @@ void rwk_udp_flush(struct rwk_link *l)
 			tries = 0;
 		} else if (is_lack_of_room(-n)) {
 			hold(u);
-			return;
+			return false;
 		} else if (++tries < TRIES) {
 			u->notice = true;
 		} else {
 			refused(u, -n);
 			tries = 0;
 		}
+	}
+	return true;
+}
+
+void rwk_udp_flush(struct rwk_link *l)
+{
+	struct udp *u = rwk_udp_of(l);
+
+	if (u->first < u->messages) {
+		int before = rwk_cancel_hold_off();
+		bool all = give_all(u);
+
+		rwk_cancel_as_before(before);
+		if (!all)
+			return;
 	}
 	u->messages = u->first = u->pieces = 0;
 	u->copied = u->staged = 0;
