@@ -6,11 +6,11 @@
 #ifndef RWK_BASE_RANDOM_H
 #define RWK_BASE_RANDOM_H
 
+#include "base/cancel.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 /** Zero at first; not for two threads or processes at once. */
 struct rwk_random {
@@ -22,8 +22,10 @@ struct rwk_random {
 static inline int rwk_random_next(struct rwk_random *r, uint64_t *out)
 {
 	if (!r->left) {
-		ssize_t n = syscall(SYS_getrandom, r->word, sizeof(r->word), GRND_NONBLOCK);
+		int before = rwk_cancel_hold_off();
+		ssize_t n = getrandom(r->word, sizeof(r->word), GRND_NONBLOCK);
 
+		rwk_cancel_as_before(before);
 		if (n < (ssize_t)sizeof(r->word[0]))
 			return n < 0 && errno == EAGAIN ? -EAGAIN : -EIO;
 		r->left = (uint32_t)((size_t)n / sizeof(r->word[0]));
