@@ -36,6 +36,7 @@ static uint64_t nonce_of(const struct rwk_address *a)
 	return a->nonce_port >> 16;
 }
 
+/* Hosts of a network differ in the last bytes alone, the upper ones of a word, which have to reach the low bits. */
 static uint32_t hash_place(const struct place *key)
 {
 	uint32_t word[4], hash = key->port;
@@ -43,7 +44,8 @@ static uint32_t hash_place(const struct place *key)
 	memcpy(word, key->ip, sizeof(word));
 	for (int i = 0; i < 4; i++)
 		hash = (hash ^ word[i]) * 0x9e3779b1u;
-	return hash ^ hash >> 16;
+	hash = (hash ^ hash >> 16) * 0x9e3779b1u;
+	return hash ^ hash >> 13;
 }
 
 /* A nonce is drawn: its last bits are as good as any. */

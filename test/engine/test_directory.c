@@ -88,6 +88,27 @@ static void each_is_found(void **state)
 	}
 }
 
+/* Servers at one port of many hosts of a network are no long list. */
+static void hosts_of_a_network(void **state)
+{
+	unsigned longest = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 64; i++) {
+		struct rwk_address a = address(i, 7);
+
+		assert_non_null(rwk_engine_peer(engine, &a));
+	}
+	for (uint32_t i = 0; i <= engine->by_place.mask; i++) {
+		unsigned length = 0;
+
+		for (struct rwk_hash_link *l = rwk_hash_list(&engine->by_place, i); l; l = l->next)
+			length++;
+		longest = length > longest ? length : longest;
+	}
+	assert_in_range(longest, 1, 8);
+}
+
 /*
  * On another node a place is an IP and a port; on this one it is a port. On this one is who says so and has an IP of
  * this host, or can be found here.
@@ -145,6 +166,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(each_is_found, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(hosts_of_a_network, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(places, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(one_after_another, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(name_is_heard, set_up, tear_down),
