@@ -51,11 +51,23 @@ test_links_test_udp_open_SOURCES = test/links/test_udp_open.c $(links_udp_pair)
 test_links_test_udp_open_LDADD = $(TEST_LDADD)
 TESTS += test/links/test_udp_open
 
-check_PROGRAMS += test/links/test_udp_hosts
-test_links_test_udp_hosts_SOURCES = test/links/test_udp_hosts.c test/links/udp_hosts.c test/links/udp_hosts.h \
+links_udp_cables = test/links/udp_cables.c test/links/udp_cables.h test/links/udp_hosts.c test/links/udp_hosts.h \
 	$(links_udp_pair)
+
+check_PROGRAMS += test/links/test_udp_hosts
+test_links_test_udp_hosts_SOURCES = test/links/test_udp_hosts.c $(links_udp_cables)
 test_links_test_udp_hosts_LDADD = $(TEST_LDADD)
 TESTS += test/links/test_udp_hosts
+
+check_PROGRAMS += test/links/test_udp_narrow
+test_links_test_udp_narrow_SOURCES = test/links/test_udp_narrow.c $(links_udp_cables)
+test_links_test_udp_narrow_LDADD = $(TEST_LDADD)
+TESTS += test/links/test_udp_narrow
+
+check_PROGRAMS += test/links/test_udp_source
+test_links_test_udp_source_SOURCES = test/links/test_udp_source.c $(links_udp_cables)
+test_links_test_udp_source_LDADD = $(TEST_LDADD)
+TESTS += test/links/test_udp_source
 
 check_PROGRAMS += test/links/test_udp_pseudo
 test_links_test_udp_pseudo_SOURCES = test/links/test_udp_pseudo.c test/links/udp_hosts.c test/links/udp_hosts.h \
@@ -67,9 +79,19 @@ TESTS += test/links/test_udp_pseudo
 links_tcp_peers = test/links/tcp_peers.c test/links/tcp_peers.h test/rwk_test.h
 
 check_PROGRAMS += test/links/test_tcp
-test_links_test_tcp_SOURCES = test/links/test_tcp.c $(links_tcp_peers) $(FULL_SETS)
+test_links_test_tcp_SOURCES = test/links/test_tcp.c $(links_tcp_peers)
 test_links_test_tcp_LDADD = $(TEST_LDADD)
 TESTS += test/links/test_tcp
+
+check_PROGRAMS += test/links/test_tcp_reach
+test_links_test_tcp_reach_SOURCES = test/links/test_tcp_reach.c $(links_tcp_peers)
+test_links_test_tcp_reach_LDADD = $(TEST_LDADD)
+TESTS += test/links/test_tcp_reach
+
+check_PROGRAMS += test/links/test_tcp_sleep
+test_links_test_tcp_sleep_SOURCES = test/links/test_tcp_sleep.c $(links_tcp_peers) $(FULL_SETS)
+test_links_test_tcp_sleep_LDADD = $(TEST_LDADD)
+TESTS += test/links/test_tcp_sleep
 
 check_PROGRAMS += test/links/test_tcp_processes
 test_links_test_tcp_processes_SOURCES = test/links/test_tcp_processes.c $(links_tcp_peers)

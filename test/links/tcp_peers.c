@@ -142,6 +142,28 @@ void connect_peers(struct peer *a, struct peer *b)
 	assert_int_equal(last_word(b), 0);
 }
 
+void exchange(struct peer *a, struct peer *b, uint32_t count)
+{
+	uint32_t sent_a = 0, sent_b = 0;
+	uint64_t got_a = a->got, got_b = b->got, end = now_ms() + 20000;
+
+	a->next = b->next = 0;
+	while (a->got - got_a < count || b->got - got_b < count) {
+		assert_true(now_ms() < end);
+		for (int i = 0; i < 20; i++) {
+			if (sent_a < count && !send_number(a, &b->at, sent_a))
+				sent_a++;
+			if (sent_b < count && i % 3 == 0 && !send_number(b, &a->at, sent_b))
+				sent_b++;
+		}
+		a->l->ops->flush(a->l);
+		b->l->ops->flush(b->l);
+		a->l->ops->progress(a->l, 7);
+		b->l->ops->progress(b->l, 7);
+	}
+	assert_memory_equal(&b->from, &a->at, sizeof(a->at));
+}
+
 int last_word(const struct peer *p)
 {
 	return p->word_count ? p->words[p->word_count - 1] : NO_WORD;

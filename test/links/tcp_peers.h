@@ -43,6 +43,8 @@ void until_words(struct peer *a, struct peer *b, unsigned count);
 void run_for(struct peer *a, struct peer *b, unsigned ms);
 /* a's stream to b is open at both ends. */
 void connect_peers(struct peer *a, struct peer *b);
+/* `count` packets in both directions, with flushes here and there, all there and in order. */
+void exchange(struct peer *a, struct peer *b, uint32_t count);
 /* The last word of p; NO_WORD if there is none. */
 int last_word(const struct peer *p);
 
