@@ -98,10 +98,17 @@ test_shm_test_direct_guard_SOURCES = test/shm/test_direct_guard.c $(transfer_pai
 test_shm_test_direct_guard_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_direct_guard
 
+direct_help = test/shm/direct_help.c test/shm/direct_help.h $(transfer_pair)
+
 check_PROGRAMS += test/shm/test_direct_help
-test_shm_test_direct_help_SOURCES = test/shm/test_direct_help.c $(transfer_pair)
+test_shm_test_direct_help_SOURCES = test/shm/test_direct_help.c $(direct_help)
 test_shm_test_direct_help_LDADD = bench/libbench.la $(TEST_LDADD)
 TESTS += test/shm/test_direct_help
+
+check_PROGRAMS += test/shm/test_direct_help_fails
+test_shm_test_direct_help_fails_SOURCES = test/shm/test_direct_help_fails.c $(direct_help)
+test_shm_test_direct_help_fails_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_direct_help_fails
 
 SHM_ENDS = test/shm/ends.c test/shm/ends.h test/rwk_test.h
 check_PROGRAMS += test/shm/test_transfer_service
