@@ -12,6 +12,26 @@ test_connect_test_connect_sim_SOURCES = test/connect/test_connect.c $(connect_wa
 test_connect_test_connect_sim_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/connect/test_connect_sim
 
+check_PROGRAMS += test/connect/test_connect_addresses
+test_connect_test_connect_addresses_SOURCES = test/connect/test_connect_addresses.c $(connect_ways) $(adapter_udp)
+test_connect_test_connect_addresses_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/connect/test_connect_addresses
+
+check_PROGRAMS += test/connect/test_connect_addresses_sim
+test_connect_test_connect_addresses_sim_SOURCES = test/connect/test_connect_addresses.c $(connect_ways) $(adapter_sim)
+test_connect_test_connect_addresses_sim_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/connect/test_connect_addresses_sim
+
+check_PROGRAMS += test/connect/test_connect_ends
+test_connect_test_connect_ends_SOURCES = test/connect/test_connect_ends.c $(connect_ways) $(adapter_udp)
+test_connect_test_connect_ends_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/connect/test_connect_ends
+
+check_PROGRAMS += test/connect/test_connect_ends_sim
+test_connect_test_connect_ends_sim_SOURCES = test/connect/test_connect_ends.c $(connect_ways) $(adapter_sim)
+test_connect_test_connect_ends_sim_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/connect/test_connect_ends_sim
+
 check_PROGRAMS += test/connect/test_packets
 test_connect_test_packets_SOURCES = test/connect/test_packets.c $(connect_ways) $(adapter_udp)
 test_connect_test_packets_LDADD = libropewalk.la $(CMOCKA_LIBS)
