@@ -102,12 +102,25 @@ test_packet_test_crowd_SOURCES = test/packet/test_crowd.c $(links_ends)
 test_packet_test_crowd_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_crowd
 
-# The service on real sockets.
+narrow_ends = test/packet/narrow_ends.c test/packet/narrow_ends.h $(links_ends)
+
 check_PROGRAMS += test/packet/test_narrow
-test_packet_test_narrow_SOURCES = test/packet/test_narrow.c test/packet/hand.c test/packet/hand.h $(links_ends)
+test_packet_test_narrow_SOURCES = test/packet/test_narrow.c $(narrow_ends)
 test_packet_test_narrow_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_narrow
 
+check_PROGRAMS += test/packet/test_narrow_nodes
+test_packet_test_narrow_nodes_SOURCES = test/packet/test_narrow_nodes.c $(narrow_ends)
+test_packet_test_narrow_nodes_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/packet/test_narrow_nodes
+
+check_PROGRAMS += test/packet/test_narrow_pieces
+test_packet_test_narrow_pieces_SOURCES = \
+	test/packet/test_narrow_pieces.c test/packet/hand.c test/packet/hand.h $(narrow_ends)
+test_packet_test_narrow_pieces_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/packet/test_narrow_pieces
+
+# The service on real sockets.
 check_PROGRAMS += test/packet/test_changing
 test_packet_test_changing_SOURCES = test/packet/test_changing.c $(links_ends)
 test_packet_test_changing_LDADD = librwk_sim.la $(TEST_LDADD)
