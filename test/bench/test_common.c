@@ -3,6 +3,7 @@
  * medians. */
 #include "rwk_test.h"
 
+#include "bench/common/cpu.h"
 #include "bench/common/data.h"
 #include "bench/common/options.h"
 #include "bench/common/report.h"
@@ -13,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -270,6 +272,47 @@ static void no_room(void **state)
 	assert_int_equal(unlink(by_link) + unlink(path) + rmdir(folder), 0);
 }
 
+/* A /sys in the folder, with CPUs from 0 on, of which the kernel says these siblings. */
+static void lay_out(const char *folder, const char *siblings)
+{
+	char command[512];
+
+	snprintf(command, sizeof(command),
+		"cd %s && rm -rf sys && n=0 && for s in %s; do d=sys/devices/system/cpu/cpu$n/topology; "
+		"mkdir -p $d && echo $s >$d/thread_siblings_list && n=$((n + 1)); done",
+		folder, siblings);
+	assert_int_equal(system(command), 0);
+}
+
+/* Processes get a core each while there is one, then the cores' second threads, in the order of the CPUs' numbers. */
+static void cores_first(void **state)
+{
+	static const struct {
+		const char *siblings; /* as the kernel says them, of each CPU there is */
+		int cpu[8], expected[8], count;
+	} cases[] = {
+		{"0,4 1,5 2,6 3,7 0,4 1,5 2,6 3,7", {0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7}, 8},
+		{"0-1 0-1 2-3 2-3 4-5 4-5 6-7 6-7", {0, 1, 2, 3, 4, 5, 6, 7}, {0, 2, 4, 6, 1, 3, 5, 7}, 8},
+		{"0-3 0-3 0-3 0-3 4 5", {0, 1, 2, 3, 4, 5}, {0, 4, 5, 1, 2, 3}, 6},
+		{"0-1 0-1 2-3 2-3 4-5 4-5", {1, 2, 3, 5}, {1, 2, 5, 3}, 4}, /* the others are not ours */
+		{"0-1 0-1", {0, 1, 2, 3}, {0, 2, 3, 1}, 4},                 /* of two nothing is known */
+	};
+	char folder[] = "/tmp/rwk.cores.XXXXXX", command[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		int cpu[8];
+
+		lay_out(folder, cases[i].siblings);
+		memcpy(cpu, cases[i].cpu, sizeof(cpu));
+		bench_order_cpus(folder, cpu, cases[i].count);
+		assert_memory_equal(cpu, cases[i].expected, (size_t)cases[i].count * sizeof(*cpu));
+	}
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -281,6 +324,7 @@ int main(void)
 		cmocka_unit_test(calibrated),
 		cmocka_unit_test(stale),
 		cmocka_unit_test(no_room),
+		cmocka_unit_test(cores_first),
 	};
 
 	return cmocka_run_group_tests_name("bench/common", tests, NULL, NULL);
