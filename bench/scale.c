@@ -378,12 +378,8 @@ static void json_formulas(FILE *f, const struct options *o)
 	}
 }
 
-static int write_json(const struct options *o, const struct both *b, double seconds)
+static int write_json(FILE *f, const struct options *o, const struct both *b, double seconds)
 {
-	FILE *f;
-
-	if (bench_json_open("scale", o->json, &f))
-		return 2;
 	fprintf(f,
 		"{\"benchmark\": \"scale\", \"size\": %u, \"pmtu\": %u, \"gbit\": %g, \"packet_ns\": %u, \"batch\": "
 		"%u, \"loss\": "
@@ -401,6 +397,24 @@ static int write_json(const struct options *o, const struct both *b, double seco
 	return bench_json_close(f, "scale", o->json) ? 2 : 0;
 }
 
+/* Counts and prints them all: 0, 1 if one is not as by the formulas, or -1 if there is nothing to say of one. */
+static int all_jobs(const struct options *o, struct both *b)
+{
+	bool agrees = true;
+
+	for (unsigned i = 0; i < o->jobs; i++) {
+		b[i].shape = o->job[i];
+		if (!count_job(o, &b[i]))
+			return -1;
+		print_job(&b[i]);
+		fflush(stdout);
+		agrees = agrees && b[i].agrees;
+	}
+	for (unsigned i = 0; i < o->beyonds; i++)
+		print_beyond(o, &o->beyond[i]);
+	return agrees ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
 	const struct argp argp = {.options = option_table,
@@ -412,7 +426,8 @@ int main(int argc, char **argv)
 		.attr = {.size = 1024, .pmtu = 4096, .gbit = 100, .packet_ns = 300, .batch = 32, .seed = 1}};
 	static struct both b[JOBS_MAX];
 	double started = bench_now();
-	bool agrees = true;
+	FILE *json = NULL;
+	int rc;
 
 	read_shapes("2x4,4x8,8x16,16x32", SCALE_RANKS_MAX, o.job, &o.jobs);
 	read_shapes("64x64,1024x128", 1 << 24, o.beyond, &o.beyonds);
@@ -420,21 +435,16 @@ int main(int argc, char **argv)
 	rwk_param_load();
 	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
 		return 2;
+	if (o.json && bench_json_open("scale", o.json, &json))
+		return 2;
 	printf("# messages of %u bytes, %u in a packet at most; cables of %g Gbit/s; a packet is %u ns of a rank's "
 	       "work; "
 	       "%g %% lost\n",
 		o.attr.size, o.attr.pmtu, o.attr.gbit, o.attr.packet_ns, o.attr.drop / 10000.0);
-	for (unsigned i = 0; i < o.jobs; i++) {
-		b[i].shape = o.job[i];
-		if (!count_job(&o, &b[i]))
-			return 1;
-		print_job(&b[i]);
-		fflush(stdout);
-		agrees = agrees && b[i].agrees;
-	}
-	for (unsigned i = 0; i < o.beyonds; i++)
-		print_beyond(&o, &o.beyond[i]);
-	if (o.json && write_json(&o, b, bench_now() - started))
+	rc = all_jobs(&o, b);
+	if (json && rc < 0)
+		bench_json_discard(json, o.json);
+	else if (json && write_json(json, &o, b, bench_now() - started))
 		return 2;
-	return agrees ? 0 : 1;
+	return bench_printed("scale") ? 2 : rc != 0;
 }

@@ -66,6 +66,14 @@ void bench_json_string(FILE *f, const char *text)
 	fputc('"', f);
 }
 
+int bench_printed(const char *who)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return 0;
+	fprintf(stderr, "%s: the table could not be written\n", who);
+	return -EIO;
+}
+
 int bench_json_open(const char *who, const char *path, FILE **f)
 {
 	char *last = last_place(path), *first = last ? first_place(last) : NULL;
@@ -210,10 +218,7 @@ static int close_json(struct bench_report *p, int verdict)
 
 int bench_report_close(struct bench_report *p, int verdict)
 {
-	int rc = p->json ? close_json(p, verdict) : 0;
+	int rc = p->json ? close_json(p, verdict) : 0, printed = p->test ? bench_printed(p->test->name) : 0;
 
-	if (!p->test || !ferror(stdout))
-		return rc;
-	fprintf(stderr, "%s: the table could not be written\n", p->test->name);
-	return -EIO;
+	return printed ? printed : rc;
 }

@@ -38,6 +38,9 @@ void bench_report_row(struct bench_report *p, const struct bench_row *row);
  * errno, reported. */
 int bench_report_close(struct bench_report *p, int verdict);
 
+/** Has all that the program or test `who` has printed come to stdout? Returns 0 or a negative errno, reported. */
+int bench_printed(const char *who);
+
 /** Opens a file for the results of the program or test `who`: beside `path`, in place of which it is put when it is
  * closed, unless that is a device. Returns 0 or a negative errno, reported. */
 int bench_json_open(const char *who, const char *path, FILE **f);

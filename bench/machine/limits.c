@@ -88,6 +88,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		return want_group(state, o, arg);
+	case ARGP_KEY_END:
+		if (!o->probe || !o->json)
+			return 0;
+		argp_error(state, "--json %s: --probe has no results to write", o->json);
+		return EINVAL;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -110,6 +115,12 @@ static int close_json(struct mate *m, const char *path)
 	return bench_json_close(m->json, "limits", path) ? 2 : 0;
 }
 
+static int finish(struct mate *m, int status)
+{
+	status = mate_finish(m, status);
+	return bench_printed("limits") ? 2 : status;
+}
+
 int main(int argc, char **argv)
 {
 	const struct argp argp = {.options = option_table,
@@ -126,14 +137,19 @@ int main(int argc, char **argv)
 	m.seconds = o.seconds;
 	m.repeats = o.repeats;
 	memcpy(m.between, o.between, sizeof(m.between));
-	if ((o.json && open_json(&m, o.json)) || mate_start(&m))
+	if (o.json && open_json(&m, o.json))
 		return 2;
+	if (mate_start(&m)) {
+		if (m.json)
+			bench_json_discard(m.json, o.json);
+		return 2;
+	}
 	if (o.probe) {
 		double ns = measure_probe(&m);
 
 		if (!m.side)
 			printf("%.1f\n", ns);
-		return mate_finish(&m, 0);
+		return finish(&m, 0);
 	}
 	if (!m.quiet)
 		printf("# median of %u%30s %8s %10s %10s %10s\n", o.repeats, "", "bytes", "median", "min", "max");
@@ -142,5 +158,5 @@ int main(int argc, char **argv)
 			groups[i].run(&m);
 	if (m.json)
 		status = close_json(&m, o.json);
-	return mate_finish(&m, status);
+	return finish(&m, status);
 }

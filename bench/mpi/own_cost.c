@@ -155,6 +155,8 @@ static int run(const struct bench_options *o)
 		fprintf(json, ",\n\"results\": [");
 	}
 	rc = all_sizes(o, json);
+	if (bench_printed("own_cost"))
+		rc = 2;
 	if (!json)
 		return rc;
 	if (rc) {

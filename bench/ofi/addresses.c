@@ -222,27 +222,26 @@ static void measure(struct run *r, const char *provider, struct result *to)
 }
 
 /* In a process of its own. */
-static struct result result_of(const struct options *o, const struct kind *kind)
+static bool take_result(const struct options *o, const struct kind *kind, struct result *to)
 {
 	struct run r = {.kind = kind, .count = o->count};
-	struct result result = {0};
 	int fd[2], status;
-	pid_t pid;
+	pid_t pid = -1;
+	bool all;
 
-	if (pipe(fd))
-		fail("pipe", -errno);
-	pid = fork();
-	if (pid < 0)
-		fail("fork", -errno);
+	memset(to, 0, sizeof(*to));
+	if (pipe(fd) || (pid = fork()) < 0) {
+		perror("addresses: a process for a row");
+		return false;
+	}
 	if (!pid) {
-		measure(&r, o->provider, &result);
-		_exit(write(fd[1], &result, sizeof(result)) != sizeof(result));
+		measure(&r, o->provider, to);
+		_exit(write(fd[1], to, sizeof(*to)) != sizeof(*to));
 	}
 	close(fd[1]);
-	if (read(fd[0], &result, sizeof(result)) != sizeof(result) || waitpid(pid, &status, 0) != pid || status)
-		exit(2);
+	all = read(fd[0], to, sizeof(*to)) == sizeof(*to);
 	close(fd[0]);
-	return result;
+	return waitpid(pid, &status, 0) == pid && !status && all;
 }
 
 static void print_row(const struct kind *k, const struct result *r)
@@ -254,13 +253,31 @@ static void print_row(const struct kind *k, const struct result *r)
 			r->bytes, r->with_endpoint);
 }
 
-static int write_json(const struct options *o, const struct result *r)
+/* Measures and prints them all: 0, or 2 if there is nothing to say. */
+static int all_kinds(const struct options *o, struct result *r)
+{
+	size_t missing = 0;
+
+	for (size_t i = 0; i < KINDS; i++) {
+		if (!take_result(o, &kinds[i], &r[i]))
+			return 2;
+		print_row(&kinds[i], &r[i]);
+		missing += (size_t)r[i].missing;
+		fflush(stdout);
+	}
+	if (missing < KINDS)
+		return 0;
+	fprintf(stderr,
+		"addresses: --provider %s: libfabric has none of this name whose addresses can be made up; "
+		"FI_PROVIDER_PATH names the folder of others\n",
+		o->provider);
+	return 2;
+}
+
+static int write_json(FILE *f, const struct options *o, const struct result *r)
 {
 	const char *comma = "";
-	FILE *f;
 
-	if (bench_json_open("addresses", o->json, &f))
-		return 2;
 	fprintf(f, "{\"benchmark\": \"addresses\", \"provider\": \"%s\", \"addresses\": %zu, \"results\": [",
 		o->provider, o->count);
 	for (size_t i = 0; i < KINDS; i++) {
@@ -314,26 +331,21 @@ int main(int argc, char **argv)
 		.options = table, .parser = parse_option, .doc = "A great many addresses in an address vector."};
 	struct options o = {.provider = "ropewalk", .count = 1000000};
 	struct result r[KINDS];
-	size_t missing = 0;
+	FILE *json = NULL;
+	int rc;
 
 	argp_err_exit_status = 2;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &o))
 		return 2;
+	if (o.json && bench_json_open("addresses", o.json, &json))
+		return 2;
 	printf("# %zu addresses, provider %s: seconds; resident bytes for each\n%-20s %10s %10s %10s %12s %16s\n",
 		o.count, o.provider, "vector", "insert", "look up", "remove", "bytes", "and an endpoint");
 	fflush(stdout);
-	for (size_t i = 0; i < KINDS; i++) {
-		r[i] = result_of(&o, &kinds[i]);
-		print_row(&kinds[i], &r[i]);
-		missing += (size_t)r[i].missing;
-		fflush(stdout);
-	}
-	if (missing == KINDS) {
-		fprintf(stderr,
-			"addresses: --provider %s: libfabric has none of this name whose addresses can be made up; "
-			"FI_PROVIDER_PATH names the folder of others\n",
-			o.provider);
-		return 2;
-	}
-	return o.json ? write_json(&o, r) : 0;
+	rc = all_kinds(&o, r);
+	if (json && rc)
+		bench_json_discard(json, o.json);
+	else if (json)
+		rc = write_json(json, &o, r);
+	return bench_printed("addresses") ? 2 : rc;
 }

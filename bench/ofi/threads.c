@@ -13,6 +13,7 @@
  * what a message costs a core (ns), with what a lock takes away from it, says more.
  */
 #include "bench/common/clock.h"
+#include "bench/common/report.h"
 #include "bench/common/stats.h"
 
 #include <argp.h>
@@ -363,13 +364,14 @@ int main(int argc, char **argv)
 	static const struct argp argp = {
 		known, read_option, NULL, "Threads that send at once, by what they have in common.", NULL, NULL, NULL};
 
+	argp_err_exit_status = 2;
 	if (argp_parse(&argp, argc, argv, 0, NULL, NULL))
-		return EXIT_FAILURE;
+		return 2;
 	printf("million messages a second, and nanoseconds of a core for each\nthreads");
 	for (size_t m = 0; m < MODES; m++)
 		printf("  %8s %6s", modes[m].name, "ns");
 	printf("\n");
 	for (unsigned threads = 1; threads <= options.threads; threads *= 2)
 		row(threads);
-	return EXIT_SUCCESS;
+	return bench_printed("threads") ? 2 : 0;
 }

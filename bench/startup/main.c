@@ -13,6 +13,7 @@
  * The ranks begin together, so that with more ranks than cores each waits for its turn: as in a job that starts.
  */
 #include "bench/common/clock.h"
+#include "bench/common/report.h"
 #include "bench/common/stats.h"
 #include "bench/startup/startup.h"
 #include "config.h"
@@ -241,8 +242,13 @@ int main(int argc, char **argv)
 	struct team *t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	bool well = true;
 
-	if (argp_parse(&argp, argc, argv, 0, NULL, &r) || t == MAP_FAILED)
-		return EXIT_FAILURE;
+	argp_err_exit_status = 2;
+	if (argp_parse(&argp, argc, argv, 0, NULL, &r))
+		return 2;
+	if (t == MAP_FAILED) {
+		perror("startup: mmap");
+		return 2;
+	}
 	printf("%-10s %5s %10s %10s %12s %12s %12s %8s %8s\n", "", "ranks", "find ms", "open ms", "message ms",
 		"the last ms", "KiB a rank", "files", "threads");
 	for (unsigned ranks = 1; ranks <= r.ranks; ranks *= 2) {
@@ -265,5 +271,5 @@ int main(int argc, char **argv)
 			well = well && ok;
 		}
 	}
-	return well ? EXIT_SUCCESS : EXIT_FAILURE;
+	return bench_printed("startup") ? 2 : well ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static struct bench_team team = {.rank = 1, .ranks = 2};
@@ -272,6 +273,27 @@ static void no_room(void **state)
 	assert_int_equal(unlink(by_link) + unlink(path) + rmdir(folder), 0);
 }
 
+/* A table that is still in stdout's buffer, and does not fit the disk, is missed. */
+static void no_table(void **state)
+{
+	int status;
+	pid_t child;
+
+	(void)state;
+	fflush(stdout);
+	child = fork();
+	assert_true(child >= 0);
+	if (!child) {
+		if (!freopen("/dev/full", "w", stdout))
+			_exit(2);
+		printf("a row\n");
+		_exit(bench_printed("no_table") != -EIO);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(bench_printed("no_table"), 0);
+}
+
 /* A /sys in the folder, with CPUs from 0 on, of which the kernel says these siblings. */
 static void lay_out(const char *folder, const char *siblings)
 {
@@ -324,6 +346,7 @@ int main(void)
 		cmocka_unit_test(calibrated),
 		cmocka_unit_test(stale),
 		cmocka_unit_test(no_room),
+		cmocka_unit_test(no_table),
 		cmocka_unit_test(cores_first),
 	};
 
