@@ -5,9 +5,15 @@ pkgconfig_DATA = contrib/ropewalk.pc
 openmpidir = $(pkgdatadir)/openmpi
 openmpi_DATA = contrib/openmpi/ropewalk.conf
 noinst_DATA += contrib/openmpi/uninstalled.conf
-CLEANFILES += $(openmpi_DATA) $(noinst_DATA)
+CLEANFILES += $(pkgconfig_DATA) $(openmpi_DATA) $(noinst_DATA)
 
-# Made here and not by configure: only make knows what providerdir expands to.
+# Made here and not by configure: only make knows what providerdir expands to, and which prefix it was called with. In the
+# pkg-config file the other folders stay below that prefix, as they do in the Makefile.
+pkgconfig_folders = exec_prefix libdir includedir datarootdir datadir providerdir
+contrib/ropewalk.pc: contrib/ropewalk.pc.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && { \
+		printf '%s\n' 'prefix=$(prefix)' $(foreach f,$(pkgconfig_folders),'$(f)=$(value $(f))') && \
+		sed 's|@package@|$(PACKAGE)|; s|@version@|$(VERSION)|' $(srcdir)/contrib/ropewalk.pc.in; } > $@
 contrib/openmpi/ropewalk.conf: contrib/openmpi/ropewalk.conf.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed 's|@dir@|$(providerdir)|' $(srcdir)/contrib/openmpi/ropewalk.conf.in > $@
 contrib/openmpi/uninstalled.conf: contrib/openmpi/ropewalk.conf.in Makefile
@@ -19,6 +25,7 @@ EXTRA_DIST += \
 	contrib/hacking.md contrib/dependencies.md \
 	contrib/debian contrib/ropewalk.spec contrib/release.md contrib/spack \
 	contrib/interop-rxe \
+	contrib/ropewalk.pc.in \
 	contrib/openmpi/README.md contrib/openmpi/ropewalk.conf.in contrib/openshmem/README.md contrib/mpich/README.md \
 	contrib/gasnet/README.md contrib/charm/README.md contrib/lci/README.md contrib/oneccl/README.md
 
