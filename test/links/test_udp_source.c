@@ -6,6 +6,7 @@
 #include "udp_cables.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 /*
  * Our address is gone, and with it the line from it: the peer would not know us by the one that is there instead.
@@ -194,6 +195,60 @@ static void test_sources_of_many(void **state)
 	udp_host_run(0, "ip addr del 10.9.0.11/32 dev v0 && ip addr del fd09::11/128 dev v0");
 }
 
+/* No new descriptor from now on. */
+static struct rlimit no_descriptors(void)
+{
+	struct rlimit before, none;
+	int lowest = dup(0);
+
+	assert_true(lowest >= 0);
+	close(lowest);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = (rlim_t)lowest;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	return before;
+}
+
+/*
+ * A process that has no descriptor left knows all the same whence its packets leave, also to hosts that it has never
+ * sent to, of both families, one after the other; and where there is no way, that the next host has one.
+ */
+static void test_without_descriptor(void **state)
+{
+	(void)state;
+	for (int adopted = 0; adopted < 2; adopted++) {
+		struct udp_end *a = udp_end_open_with(&(struct rwk_udp_attr){.port = 0}), *b[2];
+		struct rwk_link_address nowhere = host_of(0, 1);
+		uint8_t pseudo[RWK_LINK_PSEUDO_MAX];
+		struct rlimit before;
+
+		if (adopted) {
+			struct udp_end *first = a;
+
+			a = udp_end_adopt(first, -1);
+			udp_end_close(first);
+		}
+		for (int f = 0; f < 2; f++)
+			b[f] = open_at(1, families[f].router, 0);
+		before = no_descriptors();
+		assert_int_equal(a->link->ops->pseudo(a->link, &nowhere, true, 100, 0, pseudo), 0);
+		for (int f = 0; f < 2; f++) {
+			uint8_t ip[16];
+
+			udp_ip(families[f].near, ip);
+			a->here = rwk_udp_address(ip, rwk_udp_port(a->link));
+			assert_int_equal(mtu_to(a, b[f]), 9000 - families[f].headers);
+			check_source_of_all(a, b[f]);
+			check_arrives(b[f], a, 1000);
+		}
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+		for (int f = 0; f < 2; f++)
+			udp_end_close(b[f]);
+		udp_end_close(a);
+	}
+}
+
 /* The address by which a peer is reached is that of the interface towards it. */
 static void test_route_ip(void **state)
 {
@@ -276,6 +331,7 @@ int main(void)
 		cmocka_unit_test(test_line_loses_address),
 		cmocka_unit_test(test_source_stays),
 		cmocka_unit_test(test_sources_of_many),
+		cmocka_unit_test(test_without_descriptor),
 		cmocka_unit_test(test_route_ip),
 		cmocka_unit_test(test_own_ip),
 	};

@@ -165,6 +165,7 @@ struct udp {
 	union receive_control in_control[SLOTS];
 	struct iovec in_piece[SLOTS];
 	struct rwk_hash_table routes;
+	int asking;               /* of a link on all addresses: asks the kernel for routes (route.c); else -1 */
 	uint8_t copy[STAGED_MAX]; /* of short pieces, and of packets that were made here */
 };
 
@@ -203,6 +204,8 @@ void rwk_udp_forget_route(struct udp *u, const struct rwk_link_address *to);
 /** A way is as wide again as it was. If another is not, the next packet that is too long for it says so. */
 void rwk_udp_forbid_fragments(struct udp *u);
 void rwk_udp_init_routes(struct udp *u);
+/** Once it is known which addresses the link has. 0; negative errno, which has been told to the user. */
+int rwk_udp_open_asking(struct udp *u);
 void rwk_udp_free_routes(struct udp *u);
 
 /** Sets the options that every socket of the link has. 0 or negative errno: one that is needed is not to be had. */

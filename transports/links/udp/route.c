@@ -4,6 +4,10 @@
  * `routes`, by IP: one for each host, of whatever number of peers there. Only beyond ROUTES_MAX hosts an old one makes
  * way: more than a job has, and addresses that strangers make up cost system calls, and memory up to that only.
  *
+ * On all addresses it is the answer that says which source an ICRC covers: without it no packet arrives. So the socket
+ * that asks is open as long as the link is, and a process that has no descriptor left reaches new hosts all the same.
+ * Where the source is known, only the MTU is asked for, which can wait until there is a descriptor.
+ *
  * The MTU is asked for again when it has changed, and, as long as it is less than it was, from time to time while the
  * way is used: nobody says that a way has become wider. The source is not, nor when another address becomes the
  * kernel's choice: a peer takes packets only from where the first ones came, and their ICRC covers it. An address that
@@ -15,6 +19,7 @@
 
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -47,42 +52,82 @@ static uint32_t ask_mtu(int fd, bool ip4)
 	return (uint32_t)mtu - headers < most ? (uint32_t)mtu - headers : most;
 }
 
-/* From `own`, NULL: from whichever address the kernel chooses. 0 and source, mtu of r set; negative errno. */
+/* By a socket of that family, which is connected to nothing. 0 and source, mtu of r set; negative errno. */
+static int ask_by(int fd, int family, const struct rwk_link_address *to, struct route *r)
+{
+	union socket_name name;
+	socklen_t size = sizeof(name), len = rwk_udp_to_name(family, to, &name);
+
+	if (connect(fd, &name.any, len) || getsockname(fd, &name.any, &size))
+		return -errno;
+	address_to_ip(&name, r->source);
+	r->mtu = ask_mtu(fd, rwk_udp_is_ip4(to->byte));
+	return 0;
+}
+
+/* From `own`, with the scope that `to` has. 0; negative errno. */
+static int bind_to(int fd, int family, const uint8_t own[16], const struct rwk_link_address *to)
+{
+	struct place at = {.scope = rwk_udp_place(to).scope};
+	struct rwk_link_address bound;
+	union socket_name name;
+	socklen_t len;
+
+	memcpy(at.ip, own, 16);
+	memcpy(&bound, &at, sizeof(bound));
+	len = rwk_udp_to_name(family, &bound, &name);
+	return bind(fd, &name.any, len) ? -errno : 0;
+}
+
+/* By a socket of its own; from `own`, NULL: from whichever address the kernel chooses. As ask_by. */
 static int ask(const uint8_t *own, const struct rwk_link_address *to, struct route *r)
 {
 	int before = rwk_cancel_hold_off();
-	bool ip4 = rwk_udp_is_ip4(to->byte);
-	union socket_name name;
-	socklen_t size = sizeof(name);
-	socklen_t len = rwk_udp_to_name(ip4 ? AF_INET : AF_INET6, to, &name);
-	int fd = socket(name.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int err = 0;
+	int family = rwk_udp_is_ip4(to->byte) ? AF_INET : AF_INET6, err = 0;
+	int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0) {
 		err = -errno;
 		goto as_before;
 	}
-	if (own) {
-		struct place at = {.scope = rwk_udp_place(to).scope};
-		struct rwk_link_address bound;
-		union socket_name own_name;
-		socklen_t own_len;
-
-		memcpy(at.ip, own, 16);
-		memcpy(&bound, &at, sizeof(bound));
-		own_len = rwk_udp_to_name(name.any.sa_family, &bound, &own_name);
-		if (bind(fd, &own_name.any, own_len))
-			err = -errno;
-	}
-	if (!err && (connect(fd, &name.any, len) || getsockname(fd, &name.any, &size)))
-		err = -errno;
-	if (!err) {
-		address_to_ip(&name, r->source);
-		r->mtu = ask_mtu(fd, ip4);
-	}
+	if (own)
+		err = bind_to(fd, family, own, to);
+	if (!err)
+		err = ask_by(fd, family, to, r);
 	close(fd);
 as_before:
 	rwk_cancel_as_before(before);
+	return err;
+}
+
+/*
+ * By the socket that is kept for it, which has no port between two questions: whatever comes to a port that nobody
+ * reads would stay in memory.
+ */
+static int ask_unbound(struct udp *u, const struct rwk_link_address *to, struct route *r)
+{
+	static const struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
+	int before = rwk_cancel_hold_off();
+	int err = ask_by(u->asking, u->family, to, r);
+
+	connect(u->asking, &nowhere, sizeof(nowhere));
+	rwk_cancel_as_before(before);
+	return err;
+}
+
+int rwk_udp_open_asking(struct udp *u)
+{
+	int err = 0;
+
+	if (!u->wildcard)
+		return 0;
+	u->asking = socket(u->family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (u->asking >= 0 && u->family == AF_INET6)
+		err = rwk_udp_set(u->asking, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+	else if (u->asking < 0)
+		err = -errno;
+	if (err)
+		rwk_warn("udp: no socket: %s", strerror(-err));
 	return err;
 }
 
@@ -171,6 +216,8 @@ void rwk_udp_free_routes(struct udp *u)
 		}
 	}
 	rwk_hash_free(&u->routes);
+	if (u->asking >= 0)
+		close(u->asking);
 }
 
 /* May its MTU be another than is known? */
@@ -210,7 +257,7 @@ const struct route *rwk_udp_route(struct udp *u, const struct rwk_link_address *
 			ask_again(u, to, r);
 		return r;
 	}
-	err = ask(u->wildcard ? NULL : u->ip, to, &fresh);
+	err = u->wildcard ? ask_unbound(u, to, &fresh) : ask(u->ip, to, &fresh);
 	if (err) {
 		errno = -err;
 		return NULL;

@@ -271,6 +271,8 @@ static int open_socket(struct udp *u, const struct rwk_udp_attr *attr)
 		rwk_warn("udp: the socket lacks an option that is needed: %s", strerror(-err));
 	else
 		err = bind_socket(u, attr);
+	if (!err)
+		err = rwk_udp_open_asking(u);
 	if (err)
 		close(u->main.fd);
 	return err;
@@ -284,7 +286,7 @@ static struct udp *new_link(void)
 	if (!u)
 		return NULL;
 	u->pub.ops = &udp_ops;
-	u->line.fd = -1;
+	u->line.fd = u->asking = -1;
 	u->agreed = &u->alone;
 	rwk_udp_init_routes(u);
 	u->pool = aligned_alloc(RWK_COPY_PAGE, POOL_BYTES);
@@ -355,6 +357,8 @@ int rwk_udp_adopt(int fd, int line, struct rwk_link **l)
 		return -ENOMEM;
 	u->main.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	err = u->main.fd < 0 ? -errno : read_socket(u);
+	if (!err)
+		err = rwk_udp_open_asking(u);
 	if (err) {
 		if (u->main.fd >= 0)
 			close(u->main.fd);
