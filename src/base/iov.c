@@ -31,6 +31,13 @@ static struct iovec part_of(const struct iovec *iov, size_t i, size_t *at, size_
 	return (struct iovec){(char *)iov[i].iov_base + from, here < left ? here : left};
 }
 
+/* What has a word's length may be one that somebody looks at, or changes, meanwhile. */
+static void copy_part(void *to, const void *from, size_t len)
+{
+	if (len > RWK_COPY_WORD_MAX || !rwk_copy_word(to, from, len))
+		rwk_copy(to, from, len);
+}
+
 unsigned rwk_iov_slice(
 	const struct iovec *iov, size_t count, size_t at, size_t *length, struct iovec *out, unsigned most)
 {
@@ -55,7 +62,7 @@ size_t rwk_iov_gather(const struct iovec *iov, size_t count, size_t at, void *to
 
 		if (!part.iov_len)
 			continue;
-		rwk_copy((char *)to + (len - left), part.iov_base, part.iov_len);
+		copy_part((char *)to + (len - left), part.iov_base, part.iov_len);
 		left -= part.iov_len;
 	}
 	return len - left;
@@ -70,7 +77,7 @@ void rwk_iov_scatter(const struct iovec *iov, size_t count, size_t at, const voi
 
 		if (!part.iov_len)
 			continue;
-		rwk_copy(part.iov_base, (const char *)from + (len - left), part.iov_len);
+		copy_part(part.iov_base, (const char *)from + (len - left), part.iov_len);
 		left -= part.iov_len;
 	}
 }

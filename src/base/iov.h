@@ -16,7 +16,10 @@ size_t rwk_iov_length(const struct iovec *iov, size_t count);
 unsigned rwk_iov_slice(
 	const struct iovec *iov, size_t count, size_t at, size_t *length, struct iovec *out, unsigned most);
 
-/** Copies at most `len` bytes from `at` on to `to`; returns how many there were. */
+/**
+ * Copies at most `len` bytes from `at` on to `to`; returns how many there were. A word (base/copy.h) that lies in one
+ * piece, and is all that is copied of it, goes in one step; so it does the other way round.
+ */
 size_t rwk_iov_gather(const struct iovec *iov, size_t count, size_t at, void *to, size_t len);
 
 /** Copies `len` bytes to `at` and on; what does not fit is dropped. */

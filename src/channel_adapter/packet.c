@@ -10,6 +10,7 @@
 #include "channel_adapter/internal.h"
 
 #include "base/compiler.h"
+#include "base/copy.h"
 #include "base/iov.h"
 #include "links/udp/udp.h"
 #include "wire/icrc.h"
@@ -54,7 +55,8 @@ static int send_copy(struct rwk_qp *qp, uint32_t icrc, const uint8_t *header, si
 	if (room)
 		return 0;
 	rc = l->ops->send(l, &qp->peer, &(struct iovec){own, size}, 1);
-	l->ops->flush(l); /* which reads it */
+	if (size > RWK_LINK_COPIED)
+		l->ops->flush(l); /* which reads it */
 	return rc;
 }
 
@@ -83,7 +85,8 @@ int rwk_ca_emit(void *user, const struct rwk_wire *w, const struct iovec *payloa
 	uint32_t icrc = begin_icrc(qp->link, &qp->peer, true, size, &pseudo_len);
 	int rc;
 
-	if (w->changing && qp->link == a->link)
+	/* By a stream a copy goes only of what may be a word, which is read once; its ICRC nobody looks at. */
+	if (w->changing && (qp->link == a->link || len <= RWK_COPY_WORD_MAX))
 		rc = send_copy(qp, icrc, header, header_len, payload, count, size);
 	else
 		rc = send_pieces(qp, icrc, header, header_len, payload, count, pad);

@@ -106,8 +106,20 @@ static void write_uc(void **state)
 	write_to(RWK_QP_UC);
 }
 
-/* A program may wait for a word, take it away and wait for the next: it is written once. */
-static void write_word(void **state)
+/* Near's request of that type and length, to the watched page. */
+static void watch_request(enum rwk_request_type type, size_t len, const struct rwk_mr *mr)
+{
+	watched_begin();
+	assert_int_equal(ends_request(&near, type, len, (uintptr_t)watched.page, rwk_mr_key(mr)), 0);
+	assert_int_equal(ends_await(&near, near.send_cq).status, 0);
+	watched_end();
+}
+
+/*
+ * A program may wait for a word, take it away and wait for the next: it is written once. It may change one that is
+ * being read: what is read is no mixture, so it is read once.
+ */
+static void words(void **state)
 {
 	struct rwk_mr *mr;
 
@@ -119,13 +131,13 @@ static void write_word(void **state)
 	assert_int_equal(
 		rwk_mr_register(far.pd, watched.page, watched.length, ACCESS | RWK_ACCESS_LOCAL_WRITE, &mr), 0);
 	for (size_t len = 1; len <= 16; len *= 2) {
-		watched_begin();
-		assert_int_equal(
-			ends_request(&near, RWK_REQUEST_WRITE, len, (uintptr_t)watched.page, rwk_mr_key(mr)), 0);
-		assert_int_equal(ends_await(&near, near.send_cq).status, 0);
-		watched_end();
+		watch_request(RWK_REQUEST_WRITE, len, mr);
 		assert_memory_equal(watched.page, near.out, len);
 		assert_int_equal(watched.stores, 1);
+		memset(near.out, 0xee, len);
+		watch_request(RWK_REQUEST_READ, len, mr);
+		assert_memory_equal(near.out, watched.page, len);
+		assert_int_equal(watched.loads, 1);
 	}
 	rwk_mr_deregister(mr);
 	ends_close();
@@ -585,7 +597,7 @@ int main(void)
 		in_world(send_uc),
 		in_world(write_rc),
 		in_world(write_uc),
-		in_world(write_word),
+		in_world(words),
 		in_world(fewer_packets),
 		in_world(reads),
 		in_world(atomics),
