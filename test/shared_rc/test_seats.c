@@ -254,15 +254,38 @@ static void cut_off_when_busy(void **state)
 	assert_int_equal(count(0)->turned_away, 0);
 	assert_int_equal(count(1)->repeated, 4);
 	check_heard(1);
-	/* For one there is no room at first: it is in no inbox. */
+	/* Where there is no room at all one that begins is turned away too: siblings do not wait for it. */
 	fill(2 * HALF);
 	post(1, 1);
 	serve(0, f.queued - 1);
-	assert_int_equal(count(0)->turned_away, 0);
-	assert_int_equal(rwk_src_drain(v, 10), 0);
-	fill(HALF + bytes);
-	serve(0, f.queued - 1);
+	assert_int_equal(rwk_src_pump(f.listener[0].view, 1000), 1);
 	assert_int_equal(count(0)->turned_away, 1);
+	assert_int_equal(count(0)->no_room, 1);
+	assert_int_not_equal(f.answer.w.aeth.syndrome & ~0x1fu, RWK_WIRE_RNR);
+}
+
+/*
+ * Whose initiator has not agreed to be turned away waits with its number (RNR). It is in no inbox, and has no claim to
+ * the half that is for those which have begun.
+ */
+static void waits_when_busy(void **state)
+{
+	struct rwk_src_view *v = f.listener[1].view;
+
+	(void)state;
+	fill(2 * HALF);
+	post(1, 1);
+	serve(0, 0);
+	assert_int_equal(rwk_src_drain(v, 10), 0);
+	fill(HALF + 1040);
+	serve(0, 0);
+	assert_int_equal(count(0)->turned_away, 2);
+	assert_int_equal(rwk_src_pump(f.listener[0].view, 1000), 1);
+	assert_int_equal(count(0)->qp.rnr_out, 1);
+	assert_int_equal(rwk_src_drain(v, 10), 0);
+	serve(0, 0);
+	assert_int_equal(rwk_src_drain(v, 10), 1);
+	check_heard(1);
 }
 
 /* S1-6: an SRQ that never was: a NAK goes back, the target is in the error state; other targets are not. */
@@ -311,6 +334,7 @@ int main(void)
 		with_two(shows_life),
 		with_two(next_on_the_seat),
 		cmocka_unit_test_setup_teardown(cut_off_when_busy, two_open_busy, two_close),
+		with_two(waits_when_busy),
 		with_two(refused),
 	};
 

@@ -68,13 +68,14 @@ static int put(struct rwk_src_view *v, struct rwk_src_member *m, unsigned char *
 	uint32_t at = (uint32_t)tail & (size - 1), fill = size - at < bytes ? size - at : 0;
 	uint32_t end = fill ? size : at + bytes;
 
-	if (used > size || size - used < fill + bytes) {
-		v->counters.no_room++;
-		return -EAGAIN;
-	}
+	/* First of all: for lack of room its initiator waits with what is for siblings too. */
 	if (used > size / 2 && begins(p)) {
 		v->counters.turned_away++;
 		return -EBUSY;
+	}
+	if (used > size || size - used < fill + bytes) {
+		v->counters.no_room++;
+		return -EAGAIN;
 	}
 	if (rwk_unlikely(end > rwk_glance(&m->there)) && !grow(m, ring, end)) {
 		v->counters.no_room++;
