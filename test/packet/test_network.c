@@ -2,12 +2,14 @@
 /* The packet service on real sockets, over this host's loopback: two ports in one process. */
 #include "network_ends.h"
 
+#include "base/forked.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "packet/channel.h"
 #include "packet/packet.h"
 #include "packet/port.h"
 #include "packet/streams.h"
+#include "shared_rc/door.h"
 #include "shared_rc/layout.h"
 
 #include <dirent.h>
@@ -467,6 +469,41 @@ static void in_a_domain(void **state)
 }
 
 /*
+ * A member that sleeps wakes for a visitor whom it has met, since he counts on nobody else: it hears what he says, and
+ * lets him in.
+ */
+static void lets_in_asleep(void **state)
+{
+	struct rwk_port_attr attr = {.local_peers = 2, .address.version_srq = RWK_ADDR_VERSION << 24, .shared = true};
+	struct rwk_src_holding holding = {.fd = {-1, -1, -1, -1, -1}};
+	struct rwk_src_knock knock = {.fd = -1};
+	const pid_t run = getpid(); /* nobody else is to be in that domain */
+	struct rwk_src_secret secret;
+	struct end e = {0};
+
+	(void)state;
+	memcpy(attr.address.ip, loopback, sizeof(loopback));
+	memcpy(attr.key, &run, sizeof(run));
+	assert_int_equal(ends_transport->open(&attr, &ends_client, &e, &e.port), 0);
+	rwk_src_secret_draw(attr.key, geteuid(), &secret);
+	while (!knock.met) {
+		ends_transport->progress(e.port);
+		assert_int_equal(rwk_src_door_knock(&knock, &secret, 60000, &holding), -EAGAIN);
+	}
+	e.port->bury_at = RWK_NEVER; /* what it would wake for some time or other */
+	while (rwk_src_door_knock(&knock, &secret, 60000, &holding) == -EAGAIN) {
+		if (!ends_transport->arm(e.port))
+			awake(&e);
+		ends_transport->progress(e.port);
+	}
+	assert_true(holding.id == e.port->domain.id);
+	rwk_fork_lock();
+	rwk_src_holding_close(&holding);
+	rwk_fork_unlock();
+	ends_transport->close(e.port);
+}
+
+/*
  * Who has been let into a domain and gets no seat, since somebody has its lock and is stopped, has a domain of its own
  * after two seconds.
  */
@@ -574,6 +611,7 @@ int main(void)
 		ENDS_NET(all_sizes),
 		ENDS_NET(sleeping),
 		ENDS_NET(in_a_domain),
+		ENDS_NET(lets_in_asleep),
 		ENDS_NET(no_seat),
 		ENDS_NET(regions),
 		ENDS_NET(denied),

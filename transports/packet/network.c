@@ -238,6 +238,11 @@ static void attend_domain(const struct rwk_packet_domain *d)
 	rwk_src_attend(d->seat);
 }
 
+static bool expects_in_domain(const struct rwk_packet_domain *d)
+{
+	return rwk_src_expects(d->seat);
+}
+
 static void leave_domain(const struct rwk_packet_domain *d)
 {
 	rwk_src_leave(d->seat);
@@ -278,6 +283,7 @@ static const struct rwk_packet_ways network_ways = {
 	.same_source = rwk_udp_same_source,
 	.agree = agree_in_domain,
 	.attend = attend_domain,
+	.expects = expects_in_domain,
 	.watch = watch_stream,
 	.look = look_at_streams,
 	.depart = leave_domain,

@@ -72,6 +72,8 @@ struct rwk_packet_ways {
 	void (*agree)(const struct rwk_packet_domain *d, _Atomic uint32_t *word);
 	/** Lets others in; cheap. */
 	void (*attend)(const struct rwk_packet_domain *d);
+	/** May be NULL: never. Is somebody being let in, so that this process is not to sleep over the next attend? */
+	bool (*expects)(const struct rwk_packet_domain *d);
 	/**
 	 * SRC, the evidence that a node's processes have together; both may be NULL, where none of them is ever
 	 * stopped. watch: the open stream to `to` is put where all members of the domain see it end, with a key; 0 or a

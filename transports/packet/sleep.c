@@ -58,6 +58,19 @@ rwk_time rwk_packet_next(const struct rwk_port *port)
 	return evidence < at ? evidence : at;
 }
 
+/** When the domain is to be looked at, though nobody rings, if that is before `at`. */
+static rwk_time domain_next(const struct rwk_port *port, rwk_time at)
+{
+	if (!port->view)
+		return at;
+	/* Who has put something into our inbox may have died before it rang: nobody tells of that but the clock. */
+	if (port->bury_at < at)
+		at = port->bury_at;
+	if (port->attend_at < at && port->ways->expects && port->ways->expects(&port->domain))
+		at = port->attend_at;
+	return at;
+}
+
 int rwk_packet_arm(struct rwk_port *port)
 {
 	struct itimerspec when = {{0, 0}, {0, 0}};
@@ -75,9 +88,9 @@ int rwk_packet_arm(struct rwk_port *port)
 	now = rwk_packet_now(port);
 	if (at <= now)
 		return -EAGAIN;
-	/* Who has put something into our inbox may have died before it rang: nobody tells of that but the clock. */
-	if (port->view && port->bury_at < at)
-		at = port->bury_at > now ? port->bury_at : now + 1;
+	at = domain_next(port, at);
+	if (at <= now)
+		at = now + 1;
 	if (at != RWK_NEVER) {
 		when.it_value.tv_sec = (time_t)((at - now) / 1000000000u);
 		when.it_value.tv_nsec = (long)((at - now) % 1000000000u);

@@ -533,6 +533,20 @@ void rwk_src_porch_attend(struct rwk_src_porch *porch)
 	rwk_fork_unlock();
 }
 
+/* Who says nothing for longer than the proof takes is not waited for. */
+bool rwk_src_porch_expects(const struct rwk_src_porch *porch)
+{
+	uint64_t now = rwk_src_ms();
+
+	for (int i = 0; porch->epoll >= 0 && i < RWK_SRC_VISITORS; i++) {
+		const struct rwk_src_visitor *v = &porch->visitor[i];
+
+		if (v->fd >= 0 && (v->proven || now - v->since < VISIT))
+			return true;
+	}
+	return false;
+}
+
 void rwk_src_porch_close(struct rwk_src_porch *porch)
 {
 	if (porch->epoll < 0)

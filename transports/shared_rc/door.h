@@ -13,7 +13,7 @@
  * not wait long for the WELCOME. Nor does it for the GREETING: all members may stand where only the visitor's own
  * messages would wake them. Then it helps itself (card.h), where the kernel lets it, or knocks again. Each member
  * listens anew when it has come in, so that visitors are told of one who probably lives. A WELCOME that the kernel does
- * not take just now is sent by a later attend.
+ * not take just now is sent by a later attend. A member that sleeps wakes for those whom it has met (`expects`).
  */
 #ifndef RWK_SHARED_RC_DOOR_H
 #define RWK_SHARED_RC_DOOR_H
@@ -97,6 +97,8 @@ int rwk_src_porch_open(
 	struct rwk_src_porch *porch, const struct rwk_src_secret *secret, const struct rwk_src_holding *holding);
 /** Serves who waits; never blocks. */
 void rwk_src_porch_attend(struct rwk_src_porch *porch);
+/** Has a visitor just been met, or a WELCOME to be sent: is attend to be called soon? */
+bool rwk_src_porch_expects(const struct rwk_src_porch *porch);
 /** Sends the visitors away: they knock again. Nothing if it is closed, as after `forget`. */
 void rwk_src_porch_close(struct rwk_src_porch *porch);
 /** In a forked child: closes its copies of the descriptors; the parent's visitors stay. */

@@ -359,6 +359,11 @@ void rwk_src_attend(struct rwk_src_seat *seat)
 	rwk_src_porch_attend(&seat->porch);
 }
 
+bool rwk_src_expects(const struct rwk_src_seat *seat)
+{
+	return rwk_src_porch_expects(&seat->porch);
+}
+
 void rwk_src_leave(struct rwk_src_seat *seat)
 {
 	dissolve(seat);

@@ -50,6 +50,8 @@ int rwk_src_join_alone(struct rwk_src_seat *seat);
 int rwk_src_why_not_taken(const struct rwk_src_seat *seat);
 /** Lets in who waits; cheap if nobody does. To be called from progress, now and then. */
 void rwk_src_attend(struct rwk_src_seat *seat);
+/** Is somebody being let in who counts on the next attend, and not on some member's? */
+bool rwk_src_expects(const struct rwk_src_seat *seat);
 /** Leaves. May be called in a forked child, where it frees the child's copy alone. The last one out leaves nothing:
  * memory, sockets and the name are gone with it. */
 void rwk_src_leave(struct rwk_src_seat *seat);
