@@ -42,6 +42,8 @@ static void piece_done(struct rwk_op *op, int status)
 	rwk_rma_piece_free(piece);
 	if (status)
 		return; /* the peer has failed, and all requests with it */
+	if (rwk_unlikely(s->told != s->served) && !rwk_rma_is_choked(s))
+		rwk_rma_owe(s);
 	rwk_rma_sweep(s);
 	rwk_rma_pump(s);
 }

@@ -5,8 +5,7 @@
  */
 #include "engine/rma_state.h"
 
-/** The peer is told at the end of this progress how far we have come. */
-static void owe(struct rwk_rma_state *s)
+void rwk_rma_owe(struct rwk_rma_state *s)
 {
 	struct rwk_engine *e = s->peer->engine;
 
@@ -18,7 +17,7 @@ static void owe(struct rwk_rma_state *s)
 void rwk_rma_granted(struct rwk_rma_state *s)
 {
 	s->served++;
-	owe(s);
+	rwk_rma_owe(s);
 }
 
 void rwk_rma_data_came(struct rwk_peer *p, uint64_t room, uint64_t data, size_t len)
@@ -54,7 +53,8 @@ void rwk_rma_tell(struct rwk_engine *e)
 	while ((l = rwk_list_pop(&e->owing))) {
 		struct rwk_rma_state *s = rwk_container_of(l, struct rwk_rma_state, owing);
 
-		if (s->told == s->served)
+		/* Where much lies with the channel the word waits: when some of that has gone one is enough for all. */
+		if (s->told == s->served || rwk_rma_is_choked(s))
 			continue;
 		s->told = s->served;
 		rwk_rma_say(s, RWK_RMA_DONE, s->served, 0);
@@ -66,6 +66,15 @@ static void refuse(struct rwk_rma_state *s, int status)
 	s->refused = true;
 	rwk_rma_say(s, RWK_RMA_REFUSED, s->served, status);
 	s->told = ++s->served;
+}
+
+/** The same of a piece that fetches nothing: why its request is refused is said once. */
+static void refuse_quietly(struct rwk_rma_state *s, int status)
+{
+	if (!s->refused)
+		refuse(s, status);
+	else
+		rwk_rma_granted(s);
 }
 
 /** A piece has been carried out. */
@@ -114,10 +123,10 @@ static int check(struct rwk_rma_state *s, const struct rwk_envelope *env, size_t
 static void written(struct rwk_rma_state *s, const struct rwk_envelope *env, struct rwk_region *r, size_t len, int rc)
 {
 	if (rc) {
-		refuse(s, rc);
+		refuse_quietly(s, rc);
 	} else {
 		carried_out(s, env, r, RWK_REGION_WRITE, len);
-		owe(s);
+		rwk_rma_owe(s);
 	}
 	ended(s, env);
 }
@@ -166,11 +175,10 @@ static void serve_check(struct rwk_rma_state *s, const struct rwk_envelope *env,
 
 	if (!rc && !rwk_rma_is_aligned(r, at, length, element))
 		rc = rwk_rma_misaligned(element);
-	if (rc) {
-		refuse(s, rc);
-		return;
-	}
-	rwk_rma_granted(s);
+	if (rc)
+		refuse_quietly(s, rc);
+	else
+		rwk_rma_granted(s);
 }
 
 static void serve_write(struct rwk_rma_state *s, const struct rwk_envelope *env, const void *payload, size_t len)
@@ -339,11 +347,13 @@ static void serve_atomic(struct rwk_rma_state *s, const struct rwk_envelope *env
 		rc = rwk_rma_atomic(
 			r, at, op, type, payload, (const char *)payload + bytes, fetches ? results : NULL, bytes);
 	if (rc || !fetches) {
-		if (rc) {
+		if (rc && fetches) {
 			refuse(s, rc);
+		} else if (rc) {
+			refuse_quietly(s, rc);
 		} else {
 			carried_out(s, env, r, access, bytes);
-			owe(s);
+			rwk_rma_owe(s);
 		}
 		ended(s, env);
 		return;

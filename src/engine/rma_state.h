@@ -18,8 +18,9 @@
  * are sent, which both sides count and nothing carries. Answers come in that order too:
  *
  *   DATA     what piece n has fetched; with RMA_END its last part
- *   REFUSED  piece n was refused, and why
- *   DONE     all pieces before n are done: said once for all that one progress of the target has brought
+ *   REFUSED  piece n was refused, and why; of the pieces of a request that fetch nothing, the first that was
+ *   DONE     all pieces before n are done, or refused and nothing is left to tell of it: said once for all that one
+ *            progress of the target has brought
  *
  * Each of the first two says as well that all pieces before n are done.
  */
@@ -40,8 +41,9 @@
 #define RWK_RMA_GIVING        ((size_t)4 << 20)
 /*
  * The same of all answers, refusals and words on regions too, each counted with what it takes here: who has more of
- * them asks and never looks. Peers of ours stop at their limit of requests, 65536 at most: a third of this if each is
- * one piece, all are refused, and they do not look before the last.
+ * them asks and never looks. Peers of ours stop at their limit of requests, 65536 at most: a third of this if all are
+ * refused, each once, however many pieces it has, and they do not look before the last. (Requests that fetch are
+ * refused piece by piece, of which few are under way.)
  */
 #define RWK_RMA_ANSWERING     ((size_t)96 << 20)
 #define RWK_RMA_POSTED        16u                /* pieces that lie with the channel; the others wait with us */
@@ -221,6 +223,12 @@ ssize_t rwk_rma_atomic_here(struct rwk_engine *e, const struct rwk_atomic_args *
 /** The peer's state, made if there is none; NULL when out of memory. */
 struct rwk_rma_state *rwk_rma_state_of(struct rwk_peer *p);
 
+/** Do so many bytes of answers lie with the channel that none is to be added which can wait? */
+static inline bool rwk_rma_is_choked(const struct rwk_rma_state *s)
+{
+	return s->answering > RWK_RMA_GIVING;
+}
+
 /* rma_piece.c */
 /**
  * Sends a message of `n` pieces of memory, now or as soon as the channel takes it. With `keep` the memory is copied if
@@ -276,6 +284,8 @@ int rwk_rma_atomic(const struct rwk_region *r, uint64_t at, unsigned op, unsigne
 bool rwk_rma_is_aligned(const struct rwk_region *r, uint64_t at, size_t len, size_t element);
 /** -EINVAL, for elements that are not; the first time the log has the reason. */
 int rwk_rma_misaligned(size_t element);
+/** The peer is told at the end of this progress how far we have come. */
+void rwk_rma_owe(struct rwk_rma_state *s);
 /** Sends a message without payload; for want of memory the peer is given up, who would wait for it or be misled. */
 void rwk_rma_say(struct rwk_rma_state *s, enum rwk_kind kind, uint64_t tag, int status);
 /** A piece has been carried out: the peer is told at the end of this progress. */

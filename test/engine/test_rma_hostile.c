@@ -249,12 +249,52 @@ static void never_takes_refusals(void **state)
 	}
 }
 
+/*
+ * A program may begin as many writes as it likes before it looks, each of many pieces. Whether they are refused or
+ * done, the words on them take little memory, and who has begun them is not given up. It hears of all when it looks.
+ */
+static void looks_late(void **state)
+{
+	enum { WRITES = 15000, PIECES = 24, MOST = RWK_RMA_GIVING + WRITES * sizeof(struct rwk_rma_piece) };
+	static const unsigned char byte;
+
+	for (unsigned refused = 0; refused < 2; refused++) {
+		struct rwk_envelope env = {.kind = RWK_RMA_WRITE};
+		struct heard last = {0};
+		struct rwk_peer *p;
+		struct scene s;
+
+		scene_open(&s, *state);
+		env.tag = s.area.base;
+		env.data = s.area.key ^ refused;
+		p = rwk_engine_peer(s.w.e[0], &s.raw.address);
+		s.raw.count = 0;
+		for (unsigned i = 1; i <= WRITES * PIECES; i++) {
+			env.flags = (uint8_t)(RWK_ENV_DATA | (i % PIECES ? 0 : RWK_RMA_END));
+			say(&s.raw, &env, &byte, 1);
+			world_progress(&s.w, 0);
+		}
+		assert_int_equal(p->error, 0);
+		assert_in_range(p->rma->answering, RWK_RMA_GIVING, MOST);
+		while (s.raw.t->progress(s.raw.port) + world_progress(&s.w, 0)) {
+			if (s.raw.count)
+				last = s.raw.heard[s.raw.count - 1];
+			s.raw.count = 0;
+		}
+		assert_int_equal(p->rma->told, WRITES * PIECES);
+		assert_int_equal(last.env.kind, RWK_RMA_DONE);
+		assert_int_equal(last.env.tag, WRITES * PIECES);
+		scene_close(&s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WORLD_EACH(asking),
 		WORLD_EACH(asking_on),
 		WORLD_EACH(never_takes),
+		{"looks_late, shared memory", looks_late, NULL, NULL, (void *)&rwk_shm_transport},
 		{"never_takes_refusals, shared memory", never_takes_refusals, NULL, NULL, (void *)&rwk_shm_transport},
 	};
 
