@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How peers are found: by the nonce, or by the place. All have a place, since some are known by that alone; of those at
- * one place the latest is found.
+ * How peers are found: by the nonce, or by the place. All have a place, since some are known by that alone. Of several
+ * at one place, which have been there one after the other, only one can be there now, and we may know of none that it
+ * is. So who is known by place alone and who is known by nonce are two peers until that is known: the transport finds
+ * out when they answer (merge.c).
  */
 #include "engine/internal.h"
 
+#include "base/cancel.h"
 #include "engine/job.h"
 
 /** Where an endpoint is: a port of this node, or an IP and a port elsewhere. */
@@ -22,13 +25,23 @@ static struct place place_of(const struct rwk_address *a, bool here)
 	return key;
 }
 
+bool rwk_directory_finds(const struct rwk_engine *e, const struct rwk_address *a)
+{
+	int before;
+	bool found;
+
+	if (rwk_peer_is_partial(a) || a->node != e->address.node || !e->transport->finds)
+		return false;
+	before = rwk_cancel_hold_off();
+	found = e->transport->finds(e->port, a);
+	rwk_cancel_as_before(before);
+	return found;
+}
+
 /** An IP that this host does not have any more, or may use without having it, is no reason to leave shared memory. */
 static bool is_here(const struct rwk_engine *e, const struct rwk_address *a)
 {
-	if (rwk_address_claims(a, e->address.node))
-		return true;
-	return !rwk_peer_is_partial(a) && a->node == e->address.node && e->transport->finds &&
-	       e->transport->finds(e->port, a);
+	return rwk_address_claims(a, e->address.node) || rwk_directory_finds(e, a);
 }
 
 static uint64_t nonce_of(const struct rwk_address *a)
@@ -62,39 +75,24 @@ static uint32_t place_hash(const struct rwk_hash_link *l)
 	return hash_place(&key);
 }
 
-static struct rwk_peer *find_place(const struct rwk_engine *e, const struct place *key)
+static bool is_at(const struct rwk_peer *p, const struct place *key)
 {
-	for (struct rwk_hash_link *l = rwk_hash_list(&e->by_place, hash_place(key)); l; l = l->next) {
-		struct rwk_peer *p = rwk_container_of(l, struct rwk_peer, by_place);
-		struct place its = place_of(&p->address, p->here);
+	struct place its = place_of(&p->address, p->here);
 
-		if (its.port == key->port && !memcmp(its.ip, key->ip, sizeof(its.ip)))
-			return p;
-	}
-	return NULL;
+	return its.port == key->port && !memcmp(its.ip, key->ip, sizeof(its.ip));
 }
 
 void rwk_directory_enter(struct rwk_peer *p)
 {
-	struct rwk_peer *old;
-	struct place key;
-
 	p->here = is_here(p->engine, &p->address);
-	key = place_of(&p->address, p->here);
 	if (!rwk_peer_is_partial(&p->address))
 		rwk_hash_add(&p->engine->by_nonce, &p->by_nonce);
-	old = find_place(p->engine, &key);
-	if (old)
-		rwk_hash_remove(&p->engine->by_place, &old->by_place);
 	rwk_hash_add(&p->engine->by_place, &p->by_place);
 }
 
 void rwk_directory_correct(struct rwk_peer *p, const struct rwk_address *a)
 {
-	struct place key = place_of(&p->address, p->here);
-
-	if (find_place(p->engine, &key) == p)
-		rwk_hash_remove(&p->engine->by_place, &p->by_place);
+	rwk_hash_remove(&p->engine->by_place, &p->by_place);
 	p->address = *a;
 	rwk_directory_enter(p);
 }
@@ -116,11 +114,35 @@ struct rwk_peer *rwk_directory_by_nonce(const struct rwk_engine *e, const struct
 	return NULL;
 }
 
+/** Is it known to be there still? By its place alone is known whoever is there. */
+static bool is_there(const struct rwk_peer *p)
+{
+	const struct rwk_engine *e = p->engine;
+
+	if (p->error)
+		return false;
+	if (p->self || rwk_peer_is_partial(&p->address))
+		return true;
+	if (p->here && e->transport->finds)
+		return rwk_directory_finds(e, &p->address);
+	return p->channel && p->channel->answered;
+}
+
 struct rwk_peer *rwk_directory_by_place(const struct rwk_engine *e, const struct rwk_address *a)
 {
 	struct place key = place_of(a, is_here(e, a));
+	struct rwk_peer *latest = NULL;
 
-	return itself(find_place(e, &key));
+	for (struct rwk_hash_link *l = rwk_hash_list(&e->by_place, hash_place(&key)); l; l = l->next) {
+		struct rwk_peer *at = rwk_container_of(l, struct rwk_peer, by_place), *p = itself(at);
+
+		if (!is_at(at, &key) || !is_there(p))
+			continue;
+		latest = p;
+		if (rwk_peer_is_partial(&p->address))
+			break;
+	}
+	return latest;
 }
 
 void rwk_directory_open(struct rwk_engine *e)

@@ -213,7 +213,8 @@ const struct rwk_address *rwk_engine_address(const struct rwk_engine *e);
 
 /**
  * The peer of that address, made if it does not exist; NULL when out of memory. A partial address (IP and port only)
- * finds the peer that has connected from there, and becomes full when it connects. No contact is made.
+ * finds the peer that is there, and becomes full when it connects. While nobody knows whether a peer with a full address
+ * is there still it is another one, until one of them answers (rwk_engine_attr.merged). No contact is made.
  */
 struct rwk_peer *rwk_engine_peer(struct rwk_engine *e, const struct rwk_address *address);
 

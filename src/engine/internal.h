@@ -436,9 +436,12 @@ void rwk_directory_close(struct rwk_engine *e);
 void rwk_directory_enter(struct rwk_peer *p);
 /** A peer that was known by its place alone has this address. */
 void rwk_directory_correct(struct rwk_peer *p, const struct rwk_address *a);
-/** The peer with that nonce, or at that place; NULL: there is none. */
+/** The peer with that nonce; NULL: there is none. */
 struct rwk_peer *rwk_directory_by_nonce(const struct rwk_engine *e, const struct rwk_address *a);
+/** The peer that is known by that place alone, or else the latest that is known to be there still; NULL: there is none. */
 struct rwk_peer *rwk_directory_by_place(const struct rwk_engine *e, const struct rwk_address *a);
+/** Is the address a full one, of an endpoint that can be found on this node? Elsewhere nobody can tell: false. */
+bool rwk_directory_finds(const struct rwk_engine *e, const struct rwk_address *a);
 
 /* peer.c */
 /** Makes first contact: 0; -EAGAIN: out of memory, and the peer is as before; or its error from now on. */

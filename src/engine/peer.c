@@ -13,7 +13,7 @@
 #include "base/cancel.h"
 #include "engine/job.h"
 
-/** A peer known by its port alone turns out to have this address. */
+/** A peer known by its place alone turns out to have this address. */
 static void complete_address(struct rwk_peer *p, const struct rwk_address *a)
 {
 	rwk_directory_correct(p, a);
@@ -46,21 +46,19 @@ static struct rwk_peer *peer_new(struct rwk_engine *e, const struct rwk_address 
 
 struct rwk_peer *rwk_engine_peer(struct rwk_engine *e, const struct rwk_address *a)
 {
-	struct rwk_peer *p;
+	bool partial = rwk_peer_is_partial(a);
+	struct rwk_peer *p = partial ? NULL : rwk_directory_by_nonce(e, a);
 
-	if (!rwk_peer_is_partial(a)) {
-		p = rwk_directory_by_nonce(e, a);
-		if (p)
-			return p;
-		p = rwk_directory_by_place(e, a);
-		if (p && rwk_peer_is_partial(&p->address) && !p->error) {
-			complete_address(p, a);
-			return p;
-		}
-		return peer_new(e, a);
-	}
+	if (p)
+		return p;
 	p = rwk_directory_by_place(e, a);
-	return p && !p->error ? p : peer_new(e, a);
+	if (p && partial)
+		return p;
+	if (p && rwk_peer_is_partial(&p->address) && rwk_directory_finds(e, a)) {
+		complete_address(p, a);
+		return p;
+	}
+	return peer_new(e, a);
 }
 
 void rwk_peer_set_user(struct rwk_peer *p, uint64_t user)
@@ -294,7 +292,7 @@ int rwk_peer_connected(void *engine, struct rwk_channel *ch, const struct rwk_ad
 	p = there;
 	if (!p) {
 		p = rwk_directory_by_place(e, from);
-		if (p && rwk_peer_is_partial(&p->address) && !p->error)
+		if (p && rwk_peer_is_partial(&p->address))
 			complete_address(p, from);
 		else
 			p = NULL;

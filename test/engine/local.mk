@@ -90,6 +90,11 @@ test_engine_test_strangers_SOURCES = test/engine/test_strangers.c $(engine_world
 test_engine_test_strangers_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/engine/test_strangers
 
+check_PROGRAMS += test/engine/test_places
+test_engine_test_places_SOURCES = test/engine/test_places.c $(engine_world)
+test_engine_test_places_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/engine/test_places
+
 check_PROGRAMS += test/engine/test_send_promises
 test_engine_test_send_promises_SOURCES = test/engine/test_send_promises.c $(engine_world)
 test_engine_test_send_promises_LDADD = librwk_sim.la $(TEST_LDADD)

@@ -31,6 +31,17 @@ static struct rwk_address place(uint32_t rank, uint16_t port)
 	return p;
 }
 
+/* The peer, which has answered. */
+static struct rwk_peer *answered(const struct rwk_address *a)
+{
+	static struct rwk_channel channel = {.answered = true};
+	struct rwk_peer *p = rwk_engine_peer(engine, a);
+
+	assert_non_null(p);
+	p->channel = &channel;
+	return p;
+}
+
 static bool found; /* is who says that he is here? */
 
 static bool finds(const struct rwk_port *port, const struct rwk_address *to)
@@ -75,8 +86,7 @@ static void each_is_found(void **state)
 
 		assert_null(rwk_directory_by_nonce(engine, &a));
 		assert_null(rwk_directory_by_place(engine, &a));
-		peers[i] = rwk_engine_peer(engine, &a);
-		assert_non_null(peers[i]);
+		peers[i] = answered(&a);
 	}
 	each = (mallinfo2().uordblks - before) / PEERS;
 	assert_in_range(each, 0, 288); /* the peer, its part of a chunk, and a place in two directories */
@@ -120,14 +130,16 @@ static void places(void **state)
 	struct rwk_peer *p;
 
 	(void)state;
-	assert_ptr_not_equal(rwk_engine_peer(engine, &one), rwk_engine_peer(engine, &two));
+	assert_ptr_not_equal(answered(&one), answered(&two));
 	assert_ptr_equal(rwk_directory_by_place(engine, &one), rwk_engine_peer(engine, &one));
 	here.node = also.node = snapshot.node = 1;
 	memcpy(here.ip, rwk_engine_loopback, sizeof(here.ip));
 	memcpy(also.ip, rwk_engine_loopback, sizeof(also.ip));
 	also.ip[15]++;
 	p = rwk_engine_peer(engine, &here);
+	found = true;
 	assert_ptr_equal(rwk_directory_by_place(engine, &also), p);
+	found = false;
 	assert_ptr_not_equal(rwk_directory_by_place(engine, &one), p);
 	assert_null(rwk_directory_by_place(engine, &snapshot));
 	found = true;
@@ -135,31 +147,84 @@ static void places(void **state)
 	assert_ptr_not_equal(rwk_directory_by_place(engine, &one), p);
 }
 
-/* Of several at one place, one after the other, the latest is found; each by its nonce. */
+/*
+ * Of several at one place, one after the other, the latest that is there is found; each by its nonce. That one is there
+ * shows when it answers; on this node it can be looked for.
+ */
 static void one_after_another(void **state)
 {
 	struct rwk_address first = address(1, 7), later = address(65, 7), p = place(1, 7);
-	struct rwk_peer *a = rwk_engine_peer(engine, &first), *b = rwk_engine_peer(engine, &later);
+	struct rwk_peer *a = answered(&first), *b = rwk_engine_peer(engine, &later);
 
 	(void)state;
 	assert_ptr_not_equal(a, b);
+	assert_ptr_equal(rwk_engine_peer(engine, &p), a);
+	assert_ptr_equal(answered(&later), b);
 	assert_ptr_equal(rwk_engine_peer(engine, &p), b);
 	assert_ptr_equal(rwk_engine_peer(engine, &first), a);
+	b->error = -ECONNRESET;
+	assert_ptr_equal(rwk_engine_peer(engine, &p), a);
 	assert_ptr_equal(rwk_engine_peer(engine, &later), b);
+	a->error = -ECONNRESET;
+	b = rwk_engine_peer(engine, &p);
+	assert_true(rwk_peer_is_partial(rwk_peer_address(b)));
+	assert_ptr_equal(rwk_engine_peer(engine, &p), b);
 }
 
-/* Who was known by place alone is the same peer when its name is. */
+/* Who has ended on this node is not there any more, also if its end has not been noticed. */
+static void ended_here(void **state)
+{
+	struct rwk_address here = address(1, 7), p = place(1, 7);
+	struct rwk_peer *a;
+
+	(void)state;
+	here.node = 1;
+	memcpy(here.ip, rwk_engine_loopback, sizeof(here.ip));
+	memcpy(p.ip, rwk_engine_loopback, sizeof(p.ip));
+	a = answered(&here);
+	found = true;
+	assert_ptr_equal(rwk_engine_peer(engine, &p), a);
+	found = false;
+	assert_ptr_not_equal(rwk_engine_peer(engine, &p), a);
+}
+
+/* Who was known by place alone is the same peer when its name is; until then others may have been there. */
 static void name_is_heard(void **state)
 {
 	struct rwk_address p = place(1, 7), full = address(1, 7), other = address(65, 7);
 	struct rwk_peer *peer = rwk_engine_peer(engine, &p);
+	struct rwk_channel channel = {.peer = peer};
 
 	(void)state;
+	assert_ptr_not_equal(answered(&other), peer);
+	assert_ptr_equal(rwk_engine_peer(engine, &p), peer);
 	assert_null(rwk_directory_by_nonce(engine, &full));
+	peer->channel = &channel;
+	assert_int_equal(rwk_peer_connected(engine, &channel, &full), 0);
+	channel.answered = true;
 	assert_ptr_equal(rwk_engine_peer(engine, &full), peer);
 	assert_ptr_equal(rwk_directory_by_nonce(engine, &full), peer);
 	assert_ptr_equal(rwk_directory_by_place(engine, &p), peer);
 	assert_ptr_not_equal(rwk_engine_peer(engine, &other), peer);
+}
+
+/* On this node it can be looked for: who is there with that name is who has the place. */
+static void name_is_found(void **state)
+{
+	struct rwk_address p = place(1, 7), full = address(1, 7), gone = address(65, 7);
+	struct rwk_peer *peer;
+
+	(void)state;
+	memcpy(p.ip, rwk_engine_loopback, sizeof(p.ip));
+	full.node = gone.node = 1;
+	peer = rwk_engine_peer(engine, &p);
+	memcpy(full.ip, rwk_engine_loopback, sizeof(full.ip));
+	memcpy(gone.ip, rwk_engine_loopback, sizeof(gone.ip));
+	assert_ptr_not_equal(rwk_engine_peer(engine, &gone), peer);
+	found = true;
+	assert_ptr_equal(rwk_engine_peer(engine, &full), peer);
+	assert_ptr_equal(rwk_directory_by_nonce(engine, &full), peer);
+	assert_ptr_equal(rwk_engine_peer(engine, &p), peer);
 }
 
 int main(void)
@@ -169,7 +234,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(hosts_of_a_network, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(places, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(one_after_another, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(ended_here, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(name_is_heard, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(name_is_found, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("engine/directory", tests, NULL, NULL);
