@@ -21,7 +21,7 @@ enum { GATE, LIFE, TABLE };
 #define HEAD  4096
 #define PIECE 65536u
 #define MAGIC 0x7661206b6c617772u /* "rwalk av" */
-#define BUILD (2u << 16 | sizeof(struct rwk_fi_av_entry)) /* of the layout; of another no table is taken */
+#define BUILD (3u << 16 | sizeof(struct rwk_fi_av_entry)) /* of the layout; of another no table is taken */
 
 struct head {
 	uint64_t magic;

@@ -46,17 +46,20 @@ static uint64_t mix(uint64_t h, uint64_t word)
 	return h ^ h >> 29;
 }
 
-/* An address in full by all of it; a partial one by what it has: IP and port. */
+static uint64_t nonce_of(const struct rwk_address *a)
+{
+	return a->nonce_port >> 16;
+}
+
+/* An address in full by its nonce, whichever of the host's IPs it has; a partial one by what it has: IP and port. */
 static uint64_t hash(const uint8_t by_ip[16], const struct rwk_address *a, bool partial)
 {
-	uint64_t ip[2], h;
+	uint64_t ip[2];
 
+	if (!partial)
+		return mix(0, nonce_of(a));
 	memcpy(ip, by_ip, sizeof(ip));
-	h = mix(mix(mix(0, ip[0]), ip[1]), rwk_address_port(a));
-	if (partial)
-		return h;
-	return mix(mix(mix(h, a->nonce_port), (uint64_t)a->job << 32 | a->node),
-		(uint64_t)a->version_srq << 32 | a->flags_rank);
+	return mix(mix(mix(0, ip[0]), ip[1]), rwk_address_port(a));
 }
 
 static uint32_t *chain_of(const struct rwk_fi_av_table *t, const struct rwk_address *a, bool partial)
@@ -225,7 +228,7 @@ static uint32_t find_full(const struct rwk_fi_av_table *t, const struct rwk_addr
 {
 	uint32_t i = *chain_of(t, a, false);
 
-	while (i != RWK_FI_AV_NONE && (t->entries[i].removed || memcmp(&t->entries[i].address, a, sizeof(*a))))
+	while (i != RWK_FI_AV_NONE && (t->entries[i].removed || nonce_of(&t->entries[i].address) != nonce_of(a)))
 		i = t->entries[i].next;
 	return i;
 }

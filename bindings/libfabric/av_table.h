@@ -5,9 +5,9 @@
  *
  * Numbers of removed entries are given out again, the lowest first, as programs expect of FI_AV_TABLE. In a shared
  * table a number stands for one address for ever, because others may remember it: who inserts a removed address again
- * gets its number again. The index finds the entry of an address, for the source of a message: one hash chain for an
- * address in full, or for the IP and port of a partial one. This host has several IPs and one set of ports: all its IPs
- * count as 127.0.0.1.
+ * gets its number again. The index finds the entry of an address, for the source of a message: one hash chain for the
+ * nonce of an address in full, or for the IP and port of a partial one. This host has several IPs and one set of ports:
+ * all its IPs count as 127.0.0.1.
  *
  * Who changes a table may be killed while he does: `changing` stays set then, and the next one builds anew what follows
  * from the entries. An entry is there once it is counted.

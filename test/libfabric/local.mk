@@ -423,6 +423,13 @@ test_libfabric_test_av_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_av_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_av
 
+check_PROGRAMS += test/libfabric/test_av_places
+test_libfabric_test_av_places_SOURCES = test/libfabric/test_av_places.c test/libfabric/fi_pair.c \
+	test/libfabric/fi_pair.h
+test_libfabric_test_av_places_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_av_places_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_av_places
+
 check_PROGRAMS += test/libfabric/test_av_shared
 test_libfabric_test_av_shared_SOURCES = test/libfabric/test_av_shared.c test/libfabric/fi_pair.c \
 	test/libfabric/fi_pair.h
