@@ -8,6 +8,9 @@
 #include "bindings/libfabric/peer.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
+#include <netdb.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -179,11 +182,17 @@ static void insert_resolved(struct results *r, size_t i, const struct rwk_addres
 	rwk_fi_domain_go(r->av->domain);
 }
 
+/* So many addresses from that index on have failed. */
+static void note_all(struct results *r, size_t i, size_t count, int err)
+{
+	for (size_t k = 0; k < count; k++)
+		note(r, i + k, err, FI_ADDR_NOTAVAIL);
+}
+
 /* No such node or service: that is the call's own error, unless there are events. */
 static int unresolved(struct results *r, size_t count, int err)
 {
-	for (size_t i = 0; i < count; i++)
-		note(r, i, err, FI_ADDR_NOTAVAIL);
+	note_all(r, 0, count, err);
 	return r->av->events ? end(r) : err;
 }
 
@@ -204,14 +213,68 @@ int rwk_fi_av_insertsvc(
 	return end(&r);
 }
 
-/* "node" and "service" stand for themselves and the numbers after them: addresses by IP, ports by number. */
+static bool is_ip(const char *node)
+{
+	struct in_addr ip;
+
+	return !node || strchr(node, ':') || inet_pton(AF_INET, node, &ip) == 1;
+}
+
+/* The name of the host that comes n after that one, by the number at its end: 0; -FI_EINVAL: there is none. */
+static int name_host(const char *first, size_t n, char *name, size_t size)
+{
+	size_t len = strlen(first), stem = len;
+	int need;
+
+	while (stem && isdigit((unsigned char)first[stem - 1]))
+		stem--;
+	if (stem == len) {
+		rwk_warn("fi_av_insertsym: there is no number at the end of the host name %s", first);
+		return -FI_EINVAL;
+	}
+	need = snprintf(
+		name, size, "%.*s%0*llu", (int)stem, first, (int)(len - stem), strtoull(first + stem, NULL, 10) + n);
+	return need >= 0 && (size_t)need < size ? 0 : -FI_EINVAL;
+}
+
+/* The n-th node, of which the first has that address: IPs count, or else the numbers of hosts. */
+static int find_node(struct rwk_fi_av *av, const char *node, const char *service, size_t n, struct rwk_address *a)
+{
+	char name[NI_MAXHOST];
+	uint32_t ip;
+	int err;
+
+	if (!n)
+		return 0;
+	if (is_ip(node)) {
+		memcpy(&ip, a->ip + 12, sizeof(ip));
+		ip = htonl(ntohl(ip) + (uint32_t)n);
+		memcpy(a->ip + 12, &ip, sizeof(ip));
+		return 0;
+	}
+	err = name_host(node, n, name, sizeof(name));
+	return err ? err : rwk_fi_address_resolve(av->domain->addr_format, name, service, false, false, a);
+}
+
+static void insert_ports(struct results *r, size_t i, const struct rwk_address *first, size_t services)
+{
+	struct rwk_address a;
+
+	for (size_t s = 0; s < services; s++) {
+		size_t port = rwk_address_port(first) + s;
+
+		rwk_fi_address_partial(first->ip, port <= UINT16_MAX ? (uint16_t)port : 0, &a);
+		insert_resolved(r, i + s, &a);
+	}
+}
+
+/* "node" and "service" stand for themselves and the numbers after them. */
 int rwk_fi_av_insertsym(struct fid_av *fid, const char *node, size_t nodes, const char *service, size_t services,
 	fi_addr_t *numbers, uint64_t flags, void *context)
 {
 	struct rwk_fi_av *av = rwk_fi_av_of(fid);
 	struct rwk_address first, a;
 	struct results r;
-	uint32_t ip;
 	int err = begin(&r, av, numbers, flags, context);
 
 	if (err)
@@ -219,16 +282,13 @@ int rwk_fi_av_insertsym(struct fid_av *fid, const char *node, size_t nodes, cons
 	err = rwk_fi_address_resolve(av->domain->addr_format, node, service, false, false, &first);
 	if (err)
 		return unresolved(&r, nodes * services, err);
-	memcpy(&ip, first.ip + 12, sizeof(ip));
 	for (size_t n = 0; n < nodes; n++) {
-		for (size_t s = 0; s < services; s++) {
-			size_t port = rwk_address_port(&first) + s;
-			uint32_t next = htonl(ntohl(ip) + (uint32_t)n);
-
-			memcpy(first.ip + 12, &next, sizeof(next));
-			rwk_fi_address_partial(first.ip, port <= UINT16_MAX ? (uint16_t)port : 0, &a);
-			insert_resolved(&r, n * services + s, &a);
-		}
+		a = first;
+		err = find_node(av, node, service, n, &a);
+		if (err)
+			note_all(&r, n * services, services, err);
+		else
+			insert_ports(&r, n * services, &a, services);
 	}
 	return end(&r);
 }

@@ -356,6 +356,37 @@ static void av_names(void **state)
 	assert_int_equal(fi_close(&av->fid), 0);
 }
 
+/*
+ * Names of hosts count by the numbers at their ends; behind one without a number there is none. These names are such
+ * as the resolver takes for IPs, and asks nobody; of IPs the next one would be 0x7f00000a.
+ */
+static void av_hosts(void **state)
+{
+	struct fi_av_attr attr = {.type = FI_AV_TABLE};
+	uint32_t ips[] = {0x7f000009, 0x7f000009, 0x7f000010, 0x7f000010};
+	struct sockaddr_in out;
+	size_t len = sizeof(out);
+	fi_addr_t number[4];
+	struct fid_av *av;
+	int errors[4];
+
+	(void)state;
+	assert_int_equal(fi_av_open(sockets.domain, &attr, &av, NULL), 0);
+	assert_int_equal(fi_av_insertsym(av, "0x7f000009", 2, "6001", 2, number, 0, NULL), 4);
+	for (fi_addr_t i = 0; i < 4; i++) {
+		assert_int_equal(number[i], i);
+		assert_int_equal(fi_av_lookup(av, i, &out, &len), 0);
+		assert_int_equal(ntohl(out.sin_addr.s_addr), ips[i]);
+		assert_int_equal(ntohs(out.sin_port), 6001 + i % 2);
+	}
+	assert_int_equal(fi_av_insertsym(av, "0x7f0000aa", 2, "6001", 1, number, FI_SYNC_ERR, errors), 1);
+	assert_int_equal(number[0], 4);
+	assert_int_equal(errors[0], 0);
+	assert_int_equal(number[1], FI_ADDR_NOTAVAIL);
+	assert_int_equal(errors[1], FI_EINVAL);
+	assert_int_equal(fi_close(&av->fid), 0);
+}
+
 /* Bytes that the process has allocated; always 0 where a sanitizer allocates. */
 static size_t allocated(void)
 {
@@ -580,6 +611,7 @@ int main(void)
 		cmocka_unit_test(av_table),
 		cmocka_unit_test(av_other_ip),
 		cmocka_unit_test(av_names),
+		cmocka_unit_test(av_hosts),
 		cmocka_unit_test(av_grows),
 		cmocka_unit_test(names),
 		cmocka_unit_test(options),
