@@ -139,6 +139,7 @@ static int join_waits(struct rwk_fi_device *d)
 
 int rwk_fi_device_use(struct rwk_fi_device *d)
 {
+	RWK_CANCEL_HELD_OFF;
 	int err;
 
 	if (d->adapter)
@@ -211,6 +212,8 @@ int rwk_fi_device_get(struct rwk_fi_fabric *fabric, struct rwk_fi_device **out)
 
 void rwk_fi_device_close(struct rwk_fi_device *d)
 {
+	RWK_CANCEL_HELD_OFF;
+
 	if (!d)
 		return;
 	rwk_fi_msg_drop_requests(d);

@@ -2,6 +2,7 @@
 /* The calls that connect an endpoint, end its connection, and say whose ends it has. */
 #include "bindings/libfabric/msg.h"
 
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "bindings/libfabric/absent_calls.h"
@@ -45,6 +46,7 @@ int rwk_fi_msg_assign(struct rwk_fi_msg_ep *ep, const struct rwk_address *name)
 /* The address to connect from. Without a port, of that the kernel decides when it connects. */
 static int setname(fid_t fid, void *addr, size_t addrlen)
 {
+	RWK_CANCEL_HELD_OFF;
 	struct rwk_fi_msg_ep *ep = ep_of(fid);
 	uint32_t format = ep->domain->addr_format;
 	struct rwk_address name;
@@ -165,6 +167,7 @@ static int start(struct rwk_fi_msg_ep *ep, const struct rwk_address *to, const v
 
 static int ep_connect(struct fid_ep *fid, const void *addr, const void *param, size_t paramlen)
 {
+	RWK_CANCEL_HELD_OFF;
 	struct rwk_fi_msg_ep *ep = rwk_fi_msg_ep_of(fid);
 	struct rwk_address to;
 	int err = addr ? rwk_fi_address_read(ep->domain->addr_format, addr, &to) : -FI_EINVAL;
@@ -204,6 +207,7 @@ static int answer(struct rwk_fi_msg_ep *ep, const void *param, size_t paramlen)
 
 static int ep_accept(struct fid_ep *fid, const void *param, size_t paramlen)
 {
+	RWK_CANCEL_HELD_OFF;
 	struct rwk_fi_msg_ep *ep = rwk_fi_msg_ep_of(fid);
 	int err;
 
@@ -262,6 +266,7 @@ void rwk_fi_msg_disconnect(struct rwk_fi_msg_ep *ep)
  */
 static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
 {
+	RWK_CANCEL_HELD_OFF;
 	struct rwk_fi_msg_ep *ep = rwk_fi_msg_ep_of(fid);
 	int err;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bindings/libfabric/msg.h"
 
+#include "base/cancel.h"
 #include "base/log.h"
 #include "bindings/libfabric/absent_calls.h"
 #include "bindings/libfabric/address.h"
@@ -167,6 +168,7 @@ close_ops:
 
 static int ep_control(struct fid *fid, int command, void *arg)
 {
+	RWK_CANCEL_HELD_OFF;
 	struct rwk_fi_msg_ep *ep = ep_of(fid);
 	int err = -FI_EOPBADSTATE;
 
@@ -196,6 +198,7 @@ static void close_qp(struct rwk_fi_msg_ep *ep)
 
 static int ep_close(struct fid *fid)
 {
+	RWK_CANCEL_HELD_OFF;
 	struct rwk_fi_msg_ep *ep = ep_of(fid);
 	struct rwk_fi_mutex *lock = ep->lock;
 
@@ -320,6 +323,7 @@ static int take_info(struct rwk_fi_msg_ep *ep, const struct fi_info *info)
 
 int rwk_fi_msg_ep_open(struct fid_domain *fid, struct fi_info *info, struct fid_ep **out, void *context)
 {
+	RWK_CANCEL_HELD_OFF;
 	struct rwk_fi_msg_ep *ep = calloc(1, sizeof(*ep));
 	int err;
 

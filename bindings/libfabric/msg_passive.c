@@ -2,6 +2,7 @@
 /* Passive endpoints: they listen, and hand to the program who connects. */
 #include "bindings/libfabric/msg.h"
 
+#include "base/cancel.h"
 #include "base/log.h"
 #include "bindings/libfabric/absent_calls.h"
 #include "bindings/libfabric/address.h"
@@ -77,6 +78,7 @@ static void own_end(struct rwk_fi_msg_passive *pep, const uint8_t peer[16], stru
 /* A program that will not answer: the peer is hung up on. */
 static int request_close(struct fid *fid)
 {
+	RWK_CANCEL_HELD_OFF;
 	struct rwk_fi_msg_request *r = request_of(fid);
 	struct rwk_fi_mutex *lock = &r->device->group.mutex;
 	bool taken;
@@ -240,6 +242,7 @@ static int start(struct rwk_fi_msg_passive *pep)
 
 static int pep_listen(struct fid_pep *fid)
 {
+	RWK_CANCEL_HELD_OFF;
 	struct rwk_fi_msg_passive *pep = pep_of(&fid->fid);
 	int err;
 
@@ -251,6 +254,7 @@ static int pep_listen(struct fid_pep *fid)
 
 static int pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size_t paramlen)
 {
+	RWK_CANCEL_HELD_OFF;
 	struct rwk_fi_msg_passive *pep = pep_of(&fid->fid);
 	struct rwk_fi_msg_request *r = request_of(handle);
 	bool taken;
@@ -270,6 +274,7 @@ static int pep_reject(struct fid_pep *fid, fid_t handle, const void *param, size
 
 static int pep_setname(fid_t fid, void *addr, size_t addrlen)
 {
+	RWK_CANCEL_HELD_OFF;
 	struct rwk_fi_msg_passive *pep = pep_of(fid);
 	uint32_t format = pep->info->addr_format;
 
@@ -284,6 +289,7 @@ static int pep_setname(fid_t fid, void *addr, size_t addrlen)
 /* Where it listens, or will listen: a port that is told is reserved. */
 static int pep_getname(fid_t fid, void *addr, size_t *addrlen)
 {
+	RWK_CANCEL_HELD_OFF;
 	struct rwk_fi_msg_passive *pep = pep_of(fid);
 	struct rwk_address name;
 	int err = 0;
@@ -348,6 +354,7 @@ static void leave_requests(struct rwk_fi_msg_passive *pep)
 
 static int pep_close(struct fid *fid)
 {
+	RWK_CANCEL_HELD_OFF;
 	struct rwk_fi_msg_passive *pep = pep_of(fid);
 
 	if (rwk_fi_is_inherited(pep->fabric->process))

@@ -247,6 +247,7 @@ static int start(struct rwk_fi_progress *p)
 
 int rwk_fi_progress_start(struct rwk_fi_group *first, struct rwk_fi_progress **out)
 {
+	RWK_CANCEL_HELD_OFF;
 	struct rwk_fi_progress *p = calloc(1, sizeof(*p));
 	int err;
 

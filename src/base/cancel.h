@@ -25,4 +25,13 @@ static inline void rwk_cancel_as_before(int before)
 	pthread_setcancelstate(before, NULL);
 }
 
+static inline void rwk_cancel_scope_over(const int *before)
+{
+	rwk_cancel_as_before(*before);
+}
+
+/** Among the declarations of a function that is slow anyway: held off from there on until the function returns. */
+#define RWK_CANCEL_HELD_OFF                                                                                            \
+	const int rwk_cancel_before __attribute__((cleanup(rwk_cancel_scope_over), unused)) = rwk_cancel_hold_off()
+
 #endif
