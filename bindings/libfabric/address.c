@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bindings/libfabric/address.h"
 
+#include "base/cancel.h"
 #include "base/log.h"
 #include "bindings/libfabric/provider.h"
 
@@ -176,6 +177,7 @@ static int resolve(int family, const char *node, const char *service, int flags,
 int rwk_fi_address_resolve(
 	uint32_t format, const char *node, const char *service, bool passive, bool numeric, struct rwk_address *a)
 {
+	RWK_CANCEL_HELD_OFF;
 	int flags = (passive ? AI_PASSIVE : 0) | (numeric ? AI_NUMERICHOST : 0), err;
 
 	if (format == FI_SOCKADDR_IN6) {

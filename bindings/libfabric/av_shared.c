@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* F_OFD_SETLK */
 #include "bindings/libfabric/av_shared.h"
 
+#include "base/cancel.h"
 #include "base/forked.h"
 #include "base/log.h"
 #include "base/shared.h"
@@ -264,6 +265,7 @@ static int open_named(struct rwk_fi_av_shared *s, bool existing, uint32_t room)
 int rwk_fi_av_shared_open(
 	const char *name, bool existing, uint32_t room, struct rwk_fi_av_table *table, struct rwk_fi_av_shared **out)
 {
+	RWK_CANCEL_HELD_OFF;
 	struct rwk_fi_av_shared *s = calloc(1, sizeof(*s));
 	int err;
 
@@ -289,6 +291,8 @@ int rwk_fi_av_shared_open(
 
 void rwk_fi_av_shared_close(struct rwk_fi_av_shared *s)
 {
+	RWK_CANCEL_HELD_OFF;
+
 	if (s->process == getpid()) {
 		lock_byte(s->fd, GATE, F_WRLCK, true);
 		if (!lock_byte(s->fd, LIFE, F_WRLCK, false))
@@ -303,6 +307,7 @@ void rwk_fi_av_shared_close(struct rwk_fi_av_shared *s)
 int rwk_fi_av_shared_lock(struct rwk_fi_av_shared *s)
 {
 	struct rwk_fi_av_table *t = s->table;
+	int before = rwk_cancel_hold_off();
 	int err = lock_byte(s->fd, TABLE, F_WRLCK, true);
 
 	if (!err && size_for(t->counts->room) != s->size)
@@ -310,8 +315,10 @@ int rwk_fi_av_shared_lock(struct rwk_fi_av_shared *s)
 	if (err) {
 		rwk_warn("shared address vector %s: %s", s->name, fi_strerror(-err));
 		lock_byte(s->fd, TABLE, F_UNLCK, false);
+		rwk_cancel_as_before(before);
 		return -FI_ENOMEM;
 	}
+	s->cancel = before;
 	if (t->counts->changing)
 		rwk_fi_av_rebuild(t);
 	return 0;
@@ -319,5 +326,8 @@ int rwk_fi_av_shared_lock(struct rwk_fi_av_shared *s)
 
 void rwk_fi_av_shared_unlock(struct rwk_fi_av_shared *s)
 {
+	int before = s->cancel;
+
 	lock_byte(s->fd, TABLE, F_UNLCK, false);
+	rwk_cancel_as_before(before);
 }

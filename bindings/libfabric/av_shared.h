@@ -29,6 +29,7 @@ struct rwk_fi_av_shared {
 	int fd;                        /* -1 in a forked child, */
 	void *map;                     /* and NULL: either would hold the parent's locks when that has ended */
 	size_t size;                   /* mapped */
+	int cancel;                    /* while TABLE is locked: what rwk_cancel_hold_off said */
 	char name[256];
 };
 
@@ -42,7 +43,10 @@ int rwk_fi_av_shared_open(
 	const char *name, bool existing, uint32_t room, struct rwk_fi_av_table *table, struct rwk_fi_av_shared **out);
 void rwk_fi_av_shared_close(struct rwk_fi_av_shared *s);
 
-/** Before the table is used: 0, or -FI_ENOMEM, logged. Repairs what a killed process has left half done. */
+/**
+ * Before the table is used: 0, or -FI_ENOMEM, logged. Repairs what a killed process has left half done. Until the
+ * unlock the thread cannot be cancelled (base/cancel.h).
+ */
 int rwk_fi_av_shared_lock(struct rwk_fi_av_shared *s);
 void rwk_fi_av_shared_unlock(struct rwk_fi_av_shared *s);
 

@@ -6,6 +6,7 @@
  */
 #include "bindings/libfabric/info.h"
 
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "bindings/libfabric/address.h"
@@ -451,6 +452,7 @@ static void add_nic(struct fi_info *list, const struct ends *ends)
 int rwk_fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags, const struct fi_info *hints,
 	struct fi_info **info)
 {
+	RWK_CANCEL_HELD_OFF;
 	/*
 	 * Who names a node or a service, or says of which end they are, speaks in socket addresses:
 	 * these come first.
