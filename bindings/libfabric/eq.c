@@ -3,6 +3,7 @@
 
 #include "bindings/libfabric/eq.h"
 
+#include "base/cancel.h"
 #include "base/log.h"
 #include "bindings/libfabric/deadline.h"
 #include "bindings/libfabric/device.h"
@@ -113,6 +114,7 @@ static int watch(struct rwk_fi_eq *eq, int fd)
 
 static int open_alarm(struct rwk_fi_eq *eq)
 {
+	RWK_CANCEL_HELD_OFF;
 	int err;
 
 	if (eq->alarm >= 0)
@@ -449,6 +451,8 @@ static int open_descriptors(struct rwk_fi_eq *eq)
 
 static void close_descriptors(struct rwk_fi_eq *eq)
 {
+	RWK_CANCEL_HELD_OFF;
+
 	if (eq->bell >= 0)
 		close(eq->bell);
 	if (eq->alarm >= 0)

@@ -14,6 +14,8 @@
  */
 #include "bindings/libfabric/group.h"
 
+#include "base/cancel.h"
+
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -27,11 +29,11 @@ static void set_alarm(const struct rwk_fi_wait *w, long ns)
 	timerfd_settime(w->alarm_fd, 0, &when, NULL);
 }
 
-/* Made when it is needed first; false: it cannot be. */
-static bool has_alarm(struct rwk_fi_wait *w)
+/* When it is needed first; false: it cannot be. */
+static bool make_alarm(struct rwk_fi_wait *w)
 {
-	if (w->alarm_fd >= 0)
-		return true;
+	RWK_CANCEL_HELD_OFF;
+
 	w->alarm_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (w->alarm_fd < 0)
 		return false;
@@ -44,7 +46,7 @@ static bool has_alarm(struct rwk_fi_wait *w)
 
 bool rwk_fi_wait_set_alarm(struct rwk_fi_wait *w)
 {
-	if (!has_alarm(w))
+	if (w->alarm_fd < 0 && !make_alarm(w))
 		return false;
 	set_alarm(w, MOMENT);
 	return true;

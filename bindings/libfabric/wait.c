@@ -137,6 +137,8 @@ void rwk_fi_wait_share_ears(struct rwk_fi_wait *w, struct rwk_fi_ears *ears)
 
 static void close_given(struct rwk_fi_wait *w)
 {
+	RWK_CANCEL_HELD_OFF;
+
 	if (w->ears && w->given_hears) {
 		rwk_fi_ear_return(given_ears(w));
 		w->given_hears = false;

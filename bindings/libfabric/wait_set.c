@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bindings/libfabric/wait_set.h"
 
+#include "base/cancel.h"
 #include "base/log.h"
 #include "bindings/libfabric/device.h"
 #include "bindings/libfabric/domain.h"
@@ -198,6 +199,7 @@ static void close_parts(struct rwk_fi_wait_set *set)
 
 static int set_close(struct fid *fid)
 {
+	RWK_CANCEL_HELD_OFF;
 	struct rwk_fi_wait_set *set = rwk_container_of(fid, struct rwk_fi_wait_set, fid.fid);
 
 	if (rwk_fi_is_inherited(set->fabric->process))

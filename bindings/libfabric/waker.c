@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#define _GNU_SOURCE /* syscall */
+
 #include "bindings/libfabric/waker.h"
 
 #include "base/log.h"
@@ -8,13 +10,14 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 void rwk_fi_waker_watch(struct rwk_fi_waker *w)
 {
 	const uint64_t one = 1;
 
-	if (write(w->kick, &one, sizeof(one)) < 0)
+	if (syscall(SYS_write, w->kick, &one, sizeof(one)) < 0) /* base/cancel.h */
 		rwk_debug("wait set: its thread has been rung already");
 }
 
