@@ -411,6 +411,12 @@ test_libfabric_test_cancelled_LDADD = $(FI_TEST_LDADD)
 EXTRA_test_libfabric_test_cancelled_DEPENDENCIES = libropewalk-fi.la
 TESTS += test/libfabric/test_cancelled
 
+check_PROGRAMS += test/libfabric/test_cancelled_slow
+test_libfabric_test_cancelled_slow_SOURCES = test/libfabric/test_cancelled_slow.c $(FI_MSG)
+test_libfabric_test_cancelled_slow_LDADD = $(FI_TEST_LDADD)
+EXTRA_test_libfabric_test_cancelled_slow_DEPENDENCIES = libropewalk-fi.la
+TESTS += test/libfabric/test_cancelled_slow
+
 check_PROGRAMS += test/libfabric/test_wait_set
 test_libfabric_test_wait_set_SOURCES = test/libfabric/test_wait_set.c test/libfabric/fi_pair.c test/libfabric/fi_pair.h
 test_libfabric_test_wait_set_LDADD = $(FI_TEST_LDADD)
