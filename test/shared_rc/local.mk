@@ -68,5 +68,5 @@ TESTS += test/shared_rc/test_hostile
 
 check_PROGRAMS += test/shared_rc/test_reach
 test_shared_rc_test_reach_SOURCES = test/shared_rc/test_reach.c $(shared_rc_traffic)
-test_shared_rc_test_reach_LDADD = $(TEST_LDADD)
+test_shared_rc_test_reach_LDADD = $(TEST_LDADD) -lpthread
 TESTS += test/shared_rc/test_reach

@@ -8,7 +8,7 @@
  *
  * With the argument `full` more siblings are killed. Links: none: datagrams of a Unix socket, in place of those of UDP.
  */
-#define _GNU_SOURCE /* MSG_DONTWAIT with unix sockets' flags */
+#define _GNU_SOURCE /* MSG_DONTWAIT with unix sockets' flags, pthread_tryjoin_np */
 #include "rwk_test.h"
 
 #include "shared_rc/internal.h"
@@ -18,6 +18,7 @@
 #include "base/process.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -641,6 +642,48 @@ static void many_places(void **state)
 	assert_int_equal(prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0), 0);
 }
 
+static void *withdraws(void *arg)
+{
+	pthread_cancel(pthread_self());
+	rwk_src_withdraw(arg, 0x100, 1);
+	return arg;
+}
+
+/* Who waits for a sibling that is at the region is not cancelled before he has stopped waiting. */
+static void cancelled_waiter(void **state)
+{
+	static const struct rwk_src_host none;
+	const struct iovec iov = {board, 1};
+	struct rwk_src_size size = {16, 16, 65536};
+	struct rwk_src_target *target;
+	struct rwk_src_view *a, *b;
+	bool ended = false;
+	uint64_t guard;
+	pthread_t id;
+	void *got;
+
+	(void)state;
+	memory = segment(16, 16, 65536);
+	assert_int_equal(rwk_src_view_open(memory, &none, NULL, &a), 0);
+	assert_int_equal(rwk_src_view_open(memory, &none, NULL, &b), 0);
+	assert_int_equal(rwk_src_publish(a, 0x100, 1, &iov, 1), 0);
+	target = rwk_src_target(a, rwk_src_place(a, 0x100));
+	rwk_publish32(&target->toucher, rwk_src_srqn(b));
+	guard = rwk_observe64(&a->me->guard);
+	assert_int_equal(pthread_create(&id, NULL, withdraws, a), 0);
+	while (!ended && rwk_observe64(&a->me->guard) == guard) { /* until he has lost his patience */
+		ended = !pthread_tryjoin_np(id, &got);
+		usleep(100);
+	}
+	rwk_publish32(&target->toucher, 0);
+	if (!ended)
+		assert_int_equal(pthread_join(id, &got), 0);
+	assert_ptr_equal(got, a);
+	rwk_src_view_close(a);
+	rwk_src_view_close(b);
+	munmap(memory, rwk_src_segment_size(&size));
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -652,6 +695,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(places),
 		cmocka_unit_test(of_one_place),
 		cmocka_unit_test(many_places),
+		cmocka_unit_test(cancelled_waiter),
 	};
 
 	full = argc > 1 && !strcmp(argv[1], "full");

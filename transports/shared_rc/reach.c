@@ -26,6 +26,7 @@
 #define _GNU_SOURCE /* process_vm_writev */
 #include "internal.h"
 
+#include "base/cancel.h"
 #include "base/iov.h"
 #include "base/log.h"
 #include "base/param.h"
@@ -266,6 +267,7 @@ static void nap(void)
 /* Nobody can find what was withdrawn any more; but somebody may have found it before. */
 static void wait_for_touchers(struct rwk_src_view *v, uint32_t target)
 {
+	RWK_CANCEL_HELD_OFF;
 	struct rwk_src_target *t = rwk_src_target(v, rwk_src_place(v, target));
 	uint64_t start = 0, waited;
 	bool replaced = false;
