@@ -200,6 +200,8 @@ struct rwk_qp {
 	struct rwk_ca_stream *stream; /* of its connection; NULL */
 	struct rwk_link_address peer;
 	uint8_t peer_ip[16];
+	uint16_t peer_port;
+	bool one_port; /* that its packets come from, too */
 	struct rwk_list due;
 	bool link_full; /* the link took no more in the last pump */
 	bool silent;    /* what ends now ends without a completion */

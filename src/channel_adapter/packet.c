@@ -122,7 +122,9 @@ static const uint8_t class_of[] = {
 	[RWK_QP_SRC] = RWK_WIRE_SRC,
 };
 
-/* S0-3. By UDP the port is no part of an address: others change it from flow to flow. */
+/* S0-3. By UDP the port is part of the address only where the peer is known to keep it: others change it from flow to
+ * flow.
+ */
 static bool is_from_peer(const struct rwk_qp *qp, const struct rwk_link *l, const struct rwk_link_address *from)
 {
 	uint8_t ip[16];
@@ -133,6 +135,8 @@ static bool is_from_peer(const struct rwk_qp *qp, const struct rwk_link *l, cons
 	if (l != qp->adapter->link)
 		return !memcmp(from, &qp->peer, sizeof(*from));
 	rwk_udp_split(from, ip, &port);
+	if (qp->one_port && rwk_unlikely(port != qp->peer_port))
+		return false;
 	return !memcmp(ip, qp->peer_ip, sizeof(ip));
 }
 

@@ -281,8 +281,10 @@ static int connect_to(struct rwk_qp *qp, const struct rwk_qp_attr *attr)
 	rc = rwk_ca_is_uc(qp) ? connect_uc(qp, attr, pmtu) : connect_rc(qp, attr, pmtu);
 	if (rc || on_stream(qp))
 		return rc;
-	qp->peer = rwk_udp_address(attr->peer_ip, attr->peer_port ? attr->peer_port : RWK_PORT);
+	qp->peer_port = attr->peer_port ? attr->peer_port : RWK_PORT;
+	qp->one_port = attr->one_port;
 	memcpy(qp->peer_ip, attr->peer_ip, sizeof(qp->peer_ip));
+	qp->peer = rwk_udp_address(qp->peer_ip, qp->peer_port);
 	return 0;
 }
 

@@ -148,6 +148,7 @@ int rwk_cm_receive_packets(struct rwk_connection *c)
 
 	memcpy(q.peer_ip, c->peer_ip, 16);
 	q.peer_port = c->theirs.udp_port;
+	q.one_port = true;
 	q.peer_qpn = c->theirs.qpn;
 	q.send_psn = c->mine.psn;
 	q.receive_psn = c->theirs.psn;

@@ -93,7 +93,7 @@ struct rwk_adapter_counters {
 	uint64_t wrong_pkey;    /* of another partition */
 	uint64_t unknown_qp;    /* to a number that no qp has */
 	uint64_t wrong_service; /* of another service than the qp's */
-	uint64_t stranger;      /* from another address than the qp's peer (S0-3) */
+	uint64_t stranger;      /* from another address than the qp's peer, or (one_port) from another port (S0-3) */
 	uint64_t id_solved;     /* IPv4 packets whose ICRC is right for one identification other than 0: no drop, but a
 				   check of 16 bits in place of 32 (the socket does not show the identification) */
 };
@@ -412,6 +412,12 @@ struct rwk_qp_attr {
 	 * requests may be done before their turn (RWK_REQUEST_UNORDERED). Any other peer would answer nothing.
 	 */
 	bool unordered;
+	/*
+	 * The peer's packets come from peer_port, as a ropewalk's do: those from other ports are a stranger's, and are
+	 * dropped (S0-3). Else whoever sends from peer_ip passes for the peer: RoCE hardware changes the port from flow
+	 * to flow. What rwk_connect and rwk_accept connect has it set.
+	 */
+	bool one_port;
 };
 
 /** Packets of one qp; what is dropped, by reason. */

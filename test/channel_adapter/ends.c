@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 struct end near, far;
-bool ends_unordered;
+bool ends_unordered, ends_one_port;
 void (*ends_step)(void);
 void (*ends_join)(void);
 void (*ends_leave)(const struct end *e);
@@ -92,6 +92,7 @@ void ends_connect(struct end *e, const struct end *peer, unsigned access)
 		.rnr_timer = 1,
 		.timeout_ns = 20000000,
 		.unordered = ends_unordered,
+		.one_port = ends_one_port,
 	};
 
 	memcpy(attr.peer_ip, peer->ip, 16);

@@ -38,6 +38,9 @@ extern struct end near, far;
 /** Qps that are connected from now on agree on the un-ordered types. */
 extern bool ends_unordered;
 
+/** And take packets from the peer's port alone. */
+extern bool ends_one_port;
+
 /** Lets time pass on a simulated network, as if both ends slept; NULL: it passes by itself. */
 extern void (*ends_step)(void);
 

@@ -102,6 +102,37 @@ static void nobody_to_refuse(void **state)
 	sides_close();
 }
 
+/*
+ * S0-3: who is connected by a call takes packets from the peer's adapter alone, and not from others of its host. (The
+ * hosts of the simulated network have one.)
+ */
+static void s0_3_other_adapter(void **state)
+{
+	const struct way *w = open_way(state);
+	struct rwk_connection_attr attr = sides_attr(w->transport, NULL);
+	struct rwk_adapter_counters counters[2] = {0};
+	struct end *ends[] = {&far, &near}, c;
+
+	if (!world_has_fd) {
+		sides_close();
+		return;
+	}
+	sides_connect(&attr);
+	for (unsigned i = 0; i < 2; i++) {
+		ends_open_one(&c, ends[!i]->ip[15], w->service);
+		ends_connect(&c, ends[i], ACCESS);
+		assert_int_equal(ends_request(&c, RWK_REQUEST_SEND, 8, 0, 0), 0);
+		for (uint64_t end = sides_ms() + 20000; !counters[i].packets_in; sides_poll()) {
+			assert_true(sides_ms() < end);
+			rwk_adapter_get_counters(ends[i]->adapter, &counters[i]);
+		}
+		assert_int_equal(counters[i].stranger, counters[i].packets_in);
+		ends_close_one(&c);
+	}
+	sides_exchange();
+	sides_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -111,6 +142,8 @@ int main(void)
 		by(patient_for_ever, rc_udp),
 		by(patient_for_ever, rc_stream),
 		by(nobody_to_refuse, rc_stream),
+		by(s0_3_other_adapter, uc_udp),
+		by(s0_3_other_adapter, rc_udp),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
