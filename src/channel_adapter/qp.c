@@ -263,12 +263,25 @@ static int connect_uc(struct rwk_qp *qp, const struct rwk_qp_attr *attr, uint32_
 	return rwk_uc_modify(qp->uc, RWK_QP_RTR, &uc);
 }
 
+/* S0-2: is it said which qp of whom? A stream leads to one peer alone. */
+static bool names_peer(const struct rwk_qp *qp, const struct rwk_qp_attr *attr)
+{
+	static const uint8_t none[16], none4[16] = {[10] = 0xff, [11] = 0xff};
+
+	if (!rwk_ca_may_be_qp(attr->peer_qpn))
+		return false;
+	return on_stream(qp) ||
+	       (memcmp(attr->peer_ip, none, sizeof(none)) && memcmp(attr->peer_ip, none4, sizeof(none4)));
+}
+
 static int connect_to(struct rwk_qp *qp, const struct rwk_qp_attr *attr)
 {
 	uint32_t pmtu, most;
 	int rc;
 
 	if (!attr || attr->access & ~(unsigned)(RWK_ACCESS_READ | RWK_ACCESS_WRITE | RWK_ACCESS_ATOMIC))
+		return -EINVAL;
+	if (!names_peer(qp, attr))
 		return -EINVAL;
 	if (rwk_ca_state(qp) != RWK_QPS_INIT)
 		return -EINVAL; /* the machine would say so too late: what it has kept of early packets would be gone */

@@ -63,6 +63,11 @@ uint32_t rwk_ca_stream_pmtu(int fd);
 enum rwk_qp_type rwk_ca_qp_type(const struct rwk_qp *qp);
 struct rwk_adapter *rwk_ca_qp_adapter(const struct rwk_qp *qp);
 const uint8_t *rwk_ca_adapter_ip(const struct rwk_adapter *a);
+/** May a peer's qp have that number? 0 and 1 are other qps, the last one is nobody's. */
+static inline bool rwk_ca_may_be_qp(uint32_t number)
+{
+	return number > 1 && number < 0xffffff;
+}
 
 /** What rwk_cq_poll does before it takes completions: takes what the links have, and pumps. */
 void rwk_ca_work(struct rwk_adapter *a);

@@ -29,7 +29,8 @@ static bool good_attr(const struct rwk_connection_attr *a)
 	return a->private_length <= RWK_PRIVATE_MAX && !(q->access & ~REACH) && q->reads <= READS_MAX &&
 	       q->peer_reads <= READS_MAX && q->retry <= RETRY_MAX && q->rnr_retry <= RETRY_MAX &&
 	       q->rnr_timer <= RNR_TIMER_MAX && !(q->pmtu & (q->pmtu - 1)) && (!q->pmtu || q->pmtu >= 256) &&
-	       q->pmtu <= 4096 && q->send_psn <= 0xffffff && q->receive_psn <= 0xffffff && q->peer_qpn <= 0xffffff;
+	       q->pmtu <= 4096 && q->send_psn <= 0xffffff && q->receive_psn <= 0xffffff &&
+	       (!a->told || rwk_ca_may_be_qp(q->peer_qpn));
 }
 
 static enum rwk_qps state_of(const struct rwk_qp *qp)

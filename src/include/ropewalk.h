@@ -394,9 +394,9 @@ struct rwk_qp_create_attr {
  * that becomes narrower does not carry any more is lost, each time that it is sent.
  */
 struct rwk_qp_attr {
-	uint8_t peer_ip[16];
+	uint8_t peer_ip[16];            /* not the unspecified one */
 	uint16_t peer_port;             /* UDP; 0: RWK_PORT */
-	uint32_t peer_qpn;              /* 24 bits */
+	uint32_t peer_qpn;              /* 2 to 0xfffffe */
 	uint32_t send_psn, receive_psn; /* the first of each direction, 24 bits */
 	uint32_t pmtu;                  /* bytes; the same at both ends; 0: rwk_adapter_pmtu to that peer */
 	unsigned access;                /* of READ, WRITE, ATOMIC: what the peer may do through this qp at all */

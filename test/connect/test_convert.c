@@ -262,6 +262,27 @@ static void no_greeting(void **state)
 	sides_close();
 }
 
+/* S0-2: a stream leads to one peer; who is told must be told the number of its qp, too. Nothing is changed by less. */
+static void s0_2_nobody_told(void **state)
+{
+	static const uint32_t numbers[] = {0, 1, 0xffffff, 1 << 24 | 5};
+	struct rwk_connection_attr attr = stream_attr();
+	int fd[2];
+
+	sides_open(service_of(state));
+	sides_tcp(fd);
+	for (unsigned i = 0; i < 8; i++) {
+		tell(&attr, numbers[i / 2], 100, 7);
+		attr.deferred = i % 2;
+		assert_int_equal(rwk_convert(client.channel, near.qp, fd[0], &attr, &client.c), -EINVAL);
+		assert_null(client.c);
+		assert_int_equal(sides_state(&client), RWK_QPS_RESET);
+		use_as_stream(fd[0], fd[1]);
+	}
+	assert_int_equal(close(fd[0]) | close(fd[1]), 0);
+	sides_close();
+}
+
 /* S4-8: both sides were told what to use: the qp is in RTS on return, and not a byte is sent for that. */
 static void s4_8_both_told(void **state)
 {
@@ -601,6 +622,8 @@ int main(void)
 		by(no_memory_to_enter, rc),
 		by(not_over_yet, rc),
 		by(no_greeting, uc),
+		by(s0_2_nobody_told, rc),
+		by(s0_2_nobody_told, uc),
 		by(s4_8_both_told, rc),
 		by(s4_8_both_told, uc),
 		by(packet_behind_greeting, rc),
