@@ -5,11 +5,9 @@
 #include "base/compiler.h"
 #include "wire/icrc.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
+#include "repeated.h"
 
-#define PERIOD 0x200000u
-#define MAPPED (0x80000000u + 2 * (size_t)PERIOD)
+#define MAPPED (0x80000000u + 2 * (size_t)REPEATED_PERIOD)
 
 struct rwk_sim *net;
 struct end sender, receiver;
@@ -17,30 +15,12 @@ struct message *messages;
 unsigned message_count, logged;
 uint32_t log_of[MESSAGES];
 
-static uint8_t *pattern; /* MAPPED bytes of address space, PERIOD of memory */
-
-static void map_pattern(void)
-{
-	int fd = memfd_create("pattern", MFD_CLOEXEC);
-	uint32_t x = 1;
-
-	assert_int_equal(ftruncate(fd, PERIOD), 0);
-	pattern = mmap(NULL, MAPPED, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	assert_ptr_not_equal(pattern, MAP_FAILED);
-	for (size_t at = 0; at < MAPPED; at += PERIOD)
-		assert_ptr_equal(mmap(pattern + at, PERIOD, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0),
-			pattern + at);
-	for (size_t i = 0; i < PERIOD; i++) {
-		x = x * 1664525u + 1013904223u;
-		pattern[i] = x >> 24;
-	}
-	close(fd);
-}
+static uint8_t *pattern; /* MAPPED bytes of address space */
 
 /* Byte 4 of message n and what follows. */
 static const uint8_t *source(uint32_t n)
 {
-	return pattern + (size_t)n * 99991 % PERIOD;
+	return pattern + (size_t)n * 99991 % REPEATED_PERIOD;
 }
 
 static void check_bytes(const struct message *m, uint64_t at, const uint8_t *bytes, size_t len)
@@ -293,8 +273,10 @@ void ends_open(uint64_t seed, uint16_t pmtu, const struct rwk_sim_path *path)
 {
 	struct rwk_sim_attr attr = rwk_sim_attr_default;
 
-	if (!pattern)
-		map_pattern();
+	if (!pattern) {
+		pattern = repeated_map(MAPPED);
+		repeated_fill(pattern);
+	}
 	attr.seed = seed;
 	attr.mtu = 5000;
 	attr.room = 1000;

@@ -1,5 +1,5 @@
 # What test/uc adds to the build.
-uc_ends = test/uc/ends.c test/uc/ends.h test/rwk_test.h
+uc_ends = test/uc/ends.c test/uc/ends.h test/repeated.h test/rwk_test.h
 
 check_PROGRAMS += test/uc/test_uc_messages
 test_uc_test_uc_messages_SOURCES = test/uc/test_uc_messages.c $(uc_ends)
