@@ -108,6 +108,8 @@ void await_packets(uint64_t n)
 	for (unsigned tries = 0; counters().packets_in < n; tries++) {
 		assert_true(tries < 1000000);
 		assert_int_equal(rwk_cq_poll(far.send_cq, NULL, 0), 0);
+		if (ends_step)
+			ends_step();
 	}
 }
 

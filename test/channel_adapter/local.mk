@@ -26,6 +26,25 @@ test_channel_adapter_test_packets_SOURCES = test/channel_adapter/test_packets.c 
 test_channel_adapter_test_packets_LDADD = $(TEST_LDADD)
 TESTS += test/channel_adapter/test_packets
 
+# UC as a whole, by each link.
+check_PROGRAMS += test/channel_adapter/test_unreliable
+test_channel_adapter_test_unreliable_SOURCES = test/channel_adapter/test_unreliable.c test/repeated.h \
+	test/channel_adapter/by_hand.c test/channel_adapter/by_hand.h $(adapter_udp)
+test_channel_adapter_test_unreliable_LDADD = $(TEST_LDADD)
+TESTS += test/channel_adapter/test_unreliable
+
+check_PROGRAMS += test/channel_adapter/test_unreliable_tcp
+test_channel_adapter_test_unreliable_tcp_SOURCES = test/channel_adapter/test_unreliable.c test/repeated.h \
+	test/channel_adapter/by_hand.c test/channel_adapter/by_hand.h $(adapter_tcp)
+test_channel_adapter_test_unreliable_tcp_LDADD = $(TEST_LDADD)
+TESTS += test/channel_adapter/test_unreliable_tcp
+
+check_PROGRAMS += test/channel_adapter/test_unreliable_sim
+test_channel_adapter_test_unreliable_sim_SOURCES = test/channel_adapter/test_unreliable.c test/repeated.h \
+	test/channel_adapter/by_hand.c test/channel_adapter/by_hand.h $(adapter_sim)
+test_channel_adapter_test_unreliable_sim_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/channel_adapter/test_unreliable_sim
+
 # SRC: operations; packets by hand.
 check_PROGRAMS += test/channel_adapter/test_src
 test_channel_adapter_test_src_SOURCES = test/channel_adapter/test_src.c $(adapter_ends)

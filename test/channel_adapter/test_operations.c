@@ -461,38 +461,6 @@ static void refused(void **state)
 	ends_close();
 }
 
-/* S0-2: the steps to RTR are refused without the peer's number and address, or with values that do not exist. */
-static void connection(enum rwk_qp_type type)
-{
-	static const struct {
-		uint32_t qpn, pmtu;
-		unsigned access;
-		int rc;
-	} cases[] = {
-		{5, 300, ACCESS, -EINVAL},
-		{5, 8192, ACCESS, -ENETUNREACH},
-		{5, 0, RWK_ACCESS_LOCAL_WRITE, -EINVAL},
-		{1 << 24, 0, ACCESS, -EINVAL},
-		{5, 0, ACCESS, 0},
-	};
-	struct rwk_qp_attr attr = {0};
-
-	ends_open_one(&near, 1, type);
-	ends_ip(attr.peer_ip, 2);
-	attr.peer_qpn = 5;
-	assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_RTR, &attr), -EINVAL);
-	assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_RTS, NULL), -EINVAL);
-	assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_INIT, NULL), 0);
-	assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_RTR, NULL), -EINVAL);
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		attr.peer_qpn = cases[i].qpn;
-		attr.pmtu = cases[i].pmtu;
-		attr.access = cases[i].access;
-		assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_RTR, &attr), cases[i].rc);
-	}
-	ends_close_one(&near);
-}
-
 /* What may be posted in each state, and what comes back. */
 static void posting(enum rwk_qp_type type)
 {
@@ -527,10 +495,8 @@ static void posting(enum rwk_qp_type type)
 static void states(void **state)
 {
 	(void)state;
-	for (unsigned type = RWK_QP_RC; type <= RWK_QP_UC; type++) {
-		connection(type);
+	for (unsigned type = RWK_QP_RC; type <= RWK_QP_UC; type++)
 		posting(type);
-	}
 }
 
 /* RC notices that nobody answers; how often it asks is its retry count. */

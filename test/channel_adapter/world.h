@@ -17,6 +17,12 @@ int world_close(void **state);
 /** Is there a descriptor that the kernel makes readable when a packet comes? */
 extern const bool world_has_fd;
 
+/** Are packets on streams? Else from one address to another. */
+extern const bool world_is_stream;
+
+/** The nth packet from now on from near to far is damaged on its way; NULL: by this link none can be. */
+extern void (*const world_corrupt)(uint64_t nth);
+
 /** A test that opens its ends once; with a service (world_rc, ...), which it asks for by service_of(state). */
 /** SRC has no connections on streams. */
 extern const bool world_has_src;

@@ -7,11 +7,19 @@
 enum rwk_qp_type world_rc = RWK_QP_RC, world_uc = RWK_QP_UC;
 const bool world_has_fd = false;
 const bool world_has_src = true;
+const bool world_is_stream = false;
 
 static void step(void)
 {
 	rwk_sim_run_until(sim_udp, rwk_sim_now(sim_udp) + STEP);
 }
+
+static void corrupt(uint64_t nth)
+{
+	rwk_sim_rule(sim_udp, 1, 2, nth, RWK_SIM_CORRUPT);
+}
+
+void (*const world_corrupt)(uint64_t nth) = corrupt;
 
 int world_open(void **state)
 {

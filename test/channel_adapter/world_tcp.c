@@ -9,6 +9,8 @@
 enum rwk_qp_type world_rc = RWK_QP_RC, world_uc = RWK_QP_UC;
 const bool world_has_fd = true;
 const bool world_has_src = false;
+const bool world_is_stream = true;
+void (*const world_corrupt)(uint64_t nth) = NULL;
 
 static struct leg {
 	struct end *e;
