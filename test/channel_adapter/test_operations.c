@@ -19,6 +19,15 @@ static uint64_t there(size_t at)
 	return (uintptr_t)far.in + at;
 }
 
+/* S0-1: with UC far has sent nothing, whatever it was sent. */
+static void far_is_silent(void)
+{
+	struct rwk_adapter_counters c;
+
+	rwk_adapter_get_counters(far.adapter, &c);
+	assert_int_equal(c.packets_out, 0);
+}
+
 /* S3-1, S3-9, S4-5: a Send goes where the target has posted a receive, in pieces there and here, at each length. */
 static void send_to_receive(enum rwk_qp_type type)
 {
@@ -47,6 +56,8 @@ static void send_to_receive(enum rwk_qp_type type)
 		wc = ends_await(&near, near.send_cq);
 		assert_true(wc.type == RWK_WC_SEND && wc.id == 100 + i && !wc.status && wc.length == n);
 	}
+	if (type == RWK_QP_UC)
+		far_is_silent();
 	ends_close();
 }
 
@@ -91,6 +102,8 @@ static void write_to(enum rwk_qp_type type)
 		assert_int_equal(ends_await(&near, near.send_cq).status, 0);
 	}
 	ends_quiet();
+	if (type == RWK_QP_UC)
+		far_is_silent();
 	ends_close();
 }
 
@@ -348,6 +361,7 @@ static void denied_uc(void **state)
 	assert_int_equal(info.bad_access, 2);
 	assert_int_equal(info.state, RWK_QPS_RTS);
 	assert_int_equal(ends_lost(&far), 0);
+	far_is_silent();
 	ends_close();
 }
 
@@ -401,6 +415,7 @@ static void no_receive(void **state)
 	assert_int_equal(ends_lost(&far), 1);
 	rwk_qp_query(far.qp, &info);
 	assert_int_equal(info.lost, 1);
+	far_is_silent();
 	ends_close();
 }
 
