@@ -443,11 +443,13 @@ static void what_is_dropped(void **state)
 {
 	struct rwk_connection_attr attr = stream_attr();
 	struct rwk_qp_create_attr create = {.type = service_of(state), .send_max = 1, .receive_max = 1};
+	uint8_t class = service_of(state) == RWK_QP_RC ? RWK_WIRE_RC : RWK_WIRE_UC;
 	struct rwk_adapter_counters c = {0};
 	uint8_t frame[4 + 40] = {40};
 	struct rwk_connection *other;
 	int fd[2], others[2];
 	struct rwk_qp *qp;
+	struct rwk_wc wc;
 
 	sides_open(service_of(state));
 	sides_tcp(fd);
@@ -462,7 +464,7 @@ static void what_is_dropped(void **state)
 	assert_int_equal(rwk_convert(server.channel, qp, others[1], &attr, &other), 0);
 	put(fd[0], frame, sizeof(frame)); /* no packet: opcode 0, but no partition */
 	put_packet(fd[0], RWK_WIRE_SRC | RWK_WIRE_ACK, 7, NULL, 0);
-	put_packet(others[0], RWK_WIRE_RC | RWK_WIRE_SEND_ONLY, 7, near.out, 10);
+	put_packet(others[0], class | RWK_WIRE_SEND_ONLY, 7, near.out, 10);
 	for (uint64_t end = sides_ms() + 20000; c.packets_in < 3;) {
 		assert_true(sides_ms() < end);
 		assert_int_equal(rwk_cq_poll(far.send_cq, NULL, 0), 0);
@@ -471,6 +473,7 @@ static void what_is_dropped(void **state)
 	assert_int_equal(c.wrong_pkey, 1);
 	assert_int_equal(c.wrong_service, 1);
 	assert_int_equal(c.stranger, 1);
+	assert_int_equal(rwk_cq_poll(far.receive_cq, &wc, 1), 0);
 	assert_int_equal(sides_state(&server), RWK_QPS_RTS);
 	rwk_connection_destroy(other);
 	rwk_qp_destroy(qp);
@@ -631,6 +634,7 @@ int main(void)
 		by(s4_8_peer_by_hand, rc),
 		by(s4_8_peer_by_hand, uc),
 		by(what_is_dropped, rc),
+		by(what_is_dropped, uc),
 		by(s4_9_deferred, rc),
 		by(s4_9_deferred, uc),
 		by(entered_too_early, rc),
