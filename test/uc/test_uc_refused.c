@@ -44,17 +44,25 @@ static void s0_1(void **state)
 static void s0_7(void **state)
 {
 	static const uint8_t types[] = {RWK_WR_READ, RWK_WR_COMPARE_SWAP, RWK_WR_FETCH_ADD};
+	struct rwk_uc_attr attr;
 	struct message *m;
 
 	(void)state;
 	ends_open(6, PMTU, NULL);
+	attr = ends_attr(&sender, PMTU);
 	m = ends_make(RWK_WR_SEND, 0, 8);
-	for (unsigned i = 0; i < 3; i++) {
-		m->wr.type = types[i];
-		assert_int_equal(rwk_uc_post(sender.qp, &m->wr), -EOPNOTSUPP);
+	rwk_uc_modify(sender.qp, RWK_QP_RESET, NULL);
+	for (unsigned s = RWK_QP_RESET; s <= RWK_QP_ERR; s++) {
+		if (s != RWK_QP_RESET)
+			assert_int_equal(rwk_uc_modify(sender.qp, s, s == RWK_QP_RTR ? &attr : NULL), 0);
+		assert_int_equal(rwk_uc_state(sender.qp), s);
+		for (unsigned i = 0; i < 3; i++) {
+			m->wr.type = types[i];
+			assert_int_equal(rwk_uc_post(sender.qp, &m->wr), -EOPNOTSUPP);
+		}
+		assert_int_equal(rwk_uc_pump(sender.qp), 0);
+		assert_int_equal(m->done, 0);
 	}
-	assert_int_equal(rwk_uc_pump(sender.qp), 0);
-	assert_int_equal(m->done, 0);
 	m->wr.type = RWK_WR_FETCH_ADD + 1;
 	assert_int_equal(rwk_uc_post(sender.qp, &m->wr), -EINVAL);
 	m->wr.type = RWK_WR_SEND;
