@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * S4-10: who sleeps on a cq is woken by packets that come by a stream, as by those of UDP. Streams alone.
+ * Who sleeps on a cq is woken by packets that come by a stream, as by those of UDP. Streams alone.
  *
  * Links: tcp.
  */
@@ -30,6 +30,7 @@ static void woken(void)
 	assert_true(wc.type == RWK_WC_RECEIVE && wc.length == 8 && !wc.status);
 }
 
+/* S4-10: the descriptor tells of what comes by a stream. */
 static void by_stream(void **state)
 {
 	struct rwk_connection_attr attr = sides_attr(RWK_TRANSPORT_STREAM, NULL);
