@@ -30,7 +30,7 @@ static void s0_8_twice(void **state)
 	}
 }
 
-/* S0-8: late copies of all packets of before, in any order, touch nothing. */
+/* S0-8: late copies of the packets of before, in any order, touch nothing. */
 static void s0_8_old(void **state)
 {
 	static const uint8_t bytes[PMTU];
@@ -41,7 +41,7 @@ static void s0_8_old(void **state)
 	for (unsigned i = 0; i < 4; i++)
 		ends_post(RWK_WR_SEND, 0, 3 * PMTU);
 	ends_settle();
-	for (unsigned back = 1; back <= 0x800000; back += back < 30 ? 1 : 99991) {
+	for (unsigned back = 1; back <= 65536; back += back < 31 ? 1 : 1985) {
 		w = ends_wire(RWK_WIRE_SEND_ONLY_IMM, rwk_psn_add(FIRST_PSN, 12 - back));
 		ends_inject(&receiver, &w, bytes, 3);
 	}
@@ -52,6 +52,28 @@ static void s0_8_old(void **state)
 	ends_settle();
 	assert_int_equal(logged, 5);
 	ends_close();
+}
+
+/* S0-9: however many packets are lost, half of all PSNs and more, the next message arrives, and what follows it. */
+static void s0_9_millions(void **state)
+{
+	static const uint32_t lost[] = {1, 0x7fffff, 0x800000, 0x900000, 0xfeffff};
+	static const uint8_t bytes[PMTU];
+	struct rwk_wire w;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++) {
+		ends_open(12, PMTU, NULL);
+		receiver.blind = true;
+		for (uint32_t n = 0; n < 3; n++) {
+			w = ends_wire(RWK_WIRE_SEND_ONLY, rwk_psn_add(FIRST_PSN, lost[i] + n));
+			ends_inject(&receiver, &w, bytes, 3);
+		}
+		assert_int_equal(receiver.blind_ends, 3);
+		assert_int_equal(ends_counters(&receiver)->gaps, 1);
+		assert_int_equal(ends_counters(&receiver)->duplicates, 0);
+		ends_close();
+	}
 }
 
 /*
@@ -196,6 +218,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(s0_8_twice),
 		cmocka_unit_test(s0_8_old),
+		cmocka_unit_test(s0_9_millions),
 		cmocka_unit_test(s0_9),
 		cmocka_unit_test(s0_10),
 		cmocka_unit_test(s0_10_only),

@@ -2,9 +2,9 @@
 /*
  * The responder: takes the peer's packets by their numbers. It never answers.
  *
- *   behind the expected number   it has been here, or a later one has: dropped, so nothing is done twice
- *   the expected one             taken
- *   ahead of it                  a gap: the message under way is dropped, and it is the expected one from now on
+ *   a little behind the expected one   it has been here, or a later one has: dropped, so nothing is done twice
+ *   the expected one                   taken
+ *   any other                          a gap: the message under way is dropped; it is the expected one from now on
  *
  * After a gap a Middle or a Last packet may be of the message that lost some, or of another whose beginning is in the
  * gap: either way it is passed over, and all goes on with the next First or Only.
@@ -16,6 +16,9 @@
 #include "wire/segment.h"
 
 #include <errno.h>
+
+/* Packets: so far behind others no network delivers one. Farther behind is what follows a gap of millions. */
+#define BEHIND_MAX 65536
 
 /* What an operation is, by its low five bits: Send and Write have six each, in the same order. */
 enum piece { FIRST, MIDDLE, LAST, LAST_IMM, ONLY, ONLY_IMM, PIECES };
@@ -162,7 +165,7 @@ void rwk_uc_packet(struct rwk_uc *qp, const struct rwk_wire *w, const void *payl
 			breach(qp, &qp->counters.too_far);
 			return;
 		}
-		if (ahead < 0) {
+		if (ahead < 0 && ahead >= -BEHIND_MAX) {
 			qp->counters.duplicates++;
 			return;
 		}
