@@ -188,7 +188,7 @@ int rwk_socket_peer(int fd, uint8_t ip[16], uint16_t *port)
 	socklen_t len = sizeof(a), segment_len = sizeof(segment);
 
 	if (getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &segment, &segment_len))
-		return errno == EBADF ? -EBADF : -EINVAL;
+		return -EINVAL;
 	if (getpeername(fd, &a.any, &len))
 		return -ENOTCONN;
 	return rwk_socket_address_parts(&a.any, ip, port) ? 0 : -EINVAL;

@@ -66,7 +66,7 @@ int rwk_socket_connect(const uint8_t source[16], uint16_t source_port, const uin
  */
 int rwk_socket_connected(int fd);
 
-/** Where a connected TCP socket leads to: 0; -EINVAL: no TCP socket; -ENOTCONN: it is not connected; -EBADF. */
+/** Where a connected TCP socket leads to: 0; -EINVAL: no TCP socket; -ENOTCONN: it is not connected. */
 int rwk_socket_peer(int fd, uint8_t ip[16], uint16_t *port);
 
 /** The address of this host's that a connected TCP socket's peer knows. 0 or a negative errno. */

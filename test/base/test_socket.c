@@ -158,7 +158,7 @@ static void no_connection(void **state)
 	close(closed);
 	assert_int_equal(rwk_socket_peer(udp, ip, &port), -EINVAL);
 	assert_int_equal(rwk_socket_peer(tcp, ip, &port), -ENOTCONN);
-	assert_int_equal(rwk_socket_peer(closed, ip, &port), -EBADF);
+	assert_int_equal(rwk_socket_peer(closed, ip, &port), -EINVAL);
 	close(udp);
 	close(tcp);
 }
