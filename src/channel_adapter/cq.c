@@ -40,6 +40,8 @@ int rwk_cq_destroy(struct rwk_cq *cq)
 	if (cq->children)
 		return -EBUSY;
 	rwk_ca_close_sleeper(&cq->sleeper);
+	if (cq->adapter->polled == cq)
+		cq->adapter->polled = NULL;
 	cq->adapter->cqs--;
 	free(cq->wc);
 	rwk_ca_free(cq);
@@ -88,6 +90,21 @@ void rwk_ca_complete(struct rwk_cq *cq, const struct rwk_wc *wc)
 		rwk_ca_wake(&cq->sleeper);
 }
 
+/* Calls the callbacks, which may take completions: those that come first. False: one has destroyed the cq. */
+static rwk_noinline bool call_back_first(struct rwk_cq *cq)
+{
+	struct rwk_adapter *a = cq->adapter;
+	bool there;
+
+	if (a->sleep.calling)
+		return true;
+	a->polled = cq;
+	rwk_ca_call_back(a);
+	there = a->polled == cq;
+	a->polled = NULL;
+	return there;
+}
+
 int rwk_cq_poll(struct rwk_cq *cq, struct rwk_wc *wc, int max)
 {
 	struct rwk_adapter *a = cq->adapter;
@@ -95,10 +112,10 @@ int rwk_cq_poll(struct rwk_cq *cq, struct rwk_wc *wc, int max)
 
 	rwk_ca_use(cq, RWK_CA_CQ, __func__);
 	rwk_ca_work(a);
+	if (rwk_unlikely(!rwk_list_empty(&a->sleep.called)) && !call_back_first(cq))
+		return 0;
 	for (; n < max && cq->count; cq->count--, cq->head = (cq->head + 1) % cq->entries)
 		wc[n++] = cq->wc[cq->head];
-	if (rwk_unlikely(!rwk_list_empty(&a->sleep.called)))
-		rwk_ca_call_back(a);
 	return n;
 }
 

@@ -87,6 +87,7 @@ struct rwk_adapter {
 	struct rwk_adapter_counters counters;
 	struct rwk_qp *qp[RWK_QPS_MAX];
 	struct rwk_srq *srq[RWK_SRQS_MAX]; /* those with a number, by its lowest bits */
+	struct rwk_cq *polled;  /* whose completions are taken when the callbacks have been called; NULL: it is gone */
 	struct rwk_mw *mw[RWK_MRS_MAX];    /* those that are bound, by the slot of their key */
 };
 

@@ -296,8 +296,9 @@ RWK_API int rwk_cq_arm(struct rwk_cq *cq, enum rwk_cq_event what);
 RWK_API int rwk_cq_fd(struct rwk_cq *cq);
 /**
  * Sets the callback, NULL for none: called once for each time that the cq was armed and its completion has come, from
- * within rwk_cq_poll or rwk_cq_arm for any cq of the adapter, when they have done their work. It may call everything
- * but rwk_adapter_close, also for the cq itself; callbacks of what comes then are called after it has returned.
+ * within rwk_cq_poll or rwk_cq_arm for any cq of the adapter, when they have done their work: what rwk_cq_poll returns
+ * is what the callbacks have left. It may call everything but rwk_adapter_close, also for the cq itself (rwk_cq_poll
+ * returns 0 if that is destroyed); callbacks of what comes then are called after it has returned.
  */
 RWK_API void rwk_cq_on_event(struct rwk_cq *cq, void (*event)(void *user, struct rwk_cq *cq), void *user);
 /**

@@ -272,6 +272,63 @@ static void armed_again_within(void **state)
 	ends_close();
 }
 
+static uint64_t order[3];
+
+static void on_first(void *user, struct rwk_cq *cq)
+{
+	struct rwk_wc wc;
+
+	assert_ptr_equal(user, &calls);
+	assert_int_equal(rwk_cq_poll(cq, &wc, 1), 1);
+	order[calls++] = wc.id;
+}
+
+/* S4-10: what a callback takes has come before what the call that calls it returns. */
+static void taken_in_order(void **state)
+{
+	struct rwk_wc wc[2];
+
+	ends_open(service_of(state));
+	calls = 0;
+	post_to_far(3);
+	rwk_cq_on_event(far.receive_cq, on_first, &calls);
+	assert_int_equal(rwk_cq_arm(far.receive_cq, RWK_CQ_NEXT), 0);
+	assert_int_equal(rwk_qp_modify(far.qp, RWK_QPS_ERR, NULL), 0);
+	assert_int_equal(rwk_cq_poll(far.receive_cq, wc, 2), 2);
+	assert_int_equal(calls, 1);
+	assert_true(order[0] == 0 && wc[0].id == 1 && wc[1].id == 2);
+	ends_close();
+}
+
+static void on_event_destroy(void *user, struct rwk_cq *cq)
+{
+	calls++;
+	rwk_qp_destroy(user);
+	assert_int_equal(rwk_cq_destroy(cq), 0);
+}
+
+/* S4-10: a callback destroys the cq whose completions were to be taken next. */
+static void destroyed_while_polled(void **state)
+{
+	struct rwk_qp_create_attr attr = {.type = service_of(state), .send_max = 1, .receive_max = 1};
+	struct rwk_qp *qp;
+	struct rwk_wc wc;
+
+	ends_open(service_of(state));
+	calls = 0;
+	assert_int_equal(rwk_cq_create(far.adapter, 4, &attr.receive_cq), 0);
+	attr.send_cq = far.send_cq;
+	assert_int_equal(rwk_qp_create(far.pd, &attr, &qp), 0);
+	assert_int_equal(rwk_qp_modify(qp, RWK_QPS_INIT, NULL), 0);
+	assert_int_equal(rwk_qp_post_receive(qp, &(struct rwk_receive){0}), 0);
+	rwk_cq_on_event(attr.receive_cq, on_event_destroy, qp);
+	assert_int_equal(rwk_cq_arm(attr.receive_cq, RWK_CQ_NEXT), 0);
+	assert_int_equal(rwk_qp_modify(qp, RWK_QPS_ERR, NULL), 0);
+	assert_int_equal(rwk_cq_poll(attr.receive_cq, &wc, 1), 0);
+	assert_int_equal(calls, 1);
+	ends_close();
+}
+
 /* S4-10: more packets than one call takes: who is asleep then is told that some are left. */
 static void unread(void **state)
 {
@@ -503,6 +560,8 @@ int main(void)
 		in_world_by(callback_is_taken_away, world_rc),
 		in_world_by(callback_is_taken_away, world_uc),
 		in_world_by(destroyed_before_the_call, world_rc),
+		in_world_by(taken_in_order, world_rc),
+		in_world_by(destroyed_while_polled, world_rc),
 		in_world_by(armed_again_within, world_rc),
 		in_world_by(armed_again, world_rc),
 		in_world(unread),
