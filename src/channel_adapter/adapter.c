@@ -185,7 +185,7 @@ static void pump(struct rwk_qp *qp)
 		rwk_rc_pump(qp->rc, a->now);
 		next = rwk_rc_next(qp->rc);
 	}
-	if (next < a->next)
+	if (next < a->next && !qp->link_full) /* else it stays due */
 		a->next = next;
 }
 
@@ -212,13 +212,16 @@ void rwk_ca_pump(struct rwk_adapter *a)
 	rwk_list_init(&again);
 	if (a->now >= a->next)
 		find_due(a);
+	a->sleep.full = false;
 	while ((l = rwk_list_pop(&a->due))) {
 		struct rwk_qp *qp = rwk_container_of(l, struct rwk_qp, due);
 
 		pump(qp);
 		rwk_list_remove(&qp->due);
-		if (qp->link_full)
-			rwk_list_append(&again, &qp->due);
+		if (rwk_likely(!qp->link_full))
+			continue;
+		rwk_list_append(&again, &qp->due);
+		a->sleep.full |= qp->link == a->link;
 	}
 	while ((l = rwk_list_pop(&again)))
 		rwk_list_append(&a->due, l);

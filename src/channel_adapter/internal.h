@@ -49,6 +49,7 @@ struct sleep {
 	bool unread;            /* the last look at the link left something there */
 	bool calling;           /* a callback is being called */
 };
+	bool full;              /* some qps wait for room at the adapter's own link */
 
 struct sleeper {
 	bool armed;

@@ -27,8 +27,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SECOND    1000000000u /* ns */
-#define LINK_FULL 100000u     /* ns: how long until a link without room is tried again */
+#define SECOND 1000000000u /* ns */
+
+/* ns: how long until a link without room is tried again. That a stream has room its descriptor tells. */
+#define LINK_FULL   100000u
+#define STREAM_FULL 10000000u
+
+#define HEARING_MAX 8u
 
 static void close_fd(int *fd)
 {
@@ -123,10 +128,10 @@ void rwk_ca_watch_again(struct rwk_adapter *a)
 /* When there is something to do, if no packet comes. */
 static rwk_time next_time(const struct rwk_adapter *a)
 {
-	rwk_time next = a->next;
+	rwk_time next = a->next, full = a->now + (a->sleep.full ? LINK_FULL : STREAM_FULL);
 
-	if (!rwk_list_empty(&a->due) && a->now + LINK_FULL < next)
-		next = a->now + LINK_FULL;
+	if (!rwk_list_empty(&a->due) && full < next)
+		next = full;
 	return a->sleep.unread || next < a->now ? a->now : next;
 }
 
