@@ -41,24 +41,28 @@
 
 /* What wakes the sleepers of an adapter, see sleep.c. */
 struct sleep {
-	struct rwk_list armed;  /* sleepers that have not been woken */
+	struct rwk_list armed; /* sleepers that have not been woken; those that hear first */
+	struct rwk_list hear;  /* sleepers that hear */
+	unsigned hear_count;
 	struct rwk_list called; /* those woken whose callbacks are to be called */
 	int epoll, timer;       /* descriptors; -1: nobody has asked for one */
 	rwk_time alarm;         /* what the timer is set to; RWK_NEVER */
 	bool watching;          /* the links' descriptors are in epoll's set */
 	bool unread;            /* the last look at the link left something there */
+	bool full;              /* some qps wait for room at the adapter's own link */
 	bool calling;           /* a callback is being called */
 };
-	bool full;              /* some qps wait for room at the adapter's own link */
 
 struct sleeper {
 	bool armed;
+	bool hears;     /* the adapter's epoll is in its set */
 	bool rung;      /* the bell is readable, or will be once there is one */
 	unsigned calls; /* of its callback that are to be made: one for each time that it was woken */
-	int fd;         /* epoll: the bell, and the adapter's; -1: nobody has asked for one */
+	int fd;         /* epoll: the bell, and, if it hears, the adapter's; -1: nobody has asked for one */
 	int bell;       /* eventfd */
 	struct rwk_adapter *adapter;
 	struct rwk_list link;   /* of sleep.armed */
+	struct rwk_list hear;   /* of sleep.hear */
 	struct rwk_list called; /* of sleep.called, if there are calls */
 	void (*call_back)(struct sleeper *s);
 };
@@ -83,12 +87,12 @@ struct rwk_adapter {
 	rwk_time now;        /* when work began */
 	rwk_time next;       /* the earliest time that a qp waits for */
 	struct sleep sleep;
+	struct rwk_cq *polled;  /* whose completions are taken when the callbacks have been called; NULL: it is gone */
 	struct rwk_list events; /* of event_source.link */
 	struct sleeper event_sleeper;
 	struct rwk_adapter_counters counters;
 	struct rwk_qp *qp[RWK_QPS_MAX];
 	struct rwk_srq *srq[RWK_SRQS_MAX]; /* those with a number, by its lowest bits */
-	struct rwk_cq *polled;  /* whose completions are taken when the callbacks have been called; NULL: it is gone */
 	struct rwk_mw *mw[RWK_MRS_MAX];    /* those that are bound, by the slot of their key */
 };
 

@@ -7,8 +7,12 @@
  *                                          `--- timer: a qp waits for a time; a link is full, or has more
  *
  * Nobody works while all sleep: so a sleeper is woken by packets, and by the time, that may turn out to be for somebody
- * else; it does the adapter's work then, arms again and sleeps on. All of these are levels, not edges: what comes
- * between arming and sleeping makes the descriptor readable just as well, so no wake-up is lost.
+ * else; it does the adapter's work then, arms again and sleeps on. A few do for that, and more cannot: the kernel
+ * allows a socket so many ways to wake somebody (50, of four sets each, the program's among them), and refuses sockets,
+ * and the program's own sets, beyond that. So of all sleepers HEARING_MAX *hear*, which is to say have the adapter's
+ * epoll in their sets; those who asked first, but while some are armed one of these does. The others have the bell
+ * alone, which is rung by the work of those who hear. All of these are levels, not edges: what comes between arming and
+ * sleeping makes the descriptor readable just as well, so no wake-up is lost.
  *
  * The links' descriptors are in the set only while somebody is armed: a socket that is watched costs whoever sends to
  * it a microsecond for each packet.
@@ -55,6 +59,7 @@ void rwk_ca_open_sleep(struct sleep *s)
 {
 	*s = (struct sleep){.epoll = -1, .timer = -1, .alarm = RWK_NEVER};
 	rwk_list_init(&s->armed);
+	rwk_list_init(&s->hear);
 	rwk_list_init(&s->called);
 }
 
@@ -172,12 +177,62 @@ void rwk_ca_open_sleeper(struct sleeper *s, struct rwk_adapter *a)
 {
 	*s = (struct sleeper){.fd = -1, .bell = -1, .adapter = a};
 	rwk_list_init(&s->link);
+	rwk_list_init(&s->hear);
 	rwk_list_init(&s->called);
+}
+
+static int begin_to_hear(struct sleeper *s)
+{
+	struct sleep *of = &s->adapter->sleep;
+	int rc = add_fd(s->fd, of->epoll);
+
+	if (rc)
+		return rc;
+	s->hears = true;
+	rwk_list_append(&of->hear, &s->hear);
+	of->hear_count++;
+	return 0;
+}
+
+static void end_to_hear(struct sleeper *s)
+{
+	struct sleep *of = &s->adapter->sleep;
+
+	if (!s->hears)
+		return;
+	epoll_ctl(s->fd, EPOLL_CTL_DEL, of->epoll, NULL);
+	s->hears = false;
+	rwk_list_remove(&s->hear);
+	of->hear_count--;
+}
+
+static bool somebody_hears(const struct sleep *of)
+{
+	return !rwk_list_empty(&of->armed) && rwk_container_of(of->armed.next, struct sleeper, link)->hears;
+}
+
+/* Nobody who is armed hears. One that is to hear, in the place of another if need be: 0 or negative errno. */
+static int hear_instead(struct sleeper *s)
+{
+	struct sleep *of = &s->adapter->sleep;
+
+	if (of->hear_count == HEARING_MAX)
+		end_to_hear(rwk_container_of(of->hear.next, struct sleeper, hear));
+	return begin_to_hear(s);
+}
+
+static void enter_armed(struct sleeper *s)
+{
+	struct rwk_list *armed = &s->adapter->sleep.armed;
+
+	s->armed = true;
+	rwk_list_append(s->hears ? armed->next : armed, &s->link);
 }
 
 void rwk_ca_close_sleeper(struct sleeper *s)
 {
 	rwk_ca_disarm(s);
+	end_to_hear(s);
 	rwk_list_remove(&s->called); /* nobody is there to be called */
 	close_fd(&s->fd);
 	close_fd(&s->bell);
@@ -196,26 +251,58 @@ int rwk_ca_sleeper_fd(struct sleeper *s)
 	s->fd = epoll_create1(EPOLL_CLOEXEC);
 	s->bell = eventfd(s->rung, EFD_NONBLOCK | EFD_CLOEXEC);
 	rc = s->fd < 0 || s->bell < 0 ? -errno : add_fd(s->fd, s->bell);
-	if (!rc)
-		rc = add_fd(s->fd, a->sleep.epoll);
+	if (!rc && a->sleep.hear_count < HEARING_MAX)
+		rc = begin_to_hear(s);
+	else if (!rc && s->armed && !somebody_hears(&a->sleep))
+		rc = hear_instead(s);
 	if (!rc && !rwk_list_empty(&a->sleep.armed))
 		rc = watch(a);
 	if (rc) {
+		end_to_hear(s);
 		close_fd(&s->fd);
 		close_fd(&s->bell);
 		return rc;
+	}
+	if (s->armed) {
+		rwk_list_remove(&s->link);
+		enter_armed(s);
 	}
 	if (!rwk_list_empty(&a->sleep.armed))
 		rwk_ca_set_alarm(a);
 	return s->fd;
 }
 
+/* One of those who stay armed is to hear: who cannot wakes up instead, and will see that it cannot sleep. */
+static void pass_hearing_on(struct sleep *of)
+{
+	struct rwk_list *next;
+
+	for (struct rwk_list *l = of->armed.next; l != &of->armed && !somebody_hears(of); l = next) {
+		struct sleeper *s = rwk_container_of(l, struct sleeper, link);
+
+		next = l->next;
+		if (s->fd < 0)
+			continue;
+		if (hear_instead(s)) {
+			rwk_ca_wake(s);
+			continue;
+		}
+		rwk_list_remove(&s->link);
+		enter_armed(s);
+	}
+}
+
 static void leave_armed(struct sleeper *s)
 {
+	struct rwk_adapter *a = s->adapter;
+	bool heard = s->armed && s->hears;
+
 	s->armed = false;
 	rwk_list_remove(&s->link);
-	if (rwk_list_empty(&s->adapter->sleep.armed))
-		unwatch(s->adapter);
+	if (rwk_list_empty(&a->sleep.armed))
+		unwatch(a);
+	else if (heard)
+		pass_hearing_on(&a->sleep);
 }
 
 void rwk_ca_disarm(struct sleeper *s)
@@ -237,8 +324,9 @@ int rwk_ca_arm(struct sleeper *s)
 	a->sleep.unread = false;
 	if (next_time(a) <= a->now || watch(a))
 		return -EAGAIN; /* who cannot sleep polls */
-	s->armed = true;
-	rwk_list_append(&a->sleep.armed, &s->link);
+	if (s->fd >= 0 && !s->hears && !somebody_hears(&a->sleep) && hear_instead(s))
+		return -EAGAIN;
+	enter_armed(s);
 	rwk_ca_set_alarm(a);
 	return 0;
 }

@@ -277,6 +277,11 @@ RWK_API int rwk_cq_poll(struct rwk_cq *cq, struct rwk_wc *wc, int max);
  */
 
 enum rwk_cq_event {
+ *
+ * Work to do wakes eight of an adapter's descriptors at most, of those that are armed; the others are woken by the
+ * calls of these. So who has armed one of many does sleep on it, or begins again. More is not possible where they are
+ * in a set of the program's: Linux allows 50 ways from a socket to a set of sets, and four sets on each. For the same
+ * reason such a set may be in one other, but that in no third.
 	RWK_CQ_NEXT,      /* any completion */
 	RWK_CQ_SOLICITED, /* one that the peer asked an event for (RWK_REQUEST_SOLICITED), or that failed */
 };
