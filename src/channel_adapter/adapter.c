@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define PACKETS_A_POLL 64
-#define LOOKS_MAX      64 /* at what has come: others may go on sending */
+#define LOOKS_MAX      2048 /* at what has come, more than a receive buffer holds: others may go on sending */
 #define ACCESS_ALL     (RWK_ACCESS_READ | RWK_ACCESS_WRITE | RWK_ACCESS_ATOMIC | RWK_ACCESS_LOCAL_WRITE)
 #define IP4_HEADERS    28u /* IP and UDP */
 #define IP6_HEADERS    48u
@@ -234,9 +234,11 @@ void rwk_ca_pump(struct rwk_adapter *a)
 
 void rwk_ca_take_packets(struct rwk_adapter *a)
 {
-	for (unsigned i = 0; i < LOOKS_MAX; i++)
-		if (a->link->ops->progress(a->link, PACKETS_A_POLL) < PACKETS_A_POLL)
-			return;
+	struct rwk_link *l = a->link;
+
+	/* A look may bring one packet of many, or none though some are here. */
+	for (unsigned i = 0; i < LOOKS_MAX && (l->ops->progress(l, PACKETS_A_POLL) > 0 || l->ops->arm(l)); i++)
+		;
 }
 
 void rwk_ca_work(struct rwk_adapter *a)

@@ -72,6 +72,7 @@ void rwk_ca_stream_leave(struct rwk_ca_stream *s)
 	if (!s->open)
 		return;
 	s->open = false;
+	s->adapter->link->ops->flush(s->adapter->link); /* what UDP still has does not go behind the good-bye */
 	s->adapter->streams->ops->flush(s->adapter->streams);
 	rwk_streams_leave(s->adapter->streams, &s->at);
 }
