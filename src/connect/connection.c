@@ -113,11 +113,13 @@ void rwk_cm_tell(struct rwk_connection *c, enum rwk_connection_event_type type)
 	rwk_cm_ring(c->channel);
 }
 
+/* Not by closing alone: while a forked child holds the socket too, that would tell the peer nothing. */
 static void close_socket(struct rwk_connection *c)
 {
 	if (c->fd < 0)
 		return;
 	rwk_cm_watch_socket(c, 0);
+	shutdown(c->fd, SHUT_RDWR);
 	close(c->fd);
 	c->fd = -1;
 }

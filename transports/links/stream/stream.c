@@ -87,12 +87,16 @@ void rwk_streams_watch_out(struct stream *s, bool wanted)
 		rwk_warn("stream: a socket cannot be watched: %s", strerror(errno));
 }
 
-/* Not by closing alone: a forked child may hold the socket too, and then it would stay in the set. */
+/*
+ * Not by closing alone: a forked child may hold the socket too, and then it would stay in the set, and the peer would
+ * hear of nothing.
+ */
 static void close_socket(struct stream *s)
 {
 	epoll_ctl(s->link->epoll, EPOLL_CTL_DEL, s->fd, NULL);
 	close(s->fd);
 	s->fd = -1;
+	shutdown(s->fd, SHUT_RDWR);
 }
 
 void rwk_streams_end(struct stream *s, int status)
