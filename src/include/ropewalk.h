@@ -103,7 +103,10 @@ struct rwk_adapter_counters {
  * -EADDRNOTAVAIL: no such address here; -ENOMEM, -EMFILE. The caller owns it until rwk_adapter_close.
  */
 RWK_API int rwk_adapter_open(const struct rwk_adapter_attr *attr, struct rwk_adapter **a);
-/** Closes it: 0; -EBUSY: it has pds, cqs or SRC domains. */
+/**
+ * Closes it: 0; -EBUSY: it has pds, cqs, SRC domains or event channels. What has been sent on a stream and has found no
+ * room there yet is waited for: two seconds from the end of its connection at most.
+ */
 RWK_API int rwk_adapter_close(struct rwk_adapter *a);
 /** The UDP port, in the host's byte order. */
 RWK_API uint16_t rwk_adapter_port(const struct rwk_adapter *a);
@@ -274,14 +277,14 @@ RWK_API int rwk_cq_poll(struct rwk_cq *cq, struct rwk_wc *wc, int max);
  *
  * No wake-up is lost: what comes after rwk_cq_arm has said 0 makes the descriptor readable, whether it comes before the
  * sleep or in it, and by whoever's call. It is no harm to poll once more between the two.
- */
-
-enum rwk_cq_event {
  *
  * Work to do wakes eight of an adapter's descriptors at most, of those that are armed; the others are woken by the
  * calls of these. So who has armed one of many does sleep on it, or begins again. More is not possible where they are
  * in a set of the program's: Linux allows 50 ways from a socket to a set of sets, and four sets on each. For the same
  * reason such a set may be in one other, but that in no third.
+ */
+
+enum rwk_cq_event {
 	RWK_CQ_NEXT,      /* any completion */
 	RWK_CQ_SOLICITED, /* one that the peer asked an event for (RWK_REQUEST_SOLICITED), or that failed */
 };

@@ -4,10 +4,11 @@
  * so that an upcall may end any stream, that which calls included; in the table while it is open.
  *
  * Timer: `due` of a stream that leaves; its socket is closed then. Looked at by progress, and nobody is woken for it:
- * what is late there keeps a descriptor a little longer.
+ * what is late there keeps a descriptor a little longer. The link's close alone waits for it.
  */
 #include "links/stream/internal.h"
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/socket.h"
@@ -23,6 +24,7 @@
 
 #define EVENTS        32
 #define LINGER        2000000000ull /* ns */
+#define LOOK          20            /* ms: so late may it be seen that this time is over */
 #define KEEP_IDLE     5             /* s */
 #define KEEP_INTERVAL 1             /* s */
 #define KEEP_COUNT    5
@@ -94,9 +96,9 @@ void rwk_streams_watch_out(struct stream *s, bool wanted)
 static void close_socket(struct stream *s)
 {
 	epoll_ctl(s->link->epoll, EPOLL_CTL_DEL, s->fd, NULL);
+	shutdown(s->fd, SHUT_RDWR);
 	close(s->fd);
 	s->fd = -1;
-	shutdown(s->fd, SHUT_RDWR);
 }
 
 void rwk_streams_end(struct stream *s, int status)
@@ -240,16 +242,43 @@ static int link_wait_fd(struct rwk_link *pub, int i)
 	return i ? -1 : link_of(pub)->epoll;
 }
 
+/* Is there one that leaves and has not sent all? */
+static bool is_sending(const struct link *l)
+{
+	for (const struct rwk_list *n = l->all.next; n != &l->all; n = n->next) {
+		const struct stream *s = rwk_container_of(n, const struct stream, all);
+
+		if (s->state == LEAVING && s->out_end)
+			return true;
+	}
+	return false;
+}
+
+/* All that were open have left. */
+static void linger(struct link *l)
+{
+	struct epoll_event event[EVENTS];
+	int before = rwk_cancel_hold_off();
+
+	while (is_sending(l)) {
+		int n = epoll_wait(l->epoll, event, EVENTS, LOOK);
+
+		for (int i = 0; i < n; i++)
+			stream_event(event[i].data.ptr, event[i].events, 0);
+		clear_away(l);
+	}
+	rwk_cancel_as_before(before);
+}
+
 static void link_close(struct rwk_link *pub)
 {
 	struct link *l = link_of(pub);
 
-	while (!rwk_list_empty(&l->all)) {
-		struct stream *s = rwk_container_of(l->all.next, struct stream, all);
-
-		rwk_streams_leave(pub, &s->at);
-		free_stream(s);
-	}
+	for (struct rwk_list *n = l->all.next; n != &l->all; n = n->next)
+		rwk_streams_leave(pub, &rwk_container_of(n, struct stream, all)->at);
+	linger(l);
+	while (!rwk_list_empty(&l->all))
+		free_stream(rwk_container_of(l->all.next, struct stream, all));
 	close(l->epoll);
 	free(l);
 }

@@ -20,8 +20,8 @@
  * the first question that is not answered; one with data under way ends when the kernel gives up sending it (minutes).
  * A stopped process leads to no word.
  *
- * Nothing blocks. One thread at a time. Upcalls come from progress; they may call send, flush and rwk_streams_leave,
- * not progress, take, give_back or close.
+ * Nothing but close blocks. One thread at a time. Upcalls come from progress; they may call send, flush and
+ * rwk_streams_leave, not progress, take, give_back or close.
  */
 #ifndef RWK_LINKS_STREAM_H
 #define RWK_LINKS_STREAM_H
@@ -35,7 +35,8 @@
 
 /**
  * Makes a link without a stream. `packet`, `word` and `user` of the link are the caller's to set before the first
- * progress. 0 and *l set; -EMFILE; -ENOMEM. Its close leaves every stream as far as that can be done without waiting.
+ * progress. 0 and *l set; -EMFILE; -ENOMEM. Its close leaves every stream, and waits while what send has taken cannot
+ * go: for two seconds at most, from when each was left.
  */
 int rwk_streams_open(struct rwk_link **l);
 
