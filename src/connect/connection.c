@@ -343,8 +343,10 @@ static void connected(struct rwk_connection *c)
 
 	if (rc == -EAGAIN)
 		return;
-	if (!rc)
+	if (!rc) { /* who was asked for at no address in particular is at one; if it is gone already, reading says so */
+		rwk_socket_peer(c->fd, c->peer_ip, &c->peer_port);
 		rc = rwk_cm_make_terms(c);
+	}
 	if (rc) {
 		broken(c, rc);
 		return;

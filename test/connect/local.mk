@@ -54,6 +54,11 @@ test_connect_test_sleep_SOURCES = test/connect/test_sleep.c $(connect_sides) $(a
 test_connect_test_sleep_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/connect/test_sleep
 
+check_PROGRAMS += test/connect/test_leave
+test_connect_test_leave_SOURCES = test/connect/test_leave.c $(connect_sides) $(adapter_udp)
+test_connect_test_leave_LDADD = libropewalk.la $(CMOCKA_LIBS) -lpthread
+TESTS += test/connect/test_leave
+
 check_PROGRAMS += test/connect/test_message
 test_connect_test_message_SOURCES = test/connect/test_message.c test/rwk_test.h
 test_connect_test_message_LDADD = $(TEST_LDADD)
