@@ -221,11 +221,13 @@ static int hear_instead(struct sleeper *s)
 	return begin_to_hear(s);
 }
 
+/* Also one that is armed already, and may hear by now. */
 static void enter_armed(struct sleeper *s)
 {
 	struct rwk_list *armed = &s->adapter->sleep.armed;
 
 	s->armed = true;
+	rwk_list_remove(&s->link);
 	rwk_list_append(s->hears ? armed->next : armed, &s->link);
 }
 
@@ -263,10 +265,8 @@ int rwk_ca_sleeper_fd(struct sleeper *s)
 		close_fd(&s->bell);
 		return rc;
 	}
-	if (s->armed) {
-		rwk_list_remove(&s->link);
+	if (s->armed)
 		enter_armed(s);
-	}
 	if (!rwk_list_empty(&a->sleep.armed))
 		rwk_ca_set_alarm(a);
 	return s->fd;
@@ -283,12 +283,10 @@ static void pass_hearing_on(struct sleep *of)
 		next = l->next;
 		if (s->fd < 0)
 			continue;
-		if (hear_instead(s)) {
+		if (hear_instead(s))
 			rwk_ca_wake(s);
-			continue;
-		}
-		rwk_list_remove(&s->link);
-		enter_armed(s);
+		else
+			enter_armed(s);
 	}
 }
 
