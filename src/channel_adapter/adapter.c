@@ -79,24 +79,47 @@ uint16_t rwk_adapter_port(const struct rwk_adapter *a)
 	return rwk_udp_port(a->link);
 }
 
+/* Does a qp send there? Its peer knows our packets by their source. */
+static bool is_known_at(const struct rwk_adapter *a, const uint8_t peer[16])
+{
+	for (uint32_t i = 0; i < RWK_QPS_MAX; i++) {
+		const struct rwk_qp *qp = a->qp[i];
+
+		if (!qp || qp->link != a->link || memcmp(qp->peer_ip, peer, sizeof(qp->peer_ip)))
+			continue;
+		if (rwk_ca_state(qp) == RWK_QPS_RTR || rwk_ca_state(qp) == RWK_QPS_RTS)
+			return true;
+	}
+	return false;
+}
+
 int rwk_adapter_source(struct rwk_adapter *a, const uint8_t peer[16], uint8_t ip[16])
 {
 	static const uint8_t any[16];
 
 	rwk_ca_use(a, RWK_CA_ADAPTER, __func__);
 	if (!memcmp(a->ip, any, sizeof(any)))
-		return rwk_udp_route_ip(peer, ip);
+		return rwk_udp_source(a->link, peer, !is_known_at(a, peer), ip);
 	memcpy(ip, a->ip, sizeof(a->ip));
 	return 0;
+}
+
+/* That the kernel cannot be asked says nothing. */
+static bool is_no_way(int err)
+{
+	return err && err != -EMFILE && err != -ENFILE && err != -ENOMEM;
 }
 
 uint32_t rwk_adapter_pmtu(struct rwk_adapter *a, const uint8_t peer[16])
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	struct rwk_link_address to = rwk_udp_address(peer, RWK_PORT);
+	uint8_t source[16];
 	size_t packet;
 
 	rwk_ca_use(a, RWK_CA_ADAPTER, __func__);
+	if (is_no_way(rwk_udp_source(a->link, peer, false, source)))
+		return 0;
 	packet = a->link->ops->mtu(a->link, &to);
 	return packet ? rwk_segment_pmtu(packet + (memcmp(peer, mapped, sizeof(mapped)) ? IP6_HEADERS : IP4_HEADERS))
 		      : 0;

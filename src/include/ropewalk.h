@@ -110,7 +110,10 @@ RWK_API int rwk_adapter_open(const struct rwk_adapter_attr *attr, struct rwk_ada
 RWK_API int rwk_adapter_close(struct rwk_adapter *a);
 /** The UDP port, in the host's byte order. */
 RWK_API uint16_t rwk_adapter_port(const struct rwk_adapter *a);
-/** The address of this host that a peer at `peer` sees: 0 and ip set; -ENETUNREACH and the like: there is no way. */
+/**
+ * The address of this host that a peer at `peer` sees: 0 and ip set; -ENETUNREACH and the like: there is no way. Of an
+ * adapter of all addresses it is the kernel's choice, and stays the same as long as a qp is connected with that host.
+ */
 RWK_API int rwk_adapter_source(struct rwk_adapter *a, const uint8_t peer[16], uint8_t ip[16]);
 /**
  * The largest PMTU on the way to a peer, in bytes of payload: 256, 512, 1024, 2048 or 4096; 0: not even the smallest,

@@ -47,8 +47,10 @@ void rwk_udp_split(const struct rwk_link_address *a, uint8_t ip[16], uint16_t *p
 	*port = ports[number];
 }
 
-int rwk_udp_route_ip(const uint8_t peer[16], uint8_t source[16])
+int rwk_udp_source(struct rwk_link *l, const uint8_t peer[16], bool anew, uint8_t source[16])
 {
+	(void)l;
+	(void)anew;
 	memcpy(source, peer, 16);
 	return 0;
 }

@@ -59,6 +59,12 @@ test_connect_test_leave_SOURCES = test/connect/test_leave.c $(connect_sides) $(a
 test_connect_test_leave_LDADD = libropewalk.la $(CMOCKA_LIBS) -lpthread
 TESTS += test/connect/test_leave
 
+# In a network of its own.
+check_PROGRAMS += test/connect/test_route
+test_connect_test_route_SOURCES = test/connect/test_route.c $(connect_sides) $(adapter_udp)
+test_connect_test_route_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/connect/test_route
+
 check_PROGRAMS += test/connect/test_message
 test_connect_test_message_SOURCES = test/connect/test_message.c test/rwk_test.h
 test_connect_test_message_LDADD = $(TEST_LDADD)

@@ -195,8 +195,8 @@ struct rwk_link_address rwk_udp_from_name(const union socket_name *name);
 
 /**
  * The way to a place: as it is known, or asked for now (a few system calls); NULL: there is none, and never was; errno
- * says why. Its source stays the same, whatever the kernel would choose later. What it points to is good until the
- * next call.
+ * says why. Its source stays the same, whatever the kernel would choose later (but rwk_udp_source). What it points to
+ * is good until the next call.
  */
 const struct route *rwk_udp_route(struct udp *u, const struct rwk_link_address *to);
 /** It has changed: its MTU is asked for again when it is needed next. */

@@ -288,3 +288,30 @@ size_t rwk_udp_mtu(struct rwk_link *l, const struct rwk_link_address *to)
 	}
 	return mtu;
 }
+
+static void drop_route(struct udp *u, const struct rwk_link_address *to)
+{
+	struct place p = rwk_udp_place(to);
+	struct route *r = find(u, &p);
+
+	if (!r)
+		return;
+	rwk_hash_remove(&u->routes, &r->in_table);
+	free(r);
+	memset(&u->to, 0, sizeof(u->to));
+}
+
+int rwk_udp_source(struct rwk_link *l, const uint8_t peer[16], bool anew, uint8_t source[16])
+{
+	struct rwk_link_address to = rwk_udp_address(peer, ANY_PORT);
+	struct udp *u = rwk_udp_of(l);
+	const struct route *r;
+
+	if (anew)
+		drop_route(u, &to);
+	r = rwk_udp_route(u, &to);
+	if (!r)
+		return -errno;
+	memcpy(source, r->source, 16);
+	return 0;
+}

@@ -132,5 +132,10 @@ bool rwk_udp_same_source(struct rwk_link *l, struct rwk_link *other, const struc
  * like: there is no route to it. No packet is sent.
  */
 int rwk_udp_route_ip(const uint8_t peer[16], uint8_t source[16]);
+/**
+ * The same of this link's packets, which come from there for good; but `anew`: no peer at that host knows them by their
+ * source, and it may become another.
+ */
+int rwk_udp_source(struct rwk_link *l, const uint8_t peer[16], bool anew, uint8_t source[16]);
 
 #endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * An adapter of all addresses, and a way to its peer on which the kernel chooses another source than before. In a
+ * network of this process's own:
+ *
+ *     client: all addresses  ---- lo, from 127.0.0.5, then from 127.0.0.6 ---->  server: far 127.0.0.2
+ *
+ * Links: udp.
+ */
+#define _GNU_SOURCE /* unshare */
+#include "connect/sides.h"
+
+#include <sched.h>
+
+#define EXIT_SKIPPED 77
+
+struct connected {
+	struct rwk_qp *near, *far;
+	struct rwk_connection *client, *server;
+};
+
+static int choose(unsigned host)
+{
+	char command[120];
+
+	snprintf(command, sizeof(command), "ip route replace local 127.0.0.2 dev lo table local src 127.0.0.%u", host);
+	return system(command);
+}
+
+static void open_client(void)
+{
+	memset(&near, 0, sizeof(near));
+	client = (struct side){.end = &near};
+	assert_int_equal(rwk_adapter_open(&(struct rwk_adapter_attr){.any_port = true}, &near.adapter), 0);
+	assert_int_equal(rwk_pd_create(near.adapter, &near.pd), 0);
+	assert_int_equal(rwk_cq_create(near.adapter, DEPTH, &near.send_cq), 0);
+	assert_int_equal(rwk_cq_create(near.adapter, DEPTH, &near.receive_cq), 0);
+	assert_int_equal(rwk_event_channel_create(near.adapter, &client.channel), 0);
+}
+
+static void close_client(void)
+{
+	assert_int_equal(rwk_event_channel_destroy(client.channel), 0);
+	client.channel = NULL;
+	assert_int_equal(rwk_cq_destroy(near.send_cq) | rwk_cq_destroy(near.receive_cq), 0);
+	assert_int_equal(rwk_pd_destroy(near.pd), 0);
+	assert_int_equal(rwk_adapter_close(near.adapter), 0);
+}
+
+static struct rwk_qp *make_qp(const struct end *e)
+{
+	struct rwk_qp_create_attr attr = {
+		.type = RWK_QP_RC, .send_cq = e->send_cq, .receive_cq = e->receive_cq, .send_max = 1, .receive_max = 1};
+	struct rwk_qp *qp;
+
+	assert_int_equal(rwk_qp_create(e->pd, &attr, &qp), 0);
+	return qp;
+}
+
+static void check_passes(const struct connected *c)
+{
+	near.qp = c->near;
+	far.qp = c->far;
+	assert_int_equal(rwk_qp_post_receive(far.qp, &(struct rwk_receive){0}), 0);
+	assert_int_equal(rwk_qp_post(near.qp, &(struct rwk_request){0}), 0);
+	assert_int_equal(ends_await(&far, far.receive_cq).status, 0);
+	assert_int_equal(ends_await(&near, near.send_cq).status, 0);
+}
+
+/* The server sees the client at that address, and its packets. */
+static struct connected connect_from(uint8_t host)
+{
+	struct rwk_connection_attr attr = sides_attr(RWK_TRANSPORT_UDP, NULL);
+	struct connected c = {.near = make_qp(&near), .far = make_qp(&far)};
+
+	near.qp = c.near;
+	far.qp = c.far;
+	client.c = server.c = NULL;
+	ends_ip(near.ip, host);
+	sides_connect(&attr);
+	c.client = client.c;
+	c.server = server.c;
+	client.c = server.c = NULL;
+	check_passes(&c);
+	return c;
+}
+
+static void end(const struct connected *c)
+{
+	rwk_connection_destroy(c->client);
+	rwk_connection_destroy(c->server);
+	rwk_qp_destroy(c->near);
+	rwk_qp_destroy(c->far);
+}
+
+/* As long as a qp is connected there, the source stays: for it, and for who connects beside it. */
+static void source_changes(void **state)
+{
+	struct connected first, second;
+	struct rwk_qp *qp;
+
+	(void)state;
+	assert_int_equal(choose(5), 0);
+	open_client();
+	sides_open_one(&server, &far, 2, RWK_QP_RC);
+	qp = far.qp;
+	first = connect_from(5);
+	assert_int_equal(choose(6), 0);
+	second = connect_from(5);
+	check_passes(&first);
+	end(&first);
+	end(&second);
+	first = connect_from(6);
+	end(&first);
+	close_client();
+	far.qp = qp;
+	sides_close_one(&server);
+}
+
+/* No way: no path MTU either, from wherever. */
+static void no_way(void **state)
+{
+	static const uint8_t nowhere[16] = {[10] = 0xff, 0xff, 203, 0, 113, 1};
+	struct rwk_qp_attr attr = {.peer_qpn = 77};
+
+	(void)state;
+	memcpy(attr.peer_ip, nowhere, sizeof(nowhere));
+	open_client();
+	assert_int_equal(rwk_adapter_pmtu(near.adapter, nowhere), 0);
+	near.qp = make_qp(&near);
+	assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_INIT, NULL), 0);
+	assert_int_equal(rwk_qp_modify(near.qp, RWK_QPS_RTR, &attr), -ENETUNREACH);
+	rwk_qp_destroy(near.qp);
+	close_client();
+	ends_open_adapter(&near, 1);
+	assert_int_equal(rwk_adapter_pmtu(near.adapter, nowhere), 0);
+	assert_int_equal(rwk_adapter_close(near.adapter), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(source_changes),
+		cmocka_unit_test(no_way),
+	};
+
+	if (unshare(CLONE_NEWNET) || system("ip link set lo up") || choose(5)) {
+		print_message("no network of its own, whose routes could change\n");
+		return EXIT_SKIPPED;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
