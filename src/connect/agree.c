@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the two ends of a connection agree on, and what becomes of the qp by it. Each end names its QP number, its first
- * PSN, the largest PMTU that it can have and the Reads that it keeps; of values that both have a say in, the smaller
- * one holds.
+ * PSN, the largest PMTU that it can have, the Reads that it keeps and whether it wants the un-ordered types; of values
+ * that both have a say in, the smaller one holds.
  *
  * The qp is in INIT while the connection is being made. It takes packets once the peer may send some: by UDP an end
  * that has accepted is in RTR before the peer hears of it. It sends once the peer takes them.
@@ -115,6 +115,7 @@ int rwk_cm_make_terms(struct rwk_connection *c)
 	c->mine.qpn = rwk_qp_number(c->stream.qp);
 	c->mine.pmtu = (uint16_t)pmtu;
 	c->mine.udp_port = udp ? rwk_adapter_port(c->channel->adapter) : 0;
+	c->mine.unordered = c->attr.qp.unordered && c->mine.service != RWK_QP_UC;
 	c->mine.reads = c->mine.service == RWK_QP_UC ? 0 : c->attr.qp.peer_reads ? c->attr.qp.peer_reads : READS_MAX;
 	return 0;
 }
@@ -122,7 +123,7 @@ int rwk_cm_make_terms(struct rwk_connection *c)
 bool rwk_cm_agrees(const struct rwk_connection *c, const struct rwk_cm *m)
 {
 	return m->service == c->mine.service && m->transport == c->mine.transport && m->deferred == c->mine.deferred &&
-	       m->pmtu <= c->mine.pmtu;
+	       m->pmtu <= c->mine.pmtu && m->unordered <= c->mine.unordered;
 }
 
 int rwk_cm_check_source(const struct rwk_connection *c)
@@ -156,6 +157,7 @@ int rwk_cm_receive_packets(struct rwk_connection *c)
 	q.pmtu = smaller(c->mine.pmtu, c->theirs.pmtu);
 	q.reads = (uint8_t)smaller(q.reads ? q.reads : READS_MAX, c->theirs.reads);
 	q.peer_reads = c->mine.reads;
+	q.unordered = c->mine.unordered && c->theirs.unordered; /* S2-1: who does not know them need not answer */
 	if (c->mine.transport == RWK_TRANSPORT_STREAM && !q.timeout_ns)
 		q.timeout_ns = STREAM_TIMEOUT;
 	rc = rwk_qp_modify(c->stream.qp, RWK_QPS_RTR, &q);

@@ -133,6 +133,7 @@ int rwk_accept(struct rwk_connection *c, struct rwk_qp *qp, const struct rwk_con
 		goto give_back;
 	if (c->mine.pmtu > c->theirs.pmtu)
 		c->mine.pmtu = c->theirs.pmtu;
+	c->mine.unordered &= c->theirs.unordered; /* a client that has not heard of it would refuse the answer */
 	if (c->mine.transport == RWK_TRANSPORT_UDP) {
 		rc = rwk_cm_check_source(c);
 		if (!rc)

@@ -10,7 +10,10 @@
 #define PMTU_MIN  256u
 #define PMTU_MAX  4096u
 #define READS_MAX 16u
+
+/* Flags. */
 #define DEFERRED  1u
+#define UNORDERED 2u
 
 /* Offsets. */
 enum {
@@ -53,7 +56,7 @@ size_t rwk_cm_pack(const struct rwk_cm *m, uint8_t out[RWK_CM_MAX])
 	out[AT_TYPE] = (uint8_t)m->type;
 	out[AT_SERVICE] = (uint8_t)m->service;
 	out[AT_TRANSPORT] = (uint8_t)m->transport;
-	out[AT_FLAGS] = m->deferred ? DEFERRED : 0;
+	out[AT_FLAGS] = (m->deferred ? DEFERRED : 0) | (m->unordered ? UNORDERED : 0);
 	out[AT_READS] = m->reads;
 	put(out + AT_UDP_PORT, 2, m->udp_port);
 	put(out + AT_PMTU, 2, m->pmtu);
@@ -73,7 +76,7 @@ static bool good_terms(const struct rwk_cm *m)
 		return false;
 	if (udp ? !m->udp_port || m->deferred : m->udp_port || m->service == RWK_QP_SRC)
 		return false;
-	if (m->service == RWK_QP_UC ? m->reads : !m->reads || m->reads > READS_MAX)
+	if (m->service == RWK_QP_UC ? m->reads || m->unordered : !m->reads || m->reads > READS_MAX)
 		return false;
 	if (m->pmtu < PMTU_MIN || m->pmtu > PMTU_MAX || m->pmtu & (m->pmtu - 1))
 		return false;
@@ -91,7 +94,7 @@ static bool all_zero(const uint8_t *bytes, size_t len)
 /* Is the whole head as the type of the message demands it? */
 static bool good_head(const struct rwk_cm *m, const uint8_t *bytes)
 {
-	if (m->private_length > RWK_PRIVATE_MAX || bytes[AT_FLAGS] & ~DEFERRED || get(bytes + AT_ZERO, 4))
+	if (m->private_length > RWK_PRIVATE_MAX || bytes[AT_FLAGS] & ~(DEFERRED | UNORDERED) || get(bytes + AT_ZERO, 4))
 		return false;
 	switch (m->type) {
 	case RWK_CM_REQUEST:
@@ -123,6 +126,7 @@ int rwk_cm_unpack(struct rwk_cm *m, const uint8_t *bytes, size_t len, size_t *wh
 		.service = bytes[AT_SERVICE],
 		.transport = bytes[AT_TRANSPORT],
 		.deferred = bytes[AT_FLAGS] & DEFERRED,
+		.unordered = bytes[AT_FLAGS] & UNORDERED,
 		.reads = bytes[AT_READS],
 		.udp_port = (uint16_t)get(bytes + AT_UDP_PORT, 2),
 		.pmtu = (uint16_t)get(bytes + AT_PMTU, 2),

@@ -27,6 +27,7 @@ struct rwk_cm {
 	enum rwk_qp_type service;
 	enum rwk_connection_transport transport;
 	bool deferred;
+	bool unordered;    /* the sender knows the un-ordered types, and is to use them; not UC */
 	uint8_t reads;     /* Reads and atomics of the peer's that the sender keeps, 1 to 16; UC: 0 */
 	uint16_t udp_port; /* UDP: where the sender takes packets; else 0 */
 	uint16_t pmtu;     /* 256, 512, 1024, 2048 or 4096 */

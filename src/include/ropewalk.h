@@ -421,7 +421,8 @@ struct rwk_qp_attr {
 	uint64_t timeout_ns; /* until silence is noticed [67 ms]; two hours at most */
 	/*
 	 * The peer is a ropewalk too, and its qp has this set as well: what is lost is sent again alone, and un-ordered
-	 * requests may be done before their turn (RWK_REQUEST_UNORDERED). Any other peer would answer nothing.
+	 * requests may be done before their turn (RWK_REQUEST_UNORDERED). Any other peer would answer nothing. In
+	 * rwk_connection_attr it is a wish, which is granted if both ends have it.
 	 */
 	bool unordered;
 	/*
@@ -675,8 +676,9 @@ struct rwk_connection_attr {
 			 is for that kernel then */
 	/*
 	 * For the qp: access, pmtu (0: what fits), reads, peer_reads, retry, rnr_retry, rnr_timer, timeout_ns [on a
-	 * stream, which loses nothing, 4 s]. The rest is what the ends tell each other; with `told` peer_qpn, send_psn,
-	 * receive_psn and pmtu are taken too.
+	 * stream, which loses nothing, 4 s], and unordered, which holds if both ends ask for it. The rest is what the
+	 * ends tell each other; with `told` peer_qpn, send_psn, receive_psn and pmtu are taken too, and unordered is
+	 * believed.
 	 */
 	struct rwk_qp_attr qp;
 	uint8_t source_ip[16];    /* rwk_connect: where the TCP connection comes from; zero: the adapter's */

@@ -32,6 +32,16 @@ test_connect_test_connect_ends_sim_SOURCES = test/connect/test_connect_ends.c $(
 test_connect_test_connect_ends_sim_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/connect/test_connect_ends_sim
 
+check_PROGRAMS += test/connect/test_hints
+test_connect_test_hints_SOURCES = test/connect/test_hints.c $(connect_ways) $(adapter_udp)
+test_connect_test_hints_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/connect/test_hints
+
+check_PROGRAMS += test/connect/test_hints_sim
+test_connect_test_hints_sim_SOURCES = test/connect/test_hints.c $(connect_ways) $(adapter_sim)
+test_connect_test_hints_sim_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/connect/test_hints_sim
+
 check_PROGRAMS += test/connect/test_packets
 test_connect_test_packets_SOURCES = test/connect/test_packets.c $(connect_ways) $(adapter_udp)
 test_connect_test_packets_LDADD = libropewalk.la $(CMOCKA_LIBS)

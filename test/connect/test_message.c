@@ -10,6 +10,7 @@ static const struct rwk_cm messages[] = {
 	{.type = RWK_CM_REQUEST, .reads = 16, .udp_port = 4791, .pmtu = 1024, .qpn = 0xfffffe, .psn = 0xffffff},
 	{.type = RWK_CM_REQUEST,
 		.service = RWK_QP_SRC,
+		.unordered = true,
 		.reads = 1,
 		.udp_port = 1,
 		.pmtu = 256,
@@ -39,6 +40,7 @@ static void same(const struct rwk_cm *a, const struct rwk_cm *b)
 	assert_int_equal(a->service, b->service);
 	assert_int_equal(a->transport, b->transport);
 	assert_int_equal(a->deferred, b->deferred);
+	assert_int_equal(a->unordered, b->unordered);
 	assert_int_equal(a->reads, b->reads);
 	assert_int_equal(a->udp_port, b->udp_port);
 	assert_int_equal(a->pmtu, b->pmtu);
@@ -88,7 +90,7 @@ static const struct {
 	{0, 11, 2, -EPROTO},    /* a transport that does not exist */
 	{0, 11, 1, -EPROTO},    /* a stream has no UDP port */
 	{0, 12, 1, -EPROTO},    /* deferred by UDP */
-	{0, 12, 2, -EPROTO},    /* a flag that does not exist */
+	{0, 12, 4, -EPROTO},    /* a flag that does not exist */
 	{0, 13, 0, -EPROTO},    /* RC keeps at least one */
 	{0, 13, 17, -EPROTO},   /* Reads */
 	{0, 17, 0, -EPROTO},    /* PMTU 0 */
@@ -107,8 +109,10 @@ static const struct {
 	{2, 14, 1, -EPROTO}, /* a port on a stream */
 	{2, 11, 0, -EPROTO}, /* UDP without a port */
 	{2, 13, 1, -EPROTO}, /* UC's Reads */
+	{2, 12, 3, -EPROTO}, /* UC's un-ordered types */
 	{3, 12, 1, -EPROTO}, /* a greeting that is deferred */
 	{4, 10, 1, -EPROTO}, /* REJECT has no terms */
+	{4, 12, 2, -EPROTO},
 	{4, 17, 1, -EPROTO},
 	{4, 20, 1, -EPROTO},
 	{4, 27, 1, -EPROTO},

@@ -534,6 +534,10 @@ static void wrong_answers(void **state)
 	len = rwk_cm_pack(&accept, bytes);
 	assert_int_equal(told(bytes, len, RWK_CONNECTION_UNREACHABLE).status, -EPROTO);
 	accept.deferred = false;
+	accept.unordered = true;
+	len = rwk_cm_pack(&accept, bytes);
+	assert_int_equal(told(bytes, len, RWK_CONNECTION_UNREACHABLE).status, -EPROTO);
+	accept.unordered = false;
 	accept.service = RWK_QP_UC;
 	accept.reads = 0;
 	len = rwk_cm_pack(&accept, bytes);
