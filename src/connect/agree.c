@@ -88,15 +88,13 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 /* What fits the way there, and not more than the client wants. */
 static int find_pmtu(const struct rwk_connection *c, uint32_t *pmtu)
 {
-	uint32_t wanted = c->attr.qp.pmtu, most;
+	bool udp = c->mine.transport == RWK_TRANSPORT_UDP;
+	uint32_t wanted = c->attr.qp.pmtu;
+	uint32_t most = udp ? rwk_adapter_pmtu(c->channel->adapter, c->peer_ip) : rwk_ca_stream_pmtu(c->fd);
 
-	if (c->mine.transport == RWK_TRANSPORT_UDP) {
-		most = rwk_adapter_pmtu(c->channel->adapter, c->peer_ip);
-		if (!most || wanted > most)
-			return -ENETUNREACH;
-	} else {
-		most = wanted ? wanted : rwk_ca_stream_pmtu(c->fd); /* a longer one lies across segments */
-	}
+	/* On a stream a longer one lies across segments: it has none to itself (S2-13). */
+	if (!most || (wanted > most && (udp || c->attr.alone)))
+		return -ENETUNREACH;
 	*pmtu = wanted ? wanted : most;
 	return 0;
 }

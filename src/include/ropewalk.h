@@ -669,8 +669,8 @@ RWK_API void rwk_listener_close(struct rwk_listener *l);
 struct rwk_connection_attr {
 	enum rwk_connection_transport transport; /* rwk_connect */
 	bool deferred;                /* rwk_connect with STREAM, rwk_convert: streaming, until rwk_connection_enter */
-	bool alone;                   /* STREAM: each of our packets has a segment of TCP's to itself (S2-13); else
-					 several may share one (S4-12) */
+	bool alone;                   /* STREAM: each of our packets has a segment of TCP's to itself (S2-13), and a
+					 pmtu too long for that is refused; else several may share one (S4-12) */
 	bool told;                    /* rwk_convert: no handshake, both sides know already (S4-8) */
 	bool patient; /* the peer's program may take as long as it likes: its kernel says whether it lives. timeout_ms
 			 is for that kernel then */
@@ -705,7 +705,8 @@ RWK_API int rwk_connect(struct rwk_event_channel *ch, struct rwk_qp *qp, const u
  * are the peer's. ESTABLISHED (or STREAMING) follows when the peer has it; TIMED_OUT, DISCONNECTED. 0; -EINVAL, -EBUSY:
  * as rwk_connect; -ENOTCONN: the peer is gone already, or it took too long: an event says so; -EADDRNOTAVAIL: by UDP,
  * the peer has connected to another address of this host's than the one that rwk_adapter_source gives for it, from which
- * alone it takes packets: an adapter that is to be reached by that address is opened with it. Errors change nothing.
+ * alone it takes packets: an adapter that is to be reached by that address is opened with it; -ENETUNREACH: no packet of
+ * that pmtu fits the way there. Errors change nothing.
  */
 RWK_API int rwk_accept(struct rwk_connection *c, struct rwk_qp *qp, const struct rwk_connection_attr *attr);
 /**
@@ -721,7 +722,8 @@ RWK_API int rwk_reject(struct rwk_connection *c, const void *private_data, uint3
  * same: then the two exchange a greeting first, and ESTABLISHED comes with the peer's. Or (`told`) there is none, the
  * qp is in RTS on return, and the peer need know nothing but packets. The descriptor is the connection's from now on,
  * which closes it in the end. 0 and *c set; -EINVAL, -EBUSY, -EOPNOTSUPP, -ENOMEM, -ENOSPC: as rwk_connect, and
- * -EINVAL: no TCP socket; -ENOTCONN: not connected; it is still the caller's then, and the qp as it was.
+ * -EINVAL: no TCP socket; -ENOTCONN: not connected; -ENETUNREACH: `alone`, and packets of that pmtu fit no segment; it
+ * is still the caller's then, and the qp as it was.
  */
 RWK_API int rwk_convert(struct rwk_event_channel *ch, struct rwk_qp *qp, int fd, const struct rwk_connection_attr *attr,
 	struct rwk_connection **c);

@@ -59,6 +59,11 @@ test_connect_test_convert_LDADD = $(TEST_LDADD)
 test_connect_test_convert_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=calloc
 TESTS += test/connect/test_convert
 
+check_PROGRAMS += test/connect/test_alone
+test_connect_test_alone_SOURCES = test/connect/test_alone.c $(connect_sides) $(adapter_udp)
+test_connect_test_alone_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/connect/test_alone
+
 check_PROGRAMS += test/connect/test_sleep
 test_connect_test_sleep_SOURCES = test/connect/test_sleep.c $(connect_sides) $(adapter_udp)
 test_connect_test_sleep_LDADD = libropewalk.la $(CMOCKA_LIBS)

@@ -2,6 +2,7 @@
 #include "connect/sides.h"
 
 #include <arpa/inet.h>
+#include <linux/tcp.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -199,13 +200,15 @@ void sides_exchange(void)
 		assert_int_equal(await_one(&near, near.send_cq).length, REGION);
 }
 
-void sides_tcp(int fd[2])
+void sides_tcp_segments(int fd[2], int most)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(at);
 	int l = socket(AF_INET, SOCK_STREAM, 0);
 
 	assert_int_equal(bind(l, (struct sockaddr *)&at, sizeof(at)), 0);
+	if (most) /* else as many as the kernel likes; the one who connects hears of it */
+		assert_int_equal(setsockopt(l, IPPROTO_TCP, TCP_MAXSEG, &most, sizeof(most)), 0);
 	assert_int_equal(listen(l, 1), 0);
 	assert_int_equal(getsockname(l, (struct sockaddr *)&at, &len), 0);
 	fd[0] = socket(AF_INET, SOCK_STREAM, 0);
@@ -213,6 +216,11 @@ void sides_tcp(int fd[2])
 	fd[1] = accept(l, NULL, NULL);
 	assert_true(fd[1] >= 0);
 	close(l);
+}
+
+void sides_tcp(int fd[2])
+{
+	sides_tcp_segments(fd, 0);
 }
 
 int sides_bare(void)

@@ -54,8 +54,9 @@ enum rwk_qps sides_state(const struct side *s);
 /** Both in RTS, each with the other's number. */
 void sides_in_rdma_mode(void);
 
-/** Two ends of a TCP connection on loopback. */
+/** Two ends of a TCP connection on loopback; its segments have at most so many bytes, options included. */
 void sides_tcp(int fd[2]);
+void sides_tcp_segments(int fd[2], int most);
 /** A socket connected to the listener. */
 int sides_bare(void);
 

@@ -576,18 +576,6 @@ static void s4_9_deferred_conversion(void **state)
 	sides_close();
 }
 
-/* S2-13, S4-12: alone or not, it arrives as it was. (Where the segments begin: test/links/test_stream.) */
-static void s2_13_alone(void **state)
-{
-	struct rwk_connection_attr attr = stream_attr();
-
-	sides_open(service_of(state));
-	attr.alone = true;
-	sides_connect(&attr);
-	sides_exchange();
-	sides_close();
-}
-
 /*
  * More than the socket and the link's buffer hold, while the other end does not look: it waits, nothing is lost, and
  * nothing is sent again though it takes longer than UDP's packets are waited for.
@@ -640,8 +628,6 @@ int main(void)
 		by(entered_too_early, rc),
 		by(s4_9_deferred_conversion, rc),
 		by(s4_9_deferred_conversion, uc),
-		by(s2_13_alone, rc),
-		by(s2_13_alone, uc),
 		by(more_than_fits, rc),
 		by(more_than_fits, uc),
 	};
