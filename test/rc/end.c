@@ -236,6 +236,8 @@ static int on_written(void *user, const struct rwk_wire *w)
 	e->receives -= e->receives != UINT_MAX;
 	e->partial_len = 0;
 	e->written_count++;
+	if (e->on_written)
+		e->on_written(e, w->imm);
 	add_message(e, w, true);
 	return 0;
 }
@@ -279,6 +281,8 @@ static int on_atomic(void *user, const struct rwk_wire *w, uint64_t *before)
 		value = w->atomic.swap_add;
 	memcpy(e->region + (w->atomic.address - e->base), &value, 8);
 	e->atomics++;
+	if (e->on_effect)
+		e->on_effect(e, RWK_WR_FETCH_ADD, w->atomic.address, before, 8);
 	return 0;
 }
 

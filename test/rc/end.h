@@ -75,8 +75,10 @@ struct end {
 	struct rwk_wr *done_last;
 	int done_status[4096], failed_err;
 	void (*on_done)(struct end *e, struct rwk_wr *wr, int status);
-	/* A Send is delivered (its bytes), a piece of a Write placed or of a Read fetched; may be NULL. */
+	/* A Send is delivered (its bytes), a piece of a Write placed or of a Read fetched, an atomic done; or NULL. */
 	void (*on_effect)(struct end *e, unsigned type, uint64_t address, const void *bytes, size_t len);
+	/* A Write with immediate data has taken a receive. May be NULL. */
+	void (*on_written)(struct end *e, uint32_t imm);
 	void *user;
 };
 

@@ -11,9 +11,9 @@
  * start. (When A and B have ended, what is still under way arrives in order: it changes nothing of them.) In some runs
  * b's link takes no packet until all that a has sent has come.
  *
- * For each cell of the matrix of S2-4, and each pair of Send, Write and Read, it counts the runs, and those in which B
- * was done at b before A: where that is forbidden there is none, where it is allowed there are some. And in each run
- * each request is done once, whole, and ends in its turn.
+ * For each cell of the matrix of S2-4, and each pair of Send and Write (with immediate data and without), and Read, and
+ * an atomic as A, it counts the runs, and those in which B was done at b before A: where that is forbidden there is
+ * none, where it is allowed there are some. And in each run each request is done once, whole, and ends in its turn.
  *
  *   test_order           one packet each; then two for one of them, with fewer losses
  *   test_order full      more losses and rings; three requests. Takes minutes
@@ -35,13 +35,13 @@
 enum order { ORDERED, HALF, UN };
 
 static const char *const order_names[] = {"ordered", "half-ordered", "un-ordered"};
-static const char *const type_names[] = {"Send", "Write", "Read"};
+static const char *const type_names[] = {"Send", "Write", "Read", "Compare and Swap", "Fetch and Add"};
 static const uint8_t hints[] = {[HALF] = RWK_WR_HALF, [UN] = RWK_WR_UNORDERED};
 
 struct op {
 	enum order order;
 	unsigned type, packets;
-	bool fence;
+	bool fence, imm;
 };
 
 /* What a run may have. */
@@ -54,7 +54,7 @@ static struct {
 	struct rwk_wr wr;
 	struct iovec iov;
 	uint8_t bytes[AREA];
-	unsigned pieces; /* of it that are done at b */
+	unsigned pieces; /* of it that are done at b; immediate data of a Write is the last */
 	bool done, ended;
 } ops[OPS_MAX];
 
@@ -94,7 +94,24 @@ static bool another(void)
 
 static unsigned pieces_of(unsigned i)
 {
-	return ops[i].wr.type == RWK_WR_SEND ? 1 : (unsigned)((ops[i].wr.length + PMTU - 1) / PMTU);
+	if (ops[i].wr.type == RWK_WR_SEND)
+		return 1;
+	return (unsigned)((ops[i].wr.length + PMTU - 1) / PMTU) +
+	       (ops[i].wr.type == RWK_WR_WRITE && ops[i].wr.flags & RWK_WR_IMM);
+}
+
+static void piece_done(unsigned i)
+{
+	assert_false(ops[i].done); /* once */
+	for (unsigned k = 0; k < i; k++) {
+		begun[k][i] |= !ops[k].done;
+		ended_before[k][i] = ops[k].ended;
+	}
+	if (++ops[i].pieces < pieces_of(i))
+		return;
+	ops[i].done = true;
+	for (unsigned k = 0; k < i; k++)
+		overtaken[k][i] = !ops[k].done;
 }
 
 static void on_effect(struct end *e, unsigned type, uint64_t address, const void *bytes, size_t len)
@@ -108,18 +125,17 @@ static void on_effect(struct end *e, unsigned type, uint64_t address, const void
 		assert_int_equal(len, ops[i].wr.length);
 		assert_memory_equal(bytes, ops[i].bytes, len);
 	}
-	if (type == RWK_WR_READ && ops[i].done)
-		return;            /* the answer was lost, it is fetched again */
-	assert_false(ops[i].done); /* once */
-	for (unsigned k = 0; k < i; k++) {
-		begun[k][i] |= !ops[k].done;
-		ended_before[k][i] = ops[k].ended;
-	}
-	if (++ops[i].pieces < pieces_of(i))
-		return;
-	ops[i].done = true;
-	for (unsigned k = 0; k < i; k++)
-		overtaken[k][i] = !ops[k].done;
+	if (type != RWK_WR_READ || !ops[i].done) /* else the answer was lost, it is fetched again */
+		piece_done(i);
+}
+
+/* All of the Write is there by then. */
+static void on_written(struct end *e, uint32_t imm)
+{
+	(void)e;
+	assert_in_range(imm, 0, count - 1);
+	assert_int_equal(ops[imm].pieces, pieces_of(imm) - 1);
+	piece_done(imm);
 }
 
 static void on_done(struct end *e, struct rwk_wr *wr, int status)
@@ -128,7 +144,7 @@ static void on_done(struct end *e, struct rwk_wr *wr, int status)
 	assert_int_equal(status, 0);
 	assert_ptr_equal(wr, &ops[ended].wr);
 	assert_true(ops[ended].done);
-	if (wr->type == RWK_WR_READ)
+	if (wr->type >= RWK_WR_READ)
 		for (size_t k = 0; k < wr->length; k++)
 			assert_int_equal(ops[ended].bytes[k], 'a' + ended);
 	ops[ended++].ended = true;
@@ -141,14 +157,15 @@ static void post_all(struct end *a, struct end *b, const struct op *o)
 	memset(begun, 0, sizeof(begun));
 	memset(ended_before, 0, sizeof(ended_before));
 	for (unsigned i = 0; i < count; i++) {
-		size_t len = o[i].packets * PMTU - 7;
+		size_t len = o[i].type > RWK_WR_READ ? 8 : o[i].packets * PMTU - 7;
 
 		memset(&ops[i], 0, sizeof(ops[i]));
 		memset(ops[i].bytes, 'A' + (int)i, len);
 		memset(b->region + i * AREA, 'a' + (int)i, AREA);
 		ops[i].wr = end_wr(o[i].type, &ops[i].iov, ops[i].bytes, len);
 		ops[i].wr.remote = b->base + i * AREA;
-		ops[i].wr.flags = hints[o[i].order] | (o[i].fence ? RWK_WR_FENCE : 0);
+		ops[i].wr.flags = hints[o[i].order] | (o[i].fence ? RWK_WR_FENCE : 0) | (o[i].imm ? RWK_WR_IMM : 0);
+		ops[i].wr.imm = i;
 		assert_int_equal(rwk_rc_post(a->qp, &ops[i].wr), 0);
 	}
 }
@@ -255,6 +272,7 @@ static struct result explore(const struct op *o, unsigned n, struct bounds bound
 	end_pair(sim, &attr, &a, &b);
 	a->on_done = on_done;
 	b->on_effect = on_effect;
+	b->on_written = on_written;
 	count = n;
 	depth = 0;
 	do {
@@ -279,17 +297,29 @@ static struct result explore(const struct op *o, unsigned n, struct bounds bound
 
 static bool is_full;
 
-/* One cell of the matrix, all pairs of types; `packets` of A and of B. Prints a line. */
+/* What A and B are tried as. No atomic is done before its turn, but others wait for it, or pass it: it is A alone. */
+static const struct {
+	unsigned type;
+	bool imm;
+} kinds[] = {{RWK_WR_SEND, false}, {RWK_WR_SEND, true}, {RWK_WR_WRITE, false}, {RWK_WR_WRITE, true},
+	{RWK_WR_READ, false}, {RWK_WR_FETCH_ADD, false}};
+
+enum { SECONDS = 5, PAIRS = 6 * SECONDS };
+
+/* One cell of the matrix, all pairs of kinds; `packets` of A and of B. Prints a line. */
 static void cell(enum order first, enum order second, unsigned a, unsigned b, struct bounds bounds)
 {
 	struct result sum = {0};
 
-	for (unsigned i = 0; i < 9; i++) {
-		struct op o[2] = {{first, i / 3, a, false}, {second, i % 3, b, false}};
+	for (unsigned i = 0; i < PAIRS; i++) {
+		struct op o[2] = {{first, kinds[i / SECONDS].type, a, false, kinds[i / SECONDS].imm},
+			{second, kinds[i % SECONDS].type, b, false, kinds[i % SECONDS].imm}};
 		struct result r = explore(o, 2, bounds);
 		bool exempt = o[0].type == RWK_WR_READ && o[1].type != RWK_WR_READ;
+		/* The last of several packets says that all of them are there: it waits for its turn. */
+		bool waits = o[1].type == RWK_WR_WRITE && o[1].imm && b > 1;
 
-		if (is_allowed(&o[0], &o[1]) && !r.reversed)
+		if (is_allowed(&o[0], &o[1]) && !waits && !r.reversed)
 			fail_msg("%s %s, then %s %s: the second was never done before the first", order_names[first],
 				type_names[o[0].type], order_names[second], type_names[o[1].type]);
 		sum.runs += r.runs;
@@ -306,7 +336,7 @@ static void all_cells(unsigned a, unsigned b, struct bounds bounds)
 		cell(c / 3, c % 3, a, b, bounds);
 }
 
-/* S2-4: every cell, one packet each. S2-2, S2-3 are its rows and columns. */
+/* S2-4: every cell, one packet each. S2-2, S2-3 are its rows and columns; S2-9 is why what is ordered is waited for. */
 static void s2_4_short(void **state)
 {
 	(void)state;
@@ -332,7 +362,7 @@ static void s2_5_read(void **state)
 	(void)state;
 	for (unsigned type = RWK_WR_SEND; type <= RWK_WR_WRITE; type++)
 		for (unsigned fence = 0; fence < 2; fence++) {
-			struct op o[2] = {{ORDERED, RWK_WR_READ, 1, false}, {ORDERED, type, 1, fence}};
+			struct op o[2] = {{ORDERED, RWK_WR_READ, 1, false, false}, {ORDERED, type, 1, fence, false}};
 			struct result r = explore(o, 2, (struct bounds){1 + is_full, 0});
 
 			assert_true(fence ? !r.reversed : r.reversed > 0);
@@ -350,8 +380,8 @@ static void s2_10_three(void **state)
 
 	(void)state;
 	for (unsigned c = 0; c < 27; c++) {
-		struct op o[3] = {{c / 9, RWK_WR_SEND, 1, false}, {c / 3 % 3, RWK_WR_WRITE, 1, false},
-			{c % 3, RWK_WR_SEND, 1, false}};
+		struct op o[3] = {{c / 9, RWK_WR_SEND, 1, false, false}, {c / 3 % 3, RWK_WR_WRITE, 1, false, false},
+			{c % 3, RWK_WR_SEND, 1, false, false}};
 		struct result r = explore(o, 3, (struct bounds){is_full, 0});
 
 		assert_int_equal(r.reversed > 0, is_allowed(&o[1], &o[2]) && o[0].order != ORDERED);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sends, Writes and Reads of any length and any order, many at once, over networks that lose, repeat and reorder
- * packets: each is done once and whole, none before one that it has to wait for (S2-4, S2-5), and they end in the order
- * of posting.
+ * Sends, Writes and Reads of any length and any order, with immediate data and without, many at once, over networks
+ * that lose, repeat and reorder packets: each is done once and whole, none before one that it has to wait for (S2-4,
+ * S2-5), and they end in the order of posting.
  *
  * A failure prints its seed: RWK_TEST_SEED=<seed> runs it alone; RWK_TEST_SEEDS=<number> of seeds.
  *
@@ -49,8 +49,18 @@ static void on_effect(struct end *e, unsigned type, uint64_t address, const void
 	effects++;
 	if (!o->began_at)
 		o->began_at = effects;
-	if (o->there == o->wr.length)
+	if (o->there == o->wr.length && !(type == RWK_WR_WRITE && o->wr.flags & RWK_WR_IMM))
 		o->done_at = effects;
+}
+
+/* All of the Write is there by then. */
+static void on_written(struct end *e, uint32_t imm)
+{
+	struct op *o = &ops[imm];
+
+	(void)e;
+	check(imm < OPS && !o->done_at && o->there == o->wr.length);
+	o->done_at = ++effects;
 }
 
 static void on_done(struct end *e, struct rwk_wr *wr, int status)
@@ -83,7 +93,8 @@ static void post(struct end *a, struct end *b, unsigned i)
 	memset(o, 0, sizeof(*o));
 	o->wr = end_wr(type, &o->iov, o->bytes, len);
 	o->wr.remote = b->base + i * AREA;
-	o->wr.flags = flags[pick(sizeof(flags))];
+	o->wr.flags = flags[pick(sizeof(flags))] | (type < RWK_WR_READ && pick(2) ? RWK_WR_IMM : 0);
+	o->wr.imm = i;
 	for (size_t k = 0; k < len; k++)
 		*(type == RWK_WR_READ ? &b->region[i * AREA + k] : &o->bytes[k]) = byte_of(i, k);
 	check(rwk_rc_post(a->qp, &o->wr) == 0);
@@ -117,6 +128,7 @@ static uint64_t run(uint64_t seed)
 	end_pair(sim, &attr, &a, &b);
 	a->on_done = on_done;
 	b->on_effect = on_effect;
+	b->on_written = on_written;
 	while (ended < OPS) {
 		while (posted < OPS && posted - ended < 60 && pick(3))
 			post(a, b, posted++);

@@ -84,6 +84,18 @@ static void give_read(struct end *e, uint32_t ahead, uint32_t length)
 	end_give(e, &w, NULL, 0);
 }
 
+/* What ends a request of that type, the one with psn: a Read's response, an atomic's value, or an acknowledgement. */
+static void answer(struct end *e, unsigned type, uint32_t psn)
+{
+	struct rwk_wire w = {.opcode = attr.service, .psn = psn, .aeth.syndrome = RWK_WIRE_ACK_NO_LIMIT};
+
+	w.opcode |= type == RWK_WR_READ ? RWK_WIRE_READ_ONLY : RWK_WIRE_ATOMIC_ACK;
+	if (type < RWK_WR_READ)
+		acknowledge(e, psn);
+	else
+		end_give(e, &w, bytes, type == RWK_WR_READ ? 4 : 0);
+}
+
 /* A plain Send of one byte. */
 static void give_plain(struct end *e, uint32_t ahead, char name)
 {
@@ -201,30 +213,48 @@ static const struct {
 	{"all acknowledged", {U, 0, H, U}, 4, true, true},
 };
 
+static unsigned with_imm(unsigned flags, unsigned type, bool imm)
+{
+	return flags | (imm && type < RWK_WR_READ ? RWK_WR_IMM : 0);
+}
+
+/* All choices: all but the last of them of type `before`, and then one of that type. */
+static void choose_all(uint8_t service, unsigned before, bool imm_before, unsigned type, bool imm)
+{
+	for (unsigned c = 0; c < sizeof(choices) / sizeof(*choices); c++) {
+		unsigned last = choices[c].count - 1;
+		uint8_t class;
+		struct end *e;
+
+		setup_own(NULL);
+		attr.service = service;
+		e = end_alone(&attr);
+		for (unsigned i = 0; i < last; i++)
+			post_as(e, i, before, before > RWK_WR_READ ? 8 : 4,
+				with_imm(choices[c].flags[i], before, imm_before));
+		end_sent(e);
+		for (unsigned i = 0; choices[c].acknowledged && i < last; i++)
+			answer(e, before, attr.send_psn + i);
+		post_as(e, last, type, 4, with_imm(choices[c].flags[last], type, imm));
+		assert_int_equal(end_sent(e), 1);
+		class = choices[c].unordered ? unordered(0, 0).opcode : service;
+		if (RWK_WIRE_CLASS(e->out[0].w.opcode) != class)
+			fail_msg("%s, type %u behind type %u, with%s immediate data: opcode 0x%02x", choices[c].what,
+				type, before, imm ? "" : "out", e->out[0].w.opcode);
+		end_close(e);
+	}
+}
+
 /* S2-9, S2-10: the un-ordered type only if the bit is set and nothing ordered before it waits for its acknowledgement.
  */
 static void s2_9_s2_10_when(void **state)
 {
-	for (unsigned c = 0; c < sizeof(choices) / sizeof(*choices); c++)
-		for (unsigned type = RWK_WR_SEND; type <= RWK_WR_WRITE; type++) {
-			unsigned last = choices[c].count - 1;
-			struct end *e;
-			bool is;
-
-			setup_own(state);
-			e = end_alone(&attr);
-			for (unsigned i = 0; i < last; i++)
-				post_as(e, i, type, 4, choices[c].flags[i]);
-			end_sent(e);
-			if (choices[c].acknowledged)
-				acknowledge(e, attr.send_psn + last - 1);
-			post_as(e, last, type, 4, choices[c].flags[last]);
-			assert_int_equal(end_sent(e), 1);
-			is = RWK_WIRE_CLASS(e->out[0].w.opcode) == RWK_WIRE_OWN;
-			if (is != choices[c].unordered)
-				fail_msg("%s, type %u: opcode 0x%02x", choices[c].what, type, e->out[0].w.opcode);
-			end_close(e);
-		}
+	(void)state;
+	for (unsigned s = 0; s < 2; s++)
+		for (unsigned before = RWK_WR_SEND; before <= RWK_WR_FETCH_ADD; before++)
+			for (unsigned type = RWK_WR_SEND; type <= RWK_WR_READ; type++)
+				for (unsigned imm = 0; imm < 4; imm++)
+					choose_all(services[s], before, imm & 1, type, imm & 2);
 }
 
 /* S2-9: what is sent again has the type that it had, though by then it might have the other. */
@@ -469,19 +499,23 @@ static void s2_12_segments(void **state)
 /* S2-12: a Send that is being received in its turn is not broken by a whole one that has come before its turn. */
 static void s2_12_not_inside_another(void **state)
 {
-	struct end *e = end_alone(&attr);
+	for (unsigned s = 0; s < 2; s++) {
+		struct end *e;
 
-	(void)state;
-	give_send(e, RWK_WIRE_SEND_FIRST, 0, bytes, PMTU);
-	give_send(e, RWK_WIRE_SEND_ONLY, 2, "S", 1);
-	assert_int_equal(e->message_count, 0);
-	give_write(e, RWK_WIRE_WRITE_ONLY, 3, 5, 0, 5); /* but a Write is placed */
-	assert_int_equal(e->writes, 1);
-	give_send(e, RWK_WIRE_SEND_LAST, 1, bytes + PMTU, 5);
-	check_message(e, bytes, PMTU + 5);
-	check_message(e, "S", 1);
-	check_own_ack(e, 4, 0);
-	end_close(e);
+		setup_own(state);
+		attr.service = services[s];
+		e = end_alone(&attr);
+		give_send(e, RWK_WIRE_SEND_FIRST, 0, bytes, PMTU);
+		give_send(e, RWK_WIRE_SEND_ONLY, 2, "S", 1);
+		assert_int_equal(e->message_count, 0);
+		give_write(e, RWK_WIRE_WRITE_ONLY, 3, 5, 0, 5); /* but a Write is placed */
+		assert_int_equal(e->writes, 1);
+		give_send(e, RWK_WIRE_SEND_LAST, 1, bytes + PMTU, 5);
+		check_message(e, bytes, PMTU + 5);
+		check_message(e, "S", 1);
+		check_own_ack(e, 4, 0);
+		end_close(e);
+	}
 }
 
 /*
