@@ -87,6 +87,37 @@ void send_packet(const struct sender *s, const struct rwk_wire *w, const void *p
 	send_bytes(s, packet, make(s, w, payload, len, 0, packet));
 }
 
+void connect_with(const struct sender *s, uint32_t send_psn)
+{
+	struct rwk_qp_attr attr = {.peer_port = s->port,
+		.peer_qpn = 0xabcdef,
+		.send_psn = send_psn,
+		.receive_psn = PSN,
+		.pmtu = PMTU,
+		.access = ACCESS,
+		.timeout_ns = 60000000000u,
+		.unordered = ends_unordered};
+
+	ends_ip(attr.peer_ip, s->host);
+	assert_int_equal(rwk_qp_modify(far.qp, RWK_QPS_RESET, NULL), 0);
+	assert_int_equal(rwk_qp_modify(far.qp, RWK_QPS_INIT, NULL), 0);
+	assert_int_equal(rwk_qp_modify(far.qp, RWK_QPS_RTR, &attr), 0);
+	assert_int_equal(rwk_qp_modify(far.qp, RWK_QPS_RTS, NULL), 0);
+}
+
+size_t take_packet(const struct sender *s, struct rwk_wire *w, uint8_t payload[PACKET])
+{
+	uint8_t packet[PACKET];
+	ssize_t got = recv(s->fd, packet, sizeof(packet), 0);
+	const uint8_t *at;
+	size_t len;
+
+	assert_true(got > 0);
+	assert_int_equal(rwk_wire_unpack(w, packet, (size_t)got, &at, &len), 0);
+	memcpy(payload, at, len);
+	return len;
+}
+
 struct rwk_adapter_counters counters(void)
 {
 	struct rwk_adapter_counters c;

@@ -29,6 +29,11 @@ size_t make(const struct sender *s, const struct rwk_wire *w, const uint8_t *pay
 struct rwk_wire to_far(unsigned opcode, uint32_t psn);
 void send_packet(const struct sender *s, const struct rwk_wire *w, const void *payload, size_t len);
 
+/** far's qp, whatever state it is in, to RTS towards the socket in place of near: so its packets come there, once. */
+void connect_with(const struct sender *s, uint32_t send_psn);
+/** The next packet that comes there, its payload in the buffer. Returns how long that is. */
+size_t take_packet(const struct sender *s, struct rwk_wire *w, uint8_t payload[PACKET]);
+
 /** far's. */
 struct rwk_adapter_counters counters(void);
 struct rwk_qp_info info(void);
