@@ -45,6 +45,11 @@ test_channel_adapter_test_unreliable_sim_SOURCES = test/channel_adapter/test_unr
 test_channel_adapter_test_unreliable_sim_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/channel_adapter/test_unreliable_sim
 
+check_PROGRAMS += test/channel_adapter/test_order_packets
+test_channel_adapter_test_order_packets_SOURCES = test/channel_adapter/test_order_packets.c $(adapter_by_hand)
+test_channel_adapter_test_order_packets_LDADD = $(TEST_LDADD)
+TESTS += test/channel_adapter/test_order_packets
+
 # SRC: operations; packets by hand.
 check_PROGRAMS += test/channel_adapter/test_src
 test_channel_adapter_test_src_SOURCES = test/channel_adapter/test_src.c $(adapter_ends)
