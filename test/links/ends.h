@@ -20,7 +20,7 @@
 #include "links/sim/service.h"
 #include "packet/sim_packet.h"
 
-#define ENDS   9
+#define ENDS   12
 #define LENGTH 262144 /* of the longest message */
 
 #define ENDS_KEY "the key of the ends' job"

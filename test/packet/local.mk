@@ -82,6 +82,11 @@ test_packet_test_initiator_SOURCES = test/packet/test_initiator.c $(links_ends)
 test_packet_test_initiator_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_initiator
 
+check_PROGRAMS += test/packet/test_scale
+test_packet_test_scale_SOURCES = test/packet/test_scale.c $(links_ends)
+test_packet_test_scale_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/packet/test_scale
+
 check_PROGRAMS += test/packet/test_strangers
 test_packet_test_strangers_SOURCES = test/packet/test_strangers.c $(packet_ends)
 test_packet_test_strangers_LDADD = librwk_sim.la $(TEST_LDADD)

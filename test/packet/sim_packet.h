@@ -12,7 +12,7 @@
 
 /** Ports are opened on `s` from now on. Close every port before rwk_sim_close; those that linger end with it. */
 void sim_packet_use(struct rwk_sim *s);
-/** SRC's ports are opened on that host from now on, 0 or 1; until then on each of the two in turn. */
+/** SRC's ports are opened on that host from now on, below SIM_HOSTS; until then on 0 and 1 in turn. */
 void sim_packet_host(uint32_t number);
 
 extern const struct rwk_transport sim_packet_transport; /* RC */
