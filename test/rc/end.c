@@ -410,6 +410,19 @@ void end_pair(struct rwk_sim *s, const struct rwk_rc_attr *attr, struct end **a,
 	link_end(*b, s, (*a)->link);
 }
 
+void end_renew(struct end *e)
+{
+	struct end_message *m;
+
+	while ((m = end_take(e)))
+		free(m);
+	assert_int_equal(rwk_rc_modify(e->qp, RWK_QP_RESET, NULL), 0);
+	assert_int_equal(e->kept_now, 0);
+	assert_int_equal(rwk_rc_modify(e->qp, RWK_QP_INIT, NULL), 0);
+	assert_int_equal(rwk_rc_modify(e->qp, RWK_QP_RTR, &e->attr), 0);
+	assert_int_equal(rwk_rc_modify(e->qp, RWK_QP_RTS, NULL), 0);
+}
+
 void end_close(struct end *e)
 {
 	struct end_message *m;

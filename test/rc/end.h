@@ -91,6 +91,8 @@ struct end *end_alone(const struct rwk_rc_attr *attr);
 /* Two ends over a network; attr is a's, b has it the other way round. */
 void end_pair(struct rwk_sim *s, const struct rwk_rc_attr *attr, struct end **a, struct end **b);
 void end_close(struct end *e);
+/* Its qp is as it was when it was new, and nothing is received. */
+void end_renew(struct end *e);
 
 static inline const struct rwk_qp_counters *counters(const struct end *e)
 {

@@ -208,27 +208,13 @@ static void happen(struct end *a, struct end *b, struct bounds *left)
 	}
 }
 
-/* As it was when it was new. */
-static void renew(struct end *e)
-{
-	struct end_message *m;
-
-	while ((m = end_take(e)))
-		free(m);
-	assert_int_equal(rwk_rc_modify(e->qp, RWK_QP_RESET, NULL), 0);
-	assert_int_equal(e->kept_now, 0);
-	assert_int_equal(rwk_rc_modify(e->qp, RWK_QP_INIT, NULL), 0);
-	assert_int_equal(rwk_rc_modify(e->qp, RWK_QP_RTR, &e->attr), 0);
-	assert_int_equal(rwk_rc_modify(e->qp, RWK_QP_RTS, NULL), 0);
-}
-
 static void run(struct end *a, struct end *b, const struct op *o, struct bounds left)
 {
 	struct rwk_sim *sim = a->sim;
 	bool full;
 
-	renew(a);
-	renew(b);
+	end_renew(a);
+	end_renew(b);
 	while (rwk_sim_held(sim))
 		rwk_sim_release(sim, 0, RWK_SIM_DROP);
 	post_all(a, b, o);
