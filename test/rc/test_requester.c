@@ -178,9 +178,19 @@ static void nak_sequence(void **state)
 	end_close(e);
 }
 
+/* An answer with the number of the i-th packet arrives. */
+static void give_response(struct end *e, unsigned opcode, unsigned i, const uint8_t *payload, size_t len)
+{
+	struct rwk_wire w = {.opcode = (uint8_t)opcode, .psn = attr.send_psn + i};
+
+	end_give(e, &w, payload, len);
+}
+
 /* The requester, too, has no more of them under way than attr.reads, and cuts a Read by read_chunk. */
 static void reads_under_way(void **state)
 {
+	static const unsigned opcodes[] = {
+		RWK_WIRE_READ_FIRST, RWK_WIRE_READ_MIDDLE, RWK_WIRE_READ_MIDDLE, RWK_WIRE_READ_LAST};
 	struct end *e;
 
 	(void)state;
@@ -194,9 +204,7 @@ static void reads_under_way(void **state)
 	assert_int_equal(e->out[1].w.psn, attr.send_psn + 4);
 	assert_int_equal(e->out[1].w.reth.address, 0x100000000000ull + 4 * PMTU);
 	for (unsigned i = 0; i < 11; i++) {
-		struct rwk_wire w = {.opcode = RWK_WIRE_READ_MIDDLE, .psn = attr.send_psn + i};
-
-		end_give(e, &w, bytes + i * PMTU, i < 10 ? PMTU : 3);
+		give_response(e, opcodes[i % 4 + (i == 10)], i, bytes + i * PMTU, i < 10 ? PMTU : 3);
 		assert_int_equal(end_sent(e), i == 3 || i == 7);
 		if (i == 3)
 			assert_int_equal(e->out[0].w.reth.length, 2 * PMTU + 3);
@@ -208,34 +216,136 @@ static void reads_under_way(void **state)
 	end_close(e);
 }
 
-/* A response of a wrong length or kind is not placed. */
+/* A response that is none to that request is not placed: `wrong` counts it. */
+static void not_placed(struct end *e, const uint64_t *wrong, unsigned opcode, unsigned i, size_t len)
+{
+	uint64_t before = *wrong;
+	unsigned done = e->done_count;
+
+	memset(back, 0xee, sizeof(back));
+	give_response(e, opcode, i, bytes, len);
+	if (*wrong != before + 1)
+		fail_msg("opcode %#x, packet %u, %zu bytes", opcode, i, len);
+	assert_int_equal(e->done_count, done);
+	for (unsigned k = 0; k < 4 * PMTU; k++)
+		assert_int_equal(back[k], 0xee);
+}
+
+/* S3-8, S3-11: a response of a wrong length or kind, or to nothing that was asked. */
 static void responses_that_lie(void **state)
 {
 	struct end *e = end_alone(&attr);
-	struct rwk_wire w = {.opcode = RWK_WIRE_READ_FIRST, .psn = attr.send_psn};
+	const struct rwk_qp_counters *c = counters(e);
 
 	(void)state;
-	memset(back, 0xee, sizeof(back));
 	post(e, 0, RWK_WR_READ, 2 * PMTU);
 	post(e, 1, RWK_WR_SEND, 4);
 	end_sent(e);
-	end_give(e, &w, bytes, PMTU - 1);
-	end_give(e, &w, bytes, 0);
-	assert_int_equal(counters(e)->bad_length, 2);
-	w.opcode = RWK_WIRE_ATOMIC_ACK;
-	end_give(e, &w, NULL, 0);
-	assert_int_equal(counters(e)->bad_opcode, 1);
-	w.opcode = RWK_WIRE_READ_ONLY;
-	w.psn += 2; /* the Send's */
-	end_give(e, &w, bytes, 4);
-	assert_int_equal(counters(e)->bad_opcode, 2);
-	w.psn += 2;
-	end_give(e, &w, bytes, 4);
-	assert_int_equal(counters(e)->too_far, 1);
-	assert_int_equal(e->done_count, 0);
-	for (unsigned i = 0; i < 2 * PMTU; i++)
-		assert_int_equal(back[i], 0xee);
+	not_placed(e, &c->bad_length, RWK_WIRE_READ_FIRST, 0, PMTU - 1);
+	not_placed(e, &c->bad_length, RWK_WIRE_READ_FIRST, 0, 0);
+	not_placed(e, &c->bad_opcode, RWK_WIRE_ATOMIC_ACK, 0, 0);
+	not_placed(e, &c->bad_opcode, RWK_WIRE_READ_ONLY, 2, 4); /* the Send's */
+	not_placed(e, &c->too_far, RWK_WIRE_READ_ONLY, 4, 4);
 	end_close(e);
+
+	e = end_alone(&attr);
+	c = counters(e);
+	wrs[0] = end_wr(RWK_WR_FETCH_ADD, &iovs[0], back, 8);
+	end_post(e, &wrs[0]);
+	end_sent(e);
+	not_placed(e, &c->bad_opcode, RWK_WIRE_READ_ONLY, 0, 8);
+	end_close(e);
+
+	attr = end_own();
+	e = end_alone(&attr);
+	post(e, 0, RWK_WR_READ, 2 * PMTU);
+	end_sent(e);
+	not_placed(e, &counters(e)->bad_opcode, RWK_WIRE_READ_LAST, 0, PMTU);
+	not_placed(e, &counters(e)->bad_opcode, RWK_WIRE_READ_FIRST, 1, PMTU);
+	give_response(e, RWK_WIRE_READ_ONLY, 0, bytes, PMTU);
+	give_response(e, RWK_WIRE_READ_ONLY, 1, bytes + PMTU, PMTU);
+	assert_int_equal(e->done_count, 1);
+	end_close(e);
+}
+
+/* S3-8: a Last has what is left, 1 byte to PMTU, and so has an Only, down to nothing. */
+static void responses_that_end(void **state)
+{
+	static const size_t lasts[] = {9, 11, 0, PMTU}, onlies[] = {0, 6, PMTU};
+	struct end *e = end_alone(&attr);
+
+	(void)state;
+	post(e, 0, RWK_WR_READ, PMTU + 10);
+	give_response(e, RWK_WIRE_READ_FIRST, 0, bytes, PMTU);
+	for (unsigned k = 0; k < 4; k++)
+		not_placed(e, &counters(e)->bad_length, RWK_WIRE_READ_LAST, 1, lasts[k]);
+	give_response(e, RWK_WIRE_READ_LAST, 1, bytes + PMTU, 10);
+	assert_int_equal(e->done_count, 1);
+	assert_memory_equal(back + PMTU, bytes + PMTU, 10);
+	assert_int_equal(back[PMTU + 10], 0xee);
+
+	post(e, 1, RWK_WR_READ, 5);
+	for (unsigned k = 0; k < 3; k++)
+		not_placed(e, &counters(e)->bad_length, RWK_WIRE_READ_ONLY, 2, onlies[k]);
+	give_response(e, RWK_WIRE_READ_ONLY, 2, bytes, 5);
+	assert_int_equal(e->done_count, 2);
+	post(e, 2, RWK_WR_READ, 0);
+	not_placed(e, &counters(e)->bad_opcode, RWK_WIRE_READ_LAST, 3, 0);
+	give_response(e, RWK_WIRE_READ_ONLY, 3, bytes, 0);
+	assert_int_equal(e->done_count, 3);
+	end_close(e);
+}
+
+/* S3-8: each of the four stands in its own place alone, in each Read Request of a Read; its length may be right. */
+static void responses_out_of_place(void **state)
+{
+	static const unsigned opcodes[] = {
+		RWK_WIRE_READ_FIRST, RWK_WIRE_READ_MIDDLE, RWK_WIRE_READ_LAST, RWK_WIRE_READ_ONLY};
+	static const uint8_t place[] = {0, 1, 2, 0, 1, 2, 3}; /* of each packet that will come */
+	struct end *e;
+
+	(void)state;
+	attr.read_chunk = 3 * PMTU;
+	e = end_alone(&attr);
+	post(e, 0, RWK_WR_READ, 7 * PMTU);
+	end_sent(e);
+	for (unsigned i = 0; i < 7; i++) {
+		for (unsigned k = 0; k < 4; k++) /* First, where a Middle should be: see asked_again */
+			if (k != place[i] && !(k == 0 && place[i] == 1) && !(k == 3 && place[i] == 2))
+				not_placed(e, &counters(e)->bad_opcode, opcodes[k], i, PMTU);
+		give_response(e, opcodes[place[i]], i, bytes + i * PMTU, PMTU);
+	}
+	assert_int_equal(e->done_count, 1);
+	end_close(e);
+}
+
+/* The response to what is left of a Read begins with a First or an Only of its own, or goes on where it was. */
+static void asked_again(void **state)
+{
+	static const unsigned opcodes[2][4] = {
+		{RWK_WIRE_READ_FIRST, RWK_WIRE_READ_FIRST, RWK_WIRE_READ_FIRST, RWK_WIRE_READ_ONLY},
+		{RWK_WIRE_READ_FIRST, RWK_WIRE_READ_MIDDLE, RWK_WIRE_READ_MIDDLE, RWK_WIRE_READ_LAST}};
+
+	(void)state;
+	for (unsigned k = 0; k < 2; k++) {
+		struct end *e = end_alone(&attr);
+
+		memset(back, 0xee, sizeof(back));
+		post(e, 0, RWK_WR_READ, 3 * PMTU + 7);
+		end_sent(e);
+		for (unsigned i = 0; i < 4; i++) {
+			give_response(e, opcodes[k][i], i, bytes + i * PMTU, i < 3 ? PMTU : 7);
+			end_sent(e);
+			e->now += attr.timeout;
+			end_pump(e);
+			assert_int_equal(end_sent(e), i < 3);
+			if (i < 3)
+				assert_int_equal(e->out[0].w.reth.length, (2 - i) * PMTU + 7);
+		}
+		assert_int_equal(e->done_count, 1);
+		assert_memory_equal(back, bytes, 3 * PMTU + 7);
+		end_close(e);
+	}
 }
 
 /* An ACK behind a Read whose responses have not come is an implied NAK; the Sends before it are acknowledged. */
@@ -256,11 +366,9 @@ static void implied_by_ack(void **state)
 	assert_int_equal(e->out[1].w.opcode, RWK_WIRE_SEND_ONLY);
 	end_give_ack(e, attr.send_psn + 4, RWK_WIRE_ACK_NO_LIMIT); /* once, not for every such ACK */
 	assert_int_equal(end_sent(e), 0);
-	for (unsigned i = 0; i < 3; i++) {
-		struct rwk_wire w = {.opcode = RWK_WIRE_READ_MIDDLE, .psn = attr.send_psn + 1 + i};
-
-		end_give(e, &w, bytes, PMTU);
-	}
+	give_response(e, RWK_WIRE_READ_FIRST, 1, bytes, PMTU);
+	give_response(e, RWK_WIRE_READ_MIDDLE, 2, bytes, PMTU);
+	give_response(e, RWK_WIRE_READ_LAST, 3, bytes, PMTU);
 	assert_int_equal(e->done_count, 3); /* the Send behind it was acknowledged long ago */
 	end_close(e);
 }
@@ -461,6 +569,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup(nak_sequence, setup),
 		cmocka_unit_test_setup(reads_under_way, setup),
 		cmocka_unit_test_setup(responses_that_lie, setup),
+		cmocka_unit_test_setup(responses_that_end, setup),
+		cmocka_unit_test_setup(responses_out_of_place, setup),
+		cmocka_unit_test_setup(asked_again, setup),
 		cmocka_unit_test_setup(implied_by_ack, setup),
 		cmocka_unit_test_setup(fence, setup),
 		cmocka_unit_test_setup(not_ready_requester, setup),

@@ -264,14 +264,34 @@ static void nak(struct rwk_rc *qp, const struct rwk_wire *w, rwk_time now)
 	}
 }
 
+/*
+ * Is that what answers such a request, there? A Read Request's response ends with a Last or an Only, and begins with a
+ * First or an Only; so does that to a part of it that was asked for again, or else it goes on there. Between our own
+ * ends each may be an Only.
+ */
+static bool is_its_answer(const struct rwk_rc *qp, const struct rwk_wr *wr, const struct rwk_wire *w)
+{
+	unsigned operation = RWK_WIRE_OPERATION(w->opcode);
+	bool ends, begins;
+
+	if (wr->type != RWK_WR_READ)
+		return operation == RWK_WIRE_ATOMIC_ACK;
+	if (rwk_likely(operation == RWK_WIRE_READ_ONLY && qp->req.own & RWK_RC_SELECTIVE))
+		return true;
+	ends = rwk_rc_request_left(qp, wr, w->psn) == 1;
+	if (operation == RWK_WIRE_READ_FIRST || operation == RWK_WIRE_READ_ONLY)
+		return ends == (operation == RWK_WIRE_READ_ONLY);
+	begins = rwk_rc_at(wr, w->psn) % qp->req.chunk == 0;
+	return !begins && operation == (ends ? RWK_WIRE_READ_LAST : RWK_WIRE_READ_MIDDLE);
+}
+
 /* Puts one packet of a response to its place. False: it does not fit there. */
 static bool place(
 	struct rwk_rc *qp, const struct rwk_wr *wr, const struct rwk_wire *w, const uint8_t *payload, size_t len)
 {
 	size_t at = (size_t)rwk_rc_at(wr, w->psn) * qp->req.pmtu, rest = wr->length - at;
 
-	if (wr->type == RWK_WR_READ ? RWK_WIRE_OPERATION(w->opcode) == RWK_WIRE_ATOMIC_ACK
-				    : RWK_WIRE_OPERATION(w->opcode) != RWK_WIRE_ATOMIC_ACK) {
+	if (!is_its_answer(qp, wr, w)) {
 		qp->counters.bad_opcode++;
 		return false;
 	}
