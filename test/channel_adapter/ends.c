@@ -6,6 +6,7 @@
 
 struct end near, far;
 bool ends_unordered, ends_one_port;
+unsigned ends_far_access = ACCESS;
 void (*ends_step)(void);
 void (*ends_join)(void);
 void (*ends_leave)(const struct end *e);
@@ -110,7 +111,7 @@ void ends_open(enum rwk_qp_type type)
 		return;
 	}
 	ends_connect(&near, &far, ACCESS);
-	ends_connect(&far, &near, ACCESS);
+	ends_connect(&far, &near, ends_far_access);
 }
 
 /* A parent with children stays. */

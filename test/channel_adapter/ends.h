@@ -41,6 +41,9 @@ extern bool ends_unordered;
 /** And take packets from the peer's port alone. */
 extern bool ends_one_port;
 
+/** What far's qp lets near do; ACCESS. */
+extern unsigned ends_far_access;
+
 /** Lets time pass on a simulated network, as if both ends slept; NULL: it passes by itself. */
 extern void (*ends_step)(void);
 

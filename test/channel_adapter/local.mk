@@ -76,6 +76,16 @@ test_channel_adapter_test_day_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/channel_adapter/test_day
 
 # Each over UDP on loopback, with the library that is installed, and on the simulated network.
+check_PROGRAMS += test/channel_adapter/test_permissions
+test_channel_adapter_test_permissions_SOURCES = test/channel_adapter/test_permissions.c $(adapter_udp)
+test_channel_adapter_test_permissions_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/channel_adapter/test_permissions
+
+check_PROGRAMS += test/channel_adapter/test_permissions_sim
+test_channel_adapter_test_permissions_sim_SOURCES = test/channel_adapter/test_permissions.c $(adapter_sim)
+test_channel_adapter_test_permissions_sim_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/channel_adapter/test_permissions_sim
+
 check_PROGRAMS += test/channel_adapter/test_requests
 test_channel_adapter_test_requests_SOURCES = test/channel_adapter/test_requests.c $(adapter_udp)
 test_channel_adapter_test_requests_LDADD = libropewalk.la $(CMOCKA_LIBS)
@@ -133,6 +143,11 @@ test_channel_adapter_test_hierarchy_sim_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/channel_adapter/test_hierarchy_sim
 
 # The same on TCP connections.
+check_PROGRAMS += test/channel_adapter/test_permissions_tcp
+test_channel_adapter_test_permissions_tcp_SOURCES = test/channel_adapter/test_permissions.c $(adapter_tcp)
+test_channel_adapter_test_permissions_tcp_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/channel_adapter/test_permissions_tcp
+
 check_PROGRAMS += test/channel_adapter/test_operations_tcp
 test_channel_adapter_test_operations_tcp_SOURCES = test/channel_adapter/test_operations.c test/watched.h $(adapter_tcp)
 test_channel_adapter_test_operations_tcp_LDADD = libropewalk.la $(CMOCKA_LIBS)

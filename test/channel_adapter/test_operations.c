@@ -262,85 +262,6 @@ static void atomics(void **state)
 	ends_close();
 }
 
-/* What is wrong with a request, in S3-6's test. */
-enum fault { KEY, BEFORE, BEHIND, PERMISSION, NO_PERMISSION, MISALIGNED, OTHER_PD, GONE, FAULTS };
-
-struct target {
-	uint64_t remote;
-	uint32_t key;
-	struct rwk_pd *pd;
-	struct rwk_mr *mr;
-};
-
-/* The peer's region, with that fault; of mr and pd those that must be undone. */
-static struct target faulty(enum fault fault, enum rwk_request_type type)
-{
-	struct target t = {.remote = there(0), .key = rwk_mr_key(far.in_mr)};
-	unsigned access = ACCESS;
-
-	if (fault == KEY)
-		t.key ^= 0x40000000;
-	else if (fault == BEFORE)
-		t.remote -= 8;
-	else if (fault == BEHIND)
-		t.remote += REGION - (type >= RWK_REQUEST_COMPARE_SWAP ? 0 : 7);
-	else if (fault == MISALIGNED)
-		t.remote += 4;
-	if (fault < PERMISSION || fault == MISALIGNED)
-		return t;
-	if (fault == OTHER_PD)
-		assert_int_equal(rwk_pd_create(far.adapter, &t.pd), 0);
-	if (fault == PERMISSION)
-		access = type == RWK_REQUEST_READ ? RWK_ACCESS_WRITE | RWK_ACCESS_ATOMIC : RWK_ACCESS_READ;
-	else if (fault == NO_PERMISSION)
-		access = RWK_ACCESS_LOCAL_WRITE;
-	assert_int_equal(rwk_mr_register(t.pd ? t.pd : far.pd, far.in, REGION, access, &t.mr), 0);
-	t.key = rwk_mr_key(t.mr);
-	if (fault == GONE) {
-		rwk_mr_deregister(t.mr);
-		t.mr = NULL;
-	}
-	return t;
-}
-
-static void deny(enum fault fault, enum rwk_request_type type)
-{
-	struct rwk_qp_info info;
-	struct target t;
-	struct rwk_wc wc;
-
-	ends_open(RWK_QP_RC);
-	t = faulty(fault, type);
-	memset(near.out, 0x11, 8);
-	assert_int_equal(ends_request(&near, type, 8, t.remote, t.key), 0);
-	wc = ends_await(&near, near.send_cq);
-	if (wc.status != (fault == MISALIGNED ? -EINVAL : -EACCES))
-		fail_msg("fault %d of a request of type %d: status %d", fault, type, wc.status);
-	for (size_t k = 0; k < REGION; k++)
-		assert_int_equal(far.in[k], 0xee);
-	assert_int_equal(near.out[0], 0x11);
-	rwk_qp_query(near.qp, &info);
-	assert_int_equal(info.state, RWK_QPS_ERR);
-	assert_int_equal(info.error, wc.status);
-	assert_int_equal(ends_request(&near, RWK_REQUEST_SEND, 8, 0, 0), 0);
-	assert_int_equal(ends_await(&near, near.send_cq).status, -ECANCELED);
-	if (t.mr)
-		rwk_mr_deregister(t.mr);
-	if (t.pd)
-		assert_int_equal(rwk_pd_destroy(t.pd), 0);
-	ends_close();
-}
-
-/* S3-6 over RC: what is wrong is denied, and said, nothing is touched, and the requester's qp is in the error state. */
-static void denied(void **state)
-{
-	(void)state;
-	for (enum fault fault = KEY; fault < FAULTS; fault++)
-		for (unsigned type = RWK_REQUEST_WRITE; type <= RWK_REQUEST_FETCH_ADD; type++)
-			if (fault != MISALIGNED || type >= RWK_REQUEST_COMPARE_SWAP)
-				deny(fault, type);
-}
-
 /* S3-6 over UC: the Write is dropped without a word, and what follows comes. */
 static void denied_uc(void **state)
 {
@@ -582,7 +503,6 @@ int main(void)
 		in_world(fewer_packets),
 		in_world(reads),
 		in_world(atomics),
-		in_world(denied),
 		in_world(denied_uc),
 		in_world(in_order),
 		in_world(no_receive),

@@ -42,7 +42,7 @@ static void enter(struct leg *l, struct end *e, const struct end *peer, int fd)
 		.send_psn = e == &near ? 0xfffff0 : 5,
 		.receive_psn = e == &near ? 5 : 0xfffff0,
 		.pmtu = PMTU,
-		.access = ACCESS,
+		.access = e == &far ? ends_far_access : ACCESS,
 		.retry = 7,
 		.rnr_retry = 7,
 		.rnr_timer = 1};
