@@ -2,6 +2,8 @@
 /*
  * One-sided operations between engines move what they should, in the order that they should: every size, scattered at
  * both ends, and the order that rma.h promises, against a model.
+ *
+ * Links: shm, sim.
  */
 #include "engine/area.h"
 
@@ -9,7 +11,10 @@ static const size_t sizes[] = {0, 1, 2, 4, 7, 8, 15, 16, 17, 63, 64, 65, 255, 25
 	65536, 65537, 200001, 3 * MEGA + 5};
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-/* Written and read back, by another and by oneself: whole, and nothing beyond. */
+/*
+ * S3-2, S3-3, S4-5, S4-15: written and read back, by another and by oneself: whole, and nothing beyond. The target has
+ * posted nothing and hears nothing.
+ */
 static void every_size(void **state)
 {
 	struct world w;
@@ -36,6 +41,7 @@ static void every_size(void **state)
 			assert_int_equal(in[len], AREA_FILL);
 			area_check_filled(a.bytes, at);
 			area_check_filled(a.bytes + at + len, 100 - at);
+			assert_int_equal(w.writes[target], 0);
 			area_close(&a);
 			free(out);
 			free(in);
@@ -345,7 +351,9 @@ static void order(void **state)
 	world_close(&w);
 }
 
-/* Vectors, comparands, pieces; several initiators, the owner among them: no addition is lost, no old value comes twice.
+/*
+ * S3-4: vectors, comparands, pieces; several initiators, the owner among them: no addition is lost, no old value comes
+ * twice.
  */
 static void atomics(void **state)
 {
@@ -400,6 +408,7 @@ static void atomics(void **state)
 	world_close(&w);
 }
 
+/* S3-5: where the comparand is there the operand is then, and nowhere else; what was before comes back. */
 static void compare_and_swap(void **state)
 {
 	uint32_t operand[4] = {10, 11, 12, 13}, compare[4] = {1, 99, 3, 99}, result[4] = {0};

@@ -2,6 +2,8 @@
 /*
  * One-sided operations that are refused, and that it touches nothing; as many as can be under way; regions that go and
  * peers that die in the middle.
+ *
+ * Links: shm, sim.
  */
 #include "engine/area.h"
 
@@ -39,7 +41,12 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *local, unsigned 
 	return copy_some(__real_process_vm_writev, pid, local, locals, remote, remotes, flags);
 }
 
-/* What must be refused, and is: the memory stays as it was, the next request goes well. */
+static bool all_are(const unsigned char *p, size_t len, int byte)
+{
+	return p[0] == byte && !memcmp(p, p + 1, len - 1);
+}
+
+/* S3-6, S4-4: what must be refused, and is: the memory at both ends stays as it was, the next request goes well. */
 static void refused(void **state)
 {
 	enum { LENGTH = 100000 };
@@ -60,7 +67,7 @@ static void refused(void **state)
 		{"removed", 0, 8, 3, false, true, -EACCES},
 		{"removed, long", 0, LENGTH, 3, false, true, -EACCES},
 	};
-	unsigned char *buf = malloc(LENGTH + 8);
+	unsigned char *buf = malloc(LENGTH + 8), other[64] = {0};
 	struct area good;
 	struct world w;
 
@@ -78,7 +85,7 @@ static void refused(void **state)
 			memset(buf, 0x11, LENGTH + 8);
 			assert_int_equal(
 				area_simple(&w, 0, &a, kind, buf, cases[i].at, cases[i].len, RWK_F_DATA, &bad), 0);
-			assert_int_equal(area_simple(&w, 0, &good, kind, buf, 0, 64, 0, &after), 0);
+			assert_int_equal(area_simple(&w, 0, &good, kind, other, 0, 64, 0, &after), 0);
 			world_wait(&w, &after);
 			world_wait(&w, &bad);
 			if (bad.c.status != cases[i].status)
@@ -87,6 +94,7 @@ static void refused(void **state)
 			if (cases[i].status) {
 				area_check_filled(a.bytes, LENGTH);
 				assert_int_equal(a.reached, 0);
+				assert_true(all_are(buf, LENGTH + 8, 0x11));
 			}
 			area_close(&a);
 		}
@@ -97,7 +105,7 @@ static void refused(void **state)
 	free(buf);
 }
 
-/* A read-only region is not written, a write-only one not read; nor by atomics. */
+/* S3-6: a read-only region is not written, a write-only one not read; nor by atomics. */
 static void permission(void **state)
 {
 	uint64_t operand = 1, result = 0;
@@ -536,11 +544,6 @@ static void removed_in_the_middle(void **state)
 		free(buf);
 		free(copy);
 	}
-}
-
-static bool all_are(const unsigned char *p, size_t len, int byte)
-{
-	return p[0] == byte && !memcmp(p, p + 1, len - 1);
 }
 
 /*

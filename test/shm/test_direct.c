@@ -2,6 +2,8 @@
 /*
  * Direct reads and writes: what one process writes into a region of another stands there, what it reads is what stands
  * there, and the other one need not do anything for it. Each test forks an exposer and a user of its memory.
+ *
+ * Links: shm.
  */
 #include "rwk_test.h"
 
@@ -111,7 +113,7 @@ static int sizes_user(struct rwk_shm_channel *ch, const void *arg)
 	return 0;
 }
 
-/* Every size, out of and into several pieces, with the exposer asleep; not a byte beside it. */
+/* S3-2, S3-3, S4-5, S4-15: every size, to and from several pieces, with the exposer asleep; not a byte beside it. */
 static void all_sizes(void **state)
 {
 	static const unsigned pieces[] = {1, 3, RWK_EXPOSE_IOV_MAX};
@@ -263,7 +265,7 @@ static int keys_user(struct rwk_shm_channel *ch, const void *arg)
 	return 0;
 }
 
-/* Keys that were concealed, forged or stretched, and such for the other kind of access: nothing is touched. */
+/* S3-6, S4-4: keys that were concealed, forged or stretched, or are for the other access: nothing is touched. */
 static void keys(void **state)
 {
 	(void)state;
