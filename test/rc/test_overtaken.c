@@ -2,6 +2,8 @@
 /*
  * Between our own ends, on networks that let packets overtake each other: what is only late is taken for lost a few
  * times at most, and the window is not smaller for it; what is lost is found all the same.
+ *
+ * Links: sim.
  */
 #include "rc/run.h"
 
@@ -274,6 +276,50 @@ static void said_once(void **state)
 	end_close(e);
 }
 
+/* The pieces of one message in each order: it is there when all of them are, and whole. */
+static void early_pieces(bool write)
+{
+	static const unsigned orders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+	static const unsigned opcodes[2][3] = {{RWK_WIRE_SEND_FIRST, RWK_WIRE_SEND_MIDDLE, RWK_WIRE_SEND_LAST},
+		{RWK_WIRE_WRITE_FIRST, RWK_WIRE_WRITE_MIDDLE, RWK_WIRE_WRITE_LAST_IMM}};
+	struct rwk_rc_attr attr = end_own();
+
+	for (unsigned o = 0; o < 6; o++) {
+		struct end *e = end_alone(&attr);
+		struct end_message *m;
+
+		for (unsigned i = 0; i < 3; i++) {
+			unsigned k = orders[o][i];
+			struct rwk_wire w = {.opcode = (uint8_t)opcodes[write][k], .psn = attr.receive_psn + k};
+
+			w.reth.address = e->base;
+			w.reth.key = END_KEY;
+			w.reth.length = 2 * PMTU + 10;
+			assert_null(e->first);
+			end_give(e, &w, bytes + k * PMTU, k == 2 ? 10 : PMTU);
+		}
+		m = end_take(e);
+		assert_non_null(m);
+		assert_int_equal(m->written, write);
+		assert_memory_equal(write ? e->region : m->bytes, bytes, 2 * PMTU + 10);
+		assert_true(write || m->len == 2 * PMTU + 10);
+		assert_null(e->first);
+		assert_int_equal(e->kept_now, 0);
+		free(m);
+		end_close(e);
+	}
+}
+
+/* S4-14, of a Send and of a Write with immediate data. */
+static void early_pieces_wait(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 3 * PMTU; i++)
+		bytes[i] = (uint8_t)(i * 3 + i / PMTU * 7 + 1);
+	early_pieces(false);
+	early_pieces(true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,6 +330,7 @@ int main(void)
 		cmocka_unit_test(in_order_again),
 		cmocka_unit_test(probe_is_no_guess),
 		cmocka_unit_test(said_once),
+		cmocka_unit_test(early_pieces_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

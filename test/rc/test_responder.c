@@ -147,7 +147,7 @@ static void src_transport_first(void **state)
 	end_close(e);
 }
 
-/* The responder acknowledges when asked; MSN grows by one a finished message, Reads and atomics included. */
+/* S3-10: the responder acknowledges when asked; MSN grows by one a finished message, Reads and atomics included. */
 static void acknowledges(void **state)
 {
 	struct end *e = end_alone(&attr);

@@ -5,7 +5,7 @@
 #define PMTU 256u
 #define A    0u /* first numbers */
 
-/* S0-1: whatever the responder is given, also what asks for an answer, it never sends an ACK or a NAK. */
+/* S0-1, S3-10: whatever the responder is given, also what asks for an answer, it never sends an ACK or a NAK. */
 static void s0_1(void **state)
 {
 	static const uint8_t bytes[PMTU];
