@@ -225,6 +225,30 @@ static void endless(void **state)
 	ends_close();
 }
 
+/* S4-13: who sends by RC hears of the end when it has arrived, however often he looks before. */
+static void ends_on_arrival(void **state)
+{
+	static const size_t lengths[] = {0, 8, 3 * PMTU + 1};
+
+	(void)state;
+	ends_open(RWK_QP_RC);
+	for (unsigned i = 0; i < 3; i++) {
+		struct rwk_wc wc;
+
+		ends_receive(&far, i, lengths[i]);
+		assert_int_equal(ends_request(&near, RWK_REQUEST_SEND, lengths[i], 0, 0), 0);
+		for (unsigned k = 0; k < 200; k++) {
+			assert_int_equal(rwk_cq_poll(near.send_cq, &wc, 1), 0);
+			if (ends_step)
+				ends_step();
+		}
+		assert_int_equal(done().status, 0);
+		assert_int_equal(rwk_cq_poll(far.receive_cq, &wc, 1), 1);
+		assert_true(wc.id == i && !wc.status && wc.length == lengths[i]);
+	}
+	ends_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +262,7 @@ int main(void)
 		in_world_by(inlined, world_uc),
 		in_world_by(endless, world_rc),
 		in_world_by(endless, world_uc),
+		in_world(ends_on_arrival),
 		in_world(unsignalled_fails),
 		in_world(inlined_again),
 	};

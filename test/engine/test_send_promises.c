@@ -309,8 +309,8 @@ static void check_killed(pid_t child)
 }
 
 /*
- * RWK_F_ARRIVED. While the receiver makes no progress such a send does not complete, others do; then it does, though
- * nobody has asked for the message. One that has not is no reason not to close. Links: the packet service.
+ * S4-13: RWK_F_ARRIVED. While the receiver makes no progress such a send does not complete, others do; then it does,
+ * though nobody has asked for the message. One that has not is no reason not to close. Links: the packet service.
  */
 static void told_of_arrival(void **state)
 {
