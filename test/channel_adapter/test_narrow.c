@@ -121,7 +121,8 @@ static void check_passes(struct pair *p, size_t len)
 }
 
 /*
- * UC loses what the way does not carry, the packet that the kernel refuses as those that the link refuses then; RC
+ * S3-7: a packet has 4096 bytes at most, and less where the way has no room for them, then and later: UC loses what the
+ * way does not carry, the packet that the kernel refuses as those that the link refuses then; RC
  * sends it again and gives up. What fits passes.
  */
 static void narrower(void **state)
@@ -132,6 +133,7 @@ static void narrower(void **state)
 	set_mtu(9000);
 	ends_open_one(&near, 1, RWK_QP_RC);
 	ends_open_one(&far, 2, RWK_QP_RC);
+	assert_int_equal(rwk_adapter_pmtu(near.adapter, far.ip), LONG);
 	open_pair(&uc, RWK_QP_UC);
 	for (unsigned i = 0; i < 2; i++) {
 		open_pair(&rc[i], RWK_QP_RC);
@@ -144,6 +146,7 @@ static void narrower(void **state)
 		assert_int_equal(await(uc.near_cq).status, 0);
 	}
 	check_passes(&uc, SHORT);
+	assert_int_equal(rwk_adapter_pmtu(near.adapter, far.ip), 1024);
 	assert_true(ends_lost(&far) > 0);
 	for (unsigned i = 0; i < 2; i++) {
 		check_passes(&rc[i], SHORT);
