@@ -470,8 +470,8 @@ enum rwk_request_type {
 	RWK_REQUEST_SEND,
 	RWK_REQUEST_WRITE,
 	RWK_REQUEST_READ,
-	RWK_REQUEST_COMPARE_SWAP,
-	RWK_REQUEST_FETCH_ADD,
+	RWK_REQUEST_COMPARE_SWAP,     /* atomic towards the atomic instructions of the peer's host, too (S3-5) */
+	RWK_REQUEST_FETCH_ADD,        /* so is this one (S3-4) */
 	RWK_REQUEST_BIND,             /* binds a window of type 2 (S0-13) */
 	RWK_REQUEST_LOCAL_INVALIDATE, /* from now on the window of type 2 with that key opens nothing */
 };

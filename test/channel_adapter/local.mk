@@ -12,6 +12,11 @@ test_channel_adapter_test_operations_SOURCES = test/channel_adapter/test_operati
 test_channel_adapter_test_operations_LDADD = libropewalk.la $(CMOCKA_LIBS)
 TESTS += test/channel_adapter/test_operations
 
+check_PROGRAMS += test/channel_adapter/test_atomics
+test_channel_adapter_test_atomics_SOURCES = test/channel_adapter/test_atomics.c test/watched.h $(adapter_ends)
+test_channel_adapter_test_atomics_LDADD = libropewalk.la $(CMOCKA_LIBS) -lpthread
+TESTS += test/channel_adapter/test_atomics
+
 # In a network of its own.
 check_PROGRAMS += test/channel_adapter/test_narrow
 test_channel_adapter_test_narrow_SOURCES = test/channel_adapter/test_narrow.c $(adapter_ends)
