@@ -236,6 +236,20 @@ static void post_receive(void)
 	demand(!ibv_post_recv(qp, &r, &bad), "a receive");
 }
 
+/* As rwk_pingpong does: where the two are not alike the smaller one holds. */
+static void agree_on_pmtu(void)
+{
+	char line[LINE], heard[LINE];
+	uint32_t other;
+
+	snprintf(line, sizeof(line), "pmtu %u", pmtu);
+	exchange(line, heard);
+	if (sscanf(heard, "pmtu %u", &other) != 1)
+		error(1, 0, "heard '%s' and not 'pmtu BYTES'", heard);
+	if (other < pmtu)
+		pmtu = other;
+}
+
 static void introduce(void)
 {
 	char line[LINE], heard[LINE], terms[LINE / 2];
@@ -250,6 +264,7 @@ static void introduce(void)
 		    (int *)&theirs.psn, (int *)&theirs.key, (int64_t *)&theirs.address, &at) != 6 ||
 		strcmp(heard + at, terms))
 		error(1, 0, "heard '%s', which does not go with '%s'", heard, line);
+	agree_on_pmtu();
 	if (operation->atomic)
 		memset(in, 0, size);
 	else if (operation->passive)
