@@ -11,7 +11,7 @@
  *
  * A machine is pure: it makes no system call, has no clock (`now` is an argument), allocates nothing and starts nothing
  * by itself. Its owner calls it with one thread at a time. Upcalls come from within its calls; an upcall must not call
- * the same machine again, but for `done`, which may post.
+ * the same machine again, but to withdraw, and `done` may post.
  */
 #ifndef RWK_MACHINE_H
 #define RWK_MACHINE_H

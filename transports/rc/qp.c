@@ -54,15 +54,13 @@ void rwk_rc_flush(struct rwk_rc *qp, struct rwk_wr *wr, int status)
 	if (rwk_unlikely(qp->holds))
 		rwk_rc_hold_flush(qp);
 	last = r->queue.prev;
-	if (rwk_list_empty(&r->queue))
-		return;
-	do {
-		struct rwk_wr *ended;
+	while ((l = rwk_list_pop(&r->queue))) { /* the last may have been withdrawn by then */
+		struct rwk_wr *ended = rwk_container_of(l, struct rwk_wr, link);
 
-		l = rwk_list_pop(&r->queue);
-		ended = rwk_container_of(l, struct rwk_wr, link);
 		qp->host->done(qp->user, ended, ended == wr ? status : -ECANCELED);
-	} while (l != last);
+		if (l == last)
+			break;
+	}
 }
 
 /* Nothing is under way any more. */
