@@ -42,6 +42,11 @@ test_packet_test_endings_SOURCES = test/packet/test_endings.c $(packet_pair)
 test_packet_test_endings_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_endings
 
+check_PROGRAMS += test/packet/test_unfinished
+test_packet_test_unfinished_SOURCES = test/packet/test_unfinished.c $(packet_pair)
+test_packet_test_unfinished_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/packet/test_unfinished
+
 check_PROGRAMS += test/packet/test_reach
 test_packet_test_reach_SOURCES = test/packet/test_reach.c $(packet_pair)
 test_packet_test_reach_LDADD = librwk_sim.la $(TEST_LDADD)

@@ -115,19 +115,6 @@ bool rwk_packet_ask_behind(struct rwk_packet_channel *ch, struct rwk_op *op)
 	return true;
 }
 
-void rwk_packet_sends_unasked(struct rwk_packet_channel *ch)
-{
-	for (struct rwk_list *l = ch->asked.next, *next; l != &ch->asked; l = next) {
-		struct rwk_op *op = rwk_container_of(l, struct rwk_op, link);
-
-		next = l->next;
-		if (op->type != RWK_OP_SEND)
-			continue;
-		rwk_list_remove(&op->link);
-		rwk_packet_part_done(ch, op, -ECANCELED);
-	}
-}
-
 void rwk_packet_push_asked(struct rwk_packet_channel *ch, const struct rwk_envelope *env)
 {
 	struct rwk_pulling *p;
@@ -272,17 +259,16 @@ void rwk_packet_pull_asked(struct rwk_packet_channel *ch, const void *bytes, siz
 
 void rwk_packet_pulls_conceal(struct rwk_packet_channel *ch, uint32_t key)
 {
-	for (struct rwk_list *l = ch->requests.next; l != &ch->requests; l = l->next) {
+	for (struct rwk_list *l = ch->requests.next, *next; l != &ch->requests; l = next) {
 		struct rwk_request *r = rwk_container_of(l, struct rwk_request, all);
 
-		if (r->kind != RWK_REQ_PULL || r->copy || r->pulled != key || !r->wr.length)
+		next = l->next;
+		if (r->kind != RWK_REQ_PULL || r->pulled != key || rwk_packet_take_out(r, -EACCES))
 			continue;
-		if (rwk_packet_copy_room(r, r->wr.length))
-			rwk_iov_gather(r->iov, r->wr.iov_count, 0, r->copy, r->wr.length);
-		else
-			rwk_packet_doom(ch, -ENOMEM); /* what little goes out until then is empty */
-		r->iov[0] = (struct iovec){r->copy, r->copy ? r->wr.length : 0};
-		r->wr.iov_count = 1;
+		if (rwk_packet_keep_bytes(r))
+			continue;
+		r->wr.iov_count = 0;
+		rwk_packet_doom(ch, -ENOMEM); /* what little goes out until then is empty */
 	}
 }
 

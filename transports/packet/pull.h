@@ -24,13 +24,15 @@ void rwk_packet_pull_part(struct rwk_request *r, int status);
 int rwk_packet_push(struct rwk_packet_channel *ch, struct rwk_op *op);
 /** Asks whether the send that is posted next has come: the answer is one of its parts. False: out of memory or room. */
 bool rwk_packet_ask_behind(struct rwk_packet_channel *ch, struct rwk_op *op);
-/** Sends that wait for such an answer go without: the channel ends in good order. */
-void rwk_packet_sends_unasked(struct rwk_packet_channel *ch);
 void rwk_packet_push_asked(struct rwk_packet_channel *ch, const struct rwk_envelope *env);
 /** Answers those that have been written. */
 void rwk_packet_pulls_answer(struct rwk_packet_channel *ch);
-/** The region with that key is concealed: what the peer is being sent of it goes on from a copy. */
+/**
+ * The region with that key is concealed: what the peer is being sent of it goes on from a copy if it has begun, and is
+ * refused if it has not.
+ */
 void rwk_packet_pulls_conceal(struct rwk_packet_channel *ch, uint32_t key);
+/** Nothing is answered any more, and nothing that waits for an answer goes on: it ends with that status. */
 void rwk_packet_pulls_stop(struct rwk_packet_channel *ch, int status);
 
 #endif

@@ -48,13 +48,13 @@ struct rwk_request {
 	enum rwk_request_kind {
 		RWK_REQ_FRAME,  /* records in `bytes`; nobody waits for it */
 		RWK_REQ_SEND,   /* a long message of op */
-		RWK_REQ_COPY,   /* one whose op was cancelled after it had begun: `copy` has it */
+		RWK_REQ_COPY,   /* one of any kind but the first that goes on without its op: `copy` has its bytes */
 		RWK_REQ_OP,     /* a part of op, a read or write */
 		RWK_REQ_STATUS, /* a part of op: have the others been carried out? The answer comes into `bytes` */
 		RWK_REQ_PULL,   /* a part of what the peer has asked for */
 		RWK_REQ_ORPHAN, /* SRC: its channel is gone, but its packets stand among those of others */
 	} kind;
-	uint32_t used; /* bytes of a frame */
+	uint32_t used; /* bytes of a frame; of a COPY those that rwk_packet_channel.copied has of it */
 	struct rwk_op *op;
 	struct rwk_pulling *pulling; /* a pull's, whose answer waits for this part; or NULL */
 	uint32_t pulled;             /* the key of the region that it reads */
@@ -63,10 +63,13 @@ struct rwk_request {
 	unsigned char bytes[]; /* of a frame: all of it; of a long message: its head */
 };
 
-/** Bytes of an RDMA request at most; longer ops are several. Of an orphan's all must be copied. */
+/**
+ * Bytes of an RDMA request at most; longer ops are several. All of one that has begun must be copied when its channel
+ * ends in good order, or its region is concealed; and of an orphan.
+ */
 static inline size_t rwk_packet_part_max(const struct rwk_packet_channel *ch)
 {
-	return (size_t)1 << (ch->shared ? 20 : 30);
+	return (size_t)1 << (ch->shared ? 20 : 22);
 }
 
 /** Does something wait that may want room among the frames: an op, or an answer to what the peer has asked? */
@@ -110,8 +113,18 @@ void rwk_packet_part_add(struct rwk_op *op);
 void rwk_packet_part_failed(struct rwk_op *op, int status);
 void rwk_packet_part_done(struct rwk_packet_channel *ch, struct rwk_op *op, int status);
 /**
- * Takes the ops that run back from the machine: long messages go on from copies. False: an RDMA request runs, or there
- * is no memory; the channel cannot go on.
+ * What is still to be sent of it is its own bytes from now on: the peer may yet take a message as whole, or has an
+ * answer behind a Write that says it is. What a Read brings is dropped. False: out of memory.
+ */
+bool rwk_packet_keep_bytes(struct rwk_request *r);
+/**
+ * An RDMA request that has not begun ends with that status, and leaves the machine's queue. False: it has begun, or the
+ * peer may have been told that it is done, which it is to be then.
+ */
+bool rwk_packet_take_out(struct rwk_request *r, int status);
+/**
+ * Takes the ops that run back from the machine, and what the peer has asked for: long messages, and RDMA requests that
+ * have begun, go on from copies, and what else there is ends. False: there is no memory; the channel cannot go on.
  */
 bool rwk_packet_detach(struct rwk_packet_channel *ch);
 /**

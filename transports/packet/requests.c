@@ -2,8 +2,9 @@
 /*
  * Work requests of the machines, from their beginning to their end. What a long message or an RDMA op posts is read
  * where it lies until the machine is done with it. A message's may go on without it, from a copy: one that the client
- * wants back, since it cancels it or its peer is late, or one of a few, for which there is time. What an initiator
- * has numbered and nobody wants any more goes on as an orphan.
+ * wants back, since it cancels it or its peer is late, or one of a few, for which there is time. So does what has begun
+ * of an RDMA op when its channel ends in good order, for messages stand behind it; what has not is taken out. What an
+ * initiator has numbered and nobody wants any more goes on as an orphan.
  */
 #include "packet/channel.h"
 #include "packet/initiator.h"
@@ -165,6 +166,15 @@ void rwk_packet_part_done(struct rwk_packet_channel *ch, struct rwk_op *op, int 
 	op->done(op, -(int)op->service[RWK_WORD_STATUS]);
 }
 
+/** A request of that kind has ended, or goes on without its op. */
+static void op_over(struct rwk_packet_channel *ch, enum rwk_request_kind kind, struct rwk_op *op, int status)
+{
+	if (kind == RWK_REQ_SEND)
+		send_over(ch, op, status);
+	else if (kind == RWK_REQ_OP || kind == RWK_REQ_STATUS)
+		rwk_packet_part_done(ch, op, status);
+}
+
 /** What the link reads where it lies is read: it may be changed. */
 static void end_reading(const struct rwk_packet_channel *ch)
 {
@@ -200,14 +210,11 @@ void rwk_packet_done(void *user, struct rwk_wr *wr, int status)
 	if (kind == RWK_REQ_PULL)
 		rwk_packet_pull_part(r, status);
 	if (kind == RWK_REQ_COPY)
-		ch->copied -= (uint32_t)r->iov[1].iov_len;
+		ch->copied -= r->used;
 	rwk_packet_request_free(r);
 	if (ch->shared && rwk_packet_wants_room(ch))
 		rwk_packet_stir(ch); /* its initiator's packets are not its own */
-	if (kind == RWK_REQ_SEND)
-		send_over(ch, op, status);
-	else if (kind == RWK_REQ_OP || kind == RWK_REQ_STATUS)
-		rwk_packet_part_done(ch, op, status);
+	op_over(ch, kind, op, status);
 }
 
 /** The payload of a long message that runs is copied, and its op no longer needed. False: out of memory. */
@@ -223,21 +230,42 @@ static bool copy_message(struct rwk_request *r)
 	return true;
 }
 
+bool rwk_packet_keep_bytes(struct rwk_request *r)
+{
+	size_t len = r->wr.length;
+
+	if (r->kind == RWK_REQ_FRAME || r->kind == RWK_REQ_COPY || r->copy)
+		return true;
+	if (r->kind == RWK_REQ_SEND)
+		return copy_message(r);
+	if (r->wr.type == RWK_WR_READ) {
+		r->wr.iov_count = 0; /* what comes is dropped */
+		return true;
+	}
+	if (!rwk_packet_copy_room(r, len) || rwk_iov_gather(r->iov, r->wr.iov_count, 0, r->copy, len) < len)
+		return false;
+	r->iov[0] = (struct iovec){r->copy, len};
+	r->wr.iov_count = 1;
+	return true;
+}
+
 /**
- * A message that has begun cannot be taken out of the stream: the rest of it is sent from a copy, and its op ends.
- * False: it is no message, or there is no memory.
+ * What has begun cannot be taken out of the stream: the rest of it is sent from a copy, and its op ends. False: there
+ * is no memory.
  */
 static bool go_on_from_copy(struct rwk_request *r, int status)
 {
+	enum rwk_request_kind kind = r->kind;
 	struct rwk_op *op = r->op;
 
-	if (r->kind != RWK_REQ_SEND || !copy_message(r))
+	if (!rwk_packet_keep_bytes(r))
 		return false;
-	r->ch->copied += (uint32_t)op->length;
 	ends(r);
+	r->used = kind == RWK_REQ_SEND ? (uint32_t)op->length : 0;
+	r->ch->copied += r->used;
 	r->kind = RWK_REQ_COPY;
 	r->op = NULL;
-	send_over(r->ch, op, status);
+	op_over(r->ch, kind, op, status);
 	return true;
 }
 
@@ -264,35 +292,41 @@ bool rwk_packet_relieve_first(struct rwk_port *port)
 	return go_on_from_copy(r, 0);
 }
 
-bool rwk_packet_detach(struct rwk_packet_channel *ch)
+bool rwk_packet_take_out(struct rwk_request *r, int status)
 {
-	end_reading(ch);
-	rwk_packet_sends_unasked(ch);
+	struct rwk_packet_channel *ch = r->ch;
+	struct rwk_rc *rc = rwk_packet_requester(ch);
+
+	if (r->kind == RWK_REQ_SEND || (r->kind == RWK_REQ_PULL && !r->pulling))
+		return false;
+	if (rc ? rwk_rc_withdraw(rc, &r->wr) : rwk_uc_withdraw(ch->uc, &r->wr))
+		return false;
+	rwk_packet_done(NULL, &r->wr, status);
+	return true;
+}
+
+/** The first of the channel's that somebody waits for; NULL: none. */
+static struct rwk_request *first_awaited(const struct rwk_packet_channel *ch)
+{
 	for (struct rwk_list *l = ch->requests.next; l != &ch->requests; l = l->next) {
 		struct rwk_request *r = rwk_container_of(l, struct rwk_request, all);
 
-		if (r->kind != RWK_REQ_FRAME && r->kind != RWK_REQ_COPY && !go_on_from_copy(r, -ECANCELED))
-			return false;
+		if (is_awaited(r))
+			return r;
 	}
-	return rwk_list_empty(&ch->asked) && !ch->pulls;
+	return NULL;
 }
 
-/**
- * What an orphan still has to send, its own bytes: the peer may yet take a message as whole, or has an answer behind a
- * Write that says it is. And where a Read's data goes, which nobody wants any more. False: out of memory.
- */
-static bool keep_bytes(struct rwk_request *r)
+bool rwk_packet_detach(struct rwk_packet_channel *ch)
 {
-	if (r->kind == RWK_REQ_FRAME || r->kind == RWK_REQ_COPY || r->copy)
-		return true;
-	if (r->kind == RWK_REQ_SEND)
-		return copy_message(r);
-	if (!rwk_packet_copy_room(r, r->wr.length))
-		return false;
-	if (r->wr.type == RWK_WR_WRITE)
-		rwk_iov_gather(r->iov, r->wr.iov_count, 0, r->copy, r->wr.length);
-	r->iov[0] = (struct iovec){r->copy, r->wr.length};
-	r->wr.iov_count = 1;
+	struct rwk_request *r;
+
+	end_reading(ch);
+	while ((r = first_awaited(ch))) { /* anew each time: who is told may conceal what others are for */
+		if (!rwk_packet_take_out(r, -ECANCELED) && !go_on_from_copy(r, -ECANCELED))
+			return false;
+	}
+	rwk_packet_pulls_stop(ch, -ECANCELED);
 	return true;
 }
 
@@ -303,7 +337,7 @@ static void orphan(struct rwk_request *r, int status)
 	enum rwk_request_kind kind = r->kind;
 	struct rwk_op *op = r->op;
 
-	if (!keep_bytes(r)) {
+	if (!rwk_packet_keep_bytes(r)) {
 		r->wr.iov_count = 0; /* it goes nowhere any more: */
 		by->failed = true;
 	}
@@ -313,10 +347,7 @@ static void orphan(struct rwk_request *r, int status)
 	if (kind == RWK_REQ_PULL)
 		rwk_packet_pull_part(r, status);
 	r->ch = NULL;
-	if (kind == RWK_REQ_SEND)
-		op->done(op, status);
-	else if (kind == RWK_REQ_OP || kind == RWK_REQ_STATUS)
-		rwk_packet_part_done(ch, op, status);
+	op_over(ch, kind, op, status);
 }
 
 bool rwk_packet_release(struct rwk_packet_channel *ch, int status)
