@@ -285,6 +285,63 @@ static void conceal_in_a_failure(void **state)
 	end();
 }
 
+/** Takes all requests that the port has memory for, and leaves none for more; or gives them back. */
+static void lack_requests(struct rwk_pool *pool, bool lack)
+{
+	static void *taken[64];
+	unsigned n = 0;
+
+	pool->limit = lack ? (pool->total ? pool->total : 1) : 0;
+	while (lack && (taken[n] = rwk_pool_get(pool)))
+		assert_true(++n < 64);
+	for (; !lack && taken[n]; n++)
+		rwk_pool_put(pool, taken[n]);
+}
+
+/* What cannot begin for want of memory begins when there is some, though nothing else happens on its channel. */
+static void lacking_memory(enum rwk_op_type type)
+{
+	static uint8_t there[20000], here[20000];
+	struct iovec iov = {there, sizeof(there)};
+	struct side *s;
+	struct ends_op op;
+
+	rwk_params.rendezvous = RWK_RENDEZVOUS_READ;
+	pair_open(4224, sizeof(here));
+	s = ends_side(0, 1);
+	ends_make_op(&op, type, here, sizeof(here));
+	if (type == RWK_OP_SEND) {
+		ends_fill(s, here, sizeof(here));
+		op.op.env = ends_envelope(s);
+	} else {
+		assert_int_equal(ends_transport->expose(
+					 ends_side(1, 0)->ch, &iov, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &op.op.rkey),
+			0);
+	}
+	lack_requests(&ends[0]->port->requests, true);
+	assert_int_equal(ends_transport->post(s->ch, &op.op), 0);
+	for (unsigned i = 0; i < 10; i++) {
+		rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + 1000 * 1000);
+		ends_progress_all();
+	}
+	assert_int_equal(op.done, 0);
+	lack_requests(&ends[0]->port->requests, false);
+	ends_settle();
+	assert_int_equal(op.done, 1);
+	assert_int_equal(op.status, 0);
+	assert_int_equal(ends_side(1, 0)->received, type == RWK_OP_SEND);
+	ends_close();
+}
+
+static void memory_comes_late(void **state)
+{
+	(void)state;
+	lacking_memory(RWK_OP_SEND);
+	lacking_memory(RWK_OP_WRITE);
+	if (ends_transport == &sim_packet_transport) /* else it asks, which takes none of these */
+		lacking_memory(RWK_OP_READ);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -307,6 +364,9 @@ int main(void)
 		ENDS_ON(close_without_memory, "SRC", sim_shared_transport),
 		ENDS_UC(close_without_memory),
 		ENDS_RC(conceal_in_a_failure),
+		ENDS_RC(memory_comes_late),
+		ENDS_ON(memory_comes_late, "SRC", sim_shared_transport),
+		ENDS_UC(memory_comes_late),
 	};
 
 	return cmocka_run_group_tests_name("packet/unfinished", tests, NULL, NULL);

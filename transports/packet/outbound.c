@@ -30,6 +30,8 @@
 #define GATHERS 32u /* rwk_clock_moments after something has gone within a send, while which a burst gathers */
 #define SOON    64u /* moments after that, in which a client whose bursts gather makes progress */
 
+#define NO_MEMORY (1000 * 1000ull) /* ns until what could not begin for want of it is tried again */
+
 /** The frame's own word: what we acknowledge by it. */
 static uint32_t frame_word(struct rwk_packet_channel *ch)
 {
@@ -454,5 +456,7 @@ int rwk_packet_pump(struct rwk_packet_channel *ch)
 		else if (rwk_packet_wants_room(ch))
 			rwk_packet_stir(ch); /* it waited for frames, and no acknowledgement will wake it */
 	}
+	if (rwk_unlikely(rwk_packet_lacks_memory(ch)))
+		rwk_packet_deadline(ch, now + NO_MEMORY);
 	return n;
 }

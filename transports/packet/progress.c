@@ -114,7 +114,7 @@ static void ring(struct rwk_port *port, rwk_time now)
 	port->deadline = RWK_NEVER;
 	for (struct rwk_list *l = port->active.next, *next; l != &port->active; l = next) {
 		struct rwk_packet_channel *ch = rwk_container_of(l, struct rwk_packet_channel, timed);
-		rwk_time at = ch->rc ? rwk_rc_next(ch->rc) : 0;
+		rwk_time at = ch->rc && !rwk_packet_lacks_memory(ch) ? rwk_rc_next(ch->rc) : 0;
 
 		next = l->next;
 		if (at == RWK_NEVER)

@@ -93,7 +93,11 @@ static void asked_is_over(struct rwk_packet_channel *ch, struct rwk_op *op, int 
 int rwk_packet_push(struct rwk_packet_channel *ch, struct rwk_op *op)
 {
 	const struct rwk_envelope env = {.kind = RWK_KIND_WROTE, .tag = ++ch->port->last_pull};
+	struct rwk_request *first = rwk_packet_request(ch, RWK_REQ_OP);
 
+	if (!first)
+		return -ENOMEM; /* before it is asked about, which would be again with each try */
+	rwk_packet_request_free(first);
 	/* The record is in a frame that is sent behind what is posted now. */
 	if (!rwk_packet_control(ch, &env, NULL, 0) || rwk_packet_rdma(ch, op))
 		return -ENOMEM;

@@ -78,6 +78,12 @@ static inline bool rwk_packet_wants_room(const struct rwk_packet_channel *ch)
 	return !rwk_list_empty(&ch->queue) || ch->pulls;
 }
 
+/** Nothing of it is under way, whose end would have it pumped, and something waits: there was no memory. */
+static inline bool rwk_packet_lacks_memory(const struct rwk_packet_channel *ch)
+{
+	return rwk_packet_wants_room(ch) && rwk_list_empty(&ch->requests) && ch->state == RWK_CH_OPEN;
+}
+
 /* outbound.c */
 /** Tells the machine of the acknowledgements that frames have brought. */
 void rwk_packet_take_ack(struct rwk_packet_channel *ch);
