@@ -66,10 +66,10 @@ struct bench_adapter {
 	struct bench_run *run;
 	unsigned long base;              /* messages of the loop before this round */
 	bool marked;                     /* the last byte of a message is its mark: who waits for a Write looks there */
+	bool tells;                      /* a Write carries immediate data */
 	unsigned long posted, completed; /* requests */
 	unsigned long receives_wanted, receives_posted, received;
-	unsigned long next;    /* number in the loop that the next message to come has, over UC at least */
-	uint64_t bytes_before; /* of payload that had come in */
+	unsigned long next; /* number in the loop that the next message to come has, over UC at least */
 
 	unsigned long sent_in_all, lost_in_all; /* UC: of this size */
 	double *times;                          /* of each iteration of the last loop, in us; NULL: not wanted */

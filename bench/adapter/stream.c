@@ -3,7 +3,8 @@
  * Bandwidth and rate: as many requests as the depth allows are posted, and one more whenever one completes.
  *
  * UC asks nothing of its peer: what does not find room there is lost, and a sender does not know. The ends count what
- * has arrived, and only that counts in the result.
+ * has arrived, and only that counts in the result. A Write tells nobody that it has come, and of one of which a packet
+ * is lost the others may have: so each carries immediate data, which comes when all of it is there.
  */
 #include "bench/adapter/adapter.h"
 
@@ -27,34 +28,28 @@ static bool receives(const struct bench_adapter *p)
 	return p->o->operation->echoed && (p->team.rank || p->o->bidirectional);
 }
 
-/* Messages of this round that are here: Writes are known by their bytes alone. */
-static unsigned long arrived(const struct bench_adapter *p)
+/* Does it learn of each message that comes? */
+static bool is_told(const struct bench_adapter *p)
 {
-	struct rwk_qp_info info;
-
-	if (p->o->operation->type == RWK_REQUEST_SEND)
-		return p->received;
-	rwk_qp_query(p->qp, &info);
-	return (info.bytes_in - p->bytes_before) / p->run->size;
+	return receives(p) && (p->o->operation->type == RWK_REQUEST_SEND || p->tells);
 }
 
 /* UC: what is still on its way. */
 static int let_arrive(struct bench_adapter *p, unsigned long messages)
 {
-	unsigned long before = arrived(p), now;
+	unsigned long before;
 	double since = bench_now();
 	int rc = 0;
 
-	while (!rc && before < messages && bench_now() - since < SILENCE) {
+	while (!rc && p->received < messages && bench_now() - since < SILENCE) {
+		before = p->received;
 		rc = bench_adapter_poll(p, &(struct bench_adapter_wait){0});
-		now = arrived(p);
-		since = now > before ? bench_now() : since;
-		before = now;
+		since = p->received > before ? bench_now() : since;
 	}
 	return rc;
 }
 
-/* Writes are looked at when all of the round are there. */
+/* Writes that tell nobody are looked at when all of the round are there. */
 static void inspect_writes(struct bench_adapter *p, unsigned long messages)
 {
 	struct bench_run *r = p->run;
@@ -66,7 +61,7 @@ static void inspect_writes(struct bench_adapter *p, unsigned long messages)
 
 static int move(struct bench_adapter *p, unsigned long messages)
 {
-	bool counted = receives(p) && p->o->operation->type == RWK_REQUEST_SEND && p->o->type != RWK_QP_UC;
+	bool counted = is_told(p) && p->o->type != RWK_QP_UC;
 	unsigned long to_send = sends(p) ? messages : 0, to_receive = counted ? messages : 0;
 	struct bench_adapter_wait w = {0};
 	int rc = 0;
@@ -83,21 +78,20 @@ static int move(struct bench_adapter *p, unsigned long messages)
 /* The end of a round: how many of ours the other end has, and what came here is looked at. */
 static int settle(struct bench_adapter *p, unsigned long messages, unsigned long *lost)
 {
-	bool uc = p->o->type == RWK_QP_UC, whole = true;
+	bool uc = p->o->type == RWK_QP_UC;
 	uint64_t theirs = messages, ignored;
 	int rc = bench_adapter_exchange(p, 0, &ignored); /* all is sent */
 
 	if (!rc && uc && receives(p))
 		rc = let_arrive(p, messages);
 	if (!rc && uc) {
-		whole = !receives(p) || arrived(p) == messages;
-		rc = bench_adapter_exchange(p, arrived(p), &theirs);
+		rc = bench_adapter_exchange(p, p->received, &theirs);
 		theirs = sends(p) ? theirs : messages;
 	}
 	if (rc)
 		return rc;
 	*lost += messages - (theirs < messages ? theirs : messages);
-	if (receives(p) && whole && p->o->operation->type == RWK_REQUEST_WRITE)
+	if (receives(p) && !is_told(p))
 		inspect_writes(p, messages);
 	return 0;
 }
@@ -110,7 +104,7 @@ static int play_round(
 	uint64_t ignored;
 	double start;
 
-	if (!rc && receives(p) && p->o->operation->type == RWK_REQUEST_SEND)
+	if (!rc && is_told(p))
 		rc = bench_adapter_expect(p, messages);
 	if (!rc)
 		rc = bench_adapter_exchange(p, 0, &ignored);
@@ -138,6 +132,7 @@ int bench_adapter_stream(struct bench_run *r, double *seconds)
 
 	*seconds = 0;
 	p->run = r;
+	p->tells = p->o->type == RWK_QP_UC && p->o->operation->type == RWK_REQUEST_WRITE;
 	if (p->o->operation->atomic)
 		memset(r->recv, 0, r->size);
 	if (p->o->operation->type == RWK_REQUEST_READ)

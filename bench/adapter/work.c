@@ -58,15 +58,12 @@ static int share_memory(struct bench_adapter *p, const struct bench_run *r)
 int bench_adapter_begin(struct bench_adapter *p, struct bench_run *r, unsigned long base)
 {
 	int rc = p->send_mr ? 0 : share_memory(p, r);
-	struct rwk_qp_info info;
 
 	if (rc)
 		return rc;
 	p->run = r;
 	p->base = p->next = base;
 	p->posted = p->completed = p->receives_wanted = p->receives_posted = p->received = 0;
-	rwk_qp_query(p->qp, &info);
-	p->bytes_before = info.bytes_in;
 	return 0;
 }
 
@@ -101,8 +98,8 @@ int bench_adapter_expect(struct bench_adapter *p, unsigned long messages)
 }
 
 /*
- * With -c a Send says its number: over UC those before may be lost, and nothing comes twice or late; elsewhere it is
- * the next.
+ * With -c a Send says its number, and over UC a Write does: those before may be lost there, and nothing comes twice or
+ * late; elsewhere it is the next.
  */
 static unsigned long number_of(struct bench_adapter *p, const struct rwk_wc *wc)
 {
@@ -117,13 +114,13 @@ static unsigned long number_of(struct bench_adapter *p, const struct rwk_wc *wc)
 static int take_receive(struct bench_adapter *p, const struct rwk_wc *wc)
 {
 	struct bench_run *r = p->run;
-	unsigned long number = number_of(p, wc);
+	unsigned long number = number_of(p, wc), place = p->tells ? number - p->base : wc->id;
 
 	p->received++;
 	if (wc->length != r->size)
 		bench_wrong(r, wc->length, r->size, wc->length);
 	bench_after_recv(
-		r, bench_adapter_slot(p, r->recv, wc->id), r->size, bench_adapter_seed(r, p->team.rank, number));
+		r, bench_adapter_slot(p, r->recv, place), r->size, bench_adapter_seed(r, p->team.rank, number));
 	return top_up(p);
 }
 
@@ -168,7 +165,7 @@ int bench_adapter_post(struct bench_adapter *p)
 			data[r->size - 1] = bench_adapter_mark(number);
 		if (r->size <= p->o->inline_max)
 			q.flags |= RWK_REQUEST_INLINE;
-		if (q.type == RWK_REQUEST_SEND && r->touch == BENCH_TOUCH_CHECK)
+		if (p->tells || (q.type == RWK_REQUEST_SEND && r->touch == BENCH_TOUCH_CHECK))
 			q.flags |= RWK_REQUEST_IMM;
 	}
 	rc = rwk_qp_post(p->qp, &q);
@@ -225,9 +222,11 @@ int bench_adapter_poll(struct bench_adapter *p, struct bench_adapter_wait *w)
 		return idle(p, w);
 	*w = (struct bench_adapter_wait){0};
 	for (int i = 0; !rc && i < n; i++) {
+		bool receive = wc[i].type == RWK_WC_RECEIVE || wc[i].type == RWK_WC_RECEIVE_WRITE;
+
 		if (wc[i].status)
-			rc = failed(wc[i].status, wc[i].type == RWK_WC_RECEIVE ? "a receive" : "a request");
-		else if (wc[i].type == RWK_WC_RECEIVE)
+			rc = failed(wc[i].status, receive ? "a receive" : "a request");
+		else if (receive)
 			rc = take_receive(p, &wc[i]);
 		else
 			take_request(p, &wc[i]);
