@@ -44,6 +44,9 @@ class Benchmark:
     def prepare(self, group):
         """Before the first run of a group."""
 
+    def finish(self):
+        """After the last run, also where one was interrupted."""
+
     def arguments(self, group):
         return ["-s", ",".join(map(str, group))] + self.options
 
@@ -85,6 +88,9 @@ class Goodput(Benchmark):
 
     def prepare(self, group):
         hosts.lose(group[0])
+
+    def finish(self):
+        hosts.lose_none()
 
     def arguments(self, group):
         """Longer repeats, as a loss is a rare event with a long shadow; few iterations to warm up, which may be slow."""

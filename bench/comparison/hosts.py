@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The virtual hosts that a comparison between hosts runs on: contrib/virtual-hosts."""
 import os
+import re
 import subprocess
 import sys
 
@@ -22,6 +23,8 @@ def enter(count, mtu=None):
     theirs = int(command("exec", "1", "cat", "/sys/class/net/eth0/mtu"))
     if mtu not in (None, theirs):
         refuse(f"--mtu {mtu}: the hosts that are there already have {theirs}")
+    if lossy():
+        print("# the hosts that are there already lose packets, or have their bursts cut (contrib/virtual-hosts loss)")
     return theirs
 
 
@@ -42,6 +45,16 @@ def command(*words):
 def lose(percentage):
     """So many percent of all packets are lost from now on."""
     command("loss", f"{percentage:g}", "--proto", "all")
+
+
+def lose_none():
+    """And none any more."""
+    command("loss", "off")
+
+
+def lossy():
+    """Has a loss been set, of 0 even? Then the kernel's bursts are cut into packets."""
+    return re.search(r"\bgso_max_segs 1\b", command("exec", "1", "ip", "-d", "link", "show", "eth0")) is not None
 
 
 def keepers():

@@ -105,19 +105,27 @@ def run_all(runner, plan, rounds, failures):
     runs = []
     progress = Progress(sum(len(groups) * len(stacks) * rounds for _, _, groups, stacks in plan))
     for benchmark, ranks, groups, stacks in plan:
-        out = set()
-        for sizes in groups:
-            benchmark.prepare(sizes)
-            for number in range(rounds):
-                for stack in stacks:
-                    progress.step(f"{benchmark.name}, {stack.name}, round {number + 1}")
-                    if stack.name in out:
-                        continue
-                    run = one_run(runner, benchmark, ranks, stack, sizes, number, failures)
-                    if run:
-                        runs.append(run)
-                    else:
-                        out.add(stack.name)
+        try:
+            runs += run_benchmark(runner, benchmark, ranks, groups, stacks, rounds, failures, progress)
+        finally:
+            benchmark.finish()
+    return runs
+
+
+def run_benchmark(runner, benchmark, ranks, groups, stacks, rounds, failures, progress):
+    runs, out = [], set()
+    for sizes in groups:
+        benchmark.prepare(sizes)
+        for number in range(rounds):
+            for stack in stacks:
+                progress.step(f"{benchmark.name}, {stack.name}, round {number + 1}")
+                if stack.name in out:
+                    continue
+                run = one_run(runner, benchmark, ranks, stack, sizes, number, failures)
+                if run:
+                    runs.append(run)
+                else:
+                    out.add(stack.name)
     return runs
 
 

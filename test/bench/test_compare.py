@@ -240,9 +240,9 @@ class Cores(unittest.TestCase):
 class Hosts(unittest.TestCase):
     def setUp(self):
         """Two hosts whose packets have 1500 bytes are there already."""
-        said = {"keepers": "7,8\n", "exec": "1500\n"}
+        self.said = {"keepers": "7,8\n", "cat": "1500\n", "ip": "mtu 1500 gso_max_size 65536 gso_max_segs 65535\n"}
         self.addCleanup(setattr, hosts, "command", hosts.command)
-        hosts.command = lambda *words: said[words[0]]
+        hosts.command = lambda *words: self.said[words[2] if words[0] == "exec" else words[0]]
         self.addCleanup(os.environ.pop, "VIRTUAL_HOSTS", None)
         os.environ["VIRTUAL_HOSTS"] = "there"
 
@@ -253,9 +253,17 @@ class Hosts(unittest.TestCase):
         return said.getvalue()
 
     def test_taken_as_they_are(self):
-        self.assertEqual((hosts.enter(2), hosts.enter(2, 1500)), (1500, 1500))
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            self.assertEqual((hosts.enter(2), hosts.enter(2, 1500)), (1500, 1500))
+        self.assertEqual(said.getvalue(), "")
         self.assertIn("3 hosts are needed, and there are 2 already", self.refused(3, 1500))
         self.assertIn("--mtu 9000: the hosts that are there already have 1500", self.refused(2, 9000))
+
+    def test_loss_is_told(self):
+        self.said["ip"] = "mtu 1500 gso_max_size 65536 gso_max_segs 1\n"
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            hosts.enter(2)
+        self.assertIn("# the hosts that are there already lose packets", said.getvalue())
 
 
 class BetweenHosts(unittest.TestCase):
@@ -388,7 +396,8 @@ class Turns(unittest.TestCase):
         self.assertEqual(started, [2 if program == "latency" else 4 for program, _, _ in order])
 
     def test_goodput(self):
-        """The loss is set once before the stacks take their turns, and stands in the place of the size."""
+        """The loss is set once before the stacks take their turns, and stands in the place of the size; it does not
+        stay."""
         order = []
 
         class FakeRunner:
@@ -399,12 +408,13 @@ class Turns(unittest.TestCase):
         class Stack:
             name = "tcp"
 
-        lose, hosts.lose = hosts.lose, order.append
-        self.addCleanup(setattr, hosts, "lose", lose)
+        for name, stand_in in (("lose", order.append), ("lose_none", lambda: order.append("off"))):
+            self.addCleanup(setattr, hosts, name, getattr(hosts, name))
+            setattr(hosts, name, stand_in)
         goodput = Goodput([0, 0.1], 65536)
         done = runs.run_all(FakeRunner(), [(goodput, 2, goodput.groups(), [Stack])], 2, [])
         run = ("bandwidth", ["-s", "65536"])
-        self.assertEqual(order, [0, run, run, 0.1, run, run])
+        self.assertEqual(order, [0, run, run, 0.1, run, run, "off"])
         self.assertEqual([r["results"] for r in done], [{0: 700.0}, {0: 700.0}, {0.1: 700.0}, {0.1: 700.0}])
         goodput.stack_order = ["tcp"]
         rows = compared(done, True)["near"]
@@ -412,6 +422,14 @@ class Turns(unittest.TestCase):
         script = output.plot_script(goodput, "near", rows, ".")
         self.assertIn("0.0 700.0 700.0 700.0\n0.1 700.0", script)
         self.assertNotIn("set logscale x", script)
+
+        def interrupted(self, *_):
+            raise SystemExit
+
+        FakeRunner.one = interrupted
+        with self.assertRaises(SystemExit):
+            runs.run_all(FakeRunner(), [(goodput, 2, goodput.groups(), [Stack])], 2, [])
+        self.assertEqual(order[-2:], [0, "off"])
 
 
 class Results(unittest.TestCase):
