@@ -54,8 +54,7 @@ def summary(values):
 def compare_size(by_stack, more_is_better, ours, everyone):
     """One row: each stack's summary, the best peer, and the ratio of ours to it.
 
-    The ratio is there only when everyone (the stacks with any result at this size, in whatever mode) has a result here:
-    the best of some of the peers would be a kind judge.
+    The ratio is there only when everyone has a result here: the best of some of the peers would be a kind judge.
     """
     row = {"stacks": {name: summary(values) for name, values in by_stack.items() if values}}
     peers = {name: s["median"] for name, s in row["stacks"].items() if name != ours}
@@ -69,22 +68,20 @@ def compare_size(by_stack, more_is_better, ours, everyone):
     return row
 
 
-def compare_benchmark(runs, more_is_better, ours):
-    """{mode: {size: row}} of one benchmark's runs, whose modes are set. Mixed and disturbed runs are left out."""
-    everyone = {}
-    for run in runs:
-        for size in run["results"]:
-            everyone.setdefault(size, set()).add(run["stack"])
+def compare_benchmark(runs, more_is_better, ours, everyone):
+    """{mode: {size: row}} of one benchmark's runs, whose modes are set. Mixed and disturbed runs are left out. Everyone:
+    the stacks that should have run it at each size, also those that have failed."""
+    everyone = set(everyone)
     modes = {}
     for mode in (NEAR, FAR):
         rows = {}
-        for size in sorted(everyone):
+        for size in sorted({size for run in runs for size in run["results"]}):
             by_stack = {}
             for run in runs:
                 if run["mode"] == mode and size in run["results"]:
                     by_stack.setdefault(run["stack"], []).append(run["results"][size])
             if by_stack:
-                rows[size] = compare_size(by_stack, more_is_better, ours, everyone[size])
+                rows[size] = compare_size(by_stack, more_is_better, ours, everyone)
         if rows:
             modes[mode] = rows
     return modes

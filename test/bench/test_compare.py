@@ -38,9 +38,10 @@ def run(stack, probes, **results):
             "results": {int(size[1:]): value for size, value in results.items()}}
 
 
-def compared(all_runs, more_is_better=False):
+def compared(all_runs, more_is_better=False, failed=()):
+    """Of runs of everyone but those that failed from the beginning."""
     analysis.assign_modes(all_runs)
-    return analysis.compare_benchmark(all_runs, more_is_better, "ropewalk")
+    return analysis.compare_benchmark(all_runs, more_is_better, "ropewalk", {r["stack"] for r in all_runs} | set(failed))
 
 
 class Modes(unittest.TestCase):
@@ -109,6 +110,14 @@ class Ratios(unittest.TestCase):
         self.assertEqual(rows["near"][8]["absent"], ["ucx"])
         self.assertEqual(output.verdict(rows["near"][8]), "no run of ucx")
         self.assertNotIn("ratio", rows["far"][8])
+
+    def test_no_ratio_without_who_failed(self):
+        """So it is with a peer that has no run at all, and with one that has none at this size."""
+        rows = compared([run("vader", (50, 50), s8=0.4), run("ropewalk", (50, 50), s8=0.2)], failed=["ucx"])
+        self.assertEqual(output.verdict(rows["near"][8]), "no run of ucx")
+        rows = compared([run("vader", (50, 50), s8=0.4, s16=0.4), run("ropewalk", (50, 50), s8=0.2, s16=0.2),
+                         run("ucx", (50, 50), s8=0.1)])
+        self.assertEqual([output.verdict(rows["near"][size]) for size in (8, 16)], ["2.00 x ucx", "no run of ucx"])
 
     def test_mixed_runs_do_not_count(self):
         rows = compared([run("vader", (50, 50), s8=0.4), run("vader", (50, 200), s8=0.01),
