@@ -69,8 +69,8 @@ def compare_size(by_stack, more_is_better, ours, everyone):
 
 
 def compare_benchmark(runs, more_is_better, ours, everyone):
-    """{mode: {size: row}} of one benchmark's runs, whose modes are set. Mixed and disturbed runs are left out. Everyone:
-    the stacks that should have run it at each size, also those that have failed."""
+    """{mode: {size: row}} of one benchmark's runs, whose modes are set. Mixed and disturbed runs are left out. `everyone`
+    is the stacks that were to run it at each size, also those that failed."""
     everyone = set(everyone)
     modes = {}
     for mode in (NEAR, FAR):

@@ -79,9 +79,10 @@ class Goodput(Benchmark):
 
     varies = LOSS
 
-    def __init__(self, percentages, size):
+    def __init__(self, percentages, size, seconds):
         super().__init__("goodput", MPI, "bandwidth", "MB/s", True, percentages, TWO)
         self.size = size
+        self.seconds = max(0.5, seconds)  # of a repeat: a loss is a rare event with a long shadow
 
     def groups(self):
         return [[percentage] for percentage in self.sizes]
@@ -93,8 +94,8 @@ class Goodput(Benchmark):
         hosts.lose_none()
 
     def arguments(self, group):
-        """Longer repeats, as a loss is a rare event with a long shadow; few iterations to warm up, which may be slow."""
-        return ["-s", str(self.size), "-t", "0.5", "-x", "2"]
+        """Few iterations to warm up, which may be slow."""
+        return ["-s", str(self.size), "-t", str(self.seconds), "-x", "2"]
 
     def results(self, group, rows):
         return {group[0]: rows[0]["median"]}

@@ -420,7 +420,8 @@ class Turns(unittest.TestCase):
         for name, stand_in in (("lose", order.append), ("lose_none", lambda: order.append("off"))):
             self.addCleanup(setattr, hosts, name, getattr(hosts, name))
             setattr(hosts, name, stand_in)
-        goodput = Goodput([0, 0.1], 65536)
+        goodput = Goodput([0, 0.1], 65536, 0.02)
+        self.assertEqual([g.arguments([0])[2:4] for g in (goodput, Goodput([0], 65536, 2))], [["-t", "0.5"], ["-t", "2"]])
         done = runs.run_all(FakeRunner(), [(goodput, 2, goodput.groups(), [Stack])], 2, [])
         run = ("bandwidth", ["-s", "65536"])
         self.assertEqual(order, [0, run, run, 0.1, run, run, "off"])
