@@ -4,6 +4,7 @@ import os
 import platform
 import re
 import subprocess
+import time
 
 
 def first_line(command):
@@ -57,7 +58,16 @@ def tell_environment():
     return told
 
 
-def facts(source):
+def built(build):
+    """When the provider was linked, which may have been long before the source became what it is."""
+    try:
+        at = os.stat(os.path.join(build, ".libs", "libropewalk-fi.so")).st_mtime
+    except OSError:
+        return None
+    return time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(at))
+
+
+def facts(source, build):
     """Everything that a reader of the figures may ask about; None for what is not there."""
     return {
         "cpu": cpu_model(),
@@ -68,7 +78,8 @@ def facts(source):
         "load_at_start": os.getloadavg()[0],
         "transparent_hugepages": read("/sys/kernel/mm/transparent_hugepage/enabled"),
         "ptrace_scope": read("/proc/sys/kernel/yama/ptrace_scope"),
-        "ropewalk": first_line(["git", "-C", source, "describe", "--always", "--dirty"]),
+        "source": first_line(["git", "-C", source, "describe", "--always", "--dirty"]),
+        "ropewalk_built": built(build),
         "open_mpi": first_line(["ompi_info", "--version"]),
         "ucx": first_line(["ucx_info", "-v"]),
         "mpich": mpich_version(),

@@ -246,6 +246,17 @@ class Cores(unittest.TestCase):
                              ["core", "core", "hwthread", "hwthread"])
 
 
+class Facts(unittest.TestCase):
+    def test_build(self):
+        """The source's commit is no fact about the build: when that was made is told."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertIsNone(machine.built(folder))
+            os.mkdir(f"{folder}/.libs")
+            open(f"{folder}/.libs/libropewalk-fi.so", "w").close()
+            os.utime(f"{folder}/.libs/libropewalk-fi.so", (10 ** 9, 10 ** 9))
+            self.assertRegex(machine.facts(folder, folder)["ropewalk_built"], "^2001-09-0[89] ..:..:40 [+-]....$")
+
+
 class Hosts(unittest.TestCase):
     def setUp(self):
         """Two hosts whose packets have 1500 bytes are there already."""
