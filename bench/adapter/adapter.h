@@ -71,8 +71,7 @@ struct bench_adapter {
 	unsigned long receives_wanted, receives_posted, received;
 	unsigned long next; /* number in the loop that the next message to come has, over UC at least */
 
-	unsigned long sent_in_all, lost_in_all; /* UC: of this size */
-	double *times;                          /* of each iteration of the last loop, in us; NULL: not wanted */
+	double *times; /* of each iteration of the last loop, in us; NULL: not wanted */
 	unsigned long times_room;
 };
 

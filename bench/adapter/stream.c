@@ -115,19 +115,38 @@ static int play_round(
 	return rc ? rc : settle(p, messages, lost);
 }
 
-/* UC: a receive that nothing took is still posted, and must not be there for the next loop. */
-static int forget(struct bench_adapter *p, unsigned long lost)
+/*
+ * UC: tells of what this end has lost, and learns of the other's. A receive that nothing took is still posted then, and
+ * must not be there for the next loop.
+ */
+static int forget(struct bench_adapter *p, unsigned long lost, uint64_t *theirs)
 {
-	uint64_t theirs;
-	int rc = bench_adapter_exchange(p, lost, &theirs);
+	int rc = bench_adapter_exchange(p, lost, theirs);
 
-	return rc || (!lost && !theirs) ? rc : bench_adapter_reconnect(p);
+	return rc || (!lost && !*theirs) ? rc : bench_adapter_reconnect(p);
+}
+
+/* Both ends know the losses of both, and count alike: what has arrived is all that the time was for. */
+static int count_losses(struct bench_run *r, unsigned long lost, double *seconds)
+{
+	struct bench_adapter *p = (struct bench_adapter *)r->team;
+	unsigned long sent = r->iterations * (p->o->bidirectional ? 2 : 1);
+
+	r->sent += sent;
+	r->lost += lost;
+	if (lost >= sent) {
+		error(0, 0, "size %zu: none of %lu messages has arrived; take fewer at a time (-t)", r->size, sent);
+		return -EIO;
+	}
+	*seconds *= (double)sent / (double)(sent - lost);
+	return 0;
 }
 
 int bench_adapter_stream(struct bench_run *r, double *seconds)
 {
 	struct bench_adapter *p = (struct bench_adapter *)r->team;
 	unsigned long round = r->touch == BENCH_TOUCH_CHECK ? r->window : r->iterations, lost = 0, n;
+	uint64_t theirs = 0;
 	int rc = 0;
 
 	*seconds = 0;
@@ -143,27 +162,13 @@ int bench_adapter_stream(struct bench_run *r, double *seconds)
 		n = r->iterations - base < round ? r->iterations - base : round;
 		rc = play_round(p, base, n, &lost, seconds);
 		if (!rc && p->o->type == RWK_QP_UC)
-			rc = forget(p, lost);
+			rc = forget(p, lost, &theirs);
 	}
-	if (rc || !sends(p))
-		return rc;
-	p->sent_in_all += r->iterations;
-	p->lost_in_all += lost;
-	if (lost >= r->iterations) {
-		error(0, 0, "size %zu: none of %lu messages has arrived; take fewer at a time (-t)", r->size,
-			r->iterations);
-		return -EIO;
-	}
-	*seconds *= (double)r->iterations / (double)(r->iterations - lost);
-	return 0;
+	return rc || p->o->type != RWK_QP_UC ? rc : count_losses(r, lost + theirs, seconds);
 }
 
 void bench_adapter_print_lost(struct bench_run *r)
 {
-	struct bench_adapter *p = (struct bench_adapter *)r->team;
-
-	if (p->lost_in_all && !p->team.rank)
-		printf("# size %zu: %lu of %lu messages were lost, and do not count\n", r->size, p->lost_in_all,
-			p->sent_in_all);
-	p->lost_in_all = p->sent_in_all = 0;
+	if (r->lost && !r->team->rank)
+		printf("# size %zu: %lu of %lu messages were lost, and do not count\n", r->size, r->lost, r->sent);
 }

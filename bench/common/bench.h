@@ -55,6 +55,8 @@ struct bench_run {
 	size_t stride;
 	unsigned slots;       /* 1, or `window` where the data is touched */
 	unsigned long errors; /* bytes found wrong so far */
+	/* Of this size, where messages may be lost: how many were sent in all loops, and did not arrive. */
+	unsigned long sent, lost;
 };
 
 struct bench_test {

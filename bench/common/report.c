@@ -181,7 +181,10 @@ static void json_row(FILE *f, const struct bench_row *row, size_t index)
 {
 	fprintf(f, "%s\n{\"size\": %zu, \"median\": %.9g, \"min\": %.9g, \"max\": %.9g, ", index ? "," : "", row->size,
 		row->stats.median, row->stats.min, row->stats.max);
-	fprintf(f, "\"iterations\": %lu, \"window\": %u, \"samples\": [", row->iterations, row->window);
+	fprintf(f, "\"iterations\": %lu, \"window\": %u, ", row->iterations, row->window);
+	if (row->sent)
+		fprintf(f, "\"sent\": %lu, \"lost\": %lu, ", row->sent, row->lost);
+	fprintf(f, "\"samples\": [");
 	for (unsigned i = 0; i < row->samples; i++)
 		fprintf(f, "%s%.9g", i ? ", " : "", row->sample[i]);
 	fprintf(f, "]}");

@@ -20,6 +20,7 @@ struct bench_row {
 	size_t size;
 	unsigned window;
 	unsigned long iterations;
+	unsigned long sent, lost; /* as in bench_run; the JSON has them where `sent` is not 0 */
 	struct bench_stats stats;
 	unsigned samples;
 	double sample[BENCH_MAX_REPEATS];

@@ -178,6 +178,8 @@ static int one_size(
 	if (rc)
 		return rc;
 	row.iterations = r->iterations;
+	row.sent = r->sent;
+	row.lost = r->lost;
 	row.stats = bench_stats_of(row.sample, row.samples);
 	bench_report_row(report, &row);
 	if (test->after)
@@ -192,6 +194,7 @@ static int all_sizes(
 		int rc;
 
 		r->size = o->size[i];
+		r->sent = r->lost = 0;
 		r->slots = slots_of(o, r->size);
 		r->stride = stride_of(r->size);
 		r->window = r->slots > 1 || o->touch != BENCH_TOUCH_NONE ? r->slots : o->window;
