@@ -4,11 +4,12 @@
 
 #include "bench/common/clock.h"
 #include "config.h"
-#include "tools/text.h"
 
 #include <errno.h>
 #include <error.h>
 #include <inttypes.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
@@ -159,15 +160,16 @@ static void print_terms(const struct bench_adapter *p, char *text, size_t len)
 		n += snprintf(text + n, len - (size_t)n, "%s%zu", i ? "," : " -s ", o->size[i]);
 }
 
-static int read_line(int fd, char *line, size_t len)
+/* The line of the one that waits; that of the other has come with it. */
+static int hear(struct bench_adapter *p, char *line)
 {
-	size_t n = 0;
-
-	while (n < len - 1 && recv(fd, &line[n], 1, 0) == 1 && line[n] != '\n')
-		n++;
-	line[n] = '\0';
-	rwk_text_make_safe(line);
-	return n ? 0 : -ECONNRESET;
+	if (!p->o->host)
+		return 0;
+	rwk_meet_read_line(p->talk, BENCH_ADAPTER_PATIENCE, line, LINE);
+	if (*line)
+		return 0;
+	error(0, 0, "the other program has ended, or says nothing within %d s", BENCH_ADAPTER_PATIENCE);
+	return -ECONNRESET;
 }
 
 /* Both must have the same, and a packet must fit the way of each end: where these are not alike, the narrower. */
@@ -201,13 +203,27 @@ static int introduce(struct bench_adapter *p, char *heard)
 	rwk_place_print(said, &p->mine);
 	terms = said + strlen(said);
 	print_terms(p, terms, sizeof(said) - (size_t)(terms - said));
-	if (dprintf(p->talk, "%s\n", said) < 0 || (p->o->host && read_line(p->talk, heard, LINE)))
+	if (dprintf(p->talk, "%s\n", said) < 0)
 		return failed(-ECONNRESET, "the other program");
+	rc = hear(p, heard);
+	if (rc)
+		return rc;
 	rest = rwk_place_parse(heard, &p->theirs);
 	if (rest && !strcmp(rest, terms))
 		return agree_on_pmtu(p);
 	error(0, 0, "the other program was started as\n %s\nand this one as\n %s", rest ? rest : heard, terms);
 	return -EINVAL;
+}
+
+/* A host that is gone or cut off is not waited for without end: neither while its word is due, nor while ours is. */
+static void limit_patience(int talk)
+{
+	const int on = 1, idle = 2, interval = 1, most = 1000 * BENCH_ADAPTER_PATIENCE;
+
+	setsockopt(talk, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(talk, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+	setsockopt(talk, IPPROTO_TCP, TCP_USER_TIMEOUT, &most, sizeof(most));
+	setsockopt(talk, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 }
 
 int bench_adapter_open(struct bench_adapter *p)
@@ -221,6 +237,7 @@ int bench_adapter_open(struct bench_adapter *p)
 			  : rwk_meet_await(o->tcp_port, BENCH_ADAPTER_PATIENCE, heard, sizeof(heard));
 	if (p->talk < 0)
 		return p->talk;
+	limit_patience(p->talk);
 	rc = open_objects(p);
 	if (!rc)
 		rc = introduce(p, heard);
@@ -249,7 +266,7 @@ int bench_adapter_exchange(struct bench_adapter *p, uint64_t mine, uint64_t *the
 			continue;
 		n = recv(p->talk, (char *)&told + have, sizeof(told) - have, MSG_DONTWAIT);
 		if (!n || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-			error(0, 0, "the other program has ended");
+			error(0, n ? errno : 0, "the other program has ended, or is cut off");
 			return -ECONNRESET;
 		}
 		have += n > 0 ? (size_t)n : 0;

@@ -67,8 +67,7 @@ static int64_t now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* What comes of a line within that time; nothing that stands behind it. */
-static void read_line(int fd, unsigned seconds, char *line, size_t len)
+void rwk_meet_read_line(int fd, unsigned seconds, char *line, size_t len)
 {
 	int64_t until = now_ms() + (int64_t)seconds * 1000, left;
 	size_t n = 0;
@@ -95,7 +94,7 @@ int rwk_meet_await(unsigned port, unsigned seconds, char *line, size_t len)
 		fd = next_there(listener, port, seconds);
 		if (fd < 0)
 			break;
-		read_line(fd, seconds, line, len);
+		rwk_meet_read_line(fd, seconds, line, len);
 		if (rwk_place_parse(line, &ignored))
 			break;
 		error(0, 0, "who came to TCP port %u is not the other program, and says: %s", port,

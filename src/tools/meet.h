@@ -41,6 +41,11 @@ int rwk_meet(const char *host, unsigned port, unsigned seconds);
  * it that a terminal would obey. Blocks for at most `seconds` until somebody comes, and as long until he has said it.
  */
 int rwk_meet_await(unsigned port, unsigned seconds, char *line, size_t len);
+/**
+ * What comes of a line within that time, without its end, and with nothing in it that a terminal would obey; nothing
+ * that stands behind it is taken. Empty: nothing has come.
+ */
+void rwk_meet_read_line(int fd, unsigned seconds, char *line, size_t len);
 /** The address of who is at the other end of that connection: 0, or a negative errno. */
 int rwk_meet_peer(int fd, uint8_t ip[16]);
 
