@@ -11,6 +11,9 @@
 
 static int run(struct bench_run *r, double *seconds)
 {
+	bool root = !r->team->rank;
+	char *data = root ? r->send : r->recv;
+
 	*seconds = 0;
 	for (unsigned long i = 0; i < r->iterations; i++) {
 		uint64_t seed = bench_seed(0, 0, r->base + i);
@@ -18,11 +21,11 @@ static int run(struct bench_run *r, double *seconds)
 
 		MPI_Barrier(MPI_COMM_WORLD);
 		start = bench_now();
-		if (!r->team->rank)
-			bench_before_send(r, r->send, r->size, seed);
-		MPI_Bcast(r->send, (int)r->size, MPI_BYTE, 0, MPI_COMM_WORLD);
-		if (r->team->rank)
-			bench_after_recv(r, r->send, r->size, seed);
+		if (root)
+			bench_before_send(r, data, r->size, seed);
+		MPI_Bcast(data, (int)r->size, MPI_BYTE, 0, MPI_COMM_WORLD);
+		if (!root)
+			bench_after_recv(r, data, r->size, seed);
 		*seconds += bench_now() - start;
 	}
 	return 0;
