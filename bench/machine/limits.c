@@ -104,15 +104,19 @@ static int open_json(struct mate *m, const char *path)
 
 	if (rc)
 		return rc;
+	m->json_path = path;
 	fprintf(m->json, "{\"benchmark\": \"limits\",\n\"results\": [");
 	fflush(m->json);
 	return 0;
 }
 
-static int close_json(struct mate *m, const char *path)
+static int close_json(struct mate *m)
 {
-	fprintf(m->json, "\n]}\n");
-	return bench_json_close(m->json, "limits", path) ? 2 : 0;
+	FILE *f = m->json;
+
+	m->json = NULL;
+	fprintf(f, "\n]}\n");
+	return bench_json_close(f, "limits", m->json_path) ? 2 : 0;
 }
 
 static int finish(struct mate *m, int status)
@@ -157,6 +161,6 @@ int main(int argc, char **argv)
 		if (o.wanted[i] || !o.any)
 			groups[i].run(&m);
 	if (m.json)
-		status = close_json(&m, o.json);
+		status = close_json(&m);
 	return finish(&m, status);
 }

@@ -23,6 +23,8 @@ static void give_up(const struct mate *m, const char *why)
 	fprintf(stderr, "limits: process %d: %s\n", m->side, why);
 	if (!m->side)
 		kill(m->other, SIGKILL);
+	if (m->json)
+		bench_json_discard(m->json, m->json_path);
 	exit(2);
 }
 

@@ -45,8 +45,9 @@ struct mate {
 	double seconds;     /* wanted for one repeat */
 	unsigned repeats;
 	pid_t between[2]; /* processes that hold the network of each side's host; 0: both sides use loopback */
-	FILE *json;       /* of the leader, if wanted */
-	bool quiet;       /* no table */
+	FILE *json;       /* of the leader, if wanted and not complete yet */
+	const char *json_path;
+	bool quiet; /* no table */
 	unsigned rows;
 };
 

@@ -56,6 +56,7 @@ static const struct one_sided_test test = {
 			.unit = BENCH_LATENCY,
 			.shape = BENCH_TWO_RANKS,
 			.messages = 1,
+			.grain = 8,
 			.only = 8,
 			.run = bench_one_sided_run,
 		},

@@ -241,7 +241,12 @@ static bool take_result(const struct options *o, const struct kind *kind, struct
 	close(fd[1]);
 	all = read(fd[0], to, sizeof(*to)) == sizeof(*to);
 	close(fd[0]);
-	return waitpid(pid, &status, 0) == pid && !status && all;
+	if (waitpid(pid, &status, 0) != pid)
+		return false;
+	if (WIFSIGNALED(status))
+		fprintf(stderr, "addresses: %s: its process was ended by signal %d (%s)\n", kind->name,
+			WTERMSIG(status), strsignal(WTERMSIG(status)));
+	return !status && all;
 }
 
 static void print_row(const struct kind *k, const struct result *r)

@@ -43,6 +43,7 @@ static const struct bench_pair_test test = {
 			.unit = BENCH_LATENCY,
 			.shape = BENCH_TWO_RANKS,
 			.messages = 1,
+			.grain = 8,
 			.only = 8,
 			.run = bench_pair_one_sided_run,
 		},
