@@ -122,9 +122,7 @@ static const uint8_t class_of[] = {
 	[RWK_QP_SRC] = RWK_WIRE_SRC,
 };
 
-/* S0-3. By UDP the port is part of the address only where the peer is known to keep it: others change it from flow to
- * flow.
- */
+/* S0-3. By UDP the port is part of the address only where the peer is known to keep it: others change it at times. */
 static bool is_from_peer(const struct rwk_qp *qp, const struct rwk_link *l, const struct rwk_link_address *from)
 {
 	uint8_t ip[16];
