@@ -51,4 +51,14 @@ static inline struct rwk_list *rwk_list_pop(struct rwk_list *head)
 	return n;
 }
 
+/** `to` becomes all that is in `from`, in that order: who goes through it does not meet what is added meanwhile. */
+static inline void rwk_list_move_all(struct rwk_list *from, struct rwk_list *to)
+{
+	struct rwk_list *n;
+
+	rwk_list_init(to);
+	while ((n = rwk_list_pop(from)))
+		rwk_list_append(to, n);
+}
+
 #endif

@@ -518,6 +518,35 @@ static void naks_that_end(void **state)
 	}
 }
 
+/* Who is told that a request has ended posts another one each time, and takes the last of the old ones out. */
+static void post_instead(struct end *e, struct rwk_wr *wr, int status)
+{
+	assert_int_equal(status, -ECANCELED);
+	if (e->done_count == 1)
+		assert_int_equal(rwk_rc_withdraw(e->qp, &wrs[3]), 0);
+	assert_true(e->done_count <= 3); /* or it would go on for ever */
+	assert_int_equal(rwk_rc_post(e->qp, wr), 0);
+}
+
+/* One flush ends what was there before it: what is posted meanwhile ends with the next. */
+static void flushed_once(void **state)
+{
+	struct end *e;
+
+	(void)state;
+	attr.window = 1;
+	e = end_alone(&attr);
+	for (unsigned i = 0; i < 4; i++)
+		post(e, i, RWK_WR_SEND, 4);
+	e->on_done = post_instead;
+	assert_int_equal(rwk_rc_modify(e->qp, RWK_QP_ERR, NULL), 0);
+	assert_int_equal(e->done_count, 3);
+	e->on_done = NULL;
+	rwk_rc_pump(e->qp, e->now);
+	assert_int_equal(e->done_count, 6);
+	end_close(e);
+}
+
 /* The window: so many packets without an acknowledgement, then none. */
 static void window(void **state)
 {
@@ -578,6 +607,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup(not_ready_retries, setup),
 		cmocka_unit_test_setup(retries, setup),
 		cmocka_unit_test_setup(naks_that_end, setup),
+		cmocka_unit_test_setup(flushed_once, setup),
 		cmocka_unit_test_setup(window, setup),
 		cmocka_unit_test_setup(bursts, setup),
 	};

@@ -48,18 +48,16 @@ uint32_t rwk_rc_expected(const struct rwk_rc *qp)
 void rwk_rc_flush(struct rwk_rc *qp, struct rwk_wr *wr, int status)
 {
 	struct rwk_rc_requester *r = &qp->req;
-	struct rwk_list *last, *l;
+	struct rwk_list ending, *l;
 
 	r->current = NULL;
 	if (rwk_unlikely(qp->holds))
 		rwk_rc_hold_flush(qp);
-	last = r->queue.prev;
-	while ((l = rwk_list_pop(&r->queue))) { /* the last may have been withdrawn by then */
+	rwk_list_move_all(&r->queue, &ending); /* what `done` posts waits for the next flush */
+	while ((l = rwk_list_pop(&ending))) {
 		struct rwk_wr *ended = rwk_container_of(l, struct rwk_wr, link);
 
 		qp->host->done(qp->user, ended, ended == wr ? status : -ECANCELED);
-		if (l == last)
-			break;
 	}
 }
 

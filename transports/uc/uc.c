@@ -47,13 +47,11 @@ void rwk_uc_close(struct rwk_uc *qp)
 
 void uc_flush(struct rwk_uc *qp)
 {
-	struct rwk_list *last = qp->posted.prev, *l; /* what `done` posts comes after it */
+	struct rwk_list ending, *l;
 
-	while ((l = rwk_list_pop(&qp->posted))) {
+	rwk_list_move_all(&qp->posted, &ending); /* what `done` posts waits for the next flush */
+	while ((l = rwk_list_pop(&ending)))
 		qp->host->done(qp->user, rwk_container_of(l, struct rwk_wr, link), -ECANCELED);
-		if (l == last)
-			break;
-	}
 }
 
 static int to_rtr(struct rwk_uc *qp, const struct rwk_uc_attr *attr)

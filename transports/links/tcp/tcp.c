@@ -253,21 +253,12 @@ static void free_dead(struct link *l)
  * Progress.
  */
 
-static void move_all(struct rwk_list *from, struct rwk_list *to)
-{
-	struct rwk_list *n;
-
-	rwk_list_init(to);
-	while ((n = rwk_list_pop(from)))
-		rwk_list_append(to, n);
-}
-
 /* Those that are to be told now; what an upcall adds waits, or an owner that is never content would keep us here. */
 static void tell_words(struct link *l)
 {
 	struct rwk_list *n;
 
-	move_all(&l->words, &l->told);
+	rwk_list_move_all(&l->words, &l->told);
 	while ((n = rwk_list_pop(&l->told))) {
 		struct stream *s = rwk_container_of(n, struct stream, word);
 		struct rwk_link_address who = s->who;
@@ -312,7 +303,7 @@ static int look_at_unheard(struct link *l, int budget)
 	struct rwk_list unheard, *n;
 	int done = 0;
 
-	move_all(&l->unheard, &unheard);
+	rwk_list_move_all(&l->unheard, &unheard);
 	while ((n = rwk_list_pop(&unheard))) {
 		struct stream *s = rwk_container_of(n, struct stream, unheard);
 
@@ -337,7 +328,7 @@ static int tick(struct link *l, rwk_time now, int budget)
 	} else if (l->deaf) {
 		l->due = l->listen_due;
 	}
-	move_all(&l->timed, &timed);
+	rwk_list_move_all(&l->timed, &timed);
 	while ((n = rwk_list_pop(&timed))) {
 		struct stream *s = rwk_container_of(n, struct stream, timed);
 
