@@ -16,7 +16,9 @@ bool is(const unsigned char *p, size_t n, unsigned char value)
 
 bool deaf_wait(struct rwk_shm_channel *ch, unsigned word, uint64_t value)
 {
-	for (uint64_t end = rwk_clock_now() + 20000000000u; tp_heard(ch, word) < value && rwk_clock_now() < end;)
+	uint64_t end = rwk_clock_now() + 20000000000u;
+
+	while (tp_heard(ch, word) < value && rwk_clock_now() < end && rwk_shm_peer_alive(ch))
 		sched_yield();
 	return tp_heard(ch, word) >= value;
 }

@@ -116,6 +116,9 @@ static int concealing_helper(struct rwk_shm_channel *ch, const void *arg)
 		tp_progress(ch);
 	rwk_shm_conceal(ch, &tp_side(ch, true)->key[0]);
 	memset(shared_place, 0x44, LONG);
+	for (int i = 0; i < 100; i++)
+		tp_progress(ch); /* while the peer has chunks to take and does nothing */
+	CHECK(is(shared_place, LONG, 0x44));
 	tp_say(ch, 4, 1);
 	CHECK(tp_wait(ch, 2, 1));
 	CHECK(is(shared_place, LONG, 0x44));
