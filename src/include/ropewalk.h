@@ -45,6 +45,9 @@
  *   event channel  ask for its descriptor, and sleep on it
  *   listener       ask for its port
  *   connection     nothing: its descriptor comes and goes
+ *
+ * A thread that may be cancelled (pthread_cancel) holds that off around the calls: some make system calls at which it
+ * would end with its adapter half changed.
  */
 #ifndef ROPEWALK_H
 #define ROPEWALK_H
