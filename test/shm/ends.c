@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -241,40 +242,53 @@ int end_send(struct end *e, struct end_peer *p, size_t len, uint8_t flags, bool 
 	return rc;
 }
 
+/* One turn of a wait. Where nothing comes the peer may need this very processor. */
+static void turn(struct end *e, unsigned *idle)
+{
+	if (rwk_shm_transport.progress(e->port))
+		*idle = 0;
+	else if (++*idle % 1024 == 0)
+		sched_yield();
+}
+
 bool end_push(struct end *e, struct end_peer *p, size_t len, uint8_t flags)
 {
 	uint64_t end = now_ms() + 10000;
+	unsigned idle = 0;
 	int rc;
 
 	while ((rc = end_send(e, p, len, flags, false)) == -EAGAIN && now_ms() < end)
-		rwk_shm_transport.progress(e->port);
+		turn(e, &idle);
 	return !rc;
 }
 
 bool end_until(struct end *e, const uint64_t *value, uint64_t goal, int ms)
 {
 	uint64_t end = now_ms() + (uint64_t)ms;
+	unsigned idle = 0;
 
 	while (*value < goal && now_ms() < end)
-		rwk_shm_transport.progress(e->port);
+		turn(e, &idle);
 	return *value >= goal;
 }
 
 bool end_until_failed(struct end *e, struct end_peer *p, int ms)
 {
 	uint64_t end = now_ms() + (uint64_t)ms;
+	unsigned idle = 0;
 
 	while (!p->failed && now_ms() < end)
-		rwk_shm_transport.progress(e->port);
+		turn(e, &idle);
 	return p->failed != 0;
 }
 
 bool end_until_peers(struct end *e, unsigned count, int ms)
 {
 	uint64_t end = now_ms() + (uint64_t)ms;
+	unsigned idle = 0;
 
 	while (e->peers < count && now_ms() < end)
-		rwk_shm_transport.progress(e->port);
+		turn(e, &idle);
 	return e->peers >= count;
 }
 
