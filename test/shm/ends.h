@@ -53,6 +53,11 @@ struct end {
 
 /** A port in this process; `number` 0: any. Fails the test if that cannot be had. */
 struct end *end_open(uint16_t number, bool oversubscribed);
+/**
+ * A number that no port gets by chance (rwk_shm_note_bind), so that nobody has it while the test has given it up; nor
+ * does another test that runs at the same time. Of this process: always the same.
+ */
+uint16_t own_number(void);
 void end_close(struct end *e);
 /** The channel to that address, made if there is none. */
 struct end_peer *end_connect(struct end *e, const struct rwk_address *to);

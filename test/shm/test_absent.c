@@ -8,12 +8,6 @@
 
 #include <unistd.h>
 
-/* A number that no port gets by chance (rwk_shm_note_bind), so that nobody has it while the test has given it up. */
-static uint16_t own_number(void)
-{
-	return (uint16_t)(1 + getpid() % 1000);
-}
-
 /* Nobody is there: the channel fails; so it does when the port has been opened anew by someone else since. */
 static void nobody_home(void **state)
 {

@@ -284,19 +284,13 @@ static int exec_another(int fd, void *arg)
 	return 2;
 }
 
-/* A number that no port gets by chance. */
-static uint16_t own_number(pid_t pid)
-{
-	return (uint16_t)(1 + pid % 1000);
-}
-
 /* Says something, and begins this program once more, while a forked child lives on. */
 static int exec_again(int fd, void *arg)
 {
-	struct end *e = end_open(own_number(getpid()), true);
+	struct end *e = end_open(own_number(), true);
 	struct end_peer *p = end_connect(e, arg);
+	char byte, number[8];
 	int forked[2];
-	char byte;
 
 	(void)fd;
 	if (!end_push(e, p, 8, 0) || !end_push(e, p, 5000, 0) || pipe2(forked, O_CLOEXEC))
@@ -309,14 +303,15 @@ static int exec_again(int fd, void *arg)
 		_exit(0);
 	}
 	assert_int_equal(read(forked[0], &byte, 1), 1);
-	execl("/proc/self/exe", "test_death", "again", NULL);
+	snprintf(number, sizeof(number), "%u", own_number());
+	execl("/proc/self/exe", "test_death", "again", number, NULL);
 	return 2;
 }
 
 /* What it is then: a port with the number that it has had before. */
-static _Noreturn void again(void)
+static _Noreturn void again(const char *number)
 {
-	struct end *e = end_open(own_number(getpid()), true);
+	struct end *e = end_open((uint16_t)atoi(number), true);
 
 	for (;;) {
 		rwk_shm_transport.progress(e->port);
@@ -562,7 +557,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(outlived),
 	};
 
-	if (argc > 1 && !strcmp(argv[1], "again"))
-		again();
+	if (argc > 2 && !strcmp(argv[1], "again"))
+		again(argv[2]);
 	return cmocka_run_group_tests_name("shm/death", tests, NULL, NULL);
 }
