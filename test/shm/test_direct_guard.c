@@ -11,6 +11,7 @@
 #include "shm/transfer_area.h"
 
 #include "base/call_if.h"
+#include "base/process.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -233,6 +234,25 @@ static void stopped_in_a_race(void **state)
 	tp_run(stopper, fitting, &race);
 }
 
+/* Waits for a word without making progress. */
+static bool deaf_wait(struct rwk_shm_channel *ch, unsigned word)
+{
+	for (uint64_t end = rwk_clock_now() + 10000000000u; !tp_heard(ch, word) && rwk_clock_now() < end;)
+		sched_yield();
+	return tp_heard(ch, word);
+}
+
+/* The peer says in word 4 that it stops itself now: waits until it has. A SIGCONT before that would be lost. */
+static bool peer_stops(struct rwk_shm_channel *ch)
+{
+	bool said = deaf_wait(ch, 4);
+	pid_t peer = tp_side(ch, false)->pid;
+
+	for (int i = 0; said && i < 10000 && !rwk_process_is_stopped(peer); i++)
+		usleep(1000);
+	return said && rwk_process_is_stopped(peer);
+}
+
 /* A writer, by hand: stops between having looked and the call, and does that call when it goes on. */
 static int stopped_at_the_worst(struct rwk_shm_channel *ch, const void *arg)
 {
@@ -251,6 +271,7 @@ static int stopped_at_the_worst(struct rwk_shm_channel *ch, const void *arg)
 	mine->writing.word = key[0].word[0];
 	atomic_thread_fence(memory_order_seq_cst);
 	CHECK(theirs->valid[rwk_shm_cookie_index(key[0].word[0])] == key[0].word[0]);
+	tp_say(ch, 4, 1);
 	raise(SIGSTOP);
 	put = process_vm_writev(tp_side(ch, false)->pid, local, 2, remote, 2, 0);
 	mine->writing.word = 0;
@@ -275,8 +296,7 @@ static int patient_exposer(struct rwk_shm_channel *ch, const void *arg)
 	for (int i = 0; i < 2; i++)
 		CHECK(!rwk_shm_expose(ch, &iov[i], 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[i]));
 	tp_say(ch, 1, 1);
-	while (!((struct rwk_shm_area *)rwk_shm_transfer_area(ch, false))->writing.word)
-		sched_yield();
+	CHECK(peer_stops(ch));
 	if (close) { /* a process that ends in the meantime */
 		rwk_shm_transfer_stop(ch, -ECANCELED);
 		memset(buf, 0xee, sizeof(buf));
@@ -310,14 +330,6 @@ static void stopped_before_the_end(void **state)
 
 	(void)state;
 	tp_run_mortal(stopped_at_the_worst, patient_exposer, &close);
-}
-
-/* Waits for a word without making progress. */
-static bool deaf_wait(struct rwk_shm_channel *ch, unsigned word)
-{
-	for (uint64_t end = rwk_clock_now() + 10000000000u; !tp_heard(ch, word) && rwk_clock_now() < end;)
-		sched_yield();
-	return tp_heard(ch, word);
 }
 
 /* The exposer of a read that both copy, by hand: claims a chunk and stops, and pushes it when it goes on. */
@@ -354,14 +366,11 @@ static int leaving_reader(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, MOST));
 	CHECK(rwk_shm_both_ask(rwk_shm_transfers_of(ch)));
 	tp_say(ch, 3, 1);
-	CHECK(deaf_wait(ch, 4));
+	CHECK(peer_stops(ch));
 	rwk_shm_transfer_stop(ch, -ECANCELED);
 	CHECK(o.status == -ECANCELED);
 	memset(shared_place, 0xee, MOST);
-	for (int i = 0; i < 10000 && !tp_heard(ch, 6); i++) { /* it may not have been stopped yet */
-		kill(tp_side(ch, false)->pid, SIGCONT);
-		usleep(1000);
-	}
+	CHECK(!kill(tp_side(ch, false)->pid, SIGCONT) && deaf_wait(ch, 6));
 	CHECK(tp_heard(ch, 6) == 1 && is(shared_place, MOST, 0xee));
 	tp_say(ch, 2, 1);
 	return 0;
@@ -511,7 +520,7 @@ static int changing_exposer(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(!rwk_shm_expose(ch, &all, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[0]));
 	CHECK(!next_round(ch, shared_place, 64, 1));
 	CHECK(tp_wait(ch, 3, 1));
-	execlp("sleep", "sleep", "1", (char *)NULL);
+	execlp("sleep", "sleep", "60", (char *)NULL);
 	return __LINE__;
 }
 
@@ -530,6 +539,7 @@ static int changed_writer(struct rwk_shm_channel *ch, const void *arg)
 	} while (!rc);
 	CHECK(rc == -ECONNRESET && rwk_shm_peer_alive(ch));
 	CHECK(write_to(ch, &key[0], bytes, 1) == -ECONNRESET);
+	CHECK(!kill(tp_side(ch, false)->pid, SIGKILL));
 	return 0;
 }
 
@@ -537,7 +547,7 @@ static int changed_writer(struct rwk_shm_channel *ch, const void *arg)
 static void another_program(void **state)
 {
 	(void)state;
-	tp_run(changing_exposer, changed_writer, NULL);
+	tp_run_mortal(changing_exposer, changed_writer, NULL);
 }
 
 static int announcer(struct rwk_shm_channel *ch, const void *arg)
