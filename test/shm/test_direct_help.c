@@ -100,7 +100,7 @@ static void shared_out(void **state)
  * Several at a time.
  */
 
-enum { FEW = 6, BAD = 3, SOME = 64 << 10, ROUNDS = 5000 };
+enum { FEW = 6, BAD = 3, SOME = 64 << 10 };
 
 /*
  * Word 7: its processor, and one more. On a busy machine two processes may well share one for as long as they live:
@@ -156,13 +156,14 @@ static int window_user(struct rwk_shm_channel *ch, const void *arg)
 {
 	unsigned char *buf = mmap(NULL, FEW * SOME, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const size_t front = rwk_shm_chunk_at(SOME, 0, 1), enough = FEW * front * 8;
+	const uint64_t end = rwk_clock_now() + 20000000000u;
 	int cpu = bench_bind_to_cpu(1);
 	bool apart;
 
 	(void)arg;
 	CHECK(buf != MAP_FAILED && tp_wait(ch, 1, 1));
 	apart = cpu >= 0 && tp_heard(ch, 7) && tp_heard(ch, 7) != (uint64_t)cpu + 1;
-	for (unsigned i = 0; i < 30 || (apart && i < ROUNDS && tp_heard(ch, 6) < enough); i++) {
+	for (unsigned i = 0; i < 30 || (apart && rwk_clock_now() < end && tp_heard(ch, 6) < enough); i++) {
 		unsigned char *bad = buf + BAD * SOME, *hole = i % 3 == 0 ? NULL : bad + (i % 3 == 1 ? 0 : front);
 		int rc;
 

@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define PATIENCE 20000000000u /* ns */
+
 static int share_reader(struct rwk_shm_channel *ch, const void *arg)
 {
 	int rc;
@@ -33,6 +35,14 @@ static int share_exposer(struct rwk_shm_channel *ch, const void *arg)
 	return 0;
 }
 
+/* Without progress; false after ten seconds. */
+static bool hear(struct rwk_shm_channel *ch, unsigned word, uint64_t value)
+{
+	for (int i = 0; i < 100000 && tp_heard(ch, word) < value; i++)
+		usleep(100);
+	return tp_heard(ch, word) >= value;
+}
+
 /* Exposes LARGE bytes and says so. */
 static int expose(struct rwk_shm_channel *ch, unsigned char *buf)
 {
@@ -45,6 +55,7 @@ static int expose(struct rwk_shm_channel *ch, unsigned char *buf)
 	return 0;
 }
 
+/* Word 4: bytes that it has copied. 5: how often it has looked for something to do. */
 static int halves_exposer(struct rwk_shm_channel *ch, const void *arg)
 {
 	unsigned char *buf = malloc(LARGE);
@@ -52,9 +63,10 @@ static int halves_exposer(struct rwk_shm_channel *ch, const void *arg)
 
 	(void)arg;
 	CHECK(!rc);
-	while (!tp_heard(ch, 2)) {
+	for (uint64_t looks = 1; !tp_heard(ch, 2); looks++) {
 		tp_progress(ch);
 		tp_say(ch, 4, tp_counts(ch)->pushed);
+		tp_say(ch, 5, looks);
 	}
 	free(buf);
 	return 0;
@@ -62,14 +74,14 @@ static int halves_exposer(struct rwk_shm_channel *ch, const void *arg)
 
 static int halves_reader(struct rwk_shm_channel *ch, const void *arg)
 {
-	const uint64_t least = LARGE * 3 / 10;
+	const uint64_t least = LARGE * 3 / 10, end = rwk_clock_now() + PATIENCE;
 	uint64_t pulled = 0, pushed = 0;
 
 	(void)arg;
 	CHECK(tp_wait(ch, 1, 1));
 	tp_force(ch, RWK_SHM_BOTH);
 	/* a core may be busy with something else: then the other side does more, and it is tried again */
-	for (int i = 0; i < 500 && (pulled < least || pushed < least); i++) {
+	while ((pulled < least || pushed < least) && rwk_clock_now() < end) {
 		uint64_t before = tp_counts(ch)->pulled;
 		int rc = tp_read_large(ch, LARGE);
 
@@ -79,9 +91,7 @@ static int halves_reader(struct rwk_shm_channel *ch, const void *arg)
 	}
 	CHECK(pulled >= least && pushed >= least);
 	CHECK(tp_counts(ch)->unstaged == 0);
-	for (int i = 0; i < 1000 && tp_heard(ch, 4) < pushed; i++)
-		usleep(1000);
-	CHECK(tp_heard(ch, 4) >= pushed);
+	CHECK(hear(ch, 4, pushed));
 	tp_say(ch, 2, 1);
 	return 0;
 }
@@ -108,9 +118,8 @@ static int alone_reader(struct rwk_shm_channel *ch, const void *arg)
 	tp_force(ch, RWK_SHM_BOTH);
 	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, LARGE));
 	tp_progress(ch); /* asks, and copies its first chunk */
-	for (int i = 0; i < 5000 && tp_heard(ch, 4) < 2 * chunk; i++)
-		usleep(1000);
-	usleep(50000); /* in which it could take a third */
+	CHECK(hear(ch, 4, 2 * chunk));
+	CHECK(hear(ch, 5, tp_heard(ch, 5) + 100)); /* it could take a third */
 	CHECK(tp_heard(ch, 4) == 2 * chunk);
 	CHECK(tp_finish(ch, &o, 20000) == 0);
 	CHECK(tp_same(buf, LARGE, 0, 0));
@@ -148,14 +157,6 @@ static void chunks_are_halves(void **state)
 	}
 	for (unsigned less = 0; less < 3; less++) /* a peer may say what it likes */
 		assert_true(rwk_shm_chunks_in(UINT64_MAX - less) > RWK_SHM_CHUNKS_MOST);
-}
-
-/* Without progress; false after ten seconds. */
-static bool hear(struct rwk_shm_channel *ch, unsigned word, uint64_t value)
-{
-	for (int i = 0; i < 100000 && tp_heard(ch, word) < value; i++)
-		usleep(100);
-	return tp_heard(ch, word) >= value;
 }
 
 static int away_exposer(struct rwk_shm_channel *ch, const void *arg)
@@ -331,7 +332,7 @@ static int impatient_reader(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(tp_counts(ch)->pulled == MANY * SOME);
 	tp_say(ch, ALONE, 1);
 	CHECK(hear(ch, BACK, 1));
-	for (int i = 0; i < 500 && !tp_heard(ch, HELPED); i++)
+	for (uint64_t end = rwk_clock_now() + PATIENCE; !tp_heard(ch, HELPED) && rwk_clock_now() < end;)
 		CHECK(!tp_read_large(ch, LARGE));
 	CHECK(tp_heard(ch, HELPED));
 	free(buf);
