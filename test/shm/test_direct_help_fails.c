@@ -76,7 +76,7 @@ static int undelayed_user(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(!begin(ch, &o, p, &iov) && o.status == 1);
 	tp_say(ch, 3, 1);
 	CHECK(deaf_wait(ch, 4, 1));
-	for (int i = 0; !is_stopped(peer) && i < 5000; i++)
+	for (int i = 0; !is_stopped(peer) && i < 20000; i++)
 		usleep(1000);
 	if (p->stop)
 		rwk_shm_transfer_stop(ch, -ECANCELED);

@@ -296,7 +296,7 @@ static void bad_offers(void **state)
 		struct rwk_shm_sender from;
 		int fd[2], sock = rwk_shm_note_socket(), name;
 		uint16_t number = 0;
-		uint64_t end = now_ms() + 5000;
+		uint64_t end = now_ms() + 20000;
 
 		assert_int_equal(rwk_shm_note_bind(sock, &number), 0);
 		note.from = e->address;

@@ -77,7 +77,7 @@ enum lie { LIE_LENGTH, LIE_EMPTY, LIE_OFFSET, LIE_CLAIM, LIE_PUSHED, LIES };
 /* Waits for a word without looking at records. */
 static bool deaf_wait(struct rwk_shm_channel *ch, unsigned word)
 {
-	for (uint64_t end = rwk_clock_now() + 5000000000u; !tp_heard(ch, word) && rwk_clock_now() < end;)
+	for (uint64_t end = rwk_clock_now() + 20000000000u; !tp_heard(ch, word) && rwk_clock_now() < end;)
 		sched_yield();
 	return tp_heard(ch, word);
 }
@@ -286,7 +286,7 @@ static int garbage_taker(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(buf);
 	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
-	for (uint64_t end = rwk_clock_now() + 5000000000u; !tp_protocol_error(ch) && rwk_clock_now() < end;)
+	for (uint64_t end = rwk_clock_now() + 20000000000u; !tp_protocol_error(ch) && rwk_clock_now() < end;)
 		tp_progress(ch);
 	CHECK(tp_protocol_error(ch));
 	tp_say(ch, 3, 1);

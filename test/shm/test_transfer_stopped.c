@@ -61,7 +61,7 @@ static int stopped_reader(struct rwk_shm_channel *ch, const void *arg)
 	tp_force(ch, method);
 	peer = tp_side(ch, false)->pid;
 	/* it stops in one of these reads, in the first one if its core is left to it */
-	for (int i = 0; !is_stopped(peer) && i < 5000; i++) {
+	for (int i = 0; !is_stopped(peer) && i < 20000; i++) {
 		rc = after ? tp_read_large(ch, LARGE) : usleep(1000);
 		CHECK(!rc);
 	}
@@ -106,7 +106,7 @@ static int denied_alone_reader(struct rwk_shm_channel *ch, const void *arg)
 	(void)arg;
 	CHECK(buf && tp_wait(ch, 1, 1));
 	peer = tp_side(ch, false)->pid;
-	for (int i = 0; !is_stopped(peer) && i < 5000; i++)
+	for (int i = 0; !is_stopped(peer) && i < 20000; i++)
 		usleep(1000);
 	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, LARGE));
 	while (!tp_counts(ch)->pulled)

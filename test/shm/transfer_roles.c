@@ -30,7 +30,7 @@ bool tp_sleeper_start(struct tp_sleeper *s)
 	s->number = 0;
 	if (sem_init(&s->end, 0, 0) || pthread_create(&s->thread, NULL, sleep_until_told, s))
 		return false;
-	for (int i = 0; i < 5000 && (!s->number || rwk_process_idle_thread(getpid()) != s->number); i++)
+	for (int i = 0; i < 20000 && (!s->number || rwk_process_idle_thread(getpid()) != s->number); i++)
 		usleep(1000);
 	return rwk_process_idle_thread(getpid()) == s->number;
 }
@@ -40,7 +40,7 @@ bool tp_sleeper_end(struct tp_sleeper *s)
 	sem_post(&s->end);
 	if (pthread_join(s->thread, NULL))
 		return false;
-	for (int i = 0; i < 5000 && rwk_process_idle_thread(getpid()); i++)
+	for (int i = 0; i < 20000 && rwk_process_idle_thread(getpid()); i++)
 		usleep(1000);
 	return !rwk_process_idle_thread(getpid());
 }
