@@ -81,10 +81,10 @@ struct visit {
 static int knock_until_answered(const struct visit *v, struct rwk_src_holding *holding)
 {
 	struct rwk_src_knock k = {.fd = -1};
-	uint64_t end = rwk_src_ms() + 5000;
+	uint64_t end = rwk_src_ms() + 20000;
 	int rc;
 
-	while ((rc = rwk_src_door_knock(&k, &v->secret, 5000, holding)) == -EAGAIN && rwk_src_ms() < end)
+	while ((rc = rwk_src_door_knock(&k, &v->secret, 20000, holding)) == -EAGAIN && rwk_src_ms() < end)
 		sleep_ms(1);
 	return rc;
 }
@@ -223,7 +223,7 @@ static bool is_met(int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 
-	return poll(&p, 1, 5000) == 1 && p.revents & POLLIN;
+	return poll(&p, 1, 20000) == 1 && p.revents & POLLIN;
 }
 
 /* Many more than have a place have knocked and gone: who still waits is met the first time that a member looks. */
@@ -487,10 +487,13 @@ static void count_line(enum rwk_log_level level, const char *file, int line, con
 	lines += level == RWK_LOG_INFO;
 }
 
-/* What a join says while that squatter is at its door; it says once why it fails, and leaves no descriptor open. */
+/*
+ * What a join says while that squatter is at its door; it says once why it fails, and leaves no descriptor open. It
+ * waits for long, but for one of our own user who says nothing: nothing ends that wait.
+ */
 static int join_squatter(uint8_t number, struct squatter *s)
 {
-	const struct plan plan = {.key = number, .wait_ms = SHORT};
+	const struct plan plan = {.key = number, .wait_ms = s->behave == as_silent && !s->uid ? SHORT : 0};
 	bool made = false;
 	struct rwk_src_join_attr attr = attr_of(&plan, &made);
 	struct rwk_src_seat *seat = NULL;
