@@ -24,7 +24,7 @@
 #define CLONE_NEWTIME 0x80
 #endif
 
-enum { PATIENCE = 5000 }; /* milliseconds */
+enum { PATIENCE = 20000 }; /* milliseconds */
 
 static void wait_stopped(pid_t child)
 {

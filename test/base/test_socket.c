@@ -67,7 +67,7 @@ static void reserves(void **state)
 	assert_int_equal(rwk_socket_reserve(loopback, other, &got), -EADDRINUSE);
 	client = rwk_socket_connect(loopback, port, loopback, other);
 	assert_true(client >= 0);
-	assert_int_equal(poll(&(struct pollfd){.fd = listener, .events = POLLIN}, 1, 5000), 1);
+	assert_int_equal(poll(&(struct pollfd){.fd = listener, .events = POLLIN}, 1, 20000), 1);
 	close(second);
 	second = rwk_socket_accept(listener, from, &from_port);
 	assert_true(second >= 0);
@@ -88,11 +88,11 @@ static int meet(int listener, const uint8_t source[16], const uint8_t to[16], ui
 
 	if (fd < 0)
 		return fd;
-	poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, 5000);
+	poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, 20000);
 	rc = rwk_socket_connected(fd);
 	if (!rc && other) {
 		p.fd = listener;
-		assert_int_equal(poll(&p, 1, 5000), 1);
+		assert_int_equal(poll(&p, 1, 20000), 1);
 		*other = rwk_socket_accept(listener, from, &from_port);
 		assert_true(*other >= 0);
 		assert_memory_equal(from, to, 16);

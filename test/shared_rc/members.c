@@ -401,7 +401,7 @@ unsigned holders_of(const struct told *told)
 void assert_nothing_left(const struct told *told, uint8_t key)
 {
 	/* What a socket held in flight is given back by the kernel's own process, a little later. */
-	for (int i = 0; i < 200 && name_is_taken(key, geteuid()); i++)
+	for (int i = 0; i < 2000 && name_is_taken(key, geteuid()); i++)
 		sleep_ms(10);
 	assert_false(name_is_taken(key, geteuid()));
 	assert_int_equal(holders_of(told), 0);

@@ -164,7 +164,7 @@ static void forked_children(void **state)
 		child[i] = member_fork(&m);
 	member_join(&second, &plan);
 	assert_true(same_domain(&m.told, &second.told));
-	for (int i = 0; i < 200 && holders_of(&m.told) > 2; i++)
+	for (int i = 0; i < 2000 && holders_of(&m.told) > 2; i++)
 		sleep_ms(10); /* the children have only begun */
 	assert_int_equal(holders_of(&m.told), 2);
 	member_leave(&second);
