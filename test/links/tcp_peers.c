@@ -124,6 +124,17 @@ void until_words(struct peer *a, struct peer *b, unsigned count)
 	}
 }
 
+void until_got(struct peer *a, struct peer *b, const struct peer *p, uint64_t count)
+{
+	uint64_t end = now_ms() + PATIENCE;
+
+	while (p->got < count) {
+		assert_true(now_ms() < end);
+		step(a, b);
+	}
+	assert_int_equal(p->got, count);
+}
+
 void run_for(struct peer *a, struct peer *b, unsigned ms)
 {
 	uint64_t end = now_ms() + ms;

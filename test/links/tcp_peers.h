@@ -39,6 +39,8 @@ int send_number(struct peer *p, const struct rwk_link_address *to, uint32_t numb
 
 /* Progress of one or two peers (b may be NULL) until `count` words are there in a, or 20 seconds have passed. */
 void until_words(struct peer *a, struct peer *b, unsigned count);
+/* The same until p, which is one of them, has got so many packets. */
+void until_got(struct peer *a, struct peer *b, const struct peer *p, uint64_t count);
 /* Both, for so many milliseconds. */
 void run_for(struct peer *a, struct peer *b, unsigned ms);
 /* a's stream to b is open at both ends. */

@@ -223,7 +223,7 @@ static void silence(void **state)
 
 	(void)state;
 	attr.strangers = 8;
-	attr.stranger_ms = 1000;
+	attr.stranger_ms = 500; /* a peer behind a hundred is waited for a dozen times as long */
 	p = open_peer(&attr);
 	for (int i = 0; i < 100; i++)
 		fd[i] = bare(rwk_tcp_port(p->l));
@@ -301,7 +301,7 @@ static void silent_after_knock(void **state)
 	int fd;
 
 	(void)state;
-	attr.stranger_ms = 100;
+	attr.stranger_ms = 1000;
 	p = open_peer(&attr);
 	fd = knock(p, &c);
 	assert_int_equal(until_end(p, fd), 0);
