@@ -39,7 +39,7 @@ static void test_no_room(void **state)
 	udp_host_enter(1);
 	b = udp_end_open_with(&(struct rwk_udp_attr){.ip = {[10] = 0xff, 0xff, 10, 9, 0, 77}, .port = 4791});
 	udp_host_enter(0);
-	for (int i = 0; i < 5000 && b->arrived < sent; i++) {
+	for (int i = 0; i < 20000 && b->arrived < sent; i++) {
 		a->link->ops->progress(a->link, 64);
 		b->link->ops->progress(b->link, 64);
 		udp_wait(b, 1);

@@ -308,7 +308,7 @@ static void test_sleep(void **state)
 		assert_false(udp_wait(b, 0));
 		assert_int_equal(udp_send(from[i], &b->here, 1, 8), 0);
 		udp_flush(from[i]);
-		assert_true(udp_wait(b, 5000));
+		assert_true(udp_wait(b, 20000));
 		assert_int_equal(b->link->ops->arm(b->link), -EAGAIN);
 		udp_receive(b, b->arrived + 1);
 		assert_memory_equal(&b->from, &from[i]->here, sizeof(b->from));
@@ -453,7 +453,7 @@ static bool comes_by_line(struct udp_end *from, struct udp_end *to)
 
 	assert_int_equal(udp_send(from, &to->here, before, 100), 0);
 	udp_flush(from);
-	assert_true(udp_wait(to, 5000));
+	assert_true(udp_wait(to, 20000));
 	by_line = waits_in(to, 1);
 	assert_int_not_equal(by_line, waits_in(to, 0));
 	udp_receive(to, before + 1);

@@ -47,7 +47,7 @@ static void next_captured(uint16_t port, struct captured *c)
 	for (;;) {
 		size_t at;
 
-		assert_true(poll(&p, 1, 5000) > 0);
+		assert_true(poll(&p, 1, 20000) > 0);
 		assert_true(recv(capture, c->bytes, sizeof(c->bytes), 0) > 0);
 		c->ip4 = c->bytes[0] >> 4 == 4;
 		if (c->bytes[c->ip4 ? 9 : 6] != IPPROTO_UDP)

@@ -151,7 +151,7 @@ bool udp_wait(struct udp_end *e, int milliseconds)
 void udp_receive(struct udp_end *e, unsigned count)
 {
 	while (e->arrived < count && !e->damaged)
-		if (!e->link->ops->progress(e->link, 64) && !udp_wait(e, 5000))
+		if (!e->link->ops->progress(e->link, 64) && !udp_wait(e, 20000))
 			return;
 }
 
@@ -184,7 +184,7 @@ void udp_check_room(struct udp_end *a, struct udp_end *b, size_t len, bool batch
 	for (unsigned round = 0; round < 100; round++) {
 		int few = 1 + (int)(round * 7 % window), got = 0;
 
-		while (got < few && udp_wait(b, 5000))
+		while (got < few && udp_wait(b, 20000))
 			got += b->link->ops->progress(b->link, few - got);
 		assert_int_equal(got, few);
 		send_some(a, b, (uint32_t)few, len, batches);
