@@ -264,32 +264,54 @@ static unsigned descriptors(void)
 	return count;
 }
 
-/* The limit holds: of twenty silent ones eight are let in, and stay undisturbed for a while; nobody spins meanwhile. */
+/*
+ * Of twenty silent ones eight are let in, and nobody spins meanwhile. False: this process was away for so long that
+ * they had had their time.
+ */
+static bool undisturbed_for_a_while(struct peer *p, const int fd[20], unsigned before)
+{
+	struct pollfd w = {.fd = p->l->ops->wait_fd(p->l, 0), .events = POLLIN};
+	uint64_t start = now_ms();
+	unsigned open, held;
+	int armed, woken;
+
+	p->l->ops->progress(p->l, 16);
+	p->l->ops->progress(p->l, 16);
+	open = descriptors();
+	held = count_held(fd, 20);
+	armed = p->l->ops->arm(p->l);
+	woken = poll(&w, 1, 20); /* it does not ask for those who wait */
+	if (now_ms() > start + 200)
+		return false;
+	assert_int_equal(open - before, 20 + 8);
+	assert_int_equal(held, 20);
+	assert_int_equal(armed, 0);
+	assert_int_equal(woken, 0);
+	assert_int_equal(poll(&w, 1, 20000), 1); /* its timer lets them in */
+	return true;
+}
+
+/* The limit holds: of twenty silent ones eight are let in, and stay undisturbed for a while. */
 static void silent_limit(void **state)
 {
 	struct rwk_tcp_attr attr = tcp_attr(22);
-	struct peer *p;
-	struct pollfd w;
-	unsigned before;
-	int fd[20];
+	bool done = false;
 
 	(void)state;
 	attr.strangers = 8;
-	p = open_peer(&attr);
-	before = descriptors();
-	for (int i = 0; i < 20; i++)
-		fd[i] = bare(rwk_tcp_port(p->l));
-	p->l->ops->progress(p->l, 16);
-	p->l->ops->progress(p->l, 16);
-	assert_int_equal(descriptors() - before, 20 + 8);
-	assert_int_equal(count_held(fd, 20), 20);
-	w = (struct pollfd){.fd = p->l->ops->wait_fd(p->l, 0), .events = POLLIN};
-	assert_int_equal(p->l->ops->arm(p->l), 0);
-	assert_int_equal(poll(&w, 1, 20), 0);    /* it does not ask for those who wait */
-	assert_int_equal(poll(&w, 1, 20000), 1); /* its timer lets them in */
-	for (int i = 0; i < 20; i++)
-		close(fd[i]);
-	close_peer(p);
+	for (int tries = 0; !done; tries++) {
+		struct peer *p = open_peer(&attr);
+		unsigned before = descriptors();
+		int fd[20];
+
+		assert_true(tries < 100);
+		for (int i = 0; i < 20; i++)
+			fd[i] = bare(rwk_tcp_port(p->l));
+		done = undisturbed_for_a_while(p, fd, before);
+		for (int i = 0; i < 20; i++)
+			close(fd[i]);
+		close_peer(p);
+	}
 }
 
 /* One who knocks and then says nothing goes as well. */
