@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <rdma/fi_eq.h>
 #include <stdio.h>
+#include <unistd.h>
 
 /** Entries of a folder of /proc/self; that of descriptors has its own among them, each time. */
 static unsigned entries(const char *path)
@@ -39,6 +40,13 @@ static void same_as(const struct taken *before, const char *what)
 	if (t.descriptors != before->descriptors || t.threads != before->threads)
 		fail_msg("%s: %u descriptors and %u threads, before it was %u and %u", what, t.descriptors, t.threads,
 			before->descriptors, before->threads);
+}
+
+/* A thread that has been joined may be listed for a moment still. */
+static void await_end(unsigned threads)
+{
+	for (int64_t end = t_now() + T_PATIENCE; now().threads > threads && t_now() < end;)
+		usleep(1000);
 }
 
 struct what {
@@ -90,6 +98,7 @@ static void close_all(struct what *w, const struct taken *none)
 	assert_int_equal(fi_close(&w->domain->fid), 0);
 	assert_int_equal(fi_close(&w->fabric->fid), 0);
 	fi_freeinfo(w->info);
+	await_end(none->threads);
 	same_as(none, "after all is closed");
 }
 
@@ -159,6 +168,7 @@ static void nothing_before_a_connected_endpoint(void **state)
 	assert_int_equal(fi_close(&w.ep->fid), 0);
 	assert_int_equal(fi_close(&w.cq->fid), 0);
 	assert_int_equal(fi_close(&w.domain->fid), 0);
+	await_end(none.threads);
 	assert_int_equal(now().threads, none.threads);
 	assert_int_equal(fi_close(&w.fabric->fid), 0);
 	same_as(&none, "after all is closed");
