@@ -27,6 +27,7 @@ static atomic_uint driven[2];
 static atomic_bool busy[2];
 static atomic_bool at_work;            /* the program: whenever the thread naps, with the first group */
 static atomic_int first_nap, last_nap; /* ms */
+static atomic_bool asleep;             /* the thread: without an end, while the program is not at work */
 
 /* What others have for it. */
 static unsigned number(const struct rwk_engine *e)
@@ -152,7 +153,7 @@ static int stop(void **state)
 int poll(struct pollfd *fds, nfds_t count, int ms)
 {
 	bool works = atomic_load(&at_work);
-	int most = ms < 0 && works ? 1 : ms, none = 0;
+	int most = ms < 0 && works ? 1 : ms, none = 0, rc;
 	const struct timespec t = {most / 1000, most % 1000 * 1000000L};
 
 	if (works && ms > 0) {
@@ -163,7 +164,10 @@ int poll(struct pollfd *fds, nfds_t count, int ms)
 		rwk_fi_enter(&guard[0]);
 		rwk_fi_leave(&guard[0]);
 	}
-	return ppoll(fds, count, most < 0 ? NULL : &t, NULL);
+	atomic_store(&asleep, most < 0);
+	rc = ppoll(fds, count, most < 0 ? NULL : &t, NULL);
+	atomic_store(&asleep, false);
+	return rc;
 }
 
 static int64_t now(void)
@@ -233,6 +237,7 @@ static void the_kept_one_has_its_turn(void **state)
 	}
 }
 
+/* In a nap it may have no processor for longer than this looks. */
 static void wait_until_asleep(unsigned i)
 {
 	int64_t end = now() + PATIENCE;
@@ -242,7 +247,7 @@ static void wait_until_asleep(unsigned i)
 		assert_true(now() < end);
 		before = atomic_load(&driven[i]);
 		usleep(30000);
-	} while (atomic_load(&driven[i]) != before);
+	} while (atomic_load(&driven[i]) != before || !atomic_load(&asleep));
 }
 
 /* When there is nothing it sleeps; whoever takes a lock wakes it for that group. */
