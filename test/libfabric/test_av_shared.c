@@ -184,12 +184,14 @@ static void killed_maker(struct t_process *p)
 	struct sockaddr_in in = address(3);
 	struct t_domain d;
 	struct fid_av *av;
+	pid_t pid;
 
 	t_domain_open(&d, FI_SOCKADDR_IN, FI_THREAD_DOMAIN);
 	assert_int_equal(open_av(&d, "left", 0, NULL, &av), 0);
 	assert_int_equal(fi_av_insert(av, &in, 1, NULL, 0, NULL), 1);
-	t_say(p, "", 1);
-	kill(getpid(), SIGKILL);
+	pid = getpid();
+	t_say(p, &pid, sizeof(pid));
+	kill(pid, SIGKILL);
 }
 
 static void heir(struct t_process *p)
@@ -198,12 +200,14 @@ static void heir(struct t_process *p)
 	struct fid_av *av;
 	size_t count;
 	int64_t end = t_now() + T_PATIENCE;
-	char byte;
+	pid_t maker;
 
 	t_domain_open(&d, FI_SOCKADDR_IN, FI_THREAD_DOMAIN);
-	t_hear(p, &byte, 1);
-	while (recv(p->fd, &byte, 1, 0) > 0) /* until it has gone */
+	t_hear(p, &maker, sizeof(maker));
+	while (!kill(maker, 0)) { /* until it has been waited for: its socket goes before its vector does */
 		assert_true(t_now() < end);
+		usleep(1000);
+	}
 	assert_true(is_left("left"));
 	assert_int_equal(open_av(&d, "left", FI_READ, NULL, &av), -FI_ENOENT);
 	assert_false(is_left("left"));
