@@ -371,7 +371,7 @@ class Children(unittest.TestCase):
             self.assertTrue(gone(grandchild))
 
 
-def gone(pid, patience=5):
+def gone(pid, patience=30):
     """Whether the process ends, or is only a zombie that its new parent has not collected."""
     end = time.monotonic() + patience
     while time.monotonic() < end:
