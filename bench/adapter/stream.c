@@ -16,7 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SILENCE 0.02 /* s: what has not come by then was lost */
+#define SILENCE 0.02 /* s: what has not come by then, */
+#define LOOKS   100  /* in so many polls, was lost */
 
 static bool sends(const struct bench_adapter *p)
 {
@@ -34,17 +35,25 @@ static bool is_told(const struct bench_adapter *p)
 	return receives(p) && (p->o->operation->type == RWK_REQUEST_SEND || p->tells);
 }
 
-/* UC: what is still on its way. */
+/*
+ * UC: what is still on its way. Nothing is, once so many looks in so long a time have brought nothing: who has been away
+ * for that time finds in his next looks what has come meanwhile.
+ */
 static int let_arrive(struct bench_adapter *p, unsigned long messages)
 {
-	unsigned long before;
-	double since = bench_now();
+	double last = bench_now();
+	unsigned looks = 0;
 	int rc = 0;
 
-	while (!rc && p->received < messages && bench_now() - since < SILENCE) {
-		before = p->received;
+	while (!rc && p->received < messages && (looks < LOOKS || bench_now() - last < SILENCE)) {
+		unsigned long before = p->received;
+
 		rc = bench_adapter_poll(p, &(struct bench_adapter_wait){0});
-		since = p->received > before ? bench_now() : since;
+		looks++;
+		if (p->received > before) {
+			last = bench_now();
+			looks = 0;
+		}
 	}
 	return rc;
 }
