@@ -190,6 +190,8 @@ void rwk_listener_close(struct rwk_listener *l)
 	}
 	rwk_cm_free_dead(ch);
 	rwk_cm_watch(ch, l->fd, &l->source, 0, EPOLLIN);
+	/* Not by closing alone: while a forked child holds the socket too, others would come in there, and wait. */
+	shutdown(l->fd, SHUT_RDWR);
 	close(l->fd);
 	rwk_list_remove(&l->all);
 	ch->children--;

@@ -233,6 +233,47 @@ static void breach_with_child(void **state)
 	sides_close();
 }
 
+static void check_reset(int fd)
+{
+	struct timeval patience = {.tv_sec = 20};
+	char byte;
+
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+	assert_int_equal(recv(fd, &byte, 1, 0), -1);
+	assert_int_equal(errno, ECONNRESET);
+	close(fd);
+}
+
+/*
+ * A child holds the socket of a listener that is closed, whose port was the kernel's choice, or this program's: nobody
+ * waits there, and another listener has the port.
+ */
+static void closed_listener_with_child(void **state)
+{
+	struct rwk_connection_attr attr = sides_attr(RWK_TRANSPORT_STREAM, NULL);
+	struct rwk_listen_attr at = {0};
+
+	(void)state;
+	attr.patient = true;
+	sides_open(RWK_QP_RC);
+	sides_listen(&at);
+	for (unsigned i = 0; i < 2; i++) {
+		int waiting = sides_bare();
+		pid_t child = fork_child();
+
+		at.port = rwk_listener_port(listener);
+		rwk_listener_close(listener);
+		check_reset(waiting);
+		assert_int_equal(rwk_connect(client.channel, near.qp, far.ip, at.port, &attr, &client.c), 0);
+		assert_int_equal(sides_await(&client, RWK_CONNECTION_UNREACHABLE).status, -ECONNREFUSED);
+		rwk_connection_destroy(client.c);
+		client.c = NULL;
+		sides_listen(&at);
+		end_child(child);
+	}
+	sides_close();
+}
+
 /* By UDP to no address in particular: that is this host's, and packets come from the one that the connection has. */
 static void to_no_address(void **state)
 {
@@ -256,6 +297,7 @@ int main(void)
 		cmocka_unit_test(closed_in_vain),
 		cmocka_unit_test(hung_up_on),
 		cmocka_unit_test(breach_with_child),
+		cmocka_unit_test(closed_listener_with_child),
 		cmocka_unit_test(to_no_address),
 	};
 
