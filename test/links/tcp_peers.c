@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "links/tcp_peers.h"
 
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -178,4 +181,23 @@ void exchange(struct peer *a, struct peer *b, uint32_t count)
 int last_word(const struct peer *p)
 {
 	return p->word_count ? p->words[p->word_count - 1] : NO_WORD;
+}
+
+pid_t fork_holder(void)
+{
+	pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (child)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
+	alarm(60);
+	pause();
+	_exit(0);
+}
+
+void end_holder(pid_t child)
+{
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
 }

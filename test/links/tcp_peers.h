@@ -52,4 +52,8 @@ int last_word(const struct peer *p);
 
 uint64_t now_ms(void);
 
+/* A child that holds what this process has open, and does nothing, until it is ended. */
+pid_t fork_holder(void);
+void end_holder(pid_t child);
+
 #endif

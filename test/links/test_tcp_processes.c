@@ -433,6 +433,36 @@ static void not_inherited(void **state)
 	close_peer(p);
 }
 
+/*
+ * A forked child holds the sockets of a link that is closed: nobody is there for who has come, and was not let in yet,
+ * nor for who comes now; and another link has the port.
+ */
+static void closed_with_child(void **state)
+{
+	struct rwk_tcp_attr attr = tcp_attr(11), early_attr = tcp_attr(22), late_attr = tcp_attr(33);
+	struct peer *p = open_peer(&attr), *early = open_peer(&early_attr), *late = open_peer(&late_attr);
+	struct rwk_link_address at = p->at;
+	pid_t child;
+
+	(void)state;
+	attr.port = rwk_tcp_port(p->l);
+	assert_int_equal(rwk_tcp_reach(early->l, &at, 11), 0);
+	run_for(early, NULL, 10); /* what it has said waits in the kernel */
+	child = fork_holder();
+	close_peer(p);
+	assert_int_equal(rwk_tcp_reach(late->l, &at, 11), 0);
+	until_words(late, NULL, 1);
+	until_words(early, NULL, 1);
+	assert_int_equal(last_word(late), -ECONNREFUSED);
+	assert_int_equal(last_word(early), -ECONNREFUSED);
+	p = open_peer(&attr);
+	connect_peers(late, p);
+	end_holder(child);
+	close_peer(early);
+	close_peer(late);
+	close_peer(p);
+}
+
 static unsigned warnings;
 
 static void count_warnings(enum rwk_log_level level, const char *file, int line, const char *text)
@@ -556,6 +586,7 @@ int main(void)
 		cmocka_unit_test(restarted),
 		cmocka_unit_test(restarted_meeting),
 		cmocka_unit_test(not_inherited),
+		cmocka_unit_test(closed_with_child),
 		cmocka_unit_test(descriptors),
 		cmocka_unit_test(no_descriptor_to_ask_by),
 	};

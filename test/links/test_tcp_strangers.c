@@ -331,6 +331,25 @@ static void silent_after_knock(void **state)
 	close_peer(p);
 }
 
+/* He hears of it, too, while a forked child holds the socket. */
+static void silent_with_child(void **state)
+{
+	struct rwk_tcp_attr attr = tcp_attr(22);
+	struct challenge c;
+	struct peer *p;
+	pid_t child;
+	int fd;
+
+	(void)state;
+	attr.stranger_ms = 100;
+	p = open_peer(&attr);
+	fd = knock(p, &c);
+	child = fork_holder();
+	assert_int_equal(until_end(p, fd), 0);
+	end_holder(child);
+	close_peer(p);
+}
+
 /* Two links with two secrets: who connects hears that it is not let in, who listens counts a stranger. */
 static void two_secrets(void **state)
 {
@@ -555,6 +574,7 @@ int main(void)
 		cmocka_unit_test(silence),
 		cmocka_unit_test(silent_limit),
 		cmocka_unit_test(silent_after_knock),
+		cmocka_unit_test(silent_with_child),
 		cmocka_unit_test(two_secrets),
 		cmocka_unit_test(other_programs),
 		cmocka_unit_test(breach),

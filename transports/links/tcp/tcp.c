@@ -153,7 +153,7 @@ void rwk_stream_watch(struct stream *s, bool out)
 	ask_for(s);
 }
 
-/* Not by closing alone: a forked child may hold the socket too, and then it would stay in the set. */
+/* Not by closing alone: if a forked child holds the socket too, it would stay in the set, and the peer would wait. */
 void rwk_stream_close_socket(struct stream *s)
 {
 	if (s->fd < 0)
@@ -162,6 +162,7 @@ void rwk_stream_close_socket(struct stream *s)
 		epoll_ctl(s->link->epoll, EPOLL_CTL_DEL, s->fd, NULL);
 	s->watched = s->wants_out = false;
 	rwk_list_remove(&s->unheard);
+	shutdown(s->fd, SHUT_RDWR);
 	if (s->watch >= 0 && s->hung < 0)
 		s->hung = s->fd; /* who looks into that set is to find it there until the word is told */
 	else
@@ -442,6 +443,7 @@ static int link_wait_fd(struct rwk_link *l, int i)
 static void close_descriptors(struct link *l)
 {
 	close(l->epoll);
+	shutdown(l->listener, SHUT_RDWR); /* a forked child may hold it too: others would come in there, and wait */
 	close(l->listener);
 	close(l->timer);
 }
