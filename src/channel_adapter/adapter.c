@@ -79,15 +79,27 @@ uint16_t rwk_adapter_port(const struct rwk_adapter *a)
 	return rwk_udp_port(a->link);
 }
 
-/* Does a qp send there? Its peer knows our packets by their source. */
+/* Where the qp's peer is, who knows our packets by their source; NULL: there is none. */
+static const uint8_t *peer_of(const struct rwk_qp *qp)
+{
+	switch (rwk_ca_state(qp)) {
+	case RWK_QPS_INIT:
+		return qp->stream ? qp->stream->peer_ip : NULL;
+	case RWK_QPS_RTR:
+	case RWK_QPS_RTS:
+		return qp->peer_ip;
+	default:
+		return NULL;
+	}
+}
+
 static bool is_known_at(const struct rwk_adapter *a, const uint8_t peer[16])
 {
 	for (uint32_t i = 0; i < RWK_QPS_MAX; i++) {
 		const struct rwk_qp *qp = a->qp[i];
+		const uint8_t *ip = qp && qp->link == a->link ? peer_of(qp) : NULL;
 
-		if (!qp || qp->link != a->link || memcmp(qp->peer_ip, peer, sizeof(qp->peer_ip)))
-			continue;
-		if (rwk_ca_state(qp) == RWK_QPS_RTR || rwk_ca_state(qp) == RWK_QPS_RTS)
+		if (ip && !memcmp(ip, peer, sizeof(qp->peer_ip)))
 			return true;
 	}
 	return false;

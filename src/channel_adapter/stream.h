@@ -16,6 +16,11 @@ struct rwk_ca_stream {
 	bool open;
 	struct rwk_link_address at;
 	/**
+	 * Set by the owner: where a peer is that will take the qp's packets, by UDP, only from where they would come
+	 * now, though the qp is in INIT still; NULL: there is none.
+	 */
+	const uint8_t *peer_ip;
+	/**
 	 * From the adapter's work: the stream has ended (links/stream/stream.h says by what), and is none any more. Who
 	 * is told sends the qp to ERR, and may part from it.
 	 */

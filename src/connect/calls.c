@@ -72,6 +72,8 @@ static int begin(struct rwk_connection *c)
 	if (rc < 0)
 		return rc;
 	c->fd = rc;
+	if (c->mine.transport == RWK_TRANSPORT_UDP)
+		c->stream.peer_ip = c->peer_ip;
 	rc = rwk_cm_watch_socket(c, EPOLLOUT);
 	if (rc) {
 		close(c->fd);

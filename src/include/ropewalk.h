@@ -115,7 +115,8 @@ RWK_API int rwk_adapter_close(struct rwk_adapter *a);
 RWK_API uint16_t rwk_adapter_port(const struct rwk_adapter *a);
 /**
  * The address of this host that a peer at `peer` sees: 0 and ip set; -ENETUNREACH and the like: there is no way. Of an
- * adapter of all addresses it is the kernel's choice, and stays the same as long as a qp is connected with that host.
+ * adapter of all addresses it is the kernel's choice, and stays the same as long as a qp is connected with that host,
+ * or is being connected with it by rwk_connect and UDP.
  */
 RWK_API int rwk_adapter_source(struct rwk_adapter *a, const uint8_t peer[16], uint8_t ip[16]);
 /**

@@ -67,21 +67,40 @@ static void check_passes(const struct connected *c)
 	assert_int_equal(ends_await(&near, near.send_cq).status, 0);
 }
 
-/* The server sees the client at that address, and its packets. */
-static struct connected connect_from(uint8_t host)
+/* The server sees the client at that address, and has not answered. */
+static struct connected ask_from(uint8_t host)
 {
 	struct rwk_connection_attr attr = sides_attr(RWK_TRANSPORT_UDP, NULL);
 	struct connected c = {.near = make_qp(&near), .far = make_qp(&far)};
 
 	near.qp = c.near;
-	far.qp = c.far;
-	client.c = server.c = NULL;
 	ends_ip(near.ip, host);
-	sides_connect(&attr);
+	sides_ask(&attr);
 	c.client = client.c;
 	c.server = server.c;
 	client.c = server.c = NULL;
-	check_passes(&c);
+	return c;
+}
+
+/* Packets, too, come from where the server has seen the client. */
+static void answer(const struct connected *c)
+{
+	struct rwk_connection_attr attr = sides_attr(RWK_TRANSPORT_UDP, NULL);
+
+	client.c = c->client;
+	server.c = c->server;
+	assert_int_equal(rwk_accept(server.c, c->far, &attr), 0);
+	sides_await(&client, RWK_CONNECTION_ESTABLISHED);
+	sides_await(&server, RWK_CONNECTION_ESTABLISHED);
+	client.c = server.c = NULL;
+	check_passes(c);
+}
+
+static struct connected connect_from(uint8_t host)
+{
+	struct connected c = ask_from(host);
+
+	answer(&c);
 	return c;
 }
 
@@ -117,6 +136,34 @@ static void source_changes(void **state)
 	sides_close_one(&server);
 }
 
+/* And as long as one is being connected there: until that is given up, or once it is connected. */
+static void source_changes_meanwhile(void **state)
+{
+	struct connected given_up, first, second;
+	struct rwk_qp *qp;
+
+	(void)state;
+	assert_int_equal(choose(5), 0);
+	open_client();
+	sides_open_one(&server, &far, 2, RWK_QP_RC);
+	qp = far.qp;
+	given_up = ask_from(5);
+	assert_int_equal(choose(6), 0);
+	first = ask_from(5);
+	second = connect_from(5);
+	end(&second);
+	answer(&first);
+	end(&first);
+	second = ask_from(5);
+	end(&second);
+	end(&given_up);
+	first = connect_from(6);
+	end(&first);
+	close_client();
+	far.qp = qp;
+	sides_close_one(&server);
+}
+
 /* No way: no path MTU either, from wherever. */
 static void no_way(void **state)
 {
@@ -141,6 +188,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(source_changes),
+		cmocka_unit_test(source_changes_meanwhile),
 		cmocka_unit_test(no_way),
 	};
 
