@@ -48,6 +48,8 @@
  *
  * A thread that may be cancelled (pthread_cancel) holds that off around the calls: some make system calls at which it
  * would end with its adapter half changed.
+ *
+ * What was made before a fork is the parent's alone: the child neither uses nor destroys it, or peers would hear of it.
  */
 #ifndef ROPEWALK_H
 #define ROPEWALK_H
