@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -267,12 +268,24 @@ void rwk_ca_pump(struct rwk_adapter *a)
 		rwk_ca_set_alarm(a);
 }
 
+/* Arm does not say: packets that wait for room to go out keep one from sleeping, too. */
+static bool some_are_here(struct rwk_link *l)
+{
+	struct pollfd p = {.events = POLLIN};
+
+	for (int i = 0; (p.fd = l->ops->wait_fd(l, i)) >= 0; i++) {
+		if (poll(&p, 1, 0) > 0 && p.revents & POLLIN)
+			return true;
+	}
+	return false;
+}
+
 void rwk_ca_take_packets(struct rwk_adapter *a)
 {
 	struct rwk_link *l = a->link;
 
 	/* A look may bring one packet of many, or none though some are here. */
-	for (unsigned i = 0; i < LOOKS_MAX && (l->ops->progress(l, PACKETS_A_POLL) > 0 || l->ops->arm(l)); i++)
+	for (unsigned i = 0; i < LOOKS_MAX && (l->ops->progress(l, PACKETS_A_POLL) > 0 || some_are_here(l)); i++)
 		;
 }
 

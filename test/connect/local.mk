@@ -71,7 +71,7 @@ TESTS += test/connect/test_sleep
 
 check_PROGRAMS += test/connect/test_leave
 test_connect_test_leave_SOURCES = test/connect/test_leave.c $(connect_sides) $(adapter_udp)
-test_connect_test_leave_LDADD = libropewalk.la $(CMOCKA_LIBS) -lpthread
+test_connect_test_leave_LDADD = $(TEST_LDADD) -lpthread
 TESTS += test/connect/test_leave
 
 # In a network of its own.

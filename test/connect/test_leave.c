@@ -7,18 +7,53 @@
  *
  * Links: udp, tcp.
  */
+#define _GNU_SOURCE /* struct mmsghdr */
 #include "connect/sides.h"
 
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define SENDS   50u
 #define LENGTH  REGION /* of a message on a stream that has little room: bytes */
 #define STREAMS 2u     /* such messages that its buffer holds */
+#define FEW     20u
+
+/* The kernel has no room for datagrams; and how often it has been asked for some. */
+static bool full;
+static unsigned refused;
+
+static bool refuses(int fd)
+{
+	socklen_t len = sizeof(int);
+	int type = 0;
+
+	getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len);
+	if (!full || type != SOCK_DGRAM)
+		return false;
+	refused++;
+	errno = EAGAIN;
+	return true;
+}
+
+ssize_t sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *to, socklen_t len)
+{
+	return refuses(fd) ? -1 : syscall(SYS_sendto, fd, buf, n, flags, to, len);
+}
+
+ssize_t sendmsg(int fd, const struct msghdr *h, int flags)
+{
+	return refuses(fd) ? -1 : syscall(SYS_sendmsg, fd, h, flags);
+}
+
+int sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
+{
+	return refuses(fd) ? -1 : (int)syscall(SYS_sendmmsg, fd, m, n, flags);
+}
 
 static void await_all(struct rwk_cq *cq, unsigned count)
 {
@@ -81,6 +116,30 @@ static void sent_and_left(void **state)
 	assert_int_equal(rwk_disconnect(client.c), 0);
 	await_all(far.receive_cq, SENDS);
 	see_end(&server, &client);
+}
+
+/* By UDP: the other leaves while what we send finds no room. That nothing of the other's is here is soon found out. */
+static void left_when_full(void **state)
+{
+	struct rwk_connection_attr attr = sides_attr(RWK_TRANSPORT_UDP, NULL);
+	uint64_t end = sides_ms() + 20000;
+	unsigned most = 0; /* in one call */
+
+	(void)state;
+	sides_open(RWK_QP_UC);
+	sides_connect(&attr);
+	assert_int_equal(rwk_disconnect(server.c), 0);
+	full = true;
+	assert_int_equal(ends_request(&near, RWK_REQUEST_SEND, REGION, 0, 0), 0);
+	assert_true(refused > 0);
+	while (!client.count && sides_ms() < end) {
+		refused = 0;
+		sides_poll();
+		most = refused > most ? refused : most;
+	}
+	full = false;
+	assert_in_range(most, 1, FEW);
+	see_end(&client, &server);
 }
 
 /* A TCP connection whose kernel holds little. */
@@ -293,6 +352,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(acknowledged_and_left),
 		cmocka_unit_test(sent_and_left),
+		cmocka_unit_test(left_when_full),
 		cmocka_unit_test(sent_and_closed),
 		cmocka_unit_test(closed_in_vain),
 		cmocka_unit_test(hung_up_on),
