@@ -140,8 +140,9 @@ int rwk_cq_arm(struct rwk_cq *cq, enum rwk_cq_event what)
 	rwk_ca_work(a);
 	cq->awaited = what;
 	rc = has_event(cq, what) ? -EAGAIN : rwk_ca_arm(&cq->sleeper);
-	rwk_ca_call_back(a);
-	return rc;
+	if (!rwk_list_empty(&a->sleep.called) && !call_back_first(cq))
+		return -ECANCELED;
+	return rc || cq->sleeper.armed ? rc : -EAGAIN; /* it may have come by a callback's work, and be taken, too */
 }
 
 int rwk_cq_fd(struct rwk_cq *cq)
@@ -187,6 +188,10 @@ int rwk_cq_wait(struct rwk_cq *cq, enum rwk_cq_event what, uint64_t timeout_ns)
 		return cq->event ? -EINVAL : fd;
 	do {
 		rc = rwk_cq_arm(cq, what);
+		if (rc == -ECANCELED)
+			return rc;
+		if (cq->event) /* and it may be that which has armed it */
+			return -EINVAL;
 		if (rc == -EAGAIN && has_event(cq, what))
 			return 0;
 		if (!rc || rc == -EAGAIN)

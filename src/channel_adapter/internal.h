@@ -87,7 +87,7 @@ struct rwk_adapter {
 	rwk_time now;        /* when work began */
 	rwk_time next;       /* the earliest time that a qp waits for */
 	struct sleep sleep;
-	struct rwk_cq *polled;  /* whose completions are taken when the callbacks have been called; NULL: it is gone */
+	struct rwk_cq *polled;  /* polled or armed, as soon as the callbacks have been called; NULL: it is gone */
 	struct rwk_list events; /* of event_source.link */
 	struct sleeper event_sleeper;
 	struct rwk_adapter_counters counters;

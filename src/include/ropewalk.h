@@ -278,7 +278,7 @@ RWK_API int rwk_cq_poll(struct rwk_cq *cq, struct rwk_wc *wc, int max);
 
 /*
  * To sleep (S4-10). The adapter works within calls alone: so whoever sleeps is woken when there is work to do, too,
- *even if it turns out to be for somebody else, and calls then. Arm, sleep if that says 0, and begin again:
+ * even if it turns out to be for somebody else, and calls then. Arm, sleep if that says 0, and begin again:
  *
  *	while (!(n = rwk_cq_poll(cq, wc, max)))
  *		if (!rwk_cq_arm(cq, RWK_CQ_NEXT))
@@ -303,7 +303,8 @@ enum rwk_cq_event {
  * do that may bring one, the descriptor is readable, until the next rwk_cq_arm; when one has come the callback is
  * called. Whoever sleeps polls, arms, sleeps if that has said 0, and begins again: what comes behind the arming makes
  * the descriptor readable, whether it comes before the sleep or in it. Never waits. 0: it is armed; -EAGAIN: there is
- * such a completion already, or work to do: poll, it is not armed; -EINVAL: no such kind.
+ * such a completion already, or work to do: poll, it is not armed; -EINVAL: no such kind; -ECANCELED: a callback has
+ * destroyed it.
  */
 RWK_API int rwk_cq_arm(struct rwk_cq *cq, enum rwk_cq_event what);
 /**
@@ -314,15 +315,17 @@ RWK_API int rwk_cq_fd(struct rwk_cq *cq);
 /**
  * Sets the callback, NULL for none: called once for each time that the cq was armed and its completion has come, from
  * within rwk_cq_poll or rwk_cq_arm for any cq of the adapter, when they have done their work: what rwk_cq_poll returns
- * is what the callbacks have left. It may call everything but rwk_adapter_close, also for the cq itself (rwk_cq_poll
- * returns 0 if that is destroyed); callbacks of what comes then are called after it has returned.
+ * is what the callbacks have left. It may call everything but rwk_adapter_close, also for the cq itself, and for the
+ * one that is polled (rwk_cq_poll returns 0 if that is destroyed), armed, or waited with; callbacks of what comes then
+ * are called after it has returned.
  */
 RWK_API void rwk_cq_on_event(struct rwk_cq *cq, void (*event)(void *user, struct rwk_cq *cq), void *user);
 /**
  * Sleeps until there is a completion of that kind, which is left for rwk_cq_poll, and does the adapter's work
  * meanwhile. 0; -ETIMEDOUT: there was none for so many ns; -EINTR: a signal was caught; -EINVAL: no such kind, or the
- * cq has a callback; -EMFILE, -ENOMEM. The calling thread has the adapter all the time: threads that share one sleep
- * with rwk_cq_fd.
+ * cq has a callback, which another one's may have given it: then it stays armed; -ECANCELED: a callback has destroyed
+ * it; -EMFILE, -ENOMEM. Else it is not armed afterwards. The calling thread has the adapter all the time: threads that
+ * share one sleep with rwk_cq_fd.
  */
 RWK_API int rwk_cq_wait(struct rwk_cq *cq, enum rwk_cq_event what, uint64_t timeout_ns);
 

@@ -356,6 +356,92 @@ static void unread(void **state)
 	ends_close();
 }
 
+/* One of far's with a receive, which completes when the qp goes to ERR. */
+static struct rwk_qp *open_qp_on(struct rwk_cq *cq)
+{
+	struct rwk_qp_create_attr attr = {
+		.type = RWK_QP_RC, .send_cq = cq, .receive_cq = cq, .send_max = 1, .receive_max = 1};
+	struct rwk_qp *qp;
+
+	assert_int_equal(rwk_qp_create(far.pd, &attr, &qp), 0);
+	assert_int_equal(rwk_qp_modify(qp, RWK_QPS_INIT, NULL), 0);
+	assert_int_equal(rwk_qp_post_receive(qp, &(struct rwk_receive){0}), 0);
+	return qp;
+}
+
+static struct rwk_cq *waited;
+static int within; /* what a callback's call has returned */
+
+/* What a callback does to the cq that is armed by the call that calls it, and what that call says to it. */
+static void destroy_waited(void)
+{
+	within = rwk_cq_destroy(waited);
+}
+
+static void give_waited_a_callback(void)
+{
+	rwk_cq_on_event(waited, on_event, &calls);
+	within = rwk_cq_arm(waited, RWK_CQ_NEXT);
+}
+
+static void disarm_waited(void)
+{
+	within = rwk_cq_wait(waited, RWK_CQ_NEXT, 0);
+}
+
+static const struct {
+	void (*act)(void);
+	int within, arm, wait;
+} acts[] = {
+	{destroy_waited, 0, -ECANCELED, -ECANCELED},
+	{give_waited_a_callback, 0, 0, -EINVAL},
+	{disarm_waited, -ETIMEDOUT, -EAGAIN, -ETIMEDOUT},
+};
+
+static void on_event_act(void *user, struct rwk_cq *cq)
+{
+	void (*const *act)(void) = user;
+
+	(void)cq;
+	within = 1;
+	(*act)();
+}
+
+/* Armed by a call of its own, or waited with. */
+static void act_on_one(unsigned which, bool waits)
+{
+	void (*act)(void) = acts[which].act;
+	struct rwk_cq *cq;
+	struct rwk_qp *qp;
+
+	assert_int_equal(rwk_cq_create(far.adapter, 4, &waited), 0);
+	assert_int_equal(rwk_cq_create(far.adapter, 4, &cq), 0);
+	qp = open_qp_on(cq);
+	rwk_cq_on_event(cq, on_event_act, &act);
+	assert_int_equal(rwk_cq_arm(cq, RWK_CQ_NEXT), 0);
+	assert_int_equal(rwk_qp_modify(qp, RWK_QPS_ERR, NULL), 0);
+	if (waits)
+		assert_int_equal(rwk_cq_wait(waited, RWK_CQ_NEXT, 0), acts[which].wait);
+	else
+		assert_int_equal(rwk_cq_arm(waited, RWK_CQ_NEXT), acts[which].arm);
+	assert_int_equal(within, acts[which].within);
+	if (act != destroy_waited)
+		assert_int_equal(rwk_cq_destroy(waited), 0);
+	rwk_qp_destroy(qp);
+	assert_int_equal(rwk_cq_destroy(cq), 0);
+}
+
+/* S4-10: a callback of another cq acts on the one that is armed, or waited with. */
+static void acted_on_while_armed(void **state)
+{
+	ends_open(service_of(state));
+	for (unsigned i = 0; i < sizeof(acts) / sizeof(acts[0]); i++) {
+		act_on_one(i, false);
+		act_on_one(i, true);
+	}
+	ends_close();
+}
+
 static void on_signal(int number)
 {
 	(void)number;
@@ -562,6 +648,7 @@ int main(void)
 		in_world_by(destroyed_before_the_call, world_rc),
 		in_world_by(taken_in_order, world_rc),
 		in_world_by(destroyed_while_polled, world_rc),
+		in_world_by(acted_on_while_armed, world_rc),
 		in_world_by(armed_again_within, world_rc),
 		in_world_by(armed_again, world_rc),
 		in_world(unread),
