@@ -264,7 +264,7 @@ void rwk_ca_pump(struct rwk_adapter *a)
 	a->link->ops->flush(a->link);
 	if (a->streams)
 		a->streams->ops->flush(a->streams);
-	if (rwk_unlikely(!rwk_list_empty(&a->sleep.armed)))
+	if (rwk_unlikely(a->sleep.armed))
 		rwk_ca_set_alarm(a);
 }
 

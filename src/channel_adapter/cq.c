@@ -136,10 +136,12 @@ int rwk_cq_arm(struct rwk_cq *cq, enum rwk_cq_event what)
 	rwk_ca_use(cq, RWK_CA_CQ, __func__);
 	if ((unsigned)what > RWK_CQ_SOLICITED)
 		return -EINVAL;
-	rwk_ca_disarm(&cq->sleeper);
+	rwk_ca_before_arm(&cq->sleeper);
 	rwk_ca_work(a);
 	cq->awaited = what;
 	rc = has_event(cq, what) ? -EAGAIN : rwk_ca_arm(&cq->sleeper);
+	if (rc)
+		rwk_ca_disarm(&cq->sleeper);
 	if (!rwk_list_empty(&a->sleep.called) && !call_back_first(cq))
 		return -ECANCELED;
 	return rc || cq->sleeper.armed ? rc : -EAGAIN; /* it may have come by a callback's work, and be taken, too */
@@ -194,8 +196,8 @@ int rwk_cq_wait(struct rwk_cq *cq, enum rwk_cq_event what, uint64_t timeout_ns)
 			return -EINVAL;
 		if (rc == -EAGAIN && has_event(cq, what))
 			return 0;
-		if (!rc || rc == -EAGAIN)
-			rc = rwk_ca_sleep(fd, !rc, until);
+		if (!rc || rc == -EAGAIN) /* callbacks may have armed so many that it does not hear */
+			rc = rwk_ca_sleep(fd, !rc && cq->sleeper.hears, until);
 	} while (!rc);
 	rwk_ca_disarm(&cq->sleeper);
 	return rc;

@@ -67,10 +67,15 @@ int rwk_async_event_poll(struct rwk_adapter *a, struct rwk_async_event *events, 
 
 int rwk_async_event_arm(struct rwk_adapter *a)
 {
+	int rc;
+
 	rwk_ca_use(a, RWK_CA_ADAPTER, __func__);
-	rwk_ca_disarm(&a->event_sleeper);
+	rwk_ca_before_arm(&a->event_sleeper);
 	rwk_ca_work(a);
-	return rwk_list_empty(&a->events) ? rwk_ca_arm(&a->event_sleeper) : -EAGAIN;
+	rc = rwk_list_empty(&a->events) ? rwk_ca_arm(&a->event_sleeper) : -EAGAIN;
+	if (rc)
+		rwk_ca_disarm(&a->event_sleeper);
+	return rc;
 }
 
 int rwk_async_event_fd(struct rwk_adapter *a)

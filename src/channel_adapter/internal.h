@@ -41,9 +41,11 @@
 
 /* What wakes the sleepers of an adapter, see sleep.c. */
 struct sleep {
-	struct rwk_list armed; /* sleepers that have not been woken; those that hear first */
-	struct rwk_list hear;  /* sleepers that hear */
-	unsigned hear_count;
+	unsigned armed;         /* sleepers that have not been woken */
+	struct rwk_list hear;   /* of sleeper.link: armed, and hear */
+	struct rwk_list deaf;   /* armed, and do not hear, though they have a descriptor */
+	struct rwk_list idle;   /* hear, and are not armed */
+	unsigned hear_count;    /* of hear and idle */
 	struct rwk_list called; /* those woken whose callbacks are to be called */
 	int epoll, timer;       /* descriptors; -1: nobody has asked for one */
 	rwk_time alarm;         /* what the timer is set to; RWK_NEVER */
@@ -61,8 +63,7 @@ struct sleeper {
 	int fd;         /* epoll: the bell, and, if it hears, the adapter's; -1: nobody has asked for one */
 	int bell;       /* eventfd */
 	struct rwk_adapter *adapter;
-	struct rwk_list link;   /* of sleep.armed */
-	struct rwk_list hear;   /* of sleep.hear */
+	struct rwk_list link;   /* of sleep.hear, deaf or idle */
 	struct rwk_list called; /* of sleep.called, if there are calls */
 	void (*call_back)(struct sleeper *s);
 };
@@ -287,7 +288,12 @@ void rwk_ca_open_sleeper(struct sleeper *s, struct rwk_adapter *a);
 void rwk_ca_close_sleeper(struct sleeper *s);
 /** The descriptor that it sleeps with; a negative errno. */
 int rwk_ca_sleeper_fd(struct sleeper *s);
-/** From now on rwk_ca_wake, packets and the time wake it: 0; -EAGAIN: there is something to do already. */
+/** Ahead of the work before rwk_ca_arm, or rwk_ca_disarm: not armed meanwhile, and its descriptor is not readable. */
+void rwk_ca_before_arm(struct sleeper *s);
+/**
+ * From now on rwk_ca_wake, packets and the time wake it: 0; -EAGAIN: there is something to do already, and
+ * rwk_ca_disarm is to be called.
+ */
 int rwk_ca_arm(struct sleeper *s);
 /** No longer; and its descriptor is not readable. Its calls that are to be made stay. */
 void rwk_ca_disarm(struct sleeper *s);

@@ -10,9 +10,17 @@
  * else; it does the adapter's work then, arms again and sleeps on. A few do for that, and more cannot: the kernel
  * allows a socket so many ways to wake somebody (50, of four sets each, the program's among them), and refuses sockets,
  * and the program's own sets, beyond that. So of all sleepers HEARING_MAX *hear*, which is to say have the adapter's
- * epoll in their sets; those who asked first, but while some are armed one of these does. The others have the bell
- * alone, which is rung by the work of those who hear. All of these are levels, not edges: what comes between arming and
- * sleeping makes the descriptor readable just as well, so no wake-up is lost.
+ * epoll in their sets. The others have the bell alone, which is rung by the work of those who hear. All of these are
+ * levels, not edges: what comes between arming and sleeping makes the descriptor readable just as well, so no wake-up
+ * is lost.
+ *
+ * Nobody says that he has given up sleeping: he stays armed, and does no work. So those hear who were armed last: who
+ * arms takes the place of the one that was armed longest ago, and gets it back when another is woken. Invariants:
+ *
+ *   armed with a descriptor   it is in `hear` or in `deaf`; each list in the order of arming, and all of `deaf` was
+ *                             armed before all of `hear`
+ *   not armed                 it is in `idle` as long as nobody wants its place: if some are deaf, nobody is idle and
+ *                             `hear` is full, but for the time from rwk_ca_before_arm to rwk_ca_arm, or rwk_ca_disarm
  *
  * The links' descriptors are in the set only while somebody is armed: a socket that is watched costs whoever sends to
  * it a microsecond for each packet.
@@ -58,8 +66,9 @@ static int add_fd(int epoll, int fd)
 void rwk_ca_open_sleep(struct sleep *s)
 {
 	*s = (struct sleep){.epoll = -1, .timer = -1, .alarm = RWK_NEVER};
-	rwk_list_init(&s->armed);
 	rwk_list_init(&s->hear);
+	rwk_list_init(&s->idle);
+	rwk_list_init(&s->deaf);
 	rwk_list_init(&s->called);
 }
 
@@ -177,10 +186,21 @@ void rwk_ca_open_sleeper(struct sleeper *s, struct rwk_adapter *a)
 {
 	*s = (struct sleeper){.fd = -1, .bell = -1, .adapter = a};
 	rwk_list_init(&s->link);
-	rwk_list_init(&s->hear);
 	rwk_list_init(&s->called);
 }
 
+static void enter(struct rwk_list *list, struct sleeper *s)
+{
+	rwk_list_remove(&s->link);
+	rwk_list_append(list, &s->link);
+}
+
+static struct sleeper *oldest(const struct rwk_list *list)
+{
+	return rwk_container_of(list->next, struct sleeper, link);
+}
+
+/* There is a place for it: 0 or negative errno. */
 static int begin_to_hear(struct sleeper *s)
 {
 	struct sleep *of = &s->adapter->sleep;
@@ -189,7 +209,6 @@ static int begin_to_hear(struct sleeper *s)
 	if (rc)
 		return rc;
 	s->hears = true;
-	rwk_list_append(&of->hear, &s->hear);
 	of->hear_count++;
 	return 0;
 }
@@ -202,39 +221,74 @@ static void end_to_hear(struct sleeper *s)
 		return;
 	epoll_ctl(s->fd, EPOLL_CTL_DEL, of->epoll, NULL);
 	s->hears = false;
-	rwk_list_remove(&s->hear);
 	of->hear_count--;
+	rwk_list_remove(&s->link);
+	if (s->armed)
+		rwk_list_append(&of->deaf, &s->link);
 }
 
-static bool somebody_hears(const struct sleep *of)
-{
-	return !rwk_list_empty(&of->armed) && rwk_container_of(of->armed.next, struct sleeper, link)->hears;
-}
-
-/* Nobody who is armed hears. One that is to hear, in the place of another if need be: 0 or negative errno. */
-static int hear_instead(struct sleeper *s)
+/* It has a descriptor. The last to be armed, if it is: 0 or negative errno. */
+static int hear(struct sleeper *s)
 {
 	struct sleep *of = &s->adapter->sleep;
+	int rc = 0;
 
-	if (of->hear_count == HEARING_MAX)
-		end_to_hear(rwk_container_of(of->hear.next, struct sleeper, hear));
-	return begin_to_hear(s);
+	if (!s->hears && of->hear_count == HEARING_MAX)
+		end_to_hear(oldest(rwk_list_empty(&of->idle) ? &of->hear : &of->idle));
+	if (!s->hears)
+		rc = begin_to_hear(s);
+	if (!rc)
+		enter(s->armed ? &of->hear : &of->idle, s);
+	return rc;
 }
 
-/* Also one that is armed already, and may hear by now. */
-static void enter_armed(struct sleeper *s)
+static void leave_armed(struct sleeper *s)
 {
-	struct rwk_list *armed = &s->adapter->sleep.armed;
+	struct rwk_adapter *a = s->adapter;
 
-	s->armed = true;
+	if (!s->armed)
+		return;
+	s->armed = false;
 	rwk_list_remove(&s->link);
-	rwk_list_append(s->hears ? armed->next : armed, &s->link);
+	if (s->hears)
+		rwk_list_append(&a->sleep.idle, &s->link);
+	if (!--a->sleep.armed)
+		unwatch(a);
+}
+
+/* What it sleeps for has come, or it cannot sleep. */
+static void ring(struct sleeper *s)
+{
+	leave_armed(s);
+	s->rung = true;
+	if (s->bell >= 0)
+		eventfd_write(s->bell, 1);
+	if (s->call_back && !s->calls++)
+		rwk_list_append(&s->adapter->sleep.called, &s->called);
+}
+
+/* Places that are not needed, or free, are for the deaf. Who cannot hear wakes up instead, and will see that. */
+static void pass_hearing_on(struct sleep *of)
+{
+	while (!rwk_list_empty(&of->deaf) && (of->hear_count < HEARING_MAX || !rwk_list_empty(&of->idle))) {
+		struct sleeper *last = rwk_container_of(of->deaf.prev, struct sleeper, link);
+
+		if (of->hear_count == HEARING_MAX)
+			end_to_hear(oldest(&of->idle));
+		if (begin_to_hear(last))
+			ring(last);
+		else
+			enter(of->hear.next, last); /* before those who were armed after it */
+	}
 }
 
 void rwk_ca_close_sleeper(struct sleeper *s)
 {
-	rwk_ca_disarm(s);
+	struct sleep *of = &s->adapter->sleep;
+
+	rwk_ca_before_arm(s);
 	end_to_hear(s);
+	pass_hearing_on(of);
 	rwk_list_remove(&s->called); /* nobody is there to be called */
 	close_fd(&s->fd);
 	close_fd(&s->bell);
@@ -253,57 +307,24 @@ int rwk_ca_sleeper_fd(struct sleeper *s)
 	s->fd = epoll_create1(EPOLL_CLOEXEC);
 	s->bell = eventfd(s->rung, EFD_NONBLOCK | EFD_CLOEXEC);
 	rc = s->fd < 0 || s->bell < 0 ? -errno : add_fd(s->fd, s->bell);
-	if (!rc && a->sleep.hear_count < HEARING_MAX)
-		rc = begin_to_hear(s);
-	else if (!rc && s->armed && !somebody_hears(&a->sleep))
-		rc = hear_instead(s);
-	if (!rc && !rwk_list_empty(&a->sleep.armed))
+	if (!rc && (s->armed || a->sleep.hear_count < HEARING_MAX))
+		rc = hear(s);
+	if (!rc && a->sleep.armed)
 		rc = watch(a);
 	if (rc) {
 		end_to_hear(s);
+		rwk_list_remove(&s->link);
 		close_fd(&s->fd);
 		close_fd(&s->bell);
+		pass_hearing_on(&a->sleep);
 		return rc;
 	}
-	if (s->armed)
-		enter_armed(s);
-	if (!rwk_list_empty(&a->sleep.armed))
+	if (a->sleep.armed)
 		rwk_ca_set_alarm(a);
 	return s->fd;
 }
 
-/* One of those who stay armed is to hear: who cannot wakes up instead, and will see that it cannot sleep. */
-static void pass_hearing_on(struct sleep *of)
-{
-	struct rwk_list *next;
-
-	for (struct rwk_list *l = of->armed.next; l != &of->armed && !somebody_hears(of); l = next) {
-		struct sleeper *s = rwk_container_of(l, struct sleeper, link);
-
-		next = l->next;
-		if (s->fd < 0)
-			continue;
-		if (hear_instead(s))
-			rwk_ca_wake(s);
-		else
-			enter_armed(s);
-	}
-}
-
-static void leave_armed(struct sleeper *s)
-{
-	struct rwk_adapter *a = s->adapter;
-	bool heard = s->armed && s->hears;
-
-	s->armed = false;
-	rwk_list_remove(&s->link);
-	if (rwk_list_empty(&a->sleep.armed))
-		unwatch(a);
-	else if (heard)
-		pass_hearing_on(&a->sleep);
-}
-
-void rwk_ca_disarm(struct sleeper *s)
+void rwk_ca_before_arm(struct sleeper *s)
 {
 	eventfd_t count;
 
@@ -311,6 +332,12 @@ void rwk_ca_disarm(struct sleeper *s)
 	if (s->rung && s->bell >= 0)
 		eventfd_read(s->bell, &count);
 	s->rung = false;
+}
+
+void rwk_ca_disarm(struct sleeper *s)
+{
+	rwk_ca_before_arm(s);
+	pass_hearing_on(&s->adapter->sleep);
 }
 
 int rwk_ca_arm(struct sleeper *s)
@@ -322,21 +349,18 @@ int rwk_ca_arm(struct sleeper *s)
 	a->sleep.unread = false;
 	if (next_time(a) <= a->now || watch(a))
 		return -EAGAIN; /* who cannot sleep polls */
-	if (s->fd >= 0 && !s->hears && !somebody_hears(&a->sleep) && hear_instead(s))
+	s->armed = true;
+	a->sleep.armed++;
+	if (s->fd >= 0 && hear(s))
 		return -EAGAIN;
-	enter_armed(s);
 	rwk_ca_set_alarm(a);
 	return 0;
 }
 
 void rwk_ca_wake(struct sleeper *s)
 {
-	leave_armed(s);
-	s->rung = true;
-	if (s->bell >= 0)
-		eventfd_write(s->bell, 1);
-	if (s->call_back && !s->calls++)
-		rwk_list_append(&s->adapter->sleep.called, &s->called);
+	ring(s);
+	pass_hearing_on(&s->adapter->sleep);
 }
 
 /* ---- time ---- */

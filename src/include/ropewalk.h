@@ -287,10 +287,12 @@ RWK_API int rwk_cq_poll(struct rwk_cq *cq, struct rwk_wc *wc, int max);
  * No wake-up is lost: what comes after rwk_cq_arm has said 0 makes the descriptor readable, whether it comes before the
  * sleep or in it, and by whoever's call. It is no harm to poll once more between the two.
  *
- * Work to do wakes eight of an adapter's descriptors at most, of those that are armed; the others are woken by the
- * calls of these. So who has armed one of many does sleep on it, or begins again. More is not possible where they are
- * in a set of the program's: Linux allows 50 ways from a socket to a set of sets, and four sets on each. For the same
- * reason such a set may be in one other, but that in no third.
+ * Work to do wakes eight of an adapter's descriptors at most: of those that are armed now the eight that were armed
+ * last. The others are woken by the calls of these. So no wake-up is lost as long as somebody sleeps on one of the
+ * eight; who waits in rwk_cq_wait has armed last. To be armed and not slept on any more (after a time-out, say) harms
+ * the others only if all eight are: a cq that was in rwk_cq_wait, with a time of 0 too, is not armed any more. More
+ * than eight are not possible where they are in a set of the program's: Linux allows 50 ways from a socket to a set of
+ * sets, and four sets on each. For the same reason such a set may be in one other, but that in no third.
  */
 
 enum rwk_cq_event {

@@ -17,6 +17,7 @@
 #define LATER 20u    /* ms */
 #define MS    1000000u
 #define TURNS 500u
+#define IDLE  8u /* so many hear of packets */
 
 static bool is_readable(struct rwk_cq *cq, unsigned ms)
 {
@@ -490,6 +491,104 @@ static void by_packet(void **state)
 	ends_close();
 }
 
+static struct rwk_cq *idle[IDLE];
+
+static void open_idle(void)
+{
+	for (unsigned i = 0; i < IDLE; i++) {
+		assert_int_equal(rwk_cq_create(far.adapter, 4, &idle[i]), 0);
+		assert_true(rwk_cq_fd(idle[i]) >= 0);
+	}
+}
+
+static void close_idle(void)
+{
+	for (unsigned i = 0; i < IDLE; i++)
+		assert_int_equal(rwk_cq_destroy(idle[i]), 0);
+}
+
+static void arm_idle(unsigned first, unsigned end)
+{
+	for (unsigned i = first; i < end; i++)
+		assert_int_equal(rwk_cq_arm(idle[i], RWK_CQ_NEXT), 0);
+}
+
+/* Nobody but who sleeps there works for far. */
+static void woken(void)
+{
+	send_to_far(0);
+	assert_true(is_readable(far.receive_cq, LONG));
+	while (!take(far.receive_cq))
+		;
+}
+
+/*
+ * S4-10: more cqs with descriptors than hear of packets, and those who armed the others have given up sleeping. Who
+ * arms last is woken by packets; who has armed long ago again, when one of the others is not armed any more. UDP.
+ */
+static void others_gave_up(void **state)
+{
+	struct rwk_qp *qp;
+
+	if (!world_has_fd)
+		return;
+	ends_open(service_of(state));
+	post_to_far(4);
+	open_idle();
+	qp = open_qp_on(idle[0]);
+	assert_true(rwk_cq_fd(far.receive_cq) >= 0);
+	arm_idle(0, 1);
+	assert_int_equal(rwk_cq_arm(far.receive_cq, RWK_CQ_NEXT), 0);
+	woken();
+	arm_idle(0, IDLE);
+	assert_int_equal(rwk_cq_arm(far.receive_cq, RWK_CQ_NEXT), 0);
+	woken();
+	assert_int_equal(rwk_cq_arm(far.receive_cq, RWK_CQ_NEXT), 0);
+	arm_idle(0, IDLE);
+	assert_int_equal(rwk_qp_modify(qp, RWK_QPS_ERR, NULL), 0); /* wakes the one */
+	woken();
+	rwk_qp_destroy(qp);
+	assert_int_equal(rwk_cq_arm(far.receive_cq, RWK_CQ_NEXT), 0);
+	assert_int_equal(take(idle[0]), 1);
+	arm_idle(0, IDLE);
+	assert_int_equal(rwk_cq_wait(idle[1], RWK_CQ_NEXT, 0), -ETIMEDOUT);
+	woken();
+	close_idle();
+	ends_close();
+}
+
+static void on_event_arm(void *user, struct rwk_cq *cq)
+{
+	(void)user;
+	(void)cq;
+	arm_idle(0, IDLE);
+	send_to_far(0);
+}
+
+/* S4-10: a callback arms so many that the cq which is waited with would not hear, and what is waited for comes. UDP. */
+static void others_armed_while_waited(void **state)
+{
+	struct rwk_cq *cq;
+	struct rwk_qp *qp;
+
+	if (!world_has_fd)
+		return;
+	ends_open(service_of(state));
+	post_to_far(1);
+	open_idle();
+	assert_int_equal(rwk_cq_create(far.adapter, 4, &cq), 0);
+	qp = open_qp_on(cq);
+	rwk_cq_on_event(cq, on_event_arm, NULL);
+	assert_int_equal(rwk_cq_arm(cq, RWK_CQ_NEXT), 0);
+	assert_int_equal(rwk_qp_modify(qp, RWK_QPS_ERR, NULL), 0);
+	assert_int_equal(rwk_cq_wait(far.receive_cq, RWK_CQ_NEXT, (uint64_t)LONG * MS), 0);
+	assert_int_equal(take(far.receive_cq), 1);
+	rwk_qp_destroy(qp);
+	assert_int_equal(rwk_cq_destroy(cq), 0);
+	close_idle();
+	ends_close();
+}
+
 /* S4-10: time alone wakes who sleeps: nobody answers, and the wait sends again until the qp gives up. UDP. */
 static void by_time(void **state)
 {
@@ -656,6 +755,8 @@ int main(void)
 		in_world_by(wait_ends, world_uc),
 		in_world_by(by_packet, world_rc),
 		in_world_by(by_packet, world_uc),
+		in_world_by(others_gave_up, world_rc),
+		in_world_by(others_armed_while_waited, world_rc),
 		in_world(by_time),
 		in_world(to_and_fro),
 		in_world(between_threads),
