@@ -1,5 +1,6 @@
 libropewalk_core_la_SOURCES += \
 	src/base/barrier.h \
+	src/base/bell.h \
 	src/base/cancel.h \
 	src/base/clock.h \
 	src/base/compiler.h \

@@ -25,9 +25,10 @@
  * The links' descriptors are in the set only while somebody is armed: a socket that is watched costs whoever sends to
  * it a microsecond for each packet.
  */
-#define _GNU_SOURCE /* ppoll */
+#define _GNU_SOURCE /* ppoll, syscall */
 #include "channel_adapter/internal.h"
 
+#include "base/bell.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 
@@ -262,7 +263,7 @@ static void ring(struct sleeper *s)
 	leave_armed(s);
 	s->rung = true;
 	if (s->bell >= 0)
-		eventfd_write(s->bell, 1);
+		rwk_bell_ring(s->bell);
 	if (s->call_back && !s->calls++)
 		rwk_list_append(&s->adapter->sleep.called, &s->called);
 }
@@ -326,11 +327,9 @@ int rwk_ca_sleeper_fd(struct sleeper *s)
 
 void rwk_ca_before_arm(struct sleeper *s)
 {
-	eventfd_t count;
-
 	leave_armed(s);
 	if (s->rung && s->bell >= 0)
-		eventfd_read(s->bell, &count);
+		rwk_bell_quiet(s->bell);
 	s->rung = false;
 }
 

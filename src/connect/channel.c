@@ -6,7 +6,10 @@
  *
  * `due` is never later than the earliest deadline, but may be earlier: then it is found anew.
  */
+#define _GNU_SOURCE /* syscall */
 #include "connect/internal.h"
+
+#include "base/bell.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -48,17 +51,15 @@ void rwk_cm_due(struct rwk_event_channel *ch, rwk_time due)
 void rwk_cm_ring(struct rwk_event_channel *ch)
 {
 	if (!ch->rung)
-		eventfd_write(ch->bell, 1);
+		rwk_bell_ring(ch->bell);
 	ch->rung = true;
 }
 
 static void quiet_bell(struct rwk_event_channel *ch)
 {
-	eventfd_t times;
-
 	if (!ch->rung || !rwk_list_empty(&ch->ready) || !rwk_list_empty(&ch->lost))
 		return;
-	eventfd_read(ch->bell, &times);
+	rwk_bell_quiet(ch->bell);
 	ch->rung = false;
 }
 

@@ -589,6 +589,41 @@ static void others_armed_while_waited(void **state)
 	ends_close();
 }
 
+/* Wakes who has armed send_cq, with a cancellation that waits for a point where it can strike. */
+static void *post_cancelled(void *arg)
+{
+	struct end *e = arg;
+	int rc;
+
+	pthread_cancel(pthread_self());
+	rc = ends_request(e, RWK_REQUEST_SEND, 0, 0, 0);
+	if (!rc && ends_step) /* on UDP the looks of arming are such points */
+		rc = rwk_cq_arm(e->receive_cq, RWK_CQ_NEXT);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	return rc ? NULL : e;
+}
+
+/* S4-10: to ring and to quiet a bell is no point where a thread is cancelled. */
+static void bell_is_no_point(void **state)
+{
+	pthread_t thread;
+	void *result;
+
+	ends_open(service_of(state));
+	post_to_far(1);
+	assert_true(rwk_cq_fd(far.send_cq) >= 0 && rwk_cq_fd(far.receive_cq) >= 0);
+	assert_int_equal(rwk_cq_arm(far.send_cq, RWK_CQ_NEXT), 0);
+	assert_int_equal(rwk_cq_arm(far.receive_cq, RWK_CQ_NEXT), 0);
+	assert_int_equal(rwk_qp_modify(far.qp, RWK_QPS_ERR, NULL), 0);
+	assert_int_equal(take(far.receive_cq), 1);
+	assert_int_equal(pthread_create(&thread, NULL, post_cancelled, &far), 0);
+	assert_int_equal(pthread_join(thread, &result), 0);
+	assert_ptr_equal(result, &far);
+	assert_true(is_readable(far.send_cq, 0));
+	assert_int_equal(take(far.send_cq), 1);
+	ends_close();
+}
+
 /* S4-10: time alone wakes who sleeps: nobody answers, and the wait sends again until the qp gives up. UDP. */
 static void by_time(void **state)
 {
@@ -757,6 +792,7 @@ int main(void)
 		in_world_by(by_packet, world_uc),
 		in_world_by(others_gave_up, world_rc),
 		in_world_by(others_armed_while_waited, world_rc),
+		in_world_by(bell_is_no_point, world_rc),
 		in_world(by_time),
 		in_world(to_and_fro),
 		in_world(between_threads),
