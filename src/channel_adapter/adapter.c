@@ -2,6 +2,7 @@
 /* Adapter, protection domains, memory regions; and the work that is done when somebody polls. */
 #include "channel_adapter/internal.h"
 
+#include "base/cancel.h"
 #include "base/compiler.h"
 #include "links/udp/udp.h"
 #include "wire/segment.h"
@@ -271,6 +272,7 @@ void rwk_ca_pump(struct rwk_adapter *a)
 /* Arm does not say: packets that wait for room to go out keep one from sleeping, too. */
 static bool some_are_here(struct rwk_link *l)
 {
+	RWK_CANCEL_HELD_OFF;
 	struct pollfd p = {.events = POLLIN};
 
 	for (int i = 0; (p.fd = l->ops->wait_fd(l, i)) >= 0; i++) {
