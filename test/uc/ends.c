@@ -103,6 +103,8 @@ static void on_done(void *user, struct rwk_wr *wr, int status)
 	assert_ptr_equal(user, &sender);
 	m->done++;
 	m->status = status;
+	if (sender.told)
+		sender.told(m);
 }
 
 static void on_failed(void *user, int err)

@@ -60,6 +60,7 @@ struct end {
 	struct message *in;
 	size_t at;
 	void (*seen)(const struct rwk_wire *w, size_t len); /* each packet that the QP is given */
+	void (*told)(const struct message *m); /* what the client does when one has ended, within the upcall */
 };
 
 extern struct rwk_sim *net;

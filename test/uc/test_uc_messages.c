@@ -202,6 +202,61 @@ static void no_room(void **state)
 	ends_close();
 }
 
+/* The client posts another whenever one has ended, and with the first takes back what was last. */
+static void post_another(const struct message *m)
+{
+	if (m == &messages[0])
+		assert_int_equal(rwk_uc_withdraw(sender.qp, &messages[2].wr), 0);
+	if (message_count < 20)
+		ends_post(RWK_WR_SEND, 0, 10);
+}
+
+static void post_three(void)
+{
+	sender.told = post_another;
+	for (unsigned i = 0; i < 3; i++)
+		ends_post(RWK_WR_SEND, 0, 10);
+}
+
+/* What `done` posts waits for the next pump, whatever it takes back. */
+static void posted_within_done(void **state)
+{
+	(void)state;
+	ends_open(25, PMTU, NULL);
+	post_three();
+	assert_int_equal(rwk_uc_pump(sender.qp), 2);
+	assert_int_equal(message_count, 5);
+	assert_int_equal(messages[2].done, 0);
+	assert_int_equal(rwk_uc_pump(sender.qp), 2);
+	assert_int_equal(message_count, 7);
+	sender.told = NULL;
+	ends_settle();
+	assert_true(rwk_uc_idle(sender.qp));
+	assert_log(A, A + 1, A + 3, A + 4, A + 5, A + 6);
+	ends_close();
+}
+
+/* And for the next flush. */
+static void posted_within_flush(void **state)
+{
+	(void)state;
+	ends_open(26, PMTU, NULL);
+	post_three();
+	assert_int_equal(rwk_uc_modify(sender.qp, RWK_QP_ERR, NULL), 0);
+	assert_int_equal(message_count, 5);
+	assert_int_equal(messages[0].done + messages[1].done, 2);
+	assert_int_equal(messages[1].status, -ECANCELED);
+	assert_int_equal(messages[2].done + messages[3].done + messages[4].done, 0);
+	assert_int_equal(rwk_uc_pump(sender.qp), 0);
+	assert_int_equal(messages[3].done + messages[4].done, 2);
+	assert_int_equal(message_count, 7);
+	sender.told = NULL;
+	ends_settle();
+	assert_true(rwk_uc_idle(sender.qp));
+	assert_int_equal(logged, 0);
+	ends_close();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +267,8 @@ int main(void)
 		cmocka_unit_test(s0_8_numbers),
 		cmocka_unit_test(s3_2),
 		cmocka_unit_test(no_room),
+		cmocka_unit_test(posted_within_done),
+		cmocka_unit_test(posted_within_flush),
 	};
 
 	return cmocka_run_group_tests_name("uc/messages", tests, NULL, NULL);

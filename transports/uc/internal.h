@@ -34,6 +34,7 @@ struct rwk_uc {
 	enum rwk_qp_state state;
 	struct rwk_uc_attr attr;
 	struct rwk_list posted; /* of rwk_wr.link; the first may have packets out */
+	struct rwk_list end;    /* among these, during a pump: of those that were posted when it began */
 	uint32_t psn;           /* of the next packet out */
 	struct rwk_qp_counters counters;
 };

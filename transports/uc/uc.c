@@ -177,24 +177,23 @@ static bool send_off(struct rwk_uc *qp, struct rwk_wr *wr, int *emitted)
 
 int rwk_uc_pump(struct rwk_uc *qp)
 {
-	struct rwk_list *last = qp->posted.prev;
+	struct rwk_list *end = &qp->end; /* what `done` posts stands behind it, what it withdraws is gone */
 	int emitted = 0;
 
 	if (rwk_unlikely(qp->state == RWK_QP_ERR)) {
 		uc_flush(qp);
 		return 0;
 	}
-	while (!rwk_list_empty(&qp->posted)) {
+	rwk_list_append(&qp->posted, end);
+	while (qp->posted.next != end) {
 		struct rwk_wr *wr = rwk_container_of(qp->posted.next, struct rwk_wr, link);
-		bool is_last = &wr->link == last;
 
 		if (!send_off(qp, wr, &emitted))
 			break;
 		rwk_list_remove(&wr->link);
 		qp->host->done(qp->user, wr, 0);
-		if (is_last)
-			break;
 	}
+	rwk_list_remove(end);
 	return emitted;
 }
 
