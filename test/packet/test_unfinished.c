@@ -254,6 +254,44 @@ static void close_without_memory(void **state)
 	end();
 }
 
+/** An end gives up a connection by which it reads or writes; what it asks for is lost, or refused. Its peer hears. */
+static void disconnect_accessing(enum rwk_op_type type, bool lost)
+{
+	static uint8_t there[8000], here[8000];
+	struct iovec iov = {there, sizeof(there)};
+	struct ends_op op;
+
+	open_pair(RWK_RENDEZVOUS_READ, NULL);
+	ends_make_op(&op, type, here, sizeof(here));
+	assert_int_equal(
+		ends_transport->expose(ends_side(1, 0)->ch, &iov, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &op.op.rkey),
+		0);
+	if (lost)
+		rwk_sim_rule(ends_net, 1, 2, 1, RWK_SIM_DROP);
+	else
+		ends_transport->conceal(ends_side(1, 0)->ch, &op.op.rkey);
+	assert_int_equal(ends_transport->post(ends_side(0, 1)->ch, &op.op), 0);
+	assert_int_equal(ends_send(ends_side(0, 1)), 0);
+	ends_transport->disconnect(ends_side(0, 1)->ch);
+	ends_side(0, 1)->ch = NULL;
+	assert_int_equal(op.done, 1);
+	assert_int_equal(op.status, -ECANCELED);
+	ends_settle();
+	assert_int_equal(ends_side(1, 0)->failed, 1);
+	assert_int_equal(ends_side(1, 0)->error, -ECONNRESET);
+	ends_close();
+}
+
+/* By RC nobody is there to go on with what is before the good-bye, which is not taken therefore. */
+static void disconnect_in_the_middle(void **state)
+{
+	(void)state;
+	disconnect_accessing(RWK_OP_READ, false);
+	disconnect_accessing(RWK_OP_READ, true);
+	disconnect_accessing(RWK_OP_WRITE, false);
+	disconnect_accessing(RWK_OP_WRITE, true);
+}
+
 static void done_conceals(struct rwk_op *op, int status)
 {
 	(void)op;
@@ -363,6 +401,8 @@ int main(void)
 		ENDS_RC(close_without_memory),
 		ENDS_ON(close_without_memory, "SRC", sim_shared_transport),
 		ENDS_UC(close_without_memory),
+		ENDS_RC(disconnect_in_the_middle),
+		ENDS_ON(disconnect_in_the_middle, "SRC", sim_shared_transport),
 		ENDS_RC(conceal_in_a_failure),
 		ENDS_RC(memory_comes_late),
 		ENDS_ON(memory_comes_late, "SRC", sim_shared_transport),

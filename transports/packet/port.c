@@ -264,12 +264,16 @@ int rwk_packet_connect(struct rwk_port *port, const struct rwk_address *to, void
 	return 0;
 }
 
-/** The good-bye's frame does not go any more: it has no machine then, or is taken out of its initiator's queue. */
-static bool lacks_good_bye(struct rwk_packet_channel *ch)
+/**
+ * Is the good-bye to be said apart from its frame? By RC nobody is there to send that again, nor what is before it, nor
+ * anything in the place of a Read that the peer refuses, behind which it would stay. By SRC its initiator is, unless
+ * the frame is taken out of the queue.
+ */
+static bool says_bye_apart(struct rwk_packet_channel *ch)
 {
 	if (ch->shared)
 		return rwk_packet_release(ch, -ECANCELED) || ch->frame;
-	return ch->rc && (ch->frame || !rwk_rc_at_rest(ch->rc));
+	return ch->rc;
 }
 
 void rwk_packet_disconnect(struct rwk_channel *c)
@@ -279,7 +283,7 @@ void rwk_packet_disconnect(struct rwk_channel *c)
 	rwk_packet_farewell(ch);
 	if (ch->state == RWK_CH_OPEN) {
 		rwk_packet_pump(ch); /* what arrives of it, arrives */
-		if (lacks_good_bye(ch))
+		if (says_bye_apart(ch))
 			rwk_packet_say_bye(ch);
 		rwk_packet_flush(ch->port);
 	}
