@@ -292,6 +292,51 @@ static void disconnect_in_the_middle(void **state)
 	disconnect_accessing(RWK_OP_WRITE, true);
 }
 
+static void done_sends(struct rwk_op *op, int status)
+{
+	struct ends_op *o = rwk_container_of(op, struct ends_op, op);
+
+	o->done++;
+	o->status = status;
+	assert_int_equal(ends_send(ends_side(0, 1)), 0);
+}
+
+/* An end is closed, and whoever is told of a message of its sends another: all of them arrive. */
+static void send_in_a_close(void **state)
+{
+	enum { LONG = 20000 };
+	static const size_t lengths[] = {LONG, LONG, LONG, 100, 100, 100};
+	static uint8_t bytes[3][LONG];
+	struct ends_op op[3];
+	struct side *s;
+
+	(void)state;
+	open_pair(RWK_RENDEZVOUS_READ, NULL);
+	ends_lengths = lengths;
+	ends_lengths_count = 6;
+	s = ends_side(0, 1);
+	room = 1;
+	for (unsigned i = 0; i < 3; i++) {
+		ends_make_op(&op[i], RWK_OP_SEND, bytes[i], sizeof(bytes[i]));
+		op[i].op.done = done_sends;
+		ends_fill(s, bytes[i], sizeof(bytes[i]));
+		op[i].op.env = ends_envelope(s);
+		assert_int_equal(ends_transport->post(s->ch, &op[i].op), 0);
+		s->sent++;
+	}
+	room = UINT_MAX;
+	ends_close_port(0);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(op[i].done, 1);
+		assert_int_equal(op[i].status, -ECANCELED);
+		memset(bytes[i], CHANGED, sizeof(bytes[i]));
+	}
+	ends_settle();
+	assert_int_equal(ends_side(1, 0)->received, 6);
+	assert_int_equal(s->sent, 6);
+	ends_close();
+}
+
 static void done_conceals(struct rwk_op *op, int status)
 {
 	(void)op;
@@ -403,6 +448,9 @@ int main(void)
 		ENDS_UC(close_without_memory),
 		ENDS_RC(disconnect_in_the_middle),
 		ENDS_ON(disconnect_in_the_middle, "SRC", sim_shared_transport),
+		ENDS_RC(send_in_a_close),
+		ENDS_ON(send_in_a_close, "SRC", sim_shared_transport),
+		ENDS_UC(send_in_a_close),
 		ENDS_RC(conceal_in_a_failure),
 		ENDS_RC(memory_comes_late),
 		ENDS_ON(memory_comes_late, "SRC", sim_shared_transport),

@@ -305,29 +305,37 @@ bool rwk_packet_take_out(struct rwk_request *r, int status)
 	return true;
 }
 
-/** The first of the channel's that somebody waits for; NULL: none. */
-static struct rwk_request *first_awaited(const struct rwk_packet_channel *ch)
+/** Ends what somebody waits for. What stays in the list is where to go on: who is told may take others out of it. */
+static bool detach_all(struct rwk_packet_channel *ch)
 {
-	for (struct rwk_list *l = ch->requests.next; l != &ch->requests; l = l->next) {
-		struct rwk_request *r = rwk_container_of(l, struct rwk_request, all);
+	struct rwk_list *seen = &ch->requests;
 
-		if (is_awaited(r))
-			return r;
+	while (seen->next != &ch->requests) {
+		struct rwk_request *r = rwk_container_of(seen->next, struct rwk_request, all);
+
+		if (is_awaited(r)) {
+			if (rwk_packet_take_out(r, -ECANCELED))
+				continue;
+			if (!go_on_from_copy(r, -ECANCELED))
+				return false;
+		}
+		seen = &r->all;
 	}
-	return NULL;
+	return true;
 }
 
 bool rwk_packet_detach(struct rwk_packet_channel *ch)
 {
-	struct rwk_request *r;
+	struct rwk_port *port = ch->port;
+	bool before = port->inside, all;
 
 	end_reading(ch);
-	while ((r = first_awaited(ch))) { /* anew each time: who is told may conceal what others are for */
-		if (!rwk_packet_take_out(r, -ECANCELED) && !go_on_from_copy(r, -ECANCELED))
-			return false;
-	}
-	rwk_packet_pulls_stop(ch, -ECANCELED);
-	return true;
+	port->inside = true; /* who is told may send, and what is pumped then would be done and gone */
+	all = detach_all(ch);
+	port->inside = before;
+	if (all)
+		rwk_packet_pulls_stop(ch, -ECANCELED);
+	return all;
 }
 
 static void orphan(struct rwk_request *r, int status)
