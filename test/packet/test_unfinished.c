@@ -9,6 +9,7 @@
 #include "base/param.h"
 #include "packet/channel.h"
 #include "packet/port.h"
+#include "packet/request.h"
 #include "rc/rc.h"
 
 #include <dlfcn.h>
@@ -214,6 +215,7 @@ static void conceal_in_the_middle(void **state)
 	assert_true(has(0, DATA));
 	assert_int_equal(ends_side(1, 0)->received, 1);
 	assert_int_equal(ends_side(0, 1)->failed + ends_side(1, 0)->failed, 0);
+	assert_int_equal(ends[1]->port->copied, 0);
 	end();
 }
 
@@ -245,6 +247,24 @@ static void close_without_memory(void **state)
 	begin_asked();
 	most = SOME;
 	ends_close_port(1);
+	memset(a.memory[1], CHANGED, BYTES);
+	room = UINT_MAX;
+	ends_settle();
+	assert_int_equal(a.op.done, 1);
+	assert_false(has(0, CHANGED));
+	assert_int_equal(ends_side(0, 1)->error, -ECONNRESET);
+	end();
+}
+
+/* As much has been copied for other peers as may be: no more is, and this one hears of it. */
+static void close_beyond_copies(void **state)
+{
+	(void)state;
+	begin_asked();
+	ends[1]->port->copied = RWK_COPIES_MAX - COPY / 2;
+	longest = 0;
+	ends_close_port(1);
+	assert_in_range(longest, 0, SOME);
 	memset(a.memory[1], CHANGED, BYTES);
 	room = UINT_MAX;
 	ends_settle();
@@ -446,6 +466,8 @@ int main(void)
 		ENDS_RC(close_without_memory),
 		ENDS_ON(close_without_memory, "SRC", sim_shared_transport),
 		ENDS_UC(close_without_memory),
+		ENDS_RC(close_beyond_copies),
+		ENDS_UC(close_beyond_copies),
 		ENDS_RC(disconnect_in_the_middle),
 		ENDS_ON(disconnect_in_the_middle, "SRC", sim_shared_transport),
 		ENDS_RC(send_in_a_close),

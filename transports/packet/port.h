@@ -85,6 +85,7 @@ struct rwk_port {
 	uint32_t key_tables;
 	struct rwk_pool requests, frames;
 	struct rwk_spares spares; /* for the requests' copies */
+	size_t copied;            /* bytes of these */
 	uint64_t last_pull; /* number of a question that a peer will answer */
 	uint64_t epoch;     /* counts progress */
 	uint64_t own_epoch; /* when the process's own socket brought something for a channel */

@@ -25,6 +25,7 @@
 #define RWK_SEND_MAX_LESS 65536u
 
 #define RWK_RELIEF_MAX (512u << 10) /* bytes of copies for a peer that is late */
+#define RWK_COPIES_MAX (64u << 20)  /* of a port's copies; more Writes are not copied when their channels end */
 
 /* Of the response to one Read Request: one batch of the link. */
 #define RWK_READ_AROUND  20u /* bytes of a packet of it beside the payload: BTH, AETH, ICRC */
@@ -130,7 +131,8 @@ bool rwk_packet_keep_bytes(struct rwk_request *r);
 bool rwk_packet_take_out(struct rwk_request *r, int status);
 /**
  * Takes the ops that run back from the machine, and what the peer has asked for: long messages, and RDMA requests that
- * have begun, go on from copies, and what else there is ends. False: there is no memory; the channel cannot go on.
+ * have begun, go on from copies, and what else there is ends. False: there is no memory, or the port has more copies
+ * than RWK_COPIES_MAX; the channel cannot go on.
  */
 bool rwk_packet_detach(struct rwk_packet_channel *ch);
 /**

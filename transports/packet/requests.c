@@ -3,8 +3,8 @@
  * Work requests of the machines, from their beginning to their end. What a long message or an RDMA op posts is read
  * where it lies until the machine is done with it. A message's may go on without it, from a copy: one that the client
  * wants back, since it cancels it or its peer is late, or one of a few, for which there is time. So does what has begun
- * of an RDMA op when its channel ends in good order, for messages stand behind it; what has not is taken out. What an
- * initiator has numbered and nobody wants any more goes on as an orphan.
+ * of an RDMA op when its channel ends in good order, for messages stand behind it, unless that is too much for the
+ * port; what has not is taken out. What an initiator has numbered and nobody wants any more goes on as an orphan.
  */
 #include "packet/channel.h"
 #include "packet/initiator.h"
@@ -28,7 +28,11 @@ static struct rwk_port *port_of(const struct rwk_request *r)
 
 void *rwk_packet_copy_room(struct rwk_request *r, size_t len)
 {
-	r->copy = rwk_spares_get(&port_of(r)->spares, len);
+	struct rwk_port *port = port_of(r);
+
+	r->copy = rwk_spares_get(&port->spares, len);
+	if (r->copy)
+		port->copied += r->wr.length;
 	return r->copy;
 }
 
@@ -52,8 +56,10 @@ struct rwk_request *rwk_packet_request(struct rwk_packet_channel *ch, enum rwk_r
 
 void rwk_packet_request_free(struct rwk_request *r)
 {
-	if (r->copy)
+	if (r->copy) {
+		port_of(r)->copied -= r->wr.length;
 		rwk_spares_put(&port_of(r)->spares, r->copy);
+	}
 	rwk_pool_put(r->home, r);
 }
 
@@ -250,15 +256,25 @@ bool rwk_packet_keep_bytes(struct rwk_request *r)
 }
 
 /**
+ * Is it a Write whose copy is one too many? Its program may have as many peers as its job has ranks. Of SRC it would be
+ * copied all the same, as an orphan, and there is one or two for each node.
+ */
+static bool is_too_much(const struct rwk_request *r)
+{
+	return r->wr.type == RWK_WR_WRITE && !r->copy && !r->ch->shared &&
+	       port_of(r)->copied + r->wr.length > RWK_COPIES_MAX;
+}
+
+/**
  * What has begun cannot be taken out of the stream: the rest of it is sent from a copy, and its op ends. False: there
- * is no memory.
+ * is no memory, or it would be too much.
  */
 static bool go_on_from_copy(struct rwk_request *r, int status)
 {
 	enum rwk_request_kind kind = r->kind;
 	struct rwk_op *op = r->op;
 
-	if (!rwk_packet_keep_bytes(r))
+	if (is_too_much(r) || !rwk_packet_keep_bytes(r))
 		return false;
 	ends(r);
 	r->used = kind == RWK_REQ_SEND ? (uint32_t)op->length : 0;
