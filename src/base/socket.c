@@ -3,9 +3,11 @@
 #include "base/socket.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define BACKLOG 4096 /* the kernel takes its own limit if that is less */
@@ -192,6 +194,13 @@ int rwk_socket_peer(int fd, uint8_t ip[16], uint16_t *port)
 	if (getpeername(fd, &a.any, &len))
 		return -ENOTCONN;
 	return rwk_socket_address_parts(&a.any, ip, port) ? 0 : -EINVAL;
+}
+
+bool rwk_socket_all_sent(int fd)
+{
+	int bytes;
+
+	return !ioctl(fd, SIOCOUTQ, &bytes) && !bytes;
 }
 
 int rwk_socket_own_ip(int fd, uint8_t ip[16])

@@ -69,6 +69,9 @@ int rwk_socket_connected(int fd);
 /** Where a connected TCP socket leads to: 0; -EINVAL: no TCP socket; -ENOTCONN: it is not connected. */
 int rwk_socket_peer(int fd, uint8_t ip[16], uint16_t *port);
 
+/** Has the peer's kernel all that was written to a TCP socket, and its end, if it was shut down? */
+bool rwk_socket_all_sent(int fd);
+
 /** The address of this host's that a connected TCP socket's peer knows. 0 or a negative errno. */
 int rwk_socket_own_ip(int fd, uint8_t ip[16]);
 

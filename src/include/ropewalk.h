@@ -109,8 +109,8 @@ struct rwk_adapter_counters {
  */
 RWK_API int rwk_adapter_open(const struct rwk_adapter_attr *attr, struct rwk_adapter **a);
 /**
- * Closes it: 0; -EBUSY: it has pds, cqs, SRC domains or event channels. What has been sent on a stream and has found no
- * room there yet is waited for: two seconds from the end of its connection at most.
+ * Closes it: 0; -EBUSY: it has pds, cqs, SRC domains or event channels. What has been sent on a stream, and that a
+ * connection has ended, is waited for until the peer's kernel has it: two seconds from that end at most.
  */
 RWK_API int rwk_adapter_close(struct rwk_adapter *a);
 /** The UDP port, in the host's byte order. */

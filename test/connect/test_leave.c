@@ -142,14 +142,19 @@ static void left_when_full(void **state)
 	see_end(&client, &server);
 }
 
-/* A TCP connection whose kernel holds little. */
-static void narrow_tcp(int fd[2])
+static void hold_little(int fd, int buffer)
 {
 	int little = 16384;
 
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, buffer, &little, sizeof(little)), 0);
+}
+
+/* A TCP connection whose kernel holds little. */
+static void narrow_tcp(int fd[2])
+{
 	sides_tcp(fd);
-	assert_int_equal(setsockopt(fd[0], SOL_SOCKET, SO_SNDBUF, &little, sizeof(little)), 0);
-	assert_int_equal(setsockopt(fd[1], SOL_SOCKET, SO_RCVBUF, &little, sizeof(little)), 0);
+	hold_little(fd[0], SO_SNDBUF);
+	hold_little(fd[1], SO_RCVBUF);
 }
 
 static void convert(int fd[2])
@@ -163,6 +168,7 @@ static void convert(int fd[2])
 }
 
 static struct {
+	bool talks; /* says something all the time */
 	unsigned received;
 	int status; /* of the end; 1: it has not come */
 } heard;
@@ -179,19 +185,19 @@ static void *serve(void *unused)
 			heard.status = e.status;
 		while (rwk_cq_poll(far.receive_cq, &wc, 1))
 			heard.received += !wc.status;
+		if (heard.talks)
+			ends_request(&far, RWK_REQUEST_SEND, 8, 0, 0);
+		while (rwk_cq_poll(far.send_cq, &wc, 1))
+			;
 	}
 	return unused;
 }
 
-/* On a stream: UC has completed what lies in our buffer. Its adapter is closed only when that has gone. */
-static void sent_and_closed(void **state)
+/* The client sends messages, leaves, and closes its adapter; the server has all of them. */
+static void leave_by(int fd[2], bool server_talks)
 {
 	pthread_t server_program;
-	int fd[2];
 
-	(void)state;
-	sides_open(RWK_QP_UC);
-	narrow_tcp(fd);
 	convert(fd);
 	for (unsigned i = 0; i < STREAMS; i++) {
 		ends_receive(&far, i, LENGTH);
@@ -199,14 +205,43 @@ static void sent_and_closed(void **state)
 	}
 	await_all(near.send_cq, STREAMS);
 	assert_int_equal(rwk_disconnect(client.c), 0);
+	heard.talks = server_talks;
 	heard.received = 0;
 	heard.status = 1;
+	if (server_talks)
+		assert_int_equal(ends_request(&far, RWK_REQUEST_SEND, 8, 0, 0), 0);
 	assert_int_equal(pthread_create(&server_program, NULL, serve, NULL), 0);
 	sides_close_one(&client);
 	assert_int_equal(pthread_join(server_program, NULL), 0);
 	assert_int_equal(heard.received, STREAMS);
 	assert_int_equal(heard.status, -ESHUTDOWN);
 	sides_close_one(&server);
+}
+
+/* On a stream: UC has completed what lies in our buffer. Its adapter is closed only when that has gone. */
+static void sent_and_closed(void **state)
+{
+	int fd[2];
+
+	(void)state;
+	sides_open(RWK_QP_UC);
+	narrow_tcp(fd);
+	leave_by(fd, false);
+}
+
+/*
+ * It has gone to our kernel, which has to wait with most of it, and would drop that when the server says something to a
+ * socket that is closed.
+ */
+static void sent_to_talker_and_closed(void **state)
+{
+	int fd[2];
+
+	(void)state;
+	sides_open(RWK_QP_UC);
+	sides_tcp(fd);
+	hold_little(fd[1], SO_RCVBUF);
+	leave_by(fd, true);
 }
 
 /* A peer that takes nothing: the wait has an end. */
@@ -354,6 +389,7 @@ int main(void)
 		cmocka_unit_test(sent_and_left),
 		cmocka_unit_test(left_when_full),
 		cmocka_unit_test(sent_and_closed),
+		cmocka_unit_test(sent_to_talker_and_closed),
 		cmocka_unit_test(closed_in_vain),
 		cmocka_unit_test(hung_up_on),
 		cmocka_unit_test(breach_with_child),

@@ -24,7 +24,7 @@
 
 #define EVENTS        32
 #define LINGER        2000000000ull /* ns */
-#define LOOK          20            /* ms: so late may it be seen that this time is over */
+#define LOOK          1             /* ms: how often close looks whether all has come there; no event tells */
 #define KEEP_IDLE     5             /* s */
 #define KEEP_INTERVAL 1             /* s */
 #define KEEP_COUNT    5
@@ -242,13 +242,16 @@ static int link_wait_fd(struct rwk_link *pub, int i)
 	return i ? -1 : link_of(pub)->epoll;
 }
 
-/* Is there one that leaves and has not sent all? */
+/*
+ * Is there one that leaves, and whose peer's kernel has not all? Our kernel drops what it has not sent when anything
+ * comes to a socket that is closed.
+ */
 static bool is_sending(const struct link *l)
 {
 	for (const struct rwk_list *n = l->all.next; n != &l->all; n = n->next) {
 		const struct stream *s = rwk_container_of(n, const struct stream, all);
 
-		if (s->state == LEAVING && s->out_end)
+		if (s->state == LEAVING && (s->out_end || !rwk_socket_all_sent(s->fd)))
 			return true;
 	}
 	return false;

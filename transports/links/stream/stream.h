@@ -35,8 +35,8 @@
 
 /**
  * Makes a link without a stream. `packet`, `word` and `user` of the link are the caller's to set before the first
- * progress. 0 and *l set; -EMFILE; -ENOMEM. Its close leaves every stream, and waits while what send has taken cannot
- * go: for two seconds at most, from when each was left.
+ * progress. 0 and *l set; -EMFILE; -ENOMEM. Its close leaves every stream, and waits until the peers' kernels have what
+ * send has taken: for two seconds at most, from when each was left.
  */
 int rwk_streams_open(struct rwk_link **l);
 

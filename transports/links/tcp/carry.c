@@ -11,6 +11,8 @@
 #define _GNU_SOURCE /* syscall */
 #include "links/tcp/internal.h"
 
+#include "base/socket.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -300,12 +302,12 @@ static bool waits(const struct outbox *o)
 
 bool rwk_carry_all_sent(const struct stream *s)
 {
-	return !s->wrote || s->broke || (!waits(s->out) && rwk_tcp_all_sent(s->fd));
+	return !s->wrote || s->broke || (!waits(s->out) && rwk_socket_all_sent(s->fd));
 }
 
 void rwk_carry_due(struct stream *s)
 {
-	if (rwk_tcp_all_sent(s->fd) && !waits(s->out)) {
+	if (rwk_socket_all_sent(s->fd) && !waits(s->out)) {
 		rwk_stream_set_due(s, NEVER);
 	} else if (rwk_tcp_silent(s->fd)) {
 		rwk_stream_tell(s, -ETIMEDOUT);

@@ -148,7 +148,6 @@ int rwk_tcp_accept(struct link *l, struct rwk_link_address *from); /* descriptor
 int rwk_tcp_connect(const struct link *l, const struct rwk_link_address *to); /* descriptor; connects by and by */
 int rwk_tcp_connected(int fd); /* 0; -EAGAIN not yet; -ECONNREFUSED, ... */
 void rwk_tcp_keep_alive(int fd);
-bool rwk_tcp_all_sent(int fd);
 bool rwk_tcp_silent(int fd); /* nobody answers what was sent */
 int rwk_tcp_broken(int err); /* errno of an open stream's socket to its word */
 

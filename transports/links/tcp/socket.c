@@ -116,26 +116,12 @@ void rwk_tcp_keep_alive(int fd)
 	rwk_socket_keep_alive(fd, KEEP_IDLE, KEEP_INTERVAL, KEEP_COUNT);
 }
 
-static bool look(int fd, struct tcp_info *info)
-{
-	socklen_t len = sizeof(*info);
-
-	memset(info, 0, sizeof(*info));
-	return !getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len);
-}
-
-bool rwk_tcp_all_sent(int fd)
-{
-	struct tcp_info info;
-
-	return look(fd, &info) && !info.tcpi_unacked && !info.tcpi_notsent_bytes;
-}
-
 bool rwk_tcp_silent(int fd)
 {
-	struct tcp_info info;
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
 
-	if (!look(fd, &info) || info.tcpi_last_ack_recv < SILENT_MS)
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) || info.tcpi_last_ack_recv < SILENT_MS)
 		return false;
 	return info.tcpi_unacked ? info.tcpi_retransmits >= SILENT_REPEATS : info.tcpi_probes >= SILENT_REPEATS;
 }
