@@ -118,10 +118,21 @@ int rwk_adapter_source(struct rwk_adapter *a, const uint8_t peer[16], uint8_t ip
 	return 0;
 }
 
-/* That the kernel cannot be asked says nothing. */
+/* That the kernel cannot be asked says nothing: it is asked by a socket, which has a port meanwhile. */
 static bool is_no_way(int err)
 {
-	return err && err != -EMFILE && err != -ENFILE && err != -ENOMEM;
+	switch (err) {
+	case 0:
+	case -EMFILE:
+	case -ENFILE:
+	case -ENOMEM:
+	case -ENOBUFS:
+	case -EAGAIN:     /* of connect: no port is free */
+	case -EADDRINUSE: /* of bind: the same */
+		return false;
+	default:
+		return true;
+	}
 }
 
 uint32_t rwk_adapter_pmtu(struct rwk_adapter *a, const uint8_t peer[16])

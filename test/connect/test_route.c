@@ -10,7 +10,10 @@
 #define _GNU_SOURCE /* unshare */
 #include "connect/sides.h"
 
+#include <arpa/inet.h>
 #include <sched.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define EXIT_SKIPPED 77
 
@@ -184,12 +187,44 @@ static void no_way(void **state)
 	assert_int_equal(rwk_adapter_close(near.adapter), 0);
 }
 
+static int limit_ports(unsigned first, unsigned last)
+{
+	char command[80];
+
+	snprintf(command, sizeof(command), "echo %u %u > /proc/sys/net/ipv4/ip_local_port_range", first, last);
+	return system(command);
+}
+
+/* No port is free for the socket that asks the kernel: that is not to say that there is no way. */
+static void no_port(void **state)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET};
+	socklen_t len = sizeof(at);
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	struct end one = {0};
+
+	(void)state;
+	open_client();
+	ends_open_adapter(&one, 1);
+	ends_ip(far.ip, 2);
+	assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &len), 0);
+	assert_int_equal(limit_ports(ntohs(at.sin_port), ntohs(at.sin_port)), 0);
+	assert_int_not_equal(rwk_adapter_pmtu(near.adapter, far.ip), 0);
+	assert_int_not_equal(rwk_adapter_pmtu(one.adapter, far.ip), 0);
+	assert_int_equal(limit_ports(32768, 60999), 0);
+	close(fd);
+	assert_int_equal(rwk_adapter_close(one.adapter), 0);
+	close_client();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(source_changes),
 		cmocka_unit_test(source_changes_meanwhile),
 		cmocka_unit_test(no_way),
+		cmocka_unit_test(no_port),
 	};
 
 	if (unshare(CLONE_NEWNET) || system("ip link set lo up") || choose(5)) {
