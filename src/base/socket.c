@@ -140,8 +140,8 @@ int rwk_socket_connect(const uint8_t source[16], uint16_t source_port, const uin
 	if (fd < 0)
 		return -errno;
 	rwk_socket_set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-	if (source) {
-		own_len = rwk_socket_address(&own, source, source_port);
+	if (source || source_port) {
+		own_len = rwk_socket_address(&own, source ? source : rwk_ip_is_v4(ip) ? any_v4 : any, source_port);
 		if (source_port)
 			rwk_socket_set(fd, SOL_SOCKET, SO_REUSEADDR, 1); /* it may be reserved */
 		else

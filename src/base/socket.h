@@ -55,8 +55,8 @@ int rwk_socket_reserve(const uint8_t ip[16], uint16_t port, uint16_t *got);
 int rwk_socket_accept(int listener, uint8_t ip[16], uint16_t *port);
 
 /**
- * A socket that connects from `source` (NULL: by the route) and `source_port` (0: the kernel's choice; else with a
- * source), or has done so: its descriptor; else what the kernel said. Sends without delay.
+ * A socket that connects from `source` (NULL: by the route) and `source_port` (0: the kernel's choice), or has done so:
+ * its descriptor; else what the kernel said. Sends without delay.
  */
 int rwk_socket_connect(const uint8_t source[16], uint16_t source_port, const uint8_t ip[16], uint16_t port);
 

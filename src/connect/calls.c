@@ -44,31 +44,39 @@ static int refuse_transport(const struct rwk_connection *c)
 	return c->mine.deferred ? -EOPNOTSUPP : 0;
 }
 
-/* By UDP the adapter's packets come from `source`, and the peer takes them from where the TCP connection comes from. */
-static int check_udp(struct rwk_connection *c, const uint8_t source[16], const uint8_t wanted[16])
+/* By UDP the peer takes packets from where the TCP connection comes from: `from`, which is set here if it is zero. */
+static int prepare_udp(struct rwk_connection *c, uint8_t from[16])
 {
-	if (!memcmp(wanted, source, 16))
+	uint8_t source[16];
+	int rc = rwk_adapter_source(c->channel->adapter, c->peer_ip, source);
+
+	if (rc)
+		return rc;
+	if (rwk_ip_is_any(from))
+		memcpy(from, source, sizeof(source));
+	if (!memcmp(from, source, sizeof(source)))
 		return rwk_cm_make_terms(c);
 	rwk_warn("source_ip by UDP is where packets to that peer come from: open an adapter with that ip");
 	return -EADDRNOTAVAIL;
 }
 
-/* The kernel begins to connect: 0 and c->fd. */
+/*
+ * The kernel begins to connect: 0 and c->fd. A stream of an adapter of all addresses comes from where the kernel says
+ * now: what it said once, by which peers know packets, may be this host's address no more.
+ */
 static int begin(struct rwk_connection *c)
 {
-	static const uint8_t none[16];
-	const uint8_t *wanted = c->attr.source_ip;
-	uint8_t source[16];
-	int rc = rwk_adapter_source(c->channel->adapter, c->peer_ip, source);
+	const uint8_t *own = rwk_ca_adapter_ip(c->channel->adapter);
+	uint8_t from[16];
+	int rc = 0;
 
-	if (!memcmp(wanted, none, sizeof(none)))
-		wanted = source;
+	memcpy(from, rwk_ip_is_any(c->attr.source_ip) ? own : c->attr.source_ip, sizeof(from));
 	/* What can be known already is said at once. */
-	if (!rc && c->mine.transport == RWK_TRANSPORT_UDP)
-		rc = check_udp(c, source, wanted);
+	if (c->mine.transport == RWK_TRANSPORT_UDP)
+		rc = prepare_udp(c, from);
 	if (rc)
 		return rc;
-	rc = rwk_socket_connect(wanted, c->attr.source_port, c->peer_ip, c->peer_port);
+	rc = rwk_socket_connect(rwk_ip_is_any(from) ? NULL : from, c->attr.source_port, c->peer_ip, c->peer_port);
 	if (rc < 0)
 		return rc;
 	c->fd = rc;

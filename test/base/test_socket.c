@@ -78,6 +78,31 @@ static void reserves(void **state)
 	close(fd);
 }
 
+/* From a port of choice, and from the address that the route has. */
+static void port_by_the_route(void **state)
+{
+	static const uint8_t *const to[] = {local_v4, local_v6};
+	uint16_t port, wanted, got;
+	uint8_t from[16];
+	int listener = rwk_socket_listen(any, 0, &port), reserved = rwk_socket_reserve(any, 0, &wanted), client, fd;
+
+	(void)state;
+	assert_true(listener >= 0 && reserved >= 0);
+	for (size_t i = 0; i < sizeof(to) / sizeof(to[0]); i++) {
+		client = rwk_socket_connect(NULL, wanted, to[i], port);
+		assert_true(client >= 0);
+		assert_int_equal(poll(&(struct pollfd){.fd = listener, .events = POLLIN}, 1, 5000), 1);
+		fd = rwk_socket_accept(listener, from, &got);
+		assert_true(fd >= 0);
+		assert_memory_equal(from, to[i], 16);
+		assert_int_equal(got, wanted);
+		close(client);
+		close(fd);
+	}
+	close(listener);
+	close(reserved);
+}
+
 /* Connects, waits until that is done, and says what became of it; *other: the end at the listener. */
 static int meet(int listener, const uint8_t source[16], const uint8_t to[16], uint16_t port, int *other)
 {
@@ -171,6 +196,7 @@ int main(void)
 		cmocka_unit_test(itself),
 		cmocka_unit_test(no_connection),
 		cmocka_unit_test(reserves),
+		cmocka_unit_test(port_by_the_route),
 	};
 
 	return cmocka_run_group_tests_name("base/socket", tests, NULL, NULL);

@@ -16,17 +16,20 @@
 #include <unistd.h>
 
 #define EXIT_SKIPPED 77
+#define FIRST        "127.0.0.5"
+#define SECOND       "127.0.0.6"
+#define PASSING      "10.9.9.5" /* an address that the client's host has for a while */
 
 struct connected {
 	struct rwk_qp *near, *far;
 	struct rwk_connection *client, *server;
 };
 
-static int choose(unsigned host)
+static int choose(const char *ip)
 {
 	char command[120];
 
-	snprintf(command, sizeof(command), "ip route replace local 127.0.0.2 dev lo table local src 127.0.0.%u", host);
+	snprintf(command, sizeof(command), "ip route replace local 127.0.0.2 dev lo table local src %s", ip);
 	return system(command);
 }
 
@@ -71,13 +74,14 @@ static void check_passes(const struct connected *c)
 }
 
 /* The server sees the client at that address, and has not answered. */
-static struct connected ask_from(uint8_t host)
+static struct connected ask_from(const char *ip, enum rwk_connection_transport transport)
 {
-	struct rwk_connection_attr attr = sides_attr(RWK_TRANSPORT_UDP, NULL);
+	struct rwk_connection_attr attr = sides_attr(transport, NULL);
 	struct connected c = {.near = make_qp(&near), .far = make_qp(&far)};
 
 	near.qp = c.near;
-	ends_ip(near.ip, host);
+	ends_ip(near.ip, 0);
+	assert_int_equal(inet_pton(AF_INET, ip, near.ip + 12), 1);
 	sides_ask(&attr);
 	c.client = client.c;
 	c.server = server.c;
@@ -99,9 +103,9 @@ static void answer(const struct connected *c)
 	check_passes(c);
 }
 
-static struct connected connect_from(uint8_t host)
+static struct connected connect_from(const char *ip, enum rwk_connection_transport transport)
 {
-	struct connected c = ask_from(host);
+	struct connected c = ask_from(ip, transport);
 
 	answer(&c);
 	return c;
@@ -122,17 +126,17 @@ static void source_changes(void **state)
 	struct rwk_qp *qp;
 
 	(void)state;
-	assert_int_equal(choose(5), 0);
+	assert_int_equal(choose(FIRST), 0);
 	open_client();
 	sides_open_one(&server, &far, 2, RWK_QP_RC);
 	qp = far.qp;
-	first = connect_from(5);
-	assert_int_equal(choose(6), 0);
-	second = connect_from(5);
+	first = connect_from(FIRST, RWK_TRANSPORT_UDP);
+	assert_int_equal(choose(SECOND), 0);
+	second = connect_from(FIRST, RWK_TRANSPORT_UDP);
 	check_passes(&first);
 	end(&first);
 	end(&second);
-	first = connect_from(6);
+	first = connect_from(SECOND, RWK_TRANSPORT_UDP);
 	end(&first);
 	close_client();
 	far.qp = qp;
@@ -146,22 +150,46 @@ static void source_changes_meanwhile(void **state)
 	struct rwk_qp *qp;
 
 	(void)state;
-	assert_int_equal(choose(5), 0);
+	assert_int_equal(choose(FIRST), 0);
 	open_client();
 	sides_open_one(&server, &far, 2, RWK_QP_RC);
 	qp = far.qp;
-	given_up = ask_from(5);
-	assert_int_equal(choose(6), 0);
-	first = ask_from(5);
-	second = connect_from(5);
+	given_up = ask_from(FIRST, RWK_TRANSPORT_UDP);
+	assert_int_equal(choose(SECOND), 0);
+	first = ask_from(FIRST, RWK_TRANSPORT_UDP);
+	second = connect_from(FIRST, RWK_TRANSPORT_UDP);
 	end(&second);
 	answer(&first);
 	end(&first);
-	second = ask_from(5);
+	second = ask_from(FIRST, RWK_TRANSPORT_UDP);
 	end(&second);
 	end(&given_up);
-	first = connect_from(6);
+	first = connect_from(SECOND, RWK_TRANSPORT_UDP);
 	end(&first);
+	close_client();
+	far.qp = qp;
+	sides_close_one(&server);
+}
+
+/* The source of a connected qp's packets is gone; a stream to that host comes from the address that is there now. */
+static void source_passes(void **state)
+{
+	struct connected by_udp, stream;
+	struct rwk_qp *qp;
+
+	(void)state;
+	assert_int_equal(system("ip addr add " PASSING "/32 dev lo"), 0);
+	assert_int_equal(choose(PASSING), 0);
+	open_client();
+	sides_open_one(&server, &far, 2, RWK_QP_RC);
+	qp = far.qp;
+	by_udp = connect_from(PASSING, RWK_TRANSPORT_UDP);
+	assert_int_equal(system("ip addr del " PASSING "/32 dev lo"), 0);
+	assert_int_equal(choose(SECOND), 0);
+	stream = connect_from(SECOND, RWK_TRANSPORT_STREAM);
+	end(&stream);
+	assert_int_equal(system("ip addr add " PASSING "/32 dev lo"), 0); /* else its end cannot be told */
+	end(&by_udp);
 	close_client();
 	far.qp = qp;
 	sides_close_one(&server);
@@ -223,11 +251,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(source_changes),
 		cmocka_unit_test(source_changes_meanwhile),
+		cmocka_unit_test(source_passes),
 		cmocka_unit_test(no_way),
 		cmocka_unit_test(no_port),
 	};
 
-	if (unshare(CLONE_NEWNET) || system("ip link set lo up") || choose(5)) {
+	if (unshare(CLONE_NEWNET) || system("ip link set lo up") || choose(FIRST)) {
 		print_message("no network of its own, whose routes could change\n");
 		return EXIT_SKIPPED;
 	}
