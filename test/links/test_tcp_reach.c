@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#define LOOKS 7
+
 /* Nobody listens: refused. Another nonce is there: stale, and nothing opens at either end. */
 static void nobody_and_another(void **state)
 {
@@ -145,6 +147,43 @@ static void meeting_elsewhere(void **state)
 }
 
 /*
+ * Both begin at the same time, one of them at an address of which it does not know whose it is, so that it cannot tell
+ * that they meet. In whatever order they look: one stream remains, and neither hears that the other has left one.
+ */
+static void meeting_unknown(void **state)
+{
+	static const uint8_t second[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 2};
+
+	(void)state;
+	for (unsigned i = 0; i < 2u << LOOKS; i++) {
+		struct rwk_tcp_attr attr_a = tcp_attr(i & 1 ? 33 : 11), attr_b = tcp_attr(22);
+		struct rwk_link_address other;
+		struct peer *a, *b, *ends[2];
+
+		memset(attr_a.ip, 0, 16);
+		memset(attr_b.ip, 0, 16);
+		attr_b.stranger_ms = 60000; /* who waits for what has come waits longer than this test */
+		ends[0] = a = open_peer(&attr_a);
+		ends[1] = b = open_peer(&attr_b);
+		other = rwk_tcp_address(second, rwk_tcp_port(b->l));
+		assert_int_equal(rwk_tcp_reach(a->l, &other, 0), 0);
+		assert_int_equal(rwk_tcp_reach(b->l, &a->at, a->nonce), 0);
+		for (unsigned n = 0; n < LOOKS; n++)
+			ends[i >> (n + 1) & 1]->l->ops->progress(ends[i >> (n + 1) & 1]->l, 16);
+		until_words(b, a, 1);
+		while (rwk_tcp_nonce(a->l, &other) != b->nonce)
+			until_words(a, b, a->word_count + 1);
+		for (unsigned n = 0; n < a->word_count; n++)
+			assert_int_equal(a->words[n], 0);
+		assert_int_equal(last_word(b), 0);
+		assert_int_equal(rwk_tcp_counts(a->l)->opened, 1);
+		assert_int_equal(rwk_tcp_counts(b->l)->opened, 1);
+		close_peer(a);
+		close_peer(b);
+	}
+}
+
+/*
  * Both begin at the same time, at every offset of their progress: one stream remains, nobody hears of the other, and
  * packets sent the moment that a stream is open arrive.
  */
@@ -242,6 +281,7 @@ int main(void)
 		cmocka_unit_test(away),
 		cmocka_unit_test(reach_again),
 		cmocka_unit_test(another_address),
+		cmocka_unit_test(meeting_unknown),
 		cmocka_unit_test(meeting),
 		cmocka_unit_test(meeting_elsewhere),
 		cmocka_unit_test(words_of_words),

@@ -565,6 +565,123 @@ static void reset_of_the_living(void **state)
 	close_peer(alive);
 }
 
+/* A process of that nonce that is made by hand, and p, each committed to a stream that it has begun to the other. */
+struct committed {
+	struct peer *p;
+	int mine, its; /* the streams that this one, and p, have begun */
+	struct challenge challenge, to_p;
+	struct proof proof, its_proof;
+};
+
+static int listen_by_hand(uint16_t *port)
+{
+	struct sockaddr_in a = at_port(0);
+	socklen_t len = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, len), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+	*port = ntohs(a.sin_port);
+	return fd;
+}
+
+static void commit_both(struct committed *c, uint64_t nonce)
+{
+	struct rwk_tcp_attr attr = tcp_attr(22);
+	struct rwk_link_address at;
+	struct knock k;
+	uint16_t port;
+	int listener = listen_by_hand(&port);
+
+	attr.stranger_ms = 60000; /* it is not time that ends the waiting */
+	c->p = open_peer(&attr);
+	at = rwk_tcp_address(loopback4, port);
+	assert_int_equal(rwk_tcp_reach(c->p->l, &at, nonce), 0);
+	c->its = accept(listener, NULL, NULL);
+	assert_true(c->its >= 0);
+	close(listener);
+	assert_int_equal(take(c->p, c->its, &k, sizeof(k)), sizeof(k));
+	rwk_hello_challenge(&c->challenge);
+	put(c->its, &c->challenge, sizeof(c->challenge));
+	assert_int_equal(take(c->p, c->its, &c->its_proof, sizeof(c->its_proof)), sizeof(c->its_proof));
+	c->mine = knock(c->p, &c->to_p);
+	c->proof = (struct proof){.nonce = nonce, .port = port};
+	rwk_hello_prove(secret, &c->to_p, &c->proof);
+	put(c->mine, &c->proof, sizeof(c->proof));
+	run_for(c->p, NULL, 5);
+}
+
+static void decide_by_hand(struct committed *c, enum answer what)
+{
+	struct verdict v = {.answer = what, .nonce = c->proof.nonce};
+
+	rwk_hello_answer(secret, &c->challenge, &c->its_proof, &v);
+	put(c->its, &v, sizeof(v));
+}
+
+static enum answer decision_of(struct committed *c)
+{
+	struct verdict v;
+
+	assert_int_equal(take(c->p, c->mine, &v, sizeof(v)), sizeof(v));
+	assert_int_equal(rwk_hello_check_verdict(secret, &c->to_p, &c->proof, &v), 0);
+	return (enum answer)v.answer;
+}
+
+static void close_committed(struct committed *c)
+{
+	close(c->mine);
+	close(c->its);
+	close_peer(c->p);
+}
+
+/*
+ * Both ends are committed to a stream of their own. The one with the smaller nonce says so at once. The other waits for
+ * the word on its own stream, and takes what the peer has not; if it is given up meanwhile, nobody is kept awake by it.
+ */
+static void both_committed(void **state)
+{
+	struct pollfd wakes = {.events = POLLIN};
+	struct committed c;
+
+	(void)state;
+	commit_both(&c, 33);
+	assert_int_equal(decision_of(&c), LATER);
+	decide_by_hand(&c, WELCOME);
+	until_words(c.p, NULL, 1);
+	close_committed(&c);
+
+	for (int taken = 0; taken < 2; taken++) {
+		uint8_t byte;
+
+		commit_both(&c, 11);
+		assert_int_equal(recv(c.mine, &byte, 1, MSG_DONTWAIT), -1);
+		assert_int_equal(c.p->word_count, 0);
+		decide_by_hand(&c, taken ? WELCOME : LATER);
+		assert_int_equal(decision_of(&c), taken ? LATER : WELCOME);
+		until_words(c.p, NULL, 1);
+		assert_int_equal(last_word(c.p), 0);
+		close_committed(&c);
+	}
+
+	commit_both(&c, 11);
+	close(c.its); /* no word on it: the peer's is taken */
+	assert_int_equal(decision_of(&c), WELCOME);
+	close_committed(&c);
+
+	commit_both(&c, 11);
+	shutdown(c.mine, SHUT_WR);
+	run_for(c.p, NULL, 5);
+	wakes.fd = c.p->l->ops->wait_fd(c.p->l, 0);
+	assert_int_equal(poll(&wakes, 1, 0), 0);
+	decide_by_hand(&c, WELCOME);
+	until_words(c.p, NULL, 1);
+	assert_int_equal(last_word(c.p), 0);
+	close_committed(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -581,6 +698,7 @@ int main(void)
 		cmocka_unit_test(pieces),
 		cmocka_unit_test(endings),
 		cmocka_unit_test(reset_of_the_living),
+		cmocka_unit_test(both_committed),
 	};
 
 	return cmocka_run_group_tests_name("links/tcp strangers", tests, NULL, NULL);

@@ -12,6 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define LOOKS 6
+
 static struct side asks[2]; /* what is asked for by an address that is not a name */
 
 static void open_everywhere(int link)
@@ -200,30 +202,34 @@ static void joined_as_a_stream_opens(void **state)
 
 /*
  * Each end begins a stream at the same time, that with the lesser nonce at an address of which it does not know whose
- * it is. So this end takes the peer's as well, and the peer leaves that again: the connection stays.
+ * it is. So this end takes the peer's as well, and the peer leaves one of the two again: the connection stays, in
+ * whatever order the ends look at the streams.
  */
 static void two_streams(void **state)
 {
-	unsigned me, peer;
-
 	(void)state;
-	open_everywhere(RWK_LINK_AUTO);
-	me = ends[0]->address.nonce_port > ends[1]->address.nonce_port;
-	peer = 1 - me;
-	ends_connect(me, peer);
-	rwk_packet_channel(ends_side(me, peer)->ch)->stream_lost = true; /* the test begins them */
-	assert_in_range(ends_post(ends_side(me, peer)), 0, 1);
-	ends_wait(&ends_side(peer, me)->received, 1);
-	reach(me, 2, 0);
-	reach(peer, 1, ends[me]->address.nonce_port >> 16);
-	look_at_stream(peer);
-	for (unsigned i = 0; i < 20; i++) {
-		look_at_stream(peer);
-		look_at_stream(me);
+	for (unsigned order = 0; order < 1u << LOOKS; order++) {
+		unsigned me, peer;
+
+		open_everywhere(RWK_LINK_AUTO);
+		me = ends[0]->address.nonce_port > ends[1]->address.nonce_port;
+		peer = 1 - me;
+		ends_connect(me, peer);
+		rwk_packet_channel(ends_side(me, peer)->ch)->stream_lost = true; /* the test begins them */
+		assert_in_range(ends_post(ends_side(me, peer)), 0, 1);
+		ends_wait(&ends_side(peer, me)->received, 1);
+		reach(me, 2, 0);
+		reach(peer, 1, ends[me]->address.nonce_port >> 16);
+		for (unsigned i = 0; i < LOOKS; i++)
+			look_at_stream(order >> i & 1 ? me : peer);
+		for (unsigned i = 0; i < 20; i++) {
+			look_at_stream(peer);
+			look_at_stream(me);
+		}
+		talk(ends_side(me, peer), ends_side(peer, me));
+		assert_true(network_has_stream(rwk_packet_channel(ends_side(me, peer)->ch)));
+		ends_close();
 	}
-	talk(ends_side(me, peer), ends_side(peer, me));
-	assert_true(network_has_stream(rwk_packet_channel(ends_side(me, peer)->ch)));
-	ends_close();
 }
 
 /* A socket that takes UDP for an end at another address, and says nothing. */

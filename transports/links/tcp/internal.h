@@ -33,6 +33,7 @@ enum state {
 	/* Begun by somebody else: in the list of strangers, until due. */
 	STRANGER,   /* the knock is awaited */
 	CHALLENGED, /* the proof is awaited */
+	HELD,       /* it has come; one of this end's to that process is PROVEN, and has its verdict first */
 	/* In the table. */
 	OPEN,
 	/* In no table. */

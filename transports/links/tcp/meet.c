@@ -7,9 +7,9 @@
  * decides when the proof has come:
  *
  *   it has begun one to that process itself, and is not committed: it gives that one up and takes the peer's
- *   it is committed as well: the stream of the smaller nonce is kept. Who has the larger takes the peer's and parts
- *   from its own; who has the smaller says LATER. If both are committed when they decide, they decide alike; if one
- *   was not, it has taken the peer's, so never sent its proof and the other has nothing to decide.
+ *   it is committed as well: the stream of the smaller nonce is kept. Who has the smaller says LATER; who has the
+ *   larger holds the peer's until it has the verdict on its own. That need not be LATER: an end that began one to
+ *   whoever is at some address may not know yet that this is the same process, and has taken what it was offered.
  *   a stream with that process, or at that address, is open: LATER. If that is an older stream that has just broken, it
  *   is soon noticed here, and the peer comes again; if it is alive, the peer finds it under the nonce that it was told.
  *
@@ -38,7 +38,7 @@
 
 static bool is_half_open(const struct stream *s)
 {
-	return s->state == STRANGER || s->state == CHALLENGED;
+	return s->state == STRANGER || s->state == CHALLENGED || s->state == HELD;
 }
 
 static bool is_beginning(const struct stream *s)
@@ -325,6 +325,20 @@ static bool same_process(const struct stream *o, const struct stream *s)
 	return o->meant ? o->meant == s->nonce : same_address(o, s);
 }
 
+/* Is this end committed to one with that process? Whoever only asks has nothing to open. */
+static bool is_committed(const struct stream *s)
+{
+	const struct link *l = s->link;
+
+	for (const struct rwk_list *n = l->all.next; n != &l->all; n = n->next) {
+		const struct stream *o = rwk_container_of(n, struct stream, all);
+
+		if (o->state == PROVEN && !o->asks && same_process(o, s))
+			return true;
+	}
+	return false;
+}
+
 static bool must_wait(const struct stream *s)
 {
 	const struct link *l = s->link;
@@ -357,8 +371,6 @@ static void take_place(struct stream *s)
 			s->who = o->who;
 			if (o->asks)
 				rwk_stream_end(o, -ETIMEDOUT);
-			else if (o->state == PROVEN)
-				rwk_stream_part(o);
 			else
 				rwk_stream_drop(o);
 		} else if (same_address(o, s)) {
@@ -383,6 +395,10 @@ static void decide(struct stream *s)
 		rwk_stream_drop(s);
 		return;
 	}
+	if (is_committed(s)) {
+		s->state = HELD;
+		return;
+	}
 	take_place(s);
 	if (answer(s, WELCOME))
 		open_stream(s);
@@ -403,6 +419,26 @@ static void challenged(struct stream *s)
 		no_friend(s);
 	else
 		decide(s);
+}
+
+/* Before the verdict the other end says nothing, but that it has given the stream up. */
+static void held(struct stream *s)
+{
+	if (hear(s, 1) == -EAGAIN)
+		decide(s);
+	else
+		rwk_stream_drop(s);
+}
+
+/* This end has the verdict on a stream of its own. */
+static void decide_held(struct link *l)
+{
+	for (struct rwk_list *n = l->all.next; n != &l->all; n = n->next) {
+		struct stream *s = rwk_container_of(n, struct stream, all);
+
+		if (s->state == HELD)
+			held(s);
+	}
 }
 
 /* For a while nobody is let in: what waits, waits in the kernel. */
@@ -487,8 +523,13 @@ void rwk_meet_event(struct stream *s)
 		connecting(s);
 	if (s->state == KNOCKED)
 		knocked(s);
-	if (s->state == PROVEN)
+	if (s->state == PROVEN) {
 		verdict(s);
+		if (s->state != PROVEN)
+			decide_held(s->link);
+	} else if (s->state == HELD) {
+		held(s);
+	}
 	if (s->state == STRANGER)
 		stranger(s);
 	if (s->state == CHALLENGED)

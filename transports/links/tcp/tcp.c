@@ -6,8 +6,8 @@
  * an address. It is freed at the end of progress, so that an upcall may end any stream, that which calls included.
  * Timers: a stream's `due`; what it is for depends on its state:
  *
- *   WAITING      connect                           STRANGER, CHALLENGED  drop it
- *   CONNECTING   there is no way through           OPEN                  see whether what was sent is acknowledged
+ *   WAITING      connect                           STRANGER, CHALLENGED, HELD   drop it
+ *   CONNECTING   there is no way through           OPEN   see whether what was sent is acknowledged
  *
  * A socket that the kernel does not let the epoll set have (a user may have so many in all sets, and memory ends) wakes
  * nobody: its stream is unheard. Who sleeps wakes each millisecond while there are such streams, asks the set again,

@@ -4,8 +4,8 @@
  * kernel keeps alive while the process exists, running or stopped, and breaks when it ends; and it carries packets
  * where UDP does not get through.
  *
- *   stream     to one process, in both directions; there is at most one between two processes, whoever began it. (For
- *              a moment two, if both begin one at once, one end at an address of which it does not know whose it is)
+ *   stream     to one process, in both directions; there is at most one between two processes, whoever began it. (Two,
+ *              if both begin one at once, each at an address of which it does not know whose it is)
  *   nonce      who a process is: drawn at random by it; a restarted one has another
  *   secret     what the processes of a job share; an end that does not prove that it knows it is a stranger
  *   goodbye    what an end sends that leaves in good order; a stream that ends without one ended with its process
