@@ -17,8 +17,10 @@ void rwk_fi_work_end(struct rwk_fi_work *w, int status)
 		c.flags = (a->flags & ~(RWK_F_USER - 1u)) | (w->access.atomic ? RWK_F_ATOMIC : RWK_F_RMA) |
 			  (reads ? RWK_F_READ : RWK_F_WRITE);
 	} else {
-		c.flags = (w->message.letter.flags & (RWK_F_PLAIN | RWK_F_TAGGED | ~(RWK_F_USER - 1u))) |
-			  (w->deed == RWK_FI_SEND ? RWK_F_SEND : RWK_F_RECV);
+		uint32_t flags = w->message.letter.flags;
+
+		c.flags = flags & (RWK_F_PLAIN | RWK_F_TAGGED | ~(RWK_F_USER - 1u));
+		c.flags |= w->deed == RWK_FI_SEND ? RWK_F_SEND : RWK_F_RECV | (flags & RWK_F_MULTI);
 	}
 	if (!w->when.id) {
 		c.context = w->when.context;

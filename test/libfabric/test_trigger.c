@@ -169,6 +169,29 @@ static void cancelled_and_failed(void **state)
 	assert_int_equal(fi_close(&cntr->fid), 0);
 }
 
+/* A buffer for many messages is said to be released also if it never was there for one. */
+static void buffer_given_back(void **state)
+{
+	struct fid_cntr *cntr = new_counter();
+	struct fi_triggered_context c = when(cntr, 1);
+	char in[100];
+	struct iovec iov = {in, sizeof(in)};
+	struct fi_msg m = {.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = &c};
+	struct fi_cq_err_entry err;
+	struct pair p;
+
+	(void)state;
+	pair_open(&p, NULL);
+	assert_int_equal(fi_recvmsg(p.b.ep, &m, FI_TRIGGER | FI_MULTI_RECV), 0);
+	assert_int_equal(fi_cancel(&p.b.ep->fid, &c), 0);
+	err = t_wait_error(p.b.cq, p.a.cq);
+	assert_int_equal(err.err, FI_ECANCELED);
+	assert_ptr_equal(err.op_context, &c);
+	assert_int_equal(err.flags, FI_RECV | FI_MSG | FI_MULTI_RECV);
+	pair_close(&p);
+	assert_int_equal(fi_close(&cntr->fid), 0);
+}
+
 /* Accesses wait like messages, in all their forms. */
 static void accesses(void **state)
 {
@@ -310,6 +333,7 @@ int main(void)
 		cmocka_unit_test(passed_on),
 		cmocka_unit_test(failures_do_not_count),
 		cmocka_unit_test(cancelled_and_failed),
+		cmocka_unit_test(buffer_given_back),
 		cmocka_unit_test(accesses),
 		cmocka_unit_test(alias),
 		cmocka_unit_test(closed_while_waiting),
