@@ -6,6 +6,7 @@ adapter_sim = test/channel_adapter/world_sim.c test/channel_adapter/world.h \
 	test/channel_adapter/sim_udp.c test/channel_adapter/sim_udp.h $(adapter_ends)
 # On a TCP connection.
 adapter_tcp = test/channel_adapter/world_tcp.c test/channel_adapter/world.h $(adapter_ends)
+adapter_asleep = test/channel_adapter/asleep.c test/channel_adapter/asleep.h
 
 check_PROGRAMS += test/channel_adapter/test_operations
 test_channel_adapter_test_operations_SOURCES = test/channel_adapter/test_operations.c test/watched.h $(adapter_udp)
@@ -101,13 +102,23 @@ test_channel_adapter_test_requests_sim_SOURCES = test/channel_adapter/test_reque
 test_channel_adapter_test_requests_sim_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/channel_adapter/test_requests_sim
 
+check_PROGRAMS += test/channel_adapter/test_callbacks
+test_channel_adapter_test_callbacks_SOURCES = test/channel_adapter/test_callbacks.c $(adapter_asleep) $(adapter_udp)
+test_channel_adapter_test_callbacks_LDADD = libropewalk.la $(CMOCKA_LIBS)
+TESTS += test/channel_adapter/test_callbacks
+
+check_PROGRAMS += test/channel_adapter/test_callbacks_sim
+test_channel_adapter_test_callbacks_sim_SOURCES = test/channel_adapter/test_callbacks.c $(adapter_asleep) $(adapter_sim)
+test_channel_adapter_test_callbacks_sim_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/channel_adapter/test_callbacks_sim
+
 check_PROGRAMS += test/channel_adapter/test_sleep
-test_channel_adapter_test_sleep_SOURCES = test/channel_adapter/test_sleep.c $(adapter_udp)
+test_channel_adapter_test_sleep_SOURCES = test/channel_adapter/test_sleep.c $(adapter_asleep) $(adapter_udp)
 test_channel_adapter_test_sleep_LDADD = libropewalk.la $(CMOCKA_LIBS) -lpthread
 TESTS += test/channel_adapter/test_sleep
 
 check_PROGRAMS += test/channel_adapter/test_sleep_sim
-test_channel_adapter_test_sleep_sim_SOURCES = test/channel_adapter/test_sleep.c $(adapter_sim)
+test_channel_adapter_test_sleep_sim_SOURCES = test/channel_adapter/test_sleep.c $(adapter_asleep) $(adapter_sim)
 test_channel_adapter_test_sleep_sim_LDADD = librwk_sim.la $(TEST_LDADD) -lpthread
 TESTS += test/channel_adapter/test_sleep_sim
 
