@@ -407,7 +407,7 @@ int rwk_fi_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struc
 	av->names_apart = attr && attr->flags & FI_AV_USER_ID;
 	av->context_bits = attr ? (unsigned)attr->rx_ctx_bits : 0;
 	av->domain = domain;
-	av->process = getpid();
+	av->process = rwk_this_process();
 	rwk_fi_hold(&domain->refs);
 	av->fid.fid.fclass = FI_CLASS_AV;
 	av->fid.fid.context = context;

@@ -25,7 +25,7 @@ struct rwk_fi_eq;
 struct rwk_fi_av {
 	struct fid_av fid;
 	struct rwk_fi_domain *domain;
-	pid_t process; /* that has opened it */
+	uint64_t process; /* that has opened it */
 	struct rwk_fi_av_table table;
 	struct rwk_fi_av_counts own;     /* the table's, unless it is shared */
 	struct rwk_fi_av_shared *shared; /* NULL: it is not */

@@ -6,6 +6,7 @@
 #include "base/forked.h"
 #include "base/log.h"
 #include "base/shared.h"
+#include "base/this_process.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -271,7 +272,7 @@ int rwk_fi_av_shared_open(
 
 	if (!s)
 		return -FI_ENOMEM;
-	s->process = getpid();
+	s->process = rwk_this_process();
 	s->fd = -1;
 	rwk_list_init(&s->all);
 	s->table = table;
@@ -293,7 +294,7 @@ void rwk_fi_av_shared_close(struct rwk_fi_av_shared *s)
 {
 	RWK_CANCEL_HELD_OFF;
 
-	if (s->process == getpid()) {
+	if (s->process == rwk_this_process()) {
 		lock_byte(s->fd, GATE, F_WRLCK, true);
 		if (!lock_byte(s->fd, LIFE, F_WRLCK, false))
 			shm_unlink(s->name);

@@ -20,12 +20,13 @@
 
 #include "base/list.h"
 
-#include <sys/types.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct rwk_fi_av_shared {
 	struct rwk_list all;           /* under the lock of base/forked.h, as are fd and map */
 	struct rwk_fi_av_table *table; /* whose memory it is */
-	pid_t process;                 /* that has opened it */
+	uint64_t process;              /* that has opened it */
 	int fd;                        /* -1 in a forked child, */
 	void *map;                     /* and NULL: either would hold the parent's locks when that has ended */
 	size_t size;                   /* mapped */

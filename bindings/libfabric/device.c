@@ -181,7 +181,7 @@ static struct rwk_fi_device *open_device(void)
 
 	if (!d)
 		return NULL;
-	d->process = getpid();
+	d->process = rwk_this_process();
 	rwk_list_init(&d->waits);
 	rwk_fi_ears_init(&d->ears, 16, 16, 3);
 	rwk_fi_ears_init(&d->of_eq, 16, 8, 3);

@@ -41,7 +41,7 @@ struct rwk_fi_device {
 	struct rwk_list passives; /* struct rwk_fi_msg_passive, those that listen */
 	struct rwk_list requests; /* struct rwk_fi_msg_request, not answered */
 	unsigned turns;           /* of progress */
-	pid_t process;            /* that has opened it */
+	uint64_t process;         /* that has opened it */
 	/* Automatic progress; coming and going is under the fabric's `opening`. */
 	struct rwk_fi_progress *progress;
 	unsigned automatic; /* such domains */

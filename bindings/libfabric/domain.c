@@ -307,7 +307,7 @@ int rwk_fi_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct f
 	if (!domain)
 		return -FI_ENOMEM;
 	domain->fabric = rwk_fi_fabric_of(fabric);
-	domain->process = getpid();
+	domain->process = rwk_this_process();
 	take_info(domain, info);
 	err = check_modes(domain);
 	if (!err)

@@ -100,7 +100,7 @@ int rwk_fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fid, void *co
 	fabric = calloc(1, sizeof(*fabric));
 	if (!fabric)
 		return -FI_ENOMEM;
-	fabric->process = getpid();
+	fabric->process = rwk_this_process();
 	pthread_mutex_init(&fabric->opening, NULL);
 	fabric->fid.fid.fclass = FI_CLASS_FABRIC;
 	fabric->fid.fid.context = context;

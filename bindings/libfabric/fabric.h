@@ -12,7 +12,7 @@ struct rwk_fi_device;
 
 struct rwk_fi_fabric {
 	struct fid_fabric fid; /* api_version is set by the core after rwk_fi_fabric */
-	pid_t process;         /* that has opened it */
+	uint64_t process;      /* that has opened it */
 	atomic_uint refs;      /* domains, event queues and passive endpoints */
 	pthread_mutex_t opening;                /* of the device, and its automatic progress */
 	_Atomic(struct rwk_fi_device *) device; /* NULL: nobody needs one yet */

@@ -8,6 +8,7 @@
 #include "base/forked.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/this_process.h"
 #include "bindings/libfabric/group.h"
 
 #include <errno.h>
@@ -36,14 +37,14 @@ struct rwk_fi_progress {
 	struct rwk_fi_group *starving; /* has been left to the program longest; NULL: none, for long */
 	uint64_t busy_since;           /* ns: since then there has been nothing but naps; 0: the last turn was none */
 	pthread_t thread;
-	pid_t process;
+	uint64_t process;
 	struct rwk_list link; /* running */
 };
 
 /* All that run in the process `owner`, of whatever domain; under the mutex. In a forked child there are none. */
 static struct rwk_list running = {&running, &running};
 static pthread_mutex_t running_lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic(pid_t) owner;
+static _Atomic uint64_t owner;
 
 /* Whether a group that is left to the program has been for too long: threads that try the same call again and again
  * wait for what only progress gives them. */
@@ -254,7 +255,7 @@ int rwk_fi_progress_start(struct rwk_fi_group *first, struct rwk_fi_progress **o
 	if (!p)
 		return -ENOMEM;
 	p->first = first;
-	p->process = getpid();
+	p->process = rwk_this_process();
 	p->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = start(p);
 	if (err) {
@@ -289,7 +290,7 @@ void rwk_fi_progress_stop(struct rwk_fi_progress *p)
 	if (!p)
 		return;
 	before = rwk_cancel_hold_off();
-	if (p->process == getpid()) {
+	if (p->process == rwk_this_process()) {
 		pthread_mutex_lock(&running_lock);
 		end_thread(p);
 		pthread_mutex_unlock(&running_lock);
@@ -300,7 +301,7 @@ void rwk_fi_progress_stop(struct rwk_fi_progress *p)
 
 void rwk_fi_progress_stop_all(void)
 {
-	if (atomic_load(&owner) != getpid())
+	if (atomic_load(&owner) != rwk_this_process())
 		return;
 	pthread_mutex_lock(&running_lock);
 	while (!rwk_list_empty(&running))

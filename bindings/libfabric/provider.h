@@ -25,6 +25,7 @@
 #ifndef RWK_FI_PROVIDER_H
 #define RWK_FI_PROVIDER_H
 
+#include "base/this_process.h"
 #include "bindings/libfabric/lock.h"
 
 #include <rdma/fabric.h>
@@ -76,9 +77,9 @@ const char *rwk_fi_strerror(int prov_errno, char *buf, size_t len);
  * keeps of them (connections, epoll's lists) both have in common. So fi_close of what another process has opened does
  * nothing there, and takes no lock, which a thread may have had that is not there.
  */
-static inline bool rwk_fi_is_inherited(pid_t opener)
+static inline bool rwk_fi_is_inherited(uint64_t opener)
 {
-	return opener != getpid();
+	return opener != rwk_this_process();
 }
 
 /* Calls of struct fi_ops that an object does not have; each answers -FI_ENOSYS. */

@@ -4,6 +4,7 @@
 #include "bindings/libfabric/waker.h"
 
 #include "base/log.h"
+#include "base/this_process.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -57,7 +58,7 @@ int rwk_fi_waker_start(struct rwk_fi_waker *w, int fd)
 		return -errno;
 	pthread_mutex_init(&w->mutex, NULL);
 	pthread_cond_init(&w->cond, NULL);
-	w->process = getpid();
+	w->process = rwk_this_process();
 	w->fd = fd;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -72,7 +73,7 @@ int rwk_fi_waker_start(struct rwk_fi_waker *w, int fd)
 
 void rwk_fi_waker_stop(struct rwk_fi_waker *w)
 {
-	if (w->process == getpid()) { /* a child of fork has no such thread */
+	if (w->process == rwk_this_process()) { /* a child of fork has no such thread */
 		atomic_store(&w->stop, true);
 		rwk_fi_waker_watch(w);
 		pthread_join(w->thread, NULL);

@@ -9,15 +9,15 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <sys/types.h>
+#include <stdint.h>
 
 struct rwk_fi_waker {
 	pthread_mutex_t mutex; /* the program's, as the next one */
 	pthread_cond_t cond;
 	pthread_t thread;
-	pid_t process; /* in which the thread runs */
-	int fd;        /* what it sleeps on; not ours */
-	int kick;      /* eventfd: rings it, to begin or to end */
+	uint64_t process; /* in which the thread runs */
+	int fd;           /* what it sleeps on; not ours */
+	int kick;         /* eventfd: rings it, to begin or to end */
 	atomic_bool stop;
 };
 

@@ -20,4 +20,5 @@ libropewalk_core_la_SOURCES += \
 	src/base/random.h \
 	src/base/shared.c src/base/shared.h \
 	src/base/socket.c src/base/socket.h \
-	src/base/spares.c src/base/spares.h
+	src/base/spares.c src/base/spares.h \
+	src/base/this_process.c src/base/this_process.h

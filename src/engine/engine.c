@@ -2,6 +2,7 @@
 #include "engine/rma_state.h"
 
 #include "base/cancel.h"
+#include "base/this_process.h"
 #include "engine/job.h"
 
 #include <stdlib.h>
@@ -110,11 +111,14 @@ static struct rwk_engine *engine_new(void)
 		return NULL;
 	e = rwk_container_of(s, struct rwk_engine, status);
 	e->status_fd = fd;
+	e->process = rwk_this_process();
 	return e;
 }
 
 static void engine_free(struct rwk_engine *e)
 {
+	if (e->process == rwk_this_process()) /* a child of fork has its parent's page in common with it */
+		e->status.closed = 1;
 	rwk_status_free(&e->status, offsetof(struct rwk_engine, status), e->status_fd);
 }
 

@@ -363,7 +363,8 @@ struct rwk_engine {
 	struct rwk_address address;
 	struct rwk_sel_explainer explainer;
 
-	int status_fd; /* -1: nobody sees the page */
+	int status_fd;    /* -1: nobody sees the page */
+	uint64_t process; /* that has opened it */
 	struct rwk_peer *listed[RWK_STATUS_PEERS];
 	struct rwk_status status; /* at the end of the memory, where it can be seen from outside */
 };

@@ -65,3 +65,9 @@ check_PROGRAMS += test/base/test_process
 test_base_test_process_SOURCES = test/base/test_process.c test/rwk_test.h
 test_base_test_process_LDADD = $(TEST_LDADD)
 TESTS += test/base/test_process
+
+check_PROGRAMS += test/base/test_this_process
+test_base_test_this_process_SOURCES = test/base/test_this_process.c test/rwk_test.h src/base/this_process.c
+test_base_test_this_process_CPPFLAGS = $(AM_CPPFLAGS) -Dgetpid=getpid_here -Dmmap=mmap_here
+test_base_test_this_process_LDADD = $(TEST_LDADD)
+TESTS += test/base/test_this_process

@@ -34,7 +34,8 @@ test_fuzz_fuzz_domain_SOURCES = test/fuzz/fuzz_domain.c \
 	transports/shared_rc/answer.c transports/shared_rc/inbox.c transports/shared_rc/layout.c \
 	transports/shared_rc/lock.c transports/shared_rc/members.c transports/shared_rc/reach.c transports/shared_rc/step.c \
 	transports/shared_rc/target.c transports/shared_rc/view.c \
-	src/base/interfaces.c src/base/log.c src/base/param.c src/base/process.c src/base/shared.c
+	src/base/interfaces.c src/base/log.c src/base/param.c src/base/process.c src/base/shared.c \
+	src/base/this_process.c
 test_fuzz_fuzz_domain_CPPFLAGS = $(AM_CPPFLAGS) -Dprocess_vm_readv=fuzz_readv -Dprocess_vm_writev=fuzz_writev
 test_fuzz_fuzz_domain_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_domain_LDFLAGS = -fsanitize=fuzzer,address,undefined
@@ -70,7 +71,7 @@ test_fuzz_fuzz_rma_SOURCES = test/fuzz/fuzz_rma.c \
 	src/engine/rma_self.c src/engine/rma_serve.c src/engine/room.c src/engine/self.c \
 	src/engine/send.c src/engine/status.c \
 	src/base/copy.c src/base/hash_table.c src/base/interfaces.c src/base/iov.c src/base/log.c src/base/param.c \
-	src/base/pool.c src/base/process.c src/base/shared.c src/base/spares.c
+	src/base/pool.c src/base/process.c src/base/shared.c src/base/spares.c src/base/this_process.c
 test_fuzz_fuzz_rma_CPPFLAGS = $(AM_CPPFLAGS)
 test_fuzz_fuzz_rma_CFLAGS = $(FUZZ_CFLAGS)
 test_fuzz_fuzz_rma_LDFLAGS = -fsanitize=fuzzer,address,undefined

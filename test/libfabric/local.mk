@@ -262,7 +262,7 @@ TESTS += test/libfabric/test_rma_start
 check_PROGRAMS += test/libfabric/test_progress_groups
 test_libfabric_test_progress_groups_SOURCES = test/libfabric/test_progress_groups.c bindings/libfabric/progress.c \
 	bindings/libfabric/group.c bindings/libfabric/lock.c bindings/libfabric/sleepers.c src/base/forked.c \
-	src/base/log.c test/rwk_test.h
+	src/base/log.c src/base/this_process.c test/rwk_test.h
 test_libfabric_test_progress_groups_LDADD = $(CMOCKA_LIBS) -lpthread
 TESTS += test/libfabric/test_progress_groups
 

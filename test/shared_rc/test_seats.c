@@ -124,6 +124,53 @@ static void closed_in_child(void **state)
 	assert_false(rwk_src_is_dead(f.listener[1].view, srqn));
 }
 
+/* In the first process of a PID namespace, which has a child that is the first of another: they have the same pid. */
+static int closed_by_namesake(void)
+{
+	struct ear e = {0};
+	struct listener l;
+	pid_t own = getpid(), pid;
+	int status;
+
+	listener_open(&l, f.memory, &e);
+	if (unshare(CLONE_NEWPID))
+		return 2;
+	pid = fork();
+	if (!pid) {
+		if (getpid() != own)
+			_exit(3);
+		rwk_src_view_close(l.view);
+		_exit(0);
+	}
+	if (waitpid(pid, &status, 0) != pid || status)
+		return 4;
+	return rwk_src_is_dead(l.view, rwk_src_srqn(l.view));
+}
+
+/* A child is no less another process when it has its parent's pid. */
+static void closed_in_namesake(void **state)
+{
+	pid_t pid;
+	int status;
+
+	(void)state;
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		if (unshare(geteuid() ? CLONE_NEWUSER | CLONE_NEWPID : CLONE_NEWPID))
+			_exit(77);
+		pid = fork();
+		if (!pid)
+			_exit(closed_by_namesake());
+		_exit(waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 5);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* A process that has ended is found by one of the others, once, though nobody has waited for it yet. */
 static void dead_process(void **state)
 {
@@ -330,6 +377,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		with_two(seats),
 		with_two(closed_in_child),
+		with_two(closed_in_namesake),
 		with_two(dead_process),
 		with_two(shows_life),
 		with_two(next_on_the_seat),

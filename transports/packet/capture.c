@@ -15,6 +15,7 @@
 #include "base/iov.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/this_process.h"
 #include "transport.h"
 #include "wire/wire.h"
 
@@ -51,7 +52,7 @@ enum { INBOUND = 1, OUTBOUND = 2 };
 struct rwk_capture {
 	struct rwk_list link; /* in `captures`; this and users under captures_lock */
 	unsigned users;
-	pid_t pid; /* whose it is: not its children's */
+	uint64_t process; /* whose it is: not its children's */
 
 	pthread_mutex_t lock; /* for all below */
 	int fd;               /* -1: it has ended */
@@ -396,7 +397,7 @@ static int expand(const char *pattern, uint32_t rank, char *path)
 /* False in a child of the process that opened it, whose locks may be held for ever. */
 static bool is_mine(const struct rwk_capture *c)
 {
-	return c && c->pid == getpid();
+	return c && c->process == rwk_this_process();
 }
 
 /* One that this process has open. */
@@ -421,7 +422,7 @@ static struct rwk_capture *make(const char *path)
 	}
 	strcpy(c->path, path);
 	c->users = 0;
-	c->pid = getpid();
+	c->process = rwk_this_process();
 	c->used = 0;
 	c->written = 0;
 	c->written_at = 0;

@@ -44,7 +44,6 @@
 #include "wire/psn.h"
 
 #include <errno.h>
-#include <sys/types.h>
 
 #define RWK_SRC_INBOX_MIN 65536u /* bytes */
 #define RWK_SRC_CUT_LEAST 256u   /* the same: of a packet, which may have more pieces otherwise than can be joined */
@@ -120,7 +119,7 @@ struct rwk_src_view {
 	void *responder;      /* of the step under way: a copy, since what lies in the segment may be overwritten */
 	struct rwk_rc *maker; /* another, to make responders by */
 	struct rwk_src_member *me;
-	pid_t pid; /* whose seat it is: in a child of its the segment is not mapped, and the seat is not the child's */
+	uint64_t process; /* whose seat it is: not its children's, which do not have the segment mapped */
 	uint32_t seat, srqn;
 	int life;            /* the descriptor that locks of others are looked for by, the caller's; -1: none */
 	uint64_t head;       /* of the own inbox */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "internal.h"
 
+#include "base/this_process.h"
+
 #include <stdlib.h>
-#include <unistd.h>
 
 static struct rwk_rc *new_shell(void)
 {
@@ -59,7 +60,7 @@ int rwk_src_view_open(void *memory, const struct rwk_src_host *host, void *user,
 	v->host = host;
 	v->user = user;
 	v->life = -1;
-	v->pid = getpid();
+	v->process = rwk_this_process();
 	rc = rwk_src_layout_check(memory, &v->size, &v->layout);
 	if (!rc)
 		rc = allocate(v);
@@ -77,7 +78,7 @@ void rwk_src_view_close(struct rwk_src_view *v)
 {
 	uint32_t srqn = v->srqn;
 
-	if (v->pid == getpid()) {
+	if (v->process == rwk_this_process()) {
 		rwk_src_early_tidy(v);
 		rwk_src_guard_down(v);
 		atomic_compare_exchange_strong(&v->me->srqn, &srqn, 0);

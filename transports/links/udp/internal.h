@@ -115,7 +115,7 @@ struct udp {
 	int receive_buffer;
 	struct rwk_link_address favourite; /* zero: nobody */
 	uint8_t line_ip[16];               /* ours, of the line */
-	pid_t line_maker;                  /* whose the line is; in a child of its it is another's */
+	uint64_t line_maker;               /* whose the line is; in a child of its it is another's */
 	_Atomic uint32_t *agreed;          /* the line's word: of one that is shared where all see it, or if they have */
 	_Atomic uint32_t alone;            /* none, and of one that is not, this */
 	uint32_t word;                     /* what it said at the last look, */

@@ -24,6 +24,7 @@
 #include "links/udp/internal.h"
 
 #include "base/cancel.h"
+#include "base/this_process.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -96,7 +97,7 @@ static void end_line(struct udp *u)
 	 * A child of this process may have it open too: then it must not keep the peer's packets for itself. But where
 	 * this is the child the parent still has its line.
 	 */
-	if (u->line_maker == getpid())
+	if (u->line_maker == rwk_this_process())
 		connect_to(u->line.fd, rwk_udp_is_ip4(u->line_ip) ? AF_INET : AF_INET6, &own);
 	close(u->line.fd);
 	u->line.fd = -1;
@@ -150,7 +151,7 @@ void rwk_udp_favour(struct rwk_link *l, const struct rwk_link_address *peer)
 	if (fd < 0)
 		return;
 	u->line = (struct inlet){.fd = fd, .width = 1};
-	u->line_maker = getpid();
+	u->line_maker = rwk_this_process();
 	say_turned(u);
 	u->favourite = *peer;
 	memcpy(u->line_ip, ip, sizeof(ip));
