@@ -172,8 +172,9 @@ struct rwk_traffic {
 struct rwk_client {
 	/**
 	 * A peer has connected that this port has not connected to: `from` is its full address. Set ch->peer and return
-	 * 0, or return a negative errno to refuse it. Also called for a channel of ours whose partial address has
-	 * become known: then ch->peer is set already.
+	 * 0, or return a negative errno to refuse it; -ENOMEM: for now, where a peer asks again until it is answered
+	 * (shm). Also called for a channel of ours whose partial address has become known: then ch->peer is set
+	 * already.
 	 */
 	int (*connected)(void *client, struct rwk_channel *ch, const struct rwk_address *from);
 	/** A whole message: `payload` is the service's memory, valid until return. */

@@ -44,6 +44,10 @@ static int on_connected(void *cookie, struct rwk_channel *ch, const struct rwk_a
 
 	if (e->refuse)
 		return -EACCES;
+	if (e->lacks) {
+		e->lacks--;
+		return -ENOMEM;
+	}
 	if (!p) {
 		assert_true(e->peers < END_PEERS);
 		p = &e->peer[e->peers++];

@@ -37,6 +37,7 @@ struct end {
 	struct end_peer peer[END_PEERS];
 	unsigned peers;
 	bool refuse;   /* say no in `connected` */
+	unsigned lacks; /* say so many times in `connected` that there is no memory */
 	bool tolerant; /* do not check content: the peer is hostile */
 	bool echo;     /* send each message back from within the upcall */
 	uint64_t wrong; /* messages out of order or with wrong content */

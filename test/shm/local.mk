@@ -151,6 +151,13 @@ test_shm_test_connect_SOURCES = test/shm/test_connect.c $(SHM_ENDS)
 test_shm_test_connect_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_connect
 
+check_PROGRAMS += test/shm/test_connect_no_memory
+test_shm_test_connect_no_memory_SOURCES = test/shm/test_connect_no_memory.c transports/shm/attach.c \
+	transports/shm/segment.c $(SHM_ENDS)
+test_shm_test_connect_no_memory_CPPFLAGS = $(AM_CPPFLAGS) -Dmmap=mmap_here -Dmunmap=munmap_here
+test_shm_test_connect_no_memory_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_connect_no_memory
+
 check_PROGRAMS += test/shm/test_absent
 test_shm_test_absent_SOURCES = test/shm/test_absent.c $(SHM_ENDS)
 test_shm_test_absent_LDADD = $(TEST_LDADD)

@@ -130,7 +130,9 @@ static void become_open(struct rwk_shm_channel *ch)
 		rwk_shm_doom(ch, -ECONNRESET);
 }
 
-/* A descriptor is missing. The host may close some: true once that has been waited for long enough. */
+/*
+ * A descriptor or memory is missing. The host may give some back: true once that has been waited for long enough.
+ */
 static bool lacking_for_long(struct rwk_shm_channel *ch)
 {
 	uint64_t now = ch->base.port->now;
@@ -220,7 +222,7 @@ static int try_offer(struct rwk_shm_channel *ch)
 		ch->base.port->turns_since = 0;
 		rc = rwk_shm_pair_make(ch);
 	}
-	if (rc == -EMFILE || rc == -ENFILE)
+	if (rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM)
 		return lacking_for_long(ch) ? rc : -EAGAIN;
 	if (rc)
 		return rc;
@@ -394,19 +396,31 @@ static bool heard_hello(struct rwk_port *port, struct rwk_shm_channel *ch, const
 	return true;
 }
 
+/* For somebody who has said HELLO. NULL: he is refused; or, as long as there is no memory, heard when he asks again. */
+static struct rwk_shm_channel *begin_channel(struct rwk_port *port, const struct rwk_shm_note *note)
+{
+	struct rwk_shm_channel *ch = rwk_shm_channel_new(port, &note->from, NULL);
+	int rc;
+
+	if (!ch)
+		return NULL;
+	rc = port->client->connected(port->cookie, &ch->base, &note->from);
+	if (!rc)
+		return ch;
+	if (rc != -ENOMEM)
+		refuse(port, note, -ECONNREFUSED);
+	rwk_shm_channel_free(ch, -ECONNREFUSED);
+	return NULL;
+}
+
 static void on_hello(struct rwk_port *port, const struct rwk_shm_note *note, const struct rwk_shm_sender *s)
 {
 	struct rwk_shm_channel *ch = find(port, &note->from);
 
 	if (!ch) {
-		ch = rwk_shm_channel_new(port, &note->from, NULL);
+		ch = begin_channel(port, note);
 		if (!ch)
 			return;
-		if (port->client->connected(port->cookie, &ch->base, &note->from)) {
-			refuse(port, note, -ECONNREFUSED);
-			rwk_shm_channel_free(ch, -ECONNREFUSED);
-			return;
-		}
 	}
 	if (ch->peer_contact && ch->peer_contact != note->contact) {
 		/* It has given up the channel that we know; it will ask again once we have seen the last of it. */
@@ -441,11 +455,9 @@ static void on_offer(struct rwk_port *port, const struct rwk_shm_note *note, con
 			}
 			return;
 		}
-		rc = rwk_shm_pair_map(ch, s->fd[0]);
-		if (!rc) {
-			ch->inbox = rwk_shm_inbox_map(s->fd[1]);
-			rc = ch->inbox ? 0 : -errno;
-		}
+		rc = rwk_shm_offer_map(ch, s->fd[0], s->fd[1]);
+		if (rc == -ENOMEM && !lacking_for_long(ch))
+			return; /* it is offered again */
 		if (rc) {
 			rwk_warn("shared memory: cannot map what rank %u offers: %s", rwk_address_rank(&ch->to),
 				strerror(-rc));
@@ -476,6 +488,10 @@ static void on_accept(struct rwk_port *port, const struct rwk_shm_note *note, co
 		return;
 	}
 	ch->inbox = rwk_shm_inbox_map(s->fd[0]);
+	if (!ch->inbox && errno == ENOMEM && !lacking_for_long(ch)) {
+		ch->repeat_at = ch->repeat_gap = 0;
+		return;
+	}
 	if (!ch->inbox) {
 		rwk_warn("shared memory: cannot map the inbox of rank %u: %s", rwk_address_rank(&ch->to),
 			strerror(errno));

@@ -158,7 +158,7 @@ err_close:
 	return rc;
 }
 
-int rwk_shm_pair_map(struct rwk_shm_channel *ch, int fd)
+static int map_pair(struct rwk_shm_channel *ch, int fd)
 {
 	size_t size = 0;
 	struct rwk_shm_pair_header *pair = rwk_shm_segment_map(fd, &size);
@@ -181,6 +181,21 @@ int rwk_shm_pair_map(struct rwk_shm_channel *ch, int fd)
 	}
 	use_pair(ch, pair, size, h.ring_lines, 1);
 	return 0;
+}
+
+int rwk_shm_offer_map(struct rwk_shm_channel *ch, int pair_fd, int inbox_fd)
+{
+	struct rwk_shm_inbox *inbox = rwk_shm_inbox_map(inbox_fd);
+	int rc;
+
+	if (!inbox)
+		return -errno;
+	rc = map_pair(ch, pair_fd);
+	if (rc)
+		munmap(inbox, sizeof(*inbox));
+	else
+		ch->inbox = inbox;
+	return rc;
 }
 
 int rwk_shm_inbox_make(struct rwk_port *port)

@@ -21,7 +21,10 @@ struct rwk_shm_inbox *rwk_shm_inbox_map(int fd);
 /** Makes the pair of a channel as side 0, whose descriptor is then ch->pair_fd. -EMFILE also when few descriptors are
  * left. */
 int rwk_shm_pair_make(struct rwk_shm_channel *ch);
-/** Maps the pair that the peer has made, as side 1. -EPROTO: it is not what it should be. */
-int rwk_shm_pair_map(struct rwk_shm_channel *ch, int fd);
+/**
+ * Maps the pair that the peer has made, as side 1, and the peer's inbox, or none of both. -EPROTO: they are not what
+ * they should be.
+ */
+int rwk_shm_offer_map(struct rwk_shm_channel *ch, int pair_fd, int inbox_fd);
 
 #endif
