@@ -5,6 +5,9 @@
 
 #include "ends.h"
 
+#include "base/process.h"
+#include "shm/note.h"
+
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -89,10 +92,42 @@ static void other_pid_namespaces(void **state)
 	end_close(a);
 }
 
+/*
+ * A process that has said HELLO and ended, and whose number another one has, is no process of another namespace. Here
+ * that is our own number: who has said HELLO began at another time.
+ */
+static void number_of_the_dead(void **state)
+{
+	struct end *a = end_open(0, true);
+	struct rwk_shm_note hello = {.magic = RWK_SHM_NOTE_MAGIC,
+		.layout = RWK_SHM_LAYOUT_VERSION,
+		.type = RWK_SHM_HELLO,
+		.from = a->address,
+		.contact = 5,
+		.start = rwk_process_start(getpid()) + 1};
+	uint16_t number = 0;
+	int fd = rwk_shm_note_socket(), name;
+	struct end_peer *p;
+
+	(void)state;
+	assert_int_equal(rwk_shm_note_bind(fd, &number), 0);
+	hello.from.nonce_port = 77ull << 16 | number;
+	name = rwk_shm_note_name(hello.from.nonce_port);
+	assert_true(name >= 0);
+	p = end_connect(a, &hello.from);
+	assert_int_equal(rwk_shm_note_send(fd, rwk_address_port(&a->address), &hello, NULL, 0), 0);
+	close(name);
+	close(fd);
+	assert_true(end_until_failed(a, p, 10000));
+	assert_int_equal(p->failed, -ECONNRESET);
+	end_close(a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(other_pid_namespaces),
+		cmocka_unit_test(number_of_the_dead),
 	};
 
 	return cmocka_run_group_tests_name("shm/namespaces", tests, NULL, NULL);

@@ -554,11 +554,16 @@ static bool is_seen(pid_t pid, uint64_t start)
 	return pid && (rwk_process_is_alive(pid, start) || !rwk_process_is_alive(pid, 0));
 }
 
-/* Both sides are told, so that none waits for an answer. */
+/*
+ * Both sides are told, so that none waits for an answer. But if nobody has the sender's name, it has ended, and another
+ * process has its number: a channel to it finds nobody with its next try.
+ */
 static void unseen(struct rwk_port *port, const struct rwk_shm_note *note)
 {
 	struct rwk_shm_channel *ch = find(port, &note->from);
 
+	if (rwk_shm_note_probe(rwk_address_port(&port->address), note->from.nonce_port))
+		return;
 	stranger(port, note, UNSEEN, "of a process that cannot be seen from here");
 	if (ch && !ch->doom && ch->state != RWK_SHM_OPEN)
 		doom_unseen(ch, note);
