@@ -6,7 +6,8 @@
  *   send N LENGTH   the first sends N messages to the second, which receives them
  *   elsewhere       from now on the first sends to the second's port at 198.51.100.7
  *   idle MS         both make progress, so long
- *   fork            a child, which does nothing for a minute, or until it is killed; the answer is its pid
+ *   fork            a child, which closes its copy of the second, and does nothing for a minute, or until it is killed;
+ *                   the answer is its pid
  *   close           the second is closed
  *   open            it is opened again, as another one
  */
@@ -97,14 +98,25 @@ static void send_some(unsigned n, size_t len)
 
 static long fork_one(void)
 {
-	pid_t child = fork();
+	int closed[2];
+	pid_t child;
+	char none;
 
+	if (pipe(closed))
+		exit(1);
+	child = fork();
 	if (!child) {
 		fclose(stdin);
 		fclose(stdout);
+		rwk_engine_close(engine[1]);
+		close(closed[1]);
 		sleep(60);
 		_exit(0);
 	}
+	close(closed[1]);
+	if (read(closed[0], &none, 1))
+		exit(1);
+	close(closed[0]);
 	return child;
 }
 
