@@ -210,6 +210,30 @@ static void dead_process(void **state)
 	close(ready[1]);
 }
 
+/*
+ * Without /proc nobody knows whose pids are whose: who has a pid that is nobody's here is not taken for dead, nor
+ * relied on to be seen when it dies.
+ */
+static void no_proc(void **state)
+{
+	struct rwk_src_view *v = f.listener[0].view;
+	struct rwk_src_member *other = f.listener[1].view->me;
+	uint32_t srqn = rwk_src_srqn(f.listener[1].view);
+	pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	v->pid_space = 0;
+	atomic_store(&other->pid_space, 0);
+	atomic_store(&other->pid, (uint32_t)pid);
+	assert_int_equal(rwk_src_bury(v), 0);
+	assert_true(rwk_src_is_alive(v, srqn));
+	assert_false(rwk_src_is_seen(v, srqn));
+}
+
 /* What was for a member that has left does not come to the next one on its seat. */
 static void next_on_the_seat(void **state)
 {
@@ -380,6 +404,7 @@ int main(void)
 		with_two(closed_in_namesake),
 		with_two(dead_process),
 		with_two(shows_life),
+		with_two(no_proc),
 		with_two(next_on_the_seat),
 		cmocka_unit_test_setup_teardown(cut_off_when_busy, two_open_busy, two_close),
 		with_two(waits_when_busy),

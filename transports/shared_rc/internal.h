@@ -120,6 +120,7 @@ struct rwk_src_view {
 	struct rwk_rc *maker; /* another, to make responders by */
 	struct rwk_src_member *me;
 	uint64_t process; /* whose seat it is: not its children's, which do not have the segment mapped */
+	uint64_t pid_space; /* which the member's pid is of; 0: not known */
 	uint32_t seat, srqn;
 	int life;            /* the descriptor that locks of others are looked for by, the caller's; -1: none */
 	uint64_t head;       /* of the own inbox */
@@ -213,6 +214,8 @@ enum rwk_src_whose { RWK_SRC_NOBODY, RWK_SRC_DEAD, RWK_SRC_LIVING };
 enum rwk_src_whose rwk_src_whose(const struct rwk_src_view *v, uint32_t srqn);
 /** Does that member live, and would this process see it die? */
 bool rwk_src_is_seen(const struct rwk_src_view *v, uint32_t srqn);
+/** Is it known that its pid means the same process here? */
+bool rwk_src_same_pid_space(const struct rwk_src_view *v, const struct rwk_src_member *m);
 /** Does that process still exist, as far as this one can see? */
 bool rwk_src_is_alive(const struct rwk_src_view *v, uint32_t srqn);
 /** 0; -ENOSPC. Sets me, seat, srqn and head. */

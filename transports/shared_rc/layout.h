@@ -34,7 +34,7 @@ struct rwk_src_member {
 	_Atomic uint32_t taken; /* how often this seat was taken */
 	_Atomic uint32_t pid;
 	_Atomic uint32_t asleep;
-	_Atomic uint64_t start, pid_space; /* of the process (base/process.h); which PID namespace pid is of */
+	_Atomic uint64_t start, pid_space; /* of the process (base/process.h); the PID namespace of pid; 0: unknown */
 	struct rwk_link_address bell;      /* written by its owner before it first sleeps */
 	_Atomic uint32_t shows_life;       /* its SRQ number: while it lives, the byte of its seat is locked */
 	unsigned char space[RWK_CACHE_LINE - 60];

@@ -6,8 +6,8 @@
  *
  * That a member has died is known by the lock that it has on its seat's byte of the memory: an open file description's
  * lock, which goes with the process, wherever that is, and also if it becomes another program. Where it has none, by
- * its process: its pid and when it began, by /proc. One in another PID namespace cannot be seen that way; members of
- * its own namespace see it.
+ * its process: its pid and when it began, by /proc. One in another PID namespace cannot be seen that way, nor one of
+ * which nobody knows in which it is; members of its own namespace see it.
  */
 #define _GNU_SOURCE /* F_OFD_GETLK */
 #include "internal.h"
@@ -46,6 +46,7 @@ bool rwk_src_is_dead(struct rwk_src_view *v, uint32_t srqn)
 	return rwk_src_whose(v, srqn) == RWK_SRC_DEAD;
 }
 
+/* 0: not known, there is no /proc. */
 static uint64_t pid_space(void)
 {
 	struct stat st;
@@ -108,6 +109,7 @@ int rwk_src_seat_take(struct rwk_src_view *v)
 	struct identity who = {(uint32_t)getpid(), rwk_process_start(getpid()), pid_space()};
 	int rc;
 
+	v->pid_space = who.pid_space;
 	if (!rwk_src_lock(v, &v->header->lock))
 		return -EAGAIN;
 	rc = find_seat(v, &who);
@@ -127,6 +129,11 @@ static bool shows_life(const struct rwk_src_view *v, const struct rwk_src_member
 	return v->life >= 0 && rwk_observe32(&m->shows_life) == srqn;
 }
 
+bool rwk_src_same_pid_space(const struct rwk_src_view *v, const struct rwk_src_member *m)
+{
+	return v->pid_space && rwk_glance(&m->pid_space) == v->pid_space;
+}
+
 bool rwk_src_is_seen(const struct rwk_src_view *v, uint32_t srqn)
 {
 	const struct rwk_src_member *m;
@@ -134,7 +141,7 @@ bool rwk_src_is_seen(const struct rwk_src_view *v, uint32_t srqn)
 	if (rwk_src_whose(v, srqn) != RWK_SRC_LIVING)
 		return false;
 	m = rwk_src_member(v, rwk_src_seat_of(srqn));
-	return shows_life(v, m, srqn) || rwk_glance(&m->pid_space) == rwk_glance(&v->me->pid_space);
+	return shows_life(v, m, srqn) || rwk_src_same_pid_space(v, m);
 }
 
 static bool is_locked(const struct rwk_src_view *v, uint32_t seat)
@@ -144,19 +151,18 @@ static bool is_locked(const struct rwk_src_view *v, uint32_t seat)
 	return fcntl(v->life, F_OFD_GETLK, &l) || l.l_type != F_UNLCK;
 }
 
-static bool is_alive(const struct rwk_src_view *v, const struct rwk_src_member *m, uint32_t srqn, uint64_t space)
+static bool is_alive(const struct rwk_src_view *v, const struct rwk_src_member *m, uint32_t srqn)
 {
 	if (shows_life(v, m, srqn))
 		return is_locked(v, rwk_src_seat_of(srqn));
-	if (rwk_glance(&m->pid_space) != space)
+	if (!rwk_src_same_pid_space(v, m))
 		return true;
 	return rwk_process_is_alive((pid_t)rwk_glance(&m->pid), rwk_glance(&m->start));
 }
 
 bool rwk_src_is_alive(const struct rwk_src_view *v, uint32_t srqn)
 {
-	return rwk_src_whose(v, srqn) == RWK_SRC_LIVING &&
-	       is_alive(v, rwk_src_member(v, rwk_src_seat_of(srqn)), srqn, rwk_glance(&v->me->pid_space));
+	return rwk_src_whose(v, srqn) == RWK_SRC_LIVING && is_alive(v, rwk_src_member(v, rwk_src_seat_of(srqn)), srqn);
 }
 
 /* Who put something into an inbox may have died before it told the owner. */
@@ -174,7 +180,6 @@ static void wake_sleepers(struct rwk_src_view *v)
 
 int rwk_src_find_dead(struct rwk_src_view *v)
 {
-	uint64_t space = pid_space();
 	int found = 0;
 
 	for (uint32_t i = 0; i < v->size.members; i++) {
@@ -183,7 +188,7 @@ int rwk_src_find_dead(struct rwk_src_view *v)
 
 		/* Of several that find it, one is the first; and a seat that was taken again meanwhile is not touched.
 		 */
-		if (srqn && srqn != v->srqn && !is_alive(v, m, srqn, space))
+		if (srqn && srqn != v->srqn && !is_alive(v, m, srqn))
 			found += atomic_compare_exchange_strong(&m->srqn, &srqn, 0);
 	}
 	return found;

@@ -105,11 +105,6 @@ static bool find(const struct rwk_src_view *v, uint32_t target, uint32_t key, st
 	return false;
 }
 
-static bool same_pid_space(const struct rwk_src_view *v, const struct rwk_src_member *owner)
-{
-	return rwk_glance(&owner->pid_space) == rwk_glance(&v->me->pid_space);
-}
-
 /* By the kernel, from or to a process that has the guard. */
 static bool across(pid_t pid, uint64_t guard, const struct iovec *piece, unsigned count, struct iovec here, bool store)
 {
@@ -153,7 +148,7 @@ static bool touch(struct rwk_src_view *v, const struct found *f, uint64_t at, st
 	bool done;
 
 	if (at > whole || len > whole - at || rwk_glance(&f->region->refused) ||
-		rwk_src_whose(v, f->owner) != RWK_SRC_LIVING || !same_pid_space(v, owner))
+		rwk_src_whose(v, f->owner) != RWK_SRC_LIVING || !rwk_src_same_pid_space(v, owner))
 		return false;
 	n = rwk_iov_slice(f->iov, f->count, at, &len, piece, RWK_SRC_PIECES);
 	if (f->owner == v->srqn) {

@@ -156,7 +156,7 @@ int rwk_src_target_cut(struct rwk_src_view *view, uint32_t qpn, uint32_t cut, ui
 
 /**
  * The SRQ number of the target's holder; 0: it has none, or none that is known to live: who is in another PID namespace
- * than we are could die unseen.
+ * than we are, or where there is no /proc, could die unseen.
  */
 uint32_t rwk_src_holder(const struct rwk_src_view *view, uint32_t qpn);
 /** This member is the holder from now on, whoever was: what it has is in the watch already. */
@@ -245,7 +245,7 @@ void rwk_src_show_life(struct rwk_src_view *view, int fd);
  * them next.) Wakes those that sleep over a full inbox because whoever filled it died before it told them, and gives
  * back memory that early packets needed. To be called now and then, some times a second: it makes a system call for
  * each member, and looks into /proc for those that do not show their life; of these one that is alone in a PID
- * namespace of its own is not seen to die. Returns how many it has found. SRQ numbers of the dead are
+ * namespace of its own, or has no /proc, is not seen to die. Returns how many it has found. SRQ numbers of the dead are
  * told by rwk_src_is_dead.
  */
 int rwk_src_bury(struct rwk_src_view *view);
