@@ -340,7 +340,7 @@ static void step(uint8_t what)
 		look(v);
 		break;
 	case 8:
-		rwk_src_bury(v);
+		rwk_src_bury(v, s.now);
 		break;
 	case 9:
 		rwk_src_view_close(v);

@@ -37,12 +37,12 @@ static void early_memory(void **state)
 	fstat(f.fd, &before);
 	for (unsigned i = 1; i < 20; i++)
 		serve(0, i);
-	rwk_src_bury(f.listener[0].view);
+	rwk_src_bury(f.listener[0].view, 0);
 	fstat(f.fd, &kept);
 	assert_true(kept.st_blocks > before.st_blocks);
 	serve(0, 0);
 	fstat(f.fd, &kept);
-	rwk_src_bury(f.listener[0].view);
+	rwk_src_bury(f.listener[0].view, 0);
 	fstat(f.fd, &after);
 	assert_true(kept.st_blocks - after.st_blocks >= 19 * (int)PMTU / 512);
 	assert_int_equal(rwk_src_drain(f.listener[1].view, 100), 20);
@@ -308,10 +308,10 @@ static void sleeper(void **state)
 	open_listener(3);
 	assert_int_equal(rwk_src_view_open(f.memory, &(struct rwk_src_host){.wake = NULL}, NULL, &none), -ENOSPC);
 	/* Whoever was to say so may have died: it is said again. */
-	rwk_src_bury(f.listener[0].view);
+	rwk_src_bury(f.listener[0].view, 0);
 	assert_int_equal(f.listener[0].woken, 2);
 	assert_int_equal(rwk_src_drain(f.listener[1].view, 10), 1);
-	rwk_src_bury(f.listener[0].view);
+	rwk_src_bury(f.listener[0].view, 0);
 	post(1, 1);
 	serve_all(0);
 	assert_int_equal(f.listener[0].woken, 2);

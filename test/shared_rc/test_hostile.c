@@ -335,11 +335,11 @@ static void mad_sleepers(void **state)
 	assert_false(rwk_src_sleep(f.reader[0].view));
 	serve(f.psn++);
 	woken = 0;
-	rwk_src_bury(f.reader[1].view);
+	rwk_src_bury(f.reader[1].view, 0);
 	assert_int_equal(woken, 1);
 	for (unsigned i = 0; i < 2000; i++) {
 		atomic_store(&f.member->srqn, i % 2 ? chance(&f.seed) : srqn | chance(&f.seed) % RWK_SRC_MEMBERS_MAX);
-		rwk_src_bury(f.reader[1].view);
+		rwk_src_bury(f.reader[1].view, 0);
 	}
 	atomic_store(&f.member->srqn, srqn);
 	check_works();

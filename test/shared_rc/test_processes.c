@@ -124,7 +124,7 @@ static void member_process(unsigned member)
 			l.woken = 0;
 		}
 		if (now() - buried > 20000000) {
-			rwk_src_bury(l.view);
+			rwk_src_bury(l.view, now());
 			buried = now();
 		}
 		board->counters[member] = *rwk_src_get_counters(l.view);

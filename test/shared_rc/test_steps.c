@@ -383,8 +383,8 @@ static void go_on(unsigned long k, const char *what)
 {
 	for (uint32_t i = 0; i < atomic_load(&scene.board->answers); i++)
 		speaker_answer(&scene.speaker, &scene.board->answer[i], scene.now);
-	rwk_src_bury(scene.listener[B].view);
-	assert_int_equal(rwk_src_bury(scene.listener[A].view), 0);
+	rwk_src_bury(scene.listener[B].view, scene.now);
+	assert_int_equal(rwk_src_bury(scene.listener[A].view, scene.now), 0);
 	assert_true(rwk_src_is_dead(scene.listener[B].view, scene.board->srqn));
 	settle();
 	for (unsigned i = A; i <= C; i++) {
@@ -550,7 +550,7 @@ static uint64_t stop_once(const struct kind *kind, unsigned long k)
 		speaker_post(&scene.other, B);
 	speaker_speak(&scene.other, 0, scene.now);
 	settle_one(&scene.other);
-	assert_int_equal(rwk_src_bury(b), 0);
+	assert_int_equal(rwk_src_bury(b, scene.now), 0);
 	assert_int_equal(scene.board->ear[B].heard[1], 5);
 	ptrace(PTRACE_CONT, scene.child, NULL, NULL);
 	assert_int_equal(waitpid(scene.child, &status, 0), scene.child);

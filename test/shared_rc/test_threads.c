@@ -67,7 +67,7 @@ static void *serve(void *arg)
 		n += rwk_src_drain(m->listener.view, 100);
 		if (!n && !rwk_src_sleep(m->listener.view))
 			poll(&(struct pollfd){net[1], POLLIN, 0}, 1, 2);
-		rwk_src_bury(m->listener.view);
+		rwk_src_bury(m->listener.view, now());
 	}
 	while (rwk_src_drain(m->listener.view, 100))
 		;

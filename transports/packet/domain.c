@@ -27,7 +27,6 @@
 #define BUDGET      64                          /* packets, and pieces, a progress */
 #define JOIN_WITHIN (2 * 1000 * 1000 * 1000ull) /* ns, from the first progress on */
 #define ATTEND_GAP  (2 * 1000 * 1000ull)        /* ns between looks at the door */
-#define BURY_GAP    (250 * 1000 * 1000ull)      /* and after the dead */
 #define ANSWER_WAIT 4                           /* progresses that bring nothing more, after a message */
 #define SAY_AGAIN   (1000 * 1000ull)            /* ns between good-byes to who has not heard of the end */
 #define ENDED       256u                        /* channels of which that is known, a power of two */
@@ -428,7 +427,7 @@ void rwk_packet_domain_by_clock(struct rwk_port *port, rwk_time now)
 	if (now >= rwk_packet_evidence_next(port))
 		rwk_packet_evidence_by_clock(port, now);
 	if (now >= port->bury_at) {
-		port->bury_at = now + BURY_GAP;
-		rwk_src_bury(port->view);
+		port->bury_at = now + RWK_SRC_BURY_GAP;
+		rwk_src_bury(port->view, now);
 	}
 }

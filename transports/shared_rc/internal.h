@@ -220,8 +220,11 @@ bool rwk_src_same_pid_space(const struct rwk_src_view *v, const struct rwk_src_m
 bool rwk_src_is_alive(const struct rwk_src_view *v, uint32_t srqn);
 /** 0; -ENOSPC. Sets me, seat, srqn and head. */
 int rwk_src_seat_take(struct rwk_src_view *v);
-/** As rwk_src_bury, but nobody is woken: for a view that is not open yet. */
-int rwk_src_find_dead(struct rwk_src_view *v);
+/**
+ * As rwk_src_bury, but nobody is woken: for a view that is not open yet. `by_lock`: it also looks at those that show
+ * their life.
+ */
+int rwk_src_find_dead(struct rwk_src_view *v, bool by_lock);
 
 /* target.c */
 void rwk_src_initiator_read(const struct rwk_src_target *t, struct rwk_src_initiator *initiator);

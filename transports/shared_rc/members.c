@@ -8,6 +8,10 @@
  * lock, which goes with the process, wherever that is, and also if it becomes another program. Where it has none, by
  * its process: its pid and when it began, by /proc. One in another PID namespace cannot be seen that way, nor one of
  * which nobody knows in which it is; members of its own namespace see it.
+ *
+ * For each lock that is asked for the kernel walks the list of all of them, with one lock of its own. So one member
+ * looks at all locks for all members, once in a while: whose turn it was, and when, stands in the header. At processes
+ * each looks itself, since each may see others.
  */
 #define _GNU_SOURCE /* F_OFD_GETLK */
 #include "internal.h"
@@ -178,7 +182,7 @@ static void wake_sleepers(struct rwk_src_view *v)
 	}
 }
 
-int rwk_src_find_dead(struct rwk_src_view *v)
+int rwk_src_find_dead(struct rwk_src_view *v, bool by_lock)
 {
 	int found = 0;
 
@@ -186,17 +190,32 @@ int rwk_src_find_dead(struct rwk_src_view *v)
 		struct rwk_src_member *m = rwk_src_member(v, i);
 		uint32_t srqn = rwk_observe32(&m->srqn);
 
+		if (!srqn || srqn == v->srqn || (!by_lock && shows_life(v, m, srqn)))
+			continue;
 		/* Of several that find it, one is the first; and a seat that was taken again meanwhile is not touched.
 		 */
-		if (srqn && srqn != v->srqn && !is_alive(v, m, srqn))
+		if (!is_alive(v, m, srqn))
 			found += atomic_compare_exchange_strong(&m->srqn, &srqn, 0);
 	}
 	return found;
 }
 
-int rwk_src_bury(struct rwk_src_view *v)
+/*
+ * Is it this member's turn to look at the locks? Who has taken it and dies or is stopped over it has taken this one,
+ * the next is another's. What is in the future was said by another clock, of a time namespace, or by a sibling gone
+ * mad.
+ */
+static bool takes_turn(struct rwk_src_view *v, rwk_time now)
 {
-	int found = rwk_src_find_dead(v);
+	_Atomic uint64_t *at = &v->header->looked;
+	uint64_t last = rwk_observe64(at);
+
+	return v->life >= 0 && now - last >= RWK_SRC_BURY_GAP && atomic_compare_exchange_strong(at, &last, now);
+}
+
+int rwk_src_bury(struct rwk_src_view *v, rwk_time now)
+{
+	int found = rwk_src_find_dead(v, takes_turn(v, now));
 
 	wake_sleepers(v);
 	rwk_src_early_tidy(v);

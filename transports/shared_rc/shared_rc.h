@@ -243,12 +243,14 @@ void rwk_src_show_life(struct rwk_src_view *view, int fd);
 /**
  * Looks which members have died: their SRQs become tombstones. (Locks that they held are taken over by whoever needs
  * them next.) Wakes those that sleep over a full inbox because whoever filled it died before it told them, and gives
- * back memory that early packets needed. To be called now and then, some times a second: it makes a system call for
- * each member, and looks into /proc for those that do not show their life; of these one that is alone in a PID
- * namespace of its own, or has no /proc, is not seen to die. Returns how many it has found. SRQ numbers of the dead are
- * told by rwk_src_is_dead.
+ * back memory that early packets needed. To be called about every RWK_SRC_BURY_GAP by each member. At those that show
+ * their life one of the callers looks for all, with a system call for each: a death is found within two gaps, and two
+ * later for each caller that dies or is stopped while it looks. At those that do not, each caller looks into /proc; of
+ * these one that is alone in a PID namespace of its own, or has no /proc, is not seen to die. Returns how many it has
+ * found. SRQ numbers of the dead are told by rwk_src_is_dead.
  */
-int rwk_src_bury(struct rwk_src_view *view);
+int rwk_src_bury(struct rwk_src_view *view, rwk_time now);
+#define RWK_SRC_BURY_GAP (250 * 1000 * 1000ull) /* ns */
 bool rwk_src_is_dead(struct rwk_src_view *view, uint32_t srqn);
 
 /** What has happened in this view, and what its targets' machines counted while it served them. */

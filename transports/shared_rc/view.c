@@ -46,7 +46,7 @@ static int take_seat(struct rwk_src_view *v)
 {
 	int rc = rwk_src_seat_take(v);
 
-	return rc == -ENOSPC && rwk_src_find_dead(v) ? rwk_src_seat_take(v) : rc;
+	return rc == -ENOSPC && rwk_src_find_dead(v, true) ? rwk_src_seat_take(v) : rc;
 }
 
 int rwk_src_view_open(void *memory, const struct rwk_src_host *host, void *user, struct rwk_src_view **view)
