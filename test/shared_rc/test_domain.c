@@ -333,6 +333,30 @@ static void link_is_full(void **state)
 	assert_true(speaker_idle(&f.speaker));
 }
 
+/* What a stopped sibling has locked is asked for again soon, and its debtor may sleep until then. */
+static void debt_is_locked(void **state)
+{
+	struct rwk_src_view *v = f.listener[0].view;
+	struct rwk_src_target *t = rwk_src_target(v, rwk_src_place(v, f.qpn));
+	rwk_time now = 1000, next;
+
+	(void)state;
+	post(1, 1);
+	serve(0, 0);
+	assert_true(rwk_src_lock(f.listener[1].view, &t->lock));
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(rwk_src_pump(v, now), 0);
+		next = rwk_src_next(v);
+		assert_in_range(next, now + 100000, now + 10000000);
+		now = next;
+	}
+	rwk_src_unlock(&t->lock);
+	assert_int_equal(rwk_src_pump(v, now - 1), 0);
+	assert_int_equal(rwk_src_pump(v, now), 1);
+	speaker_answer(&f.speaker, &f.answer, now);
+	assert_true(speaker_idle(&f.speaker));
+}
+
 /* One that the link does not carry at all is lost, and stands in no other's way. */
 static void link_is_too_narrow(void **state)
 {
@@ -648,6 +672,7 @@ int main(void)
 		with_two(inbox_meanwhile),
 		with_two(sleeper),
 		with_two(link_is_full),
+		with_two(debt_is_locked),
 		with_two(link_is_too_narrow),
 		with_two(answers_memory),
 		with_two(cuts),

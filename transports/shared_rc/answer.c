@@ -16,6 +16,8 @@
 #define WORTH_A_STEP 4  /* packets since the last one, whose acknowledgement a message takes along */
 #define IN_A_ROW     16 /* taken along, then one goes alone: a link learns from it which way they come */
 
+#define TRY_AGAIN (1000 * 1000ull) /* ns, when the target cannot be locked */
+
 static struct rwk_src_owed *find(struct rwk_src_view *v, uint32_t qpn)
 {
 	for (unsigned i = v->owed_count; i-- > 0;) {
@@ -111,14 +113,14 @@ static bool send_answer(struct rwk_src_view *v)
 	return !a->ready;
 }
 
-/* Makes what is due of that target, and says when to ask again: 0 if it cannot be locked now. */
+/* Makes what is due of that target, and says when to ask again. A holder that is stopped is not waited for awake. */
 static rwk_time ask(struct rwk_src_view *v, uint32_t qpn, rwk_time now)
 {
 	uint64_t locked_out = v->counters.locked_out;
 	rwk_time next;
 
 	if (!rwk_src_step_begin(v, qpn))
-		return v->counters.locked_out == locked_out ? RWK_NEVER : 0;
+		return v->counters.locked_out == locked_out ? RWK_NEVER : now + TRY_AGAIN;
 	v->step.packet = NULL;
 	rwk_rc_pump(v->qp, now);
 	next = rwk_rc_next(v->qp);
