@@ -36,11 +36,12 @@
 #define PATIENCE 60 /* seconds */
 #define FILL     0xe7
 
-enum order { IDLE, PUBLISH, WITHDRAW, SHOW, CHECK_FILL, NO_COPIES };
+enum order { IDLE, PUBLISH, WITHDRAW, SHOW, CHECK_FILL, NO_COPIES, FIND_NEXT, PUBLISH_NEXT, WITHDRAW_NEXT };
 
 /* What the processes share besides the segment. */
 struct board {
 	_Atomic uint32_t owner_srqn, order, said; /* an order is taken back when it is done */
+	_Atomic uint32_t next, place;             /* another key, and where in the segment it stands as KEY does */
 	uint8_t shown[REGION];
 	struct ear ear;
 	_Atomic uint64_t carried_out[SIBLINGS], not_carried_out[SIBLINGS];
@@ -73,21 +74,49 @@ static int emit(void *user, const struct packet *p)
  */
 
 /* A sibling that is about to come may have the lock, and no processor: it is waited for. */
-static uint32_t publish(struct rwk_src_view *v, uint8_t *region)
+static uint32_t publish(struct rwk_src_view *v, uint8_t *region, uint32_t key)
 {
 	const struct iovec iov[2] = {{region, 20000}, {region + 20000, REGION - 20000}};
 	int rc;
 
-	while ((rc = rwk_src_publish(v, qpn, KEY, iov, 2)) == -EAGAIN)
+	while ((rc = rwk_src_publish(v, qpn, key, iov, 2)) == -EAGAIN)
 		usleep(100);
 	return (uint32_t)-rc;
+}
+
+static uint64_t name_of(uint32_t key)
+{
+	return (uint64_t)qpn << 32 | key;
+}
+
+/* Where a region is that is published by that key for a moment. */
+static uint32_t place_of(struct rwk_src_view *v, uint8_t *region, uint32_t key)
+{
+	uint32_t place = 0;
+
+	publish(v, region, key);
+	while (rwk_observe64(rwk_src_key_word(v, place)) != name_of(key))
+		place++;
+	rwk_src_withdraw(v, qpn, key);
+	return place;
+}
+
+static uint32_t find_next(struct rwk_src_view *v, uint8_t *region)
+{
+	uint32_t key = 1, place = place_of(v, region, KEY);
+
+	while (place_of(v, region, key) != place)
+		key++;
+	atomic_store(&board->next, key);
+	atomic_store(&board->place, place);
+	return 0;
 }
 
 static uint32_t obey(struct rwk_src_view *v, uint8_t *region, uint32_t order)
 {
 	switch (order) {
 	case PUBLISH:
-		return publish(v, region);
+		return publish(v, region, KEY);
 	case WITHDRAW:
 		rwk_src_withdraw(v, qpn, KEY);
 		memset(region, FILL, REGION);
@@ -100,9 +129,16 @@ static uint32_t obey(struct rwk_src_view *v, uint8_t *region, uint32_t order)
 			if (region[i] != FILL)
 				return 1;
 		return 0;
+	case FIND_NEXT:
+		return find_next(v, region);
+	case PUBLISH_NEXT:
+		return publish(v, region, atomic_load(&board->next));
+	case WITHDRAW_NEXT:
+		rwk_src_withdraw(v, qpn, atomic_load(&board->next));
+		return 0;
 	default:
 		rwk_params.cma = RWK_OFF;
-		return publish(v, region);
+		return publish(v, region, KEY);
 	}
 }
 
@@ -258,7 +294,7 @@ static void open_initiator(void)
 	assert_int_equal(rwk_rc_modify(qp, RWK_QP_RTS, NULL), 0);
 }
 
-static void post(struct wish *w, unsigned type, uint64_t at, void *bytes, size_t len)
+static void post_by(struct wish *w, uint32_t key, unsigned type, uint64_t at, void *bytes, size_t len)
 {
 	*w = (struct wish){.iov = {bytes, len}};
 	w->wr = (struct rwk_wr){.type = (uint8_t)type,
@@ -266,9 +302,14 @@ static void post(struct wish *w, unsigned type, uint64_t at, void *bytes, size_t
 		.iov_count = 1,
 		.length = len,
 		.remote = at | RWK_SRC_REACH,
-		.key = KEY,
+		.key = key,
 		.srqn = atomic_load(&board->owner_srqn)};
 	assert_int_equal(rwk_rc_post(qp, &w->wr), 0);
+}
+
+static void post(struct wish *w, unsigned type, uint64_t at, void *bytes, size_t len)
+{
+	post_by(w, KEY, type, at, bytes, len);
 }
 
 /* Whoever of the siblings has died gets a successor, who will die, too. */
@@ -303,14 +344,19 @@ static void wait_for(struct wish *w)
 	assert_int_equal(w->status, 0);
 }
 
-static uint64_t status(void)
+static uint64_t status_of(uint32_t key)
 {
 	uint64_t word = 77;
 	struct wish w;
 
-	post(&w, RWK_WR_READ, RWK_SRC_STATUS, &word, sizeof(word));
+	post_by(&w, key, RWK_WR_READ, RWK_SRC_STATUS, &word, sizeof(word));
 	wait_for(&w);
 	return word;
+}
+
+static uint64_t status(void)
+{
+	return status_of(KEY);
 }
 
 static void open_all(void)
@@ -459,14 +505,27 @@ static void withdrawn(void **state)
 	close_all();
 }
 
-/* Whose toucher stands in the target now? */
-static uint32_t toucher(void)
+static struct rwk_src_layout layout(void)
 {
 	struct rwk_src_size size;
 	struct rwk_src_layout l;
 
 	assert_int_equal(rwk_src_layout_check(memory, &size, &l), 0);
-	return atomic_load(&((struct rwk_src_target *)((char *)memory + l.targets))->toucher);
+	return l;
+}
+
+/* Whose toucher stands in the target now? */
+static uint32_t toucher(void)
+{
+	return atomic_load(&((struct rwk_src_target *)((char *)memory + layout().targets))->toucher);
+}
+
+/* By that name something could not be carried out where KEY's region stands, or the next one's. */
+static void set_refused(uint32_t key)
+{
+	struct rwk_src_region *regions = (struct rwk_src_region *)((char *)memory + layout().regions);
+
+	atomic_store(&regions[atomic_load(&board->place)].refused, name_of(key));
 }
 
 static void step(pid_t pid)
@@ -481,24 +540,29 @@ static void step(pid_t pid)
 /*
  * The same with a sibling that is stopped k instructions after it has said that it is going to write: before it has
  * seen that the key is gone, or behind that and in front of the copy. The withdrawal does not wait until it goes on.
+ * What it could not carry out then is not said of the region that has come to the same place: neither that it refuses
+ * nor, if it does, that it does not.
  */
 static void stopped_in_front(void **state)
 {
 	static uint8_t bytes[100];
-	unsigned passed = 0;
+	unsigned passed = 0, round = 0;
+	uint32_t next;
 
 	(void)state;
 	open_all();
+	assert_int_equal(tell(FIND_NEXT), 0);
+	next = atomic_load(&board->next);
 	kill(sibling[1], SIGSTOP);
-	for (unsigned k = 0; k < 100000 && passed < 3; k += full ? 1 : 1 + k / 8) {
+	for (unsigned k = 0; k < 100000 && passed < 3; k += full ? 1 : 1 + k / 8, round++) {
 		rwk_time until = now() + PATIENCE * 1000000000ull;
 		struct wish w;
-		int status_of;
+		int stopped;
 
 		assert_int_equal(tell(PUBLISH), 0);
 		assert_int_equal(ptrace(PTRACE_SEIZE, sibling[0], NULL, NULL), 0);
 		assert_int_equal(ptrace(PTRACE_INTERRUPT, sibling[0], NULL, NULL), 0);
-		assert_int_equal(waitpid(sibling[0], &status_of, 0), sibling[0]);
+		assert_int_equal(waitpid(sibling[0], &stopped, 0), sibling[0]);
 		post(&w, RWK_WR_WRITE, 7, bytes, sizeof(bytes));
 		rwk_rc_pump(qp, now());
 		while (!toucher()) {
@@ -509,10 +573,18 @@ static void stopped_in_front(void **state)
 			step(sibling[0]);
 		passed += !toucher();
 		assert_int_equal(tell(WITHDRAW), 0);
+		assert_int_equal(tell(PUBLISH_NEXT), 0);
+		if (round % 4)
+			set_refused(round % 4 == 1 ? KEY : next);
 		assert_int_equal(ptrace(PTRACE_DETACH, sibling[0], NULL, NULL), 0);
 		wait_for(&w);
 		assert_int_equal(status(), EACCES);
+		assert_int_equal(status_of(next), round % 4 > 1 ? EOPNOTSUPP : 0);
+		post_by(&w, next, RWK_WR_WRITE, REGION - 99, bytes, sizeof(bytes));
+		wait_for(&w);
+		assert_int_equal(status_of(next), EOPNOTSUPP);
 		assert_int_equal(tell(CHECK_FILL), 0);
+		assert_int_equal(tell(WITHDRAW_NEXT), 0);
 	}
 	assert_int_equal(passed, 3); /* all instructions in front of the copy were tried */
 	close_all();

@@ -98,8 +98,9 @@ struct rwk_src_state {
  * before all of these: the word that makes and ends it. All in words that can be read while another is being written.
  */
 struct rwk_src_region {
-	_Atomic uint64_t owner;   /* its SRQ number */
-	_Atomic uint64_t refused; /* something was taken that could not be carried out: from then on nothing is */
+	_Atomic uint64_t owner; /* its SRQ number */
+	/* Something was taken by that name that could not be carried out: from then on nothing is. 0: nothing was. */
+	_Atomic uint64_t refused;
 	_Atomic uint64_t count;
 	struct {
 		_Atomic uint64_t at, length;

@@ -137,6 +137,11 @@ static bool begin(struct rwk_src_view *v, const struct found *f, uint64_t *guard
 	return rwk_observe64(f->word) == f->name && rwk_src_whose(v, f->owner) == RWK_SRC_LIVING;
 }
 
+static bool refuses(const struct found *f)
+{
+	return rwk_observe64(&f->region->refused) == f->name;
+}
+
 /* Copies between `bytes` and that place of the region: false, if it could not all be done. */
 static bool touch(struct rwk_src_view *v, const struct found *f, uint64_t at, struct iovec bytes, bool store)
 {
@@ -147,8 +152,8 @@ static bool touch(struct rwk_src_view *v, const struct found *f, uint64_t at, st
 	unsigned n;
 	bool done;
 
-	if (at > whole || len > whole - at || rwk_glance(&f->region->refused) ||
-		rwk_src_whose(v, f->owner) != RWK_SRC_LIVING || !rwk_src_same_pid_space(v, owner))
+	if (at > whole || len > whole - at || refuses(f) || rwk_src_whose(v, f->owner) != RWK_SRC_LIVING ||
+		!rwk_src_same_pid_space(v, owner))
 		return false;
 	n = rwk_iov_slice(f->iov, f->count, at, &len, piece, RWK_SRC_PIECES);
 	if (f->owner == v->srqn) {
@@ -161,6 +166,19 @@ static bool touch(struct rwk_src_view *v, const struct found *f, uint64_t at, st
 	return done;
 }
 
+/*
+ * It may have become another's meanwhile: for that one another name says nothing. Nor is a name written over that such
+ * a one has written there.
+ */
+static void refuse(const struct found *f)
+{
+	uint64_t was = rwk_observe64(&f->region->refused);
+
+	while (was != f->name && rwk_observe64(f->word) == f->name &&
+		!atomic_compare_exchange_weak(&f->region->refused, &was, f->name))
+		;
+}
+
 static bool carry_out(struct rwk_src_view *v, const struct found *f, uint64_t at, struct iovec bytes, bool store)
 {
 	bool done = touch(v, f, at, bytes, store);
@@ -168,7 +186,7 @@ static bool carry_out(struct rwk_src_view *v, const struct found *f, uint64_t at
 	v->counters.carried_out += done;
 	v->counters.not_carried_out += !done;
 	if (!done)
-		rwk_publish64(&f->region->refused, 1);
+		refuse(f);
 	return done;
 }
 
@@ -188,7 +206,7 @@ static uint64_t status_of(struct rwk_src_view *v, uint32_t key)
 
 	if (!find(v, v->step.qpn, key, &f) || rwk_src_whose(v, f.owner) != RWK_SRC_LIVING)
 		return EACCES;
-	return rwk_observe64(&f.region->refused) ? EOPNOTSUPP : 0;
+	return refuses(&f) ? EOPNOTSUPP : 0;
 }
 
 void rwk_src_reach_read(struct rwk_src_view *v, uint32_t key, uint64_t address, void *to, size_t len)
