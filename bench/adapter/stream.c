@@ -36,8 +36,8 @@ static bool is_told(const struct bench_adapter *p)
 }
 
 /*
- * UC: what is still on its way. Nothing is, once so many looks in so long a time have brought nothing: who has been away
- * for that time finds in his next looks what has come meanwhile.
+ * UC: what is still on its way. Nothing is, once so many looks in so long a time have brought nothing: who has been
+ * away for that time finds in his next looks what has come meanwhile.
  */
 static int let_arrive(struct bench_adapter *p, unsigned long messages)
 {

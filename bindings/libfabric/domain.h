@@ -37,7 +37,7 @@ void rwk_fi_works_detach(struct rwk_fi_works *works, struct rwk_engine *engine);
 struct rwk_fi_domain {
 	struct fid_domain fid;
 	struct rwk_fi_fabric *fabric;
-	uint64_t process; /* that has opened it */
+	uint64_t process;          /* that has opened it */
 	struct rwk_fi_eq *eq;      /* bound, or NULL: of connected endpoints that have none of their own */
 	struct rwk_fi_groups groups;  /* which lock its objects have, and who drives the engines */
 	struct rwk_fi_wait hosted;    /* engines of endpoints whose receives are another provider's (peer.h), which are

@@ -119,7 +119,7 @@ struct rwk_src_view {
 	void *responder;      /* of the step under way: a copy, since what lies in the segment may be overwritten */
 	struct rwk_rc *maker; /* another, to make responders by */
 	struct rwk_src_member *me;
-	uint64_t process; /* whose seat it is: not its children's, which do not have the segment mapped */
+	uint64_t process;   /* whose seat it is: not its children's, which do not have the segment mapped */
 	uint64_t pid_space; /* which the member's pid is of; 0: not known */
 	uint32_t seat, srqn;
 	int life;            /* the descriptor that locks of others are looked for by, the caller's; -1: none */
