@@ -232,15 +232,27 @@ static void dead_process(void **state)
 	close(ready[1]);
 }
 
+/* The byte in a member's region, as another one reads it for the target. */
+static char read_region(struct rwk_src_view *v, uint32_t key)
+{
+	char byte = 'x';
+
+	assert_true(rwk_src_step_begin(v, f.qpn));
+	rwk_src_reach_read(v, key, RWK_SRC_REACH, &byte, 1);
+	rwk_src_step_abandon(v);
+	return byte;
+}
+
 /*
  * Without /proc nobody knows whose pids are whose: who has a pid that is nobody's here is not taken for dead, nor
- * relied on to be seen when it dies.
+ * relied on to be seen when it dies, and no other's memory is touched; one's own is.
  */
 static void no_proc(void **state)
 {
 	struct rwk_src_view *v = f.listener[0].view;
 	struct rwk_src_member *other = f.listener[1].view->me;
 	uint32_t srqn = rwk_src_srqn(f.listener[1].view);
+	const struct iovec iov = {"a", 1};
 	pid_t pid = fork();
 
 	(void)state;
@@ -250,6 +262,10 @@ static void no_proc(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	v->pid_space = 0;
 	atomic_store(&other->pid_space, 0);
+	assert_int_equal(rwk_src_publish(v, f.qpn, 1, &iov, 1), 0);
+	assert_int_equal(rwk_src_publish(f.listener[1].view, f.qpn, 2, &iov, 1), 0);
+	assert_int_equal(read_region(v, 1), 'a');
+	assert_int_equal(read_region(v, 2), 0);
 	atomic_store(&other->pid, (uint32_t)pid);
 	assert_int_equal(rwk_src_bury(v, 0), 0);
 	assert_true(rwk_src_is_alive(v, srqn));

@@ -152,14 +152,15 @@ static bool touch(struct rwk_src_view *v, const struct found *f, uint64_t at, st
 	unsigned n;
 	bool done;
 
-	if (at > whole || len > whole - at || refuses(f) || rwk_src_whose(v, f->owner) != RWK_SRC_LIVING ||
-		!rwk_src_same_pid_space(v, owner))
+	if (at > whole || len > whole - at || refuses(f) || rwk_src_whose(v, f->owner) != RWK_SRC_LIVING)
 		return false;
 	n = rwk_iov_slice(f->iov, f->count, at, &len, piece, RWK_SRC_PIECES);
 	if (f->owner == v->srqn) {
 		here(piece, n, bytes, store);
 		return true;
 	}
+	if (!rwk_src_same_pid_space(v, owner))
+		return false;
 	done = begin(v, f, &guard) && guard && rwk_params.cma != RWK_OFF &&
 	       across((pid_t)rwk_glance(&owner->pid), guard, piece, n, bytes, store);
 	rwk_publish32(&v->step.target->toucher, 0);
