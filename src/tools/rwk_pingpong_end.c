@@ -20,6 +20,9 @@
 #define ACCESS  (RWK_ACCESS_READ | RWK_ACCESS_WRITE | RWK_ACCESS_ATOMIC)
 #define TIMEOUT 500000000u /* ns; eight of them: a peer that waits for its core is no dead one */
 
+#define IDLE_MAX 32767u /* s: TCP_KEEPIDLE */
+#define ASKED    3      /* s */
+
 struct rwk_adapter *adapter;
 struct rwk_cq *cq;
 struct rwk_qp *qp;
@@ -46,17 +49,20 @@ static void set_talk(int level, int option, int value)
 
 /*
  * Who says nothing is not waited for without end; nor is a host that is gone while no word is due: the kernel asks it,
- * after two hours where `seconds` are more than the nine hours that it can be told.
+ * once it has acknowledged our last one, and else sends that again, for as long. After two hours where `seconds` are
+ * more than the nine hours that the kernel can be told.
  */
 static void limit_patience(void)
 {
 	const struct timeval most = {.tv_sec = want.seconds};
 
 	setsockopt(talk, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
+	set_talk(SOL_SOCKET, SO_KEEPALIVE, 1);
+	if (want.seconds > IDLE_MAX)
+		return;
 	set_talk(IPPROTO_TCP, TCP_KEEPIDLE, (int)want.seconds);
 	set_talk(IPPROTO_TCP, TCP_KEEPINTVL, 1);
-	set_talk(IPPROTO_TCP, TCP_KEEPCNT, 3);
-	set_talk(SOL_SOCKET, SO_KEEPALIVE, 1);
+	set_talk(IPPROTO_TCP, TCP_USER_TIMEOUT, ((int)want.seconds + ASKED) * 1000);
 }
 
 /* A line, with nothing in it that a terminal would obey. */
