@@ -17,6 +17,7 @@
 #define KEEP_IDLE     5
 #define KEEP_INTERVAL 1
 #define KEEP_COUNT    5
+#define KEPT          (KEEP_IDLE + KEEP_INTERVAL * KEEP_COUNT)
 
 /*
  * Beginning and end.
@@ -91,7 +92,7 @@ void rwk_cm_await(struct rwk_connection *c, bool patient, rwk_time timeout)
 {
 	if (patient) {
 		rwk_socket_keep_alive(c->fd, KEEP_IDLE, KEEP_INTERVAL, KEEP_COUNT);
-		set_patience(c, KEEP_IDLE + KEEP_INTERVAL * KEEP_COUNT);
+		set_patience(c, KEPT);
 	}
 	rwk_cm_set_due(c, patient ? NEVER : rwk_clock_now() + timeout);
 }
@@ -239,7 +240,8 @@ static void confirm(struct rwk_connection *c)
 		broken(c, rc);
 		return;
 	}
-	set_patience(c, 0);
+	/* By UDP only what has been said may be on its way still, which keeps the kernel from asking. */
+	set_patience(c, c->mine.transport == RWK_TRANSPORT_UDP ? KEPT : 0);
 	if (c->mine.deferred) {
 		rwk_cm_watch_socket(c, 0);
 		c->state = STREAMING;

@@ -551,36 +551,43 @@ static void wrong_answers(void **state)
 	sides_close();
 }
 
-/* A server that accepts and is gone before that is read: the READY cannot go. */
-static void gone_when_confirmed(void **state)
+/* The client asks a bare server, which says yes; the client has not looked yet. Returns the server's socket. */
+static int accepted(const struct rwk_connection_attr *attr)
 {
 	struct rwk_cm yes = {.type = RWK_CM_ACCEPT,
-		.transport = RWK_TRANSPORT_STREAM,
+		.transport = attr->transport,
 		.reads = 1,
+		.udp_port = attr->transport == RWK_TRANSPORT_UDP ? 4791 : 0,
 		.pmtu = 1024,
 		.qpn = 99,
 		.psn = 5};
 	uint8_t ip[16], bytes[RWK_CM_MAX];
 	uint16_t port;
+	int l = bare_listener(&port), fd;
 
-	(void)state;
 	ends_ip(ip, 3);
+	sides_open(RWK_QP_RC);
+	assert_int_equal(rwk_connect(client.channel, near.qp, ip, port, attr, &client.c), 0);
+	fd = accept(l, NULL, NULL);
+	close(l);
+	while (recv(fd, bytes, RWK_CM_HEAD, MSG_PEEK | MSG_DONTWAIT) != RWK_CM_HEAD)
+		sides_poll();
+	assert_int_equal(recv(fd, bytes, RWK_CM_HEAD, 0), RWK_CM_HEAD);
+	put(fd, bytes, rwk_cm_pack(&yes, bytes));
+	return fd;
+}
+
+/* A server that accepts and is gone before that is read: the READY cannot go. */
+static void gone_when_confirmed(void **state)
+{
+	(void)state;
 	for (unsigned patient = 0; patient < 2; patient++) {
 		struct rwk_connection_attr attr = sides_attr(RWK_TRANSPORT_STREAM, NULL);
-		int l = bare_listener(&port), fd;
 
 		attr.qp.pmtu = 1024;
 		attr.patient = patient;
-		sides_open(RWK_QP_RC);
-		assert_int_equal(rwk_connect(client.channel, near.qp, ip, port, &attr, &client.c), 0);
-		fd = accept(l, NULL, NULL);
-		while (recv(fd, bytes, RWK_CM_HEAD, MSG_PEEK | MSG_DONTWAIT) != RWK_CM_HEAD)
-			sides_poll();
-		assert_int_equal(recv(fd, bytes, RWK_CM_HEAD, 0), RWK_CM_HEAD);
-		put(fd, bytes, rwk_cm_pack(&yes, bytes));
-		reset(fd);
+		reset(accepted(&attr));
 		heard_of_reset(&client);
-		close(l);
 		sides_close();
 	}
 }
@@ -592,6 +599,22 @@ static void go_silent(int fd)
 	struct sock_fprog filter = {.len = 1, .filter = &nothing};
 
 	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)), 0);
+}
+
+/* By UDP: a host that is gone, with the READY on its way, which keeps the kernel from asking. Nothing else is said. */
+static void silent_when_confirmed(void **state)
+{
+	struct rwk_connection_attr attr = sides_attr(RWK_TRANSPORT_UDP, NULL);
+	int fd;
+
+	(void)state;
+	attr.qp.pmtu = 1024;
+	fd = accepted(&attr);
+	go_silent(fd);
+	sides_await(&client, RWK_CONNECTION_ESTABLISHED);
+	assert_int_equal(sides_await(&client, RWK_CONNECTION_DISCONNECTED).status, -ETIMEDOUT);
+	close(fd);
+	sides_close();
 }
 
 /*
@@ -643,6 +666,7 @@ int main(void)
 		cmocka_unit_test(listener_closed),
 		cmocka_unit_test(wrong_answers),
 		cmocka_unit_test(gone_when_confirmed),
+		cmocka_unit_test(silent_when_confirmed),
 		cmocka_unit_test(silent_hosts),
 	};
 
