@@ -1,7 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # What the tests of the benchmark programs share: running, judging, counting. Sourced, in the build folder.
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+: >"$scratch/begun"
+
+# Libfabric's shm leaves its memory where a process is killed, and keeps a later one of that number from starting: what
+# processes of this test have left.
+remove_left_memory() {
+	local f pid
+
+	for f in /dev/shm/*:"$(id -u)":*; do
+		pid=${f##*/}
+		pid=${pid%%:*}
+		[ "$f" -nt "$scratch/begun" ] && [ ! -e "/proc/$pid" ] && rm -f "$f"
+	done
+}
+
+clean_up() {
+	remove_left_memory
+	rm -rf "$scratch"
+}
+trap clean_up EXIT
 failures=0
 checks=0
 unset CDPATH # with it `cd` says where it goes
