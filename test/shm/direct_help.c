@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "direct_help.h"
 
-#include <sched.h>
-
 unsigned char shared_place[LONG];
 
 bool is(const unsigned char *p, size_t n, unsigned char value)
@@ -12,15 +10,6 @@ bool is(const unsigned char *p, size_t n, unsigned char value)
 			return false;
 	}
 	return true;
-}
-
-bool deaf_wait(struct rwk_shm_channel *ch, unsigned word, uint64_t value)
-{
-	uint64_t end = rwk_clock_now() + 20000000000u;
-
-	while (tp_heard(ch, word) < value && rwk_clock_now() < end && rwk_shm_peer_alive(ch))
-		sched_yield();
-	return tp_heard(ch, word) >= value;
 }
 
 int begin(struct rwk_shm_channel *ch, struct tp_op *o, const struct plan *p, struct iovec *iov)

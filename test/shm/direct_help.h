@@ -21,8 +21,6 @@ struct plan {
 };
 
 bool is(const unsigned char *p, size_t n, unsigned char value);
-/** Waits for a word without making progress. */
-bool deaf_wait(struct rwk_shm_channel *ch, unsigned word, uint64_t value);
 /** Posts it, as the plan says, to be shared. */
 int begin(struct rwk_shm_channel *ch, struct tp_op *o, const struct plan *p, struct iovec *iov);
 /** Bytes that this process has copied for the other one. */

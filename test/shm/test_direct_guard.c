@@ -234,18 +234,10 @@ static void stopped_in_a_race(void **state)
 	tp_run(stopper, fitting, &race);
 }
 
-/* Waits for a word without making progress. */
-static bool deaf_wait(struct rwk_shm_channel *ch, unsigned word)
-{
-	for (uint64_t end = rwk_clock_now() + 10000000000u; !tp_heard(ch, word) && rwk_clock_now() < end;)
-		sched_yield();
-	return tp_heard(ch, word);
-}
-
 /* The peer says in word 4 that it stops itself now: waits until it has. A SIGCONT before that would be lost. */
 static bool peer_stops(struct rwk_shm_channel *ch)
 {
-	bool said = deaf_wait(ch, 4);
+	bool said = tp_wait_deaf(ch, 4, 1);
 	pid_t peer = tp_side(ch, false)->pid;
 
 	for (int i = 0; said && i < 10000 && !rwk_process_is_stopped(peer); i++)
@@ -343,7 +335,7 @@ static int stopped_with_a_claim(struct rwk_shm_channel *ch, const void *arg)
 	memset(shared_place, 0x11, MOST);
 	CHECK(!rwk_shm_expose(ch, &from, 1, RWK_EXPOSE_READ, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
-	CHECK(deaf_wait(ch, 3));
+	CHECK(tp_wait_deaf(ch, 3, 1));
 	remote[0] = (struct iovec){(void *)(uintptr_t)theirs->guard.word, 8};
 	remote[1] = (struct iovec){shared_place, 64};
 	theirs->claim[0].word = 1 << 16;
@@ -370,7 +362,7 @@ static int leaving_reader(struct rwk_shm_channel *ch, const void *arg)
 	rwk_shm_transfer_stop(ch, -ECANCELED);
 	CHECK(o.status == -ECANCELED);
 	memset(shared_place, 0xee, MOST);
-	CHECK(!kill(tp_side(ch, false)->pid, SIGCONT) && deaf_wait(ch, 6));
+	CHECK(!kill(tp_side(ch, false)->pid, SIGCONT) && tp_wait_deaf(ch, 6, 1));
 	CHECK(tp_heard(ch, 6) == 1 && is(shared_place, MOST, 0xee));
 	tp_say(ch, 2, 1);
 	return 0;

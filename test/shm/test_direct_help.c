@@ -72,12 +72,12 @@ static int user(struct rwk_shm_channel *ch, const void *arg)
 			tp_fill(iov.iov_base, sizes[i], i);
 		CHECK(!begin(ch, &o, p, &iov));
 		if (sizes[i] == LONG)
-			CHECK(o.status == 1 && deaf_wait(ch, 6, before + 1));
+			CHECK(o.status == 1 && tp_wait_deaf(ch, 6, before + 1));
 		CHECK(tp_finish(ch, &o, 20000) == 0);
 		CHECK(tp_same(iov.iov_base, sizes[i], 0, i) && is(buf, MARGIN, 0xdd));
 		CHECK(is(buf + MARGIN + sizes[i], MARGIN, 0xdd));
 		shared = sizes[i] - (mine->written + mine->pulled - alone);
-		CHECK(deaf_wait(ch, 6, before + shared) && tp_heard(ch, 6) == before + shared);
+		CHECK(tp_wait_deaf(ch, 6, before + shared) && tp_heard(ch, 6) == before + shared);
 		tp_say(ch, 3, i + 1);
 	}
 	CHECK(p->write ? !mine->pulled : !mine->written);
@@ -207,15 +207,15 @@ static int slow_helper(struct rwk_shm_channel *ch, const void *arg)
 
 	CHECK(!rwk_shm_expose(ch, iov, 1u + in->concealed, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, key));
 	tp_say(ch, 1, 1);
-	CHECK(deaf_wait(ch, 2, 1));
+	CHECK(tp_wait_deaf(ch, 2, 1));
 	if (in->concealed)
 		rwk_shm_conceal(ch, key);
 	tp_say(ch, 3, 1);
-	CHECK(deaf_wait(ch, 4, 1));
+	CHECK(tp_wait_deaf(ch, 4, 1));
 	mine->pushed[PLACE].word =
 		rwk_shm_claim_pack((uint32_t)tp_heard(ch, 4), 0, (uint32_t)rwk_shm_chunks_to_help(FIRST));
 	tp_say(ch, 5, 1);
-	CHECK(deaf_wait(ch, 6, 1));
+	CHECK(tp_wait_deaf(ch, 6, 1));
 	return 0;
 }
 
@@ -235,12 +235,12 @@ static int innocent_user(struct rwk_shm_channel *ch, const void *arg)
 	for (int i = 0; i < 20; i++)
 		tp_progress(ch);
 	tp_say(ch, 2, 1);
-	CHECK(deaf_wait(ch, 3, 1));
+	CHECK(tp_wait_deaf(ch, 3, 1));
 	CHECK(!(in->write ? tp_write : tp_read)(ch, &other, key, 0, &bad, 1, SOME) && other.status == 1);
 	for (int i = 0; i < 20; i++)
 		tp_progress(ch);
 	tp_say(ch, 4, rwk_shm_claim_unpack(*claim).id);
-	CHECK(deaf_wait(ch, 5, 1));
+	CHECK(tp_wait_deaf(ch, 5, 1));
 	CHECK(tp_finish(ch, &first, 20000) == 0);
 	CHECK(tp_finish(ch, &other, 20000) == (in->concealed ? -EACCES : -EFAULT));
 	CHECK(!tp_protocol_error(ch));
@@ -314,15 +314,15 @@ static int deaf_exposer(struct rwk_shm_channel *ch, const void *arg)
 	(void)arg;
 	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
-	CHECK(deaf_wait(ch, 3, 1));
+	CHECK(tp_wait_deaf(ch, 3, 1));
 	CHECK(is(shared_place, 65536, 3));
 	tp_progress(ch);
 	tp_say(ch, 3, 1);
-	CHECK(deaf_wait(ch, 3, 2));
+	CHECK(tp_wait_deaf(ch, 3, 2));
 	tp_progress(ch);
 	tp_say(ch, 15, 1);
 	tp_say(ch, 3, 2);
-	CHECK(deaf_wait(ch, 2, 1));
+	CHECK(tp_wait_deaf(ch, 2, 1));
 	CHECK(is(shared_place, 65536, 5));
 	return 0;
 }
@@ -346,10 +346,10 @@ static int asking_user(struct rwk_shm_channel *ch, const void *arg)
 	for (unsigned char i = 1; i <= 3; i++)
 		CHECK(!write_some(ch, i) && *posted == 1); /* it has not seen the first ask */
 	tp_say(ch, 3, 1);
-	CHECK(deaf_wait(ch, 3, 1));
+	CHECK(tp_wait_deaf(ch, 3, 1));
 	CHECK(!write_some(ch, 4) && *posted == 2);
 	tp_say(ch, 3, 2);
-	CHECK(deaf_wait(ch, 3, 2));
+	CHECK(tp_wait_deaf(ch, 3, 2));
 	CHECK(!write_some(ch, 5) && *posted == 2); /* it sleeps */
 	CHECK(tp_counts(ch)->written == 5 * 65536);
 	tp_say(ch, 2, 1);

@@ -6,6 +6,8 @@
 #define _GNU_SOURCE
 #include "direct_help.h"
 
+#include "base/process.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -20,23 +22,6 @@ static const struct plan write_and_read[] = {{true, 1, false}, {false, 1, false}
  * Stopped.
  */
 
-static bool is_stopped(pid_t pid)
-{
-	char path[64], text[512], *state;
-	size_t n;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "r");
-	if (!f)
-		return false;
-	n = fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n] = 0;
-	state = strrchr(text, ')');
-	return state && state[2] == 'T';
-}
-
 /* By hand: claims the first chunk, is stopped before it copies it, and does so when it goes on. */
 static int stopped_helper(struct rwk_shm_channel *ch, const void *arg)
 {
@@ -49,7 +34,7 @@ static int stopped_helper(struct rwk_shm_channel *ch, const void *arg)
 	memset(shared_place, 0x11, LONG);
 	CHECK(!rwk_shm_expose(ch, &all, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
-	CHECK(deaf_wait(ch, 3, 1));
+	CHECK(tp_wait_deaf(ch, 3, 1));
 	local[0] = (struct iovec){&word, 8};
 	remote[0] = (struct iovec){(void *)(uintptr_t)theirs->guard.word, 8};
 	local[1] = remote[1] = (struct iovec){shared_place, 64};
@@ -59,7 +44,7 @@ static int stopped_helper(struct rwk_shm_channel *ch, const void *arg)
 	moved = p->write ? process_vm_readv(tp_side(ch, false)->pid, local, 2, remote, 2, 0)
 			 : process_vm_writev(tp_side(ch, false)->pid, local, 2, remote, 2, 0);
 	tp_say(ch, 6, 1);
-	CHECK(moved < 0 && deaf_wait(ch, 2, 1));
+	CHECK(moved < 0 && tp_wait_deaf(ch, 2, 1));
 	CHECK(p->stop || is(shared_place, LONG, p->write ? 0x22 : 0x11));
 	return 0;
 }
@@ -75,16 +60,17 @@ static int undelayed_user(struct rwk_shm_channel *ch, const void *arg)
 	memset(shared_place, 0x22, LONG);
 	CHECK(!begin(ch, &o, p, &iov) && o.status == 1);
 	tp_say(ch, 3, 1);
-	CHECK(deaf_wait(ch, 4, 1));
-	for (int i = 0; !is_stopped(peer) && i < 20000; i++)
+	CHECK(tp_wait_deaf(ch, 4, 1));
+	for (int i = 0; !rwk_process_is_stopped(peer) && i < 20000; i++)
 		usleep(1000);
 	if (p->stop)
 		rwk_shm_transfer_stop(ch, -ECANCELED);
-	CHECK((p->stop ? o.status : tp_finish(ch, &o, 20000)) == (p->stop ? -ECANCELED : 0) && is_stopped(peer));
+	CHECK((p->stop ? o.status : tp_finish(ch, &o, 20000)) == (p->stop ? -ECANCELED : 0) &&
+		rwk_process_is_stopped(peer));
 	CHECK(p->stop || is(shared_place, LONG, p->write ? 0x22 : 0x11));
 	CHECK(rwk_shm_transfers_of(ch)->direct_pace[p->write].run.method < RWK_SHM_METHODS);
 	memset(shared_place, 0x33, LONG); /* its memory is its own again */
-	CHECK(!kill(peer, SIGCONT) && deaf_wait(ch, 6, 1));
+	CHECK(!kill(peer, SIGCONT) && tp_wait_deaf(ch, 6, 1));
 	CHECK(is(shared_place, LONG, 0x33));
 	tp_say(ch, 2, 1);
 	return 0;
@@ -111,7 +97,7 @@ static int concealing_helper(struct rwk_shm_channel *ch, const void *arg)
 	(void)arg;
 	CHECK(!rwk_shm_expose(ch, &all, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
-	CHECK(deaf_wait(ch, 3, 1));
+	CHECK(tp_wait_deaf(ch, 3, 1));
 	while (!helped(ch) && rwk_shm_peer_alive(ch))
 		tp_progress(ch);
 	rwk_shm_conceal(ch, &tp_side(ch, true)->key[0]);
@@ -133,7 +119,7 @@ static int refused_user(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(tp_wait(ch, 1, 1));
 	CHECK(!begin(ch, &o, arg, &iov) && o.status == 1);
 	tp_say(ch, 3, 1);
-	CHECK(deaf_wait(ch, 4, 1));
+	CHECK(tp_wait_deaf(ch, 4, 1));
 	CHECK(tp_finish(ch, &o, 20000) == -EACCES && !tp_protocol_error(ch));
 	tp_say(ch, 2, 1);
 	return 0;
@@ -175,7 +161,7 @@ static int user_of_denied(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(tp_wait(ch, 1, 1));
 	for (int i = 0; i < 2; i++) {
 		CHECK(!begin(ch, &o, arg, &iov) && o.status == 1);
-		CHECK(deaf_wait(ch, 6, 1));
+		CHECK(tp_wait_deaf(ch, 6, 1));
 		CHECK(tp_finish(ch, &o, 20000) == 0);
 	}
 	CHECK(!begin(ch, &o, arg, &iov) && o.status == 1);
@@ -205,7 +191,7 @@ static int mortal_helper(struct rwk_shm_channel *ch, const void *arg)
 	(void)arg;
 	CHECK(!rwk_shm_expose(ch, &all, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
-	CHECK(deaf_wait(ch, 3, 1));
+	CHECK(tp_wait_deaf(ch, 3, 1));
 	((struct rwk_shm_area *)rwk_shm_transfer_area(ch, false))->claim[PLACE].word += 1 << 16;
 	tp_say(ch, 4, 1);
 	raise(SIGKILL);
@@ -220,7 +206,7 @@ static int surviving_user(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(tp_wait(ch, 1, 1));
 	CHECK(!begin(ch, &o, arg, &iov) && o.status == 1);
 	tp_say(ch, 3, 1);
-	CHECK(deaf_wait(ch, 4, 1));
+	CHECK(tp_wait_deaf(ch, 4, 1));
 	CHECK(tp_finish(ch, &o, 20000) == -ECONNRESET);
 	return 0;
 }
@@ -245,7 +231,7 @@ static int surviving_helper(struct rwk_shm_channel *ch, const void *arg)
 	(void)arg;
 	CHECK(!rwk_shm_expose(ch, &all, 1, RWK_EXPOSE_READ | RWK_EXPOSE_WRITE, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
-	CHECK(deaf_wait(ch, 3, 1));
+	CHECK(tp_wait_deaf(ch, 3, 1));
 	while (rwk_shm_peer_alive(ch))
 		sched_yield();
 	for (int i = 0; i < 100; i++)
@@ -336,7 +322,7 @@ static int lying_user(struct rwk_shm_channel *ch, const void *arg)
 	tp_say(ch, 2, 1);
 	ask.place = RWK_SHM_CLAIMS;
 	CHECK(!rwk_shm_tell(rwk_shm_transfers_of(ch), RWK_SHM_FETCH_ASK, &ask, sizeof(ask)));
-	CHECK(deaf_wait(ch, 6, 1) && is(shared_place, LONG, 0x11));
+	CHECK(tp_wait_deaf(ch, 6, 1) && is(shared_place, LONG, 0x11));
 	return 0;
 }
 

@@ -11,8 +11,6 @@
 #include "shm/transfer_area.h"
 #include "shm/transfer_claim.h"
 
-#include <sched.h>
-
 /* Serves, and in between scribbles over the heads of its area (the first 4 KB), with a different seed each time. */
 static int scribbler(struct rwk_shm_channel *ch, const void *arg)
 {
@@ -74,14 +72,6 @@ static void area_scribbled(void **state)
 /* One lie each about a staged block, or about blocks given back. */
 enum lie { LIE_LENGTH, LIE_EMPTY, LIE_OFFSET, LIE_CLAIM, LIE_PUSHED, LIES };
 
-/* Waits for a word without looking at records. */
-static bool deaf_wait(struct rwk_shm_channel *ch, unsigned word)
-{
-	for (uint64_t end = rwk_clock_now() + 20000000000u; !tp_heard(ch, word) && rwk_clock_now() < end;)
-		sched_yield();
-	return tp_heard(ch, word);
-}
-
 static int lying_exposer(struct rwk_shm_channel *ch, const void *arg)
 {
 	struct rwk_shm_area *mine = rwk_shm_transfer_area(ch, true), *theirs = rwk_shm_transfer_area(ch, false);
@@ -91,7 +81,7 @@ static int lying_exposer(struct rwk_shm_channel *ch, const void *arg)
 
 	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
-	CHECK(deaf_wait(ch, 3));
+	CHECK(tp_wait_deaf(ch, 3, 1));
 	switch (lie) {
 	case LIE_CLAIM:
 		theirs->claim[0].word = 0; /* the reader has taken none */
@@ -107,7 +97,7 @@ static int lying_exposer(struct rwk_shm_channel *ch, const void *arg)
 		mine->head[0].number = 1;
 	}
 	tp_say(ch, 4, 1);
-	CHECK(deaf_wait(ch, 2));
+	CHECK(tp_wait_deaf(ch, 2, 1));
 	return 0;
 }
 
@@ -123,7 +113,7 @@ static int lied_to_reader(struct rwk_shm_channel *ch, const void *arg)
 	if (*(const enum lie *)arg >= LIE_CLAIM)
 		CHECK(rwk_shm_both_ask(rwk_shm_transfers_of(ch)));
 	tp_say(ch, 3, 1);
-	CHECK(deaf_wait(ch, 4));
+	CHECK(tp_wait_deaf(ch, 4, 1));
 	CHECK(tp_finish(ch, &o, 20000) == -EPROTO);
 	CHECK(tp_protocol_error(ch));
 	tp_say(ch, 2, 1);
@@ -148,12 +138,12 @@ static int holding_exposer(struct rwk_shm_channel *ch, const void *arg)
 	tp_fill(buf, sizeof(buf), 0);
 	CHECK(!rwk_shm_expose(ch, &iov, 1, RWK_EXPOSE_READ, &tp_side(ch, true)->key[0]));
 	tp_say(ch, 1, 1);
-	CHECK(deaf_wait(ch, 3));
+	CHECK(tp_wait_deaf(ch, 3, 1));
 	theirs->claim[0].word = 1 << 16 | 1; /* the other is the reader's */
 	tp_say(ch, 4, 1);
-	CHECK(deaf_wait(ch, 5));
+	CHECK(tp_wait_deaf(ch, 5, 1));
 	mine->pushed[0].word = 1 << 16; /* none finished, gave up */
-	CHECK(deaf_wait(ch, 2));
+	CHECK(tp_wait_deaf(ch, 2, 1));
 	return 0;
 }
 
@@ -165,7 +155,7 @@ static int read_by_both(struct rwk_shm_channel *ch, struct tp_op *o, struct iove
 	CHECK(!tp_read(ch, o, &tp_side(ch, false)->key[0], 0, iov, 1, iov->iov_len));
 	CHECK(rwk_shm_both_ask(rwk_shm_transfers_of(ch)));
 	tp_say(ch, 3, 1);
-	CHECK(deaf_wait(ch, 4));
+	CHECK(tp_wait_deaf(ch, 4, 1));
 	return 0;
 }
 
@@ -207,10 +197,10 @@ static int short_exposer(struct rwk_shm_channel *ch, const void *arg)
 	CHECK(!rwk_shm_key_unpack(&tp_side(ch, true)->key[0], &key));
 	((struct rwk_shm_region *)(uintptr_t)key.region)->count = 1;
 	tp_say(ch, 1, 1);
-	CHECK(deaf_wait(ch, 3));
+	CHECK(tp_wait_deaf(ch, 3, 1));
 	mine->pushed[0].word = 1;
 	tp_say(ch, 4, 1);
-	CHECK(deaf_wait(ch, 2));
+	CHECK(tp_wait_deaf(ch, 2, 1));
 	return 0;
 }
 
@@ -272,7 +262,7 @@ static int garbage_sender(struct rwk_shm_channel *ch, const void *arg)
 		CHECK(!rwk_shm_tell(rwk_shm_transfers_of(ch), RWK_SHM_PUSH_ASK, &help, sizeof(help)));
 		break;
 	}
-	CHECK(deaf_wait(ch, 3));
+	CHECK(tp_wait_deaf(ch, 3, 1));
 	tp_say(ch, 2, 1);
 	return 0;
 }

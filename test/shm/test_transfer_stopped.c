@@ -4,6 +4,8 @@
 
 #include "transfer_roles.h"
 
+#include "base/process.h"
+
 #include <signal.h>
 #include <unistd.h>
 
@@ -32,24 +34,6 @@ static int stopped_exposer(struct rwk_shm_channel *ch, const void *arg)
 	return 0;
 }
 
-static bool is_stopped(pid_t pid)
-{
-	char path[64], text[512];
-	const char *state;
-	ssize_t n;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "r");
-	if (!f)
-		return false;
-	n = (ssize_t)fread(text, 1, sizeof(text) - 1, f);
-	fclose(f);
-	text[n > 0 ? n : 0] = 0;
-	state = strrchr(text, ')');
-	return state && (state[2] == 'T' || state[2] == 't');
-}
-
 static int stopped_reader(struct rwk_shm_channel *ch, const void *arg)
 {
 	size_t after = ((const struct plan *)arg)->after;
@@ -61,15 +45,15 @@ static int stopped_reader(struct rwk_shm_channel *ch, const void *arg)
 	tp_force(ch, method);
 	peer = tp_side(ch, false)->pid;
 	/* it stops in one of these reads, in the first one if its core is left to it */
-	for (int i = 0; !is_stopped(peer) && i < 20000; i++) {
+	for (int i = 0; !rwk_process_is_stopped(peer) && i < 20000; i++) {
 		rc = after ? tp_read_large(ch, LARGE) : usleep(1000);
 		CHECK(!rc);
 	}
-	CHECK(is_stopped(peer));
+	CHECK(rwk_process_is_stopped(peer));
 	pulled = tp_counts(ch)->pulled;
 	rc = tp_read_large(ch, LARGE);
 	CHECK(!rc);
-	CHECK(is_stopped(peer) && tp_counts(ch)->pulled == pulled + LARGE);
+	CHECK(rwk_process_is_stopped(peer) && tp_counts(ch)->pulled == pulled + LARGE);
 	CHECK(method >= 0 || tp_counts(ch)->takeovers > 0);
 	CHECK(!kill(peer, SIGCONT));
 	/* its late blocks are for a read that is over: the next one gets its own */
@@ -106,7 +90,7 @@ static int denied_alone_reader(struct rwk_shm_channel *ch, const void *arg)
 	(void)arg;
 	CHECK(buf && tp_wait(ch, 1, 1));
 	peer = tp_side(ch, false)->pid;
-	for (int i = 0; !is_stopped(peer) && i < 20000; i++)
+	for (int i = 0; !rwk_process_is_stopped(peer) && i < 20000; i++)
 		usleep(1000);
 	CHECK(!tp_read(ch, &o, &tp_side(ch, false)->key[0], 0, &iov, 1, LARGE));
 	while (!tp_counts(ch)->pulled)

@@ -219,6 +219,15 @@ static bool late(uint64_t end)
 	return rwk_clock_now() > end;
 }
 
+bool tp_wait_deaf(struct rwk_shm_channel *ch, unsigned word, uint64_t value)
+{
+	uint64_t end = rwk_clock_now() + 20000000000u;
+
+	while (tp_heard(ch, word) < value && rwk_clock_now() < end && rwk_shm_peer_alive(ch))
+		sched_yield();
+	return tp_heard(ch, word) >= value;
+}
+
 bool tp_wait(struct rwk_shm_channel *ch, unsigned word, uint64_t value)
 {
 	uint64_t end = rwk_clock_now() + 10000000000u;

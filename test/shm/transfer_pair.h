@@ -59,6 +59,8 @@ void tp_behind(struct rwk_shm_channel *ch, bool behind);
  * Progress until the word of the other side is at least `value`, or the peer is dead, or ten seconds have gone: false.
  */
 bool tp_wait(struct rwk_shm_channel *ch, unsigned word, uint64_t value);
+/** The same without making progress; twenty seconds. */
+bool tp_wait_deaf(struct rwk_shm_channel *ch, unsigned word, uint64_t value);
 void tp_say(struct rwk_shm_channel *ch, unsigned word, uint64_t value);
 uint64_t tp_heard(struct rwk_shm_channel *ch, unsigned word);
 struct tp_side *tp_side(struct rwk_shm_channel *ch, bool mine);
