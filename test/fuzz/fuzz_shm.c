@@ -405,6 +405,10 @@ static void forge(void)
 		word[0] = s.we.key[next() % REGIONS].word[0];
 	if (which & 4)
 		len = RWK_SHM_IN_SLAB;
+	if (which & 8) { /* a message that has half the line, and perhaps another in the other half */
+		len = RWK_SHM_HALF + len % (RWK_SHM_RIDER + 4);
+		word[3] = word[3] << 32 | (ch->tx.stamp + next() % (RWK_SHM_RIDER + 4));
+	}
 	memcpy(line->more, word, sizeof(word));
 	rwk_shm_tx_line(&ch->tx, len, head | (uint32_t)next() << 8);
 }

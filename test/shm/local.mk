@@ -121,6 +121,11 @@ test_shm_test_direct_service_SOURCES = test/shm/test_direct_service.c $(SHM_ENDS
 test_shm_test_direct_service_LDADD = $(TEST_LDADD)
 TESTS += test/shm/test_direct_service
 
+check_PROGRAMS += test/shm/test_riders
+test_shm_test_riders_SOURCES = test/shm/test_riders.c $(SHM_ENDS)
+test_shm_test_riders_LDADD = $(TEST_LDADD)
+TESTS += test/shm/test_riders
+
 check_PROGRAMS += test/shm/test_message
 test_shm_test_message_SOURCES = test/shm/test_message.c $(SHM_ENDS)
 test_shm_test_message_LDADD = $(TEST_LDADD)

@@ -169,14 +169,21 @@ static void scribblers(void **state)
 struct lie {
 	const char *what;
 	unsigned kind, len;
-	uint64_t word[4]; /* tag, data or body, slab and piece, total */
+	uint64_t word[4]; /* tag, data or body, slab and piece, total or, with HALF, the rider's word less its stamp */
 };
+
+static bool has_rider(const struct lie *l)
+{
+	return l->len & RWK_SHM_HALF && l->len != RWK_SHM_IN_SLAB;
+}
 
 static void forge(struct rwk_shm_channel *ch, const struct lie *l)
 {
 	struct rwk_shm_line *line = ch->tx.next;
 
 	memcpy(&line->tag, l->word, sizeof(l->word));
+	if (has_rider(l))
+		line->rider += ch->tx.stamp;
 	rwk_shm_tx_line(&ch->tx, l->len, l->kind);
 }
 
@@ -205,6 +212,12 @@ static void single_lies(void **state)
 		{"lengths to fetch that there are not", RWK_SHM_ARRIVAL, 1, {0, 0x80}},
 		{"lengths to fetch by a word of the wrong length", RWK_SHM_ARRIVAL, 2, {0, 1}},
 		{"slabs given back that were ours", RWK_SHM_SLABS_BACK, 2, {0, UINT16_MAX}},
+		{"a rider longer than half a line", 1, RWK_SHM_HALF + 8, {0, 0, 0, RWK_SHM_RIDER + 1}},
+		{"a rider with data and more than half a line", 1, RWK_SHM_HALF + 8,
+			{0, 0, 0, (uint64_t)RWK_ENV_DATA << 40 | (RWK_SHM_RIDER_DATA + 1)}},
+		{"a rider in a slab", 1, RWK_SHM_HALF + 8, {0, 0, 0, RWK_SHM_IN_SLAB}},
+		{"a rider with a rider", 1, RWK_SHM_HALF + 8, {0, 0, 0, RWK_SHM_HALF + 8}},
+		{"a control record that rides", 1, RWK_SHM_HALF + 8, {0, 0, 0, (uint64_t)RWK_SHM_BYE << 32}},
 	};
 
 	(void)state;
@@ -230,7 +243,7 @@ static void single_lies(void **state)
 		forge(ch, &l);
 		if (!end_until_failed(b, &b->peer[0], 20000) || b->peer[0].failed != -EPROTO)
 			fail_msg("not found out: %s (%d)", l.what, b->peer[0].failed);
-		assert_int_equal(b->peer[0].received, 1);
+		assert_int_equal(b->peer[0].received, has_rider(&l) ? 2 : 1);
 		if (!end_until_failed(a, p, 10000) || p->failed != -ECONNRESET)
 			fail_msg("not told that it is given up: %s (%d)", l.what, p->failed);
 		end_close(a);
@@ -254,7 +267,7 @@ static void false_credit(void **state)
 	}
 	rwk_shm_my_side(rwk_shm_channel(b->peer[0].ch))->consumed += 1000 * RWK_SHM_STAMP_STEP;
 	for (int i = 0; i < 100; i++)
-		end_send(a, p, 8, 0, true);
+		end_send(a, p, RWK_SHM_BODY, 0, true);
 	assert_true(end_until_failed(a, p, 20000));
 	assert_int_equal(p->failed, -EPROTO);
 	rwk_log_set_sink(NULL);

@@ -201,15 +201,15 @@ static int sink_child(int fd, void *arg)
 }
 
 /*
- * One way only, so that slabs must be given back and numbers of lines wrap (2^21): small ones for the lines, 4 KB for
- * the slabs.
+ * One way only, so that slabs must be given back and numbers of lines wrap (2^21): small ones for the lines, two in
+ * each of them, 4 KB for the slabs.
  */
 static void one_way(void **state)
 {
 	static const struct {
 		size_t len;
 		uint64_t messages;
-	} cases[] = {{8, (1 << 21) + 5000}, {4096, 20000}, {65536, 500}};
+	} cases[] = {{24, (1 << 21) + 5000}, {8, 100000}, {4096, 20000}, {65536, 500}};
 
 	(void)state;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
@@ -224,11 +224,11 @@ static void one_way(void **state)
 	}
 }
 
-/* Sends one after the other, of 8 bytes, and the receiver takes none. */
+/* Sends one after the other, of a line each, and the receiver takes none. */
 static void send_short(struct end *e, struct end_peer *p, uint32_t n)
 {
 	while (n--)
-		assert_int_equal(end_send(e, p, 8, 0, false), 0);
+		assert_int_equal(end_send(e, p, RWK_SHM_BODY, 0, false), 0);
 }
 
 /* What was sent until now has come, as it should be. */

@@ -109,7 +109,7 @@ static bool deliver_slab(struct rwk_shm_channel *ch, uint64_t word, const struct
 		assemble(ch, &env, slab, piece, total, rwk_glance(&line->begun));
 	take_slab(ch, id);
 	ch->rx.expect = 0;
-	ch->rx.expect_back = id == ch->slabs.last ? piece : 0;
+	ch->rx.expect_back = id == ch->slabs.last ? (uint16_t)piece : 0;
 	rwk_shm_line_done(ch);
 	return true;
 }
@@ -141,7 +141,7 @@ static bool deliver_lines(struct rwk_shm_channel *ch, uint64_t word, const struc
 		memcpy(all + at, more->more, RWK_SHM_MORE);
 		at += RWK_SHM_MORE;
 	}
-	ch->rx.expect = lines;
+	ch->rx.expect = (uint8_t)lines;
 	ch->rx.expect_back = 0;
 	ch->base.port->client->message(ch->base.port->cookie, &ch->base, &env, all, len);
 	for (uint32_t i = 0; i <= lines; i++)
@@ -183,6 +183,10 @@ bool rwk_shm_deliver_other(
 {
 	unsigned kind = (uint8_t)(word >> 32);
 
+	if (line != ch->rx.next) {
+		rwk_shm_protocol_error(ch, "it sent something else behind a message in the same line");
+		return false;
+	}
 	if (len == RWK_SHM_IN_SLAB)
 		return deliver_slab(ch, word, line);
 	if (kind >= RWK_KIND_SERVICE && len <= RWK_SHM_CONTROL_MAX)

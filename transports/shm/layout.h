@@ -31,6 +31,7 @@
 #define RWK_SHM_STAMP_FIRST (1u << 10)
 #define RWK_SHM_STAMP_STEP  (1u << 11)
 #define RWK_SHM_IN_SLAB     1023u
+#define RWK_SHM_HALF        512u /* added to the length: a second message may come in the same line */
 
 #define RWK_SHM_RING_MIN 64u    /* lines of a ring to begin with */
 #define RWK_SHM_RING_MAX 65536u /* and at most: far below the 2^21 lines that a stamp tells apart */
@@ -43,6 +44,18 @@
  * a third line more costs as much as all the lines of a slab, on cores of their own as on halves of one.
  */
 #define RWK_SHM_MORE_MAX 2u
+
+/*
+ * In a stream two short messages may share a line: the writer has to get each line back from the reader before he can
+ * write it, one after the other. (Of 8 bytes, bare: 34 ns a message become 23 on cores with one cache, 150 become 80
+ * on others; MPI: 82 to 71, 195 to 130.) The first has half a line, and says so (HALF); the writer is free to put a
+ * second one into the other half, the rider, as long as he has not begun the line after it. A rider looks like the
+ * beginning of a line; its word has the stamp of its line, and is 0 until it comes. Not where an answer is likely: what
+ * comes next would be looked for in two places.
+ */
+#define RWK_SHM_RIDER_AT   32u
+#define RWK_SHM_RIDER      16u /* payload in half a line */
+#define RWK_SHM_RIDER_DATA 8u  /* if the envelope's data travels too */
 
 struct rwk_shm_line {
 	_Atomic uint64_t word;
@@ -66,6 +79,10 @@ struct rwk_shm_line {
 			};
 		};
 		unsigned char more[RWK_SHM_MORE];
+		struct {
+			unsigned char half[RWK_SHM_RIDER_AT - 8];
+			_Atomic uint64_t rider; /* its word; the rest of it is as in a line */
+		};
 	};
 };
 _Static_assert(sizeof(struct rwk_shm_line) == RWK_CACHE_LINE, "a line of the ring is a cache line");

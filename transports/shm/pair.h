@@ -33,7 +33,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
-#define RWK_SHM_LAYOUT_VERSION 14u
+#define RWK_SHM_LAYOUT_VERSION 15u
 
 /** The state of a pair on this side; the service's channel. */
 struct rwk_shm_channel;

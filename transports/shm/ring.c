@@ -8,8 +8,11 @@
  *     reader that something has come.
  *   - A slot is written again only after the reader has published that it is done with it (`consumed`). The reader
  *     publishes each quarter of a ring, the writer looks only when the room it knows of is used up: a line of
- *     its own moves there and back between the cores once a look. What the reader holds back is less than a quarter,
+ *     its own moves there and back between the cores once a look. What the reader holds back is a quarter at most,
  *     so a writer never waits for ever.
+ *   - A line that says so (RWK_SHM_HALF) has room for a second message, which the writer may add until he begins the
+ *     next line: a reader who finds that one begun knows that there is no more to come. Until then the line is not
+ *     consumed, even if all that it holds has been read.
  *   - Between two looks the writer writes `room` slots one after the other; room never reaches beyond the end of the
  *     ring in use.
  *   - The ring in use is the first `lines` slots. It only grows, and only at a wrap: the writer announces the new
@@ -94,6 +97,7 @@ static void wrap(struct rwk_shm_tx *tx)
 		tx->next = tx->first;
 	tx->lines = tx->lines_next;
 	tx->end = tx->first + tx->lines;
+	tx->open = false;
 }
 
 void rwk_shm_tx_skip(struct rwk_shm_tx *tx, uint32_t n)
@@ -101,6 +105,7 @@ void rwk_shm_tx_skip(struct rwk_shm_tx *tx, uint32_t n)
 	size_t straight = (size_t)(tx->end - tx->next);
 
 	tx->stamp += n * RWK_SHM_STAMP_STEP;
+	tx->open = false;
 	if (rwk_likely(n <= tx->room)) {
 		tx->next += n;
 		tx->room -= n;
@@ -145,7 +150,8 @@ void rwk_shm_rx_stop(struct rwk_shm_rx *rx)
 	rx->stop = rx->next + rx->lines / 4;
 	if (rx->stop > rx->end)
 		rx->stop = rx->end;
-	rwk_publish32(rx->consumed, rx->stamp);
+	/* A line whose rider may still come is in use. */
+	rwk_publish32(rx->consumed, rx->open ? rx->stamp - RWK_SHM_STAMP_STEP : rx->stamp);
 }
 
 bool rwk_shm_rx_grow(struct rwk_shm_rx *rx, uint32_t lines)

@@ -19,6 +19,7 @@ struct rwk_shm_tx {
 	const _Atomic uint32_t *consumed;
 	bool streaming; /* a message has been sent since the last one came */
 	bool demotes;   /* rwk_demote_possible */
+	bool open;      /* the line before `next` has room for a rider */
 	/* From here on looked at when room is out. */
 	struct rwk_shm_line *first, *end;
 	uint32_t lines_next; /* in use after the next wrap */
@@ -36,8 +37,10 @@ struct rwk_shm_rx {
 	uint32_t lines, lines_next, lines_max;
 	struct rwk_shm_line *first, *end;
 	_Atomic uint32_t *consumed;
-	uint32_t expect; /* further lines that the next message is likely to have: as many as the last one */
-	uint32_t expect_back; /* bytes of it that are likely to be in the slab that went last, likewise */
+	uint16_t expect_back; /* bytes of the next message that are likely to be in the slab that went last, as of the
+				 last */
+	uint8_t expect;       /* further lines that it is likely to have, likewise */
+	bool open;            /* in the line before `next` there may be a rider that has not been read */
 } rwk_aligned;
 _Static_assert(sizeof(struct rwk_shm_rx) == RWK_CACHE_LINE, "polling touches one private line");
 
@@ -64,6 +67,7 @@ static inline void rwk_shm_tx_line(struct rwk_shm_tx *tx, uint32_t len, uint32_t
 	tx->stamp += RWK_SHM_STAMP_STEP;
 	tx->next++;
 	tx->room--;
+	tx->open = false;
 }
 
 /** `n` lines have been written, perhaps beyond the wrap. */
@@ -76,11 +80,27 @@ static inline uint32_t rwk_shm_rx_peek(const struct rwk_shm_rx *rx, uint64_t *wo
 	return (uint32_t)*word - rx->stamp;
 }
 
+/** Where the rider of the line before the next one lies, in the shape of a line. */
+static inline const struct rwk_shm_line *rwk_shm_rx_rider(const struct rwk_shm_rx *rx)
+{
+	const struct rwk_shm_line *line = rx->next == rx->first ? rx->end : rx->next;
+
+	return (const void *)((const unsigned char *)(line - 1) + RWK_SHM_RIDER_AT);
+}
+
+/** As rwk_shm_rx_peek, for the rider; only while rx->open. */
+static inline uint32_t rwk_shm_rx_peek_rider(const struct rwk_shm_rx *rx, uint64_t *word)
+{
+	*word = rwk_observe64(&rwk_shm_rx_rider(rx)->word);
+	return (uint32_t)*word - (rx->stamp - RWK_SHM_STAMP_STEP);
+}
+
 static inline bool rwk_shm_rx_ready(const struct rwk_shm_rx *rx)
 {
 	uint64_t word;
 
-	return rwk_shm_rx_peek(rx, &word) <= RWK_SHM_IN_SLAB;
+	return (rx->open && rwk_shm_rx_peek_rider(rx, &word) <= RWK_SHM_IN_SLAB) ||
+	       rwk_shm_rx_peek(rx, &word) <= RWK_SHM_IN_SLAB;
 }
 
 /**

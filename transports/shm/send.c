@@ -371,15 +371,14 @@ static rwk_outline int send_longer(
 	return send_pieces(ch, env, buf, len);
 }
 
-int rwk_shm_send(struct rwk_channel *c, const struct rwk_envelope *env, const void *buf, size_t len)
+static inline unsigned rider_bytes(const struct rwk_envelope *env)
 {
-	struct rwk_shm_channel *ch = rwk_shm_channel(c);
-	struct rwk_shm_tx *tx = &ch->tx;
-	struct rwk_shm_line *line;
+	return env->flags & RWK_ENV_DATA ? RWK_SHM_RIDER_DATA : RWK_SHM_RIDER;
+}
 
-	if (rwk_unlikely(len > body_bytes(env) || !tx->room || tx->shut || !*tx->here))
-		return send_longer(ch, env, buf, len);
-	line = tx->next;
+/* All of a message but its word. */
+static inline void fill_line(struct rwk_shm_line *line, const struct rwk_envelope *env, const void *buf, size_t len)
+{
 	line->tag = env->tag;
 	if (env->flags & RWK_ENV_DATA) {
 		line->data = env->data;
@@ -387,7 +386,40 @@ int rwk_shm_send(struct rwk_channel *c, const struct rwk_envelope *env, const vo
 	} else {
 		rwk_copy_short(line->body, buf, len);
 	}
-	rwk_shm_tx_line(tx, (uint32_t)len, (uint32_t)env->head);
+}
+
+/* Into the line of the message before. False: it is to begin a line of its own. */
+static inline bool ride(struct rwk_shm_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len)
+{
+	struct rwk_shm_tx *tx = &ch->tx;
+	struct rwk_shm_line *rider = (void *)((unsigned char *)(tx->next - 1) + RWK_SHM_RIDER_AT);
+
+	if (len > rider_bytes(env) || !tx->streaming || tx->shut || !*tx->here)
+		return false;
+	fill_line(rider, env, buf, len);
+	rwk_publish64(&rider->word, env->head << 32 | (tx->stamp - RWK_SHM_STAMP_STEP + (uint32_t)len));
+	tx->open = false;
+	published(ch);
+	return true;
+}
+
+int rwk_shm_send(struct rwk_channel *c, const struct rwk_envelope *env, const void *buf, size_t len)
+{
+	struct rwk_shm_channel *ch = rwk_shm_channel(c);
+	struct rwk_shm_tx *tx = &ch->tx;
+	struct rwk_shm_line *line;
+	bool open = tx->streaming && len <= rider_bytes(env);
+
+	if (tx->open && ride(ch, env, buf, len))
+		return 0;
+	if (rwk_unlikely(len > body_bytes(env) || !tx->room || tx->shut || !*tx->here))
+		return send_longer(ch, env, buf, len);
+	line = tx->next;
+	fill_line(line, env, buf, len);
+	if (open)
+		atomic_store_explicit(&line->rider, 0, memory_order_relaxed);
+	rwk_shm_tx_line(tx, (uint32_t)len + (open ? RWK_SHM_HALF : 0), (uint32_t)env->head);
+	tx->open = open;
 	published(ch);
 	if (streaming(tx))
 		rwk_prefetch_write(tx->next + AHEAD_ONE);
