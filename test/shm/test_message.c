@@ -224,6 +224,47 @@ static void one_way(void **state)
 	}
 }
 
+static void dawdle(unsigned *seed, unsigned most)
+{
+	for (volatile unsigned n = (unsigned)rand_r(seed) % most; n; n--)
+		;
+}
+
+static int dawdling_sink_child(int fd, void *arg)
+{
+	struct end *e = end_open_so();
+	uint64_t goal = *(uint64_t *)arg;
+	unsigned seed = 2;
+
+	if (!tell(fd, &e->address, sizeof(e->address)) || !end_until_peers(e, 1, 10000))
+		return 101;
+	while (e->peer[0].received < goal && !e->peer[0].failed && !e->wrong) {
+		rwk_shm_transport.progress(e->port);
+		dawdle(&seed, 100);
+	}
+	return !tell(fd, &goal, sizeof(goal)) || e->wrong || !end_until_failed(e, &e->peer[0], 10000);
+}
+
+/*
+ * Short ones, two in a line or not, with a receiver that looks at any time: between two of its looks a second message
+ * of a line may come, and the next line.
+ */
+static void short_at_any_time(void **state)
+{
+	uint64_t goal = 200000, got;
+	struct talk t = talk_begin(dawdling_sink_child, &goal);
+	unsigned seed = 1;
+
+	(void)state;
+	for (uint64_t i = 0; i < goal; i++) {
+		assert_true(end_push(t.e, t.p, (unsigned)rand_r(&seed) % 20, 0));
+		if (rand_r(&seed) % 4 == 0)
+			dawdle(&seed, 300);
+	}
+	assert_true(hear(t.fd, &got, sizeof(got)));
+	talk_end(&t);
+}
+
 /* Sends one after the other, of a line each, and the receiver takes none. */
 static void send_short(struct end *e, struct end_peer *p, uint32_t n)
 {
@@ -286,6 +327,7 @@ int main(void)
 		cmocka_unit_test(withdraw),
 		cmocka_unit_test(too_long),
 		cmocka_unit_test(one_way),
+		cmocka_unit_test(short_at_any_time),
 		cmocka_unit_test(pieces_fill_the_ring),
 	};
 

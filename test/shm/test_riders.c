@@ -77,7 +77,7 @@ static void two_in_a_line(void **state)
 	pair_close(&c);
 }
 
-/* What is likely to be answered has a line of its own, so that nobody looks for a second message in it. */
+/* What may be answered has a line of its own, so that nobody looks for a second message in it. */
 static void each_its_own(void **state)
 {
 	struct pair c = pair_open();
@@ -93,17 +93,50 @@ static void each_its_own(void **state)
 	/* The first one came behind the one that connected. */
 	assert_int_equal(lines_of(c.p) - before, 200);
 	assert_false(rwk_shm_channel(c.b->peer[0].ch)->rx.open);
-	/* Nor does it share one with what was sent before the question. */
-	push(&c, 8, 0);
-	push(&c, 8, 0);
-	all_there(&c);
-	assert_int_equal(end_send(c.b, &c.b->peer[0], 8, 0, false), 0);
-	assert_true(turn_both(c.a, c.b, &c.p->received, 201));
+	pair_close(&c);
+}
+
+/* Sends until a line has room for another message, and has b send one. */
+static void leave_room(const struct pair *c)
+{
+	while (!rwk_shm_channel(c->p->ch)->tx.open)
+		push(c, 8, 0);
+	all_there(c);
+	assert_int_equal(end_send(c->b, &c->b->peer[0], 8, 0, false), 0);
+}
+
+/* Nor does it share one with what was sent before the question, also if it is sent from within the upcall. */
+static void not_with_a_question(void **state)
+{
+	struct pair c = pair_open();
+	uint64_t before;
+
+	(void)state;
+	leave_room(&c);
+	assert_true(turn_both(c.a, c.b, &c.p->received, 1));
 	before = lines_of(c.p);
 	push(&c, 8, 0);
 	assert_int_equal(lines_of(c.p) - before, 1);
 	all_there(&c);
+
+	leave_room(&c);
+	before = lines_of(c.p);
+	c.a->echo = true;
+	assert_true(turn_both(c.a, c.b, &c.p->received, 2));
+	assert_int_equal(lines_of(c.p) - before, 1);
+	all_there(&c);
 	pair_close(&c);
+}
+
+/* As if so many lines had come and gone that stamps begin again soon. */
+static void skip_stamps(const struct pair *c)
+{
+	struct rwk_shm_channel *a = rwk_shm_channel(c->p->ch), *b = rwk_shm_channel(c->b->peer[0].ch);
+	uint32_t skip = 0u - 1000 * RWK_SHM_STAMP_STEP;
+
+	a->tx.stamp += skip;
+	b->rx.stamp += skip;
+	*b->rx.consumed += skip;
 }
 
 /*
@@ -117,6 +150,7 @@ static void whenever_it_looks(void **state)
 	struct pair c = pair_open();
 
 	(void)state;
+	skip_stamps(&c);
 	for (unsigned shorts = 0; shorts < CHOICES; shorts++) {
 		for (unsigned looks = 0; looks < CHOICES; looks++) {
 			for (unsigned i = 0; i < MESSAGES; i++) {
@@ -238,6 +272,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_in_a_line),
 		cmocka_unit_test(each_its_own),
+		cmocka_unit_test(not_with_a_question),
 		cmocka_unit_test(whenever_it_looks),
 		cmocka_unit_test(not_overwritten),
 		cmocka_unit_test(full_ring),

@@ -56,7 +56,7 @@ static inline const struct rwk_shm_line *rwk_shm_next_message(struct rwk_shm_rx 
 		if (*len > RWK_SHM_IN_SLAB)
 			return rx->next;
 		*len = rwk_shm_rx_peek_rider(rx, word);
-		if (*len <= RWK_SHM_IN_SLAB)
+		if (*len <= RWK_SHM_IN_SLAB) /* both have come since */
 			return rwk_shm_rx_rider(rx);
 		rx->open = false;
 	}
@@ -78,6 +78,7 @@ static inline int rwk_shm_deliver_inline(struct rwk_shm_channel *ch, int budget,
 	struct rwk_port *port = ch->base.port;
 	int n = 0;
 
+	ch->tx.streaming = false; /* what is sent from within an upcall may be an answer, */
 	do {
 		uint64_t word;
 		uint32_t len;
@@ -106,7 +107,7 @@ static inline int rwk_shm_deliver_inline(struct rwk_shm_channel *ch, int budget,
 		}
 	} while (++n < budget);
 	ch->seen += (uint32_t)n;
-	ch->tx.streaming = false;
+	ch->tx.streaming = false; /* and what is sent next */
 	return n;
 }
 

@@ -50,8 +50,8 @@
  * write it, one after the other. (Of 8 bytes, bare: 34 ns a message become 23 on cores with one cache, 150 become 80
  * on others; MPI: 82 to 71, 195 to 130.) The first has half a line, and says so (HALF); the writer is free to put a
  * second one into the other half, the rider, as long as he has not begun the line after it. A rider looks like the
- * beginning of a line; its word has the stamp of its line, and is 0 until it comes. Not where an answer is likely: what
- * comes next would be looked for in two places.
+ * beginning of a line; its word has the stamp of its line, and is 0 until it comes. Not the first two messages
+ * after one that came: an answer is likely then, and what comes next would be looked for in two places.
  */
 #define RWK_SHM_RIDER_AT   32u
 #define RWK_SHM_RIDER      16u /* payload in half a line */

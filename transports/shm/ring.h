@@ -19,6 +19,7 @@ struct rwk_shm_tx {
 	const _Atomic uint32_t *consumed;
 	bool streaming; /* a message has been sent since the last one came */
 	bool demotes;   /* rwk_demote_possible */
+	bool steady;    /* as had one before that: still more are likely to follow */
 	bool open;      /* the line before `next` has room for a rider */
 	/* From here on looked at when room is out. */
 	struct rwk_shm_line *first, *end;

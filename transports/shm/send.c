@@ -45,6 +45,7 @@ static inline bool streaming(struct rwk_shm_tx *tx)
 {
 	bool was = tx->streaming;
 
+	tx->steady = was;
 	tx->streaming = true;
 	return was;
 }
@@ -408,7 +409,7 @@ int rwk_shm_send(struct rwk_channel *c, const struct rwk_envelope *env, const vo
 	struct rwk_shm_channel *ch = rwk_shm_channel(c);
 	struct rwk_shm_tx *tx = &ch->tx;
 	struct rwk_shm_line *line;
-	bool open = tx->streaming && len <= rider_bytes(env);
+	bool open = tx->streaming && tx->steady && len <= rider_bytes(env);
 
 	if (tx->open && ride(ch, env, buf, len))
 		return 0;
