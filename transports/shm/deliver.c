@@ -141,7 +141,7 @@ static bool deliver_lines(struct rwk_shm_channel *ch, uint64_t word, const struc
 		memcpy(all + at, more->more, RWK_SHM_MORE);
 		at += RWK_SHM_MORE;
 	}
-	ch->rx.expect = (uint8_t)lines;
+	ch->rx.expect = (uint16_t)lines;
 	ch->rx.expect_back = 0;
 	ch->base.port->client->message(ch->base.port->cookie, &ch->base, &env, all, len);
 	for (uint32_t i = 0; i <= lines; i++)
@@ -178,15 +178,46 @@ static bool deliver_control(struct rwk_shm_channel *ch, unsigned kind, const str
 	return !ch->doom;
 }
 
+/*
+ * The line after the rider's is looked at only while the rider is not there, or it would be taken away from who is
+ * about to write it. If that line is there the rider has come before it, or never will.
+ */
+int rwk_shm_deliver_rider(struct rwk_shm_channel *ch, bool all)
+{
+	const struct rwk_shm_line *rider = rwk_shm_rx_rider(&ch->rx);
+	const struct rwk_client *client = ch->base.port->client;
+	struct rwk_envelope env;
+	uint64_t word;
+	uint32_t len = rwk_shm_rx_peek_rider(&ch->rx, &word);
+
+	if (len > RWK_SHM_IN_SLAB) {
+		if (rwk_shm_rx_peek(&ch->rx, &word) > RWK_SHM_IN_SLAB)
+			return 0;
+		len = rwk_shm_rx_peek_rider(&ch->rx, &word); /* both may have come since */
+		if (len > RWK_SHM_IN_SLAB) {
+			ch->rx.open = false;
+			return -1;
+		}
+	}
+	if (!all && rwk_shm_leaves(ch->base.port, (uint8_t)(word >> 32)))
+		return 0;
+	envelope_of(&env, word, rider);
+	if (len > (env.flags & RWK_ENV_DATA ? RWK_SHM_RIDER_DATA : RWK_SHM_RIDER) || env.kind >= RWK_KIND_SERVICE ||
+		ch->assembly.place) {
+		rwk_shm_protocol_error(ch, "it sent something else than a short message behind another in one line");
+		return 0;
+	}
+	client->message(
+		ch->base.port->cookie, &ch->base, &env, env.flags & RWK_ENV_DATA ? rider->body_data : rider->body, len);
+	ch->rx.open = false;
+	return 1;
+}
+
 bool rwk_shm_deliver_other(
 	struct rwk_shm_channel *ch, uint64_t word, const struct rwk_shm_line *line, uint32_t len)
 {
 	unsigned kind = (uint8_t)(word >> 32);
 
-	if (line != ch->rx.next) {
-		rwk_shm_protocol_error(ch, "it sent something else behind a message in the same line");
-		return false;
-	}
 	if (len == RWK_SHM_IN_SLAB)
 		return deliver_slab(ch, word, line);
 	if (kind >= RWK_KIND_SERVICE && len <= RWK_SHM_CONTROL_MAX)

@@ -11,6 +11,12 @@
 /** Everything that is not a message in one line. False: not all of it is there yet, or nothing more is wanted. */
 bool rwk_shm_deliver_other(struct rwk_shm_channel *ch, uint64_t word, const struct rwk_shm_line *line, uint32_t len);
 
+/**
+ * What may come in the other half of the line before, while rx.open. 1: it has come, and is delivered; 0: it has not
+ * come yet, is left (unless `all`), or ends the channel; -1: it never will.
+ */
+int rwk_shm_deliver_rider(struct rwk_shm_channel *ch, bool all);
+
 /** The next line is done with. */
 static inline void rwk_shm_line_done(struct rwk_shm_channel *ch)
 {
@@ -42,36 +48,6 @@ static inline bool rwk_shm_leaves(struct rwk_port *port, unsigned kind)
 	return port->leave_until[kind] - port->polls - 1 < RWK_AWAITED_POLLS && !*port->looks;
 }
 
-/*
- * The next message, or the line in which it will begin: its word, and its length field. While a rider is not there yet
- * the line after its own is looked at, too: if that is there the rider has come before it, or never will.
- */
-static inline const struct rwk_shm_line *rwk_shm_next_message(struct rwk_shm_rx *rx, uint64_t *word, uint32_t *len)
-{
-	if (rx->open) {
-		*len = rwk_shm_rx_peek_rider(rx, word);
-		if (*len <= RWK_SHM_IN_SLAB)
-			return rwk_shm_rx_rider(rx);
-		*len = rwk_shm_rx_peek(rx, word);
-		if (*len > RWK_SHM_IN_SLAB)
-			return rx->next;
-		*len = rwk_shm_rx_peek_rider(rx, word);
-		if (*len <= RWK_SHM_IN_SLAB) /* both have come since */
-			return rwk_shm_rx_rider(rx);
-		rx->open = false;
-	}
-	*len = rwk_shm_rx_peek(rx, word);
-	return rx->next;
-}
-
-/* Of a message at the beginning of a line, or of one that rides. */
-static inline uint32_t rwk_shm_body_bytes(bool rides, bool data)
-{
-	uint32_t bytes = rides ? RWK_SHM_RIDER : RWK_SHM_BODY;
-
-	return data ? bytes - (RWK_SHM_BODY - RWK_SHM_BODY_DATA) : bytes;
-}
-
 /** As rwk_shm_deliver; unless `all` without what may be left. */
 static inline int rwk_shm_deliver_inline(struct rwk_shm_channel *ch, int budget, bool all)
 {
@@ -80,14 +56,24 @@ static inline int rwk_shm_deliver_inline(struct rwk_shm_channel *ch, int budget,
 
 	ch->tx.streaming = false; /* what is sent from within an upcall may be an answer, */
 	do {
+		const struct rwk_shm_line *line = ch->rx.next;
 		uint64_t word;
 		uint32_t len;
-		const struct rwk_shm_line *line = rwk_shm_next_message(&ch->rx, &word, &len);
-		bool data = word & (uint64_t)RWK_ENV_DATA << 40, rides = line != ch->rx.next;
+		bool data;
 
+		if (rwk_unlikely(ch->rx.open)) {
+			int came = rwk_shm_deliver_rider(ch, all);
+
+			if (came > 0)
+				continue;
+			if (!came)
+				break;
+		}
+		len = rwk_shm_rx_peek(&ch->rx, &word);
+		data = word & (uint64_t)RWK_ENV_DATA << 40;
 		if (!all && len <= RWK_SHM_IN_SLAB && rwk_shm_leaves(port, (uint8_t)(word >> 32)))
 			break;
-		if (rwk_likely((rides ? len : len & ~RWK_SHM_HALF) <= rwk_shm_body_bytes(rides, data) &&
+		if (rwk_likely((len & ~RWK_SHM_HALF) <= (data ? RWK_SHM_BODY_DATA : RWK_SHM_BODY) &&
 			       (uint8_t)(word >> 32) < RWK_KIND_SERVICE && !ch->assembly.place)) {
 			const struct rwk_envelope env = {
 				.head = word >> 32,
@@ -97,11 +83,10 @@ static inline int rwk_shm_deliver_inline(struct rwk_shm_channel *ch, int budget,
 
 			port->client->message(port->cookie, &ch->base, &env, data ? line->body_data : line->body,
 				len & ~RWK_SHM_HALF);
-			ch->rx.open = len & RWK_SHM_HALF;
-			if (!rides) {
-				rwk_shm_line_done(ch);
-				ch->rx.expect_back = ch->rx.expect = 0;
-			}
+			if (len & RWK_SHM_HALF)
+				ch->rx.open = true;
+			rwk_shm_line_done(ch);
+			ch->rx.expect = ch->rx.expect_back = 0;
 		} else if (len > RWK_SHM_IN_SLAB || !rwk_shm_deliver_other(ch, word, line, len)) {
 			break;
 		}

@@ -38,9 +38,8 @@ struct rwk_shm_rx {
 	uint32_t lines, lines_next, lines_max;
 	struct rwk_shm_line *first, *end;
 	_Atomic uint32_t *consumed;
-	uint16_t expect_back; /* bytes of the next message that are likely to be in the slab that went last, as of the
-				 last */
-	uint8_t expect;       /* further lines that it is likely to have, likewise */
+	uint16_t expect;      /* further lines that the next message is likely to have: as many as the last one */
+	uint16_t expect_back; /* bytes of it that are likely to be in the slab that went last, likewise */
 	bool open;            /* in the line before `next` there may be a rider that has not been read */
 } rwk_aligned;
 _Static_assert(sizeof(struct rwk_shm_rx) == RWK_CACHE_LINE, "polling touches one private line");
@@ -100,7 +99,7 @@ static inline bool rwk_shm_rx_ready(const struct rwk_shm_rx *rx)
 {
 	uint64_t word;
 
-	return (rx->open && rwk_shm_rx_peek_rider(rx, &word) <= RWK_SHM_IN_SLAB) ||
+	return (rwk_unlikely(rx->open) && rwk_shm_rx_peek_rider(rx, &word) <= RWK_SHM_IN_SLAB) ||
 	       rwk_shm_rx_peek(rx, &word) <= RWK_SHM_IN_SLAB;
 }
 

@@ -395,7 +395,7 @@ static inline bool ride(struct rwk_shm_channel *ch, const struct rwk_envelope *e
 	struct rwk_shm_tx *tx = &ch->tx;
 	struct rwk_shm_line *rider = (void *)((unsigned char *)(tx->next - 1) + RWK_SHM_RIDER_AT);
 
-	if (len > rider_bytes(env) || !tx->streaming || tx->shut || !*tx->here)
+	if (len > rider_bytes(env) || tx->shut || !*tx->here)
 		return false;
 	fill_line(rider, env, buf, len);
 	rwk_publish64(&rider->word, env->head << 32 | (tx->stamp - RWK_SHM_STAMP_STEP + (uint32_t)len));
@@ -409,23 +409,27 @@ int rwk_shm_send(struct rwk_channel *c, const struct rwk_envelope *env, const vo
 	struct rwk_shm_channel *ch = rwk_shm_channel(c);
 	struct rwk_shm_tx *tx = &ch->tx;
 	struct rwk_shm_line *line;
-	bool open = tx->streaming && tx->steady && len <= rider_bytes(env);
+	uint32_t half = 0;
 
-	if (tx->open && ride(ch, env, buf, len))
-		return 0;
+	if (tx->streaming) {
+		if (tx->open && ride(ch, env, buf, len))
+			return 0;
+		half = tx->steady && len <= rider_bytes(env) ? RWK_SHM_HALF : 0;
+	}
 	if (rwk_unlikely(len > body_bytes(env) || !tx->room || tx->shut || !*tx->here))
 		return send_longer(ch, env, buf, len);
 	line = tx->next;
 	fill_line(line, env, buf, len);
-	if (open)
+	if (half)
 		atomic_store_explicit(&line->rider, 0, memory_order_relaxed);
-	rwk_shm_tx_line(tx, (uint32_t)len + (open ? RWK_SHM_HALF : 0), (uint32_t)env->head);
-	tx->open = open;
+	rwk_shm_tx_line(tx, (uint32_t)len + half, (uint32_t)env->head);
 	published(ch);
-	if (streaming(tx))
+	if (streaming(tx)) {
+		tx->open = half;
 		rwk_prefetch_write(tx->next + AHEAD_ONE);
-	else
+	} else {
 		await_answer(ch, line);
+	}
 	return 0;
 }
 
