@@ -19,16 +19,21 @@ static void on_event(void *user, struct rwk_cq *cq)
 	while (rwk_cq_arm(cq, RWK_CQ_NEXT) == -EAGAIN);
 }
 
+/* Two ends, of which the far one's receive_cq, with so many receives, calls on_event. */
+static struct rwk_cq *open_with_callback(void **state, unsigned receives)
+{
+	ends_open(service_of(state));
+	calls = taken = 0;
+	post_to_far(receives);
+	rwk_cq_on_event(far.receive_cq, on_event, &calls);
+	return far.receive_cq;
+}
+
 /* S4-10: the callback is called once for each time that the cq was armed, and may poll and arm. */
 static void by_callback(void **state)
 {
-	struct rwk_cq *cq;
+	struct rwk_cq *cq = open_with_callback(state, 6);
 
-	ends_open(service_of(state));
-	cq = far.receive_cq;
-	calls = taken = 0;
-	post_to_far(6);
-	rwk_cq_on_event(cq, on_event, &calls);
 	send_to_far(0);
 	work();
 	assert_int_equal(calls, 0);
@@ -56,13 +61,8 @@ static void by_callback(void **state)
 static void callback_is_taken_away(void **state)
 {
 	for (unsigned again = 0; again < 2; again++) {
-		struct rwk_cq *cq;
+		struct rwk_cq *cq = open_with_callback(state, 1);
 
-		ends_open(service_of(state));
-		cq = far.receive_cq;
-		calls = taken = 0;
-		post_to_far(1);
-		rwk_cq_on_event(cq, on_event, &calls);
 		assert_int_equal(rwk_cq_arm(cq, RWK_CQ_NEXT), 0);
 		assert_int_equal(rwk_qp_modify(far.qp, RWK_QPS_ERR, NULL), 0);
 		rwk_cq_on_event(cq, NULL, NULL);
@@ -81,13 +81,8 @@ static void callback_is_taken_away(void **state)
  */
 static void armed_again(void **state)
 {
-	struct rwk_cq *cq;
+	struct rwk_cq *cq = open_with_callback(state, 1);
 
-	ends_open(service_of(state));
-	cq = far.receive_cq;
-	calls = taken = 0;
-	post_to_far(1);
-	rwk_cq_on_event(cq, on_event, &calls);
 	assert_int_equal(rwk_cq_arm(cq, RWK_CQ_NEXT), 0);
 	assert_int_equal(rwk_qp_modify(far.qp, RWK_QPS_ERR, NULL), 0);
 	assert_int_equal(calls, 0);
@@ -97,24 +92,34 @@ static void armed_again(void **state)
 	ends_close();
 }
 
-/* S4-10: a cq that is destroyed before anybody has polled: its callback is not called any more. */
-static void destroyed_before_the_call(void **state)
+/* Two ends, and at the far one a QP with a receive and a cq for it. */
+static struct rwk_qp *open_with_one_more(void **state, struct rwk_cq **cq)
 {
 	struct rwk_qp_create_attr attr = {.type = service_of(state), .send_max = 1, .receive_max = 1};
 	struct rwk_qp *qp;
 
 	ends_open(service_of(state));
 	calls = 0;
-	assert_int_equal(rwk_cq_create(far.adapter, 4, &attr.receive_cq), 0);
+	assert_int_equal(rwk_cq_create(far.adapter, 4, cq), 0);
+	attr.receive_cq = *cq;
 	attr.send_cq = far.send_cq;
 	assert_int_equal(rwk_qp_create(far.pd, &attr, &qp), 0);
 	assert_int_equal(rwk_qp_modify(qp, RWK_QPS_INIT, NULL), 0);
 	assert_int_equal(rwk_qp_post_receive(qp, &(struct rwk_receive){0}), 0);
-	rwk_cq_on_event(attr.receive_cq, on_event, &calls);
-	assert_int_equal(rwk_cq_arm(attr.receive_cq, RWK_CQ_NEXT), 0);
+	return qp;
+}
+
+/* S4-10: a cq that is destroyed before anybody has polled: its callback is not called any more. */
+static void destroyed_before_the_call(void **state)
+{
+	struct rwk_cq *cq;
+	struct rwk_qp *qp = open_with_one_more(state, &cq);
+
+	rwk_cq_on_event(cq, on_event, &calls);
+	assert_int_equal(rwk_cq_arm(cq, RWK_CQ_NEXT), 0);
 	assert_int_equal(rwk_qp_modify(qp, RWK_QPS_ERR, NULL), 0);
 	rwk_qp_destroy(qp);
-	assert_int_equal(rwk_cq_destroy(attr.receive_cq), 0);
+	assert_int_equal(rwk_cq_destroy(cq), 0);
 	assert_int_equal(rwk_cq_poll(far.send_cq, NULL, 0), 0);
 	assert_int_equal(calls, 0);
 	ends_close();
@@ -198,21 +203,14 @@ static void on_event_destroy(void *user, struct rwk_cq *cq)
 /* S4-10: a callback destroys the cq whose completions were to be taken next. */
 static void destroyed_while_polled(void **state)
 {
-	struct rwk_qp_create_attr attr = {.type = service_of(state), .send_max = 1, .receive_max = 1};
-	struct rwk_qp *qp;
+	struct rwk_cq *cq;
+	struct rwk_qp *qp = open_with_one_more(state, &cq);
 	struct rwk_wc wc;
 
-	ends_open(service_of(state));
-	calls = 0;
-	assert_int_equal(rwk_cq_create(far.adapter, 4, &attr.receive_cq), 0);
-	attr.send_cq = far.send_cq;
-	assert_int_equal(rwk_qp_create(far.pd, &attr, &qp), 0);
-	assert_int_equal(rwk_qp_modify(qp, RWK_QPS_INIT, NULL), 0);
-	assert_int_equal(rwk_qp_post_receive(qp, &(struct rwk_receive){0}), 0);
-	rwk_cq_on_event(attr.receive_cq, on_event_destroy, qp);
-	assert_int_equal(rwk_cq_arm(attr.receive_cq, RWK_CQ_NEXT), 0);
+	rwk_cq_on_event(cq, on_event_destroy, qp);
+	assert_int_equal(rwk_cq_arm(cq, RWK_CQ_NEXT), 0);
 	assert_int_equal(rwk_qp_modify(qp, RWK_QPS_ERR, NULL), 0);
-	assert_int_equal(rwk_cq_poll(attr.receive_cq, &wc, 1), 0);
+	assert_int_equal(rwk_cq_poll(cq, &wc, 1), 0);
 	assert_int_equal(calls, 1);
 	ends_close();
 }
