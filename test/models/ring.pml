@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The ring (transports/shm/ring.c): stamps, credit published each quarter, growth at a wrap, a second message in a line
- * (the rider: next_message in deliver.h, ride in send.c), which its reader looks for in several steps. Stores of one side
+ * (the rider: rwk_shm_deliver_rider, and ride in send.c), which its reader looks for in several steps. Stores of one side
  * become visible in order, so a line and its stamp are one step; what matters here is which slot is written and read
  * when.
  *

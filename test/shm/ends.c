@@ -398,6 +398,13 @@ bool turn_both(struct end *a, struct end *b, const uint64_t *value, uint64_t goa
 	return *value >= goal;
 }
 
+void all_there(struct end *from, struct end_peer *p, struct end *to)
+{
+	assert_true(turn_both(from, to, &to->peer[0].received, p->sent));
+	assert_int_equal(to->wrong, 0);
+	assert_int_equal(to->peer[0].failed, 0);
+}
+
 struct end_peer *end_meet(struct end *from, struct end *to)
 {
 	struct end_peer *there = end_connect(from, &to->address);

@@ -80,6 +80,8 @@ bool end_sleep_until(struct end *e, const uint64_t *value, uint64_t goal, int ms
 struct rwk_address partial(const struct rwk_address *a);
 /** Turns both ports, of this process, until the goal is reached; false after ten seconds. */
 bool turn_both(struct end *a, struct end *b, const uint64_t *value, uint64_t goal);
+/** Turns both until what `from` has sent to p, which is `to`, has come; fails the test if it is not as it should be. */
+void all_there(struct end *from, struct end_peer *p, struct end *to);
 /** Connects `from` to `to`, of this process, by a first message that comes; returns from's peer. */
 struct end_peer *end_meet(struct end *from, struct end *to);
 /** Turns a and b (or NULL) until a's channel has failed; false after `ms`. */

@@ -234,11 +234,12 @@ static int dawdling_sink_child(int fd, void *arg)
 {
 	struct end *e = end_open_so();
 	uint64_t goal = *(uint64_t *)arg;
+	uint64_t end = now_ms() + 60000;
 	unsigned seed = 2;
 
 	if (!tell(fd, &e->address, sizeof(e->address)) || !end_until_peers(e, 1, 10000))
 		return 101;
-	while (e->peer[0].received < goal && !e->peer[0].failed && !e->wrong) {
+	while (e->peer[0].received < goal && !e->wrong && now_ms() < end) {
 		rwk_shm_transport.progress(e->port);
 		dawdle(&seed, 100);
 	}
@@ -270,14 +271,6 @@ static void send_short(struct end *e, struct end_peer *p, uint32_t n)
 {
 	while (n--)
 		assert_int_equal(end_send(e, p, RWK_SHM_BODY, 0, false), 0);
-}
-
-/* What was sent until now has come, as it should be. */
-static void all_there(struct end *e, struct end_peer *p, struct end *to)
-{
-	assert_true(turn_both(e, to, &to->peer[0].received, p->sent));
-	assert_int_equal(to->wrong, 0);
-	assert_int_equal(to->peer[0].failed, 0);
 }
 
 /*

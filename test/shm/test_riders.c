@@ -22,21 +22,13 @@ static uint64_t lines_of(const struct end_peer *p)
 	return count.lines_sent;
 }
 
-/* What was sent until now has come, as it should be. */
-static void all_there(const struct pair *c)
-{
-	assert_true(turn_both(c->a, c->b, &c->b->peer[0].received, c->p->sent));
-	assert_int_equal(c->b->wrong, 0);
-	assert_int_equal(c->b->peer[0].failed, 0);
-}
-
 /* Everything that b does afterwards, it does when it is told to. */
 static struct pair pair_open(void)
 {
 	struct pair c = {.a = end_open(0, false), .b = end_open(0, false)};
 
 	c.p = end_meet(c.a, c.b);
-	all_there(&c);
+	all_there(c.a, c.p, c.b);
 	return c;
 }
 
@@ -71,7 +63,7 @@ static void two_in_a_line(void **state)
 				assert_in_range(lines, 10, 11);
 			else
 				assert_in_range(lines, 20, 21);
-			all_there(&c);
+			all_there(c.a, c.p, c.b);
 		}
 	}
 	pair_close(&c);
@@ -86,7 +78,7 @@ static void each_its_own(void **state)
 	(void)state;
 	for (unsigned i = 1; i <= 200; i++) {
 		push(&c, 8, 0);
-		all_there(&c);
+		all_there(c.a, c.p, c.b);
 		assert_int_equal(end_send(c.b, &c.b->peer[0], 8, 0, false), 0);
 		assert_true(turn_both(c.a, c.b, &c.p->received, i));
 	}
@@ -101,7 +93,7 @@ static void leave_room(const struct pair *c)
 {
 	while (!rwk_shm_channel(c->p->ch)->tx.open)
 		push(c, 8, 0);
-	all_there(c);
+	all_there(c->a, c->p, c->b);
 	assert_int_equal(end_send(c->b, &c->b->peer[0], 8, 0, false), 0);
 }
 
@@ -117,14 +109,14 @@ static void not_with_a_question(void **state)
 	before = lines_of(c.p);
 	push(&c, 8, 0);
 	assert_int_equal(lines_of(c.p) - before, 1);
-	all_there(&c);
+	all_there(c.a, c.p, c.b);
 
 	leave_room(&c);
 	before = lines_of(c.p);
 	c.a->echo = true;
 	assert_true(turn_both(c.a, c.b, &c.p->received, 2));
 	assert_int_equal(lines_of(c.p) - before, 1);
-	all_there(&c);
+	all_there(c.a, c.p, c.b);
 	pair_close(&c);
 }
 
@@ -160,7 +152,7 @@ static void whenever_it_looks(void **state)
 				if (looks >> i & 1)
 					rwk_shm_transport.progress(c.b->port);
 			}
-			all_there(&c);
+			all_there(c.a, c.p, c.b);
 		}
 	}
 	assert_int_equal(c.b->peer[0].received, 1 + (uint64_t)CHOICES * CHOICES * MESSAGES);
@@ -192,11 +184,11 @@ static void not_overwritten(void **state)
 		for (unsigned k = 0; k <= i % (RWK_SHM_RING_MIN / 4); k++)
 			push(&c, RWK_SHM_RIDER + 1, 0);
 		push(&c, 8, 0);
-		all_there(&c);
+		all_there(c.a, c.p, c.b);
 		push(&c, 8, 0);
 		while (!end_send(c.a, c.p, RWK_SHM_BODY, 0, false))
 			;
-		all_there(&c);
+		all_there(c.a, c.p, c.b);
 	}
 	pair_close(&c);
 }
@@ -216,13 +208,13 @@ static void full_ring(void **state)
 	(void)state;
 	for (unsigned i = 0; i < RWK_SHM_RING_MIN; i++) {
 		push(&c, RWK_SHM_BODY, 0); /* from round to round a line further */
-		all_there(&c);
+		all_there(c.a, c.p, c.b);
 		while (in_flight(&c) < RWK_SHM_RING_MIN - 1)
 			push(&c, RWK_SHM_BODY, 0);
 		push(&c, 8, 0);
 		assert_int_equal(end_send(c.a, c.p, RWK_SHM_BODY, 0, false), -EAGAIN);
 		end_send(c.a, c.p, 8, 0, false);
-		all_there(&c);
+		all_there(c.a, c.p, c.b);
 	}
 	pair_close(&c);
 }

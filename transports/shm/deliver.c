@@ -202,8 +202,7 @@ int rwk_shm_deliver_rider(struct rwk_shm_channel *ch, bool all)
 	if (!all && rwk_shm_leaves(ch->base.port, (uint8_t)(word >> 32)))
 		return 0;
 	envelope_of(&env, word, rider);
-	if (len > (env.flags & RWK_ENV_DATA ? RWK_SHM_RIDER_DATA : RWK_SHM_RIDER) || env.kind >= RWK_KIND_SERVICE ||
-		ch->assembly.place) {
+	if (len > rwk_shm_half_bytes(env.flags & RWK_ENV_DATA) || env.kind >= RWK_KIND_SERVICE || ch->assembly.place) {
 		rwk_shm_protocol_error(ch, "it sent something else than a short message behind another in one line");
 		return 0;
 	}

@@ -144,6 +144,12 @@ struct rwk_shm_inbox {
 };
 _Static_assert(sizeof(struct rwk_shm_inbox) == RWK_SHM_PAGE, "an inbox is one page");
 
+/** Payload of a message that has half a line. */
+static inline uint32_t rwk_shm_half_bytes(bool data)
+{
+	return data ? RWK_SHM_RIDER_DATA : RWK_SHM_RIDER;
+}
+
 static inline size_t rwk_shm_ring_at(uint32_t ring_lines, unsigned side)
 {
 	return RWK_SHM_PAGE + (size_t)side * ring_lines * sizeof(struct rwk_shm_line);

@@ -97,7 +97,7 @@ static void wrap(struct rwk_shm_tx *tx)
 		tx->next = tx->first;
 	tx->lines = tx->lines_next;
 	tx->end = tx->first + tx->lines;
-	tx->open = false;
+	tx->open = false; /* its line does not lie before `next` any more */
 }
 
 void rwk_shm_tx_skip(struct rwk_shm_tx *tx, uint32_t n)
@@ -105,7 +105,7 @@ void rwk_shm_tx_skip(struct rwk_shm_tx *tx, uint32_t n)
 	size_t straight = (size_t)(tx->end - tx->next);
 
 	tx->stamp += n * RWK_SHM_STAMP_STEP;
-	tx->open = false;
+	tx->open = false; /* these are whole lines */
 	if (rwk_likely(n <= tx->room)) {
 		tx->next += n;
 		tx->room -= n;

@@ -134,6 +134,18 @@ static void expect_lines(struct rwk_shm_tx *tx, uint32_t more)
 		rwk_prefetch_write(line_ahead(tx, AHEAD_MORE + i));
 }
 
+/* All of a message's first line but its word. */
+static inline void fill_line(struct rwk_shm_line *line, const struct rwk_envelope *env, const void *buf, size_t len)
+{
+	line->tag = env->tag;
+	if (env->flags & RWK_ENV_DATA) {
+		line->data = env->data;
+		rwk_copy_short(line->body_data, buf, len);
+	} else {
+		rwk_copy_short(line->body, buf, len);
+	}
+}
+
 /*
  * A message of at most RWK_SHM_MORE_MAX lines more than the first. The first is written last, all of it: the reader
  * polls it and nothing else, so it takes no line away while that is being written. The others have stamps all the same:
@@ -158,10 +170,7 @@ static int send_lines(
 		rwk_publish64(&next->word, tx->stamp + i * RWK_SHM_STAMP_STEP);
 		at += n;
 	}
-	line->tag = env->tag;
-	if (env->flags & RWK_ENV_DATA)
-		line->data = env->data;
-	rwk_copy_short(env->flags & RWK_ENV_DATA ? line->body_data : line->body, from, first);
+	fill_line(line, env, from, first);
 	rwk_publish64(&line->word, env->head << 32 | (tx->stamp + len));
 	rwk_shm_tx_skip(tx, 1 + more);
 	published(ch);
@@ -361,8 +370,6 @@ static rwk_noinline int refuse(struct rwk_shm_channel *ch)
 static rwk_outline int send_longer(
 	struct rwk_shm_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len)
 {
-	if (ch->tx.shut || !*ch->tx.here)
-		return refuse(ch);
 	if (len <= (hands_over(&ch->tx) ? body_bytes(env) : short_max(env)))
 		return send_lines(ch, env, buf, (uint32_t)len);
 	if (len <= RWK_SHM_SLAB_BYTES)
@@ -372,30 +379,13 @@ static rwk_outline int send_longer(
 	return send_pieces(ch, env, buf, len);
 }
 
-static inline unsigned rider_bytes(const struct rwk_envelope *env)
-{
-	return env->flags & RWK_ENV_DATA ? RWK_SHM_RIDER_DATA : RWK_SHM_RIDER;
-}
-
-/* All of a message but its word. */
-static inline void fill_line(struct rwk_shm_line *line, const struct rwk_envelope *env, const void *buf, size_t len)
-{
-	line->tag = env->tag;
-	if (env->flags & RWK_ENV_DATA) {
-		line->data = env->data;
-		rwk_copy_short(line->body_data, buf, len);
-	} else {
-		rwk_copy_short(line->body, buf, len);
-	}
-}
-
 /* Into the line of the message before. False: it is to begin a line of its own. */
 static inline bool ride(struct rwk_shm_channel *ch, const struct rwk_envelope *env, const void *buf, size_t len)
 {
 	struct rwk_shm_tx *tx = &ch->tx;
 	struct rwk_shm_line *rider = (void *)((unsigned char *)(tx->next - 1) + RWK_SHM_RIDER_AT);
 
-	if (len > rider_bytes(env) || tx->shut || !*tx->here)
+	if (len > rwk_shm_half_bytes(env->flags & RWK_ENV_DATA))
 		return false;
 	fill_line(rider, env, buf, len);
 	rwk_publish64(&rider->word, env->head << 32 | (tx->stamp - RWK_SHM_STAMP_STEP + (uint32_t)len));
@@ -411,12 +401,14 @@ int rwk_shm_send(struct rwk_channel *c, const struct rwk_envelope *env, const vo
 	struct rwk_shm_line *line;
 	uint32_t half = 0;
 
+	if (rwk_unlikely(tx->shut || !*tx->here))
+		return refuse(ch);
 	if (tx->streaming) {
 		if (tx->open && ride(ch, env, buf, len))
 			return 0;
-		half = tx->steady && len <= rider_bytes(env) ? RWK_SHM_HALF : 0;
+		half = tx->steady && len <= rwk_shm_half_bytes(env->flags & RWK_ENV_DATA) ? RWK_SHM_HALF : 0;
 	}
-	if (rwk_unlikely(len > body_bytes(env) || !tx->room || tx->shut || !*tx->here))
+	if (rwk_unlikely(len > body_bytes(env) || !tx->room))
 		return send_longer(ch, env, buf, len);
 	line = tx->next;
 	fill_line(line, env, buf, len);
