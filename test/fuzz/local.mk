@@ -32,8 +32,8 @@ test_fuzz_fuzz_connect_LDFLAGS = -fsanitize=fuzzer,address,undefined
 
 test_fuzz_fuzz_domain_SOURCES = test/fuzz/fuzz_domain.c \
 	transports/shared_rc/answer.c transports/shared_rc/inbox.c transports/shared_rc/layout.c \
-	transports/shared_rc/lock.c transports/shared_rc/members.c transports/shared_rc/reach.c transports/shared_rc/step.c \
-	transports/shared_rc/target.c transports/shared_rc/view.c \
+	transports/shared_rc/lock.c transports/shared_rc/members.c transports/shared_rc/polling.c \
+	transports/shared_rc/reach.c transports/shared_rc/step.c transports/shared_rc/target.c transports/shared_rc/view.c \
 	src/base/interfaces.c src/base/log.c src/base/param.c src/base/process.c src/base/shared.c \
 	src/base/this_process.c
 test_fuzz_fuzz_domain_CPPFLAGS = $(AM_CPPFLAGS) -Dprocess_vm_readv=fuzz_readv -Dprocess_vm_writev=fuzz_writev

@@ -136,6 +136,11 @@ test_packet_test_changing_SOURCES = test/packet/test_changing.c $(links_ends)
 test_packet_test_changing_LDADD = librwk_sim.la $(TEST_LDADD)
 TESTS += test/packet/test_changing
 
+check_PROGRAMS += test/packet/test_naps
+test_packet_test_naps_SOURCES = test/packet/test_naps.c test/packet/network_ends.h $(links_ends)
+test_packet_test_naps_LDADD = librwk_sim.la $(TEST_LDADD)
+TESTS += test/packet/test_naps
+
 check_PROGRAMS += test/packet/test_network
 test_packet_test_network_SOURCES = test/packet/test_network.c test/packet/network_ends.h $(links_ends)
 test_packet_test_network_LDADD = librwk_sim.la $(TEST_LDADD)

@@ -317,6 +317,36 @@ static void sleeper(void **state)
 	assert_int_equal(f.listener[0].woken, 2);
 }
 
+#define US 1000u /* ns; more than the word's grain */
+
+/* Of two that poll one says so, now and then; it is believed for a millisecond, and until who has said it sleeps. */
+static void who_polls(void **state)
+{
+	struct rwk_src_view *a = f.listener[0].view, *b = f.listener[1].view;
+	rwk_time t = 5000000000u;
+
+	(void)state;
+	assert_false(rwk_src_sibling_polls(a, t) || rwk_src_sibling_polls(b, t));
+	rwk_src_polls(a, t);
+	assert_true(rwk_src_sibling_polls(b, t));
+	assert_true(rwk_src_sibling_polls(b, t + 990 * US));
+	assert_false(rwk_src_sibling_polls(b, t + 1010 * US));
+	assert_false(rwk_src_sibling_polls(b, t - 10 * US));
+	assert_false(rwk_src_sibling_polls(a, t));
+	rwk_src_polls(b, t + 240 * US);
+	assert_false(rwk_src_sibling_polls(a, t + 240 * US));
+	rwk_src_polls(b, t + 260 * US);
+	assert_true(rwk_src_sibling_polls(a, t + 260 * US));
+	assert_false(rwk_src_sleep(a));
+	assert_true(rwk_src_sibling_polls(a, t + 260 * US));
+	assert_false(rwk_src_sleep(b));
+	assert_false(rwk_src_sibling_polls(a, t + 260 * US));
+	rwk_src_polls(a, t + 261 * US);
+	assert_true(rwk_src_sibling_polls(b, t + 261 * US));
+	rwk_src_polls(b, t - 1000 * US); /* of another clock, which is behind: each is right for itself */
+	assert_true(rwk_src_sibling_polls(a, t - 1000 * US));
+}
+
 /* An acknowledgement for which the link has no room is sent by the next pump. */
 static void link_is_full(void **state)
 {
@@ -671,6 +701,7 @@ int main(void)
 		with_two(early_without_memory),
 		with_two(inbox_meanwhile),
 		with_two(sleeper),
+		with_two(who_polls),
 		with_two(link_is_full),
 		with_two(debt_is_locked),
 		with_two(link_is_too_narrow),

@@ -28,6 +28,8 @@
 #define JOIN_WITHIN (2 * 1000 * 1000 * 1000ull) /* ns, from the first progress on */
 #define ATTEND_GAP  (2 * 1000 * 1000ull)        /* ns between looks at the door */
 #define ANSWER_WAIT 4                           /* progresses that bring nothing more, after a message */
+#define WAKING      256                         /* progresses */
+#define IDLE_GAP    64                          /* of these one looks, where siblings do */
 #define SAY_AGAIN   (1000 * 1000ull)            /* ns between good-byes to who has not heard of the end */
 #define ENDED       256u                        /* channels of which that is known, a power of two */
 
@@ -378,6 +380,27 @@ void rwk_packet_domain_greeted(struct rwk_port *port, int way, const struct rwk_
 	rwk_packet_greet(port, RWK_WAY_LOSSY, &to, &a);
 }
 
+/** Has it slept a moment ago? Any sleep begins with a few progresses. */
+static bool just_woken(const struct rwk_port *port)
+{
+	return port->epoch - port->woken_epoch < WAKING;
+}
+
+/**
+ * Does it take what comes to the domain's socket? Not while it has no channel and nothing that comes there is its own:
+ * it would do its siblings' work, and they would have to fetch from their inboxes what they wait for at the socket.
+ */
+static bool polls(const struct rwk_port *port)
+{
+	return !just_woken(port) && !rwk_list_empty(&port->all);
+}
+
+/** Whether to look there: now and then in any case, else unless siblings do. */
+static bool asks_domain(const struct rwk_port *port)
+{
+	return polls(port) || (just_woken(port) && !port->left_since) || port->epoch % IDLE_GAP == 0;
+}
+
 /*
  * The client's answer, which takes along what is due, goes first: what is due waits for one progress, and after a
  * message for a few while nothing more comes: in one the client may hear that its own message has come, and ask in the
@@ -387,7 +410,7 @@ void rwk_packet_domain_greeted(struct rwk_port *port, int way, const struct rwk_
 int rwk_packet_domain_progress(struct rwk_port *port)
 {
 	struct rwk_link *l = port->link[RWK_WAY_DOMAIN];
-	int n = l->ops->progress(l, BUDGET);
+	int n = asks_domain(port) ? l->ops->progress(l, BUDGET) : 0;
 	bool was_due = port->answers_due;
 	rwk_time next;
 
@@ -420,6 +443,8 @@ void rwk_packet_domain_by_clock(struct rwk_port *port, rwk_time now)
 		go_on_joining(port, now);
 	if (!port->view)
 		return;
+	if (polls(port))
+		rwk_src_polls(port->view, now);
 	if (now >= port->attend_at) {
 		port->attend_at = now + ATTEND_GAP;
 		port->ways->attend(&port->domain);

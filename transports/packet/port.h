@@ -89,6 +89,8 @@ struct rwk_port {
 	uint64_t last_pull; /* number of a question that a peer will answer */
 	uint64_t epoch;     /* counts progress */
 	uint64_t own_epoch; /* when the process's own socket brought something for a channel */
+	uint64_t woken_epoch; /* when it last slept */
+	rwk_time left_since;  /* SRC: since then, while it sleeps, the domain's socket is left to who polls; 0: not */
 	rwk_time now, deadline;
 	rwk_time stream_at; /* when to look at the streams again */
 	rwk_time seek_at;   /* when to look for channels without one, */

@@ -15,6 +15,25 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#define NAP_LEAST (1000 * 1000ull)     /* ns that the domain's socket is left to a sibling that polls, */
+#define NAP_MOST  (8 * 1000 * 1000ull) /* and at most, */
+#define NAP_PART  64                   /* of the time for which there has been one */
+
+/** Is that way left to who polls? */
+static bool is_left(const struct rwk_port *port, int way)
+{
+	return way == RWK_WAY_DOMAIN && port->left_since;
+}
+
+/** What comes for this process a sibling that polls puts into its inbox, and rings. */
+static void leave_to_sibling(struct rwk_port *port, rwk_time now)
+{
+	if (!port->view || !rwk_src_sibling_polls(port->view, now))
+		port->left_since = 0;
+	else if (!port->left_since)
+		port->left_since = now;
+}
+
 /**
  * Puts the links' descriptors among those that a sleeper waits for, or takes them out: a socket that is watched costs
  * whoever sends to it a microsecond for each packet.
@@ -29,6 +48,8 @@ static int watch_links(struct rwk_port *port, int operation)
 		struct epoll_event e = {.events = EPOLLIN | (way == RWK_WAY_DOMAIN ? EPOLLEXCLUSIVE : 0u)};
 		struct rwk_link *l = port->link[way];
 
+		if (operation == EPOLL_CTL_ADD && is_left(port, way))
+			continue;
 		for (int i = 0, fd; l && (fd = l->ops->wait_fd(l, i)) >= 0; i++) {
 			if (epoll_ctl(port->epoll, operation, fd, &e) && errno != EEXIST && errno != ENOENT)
 				rc = -errno;
@@ -40,6 +61,8 @@ static int watch_links(struct rwk_port *port, int operation)
 void rwk_packet_disarm(struct rwk_port *port)
 {
 	port->armed = false;
+	port->woken_epoch = port->epoch;
+	leave_to_sibling(port, rwk_packet_now(port));
 	port->stream_at = 0; /* it may be what has woken us */
 	watch_links(port, EPOLL_CTL_DEL);
 }
@@ -58,11 +81,21 @@ rwk_time rwk_packet_next(const struct rwk_port *port)
 	return evidence < at ? evidence : at;
 }
 
+/** At its end a sibling that has stopped polling is noticed: nobody waits for more than a part of the time before. */
+static rwk_time nap_end(const struct rwk_port *port, rwk_time now)
+{
+	rwk_time nap = (now - port->left_since) / NAP_PART;
+
+	return now + (nap < NAP_LEAST ? NAP_LEAST : nap < NAP_MOST ? nap : NAP_MOST);
+}
+
 /** When the domain is to be looked at, though nobody rings, if that is before `at`. */
-static rwk_time domain_next(const struct rwk_port *port, rwk_time at)
+static rwk_time domain_next(const struct rwk_port *port, rwk_time at, rwk_time now)
 {
 	if (!port->view)
 		return at;
+	if (port->left_since && nap_end(port, now) < at)
+		at = nap_end(port, now);
 	/* Who has put something into our inbox may have died before it rang: nobody tells of that but the clock. */
 	if (port->bury_at < at)
 		at = port->bury_at;
@@ -80,15 +113,16 @@ int rwk_packet_arm(struct rwk_port *port)
 		return -EAGAIN;
 	if (port->joining || (port->view && rwk_src_sleep(port->view)))
 		return -EAGAIN;
-	for (int i = 0; i < RWK_WAYS; i++) {
-		if (port->link[i] && port->link[i]->ops->arm(port->link[i]))
-			return -EAGAIN;
-	}
 	port->now = 0;
 	now = rwk_packet_now(port);
+	leave_to_sibling(port, now);
+	for (int i = 0; i < RWK_WAYS; i++) {
+		if (port->link[i] && !is_left(port, i) && port->link[i]->ops->arm(port->link[i]))
+			return -EAGAIN;
+	}
 	if (at <= now)
 		return -EAGAIN;
-	at = domain_next(port, at);
+	at = domain_next(port, at, now);
 	if (at <= now)
 		at = now + 1;
 	if (at != RWK_NEVER) {

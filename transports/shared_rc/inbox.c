@@ -226,6 +226,7 @@ int rwk_src_drain(struct rwk_src_view *v, int budget)
 
 bool rwk_src_sleep(struct rwk_src_view *v)
 {
+	rwk_src_polls_no_more(v);
 	atomic_store_explicit(&v->me->asleep, 1, memory_order_relaxed);
 	rwk_barrier_full();
 	return rwk_observe64(&v->me->tail) != v->head;

@@ -268,4 +268,9 @@ int rwk_src_inbox_take(struct rwk_src_view *v, uint64_t until, int budget);
 /** Hands over a piece to this member, if it was not here yet. */
 void rwk_src_hand_over(struct rwk_src_view *v, const struct rwk_src_piece *p);
 
+/* polling.c */
+
+/** This member is about to sleep: that it polls is not true any more. */
+void rwk_src_polls_no_more(struct rwk_src_view *v);
+
 #endif

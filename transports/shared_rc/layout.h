@@ -24,7 +24,7 @@
 #include <stdatomic.h>
 
 #define RWK_SRC_MAGIC  0x6372736b6c61776full
-#define RWK_SRC_LAYOUT 17u
+#define RWK_SRC_LAYOUT 18u
 #define RWK_SRC_PAGE   4096u
 #define RWK_SRC_GIVEN  65536u /* what is given back is in whole pages also where they are so large */
 
@@ -154,6 +154,7 @@ struct rwk_src_header {
 	_Atomic uint32_t reused;   /* how often one was used again, */
 	_Atomic uint32_t vacant;   /* and where the search for a free one begins */
 	_Atomic uint64_t looked;   /* when a member last began to look whose locks have gone */
+	_Atomic uint64_t polled;   /* when a member last said that it polls, and who (polling.c); 0: none does */
 	unsigned char space[RWK_CACHE_LINE];
 	_Atomic uint32_t socket_word; /* looked at before each look at the sockets, seldom written */
 };

@@ -13,6 +13,7 @@ libropewalk_core_la_SOURCES += \
 	transports/shared_rc/lock.c \
 	transports/shared_rc/members.c \
 	transports/shared_rc/pieces.c \
+	transports/shared_rc/polling.c \
 	transports/shared_rc/reach.c \
 	transports/shared_rc/shared_rc.h \
 	transports/shared_rc/step.c \

@@ -234,6 +234,16 @@ struct rwk_link_address rwk_src_bell(const struct rwk_src_view *view, uint32_t s
  */
 bool rwk_src_sleep(struct rwk_src_view *view);
 
+/*
+ * Whoever looks for packets takes them, whosever they are: who sleeps beside one that polls would be woken for each in
+ * vain, and be in the way of the other if they share a processor. So he leaves the domain's socket to it for a nap.
+ */
+
+/** This member polls, and has for some time: it takes what comes to the domain's socket. To be said now and then. */
+void rwk_src_polls(struct rwk_src_view *view, rwk_time now);
+/** Did a sibling say so within the last millisecond? It may have begun to compute since, or have died. */
+bool rwk_src_sibling_polls(const struct rwk_src_view *view, rwk_time now);
+
 /**
  * `fd` has an open file description of its own of the segment's memory, and by it a lock (F_OFD_SETLK) on the byte with
  * the number of this member's seat: from now on the others know by that whether it lives, wherever they are, and it
