@@ -167,6 +167,7 @@ static void drain(struct rwk_port *port)
 {
 	struct rwk_link *lossy = port->link[RWK_WAY_LOSSY];
 
+	port->left_since = 0; /* what a sibling has not taken yet is to come, too */
 	for (int i = 0; lossy && i < DRAIN && (lossy->ops->progress(lossy, BUDGET) > 0 || lossy->ops->arm(lossy)); i++)
 		;
 	for (int i = 0; port->view && i < DRAIN && rwk_packet_domain_progress(port) > 0; i++)
