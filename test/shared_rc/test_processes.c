@@ -106,7 +106,7 @@ static void member_process(unsigned member)
 		set_end();
 	board->ear[member] = (struct ear){.member = member};
 	board->counters[member] = (struct rwk_src_counters){0};
-	if (listener_open(&l, memory, &board->ear[member]))
+	if (listener_join(&l, memory, &board->ear[member]))
 		_exit(1);
 	atomic_store(&board->srqn[member], rwk_src_srqn(l.view));
 	for (;;) {

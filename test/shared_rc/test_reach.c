@@ -149,7 +149,7 @@ static void owner_process(void)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	rwk_process_let_in();
-	if (listener_open(&l, memory, &board->ear))
+	if (listener_join(&l, memory, &board->ear))
 		_exit(1);
 	atomic_store(&board->owner_srqn, rwk_src_srqn(l.view));
 	for (;;) {
@@ -203,7 +203,7 @@ static void sibling_process(unsigned number)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (die_after)
 		set_end();
-	if (listener_open(&l, memory, &board->ear))
+	if (listener_join(&l, memory, &board->ear))
 		_exit(1);
 	for (;;) {
 		const struct rwk_src_counters *c = rwk_src_get_counters(l.view);

@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 
+#include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -285,6 +286,17 @@ int listener_open(struct listener *l, void *memory, struct ear *ear)
 {
 	l->ear = ear;
 	return rwk_src_view_open(memory, &listener_host, l, &l->view);
+}
+
+int listener_join(struct listener *l, void *memory, struct ear *ear)
+{
+	int rc = listener_open(l, memory, ear);
+
+	for (int i = 0; i < 10000 && rc == -EAGAIN; i++) {
+		usleep(1000);
+		rc = listener_open(l, memory, ear);
+	}
+	return rc;
 }
 
 void listener_packet(struct listener *l, const struct packet *p, rwk_time now)

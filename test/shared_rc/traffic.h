@@ -79,6 +79,8 @@ struct listener {
 };
 
 int listener_open(struct listener *l, void *memory, struct ear *ear);
+/* The same beside others who take a seat: one of them may lack a processor just then. */
+int listener_join(struct listener *l, void *memory, struct ear *ear);
 /* A packet has come for the domain. */
 void listener_packet(struct listener *l, const struct packet *p, rwk_time now);
 
