@@ -86,6 +86,30 @@ static void acks_ride(void **state)
 	ends_close();
 }
 
+/* SRC: where messages do not follow each other closely each takes along the acknowledgement of the one that came. */
+static void acks_ride_singly(void **state)
+{
+	uint64_t alone;
+
+	(void)state;
+	pair_open(4224, 8);
+	alone = sent_alone(0, 1) + sent_alone(1, 0);
+	for (unsigned i = 0; i < 200; i++) {
+		struct side *from = ends_side(i % 2, 1 - i % 2), *to = ends_side(1 - i % 2, i % 2);
+
+		assert_int_equal(ends_send(from), 0);
+		while (to->received < from->sent) {
+			ends_progress_all();
+			assert_true(to->received == from->sent || rwk_sim_step(ends_net));
+		}
+		rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + 20000);
+	}
+	assert_in_range(sent_alone(0, 1) + sent_alone(1, 0) - alone, 200 / 20, 200 / 12);
+	ends_settle();
+	assert_int_equal(pair_qp_counts(0, 1)->sent_again + pair_qp_counts(1, 0)->sent_again, 0);
+	ends_close();
+}
+
 /* Both ends look by turns, once each, until the first has got all that the second has sent. */
 static void until_received(struct side *to, const struct side *from)
 {
@@ -653,6 +677,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ENDS_RC(no_acks_in_exchange),
 		ENDS_ON(acks_ride, "SRC", sim_shared_transport),
+		ENDS_ON(acks_ride_singly, "SRC", sim_shared_transport),
 		ENDS_ON(asked_ack_rides, "SRC", sim_shared_transport),
 		ENDS_RC(good_bye_acknowledges),
 		ENDS_ON(good_bye_acknowledges, "SRC", sim_shared_transport),

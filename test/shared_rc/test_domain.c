@@ -580,20 +580,51 @@ static void rides(void **state)
 	(void)state;
 	for (unsigned ride = 0; ride < 17; ride++) {
 		for (unsigned i = 0; i < 4; i++) {
-			assert_false(rwk_src_take_ack(v, f.qpn, false, &word));
+			assert_false(rwk_src_take_ack(v, f.qpn, RWK_SRC_RIDE_MANY, &word));
 			post(0, 1);
 			serve(0, n++);
 		}
-		assert_int_equal(rwk_src_take_ack(v, f.qpn, false, &word), ride < 16);
+		assert_int_equal(rwk_src_take_ack(v, f.qpn, RWK_SRC_RIDE_MANY, &word), ride < 16);
 		if (ride < 16) {
 			assert_int_equal(word, f.queue[n - 1].w.psn);
 			assert_true(rwk_src_next(v) == RWK_NEVER);
 			rwk_rc_acked(f.speaker.qp, word, 2000);
 			assert_true(rwk_rc_idle(f.speaker.qp));
 		}
-		assert_false(rwk_src_take_ack(v, f.qpn, false, &word));
+		assert_false(rwk_src_take_ack(v, f.qpn, RWK_SRC_RIDE_MANY, &word));
 	}
 	assert_int_equal(rwk_src_pump(v, RWK_NEVER - 1), 1);
+	assert_int_equal(f.answer.w.psn, f.queue[n - 1].w.psn);
+	assert_int_equal(f.ear[0].wrong, 0);
+}
+
+/*
+ * Of one packet, too, also of one that a sibling has taken: who has taken it sends none then. After some of this
+ * member's own one goes alone.
+ */
+static void rides_alone(void **state)
+{
+	uint32_t word = 0;
+	unsigned n = 0;
+
+	(void)state;
+	for (unsigned ride = 0; ride < 20; ride++, n++) {
+		post(0, 1);
+		serve(ride % 2, n);
+		assert_int_equal(rwk_src_drain(f.listener[0].view, 64), ride % 2);
+		assert_true(rwk_src_take_ack(f.listener[0].view, f.qpn, RWK_SRC_RIDE_ANY, &word));
+		assert_int_equal(word, f.queue[n].w.psn);
+		assert_false(rwk_src_take_ack(f.listener[0].view, f.qpn, RWK_SRC_RIDE_ANY, &word));
+		rwk_rc_acked(f.speaker.qp, word, 2000);
+		assert_true(rwk_rc_idle(f.speaker.qp));
+		assert_int_equal(rwk_src_pump(f.listener[1].view, RWK_NEVER - 1), 0);
+	}
+	for (unsigned ride = 10; ride < 17; ride++, n++) {
+		post(0, 1);
+		serve(0, n);
+		assert_int_equal(rwk_src_take_ack(f.listener[0].view, f.qpn, RWK_SRC_RIDE_ANY, &word), ride < 16);
+	}
+	assert_int_equal(rwk_src_pump(f.listener[0].view, RWK_NEVER - 1), 1);
 	assert_int_equal(f.answer.w.psn, f.queue[n - 1].w.psn);
 	assert_int_equal(f.ear[0].wrong, 0);
 }
@@ -609,11 +640,11 @@ static void rides_for_who_is_waited_for(void **state)
 
 		post(0, 1);
 		serve(0, n);
-		assert_false(rwk_src_take_ack(v, f.qpn, false, &word));
-		assert_true(rwk_src_take_ack(v, f.qpn, true, &word));
+		assert_false(rwk_src_take_ack(v, f.qpn, RWK_SRC_RIDE_MANY, &word));
+		assert_true(rwk_src_take_ack(v, f.qpn, RWK_SRC_RIDE_AGAIN, &word));
 		assert_int_equal(word, f.queue[n].w.psn);
-		assert_false(rwk_src_take_ack(v, f.qpn, false, &word));
-		assert_true(rwk_src_take_ack(v, f.qpn, true, &word));
+		assert_false(rwk_src_take_ack(v, f.qpn, RWK_SRC_RIDE_MANY, &word));
+		assert_true(rwk_src_take_ack(v, f.qpn, RWK_SRC_RIDE_AGAIN, &word));
 		assert_int_equal(word, f.queue[n].w.psn);
 		rwk_rc_acked(f.speaker.qp, word, 2000);
 		assert_true(rwk_rc_idle(f.speaker.qp));
@@ -712,6 +743,7 @@ int main(void)
 		with_two(pieces_without_memory),
 		cmocka_unit_test_setup_teardown(lazy, two_open_lazy, two_close),
 		cmocka_unit_test_setup_teardown(rides, two_open_lazy, two_close),
+		cmocka_unit_test_setup_teardown(rides_alone, two_open_lazy, two_close),
 		cmocka_unit_test_setup_teardown(rides_for_who_is_waited_for, two_open_lazy, two_close),
 		cmocka_unit_test_setup_teardown(clocks, two_open_lazy, two_close),
 		with_two(layouts),

@@ -29,8 +29,29 @@
 #define SINGLES 64u /* of a burst, go within their sends if it is not known that progress comes soon */
 #define GATHERS 32u /* rwk_clock_moments after something has gone within a send, while which a burst gathers */
 #define SOON    64u /* moments after that, in which a client whose bursts gather makes progress */
+#define CLOSELY 32u /* moments after that, in which a frame follows it closely */
 
 #define NO_MEMORY (1000 * 1000ull) /* ns until what could not begin for want of it is tried again */
+
+/** Now, in rwk_clock_moments. */
+static uint32_t moment(struct rwk_port *port)
+{
+	if (rwk_likely(!port->ways->simulated))
+		return rwk_clock_moments();
+	port->now = 0;
+	return (uint32_t)(rwk_packet_now(port) >> 10);
+}
+
+/**
+ * Which acknowledgement a frame takes along: where frames follow each other closely one of several packets, else any:
+ * it would go alone before there are several, and cost more than the step.
+ */
+static enum rwk_src_ride which_ride(struct rwk_packet_channel *ch, bool waited)
+{
+	if (waited)
+		return RWK_SRC_RIDE_AGAIN;
+	return moment(ch->port) - ch->went_at < CLOSELY ? RWK_SRC_RIDE_MANY : RWK_SRC_RIDE_ANY;
+}
 
 /** The frame's own word: what we acknowledge by it. */
 static uint32_t frame_word(struct rwk_packet_channel *ch)
@@ -39,7 +60,7 @@ static uint32_t frame_word(struct rwk_packet_channel *ch)
 	uint32_t ack;
 
 	ch->has_taken = false;
-	if (ch->shared ? !rwk_src_take_ack(ch->port->view, ch->target, waited, &ack)
+	if (ch->shared ? !rwk_src_take_ack(ch->port->view, ch->target, which_ride(ch, waited), &ack)
 		       : !ch->rc || !rwk_rc_take_ack(ch->rc, waited, &ack))
 		return 0;
 	return RWK_FRAME_ACK | ack;
@@ -115,15 +136,6 @@ static bool append(struct rwk_packet_channel *ch, const struct rwk_envelope *env
 	r->used = (uint32_t)(to + len - r->bytes);
 	ch->port->count.records_out++;
 	return true;
-}
-
-/** Now, in rwk_clock_moments. */
-static uint32_t moment(struct rwk_port *port)
-{
-	if (rwk_likely(!port->ways->simulated))
-		return rwk_clock_moments();
-	port->now = 0;
-	return (uint32_t)(rwk_packet_now(port) >> 10);
 }
 
 /** A send of a burst: does it go at once, with what has gathered before it? */

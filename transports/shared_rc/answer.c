@@ -39,19 +39,29 @@ void rwk_src_owe(struct rwk_src_view *v, uint32_t qpn, rwk_time at)
 	}
 }
 
-bool rwk_src_take_ack(struct rwk_src_view *v, uint32_t qpn, bool waited, uint32_t *word)
+/* Whether there may be one of `which`: of what siblings have taken this view does not know how much it is. */
+static bool is_worth(const struct rwk_src_owed *o, enum rwk_src_ride which)
+{
+	if (which == RWK_SRC_RIDE_AGAIN)
+		return true;
+	if (!o || !o->packets)
+		return which == RWK_SRC_RIDE_ANY;
+	return o->rides < IN_A_ROW && (which == RWK_SRC_RIDE_ANY || o->packets >= WORTH_A_STEP);
+}
+
+bool rwk_src_take_ack(struct rwk_src_view *v, uint32_t qpn, enum rwk_src_ride which, uint32_t *word)
 {
 	struct rwk_src_owed *o = find(v, qpn);
-	bool taken;
+	bool taken, own = o && o->packets;
 
-	if (!waited && (!o || o->packets < WORTH_A_STEP || o->rides >= IN_A_ROW))
+	if (!is_worth(o, which))
 		return false;
-	if (o)
+	if (own)
 		o->packets = 0;
 	if (!rwk_src_step_begin(v, qpn))
 		return false;
-	taken = rwk_rc_take_ack(v->qp, waited, word);
-	if (taken && o) {
+	taken = rwk_rc_take_ack(v->qp, which == RWK_SRC_RIDE_AGAIN, word);
+	if (taken && own) {
 		o->at = rwk_rc_next(v->qp);
 		o->rides++;
 	}

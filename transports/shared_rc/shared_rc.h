@@ -181,12 +181,17 @@ size_t rwk_src_piece(struct rwk_src_view *view, const struct rwk_link_address *f
  * they are until the next call.
  */
 int rwk_src_pump(struct rwk_src_view *view, rwk_time now);
+enum rwk_src_ride {
+	RWK_SRC_RIDE_MANY,  /* of several packets that this view has taken: of fewer it is not worth a step */
+	RWK_SRC_RIDE_ANY,   /* also of one, and of what siblings have taken */
+	RWK_SRC_RIDE_AGAIN, /* also if it has been sent: somebody waits for it */
+};
 /**
  * The acknowledgement of what has been taken for that target, to travel with a message to its initiator's process:
- * true, and *word as rwk_rc_take_ack's; none will be sent for it. False: none is due, or of so few packets that it is
- * not worth a step. Who is `waited` for gets it in any case, again if it has been sent.
+ * true, and *word as rwk_rc_take_ack's; none will be sent for it. False: there is none of `which`, or one is to go
+ * alone after some that have travelled.
  */
-bool rwk_src_take_ack(struct rwk_src_view *view, uint32_t target, bool waited, uint32_t *word);
+bool rwk_src_take_ack(struct rwk_src_view *view, uint32_t target, enum rwk_src_ride which, uint32_t *word);
 /** When pump has something to do, if nothing else happens; 0: at once; RWK_NEVER. */
 rwk_time rwk_src_next(const struct rwk_src_view *view);
 /** Hands over what siblings have taken for this member, at most about `budget` pieces; returns how many. */
