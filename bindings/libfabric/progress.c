@@ -8,6 +8,7 @@
 #include "base/forked.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/nap.h"
 #include "base/this_process.h"
 #include "bindings/libfabric/group.h"
 
@@ -21,10 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define POLLS_BEFORE_SLEEP 100 /* a sleep and its wake-up cost several microseconds on both sides */
-#define NAP_LEAST          1   /* ms, while the program has or wants a lock, */
-#define NAP_MOST           8   /* and at most, */
-#define NAP_PART           64  /* of the time for which it has had to do with one */
+#define POLLS_BEFORE_SLEEP 100                /* a sleep and its wake-up cost several microseconds on both sides */
 #define PATIENCE           (10 * 1000 * 1000) /* ns that a group is left to the program; then its lock is insisted on */
 
 struct rwk_fi_progress {
@@ -119,18 +117,14 @@ static enum next arm(struct rwk_fi_progress *p, struct rwk_fi_group *g)
 	return next;
 }
 
-/*
- * A program that stops polling is noticed at the end of a nap. One that has polled for long has the thread in its way
- * more seldom, and whoever waits for what is done in its stead then waits for no more than a 64th of that time.
- */
+/* In ms. */
 static int nap_length(struct rwk_fi_progress *p)
 {
-	uint64_t now = rwk_clock_now(), ms;
+	uint64_t now = rwk_clock_now();
 
 	if (!p->busy_since)
 		p->busy_since = now;
-	ms = (now - p->busy_since) / ((uint64_t)NAP_PART * 1000 * 1000);
-	return ms < NAP_LEAST ? NAP_LEAST : ms < NAP_MOST ? (int)ms : NAP_MOST;
+	return (int)(rwk_nap(now - p->busy_since) / (1000 * 1000));
 }
 
 /* No group has anything, but the program has or wants the lock of one: if that one is starving, the nap is a wait for

@@ -14,6 +14,7 @@ libropewalk_core_la_SOURCES += \
 	src/base/keyed.h \
 	src/base/list.h \
 	src/base/log.c src/base/log.h \
+	src/base/nap.h \
 	src/base/param.c src/base/param.h \
 	src/base/pool.c src/base/pool.h \
 	src/base/process.c src/base/process.h src/base/call_if.c src/base/call_if.h \

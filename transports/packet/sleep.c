@@ -7,6 +7,7 @@
 #include "packet/port.h"
 #include "packet/streams.h"
 
+#include "base/nap.h"
 #include "machine.h"
 #include "shared_rc/shared_rc.h"
 
@@ -14,10 +15,6 @@
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
-
-#define NAP_LEAST (1000 * 1000ull)     /* ns that the domain's socket is left to a sibling that polls, */
-#define NAP_MOST  (8 * 1000 * 1000ull) /* and at most, */
-#define NAP_PART  64                   /* of the time for which there has been one */
 
 /** Is that way left to who polls? */
 static bool is_left(const struct rwk_port *port, int way)
@@ -81,21 +78,13 @@ rwk_time rwk_packet_next(const struct rwk_port *port)
 	return evidence < at ? evidence : at;
 }
 
-/** At its end a sibling that has stopped polling is noticed: nobody waits for more than a part of the time before. */
-static rwk_time nap_end(const struct rwk_port *port, rwk_time now)
-{
-	rwk_time nap = (now - port->left_since) / NAP_PART;
-
-	return now + (nap < NAP_LEAST ? NAP_LEAST : nap < NAP_MOST ? nap : NAP_MOST);
-}
-
 /** When the domain is to be looked at, though nobody rings, if that is before `at`. */
 static rwk_time domain_next(const struct rwk_port *port, rwk_time at, rwk_time now)
 {
 	if (!port->view)
 		return at;
-	if (port->left_since && nap_end(port, now) < at)
-		at = nap_end(port, now);
+	if (port->left_since && now + rwk_nap(now - port->left_since) < at)
+		at = now + rwk_nap(now - port->left_since);
 	/* Who has put something into our inbox may have died before it rang: nobody tells of that but the clock. */
 	if (port->bury_at < at)
 		at = port->bury_at;
