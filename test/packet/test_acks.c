@@ -15,6 +15,21 @@
 
 #include <errno.h>
 
+/* 200 messages by turns, each some time after the one before it has come. */
+static void exchange(void)
+{
+	for (int i = 0; i < 200; i++) {
+		struct side *from = ends_side(i % 2, 1 - i % 2), *to = ends_side(1 - i % 2, i % 2);
+
+		assert_int_equal(ends_send(from), 0);
+		while (to->received < from->sent) {
+			ends_progress_all();
+			assert_true(to->received == from->sent || rwk_sim_step(ends_net));
+		}
+		rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + 20000);
+	}
+}
+
 /*
  * In an exchange of messages, each answered before an acknowledgement is due by itself, the acknowledgements travel
  * along. Packets of their own are only those that a sender asks for, once in half a window.
@@ -27,16 +42,7 @@ static void no_acks_in_exchange(void **state)
 	(void)state;
 	pair_open_list(4224, lengths_of, 3, NULL);
 	packets = rwk_sim_sent(ends_net, 1, 2) + rwk_sim_sent(ends_net, 2, 1);
-	for (int i = 0; i < 200; i++) {
-		struct side *from = ends_side(i % 2, 1 - i % 2), *to = ends_side(1 - i % 2, i % 2);
-
-		assert_int_equal(ends_send(from), 0);
-		while (to->received < from->sent) {
-			ends_progress_all();
-			assert_true(to->received == from->sent || rwk_sim_step(ends_net));
-		}
-		rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + 20000);
-	}
+	exchange();
 	assert_in_range(pair_qp_counts(0, 1)->acks_out + pair_qp_counts(1, 0)->acks_out, 0, 200 / 10);
 	ends_settle();
 	packets = rwk_sim_sent(ends_net, 1, 2) + rwk_sim_sent(ends_net, 2, 1) - packets;
@@ -94,16 +100,7 @@ static void acks_ride_singly(void **state)
 	(void)state;
 	pair_open(4224, 8);
 	alone = sent_alone(0, 1) + sent_alone(1, 0);
-	for (unsigned i = 0; i < 200; i++) {
-		struct side *from = ends_side(i % 2, 1 - i % 2), *to = ends_side(1 - i % 2, i % 2);
-
-		assert_int_equal(ends_send(from), 0);
-		while (to->received < from->sent) {
-			ends_progress_all();
-			assert_true(to->received == from->sent || rwk_sim_step(ends_net));
-		}
-		rwk_sim_run_until(ends_net, rwk_sim_now(ends_net) + 20000);
-	}
+	exchange();
 	assert_in_range(sent_alone(0, 1) + sent_alone(1, 0) - alone, 200 / 20, 200 / 12);
 	ends_settle();
 	assert_int_equal(pair_qp_counts(0, 1)->sent_again + pair_qp_counts(1, 0)->sent_again, 0);

@@ -3,8 +3,9 @@
  * Acknowledgements and answers to Reads. That one is due, or will be, stands in the target's state; this view only
  * remembers of which targets it is to ask, and when. If it does not, because its process computes or dies, the
  * initiator asks. One is made in a step of its own and sent when that has happened: it says nothing that is not so. If
- * the link has no room, the one that was made waits here for the next pump. One of some packets may travel with a
- * message to the initiator's process (rwk_src_take_ack) before its time.
+ * the link has no room, the one that was made waits here for the next pump. One may travel with a message to the
+ * initiator's process (rwk_src_take_ack) before its time, and where messages follow each other closely that is left
+ * until it is one of some packets.
  */
 #include "internal.h"
 
