@@ -629,6 +629,23 @@ static void rides_alone(void **state)
 	assert_int_equal(f.ear[0].wrong, 0);
 }
 
+/* While a sibling is in the middle of a step, perhaps stopped there, none travels, and the message does not wait. */
+static void rides_without_waiting(void **state)
+{
+	struct rwk_src_view *v = f.listener[0].view, *other = f.listener[1].view;
+	uint32_t word = 0;
+
+	(void)state;
+	post(0, 1);
+	serve(0, 0);
+	assert_true(rwk_src_step_begin(other, f.qpn));
+	assert_false(rwk_src_take_ack(v, f.qpn, RWK_SRC_RIDE_ANY, &word));
+	assert_int_equal(count(0)->locked_out, 0);
+	rwk_src_step_abandon(other);
+	assert_true(rwk_src_take_ack(v, f.qpn, RWK_SRC_RIDE_ANY, &word));
+	assert_int_equal(word, f.queue[0].w.psn);
+}
+
 /* Who is waited for gets the acknowledgement of one packet, and of one that a sibling has taken. */
 static void rides_for_who_is_waited_for(void **state)
 {
@@ -744,6 +761,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(lazy, two_open_lazy, two_close),
 		cmocka_unit_test_setup_teardown(rides, two_open_lazy, two_close),
 		cmocka_unit_test_setup_teardown(rides_alone, two_open_lazy, two_close),
+		cmocka_unit_test_setup_teardown(rides_without_waiting, two_open_lazy, two_close),
 		cmocka_unit_test_setup_teardown(rides_for_who_is_waited_for, two_open_lazy, two_close),
 		cmocka_unit_test_setup_teardown(clocks, two_open_lazy, two_close),
 		with_two(layouts),

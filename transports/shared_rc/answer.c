@@ -59,7 +59,7 @@ bool rwk_src_take_ack(struct rwk_src_view *v, uint32_t qpn, enum rwk_src_ride wh
 		return false;
 	if (own)
 		o->packets = 0;
-	if (!rwk_src_step_begin(v, qpn))
+	if (!(which == RWK_SRC_RIDE_AGAIN ? rwk_src_step_begin(v, qpn) : rwk_src_step_try(v, qpn)))
 		return false;
 	taken = rwk_rc_take_ack(v->qp, which == RWK_SRC_RIDE_AGAIN, word);
 	if (taken && own) {

@@ -237,6 +237,8 @@ void rwk_src_early_tidy(struct rwk_src_view *v);
 /* step.c */
 /** Begins a step: the target is locked, the shell has a copy of its state. False: it cannot be, which was counted. */
 bool rwk_src_step_begin(struct rwk_src_view *v, uint32_t qpn);
+/** The same for what may be left undone: a member in the middle of a step of that target is not waited for. */
+bool rwk_src_step_try(struct rwk_src_view *v, uint32_t qpn);
 /** It has happened. */
 void rwk_src_step_commit(struct rwk_src_view *v);
 /** It has not. */

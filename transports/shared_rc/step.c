@@ -11,24 +11,28 @@
 static_assert(offsetof(struct rwk_src_initiator, to) % 8 == 0 && sizeof(struct rwk_link_address) % 8 == 0,
 	"an initiator's address is in words of its own");
 
-bool rwk_src_step_begin(struct rwk_src_view *v, uint32_t qpn)
+static bool is_known(struct rwk_src_view *v, uint32_t qpn)
 {
-	struct rwk_src_entry *e = rwk_src_entry(v, rwk_src_place(v, qpn));
+	if (rwk_likely(qpn && rwk_observe32(&rwk_src_entry(v, rwk_src_place(v, qpn))->qpn) == qpn))
+		return true;
+	v->counters.unknown_target++;
+	return false;
+}
+
+static pthread_mutex_t *lock_of(const struct rwk_src_view *v, uint32_t qpn)
+{
+	return &rwk_src_target(v, rwk_src_place(v, qpn))->lock;
+}
+
+/* The target is locked. */
+static bool enter(struct rwk_src_view *v, uint32_t qpn)
+{
 	struct rwk_src_target *t = rwk_src_target(v, rwk_src_place(v, qpn));
 	struct rwk_src_step *s = &v->step;
 
-	if (rwk_unlikely(!qpn || rwk_observe32(&e->qpn) != qpn)) {
-		v->counters.unknown_target++;
-		return false;
-	}
-	if (rwk_unlikely(!rwk_src_lock(v, &t->lock))) {
-		v->counters.locked_out++;
-		return false;
-	}
 	s->target = t;
-	if (rwk_unlikely(rwk_observe32(&e->qpn) != qpn)) {
+	if (!is_known(v, qpn)) {
 		rwk_src_step_abandon(v);
-		v->counters.unknown_target++;
 		return false;
 	}
 	s->becomes = (rwk_observe32(&t->active) & 1) ^ 1;
@@ -49,6 +53,22 @@ bool rwk_src_step_begin(struct rwk_src_view *v, uint32_t qpn)
 	s->own.kind = RWK_SRC_FILLER;
 	s->told_count = 0;
 	return true;
+}
+
+bool rwk_src_step_begin(struct rwk_src_view *v, uint32_t qpn)
+{
+	if (!is_known(v, qpn))
+		return false;
+	if (rwk_unlikely(!rwk_src_lock(v, lock_of(v, qpn)))) {
+		v->counters.locked_out++;
+		return false;
+	}
+	return enter(v, qpn);
+}
+
+bool rwk_src_step_try(struct rwk_src_view *v, uint32_t qpn)
+{
+	return is_known(v, qpn) && rwk_src_try_lock(v, lock_of(v, qpn)) && enter(v, qpn);
 }
 
 void rwk_src_step_commit(struct rwk_src_view *v)
