@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Random operations among several engines, against what MPI promises: each message is received once, whole, and in
- * order; over a simulated network with a seed that decides everything (losses, delays, limits, who dies when), and over
- * shared memory.
+ * order; over a simulated network with a seed that decides everything (losses, delays, limits, who dies when), by a
+ * simple service and by RC's and SRC's machines, and over shared memory.
  *
  * The rule of order, per sender, receiver and space: a receive takes the earliest message that fits it, and of two
  * receives that fit a message the one posted first takes it. So, with the messages in the order of sending: whatever
@@ -430,7 +430,7 @@ static void open_world(const struct rwk_transport *transport)
 	a.eager_credit = 4096 << pick(8);
 	a.net = rwk_sim_attr_default;
 	a.net.seed = seed_now;
-	a.net.mtu = 256 << pick(5);
+	a.net.mtu = (transport == &rwk_sim_transport ? 256 : 512) << pick(5); /* a packet has heads, too */
 	a.net.room = pick(3) ? 0 : 20 + (uint32_t)pick(100);
 	a.service = (struct rwk_sim_service){.send_max = 64 << pick(9),
 		.window = 1 + (uint32_t)pick(RWK_SIM_WINDOW_MAX),
@@ -445,14 +445,12 @@ static void open_world(const struct rwk_transport *transport)
 	for (unsigned i = 0; i < a.count; i++) {
 		rwk_list_init(&ops[i]);
 		op_count[i] = 0;
-		for (unsigned j = 0; w.net && j < a.count; j++)
-			rwk_sim_set_path(w.net, w.node[i], w.node[j], &(struct rwk_sim_path){0});
 	}
-	for (unsigned i = 0; w.net && i < a.count; i++) {
-		for (unsigned j = 0; j < a.count; j++) {
+	for (uint32_t from = 1; w.net && rwk_sim_alive(w.net, from); from++) {
+		for (uint32_t to = 1; rwk_sim_alive(w.net, to); to++) {
 			struct rwk_sim_path path = pick_path();
 
-			rwk_sim_set_path(w.net, w.node[i], w.node[j], &path);
+			rwk_sim_set_path(w.net, from, to, &path);
 		}
 	}
 }
@@ -659,6 +657,17 @@ static void simulated_with_a_death(void **state)
 	several(&rwk_sim_transport, 20, 6000, true);
 }
 
+/* RC, and SRC, whose ends are on two hosts by turns. */
+static void packets(void **state)
+{
+	several(*state, 20, 6000, false);
+}
+
+static void packets_with_a_death(void **state)
+{
+	several(*state, 20, 6000, true);
+}
+
 static void shared_memory(void **state)
 {
 	(void)state;
@@ -690,6 +699,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(simulated),
 		cmocka_unit_test(simulated_with_a_death),
 		cmocka_unit_test(seeds_reproduce),
+		{"packets, RC", packets, NULL, NULL, (void *)&sim_packet_transport},
+		{"packets, SRC", packets, NULL, NULL, (void *)&sim_shared_transport},
+		{"packets_with_a_death, RC", packets_with_a_death, NULL, NULL, (void *)&sim_packet_transport},
+		{"packets_with_a_death, SRC", packets_with_a_death, NULL, NULL, (void *)&sim_shared_transport},
 		cmocka_unit_test(shared_memory),
 		cmocka_unit_test(shared_memory_with_an_end),
 	};
