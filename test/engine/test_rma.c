@@ -324,8 +324,9 @@ static void issue_ordered(struct world *w, const struct area *a, unsigned char *
 	}
 }
 
-static void order(void **state)
+static void in_order(const struct rwk_transport *transport, uint64_t seed, bool bad)
 {
+	struct world_attr attr = {.transport = transport, .count = 2, .net = rwk_sim_attr_default};
 	unsigned long steps = world_steps(4000);
 	struct ordered o[ORDERED];
 	unsigned char model[MODEL];
@@ -333,9 +334,11 @@ static void order(void **state)
 	struct area a;
 
 	memset(o, 0, sizeof(o));
-	random_state = world_seed(1);
-	area_open_world(&w, *state, 2);
-	longest = *state == &rwk_sim_transport ? MODEL : SHORT;
+	random_state = attr.net.seed = seed;
+	world_open(&w, &attr);
+	if (bad)
+		world_worsen(&w);
+	longest = transport == &rwk_sim_transport ? MODEL : SHORT;
 	area_open(&a, &w, 1, MODEL, 3, false);
 	memset(model, AREA_FILL, MODEL);
 	for (unsigned long i = 0; i < steps; i++) {
@@ -349,6 +352,22 @@ static void order(void **state)
 	assert_memory_equal(a.bytes, model, MODEL);
 	area_close(&a);
 	world_close(&w);
+}
+
+static void order(void **state)
+{
+	in_order(*state, world_seed(1), false);
+}
+
+/* RWK_TEST_SEED=<seed> runs one alone. */
+static void order_on_bad_ways(void **state)
+{
+	uint64_t only = world_seed(0), last = only ? only : 10;
+
+	for (uint64_t seed = only ? only : 1; seed <= last; seed++) {
+		print_message("seed %llu\n", (unsigned long long)seed);
+		in_order(*state, seed, true);
+	}
 }
 
 /*
@@ -500,6 +519,8 @@ int main(void)
 		AREA_EACH(with_data),
 		AREA_EACH(inject),
 		WORLD_EACH(order),
+		{"order_on_bad_ways, packets", order_on_bad_ways, NULL, NULL, (void *)&sim_packet_transport},
+		{"order_on_bad_ways, shared", order_on_bad_ways, NULL, NULL, (void *)&sim_shared_transport},
 		AREA_EACH(atomics),
 		AREA_EACH(many_reads),
 		AREA_EACH(compare_and_swap),

@@ -406,14 +406,6 @@ static void step(void)
  * Beginning and end.
  */
 
-static struct rwk_sim_path pick_path(void)
-{
-	uint32_t bad = pick(3) ? 0 : (uint32_t)pick(40000);
-
-	return (struct rwk_sim_path){.delay = 100 + pick(20000), .jitter = pick(5000), .reorder_by = 10000, .drop = bad,
-		.duplicate = bad / 2, .corrupt = bad / 4, .reorder = 2 * bad};
-}
-
 /* Who may keep no more of what is injected keeps one more after a while, by the true clock. */
 static bool injects_freely;
 
@@ -446,13 +438,7 @@ static void open_world(const struct rwk_transport *transport)
 		rwk_list_init(&ops[i]);
 		op_count[i] = 0;
 	}
-	for (uint32_t from = 1; w.net && rwk_sim_alive(w.net, from); from++) {
-		for (uint32_t to = 1; rwk_sim_alive(w.net, to); to++) {
-			struct rwk_sim_path path = pick_path();
-
-			rwk_sim_set_path(w.net, from, to, &path);
-		}
-	}
+	world_worsen(&w);
 }
 
 static void kill_one(unsigned who)

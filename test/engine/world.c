@@ -222,6 +222,30 @@ int world_progress(struct world *w, unsigned who)
 	return n;
 }
 
+static struct rwk_sim_path bad_path(struct rwk_sim *net)
+{
+	uint32_t bad = rwk_sim_random(net, 3) ? 0 : (uint32_t)rwk_sim_random(net, 40000);
+
+	return (struct rwk_sim_path){.delay = 100 + rwk_sim_random(net, 20000),
+		.jitter = rwk_sim_random(net, 5000),
+		.reorder_by = 10000,
+		.drop = bad,
+		.duplicate = bad / 2,
+		.corrupt = bad / 4,
+		.reorder = 2 * bad};
+}
+
+void world_worsen(struct world *w)
+{
+	for (uint32_t from = 1; w->net && rwk_sim_alive(w->net, from); from++) {
+		for (uint32_t to = 1; rwk_sim_alive(w->net, to); to++) {
+			struct rwk_sim_path path = bad_path(w->net);
+
+			rwk_sim_set_path(w->net, from, to, &path);
+		}
+	}
+}
+
 int world_poll(struct world *w)
 {
 	int n = 0;

@@ -92,6 +92,12 @@ void world_contact(struct world *w);
 /** Tells what is in an engine's queue of completions, as its next progress would. */
 void world_drain(struct world *w, unsigned who);
 
+/**
+ * From now on packets take longer on each way of the network, and on one of three are lost, come twice, come broken or
+ * are overtaken, as its seed has it. Without a network, nothing.
+ */
+void world_worsen(struct world *w);
+
 /** One engine's progress; how much was done. */
 int world_progress(struct world *w, unsigned who);
 /** Each engine's progress once; how much was done. */
