@@ -188,8 +188,8 @@ enum rwk_src_ride {
 };
 /**
  * The acknowledgement of what has been taken for that target, to travel with a message to its initiator's process:
- * true, and *word as rwk_rc_take_ack's; none will be sent for it. False: there is none of `which`, or one is to go
- * alone after some that have travelled.
+ * true, and *word as rwk_rc_take_ack's; none will be sent for it. False: there is none of `which`; or one is to go
+ * alone, after some that have travelled; or a sibling is in the middle of a step, which only AGAIN waits for a little.
  */
 bool rwk_src_take_ack(struct rwk_src_view *view, uint32_t target, enum rwk_src_ride which, uint32_t *word);
 /** When pump has something to do, if nothing else happens; 0: at once; RWK_NEVER. */
