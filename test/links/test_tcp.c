@@ -3,6 +3,9 @@
 #include "links/tcp/internal.h"
 #include "links/tcp_peers.h"
 
+#include "base/log.h"
+
+#include <stdio.h>
 #include <sys/socket.h>
 
 /* An address is laid out as on the udp link: 16 bytes IP, port little-endian, zeros. */
@@ -15,6 +18,30 @@ static void address(void **state)
 	assert_int_equal(a.byte[16], 0x12);
 	assert_int_equal(a.byte[17], 0x34);
 	assert_memory_equal(a.byte + 18, zero.byte, 6);
+}
+
+static char warning[256];
+
+static void keep_warning(enum rwk_log_level level, const char *file, int line, const char *text)
+{
+	(void)file;
+	(void)line;
+	if (level == RWK_LOG_WARN)
+		snprintf(warning, sizeof(warning), "%s", text);
+}
+
+/* With that error, and a line that says where. */
+static void check_refused(const struct rwk_tcp_attr *attr, int err, unsigned first, unsigned last)
+{
+	struct rwk_link *l;
+	char ports[64];
+
+	snprintf(ports, sizeof(ports), "port %u to %u", first, last);
+	rwk_log_set_sink(keep_warning);
+	assert_int_equal(rwk_tcp_open(attr, &l), err);
+	rwk_log_set_sink(NULL);
+	assert_non_null(strstr(warning, ports));
+	warning[0] = '\0';
 }
 
 /* What cannot be is refused at once: no nonce, no port, oneself, a foreign IP, a taken port. */
@@ -34,9 +61,9 @@ static void refusals(void **state)
 	assert_int_equal(rwk_tcp_reach(p->l, &p->at, 5), -EINVAL);
 	assert_int_equal(p->l->ops->send(p->l, &p->at, &iov, 1), -ENOTCONN);
 	attr.port = rwk_tcp_port(p->l);
-	assert_int_equal(rwk_tcp_open(&attr, &l), -EADDRINUSE);
+	check_refused(&attr, -EADDRINUSE, attr.port, attr.port);
 	foreign.ip[12] = 192;
-	assert_int_equal(rwk_tcp_open(&foreign, &l), -EADDRNOTAVAIL);
+	check_refused(&foreign, -EADDRNOTAVAIL, 0, 0);
 	assert_int_equal(p->l->ops->traits, RWK_LINK_IS_STREAM);
 	assert_int_equal(p->l->ops->mtu(p->l, &nowhere), RWK_TCP_MTU);
 	close_peer(p);
@@ -47,7 +74,6 @@ static void port_range(void **state)
 {
 	struct rwk_tcp_attr attr = tcp_attr(1);
 	struct peer *p[3];
-	struct rwk_link *l;
 	uint32_t seen = 0;
 
 	(void)state;
@@ -59,7 +85,7 @@ static void port_range(void **state)
 		seen |= 1u << (rwk_tcp_port(p[i]->l) - 23450);
 	}
 	assert_int_equal(seen, 7);
-	assert_int_equal(rwk_tcp_open(&attr, &l), -EADDRINUSE);
+	check_refused(&attr, -EADDRINUSE, 23450, 23452);
 	for (int i = 0; i < 3; i++)
 		close_peer(p[i]);
 }

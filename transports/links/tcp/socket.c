@@ -17,8 +17,10 @@
  */
 #include "links/tcp/internal.h"
 
+#include "base/log.h"
 #include "base/socket.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -37,22 +39,28 @@
  * Listening.
  */
 
+static int listen_in_range(struct link *l, uint16_t first, uint16_t last)
+{
+	uint32_t count = last - first + 1u, start = randombytes_uniform(count);
+	int fd = -EADDRINUSE;
+
+	for (uint32_t i = 0; i < count && fd == -EADDRINUSE; i++)
+		fd = rwk_socket_listen(l->attr.ip, (uint16_t)(first + (start + i) % count), &l->port);
+	return fd;
+}
+
 int rwk_tcp_listen(struct link *l)
 {
 	const struct rwk_tcp_attr *a = &l->attr;
-	uint32_t count, start;
-	int fd;
+	bool has_range = !a->port && a->port_first && a->port_last >= a->port_first;
+	uint16_t first = has_range ? a->port_first : a->port, last = has_range ? a->port_last : a->port;
+	int fd = listen_in_range(l, first, last);
+	char text[INET6_ADDRSTRLEN];
 
-	if (a->port || !a->port_first || a->port_last < a->port_first)
-		return rwk_socket_listen(a->ip, a->port, &l->port);
-	count = a->port_last - a->port_first + 1u;
-	start = randombytes_uniform(count);
-	for (uint32_t i = 0; i < count; i++) {
-		fd = rwk_socket_listen(a->ip, (uint16_t)(a->port_first + (start + i) % count), &l->port);
-		if (fd != -EADDRINUSE)
-			return fd;
-	}
-	return -EADDRINUSE;
+	if (fd < 0)
+		rwk_warn("tcp: nobody can listen at %s, port %u to %u: %s",
+			inet_ntop(AF_INET6, a->ip, text, sizeof(text)), first, last, strerror(-fd));
+	return fd;
 }
 
 int rwk_tcp_accept(struct link *l, struct rwk_link_address *from)
