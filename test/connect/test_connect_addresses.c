@@ -5,18 +5,15 @@
  */
 #include "connect/sides.h"
 #include "connect/ways.h"
+#include "own_port.h"
 
 /* A port at which nobody listens. */
 static void nobody_there(void **state)
 {
 	const struct way *w = open_way(state);
 	struct rwk_connection_attr attr = sides_attr(w->transport, NULL);
-	struct rwk_listener *l;
-	uint16_t port;
+	const uint16_t port = own_port();
 
-	assert_int_equal(rwk_listen(server.channel, &(struct rwk_listen_attr){0}, &l), 0);
-	port = rwk_listener_port(l);
-	rwk_listener_close(l);
 	assert_int_equal(rwk_connect(client.channel, near.qp, far.ip, port, &attr, &client.c), 0);
 	assert_int_equal(sides_await(&client, RWK_CONNECTION_UNREACHABLE).status, -ECONNREFUSED);
 	assert_int_equal(sides_state(&client), RWK_QPS_INIT);
@@ -26,15 +23,13 @@ static void nobody_there(void **state)
 /* One that somebody listened at a moment ago. */
 static uint16_t free_port(const uint8_t ip[16])
 {
-	struct rwk_listen_attr at = {.ip = {0}};
+	struct rwk_listen_attr at = {.port = own_port()};
 	struct rwk_listener *l;
-	uint16_t port;
 
 	memcpy(at.ip, ip, 16);
 	assert_int_equal(rwk_listen(client.channel, &at, &l), 0);
-	port = rwk_listener_port(l);
 	rwk_listener_close(l);
-	return port;
+	return at.port;
 }
 
 /*

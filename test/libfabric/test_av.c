@@ -4,6 +4,7 @@
  * that are taken out and put in again. The vectors that processes share are in test_av_shared.c.
  */
 #include "fi_pair.h"
+#include "own_port.h"
 
 #include <netinet/in.h>
 #include <signal.h>
@@ -369,7 +370,7 @@ static void exchange(struct t_end *e, fi_addr_t to)
 
 static void survivor(struct t_process *p)
 {
-	struct mortal other = {0};
+	struct mortal other = {.name.sin_port = htons(own_port())};
 	struct t_domain d;
 	struct t_end e;
 	fi_addr_t to;

@@ -5,6 +5,7 @@
  * one of them, always the same. Two processes: one has the endpoint at that port, the other talks to it.
  */
 #include "fi_pair.h"
+#include "own_port.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,20 +17,18 @@ static uint16_t port_of(const uint64_t name[WORDS])
 	return (uint16_t)name[2];
 }
 
-/* Opens the endpoint at the port of `name`, if that has any, and tells its name. */
+/* Opens the endpoint at the port of `name`, and tells its name. */
 static void open_at(struct t_process *p, struct t_domain *d, struct t_end *e, uint64_t name[WORDS])
 {
 	static const unsigned char any_ip[16] = {[10] = 0xff, [11] = 0xff};
 
-	if (port_of(name)) {
-		name[2] = port_of(name);
-		memcpy(name + 3, any_ip, sizeof(any_ip));
-		free(d->info->src_addr);
-		d->info->src_addr = malloc(WORDS * sizeof(*name));
-		assert_non_null(d->info->src_addr);
-		memcpy(d->info->src_addr, name, WORDS * sizeof(*name));
-		d->info->src_addrlen = WORDS * sizeof(*name);
-	}
+	name[2] = port_of(name);
+	memcpy(name + 3, any_ip, sizeof(any_ip));
+	free(d->info->src_addr);
+	d->info->src_addr = malloc(WORDS * sizeof(*name));
+	assert_non_null(d->info->src_addr);
+	memcpy(d->info->src_addr, name, WORDS * sizeof(*name));
+	d->info->src_addrlen = WORDS * sizeof(*name);
 	t_end_open(e, d, NULL);
 	memcpy(name, e->name, WORDS * sizeof(*name));
 	t_say(p, name, WORDS * sizeof(*name));
@@ -58,7 +57,8 @@ static void serve(struct t_process *p)
 		is_open = is_open ? what != 'c' : what == 'o';
 		if (what == 'h') {
 			t_hear(p, other, sizeof(other));
-			name[2] = 0;
+			memcpy(name, other, sizeof(name));
+			name[2] = own_port();
 		} else if (what == 'o') {
 			open_at(p, &d, &e, name);
 			to = t_insert(&e, other);

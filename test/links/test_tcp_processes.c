@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The TCP link between processes that are killed, stopped, started again, and short of descriptors. */
 #include "links/tcp_peers.h"
+#include "own_port.h"
 
 #include "base/log.h"
 
@@ -361,14 +362,15 @@ static void restarted(void **state)
 {
 	struct rwk_tcp_attr attr = tcp_attr(11), child_attr = tcp_attr(22);
 	struct peer *p = open_peer(&attr);
-	struct child c = start(&child_attr, serve), d;
+	struct child c, d;
 
 	(void)state;
+	child_attr.port = own_port();
+	c = start(&child_attr, serve);
 	parent_at = p->at;
 	reach_child(p, &c, 22);
 	kill_child(&c);
 	child_attr.nonce = 33;
-	child_attr.port = (uint16_t)c.told->port;
 	d = start(&child_attr, reach_parent);
 	usleep(100000);
 	until_words(p, NULL, 3);
@@ -440,12 +442,14 @@ static void not_inherited(void **state)
 static void closed_with_child(void **state)
 {
 	struct rwk_tcp_attr attr = tcp_attr(11), early_attr = tcp_attr(22), late_attr = tcp_attr(33);
-	struct peer *p = open_peer(&attr), *early = open_peer(&early_attr), *late = open_peer(&late_attr);
-	struct rwk_link_address at = p->at;
+	struct peer *early = open_peer(&early_attr), *late = open_peer(&late_attr), *p;
+	struct rwk_link_address at;
 	pid_t child;
 
 	(void)state;
-	attr.port = rwk_tcp_port(p->l);
+	attr.port = own_port();
+	p = open_peer(&attr);
+	at = p->at;
 	assert_int_equal(rwk_tcp_reach(early->l, &at, 11), 0);
 	run_for(early, NULL, 10); /* what it has said waits in the kernel */
 	child = fork_holder();

@@ -7,6 +7,7 @@
  *         b    b is told that a is its favourite, and a that b is
  *   c ---/
  */
+#include "own_port.h"
 #include "udp_pair.h"
 
 #include <netinet/in.h>
@@ -36,8 +37,11 @@ static void favour(struct udp_end *to, struct udp_end *from)
 
 static void open_ends(const uint8_t ip[16])
 {
+	struct rwk_udp_attr b_attr = {.port = own_port()};
+
+	memcpy(b_attr.ip, ip, 16);
 	a = udp_end_open(ip, 0);
-	b = udp_end_open(ip, 0);
+	b = udp_end_open_with(&b_attr);
 	c = udp_end_open(ip, 0);
 	favour(b, a);
 	favour(a, b);
