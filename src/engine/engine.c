@@ -2,6 +2,7 @@
 #include "engine/rma_state.h"
 
 #include "base/cancel.h"
+#include "base/log.h"
 #include "base/this_process.h"
 #include "engine/job.h"
 
@@ -30,6 +31,16 @@ static const struct rwk_client engine_client = {
 const uint8_t rwk_engine_loopback[16] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
 static const uint8_t unset_ip[16];
 
+/** By which the processes of this node are reached. Nothing is warned of if another number will be tried. */
+static int open_near(struct rwk_engine *e, struct rwk_port_attr *attr)
+{
+	int rc = e->transport->open(attr, &e->client, e, &e->port);
+
+	if (rc == -EADDRINUSE && e->attr.port)
+		rwk_warn("shared memory: another endpoint of this host has port %u", e->attr.port);
+	return rc;
+}
+
 /**
  * A network port and one on shared memory, of the same number and nonce: an address names both. The network has the
  * number first, since there more are taken; if shared memory does not have it too, another is tried.
@@ -44,7 +55,7 @@ static int open_both(struct rwk_engine *e, struct rwk_port_attr *attr)
 		rc = rwk_network_transport.open(attr, &e->client, e, &e->network_port);
 		if (rc)
 			return rc;
-		rc = rwk_shm_transport.open(attr, &e->client, e, &e->port);
+		rc = open_near(e, attr);
 		if (rc)
 			rwk_network_transport.close(e->network_port);
 		if (wanted)
@@ -92,7 +103,7 @@ static int open_ports(struct rwk_engine *e)
 	if (rc == -ENETDOWN) {
 		if (!memcmp(attr.address.ip, unset_ip, 16))
 			memcpy(attr.address.ip, rwk_engine_loopback, 16);
-		rc = e->transport->open(&attr, &e->client, e, &e->port);
+		rc = open_near(e, &attr);
 	}
 	if (rc)
 		return rc;

@@ -32,6 +32,11 @@ test_engine_test_own_ips_LDADD = $(TEST_LDADD)
 test_engine_test_own_ips_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=open,--wrap=gethostname
 TESTS += test/engine/test_own_ips
 
+check_PROGRAMS += test/engine/test_ports
+test_engine_test_ports_SOURCES = test/engine/test_ports.c test/rwk_test.h
+test_engine_test_ports_LDADD = $(TEST_LDADD)
+TESTS += test/engine/test_ports
+
 check_PROGRAMS += test/engine/test_snapshot
 test_engine_test_snapshot_SOURCES = test/engine/test_snapshot.c test/links/udp_hosts.c test/links/udp_hosts.h test/rwk_test.h
 test_engine_test_snapshot_LDADD = $(TEST_LDADD)

@@ -62,8 +62,8 @@ int rwk_shm_note_bind(int sock, uint16_t *number)
 	for (int i = 0; i < 1000; i++) {
 		if (!wanted && getrandom(number, sizeof(*number), 0) != sizeof(*number))
 			return -EIO;
-		if (*number < 1024 && !wanted)
-			continue;
+		if (!wanted)
+			*number |= 0x8000; /* those below are for who wants a certain one */
 		len = socket_name(&name, *number);
 		if (!bind(sock, (struct sockaddr *)&name, len))
 			return 0;

@@ -39,7 +39,7 @@ struct rwk_shm_sender {
 
 /** An unbound socket that tells who sends; negative errno. */
 int rwk_shm_note_socket(void);
-/** Binds it to the name of that port number, 0: a free one from 1024 on, which is set. 0; -EADDRINUSE. */
+/** Binds it to the name of that port number, 0: a free one from 32768 on, which is set. 0; -EADDRINUSE. */
 int rwk_shm_note_bind(int sock, uint16_t *number);
 /** Sends a note with at most two descriptors: 0, or negative errno: -ECONNREFUSED nobody is there, -EAGAIN its queue is
  * full. */
