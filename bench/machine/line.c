@@ -118,23 +118,22 @@ void measure_line(struct mate *m)
 				.run = add});
 }
 
-#define PROBE_ROUNDS 9
-#define PROBE_TRIPS  2000
+#define PROBE_ROUNDS 90
+#define PROBE_TRIPS  200
+#define PROBE_LONG   1.0 /* s, after which no further round begins: on busy cores a trip takes milliseconds */
 
 double measure_probe(struct mate *m)
 {
-	double sample[PROBE_ROUNDS];
+	double sample[PROBE_ROUNDS], begun = bench_now(), start;
+	int rounds = 0;
 
-	for (int i = 0; i < PROBE_ROUNDS; i++) {
-		double start;
-
+	do {
 		if (!m->side)
 			m->shared->line[0].word = 0;
 		mate_meet(m);
 		start = bench_now();
 		one_line(m, 0, PROBE_TRIPS);
-		sample[i] = (bench_now() - start) * 1e9 / (2 * PROBE_TRIPS);
-		mate_meet(m);
-	}
-	return bench_stats_of(sample, PROBE_ROUNDS).median;
+		sample[rounds++] = (bench_now() - start) * 1e9 / (2 * PROBE_TRIPS);
+	} while (mate_agree(m, rounds < PROBE_ROUNDS && bench_now() - begun < PROBE_LONG));
+	return bench_stats_of(sample, rounds).median;
 }

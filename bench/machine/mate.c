@@ -56,8 +56,7 @@ void mate_meet(struct mate *m)
 	mate_await(m, &m->shared->met[!m->side].word, m->meetings);
 }
 
-/* Gives the leader's value to both. Meets. */
-static uint64_t mate_agree(struct mate *m, uint64_t value)
+uint64_t mate_agree(struct mate *m, uint64_t value)
 {
 	if (!m->side)
 		m->shared->agreed = value;

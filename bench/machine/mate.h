@@ -73,6 +73,9 @@ int mate_finish(struct mate *m, int status);
 /** Waits until both sides are here. */
 void mate_meet(struct mate *m);
 
+/** Gives the leader's value to both. Waits until both sides are here. */
+uint64_t mate_agree(struct mate *m, uint64_t value);
+
 /** Spins until *word >= value. */
 void mate_await(struct mate *m, const uint64_t *word, uint64_t value);
 
