@@ -7,6 +7,7 @@
  */
 #include "network_ends.h"
 
+#include "base/param.h"
 #include "packet/port.h"
 #include "shared_rc/internal.h"
 
@@ -41,6 +42,7 @@ static int open_two(void **state)
 	const pid_t run = getpid(); /* nobody else is to be in that domain */
 
 	ends_use(state);
+	rwk_params.tcp = false; /* by a stream it would be known soon that nobody answers */
 	memset(&f, 0, sizeof(f));
 	for (unsigned i = 0; i < 2; i++) {
 		struct rwk_port_attr attr = {
