@@ -36,4 +36,4 @@ EXTRA_DIST += test/test_recipes test/tsan.supp
 # The whole folder: a mutant is added by adding its file.
 EXTRA_DIST += test/mutants test/COVERAGE.md
 # Included by tests of several folders.
-EXTRA_DIST += test/own_port.h
+EXTRA_DIST += test/own_port.h test/warnings.h

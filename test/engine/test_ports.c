@@ -2,8 +2,8 @@
 /* The port that an endpoint is told to have, on each link: its own, or refused with a line that says which it was. */
 #include "own_port.h"
 #include "rwk_test.h"
+#include "warnings.h"
 
-#include "base/log.h"
 #include "base/param.h"
 #include "engine/engine.h"
 #include "engine/job.h"
@@ -11,19 +11,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-
-static unsigned lines;
-static char last_line[256];
-
-static void keep_line(enum rwk_log_level level, const char *file, int line, const char *text)
-{
-	(void)file;
-	(void)line;
-	if (level != RWK_LOG_WARN)
-		return;
-	lines++;
-	snprintf(last_line, sizeof(last_line), "%s", text);
-}
 
 static void complete(void *owner, const struct rwk_completion *c)
 {
@@ -44,12 +31,11 @@ static void check_refused(uint16_t port)
 	char text[16];
 
 	snprintf(text, sizeof(text), "port %u", port);
-	lines = 0;
-	rwk_log_set_sink(keep_line);
+	warnings_begin();
 	assert_int_equal(engine_open(port, &e), -EADDRINUSE);
-	rwk_log_set_sink(NULL);
-	assert_int_equal(lines, 1);
-	assert_non_null(strstr(last_line, text));
+	warnings_end();
+	assert_int_equal(warnings, 1);
+	assert_non_null(strstr(last_warning, text));
 }
 
 static int set_up(void **state)

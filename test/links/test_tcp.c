@@ -3,10 +3,8 @@
 #include "links/tcp/internal.h"
 #include "links/tcp_peers.h"
 #include "own_port.h"
+#include "warnings.h"
 
-#include "base/log.h"
-
-#include <stdio.h>
 #include <sys/socket.h>
 
 /* An address is laid out as on the udp link: 16 bytes IP, port little-endian, zeros. */
@@ -21,16 +19,6 @@ static void address(void **state)
 	assert_memory_equal(a.byte + 18, zero.byte, 6);
 }
 
-static char warning[256];
-
-static void keep_warning(enum rwk_log_level level, const char *file, int line, const char *text)
-{
-	(void)file;
-	(void)line;
-	if (level == RWK_LOG_WARN)
-		snprintf(warning, sizeof(warning), "%s", text);
-}
-
 /* With that error, and a line that says where. */
 static void check_refused(const struct rwk_tcp_attr *attr, int err, unsigned first, unsigned last)
 {
@@ -38,11 +26,11 @@ static void check_refused(const struct rwk_tcp_attr *attr, int err, unsigned fir
 	char ports[64];
 
 	snprintf(ports, sizeof(ports), "port %u to %u", first, last);
-	rwk_log_set_sink(keep_warning);
+	warnings_begin();
 	assert_int_equal(rwk_tcp_open(attr, &l), err);
-	rwk_log_set_sink(NULL);
-	assert_non_null(strstr(warning, ports));
-	warning[0] = '\0';
+	warnings_end();
+	assert_int_equal(warnings, 1);
+	assert_non_null(strstr(last_warning, ports));
 }
 
 /* What cannot be is refused at once: no nonce, no port, oneself, a foreign IP, a taken port. */

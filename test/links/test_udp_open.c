@@ -5,8 +5,7 @@
  */
 #define _GNU_SOURCE /* struct mmsghdr */
 #include "udp_pair.h"
-
-#include "base/log.h"
+#include "warnings.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -17,8 +16,6 @@
 /* What the kernel refuses, by errno; 0: nothing. */
 static int no_ip6, no_batches, no_sending;
 static unsigned batches; /* that the kernel was asked to cut */
-static unsigned lines;
-static char last_line[512];
 
 int socket(int family, int type, int protocol)
 {
@@ -61,22 +58,10 @@ int sendmmsg(int fd, struct mmsghdr *m, unsigned n, int flags)
 	return (int)n;
 }
 
-static void sink(enum rwk_log_level level, const char *file, int line, const char *text)
-{
-	(void)file;
-	(void)line;
-	if (level != RWK_LOG_WARN)
-		return;
-	lines++;
-	snprintf(last_line, sizeof(last_line), "%s", text);
-}
-
 static int setup(void **state)
 {
 	(void)state;
-	rwk_log_set_sink(sink);
-	lines = 0;
-	last_line[0] = '\0';
+	warnings_begin();
 	return 0;
 }
 
@@ -84,7 +69,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	no_ip6 = no_batches = no_sending = 0;
-	rwk_log_set_sink(NULL);
+	warnings_end();
 	return 0;
 }
 
@@ -112,12 +97,12 @@ static void test_port(void **state)
 	first = udp_end_open_with(&attr);
 	attr.port = rwk_udp_port(first->link);
 	assert_int_not_equal(attr.port, 0);
-	assert_int_equal(lines, 0);
+	assert_int_equal(warnings, 0);
 	assert_int_equal(rwk_udp_open(&attr, &second), -EADDRINUSE);
 	assert_null(second);
-	assert_int_equal(lines, 1);
+	assert_int_equal(warnings, 1);
 	snprintf(port, sizeof(port), "%u", attr.port);
-	assert_non_null(strstr(last_line, port));
+	assert_non_null(strstr(last_warning, port));
 	udp_end_close(first);
 	assert_int_equal(rwk_udp_open(&attr, &second), 0);
 	assert_int_equal(rwk_udp_port(second), attr.port);
@@ -140,12 +125,12 @@ static void test_range(void **state)
 	}
 	assert_int_equal(seen, 0xf);
 	assert_int_equal(rwk_udp_open(&attr, &l), -EADDRINUSE);
-	assert_non_null(strstr(last_line, "61000 to 61003"));
+	assert_non_null(strstr(last_warning, "61000 to 61003"));
 	for (int i = 0; i < 4; i++)
 		udp_end_close(end[i]);
 	attr.port_last = 60999;
 	assert_int_equal(rwk_udp_open(&attr, &l), -EINVAL);
-	assert_non_null(strstr(last_line, "61000 to 60999"));
+	assert_non_null(strstr(last_warning, "61000 to 60999"));
 	attr.port_first = 0;
 	assert_int_equal(rwk_udp_open(&attr, &l), -EINVAL);
 }
@@ -159,7 +144,7 @@ static void test_not_ours(void **state)
 	(void)state;
 	udp_ip("2001:db8::1", attr.ip);
 	assert_int_equal(rwk_udp_open(&attr, &l), -EADDRNOTAVAIL);
-	assert_non_null(strstr(last_line, "2001:db8::1"));
+	assert_non_null(strstr(last_warning, "2001:db8::1"));
 }
 
 /* An address and its parts; two addresses are the same bytes if and only if IP and port are the same. */
@@ -288,9 +273,9 @@ static void test_firewall(void **state)
 	udp_flush(a);
 	assert_int_equal(udp_counters(a).failed, 5);
 	assert_int_equal(udp_counters(a).packets_out, 0);
-	assert_int_equal(lines, 1);
-	assert_non_null(strstr(last_line, "127.0.0.1"));
-	assert_non_null(strstr(last_line, strerror(EPERM)));
+	assert_int_equal(warnings, 1);
+	assert_non_null(strstr(last_warning, "127.0.0.1"));
+	assert_non_null(strstr(last_warning, strerror(EPERM)));
 	no_sending = 0;
 	carry(a, b, &b->here);
 	assert_true(udp_counters(a).batches_out > 0);
