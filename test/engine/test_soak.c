@@ -100,7 +100,7 @@ static void op_free(struct op *o)
 	check(o->buf[o->length] == 0x5a);
 	rwk_list_remove(&o->link);
 	op_count[o->who]--;
-	memset(o->buf, 0xdd, o->length);
+	trash(o->buf, o->length);
 	free(o);
 }
 

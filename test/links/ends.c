@@ -184,7 +184,7 @@ static void post_done(struct rwk_op *op, int status)
 
 	(void)status;
 	p->side->ops--;
-	memset(p->buf, 0xdd, op->length);
+	trash(p->buf, op->length);
 	free(p);
 }
 

@@ -124,7 +124,7 @@ int udp_send(struct udp_end *e, const struct rwk_link_address *to, uint32_t numb
 	udp_fill(iov.iov_base, len, len < sizeof(number) ? 0 : number);
 	err = e->link->ops->send(e->link, to, &iov, 1);
 	if (len <= RWK_LINK_COPIED) /* ours again: whoever looks at it now finds something else */
-		memset(iov.iov_base, 0xee, len);
+		trash(iov.iov_base, len);
 	kept[kept_count++] = iov;
 	return err;
 }
@@ -134,7 +134,7 @@ void udp_flush(struct udp_end *e)
 	e->link->ops->flush(e->link);
 	while (kept_count) {
 		kept_count--;
-		memset(kept[kept_count].iov_base, 0xdd, kept[kept_count].iov_len); /* ours again, as in udp_send */
+		trash(kept[kept_count].iov_base, kept[kept_count].iov_len); /* ours again, as in udp_send */
 		free(kept[kept_count].iov_base);
 	}
 }
