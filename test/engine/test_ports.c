@@ -10,7 +10,9 @@
 #include "shm/note.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
+#include <sys/socket.h>
 
 static void complete(void *owner, const struct rwk_completion *c)
 {
@@ -94,10 +96,49 @@ static void any(void **state)
 	}
 }
 
-#define ON_LINK(test, link)                                                                                            \
-	{                                                                                                              \
-#test " " link, test, set_up, tear_down, link                                                          \
-	}
+static int socket_at(int type, uint16_t port)
+{
+	const struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+	int fd = socket(AF_INET6, type, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (const struct sockaddr *)&at, sizeof(at)), 0);
+	assert_true(type != SOCK_STREAM || !listen(fd, 1));
+	return fd;
+}
+
+/* All that it may have is taken, by that type of socket: that is said, once. */
+static void range_taken_by(int type)
+{
+	uint16_t port = own_port();
+	int fd = socket_at(type, port);
+	struct rwk_engine *e;
+	char range[16], text[16];
+
+	snprintf(range, sizeof(range), "%u-%u", port, port);
+	snprintf(text, sizeof(text), "%u", port);
+	setenv("FI_ROPEWALK_PORTS", range, 1);
+	assert_int_equal(rwk_param_load(), 0);
+	warnings_begin();
+	assert_int_equal(engine_open(0, &e), -EADDRINUSE);
+	warnings_end();
+	assert_int_equal(warnings, 1);
+	assert_non_null(strstr(last_warning, text));
+	close(fd);
+	assert_int_equal(engine_open(0, &e), 0);
+	assert_int_equal(rwk_address_port(rwk_engine_address(e)), port);
+	rwk_engine_close(e);
+	unsetenv("FI_ROPEWALK_PORTS");
+}
+
+static void range_taken(void **state)
+{
+	(void)state;
+	range_taken_by(SOCK_DGRAM);
+	range_taken_by(SOCK_STREAM);
+}
+
+#define ON_LINK(test, link) cmocka_unit_test_prestate_setup_teardown(test, set_up, tear_down, link)
 
 int main(void)
 {
@@ -109,6 +150,7 @@ int main(void)
 		ON_LINK(taken_near, "udp"),
 		ON_LINK(taken_near, "tcp"),
 		ON_LINK(any, "shm"),
+		ON_LINK(range_taken, "udp"),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

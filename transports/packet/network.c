@@ -57,12 +57,14 @@ static int publish_ip(struct rwk_address *a)
 	return -ENETDOWN;
 }
 
-static int open_stream(const struct rwk_port_attr *attr, const uint8_t ip[16], uint16_t port, struct rwk_link **stream)
+static int open_stream(
+	const struct rwk_port_attr *attr, const uint8_t ip[16], uint16_t port, bool another, struct rwk_link **stream)
 {
 	struct rwk_tcp_attr tcp = {
 		.port = port,
 		.port_first = rwk_params.ports.first,
 		.port_last = rwk_params.ports.last,
+		.another = another,
 		.nonce = attr->address.nonce_port >> 16,
 	};
 
@@ -84,11 +86,12 @@ static int open_lossy(const struct rwk_port_attr *attr, const uint8_t ip[16], st
 	return rwk_udp_open(&udp, lossy);
 }
 
-/** Opens what is wanted, both at one number; -EADDRINUSE: what comes second has not the number of the first. */
+/** Opens what is wanted, both at one number; -EAGAIN: any would do, and what comes second has not that of the first. */
 static int open_wanted(const struct rwk_port_attr *attr, const uint8_t ip[16], struct rwk_link **lossy,
 	struct rwk_link **stream, uint16_t *port)
 {
 	bool udp = rwk_param_opens_udp(&rwk_params);
+	bool another = udp && !rwk_address_port(&attr->address);
 	int rc = 0;
 
 	*lossy = *stream = NULL;
@@ -101,19 +104,18 @@ static int open_wanted(const struct rwk_port_attr *attr, const uint8_t ip[16], s
 	}
 	if (!rwk_params.tcp)
 		return 0;
-	rc = open_stream(attr, ip, *port, stream);
+	rc = open_stream(attr, ip, *port, another, stream);
 	if (!rc)
 		*port = rwk_tcp_port(*stream);
 	else if (udp)
 		(*lossy)->ops->close(*lossy);
-	return rc;
+	return rc == -EADDRINUSE && another ? -EAGAIN : rc;
 }
 
 static int open_links(struct rwk_port_attr *attr, struct rwk_link **lossy, struct rwk_link **stream)
 {
-	bool fixed = rwk_address_port(&attr->address);
 	uint8_t ip[16];
-	uint16_t port;
+	uint16_t port = 0;
 	int rc;
 
 	if (!rwk_params.tcp && !rwk_param_opens_udp(&rwk_params))
@@ -123,8 +125,12 @@ static int open_links(struct rwk_port_attr *attr, struct rwk_link **lossy, struc
 	if (rc)
 		return rc;
 	rc = open_wanted(attr, ip, lossy, stream, &port);
-	for (int i = 0; rc == -EADDRINUSE && !fixed && i < PORT_TRIES; i++)
+	for (int i = 0; rc == -EAGAIN && i < PORT_TRIES; i++)
 		rc = open_wanted(attr, ip, lossy, stream, &port);
+	if (rc == -EAGAIN) {
+		rwk_warn("network: of %d ports that were free for udp tcp had none, such as %u", PORT_TRIES + 1, port);
+		rc = -EADDRINUSE;
+	}
 	if (!rc)
 		attr->address.nonce_port = (attr->address.nonce_port & ~0xffffull) | port;
 	return rc;

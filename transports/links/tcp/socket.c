@@ -57,7 +57,7 @@ int rwk_tcp_listen(struct link *l)
 	int fd = listen_in_range(l, first, last);
 	char text[INET6_ADDRSTRLEN];
 
-	if (fd < 0)
+	if (fd < 0 && !(fd == -EADDRINUSE && a->another))
 		rwk_warn("tcp: nobody can listen at %s, port %u to %u: %s",
 			inet_ntop(AF_INET6, a->ip, text, sizeof(text)), first, last, strerror(-fd));
 	return fd;

@@ -51,6 +51,7 @@ struct rwk_tcp_attr {
 					   zero: any */
 	uint16_t port;                  /* to listen at; 0: any */
 	uint16_t port_first, port_last; /* with port 0: one of these, both included; both 0: any */
+	bool another;                   /* will be tried if that port is taken, of which nothing is said then */
 	uint64_t nonce;                 /* this process; not 0, below 2^48 */
 	uint64_t secret[2];             /* the job's */
 	uint32_t connect_ms;            /* a connection that is not answered for so long has no way through; 0: 5000 */
